@@ -1,0 +1,215 @@
+package bottle
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Kind tells what sort of goroutines a [Box] stands for.
+type Kind string
+
+// The kinds of boxes.
+const (
+	Application Kind = "application" // the program's own goroutines
+	GC          Kind = "gc"          // the garbage collector: workers, assists, its stop-the-world phases
+	Runtime     Kind = "runtime"     // other goroutines of the runtime and the standard library's background
+	Tracer      Kind = "tracer"      // the execution tracer's own goroutines
+)
+
+// Graph is a bottle graph (Du Bois, Sartor, Eyerman, Eeckhout, "Bottle graphs:
+// visualizing scalable bottlenecks in multi-threaded applications", OOPSLA 2013)
+// of a trace or of one window of it.
+//
+// The heights of the boxes and the idle time sum to the wall time exactly:
+// Σ Share + Idle == Wall.
+type Graph struct {
+	// Start is where the graph begins, from the beginning of the trace.
+	Start time.Duration
+	// Wall is the time that the graph covers.
+	Wall time.Duration
+	// Idle is the time in which no goroutine ran.
+	Idle time.Duration
+	// Procs is the largest GOMAXPROCS during the graph; 0 where the trace does not tell.
+	Procs int
+	// GoVersion is the version of the trace format, such as "go1.26".
+	GoVersion string
+	// Offered tells that runnable goroutines count as if they ran: shares and
+	// parallelism are then those that the program offers to a larger machine,
+	// not those that it had. The two must not be compared box by box.
+	Offered bool
+	// GroupBy names the grouping, such as "function".
+	GroupBy string
+	// Boxes is sorted by parallelism, widest first: the order in which the
+	// boxes are stacked, from the bottom.
+	Boxes []Box
+	// Warnings says in full sentences what limits the trust in the numbers.
+	Warnings []string
+	// Windows holds one graph for each window, in order, when windows were asked for.
+	Windows []*Graph
+}
+
+// Box is one goroutine or group of goroutines in a bottle graph.
+type Box struct {
+	// Group is the name of the goroutines, according to the grouping.
+	Group string
+	Kind  Kind
+	// Goroutines is the number of goroutines that belonged to the box at any time.
+	Goroutines int
+	// Share is the height: the box's share of the wall time (eq. 1), rounded to
+	// nanoseconds so that all shares and the idle time sum to the wall time.
+	Share time.Duration
+	// Running is the area: the time for which the members ran, summed (eq. 2).
+	// A member runs while it is in the state Running, or in a system call that still holds its P.
+	Running time.Duration
+	// Parallelism is the width, Running ÷ Share (eq. 2): how many goroutines ran, on
+	// (harmonic) average, while the box ran. 0 when the box never ran.
+	Parallelism float64
+	// SelfParallelism is Running ÷ the time in which at least one member ran;
+	// NaN where it is not known, as for a box of folded groups.
+	SelfParallelism float64
+	// Runnable is the time for which members were ready but had no processor, summed.
+	Runnable time.Duration
+	// Waiting is the time for which members were blocked, summed, by reason
+	// (the names of timeline.Wait, such as "mutex" or "chan-receive").
+	Waiting map[string]time.Duration
+}
+
+// Neck returns the boxes that limit scaling: those whose parallelism is below
+// half of the processors of the graph (below 1.5 when there are two), application and
+// collector alike, tallest first, with the sum of their shares.
+func (g *Graph) Neck() (boxes []*Box, share time.Duration) {
+	limit := g.NeckLimit()
+	for i := range g.Boxes {
+		if b := &g.Boxes[i]; b.Share > 0 && b.Parallelism < limit {
+			boxes = append(boxes, b)
+			share += b.Share
+		}
+	}
+	slices.SortStableFunc(boxes, func(a, b *Box) int { return int(min(1, max(-1, b.Share-a.Share))) })
+	return boxes, share
+}
+
+// NeckLimit is the parallelism below which a box counts as part of the neck:
+// half of the processors, at least 1.5; with one processor there is no neck and it is 0.
+func (g *Graph) NeckLimit() float64 {
+	if g.Procs == 1 {
+		return 0
+	}
+	return math.Max(1.5, float64(g.Procs)/2)
+}
+
+// MeanParallelism is the number of goroutines that ran on average over the
+// wall time, idle time included; 0 for an empty graph.
+func (g *Graph) MeanParallelism() float64 {
+	if g.Wall <= 0 {
+		return 0
+	}
+	var run time.Duration
+	for i := range g.Boxes {
+		run += g.Boxes[i].Running
+	}
+	return float64(run) / float64(g.Wall)
+}
+
+// Blocked is the time for which members were blocked, summed over all reasons.
+func (b *Box) Blocked() time.Duration {
+	var d time.Duration
+	for _, w := range b.Waiting {
+		d += w
+	}
+	return d
+}
+
+// Top returns a copy of the graph, and of its windows, that keeps the k boxes
+// with the largest shares and folds the others into one box for each kind, named like "12 others".
+// The folded boxes' SelfParallelism is NaN: it cannot be known from their parts.
+// k <= 0 keeps all.
+func (g *Graph) Top(k int) *Graph {
+	out := *g
+	out.Windows = nil
+	for _, w := range g.Windows {
+		out.Windows = append(out.Windows, w.Top(k))
+	}
+	if k <= 0 || len(g.Boxes) <= k {
+		return &out
+	}
+	bySize := slices.Clone(g.Boxes)
+	slices.SortStableFunc(bySize, compareSize)
+	out.Boxes = bySize[:k:k]
+	rest := bySize[k:]
+	for _, kind := range []Kind{Application, GC, Runtime, Tracer} {
+		if b, n := fold(rest, kind); n > 0 {
+			out.Boxes = append(out.Boxes, b)
+		}
+	}
+	slices.SortStableFunc(out.Boxes, compareStack)
+	return &out
+}
+
+// fold adds up the boxes of one kind.
+func fold(boxes []Box, kind Kind) (sum Box, n int) {
+	sum = Box{Kind: kind, SelfParallelism: math.NaN(), Waiting: map[string]time.Duration{}}
+	for i := range boxes {
+		b := &boxes[i]
+		if b.Kind != kind {
+			continue
+		}
+		n++
+		if n == 1 {
+			sum.SelfParallelism = b.SelfParallelism
+			sum.Group = b.Group
+		} else {
+			sum.SelfParallelism = math.NaN()
+		}
+		sum.Goroutines += b.Goroutines
+		sum.Share += b.Share
+		sum.Running += b.Running
+		sum.Runnable += b.Runnable
+		for reason, d := range b.Waiting {
+			sum.Waiting[reason] += d
+		}
+	}
+	if n > 1 {
+		sum.Group = strconv.Itoa(n) + " others"
+		if kind != Application {
+			sum.Group += " (" + string(kind) + ")"
+		}
+	}
+	sum.Parallelism = ratio(sum.Running, sum.Share)
+	return sum, n
+}
+
+// compareStack orders boxes as they are stacked: widest first, and of two
+// equally wide boxes the taller one first.
+func compareStack(a, b Box) int {
+	switch {
+	case a.Parallelism > b.Parallelism:
+		return -1
+	case a.Parallelism < b.Parallelism:
+		return 1
+	}
+	return compareSize(a, b)
+}
+
+// compareSize orders boxes by share, then running time, runnable and blocked time and name.
+func compareSize(a, b Box) int {
+	for _, d := range [...]time.Duration{b.Share - a.Share, b.Running - a.Running, b.Runnable - a.Runnable, b.Blocked() - a.Blocked()} {
+		if d != 0 {
+			return int(min(1, max(-1, d)))
+		}
+	}
+	if c := strings.Compare(a.Group, b.Group); c != 0 {
+		return c
+	}
+	return strings.Compare(string(a.Kind), string(b.Kind))
+}
+
+func ratio(a, b time.Duration) float64 {
+	if b <= 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
+}
