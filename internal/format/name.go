@@ -1,0 +1,114 @@
+package format
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Func shortens the full name of a Go function to what a reader of the program
+// calls it: the last element of the package path and the rest.
+//
+//	github.com/klauspost/pgzip.(*Writer).compressBlock → pgzip.(*Writer).compressBlock
+//	example.com/queue/v2.Run[...].func1                → queue.Run[...].func1
+//	gopkg.in/yaml%2ev3.Unmarshal                       → yaml.v3.Unmarshal
+//
+// What does not look like a function of a package comes back as it is; names that
+// the user chose (regions, tasks) should not be given to Func, since a URL path would
+// be shortened, too. The result may be ambiguous: see [Funcs].
+func Func(name string) string { return shorten(name, 1) }
+
+// maxPath bounds the elements of a package path that Funcs tries to keep.
+const maxPath = 8
+
+// Funcs shortens names like [Func] and keeps them apart: names that would
+// become the same keep as many elements of their package paths as it takes to
+// tell them from each other.
+func Funcs(names []string) []string {
+	short := make([]string, len(names))
+	keep := make([]int, len(names)) // path elements
+	for i := range keep {
+		keep[i] = 1
+	}
+	for range maxPath {
+		owner := map[string]string{} // short name → the full name that has it
+		clash := map[string]bool{}
+		for i, name := range names {
+			short[i] = shorten(name, keep[i])
+			if other, ok := owner[short[i]]; ok && other != name {
+				clash[short[i]] = true
+			}
+			owner[short[i]] = name
+		}
+		if len(clash) == 0 {
+			return short
+		}
+		for i := range names {
+			if clash[short[i]] {
+				keep[i]++
+			}
+		}
+	}
+	// Real paths are shorter, but a dropped version element can hide the difference.
+	return names
+}
+
+// shorten keeps the last keep elements of the package path.
+func shorten(name string, keep int) string {
+	end := strings.IndexAny(name, " [")
+	if end < 0 {
+		end = len(name)
+	}
+	slash := strings.LastIndexByte(name[:end], '/')
+	if slash < 0 || strings.IndexByte(name[slash:end], '.') < 0 || name[0] == '/' {
+		return name
+	}
+	path, rest := name[:slash], name[slash+1:]
+	dot := strings.IndexByte(rest, '.')
+	if isVersion(rest[:dot]) && path != "" {
+		// The package of example.com/queue/v2 is called queue.
+		i := strings.LastIndexByte(path, '/')
+		rest, path = path[i+1:]+rest[dot:], path[:max(i, 0)]
+	}
+	for ; keep > 1 && path != ""; keep-- {
+		i := strings.LastIndexByte(path, '/')
+		rest, path = path[i+1:]+"/"+rest, path[:max(i, 0)]
+	}
+	return strings.ReplaceAll(rest, "%2e", ".")
+}
+
+// isVersion reports whether a path element is a major version such as v2.
+func isVersion(s string) bool {
+	if len(s) < 2 || s[0] != 'v' {
+		return false
+	}
+	return strings.Trim(s[1:], "0123456789") == ""
+}
+
+// Clean makes text from a trace safe to show on one line of a terminal or a
+// picture: white space becomes a space; control characters, invalid UTF-8 and what
+// reorders or hides text (bidirectional controls, zero-width characters) become U+FFFD.
+func Clean(s string) string {
+	if isPlain(s) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case r == utf8.RuneError, !unicode.IsPrint(r):
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+}
+
+// isPlain reports whether s is printable ASCII, as nearly every name is.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}

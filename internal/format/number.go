@@ -1,0 +1,119 @@
+package format
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// units are tried from the largest; a duration is shown in the first one of
+// which it has at least least. Minutes start late: "600 s" compares better
+// with "980 ms" than "10 min" does.
+var units = []struct {
+	name  string
+	size  time.Duration
+	least time.Duration
+}{
+	{"h", time.Hour, 1000 * time.Minute},
+	{"min", time.Minute, 1000 * time.Second},
+	{"s", time.Second, time.Second},
+	{"ms", time.Millisecond, time.Millisecond},
+	{"µs", time.Microsecond, time.Microsecond},
+	{"ns", time.Nanosecond, 0},
+}
+
+// Duration writes d in its natural unit with three significant digits, without
+// zeros at the end: "640 ms", "2.11 s", "1.75 µs", "0 s".
+func Duration(d time.Duration) string {
+	if d == 0 {
+		return "0 s"
+	}
+	if d < 0 {
+		// The smallest Duration has no negative: one nanosecond less does not show.
+		return "-" + Duration(-max(d, math.MinInt64+1))
+	}
+	d = round3(d)
+	for _, u := range units {
+		if d >= u.least {
+			return significant(float64(d)/float64(u.size)) + " " + u.name
+		}
+	}
+	return "0 s" // not reached: the last unit takes everything
+}
+
+// round3 rounds to three significant decimal digits of nanoseconds, so that
+// 999.6 µs is shown as 1 ms and not as 1000 µs.
+func round3(d time.Duration) time.Duration {
+	step := time.Duration(1)
+	for d/step >= 1000 {
+		step *= 10
+	}
+	if d > math.MaxInt64-step {
+		return d
+	}
+	return (d + step/2) / step * step
+}
+
+// significant writes x ≥ 0 with three significant digits and no zeros at the end.
+func significant(x float64) string {
+	decimals := 2
+	switch {
+	case x >= 99.95:
+		decimals = 0
+	case x >= 9.995:
+		decimals = 1
+	}
+	s := strconv.FormatFloat(x, 'f', decimals, 64)
+	if strings.Contains(s, ".") {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	return s
+}
+
+// Percent writes the part of a whole in whole percent. What is there is never
+// shown as "0%", and what lacks something never as "100%": they are "<1%" and ">99%".
+// A part of nothing is [Unknown].
+func Percent(part, whole time.Duration) string {
+	if whole <= 0 {
+		return Unknown
+	}
+	p := math.Round(100 * float64(part) / float64(whole))
+	switch {
+	case part > 0 && p < 1:
+		return "<1%"
+	case part < whole && p >= 100:
+		return ">99%"
+	}
+	return strconv.FormatFloat(p+0, 'f', 0, 64) + "%" // +0 turns -0 into 0
+}
+
+// Parallelism writes a number of goroutines that run at once with two
+// decimals; NaN and infinities are [Unknown].
+func Parallelism(p float64) string {
+	if math.IsNaN(p) || math.IsInf(p, 0) {
+		return Unknown
+	}
+	return strconv.FormatFloat(p, 'f', 2, 64)
+}
+
+// Count writes n with commas between the thousands: "1,371".
+func Count(n int) string {
+	s := strconv.Itoa(n)
+	sign := ""
+	if n < 0 {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// Plural writes a count with its noun: "1 goroutine", "1,371 goroutines".
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Count(n) + " " + many
+}
