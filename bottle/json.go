@@ -1,0 +1,159 @@
+package bottle
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// The JSON form of a graph: one object, all times in nanoseconds.
+//
+//	{"wall_ns":…, "idle_ns":…, "gomaxprocs":…, "go_version":"go1.26", "start_ns":…,
+//	 "offered":true, "group_by":"function", "warnings":[…],
+//	 "boxes":[{"group":…, "kind":"application", "goroutines":…, "share_ns":…, "running_ns":…,
+//	           "parallelism":…, "self_parallelism":…, "runnable_ns":…, "waiting_ns":{"mutex":…}}]}
+//
+// Σ share_ns + idle_ns == wall_ns. A self-parallelism that is not known is null,
+// "offered" is left out when it is false, and nothing else is ever null or left out.
+// The pointers tell, when reading, a field that is missing from one that is 0.
+type graphJSON struct {
+	Wall      *int64    `json:"wall_ns"`
+	Idle      *int64    `json:"idle_ns"`
+	Procs     int       `json:"gomaxprocs"`
+	GoVersion string    `json:"go_version"`
+	Start     int64     `json:"start_ns"`
+	Offered   bool      `json:"offered,omitempty"`
+	GroupBy   string    `json:"group_by"`
+	Warnings  []string  `json:"warnings"`
+	Boxes     []boxJSON `json:"boxes"`
+}
+
+type boxJSON struct {
+	Group           string           `json:"group"`
+	Kind            Kind             `json:"kind"`
+	Goroutines      int              `json:"goroutines"`
+	Share           *int64           `json:"share_ns"`
+	Running         *int64           `json:"running_ns"`
+	Parallelism     *float64         `json:"parallelism"`
+	SelfParallelism *float64         `json:"self_parallelism"`
+	Runnable        int64            `json:"runnable_ns"`
+	Waiting         map[string]int64 `json:"waiting_ns"`
+}
+
+// MarshalJSON writes the graph as one JSON object without its windows, which
+// are graphs of their own: see [WriteJSON]. A SelfParallelism that is not a
+// number becomes null. It fails only where a parallelism is infinite or a
+// Parallelism is not a number, which no graph of this package holds.
+func (g Graph) MarshalJSON() ([]byte, error) { // not on *Graph, or a Graph by value would marshal in another form
+	form, err := g.form()
+	if err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false) // "chan<-" stays readable; an encoder that wants it escaped escapes it again
+	if err := enc.Encode(form); err != nil {
+		return nil, fmt.Errorf("bottle: writing JSON: %w", err)
+	}
+	return escapeControls(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))), nil
+}
+
+// WriteJSON writes g's JSON object, indented; or, when g has windows, one
+// object for each window, one a line and in order, and none for the whole.
+// [ReadJSON] reads both. Errors are those of w and of [Graph.MarshalJSON].
+func WriteJSON(w io.Writer, g *Graph) error {
+	for _, window := range g.Windows {
+		line, err := window.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(append(line, '\n')); err != nil {
+			return err
+		}
+	}
+	if len(g.Windows) > 0 {
+		return nil
+	}
+	object, err := g.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	var buf bytes.Buffer
+	if err := json.Indent(&buf, object, "", "  "); err != nil {
+		return fmt.Errorf("bottle: writing JSON: %w", err)
+	}
+	buf.WriteByte('\n')
+	_, err = w.Write(buf.Bytes())
+	return err
+}
+
+// form copies a graph into its JSON form.
+func (g *Graph) form() (*graphJSON, error) {
+	form := &graphJSON{
+		Wall:      nanos(g.Wall),
+		Idle:      nanos(g.Idle),
+		Procs:     g.Procs,
+		GoVersion: g.GoVersion,
+		Start:     int64(g.Start),
+		Offered:   g.Offered,
+		GroupBy:   g.GroupBy,
+		Warnings:  append([]string{}, g.Warnings...), // [] instead of null
+		Boxes:     make([]boxJSON, len(g.Boxes)),
+	}
+	for i := range g.Boxes {
+		b := &g.Boxes[i]
+		if math.IsNaN(b.Parallelism) || math.IsInf(b.Parallelism, 0) || math.IsInf(b.SelfParallelism, 0) {
+			return nil, fmt.Errorf("bottle: box %q has a parallelism of %v and a self-parallelism of %v, which JSON cannot hold", b.Group, b.Parallelism, b.SelfParallelism)
+		}
+		form.Boxes[i] = boxJSON{
+			Group:       b.Group,
+			Kind:        b.Kind,
+			Goroutines:  b.Goroutines,
+			Share:       nanos(b.Share),
+			Running:     nanos(b.Running),
+			Parallelism: &b.Parallelism,
+			Runnable:    int64(b.Runnable),
+			Waiting:     make(map[string]int64, len(b.Waiting)),
+		}
+		if !math.IsNaN(b.SelfParallelism) {
+			form.Boxes[i].SelfParallelism = &b.SelfParallelism
+		}
+		for reason, d := range b.Waiting {
+			form.Boxes[i].Waiting[reason] = int64(d)
+		}
+	}
+	return form, nil
+}
+
+func nanos(d time.Duration) *int64 { return (*int64)(&d) }
+
+// escapeControls writes the control and formatting characters that JSON allows
+// in strings as \u escapes. Names come from the traced program, and JSON is
+// also printed on terminals: none of them may obey a name.
+func escapeControls(b []byte) []byte {
+	hostile := func(r rune) bool { return r > '~' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) }
+	if bytes.IndexFunc(b, hostile) < 0 {
+		return b
+	}
+	out := make([]byte, 0, len(b)+64)
+	for len(b) > 0 {
+		r, size := utf8.DecodeRune(b)
+		switch {
+		case !hostile(r):
+			out = append(out, b[:size]...)
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		b = b[size:]
+	}
+	return out
+}

@@ -1,0 +1,323 @@
+package bottle_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+)
+
+func ExampleWriteJSON() {
+	g := &bottle.Graph{
+		Wall: 3 * time.Millisecond, Idle: time.Millisecond, Procs: 4, GoVersion: "go1.26", GroupBy: "function",
+		Boxes: []bottle.Box{{
+			Group: "main.worker", Kind: bottle.Application, Goroutines: 4,
+			Share: 2 * time.Millisecond, Running: 6 * time.Millisecond, Parallelism: 3, SelfParallelism: math.NaN(),
+			Waiting: map[string]time.Duration{"mutex": 500 * time.Microsecond},
+		}},
+	}
+	if err := bottle.WriteJSON(os.Stdout, g); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// {
+	//   "wall_ns": 3000000,
+	//   "idle_ns": 1000000,
+	//   "gomaxprocs": 4,
+	//   "go_version": "go1.26",
+	//   "start_ns": 0,
+	//   "group_by": "function",
+	//   "warnings": [],
+	//   "boxes": [
+	//     {
+	//       "group": "main.worker",
+	//       "kind": "application",
+	//       "goroutines": 4,
+	//       "share_ns": 2000000,
+	//       "running_ns": 6000000,
+	//       "parallelism": 3,
+	//       "self_parallelism": null,
+	//       "runnable_ns": 0,
+	//       "waiting_ns": {
+	//         "mutex": 500000
+	//       }
+	//     }
+	//   ]
+	// }
+}
+
+func ExampleReadJSON() {
+	g, err := bottle.ReadJSON(strings.NewReader(`{"wall_ns": 1000, "idle_ns": 400, "gomaxprocs": 2, "boxes": [
+		{"group": "main.main", "kind": "application", "goroutines": 1, "share_ns": 600, "running_ns": 600, "parallelism": 1}]}`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	boxes, share := g.Neck()
+	fmt.Println(boxes[0].Group, share)
+	// Output: main.main 600ns
+}
+
+// full has a value in every field, and the odd ones: no waits, an unknown
+// self-parallelism, a kind of each.
+func full() *bottle.Graph {
+	return &bottle.Graph{
+		Start: 5 * time.Second, Wall: 1000, Idle: 100, Procs: 4, GoVersion: "go1.26", Offered: true, GroupBy: "creator",
+		Boxes: []bottle.Box{
+			{Group: "main.worker", Kind: bottle.Application, Goroutines: 3, Share: 500, Running: 1601, Parallelism: 1601. / 500, SelfParallelism: 1. / 3, Runnable: 7,
+				Waiting: map[string]time.Duration{"mutex": 12, "chan-receive": 1 << 60}},
+			{Group: "2 others", Kind: bottle.GC, Goroutines: 2, Share: 300, Running: 600, Parallelism: 2, SelfParallelism: math.NaN(), Waiting: map[string]time.Duration{}},
+			{Group: "", Kind: bottle.Tracer, Share: 100, Running: 100, Parallelism: 1, SelfParallelism: 1, Waiting: map[string]time.Duration{}},
+		},
+		Warnings: []string{"The trace ends early: <half> & half."},
+	}
+}
+
+// same compares two graphs; NaN equals NaN, and nil equals empty.
+func same(t *testing.T, got, want *bottle.Graph) {
+	t.Helper()
+	normal := func(g *bottle.Graph) string {
+		c := *g
+		c.Windows, c.Boxes, c.Warnings = nil, nil, nil
+		s := fmt.Sprintf("%#v %q %d windows", c, g.Warnings, len(g.Windows))
+		for _, b := range g.Boxes {
+			s += fmt.Sprintf("\n%#v", b) // maps print sorted
+		}
+		return s
+	}
+	if got, want := normal(got), normal(want); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	for i := range want.Windows {
+		same(t, got.Windows[i], want.Windows[i])
+	}
+}
+
+func TestJSONRoundTrip(t *testing.T) {
+	want := full()
+	data, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byValue, err := json.Marshal(*want)
+	if err != nil || !bytes.Equal(data, byValue) {
+		t.Errorf("a graph by value gives %s, %v", byValue, err)
+	}
+	got := new(bottle.Graph)
+	if err := json.Unmarshal(data, got); err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, want)
+
+	var buf bytes.Buffer
+	if err := bottle.WriteJSON(&buf, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err = bottle.ReadJSON(&buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, want)
+}
+
+// The form is a promise to other programs: this is all of it.
+func TestJSONForm(t *testing.T) {
+	g := full()
+	g.Boxes = g.Boxes[:2]
+	data, err := g.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"wall_ns":1000,"idle_ns":100,"gomaxprocs":4,"go_version":"go1.26","start_ns":5000000000,"offered":true,"group_by":"creator",` +
+		`"warnings":["The trace ends early: <half> & half."],"boxes":[` +
+		`{"group":"main.worker","kind":"application","goroutines":3,"share_ns":500,"running_ns":1601,"parallelism":3.202,"self_parallelism":0.3333333333333333,"runnable_ns":7,"waiting_ns":{"chan-receive":1152921504606846976,"mutex":12}},` +
+		`{"group":"2 others","kind":"gc","goroutines":2,"share_ns":300,"running_ns":600,"parallelism":2,"self_parallelism":null,"runnable_ns":0,"waiting_ns":{}}]}`
+	if string(data) != want {
+		t.Errorf("got  %s\nwant %s", data, want)
+	}
+
+	data, err = new(bottle.Graph).MarshalJSON()
+	want = `{"wall_ns":0,"idle_ns":0,"gomaxprocs":0,"go_version":"","start_ns":0,"group_by":"","warnings":[],"boxes":[]}`
+	if err != nil || string(data) != want {
+		t.Errorf("an empty graph: got %s, %v, want %s", data, err, want)
+	}
+}
+
+func TestJSONCannotHoldInfinity(t *testing.T) {
+	for _, spoil := range []func(*bottle.Box){
+		func(b *bottle.Box) { b.Parallelism = math.Inf(1) },
+		func(b *bottle.Box) { b.Parallelism = math.NaN() },
+		func(b *bottle.Box) { b.SelfParallelism = math.Inf(1) },
+	} {
+		g := full()
+		spoil(&g.Boxes[0])
+		if err := bottle.WriteJSON(new(bytes.Buffer), g); err == nil || !strings.Contains(err.Error(), "main.worker") {
+			t.Errorf("want an error that names the box, got %v", err)
+		}
+	}
+}
+
+// A name that holds an escape sequence for terminals, or reverses the text, is written escaped.
+func TestJSONHostileNames(t *testing.T) {
+	g := full()
+	g.Boxes[0].Group = "\x1b[31m\u009b2J\u202e\U000e0041\u007f世界<-"
+	var buf bytes.Buffer
+	if err := bottle.WriteJSON(&buf, g); err != nil {
+		t.Fatal(err)
+	}
+	if want := `"\u001b[31m\u009b2J\u202e\udb40\udc41\u007f世界<-"`; !strings.Contains(buf.String(), want) {
+		t.Errorf("want %s in %s", want, buf.String())
+	}
+	got, err := bottle.ReadJSON(&buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Boxes[0].Group != g.Boxes[0].Group {
+		t.Errorf("name came back as %q", got.Boxes[0].Group)
+	}
+}
+
+func TestJSONWindows(t *testing.T) {
+	worker := bottle.Box{Group: "main.worker", Kind: bottle.Application, Goroutines: 4, Share: 80, Running: 240, Parallelism: 3, SelfParallelism: 2, Waiting: map[string]time.Duration{"mutex": 5}}
+	later := bottle.Box{Group: "main.worker", Kind: bottle.Application, Goroutines: 2, Share: 40, Running: 40, Parallelism: 1, SelfParallelism: 1, Runnable: 3, Waiting: map[string]time.Duration{"mutex": 6, "select": 1}}
+	init := bottle.Box{Group: "main.init", Kind: bottle.Application, Goroutines: 1, Share: 60, Running: 60, Parallelism: 1, SelfParallelism: math.NaN(), Waiting: map[string]time.Duration{}}
+	g := &bottle.Graph{
+		Start: 1000, Wall: 200, Idle: 20, Procs: 4, GroupBy: "function", GoVersion: "go1.26",
+		Windows: []*bottle.Graph{
+			{Start: 1000, Wall: 100, Idle: 20, Procs: 4, GroupBy: "function", GoVersion: "go1.26", Boxes: []bottle.Box{worker}, Warnings: []string{"W."}},
+			{Start: 1100, Wall: 100, Procs: 2, GroupBy: "function", GoVersion: "go1.26", Boxes: []bottle.Box{init, later}, Warnings: []string{"W."}},
+		},
+		Warnings: []string{"W."},
+	}
+	var buf bytes.Buffer
+	if err := bottle.WriteJSON(&buf, g); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Split(strings.TrimSuffix(buf.String(), "\n"), "\n"); len(lines) != 2 {
+		t.Errorf("want a line for each of 2 windows, got %q", lines)
+	}
+	got, err := bottle.ReadJSON(&buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A member of main.worker ran for 240/2 + 40/1 = 160 ns; 280 ns of running make 1.75.
+	g.Boxes = []bottle.Box{
+		{Group: "main.worker", Kind: bottle.Application, Goroutines: 4, Share: 120, Running: 280, Parallelism: 280. / 120, SelfParallelism: 1.75, Runnable: 3, Waiting: map[string]time.Duration{"mutex": 11, "select": 1}},
+		init,
+	}
+	same(t, got, g)
+}
+
+func TestReadJSONSaysWhatIsWrong(t *testing.T) {
+	const box = `{"group":"main.main","kind":"application","goroutines":1,"share_ns":6,"running_ns":6,"parallelism":1}`
+	graph := func(boxes string) string { return `{"wall_ns":10,"idle_ns":4,"boxes":[` + boxes + `]}` }
+	with := func(old, new string) string { return graph(strings.Replace(box, old, new, 1)) }
+	if _, err := bottle.ReadJSON(strings.NewReader(graph(box))); err != nil {
+		t.Fatalf("the graph that the cases spoil: %v", err)
+	}
+	for _, c := range []struct{ name, in, want string }{
+		{"nothing", "", "the input is empty"},
+		{"blanks", " \n", "the input is empty"},
+		{"not JSON", "<html>", "invalid character '<'"},
+		{"an array", "[1]", "expected an object with wall_ns, idle_ns and boxes, found a JSON array"},
+		{"null", "null", "this is no bottle graph"},
+		{"somebody else's JSON", `{"name":"x"}`, "this is no bottle graph: wall_ns, idle_ns or boxes is missing"},
+		{"cut", graph(box)[:40], "the input ends inside the object"},
+		{"something after it", graph(box) + "]", "object 2, from byte 138: invalid character ']'"},
+		{"a fraction of a nanosecond", with(`"share_ns":6`, `"share_ns":6.5`), "boxes.share_ns: expected int64, found a JSON number 6.5"},
+		{"a name that is no string", with(`"main.main"`, `7`), "boxes.group: expected string, found a JSON number"},
+		{"negative wall", `{"wall_ns":-1,"idle_ns":0,"boxes":[]}`, "wall_ns is negative: -1"},
+		{"negative idle", `{"wall_ns":1,"idle_ns":-1,"boxes":[]}`, "idle_ns is negative: -1"},
+		{"negative processors", `{"wall_ns":1,"idle_ns":1,"gomaxprocs":-2,"boxes":[]}`, "gomaxprocs is negative: -2"},
+		{"start before the trace", `{"wall_ns":1,"idle_ns":1,"start_ns":-5,"boxes":[]}`, "start_ns is out of range: -5"},
+		{"end beyond all time", `{"wall_ns":9,"idle_ns":9,"start_ns":9223372036854775807,"boxes":[]}`, "start_ns is out of range"},
+		{"no share", with(`"share_ns":6,`, ``), `box 1 ("main.main"): share_ns is missing`},
+		{"no running", with(`"running_ns":6,`, ``), "running_ns is missing"},
+		{"no parallelism", with(`,"parallelism":1`, ``), "parallelism is missing"},
+		{"negative share", with(`"share_ns":6`, `"share_ns":-6`), "share_ns is negative: -6"},
+		{"negative running", with(`"running_ns":6`, `"running_ns":-6`), "running_ns is negative: -6"},
+		{"negative runnable", with(`"running_ns"`, `"runnable_ns":-1,"running_ns"`), "runnable_ns is negative: -1"},
+		{"negative parallelism", with(`"parallelism":1`, `"parallelism":-1`), "parallelism is negative: -1"},
+		{"infinite parallelism", with(`"parallelism":1`, `"parallelism":1e999`), "parallelism: expected float64, found a JSON number 1e999"},
+		{"negative self-parallelism", with(`"running_ns"`, `"self_parallelism":-1,"running_ns"`), "self_parallelism is negative: -1"},
+		{"negative goroutines", with(`"goroutines":1`, `"goroutines":-1`), "goroutines is out of range: -1"},
+		{"negative wait", with(`"running_ns"`, `"waiting_ns":{"mutex":-3},"running_ns"`), `waiting_ns "mutex" is negative: -3`},
+		{"unknown kind", with("application", "thread"), `kind is "thread", not application, gc, runtime or tracer`},
+		{"shares below the wall time", with(`"share_ns":6`, `"share_ns":5`), "they and idle_ns make 9, but wall_ns is 10"},
+		{"shares above the wall time", with(`"share_ns":6`, `"share_ns":7`), `with box 1 ("main.main") they and idle_ns exceed wall_ns (10)`},
+		{"sums that overflow", with(`"running_ns":6`, `"running_ns":9223372036854775807,"runnable_ns":1`), "sum to more than 292 years"},
+		{"windows that overlap", graph(box) + graph(box), "object 2 starts at 0s, before object 1 ends at 10ns"},
+		{"windows of two groupings", graph(box) + `{"wall_ns":0,"idle_ns":0,"start_ns":10,"group_by":"creator","boxes":[]}`, `object 2 is grouped by "creator"`},
+		{"offered after actual", graph(box) + `{"wall_ns":0,"idle_ns":0,"start_ns":10,"offered":true,"boxes":[]}`, "offered and actual parallelism cannot be added"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := bottle.ReadJSON(strings.NewReader(c.in))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s:\ngot  %v\nwant …%s…", c.in, err, c.want)
+			}
+			if err != nil && !strings.HasPrefix(err.Error(), "bottle: reading JSON: ") {
+				t.Errorf("error does not say what was being read: %v", err)
+			}
+		})
+	}
+}
+
+// A failed UnmarshalJSON leaves the graph as it was; null does too, without an error.
+func TestUnmarshalJSONKeeps(t *testing.T) {
+	g := full()
+	if err := json.Unmarshal([]byte(`{"wall_ns":1,"idle_ns":0,"boxes":[]}`), g); err == nil {
+		t.Error("want an error")
+	}
+	if err := json.Unmarshal([]byte("null"), g); err != nil {
+		t.Error(err)
+	}
+	same(t, g, full())
+}
+
+// FuzzReadJSON: whatever the input, no panic; and what is accepted is a graph:
+// its parts sum to the wall time, it can be written, and reads back the same.
+func FuzzReadJSON(f *testing.F) {
+	for _, g := range []*bottle.Graph{{}, full(), {Windows: []*bottle.Graph{full(), {Start: time.Hour, GroupBy: "creator", Offered: true}}}} {
+		var buf bytes.Buffer
+		if err := bottle.WriteJSON(&buf, g); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(buf.Bytes())
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		g, err := bottle.ReadJSON(bytes.NewReader(in))
+		if err != nil {
+			return
+		}
+		for _, part := range append(g.Windows, g, g.Top(1)) {
+			sum := part.Idle
+			for i := range part.Boxes {
+				b := &part.Boxes[i]
+				if b.Share < 0 || b.Running < 0 || b.Runnable < 0 || b.Blocked() < 0 || b.Goroutines < 0 || !(b.Parallelism >= 0) || b.SelfParallelism < 0 {
+					t.Fatalf("accepted a box with something negative: %+v", b)
+				}
+				sum += b.Share
+			}
+			if sum != part.Wall {
+				t.Fatalf("shares and idle sum to %d, wall is %d", sum, part.Wall)
+			}
+		}
+		var buf bytes.Buffer
+		if err := bottle.WriteJSON(&buf, g); err != nil {
+			t.Fatal(err)
+		}
+		again, err := bottle.ReadJSON(&buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(g.Windows) != 1 {
+			same(t, again, g)
+		}
+	})
+}

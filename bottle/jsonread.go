@@ -1,0 +1,276 @@
+package bottle
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"time"
+)
+
+// ReadJSON reads what [WriteJSON] wrote: one object, or one for each window.
+// From windows it also adds up the graph of the whole, whose Windows they become;
+// a box of the whole then has as many goroutines as in its fullest window,
+// for nothing tells which goroutines lived on from one window into the next.
+//
+// What it accepts keeps the promises of [Graph]: no time is negative, and
+// shares and idle time sum to the wall time. The error for anything else says
+// which object and box breaks which promise. Fields it does not know are ignored.
+func ReadJSON(r io.Reader) (*Graph, error) {
+	dec := json.NewDecoder(r)
+	var graphs []*Graph
+	for {
+		var form graphJSON
+		at := dec.InputOffset()
+		err := dec.Decode(&form)
+		if err == io.EOF {
+			break
+		}
+		g := new(Graph)
+		if err == nil {
+			err = g.setForm(&form)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("bottle: reading JSON: object %d, from byte %d: %w", len(graphs)+1, at, explain(err))
+		}
+		graphs = append(graphs, g)
+	}
+	switch len(graphs) {
+	case 0:
+		return nil, errors.New("bottle: reading JSON: the input is empty")
+	case 1:
+		return graphs[0], nil
+	}
+	g, err := joinWindows(graphs)
+	if err != nil {
+		return nil, fmt.Errorf("bottle: reading JSON: %w", err)
+	}
+	return g, nil
+}
+
+// UnmarshalJSON replaces the graph by the one in a JSON object such as
+// MarshalJSON writes, without windows. It accepts what [ReadJSON] accepts.
+func (g *Graph) UnmarshalJSON(data []byte) error {
+	if string(bytes.TrimSpace(data)) == "null" {
+		return nil // the convention of encoding/json
+	}
+	var form graphJSON
+	err := json.Unmarshal(data, &form)
+	if err == nil {
+		err = g.setForm(&form)
+	}
+	if err != nil {
+		return fmt.Errorf("bottle: reading JSON: %w", explain(err))
+	}
+	return nil
+}
+
+// explain says in the words of the form what encoding/json has against the input.
+func explain(err error) error {
+	var wrongType *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the input ends inside the object")
+	case errors.As(err, &wrongType) && wrongType.Field == "":
+		return fmt.Errorf("expected an object with wall_ns, idle_ns and boxes, found a JSON %s", wrongType.Value)
+	case errors.As(err, &wrongType):
+		return fmt.Errorf("%s: expected %s, found a JSON %s", wrongType.Field, wrongType.Type, wrongType.Value)
+	}
+	return err
+}
+
+// setForm checks the form and makes it the graph's contents; g is unchanged after an error.
+func (g *Graph) setForm(form *graphJSON) error {
+	switch {
+	case form.Wall == nil || form.Idle == nil || form.Boxes == nil:
+		return errors.New("this is no bottle graph: wall_ns, idle_ns or boxes is missing")
+	case *form.Wall < 0:
+		return fmt.Errorf("wall_ns is negative: %d", *form.Wall)
+	case *form.Idle < 0:
+		return fmt.Errorf("idle_ns is negative: %d", *form.Idle)
+	case form.Procs < 0:
+		return fmt.Errorf("gomaxprocs is negative: %d", form.Procs)
+	case form.Start < 0 || form.Start > math.MaxInt64-*form.Wall:
+		return fmt.Errorf("start_ns is out of range: %d", form.Start)
+	}
+	boxes := make([]Box, len(form.Boxes))
+	sum, spent := *form.Idle, int64(0)
+	for i := range form.Boxes {
+		var err error
+		if boxes[i], err = form.Boxes[i].box(&spent); err != nil {
+			return fmt.Errorf("box %d (%q): %w", i+1, form.Boxes[i].Group, err)
+		}
+		if sum > *form.Wall-int64(boxes[i].Share) {
+			return fmt.Errorf("the shares do not sum: with box %d (%q) they and idle_ns exceed wall_ns (%d)", i+1, boxes[i].Group, *form.Wall)
+		}
+		sum += int64(boxes[i].Share)
+	}
+	if sum != *form.Wall {
+		return fmt.Errorf("the shares do not sum: they and idle_ns make %d, but wall_ns is %d", sum, *form.Wall)
+	}
+	slices.SortStableFunc(boxes, func(a, b Box) int { return cmp.Compare(b.Parallelism, a.Parallelism) })
+	*g = Graph{
+		Start:     time.Duration(form.Start),
+		Wall:      time.Duration(*form.Wall),
+		Idle:      time.Duration(*form.Idle),
+		Procs:     form.Procs,
+		GoVersion: form.GoVersion,
+		Offered:   form.Offered,
+		GroupBy:   form.GroupBy,
+		Boxes:     boxes,
+		Warnings:  form.Warnings,
+	}
+	return nil
+}
+
+// box checks the form of a box and turns it into one. It adds the box's times
+// to *spent, which must not overflow: sums over boxes are taken everywhere.
+func (form *boxJSON) box(spent *int64) (Box, error) {
+	switch {
+	case form.Share == nil:
+		return Box{}, errors.New("share_ns is missing")
+	case form.Running == nil:
+		return Box{}, errors.New("running_ns is missing")
+	case form.Parallelism == nil:
+		return Box{}, errors.New("parallelism is missing")
+	case *form.Parallelism < 0:
+		return Box{}, fmt.Errorf("parallelism is negative: %v", *form.Parallelism)
+	case form.SelfParallelism != nil && *form.SelfParallelism < 0:
+		return Box{}, fmt.Errorf("self_parallelism is negative: %v", *form.SelfParallelism)
+	case form.Goroutines < 0 || form.Goroutines > 1<<40: // their sums must not overflow either
+		return Box{}, fmt.Errorf("goroutines is out of range: %d", form.Goroutines)
+	case !slices.Contains([]Kind{Application, GC, Runtime, Tracer}, form.Kind):
+		return Box{}, fmt.Errorf("kind is %q, not application, gc, runtime or tracer", form.Kind)
+	case *form.Share < 0:
+		return Box{}, fmt.Errorf("share_ns is negative: %d", *form.Share)
+	}
+	for _, t := range []struct {
+		field string
+		ns    int64
+	}{{"running_ns", *form.Running}, {"runnable_ns", form.Runnable}} {
+		if err := spend(spent, t.field, t.ns); err != nil {
+			return Box{}, err
+		}
+	}
+	b := Box{
+		Group:           form.Group,
+		Kind:            form.Kind,
+		Goroutines:      form.Goroutines,
+		Share:           time.Duration(*form.Share),
+		Running:         time.Duration(*form.Running),
+		Parallelism:     *form.Parallelism,
+		SelfParallelism: math.NaN(),
+		Runnable:        time.Duration(form.Runnable),
+		Waiting:         make(map[string]time.Duration, len(form.Waiting)),
+	}
+	if form.SelfParallelism != nil {
+		b.SelfParallelism = *form.SelfParallelism
+	}
+	for _, reason := range slices.Sorted(maps.Keys(form.Waiting)) {
+		ns := form.Waiting[reason]
+		if err := spend(spent, fmt.Sprintf("waiting_ns %q", reason), ns); err != nil {
+			return Box{}, err
+		}
+		b.Waiting[reason] = time.Duration(ns)
+	}
+	return b, nil
+}
+
+func spend(spent *int64, field string, ns int64) error {
+	if ns < 0 {
+		return fmt.Errorf("%s is negative: %d", field, ns)
+	}
+	if *spent > math.MaxInt64-ns {
+		return fmt.Errorf("%s is %d: with it the times of the boxes sum to more than 292 years", field, ns)
+	}
+	*spent += ns
+	return nil
+}
+
+// joinWindows adds up the graph of the whole from those of its windows.
+func joinWindows(windows []*Graph) (*Graph, error) {
+	first := windows[0]
+	whole := &Graph{Start: first.Start, GoVersion: first.GoVersion, Offered: first.Offered, GroupBy: first.GroupBy, Windows: windows}
+	var spent time.Duration // what the boxes' times sum to
+	for i, w := range windows {
+		switch {
+		case w.Offered != first.Offered:
+			return nil, fmt.Errorf("object %d: \"offered\" differs from that of object 1: offered and actual parallelism cannot be added", i+1)
+		case w.GroupBy != first.GroupBy:
+			return nil, fmt.Errorf("object %d is grouped by %q, object 1 by %q: they are not windows of one graph", i+1, w.GroupBy, first.GroupBy)
+		case i > 0 && w.Start < windows[i-1].Start+windows[i-1].Wall:
+			return nil, fmt.Errorf("object %d starts at %v, before object %d ends at %v: they are not windows of one graph in order",
+				i+1, w.Start, i, windows[i-1].Start+windows[i-1].Wall)
+		}
+		for j := range w.Boxes {
+			b := &w.Boxes[j]
+			if spent += b.Running + b.Runnable + b.Blocked(); spent < 0 {
+				return nil, fmt.Errorf("object %d: with it the times of the boxes sum to more than 292 years", i+1)
+			}
+		}
+		whole.Wall += w.Wall // at most the end of the last window: no overflow
+		whole.Idle += w.Idle
+		whole.Procs = max(whole.Procs, w.Procs)
+		for _, warning := range w.Warnings {
+			if !slices.Contains(whole.Warnings, warning) {
+				whole.Warnings = append(whole.Warnings, warning)
+			}
+		}
+	}
+	whole.Boxes = joinBoxes(windows)
+	return whole, nil
+}
+
+// joinBoxes adds up the boxes of the same group and kind.
+func joinBoxes(windows []*Graph) []Box {
+	type key struct {
+		group string
+		kind  Kind
+	}
+	index := make(map[key]int)
+	var boxes []Box
+	var busy []float64 // ns in which a member of the box ran; NaN where not known
+	for _, w := range windows {
+		for i := range w.Boxes {
+			b := &w.Boxes[i]
+			k := key{b.Group, b.Kind}
+			at, ok := index[k]
+			if !ok {
+				at = len(boxes)
+				index[k] = at
+				boxes = append(boxes, Box{Group: b.Group, Kind: b.Kind, Waiting: map[string]time.Duration{}})
+				busy = append(busy, 0)
+			}
+			sum := &boxes[at]
+			sum.Goroutines = max(sum.Goroutines, b.Goroutines)
+			sum.Share += b.Share
+			sum.Running += b.Running
+			sum.Runnable += b.Runnable
+			for reason, d := range b.Waiting {
+				sum.Waiting[reason] += d
+			}
+			if b.Running > 0 {
+				busy[at] += float64(b.Running) / b.SelfParallelism
+			}
+		}
+	}
+	for i := range boxes {
+		b := &boxes[i]
+		b.Parallelism = ratio(b.Running, b.Share)
+		switch {
+		case b.Running == 0:
+			b.SelfParallelism = 0
+		case busy[i] > 0 && !math.IsInf(busy[i], 0):
+			b.SelfParallelism = float64(b.Running) / busy[i]
+		default:
+			b.SelfParallelism = math.NaN()
+		}
+	}
+	slices.SortStableFunc(boxes, compareStack)
+	return boxes
+}
