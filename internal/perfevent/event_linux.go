@@ -1,0 +1,107 @@
+package perfevent
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Event is one open counting event of one thread. Its methods must not be
+// called at the same time by several goroutines.
+type Event struct {
+	fd   int
+	page []byte // the kernel's control page, nil without [Event.MapUser]
+	spec Spec
+	buf  [24]byte // what Read reads into: on the stack it would escape to the heap
+}
+
+// OpenThread opens the event for the calling thread, counting from now on. The
+// caller has locked its goroutine to the thread; the event counts that thread
+// until Close, whoever reads it.
+//
+// Where the kernel denies counting in kernel mode (EACCES, EPERM), OpenThread
+// tries again without it; Spec tells.
+func OpenThread(spec Spec) (*Event, error) {
+	e, err := open(spec)
+	if !spec.ExcludeKernel && (errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM)) {
+		spec.ExcludeKernel = true
+		if user, userErr := open(spec); userErr == nil {
+			return user, nil
+		}
+	}
+	return e, err
+}
+
+func open(spec Spec) (*Event, error) {
+	attr := unix.PerfEventAttr{
+		Type:        spec.Type,
+		Config:      spec.Config,
+		Read_format: unix.PERF_FORMAT_TOTAL_TIME_ENABLED | unix.PERF_FORMAT_TOTAL_TIME_RUNNING,
+	}
+	attr.Size = uint32(unsafe.Sizeof(attr))
+	if spec.ExcludeKernel {
+		attr.Bits |= unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv
+	}
+	const thisThread, anyCPU, noGroup = 0, -1, -1
+	fd, err := unix.PerfEventOpen(&attr, thisThread, anyCPU, noGroup, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("perfevent: open %s: %w", spec.Name, err)
+	}
+	return &Event{fd: fd, spec: spec}, nil
+}
+
+// Spec returns what the event counts, with ExcludeKernel as it was granted.
+func (e *Event) Spec() Spec { return e.spec }
+
+// Read returns the count so far, about 0.6 µs. It fails only when the event was closed.
+func (e *Event) Read() (Count, error) {
+	buf := &e.buf
+	n, err := unix.Read(e.fd, buf[:])
+	if err != nil {
+		return Count{}, fmt.Errorf("perfevent: read %s: %w", e.spec.Name, err)
+	}
+	if n != len(buf) {
+		return Count{}, fmt.Errorf("perfevent: read %s: %d bytes of %d", e.spec.Name, n, len(buf))
+	}
+	return Count{
+		Value:   binary.NativeEndian.Uint64(buf[0:]),
+		Enabled: binary.NativeEndian.Uint64(buf[8:]),
+		Running: binary.NativeEndian.Uint64(buf[16:]),
+	}, nil
+}
+
+// MapUser maps the event's control page, which [Event.ReadUser] needs.
+func (e *Event) MapUser() error {
+	if e.page != nil {
+		return nil
+	}
+	page, err := unix.Mmap(e.fd, 0, unix.Getpagesize(), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("perfevent: map %s: %w", e.spec.Name, err)
+	}
+	e.page = page
+	return nil
+}
+
+// ReadUser returns the count without entering the kernel, 25–80 ns. It reports
+// false where the kernel or the processor does not permit that, and while the
+// event is not on a counter. It must be called on the event's own thread, after MapUser.
+func (e *Event) ReadUser() (value uint64, ok bool) {
+	if e.page == nil {
+		return 0, false
+	}
+	return readPage(unsafe.Pointer(&e.page[0]))
+}
+
+// Close ends the counting. The event must not be used any more.
+func (e *Event) Close() error {
+	var err error
+	if e.page != nil {
+		err = unix.Munmap(e.page)
+		e.page = nil
+	}
+	return errors.Join(err, unix.Close(e.fd))
+}
