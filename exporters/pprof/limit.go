@@ -1,0 +1,70 @@
+package pprof
+
+import (
+	"fmt"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+)
+
+// The limits of common profile databases, for one profile.
+const (
+	maxSamples = 16_000  // exclusive
+	maxBytes   = 4 << 20 // uncompressed
+)
+
+// others bounds the samples of a graph that Top adds to the k boxes it keeps:
+// a box of others for each of the four kinds, and the idle time.
+const others = 5
+
+// limit folds a graph until its profile is small enough, and says what it did.
+// First the boxes of each window are folded, then the windows are given up.
+func limit(g *bottle.Graph) (*bottle.Graph, []string) {
+	if fits(g) {
+		return g, nil
+	}
+	graphs := max(1, len(g.Windows))
+	most := len(g.Boxes)
+	for _, w := range g.Windows {
+		most = max(most, len(w.Boxes))
+	}
+	for k := min(most-1, (maxSamples-1)/graphs-others); k > 0; k /= 2 {
+		folded := g.Top(k)
+		if !fits(folded) {
+			continue // too many bytes
+		}
+		where := ""
+		if len(g.Windows) > 0 {
+			where = " of each window"
+		}
+		return folded, []string{fmt.Sprintf("folded: only the %d boxes with the largest shares%s are kept; the others are added up as \"N others\"", k, where)}
+	}
+	whole := *g
+	whole.Windows = nil
+	folded, notes := limit(&whole) // fits at the latest with one box: names are bounded
+	return folded, append([]string{fmt.Sprintf("folded: %d windows are too many for one profile; this is the whole", len(g.Windows))}, notes...)
+}
+
+// fits reports whether the profile of g is within the limits. It estimates the
+// bytes from above: encoding the profile to know them takes longer than building it.
+func fits(g *bottle.Graph) bool {
+	graphs := g.Windows
+	if len(graphs) == 0 {
+		graphs = []*bottle.Graph{g}
+	}
+	samples, bytes := 0, 0
+	seen := map[string]bool{}
+	for _, g := range graphs {
+		samples += len(g.Boxes) + 1
+		for i := range g.Boxes {
+			if name := g.Boxes[i].Group; !seen[name] {
+				seen[name] = true
+				bytes += 2 * min(len(name)+len("[group] "), 4*maxName) // as frame and as label
+			}
+		}
+	}
+	return samples < maxSamples && bytes+samples*sampleBytes < maxBytes
+}
+
+// sampleBytes bounds the encoded size of a sample with its location, function
+// and labels, without its strings: about 20 small integers and three of 9 bytes.
+const sampleBytes = 100
