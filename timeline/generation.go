@@ -1,0 +1,257 @@
+package timeline
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// A trace since Go 1.22 is a 16-byte header and then generations of about a
+// second. A generation is a run of batches,
+//
+//	type(1) gen m time size data[size]              or
+//	type(49) experiment gen m time size data[size]  (experimental),
+//
+// all in varints, with the same number gen. Go 1.26 ends a generation with a
+// lone byte 52; before, the next one begins where gen changes. A generation is
+// complete in itself: header + generation is a trace. Finding the
+// cuts takes reading the heads of the batches only.
+
+const (
+	headerSize = 16
+
+	evEventBatch        = 1
+	evExperimentalBatch = 49
+	evEndOfGeneration   = 52
+
+	maxBatchHead = 2 + 4*binary.MaxVarintLen64
+	maxBatchSize = 64 << 10 // as in the runtime (internal/trace/tracev2.MaxBatchSize)
+)
+
+// generation is a run of batches of a trace.
+type generation struct {
+	number uint64 // the runtime's count
+	index  int    // ours, from 1
+	off    int64  // in the trace
+	size   int64
+	open   func() io.Reader // reads the bytes, without a header
+	// cut is set when the generation does not end as it should: the file was
+	// cut off, or what follows cannot be read.
+	cut error
+	// at is where the trouble is, when cut is set.
+	at int64
+}
+
+// source gives a cutter the bytes of a trace, in order.
+type source interface {
+	// head returns up to maxBatchHead bytes at the offset, fewer at the end, none at or after it.
+	// The error is that of the input, never io.EOF.
+	head(off int64) ([]byte, error)
+	// take steps over n bytes from the offset and keeps them for the generation; it returns how many there were.
+	take(off, n int64) (int64, error)
+	// cut returns a function that opens the bytes taken since the last cut.
+	cut(off, size int64) func() io.Reader
+}
+
+// cutter cuts a trace into generations.
+type cutter struct {
+	src     source
+	version int
+	pos     int64
+	index   int
+	last    uint64 // number of the generation before
+	done    bool
+}
+
+// next returns the next generation, or io.EOF. After one whose cut is set there is no other.
+func (c *cutter) next() (*generation, error) {
+	if c.done {
+		return nil, io.EOF
+	}
+	g := &generation{off: c.pos, index: c.index + 1}
+	for {
+		h, err := c.batch(g)
+		if err == nil && h.endsBefore {
+			break
+		}
+		if err == errEnd {
+			c.done = true
+			if c.pos == g.off {
+				return nil, io.EOF
+			}
+			if c.version >= 26 {
+				g.cut, g.at = errCutOff, c.pos
+			}
+			break
+		}
+		if err != nil {
+			c.done = true
+			g.cut, g.at = err, c.pos
+			break
+		}
+		if h.endsAfter {
+			break
+		}
+	}
+	g.size = c.pos - g.off
+	g.open = c.src.cut(g.off, g.size)
+	c.index++
+	c.last = g.number
+	return g, nil
+}
+
+// errEnd is the end of the input between two batches.
+var errEnd = errors.New("end of the trace")
+
+// errCutOff is the end of the input where more must follow.
+var errCutOff = errors.New("the trace ends in the middle")
+
+// batchHead is the head of a batch.
+type batchHead struct {
+	gen        uint64
+	headLen    int64
+	dataLen    int64
+	endsBefore bool // the batch belongs to the next generation
+	endsAfter  bool // it is the mark of the end
+}
+
+// batch takes the next batch into the generation, unless it belongs to the next one.
+func (c *cutter) batch(g *generation) (batchHead, error) {
+	buf, err := c.src.head(c.pos)
+	if err != nil {
+		return batchHead{}, err
+	}
+	if len(buf) == 0 {
+		return batchHead{}, errEnd
+	}
+	if buf[0] == evEndOfGeneration && c.version >= 26 {
+		_, err := c.src.take(c.pos, 1)
+		c.pos++
+		return batchHead{endsAfter: true}, err
+	}
+	h, err := parseBatchHead(buf)
+	if err != nil {
+		if len(buf) == maxBatchHead || !errors.Is(err, errCutOff) {
+			return h, err
+		}
+		n, terr := c.src.take(c.pos, int64(len(buf)))
+		c.pos += n
+		return h, errors.Join(terr, errCutOff)
+	}
+	if g.number == 0 {
+		if c.last != 0 && h.gen != c.last+1 {
+			return h, fmt.Errorf("generation %d follows generation %d: what is between them is missing", h.gen, c.last)
+		}
+		g.number = h.gen
+	}
+	if h.gen != g.number {
+		if c.version >= 26 {
+			return h, fmt.Errorf("generation %d has no end before generation %d begins", g.number, h.gen)
+		}
+		h.endsBefore = true
+		return h, nil
+	}
+	want := h.headLen + h.dataLen
+	n, err := c.src.take(c.pos, want)
+	if err != nil {
+		c.pos += n
+		return h, err
+	}
+	c.pos += n
+	if n < want {
+		return h, errCutOff
+	}
+	return h, nil
+}
+
+func parseBatchHead(buf []byte) (h batchHead, err error) {
+	i := 1
+	switch buf[0] {
+	case evEventBatch:
+	case evExperimentalBatch:
+		i++
+	default:
+		return h, fmt.Errorf("byte %d is not the beginning of a batch of events", buf[0])
+	}
+	var v [4]uint64 // gen, m, time, size
+	for k := range v {
+		if i >= len(buf) {
+			return h, errCutOff
+		}
+		x, n := binary.Uvarint(buf[i:])
+		if n == 0 {
+			return h, errCutOff
+		}
+		if n < 0 {
+			return h, errors.New("a number in the head of a batch is too large")
+		}
+		v[k] = x
+		i += n
+	}
+	if v[0] == 0 {
+		return h, errors.New("a batch belongs to generation 0, which does not exist")
+	}
+	if v[3] > maxBatchSize {
+		return h, fmt.Errorf("a batch says it is %d bytes long; the longest are %d", v[3], maxBatchSize)
+	}
+	return batchHead{gen: v[0], headLen: int64(i), dataLen: int64(v[3])}, nil
+}
+
+// fileSource reads a trace with random access: only the heads of the batches
+// are read here, the decoders read the rest.
+type fileSource struct {
+	r    io.ReaderAt
+	size int64
+	buf  [maxBatchHead]byte
+}
+
+func (s *fileSource) head(off int64) ([]byte, error) {
+	n, err := s.r.ReadAt(s.buf[:], off)
+	if err == io.EOF {
+		err = nil
+	}
+	return s.buf[:n], err
+}
+
+func (s *fileSource) take(off, n int64) (int64, error) {
+	return max(0, min(n, s.size-off)), nil
+}
+
+func (s *fileSource) cut(off, size int64) func() io.Reader {
+	return func() io.Reader { return io.NewSectionReader(s.r, off, size) }
+}
+
+// streamSource reads a trace from a stream and keeps the bytes of the generation at hand.
+type streamSource struct {
+	r   *bufio.Reader
+	buf bytes.Buffer
+}
+
+func (s *streamSource) head(int64) ([]byte, error) {
+	b, err := s.r.Peek(maxBatchHead)
+	if err == io.EOF {
+		err = nil
+	}
+	if len(b) > 0 {
+		err = nil // what is there first, the error when nothing is left
+	}
+	return b, err
+}
+
+func (s *streamSource) take(_, n int64) (int64, error) {
+	got, err := io.CopyN(&s.buf, s.r, n)
+	if err == io.EOF {
+		err = nil
+	}
+	return got, err
+}
+
+func (s *streamSource) cut(int64, int64) func() io.Reader {
+	b := s.buf.Bytes()
+	s.buf = bytes.Buffer{}
+	s.buf.Grow(len(b)) // the next one will be about as large
+	return func() io.Reader { return bytes.NewReader(b) }
+}

@@ -1,0 +1,163 @@
+package timeline
+
+import "strings"
+
+// Time is nanoseconds on the clock of the trace: the monotonic clock of the
+// machine that wrote it (CLOCK_MONOTONIC on Linux, in steps of 64 ns).
+type Time int64
+
+// Kind tells whose work a goroutine does.
+type Kind uint8
+
+// The kinds of goroutines.
+const (
+	Application Kind = iota // the program's
+	GC                      // the garbage collector's: mark workers, sweeper, scavenger
+	Runtime                 // other goroutines of the runtime and of the standard library's background
+	Tracer                  // the execution tracer's own
+
+	numKinds
+)
+
+var kindNames = [numKinds]string{"application", "gc", "runtime", "tracer"}
+
+func (k Kind) String() string {
+	if k < numKinds {
+		return kindNames[k]
+	}
+	return "other"
+}
+
+// Goroutine is a goroutine as far as the trace has told by now. The replay
+// owns it: observers read it during a call, and keep its ID or Index, not the pointer,
+// once it has exited.
+type Goroutine struct {
+	// ID is the runtime's number of the goroutine, never reused within a program.
+	ID int64
+	// Index is a small number that no other live goroutine has: an index for
+	// tables of observers. It is reused after the goroutine's exit.
+	Index int
+	// Func is the function that the goroutine was started with, or "" while the
+	// trace has not told it. A goroutine that is older than the trace is named by the root of
+	// a stack; it may stay unnamed for as long as it never blocks.
+	Func string
+	// Kind follows from Func.
+	Kind Kind
+	// CreatorID is the goroutine that started this one, 0 when it is not known
+	// or there is none (timers, callbacks from C).
+	CreatorID int64
+	// CreatorFunc is the start function of the creator, "" if not known.
+	CreatorFunc string
+	// CreatorStack is the call chain of the go statement; nil if not known.
+	CreatorStack *Stack
+	// Label is what the runtime calls the present work of a mark worker, such as "GC (dedicated)".
+	Label string
+	// Regions are the open regions (runtime/trace.Region), outermost first.
+	Regions []Region
+	// Task is the type of the user task that the goroutine was born into: that
+	// of the innermost region of its creator. "" when there is none.
+	Task string
+
+	cur    interval
+	ranges []openRange
+	known  bool // seen in this or an earlier generation
+}
+
+// interval is the state a goroutine is in, as a transition will show it.
+type interval struct {
+	state  State
+	wait   Wait
+	since  Time
+	reason string
+	stack  *Stack
+	thread int64
+	proc   int32
+}
+
+// Region is an open user region.
+type Region struct {
+	Type   string
+	TaskID uint64
+	Task   string // the type of the task, "" if none or not known
+	Start  Time
+}
+
+type openRange struct {
+	name  string
+	start Time
+}
+
+// State returns the present state.
+func (g *Goroutine) State() State { return g.cur.state }
+
+// Since returns when the present state began.
+func (g *Goroutine) Since() Time { return g.cur.since }
+
+// Wait tells what the goroutine waits for or, when it is Runnable, what it had waited for.
+func (g *Goroutine) Wait() Wait { return g.cur.wait }
+
+// Name returns Func, or a placeholder in parentheses for a goroutine that has no name yet.
+func (g *Goroutine) Name() string {
+	if g.Func == "" {
+		return "(unnamed)"
+	}
+	return g.Func
+}
+
+// UserTask returns the type of the user task that the goroutine works on: the
+// innermost region's, or the one that it was born into.
+func (g *Goroutine) UserTask() string {
+	if n := len(g.Regions); n > 0 && g.Regions[n-1].Task != "" {
+		return g.Regions[n-1].Task
+	}
+	return g.Task
+}
+
+// InRange reports whether a range of the given name is open on the goroutine.
+func (g *Goroutine) InRange(name string) bool {
+	for i := range g.ranges {
+		if g.ranges[i].name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *Goroutine) setFunc(fn string) {
+	g.Func = funcName(fn)
+	g.Kind = kindOf(g.Func)
+}
+
+// funcName strips what the compiler adds to the function of a go statement
+// with arguments.
+func funcName(fn string) string {
+	i := strings.LastIndex(fn, ".gowrap")
+	if i < 0 {
+		return fn
+	}
+	for _, c := range fn[i+len(".gowrap"):] {
+		if c < '0' || c > '9' {
+			return fn
+		}
+	}
+	return fn[:i]
+}
+
+// kindOf classifies a goroutine by its start function.
+func kindOf(fn string) Kind {
+	switch {
+	case fn == "runtime.main":
+		return Application
+	case strings.HasPrefix(fn, "runtime/trace."), strings.HasPrefix(fn, "runtime.trace"), strings.HasPrefix(fn, "runtime.(*trace"):
+		return Tracer
+	case strings.HasPrefix(fn, "runtime.gc"), fn == "runtime.bgsweep", fn == "runtime.bgscavenge", fn == "runtime.forcegchelper":
+		return GC
+	case isRuntimeFunc(fn), strings.HasPrefix(fn, "os/signal."):
+		return Runtime
+	}
+	return Application
+}
+
+func isRuntimeFunc(fn string) bool {
+	return strings.HasPrefix(fn, "runtime.") || strings.HasPrefix(fn, "runtime/")
+}

@@ -1,0 +1,155 @@
+package timeline
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// input is a trace that was opened: its version is known, its bytes follow.
+type input struct {
+	version    int
+	header     []byte
+	source     source    // of a trace with generations
+	whole      io.Reader // of an older one: what follows the header
+	size       int64     // of the whole input, −1 if it cannot be known
+	compressed string    // "gzip" or "zstd"; offsets are then those of the unpacked trace
+	close      func()
+}
+
+// sized is what random access takes: *os.File has it for regular files only.
+type sized interface {
+	io.ReaderAt
+	Size() int64
+}
+
+// openInput looks at the beginning of r and finds out what it is and how to read it.
+func openInput(r io.Reader) (*input, error) {
+	in := &input{size: -1, close: func() {}}
+	at, size := randomAccess(r)
+	if at != nil {
+		in.size = size
+		head := make([]byte, min(headerSize, size))
+		if n, err := at.ReadAt(head, 0); err != nil && !(err == io.EOF && n == len(head)) {
+			return in, inputError(err)
+		}
+		if compression(head) == "" {
+			var err error
+			if in.version, err = parseHeader(head); err != nil {
+				return in, err
+			}
+			in.header = head
+			if in.version < firstGenerational {
+				in.whole = io.NewSectionReader(at, headerSize, size-headerSize)
+			} else {
+				in.source = &fileSource{r: at, size: size}
+			}
+			return in, nil
+		}
+		r = io.NewSectionReader(at, 0, size)
+	}
+	return in, in.openStream(r)
+}
+
+func (in *input) openStream(r io.Reader) error {
+	br := bufio.NewReaderSize(r, 1<<16)
+	head, err := br.Peek(headerSize)
+	if err != nil && err != io.EOF {
+		return inputError(err)
+	}
+	if in.compressed = compression(head); in.compressed != "" {
+		plain, done, err := unpack(br, in.compressed)
+		if err != nil {
+			return err
+		}
+		in.close, in.size = done, -1
+		br = bufio.NewReaderSize(plain, 1<<16)
+		if head, err = br.Peek(headerSize); err != nil && err != io.EOF {
+			return fmt.Errorf("cannot unpack it: %w", err)
+		}
+	}
+	if in.version, err = parseHeader(head); err != nil {
+		return err
+	}
+	in.header = append([]byte(nil), head...)
+	br.Discard(headerSize)
+	if in.version < firstGenerational {
+		in.whole = br
+	} else {
+		in.source = &streamSource{r: br}
+	}
+	return nil
+}
+
+// randomAccess returns r as a ReaderAt and its size, if it is at its
+// beginning and has both.
+func randomAccess(r io.Reader) (io.ReaderAt, int64) {
+	if s, ok := r.(io.Seeker); ok {
+		if pos, err := s.Seek(0, io.SeekCurrent); err != nil || pos != 0 {
+			return nil, 0
+		}
+	}
+	if f, ok := r.(*os.File); ok {
+		if st, err := f.Stat(); err == nil && st.Mode().IsRegular() {
+			return f, st.Size()
+		}
+		return nil, 0
+	}
+	if s, ok := r.(sized); ok {
+		return s, s.Size()
+	}
+	return nil, 0
+}
+
+func compression(head []byte) string {
+	switch {
+	case len(head) >= 2 && head[0] == 0x1f && head[1] == 0x8b:
+		return "gzip"
+	case len(head) >= 4 && string(head[:4]) == "\x28\xb5\x2f\xfd":
+		return "zstd"
+	}
+	return ""
+}
+
+// unpackMemory bounds what a zstd frame may ask for, so that a hostile file
+// cannot make the process large. It is the default window of zstd --long.
+const unpackMemory = 128 << 20
+
+func unpack(r io.Reader, how string) (io.Reader, func(), error) {
+	if how == "gzip" {
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			return nil, nil, fmt.Errorf("cannot unpack it: %w", err)
+		}
+		return z, func() {}, nil
+	}
+	z, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(unpackMemory), zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot unpack it: %w", err)
+	}
+	return z, z.Close, nil
+}
+
+// inputError says that the input failed, not the trace in it.
+func inputError(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the connection or pipe broke off")
+	}
+	return fmt.Errorf("cannot read on: %w", err)
+}
+
+// rest returns everything after the header as one stream.
+func (in *input) rest() io.Reader {
+	switch s := in.source.(type) {
+	case *fileSource:
+		return io.NewSectionReader(s.r, headerSize, s.size-headerSize)
+	case *streamSource:
+		return s.r
+	}
+	return in.whole
+}

@@ -1,0 +1,195 @@
+package timeline
+
+import "time"
+
+// Observer is told what happened, in the order of time, on one goroutine. The
+// arguments are valid only during the call: an observer copies what it needs.
+// Embed [Base] to implement only some of the methods.
+//
+// Times never decrease from call to call.
+type Observer interface {
+	// Begin comes first, once the first instant of the trace is known.
+	// Then every goroutine that existed already is shown by a Transition from Unknown.
+	Begin(*Begin)
+	// Transition: a goroutine left one state for another; the interval of the old one is complete.
+	Transition(*Transition)
+	// Named: a goroutine that was already shown got its name (Goroutine.Func) only now.
+	Named(*Goroutine, Time)
+	// Label: the runtime labelled the work of a goroutine; Goroutine.Label is set, or "" at the end of that work.
+	Label(*Goroutine, Time)
+	// Range: a range of the runtime began or ended: a mark phase, a sweep, an assist, a stop-the-world.
+	Range(*Range)
+	// Region: a user region began or ended. Goroutine.Regions is already changed.
+	Region(*RegionEvent)
+	// Task: a user task began or ended.
+	Task(*Task)
+	// Log: the program called runtime/trace.Log.
+	Log(*Log)
+	// Metric: a metric of the runtime changed.
+	Metric(*Metric)
+	// Sample: a sample of the CPU profiler.
+	Sample(*Sample)
+	// Clock ties the clock of the trace to others, once a generation (Go 1.25 and later).
+	Clock(*Clock)
+	// End comes last, after every living goroutine was shown by a Transition to Unknown.
+	End(*End)
+}
+
+// Base is an Observer that ignores everything. Embed it.
+type Base struct{}
+
+var _ Observer = Base{}
+
+// Begin implements [Observer].
+func (Base) Begin(*Begin) {}
+
+// Transition implements [Observer].
+func (Base) Transition(*Transition) {}
+
+// Named implements [Observer].
+func (Base) Named(*Goroutine, Time) {}
+
+// Label implements [Observer].
+func (Base) Label(*Goroutine, Time) {}
+
+// Range implements [Observer].
+func (Base) Range(*Range) {}
+
+// Region implements [Observer].
+func (Base) Region(*RegionEvent) {}
+
+// Task implements [Observer].
+func (Base) Task(*Task) {}
+
+// Log implements [Observer].
+func (Base) Log(*Log) {}
+
+// Metric implements [Observer].
+func (Base) Metric(*Metric) {}
+
+// Sample implements [Observer].
+func (Base) Sample(*Sample) {}
+
+// Clock implements [Observer].
+func (Base) Clock(*Clock) {}
+
+// End implements [Observer].
+func (Base) End(*End) {}
+
+// Begin is the first instant of a trace.
+type Begin struct {
+	Time Time
+	// Version is the version of the trace format: 22 for Go 1.22.
+	Version int
+}
+
+// End is the last instant of a trace.
+type End struct {
+	Time Time
+}
+
+// Interval is a stretch of time that a goroutine spent in one state.
+type Interval struct {
+	G          *Goroutine
+	State      State
+	Start, End Time
+	// Wait tells for Waiting, SyscallBlocked and Syscall what the goroutine waited for, and
+	// for Runnable what it had waited for before it became ready.
+	Wait Wait
+	// Reason is the runtime's own word for why the state began, such as "sync" or "preempted".
+	Reason string
+	// Stack is where the goroutine blocked, entered the system call or was stopped;
+	// nil when the trace does not tell.
+	Stack *Stack
+	// Waker ended the interval: the goroutine whose Unlock, send or close made a
+	// Waiting one ready. nil for timers, the network poller, and all other endings.
+	Waker *Goroutine
+	// WakerStack is the waker's call chain.
+	WakerStack *Stack
+	// Thread is the operating system's thread (its id on Linux) and Proc the P, in
+	// the states Running and Syscall; −1 when there is none or it is not known.
+	Thread int64
+	Proc   int32
+}
+
+// Transition is a goroutine's step from the state of its Interval, which ends
+// with it, to the state To. The state of G is already To.
+type Transition struct {
+	Interval
+	To State
+}
+
+// Scope tells what a [Range] belongs to.
+type Scope uint8
+
+// The scopes of ranges.
+const (
+	ScopeGlobal Scope = iota
+	ScopeGoroutine
+	ScopeProc
+)
+
+// Range is the beginning or the end of a range of the runtime.
+type Range struct {
+	Time  Time
+	Name  string // such as "GC mark assist" or "stop-the-world (GC sweep termination)"
+	Begin bool
+	Start Time // when the range began, or the beginning of the trace if that was earlier
+	Scope Scope
+	G     *Goroutine // the goroutine of a ScopeGoroutine range, else the one that was executing, or nil
+	Proc  int32      // the P of a ScopeProc range, else the one that was executing, or −1
+}
+
+// RegionEvent is the beginning or the end of a user region.
+type RegionEvent struct {
+	Time   Time
+	G      *Goroutine
+	Region Region // Start is 0 at the end of a region that began before the trace
+	Begin  bool
+	Stack  *Stack
+}
+
+// Task is the beginning or the end of a user task (runtime/trace.NewTask).
+type Task struct {
+	Time     Time
+	G        *Goroutine
+	ID       uint64
+	ParentID uint64 // 0 if none or not known
+	Type     string // "" at the end of a task that began before the trace
+	Begin    bool
+	Start    Time // 0 if the task began before the trace
+	Stack    *Stack
+}
+
+// Log is a message of runtime/trace.Log.
+type Log struct {
+	Time              Time
+	G                 *Goroutine
+	TaskID            uint64
+	Category, Message string
+	Stack             *Stack
+}
+
+// Metric is a new value of a metric, named as in runtime/metrics.
+type Metric struct {
+	Time  Time
+	Name  string
+	Value uint64
+}
+
+// Sample is a sample of the CPU profiler. It may slightly contradict the
+// states around it.
+type Sample struct {
+	Time   Time
+	G      *Goroutine // nil when no goroutine was running
+	Thread int64      // −1 when not known
+	Proc   int32      // −1 when not known
+	Stack  *Stack
+}
+
+// Clock is a near-simultaneous reading of three clocks.
+type Clock struct {
+	Trace Time
+	Mono  uint64 // ns, the operating system's monotonic clock
+	Wall  time.Time
+}

@@ -1,0 +1,260 @@
+package timeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Options are the choices of a pass. The zero value is right for most.
+type Options struct {
+	// Name is what errors call the input: a file's name, a URL.
+	Name string
+	// Workers is how many generations are decoded side by side, and so, with
+	// the size of a generation, how much memory a pass takes. 0 means GOMAXPROCS, at most 8.
+	Workers int
+	// Progress is told after each generation how many bytes of how many (−1 = not known) are done.
+	Progress func(done, size int64)
+
+	oneReader bool // tests: decode the whole trace with one Reader
+}
+
+// Info sums up a pass.
+type Info struct {
+	Version     int   // of the trace format: 22 for Go 1.22; 0 if there was none
+	Start, End  Time  // the first and last event that is not a mere status
+	Generations int   // replayed
+	Events      int64 // decoded
+	Goroutines  int   // seen
+	MaxLive     int   // goroutines known at the same time
+	Size        int64 // of the input in bytes, −1 if not known
+	// Reordered counts transitions whose time was raised to that of the one before, of another generation.
+	Reordered int
+	// Inconsistent counts events that contradict the state known before them.
+	Inconsistent int
+	// Notes says in sentences what else limits the trust in the pass.
+	Notes []string
+}
+
+// GoVersion returns the version of the trace format as "go1.22", or "".
+func (i *Info) GoVersion() string {
+	if i == nil || i.Version == 0 {
+		return ""
+	}
+	return fmt.Sprintf("go1.%d", i.Version)
+}
+
+// Duration returns the time that the trace covers.
+func (i *Info) Duration() time.Duration { return time.Duration(i.End - i.Start) }
+
+// Error says where and why a trace could not be read (to the end). What comes
+// before Offset was shown to the observers.
+type Error struct {
+	Name       string // of the input
+	Offset     int64  // in bytes; in the unpacked trace if it was compressed
+	Compressed string // "gzip", "zstd" or ""
+	Generation int    // from 1; 0 for the header
+	Err        error  // what is wrong there
+	// Read tells what was read before.
+	Read Info
+	// Left is the number of bytes at the end that could not be used, −1 if not known.
+	Left int64
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Name != "" {
+		fmt.Fprintf(&b, "%s: ", e.Name)
+	}
+	if e.Generation == 0 {
+		fmt.Fprintf(&b, "%v", e.Err)
+		return b.String()
+	}
+	fmt.Fprintf(&b, "offset %d", e.Offset)
+	if e.Compressed != "" {
+		b.WriteString(" after unpacking")
+	}
+	fmt.Fprintf(&b, ": generation %d: %v; ", e.Generation, e.Err)
+	if e.Read.Generations == 0 {
+		b.WriteString("nothing could be read")
+		return b.String()
+	}
+	fmt.Fprintf(&b, "read %v of the run", e.Read.Duration().Round(time.Microsecond))
+	if e.Left > 0 && e.Read.Size > 0 {
+		fmt.Fprintf(&b, ", the last %d of %d bytes are missing from it", e.Left, e.Read.Size)
+	} else if e.Left > 0 {
+		fmt.Fprintf(&b, ", %d bytes are missing from it", e.Left)
+	}
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// ReadFile replays the trace in a file to the observers. See [Read].
+func ReadFile(ctx context.Context, name string, opt Options, observers ...Observer) (*Info, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return &Info{Size: -1}, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		return &Info{Size: -1}, &Error{Name: name, Err: errors.New("it is a directory")}
+	}
+	if opt.Name == "" {
+		opt.Name = name
+	}
+	return Read(ctx, f, opt, observers...)
+}
+
+// Read replays the trace in r to the observers, in the order of time, in one
+// pass. r is read to its end; a regular file or an in-memory reader at its
+// beginning is read with random access. A trace packed with gzip or zstd is unpacked.
+//
+// Read always returns an Info. When a trace is cut off or broken, the observers
+// have seen what comes before, closed as if the trace ended there, and
+// the error is an *[Error] that says where and what is missing. If nothing could be
+// read, no method of an observer was called.
+func Read(ctx context.Context, r io.Reader, opt Options, observers ...Observer) (*Info, error) {
+	in, err := openInput(r)
+	defer in.close()
+	if err != nil {
+		return &Info{Size: in.size}, &Error{Name: opt.Name, Compressed: in.compressed, Err: err}
+	}
+	p := &pass{ctx: ctx, opt: opt, in: in, stacks: newStackTable()}
+	p.replay = newReplay(in.version, p.stacks, observers)
+	p.replay.info.Version, p.replay.info.Size = in.version, in.size
+	err = p.run()
+	p.replay.end()
+	return &p.replay.info, err
+}
+
+// pass reads one trace: a producer cuts it, workers decode generations side by
+// side, and the calling goroutine replays them in order.
+type pass struct {
+	ctx    context.Context
+	opt    Options
+	in     *input
+	stacks *stackTable
+	replay *replay
+}
+
+// job is a generation on its way through the pass.
+type job struct {
+	gen *generation
+	d   chan *decoded
+}
+
+func (p *pass) workers() int {
+	if p.opt.Workers > 0 {
+		return p.opt.Workers
+	}
+	return min(8, runtime.GOMAXPROCS(0))
+}
+
+func (p *pass) run() error {
+	if p.in.whole != nil || p.opt.oneReader {
+		return p.runWhole()
+	}
+	ctx, cancel := context.WithCancel(p.ctx)
+	jobs := make(chan job, p.workers())
+	tokens := make(chan struct{}, p.workers()) // held from the cut to the end of the replay: they bound the memory
+	produced := make(chan struct{})
+	go func() {
+		defer close(produced)
+		defer close(jobs)
+		p.produce(ctx, jobs, tokens)
+	}()
+	defer func() {
+		cancel()
+		for j := range jobs {
+			<-j.d
+		}
+		<-produced
+	}()
+	var c *generation // the last one
+	for j := range jobs {
+		d := <-j.d
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		c = j.gen
+		if err := p.consume(j.gen, d); err != nil {
+			return err
+		}
+		<-tokens
+	}
+	if err := p.ctx.Err(); err != nil {
+		return context.Cause(p.ctx)
+	}
+	if c == nil {
+		return &Error{Name: p.opt.Name, Compressed: p.in.compressed, Err: errors.New("the trace has a header but no events; a trace is complete only after trace.Stop")}
+	}
+	return nil
+}
+
+// produce cuts generations and starts their decoding.
+func (p *pass) produce(ctx context.Context, jobs chan<- job, tokens chan struct{}) {
+	cut := &cutter{src: p.in.source, version: p.in.version, pos: headerSize}
+	for {
+		select {
+		case tokens <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		g, err := cut.next()
+		if err != nil {
+			return
+		}
+		j := job{gen: g, d: make(chan *decoded, 1)}
+		go func() { j.d <- p.decode(ctx, g) }()
+		select {
+		case jobs <- j:
+		case <-ctx.Done():
+			<-j.d
+			return
+		}
+	}
+}
+
+func (p *pass) decode(ctx context.Context, g *generation) *decoded {
+	dec := &readerDecoder{ctx: ctx, stacks: p.stacks}
+	return dec.decode(io.MultiReader(strings.NewReader(string(p.in.header)), g.open()))
+}
+
+// consume replays a generation and returns why the pass ends with it, if it does.
+func (p *pass) consume(g *generation, d *decoded) error {
+	defer d.release()
+	err, at := g.cut, g.at
+	if d.err != nil && err == nil {
+		err, at = d.err, g.off
+	}
+	p.replay.generation(d)
+	if p.opt.Progress != nil {
+		p.opt.Progress(g.off+g.size, p.in.size)
+	}
+	if err == nil {
+		return nil
+	}
+	e := &Error{Name: p.opt.Name, Offset: at, Compressed: p.in.compressed, Generation: g.index, Err: err, Read: p.replay.info, Left: -1}
+	if p.in.size >= 0 {
+		e.Left = p.in.size - at
+	}
+	return e
+}
+
+// runWhole decodes everything with one Reader: traces before Go 1.22 have no
+// generations.
+func (p *pass) runWhole() error {
+	dec := &readerDecoder{ctx: p.ctx, stacks: p.stacks}
+	d := dec.decode(io.MultiReader(strings.NewReader(string(p.in.header)), p.in.rest()))
+	if err := p.ctx.Err(); err != nil {
+		return context.Cause(p.ctx)
+	}
+	g := &generation{index: 1, off: headerSize, size: max(0, p.in.size-headerSize)}
+	return p.consume(g, d)
+}

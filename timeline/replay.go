@@ -1,0 +1,431 @@
+package timeline
+
+// The replay is the one state machine behind every analysis. It takes the
+// generations in order and, for each:
+//
+//  1. Finds or makes the goroutine behind every local number. A goroutine that
+//     nothing is known of yet was in the state of its status for as long as
+//     the generation lasts: statuses are written lazily, just before the
+//     first event of a goroutine, so nothing happened to it before. In the first
+//     generation these are the states at the first instant of the trace.
+//  2. Gives names to those that the generation can name, before any interval is shown.
+//  3. Walks the records: each ends an interval of one goroutine and begins the next.
+//     A system call keeps its P until that P goes idle; then the interval is
+//     split into one with and one without P.
+//  4. Carries what is open (states, block stacks, ranges, regions, tasks) into
+//     the next generation. Its statuses repeat what is known; they change nothing.
+//
+// At the end every living goroutine leaves for Unknown.
+
+const assistRange = "GC mark assist"
+
+// replay holds what is carried between generations: it grows with the live
+// goroutines, open tasks and ranges, not with the events.
+type replay struct {
+	observers []Observer
+	version   int
+	stacks    *stackTable
+
+	now     Time
+	begun   bool
+	gs      map[int64]*Goroutine
+	indexes []int // free Goroutine.Index values
+	nextIdx int
+	sysProc map[int32]*Goroutine // by P: the goroutine in a system call that holds it
+	procs   []*Goroutine         // the same, for small numbers of P
+	tasks   map[uint64]openTask
+	open    map[rangeKey]Time // ranges that belong to no goroutine
+
+	local []*Goroutine // by local number of the generation at hand
+	d     *decoded
+	tr    Transition
+	info  Info
+}
+
+type openTask struct {
+	typ    string
+	parent uint64
+	start  Time
+}
+
+type rangeKey struct {
+	name string
+	proc int64 // −1 for global
+}
+
+func newReplay(version int, stacks *stackTable, observers []Observer) *replay {
+	return &replay{
+		observers: observers,
+		version:   version,
+		stacks:    stacks,
+		gs:        map[int64]*Goroutine{},
+		sysProc:   map[int32]*Goroutine{},
+		tasks:     map[uint64]openTask{},
+		open:      map[rangeKey]Time{},
+	}
+}
+
+// generation replays one generation. upTo bounds its times when it is not 0.
+func (r *replay) generation(d *decoded) {
+	if len(d.gs) == 0 && len(d.chunks) == 0 {
+		return
+	}
+	start := d.base
+	if d.hasReal {
+		start = d.firstReal
+	}
+	if !r.begun {
+		r.begin(start)
+	}
+	r.d = d
+	r.enter(max(start, r.now))
+	t := d.base
+	for records := range d.all() {
+		for i := range records {
+			rec := &records[i]
+			t += Time(rec.dt)
+			switch rec.op {
+			case opGo:
+				r.step(rec, r.tick(t))
+			case opProcIdle:
+				r.procIdle(rec.g, r.tick(t))
+			case opSkip:
+				t += Time(int64(uint32(rec.g)) | int64(rec.by)<<32)
+			case opAux:
+				r.aux(rec, t)
+			}
+		}
+	}
+	r.info.Events += int64(d.events)
+	r.info.Generations++
+	if d.hasReal {
+		r.info.End = max(r.info.End, r.now)
+	}
+	r.d = nil
+}
+
+// tick moves the clock of the pass to t. Generations do not overlap but for
+// nanoseconds, if at all: their real events are behind barriers in the runtime.
+func (r *replay) tick(t Time) Time {
+	if t < r.now {
+		r.info.Reordered++
+		return r.now
+	}
+	r.now = t
+	return t
+}
+
+func (r *replay) begin(t Time) {
+	r.begun, r.now = true, t
+	r.info.Start, r.info.End = t, t
+	b := &Begin{Time: t, Version: r.version}
+	for _, o := range r.observers {
+		o.Begin(b)
+	}
+}
+
+// enter does steps 1 and 2 for a generation that begins at t.
+func (r *replay) enter(t Time) {
+	d := r.d
+	r.local = append(r.local[:0], make([]*Goroutine, len(d.gs))...)
+	for i := range d.gs {
+		l := &d.gs[i]
+		g := r.gs[l.id]
+		if g != nil {
+			r.local[i] = g
+			if g.Func == "" && l.name >= 0 {
+				g.setFunc(d.names[l.name])
+				for _, o := range r.observers {
+					o.Named(g, t)
+				}
+			}
+			continue
+		}
+		if l.status == Unknown {
+			continue // born later in this generation, or only mentioned
+		}
+		r.local[i] = r.appear(l, t)
+	}
+}
+
+// appear makes a goroutine that existed before the trace, or before anything was known of it.
+func (r *replay) appear(l *localG, t Time) *Goroutine {
+	g := r.add(l.id)
+	if l.name >= 0 {
+		g.setFunc(r.d.names[l.name])
+	}
+	stack := r.stackAt(l.stack)
+	cur := interval{state: l.status, since: t, proc: -1, thread: -1}
+	switch l.status {
+	case Waiting:
+		cur.wait, cur.stack = WaitOther, stack
+		if stack != nil {
+			cur.wait, cur.stack = stack.parked, stack.block
+		}
+	case Runnable:
+		cur.wait = WaitOther
+	case Running:
+		cur.thread, cur.proc = r.threadAt(l.thread), procAt(l.proc)
+	case Syscall:
+		cur.wait, cur.stack = WaitSyscall, stack
+		cur.thread, cur.proc = r.threadAt(l.thread), procAt(l.proc)
+		if cur.proc < 0 {
+			cur.state = SyscallBlocked
+		} else {
+			r.holdProc(cur.proc, g)
+		}
+	}
+	if l.assist {
+		g.ranges = append(g.ranges, openRange{assistRange, t})
+	}
+	r.change(g, cur, nil, nil)
+	if l.assist {
+		r.showRange(&Range{Time: t, Start: t, Name: assistRange, Begin: true, Scope: ScopeGoroutine, G: g, Proc: -1})
+	}
+	return g
+}
+
+// add makes a goroutine in the state Unknown.
+func (r *replay) add(id int64) *Goroutine {
+	g := &Goroutine{ID: id}
+	if n := len(r.indexes); n > 0 {
+		g.Index = r.indexes[n-1]
+		r.indexes = r.indexes[:n-1]
+	} else {
+		g.Index = r.nextIdx
+		r.nextIdx++
+	}
+	g.cur = interval{since: r.now, proc: -1, thread: -1}
+	r.gs[id] = g
+	r.info.Goroutines++
+	r.info.MaxLive = max(r.info.MaxLive, len(r.gs))
+	return g
+}
+
+// change ends the interval of g and begins cur.
+func (r *replay) change(g *Goroutine, cur interval, waker *Goroutine, wakerStack *Stack) {
+	old := &g.cur
+	tr := &r.tr
+	tr.G = g
+	tr.State, tr.Start, tr.End = old.state, old.since, cur.since
+	tr.Wait, tr.Reason, tr.Stack = old.wait, old.reason, old.stack
+	tr.Thread, tr.Proc = old.thread, old.proc
+	tr.Waker, tr.WakerStack = waker, wakerStack
+	tr.To = cur.state
+	g.cur = cur
+	for _, o := range r.observers {
+		o.Transition(tr)
+	}
+}
+
+// step replays one transition of a goroutine.
+func (r *replay) step(rec *record, t Time) {
+	from, to := State(rec.states>>4), State(rec.states&15)
+	g := r.local[rec.g]
+	if from == NotExist || g == nil {
+		g = r.birth(rec, t, from == NotExist)
+	}
+	old := &g.cur
+	if old.state != from && !(old.state == SyscallBlocked && from == Syscall) {
+		r.info.Inconsistent++
+	}
+	cur := interval{state: to, since: t, proc: -1, thread: -1}
+	var waker *Goroutine
+	var wakerStack *Stack
+	switch to {
+	case Runnable:
+		switch from {
+		case Waiting:
+			waker, wakerStack = r.localAt(rec.by), r.stackAt(rec.stack)
+			cur.wait, cur.stack = old.wait, old.stack
+		case Running:
+			cur.reason = r.reasonAt(rec.by)
+			cur.wait, cur.stack = waitOfStop(cur.reason), r.stackAt(rec.stack)
+		case NotExist:
+			cur.wait = WaitCreated
+			waker, wakerStack = r.localAt(rec.by), r.stackAt(rec.stack)
+		default:
+			cur.wait, cur.stack = WaitSyscall, old.stack
+		}
+	case Running:
+		cur.proc, cur.thread = procAt(rec.proc), r.threadAt(rec.thread)
+	case Waiting:
+		if from == NotExist {
+			cur.wait = WaitCoroutine
+			waker, wakerStack = r.localAt(rec.by), r.stackAt(rec.stack)
+			break
+		}
+		cur.reason, cur.stack = r.reasonAt(rec.by), r.stackAt(rec.stack)
+		cur.wait = cur.stack.blockWait(cur.reason)
+		if cur.wait == WaitCoroutine && r.version < 23 {
+			cur.wait = WaitOther // coroutine switches came with Go 1.23
+		}
+	case Syscall:
+		cur.wait = WaitSyscall
+		if from == Running {
+			cur.proc, cur.thread, cur.stack = old.proc, old.thread, r.stackAt(rec.stack)
+		} else {
+			cur.proc, cur.thread = procAt(rec.proc), r.threadAt(rec.thread)
+		}
+		if cur.proc < 0 {
+			cur.state = SyscallBlocked
+		} else {
+			r.holdProc(cur.proc, g)
+		}
+	}
+	if old.state == Syscall {
+		r.dropProc(old.proc, g)
+	}
+	if g.Label != "" && (to == Waiting || to == NotExist) {
+		r.label(g, "", t)
+	}
+	r.change(g, cur, waker, wakerStack)
+	if to == NotExist {
+		r.exit(rec.g, g)
+	}
+}
+
+// birth makes the goroutine of a creation event; or one that an event names
+// though nothing told of it before, which a well-formed trace has not.
+func (r *replay) birth(rec *record, t Time, created bool) *Goroutine {
+	l := &r.d.gs[rec.g]
+	if old := r.gs[l.id]; old != nil {
+		r.info.Inconsistent++
+		r.local[rec.g] = old
+		return old
+	}
+	g := r.add(l.id)
+	r.local[rec.g] = g
+	if l.name >= 0 {
+		g.setFunc(r.d.names[l.name])
+	}
+	g.cur.since = t
+	if !created {
+		r.info.Inconsistent++
+		return g
+	}
+	g.cur.state = NotExist
+	g.CreatorStack = r.stackAt(rec.stack)
+	if by := r.localAt(rec.by); by != nil {
+		g.CreatorID, g.CreatorFunc = by.ID, by.Func
+		g.Task = by.UserTask()
+	}
+	return g
+}
+
+func (r *replay) exit(local int32, g *Goroutine) {
+	delete(r.gs, g.ID)
+	r.local[local] = nil
+	r.indexes = append(r.indexes, g.Index)
+}
+
+func (r *replay) label(g *Goroutine, label string, t Time) {
+	g.Label = label
+	for _, o := range r.observers {
+		o.Label(g, t)
+	}
+}
+
+// procIdle: the goroutine that held P in a system call, if any, lost it.
+func (r *replay) procIdle(p int32, t Time) {
+	g := r.holder(p)
+	if g == nil {
+		return
+	}
+	r.dropProc(p, g)
+	cur := g.cur
+	cur.state, cur.since, cur.proc = SyscallBlocked, t, -1
+	r.change(g, cur, nil, nil)
+}
+
+const smallProcs = 1024
+
+func (r *replay) holdProc(p int32, g *Goroutine) {
+	switch {
+	case p < 0:
+	case p < smallProcs:
+		for int(p) >= len(r.procs) {
+			r.procs = append(r.procs, nil)
+		}
+		r.procs[p] = g
+	default:
+		r.sysProc[p] = g
+	}
+}
+
+func (r *replay) holder(p int32) *Goroutine {
+	switch {
+	case p < 0:
+		return nil
+	case int(p) < len(r.procs):
+		return r.procs[p]
+	case p < smallProcs:
+		return nil
+	}
+	return r.sysProc[p]
+}
+
+func (r *replay) dropProc(p int32, g *Goroutine) {
+	if r.holder(p) != g {
+		return
+	}
+	if p < smallProcs {
+		r.procs[p] = nil
+	} else {
+		delete(r.sysProc, p)
+	}
+}
+
+func (r *replay) localAt(i int32) *Goroutine {
+	if i < 0 {
+		return nil
+	}
+	return r.local[i]
+}
+
+func (r *replay) stackAt(i int32) *Stack {
+	if i < 0 {
+		return nil
+	}
+	return r.d.stacks[i]
+}
+
+func (r *replay) reasonAt(i int32) string {
+	if i < 0 {
+		return ""
+	}
+	return r.d.reasons[i]
+}
+
+func (r *replay) threadAt(i int32) int64 {
+	if i < 0 {
+		return -1
+	}
+	return r.d.threads[i]
+}
+
+func procAt(p uint16) int32 {
+	if p == noProc {
+		return -1
+	}
+	return int32(p)
+}
+
+// end closes everything that is open.
+func (r *replay) end() {
+	if !r.begun {
+		return
+	}
+	live := make([]*Goroutine, 0, len(r.gs))
+	for _, g := range r.gs {
+		live = append(live, g)
+	}
+	sortByID(live)
+	for _, g := range live {
+		r.change(g, interval{since: r.now, proc: -1, thread: -1}, nil, nil)
+	}
+	e := &End{Time: r.now}
+	for _, o := range r.observers {
+		o.End(e)
+	}
+}

@@ -1,0 +1,161 @@
+package timeline
+
+import (
+	"strings"
+	"sync"
+
+	"golang.org/x/exp/trace"
+)
+
+// Frame is one frame of a call chain.
+type Frame struct {
+	PC   uint64 // program counter; the return address but for the leaf
+	Func string // full name, such as "net/http.(*conn).serve"
+	File string
+	Line int
+}
+
+// Stack is a call chain, leaf first. Equal call chains of one pass are the
+// same *Stack: compare and key by pointer. The runtime keeps at most 128
+// frames, so the root of a very deep chain may be missing.
+//
+// Stacks are shared: do not change them.
+type Stack struct {
+	Frames []*Frame
+
+	wait   [3]Wait // of a block with the reasons "sync", "select", "chan send": asked for each block, so kept
+	parked Wait    // of a status
+	block  *Stack  // the stack without the runtime's parking frames; itself when there are none
+}
+
+// maxFrames is the number of frames at which the runtime cuts a stack.
+const maxFrames = 128
+
+// Leaf returns the innermost frame, or nil. It may be called on a nil Stack.
+func (s *Stack) Leaf() *Frame {
+	if s == nil || len(s.Frames) == 0 {
+		return nil
+	}
+	return s.Frames[0]
+}
+
+// Root returns the outermost frame that the trace holds, or nil. It may be
+// called on a nil Stack.
+func (s *Stack) Root() *Frame {
+	if s == nil || len(s.Frames) == 0 {
+		return nil
+	}
+	return s.Frames[len(s.Frames)-1]
+}
+
+// String returns "leaf < caller < … < root", or "" for a nil Stack.
+func (s *Stack) String() string {
+	if s == nil {
+		return ""
+	}
+	var b strings.Builder
+	for i, f := range s.Frames {
+		if i > 0 {
+			b.WriteString(" < ")
+		}
+		b.WriteString(f.Func)
+	}
+	return b.String()
+}
+
+// stackTable interns the call chains of one pass by their program counters:
+// the handles of the trace Reader compare by table, of which there is one a
+// generation. Decoders of several generations share it; they ask once for each
+// distinct handle, so one lock does not show.
+type stackTable struct {
+	mu     sync.Mutex
+	frames map[uint64]*Frame
+	stacks map[uint64][]*Stack // by hash of the program counters
+	pcs    []uint64
+}
+
+func newStackTable() *stackTable {
+	return &stackTable{frames: map[uint64]*Frame{}, stacks: map[uint64][]*Stack{}}
+}
+
+// intern returns the one *Stack for the call chain of s; nil when it has no frames.
+func (t *stackTable) intern(s trace.Stack) *Stack {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	frames := make([]*Frame, 0, 16)
+	for f := range s.Frames() {
+		frames = append(frames, t.frame(f))
+	}
+	return t.internFrames(frames)
+}
+
+// frame returns the one *Frame for f. The program counter identifies it but
+// for traces made by hand, where it may be zero or used twice.
+func (t *stackTable) frame(f trace.StackFrame) *Frame {
+	if old := t.frames[f.PC]; old != nil {
+		if old.Func == f.Func && old.Line == int(f.Line) && old.File == f.File {
+			return old
+		}
+		return &Frame{PC: f.PC, Func: f.Func, File: f.File, Line: int(f.Line)}
+	}
+	nf := &Frame{PC: f.PC, Func: strings.Clone(f.Func), File: strings.Clone(f.File), Line: int(f.Line)}
+	t.frames[f.PC] = nf
+	return nf
+}
+
+func (t *stackTable) internFrames(frames []*Frame) *Stack {
+	if len(frames) == 0 {
+		return nil
+	}
+	h := uint64(len(frames))
+	for _, f := range frames {
+		h = (h ^ f.PC) * 0x9E3779B97F4A7C15
+		h ^= h >> 29
+	}
+	for _, s := range t.stacks[h] {
+		if sameFrames(s.Frames, frames) {
+			return s
+		}
+	}
+	s := &Stack{Frames: frames[:len(frames):len(frames)]}
+	t.stacks[h] = append(t.stacks[h], s)
+	t.classify(s)
+	return s
+}
+
+func sameFrames(a, b []*Frame) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] && *a[i] != *b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// classify fills in what is asked of a stack again and again.
+func (t *stackTable) classify(s *Stack) {
+	s.wait = [3]Wait{waitOf("sync", s), waitOf("select", s), waitOf("chan send", s)}
+	s.block = s
+	var skip int
+	if s.parked, skip = waitOfStatus(s); skip > 0 {
+		s.block = t.internFrames(s.Frames[skip:])
+	}
+}
+
+// blockWait is waitOf with the kept answers.
+func (s *Stack) blockWait(reason string) Wait {
+	if s != nil {
+		switch reason {
+		case "sync":
+			return s.wait[0]
+		case "select":
+			return s.wait[1]
+		case "chan send":
+			return s.wait[2]
+		}
+	}
+	return waitOf(reason, s)
+}

@@ -1,0 +1,247 @@
+package timeline
+
+import "strings"
+
+// Wait says what a goroutine waits for or, while it is Runnable, what it had
+// waited for before it became ready. It refines the runtime's own reason by
+// the call chain: the runtime calls a dozen different things "sync".
+type Wait uint8
+
+// The kinds of waiting. Their names are those of [Wait.String].
+const (
+	WaitNone          Wait = iota // not waiting
+	WaitOther                     // a reason that this version does not know, or that the trace does not tell
+	WaitMutex                     // sync.Mutex, and the locks inside the standard library
+	WaitRWMutexWriter             // sync.RWMutex, Lock
+	WaitRWMutexReader             // sync.RWMutex, RLock
+	WaitWaitGroup                 // sync.WaitGroup
+	WaitCond                      // sync.Cond
+	WaitOnce                      // sync.Once, behind the goroutine that does it
+	WaitChanSend                  // a channel send
+	WaitChanReceive               // a channel receive
+	WaitSelect                    // select over several channels
+	WaitSemaphore                 // golang.org/x/sync/semaphore, or the limit of an errgroup
+	WaitNetwork                   // the network poller
+	WaitSleep                     // time.Sleep
+	WaitSyscall                   // a system call that lost its P
+	WaitGC                        // the garbage collector: assist credit, sweep, its own semaphores
+	WaitRuntime                   // the runtime's own parking: system goroutines, suspensions
+	WaitCoroutine                 // a coroutine switch (iter.Pull)
+	WaitForever                   // nothing can wake it: select{}, a nil channel, the end of main
+	WaitPreempted                 // runnable: its time slice ended, or it handed a mutex off
+	WaitYield                     // runnable: it called runtime.Gosched
+	WaitCreated                   // runnable since its creation
+
+	numWaits
+)
+
+var waitNames = [numWaits]string{
+	"none", "other", "mutex", "rwmutex-writer", "rwmutex-reader", "waitgroup", "cond", "once",
+	"chan-send", "chan-receive", "select", "semaphore", "network", "sleep", "syscall", "gc",
+	"runtime", "coroutine", "forever", "preempted", "yield", "created",
+}
+
+func (w Wait) String() string {
+	if w < numWaits {
+		return waitNames[w]
+	}
+	return "other"
+}
+
+// Waits returns all kinds of waiting, in the order of their constants.
+func Waits() []Wait {
+	ws := make([]Wait, numWaits)
+	for i := range ws {
+		ws[i] = Wait(i)
+	}
+	return ws
+}
+
+// Lock reports whether the wait is for mutual exclusion.
+func (w Wait) Lock() bool {
+	return w == WaitMutex || w == WaitRWMutexWriter || w == WaitRWMutexReader
+}
+
+// waitOfReason maps the reasons that the runtime writes (traceBlockReason and
+// traceGoStopReason in runtime/traceruntime.go) to kinds. Those for which the
+// call chain decides are refined by waitOf.
+var waitOfReason = map[string]Wait{
+	"forever":                      WaitForever,
+	"network":                      WaitNetwork,
+	"select":                       WaitSelect,
+	"sync.(*Cond).Wait":            WaitCond,
+	"sync":                         WaitOther,
+	"chan send":                    WaitChanSend,
+	"chan receive":                 WaitChanReceive,
+	"GC mark assist wait for work": WaitGC,
+	"GC background sweeper wait":   WaitGC,
+	"wait until GC ends":           WaitGC,
+	"GC weak to strong wait":       WaitGC,
+	"system goroutine wait":        WaitRuntime,
+	"preempted":                    WaitRuntime,
+	"wait for debug call":          WaitRuntime,
+	"synctest":                     WaitRuntime,
+	"sleep":                        WaitSleep,
+	"runtime.Gosched":              WaitYield,
+}
+
+// waitOf classifies a block (Running → Waiting) by its reason and call chain.
+func waitOf(reason string, s *Stack) Wait {
+	switch reason {
+	case "sync":
+		return waitOfSync(s)
+	case "select", "chan send":
+		// Limits built on channels are semaphores to their users.
+		if f := s.Leaf(); f != nil && (strings.HasPrefix(f.Func, "golang.org/x/sync/semaphore.") || strings.HasPrefix(f.Func, "golang.org/x/sync/errgroup.")) {
+			return WaitSemaphore
+		}
+	case "":
+		// A coroutine switch says neither why nor where.
+		return WaitCoroutine
+	}
+	if w, ok := waitOfReason[reason]; ok {
+		return w
+	}
+	return WaitOther
+}
+
+// waitOfStop classifies why a goroutine went from Running to Runnable.
+func waitOfStop(reason string) Wait {
+	switch reason {
+	case "preempted":
+		return WaitPreempted
+	case "runtime.Gosched":
+		return WaitYield
+	}
+	return WaitOther
+}
+
+// waitOfSync tells the users of the runtime's semaphores apart by the frames
+// nearest to the leaf.
+func waitOfSync(s *Stack) Wait {
+	if s == nil || len(s.Frames) == 0 {
+		return WaitOther
+	}
+	for i, f := range s.Frames {
+		switch fn := f.Func; {
+		case strings.HasPrefix(fn, "sync.runtime_"), strings.HasPrefix(fn, "internal/sync.runtime_"), strings.HasPrefix(fn, "internal/poll.runtime_Sem"):
+			continue // the entry into the runtime itself
+		case strings.HasPrefix(fn, "sync.(*Mutex)."), strings.HasPrefix(fn, "internal/sync.(*Mutex)."):
+			return waitOfMutex(s.Frames[i:])
+		case strings.HasPrefix(fn, "sync.(*RWMutex).RLock"):
+			return WaitRWMutexReader
+		case strings.HasPrefix(fn, "sync.(*RWMutex)."):
+			return WaitRWMutexWriter
+		case strings.HasPrefix(fn, "sync.(*WaitGroup)."):
+			return WaitWaitGroup
+		case strings.HasPrefix(fn, "sync.(*Once)."):
+			return WaitOnce
+		case strings.HasPrefix(fn, "internal/sync."), strings.HasPrefix(fn, "sync."), strings.HasPrefix(fn, "internal/poll."):
+			// Containers that hide the frame of Lock (sync.Map, sync.Pool), the lock of a file descriptor.
+			return WaitMutex
+		case strings.HasPrefix(fn, "runtime.trace"), strings.HasPrefix(fn, "runtime.(*trace"),
+			strings.HasPrefix(fn, "runtime.StartTrace"), strings.HasPrefix(fn, "runtime.StopTrace"), strings.HasPrefix(fn, "runtime/trace."):
+			return WaitRuntime
+		case strings.HasPrefix(fn, "runtime."):
+			// An allocation or the start of a cycle that queues behind the collector's own semaphores.
+			return WaitGC
+		}
+		return WaitOther
+	}
+	return WaitOther
+}
+
+// waitOfMutex classifies a wait inside sync.Mutex by its caller: the locks of
+// a RWMutex (a writer behind a writer) and of a Once are mutexes inside.
+func waitOfMutex(frames []*Frame) Wait {
+	for _, f := range frames {
+		switch fn := f.Func; {
+		case strings.HasPrefix(fn, "sync.(*Mutex)."), strings.HasPrefix(fn, "internal/sync.(*Mutex)."):
+			continue
+		case strings.HasPrefix(fn, "sync.(*RWMutex)."):
+			return WaitRWMutexWriter
+		case strings.HasPrefix(fn, "sync.(*Once)."):
+			return WaitOnce
+		}
+		break
+	}
+	return WaitMutex
+}
+
+// parkFrames are the runtime's frames between the parking itself and the
+// place that a block event would name as its leaf, with the wait they stand
+// for. Statuses show them; block events skip them.
+var parkFrames = map[string]Wait{
+	"runtime.gopark":                            WaitNone,
+	"runtime.goparkunlock":                      WaitNone,
+	"runtime.park_m":                            WaitNone,
+	"runtime.chanrecv":                          WaitChanReceive,
+	"runtime.chanrecv1":                         WaitChanReceive,
+	"runtime.chanrecv2":                         WaitChanReceive,
+	"runtime.chansend":                          WaitChanSend,
+	"runtime.chansend1":                         WaitChanSend,
+	"runtime.selectgo":                          WaitSelect,
+	"runtime.block":                             WaitForever,
+	"runtime.netpollblock":                      WaitNetwork,
+	"internal/poll.runtime_pollWait":            WaitNetwork,
+	"time.Sleep":                                WaitSleep,
+	"runtime.semacquire":                        WaitNone,
+	"runtime.semacquire1":                       WaitNone,
+	"runtime.notifyListWait":                    WaitCond,
+	"sync.runtime_notifyListWait":               WaitCond,
+	"sync.runtime_Semacquire":                   WaitNone,
+	"sync.runtime_SemacquireMutex":              WaitNone,
+	"sync.runtime_SemacquireRWMutex":            WaitNone,
+	"sync.runtime_SemacquireRWMutexR":           WaitNone,
+	"sync.runtime_SemacquireWaitGroup":          WaitNone,
+	"internal/sync.runtime_SemacquireMutex":     WaitNone,
+	"internal/poll.runtime_Semacquire":          WaitNone,
+	"runtime.coroswitch":                        WaitCoroutine,
+	"runtime.coroswitch_m":                      WaitCoroutine,
+	"runtime.gcAssistAlloc":                     WaitGC,
+	"runtime.gcParkAssist":                      WaitGC,
+	"runtime.gcWakeAllStrongFromWeak":           WaitGC,
+	"runtime.(*wakeableSleep).sleep":            WaitRuntime,
+	"runtime.(*scavengerState).park":            WaitRuntime,
+	"runtime.(*scavengerState).sleep":           WaitRuntime,
+	"runtime.(*cleanupQueue).dequeue":           WaitRuntime,
+	"runtime.(*finalizerQueue).dequeue":         WaitRuntime,
+	"runtime.(*traceAdvancerState).start.func1": WaitRuntime,
+}
+
+// waitOfStatus classifies a goroutine that a status event shows as waiting:
+// the event brings no reason, but often the whole stack, parking frames
+// included. It returns the wait and how many leading frames belong to the runtime's parking.
+func waitOfStatus(s *Stack) (w Wait, skip int) {
+	if s == nil || len(s.Frames) == 0 {
+		return WaitOther, 0
+	}
+	for skip < len(s.Frames) {
+		fw, ok := parkFrames[s.Frames[skip].Func]
+		if !ok {
+			break
+		}
+		if fw != WaitNone {
+			w = fw
+		}
+		skip++
+	}
+	if w == WaitSelect || w == WaitChanSend {
+		if skip < len(s.Frames) && (strings.HasPrefix(s.Frames[skip].Func, "golang.org/x/sync/semaphore.") || strings.HasPrefix(s.Frames[skip].Func, "golang.org/x/sync/errgroup.")) {
+			return WaitSemaphore, skip
+		}
+	}
+	if w != WaitNone {
+		return w, skip
+	}
+	if skip == len(s.Frames) {
+		return WaitOther, 0
+	}
+	if skip == 0 {
+		return WaitOther, 0
+	}
+	if root := s.Root(); isRuntimeFunc(root.Func) {
+		return WaitRuntime, skip
+	}
+	return waitOfSync(&Stack{Frames: s.Frames[skip:]}), skip
+}
