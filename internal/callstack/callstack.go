@@ -1,0 +1,126 @@
+// Package callstack captures call chains cheaply and tells goroutines apart.
+//
+// A profiler that runs inside the profiled program needs the present call chain
+// far more often than it needs to print one. So a chain is captured in two steps:
+//
+//  1. Key. On amd64 the chain of frame pointers is walked in assembly and the
+//     return addresses on it are hashed to 64 bits: two calls from the same place
+//     have the same hash. Elsewhere, and with the build tag purego, the program
+//     counters of [runtime.Callers] are hashed instead.
+//  2. Intern. A [Table] maps the hash to a [Chain]. Only the first time a hash is
+//     seen does [runtime.Callers] run, because only it expands inlined calls.
+//
+// Names, files and lines are looked up when [Chain.Frames] is first called.
+// Frames of the profiler itself are removed there by the name of the function,
+// never by a fixed number of levels, which inlining would falsify.
+//
+// Two different chains share a hash with probability 2⁻⁶⁴; of a million chains
+// any two do with probability 3·10⁻⁸, and would then be reported as one.
+//
+// Cost on one core of the machine this was written on (go test -bench . in this folder):
+//
+//	                   amd64, frame pointers   portable
+//	known chain, 8 deep               15 ns      1.0 µs
+//	known chain, 32 deep              69 ns      1.8 µs
+//	new chain                         1–2 µs     1–2 µs
+//	goroutine id                       2 ns     unknown (0)
+package callstack
+
+import (
+	"runtime"
+	"strings"
+	"sync/atomic"
+)
+
+// MaxDepth is the largest number of calls that a [Chain] holds, counted from the
+// leaf. Deeper chains are cut at the root and marked as truncated.
+const MaxDepth = 128
+
+// Chain is one call chain. Chains of one [Table] can be compared by address:
+// the same calls give the same *Chain. It is safe for concurrent use.
+type Chain struct {
+	hash   uint64
+	id     uint32
+	pcs    []uintptr
+	next   *Chain // in its bucket; set before the chain is published
+	frames atomic.Pointer[[]Frame]
+}
+
+// Frame is one call in a chain.
+type Frame struct {
+	// Func is the full name of the function, such as "net/http.(*Server).Serve".
+	Func string
+	// File is the path of its source, as the compiler recorded it.
+	File string
+	// Line is the line of the call; 0 if unknown.
+	Line int
+	// PC is the program counter of the call; 0 if unknown.
+	PC uintptr
+}
+
+// ID is a small number that is unique within the table: 1, 2, 3, … in the order in
+// which chains were first seen. 0 is the chain of the dropped.
+func (c *Chain) ID() uint32 { return c.id }
+
+// Truncated tells that the chain was longer than [MaxDepth], so that its root is missing.
+func (c *Chain) Truncated() bool { return len(c.pcs) == MaxDepth }
+
+// PCs returns the return addresses as [runtime.Callers] gave them, including the
+// profiler's own frames. The caller must not change it.
+func (c *Chain) PCs() []uintptr { return c.pcs }
+
+// Dropped is the name of the only function in the chain that stands for all those
+// that did not fit into a full table.
+const Dropped = "[call chains dropped]"
+
+// Frames returns the calls, leaf first, without those inside the profiler itself.
+// It symbolises the first time (some µs) and is one load after that. The caller
+// must not change the result.
+func (c *Chain) Frames() []Frame {
+	if f := c.frames.Load(); f != nil {
+		return *f
+	}
+	frames := symbolize(c.pcs)
+	c.frames.Store(&frames)
+	return frames
+}
+
+func symbolize(pcs []uintptr) []Frame {
+	if len(pcs) == 0 {
+		return []Frame{{Func: Dropped}}
+	}
+	out := make([]Frame, 0, len(pcs))
+	iter := runtime.CallersFrames(pcs)
+	for {
+		f, more := iter.Next()
+		own := len(out) == 0 && isOwn(f.Function, f.File)
+		start := f.Function == "runtime.goexit" || f.Function == "runtime.main"
+		if f.Function != "" && !own && !start {
+			out = append(out, Frame{Func: f.Function, File: f.File, Line: f.Line, PC: f.PC})
+		}
+		if !more {
+			return out
+		}
+	}
+}
+
+// Packages whose functions are the profiler's, and never the cause of anything.
+// Their tests live in files of the same package, and do count as callers.
+var ownPackages = []string{
+	"github.com/bottleneck-go/bottleneck/contention",
+	"github.com/bottleneck-go/bottleneck/internal/callstack",
+}
+
+// isOwn tells whether a leaf frame belongs to the profiler. The standard library's
+// Cond is passed through when it calls back into a wrapper's lock.
+func isOwn(function, file string) bool {
+	if function == "sync.(*Cond).Wait" || function == "runtime.Callers" {
+		return true
+	}
+	for _, p := range ownPackages {
+		if rest, ok := strings.CutPrefix(function, p); ok && strings.HasPrefix(rest, ".") {
+			return !strings.HasSuffix(file, "_test.go")
+		}
+	}
+	return false
+}
