@@ -33,6 +33,9 @@ type cursor struct {
 	d     *decoded
 	table *stackTable
 
+	chunk *chunk // the last one, of which n records are used
+	n     int
+
 	now        Time // of the event
 	recorded   Time // of the last record
 	goroutines goTable
