@@ -75,6 +75,8 @@ type Box struct {
 	// Waiting is the time for which members were blocked, summed, by reason
 	// (the names of timeline.Wait, such as "mutex" or "chan-receive").
 	Waiting map[string]time.Duration
+
+	exact share // before rounding
 }
 
 // Neck returns the boxes that limit scaling: those whose parallelism is below
@@ -201,6 +203,10 @@ func compareSize(a, b Box) int {
 			return int(min(1, max(-1, d)))
 		}
 	}
+	return compareName(a, b)
+}
+
+func compareName(a, b Box) int {
 	if c := strings.Compare(a.Group, b.Group); c != 0 {
 		return c
 	}

@@ -162,6 +162,9 @@ func (r *replay) appear(l *localG, t Time) *Goroutine {
 		if stack != nil {
 			cur.wait, cur.stack = stack.parked, stack.block
 		}
+		if cur.wait == WaitOther && g.Kind != Application {
+			cur.wait = WaitRuntime // system goroutines park for reasons of their own
+		}
 	case Runnable:
 		cur.wait = WaitOther
 	case Running:

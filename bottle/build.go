@@ -1,0 +1,122 @@
+package bottle
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Graph returns the bottle graph of the pass, once it has ended.
+func (o *Observer) Graph() *Graph {
+	g := o.newGraph(o.from, o.to, o.idle, o.procs)
+	for _, b := range o.boxes {
+		g.addBox(b, &b.sum)
+	}
+	g.finish()
+	g.Windows = o.windows
+	g.Warnings = append(g.Warnings, o.warnings(g)...)
+	return g
+}
+
+func (o *Observer) windowGraph() *Graph {
+	g := o.newGraph(o.stretch.start, o.clock.now, o.clock.idle-o.stretch.idle, o.stretch.procs)
+	for _, b := range o.boxes {
+		g.addBox(b, &b.win)
+	}
+	g.finish()
+	return g
+}
+
+func (o *Observer) newGraph(from, to, idle timeline.Time, procs int) *Graph {
+	return &Graph{
+		Start:     time.Duration(from - o.begin),
+		Wall:      time.Duration(to - from),
+		Idle:      time.Duration(idle),
+		Procs:     procs,
+		GoVersion: (&timeline.Info{Version: o.version}).GoVersion(),
+		Offered:   o.opt.Offered,
+		GroupBy:   o.opt.Group.String(),
+	}
+}
+
+// addBox adds a box unless nothing of it falls into the graph.
+func (g *Graph) addBox(b *box, a *account) {
+	if a.goroutines == 0 {
+		return
+	}
+	out := Box{
+		Group:           b.key.name,
+		Kind:            b.key.kind,
+		Goroutines:      a.goroutines,
+		Running:         time.Duration(a.running),
+		Runnable:        time.Duration(a.runnable),
+		Waiting:         map[string]time.Duration{},
+		SelfParallelism: ratio(time.Duration(a.running), time.Duration(a.any)),
+		exact:           a.share,
+	}
+	if b.folded {
+		out.SelfParallelism = math.NaN()
+	}
+	for w, d := range a.waiting {
+		if d != 0 {
+			out.Waiting[timeline.Wait(w).String()] += time.Duration(d)
+		}
+	}
+	g.Boxes = append(g.Boxes, out)
+}
+
+// finish rounds the shares to nanoseconds so that they and the idle time sum
+// to the wall time, and puts the boxes in order. The largest remainders are rounded up.
+func (g *Graph) finish() {
+	slices.SortFunc(g.Boxes, func(a, b Box) int {
+		const mask = 1<<fracBits - 1
+		if c := cmp.Compare(b.exact&mask, a.exact&mask); c != 0 {
+			return c
+		}
+		return compareName(a, b)
+	})
+	left := g.Wall - g.Idle
+	for i := range g.Boxes {
+		b := &g.Boxes[i]
+		b.Share = time.Duration(b.exact >> fracBits)
+		left -= b.Share
+	}
+	for i := range g.Boxes {
+		b := &g.Boxes[i]
+		if left > 0 && b.exact > 0 {
+			b.Share++
+			left--
+		}
+		b.Parallelism = ratio(b.Running, b.Share)
+		if b.Share == 0 && b.exact > 0 {
+			b.Parallelism = float64(b.Running) * (1 << fracBits) / float64(b.exact)
+		}
+	}
+	slices.SortFunc(g.Boxes, compareStack)
+}
+
+func (o *Observer) warnings(g *Graph) (w []string) {
+	if o.tooMany {
+		w = append(w, fmt.Sprintf("More than %s windows of %v: the later ones are missing.", format.Count(maxWindows), o.opt.Window))
+	}
+	if o.minProcs != o.procs {
+		w = append(w, fmt.Sprintf("GOMAXPROCS changed during the trace, between %d and %d.", o.minProcs, o.procs))
+	}
+	if o.version < 22 {
+		w = append(w, fmt.Sprintf("A trace of Go 1.%d: it does not tell goroutine states as exactly as those since Go 1.22.", o.version))
+	}
+	for i := range g.Boxes {
+		if b := &g.Boxes[i]; b.Group == unnamed && b.Share*20 > g.Wall {
+			w = append(w, fmt.Sprintf("%s of the time belongs to goroutines that are older than the trace and never blocked: it does not tell their names.", format.Percent(b.Share, g.Wall)))
+		}
+	}
+	return w
+}
+
+// unnamed is what timeline calls a goroutine without a name.
+var unnamed = (&timeline.Goroutine{}).Name()

@@ -1,0 +1,450 @@
+package bottle
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Options are the choices of a bottle graph. The zero value is right for most.
+type Options struct {
+	// Group says which goroutines share a box; by start function if zero.
+	Group Grouping
+	// Window, if positive, asks for one graph for each stretch of that length as well.
+	Window time.Duration
+	// From and To bound the graph, from the beginning of the trace. To 0 is its end.
+	From, To time.Duration
+	// Offered counts runnable goroutines as if they ran: see [Graph.Offered].
+	Offered bool
+	// MaxSingle bounds the boxes of exited goroutines that stay single when grouping by goroutine. 0 means 1000.
+	MaxSingle int
+	// Name is what errors call the trace.
+	Name string
+	// Progress is told how many bytes of how many (−1 = not known) are done.
+	Progress func(done, size int64)
+}
+
+// maxWindows bounds what a window that is far too small can cost.
+const maxWindows = 100_000
+
+// Observer folds a pass over a trace into a bottle graph: the way to get it in one
+// pass together with other analyses. [ReadTrace] is simpler if the graph is all you need.
+type Observer struct {
+	timeline.Base
+	opt Options
+
+	clock   clock
+	members []member // by Goroutine.Index
+	boxes   map[boxKey]*box
+	exited  int // boxes of exited goroutines, when grouping by goroutine
+
+	begin, from, to timeline.Time // of the trace; of the graph
+	ended           bool          // to has passed
+	stretch         stretch       // the window at hand
+	next            timeline.Time // the end of it
+	windows         []*Graph
+	tooMany         bool
+	version         int
+	procs, minProcs int // of the whole graph
+	idle            timeline.Time
+}
+
+// stretch is what belongs to the window at hand but to no box.
+type stretch struct {
+	number int
+	start  timeline.Time
+	idle   timeline.Time // of the clock, at the start
+	procs  int           // largest GOMAXPROCS
+	now    int           // present GOMAXPROCS
+}
+
+// member is a live goroutine.
+type member struct {
+	g      *timeline.Goroutine
+	box    *box
+	since  timeline.Time // up to which its time is accounted for
+	a      share         // the clock's, if active
+	active bool
+	world  string // the stop-the-world range it is in
+	visits []visit
+}
+
+// visit tells in which window a goroutine was last counted for a box.
+type visit struct {
+	box    *box
+	window int
+}
+
+// box accumulates one box, of the window at hand and of the whole graph.
+type box struct {
+	key      boxKey
+	single   bool // of one goroutine
+	folded   bool // of several boxes: the union of their running times is not known
+	active   int  // members that run now
+	anySince timeline.Time
+	win, sum account
+}
+
+type account struct {
+	share      share
+	running    timeline.Time
+	any        timeline.Time // in which at least one member ran
+	runnable   timeline.Time
+	waiting    [32]timeline.Time // by timeline.Wait
+	goroutines int
+}
+
+// NewObserver returns an observer for one pass.
+func NewObserver(opt Options) *Observer {
+	if opt.MaxSingle <= 0 {
+		opt.MaxSingle = 1000
+	}
+	return &Observer{opt: opt, boxes: map[boxKey]*box{}}
+}
+
+// Begin implements [timeline.Observer].
+func (o *Observer) Begin(b *timeline.Begin) {
+	o.version = b.Version
+	o.begin = b.Time
+	o.from = b.Time + timeline.Time(max(0, o.opt.From))
+	o.to = math.MaxInt64
+	if o.opt.To > 0 {
+		o.to = max(o.from, b.Time+timeline.Time(o.opt.To))
+	}
+	o.clock.now = b.Time
+	o.stretch.number = -1 // before from
+	o.stretch.start = b.Time
+	o.next = o.from
+}
+
+// advance moves the clock to t, closing the windows that end before.
+func (o *Observer) advance(t timeline.Time) {
+	for t >= o.next && !o.ended {
+		o.clock.advance(o.next)
+		o.turn()
+	}
+	o.clock.advance(t)
+}
+
+// turn ends the window at hand, which ends now, and begins the next.
+func (o *Observer) turn() {
+	if o.stretch.number >= 0 {
+		o.closeWindow()
+	} else {
+		o.settleAll()
+		o.discard() // what was before from
+	}
+	o.stretch.number++
+	o.stretch.start = o.clock.now
+	o.stretch.idle = o.clock.idle
+	o.stretch.procs = o.stretch.now
+	switch {
+	case o.clock.now >= o.to:
+		o.ended = true
+	case o.opt.Window > 0:
+		o.next = min(o.to, o.clock.now+timeline.Time(o.opt.Window))
+	default:
+		o.next = o.to
+	}
+}
+
+// discard forgets what was accounted for before the graph begins.
+func (o *Observer) discard() {
+	o.clock.carry = 0
+	o.procs, o.minProcs = o.stretch.now, o.stretch.now
+	for k, b := range o.boxes {
+		b.win, b.sum = account{}, account{}
+		if b.single {
+			delete(o.boxes, k)
+		}
+	}
+	o.exited = 0
+	for i := range o.members {
+		m := &o.members[i]
+		m.visits = m.visits[:0]
+		if m.g != nil {
+			o.boxes[m.box.key] = m.box
+			m.visit(m.box, 0)
+		}
+	}
+}
+
+// closeWindow ends the window at hand: its boxes go into the sums.
+func (o *Observer) closeWindow() {
+	o.settleAll()
+	if o.opt.Window > 0 && o.clock.now > o.stretch.start {
+		if len(o.windows) < maxWindows {
+			o.windows = append(o.windows, o.windowGraph())
+		} else {
+			o.tooMany = true
+		}
+	}
+	o.idle += o.clock.idle - o.stretch.idle
+	for _, b := range o.boxes {
+		n := b.sum.goroutines
+		b.sum.add(&b.win)
+		b.sum.goroutines = n // counted when they came
+		b.win = account{}
+	}
+	for i := range o.members {
+		if m := &o.members[i]; m.g != nil {
+			m.visit(m.box, o.stretch.number+1)
+		}
+	}
+}
+
+func (a *account) add(b *account) {
+	a.share += b.share
+	a.running += b.running
+	a.any += b.any
+	a.runnable += b.runnable
+	for i := range b.waiting {
+		a.waiting[i] += b.waiting[i]
+	}
+	a.goroutines += b.goroutines
+}
+
+// settleAll accounts for the time of every live goroutine and running box up to now.
+func (o *Observer) settleAll() {
+	for i := range o.members {
+		if m := &o.members[i]; m.g != nil {
+			o.settle(m, m.g.State(), m.g.Wait())
+		}
+	}
+	for _, b := range o.boxes {
+		if b.active > 0 {
+			b.win.any += o.clock.now - b.anySince
+			b.anySince = o.clock.now
+		}
+	}
+}
+
+// settle accounts for the time that a goroutine has spent in the state until now.
+func (o *Observer) settle(m *member, s timeline.State, w timeline.Wait) {
+	now := o.clock.now
+	dt := now - m.since
+	m.since = now
+	if m.active {
+		m.box.win.share += o.clock.a - m.a
+		m.a = o.clock.a
+		m.box.win.running += dt
+	}
+	switch s {
+	case timeline.Runnable:
+		m.box.win.runnable += dt
+	case timeline.Waiting, timeline.SyscallBlocked:
+		m.box.win.waiting[w%32] += dt
+	}
+}
+
+func (o *Observer) start(m *member) {
+	m.active, m.a = true, o.clock.a
+	o.clock.running++
+	if m.box.active == 0 {
+		m.box.anySince = o.clock.now
+	}
+	m.box.active++
+}
+
+func (o *Observer) stop(m *member) {
+	m.active = false
+	o.clock.running--
+	m.box.active--
+	if m.box.active == 0 {
+		m.box.win.any += o.clock.now - m.box.anySince
+	}
+}
+
+// runs reports whether a goroutine in the state counts as running.
+func (o *Observer) runs(s timeline.State) bool {
+	return s.OnProc() || o.opt.Offered && s == timeline.Runnable
+}
+
+// Transition implements [timeline.Observer].
+func (o *Observer) Transition(t *timeline.Transition) {
+	o.advance(t.End)
+	for t.G.Index >= len(o.members) {
+		o.members = append(o.members, member{})
+	}
+	m := &o.members[t.G.Index]
+	if m.g != t.G {
+		*m = member{g: t.G, since: o.clock.now, visits: m.visits[:0]}
+		m.box = o.boxOf(m)
+		m.visit(m.box, o.stretch.number)
+	} else {
+		o.settle(m, t.State, t.Wait)
+	}
+	if run := o.runs(t.To); run != m.active {
+		if run {
+			o.start(m)
+		} else {
+			o.stop(m)
+		}
+	}
+	if !t.To.Alive() {
+		o.leave(m, t.To == timeline.NotExist)
+	}
+}
+
+func (o *Observer) leave(m *member, exit bool) {
+	b := m.box
+	m.g, m.box, m.world = nil, nil, ""
+	if exit && b.single {
+		if o.exited++; o.exited > 2*o.opt.MaxSingle {
+			o.foldExited()
+		}
+	}
+}
+
+// boxOf returns the box that the goroutine belongs to now.
+func (o *Observer) boxOf(m *member) *box {
+	key := o.opt.Group.keyOf(m.g, m.world)
+	b := o.boxes[key]
+	if b == nil {
+		b = &box{key: key, single: o.opt.Group.single && key.kind == Application}
+		o.boxes[key] = b
+	}
+	return b
+}
+
+// visit counts the goroutine for the box, once a window and once for all.
+func (m *member) visit(b *box, window int) {
+	for i := range m.visits {
+		if v := &m.visits[i]; v.box == b {
+			if v.window != window {
+				v.window = window
+				b.win.goroutines++
+			}
+			return
+		}
+	}
+	m.visits = append(m.visits, visit{b, window})
+	b.win.goroutines++
+	b.sum.goroutines++
+}
+
+// relabel moves a goroutine to another box if it belongs there now: a stop and
+// a start at the same instant, so that the number of running goroutines stays.
+func (o *Observer) relabel(g *timeline.Goroutine, t timeline.Time) {
+	if g.Index >= len(o.members) || o.members[g.Index].g != g {
+		return // not shown yet: its first transition finds the box
+	}
+	m := &o.members[g.Index]
+	b := o.boxOf(m)
+	if b == m.box {
+		return
+	}
+	o.advance(t)
+	o.settle(m, g.State(), g.Wait())
+	active := m.active
+	if active {
+		o.stop(m)
+	}
+	m.box = b
+	m.visit(b, o.stretch.number)
+	if active {
+		o.start(m)
+	}
+}
+
+// Named implements [timeline.Observer].
+func (o *Observer) Named(g *timeline.Goroutine, t timeline.Time) { o.relabel(g, t) }
+
+// Label implements [timeline.Observer].
+func (o *Observer) Label(g *timeline.Goroutine, t timeline.Time) { o.relabel(g, t) }
+
+// Region implements [timeline.Observer].
+func (o *Observer) Region(e *timeline.RegionEvent) { o.relabel(e.G, e.Time) }
+
+// Range implements [timeline.Observer].
+func (o *Observer) Range(e *timeline.Range) {
+	if e.Scope != timeline.ScopeGoroutine || e.G == nil || e.G.Index >= len(o.members) {
+		return
+	}
+	if strings.HasPrefix(e.Name, worldRange) {
+		if m := &o.members[e.G.Index]; m.g == e.G {
+			m.world = ""
+			if e.Begin {
+				m.world = e.Name
+			}
+		}
+	}
+	o.relabel(e.G, e.Time)
+}
+
+// Metric implements [timeline.Observer].
+func (o *Observer) Metric(m *timeline.Metric) {
+	if m.Name != "/sched/gomaxprocs:threads" {
+		return
+	}
+	n := int(min(m.Value, math.MaxInt32))
+	o.advance(m.Time)
+	o.stretch.now = n
+	o.stretch.procs = max(o.stretch.procs, n)
+	if !o.ended {
+		o.procs = max(o.procs, n)
+		if o.minProcs == 0 || n < o.minProcs {
+			o.minProcs = n
+		}
+	}
+}
+
+// End implements [timeline.Observer].
+func (o *Observer) End(e *timeline.End) {
+	o.advance(e.Time)
+	if o.ended {
+		return
+	}
+	o.to = o.clock.now
+	if o.stretch.number < 0 {
+		o.from = o.clock.now // the trace is over before the graph begins
+		o.settleAll()
+		o.discard()
+	} else {
+		o.closeWindow()
+	}
+	o.ended = true
+}
+
+// foldExited folds the smaller half of the boxes of exited goroutines into
+// one box a function.
+func (o *Observer) foldExited() {
+	live := map[*box]bool{}
+	for i := range o.members {
+		if b := o.members[i].box; b != nil {
+			live[b] = true
+		}
+	}
+	var gone []*box
+	for _, b := range o.boxes {
+		if b.single && !live[b] {
+			gone = append(gone, b)
+		}
+	}
+	size := func(b *box) share { return b.win.share + b.sum.share }
+	slices.SortFunc(gone, func(a, b *box) int {
+		if size(a) != size(b) {
+			if size(a) > size(b) {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.key.name, b.key.name)
+	})
+	for _, b := range gone[min(len(gone), o.opt.MaxSingle):] {
+		name, _, _ := strings.Cut(b.key.name, " #")
+		key := boxKey{name + " (exited)", b.key.kind}
+		into := o.boxes[key]
+		if into == nil {
+			into = &box{key: key, folded: true}
+			o.boxes[key] = into
+		}
+		into.win.add(&b.win)
+		into.sum.add(&b.sum)
+		delete(o.boxes, b.key)
+	}
+	o.exited = min(len(gone), o.opt.MaxSingle)
+}

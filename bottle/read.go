@@ -1,0 +1,78 @@
+package bottle
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"unicode"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// ReadTrace returns the bottle graph of the execution trace in r: a file, a
+// stream, the bytes of a flight recorder, packed with gzip or zstd or not.
+//
+// A trace that is cut off or broken gives the graph of what could be read, with
+// a warning, and an error (a *[timeline.Error]) that says where the trouble is and what is missing. The graph is
+// nil only if nothing could be read.
+func ReadTrace(ctx context.Context, r io.Reader, opt Options) (*Graph, error) {
+	o := NewObserver(opt)
+	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress}, o)
+	return o.result(info, err)
+}
+
+// ReadFile returns the bottle graph of the execution trace in a file. See [ReadTrace].
+func ReadFile(ctx context.Context, name string, opt Options) (*Graph, error) {
+	o := NewObserver(opt)
+	info, err := timeline.ReadFile(ctx, name, timeline.Options{Name: opt.Name, Progress: opt.Progress}, o)
+	return o.result(info, err)
+}
+
+func (o *Observer) result(info *timeline.Info, err error) (*Graph, error) {
+	if info.Generations == 0 {
+		return nil, err
+	}
+	if rerr := o.rangeError(info); rerr != nil && err == nil {
+		return nil, rerr
+	}
+	g := o.Graph()
+	if err != nil {
+		g.Warnings = append(g.Warnings, sentence(err))
+	}
+	g.Warnings = append(g.Warnings, info.Notes...)
+	if info.Inconsistent > 0 {
+		g.Warnings = append(g.Warnings, fmt.Sprintf("%d of %d events contradict what was known before them: the trace may be damaged.", info.Inconsistent, info.Events))
+	}
+	if info.Reordered > 0 {
+		g.Warnings = append(g.Warnings, fmt.Sprintf("%d of %d events were moved to keep time from running backwards between generations.", info.Reordered, info.Events))
+	}
+	return g, err
+}
+
+// rangeError tells of a trace or a choice of options for which there is no graph.
+func (o *Observer) rangeError(info *timeline.Info) error {
+	d := info.Duration()
+	name := ""
+	if o.opt.Name != "" {
+		name = o.opt.Name + ": "
+	}
+	switch {
+	case d > math.MaxInt64>>fracBits:
+		return fmt.Errorf("%sthe trace covers %v; graphs are exact up to 39 hours only", name, d)
+	case o.opt.From > d:
+		return fmt.Errorf("%sthe trace covers %v, so nothing is left from %v", name, d, o.opt.From)
+	case o.opt.To > 0 && o.opt.To <= o.opt.From:
+		return fmt.Errorf("%sthe graph would end (%v) before it begins (%v)", name, o.opt.To, o.opt.From)
+	}
+	return nil
+}
+
+// sentence turns an error into a warning.
+func sentence(err error) string {
+	s := err.Error()
+	r := []rune(s)
+	r[0] = unicode.ToUpper(r[0])
+	return strings.TrimRight(string(r), ".") + "."
+}
