@@ -1,0 +1,180 @@
+package cycles
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/perfevent"
+)
+
+// Default returns the process's clock: Open's choice, made at the first call.
+var Default = sync.OnceValue(func() *Clock {
+	c, _ := Open() // the last source of the ladder cannot be refused
+	return c
+})
+
+// Open returns a clock for the first of the sources (none: the whole [Ladder])
+// that proves itself by counting. It fails when all of them refuse, which the
+// whole ladder never does. It takes about 15 ms.
+//
+// Clocks of different sources that are perf events should not be used at
+// the same time: each thread keeps one event open, and changing it loses the count.
+func Open(sources ...Source) (*Clock, error) {
+	if len(sources) == 0 {
+		sources = Ladder
+	}
+	base := TimebaseOf()
+	th, unlock := lockThread()
+	defer unlock()
+	var refused []string
+	for _, s := range sources {
+		c, err := openSource(s, base, th)
+		if err == nil {
+			c.info.Refused = refused
+			return c, nil
+		}
+		refused = append(refused, fmt.Sprintf("%s: %v", s, err))
+	}
+	return nil, fmt.Errorf("cycles: no source counts: %q", refused)
+}
+
+// lockThread locks the calling goroutine to its thread and returns that thread.
+func lockThread() (th *Thread, unlock func()) {
+	runtime.LockOSThread()
+	th = threads.current()
+	return th, func() {
+		th.Leave()
+		runtime.UnlockOSThread()
+	}
+}
+
+// openSource opens one source on the calling thread and probes it.
+func openSource(s Source, base *Timebase, th *Thread) (*Clock, error) {
+	c := &Clock{base: base, info: Info{
+		Source: s, Accuracy: ThreadTime, Hz: base.Hz, HzOrigin: base.Origin, HzPPM: base.PPM,
+	}}
+	switch s {
+	case RefCyclesRDPMC, RefCyclesRead:
+		return c.probeEvent(perfevent.RefCycles, Counted, th)
+	case CPUCycles:
+		c.info.Hz, c.info.HzOrigin, c.info.HzPPM = 0, "", 0
+		return c.probeEvent(perfevent.CPUCycles, CoreCycles, th)
+	case MSRTSC:
+		spec, err := perfevent.Lookup("msr", "tsc")
+		if err != nil {
+			return nil, err
+		}
+		return c.probeEvent(spec, ThreadTime, th)
+	case RseqClock:
+		if err := probeRseq(th, base); err != nil {
+			return nil, err
+		}
+		return c.probe()
+	case ThreadClock:
+		c.info.HzOrigin += "; thread time from " + threadClockName
+		return c.probe()
+	case WallTSC:
+		c.info.Accuracy = UpperBound
+		c.measure()
+		return c, nil
+	}
+	return nil, errors.New("not a source that can be opened")
+}
+
+// probeEvent opens the event on the calling thread, for a look at what is
+// granted, and probes the source.
+func (c *Clock) probeEvent(spec perfevent.Spec, accuracy Accuracy, th *Thread) (*Clock, error) {
+	e, err := perfevent.OpenThread(spec)
+	if err != nil {
+		return nil, err
+	}
+	c.spec, c.info.Accuracy = e.Spec(), accuracy
+	if c.spec.ExcludeKernel && accuracy == Counted {
+		c.info.Accuracy = CountedUser
+	}
+	e.Close()
+	defer func() {
+		// The descriptor stays with the thread if the source is taken, or makes room.
+		if err != nil {
+			if e := th.event.Swap(nil); e != nil {
+				e.Close()
+			}
+		}
+	}()
+	if c.info.Source == RefCyclesRDPMC {
+		if e = c.openOn(th); e == nil {
+			err = errors.New("the event's control page cannot be mapped")
+			return nil, err
+		}
+		if _, ok := e.ReadUser(); !ok {
+			err = errors.New("the kernel does not permit RDPMC, or the event is on no counter")
+			return nil, err
+		}
+	}
+	_, err = c.probe()
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// probe shows that the source counts while the thread spins and does not while
+// it sleeps. Other threads may take the processor from the spinning one, so the
+// best of several short spins decides.
+func (c *Clock) probe() (*Clock, error) {
+	const spin, sleep = 300 * time.Microsecond, time.Millisecond
+	best := 0.0
+	for range 20 {
+		from := c.Start()
+		spinUntil(ticks() + c.base.FromNS(int64(spin)))
+		counted, wall, _ := c.Elapsed(from, c.Stop())
+		if best = max(best, float64(counted)/float64(wall)); best >= 0.9 {
+			break
+		}
+	}
+	least, most := 0.5, 1.1
+	if c.info.Source == CPUCycles { // cores run between a tenth and four times their nominal frequency
+		least, most = 0.1, 4
+	}
+	if best < least || best > most {
+		return nil, fmt.Errorf("opens, but counts %.2g cycles a tick of spinning", best)
+	}
+	from := c.Start()
+	time.Sleep(sleep)
+	counted, wall, _ := c.Elapsed(from, c.Stop())
+	if float64(counted) > 0.5*float64(wall) {
+		return nil, fmt.Errorf("counts %.2g cycles a tick of sleeping", float64(counted)/float64(wall))
+	}
+	c.measure()
+	return c, nil
+}
+
+// measure finds what a pair of readings costs in the source's own count, which
+// Elapsed takes off, and the source's resolution.
+func (c *Clock) measure() {
+	bias, step := int64(math.MaxInt64), int64(math.MaxInt64)
+	for range 200 {
+		d := c.Start().CPU
+		d = c.Stop().CPU - d
+		bias = min(bias, max(d, 0))
+		if d > 0 {
+			step = min(step, d)
+		}
+	}
+	c.bias = bias
+	if bias == 0 && step != math.MaxInt64 {
+		c.info.Resolution = time.Duration(c.base.NS(step)) // a coarse source: it mostly stands still
+	} else {
+		c.info.Resolution = max(time.Duration(c.base.nsTick), time.Nanosecond)
+	}
+}
+
+// spinUntil keeps the thread busy until the tick.
+func spinUntil(tick int64) {
+	for ticks() < tick {
+	}
+}

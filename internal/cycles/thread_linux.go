@@ -1,0 +1,65 @@
+package cycles
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// area is what we keep for a thread outside the Go heap, because the kernel
+// writes to it whenever it likes and until the thread dies. The memory is never
+// returned to the system. Only its own thread touches it, but for `life`.
+type area struct {
+	rseq rseq // must come first: the kernel wants it aligned to 32 bytes
+
+	// offset is thread CPU time − TSC, in ticks, when the marker was last set:
+	// while the marker stands, thread CPU time = offset + TSC.
+	offset int64
+	time   unix.Timespec // where the thread clock is read into
+	state  uint32        // of the registration: rseqNew, …
+	life   uint32        // 0 once the thread has exited
+	kept   uint32        // 1: the kernel will zero life
+	_      [128 - 32 - 8 - 16 - 12]byte
+}
+
+const areasChunk = 64 << 10
+
+var areaChunk []byte // the unused rest of the last chunk; guarded by threads.mu
+
+// newArea returns a zeroed area off the heap. It panics when the system has no
+// memory left, as the Go heap does.
+func newArea() *area {
+	const size = int(unsafe.Sizeof(area{}))
+	if len(areaChunk) < size {
+		mem, err := unix.Mmap(-1, 0, areasChunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+		if err != nil {
+			panic(fmt.Errorf("cycles: no memory for a thread's area: %w", err))
+		}
+		areaChunk = mem
+	}
+	a := (*area)(unsafe.Pointer(&areaChunk[0]))
+	areaChunk = areaChunk[size:]
+	return a
+}
+
+// enter takes possession of the area for the calling thread and returns its
+// number. In a program without a C library the kernel is asked to zero life when the thread exits
+// (set_tid_address(2)); Go's runtime does not use that address. A C library does, to join its threads.
+func (a *area) enter() (tid int) {
+	tid = unix.Gettid()
+	atomic.StoreUint32(&a.life, uint32(tid))
+	if !libcThreads {
+		if _, _, errno := unix.RawSyscall(unix.SYS_SET_TID_ADDRESS, uintptr(unsafe.Pointer(&a.life)), 0, 0); errno == 0 {
+			a.kept = 1
+		}
+	}
+	return tid
+}
+
+// exists asks the system whether the thread lives, where nobody zeroes its life.
+func (a *area) exists(tid int) bool {
+	return a.kept == 1 || unix.Tgkill(os.Getpid(), tid, 0) == nil
+}

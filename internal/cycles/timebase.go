@@ -1,0 +1,97 @@
+package cycles
+
+import (
+	"math"
+	"sync"
+	"time"
+)
+
+// A Timebase converts ticks of the machine's constant-rate counter (TSC,
+// CNTVCT_EL0) to nanoseconds and back. Where there is no such counter, a tick
+// is a nanosecond of the monotonic clock.
+type Timebase struct {
+	// Hz is the number of ticks in a second.
+	Hz float64
+	// Origin says how Hz is known, in words.
+	Origin string
+	// PPM is the uncertainty of Hz in parts per million.
+	PPM float64
+
+	tick0  int64     // a tick …
+	time0  time.Time // … and the time at it
+	mono0  int64     // CLOCK_MONOTONIC at time0, nanoseconds
+	nsTick float64   // nanoseconds a tick
+}
+
+// TimebaseOf returns the process's timebase. The first call takes 10 ms: it reads the
+// counter and the monotonic clock at both ends of an interval of that length. At each end
+// the tightest of several pairs counts; how tight they are is the uncertainty.
+var TimebaseOf = sync.OnceValue(func() *Timebase { return calibrate(10 * time.Millisecond) })
+
+func calibrate(interval time.Duration) *Timebase {
+	if !haveTSC {
+		now := time.Now()
+		return &Timebase{Hz: 1e9, Origin: "nanoseconds of the monotonic clock", nsTick: 1,
+			tick0: ticks(), time0: now, mono0: monotonic(now)}
+	}
+	t0, w0, err0 := pair()
+	for time.Since(w0) < interval {
+		time.Sleep(interval - time.Since(w0))
+	}
+	t1, w1, err1 := pair()
+	seconds := w1.Sub(w0).Seconds()
+	hz := float64(t1-t0) / seconds
+	return &Timebase{
+		Hz:     hz,
+		Origin: "calibrated against CLOCK_MONOTONIC",
+		PPM:    (float64(err0+err1)/hz + 2e-9) / seconds * 1e6,
+		tick0:  t0,
+		time0:  w0,
+		mono0:  monotonic(w0),
+		nsTick: 1e9 / hz,
+	}
+}
+
+// pair reads the counter and the clock at nearly the same time: the clock was
+// read within ±err ticks of tick.
+func pair() (tick int64, at time.Time, err int64) {
+	width := int64(math.MaxInt64)
+	for range 50 {
+		a := ticks()
+		now := time.Now()
+		b := ticks()
+		if b-a < width {
+			width, tick, at = b-a, a+(b-a)/2, now
+		}
+	}
+	return tick, at, width/2 + 1
+}
+
+// Ticks reads the counter, about 20 ns.
+func Ticks() int64 { return ticks() }
+
+// NS converts a number of ticks to nanoseconds.
+func (b *Timebase) NS(ticks int64) int64 { return int64(math.Round(float64(ticks) * b.nsTick)) }
+
+// FromNS converts nanoseconds to a number of ticks.
+func (b *Timebase) FromNS(ns int64) int64 { return int64(math.Round(float64(ns) * (b.Hz / 1e9))) }
+
+// Monotonic converts a reading of the counter to nanoseconds of the system's
+// monotonic clock (CLOCK_MONOTONIC on Linux, the runtime's clock elsewhere).
+func (b *Timebase) Monotonic(tick int64) int64 { return b.mono0 + b.NS(tick-b.tick0) }
+
+// Time converts a reading of the counter to a time of day.
+func (b *Timebase) Time(tick int64) time.Time {
+	return b.time0.Add(time.Duration(b.NS(tick - b.tick0)))
+}
+
+// Tick converts a time of day with a monotonic reading to a reading of the counter.
+func (b *Timebase) Tick(t time.Time) int64 {
+	return b.tick0 + b.FromNS(t.Sub(b.time0).Nanoseconds())
+}
+
+// start is the origin of the nanoseconds that stand in for ticks.
+var start = time.Now()
+
+// nanoticks stands in for the counter where there is none.
+func nanoticks() int64 { return int64(time.Since(start)) }

@@ -1,0 +1,219 @@
+package cycles
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// truth is what a piece of work really executed: at least lo and at most hi ticks.
+//
+// The work is spinning in a loop that reads the TSC. A step that takes less
+// than a microsecond was executed. A longer one is an interrupt, which a counter may or
+// may not charge to the thread, or a stay off the processor, which it must not: up to 50 µs
+// it widens the bracket, beyond that by two interrupts, which begin and end the stay. Each
+// blocking operation of the work may cost 10 µs (switching threads, and what the scheduler does
+// on the thread), or what nine in ten of them cost by the system's own thread clock in the
+// same run where that is more: on virtual machines waking a thread can take 25 µs.
+type truth struct {
+	base      *Timebase
+	lo, hi    int64
+	blockCost int64
+}
+
+func (tr *truth) spin(d time.Duration) {
+	us := tr.base.FromNS(1000)
+	end := tr.lo + tr.base.FromNS(int64(d))
+	last := Ticks()
+	for tr.lo < end {
+		now := Ticks()
+		switch step := now - last; {
+		case step < us:
+			tr.lo += step
+			tr.hi += step
+		case step < 50*us:
+			tr.hi += step
+		default:
+			tr.hi += 2 * 50 * us
+		}
+		last = now
+	}
+}
+
+// A job is rounds of spinning and then blocking, on several goroutines at once.
+type job struct {
+	name    string
+	workers int
+	hogs    int // other processes that compute meanwhile
+	rounds  int
+	spin    time.Duration
+	block   func() // nil: the work does not block
+}
+
+func (j job) run(tr *truth) {
+	for range j.rounds {
+		tr.spin(j.spin)
+		if j.block != nil {
+			j.block()
+			tr.hi += tr.blockCost
+		}
+	}
+}
+
+var jobs = []job{
+	{"pure compute", 1, 0, 1, 100 * time.Microsecond, nil},
+	{"sleep", 8, 0, 3, 50 * time.Microsecond, func() { time.Sleep(200 * time.Microsecond) }},
+	{"channel", 8, 0, 3, 50 * time.Microsecond, func() {
+		answer := make(chan bool)
+		go func() {
+			busy(300 * time.Microsecond)
+			answer <- true
+		}()
+		<-answer
+	}},
+	{"mutex", 8, 0, 3, 50 * time.Microsecond, func() {
+		contended.Lock()
+		time.Sleep(50 * time.Microsecond)
+		contended.Unlock()
+	}},
+	{"Gosched", 8, 0, 3, 200 * time.Microsecond, runtime.Gosched},
+	{"preemption by 8 workers on 2 Ps", 8, 0, 1, 15 * time.Millisecond, nil},
+	{"OS-level hogs", 2, 3, 1, 5 * time.Millisecond, nil},
+}
+
+var contended sync.Mutex
+
+func busy(d time.Duration) { spinUntil(Ticks() + TimebaseOf().FromNS(int64(d))) }
+
+// each runs f many times on each of the job's workers.
+func (j job) each(times int, f func()) {
+	var wg sync.WaitGroup
+	for range j.workers {
+		wg.Go(func() {
+			for range times {
+				f()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// trials measures the job with the clock and returns how many measurements
+// lay in their brackets, and the median of their relative distance from it.
+func (j job) trials(c *Clock, pinned bool, blockCost int64) (inside, all int, median float64) {
+	var mu sync.Mutex
+	var errs []float64
+	j.each(80/j.workers, func() {
+		tr := &truth{base: c.Timebase(), blockCost: blockCost}
+		if pinned {
+			runtime.LockOSThread()
+		}
+		from := c.Start()
+		j.run(tr)
+		to := c.Stop()
+		if pinned {
+			to.Thread.Leave()
+			runtime.UnlockOSThread()
+		}
+		got := to.CPU - from.CPU - c.bias
+		slack := c.Timebase().FromNS(1500) + tr.lo/500
+		mu.Lock()
+		defer mu.Unlock()
+		all++
+		if got >= tr.lo-slack && got <= tr.hi+slack {
+			inside++
+		}
+		errs = append(errs, float64(max(got-tr.hi, tr.lo-got, 0))/float64(tr.lo))
+	})
+	slices.Sort(errs)
+	return inside, all, errs[len(errs)/2]
+}
+
+// TestTruth asks only for four measurements in five, because the machine may be
+// shared: a virtual processor that is taken away looks like executing.
+func TestTruth(t *testing.T) {
+	if !haveTSC {
+		t.Skip("no counter of constant rate to know the truth by")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	for _, source := range []Source{RefCyclesRDPMC, RefCyclesRead, RseqClock, MSRTSC, ThreadClock} {
+		c, err := Open(source)
+		if err != nil {
+			t.Logf("not available here: %v", err)
+			continue
+		}
+		for _, j := range jobs {
+			t.Run(string(source)+"/"+j.name, func(t *testing.T) {
+				startHogs(t, j.hogs)
+				cost := j.blockCost(c.Timebase())
+				inside, all, median := j.trials(c, true, cost)
+				t.Logf("%d of %d measurements inside their bracket, median relative distance from it %.4f; allowed for a block: %d ns",
+					inside, all, median, c.Timebase().NS(cost))
+				if inside*10 < all*8 {
+					t.Errorf("%d of %d measurements inside their bracket; want at least 80 %%", inside, all)
+				}
+				if median > 0.005 {
+					t.Errorf("median relative distance from the bracket %.4f; want at most 0.005", median)
+				}
+			})
+		}
+	}
+}
+
+// The truth test must be able to fail: without the lock, goroutines that move
+// between threads are measured wrongly.
+func TestTruthHasTeeth(t *testing.T) {
+	if !haveTSC {
+		t.Skip("no counter of constant rate to know the truth by")
+	}
+	c := Default()
+	if c.Info().Accuracy == UpperBound {
+		t.Skip("no thread clock")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	for _, j := range jobs {
+		if j.workers == 1 || j.hogs > 0 {
+			continue // cannot move
+		}
+		inside, all, _ := j.trials(c, false, j.blockCost(c.Timebase()))
+		t.Logf("%s, unpinned: %d of %d measurements inside their bracket", j.name, inside, all)
+		if inside*10 >= all*8 {
+			t.Errorf("%s: unpinned readings pass the truth test: %d of %d", j.name, inside, all)
+		}
+	}
+}
+
+// startHogs burdens the machine with other processes that compute, until the test ends.
+func startHogs(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		hog := exec.Command(os.Args[0], "-test.run=^$")
+		hog.Env = append(os.Environ(), "CYCLES_TEST_CHILD=hog", "GOMAXPROCS=1")
+		if err := hog.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			hog.Process.Kill()
+			hog.Wait()
+		})
+	}
+	if n > 0 {
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func TestMain(m *testing.M) {
+	switch child := os.Getenv("CYCLES_TEST_CHILD"); child {
+	case "":
+		os.Exit(m.Run())
+	case "hog":
+		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+		}
+	default:
+		childMain(child)
+	}
+}
