@@ -1,0 +1,126 @@
+package picture
+
+import (
+	"image/color"
+	"math"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+)
+
+// hex makes a colour of 0xRRGGBB.
+func hex(v uint32) color.RGBA {
+	return color.RGBA{R: uint8(v >> 16), G: uint8(v >> 8), B: uint8(v), A: 0xff}
+}
+
+// The themes. Both have a paper of their own, since a picture embedded in a page
+// does not know what is behind it.
+var (
+	lightTheme = map[role]color.RGBA{
+		paper: hex(0xffffff), ink: hex(0x1b1f27), muted: hex(0x545d6a), grid: hex(0xe3e7ea), axis: hex(0x4b5360), limit: hex(0x9aa4b1),
+	}
+	darkTheme = map[role]color.RGBA{
+		paper: hex(0x0d1117), ink: hex(0xe6edf3), muted: hex(0x9aa4af), grid: hex(0x252c36), axis: hex(0x8b949e), limit: hex(0x6a7480),
+	}
+)
+
+// The colours of boxes are those of Okabe and Ito, which people with any colour
+// vision can tell apart, then lighter and darker ones of the same hues. Warm
+// colours are kept for the neck, so that it catches the eye before the names are read.
+var (
+	coolColors = []color.RGBA{
+		hex(0x0072b2), hex(0x56b4e9), hex(0x009e73), hex(0x8cd17d),
+		hex(0x2f5597), hex(0x9fd8f4), hex(0x00695c), hex(0xbfe3b4),
+		hex(0x3f8fc4), hex(0x5fc8a8), hex(0x7a8fd6), hex(0xb3c7ee),
+	}
+	warmColors = []color.RGBA{
+		hex(0xd55e00), hex(0xe69f00), hex(0xf0e442), hex(0xa84a00),
+		hex(0xf7c46c), hex(0xf08c5a), hex(0xc9b400), hex(0xe8b98a),
+		hex(0x8a5a00), hex(0xf2b8a0), hex(0xb8860b), hex(0xe8d27a),
+	}
+	gcColors      = []color.RGBA{hex(0xcc79a7), hex(0xe6b4d0), hex(0xa85a8a), hex(0xd99fc4), hex(0x8a4a78)}
+	runtimeColors = []color.RGBA{hex(0x8c96a3), hex(0x6a7480), hex(0xadb6c0)}
+	tracerColors  = []color.RGBA{hex(0xc3c9d0), hex(0xd8dde2)}
+	othersColor   = hex(0xa9b8bf)
+)
+
+// kindHatch says how the boxes of a kind are hatched: the slope of the lines,
+// 0 for none. Hatches tell the kinds apart without colour.
+var kindHatch = map[bottle.Kind]int{bottle.GC: 1, bottle.Runtime: -1, bottle.Tracer: -1}
+
+// kindNames are the kinds as the legend names them, in its order.
+var kindNames = []struct {
+	kind bottle.Kind
+	name string
+}{
+	{bottle.GC, "garbage collector"},
+	{bottle.Runtime, "Go runtime"},
+	{bottle.Tracer, "execution tracer"},
+}
+
+// colorer hands out colours in turn.
+type colorer struct{ next map[*color.RGBA]int }
+
+// pick returns the next colour for a box of a kind. After the last, a list starts again.
+func (c *colorer) pick(kind bottle.Kind, neck bool) color.RGBA {
+	list := coolColors
+	switch {
+	case kind == bottle.GC:
+		list = gcColors
+	case kind == bottle.Runtime:
+		list = runtimeColors
+	case kind == bottle.Tracer:
+		list = tracerColors
+	case neck:
+		list = warmColors
+	}
+	if c.next == nil {
+		c.next = map[*color.RGBA]int{}
+	}
+	n := c.next[&list[0]]
+	c.next[&list[0]] = n + 1
+	return list[n%len(list)]
+}
+
+// labelColor is the colour of text on a box: the one of black and white that stands
+// out more against both the fill and the hatch.
+func labelColor(fill, hatch color.RGBA) color.RGBA {
+	white, black := hex(0xffffff), hex(0x10141a)
+	worst := func(c color.RGBA) float64 { return min(contrast(c, fill), contrast(c, hatch)) }
+	if worst(white) >= worst(black) {
+		return white
+	}
+	return black
+}
+
+// hatchColor is the colour of the lines on a hatched box.
+func hatchColor(fill color.RGBA) color.RGBA {
+	toward := hex(0xffffff)
+	if contrast(fill, hex(0xffffff)) > 4.5 {
+		toward = hex(0x000000) // the label is white and must stay readable
+	}
+	return mix(fill, toward, 0.22)
+}
+
+func mix(a, b color.RGBA, t float64) color.RGBA {
+	f := func(x, y uint8) uint8 { return uint8(math.Round(float64(x) + t*(float64(y)-float64(x)))) }
+	return color.RGBA{R: f(a.R, b.R), G: f(a.G, b.G), B: f(a.B, b.B), A: 0xff}
+}
+
+// contrast is the contrast ratio of two colours by the web content
+// accessibility guidelines, from 1 to 21; text should have at least 4.5.
+func contrast(a, b color.RGBA) float64 {
+	x, y := luminance(a)+0.05, luminance(b)+0.05
+	return max(x, y) / min(x, y)
+}
+
+// luminance is the relative luminance of a colour in sRGB, from 0 to 1.
+func luminance(c color.RGBA) float64 {
+	f := func(v uint8) float64 {
+		x := float64(v) / 255
+		if x <= 0.04045 {
+			return x / 12.92
+		}
+		return math.Pow((x+0.055)/1.055, 2.4)
+	}
+	return 0.2126*f(c.R) + 0.7152*f(c.G) + 0.0722*f(c.B)
+}

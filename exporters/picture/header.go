@@ -1,0 +1,141 @@
+package picture
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+const (
+	titleSize    = 19.0
+	subtitleSize = 14.0
+	margin       = 20.0
+	axisRoom     = 64.0 // left of a plot: title and labels of the time axis
+	maxNotes     = 6
+)
+
+// title is the first line of the picture.
+func (m *model) title() string {
+	if t := strings.TrimSpace(format.Clean(m.opt.Title)); t != "" {
+		return t
+	}
+	t := "Bottle graph"
+	if by := strings.TrimSpace(format.Clean(m.whole.GroupBy)); by != "" {
+		t += " by " + by
+	}
+	if m.whole.Offered {
+		t += ", offered parallelism"
+	}
+	return t
+}
+
+// sentence says how long it took and which part of that is the neck.
+func (m *model) sentence() string {
+	g := m.whole
+	if g.Wall <= 0 {
+		return "no time passed: there is nothing to show"
+	}
+	s := format.Duration(g.Wall) + " in all"
+	if g.Idle >= g.Wall {
+		return s + ", all of it idle: no goroutine ran"
+	}
+	if m.count > 0 {
+		s += " in " + format.Plural(m.count, "window", "windows")
+	}
+	boxes, share := g.Neck()
+	switch {
+	case len(boxes) > 0:
+		return s + "; neck: " + format.Duration(share) + " (" + format.Percent(share, g.Wall) + ") at " + m.aParallelism() + " below " + limitName(g)
+	case g.Procs == 1:
+		return s + "; with one processor, nothing can run in parallel"
+	}
+	return s + "; no neck: nothing ran at " + m.aParallelism() + " below " + limitName(g)
+}
+
+// axisTitle names the axis of parallelism.
+func (m *model) axisTitle() string {
+	if m.whole.Offered {
+		return "offered parallelism (goroutines running or ready to run at once)"
+	}
+	return "parallelism (goroutines running at once)"
+}
+
+// header draws title and subtitle and returns where they end.
+func (m *model) header(x, width float64) (out []shape, bottom float64) {
+	y := margin + 16
+	out = append(out, text{x: x, y: y, s: shorten(m.title(), titleSize, true, width-x-margin), size: titleSize, bold: true, fill: themed(ink)})
+	subtitles := []string{m.sentence(), strings.TrimSpace(format.Clean(m.opt.Subtitle))}
+	y += 2
+	for _, s := range subtitles {
+		for _, line := range wrap(s, subtitleSize, width-x-margin, 2) {
+			y += 21
+			out = append(out, text{x: x, y: y, s: line, size: subtitleSize, fill: themed(muted)})
+		}
+	}
+	return out, y + 6
+}
+
+// notes draws what limits the trust in the picture at its foot and returns where they end.
+func (m *model) notes(x, y, width float64) (out []shape, bottom float64) {
+	for _, n := range m.noteTexts() {
+		y += 4
+		for _, line := range wrap(n, noteSize, width-x-margin, 4) {
+			y += noteLine
+			out = append(out, text{x: x, y: y, s: line, size: noteSize, fill: themed(muted)})
+		}
+	}
+	return out, y
+}
+
+// noteTexts are the footnotes: what was changed for the picture, then the graph's warnings.
+func (m *model) noteTexts() (out []string) {
+	g := m.whole
+	if m.merged > 1 {
+		out = append(out, fmt.Sprintf("Each chart puts %s together: one chart for each of the %s would be more than fit.", format.Plural(m.merged, "window", "windows"), format.Count(m.count)))
+	}
+	if g.Offered {
+		out = append(out, "Offered parallelism: goroutines that were ready to run count as if they ran, as on a larger machine.")
+	}
+	graphs := m.windows
+	if len(graphs) == 0 {
+		graphs = []*bottle.Graph{g}
+	}
+	if _, _, drawn := scales(graphs...); drawn == 0 && g.Procs > 0 && len(m.entries) > 0 {
+		out = append(out, fmt.Sprintf("GOMAXPROCS, %s, lies beyond the ends of the axis.", format.Count(g.Procs)))
+	}
+	for i, w := range g.Warnings {
+		if i == maxNotes && len(g.Warnings) > maxNotes+1 {
+			out = append(out, format.Plural(len(g.Warnings)-i, "more warning", "more warnings")+" not shown.")
+			break
+		}
+		if w = strings.TrimSpace(format.Clean(w)); w != "" {
+			out = append(out, "Warning: "+w)
+		}
+	}
+	return out
+}
+
+// describe tells the picture in words.
+func (m *model) describe() string {
+	var s strings.Builder
+	s.WriteString("A bottle graph. Each box is a group of goroutines: its height is the group's share of the time, " +
+		"its width how many goroutines ran while it did; tall and narrow boxes limit scaling. " + m.sentence() + ".")
+	if m.whole.Idle > 0 && m.whole.Wall > m.whole.Idle {
+		s.WriteString(" Idle: " + format.Duration(m.whole.Idle) + ".")
+	}
+	for i := len(m.entries) - 1; i >= 0; i-- {
+		e := m.entries[i]
+		s.WriteString(" " + clipName(e.label) + ": " + format.Duration(e.box.Share) + " at " + format.Parallelism(e.box.Parallelism) + ".")
+	}
+	return s.String()
+}
+
+// clipName keeps a name that is read aloud short.
+func clipName(name string) string {
+	if r := []rune(name); len(r) > 80 {
+		return string(r[:80]) + "…"
+	}
+	return name
+}

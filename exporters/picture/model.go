@@ -1,0 +1,276 @@
+package picture
+
+import (
+	"cmp"
+	"image/color"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// model is what a picture shows, before anything has a place: the groups that are drawn,
+// folded to as many as can be told apart, each with one colour for the whole graph and all windows.
+type model struct {
+	opt     Options
+	whole   *bottle.Graph
+	windows []*bottle.Graph
+	count   int // of the windows there were
+	merged  int // how many of them each panel stands for; 1 unless there were too many
+	// entries are the groups in the order in which the boxes of the whole graph are
+	// stacked, from the bottom.
+	entries []*entry
+	byKey   map[key]*entry
+	folded  map[key]bool // groups that others were put into
+	never   int          // groups that never ran
+}
+
+// key identifies a group over all windows.
+type key struct {
+	group string
+	kind  bottle.Kind
+}
+
+// entry is a group as it looks.
+type entry struct {
+	box   bottle.Box // of the whole graph
+	label string     // shortened
+	neck  bool       // in the whole graph
+	fill  color.RGBA
+	hatch color.RGBA // colour of the hatch; like fill without one
+	ink   color.RGBA // colour of the label on the box
+}
+
+func newModel(g *bottle.Graph, opt Options) *model {
+	m := &model{opt: opt, merged: 1, byKey: map[key]*entry{}, folded: map[key]bool{}}
+	m.windows = slices.DeleteFunc(slices.Clone(g.Windows), func(w *bottle.Graph) bool { return w == nil })
+	m.count = len(m.windows)
+	if m.count > opt.Panels {
+		m.merged = (len(m.windows) + opt.Panels - 1) / opt.Panels
+		m.windows = mergeWindows(m.windows, m.merged)
+	}
+	whole := *g
+	whole.Windows = nil
+	if len(m.windows) > 0 && !covers(g.Boxes, m.windows) {
+		whole.Boxes = mergeWindows(m.windows, len(m.windows))[0].Boxes
+	}
+	whole.Boxes, m.never = ran(whole.Boxes)
+	if opt.Top > 0 && len(whole.Boxes) > opt.Top+1 {
+		m.fold(&whole)
+	} else {
+		for i, w := range m.windows {
+			m.windows[i] = withBoxes(w, sums(w.Boxes, func(k key) key { return k }))
+		}
+	}
+	m.whole = &whole
+	m.addEntries()
+	return m
+}
+
+// covers reports whether the boxes of a graph include all groups of its windows.
+func covers(boxes []bottle.Box, windows []*bottle.Graph) bool {
+	known := map[key]bool{}
+	for i := range boxes {
+		known[keyOf(&boxes[i])] = true
+	}
+	for _, w := range windows {
+		for i := range w.Boxes {
+			if b := &w.Boxes[i]; b.Share > 0 && !known[keyOf(b)] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func keyOf(b *bottle.Box) key { return key{b.Group, b.Kind} }
+
+// mostParallelism is more than any program has. A graph with more is broken, but drawn.
+const mostParallelism = 9999999
+
+// ran returns the boxes that have a height, and the number of the others. It makes the
+// boxes safe to draw: a parallelism that is no number is computed again.
+func ran(boxes []bottle.Box) (out []bottle.Box, never int) {
+	for _, b := range boxes {
+		if b.Share <= 0 {
+			never++
+			continue
+		}
+		if !(b.Parallelism >= 0) || math.IsInf(b.Parallelism, 0) {
+			b.Parallelism = max(0, float64(b.Running)/float64(b.Share))
+		}
+		b.Parallelism = min(b.Parallelism, mostParallelism)
+		out = append(out, b)
+	}
+	return out, never
+}
+
+// fold keeps the largest groups of the whole graph and puts the others together, in the
+// windows as in the whole: the same groups everywhere.
+func (m *model) fold(whole *bottle.Graph) {
+	before := map[key]bool{}
+	for i := range whole.Boxes {
+		before[keyOf(&whole.Boxes[i])] = true
+	}
+	whole.Boxes = whole.Top(m.opt.Top).Boxes
+	kept := map[key]bool{}
+	others := map[bottle.Kind]key{}
+	for i := range whole.Boxes {
+		k := keyOf(&whole.Boxes[i])
+		kept[k] = true
+		if !before[k] {
+			others[k.kind] = k
+			m.folded[k] = true
+		}
+	}
+	into := func(k key) key {
+		if o, folded := others[k.kind]; folded && !kept[k] {
+			return o
+		}
+		return k
+	}
+	for i, w := range m.windows {
+		m.windows[i] = withBoxes(w, sums(w.Boxes, into))
+	}
+}
+
+func withBoxes(w *bottle.Graph, boxes []bottle.Box) *bottle.Graph {
+	out := *w
+	out.Boxes, _ = ran(boxes)
+	slices.SortStableFunc(out.Boxes, func(a, b bottle.Box) int {
+		switch {
+		case a.Parallelism > b.Parallelism:
+			return -1
+		case a.Parallelism < b.Parallelism:
+			return 1
+		}
+		return strings.Compare(a.Group, b.Group)
+	})
+	return &out
+}
+
+// sums adds up the boxes that are put into the same group. What it gets stays as it is.
+func sums(boxes []bottle.Box, into func(key) key) []bottle.Box {
+	at := map[key]int{}
+	var out []bottle.Box
+	for i := range boxes {
+		b := &boxes[i]
+		k := into(keyOf(b))
+		j, ok := at[k]
+		if !ok {
+			j = len(out)
+			at[k] = j
+			first := *b
+			first.Group, first.Waiting = k.group, nil
+			out = append(out, first)
+			out[j].Waiting = addWaiting(out[j].Waiting, b.Waiting)
+			continue
+		}
+		s := &out[j]
+		s.Goroutines += b.Goroutines
+		s.Share += b.Share
+		s.Running += b.Running
+		s.Runnable += b.Runnable
+		s.SelfParallelism = math.NaN()
+		s.Parallelism = math.NaN() // computed by ran
+		s.Waiting = addWaiting(s.Waiting, b.Waiting)
+	}
+	return out
+}
+
+func addWaiting(sum, more map[string]time.Duration) map[string]time.Duration {
+	if sum == nil && len(more) > 0 {
+		sum = make(map[string]time.Duration, len(more))
+	}
+	for reason, d := range more {
+		sum[reason] += d
+	}
+	return sum
+}
+
+// mergeWindows puts n neighbours each together. This loses nothing but the changes inside of
+// them: shares, running and idle times add up.
+func mergeWindows(windows []*bottle.Graph, n int) (out []*bottle.Graph) {
+	for part := range slices.Chunk(windows, n) {
+		sum := bottle.Graph{}
+		var boxes []bottle.Box
+		for i, w := range part {
+			if i == 0 {
+				sum = *w
+				sum.Wall, sum.Idle = 0, 0
+			}
+			sum.Wall += w.Wall
+			sum.Idle += w.Idle
+			sum.Procs = max(sum.Procs, w.Procs)
+			boxes = append(boxes, w.Boxes...)
+		}
+		merged := sums(boxes, func(k key) key { return k })
+		for i := range merged {
+			merged[i].Goroutines = 0 // the windows may share some
+		}
+		out = append(out, withBoxes(&sum, merged))
+	}
+	return out
+}
+
+// addEntries gives the groups their names and colours.
+func (m *model) addEntries() {
+	names := make([]string, len(m.whole.Boxes))
+	for i := range m.whole.Boxes {
+		names[i] = m.whole.Boxes[i].Group
+	}
+	switch m.whole.GroupBy {
+	case "", "function", "creator", "goroutine":
+		names = format.Funcs(names)
+	}
+	necks, _ := m.whole.Neck()
+	isNeck := map[key]bool{}
+	for _, b := range necks {
+		isNeck[keyOf(b)] = true
+	}
+	for i := range m.whole.Boxes {
+		b := m.whole.Boxes[i]
+		e := &entry{box: b, label: label(names[i]), neck: isNeck[keyOf(&b)]}
+		m.entries = append(m.entries, e)
+		m.byKey[keyOf(&b)] = e
+	}
+	m.addColors()
+}
+
+// addColors gives each group its colours. The tallest boxes of the neck and of the
+// collector get the strongest ones; the wide boxes take theirs in the order of the stack, so that
+// neighbours differ.
+func (m *model) addColors() {
+	var colors colorer
+	byShare := slices.Clone(m.entries)
+	slices.SortStableFunc(byShare, func(a, b *entry) int { return cmp.Compare(b.box.Share, a.box.Share) })
+	for _, e := range byShare {
+		if e.neck || e.box.Kind != bottle.Application {
+			e.fill = colors.pick(e.box.Kind, e.neck)
+		}
+	}
+	for _, e := range m.entries {
+		switch {
+		case e.box.Kind == bottle.Application && m.folded[keyOf(&e.box)]:
+			e.fill = othersColor
+		case !e.neck && e.box.Kind == bottle.Application:
+			e.fill = colors.pick(e.box.Kind, e.neck)
+		}
+		e.hatch = e.fill
+		if kindHatch[e.box.Kind] != 0 {
+			e.hatch = hatchColor(e.fill)
+		}
+		e.ink = labelColor(e.fill, e.hatch)
+	}
+}
+
+// label is a name made safe to show.
+func label(name string) string {
+	if name = strings.TrimSpace(format.Clean(name)); name == "" {
+		return "(no name)"
+	}
+	return name
+}

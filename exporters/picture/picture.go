@@ -1,0 +1,113 @@
+package picture
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+)
+
+// Options says how a picture looks. The zero value is right for most.
+type Options struct {
+	// Title stands above the picture; empty means one that names the grouping.
+	Title string
+	// Subtitle is a line of the caller's own (a file, a date, a version) under
+	// the sentence about the neck, which is always there.
+	Subtitle string
+	// Width is the width of the picture in units of which an SVG has one, and a
+	// PNG Scale, for a pixel. 0 means as wide as the names need, between 900 and 1240; the height
+	// always follows from the content. Less than 480 is drawn as 480, more than 4000 as 4000.
+	Width float64
+	// Top is the number of groups that are drawn as boxes of their own, those with
+	// the largest shares; the others are folded into one box for each kind. 0 means 15; negative, all.
+	Top int
+	// Panels is the largest number of windows that are drawn side by side; if there
+	// are more, neighbours are drawn as one and the picture says so. 0 means 48.
+	Panels int
+	// Scale is the number of a PNG's pixels for a unit; 0 means 2. An SVG has no use for it.
+	Scale float64
+	// Dark draws a PNG in light ink on dark paper. An SVG follows its reader's preference by itself.
+	Dark bool
+}
+
+// Limits of what is drawn. A PNG of maxPixels takes 4 bytes each in memory.
+const (
+	minWidth  = 480.0
+	maxWidth  = 4000.0
+	maxPixels = 120e6
+)
+
+// errNoGraph is what both forms say when there is nothing to draw from; an
+// empty graph is not an error, it is drawn as one.
+var errNoGraph = errors.New("picture: no graph")
+
+// SVG writes a graph, or the row of its windows if it has some, as an SVG document.
+//
+// The document is self-contained: no scripts, no external fonts or style
+// sheets, no identifiers that could clash with another picture's in the same page. Names from
+// the trace are shown shortened and in full in tooltips; they cannot inject anything.
+//
+// The error is that of the writer, or says what is wrong with the options.
+func SVG(w io.Writer, g *bottle.Graph, opt Options) error {
+	s, err := layout(g, opt)
+	if err != nil {
+		return err
+	}
+	if err := writeSVG(w, s); err != nil {
+		return fmt.Errorf("picture: writing SVG: %w", err)
+	}
+	return nil
+}
+
+// PNG writes the same picture as [SVG] as pixels, in the fonts of the Go project.
+//
+// These cover Latin, Greek and Cyrillic; other scripts are shown as empty boxes: use SVG for them.
+//
+// The error is that of the writer, or says what is wrong with the options: a picture of more than
+// 120 million pixels is refused.
+func PNG(w io.Writer, g *bottle.Graph, opt Options) error {
+	if opt.Scale == 0 {
+		opt.Scale = 2
+	}
+	if !(opt.Scale >= 0.1 && opt.Scale <= 20) {
+		return fmt.Errorf("picture: scale %v is not between 0.1 and 20", opt.Scale)
+	}
+	s, err := layout(g, opt)
+	if err != nil {
+		return err
+	}
+	if px := s.width * s.height * opt.Scale * opt.Scale; px > maxPixels {
+		return fmt.Errorf("picture: a PNG of %.0f × %.0f pixels is too large; lower the scale, or draw fewer groups",
+			s.width*opt.Scale, s.height*opt.Scale)
+	}
+	if err := writePNG(w, s, opt.Scale, opt.Dark); err != nil {
+		return fmt.Errorf("picture: writing PNG: %w", err)
+	}
+	return nil
+}
+
+// layout decides where everything stands. Both forms are written from its scene.
+func layout(g *bottle.Graph, opt Options) (*scene, error) {
+	if g == nil {
+		return nil, errNoGraph
+	}
+	if math.IsNaN(opt.Width) || opt.Width < 0 {
+		return nil, fmt.Errorf("picture: width %v is not a number of units", opt.Width)
+	}
+	if opt.Width > 0 {
+		opt.Width = min(maxWidth, max(minWidth, opt.Width))
+	}
+	if opt.Top == 0 {
+		opt.Top = 15
+	}
+	if opt.Panels <= 0 {
+		opt.Panels = 48
+	}
+	m := newModel(g, opt)
+	if len(m.windows) > 0 {
+		return layoutWindows(m, opt), nil
+	}
+	return layoutSingle(m, opt), nil
+}

@@ -1,0 +1,157 @@
+package picture
+
+import (
+	"math"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+)
+
+// plot is the area between the axes: parallelism on both sides of its middle,
+// execution time from the bottom.
+type plot struct {
+	x, y, w, h float64
+	xmax       float64 // parallelism at the right edge
+	ymax       float64 // nanoseconds at the top
+}
+
+func (p plot) px(parallelism float64) float64 { return p.x + p.w/2 + parallelism/p.xmax*p.w/2 }
+
+func (p plot) py(ns float64) float64 { return p.y + p.h - ns/p.ymax*p.h }
+
+func (p plot) bottom() float64 { return p.y + p.h }
+
+func (p plot) right() float64 { return p.x + p.w }
+
+// height is the time that a graph's boxes and its idle time fill. It is the wall
+// time, unless somebody made a graph that does not add up; then nothing must leave the plot.
+func height(g *bottle.Graph) float64 {
+	sum := float64(max(0, g.Idle))
+	for i := range g.Boxes {
+		sum += float64(max(0, g.Boxes[i].Share))
+	}
+	return max(sum, float64(g.Wall))
+}
+
+// scales finds the ends of the axes for graphs that are drawn alike.
+func scales(graphs ...*bottle.Graph) (xmax, ymax float64, procs int) {
+	widest := 0.0
+	for _, g := range graphs {
+		ymax = max(ymax, height(g))
+		procs = max(procs, g.Procs)
+		for i := range g.Boxes {
+			widest = max(widest, g.Boxes[i].Parallelism)
+		}
+	}
+	if ymax <= 0 {
+		ymax = float64(time.Second) // nothing to draw, but the axis must be one
+	}
+	if widest == 0 {
+		widest = float64(procs)
+	}
+	xmax = max(widest, 1)
+	// The limit belongs into the picture unless the boxes would be crushed by it.
+	const crushed = 3
+	if procs > 0 && float64(procs) <= crushed*xmax {
+		return max(xmax, float64(procs)), ymax, procs
+	}
+	return xmax, ymax, 0
+}
+
+// Lengths of ticks, and the sizes of the texts of the chart.
+const (
+	tickLength = 5.0
+	axisSize   = 12.5
+	labelSize  = 13.0
+	lineHeight = 17.0 // of labels beside the boxes
+)
+
+// grid draws the lines behind the boxes and the labels of both axes.
+func (p plot) grid(wall float64, procs int) (out []shape) {
+	unit, size := timeUnit(wall)
+	yticks := niceTicks(wall/size, max(2, int(p.h/46)))
+	var rules, marks []segment
+	for _, t := range yticks {
+		y := p.py(t.at * size)
+		if t.at > 0 {
+			rules = append(rules, segment{p.x - tickLength, y, p.right(), y})
+		}
+		out = append(out, text{x: p.x - tickLength - 6, y: y + 0.35*axisSize, s: t.label, size: axisSize, anchor: end, fill: themed(muted)})
+	}
+	for _, t := range parallelismTicks(p.xmax/headroom, p.w/2/headroom, axisSize) {
+		for _, at := range sides(t.at) {
+			x := p.px(at)
+			rules = append(rules, segment{x, p.y, x, p.bottom()})
+			marks = append(marks, segment{x, p.bottom(), x, p.bottom() + tickLength})
+			out = append(out, text{x: x, y: p.bottom() + tickLength + 15, s: t.label, size: axisSize, anchor: middle, fill: themed(muted)})
+		}
+	}
+	out = append([]shape{lines{segments: rules, stroke: themed(grid), width: 1}}, out...)
+	if procs > 0 {
+		out = append(out, p.limit(procs)...)
+	}
+	marks = append(marks, segment{p.x - tickLength, p.bottom(), p.right(), p.bottom()})
+	out = append(out,
+		lines{segments: marks, stroke: themed(axis), width: 1},
+		text{x: p.x - 50, y: p.y + p.h/2, s: "execution time (" + unit + ")", size: labelSize, anchor: middle, fill: themed(ink), upright: true})
+	return out
+}
+
+// sides are a parallelism to the right and the left of 0.
+func sides(at float64) []float64 {
+	if at == 0 {
+		return []float64{0}
+	}
+	return []float64{at, -at}
+}
+
+// limit draws how far the processors let the boxes grow, on both sides.
+func (p plot) limit(procs int) []shape {
+	l := lines{stroke: themed(limit), width: 1.2, dash: 4}
+	for _, at := range sides(float64(procs)) {
+		l.segments = append(l.segments, segment{p.px(at), p.y, p.px(at), p.bottom()})
+	}
+	return []shape{l}
+}
+
+// clip keeps the part of a segment with x between x0 and x1 and y between y0 and y1.
+func clip(s segment, x0, y0, x1, y1 float64) (segment, bool) {
+	t0, t1 := 0.0, 1.0
+	dx, dy := s.x2-s.x1, s.y2-s.y1
+	for _, e := range [...]struct{ d, q float64 }{{-dx, s.x1 - x0}, {dx, x1 - s.x1}, {-dy, s.y1 - y0}, {dy, y1 - s.y1}} {
+		switch {
+		case e.d == 0 && e.q < 0:
+			return segment{}, false
+		case e.d < 0:
+			t0 = max(t0, e.q/e.d)
+		case e.d > 0:
+			t1 = min(t1, e.q/e.d)
+		}
+	}
+	if t0 >= t1 {
+		return segment{}, false
+	}
+	return segment{s.x1 + t0*dx, s.y1 + t0*dy, s.x1 + t1*dx, s.y1 + t1*dy}, true
+}
+
+// hatch fills a rectangle with parallel lines. They are cut at its edges here,
+// so that no back end needs clipping or patterns.
+func hatch(r rect, slope int, stroke paint) lines {
+	const gap = 7.0
+	l := lines{stroke: stroke, width: 1.6}
+	y0, y1 := r.y, r.y+r.h
+	// Lines are at multiples of gap from the picture's corner: neighbours' lines meet.
+	from := math.Floor((r.x-y1)/gap) * gap
+	to := r.x + r.w + y1
+	for c := from; c < to; c += gap {
+		// x − y = c, or x + y = c.
+		s := segment{c + y0, y0, c + y1, y1}
+		if slope > 0 {
+			s = segment{c - y0, y0, c - y1, y1}
+		}
+		if s, ok := clip(s, r.x, r.y, r.x+r.w, r.y+r.h); ok {
+			l.segments = append(l.segments, s)
+		}
+	}
+	return l
+}

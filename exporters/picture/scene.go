@@ -1,0 +1,118 @@
+package picture
+
+import "image/color"
+
+// scene is a picture made of rectangles, lines and texts, in units of which
+// an SVG takes one for a pixel. y grows downwards. Shapes are painted in order.
+//
+// Layout makes a scene once; the back ends only translate it. So SVG and PNG look alike,
+// and tests of the layout hold for both.
+type scene struct {
+	width, height float64
+	title, desc   string // for those who do not see the picture
+	shapes        []shape
+}
+
+// shape is one of rect, lines, text, *group.
+type shape interface{ isShape() }
+
+func (rect) isShape()   {}
+func (lines) isShape()  {}
+func (text) isShape()   {}
+func (*group) isShape() {}
+
+// group holds shapes that belong together and what a tooltip says of them.
+type group struct {
+	title  string
+	shapes []shape
+}
+
+// rect is a filled rectangle. With a border it is set off from its
+// neighbours by a thin line in the colour of the paper.
+type rect struct {
+	x, y, w, h float64
+	fill       paint
+	border     bool
+}
+
+// lines are straight strokes of one look.
+type lines struct {
+	segments []segment
+	stroke   paint
+	width    float64
+	dash     float64 // length of dashes and of the gaps between them; 0 is solid
+}
+
+type segment struct{ x1, y1, x2, y2 float64 }
+
+// text is one line of text. x, y is the left end, middle or right end of its baseline.
+// Upright text reads from the bottom to the top; then the baseline is vertical.
+type text struct {
+	x, y    float64
+	s       string
+	size    float64
+	bold    bool
+	anchor  anchor
+	fill    paint
+	upright bool
+}
+
+type anchor int
+
+const (
+	start anchor = iota
+	middle
+	end
+)
+
+// bounds is the area that a text may take in a font up to 15 % wider than the
+// one that was measured.
+func (t text) bounds() (x0, y0, x1, y1 float64) {
+	w := room(t.s, t.size, t.bold)
+	before := 0.0
+	switch t.anchor {
+	case middle:
+		before = w / 2
+	case end:
+		before = w
+	}
+	ascent, descent := 0.76*t.size, 0.22*t.size
+	if t.upright {
+		return t.x - ascent, t.y - (w - before), t.x + descent, t.y + before
+	}
+	return t.x - before, t.y - ascent, t.x + w - before, t.y + descent
+}
+
+// paint is a colour of the theme, which depends on light or dark mode, or a
+// fixed one.
+type paint struct {
+	role role
+	rgb  color.RGBA // when role is fixed
+}
+
+// role is what a colour of the theme is for.
+type role int
+
+const (
+	fixed role = iota
+	paper
+	ink
+	muted
+	grid
+	axis
+	limit
+)
+
+func rgb(c color.RGBA) paint { return paint{rgb: c} }
+
+func themed(r role) paint { return paint{role: r} }
+
+// walk calls f for every shape, those inside of groups included.
+func walk(shapes []shape, f func(shape)) {
+	for _, s := range shapes {
+		f(s)
+		if g, ok := s.(*group); ok {
+			walk(g.shapes, f)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package picture
+
+import (
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+const (
+	plotWidth  = 470.0 // as wide as it should be
+	goodPlot   = 390.0 // before names are shortened
+	leastPlot  = 330.0 // below which the legend goes under it
+	goodName   = 220.0 // before the reasons to wait are left out
+	plotHeight = 390.0
+	tallest    = 620.0
+	headroom   = 1.03 // the axes are a little longer than what is on them
+	axisFoot   = 60.0 // under a plot: labels and title of the axis of parallelism
+)
+
+// layoutSingle places one graph: the chart on the left, the legend on the right, or
+// below where the picture is narrow.
+func layoutSingle(m *model, opt Options) *scene {
+	const left = margin + axisRoom
+	const gap = 36.0
+	width, t, below := m.columns(opt.Width, left+gap+margin)
+	s := &scene{width: width, title: m.title(), desc: m.describe()}
+
+	head, y := m.header(left, width)
+	y += 20 // the name of the limit
+	p := plot{x: left, y: y, w: width - left - margin - gap - t.width(), h: plotHeight}
+	if below {
+		p.w = width - left - margin
+	} else {
+		// A long legend makes the chart taller, up to a point.
+		_, bottom := t.draw(m, 0, 0)
+		p.h = min(tallest, max(plotHeight, bottom-axisFoot))
+	}
+	s.shapes = append(head, m.chart(p)...)
+	foot := p.bottom() + axisFoot
+
+	if below {
+		shapes, bottom := t.draw(m, left, foot+10)
+		s.shapes = append(s.shapes, shapes...)
+		foot = bottom
+	} else {
+		shapes, bottom := t.draw(m, width-margin-t.width(), y-14)
+		s.shapes = append(s.shapes, shapes...)
+		foot = max(foot, bottom)
+	}
+	notes, bottom := m.notes(left, foot, width)
+	s.shapes = append(s.shapes, notes...)
+	s.height = bottom + margin
+	return s
+}
+
+// columns shares the width of the picture among chart and legend. fixedWidth is what is left
+// empty. Where there is not enough, the reasons to wait go first, then the ends of long names, and
+// then the legend goes below the chart.
+func (m *model) columns(wanted, empty float64) (width float64, t *table, below bool) {
+	t = m.newTable(true)
+	width = wanted
+	if width == 0 {
+		const least, most = 900.0, 1240.0
+		width = min(most, max(least, empty+plotWidth+t.width()))
+	}
+	for _, blocked := range []bool{true, false} {
+		t = m.newTable(blocked)
+		full := t.nameWidth
+		t.squeeze(width - empty - goodPlot)
+		if width-empty-t.width() >= goodPlot-1 && t.nameWidth >= min(full, goodName) {
+			return width, t, false
+		}
+	}
+	t.squeeze(width - empty - leastPlot)
+	if width-empty-t.width() >= leastPlot {
+		return width, t, false
+	}
+	for _, blocked := range []bool{true, false} {
+		t = m.newTable(blocked)
+		t.squeeze(width - margin - margin - axisRoom)
+		if t.width() <= width-margin-margin-axisRoom {
+			break
+		}
+	}
+	return width, t, true
+}
+
+// chart draws the axes and the boxes of the whole graph.
+func (m *model) chart(p plot) (out []shape) {
+	xmax, ymax, procs := scales(m.whole)
+	p.xmax, p.ymax = headroom*xmax, 1.045*ymax
+	labels, right := m.gutter(&p)
+	out = p.grid(height(m.whole), procs)
+	if procs > 0 {
+		out = append(out, limitLabel(p, procs))
+	}
+	boxes, idle := m.place(p, m.whole)
+	for _, b := range boxes {
+		g := b.draw(m.whole)
+		if t, ok := b.inside(labelSize); ok {
+			g.shapes = append(g.shapes, t)
+		}
+		out = append(out, g)
+	}
+	if m.whole.Idle > 0 {
+		out = append(out, drawIdle(idle, m.whole, 6))
+	}
+	out = append(out, drawOutside(settle(labels, p.y-2), right)...)
+	return append(out, text{x: p.x + p.w/2, y: p.bottom() + 46, s: shorten(m.axisTitle(), labelSize, false, p.w+60), size: labelSize, anchor: middle, fill: themed(ink)})
+}
+
+// gutter finds the labels that stand beside the boxes. Where they would leave the
+// plot, it makes the plot narrower. They end at right.
+func (m *model) gutter(p *plot) (labels []*outside, right float64) {
+	const most = 170.0
+	right = p.right()
+	labels = m.outsideLabels(*p)
+	need := 0.0
+	for _, l := range labels {
+		need = max(need, l.edge+26+min(room(l.s, labelSize, l.bold), most)-right)
+	}
+	if need > 0 {
+		p.w -= min(need, most, p.w/3)
+		labels = m.outsideLabels(*p)
+	}
+	return labels, right
+}
+
+func (m *model) outsideLabels(p plot) (out []*outside) {
+	boxes, idle := m.place(p, m.whole)
+	for _, b := range boxes {
+		if _, ok := b.inside(labelSize); !ok {
+			r := b.rect
+			out = append(out, newOutside(b.entry.label, b.entry.neck, b.box.Share, r.x+r.w, r.y, r.y+r.h))
+		}
+	}
+	if m.whole.Idle > 0 {
+		s := "idle " + format.Duration(m.whole.Idle) + " (" + format.Percent(m.whole.Idle, m.whole.Wall) + ")"
+		out = append(out, newOutside(s, false, m.whole.Idle, idle.x+6, idle.y, idle.y+idle.h))
+	}
+	return out
+}
+
+// limitLabel names the right one of the two lines of GOMAXPROCS, above the plot.
+func limitLabel(p plot, procs int) text {
+	return text{x: min(p.px(float64(procs))+14, p.right()+8), y: p.y - 6, s: "GOMAXPROCS " + format.Count(procs), size: noteSize, anchor: end, fill: themed(muted)}
+}

@@ -1,0 +1,225 @@
+package picture
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// Windows are small charts beside each other, all on the same scales, so that phases
+// of the program can be seen by comparing them (figure 12 of the paper).
+
+const (
+	windowsWidth = 1080.0
+	leastPanel   = 78.0
+	mostPanel    = 200.0
+	panelGap     = 12.0 // at least
+	rowGap       = 14.0
+	panelFoot    = 44.0 // labels of the axis and the start of the window
+	panelLabel   = 11.5
+)
+
+// panels is how windows are arranged.
+type panels struct {
+	rows, columns int
+	width, height float64 // of a panel's plot
+	gap           float64 // between two of them
+}
+
+// arrange puts n panels into rows of about the same length. The gaps have room for the
+// labels at the ends of two axes.
+func arrange(n int, space, most float64) panels {
+	gap := max(panelGap, room(strconv.FormatFloat(math.Floor(most), 'f', -1, 64), panelLabel, false)+2)
+	columns := min(n, max(1, int((space+gap)/(leastPanel+gap))))
+	rows := (n + columns - 1) / columns
+	columns = (n + rows - 1) / rows
+	return panels{
+		rows: rows, columns: columns, gap: gap,
+		width:  min(mostPanel, (space-gap*float64(columns-1))/float64(columns)),
+		height: max(150, 340/math.Sqrt(float64(rows))),
+	}
+}
+
+func (a panels) span() float64 {
+	return float64(a.columns)*(a.width+a.gap) - a.gap
+}
+
+// layoutWindows places a chart for each window, and one legend for all.
+func layoutWindows(m *model, opt Options) *scene {
+	const left = margin + axisRoom
+	const gap = 36.0
+	width := opt.Width
+	if width == 0 {
+		width = windowsWidth
+	}
+	space := width - left - margin
+	s := &scene{width: width, title: m.title(), desc: m.describe()}
+	head, y := m.header(left, width)
+	s.shapes = head
+	y += 20
+
+	most, _, _ := scales(m.windows...)
+	a := arrange(len(m.windows), space, most)
+	charts, bottom := m.charts(a, left, y)
+	s.shapes = append(s.shapes, charts...)
+
+	t := m.newTable(true)
+	var legend []shape
+	if a.span()+gap+t.width() <= space {
+		var end float64
+		legend, end = t.draw(m, left+a.span()+gap, y-14)
+		bottom = max(bottom, end)
+	} else {
+		if t.width() > space {
+			t = m.newTable(false)
+		}
+		t.squeeze(space)
+		legend, bottom = t.draw(m, left, bottom+26)
+	}
+	s.shapes = append(s.shapes, legend...)
+	notes, bottom := m.notes(left, bottom+4, width)
+	s.shapes = append(s.shapes, notes...)
+	s.height = bottom + margin
+	return s
+}
+
+// charts draws all windows and the axes they share.
+func (m *model) charts(a panels, left, top float64) (out []shape, bottom float64) {
+	xmax, ymax, procs := scales(m.windows...)
+	clock := newClock(m.windows, a.width)
+	for i, w := range m.windows {
+		row, column := i/a.columns, i%a.columns
+		p := plot{
+			x: left + float64(column)*(a.width+a.gap), w: a.width,
+			y: top + float64(row)*(a.height+panelFoot+rowGap), h: a.height,
+			xmax: headroom * xmax, ymax: headroom * ymax,
+		}
+		if column == 0 {
+			out = append(out, p.timeAxis(ymax)...)
+		}
+		out = append(out, m.panel(p, w, ymax, xmax, procs, clock))
+		bottom = p.bottom() + panelFoot
+		if i == a.columns-1 && procs > 0 {
+			l := limitLabel(p, procs)
+			l.x = max(l.x, left+room(l.s, l.size, false))
+			out = append(out, l)
+		}
+	}
+	s := m.axisTitle() + "; below it, the start of each window"
+	if clock.origin != 0 {
+		s += ", from " + clock.origin.String() + " on"
+	}
+	space := max(a.span(), 420)
+	for _, line := range wrap(s, labelSize, space, 3) {
+		out = append(out, text{x: left, y: bottom + 20, s: line, size: labelSize, fill: themed(ink)})
+		bottom += lineHeight
+	}
+	return out, bottom
+}
+
+// timeAxis draws the labels and the title of the axis at the left of a row.
+func (p plot) timeAxis(wall float64) (out []shape) {
+	unit, size := timeUnit(wall)
+	for _, t := range niceTicks(wall/size, max(2, int(p.h/45))) {
+		out = append(out, text{x: p.x - tickLength - 6, y: p.py(t.at*size) + 0.35*axisSize, s: t.label, size: axisSize, anchor: end, fill: themed(muted)})
+	}
+	title := "execution time (" + unit + ")"
+	if room(title, labelSize, false) > p.h {
+		title = "time (" + unit + ")"
+	}
+	return append(out, text{x: p.x - 50, y: p.y + p.h/2, s: title, size: labelSize, anchor: middle, fill: themed(ink), upright: true})
+}
+
+// panel draws one window.
+func (m *model) panel(p plot, w *bottle.Graph, wall, most float64, procs int, c clock) *group {
+	out := &group{title: "window from " + c.at(w.Start) + ", " + format.Duration(w.Wall) + " long, mean parallelism " + format.Parallelism(w.MeanParallelism())}
+	add := func(s ...shape) { out.shapes = append(out.shapes, s...) }
+
+	_, size := timeUnit(wall)
+	var rules, marks []segment
+	for _, t := range niceTicks(wall/size, max(2, int(p.h/45))) {
+		if y := p.py(t.at * size); t.at > 0 {
+			rules = append(rules, segment{p.x, y, p.right(), y})
+		}
+	}
+	var labels []shape
+	for _, t := range parallelismTicks(most, p.w/2/headroom, panelLabel) {
+		for _, at := range sides(t.at) {
+			x := p.px(at)
+			rules = append(rules, segment{x, p.y, x, p.bottom()})
+			marks = append(marks, segment{x, p.bottom(), x, p.bottom() + tickLength})
+			labels = append(labels, text{x: x, y: p.bottom() + tickLength + 13, s: t.label, size: panelLabel, anchor: middle, fill: themed(muted)})
+		}
+	}
+	add(lines{segments: rules, stroke: themed(grid), width: 1})
+	if procs > 0 {
+		add(p.limit(procs)...)
+	}
+	marks = append(marks, segment{p.x, p.bottom(), p.right(), p.bottom()})
+	add(lines{segments: marks, stroke: themed(axis), width: 1})
+	add(labels...)
+	add(text{x: p.x + p.w/2, y: p.bottom() + panelFoot - 8, s: c.at(w.Start), size: axisSize, anchor: middle, fill: themed(ink)})
+
+	boxes, idle := m.place(p, w)
+	for _, b := range boxes {
+		g := b.draw(w)
+		if t, ok := b.inside(panelLabel); ok {
+			g.shapes = append(g.shapes, t)
+		}
+		add(g)
+	}
+	if w.Idle > 0 {
+		add(drawIdle(idle, w, 4))
+	}
+	return out
+}
+
+// clock writes the starts of windows in one unit.
+type clock struct {
+	origin   time.Duration // what the times count from, if not from the beginning of the trace
+	unit     string
+	size     float64
+	decimals int // as many as it takes to tell the windows apart
+}
+
+// newClock makes a clock whose texts are no wider than a panel. Where windows are so
+// short and so late that their starts have too many digits, it counts from the first of them.
+func newClock(windows []*bottle.Graph, width float64) clock {
+	last := windows[len(windows)-1].Start
+	if c := clockFrom(0, windows); room(c.at(last), axisSize, false) <= width && room(c.at(windows[len(windows)/2].Start), axisSize, false) <= width {
+		return c
+	}
+	return clockFrom(windows[0].Start, windows)
+}
+
+func clockFrom(origin time.Duration, windows []*bottle.Graph) clock {
+	last, step := time.Duration(0), time.Duration(math.MaxInt64)
+	for i, w := range windows {
+		last = max(last, w.Start-origin)
+		if i > 0 && w.Start > windows[i-1].Start {
+			step = min(step, w.Start-windows[i-1].Start)
+		}
+	}
+	c := clock{origin: origin}
+	c.unit, c.size = timeUnit(float64(last))
+	if last == 0 {
+		c.unit, c.size = timeUnit(float64(time.Second))
+	}
+	for unit := c.size; unit > float64(step) && c.decimals < 8; unit /= 10 {
+		c.decimals++
+	}
+	c.decimals++
+	return c
+}
+
+// at writes a time.
+func (c clock) at(d time.Duration) string {
+	s := trimZeros(strconv.FormatFloat(float64(d-c.origin)/c.size, 'f', c.decimals, 64)) + " " + c.unit
+	if c.origin != 0 {
+		return "+" + s
+	}
+	return s
+}
