@@ -1,9 +1,18 @@
 package cycles
 
 import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
+	"syscall"
+	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,4 +46,149 @@ func (j job) blockCost(base *Timebase) int64 {
 	return max(cost, base.FromNS(costs[len(costs)*9/10]))
 }
 
-func childMain(string) {}
+// childMain is what a child process of a test does: it restricts itself, opens
+// a clock and prints what it got.
+func childMain(child string) {
+	switch child {
+	case "open":
+	case "seccomp":
+		deny := []uint32{unix.SYS_PERF_EVENT_OPEN, unix.SYS_RSEQ}
+		if libcThreads {
+			deny = deny[:1] // glibc aborts when it cannot register a new thread
+		}
+		if err := denySyscalls(deny...); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(3)
+		}
+	}
+	// The choice, and whether a measurement with it makes sense.
+	c := Default()
+	runtime.LockOSThread()
+	from := c.Start()
+	busy(1_000_000)
+	count, wall, ok := c.Elapsed(from, c.Stop())
+	json.NewEncoder(os.Stdout).Encode(report{c.Info(), ok && count > wall/20 && count <= wall+wall/10})
+}
+
+type report struct {
+	Info  Info
+	Sound bool
+}
+
+// denySyscalls makes the system calls fail with EPERM in all threads from now on.
+func denySyscalls(numbers ...uint32) error {
+	filter := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}} // the number of the call
+	for i, n := range numbers {
+		filter = append(filter, unix.SockFilter{
+			Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: n, Jt: uint8(len(numbers) - i)})
+	}
+	filter = append(filter,
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)})
+	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// openInChild runs the test program, or another one, in a child process that opens a clock.
+func openInChild(t *testing.T, program, child string, credential *syscall.Credential) report {
+	t.Helper()
+	cmd := exec.Command(program)
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), "CYCLES_TEST_CHILD="+child)
+	cmd.Stderr = os.Stderr
+	if credential != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r report
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatalf("child printed %q: %v", out, err)
+	}
+	t.Log(r.Info)
+	for _, why := range r.Info.Refused {
+		t.Log("refused:", why)
+	}
+	if !r.Sound {
+		t.Error("the child's clock counted nonsense over 1 ms of spinning")
+	}
+	return r
+}
+
+func TestLabelsUnderSeccomp(t *testing.T) {
+	got := openInChild(t, os.Args[0], "seccomp", nil).Info
+	if got.Source != ThreadClock || got.Accuracy != ThreadTime {
+		t.Errorf("without perf events and rseq: %s, %s; want thread-clock, thread-time", got.Source, got.Accuracy)
+	}
+	if n := len(got.Refused); n != 5 || !libcThreads && !strings.Contains(got.Refused[3], "operation not permitted") {
+		t.Errorf("refused %q; want the five better sources, rseq for lack of permission", got.Refused)
+	}
+}
+
+func TestLabelsUnprivileged(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root to become somebody else; the other tests run unprivileged already")
+	}
+	// The test binary lies in a directory of root's.
+	program := filepath.Join(t.TempDir(), "cycles.test")
+	data, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for dir := filepath.Dir(program); strings.Contains(dir, t.Name()); dir = filepath.Dir(dir) {
+		os.Chmod(dir, 0o755)
+	}
+	const nobody = 65534
+	got := openInChild(t, program, "open", &syscall.Credential{Uid: nobody, Gid: nobody}).Info
+	want := map[Source]Accuracy{RefCyclesRDPMC: CountedUser, RefCyclesRead: CountedUser, CPUCycles: CoreCycles, RseqClock: ThreadTime, ThreadClock: ThreadTime}
+	if got.Accuracy != want[got.Source] && got.Accuracy != Counted {
+		t.Errorf("%s is labelled %q; want %q", got.Source, got.Accuracy, want[got.Source])
+	}
+	if own := Default().Info(); own.Source == RseqClock && got.Source != RseqClock {
+		t.Errorf("root has the rseq clock, nobody has %s: %q", got.Source, got.Refused)
+	}
+}
+
+// With a C library that registered its threads' areas itself, the rseq clock is
+// not ours to have; where the library was told not to, it is.
+func TestCgo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program with a C compiler")
+	}
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("no C compiler:", err)
+	}
+	program := filepath.Join(t.TempDir(), "cgo.test")
+	build := exec.Command("go", "test", "-c", "-o", program, "-tags", "cycles_cgo", ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=1")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Skipf("no cgo here: %v\n%s", err, out)
+	}
+	own := openInChild(t, program, "open", nil).Info
+	if own.Source == RseqClock || own.Accuracy == UpperBound {
+		t.Logf("the C library does not register its threads (musl, or glibc before 2.35)")
+	} else if !slices.ContainsFunc(own.Refused, func(s string) bool { return strings.Contains(s, "C library has registered") }) {
+		t.Errorf("source %s; refused %q; want rseq refused for the C library", own.Source, own.Refused)
+	}
+	t.Setenv("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
+	if got := openInChild(t, program, "open", nil).Info; Default().Info().Source == RseqClock && got.Source != RseqClock {
+		t.Errorf("with the C library told not to register: %s, refused %q; want rseq-clock", got.Source, got.Refused)
+	}
+	// The whole truth under a C library that leaves rseq to us.
+	truth := exec.Command(program, "-test.run=^(TestTruth/rseq-clock|TestThreadsExit)")
+	if out, err := truth.CombinedOutput(); err != nil {
+		t.Errorf("the truth tests fail in a cgo program: %v\n%s", err, out)
+	}
+}

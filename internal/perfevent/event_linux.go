@@ -1,7 +1,6 @@
 package perfevent
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"unsafe"
@@ -15,7 +14,7 @@ type Event struct {
 	fd   int
 	page []byte // the kernel's control page, nil without [Event.MapUser]
 	spec Spec
-	buf  [24]byte // what Read reads into: on the stack it would escape to the heap
+	buf  [3]uint64 // what Read reads into: on the stack it would escape to the heap
 }
 
 // OpenThread opens the event for the calling thread, counting from now on. The
@@ -56,21 +55,22 @@ func open(spec Spec) (*Event, error) {
 // Spec returns what the event counts, with ExcludeKernel as it was granted.
 func (e *Event) Spec() Spec { return e.spec }
 
-// Read returns the count so far, about 0.6 µs. It fails only when the event was closed.
+// Read returns the count so far, about 0.5 µs. It fails only when the event was closed.
+//
+// A locked thread's event is read by one goroutine after the other. What
+// orders them is the thread itself, of which the race detector does not know.
+//
+//go:norace
 func (e *Event) Read() (Count, error) {
-	buf := &e.buf
-	n, err := unix.Read(e.fd, buf[:])
-	if err != nil {
-		return Count{}, fmt.Errorf("perfevent: read %s: %w", e.spec.Name, err)
+	// Reading a counter never blocks, so the scheduler need not be told.
+	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(e.fd), uintptr(unsafe.Pointer(&e.buf)), unsafe.Sizeof(e.buf))
+	if errno != 0 {
+		return Count{}, fmt.Errorf("perfevent: read %s: %w", e.spec.Name, errno)
 	}
-	if n != len(buf) {
-		return Count{}, fmt.Errorf("perfevent: read %s: %d bytes of %d", e.spec.Name, n, len(buf))
+	if n != unsafe.Sizeof(e.buf) {
+		return Count{}, fmt.Errorf("perfevent: read %s: %d bytes of %d", e.spec.Name, n, unsafe.Sizeof(e.buf))
 	}
-	return Count{
-		Value:   binary.NativeEndian.Uint64(buf[0:]),
-		Enabled: binary.NativeEndian.Uint64(buf[8:]),
-		Running: binary.NativeEndian.Uint64(buf[16:]),
-	}, nil
+	return Count{Value: e.buf[0], Enabled: e.buf[1], Running: e.buf[2]}, nil
 }
 
 // MapUser maps the event's control page, which [Event.ReadUser] needs.

@@ -1,0 +1,154 @@
+package cycles
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// accuracies says what each source must be labelled with.
+var accuracies = map[Source][]Accuracy{
+	RefCyclesRDPMC: {Counted, CountedUser},
+	RefCyclesRead:  {Counted, CountedUser},
+	CPUCycles:      {CoreCycles},
+	RseqClock:      {ThreadTime},
+	MSRTSC:         {ThreadTime},
+	ThreadClock:    {ThreadTime},
+	WallTSC:        {UpperBound},
+}
+
+func TestLabels(t *testing.T) {
+	t.Log(Default().Info())
+	for _, why := range Default().Info().Refused {
+		t.Log("refused:", why)
+	}
+	for _, s := range Ladder {
+		c, err := Open(s)
+		if err != nil {
+			t.Logf("%v", err)
+			continue
+		}
+		info := c.Info()
+		t.Log(info, info.Resolution)
+		if info.Source != s || info.Accuracy != accuracies[s][0] && info.Accuracy != accuracies[s][len(accuracies[s])-1] {
+			t.Errorf("%s is labelled %s, %s", s, info.Source, info.Accuracy)
+		}
+		if (info.Hz == 0) != (s == CPUCycles) {
+			t.Errorf("%s has the frequency %g", s, info.Hz)
+		}
+		if info.Hz != 0 && (info.HzOrigin == "" || haveTSC && info.HzPPM == 0) {
+			t.Errorf("%s does not tell where its frequency is from: %+v", s, info)
+		}
+	}
+	if _, err := Open(TraceRunning); err == nil {
+		t.Error("a source that only traces have was opened")
+	}
+}
+
+func TestTimebase(t *testing.T) {
+	b := TimebaseOf()
+	if b.PPM < 0 || b.PPM > 500 {
+		t.Errorf("frequency known to %g ppm; want less than 500", b.PPM)
+	}
+	for _, ns := range []int64{0, 1000, 1e9, 3600e9} {
+		if got := b.NS(b.FromNS(ns)); got < ns-1 || got > ns+1 {
+			t.Errorf("%d ns became %d", ns, got)
+		}
+	}
+	now := time.Now()
+	if off := b.Time(Ticks()).Sub(now); off < -time.Millisecond || off > time.Second {
+		t.Errorf("the counter's time of day is off by %v", off)
+	}
+	if got := b.Time(b.Tick(now)).Sub(now); got < -time.Microsecond || got > time.Microsecond {
+		t.Errorf("time → tick → time moved by %v", got)
+	}
+	// Two calibrations agree within what they claim.
+	again := calibrate(20 * time.Millisecond)
+	if diff := (again.Hz/b.Hz - 1) * 1e6; diff > 3*(b.PPM+again.PPM)+5 || -diff > 3*(b.PPM+again.PPM)+5 {
+		t.Errorf("calibrated %f ± %g ppm and %f ± %g ppm", b.Hz, b.PPM, again.Hz, again.PPM)
+	}
+}
+
+func TestUnlockedIsNoticed(t *testing.T) {
+	c := Default()
+	marks := make(chan Mark)
+	release := make(chan bool)
+	for range 2 {
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			marks <- c.Start()
+			<-release // the other one is on another thread
+		}()
+	}
+	a, b := <-marks, <-marks
+	if _, _, ok := c.Elapsed(a, b); ok {
+		t.Error("readings of two threads were taken for one measurement")
+	}
+	close(release)
+}
+
+func TestManyThreads(t *testing.T) {
+	const n = 200
+	var mu sync.Mutex
+	seen := map[*Thread]bool{}
+	index := map[int]bool{}
+	var started, wg sync.WaitGroup
+	started.Add(n)
+	for range n {
+		wg.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			th := threads.current()
+			mu.Lock()
+			seen[th], index[th.Index] = true, true
+			mu.Unlock()
+			started.Done()
+			started.Wait() // all hold their threads now
+			if again := threads.current(); again != th {
+				t.Error("the same thread was found twice")
+			}
+		})
+	}
+	wg.Wait()
+	if len(seen) != n || len(index) != n {
+		t.Errorf("%d threads have %d entries with %d indexes", n, len(seen), len(index))
+	}
+}
+
+func TestReadingDoesNotAllocate(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for _, s := range Ladder {
+		c, err := Open(s)
+		if err != nil {
+			continue
+		}
+		c.Start()
+		if n := testing.AllocsPerRun(100, func() { c.Elapsed(c.Start(), c.Stop()) }); n != 0 && runtime.GOOS == "linux" {
+			t.Errorf("%s: %g allocations a measurement", s, n)
+		}
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for _, s := range Ladder {
+		c, err := Open(s)
+		if err != nil {
+			continue
+		}
+		b.Run(string(s), func(b *testing.B) {
+			for b.Loop() {
+				c.Stop()
+			}
+		})
+	}
+	b.Run("ticks alone", func(b *testing.B) {
+		for b.Loop() {
+			Ticks()
+		}
+	})
+}

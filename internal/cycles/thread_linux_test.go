@@ -1,0 +1,125 @@
+package cycles
+
+import (
+	"os/exec"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// Threads that exit take their registration with them; threads that follow
+// them, perhaps at the same address, must be told apart.
+func TestThreadsExit(t *testing.T) {
+	c := Default()
+	if c.Info().Accuracy == UpperBound {
+		t.Skip("no thread clock")
+	}
+	for range 200 {
+		done := make(chan bool)
+		go func() {
+			defer close(done)
+			runtime.LockOSThread() // and never unlocks: the thread exits with the goroutine
+			from := c.Start()
+			tr := &truth{base: c.Timebase()}
+			tr.spin(20 * time.Microsecond)
+			time.Sleep(200 * time.Microsecond)
+			tr.spin(20 * time.Microsecond)
+			cycles, wall, ok := c.Elapsed(from, c.Stop())
+			if !ok || cycles < tr.lo*9/10 || wall < tr.lo+c.base.FromNS(200_000) {
+				t.Errorf("on a fresh thread: %d cycles of %d, ok %v", cycles, tr.lo, ok)
+			}
+			if cycles > wall-c.base.FromNS(100_000) {
+				t.Errorf("a sleep of 200 µs counted: %d cycles in %d ticks", cycles, wall)
+			}
+		}()
+		<-done
+	}
+}
+
+// What dead threads held is used again: the registry grows with the threads
+// that live at the same time, not with those that ever lived.
+func TestDeadThreadsAreReused(t *testing.T) {
+	if libcThreads {
+		t.Skip("dead threads of a C library are found only by asking the system for each")
+	}
+	before, highest := len(*threads.slots.Load()), 0
+	for range 3 * before {
+		done := make(chan bool)
+		go func() {
+			defer close(done)
+			runtime.LockOSThread()
+			highest = max(highest, threads.current().Index)
+		}()
+		<-done
+	}
+	if highest >= before {
+		t.Errorf("%d threads, one after the other, took indexes up to %d", 3*before, highest)
+	}
+}
+
+// The kernel zeroes a thread's life when it exits.
+func TestThreadDies(t *testing.T) {
+	if libcThreads {
+		t.Skip("a C library joins its threads by that mechanism")
+	}
+	found := make(chan *Thread)
+	go func() {
+		runtime.LockOSThread()
+		found <- threads.current()
+	}()
+	th := <-found
+	for end := time.Now().Add(10 * time.Second); th.alive(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the thread exited but counts as alive")
+		}
+	}
+}
+
+// Starting processes copies or shares our memory; neither must disturb the clock.
+func TestForkExec(t *testing.T) {
+	c := Default()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for range 5 {
+		from := c.Start()
+		tr := &truth{base: c.Timebase()}
+		if err := exec.Command("/bin/true").Run(); err != nil {
+			t.Skip(err)
+		}
+		tr.spin(100 * time.Microsecond)
+		cycles, wall, ok := c.Elapsed(from, c.Stop())
+		if !ok || cycles < tr.lo || cycles > wall {
+			t.Errorf("around a child process: %d cycles, spun %d, wall %d, ok %v", cycles, tr.lo, wall, ok)
+		}
+	}
+}
+
+// The marker tells of sleeping; it must also tell of preemption and be set again.
+func TestMarker(t *testing.T) {
+	c, err := Open(RseqClock)
+	if err != nil {
+		t.Skip(err)
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	a := c.Start().Thread.area
+	for range 100 {
+		time.Sleep(50 * time.Microsecond)
+		if a.standing() {
+			t.Fatal("the marker stands after a sleep")
+		}
+		if c.Stop(); !a.standing() {
+			c.Stop() // disturbed 32 times in a row?
+		}
+	}
+	base := a.offset
+	var moved bool
+	for range 100 {
+		time.Sleep(50 * time.Microsecond)
+		c.Stop()
+		moved = moved || a.offset != base
+	}
+	if !moved {
+		t.Error("sleeping never moved the offset between thread time and TSC")
+	}
+}
