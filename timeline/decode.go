@@ -269,11 +269,13 @@ func (c *cursor) transition(ev *trace.Event) {
 	case trace.ResourceProc:
 		c.at(ev)
 		from, to := st.Proc()
+		r := record{op: opProcIdle, g: int32(st.Resource.Proc()), proc: noProc, by: -1, stack: -1, thread: -1}
 		if from == trace.ProcRunning || from == trace.ProcIdle {
 			c.real()
+			r.by = 0
 		}
 		if to == trace.ProcIdle && from != to {
-			c.put(record{op: opProcIdle, g: int32(st.Resource.Proc()), proc: noProc, by: -1, stack: -1, thread: -1})
+			c.put(r)
 		}
 	}
 }

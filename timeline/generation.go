@@ -37,7 +37,10 @@ type generation struct {
 	index  int    // ours, from 1
 	off    int64  // in the trace
 	size   int64
+	last   bool             // nothing follows
 	open   func() io.Reader // reads the bytes, without a header
+	// frequency of the clock in Hz, of this generation or the latest one that told it; 0 if none did.
+	frequency uint64
 	// cut is set when the generation does not end as it should: the file was
 	// cut off, or what follows cannot be read.
 	cut error
@@ -63,6 +66,7 @@ type cutter struct {
 	pos     int64
 	index   int
 	last    uint64 // number of the generation before
+	freq    uint64 // of the clock, as far as it was told
 	done    bool
 }
 
@@ -97,6 +101,7 @@ func (c *cutter) next() (*generation, error) {
 		}
 	}
 	g.size = c.pos - g.off
+	g.last, g.frequency = c.done, c.freq
 	g.open = c.src.cut(g.off, g.size)
 	c.index++
 	c.last = g.number
@@ -107,15 +112,15 @@ func (c *cutter) next() (*generation, error) {
 var errEnd = errors.New("end of the trace")
 
 // errCutOff is the end of the input where more must follow.
-var errCutOff = errors.New("the trace ends in the middle")
+var errCutOff = errors.New("the trace is cut off")
 
 // batchHead is the head of a batch.
 type batchHead struct {
-	gen        uint64
-	headLen    int64
-	dataLen    int64
-	endsBefore bool // the batch belongs to the next generation
-	endsAfter  bool // it is the mark of the end
+	gen, m, time uint64
+	headLen      int64
+	dataLen      int64
+	endsBefore   bool // the batch belongs to the next generation
+	endsAfter    bool // it is the mark of the end
 }
 
 // batch takes the next batch into the generation, unless it belongs to the next one.
@@ -154,6 +159,7 @@ func (c *cutter) batch(g *generation) (batchHead, error) {
 		h.endsBefore = true
 		return h, nil
 	}
+	c.noteFrequency(buf[h.headLen:])
 	want := h.headLen + h.dataLen
 	n, err := c.src.take(c.pos, want)
 	if err != nil {
@@ -165,6 +171,18 @@ func (c *cutter) batch(g *generation) (batchHead, error) {
 		return h, errCutOff
 	}
 	return h, nil
+}
+
+// noteFrequency remembers the frequency of the clock if the batch begins with it.
+func (c *cutter) noteFrequency(data []byte) {
+	if len(data) > 0 && data[0] == evSync && c.version >= 25 {
+		data = data[1:]
+	}
+	if len(data) > 1 && data[0] == evFrequency {
+		if f, n := binary.Uvarint(data[1:]); n > 0 {
+			c.freq = f
+		}
+	}
 }
 
 func parseBatchHead(buf []byte) (h batchHead, err error) {
@@ -197,7 +215,7 @@ func parseBatchHead(buf []byte) (h batchHead, err error) {
 	if v[3] > maxBatchSize {
 		return h, fmt.Errorf("a batch says it is %d bytes long; the longest are %d", v[3], maxBatchSize)
 	}
-	return batchHead{gen: v[0], headLen: int64(i), dataLen: int64(v[3])}, nil
+	return batchHead{gen: v[0], m: v[1], time: v[2], headLen: int64(i), dataLen: int64(v[3])}, nil
 }
 
 // fileSource reads a trace with random access: only the heads of the batches

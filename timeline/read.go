@@ -62,8 +62,10 @@ type Error struct {
 	Err        error  // what is wrong there
 	// Read tells what was read before.
 	Read Info
-	// Left is the number of bytes at the end that could not be used, −1 if not known.
-	Left int64
+	// Left is the number of bytes from the beginning of the generation to the
+	// end of the input, −1 if not known. None of them could be used, or some if Partial.
+	Left    int64
+	Partial bool
 }
 
 func (e *Error) Error() string {
@@ -84,11 +86,14 @@ func (e *Error) Error() string {
 		b.WriteString("nothing could be read")
 		return b.String()
 	}
-	fmt.Fprintf(&b, "read %v of the run", e.Read.Duration().Round(time.Microsecond))
-	if e.Left > 0 && e.Read.Size > 0 {
-		fmt.Fprintf(&b, ", the last %d of %d bytes are missing from it", e.Left, e.Read.Size)
-	} else if e.Left > 0 {
-		fmt.Fprintf(&b, ", %d bytes are missing from it", e.Left)
+	fmt.Fprintf(&b, "read %v of the run, ", e.Read.Duration().Round(time.Microsecond))
+	if e.Partial {
+		b.WriteString("the end of it only in part")
+	} else {
+		b.WriteString("not the end of it")
+	}
+	if e.Left >= 0 && e.Read.Size > 0 {
+		fmt.Fprintf(&b, " (the last %d of %d bytes)", e.Left, e.Read.Size)
 	}
 	return b.String()
 }
@@ -222,27 +227,40 @@ func (p *pass) produce(ctx context.Context, jobs chan<- job, tokens chan struct{
 }
 
 func (p *pass) decode(ctx context.Context, g *generation) *decoded {
+	if g.cut != nil {
+		return &decoded{} // see salvage: it needs the state at the end of the generation before
+	}
 	dec := &readerDecoder{ctx: ctx, stacks: p.stacks}
 	return dec.decode(io.MultiReader(strings.NewReader(string(p.in.header)), g.open()))
 }
 
 // consume replays a generation and returns why the pass ends with it, if it does.
 func (p *pass) consume(g *generation, d *decoded) error {
-	defer d.release()
 	err, at := g.cut, g.at
 	if d.err != nil && err == nil {
 		err, at = d.err, g.off
+		if g.last && p.in.source != nil && p.in.version < 26 {
+			// Nothing marks the end of a generation of these versions: this may be a cut between two batches.
+			err, at = fmt.Errorf("it is not complete (%w); perhaps the trace was cut off", d.err), g.off+g.size
+		}
+	}
+	if err != nil && g.last && p.in.source != nil {
+		if s := p.salvage(g); s != nil && s.events > d.events {
+			d.release()
+			d = s
+		}
 	}
 	p.replay.generation(d)
+	d.release()
 	if p.opt.Progress != nil {
 		p.opt.Progress(g.off+g.size, p.in.size)
 	}
 	if err == nil {
 		return nil
 	}
-	e := &Error{Name: p.opt.Name, Offset: at, Compressed: p.in.compressed, Generation: g.index, Err: err, Read: p.replay.info, Left: -1}
+	e := &Error{Name: p.opt.Name, Offset: at, Compressed: p.in.compressed, Generation: g.index, Err: err, Read: p.replay.info, Left: -1, Partial: d.hasReal}
 	if p.in.size >= 0 {
-		e.Left = p.in.size - at
+		e.Left = p.in.size - g.off
 	}
 	return e
 }

@@ -17,8 +17,8 @@ type record struct {
 	proc   uint16 // P of the execution context, noProc if none or too large
 	op     uint8
 	states uint8 // opGo: from<<4 | to
-	g      int32 // opGo: the goroutine; opAux: index of the aux; opProc*: the P; opSkip: low half of the jump
-	by     int32 // opGo: who did it, −1 if nobody; for Running→…: index of the reason; opSkip: high half
+	g      int32 // opGo: the goroutine; opAux: index of the aux; opProcIdle: the P; opSkip: low half of the jump
+	by     int32 // opGo: who did it, −1 if nobody; for Running→…: index of the reason; opProcIdle: −1 for a status; opSkip: high half
 	stack  int32 // call chain, −1 if none
 	thread int32 // index of the thread, −1 if none
 }

@@ -88,7 +88,11 @@ func (r *replay) generation(d *decoded) {
 			case opGo:
 				r.step(rec, r.tick(t))
 			case opProcIdle:
-				r.procIdle(rec.g, r.tick(t))
+				if rec.by < 0 { // a status
+					r.procIdle(rec.g, r.now)
+				} else {
+					r.procIdle(rec.g, r.tick(t))
+				}
 			case opSkip:
 				t += Time(int64(uint32(rec.g)) | int64(rec.by)<<32)
 			case opAux:
