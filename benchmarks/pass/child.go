@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"runtime/trace"
+	"sync"
+	"time"
+
+	xtrace "golang.org/x/exp/trace"
+)
+
+// child is what the measured processes do: record WORKLOAD LENGTH FILE, serial FILE, pair FILE.
+func child(args []string) {
+	var err error
+	switch args[0] {
+	case "record":
+		err = recordWorkload(args[1], args[2], args[3])
+	case "serial":
+		err = serial(args[1])
+	case "pair":
+		err = pair(args[1])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "pass:", err)
+		os.Exit(1)
+	}
+}
+
+func recordWorkload(name, length, file string) error {
+	d, err := time.ParseDuration(length)
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	if err := trace.Start(f); err != nil {
+		return err
+	}
+	workloads[name](d)
+	trace.Stop()
+	return f.Close()
+}
+
+// serial is the plain thing: one Reader over the whole file.
+func serial(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return readAll(bufio.NewReaderSize(f, 1<<16))
+}
+
+func readAll(r io.Reader) error {
+	tr, err := xtrace.NewReader(r)
+	if err != nil {
+		return err
+	}
+	for {
+		if _, err := tr.ReadEvent(); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// pair is the least that decoding side by side can cost: two Readers that take
+// turns with the generations and do nothing with the events.
+func pair(file string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	header, parts := data[:16], generations(data)
+	next := make(chan []byte)
+	errs := make(chan error, 2)
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for p := range next {
+				if err := readAll(io.MultiReader(bytes.NewReader(header), bytes.NewReader(p))); err != nil {
+					errs <- err
+				}
+			}
+		})
+	}
+	for _, p := range parts {
+		next <- p
+	}
+	close(next)
+	wg.Wait()
+	close(errs)
+	return <-errs
+}
+
+// generations cuts a trace of Go 1.26 or later at its end marks.
+func generations(data []byte) (parts [][]byte) {
+	const endOfGeneration, experimentalBatch = 52, 49
+	start, i := 16, 16
+	for i < len(data) {
+		typ := data[i]
+		i++
+		if typ == endOfGeneration {
+			parts = append(parts, data[start:i])
+			start = i
+			continue
+		}
+		if typ == experimentalBatch {
+			i++
+		}
+		var size uint64
+		for range 4 {
+			v, n := binary.Uvarint(data[i:])
+			size, i = v, i+n
+		}
+		i += int(size)
+	}
+	return parts
+}

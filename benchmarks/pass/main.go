@@ -1,0 +1,96 @@
+// Pass measures what a pass over an execution trace costs against the plain
+// thing: a bare loop over the events with the Reader of x/exp/trace, and `go tool trace`.
+//
+//	go run ./benchmarks/pass
+//
+// It records its own traces (about half a minute), runs every reader as a
+// process of its own, in turn, and prints medians of wall time, CPU time and peak memory, and their ratios:
+//
+//   - speed: `bottleneck graph` against one bare Reader, and two bare Readers side by side;
+//   - weight: against `go tool trace -pprof=sync`;
+//   - bound: a trace in which a million goroutines are born and gone against one a tenth as long.
+//
+// Quote ratios, not seconds: they hold when the machine is busy or slow.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "child" {
+		child(os.Args[2:])
+		return
+	}
+	dir := flag.String("dir", "", "keep the traces in this directory and use those that are there (default: a temporary one)")
+	runs := flag.Int("runs", 3, "runs of each reader; the medians are printed")
+	length := flag.Duration("length", 10*time.Second, "length of the recorded traces")
+	gotool := flag.Bool("gotool", true, "measure go tool trace as well (takes gigabytes of memory)")
+	flag.Parse()
+	if err := measure(*dir, *runs, *length, *gotool); err != nil {
+		fmt.Fprintln(os.Stderr, "pass:", err)
+		os.Exit(1)
+	}
+}
+
+func measure(dir string, runs int, length time.Duration, gotool bool) error {
+	if dir == "" {
+		tmp, err := os.MkdirTemp("", "bottleneck-pass")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(tmp)
+		dir = tmp
+	}
+	command := filepath.Join(dir, "bottleneck-under-test")
+	if err := build(command); err != nil {
+		return err
+	}
+	mixed, err := record(dir, "mixed", length)
+	if err != nil {
+		return err
+	}
+	churn, err := record(dir, "churn", length/10)
+	if err != nil {
+		return err
+	}
+	longChurn, err := record(dir, "churn", length)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	graph := func(trace string) reader {
+		return reader{"bottleneck graph", []string{command, "graph", "-format", "json", trace}}
+	}
+	bare := reader{"one bare Reader", []string{self, "child", "serial", mixed}}
+	pair := reader{"two bare Readers side by side", []string{self, "child", "pair", mixed}}
+	sync := reader{"go tool trace -pprof=sync", []string{"go", "tool", "trace", "-pprof=sync", mixed}}
+
+	fmt.Printf("mixed workload, %s\n", size(mixed))
+	r := compare(runs, graph(mixed), bare, pair)
+	fmt.Printf("  graph / one bare Reader: wall %.2f, CPU %.2f\n\n", r[0].wall/r[1].wall, r[0].cpu/r[1].cpu)
+	if gotool {
+		t := compare(1, sync)
+		fmt.Printf("  go tool trace / graph: CPU %.1f, memory %.1f\n\n", t[0].cpu/r[0].cpu, t[0].mem/r[0].mem)
+	}
+	fmt.Printf("churn, goroutines born and gone: %s, then %s\n", size(churn), size(longChurn))
+	short := compare(runs, graph(churn))
+	long := compare(runs, graph(longChurn))
+	fmt.Printf("  ten times as long: wall %.1f, memory %.2f\n", long[0].wall/short[0].wall, long[0].mem/short[0].mem)
+	return nil
+}
+
+func size(file string) string {
+	st, err := os.Stat(file)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%.0f MB", float64(st.Size())/1e6)
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// reader is a process that reads a trace.
+type reader struct {
+	name string
+	args []string
+}
+
+// cost is what a process took: seconds and megabytes.
+type cost struct{ wall, cpu, mem float64 }
+
+// compare runs the readers in turn, so that a machine that drifts drifts for all, and
+// prints and returns the medians.
+func compare(runs int, readers ...reader) []cost {
+	all := make([][]cost, len(readers))
+	for range runs {
+		for i, r := range readers {
+			c, err := run(r)
+			if err != nil {
+				fmt.Fprintln(os.Stderr, "pass:", err)
+				os.Exit(1)
+			}
+			all[i] = append(all[i], c)
+		}
+	}
+	out := make([]cost, len(readers))
+	for i, cs := range all {
+		out[i] = cost{
+			wall: median(cs, func(c cost) float64 { return c.wall }),
+			cpu:  median(cs, func(c cost) float64 { return c.cpu }),
+			mem:  median(cs, func(c cost) float64 { return c.mem }),
+		}
+		fmt.Printf("  %-30s wall %6.2f s   CPU %6.2f s   peak memory %5.0f MB\n", readers[i].name, out[i].wall, out[i].cpu, out[i].mem)
+	}
+	return out
+}
+
+func median(cs []cost, of func(cost) float64) float64 {
+	v := make([]float64, len(cs))
+	for i, c := range cs {
+		v[i] = of(c)
+	}
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+func run(r reader) (cost, error) {
+	cmd := exec.Command(r.args[0], r.args[1:]...)
+	cmd.Stderr = os.Stderr
+	start := time.Now()
+	if err := cmd.Run(); err != nil {
+		return cost{}, fmt.Errorf("%s: %w", r.name, err)
+	}
+	wall := time.Since(start)
+	ps := cmd.ProcessState
+	return cost{wall.Seconds(), (ps.UserTime() + ps.SystemTime()).Seconds(), peakMemory(ps)}, nil
+}
+
+func build(to string) error {
+	cmd := exec.Command("go", "build", "-o", to, "github.com/bottleneck-go/bottleneck/cmd/bottleneck")
+	cmd.Stderr = os.Stderr
+	return cmd.Run()
+}
+
+// record lets a child record a workload, unless the file is there already.
+func record(dir, workload string, length time.Duration) (string, error) {
+	file := filepath.Join(dir, fmt.Sprintf("%s-%v.trace", workload, length))
+	if _, err := os.Stat(file); err == nil {
+		return file, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command(self, "child", "record", workload, length.String(), file)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("recording %s: %w", workload, err)
+	}
+	return file, nil
+}
