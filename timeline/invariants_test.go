@@ -1,0 +1,24 @@
+package timeline
+
+import "testing"
+
+// What is promised of every pass holds on every recorded trace, in pieces and as a whole.
+func TestInvariants(t *testing.T) {
+	for _, c := range corpus(t) {
+		t.Run(c.name, func(t *testing.T) {
+			for i, data := range append([][]byte{c.data}, generations(t, c.data)...) {
+				check := newChecker()
+				info := mustRead(t, data, Options{Name: c.name}, check)
+				check.verify(t, info)
+				if info.Inconsistent != 0 {
+					t.Errorf("part %d: %d events contradict what is known before them", i, info.Inconsistent)
+				}
+				if check.transitions < 50 || !check.known {
+					t.Errorf("part %d: only %d transitions, GOMAXPROCS known: %v", i, check.transitions, check.known)
+				}
+				t.Logf("part %d: %d bytes, %d generations, %d events, %d transitions, %d goroutines, %v, reordered %d",
+					i, len(data), info.Generations, info.Events, check.transitions, info.Goroutines, info.Duration(), info.Reordered)
+			}
+		})
+	}
+}
