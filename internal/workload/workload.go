@@ -1,0 +1,142 @@
+// Package workload is a program with a known neck, for the demo of the command
+// and for examples/pmd: a queue of files, one of which is much larger than the rest, as
+// in the paper's pmd (Du Bois, Sartor, Eyerman, Eeckhout, OOPSLA 2013, section 5).
+//
+// Workers take files from the queue until it is empty. The large file is the last one, so its
+// worker goes on alone when the others have nothing left to do. There are two repairs: to begin with the
+// largest file, and to split it into pieces of the size of the others.
+//
+// Nothing is read from a disk: a file is a number of units of computation that
+// depend on each other, touch no memory and end in a checksum. The checksums show that the
+// work is the same in every order, and the runs take about the time that was asked for on any machine.
+//
+// In an execution trace every worker has a user region of its own, "worker 1", "worker 2" and so on.
+package workload
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime/trace"
+	"slices"
+	"sync"
+	"time"
+)
+
+// File is an item of the queue.
+type File struct {
+	Name string
+	Size int // in units; the ordinary file has 1
+	from int // its first unit: pieces of one file continue it
+}
+
+// Config says what the queue and the workers are.
+type Config struct {
+	Workers int
+	// Small is the number of files of one unit. One large file follows them.
+	Small int
+	// Factor is how many times larger than they it is.
+	Factor int
+	// Unit is the number of steps of computation in a unit: see [StepsFor].
+	Unit int
+}
+
+// Repair is what is done about the large file. The zero value does nothing about it.
+type Repair struct {
+	LargestFirst bool // sort the queue by size, so that the large file does not begin last
+	Split        bool // cut the large file into pieces of one unit
+}
+
+// Result is what came of a run.
+type Result struct {
+	Wall time.Duration
+	// Sum is the checksum of all files: the same for every order and number of workers.
+	Sum uint64
+	// Workers tells what each worker did; the worker with the number n is Workers[n-1].
+	Workers []Worker
+}
+
+// Worker is what one worker did.
+type Worker struct {
+	Name  string // of its region, such as "worker 3"
+	Files int    // files or pieces that it processed
+	Units int
+	Large bool // whether the large file was, as a whole, among them
+}
+
+// Large returns the worker that processed the large file, or nil when it was split.
+func (r *Result) Large() *Worker {
+	for i := range r.Workers {
+		if r.Workers[i].Large {
+			return &r.Workers[i]
+		}
+	}
+	return nil
+}
+
+// Queue returns the files in the order in which workers will take them.
+func (c Config) Queue(r Repair) []File {
+	var q []File
+	for i := range c.Small {
+		q = append(q, File{Name: fmt.Sprintf("small%03d.java", i+1), Size: 1})
+	}
+	large := File{Name: "large.java", Size: c.Factor}
+	if r.Split {
+		for i := range c.Factor {
+			q = append(q, File{Name: fmt.Sprintf("%s, piece %d", large.Name, i+1), Size: 1, from: i})
+		}
+	} else {
+		q = append(q, large)
+	}
+	if r.LargestFirst {
+		slices.SortStableFunc(q, func(a, b File) int { return cmp.Compare(b.Size, a.Size) })
+	}
+	return q
+}
+
+// Run processes the queue with the workers and returns when it is empty, or
+// when ctx is done, with its error.
+func (c Config) Run(ctx context.Context, r Repair) (*Result, error) {
+	files := c.Queue(r)
+	queue := make(chan File, len(files))
+	for _, f := range files {
+		queue <- f
+	}
+	close(queue)
+
+	res := &Result{Workers: make([]Worker, c.Workers)}
+	sums := make([]uint64, c.Workers)
+	begin := time.Now()
+	var wg sync.WaitGroup
+	for i := range res.Workers {
+		wg.Go(func() {
+			w := Worker{Name: fmt.Sprintf("worker %d", i+1)}
+			defer trace.StartRegion(ctx, w.Name).End()
+			for f := range queue {
+				sums[i] += c.process(ctx, f)
+				w.Files++
+				w.Units += f.Size
+				w.Large = w.Large || f.Size > 1
+			}
+			res.Workers[i] = w
+		})
+	}
+	wg.Wait()
+	res.Wall = time.Since(begin)
+	for _, s := range sums {
+		res.Sum += s
+	}
+	return res, ctx.Err()
+}
+
+// process computes a file and returns its checksum: that of its units, summed,
+// so that the pieces of a file sum to the file.
+func (c Config) process(ctx context.Context, f File) (sum uint64) {
+	for i := range f.Size {
+		if ctx.Err() != nil {
+			break
+		}
+		sum += compute(uint64(f.from+i), c.Unit)
+	}
+	return sum
+}
