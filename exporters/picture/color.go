@@ -94,11 +94,14 @@ func labelColor(fill, hatch color.RGBA) color.RGBA {
 
 // hatchColor is the colour of the lines on a hatched box.
 func hatchColor(fill color.RGBA) color.RGBA {
-	toward := hex(0xffffff)
-	if contrast(fill, hex(0xffffff)) > 4.5 {
-		toward = hex(0x000000) // the label is white and must stay readable
+	white, black := hex(0xffffff), hex(0)
+	switch {
+	case contrast(fill, white) > 4.5: // the label is white and must stay readable
+		return mix(fill, black, 0.22)
+	case luminance(fill) > 0.45: // white could not be seen
+		return mix(fill, black, 0.13)
 	}
-	return mix(fill, toward, 0.22)
+	return mix(fill, white, 0.24)
 }
 
 func mix(a, b color.RGBA, t float64) color.RGBA {

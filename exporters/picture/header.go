@@ -57,7 +57,7 @@ func (m *model) sentence() string {
 // axisTitle names the axis of parallelism.
 func (m *model) axisTitle() string {
 	if m.whole.Offered {
-		return "offered parallelism (goroutines running or ready to run at once)"
+		return "offered parallelism (goroutines running or ready to run)"
 	}
 	return "parallelism (goroutines running at once)"
 }

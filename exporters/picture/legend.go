@@ -166,8 +166,7 @@ func (t *table) width() float64 {
 }
 
 // squeeze makes the table narrower by shortening names, down to a limit.
-func (t *table) squeeze(width float64) {
-	const least = 110
+func (t *table) squeeze(width, least float64) {
 	t.nameWidth = max(min(t.nameWidth, least), min(t.nameWidth, t.nameWidth-(t.width()-width)))
 }
 

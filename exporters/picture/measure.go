@@ -33,8 +33,10 @@ var (
 	}
 )
 
-// others are characters of our own texts beyond ASCII, in 1/2048 em of the bold font.
-var otherWidths = map[rune]uint16{'–': 1139, '…': 2048, '·': 568, 'µ': 1251, '±': 1196, '×': 1196, 'Σ': 1266, '\ufffd': 2048}
+// otherWidths are those of characters in our own texts beyond ASCII, and of letters
+// wider than estimate thinks, in the bold font.
+var otherWidths = map[rune]uint16{'–': 1139, '…': 2048, '·': 568, 'µ': 1251, '±': 1196, '×': 1196, 'Σ': 1266, '\ufffd': 2048,
+	'æ': 1821, 'œ': 1933, 'ǽ': 1821, 'љ': 1984, 'њ': 1856}
 
 // advance is the width of a line of text in the Go fonts.
 func advance(s string, size float64, bold bool) float64 {
@@ -72,8 +74,8 @@ func estimate(r rune) int {
 	case r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 ||
 		r >= 0xf900 && r <= 0xfaff || r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xffe6 || r >= 0x1f000):
 		return 2200 // ideographs, emoji
-	case unicode.IsUpper(r), unicode.IsSymbol(r):
-		return 2000
+	case unicode.IsUpper(r), unicode.IsSymbol(r), unicode.IsPunct(r):
+		return 2048
 	}
 	return 1500
 }

@@ -46,24 +46,28 @@ type entry struct {
 
 func newModel(g *bottle.Graph, opt Options) *model {
 	m := &model{opt: opt, merged: 1, byKey: map[key]*entry{}, folded: map[key]bool{}}
-	m.windows = slices.DeleteFunc(slices.Clone(g.Windows), func(w *bottle.Graph) bool { return w == nil })
-	m.count = len(m.windows)
-	if m.count > opt.Panels {
-		m.merged = (len(m.windows) + opt.Panels - 1) / opt.Panels
-		m.windows = mergeWindows(m.windows, m.merged)
-	}
 	whole := *g
 	whole.Windows = nil
-	if len(m.windows) > 0 && !covers(g.Boxes, m.windows) {
-		whole.Boxes = mergeWindows(m.windows, len(m.windows))[0].Boxes
-	}
-	whole.Boxes, m.never = ran(whole.Boxes)
-	if opt.Top > 0 && len(whole.Boxes) > opt.Top+1 {
-		m.fold(&whole)
-	} else {
-		for i, w := range m.windows {
-			m.windows[i] = withBoxes(w, sums(w.Boxes, func(k key) key { return k }))
+	whole.Boxes, m.never = ran(g.Boxes)
+	for _, w := range g.Windows {
+		if w != nil {
+			w := *w
+			w.Boxes, _ = ran(w.Boxes)
+			m.windows = append(m.windows, &w)
 		}
+	}
+	m.count = len(m.windows)
+	if m.count > 0 && !covers(whole.Boxes, m.windows) {
+		sum := mergeWindows(m.windows, m.count)[0]
+		whole.Boxes = sum.Boxes
+		whole.Wall, whole.Idle = max(whole.Wall, sum.Wall), max(whole.Idle, sum.Idle)
+	}
+	if m.count > opt.Panels {
+		m.merged = (m.count + opt.Panels - 1) / opt.Panels
+		m.windows = mergeWindows(m.windows, m.merged)
+	}
+	if opt.Top > 0 && len(whole.Boxes) > opt.Top+1 { // to put one group alone into "others" helps nobody
+		m.fold(&whole)
 	}
 	m.whole = &whole
 	m.addEntries()
@@ -91,8 +95,8 @@ func keyOf(b *bottle.Box) key { return key{b.Group, b.Kind} }
 // mostParallelism is more than any program has. A graph with more is broken, but drawn.
 const mostParallelism = 9999999
 
-// ran returns the boxes that have a height, and the number of the others. It makes the
-// boxes safe to draw: a parallelism that is no number is computed again.
+// ran returns copies of the boxes that have a height, and the number of the others. They
+// are safe to draw: a parallelism that is no number is computed again, an unknown kind is the program's own.
 func ran(boxes []bottle.Box) (out []bottle.Box, never int) {
 	for _, b := range boxes {
 		if b.Share <= 0 {
@@ -103,6 +107,11 @@ func ran(boxes []bottle.Box) (out []bottle.Box, never int) {
 			b.Parallelism = max(0, float64(b.Running)/float64(b.Share))
 		}
 		b.Parallelism = min(b.Parallelism, mostParallelism)
+		switch b.Kind {
+		case bottle.GC, bottle.Runtime, bottle.Tracer:
+		default:
+			b.Kind = bottle.Application
+		}
 		out = append(out, b)
 	}
 	return out, never

@@ -24,7 +24,7 @@ type Options struct {
 	// the largest shares; the others are folded into one box for each kind. 0 means 15; negative, all.
 	Top int
 	// Panels is the largest number of windows that are drawn side by side; if there
-	// are more, neighbours are drawn as one and the picture says so. 0 means 48.
+	// are more, neighbours are drawn as one and the picture says so. 0 means 48, or fewer in a narrow picture.
 	Panels int
 	// Scale is the number of a PNG's pixels for a unit; 0 means 2. An SVG has no use for it.
 	Scale float64
@@ -103,7 +103,7 @@ func layout(g *bottle.Graph, opt Options) (*scene, error) {
 		opt.Top = 15
 	}
 	if opt.Panels <= 0 {
-		opt.Panels = 48
+		opt.Panels = mostPanels(opt.Width)
 	}
 	m := newModel(g, opt)
 	if len(m.windows) > 0 {

@@ -7,6 +7,7 @@ import (
 const (
 	plotWidth  = 470.0 // as wide as it should be
 	goodPlot   = 390.0 // before names are shortened
+	leastName  = 110.0
 	leastPlot  = 330.0 // below which the legend goes under it
 	goodName   = 220.0 // before the reasons to wait are left out
 	plotHeight = 390.0
@@ -37,7 +38,7 @@ func layoutSingle(m *model, opt Options) *scene {
 	foot := p.bottom() + axisFoot
 
 	if below {
-		shapes, bottom := t.draw(m, left, foot+10)
+		shapes, bottom := t.draw(m, min(left, width-margin-t.width()), foot+10)
 		s.shapes = append(s.shapes, shapes...)
 		foot = bottom
 	} else {
@@ -64,19 +65,19 @@ func (m *model) columns(wanted, empty float64) (width float64, t *table, below b
 	for _, blocked := range []bool{true, false} {
 		t = m.newTable(blocked)
 		full := t.nameWidth
-		t.squeeze(width - empty - goodPlot)
+		t.squeeze(width-empty-goodPlot, leastName)
 		if width-empty-t.width() >= goodPlot-1 && t.nameWidth >= min(full, goodName) {
 			return width, t, false
 		}
 	}
-	t.squeeze(width - empty - leastPlot)
+	t.squeeze(width-empty-leastPlot, leastName)
 	if width-empty-t.width() >= leastPlot {
 		return width, t, false
 	}
 	for _, blocked := range []bool{true, false} {
 		t = m.newTable(blocked)
-		t.squeeze(width - margin - margin - axisRoom)
-		if t.width() <= width-margin-margin-axisRoom {
+		t.squeeze(width-2*margin, leastName/2)
+		if t.width() <= width-2*margin {
 			break
 		}
 	}
@@ -104,7 +105,7 @@ func (m *model) chart(p plot) (out []shape) {
 		out = append(out, drawIdle(idle, m.whole, 6))
 	}
 	out = append(out, drawOutside(settle(labels, p.y-2), right)...)
-	return append(out, text{x: p.x + p.w/2, y: p.bottom() + 46, s: shorten(m.axisTitle(), labelSize, false, p.w+60), size: labelSize, anchor: middle, fill: themed(ink)})
+	return append(out, text{x: p.x + p.w/2, y: p.bottom() + 46, s: shorten(m.axisTitle(), labelSize, false, p.w+30), size: labelSize, anchor: middle, fill: themed(ink)})
 }
 
 // gutter finds the labels that stand beside the boxes. Where they would leave the

@@ -55,7 +55,7 @@ func timeUnit(wall float64) (name string, size float64) {
 		size  time.Duration
 		least float64 // so that the labels of the axis have four digits at most
 	}{
-		{"1000 h", 1000 * time.Hour, 9000}, {"h", time.Hour, 2.5},
+		{"1000 h", 1000 * time.Hour, 9}, {"h", time.Hour, 2.5},
 		{"s", time.Second, 1}, {"ms", time.Millisecond, 1}, {"µs", time.Microsecond, 1},
 	} {
 		if wall >= u.least*float64(u.size) {

@@ -29,6 +29,16 @@ type panels struct {
 	gap           float64 // between two of them
 }
 
+// mostPanels is how many windows are drawn if the caller does not say: few enough to be
+// compared at one glance, and not more than six rows.
+func mostPanels(width float64) int {
+	if width == 0 {
+		width = windowsWidth
+	}
+	columns := int((width - 2*margin - axisRoom + panelGap) / (leastPanel + panelGap))
+	return min(48, 6*max(1, columns))
+}
+
 // arrange puts n panels into rows of about the same length. The gaps have room for the
 // labels at the ends of two axes.
 func arrange(n int, space, most float64) panels {
@@ -63,7 +73,7 @@ func layoutWindows(m *model, opt Options) *scene {
 
 	most, _, _ := scales(m.windows...)
 	a := arrange(len(m.windows), space, most)
-	charts, bottom := m.charts(a, left, y)
+	charts, bottom := m.charts(a, left, y, space)
 	s.shapes = append(s.shapes, charts...)
 
 	t := m.newTable(true)
@@ -76,8 +86,8 @@ func layoutWindows(m *model, opt Options) *scene {
 		if t.width() > space {
 			t = m.newTable(false)
 		}
-		t.squeeze(space)
-		legend, bottom = t.draw(m, left, bottom+26)
+		t.squeeze(width-2*margin, leastName/2)
+		legend, bottom = t.draw(m, min(left, width-margin-t.width()), bottom+26)
 	}
 	s.shapes = append(s.shapes, legend...)
 	notes, bottom := m.notes(left, bottom+4, width)
@@ -87,7 +97,7 @@ func layoutWindows(m *model, opt Options) *scene {
 }
 
 // charts draws all windows and the axes they share.
-func (m *model) charts(a panels, left, top float64) (out []shape, bottom float64) {
+func (m *model) charts(a panels, left, top, space float64) (out []shape, bottom float64) {
 	xmax, ymax, procs := scales(m.windows...)
 	clock := newClock(m.windows, a.width)
 	for i, w := range m.windows {
@@ -112,7 +122,7 @@ func (m *model) charts(a panels, left, top float64) (out []shape, bottom float64
 	if clock.origin != 0 {
 		s += ", from " + clock.origin.String() + " on"
 	}
-	space := max(a.span(), 420)
+	space = min(space, max(a.span(), 420))
 	for _, line := range wrap(s, labelSize, space, 3) {
 		out = append(out, text{x: left, y: bottom + 20, s: line, size: labelSize, fill: themed(ink)})
 		bottom += lineHeight

@@ -1,0 +1,165 @@
+package picture
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+)
+
+func pngOf(t testing.TB, g *bottle.Graph, opt Options) (image.Image, []byte) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := PNG(&b, g, opt); err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(b.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img, b.Bytes()
+}
+
+func rgba(c color.Color) color.RGBA { return color.RGBAModel.Convert(c).(color.RGBA) }
+
+func TestPNGShowsTheBoxes(t *testing.T) {
+	for _, scale := range []float64{1, 2, 2.5} {
+		for name, g := range map[string]*bottle.Graph{"lusearch": lusearch(), "pipeline": pipeline(), "windows": phases(8)} {
+			opt := Options{Scale: scale}
+			img, _ := pngOf(t, g, opt)
+			s := mustLayout(t, g, opt)
+			if got, want := img.Bounds().Size(), image.Pt(int(math.Ceil(s.width*scale)), int(math.Ceil(s.height*scale))); got != want {
+				t.Errorf("%s: %v pixels, want %v", name, got, want)
+			}
+			at := func(x, y float64) color.RGBA { return rgba(img.At(int(x*scale), int(y*scale))) }
+			boxes, _ := drawn(s.shapes)
+			if len(boxes) == 0 {
+				t.Fatal("no boxes")
+			}
+			for _, b := range boxes {
+				r := b.rect
+				if r.h < 8 {
+					continue
+				}
+				// The left and right end of the box, beside its label.
+				fill, other := 0, map[color.RGBA]bool{}
+				for _, x := range []float64{r.x + 4, r.x + 6, r.x + 8, r.x + r.w - 5, r.x + r.w - 7} {
+					for y := r.y + 3; y < r.y+r.h-3; y++ {
+						if c := at(x, y); c == r.fill.rgb {
+							fill++
+						} else {
+							other[c] = true
+						}
+					}
+				}
+				hatched := kindHatch[kindOf(g, b.name)] != 0
+				if fill == 0 || hatched != (len(other) > 0) {
+					t.Errorf("%s at scale %v: %s has %d pixels of its colour and %d other colours; hatched %v", name, scale, b.name, fill, len(other), hatched)
+				}
+				if c := at(r.x-3, r.y+r.h/2); c == r.fill.rgb {
+					t.Errorf("%s: %s is wider than its rectangle", name, b.name)
+				}
+			}
+		}
+	}
+}
+
+func kindOf(g *bottle.Graph, name string) bottle.Kind {
+	for i := range g.Boxes {
+		if fullName(g.Boxes[i].Group) == name {
+			return g.Boxes[i].Kind
+		}
+	}
+	return ""
+}
+
+// ink counts the pixels of an area that differ from the colour of its first one.
+func inkIn(img image.Image, x0, y0, x1, y1 float64) (n int) {
+	first := img.At(int(x0), int(y0))
+	for y := int(y0); y < int(y1); y++ {
+		for x := int(x0); x < int(x1); x++ {
+			if img.At(x, y) != first {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func TestPNGDrawsTheTexts(t *testing.T) {
+	s := mustLayout(t, pipeline(), Options{})
+	img, _ := pngOf(t, pipeline(), Options{Scale: 1})
+	for _, x := range texts(s) {
+		x0, y0, x1, y1 := x.bounds()
+		n := inkIn(img, x0, y0, x1, y1)
+		// A letter covers about a tenth of the square of its size.
+		if least := int(0.04 * x.size * advance(x.s, x.size, x.bold)); n < least {
+			t.Errorf("%q is %d pixels, want %d", x.s, n, least)
+		}
+	}
+	// The title, in its own colours: the darkest pixels are ink.
+	title := texts(s)[0]
+	x0, y0, x1, y1 := title.bounds()
+	found := false
+	for y := int(y0); y < int(y1); y++ {
+		for x := int(x0); x < int(x1); x++ {
+			found = found || rgba(img.At(x, y)) == lightTheme[ink]
+		}
+	}
+	if !found {
+		t.Error("the title is not in ink")
+	}
+}
+
+func TestPNGDark(t *testing.T) {
+	for dark, theme := range map[bool]map[role]color.RGBA{false: lightTheme, true: darkTheme} {
+		img, _ := pngOf(t, lusearch(), Options{Dark: dark})
+		if got := rgba(img.At(1, 1)); got != theme[paper] {
+			t.Errorf("dark %v: the paper is %v, want %v", dark, got, theme[paper])
+		}
+	}
+}
+
+func TestPNGOfEverything(t *testing.T) {
+	graphs := samples()
+	graphs["hostile"] = hostile()
+	for name, g := range graphs {
+		_, a := pngOf(t, g, Options{Scale: 0.5})
+		_, b := pngOf(t, g, Options{Scale: 0.5})
+		if !bytes.Equal(a, b) {
+			t.Errorf("%s: two pictures of the same graph differ", name)
+		}
+	}
+}
+
+func TestDashes(t *testing.T) {
+	got := dashes(segment{0, 10, 0, 0}, 3)
+	want := []segment{{0, 10, 0, 7}, {0, 4, 0, 1}}
+	if len(got) != 2 || math.Abs(got[0].y2-want[0].y2) > 1e-9 || math.Abs(got[1].y1-want[1].y1) > 1e-9 || math.Abs(got[1].y2-want[1].y2) > 1e-9 {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestHatchStaysInside(t *testing.T) {
+	for _, slope := range []int{1, -1} {
+		r := rect{x: 101.5, y: 33, w: 57, h: 19}
+		l := hatch(r, slope, paint{})
+		if len(l.segments) < 8 {
+			t.Errorf("%d lines", len(l.segments))
+		}
+		for _, s := range l.segments {
+			for _, p := range [][2]float64{{s.x1, s.y1}, {s.x2, s.y2}} {
+				if p[0] < r.x-1e-9 || p[0] > r.x+r.w+1e-9 || p[1] < r.y-1e-9 || p[1] > r.y+r.h+1e-9 {
+					t.Errorf("%v is outside", p)
+				}
+			}
+			if got := (s.x2 - s.x1) * (s.y2 - s.y1) * float64(slope); got > 0 {
+				t.Errorf("%v has the wrong slope", s)
+			}
+		}
+	}
+}
