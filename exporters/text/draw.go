@@ -1,0 +1,218 @@
+package text
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// How a bottle is drawn. Each box starts on a line of its own, so that its label stands
+// beside it and a gap above shows where it ends. Its height is proportional to its
+// share to an eighth of a line, its width to its parallelism to half a column:
+//
+//	        │         ┄┄┄┄┄┄ idle         500 ms   9%
+//	      ▗▄▄▄▖
+//	      ▐███▌ ┄┄┄┄┄┄┄┄┄┄┄┄ main.main     1.5 s  27%
+//	▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂
+//	█████████████████        main.worker     3 s  55%
+//	┌───┬───┬───┬───┐
+//	4   2   0   2   4
+//
+// The stack is taller than the wall time by the gaps, but of the boxes none is by
+// more than half an eighth; only one too low to see is given a whole eighth.
+
+// plotRows is the height of the wall time in lines.
+const plotRows = 16
+
+// plot is the geometry of a bottle. Columns count from the left of the bottle.
+type plot struct {
+	style
+	columns int           // odd: the column in the middle is that of 0
+	step    float64       // parallelism between ticks
+	perTick int           // columns between ticks
+	wall    time.Duration // height of plotRows lines
+}
+
+// drawBottle draws the boxes, the axis below them and their labels beside them.
+func drawBottle(m *model, width int) string {
+	if len(m.rows) == 0 || m.graph.Wall <= 0 {
+		return ""
+	}
+	label := newLabels(m)
+	p := newPlot(m, min(width*11/20, max(width*7/20, width-len(gutter)-label.width()), maxColumns))
+	label.shrink(width - p.columns - len(gutter))
+	var lines []string
+	if idle := m.graph.Idle; idle > 0 {
+		lines = append(lines, p.column(idle, label.text("idle", idle, ""))...)
+	}
+	for i := len(m.rows) - 1; i >= 0; i-- {
+		r := &m.rows[i]
+		if r.box.Share > 0 {
+			lines = append(lines, p.box(r, label.text(r.name, r.box.Share, r.attribute()))...)
+		}
+	}
+	caption := "parallelism"
+	if m.graph.Offered {
+		caption = "offered parallelism (running + runnable)"
+	}
+	lines = append(lines, p.axis(caption)...)
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// gutter is between the bottle and the labels.
+const gutter = "   "
+
+// maxColumns keeps the bottle from becoming a wide band on wide terminals.
+const maxColumns = 81
+
+func newPlot(m *model, room int) *plot {
+	p := &plot{style: m.style, wall: m.graph.Wall}
+	most := 1.0
+	for i := range m.rows {
+		most = max(most, width(&m.rows[i].box))
+	}
+	half := (room - 1) / 2
+	p.step = niceStep(most / float64(half/6)) // 6 columns between the numbers are comfortable
+	if p.step > most {
+		p.step = niceStep(max(0.6, most/float64(half/3))) // but one number at least
+	}
+	p.perTick = int(float64(half) * p.step / most)
+	p.columns = (p.halves(most)+1)/2*2 + 1
+	return p
+}
+
+// halves is a parallelism in half columns to each side of 0.
+func (p *plot) halves(parallelism float64) int {
+	return max(1, int(math.Round(parallelism/p.step*float64(2*p.perTick))))
+}
+
+// niceStep is the smallest of 0.5, 1, 2, 5, 10, 20, … that is not below least.
+func niceStep(least float64) float64 {
+	if least <= 0.5 {
+		return 0.5
+	}
+	for unit := 1.0; ; unit *= 10 {
+		for _, f := range []float64{1, 2, 5} {
+			if step := f * unit; step >= least {
+				return step
+			}
+		}
+	}
+}
+
+// eighths is the height of a time in eighths of a line, at least one.
+func (p *plot) eighths(d time.Duration) int {
+	return max(1, int(math.Round(min(1, float64(d)/float64(p.wall))*plotRows*8)))
+}
+
+// box draws a box, from its upper line down, with the label beside its middle.
+func (p *plot) box(r *row, label string) []string {
+	n := p.eighths(r.box.Share)
+	if n%8 == 0 {
+		n-- // leave a gap above
+	}
+	rows, top := (n+7)/8, n%8
+	if p.ascii { // has no parts of lines
+		rows, top = max(1, (n+4)/8), 8
+	}
+	halves := p.halves(width(&r.box))
+	lines := make([]string, rows)
+	for i := range lines {
+		cells := p.cells(halves, 8)
+		if i == 0 {
+			cells = p.cells(halves, top)
+		}
+		lines[i] = p.beside(cells, r.colour, label, i == rows/2)
+	}
+	return lines
+}
+
+// column draws the idle time: nothing ran, so it has no width.
+func (p *plot) column(d time.Duration, label string) []string {
+	rows := (p.eighths(d) + 4) / 8
+	lines := make([]string, max(1, rows))
+	for i := range lines {
+		lines[i] = p.beside(spaces(p.columns/2)+p.or("│", "|"), dim, label, i == len(lines)/2)
+	}
+	return lines
+}
+
+// cells is one line of a box of some half columns on each side of 0, filled from below to some eighths.
+func (p *plot) cells(halves, eighths int) string {
+	full := (halves - 1) | 1 // whole columns: that of 0 has half a column on each side
+	blocks := strings.Repeat(p.or(string([]rune(" ▁▂▃▄▅▆▇█")[eighths]), "#"), full)
+	indent := p.columns/2 - full/2
+	switch {
+	case halves%2 == 1 || p.ascii || eighths < 3: // no half columns, or too low for the half blocks there are
+		return spaces(indent) + blocks
+	case eighths < 6:
+		return spaces(indent-1) + "▗" + blocks + "▖"
+	default:
+		return spaces(indent-1) + "▐" + blocks + "▌"
+	}
+}
+
+// beside paints a line of a box and puts the label beside it, with dots that lead the eye there.
+func (p *plot) beside(cells, colour, label string, labelled bool) string {
+	drawn := strings.TrimLeft(cells, " ")
+	line := cells[:len(cells)-len(drawn)] + p.paint(colour, drawn)
+	if !labelled {
+		return line
+	}
+	gap := p.columns - columns(cells) + len(gutter)
+	dots := strings.Repeat(p.or("┄", "."), max(0, gap-2))
+	if gap < 6 {
+		dots = spaces(gap - 2)
+	}
+	return line + " " + p.paint(dim, dots) + " " + label
+}
+
+// axis draws the axis with its numbers, which count from 0 to both sides, and a caption.
+func (p *plot) axis(caption string) []string {
+	middle := p.columns / 2
+	line := []rune(strings.Repeat(p.or("─", "-"), p.columns))
+	tick := []rune(p.or("┬", "+"))[0]
+	numbers := []rune(spaces(p.columns + len(gutter)))
+	ticks := middle / p.perTick
+	for i := -ticks; i <= ticks; i++ {
+		at := middle + i*p.perTick
+		line[at] = tick
+		number := strconv.FormatFloat(math.Abs(float64(i)*p.step), 'f', -1, 64)
+		from := max(0, at-(len(number)-1)/2)
+		copy(numbers[from:], []rune(number))
+	}
+	if ticks*p.perTick == middle && !p.ascii {
+		line[0], line[2*middle] = '┌', '┐'
+	}
+	return []string{
+		p.paint(dim, string(line)),
+		strings.TrimRight(string(numbers), " "),
+		spaces((p.columns-len(caption))/2) + caption,
+	}
+}
+
+// labels aligns the labels of boxes: name, share, percent.
+type labels struct {
+	m           *model
+	name, share int // widths
+}
+
+func newLabels(m *model) *labels {
+	l := &labels{m: m, name: columns("idle"), share: columns(m.duration(m.graph.Idle))}
+	for i := range m.rows {
+		l.name = max(l.name, columns(m.rows[i].name))
+		l.share = max(l.share, columns(m.duration(m.rows[i].box.Share)))
+	}
+	return l
+}
+
+func (l *labels) width() int { return l.name + len("  ") + l.share + len(" 100%") }
+
+// shrink cuts the names so that the labels are at most width wide.
+func (l *labels) shrink(width int) { l.name -= max(0, l.width()-width) }
+
+func (l *labels) text(name string, share time.Duration, attribute string) string {
+	name = left(l.m.style.fit(name, l.name), l.name)
+	return l.m.style.paint(attribute, name) + "  " + right(l.m.duration(share), l.share) + " " + right(l.m.percent(share), 4)
+}

@@ -1,0 +1,295 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// table lists the idle time, the boxes in the order of the bottle, from its
+// top, and the sums. Where the width does not suffice for all columns, it first
+// leaves out what others imply (running is share × parallelism).
+func table(m *model, width int) string {
+	var b strings.Builder
+	if len(m.rows) > 0 {
+		t := newTable(m)
+		t.fit(width)
+		t.write(&b)
+		b.WriteString(m.style.paintLines(dim, wrap(t.legend(), width, 0)) + "\n")
+	}
+	if len(m.never) > 0 {
+		b.WriteString(m.style.paintLines(dim, wrap(neverRan(m), width, 0)) + "\n")
+	}
+	return b.String()
+}
+
+// The columns of numbers.
+const (
+	goroutines = iota
+	share
+	percent
+	parallelism
+	self
+	running
+	runnable
+	blocked
+	numbers // how many there are
+)
+
+var headings = [numbers]string{"goroutines", "share", "%", "all", "self", "running", "runnable", "blocked"}
+
+// spare is what is left out for want of width, in this order; reasons stands for the last column.
+var spare = []int{running, self, runnable, reasons, blocked, goroutines}
+
+const reasons = numbers
+
+// line is a line of the table before it is known how wide the columns are.
+type line struct {
+	mark, name, attribute string
+	cells                 [numbers]string
+	reasons               []string // ways to write the largest reasons, the longest first
+}
+
+type tableText struct {
+	m      *model
+	lines  []line
+	hidden [numbers + 1]bool
+	name   int // widths
+	reason int
+}
+
+func newTable(m *model) *tableText {
+	t := &tableText{m: m}
+	g := m.graph
+	if g.Idle > 0 {
+		idle := line{name: "idle", mark: t.mark("", false)}
+		idle.cells[share], idle.cells[percent] = m.duration(g.Idle), m.percent(g.Idle)
+		t.lines = append(t.lines, idle)
+	}
+	sum := bottle.Box{Share: g.Wall, Parallelism: g.MeanParallelism(), Waiting: map[string]time.Duration{}}
+	for i := len(m.rows) - 1; i >= 0; i-- {
+		r := &m.rows[i]
+		l := t.line(&r.box, r.name)
+		l.mark, l.attribute = t.mark(r.colour, r.neck), r.attribute()
+		l.name = m.withKind(l.name, r.box.Kind)
+		t.lines = append(t.lines, l)
+
+		sum.Goroutines += r.box.Goroutines
+		sum.Running += r.box.Running
+		sum.Runnable += r.box.Runnable
+		for reason, d := range r.box.Waiting {
+			sum.Waiting[reason] += d
+		}
+	}
+	all := t.line(&sum, "all")
+	all.mark = t.mark("", false)
+	all.cells[self] = ""
+	t.lines = append(t.lines, all)
+	return t
+}
+
+// withKind says of a name what kind it is of, if it is not the program's own and does not say so.
+func (m *model) withKind(name string, kind bottle.Kind) string {
+	suffix := "(" + m.style.clean(string(kind)) + ")"
+	if kind == bottle.Application || kind == "" || strings.HasSuffix(name, suffix) {
+		return name
+	}
+	return name + " " + suffix
+}
+
+// line is the line of a box.
+func (t *tableText) line(b *bottle.Box, name string) line {
+	m := t.m
+	return line{name: name, reasons: reasonsOf(m, b), cells: [numbers]string{
+		goroutines:  format.Count(b.Goroutines),
+		share:       m.duration(b.Share),
+		percent:     m.percent(b.Share),
+		parallelism: m.parallelism(b.Parallelism),
+		self:        m.parallelism(b.SelfParallelism),
+		running:     m.duration(b.Running),
+		runnable:    m.duration(b.Runnable),
+		blocked:     m.duration(b.Blocked()),
+	}}
+}
+
+// mark is what stands before a name: the colour of its box, and a star for the neck.
+func (t *tableText) mark(colour string, neck bool) string {
+	swatch, star := "", "  "
+	if t.m.style.colour {
+		swatch = "  "
+		if colour != "" {
+			swatch = t.m.style.paint(colour, t.m.style.or("■", "#")) + " "
+		}
+	}
+	if neck {
+		star = "* "
+	}
+	return swatch + star
+}
+
+func (t *tableText) markWidth() int {
+	if t.m.style.colour {
+		return 4
+	}
+	return 2
+}
+
+// reasonsOf names what blocked a box most: its two largest reasons and their parts of
+// the blocked time; or only one; or only its name.
+func reasonsOf(m *model, b *bottle.Box) []string {
+	blocked := b.Blocked()
+	if blocked <= 0 {
+		return nil
+	}
+	names := slices.SortedFunc(maps.Keys(b.Waiting), func(x, y string) int {
+		return cmp.Or(cmp.Compare(b.Waiting[y], b.Waiting[x]), strings.Compare(x, y))
+	})
+	text := func(name string) string {
+		return m.style.clean(name) + " " + m.style.plain(format.Percent(b.Waiting[name], blocked))
+	}
+	out := []string{text(names[0]), m.style.clean(names[0])}
+	if len(names) > 1 && b.Waiting[names[1]] > 0 {
+		out = slices.Insert(out, 0, out[0]+", "+text(names[1]))
+	}
+	return out
+}
+
+// What a column of text is at least worth having.
+const (
+	minName   = 18
+	minReason = 16
+)
+
+// fit decides how wide the columns are and which are left out.
+func (t *tableText) fit(width int) {
+	nameWish, reasonWish := minName, 0
+	for i := range t.lines {
+		l := &t.lines[i]
+		nameWish = max(nameWish, columns(l.name))
+		if len(l.reasons) > 0 {
+			reasonWish = max(reasonWish, columns(l.reasons[0]))
+		}
+	}
+	reasonWish = max(min(reasonWish, 44), min(reasonWish, len("blocked on")))
+	for next := 0; ; next++ {
+		room := width - t.markWidth()
+		for c := range numbers {
+			if !t.hidden[c] {
+				room -= 2 + t.cellWidth(c)
+			}
+		}
+		t.name, t.reason = min(nameWish, room), 0
+		if !t.hidden[reasons] && reasonWish > 0 {
+			room -= 2
+			t.reason = min(reasonWish, max(minReason, room-nameWish))
+			t.name = min(nameWish, room-t.reason)
+		}
+		if t.name >= min(nameWish, minName+4) || t.name >= minName && next > 2 || next == len(spare) {
+			return
+		}
+		t.hidden[spare[next]] = true
+	}
+}
+
+// cellWidth is the width of a column of numbers. "goroutines" may be longer than its
+// numbers: it reaches into the blanks after "group".
+func (t *tableText) cellWidth(c int) int {
+	n := columns(t.heading(c))
+	if c == goroutines {
+		n = 3
+	}
+	for i := range t.lines {
+		n = max(n, columns(t.lines[i].cells[c]))
+	}
+	return n
+}
+
+// heading is the lower line of the heading; the upper one says parallelism.
+func (t *tableText) heading(c int) string {
+	if c == parallelism && t.hidden[self] {
+		return "lelism" // below "paral-"
+	}
+	return headings[c]
+}
+
+func (t *tableText) write(b *strings.Builder) {
+	var above, heading strings.Builder
+	heading.WriteString(left(spaces(t.markWidth())+"group", t.markWidth()+t.name))
+	end := t.markWidth() + t.name
+	for c := range numbers {
+		if t.hidden[c] {
+			continue
+		}
+		end += 2 + t.cellWidth(c)
+		h := t.heading(c)
+		text := heading.String()
+		heading.Reset()
+		heading.WriteString(text[:min(len(text), end-len(h))] + spaces(end-len(h)-len(text)) + h)
+		switch {
+		case c == parallelism && t.hidden[self]:
+			above.WriteString(spaces(end-len("paral-")) + "paral-")
+		case c == self:
+			above.WriteString(spaces(end-len("parallelism")) + "parallelism")
+		}
+	}
+	if t.reason > 0 {
+		heading.WriteString("  blocked on")
+	}
+	for _, h := range []string{above.String(), heading.String()} {
+		b.WriteString(t.m.style.paint(dim, h) + "\n")
+	}
+	for i := range t.lines {
+		t.writeLine(b, &t.lines[i])
+	}
+}
+
+func (t *tableText) writeLine(b *strings.Builder, l *line) {
+	st := t.m.style
+	text := l.mark + st.paint(l.attribute, left(st.fit(l.name, t.name), t.name))
+	for c := range numbers {
+		if !t.hidden[c] {
+			text += "  " + right(l.cells[c], t.cellWidth(c))
+		}
+	}
+	if t.reason > 0 && len(l.reasons) > 0 {
+		i := slices.IndexFunc(l.reasons, func(s string) bool { return columns(s) <= t.reason })
+		if i < 0 {
+			i = len(l.reasons) - 1
+		}
+		text += "  " + st.fit(l.reasons[i], t.reason)
+	}
+	b.WriteString(strings.TrimRight(text, " ") + "\n")
+}
+
+// legend explains what is not plain.
+func (t *tableText) legend() string {
+	var parts []string
+	if slices.ContainsFunc(t.m.rows, func(r row) bool { return r.neck }) {
+		parts = append(parts, fmt.Sprintf("* neck: parallelism below %v.", t.m.graph.NeckLimit()))
+	}
+	running := "running"
+	if t.m.graph.Offered {
+		running = "running or runnable"
+	}
+	if t.hidden[self] {
+		parts = append(parts, "parallelism: goroutines "+running+" on average while the group ran.")
+	} else {
+		parts = append(parts, "all: goroutines "+running+" on average while the group ran; self: its own.")
+	}
+	return strings.Join(parts, " ")
+}
+
+// neverRan tells how many groups are not shown because they had nothing to show.
+func neverRan(m *model) string {
+	n := len(m.never)
+	if n == 1 {
+		return "Not shown: 1 group that never ran, " + m.style.fit(m.never[0], maxName) + "."
+	}
+	return fmt.Sprintf("Not shown: %s groups that never ran, such as %s.", format.Count(n), m.style.fit(m.never[0], maxName))
+}

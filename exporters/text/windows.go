@@ -1,0 +1,192 @@
+package text
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// maxLines is how many lines the windows may take; above, neighbours share a line.
+const maxLines = 40
+
+// span is one line of the list: one window, or some neighbours.
+type span struct {
+	start   time.Duration
+	wall    time.Duration
+	running time.Duration
+	each    []float64                // the mean parallelism of each window
+	neck    time.Duration            // share of the boxes of the neck
+	most    map[string]time.Duration // the same by name
+}
+
+func (s *span) mean() float64 { return float64(s.running) / float64(max(1, s.wall)) }
+
+// neckName is the group that the neck of the span is mostly made of.
+func (s *span) neckName() string {
+	name := ""
+	for n, d := range s.most {
+		if best := s.most[name]; d > best || d == best && n < name {
+			name = n
+		}
+	}
+	return name
+}
+
+// windows lists the windows, so that phases show: when, the mean parallelism as
+// a bar (or as a row of bars where windows share a line), and the neck.
+func windows(m *model, width int) string {
+	graphs := slices.DeleteFunc(slices.Clone(m.graph.Windows), func(w *bottle.Graph) bool { return w == nil })
+	if len(graphs) == 0 {
+		return ""
+	}
+	perLine := (len(graphs) + maxLines - 1) / maxLines
+	var spans []*span
+	most := 1.0
+	for part := range slices.Chunk(graphs, perLine) {
+		s := m.newSpan(part)
+		spans = append(spans, s)
+		for _, p := range s.each {
+			most = max(most, p)
+		}
+	}
+	for _, g := range graphs {
+		most = max(most, float64(min(g.Procs, 1e6)))
+	}
+	l := windowList{m: m, scale: most, bar: min(max(10, width/3-4), 40), perLine: perLine, decimals: decimals(graphs)}
+	return l.write(spans, graphs, width)
+}
+
+func (m *model) newSpan(windows []*bottle.Graph) *span {
+	s := &span{start: windows[0].Start, most: map[string]time.Duration{}}
+	for _, w := range windows {
+		s.wall += w.Wall
+		var running time.Duration
+		for i := range w.Boxes {
+			running += w.Boxes[i].Running
+		}
+		s.running += running
+		s.each = append(s.each, min(1e6, max(0, w.MeanParallelism())))
+		neck, share := w.Neck()
+		s.neck += share
+		for _, b := range neck {
+			s.most[m.name(b)] += b.Share
+		}
+	}
+	return s
+}
+
+// windowList is the layout of the list.
+type windowList struct {
+	m        *model
+	scale    float64 // parallelism at the end of a bar
+	bar      int     // columns of a bar
+	perLine  int     // windows
+	decimals int     // of a second, in start times
+}
+
+func (l *windowList) write(spans []*span, graphs []*bottle.Graph, width int) string {
+	st := l.m.style
+	starts := make([]string, len(spans))
+	startWidth := len("start")
+	for i, s := range spans {
+		starts[i] = strconv.FormatFloat(s.start.Seconds(), 'f', l.decimals, 64) + " s"
+		startWidth = max(startWidth, columns(starts[i]))
+	}
+	of := "parallelism"
+	if l.m.graph.Offered {
+		of = "offered parallelism"
+	}
+	var b strings.Builder
+	b.WriteString(st.paint(bold, l.title(graphs)) + "\n")
+	end := strconv.FormatFloat(l.scale, 'f', -1, 64)
+	if l.scale != math.Trunc(l.scale) {
+		end = format.Parallelism(l.scale)
+	}
+	scale := "0" + spaces(l.bar-1-len(end)) + end
+	if l.perLine > 1 { // the bars stand
+		scale = left(of+" up to "+end, l.bar)
+	} else if rest := l.bar - 1 - len(end) - len(of) - 2; rest >= 0 {
+		scale = "0" + spaces(1+rest/2) + of + spaces(1+rest-rest/2) + end
+	}
+	b.WriteString(st.paint(dim, right("start", startWidth)+"  "+right("mean", 6)+"  "+scale+"  "+" neck"+"  "+"mostly") + "\n")
+	for i, s := range spans {
+		line := right(starts[i], startWidth) + "  " + right(l.m.parallelism(s.mean()), 6) + "  "
+		bar := l.bars(s)
+		colour := coolColours[0]
+		if s.neck > s.wall/2 {
+			colour = warmColours[0]
+		}
+		line += st.paint(colour, bar) + spaces(l.bar-columns(bar)) + "  "
+		line += right(st.plain(format.Percent(s.neck, s.wall)), 5)
+		if s.neck > 0 {
+			room := max(4, width-startWidth-l.bar-6-5-4*2)
+			line += "  " + st.fit(s.neckName(), room)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+// title says how many windows there are, of which length.
+func (l *windowList) title(graphs []*bottle.Graph) string {
+	title := format.Plural(len(graphs), "window", "windows")
+	length := graphs[0].Wall
+	same := true
+	for _, w := range graphs[:len(graphs)-1] { // the last may be shorter
+		same = same && w.Wall == length
+	}
+	if same {
+		title += " of " + l.m.duration(length)
+	}
+	if l.perLine > 1 {
+		title += fmt.Sprintf(", %d a line", l.perLine)
+	}
+	return title
+}
+
+// bars draws the mean parallelism of a span: one window as a bar from the left, to an
+// eighth of a column; several as columns side by side, each the largest of those it stands for.
+func (l *windowList) bars(s *span) string {
+	if l.perLine == 1 {
+		return l.m.style.bar(s.each[0]/l.scale, l.bar)
+	}
+	levels := []rune(l.m.style.or("▁▂▃▄▅▆▇█", ".:-=+*%#"))
+	each := (l.perLine + l.bar - 1) / l.bar // windows a column
+	var b strings.Builder
+	for part := range slices.Chunk(s.each, each) {
+		level := int(math.Round(slices.Max(part) / l.scale * float64(len(levels)-1)))
+		b.WriteRune(levels[min(len(levels)-1, level)])
+	}
+	return b.String()
+}
+
+// bar is a bar for a part of 1, as wide as columns when it is 1.
+func (st style) bar(part float64, columns int) string {
+	n := int(math.Round(min(1, part) * float64(columns*8)))
+	if st.ascii {
+		return strings.Repeat("#", (n+4)/8)
+	}
+	return strings.Repeat("█", n/8) + strings.TrimSpace(string([]rune(" ▏▎▍▌▋▊▉")[n%8]))
+}
+
+// decimals is how many decimals of a second tell the starts of windows apart.
+func decimals(graphs []*bottle.Graph) int {
+	shortest := time.Duration(math.MaxInt64)
+	for i, w := range graphs[1:] {
+		if d := w.Start - graphs[i].Start; d > 0 {
+			shortest = min(shortest, d)
+		}
+	}
+	n, unit := 0, time.Second
+	for unit > time.Nanosecond && (shortest < 10*unit && shortest%unit != 0 || shortest < unit) {
+		unit /= 10
+		n++
+	}
+	return n
+}
