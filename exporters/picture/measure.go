@@ -92,7 +92,8 @@ func shorten(s string, size float64, bold bool, width float64) string {
 		return s
 	}
 	r := []rune(strings.Replace(s, "…", "", 1))
-	for keep := len(r) - 1; keep >= 4; keep-- {
+	narrowest := 0.24 * size // an i
+	for keep := min(len(r)-1, int(width/narrowest)); keep >= 4; keep-- {
 		head := keep * 2 / 5
 		short := string(r[:head]) + "…" + string(r[len(r)-(keep-head):])
 		if room(short, size, bold) <= width {
