@@ -40,7 +40,7 @@ func drawBottle(m *model, width int) string {
 		return ""
 	}
 	label := newLabels(m)
-	p := newPlot(m, min(width*11/20, max(width*7/20, width-len(gutter)-label.width()), maxColumns))
+	p := newPlot(m, min(width*11/20, max(width*2/5, width-len(gutter)-label.width()), maxColumns))
 	label.shrink(width - p.columns - len(gutter))
 	var lines []string
 	if idle := m.graph.Idle; idle > 0 {
@@ -76,6 +76,9 @@ func newPlot(m *model, room int) *plot {
 	p.step = niceStep(most / float64(half/6)) // 6 columns between the numbers are comfortable
 	if p.step > most {
 		p.step = niceStep(max(0.6, most/float64(half/3))) // but one number at least
+	}
+	if last := p.step * math.Ceil(most/p.step-1e-9); most >= 0.8*last {
+		most = last // the axis ends in a number where that wastes little
 	}
 	p.perTick = int(float64(half) * p.step / most)
 	p.columns = (p.halves(most)+1)/2*2 + 1

@@ -56,6 +56,9 @@ func newModel(g *bottle.Graph, top int, st style) *model {
 		}
 	}
 	shown := &ran
+	if top == 0 {
+		top = worthALine(&ran)
+	}
 	if top > 0 && len(ran.Boxes) > top+1 { // a line for "1 other" would be no shorter
 		shown = ran.Top(top)
 	}
@@ -74,6 +77,18 @@ func newModel(g *bottle.Graph, top int, st style) *model {
 		m.rows = append(m.rows, r)
 	}
 	return m
+}
+
+// worthALine is how many boxes are shown by themselves unless somebody asks for more: every
+// trace has a dozen of the runtime's that ran for some microseconds.
+func worthALine(g *bottle.Graph) int {
+	n := 0
+	for i := range g.Boxes {
+		if g.Boxes[i].Share >= g.Wall/200 {
+			n++
+		}
+	}
+	return min(15, max(3, n))
 }
 
 // addNames gives each group of the graph and of its windows its name. Functions

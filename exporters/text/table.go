@@ -97,7 +97,7 @@ func newTable(m *model) *tableText {
 // withKind says of a name what kind it is of, if it is not the program's own and does not say so.
 func (m *model) withKind(name string, kind bottle.Kind) string {
 	suffix := "(" + m.style.clean(string(kind)) + ")"
-	if kind == bottle.Application || kind == "" || strings.HasSuffix(name, suffix) {
+	if kind == bottle.Application || kind == "" || strings.HasSuffix(name, suffix) || kind == bottle.GC && strings.Contains(name, "GC") {
 		return name
 	}
 	return name + " " + suffix
@@ -251,7 +251,11 @@ func (t *tableText) write(b *strings.Builder) {
 
 func (t *tableText) writeLine(b *strings.Builder, l *line) {
 	st := t.m.style
-	text := l.mark + st.paint(l.attribute, left(st.fit(l.name, t.name), t.name))
+	name := l.name
+	if world, found := strings.CutPrefix(name, "stop-the-world ("); found && columns(name) > t.name {
+		name = "STW (" + world // the reason tells them apart: it must not be cut
+	}
+	text := l.mark + st.paint(l.attribute, left(st.fit(name, t.name), t.name))
 	for c := range numbers {
 		if !t.hidden[c] {
 			text += "  " + right(l.cells[c], t.cellWidth(c))
@@ -278,9 +282,9 @@ func (t *tableText) legend() string {
 		running = "running or runnable"
 	}
 	if t.hidden[self] {
-		parts = append(parts, "parallelism: goroutines "+running+" on average while the group ran.")
+		parts = append(parts, "parallelism: goroutines "+running+" while the group ran (mean).")
 	} else {
-		parts = append(parts, "all: goroutines "+running+" on average while the group ran; self: its own.")
+		parts = append(parts, "all: goroutines "+running+" while the group ran (mean); self: its own.")
 	}
 	return strings.Join(parts, " ")
 }

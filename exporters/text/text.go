@@ -52,7 +52,8 @@ type Options struct {
 	// characters in names become question marks.
 	ASCII bool
 	// Top is the number of groups that are shown by themselves, those with the
-	// largest shares; the others are added up, one line a kind. 0 means 15; negative, all.
+	// largest shares; the others are added up, one line a kind. 0 means up to 15, as many
+	// as have half a percent of the wall time; negative, all.
 	Top int
 }
 
@@ -88,9 +89,6 @@ func (opt Options) withDefaults() Options {
 		opt.Width = 100
 	}
 	opt.Width = min(240, max(48, opt.Width))
-	if opt.Top == 0 {
-		opt.Top = 15
-	}
 	return opt
 }
 

@@ -93,7 +93,7 @@ func ExampleWrite() {
 	//   runtime.gcBgMarkWorker (gc)      4  500 ms    9%  2.00     –      1 s       0 s     20 s  gc 100%
 	//   sorter.(*Pool).worker        1,600     3 s   55%  4.00  3.90     12 s       4 s     23 s  chan-receive 87%
 	//   all                          1,605   5.5 s  100%  2.64         14.5 s       4 s     47 s  chan-receive 43%
-	// * neck: parallelism below 2. all: goroutines running on average while the group ran; self: its own.
+	// * neck: parallelism below 2. all: goroutines running while the group ran (mean); self: its own.
 	// Not shown: 1 group that never ran, signal.loop.
 	//
 	// Warning: The trace ends early: the last 120 ms are missing.
@@ -175,7 +175,7 @@ func TestOffered(t *testing.T) {
 		"mean offered parallelism (running + runnable) 2.64\n",
 		"at an offered parallelism of 1.00.",
 		"  offered parallelism (running + runnable)\n", // caption of the axis
-		"all: goroutines running or runnable on average while the group ran",
+		"all: goroutines running or runnable while the group ran (mean)",
 		"0       offered parallelism", // scale of the windows
 	} {
 		if !strings.Contains(out, want) {
@@ -247,6 +247,22 @@ func TestManyGroups(t *testing.T) {
 		if n := strings.Count(out, "\n"); n > c.lines {
 			t.Errorf("Top %d: %d lines, want at most %d", c.top, n, c.lines)
 		}
+	}
+}
+
+// Groups that ran for less than half a percent of the time share a line, unless all are asked for.
+func TestSliversShareALine(t *testing.T) {
+	g := sorting()
+	g.Warnings = nil
+	for i := range 12 {
+		g.Boxes = append(g.Boxes, bottle.Box{Group: fmt.Sprintf("runtime.sliver%d", i), Kind: bottle.Runtime, Share: time.Millisecond, Running: time.Millisecond, Parallelism: 1})
+		g.Boxes[0].Share -= time.Millisecond
+	}
+	if out := write(t, g, text.Options{}); !strings.Contains(out, "12 others (runtime)") || strings.Contains(out, "sliver") {
+		t.Errorf("want 12 others in\n%s", out)
+	}
+	if out := write(t, g, text.Options{Top: -1}); strings.Count(out, "runtime.sliver") != 24 {
+		t.Errorf("want 12 slivers twice in\n%s", out)
 	}
 }
 
