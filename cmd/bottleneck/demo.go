@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/trace"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/workload"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+func init() {
+	register(&command{
+		name:    "demo",
+		rank:    2,
+		args:    "[flags]",
+		summary: "run a small program with a known neck and draw its graph",
+		help:    demoHelp,
+		run:     runDemo,
+	})
+}
+
+const demoHelp = `Demo runs a small program inside this process and draws its bottle graph: some workers
+process a queue of files, of which the last one is much larger than the rest. Its worker
+goes on alone when the others are done: the neck. It takes about two seconds.
+
+    -o FILE          where the picture goes (default bottleneck-demo.svg); .svg or .png, or
+                     any other form that "bottleneck graph -o" knows
+    -workers N       number of workers (default GOMAXPROCS, at least 4)
+    -files N         number of files, the large one included (default 40 for each processor)
+    -factor N        how many times larger the large file is (default 60)
+    -time DURATION   about how long the run takes (default 2s)
+    -trace FILE      keep the execution trace, to try "bottleneck graph" on
+
+Examples:
+
+    bottleneck demo
+    bottleneck demo -trace demo.trace && bottleneck graph -group region -window 250ms demo.trace
+    GOMAXPROCS=4 bottleneck demo -workers 8 -factor 200
+
+examples/pmd in the repository of this command shows the same program with its repairs.
+`
+
+// demo is the choices of a run.
+type demo struct {
+	out, trace             string
+	workers, files, factor int
+	time                   time.Duration
+	procs                  int
+}
+
+func (d *demo) parse(args []string) error {
+	d.procs = runtime.GOMAXPROCS(0)
+	fs := flag.NewFlagSet("demo", flag.ContinueOnError)
+	fs.StringVar(&d.out, "o", "bottleneck-demo.svg", "")
+	fs.IntVar(&d.workers, "workers", max(4, d.procs), "")
+	fs.IntVar(&d.files, "files", 40*d.procs+1, "")
+	fs.IntVar(&d.factor, "factor", 60, "")
+	fs.DurationVar(&d.time, "time", 2*time.Second, "")
+	fs.StringVar(&d.trace, "trace", "", "")
+	rest, err := parseFlags(fs, args)
+	switch {
+	case err != nil:
+		return err
+	case len(rest) > 0:
+		return usagef("unexpected argument %q: the demo brings its own program", rest[0])
+	case formOf(d.out) == "":
+		return usagef("-o %q: want a file ending in .svg, .png, .pb.gz, .json, .csv or .txt", d.out)
+	case d.workers < 2 || d.workers > 10_000:
+		return usagef("-workers %d: want at least 2 of them, or none could run alone, and at most 10000", d.workers)
+	case d.files < 2 || d.files > 1_000_000:
+		return usagef("-files %d: want from 2 to 1000000", d.files)
+	case d.factor < 2 || d.factor > 1_000_000:
+		return usagef("-factor %d: want from 2 to 1000000", d.factor)
+	case d.time <= 0 || d.time > time.Hour:
+		return usagef("-time %v: want more than nothing and at most an hour", d.time)
+	}
+	return nil
+}
+
+func runDemo(ctx context.Context, std stdio, args []string) error {
+	d := &demo{}
+	if err := d.parse(args); err != nil {
+		return err
+	}
+	if d.procs < 2 {
+		return fmt.Errorf("the demo has nothing to show on one processor (GOMAXPROCS is 1): goroutines can only take turns there, so every group of them is alone and none is a neck")
+	}
+	kept := outputs{d.out}
+	if d.trace != "" {
+		kept = append(kept, d.trace)
+	}
+	if err := kept.check(); err != nil {
+		return err
+	}
+	run, err := d.record(ctx, std)
+	if err != nil {
+		return err
+	}
+	return d.show(std, run)
+}
+
+// demoRun is what came of a run.
+type demoRun struct {
+	factor int
+	result *workload.Result
+	trace  []byte
+	graph  *bottle.Graph
+	alone  map[string]time.Duration // for how long each worker was the only one running
+	cpu    time.Duration            // processor time of the process meanwhile; 0 if not known
+}
+
+// record runs the program under the tracer and reads the trace.
+func (d *demo) record(ctx context.Context, std stdio) (*demoRun, error) {
+	p := startProgress(std.err, func(since time.Duration) string {
+		return fmt.Sprintf("%d workers process %d files: %.1f of about %.1f s", d.workers, d.files, since.Seconds(), d.time.Seconds())
+	})
+	defer p.stop()
+	config := workload.Config{Workers: d.workers, Small: d.files - 1, Factor: d.factor}
+	config.Unit = config.StepsFor(d.time, d.procs)
+
+	var buf bytes.Buffer
+	if err := trace.Start(&buf); err != nil {
+		return nil, fmt.Errorf("cannot record: %w", err)
+	}
+	cpu := processTime()
+	res, err := config.Run(ctx, workload.Repair{})
+	cpu = processTime() - cpu
+	trace.Stop()
+	if err != nil {
+		return nil, err
+	}
+	run := &demoRun{factor: d.factor, result: res, trace: buf.Bytes(), cpu: cpu}
+	return run, run.read(ctx)
+}
+
+// read turns the trace into the graph. Every worker is in a region of its own, so that
+// grouping by region gives it a box of its own, with a name to speak of it.
+func (r *demoRun) read(ctx context.Context) error {
+	graph := bottle.NewObserver(bottle.Options{Group: bottle.ByRegion})
+	alone := &loneliness{}
+	_, err := timeline.Read(ctx, bytes.NewReader(r.trace), timeline.Options{Name: "the demo's trace"}, graph, alone)
+	if err != nil {
+		return err
+	}
+	r.graph, r.alone = graph.Graph(), alone.alone
+	if w := r.crowded(); w != "" {
+		r.graph.Warnings = append(r.graph.Warnings, w)
+	}
+	return nil
+}
+
+// crowded warns of other programs: a goroutine whose thread has to wait for a processor
+// counts as running in the trace.
+func (r *demoRun) crowded() string {
+	var running time.Duration
+	for i := range r.graph.Boxes {
+		running += r.graph.Boxes[i].Running
+	}
+	if r.cpu <= 0 || r.cpu >= running-running/20 {
+		return ""
+	}
+	return crowdedWarning(r.cpu, running)
+}
+
+// show prints the graph and the sentence, and writes the files.
+func (d *demo) show(std stdio, r *demoRun) error {
+	draw := drawing{source: fmt.Sprintf("bottleneck demo: %d workers, %d files, the last one %d times larger than the others", d.workers, d.files, d.factor)}
+	draw.terminal, _ = terminalOf(std.out)
+	if err := writeText(std.out, r.graph, draw); err != nil {
+		return err
+	}
+	wrote := d.out
+	if err := writeFile(d.out, func(w io.Writer) error { return forms[formOf(d.out)](w, r.graph, draw) }); err != nil {
+		return err
+	}
+	if d.trace != "" {
+		if err := writeFile(d.trace, func(w io.Writer) error { _, err := w.Write(r.trace); return err }); err != nil {
+			return err
+		}
+		wrote += " and " + d.trace
+	}
+	_, err := fmt.Fprintf(std.out, "\n%s\nWrote %s.\n", r.sentence(), wrote)
+	return err
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/exporters/pprof"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+)
+
+// drawing says how a graph is drawn, in any form.
+type drawing struct {
+	title    string
+	source   string // the name of the trace
+	top      int    // 0 = all
+	topSet   bool   // else every form has its own
+	terminal terminal
+}
+
+// form writes a graph.
+type form func(w io.Writer, g *bottle.Graph, d drawing) error
+
+// forms are what -format and the ends of -o's names choose from.
+var forms = map[string]form{
+	"text":  writeText,
+	"json":  func(w io.Writer, g *bottle.Graph, d drawing) error { return bottle.WriteJSON(w, d.fold(g)) },
+	"csv":   func(w io.Writer, g *bottle.Graph, d drawing) error { return text.CSV(w, d.fold(g)) },
+	"svg":   func(w io.Writer, g *bottle.Graph, d drawing) error { return picture.SVG(w, g, d.picture()) },
+	"png":   func(w io.Writer, g *bottle.Graph, d drawing) error { return picture.PNG(w, g, d.picture()) },
+	"pprof": func(w io.Writer, g *bottle.Graph, d drawing) error { return pprof.Write(w, d.fold(g), pprof.Options{}) },
+}
+
+const formNames = "text, json, csv, svg, png or pprof"
+
+// extensions are the ends of file names, with the form that they stand for.
+var extensions = map[string]string{
+	".svg":   "svg",
+	".png":   "png",
+	".pb.gz": "pprof",
+	".json":  "json",
+	".csv":   "csv",
+	".txt":   "text",
+}
+
+// formOf returns the form of a file by its name, or "".
+func formOf(name string) string {
+	for ext, form := range extensions {
+		if strings.HasSuffix(strings.ToLower(name), ext) {
+			return form
+		}
+	}
+	return ""
+}
+
+func extensionOf(form string) string {
+	for _, ext := range slices.Sorted(maps.Keys(extensions)) {
+		if extensions[ext] == form {
+			return ext
+		}
+	}
+	return ""
+}
+
+// fold keeps the largest groups, for the forms that do not do it themselves.
+func (d drawing) fold(g *bottle.Graph) *bottle.Graph { return g.Top(d.top) }
+
+// exporterTop is the number of groups as exporters want it: 0 is theirs to choose, negative is all.
+func (d drawing) exporterTop() int {
+	if d.topSet && d.top == 0 {
+		return -1
+	}
+	return d.top
+}
+
+func (d drawing) picture() picture.Options {
+	return picture.Options{Title: d.title, Subtitle: d.source, Top: d.exporterTop()}
+}
+
+func writeText(w io.Writer, g *bottle.Graph, d drawing) error {
+	opt := d.terminal.textOptions()
+	opt.Top = d.exporterTop()
+	return text.Write(w, g, opt)
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+)
+
+func init() {
+	register(&command{
+		name:    "graph",
+		rank:    1,
+		args:    "[flags] [FILE | URL | -]",
+		summary: "draw the bottle graph of an execution trace",
+		help:    graphHelp,
+		run:     runGraph,
+	})
+}
+
+const graphHelp = `Graph draws the bottle graph of an execution trace: text in the terminal, or a picture,
+a profile or data with -o.
+
+The trace is a FILE, a URL, or standard input ("-", or nothing at all in a pipe); packed
+with gzip or zstd, or not. A broken trace is drawn as far as it can be read.
+
+What is drawn:
+
+    -group BY        which goroutines share a box:
+                       function   the function of the go statement (default)
+                       creator    the start function of the goroutine that started them
+                       goroutine  each has its own
+                       region     the innermost open runtime/trace region
+                       task       the runtime/trace task
+                       /regexp/   what it finds in the start function: the first
+                                  parenthesised part, or the whole match
+    -window DURATION one graph for each stretch of that length, such as 500ms
+    -from DURATION   leave out what comes before, from the beginning of the trace
+    -to DURATION     leave out what comes after
+    -offered         count goroutines that are ready to run as if they ran: what the program
+                     offers to a larger machine
+    -top N           show the N groups with the largest shares and fold the others; 0 shows
+                     all. Text and pictures show 15 if not told otherwise, other forms all
+
+Where it goes:
+
+    -o FILE          write a file; its form follows from the name: .svg, .png, .pb.gz (for go
+                     tool pprof), .json, .csv or .txt. May be given several times
+    -format FORM     what goes to standard output: text, json, csv, svg, png or pprof;
+                     text if there is neither -format nor -o
+    -title TEXT      the title of pictures
+
+A check for continuous integration:
+
+    -fail CONDITION  exit with status 1 and one line that says why if the condition holds.
+                     Several are separated by commas, or given one by one; one is enough.
+
+    CONDITION = NAME ( < | <= | > | >= ) VALUE, where NAME is one of
+
+        parallelism   mean number of goroutines that ran at once, idle time included
+        neck-%        the neck's part of the time: groups whose parallelism is below half
+                      of GOMAXPROCS, or below 1.5
+        idle-%        the part of the time in which nothing ran
+        gc-%          the garbage collector's part of the time
+        wall          the whole time, as a duration: wall>2s
+        group(NAME).share-%, group(NAME).parallelism
+                      those of one group, by the name in the graph, short or in full
+
+    Exit status: 0 success, 1 failure or a condition that holds, 2 wrong usage.
+
+Examples:
+
+    go test -bench Sort -trace trace.out && bottleneck graph trace.out
+    bottleneck graph -o graph.svg 'http://localhost:6060/debug/pprof/trace?seconds=5'
+    curl -s http://localhost:6060/debug/pprof/trace?seconds=5 | bottleneck graph
+    bottleneck graph -window 500ms -format json trace.out      # one object a line
+    bottleneck graph -group '/^([^.]+)[.]/' trace.out          # by package
+    bottleneck graph -o bottle.pb.gz trace.out && go tool pprof -http=: bottle.pb.gz
+    bottleneck graph -fail 'parallelism<3,neck-%>30' trace.out
+`
+
+// graphFlags are the choices of the user.
+type graphFlags struct {
+	opt     bottle.Options
+	group   string
+	draw    drawing
+	outputs outputs
+	format  string
+	fail    conditions
+}
+
+func (f *graphFlags) set() *flag.FlagSet {
+	fs := flag.NewFlagSet("graph", flag.ContinueOnError)
+	fs.StringVar(&f.group, "group", "function", "")
+	fs.DurationVar(&f.opt.Window, "window", 0, "")
+	fs.DurationVar(&f.opt.From, "from", 0, "")
+	fs.DurationVar(&f.opt.To, "to", 0, "")
+	fs.BoolVar(&f.opt.Offered, "offered", false, "")
+	fs.IntVar(&f.draw.top, "top", 0, "")
+	fs.Var(&f.outputs, "o", "")
+	fs.StringVar(&f.format, "format", "", "")
+	fs.StringVar(&f.draw.title, "title", "", "")
+	fs.Var(&f.fail, "fail", "")
+	return fs
+}
+
+// parse reads the flags and rejects what cannot be right before anything is read.
+func (f *graphFlags) parse(args []string) (source string, err error) {
+	fs := f.set()
+	rest, err := parseFlags(fs, args)
+	if err != nil {
+		return "", err
+	}
+	fs.Visit(func(fl *flag.Flag) {
+		switch fl.Name {
+		case "top":
+			f.draw.topSet = true
+		case "window":
+			if f.opt.Window <= 0 {
+				err = usagef("-window %v: want a positive duration, such as 500ms", f.opt.Window)
+			}
+		case "to":
+			if f.opt.To <= f.opt.From {
+				err = usagef("-to %v is not after -from %v", f.opt.To, f.opt.From)
+			}
+		}
+	})
+	if err != nil {
+		return "", err
+	}
+	if f.opt.Group, err = bottle.ParseGrouping(f.group); err != nil {
+		return "", usagef("%v", err)
+	}
+	switch {
+	case f.opt.From < 0:
+		return "", usagef("-from %v: want a time from the beginning of the trace", f.opt.From)
+	case f.draw.top < 0:
+		return "", usagef("-top %d: want a number of groups, or 0 for all", f.draw.top)
+	case f.format != "" && forms[f.format] == nil:
+		return "", usagef("unknown form %q: want %s", f.format, formNames)
+	case len(rest) > 1:
+		return "", usagef("more than one trace: %q and %q", rest[0], rest[1])
+	case len(rest) == 1:
+		return rest[0], nil
+	}
+	return "", nil
+}
+
+func runGraph(ctx context.Context, std stdio, args []string) error {
+	f := &graphFlags{}
+	source, err := f.parse(args)
+	if err != nil {
+		return err
+	}
+	if f.format == "" && len(f.outputs) == 0 {
+		f.format = "text"
+	}
+	if f.format == "png" || f.format == "pprof" {
+		if _, terminal := terminalOf(std.out); terminal {
+			return usagef("-format %s is not for terminals: write it with -o FILE%s, or into a pipe", f.format, extensionOf(f.format))
+		}
+	}
+	in, err := findInput(std, source)
+	if err != nil {
+		return err
+	}
+	if err := f.outputs.check(); err != nil {
+		return err
+	}
+	g, err := readGraph(ctx, std, in, f.opt)
+	if g == nil || ctx.Err() != nil { // what was read before an interrupt is a matter of chance
+		return err
+	}
+	f.draw.source = in.label
+	return errors.Join(err, f.write(std, g), f.fail.check(g))
+}
+
+// write draws the graph in all the forms that were asked for.
+func (f *graphFlags) write(std stdio, g *bottle.Graph) error {
+	var errs []error
+	for _, name := range f.outputs {
+		form := forms[formOf(name)]
+		errs = append(errs, writeFile(name, func(w io.Writer) error { return form(w, g, f.draw) }))
+	}
+	if f.format != "" {
+		d := f.draw
+		d.terminal, _ = terminalOf(std.out)
+		errs = append(errs, forms[f.format](std.out, g, d))
+	}
+	return errors.Join(errs...)
+}
+
+// readGraph reads a trace, with progress on a terminal. The graph may be there even if
+// there is an error: it is then that of what could be read.
+func readGraph(ctx context.Context, std stdio, in *input, opt bottle.Options) (*bottle.Graph, error) {
+	reading, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	p := startProgress(std.err, in.progress)
+	defer p.stop()
+	r, err := in.open(reading, cancel)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	opt.Name, opt.Progress = in.label, in.decoded
+	g, err := bottle.ReadTrace(reading, r, opt)
+	if err != nil && reading.Err() != nil && ctx.Err() == nil {
+		err = context.Cause(reading) // a silent server, say, of which the reader knows nothing
+	}
+	return g, err
+}
+
+// progressDelay is how long a command runs before it says what it is doing.
+const progressDelay = 500 * time.Millisecond

@@ -1,0 +1,52 @@
+// Bottleneck shows which goroutines limit the scaling of a Go program: it
+// reads execution traces and draws bottle graphs.
+//
+// Usage:
+//
+//	bottleneck graph [flags] [FILE | URL | -]
+//	bottleneck demo [flags]
+//	bottleneck help [command]
+//	bottleneck version
+//
+// The shortest way to see what it does, in two seconds and without a trace of
+// your own:
+//
+//	bottleneck demo
+//
+// A trace from a running service that has net/http/pprof mounted, from a
+// benchmark, and from a program that calls runtime/trace itself:
+//
+//	bottleneck graph 'http://localhost:6060/debug/pprof/trace?seconds=5'
+//	go test -bench Sort -trace trace.out && bottleneck graph trace.out
+//	bottleneck graph -o graph.svg -o graph.json trace.out
+//
+// A check for continuous integration, which fails when the program runs less
+// than three goroutines at once on average:
+//
+//	bottleneck graph -fail 'parallelism<3' trace.out
+//
+// The exit status is 0 for success, 1 for a failure (a trace that cannot be read to its
+// end, a file that cannot be written, a condition of -fail that holds) and 2 for wrong usage.
+// "bottleneck help graph" describes the flags.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// patience is how long an interrupted command may take to clean up after itself.
+const patience = 2 * time.Second
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() {
+		stop() // a second interrupt ends the process at once
+		time.Sleep(patience)
+		os.Exit(exitFailure) // something hangs that no context can interrupt, such as open(2) of a pipe
+	})
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
