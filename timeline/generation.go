@@ -144,7 +144,13 @@ func (c *cutter) batch(g *generation) (batchHead, error) {
 		}
 		n, terr := c.src.take(c.pos, int64(len(buf)))
 		c.pos += n
-		return h, errors.Join(terr, errCutOff)
+		if terr == nil {
+			_, terr = c.src.head(c.pos) // the end, or what keeps us from reading on
+		}
+		if terr != nil {
+			return h, terr
+		}
+		return h, errCutOff
 	}
 	if g.number == 0 {
 		if c.last != 0 && h.gen != c.last+1 {
@@ -246,23 +252,24 @@ func (s *fileSource) cut(off, size int64) func() io.Reader {
 type streamSource struct {
 	r   *bufio.Reader
 	buf bytes.Buffer
+	err error // why the stream ended, if not as it should
 }
 
 func (s *streamSource) head(int64) ([]byte, error) {
 	b, err := s.r.Peek(maxBatchHead)
-	if err == io.EOF {
-		err = nil
+	if err != nil && err != io.EOF && s.err == nil {
+		s.err = err
 	}
 	if len(b) > 0 {
-		err = nil // what is there first, the error when nothing is left
+		return b, nil // what is there first, the error when nothing is left
 	}
-	return b, err
+	return nil, s.err
 }
 
 func (s *streamSource) take(_, n int64) (int64, error) {
 	got, err := io.CopyN(&s.buf, s.r, n)
 	if err == io.EOF {
-		err = nil
+		err = s.err
 	}
 	return got, err
 }

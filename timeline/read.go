@@ -133,7 +133,9 @@ func Read(ctx context.Context, r io.Reader, opt Options, observers ...Observer) 
 	p := &pass{ctx: ctx, opt: opt, in: in, stacks: newStackTable()}
 	p.replay = newReplay(in.version, p.stacks, observers)
 	p.replay.info.Version, p.replay.info.Size = in.version, in.size
-	err = p.run()
+	if err = p.run(); err == nil && !p.replay.begun {
+		err = &Error{Name: opt.Name, Compressed: in.compressed, Err: errors.New("the trace has a header but no events; a trace is complete only after trace.Stop")}
+	}
 	p.replay.end()
 	return &p.replay.info, err
 }
@@ -181,13 +183,11 @@ func (p *pass) run() error {
 		}
 		<-produced
 	}()
-	var c *generation // the last one
 	for j := range jobs {
 		d := <-j.d
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		c = j.gen
 		if err := p.consume(j.gen, d); err != nil {
 			return err
 		}
@@ -195,9 +195,6 @@ func (p *pass) run() error {
 	}
 	if err := p.ctx.Err(); err != nil {
 		return context.Cause(p.ctx)
-	}
-	if c == nil {
-		return &Error{Name: p.opt.Name, Compressed: p.in.compressed, Err: errors.New("the trace has a header but no events; a trace is complete only after trace.Stop")}
 	}
 	return nil
 }

@@ -155,6 +155,7 @@ func (r *replay) enter(t Time) {
 // appear makes a goroutine that existed before the trace, or before anything was known of it.
 func (r *replay) appear(l *localG, t Time) *Goroutine {
 	g := r.add(l.id)
+	g.cur.since = t
 	if l.name >= 0 {
 		g.setFunc(r.d.names[l.name])
 	}

@@ -319,7 +319,11 @@ func (s *salvage) stacks(data []byte) {
 		data = data[1:]
 		next := func() uint64 {
 			v, n := binary.Uvarint(data)
-			data = data[max(0, n):]
+			if n <= 0 {
+				data = nil // rubbish: the Reader will say so
+				return 0
+			}
+			data = data[n:]
 			return v
 		}
 		s.defined[stackIDs][next()] = true
