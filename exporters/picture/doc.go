@@ -46,7 +46,7 @@
 //
 // A graph with windows is drawn as one small chart for each, side by side, with the same scales and
 // the same colour for a group in all of them. If there are too many, neighbours are put together, which
-// is exact, and a footnote says so. Also many groups are folded, into one box "12 others" for each kind.
+// is exact, and a footnote says so. Groups that are too many, or too small to be seen, are folded into one box for each kind, "12 others".
 //
 // # How it is made
 //

@@ -44,10 +44,9 @@ func (m *model) sentence() string {
 	if m.count > 0 {
 		s += " in " + format.Plural(m.count, "window", "windows")
 	}
-	boxes, share := g.Neck()
 	switch {
-	case len(boxes) > 0:
-		return s + "; neck: " + format.Duration(share) + " (" + format.Percent(share, g.Wall) + ") at " + m.aParallelism() + " below " + limitName(g)
+	case len(m.necks) > 0:
+		return s + "; neck: " + format.Duration(m.neckShare) + " (" + format.Percent(m.neckShare, g.Wall) + ") at " + m.aParallelism() + " below " + limitName(g)
 	case g.Procs == 1:
 		return s + "; with one processor, nothing can run in parallel"
 	}

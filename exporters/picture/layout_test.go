@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // hostileNames are names that programs may have, or that somebody may put into a trace.
@@ -359,6 +360,10 @@ func TestManyGroupsAreFolded(t *testing.T) {
 	if want := unit(t, s, true) * float64(g.Wall) / size; math.Abs(sum-want) > 0.01 {
 		t.Errorf("heights sum to %v, want %v", sum, want)
 	}
+	necks, share := g.Neck()
+	if want := "neck: " + format.Duration(share) + " (" + format.Percent(share, g.Wall) + ")"; len(necks) == 0 || !has(s, want) {
+		t.Errorf("folding changes the neck: %q is missing", want)
+	}
 	never := 0
 	for _, b := range g.Boxes {
 		if b.Share == 0 {
@@ -459,6 +464,25 @@ func TestSettle(t *testing.T) {
 		}
 		if s := strings.Join(got, " "); s != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, s, tt.want)
+		}
+	}
+}
+
+func TestGroupsTooSmallToSeeAreFolded(t *testing.T) {
+	boxes := []bottle.Box{box("main", bottle.Application, 900*ms, 1.9)}
+	for i := range 9 {
+		boxes = append(boxes, box(fmt.Sprint("tiny", i), bottle.GC, 20*time.Microsecond, 1.7))
+	}
+	g := graph(2, 0, boxes...)
+	if s := mustLayout(t, g, Options{}); !has(s, "9 others (gc)") || has(s, "tiny") {
+		t.Error("tiny groups are not folded")
+	}
+	if s := mustLayout(t, g, Options{Top: -1}); has(s, "9 others") || !has(s, "tiny4") {
+		t.Error("not all groups are shown")
+	}
+	for _, x := range texts(mustLayout(t, g, Options{Top: -1})) {
+		if strings.HasPrefix(x.s, "tiny") && x.size == labelSize && x.x < 400 {
+			t.Errorf("%s has a label beside a box that cannot be seen", x.s)
 		}
 	}
 }

@@ -108,7 +108,7 @@ func (m *model) legendNotes() (out []note) {
 		if e.neck {
 			necks++
 		}
-		if seen[e.box.Kind] == nil {
+		if largest := seen[e.box.Kind]; largest == nil || e.box.Share > largest.box.Share {
 			seen[e.box.Kind] = e
 		}
 	}

@@ -95,7 +95,8 @@ func shorten(s string, size float64, bold bool, width float64) string {
 	narrowest := 0.24 * size // an i
 	for keep := min(len(r)-1, int(width/narrowest)); keep >= 4; keep-- {
 		head := keep * 2 / 5
-		short := string(r[:head]) + "…" + string(r[len(r)-(keep-head):])
+		// A point or a bracket beside the ellipsis would look like a part of it.
+		short := strings.TrimRight(string(r[:head]), ".(*[ ") + "…" + strings.TrimLeft(string(r[len(r)-(keep-head):]), ".)] ")
 		if room(short, size, bold) <= width {
 			return short
 		}

@@ -63,7 +63,7 @@ func TestShorten(t *testing.T) {
 		want  string
 	}{
 		{"main.main", 100, "main.main"},
-		{"pgzip.(*Writer).compressBlock", 110, "pgzip.…mpressBlock"},
+		{"pgzip.(*Writer).compressBlock", 110, "pgzip…mpressBlock"},
 		{"main.main", 20, ""},
 		{"", 10, ""},
 	} {

@@ -26,6 +26,9 @@ type model struct {
 	byKey   map[key]*entry
 	folded  map[key]bool // groups that others were put into
 	never   int          // groups that never ran
+	// The neck is that of the graph as it was: folding would change it.
+	necks     []*bottle.Box
+	neckShare time.Duration
 }
 
 // key identifies a group over all windows.
@@ -66,12 +69,28 @@ func newModel(g *bottle.Graph, opt Options) *model {
 		m.merged = (m.count + opt.Panels - 1) / opt.Panels
 		m.windows = mergeWindows(m.windows, m.merged)
 	}
-	if opt.Top > 0 && len(whole.Boxes) > opt.Top+1 { // to put one group alone into "others" helps nobody
-		m.fold(&whole)
+	m.necks, m.neckShare = whole.Neck()
+	top := opt.Top
+	if top == 0 {
+		top = visible(&whole)
+	}
+	if top > 0 && len(whole.Boxes) > top+1 { // to put one group alone into "others" helps nobody
+		m.fold(&whole, top)
 	}
 	m.whole = &whole
 	m.addEntries()
 	return m
+}
+
+// visible is the number of boxes that can be seen and told apart.
+func visible(g *bottle.Graph) (n int) {
+	const most, part = 15, 1000
+	for i := range g.Boxes {
+		if float64(g.Boxes[i].Share) >= height(g)/part {
+			n++
+		}
+	}
+	return max(1, min(most, n))
 }
 
 // covers reports whether the boxes of a graph include all groups of its windows.
@@ -119,12 +138,12 @@ func ran(boxes []bottle.Box) (out []bottle.Box, never int) {
 
 // fold keeps the largest groups of the whole graph and puts the others together, in the
 // windows as in the whole: the same groups everywhere.
-func (m *model) fold(whole *bottle.Graph) {
+func (m *model) fold(whole *bottle.Graph, top int) {
 	before := map[key]bool{}
 	for i := range whole.Boxes {
 		before[keyOf(&whole.Boxes[i])] = true
 	}
-	whole.Boxes = whole.Top(m.opt.Top).Boxes
+	whole.Boxes = whole.Top(top).Boxes
 	kept := map[key]bool{}
 	others := map[bottle.Kind]key{}
 	for i := range whole.Boxes {

@@ -21,7 +21,8 @@ type Options struct {
 	// always follows from the content. Less than 480 is drawn as 480, more than 4000 as 4000.
 	Width float64
 	// Top is the number of groups that are drawn as boxes of their own, those with
-	// the largest shares; the others are folded into one box for each kind. 0 means 15; negative, all.
+	// the largest shares; the others are folded into one box for each kind. 0 means those that can be seen, with
+	// at least a thousandth of the time, but 15 at most. Negative means all.
 	Top int
 	// Panels is the largest number of windows that are drawn side by side; if there
 	// are more, neighbours are drawn as one and the picture says so. 0 means 48, or fewer in a narrow picture.
@@ -98,9 +99,6 @@ func layout(g *bottle.Graph, opt Options) (*scene, error) {
 	}
 	if opt.Width > 0 {
 		opt.Width = min(maxWidth, max(minWidth, opt.Width))
-	}
-	if opt.Top == 0 {
-		opt.Top = 15
 	}
 	if opt.Panels <= 0 {
 		opt.Panels = mostPanels(opt.Width)

@@ -127,13 +127,15 @@ func (m *model) gutter(p *plot) (labels []*outside, right float64) {
 
 func (m *model) outsideLabels(p plot) (out []*outside) {
 	boxes, idle := m.place(p, m.whole)
+	// Labels of boxes that cannot be seen would only point into the blue.
+	const least = 2
 	for _, b := range boxes {
-		if _, ok := b.inside(labelSize); !ok {
-			r := b.rect
+		r := b.rect
+		if _, ok := b.inside(labelSize); !ok && r.h >= least {
 			out = append(out, newOutside(b.entry.label, b.entry.neck, b.box.Share, r.x+r.w, r.y, r.y+r.h))
 		}
 	}
-	if m.whole.Idle > 0 {
+	if m.whole.Idle > 0 && idle.h >= least {
 		s := "idle " + format.Duration(m.whole.Idle) + " (" + format.Percent(m.whole.Idle, m.whole.Wall) + ")"
 		out = append(out, newOutside(s, false, m.whole.Idle, idle.x+6, idle.y, idle.y+idle.h))
 	}
