@@ -68,6 +68,8 @@ type member struct {
 	since  timeline.Time // up to which its time is accounted for
 	a      share         // the clock's, if active
 	active bool
+	state  timeline.State // since then: a window may end when the goroutine is in the next one already
+	wait   timeline.Wait
 	world  string // the stop-the-world range it is in
 	visits []visit
 }
@@ -109,10 +111,10 @@ func NewObserver(opt Options) *Observer {
 func (o *Observer) Begin(b *timeline.Begin) {
 	o.version = b.Version
 	o.begin = b.Time
-	o.from = b.Time + timeline.Time(max(0, o.opt.From))
+	o.from = after(b.Time, o.opt.From)
 	o.to = math.MaxInt64
 	if o.opt.To > 0 {
-		o.to = max(o.from, b.Time+timeline.Time(o.opt.To))
+		o.to = max(o.from, after(b.Time, o.opt.To))
 	}
 	o.clock.now = b.Time
 	o.stretch.number = -1 // before from
@@ -120,13 +122,24 @@ func (o *Observer) Begin(b *timeline.Begin) {
 	o.next = o.from
 }
 
-// advance moves the clock to t, closing the windows that end before.
+// after returns the time d, if positive, after t; a time that is never reached when there is none so late.
+func after(t timeline.Time, d time.Duration) timeline.Time {
+	if d <= 0 {
+		return t
+	}
+	return t + min(timeline.Time(d), math.MaxInt64-t)
+}
+
+// advance moves the clock to t, closing the windows that end before. What
+// happens after the end of the graph is nothing to it: the clock stops there.
 func (o *Observer) advance(t timeline.Time) {
 	for t >= o.next && !o.ended {
 		o.clock.advance(o.next)
 		o.turn()
 	}
-	o.clock.advance(t)
+	if !o.ended {
+		o.clock.advance(t)
+	}
 }
 
 // turn ends the window at hand, which ends now, and begins the next.
@@ -144,8 +157,8 @@ func (o *Observer) turn() {
 	switch {
 	case o.clock.now >= o.to:
 		o.ended = true
-	case o.opt.Window > 0:
-		o.next = min(o.to, o.clock.now+timeline.Time(o.opt.Window))
+	case o.opt.Window > 0 && len(o.windows) < maxWindows:
+		o.next = min(o.to, after(o.clock.now, o.opt.Window))
 	default:
 		o.next = o.to
 	}
@@ -211,7 +224,7 @@ func (a *account) add(b *account) {
 func (o *Observer) settleAll() {
 	for i := range o.members {
 		if m := &o.members[i]; m.g != nil {
-			o.settle(m, m.g.State(), m.g.Wait())
+			o.settle(m)
 		}
 	}
 	for _, b := range o.boxes {
@@ -222,8 +235,8 @@ func (o *Observer) settleAll() {
 	}
 }
 
-// settle accounts for the time that a goroutine has spent in the state until now.
-func (o *Observer) settle(m *member, s timeline.State, w timeline.Wait) {
+// settle accounts for the time that a goroutine has spent in its state until now.
+func (o *Observer) settle(m *member) {
 	now := o.clock.now
 	dt := now - m.since
 	m.since = now
@@ -232,11 +245,11 @@ func (o *Observer) settle(m *member, s timeline.State, w timeline.Wait) {
 		m.a = o.clock.a
 		m.box.win.running += dt
 	}
-	switch s {
+	switch m.state {
 	case timeline.Runnable:
 		m.box.win.runnable += dt
 	case timeline.Waiting, timeline.SyscallBlocked:
-		m.box.win.waiting[w%32] += dt
+		m.box.win.waiting[m.wait%32] += dt
 	}
 }
 
@@ -266,6 +279,9 @@ func (o *Observer) runs(s timeline.State) bool {
 // Transition implements [timeline.Observer].
 func (o *Observer) Transition(t *timeline.Transition) {
 	o.advance(t.End)
+	if o.ended {
+		return
+	}
 	for t.G.Index >= len(o.members) {
 		o.members = append(o.members, member{})
 	}
@@ -275,8 +291,9 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		m.box = o.boxOf(m)
 		m.visit(m.box, o.stretch.number)
 	} else {
-		o.settle(m, t.State, t.Wait)
+		o.settle(m)
 	}
+	m.state, m.wait = t.To, t.G.Wait()
 	if run := o.runs(t.To); run != m.active {
 		if run {
 			o.start(m)
@@ -329,7 +346,8 @@ func (m *member) visit(b *box, window int) {
 // relabel moves a goroutine to another box if it belongs there now: a stop and
 // a start at the same instant, so that the number of running goroutines stays.
 func (o *Observer) relabel(g *timeline.Goroutine, t timeline.Time) {
-	if g.Index >= len(o.members) || o.members[g.Index].g != g {
+	o.advance(t) // first: a box that is found before the graph begins may be gone when it has begun
+	if o.ended || g.Index >= len(o.members) || o.members[g.Index].g != g {
 		return // not shown yet: its first transition finds the box
 	}
 	m := &o.members[g.Index]
@@ -337,8 +355,7 @@ func (o *Observer) relabel(g *timeline.Goroutine, t timeline.Time) {
 	if b == m.box {
 		return
 	}
-	o.advance(t)
-	o.settle(m, g.State(), g.Wait())
+	o.settle(m)
 	active := m.active
 	if active {
 		o.stop(m)
@@ -414,8 +431,10 @@ func (o *Observer) End(e *timeline.End) {
 func (o *Observer) foldExited() {
 	live := map[*box]bool{}
 	for i := range o.members {
-		if b := o.members[i].box; b != nil {
-			live[b] = true
+		if m := &o.members[i]; m.g != nil {
+			for _, v := range m.visits { // it may be in an assist, and come back
+				live[v.box] = true
+			}
 		}
 	}
 	var gone []*box

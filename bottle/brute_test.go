@@ -1,0 +1,273 @@
+package bottle
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// The paper's equations, taken literally: time is cut into intervals at every
+// start and stop of a goroutine; in an interval of length t with r running goroutines, m of them in a
+// box, the box gets a share of m·t/r (eq. 1) and a running time of m·t (eq. 2). Over
+// rationals nothing is rounded. Every interval looks at every segment.
+//
+// The clock of the package counts in units of 2^-16 ns and carries the remainder c < r of
+// each division into the next one. In an interval it advances by (t·2^16 + c₀ − c₁)/r
+// units where eq. 1 says t·2^16/r, so the share of a box is off by m·(c₀ − c₁)/r there, which is at most
+// m/r·(max(r₀, r) − 1) units, r₀ being the r of the interval before. The sum of that over
+// the intervals in which the box ran bounds its error: 0 while one goroutine runs
+// alone, below one unit for each change of r otherwise. The errors of all boxes together are the carry.
+
+// segment is a stretch of time that a goroutine spent in one state and box.
+type segment struct {
+	g          int64
+	key        boxKey
+	state      timeline.State
+	wait       timeline.Wait
+	start, end timeline.Time
+}
+
+func (s *segment) runs(offered bool) bool {
+	switch s.state {
+	case timeline.Running, timeline.Syscall:
+		return true
+	case timeline.Runnable:
+		return offered
+	}
+	return false
+}
+
+// truth is what the equations say of one box in one window.
+type truth struct {
+	share, bound   *big.Rat // in ns; in 2^-16 ns
+	running, any   timeline.Time
+	runnable       timeline.Time
+	waiting        map[string]time.Duration
+	goroutines     map[int64]bool
+	counted        bool // in the interval at hand
+	startsInWindow bool
+}
+
+type truths struct {
+	start, end timeline.Time
+	idle       timeline.Time
+	boxes      map[boxKey]*truth
+}
+
+func (ts *truths) box(k boxKey) *truth {
+	b := ts.boxes[k]
+	if b == nil {
+		b = &truth{share: new(big.Rat), bound: new(big.Rat), waiting: map[string]time.Duration{}, goroutines: map[int64]bool{}}
+		ts.boxes[k] = b
+	}
+	return b
+}
+
+// bruteForce evaluates the equations for the windows between the cuts. A goroutine
+// belongs to a box in a window if it was in the box at an instant of the window, whose
+// end does not count unless the trace itself ends inside of the window.
+func bruteForce(segs []segment, cuts []timeline.Time, endsInside, offered bool) []*truths {
+	edges := slices.Clone(cuts)
+	first, last := cuts[0], cuts[len(cuts)-1]
+	for i := range segs {
+		for _, t := range []timeline.Time{segs[i].start, segs[i].end} {
+			if first < t && t < last {
+				edges = append(edges, t)
+			}
+		}
+	}
+	slices.Sort(edges)
+	edges = slices.Compact(edges)
+
+	var out []*truths
+	for i := range cuts[1:] {
+		w := &truths{start: cuts[i], end: cuts[i+1], boxes: map[boxKey]*truth{}}
+		inclusive := endsInside && i == len(cuts)-2
+		for k := range segs {
+			s := &segs[k]
+			if s.end >= w.start && (s.start < w.end || inclusive && s.start == w.end) {
+				w.box(s.key).goroutines[s.g] = true
+			}
+		}
+		out = append(out, w)
+	}
+
+	w, before := 0, int64(0)
+	for i := range edges[1:] {
+		from, to := edges[i], edges[i+1]
+		for from >= out[w].end {
+			w++
+		}
+		dt := to - from
+		running := map[boxKey]int64{}
+		var r int64
+		for k := range segs {
+			s := &segs[k]
+			if s.start > from || s.end < to {
+				continue
+			}
+			b := out[w].box(s.key)
+			if s.runs(offered) {
+				running[s.key]++
+				r++
+			}
+			switch s.state {
+			case timeline.Runnable:
+				b.runnable += dt
+			case timeline.Waiting, timeline.SyscallBlocked:
+				b.waiting[s.wait.String()] += time.Duration(dt)
+			}
+		}
+		if r == 0 {
+			out[w].idle += dt
+			continue
+		}
+		for key, m := range running {
+			b := out[w].box(key)
+			b.share.Add(b.share, big.NewRat(m*int64(dt), r))
+			b.bound.Add(b.bound, big.NewRat(m*(max(before, r)-1), r))
+			b.running += timeline.Time(m) * dt
+			b.any += dt
+		}
+		before = r
+	}
+	return out
+}
+
+// sum adds up windows. Self-parallelism and counts of goroutines add up as sets do.
+func sum(ws []*truths) *truths {
+	all := &truths{start: ws[0].start, end: ws[len(ws)-1].end, boxes: map[boxKey]*truth{}}
+	for _, w := range ws {
+		all.idle += w.idle
+		for k, b := range w.boxes {
+			a := all.box(k)
+			a.share.Add(a.share, b.share)
+			a.bound.Add(a.bound, b.bound)
+			a.running += b.running
+			a.any += b.any
+			a.runnable += b.runnable
+			for reason, d := range b.waiting {
+				a.waiting[reason] += d
+			}
+			maps.Copy(a.goroutines, b.goroutines)
+		}
+	}
+	return all
+}
+
+// differs says how a graph differs from the truth; "" if it does not.
+func differs(g *Graph, want *truths) string {
+	if g.Wall != time.Duration(want.end-want.start) || g.Idle != time.Duration(want.idle) {
+		return fmt.Sprintf("wall %d, idle %d; want %d, %d", g.Wall, g.Idle, want.end-want.start, want.idle)
+	}
+	if len(g.Boxes) != len(want.boxes) {
+		return fmt.Sprintf("boxes %v; want %v", names(g), slices.Collect(maps.Keys(want.boxes)))
+	}
+	sum := g.Idle
+	for i := range g.Boxes {
+		b := &g.Boxes[i]
+		w := want.boxes[boxKey{b.Group, b.Kind}]
+		if w == nil {
+			return fmt.Sprintf("box %s (%s) should not be there", b.Group, b.Kind)
+		}
+		sum += b.Share
+		exact := new(big.Rat).SetFrac64(int64(b.exact), 1)
+		scaled := new(big.Rat).Mul(w.share, big.NewRat(1<<fracBits, 1))
+		off := new(big.Rat).Sub(exact, scaled)
+		if off.Abs(off).Cmp(w.bound) > 0 {
+			return fmt.Sprintf("%s: share is %s·2^-16 ns off; at most %s is proven", b.Group, off.FloatString(3), w.bound.FloatString(3))
+		}
+		if d := b.Share - time.Duration(b.exact>>fracBits); d < 0 || d > 1 {
+			return fmt.Sprintf("%s: share %d ns is not %d·2^-16 ns, rounded", b.Group, b.Share, b.exact)
+		}
+		self := 0.0
+		if w.any > 0 {
+			self = float64(w.running) / float64(w.any)
+		}
+		got := []any{b.Running, b.SelfParallelism, b.Runnable, b.Waiting, b.Goroutines}
+		wanted := []any{time.Duration(w.running), self, time.Duration(w.runnable), w.waiting, len(w.goroutines)}
+		if fmt.Sprint(got) != fmt.Sprint(wanted) {
+			return fmt.Sprintf("%s: running, self-parallelism, runnable, waiting, goroutines are\n\t%v; want\n\t%v", b.Group, got, wanted)
+		}
+	}
+	if sum != g.Wall {
+		return fmt.Sprintf("shares and idle time sum to %d of %d ns", sum, g.Wall)
+	}
+	return ""
+}
+
+// identity checks Σ shares + carry == (wall − idle)·2^16 of an observer that has ended.
+func identity(o *Observer) error {
+	var sum share
+	for _, b := range o.boxes {
+		sum += b.sum.share
+	}
+	if got, want := sum+o.clock.carry, share(o.to-o.from-o.idle)<<fracBits; got != want {
+		return fmt.Errorf("shares %d + carry %d = %d; wall − idle = %d (in 2^-16 ns)", sum, o.clock.carry, got, want)
+	}
+	return nil
+}
+
+func TestEquationsByBruteForce(t *testing.T) {
+	runs := uint64(400)
+	if testing.Short() {
+		runs = 60
+	}
+	for seed := range runs {
+		rng := rand.New(rand.NewPCG(seed, 0xb0771e))
+		var opt Options
+		how := slices.Sorted(maps.Keys(wantGroups))[seed%uint64(len(wantGroups))]
+		opt.Group = groupingNamed(t, how)
+		opt.Offered = rng.IntN(3) == 0
+		s := randomSchedule(rng, how)
+		begin, end := s.begin, s.end
+		length := int64(end - begin)
+		if rng.IntN(2) == 0 {
+			opt.From = time.Duration(rng.Int64N(length))
+		}
+		if rng.IntN(2) == 0 {
+			opt.To = opt.From + 1 + time.Duration(rng.Int64N(length))
+		}
+		if rng.IntN(2) == 0 {
+			opt.Window = time.Duration(1 + rng.Int64N(1+length/int64(1+rng.IntN(20))))
+		}
+		g, o := s.play(opt)
+
+		cuts := []timeline.Time{begin + timeline.Time(opt.From)}
+		to := end
+		if opt.To > 0 {
+			to = min(end, begin+timeline.Time(opt.To))
+		}
+		if opt.Window > 0 {
+			for c := cuts[0] + timeline.Time(opt.Window); c < to; c += timeline.Time(opt.Window) {
+				cuts = append(cuts, c)
+			}
+		}
+		cuts = append(cuts, to)
+		endsInside := opt.To == 0 || begin+timeline.Time(opt.To) > end
+		want := bruteForce(s.segments, cuts, endsInside, opt.Offered)
+
+		describe := fmt.Sprintf("seed %d, by %s, offered %v, from %d to %d of %d ns, windows of %d ns", seed, how, opt.Offered, opt.From, opt.To, length, opt.Window)
+		if err := identity(o); err != nil {
+			t.Errorf("%s: %v", describe, err)
+		}
+		if d := differs(g, sum(want)); d != "" {
+			t.Errorf("%s: %s", describe, d)
+		}
+		if opt.Window > 0 && len(g.Windows) != len(want) {
+			t.Errorf("%s: %d windows, want %d", describe, len(g.Windows), len(want))
+			continue
+		}
+		for i, w := range g.Windows {
+			if d := differs(w, want[i]); d != "" {
+				t.Errorf("%s: window %d: %s", describe, i, d)
+			}
+		}
+	}
+}
