@@ -72,6 +72,10 @@ func (g *Graph) addBox(b *box, a *account) {
 
 // finish rounds the shares to nanoseconds so that they and the idle time sum
 // to the wall time, and puts the boxes in order. The largest remainders are rounded up.
+//
+// The shares lack what the clock carries, less than the number of running goroutines in 2^-16 ns, so
+// rounding up some boxes is enough unless more than 65,536 run at once, as
+// they can in an offered graph. What is left then goes to the tallest box.
 func (g *Graph) finish() {
 	slices.SortFunc(g.Boxes, func(a, b Box) int {
 		const mask = 1<<fracBits - 1
@@ -87,11 +91,22 @@ func (g *Graph) finish() {
 		left -= b.Share
 	}
 	for i := range g.Boxes {
-		b := &g.Boxes[i]
-		if left > 0 && b.exact > 0 {
+		if b := &g.Boxes[i]; left > 0 && b.exact > 0 {
 			b.Share++
 			left--
 		}
+	}
+	if left != 0 && len(g.Boxes) > 0 {
+		tallest := &g.Boxes[0]
+		for i := range g.Boxes {
+			if b := &g.Boxes[i]; b.exact > tallest.exact || b.exact == tallest.exact && b.Running > tallest.Running {
+				tallest = b
+			}
+		}
+		tallest.Share += left
+	}
+	for i := range g.Boxes {
+		b := &g.Boxes[i]
 		b.Parallelism = ratio(b.Running, b.Share)
 		if b.Share == 0 && b.exact > 0 {
 			b.Parallelism = float64(b.Running) * (1 << fracBits) / float64(b.exact)
