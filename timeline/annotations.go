@@ -6,8 +6,7 @@ import (
 )
 
 // aux replays the events that are not transitions of goroutines.
-func (r *replay) aux(rec *record, t Time) {
-	a := &r.d.aux[rec.g]
+func (r *replay) aux(a *aux, t Time) {
 	if a.kind == auxClock {
 		c := &Clock{Trace: Time(a.id), Mono: a.parent, Wall: a.wall}
 		for _, o := range r.observers {
@@ -23,22 +22,22 @@ func (r *replay) aux(rec *record, t Time) {
 	default:
 		t = r.tick(t)
 	}
-	g := r.localAt(rec.by)
+	g := r.localAt(a.by)
 	switch a.kind {
 	case auxRangeBegin, auxRangeActive:
-		r.rangeBegin(a, rec, g, t)
+		r.rangeBegin(a, g, t)
 	case auxRangeEnd:
-		r.rangeEnd(a, rec, g, t)
+		r.rangeEnd(a, g, t)
 	case auxLabel:
 		if lg := r.localAt(int32(a.scopeID)); lg != nil {
 			r.label(lg, a.name, t)
 		}
 	case auxTaskBegin, auxTaskEnd:
-		r.task(a, rec, g, t)
+		r.task(a, g, t)
 	case auxRegionBegin, auxRegionEnd:
-		r.region(a, rec, g, t)
+		r.region(a, g, t)
 	case auxLog:
-		l := &Log{Time: t, G: g, TaskID: a.id, Category: a.name, Message: a.value, Stack: r.stackAt(rec.stack)}
+		l := &Log{Time: t, G: g, TaskID: a.id, Category: a.name, Message: a.value, Stack: r.stackAt(a.stack)}
 		for _, o := range r.observers {
 			o.Log(l)
 		}
@@ -48,7 +47,7 @@ func (r *replay) aux(rec *record, t Time) {
 			o.Metric(m)
 		}
 	case auxSample:
-		s := &Sample{Time: t, G: g, Thread: r.threadAt(rec.thread), Proc: procAt(rec.proc), Stack: r.stackAt(rec.stack)}
+		s := &Sample{Time: t, G: g, Thread: r.threadAt(a.thread), Proc: a.proc, Stack: r.stackAt(a.stack)}
 		for _, o := range r.observers {
 			o.Sample(s)
 		}
@@ -63,8 +62,8 @@ func (r *replay) showRange(e *Range) {
 
 // rangeBegin opens a range; one that is reported active and was carried here
 // from an earlier generation is open already.
-func (r *replay) rangeBegin(a *aux, rec *record, g *Goroutine, t Time) {
-	e := Range{Time: t, Start: t, Name: a.name, Begin: true, Scope: a.scope, G: g, Proc: procAt(rec.proc)}
+func (r *replay) rangeBegin(a *aux, g *Goroutine, t Time) {
+	e := Range{Time: t, Start: t, Name: a.name, Begin: true, Scope: a.scope, G: g, Proc: a.proc}
 	if a.scope == ScopeGoroutine {
 		if e.G = r.localAt(int32(a.scopeID)); e.G == nil || e.G.InRange(a.name) {
 			return
@@ -83,8 +82,8 @@ func (r *replay) rangeBegin(a *aux, rec *record, g *Goroutine, t Time) {
 	r.showRange(&e)
 }
 
-func (r *replay) rangeEnd(a *aux, rec *record, g *Goroutine, t Time) {
-	e := Range{Time: t, Start: r.info.Start, Name: a.name, Scope: a.scope, G: g, Proc: procAt(rec.proc)}
+func (r *replay) rangeEnd(a *aux, g *Goroutine, t Time) {
+	e := Range{Time: t, Start: r.info.Start, Name: a.name, Scope: a.scope, G: g, Proc: a.proc}
 	if a.scope == ScopeGoroutine {
 		if e.G = r.localAt(int32(a.scopeID)); e.G == nil {
 			return
@@ -114,8 +113,8 @@ func rangeKeyOf(a *aux) rangeKey {
 	return rangeKey{a.name, -1}
 }
 
-func (r *replay) task(a *aux, rec *record, g *Goroutine, t Time) {
-	e := Task{Time: t, G: g, ID: a.id, ParentID: a.parent, Type: a.name, Begin: a.kind == auxTaskBegin, Stack: r.stackAt(rec.stack)}
+func (r *replay) task(a *aux, g *Goroutine, t Time) {
+	e := Task{Time: t, G: g, ID: a.id, ParentID: a.parent, Type: a.name, Begin: a.kind == auxTaskBegin, Stack: r.stackAt(a.stack)}
 	if e.Begin {
 		e.Start = t
 		r.tasks[a.id] = openTask{a.name, a.parent, t}
@@ -129,11 +128,11 @@ func (r *replay) task(a *aux, rec *record, g *Goroutine, t Time) {
 	}
 }
 
-func (r *replay) region(a *aux, rec *record, g *Goroutine, t Time) {
+func (r *replay) region(a *aux, g *Goroutine, t Time) {
 	if g == nil {
 		return
 	}
-	e := RegionEvent{Time: t, G: g, Begin: a.kind == auxRegionBegin, Stack: r.stackAt(rec.stack)}
+	e := RegionEvent{Time: t, G: g, Begin: a.kind == auxRegionBegin, Stack: r.stackAt(a.stack)}
 	e.Region = Region{Type: a.name, TaskID: a.id}
 	if o, ok := r.tasks[a.id]; ok {
 		e.Region.Task = o.typ

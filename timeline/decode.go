@@ -26,6 +26,8 @@ type readerDecoder struct {
 	ctx    context.Context
 	stacks *stackTable
 	limit  Time // events later than this are left out; 0 = none
+
+	byAccessors bool // tests: do not read events in place
 }
 
 // cursor is the state of decoding one generation.
@@ -39,30 +41,15 @@ type cursor struct {
 	now        Time // of the event
 	recorded   Time // of the last record
 	goroutines goTable
-	recent     [stackRows][4]recentStack
-	reasons    [16]recentReason
 	stackIDs   map[trace.Stack]int32
 	reasonIDs  map[string]int32
 	nameIDs    map[string]int32
 	threadIDs  map[trace.ThreadID]int32
 	thread     trace.ThreadID // the last one looked up
 	threadID   int32
-}
 
-// recentStack and recentReason remember what was looked up of late: goroutines
-// block again and again at the same few places, and comparing is
-// cheaper than hashing. A goroutine has a row of stacks, shared with others.
-type recentStack struct {
-	stack trace.Stack
-	id    int32
+	direct inPlace
 }
-
-type recentReason struct {
-	reason string
-	id     int32 // +1; 0 = empty
-}
-
-const stackRows = 256
 
 func (rd *readerDecoder) decode(r io.Reader) (d *decoded) {
 	d = &decoded{}
@@ -88,13 +75,17 @@ func (rd *readerDecoder) decode(r io.Reader) (d *decoded) {
 		threadID:  -1,
 	}
 	defer func() { d.lastLen = c.n }()
+	var ev trace.Event
+	layout, direct := theLayout()
+	direct = direct && !rd.byAccessors
+	if direct {
+		c.direct.eventView = layout.view(&ev)
+	}
 	for {
-		ev, err := tr.ReadEvent()
-		if err == io.EOF {
-			return d
-		}
-		if err != nil {
-			d.err = readerError(err)
+		if ev, err = tr.ReadEvent(); err != nil {
+			if err != io.EOF {
+				d.err = readerError(err)
+			}
 			return d
 		}
 		if d.events&(1<<16-1) == 0 && rd.ctx.Err() != nil {
@@ -104,7 +95,9 @@ func (rd *readerDecoder) decode(r io.Reader) (d *decoded) {
 		if rd.limit != 0 && Time(ev.Time()) > rd.limit {
 			return d
 		}
-		c.event(&ev)
+		if !direct || !c.frequent(&ev) {
+			c.event(&ev)
+		}
 	}
 }
 
@@ -173,8 +166,9 @@ func (c *cursor) event(ev *trace.Event) {
 }
 
 // at moves the clock to the event.
-func (c *cursor) at(ev *trace.Event) {
-	t := Time(ev.Time())
+func (c *cursor) at(ev *trace.Event) { c.tick(Time(ev.Time())) }
+
+func (c *cursor) tick(t Time) {
 	if c.d.events == 0 {
 		c.d.base, c.recorded = t, t
 	}
@@ -183,15 +177,14 @@ func (c *cursor) at(ev *trace.Event) {
 }
 
 // put adds a record that happened now.
-func (c *cursor) put(r record) {
+func (c *cursor) put(code uint8, g, x, y int32) {
 	dt := c.now - c.recorded // not negative: the Reader's times increase
 	c.recorded = c.now
-	if dt > 1<<32-1 || dt < 0 {
-		*c.slot() = record{op: opSkip, g: int32(dt), by: int32(dt >> 32)}
+	if uint64(dt) > maxDelta {
+		*c.slot() = record{head: uint32(codeSkip), x: int32(dt), y: int32(dt >> 32)}
 		dt = 0
 	}
-	r.dt = uint32(dt)
-	*c.slot() = r
+	*c.slot() = record{head: uint32(dt)<<8 | uint32(code), g: g, x: x, y: y}
 }
 
 // slot returns where the next record goes.
@@ -222,11 +215,9 @@ func (c *cursor) aux(ev *trace.Event, real bool, a aux) {
 	if g := ev.Goroutine(); g != trace.NoGoroutine {
 		by = c.goroutine(g)
 	}
+	a.by, a.proc, a.thread, a.stack = by, localProc(ev.Proc()), c.threadOf(ev.Thread()), c.lookup(ev.Stack())
 	c.d.aux = append(c.d.aux, a)
-	c.put(record{
-		op: opAux, g: int32(len(c.d.aux) - 1), by: by,
-		proc: localProc(ev.Proc()), thread: c.threadOf(ev.Thread()), stack: c.stack(by, ev.Stack()),
-	})
+	c.put(codeAux, int32(len(c.d.aux)-1), -1, -1)
 }
 
 func (c *cursor) rangeEvent(ev *trace.Event, kind auxKind) {
@@ -269,13 +260,13 @@ func (c *cursor) transition(ev *trace.Event) {
 	case trace.ResourceProc:
 		c.at(ev)
 		from, to := st.Proc()
-		r := record{op: opProcIdle, g: int32(st.Resource.Proc()), proc: noProc, by: -1, stack: -1, thread: -1}
+		status := int32(1)
 		if from == trace.ProcRunning || from == trace.ProcIdle {
 			c.real()
-			r.by = 0
+			status = 0
 		}
 		if to == trace.ProcIdle && from != to {
-			c.put(r)
+			c.put(codeProcIdle, localProc(st.Resource.Proc()), status, -1)
 		}
 	}
 }
@@ -291,32 +282,23 @@ func (c *cursor) goTransition(ev *trace.Event, st *trace.StateTransition) {
 		c.status(g, to, ev, st)
 		return
 	}
-	r := record{op: opGo, states: uint8(from)<<4 | uint8(to), g: g, by: -1, stack: -1, proc: noProc, thread: -1}
-	switch from {
-	case NotExist:
-		c.name(g, fromCreation, st.Stack)
-		r.by, r.stack = c.executing(ev)
-		if to == Syscall {
-			r.proc, r.thread = localProc(ev.Proc()), c.threadOf(ev.Thread())
-		}
-	case Waiting:
-		r.by, r.stack = c.executing(ev)
-	case Running:
-		if to == NotExist {
-			break
-		}
-		r.by = c.reason(st.Reason)
-		r.stack = c.stack(g, st.Stack)
-		if r.stack >= 0 && c.d.gs[g].source == unnamed && to != Runnable && st.Reason != "preempted" {
-			c.name(g, fromBlock, st.Stack)
-		}
-	default:
-		if to == Running {
-			r.proc, r.thread = localProc(ev.Proc()), c.threadOf(ev.Thread())
+	x, y := int32(-1), int32(-1)
+	switch {
+	case to == Running, from == NotExist && to == Syscall:
+		x, y = c.threadOf(ev.Thread()), localProc(ev.Proc())
+	case from == NotExist, from == Waiting:
+		x, y = c.executing(ev)
+	case from == Running && to != NotExist:
+		x, y = c.reason(st.Reason), c.lookup(st.Stack)
+		if y >= 0 && c.d.gs[g].source == unnamed && to != Runnable && st.Reason != "preempted" {
+			c.name(g, fromBlock, y)
 		}
 	}
+	if from == NotExist {
+		c.name(g, fromCreation, c.lookup(st.Stack))
+	}
 	c.real()
-	c.put(r)
+	c.put(stepCode(from, to), g, x, y)
 }
 
 // executing returns the goroutine that an event happened on, and its call chain.
@@ -325,7 +307,7 @@ func (c *cursor) executing(ev *trace.Event) (g, stack int32) {
 	if id := ev.Goroutine(); id != trace.NoGoroutine {
 		g = c.goroutine(id)
 	}
-	return g, c.stack(g, ev.Stack())
+	return g, c.lookup(ev.Stack())
 }
 
 // status notes the state that a goroutine had since before its first event of the generation.
@@ -337,12 +319,12 @@ func (c *cursor) status(g int32, to State, ev *trace.Event, st *trace.StateTrans
 			l.stack = c.lookup(st.Stack)
 		}
 	}
-	c.name(g, fromStatus, st.Stack)
+	c.name(g, fromStatus, c.lookup(st.Stack))
 }
 
-// name records the root of a stack as the goroutine's start function unless
-// better evidence is there already.
-func (c *cursor) name(g int32, rank nameRank, s trace.Stack) {
+// name records the root of a call chain as the goroutine's start function
+// unless better evidence is there already.
+func (c *cursor) name(g int32, rank nameRank, stack int32) {
 	l := &c.d.gs[g]
 	if l.source >= rank {
 		return
@@ -350,18 +332,14 @@ func (c *cursor) name(g int32, rank nameRank, s trace.Stack) {
 	if rank == fromCreation {
 		l.source = rank // born here, named or not
 	}
-	if s == trace.NoStack {
+	if stack < 0 {
 		return
 	}
-	i := c.lookup(s)
-	if i < 0 {
-		return
-	}
-	stack := c.d.stacks[i]
-	if len(stack.Frames) >= maxFrames {
+	s := c.d.stacks[stack]
+	if len(s.Frames) >= maxFrames {
 		return // the root may be cut off
 	}
-	fn := stack.Root().Func
+	fn := s.Root().Func
 	if fn == "" {
 		return
 	}
@@ -377,28 +355,12 @@ func (c *cursor) name(g int32, rank nameRank, s trace.Stack) {
 func (c *cursor) goroutine(id trace.GoID) int32 {
 	i, isNew := c.goroutines.index(int64(id))
 	if isNew {
-		c.d.gs = append(c.d.gs, localG{id: int64(id), name: -1, stack: -1, thread: -1, proc: noProc})
+		c.d.gs = append(c.d.gs, localG{id: int64(id), name: -1, stack: -1, thread: -1, proc: -1})
 	}
 	return i
 }
 
-// stack returns the local number of a call chain that goroutine g executed.
-func (c *cursor) stack(g int32, s trace.Stack) int32 {
-	if s == trace.NoStack {
-		return -1
-	}
-	k := &c.recent[uint32(g)%stackRows]
-	for i := range k {
-		if k[i].stack == s {
-			return k[i].id
-		}
-	}
-	id := c.lookup(s)
-	copy(k[1:], k[:])
-	k[0] = recentStack{s, id}
-	return id
-}
-
+// lookup returns the local number of a call chain, −1 for none.
 func (c *cursor) lookup(s trace.Stack) int32 {
 	if s == trace.NoStack {
 		return -1
@@ -416,17 +378,13 @@ func (c *cursor) lookup(s trace.Stack) int32 {
 }
 
 func (c *cursor) reason(s string) int32 {
-	k := &c.reasons[len(s)%len(c.reasons)]
-	if k.reason == s && k.id > 0 {
-		return k.id - 1
-	}
 	id, ok := c.reasonIDs[s]
 	if !ok {
+		s = strings.Clone(s)
 		id = int32(len(c.d.reasons))
 		c.reasonIDs[s] = id
-		c.d.reasons = append(c.d.reasons, strings.Clone(s))
+		c.d.reasons = append(c.d.reasons, s)
 	}
-	*k = recentReason{s, id + 1}
 	return id
 }
 
@@ -447,12 +405,16 @@ func (c *cursor) threadOf(m trace.ThreadID) int32 {
 	return id
 }
 
-func localProc(p trace.ProcID) uint16 {
-	if p < 0 || p >= noProc {
-		return noProc
+// localProc narrows the number of a P; a trace that is not damaged has no larger ones.
+func localProc(p trace.ProcID) int32 {
+	if p < 0 || p > maxProc {
+		return -1
 	}
-	return uint16(p)
+	return int32(p)
 }
+
+// maxProc is far above any GOMAXPROCS.
+const maxProc = 1 << 20
 
 // goTable numbers goroutines in the order of their appearance: an open
 // addressing table, since a lookup for each event would cost a fifth of the

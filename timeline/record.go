@@ -7,39 +7,49 @@ import (
 )
 
 // A decoder turns one generation into a decoded: every event as a record of
-// 24 bytes, in order, with numbers that are local to the generation, and beside
+// 16 bytes, in order, with numbers that are local to the generation, and beside
 // them the tables that the numbers point to. The records hold no pointers, so
 // the collector does not look at them, and the memory of the Reader that made them can go.
 
-// record is one event, compactly.
+// record is one event, compactly. What x and y mean depends on the code:
+//
+//	a step to Running, or into the world in a system call:  thread, P
+//	any other step from NotExist or Waiting:                who did it, its call chain
+//	any other step from Running:                            reason, call chain
+//	codeProcIdle:                                           1 if it is a status; g is the P
+//	codeAux:                                                g is the index of the aux
+//	codeSkip:                                               low and high half of the ns to skip
+//
+// −1 stands for none.
 type record struct {
-	dt     uint32 // ns since the record before
-	proc   uint16 // P of the execution context, noProc if none or too large
-	op     uint8
-	states uint8 // opGo: from<<4 | to
-	g      int32 // opGo: the goroutine; opAux: index of the aux; opProcIdle: the P; opSkip: low half of the jump
-	by     int32 // opGo: who did it, −1 if nobody; for Running→…: index of the reason; opProcIdle: −1 for a status; opSkip: high half
-	stack  int32 // call chain, −1 if none
-	thread int32 // index of the thread, −1 if none
+	head uint32 // ns since the record before <<8 | code
+	g    int32  // the goroutine
+	x, y int32
 }
 
-const noProc = 1<<16 - 1
-
+// Codes below codeProcIdle are steps of goroutines: from·numStates + to.
 const (
-	opSkip     uint8 = iota // time jumps by more than 32 bits hold
-	opGo                    // a goroutine changes state
-	opProcIdle              // a P went idle: a system call may have lost it
-	opAux                   // anything rarer: see aux
+	codeProcIdle uint8 = 253 // a P went idle: a system call may have lost it
+	codeAux      uint8 = 254 // anything rarer
+	codeSkip     uint8 = 255 // time jumps by more than maxDelta
+
+	maxDelta = 1<<24 - 1
 )
+
+func stepCode(from, to State) uint8 { return uint8(from)*uint8(numStates) + uint8(to) }
+
+func stepStates(code uint8) (from, to State) {
+	return State(code / uint8(numStates)), State(code % uint8(numStates))
+}
 
 // localG is what a generation as a whole tells of one goroutine. It is known
 // before the generation is replayed: statuses are written late, names later still.
 type localG struct {
 	id     int64
-	name   int32 // index of the start function's name, −1 if not told
-	stack  int32 // call chain of the status, −1
-	thread int32 // of the status, −1
-	proc   uint16
+	name   int32    // index of the start function's name, −1 if not told
+	stack  int32    // call chain of the status, −1
+	thread int32    // of the status, −1
+	proc   int32    // of the status, −1
 	status State    // the state before the first transition; Unknown if the goroutine was born in this generation
 	source nameRank // where name comes from
 	assist bool     // a mark assist was under way at the status
@@ -79,7 +89,11 @@ type aux struct {
 	scope       Scope
 	name, value string
 	id, parent  uint64
-	scopeID     int64 // local goroutine index or P of a range
+	scopeID     int64 // local goroutine number or P of a range
+	by          int32 // local number of the goroutine that was executing, −1
+	stack       int32 // its call chain, −1
+	thread      int32 // −1
+	proc        int32 // −1
 	wall        time.Time
 }
 
@@ -101,7 +115,7 @@ type decoded struct {
 	err error
 }
 
-// recordsPerChunk keeps a chunk at 192 kB.
+// recordsPerChunk keeps a chunk at 128 kB.
 const recordsPerChunk = 8192
 
 type chunk [recordsPerChunk]record

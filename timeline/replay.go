@@ -83,20 +83,20 @@ func (r *replay) generation(d *decoded) {
 	for records := range d.all() {
 		for i := range records {
 			rec := &records[i]
-			t += Time(rec.dt)
-			switch rec.op {
-			case opGo:
+			t += Time(rec.head >> 8)
+			switch code := uint8(rec.head); code {
+			default:
 				r.step(rec, r.tick(t))
-			case opProcIdle:
-				if rec.by < 0 { // a status
+			case codeProcIdle:
+				if rec.x == 1 { // a status
 					r.procIdle(rec.g, r.now)
 				} else {
 					r.procIdle(rec.g, r.tick(t))
 				}
-			case opSkip:
-				t += Time(int64(uint32(rec.g)) | int64(rec.by)<<32)
-			case opAux:
-				r.aux(rec, t)
+			case codeSkip:
+				t += Time(int64(uint32(rec.x)) | int64(rec.y)<<32)
+			case codeAux:
+				r.aux(&d.aux[rec.g], t)
 			}
 		}
 	}
@@ -173,10 +173,10 @@ func (r *replay) appear(l *localG, t Time) *Goroutine {
 	case Runnable:
 		cur.wait = WaitOther
 	case Running:
-		cur.thread, cur.proc = r.threadAt(l.thread), procAt(l.proc)
+		cur.thread, cur.proc = r.threadAt(l.thread), l.proc
 	case Syscall:
 		cur.wait, cur.stack = WaitSyscall, stack
-		cur.thread, cur.proc = r.threadAt(l.thread), procAt(l.proc)
+		cur.thread, cur.proc = r.threadAt(l.thread), l.proc
 		if cur.proc < 0 {
 			cur.state = SyscallBlocked
 		} else {
@@ -186,7 +186,7 @@ func (r *replay) appear(l *localG, t Time) *Goroutine {
 	if l.assist {
 		g.ranges = append(g.ranges, openRange{assistRange, t})
 	}
-	r.change(g, cur, nil, nil)
+	r.change(g, &cur, nil, nil)
 	if l.assist {
 		r.showRange(&Range{Time: t, Start: t, Name: assistRange, Begin: true, Scope: ScopeGoroutine, G: g, Proc: -1})
 	}
@@ -211,7 +211,7 @@ func (r *replay) add(id int64) *Goroutine {
 }
 
 // change ends the interval of g and begins cur.
-func (r *replay) change(g *Goroutine, cur interval, waker *Goroutine, wakerStack *Stack) {
+func (r *replay) change(g *Goroutine, cur *interval, waker *Goroutine, wakerStack *Stack) {
 	old := &g.cur
 	tr := &r.tr
 	tr.G = g
@@ -220,7 +220,7 @@ func (r *replay) change(g *Goroutine, cur interval, waker *Goroutine, wakerStack
 	tr.Thread, tr.Proc = old.thread, old.proc
 	tr.Waker, tr.WakerStack = waker, wakerStack
 	tr.To = cur.state
-	g.cur = cur
+	g.cur = *cur
 	for _, o := range r.observers {
 		o.Transition(tr)
 	}
@@ -228,7 +228,7 @@ func (r *replay) change(g *Goroutine, cur interval, waker *Goroutine, wakerStack
 
 // step replays one transition of a goroutine.
 func (r *replay) step(rec *record, t Time) {
-	from, to := State(rec.states>>4), State(rec.states&15)
+	from, to := stepStates(uint8(rec.head))
 	g := r.local[rec.g]
 	if from == NotExist || g == nil {
 		g = r.birth(rec, t, from == NotExist)
@@ -241,45 +241,32 @@ func (r *replay) step(rec *record, t Time) {
 	var waker *Goroutine
 	var wakerStack *Stack
 	switch to {
+	case Running:
+		cur.thread, cur.proc = r.threadAt(rec.x), rec.y
 	case Runnable:
 		switch from {
 		case Waiting:
-			waker, wakerStack = r.localAt(rec.by), r.stackAt(rec.stack)
+			waker, wakerStack = r.localAt(rec.x), r.stackAt(rec.y)
 			cur.wait, cur.stack = old.wait, old.stack
 		case Running:
-			cur.reason = r.reasonAt(rec.by)
-			cur.wait, cur.stack = waitOfStop(cur.reason), r.stackAt(rec.stack)
+			cur.reason = r.reasonAt(rec.x)
+			cur.wait, cur.stack = waitOfStop(cur.reason), r.stackAt(rec.y)
 		case NotExist:
 			cur.wait = WaitCreated
-			waker, wakerStack = r.localAt(rec.by), r.stackAt(rec.stack)
+			waker, wakerStack = r.localAt(rec.x), r.stackAt(rec.y)
 		default:
 			cur.wait, cur.stack = WaitSyscall, old.stack
 		}
-	case Running:
-		cur.proc, cur.thread = procAt(rec.proc), r.threadAt(rec.thread)
 	case Waiting:
-		if from == NotExist {
-			cur.wait = WaitCoroutine
-			waker, wakerStack = r.localAt(rec.by), r.stackAt(rec.stack)
-			break
-		}
-		cur.reason, cur.stack = r.reasonAt(rec.by), r.stackAt(rec.stack)
-		cur.wait = cur.stack.blockWait(cur.reason)
-		if cur.wait == WaitCoroutine && r.version < 23 {
-			cur.wait = WaitOther // coroutine switches came with Go 1.23
+		if from == Running {
+			cur.reason, cur.stack = r.reasonAt(rec.x), r.stackAt(rec.y)
+			cur.wait = r.blockWait(cur.reason, cur.stack)
+		} else {
+			cur.wait = WaitCoroutine // born blocked
+			waker, wakerStack = r.localAt(rec.x), r.stackAt(rec.y)
 		}
 	case Syscall:
-		cur.wait = WaitSyscall
-		if from == Running {
-			cur.proc, cur.thread, cur.stack = old.proc, old.thread, r.stackAt(rec.stack)
-		} else {
-			cur.proc, cur.thread = procAt(rec.proc), r.threadAt(rec.thread)
-		}
-		if cur.proc < 0 {
-			cur.state = SyscallBlocked
-		} else {
-			r.holdProc(cur.proc, g)
-		}
+		r.enterSyscall(rec, from, g, &cur)
 	}
 	if old.state == Syscall {
 		r.dropProc(old.proc, g)
@@ -287,9 +274,31 @@ func (r *replay) step(rec *record, t Time) {
 	if g.Label != "" && (to == Waiting || to == NotExist) {
 		r.label(g, "", t)
 	}
-	r.change(g, cur, waker, wakerStack)
+	r.change(g, &cur, waker, wakerStack)
 	if to == NotExist {
 		r.exit(rec.g, g)
+	}
+}
+
+func (r *replay) blockWait(reason string, s *Stack) Wait {
+	w := s.blockWait(reason)
+	if w == WaitCoroutine && r.version < 23 {
+		w = WaitOther // coroutine switches came with Go 1.23
+	}
+	return w
+}
+
+func (r *replay) enterSyscall(rec *record, from State, g *Goroutine, cur *interval) {
+	cur.wait = WaitSyscall
+	if from == Running {
+		cur.thread, cur.proc, cur.stack = g.cur.thread, g.cur.proc, r.stackAt(rec.y)
+	} else {
+		cur.thread, cur.proc = r.threadAt(rec.x), rec.y
+	}
+	if cur.proc < 0 {
+		cur.state = SyscallBlocked
+	} else {
+		r.holdProc(cur.proc, g)
 	}
 }
 
@@ -313,8 +322,11 @@ func (r *replay) birth(rec *record, t Time, created bool) *Goroutine {
 		return g
 	}
 	g.cur.state = NotExist
-	g.CreatorStack = r.stackAt(rec.stack)
-	if by := r.localAt(rec.by); by != nil {
+	if _, to := stepStates(uint8(rec.head)); to == Syscall {
+		return g // a thread that C created
+	}
+	g.CreatorStack = r.stackAt(rec.y)
+	if by := r.localAt(rec.x); by != nil {
 		g.CreatorID, g.CreatorFunc = by.ID, by.Func
 		g.Task = by.UserTask()
 	}
@@ -343,7 +355,7 @@ func (r *replay) procIdle(p int32, t Time) {
 	r.dropProc(p, g)
 	cur := g.cur
 	cur.state, cur.since, cur.proc = SyscallBlocked, t, -1
-	r.change(g, cur, nil, nil)
+	r.change(g, &cur, nil, nil)
 }
 
 const smallProcs = 1024
@@ -412,13 +424,6 @@ func (r *replay) threadAt(i int32) int64 {
 	return r.d.threads[i]
 }
 
-func procAt(p uint16) int32 {
-	if p == noProc {
-		return -1
-	}
-	return int32(p)
-}
-
 // end closes everything that is open.
 func (r *replay) end() {
 	if !r.begun {
@@ -430,7 +435,7 @@ func (r *replay) end() {
 	}
 	sortByID(live)
 	for _, g := range live {
-		r.change(g, interval{since: r.now, proc: -1, thread: -1}, nil, nil)
+		r.change(g, &interval{since: r.now, proc: -1, thread: -1}, nil, nil)
 	}
 	e := &End{Time: r.now}
 	for _, o := range r.observers {
