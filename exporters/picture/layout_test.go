@@ -328,6 +328,15 @@ func TestTooManyWindowsAreMergedAndSaidSo(t *testing.T) {
 	if share != wantShare || running != wantRunning || wall != g.Wall || idle != g.Idle {
 		t.Errorf("merged windows have share %v, running %v, wall %v, idle %v; want %v, %v, %v, %v", share, running, wall, idle, wantShare, wantRunning, g.Wall, g.Idle)
 	}
+	waiting := func(d time.Duration) *bottle.Graph {
+		b := box("main", bottle.Application, 9*ms, 1)
+		b.Waiting = map[string]time.Duration{"mutex": d}
+		return graph(1, 0, b)
+	}
+	parts := []*bottle.Graph{waiting(3 * ms), waiting(4 * ms)}
+	if got := mergeWindows(parts, 2)[0].Boxes[0].Waiting["mutex"]; got != 7*ms || parts[0].Boxes[0].Waiting["mutex"] != 3*ms {
+		t.Errorf("merged windows wait for %v, and the first one for %v", got, parts[0].Boxes[0].Waiting["mutex"])
+	}
 	if !has(mustLayout(t, g, Options{}), "Each chart puts 3 windows together: one chart for each of the 100 would be more than fit.") {
 		t.Error("the picture does not say that windows were merged")
 	}

@@ -222,3 +222,17 @@ func FuzzSVG(f *testing.F) {
 		}
 	})
 }
+
+// TestEscape checks the last line of defence by itself: names are cleaned before they get there.
+func TestEscape(t *testing.T) {
+	for s, want := range map[string]string{
+		`a<b>&"c'`:                "a&lt;b&gt;&amp;&#34;c'",
+		"\x00\x1b[0m\r\x7f\u0085": "\ufffd\ufffd[0m\ufffd\ufffd\ufffd",
+		"\xff\ufffe\uffff":        "\ufffd\ufffd\ufffd",
+		"one\ntwo\tµs 世":          "one\ntwo\tµs 世",
+	} {
+		if got := escape(s); got != want {
+			t.Errorf("escape(%q) = %q, want %q", s, got, want)
+		}
+	}
+}
