@@ -13,6 +13,9 @@ import (
 
 // Graph returns the bottle graph of the pass, once it has ended.
 func (o *Observer) Graph() *Graph {
+	if o.exited > o.opt.MaxSingle {
+		o.foldExited()
+	}
 	g := o.newGraph(o.from, o.to, o.idle, o.procs)
 	for _, b := range o.boxes {
 		g.addBox(b, &b.sum)

@@ -20,6 +20,7 @@ type Options struct {
 	// Offered counts runnable goroutines as if they ran: see [Graph.Offered].
 	Offered bool
 	// MaxSingle bounds the boxes of exited goroutines that stay single when grouping by goroutine. 0 means 1000.
+	// A window may have twice as many.
 	MaxSingle int
 	// Name is what errors call the trace.
 	Name string
@@ -84,6 +85,7 @@ type visit struct {
 type box struct {
 	key      boxKey
 	single   bool // of one goroutine
+	exited   bool // which is no more
 	folded   bool // of several boxes: the union of their running times is not known
 	active   int  // members that run now
 	anySince timeline.Time
@@ -307,12 +309,17 @@ func (o *Observer) Transition(t *timeline.Transition) {
 }
 
 func (o *Observer) leave(m *member, exit bool) {
-	b := m.box
-	m.g, m.box, m.world = nil, nil, ""
-	if exit && b.single {
-		if o.exited++; o.exited > 2*o.opt.MaxSingle {
-			o.foldExited()
+	if exit && o.opt.Group.single {
+		for _, v := range m.visits { // it may have had several names, and exit from none of them
+			if v.box.single {
+				v.box.exited = true
+				o.exited++
+			}
 		}
+	}
+	m.g, m.box, m.world = nil, nil, ""
+	if o.exited > 2*o.opt.MaxSingle {
+		o.foldExited()
 	}
 }
 
@@ -426,20 +433,12 @@ func (o *Observer) End(e *timeline.End) {
 	o.ended = true
 }
 
-// foldExited folds the smaller half of the boxes of exited goroutines into
-// one box a function.
+// foldExited folds the boxes of exited goroutines but for the largest into one
+// box a function.
 func (o *Observer) foldExited() {
-	live := map[*box]bool{}
-	for i := range o.members {
-		if m := &o.members[i]; m.g != nil {
-			for _, v := range m.visits { // it may be in an assist, and come back
-				live[v.box] = true
-			}
-		}
-	}
 	var gone []*box
 	for _, b := range o.boxes {
-		if b.single && !live[b] {
+		if b.exited {
 			gone = append(gone, b)
 		}
 	}

@@ -1,0 +1,132 @@
+package bottle
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// crowd lets n goroutines of two functions run one after the other, number i for i ns, and sleep as long before.
+func crowd(opt Options, n int) (*Graph, *Observer) {
+	d := drive(opt, 0)
+	d.appear(app(0, "main.main"), timeline.Running, timeline.WaitNone)
+	for i := 1; i <= n; i++ {
+		g := d.born(app(int64(i), []string{"main.even", "main.odd"}[i%2]))
+		d.block(g, timeline.WaitSleep)
+		d.at(d.now + timeline.Time(i)).run(g)
+		d.at(d.now + timeline.Time(i)).exit(g)
+	}
+	return d.end(), d.o
+}
+
+type total struct {
+	goroutines                     int
+	share, running, runnable, wait time.Duration
+	exact                          share
+}
+
+func totalOf(boxes []Box) (sum total) {
+	for i := range boxes {
+		b := &boxes[i]
+		sum.goroutines += b.Goroutines
+		sum.share += b.Share
+		sum.running += b.Running
+		sum.runnable += b.Runnable
+		sum.wait += b.Blocked()
+		sum.exact += b.exact
+	}
+	return sum
+}
+
+// The largest of the exited goroutines stay single; the others are in one box for each function.
+func TestExitedGoroutinesFold(t *testing.T) {
+	all, _ := crowd(Options{Group: ByGoroutine}, 100)
+	if len(all.Boxes) != 101 {
+		t.Fatalf("%d boxes without folding, want 101", len(all.Boxes))
+	}
+	folded, o := crowd(Options{Group: ByGoroutine, MaxSingle: 3}, 100)
+	want := "[main.even #100 main.even #98 main.even (exited) main.main #0 main.odd #99 main.odd (exited)]"
+	if got := fmt.Sprint(names(folded)); got != want {
+		t.Errorf("boxes %s\nwant  %s", got, want)
+	}
+	if got, want := totalOf(folded.Boxes), totalOf(all.Boxes); got != want {
+		t.Errorf("sums of the folded graph %+v\nwant %+v", got, want)
+	}
+	even := boxNamed(t, folded, "main.even (exited)")
+	if even.Goroutines != 48 || !math.IsNaN(even.SelfParallelism) || even.Running != 96*98/4 || even.Waiting["sleep"] != even.Running {
+		t.Errorf("folded box: %+v", even)
+	}
+	if err := identity(o); err != nil {
+		t.Error(err)
+	}
+}
+
+// However many come and go, what is kept is bounded.
+func TestFoldingBoundsTheBoxes(t *testing.T) {
+	d := drive(Options{Group: ByGoroutine, MaxSingle: 5}, 0)
+	most := 0
+	for i := range 2000 {
+		g := d.born(app(int64(i), "main.f"))
+		d.run(g)
+		d.at(d.now + 1).exit(g)
+		most = max(most, len(d.o.boxes))
+	}
+	if most > 2*5+2 || len(d.o.members) > 1 {
+		t.Errorf("%d boxes and %d members for one live goroutine at a time", most, len(d.o.members))
+	}
+}
+
+// Windows fold too, and sum to the same.
+func TestFoldingInWindows(t *testing.T) {
+	all, _ := crowd(Options{Group: ByGoroutine}, 100)
+	folded, o := crowd(Options{Group: ByGoroutine, MaxSingle: 3, Window: 777}, 100)
+	var sum, want total
+	for _, w := range folded.Windows {
+		s := totalOf(w.Boxes)
+		sum.share, sum.exact = sum.share+s.share, sum.exact+s.exact
+		sum.running, sum.runnable, sum.wait = sum.running+s.running, sum.runnable+s.runnable, sum.wait+s.wait
+	}
+	want = totalOf(all.Boxes)
+	want.goroutines = 0 // one goroutine belongs to several windows
+	if sum != want {
+		t.Errorf("windows sum to %+v\nwant %+v", sum, want)
+	}
+	if got := totalOf(folded.Boxes); got != totalOf(all.Boxes) {
+		t.Errorf("the whole sums to %+v\nwant %+v", got, totalOf(all.Boxes))
+	}
+	if err := identity(o); err != nil {
+		t.Error(err)
+	}
+}
+
+// A goroutine that is in an assist while others are folded has not exited; one
+// that got its name late, or exits from within an assist, has exited altogether.
+func TestOnlyExitedGoroutinesFold(t *testing.T) {
+	d := drive(Options{Group: ByGoroutine, MaxSingle: 1}, 0)
+	assisting := d.appear(app(1, "main.assisting"), timeline.Running, timeline.WaitNone)
+	d.at(1).ranges(assisting, "GC mark assist")
+	renamed := d.appear(app(2, ""), timeline.Running, timeline.WaitNone)
+	d.at(2).name(renamed, "main.renamed", timeline.Application)
+	d.at(3).exit(renamed)
+	dying := d.appear(app(3, "main.dying"), timeline.Running, timeline.WaitNone)
+	d.at(4).ranges(dying, "GC mark assist")
+	d.at(5).exit(dying)
+	for i := range 4 {
+		g := d.appear(app(int64(4+i), "main.f"), timeline.Running, timeline.WaitNone)
+		d.at(d.now + 100).exit(g)
+	}
+	d.ranges(assisting)
+	graph := d.at(d.now + 1000).end()
+	got := strings.Join(names(graph), ", ")
+	want := "(unnamed) (exited), GC assist, main.assisting #1, main.dying (exited), main.f #4, main.f (exited), main.renamed (exited)"
+	if got != want {
+		t.Errorf("boxes %s\nwant  %s", got, want)
+	}
+	if b := boxNamed(t, graph, "main.assisting #1"); b.Goroutines != 1 || b.Running != 1001 {
+		t.Errorf("%d goroutines, running %d in the box of the live one; want 1, 1001", b.Goroutines, b.Running)
+	}
+}
