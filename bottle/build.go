@@ -110,10 +110,7 @@ func (g *Graph) finish() {
 	}
 	for i := range g.Boxes {
 		b := &g.Boxes[i]
-		b.Parallelism = ratio(b.Running, b.Share)
-		if b.Share == 0 && b.exact > 0 {
-			b.Parallelism = float64(b.Running) * (1 << fracBits) / float64(b.exact)
-		}
+		b.Parallelism = b.width()
 	}
 	slices.SortFunc(g.Boxes, compareStack)
 }

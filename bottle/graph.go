@@ -168,6 +168,7 @@ func fold(boxes []Box, kind Kind) (sum Box, n int) {
 		}
 		sum.Goroutines += b.Goroutines
 		sum.Share += b.Share
+		sum.exact += b.exact
 		sum.Running += b.Running
 		sum.Runnable += b.Runnable
 		for reason, d := range b.Waiting {
@@ -180,8 +181,16 @@ func fold(boxes []Box, kind Kind) (sum Box, n int) {
 			sum.Group += " (" + string(kind) + ")"
 		}
 	}
-	sum.Parallelism = ratio(sum.Running, sum.Share)
+	sum.Parallelism = sum.width()
 	return sum, n
+}
+
+// width is eq. 2, with the share as it was before rounding where that is nothing.
+func (b *Box) width() float64 {
+	if b.Share == 0 && b.exact > 0 {
+		return float64(b.Running) * (1 << fracBits) / float64(b.exact)
+	}
+	return ratio(b.Running, b.Share)
 }
 
 // compareStack orders boxes as they are stacked: widest first, and of two
