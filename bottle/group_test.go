@@ -1,0 +1,192 @@
+package bottle
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// village is a program in which every grouping has something to tell. Goroutines
+// run one after the other: 1 ns of goroutine 1, 2 ns of goroutine 2, and so on.
+func village(opt Options) *Graph {
+	d := drive(opt, 0)
+	add := func(g *timeline.Goroutine) {
+		d.appear(g, timeline.Running, timeline.WaitNone)
+		d.at(d.now + timeline.Time(g.ID))
+		d.block(g, timeline.WaitForever)
+	}
+	add(&timeline.Goroutine{ID: 1, Func: "main.main"})
+	add(&timeline.Goroutine{ID: 2, Func: "main.(*Pool).worker", CreatorFunc: "main.main", Task: "request"})
+	add(&timeline.Goroutine{ID: 4, Func: "main.(*Pool).worker", CreatorFunc: "main.main", Task: "request",
+		Regions: []timeline.Region{{Type: "outer", Task: "refresh"}, {Type: "inner"}}})
+	add(&timeline.Goroutine{ID: 8, Func: "main.reader", CreatorFunc: "main.(*Pool).worker",
+		Regions: []timeline.Region{{Type: "outer", Task: "refresh"}}})
+	add(&timeline.Goroutine{ID: 16})
+	add(&timeline.Goroutine{ID: 32, Func: "runtime.bgsweep", Kind: timeline.GC, CreatorFunc: "runtime.main"})
+	add(&timeline.Goroutine{ID: 64, Func: "runtime/trace.Start.func1", Kind: timeline.Tracer, CreatorFunc: "main.main"})
+	add(&timeline.Goroutine{ID: 128, Func: "runtime.runFinalizers", Kind: timeline.Runtime})
+	return d.end()
+}
+
+func TestGroupings(t *testing.T) {
+	const rest = "runtime.bgsweep 32 gc, runtime/trace.Start.func1 64 tracer, runtime.runFinalizers 128 runtime"
+	for _, c := range []struct {
+		name string
+		by   Grouping
+		want string // running time and kind of each box, shortest first
+	}{
+		{"function", Grouping{},
+			"main.main 1, main.(*Pool).worker 6, main.reader 8, (unnamed) 16, " + rest},
+		{"function", ByFunction,
+			"main.main 1, main.(*Pool).worker 6, main.reader 8, (unnamed) 16, " + rest},
+		{"creator", ByCreator,
+			"main.main 6, main.(*Pool).worker 8, (creator not known) 17, " + rest},
+		{"goroutine", ByGoroutine,
+			"main.main #1 1, main.(*Pool).worker #2 2, main.(*Pool).worker #4 4, main.reader #8 8, (unnamed) #16 16, " + rest},
+		{"region", ByRegion,
+			"inner 4, outer 8, (no region) 19, " + rest},
+		{"task", ByTask,
+			"request 6, refresh 8, (no task) 17, " + rest},
+		{"/Pool|ea/", ByRegexp(regexp.MustCompile("Pool|ea")),
+			"Pool 6, ea 8, (no match) 17, " + rest},
+		{`/^main\.(.)/`, ByRegexp(regexp.MustCompile(`^main\.(.)`)),
+			"m 1, ( 6, r 8, (no match) 16, " + rest},
+		{"parity", ByFunc("parity", func(g *timeline.Goroutine) string { return fmt.Sprint("odd: ", g.ID&1 == 1) }),
+			"odd: true 1, odd: false 30, " + rest},
+	} {
+		g := village(Options{Group: c.by})
+		if g.GroupBy != c.name {
+			t.Errorf("GroupBy %q, want %q", g.GroupBy, c.name)
+		}
+		var got []string
+		for i := 1; i <= 256; i++ {
+			for _, b := range g.Boxes {
+				if int(b.Running) == i {
+					s := fmt.Sprintf("%s %d", b.Group, b.Running)
+					if b.Kind != Application {
+						s += " " + string(b.Kind)
+					}
+					got = append(got, s)
+				}
+			}
+		}
+		if s := strings.Join(got, ", "); s != c.want || len(got) != len(g.Boxes) {
+			t.Errorf("by %s:\n got %s\nwant %s", c.name, s, c.want)
+		}
+	}
+}
+
+// A grouping is found by the name that it gives, and a wrong name gets an error that tells the right ones.
+func TestParseGrouping(t *testing.T) {
+	for _, g := range []Grouping{{}, ByFunction, ByCreator, ByGoroutine, ByRegion, ByTask, ByRegexp(regexp.MustCompile(`a(b)/c`))} {
+		p, err := ParseGrouping(g.String())
+		if err != nil || p.String() != g.String() || p.single != g.single {
+			t.Errorf("ParseGrouping(%q) = %q, %v", g, p, err)
+			continue
+		}
+		a, b := village(Options{Group: g}), village(Options{Group: p})
+		if fmt.Sprint(names(a)) != fmt.Sprint(names(b)) {
+			t.Errorf("%q groups into %v once parsed, not %v", g, names(b), names(a))
+		}
+	}
+	if g, err := ParseGrouping(""); err != nil || g.String() != "function" {
+		t.Errorf("the empty name is %q, %v; want function", g, err)
+	}
+	for in, want := range map[string]string{
+		"pool":     `unknown grouping "pool": want function, creator, goroutine, region, task or /regexp/`,
+		"/":        `unknown grouping "/": want function, creator, goroutine, region, task or /regexp/`,
+		"Function": `unknown grouping "Function": want function, creator, goroutine, region, task or /regexp/`,
+		"/a(/":     "grouping /a(/: error parsing regexp: missing closing ): `a(`",
+	} {
+		if _, err := ParseGrouping(in); err == nil || err.Error() != want {
+			t.Errorf("ParseGrouping(%q): %v\nwant %s", in, err, want)
+		}
+	}
+}
+
+// A region moves its goroutine to another box for as long as it is open, and back.
+func TestRegionsOpenAndClose(t *testing.T) {
+	d := drive(Options{Group: ByRegion}, 0)
+	g := d.appear(app(1, "main.f"), timeline.Running, timeline.WaitNone)
+	d.at(1).region(g, "outer", "")
+	d.at(3).region(g, "inner", "")
+	d.at(7).block(g, timeline.WaitMutex)
+	d.at(15).run(g)
+	d.region(g, "", "")
+	d.at(31).region(g, "", "")
+	graph := d.at(63).end()
+	for name, want := range map[string][2]int64{"(no region)": {1 + 32, 0}, "outer": {2 + 16, 0}, "inner": {4, 8}} {
+		if b := boxNamed(t, graph, name); int64(b.Running) != want[0] || int64(b.Waiting["mutex"]) != want[1] || b.Goroutines != 1 {
+			t.Errorf("%s: running %d, mutex %d, %d goroutines; want %v, 1", name, b.Running, b.Waiting["mutex"], b.Goroutines, want)
+		}
+	}
+}
+
+// Work for the runtime is in boxes of its own, under any grouping, and who is beside it keeps its width.
+func TestWorkForTheRuntime(t *testing.T) {
+	for _, by := range []Grouping{ByFunction, ByCreator, ByGoroutine, ByRegion, ByTask} {
+		d := drive(Options{Group: by}, 0)
+		d.appear(app(9, "main.other"), timeline.Running, timeline.WaitNone)
+		g := d.appear(app(1, "main.f"), timeline.Running, timeline.WaitNone)
+		d.at(100).ranges(g, "GC mark assist")
+		d.at(110).block(g, timeline.WaitGC)
+		d.at(130).run(g)
+		d.at(140).ranges(g, "GC mark assist", "stop-the-world (GC mark termination)")
+		d.at(150).ranges(g, "GC mark assist")
+		d.at(160).ranges(g)
+		w := d.appear(&timeline.Goroutine{ID: 2, Func: "runtime.gcBgMarkWorker", Kind: timeline.GC}, timeline.Waiting, timeline.WaitGC)
+		d.at(200).block(g, timeline.WaitMutex)
+		d.run(w)
+		d.label(w, "GC (dedicated)")
+		d.at(300).label(w, "")
+		d.block(w, timeline.WaitGC)
+		d.ranges(g, "stop-the-world (start trace)")
+		d.run(g)
+		d.at(400).ranges(g, "stop-the-world (read mem stats)")
+		d.at(500)
+		graph := d.end()
+		for name, want := range map[string]struct {
+			kind                    Kind
+			share, running, blocked int64
+		}{
+			"GC assist":                            {GC, 15, 30, 20},
+			"stop-the-world (GC mark termination)": {GC, 5, 10, 0},
+			"stop-the-world (start trace)":         {Tracer, 50, 100, 0},
+			"stop-the-world (read mem stats)":      {Runtime, 50, 100, 0},
+			"GC (dedicated)":                       {GC, 50, 100, 0},
+			"runtime.gcBgMarkWorker":               {GC, 0, 0, 40 + 200},
+		} {
+			b := boxNamed(t, graph, name)
+			if b.Kind != want.kind || int64(b.Share) != want.share || int64(b.Running) != want.running || int64(b.Blocked()) != want.blocked {
+				t.Errorf("by %s: %s (%s): share %d, running %d, blocked %d; want %+v", by, name, b.Kind, b.Share, b.Running, b.Blocked(), want)
+			}
+		}
+		var run int64
+		for _, b := range graph.Boxes {
+			if b.Kind == Application {
+				run += int64(b.Running)
+			}
+		}
+		if run != 500+100+40 {
+			t.Errorf("by %s: the application ran for %d ns, want 640", by, run)
+		}
+	}
+}
+
+// A goroutine whose name the trace tells late keeps its earlier time in a box without a name.
+func TestNamedLate(t *testing.T) {
+	d := drive(Options{}, 0)
+	g := d.appear(app(1, ""), timeline.Running, timeline.WaitNone)
+	d.at(30).name(g, "main.f", timeline.Application)
+	graph := d.at(100).end()
+	if u, f := boxNamed(t, graph, "(unnamed)").Share, boxNamed(t, graph, "main.f").Share; u != 30 || f != 70 {
+		t.Errorf("unnamed %d, named %d; want 30, 70", u, f)
+	}
+	want := "30% of the time belongs to goroutines that are older than the trace and never blocked: it does not tell their names."
+	if got := strings.Join(graph.Warnings, "\n"); got != want {
+		t.Errorf("warnings: %s\nwant: %s", got, want)
+	}
+}
