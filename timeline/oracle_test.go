@@ -224,11 +224,20 @@ func (g *tallied) expect(o *oracleG, end, last Time) oracleG {
 	e.Creation = int64(g.since)
 	if g.byStatus {
 		e.Creation = o.Creation
-		add(g.first, "", int64(g.since)-o.Creation)
+		if g.first != SyscallBlocked || o.StatusNoP {
+			add(g.first, "", int64(g.since)-o.Creation)
+		}
 		if g.first == Running {
 			e.Start = o.Status // and it "starts" at its status
 		}
-		if g.first == SyscallBlocked {
+		if g.first == SyscallBlocked && !o.StatusNoP {
+			// Traces before Go 1.22 tell of it on the P of the tracer, and the
+			// oracle believes that it holds this P.
+			e.SyscallBlock, e.Syscall = o.SyscallBlock, e.Syscall+e.SyscallBlock+int64(g.since)-o.Creation-o.SyscallBlock
+			if g.alive && g.last == SyscallBlocked && g.lastSince == g.since {
+				e.Syscall, e.Sched = o.Syscall, o.Sched // it never returned
+			}
+		} else if g.first == SyscallBlocked {
 			// A system call that had no P from the beginning is blocked only up
 			// to the status; from there the oracle takes it for one with a P.
 			stop := int64(g.firstEnd)
@@ -253,7 +262,9 @@ func (g *tallied) expect(o *oracleG, end, last Time) oracleG {
 		e.Total = int64(last) - e.Creation
 		switch {
 		case g.last == SyscallBlocked && g.byStatus && g.first == SyscallBlocked && g.lastSince == g.since:
-			add(Syscall, "", tail) // see above
+			if o.StatusNoP {
+				add(Syscall, "", tail) // see above
+			}
 		case g.last == SyscallBlocked:
 			// A system call that lost its P and has not returned: snapshotStat adds
 			// the part without P to the time in system calls and to the scheduling wait.

@@ -177,6 +177,9 @@ func (r *replay) appear(l *localG, t Time) *Goroutine {
 	case Syscall:
 		cur.wait, cur.stack = WaitSyscall, stack
 		cur.thread, cur.proc = r.threadAt(l.thread), l.proc
+		if r.version < firstGenerational {
+			cur.proc = -1 // told with the P of the teller; the world was stopped, so the call has none
+		}
 		if cur.proc < 0 {
 			cur.state = SyscallBlocked
 		} else {

@@ -1,0 +1,126 @@
+package timeline
+
+import (
+	"fmt"
+	"strings"
+)
+
+// facts is an Observer that keeps what a person wants to know of a trace, in
+// plain values that outlive the pass.
+type facts struct {
+	Base
+	begin, end Time
+	intervals  []fact
+	ranges     []Range
+	regions    []RegionEvent
+	tasks      []Task
+	logs       []Log
+	metrics    []Metric
+	samples    []Sample
+	clocks     []Clock
+	labels     []string
+	named      []string
+	born       map[int64]birthFact
+}
+
+// fact is one interval.
+type fact struct {
+	G           int64
+	Func        string // as known when the interval ended
+	Kind        Kind
+	State, To   State
+	Start, End  Time
+	Wait        Wait
+	Reason      string
+	Stack       string // "leaf < caller < … < root"
+	Leaf, Root  string
+	Waker       string // start function of the waker, "" if none
+	WakerID     int64
+	WakerLeaf   string
+	Thread      int64
+	Proc        int32
+	Task        string
+	CreatorFunc string
+}
+
+type birthFact struct {
+	Func, CreatorFunc, CreatorLeaf, Task string
+	CreatorID                            int64
+}
+
+// String tells a fact as "state from start to end", the way hand-made traces
+// expect it, with what else is known of the interval.
+func (f fact) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v %d-%d", f.State, f.Start, f.End)
+	if f.Wait != WaitNone {
+		fmt.Fprintf(&b, " %v", f.Wait)
+	}
+	if f.Reason != "" {
+		fmt.Fprintf(&b, " %q", f.Reason)
+	}
+	if f.State.OnProc() {
+		fmt.Fprintf(&b, " P%d", f.Proc)
+	}
+	if f.Leaf != "" {
+		fmt.Fprintf(&b, " in %s", f.Leaf)
+	}
+	if f.WakerID != 0 {
+		fmt.Fprintf(&b, " woken by %d", f.WakerID)
+		if f.WakerLeaf != "" {
+			fmt.Fprintf(&b, " in %s", f.WakerLeaf)
+		}
+	}
+	return b.String()
+}
+
+// life returns the intervals of a goroutine in which it was part of the trace,
+// without those that are over as soon as they begin.
+func (fs *facts) life(id int64) string {
+	var s []string
+	for _, f := range fs.intervals {
+		if f.G == id && f.State.Alive() && f.Start < f.End {
+			s = append(s, f.String())
+		}
+	}
+	return strings.Join(s, "; ")
+}
+
+func frameFunc(f *Frame) string {
+	if f == nil {
+		return ""
+	}
+	return f.Func
+}
+
+func (fs *facts) Begin(b *Begin) { fs.begin, fs.born = b.Time, map[int64]birthFact{} }
+func (fs *facts) End(e *End)     { fs.end = e.Time }
+
+func (fs *facts) Transition(tr *Transition) {
+	f := fact{
+		G: tr.G.ID, Func: tr.G.Func, Kind: tr.G.Kind, State: tr.State, To: tr.To, Start: tr.Start, End: tr.End,
+		Wait: tr.Wait, Reason: tr.Reason, Stack: tr.Stack.String(), Leaf: frameFunc(tr.Stack.Leaf()), Root: frameFunc(tr.Stack.Root()),
+		WakerLeaf: frameFunc(tr.WakerStack.Leaf()), Thread: tr.Thread, Proc: tr.Proc, Task: tr.G.UserTask(), CreatorFunc: tr.G.CreatorFunc,
+	}
+	if tr.Waker != nil {
+		f.Waker, f.WakerID = tr.Waker.Name(), tr.Waker.ID
+	}
+	if tr.State == NotExist || tr.State == Unknown {
+		fs.born[tr.G.ID] = birthFact{tr.G.Func, tr.G.CreatorFunc, frameFunc(tr.G.CreatorStack.Leaf()), tr.G.Task, tr.G.CreatorID}
+	}
+	fs.intervals = append(fs.intervals, f)
+}
+
+func (fs *facts) Named(g *Goroutine, t Time) {
+	fs.named = append(fs.named, fmt.Sprintf("%d %s at %d", g.ID, g.Func, t))
+}
+func (fs *facts) Label(g *Goroutine, t Time) {
+	fs.labels = append(fs.labels, fmt.Sprintf("%d %q at %d", g.ID, g.Label, t))
+}
+func (fs *facts) Range(r *Range)        { fs.ranges = append(fs.ranges, *r) }
+func (fs *facts) Region(r *RegionEvent) { fs.regions = append(fs.regions, *r) }
+func (fs *facts) Task(k *Task)          { fs.tasks = append(fs.tasks, *k) }
+func (fs *facts) Log(l *Log)            { fs.logs = append(fs.logs, *l) }
+func (fs *facts) Metric(m *Metric)      { fs.metrics = append(fs.metrics, *m) }
+func (fs *facts) Sample(s *Sample)      { fs.samples = append(fs.samples, *s) }
+func (fs *facts) Clock(c *Clock)        { fs.clocks = append(fs.clocks, *c) }
