@@ -290,12 +290,15 @@ func (c *cursor) goTransition(ev *trace.Event, st *trace.StateTransition) {
 		x, y = c.executing(ev)
 	case from == Running && to != NotExist:
 		x, y = c.reason(st.Reason), c.lookup(st.Stack)
-		if y >= 0 && c.d.gs[g].source == unnamed && to != Runnable && st.Reason != "preempted" {
+		if y >= 0 && c.d.gs[g].unresolved() && to != Runnable && st.Reason != "preempted" {
 			c.name(g, fromBlock, y)
 		}
 	}
 	if from == NotExist {
 		c.name(g, fromCreation, c.lookup(st.Stack))
+		if to != Syscall {
+			c.d.gs[g].site = y
+		}
 	}
 	c.real()
 	c.put(stepCode(from, to), g, x, y)
@@ -326,6 +329,11 @@ func (c *cursor) status(g int32, to State, ev *trace.Event, st *trace.StateTrans
 // unless better evidence is there already.
 func (c *cursor) name(g int32, rank nameRank, stack int32) {
 	l := &c.d.gs[g]
+	if stack >= 0 && rank < fromCreation && l.inner < 0 {
+		if fn := innerFunc(c.d.stacks[stack]); fn != "" {
+			l.inner = c.nameID(fn)
+		}
+	}
 	if l.source >= rank {
 		return
 	}
@@ -339,23 +347,31 @@ func (c *cursor) name(g int32, rank nameRank, stack int32) {
 	if len(s.Frames) >= maxFrames {
 		return // the root may be cut off
 	}
-	fn := s.Root().Func
-	if fn == "" {
-		return
+	if fn := s.Root().Func; fn != "" {
+		l.name, l.source, l.wrapped = c.nameID(fn), rank, isWrapper(fn)
 	}
+}
+
+// unresolved reports whether the call chain of a block could tell more about
+// the start function of a goroutine.
+func (l *localG) unresolved() bool {
+	return l.source == unnamed || l.wrapped && l.inner < 0
+}
+
+func (c *cursor) nameID(fn string) int32 {
 	id, ok := c.nameIDs[fn]
 	if !ok {
 		id = int32(len(c.d.names))
 		c.nameIDs[fn] = id
 		c.d.names = append(c.d.names, fn)
 	}
-	l.name, l.source = id, rank
+	return id
 }
 
 func (c *cursor) goroutine(id trace.GoID) int32 {
 	i, isNew := c.goroutines.index(int64(id))
 	if isNew {
-		c.d.gs = append(c.d.gs, localG{id: int64(id), name: -1, stack: -1, thread: -1, proc: -1})
+		c.d.gs = append(c.d.gs, localG{id: int64(id), name: -1, stack: -1, thread: -1, proc: -1, inner: -1, site: -1})
 	}
 	return i
 }

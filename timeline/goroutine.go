@@ -128,9 +128,10 @@ func (g *Goroutine) setFunc(fn string) {
 	g.Kind = kindOf(g.Func)
 }
 
-// funcName strips what the compiler adds to the function of a go statement
-// with arguments.
+// funcName strips what the compiler adds to the function of a go statement:
+// a wrapper for its arguments (.gowrap1) or for a method value (-fm).
 func funcName(fn string) string {
+	fn = strings.TrimSuffix(fn, "-fm")
 	i := strings.LastIndex(fn, ".gowrap")
 	if i < 0 {
 		return fn

@@ -140,7 +140,7 @@ func (c *cursor) frequent(ev *trace.Event) bool {
 	case evGoBlock:
 		g := c.goroutine(trace.GoID(*v.g))
 		reason, stack := c.directReason(ev), c.directStack(ev, v.args[1])
-		if stack >= 0 && c.d.gs[g].source == unnamed && c.d.reasons[reason] != "preempted" {
+		if stack >= 0 && c.d.gs[g].unresolved() && c.d.reasons[reason] != "preempted" {
 			c.name(g, fromBlock, stack)
 		}
 		c.step(stepCode(Running, Waiting), g, reason, stack)
@@ -157,7 +157,7 @@ func (c *cursor) frequent(ev *trace.Event) bool {
 	case evGoSyscallBegin:
 		g := c.goroutine(trace.GoID(*v.g))
 		stack := c.directStack(ev, v.args[1])
-		if stack >= 0 && c.d.gs[g].source == unnamed {
+		if stack >= 0 && c.d.gs[g].unresolved() {
 			c.name(g, fromBlock, stack)
 		}
 		c.step(stepCode(Running, Syscall), g, c.reason(""), stack)

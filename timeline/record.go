@@ -53,6 +53,10 @@ type localG struct {
 	status State    // the state before the first transition; Unknown if the goroutine was born in this generation
 	source nameRank // where name comes from
 	assist bool     // a mark assist was under way at the status
+	// When name is that of a wrapper such as sync.(*WaitGroup).Go, see wrapper.go:
+	wrapped bool
+	inner   int32 // index of the name of what it calls, −1 if not told
+	site    int32 // call chain of the creation, −1
 }
 
 // nameRank orders the evidence for a goroutine's start function.

@@ -35,6 +35,7 @@ type replay struct {
 	procs   []*Goroutine         // the same, for small numbers of P
 	tasks   map[uint64]openTask
 	open    map[rangeKey]Time // ranges that belong to no goroutine
+	sites   map[*Frame]string // names of goroutines that wrappers start, by the call of the wrapper
 
 	local []*Goroutine // by local number of the generation at hand
 	d     *decoded
@@ -62,6 +63,7 @@ func newReplay(version int, stacks *stackTable, observers []Observer) *replay {
 		sysProc:   map[int32]*Goroutine{},
 		tasks:     map[uint64]openTask{},
 		open:      map[rangeKey]Time{},
+		sites:     map[*Frame]string{},
 	}
 }
 
@@ -132,13 +134,14 @@ func (r *replay) begin(t Time) {
 func (r *replay) enter(t Time) {
 	d := r.d
 	r.local = append(r.local[:0], make([]*Goroutine, len(d.gs))...)
+	r.learnSites()
 	for i := range d.gs {
 		l := &d.gs[i]
 		g := r.gs[l.id]
 		if g != nil {
 			r.local[i] = g
 			if g.Func == "" && l.name >= 0 {
-				g.setFunc(d.names[l.name])
+				g.setFunc(r.startFunc(l))
 				for _, o := range r.observers {
 					o.Named(g, t)
 				}
@@ -157,7 +160,7 @@ func (r *replay) appear(l *localG, t Time) *Goroutine {
 	g := r.add(l.id)
 	g.cur.since = t
 	if l.name >= 0 {
-		g.setFunc(r.d.names[l.name])
+		g.setFunc(r.startFunc(l))
 	}
 	stack := r.stackAt(l.stack)
 	cur := interval{state: l.status, since: t, proc: -1, thread: -1}
@@ -317,7 +320,7 @@ func (r *replay) birth(rec *record, t Time, created bool) *Goroutine {
 	g := r.add(l.id)
 	r.local[rec.g] = g
 	if l.name >= 0 {
-		g.setFunc(r.d.names[l.name])
+		g.setFunc(r.startFunc(l))
 	}
 	g.cur.since = t
 	if !created {
