@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 )
 
 //go:noinline
@@ -143,6 +144,39 @@ func TestConcurrentCapture(t *testing.T) {
 		}
 	}
 }
+
+//go:noinline
+func twoPlaces(t *Table) (a, b *Chain) {
+	var here int
+	return above(t, &here), elsewhere(t, &here)
+}
+
+//go:noinline
+func above(t *Table, p *int) *Chain { return t.CaptureAbove(unsafe.Pointer(p)) }
+
+//go:noinline
+func elsewhere(t *Table, p *int) *Chain { return above(t, p) }
+
+func TestCaptureAbove(t *testing.T) {
+	if !haveG {
+		t.Skip("the portable version does not tell frames apart")
+	}
+	tab := NewTable(0)
+	a, b := twoPlaces(tab)
+	if a != b {
+		t.Errorf("two places in one function gave two chains:\n%s\n%s", names(a), names(b))
+	}
+	if c, _ := twoPlaces(tab); c == a {
+		t.Error("two calls of the function gave one chain")
+	}
+	heap := new(int)
+	kept = heap
+	if c, d := above(tab, heap), elsewhere(tab, heap); c == d {
+		t.Error("a pointer that is not on the stack was not ignored")
+	}
+}
+
+var kept *int
 
 func TestGoid(t *testing.T) {
 	if !haveG {

@@ -2,7 +2,13 @@
 
 package callstack
 
-import "runtime"
+import (
+	"runtime"
+	"unsafe"
+)
+
+// CaptureAbove is Capture; see the version with assembly.
+func (t *Table) CaptureAbove(unsafe.Pointer) *Chain { return t.Capture() }
 
 // Capture returns the call chain of its caller.
 func (t *Table) Capture() *Chain {

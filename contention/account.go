@@ -1,0 +1,223 @@
+package contention
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
+)
+
+// kindID is a Kind in a word that is cheap to copy and compare.
+type kindID uint8
+
+const (
+	kindMutex kindID = iota
+	kindWriter
+	kindReader
+	kindCond
+)
+
+var kinds = [...]Kind{kindMutex: MutexKind, kindWriter: RWMutexWriterKind, kindReader: RWMutexReaderKind, kindCond: CondKind}
+
+// account is what one session knows about one lock. It is used after locks are
+// released only, so its mutex is never in anybody's critical section but its own.
+type account struct {
+	session *session
+	info    *lockInfo
+	begun   atomic.Int64 // waits that were registered
+	work    atomic.Int64 // estimated time spent on settling, in ns; see window.go
+
+	mu      sync.Mutex
+	settled int64
+	waits   map[waitKey]*waitCell
+	pairs   map[pairKey]*pairCell
+	lost    uint64 // exits that happened during waits and were not recorded
+	waiters int32  // most at once
+	longest int64
+
+	// deferred are waits behind an owner whose call chain is yet to come.
+	deferred []wait
+	splitter splitter
+	holders  []holder
+}
+
+// maxDeferred bounds the waits put aside; beyond it, what is not known yet is unattributed.
+const maxDeferred = 256
+
+type waitKey struct {
+	chain *callstack.Chain
+	g     uint64
+	kind  kindID
+	flags Flags
+}
+
+type pairKey struct {
+	waiter, owner   *callstack.Chain
+	waiterG, ownerG uint64
+	kind            kindID
+	flags           Flags
+}
+
+type waitCell struct {
+	count, observed                       int64
+	waited, blamed, handOff, unattributed int64
+	longest                               int64
+}
+
+type pairCell struct {
+	count, blamed, longest int64
+}
+
+// add settles a wait that is over, now or as soon as all its owners are known.
+func (a *account) add(w *wait) {
+	a.mu.Lock()
+	if !a.settle(w, len(a.deferred) >= maxDeferred) {
+		a.deferred = append(a.deferred, *w)
+	}
+	a.mu.Unlock()
+}
+
+// retry settles the waits put aside whose owners are known by now.
+func (a *account) retry() { a.retryDeferred(false) }
+
+func (a *account) retryDeferred(final bool) {
+	a.mu.Lock()
+	rest := a.deferred[:0]
+	for i := range a.deferred {
+		w := &a.deferred[i]
+		force := final && w.missing.chain.Load() != nil
+		if !(force || w.missing.known()) || !a.settle(w, force) {
+			rest = append(rest, *w)
+		}
+	}
+	clear(a.deferred[len(rest):])
+	a.deferred = rest
+	a.mu.Unlock()
+}
+
+// exits calls f for each exit that may have ended a hold during the wait, until it
+// returns false.
+func (w *wait) exits(f func(*exit) bool) {
+	c := w.pinned
+	for k := w.first + 1; k <= w.last; k++ {
+		for k >= c.first+chunkExits {
+			c = c.next.Load()
+		}
+		if e := &c.exits[k-c.first]; e.released > w.start && !f(e) {
+			return
+		}
+	}
+}
+
+// gather lists the owners during w. It returns false if one of them has not told
+// its call chain yet, and sees to it that retry is called when it does; or, with
+// force, lists what there is.
+func (a *account) gather(w *wait, force bool) bool {
+	a.holders = a.holders[:0]
+	w.missing = nil
+	w.exits(func(e *exit) bool {
+		if !force && !e.known() {
+			e.want(a)
+			if !e.known() {
+				w.missing = e
+				return false
+			}
+		}
+		a.holders = append(a.holders, e.holder())
+		return true
+	})
+	return w.missing == nil
+}
+
+// settle splits w among its owners and books the parts. It returns false if it
+// cannot yet.
+func (a *account) settle(w *wait, force bool) bool {
+	if !a.gather(w, force) {
+		return false
+	}
+	a.book(w)
+	w.pinned.pins.Add(-1)
+	return true
+}
+
+// book splits w among a.holders and adds the parts to the cells.
+func (a *account) book(w *wait) {
+	if w.weight > 1 {
+		w.flags |= Estimated
+	}
+	parts, handOff := a.splitter.split(w.start, w.end, w.kind == kindReader, a.holders)
+	var blamed, unattributed int64
+	if len(parts) == 0 || w.lost > 0 {
+		// Somebody held the lock and was not seen to leave.
+		handOff, unattributed = 0, handOff
+		a.lost += w.lost
+	}
+	k, c := a.cellOf(w)
+	for i, p := range parts {
+		h := &a.holders[p.holder]
+		if h.chain == nil {
+			unattributed += p.ns
+			continue
+		}
+		blamed += p.ns
+		key := pairKey{waiter: k.chain, waiterG: k.g, owner: h.chain, kind: k.kind, flags: k.flags | p.flags}
+		if h.inWait {
+			key.flags |= InWait
+		}
+		if a.session.goroutines {
+			key.ownerG = h.g
+		}
+		pair := a.pairOf(key)
+		if i == 0 || parts[i-1].holder != p.holder {
+			pair.count += w.weight
+		}
+		pair.blamed += p.ns * w.weight
+		pair.longest = max(pair.longest, p.ns)
+	}
+	c.count += w.weight
+	c.observed++
+	c.waited += (w.end - w.start) * w.weight
+	c.blamed += blamed * w.weight
+	c.handOff += handOff * w.weight
+	c.unattributed += unattributed * w.weight
+	c.longest = max(c.longest, w.end-w.start)
+	a.longest = max(a.longest, w.end-w.start)
+	a.waiters = max(a.waiters, w.waiters)
+	a.settled++
+	a.work.Add(waitCost + walkCost*int64(w.last-w.first))
+}
+
+// cellOf returns the cell that w belongs to, and its key. If there is no room for
+// another one, that is the cell of the dropped.
+func (a *account) cellOf(w *wait) (waitKey, *waitCell) {
+	k := waitKey{chain: w.chain, kind: w.kind, flags: w.flags}
+	if a.session.goroutines {
+		k.g = w.g
+	}
+	c := a.waits[k]
+	if c == nil && !a.session.room() {
+		k.chain, k.g = a.session.chains.Rest(), 0
+		c = a.waits[k]
+	}
+	if c == nil {
+		c = new(waitCell)
+		a.waits[k] = c
+	}
+	return k, c
+}
+
+// pairOf returns the cell of a waiter and an owner. If there is no room for another
+// one, that is the cell of the waiter and the dropped: so the pairs of a waiter still
+// sum to what it lost, and there is at most one such cell for each waiter's.
+func (a *account) pairOf(k pairKey) *pairCell {
+	c := a.pairs[k]
+	if c == nil && !a.session.room() {
+		k.owner, k.ownerG = a.session.chains.Rest(), 0
+		c = a.pairs[k]
+	}
+	if c == nil {
+		c = new(pairCell)
+		a.pairs[k] = c
+	}
+	return c
+}

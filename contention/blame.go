@@ -1,0 +1,271 @@
+package contention
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
+)
+
+// Who is to blame for a wait
+//
+// After P. Hofer, D. Gnedt, A. Schörgenhumer, H. Mössenböck, "Efficient Tracing and
+// Versatile Analysis of Lock Contention in Java Applications on the Virtual Machine
+// Level", ICPE 2016: for each contention record the waiter, and whoever owned the
+// lock meanwhile, both with their call chains; record nothing for a lock that nobody
+// waits for; and do the work after the lock has been released.
+//
+//  1. A lock counts its registered waiters. Lock tries to take the lock; if it gets
+//     it and the count is zero, that is all. Unlock looks at the count; if it is zero,
+//     that is all. So an owner that nobody waits for leaves no trace.
+//  2. A waiter notes the time and the number of the last exit (exits.go), registers by
+//     raising the count, then notes its call chain, and blocks. When it has the lock it
+//     notes the time and the number of the last exit again. It stays registered until
+//     it unlocks, so that its Unlock finds a reason to write the wait down.
+//  3. An owner that gets the lock while waiters are registered notes when: it may have
+//     overtaken them. One that did not note it got the lock before any waiter came, so
+//     the beginning of the wait is the right time for it. (An owner may slip in within
+//     the 50 ns that it takes to register; it then gets the blame for these, too.)
+//  4. An owner that leaves while waiters remain takes the next exit number and writes
+//     down when it came and when it left. After the lock is free again, it adds its
+//     call chain, and settles its own wait.
+//     An owner that took the lock again before any waiter woke up, and was waited for
+//     by the same waiters and leaves by the same call chain as the last time, adds to
+//     its last exit instead: between two wake-ups there can be thousands of those.
+//  5. A wait is settled by cutting it at the exits that happened during it (split.go).
+//     What no owner covers is the hand-off: the time the scheduler took to run the
+//     next owner. If an exit has no call chain yet, because its owner was preempted
+//     right after the release, the wait is put aside until it has (account.go).
+//
+// Nothing here runs in a goroutine of its own, so a deadlock of the program's locks
+// is still one in which all goroutines are asleep.
+
+// epoch is the origin of all times in this package.
+var epoch = time.Now()
+
+// now is the time since the epoch in nanoseconds by the monotonic clock; never 0.
+func now() int64 { return int64(time.Since(epoch)) | 1 }
+
+// tracker is what a wrapped lock adds to the lock of package sync: 16 bytes, of
+// which only the first 4 are read unless there is contention.
+type tracker struct {
+	// waiters counts the registered waiters: goroutines that wait, and the owner if
+	// it has waited itself, or has another reason to be stopped at its Unlock.
+	waiters atomic.Int32
+	st      atomic.Pointer[state]
+}
+
+// state is the memory of a lock, made when it is first waited for or named.
+type state struct {
+	history
+	// arrivals counts registrations.
+	arrivals atomic.Uint32
+	// extended counts the exits that are part of an earlier one.
+	extended atomic.Uint64
+	window   window
+	info     *lockInfo
+	// account is where waits of this lock were last recorded.
+	account atomic.Pointer[account]
+
+	// The present exclusive owner's, guarded by the lock itself.
+	since    int64    // when it got the lock; 0: before any present waiter came
+	pending  int64    // since when it held back readers, of an RWMutex
+	own      wait     // its own wait, if own.account is set
+	forwards *forward // exits of its own inside Cond.Wait
+
+	// Readers of an RWMutex that got the lock while somebody waited.
+	mu      sync.Mutex
+	readers []reader
+}
+
+// wait is one contention: from the request of a lock until it is granted.
+type wait struct {
+	account     *account // where to record it; nil: nowhere
+	chain       *callstack.Chain
+	g           uint64
+	start, end  int64
+	pinned      *chunk // holds exit first, or will hold the one after it
+	first, last uint64 // the exits during the wait are those in (first, last]
+	lost        uint64 // exits during the wait that could not be recorded
+	weight      int64  // how many contentions this one stands for
+	missing     *exit  // the first exit that had not told its owner when last looked
+	waiters     int32  // how many waited when this one was granted the lock
+	kind        kindID
+	flags       Flags
+}
+
+// state returns the lock's state, made at first use.
+func (t *tracker) state() *state {
+	if st := t.st.Load(); st != nil {
+		return st
+	}
+	t.st.CompareAndSwap(nil, &state{info: newLockInfo()})
+	return t.st.Load()
+}
+
+func (t *tracker) created(name string) {
+	t.state().info.created.Store(creation.table().Capture())
+	t.setName(name)
+}
+
+func (t *tracker) setName(name string) {
+	if name != "" {
+		t.state().info.name.Store(&name)
+	}
+}
+
+// arrive registers the caller as a waiter. It returns false if the wait is not to
+// be recorded: collection is off, or the lock is hot and its window closed.
+func (t *tracker) arrive(w *wait, kind kindID, flags Flags) bool {
+	s := current.Load()
+	if s == nil {
+		return false
+	}
+	w.start = now()
+	st := t.state()
+	w.weight = st.admit(s, w.start)
+	if w.weight == 0 {
+		return false
+	}
+	w.account = st.accountOf(s)
+	w.kind, w.flags = kind, flags
+	w.lost = st.lost.Load()
+	w.pinned, w.first = st.pin()
+	if kind == kindMutex {
+		t.waiters.Add(1)
+	} else {
+		t.registerBesideReaders(st)
+	}
+	st.arrivals.Add(1)
+	// From here on, time is the waiter's to waste.
+	w.chain = s.chains.CaptureAbove(unsafe.Pointer(w))
+	w.g = callstack.Goid()
+	w.account.begun.Add(1)
+	w.account.firstSeen(w.chain)
+	if w.weight == 1 {
+		st.reconsider(w.start)
+	}
+	return true
+}
+
+// acquired notes that the caller, a registered waiter, has got the lock exclusively.
+func (t *tracker) acquired(w *wait) {
+	st := t.st.Load()
+	w.end = now()
+	w.last = st.seq.Load()
+	w.lost = st.lost.Load() - w.lost
+	w.waiters = t.waiters.Load()
+	st.since = w.end
+	st.pending = w.start
+	st.own = *w
+}
+
+// acquiredUnseen notes that the caller has got the lock exclusively after a wait
+// that is not recorded.
+func (t *tracker) acquiredUnseen(pending int64) {
+	if t.waiters.Load() != 0 {
+		st := t.st.Load()
+		st.since = now()
+		st.pending = pending
+	}
+}
+
+// bargedIn notes that the caller has got the lock without waiting, while others wait.
+func (t *tracker) bargedIn() {
+	st := t.st.Load()
+	st.since = now()
+	st.pending = 0
+}
+
+// release is what is left to do once the lock is free.
+type release struct {
+	st       *state
+	released int64
+	own      wait
+	exit     *exit
+	chunk    *chunk
+	forwards *forward
+}
+
+// leave prepares the release of the lock by its exclusive owner, who still holds it.
+// The hold ends here as far as the owner is concerned; what follows until the lock
+// is free is the profiler's, and counts as hand-off.
+func (t *tracker) leave(r *release) {
+	r.released = now()
+	st := t.st.Load()
+	r.st = st
+	n := t.waiters.Load()
+	if st.own.account != nil {
+		r.own = st.own
+		st.own.account = nil
+		n = t.waiters.Add(-1)
+	}
+	if st.forwards != nil {
+		r.forwards = st.forwards
+		st.forwards = nil
+		n = t.waiters.Add(-1)
+	}
+	if n > 0 && !st.extend(r) {
+		st.exit(r)
+	}
+	st.since = 0
+}
+
+// exit records that the exclusive owner leaves.
+func (st *state) exit(r *release) {
+	e, c := st.next()
+	if e == nil {
+		return
+	}
+	r.exit, r.chunk = e, c
+	e.acquired = st.since
+	e.pending = st.pending
+	e.arrivals = st.arrivals.Load()
+	e.g = callstack.Goid()
+	e.released = r.released
+	st.publish()
+}
+
+// extend adds to the last exit, if it was the same owner's and nothing has happened
+// since that would make a difference to any waiter. Nobody else reads or writes that
+// exit meanwhile: whoever has had the lock in between has left an exit of its own.
+// The call chain has to be taken under the lock here, which costs 10 to 70 ns.
+func (st *state) extend(r *release) bool {
+	e := st.last()
+	if e == nil || e.shared || e.pending != 0 || st.pending != 0 || e.arrivals != st.arrivals.Load() ||
+		e.g == 0 || e.g != callstack.Goid() || r.own.account != nil {
+		return false
+	}
+	chain := e.chain.Load()
+	if chain == nil || e.forward != nil || chain != r.caller() {
+		return false
+	}
+	if st.since > e.released {
+		e.gaps += st.since - e.released
+	}
+	e.released = r.released
+	st.extended.Add(1)
+	return true
+}
+
+// caller returns the call chain of the Unlock, the same from any depth.
+func (r *release) caller() *callstack.Chain {
+	return r.st.account.Load().session.chains.CaptureAbove(unsafe.Pointer(r))
+}
+
+// finish tells who left, and settles the wait that the owner had itself. The lock
+// is free meanwhile.
+func (r *release) finish() {
+	if r.exit != nil || r.forwards != nil {
+		chain := r.caller()
+		if r.exit != nil {
+			r.st.account.Load().session.exited(r, chain)
+		}
+		r.forwards.resolve(chain)
+	}
+	if r.own.account != nil {
+		r.own.account.add(&r.own)
+	}
+}

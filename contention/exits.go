@@ -1,0 +1,192 @@
+package contention
+
+import (
+	"sync/atomic"
+
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
+)
+
+// The history of a lock is the numbered sequence of its exits: one record each
+// time an owner leaves while somebody waits. A waiter that notes the number of the
+// last exit before and after its wait has named every owner it waited for.
+//
+// Exits live in chunks, linked in order. A waiter pins the chunk that is the last
+// one when it starts to wait; whatever is not pinned, nor follows something that
+// is, is used again. So memory follows the longest wait, and a lock that is passed
+// around for hours with short waits lives on a chunk or two.
+
+const (
+	chunkExits = 16
+	// maxChunks bounds the history of one lock, to about 1 MB. Exits beyond it are
+	// lost: they are counted, and what they explain becomes unattributed.
+	maxChunks = 1 << 10
+)
+
+// exit is one release of a lock that somebody waited for.
+type exit struct {
+	acquired int64 // when this owner got the lock; 0: before any present waiter came
+	released int64
+	pending  int64 // writers of an RWMutex: since when readers were held back; 0 if at once
+	// gaps is how much of the time between the two the lock was free: an owner that
+	// comes back again and again, before any waiter wakes, leaves one exit for all.
+	gaps     int64
+	arrivals uint32 // state.arrivals when this exit was published
+	shared   bool   // a reader's
+	g        uint64
+
+	// chain is set after the lock was released.
+	chain atomic.Pointer[callstack.Chain]
+	// wanted is set by a waiter that needs the chain before it is there.
+	wanted atomic.Pointer[account]
+
+	// forward is set by an owner that let go of the lock in Cond.Wait: it is the
+	// final Unlock which tells the chain to blame.
+	forward *forward
+}
+
+// forward stands for the call chain of an Unlock that is yet to come.
+type forward struct {
+	chain  atomic.Pointer[callstack.Chain]
+	wanted atomic.Pointer[account]
+	next   *forward // an earlier Wait under the same Unlock
+}
+
+// resolve tells the chain of the final Unlock to all waits that depend on it.
+func (f *forward) resolve(chain *callstack.Chain) {
+	for ; f != nil; f = f.next {
+		f.chain.Store(chain)
+		if a := f.wanted.Load(); a != nil {
+			a.retry()
+		}
+	}
+}
+
+type chunk struct {
+	first uint64 // the number of exits[0]
+	next  atomic.Pointer[chunk]
+	pins  atomic.Int32
+	done  atomic.Int32 // exits that are complete
+	exits [chunkExits]exit
+}
+
+// history holds the exits of a lock. Exits are added by one goroutine at a time:
+// the exclusive owner of a Mutex, or whoever holds the mutex of an RWMutex's state.
+type history struct {
+	seq  atomic.Uint64 // the number of the last exit
+	lost atomic.Uint64 // exits that were not recorded
+	tail atomic.Pointer[chunk]
+
+	head   *chunk
+	chunks int
+}
+
+// pin returns the last chunk, pinned, and the number of the last exit.
+func (h *history) pin() (*chunk, uint64) {
+	for {
+		c := h.tail.Load()
+		if c == nil {
+			h.tail.CompareAndSwap(nil, &chunk{first: 1})
+			continue
+		}
+		c.pins.Add(1)
+		if h.tail.Load() == c {
+			return c, h.seq.Load()
+		}
+		c.pins.Add(-1) // it may be in use again for later exits
+	}
+}
+
+// next returns the record for exit number seq+1 and its chunk; nil if there is no room.
+// The exit counts once publish is called.
+func (h *history) next() (*exit, *chunk) {
+	k := h.seq.Load() + 1
+	c := h.tail.Load()
+	if h.head == nil {
+		h.head, h.chunks = c, 1
+	}
+	if k == c.first+chunkExits {
+		n := h.grow(k)
+		if n == nil {
+			h.lost.Add(1)
+			return nil, nil
+		}
+		c.next.Store(n)
+		h.tail.Store(n)
+		c = n
+	}
+	e := &c.exits[k-c.first]
+	e.chain.Store(nil)
+	e.wanted.Store(nil)
+	e.pending, e.gaps, e.shared, e.forward = 0, 0, false, nil
+	return e, c
+}
+
+// publish makes the exit last returned by next the last one.
+func (h *history) publish() { h.seq.Add(1) }
+
+// grow returns an empty chunk that starts at exit k: the oldest one if nobody
+// needs it, else a new one, or nil if there are too many.
+func (h *history) grow(k uint64) *chunk {
+	c := h.head
+	if c != h.tail.Load() && c.pins.Load() == 0 && c.done.Load() == chunkExits {
+		h.head = c.next.Load()
+		c.next.Store(nil)
+		c.done.Store(0)
+		c.first = k
+		return c
+	}
+	if h.chunks == maxChunks {
+		return nil
+	}
+	h.chunks++
+	return &chunk{first: k}
+}
+
+// last returns the exit with number seq, if it is at hand.
+func (h *history) last() *exit {
+	c, k := h.tail.Load(), h.seq.Load()
+	if c == nil || k < c.first || k >= c.first+chunkExits {
+		return nil
+	}
+	return &c.exits[k-c.first]
+}
+
+// complete tells the call chain of the owner that left with e.
+func (e *exit) complete(c *chunk, chain *callstack.Chain) {
+	e.chain.Store(chain)
+	a := e.wanted.Load()
+	c.done.Add(1) // from here on e may be used for another exit
+	if a != nil {
+		a.retry()
+	}
+}
+
+// known tells that the owner's call chain is there, including that of the final
+// Unlock if it left in Cond.Wait.
+func (e *exit) known() bool {
+	return e.chain.Load() != nil && (e.forward == nil || e.forward.chain.Load() != nil)
+}
+
+// want asks for a call of a.retry when the owner becomes known.
+func (e *exit) want(a *account) {
+	e.wanted.Store(a)
+	if e.forward != nil {
+		e.forward.wanted.Store(a)
+	}
+}
+
+// holder returns what is known of the owner.
+func (e *exit) holder() holder {
+	h := holder{
+		acquired: e.acquired, released: e.released, pending: e.pending, gaps: e.gaps,
+		shared: e.shared, chain: e.chain.Load(), g: e.g,
+	}
+	if e.forward != nil && h.chain != nil {
+		if final := e.forward.chain.Load(); final != nil {
+			h.chain = final
+		} else {
+			h.inWait = true
+		}
+	}
+	return h
+}

@@ -1,0 +1,35 @@
+//go:build race || purego || !go1.26 || go1.27
+
+package contention
+
+// Lock locks m. If the lock is already in use, the calling goroutine blocks until
+// it is available, and the wait is recorded if collection is on.
+func (m *Mutex) Lock() {
+	got := m.mu.TryLock()
+	if got && m.waiters.Load() == 0 {
+		return
+	}
+	m.lockSlow(got, 0)
+}
+
+// Unlock unlocks m. It is a fatal error if m is not locked. As with sync.Mutex, a
+// goroutine may unlock what another has locked; the blame goes to the call chain
+// of the Unlock.
+func (m *Mutex) Unlock() {
+	if m.waiters.Load() == 0 {
+		m.mu.Unlock()
+		return
+	}
+	m.unlockSlow()
+}
+
+// RLock locks rw for reading. If a writer holds the lock or waits for it, RLock
+// blocks, and the wait is recorded if collection is on. As with sync.RWMutex, it
+// must not be used for recursive read locking.
+func (rw *RWMutex) RLock() {
+	got := rw.mu.TryRLock()
+	if got && rw.waiters.Load() == 0 {
+		return
+	}
+	rw.rlockSlow(got, 0)
+}

@@ -1,0 +1,67 @@
+package contention
+
+import "sync"
+
+// Mutex is a [sync.Mutex] that knows, while collection is on, who waited for it
+// and which owners held it meanwhile. Its zero value is an unlocked mutex; it must
+// not be copied after first use, which go vet checks. It has the methods, the fatal
+// errors and the memory model of sync.Mutex, which does the locking.
+//
+// It is 24 bytes on 64-bit machines. An uncontended Lock and Unlock cost about
+// 1 ns more than those of sync.Mutex, whether collection is on or off.
+type Mutex struct {
+	mu sync.Mutex
+	tracker
+}
+
+// NewMutex returns a mutex with the given name, which may be empty, that remembers
+// the call chain of its creation: its class in a [Profile] is where it was made.
+// It takes about 1 µs and 2 kB.
+func NewMutex(name string) *Mutex {
+	m := new(Mutex)
+	m.created(name)
+	return m
+}
+
+// SetName gives the lock a name for profiles. It may be called at any time.
+func (m *Mutex) SetName(name string) { m.setName(name) }
+
+// TryLock tries to lock m and reports whether it succeeded. A failure is no wait
+// and is not recorded.
+func (m *Mutex) TryLock() bool {
+	if !m.mu.TryLock() {
+		return false
+	}
+	if m.waiters.Load() != 0 {
+		m.bargedIn()
+	}
+	return true
+}
+
+// lockSlow locks m when it is not free, or there are waiters. got tells that it
+// is locked already.
+func (m *Mutex) lockSlow(got bool, flags Flags) {
+	if got {
+		m.bargedIn()
+		return
+	}
+	var w wait
+	if !m.arrive(&w, kindMutex, flags) {
+		m.mu.Lock()
+		m.acquiredUnseen(0)
+		return
+	}
+	m.mu.Lock()
+	m.acquired(&w)
+}
+
+func (m *Mutex) unlockSlow() {
+	if m.waiters.Load() == 0 {
+		m.mu.Unlock()
+		return
+	}
+	var r release
+	m.leave(&r)
+	m.mu.Unlock()
+	r.finish()
+}

@@ -1,0 +1,451 @@
+package contention
+
+import (
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+func TestSizes(t *testing.T) {
+	if n := unsafe.Sizeof(Mutex{}); n > 24 {
+		t.Errorf("Mutex is %d bytes", n)
+	}
+	if n := unsafe.Sizeof(RWMutex{}); n > 40 {
+		t.Errorf("RWMutex is %d bytes", n)
+	}
+}
+
+// collecting starts collection for the length of a test.
+func collecting(t *testing.T, o Options) {
+	t.Helper()
+	if err := Start(o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { Stop() })
+}
+
+// waitFor polls until the condition holds; a test that hangs here has failed.
+func waitFor(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !cond(); time.Sleep(100 * time.Microsecond) {
+		if time.Now().After(end) {
+			t.Fatal("waited in vain for ", what)
+		}
+	}
+}
+
+func (t *tracker) registered() int { return int(t.waiters.Load()) }
+
+type cache struct{ mu Mutex }
+
+func (c *cache) get() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+}
+
+func TestUncontendedLeavesNoTrace(t *testing.T) {
+	collecting(t, Options{})
+	var m Mutex
+	var rw RWMutex
+	for range 100 {
+		m.Lock()
+		m.Unlock()
+		rw.Lock()
+		rw.Unlock()
+		rw.RLock()
+		rw.RLock()
+		rw.RUnlock()
+		rw.RUnlock()
+	}
+	if m.st.Load() != nil || rw.st.Load() != nil {
+		t.Error("a lock that nobody waited for has state")
+	}
+	if p := Snapshot(); len(p.Waits) != 0 || len(p.Locks) != 0 {
+		t.Errorf("profile has rows: %+v", p)
+	}
+}
+
+func TestOffRecordsNothing(t *testing.T) {
+	var m Mutex
+	contend(t, &m, nil)
+	if m.st.Load() != nil {
+		t.Error("a lock has state although collection is off")
+	}
+}
+
+// contend makes one goroutine wait for m until another one unlocks it, and calls
+// meanwhile, if not nil, when it does.
+func contend(t *testing.T, m *Mutex, meanwhile func()) {
+	t.Helper()
+	m.Lock()
+	done := make(chan bool)
+	go func() {
+		c := m
+		c.Lock()
+		c.Unlock()
+		close(done)
+	}()
+	if current.Load() != nil {
+		waitFor(t, "the waiter", func() bool { return m.registered() > 0 })
+	} else {
+		time.Sleep(time.Millisecond)
+	}
+	if meanwhile != nil {
+		meanwhile()
+	}
+	m.Unlock()
+	<-done
+}
+
+func TestOneWait(t *testing.T) {
+	collecting(t, Options{Goroutines: true})
+	var m Mutex
+	m.SetName("the lock")
+	const hold = 20 * time.Millisecond
+	contend(t, &m, func() { time.Sleep(hold) })
+
+	p := Snapshot()
+	checkConservation(t, p)
+	if len(p.Waits) != 1 || len(p.Pairs) != 1 || len(p.Locks) != 1 {
+		t.Fatalf("want one row each, got %+v", p)
+	}
+	w, q := p.Waits[0], p.Pairs[0]
+	if w.Kind != MutexKind || w.Contentions != 1 || w.Observed != 1 || w.Lock.Name != "the lock" || w.Lock.Waiters != 1 {
+		t.Errorf("wait is %+v of %+v", w, w.Lock)
+	}
+	if q.Blamed < hold || w.Waited < q.Blamed || w.Longest != w.Waited || q.Longest != q.Blamed {
+		t.Errorf("waited %v, blamed %v", w.Waited, q.Blamed)
+	}
+	if f := w.Waiter.Stack.Frames[0].Func; !strings.HasSuffix(f, "contend.func1") || w.Waiter.Group != f {
+		t.Errorf("waiter is %s of group %s", f, w.Waiter.Group)
+	}
+	if f := q.Owner.Stack.Frames[0].Func; !strings.HasSuffix(f, ".contend") || q.Owner.Group != "testing.tRunner" {
+		t.Errorf("owner is %s of group %s", f, q.Owner.Group)
+	}
+	if haveIDs := w.Waiter.Goroutine != 0; haveIDs && w.Waiter.Goroutine == q.Owner.Goroutine {
+		t.Errorf("waiter and owner are both goroutine %d", q.Owner.Goroutine)
+	}
+	if p.Accuracy != Exact || p.Source != FromWrappers || p.InFlight != 0 || len(p.Warnings) != 0 {
+		t.Errorf("%s, %s, %d in flight, %q", p.Accuracy, p.Source, p.InFlight, p.Warnings)
+	}
+}
+
+// A wait behind three owners is split among them by the time that each held the lock.
+func TestSplitAmongOwners(t *testing.T) {
+	collecting(t, Options{Exact: true})
+	var m Mutex
+	m.Lock()
+	var wg sync.WaitGroup
+	queued := 0
+	queue := func(f func(m *Mutex)) {
+		queued++
+		wg.Go(func() { f(&m) })
+		waitFor(t, "a waiter", func() bool { return m.registered() == queued })
+		time.Sleep(2 * time.Millisecond) // until it sleeps: sleepers queue first in, first out
+	}
+	queue(func(m *Mutex) { ownerOne(m, 10*time.Millisecond) })
+	queue(func(m *Mutex) { ownerTwo(m, 30*time.Millisecond) })
+	queue(func(m *Mutex) { victim(m) })
+	time.Sleep(5 * time.Millisecond)
+	m.Unlock()
+	wg.Wait()
+
+	p := Snapshot()
+	checkConservation(t, p)
+	blamed := map[string]time.Duration{}
+	for _, q := range p.Pairs {
+		if strings.HasSuffix(q.Waiter.Stack.Frames[0].Func, ".victim") {
+			f := q.Owner.Stack.Frames[0].Func
+			blamed[f[strings.LastIndexByte(f, '.')+1:]] += q.Blamed
+		}
+	}
+	for name, least := range map[string]time.Duration{"TestSplitAmongOwners": 5, "ownerOne": 10, "ownerTwo": 30} {
+		if got := blamed[name]; got < least*time.Millisecond {
+			t.Errorf("%s is blamed for %v, held the lock for %d ms: %v", name, got, least, blamed)
+		}
+	}
+}
+
+//go:noinline
+func ownerOne(m *Mutex, d time.Duration) { m.Lock(); time.Sleep(d); m.Unlock() }
+
+//go:noinline
+func ownerTwo(m *Mutex, d time.Duration) { m.Lock(); time.Sleep(d); m.Unlock() }
+
+//go:noinline
+func victim(m *Mutex) { m.Lock(); m.Unlock() }
+
+// An owner that overtakes the waiters by TryLock is blamed from then on, not for the
+// time before.
+func TestBargingOwner(t *testing.T) {
+	collecting(t, Options{Exact: true})
+	var m Mutex
+	m.waiters.Add(1) // as if somebody were about to wait
+	m.state().accountOf(current.Load())
+	m.state().pin()
+	if !m.TryLock() {
+		t.Fatal("TryLock of a free lock failed")
+	}
+	if m.st.Load().since == 0 {
+		t.Error("TryLock while somebody waits did not note the time")
+	}
+	m.Unlock()
+	m.Lock()
+	if m.st.Load().since == 0 {
+		t.Error("Lock while somebody waits did not note the time")
+	}
+	if m.TryLock() {
+		t.Error("TryLock of a locked lock succeeded")
+	}
+	m.Unlock()
+	if n := m.st.Load().seq.Load() + m.st.Load().extended.Load(); n != 2 {
+		t.Errorf("%d exits, want 2", n)
+	}
+}
+
+func TestUnlockElsewhereDeferredAndInPanic(t *testing.T) {
+	collecting(t, Options{Exact: true})
+	var m Mutex
+	done := make(chan bool)
+	wait := func() {
+		go func() { victim(&m); done <- true }()
+		waitFor(t, "the waiter", func() bool { return m.registered() > 0 })
+	}
+	m.Lock()
+	wait()
+	go otherUnlocks(&m)
+	<-done
+	func() {
+		m.Lock()
+		defer m.Unlock()
+		wait()
+	}()
+	<-done
+	func() {
+		defer func() { recover() }()
+		m.Lock()
+		defer m.Unlock()
+		wait()
+		panic("while locked")
+	}()
+	<-done
+	p := Snapshot()
+	checkConservation(t, p)
+	var owners []string
+	for _, q := range p.Pairs {
+		f := q.Owner.Stack.Frames[0].Func
+		if strings.HasPrefix(f, "runtime.") { // gopanic runs deferred calls
+			f = q.Owner.Stack.Frames[1].Func
+		}
+		owners = append(owners, f)
+	}
+	all := strings.Join(owners, " ")
+	for _, want := range []string{"otherUnlocks", "InPanic.func2", "InPanic.func3"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%s is not among the owners %q", want, owners)
+		}
+	}
+	if m.registered() != 0 {
+		t.Errorf("%d waiters left", m.registered())
+	}
+}
+
+func otherUnlocks(m *Mutex) { m.Unlock() }
+
+func TestNewRemembersItsCaller(t *testing.T) {
+	collecting(t, Options{})
+	m := NewMutex("made")
+	contend(t, m, nil)
+	c := new(cache)
+	c.mu.Lock()
+	go c.get()
+	waitFor(t, "the waiter", func() bool { return c.mu.registered() > 0 })
+	c.mu.Unlock()
+	waitFor(t, "the end", func() bool { return c.mu.registered() == 0 })
+	p := Snapshot()
+	if len(p.Locks) != 2 {
+		t.Fatalf("%d locks", len(p.Locks))
+	}
+	a, b := p.Locks[0], p.Locks[1]
+	if a.Name != "made" || a.Created == nil || !strings.Contains(a.Class, "contention.TestNewRemembersItsCaller:") {
+		t.Errorf("lock from NewMutex: %+v", a)
+	}
+	if b.Name != "" || b.Created != nil || b.Class != "github.com/bottleneck-go/bottleneck/contention.cache" {
+		t.Errorf("zero-value lock: %+v", b)
+	}
+}
+
+func TestReceiver(t *testing.T) {
+	for function, want := range map[string]string{
+		"example.com/m/pkg.(*Cache).Get":         "example.com/m/pkg.Cache",
+		"example.com/m/pkg.(*Cache).Get.func1.2": "example.com/m/pkg.Cache",
+		"example.com/m/pkg.Cache.Get":            "example.com/m/pkg.Cache",
+		"pkg.(*Map[...]).Load":                   "pkg.Map",
+		"gopkg.in/yaml%2ev3.(*Node).Decode":      "gopkg.in/yaml%2ev3.Node",
+		"main.main":                              "main.main",
+		"main.main.func1":                        "main.main",
+		"main.generic[...].func1":                "main.generic",
+		"example.com/m/pkg.(*Cache).Get-fm":      "example.com/m/pkg.Cache",
+		callstackDropped:                         callstackDropped,
+		"":                                       "",
+	} {
+		if got := receiver(function); got != want {
+			t.Errorf("receiver(%q) = %q, want %q", function, got, want)
+		}
+	}
+}
+
+const callstackDropped = "[call chains dropped]"
+
+// With room for hardly anything, all time is still accounted for.
+func TestBoundedMemory(t *testing.T) {
+	collecting(t, Options{Exact: true, MaxChains: 3, MaxLocks: 2, MaxPairs: 4})
+	var locks [5]Mutex
+	for i := range locks {
+		for range 3 {
+			contend(t, &locks[i], nil)
+		}
+		m := &locks[i]
+		m.Lock()
+		go victim(m)
+		waitFor(t, "the waiter", func() bool { return m.registered() > 0 })
+		m.Unlock()
+		waitFor(t, "the end", func() bool { return m.registered() == 0 })
+	}
+	waitFor(t, "the last wait to be settled", func() bool { return Snapshot().InFlight == 0 })
+	p := Snapshot()
+	checkConservation(t, p)
+	if len(p.Locks) != 3 || p.Dropped.Locks != 3 || p.Locks[2].Name != OtherLocks {
+		t.Errorf("%d locks, %d dropped", len(p.Locks), p.Dropped.Locks)
+	}
+	if p.Dropped.Chains == 0 || p.Dropped.Pairs == 0 {
+		t.Errorf("dropped %+v", p.Dropped)
+	}
+	var n int64
+	for _, w := range p.Waits {
+		n += w.Contentions
+	}
+	if n != 20 {
+		t.Errorf("%d contentions, want 20", n)
+	}
+	if len(p.Warnings) != 3 {
+		t.Errorf("warnings %q", p.Warnings)
+	}
+}
+
+func TestStartStop(t *testing.T) {
+	if err := Stop(); err != ErrNotStarted {
+		t.Errorf("Stop without Start: %v", err)
+	}
+	collecting(t, Options{})
+	if err := Start(Options{}); err != ErrStarted {
+		t.Errorf("Start twice: %v", err)
+	}
+	var m Mutex
+	m.Lock()
+	done := make(chan bool)
+	go func() { victim(&m); close(done) }()
+	waitFor(t, "the waiter", func() bool { return m.registered() > 0 })
+	if p := Snapshot(); p.InFlight != 1 || len(p.Waits) != 0 {
+		t.Errorf("during the wait: %d in flight, %d rows", p.InFlight, len(p.Waits))
+	}
+	if err := Stop(); err != nil {
+		t.Error(err)
+	}
+	m.Unlock()
+	<-done
+	waitFor(t, "the wait to be settled", func() bool { return Snapshot().InFlight == 0 })
+	if p := Snapshot(); len(p.Waits) != 1 {
+		t.Errorf("after Stop: %d rows, want the wait that began before", len(p.Waits))
+	}
+	collecting(t, Options{})
+	if p := Snapshot(); len(p.Waits) != 0 {
+		t.Error("Start did not forget the last collection")
+	}
+}
+
+// Snapshots, Start and Stop at any time, under load.
+func TestSnapshotUnderLoad(t *testing.T) {
+	var m Mutex
+	var rw RWMutex
+	stop := make(chan bool)
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				m.Lock()
+				work(200)
+				m.Unlock()
+				rw.RLock()
+				work(200)
+				rw.RUnlock()
+				rw.Lock()
+				rw.Unlock()
+				runtime.Gosched()
+			}
+		})
+	}
+	for i := range 10 {
+		if err := Start(Options{Exact: i%2 == 0, Goroutines: i%3 == 0}); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			time.Sleep(2 * time.Millisecond)
+			checkConservation(t, Snapshot())
+		}
+		if err := Stop(); err != nil {
+			t.Fatal(err)
+		}
+		checkConservation(t, Snapshot())
+	}
+	close(stop)
+	wg.Wait()
+	if m.registered() != 0 || rw.registered() != 0 {
+		t.Errorf("waiters left: %d, %d", m.registered(), rw.registered())
+	}
+	if p := Snapshot(); p.InFlight != 0 {
+		t.Errorf("%d in flight", p.InFlight)
+	}
+}
+
+// Weights are what makes the estimate unbiased: each slot of a period is drawn with
+// the same probability, and the waits in it count as often as there are slots.
+func TestWindowIsUnbiased(t *testing.T) {
+	const log = 4
+	s := &session{}
+	var total int64
+	const periods = 4000
+	for range periods {
+		st := &state{}
+		st.window.period.Store(uint64(1000)<<(pickBits+logBits) | log)
+		// The first wait of a new period begins it; whichever slot is drawn, the sum
+		// of the weights of one wait a slot is the number of slots.
+		start := int64(5000) << slotBits
+		st.history.seq.Store(1 << 40) // dear enough for w to stay
+		var sum int64
+		for slot := range int64(1 << log) {
+			sum += st.admit(s, start+slot<<slotBits)
+		}
+		_, _, l := unpack(st.window.period.Load())
+		if sum != 1<<l && l == log {
+			t.Fatalf("weights of a period of %d slots sum to %d", 1<<log, sum)
+		}
+		// A single wait, anywhere: its weight is 1 on average.
+		st.window.period.Store(uint64(1000)<<(pickBits+logBits) | log)
+		st.history.seq.Store(0)
+		st.window.exits.Store(0)
+		total += st.admit(s, start)
+	}
+	if mean := float64(total) / periods; math.Abs(mean-1) > 6*math.Sqrt(1<<log)/math.Sqrt(periods) {
+		t.Errorf("a wait counts %.2f times on average, want 1", mean)
+	}
+}

@@ -1,0 +1,407 @@
+package contention
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The oracle logs the request, acquisition and release of every operation on the
+// locks of a workload, from outside, and works out from nothing but this log who
+// waited for whom. The profile must say the same.
+
+// op is one operation as the goroutine that did it saw it.
+type op struct {
+	lock               int
+	site               string // what the chain key of its calls looks like
+	write              bool
+	request, got, left int64
+}
+
+// site is a call chain that locks. The functions differ in name, so that profile and
+// log can be compared by it.
+type site struct {
+	name string
+	do   func(w *worker, l anyLock)
+}
+
+// anyLock is a Mutex, or an RWMutex for reading or writing.
+type anyLock struct {
+	id     int
+	write  bool
+	lock   func()
+	unlock func()
+}
+
+// worker is one goroutine of a workload.
+type worker struct {
+	log  []op
+	hold time.Duration
+	wait time.Duration // between operations
+	// inner is done while the lock is held.
+	inner func(w *worker)
+}
+
+func (w *worker) request(l anyLock, site string) int {
+	w.log = append(w.log, op{lock: l.id, site: site, write: l.write, request: now()})
+	return len(w.log) - 1
+}
+
+func (w *worker) held(i int) {
+	w.log[i].got = now()
+	if w.inner != nil {
+		inner := w.inner
+		w.inner = nil
+		inner(w)
+		w.inner = inner
+	}
+	spin(w.hold)
+	w.log[i].left = now()
+}
+
+//go:noinline
+func siteA(w *worker, l anyLock) { i := w.request(l, "siteA"); l.lock(); w.held(i); l.unlock() }
+
+//go:noinline
+func siteB(w *worker, l anyLock) { i := w.request(l, "siteB"); l.lock(); w.held(i); l.unlock() }
+
+//go:noinline
+func siteC(w *worker, l anyLock) { i := w.request(l, "siteC"); l.lock(); w.held(i); l.unlock() }
+
+//go:noinline
+func siteD(w *worker, l anyLock) { i := w.request(l, "siteD"); l.lock(); w.held(i); l.unlock() }
+
+var sites = []func(*worker, anyLock){siteA, siteB, siteC, siteD}
+
+// siteOf finds the site in a stack.
+func siteOf(s *Stack) string {
+	if s != nil {
+		for _, f := range s.Frames {
+			if i := strings.LastIndex(f.Func, ".site"); i >= 0 {
+				return f.Func[i+1:]
+			}
+		}
+	}
+	return "?"
+}
+
+// blameKey is one pair of the oracle's table.
+type blameKey struct {
+	lock          int
+	waiter, owner string
+}
+
+type blameTable map[blameKey]float64
+
+func (t blameTable) sum() (s float64) {
+	for _, v := range t {
+		s += v
+	}
+	return s
+}
+
+// errorOf is Σ|estimate − truth| / truth.
+func (t blameTable) errorOf(est blameTable) float64 {
+	var d float64
+	for k, v := range t {
+		d += math.Abs(v - est[k])
+	}
+	for k, v := range est {
+		if _, ok := t[k]; !ok {
+			d += v
+		}
+	}
+	return d / t.sum()
+}
+
+// truth works out the blame by cutting every wait at every event during it.
+func truth(log []op) (pairs blameTable, naive blameTable, waited float64) {
+	pairs, naive = blameTable{}, blameTable{}
+	byLock := map[int][]op{}
+	for _, o := range log {
+		byLock[o.lock] = append(byLock[o.lock], o)
+	}
+	for _, ops := range byLock {
+		slices.SortFunc(ops, func(a, b op) int { return int(a.got - b.got) })
+		var longest int64
+		for _, o := range ops {
+			longest = max(longest, o.left-o.request)
+		}
+		for i := range ops {
+			waited += float64(ops[i].got - ops[i].request)
+			blameOne(ops, i, longest, pairs, naive)
+		}
+	}
+	return pairs, naive, waited
+}
+
+// blameOne adds what ops[i] lost to the others.
+func blameOne(ops []op, i int, longest int64, pairs, naive blameTable) {
+	me := &ops[i]
+	var near []*op // operations that may matter: those that overlap the wait
+	cuts := []int64{me.request, me.got}
+	var waker *op
+	for j := range ops {
+		o := &ops[j]
+		if o.got > me.got+longest {
+			break
+		}
+		if j == i || o.left <= me.request || o.request >= me.got {
+			continue
+		}
+		near = append(near, o)
+		for _, t := range []int64{o.request, o.got, o.left} {
+			if t > me.request && t < me.got {
+				cuts = append(cuts, t)
+			}
+		}
+		if o.left <= me.got && (waker == nil || o.left > waker.left) {
+			waker = o
+		}
+	}
+	if waker != nil {
+		naive[blameKey{me.lock, me.site, waker.site}] += float64(me.got - me.request)
+	}
+	slices.Sort(cuts)
+	for c := 1; c < len(cuts); c++ {
+		from, to := cuts[c-1], cuts[c]
+		var owners []*op
+		writer := false
+		for _, o := range near {
+			if o.got <= from && o.left >= to {
+				owners = append(owners, o)
+				writer = writer || o.write
+			}
+		}
+		if len(owners) == 0 {
+			continue
+		}
+		if !writer && !me.write {
+			// A reader behind readers: only because a writer is pending, the one that is next.
+			var next *op
+			for _, o := range near {
+				if o.write && o.request <= from && o.got >= to && o.got <= me.got && (next == nil || o.got < next.got) {
+					next = o
+				}
+			}
+			if next == nil {
+				continue
+			}
+			owners = append(owners, next)
+		}
+		for _, o := range owners {
+			pairs[blameKey{me.lock, me.site, o.site}] += float64(to-from) / float64(len(owners))
+		}
+	}
+}
+
+// estimate reads the same table from a profile.
+func estimate(p *Profile) blameTable {
+	t := blameTable{}
+	for _, q := range p.Pairs {
+		var id int
+		fmt.Sscanf(q.Lock.Name, "lock%d", &id)
+		t[blameKey{id, siteOf(q.Waiter.Stack), siteOf(q.Owner.Stack)}] += float64(q.Blamed)
+	}
+	return t
+}
+
+// workload is one row of the error table.
+type workload struct {
+	name    string
+	workers int
+	locks   int
+	hold    time.Duration
+	heavy   time.Duration // hold of the first worker, if any
+	think   time.Duration
+	rw      float64 // share of writes on RWMutexes; 0: Mutexes
+	nested  bool    // a second lock is taken inside
+}
+
+var workloads = []workload{
+	{name: "2µs", workers: 4, locks: 1, hold: 2 * time.Microsecond, think: 5 * time.Microsecond},
+	{name: "10µs", workers: 4, locks: 1, hold: 10 * time.Microsecond, think: 10 * time.Microsecond},
+	{name: "50µs", workers: 4, locks: 1, hold: 50 * time.Microsecond, think: 50 * time.Microsecond},
+	{name: "500µs", workers: 4, locks: 1, hold: 500 * time.Microsecond, think: 500 * time.Microsecond},
+	{name: "4ms", workers: 3, locks: 1, hold: 4 * time.Millisecond, think: 2 * time.Millisecond},
+	{name: "one heavy owner", workers: 6, locks: 1, hold: 20 * time.Microsecond, heavy: time.Millisecond, think: 100 * time.Microsecond},
+	{name: "16 goroutines", workers: 16, locks: 1, hold: 50 * time.Microsecond, think: 20 * time.Microsecond},
+	{name: "64 goroutines", workers: 64, locks: 1, hold: 50 * time.Microsecond, think: 20 * time.Microsecond},
+	{name: "4 shards", workers: 8, locks: 4, hold: 50 * time.Microsecond, think: 10 * time.Microsecond},
+	{name: "nested", workers: 4, locks: 2, hold: 60 * time.Microsecond, think: 50 * time.Microsecond, nested: true},
+	{name: "rw 10% writes", workers: 6, locks: 1, hold: 60 * time.Microsecond, think: 50 * time.Microsecond, rw: 0.1},
+	{name: "rw 50% writes", workers: 6, locks: 1, hold: 60 * time.Microsecond, think: 20 * time.Microsecond, rw: 0.5},
+	{name: "rw 5µs", workers: 6, locks: 1, hold: 5 * time.Microsecond, think: 10 * time.Microsecond, rw: 0.2},
+}
+
+// run does the workload for d and returns the log.
+func (wl workload) run(d time.Duration) []op {
+	read := make([]anyLock, wl.locks)
+	write := make([]anyLock, wl.locks)
+	for i := range wl.locks {
+		if wl.rw > 0 {
+			rw := new(RWMutex)
+			rw.SetName(fmt.Sprintf("lock%d", i))
+			write[i] = anyLock{i, true, rw.Lock, rw.Unlock}
+			read[i] = anyLock{i, false, rw.RLock, rw.RUnlock}
+		} else {
+			m := new(Mutex)
+			m.SetName(fmt.Sprintf("lock%d", i))
+			write[i] = anyLock{i, true, m.Lock, m.Unlock}
+		}
+	}
+	workers := make([]*worker, wl.workers)
+	var wg sync.WaitGroup
+	end := time.Now().Add(d)
+	for i := range workers {
+		w := &worker{hold: wl.hold, wait: wl.think, log: make([]op, 0, 1<<16)}
+		if i == 0 && wl.heavy > 0 {
+			w.hold = wl.heavy
+		}
+		if wl.nested {
+			w.inner = func(w *worker) { sites[(i+1)%len(sites)](w, write[1]) }
+		}
+		workers[i] = w
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(i), 7))
+			for time.Now().Before(end) && len(w.log) < cap(w.log)-2 {
+				l := write[rng.IntN(wl.locks)]
+				if wl.nested {
+					l = write[0]
+				}
+				if wl.rw > 0 && rng.Float64() >= wl.rw {
+					l = read[l.id]
+				}
+				sites[i%len(sites)](w, l)
+				if think := time.Duration(rng.Int64N(int64(2*wl.think) + 1)); think > time.Millisecond {
+					time.Sleep(think)
+				} else {
+					spin(think)
+					runtime.Gosched()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	var log []op
+	for _, w := range workers {
+		log = append(log, w.log...)
+	}
+	return log
+}
+
+// checkConservation tests the identities that hold exactly in every profile.
+func checkConservation(t testing.TB, p *Profile) {
+	t.Helper()
+	type row struct {
+		kind   Kind
+		lock   *Lock
+		waiter Party
+		flags  Flags
+	}
+	blamed := map[row]time.Duration{}
+	for _, q := range p.Pairs {
+		blamed[row{q.Kind, q.Lock, q.Waiter, q.Flags & WaiterFlags}] += q.Blamed
+		if q.Blamed < 0 || q.Contentions < 0 {
+			t.Errorf("negative pair %+v", q)
+		}
+	}
+	for _, w := range p.Waits {
+		if w.Waited != w.Blamed+w.HandOff+w.Unattributed {
+			t.Errorf("waited %d != blamed %d + hand-off %d + unattributed %d", w.Waited, w.Blamed, w.HandOff, w.Unattributed)
+		}
+		if w.Waited < 0 || w.Blamed < 0 || w.HandOff < 0 || w.Unattributed < 0 || w.Contentions < w.Observed || w.Observed <= 0 {
+			t.Errorf("impossible row %+v", w)
+		}
+		k := row{w.Kind, w.Lock, w.Waiter, w.Flags}
+		if blamed[k] != w.Blamed {
+			t.Errorf("pairs of %s sum to %d, its wait is blamed with %d", siteOf(w.Waiter.Stack), blamed[k], w.Blamed)
+		}
+		delete(blamed, k)
+	}
+	for k, v := range blamed {
+		if v != 0 {
+			t.Errorf("pairs without a wait: %v %v", k, v)
+		}
+	}
+}
+
+func totals(p *Profile) (waited, blamed, handOff, unattributed time.Duration) {
+	for _, w := range p.Waits {
+		waited += w.Waited
+		blamed += w.Blamed
+		handOff += w.HandOff
+		unattributed += w.Unattributed
+	}
+	return
+}
+
+// compare runs a workload and returns the error of the profile and of naive blame.
+func compare(t testing.TB, wl workload, d time.Duration, o Options) (e, naive float64, p *Profile) {
+	t.Helper()
+	if err := Start(o); err != nil {
+		t.Fatal(err)
+	}
+	log := wl.run(d)
+	p = Snapshot()
+	if err := Stop(); err != nil {
+		t.Fatal(err)
+	}
+	checkConservation(t, p)
+	if p.InFlight != 0 {
+		t.Errorf("%d waits in flight after all goroutines have ended", p.InFlight)
+	}
+	pairs, waker, _ := truth(log)
+	return pairs.errorOf(estimate(p)), pairs.errorOf(waker), p
+}
+
+func TestOracle(t *testing.T) {
+	var naives float64
+	for _, wl := range workloads {
+		t.Run(wl.name, func(t *testing.T) {
+			// Another process may take the processor between two lines of the log, so
+			// the best of a few runs counts. A wrong algorithm is wrong in all of them.
+			best := math.Inf(1)
+			for try := 0; try < 5 && best > 0.05; try++ {
+				e, naive, _ := compare(t, wl, 80*time.Millisecond, Options{Exact: true})
+				best = min(best, e)
+				naives = max(naives, naive)
+			}
+			if t.Logf("error %.2f %%", 100*best); best > 0.12 {
+				t.Errorf("error %.1f %%", 100*best)
+			}
+		})
+	}
+	if naives < 0.25 {
+		t.Errorf("blaming the waker is at most %.0f %% off: the workloads prove nothing", 100*naives)
+	}
+}
+
+// BenchmarkOracle prints the error table of the package documentation.
+func BenchmarkOracle(b *testing.B) {
+	for _, wl := range workloads {
+		b.Run(strings.ReplaceAll(wl.name, " ", "-"), func(b *testing.B) {
+			var e, naive float64
+			var waits, estimated int64
+			for range b.N {
+				x, n, p := compare(b, wl, 800*time.Millisecond, Options{})
+				e, naive = e+x, naive+n
+				for _, w := range p.Waits {
+					waits += w.Contentions
+					if w.Flags&Estimated != 0 {
+						estimated += w.Contentions
+					}
+				}
+			}
+			b.ReportMetric(100*e/float64(b.N), "error-%")
+			b.ReportMetric(100*naive/float64(b.N), "naive-error-%")
+			b.ReportMetric(100*float64(estimated)/float64(max(waits, 1)), "sampled-%")
+		})
+	}
+}

@@ -1,0 +1,236 @@
+package contention
+
+import (
+	"sync"
+
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
+)
+
+// RWMutex is a [sync.RWMutex] that knows, while collection is on, who waited for it
+// and which writers and readers held it meanwhile. Its zero value is an unlocked
+// mutex; it must not be copied after first use, which go vet checks. It has the
+// methods, the fatal errors and the memory model of sync.RWMutex, which does the
+// locking.
+//
+// All readers that keep a writer out share the blame for it equally while they hold
+// the lock together. A reader that waits although only readers hold the lock blames
+// them and the writer that is pending, each the same.
+//
+// It is 40 bytes on 64-bit machines. An uncontended RLock and RUnlock cost about
+// 1 ns more than those of sync.RWMutex, whether collection is on or off.
+type RWMutex struct {
+	mu sync.RWMutex
+	tracker
+}
+
+// NewRWMutex returns a lock with the given name, which may be empty, that remembers
+// the call chain of its creation: its class in a [Profile] is where it was made.
+// It takes about 1 µs and 2 kB.
+func NewRWMutex(name string) *RWMutex {
+	rw := new(RWMutex)
+	rw.created(name)
+	return rw
+}
+
+// SetName gives the lock a name for profiles. It may be called at any time.
+func (rw *RWMutex) SetName(name string) { rw.setName(name) }
+
+// Lock locks rw for writing. If the lock is already locked for reading or writing,
+// Lock blocks until it is available, and the wait is recorded if collection is on.
+func (rw *RWMutex) Lock() {
+	got := rw.mu.TryLock()
+	if got && rw.waiters.Load() == 0 {
+		return
+	}
+	rw.lockSlow(got, 0)
+}
+
+// TryLock tries to lock rw for writing and reports whether it succeeded. A failure
+// is no wait and is not recorded.
+func (rw *RWMutex) TryLock() bool {
+	if !rw.mu.TryLock() {
+		return false
+	}
+	if rw.waiters.Load() != 0 {
+		rw.bargedIn()
+	}
+	return true
+}
+
+// Unlock unlocks rw for writing. It is a fatal error if rw is not locked for
+// writing. The blame goes to the call chain of the Unlock.
+func (rw *RWMutex) Unlock() {
+	if rw.waiters.Load() == 0 {
+		rw.mu.Unlock()
+		return
+	}
+	rw.unlockSlow()
+}
+
+// TryRLock tries to lock rw for reading and reports whether it succeeded. A failure
+// is no wait and is not recorded.
+func (rw *RWMutex) TryRLock() bool {
+	if !rw.mu.TryRLock() {
+		return false
+	}
+	if rw.waiters.Load() != 0 {
+		rw.readerIn()
+	}
+	return true
+}
+
+// RUnlock undoes a single RLock call; it does not affect other readers. It is a
+// fatal error if rw is not locked for reading. The blame goes to the call chain of
+// the RUnlock.
+func (rw *RWMutex) RUnlock() {
+	if rw.waiters.Load() == 0 {
+		rw.mu.RUnlock()
+		return
+	}
+	rw.runlockSlow()
+}
+
+// RLocker returns a [sync.Locker] whose Lock and Unlock call rw.RLock and rw.RUnlock.
+func (rw *RWMutex) RLocker() sync.Locker { return (*rlocker)(rw) }
+
+type rlocker RWMutex
+
+func (r *rlocker) Lock()   { (*RWMutex)(r).RLock() }
+func (r *rlocker) Unlock() { (*RWMutex)(r).RUnlock() }
+
+func (rw *RWMutex) lockSlow(got bool, flags Flags) {
+	if got {
+		rw.bargedIn()
+		return
+	}
+	var w wait
+	if !rw.arrive(&w, kindWriter, flags) {
+		rw.mu.Lock()
+		rw.acquiredUnseen(w.start)
+		return
+	}
+	rw.mu.Lock()
+	rw.acquired(&w)
+}
+
+func (rw *RWMutex) unlockSlow() {
+	var r release
+	rw.leave(&r)
+	rw.mu.Unlock()
+	r.finish()
+}
+
+func (rw *RWMutex) rlockSlow(got bool, flags Flags) {
+	if got {
+		rw.readerIn()
+		return
+	}
+	var w wait
+	if !rw.arrive(&w, kindReader, flags) {
+		rw.mu.RLock()
+		if rw.waiters.Load() != 0 {
+			rw.readerIn()
+		}
+		return
+	}
+	rw.mu.RLock()
+	rw.readerAcquired(&w)
+}
+
+func (rw *RWMutex) runlockSlow() {
+	var r release
+	rw.readerLeave(&r)
+	rw.mu.RUnlock()
+	r.finish()
+}
+
+// reader is a holder that got the lock while somebody waited, and when. Readers that
+// came while nobody waited are not known; like such an owner of a Mutex, they held
+// the lock before any present waiter came.
+//
+// The lock does not say which reader an RUnlock belongs to, so it is taken to be one
+// of the same goroutine. Without goroutine ids, readers are taken to leave in the
+// order in which they came. A reader that is unlocked by another goroutine counts as
+// one that came before the wait.
+type reader struct {
+	g  uint64
+	at int64
+}
+
+// registerBesideReaders raises the number of waiters. If it is the first one, all
+// readers came before it, and what is known of them is void: they may have left
+// while nobody waited.
+func (t *tracker) registerBesideReaders(st *state) {
+	st.mu.Lock()
+	if t.waiters.Load() == 0 {
+		st.readers = st.readers[:0]
+	}
+	t.waiters.Add(1)
+	st.mu.Unlock()
+}
+
+// readerIn notes that the caller has got the lock for reading while somebody waits.
+func (t *tracker) readerIn() {
+	st := t.st.Load()
+	at := now()
+	g := callstack.Goid()
+	st.mu.Lock()
+	st.readers = append(st.readers, reader{g, at})
+	st.mu.Unlock()
+}
+
+// readerAcquired notes that the caller, a registered waiter, has got the lock for
+// reading. Readers do not delay one another, so the wait is settled at once; the time
+// that it takes is not held against the reader.
+func (t *tracker) readerAcquired(w *wait) {
+	st := t.st.Load()
+	w.end = now()
+	st.mu.Lock()
+	w.last = st.seq.Load()
+	w.lost = st.lost.Load() - w.lost
+	w.waiters = t.waiters.Load()
+	others := t.waiters.Add(-1) > 0
+	st.mu.Unlock()
+	w.account.add(w)
+	if others {
+		t.readerIn()
+	}
+}
+
+// readerLeave prepares the release by a reader, who still holds the lock.
+func (t *tracker) readerLeave(r *release) {
+	r.released = now()
+	st := t.st.Load()
+	g := callstack.Goid()
+	r.st = st
+	st.mu.Lock()
+	since := st.readerOut(g)
+	if r.exit, r.chunk = st.next(); r.exit != nil {
+		r.exit.shared = true
+		r.exit.g = g
+		r.exit.acquired = since
+		r.exit.released = r.released
+		st.publish()
+	}
+	st.mu.Unlock()
+}
+
+// readerOut returns when the reader with goroutine g came, 0 if it came before any
+// present waiter, and forgets it.
+func (st *state) readerOut(g uint64) int64 {
+	found := -1
+	for i, r := range st.readers {
+		if r.g == g {
+			found = i
+			if g == 0 {
+				break
+			}
+		}
+	}
+	if found < 0 {
+		return 0
+	}
+	at := st.readers[found].at
+	st.readers = append(st.readers[:found], st.readers[found+1:]...)
+	return at
+}

@@ -1,0 +1,176 @@
+package contention
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
+)
+
+// snapshot copies the accounts of a session into a profile.
+func (s *session) snapshot() *Profile {
+	s.mu.Lock()
+	accounts := make([]*account, 0, len(s.accounts)+1)
+	for _, a := range s.accounts {
+		accounts = append(accounts, a)
+	}
+	if s.others != nil {
+		accounts = append(accounts, s.others)
+	}
+	end := s.stop
+	left := s.left
+	s.mu.Unlock()
+	if end.IsZero() {
+		end = time.Now()
+	}
+
+	p := &Profile{Source: FromWrappers, Accuracy: Exact, Start: s.start, Duration: end.Sub(s.start)}
+	slices.SortFunc(accounts, func(a, b *account) int { return cmp.Compare(a.info.id, b.info.id) })
+	for _, a := range accounts {
+		a.retryDeferred(true)
+		a.copyTo(p)
+	}
+	p.Dropped.Chains = s.chains.Dropped()
+	p.Dropped.Locks = left
+	p.Dropped.Pairs = s.crowded.Load()
+	p.finish()
+	return p
+}
+
+// copyTo adds the account's rows to the profile. Names are looked up after the
+// account is free again.
+func (a *account) copyTo(p *Profile) {
+	s := a.session
+	a.mu.Lock()
+	p.InFlight += a.begun.Load() - a.settled
+	p.Dropped.Exits += a.lost
+	waits := make(map[waitKey]waitCell, len(a.waits))
+	for k, c := range a.waits {
+		waits[k] = *c
+	}
+	pairs := make(map[pairKey]pairCell, len(a.pairs))
+	for k, c := range a.pairs {
+		pairs[k] = *c
+	}
+	lock := &Lock{ID: a.info.id, Waiters: int(a.waiters), Longest: time.Duration(a.longest)}
+	a.mu.Unlock()
+
+	if len(waits) == 0 {
+		return
+	}
+	a.describe(lock)
+	p.Locks = append(p.Locks, lock)
+	for k, c := range waits {
+		p.Waits = append(p.Waits, Wait{
+			Kind: kinds[k.kind], Lock: lock, Waiter: s.party(k.chain, k.g), Flags: k.flags,
+			Contentions: c.count, Observed: c.observed,
+			Waited: time.Duration(c.waited), Blamed: time.Duration(c.blamed),
+			HandOff: time.Duration(c.handOff), Unattributed: time.Duration(c.unattributed),
+			Longest: time.Duration(c.longest),
+		})
+	}
+	for k, c := range pairs {
+		p.Pairs = append(p.Pairs, Pair{
+			Kind: kinds[k.kind], Lock: lock, Flags: k.flags,
+			Waiter: s.party(k.waiter, k.waiterG), Owner: s.party(k.owner, k.ownerG),
+			Contentions: c.count, Blamed: time.Duration(c.blamed), Longest: time.Duration(c.longest),
+		})
+	}
+}
+
+// describe fills in who the account's lock is.
+func (a *account) describe(l *Lock) {
+	if name := a.info.name.Load(); name != nil {
+		l.Name = *name
+	}
+	var created, first []Frame
+	if c := a.info.created.Load(); c != nil {
+		l.Created = a.session.stack(c)
+		created = l.Created.Frames
+	}
+	if c := a.info.first.Load(); c != nil {
+		first = a.session.stack(c).Frames
+	}
+	if l.Name != OtherLocks {
+		l.Class = className(created, first)
+	}
+}
+
+// stack symbolises a chain, once a session, so that stacks can be compared by address.
+func (s *session) stack(c *callstack.Chain) *Stack {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.stacks[c]
+	if st == nil {
+		st = newStack(c)
+		s.stacks[c] = st
+	}
+	return st
+}
+
+func newStack(c *callstack.Chain) *Stack {
+	frames := c.Frames()
+	st := &Stack{Frames: make([]Frame, len(frames)), Truncated: c.Truncated()}
+	for i, f := range frames {
+		st.Frames[i] = Frame{Func: f.Func, File: f.File, Line: f.Line, PC: uint64(f.PC)}
+	}
+	return st
+}
+
+func (s *session) party(c *callstack.Chain, g uint64) Party {
+	return newParty(s.stack(c), g)
+}
+
+// newParty puts a goroutine into the group of the function that it was started with.
+func newParty(st *Stack, g uint64) Party {
+	p := Party{Goroutine: g, Stack: st}
+	if n := len(st.Frames); n > 0 && !st.Truncated {
+		p.Group = st.Frames[n-1].Func
+	}
+	return p
+}
+
+// finish sorts the rows and says what limits the trust in them.
+func (p *Profile) finish() {
+	slices.SortStableFunc(p.Waits, func(a, b Wait) int {
+		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Lock.ID, b.Lock.ID))
+	})
+	slices.SortStableFunc(p.Pairs, func(a, b Pair) int {
+		return cmp.Or(cmp.Compare(b.Blamed, a.Blamed), cmp.Compare(a.Lock.ID, b.Lock.ID))
+	})
+	var waited, estimated time.Duration
+	hot := map[*Lock]bool{}
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		waited += w.Waited
+		if w.Flags&Estimated != 0 {
+			estimated += w.Waited
+			hot[w.Lock] = true
+		}
+	}
+	if len(hot) > 0 && p.Accuracy == Exact {
+		p.Accuracy = Sampled
+	}
+	if estimated > 0 {
+		p.warn("%.0f %% of the waiting, at %d hot locks, is scaled from a random sample in time; see Wait.Observed.",
+			100*float64(estimated)/float64(waited), len(hot))
+	}
+	d := p.Dropped
+	p.warnCount(d.Chains, "call chains were not kept because there were too many; raise MaxChains.")
+	p.warnCount(d.Locks, "locks are put together as "+OtherLocks+" because there were too many; raise MaxLocks.")
+	p.warnCount(d.Pairs, "times a wait was put into a row without call chains because there were too many rows; raise MaxPairs.")
+	p.warnCount(d.Exits, "releases could not be kept during long waits; what they explain is unattributed.")
+	p.warnCount(d.Events, "records are missing from the event file because writing failed or had stopped.")
+}
+
+func (p *Profile) warn(format string, args ...any) {
+	p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...))
+}
+
+func (p *Profile) warnCount(n uint64, what string) {
+	if n > 0 {
+		p.warn("%d %s", n, what)
+	}
+}

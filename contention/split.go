@@ -1,0 +1,185 @@
+package contention
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
+)
+
+// Splitting a wait among the owners
+//
+// A wait is cut into segments at the times at which owners came and left.
+//
+//   - While the lock is held exclusively, the owner is to blame.
+//   - While readers hold it and a writer waits, the readers share the blame equally:
+//     each of n gets 1/n of the segment.
+//   - A reader waits although only readers hold the lock if a writer is pending. Then
+//     the n readers and the pending writer share equally: without either of them the
+//     waiter would have gone on. The writer's part is flagged PendingWriter.
+//   - A segment in which nobody holds the lock is hand-off.
+//
+// Sharing is exact in integers: a clock that runs at 1/n of the time gives each reader
+// the difference between its coming and leaving; the remainder of the division stays
+// in the clock, and when the last reader leaves it gets what is left, less than n ns.
+
+// holder is one owner, as far as it matters to a wait.
+type holder struct {
+	acquired, released, pending int64
+	gaps                        int64 // during which it was free between the two
+	shared                      bool
+	inWait                      bool // left in Cond.Wait, and the final Unlock is not known
+	chain                       *callstack.Chain
+	g                           uint64
+}
+
+// splitter holds the scratch memory of split.
+type splitter struct {
+	edges []edge
+	parts []part
+}
+
+// part is what one holder is blamed for.
+type part struct {
+	holder int
+	ns     int64
+	flags  Flags
+}
+
+// edge is the coming or leaving of a holder.
+type edge struct {
+	at    int64
+	part  int
+	role  role
+	leave bool
+}
+
+type role uint8
+
+const (
+	exclusive role = iota
+	sharing
+	pendingWriter
+)
+
+// split divides the time from start to end among the holders. reader tells that the
+// waiter wants to read. The parts are valid until the next call; they and the
+// hand-off sum to end − start.
+func (s *splitter) split(start, end int64, reader bool, holders []holder) (parts []part, handOff int64) {
+	s.parts = s.parts[:0]
+	if !slices.ContainsFunc(holders, func(h holder) bool { return h.shared }) {
+		return s.sequence(start, end, holders)
+	}
+	s.edges = s.edges[:0]
+	for i := range holders {
+		h := &holders[i]
+		switch {
+		case !h.shared:
+			s.span(i, exclusive, max(start, h.acquired), min(end, h.released))
+			if reader && h.pending != 0 {
+				s.span(i, pendingWriter, max(start, h.pending), min(end, h.acquired))
+			}
+		case !reader:
+			s.span(i, sharing, max(start, h.acquired), min(end, h.released))
+		default:
+			s.whilePending(i, start, end, holders)
+		}
+	}
+	return s.sweep(start, end)
+}
+
+// sequence is split for owners that follow one another.
+func (s *splitter) sequence(start, end int64, holders []holder) (parts []part, handOff int64) {
+	at := start
+	for i := range holders {
+		from := max(at, holders[i].acquired)
+		to := min(end, holders[i].released)
+		if to <= from {
+			continue
+		}
+		held := max(0, to-from-holders[i].gaps)
+		handOff += to - at - held
+		s.parts = append(s.parts, part{holder: i, ns: held})
+		at = to
+	}
+	return s.parts, handOff + end - at
+}
+
+// whilePending adds the times in which reader i held the lock and a writer was pending.
+func (s *splitter) whilePending(i int, start, end int64, holders []holder) {
+	h := &holders[i]
+	for j := range holders {
+		if w := &holders[j]; !w.shared && w.pending != 0 {
+			s.span(i, sharing, max(start, h.acquired, w.pending), min(end, h.released, w.acquired))
+		}
+	}
+}
+
+// span adds one part and its two edges.
+func (s *splitter) span(holder int, r role, from, to int64) {
+	if to <= from {
+		return
+	}
+	p := part{holder: holder}
+	switch r {
+	case sharing:
+		p.flags = ReadOwner
+	case pendingWriter:
+		p.flags = PendingWriter
+	}
+	i := len(s.parts)
+	s.parts = append(s.parts, p)
+	s.edges = append(s.edges, edge{from, i, r, false}, edge{to, i, r, true})
+}
+
+// clock runs at 1/n of the time.
+type clock struct {
+	n, value, rest int64
+}
+
+func (c *clock) run(d int64) {
+	d += c.rest
+	c.value += d / c.n
+	c.rest = d % c.n
+}
+
+func (s *splitter) sweep(start, end int64) (parts []part, handOff int64) {
+	slices.SortFunc(s.edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
+	var owner, readers clock // readers.n counts pending writers too
+	var sharers int64
+	at := start
+	for _, e := range s.edges {
+		switch d := e.at - at; {
+		case owner.n > 0:
+			owner.run(d)
+		case sharers > 0:
+			readers.run(d)
+		default:
+			handOff += d
+		}
+		at = e.at
+		c := &readers
+		if e.role == exclusive {
+			c = &owner
+		}
+		p := &s.parts[e.part]
+		if !e.leave {
+			c.n++
+			p.ns -= c.value
+			if e.role == sharing {
+				sharers++
+			}
+			continue
+		}
+		c.n--
+		p.ns += c.value
+		if e.role == sharing {
+			sharers--
+		}
+		if e.role == exclusive && c.n == 0 || e.role == sharing && sharers == 0 {
+			p.ns += c.rest
+			c.rest = 0
+		}
+	}
+	return s.parts, handOff + end - at
+}
