@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
-	"unicode"
 
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -16,7 +14,7 @@ import (
 //
 // A trace that is cut off or broken gives the graph of what could be read, with
 // a warning, and an error (a *[timeline.Error]) that says where the trouble is and what is missing. The graph is
-// nil only if nothing could be read.
+// nil only if nothing could be read, or nothing that a graph can hold: shares are exact up to 39 hours.
 func ReadTrace(ctx context.Context, r io.Reader, opt Options) (*Graph, error) {
 	o := NewObserver(opt)
 	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress}, o)
@@ -25,6 +23,9 @@ func ReadTrace(ctx context.Context, r io.Reader, opt Options) (*Graph, error) {
 
 // ReadFile returns the bottle graph of the execution trace in a file. See [ReadTrace].
 func ReadFile(ctx context.Context, name string, opt Options) (*Graph, error) {
+	if opt.Name == "" {
+		opt.Name = name
+	}
 	o := NewObserver(opt)
 	info, err := timeline.ReadFile(ctx, name, timeline.Options{Name: opt.Name, Progress: opt.Progress}, o)
 	return o.result(info, err)
@@ -34,12 +35,19 @@ func (o *Observer) result(info *timeline.Info, err error) (*Graph, error) {
 	if info.Generations == 0 {
 		return nil, err
 	}
+	if d := info.Duration(); d < 0 || d > maxWall {
+		const why = "the trace covers %v; graphs are exact up to 39 hours only"
+		if err != nil {
+			return nil, fmt.Errorf("%w; "+why, err, d)
+		}
+		return nil, fmt.Errorf("%s"+why, o.prefix(), d)
+	}
 	if rerr := o.rangeError(info); rerr != nil && err == nil {
 		return nil, rerr
 	}
 	g := o.Graph()
 	if err != nil {
-		g.Warnings = append(g.Warnings, sentence(err))
+		g.Warnings = append(g.Warnings, fmt.Sprintf("The trace could not be read to its end: %v.", err))
 	}
 	g.Warnings = append(g.Warnings, info.Notes...)
 	if info.Inconsistent > 0 {
@@ -51,28 +59,25 @@ func (o *Observer) result(info *timeline.Info, err error) (*Graph, error) {
 	return g, err
 }
 
-// rangeError tells of a trace or a choice of options for which there is no graph.
+// maxWall is the longest time whose shares fit into 64 bits, with room for a sign.
+const maxWall = math.MaxInt64 >> fracBits
+
+// rangeError tells of a choice of options for which there is no graph.
 func (o *Observer) rangeError(info *timeline.Info) error {
 	d := info.Duration()
-	name := ""
-	if o.opt.Name != "" {
-		name = o.opt.Name + ": "
-	}
 	switch {
-	case d > math.MaxInt64>>fracBits:
-		return fmt.Errorf("%sthe trace covers %v; graphs are exact up to 39 hours only", name, d)
-	case o.opt.From > d:
-		return fmt.Errorf("%sthe trace covers %v, so nothing is left from %v", name, d, o.opt.From)
+	case o.opt.From > 0 && o.opt.From >= d:
+		return fmt.Errorf("%sthe trace covers %v, so nothing is left from %v", o.prefix(), d, o.opt.From)
 	case o.opt.To > 0 && o.opt.To <= o.opt.From:
-		return fmt.Errorf("%sthe graph would end (%v) before it begins (%v)", name, o.opt.To, o.opt.From)
+		return fmt.Errorf("%sthe graph would end (%v) before it begins (%v)", o.prefix(), o.opt.To, o.opt.From)
 	}
 	return nil
 }
 
-// sentence turns an error into a warning.
-func sentence(err error) string {
-	s := err.Error()
-	r := []rune(s)
-	r[0] = unicode.ToUpper(r[0])
-	return strings.TrimRight(string(r), ".") + "."
+// prefix names the trace at the beginning of an error.
+func (o *Observer) prefix() string {
+	if o.opt.Name == "" {
+		return ""
+	}
+	return o.opt.Name + ": "
 }
