@@ -55,7 +55,7 @@ type demo struct {
 	procs                  int
 }
 
-func (d *demo) parse(args []string) error {
+func (d *demo) set() *flag.FlagSet {
 	d.procs = runtime.GOMAXPROCS(0)
 	fs := flag.NewFlagSet("demo", flag.ContinueOnError)
 	fs.StringVar(&d.out, "o", "bottleneck-demo.svg", "")
@@ -64,7 +64,11 @@ func (d *demo) parse(args []string) error {
 	fs.IntVar(&d.factor, "factor", 60, "")
 	fs.DurationVar(&d.time, "time", 2*time.Second, "")
 	fs.StringVar(&d.trace, "trace", "", "")
-	rest, err := parseFlags(fs, args)
+	return fs
+}
+
+func (d *demo) parse(args []string) error {
+	rest, err := parseFlags(d.set(), args)
 	switch {
 	case err != nil:
 		return err
@@ -113,7 +117,6 @@ type demoRun struct {
 	trace  []byte
 	graph  *bottle.Graph
 	alone  map[string]time.Duration // for how long each worker was the only one running
-	cpu    time.Duration            // processor time of the process meanwhile; 0 if not known
 }
 
 // record runs the program under the tracer and reads the trace.
@@ -129,14 +132,12 @@ func (d *demo) record(ctx context.Context, std stdio) (*demoRun, error) {
 	if err := trace.Start(&buf); err != nil {
 		return nil, fmt.Errorf("cannot record: %w", err)
 	}
-	cpu := processTime()
 	res, err := config.Run(ctx, workload.Repair{})
-	cpu = processTime() - cpu
 	trace.Stop()
 	if err != nil {
 		return nil, err
 	}
-	run := &demoRun{factor: d.factor, result: res, trace: buf.Bytes(), cpu: cpu}
+	run := &demoRun{factor: d.factor, result: res, trace: buf.Bytes()}
 	return run, run.read(ctx)
 }
 
@@ -150,23 +151,14 @@ func (r *demoRun) read(ctx context.Context) error {
 		return err
 	}
 	r.graph, r.alone = graph.Graph(), alone.alone
-	if w := r.crowded(); w != "" {
-		r.graph.Warnings = append(r.graph.Warnings, w)
-	}
-	return nil
-}
-
-// crowded warns of other programs: a goroutine whose thread has to wait for a processor
-// counts as running in the trace.
-func (r *demoRun) crowded() string {
 	var running time.Duration
 	for i := range r.graph.Boxes {
 		running += r.graph.Boxes[i].Running
 	}
-	if r.cpu <= 0 || r.cpu >= running-running/20 {
-		return ""
+	if w := workload.Crowded(r.result.CPU, running); w != "" {
+		r.graph.Warnings = append(r.graph.Warnings, w)
 	}
-	return crowdedWarning(r.cpu, running)
+	return nil
 }
 
 // show prints the graph and the sentence, and writes the files.

@@ -89,8 +89,3 @@ func tallestNeck(g *bottle.Graph) *bottle.Box {
 	}
 	return nil
 }
-
-func crowdedWarning(cpu, running time.Duration) string {
-	return fmt.Sprintf("The process got %s of processor time but seems to have run for %s: other programs used the processors meanwhile, and the boxes include the time that goroutines had to wait for them.",
-		format.Duration(cpu), format.Duration(running))
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"time"
 
@@ -183,7 +184,11 @@ func (f *graphFlags) write(std stdio, g *bottle.Graph) error {
 	var errs []error
 	for _, name := range f.outputs {
 		form := forms[formOf(name)]
-		errs = append(errs, writeFile(name, func(w io.Writer) error { return form(w, g, f.draw) }))
+		err := writeFile(name, func(w io.Writer) error { return form(w, g, f.draw) })
+		if _, terminal := terminalOf(std.err); terminal && err == nil {
+			fmt.Fprintf(std.err, "Wrote %s.\n", oneLine(name))
+		}
+		errs = append(errs, err)
 	}
 	if f.format != "" {
 		d := f.draw

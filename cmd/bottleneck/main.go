@@ -39,13 +39,14 @@ import (
 )
 
 // patience is how long an interrupted command may take to clean up after itself.
-const patience = 2 * time.Second
+const patience = time.Second
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() {
 		stop() // a second interrupt ends the process at once
 		time.Sleep(patience)
+		os.Stderr.WriteString("bottleneck: interrupted\n")
 		os.Exit(exitFailure) // something hangs that no context can interrupt, such as open(2) of a pipe
 	})
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

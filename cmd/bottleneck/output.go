@@ -44,6 +44,9 @@ func (o outputs) check() error {
 }
 
 func checkFile(name string) error {
+	if st, err := os.Stat(name); err == nil && !st.IsDir() && !st.Mode().IsRegular() {
+		return nil // opening a pipe would already tell its reader something
+	}
 	t, err := createTemp(name)
 	if err != nil {
 		return err

@@ -113,6 +113,8 @@ func urlError(ctx context.Context, label string, err error) error {
 	return fmt.Errorf("%s: %w", label, err)
 }
 
+var errBrokeOff = errors.New("the connection broke off")
+
 // download is the body of an answer, counted and watched.
 type download struct {
 	body  io.ReadCloser
@@ -126,6 +128,9 @@ func (d *download) Read(p []byte) (int, error) {
 	d.meter.done.Add(int64(n))
 	if n > 0 {
 		d.idle.Reset(d.limit)
+	}
+	if err == io.ErrUnexpectedEOF {
+		err = errBrokeOff // "unexpected EOF" says that to few people
 	}
 	return n, err
 }

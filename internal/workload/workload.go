@@ -50,6 +50,8 @@ type Repair struct {
 // Result is what came of a run.
 type Result struct {
 	Wall time.Duration
+	// CPU is the processor time that the process got meanwhile; 0 if it is not known. See [Crowded].
+	CPU time.Duration
 	// Sum is the checksum of all files: the same for every order and number of workers.
 	Sum uint64
 	// Workers tells what each worker did; the worker with the number n is Workers[n-1].
@@ -106,7 +108,7 @@ func (c Config) Run(ctx context.Context, r Repair) (*Result, error) {
 
 	res := &Result{Workers: make([]Worker, c.Workers)}
 	sums := make([]uint64, c.Workers)
-	begin := time.Now()
+	begin, cpu := time.Now(), processTime()
 	var wg sync.WaitGroup
 	for i := range res.Workers {
 		wg.Go(func() {
@@ -122,7 +124,7 @@ func (c Config) Run(ctx context.Context, r Repair) (*Result, error) {
 		})
 	}
 	wg.Wait()
-	res.Wall = time.Since(begin)
+	res.Wall, res.CPU = time.Since(begin), processTime()-cpu
 	for _, s := range sums {
 		res.Sum += s
 	}

@@ -100,3 +100,20 @@ func TestStepsFor(t *testing.T) {
 		t.Errorf("%d steps for no time, want 1", n)
 	}
 }
+
+func TestCrowded(t *testing.T) {
+	for _, tt := range []struct {
+		cpu, running time.Duration
+		warns        bool
+	}{
+		{2 * time.Second, 2 * time.Second, false},
+		{1950 * time.Millisecond, 2 * time.Second, false}, // the tracer's own share
+		{1500 * time.Millisecond, 2 * time.Second, true},
+		{0, 2 * time.Second, false}, // not known
+		{3 * time.Second, 2 * time.Second, false},
+	} {
+		if got := Crowded(tt.cpu, tt.running); (got != "") != tt.warns {
+			t.Errorf("Crowded(%v, %v) = %q", tt.cpu, tt.running, got)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+)
+
+// sample is a graph of round numbers: 10 s, of which 2 idle; mean parallelism 1.6;
+// a neck of 4 s (40 %); 1 s (10 %) of the collector.
+func sample() *bottle.Graph {
+	return &bottle.Graph{
+		Wall: 10 * time.Second, Idle: 2 * time.Second, Procs: 4, GroupBy: "function",
+		Boxes: []bottle.Box{
+			{Group: "runtime.gcBgMarkWorker", Kind: bottle.GC, Goroutines: 4, Share: time.Second, Running: 4 * time.Second, Parallelism: 4},
+			{Group: "example.com/queue.(*Pool[...]).run", Kind: bottle.Application, Goroutines: 4, Share: 3 * time.Second, Running: 7500 * time.Millisecond, Parallelism: 2.5},
+			{Group: "main.main", Kind: bottle.Application, Goroutines: 1, Share: 4 * time.Second, Running: 4500 * time.Millisecond, Parallelism: 1.125},
+		},
+	}
+}
+
+func TestConditions(t *testing.T) {
+	for _, tt := range []struct {
+		expr string
+		want string // the error, or "" if no condition holds
+	}{
+		{"parallelism<1.6", ""},
+		{"parallelism<=1.6", "parallelism<=1.6 (it is 1.60)"},
+		{"parallelism>=1.6", "parallelism>=1.6 (it is 1.60)"},
+		{"parallelism>1.6", ""},
+		{"parallelism<1.7", "parallelism<1.7 (it is 1.60)"},
+		{" parallelism > 1 ", "parallelism > 1 (it is 1.60)"},
+		{"neck-%>39", "neck-%>39 (it is 40.00%)"},
+		{"neck-%>39%", "neck-%>39% (it is 40.00%)"},
+		{"neck-%>40", ""},
+		{"neck-%>39.9999", "neck-%>39.9999 (it is 40.00%)"},
+		{"idle-%>=20", "idle-%>=20 (it is 20.00%)"},
+		{"idle-%>20", ""},
+		{"gc-%>5", "gc-%>5 (it is 10.00%)"},
+		{"gc-%>10", ""},
+		{"wall>2s", "wall>2s (it is 10s)"},
+		{"wall>10s", ""},
+		{"wall<=10000ms", "wall<=10000ms (it is 10s)"},
+		{"group(main.main).share-%>30", "group(main.main).share-%>30 (it is 40.00%)"},
+		{"group(main.main).parallelism<1.5", "group(main.main).parallelism<1.5 (it is 1.12)"},
+		{"group(example.com/queue.(*Pool[...]).run).share-%>=30", "(it is 30.00%)"},
+		{"group(queue.(*Pool[...]).run).share-%>=30", "(it is 30.00%)"},
+		{"group( main.main ) . share-% > 30", "(it is 40.00%)"},
+		{"group(main.mian).share-%>30", `the graph has no group "main.mian"; did you mean "main.main"?`},
+		{"group(nobody).share-%<1", `the graph has no group "nobody"`},
+		{"parallelism<1,neck-%>90", ""},
+		{"parallelism<1,neck-%>39", "says: neck-%>39 (it is 40.00%)"},
+		{"parallelism<2,idle-%>50,neck-%>39", "says: parallelism<2 (it is 1.60), neck-%>39 (it is 40.00%)"},
+	} {
+		var c conditions
+		if err := c.Set(tt.expr); err != nil {
+			t.Errorf("%s: %v", tt.expr, err)
+			continue
+		}
+		got := ""
+		if err := c.check(sample()); err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", tt.expr, got, tt.want)
+		}
+	}
+}
+
+func TestConditionSyntax(t *testing.T) {
+	for expr, want := range map[string]string{
+		"":                          "is not a condition",
+		"parallelism":               "is not a condition",
+		"parallelism=4":             "is not a condition",
+		"parallelism<":              `wants a number, not ""`,
+		"parallelism<<4":            "wants a number",
+		"parallelism<4%":            "wants a number",
+		"parallelism<NaN":           "wants a number",
+		"parallelism<Inf":           "wants a number",
+		"parallelism<4,":            "is not a condition",
+		",parallelism<4":            "is not a condition",
+		"<4":                        `unknown name ""`,
+		"paralelism<4":              "did you mean parallelism?",
+		"neck>30":                   "did you mean neck-%?",
+		"share-%>3":                 "want one of parallelism, neck-%",
+		"wall>2":                    "wants a duration",
+		"wall>2parsecs":             "wants a duration",
+		"group(main.main":           "never closed",
+		"group().share-%>3":         "names no group",
+		"group(main.main)>3":        "comes .share-% or .parallelism",
+		"group(main.main).neck-%>3": "want one of share-%, parallelism",
+	} {
+		var c conditions
+		if err := c.Set(expr); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", expr, err, want)
+		}
+		// A wrong expression is found before the trace is looked for.
+		bottleneck("graph", "-fail", expr, "missing.trace").want(t, exitUsage, "", "-fail")
+	}
+}
+
+// The exit status follows the conditions; the graph is printed in any case.
+func TestFailFlag(t *testing.T) {
+	for _, tt := range []struct {
+		args   []string
+		status int
+		err    string
+	}{
+		{[]string{"-fail", "parallelism>0"}, exitFailure, "bottleneck: failed, as -fail says: parallelism>0 (it is "},
+		{[]string{"-fail", "parallelism>1000"}, exitOK, ""},
+		{[]string{"-fail", "parallelism>1000,wall>1h"}, exitOK, ""},
+		{[]string{"-fail", "parallelism>1000", "-fail", "wall>1ns"}, exitFailure, "says: wall>1ns (it is "},
+		{[]string{"-fail", "group(main.main).share-%>=0"}, exitFailure, "group(main.main).share-%>=0 (it is "},
+		{[]string{"-top", "1", "-fail", "group(main.main).share-%>100"}, exitOK, ""}, // folding is for the eye only
+		{[]string{"-fail", "group(main.nobody).share-%>100"}, exitFailure, "no group"},
+	} {
+		r := bottleneck(append([]string{"graph", mutexTrace}, tt.args...)...)
+		r.want(t, tt.status, "Bottle graph", tt.err)
+		if strings.Count(r.err, "\n") > 1 {
+			t.Errorf("%v: stderr %q", tt.args, r.err)
+		}
+	}
+}
+
+// A value is never shown so short that it looks like the limit that it misses.
+func TestConditionDigits(t *testing.T) {
+	c := condition{measure: graphMeasures[0], op: "<", limit: 4}
+	for v, want := range map[float64]string{
+		3.9: "3.90", 3.996: "3.996", 3.99999: "3.99999", 4: "4.00", math.Nextafter(4, 0): "3.9999999999999996",
+	} {
+		if got := c.format(v); got != want {
+			t.Errorf("%v is shown as %s, want %s", v, got, want)
+		}
+	}
+}
+
+// An empty graph has no percentages.
+func TestConditionsOfNothing(t *testing.T) {
+	var c conditions
+	if err := c.Set("neck-%>0,idle-%>0,gc-%>0,parallelism>0,wall>0s"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.check(&bottle.Graph{}); err != nil {
+		t.Error(err)
+	}
+}

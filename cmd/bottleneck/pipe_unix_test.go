@@ -1,0 +1,88 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Nobody wants to hear that head has seen enough; a full disk is another matter.
+func TestBrokenOutput(t *testing.T) {
+	for _, args := range [][]string{{"help"}, {"graph", mutexTrace}, {"graph", "-format", "json", mutexTrace}} {
+		var errs bytes.Buffer
+		if status := run(context.Background(), args, nil, failing{&os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}}, &errs); status != exitFailure || errs.Len() > 0 {
+			t.Errorf("%v: status %d, stderr %q", args, status, errs.String())
+		}
+		errs.Reset()
+		if status := run(context.Background(), args, nil, failing{errors.New("disk full")}, &errs); status != exitFailure || !bytes.Contains(errs.Bytes(), []byte("disk full")) {
+			t.Errorf("%v: status %d, stderr %q", args, status, errs.String())
+		}
+	}
+}
+
+// A trace may come from a named pipe, and a graph go into one.
+func TestNamedPipes(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out.csv")
+	for _, name := range []string{in, out} {
+		if err := syscall.Mkfifo(name, 0o600); err != nil {
+			t.Skip(err)
+		}
+	}
+	trace := read(t, mutexTrace)
+	go os.WriteFile(in, trace, 0)
+	got := make(chan string, 1)
+	go func() { b, _ := os.ReadFile(out); got <- string(b) }()
+	bottleneck("graph", "-o", out, in).want(t, exitOK, "", "")
+	if want := bottleneck("graph", "-format", "csv", mutexTrace).out; <-got != want {
+		t.Error("the graph that came out of the pipe differs")
+	}
+}
+
+// The real process ends soon after an interrupt, also where no context can reach it:
+// nobody ever opens the other end of this pipe.
+func TestInterruptedProcess(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the command")
+	}
+	dir := t.TempDir()
+	exe, fifo := filepath.Join(dir, "bottleneck"), filepath.Join(dir, "fifo")
+	if out, err := exec.Command("go", "build", "-o", exe, ".").CombinedOutput(); err != nil {
+		t.Skipf("%v: %s", err, out)
+	}
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Skip(err)
+	}
+	for _, tt := range []struct {
+		name string
+		arg  string
+	}{{"hanging open", fifo}, {"silent standard input", "-"}} {
+		var errs bytes.Buffer
+		cmd := exec.Command(exe, "graph", tt.arg)
+		cmd.Stderr = &errs
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(200 * time.Millisecond) // until it waits
+		cmd.Process.Signal(os.Interrupt)
+		killed := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
+		cmd.Wait()
+		stdin.Close()
+		killed.Stop()
+		if code := cmd.ProcessState.ExitCode(); code != exitFailure || errs.String() != "bottleneck: interrupted\n" {
+			t.Errorf("%s: %v, stderr %q", tt.name, cmd.ProcessState, errs.String())
+		}
+	}
+}

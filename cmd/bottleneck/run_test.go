@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"io"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+// The traces of the tests.
+var (
+	computeTrace = small("compute-go1.26.8.trace")
+	mutexTrace   = small("mutex-go1.26.8.trace")
+	phasesTrace  = small("phases-go1.26.8.trace")
+)
+
+func small(name string) string { return filepath.Join("..", "..", "testdata", "small", name) }
+
+// result is what came of a command.
+type result struct {
+	status   int
+	out, err string
+}
+
+// commandWith runs the command with a standard input.
+func commandWith(stdin io.Reader, args ...string) result {
+	var out, err bytes.Buffer
+	status := run(context.Background(), args, stdin, &out, &err)
+	return result{status, out.String(), err.String()}
+}
+
+func bottleneck(args ...string) result { return commandWith(nil, args...) }
+
+// want checks the status and that the outputs contain the given parts. Every
+// line of an error has to begin with the name of the command.
+func (r result) want(t *testing.T, status int, out, err string) {
+	t.Helper()
+	if r.status != status {
+		t.Errorf("exit status %d, want %d; stderr:\n%s", r.status, status, r.err)
+	}
+	if !strings.Contains(r.out, out) || out == "" && r.out != "" {
+		t.Errorf("stdout:\n%s\nwant %q in it", r.out, out)
+	}
+	if !strings.Contains(r.err, err) || err == "" && r.err != "" {
+		t.Errorf("stderr:\n%s\nwant %q in it", r.err, err)
+	}
+	for line := range strings.Lines(r.err) {
+		if status == exitFailure && !strings.HasPrefix(line, "bottleneck: ") {
+			t.Errorf("stderr has the line %q", line)
+		}
+	}
+	if strings.Contains(r.out+r.err, "goroutine 1 [") || strings.Contains(r.out+r.err, "panic") {
+		t.Error("a stack trace")
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, tt := range []struct {
+		args string
+		want string
+	}{
+		{"help", "bottleneck demo\n        See a neck"},
+		{"-h", "bottleneck demo\n        See a neck"},
+		{"--help", "bottleneck demo\n        See a neck"},
+		{"help graph", "    bottleneck graph [flags] [FILE | URL | -]\n"},
+		{"graph -h", "    bottleneck graph [flags] [FILE | URL | -]\n"},
+		{"graph --help", "    bottleneck graph [flags] [FILE | URL | -]\n"},
+		{"graph trace.out -h", "    bottleneck graph [flags] [FILE | URL | -]\n"},
+		{"help demo", "    bottleneck demo [flags]\n"},
+		{"demo -h", "    bottleneck demo [flags]\n"},
+		{"help help", "    bottleneck help [COMMAND]\n"},
+		{"help -h", "    bottleneck help [COMMAND]\n"},
+		{"version -h", "    bottleneck version\n"},
+		{"version", "reads execution traces of Go 1.11 to 1."},
+	} {
+		r := bottleneck(strings.Fields(tt.args)...)
+		r.want(t, exitOK, tt.want, "")
+		for line := range strings.Lines(r.out) {
+			if n := len([]rune(line)); n > 101 {
+				t.Errorf("%s: a line of %d columns: %s", tt.args, n, line)
+			}
+		}
+	}
+	// As go does it: no arguments are a mistake that the overview helps with.
+	bottleneck().want(t, exitUsage, "", "bottleneck demo\n        See a neck")
+}
+
+// Every command is in the overview, and every flag in the help of its command, and no other.
+func TestHelpIsComplete(t *testing.T) {
+	overview := bottleneck("help").out
+	for _, c := range commands {
+		if !strings.Contains(overview, "    "+c.name) || !strings.Contains(overview, c.summary) {
+			t.Errorf("the overview misses %s", c.name)
+		}
+	}
+	for _, tt := range []struct {
+		set  *flag.FlagSet
+		help string
+	}{
+		{(&graphFlags{}).set(), graphHelp},
+		{(&demo{}).set(), demoHelp},
+	} {
+		described := map[string]bool{}
+		for _, m := range regexp.MustCompile(`(?m)^    -([a-z]+) `).FindAllStringSubmatch(tt.help, -1) {
+			described[m[1]] = true
+		}
+		tt.set.VisitAll(func(f *flag.Flag) {
+			if !described[f.Name] {
+				t.Errorf("%s: -%s is not described", tt.set.Name(), f.Name)
+			}
+			delete(described, f.Name)
+		})
+		for name := range described {
+			t.Errorf("%s: -%s is described but does not exist", tt.set.Name(), name)
+		}
+	}
+}
+
+// Wrong usage is found before anything is read: the traces of these do not exist.
+func TestUsageErrors(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"grpah"}, `unknown command "grpah"; did you mean "graph"?`},
+		{[]string{"dem"}, `did you mean "demo"?`},
+		{[]string{"zzzzzz"}, `"bottleneck help" lists the commands`},
+		{[]string{"-window", "1s"}, `flags follow the command`},
+		{[]string{"run.go"}, `to draw a trace, run "bottleneck graph run.go"`},
+		{[]string{"http://localhost/"}, `run "bottleneck graph http://localhost/"`},
+		{[]string{"help", "grahp"}, `did you mean "graph"?`},
+		{[]string{"help", "graph", "demo"}, `more than one command`},
+		{[]string{"version", "1"}, `unexpected argument "1"`},
+		{[]string{"graph"}, "no trace: name a FILE or a URL"},
+		{[]string{"graph", "-grop", "task", "x"}, "unknown flag -grop; did you mean -group?"},
+		{[]string{"graph", "-quux", "x"}, "unknown flag -quux\n"},
+		{[]string{"graph", "x", "y"}, `more than one trace: "x" and "y"`},
+		{[]string{"graph", "-group", "thread", "x"}, `unknown grouping "thread"`},
+		{[]string{"graph", "-group", "/(/", "x"}, `missing closing )`},
+		{[]string{"graph", "-window", "0", "x"}, "want a positive duration"},
+		{[]string{"graph", "-window", "-1s", "x"}, "want a positive duration"},
+		{[]string{"graph", "-window", "often", "x"}, `invalid value "often"`},
+		{[]string{"graph", "-top", "-1", "x"}, "-top -1"},
+		{[]string{"graph", "-from", "-1s", "x"}, "from the beginning"},
+		{[]string{"graph", "-from", "2s", "-to", "1s", "x"}, "-to 1s is not after -from 2s"},
+		{[]string{"graph", "-to", "0s", "x"}, "-to 0s is not after"},
+		{[]string{"graph", "-format", "gif", "x"}, `unknown form "gif"`},
+		{[]string{"graph", "-o", "x.gif", "x"}, "want a file ending in .svg"},
+		{[]string{"graph", "-o", "x.svg", "-o", "./x.svg", "x"}, "given twice"},
+		{[]string{"graph", "-fail", "paralelism<4", "x"}, "did you mean parallelism?"},
+		{[]string{"graph", "http://"}, "is not a URL"},
+		{[]string{"graph", "evil\x1b[2J\nname", "y"}, "more than one trace"},
+		{[]string{"demo", "x"}, "brings its own program"},
+		{[]string{"demo", "-workers", "1"}, "-workers 1"},
+		{[]string{"demo", "-files", "1"}, "-files 1"},
+		{[]string{"demo", "-factor", "1"}, "-factor 1"},
+		{[]string{"demo", "-time", "0"}, "-time 0s"},
+		{[]string{"demo", "-o", "demo"}, "want a file ending in"},
+	} {
+		r := bottleneck(tt.args...)
+		r.want(t, exitUsage, "", tt.want)
+		if strings.ContainsAny(r.err, "\x1b") || strings.Count(r.err, "\n") > 2 {
+			t.Errorf("%q: stderr %q", tt.args, r.err)
+		}
+	}
+}
+
+// Flags may stand before and behind the trace; what follows -- is no flag.
+func TestFlagOrder(t *testing.T) {
+	for _, args := range [][]string{
+		{"graph", "-format", "csv", "-top", "1", mutexTrace},
+		{"graph", mutexTrace, "-format", "csv", "-top", "1"},
+		{"graph", "-format", "csv", mutexTrace, "-top=1"},
+		{"graph", "-format", "csv", "-top", "1", "--", mutexTrace},
+	} {
+		r := bottleneck(args...)
+		r.want(t, exitOK, "main", "")
+	}
+	bottleneck("graph", "--", "-o").want(t, exitFailure, "", "-o: no such file")
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"graph", "demo", "help", "version", "contention"}
+	for word, want := range map[string]string{
+		"grap": "graph", "grahp": "graph", "GRAPH": "graph", "hlep": "help", "verison": "version",
+		"conten": "contention", "x": "", "": "", "trace": "", "speedup": "",
+	} {
+		if got := nearest(word, names); got != want {
+			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	setting := func(key, value string) debug.BuildSetting { return debug.BuildSetting{Key: key, Value: value} }
+	for _, tt := range []struct {
+		info *debug.BuildInfo
+		want string
+	}{
+		{nil, "(version not known) ("},
+		{&debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}}, "v1.2.3 (go"},
+		{&debug.BuildInfo{}, "devel (go"},
+		{&debug.BuildInfo{Main: debug.Module{Version: "(devel)"}, Settings: []debug.BuildSetting{
+			setting("vcs.revision", "0123456789abcdef"), setting("vcs.modified", "true"),
+		}}, "devel 0123456789ab with changes (go"},
+		{&debug.BuildInfo{Main: debug.Module{Version: "v0.0.0-20260908200009-0123456789ab+dirty"}, Settings: []debug.BuildSetting{
+			setting("vcs.revision", "0123456789abcdef"), setting("vcs.modified", "true"),
+		}}, "v0.0.0-20260908200009-0123456789ab+dirty (go"},
+	} {
+		if got := version(tt.info); !strings.HasPrefix(got, tt.want) {
+			t.Errorf("version %q, want %q", got, tt.want)
+		}
+	}
+}
