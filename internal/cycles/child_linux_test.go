@@ -66,7 +66,7 @@ func childMain(child string) {
 	runtime.LockOSThread()
 	from := c.Start()
 	busy(1_000_000)
-	count, wall, ok := c.Elapsed(from, c.Stop())
+	count, wall, ok := c.Elapsed(from, c.Stop(from.Thread))
 	json.NewEncoder(os.Stdout).Encode(report{c.Info(), ok && count > wall/20 && count <= wall+wall/10})
 }
 

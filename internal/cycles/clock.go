@@ -10,6 +10,7 @@ type Clock struct {
 	base *Timebase
 	spec perfevent.Spec // of the event, for sources that are perf events
 	bias int64          // what two readings right after each other differ by at least
+	rseq bool           // info.Source == RseqClock
 }
 
 // A Mark is one reading of a clock.
@@ -32,19 +33,23 @@ func (c *Clock) Timebase() *Timebase { return c.base }
 // Start reads the clock at the begin of a measurement: what the reading itself
 // costs is left out as far as possible. The goroutine must be locked to its thread.
 func (c *Clock) Start() Mark {
-	if c.info.Source == RseqClock {
-		return readRseq(c.base, true)
+	if c.rseq {
+		return readRseq(c.base)
 	}
-	th := threads.current()
-	wall := ticks()
-	return Mark{Wall: wall, CPU: c.read(th, wall), Thread: th}
+	return c.readSlow()
 }
 
 // Stop reads the clock at the end of a measurement, as Start does at its begin.
-func (c *Clock) Stop() Mark {
-	if c.info.Source == RseqClock {
-		return readRseq(c.base, false)
+// The thread at the begin is most likely the one to be read, which saves looking it up.
+func (c *Clock) Stop(likely *Thread) Mark {
+	if c.rseq {
+		return rereadRseq(c.base, likely)
 	}
+	return c.readSlow()
+}
+
+// readSlow reads a source other than the rseq clock.
+func (c *Clock) readSlow() Mark {
 	th := threads.current()
 	wall := ticks()
 	return Mark{Wall: wall, CPU: c.read(th, wall), Thread: th}

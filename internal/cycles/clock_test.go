@@ -126,7 +126,7 @@ func TestReadingDoesNotAllocate(t *testing.T) {
 			continue
 		}
 		c.Start()
-		if n := testing.AllocsPerRun(100, func() { c.Elapsed(c.Start(), c.Stop()) }); n != 0 && runtime.GOOS == "linux" {
+		if n := testing.AllocsPerRun(100, func() { c.Elapsed(c.Start(), c.Stop(nil)) }); n != 0 && runtime.GOOS == "linux" {
 			t.Errorf("%s: %g allocations a measurement", s, n)
 		}
 	}
@@ -142,7 +142,7 @@ func BenchmarkRead(b *testing.B) {
 		}
 		b.Run(string(s), func(b *testing.B) {
 			for b.Loop() {
-				c.Stop()
+				c.Stop(nil)
 			}
 		})
 	}

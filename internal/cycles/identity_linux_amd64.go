@@ -19,18 +19,14 @@ var (
 )
 
 func identity() uintptr {
-	if byFS {
-		id, _ := fsAndTSC()
+	if id, _ := fsAndTSC(); id != 0 {
 		return id
 	}
 	return gettid()
 }
 
-// identityAndTick returns the calling thread's identity and then the tick.
-func identityAndTick() (id uintptr, tick int64) {
-	if byFS {
-		return fsAndTSC()
-	}
+// numberAndTick is what to call where fsAndTSC returns no identity.
+func numberAndTick() (id uintptr, tick int64) {
 	id = gettid()
 	return id, rdtsc()
 }
@@ -56,7 +52,8 @@ func hasFSGSBase() bool {
 	return false
 }
 
-// fsAndTSC reads the FS base and then the time-stamp counter.
+// fsAndTSC reads the FS base and then the time-stamp counter. The base is 0
+// where it is not to be used as an identity.
 //
 //go:noescape
 func fsAndTSC() (fs uintptr, tsc int64)

@@ -2,7 +2,12 @@
 
 // func fsAndTSC() (fs uintptr, tsc int64)
 TEXT ·fsAndTSC(SB), NOSPLIT, $0-16
+	XORL AX, AX
+	CMPB ·byFS(SB), $0
+	JEQ  read
 	RDFSBASEQ AX
+
+read:
 	MOVQ AX, fs+0(FP)
 	RDTSC
 	SHLQ $32, DX

@@ -14,8 +14,11 @@ func identity() uintptr {
 	return tid
 }
 
-// identityAndTick returns the calling thread's identity and then the tick.
-func identityAndTick() (id uintptr, tick int64) {
+// fsAndTSC returns no identity: there is no FS base.
+func fsAndTSC() (id uintptr, tick int64) { return 0, 0 }
+
+// numberAndTick returns the calling thread's identity and then the tick.
+func numberAndTick() (id uintptr, tick int64) {
 	id = identity()
 	return id, ticks()
 }

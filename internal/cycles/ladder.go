@@ -54,7 +54,7 @@ func lockThread() (th *Thread, unlock func()) {
 
 // openSource opens one source on the calling thread and probes it.
 func openSource(s Source, base *Timebase, th *Thread) (*Clock, error) {
-	c := &Clock{base: base, info: Info{
+	c := &Clock{base: base, rseq: s == RseqClock, info: Info{
 		Source: s, Accuracy: ThreadTime, Hz: base.Hz, HzOrigin: base.Origin, HzPPM: base.PPM,
 	}}
 	switch s {
@@ -73,13 +73,13 @@ func openSource(s Source, base *Timebase, th *Thread) (*Clock, error) {
 		if err := probeRseq(th, base); err != nil {
 			return nil, err
 		}
-		return c.probe()
+		return c.probe(th)
 	case ThreadClock:
 		c.info.HzOrigin += "; thread time from " + threadClockName
-		return c.probe()
+		return c.probe(th)
 	case WallTSC:
 		c.info.Accuracy = UpperBound
-		c.measure()
+		c.measure(th)
 		return c, nil
 	}
 	return nil, errors.New("not a source that can be opened")
@@ -115,7 +115,7 @@ func (c *Clock) probeEvent(spec perfevent.Spec, accuracy Accuracy, th *Thread) (
 			return nil, err
 		}
 	}
-	_, err = c.probe()
+	_, err = c.probe(th)
 	if err != nil {
 		return nil, err
 	}
@@ -125,13 +125,13 @@ func (c *Clock) probeEvent(spec perfevent.Spec, accuracy Accuracy, th *Thread) (
 // probe shows that the source counts while the thread spins and does not while
 // it sleeps. Other threads may take the processor from the spinning one, so the
 // best of several short spins decides.
-func (c *Clock) probe() (*Clock, error) {
+func (c *Clock) probe(th *Thread) (*Clock, error) {
 	const spin, sleep = 300 * time.Microsecond, time.Millisecond
 	best := 0.0
 	for range 20 {
 		from := c.Start()
 		spinUntil(ticks() + c.base.FromNS(int64(spin)))
-		counted, wall, _ := c.Elapsed(from, c.Stop())
+		counted, wall, _ := c.Elapsed(from, c.Stop(th))
 		if best = max(best, float64(counted)/float64(wall)); best >= 0.9 {
 			break
 		}
@@ -145,21 +145,21 @@ func (c *Clock) probe() (*Clock, error) {
 	}
 	from := c.Start()
 	time.Sleep(sleep)
-	counted, wall, _ := c.Elapsed(from, c.Stop())
+	counted, wall, _ := c.Elapsed(from, c.Stop(th))
 	if float64(counted) > 0.5*float64(wall) {
 		return nil, fmt.Errorf("counts %.2g cycles a tick of sleeping", float64(counted)/float64(wall))
 	}
-	c.measure()
+	c.measure(th)
 	return c, nil
 }
 
 // measure finds what a pair of readings costs in the source's own count, which
 // Elapsed takes off, and the source's resolution.
-func (c *Clock) measure() {
+func (c *Clock) measure(th *Thread) {
 	bias, step := int64(math.MaxInt64), int64(math.MaxInt64)
 	for range 200 {
 		d := c.Start().CPU
-		d = c.Stop().CPU - d
+		d = c.Stop(th).CPU - d
 		bias = min(bias, max(d, 0))
 		if d > 0 {
 			step = min(step, d)

@@ -187,25 +187,40 @@ func probeRseq(th *Thread, base *Timebase) error {
 	return errors.New("rseq: while the marker stood, the TSC and the thread clock disagreed")
 }
 
-// readRseq returns the thread's CPU time in ticks, as of the tick that it
-// returns: the earliest that it can vouch for, or the latest.
-func readRseq(base *Timebase, latest bool) Mark {
-	id, tick := identityAndTick()
+// readRseq returns the thread's CPU time in ticks, at the begin of a measurement:
+// if a new anchor is needed, that work comes before the reading.
+func readRseq(base *Timebase) Mark {
+	id, tick := fsAndTSC()
+	if id == 0 {
+		id, tick = numberAndTick()
+	}
 	th := threads.find(id)
 	if th != nil && th.area.standing() {
 		return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th}
 	}
-	return anchorRseq(th, id, base, latest)
-}
-
-// anchorRseq is readRseq's slow path.
-func anchorRseq(th *Thread, id uintptr, base *Timebase, latest bool) Mark {
 	if th == nil {
 		th = threads.register(id)
 	}
-	tick, last, _ := th.area.anchor(base)
-	if latest {
-		tick = last
+	_, tick, _ = th.area.anchor(base)
+	return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th}
+}
+
+// rereadRseq is readRseq at the end of a measurement, most likely on the same
+// thread: if a new anchor is needed, that work comes after the reading.
+func rereadRseq(base *Timebase, likely *Thread) Mark {
+	id, tick := fsAndTSC()
+	if id == 0 {
+		id, tick = numberAndTick()
+	}
+	th := likely
+	if th == nil || th.id != id || !th.alive() {
+		th = threads.find(id)
+	}
+	if th == nil {
+		th = threads.register(id)
+	}
+	if !th.area.standing() {
+		tick, _, _ = th.area.anchor(base)
 	}
 	return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th}
 }

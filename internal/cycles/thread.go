@@ -10,7 +10,7 @@ import (
 // The registry of threads.
 //
 // Counters belong to threads, and so does what we keep for them: an rseq area,
-// open perf events, and whatever the caller keeps in Local. A reading must
+// and open perf events. A reading must
 // find all that in a few nanoseconds, so threads are found by an identity that costs little
 // (identity.go for each platform) in an open-addressed table that is read without a lock.
 //
@@ -27,8 +27,6 @@ type Thread struct {
 	Index int
 	// TID is the system's number of the thread; 0 where it is not known.
 	TID int
-	// Local is for the caller: it starts empty and dies with the thread.
-	Local atomic.Value
 
 	id    uintptr
 	area  *area

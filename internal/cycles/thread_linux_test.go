@@ -24,7 +24,7 @@ func TestThreadsExit(t *testing.T) {
 			tr.spin(20 * time.Microsecond)
 			time.Sleep(200 * time.Microsecond)
 			tr.spin(20 * time.Microsecond)
-			cycles, wall, ok := c.Elapsed(from, c.Stop())
+			cycles, wall, ok := c.Elapsed(from, c.Stop(from.Thread))
 			if !ok || cycles < tr.lo*9/10 || wall < tr.lo+c.base.FromNS(200_000) {
 				t.Errorf("on a fresh thread: %d cycles of %d, ok %v", cycles, tr.lo, ok)
 			}
@@ -87,7 +87,7 @@ func TestForkExec(t *testing.T) {
 			t.Skip(err)
 		}
 		tr.spin(100 * time.Microsecond)
-		cycles, wall, ok := c.Elapsed(from, c.Stop())
+		cycles, wall, ok := c.Elapsed(from, c.Stop(from.Thread))
 		if !ok || cycles < tr.lo || cycles > wall {
 			t.Errorf("around a child process: %d cycles, spun %d, wall %d, ok %v", cycles, tr.lo, wall, ok)
 		}
@@ -108,15 +108,15 @@ func TestMarker(t *testing.T) {
 		if a.standing() {
 			t.Fatal("the marker stands after a sleep")
 		}
-		if c.Stop(); !a.standing() {
-			c.Stop() // disturbed 32 times in a row?
+		if c.Stop(nil); !a.standing() {
+			c.Stop(nil) // disturbed 32 times in a row?
 		}
 	}
 	base := a.offset
 	var moved bool
 	for range 100 {
 		time.Sleep(50 * time.Microsecond)
-		c.Stop()
+		c.Stop(nil)
 		moved = moved || a.offset != base
 	}
 	if !moved {

@@ -70,11 +70,11 @@ func pair() (tick int64, at time.Time, err int64) {
 // Ticks reads the counter, about 20 ns.
 func Ticks() int64 { return ticks() }
 
-// NS converts a number of ticks to nanoseconds.
-func (b *Timebase) NS(ticks int64) int64 { return int64(math.Round(float64(ticks) * b.nsTick)) }
+// NS converts a number of ticks to nanoseconds, about 1 ns.
+func (b *Timebase) NS(ticks int64) int64 { return int64(float64(ticks)*b.nsTick + 0.5) }
 
 // FromNS converts nanoseconds to a number of ticks.
-func (b *Timebase) FromNS(ns int64) int64 { return int64(math.Round(float64(ns) * (b.Hz / 1e9))) }
+func (b *Timebase) FromNS(ns int64) int64 { return int64(float64(ns)*(b.Hz/1e9) + 0.5) }
 
 // Monotonic converts a reading of the counter to nanoseconds of the system's
 // monotonic clock (CLOCK_MONOTONIC on Linux, the runtime's clock elsewhere).

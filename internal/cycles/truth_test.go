@@ -114,7 +114,7 @@ func (j job) trials(c *Clock, pinned bool, blockCost int64) (inside, all int, me
 		}
 		from := c.Start()
 		j.run(tr)
-		to := c.Stop()
+		to := c.Stop(from.Thread)
 		if pinned {
 			to.Thread.Leave()
 			runtime.UnlockOSThread()

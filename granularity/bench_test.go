@@ -1,0 +1,192 @@
+package granularity
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bottleneck-go/bottleneck/internal/cycles"
+)
+
+// barePool is what Pool is without measuring: a channel, workers and a wait group.
+type barePool struct {
+	tasks chan func()
+	wg    sync.WaitGroup
+	done  sync.WaitGroup
+}
+
+func newBarePool(workers int) *barePool {
+	p := &barePool{tasks: make(chan func(), 4*workers)}
+	for range workers {
+		p.done.Go(func() {
+			for f := range p.tasks {
+				p.run(f)
+			}
+		})
+	}
+	return p
+}
+
+func (p *barePool) run(f func()) {
+	defer p.wg.Done()
+	f()
+}
+
+func (p *barePool) Submit(f func()) {
+	p.wg.Add(1)
+	p.tasks <- f
+}
+
+func (p *barePool) Close() {
+	p.wg.Wait()
+	close(p.tasks)
+	p.done.Wait()
+}
+
+// worker returns a task that computes for about d, the same number of steps every time.
+func worker(d time.Duration) func() {
+	if d == 0 {
+		return func() {}
+	}
+	steps := 1000
+	for {
+		from := time.Now()
+		compute(steps)
+		if took := time.Since(from); took > 200*time.Microsecond {
+			steps = int(float64(steps) * float64(d) / float64(took))
+			break
+		}
+		steps *= 2
+	}
+	return func() { compute(steps) }
+}
+
+var sink atomic.Uint64
+
+//go:noinline
+func compute(steps int) {
+	x := uint64(steps)
+	for i := range steps {
+		x = x*6364136223846793005 + uint64(i)
+	}
+	sink.Store(x)
+}
+
+// A contest runs the same tasks bare and measured, by turns in one process so that
+// both see the same machine, and compares the best of each.
+type contest struct {
+	name           string
+	bare, measured func(tasks int, f func())
+}
+
+var contests = []contest{
+	{
+		"pool",
+		func(n int, f func()) {
+			p := newBarePool(runtime.GOMAXPROCS(0))
+			for range n {
+				p.Submit(f)
+			}
+			p.Close()
+		},
+		func(n int, f func()) {
+			p := NewPool(PoolOptions{})
+			for range n {
+				p.Submit(f)
+			}
+			p.Close()
+		},
+	},
+	{
+		"group",
+		func(n int, f func()) {
+			var g errgroup.Group
+			g.SetLimit(runtime.GOMAXPROCS(0))
+			for range n {
+				g.Go(func() error { f(); return nil })
+			}
+			g.Wait()
+		},
+		func(n int, f func()) {
+			var g Group
+			g.SetLimit(runtime.GOMAXPROCS(0))
+			for range n {
+				g.Go(func() error { f(); return nil })
+			}
+			g.Wait()
+		},
+	},
+	{
+		"do",
+		func(n int, f func()) {
+			for range n {
+				f()
+			}
+		},
+		func(n int, f func()) {
+			ctx := context.Background()
+			call := func(context.Context) error { f(); return nil }
+			for range n {
+				Do(ctx, "bench", call)
+			}
+		},
+	},
+}
+
+// run returns wall and processor time a task, the least of several rounds, for both.
+func (c contest) run(rounds, tasks int, f func()) (bare, measured result) {
+	bare, measured = result{1e18, 1e18, 1e18}, result{1e18, 1e18, 1e18}
+	for range rounds {
+		bare.take(tasks, func() { c.bare(tasks, f) })
+		measured.take(tasks, func() { c.measured(tasks, f) })
+	}
+	return bare, measured
+}
+
+// result is per task: nanoseconds of wall and processor time, and allocations.
+type result struct{ wall, cpu, allocs float64 }
+
+func (r *result) take(tasks int, f func()) {
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	cpu, from := processUsage().cpu, cycles.Ticks()
+	f()
+	wall := cycles.TimebaseOf().NS(cycles.Ticks() - from)
+	used := processUsage().cpu - cpu
+	runtime.ReadMemStats(&after)
+	n := float64(tasks)
+	r.wall = min(r.wall, float64(wall)/n)
+	r.cpu = min(r.cpu, float64(used)/n)
+	r.allocs = min(r.allocs, float64(after.Mallocs-before.Mallocs)/n)
+}
+
+// BenchmarkOverhead prints the table of the package's documentation.
+func BenchmarkOverhead(b *testing.B) {
+	Default()
+	for _, c := range contests {
+		for _, d := range []time.Duration{0, time.Microsecond, 10 * time.Microsecond, 100 * time.Microsecond} {
+			b.Run(fmt.Sprintf("%s/%v", c.name, d), func(b *testing.B) {
+				f := worker(d)
+				tasks := min(50_000, int(100*time.Millisecond/(d+200)))
+				var bare, measured result
+				for b.Loop() {
+					bare, measured = c.run(15, tasks, f)
+				}
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(bare.wall, "bare-ns/task")
+				b.ReportMetric(measured.wall, "measured-ns/task")
+				b.ReportMetric(measured.wall/bare.wall, "wall-ratio")
+				b.ReportMetric(measured.cpu/bare.cpu, "cpu-ratio")
+				b.ReportMetric(measured.cpu-bare.cpu, "added-cpu-ns/task")
+				b.ReportMetric(measured.allocs-bare.allocs, "added-allocs/task")
+			})
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package granularity
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Quantiles are within 1 % of those of the sorted values, from whatever
+// distribution; sums, extremes and counts are exact.
+func TestHistogramAgainstSortedValues(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for name, draw := range map[string]func() uint64{
+		"constant":    func() uint64 { return 12345 },
+		"small":       func() uint64 { return rng.Uint64N(100) },
+		"uniform":     func() uint64 { return rng.Uint64N(1e6) },
+		"exponential": func() uint64 { return uint64(rng.ExpFloat64() * 1e5) },
+		"wide":        func() uint64 { return uint64(math.Exp(rng.Float64() * 40)) },
+		"two peaks":   func() uint64 { return []uint64{300, 7e6}[rng.IntN(2)] + rng.Uint64N(50) },
+	} {
+		var h, even, odd Histogram
+		var all []uint64
+		var sum float64
+		for i := range 20000 {
+			v := draw()
+			all = append(all, v)
+			sum += float64(v)
+			h.Add(v)
+			[]*Histogram{&even, &odd}[i%2].Add(v)
+		}
+		slices.Sort(all)
+		even.Merge(&odd)
+		for _, got := range []*Histogram{&h, &even} {
+			for _, q := range []float64{0, .01, .25, .5, .75, .9, .99, .999, 1} {
+				want := float64(all[min(max(int(math.Ceil(q*20000))-1, 0), 19999)])
+				if v := got.Quantile(q); math.Abs(v-want) > 0.01*want+0.5 {
+					t.Errorf("%s: quantile %g is %g, want %g within 1 %%", name, q, v, want)
+				}
+			}
+			if got.Count() != 20000 || got.Min() != all[0] || got.Max() != all[19999] || math.Abs(got.Sum()/sum-1) > 1e-12 {
+				t.Errorf("%s: count %d, min %d, max %d, sum %g; want 20000, %d, %d, %g", name, got.Count(), got.Min(), got.Max(), got.Sum(), all[0], all[19999], sum)
+			}
+			checkCDF(t, name, got, all)
+		}
+	}
+}
+
+// checkCDF compares each point of the distribution with counting.
+func checkCDF(t *testing.T, name string, h *Histogram, sorted []uint64) {
+	t.Helper()
+	points := h.CDF()
+	if p := points[len(points)-1]; p.Fraction != 1 || p.Value != float64(sorted[len(sorted)-1]) {
+		t.Errorf("%s: the distribution ends at %+v; want everything at %d", name, p, sorted[len(sorted)-1])
+	}
+	for i, p := range points[1:] {
+		if p.Value <= points[i].Value || p.Fraction < points[i].Fraction {
+			t.Fatalf("%s: the distribution falls from %+v to %+v", name, points[i], p)
+		}
+		n, _ := slices.BinarySearch(sorted, uint64(p.Value)+1)
+		if want := float64(n) / float64(len(sorted)); math.Abs(want-p.Fraction) > 1e-9 {
+			t.Fatalf("%s: %g of the values are at most %g; want %g", name, p.Fraction, p.Value, want)
+		}
+	}
+}
+
+func TestHistogramBuckets(t *testing.T) {
+	for _, v := range []uint64{0, 1, 63, 64, 65, 127, 128, 129, 1000, 1 << 20, 1<<20 - 1, 1<<63 + 5, math.MaxUint64} {
+		p, slot := bucket(v)
+		lo, hi := bounds(p, slot)
+		if v < lo || v > hi {
+			t.Errorf("%d is counted in [%d, %d]", v, lo, hi)
+		}
+		if v < 128 && lo != hi || float64(hi-lo)/2 > 0.008*float64(lo)+0.01 {
+			t.Errorf("the bucket of %d is too wide: [%d, %d]", v, lo, hi)
+		}
+	}
+}
+
+func TestHistogramEmpty(t *testing.T) {
+	var h, other Histogram
+	h.Merge(&other)
+	if h.Quantile(.5) != 0 || h.Mean() != 0 || h.StdDev() != 0 || h.CDF() != nil || h.Count() != 0 {
+		t.Errorf("an empty histogram has numbers: %+v", h)
+	}
+	h.Add(7)
+	if h.Quantile(.5) != 7 || h.StdDev() != 0 || len(h.CDF()) != 1 {
+		t.Errorf("one value: median %g, deviation %g, distribution %v", h.Quantile(.5), h.StdDev(), h.CDF())
+	}
+}
+
+func TestHistogramMemory(t *testing.T) {
+	var h Histogram
+	for e := range 64 {
+		h.Add(1 << e)
+		h.Add(1<<e + 1<<e/3)
+	}
+	if n := len(h.pages); n > 59 {
+		t.Errorf("%d pages of 512 B; want at most 59", n)
+	}
+}
+
+// Bins conserve tasks and time however often they are folded.
+func TestSeries(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	s := &series{shift: seriesShift}
+	var busy int64
+	for range 3000 {
+		start := rng.Int64N(1 << 36)
+		length := int64(math.Exp(rng.Float64() * 22))
+		s.add(start, start+length)
+		busy += length
+	}
+	merged, active := total([]*series{s, {shift: seriesShift}})
+	var ended uint64
+	var sum int64
+	for i, b := range merged.bins {
+		ended += b.ended
+		sum += b.busy
+		if active[i] < 0 || active[i] > 1 {
+			t.Errorf("bin %d is active for %g of its time", i, active[i])
+		}
+	}
+	if ended != 3000 || sum != busy {
+		t.Errorf("%d tasks, %d ticks in the bins; want 3000, %d", ended, sum, busy)
+	}
+	if merged.shift <= seriesShift {
+		t.Error("a long run did not widen the bins")
+	}
+}
+
+func TestSeriesActive(t *testing.T) {
+	const bin = int64(1) << seriesShift
+	a, b := &series{shift: seriesShift}, &series{shift: seriesShift}
+	a.add(0, 2*bin)                   // two whole bins
+	a.add(3*bin, 3*bin+bin/2)         // half a bin …
+	b.add(3*bin+bin/4, 3*bin+3*bin/4) // … and another half on another thread
+	merged, active := total([]*series{a, b})
+	for i, want := range []float64{1, 1, 0, 0.75} {
+		if math.Abs(active[i]-want) > 1e-6 {
+			t.Errorf("bin %d is active for %g of its time; want %g", i, active[i], want)
+		}
+	}
+	if merged.bins[3].ended != 2 || merged.bins[2].ended != 1 {
+		t.Errorf("tasks ended in bins 2 and 3: %d, %d; want 1, 2", merged.bins[2].ended, merged.bins[3].ended)
+	}
+}

@@ -1,0 +1,328 @@
+package granularity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// recorder returns one of the test's own.
+func recorder(opts RecorderOptions) *Recorder { return NewRecorder(opts) }
+
+// classNamed returns the profile's class of the name.
+func classNamed(t *testing.T, p *Profile, name string) *Class {
+	t.Helper()
+	for i := range p.Classes {
+		if p.Classes[i].Name == name {
+			return &p.Classes[i]
+		}
+	}
+	var names []string
+	for i := range p.Classes {
+		names = append(names, p.Classes[i].Name)
+	}
+	t.Fatalf("there is no class %q, only %q", name, names)
+	return nil
+}
+
+// noLeak fails the test if goroutines that it started are still there at its end.
+func noLeak(t *testing.T) {
+	before := runtime.NumGoroutine()
+	t.Cleanup(func() {
+		for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				buf := make([]byte, 1<<16)
+				t.Fatalf("%d goroutines before, %d after\n%s", before, runtime.NumGoroutine(), buf[:runtime.Stack(buf, true)])
+			}
+		}
+	})
+}
+
+var poolKinds = map[string]PoolOptions{
+	"fixed":      {Workers: 3},
+	"on demand":  {Workers: 3, OnDemand: true},
+	"unbuffered": {Workers: 2, Queue: -1},
+	"lone":       {Workers: 1, Queue: 1, OnDemand: true},
+}
+
+func TestPoolExecutesEverything(t *testing.T) {
+	for name, opts := range poolKinds {
+		t.Run(name, func(t *testing.T) {
+			noLeak(t)
+			opts.Recorder = recorder(RecorderOptions{})
+			p := NewPool(opts)
+			var sum, running, most atomic.Int64
+			for round := range 3 {
+				for i := range 200 {
+					if err := p.Submit(func() {
+						most.Store(max(most.Load(), running.Add(1)))
+						sum.Add(int64(i))
+						running.Add(-1)
+					}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := p.Wait(); err != nil {
+					t.Fatal(err)
+				}
+				if got, want := sum.Load(), int64((round+1)*200*199/2); got != want {
+					t.Fatalf("after round %d the sum is %d; want %d", round, got, want)
+				}
+			}
+			if err := p.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if n := most.Load(); n > int64(opts.Workers) {
+				t.Errorf("%d tasks at the same time on %d workers", n, opts.Workers)
+			}
+			c := classNamed(t, opts.Recorder.Profile(), "github.com/bottleneck-go/bottleneck/granularity.TestPoolExecutesEverything.func1.1")
+			if c.Tasks != 600 || c.Unmeasured != 0 || len(c.Sites) != 1 {
+				t.Errorf("%d tasks, %d unmeasured, from %d sites; want 600, 0, 1", c.Tasks, c.Unmeasured, len(c.Sites))
+			}
+		})
+	}
+}
+
+func TestPoolErrors(t *testing.T) {
+	noLeak(t)
+	p := NewPool(PoolOptions{Workers: 1, Recorder: recorder(RecorderOptions{})})
+	first, second := errors.New("first"), errors.New("second")
+	p.Go(func() error { return nil })
+	p.Go(func() error { return first })
+	p.Go(func() error { return second })
+	if err := p.Wait(); err != first {
+		t.Errorf("Wait returned %v; want the first error", err)
+	}
+	if err := p.Wait(); err != nil {
+		t.Errorf("the next Wait returned %v again", err)
+	}
+	p.Go(func() error { return second })
+	if err := p.Close(); err != second {
+		t.Errorf("Close returned %v; want the error since the last Wait", err)
+	}
+}
+
+func TestPoolAfterClose(t *testing.T) {
+	noLeak(t)
+	p := NewPool(PoolOptions{Recorder: recorder(RecorderOptions{})})
+	p.Close()
+	if err := p.Close(); err != nil {
+		t.Errorf("closing again: %v", err)
+	}
+	ran := false
+	if err := p.Submit(func() { ran = true }); err != ErrClosed {
+		t.Errorf("Submit after Close: %v; want ErrClosed", err)
+	}
+	if err := p.SubmitContext(context.Background(), func() { ran = true }); err != ErrClosed {
+		t.Errorf("SubmitContext after Close: %v; want ErrClosed", err)
+	}
+	if err := p.SubmitTask(New("late", func() { ran = true })); err != ErrClosed {
+		t.Errorf("SubmitTask after Close: %v; want ErrClosed", err)
+	}
+	if got := panicOf(func() { p.Go(func() error { ran = true; return nil }) }); got != ErrClosed {
+		t.Errorf("Go after Close panicked with %v; want ErrClosed", got)
+	}
+	if ran {
+		t.Error("a task ran in a closed pool")
+	}
+}
+
+// Tasks submitted while the pool is closed are either refused or executed.
+func TestPoolCloseRace(t *testing.T) {
+	for name, opts := range poolKinds {
+		noLeak(t)
+		opts.Recorder = recorder(RecorderOptions{})
+		for range 50 {
+			p := NewPool(opts)
+			var accepted, executed atomic.Int64
+			var wg sync.WaitGroup
+			for range 3 {
+				wg.Go(func() {
+					for range 20 {
+						if p.Submit(func() { executed.Add(1) }) == nil {
+							accepted.Add(1)
+						}
+					}
+				})
+			}
+			p.Close()
+			wg.Wait()
+			if accepted.Load() != executed.Load() {
+				t.Fatalf("%s: %d tasks accepted, %d executed", name, accepted.Load(), executed.Load())
+			}
+		}
+	}
+}
+
+func TestNilFunctions(t *testing.T) {
+	noLeak(t)
+	p := NewPool(PoolOptions{Recorder: recorder(RecorderOptions{})})
+	defer p.Close()
+	for name, f := range map[string]func(){
+		"Submit":        func() { p.Submit(nil) },
+		"Go":            func() { p.Go(nil) },
+		"SubmitContext": func() { p.SubmitContext(context.Background(), nil) },
+		"New":           func() { New("x", nil) },
+		"Do":            func() { Do(context.Background(), "x", nil) },
+		"Results.Go":    func() { NewResults[int](p).Go(nil) },
+	} {
+		if got := panicOf(f); got == nil {
+			t.Errorf("%s(nil) did not panic", name)
+		}
+	}
+	p.Wait() // nothing is pending
+}
+
+func panicOf(f func()) (value any) {
+	defer func() { value = recover() }()
+	f()
+	return nil
+}
+
+func TestPoolGoexit(t *testing.T) {
+	for name, opts := range poolKinds {
+		noLeak(t)
+		opts.Recorder = recorder(RecorderOptions{})
+		p := NewPool(opts)
+		var executed atomic.Int64
+		for i := range 60 {
+			p.Submit(func() {
+				executed.Add(1)
+				if i%3 == 0 {
+					runtime.Goexit()
+				}
+			})
+		}
+		p.Close()
+		if n := executed.Load(); n != 60 {
+			t.Errorf("%s: %d of 60 tasks executed", name, n)
+		}
+		if c := opts.Recorder.Profile().Classes[0]; c.Tasks != 60 {
+			t.Errorf("%s: %d of 60 tasks recorded", name, c.Tasks)
+		}
+	}
+}
+
+func TestPoolCatchesPanics(t *testing.T) {
+	noLeak(t)
+	rec := recorder(RecorderOptions{})
+	p := NewPool(PoolOptions{Workers: 2, CatchPanics: true, Recorder: rec})
+	cause := errors.New("cause")
+	var executed atomic.Int64
+	for i := range 20 {
+		p.Submit(func() {
+			executed.Add(1)
+			if i == 7 {
+				panic(cause)
+			}
+		})
+	}
+	got, ok := panicOf(func() { p.Wait() }).(*TaskPanic)
+	if !ok || !errors.Is(got, cause) || !strings.Contains(got.Error(), "TestPoolCatchesPanics") {
+		t.Errorf("Wait panicked with %v; want the cause and its call chain", got)
+	}
+	if err := p.Close(); err != nil || executed.Load() != 20 {
+		t.Errorf("after the panic: Close %v, %d of 20 executed", err, executed.Load())
+	}
+	if c := rec.Profile().Classes[0]; c.Tasks != 20 {
+		t.Errorf("%d of 20 tasks recorded", c.Tasks)
+	}
+}
+
+// Without CatchPanics a panic ends the program with its own call chain, in pool and group.
+func TestPanicsEndTheProgram(t *testing.T) {
+	for _, kind := range []string{"pool", "group"} {
+		cmd := exec.Command(os.Args[0], "-test.run=^$")
+		cmd.Env = append(os.Environ(), "GRANULARITY_TEST_CHILD=panic-"+kind)
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "panic: boom") || !strings.Contains(string(out), "explode") {
+			t.Errorf("%s: %v; want a crash with the task's call chain:\n%s", kind, err, out)
+		}
+	}
+}
+
+func explode() { panic("boom") }
+
+func childMain(child string) {
+	switch child {
+	case "panic-pool":
+		p := NewPool(PoolOptions{})
+		p.Submit(explode)
+		p.Wait()
+	case "panic-group":
+		var g Group
+		g.Go(func() error { explode(); return nil })
+		g.Wait()
+	}
+	fmt.Println("survived")
+}
+
+func TestMain(m *testing.M) {
+	if child := os.Getenv("GRANULARITY_TEST_CHILD"); child != "" {
+		childMain(child)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestSubmitContext(t *testing.T) {
+	noLeak(t)
+	p := NewPool(PoolOptions{Workers: 1, Queue: -1, Recorder: recorder(RecorderOptions{})})
+	release := make(chan bool)
+	p.Submit(func() { <-release })
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(5*time.Millisecond, cancel)
+	ran := false
+	if err := p.SubmitContext(ctx, func() { ran = true }); err != context.Canceled {
+		t.Errorf("a submission that waits when its context ends: %v", err)
+	}
+	if err := p.SubmitContext(ctx, func() { ran = true }); err != context.Canceled {
+		t.Errorf("a submission after its context ended: %v", err)
+	}
+	close(release)
+	p.Wait()
+	if ran {
+		t.Error("a refused task ran")
+	}
+	if err := p.SubmitContext(context.Background(), func() { ran = true }); err != nil {
+		t.Error(err)
+	}
+	if p.Close(); !ran {
+		t.Error("an accepted task did not run")
+	}
+}
+
+func TestResults(t *testing.T) {
+	noLeak(t)
+	rec := recorder(RecorderOptions{})
+	p := NewPool(PoolOptions{Workers: 4, Recorder: rec})
+	defer p.Close()
+	r := NewResults[string](p)
+	failure := errors.New("failure")
+	for i := range 50 {
+		r.Go(func() (string, error) {
+			switch i {
+			case 10:
+				return "", failure
+			case 20:
+				runtime.Goexit()
+			}
+			return fmt.Sprint(i), nil
+		})
+	}
+	values, err := r.Wait()
+	if err != failure || len(values) != 48 || values[0] != "0" || values[47] != "49" {
+		t.Errorf("%d results from %q to %q, error %v; want 48 in the order of submission, and the failure", len(values), values[0], values[len(values)-1], err)
+	}
+	if name := rec.Profile().Classes[0].Name; !strings.HasSuffix(name, "TestResults.func1") {
+		t.Errorf("the class is %s; want the function given to Go", name)
+	}
+}

@@ -1,0 +1,141 @@
+package granularity
+
+import (
+	"time"
+)
+
+// Profile is what is known of the tasks of a run. [Recorder.Profile] makes one
+// from measurements; one can also be filled from an execution trace, with a Source that
+// says so, and diagnosed with [Profile.Diagnose].
+//
+// Its memory is bounded: for each class and site three histograms of about 2 kB
+// (at most 30 kB) and a series of 512 bins a class, times the 32 shards that record; a limited number of
+// sites, samples and log entries. What did not fit is counted in Warnings.
+type Profile struct {
+	// Source says what counted the cycles, such as "rseq-clock" or, from a
+	// trace, "trace-running"; the package documentation lists the sources.
+	Source string
+	// Accuracy says how far the cycles can be trusted: "counted", "counted-user",
+	// "core-cycles", "thread-time" or "upper-bound".
+	Accuracy string
+	// Hz is the frequency of the cycles, HzOrigin how it is known and HzPPM its
+	// uncertainty in parts per million. Hz is 0 when it varies.
+	Hz       float64
+	HzOrigin string
+	HzPPM    float64
+	// Warnings says in full sentences what limits the trust in the numbers.
+	Warnings []string
+
+	// Time and Start are the begin of the run: the time of day, and nanoseconds of
+	// CLOCK_MONOTONIC (on Linux), the clock of all times below.
+	Time  time.Time
+	Start int64
+	// Wall is the length of the run.
+	Wall time.Duration
+	// Procs is GOMAXPROCS.
+	Procs int
+	// Run is what the process used from the begin of the run to its end; its
+	// Wall is 0 when that is not known.
+	Run Sample
+	// Samples is what the process used over time, if the machine was sampled.
+	Samples []Sample
+	// Pauses are the collector's.
+	Pauses []GCPause
+
+	// Classes is sorted by the cycles of all tasks, most first.
+	Classes []Class
+	// Log holds a record of each task, in the order of their ends, if that was asked for.
+	Log []TaskRecord
+	// LogDropped counts the tasks that did not fit into the log.
+	LogDropped uint64
+}
+
+// Class is what is known of one class of tasks: those that execute one
+// function, or that were given one name.
+type Class struct {
+	// Name is the name of the function, or the one given.
+	Name string
+	// Tasks is the number of executions that were measured.
+	Tasks uint64
+	// Unmeasured counts executions that unlocked themselves from their thread
+	// or ended while paused: they are in no histogram.
+	Unmeasured uint64
+	// Nested counts the tasks that executed inside of another one, Aggregated those
+	// that were counted to that other one instead ([RecorderOptions].AggregateNested).
+	Nested, Aggregated uint64
+	// Cycles is the granularity: the reference cycles that each task executed,
+	// without those of tasks nested in it.
+	Cycles Histogram
+	// WallNS is the time from the begin of each task to its end, in nanoseconds.
+	WallNS Histogram
+	// BlockedNS is the part of it in which the task was off the processor: blocked, or
+	// waiting for a processor, in nanoseconds; nested tasks' own such time left out.
+	BlockedNS Histogram
+	// ActiveShare is the share of the run in which at least one task of the
+	// class was under way, estimated from bins of the series.
+	ActiveShare float64
+	// Series is the class over time.
+	Series []Bin
+	// Sites are the places that the tasks come from, most cycles first.
+	Sites []Site
+
+	// Diagnosis, Reasons and Advice are set by [Profile.Diagnose].
+	Diagnosis Diagnosis
+	Reasons   []string
+	Advice    []string
+}
+
+// Bin is a class during one interval of the run.
+type Bin struct {
+	// At is the end of the interval, on the clock of [Profile].Start; the length
+	// is that from the end of the bin before.
+	At int64
+	// Ended is the number of tasks that ended in the interval.
+	Ended uint64
+	// Busy is the time for which tasks were under way, summed over all.
+	Busy time.Duration
+	// Active is the part of the interval, 0 to 1, in which at least one was.
+	Active float64
+}
+
+// Site is a place that tasks of a class come from.
+type Site struct {
+	// Pool is the name of the pool or group that the tasks were submitted to; empty
+	// for tasks that were executed inline, and for pools without a name.
+	Pool string
+	// Created and Submitted are the call chains, leaf first. Submitted is nil for tasks
+	// that were executed inline.
+	Created, Submitted []Frame
+	Tasks              uint64
+	Cycles             Histogram
+	WallNS             Histogram
+	BlockedNS          Histogram
+}
+
+// Frame is one call in a call chain.
+type Frame struct {
+	Func string // with its package's path
+	File string
+	Line int
+}
+
+// TaskRecord is one execution of a task in the log. Times are on the clock of
+// [Profile].Start.
+type TaskRecord struct {
+	ID    uint64 // counts from 1 in the order of creation
+	Outer uint64 // the task in which it executed; 0 for none, or one that is not in the log
+	Class string
+	Pool  string
+	// Created and Submitted are call chains as in [Site].
+	Created, Submitted []Frame
+	// CreatedAt, SubmittedAt (0: executed inline), StartedAt and EndedAt.
+	CreatedAt, SubmittedAt, StartedAt, EndedAt int64
+	// Creator, Submitter and Executor are goroutines; 0 where the id cannot be known.
+	Creator, Submitter, Executor uint64
+	// Thread is the system's number of the thread at the end; 0 where it is not known.
+	Thread int
+	// Cycles is the granularity, TotalCycles includes nested tasks.
+	Cycles, TotalCycles uint64
+	// Blocked is the time off the processor, without that of nested tasks.
+	Blocked time.Duration
+}

@@ -1,0 +1,174 @@
+package granularity
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/cycles"
+)
+
+// RecorderOptions are the settings of a [Recorder]. The zero value is a good one.
+type RecorderOptions struct {
+	// MaxSites limits the places that tasks come from and are told apart, 2048
+	// if 0: combinations of class, pool and the call chains that created and submitted the
+	// task. Tasks from further places are counted in the class "(other)".
+	MaxSites int
+	// Log is the number of tasks to keep a record of each, in [Profile].Log. The
+	// first so many are kept and the rest is counted. Each takes about 200 B
+	// and one allocation. 0 keeps none.
+	Log int
+	// AggregateNested counts what a task executes inline (by [Do] or
+	// [Task.Run], by the goroutine that created it) to that task, instead of as a task
+	// of its own: it could not have run in parallel.
+	AggregateNested bool
+}
+
+// A Recorder collects what [Pool], [Group], [Do] and [Task] measure. Its memory
+// is bounded, see [Profile]. It is safe for concurrent use.
+type Recorder struct {
+	opts  RecorderOptions
+	clock *cycles.Clock
+	base  *cycles.Timebase
+	cache siteCache
+
+	shards [shardCount]shard
+	other  *site
+	logged atomic.Int64 // tasks that took a number in the log
+
+	mu       sync.Mutex
+	sites    map[siteKey]*site
+	classes  map[string]*class
+	pools    map[string]*poolName
+	overflow uint64 // tasks of more sites than MaxSites: lookups that fell through
+	began    moment
+	machine  machine
+}
+
+// moment is an instant on all our clocks, with what the process had used by then.
+type moment struct {
+	tick  int64
+	at    time.Time
+	usage usage
+}
+
+func (r *Recorder) now() moment {
+	now := time.Now()
+	return moment{tick: cycles.Ticks(), at: now, usage: processUsage()}
+}
+
+// NewRecorder returns a recorder that records from now on. The first one in a
+// process takes about 15 ms to choose and calibrate the cycle counter.
+func NewRecorder(opts RecorderOptions) *Recorder {
+	if opts.MaxSites <= 0 {
+		opts.MaxSites = 2048
+	}
+	r := &Recorder{
+		opts:    opts,
+		clock:   cycles.Default(),
+		base:    cycles.TimebaseOf(),
+		sites:   make(map[siteKey]*site),
+		classes: make(map[string]*class),
+		pools:   make(map[string]*poolName),
+	}
+	r.began = r.now()
+	r.other = r.addSite(siteKey{name: "(other)"})
+	return r
+}
+
+// Default returns the recorder that is used where none is given. It is made
+// at the first call.
+var defaultRecorder = sync.OnceValue(func() *Recorder { return NewRecorder(RecorderOptions{}) })
+
+// Default returns the recorder that pools, groups and tasks use to which none
+// was given. It keeps no log and does not aggregate.
+func Default() *Recorder { return defaultRecorder() }
+
+// or returns r, or the default recorder if it is nil.
+func (r *Recorder) or() *Recorder {
+	if r == nil {
+		return Default()
+	}
+	return r
+}
+
+// currentThread returns the calling thread, to which the goroutine is locked.
+func currentThread() *cycles.Thread { return cycles.Default().Start().Thread }
+
+// Statistics are kept in shards, chosen by thread, so that threads hardly ever wait for
+// each other.
+const shardCount = 32
+
+type shard struct {
+	mu     sync.Mutex
+	cells  []*cell   // by site
+	series []*series // by class
+	log    []entry
+	_      [64]byte // keeps the next shard's lock off this one's cache line
+}
+
+// cell is the statistics of one site on the threads of one shard.
+type cell struct {
+	site       *site
+	series     *series
+	cycles     Histogram // self
+	wall       Histogram // nanoseconds
+	blocked    Histogram // nanoseconds, of those that were off the processor at all
+	unmeasured uint64
+	nested     uint64
+	aggregated uint64
+}
+
+// cell returns the shard's statistics for the site. The caller holds sh.mu.
+func (sh *shard) cell(s *site) *cell {
+	if s.id < len(sh.cells) {
+		if c := sh.cells[s.id]; c != nil {
+			return c
+		}
+	}
+	for len(sh.cells) <= s.id {
+		sh.cells = append(sh.cells, nil)
+	}
+	for len(sh.series) <= s.class.id {
+		sh.series = append(sh.series, nil)
+	}
+	if sh.series[s.class.id] == nil {
+		sh.series[s.class.id] = &series{shift: seriesShift}
+	}
+	c := &cell{site: s, series: sh.series[s.class.id]}
+	sh.cells[s.id] = c
+	return c
+}
+
+// record counts an execution, about 20 ns.
+func (r *Recorder) record(f *frame, mark cycles.Mark, m *measurement) {
+	sh := &r.shards[mark.Thread.Index%shardCount]
+	sh.mu.Lock()
+	c := sh.cell(f.site)
+	if m.aggregated {
+		c.aggregated++
+		sh.mu.Unlock()
+		return
+	}
+	if m.nested {
+		c.nested++
+	}
+	c.cycles.Add(uint64(m.self))
+	c.wall.Add(uint64(r.base.NS(m.wall)))
+	if m.selfOff > 0 {
+		c.blocked.Add(uint64(r.base.NS(m.selfOff)))
+	}
+	c.series.add(f.first-r.began.tick, mark.Wall-r.began.tick)
+	if f.log != nil {
+		sh.log = append(sh.log, entry{pending: *f.log, site: f.site, start: f.first, end: mark.Wall, m: *m, goid: f.goid, tid: mark.Thread.TID})
+	}
+	sh.mu.Unlock()
+}
+
+// lost counts an execution whose cycles are not known.
+func (r *Recorder) lost(s *site, mark cycles.Mark) {
+	sh := &r.shards[mark.Thread.Index%shardCount]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.cell(s).unmeasured++
+}

@@ -1,0 +1,81 @@
+package granularity
+
+// Tasks over time. The run is cut into bins of equal width, a power of two of
+// ticks; each bin counts the tasks that ended in it and the time for which
+// tasks were under way. When the run outgrows the bins, pairs of them are folded and the
+// width doubles: the memory stays the same however long the run is.
+
+const seriesBins = 512
+
+// seriesShift is the first width of a bin: 2^22 ticks are 2 ms at 2 GHz.
+const seriesShift = 22
+
+// series counts the tasks of one class on the threads of one shard.
+type series struct {
+	shift uint
+	bins  [seriesBins]seriesBin
+}
+
+type seriesBin struct {
+	ended uint64
+	busy  int64 // ticks
+}
+
+// add counts a task that ran from start to end, in ticks since the recorder began.
+func (s *series) add(start, end int64) {
+	start = max(start, 0)
+	end = max(end, start)
+	for end>>s.shift >= seriesBins {
+		s.fold()
+	}
+	last := end >> s.shift
+	s.bins[last].ended++
+	for bin := start >> s.shift; bin < last; bin++ {
+		edge := (bin + 1) << s.shift
+		s.bins[bin].busy += edge - start
+		start = edge
+	}
+	s.bins[last].busy += end - start
+}
+
+// fold doubles the width of the bins.
+func (s *series) fold() {
+	for i := range seriesBins / 2 {
+		a, b := s.bins[2*i], s.bins[2*i+1]
+		s.bins[i] = seriesBin{a.ended + b.ended, a.busy + b.busy}
+	}
+	clear(s.bins[seriesBins/2:])
+	s.shift++
+}
+
+// total merges the series of several shards. A thread runs one task of a class
+// at a time (nested ones apart), so in a bin a shard was active for at most the bin's
+// width; the shards are taken as independent: the class was inactive in a bin for
+// the product of the shards' inactive fractions.
+func total(parts []*series) (merged series, active []float64) {
+	merged.shift = seriesShift
+	for _, p := range parts {
+		merged.shift = max(merged.shift, p.shift)
+	}
+	idle := make([]float64, seriesBins)
+	for i := range idle {
+		idle[i] = 1
+	}
+	width := float64(int64(1) << merged.shift)
+	for _, p := range parts {
+		copied := *p
+		for copied.shift < merged.shift {
+			copied.fold()
+		}
+		for i, b := range copied.bins {
+			merged.bins[i].ended += b.ended
+			merged.bins[i].busy += b.busy
+			idle[i] *= 1 - min(1, float64(b.busy)/width)
+		}
+	}
+	active = make([]float64, seriesBins)
+	for i := range active {
+		active[i] = 1 - idle[i]
+	}
+	return merged, active
+}

@@ -1,0 +1,270 @@
+package granularity
+
+import (
+	"runtime"
+	"runtime/trace"
+	"sync"
+	"sync/atomic"
+
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/cycles"
+)
+
+// Measuring one execution, after section 4 of the paper.
+//
+// A task is locked to its thread while it executes, because counters count
+// threads. Each thread has a shadow stack of the tasks that are executing
+// on it. When a task starts, the clock is read and a frame is pushed; when it
+// ends, the clock is read and the frame is popped:
+//
+//	total cycles = clock at the end − clock at the start
+//	self cycles  = total − Σ total of the tasks directly nested in it
+//
+// Self cycles are the task's granularity, so that the selves of a task and of
+// all that is nested in it sum to the outermost total. A [Task] that runs itself again
+// inside its own execution gets no second frame: it is one execution.
+//
+// [Pause] takes the goroutine's frames off the thread and unlocks it; Resume
+// puts them onto the thread that the goroutine is on by then. The cycles in between are nobody's.
+//
+// A frame that is not on top when its task ends belongs to a task that unlocked
+// its goroutine from the thread, or paused and did not resume: its cycles are not
+// known, and it is counted as unmeasured. Such frames are found out because a frame remembers its
+// goroutine, and another goroutine can only run on the thread when the first is not locked to it.
+
+// frame is one executing task. Frames are touched only by the goroutine that
+// is locked to the thread.
+type frame struct {
+	site  *site
+	task  *Task // when the task is an object of its own, else nil
+	first int64 // tick at the start of the execution; with the thread it names the execution
+	start cycles.Mark
+	goid  uint64
+
+	before  int64 // cycles before the last Pause
+	offCPU  int64 // ticks off the processor before the last Resume
+	nested  int64 // total cycles of directly nested tasks
+	nestOff int64 // ticks off the processor in directly nested tasks
+
+	inline bool // run by its creator, never submitted
+	log    *pending
+}
+
+// shadow is the stack of one thread.
+type shadow struct {
+	thread *cycles.Thread
+	frames []frame
+}
+
+// shadows finds a thread's shadow by the thread's index.
+var shadows struct {
+	table atomic.Pointer[[]atomic.Pointer[shadow]]
+	mu    sync.Mutex
+}
+
+// shadowOf returns the thread's shadow stack. The caller is locked to the thread,
+// and so the only one to touch the shadow; the race detector cannot know that.
+//
+//go:norace
+func shadowOf(th *cycles.Thread) *shadow {
+	if t := shadows.table.Load(); t != nil && th.Index < len(*t) {
+		if s := (*t)[th.Index].Load(); s != nil && s.thread == th {
+			return s
+		}
+	}
+	return newShadow(th)
+}
+
+func newShadow(th *cycles.Thread) *shadow {
+	shadows.mu.Lock()
+	defer shadows.mu.Unlock()
+	table := shadows.table.Load()
+	if table == nil || th.Index >= len(*table) {
+		grown := make([]atomic.Pointer[shadow], 2*th.Index+16)
+		if table != nil {
+			for i := range *table {
+				grown[i].Store((*table)[i].Load())
+			}
+		}
+		table = &grown
+		shadows.table.Store(table)
+	}
+	s := &shadow{thread: th, frames: make([]frame, 0, 8)}
+	(*table)[th.Index].Store(s)
+	return s
+}
+
+// An execution is what begin hands to end.
+type execution struct {
+	site   *site
+	thread *cycles.Thread // at the start; nil: the task executes itself, and there is nothing to measure
+	first  int64
+	goid   uint64
+	region *trace.Region
+}
+
+// begin starts the measurement of a task on the calling goroutine, which it locks
+// to its thread until end. Both take about 60 ns together.
+//
+//go:norace
+func (s *site) begin(task *Task, inline bool, log *pending) execution {
+	x := execution{site: s, goid: callstack.Goid()}
+	if trace.IsEnabled() {
+		x.region = s.startRegion()
+	}
+	runtime.LockOSThread()
+	mark := s.rec.clock.Start()
+	sh := shadowOf(mark.Thread)
+	if n := len(sh.frames); n > 0 {
+		if sh.frames[n-1].goid != x.goid {
+			sh.drop()
+		} else if task != nil && sh.executing(task) {
+			return x
+		}
+	}
+	x.first, x.thread = mark.Wall, mark.Thread
+	if log != nil {
+		log.outer = sh.top()
+	}
+	f := sh.push()
+	f.site, f.first, f.start, f.goid, f.inline = s, mark.Wall, mark, x.goid, inline
+	if task != nil {
+		f.task = task
+	}
+	if log != nil {
+		f.log = log
+	}
+	return x
+}
+
+// push returns a new frame, which is zero but for what pop left in it.
+//
+//go:norace
+func (sh *shadow) push() *frame {
+	n := len(sh.frames)
+	if n == cap(sh.frames) {
+		sh.frames = append(sh.frames, frame{})
+	} else {
+		sh.frames = sh.frames[:n+1]
+	}
+	return &sh.frames[n]
+}
+
+// pop removes the newest frame. Those of its fields that push does not set anew are cleared.
+//
+//go:norace
+func (sh *shadow) pop() {
+	n := len(sh.frames) - 1
+	f := &sh.frames[n]
+	f.before, f.offCPU, f.nested, f.nestOff = 0, 0, 0, 0
+	if f.task != nil {
+		f.task = nil
+	}
+	if f.log != nil {
+		f.log = nil
+	}
+	sh.frames = sh.frames[:n]
+}
+
+// drop removes all frames: they were left by a goroutine that was unlocked.
+//
+//go:norace
+func (sh *shadow) drop() {
+	clear(sh.frames)
+	sh.frames = sh.frames[:0]
+}
+
+// executing reports whether the task is on the stack.
+//
+//go:norace
+func (sh *shadow) executing(task *Task) bool {
+	for i := range sh.frames {
+		if sh.frames[i].task == task {
+			return true
+		}
+	}
+	return false
+}
+
+// top returns the number of the innermost task in the log; 0 where there is none.
+//
+//go:norace
+func (sh *shadow) top() uint64 {
+	if n := len(sh.frames); n > 0 && sh.frames[n-1].log != nil {
+		return sh.frames[n-1].log.id
+	}
+	return 0
+}
+
+// end finishes the measurement and records it. It is deferred, so that it also
+// sees a panic and runtime.Goexit.
+//
+//go:norace
+func (x *execution) end() {
+	if x.thread != nil {
+		x.finish()
+	}
+	runtime.UnlockOSThread()
+	if x.region != nil {
+		x.region.End()
+	}
+}
+
+//go:norace
+func (x *execution) finish() {
+	r := x.site.rec
+	mark := r.clock.Stop(x.thread)
+	sh := shadowOf(mark.Thread)
+	n := len(sh.frames) - 1
+	if n < 0 || sh.frames[n].first != x.first || sh.frames[n].goid != x.goid {
+		r.lost(x.site, mark)
+		return
+	}
+	f := &sh.frames[n]
+	var m measurement
+	f.measure(r.clock, mark, &m)
+	if n == 0 {
+		mark.Thread.Leave()
+	} else {
+		m.nested = true
+		m.aggregated = r.opts.AggregateNested && f.inline
+		sh.frames[n-1].addNested(f, &m)
+	}
+	r.record(f, mark, &m)
+	sh.pop()
+}
+
+// addNested takes the cycles of a task nested in f, which has just ended, off f's
+// own; when the task is aggregated into f, only those that the task had taken off itself.
+//
+//go:norace
+func (f *frame) addNested(inner *frame, m *measurement) {
+	if m.aggregated {
+		f.nested += inner.nested
+		f.nestOff += inner.nestOff
+		return
+	}
+	f.nested += m.total
+	f.nestOff += m.totalOff
+}
+
+// measurement is what one execution came to.
+type measurement struct {
+	total, self       int64 // cycles
+	wall              int64 // ticks
+	totalOff, selfOff int64 // ticks off the processor
+	nested            bool  // in another task
+	aggregated        bool  // into that other task: not recorded as a task of its own
+}
+
+// measure computes the execution that ends at the mark.
+//
+//go:norace
+func (f *frame) measure(clock *cycles.Clock, mark cycles.Mark, m *measurement) {
+	counted, wall, _ := clock.Elapsed(f.start, mark)
+	m.total = f.before + counted
+	m.self = max(m.total-f.nested, 0)
+	m.wall = mark.Wall - f.first
+	m.totalOff = f.offCPU + max(wall-(mark.CPU-f.start.CPU), 0)
+	m.selfOff = max(m.totalOff-f.nestOff, 0)
+}

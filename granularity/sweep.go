@@ -1,0 +1,140 @@
+package granularity
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// SweepOptions are the settings of [Sweep]. The zero value is a good one.
+type SweepOptions struct {
+	// Runs is how often each number of tasks is run, 10 if less than 3.
+	Runs int
+	// Least is the smallest number of tasks to try, 1 if 0.
+	Least int
+}
+
+// SweepPoint is what one number of tasks came to.
+type SweepPoint struct {
+	Tasks int
+	Times []time.Duration // of the runs, in order
+	Mean  time.Duration   // geometric
+	// Speedup is how many times faster than the largest number of tasks it
+	// was, by geometric means; [Low, High] is its 95 % confidence interval.
+	Speedup, Low, High float64
+}
+
+// SweepResult has one point for each number of tasks, most tasks first.
+type SweepResult []SweepPoint
+
+// Sweep runs a workload cut into tasks, tasks/2, tasks/4, … tasks and compares the
+// times, as tables 10 to 12 of the paper do:
+//
+//	result := granularity.Sweep(570, func(tasks int) { analyse(files, tasks) }, granularity.SweepOptions{})
+//	fmt.Print(result)
+//
+// All numbers of tasks take turns, so that a change of the machine's speed meets
+// all of them alike; one turn before the first is not counted. The intervals are Welch's t
+// intervals on the logarithms of the times: they assume that
+// relative errors are about normal. It panics when tasks is less than 1; a panic in run passes through.
+func Sweep(tasks int, run func(tasks int), opts SweepOptions) SweepResult {
+	if tasks < 1 {
+		panic("granularity: Sweep of less than one task")
+	}
+	if opts.Runs < 3 {
+		opts.Runs = 10
+	}
+	var result SweepResult
+	for n := tasks; n >= max(opts.Least, 1); n /= 2 {
+		result = append(result, SweepPoint{Tasks: n})
+	}
+	if len(result) == 0 {
+		result = append(result, SweepPoint{Tasks: tasks})
+	}
+	for turn := range opts.Runs + 1 {
+		for i := range result {
+			p := &result[(i+turn)%len(result)]
+			from := time.Now()
+			run(p.Tasks)
+			if took := time.Since(from); turn > 0 {
+				p.Times = append(p.Times, max(took, 1))
+			}
+		}
+	}
+	for i := range result {
+		result[i].compare(result[0].Times)
+	}
+	return result
+}
+
+// compare computes the speed-up against the base.
+func (p *SweepPoint) compare(base []time.Duration) {
+	m0, v0 := logMoments(base)
+	m1, v1 := logMoments(p.Times)
+	p.Mean = time.Duration(math.Exp(m1))
+	p.Speedup = math.Exp(m0 - m1)
+	if &base[0] == &p.Times[0] {
+		p.Low, p.High = 1, 1 // the base itself
+		return
+	}
+	n0, n1 := float64(len(base)), float64(len(p.Times))
+	a, b := v0/n0, v1/n1 // variances of the means
+	half := 0.0
+	if a+b > 0 {
+		df := (a + b) * (a + b) / (a*a/(n0-1) + b*b/(n1-1)) // Welch, Satterthwaite
+		half = t975(df) * math.Sqrt(a+b)
+	}
+	p.Low, p.High = math.Exp(m0-m1-half), math.Exp(m0-m1+half)
+}
+
+// logMoments returns the mean and the sample variance of the logarithms.
+func logMoments(times []time.Duration) (mean, variance float64) {
+	for _, t := range times {
+		mean += math.Log(float64(t))
+	}
+	mean /= float64(len(times))
+	for _, t := range times {
+		d := math.Log(float64(t)) - mean
+		variance += d * d
+	}
+	return mean, variance / float64(len(times)-1)
+}
+
+// t975 returns the 97.5 % quantile of Student's t distribution, with degrees
+// of freedom rounded down: the interval is rather too wide than too narrow.
+func t975(df float64) float64 {
+	table := [...]float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+		2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+		2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042}
+	n := math.Floor(df + 1e-9)
+	if n < 1 {
+		n = 1
+	}
+	if n <= float64(len(table)) {
+		return table[int(n)-1]
+	}
+	return 1.95996 + 2.37/n + 2.8/(n*n) // within 0.001 from 30 on
+}
+
+// Best returns the fastest point whose interval lies wholly above 1, or the first
+// point if there is none.
+func (r SweepResult) Best() SweepPoint {
+	best := r[0]
+	for _, p := range r[1:] {
+		if p.Low > 1 && p.Speedup > best.Speedup {
+			best = p
+		}
+	}
+	return best
+}
+
+// String is a table for people, one line for each number of tasks.
+func (r SweepResult) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%8s %12s %9s  %s\n", "tasks", "time", "speed-up", "95 % interval")
+	for _, p := range r {
+		fmt.Fprintf(&b, "%8d %12s %8.2fx  %.2f – %.2f\n", p.Tasks, duration(float64(p.Mean)), p.Speedup, p.Low, p.High)
+	}
+	return b.String()
+}

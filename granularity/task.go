@@ -1,0 +1,59 @@
+package granularity
+
+import (
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/cycles"
+)
+
+// A Task is a piece of work that is created in one place and submitted in
+// another, or executed several times. Where it was created is part of what is
+// recorded of each of its executions; two executions count as two tasks.
+//
+// A plain function that is given to [Pool.Submit] or [Group.Go] needs no Task:
+// it is created where it is submitted.
+type Task struct {
+	rec     *Recorder
+	f       func()
+	key     siteKey
+	creator uint64
+	at      int64 // tick of the creation, when there is a log
+}
+
+// New creates a task of the named class that executes f, recorded by the default
+// recorder; an empty class is named after the function. It panics when f is nil.
+func New(class string, f func()) *Task { return newTask(Default(), class, f) }
+
+// New creates a task as the function [New] does, recorded by r.
+func (r *Recorder) New(class string, f func()) *Task { return newTask(r.or(), class, f) }
+
+func newTask(r *Recorder, class string, f func()) *Task {
+	if f == nil {
+		panic("granularity: New with a nil function")
+	}
+	t := &Task{rec: r, f: f, key: siteKey{name: class, created: chains.Capture()}, creator: callstack.Goid()}
+	if class == "" {
+		t.key.fn = functionOf(f)
+	}
+	if r.opts.Log > 0 {
+		t.at = cycles.Ticks()
+	}
+	return t
+}
+
+// Run executes the task on the calling goroutine. Inside another task it is
+// nested; inside its own execution it is part of that, however deep.
+func (t *Task) Run() {
+	goid := callstack.Goid()
+	x := t.rec.site(t.key).begin(t, goid == t.creator && goid != 0, t.entry())
+	defer x.end()
+	t.f()
+}
+
+// entry returns a place in the log for one execution; nil when there is none.
+func (t *Task) entry() *pending {
+	p := t.rec.logging(callstack.Goid)
+	if p != nil {
+		p.created, p.creator = t.at, t.creator
+	}
+	return p
+}
