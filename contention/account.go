@@ -160,10 +160,7 @@ func (a *account) book(w *wait) {
 			continue
 		}
 		blamed += p.ns
-		key := pairKey{waiter: k.chain, waiterG: k.g, owner: h.chain, kind: k.kind, flags: k.flags | p.flags}
-		if h.inWait {
-			key.flags |= InWait
-		}
+		key := pairKey{waiter: k.chain, waiterG: k.g, owner: h.chain, kind: k.kind, flags: k.flags | p.flags | h.flags}
 		if a.session.goroutines {
 			key.ownerG = h.g
 		}

@@ -187,6 +187,7 @@ type release struct {
 	exit     *exit
 	chunk    *chunk
 	forwards *forward
+	inWait   bool // the lock is let go of in Cond.Wait
 }
 
 // leave prepares the release of the lock by its exclusive owner, who still holds it.
@@ -207,7 +208,7 @@ func (t *tracker) leave(r *release) {
 		st.forwards = nil
 		n = t.waiters.Add(-1)
 	}
-	if n > 0 && !st.extend(r) {
+	if n > 0 && (r.inWait || !st.extend(r)) {
 		st.exit(r)
 	}
 	st.since = 0

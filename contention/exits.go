@@ -185,7 +185,7 @@ func (e *exit) holder() holder {
 		if final := e.forward.chain.Load(); final != nil {
 			h.chain = final
 		} else {
-			h.inWait = true
+			h.flags |= InWait
 		}
 	}
 	return h

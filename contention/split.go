@@ -28,7 +28,7 @@ type holder struct {
 	acquired, released, pending int64
 	gaps                        int64 // during which it was free between the two
 	shared                      bool
-	inWait                      bool // left in Cond.Wait, and the final Unlock is not known
+	flags                       Flags // InWait, Signaller
 	chain                       *callstack.Chain
 	g                           uint64
 }

@@ -1,0 +1,316 @@
+package contention
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
+)
+
+// Conditional waiting
+//
+// A wait on a Cond is not contention for a lock, but has somebody to thank for its end:
+// it is recorded with kind cond, and the time until the Signal or Broadcast is put
+// down to the call chain of that, flagged Signaller; the time from there until the
+// waiter ran is hand-off.
+//
+// Package sync wakes waiters first in, first out. So a queue beside its own, kept in
+// the same order, tells which Signal was meant for whom. To keep it in order, a mutex
+// is held from before a waiter is put into our queue until sync has put it into its
+// own, which is when it unlocks L; and by Signal while it takes from both.
+//
+// Wait lets go of L, and gets it back later. The hold before it and the hold after it
+// are one as far as blame is concerned, and belong to the call chain of the Unlock that
+// ends them. That is yet to come when Wait lets go, so the exit refers forward to it;
+// if Wait is called in a loop, all its exits refer to the same Unlock. Waits for such an
+// exit are settled when the Unlock happens, or, with the chain of the Wait and flagged
+// InWait, in a snapshot before that.
+
+// Cond is a [sync.Cond] that knows, while collection is on, who waited on it and which
+// Signal or Broadcast ended the wait. If L is a [Mutex] or [RWMutex] of this package,
+// the wait for L at the end of Wait is flagged [Reacquire]. Cond{L: l} is ready to use;
+// it must not be copied after first use. It has the methods, the panics and the memory
+// model of sync.Cond, which does the waiting.
+//
+// Wait takes about 20 ns more than that of sync.Cond when collection is off, and
+// 0.5 µs more when it is on; Signal and Broadcast 1 ns and, if somebody waits, 0.1 µs.
+type Cond struct {
+	// L is held while observing or changing the condition.
+	L sync.Locker
+
+	tracker // for its state only: name and account
+	cond    sync.Cond
+	bound   sync.Once
+	self    *Cond
+
+	mu       sync.Mutex
+	queue    []*condWait // recorded waiters that were not signalled, in order
+	entering *condWait   // set by Wait for the Unlock that sync.Cond.Wait calls at once
+	recorded atomic.Int32
+	unseen   atomic.Int32 // waiters that are not recorded
+	woken    atomic.Int64 // when the last waiter to have got L woke up
+}
+
+// condWait is one recorded Wait.
+type condWait struct {
+	wait
+	signal  holder   // who ended it, if signal.chain is set
+	forward *forward // the exit of L, if it was one
+}
+
+var condWaits = sync.Pool{New: func() any { return new(condWait) }}
+
+// NewCond returns a new Cond with Locker l that remembers the call chain of its creation.
+func NewCond(l sync.Locker) *Cond {
+	c := &Cond{L: l}
+	c.created("")
+	return c
+}
+
+// SetName gives the Cond a name for profiles. It may be called at any time.
+func (c *Cond) SetName(name string) { c.setName(name) }
+
+// Wait atomically unlocks c.L and suspends execution of the calling goroutine until it
+// is awoken by Signal or Broadcast; it locks c.L before returning. Call it in a loop
+// that checks the condition.
+func (c *Cond) Wait() {
+	c.bind()
+	s := current.Load()
+	if s == nil {
+		c.unseen.Add(1)
+		c.mu.Lock()
+		c.cond.Wait()
+		c.unseen.Add(-1)
+		return
+	}
+	w := condWaits.Get().(*condWait)
+	st := c.state()
+	w.wait = wait{account: st.accountOf(s), kind: kindCond, weight: 1, g: callstack.Goid()}
+	var here byte
+	w.chain = s.chains.CaptureAbove(unsafe.Pointer(&here))
+	w.account.begun.Add(1)
+	w.account.firstSeen(w.chain)
+
+	c.recorded.Add(1)
+	c.mu.Lock()
+	w.start = now()
+	c.queue = append(c.queue, w)
+	c.entering = w
+	c.cond.Wait() // unlocks c.mu and c.L, and locks c.L
+	c.awake(w)
+}
+
+// awake records a Wait that is over. The caller holds c.L.
+func (c *Cond) awake(w *condWait) {
+	if w.forward != nil {
+		c.L.(waitLocker).adopt(w.forward)
+		w.forward = nil
+	}
+	c.remove(w)
+	c.recorded.Add(-1)
+	w.end = max(w.start, w.signal.released, min(c.woken.Load(), now()))
+	w.account.addCond(w)
+	*w = condWait{}
+	condWaits.Put(w)
+}
+
+// remove takes a waiter out of the queue if it was not signalled there: waiters from
+// before Start are not in the queue, and may have got a Signal that was taken to be
+// for this one, or the other way round. The mutex also orders the waiter after whoever
+// signalled it, which sync.Cond leaves to L.
+func (c *Cond) remove(w *condWait) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w.signal.chain != nil {
+		return
+	}
+	for i, q := range c.queue {
+		if q == w {
+			c.queue = append(c.queue[:i], c.queue[i+1:]...)
+			return
+		}
+	}
+}
+
+// Signal wakes one goroutine waiting on c, if there is any. It is allowed but not
+// required for the caller to hold c.L during the call.
+func (c *Cond) Signal() {
+	c.bind()
+	if c.recorded.Load() == 0 {
+		c.cond.Signal()
+		return
+	}
+	c.wake(1, c.cond.Signal)
+}
+
+// Broadcast wakes all goroutines waiting on c. It is allowed but not required for the
+// caller to hold c.L during the call.
+func (c *Cond) Broadcast() {
+	c.bind()
+	if c.recorded.Load() == 0 {
+		c.cond.Broadcast()
+		return
+	}
+	c.wake(-1, c.cond.Broadcast)
+}
+
+// wake tells the first n in the queue, or all, who wakes them, and does so.
+func (c *Cond) wake(n int, f func()) {
+	h := holder{g: callstack.Goid(), flags: Signaller}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n < 0 || n > len(c.queue) {
+		n = len(c.queue)
+	} else if c.unseen.Load() > 0 {
+		n = 0 // it is for one that was there before collection began
+	}
+	h.released = now()
+	for _, w := range c.queue[:n] {
+		w.signal = h
+		w.signal.chain = w.account.session.chains.CaptureAbove(unsafe.Pointer(&h))
+	}
+	rest := copy(c.queue, c.queue[n:])
+	clear(c.queue[rest:])
+	c.queue = c.queue[:rest]
+	f()
+}
+
+// bind puts c between its sync.Cond and L, at first use.
+func (c *Cond) bind() {
+	c.bound.Do(func() {
+		c.self = c
+		c.cond.L = (*condLocker)(c)
+	})
+	if c.self != c {
+		panic("sync.Cond is copied")
+	}
+}
+
+// condLocker is what the sync.Cond takes for L.
+type condLocker Cond
+
+// waitLocker is a lock of this package that can be let go of in Wait.
+type waitLocker interface {
+	unlockInWait(chain *callstack.Chain) *forward
+	lockAfterWait()
+	adopt(f *forward)
+}
+
+// Unlock is called by sync.Cond.Wait when the caller has its place in the queue.
+func (l *condLocker) Unlock() {
+	w := l.entering
+	l.entering = nil
+	l.mu.Unlock()
+	if m, ok := l.L.(waitLocker); ok && w != nil {
+		w.forward = m.unlockInWait(w.chain)
+	} else {
+		l.L.Unlock()
+	}
+}
+
+// Lock is called by sync.Cond.Wait when the caller has been woken.
+func (l *condLocker) Lock() {
+	var at int64
+	if l.recorded.Load() != 0 {
+		at = now()
+	}
+	switch m := l.L.(type) {
+	case waitLocker:
+		m.lockAfterWait()
+	case *rlocker:
+		m.lockAfterWait()
+	default:
+		m.Lock()
+	}
+	if at != 0 {
+		l.woken.Store(at)
+	}
+}
+
+func (m *Mutex) lockAfterWait() {
+	got := m.mu.TryLock()
+	if !got || m.waiters.Load() != 0 {
+		m.lockSlow(got, Reacquire)
+	}
+}
+
+func (m *Mutex) unlockInWait(chain *callstack.Chain) *forward {
+	if m.waiters.Load() == 0 {
+		m.mu.Unlock()
+		return nil
+	}
+	var r release
+	f := m.leaveInWait(&r)
+	m.mu.Unlock()
+	r.finishInWait(chain)
+	return f
+}
+
+func (rw *RWMutex) lockAfterWait() {
+	got := rw.mu.TryLock()
+	if !got || rw.waiters.Load() != 0 {
+		rw.lockSlow(got, Reacquire)
+	}
+}
+
+func (rw *RWMutex) unlockInWait(chain *callstack.Chain) *forward {
+	if rw.waiters.Load() == 0 {
+		rw.mu.Unlock()
+		return nil
+	}
+	var r release
+	f := rw.leaveInWait(&r)
+	rw.mu.Unlock()
+	r.finishInWait(chain)
+	return f
+}
+
+func (r *rlocker) lockAfterWait() {
+	got := r.mu.TryRLock()
+	if !got || r.waiters.Load() != 0 {
+		(*RWMutex)(r).rlockSlow(got, Reacquire)
+	}
+}
+
+// leaveInWait is leave, but the exit refers to an Unlock to come, with those of earlier
+// Waits under the same Unlock.
+func (t *tracker) leaveInWait(r *release) *forward {
+	r.inWait = true
+	t.leave(r)
+	f := r.forwards
+	r.forwards = nil
+	if r.exit != nil {
+		f = &forward{next: f}
+		r.exit.forward = f
+	}
+	return f
+}
+
+// finishInWait is finish for leaveInWait: chain is that of the Wait.
+func (r *release) finishInWait(chain *callstack.Chain) {
+	if r.exit != nil {
+		r.st.account.Load().session.exited(r, chain)
+	}
+	if r.own.account != nil {
+		r.own.account.add(&r.own)
+	}
+}
+
+// adopt makes the exclusive owner resolve f when it unlocks. It is registered as if it
+// were a waiter, so that its Unlock takes notice.
+func (t *tracker) adopt(f *forward) {
+	t.st.Load().forwards = f
+	t.waiters.Add(1)
+}
+
+// addCond settles a Wait.
+func (a *account) addCond(w *condWait) {
+	a.mu.Lock()
+	a.holders = a.holders[:0]
+	if w.signal.chain != nil {
+		a.holders = append(a.holders, w.signal)
+	}
+	a.book(&w.wait)
+	a.mu.Unlock()
+}

@@ -1,0 +1,221 @@
+package contention
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// consumer waits in a loop, as one must, and unlocks in a line of its own.
+//
+//go:noinline
+func consumer(c *Cond, ready *atomic.Int32, rounds int32) {
+	c.L.Lock()
+	for ready.Load() < rounds {
+		c.Wait()
+	}
+	c.L.Unlock()
+}
+
+//go:noinline
+func producer(c *Cond, ready *atomic.Int32) {
+	c.L.Lock()
+	ready.Add(1)
+	c.L.Unlock()
+	c.Signal()
+}
+
+func (c *Cond) queued() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.queue)
+}
+
+func leaf(s *Stack) string {
+	f := s.Frames[0].Func
+	return f[strings.LastIndexByte(f, '.')+1:]
+}
+
+func TestCondWait(t *testing.T) {
+	for name, l := range map[string]sync.Locker{
+		"Mutex": new(Mutex), "RWMutex": new(RWMutex), "RLocker": new(RWMutex).RLocker(), "sync.Mutex": new(sync.Mutex),
+	} {
+		t.Run(name, func(t *testing.T) {
+			collecting(t, Options{Exact: true})
+			c := NewCond(l)
+			c.SetName("ready")
+			var ready atomic.Int32
+			done := make(chan bool)
+			go func() { consumer(c, &ready, 3); close(done) }()
+			for range 3 {
+				waitFor(t, "the consumer", func() bool { return c.queued() == 1 })
+				time.Sleep(5 * time.Millisecond)
+				producer(c, &ready)
+			}
+			<-done
+			p := Snapshot()
+			checkConservation(t, p)
+			var found bool
+			for _, q := range p.Pairs {
+				if q.Kind != CondKind {
+					continue
+				}
+				found = true
+				if q.Lock.Name != "ready" || !strings.Contains(q.Lock.Class, "TestCondWait") ||
+					leaf(q.Waiter.Stack) != "consumer" || leaf(q.Owner.Stack) != "producer" ||
+					q.Flags != Signaller || q.Contentions != 3 || q.Blamed < 15*time.Millisecond {
+					t.Errorf("pair %+v of %+v", q, q.Lock)
+				}
+			}
+			if !found {
+				t.Errorf("no wait on the Cond in %+v", p)
+			}
+			if c.recorded.Load() != 0 || c.queued() != 0 || p.InFlight != 0 {
+				t.Error("something is left")
+			}
+		})
+	}
+}
+
+// The exits inside Wait, in a loop, are blamed on the Unlock at the end.
+func TestForwardReference(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		collecting(t, Options{Exact: true})
+		var m Mutex
+		c := NewCond(&m)
+		var ready atomic.Int32
+		done := make(chan bool)
+		m.Lock()
+		var wg sync.WaitGroup
+		go func() { consumer(c, &ready, 2); close(done) }()
+		waitFor(t, "the consumer", func() bool { return m.registered() == 1 })
+		time.Sleep(2 * time.Millisecond)
+		for i := range 2 {
+			if i > 0 {
+				m.Lock()
+				ready.Add(1)
+				c.Signal()
+				waitFor(t, "the consumer", func() bool { return m.registered() >= 1 })
+				time.Sleep(2 * time.Millisecond)
+			}
+			// A victim queues behind the consumer, who lets go in Wait.
+			before := m.registered()
+			wg.Go(func() { victim(&m) })
+			waitFor(t, "the victim", func() bool { return m.registered() == before+1 })
+			time.Sleep(2 * time.Millisecond)
+			m.Unlock()
+			wg.Wait()
+			waitFor(t, "the consumer to wait", func() bool { return c.queued() == 1 })
+		}
+		if early {
+			p := Snapshot()
+			checkConservation(t, p)
+			if p.InFlight != 1 { // the consumer's own Wait
+				t.Errorf("%d in flight after a snapshot", p.InFlight)
+			}
+		}
+		m.Lock()
+		ready.Add(1)
+		m.Unlock()
+		c.Signal()
+		<-done
+		p := Snapshot()
+		checkConservation(t, p)
+		lines := map[int]Flags{}
+		for _, q := range p.Pairs {
+			if q.Kind == MutexKind && leaf(q.Waiter.Stack) == "victim" && leaf(q.Owner.Stack) == "consumer" {
+				lines[q.Owner.Stack.Frames[0].Line] |= q.Flags
+			}
+		}
+		if len(lines) != 1 {
+			t.Fatalf("early=%v: the consumer is blamed at lines %v, want one", early, lines)
+		}
+		for line, flags := range lines {
+			if (flags&InWait != 0) != early {
+				t.Errorf("early=%v: line %d, flags %v", early, line, flags)
+			}
+		}
+		var reacquired bool
+		for _, w := range p.Waits {
+			reacquired = reacquired || w.Flags&Reacquire != 0 && leaf(w.Waiter.Stack) == "consumer"
+		}
+		if !reacquired {
+			t.Error("the wait for the lock at the end of Wait is not flagged")
+		}
+		if m.registered() != 0 || p.InFlight != 0 {
+			t.Errorf("%d registered, %d in flight", m.registered(), p.InFlight)
+		}
+		Stop()
+	}
+}
+
+func TestBroadcastAndStrangers(t *testing.T) {
+	var m Mutex
+	c := &Cond{L: &m}
+	var wg sync.WaitGroup
+	sleepers := 0
+	sleep := func() {
+		wg.Go(func() {
+			m.Lock()
+			sleepers++
+			c.Wait()
+			m.Unlock()
+		})
+	}
+	asleep := func(n int) {
+		t.Helper()
+		waitFor(t, "sleepers", func() bool {
+			m.Lock()
+			defer m.Unlock()
+			return sleepers == n
+		})
+	}
+	sleep() // before collection: nobody knows about it
+	asleep(1)
+	collecting(t, Options{})
+	for n := range 3 {
+		sleep()
+		asleep(n + 2)
+	}
+	c.Signal()
+	waitFor(t, "the stranger", func() bool { return c.unseen.Load() == 0 })
+	if n := c.queued(); n != 3 {
+		t.Errorf("%d in the queue after the Signal for one that is not in it, want 3", n)
+	}
+	c.Broadcast()
+	wg.Wait()
+	p := Snapshot()
+	checkConservation(t, p)
+	var n int64
+	for _, q := range p.Pairs {
+		if q.Kind == CondKind && q.Flags&Signaller != 0 && leaf(q.Owner.Stack) == "TestBroadcastAndStrangers" {
+			n += q.Contentions
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d waits put down to the Broadcast, want 3", n)
+	}
+	c.Broadcast()
+	c.Signal()
+}
+
+func TestCondCopyPanics(t *testing.T) {
+	defer func() {
+		if r := recover(); r != "sync.Cond is copied" {
+			t.Errorf("got %v", r)
+		}
+	}()
+	a := Cond{L: new(Mutex)}
+	a.Signal()
+	b := struct{ c *Cond }{new(Cond)}
+	copyOver(b.c, &a)
+	b.c.Signal()
+}
+
+// copyOver copies what go vet would not let anybody copy.
+func copyOver(dst, src *Cond) {
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(dst)), unsafe.Sizeof(*dst)), unsafe.Slice((*byte)(unsafe.Pointer(src)), unsafe.Sizeof(*src)))
+}
