@@ -18,7 +18,7 @@ func (r *replay) aux(a *aux, t Time) {
 	case auxRangeActive:
 		t = r.now // a status: its time says nothing
 	case auxSample:
-		t = max(t, r.now) // samples may lie outside of the trace proper
+		t = max(r.now, min(t, r.d.lastReal)) // samples may lie outside of the trace proper
 	default:
 		t = r.tick(t)
 	}

@@ -105,6 +105,7 @@ func (r *replay) generation(d *decoded) {
 	r.info.Events += int64(d.events)
 	r.info.Generations++
 	if d.hasReal {
+		r.now = max(r.now, d.lastReal) // a P may have come or gone last
 		r.info.End = max(r.info.End, r.now)
 	}
 	r.d = nil
