@@ -1,0 +1,109 @@
+package bottle
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// recorder keeps what an observer is shown, to show it again: transitions only, with the goroutines as they are at the end.
+type recorder struct {
+	timeline.Base
+	begin timeline.Begin
+	trs   []timeline.Transition
+	end   timeline.End
+}
+
+func (r *recorder) Begin(b *timeline.Begin)           { r.begin = *b }
+func (r *recorder) Transition(t *timeline.Transition) { r.trs = append(r.trs, *t) }
+func (r *recorder) End(e *timeline.End)               { r.end = *e }
+
+// BenchmarkFold is the cost of the fold for a transition, without reading.
+func BenchmarkFold(b *testing.B) {
+	rec := &recorder{}
+	if _, err := timeline.ReadFile(context.Background(), filepath.Join("..", "testdata", "real", "stdlog-file.trace.zst"), timeline.Options{}, rec); err != nil {
+		b.Fatal(err)
+	}
+	for name, opt := range map[string]Options{
+		"whole":        {},
+		"windows=10ms": {Window: 10 * time.Millisecond},
+		"offered":      {Offered: true},
+		"by-goroutine": {Group: ByGoroutine},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			n := 0
+			for n < b.N {
+				o := NewObserver(opt)
+				o.Begin(&rec.begin)
+				for i := range rec.trs {
+					o.Transition(&rec.trs[i])
+				}
+				o.End(&rec.end)
+				n += len(rec.trs)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/transition")
+		})
+	}
+}
+
+// Once every goroutine, box and stretch of time has been seen, the fold allocates nothing.
+func TestFoldDoesNotAllocate(t *testing.T) {
+	for name, opt := range map[string]Options{"whole": {}, "offered": {Offered: true}, "by goroutine": {Group: ByGoroutine}} {
+		d := drive(opt, 0)
+		g := d.appear(app(1, "main.f"), timeline.Running, timeline.WaitNone)
+		block, run := timeline.Transition{To: timeline.Waiting}, timeline.Transition{To: timeline.Running}
+		block.G, run.G = g, g
+		at := timeline.Time(0)
+		allocs := testing.AllocsPerRun(1000, func() {
+			at += 64
+			block.End = at
+			d.o.Transition(&block)
+			at += 64
+			run.End = at
+			d.o.Transition(&run)
+		})
+		if allocs != 0 {
+			t.Errorf("%s: %v allocations for two transitions", name, allocs)
+		}
+	}
+}
+
+// BenchmarkReadFile is the cost of a graph with all that is before it, and, in
+// the part named "timeline", of a pass that shows the trace to nobody.
+func BenchmarkReadFile(b *testing.B) {
+	files, _ := filepath.Glob(filepath.Join("..", "testdata", "real", "*.zst"))
+	for _, file := range files {
+		name, _, _ := strings.Cut(filepath.Base(file), ".")
+		packed, err := os.ReadFile(file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var events int64
+		b.Run(name+"/timeline", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				info, err := timeline.Read(context.Background(), strings.NewReader(string(packed)), timeline.Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				events = info.Events
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(events), "ns/event")
+		})
+		b.Run(name+"/graph", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := ReadTrace(context.Background(), strings.NewReader(string(packed)), Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(events), "ns/event")
+		})
+	}
+}

@@ -1,0 +1,150 @@
+package bottle_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"regexp"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// The compiler compiles go/types: a serial front end limits it to 1.56 of two processors.
+func ExampleReadFile() {
+	g, err := bottle.ReadFile(context.Background(), "../testdata/real/gocompile-c2.trace.zst", bottle.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ms := time.Millisecond
+	fmt.Printf("%v of wall time, %.2f of %d processors in use\n", g.Wall.Round(ms), g.MeanParallelism(), g.Procs)
+	for _, b := range g.Top(2).Boxes {
+		if b.Share < 20*ms {
+			continue
+		}
+		fmt.Printf("%v at width %.2f: %s, %d goroutines\n", b.Share.Round(ms), b.Parallelism, b.Group, b.Goroutines)
+	}
+	boxes, share := g.Neck()
+	fmt.Printf("the neck: %v, most of it %s\n", share.Round(ms), boxes[0].Group)
+	// Output:
+	// 1.404s of wall time, 1.56 of 2 processors in use
+	// 123ms at width 1.97: 9 others (gc), 33 goroutines
+	// 652ms at width 1.97: cmd/compile/internal/gc.compileFunctions.func3.1, 1371 goroutines
+	// 607ms at width 1.02: main.main, 1 goroutines
+	// the neck: 608ms, most of it main.main
+}
+
+// Windows show phases: a sequential one, two workers at full width, and in the end one that has more to do than the other.
+func ExampleReadTrace() {
+	recorded, err := os.ReadFile("../testdata/small/phases-go1.26.8.trace") // or what a flight recorder wrote
+	if err != nil {
+		log.Fatal(err)
+	}
+	g, err := bottle.ReadTrace(context.Background(), bytes.NewReader(recorded), bottle.Options{Window: 500 * time.Millisecond})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, w := range g.Windows {
+		fmt.Printf("from %v:", w.Start)
+		for _, b := range w.Top(2).Boxes {
+			if b.Share > 10*time.Millisecond {
+				fmt.Printf("  %s %v × %.2f", b.Group, b.Share.Round(time.Millisecond), b.Parallelism)
+			}
+		}
+		fmt.Println()
+	}
+	// Output:
+	// from 0s:  proto/work.phaseWorker 252ms × 2.00  main.main 247ms × 1.00
+	// from 500ms:  proto/work.phaseWorker 500ms × 2.00
+	// from 1s:  proto/work.phaseWorker 499ms × 2.00
+	// from 1.5s:  proto/work.phaseWorker 494ms × 1.34
+	// from 2s:  proto/work.phaseWorker 387ms × 1.01
+}
+
+// An Observer makes its graph in one pass together with other observers: here one that counts goroutines.
+func ExampleObserver() {
+	graph := bottle.NewObserver(bottle.Options{Group: bottle.ByGoroutine})
+	births := &births{}
+	_, err := timeline.ReadFile(context.Background(), "../testdata/small/mutex-go1.26.8.trace", timeline.Options{}, graph, births)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(births.n, "goroutines were born")
+	for _, b := range graph.Graph().Boxes {
+		if b.Waiting["mutex"] > 0 {
+			fmt.Printf("%s: %v of the wall time, ran %v, waited %v for a mutex\n",
+				b.Group, b.Share.Round(time.Millisecond), b.Running.Round(time.Millisecond), b.Waiting["mutex"].Round(time.Millisecond))
+		}
+	}
+	// Output:
+	// 7 goroutines were born
+	// proto/work.mutexWorker #13: 228ms of the wall time, ran 284ms, waited 575ms for a mutex
+	// proto/work.mutexWorker #14: 229ms of the wall time, ran 280ms, waited 563ms for a mutex
+	// proto/work.mutexWorker #11: 225ms of the wall time, ran 273ms, waited 581ms for a mutex
+	// proto/work.mutexWorker #12: 211ms of the wall time, ran 255ms, waited 585ms for a mutex
+}
+
+type births struct {
+	timeline.Base
+	n int
+}
+
+func (b *births) Transition(t *timeline.Transition) {
+	if t.State == timeline.NotExist {
+		b.n++
+	}
+}
+
+// A regular expression groups goroutines by what it finds in their start functions: here their packages.
+func ExampleByRegexp() {
+	packages := bottle.ByRegexp(regexp.MustCompile(`^((?:[^/]*/)*[^.]*)\.`))
+	g, err := bottle.ReadFile(context.Background(), "../testdata/real/nethttp-parallel4.trace.zst", bottle.Options{Group: packages})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, b := range g.Boxes {
+		if b.Kind == bottle.Application {
+			fmt.Printf("%s: %d goroutines, %v × %.2f\n", b.Group, b.Goroutines, b.Share.Round(100*time.Microsecond), b.Parallelism)
+		}
+	}
+	// Output:
+	// net/http: 5089 goroutines, 102.5ms × 1.65
+	// testing: 20 goroutines, 22.6ms × 1.55
+	// net/http/httptest: 2 goroutines, 400µs × 1.32
+	// main: 1 goroutines, 600µs × 1.09
+}
+
+// Groupings have names, as a command line takes them.
+func ExampleParseGrouping() {
+	for _, s := range []string{"creator", "/^net/", "colour"} {
+		by, err := bottle.ParseGrouping(s)
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Println("by", by)
+	}
+	// Output:
+	// by creator
+	// by /^net/
+	// unknown grouping "colour": want function, creator, goroutine, region, task or /regexp/
+}
+
+// What limits a program most is at the top of the neck; what is small can be folded.
+func ExampleGraph_Neck() {
+	g, err := bottle.ReadFile(context.Background(), "../testdata/real/stdlog-file.trace.zst", bottle.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	boxes, share := g.Neck()
+	b := boxes[0]
+	fmt.Printf("%.0f%% of the wall time is narrower than %.1f\n", 100*share.Seconds()/g.Wall.Seconds(), g.NeckLimit())
+	fmt.Printf("%d × %s: width %.2f, %.1f of them wait for a mutex at any time\n",
+		b.Goroutines, b.Group, b.Parallelism, b.Waiting["mutex"].Seconds()/g.Wall.Seconds())
+	// Output:
+	// 98% of the wall time is narrower than 1.5
+	// 16 × main.worker: width 1.33, 12.7 of them wait for a mutex at any time
+}
