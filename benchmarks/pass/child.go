@@ -8,13 +8,15 @@ import (
 	"io"
 	"os"
 	"runtime/trace"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	xtrace "golang.org/x/exp/trace"
 )
 
-// child is what the measured processes do: record WORKLOAD LENGTH FILE, serial FILE, pair FILE.
+// child is what the measured processes do: record WORKLOAD SIZE FILE, serial FILE, pair FILE.
 func child(args []string) {
 	var err error
 	switch args[0] {
@@ -31,8 +33,10 @@ func child(args []string) {
 	}
 }
 
-func recordWorkload(name, length, file string) error {
-	d, err := time.ParseDuration(length)
+// recordWorkload records a workload until the trace has size megabytes, or for
+// churn until so many thousands of goroutines were started.
+func recordWorkload(name, size, file string) error {
+	n, err := strconv.ParseInt(size, 10, 64)
 	if err != nil {
 		return err
 	}
@@ -40,12 +44,32 @@ func recordWorkload(name, length, file string) error {
 	if err != nil {
 		return err
 	}
-	if err := trace.Start(f); err != nil {
+	out := &counter{w: f}
+	if err := trace.Start(out); err != nil {
 		return err
 	}
-	workloads[name](d)
+	deadline := time.Now().Add(5 * time.Minute)
+	var asked atomic.Int64
+	workloads[name](func() bool {
+		if name == "churn" {
+			return asked.Add(1) <= n
+		}
+		return out.n.Load() < n*1e6 && time.Now().Before(deadline)
+	})
 	trace.Stop()
 	return f.Close()
+}
+
+// counter counts the bytes that go through it.
+type counter struct {
+	w io.Writer
+	n atomic.Int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n.Add(int64(n))
+	return n, err
 }
 
 // serial is the plain thing: one Reader over the whole file.

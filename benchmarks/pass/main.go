@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 )
 
 func main() {
@@ -28,16 +27,16 @@ func main() {
 	}
 	dir := flag.String("dir", "", "keep the traces in this directory and use those that are there (default: a temporary one)")
 	runs := flag.Int("runs", 3, "runs of each reader; the medians are printed")
-	length := flag.Duration("length", 10*time.Second, "length of the recorded traces")
+	megabytes := flag.Int("size", 120, "size of the mixed trace in MB")
 	gotool := flag.Bool("gotool", true, "measure go tool trace as well (takes gigabytes of memory)")
 	flag.Parse()
-	if err := measure(*dir, *runs, *length, *gotool); err != nil {
+	if err := measure(*dir, *runs, *megabytes, *gotool); err != nil {
 		fmt.Fprintln(os.Stderr, "pass:", err)
 		os.Exit(1)
 	}
 }
 
-func measure(dir string, runs int, length time.Duration, gotool bool) error {
+func measure(dir string, runs, megabytes int, gotool bool) error {
 	if dir == "" {
 		tmp, err := os.MkdirTemp("", "bottleneck-pass")
 		if err != nil {
@@ -50,15 +49,15 @@ func measure(dir string, runs int, length time.Duration, gotool bool) error {
 	if err := build(command); err != nil {
 		return err
 	}
-	mixed, err := record(dir, "mixed", length)
+	mixed, err := record(dir, "mixed", megabytes)
 	if err != nil {
 		return err
 	}
-	churn, err := record(dir, "churn", length/10)
+	churn, err := record(dir, "churn", 200)
 	if err != nil {
 		return err
 	}
-	longChurn, err := record(dir, "churn", length)
+	longChurn, err := record(dir, "churn", 2000)
 	if err != nil {
 		return err
 	}
@@ -80,7 +79,7 @@ func measure(dir string, runs int, length time.Duration, gotool bool) error {
 		t := compare(1, sync)
 		fmt.Printf("  go tool trace / graph: CPU %.1f, memory %.1f\n\n", t[0].cpu/r[0].cpu, t[0].mem/r[0].mem)
 	}
-	fmt.Printf("churn, goroutines born and gone: %s, then %s\n", size(churn), size(longChurn))
+	fmt.Printf("200,000 and 2,000,000 goroutines born and gone: %s and %s\n", size(churn), size(longChurn))
 	short := compare(runs, graph(churn))
 	long := compare(runs, graph(longChurn))
 	fmt.Printf("  ten times as long: wall %.1f, memory %.2f\n", long[0].wall/short[0].wall, long[0].mem/short[0].mem)

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -72,8 +73,8 @@ func build(to string) error {
 }
 
 // record lets a child record a workload, unless the file is there already.
-func record(dir, workload string, length time.Duration) (string, error) {
-	file := filepath.Join(dir, fmt.Sprintf("%s-%v.trace", workload, length))
+func record(dir, workload string, size int) (string, error) {
+	file := filepath.Join(dir, fmt.Sprintf("%s-%d.trace", workload, size))
 	if _, err := os.Stat(file); err == nil {
 		return file, nil
 	}
@@ -81,7 +82,7 @@ func record(dir, workload string, length time.Duration) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command(self, "child", "record", workload, length.String(), file)
+	cmd := exec.Command(self, "child", "record", workload, strconv.Itoa(size), file)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("recording %s: %w", workload, err)

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// workloads are what the traces are recorded from.
-var workloads = map[string]func(time.Duration){"mixed": mixed, "churn": churn}
+// workloads are what the traces are recorded from. They end when more
+// reports false, which it may be asked often.
+var workloads = map[string]func(more func() bool){"mixed": mixed, "churn": churn}
 
 var sink int
 
@@ -22,8 +23,7 @@ func spin(n int) {
 
 // mixed is a service in small: a pool behind a channel with a lock inside,
 // short goroutines by the hundred, and two goroutines that hand over to each other.
-func mixed(d time.Duration) {
-	end := time.Now().Add(d)
+func mixed(more func() bool) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	work := make(chan int)
@@ -39,17 +39,17 @@ func mixed(d time.Duration) {
 	}
 	wg.Go(func() {
 		defer close(work)
-		for time.Now().Before(end) {
+		for more() {
 			for range 100 {
 				work <- 20_000
 			}
 		}
 	})
-	wg.Go(func() { burst(end, 20_000) })
+	wg.Go(func() { burst(more, 20_000) })
 	ping, pong := make(chan int), make(chan int)
 	wg.Go(func() {
 		defer close(ping)
-		for time.Now().Before(end) {
+		for more() {
 			ping <- 1
 			<-pong
 			spin(3_000)
@@ -63,9 +63,9 @@ func mixed(d time.Duration) {
 	wg.Wait()
 }
 
-// burst starts a hundred goroutines at a time until the end.
-func burst(end time.Time, work int) {
-	for time.Now().Before(end) {
+// burst starts a hundred goroutines at a time.
+func burst(more func() bool, work int) {
+	for more() {
 		var w sync.WaitGroup
 		for range 100 {
 			w.Go(func() { spin(work) })
@@ -74,10 +74,9 @@ func burst(end time.Time, work int) {
 	}
 }
 
-// churn starts about 100,000 short goroutines a second.
-func churn(d time.Duration) {
-	end := time.Now().Add(d)
-	for time.Now().Before(end) {
+// churn starts at most 100,000 short goroutines a second, a thousand each time that it asks for more.
+func churn(more func() bool) {
+	for more() {
 		begin := time.Now()
 		var w sync.WaitGroup
 		for range 1000 {
