@@ -1,0 +1,399 @@
+package granularity
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/cycles"
+)
+
+// busy computes for about d.
+func busy(d time.Duration) {
+	for end := cycles.Ticks() + cycles.TimebaseOf().FromNS(int64(d)); cycles.Ticks() < end; {
+	}
+}
+
+// The selves of a task and of all that is nested in it sum to its total exactly.
+func TestNestedSelvesSumToRoot(t *testing.T) {
+	noLeak(t)
+	rec := recorder(RecorderOptions{Log: 1000})
+	ctx := WithRecorder(context.Background(), rec)
+	p := NewPool(PoolOptions{Name: "outer", Workers: 2, Recorder: rec})
+	for range 20 {
+		p.Submit(func() {
+			busy(20 * time.Microsecond)
+			Do(ctx, "middle", func(ctx context.Context) error {
+				busy(10 * time.Microsecond)
+				for range 3 {
+					Do(ctx, "inner", func(context.Context) error { busy(5 * time.Microsecond); return nil })
+				}
+				time.Sleep(100 * time.Microsecond)
+				return nil
+			})
+			busy(10 * time.Microsecond)
+		})
+	}
+	p.Close()
+	prof := rec.Profile()
+	if len(prof.Log) != 100 || prof.LogDropped != 0 {
+		t.Fatalf("%d tasks in the log, %d dropped; want 100, 0", len(prof.Log), prof.LogDropped)
+	}
+	byID := map[uint64]*TaskRecord{}
+	selves := map[uint64]uint64{} // by root
+	for i := range prof.Log {
+		byID[prof.Log[i].ID] = &prof.Log[i]
+	}
+	depth := map[string]int{"middle": 1, "inner": 2}
+	for i := range prof.Log {
+		task := &prof.Log[i]
+		root, up := task, 0
+		for root.Outer != 0 {
+			root, up = byID[root.Outer], up+1
+		}
+		if up != depth[task.Class] {
+			t.Errorf("%s is nested %d deep; want %d", task.Class, up, depth[task.Class])
+		}
+		selves[root.ID] += task.Cycles
+	}
+	if len(selves) != 20 {
+		t.Errorf("%d roots; want 20", len(selves))
+	}
+	for id, sum := range selves {
+		if root := byID[id]; sum != root.TotalCycles {
+			t.Errorf("the selves sum to %d; the root's total is %d", sum, root.TotalCycles)
+		}
+	}
+	inner := classNamed(t, prof, "inner")
+	if inner.Tasks != 60 || inner.Nested != 60 {
+		t.Errorf("%d inner tasks, %d nested; want 60, 60", inner.Tasks, inner.Nested)
+	}
+	if sum := inner.WallNS.Min(); sum < 5000 {
+		t.Errorf("an inner task of 5 µs took %d ns", sum)
+	}
+}
+
+func TestAggregateNested(t *testing.T) {
+	each, whole := recorder(RecorderOptions{}), recorder(RecorderOptions{AggregateNested: true})
+	for _, rec := range []*Recorder{each, whole} {
+		ctx := WithRecorder(context.Background(), rec)
+		Do(ctx, "outer", func(ctx context.Context) error {
+			return Do(ctx, "inner", func(context.Context) error { busy(500 * time.Microsecond); return nil })
+		})
+	}
+	if got := classNamed(t, each.Profile(), "inner"); got.Tasks != 1 || got.Aggregated != 0 {
+		t.Errorf("separately: %d inner tasks, %d aggregated", got.Tasks, got.Aggregated)
+	}
+	p := whole.Profile()
+	if got := classNamed(t, p, "inner"); got.Tasks != 0 || got.Aggregated != 1 {
+		t.Errorf("aggregated: %d inner tasks, %d aggregated", got.Tasks, got.Aggregated)
+	}
+	few, all := classNamed(t, each.Profile(), "outer").Cycles.Sum(), classNamed(t, p, "outer").Cycles.Sum()
+	if p.Hz > 0 && (few > all/2 || all < 250e-6*p.Hz) {
+		t.Errorf("the outer task has %g cycles without the inner one, %g with it", few, all)
+	}
+}
+
+// A task that runs itself inside its own execution is one execution; one that
+// is executed twice counts twice.
+func TestRecursionCountsOnce(t *testing.T) {
+	rec := recorder(RecorderOptions{})
+	depth := 0
+	var task *Task
+	task = rec.New("recursive", func() {
+		busy(10 * time.Microsecond)
+		if depth++; depth%5 != 0 {
+			task.Run()
+		}
+	})
+	task.Run()
+	task.Run()
+	p := NewPool(PoolOptions{Recorder: rec})
+	p.SubmitTask(task)
+	p.Close()
+	if c := classNamed(t, rec.Profile(), "recursive"); c.Tasks != 3 || c.Nested != 0 || depth != 15 {
+		t.Errorf("%d tasks, %d nested, %d calls; want 3, 0, 15", c.Tasks, c.Nested, depth)
+	}
+}
+
+// Creation and submission are different places, and both are kept for each site.
+func TestSites(t *testing.T) {
+	rec := recorder(RecorderOptions{Log: 10})
+	p := NewPool(PoolOptions{Name: "named", Recorder: rec})
+	task := makeTask(rec)
+	submitHere(p, task)
+	submitThere(p, task)
+	task.Run()
+	p.Close()
+	prof := rec.Profile()
+	c := classNamed(t, prof, "made")
+	if c.Tasks != 3 || len(c.Sites) != 3 {
+		t.Fatalf("%d tasks from %d sites; want 3 from 3", c.Tasks, len(c.Sites))
+	}
+	leaves := map[string]string{}
+	for _, s := range c.Sites {
+		if !strings.HasSuffix(s.Created[0].Func, "granularity.makeTask") {
+			t.Errorf("created at %s; want makeTask", s.Created[0])
+		}
+		leaf := ""
+		if len(s.Submitted) > 0 {
+			leaf = s.Submitted[0].Func[strings.LastIndexByte(s.Submitted[0].Func, '.')+1:]
+		}
+		leaves[leaf] = s.Pool
+	}
+	if len(leaves) != 3 || leaves["submitHere"] != "named" || leaves["submitThere"] != "named" || leaves[""] != "" {
+		t.Errorf("submitted at (pool) %v; want submitHere (named), submitThere (named) and nowhere", leaves)
+	}
+	for _, task := range prof.Log {
+		if task.Creator == 0 || task.Executor == 0 || task.Thread == 0 && runtime.GOOS == "linux" {
+			t.Errorf("goroutines or thread are not known: %+v", task)
+		}
+		if task.CreatedAt > task.StartedAt || task.StartedAt > task.EndedAt ||
+			task.SubmittedAt != 0 && (task.SubmittedAt < task.CreatedAt || task.SubmittedAt > task.StartedAt) {
+			t.Errorf("created %d, submitted %d, started %d, ended %d", task.CreatedAt, task.SubmittedAt, task.StartedAt, task.EndedAt)
+		}
+	}
+}
+
+func makeTask(rec *Recorder) *Task { return rec.New("made", func() {}) }
+func submitHere(p *Pool, t *Task)  { p.SubmitTask(t) }
+func submitThere(p *Pool, t *Task) { p.SubmitTask(t) }
+func named(context.Context) error  { return nil }
+func (l *limited) method()         { l.n++ }
+
+type limited struct{ n int }
+
+func TestClassNames(t *testing.T) {
+	rec := recorder(RecorderOptions{})
+	Do(WithRecorder(context.Background(), rec), "", named)
+	rec.New("", (&limited{}).method).Run()
+	prof := rec.Profile()
+	const own = "github.com/bottleneck-go/bottleneck/granularity."
+	classNamed(t, prof, own+"named")
+	classNamed(t, prof, own+"(*limited).method")
+}
+
+func TestSiteLimit(t *testing.T) {
+	rec := recorder(RecorderOptions{MaxSites: 10})
+	ctx := WithRecorder(context.Background(), rec)
+	for i := range 50 {
+		Do(ctx, "class "+strconv.Itoa(i), named)
+	}
+	prof := rec.Profile()
+	if c := classNamed(t, prof, "(other)"); c.Tasks != 41 || len(prof.Classes) > 11 {
+		t.Errorf("%d tasks in (other), %d classes; want 41 and at most 10 with it", c.Tasks, len(prof.Classes))
+	}
+	if len(prof.Warnings) == 0 || !strings.Contains(strings.Join(prof.Warnings, " "), "10 places") {
+		t.Errorf("no warning about the limit: %q", prof.Warnings)
+	}
+}
+
+func TestLogLimit(t *testing.T) {
+	rec := recorder(RecorderOptions{Log: 5})
+	ctx := WithRecorder(context.Background(), rec)
+	for range 12 {
+		Do(ctx, "x", named)
+	}
+	if p := rec.Profile(); len(p.Log) != 5 || p.LogDropped != 7 || p.Classes[0].Tasks != 12 {
+		t.Errorf("%d logged, %d dropped, %d counted; want 5, 7, 12", len(p.Log), p.LogDropped, p.Classes[0].Tasks)
+	}
+}
+
+func TestDoPassesThrough(t *testing.T) {
+	rec := recorder(RecorderOptions{})
+	ctx := WithRecorder(context.Background(), rec)
+	failure := errors.New("failure")
+	if err := Do(ctx, "error", func(context.Context) error { return failure }); err != failure {
+		t.Errorf("Do returned %v", err)
+	}
+	if got := panicOf(func() { Do(ctx, "panic", func(context.Context) error { panic(failure) }) }); got != failure {
+		t.Errorf("the panic became %v", got)
+	}
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		Do(ctx, "exit", func(context.Context) error { runtime.Goexit(); return nil })
+	}()
+	<-done
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := Do(canceled, "canceled", func(ctx context.Context) error { return ctx.Err() }); err != context.Canceled {
+		t.Errorf("with a canceled context: %v; the function decides what that means", err)
+	}
+	p := rec.Profile()
+	for _, name := range []string{"error", "panic", "exit", "canceled"} {
+		if c := classNamed(t, p, name); c.Tasks != 1 {
+			t.Errorf("%s: %d tasks; want 1", name, c.Tasks)
+		}
+	}
+}
+
+// A goroutine that is left locked takes its thread with it when it exits.
+func TestNoThreadIsLeftLocked(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("looks at threads in /proc")
+	}
+	rec := recorder(RecorderOptions{})
+	ctx := WithRecorder(context.Background(), rec)
+	tid := func() int {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		return cycles.Default().Start().Thread.TID
+	}
+	task := rec.New("task", func() {})
+	for name, f := range map[string]func(){
+		"Do":         func() { Do(ctx, "x", named) },
+		"nested":     func() { Do(ctx, "x", func(ctx context.Context) error { return Do(ctx, "y", named) }) },
+		"panic":      func() { panicOf(func() { Do(ctx, "x", func(context.Context) error { panic(1) }) }) },
+		"Goexit":     func() { Do(ctx, "x", func(context.Context) error { runtime.Goexit(); return nil }) },
+		"pause":      func() { Do(ctx, "x", func(context.Context) error { Pause().Resume(); return nil }) },
+		"pause only": func() { Do(ctx, "x", func(context.Context) error { Pause(); return nil }) },
+		"nested pause": func() {
+			Do(ctx, "x", func(ctx context.Context) error {
+				return Do(ctx, "y", func(context.Context) error { Pause().Resume(); return nil })
+			})
+		},
+		"pause outside":   func() { Pause().Resume() },
+		"unlock":          func() { Do(ctx, "x", func(context.Context) error { runtime.UnlockOSThread(); return nil }) },
+		"task runs twice": func() { task.Run(); task.Run() },
+	} {
+		for range 10 {
+			last := make(chan int)
+			go func() {
+				defer func() { last <- tid() }()
+				f()
+			}()
+			thread := <-last
+			time.Sleep(time.Millisecond)
+			if _, err := os.Stat(filepath.Join("/proc/self/task", strconv.Itoa(thread))); err != nil {
+				t.Fatalf("%s: the goroutine's thread exited with it: it was left locked", name)
+			}
+		}
+	}
+}
+
+// A task that unlocks its goroutine and moves is counted, but not measured.
+func TestUnlockInTask(t *testing.T) {
+	noLeak(t)
+	rec := recorder(RecorderOptions{})
+	p := NewPool(PoolOptions{Workers: 6, Recorder: rec})
+	var wg sync.WaitGroup
+	for range 300 {
+		wg.Add(1)
+		p.Submit(func() {
+			defer wg.Done()
+			runtime.UnlockOSThread()
+			busy(20 * time.Microsecond)
+			time.Sleep(50 * time.Microsecond)
+		})
+	}
+	wg.Wait()
+	p.Close()
+	prof := rec.Profile()
+	c := prof.Classes[0]
+	if c.Tasks+c.Unmeasured != 300 {
+		t.Errorf("%d measured and %d unmeasured of 300", c.Tasks, c.Unmeasured)
+	}
+	if c.Unmeasured == 0 {
+		t.Error("no task that moved was noticed")
+	}
+	if c.Unmeasured > 30 && c.Diagnosis != Unknown {
+		t.Errorf("diagnosis %s although %d of 300 were not measured", c.Diagnosis, c.Unmeasured)
+	}
+	// Whatever they left behind, tasks that follow are measured rightly.
+	p = NewPool(PoolOptions{Workers: 6, Recorder: rec})
+	for range 100 {
+		p.Submit(func() { busy(10 * time.Microsecond) })
+	}
+	p.Close()
+	if c := classNamed(t, rec.Profile(), "github.com/bottleneck-go/bottleneck/granularity.TestUnlockInTask.func2"); c.Tasks != 100 || c.Nested != 0 {
+		t.Errorf("afterwards: %d tasks, %d nested, %d unmeasured; want 100, 0, 0", c.Tasks, c.Nested, c.Unmeasured)
+	}
+}
+
+func TestPauseMisuse(t *testing.T) {
+	rec := recorder(RecorderOptions{})
+	ctx := WithRecorder(context.Background(), rec)
+	Pause().Resume() // outside of a task
+	Paused{}.Resume()
+	Do(ctx, "twice", func(context.Context) error {
+		p := Pause()
+		p.Resume()
+		p.Resume()
+		Pause().Resume()
+		return nil
+	})
+	Do(ctx, "never", func(context.Context) error { Pause(); return nil })
+	Do(ctx, "elsewhere", func(context.Context) error {
+		p := Pause()
+		done := make(chan bool)
+		go func() { p.Resume(); close(done) }()
+		<-done
+		return nil
+	})
+	Do(ctx, "inside", func(ctx context.Context) error {
+		p := Pause()
+		Do(ctx, "during", func(context.Context) error { p.Resume(); return nil })
+		return nil
+	})
+	want := map[string][2]uint64{"twice": {1, 0}, "never": {0, 1}, "elsewhere": {0, 1}, "inside": {0, 1}, "during": {1, 0}}
+	prof := rec.Profile()
+	for name, n := range want {
+		if c := classNamed(t, prof, name); c.Tasks != n[0] || c.Unmeasured != n[1] {
+			t.Errorf("%s: %d measured, %d unmeasured; want %d, %d", name, c.Tasks, c.Unmeasured, n[0], n[1])
+		}
+	}
+}
+
+// What happens in a pause is not the task's work, whatever thread comes after it.
+func TestPauseLeavesOut(t *testing.T) {
+	rec := recorder(RecorderOptions{Log: 100})
+	p := NewPool(PoolOptions{Workers: 4, Recorder: rec})
+	for range 40 {
+		p.Submit(func() {
+			busy(100 * time.Microsecond)
+			paused := Pause()
+			busy(500 * time.Microsecond) // on our own time
+			time.Sleep(500 * time.Microsecond)
+			paused.Resume()
+			busy(100 * time.Microsecond)
+		})
+	}
+	p.Close()
+	prof := rec.Profile()
+	if prof.Accuracy == string(cycles.UpperBound) {
+		t.Skip("nothing counts here")
+	}
+	within := 0
+	for _, task := range prof.Log {
+		us := float64(task.Cycles) / prof.Hz * 1e6
+		if us < 500 { // 200 or less (busy goes by the wall), and interrupts
+			within++
+		}
+		if wall := task.EndedAt - task.StartedAt; wall < 1_150_000 {
+			t.Errorf("the pause is missing from the wall time: %d ns", wall)
+		}
+		if task.Blocked < 1000*time.Microsecond {
+			t.Errorf("the pause is missing from the blocked time: %v", task.Blocked)
+		}
+	}
+	if within < 30 {
+		t.Errorf("%d of %d tasks have fewer cycles than 500 µs", within, len(prof.Log))
+	}
+}
+
+func TestDoDoesNotAllocate(t *testing.T) {
+	rec := recorder(RecorderOptions{})
+	ctx := WithRecorder(context.Background(), rec)
+	Do(ctx, "x", named)
+	if n := testing.AllocsPerRun(1000, func() { Do(ctx, "x", named) }); n > 0.01 {
+		t.Errorf("%g allocations a task", n)
+	}
+}
