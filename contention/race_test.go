@@ -1,0 +1,5 @@
+//go:build race
+
+package contention
+
+const raceEnabled = true
