@@ -37,10 +37,11 @@ type replay struct {
 	open    map[rangeKey]Time // ranges that belong to no goroutine
 	sites   map[*Frame]string // names of goroutines that wrappers start, by the call of the wrapper
 
-	local []*Goroutine // by local number of the generation at hand
-	d     *decoded
-	tr    Transition
-	info  Info
+	local   []*Goroutine // by local number of the generation at hand
+	reasons []reasonKind // likewise
+	d       *decoded
+	tr      Transition
+	info    Info
 }
 
 type openTask struct {
@@ -135,6 +136,7 @@ func (r *replay) begin(t Time) {
 func (r *replay) enter(t Time) {
 	d := r.d
 	r.local = append(r.local[:0], make([]*Goroutine, len(d.gs))...)
+	r.reasonKinds()
 	r.learnSites()
 	for i := range d.gs {
 		l := &d.gs[i]
@@ -256,8 +258,10 @@ func (r *replay) step(rec *record, t Time) {
 			waker, wakerStack = r.localAt(rec.x), r.stackAt(rec.y)
 			cur.wait, cur.stack = old.wait, old.stack
 		case Running:
-			cur.reason = r.reasonAt(rec.x)
-			cur.wait, cur.stack = waitOfStop(cur.reason), r.stackAt(rec.y)
+			cur.wait, cur.stack = WaitOther, r.stackAt(rec.y)
+			if rec.x >= 0 {
+				cur.reason, cur.wait = r.d.reasons[rec.x], r.reasons[rec.x].stop
+			}
 		case NotExist:
 			cur.wait = WaitCreated
 			waker, wakerStack = r.localAt(rec.x), r.stackAt(rec.y)
@@ -266,8 +270,7 @@ func (r *replay) step(rec *record, t Time) {
 		}
 	case Waiting:
 		if from == Running {
-			cur.reason, cur.stack = r.reasonAt(rec.x), r.stackAt(rec.y)
-			cur.wait = r.blockWait(cur.reason, cur.stack)
+			cur.reason, cur.wait, cur.stack = r.block(rec)
 		} else {
 			cur.wait = WaitCoroutine // born blocked
 			waker, wakerStack = r.localAt(rec.x), r.stackAt(rec.y)
@@ -287,12 +290,37 @@ func (r *replay) step(rec *record, t Time) {
 	}
 }
 
-func (r *replay) blockWait(reason string, s *Stack) Wait {
-	w := s.blockWait(reason)
-	if w == WaitCoroutine && r.version < 23 {
-		w = WaitOther // coroutine switches came with Go 1.23
+// reasonKind is what a reason of the generation says by itself.
+type reasonKind struct {
+	block, stop Wait
+	byStack     bool // the call chain says more
+}
+
+// reasonKinds classifies the reasons of a generation, once each.
+func (r *replay) reasonKinds() {
+	r.reasons = r.reasons[:0]
+	for _, reason := range r.d.reasons {
+		k := reasonKind{block: waitOf(reason, nil), stop: waitOfStop(reason)}
+		k.byStack = reason == "sync" || reason == "select" || reason == "chan send"
+		if k.block == WaitCoroutine && r.version < 23 {
+			k.block = WaitOther // coroutine switches came with Go 1.23
+		}
+		r.reasons = append(r.reasons, k)
 	}
-	return w
+}
+
+// block returns the reason and the wait of a goroutine that blocks.
+func (r *replay) block(rec *record) (reason string, w Wait, s *Stack) {
+	s = r.stackAt(rec.y)
+	if rec.x < 0 {
+		return "", WaitOther, s
+	}
+	k := &r.reasons[rec.x]
+	reason = r.d.reasons[rec.x]
+	if k.byStack {
+		return reason, s.blockWait(reason), s
+	}
+	return reason, k.block, s
 }
 
 func (r *replay) enterSyscall(rec *record, from State, g *Goroutine, cur *interval) {
@@ -415,13 +443,6 @@ func (r *replay) stackAt(i int32) *Stack {
 		return nil
 	}
 	return r.d.stacks[i]
-}
-
-func (r *replay) reasonAt(i int32) string {
-	if i < 0 {
-		return ""
-	}
-	return r.d.reasons[i]
 }
 
 func (r *replay) threadAt(i int32) int64 {
