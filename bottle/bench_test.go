@@ -32,12 +32,13 @@ func BenchmarkFold(b *testing.B) {
 	for name, opt := range map[string]Options{
 		"whole":        {},
 		"windows=10ms": {Window: 10 * time.Millisecond},
+		"windows=1ms":  {Window: time.Millisecond},
 		"offered":      {Offered: true},
 		"by-goroutine": {Group: ByGoroutine},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
-			n := 0
+			n, windows := 0, 0
 			for n < b.N {
 				o := NewObserver(opt)
 				o.Begin(&rec.begin)
@@ -46,8 +47,12 @@ func BenchmarkFold(b *testing.B) {
 				}
 				o.End(&rec.end)
 				n += len(rec.trs)
+				windows += len(o.windows)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/transition")
+			if windows > 0 {
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(windows), "ns/window")
+			}
 		})
 	}
 }

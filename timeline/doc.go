@@ -1,0 +1,67 @@
+// Package timeline reads the execution traces that runtime/trace writes and
+// shows them, as intervals of goroutines in the order of time, to any number of observers in
+// one pass. All analyses of traces in this module are observers.
+//
+// # The way of the data
+//
+// The names of the files follow it:
+//
+//	input.go, header.go    opens a file, a stream, bytes, packed or not; finds out the version
+//	generation.go          cuts the trace into generations, of about a second each
+//	decode.go, record.go   decodes generations side by side, with one Reader of
+//	                       golang.org/x/exp/trace each, into compact records
+//	replay.go              replays the records in order through one state machine
+//	observer.go            what observers are shown
+//
+// Beside it, salvage.go reads what a generation that was cut off still tells, wait.go says what
+// goroutines wait for by the runtime's reasons and the call chains, and wrapper.go names
+// goroutines that a library started for somebody else.
+//
+// Every generation has a Reader of its own, also when only one is decoded at a
+// time: one Reader over a whole trace moves real events, since statuses
+// of one generation are written into the time of the next and the Reader forces time to increase.
+//
+// # A program
+//
+// It sums up for how long goroutines waited for a mutex:
+//
+//	type waits struct {
+//		timeline.Base // ignores what it is not interested in
+//		mutex timeline.Time
+//	}
+//
+//	func (w *waits) Transition(t *timeline.Transition) {
+//		if t.State == timeline.Waiting && t.Wait == timeline.WaitMutex {
+//			w.mutex += t.End - t.Start
+//		}
+//	}
+//
+//	func main() {
+//		w := &waits{}
+//		info, err := timeline.ReadFile(context.Background(), "trace.out", timeline.Options{}, w)
+//		if err != nil {
+//			log.Print(err) // where the trace is broken, and what is missing
+//		}
+//		fmt.Println(time.Duration(w.mutex), "in", info.Duration())
+//	}
+//
+// An observer is called on one goroutine, in the order of time. What it is given is valid during the call.
+//
+// # Cost
+//
+// Nearly all of a pass is the decoding of the trace; the replay and the
+// calls of an observer take a fifth. Decoding uses as many processors as there are, up to eight
+// (Options.Workers). The memory follows the largest generations in flight, the live
+// goroutines and the distinct call chains, not the length of the trace.
+//
+// # Limits
+//
+// Traces of Go 1.22 to 1.26 are read by generations. Older ones, from Go 1.11, have none
+// and are read in one piece, which takes memory for the whole of it; newer ones get an error that says so.
+//
+// A trace does not tell when the operating system took a thread off its core,
+// so a goroutine in the state Running may not have run. It does not identify
+// locks and channels, and shows only waits, not who got a lock without waiting.
+// A goroutine that is older than the trace and never blocks has no name.
+// The call chains have at most 128 frames.
+package timeline
