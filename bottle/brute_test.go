@@ -22,7 +22,7 @@ import (
 // units where eq. 1 says t·2^16/r, so the share of a box is off by m·(c₀ − c₁)/r there, which is at most
 // m/r·(max(r₀, r) − 1) units, r₀ being the r of the interval before. The sum of that over
 // the intervals in which the box ran bounds its error: 0 while one goroutine runs
-// alone, below one unit for each change of r otherwise. The errors of all boxes together are the carry.
+// alone, less than r units for each change of r otherwise. The errors of all boxes together are the carry.
 
 // segment is a stretch of time that a goroutine spent in one state and box.
 type segment struct {

@@ -39,8 +39,8 @@
 // Times are integers, as the trace has them. The shares are differences of a fixed-point clock that
 // carries the remainder of each division into the next: the shares and the idle
 // time sum to the wall time to the nanosecond, always; the graphs of all windows sum
-// to that of the whole, bit for bit; and a share is within 2^-16 ns of equation 1 for each
-// change of the number of running goroutines, 0.015 µs for a million of them.
+// to that of the whole, bit for bit; and a share differs from equation 1 of the paper by less than
+// r/65,536 ns for each change of r, the number of running goroutines.
 //
 // # What a graph does not tell
 //
