@@ -71,13 +71,11 @@ func recordLive(t testing.TB) []byte {
 	})
 }
 
-var sink any
-
 // ballast allocates n blocks of a kilobyte that hold pointers.
 func ballast(n int) {
 	var keep []*[128]*int
 	for range n {
 		keep = append(keep, new([128]*int))
 	}
-	sink = keep
+	runtime.KeepAlive(keep)
 }

@@ -91,9 +91,17 @@ func waitOf(reason string, s *Stack) Wait {
 	case "sync":
 		return waitOfSync(s)
 	case "select", "chan send":
-		// Limits built on channels are semaphores to their users.
-		if f := s.Leaf(); f != nil && (strings.HasPrefix(f.Func, "golang.org/x/sync/semaphore.") || strings.HasPrefix(f.Func, "golang.org/x/sync/errgroup.")) {
-			return WaitSemaphore
+		// The leaf is runtime.selectgo or runtime.chansend1.
+		if s != nil {
+			for _, f := range s.Frames {
+				if _, ok := parkFrames[f.Func]; ok {
+					continue
+				}
+				if isLimit(f.Func) {
+					return WaitSemaphore
+				}
+				break
+			}
 		}
 	case "":
 		// A coroutine switch says neither why nor where.
@@ -103,6 +111,11 @@ func waitOf(reason string, s *Stack) Wait {
 		return w
 	}
 	return WaitOther
+}
+
+// isLimit reports whether a function that blocks on a channel is a semaphore to its users.
+func isLimit(fn string) bool {
+	return strings.HasPrefix(fn, "golang.org/x/sync/semaphore.") || strings.HasPrefix(fn, "golang.org/x/sync/errgroup.")
 }
 
 // waitOfStop classifies why a goroutine went from Running to Runnable.
@@ -227,7 +240,7 @@ func waitOfStatus(s *Stack) (w Wait, skip int) {
 		skip++
 	}
 	if w == WaitSelect || w == WaitChanSend {
-		if skip < len(s.Frames) && (strings.HasPrefix(s.Frames[skip].Func, "golang.org/x/sync/semaphore.") || strings.HasPrefix(s.Frames[skip].Func, "golang.org/x/sync/errgroup.")) {
+		if skip < len(s.Frames) && isLimit(s.Frames[skip].Func) {
 			return WaitSemaphore, skip
 		}
 	}
