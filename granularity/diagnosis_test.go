@@ -1,0 +1,188 @@
+package granularity
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// a run of one class of tasks, in words.
+type run struct {
+	procs       int
+	tasks       int
+	each        time.Duration // what a task executes
+	uneven      bool          // the first task executes ten times as much
+	blocked     time.Duration // what a task is blocked besides
+	utilisation float64       // of the machine, per sample; negative: not sampled
+	besides     time.Duration // what the process used besides, for each task
+	unmeasured  uint64
+	accuracy    string
+	noHz        bool
+}
+
+func (r run) profile() *Profile {
+	const hz = 2e9
+	p := &Profile{Source: "test", Accuracy: "thread-time", Hz: hz, Procs: r.procs, Start: 0, Wall: time.Second}
+	if r.accuracy != "" {
+		p.Accuracy = r.accuracy
+	}
+	if r.noHz {
+		p.Hz = 0
+	}
+	c := Class{Name: "work", Tasks: uint64(r.tasks), Unmeasured: r.unmeasured, ActiveShare: 1}
+	var executed time.Duration
+	for i := range r.tasks {
+		d := r.each
+		if r.uneven && i == 0 {
+			d *= 10
+		}
+		executed += d
+		c.Cycles.Add(uint64(d.Seconds() * hz))
+		c.WallNS.Add(uint64(d + r.blocked))
+		c.BlockedNS.Add(uint64(r.blocked))
+	}
+	c.Sites = []Site{{Pool: "p", Created: []Frame{{"main.feed", "/src/main.go", 42}}, Submitted: []Frame{{"main.send", "/src/main.go", 7}}, Tasks: uint64(r.tasks)}}
+	for i := range 10 {
+		c.Series = append(c.Series, Bin{At: int64(i+1) * 1e8, Active: 1})
+		if r.utilisation >= 0 {
+			p.Samples = append(p.Samples, Sample{At: int64(i+1) * 1e8, Wall: SampleEvery, Utilisation: r.utilisation, Voluntary: 300, Involuntary: 7})
+		}
+	}
+	if r.utilisation >= 0 {
+		p.Run = Sample{Wall: time.Second, CPU: executed + r.besides*time.Duration(r.tasks), Utilisation: r.utilisation}
+	}
+	p.Classes = []Class{c}
+	return p
+}
+
+func TestDiagnosis(t *testing.T) {
+	// An empty task costs some 100 ns to some µs on any machine.
+	empty := emptyTaskCost()
+	big := 1000 * empty // executes long against any overhead
+	for _, test := range []struct {
+		name string
+		run  run
+		want Diagnosis
+		say  string // in reasons or advice
+	}{
+		{"570 tiny tasks", run{procs: 2, tasks: 570, each: empty, utilisation: 1}, Fine, "merge ~35 tasks into one"},
+		{"100,000 empty tasks", run{procs: 4, tasks: 100000, utilisation: 1}, Fine, "100000 tasks on 4 processors"},
+		{"tiny but hardly more than the processors need", run{procs: 16, tasks: 200, each: empty, utilisation: 1}, OK, ""},
+		{"tiny against their measured overhead", run{procs: 2, tasks: 10000, each: 50 * empty, besides: 10 * empty, utilisation: 1}, Fine, "besides its tasks"},
+		{"the same without that overhead", run{procs: 2, tasks: 10000, each: 50 * empty, utilisation: 1}, OK, ""},
+		{"a program that does mostly other things", run{procs: 2, tasks: 1000, each: 1000 * empty, besides: time.Second, utilisation: 1}, OK, ""},
+		{"two uneven tasks on two processors", run{procs: 2, tasks: 2, each: big, uneven: true, utilisation: 0.6}, Coarse, "split into at least 16 tasks"},
+		{"as many as processors, which are busy", run{procs: 8, tasks: 8, each: big, utilisation: 0.95}, OK, "used to 95 %"},
+		{"one processor cannot idle for lack of tasks", run{procs: 1, tasks: 1, each: big, utilisation: 0.5}, OK, ""},
+		{"few but blocked", run{procs: 4, tasks: 8, each: big, blocked: 9 * big, utilisation: 0.1}, OK, "what they wait for"},
+		{"few, large, and nobody knows the machine", run{procs: 4, tasks: 4, each: big, utilisation: -1}, Unknown, "Recorder.Start"},
+		{"few, but perhaps blocked", run{procs: 4, tasks: 4, each: big, utilisation: 0.3, accuracy: "upper-bound"}, Unknown, "may have been blocked"},
+		{"too many not measured", run{procs: 4, tasks: 80, each: big, utilisation: 1, unmeasured: 20}, Unknown, "80 of 100 executions"},
+		{"nothing", run{procs: 4, utilisation: 1}, Unknown, "0 of 0"},
+		{"a sensible number", run{procs: 2, tasks: 64, each: big, utilisation: 0.9}, OK, "64 tasks on 2 processors"},
+		{"cycles of varying length", run{procs: 2, tasks: 2, each: big, utilisation: 0.5, noHz: true}, Coarse, "split"},
+		{"few tasks too small to split that far", run{procs: 2, tasks: 2, each: 101 * empty, utilisation: 0.5}, OK, ""},
+	} {
+		p := test.run.profile()
+		if test.name == "cycles of varying length" {
+			p.Hz = 0
+		}
+		p.Diagnose()
+		c := &p.Classes[0]
+		said := strings.Join(append(append([]string{}, c.Reasons...), c.Advice...), "; ")
+		if c.Diagnosis != test.want || !strings.Contains(said, test.say) {
+			t.Errorf("%s: %s, because %q; want %s and %q", test.name, c.Diagnosis, said, test.want, test.say)
+		}
+		if len(c.Reasons) == 0 {
+			t.Errorf("%s: no reasons", test.name)
+		}
+		if advised := c.Diagnosis == Fine || c.Diagnosis == Coarse; advised != strings.Contains(said, "created at main.feed (main.go:42), submitted at main.send (main.go:7)") {
+			t.Errorf("%s: %s, but the lines to change are (not) named: %q", test.name, c.Diagnosis, said)
+		}
+		again := fmt.Sprint(c.Reasons, c.Advice)
+		if p.Diagnose(); fmt.Sprint(c.Reasons, c.Advice) != again {
+			t.Errorf("%s: a second diagnosis differs", test.name)
+		}
+	}
+}
+
+func TestUtilisationWhileActive(t *testing.T) {
+	p := run{procs: 4, tasks: 4, each: time.Millisecond, utilisation: 0.2}.profile()
+	c := &p.Classes[0]
+	for i := range 10 { // active in the first half only, when the processors were busy
+		if i < 5 {
+			p.Samples[i].Utilisation = 0.9
+		} else {
+			c.Series[i].Active = 0
+		}
+	}
+	p.Samples[2].Utilisation, p.Samples[2].Excluded = 0, true // a collector's pause
+	if u, switches := p.during(c); u < 0.89 || u > 0.91 || switches < 3060 || switches > 3080 {
+		t.Errorf("used to %g with %g switches a second; want 0.9, 3070", u, switches)
+	}
+	p.Samples = nil
+	if u, _ := p.during(c); u < 0.19 || u > 0.21 {
+		t.Errorf("without samples %g; want the run's 0.2", u)
+	}
+	c.ActiveShare = 0.1
+	if u, _ := p.during(c); u == u {
+		t.Errorf("without samples, and hardly active: %g; want unknown", u)
+	}
+}
+
+// The keys of the JSON are an interface; a person may read this list.
+func TestJSON(t *testing.T) {
+	p := run{procs: 2, tasks: 1000, utilisation: 1}.profile()
+	p.Diagnose()
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	keys := func(v any) (names []string) {
+		for k := range v.(map[string]any) {
+			names = append(names, k)
+		}
+		return names
+	}
+	same := func(what string, got []string, want ...string) {
+		t.Helper()
+		set := map[string]bool{}
+		for _, k := range got {
+			set[k] = true
+		}
+		wanted := map[string]bool{}
+		for _, k := range want {
+			wanted[k] = true
+		}
+		if !reflect.DeepEqual(set, wanted) {
+			t.Errorf("%s has the keys %q; want %q", what, got, want)
+		}
+	}
+	same("the profile", keys(got), "source", "accuracy", "hz", "warnings", "classes")
+	c := got["classes"].([]any)[0].(map[string]any)
+	same("a class", keys(c), "class", "tasks", "cycles", "wall_ns", "blocked_ns", "diagnosis", "reasons", "created_at", "submitted_at")
+	for _, h := range []string{"cycles", "wall_ns", "blocked_ns"} {
+		same(h, keys(c[h]), "p1", "p25", "p50", "p75", "p99", "mean", "sum")
+	}
+	if got["source"] != "test" || c["class"] != "work" || c["tasks"] != 1000. || c["diagnosis"] != "fine" {
+		t.Errorf("wrong values: %s", text)
+	}
+	if want := []any{"main.feed (main.go:42)"}; !reflect.DeepEqual(c["created_at"], want) {
+		t.Errorf("created_at is %v; want %v", c["created_at"], want)
+	}
+	empty, err := json.Marshal(&Profile{})
+	if err != nil || strings.Contains(string(empty), "null") {
+		t.Errorf("an empty profile: %s, %v; want lists, not null", empty, err)
+	}
+	bare, err := json.Marshal(&Profile{Classes: []Class{{Name: "x"}}})
+	if err != nil || strings.Contains(string(bare), "null") || !strings.Contains(string(bare), `"diagnosis":"unknown"`) {
+		t.Errorf("a class without anything: %s, %v", bare, err)
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package granularity
+
+// slow is by how much the race detector slows the measuring of a task: not at all without it.
+const slow = 1

@@ -1,0 +1,78 @@
+package granularity
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSweepRunsEverything(t *testing.T) {
+	calls := map[int]int{}
+	result := Sweep(20, func(tasks int) { calls[tasks]++ }, SweepOptions{Runs: 5})
+	want := []int{20, 10, 5, 2, 1}
+	if len(result) != len(want) {
+		t.Fatalf("%d points; want %v", len(result), want)
+	}
+	for i, n := range want {
+		if result[i].Tasks != n || calls[n] != 6 || len(result[i].Times) != 5 {
+			t.Errorf("point %d: %d tasks, %d calls, %d times; want %d, 6, 5", i, result[i].Tasks, calls[result[i].Tasks], len(result[i].Times), n)
+		}
+	}
+	if p := result[0]; p.Speedup != 1 || p.Low != 1 || p.High != 1 {
+		t.Errorf("the base is %g [%g, %g] times faster than itself", p.Speedup, p.Low, p.High)
+	}
+	if n := len(Sweep(20, func(int) {}, SweepOptions{Least: 5})); n != 3 {
+		t.Errorf("down to 5 tasks: %d points; want 20, 10, 5", n)
+	}
+	if panicOf(func() { Sweep(0, func(int) {}, SweepOptions{}) }) == nil {
+		t.Error("a sweep of no task did not panic")
+	}
+}
+
+// The interval holds the true speed-up 95 times in 100.
+func TestSweepIntervals(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	times := func(n int, mean, spread float64) (out []time.Duration) {
+		for range n {
+			out = append(out, time.Duration(mean*math.Exp(spread*rng.NormFloat64())))
+		}
+		return out
+	}
+	for _, n := range []int{3, 10, 40} {
+		const trials = 4000
+		covered := 0
+		for range trials {
+			base := times(n, 5e8, 0.10)
+			p := SweepPoint{Times: times(n, 2e8, 0.03)}
+			if p.compare(base); p.Low <= 2.5 && 2.5 <= p.High {
+				covered++
+			}
+		}
+		if share := float64(covered) / trials; share < 0.935 || share > 0.985 {
+			t.Errorf("%d runs: %.3f of the intervals hold the true speed-up; want 0.95 or a little more", n, share)
+		}
+	}
+}
+
+func TestT975(t *testing.T) {
+	for df, want := range map[float64]float64{0.5: 12.706, 1: 12.706, 4.99: 2.776, 9: 2.262, 30: 2.042, 31: 2.0395, 60: 2.0003, 1e6: 1.95996} {
+		if got := t975(df); math.Abs(got-want) > 0.001 {
+			t.Errorf("t(%g) = %g; want %g", df, got, want)
+		}
+	}
+}
+
+func TestSweepBest(t *testing.T) {
+	r := SweepResult{{Tasks: 8, Speedup: 1, Low: 1, High: 1}, {Tasks: 4, Speedup: 1.5, Low: 1.2, High: 1.8}, {Tasks: 2, Speedup: 2, Low: 0.9, High: 4}}
+	if got := r.Best().Tasks; got != 4 {
+		t.Errorf("the best is %d tasks; want 4: that 2 are faster is not certain", got)
+	}
+	if got := r[:1].Best().Tasks; got != 8 {
+		t.Errorf("with nothing better the best is %d; want the base, 8", got)
+	}
+	if s := r.String(); strings.Count(s, "\n") != 4 || !strings.Contains(s, "1.50x  1.20 – 1.80") {
+		t.Errorf("the table is\n%s", s)
+	}
+}

@@ -1,0 +1,93 @@
+package granularity
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/cycles"
+)
+
+// truth is what a task really executed: at least lo and at most hi ticks. It is
+// the bracket of internal/cycles' test of the same name: steps of a loop that reads the TSC are
+// executed when they are short, and interrupts or stays off the processor when they are long.
+type truth struct{ lo, hi int64 }
+
+func (tr *truth) spin(d time.Duration) {
+	base := cycles.TimebaseOf()
+	us := base.FromNS(1000)
+	end := tr.lo + base.FromNS(int64(d))
+	for last := cycles.Ticks(); tr.lo < end; {
+		now := cycles.Ticks()
+		switch step := now - last; {
+		case step < us:
+			tr.lo += step
+			tr.hi += step
+		case step < 50*us:
+			tr.hi += step
+		default:
+			tr.hi += 100 * us
+		}
+		last = now
+	}
+}
+
+// Tasks in a pool are measured as truly as the clock below measures spinning: pure
+// computing, and computing on both sides of a pause in which they change threads.
+func TestTasksAreTrue(t *testing.T) {
+	rec := recorder(RecorderOptions{Log: 1000})
+	if p := rec.Profile(); p.Accuracy == string(cycles.UpperBound) || p.Source == string(cycles.CPUCycles) {
+		t.Skip("no source of reference cycles")
+	}
+	base := cycles.TimebaseOf()
+	for _, kind := range []struct {
+		name    string
+		workers int
+		work    func(tr *truth)
+	}{
+		{"compute", 1, func(tr *truth) { tr.spin(100 * time.Microsecond) }},
+		{"preempted", 8, func(tr *truth) { tr.spin(2 * time.Millisecond) }},
+		{"migrating in a pause", 4, func(tr *truth) {
+			tr.spin(50 * time.Microsecond)
+			p := Pause()
+			time.Sleep(100 * time.Microsecond)
+			runtime.Gosched()
+			p.Resume()
+			tr.spin(50 * time.Microsecond)
+			tr.hi += base.FromNS(2000) // the pause itself
+		}},
+	} {
+		t.Run(kind.name, func(t *testing.T) {
+			rec := recorder(RecorderOptions{Log: 1000})
+			truths := make([]truth, 200)
+			p := NewPool(PoolOptions{Workers: kind.workers, Recorder: rec})
+			for i := range truths {
+				p.Submit(func() { kind.work(&truths[i]) })
+			}
+			p.Close()
+			prof := rec.Profile()
+			slices.SortFunc(prof.Log, func(a, b TaskRecord) int { return int(a.ID) - int(b.ID) })
+			inside := 0
+			var errs []float64
+			for i, task := range prof.Log {
+				tr := truths[i]
+				got := int64(task.Cycles)
+				slack := slow * (base.FromNS(1500) + tr.lo/500)
+				if got >= tr.lo-slack && got <= tr.hi+slack {
+					inside++
+				}
+				errs = append(errs, float64(max(got-tr.hi, tr.lo-got, 0))/float64(tr.lo))
+			}
+			slices.Sort(errs)
+			median := errs[len(errs)/2]
+			t.Logf("%d of %d tasks inside their bracket, median relative distance from it %.4f", inside, len(errs), median)
+			if inside*10 < len(errs)*8 {
+				t.Errorf("%d of %d tasks inside their bracket; want 80 %%", inside, len(errs))
+			}
+			if median > 0.005*slow {
+				t.Errorf("median relative distance %.4f; want at most 0.005", median)
+			}
+		})
+	}
+}
