@@ -1,0 +1,177 @@
+package granularity_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+// A pool that executes far too small tasks is diagnosed, with the line to change.
+func Example() {
+	rec := granularity.NewRecorder(granularity.RecorderOptions{})
+	pool := granularity.NewPool(granularity.PoolOptions{Name: "counter", Recorder: rec})
+	var words atomic.Int64
+	for range 10_000 {
+		pool.Submit(func() { words.Add(1) })
+	}
+	pool.Close()
+
+	c := rec.Profile().Classes[0]
+	fmt.Println(c.Name[strings.LastIndexByte(c.Name, '/')+1:], c.Tasks, "tasks:", c.Diagnosis)
+	fmt.Println("submitted to", c.Sites[0].Pool, "by", c.Sites[0].Submitted[0].Func[strings.LastIndexByte(c.Sites[0].Submitted[0].Func, '.')+1:])
+	// Output:
+	// granularity_test.Example.func1 10000 tasks: fine
+	// submitted to counter by Example
+}
+
+func ExamplePool() {
+	pool := granularity.NewPool(granularity.PoolOptions{Name: "squares", Workers: 4})
+	var sum atomic.Int64
+	for i := range 10 {
+		pool.Submit(func() { sum.Add(int64(i * i)) })
+	}
+	pool.Go(func() error { return fmt.Errorf("one task failed") })
+	err := pool.Close() // waits for the tasks
+	fmt.Println(sum.Load(), err)
+	// Output: 285 one task failed
+}
+
+func ExampleGroup() {
+	group, ctx := granularity.WithContext(context.Background())
+	group.Name = "fetch"
+	group.SetLimit(2)
+	for i := range 5 {
+		group.Go(func() error {
+			if i == 3 {
+				return fmt.Errorf("page %d is missing", i)
+			}
+			return nil
+		})
+	}
+	fmt.Println(group.Wait(), ctx.Err())
+	// Output: page 3 is missing context canceled
+}
+
+func ExampleResults() {
+	pool := granularity.NewPool(granularity.PoolOptions{})
+	defer pool.Close()
+	lengths := granularity.NewResults[int](pool)
+	for _, word := range []string{"task", "granularity"} {
+		lengths.Go(func() (int, error) { return len(word), nil })
+	}
+	fmt.Println(lengths.Wait())
+	// Output: [4 11] <nil>
+}
+
+// In a pool of one's own, Do is put around each piece of work.
+func ExampleDo() {
+	rec := granularity.NewRecorder(granularity.RecorderOptions{})
+	ctx := granularity.WithRecorder(context.Background(), rec)
+	requests := make(chan string, 3)
+	for _, name := range []string{"a", "b", "c"} {
+		requests <- name
+	}
+	close(requests)
+	for range requests {
+		granularity.Do(ctx, "request", func(ctx context.Context) error {
+			return granularity.Do(ctx, "query", func(context.Context) error { return nil }) // nested
+		})
+	}
+	for _, c := range rec.Profile().Classes {
+		fmt.Println(c.Name, c.Tasks, "tasks,", c.Nested, "nested")
+	}
+	// Unordered output:
+	// request 3 tasks, 0 nested
+	// query 3 tasks, 3 nested
+}
+
+// A task that is created in one place and submitted in another keeps both.
+func ExampleTask() {
+	rec := granularity.NewRecorder(granularity.RecorderOptions{})
+	task := rec.New("report", func() {})
+	pool := granularity.NewPool(granularity.PoolOptions{Recorder: rec})
+	pool.SubmitTask(task)
+	pool.SubmitTask(task) // a second execution counts as a second task
+	pool.Close()
+	fmt.Println(rec.Profile().Classes[0].Tasks)
+	// Output: 2
+}
+
+func ExamplePause() {
+	replies := make(chan string)
+	go func() {
+		time.Sleep(time.Millisecond)
+		replies <- "done"
+	}()
+	granularity.Do(context.Background(), "call", func(context.Context) error {
+		paused := granularity.Pause() // what is waited for is not the task's work
+		reply := <-replies
+		paused.Resume()
+		fmt.Println(reply)
+		return nil
+	})
+	// Output: done
+}
+
+// A recorder with a log keeps a record of each task.
+func ExampleRecorder() {
+	rec := granularity.NewRecorder(granularity.RecorderOptions{Log: 100})
+	rec.Start() // sample the machine every 100 ms
+	defer rec.Stop()
+	ctx := granularity.WithRecorder(context.Background(), rec)
+	granularity.Do(ctx, "outer", func(ctx context.Context) error {
+		return granularity.Do(ctx, "inner", func(context.Context) error { return nil })
+	})
+	for _, t := range rec.Profile().Log { // by their ends
+		fmt.Println(t.Class, t.Cycles <= t.TotalCycles, t.Outer)
+	}
+	// Output:
+	// inner true 1
+	// outer true 0
+}
+
+// A profile that comes from somewhere else can be diagnosed and written, too.
+func ExampleProfile() {
+	p := &granularity.Profile{Source: "trace-running", Accuracy: "upper-bound", Hz: 1e9, Procs: 4}
+	c := granularity.Class{Name: "parse", Tasks: 50_000}
+	c.Cycles.AddN(40, c.Tasks)
+	c.WallNS.AddN(40, c.Tasks)
+	p.Classes = append(p.Classes, c)
+	p.Diagnose()
+	text, _ := json.Marshal(p)
+	fmt.Println(p.Classes[0].Diagnosis, strings.Contains(string(text), `"diagnosis":"fine"`))
+	// Output: fine true
+}
+
+func ExampleHistogram() {
+	var h granularity.Histogram
+	for v := range uint64(1000) {
+		h.Add(v)
+	}
+	fmt.Println(h.Count(), h.Mean(), h.Quantile(1))
+	for _, p := range h.CDF()[:2] {
+		fmt.Printf("%.3f of the values are at most %g\n", p.Fraction, p.Value)
+	}
+	// Output:
+	// 1000 499.5 999
+	// 0.001 of the values are at most 0
+	// 0.002 of the values are at most 1
+}
+
+func ExampleSweep() {
+	result := granularity.Sweep(4, func(tasks int) {
+		time.Sleep(time.Duration(tasks) * time.Millisecond) // each task has an overhead of 1 ms
+	}, granularity.SweepOptions{Runs: 5})
+	for _, p := range result {
+		fmt.Println(p.Tasks, p.Speedup > 0.5, p.Low <= p.Speedup && p.Speedup <= p.High)
+	}
+	// Output:
+	// 4 true true
+	// 2 true true
+	// 1 true true
+}
