@@ -1,0 +1,187 @@
+package timeline
+
+import (
+	"strings"
+	"testing"
+)
+
+func chain(functions string) *Stack {
+	if functions == "" {
+		return nil
+	}
+	var frames []*Frame
+	for i, f := range strings.Split(functions, " < ") {
+		frames = append(frames, &Frame{PC: uint64(0x1000 + i), Func: f, File: "x.go", Line: i})
+	}
+	return newStackTable().internFrames(frames)
+}
+
+// TestWaitOf: what a goroutine waits for, from the runtime's reason and the
+// call chain of the block, as the versions of Go write them.
+func TestWaitOf(t *testing.T) {
+	tests := []struct {
+		reason, stack string
+		want          Wait
+	}{
+		{"sync", "sync.(*Mutex).Lock < main.f", WaitMutex},
+		{"sync", "sync.(*Mutex).lockSlow < sync.(*Mutex).Lock < main.f", WaitMutex},
+		{"sync", "internal/sync.(*Mutex).lockSlow < internal/sync.(*Mutex).Lock < sync.(*Mutex).Lock < main.f", WaitMutex},
+		{"sync", "sync.runtime_SemacquireMutex < sync.(*Mutex).lockSlow < main.f", WaitMutex},
+		{"sync", "sync.(*Mutex).Lock < sync.(*RWMutex).Lock < main.f", WaitRWMutexWriter},
+		{"sync", "internal/sync.(*Mutex).lockSlow < sync.(*Mutex).Lock < sync.(*RWMutex).Lock < main.f", WaitRWMutexWriter},
+		{"sync", "sync.(*RWMutex).Lock < main.f", WaitRWMutexWriter},
+		{"sync", "sync.(*RWMutex).RLock < main.f", WaitRWMutexReader},
+		{"sync", "sync.(*rlocker).Lock < main.f", WaitMutex},
+		{"sync", "sync.(*RWMutex).RLock < sync.(*rlocker).Lock < main.f", WaitRWMutexReader},
+		{"sync", "sync.(*WaitGroup).Wait < main.f", WaitWaitGroup},
+		{"sync", "sync.(*WaitGroup).Wait < golang.org/x/sync/errgroup.(*Group).Wait < main.f", WaitWaitGroup},
+		{"sync", "sync.(*Mutex).Lock < sync.(*Once).doSlow < sync.(*Once).Do < main.f", WaitOnce},
+		{"sync", "sync.(*Mutex).lockSlow < sync.(*Mutex).Lock < sync.(*Once).doSlow < main.f", WaitOnce},
+		{"sync", "sync.(*Mutex).Lock < main.f < sync.(*Once).doSlow < sync.(*Once).Do", WaitMutex},
+		{"sync", "sync.(*Mutex).Lock < main.f < sync.(*RWMutex).Lock", WaitMutex},
+		{"sync", "internal/sync.(*HashTrieMap[...]).Swap < sync.(*Map).Swap < main.f", WaitMutex},
+		{"sync", "sync.(*Pool).pinSlow < sync.(*Pool).Get < main.f", WaitMutex},
+		{"sync", "internal/poll.runtime_Semacquire < internal/poll.(*fdMutex).rwlock < internal/poll.(*FD).Write", WaitMutex},
+		{"sync", "internal/poll.(*fdMutex).rwlock < internal/poll.(*FD).Write < main.f", WaitMutex},
+		{"sync", "runtime.makeslice < main.f", WaitGC},
+		{"sync", "runtime.newobject < main.f", WaitGC},
+		{"sync", "runtime.gcStart < runtime.mallocgc < main.f", WaitGC},
+		{"sync", "runtime.GC < main.f", WaitGC},
+		{"sync", "runtime.traceAdvance < runtime.StopTrace < runtime/trace.Stop", WaitRuntime},
+		{"sync", "runtime.StopTrace < runtime/trace.Stop < main.main", WaitRuntime},
+		{"sync", "runtime/trace.Stop < main.main", WaitRuntime},
+		{"sync", "main.f", WaitOther},
+		{"sync", "", WaitOther},
+		{"sync.(*Cond).Wait", "sync.(*Cond).Wait < main.f", WaitCond},
+		{"sync.(*Cond).Wait", "", WaitCond},
+		{"chan send", "runtime.chansend1 < main.f", WaitChanSend},
+		{"chan send", "runtime.chansend1 < golang.org/x/sync/errgroup.(*Group).Go < main.f", WaitSemaphore},
+		{"chan send", "golang.org/x/sync/errgroup.(*Group).Go < main.f", WaitSemaphore},
+		{"chan send", "runtime.chansend1 < main.f < golang.org/x/sync/errgroup.(*Group).Go.func1", WaitChanSend},
+		{"chan send", "", WaitChanSend},
+		{"chan receive", "runtime.chanrecv1 < main.f", WaitChanReceive},
+		{"chan receive", "runtime.chanrecv2 < golang.org/x/sync/errgroup.(*Group).Wait", WaitChanReceive},
+		{"select", "runtime.selectgo < main.f", WaitSelect},
+		{"select", "runtime.selectgo < golang.org/x/sync/semaphore.(*Weighted).Acquire < main.f", WaitSemaphore},
+		{"select", "golang.org/x/sync/semaphore.(*Weighted).Acquire < main.f", WaitSemaphore},
+		{"network", "internal/poll.(*FD).Read < main.f", WaitNetwork},
+		{"sleep", "time.Sleep < main.f", WaitSleep},
+		{"forever", "runtime.block < main.f", WaitForever},
+		{"forever", "", WaitForever},
+		{"preempted", "main.f", WaitRuntime},
+		{"synctest", "main.f", WaitRuntime},
+		{"GC mark assist wait for work", "main.f", WaitGC},
+		{"GC background sweeper wait", "runtime.bgsweep", WaitGC},
+		{"wait until GC ends", "runtime.GC < main.f", WaitGC},
+		{"GC weak to strong wait", "main.f", WaitGC},
+		{"system goroutine wait", "runtime.bgscavenge", WaitRuntime},
+		{"wait for debug call", "main.f", WaitRuntime},
+		{"", "", WaitCoroutine},
+		{"unspecified", "main.f", WaitOther},
+		{"something new in Go 1.40", "main.f", WaitOther},
+	}
+	for _, tt := range tests {
+		s := chain(tt.stack)
+		if got := waitOf(tt.reason, s); got != tt.want {
+			t.Errorf("%q in %q: %v, want %v", tt.reason, tt.stack, got, tt.want)
+		}
+		if got := s.blockWait(tt.reason); got != tt.want {
+			t.Errorf("%q in %q, as it is kept: %v, want %v", tt.reason, tt.stack, got, tt.want)
+		}
+	}
+}
+
+// TestWaitOfStatus: the same from the whole call chain of a parked goroutine,
+// and what is left of it.
+func TestWaitOfStatus(t *testing.T) {
+	tests := []struct {
+		stack string
+		want  Wait
+		left  string // the leaf without the parking
+	}{
+		{"runtime.gopark < runtime.chanrecv < runtime.chanrecv1 < main.f", WaitChanReceive, "main.f"},
+		{"runtime.gopark < runtime.chanrecv < runtime.chanrecv2 < main.f", WaitChanReceive, "main.f"},
+		{"runtime.gopark < runtime.chansend < runtime.chansend1 < main.f", WaitChanSend, "main.f"},
+		{"runtime.gopark < runtime.chansend < runtime.chansend1 < golang.org/x/sync/errgroup.(*Group).Go < main.f", WaitSemaphore, "golang.org/x/sync/errgroup.(*Group).Go"},
+		{"runtime.gopark < runtime.selectgo < main.f", WaitSelect, "main.f"},
+		{"runtime.gopark < runtime.selectgo < golang.org/x/sync/semaphore.(*Weighted).Acquire < main.f", WaitSemaphore, "golang.org/x/sync/semaphore.(*Weighted).Acquire"},
+		{"runtime.gopark < runtime.block < main.f", WaitForever, "main.f"},
+		{"runtime.gopark < runtime.netpollblock < internal/poll.runtime_pollWait < internal/poll.(*pollDesc).wait < net.f", WaitNetwork, "internal/poll.(*pollDesc).wait"},
+		{"runtime.gopark < time.Sleep < main.f", WaitSleep, "main.f"},
+		{"runtime.gopark < runtime.goparkunlock < runtime.semacquire1 < sync.runtime_SemacquireMutex < sync.(*Mutex).lockSlow < sync.(*Mutex).Lock < main.f", WaitMutex, "sync.(*Mutex).lockSlow"},
+		{"runtime.gopark < runtime.goparkunlock < runtime.semacquire1 < internal/sync.runtime_SemacquireMutex < internal/sync.(*Mutex).lockSlow < sync.(*Mutex).Lock < main.f", WaitMutex, "internal/sync.(*Mutex).lockSlow"},
+		{"runtime.gopark < runtime.goparkunlock < runtime.semacquire1 < internal/sync.runtime_SemacquireMutex < internal/sync.(*Mutex).lockSlow < sync.(*Mutex).Lock < sync.(*RWMutex).Lock < main.f", WaitRWMutexWriter, "internal/sync.(*Mutex).lockSlow"},
+		{"runtime.gopark < runtime.goparkunlock < runtime.semacquire1 < sync.runtime_SemacquireRWMutex < sync.(*RWMutex).Lock < main.f", WaitRWMutexWriter, "sync.(*RWMutex).Lock"},
+		{"runtime.gopark < runtime.goparkunlock < runtime.semacquire1 < sync.runtime_SemacquireRWMutexR < sync.(*RWMutex).RLock < main.f", WaitRWMutexReader, "sync.(*RWMutex).RLock"},
+		{"runtime.gopark < runtime.goparkunlock < runtime.semacquire1 < sync.runtime_SemacquireWaitGroup < sync.(*WaitGroup).Wait < main.f", WaitWaitGroup, "sync.(*WaitGroup).Wait"},
+		{"runtime.gopark < runtime.goparkunlock < runtime.semacquire1 < sync.runtime_Semacquire < sync.(*WaitGroup).Wait < main.f", WaitWaitGroup, "sync.(*WaitGroup).Wait"},
+		{"runtime.gopark < runtime.goparkunlock < sync.runtime_notifyListWait < sync.(*Cond).Wait < main.f", WaitCond, "sync.(*Cond).Wait"},
+		{"runtime.gopark < runtime.goparkunlock < runtime.semacquire1 < internal/poll.runtime_Semacquire < internal/poll.(*fdMutex).rwlock < main.f", WaitMutex, "internal/poll.(*fdMutex).rwlock"},
+		{"runtime.coroswitch_m < iter.Pull[...].func2 < main.f", WaitCoroutine, "iter.Pull[...].func2"},
+		{"runtime.gopark < runtime.bgsweep", WaitRuntime, "runtime.bgsweep"},
+		{"runtime.gopark < runtime.goparkunlock < runtime.forcegchelper", WaitRuntime, "runtime.forcegchelper"},
+		{"runtime.gopark < runtime.gcBgMarkWorker", WaitRuntime, "runtime.gcBgMarkWorker"},
+		{"runtime.gopark < runtime.(*scavengerState).park < runtime.bgscavenge", WaitRuntime, "runtime.bgscavenge"},
+		{"runtime.gopark < runtime.goparkunlock < runtime.semacquire1 < runtime.semacquire < runtime.gcStart < runtime.mallocgc < main.f", WaitGC, "runtime.gcStart"},
+		{"runtime.gopark", WaitOther, "runtime.gopark"},
+		{"main.f", WaitOther, "main.f"},
+		{"", WaitOther, ""},
+	}
+	for _, tt := range tests {
+		s := chain(tt.stack)
+		w, skip := waitOfStatus(s)
+		left := ""
+		if s != nil {
+			left = s.Frames[skip].Func
+		}
+		if w != tt.want || left != tt.left {
+			t.Errorf("%q: %v, left with %s; want %v, %s", tt.stack, w, left, tt.want, tt.left)
+		}
+		if s != nil && (s.parked != tt.want || s.block.Leaf().Func != tt.left) {
+			t.Errorf("%q, as it is kept: %v, left with %v", tt.stack, s.parked, s.block)
+		}
+	}
+}
+
+// TestWords: the names are distinct, and what is out of range has one too.
+func TestWords(t *testing.T) {
+	seen := map[string]bool{}
+	for _, w := range Waits() {
+		if seen[w.String()] || w.String() == "" {
+			t.Errorf("%d: %q", w, w)
+		}
+		seen[w.String()] = true
+	}
+	if len(seen) != int(numWaits) || numWaits.String() != "other" || numStates.String() != "other" || numKinds.String() != "other" {
+		t.Errorf("%d names, %v, %v, %v", len(seen), numWaits, numStates, numKinds)
+	}
+	for _, w := range Waits() {
+		if w.Lock() != (w == WaitMutex || strings.HasPrefix(w.String(), "rwmutex")) {
+			t.Errorf("%v: %v", w, w.Lock())
+		}
+	}
+	for s := Unknown; s <= numStates; s++ {
+		if s.OnProc() != (s == Running || s == Syscall) || s.Alive() != (s > NotExist && s < numStates) {
+			t.Errorf("%v: %v, %v", s, s.OnProc(), s.Alive())
+		}
+	}
+}
+
+// TestStacks: equal call chains are one; nil has neither leaf nor root.
+func TestStacks(t *testing.T) {
+	table := newStackTable()
+	frame := func(pc uint64, fn string) *Frame { return &Frame{PC: pc, Func: fn} }
+	a := table.internFrames([]*Frame{frame(1, "f"), frame(2, "g")})
+	b := table.internFrames([]*Frame{frame(1, "f"), frame(2, "g")})
+	c := table.internFrames([]*Frame{frame(1, "f"), frame(2, "h")}) // the same program counters: made by hand
+	if a != b || a == c || a.String() != "f < g" || c.Root().Func != "h" {
+		t.Errorf("%v, %v, %v", a, b, c)
+	}
+	if table.internFrames(nil) != nil {
+		t.Error("a call chain of nothing")
+	}
+	var none *Stack
+	if none.Leaf() != nil || none.Root() != nil || none.String() != "" {
+		t.Error("nil is something")
+	}
+}
