@@ -121,9 +121,7 @@ type demoRun struct {
 
 // record runs the program under the tracer and reads the trace.
 func (d *demo) record(ctx context.Context, std stdio) (*demoRun, error) {
-	p := startProgress(std.err, func(since time.Duration) string {
-		return fmt.Sprintf("%d workers process %d files: %.1f of about %.1f s", d.workers, d.files, since.Seconds(), d.time.Seconds())
-	})
+	p := startProgress(std.err, d.progress)
 	defer p.stop()
 	config := workload.Config{Workers: d.workers, Small: d.files - 1, Factor: d.factor}
 	config.Unit = config.StepsFor(d.time, d.procs)
@@ -139,6 +137,15 @@ func (d *demo) record(ctx context.Context, std stdio) (*demoRun, error) {
 	}
 	run := &demoRun{factor: d.factor, result: res, trace: buf.Bytes()}
 	return run, run.read(ctx)
+}
+
+// progress says what is going on while the program runs.
+func (d *demo) progress(since time.Duration) string {
+	s := fmt.Sprintf("%d workers process %d files: %.1f of about %.1f s", d.workers, d.files, since.Seconds(), d.time.Seconds())
+	if since > d.time*3/2 {
+		s += "; other programs keep the processors busy"
+	}
+	return s
 }
 
 // read turns the trace into the graph. Every worker is in a region of its own, so that
@@ -163,7 +170,10 @@ func (r *demoRun) read(ctx context.Context) error {
 
 // show prints the graph and the sentence, and writes the files.
 func (d *demo) show(std stdio, r *demoRun) error {
-	draw := drawing{source: fmt.Sprintf("bottleneck demo: %d workers, %d files, the last one %d times larger than the others", d.workers, d.files, d.factor)}
+	draw := drawing{
+		title:  "Bottle graph of the demo, by worker",
+		source: fmt.Sprintf("%d workers, %d files, the last one %d times larger than the others", d.workers, d.files, d.factor),
+	}
 	draw.terminal, _ = terminalOf(std.out)
 	if err := writeText(std.out, r.graph, draw); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,7 +35,7 @@ func TestNamedPipes(t *testing.T) {
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out.csv")
 	for _, name := range []string{in, out} {
 		if err := syscall.Mkfifo(name, 0o600); err != nil {
-			t.Skip(err)
+			unavailable(t, err)
 		}
 	}
 	trace := read(t, mutexTrace)
@@ -56,10 +57,10 @@ func TestInterruptedProcess(t *testing.T) {
 	dir := t.TempDir()
 	exe, fifo := filepath.Join(dir, "bottleneck"), filepath.Join(dir, "fifo")
 	if out, err := exec.Command("go", "build", "-o", exe, ".").CombinedOutput(); err != nil {
-		t.Skipf("%v: %s", err, out)
+		unavailable(t, fmt.Errorf("%w: %s", err, out))
 	}
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Skip(err)
+		unavailable(t, err)
 	}
 	for _, tt := range []struct {
 		name string

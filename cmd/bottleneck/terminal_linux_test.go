@@ -21,19 +21,19 @@ func openTerminal(t *testing.T, width int) (*os.File, func() string) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
-		t.Skip(err)
+		unavailable(t, err)
 	}
 	fd := int(master.Fd())
 	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	if err != nil {
-		t.Skip(err)
+		unavailable(t, err)
 	}
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Skip(err)
+		unavailable(t, err)
 	}
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip(err)
+		unavailable(t, err)
 	}
 	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(width), Row: 50}); err != nil {
 		t.Fatal(err)

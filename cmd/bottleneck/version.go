@@ -20,10 +20,10 @@ func init() {
 	})
 }
 
-func runVersion(_ context.Context, std stdio, args []string) error {
+func runVersion(ctx context.Context, std stdio, args []string) error {
 	if len(args) > 0 {
 		if args[0] == "-h" || args[0] == "--help" {
-			return runHelp(nil, std, []string{"version"})
+			return runHelp(ctx, std, []string{"version"})
 		}
 		return usagef("unexpected argument %q", args[0])
 	}
