@@ -290,8 +290,8 @@ func (c *cursor) goTransition(ev *trace.Event, st *trace.StateTransition) {
 		x, y = c.executing(ev)
 	case from == Running && to != NotExist:
 		x, y = c.reason(st.Reason), c.lookup(st.Stack)
-		if y >= 0 && c.d.gs[g].unresolved() && to != Runnable && st.Reason != "preempted" {
-			c.name(g, fromBlock, y)
+		if y >= 0 && c.d.gs[g].unresolved() {
+			c.stopped(g, y, to != Runnable && st.Reason != "preempted")
 		}
 	}
 	if from == NotExist {
@@ -329,10 +329,8 @@ func (c *cursor) status(g int32, to State, ev *trace.Event, st *trace.StateTrans
 // unless better evidence is there already.
 func (c *cursor) name(g int32, rank nameRank, stack int32) {
 	l := &c.d.gs[g]
-	if stack >= 0 && rank < fromCreation && l.inner < 0 {
-		if fn := innerFunc(c.d.stacks[stack]); fn != "" {
-			l.inner = c.nameID(fn)
-		}
+	if rank < fromCreation {
+		c.inner(l, stack)
 	}
 	if l.source >= rank {
 		return
@@ -349,6 +347,25 @@ func (c *cursor) name(g int32, rank nameRank, stack int32) {
 	}
 	if fn := s.Root().Func; fn != "" {
 		l.name, l.source, l.wrapped = c.nameID(fn), rank, isWrapper(fn)
+	}
+}
+
+// stopped names a goroutine by the call chain with which it stopped running. If it did
+// not do so by itself, the chain may lack its root: only one that goes back to a known wrapper tells.
+func (c *cursor) stopped(g, stack int32, byItself bool) {
+	if byItself {
+		c.name(g, fromBlock, stack)
+	} else {
+		c.inner(&c.d.gs[g], stack)
+	}
+}
+
+// inner notes what a goroutine's wrapper calls, if the call chain goes back to one.
+func (c *cursor) inner(l *localG, stack int32) {
+	if stack >= 0 && l.inner < 0 {
+		if fn := innerFunc(c.d.stacks[stack]); fn != "" {
+			l.inner = c.nameID(fn)
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ type Goroutine struct {
 
 	cur    interval
 	ranges []openRange
-	known  bool // seen in this or an earlier generation
+	site   *Frame // where a wrapper started it, as long as Func is only the place
 }
 
 // interval is the state a goroutine is in, as a transition will show it.

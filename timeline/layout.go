@@ -140,13 +140,17 @@ func (c *cursor) frequent(ev *trace.Event) bool {
 	case evGoBlock:
 		g := c.goroutine(trace.GoID(*v.g))
 		reason, stack := c.directReason(ev), c.directStack(ev, v.args[1])
-		if stack >= 0 && c.d.gs[g].unresolved() && c.d.reasons[reason] != "preempted" {
-			c.name(g, fromBlock, stack)
+		if stack >= 0 && c.d.gs[g].unresolved() {
+			c.stopped(g, stack, c.d.reasons[reason] != "preempted")
 		}
 		c.step(stepCode(Running, Waiting), g, reason, stack)
 	case evGoStop:
 		g := c.goroutine(trace.GoID(*v.g))
-		c.step(stepCode(Running, Runnable), g, c.directReason(ev), c.directStack(ev, v.args[1]))
+		reason, stack := c.directReason(ev), c.directStack(ev, v.args[1])
+		if stack >= 0 && c.d.gs[g].unresolved() {
+			c.stopped(g, stack, false)
+		}
+		c.step(stepCode(Running, Runnable), g, reason, stack)
 	case evGoUnblock:
 		g := c.goroutine(trace.GoID(v.args[0]))
 		by := int32(-1)
@@ -158,7 +162,7 @@ func (c *cursor) frequent(ev *trace.Event) bool {
 		g := c.goroutine(trace.GoID(*v.g))
 		stack := c.directStack(ev, v.args[1])
 		if stack >= 0 && c.d.gs[g].unresolved() {
-			c.name(g, fromBlock, stack)
+			c.stopped(g, stack, true)
 		}
 		c.step(stepCode(Running, Syscall), g, c.reason(""), stack)
 	case evGoSyscallEnd:

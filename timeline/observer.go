@@ -13,7 +13,7 @@ type Observer interface {
 	Begin(*Begin)
 	// Transition: a goroutine left one state for another; the interval of the old one is complete.
 	Transition(*Transition)
-	// Named: a goroutine that was already shown got its name (Goroutine.Func) only now.
+	// Named: a goroutine that was already shown got its name (Goroutine.Func), or a better one, only now.
 	Named(*Goroutine, Time)
 	// Label: the runtime labelled the work of a goroutine; Goroutine.Label is set, or "" at the end of that work.
 	Label(*Goroutine, Time)

@@ -35,7 +35,7 @@ type replay struct {
 	procs   []*Goroutine         // the same, for small numbers of P
 	tasks   map[uint64]openTask
 	open    map[rangeKey]Time // ranges that belong to no goroutine
-	sites   map[*Frame]string // names of goroutines that wrappers start, by the call of the wrapper
+	sites   map[*Frame]string // what wrappers start, by the call of the wrapper
 
 	local   []*Goroutine // by local number of the generation at hand
 	reasons []reasonKind // likewise
@@ -143,8 +143,7 @@ func (r *replay) enter(t Time) {
 		g := r.gs[l.id]
 		if g != nil {
 			r.local[i] = g
-			if g.Func == "" && l.name >= 0 {
-				g.setFunc(r.startFunc(l))
+			if r.baptise(g, l) {
 				for _, o := range r.observers {
 					o.Named(g, t)
 				}
@@ -162,9 +161,7 @@ func (r *replay) enter(t Time) {
 func (r *replay) appear(l *localG, t Time) *Goroutine {
 	g := r.add(l.id)
 	g.cur.since = t
-	if l.name >= 0 {
-		g.setFunc(r.startFunc(l))
-	}
+	r.baptise(g, l)
 	stack := r.stackAt(l.stack)
 	cur := interval{state: l.status, since: t, proc: -1, thread: -1}
 	switch l.status {
@@ -348,9 +345,7 @@ func (r *replay) birth(rec *record, t Time, created bool) *Goroutine {
 	}
 	g := r.add(l.id)
 	r.local[rec.g] = g
-	if l.name >= 0 {
-		g.setFunc(r.startFunc(l))
-	}
+	r.baptise(g, l)
 	g.cur.since = t
 	if !created {
 		r.info.Inconsistent++

@@ -9,11 +9,9 @@ import (
 // begins in sync.(*WaitGroup).Go.func1, which tells nothing. Such a goroutine is named by
 // the function that it was started for:
 //
-//   - by what the wrapper calls, as the root of its stacks shows, once one of
-//     the goroutines that were started at the same place has blocked;
-//   - else by the place: "main.run:57 (WaitGroup.Go)".
-//
-// The first name that a place gets is kept, so that its goroutines stay together.
+//   - by what the wrapper calls, as its stacks show, or those of another
+//     goroutine that was started at the same place;
+//   - by the place, "main.run:57 (WaitGroup.Go)", as long as the trace has no such stack.
 
 // wrapperPrefixes begin the names of functions that start goroutines for their callers.
 var wrapperPrefixes = []string{
@@ -63,37 +61,57 @@ func siteFrame(created *Stack) *Frame {
 	return nil
 }
 
-// learnSites names the places of a generation that a stack has told.
+// learnSites names the places of a generation of which a stack tells what is
+// called there.
 func (r *replay) learnSites() {
 	for i := range r.d.gs {
 		l := &r.d.gs[i]
-		if !l.wrapped || l.inner < 0 || l.site < 0 {
+		if l.inner < 0 {
 			continue
 		}
-		if f := siteFrame(r.d.stacks[l.site]); f != nil && r.sites[f] == "" {
+		f := r.siteOf(l)
+		if g := r.gs[l.id]; f == nil && g != nil {
+			f = g.site // started in an earlier generation
+		}
+		if f != nil && r.sites[f] == "" {
 			r.sites[f] = r.d.names[l.inner]
 		}
 	}
 }
 
-// startFunc returns the name of a goroutine that the generation has told.
-func (r *replay) startFunc(l *localG) string {
-	name := r.d.names[l.name]
-	if !l.wrapped {
-		return name
+func (r *replay) siteOf(l *localG) *Frame {
+	if !l.wrapped || l.site < 0 {
+		return nil
 	}
-	if l.site >= 0 {
-		if f := siteFrame(r.d.stacks[l.site]); f != nil {
-			if r.sites[f] == "" {
-				r.sites[f] = fmt.Sprintf("%s:%d (%s)", f.Func, f.Line, shortWrapper(name))
-			}
-			return r.sites[f]
+	return siteFrame(r.d.stacks[l.site])
+}
+
+// baptise names a goroutine by what the generation tells, if it has something new.
+func (r *replay) baptise(g *Goroutine, l *localG) bool {
+	if g.site != nil {
+		fn := r.sites[g.site]
+		if fn == "" {
+			return false
 		}
+		g.site = nil
+		g.setFunc(fn)
+		return true
 	}
-	if l.inner >= 0 {
-		return r.d.names[l.inner]
+	if g.Func != "" || l.name < 0 {
+		return false
 	}
-	return name
+	name := r.d.names[l.name]
+	switch f := r.siteOf(l); {
+	case f != nil && r.sites[f] != "":
+		name = r.sites[f]
+	case f != nil:
+		g.site = f
+		name = fmt.Sprintf("%s:%d (%s)", f.Func, f.Line, shortWrapper(name))
+	case l.wrapped && l.inner >= 0:
+		name = r.d.names[l.inner]
+	}
+	g.setFunc(name)
+	return true
 }
 
 // shortWrapper turns "sync.(*WaitGroup).Go.func1" into "WaitGroup.Go".

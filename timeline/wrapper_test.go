@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"runtime/trace"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -104,5 +105,48 @@ func TestWrappedGoroutines(t *testing.T) {
 	}
 	if places != 2 {
 		t.Errorf("%d goroutines that never blocked are named by their place, want 2: %v", places, n.seen)
+	}
+}
+
+// renamed notes every name that a goroutine gets.
+type renamed struct {
+	Base
+	got []string
+}
+
+func (r *renamed) Transition(t *Transition) {
+	if t.State == NotExist {
+		r.got = append(r.got, "born "+t.G.Func)
+	}
+}
+
+func (r *renamed) Named(g *Goroutine, _ Time) { r.got = append(r.got, "named "+g.Func) }
+
+// TestPlaceUntilKnown replays two generations made by hand: in the first, a
+// goroutine of WaitGroup.Go shows no stack; in the second, it blocks.
+func TestPlaceUntilKnown(t *testing.T) {
+	created := stackOf("sync.(*WaitGroup).Go", "main.run", "main.main")
+	const started = "sync.(*WaitGroup).Go.func1"
+	born := &decoded{
+		hasReal: true, stacks: []*Stack{created}, names: []string{started, "main.main"},
+		gs: []localG{
+			{id: 1, name: 1, stack: -1, thread: -1, proc: 0, inner: -1, site: -1, status: Running, source: fromStatus},
+			{id: 7, name: 0, stack: -1, thread: -1, proc: -1, inner: -1, site: 0, wrapped: true, source: fromCreation},
+		},
+		chunks:  []*chunk{{{head: 10<<8 | uint32(stepCode(NotExist, Runnable)), g: 1, x: 0, y: 0}}},
+		lastLen: 1,
+	}
+	blocked := &decoded{
+		hasReal: true, base: 20, firstReal: 20, names: []string{started, "main.run.func1"},
+		gs: []localG{{id: 7, name: 0, stack: -1, thread: -1, proc: -1, inner: 1, site: -1, wrapped: true, status: Runnable, source: fromBlock}},
+	}
+	o := &renamed{}
+	r := newReplay(26, newStackTable(), []Observer{o})
+	r.generation(born)
+	r.generation(blocked)
+	r.end()
+	want := []string{"born main.run:20 (WaitGroup.Go)", "named main.run.func1"}
+	if !slices.Equal(o.got, want) {
+		t.Errorf("got %q, want %q", o.got, want)
 	}
 }
