@@ -119,6 +119,9 @@ func (o *Observer) warnings(g *Graph) (w []string) {
 	if o.tooMany {
 		w = append(w, fmt.Sprintf("More than %s windows of %v: the later ones are missing.", format.Count(maxWindows), o.opt.Window))
 	}
+	if g.Wall > maxWall {
+		w = append(w, fmt.Sprintf("The graph covers %v: shares are right up to 39 hours only.", g.Wall))
+	}
 	if o.minProcs != o.procs {
 		w = append(w, fmt.Sprintf("GOMAXPROCS changed during the trace, between %d and %d.", o.minProcs, o.procs))
 	}

@@ -189,7 +189,10 @@ func TestTooLongForAGraph(t *testing.T) {
 		for d, ok := range map[time.Duration]bool{most: true, most + time.Second: false, 1<<63 - 1: false} {
 			dr := drive(Options{Name: "x"}, 0)
 			dr.appear(app(1, "main.f"), timeline.Running, timeline.WaitNone)
-			dr.at(timeline.Time(d)).end()
+			own := dr.at(timeline.Time(d)).end()
+			if warned := slices.Contains(own.Warnings, "The graph covers "+d.String()+": shares are right up to 39 hours only."); warned == ok {
+				t.Errorf("%v: the observer's own graph has the warnings %q", d, own.Warnings)
+			}
 			g, err := dr.o.result(&timeline.Info{Generations: 1, End: timeline.Time(d)}, broken)
 			if ok {
 				if g == nil || err != broken || g.Boxes[0].Share != d {

@@ -151,7 +151,7 @@ func (g *generator) step() {
 		g.now += 1
 	case 5:
 		if g.now < g.begin+1<<46 && g.rng.IntN(30) == 0 {
-			g.now += 1<<46 + timeline.Time(g.rng.Int64N(1<<44)) // more than the clock takes in one step
+			g.now += 1<<46 + timeline.Time(g.rng.Int64N(1<<44)) // the better part of a day
 		}
 	default:
 		g.now += 64 * timeline.Time(g.rng.Int64N(1000))
