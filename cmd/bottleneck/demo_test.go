@@ -31,7 +31,7 @@ func TestDemo(t *testing.T) {
 	setProcs(t, 2)
 	dir := t.TempDir()
 	svg, kept := filepath.Join(dir, "demo.svg"), filepath.Join(dir, "demo.trace")
-	r := bottleneck("demo", "-o", svg, "-trace", kept, "-time", "300ms", "-workers", "3", "-files", "9", "-factor", "400")
+	r := bottleneck("demo", "-o", svg, "-trace", kept, "-time", "500ms", "-workers", "3", "-files", "9", "-factor", "400")
 	r.want(t, exitOK, "Bottle graph by region: ", "")
 
 	m := regexp.MustCompile(`\nThe neck: (worker \d) ran alone for \S+ \S+ \(>?\d+% of the run\), a box \S+ \S+ tall and only [\d.]+ wide:\none file is 400 times larger than the rest\.\nWrote (.*) and (.*)\.\n$`).FindStringSubmatch(r.out)

@@ -21,7 +21,7 @@ func TestRepairs(t *testing.T) {
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	dir := filepath.Join(t.TempDir(), "pictures")
-	o := options{workers: 2, small: 100, factor: 200, time: 400 * time.Millisecond, dir: dir}
+	o := options{workers: 2, small: 10, factor: 400, time: 700 * time.Millisecond, dir: dir}
 	var out bytes.Buffer
 	if err := o.run(context.Background(), &out); err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestNeckShrinks(t *testing.T) {
 		t.Skip("the tests are being traced themselves")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	o := options{workers: 2, small: 20, factor: 400, time: 300 * time.Millisecond, split: true}
+	o := options{workers: 2, small: 10, factor: 400, time: 700 * time.Millisecond, split: true}
 	variants := o.variants()
 	config := o.config()
 	height := func(v *variant) float64 {
