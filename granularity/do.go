@@ -41,7 +41,7 @@ func Do(ctx context.Context, class string, f func(context.Context) error) error 
 	if class == "" {
 		key.fn = functionOf(f)
 	}
-	x := r.site(key).begin(nil, true, r.logging(callstack.Goid))
+	x := r.site(&key).begin(nil, true, r.logging(callstack.Goid))
 	defer x.end()
 	return f(ctx)
 }

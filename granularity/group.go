@@ -107,7 +107,7 @@ func (g *Group) task(f func() error, chain *callstack.Chain) *groupTask {
 	} else {
 		key.fn = functionOf(f)
 	}
-	t.site = r.site(key)
+	t.site = r.site(&key)
 	if r.opts.Log > 0 {
 		t.log = r.logging(callstack.Goid)
 		t.log.submit(callstack.Goid)

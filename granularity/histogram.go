@@ -18,7 +18,6 @@ import (
 type Histogram struct {
 	count    uint64
 	sum      float64
-	squares  float64
 	min, max uint64
 	first    int     // the page that pages[0] is
 	pages    []*page // some may be nil
@@ -64,9 +63,7 @@ func (h *Histogram) AddN(v, n uint64) {
 	}
 	h.max = max(h.max, v)
 	h.count += n
-	x := float64(v)
-	h.sum += x * float64(n)
-	h.squares += x * x * float64(n)
+	h.sum += float64(v) * float64(n)
 	pageNo, slot := bucket(v)
 	if i := pageNo - h.first; uint(i) < uint(len(h.pages)) && h.pages[i] != nil {
 		h.pages[i][slot] += n
@@ -106,7 +103,6 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.max = max(h.max, o.max)
 	h.count += o.count
 	h.sum += o.sum
-	h.squares += o.squares
 	for i, from := range o.pages {
 		if from == nil {
 			continue
@@ -136,15 +132,6 @@ func (h *Histogram) Mean() float64 {
 		return 0
 	}
 	return h.sum / float64(h.count)
-}
-
-// StdDev returns the standard deviation of the values; 0 with fewer than two.
-func (h *Histogram) StdDev() float64 {
-	if h.count < 2 {
-		return 0
-	}
-	n := float64(h.count)
-	return math.Sqrt(max(0, (h.squares-h.sum*h.sum/n)/(n-1)))
 }
 
 // Quantile returns the value below or at which the fraction q of all values

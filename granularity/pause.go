@@ -4,6 +4,7 @@ import (
 	"runtime"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
 // A Paused measurement continues with [Paused.Resume]. The zero Paused is one
@@ -36,29 +37,29 @@ func Pause() Paused {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	th := currentThread()
-	if th == nil {
-		return Paused{}
-	}
-	return Paused{shadowOf(th).pause(callstack.Goid())}
+	return Paused{shadowOf(th).pause(th, callstack.Goid())}
 }
 
 // pause takes all frames of the goroutine off the thread.
 //
 //go:norace
-func (sh *shadow) pause(goid uint64) *paused {
+func (sh *shadow) pause(th *cycles.Thread, goid uint64) *paused {
 	n := len(sh.frames)
 	if n == 0 || sh.frames[n-1].goid != goid {
 		return nil
 	}
 	rec := sh.frames[n-1].site.rec
-	mark := rec.clock.Stop(sh.thread)
+	mark := rec.clock.Stop(th)
 	for i := range sh.frames {
 		f := &sh.frames[i]
 		var m measurement
 		f.measure(rec.clock, mark, &m)
 		f.before, f.offCPU = m.total, m.totalOff
 	}
-	p := &paused{frames: append([]frame(nil), sh.frames...), rec: rec, at: mark.Wall, goid: goid}
+	p := &paused{frames: make([]frame, n), rec: rec, at: mark.Wall, goid: goid}
+	for i := range p.frames { // copy() would tell the race detector
+		p.frames[i] = sh.frames[i]
+	}
 	sh.drop()
 	mark.Thread.Leave()
 	for range n {
@@ -100,6 +101,8 @@ func (p *paused) resume(goid uint64) {
 			runtime.LockOSThread() // one for each frame
 		}
 	}
-	sh.frames = append(sh.frames, p.frames...)
+	for i := range p.frames {
+		*sh.push() = p.frames[i]
+	}
 	p.frames = nil
 }

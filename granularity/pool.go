@@ -74,6 +74,11 @@ type job struct {
 	f    func()
 	fe   func() error // instead of f
 	site *site
+	more *more // nil for most
+}
+
+// more is what only tasks made by [New], or with a log, have.
+type more struct {
 	task *Task
 	log  *pending
 }
@@ -129,7 +134,8 @@ func (p *Pool) Submit(f func()) error {
 		return ErrClosed
 	}
 	chain := chains.Capture()
-	p.send(job{f: f}, siteKey{fn: functionOf(f), created: chain, submitted: chain, pool: p.name})
+	key := siteKey{fn: functionOf(f), created: chain, submitted: chain, pool: p.name}
+	p.send(job{f: f, site: p.rec.site(&key), more: p.log(nil)})
 	return nil
 }
 
@@ -143,7 +149,8 @@ func (p *Pool) Go(f func() error) {
 		panic(ErrClosed)
 	}
 	chain := chains.Capture()
-	p.send(job{fe: f}, siteKey{fn: functionOf(f), created: chain, submitted: chain, pool: p.name})
+	key := siteKey{fn: functionOf(f), created: chain, submitted: chain, pool: p.name}
+	p.send(job{fe: f, site: p.rec.site(&key), more: p.log(nil)})
 }
 
 // SubmitTask is Submit for a task that was created before. A task may be
@@ -154,13 +161,7 @@ func (p *Pool) SubmitTask(t *Task) error {
 	}
 	key := t.key
 	key.submitted, key.pool = chains.Capture(), p.name
-	j := job{f: t.f, task: t}
-	if p.rec.opts.Log > 0 {
-		if j.log = p.rec.logging(callstack.Goid); j.log != nil && t.at != 0 {
-			j.log.created, j.log.creator = t.at, t.creator
-		}
-	}
-	p.send(j, key)
+	p.send(job{f: t.f, site: p.rec.site(&key), more: p.log(t)})
 	return nil
 }
 
@@ -178,7 +179,8 @@ func (p *Pool) SubmitContext(ctx context.Context, f func()) error {
 		return ErrClosed
 	}
 	chain := chains.Capture()
-	j := p.prepare(job{f: f}, siteKey{fn: functionOf(f), created: chain, submitted: chain, pool: p.name})
+	key := siteKey{fn: functionOf(f), created: chain, submitted: chain, pool: p.name}
+	j := job{f: f, site: p.rec.site(&key), more: p.log(nil)}
 	select {
 	case p.tasks <- j:
 		return nil
@@ -215,21 +217,25 @@ func (p *Pool) leave() {
 	}
 }
 
-// prepare finds the task's site and its place in the log.
-func (p *Pool) prepare(j job, key siteKey) job {
-	j.site = p.rec.site(key)
-	if p.rec.opts.Log > 0 {
-		if j.log == nil {
-			j.log = p.rec.logging(callstack.Goid)
+// log returns what there is to say of a task besides its site: which [Task] it is, if it
+// is one, and its place in the log. The submitter is the calling goroutine.
+func (p *Pool) log(t *Task) *more {
+	if p.rec.opts.Log == 0 {
+		if t == nil {
+			return nil
 		}
-		j.log.submit(callstack.Goid)
+		return &t.more
 	}
-	return j
+	m := &more{task: t, log: p.rec.logging(callstack.Goid)}
+	if m.log != nil && t != nil && t.at != 0 {
+		m.log.created, m.log.creator = t.at, t.creator
+	}
+	m.log.submit(callstack.Goid)
+	return m
 }
 
-// send hands a prepared task to a worker.
-func (p *Pool) send(j job, key siteKey) {
-	j = p.prepare(j, key)
+// send hands a task to a worker.
+func (p *Pool) send(j job) {
 	if p.opts.OnDemand {
 		select {
 		case p.tasks <- j:
@@ -283,7 +289,12 @@ func (p *Pool) execute(j *job) {
 	if p.opts.CatchPanics {
 		defer p.catch()
 	}
-	x := j.site.begin(j.task, false, j.log)
+	var task *Task
+	var log *pending
+	if j.more != nil {
+		task, log = j.more.task, j.more.log
+	}
+	x := j.site.begin(task, false, log)
 	defer x.end()
 	if j.f != nil {
 		j.f()

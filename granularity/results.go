@@ -43,7 +43,8 @@ func (r *Results[T]) Go(f func() (T, error)) {
 
 	chain := chains.Capture()
 	key := siteKey{fn: functionOfResult(f), created: chain, submitted: chain, pool: r.pool.name}
-	r.pool.send(job{f: func() { r.execute(i, f) }}, key)
+	p := r.pool
+	p.send(job{f: func() { r.execute(i, f) }, site: p.rec.site(&key), more: p.log(nil)})
 }
 
 func (r *Results[T]) execute(i int, f func() (T, error)) {

@@ -3,8 +3,7 @@ package granularity
 import (
 	"runtime"
 	"runtime/trace"
-	"sync"
-	"sync/atomic"
+	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
@@ -52,46 +51,18 @@ type frame struct {
 
 // shadow is the stack of one thread.
 type shadow struct {
-	thread *cycles.Thread
 	frames []frame
 }
 
-// shadows finds a thread's shadow by the thread's index.
-var shadows struct {
-	table atomic.Pointer[[]atomic.Pointer[shadow]]
-	mu    sync.Mutex
-}
-
 // shadowOf returns the thread's shadow stack. The caller is locked to the thread,
-// and so the only one to touch the shadow; the race detector cannot know that.
+// and so the only one to touch it; the race detector cannot know that.
 //
 //go:norace
 func shadowOf(th *cycles.Thread) *shadow {
-	if t := shadows.table.Load(); t != nil && th.Index < len(*t) {
-		if s := (*t)[th.Index].Load(); s != nil && s.thread == th {
-			return s
-		}
+	if th.Local == nil {
+		th.Local = unsafe.Pointer(&shadow{frames: make([]frame, 0, 8)})
 	}
-	return newShadow(th)
-}
-
-func newShadow(th *cycles.Thread) *shadow {
-	shadows.mu.Lock()
-	defer shadows.mu.Unlock()
-	table := shadows.table.Load()
-	if table == nil || th.Index >= len(*table) {
-		grown := make([]atomic.Pointer[shadow], 2*th.Index+16)
-		if table != nil {
-			for i := range *table {
-				grown[i].Store((*table)[i].Load())
-			}
-		}
-		table = &grown
-		shadows.table.Store(table)
-	}
-	s := &shadow{thread: th, frames: make([]frame, 0, 8)}
-	(*table)[th.Index].Store(s)
-	return s
+	return (*shadow)(th.Local)
 }
 
 // An execution is what begin hands to end.

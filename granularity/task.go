@@ -16,6 +16,7 @@ type Task struct {
 	f       func()
 	key     siteKey
 	creator uint64
+	more    more  // what a pool's queue holds of the task
 	at      int64 // tick of the creation, when there is a log
 }
 
@@ -34,6 +35,7 @@ func newTask(r *Recorder, class string, f func()) *Task {
 	if class == "" {
 		t.key.fn = functionOf(f)
 	}
+	t.more.task = t
 	if r.opts.Log > 0 {
 		t.at = cycles.Ticks()
 	}
@@ -44,7 +46,7 @@ func newTask(r *Recorder, class string, f func()) *Task {
 // nested; inside its own execution it is part of that, however deep.
 func (t *Task) Run() {
 	goid := callstack.Goid()
-	x := t.rec.site(t.key).begin(t, goid == t.creator && goid != 0, t.entry())
+	x := t.rec.site(&t.key).begin(t, goid == t.creator && goid != 0, t.entry())
 	defer x.end()
 	t.f()
 }

@@ -31,7 +31,7 @@ func (j job) blockCost(base *Timebase) int64 {
 	}
 	var mu sync.Mutex
 	var costs []int64
-	j.each(160/j.workers, func() {
+	j.each(80/j.workers, func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		busy(j.spin)

@@ -15,7 +15,8 @@ import (
 var (
 	fsgsbase    = hasFSGSBase()
 	libcThreads = fsgsbase && fsSelf() || !fsgsbase && cgoBuild
-	byFS        = fsgsbase && !libcThreads
+	//lint:ignore U1000 fsAndTSC reads it
+	byFS = fsgsbase && !libcThreads
 )
 
 func identity() uintptr {

@@ -3,6 +3,7 @@ package cycles
 import (
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
 )
@@ -27,6 +28,9 @@ type Thread struct {
 	Index int
 	// TID is the system's number of the thread; 0 where it is not known.
 	TID int
+	// Local is for the caller, who is locked to the thread: it starts nil and dies with
+	// the thread. Only the thread itself touches it, so it needs no atomic access.
+	Local unsafe.Pointer
 
 	id    uintptr
 	area  *area

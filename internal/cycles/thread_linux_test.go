@@ -1,10 +1,14 @@
 package cycles
 
 import (
+	"fmt"
 	"os/exec"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Threads that exit take their registration with them; threads that follow
@@ -72,6 +76,51 @@ func TestThreadDies(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("the thread exited but counts as alive")
 		}
+	}
+}
+
+// A dead thread's identity that comes again is another thread.
+func TestIdentityComesAgain(t *testing.T) {
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // the thread exits in the end: its entries are spoiled
+		first := threads.current()
+		atomic.StoreUint32(&first.area.life, 0) // as the kernel does
+		second := threads.current()
+		if second == first || second.area == first.area || !second.alive() {
+			t.Error("a new thread got the dead one's entry")
+		}
+		if third := threads.current(); third != second {
+			t.Error("the new thread's entry is not found")
+		}
+	}()
+	<-done
+}
+
+// Where nothing stands against it, the rseq clock must be there: else these tests
+// would be about some other clock.
+func TestRseqIsAvailable(t *testing.T) {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		t.Skip(err)
+	}
+	var major, minor int
+	release := unix.ByteSliceToString(name.Release[:])
+	fmt.Sscanf(release, "%d.%d", &major, &minor)
+	switch version := 1000*major + minor; {
+	case !haveTSC:
+		t.Skip("no counter of constant rate")
+	case libcThreads:
+		t.Skip("the C library may have registered its threads")
+	case version < 4018 || version >= 6019:
+		t.Skip("Linux ", release)
+	}
+	if _, _, errno := unix.RawSyscall6(unix.SYS_RSEQ, 0, 0, 0, 0, 0, 0); errno != unix.EINVAL {
+		t.Skip("rseq is not granted here: ", errno)
+	}
+	if _, err := Open(RseqClock); err != nil {
+		t.Error(err)
 	}
 }
 
