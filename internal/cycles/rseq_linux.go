@@ -1,122 +1,234 @@
-package speedup
+package cycles
 
 import (
-	"cmp"
-	"math"
-	"slices"
-	"time"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
-// Account is what the lanes of one run did. Lane time is wall time summed over lanes.
+// The rseq clock: thread CPU time at the price of reading the TSC.
 //
-// The times are exact: Σ Time == N · Wall, in integer nanoseconds. Only while more than N workers live are single
-// times rounded; then each is off by at most a nanosecond a window.
-type Account struct {
-	N     int           // lanes
-	Start time.Duration // from the beginning of the trace
-	Wall  time.Duration
-	Time  [NumComponents]time.Duration
-	// Procs is the largest GOMAXPROCS meanwhile; 0 where the trace does not tell.
-	Procs int
-	// Peak is the largest number of workers that lived at the same time.
-	Peak int
-	// Workers is the number of goroutines that were workers.
-	Workers int
-	// Lanes tells what single workers did, the longest-lived first. Those that are too many are folded into one.
-	Lanes []Lane
-	// Windows are the accounts of stretches of the run, when these were asked for. Their times sum to this one's.
-	Windows []*Account
-	// Units tells of the units of equal work, when a type of regions was named that marks them.
-	Units *Units
-}
-
-// Family returns the lane time of all components of a family.
-func (a *Account) Family(f Family) (d time.Duration) {
-	for c := range Component(NumComponents) {
-		if c.Family() == f {
-			d += a.Time[c]
-		}
-	}
-	return d
-}
-
-// add adds b's times and wall time.
-func (a *Account) add(b *Account) {
-	a.Wall += b.Wall
-	a.Procs = max(a.Procs, b.Procs)
-	for c := range b.Time {
-		a.Time[c] += b.Time[c]
-	}
-}
-
-// purse collects lane time: whole nanoseconds, and fractions where several workers share a lane.
-type purse struct {
-	ns   [NumComponents]int64
-	frac [NumComponents]int64 // in 2^-16 ns
-	used bool                 // some fraction is there
-}
-
-// fracBits is the number of fraction bits.
-const fracBits = 16
-
-// maxStep bounds dt · lanes where fractions are needed, to keep it within 64 bits.
-const maxStep = 1 << 45
-
-// share gives `lanes` lanes for dt to `members` workers, counts of which are in the components; the sum of counts
-// is members. A lane that k workers share is counted with 1/k for each. What a division leaves
-// over is carried into the next one, as in the clock of a bottle graph, so nothing is lost: at any time
+// A thread may register a struct rseq with the kernel (rseq(2), Linux 4.18) and
+// store in its rseq_cs the address of a descriptor of a restartable sequence of code. When the
+// kernel preempts, migrates or signals the thread, it compares the interrupted
+// instruction with the descriptor's range. If it lies outside, the sequence
+// is over, and the kernel sets rseq_cs to 0. We use only that last effect: our
+// descriptor names a range that is never executed, so rseq_cs is a marker that
+// stands exactly as long as the thread has not been off the processor. Hence:
 //
-//	Σ purses + carry == Σ lanes · dt
-func (p *purse) share(carry *int64, dt, lanes, members int64, counts []part) {
-	if lanes == members {
-		for _, c := range counts {
-			p.ns[c.component] += c.count * dt
-		}
-		return
-	}
-	p.used = true
-	for dt > 0 {
-		step := min(dt, max(1, maxStep/lanes))
-		dt -= step
-		n := step*lanes<<fracBits + *carry
-		q := n / members
-		*carry = n - q*members
-		for _, c := range counts {
-			hi, lo := q>>fracBits, q&(1<<fracBits-1)
-			f := p.frac[c.component] + lo*c.count
-			p.ns[c.component] += hi*c.count + f>>fracBits
-			p.frac[c.component] = f & (1<<fracBits - 1)
-		}
-	}
+//  1. set the marker, then read the TSC, the thread's CPU clock, and the TSC again;
+//  2. if the marker went, the three do not belong together: repeat;
+//  3. keep offset = CPU time − TSC (midway between the two);
+//  4. from now on read the TSC; if the marker stands *after* that, thread CPU
+//     time = offset + TSC, else start over at 1.
+//
+// The marker is left standing when a task ends and its thread is unlocked: the
+// next task on the thread, often one of the same pool, then needs no new anchor (450 ns).
+// That is safe as long as a marker cannot outlive its thread in an area
+// that a new thread takes for its own. The kernel vouches for it: it zeroes area.life at the thread's
+// exit. Where it cannot, because a C library uses that mechanism, [Thread.Leave]
+// clears the marker before the thread is unlocked, and step 1 asks the kernel again whether
+// this very thread is registered.
+//
+// fork and exec: the child of a fork that shares memory (Go's own way to start
+// processes) has no registration, and exec drops it, so that a child never writes
+// to its parent's areas.
+
+// rseq is struct rseq of linux/rseq.h in its first, 32-byte, version.
+type rseq struct {
+	cpuIDStart uint32
+	cpuID      uint32
+	cs         uint64 // the marker: 0 or the address of the descriptor
+	flags      uint32
+	_          [3]uint32
 }
 
-// part is a number of workers in a component.
-type part struct {
-	component Component
-	count     int64
+// descriptor is struct rseq_cs of linux/rseq.h, followed by what its addresses
+// point to. All of it is plain data: nothing here is ever executed.
+type descriptor struct {
+	version, flags uint32
+	start          uint64 // of the range of code
+	length         uint64 // of the range
+	abort          uint64 // where the kernel would send a thread that it interrupts in the range
+
+	code      [8]byte // the range
+	_         [20]byte
+	signature uint32  // must stand before the abort address
+	landing   [8]byte // the abort address
+	_         [24]byte
 }
 
-// empty moves all into an account, rounded so that the times sum to total. The largest fractions are rounded up.
-func (p *purse) empty(a *Account, total int64) {
-	order := make([]Component, 0, NumComponents)
-	for c := range Component(NumComponents) {
-		a.Time[c] = time.Duration(p.ns[c])
-		total -= p.ns[c]
-		if p.frac[c] > 0 {
-			order = append(order, c)
-		}
+// rseqSignature is what glibc uses on x86; any number will do.
+const rseqSignature = 0x53053053
+
+// States of an area's registration.
+const (
+	rseqNew = iota
+	rseqRegistered
+	rseqRefused
+)
+
+// marker returns the address of the process's only descriptor, made at first use.
+var marker = sync.OnceValue(func() uint64 {
+	mem, err := unix.Mmap(-1, 0, unix.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return 0
 	}
-	slices.SortStableFunc(order, func(x, y Component) int { return cmp.Compare(p.frac[y], p.frac[x]) })
-	for i := 0; total > 0; i++ {
-		if len(order) == 0 { // the carries alone: the time went to those that run
-			a.Time[Run] += time.Duration(total)
+	d := (*descriptor)(unsafe.Pointer(&mem[0]))
+	*d = descriptor{
+		start:     uint64(uintptr(unsafe.Pointer(&d.code))),
+		length:    1,
+		abort:     uint64(uintptr(unsafe.Pointer(&d.landing))),
+		signature: rseqSignature,
+	}
+	return uint64(uintptr(unsafe.Pointer(d)))
+})
+
+// register makes the area the calling thread's. It is repeated where nothing
+// tells that the area's thread is still the calling one.
+func (a *area) register() error {
+	if a.state == rseqRegistered && a.kept == 1 {
+		return nil
+	}
+	if a.state == rseqRefused || marker() == 0 {
+		return errors.New("the thread's registration was refused before")
+	}
+	_, _, errno := unix.RawSyscall6(unix.SYS_RSEQ, uintptr(unsafe.Pointer(&a.rseq)), unsafe.Sizeof(a.rseq), 0, rseqSignature, 0, 0)
+	switch errno {
+	case 0, unix.EBUSY: // EBUSY: this very area is this thread's already
+		a.state = rseqRegistered
+		return nil
+	case unix.EINVAL:
+		a.state = rseqRefused
+		return errors.New("rseq: the C library has registered an area of its own")
+	}
+	a.state = rseqRefused
+	return fmt.Errorf("rseq: %w", errno)
+}
+
+// standing reports whether the thread has stayed on the processor since the anchor.
+func (a *area) standing() bool { return atomic.LoadUint64(&a.rseq.cs) != 0 }
+
+// drop clears the marker.
+func (a *area) drop() { atomic.StoreUint64(&a.rseq.cs, 0) }
+
+// threadClock reads the calling thread's CPU clock, in nanoseconds, 450 ns.
+func (a *area) threadClock() int64 {
+	unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&a.time)), 0)
+	return a.time.Nano()
+}
+
+// anchor sets the marker and the offset. The returned ticks are the first and
+// the last that offset holds for. If the thread is disturbed time and again, or its
+// registration is refused, it reports that no marker stands; the offset is then
+// as good as one reading of the thread clock.
+func (a *area) anchor(base *Timebase) (first, last int64, standing bool) {
+	registered := a.register() == nil
+	for range 32 {
+		if registered {
+			atomic.StoreUint64(&a.rseq.cs, marker())
+		}
+		first = ticks()
+		cpu := a.threadClock()
+		last = ticks()
+		a.offset = base.FromNS(cpu) - (first + (last-first)/2)
+		if !registered || a.standing() {
 			break
 		}
-		a.Time[order[i%len(order)]]++
-		total--
 	}
-	*p = purse{}
+	return first, last, a.standing()
 }
 
-// maxWall keeps N · Wall within 64 bits.
-func maxWall(n int) time.Duration { return time.Duration(math.MaxInt64 / int64(max(1, n))) }
+// probeRseq registers the calling thread and shows that the marker tells the
+// truth: it must stand through 20 µs of spinning (not every time: other threads
+// may take the processor), during which the TSC and the thread clock must agree, and a nanosleep
+// must clear it every time.
+func probeRseq(th *Thread, base *Timebase) error {
+	if base.Hz == 1e9 && !haveTSC {
+		return errors.New("no counter of constant rate")
+	}
+	a := th.area
+	if err := a.register(); err != nil {
+		return err
+	}
+	defer a.drop()
+	for range 3 {
+		if _, _, ok := a.anchor(base); !ok {
+			continue
+		}
+		unix.Nanosleep(&unix.Timespec{Nsec: 1000}, nil)
+		if a.standing() {
+			return errors.New("rseq: a sleep left the marker standing (Linux 6.19 and later)")
+		}
+	}
+	var stood bool
+	for range 200 {
+		_, from, ok := a.anchor(base)
+		if !ok {
+			continue
+		}
+		spinUntil(from + base.FromNS(20_000))
+		now := ticks()
+		if !a.standing() {
+			continue
+		}
+		stood = true
+		if off := base.NS(now+a.offset) - a.threadClock(); off < 5_000 && off > -20_000 {
+			return nil
+		}
+	}
+	if !stood {
+		return errors.New("rseq: the marker never stood through 20 µs")
+	}
+	return errors.New("rseq: while the marker stood, the TSC and the thread clock disagreed")
+}
+
+// readRseq returns the thread's CPU time in ticks, at the begin of a measurement:
+// if a new anchor is needed, that work comes before the reading.
+func readRseq(base *Timebase) Mark {
+	id, tick := fsAndTSC()
+	if id == 0 {
+		id, tick = numberAndTick()
+	}
+	th := threads.find(id)
+	if th != nil && th.area.standing() {
+		return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th}
+	}
+	if th == nil {
+		th = threads.register(id)
+	}
+	_, tick, _ = th.area.anchor(base)
+	return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th}
+}
+
+// rereadRseq is readRseq at the end of a measurement, most likely on the same
+// thread: if a new anchor is needed, that work comes after the reading.
+func rereadRseq(base *Timebase, likely *Thread) Mark {
+	id, tick := fsAndTSC()
+	if id == 0 {
+		id, tick = numberAndTick()
+	}
+	th := likely
+	if th == nil || th.id != id || !th.alive() {
+		th = threads.find(id)
+	}
+	if th == nil {
+		th = threads.register(id)
+	}
+	if !th.area.standing() {
+		tick, _, _ = th.area.anchor(base)
+	}
+	return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th}
+}
+
+// Leave must be called before the goroutine unlocks from the thread, when no
+// measurement is under way there any more.
+func (th *Thread) Leave() {
+	if th.area.kept == 0 {
+		th.area.drop()
+	}
+}
