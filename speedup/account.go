@@ -1,0 +1,122 @@
+package speedup
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// Account is what the lanes of one run did. Lane time is wall time summed over lanes.
+//
+// The times are exact: Σ Time == N · Wall, in integer nanoseconds. Only while more than N workers live are single
+// times rounded; then each is off by at most a nanosecond a window.
+type Account struct {
+	N     int           // lanes
+	Start time.Duration // from the beginning of the trace
+	Wall  time.Duration
+	Time  [NumComponents]time.Duration
+	// Procs is the largest GOMAXPROCS meanwhile; 0 where the trace does not tell.
+	Procs int
+	// Peak is the largest number of workers that lived at the same time.
+	Peak int
+	// Workers is the number of goroutines that were workers.
+	Workers int
+	// Lanes tells what single workers did, the longest-lived first. Those that are too many are folded into one.
+	Lanes []Lane
+	// Windows are the accounts of stretches of the run, when these were asked for. Their times sum to this one's.
+	Windows []*Account
+	// Units tells of the units of equal work, when a type of regions was named that marks them.
+	Units *Units
+}
+
+// Family returns the lane time of all components of a family.
+func (a *Account) Family(f Family) (d time.Duration) {
+	for c := range Component(NumComponents) {
+		if c.Family() == f {
+			d += a.Time[c]
+		}
+	}
+	return d
+}
+
+// add adds b's times and wall time.
+func (a *Account) add(b *Account) {
+	a.Wall += b.Wall
+	a.Procs = max(a.Procs, b.Procs)
+	for c := range b.Time {
+		a.Time[c] += b.Time[c]
+	}
+}
+
+// purse collects lane time: whole nanoseconds, and fractions where several workers share a lane.
+type purse struct {
+	ns   [NumComponents]int64
+	frac [NumComponents]int64 // in 2^-16 ns
+	used bool                 // some fraction is there
+}
+
+// fracBits is the number of fraction bits.
+const fracBits = 16
+
+// maxStep bounds dt · lanes where fractions are needed, to keep it within 64 bits.
+const maxStep = 1 << 45
+
+// share gives `lanes` lanes for dt to `members` workers, counts of which are in the components; the sum of counts
+// is members. A lane that k workers share is counted with 1/k for each. What a division leaves
+// over is carried into the next one, as in the clock of a bottle graph, so nothing is lost: at any time
+//
+//	Σ purses + carry == Σ lanes · dt
+func (p *purse) share(carry *int64, dt, lanes, members int64, counts []part) {
+	if lanes == members {
+		for _, c := range counts {
+			p.ns[c.component] += c.count * dt
+		}
+		return
+	}
+	p.used = true
+	for dt > 0 {
+		step := min(dt, max(1, maxStep/lanes))
+		dt -= step
+		n := step*lanes<<fracBits + *carry
+		q := n / members
+		*carry = n - q*members
+		for _, c := range counts {
+			hi, lo := q>>fracBits, q&(1<<fracBits-1)
+			f := p.frac[c.component] + lo*c.count
+			p.ns[c.component] += hi*c.count + f>>fracBits
+			p.frac[c.component] = f & (1<<fracBits - 1)
+		}
+	}
+}
+
+// part is a number of workers in a component.
+type part struct {
+	component Component
+	count     int64
+}
+
+// empty moves all into an account, rounded so that the times sum to total. The largest fractions are rounded up.
+func (p *purse) empty(a *Account, total int64) {
+	order := make([]Component, 0, NumComponents)
+	for c := range Component(NumComponents) {
+		a.Time[c] = time.Duration(p.ns[c])
+		total -= p.ns[c]
+		if p.frac[c] > 0 {
+			order = append(order, c)
+		}
+	}
+	slices.SortStableFunc(order, func(x, y Component) int { return cmp.Compare(p.frac[y], p.frac[x]) })
+	for i := 0; total > 0; i++ {
+		if len(order) == 0 { // the carries alone: the time went to those that run
+			a.Time[Run] += time.Duration(total)
+			break
+		}
+		a.Time[order[i%len(order)]]++
+		total--
+	}
+	*p = purse{}
+}
+
+// maxWall keeps N · Wall within 64 bits.
+func maxWall(n int) time.Duration { return time.Duration(math.MaxInt64 / int64(max(1, n))) }

@@ -1,0 +1,87 @@
+package speedup
+
+import (
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// assistRange and worldRange are the ranges during which a goroutine works for the runtime.
+const (
+	assistRange = "GC mark assist"
+	worldRange  = "stop-the-world ("
+)
+
+// ready stands, among the components of single workers, for a worker without a
+// processor: which component that is depends on who has the processors.
+const ready = Component(NumComponents)
+
+// waits says what a blocked worker is in. Those that are not listed are SyncOther.
+var waits = map[timeline.Wait]Component{
+	timeline.WaitMutex:         SyncMutex,
+	timeline.WaitRWMutexWriter: SyncRWMutex,
+	timeline.WaitRWMutexReader: SyncRWMutex,
+	timeline.WaitWaitGroup:     SyncWaitGroup,
+	timeline.WaitCond:          SyncCond,
+	timeline.WaitOnce:          SyncOnce,
+	timeline.WaitChanSend:      SyncChanSend,
+	timeline.WaitChanReceive:   SyncChanReceive,
+	timeline.WaitSelect:        SyncSelect,
+	timeline.WaitSemaphore:     SyncSemaphore,
+	timeline.WaitNetwork:       IONetwork,
+	timeline.WaitSleep:         IOSleep,
+	timeline.WaitSyscall:       IOSyscall,
+	timeline.WaitGC:            GCWait,
+	timeline.WaitRuntime:       RuntimeWait,
+}
+
+// ownComponent is what a worker does by itself, whatever the others do. assist tells
+// that it is in a mark assist.
+func ownComponent(s timeline.State, w timeline.Wait, assist bool) Component {
+	switch s {
+	case timeline.Running:
+		if assist {
+			return GCAssist
+		}
+		return Run
+	case timeline.Syscall:
+		return Syscall
+	case timeline.SyscallBlocked:
+		return IOSyscall
+	case timeline.Runnable:
+		return ready
+	}
+	if c, ok := waits[w]; ok {
+		return c
+	}
+	return SyncOther
+}
+
+// onProc reports whether a worker in the component has a processor (P).
+func onProc(c Component) bool { return c == Run || c == GCAssist || c == Syscall }
+
+// worldIsGC reports whether the collector stopped the world, by the range's name.
+func worldIsGC(name string) bool { return strings.HasPrefix(name, worldRange+"GC") }
+
+// holder tells on whose behalf a goroutine that is no worker has a processor.
+type holder uint8
+
+const (
+	holdsNone holder = iota
+	holdsGC
+	holdsRuntime // or the tracer
+	holdsApplication
+	numHolders
+)
+
+func holderOf(g *timeline.Goroutine, s timeline.State) holder {
+	switch {
+	case !s.OnProc():
+		return holdsNone
+	case g.Label != "" || g.Kind == timeline.GC:
+		return holdsGC
+	case g.Kind != timeline.Application:
+		return holdsRuntime
+	}
+	return holdsApplication
+}

@@ -1,0 +1,88 @@
+package speedup
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// describe says whose lanes the stack shows.
+func (s *Stack) describe(m *run) {
+	_, n := m.survey.Peak(m.workers)
+	s.Workers = Workers{Selector: m.workers.String(), Count: n}
+}
+
+// judge marks the stack as disturbed if a run's threads waited for cores for long.
+func (s *Stack) judge(r *run, delay time.Duration) {
+	if wall := r.account.Wall; float64(delay) > MaxDelay*float64(wall) {
+		s.Disturbed = true
+		s.Warnings = append(s.Warnings, fmt.Sprintf("Disturbed: in %s, the operating system let threads that were ready wait for %s in %s: other programs used the processors, so this is not a result.",
+			r.name, format.Duration(delay), format.Duration(wall)))
+	}
+}
+
+// compare says why the two runs may not be a pair.
+func compare(single, multi *run) (w []string) {
+	peakOne, _ := single.survey.Peak(multi.workers)
+	peak, _ := multi.survey.Peak(multi.workers)
+	procsOne, procs := single.survey.procs, multi.survey.procs
+	switch {
+	case peakOne > peak, peakOne == peak && procsOne > procs && procs > 0:
+		w = append(w, fmt.Sprintf("%s has %s on %s, %s has %d on %d: are the traces swapped?", single.name,
+			format.Plural(peakOne, "worker", "workers"), format.Plural(procsOne, "processor", "processors"), multi.name, peak, procs))
+	case peakOne > 1 && procsOne != 1:
+		w = append(w, fmt.Sprintf("%s is not single-threaded: %d workers lived at the same time, on %d processors. The speed-up is relative to that.", single.name, peakOne, procsOne))
+	}
+	if f := foreign(single, multi); f != "" {
+		return append(w, f)
+	}
+	return append(append(w, differentWork(single, multi)...), limits(multi)...)
+}
+
+// foreign tells traces of different programs: they have no start function in common.
+func foreign(single, multi *run) string {
+	a, b := single.survey.functions(), multi.survey.functions()
+	if len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(f string) bool { return slices.Contains(b, f) }) {
+		return ""
+	}
+	return fmt.Sprintf("%s and %s have no start function in common: they seem to be runs of different programs, and the stack means nothing.", single.name, multi.name)
+}
+
+// differentWork compares what both runs should have in common.
+func differentWork(single, multi *run) (w []string) {
+	types := maps.Clone(single.survey.regions)
+	maps.Copy(types, multi.survey.regions)
+	for _, t := range slices.Sorted(maps.Keys(types)) {
+		if a, b := single.survey.regions[t], multi.survey.regions[t]; a != b {
+			w = append(w, fmt.Sprintf("The two runs did different work: %s regions of type %q against %s.", format.Count(a), format.Clean(t), format.Count(b)))
+			if len(w) == 3 {
+				break
+			}
+		}
+	}
+	one, many := single.survey.running(multi.workers), multi.survey.running(multi.workers)
+	if len(w) == 0 && single.account.Workers > 0 && float64(many) < 0.75*float64(one) {
+		w = append(w, fmt.Sprintf("The workers ran for %s in one run and for only %s together in the other: either the caches helped, or the two runs did different work.",
+			format.Duration(one), format.Duration(many)))
+	}
+	return w
+}
+
+// limits says what the run with many workers could not show.
+func limits(m *run) (w []string) {
+	n := m.account.N
+	peak, _ := m.survey.Peak(m.workers)
+	if peak < n {
+		w = append(w, fmt.Sprintf("The run never reached %s: at most %d lived at the same time.", format.Plural(n, "worker", "workers"), peak))
+	}
+	if p := m.survey.procs; p > 0 && p < n {
+		w = append(w, fmt.Sprintf("GOMAXPROCS was %d: no more than that of the %d workers could run at the same time.", p, n))
+	}
+	if m.info.Inconsistent > 0 {
+		w = append(w, fmt.Sprintf("%s: %d of %d events contradict what was known before them: the trace may be damaged.", m.name, m.info.Inconsistent, m.info.Events))
+	}
+	return append(w, m.info.Notes...)
+}

@@ -1,0 +1,143 @@
+package speedup
+
+import "fmt"
+
+// Component is what a lane of the stack does at an instant. Each lane is in exactly one.
+type Component uint8
+
+// The components. Run is what speeds up; all others are what keeps the speed-up below N. Their names are those of
+// [Component.String].
+const (
+	Run Component = iota // the worker executes Go code: no delimiter
+
+	GCStopTheWorld // the garbage collector has stopped the world
+	GCAssist       // the worker marks for the collector before it may allocate
+	GCWait         // the worker waits for the collector
+	GCWorkers      // the worker is ready, but mark workers have the processors
+
+	Sequential // no worker lives; or none is running or ready while another goroutine of the program runs
+
+	SyncMutex       // sync.Mutex
+	SyncRWMutex     // sync.RWMutex, readers and writers
+	SyncWaitGroup   // sync.WaitGroup
+	SyncCond        // sync.Cond
+	SyncOnce        // sync.Once
+	SyncChanSend    // a channel send
+	SyncChanReceive // a channel receive
+	SyncSelect      // a select
+	SyncSemaphore   // golang.org/x/sync/semaphore, or the limit of an errgroup
+	SyncOther       // coroutine switches, waits for ever, waits for reasons that are not known
+
+	IONetwork // the network poller
+	IOSleep   // time.Sleep
+	IOSyscall // a system call that lost its processor (P)
+	Syscall   // a system call that keeps its processor
+
+	Imbalance // the lane has no worker any more
+	Spawn     // the lane has no worker yet
+
+	SchedWorkers     // ready, but other workers have the processors: more workers than processors
+	SchedApplication // ready, but other goroutines of the program have the processors
+	SchedRuntime     // ready, but the runtime or the tracer has the processors
+	SchedWakeup      // ready, and a processor is free: the time it takes to wake up
+
+	RuntimeStopTheWorld // the world is stopped for another reason, such as the beginning of a trace
+	RuntimeWait         // the runtime has suspended the worker
+
+	NumComponents int = iota // how many there are
+)
+
+var componentNames = [NumComponents]string{
+	"run",
+	"gc-stop-the-world", "gc-assist", "gc-wait", "gc-workers",
+	"sequential",
+	"sync-mutex", "sync-rwmutex", "sync-waitgroup", "sync-cond", "sync-once", "sync-chan-send", "sync-chan-receive",
+	"sync-select", "sync-semaphore", "sync-other",
+	"io-network", "io-sleep", "io-syscall", "syscall",
+	"imbalance", "spawn",
+	"sched-workers", "sched-application", "sched-runtime", "sched-wakeup",
+	"runtime-stop-the-world", "runtime-wait",
+}
+
+// String returns the name, such as "sync-mutex".
+func (c Component) String() string {
+	if int(c) < NumComponents {
+		return componentNames[c]
+	}
+	return "other"
+}
+
+// ParseComponent returns the component with the given name.
+func ParseComponent(name string) (Component, error) {
+	for c, n := range componentNames {
+		if n == name {
+			return Component(c), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown component %q", name)
+}
+
+// Delimiters returns all components but Run, in the order in which a stack shows them, from the bottom.
+func Delimiters() []Component {
+	out := make([]Component, 0, NumComponents-1)
+	for c := Run + 1; int(c) < NumComponents; c++ {
+		out = append(out, c)
+	}
+	return out
+}
+
+// Family is a class of components: what is repaired in the same way.
+type Family uint8
+
+// The families, in the order of their components. Their names are those of [Family.String].
+const (
+	Running Family = iota
+	GarbageCollection
+	SequentialPart
+	Synchronisation
+	InputOutput
+	SystemCalls
+	ImbalanceFamily
+	SpawnFamily
+	Scheduling
+	RuntimeFamily
+
+	NumFamilies int = iota // how many there are
+)
+
+var familyNames = [NumFamilies]string{
+	"running", "garbage collection", "sequential", "synchronisation", "I/O and network", "system calls", "imbalance", "spawn", "scheduling", "runtime",
+}
+
+// String returns the name, such as "synchronisation".
+func (f Family) String() string {
+	if int(f) < NumFamilies {
+		return familyNames[f]
+	}
+	return "other"
+}
+
+// Family returns the class that the component belongs to.
+func (c Component) Family() Family {
+	switch {
+	case c == Run:
+		return Running
+	case c <= GCWorkers:
+		return GarbageCollection
+	case c == Sequential:
+		return SequentialPart
+	case c <= SyncOther:
+		return Synchronisation
+	case c <= IOSyscall:
+		return InputOutput
+	case c == Syscall:
+		return SystemCalls
+	case c == Imbalance:
+		return ImbalanceFamily
+	case c == Spawn:
+		return SpawnFamily
+	case c <= SchedWakeup:
+		return Scheduling
+	}
+	return RuntimeFamily
+}

@@ -1,0 +1,210 @@
+package speedup
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// corpus returns the recorded traces of the module, unpacked, by name.
+var corpus = sync.OnceValue(func() map[string][]byte {
+	out := map[string][]byte{}
+	files, _ := filepath.Glob("../testdata/*/*.trace*")
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			panic(err)
+		}
+		if filepath.Ext(f) == ".zst" {
+			z, err := zstd.NewReader(bytes.NewReader(b))
+			if err != nil {
+				panic(err)
+			}
+			if b, err = io.ReadAll(z); err != nil {
+				panic(err)
+			}
+			z.Close()
+		}
+		out[strings.TrimSuffix(filepath.Base(f), ".zst")] = b
+	}
+	return out
+})
+
+// selectorFor is for the traces whose workers cannot be found.
+func selectorFor(name string) Selector {
+	if strings.HasPrefix(name, "sys-") {
+		s, _ := ParseSelector("work.sysReader,work.sysWriter")
+		return s
+	}
+	return Selector{}
+}
+
+// TestIdentities holds every trace of the corpus against what is exact on all.
+func TestIdentities(t *testing.T) {
+	if len(corpus()) < 10 {
+		t.Fatal("the corpus is missing")
+	}
+	for name, data := range corpus() {
+		lanes := []int{0, 1, 5}
+		if len(data) > 1<<20 {
+			lanes = []int{3} // once is enough: it takes long
+		}
+		for _, n := range lanes {
+			opt := Options{N: n, Workers: selectorFor(name), Window: 13 * time.Millisecond}
+			s, err := Estimate(t.Context(), bytes.NewReader(data), opt)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			checkStack(t, s)
+			checkSums(t, s.Multi)
+			if len(s.Multi.Windows) < 2 {
+				t.Errorf("%s: %d windows", name, len(s.Multi.Windows))
+			}
+			for _, w := range s.Windows() {
+				checkStack(t, w)
+			}
+			opt.Window = 0
+			whole, err := Estimate(t.Context(), bytes.NewReader(data), opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkSums(t, whole.Multi)
+			for c := range whole.Multi.Time {
+				if d := whole.Multi.Time[c] - s.Multi.Time[c]; d.Abs() > time.Duration(len(s.Multi.Windows)) {
+					t.Errorf("%s: %v is %v without windows, %v with", name, Component(c), whole.Multi.Time[c], s.Multi.Time[c])
+				}
+			}
+		}
+	}
+}
+
+// TestPairs makes stacks of pairs of traces, sensible or not: the identity holds for all.
+func TestPairs(t *testing.T) {
+	names := []string{"compute-go1.22.12.trace", "compute-go1.26.8.trace", "mutex-go1.26.8.trace", "phases-go1.26.8.trace", "json-gogc5.trace"}
+	for _, single := range names {
+		for _, multi := range names {
+			s, err := FromTraces(t.Context(), bytes.NewReader(corpus()[single]), bytes.NewReader(corpus()[multi]), Options{Window: 50 * time.Millisecond})
+			if err != nil {
+				t.Errorf("%s, %s: %v", single, multi, err)
+				continue
+			}
+			checkStack(t, s)
+			checkSums(t, s.Multi)
+			checkSums(t, s.Single)
+			programA, _, _ := strings.Cut(single, "-")
+			programB, _, _ := strings.Cut(multi, "-")
+			foreign := len(s.Warnings) > 0 && strings.Contains(strings.Join(s.Warnings, " "), "different programs")
+			if (programA != programB) != foreign {
+				t.Errorf("%s, %s: warnings %q", single, multi, s.Warnings)
+			}
+		}
+	}
+}
+
+// The traces tell what their README says.
+func TestWhatIsKnown(t *testing.T) {
+	for _, tt := range []struct {
+		trace    string
+		part     func(*Stack) float64
+		from, to float64
+	}{
+		{"compute-go1.26.8.trace", func(s *Stack) float64 { return s.Speedup }, 1.9, 2},
+		{"mutex-go1.26.8.trace", func(s *Stack) float64 { return s.Components[SyncMutex] }, 0.6, 0.8},
+		{"phases-go1.26.8.trace", func(s *Stack) float64 { return s.Components[Imbalance] }, 0.25, 0.4},
+		{"stdlog-file.trace", func(s *Stack) float64 { return s.Components[SyncMutex] + s.Components[Syscall] }, 0.9, 1.2},
+		{"gocompile-c2.trace", func(s *Stack) float64 { return s.Components[Sequential] }, 0.4, 0.5},
+		{"pgzip.trace", func(s *Stack) float64 { return s.Speedup }, 1.7, 1.95},
+	} {
+		s, err := Estimate(t.Context(), bytes.NewReader(corpus()[tt.trace]), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := tt.part(s); v < tt.from || v > tt.to {
+			t.Errorf("%s: %v, want between %v and %v", tt.trace, v, tt.from, tt.to)
+		}
+	}
+}
+
+// A stream that cannot seek, and the lanes with their names.
+func TestStream(t *testing.T) {
+	data := corpus()["mutex-go1.26.8.trace"]
+	a, err := Estimate(t.Context(), struct{ io.Reader }{bytes.NewReader(data)}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Multi.Lanes) != 4 || a.Multi.Lanes[0].Func != "proto/work.mutexWorker" || a.Workers.Count != 4 || a.Workers.Selector != "proto/work.mutexWorker" {
+		t.Errorf("%+v, %+v", a.Multi.Lanes, a.Workers)
+	}
+}
+
+// Bad input is an error that says what is wrong.
+func TestErrors(t *testing.T) {
+	data := corpus()["mutex-go1.26.8.trace"]
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		what          string
+		ctx           context.Context
+		single, multi []byte
+		opt           Options
+		want          string
+	}{
+		{"no trace", t.Context(), data, []byte("hello"), Options{MultiName: "b.trace"}, "b.trace: not a Go execution trace"},
+		{"no single trace", t.Context(), nil, data, Options{SingleName: "a.trace"}, "a.trace: it is empty"},
+		{"cut off", t.Context(), data, data[:len(data)*2/3], Options{}, "the run with many workers: offset "},
+		{"no such worker", t.Context(), data, data, Options{Workers: ByFunction("main.nobody")}, `no goroutine is a worker by "main.nobody"; there are work.mutexWorker (4 goroutines)`},
+		{"a negative number", t.Context(), data, data, Options{N: -1}, "-1 workers"},
+		{"nothing to choose", t.Context(), data, corpus()["sys-go1.26.8.trace"], Options{}, "name the workers; there are work.sys"},
+		{"canceled", canceled, data, data, Options{}, "context canceled"},
+	} {
+		s, err := FromTraces(tt.ctx, bytes.NewReader(tt.single), bytes.NewReader(tt.multi), tt.opt)
+		if s != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.what, err, tt.want)
+		}
+	}
+	if _, err := FromFiles(t.Context(), "", "nowhere.trace", Options{}); err == nil {
+		t.Error("no error for a missing file")
+	}
+	s, err := FromFiles(t.Context(), "../testdata/small/compute-go1.25.5.trace", "../testdata/small/compute-go1.26.8.trace", Options{N: 3})
+	if err != nil || s.N != 3 || !strings.Contains(strings.Join(s.Warnings, " "), "The run never reached 3 workers: at most 2 lived") {
+		t.Errorf("%v, %v", s, err)
+	}
+	if s, err := FromFiles(t.Context(), "", "../testdata/small/compute-go1.26.8.trace", Options{}); err != nil || !s.Estimate {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+// Disturbed says of a run whether its processors were its own.
+func TestDisturbed(t *testing.T) {
+	data := corpus()["compute-go1.26.8.trace"]
+	wall := func() time.Duration {
+		info, err := timeline.Read(t.Context(), bytes.NewReader(data), timeline.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Duration()
+	}()
+	for _, tt := range []struct {
+		single, multi time.Duration
+		want          int
+	}{{0, 0, 0}, {wall * 2 / 100, wall * 2 / 100, 0}, {wall * 4 / 100, 0, 1}, {0, wall * 4 / 100, 1}, {wall, wall, 2}} {
+		s, err := FromTraces(t.Context(), bytes.NewReader(data), bytes.NewReader(data), Options{SingleDelay: tt.single, MultiDelay: tt.multi})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(strings.Join(s.Warnings, " "), "Disturbed: "); got != tt.want || s.Disturbed != (tt.want > 0) {
+			t.Errorf("%v, %v: %v, %q", tt.single, tt.multi, s.Disturbed, s.Warnings)
+		}
+	}
+}

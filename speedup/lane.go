@@ -1,0 +1,76 @@
+package speedup
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Lane is what one worker did while it lived. Time by families sums to To − From exactly.
+//
+// A worker that is ready but has no processor is in the family scheduling here, whoever has the processors.
+type Lane struct {
+	Goroutine int64         // its number, 0 for folded ones
+	Func      string        // start function
+	Folded    int           // number of workers that are folded into this lane; 0 for a single one
+	From, To  time.Duration // from the beginning of the trace
+	// Time is by family; of folded lanes, the sum.
+	Time [NumFamilies]time.Duration
+}
+
+// maxLanes bounds the lanes that stay single, so that memory does not grow with goroutines.
+const maxLanes = 64
+
+// lane is a lane in the making.
+type lane struct {
+	Lane
+	since timeline.Time
+	globe globe // when since was
+}
+
+// globe is the time until now in which all lanes were in the same component, whatever their workers did.
+type globe struct {
+	gc, runtime, sequential timeline.Time
+}
+
+func (l *lane) settle(now timeline.Time, at globe, own Component) {
+	dt := now - l.since
+	gc, rt, seq := at.gc-l.globe.gc, at.runtime-l.globe.runtime, at.sequential-l.globe.sequential
+	l.Time[GarbageCollection] += time.Duration(gc)
+	l.Time[RuntimeFamily] += time.Duration(rt)
+	l.Time[SequentialPart] += time.Duration(seq)
+	family := Scheduling
+	if own != ready {
+		family = own.Family()
+	}
+	l.Time[family] += time.Duration(dt - gc - rt - seq)
+	l.since, l.globe = now, at
+}
+
+// foldLanes keeps the longest-lived lanes and folds the others into the last one.
+func foldLanes(lanes []Lane, most int) []Lane {
+	slices.SortStableFunc(lanes, func(a, b Lane) int {
+		if (a.Folded > 0) != (b.Folded > 0) {
+			return cmp.Compare(a.Folded, b.Folded)
+		}
+		return cmp.Or(cmp.Compare(b.To-b.From, a.To-a.From), cmp.Compare(a.Goroutine, b.Goroutine))
+	})
+	if len(lanes) <= most {
+		return lanes
+	}
+	rest := lanes[most-1]
+	rest.Folded, rest.Goroutine = max(1, rest.Folded), 0
+	for _, l := range lanes[most:] {
+		rest.Folded += max(1, l.Folded)
+		rest.From, rest.To = min(rest.From, l.From), max(rest.To, l.To)
+		if rest.Func != l.Func {
+			rest.Func = ""
+		}
+		for f := range l.Time {
+			rest.Time[f] += l.Time[f]
+		}
+	}
+	return append(lanes[:most-1], rest)
+}

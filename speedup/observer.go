@@ -1,0 +1,371 @@
+package speedup
+
+import (
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// The observer keeps N lanes and puts each, at every instant, into exactly one component. The first that
+// matches counts:
+//
+//  1. The world is stopped: all lanes, GCStopTheWorld or RuntimeStopTheWorld.
+//  2. No worker lives; or none is running or ready while another goroutine of the application runs:
+//     all lanes, Sequential (eq. 5).
+//  3. Lanes with a worker: what the worker does (see ownComponent). A ready one whose processor another goroutine has is
+//     put to the account of that goroutine: first, each free processor makes one of them a late riser (SchedWakeup);
+//     then each processor of the collector, of the runtime or tracer, and of another goroutine of
+//     the application keeps one worker from running; what is left is kept by other workers.
+//  4. Lanes without a worker: Imbalance after the peak, which is the first instant at which as many
+//     workers lived as ever, or N; Spawn before it (eq. 7).
+//
+// While more than N workers live, those that have a processor get lanes first; the lanes that are left are shared
+// equally by the workers that wait. So a pool that has more workers than the machine has processors, all of them busy,
+// runs on all lanes, as it does in truth, and a run with one lane is never charged for
+// its other workers. While more than N have a processor, these share all lanes.
+//
+// Between two events nothing changes, so the work for an event is a sum over the components.
+
+// Config says what an [Observer] counts.
+type Config struct {
+	// Workers selects the lanes' goroutines. The zero value selects none here: see [Survey] for a choice.
+	Workers Selector
+	// N is the number of lanes, at least 1.
+	N int
+	// Window, if positive, asks for an account of each stretch of that length.
+	Window time.Duration
+	// Unit, if not empty, is a type of user regions that are units of equal work: see [Options.Unit].
+	Unit string
+}
+
+// Observer folds a pass over a trace into an [Account]: the way to get it in one
+// pass together with other analyses.
+type Observer struct {
+	timeline.Base
+	cfg Config
+
+	begin, now, next timeline.Time
+	members          []member
+	counts           [NumComponents + 1]int64 // workers by their own component; ready included
+	holders          [numHolders]int64        // other goroutines on processors
+	live             int64                    // workers
+	peak             int64
+	worldGC, world   int // stop-the-world ranges that are open
+	procs            int64
+
+	purse      purse
+	on, off    int64 // carries
+	globe      globe
+	whole      Account
+	windowFrom timeline.Time
+	lanes      []Lane
+	units      units
+	scratch    [2][NumComponents]part
+}
+
+// member is a live goroutine.
+type member struct {
+	g *timeline.Goroutine
+	// selected is the selector's answer, which only a new name or region can change.
+	selected, worker bool
+	known            bool // it was counted as a worker
+	own              Component
+	holder           holder
+	assist           bool
+	state            timeline.State
+	wait             timeline.Wait
+	lane             *lane
+	unit             unit
+}
+
+// maxWindows bounds what a window that is far too small can cost.
+const maxWindows = 100_000
+
+// NewObserver returns an observer for one pass.
+func NewObserver(cfg Config) *Observer {
+	cfg.N = max(1, cfg.N)
+	return &Observer{cfg: cfg}
+}
+
+// Begin implements [timeline.Observer].
+func (o *Observer) Begin(b *timeline.Begin) {
+	o.begin, o.now, o.windowFrom = b.Time, b.Time, b.Time
+	o.next = 1<<63 - 1
+	if o.cfg.Window > 0 {
+		o.next = b.Time + timeline.Time(o.cfg.Window)
+	}
+}
+
+// advance accounts for the time up to t, in which nothing changed.
+func (o *Observer) advance(t timeline.Time) {
+	for t >= o.next {
+		o.spend(o.next - o.now)
+		o.now = o.next
+		o.turn()
+		o.next += timeline.Time(o.cfg.Window)
+		if len(o.whole.Windows) >= maxWindows {
+			o.next = 1<<63 - 1
+		}
+	}
+	o.spend(t - o.now)
+	o.now = t
+}
+
+// spend gives dt to all lanes.
+func (o *Observer) spend(dt timeline.Time) {
+	if o.counts[Run]+o.counts[GCAssist]+o.counts[Syscall]+o.holders[holdsApplication] > 1 {
+		o.units.company += dt
+	}
+	all := int64(dt) * int64(o.cfg.N)
+	switch {
+	case dt == 0:
+	case o.worldGC > 0:
+		o.globe.gc += dt
+		o.purse.ns[GCStopTheWorld] += all
+	case o.world > 0:
+		o.globe.runtime += dt
+		o.purse.ns[RuntimeStopTheWorld] += all
+	case o.sequential():
+		o.globe.sequential += dt
+		o.purse.ns[Sequential] += all
+	default:
+		o.spendLanes(int64(dt))
+	}
+}
+
+func (o *Observer) sequential() bool {
+	active := o.counts[Run] + o.counts[GCAssist] + o.counts[Syscall] + o.counts[ready]
+	return o.live == 0 || active == 0 && o.holders[holdsApplication] > 0
+}
+
+// spendLanes does steps 3 and 4.
+func (o *Observer) spendLanes(dt int64) {
+	on, off := &o.scratch[0], &o.scratch[1]
+	nOn, nOff, busy := 0, 0, int64(0)
+	for c, n := range o.counts[:NumComponents] {
+		switch {
+		case n == 0:
+		case onProc(Component(c)):
+			on[nOn] = part{Component(c), n}
+			nOn++
+			busy += n
+		default:
+			off[nOff] = part{Component(c), n}
+			nOff++
+		}
+	}
+	waiting := o.live - busy
+	nOff += o.splitReady(off[nOff:], busy)
+
+	lanes := int64(o.cfg.N)
+	lanesOn := min(lanes, busy)
+	lanesOff := min(lanes-lanesOn, waiting)
+	if lanesOn > 0 {
+		o.purse.share(&o.on, dt, lanesOn, busy, on[:nOn])
+	}
+	if lanesOff > 0 {
+		o.purse.share(&o.off, dt, lanesOff, waiting, off[:nOff])
+	}
+	o.purse.ns[Imbalance] += dt * (lanes - lanesOn - lanesOff)
+}
+
+// splitReady splits the workers that are ready by who keeps them from running.
+func (o *Observer) splitReady(to []part, busy int64) (n int) {
+	left := o.counts[ready]
+	take := func(c Component, most int64) {
+		if k := min(left, most); k > 0 {
+			to[n] = part{c, k}
+			n++
+			left -= k
+		}
+	}
+	taken := busy + o.holders[holdsGC] + o.holders[holdsRuntime] + o.holders[holdsApplication]
+	free := o.procs - taken
+	if o.procs == 0 && taken == 0 { // GOMAXPROCS is not known, but at least one P is free
+		free = left
+	}
+	take(SchedWakeup, free)
+	take(GCWorkers, o.holders[holdsGC])
+	take(SchedRuntime, o.holders[holdsRuntime])
+	take(SchedApplication, o.holders[holdsApplication])
+	take(SchedWorkers, left)
+	return n
+}
+
+// turn closes the window at hand.
+func (o *Observer) turn() {
+	w := &Account{N: o.cfg.N, Start: time.Duration(o.windowFrom - o.begin), Wall: time.Duration(o.now - o.windowFrom), Procs: int(o.procs), Peak: int(o.peak)}
+	o.purse.empty(w, int64(w.Wall)*int64(w.N))
+	o.on, o.off = 0, 0
+	o.windowFrom = o.now
+	if o.cfg.Window > 0 {
+		if w.Wall > 0 {
+			o.whole.Windows = append(o.whole.Windows, w)
+		}
+	}
+	procs := o.whole.Procs
+	o.whole.add(w)
+	o.whole.Procs = max(procs, o.whole.Procs)
+}
+
+// leave takes a member out of all counts.
+func (o *Observer) leave(m *member) {
+	if !m.state.Alive() {
+		return
+	}
+	if !m.worker {
+		o.holders[m.holder]--
+		return
+	}
+	m.lane.settle(o.now, o.globe, m.own)
+	o.counts[m.own]--
+	o.live--
+}
+
+// enter puts it back, where it belongs now.
+func (o *Observer) enter(m *member) {
+	alive := m.state.Alive()
+	was := m.lane != nil
+	m.worker = alive && (m.selected || m.worker && o.cfg.Workers.stays)
+	if was && !m.worker {
+		o.closeLane(m)
+	}
+	if !alive {
+		return
+	}
+	if !m.worker {
+		m.holder = holderOf(m.g, m.state)
+		o.holders[m.holder]++
+		return
+	}
+	if !was {
+		m.lane = &lane{since: o.now, globe: o.globe}
+		m.lane.Goroutine, m.lane.From = m.g.ID, time.Duration(o.now-o.begin)
+		if !m.known {
+			m.known = true
+			o.whole.Workers++
+		}
+	}
+	m.own = ownComponent(m.state, m.wait, m.assist)
+	o.counts[m.own]++
+	o.live++
+	if o.live > o.peak {
+		o.newPeak()
+	}
+}
+
+// newPeak: what lanes lacked workers for until now was spawning.
+func (o *Observer) newPeak() {
+	if o.peak < int64(o.cfg.N) {
+		for _, a := range append(o.whole.Windows, &o.whole) {
+			a.Time[Spawn] += a.Time[Imbalance]
+			a.Time[Imbalance] = 0
+		}
+		o.purse.ns[Spawn] += o.purse.ns[Imbalance]
+		o.purse.ns[Imbalance] = 0
+	}
+	o.peak = o.live
+}
+
+func (o *Observer) closeLane(m *member) {
+	l := &m.lane.Lane
+	l.Func, l.To = m.g.Name(), time.Duration(o.now-o.begin)
+	m.lane = nil
+	o.lanes = append(o.lanes, *l)
+	if len(o.lanes) > 4*maxLanes {
+		o.lanes = foldLanes(o.lanes, maxLanes)
+	}
+}
+
+// Transition implements [timeline.Observer].
+func (o *Observer) Transition(t *timeline.Transition) {
+	o.advance(t.End)
+	for t.G.Index >= len(o.members) {
+		o.members = append(o.members, member{})
+	}
+	m := &o.members[t.G.Index]
+	if m.g != t.G {
+		*m = member{g: t.G, assist: t.G.InRange(assistRange), selected: o.cfg.Workers.selects(t.G)}
+	}
+	o.settleUnit(m)
+	o.leave(m)
+	m.state, m.wait = t.To, t.G.Wait()
+	o.enter(m)
+	if !t.To.Alive() {
+		m.g = nil
+	}
+}
+
+// again puts a member where it belongs now, if it was shown already.
+func (o *Observer) again(g *timeline.Goroutine, t timeline.Time) *member {
+	o.advance(t)
+	if g == nil || g.Index >= len(o.members) || o.members[g.Index].g != g {
+		return nil
+	}
+	m := &o.members[g.Index]
+	o.leave(m)
+	m.assist, m.selected = g.InRange(assistRange), o.cfg.Workers.selects(g)
+	o.enter(m)
+	return m
+}
+
+// Named implements [timeline.Observer].
+func (o *Observer) Named(g *timeline.Goroutine, t timeline.Time) { o.again(g, t) }
+
+// Label implements [timeline.Observer].
+func (o *Observer) Label(g *timeline.Goroutine, t timeline.Time) { o.again(g, t) }
+
+// Region implements [timeline.Observer].
+func (o *Observer) Region(e *timeline.RegionEvent) {
+	if m := o.again(e.G, e.Time); m != nil && o.cfg.Unit != "" && e.Region.Type == o.cfg.Unit {
+		o.regionUnit(m, e.Begin)
+	}
+}
+
+// Range implements [timeline.Observer].
+func (o *Observer) Range(e *timeline.Range) {
+	o.advance(e.Time)
+	if e.Scope == timeline.ScopeGoroutine && e.Name == assistRange {
+		o.again(e.G, e.Time)
+		return
+	}
+	if !strings.HasPrefix(e.Name, worldRange) {
+		return
+	}
+	open := &o.world
+	if worldIsGC(e.Name) {
+		open = &o.worldGC
+	}
+	if e.Begin {
+		*open++
+	} else if *open > 0 { // it may have begun before the trace
+		*open--
+	}
+}
+
+// Metric implements [timeline.Observer].
+func (o *Observer) Metric(m *timeline.Metric) {
+	if m.Name == "/sched/gomaxprocs:threads" {
+		o.advance(m.Time)
+		o.procs = int64(min(m.Value, 1<<31))
+		o.whole.Procs = max(o.whole.Procs, int(o.procs))
+	}
+}
+
+// End implements [timeline.Observer].
+func (o *Observer) End(e *timeline.End) {
+	o.advance(e.Time)
+	o.turn()
+}
+
+// Account returns the account of the pass, once it has ended.
+func (o *Observer) Account() *Account {
+	a := o.whole
+	a.N, a.Peak = o.cfg.N, int(o.peak)
+	a.Lanes = foldLanes(o.lanes, maxLanes)
+	if o.cfg.Unit != "" {
+		a.Units = o.units.sum()
+	}
+	return &a
+}

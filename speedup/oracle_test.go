@@ -1,0 +1,282 @@
+package speedup
+
+import (
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// The rules taken literally, an instant after the other: at each nanosecond, every goroutine's state is looked up in
+// the words, every lane is put into a component, and shared lanes are counted as rationals.
+
+// stateAt is what a goroutine does at an instant, "" if it does not live.
+func (l life) stateAt(at timeline.Time) (what string) {
+	for _, a := range l.acts {
+		if a.at <= at && a.what[0] != '(' && a.what != ")" {
+			what = a.what
+		}
+	}
+	if what == "exit" {
+		return ""
+	}
+	return what
+}
+
+var oracleWaits = strings.NewReplacer("waitgroup", "sync-waitgroup", "mutex", "sync-mutex", "rwmutex-writer", "sync-rwmutex", "rwmutex-reader", "sync-rwmutex",
+	"cond", "sync-cond", "once", "sync-once", "chan-send", "sync-chan-send", "chan-receive", "sync-chan-receive", "select", "sync-select",
+	"semaphore", "sync-semaphore", "network", "io-network", "sleep", "io-sleep", "blocked", "io-syscall", "gc", "gc-wait", "runtime", "runtime-wait",
+	"coroutine", "sync-other", "forever", "sync-other", "other", "sync-other", "assist", "gc-assist")
+
+// instant says in which components the lanes are at an instant.
+func (w words) instant(at timeline.Time, n, procs int, peakAt timeline.Time) map[string]*big.Rat {
+	lanes := map[string]*big.Rat{}
+	add := func(c string, num, den int64) {
+		if lanes[c] == nil {
+			lanes[c] = new(big.Rat)
+		}
+		lanes[c].Add(lanes[c], big.NewRat(num, den))
+	}
+	var working, waiting []string
+	holders := map[byte]int{}
+	var ready, stopGC, stop int
+	for _, l := range w.lives {
+		s := l.stateAt(at)
+		onProc := s == "run" || s == "assist" || s == "syscall"
+		switch {
+		case s == "" || l.kind == 'x' && s == "go":
+		case l.kind == 'x' && strings.HasPrefix(s, "GC"):
+			stopGC++
+		case l.kind == 'x':
+			stop++
+		case l.kind != 'w' && onProc:
+			holders[l.kind]++
+		case l.kind != 'w':
+		case onProc:
+			working = append(working, oracleWaits.Replace(s))
+		case s == "ready":
+			ready++
+		default:
+			waiting = append(waiting, oracleWaits.Replace(s))
+		}
+	}
+	live := len(working) + len(waiting) + ready
+	switch {
+	case stopGC > 0:
+		add("gc-stop-the-world", int64(n), 1)
+		return lanes
+	case stop > 0:
+		add("runtime-stop-the-world", int64(n), 1)
+		return lanes
+	case live == 0 || len(working)+ready == 0 && holders['m'] > 0:
+		add("sequential", int64(n), 1)
+		return lanes
+	}
+	free := procs - len(working) - holders['g'] - holders['r'] - holders['t'] - holders['m']
+	for range ready {
+		switch {
+		case free > 0:
+			free--
+			waiting = append(waiting, "sched-wakeup")
+		case holders['g'] > 0:
+			holders['g']--
+			waiting = append(waiting, "gc-workers")
+		case holders['r'] > 0:
+			holders['r']--
+			waiting = append(waiting, "sched-runtime")
+		case holders['t'] > 0:
+			holders['t']--
+			waiting = append(waiting, "sched-runtime")
+		case holders['m'] > 0:
+			holders['m']--
+			waiting = append(waiting, "sched-application")
+		default:
+			waiting = append(waiting, "sched-workers")
+		}
+	}
+	give := func(to []string, lanes int) {
+		for _, c := range to {
+			add(c, int64(lanes), int64(len(to)))
+		}
+	}
+	first := min(n, len(working))
+	give(working, first)
+	rest := min(n-first, len(waiting))
+	if rest > 0 {
+		give(waiting, rest)
+	}
+	if none := n - first - rest; none > 0 {
+		if at < peakAt {
+			add("spawn", int64(none), 1)
+		} else {
+			add("imbalance", int64(none), 1)
+		}
+	}
+	return lanes
+}
+
+// peakAt is the first instant at which as many workers lived as ever, or n. Workers may live for no time.
+func (w words) peakAt(n int) (at timeline.Time, peak int) {
+	type edge struct {
+		at   timeline.Time
+		by   int
+		life int
+	}
+	var edges []edge
+	for i, l := range w.lives {
+		if l.kind != 'w' {
+			continue
+		}
+		edges = append(edges, edge{l.acts[0].at, 1, i})
+		if last := l.acts[len(l.acts)-1]; last.what == "exit" {
+			edges = append(edges, edge{last.at, -1, i})
+		}
+	}
+	slices.SortStableFunc(edges, func(a, b edge) int { return int(a.at - b.at) })
+	live := 0
+	for _, e := range edges {
+		if live += e.by; live > peak {
+			peak = live
+			if live <= n {
+				at = e.at
+			}
+		}
+	}
+	return at, peak
+}
+
+func (w words) oracle(from, to timeline.Time, n, procs int) map[string]*big.Rat {
+	sum := map[string]*big.Rat{}
+	peakAt, _ := w.peakAt(n)
+	for at := from; at < to; at++ {
+		for c, x := range w.instant(at, n, procs, peakAt) {
+			if sum[c] == nil {
+				sum[c] = new(big.Rat)
+			}
+			sum[c].Add(sum[c], x)
+		}
+	}
+	return sum
+}
+
+// randomWords makes a run with all kinds of goroutines. No more of them are on processors than there are.
+func randomWords(rng *rand.Rand) (text string, n, procs int) {
+	n, procs = 1+rng.IntN(5), 1+rng.IntN(6)
+	end := 20 + rng.IntN(200)
+	type actor struct {
+		line     string
+		kind     byte
+		on, gone bool
+	}
+	var actors []*actor
+	worlds := 0
+	onProcs := 0
+	waits := []string{"mutex", "rwmutex-writer", "rwmutex-reader", "waitgroup", "cond", "once", "chan-send", "chan-receive", "select", "semaphore",
+		"network", "sleep", "gc", "runtime", "coroutine", "forever", "other", "blocked", "ready", "ready", "ready"}
+	for at := 0; at < end; at += rng.IntN(6) {
+		if rng.IntN(25) == 0 && worlds == 0 {
+			actors = append(actors, &actor{kind: 'x', line: fmt.Sprintf("x %d %s %d go", at, []string{"GC mark termination", "read mem stats"}[rng.IntN(2)], at+rng.IntN(9)), gone: true})
+			continue
+		}
+		var a *actor
+		if len(actors) < 2 || rng.IntN(8) == 0 && len(actors) < 14 {
+			kind := "wwwwwwmgrt"[rng.IntN(10)]
+			a = &actor{kind: kind, line: string(kind)}
+			actors = append(actors, a)
+		} else if a = actors[rng.IntN(len(actors))]; a.gone {
+			continue
+		}
+		what := waits[rng.IntN(len(waits))]
+		switch k := rng.IntN(10); {
+		case k < 5 && (a.on || onProcs < procs):
+			what = []string{"run", "run", "run", "syscall", "assist"}[rng.IntN(5)]
+			if what == "assist" && a.kind != 'w' {
+				what = "run"
+			}
+		case k == 9 && a.line != string(a.kind) && rng.IntN(3) == 0:
+			what, a.gone = "exit", true
+		}
+		if a.on {
+			onProcs--
+		}
+		if a.on = what == "run" || what == "syscall" || what == "assist"; a.on {
+			onProcs++
+		}
+		a.line += fmt.Sprintf(" %d %s", at, what)
+	}
+	for _, a := range actors {
+		text += a.line + "\n"
+	}
+	return text + fmt.Sprintf("end %d", end+10), n, procs
+}
+
+func TestByInstants(t *testing.T) {
+	runs := uint64(600)
+	if testing.Short() {
+		runs = 100
+	}
+	for seed := range runs {
+		rng := rand.New(rand.NewPCG(seed, 0x5bee))
+		text, n, procs := randomWords(rng)
+		w := parseWords(t, text)
+		cfg := Config{N: n}
+		if rng.IntN(2) == 0 {
+			cfg.Window = 1 + 1<<rng.IntN(7)
+		}
+		a := account(t, text, procs, cfg)
+		_, peak := w.peakAt(n)
+		if a.Peak != peak {
+			t.Errorf("seed %d: peak %d, want %d", seed, a.Peak, peak)
+		}
+		parts := append([]*Account{a}, a.Windows...)
+		for i, p := range parts {
+			want := w.oracle(timeline.Time(p.Start), timeline.Time(p.Start+p.Wall), n, procs)
+			bound := int64(1) // of the rounding
+			if i == 0 {
+				bound = max(1, int64(len(a.Windows)))
+			}
+			if peak <= n {
+				bound = 0
+			}
+			for c := range Component(NumComponents) {
+				diff := big.NewRat(int64(p.Time[c]), 1)
+				if x := want[c.String()]; x != nil {
+					diff.Sub(diff, x)
+				}
+				if diff.Abs(diff).Cmp(big.NewRat(bound, 1)) > 0 || bound == 0 && diff.Sign() != 0 {
+					t.Fatalf("seed %d, %d lanes, %d processors, part %d of %d: %v is %d, want %v\n%s\n%s", seed, n, procs, i, len(parts), c, p.Time[c], want[c.String()], text, inWords(p))
+				}
+			}
+		}
+		// What lanes tell of single workers sums to what the account tells of all.
+		if peak <= n {
+			checkLanes(t, a)
+		}
+	}
+}
+
+// checkLanes compares lanes with the account, where no lane is shared.
+func checkLanes(t testing.TB, a *Account) {
+	t.Helper()
+	var sum Lane
+	for _, l := range a.Lanes {
+		for f := range l.Time {
+			sum.Time[f] += l.Time[f]
+		}
+	}
+	if sum.Time[Running] != a.Time[Run] || sum.Time[Synchronisation] != a.Family(Synchronisation) || sum.Time[InputOutput] != a.Family(InputOutput) ||
+		sum.Time[SystemCalls] != a.Time[Syscall] || sum.Time[Scheduling] != a.Family(Scheduling)+a.Time[GCWorkers] {
+		t.Errorf("lanes sum to %v, the account is %s", sum.Time, inWords(a))
+	}
+	n := 0
+	for _, l := range a.Lanes {
+		n += max(1, l.Folded)
+	}
+	if n != a.Workers {
+		t.Errorf("%d lanes, %d workers", n, a.Workers)
+	}
+}

@@ -1,0 +1,184 @@
+package speedup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Options are the choices of a stack. The zero value is right for most.
+type Options struct {
+	// Workers selects the goroutines that the lanes stand for; the zero value chooses by itself: see [Selector].
+	Workers Selector
+	// N is the number of lanes. 0 finds it: the largest number of workers that lived at the same time, but no more than GOMAXPROCS.
+	N int
+	// Window, if positive, asks for an account of each stretch of the run with N workers: see [Stack.Windows].
+	Window time.Duration
+	// Unit names a type of user regions (runtime/trace.Region) each of which is the same amount of
+	// work. An estimate then knows what a single worker needs from the regions during which nothing else ran; of two
+	// runs, the numbers of regions tell whether the work was the same.
+	Unit string
+	// SingleDelay and MultiDelay are how long threads of the runs were ready but had to wait for a core, summed over
+	// threads, as package schedstat tells on Linux. 0 where it is not known.
+	SingleDelay, MultiDelay time.Duration
+	// SingleName and MultiName are what errors and warnings call the traces.
+	SingleName, MultiName string
+	// Progress is told how many bytes of how many (−1 = not known) are done, in each of three passes.
+	Progress func(done, size int64)
+}
+
+// MaxDelay is the part of the wall time for which threads may have waited for a core before a
+// run counts as disturbed.
+const MaxDelay = 0.03
+
+// FromTraces returns the stack of two runs of the same program with the same work: one with a single worker
+// (or one processor), one with many.
+//
+// The workers are chosen in the second run, so it is read twice; what cannot seek is kept in memory.
+// A trace that is not complete is an error: its time is not that of the run. Everything that only limits the trust in the result is in
+// [Stack.Warnings].
+func FromTraces(ctx context.Context, single, multi io.Reader, opt Options) (*Stack, error) {
+	m, err := readMulti(ctx, multi, opt, "the run with many workers")
+	if err != nil {
+		return nil, err
+	}
+	one := opt
+	one.N, one.Workers, one.Window = 1, m.workers, 0
+	s := &run{name: nameOr(opt.SingleName, "the single-threaded run"), survey: NewSurvey(m.workers)}
+	observer := NewObserver(one.config())
+	if s.info, err = read(ctx, single, s.name, opt, s.survey, observer); err != nil {
+		return nil, err
+	}
+	s.account = observer.Account()
+	stack := New(s.account, m.account)
+	stack.describe(m)
+	stack.Warnings = append(stack.Warnings, compare(s, m)...)
+	stack.judge(s, opt.SingleDelay)
+	stack.judge(m, opt.MultiDelay)
+	return stack, nil
+}
+
+// Estimate returns an estimate of the stack from one run with many workers. Its speed-up is an upper bound: what the
+// work took longer because it was done in parallel, the remainder, cannot be seen in one run. See [Options.Unit] for
+// programs that can tell.
+func Estimate(ctx context.Context, multi io.Reader, opt Options) (*Stack, error) {
+	m, err := readMulti(ctx, multi, opt, "the trace")
+	if err != nil {
+		return nil, err
+	}
+	stack := estimated(m.account)
+	stack.describe(m)
+	stack.Warnings = append(stack.Warnings, estimateWarnings(m.account, opt.Unit)...)
+	stack.Warnings = append(stack.Warnings, limits(m)...)
+	stack.judge(m, opt.MultiDelay)
+	return stack, nil
+}
+
+// FromFiles is [FromTraces] with files; single "" makes an [Estimate].
+func FromFiles(ctx context.Context, single, multi string, opt Options) (*Stack, error) {
+	opt.SingleName, opt.MultiName = nameOr(opt.SingleName, single), nameOr(opt.MultiName, multi)
+	m, err := os.Open(multi)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	if single == "" {
+		return Estimate(ctx, m, opt)
+	}
+	s, err := os.Open(single)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return FromTraces(ctx, s, m, opt)
+}
+
+// run is what was read of one run.
+type run struct {
+	name    string
+	info    *timeline.Info
+	survey  *Survey
+	workers Selector
+	account *Account
+}
+
+// readMulti reads the run with many workers, in two passes.
+func readMulti(ctx context.Context, r io.Reader, opt Options, name string) (*run, error) {
+	if opt.N < 0 {
+		return nil, fmt.Errorf("speedup: %d workers: want at least 1, or 0 to find their number", opt.N)
+	}
+	m := &run{name: nameOr(opt.MultiName, name), survey: NewSurvey(opt.Workers)}
+	again, err := rereadable(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.name, err)
+	}
+	if _, err = read(ctx, again, m.name, opt, m.survey); err != nil {
+		return nil, err
+	}
+	if m.workers, err = m.survey.Workers(); err != nil {
+		return nil, fmt.Errorf("%s: %w; there are %s", m.name, err, m.survey.candidates())
+	}
+	if peak, _ := m.survey.Peak(m.workers); peak == 0 {
+		return nil, fmt.Errorf("%s: no goroutine is a worker by %q; there are %s", m.name, m.workers, m.survey.candidates())
+	}
+	if opt.Workers, opt.N = m.workers, max(opt.N, 0); opt.N == 0 {
+		opt.N = m.survey.Lanes(m.workers)
+	}
+	if d := m.survey.Wall(); d > maxWall(opt.N) {
+		return nil, fmt.Errorf("%s: %v on %d lanes is more than can be counted", m.name, d, opt.N)
+	}
+	if _, err := again.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("%s: %w", m.name, err)
+	}
+	observer := NewObserver(opt.config())
+	if m.info, err = read(ctx, again, m.name, opt, observer); err != nil {
+		return nil, err
+	}
+	m.account = observer.Account()
+	return m, nil
+}
+
+func (opt Options) config() Config {
+	return Config{Workers: opt.Workers, N: opt.N, Window: opt.Window, Unit: opt.Unit}
+}
+
+// read makes one pass and wants all of the trace.
+func read(ctx context.Context, r io.Reader, name string, opt Options, observers ...timeline.Observer) (*timeline.Info, error) {
+	info, err := timeline.Read(ctx, r, timeline.Options{Name: name, Progress: opt.Progress}, observers...)
+	if err != nil {
+		return nil, err
+	}
+	if info.Duration() <= 0 {
+		return nil, fmt.Errorf("%s: %w", name, errEmptyRun)
+	}
+	return info, nil
+}
+
+var errEmptyRun = errors.New("no time passes in the trace")
+
+// rereadable returns a reader that can be read twice.
+func rereadable(r io.Reader) (io.ReadSeeker, error) {
+	if s, ok := r.(io.ReadSeeker); ok {
+		if _, err := s.Seek(0, io.SeekCurrent); err == nil {
+			return s, nil
+		}
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	return bytes.NewReader(data), nil
+}
+
+func nameOr(name, otherwise string) string {
+	if name != "" {
+		return name
+	}
+	return otherwise
+}

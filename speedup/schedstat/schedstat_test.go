@@ -1,0 +1,86 @@
+package schedstat
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// A thread that exits keeps what was seen of it; one that was there before counts from then on.
+func TestMeter(t *testing.T) {
+	root := t.TempDir()
+	set := func(pid, tid int, text string) {
+		t.Helper()
+		dir := filepath.Join(root, fmt.Sprint(pid), "task", fmt.Sprint(tid))
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "schedstat"), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := procRoot
+	procRoot = root
+	defer func() { procRoot = old }()
+	set(7, 7, "1000 50 3\n")
+	m := newMeter(func() []int { return []int{7} })
+	for k, v := range m.look() {
+		m.first[k] = v
+	}
+	set(7, 7, "3000 80 5\n")
+	set(7, 8, "400 6 1\n")
+	set(7, 9, "nonsense")
+	m.look()
+	if err := os.RemoveAll(filepath.Join(root, "7", "task", "8")); err != nil {
+		t.Fatal(err)
+	}
+	go m.loop()
+	got, ok := m.Stop()
+	if want := (Times{2400, 36}); got != want || !ok {
+		t.Errorf("%+v, %v, want %+v", got, ok, want)
+	}
+	if again, _ := m.Stop(); again != got {
+		t.Errorf("a second Stop gives %+v", again)
+	}
+	if _, ok := Watch(12345).Stop(); ok {
+		t.Error("a process that does not exist was measured")
+	}
+}
+
+func TestDescendants(t *testing.T) {
+	root := t.TempDir()
+	for pid, stat := range map[int]string{
+		1: "1 (init) S 0", 10: "10 (go) S 1", 11: "11 (compile) R 10", 12: "12 (x.test) R 10", 13: "13 (x (1) test) R 12", 14: "14 (other.test) R 1", 15: "15 broken",
+	} {
+		dir := filepath.Join(root, fmt.Sprint(pid))
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		os.WriteFile(filepath.Join(dir, "stat"), []byte(stat+" 0 0"), 0o666)
+	}
+	old := procRoot
+	procRoot = root
+	defer func() { procRoot = old }()
+	if got := descendants(10, func(c string) bool { return c == "x.test" || c == "x (1) test" }); len(got) != 2 || got[0]+got[1] != 25 {
+		t.Errorf("%v, want 12 and 13", got)
+	}
+}
+
+// This process itself.
+func TestSelf(t *testing.T) {
+	m := Watch(os.Getpid())
+	begin, x := time.Now(), 0
+	for time.Since(begin) < 30*time.Millisecond {
+		x++
+	}
+	d, ok := m.Stop()
+	if runtime.GOOS == "linux" && (!ok || d.Running+d.Delay < 20*time.Millisecond) {
+		t.Errorf("%+v, %v after 30 ms of work", d, ok)
+	}
+	if runtime.GOOS != "linux" && ok {
+		t.Error("measured without a kernel that tells")
+	}
+}

@@ -1,0 +1,105 @@
+package speedup
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Selector says which goroutines are the workers: the lanes of the stack. Only goroutines of
+// the application can be workers.
+//
+// The zero value chooses by itself: of the start functions with at least two goroutines that lived at the
+// same time, the one whose goroutines ran longest in the run with many workers.
+type Selector struct {
+	name  string
+	match func(*timeline.Goroutine) bool
+	stays bool // once a worker, a goroutine is one until it exits
+}
+
+// ByFunction selects by start function, by its full name or its short one ("main.work" for
+// "example.com/cmd/main.work"). To include the feeder of a pipeline, name it, too.
+func ByFunction(names ...string) Selector {
+	return Selector{name: strings.Join(names, ","), match: func(g *timeline.Goroutine) bool {
+		return g.Func != "" && (slices.Contains(names, g.Func) || slices.Contains(names, format.Func(g.Func)))
+	}}
+}
+
+// byExactFunction selects by the full name only: what the automatic choice found.
+func byExactFunction(name string) Selector {
+	return Selector{name: name, match: func(g *timeline.Goroutine) bool { return g.Func == name }}
+}
+
+// ByPool selects the goroutines that execute tasks of the pool of that name, as package granularity tells
+// the tracer: from a goroutine's first task until its exit.
+func ByPool(name string) Selector {
+	return Selector{name: "pool:" + name, stays: true, match: func(g *timeline.Goroutine) bool {
+		return slices.ContainsFunc(g.Regions, func(r timeline.Region) bool { return r.Task == name })
+	}}
+}
+
+// ByRegion selects goroutines while they are in a user region (runtime/trace.Region) of that type.
+func ByRegion(typ string) Selector {
+	return Selector{name: "region:" + typ, match: func(g *timeline.Goroutine) bool {
+		return slices.ContainsFunc(g.Regions, func(r timeline.Region) bool { return r.Type == typ })
+	}}
+}
+
+// ByRegexp selects goroutines whose start function matches.
+func ByRegexp(re *regexp.Regexp) Selector {
+	return Selector{name: "/" + re.String() + "/", match: func(g *timeline.Goroutine) bool {
+		return g.Func != "" && re.MatchString(g.Func)
+	}}
+}
+
+// ParseSelector returns the selector that a text stands for:
+//
+//	"", auto             choose by itself
+//	NAME, NAME,NAME…     start functions, in full or short
+//	pool:NAME            goroutines of a pool
+//	region:TYPE          goroutines in a user region
+//	/REGEXP/             start functions that match
+func ParseSelector(s string) (Selector, error) {
+	switch {
+	case s == "" || s == "auto":
+		return Selector{}, nil
+	case len(s) >= 2 && s[0] == '/' && s[len(s)-1] == '/':
+		re, err := regexp.Compile(s[1 : len(s)-1])
+		if err != nil {
+			return Selector{}, fmt.Errorf("workers %s: %w", s, err)
+		}
+		return ByRegexp(re), nil
+	}
+	for prefix, by := range map[string]func(string) Selector{"pool:": ByPool, "region:": ByRegion} {
+		if name, ok := strings.CutPrefix(s, prefix); ok {
+			if name == "" {
+				return Selector{}, fmt.Errorf("workers %q: a name is missing", s)
+			}
+			return by(name), nil
+		}
+	}
+	names := strings.Split(s, ",")
+	for i := range names {
+		if names[i] = strings.TrimSpace(names[i]); names[i] == "" {
+			return Selector{}, errors.New("workers: a name is missing")
+		}
+	}
+	return ByFunction(names...), nil
+}
+
+// String returns what [ParseSelector] takes; "auto" for the zero value.
+func (s Selector) String() string {
+	if s.match == nil {
+		return "auto"
+	}
+	return s.name
+}
+
+func (s Selector) selects(g *timeline.Goroutine) bool {
+	return s.match != nil && g.Kind == timeline.Application && s.match(g)
+}

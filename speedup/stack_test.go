@@ -1,0 +1,158 @@
+package speedup
+
+import (
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+)
+
+// checkStack checks S + Σ components + remainder = N over the rationals, and that the
+// stack's numbers are those rationals, rounded.
+func checkStack(t testing.TB, s *Stack) {
+	t.Helper()
+	tp := int64(s.Multi.Wall)
+	sum := big.NewRat(int64(s.Single.Wall), tp)
+	same := func(what string, got float64, r *big.Rat) {
+		if want, _ := r.Float64(); got != want {
+			t.Errorf("%s is %v, want %v", what, got, want)
+		}
+	}
+	same("the speed-up", s.Speedup, sum)
+	for c := range Component(NumComponents) {
+		part := big.NewRat(int64(s.Multi.Time[c]-s.Single.Time[c]), tp)
+		sum.Add(sum, part)
+		if c == Run {
+			same("the remainder", s.Remainder, part)
+		} else {
+			same(c.String(), s.Components[c], part)
+		}
+	}
+	if sum.Cmp(big.NewRat(int64(s.N), 1)) != 0 {
+		t.Errorf("speed-up, components and remainder sum to %v, want %d", sum, s.N)
+	}
+}
+
+func TestWhatIf(t *testing.T) {
+	s := &Stack{N: 4, Speedup: 2}
+	s.Components[SyncMutex], s.Components[SyncCond], s.Components[Imbalance], s.Components[GCAssist] = 1, 0.5, 0.75, -0.25
+	for _, tt := range []struct{ got, want float64 }{
+		{s.WhatIf(SyncMutex), 2 * 4 / 3.0},
+		{s.WhatIf(GCAssist), 2 * 4 / 4.25},
+		{s.WhatIfFamily(Synchronisation), 2 * 4 / 2.5},
+		{s.WhatIfFamily(Running), 2},
+		{s.WhatIf(Spawn), 2},
+		{(&Stack{N: 1, Components: [NumComponents]float64{Sequential: 1}}).WhatIf(Sequential), math.Inf(1)},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%v, want %v", tt.got, tt.want)
+		}
+	}
+	if c, ok := s.Largest(); c != SyncMutex || !ok {
+		t.Errorf("largest: %v, %v", c, ok)
+	}
+	if _, ok := (&Stack{N: 2, Speedup: 2}).Largest(); ok {
+		t.Error("a perfect stack has a largest component")
+	}
+}
+
+// Without a worker in the single-threaded run, its sequential part is assumed.
+func TestSingleWithoutWorkers(t *testing.T) {
+	single := account(t, "m 0 run; end 120", 1, Config{N: 1})
+	multi := account(t, "m 0 run 60 waitgroup; w 60 run; w 60 run; end 90", 2, Config{N: 2})
+	s := New(single, multi)
+	checkStack(t, s)
+	if s.Remainder != 0 || s.Components[Sequential] != 60.0/90 || len(s.Warnings) != 1 {
+		t.Errorf("remainder %v, sequential %v, warnings %q", s.Remainder, s.Components[Sequential], s.Warnings)
+	}
+	if single.Time[Run] != 0 {
+		t.Error("the account was changed")
+	}
+}
+
+func TestEstimate(t *testing.T) {
+	multi := account(t, "m 0 run 20 waitgroup; w 20 run 60 mutex 80 run; w 20 run; x 90 GC mark termination 100 go; end 100", 2, Config{N: 2, Window: 40})
+	s := estimated(multi)
+	checkStack(t, s)
+	// run 50+70, collector 2·10, sequential 20 of each lane
+	if want := (120 + 20 + 20) / 100.0; s.Speedup != want || !s.Estimate || s.Remainder != 0 {
+		t.Errorf("%v, want %v; remainder %v", s.Speedup, want, s.Remainder)
+	}
+	if s.Components[SyncMutex] != 0.2 || s.Components[Sequential] != 0.2 || s.Components[GCStopTheWorld] != 0 {
+		t.Errorf("components %v", s.Components)
+	}
+	windows := s.Windows()
+	if len(windows) != 3 {
+		t.Fatalf("%d windows", len(windows))
+	}
+	for _, w := range windows {
+		checkStack(t, w)
+	}
+	if w := windows[1]; w.Speedup != 1.5 || w.Components[SyncMutex] != 0.5 || !w.Estimate {
+		t.Errorf("second window: %v, %v", w.Speedup, w.Components)
+	}
+	if w := (&Stack{}).Windows(); w != nil {
+		t.Error("a stack without accounts has windows")
+	}
+}
+
+// Units of equal work that ran alone tell how much longer the others took.
+func TestUnits(t *testing.T) {
+	// Alone, a unit takes 10; beside another, 16.
+	run := `w 0 run 0 (unit 10 ) 10 (unit 20 ) 20 (unit 30 ) 40 (unit 56 )
+		w 30 mutex 40 run 40 (unit 56 )
+		end 60`
+	multi := account(t, run, 2, Config{N: 2, Unit: "unit"})
+	want := Units{Count: 5, Running: 62, Alone: 3, Median: 10}
+	if *multi.Units != want {
+		t.Fatalf("%+v, want %+v", *multi.Units, want)
+	}
+	s := estimated(multi)
+	checkStack(t, s)
+	// 80 ran, 62 of it in 5 units, of which each takes 10
+	if want := (80 - 62 + 50) / 60.0; math.Abs(s.Speedup-want) > 1e-15 || s.Remainder != (62-50)/60.0 {
+		t.Errorf("speed-up %v, want %v; remainder %v", s.Speedup, want, s.Remainder)
+	}
+	if w := estimateWarnings(multi, "unit"); len(w) != 1 || !strings.Contains(w[0], "5 units of work, each taken to be as long as the 3 that ran alone (10 ns)") {
+		t.Errorf("%q", w)
+	}
+	few := account(t, "w 0 run 1 (unit 5 (unit 7 ) 11 ) ; w 0 run; end 60", 2, Config{N: 2, Unit: "unit"})
+	if *few.Units != (Units{Count: 1, Running: 10}) {
+		t.Errorf("%+v", *few.Units)
+	}
+	if w := estimateWarnings(few, "unit"); len(w) != 2 || !strings.HasPrefix(w[0], "Only 0 of the 1 region of type") {
+		t.Errorf("%q", w)
+	}
+}
+
+func TestFamilies(t *testing.T) {
+	last := Family(0)
+	for c := range Component(NumComponents) {
+		if f := c.Family(); f < last || f > last+1 {
+			t.Errorf("%v is in %v, the one before in %v", c, f, last)
+		}
+		last = c.Family()
+		if back, err := ParseComponent(c.String()); err != nil || back != c {
+			t.Errorf("%v: %v, %v", c, back, err)
+		}
+	}
+	if int(last) != NumFamilies-1 || Component(200).String() != "other" || Family(200).String() != "other" {
+		t.Error("a family or a component is missing")
+	}
+	var s Stack
+	s.N = 2
+	for c := range s.Components {
+		s.Components[c] = 1
+	}
+	sum := 0.0
+	for f := Running + 1; int(f) < NumFamilies; f++ {
+		sum += s.Of(f)
+	}
+	if int(sum) != NumComponents-1 {
+		t.Errorf("the families sum to %v", sum)
+	}
+	if time.Duration(1) > maxWall(1<<20) {
+		t.Error("no time fits")
+	}
+}

@@ -1,0 +1,258 @@
+package speedup
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Survey is an observer that finds out what an account must know before it begins: who the
+// workers are and how many lanes there are, and what tells whether two runs did the same work.
+//
+// The automatic choice is the start function with the largest area, that is running time summed over
+// goroutines, among those of which at least two goroutines lived at the same time. The number of
+// lanes is the largest number of workers that lived at the same time, but no more than GOMAXPROCS.
+type Survey struct {
+	timeline.Base
+	workers Selector
+
+	begin, end timeline.Time
+	now        timeline.Time
+	procs      int
+	members    []surveyed
+	groups     map[string]*surveyGroup
+	chosen     surveyGroup // of an explicit selector
+	regions    map[string]int
+	tasks      map[string]int
+}
+
+type surveyed struct {
+	g     *timeline.Goroutine
+	group *surveyGroup
+	state timeline.State
+	since timeline.Time
+	// selected is the selector's answer; chosen: it is a worker now; known: it was before.
+	selected, chosen, known bool
+}
+
+// surveyGroup is a start function, or the goroutines that are selected.
+type surveyGroup struct {
+	goroutines, live, peak int
+	running                timeline.Time
+}
+
+// maxTypes bounds the types of regions and tasks that are compared between runs.
+const maxTypes = 1000
+
+// NewSurvey returns a survey for one pass. The workers may be given; the zero value asks for a choice.
+func NewSurvey(workers Selector) *Survey {
+	return &Survey{workers: workers, groups: map[string]*surveyGroup{}, regions: map[string]int{}, tasks: map[string]int{}}
+}
+
+// Begin implements [timeline.Observer].
+func (s *Survey) Begin(b *timeline.Begin) { s.begin = b.Time }
+
+// Transition implements [timeline.Observer].
+func (s *Survey) Transition(t *timeline.Transition) {
+	s.now = t.End
+	for t.G.Index >= len(s.members) {
+		s.members = append(s.members, surveyed{})
+	}
+	m := &s.members[t.G.Index]
+	if m.g != t.G {
+		*m = surveyed{g: t.G, selected: s.workers.selects(t.G)}
+	}
+	s.settle(m)
+	before := m.state
+	if m.state = t.To; before.Alive() != t.To.Alive() {
+		s.place(m)
+	}
+	if !t.To.Alive() {
+		m.g = nil
+	}
+}
+
+// settle accounts for the time that a goroutine ran until now.
+func (s *Survey) settle(m *surveyed) {
+	if m.state.OnProc() {
+		m.group.running += s.now - m.since
+		if m.chosen {
+			s.chosen.running += s.now - m.since
+		}
+	}
+	m.since = s.now
+}
+
+// place puts a goroutine into its groups, or takes it out of them.
+func (s *Survey) place(m *surveyed) {
+	alive := m.state.Alive()
+	var group *surveyGroup
+	if alive {
+		name := m.g.Func
+		if m.g.Kind != timeline.Application {
+			name = "" // one group for all that cannot be workers, and for those without a name
+		}
+		if group = s.groups[name]; group == nil {
+			group = &surveyGroup{}
+			s.groups[name] = group
+		}
+	}
+	if group != m.group {
+		if m.group != nil {
+			m.group.live--
+		}
+		if m.group = group; group != nil {
+			group.enter(true)
+		}
+	}
+	chosen := alive && (m.selected || m.chosen && s.workers.stays)
+	if chosen == m.chosen {
+		return
+	}
+	if m.chosen = chosen; chosen {
+		s.chosen.enter(!m.known)
+		m.known = true
+	} else {
+		s.chosen.live--
+	}
+}
+
+func (g *surveyGroup) enter(first bool) {
+	if first {
+		g.goroutines++
+	}
+	g.live++
+	g.peak = max(g.peak, g.live)
+}
+
+func (s *Survey) again(g *timeline.Goroutine, t timeline.Time) {
+	if g == nil || g.Index >= len(s.members) || s.members[g.Index].g != g {
+		return
+	}
+	s.now = t
+	m := &s.members[g.Index]
+	s.settle(m)
+	m.selected = s.workers.selects(g)
+	s.place(m)
+}
+
+// Named implements [timeline.Observer].
+func (s *Survey) Named(g *timeline.Goroutine, t timeline.Time) { s.again(g, t) }
+
+// Region implements [timeline.Observer].
+func (s *Survey) Region(e *timeline.RegionEvent) {
+	if e.Begin {
+		count(s.regions, e.Region.Type)
+	}
+	s.again(e.G, e.Time)
+}
+
+// Task implements [timeline.Observer].
+func (s *Survey) Task(e *timeline.Task) {
+	if e.Begin {
+		count(s.tasks, e.Type)
+	}
+}
+
+func count(m map[string]int, name string) {
+	if _, ok := m[name]; ok || len(m) < maxTypes {
+		m[name]++
+	}
+}
+
+// Metric implements [timeline.Observer].
+func (s *Survey) Metric(m *timeline.Metric) {
+	if m.Name == "/sched/gomaxprocs:threads" {
+		s.procs = max(s.procs, int(min(m.Value, 1<<31)))
+	}
+}
+
+// End implements [timeline.Observer].
+func (s *Survey) End(e *timeline.End) { s.end = e.Time }
+
+// Wall returns the time that the run took.
+func (s *Survey) Wall() time.Duration { return time.Duration(s.end - s.begin) }
+
+// Workers returns the selector that was given or, if none was, the choice. It fails if there is no choice: no start
+// function has two goroutines that lived at the same time.
+func (s *Survey) Workers() (Selector, error) {
+	if s.workers.match != nil {
+		return s.workers, nil
+	}
+	best := ""
+	for _, name := range slices.Sorted(maps.Keys(s.groups)) {
+		g := s.groups[name]
+		if name != "" && g.peak > 1 && (best == "" || g.running > s.groups[best].running) {
+			best = name
+		}
+	}
+	if best == "" {
+		return Selector{}, errors.New("no start function has two goroutines that live at the same time: name the workers")
+	}
+	return byExactFunction(best), nil
+}
+
+// Peak returns how many of the workers lived at the same time, and their number.
+func (s *Survey) Peak(workers Selector) (peak, goroutines int) {
+	if s.workers.match != nil {
+		return s.chosen.peak, s.chosen.goroutines
+	}
+	g := s.groups[workers.name]
+	if g == nil {
+		return 0, 0
+	}
+	return g.peak, g.goroutines
+}
+
+// running returns for how long the workers ran, summed.
+func (s *Survey) running(workers Selector) time.Duration {
+	if s.workers.match != nil {
+		return time.Duration(s.chosen.running)
+	}
+	if g := s.groups[workers.name]; g != nil {
+		return time.Duration(g.running)
+	}
+	return 0
+}
+
+// Lanes returns the number of lanes for the workers: as many as lived at the same time, but no more than GOMAXPROCS.
+func (s *Survey) Lanes(workers Selector) int {
+	peak, _ := s.Peak(workers)
+	if s.procs > 0 {
+		peak = min(peak, s.procs)
+	}
+	return max(1, peak)
+}
+
+// functions returns the start functions of the application, without those that every program has.
+func (s *Survey) functions() []string {
+	var out []string
+	for name := range s.groups {
+		if name != "" && name != "runtime.main" && name != "main.main" {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// candidates names the start functions with the largest areas, for errors.
+func (s *Survey) candidates() string {
+	names := s.functions()
+	slices.SortStableFunc(names, func(a, b string) int {
+		return int(min(1, max(-1, s.groups[b].running-s.groups[a].running)))
+	})
+	if len(names) > 5 {
+		names = names[:5]
+	}
+	for i, n := range names {
+		names[i] = fmt.Sprintf("%s (%s)", format.Func(n), format.Plural(s.groups[n].goroutines, "goroutine", "goroutines"))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,172 @@
+package speedup
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+func survey(t testing.TB, text string, procs int, by Selector) *Survey {
+	t.Helper()
+	s := NewSurvey(by)
+	parseWords(t, text).play(t, procs, s)
+	return s
+}
+
+func TestChoice(t *testing.T) {
+	for _, tt := range []struct {
+		what, run string
+		procs     int
+		want      string
+		lanes     int
+	}{
+		{"the larger group, though main ran longer", "m 0 run; w 0 run 20 sleep; w 0 run; end 30", 4, "main.work", 2},
+		{"no more lanes than processors", "w 0 run; w 0 ready; w 0 ready; end 30", 2, "main.work", 3 - 1},
+		{"GOMAXPROCS is not known", "w 0 run; w 0 ready; w 0 ready; end 30", 0, "main.work", 3},
+		{"one after the other is no group", "w 0 run 10 exit; w 10 run 20 exit; end 30", 2, "", 0},
+		{"what the collector does is none", "g 0 run; g 0 run; w 0 run; end 30", 2, "", 0},
+		{"the larger of two groups", "m 0 run; m 0 run 5 sleep; w 0 run 20 exit; w 0 run 10 exit; end 30", 2, "main.other", 2},
+	} {
+		s := survey(t, tt.run, tt.procs, Selector{})
+		by, err := s.Workers()
+		if tt.want == "" {
+			if err == nil || !strings.Contains(err.Error(), "name the workers") {
+				t.Errorf("%s: %v, %v", tt.what, by, err)
+			}
+			continue
+		}
+		if err != nil || by.String() != tt.want || s.Lanes(by) != tt.lanes {
+			t.Errorf("%s: %v, %d lanes, %v; want %s, %d", tt.what, by, s.Lanes(by), err, tt.want, tt.lanes)
+		}
+	}
+}
+
+func TestSelectors(t *testing.T) {
+	const run = `w 0 run 10 mutex 20 run 30 exit
+		w 0 run 5 (parse 25 )
+		m 5 run 5 (index@indexers 10 ) 12 sleep
+		g 0 run 3 gc
+		end 30`
+	for _, tt := range []struct {
+		selector, want string
+		peak, workers  int
+	}{
+		{"main.work", "run 50, sync-mutex 10", 2, 2},
+		{"work", "", 0, 0},
+		{"main.work,main.other", "run 57, sync-mutex 3", 3, 3}, // lanes are shared
+		{"/work$/", "run 50, sync-mutex 10", 2, 2},
+		{"/./", "run 57, sync-mutex 3", 3, 3},
+		{"region:parse", "run 20, sequential 20, imbalance 20", 1, 1},
+		{"pool:indexers", "run 7, sequential 46, imbalance 7", 1, 1},
+	} {
+		by, err := ParseSelector(tt.selector)
+		if err != nil || by.String() != tt.selector {
+			t.Errorf("%s: %v, %v", tt.selector, by, err)
+			continue
+		}
+		s := survey(t, run, 4, by)
+		if peak, n := s.Peak(by); peak != tt.peak || n != tt.workers {
+			t.Errorf("%s: %d workers, %d at the same time; want %d, %d", tt.selector, n, peak, tt.workers, tt.peak)
+		}
+		if tt.peak == 0 {
+			continue
+		}
+		a := account(t, run, 4, Config{N: 2, Workers: by})
+		if got := inWords(a); tt.peak <= 2 && got != tt.want || a.Workers != tt.workers || a.Peak != tt.peak {
+			t.Errorf("%s: %s, %d workers, peak %d; want %s", tt.selector, got, a.Workers, a.Peak, tt.want)
+		}
+	}
+	for _, bad := range []string{"pool:", "region:", "/(/", "a,,b", ","} {
+		if _, err := ParseSelector(bad); err == nil {
+			t.Errorf("no error for %q", bad)
+		}
+	}
+	for _, auto := range []string{"", "auto"} {
+		if by, err := ParseSelector(auto); err != nil || by.String() != "auto" {
+			t.Errorf("%q: %v, %v", auto, by, err)
+		}
+	}
+	g := &timeline.Goroutine{Func: "example.com/cmd/v2.work", Kind: timeline.Application}
+	if !ByFunction("cmd.work").selects(g) || !ByRegexp(regexp.MustCompile("work")).selects(g) || ByFunction("v2.work").selects(g) {
+		t.Error("short names")
+	}
+	if (Selector{}).selects(g) || ByFunction("").selects(&timeline.Goroutine{}) {
+		t.Error("selects what it should not")
+	}
+}
+
+// A goroutine that gets its name late becomes a worker then.
+func TestNamedLate(t *testing.T) {
+	g := &timeline.Goroutine{ID: 1}
+	o, s := NewObserver(Config{N: 1, Workers: workers}), NewSurvey(workers)
+	for _, ob := range []timeline.Observer{o, s} {
+		g.Func = ""
+		ob.Begin(&timeline.Begin{})
+		setState(g, timeline.Running, timeline.WaitNone)
+		ob.Transition(&timeline.Transition{Interval: timeline.Interval{G: g}, To: timeline.Running})
+		g.Func = "main.work"
+		ob.Named(g, 4)
+		setState(g, timeline.Unknown, timeline.WaitNone)
+		ob.Transition(&timeline.Transition{Interval: timeline.Interval{G: g, State: timeline.Running, End: 10}})
+		ob.End(&timeline.End{Time: 10})
+	}
+	if got := inWords(o.Account()); got != "run 6, sequential 4" {
+		t.Error(got)
+	}
+	if s.running(workers) != 6 {
+		t.Error(s.running(workers))
+	}
+}
+
+// What makes a pair of runs suspicious.
+func TestWarnings(t *testing.T) {
+	const two = "w 0 run 0 (unit 10 ) ; w 0 run; end 20"
+	for _, tt := range []struct {
+		what, single, multi string
+		procsOne, procs, n  int
+		want                string
+	}{
+		{"a good pair", "w 0 run 0 (unit 10 ) ; end 40", two, 1, 2, 2, ""},
+		{"swapped, by workers", two, "w 0 run 0 (unit 10 ) ; end 40", 2, 1, 1, "the single-threaded run has 2 workers on 2 processors, the run with many workers has 1 on 1: are the traces swapped?"},
+		{"swapped, by processors", two, two, 2, 1, 2, "are the traces swapped?"},
+		{"not single-threaded", two, two, 2, 2, 2, "is not single-threaded: 2 workers lived at the same time, on 2 processors"},
+		{"several workers on one processor are single-threaded", two, two, 1, 2, 2, ""},
+		{"different programs", "m 0 run; end 40", two, 1, 2, 2, "different programs"},
+		{"different numbers of regions", "w 0 run 0 (unit 10 ) 20 (unit 30 ) ; end 40", two, 1, 2, 2, `The two runs did different work: 2 regions of type "unit" against 1.`},
+		{"less running time", "w 0 run 0 (unit 10 ) ; end 60", two, 1, 2, 2, "ran for 60 ns in one run and for only 40 ns together in the other"},
+		{"a number that was never reached", "w 0 run 0 (unit 10 ) ; end 40", two, 1, 4, 4, "The run never reached 4 workers: at most 2 lived at the same time."},
+		{"more lanes than processors", "w 0 run 0 (unit 10 ) ; end 40", two, 1, 1, 2, "GOMAXPROCS was 1: no more than that of the 2 workers"},
+	} {
+		pair := [2]*run{{name: "the single-threaded run"}, {name: "the run with many workers"}}
+		for i, r := range pair {
+			text, procs, n := tt.single, tt.procsOne, 1
+			if i == 1 {
+				text, procs, n = tt.multi, tt.procs, tt.n
+			}
+			r.survey, r.workers, r.info = survey(t, text, procs, workers), workers, &timeline.Info{}
+			r.account = account(t, text, procs, Config{N: n})
+		}
+		got := strings.Join(compare(pair[0], pair[1]), " ")
+		if !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", tt.what, got, tt.want)
+		}
+	}
+}
+
+// Very many workers: lanes are folded.
+func TestManyWorkers(t *testing.T) {
+	text := ""
+	for range 1000 {
+		text += "w 0 run 10 mutex 20 exit;"
+	}
+	a := account(t, text+"w 0 run;end 30", 4, Config{N: 4})
+	n, last := 0, a.Lanes[len(a.Lanes)-1]
+	for _, l := range a.Lanes {
+		n += max(1, l.Folded)
+	}
+	if len(a.Lanes) != maxLanes || n != 1001 || last.Folded != 1001-maxLanes+1 || last.Time[Synchronisation] != 10*938 || a.Lanes[0].Time[Running] != 30 {
+		t.Errorf("%d lanes of %d workers, the last %+v", len(a.Lanes), n, last)
+	}
+}
