@@ -142,7 +142,7 @@ func (form *boxJSON) box(spent *int64) (Box, error) {
 		return Box{}, fmt.Errorf("parallelism is negative: %v", *form.Parallelism)
 	case form.SelfParallelism != nil && *form.SelfParallelism < 0:
 		return Box{}, fmt.Errorf("self_parallelism is negative: %v", *form.SelfParallelism)
-	case form.Goroutines < 0 || form.Goroutines > 1<<40: // their sums must not overflow either
+	case form.Goroutines < 0 || form.Goroutines > 1<<30: // their sums must not overflow either
 		return Box{}, fmt.Errorf("goroutines is out of range: %d", form.Goroutines)
 	case !slices.Contains([]Kind{Application, GC, Runtime, Tracer}, form.Kind):
 		return Box{}, fmt.Errorf("kind is %q, not application, gc, runtime or tracer", form.Kind)

@@ -81,7 +81,7 @@ func TestParallelism(t *testing.T) {
 func TestCount(t *testing.T) {
 	for n, want := range map[int]string{
 		0: "0", 7: "7", 999: "999", 1000: "1,000", 1371: "1,371", 1_000_000: "1,000,000", -1371: "-1,371", -100: "-100",
-		math.MinInt64: "-9,223,372,036,854,775,808",
+		math.MinInt32: "-2,147,483,648",
 	} {
 		if got := Count(n); got != want {
 			t.Errorf("Count(%d) = %q, want %q", n, got, want)

@@ -84,7 +84,7 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	c := small
-	c.Unit = 1 << 40 // would take minutes
+	c.Unit = 1 << 30 // would take minutes
 	if _, err := c.Run(ctx, Repair{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
