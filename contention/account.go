@@ -95,15 +95,15 @@ func (a *account) retryDeferred(final bool) {
 	a.mu.Unlock()
 }
 
-// exits calls f for each exit that may have ended a hold during the wait, until it
+// exits calls f with number and record of each exit that may have ended a hold during the wait, until it
 // returns false.
-func (w *wait) exits(f func(*exit) bool) {
+func (w *wait) exits(f func(k uint64, e *exit) bool) {
 	c := w.pinned
 	for k := w.first + 1; k <= w.last; k++ {
 		for k >= c.first+chunkExits {
 			c = c.next.Load()
 		}
-		if e := &c.exits[k-c.first]; e.released > w.start && !f(e) {
+		if e := &c.exits[k-c.first]; e.released > w.start && !f(k, e) {
 			return
 		}
 	}
@@ -115,7 +115,7 @@ func (w *wait) exits(f func(*exit) bool) {
 func (a *account) gather(w *wait, force bool) bool {
 	a.holders = a.holders[:0]
 	w.missing = nil
-	w.exits(func(e *exit) bool {
+	w.exits(func(_ uint64, e *exit) bool {
 		if !force && !e.known() {
 			e.want(a)
 			if !e.known() {
@@ -134,6 +134,9 @@ func (a *account) gather(w *wait, force bool) bool {
 func (a *account) settle(w *wait, force bool) bool {
 	if !a.gather(w, force) {
 		return false
+	}
+	if ev := a.session.events; ev != nil {
+		ev.wait(a, w)
 	}
 	a.book(w)
 	w.pinned.pins.Add(-1)
@@ -165,7 +168,7 @@ func (a *account) book(w *wait) {
 			key.ownerG = h.g
 		}
 		pair := a.pairOf(key)
-		if i == 0 || parts[i-1].holder != p.holder {
+		if i == 0 || parts[i-1].holder != p.holder || parts[i-1].flags != p.flags {
 			pair.count += w.weight
 		}
 		pair.blamed += p.ns * w.weight

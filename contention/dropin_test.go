@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -81,11 +80,23 @@ func init() {
 }
 `
 
-func TestGoDistributionsTests(t *testing.T) {
-	goTool := filepath.Join(runtime.GOROOT(), "bin", "go")
-	if _, err := os.Stat(goTool); err != nil {
-		t.Skip("no go command in GOROOT: ", err)
+// goCommand returns the go command and GOROOT.
+func goCommand(t *testing.T) (path, root string) {
+	t.Helper()
+	path, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("no go command: ", err)
 	}
+	out, err := exec.Command(path, "env", "GOROOT").Output()
+	if err != nil {
+		t.Skip("go env GOROOT: ", err)
+	}
+	return path, strings.TrimSpace(string(out))
+}
+
+func TestGoDistributionsTests(t *testing.T) {
+	goTool, root := goCommand(t)
+	src := filepath.Join(root, "src", "sync")
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
@@ -98,7 +109,7 @@ func TestGoDistributionsTests(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"mutex_test.go", "rwmutex_test.go", "cond_test.go"} {
-		text, err := os.ReadFile(filepath.Join(runtime.GOROOT(), "src", "sync", name))
+		text, err := os.ReadFile(filepath.Join(src, name))
 		if err != nil {
 			t.Skip("the sources of the Go distribution are not installed: ", err)
 		}
@@ -109,18 +120,18 @@ func TestGoDistributionsTests(t *testing.T) {
 	write("sync/sync.go", dropinSync)
 	write("testenv/testenv.go", dropinTestenv)
 
-	root, err := filepath.Abs("..")
+	module, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	mod, err := os.ReadFile(filepath.Join(module, "go.mod"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	const module = "github.com/bottleneck-go/bottleneck"
-	write("go.mod", strings.Replace(string(mod), "module "+module, "module dropin", 1)+
-		"\nrequire "+module+" v0.0.0\nreplace "+module+" => "+root+"\n")
-	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	const name = "github.com/bottleneck-go/bottleneck"
+	write("go.mod", strings.Replace(string(mod), "module "+name, "module dropin", 1)+
+		"\nrequire "+name+" v0.0.0\nreplace "+name+" => "+module+"\n")
+	sum, err := os.ReadFile(filepath.Join(module, "go.sum"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,10 +159,7 @@ func TestGoDistributionsTests(t *testing.T) {
 
 // go vet must flag copies of all lock types.
 func TestVetFlagsCopies(t *testing.T) {
-	goTool := filepath.Join(runtime.GOROOT(), "bin", "go")
-	if _, err := os.Stat(goTool); err != nil {
-		t.Skip("no go command in GOROOT: ", err)
-	}
+	goTool, _ := goCommand(t)
 	// The folder must be inside the module; names with an underscore are no package of it.
 	dir, err := os.MkdirTemp(".", "_copies")
 	if err != nil {

@@ -39,6 +39,9 @@ type exit struct {
 	// wanted is set by a waiter that needs the chain before it is there.
 	wanted atomic.Pointer[account]
 
+	// written is the account in whose session's event file the exit is; guarded by its mutex.
+	written *account
+
 	// forward is set by an owner that let go of the lock in Cond.Wait: it is the
 	// final Unlock which tells the chain to blame.
 	forward *forward
@@ -117,7 +120,7 @@ func (h *history) next() (*exit, *chunk) {
 	e := &c.exits[k-c.first]
 	e.chain.Store(nil)
 	e.wanted.Store(nil)
-	e.pending, e.gaps, e.shared, e.forward = 0, 0, false, nil
+	e.pending, e.gaps, e.shared, e.forward, e.written = 0, 0, false, nil, nil
 	return e, c
 }
 

@@ -24,13 +24,6 @@ type op struct {
 	request, got, left int64
 }
 
-// site is a call chain that locks. The functions differ in name, so that profile and
-// log can be compared by it.
-type site struct {
-	name string
-	do   func(w *worker, l anyLock)
-}
-
 // anyLock is a Mutex, or an RWMutex for reading or writing.
 type anyLock struct {
 	id     int

@@ -2,6 +2,7 @@ package contention
 
 import (
 	"errors"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,11 @@ type Options struct {
 	// Exact records all waits of hot locks, too, which may halve their throughput,
 	// rather than a random part of them.
 	Exact bool
+	// Events, if set, receives every wait and every owner of it as a compact stream,
+	// which ReadEvents reads back; see events.go for the format. Writes are made by
+	// goroutines that have just released a lock, about one for 64 kB of records. Stop
+	// writes the rest; it does not close Events.
+	Events io.Writer
 	// MaxChains, MaxLocks and MaxPairs bound the memory: the number of call chains
 	// (0: 65536), of locks (0: 16384), and of rows in the profile (0: 65536). What
 	// does not fit is put together and counted in Profile.Dropped. With full tables,
@@ -32,6 +38,7 @@ type session struct {
 	exact      bool
 	maxLocks   int
 	maxCells   int64
+	events     *eventWriter
 	start      time.Time
 
 	cells   atomic.Int64  // rows in all accounts
@@ -62,7 +69,7 @@ var (
 
 // Start begins to collect, for all locks of this package in the process. Until then
 // they record nothing. What an earlier collection has found is forgotten. It returns
-// [ErrStarted] if collection is on.
+// [ErrStarted] if collection is on, and an error if Options.Events cannot be written.
 func Start(o Options) error {
 	control.Lock()
 	defer control.Unlock()
@@ -70,6 +77,12 @@ func Start(o Options) error {
 		return ErrStarted
 	}
 	s := newSession(o)
+	if o.Events != nil {
+		var err error
+		if s.events, err = newEventWriter(o.Events, s.start); err != nil {
+			return err
+		}
+	}
 	latest = s
 	current.Store(s)
 	return nil
@@ -96,7 +109,8 @@ func orDefault(n, def int) int {
 }
 
 // Stop ends the collection. Waits that have begun are still settled when they end,
-// and a later [Snapshot] has them. It returns [ErrNotStarted] if collection is off.
+// and a later [Snapshot] has them; an event file has not. It returns [ErrNotStarted] if
+// collection is off, and the first error in writing Options.Events.
 func Stop() error {
 	control.Lock()
 	defer control.Unlock()
@@ -108,6 +122,9 @@ func Stop() error {
 	s.mu.Lock()
 	s.stop = time.Now()
 	s.mu.Unlock()
+	if s.events != nil {
+		return s.finishEvents()
+	}
 	return nil
 }
 

@@ -35,6 +35,9 @@ func (s *session) snapshot() *Profile {
 	p.Dropped.Chains = s.chains.Dropped()
 	p.Dropped.Locks = left
 	p.Dropped.Pairs = s.crowded.Load()
+	if s.events != nil {
+		p.Dropped.Events = s.events.dropped.Load()
+	}
 	p.finish()
 	return p
 }

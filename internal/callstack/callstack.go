@@ -44,6 +44,14 @@ type Chain struct {
 	pcs    []uintptr
 	next   *Chain // in its bucket; set before the chain is published
 	frames atomic.Pointer[[]Frame]
+	cut    bool // for a chain without pcs: its root is missing
+}
+
+// NewChain returns a chain that was captured elsewhere, such as one read from a file.
+func NewChain(frames []Frame, truncated bool) *Chain {
+	c := &Chain{cut: truncated}
+	c.frames.Store(&frames)
+	return c
 }
 
 // Frame is one call in a chain.
@@ -63,7 +71,7 @@ type Frame struct {
 func (c *Chain) ID() uint32 { return c.id }
 
 // Truncated tells that the chain was longer than [MaxDepth], so that its root is missing.
-func (c *Chain) Truncated() bool { return len(c.pcs) == MaxDepth }
+func (c *Chain) Truncated() bool { return c.cut || len(c.pcs) == MaxDepth }
 
 // PCs returns the return addresses as [runtime.Callers] gave them, including the
 // profiler's own frames. The caller must not change it.
