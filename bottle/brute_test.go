@@ -215,7 +215,7 @@ func identity(o *Observer) error {
 }
 
 func TestEquationsByBruteForce(t *testing.T) {
-	runs := uint64(400)
+	runs := uint64(250)
 	if testing.Short() {
 		runs = 60
 	}

@@ -9,7 +9,7 @@ import (
 // In an offered graph so many goroutines may share a nanosecond that the clock carries more
 // than one: the shares sum to the wall time all the same.
 func TestMoreGoroutinesThanTheClockHasFractions(t *testing.T) {
-	const n = 100_000
+	const n = 70_000
 	for _, boxes := range []int{1, 3} {
 		d := drive(Options{Offered: true, Window: 3}, 0)
 		for i := range n {

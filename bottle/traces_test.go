@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,8 +15,26 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
+// study is what two passes over a recorded trace tell: one with one worker, one with four.
+type study struct {
+	whole       *Graph // of the first pass, with windows of 50 ms
+	transitions int
+	again       *Graph // the same, of the second pass
+	identities  []*Observer
+	running     *running
+	widths      []time.Duration
+	windows     []*Graph
+	parts       []*Graph // cuts at .3 and .71
+	groupings   []*Graph
+}
+
+var groupings = []Grouping{ByFunction, ByCreator, ByRegion, ByTask, ByGoroutine, ByGoroutine, ByRegexp(regexp.MustCompile(`^[^.]+`)),
+	ByFunc("all", func(*timeline.Goroutine) string { return "all" })}
+
+var studies = map[string]*study{}
+
 // traces calls f with every recorded trace.
-func traces(t *testing.T, f func(t *testing.T, file string)) {
+func traces(t *testing.T, f func(t *testing.T, s *study)) {
 	var files []string
 	for _, pattern := range []string{"small/*.trace*", "real/*.trace.zst"} {
 		fs, err := filepath.Glob(filepath.Join("..", "testdata", pattern))
@@ -26,23 +45,82 @@ func traces(t *testing.T, f func(t *testing.T, file string)) {
 	}
 	for _, file := range files {
 		name, _, _ := strings.Cut(filepath.Base(file), ".trace")
-		t.Run(name, func(t *testing.T) { f(t, file) })
+		t.Run(name, func(t *testing.T) {
+			if studies[file] == nil {
+				studies[file] = newStudy(t, file)
+			}
+			f(t, studies[file])
+		})
 	}
 }
 
-// pass reads a trace once, for one graph for each of the options.
-func pass(t *testing.T, file string, workers int, opts ...Options) []*Observer {
-	t.Helper()
-	var os []*Observer
+func newStudy(t *testing.T, file string) *study {
+	read := func(workers int, show ...timeline.Observer) {
+		t.Helper()
+		if _, err := timeline.ReadFile(context.Background(), file, timeline.Options{Workers: workers}, show...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opt := Options{Window: 50 * time.Millisecond}
+	o, n := NewObserver(opt), &counter{}
+	read(1, o, n)
+	s := &study{whole: o.Graph(), transitions: n.n, running: &running{Observer: NewObserver(Options{})}}
+	wall := s.whole.Wall
+
 	var show []timeline.Observer
-	for _, opt := range opts {
+	add := func(opt Options) *Observer {
 		o := NewObserver(opt)
-		os, show = append(os, o), append(show, o)
+		show = append(show, o)
+		s.identities = append(s.identities, o)
+		return o
 	}
-	if _, err := timeline.ReadFile(context.Background(), file, timeline.Options{Workers: workers}, show...); err != nil {
-		t.Fatal(err)
+	again := add(opt)
+	add(Options{Offered: true})
+	add(Options{Group: ByGoroutine, MaxSingle: 7})
+	var windows, parts, groups []*Observer
+	s.widths = []time.Duration{wall / 701, 10 * time.Millisecond, 333 * time.Millisecond, time.Hour}
+	for _, w := range s.widths {
+		windows = append(windows, add(Options{Window: w}))
 	}
-	return os
+	a, b := wall*3/10, wall*71/100
+	for _, opt := range []Options{{To: a}, {From: a, To: b}, {From: b}} {
+		parts = append(parts, add(opt))
+	}
+	for i, by := range groupings {
+		groups = append(groups, add(Options{Group: by, MaxSingle: []int{5, 1 << 30}[i%2]}))
+	}
+	read(4, append(show, s.running)...)
+	s.again = again.Graph()
+	for _, o := range windows {
+		s.windows = append(s.windows, o.Graph())
+	}
+	for _, o := range parts {
+		s.parts = append(s.parts, o.Graph())
+	}
+	for _, o := range groups {
+		s.groupings = append(s.groupings, o.Graph())
+	}
+	return s
+}
+
+type counter struct {
+	timeline.Base
+	n int
+}
+
+func (c *counter) Transition(*timeline.Transition) { c.n++ }
+
+// running measures for how long how many goroutines ran.
+type running struct {
+	*Observer
+	time  [4]timeline.Time
+	since timeline.Time
+}
+
+func (o *running) Transition(t *timeline.Transition) {
+	o.time[min(o.clock.running, 3)] += t.End - o.since
+	o.since = t.End
+	o.Observer.Transition(t)
 }
 
 // holds checks what is true of every graph.
@@ -119,37 +197,34 @@ func compare(t *testing.T, what string, got, want map[boxKey]sums, tolerance sha
 }
 
 func TestSharesSumToTheWallTime(t *testing.T) {
-	traces(t, func(t *testing.T, file string) {
-		for _, o := range pass(t, file, 0, Options{}, Options{Offered: true}, Options{Group: ByGoroutine, MaxSingle: 7}) {
+	traces(t, func(t *testing.T, s *study) {
+		for _, o := range s.identities {
 			g := o.Graph()
-			holds(t, fmt.Sprintf("by %s, offered %v", g.GroupBy, g.Offered), g)
+			what := fmt.Sprintf("by %s, offered %v, from %v, windows of %v", g.GroupBy, g.Offered, g.Start, o.opt.Window)
+			holds(t, what, g)
 			if err := identity(o); err != nil {
-				t.Error(err)
+				t.Errorf("%s: %v", what, err)
 			}
-			if len(g.Boxes) == 0 || g.Wall < 100*time.Millisecond || g.Procs != 2 {
-				t.Errorf("%d boxes, wall %v, GOMAXPROCS %d: not the trace that it should be", len(g.Boxes), g.Wall, g.Procs)
-			}
+		}
+		if g := s.whole; len(g.Boxes) == 0 || g.Wall < 100*time.Millisecond || g.Procs != 2 {
+			t.Errorf("%d boxes, wall %v, GOMAXPROCS %d: not the trace that it should be", len(g.Boxes), g.Wall, g.Procs)
 		}
 	})
 }
 
-// Windows of any width sum to the graph of a pass that had none, bit for bit.
+// Windows of any width sum to the graph of the whole, bit for bit.
 func TestWindowsSumToTheWhole(t *testing.T) {
-	traces(t, func(t *testing.T, file string) {
-		widths := []time.Duration{0, 100_003, 10 * time.Millisecond, 333 * time.Millisecond, time.Hour}
-		var opts []Options
-		for _, w := range widths {
-			opts = append(opts, Options{Window: w})
+	traces(t, func(t *testing.T, s *study) {
+		whole := *s.groupings[0]
+		if len(whole.Windows) > 0 {
+			t.Fatal("the whole was made with windows")
 		}
-		os := pass(t, file, 0, opts...)
-		whole := os[0].Graph()
-		for i, o := range os[1:] {
-			width := widths[i+1]
-			g := o.Graph()
+		for i, g := range s.windows {
+			width := s.widths[i]
 			if want := int((whole.Wall + width - 1) / width); len(g.Windows) != want {
 				t.Errorf("%d windows of %v, want %d", len(g.Windows), width, want)
 			}
-			compare(t, fmt.Sprint("windows of ", width), byBox(g.Windows...), byBox(whole), 0)
+			compare(t, fmt.Sprint("windows of ", width), byBox(g.Windows...), byBox(&whole), 0)
 			at, idle := time.Duration(0), time.Duration(0)
 			for k, w := range g.Windows {
 				holds(t, fmt.Sprintf("window %d of %v", k, width), w)
@@ -162,8 +237,9 @@ func TestWindowsSumToTheWhole(t *testing.T) {
 			if at != whole.Wall || idle != whole.Idle {
 				t.Errorf("windows of %v: wall %v, idle %v; the whole has %v, %v", width, at, idle, whole.Wall, whole.Idle)
 			}
-			g.Windows = nil
-			if !reflect.DeepEqual(g, whole) {
+			bare := *g
+			bare.Windows = nil
+			if !reflect.DeepEqual(bare, whole) {
 				t.Errorf("windows of %v change the whole", width)
 			}
 		}
@@ -171,58 +247,30 @@ func TestWindowsSumToTheWhole(t *testing.T) {
 }
 
 // Three graphs of parts of a trace sum to that of the whole: running, runnable and waiting time exactly. Each
-// part begins without a carry, so the shares may differ by what is
-// proven of the clock: less than two units of 2^-16 ns for each transition, in either graph.
+// part begins without a carry, so the shares may differ by what is proven of the clock: with two
+// processors less than two units of 2^-16 ns for each transition, in either graph.
 func TestCutsSumToTheWhole(t *testing.T) {
-	traces(t, func(t *testing.T, file string) {
-		events := &counter{}
-		info, err := timeline.ReadFile(context.Background(), file, timeline.Options{}, events)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, b := info.Duration()*3/10, info.Duration()*71/100
-		os := pass(t, file, 0, Options{}, Options{To: a}, Options{From: a, To: b}, Options{From: b})
-		var gs []*Graph
+	traces(t, func(t *testing.T, s *study) {
 		var wall, idle time.Duration
-		for i, o := range os {
-			g := o.Graph()
-			gs = append(gs, g)
-			holds(t, fmt.Sprintf("from %v, %v", g.Start, g.Wall), g)
-			if err := identity(o); err != nil {
-				t.Errorf("from %v, %v: %v", g.Start, g.Wall, err)
+		for _, g := range s.parts {
+			if g.Start != wall {
+				t.Errorf("a part begins at %v, want %v", g.Start, wall)
 			}
-			if i > 0 {
-				if g.Start != wall {
-					t.Errorf("a graph begins at %v, want %v", g.Start, wall)
-				}
-				wall += g.Wall
-				idle += g.Idle
-			}
+			wall += g.Wall
+			idle += g.Idle
 		}
-		whole := gs[0]
-		if wall != whole.Wall || idle != whole.Idle {
-			t.Errorf("the parts are %v long, idle for %v; the whole %v, %v", wall, idle, whole.Wall, whole.Idle)
+		if wall != s.whole.Wall || idle != s.whole.Idle {
+			t.Errorf("the parts are %v long, idle for %v; the whole %v, %v", wall, idle, s.whole.Wall, s.whole.Idle)
 		}
-		compare(t, "parts", byBox(gs[1:]...), byBox(whole), share(4*events.n))
+		compare(t, "parts", byBox(s.parts...), byBox(s.whole), share(4*s.transitions))
 	})
 }
 
-type counter struct {
-	timeline.Base
-	n int
-}
-
-func (c *counter) Transition(*timeline.Transition) { c.n++ }
-
 // Decoding side by side changes nothing.
 func TestWorkersDoNotMatter(t *testing.T) {
-	traces(t, func(t *testing.T, file string) {
-		opt := Options{Window: 50 * time.Millisecond}
-		one := pass(t, file, 1, opt)[0].Graph()
-		for _, workers := range []int{2, 8} {
-			if many := pass(t, file, workers, opt)[0].Graph(); !reflect.DeepEqual(one, many) {
-				t.Errorf("%d workers make another graph than one", workers)
-			}
+	traces(t, func(t *testing.T, s *study) {
+		if !reflect.DeepEqual(s.whole, s.again) {
+			t.Error("four workers make another graph than one")
 		}
 	})
 }
@@ -230,59 +278,28 @@ func TestWorkersDoNotMatter(t *testing.T) {
 // Groupings only divide: all the time of all goroutines is there under each of them, and the
 // application's is the application's.
 func TestGroupingsArePartitions(t *testing.T) {
-	groupings := []Grouping{ByFunction, ByCreator, ByRegion, ByTask, ByRegexp(regexp.MustCompile(`^[^.]+`)), ByGoroutine, ByGoroutine,
-		ByFunc("all", func(*timeline.Goroutine) string { return "all" })}
-	traces(t, func(t *testing.T, file string) {
-		var opts []Options
-		for i, by := range groupings {
-			opts = append(opts, Options{Group: by, MaxSingle: 5 + i*i*i*i})
-		}
-		opts[len(opts)-2].MaxSingle = 1 << 30
-		totals := func(g *Graph) map[boxKey]sums {
-			c := *g
-			c.Boxes = append([]Box(nil), g.Boxes...)
-			for i := range c.Boxes {
-				if b := &c.Boxes[i]; b.Kind == Application {
-					b.Group = "the application"
-				}
+	totals := func(g *Graph) map[boxKey]sums {
+		c := *g
+		c.Boxes = slices.Clone(g.Boxes)
+		for i := range c.Boxes {
+			if b := &c.Boxes[i]; b.Kind == Application {
+				b.Group = "the application"
 			}
-			return byBox(&c)
 		}
-		var first map[boxKey]sums
-		for i, o := range pass(t, file, 0, opts...) {
-			g := o.Graph()
-			holds(t, "by "+g.GroupBy, g)
-			if i == 0 {
-				first = totals(g)
-				continue
-			}
-			compare(t, "by "+g.GroupBy, totals(g), first, 0)
+		return byBox(&c)
+	}
+	traces(t, func(t *testing.T, s *study) {
+		for _, g := range s.groupings[1:] {
+			compare(t, "by "+g.GroupBy, totals(g), totals(s.groupings[0]), 0)
 		}
 	})
 }
 
 // No more goroutines run at once than GOMAXPROCS, at any time.
 func TestNoMoreRunThanProcessors(t *testing.T) {
-	traces(t, func(t *testing.T, file string) {
-		o := &width{Observer: NewObserver(Options{})}
-		if _, err := timeline.ReadFile(context.Background(), file, timeline.Options{}, o); err != nil {
-			t.Fatal(err)
-		}
-		if o.time[2] == 0 || o.time[3] > 0 {
-			t.Errorf("ns with none, one, two, more running: %v; GOMAXPROCS was 2", o.time)
+	traces(t, func(t *testing.T, s *study) {
+		if s.running.time[2] == 0 || s.running.time[3] > 0 {
+			t.Errorf("ns with none, one, two, more running: %v; GOMAXPROCS was 2", s.running.time)
 		}
 	})
-}
-
-// width measures for how long how many goroutines ran.
-type width struct {
-	*Observer
-	time  [4]timeline.Time
-	since timeline.Time
-}
-
-func (o *width) Transition(t *timeline.Transition) {
-	o.time[min(o.clock.running, 3)] += t.End - o.since
-	o.since = t.End
-	o.Observer.Transition(t)
 }
