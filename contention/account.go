@@ -34,6 +34,8 @@ type account struct {
 	lost    uint64 // exits that happened during waits and were not recorded
 	waiters int32  // most at once
 	longest int64
+	// contended is for how long the lock was held while somebody waited.
+	contended int64
 
 	// deferred are waits behind an owner whose call chain is yet to come.
 	deferred []wait
@@ -163,6 +165,10 @@ func (a *account) book(w *wait) {
 			continue
 		}
 		blamed += p.ns
+		if h.contended != nil && p.ns > *h.contended {
+			a.contended += (p.ns - *h.contended) * w.weight
+			*h.contended = p.ns
+		}
 		key := pairKey{waiter: k.chain, waiterG: k.g, owner: h.chain, kind: k.kind, flags: k.flags | p.flags | h.flags}
 		if a.session.goroutines {
 			key.ownerG = h.g

@@ -3,6 +3,7 @@ package contention
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Since returns what p has more than an earlier snapshot of the same collection: the
@@ -66,13 +67,32 @@ func (p *Profile) Since(earlier *Profile) *Profile {
 			d.Pairs = append(d.Pairs, q)
 		}
 	}
-	for _, l := range p.Locks {
-		if used[l] {
-			d.Locks = append(d.Locks, l)
-		}
-	}
+	d.takeLocks(p, earlier, used)
 	d.finish()
 	return d
+}
+
+// takeLocks copies those locks of p that are used, with what is theirs since earlier.
+func (d *Profile) takeLocks(p, earlier *Profile, used map[*Lock]bool) {
+	contended := make(map[uint64]time.Duration, len(earlier.Locks))
+	for _, l := range earlier.Locks {
+		contended[l.ID] = l.Contended
+	}
+	copies := make(map[*Lock]*Lock, len(used))
+	for _, l := range p.Locks {
+		if used[l] {
+			c := *l
+			c.Contended -= contended[l.ID]
+			copies[l] = &c
+			d.Locks = append(d.Locks, &c)
+		}
+	}
+	for i := range d.Waits {
+		d.Waits[i].Lock = copies[d.Waits[i].Lock]
+	}
+	for i := range d.Pairs {
+		d.Pairs[i].Lock = copies[d.Pairs[i].Lock]
+	}
 }
 
 // rowKey identifies a row across profiles, in which stacks have other addresses.

@@ -29,15 +29,15 @@ func everything() {
 		wg.Go(func() {
 			for n := range 100 {
 				m.Lock()
-				hold(n)
+				holdSome(n)
 				m.Unlock()
 				if i%2 == 0 {
 					rw.Lock()
-					hold(n)
+					holdSome(n)
 					rw.Unlock()
 				} else {
 					rw.RLock()
-					hold(n)
+					holdSome(n)
 					rw.RUnlock()
 				}
 			}
@@ -54,8 +54,8 @@ func everything() {
 	m.SetName("named late")
 }
 
-// hold takes a while, and now and then so long that others must wait.
-func hold(n int) {
+// holdSome takes a while, and now and then so long that others must wait.
+func holdSome(n int) {
 	if n%10 == 0 {
 		time.Sleep(50 * time.Microsecond)
 	} else {
@@ -68,7 +68,7 @@ func (k *rowKeys) table(p *Profile) map[rowKey]any {
 	t := map[rowKey]any{}
 	for _, w := range p.Waits {
 		key := k.wait(&w)
-		w.Lock = &Lock{Name: w.Lock.Name, Class: w.Lock.Class, Waiters: w.Lock.Waiters, Longest: w.Lock.Longest}
+		w.Lock = &Lock{Name: w.Lock.Name, Class: w.Lock.Class, Waiters: w.Lock.Waiters, Longest: w.Lock.Longest, Contended: w.Lock.Contended}
 		w.Waiter.Stack = nil
 		t[key] = w
 	}

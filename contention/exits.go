@@ -39,6 +39,10 @@ type exit struct {
 	// wanted is set by a waiter that needs the chain before it is there.
 	wanted atomic.Pointer[account]
 
+	// contended is the longest time for which a wait has blamed this exit; guarded by
+	// the mutex of the account.
+	contended int64
+
 	// written is the account in whose session's event file the exit is; guarded by its mutex.
 	written *account
 
@@ -120,7 +124,7 @@ func (h *history) next() (*exit, *chunk) {
 	e := &c.exits[k-c.first]
 	e.chain.Store(nil)
 	e.wanted.Store(nil)
-	e.pending, e.gaps, e.shared, e.forward, e.written = 0, 0, false, nil, nil
+	e.pending, e.gaps, e.contended, e.shared, e.forward, e.written = 0, 0, 0, false, nil, nil
 	return e, c
 }
 
@@ -182,7 +186,7 @@ func (e *exit) want(a *account) {
 func (e *exit) holder() holder {
 	h := holder{
 		acquired: e.acquired, released: e.released, pending: e.pending, gaps: e.gaps,
-		shared: e.shared, chain: e.chain.Load(), g: e.g,
+		shared: e.shared, chain: e.chain.Load(), g: e.g, contended: &e.contended,
 	}
 	if e.forward != nil && h.chain != nil {
 		if final := e.forward.chain.Load(); final != nil {

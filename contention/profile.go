@@ -160,6 +160,8 @@ type Lock struct {
 	Waiters int
 	// Longest is the longest single wait.
 	Longest time.Duration
+	// Contended is for how long the lock was held while somebody waited for it.
+	Contended time.Duration
 }
 
 // Wait is what goroutines with one call chain lost at one lock.

@@ -289,7 +289,7 @@ func (er *eventReader) names(info *lockInfo) {
 
 func (er *eventReader) exit() {
 	l, k, flags := er.lockID(), er.number(), er.number()
-	h := holder{shared: flags&1 != 0, g: er.number(), chain: er.chainID(0)}
+	h := holder{shared: flags&1 != 0, g: er.number(), chain: er.chainID(0), contended: new(int64)}
 	if flags&2 != 0 {
 		h.flags = InWait
 	}
@@ -298,6 +298,9 @@ func (er *eventReader) exit() {
 	h.acquired = er.before(h.released)
 	h.gaps = er.span()
 	if er.err == nil {
+		if before, ok := l.exits[k]; ok {
+			h.contended = before.contended
+		}
 		l.exits[k] = h
 	}
 }

@@ -57,7 +57,7 @@ func (a *account) copyTo(p *Profile) {
 	for k, c := range a.pairs {
 		pairs[k] = *c
 	}
-	lock := &Lock{ID: a.info.id, Waiters: int(a.waiters), Longest: time.Duration(a.longest)}
+	lock := &Lock{ID: a.info.id, Waiters: int(a.waiters), Longest: time.Duration(a.longest), Contended: time.Duration(a.contended)}
 	a.mu.Unlock()
 
 	if len(waits) == 0 {

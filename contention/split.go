@@ -31,6 +31,8 @@ type holder struct {
 	flags                       Flags // InWait, Signaller
 	chain                       *callstack.Chain
 	g                           uint64
+	// contended, if set, is the longest time for which a wait has blamed this hold.
+	contended *int64
 }
 
 // splitter holds the scratch memory of split.

@@ -1,0 +1,47 @@
+package contention
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// LockRow is one lock's line in the table of locks.
+type LockRow struct {
+	*Lock
+	// Contentions is the number of waits for the lock.
+	Contentions int64
+	// Waited == Blamed + HandOff + Unattributed is what all waiters lost together.
+	Waited, Blamed, HandOff, Unattributed time.Duration
+	// ContendedShare is the part of the profile's duration in which the lock was held
+	// while somebody waited for it: near 1, the lock is all that the program does.
+	ContendedShare float64
+}
+
+// LockTable returns a row for each lock, the one that cost most first.
+func (p *Profile) LockTable() []LockRow {
+	byLock := make(map[*Lock]*LockRow, len(p.Locks))
+	for _, l := range p.Locks {
+		r := &LockRow{Lock: l}
+		if p.Duration > 0 {
+			r.ContendedShare = float64(l.Contended) / float64(p.Duration)
+		}
+		byLock[l] = r
+	}
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		if r := byLock[w.Lock]; r != nil {
+			r.Contentions += w.Contentions
+			r.Waited += w.Waited
+			r.Blamed += w.Blamed
+			r.HandOff += w.HandOff
+			r.Unattributed += w.Unattributed
+		}
+	}
+	rows := make([]LockRow, 0, len(byLock))
+	for _, l := range p.Locks {
+		rows = append(rows, *byLock[l])
+	}
+	slices.SortStableFunc(rows, func(a, b LockRow) int { return cmp.Compare(b.Waited, a.Waited) })
+	return rows
+}

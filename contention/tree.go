@@ -1,0 +1,217 @@
+package contention
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Aspect is one thing to tell waits apart by.
+type Aspect string
+
+// The aspects. Those of the owner tell apart what the owners are blamed for; the time
+// for which no owner is known or nobody held the lock is then under [HandOffKey] and
+// [UnattributedKey].
+const (
+	ByKind            Aspect = "kind"
+	ByClass           Aspect = "class"
+	ByLock            Aspect = "lock"
+	ByWaiterGoroutine Aspect = "waiter-goroutine"
+	ByWaiterGroup     Aspect = "waiter-group"
+	ByWaiterFunc      Aspect = "waiter-func"
+	ByWaiterStack     Aspect = "waiter-stack"
+	ByOwnerGoroutine  Aspect = "owner-goroutine"
+	ByOwnerGroup      Aspect = "owner-group"
+	ByOwnerFunc       Aspect = "owner-func"
+	ByOwnerStack      Aspect = "owner-stack"
+	ByFlags           Aspect = "flags"
+)
+
+// Aspects lists all aspects.
+var Aspects = []Aspect{
+	ByKind, ByClass, ByLock, ByFlags,
+	ByWaiterGoroutine, ByWaiterGroup, ByWaiterFunc, ByWaiterStack,
+	ByOwnerGoroutine, ByOwnerGroup, ByOwnerFunc, ByOwnerStack,
+}
+
+// What stands for the owner where there is none.
+const (
+	HandOffKey      = "[hand-off]"
+	UnattributedKey = "[unattributed]"
+	UnknownKey      = "[unknown]"
+)
+
+// Tree is the total of the waits that agree in the aspects on the way from the root.
+// The children of a node sum to it, exactly.
+type Tree struct {
+	// Aspect is what the node was told apart by; empty for the root.
+	Aspect Aspect
+	// Key is what it has there, such as the name of a function.
+	Key string
+	// Contentions is the number of waits. Below an aspect of the owner, it is the
+	// number of pairs of a wait and an owner.
+	Contentions int64
+	// Waited == Blamed + HandOff + Unattributed.
+	Waited, Blamed, HandOff, Unattributed time.Duration
+	// Children is sorted, longest Waited first.
+	Children []*Tree
+
+	index map[string]*Tree
+}
+
+// Aggregate sums the waits of a profile by the given aspects, in their order: the
+// first tells the children of the root apart, the second theirs, and so on. It returns
+// an error if an aspect is unknown or comes twice. It takes about 1 µs for each row
+// and aspect.
+func (p *Profile) Aggregate(aspects ...Aspect) (*Tree, error) {
+	owners := len(aspects) // the first aspect of the owner's
+	for i, a := range aspects {
+		switch {
+		case !slices.Contains(Aspects, a):
+			return nil, fmt.Errorf("contention: unknown aspect %q", a)
+		case slices.Contains(aspects[:i], a):
+			return nil, fmt.Errorf("contention: aspect %q comes twice", a)
+		case a.ofOwner():
+			owners = min(owners, i)
+		}
+	}
+	root := new(Tree)
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		q := &Pair{Kind: w.Kind, Lock: w.Lock, Waiter: w.Waiter, Flags: w.Flags}
+		root.add(aspects[:owners], q, "", 0).each(func(t *Tree) { t.Contentions += w.Contentions })
+		if w.HandOff > 0 {
+			root.add(aspects, q, HandOffKey, 0).each(func(t *Tree) { t.HandOff += w.HandOff })
+		}
+		if w.Unattributed > 0 {
+			root.add(aspects, q, UnattributedKey, 0).each(func(t *Tree) { t.Unattributed += w.Unattributed })
+		}
+	}
+	for i := range p.Pairs {
+		q := &p.Pairs[i]
+		root.add(aspects, q, "", 0).each(func(t *Tree) { t.Blamed += q.Blamed })
+		root.add(aspects, q, "", owners+1).each(func(t *Tree) { t.Contentions += q.Contentions })
+	}
+	root.finish()
+	return root, nil
+}
+
+// path is the nodes from the root to a leaf.
+type path []*Tree
+
+func (p path) each(f func(*Tree)) {
+	for _, t := range p {
+		f(t)
+	}
+}
+
+// add returns the nodes on the way of a row, from the given level on, making those that
+// are missing. noOwner is the key for all aspects of the owner, if not empty.
+func (t *Tree) add(aspects []Aspect, q *Pair, noOwner string, from int) path {
+	p := path{t}
+	for _, a := range aspects {
+		key := a.key(q)
+		if noOwner != "" && a.ofOwner() && a != ByFlags {
+			key = noOwner
+		}
+		c := t.index[key]
+		if c == nil {
+			if t.index == nil {
+				t.index = make(map[string]*Tree)
+			}
+			c = &Tree{Aspect: a, Key: key}
+			t.index[key] = c
+			t.Children = append(t.Children, c)
+		}
+		t = c
+		p = append(p, t)
+	}
+	return p[min(from, len(p)):]
+}
+
+// finish sums up and sorts.
+func (t *Tree) finish() {
+	t.Waited = t.Blamed + t.HandOff + t.Unattributed
+	t.index = nil
+	for _, c := range t.Children {
+		c.finish()
+	}
+	slices.SortFunc(t.Children, func(a, b *Tree) int {
+		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Key, b.Key))
+	})
+}
+
+// ofOwner tells that pairs of one wait can differ in the aspect.
+func (a Aspect) ofOwner() bool { return strings.HasPrefix(string(a), "owner-") || a == ByFlags }
+
+func (a Aspect) key(q *Pair) string {
+	switch a {
+	case ByKind:
+		return string(q.Kind)
+	case ByClass:
+		return orUnknown(q.Lock.Class)
+	case ByLock:
+		return q.Lock.String()
+	case ByFlags:
+		return q.Flags.String()
+	}
+	who := q.Waiter
+	if a.ofOwner() {
+		who = q.Owner
+	}
+	_, what, _ := strings.Cut(string(a), "-")
+	switch what {
+	case "goroutine":
+		if who.Goroutine == 0 {
+			return UnknownKey
+		}
+		return strconv.FormatUint(who.Goroutine, 10)
+	case "group":
+		return orUnknown(who.Group)
+	case "func":
+		if who.Stack == nil || len(who.Stack.Frames) == 0 {
+			return UnknownKey
+		}
+		return orUnknown(who.Stack.Frames[0].Func)
+	}
+	return who.Stack.String()
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return UnknownKey
+	}
+	return s
+}
+
+// String returns the name of the lock, or its class and number.
+func (l *Lock) String() string {
+	if l.Name != "" {
+		return l.Name
+	}
+	return fmt.Sprintf("%s#%d", orUnknown(l.Class), l.ID)
+}
+
+// String returns the calls, leaf first: "f file:line < g file:line".
+func (s *Stack) String() string {
+	if s == nil || len(s.Frames) == 0 {
+		return UnknownKey
+	}
+	var b strings.Builder
+	for i, f := range s.Frames {
+		if i > 0 {
+			b.WriteString(" < ")
+		}
+		b.WriteString(f.Func)
+		if f.File != "" {
+			fmt.Fprintf(&b, " %s:%d", f.File, f.Line)
+		}
+	}
+	if s.Truncated {
+		b.WriteString(" < …")
+	}
+	return b.String()
+}

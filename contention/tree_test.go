@@ -1,0 +1,129 @@
+package contention
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// In every tree, whatever the aspects, the children sum to their parent, and the root
+// is the profile.
+func TestAggregateSums(t *testing.T) {
+	collecting(t, Options{Exact: true, Goroutines: true})
+	everything()
+	p := Snapshot()
+	waited, blamed, handOff, unattributed := totals(p)
+	var contentions int64
+	for _, w := range p.Waits {
+		contentions += w.Contentions
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 50 {
+		aspects := append([]Aspect(nil), Aspects...)
+		rng.Shuffle(len(aspects), func(i, j int) { aspects[i], aspects[j] = aspects[j], aspects[i] })
+		aspects = aspects[:rng.IntN(5)]
+		tree, err := p.Aggregate(aspects...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tree.Waited != waited || tree.Blamed != blamed || tree.HandOff != handOff || tree.Unattributed != unattributed || tree.Contentions != contentions {
+			t.Fatalf("%v: root %+v", aspects, tree)
+		}
+		checkTree(t, tree, aspects)
+	}
+}
+
+func checkTree(t *testing.T, tree *Tree, aspects []Aspect) {
+	t.Helper()
+	if len(aspects) == 0 {
+		if len(tree.Children) != 0 {
+			t.Errorf("leaf %s has children", tree.Key)
+		}
+		return
+	}
+	var sum Tree
+	last := time.Duration(1 << 62)
+	for _, c := range tree.Children {
+		if c.Aspect != aspects[0] || c.Waited > last || c.Key == "" && c.Aspect != ByFlags {
+			t.Errorf("child %q of %q: aspect %s, waited %v after %v", c.Key, tree.Key, c.Aspect, c.Waited, last)
+		}
+		last = c.Waited
+		sum.Contentions += c.Contentions
+		sum.Waited += c.Waited
+		sum.Blamed += c.Blamed
+		sum.HandOff += c.HandOff
+		sum.Unattributed += c.Unattributed
+		checkTree(t, c, aspects[1:])
+	}
+	if sum.Waited != tree.Waited || sum.Blamed != tree.Blamed || sum.HandOff != tree.HandOff || sum.Unattributed != tree.Unattributed {
+		t.Errorf("children of %s %q sum to %v, not %v", tree.Aspect, tree.Key, sum.Waited, tree.Waited)
+	}
+	if !aspects[0].ofOwner() && sum.Contentions != tree.Contentions {
+		t.Errorf("children of %s %q have %d contentions, not %d", tree.Aspect, tree.Key, sum.Contentions, tree.Contentions)
+	}
+}
+
+// A profile small enough to work out by hand.
+func handMade() *Profile {
+	cacheLock := &Lock{ID: 1, Name: "cache", Class: "app.Cache", Contended: 30 * time.Second}
+	logLock := &Lock{ID: 2, Class: "app.Log"}
+	get := Party{Group: "app.serve", Stack: &Stack{Frames: []Frame{{Func: "app.Get", File: "app.go", Line: 10}}}}
+	fill := Party{Group: "app.fill", Stack: &Stack{Frames: []Frame{{Func: "app.Fill", File: "app.go", Line: 20}}}}
+	return &Profile{
+		Duration: time.Minute,
+		Locks:    []*Lock{cacheLock, logLock},
+		Waits: []Wait{
+			{Kind: MutexKind, Lock: cacheLock, Waiter: get, Contentions: 5, Waited: 50, Blamed: 40, HandOff: 7, Unattributed: 3},
+			{Kind: MutexKind, Lock: logLock, Waiter: get, Contentions: 1, Waited: 60, Blamed: 60},
+		},
+		Pairs: []Pair{
+			{Kind: MutexKind, Lock: cacheLock, Waiter: get, Owner: fill, Contentions: 4, Blamed: 30},
+			{Kind: MutexKind, Lock: cacheLock, Waiter: get, Owner: get, Contentions: 2, Blamed: 10},
+			{Kind: MutexKind, Lock: logLock, Waiter: get, Owner: fill, Contentions: 1, Blamed: 60},
+		},
+	}
+}
+
+func TestAggregateByHand(t *testing.T) {
+	tree, err := handMade().Aggregate(ByOwnerFunc, ByLock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	var walk func(indent string, n *Tree)
+	walk = func(indent string, n *Tree) {
+		got = append(got, indent+n.Key+" "+n.Waited.String())
+		for _, c := range n.Children {
+			walk(indent+" ", c)
+		}
+	}
+	walk("", tree)
+	want := []string{
+		" 110ns",
+		" app.Fill 90ns", "  app.Log#2 60ns", "  cache 30ns",
+		" app.Get 10ns", "  cache 10ns",
+		" [hand-off] 7ns", "  cache 7ns",
+		" [unattributed] 3ns", "  cache 3ns",
+	}
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || got[i] != want[i] {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	}
+	if n := tree.Children[0].Contentions; n != 5 {
+		t.Errorf("app.Fill in %d contentions, want 5", n)
+	}
+	for _, bad := range [][]Aspect{{"nonsense"}, {ByLock, ByLock}} {
+		if _, err := handMade().Aggregate(bad...); err == nil {
+			t.Errorf("Aggregate(%v) gave no error", bad)
+		}
+	}
+}
+
+func TestLockTable(t *testing.T) {
+	rows := handMade().LockTable()
+	if len(rows) != 2 || rows[0].ID != 2 || rows[1].Contentions != 5 || rows[1].Waited != 50 ||
+		rows[1].HandOff != 7 || rows[1].Unattributed != 3 || rows[1].ContendedShare != 0.5 {
+		t.Errorf("%+v", rows)
+	}
+}
