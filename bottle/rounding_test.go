@@ -9,8 +9,8 @@ import (
 // In an offered graph so many goroutines may share a nanosecond that the clock carries more
 // than one: the shares sum to the wall time all the same.
 func TestMoreGoroutinesThanTheClockHasFractions(t *testing.T) {
-	const n = 70_000
-	for _, boxes := range []int{1, 3} {
+	const n = 140_000
+	for _, boxes := range []int{1, 2} {
 		d := drive(Options{Offered: true, Window: 3}, 0)
 		for i := range n {
 			d.appear(app(int64(i), "main."+string(rune('a'+i%boxes))), timeline.Runnable, timeline.WaitOther)
