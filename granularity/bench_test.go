@@ -3,6 +3,7 @@ package granularity
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -54,16 +55,14 @@ func worker(d time.Duration) func() {
 	if d == 0 {
 		return func() {}
 	}
-	steps := 1000
-	for {
+	const probe = 1_000_000
+	least := time.Duration(math.MaxInt64)
+	for range 20 {
 		from := time.Now()
-		compute(steps)
-		if took := time.Since(from); took > 200*time.Microsecond {
-			steps = int(float64(steps) * float64(d) / float64(took))
-			break
-		}
-		steps *= 2
+		compute(probe)
+		least = min(least, time.Since(from))
 	}
+	steps := int(float64(probe) * float64(d) / float64(least))
 	return func() { compute(steps) }
 }
 

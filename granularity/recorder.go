@@ -141,7 +141,7 @@ func (sh *shard) cell(s *site) *cell {
 }
 
 // record counts an execution, about 20 ns.
-func (r *Recorder) record(f *frame, mark cycles.Mark, m *measurement) {
+func (r *Recorder) record(f *frame, mark *cycles.Mark, m *measurement) {
 	sh := &r.shards[mark.Thread.Index%shardCount]
 	sh.mu.Lock()
 	c := sh.cell(f.site)

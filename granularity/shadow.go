@@ -193,7 +193,7 @@ func (x *execution) finish() {
 	}
 	f := &sh.frames[n]
 	var m measurement
-	f.measure(r.clock, mark, &m)
+	f.measure(r.clock, &mark, &m)
 	if n == 0 {
 		mark.Thread.Leave()
 	} else {
@@ -201,7 +201,7 @@ func (x *execution) finish() {
 		m.aggregated = r.opts.AggregateNested && f.inline
 		sh.frames[n-1].addNested(f, &m)
 	}
-	r.record(f, mark, &m)
+	r.record(f, &mark, &m)
 	sh.pop()
 }
 
@@ -231,8 +231,8 @@ type measurement struct {
 // measure computes the execution that ends at the mark.
 //
 //go:norace
-func (f *frame) measure(clock *cycles.Clock, mark cycles.Mark, m *measurement) {
-	counted, wall, _ := clock.Elapsed(f.start, mark)
+func (f *frame) measure(clock *cycles.Clock, mark *cycles.Mark, m *measurement) {
+	counted, wall, _ := clock.Elapsed(&f.start, mark)
 	m.total = f.before + counted
 	m.self = max(m.total-f.nested, 0)
 	m.wall = mark.Wall - f.first
