@@ -140,3 +140,26 @@ func TestKnownAnswers(t *testing.T) {
 		}
 	}
 }
+
+// Nothing is lost by sharing lanes, however often the shares change.
+func TestNothingIsLost(t *testing.T) {
+	var p purse
+	var carry int64
+	const times = 200_000
+	for i := range int64(times) {
+		k := 2 + i%5
+		p.share(&carry, 1, 1, k, []part{{SyncMutex, 1}, {IONetwork, k - 1}})
+	}
+	sum := carry
+	for c := range p.ns {
+		sum += p.ns[c]<<fracBits + p.frac[c]
+	}
+	if sum != times<<fracBits {
+		t.Errorf("%d nanoseconds in 2^-16, want %d", sum, times<<fracBits)
+	}
+	var a Account
+	p.empty(&a, times)
+	if got := inWords(&a); got != "sync-mutex 58000, io-network 142000" { // a fifth each of 1/2, 1/3, 1/4, 1/5, 1/6
+		t.Error(got)
+	}
+}

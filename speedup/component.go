@@ -67,6 +67,25 @@ func (c Component) String() string {
 	return "other"
 }
 
+var componentWords = [NumComponents]string{
+	"running",
+	"GC: stop-the-world", "GC: mark assist", "GC: waiting for it", "GC: its workers run",
+	"sequential",
+	"mutex", "RWMutex", "WaitGroup", "Cond", "Once", "channel send", "channel receive", "select", "semaphore", "other waits",
+	"network", "sleep", "blocking system call", "system call",
+	"imbalance", "spawn",
+	"other workers run", "other goroutines run", "runtime or tracer runs", "wake-up latency",
+	"stop-the-world (not GC)", "suspended by the runtime",
+}
+
+// Words returns the component as pictures and tables call it, such as "mutex".
+func (c Component) Words() string {
+	if int(c) < NumComponents {
+		return componentWords[c]
+	}
+	return "other"
+}
+
 // ParseComponent returns the component with the given name.
 func ParseComponent(name string) (Component, error) {
 	for c, n := range componentNames {

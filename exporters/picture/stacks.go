@@ -1,0 +1,74 @@
+package picture
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/bottleneck-go/bottleneck/speedup"
+)
+
+// errNoStack is what both forms say when there is nothing to draw from.
+var errNoStack = errors.New("picture: no speedup stack")
+
+// StacksSVG writes speedup stacks as an SVG document: bars side by side, as in figure 3 of the paper on them, with
+// the speed-up at the bottom and what keeps it from being N above it. Components that are negative, which helped, hang below the
+// zero line and are hatched; the others then rise above N by as much. Marks on both sides of a bar show N.
+//
+// Components that are too small to be seen are put together. The document is like that of [SVG]; of the options, Top
+// and Panels mean nothing here. The error is that of the writer, or says what is wrong with the options.
+func StacksSVG(w io.Writer, stacks []*speedup.Stack, opt Options) error {
+	s, err := layoutStacks(stacks, opt)
+	if err != nil {
+		return err
+	}
+	if err := writeSVG(w, s); err != nil {
+		return fmt.Errorf("picture: writing SVG: %w", err)
+	}
+	return nil
+}
+
+// StacksPNG writes the same picture as [StacksSVG] as pixels. See [PNG].
+func StacksPNG(w io.Writer, stacks []*speedup.Stack, opt Options) error {
+	if opt.Scale == 0 {
+		opt.Scale = 2
+	}
+	if !(opt.Scale >= 0.1 && opt.Scale <= 20) {
+		return fmt.Errorf("picture: scale %v is not between 0.1 and 20", opt.Scale)
+	}
+	s, err := layoutStacks(stacks, opt)
+	if err != nil {
+		return err
+	}
+	if px := s.width * s.height * opt.Scale * opt.Scale; px > maxPixels {
+		return fmt.Errorf("picture: a PNG of %.0f × %.0f pixels is too large; lower the scale, or draw fewer stacks", s.width*opt.Scale, s.height*opt.Scale)
+	}
+	if err := writePNG(w, s, opt.Scale, opt.Dark); err != nil {
+		return fmt.Errorf("picture: writing PNG: %w", err)
+	}
+	return nil
+}
+
+// maxStacks bounds the bars that are drawn side by side.
+const maxStacks = 64
+
+func layoutStacks(stacks []*speedup.Stack, opt Options) (*scene, error) {
+	switch {
+	case len(stacks) == 0:
+		return nil, errNoStack
+	case len(stacks) > maxStacks:
+		return nil, fmt.Errorf("picture: %d stacks are too many to draw side by side; at most %d are possible", len(stacks), maxStacks)
+	case math.IsNaN(opt.Width) || opt.Width < 0:
+		return nil, fmt.Errorf("picture: width %v is not a number of units", opt.Width)
+	}
+	for _, s := range stacks {
+		if s == nil {
+			return nil, errNoStack
+		}
+	}
+	if opt.Width > 0 {
+		opt.Width = min(maxWidth, max(minWidth, opt.Width))
+	}
+	return newStackModel(stacks, opt).layout(), nil
+}

@@ -1,0 +1,228 @@
+package text
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/speedup"
+)
+
+// WriteStacks writes speedup stacks: a sentence about the one that asks most, a table with a row for each
+// component and a column for each stack, and the warnings. A single stack gets bars beside the numbers and what the
+// speed-up would be without a component. Components below a two-hundredth of N in all stacks are added up.
+// The error is that of w.
+func WriteStacks(w io.Writer, stacks []*speedup.Stack, opt Options) error {
+	if len(stacks) == 0 {
+		return errors.New("text: no speedup stack")
+	}
+	for _, s := range stacks {
+		if s == nil {
+			return errors.New("text: no speedup stack")
+		}
+	}
+	opt = opt.withDefaults()
+	t := &stackTable{stacks: stacks, style: style{colour: opt.Colour, ascii: opt.ASCII}, width: opt.Width}
+	var b strings.Builder
+	most := stacks[0]
+	for _, s := range stacks {
+		if s.N > most.N {
+			most = s
+		}
+	}
+	b.WriteString(t.style.paintLines(bold, wrap(t.style.clean(most.Sentence()), opt.Width, 0)) + "\n\n")
+	t.write(&b)
+	if stacks[0].Workers.Selector != "" {
+		b.WriteString("\n" + t.style.paintLines(dim, wrap(t.style.clean(workersLine(most)), opt.Width, 0)) + "\n")
+	}
+	seen := map[string]bool{}
+	for _, s := range stacks {
+		for _, warning := range s.Warnings {
+			if !seen[warning] {
+				seen[warning] = true
+				b.WriteString(t.style.paint(bold, "Warning:") + wrap(t.style.clean(warning), opt.Width, len("Warning:")) + "\n")
+			}
+		}
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("text: writing: %w", err)
+	}
+	return nil
+}
+
+func workersLine(s *speedup.Stack) string {
+	return "Workers: " + s.Workers.Selector + ", " + format.Plural(s.Workers.Count, "goroutine", "goroutines") +
+		". Parts are in units of the speed-up; they sum to N."
+}
+
+// stackTable is the table of the components.
+type stackTable struct {
+	stacks []*speedup.Stack
+	style  style
+	width  int
+}
+
+// stackRow is a line: what it is of all stacks.
+type stackRow struct {
+	name      string
+	values    []float64
+	without   string
+	attribute string
+}
+
+const smallPart = 0.005
+
+// rows are the lines from the top of the bars to their bottom.
+func (t *stackTable) rows() (rows []stackRow) {
+	row := func(name string, of func(*speedup.Stack) float64) stackRow {
+		r := stackRow{name: name}
+		for _, s := range t.stacks {
+			r.values = append(r.values, of(s))
+		}
+		return r
+	}
+	if r := row("remainder", func(s *speedup.Stack) float64 { return s.Remainder }); t.shows(r, 0) {
+		rows = append(rows, r)
+	}
+	small, folded := stackRow{values: make([]float64, len(t.stacks))}, 0
+	all := speedup.Delimiters()
+	for i := len(all) - 1; i >= 0; i-- {
+		c := all[i]
+		r := row(c.Words(), func(s *speedup.Stack) float64 { return s.Components[c] })
+		switch {
+		case t.shows(r, smallPart):
+			if s := t.stacks[0]; r.values[0] > 0 && !math.IsInf(s.WhatIf(c), 0) {
+				r.without = number(s.WhatIf(c))
+			}
+			rows = append(rows, r)
+		case t.shows(r, 0):
+			folded++
+			for i, v := range r.values {
+				small.values[i] += v
+			}
+		}
+	}
+	if folded > 0 {
+		small.name = format.Plural(folded, "small component", "small components")
+		rows = append(rows, small)
+	}
+	name := "speed-up"
+	for _, s := range t.stacks {
+		if s.Estimate {
+			name = "speed-up (at most)"
+		}
+	}
+	r := row(name, func(s *speedup.Stack) float64 { return s.Speedup })
+	r.attribute = bold
+	return append(rows, r)
+}
+
+// shows reports whether a part is larger than a part of N in some stack.
+func (t *stackTable) shows(r stackRow, part float64) bool {
+	for i, v := range r.values {
+		if math.Abs(v) > part*float64(t.stacks[i].N) {
+			return true
+		}
+	}
+	return false
+}
+
+func number(v float64) string { return strconv.FormatFloat(v+0, 'f', 2, 64) }
+
+// write writes the table. Stacks that do not fit side by side follow below.
+func (t *stackTable) write(b *strings.Builder) {
+	rows := t.rows()
+	name, cell := columns("workers"), 5
+	for _, r := range rows {
+		name = max(name, columns(r.name))
+		for _, v := range r.values {
+			cell = max(cell, len(number(v)))
+		}
+	}
+	labels := make([]string, len(t.stacks))
+	for i, s := range t.stacks {
+		labels[i] = t.style.clean(s.Label)
+		if labels[i] == "" {
+			labels[i] = strconv.Itoa(s.N)
+		}
+		labels[i] = t.style.fit(labels[i], 16)
+		cell = max(cell, columns(labels[i]))
+	}
+	fit := max(1, (t.width-name)/(cell+2))
+	for from := 0; from < len(t.stacks); from += fit {
+		to := min(len(t.stacks), from+fit)
+		if from > 0 {
+			b.WriteByte('\n')
+		}
+		head := left("workers", name)
+		for _, l := range labels[from:to] {
+			head += "  " + right(l, cell)
+		}
+		if len(t.stacks) == 1 {
+			head += "  without it"
+		}
+		b.WriteString(t.style.paint(dim, head) + "\n")
+		for _, r := range rows {
+			line := left(r.name, name)
+			for _, v := range r.values[from:to] {
+				line += "  " + right(number(v), cell)
+			}
+			b.WriteString(t.style.paint(r.attribute, line))
+			if len(t.stacks) == 1 {
+				b.WriteString(strings.TrimRight("  "+right(r.without, 10)+t.bar(r, name+cell+14), " "))
+			}
+			b.WriteByte('\n')
+		}
+	}
+}
+
+// bar is a part of a single stack, drawn to scale in the columns that are left.
+func (t *stackTable) bar(r stackRow, used int) string {
+	room := min(50, t.width-used-2)
+	n := t.stacks[0].N
+	if room < 10 || n < 1 {
+		return ""
+	}
+	mark, colour := t.style.bar(math.Abs(r.values[0])/float64(n), room), coolColours[0]
+	switch {
+	case r.values[0] < 0:
+		mark, colour = strings.Repeat("-", columns(mark)), dim
+	case r.attribute == "":
+		colour = warmColours[0]
+	}
+	return "  " + t.style.paint(colour, mark)
+}
+
+// StacksCSV writes speedup stacks as comma-separated values: a header, and for each stack a row
+// for the speed-up, one for each component that is not 0, and one for the remainder. The columns are label, n,
+// estimate, disturbed, family, part, value, and without (the speed-up if the component were zero; empty for the others). The error is that of w.
+func StacksCSV(w io.Writer, stacks []*speedup.Stack) error {
+	out := csv.NewWriter(w)
+	write := func(record ...string) { _ = out.Write(record) } // csv.Writer keeps the first error
+	write("label", "n", "estimate", "disturbed", "family", "part", "value", "without")
+	for _, s := range stacks {
+		if s == nil {
+			return errors.New("text: no speedup stack")
+		}
+		row := func(family, part string, v float64, without string) {
+			write(harmless(s.Label), strconv.Itoa(s.N), strconv.FormatBool(s.Estimate), strconv.FormatBool(s.Disturbed), family, part, float(v), without)
+		}
+		row("speedup", "speedup", s.Speedup, "")
+		for _, c := range speedup.Delimiters() {
+			if v := s.Components[c]; v != 0 {
+				row(c.Family().String(), c.String(), v, float(s.WhatIf(c)))
+			}
+		}
+		row("remainder", "remainder", s.Remainder, "")
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("text: writing CSV: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,25 @@
+package speedup
+
+import "github.com/bottleneck-go/bottleneck/internal/format"
+
+// worthNaming is the part of N below which what is lost is not worth a sentence.
+const worthNaming = 0.01
+
+// Sentence says in a line how much faster a run is and what keeps it from being N times faster.
+func (s *Stack) Sentence() string {
+	times := format.Parallelism(s.Speedup) + " times faster with " + format.Plural(s.N, "worker", "workers")
+	if s.Estimate {
+		times = "at most " + times + " (an estimate from one run)"
+	}
+	if s.Disturbed {
+		times = "disturbed, not a result: " + times
+	}
+	worst, found := s.Largest()
+	switch {
+	case s.Remainder > 0 && (!found || s.Remainder > s.Components[worst]) && s.Remainder >= worthNaming*float64(s.N):
+		return times + "; most is lost to the remainder, " + format.Parallelism(s.Remainder)
+	case found && s.Components[worst] >= worthNaming*float64(s.N):
+		return times + "; most is lost to " + worst.Words() + ", " + format.Parallelism(s.Components[worst]) + "; without it, " + format.Parallelism(s.WhatIf(worst)) + " times"
+	}
+	return times + "; nothing is lost"
+}
