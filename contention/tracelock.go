@@ -1,0 +1,186 @@
+package contention
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Locks have no names in a trace; call chains are all there is. So a lock is a set of
+// sites, and union-find puts together what must be the same lock:
+//
+//   - the site of a wait and the site of the release that ended it;
+//   - the site of a goroutine's own wait and the site where it let go of a lock, if the one
+//     fits the other (callSite.fits).
+//
+// That is one lock too few where the same code locks several: shards, or a lock in each of many
+// objects. What tells is the order: the queue of a sync.Mutex is first in, first
+// out, but for a waiter that was woken in vain, which goes to its head. If a release wakes a
+// waiter although one that had come earlier stays blocked, the latter waits for another lock. Such
+// a release is no part of that wait; and once this happens more than now and then, the lock is
+// taken for several, and a wait is cut only at those releases that are linked to it one by
+// one: the owner before was the one that woke the owner that ended it, and so on.
+
+// SeveralLocks is the name of an entry of Profile.Locks that stands for several locks which
+// a trace cannot tell apart.
+const SeveralLocks = "[several locks]"
+
+// tracedLock is a lock, as far as one can tell.
+type tracedLock struct {
+	parent  *tracedLock // of the union-find; nil for a root
+	id      uint64
+	name    string
+	class   string
+	history []*hold   // the latest releases, in the order of time
+	evicted bool      // there were more
+	holds   durations // known holds, wherever they ended
+	// In how many waits it could be seen, and was seen, that others were overtaken.
+	ordered, overtaken int
+	waiters            int32
+	longest            timeline.Time
+}
+
+// maxHistory is how many releases a lock remembers. Waits behind more of them are blamed on the latest.
+const maxHistory = 1024
+
+// hold is a time in which somebody held a lock, known by the release that ended it.
+type hold struct {
+	from, to timeline.Time
+	owner    owner
+	pending  timeline.Time // since when the owner, a writer, had held back readers; from if not at all
+	prev     *hold         // the one before on the same lock, as far as that is certain
+	waiters  int32         // how many waited when it ended
+
+	// The waiter that the release woke:
+	queue    queue
+	asked    timeline.Time // since when it had been in the queue
+	requeued bool          // it had been at the head, having been woken in vain before
+	ran      timeline.Time // when it ran, 0 if not yet
+}
+
+// owner is who is to blame.
+type owner struct {
+	g     int64
+	group string
+	site  *callSite
+	flags Flags
+}
+
+func (l *tracedLock) root() *tracedLock {
+	for l.parent != nil {
+		if l.parent.parent != nil {
+			l.parent = l.parent.parent
+		}
+		l = l.parent
+	}
+	return l
+}
+
+// several reports whether there is more than one lock behind the sites.
+func (l *tracedLock) several() bool {
+	return l.overtaken >= 4 && l.overtaken*10 > l.ordered
+}
+
+// add remembers a release.
+func (l *tracedLock) add(h *hold) {
+	l.history = append(l.history, h)
+	if len(l.history) >= 2*maxHistory {
+		l.evict()
+	}
+}
+
+func (l *tracedLock) evict() {
+	n := len(l.history) - maxHistory
+	for _, h := range l.history[:n] {
+		h.prev = nil // chains of holds are no longer than the history
+	}
+	copy(l.history, l.history[n:])
+	clear(l.history[maxHistory:])
+	l.history = l.history[:maxHistory]
+	l.evicted = true
+}
+
+// last returns the latest release, or nil.
+func (l *tracedLock) last() *hold {
+	if n := len(l.history); n > 0 {
+		return l.history[n-1]
+	}
+	return nil
+}
+
+// lockOf returns the lock that is meant at a site.
+func (o *TraceObserver) lockOf(s *callSite) *tracedLock {
+	if s.lock == nil {
+		o.locks++
+		s.lock = &tracedLock{id: o.locks}
+		if s.stack != nil {
+			s.lock.class = className(nil, s.stack.Frames)
+		}
+	}
+	s.lock = s.lock.root()
+	return s.lock
+}
+
+// unite makes one lock of two, and returns it. The older one goes on.
+func unite(a, b *tracedLock) *tracedLock {
+	if a == b {
+		return a
+	}
+	if b.id < a.id {
+		a, b = b, a
+	}
+	b.parent = a
+	a.history = append(a.history, b.history...)
+	slices.SortStableFunc(a.history, func(x, y *hold) int { return cmp.Compare(x.to, y.to) })
+	if len(a.history) > maxHistory {
+		a.evict()
+	}
+	a.evicted = a.evicted || b.evicted
+	a.holds.merge(&b.holds)
+	a.ordered += b.ordered
+	a.overtaken += b.overtaken
+	a.waiters = max(a.waiters, b.waiters)
+	a.longest = max(a.longest, b.longest)
+	b.history = nil
+	return a
+}
+
+// durations keeps the latest of many durations.
+type durations struct {
+	recent []timeline.Time
+	next   int
+	sorted []timeline.Time
+	fresh  int // since sorted was made
+}
+
+const maxDurations = 64
+
+func (d *durations) add(t timeline.Time) {
+	if len(d.recent) < maxDurations {
+		d.recent = append(d.recent, t)
+	} else {
+		d.recent[d.next] = t
+		d.next = (d.next + 1) % maxDurations
+	}
+	d.fresh++
+}
+
+func (d *durations) merge(e *durations) {
+	for _, t := range e.recent {
+		d.add(t)
+	}
+}
+
+// upper returns the third quartile. It is computed anew after every eighth addition.
+func (d *durations) upper() (timeline.Time, bool) {
+	if len(d.recent) == 0 {
+		return 0, false
+	}
+	if len(d.sorted) == 0 || d.fresh >= 8 || len(d.recent) < 8 && d.fresh > 0 {
+		d.sorted = append(d.sorted[:0], d.recent...)
+		slices.Sort(d.sorted)
+		d.fresh = 0
+	}
+	return d.sorted[len(d.sorted)*3/4], true
+}

@@ -1,0 +1,206 @@
+package contention
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// traceRows are the rows of the profile of a trace.
+type traceRows struct {
+	rows    map[traceRowKey]*traceRow
+	cells   int // rows and pairs
+	max     int
+	crowded uint64    // times there was no room
+	serial  uint64    // of waits
+	rest    *callSite // stands for call chains that there was no room for
+}
+
+type traceRowKey struct {
+	kind   timeline.Wait
+	lock   *tracedLock
+	waiter *callSite
+	group  string
+	g      int64
+	flags  Flags
+}
+
+type traceOwnerKey struct {
+	site  *callSite
+	group string
+	g     int64
+	flags Flags
+}
+
+// traceRow is a row of Profile.Waits and its pairs.
+type traceRow struct {
+	waitCell
+	pairs map[traceOwnerKey]*tracePair
+}
+
+type tracePair struct {
+	pairCell
+	serial uint64 // of the wait that was added last
+	inWait int64  // what it lost to the owner
+}
+
+// droppedChain is the only call of the stack that stands for those that there was no room for.
+const droppedChain = "[call chains dropped]"
+
+func newTraceRows(limit int) traceRows {
+	rest := &Stack{Frames: []Frame{{Func: droppedChain}}}
+	return traceRows{rows: map[traceRowKey]*traceRow{}, max: limit, rest: &callSite{stack: rest}}
+}
+
+// add books a wait that is over.
+func (r *traceRows) add(g *tracedGoroutine, w *waiting, goroutines bool) {
+	k := traceRowKey{kind: w.kind, lock: w.lock.root(), waiter: w.site, group: g.g.Func, flags: w.flags}
+	if goroutines {
+		k.g = g.g.ID
+	}
+	row := r.row(k)
+	row.count++
+	row.observed++
+	row.waited += int64(w.waited)
+	row.blamed += int64(w.blamed)
+	row.handOff += int64(w.handOff)
+	row.unattributed += int64(w.unattributed)
+	row.longest = max(row.longest, int64(w.waited))
+	r.serial++
+	for _, p := range w.parts {
+		k := traceOwnerKey{p.owner.site, p.owner.group, 0, p.owner.flags}
+		if goroutines {
+			k.g = p.owner.g
+		}
+		r.pair(row, k).add(int64(p.ns), r.serial)
+	}
+}
+
+// row returns the row of a key, or that of the dropped if there is no room for another one.
+func (r *traceRows) row(k traceRowKey) *traceRow {
+	row := r.rows[k]
+	if row == nil && r.cells >= r.max {
+		r.crowded++
+		k.waiter, k.group, k.g = r.rest, "", 0
+		row = r.rows[k]
+	}
+	if row == nil {
+		row = &traceRow{pairs: map[traceOwnerKey]*tracePair{}}
+		r.rows[k] = row
+		r.cells++
+	}
+	return row
+}
+
+// pair returns the pair of a row, or that of the dropped.
+func (r *traceRows) pair(row *traceRow, k traceOwnerKey) *tracePair {
+	p := row.pairs[k]
+	if p == nil && r.cells >= r.max {
+		r.crowded++
+		k.site, k.group, k.g = r.rest, "", 0
+		p = row.pairs[k]
+	}
+	if p == nil {
+		p = new(tracePair)
+		row.pairs[k] = p
+		r.cells++
+	}
+	return p
+}
+
+// add adds a part of a wait. Several parts of one wait count as one contention.
+func (p *tracePair) add(ns int64, serial uint64) {
+	if p.serial != serial {
+		p.serial, p.inWait = serial, 0
+		p.count++
+	}
+	p.inWait += ns
+	p.blamed += ns
+	p.longest = max(p.longest, p.inWait)
+}
+
+// united puts the rows together whose locks have turned out to be the same.
+func (r *traceRows) united() map[traceRowKey]*traceRow {
+	rows := make(map[traceRowKey]*traceRow, len(r.rows))
+	for k, row := range r.rows {
+		k.lock = k.lock.root()
+		if into := rows[k]; into != nil {
+			into.merge(row)
+			continue
+		}
+		c := &traceRow{pairs: make(map[traceOwnerKey]*tracePair, len(row.pairs))}
+		c.merge(row)
+		rows[k] = c
+	}
+	return rows
+}
+
+func (r *traceRow) merge(s *traceRow) {
+	r.count += s.count
+	r.observed += s.observed
+	r.waited += s.waited
+	r.blamed += s.blamed
+	r.handOff += s.handOff
+	r.unattributed += s.unattributed
+	r.longest = max(r.longest, s.longest)
+	for k, p := range s.pairs {
+		into := r.pairs[k]
+		if into == nil {
+			into = new(tracePair)
+			r.pairs[k] = into
+		}
+		into.count += p.count
+		into.blamed += p.blamed
+		into.longest = max(into.longest, p.longest)
+	}
+}
+
+// copyTo adds the rows and their locks to a profile.
+func (r *traceRows) copyTo(p *Profile) {
+	locks := map[*tracedLock]*Lock{}
+	lockOf := func(t *tracedLock) *Lock {
+		l := locks[t]
+		if l == nil {
+			l = &Lock{ID: t.id, Name: t.name, Class: t.class, Waiters: int(t.waiters), Longest: time.Duration(t.longest)}
+			if t.several() {
+				l.Name = SeveralLocks
+			}
+			locks[t] = l
+			p.Locks = append(p.Locks, l)
+		}
+		return l
+	}
+	for k, row := range r.united() {
+		lock := lockOf(k.lock)
+		waiter := Party{Goroutine: uint64(k.g), Group: k.group, Stack: k.waiter.stack}
+		p.Waits = append(p.Waits, Wait{
+			Kind: traceKind(k.kind), Lock: lock, Waiter: waiter, Flags: k.flags,
+			Contentions: row.count, Observed: row.observed,
+			Waited: time.Duration(row.waited), Blamed: time.Duration(row.blamed),
+			HandOff: time.Duration(row.handOff), Unattributed: time.Duration(row.unattributed),
+			Longest: time.Duration(row.longest),
+		})
+		for o, c := range row.pairs {
+			p.Pairs = append(p.Pairs, Pair{
+				Kind: traceKind(k.kind), Lock: lock, Waiter: waiter,
+				Owner: Party{Goroutine: uint64(o.g), Group: o.group, Stack: o.site.stack},
+				Flags: k.flags | o.flags, Contentions: c.count,
+				Blamed: time.Duration(c.blamed), Longest: time.Duration(c.longest),
+			})
+		}
+	}
+	slices.SortFunc(p.Locks, func(a, b *Lock) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// traceKind returns the kind of contention of a wait.
+func traceKind(w timeline.Wait) Kind {
+	switch w {
+	case timeline.WaitMutex, timeline.WaitRWMutexWriter, timeline.WaitRWMutexReader, timeline.WaitWaitGroup,
+		timeline.WaitCond, timeline.WaitOnce, timeline.WaitChanSend, timeline.WaitChanReceive, timeline.WaitSelect,
+		timeline.WaitSemaphore, timeline.WaitNetwork, timeline.WaitSleep, timeline.WaitGC:
+		return Kind(w.String())
+	}
+	return OtherKind
+}

@@ -1,0 +1,172 @@
+package contention
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// callSite is a call chain of the program, without the frames of the packages that block: the
+// place where a lock is asked for or let go of.
+type callSite struct {
+	stack  *Stack            // for the profile
+	frames []*timeline.Frame // the same
+	lock   *tracedLock       // the lock that is meant there; nil if none is. See lockOf.
+	holds  durations         // how long those who let go of a lock here had held it
+}
+
+// place is a call chain as the trace shows it.
+type place struct {
+	site  *callSite
+	queue queue // of those who block here
+	flags Flags // of those who block or let go here
+	rw    bool  // a RWMutex lets go here
+}
+
+// queue tells the queues of one lock apart: each wakes its goroutines in order.
+type queue uint8
+
+const (
+	exclusiveQueue queue = iota // of a Mutex, or of the Mutex inside a RWMutex or a Once
+	writerQueue                 // of the writer that waits for readers to leave
+	readerQueue                 // of the readers that wait for a writer
+)
+
+// places are all call chains of a pass.
+type places struct {
+	byStack map[*timeline.Stack]*place
+	sites   map[uint64][]*callSite // by hash of the program counters
+	unknown *place                 // stands for the call chains that the trace does not tell
+}
+
+func newPlaces() places {
+	return places{
+		byStack: map[*timeline.Stack]*place{},
+		sites:   map[uint64][]*callSite{},
+		unknown: &place{site: &callSite{}},
+	}
+}
+
+// of returns the place of a call chain.
+func (p *places) of(s *timeline.Stack) *place {
+	if s == nil || len(s.Frames) == 0 {
+		return p.unknown
+	}
+	if l := p.byStack[s]; l != nil {
+		return l
+	}
+	l := &place{}
+	n := l.strip(s.Frames)
+	l.site = p.site(s.Frames[n:])
+	p.byStack[s] = l
+	return l
+}
+
+// strip returns how many of the innermost frames belong to what blocks or wakes,
+// and takes from them what they tell. It is none if that is all of them.
+func (l *place) strip(frames []*timeline.Frame) int {
+	n := 0
+	for n < len(frames) && plumbing(frames[n].Func) {
+		switch _, fn, _ := strings.Cut(frames[n].Func, "("); {
+		case strings.HasPrefix(fn, "*RWMutex).RLock"):
+			l.queue = readerQueue
+		case strings.HasPrefix(fn, "*RWMutex).Unlock"):
+			l.rw = true
+		case strings.HasPrefix(fn, "*RWMutex).RUnlock"):
+			l.flags |= ReadOwner
+		case strings.HasPrefix(fn, "*RWMutex).Lock") && n == 0:
+			l.queue = writerQueue
+		case strings.HasPrefix(fn, "*Cond).Wait"):
+			l.flags |= Reacquire | InWait
+		}
+		n++
+	}
+	if n == len(frames) {
+		return 0
+	}
+	return n
+}
+
+// plumbing reports whether a function blocks or wakes on behalf of its caller.
+func plumbing(fn string) bool {
+	for _, p := range []string{"sync.", "internal/sync.", "runtime.", "internal/poll.runtime_", wrapperMethods} {
+		if strings.HasPrefix(fn, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// wrapperMethods begins the names of the methods of the types of this package.
+const wrapperMethods = "github.com/bottleneck-go/bottleneck/contention.(*"
+
+// maxTraceFrames is the number of frames at which the runtime cuts a call chain.
+const maxTraceFrames = 128
+
+// site returns the one site of the frames.
+func (p *places) site(frames []*timeline.Frame) *callSite {
+	h := uint64(len(frames))
+	for _, f := range frames {
+		h = (h ^ f.PC ^ uint64(f.Line)) * 0x9E3779B97F4A7C15
+		h ^= h >> 29
+	}
+	for _, s := range p.sites[h] {
+		if slices.EqualFunc(s.frames, frames, sameFrame) {
+			return s
+		}
+	}
+	st := &Stack{Frames: make([]Frame, len(frames)), Truncated: len(frames) >= maxTraceFrames}
+	for i, f := range frames {
+		st.Frames[i] = Frame{Func: f.Func, File: f.File, Line: f.Line, PC: f.PC}
+	}
+	s := &callSite{stack: st, frames: frames}
+	p.sites[h] = append(p.sites[h], s)
+	return s
+}
+
+func sameFrame(a, b *timeline.Frame) bool { return a == b || *a == *b }
+
+// fits reports whether a lock that was asked for at s may be the one that is let go of at r
+// by the same goroutine: both happen in the same call of the same function, or in two
+// methods of one type that were called from there.
+func (s *callSite) fits(r *callSite) bool {
+	a, b := s.frames, r.frames
+	for len(a) > 0 && len(b) > 0 && sameFrame(a[len(a)-1], b[len(b)-1]) {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	if len(a) == 0 || len(b) == 0 {
+		return len(a) == len(b) // the same place
+	}
+	if outer(a[len(a)-1].Func) != outer(b[len(b)-1].Func) {
+		return false
+	}
+	switch {
+	case len(a) == 1 && len(b) == 1:
+		return true
+	case len(a) == 1 && len(b) == 2:
+		return outer(b[0].Func) == outer(a[0].Func) // a deferred function literal
+	}
+	t, typ := receiver(a[0].Func), receiver(b[0].Func)
+	return len(a) <= 3 && len(b) <= 3 && t == typ && t != outer(a[0].Func)
+}
+
+// outer returns the named function around a function literal.
+func outer(fn string) string {
+	slash := strings.LastIndexByte(fn, '/') + 1
+	if i := strings.Index(fn[slash:], ".func"); i >= 0 {
+		return fn[:slash+i]
+	}
+	return strings.TrimSuffix(fn, "-fm")
+}
+
+// fit is callSite.fits with the kept answers.
+func (o *TraceObserver) fit(s, r *callSite) bool {
+	k := [2]*callSite{s, r}
+	ok, known := o.fits[k]
+	if !known {
+		ok = s.fits(r)
+		o.fits[k] = ok
+	}
+	return ok
+}

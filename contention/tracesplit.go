@@ -1,0 +1,116 @@
+package contention
+
+import "github.com/bottleneck-go/bottleneck/timeline"
+
+// overlap is by how much the trace may tell of two goroutines that queue up in the wrong
+// order: they are in the queue before they say so.
+const overlap timeline.Time = 5_000
+
+// cut gives the wait w, which h ended, to the successive owners of its lock.
+//
+// It goes back from the end of the wait, from release to release. Each owner gets the time
+// from when it had the lock until it let go of it. Between one release and the next owner's
+// beginning the goroutine that the release woke was first chosen, but did not run yet; then
+// somebody held the lock who cannot be known.
+func (o *TraceObserver) cut(w *waiting, h *hold) {
+	c := cutter{w: w, lock: w.lock, several: w.lock.several(), start: w.asked, at: h.to, end: h}
+	c.next = len(c.lock.history) - 1
+	for x := h; x != nil && c.at > c.start; x = c.earlier(x) {
+		c.before(x)
+	}
+	w.unattributed += max(0, c.at-c.start)
+	if c.lost {
+		o.lost++
+	}
+	if c.seen {
+		c.lock.ordered++
+	}
+	if c.overtaken {
+		c.lock.overtaken++
+	}
+}
+
+// cutter is the state of a cut: the time from at on is accounted for.
+type cutter struct {
+	w         *waiting
+	lock      *tracedLock
+	several   bool
+	start, at timeline.Time
+	end       *hold // which ended the wait
+	next      int   // the history from here on is dealt with
+
+	seen      bool // others of the queue were woken meanwhile
+	overtaken bool // though they had come later
+	lost      bool // the wait is older than the history
+}
+
+// earlier returns the hold before x of the same lock, or nil.
+func (c *cutter) earlier(x *hold) *hold {
+	if c.several {
+		return x.prev
+	}
+	for c.next > 0 {
+		c.next--
+		x = c.lock.history[c.next]
+		if x == c.end {
+			continue
+		}
+		if x.queue == c.end.queue && x.to > c.start {
+			c.seen = true
+			if !inOrder(x, c.end) {
+				c.overtaken = true
+				continue
+			}
+		}
+		return x
+	}
+	c.lost = c.lock.evicted
+	return nil
+}
+
+// inOrder reports whether the waiter that x woke may have been before that of h in one queue.
+func inOrder(x, h *hold) bool {
+	if h.requeued {
+		return x.requeued && x.asked >= h.asked-overlap || x.to <= h.asked+overlap
+	}
+	return x.requeued || x.asked <= h.asked+overlap
+}
+
+// before accounts for the time back to the beginning of the hold x.
+func (c *cutter) before(x *hold) {
+	if to := max(x.to, c.start); to < c.at {
+		ran := c.at
+		if x.ran != 0 {
+			ran = min(c.at, max(to, x.ran))
+		}
+		c.w.handOff += ran - to
+		c.w.unattributed += c.at - ran
+		c.at = to
+	}
+	if x.to <= c.start {
+		return
+	}
+	x.waiters++
+	c.lock.waiters = max(c.lock.waiters, x.waiters)
+	from := max(c.start, x.from)
+	if from >= c.at {
+		return
+	}
+	c.blame(x, from)
+	c.at = from
+}
+
+// blame gives the time from from on to the owner of x. A reader that waits behind a pending writer
+// waits for both the writer and those who hold the lock.
+func (c *cutter) blame(x *hold, from timeline.Time) {
+	ns := c.at - from
+	if e := c.end; e.queue == readerQueue && x != e && e.pending < e.from {
+		if both := (min(c.at, e.from) - max(from, e.pending)) / 2; both > 0 {
+			by := e.owner
+			by.flags |= PendingWriter
+			c.w.blame(by, both)
+			ns -= both
+		}
+	}
+	c.w.blame(x.owner, ns)
+}

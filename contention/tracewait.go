@@ -1,0 +1,242 @@
+package contention
+
+import (
+	"slices"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// futile is how long a goroutine that was woken for a lock may run before it blocks at the
+// same place again, so that it can have done nothing but find the lock taken. It does nothing in
+// between that the trace would show, either: no system call, and it wakes nobody.
+const futile timeline.Time = 20_000
+
+// tracedGoroutine is what is known of a live goroutine.
+type tracedGoroutine struct {
+	g    *timeline.Goroutine
+	wait waiting
+	held []heldLock // locks that it has got after waiting, the latest last
+	last *hold      // the latest that it let go of with somebody waiting
+
+	active    bool // running or in a system call
+	since     timeline.Time
+	ran       timeline.Time // on a processor, since its latest wait
+	stretches [8]stretch    // the latest times in which it was active, in a ring
+	n         int           // of all there were
+}
+
+// waiting is a wait that goes on; or that may go on: whether a wake was futile is known
+// only when the goroutine blocks again, or does something else.
+type waiting struct {
+	open   bool
+	chosen bool // it was woken, and has not run yet
+	kind   timeline.Wait
+	site   *callSite
+	lock   *tracedLock
+	flags  Flags
+	queue  queue
+	asked  timeline.Time // when it blocked last
+	by     *hold         // the release that woke it last
+	wake   timeline.Time // when that was
+
+	waited, blamed, handOff, unattributed timeline.Time
+	parts                                 []blamedPart
+}
+
+// blamedPart is a part of a wait and who is to blame for it.
+type blamedPart struct {
+	owner owner
+	ns    timeline.Time
+}
+
+// heldLock is a lock that a goroutine has got after waiting for it.
+type heldLock struct {
+	site    *callSite
+	at      timeline.Time // when it ran again
+	pending timeline.Time // since when it had held back readers
+	by      *hold         // the release that woke it
+}
+
+// stretch is a time in which a goroutine was active.
+type stretch struct{ start, end timeline.Time }
+
+// track notes when the goroutine was active.
+func (g *tracedGoroutine) track(t *timeline.Transition) {
+	if t.State.OnProc() {
+		g.ran += t.End - t.Start
+	}
+	if active(t.State) == active(t.To) {
+		return
+	}
+	if g.active = active(t.To); g.active {
+		g.since = t.End
+		return
+	}
+	g.stretches[g.n%len(g.stretches)] = stretch{g.since, t.End}
+	g.n++
+}
+
+func active(s timeline.State) bool {
+	return s == timeline.Running || s == timeline.Syscall || s == timeline.SyscallBlocked
+}
+
+// firstActive returns the first instant from t on in which g, which is active now,
+// may have been active.
+func (g *tracedGoroutine) firstActive(t timeline.Time) timeline.Time {
+	first := g.since
+	for i := g.n - 1; i >= 0; i-- {
+		if i < g.n-len(g.stretches) {
+			return t // too long ago to know
+		}
+		s := g.stretches[i%len(g.stretches)]
+		if s.end <= t {
+			break
+		}
+		first = s.start
+	}
+	return max(first, t)
+}
+
+func lockWait(w timeline.Wait) bool {
+	switch w {
+	case timeline.WaitMutex, timeline.WaitRWMutexWriter, timeline.WaitRWMutexReader, timeline.WaitOnce:
+		return true
+	}
+	return false
+}
+
+// woken does a wait that was ended, but for the time until the goroutine runs.
+func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
+	at := o.places.of(t.Stack)
+	if t.Waker != nil {
+		if waker := o.goroutine(t.Waker); !waker.wait.chosen {
+			o.commit(waker) // it is past its own wait
+		}
+	}
+	w := &g.wait
+	lock := lockWait(t.Wait)
+	again := lock && w.open && w.site == at.site && lockWait(w.kind) && g.ran <= futile
+	if !again {
+		o.commit(g)
+		w.open, w.kind, w.site = true, t.Wait, at.site
+		if lock {
+			w.flags = at.flags & Reacquire
+		}
+	} else if i := g.waitedAt(at.site); i >= 0 {
+		g.held = slices.Delete(g.held, i, i+1) // it had not got it
+	}
+	w.chosen, w.wake = true, t.End
+	w.waited += t.End - t.Start
+	switch {
+	case lock:
+		o.lockWoken(g, t, at, again)
+	case t.Waker == nil:
+		w.lock = o.pseudoLock(t.Wait, at.site)
+		w.unattributed += t.End - t.Start
+	default:
+		w.lock = o.pseudoLock(t.Wait, at.site)
+		by := ownerOf(t, o.places.of(t.WakerStack))
+		by.flags = 0
+		if t.Wait == timeline.WaitCond {
+			by.flags = Signaller
+		}
+		w.blame(by, t.End-t.Start)
+	}
+}
+
+// lockWoken does the end of a wait for a lock.
+func (o *TraceObserver) lockWoken(g *tracedGoroutine, t *timeline.Transition, at *place, again bool) {
+	w := &g.wait
+	requeued := again && w.queue == at.queue
+	w.asked, w.queue = t.Start, at.queue
+	if t.Waker == nil {
+		w.lock, w.by = o.lockOf(at.site), nil
+		w.unattributed += t.End - t.Start
+		return
+	}
+	h := &hold{to: t.End, queue: at.queue, asked: t.Start, requeued: requeued}
+	w.lock = o.release(h, t, at, w)
+	w.by = h
+	o.cut(w, h)
+}
+
+// resumed does the end of a wait whose goroutine runs again.
+func (o *TraceObserver) resumed(g *tracedGoroutine, t timeline.Time) {
+	w := &g.wait
+	w.chosen = false
+	w.handOff += t - w.wake
+	w.waited += t - w.wake
+	g.ran = 0
+	if w.by == nil || !lockWait(w.kind) {
+		return
+	}
+	w.by.ran = t
+	if i := g.waitedAt(w.site); i >= 0 {
+		g.held = slices.Delete(g.held, i, i+1) // let go of unseen
+	}
+	if len(g.held) >= maxHeld {
+		g.held = slices.Delete(g.held, 0, 1)
+	}
+	h := heldLock{site: w.site, at: t, pending: t, by: w.by}
+	if w.queue == writerQueue {
+		h.pending = w.asked
+	}
+	g.held = append(g.held, h)
+}
+
+// maxHeld is how many locks are remembered that a goroutine has waited for and not been seen to let go of.
+const maxHeld = 16
+
+// waitedAt returns the index of the lock that g has got at a site, or −1.
+func (g *tracedGoroutine) waitedAt(s *callSite) int {
+	return slices.IndexFunc(g.held, func(h heldLock) bool { return h.site == s })
+}
+
+// blame adds a part to the wait.
+func (w *waiting) blame(by owner, ns timeline.Time) {
+	if ns <= 0 {
+		return
+	}
+	w.blamed += ns
+	for i := len(w.parts) - 1; i >= 0 && i >= len(w.parts)-16; i-- {
+		if w.parts[i].owner == by {
+			w.parts[i].ns += ns
+			return
+		}
+	}
+	w.parts = append(w.parts, blamedPart{by, ns})
+}
+
+// commit books the wait of g, if it has one and it is over.
+func (o *TraceObserver) commit(g *tracedGoroutine) {
+	w := &g.wait
+	if !w.open {
+		return
+	}
+	o.rows.add(g, w, o.opt.Goroutines)
+	w.lock.longest = max(w.lock.longest, w.waited)
+	*w = waiting{parts: w.parts[:0]}
+}
+
+// pseudoLock returns what stands for a lock in waits for something else.
+func (o *TraceObserver) pseudoLock(wait timeline.Wait, s *callSite) *tracedLock {
+	k := pseudoKey{wait: wait}
+	name := ""
+	switch wait {
+	case timeline.WaitSleep:
+		name = "[timer]"
+	case timeline.WaitNetwork, timeline.WaitGC:
+		name = "[" + wait.String() + "]"
+	default:
+		if s.stack != nil {
+			k.class = className(nil, s.stack.Frames)
+		}
+	}
+	l := o.pseudo[k]
+	if l == nil {
+		o.locks++
+		l = &tracedLock{id: o.locks, name: name, class: k.class}
+		o.pseudo[k] = l
+	}
+	return l
+}
