@@ -4,7 +4,24 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/sfnt"
 )
+
+// glyphOf is the number of a character's glyph, 0 if the font has none, and its width.
+func glyphOf(t *testing.T, f *sfnt.Font, buf *sfnt.Buffer, r rune) (sfnt.GlyphIndex, float64) {
+	t.Helper()
+	i, err := f.GlyphIndex(buf, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	width, err := f.GlyphAdvance(buf, i, unitsPerEm, font.HintingNone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i, float64(width)
+}
 
 // TestWidthsAreThoseOfTheFonts compares the tables with the fonts that PNGs are drawn in.
 func TestWidthsAreThoseOfTheFonts(t *testing.T) {
@@ -12,46 +29,91 @@ func TestWidthsAreThoseOfTheFonts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var buf sfnt.Buffer
 	for i, bold := range []bool{false, true} {
 		for r := ' '; r <= '~'; r++ {
-			if got, want := advance(string(r), 2048, bold), fonts[i].glyph(r).advance; got != want {
+			_, want := glyphOf(t, fonts[i], &buf, r)
+			if got := advance(string(r), unitsPerEm, bold); got != want {
 				t.Errorf("bold %v: %q is %v wide in the table, %v in the font", bold, r, got, want)
 			}
 		}
 		// Of others the table may say too much, never too little for the room that is left.
 		for r := rune(0xa0); r < 0x2200; r++ {
-			if fonts[i].face.index(r) == 0 {
-				continue
-			}
-			if got, want := room(string(r), 2048, bold), fonts[i].glyph(r).advance; got < want && estimate(r) != 0 {
+			glyph, want := glyphOf(t, fonts[i], &buf, r)
+			if got := room(string(r), unitsPerEm, bold); glyph != 0 && got < want && estimate(r) != 0 {
 				t.Errorf("bold %v: %q has room of %v, its glyph takes %v", bold, r, got, want)
 			}
 		}
 	}
 }
 
-func TestGlyphs(t *testing.T) {
+// TestFonts checks what painting takes for granted of the fonts.
+func TestFonts(t *testing.T) {
 	fonts, err := loadFonts()
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := fonts[0].face
-	for r, contours := range map[rune]int{' ': 0, 'l': 1, 'o': 2, 'i': 2, 'B': 3, 'é': 3, 'ö': 4} {
-		if got := len(f.glyph(r).contours); got != contours {
-			t.Errorf("%q has %d contours, want %d", r, got, contours)
+	var buf sfnt.Buffer
+	for n, f := range fonts {
+		if f.UnitsPerEm() != unitsPerEm {
+			t.Errorf("font %d has %d units per em, want %d", n, f.UnitsPerEm(), unitsPerEm)
+		}
+		for i := range sfnt.GlyphIndex(f.NumGlyphs()) {
+			segments, err := f.LoadGlyph(&buf, i, unitsPerEm, nil)
+			if err != nil {
+				t.Errorf("font %d, glyph %d: %v", n, i, err)
+			}
+			var begin, last any
+			for j, s := range segments {
+				switch s.Op {
+				case sfnt.SegmentOpMoveTo:
+					if begin != last {
+						t.Errorf("font %d, glyph %d: a contour before %d is open", n, i, j)
+					}
+					begin, last = s.Args[0], s.Args[0]
+				case sfnt.SegmentOpLineTo:
+					last = s.Args[0]
+				case sfnt.SegmentOpQuadTo:
+					last = s.Args[1]
+				default:
+					t.Errorf("font %d, glyph %d has cubic curves", n, i)
+				}
+			}
+			if begin != last {
+				t.Errorf("font %d, glyph %d: the last contour is open", n, i)
+			}
+		}
+		for r := ' '; r <= '~'; r++ {
+			for s := ' '; s <= '~'; s++ {
+				a, _ := glyphOf(t, f, &buf, r)
+				b, _ := glyphOf(t, f, &buf, s)
+				if k, err := f.Kern(&buf, a, b, unitsPerEm, font.HintingNone); k != 0 || err != nil {
+					t.Fatalf("font %d: %q and %q are kerned by %v, %v", n, r, s, k, err)
+				}
+			}
+		}
+		for _, r := range "世\U0001f600" {
+			if i, _ := glyphOf(t, f, &buf, r); i != 0 {
+				t.Errorf("font %d has a glyph for %q", n, r)
+			}
 		}
 	}
-	// Every glyph of both fonts can be read.
-	for _, f := range fonts {
-		for i := range len(f.face.loca) - 1 {
-			f.face.contours(uint16(i), 0)
+	// The outline of a glyph has all of its contours, also where it is composed of others.
+	for r, want := range map[rune]int{' ': 0, 'l': 1, 'o': 2, 'i': 2, 'B': 3, 'é': 3, 'ö': 4} {
+		i, _ := glyphOf(t, fonts[0], &buf, r)
+		segments, err := fonts[0].LoadGlyph(&buf, i, unitsPerEm, nil)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if f.index('世') != 0 || f.index(0x1f600) != 0 {
-		t.Error("the font has glyphs that it has not")
-	}
-	if _, err := parseFace(nil); err == nil {
-		t.Error("no error for no font")
+		got := 0
+		for _, p := range outline(segments, func(x, y float64) point { return point{x, y} }) {
+			if p.op == sfnt.SegmentOpMoveTo {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%q has %d contours, want %d", r, got, want)
+		}
 	}
 }
 

@@ -10,64 +10,65 @@ import (
 	"math"
 	"sync"
 
+	"golang.org/x/image/font"
 	"golang.org/x/image/font/gofont/gobold"
 	"golang.org/x/image/font/gofont/goregular"
+	"golang.org/x/image/font/sfnt"
 	"golang.org/x/image/vector"
 )
 
-// writePNG paints a scene in the Go fonts.
+// writePNG writes a scene as pixels.
 func writePNG(w io.Writer, s *scene, scale float64, dark bool) error {
+	img, err := paintScene(s, scale, dark)
+	if err != nil {
+		return err
+	}
+	buf := bufio.NewWriterSize(w, 64<<10)
+	if err := png.Encode(buf, img); err != nil {
+		return err
+	}
+	return buf.Flush()
+}
+
+// paintScene paints a scene in the Go fonts.
+func paintScene(s *scene, scale float64, dark bool) (*image.RGBA, error) {
 	theme := lightTheme
 	if dark {
 		theme = darkTheme
 	}
 	fonts, err := loadFonts()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c := &canvas{
 		img:   image.NewRGBA(image.Rect(0, 0, int(math.Ceil(s.width*scale)), int(math.Ceil(s.height*scale)))),
 		scale: scale, theme: theme, fonts: fonts,
 	}
 	draw.Draw(c.img, c.img.Bounds(), image.NewUniform(theme[paper]), image.Point{}, draw.Src)
-	c.paint(s.shapes)
-	buf := bufio.NewWriterSize(w, 64<<10)
-	if err := png.Encode(buf, c.img); err != nil {
-		return err
-	}
-	return buf.Flush()
+	return c.img, c.paint(s.shapes)
 }
 
-// loadFonts parses the regular and the bold font, once; they are then read under their own locks.
-var loadFonts = sync.OnceValues(func() (f [2]*lockedFace, err error) {
+// unitsPerEm is the unit of the coordinates and advances of the Go fonts.
+const unitsPerEm = 2048
+
+// loadFonts parses the regular and the bold font, once. Several pictures may read them at the
+// same time, each with a buffer of its own.
+var loadFonts = sync.OnceValues(func() (fonts [2]*sfnt.Font, err error) {
 	for i, ttf := range [][]byte{goregular.TTF, gobold.TTF} {
-		parsed, err := parseFace(ttf)
-		if err != nil {
-			return f, err
+		if fonts[i], err = sfnt.Parse(ttf); err != nil {
+			return fonts, err
 		}
-		f[i] = &lockedFace{face: parsed}
 	}
-	return f, nil
+	return fonts, nil
 })
-
-// lockedFace lets several pictures use the glyphs that one of them has read.
-type lockedFace struct {
-	mu   sync.Mutex
-	face *face
-}
-
-func (f *lockedFace) glyph(r rune) glyph {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.face.glyph(r)
-}
 
 // canvas paints shapes on an image.
 type canvas struct {
 	img   *image.RGBA
 	scale float64
 	theme map[role]color.RGBA
-	fonts [2]*lockedFace
+	fonts [2]*sfnt.Font
+	buf   sfnt.Buffer
 	ras   vector.Rasterizer
 }
 
@@ -78,26 +79,31 @@ func (c *canvas) color(p paint) color.RGBA {
 	return c.theme[p.role]
 }
 
-func (c *canvas) paint(shapes []shape) {
+// paint fails only where a font does.
+func (c *canvas) paint(shapes []shape) error {
 	for _, s := range shapes {
+		var err error
 		switch s := s.(type) {
 		case *group:
-			c.paint(s.shapes)
+			err = c.paint(s.shapes)
 		case rect:
 			c.rect(s)
 		case lines:
 			c.lines(s)
 		case text:
-			c.text(s)
+			err = c.text(s)
+		}
+		if err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 func (c *canvas) rect(r rect) {
-	corners := []point{{r.x, r.y, true}, {r.x + r.w, r.y, true}, {r.x + r.w, r.y + r.h, true}, {r.x, r.y + r.h, true}}
-	c.fill([][]point{corners}, c.color(r.fill))
+	x, y := r.x+r.w, r.y+r.h
+	c.fill(polygon(point{r.x, r.y}, point{x, r.y}, point{x, y}, point{r.x, y}), c.color(r.fill))
 	if r.border {
-		x, y := r.x+r.w, r.y+r.h
 		c.lines(lines{segments: []segment{{r.x, r.y, x, r.y}, {x, r.y, x, y}, {x, y, r.x, y}, {r.x, y, r.x, r.y}}, stroke: themed(paper), width: borderWidth})
 	}
 }
@@ -115,10 +121,10 @@ func (c *canvas) lines(l lines) {
 			}
 			// Half the width, at a right angle to the line.
 			nx, ny := -(d.y2-d.y1)/length*l.width/2, (d.x2-d.x1)/length*l.width/2
-			c.fill([][]point{{
-				{d.x1 + nx, d.y1 + ny, true}, {d.x2 + nx, d.y2 + ny, true},
-				{d.x2 - nx, d.y2 - ny, true}, {d.x1 - nx, d.y1 - ny, true},
-			}}, col)
+			c.fill(polygon(
+				point{d.x1 + nx, d.y1 + ny}, point{d.x2 + nx, d.y2 + ny},
+				point{d.x2 - nx, d.y2 - ny}, point{d.x1 - nx, d.y1 - ny},
+			), col)
 		}
 	}
 }
@@ -142,108 +148,115 @@ func dashes(s segment, dash float64) []segment {
 	return out
 }
 
-func (c *canvas) text(t text) {
+// text paints a line of text. The Go fonts have no kerning: a glyph's advance alone says where the next one stands.
+func (c *canvas) text(t text) error {
 	f := c.fonts[0]
 	if t.bold {
 		f = c.fonts[1]
 	}
-	em := t.size / f.face.unitsPerEm
-	along := 0.0 // the baseline, from the anchor
+	em := t.size / unitsPerEm
+	type glyph struct {
+		index   sfnt.GlyphIndex
+		advance float64
+	}
 	var glyphs []glyph
+	along := 0.0 // the baseline, from the anchor
 	for _, r := range t.s {
-		g := f.glyph(r)
+		index, err := f.GlyphIndex(&c.buf, r)
+		if err != nil {
+			return err
+		}
+		advance, err := f.GlyphAdvance(&c.buf, index, unitsPerEm, font.HintingNone)
+		if err != nil {
+			return err
+		}
+		g := glyph{index, float64(advance) * em}
 		glyphs = append(glyphs, g)
-		along -= g.advance * em
+		along -= g.advance
 	}
 	along *= [...]float64{start: 0, middle: 0.5, end: 1}[t.anchor]
 	col := c.color(t.fill)
 	for _, g := range glyphs {
-		placed := make([][]point, len(g.contours))
-		for i, contour := range g.contours {
-			placed[i] = make([]point, len(contour))
-			for j, p := range contour {
-				dx, dy := along+p.x*em, -p.y*em
-				if t.upright {
-					dx, dy = dy, -dx
-				}
-				placed[i][j] = point{t.x + dx, t.y + dy, p.on}
-			}
+		segments, err := f.LoadGlyph(&c.buf, g.index, unitsPerEm, nil)
+		if err != nil {
+			return err
 		}
-		c.fill(placed, col)
-		along += g.advance * em
+		c.fill(outline(segments, func(x, y float64) point {
+			dx, dy := along+x*em, y*em
+			if t.upright {
+				dx, dy = dy, -dx
+			}
+			return point{t.x + dx, t.y + dy}
+		}), col)
+		along += g.advance
 	}
+	return nil
 }
 
-// fill paints the inside of contours, anti-aliased. Only the pixels around
-// them are touched: a rasterizer as large as the picture would take longer for each glyph.
-func (c *canvas) fill(contours [][]point, col color.RGBA) {
-	x0, y0, x1, y1 := math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
-	for _, contour := range contours {
-		for _, p := range contour {
-			x0, x1 = min(x0, p.x*c.scale), max(x1, p.x*c.scale)
-			y0, y1 = min(y0, p.y*c.scale), max(y1, p.y*c.scale)
+// point is a place in the picture.
+type point struct{ x, y float64 }
+
+// piece is a part of an outline: the beginning of a contour, or a line or a
+// quadratic curve from the piece before.
+type piece struct {
+	op          sfnt.SegmentOp
+	control, to point // the same, unless it is a curve
+}
+
+// polygon is the outline of straight lines between corners.
+func polygon(corners ...point) []piece {
+	out := make([]piece, len(corners))
+	for i, p := range corners {
+		out[i] = piece{sfnt.SegmentOpLineTo, p, p}
+	}
+	out[0].op = sfnt.SegmentOpMoveTo
+	return out
+}
+
+// outline places a glyph in the picture. TrueType fonts have no cubic curves.
+func outline(glyph sfnt.Segments, place func(x, y float64) point) []piece {
+	out := make([]piece, len(glyph))
+	for i, s := range glyph {
+		p := place(float64(s.Args[0].X), float64(s.Args[0].Y))
+		out[i] = piece{s.Op, p, p}
+		if s.Op == sfnt.SegmentOpQuadTo {
+			out[i].to = place(float64(s.Args[1].X), float64(s.Args[1].Y))
 		}
 	}
-	if x0 > x1 {
-		return
+	return out
+}
+
+// fill paints the inside of an outline, anti-aliased. Only the pixels around
+// it are touched: a rasterizer as large as the picture would take longer for each glyph.
+func (c *canvas) fill(outline []piece, col color.RGBA) {
+	x0, y0, x1, y1 := math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
+	for _, p := range outline {
+		x0, x1 = min(x0, p.control.x, p.to.x), max(x1, p.control.x, p.to.x)
+		y0, y1 = min(y0, p.control.y, p.to.y), max(y1, p.control.y, p.to.y)
 	}
-	area := image.Rect(int(math.Floor(x0)), int(math.Floor(y0)), int(math.Ceil(x1)), int(math.Ceil(y1)))
+	if x0 > x1 {
+		return // a space
+	}
+	area := image.Rect(int(math.Floor(x0*c.scale)), int(math.Floor(y0*c.scale)), int(math.Ceil(x1*c.scale)), int(math.Ceil(y1*c.scale)))
 	if area.Intersect(c.img.Bounds()).Empty() {
 		return
 	}
 	c.ras.Reset(area.Dx(), area.Dy())
-	c.ras.DrawOp = draw.Over
-	for _, contour := range contours {
-		c.outline(contour, float64(area.Min.X), float64(area.Min.Y))
+	at := func(p point) (x, y float32) {
+		return float32(p.x*c.scale - float64(area.Min.X)), float32(p.y*c.scale - float64(area.Min.Y))
 	}
+	for _, p := range outline {
+		x, y := at(p.to)
+		switch p.op {
+		case sfnt.SegmentOpMoveTo:
+			c.ras.MoveTo(x, y)
+		case sfnt.SegmentOpLineTo:
+			c.ras.LineTo(x, y)
+		case sfnt.SegmentOpQuadTo:
+			bx, by := at(p.control)
+			c.ras.QuadTo(bx, by, x, y)
+		}
+	}
+	c.ras.ClosePath() // a polygon; the contours of glyphs end where they begin
 	c.ras.Draw(c.img, area, image.NewUniform(col), image.Point{})
-}
-
-// outline gives a closed contour to the rasterizer. Between two control points of
-// quadratic curves lies a point of the curve that TrueType leaves out.
-func (c *canvas) outline(contour []point, x0, y0 float64) {
-	n := len(contour)
-	if n < 2 {
-		return
-	}
-	at := func(p point) (x, y float32) { return float32(p.x*c.scale - x0), float32(p.y*c.scale - y0) }
-	between := func(a, b point) point { return point{(a.x + b.x) / 2, (a.y + b.y) / 2, true} }
-	first := 0
-	for first < n && !contour[first].on {
-		first++
-	}
-	var begin point
-	if first == n {
-		first = 0
-		begin = between(contour[n-1], contour[0])
-		first = n - 1
-	} else {
-		begin = contour[first]
-	}
-	c.ras.MoveTo(at(begin))
-	var control *point
-	curve := func(to point) {
-		if control == nil {
-			c.ras.LineTo(at(to))
-			return
-		}
-		bx, by := at(*control)
-		cx, cy := at(to)
-		c.ras.QuadTo(bx, by, cx, cy)
-		control = nil
-	}
-	for i := 1; i <= n; i++ {
-		p := contour[(first+i)%n]
-		switch {
-		case p.on:
-			curve(p)
-		case control != nil:
-			curve(between(*control, p))
-			control = &p
-		default:
-			control = &p
-		}
-	}
-	curve(begin)
-	c.ras.ClosePath()
 }

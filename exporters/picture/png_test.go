@@ -6,22 +6,35 @@ import (
 	"image/color"
 	"image/png"
 	"math"
+	"sync"
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-func pngOf(t testing.TB, g *bottle.Graph, opt Options) (image.Image, []byte) {
+// pngOf is a picture as a reader of its file sees it.
+func pngOf(t testing.TB, g *bottle.Graph, opt Options) image.Image {
 	t.Helper()
 	var b bytes.Buffer
 	if err := PNG(&b, g, opt); err != nil {
 		t.Fatal(err)
 	}
-	img, err := png.Decode(bytes.NewReader(b.Bytes()))
+	img, err := png.Decode(&b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return img, b.Bytes()
+	return img
+}
+
+// painted is a picture before it is compressed. Compression takes most of the time and
+// changes no pixel, as TestPNGOfEverything checks.
+func painted(t testing.TB, s *scene, opt Options) *image.RGBA {
+	t.Helper()
+	img, err := paintScene(s, opt.Scale, opt.Dark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
 }
 
 func rgba(c color.Color) color.RGBA { return color.RGBAModel.Convert(c).(color.RGBA) }
@@ -30,8 +43,8 @@ func TestPNGShowsTheBoxes(t *testing.T) {
 	for _, scale := range []float64{1, 2, 2.5} {
 		for name, g := range map[string]*bottle.Graph{"lusearch": lusearch(), "pipeline": pipeline(), "windows": phases(8)} {
 			opt := Options{Scale: scale}
-			img, _ := pngOf(t, g, opt)
 			s := mustLayout(t, g, opt)
+			img := painted(t, s, opt)
 			if got, want := img.Bounds().Size(), image.Pt(int(math.Ceil(s.width*scale)), int(math.Ceil(s.height*scale))); got != want {
 				t.Errorf("%s: %v pixels, want %v", name, got, want)
 			}
@@ -92,7 +105,7 @@ func inkIn(img image.Image, x0, y0, x1, y1 float64) (n int) {
 
 func TestPNGDrawsTheTexts(t *testing.T) {
 	s := mustLayout(t, pipeline(), Options{})
-	img, _ := pngOf(t, pipeline(), Options{Scale: 1})
+	img := painted(t, s, Options{Scale: 1})
 	for _, x := range texts(s) {
 		x0, y0, x1, y1 := x.bounds()
 		n := inkIn(img, x0, y0, x1, y1)
@@ -117,23 +130,42 @@ func TestPNGDrawsTheTexts(t *testing.T) {
 
 func TestPNGDark(t *testing.T) {
 	for dark, theme := range map[bool]map[role]color.RGBA{false: lightTheme, true: darkTheme} {
-		img, _ := pngOf(t, lusearch(), Options{Dark: dark})
+		img := pngOf(t, lusearch(), Options{Dark: dark, Scale: 0.25})
 		if got := rgba(img.At(1, 1)); got != theme[paper] {
 			t.Errorf("dark %v: the paper is %v, want %v", dark, got, theme[paper])
 		}
 	}
 }
 
+// TestPNGOfEverything checks that a file has the pixels that were painted, and
+// that those of the same graph are always the same.
 func TestPNGOfEverything(t *testing.T) {
 	graphs := samples()
 	graphs["hostile"] = hostile()
 	for name, g := range graphs {
-		_, a := pngOf(t, g, Options{Scale: 0.5})
-		_, b := pngOf(t, g, Options{Scale: 0.5})
-		if !bytes.Equal(a, b) {
+		opt := Options{Scale: 0.25}
+		want := painted(t, mustLayout(t, g, opt), opt)
+		got, ok := pngOf(t, g, opt).(*image.RGBA)
+		if !ok || got.Rect != want.Rect || !bytes.Equal(got.Pix, want.Pix) {
 			t.Errorf("%s: two pictures of the same graph differ", name)
 		}
 	}
+}
+
+// TestPNGsAtTheSameTime is for the race detector: all pictures read the same fonts.
+func TestPNGsAtTheSameTime(t *testing.T) {
+	opt := Options{Scale: 0.25}
+	s := mustLayout(t, pipeline(), opt)
+	want := painted(t, s, opt)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			if got, err := paintScene(s, opt.Scale, opt.Dark); err != nil || !bytes.Equal(got.Pix, want.Pix) {
+				t.Errorf("two pictures of the same graph differ; error %v", err)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestDashes(t *testing.T) {

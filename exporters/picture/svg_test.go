@@ -162,7 +162,7 @@ func (f *failing) Write(b []byte) (int, error) {
 func TestErrors(t *testing.T) {
 	g := lusearch()
 	for name, form := range map[string]func(io.Writer, *bottle.Graph, Options) error{"SVG": SVG, "PNG": PNG} {
-		if err := form(&failing{100}, g, Options{}); !errors.Is(err, errBroken) {
+		if err := form(&failing{100}, g, Options{Scale: 0.5}); !errors.Is(err, errBroken) {
 			t.Errorf("%s to a broken writer: %v", name, err)
 		}
 		if err := form(io.Discard, nil, Options{}); err == nil {
