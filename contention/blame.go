@@ -48,13 +48,15 @@ var epoch = time.Now()
 // now is the time since the epoch in nanoseconds by the monotonic clock; never 0.
 func now() int64 { return int64(time.Since(epoch)) | 1 }
 
-// tracker is what a wrapped lock adds to the lock of package sync: 16 bytes, of
-// which only the first 4 are read unless there is contention.
-type tracker struct {
+// tracker is a lock of package sync and what a wrapper adds to it: 12 bytes, of which
+// only waiters is read unless there is contention. The order of the fields matters to
+// fastpath_go126.go.
+type tracker[L any] struct {
+	st atomic.Pointer[state]
 	// waiters counts the registered waiters: goroutines that wait, and the owner if
 	// it has waited itself, or has another reason to be stopped at its Unlock.
 	waiters atomic.Int32
-	st      atomic.Pointer[state]
+	mu      L
 }
 
 // state is the memory of a lock, made when it is first waited for or named.
@@ -97,7 +99,7 @@ type wait struct {
 }
 
 // state returns the lock's state, made at first use.
-func (t *tracker) state() *state {
+func (t *tracker[L]) state() *state {
 	if st := t.st.Load(); st != nil {
 		return st
 	}
@@ -105,12 +107,12 @@ func (t *tracker) state() *state {
 	return t.st.Load()
 }
 
-func (t *tracker) created(name string) {
+func (t *tracker[L]) created(name string) {
 	t.state().info.created.Store(creation.table().Capture())
 	t.setName(name)
 }
 
-func (t *tracker) setName(name string) {
+func (t *tracker[L]) setName(name string) {
 	if name != "" {
 		t.state().info.name.Store(&name)
 	}
@@ -118,7 +120,7 @@ func (t *tracker) setName(name string) {
 
 // arrive registers the caller as a waiter. It returns false if the wait is not to
 // be recorded: collection is off, or the lock is hot and its window closed.
-func (t *tracker) arrive(w *wait, kind kindID, flags Flags) bool {
+func (t *tracker[L]) arrive(w *wait, kind kindID, flags Flags) bool {
 	s := current.Load()
 	if s == nil {
 		return false
@@ -151,7 +153,7 @@ func (t *tracker) arrive(w *wait, kind kindID, flags Flags) bool {
 }
 
 // acquired notes that the caller, a registered waiter, has got the lock exclusively.
-func (t *tracker) acquired(w *wait) {
+func (t *tracker[L]) acquired(w *wait) {
 	st := t.st.Load()
 	w.end = now()
 	w.last = st.seq.Load()
@@ -164,7 +166,7 @@ func (t *tracker) acquired(w *wait) {
 
 // acquiredUnseen notes that the caller has got the lock exclusively after a wait
 // that is not recorded.
-func (t *tracker) acquiredUnseen(pending int64) {
+func (t *tracker[L]) acquiredUnseen(pending int64) {
 	if t.waiters.Load() != 0 {
 		st := t.st.Load()
 		st.since = now()
@@ -173,7 +175,7 @@ func (t *tracker) acquiredUnseen(pending int64) {
 }
 
 // bargedIn notes that the caller has got the lock without waiting, while others wait.
-func (t *tracker) bargedIn() {
+func (t *tracker[L]) bargedIn() {
 	st := t.st.Load()
 	st.since = now()
 	st.pending = 0
@@ -193,7 +195,7 @@ type release struct {
 // leave prepares the release of the lock by its exclusive owner, who still holds it.
 // The hold ends here as far as the owner is concerned; what follows until the lock
 // is free is the profiler's, and counts as hand-off.
-func (t *tracker) leave(r *release) {
+func (t *tracker[L]) leave(r *release) {
 	r.released = now()
 	st := t.st.Load()
 	r.st = st

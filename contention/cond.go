@@ -39,12 +39,11 @@ type Cond struct {
 	// L is held while observing or changing the condition.
 	L sync.Locker
 
-	tracker // for its state only: name and account
-	cond    sync.Cond
-	bound   sync.Once
-	self    *Cond
+	tracker[sync.Mutex] // mu guards the fields below; the rest is for name and account
+	cond                sync.Cond
+	bound               sync.Once
+	self                *Cond
 
-	mu       sync.Mutex
 	queue    []*condWait // recorded waiters that were not signalled, in order
 	entering *condWait   // set by Wait for the Unlock that sync.Cond.Wait calls at once
 	recorded atomic.Int32
@@ -275,7 +274,7 @@ func (r *rlocker) lockAfterWait() {
 
 // leaveInWait is leave, but the exit refers to an Unlock to come, with those of earlier
 // Waits under the same Unlock.
-func (t *tracker) leaveInWait(r *release) *forward {
+func (t *tracker[L]) leaveInWait(r *release) *forward {
 	r.inWait = true
 	t.leave(r)
 	f := r.forwards
@@ -299,7 +298,7 @@ func (r *release) finishInWait(chain *callstack.Chain) {
 
 // adopt makes the exclusive owner resolve f when it unlocks. It is registered as if it
 // were a waiter, so that its Unlock takes notice.
-func (t *tracker) adopt(f *forward) {
+func (t *tracker[L]) adopt(f *forward) {
 	t.st.Load().forwards = f
 	t.waiters.Add(1)
 }

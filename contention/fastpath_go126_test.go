@@ -1,4 +1,4 @@
-//go:build !race && !purego && go1.26 && !go1.27
+//go:build amd64 && !race && !purego && go1.26 && !go1.27
 
 package contention
 
@@ -26,17 +26,29 @@ func TestLayout(t *testing.T) {
 	}
 
 	f, ok := reflect.TypeFor[sync.RWMutex]().FieldByName("readerCount")
-	if !ok || f.Offset != readerCountOffset {
+	var rw RWMutex
+	if !ok || unsafe.Offsetof(rw.mu)+f.Offset != readerCountOffset {
 		t.Fatalf("readerCount of sync.RWMutex is at %d", f.Offset)
 	}
-	var rw sync.RWMutex
 	readers := (*int32)(unsafe.Add(unsafe.Pointer(&rw), readerCountOffset))
-	rw.RLock()
-	rw.RLock()
+	rw.mu.RLock()
+	rw.mu.RLock()
 	if *readers != 2 {
 		t.Errorf("%d readers, want 2", *readers)
 	}
-	if unsafe.Offsetof(Mutex{}.mu) != 0 || unsafe.Offsetof(RWMutex{}.mu) != 0 {
-		t.Error("the lock is not the first field")
+
+	var w Mutex
+	if unsafe.Offsetof(w.waiters) != lockWord || unsafe.Offsetof(w.mu) != lockWord+4 || uintptr(unsafe.Pointer(&w))%8 != 0 {
+		t.Errorf("waiters at %d, lock at %d", unsafe.Offsetof(w.waiters), unsafe.Offsetof(w.mu))
+	}
+	word := (*uint64)(unsafe.Add(unsafe.Pointer(&w), lockWord))
+	w.mu.Lock()
+	if *word != locked {
+		t.Errorf("locked: %#x", *word)
+	}
+	w.mu.Unlock()
+	w.waiters.Add(1)
+	if *word == unlocked || *word == locked {
+		t.Error("a waiter does not show")
 	}
 }

@@ -1,4 +1,4 @@
-//go:build race || purego || !go1.26 || go1.27
+//go:build !amd64 || race || purego || !go1.26 || go1.27
 
 package contention
 
@@ -32,4 +32,15 @@ func (rw *RWMutex) RLock() {
 		return
 	}
 	rw.rlockSlow(got, 0)
+}
+
+// RUnlock undoes a single RLock call; it does not affect other readers. It is a
+// fatal error if rw is not locked for reading. The blame goes to the call chain of
+// the RUnlock.
+func (rw *RWMutex) RUnlock() {
+	if rw.waiters.Load() == 0 {
+		rw.mu.RUnlock()
+		return
+	}
+	rw.runlockSlow()
 }

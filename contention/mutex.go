@@ -10,8 +10,7 @@ import "sync"
 // It is 24 bytes on 64-bit machines. An uncontended Lock and Unlock cost about
 // 1 ns more than those of sync.Mutex, whether collection is on or off.
 type Mutex struct {
-	mu sync.Mutex
-	tracker
+	tracker[sync.Mutex]
 }
 
 // NewMutex returns a mutex with the given name, which may be empty, that remembers

@@ -40,7 +40,7 @@ func waitFor(t *testing.T, what string, cond func() bool) {
 	}
 }
 
-func (t *tracker) registered() int { return int(t.waiters.Load()) }
+func (t *tracker[L]) registered() int { return int(t.waiters.Load()) }
 
 type cache struct{ mu Mutex }
 

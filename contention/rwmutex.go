@@ -19,8 +19,7 @@ import (
 // It is 40 bytes on 64-bit machines. An uncontended RLock and RUnlock cost about
 // 1 ns more than those of sync.RWMutex, whether collection is on or off.
 type RWMutex struct {
-	mu sync.RWMutex
-	tracker
+	tracker[sync.RWMutex]
 }
 
 // NewRWMutex returns a lock with the given name, which may be empty, that remembers
@@ -79,17 +78,6 @@ func (rw *RWMutex) TryRLock() bool {
 	return true
 }
 
-// RUnlock undoes a single RLock call; it does not affect other readers. It is a
-// fatal error if rw is not locked for reading. The blame goes to the call chain of
-// the RUnlock.
-func (rw *RWMutex) RUnlock() {
-	if rw.waiters.Load() == 0 {
-		rw.mu.RUnlock()
-		return
-	}
-	rw.runlockSlow()
-}
-
 // RLocker returns a [sync.Locker] whose Lock and Unlock call rw.RLock and rw.RUnlock.
 func (rw *RWMutex) RLocker() sync.Locker { return (*rlocker)(rw) }
 
@@ -138,6 +126,10 @@ func (rw *RWMutex) rlockSlow(got bool, flags Flags) {
 }
 
 func (rw *RWMutex) runlockSlow() {
+	if rw.waiters.Load() == 0 {
+		rw.mu.RUnlock()
+		return
+	}
 	var r release
 	rw.readerLeave(&r)
 	rw.mu.RUnlock()
@@ -160,7 +152,7 @@ type reader struct {
 // registerBesideReaders raises the number of waiters. If it is the first one, all
 // readers came before it, and what is known of them is void: they may have left
 // while nobody waited.
-func (t *tracker) registerBesideReaders(st *state) {
+func (t *tracker[L]) registerBesideReaders(st *state) {
 	st.mu.Lock()
 	if t.waiters.Load() == 0 {
 		st.readers = st.readers[:0]
@@ -170,7 +162,7 @@ func (t *tracker) registerBesideReaders(st *state) {
 }
 
 // readerIn notes that the caller has got the lock for reading while somebody waits.
-func (t *tracker) readerIn() {
+func (t *tracker[L]) readerIn() {
 	st := t.st.Load()
 	at := now()
 	g := callstack.Goid()
@@ -182,7 +174,7 @@ func (t *tracker) readerIn() {
 // readerAcquired notes that the caller, a registered waiter, has got the lock for
 // reading. Readers do not delay one another, so the wait is settled at once; the time
 // that it takes is not held against the reader.
-func (t *tracker) readerAcquired(w *wait) {
+func (t *tracker[L]) readerAcquired(w *wait) {
 	st := t.st.Load()
 	w.end = now()
 	st.mu.Lock()
@@ -198,7 +190,7 @@ func (t *tracker) readerAcquired(w *wait) {
 }
 
 // readerLeave prepares the release by a reader, who still holds the lock.
-func (t *tracker) readerLeave(r *release) {
+func (t *tracker[L]) readerLeave(r *release) {
 	r.released = now()
 	st := t.st.Load()
 	g := callstack.Goid()
