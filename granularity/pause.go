@@ -53,7 +53,7 @@ func (sh *shadow) pause(th *cycles.Thread, goid uint64) *paused {
 	for i := range sh.frames {
 		f := &sh.frames[i]
 		var m measurement
-		f.measure(rec.clock, &mark, &m)
+		f.measure(rec.clock, &mark, 0, &m)
 		f.before, f.offCPU = m.total, m.totalOff
 	}
 	p := &paused{frames: make([]frame, n), rec: rec, at: mark.Wall, goid: goid}

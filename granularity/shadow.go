@@ -193,7 +193,7 @@ func (x *execution) finish() {
 	}
 	f := &sh.frames[n]
 	var m measurement
-	f.measure(r.clock, &mark, &m)
+	f.measure(r.clock, &mark, r.bias, &m)
 	if n == 0 {
 		mark.Thread.Leave()
 	} else {
@@ -228,12 +228,13 @@ type measurement struct {
 	aggregated        bool  // into that other task: not recorded as a task of its own
 }
 
-// measure computes the execution that ends at the mark.
+// measure computes the execution that ends at the mark. The bias is what an
+// empty task seems to execute.
 //
 //go:norace
-func (f *frame) measure(clock *cycles.Clock, mark *cycles.Mark, m *measurement) {
+func (f *frame) measure(clock *cycles.Clock, mark *cycles.Mark, bias int64, m *measurement) {
 	counted, wall, _ := clock.Elapsed(&f.start, mark)
-	m.total = f.before + counted
+	m.total = max(f.before+counted-bias, 0)
 	m.self = max(m.total-f.nested, 0)
 	m.wall = mark.Wall - f.first
 	m.totalOff = f.offCPU + max(wall-(mark.CPU-f.start.CPU), 0)
