@@ -3,33 +3,27 @@ package timeline
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // aux replays the events that are not transitions of goroutines.
 func (r *replay) aux(a *aux, t Time) {
 	if a.kind == auxClock {
-		c := &Clock{Trace: Time(a.id), Mono: a.parent, Wall: a.wall}
+		c := &Clock{Trace: Time(a.id), Mono: a.parent, Wall: time.Unix(0, a.at)}
 		for _, o := range r.observers {
 			o.Clock(c)
 		}
 		return
 	}
-	switch a.kind {
-	case auxRangeActive:
-		t = r.now // a status: its time says nothing
-	case auxSample:
+	if a.kind == auxSample {
 		t = max(r.now, min(t, r.d.lastReal)) // samples may lie outside of the trace proper
-	default:
+	} else {
 		t = r.tick(t)
 	}
 	g := r.localAt(a.by)
 	switch a.kind {
-	case auxRangeBegin, auxRangeActive:
-		r.rangeBegin(a, g, t)
-	case auxRangeEnd:
-		r.rangeEnd(a, g, t)
 	case auxLabel:
-		if lg := r.localAt(int32(a.scopeID)); lg != nil {
+		if lg := r.localAt(int32(a.at)); lg != nil {
 			r.label(lg, a.name, t)
 		}
 	case auxTaskBegin, auxTaskEnd:
@@ -41,11 +35,6 @@ func (r *replay) aux(a *aux, t Time) {
 		for _, o := range r.observers {
 			o.Log(l)
 		}
-	case auxMetric:
-		m := &Metric{Time: t, Name: a.name, Value: a.id}
-		for _, o := range r.observers {
-			o.Metric(m)
-		}
 	case auxSample:
 		s := &Sample{Time: t, G: g, Thread: r.threadAt(a.thread), Proc: a.proc, Stack: r.stackAt(a.stack)}
 		for _, o := range r.observers {
@@ -54,63 +43,76 @@ func (r *replay) aux(a *aux, t Time) {
 	}
 }
 
-func (r *replay) showRange(e *Range) {
+func (r *replay) metric(rec *record, t Time) {
+	m := &r.shownMetric
+	*m = Metric{Time: t, Name: r.d.names[rec.g], Value: uint64(uint32(rec.x)) | uint64(rec.y)<<32}
 	for _, o := range r.observers {
-		o.Range(e)
+		o.Metric(m)
 	}
 }
 
-// rangeBegin opens a range; one that is reported active and was carried here
-// from an earlier generation is open already.
-func (r *replay) rangeBegin(a *aux, g *Goroutine, t Time) {
-	e := Range{Time: t, Start: t, Name: a.name, Begin: true, Scope: a.scope, G: g, Proc: a.proc}
-	if a.scope == ScopeGoroutine {
-		if e.G = r.localAt(int32(a.scopeID)); e.G == nil || e.G.InRange(a.name) {
+// rangeEvent opens or closes a range. One that is reported active and was
+// carried here from an earlier generation is open already.
+func (r *replay) rangeEvent(rec *record, begin bool, t Time) {
+	e := Range{Time: t, Start: t, Name: r.d.names[rec.x>>2], Begin: begin, Scope: Scope(rec.x & 3), G: r.localAt(rec.y), Proc: -1}
+	var ok bool
+	if e.Scope == ScopeGoroutine {
+		if e.G = r.localAt(rec.g); e.G == nil {
 			return
 		}
-		e.G.ranges = append(e.G.ranges, openRange{a.name, t})
+		ok = e.G.turnRange(&e, r.info.Start)
 	} else {
-		key := rangeKeyOf(a)
-		if _, ok := r.open[key]; ok {
-			return
+		if e.Scope == ScopeProc {
+			e.Proc = rec.g
 		}
-		r.open[key] = t
-		if a.scope == ScopeProc {
-			e.Proc = int32(a.scopeID)
-		}
+		ok = r.turnRange(&e)
+	}
+	if !ok {
+		return
 	}
 	r.showRange(&e)
 }
 
-func (r *replay) rangeEnd(a *aux, g *Goroutine, t Time) {
-	e := Range{Time: t, Start: r.info.Start, Name: a.name, Scope: a.scope, G: g, Proc: a.proc}
-	if a.scope == ScopeGoroutine {
-		if e.G = r.localAt(int32(a.scopeID)); e.G == nil {
-			return
-		}
-		i := slices.IndexFunc(e.G.ranges, func(o openRange) bool { return o.name == a.name })
-		if i >= 0 {
-			e.Start = e.G.ranges[i].start
-			e.G.ranges = slices.Delete(e.G.ranges, i, i+1)
-		}
-	} else {
-		key := rangeKeyOf(a)
-		if start, ok := r.open[key]; ok {
-			e.Start = start
-			delete(r.open, key)
-		}
-		if a.scope == ScopeProc {
-			e.Proc = int32(a.scopeID)
-		}
+func (r *replay) showRange(e *Range) {
+	r.shownRange = *e
+	for _, o := range r.observers {
+		o.Range(&r.shownRange)
 	}
-	r.showRange(&e)
 }
 
-func rangeKeyOf(a *aux) rangeKey {
-	if a.scope == ScopeProc {
-		return rangeKey{a.name, a.scopeID}
+// turnRange opens or closes a range of the goroutine; false if it is open already.
+func (g *Goroutine) turnRange(e *Range, traceStart Time) bool {
+	i := slices.IndexFunc(g.ranges, func(o openRange) bool { return o.name == e.Name })
+	switch {
+	case e.Begin && i >= 0:
+		return false
+	case e.Begin:
+		g.ranges = append(g.ranges, openRange{e.Name, e.Time})
+	case i >= 0:
+		e.Start = g.ranges[i].start
+		g.ranges = slices.Delete(g.ranges, i, i+1)
+	default:
+		e.Start = traceStart
 	}
-	return rangeKey{a.name, -1}
+	return true
+}
+
+// turnRange opens or closes a range of no goroutine; false if it is open already.
+func (r *replay) turnRange(e *Range) bool {
+	key := rangeKey{e.Name, e.Proc}
+	start, open := r.open[key]
+	switch {
+	case e.Begin && open:
+		return false
+	case e.Begin:
+		r.open[key] = e.Time
+	case open:
+		e.Start = start
+		delete(r.open, key)
+	default:
+		e.Start = r.info.Start
+	}
+	return true
 }
 
 func (r *replay) task(a *aux, g *Goroutine, t Time) {

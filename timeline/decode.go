@@ -122,26 +122,27 @@ func (c *cursor) event(ev *trace.Event) {
 		c.transition(ev)
 	case trace.EventSync:
 		if s := ev.Sync(); s.ClockSnapshot != nil {
-			c.aux(ev, false, aux{kind: auxClock, id: uint64(s.ClockSnapshot.Trace), parent: s.ClockSnapshot.Mono, wall: s.ClockSnapshot.Wall})
+			c.aux(ev, false, aux{kind: auxClock, id: uint64(s.ClockSnapshot.Trace), parent: s.ClockSnapshot.Mono, at: s.ClockSnapshot.Wall.UnixNano()})
 		}
 	case trace.EventMetric:
 		m := ev.Metric()
 		if m.Value.Kind() == trace.ValueUint64 {
-			c.aux(ev, true, aux{kind: auxMetric, name: m.Name, id: m.Value.Uint64()})
+			c.at(ev)
+			c.metric(m.Name, m.Value.Uint64())
 		}
 	case trace.EventLabel:
 		l := ev.Label()
 		if l.Resource.Kind == trace.ResourceGoroutine {
-			c.aux(ev, true, aux{kind: auxLabel, name: l.Label, scopeID: int64(c.goroutine(l.Resource.Goroutine()))})
+			c.aux(ev, true, aux{kind: auxLabel, name: l.Label, at: int64(c.goroutine(l.Resource.Goroutine()))})
 		}
 	case trace.EventStackSample:
 		c.aux(ev, false, aux{kind: auxSample})
 	case trace.EventRangeBegin:
-		c.rangeEvent(ev, auxRangeBegin)
+		c.rangeEvent(ev, codeRangeBegin)
 	case trace.EventRangeActive:
-		c.rangeEvent(ev, auxRangeActive)
+		c.rangeEvent(ev, codeRangeActive)
 	case trace.EventRangeEnd:
-		c.rangeEvent(ev, auxRangeEnd)
+		c.rangeEvent(ev, codeRangeEnd)
 	case trace.EventTaskBegin, trace.EventTaskEnd:
 		t := ev.Task()
 		a := aux{kind: auxTaskBegin, name: t.Type, id: uint64(t.ID), parent: uint64(t.Parent)}
@@ -220,19 +221,31 @@ func (c *cursor) aux(ev *trace.Event, real bool, a aux) {
 	c.put(codeAux, int32(len(c.d.aux)-1), -1, -1)
 }
 
-func (c *cursor) rangeEvent(ev *trace.Event, kind auxKind) {
+func (c *cursor) rangeEvent(ev *trace.Event, code uint8) {
+	c.at(ev)
 	r := ev.Range()
-	a := aux{kind: kind, name: r.Name, scope: ScopeGlobal}
+	scope, id, by := ScopeGlobal, int32(-1), int32(-1)
 	switch r.Scope.Kind {
 	case trace.ResourceGoroutine:
-		a.scope, a.scopeID = ScopeGoroutine, int64(c.goroutine(r.Scope.Goroutine()))
-		if kind == auxRangeActive && r.Name == assistRange {
-			c.d.gs[a.scopeID].assist = true
+		scope, id = ScopeGoroutine, c.goroutine(r.Scope.Goroutine())
+		if code == codeRangeActive && r.Name == assistRange {
+			c.d.gs[id].assist = true
 		}
 	case trace.ResourceProc:
-		a.scope, a.scopeID = ScopeProc, int64(r.Scope.Proc())
+		scope, id = ScopeProc, localProc(r.Scope.Proc())
 	}
-	c.aux(ev, kind != auxRangeActive, a)
+	if g := ev.Goroutine(); g != trace.NoGoroutine {
+		by = c.goroutine(g)
+	}
+	if code != codeRangeActive {
+		c.real()
+	}
+	c.put(code, id, c.nameID(r.Name)<<2|int32(scope), by)
+}
+
+func (c *cursor) metric(name string, value uint64) {
+	c.real()
+	c.put(codeMetric, c.nameID(name), int32(value), int32(value>>32))
 }
 
 var stateOf = [...]State{

@@ -137,7 +137,7 @@ type Range struct {
 	Start Time // when the range began, or the beginning of the trace if that was earlier
 	Scope Scope
 	G     *Goroutine // the goroutine of a ScopeGoroutine range, else the one that was executing, or nil
-	Proc  int32      // the P of a ScopeProc range, else the one that was executing, or −1
+	Proc  int32      // the P of a ScopeProc range, else −1
 }
 
 // RegionEvent is the beginning or the end of a user region.

@@ -3,7 +3,6 @@ package timeline
 import (
 	"iter"
 	"sync"
-	"time"
 )
 
 // A decoder turns one generation into a decoded: every event as a record of
@@ -17,6 +16,8 @@ import (
 //	any other step from NotExist or Waiting:                who did it, its call chain
 //	any other step from Running:                            reason, call chain
 //	codeProcIdle:                                           1 if it is a status; g is the P
+//	codeRange…: g is the goroutine or P of its scope;       name<<2 | scope, who was executing
+//	codeMetric: g is its name;                              low and high half of the value
 //	codeAux:                                                g is the index of the aux
 //	codeSkip:                                               low and high half of the ns to skip
 //
@@ -27,11 +28,15 @@ type record struct {
 	x, y int32
 }
 
-// Codes below codeProcIdle are steps of goroutines: from·numStates + to.
+// Codes below codeRangeBegin are steps of goroutines: from·numStates + to.
 const (
-	codeProcIdle uint8 = 253 // a P went idle: a system call may have lost it
-	codeAux      uint8 = 254 // anything rarer
-	codeSkip     uint8 = 255 // time jumps by more than maxDelta
+	codeRangeBegin  uint8 = 249
+	codeRangeActive uint8 = 250
+	codeRangeEnd    uint8 = 251
+	codeMetric      uint8 = 252
+	codeProcIdle    uint8 = 253 // a P went idle: a system call may have lost it
+	codeAux         uint8 = 254 // anything rarer
+	codeSkip        uint8 = 255 // time jumps by more than maxDelta
 
 	maxDelta = 1<<24 - 1
 )
@@ -73,16 +78,12 @@ const (
 type auxKind uint8
 
 const (
-	auxRangeBegin auxKind = iota
-	auxRangeActive
-	auxRangeEnd
-	auxLabel
+	auxLabel auxKind = iota
 	auxTaskBegin
 	auxTaskEnd
 	auxRegionBegin
 	auxRegionEnd
 	auxLog
-	auxMetric
 	auxSample
 	auxClock
 )
@@ -90,15 +91,13 @@ const (
 // aux is an event that is too rare or too large for a record.
 type aux struct {
 	kind        auxKind
-	scope       Scope
 	name, value string
 	id, parent  uint64
-	scopeID     int64 // local goroutine number or P of a range
+	at          int64 // of a clock snapshot: the wall clock, in ns since 1970; of a label: the local number of the goroutine
 	by          int32 // local number of the goroutine that was executing, −1
 	stack       int32 // its call chain, −1
 	thread      int32 // −1
 	proc        int32 // −1
-	wall        time.Time
 }
 
 // decoded is one generation, ready for replay.
@@ -110,7 +109,7 @@ type decoded struct {
 	lastLen             int // records in the last chunk
 	events              int
 	gs                  []localG
-	names               []string
+	names               []string // of functions, ranges and metrics
 	stacks              []*Stack
 	reasons             []string
 	threads             []int64

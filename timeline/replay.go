@@ -40,8 +40,12 @@ type replay struct {
 	local   []*Goroutine // by local number of the generation at hand
 	reasons []reasonKind // likewise
 	d       *decoded
-	tr      Transition
-	info    Info
+	// What is shown next, kept here so that showing it allocates nothing.
+	tr          Transition
+	shownRange  Range
+	shownMetric Metric
+
+	info Info
 }
 
 type openTask struct {
@@ -52,7 +56,7 @@ type openTask struct {
 
 type rangeKey struct {
 	name string
-	proc int64 // −1 for global
+	proc int32 // −1 for global
 }
 
 func newReplay(version int, stacks *stackTable, observers []Observer) *replay {
@@ -81,7 +85,10 @@ func (r *replay) generation(d *decoded) {
 		r.begin(start)
 	}
 	r.d = d
-	r.enter(max(start, r.now))
+	if d.hasReal {
+		r.now = max(start, r.now)
+	}
+	r.enter(r.now)
 	t := d.base
 	for records := range d.all() {
 		for i := range records {
@@ -98,6 +105,12 @@ func (r *replay) generation(d *decoded) {
 				}
 			case codeSkip:
 				t += Time(int64(uint32(rec.x)) | int64(rec.y)<<32)
+			case codeRangeBegin, codeRangeEnd:
+				r.rangeEvent(rec, code == codeRangeBegin, r.tick(t))
+			case codeRangeActive:
+				r.rangeEvent(rec, true, r.now) // a status: its time says nothing
+			case codeMetric:
+				r.metric(rec, r.tick(t))
 			case codeAux:
 				r.aux(&d.aux[rec.g], t)
 			}

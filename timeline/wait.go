@@ -149,7 +149,7 @@ func waitOfSync(s *Stack) Wait {
 			return WaitWaitGroup
 		case strings.HasPrefix(fn, "sync.(*Once)."):
 			return WaitOnce
-		case strings.HasPrefix(fn, "internal/sync."), strings.HasPrefix(fn, "sync."), strings.HasPrefix(fn, "internal/poll."):
+		case strings.HasPrefix(fn, "internal/sync."), strings.HasPrefix(fn, "sync."), strings.HasPrefix(fn, "internal/poll.(*fdMutex)."):
 			// Containers that hide the frame of Lock (sync.Map, sync.Pool), the lock of a file descriptor.
 			return WaitMutex
 		case strings.HasPrefix(fn, "runtime.trace"), strings.HasPrefix(fn, "runtime.(*trace"),
