@@ -263,7 +263,7 @@ func (s *streamSource) head(int64) ([]byte, error) {
 	if len(b) > 0 {
 		return b, nil // what is there first, the error when nothing is left
 	}
-	return nil, s.err
+	return nil, inputError(s.err)
 }
 
 func (s *streamSource) take(_, n int64) (int64, error) {
@@ -271,7 +271,7 @@ func (s *streamSource) take(_, n int64) (int64, error) {
 	if err == io.EOF {
 		err = s.err
 	}
-	return got, err
+	return got, inputError(err)
 }
 
 func (s *streamSource) cut(int64, int64) func() io.Reader {

@@ -135,10 +135,13 @@ func unpack(r io.Reader, how string) (io.Reader, func(), error) {
 	return z, z.Close, nil
 }
 
-// inputError says that the input failed, not the trace in it.
+// inputError says that the input failed, not the trace in it; nil stays nil.
 func inputError(err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the connection or pipe broke off")
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("the input broke off (%w)", err)
 	}
 	return fmt.Errorf("cannot read on: %w", err)
 }
