@@ -12,7 +12,7 @@
 //	}
 //
 // A look at a process with ten threads takes about 0.1 ms; [Watch] looks fifty times a second, since a
-// thread takes its numbers with it when it exits.
+// thread takes its numbers with it when it exits. So what a thread did in the last moments before its exit is lost.
 package schedstat
 
 import (
@@ -59,7 +59,7 @@ func Watch(pid int) *Meter {
 	return m
 }
 
-// WatchTree begins to measure those children of a process, and children of these and so on, whose command (the
+// WatchTree begins to measure a process, its children, children of these and so on, if their command (the
 // first 15 bytes of the executable's name, as the kernel keeps it) is accepted. All that they did counts.
 func WatchTree(root int, accept func(command string) bool) *Meter {
 	m := newMeter(func() []int { return descendants(root, accept) })
@@ -140,52 +140,30 @@ func parse(b []byte) (Times, bool) {
 	return Times{time.Duration(running), time.Duration(delay)}, err1 == nil && err2 == nil && running >= 0 && delay >= 0
 }
 
-// descendants finds the accepted processes below root.
+// descendants finds the accepted processes from root on. The kernel's lists of children make that cheap: to read the
+// state of all processes of a machine fifty times a second would disturb what is measured.
 func descendants(root int, accept func(string) bool) (out []int) {
-	entries, _ := os.ReadDir(procRoot)
-	parents, commands := map[int]int{}, map[int]string{}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
+	next := []int{root}
+	for seen := 0; len(next) > 0 && seen < 1000; seen++ {
+		pid := next[0]
+		next = next[1:]
+		dir := filepath.Join(procRoot, strconv.Itoa(pid))
+		b, err := os.ReadFile(filepath.Join(dir, "comm"))
 		if err != nil {
-			continue
+			continue // it has exited
 		}
-		b, err := os.ReadFile(filepath.Join(procRoot, e.Name(), "stat"))
-		if err != nil {
-			continue
+		if accept(string(bytes.TrimSuffix(b, []byte("\n")))) {
+			out = append(out, pid)
 		}
-		if command, parent, ok := parseStat(b); ok {
-			parents[pid], commands[pid] = parent, command
-		}
-	}
-	for pid, command := range commands {
-		if !accept(command) {
-			continue
-		}
-		at := pid
-		for range 64 { // a chain of parents that changed while it was read could be a circle
-			if at == root {
-				out = append(out, pid)
-				break
-			}
-			if at = parents[at]; at <= 1 {
-				break
+		tasks, _ := os.ReadDir(filepath.Join(dir, "task"))
+		for _, task := range tasks {
+			b, _ := os.ReadFile(filepath.Join(dir, "task", task.Name(), "children"))
+			for _, f := range bytes.Fields(b) {
+				if child, err := strconv.Atoi(string(f)); err == nil {
+					next = append(next, child)
+				}
 			}
 		}
 	}
 	return out
-}
-
-// parseStat reads the command and the parent of a process from /proc/PID/stat: "pid (command) state parent …". The
-// command may contain anything.
-func parseStat(b []byte) (command string, parent int, ok bool) {
-	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
-	if open < 0 || end < open {
-		return "", 0, false
-	}
-	f := bytes.Fields(b[end+1:])
-	if len(f) < 2 {
-		return "", 0, false
-	}
-	parent, err := strconv.Atoi(string(f[1]))
-	return string(b[open+1 : end]), parent, err == nil
 }

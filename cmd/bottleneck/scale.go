@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/speedup"
+)
+
+func init() {
+	register(&command{
+		name:    "scale",
+		rank:    4,
+		args:    "[flags] -- COMMAND [arguments]",
+		summary: "run a benchmark or program on 1, 2, 4 processors and compare",
+		help:    scaleHelp,
+		run:     runScale,
+	})
+}
+
+const scaleHelp = `Scale runs a command at several values of GOMAXPROCS under the execution tracer, several
+times each, takes for each value the run with the median time, and draws speedup stacks and
+bottle graphs of them.
+
+The command is one of
+
+    go test -run=^$ -bench=NAME [flags] PACKAGE
+                     one benchmark. It is first run without a trace to find out how often its
+                     loop runs, and then always with that number: the work must be the same
+    X.test [-test.…] a test binary, likewise
+    PROGRAM … {trace} …
+                     any other program that writes its execution trace to a file that an
+                     argument names; {trace} stands for that file, {cpu} for the width
+
+GOMAXPROCS is set in its environment, or by -cpu of the test. On Linux, threads that wait for
+a core are watched: a run for which other programs took processors away is marked as disturbed.
+
+    -cpu LIST        the widths (default 1,2,4,… up to the number of processors). The run on 1
+                     is what the others are compared with; without it, stacks are estimates
+    -count N         runs at each width (default 3)
+    -workers WHO, -n N, -unit TYPE
+                     as in "bottleneck speedup"
+    -dir DIR         write there stack.svg and stack.json, and for each width graph-N.svg and
+                     trace-N.out, of the run that was taken
+    -o FILE, -format FORM, -title TEXT
+                     as in "bottleneck speedup"; -format text prints bottle graphs as well
+    -v               show what the command prints
+
+Examples:
+
+    bottleneck scale -cpu 1,2,4 -- go test -run='^$' -bench=Sort ./pkg
+    bottleneck scale -dir scaling -count 5 -- ./render -trace={trace} scene.json
+`
+
+// scaleFlags are the choices of the user.
+type scaleFlags struct {
+	speedupFlags
+	cpu     string
+	widths  []int
+	count   int
+	dir     string
+	verbose bool
+	command []string
+}
+
+func (f *scaleFlags) set() *flag.FlagSet {
+	fs := flag.NewFlagSet("scale", flag.ContinueOnError)
+	fs.StringVar(&f.cpu, "cpu", defaultWidths(), "")
+	fs.IntVar(&f.count, "count", 3, "")
+	fs.StringVar(&f.workers, "workers", "auto", "")
+	fs.IntVar(&f.opt.N, "n", 0, "")
+	fs.StringVar(&f.opt.Unit, "unit", "", "")
+	fs.StringVar(&f.dir, "dir", "", "")
+	fs.Var(&f.out.outputs, "o", "")
+	fs.StringVar(&f.out.format, "format", "", "")
+	fs.StringVar(&f.out.draw.title, "title", "", "")
+	fs.BoolVar(&f.verbose, "v", false, "")
+	return fs
+}
+
+// parse reads the flags up to "--"; what follows is the command.
+func (f *scaleFlags) parse(args []string) error {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args, f.command = args[:i], args[i+1:]
+	}
+	rest, err := parseFlags(f.set(), args)
+	if err != nil {
+		return err
+	}
+	if f.widths, err = parseWidths(f.cpu); err != nil {
+		return err
+	}
+	if f.opt.Workers, err = speedup.ParseSelector(f.workers); err != nil {
+		return usagef("-%v", err)
+	}
+	switch {
+	case len(rest) > 0:
+		return usagef("unexpected argument %q: the command follows after --", rest[0])
+	case len(f.command) == 0:
+		return usagef("no command: it follows after --, as in -- go test -run='^$' -bench=Sort .")
+	case f.count < 1 || f.count > 1000:
+		return usagef("-count %d: want from 1 to 1000 runs at each width", f.count)
+	case f.opt.N < 0 || f.opt.N > maxN:
+		return usagef("-n %d: want a number of workers, or 0 to find it", f.opt.N)
+	}
+	return nil
+}
+
+// parseWidths reads the list of -cpu. The result is sorted.
+func parseWidths(list string) (widths []int, err error) {
+	for field := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(field))
+		switch {
+		case err != nil || n < 1 || n > 1<<14:
+			return nil, usagef("-cpu %s: %q is not a number of processors", list, field)
+		case slices.Contains(widths, n):
+			return nil, usagef("-cpu %s: %d is given twice", list, n)
+		}
+		widths = append(widths, n)
+	}
+	slices.Sort(widths)
+	return widths, nil
+}
+
+func runScale(ctx context.Context, std stdio, args []string) (err error) {
+	f := &scaleFlags{}
+	if err := f.parse(args); err != nil {
+		return err
+	}
+	if err := f.out.check(std); err != nil {
+		return err
+	}
+	target, err := newTarget(f.command)
+	if err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp("", "bottleneck-scale-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	if f.dir != "" {
+		if err := os.MkdirAll(f.dir, 0o777); err != nil {
+			return writeError(f.dir, err)
+		}
+	}
+	r := &scaler{flags: f, std: std, target: target, temp: temp}
+	taken, err := r.measure(ctx)
+	if err != nil {
+		return err
+	}
+	return f.show(ctx, std, taken)
+}
+
+// show makes the stacks and graphs of the runs that were taken, and writes them.
+func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*scaleRun) error {
+	stacks, err := f.stacks(ctx, taken)
+	if err != nil {
+		return err
+	}
+	f.out.draw.source = strings.Join(f.command, " ")
+	errs := []error{f.out.write(std, stacks)}
+	for _, run := range taken {
+		g, err := bottle.ReadFile(ctx, run.trace, bottle.Options{})
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		title := fmt.Sprintf("GOMAXPROCS %d, %s", run.width, format.Duration(run.wall))
+		if f.out.format == "text" {
+			t, _ := terminalOf(std.out)
+			opt := t.textOptions()
+			opt.Top = 6
+			fmt.Fprintf(std.out, "\n%s\n\n", title)
+			errs = append(errs, text.Write(std.out, g, opt))
+		}
+		if f.dir != "" {
+			name := filepath.Join(f.dir, fmt.Sprintf("graph-%d.svg", run.width))
+			errs = append(errs, writeFile(name, func(w io.Writer) error {
+				return picture.SVG(w, g, picture.Options{Title: title, Subtitle: f.out.draw.source})
+			}))
+		}
+	}
+	if f.dir != "" {
+		for _, name := range []string{"stack.svg", "stack.json"} {
+			errs = append(errs, writeFile(filepath.Join(f.dir, name), func(w io.Writer) error { return stackForms[formOf(name)](w, stacks, f.out.draw) }))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// stacks compares every run with the one on one processor; without that one, they are estimates.
+func (f *scaleFlags) stacks(ctx context.Context, taken []*scaleRun) (stacks []*speedup.Stack, err error) {
+	opt, single := f.opt, ""
+	multis := taken
+	if taken[0].width == 1 {
+		single, opt.SingleDelay, opt.SingleName = taken[0].trace, taken[0].delay, "the run on 1 processor"
+		if len(taken) > 1 {
+			multis = taken[1:]
+		}
+	}
+	for _, run := range multis {
+		o := opt
+		o.MultiDelay, o.MultiName = run.delay, fmt.Sprintf("the run on %s", format.Plural(run.width, "processor", "processors"))
+		if o.N == 0 {
+			o.N = run.width
+		}
+		s, err := speedup.FromFiles(ctx, single, run.trace, o)
+		if err != nil {
+			return nil, err
+		}
+		stacks = append(stacks, s)
+	}
+	return stacks, nil
+}

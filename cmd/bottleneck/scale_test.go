@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/trace"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/speedup"
+)
+
+// This test's own binary is the command that is scaled: its benchmarks below run only there.
+const scaled = "BOTTLENECK_SCALED"
+
+func BenchmarkScaled(b *testing.B) {
+	if os.Getenv(scaled) == "" {
+		b.Skip("only for the tests of scale")
+	}
+	b.RunParallel(func(pb *testing.PB) {
+		x := 1
+		for pb.Next() {
+			for range 20_000 {
+				x = x*3 + 1
+			}
+		}
+		fmt.Fprint(io.Discard, x)
+	})
+}
+
+func BenchmarkScaledPanics(b *testing.B) {
+	if os.Getenv(scaled) != "" {
+		panic("as it should")
+	}
+	b.Skip("only for the tests of scale")
+}
+
+// TestScaledProgram is a program that writes its own trace, named by an argument.
+func TestScaledProgram(t *testing.T) {
+	if os.Getenv(scaled) == "" {
+		t.Skip("only for the tests of scale")
+	}
+	f, err := os.Create(os.Getenv(scaled))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := trace.Start(f); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			x := 1
+			for range 30_000_000 {
+				x = x*3 + 1
+			}
+			fmt.Fprint(io.Discard, x)
+		})
+	}
+	wg.Wait()
+	trace.Stop()
+}
+
+func TestScale(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs itself several times")
+	}
+	t.Setenv(scaled, "1")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "out")
+	r := bottleneck("scale", "-cpu", "2,1", "-count", "3", "-dir", dir, "--", self, "-test.run=^$", "-test.bench=Scaled$", "-test.benchtime=30ms")
+	r.want(t, exitOK, "faster with 2 workers", "")
+	for _, part := range []string{"Workers: testing.(*B).RunParallel.func1, ", "GOMAXPROCS 1, ", "GOMAXPROCS 2, "} {
+		if !strings.Contains(r.out, part) {
+			t.Errorf("%q is not in\n%s", part, r.out)
+		}
+	}
+	for _, name := range []string{"stack.svg", "graph-1.svg", "graph-2.svg", "trace-1.out", "trace-2.out"} {
+		if st, err := os.Stat(filepath.Join(dir, name)); err != nil || st.Size() < 1000 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "stack.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stacks, err := speedup.ReadJSON(bytes.NewReader(b))
+	if err != nil || len(stacks) != 1 || stacks[0].N != 2 || stacks[0].Estimate {
+		t.Errorf("%s: %v", b, err)
+	}
+
+	// The runs that were made before one fails stay where they are.
+	bottleneck("scale", "-cpu", "1", "-dir", dir, "--", self, "-test.run=^$", "-test.bench=ScaledPanics").want(t, exitFailure, "", "as it should")
+	if _, err := os.Stat(filepath.Join(dir, "trace-2.out")); err != nil {
+		t.Error(err)
+	}
+	bottleneck("scale", "-cpu", "1", "--", self, "-test.run=^$", "-test.bench=Scaled").want(t, exitFailure, "", "exit status 2")
+	bottleneck("scale", "-cpu", "1", "--", self, "-test.run=^$", "-test.bench=Nobody").want(t, exitFailure, "", "no benchmark has run")
+}
+
+// A program that is no test names its trace itself.
+func TestScaleProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs itself")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat("/usr/bin/env"); err != nil {
+		t.Skip(err)
+	}
+	program := []string{"/usr/bin/env", scaled + "={trace}", self, "-test.run=^TestScaledProgram$"}
+	r := bottleneck(append([]string{"scale", "-cpu", "2", "-count", "1", "--"}, program...)...)
+	r.want(t, exitOK, "an estimate from one run", "")
+	bottleneck("scale", "-cpu", "1", "-count", "1", "--", "/usr/bin/env", "true", "{trace}").want(t, exitFailure, "", "has written no trace")
+}
+
+func TestScaleErrors(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"", "no command"},
+		{"x.test", `unexpected argument "x.test"`},
+		{"-cpu 0 -- x.test", `-cpu 0: "0" is not a number of processors`},
+		{"-cpu 1,x -- x.test", `"x" is not a number of processors`},
+		{"-cpu 2,2 -- x.test", "2 is given twice"},
+		{"-count 0 -- x.test", "-count 0"},
+		{"-n -3 -- x.test", "-n -3"},
+		{"-workers /(/ -- x.test", "-workers /(/"},
+		{"-o x.pb.gz -- x.test", "-o x.pb.gz"},
+		{"-- ./program", "tell it by an argument with {trace}"},
+		{"-- go test -cpu 4 .", "-cpu is set by"},
+		{"-- x.test -test.trace=y", "-trace is set by"},
+		{"-- go test -bench . -count=3", "-count of its own"},
+	} {
+		bottleneck(append([]string{"scale"}, strings.Fields(tt.args)...)...).want(t, exitUsage, "", tt.want)
+	}
+	bottleneck("scale", "--", "/nowhere/x.test").want(t, exitFailure, "", "cannot run /nowhere/x.test")
+}
+
+func TestTargets(t *testing.T) {
+	for _, tt := range []struct{ command, want string }{
+		{"go test -bench X -benchtime 2s ./p", "go test -cpu=2 -trace=T -count=1 -benchtime=77x -o=tmp/scaled.test -bench X ./p"},
+		{"go test -bench X -benchtime=9x ./p -args -count 3", "go test -cpu=2 -trace=T -count=1 -o=tmp/scaled.test -bench X -benchtime=9x ./p -args -count 3"},
+		{"./p.test -test.bench X", "./p.test -test.cpu=2 -test.trace=T -test.count=1 -test.benchtime=77x -test.bench X"},
+		{"./p -w {cpu} -t={trace}", "./p -w 2 -t=T"},
+	} {
+		target, err := newTarget(strings.Fields(tt.command))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := target.fixWork(func(args []string) (string, error) {
+			if slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, "trace") }) {
+				t.Errorf("%q is run with a trace before its work is known", args)
+			}
+			return "goos: linux\nBenchmarkX-2   \t      77\t  3 ns/op\nPASS\n", nil
+		}, 2, "tmp"); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(target.args(2, "T", "tmp"), " "); filepath.ToSlash(got) != tt.want {
+			t.Errorf("%s:\n got %s\nwant %s", tt.command, got, tt.want)
+		}
+	}
+	target, _ := newTarget([]string{"x.test", "-test.bench=."})
+	if err := target.fixWork(func([]string) (string, error) { return "BenchmarkA 1 2 ns/op\nBenchmarkB 3 4 ns/op\n", nil }, 1, ""); err == nil || !strings.Contains(err.Error(), "2 benchmarks match (BenchmarkA, BenchmarkB)") {
+		t.Error(err)
+	}
+}
+
+// Every flag of these commands is in their help, and no other.
+func TestStackHelpIsComplete(t *testing.T) {
+	for name, flags := range map[string]interface{ set() *flag.FlagSet }{"speedup": &speedupFlags{}, "scale": &scaleFlags{}} {
+		help := lookup(name).help
+		flags.set().VisitAll(func(f *flag.Flag) {
+			if !strings.Contains(help, "-"+f.Name+" ") {
+				t.Errorf("%s: -%s is not described", name, f.Name)
+			}
+		})
+	}
+}
