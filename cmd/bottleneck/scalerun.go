@@ -139,11 +139,14 @@ func (r *scaler) run(ctx context.Context, args []string, width int, into *scaleR
 	return out.String(), nil
 }
 
-// lastLines is the end of what a command said, in one line.
+// lastLines is the end of what a command said, in one line; of a panic, its beginning.
 func lastLines(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
-	if len(lines) > 5 {
-		lines = append([]string{"…"}, lines[len(lines)-5:]...)
+	const most = 5
+	if i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "panic: ") }); i >= 0 {
+		lines = lines[i:min(len(lines), i+1)]
+	} else if len(lines) > most {
+		lines = append([]string{"…"}, lines[len(lines)-most:]...)
 	}
 	return strings.Join(lines, " | ")
 }
