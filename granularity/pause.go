@@ -3,7 +3,6 @@ package granularity
 import (
 	"runtime"
 
-	"github.com/bottleneck-go/bottleneck/internal/callstack"
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
@@ -37,7 +36,7 @@ func Pause() Paused {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	th := currentThread()
-	return Paused{shadowOf(th).pause(th, callstack.Goid())}
+	return Paused{shadowOf(th).pause(th, goroutine())}
 }
 
 // pause takes all frames of the goroutine off the thread.
@@ -74,7 +73,7 @@ func (sh *shadow) pause(th *cycles.Thread, goid uint64) *paused {
 // as unmeasured.
 func (p Paused) Resume() {
 	if p.state != nil {
-		p.state.resume(callstack.Goid())
+		p.state.resume(goroutine())
 	}
 }
 

@@ -228,7 +228,7 @@ func (p *Pool) log(t *Task) *more {
 	}
 	m := &more{task: t, log: p.rec.logging(callstack.Goid)}
 	if m.log != nil && t != nil && t.at != 0 {
-		m.log.created, m.log.creator = t.at, t.creator
+		m.log.created, m.log.creator = t.at, named(t.creator)
 	}
 	m.log.submit(callstack.Goid)
 	return m
@@ -283,9 +283,15 @@ func (p *Pool) work() {
 	finished = true
 }
 
-// execute executes one task. Whatever the task does, it is measured and counted as finished.
+// execute executes one task. Whatever the task does, it is measured and counted as
+// finished; but for a panic that ends the program: until then nobody may think that all went well.
 func (p *Pool) execute(j *job) {
-	defer p.leave()
+	returned := false
+	defer func() {
+		if returned || !panicking() {
+			p.leave()
+		}
+	}()
 	if p.opts.CatchPanics {
 		defer p.catch()
 	}
@@ -298,10 +304,25 @@ func (p *Pool) execute(j *job) {
 	defer x.end()
 	if j.f != nil {
 		j.f()
-		return
-	}
-	if err := j.fe(); err != nil {
+	} else if err := j.fe(); err != nil {
 		p.fail(err)
+	}
+	returned = true
+}
+
+// panicking reports whether the calling deferred function was called by a panic,
+// and not by [runtime.Goexit], which recover cannot tell without stopping the panic.
+func panicking() bool {
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		f, more := frames.Next()
+		if f.Function == "runtime.gopanic" {
+			return true
+		}
+		if f.Function == "runtime.Goexit" || !more {
+			return false
+		}
 	}
 }
 

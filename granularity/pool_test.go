@@ -257,10 +257,16 @@ func childMain(child string) {
 		p := NewPool(PoolOptions{})
 		p.Submit(explode)
 		p.Wait()
+	case "nil-group":
+		var g Group
+		g.Go(nil)
+		g.Wait()
+		time.Sleep(time.Second)
 	case "panic-group":
 		var g Group
 		g.Go(func() error { explode(); return nil })
 		g.Wait()
+		time.Sleep(time.Second) // errgroup's Wait may return while the program is crashing
 	}
 	fmt.Println("survived")
 }

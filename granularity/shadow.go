@@ -65,6 +65,20 @@ func shadowOf(th *cycles.Thread) *shadow {
 	return (*shadow)(th.Local)
 }
 
+// goroutine tells the calling goroutine from others: by its id or, where that is
+// not known, by its address with the bit unnamed set; 0 where neither is known.
+func goroutine() uint64 {
+	if id := callstack.Goid(); id != 0 {
+		return id
+	}
+	if g := cycles.Goroutine(); g != 0 {
+		return unnamed | uint64(g)
+	}
+	return 0
+}
+
+const unnamed = 1 << 63
+
 // An execution is what begin hands to end.
 type execution struct {
 	site   *site
@@ -79,7 +93,7 @@ type execution struct {
 //
 //go:norace
 func (s *site) begin(task *Task, inline bool, log *pending) execution {
-	x := execution{site: s, goid: callstack.Goid()}
+	x := execution{site: s, goid: goroutine()}
 	if trace.IsEnabled() {
 		x.region = s.startRegion()
 	}

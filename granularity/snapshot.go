@@ -183,7 +183,7 @@ func (s *snapshot) record(e *entry) TaskRecord {
 		ID: e.id, Outer: e.outer, Class: e.site.class.name,
 		Created: frames(e.site.created), Submitted: frames(e.site.submitted),
 		CreatedAt: base.Monotonic(e.created), StartedAt: base.Monotonic(e.start), EndedAt: base.Monotonic(e.end),
-		Creator: e.creator, Submitter: e.submitter, Executor: e.goid, Thread: e.tid,
+		Creator: e.creator, Submitter: e.submitter, Executor: named(e.goid), Thread: e.tid,
 		Cycles: uint64(e.m.self), TotalCycles: uint64(e.m.total),
 		Blocked: time.Duration(base.NS(e.m.selfOff)),
 	}

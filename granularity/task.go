@@ -31,7 +31,7 @@ func newTask(r *Recorder, class string, f func()) *Task {
 	if f == nil {
 		panic("granularity: New with a nil function")
 	}
-	t := &Task{rec: r, f: f, key: siteKey{name: class, created: chains.Capture()}, creator: callstack.Goid()}
+	t := &Task{rec: r, f: f, key: siteKey{name: class, created: chains.Capture()}, creator: goroutine()}
 	if class == "" {
 		t.key.fn = functionOf(f)
 	}
@@ -45,8 +45,8 @@ func newTask(r *Recorder, class string, f func()) *Task {
 // Run executes the task on the calling goroutine. Inside another task it is
 // nested; inside its own execution it is part of that, however deep.
 func (t *Task) Run() {
-	goid := callstack.Goid()
-	x := t.rec.site(&t.key).begin(t, goid == t.creator && goid != 0, t.entry())
+	g := goroutine()
+	x := t.rec.site(&t.key).begin(t, g == t.creator && g != 0, t.entry())
 	defer x.end()
 	t.f()
 }
@@ -55,7 +55,15 @@ func (t *Task) Run() {
 func (t *Task) entry() *pending {
 	p := t.rec.logging(callstack.Goid)
 	if p != nil {
-		p.created, p.creator = t.at, t.creator
+		p.created, p.creator = t.at, named(t.creator)
 	}
 	return p
+}
+
+// named returns the goroutine's id; 0 if it is an address.
+func named(goroutine uint64) uint64 {
+	if goroutine&unnamed != 0 {
+		return 0
+	}
+	return goroutine
 }

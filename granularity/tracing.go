@@ -40,8 +40,11 @@ func (p *poolName) context() context.Context {
 	return t.ctx
 }
 
-// startRegion begins the region of a task of the site.
+// startRegion begins the region of a task of the site. A class without a name is our own.
 func (s *site) startRegion() *trace.Region {
+	if s.class.name == "" {
+		return nil
+	}
 	ctx := context.Background()
 	if s.pool != nil && s.pool.name != "" {
 		ctx = s.pool.context()

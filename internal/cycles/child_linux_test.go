@@ -66,7 +66,8 @@ func childMain(child string) {
 	runtime.LockOSThread()
 	from := c.Start()
 	busy(1_000_000)
-	count, wall, ok := c.Elapsed(from, c.Stop(from.Thread))
+	to := c.Stop(from.Thread)
+	count, wall, ok := c.Elapsed(&from, &to)
 	json.NewEncoder(os.Stdout).Encode(report{c.Info(), ok && count > wall/20 && count <= wall+wall/10})
 }
 

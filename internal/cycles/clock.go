@@ -24,29 +24,13 @@ type Mark struct {
 	Thread *Thread
 }
 
+// Start and Stop are in rseq_linux.go and rseq_other.go.
+
 // Info describes the clock.
 func (c *Clock) Info() Info { return c.info }
 
 // Timebase returns the timebase of Mark.Wall.
 func (c *Clock) Timebase() *Timebase { return c.base }
-
-// Start reads the clock at the begin of a measurement: what the reading itself
-// costs is left out as far as possible. The goroutine must be locked to its thread.
-func (c *Clock) Start() Mark {
-	if c.rseq {
-		return readRseq(c.base)
-	}
-	return c.readSlow()
-}
-
-// Stop reads the clock at the end of a measurement, as Start does at its begin.
-// The thread at the begin is most likely the one to be read, which saves looking it up.
-func (c *Clock) Stop(likely *Thread) Mark {
-	if c.rseq {
-		return rereadRseq(c.base, likely)
-	}
-	return c.readSlow()
-}
 
 // readSlow reads a source other than the rseq clock.
 func (c *Clock) readSlow() Mark {
@@ -58,7 +42,7 @@ func (c *Clock) readSlow() Mark {
 // Elapsed returns the cycles that were executed and the ticks that passed
 // between two readings. It reports false, and the ticks for the cycles, when
 // the readings came from different threads: the goroutine was not locked.
-func (c *Clock) Elapsed(start, stop Mark) (cycles, wall int64, ok bool) {
+func (c *Clock) Elapsed(start, stop *Mark) (cycles, wall int64, ok bool) {
 	wall = max(stop.Wall-start.Wall, 0)
 	if start.Thread != stop.Thread {
 		return wall, wall, false

@@ -7,11 +7,6 @@ package cycles
 // structures for later goroutines but never frees them.
 func identity() uintptr { return getg() }
 
-// getg returns the address of the calling goroutine's structure.
-//
-//go:noescape
-func getg() uintptr
-
 // Leave must be called before the goroutine unlocks from the thread, when no
 // measurement is under way there any more.
 func (th *Thread) Leave() {}

@@ -131,7 +131,8 @@ func (c *Clock) probe(th *Thread) (*Clock, error) {
 	for range 20 {
 		from := c.Start()
 		spinUntil(ticks() + c.base.FromNS(int64(spin)))
-		counted, wall, _ := c.Elapsed(from, c.Stop(th))
+		to := c.Stop(th)
+		counted, wall, _ := c.Elapsed(&from, &to)
 		if best = max(best, float64(counted)/float64(wall)); best >= 0.9 {
 			break
 		}
@@ -145,7 +146,8 @@ func (c *Clock) probe(th *Thread) (*Clock, error) {
 	}
 	from := c.Start()
 	time.Sleep(sleep)
-	counted, wall, _ := c.Elapsed(from, c.Stop(th))
+	to := c.Stop(th)
+	counted, wall, _ := c.Elapsed(&from, &to)
 	if float64(counted) > 0.5*float64(wall) {
 		return nil, fmt.Errorf("counts %.2g cycles a tick of sleeping", float64(counted)/float64(wall))
 	}

@@ -187,40 +187,57 @@ func probeRseq(th *Thread, base *Timebase) error {
 	return errors.New("rseq: while the marker stood, the TSC and the thread clock disagreed")
 }
 
-// readRseq returns the thread's CPU time in ticks, at the begin of a measurement:
-// if a new anchor is needed, that work comes before the reading.
-func readRseq(base *Timebase) Mark {
+// Start reads the clock at the begin of a measurement: what the reading itself
+// costs is left out as far as possible. The goroutine must be locked to its thread.
+func (c *Clock) Start() Mark {
+	if !c.rseq {
+		return c.readSlow()
+	}
 	id, tick := fsAndTSC()
 	if id == 0 {
 		id, tick = numberAndTick()
 	}
 	th := threads.find(id)
-	if th != nil && th.area.standing() {
-		return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th}
+	if th == nil || !th.area.standing() {
+		return c.startAnew(th, id)
 	}
-	if th == nil {
-		th = threads.register(id)
-	}
-	_, tick, _ = th.area.anchor(base)
 	return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th}
 }
 
-// rereadRseq is readRseq at the end of a measurement, most likely on the same
-// thread: if a new anchor is needed, that work comes after the reading.
-func rereadRseq(base *Timebase, likely *Thread) Mark {
+// startAnew is Start where no marker stands: the work of setting it comes before the reading.
+func (c *Clock) startAnew(th *Thread, id uintptr) Mark {
+	if th == nil {
+		th = threads.register(id)
+	}
+	_, tick, _ := th.area.anchor(c.base)
+	return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th}
+}
+
+// Stop reads the clock at the end of a measurement, as Start does at its begin.
+// The thread at the begin is most likely the one to be read, which saves looking it up.
+func (c *Clock) Stop(likely *Thread) Mark {
+	if !c.rseq {
+		return c.readSlow()
+	}
 	id, tick := fsAndTSC()
+	if th := likely; th != nil && th.id == id && th.alive() && th.area.standing() {
+		return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th}
+	}
+	return c.stopAnew(id, tick)
+}
+
+// stopAnew is Stop on another thread, or where no marker stands: the work of setting it comes after
+// the reading.
+func (c *Clock) stopAnew(id uintptr, tick int64) Mark {
 	if id == 0 {
 		id, tick = numberAndTick()
 	}
-	th := likely
-	if th == nil || th.id != id || !th.alive() {
-		th = threads.find(id)
-	}
+	th := threads.find(id)
 	if th == nil {
 		th = threads.register(id)
 	}
 	if !th.area.standing() {
-		tick, _, _ = th.area.anchor(base)
+		tick, _, _ = th.area.anchor(c.base)
 	}
 	return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th}
 }

@@ -6,6 +6,9 @@ import "errors"
 
 func probeRseq(*Thread, *Timebase) error { return errors.New("rseq: Linux only") }
 
-// readRseq and rereadRseq are never reached: probeRseq refuses.
-func readRseq(*Timebase) Mark            { return Mark{Wall: ticks(), Thread: threads.current()} }
-func rereadRseq(*Timebase, *Thread) Mark { return readRseq(nil) }
+// Start reads the clock at the begin of a measurement. The goroutine must be locked to its thread.
+func (c *Clock) Start() Mark { return c.readSlow() }
+
+// Stop reads the clock at the end of a measurement. The thread at the begin is
+// most likely the one to be read.
+func (c *Clock) Stop(likely *Thread) Mark { return c.readSlow() }

@@ -28,7 +28,8 @@ func TestThreadsExit(t *testing.T) {
 			tr.spin(20 * time.Microsecond)
 			time.Sleep(200 * time.Microsecond)
 			tr.spin(20 * time.Microsecond)
-			cycles, wall, ok := c.Elapsed(from, c.Stop(from.Thread))
+			to := c.Stop(from.Thread)
+			cycles, wall, ok := c.Elapsed(&from, &to)
 			if !ok || cycles < tr.lo*9/10 || wall < tr.lo+c.base.FromNS(200_000) {
 				t.Errorf("on a fresh thread: %d cycles of %d, ok %v", cycles, tr.lo, ok)
 			}
@@ -136,7 +137,8 @@ func TestForkExec(t *testing.T) {
 			t.Skip(err)
 		}
 		tr.spin(100 * time.Microsecond)
-		cycles, wall, ok := c.Elapsed(from, c.Stop(from.Thread))
+		to := c.Stop(from.Thread)
+		cycles, wall, ok := c.Elapsed(&from, &to)
 		if !ok || cycles < tr.lo || cycles > wall {
 			t.Errorf("around a child process: %d cycles, spun %d, wall %d, ok %v", cycles, tr.lo, wall, ok)
 		}

@@ -1,9 +1,7 @@
-//go:build !linux
-
 #include "textflag.h"
 
 // func getg() uintptr
 TEXT ·getg(SB), NOSPLIT, $0-8
-	MOVQ (TLS), AX
-	MOVQ AX, ret+0(FP)
+	MOVD g, R0
+	MOVD R0, ret+0(FP)
 	RET
