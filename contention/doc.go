@@ -3,10 +3,80 @@
 //
 // Go's mutex profile shows the Unlock that happened to end a wait, and its block
 // profile shows who waited; neither tells which goroutine held the lock all the time.
-// Here, [Mutex] and [RWMutex] take the place of the types of package sync, and a
-// [Profile] joins the call chain of each waiter with that of each owner it waited for.
+// Here, [Mutex], [RWMutex] and [Cond] take the place of the types of package sync, and
+// a [Profile] joins the call chain of each waiter with that of each owner it waited for:
+//
+//	package main
+//
+//	import (
+//		"fmt"
+//		"time"
+//
+//		"github.com/bottleneck-go/bottleneck/contention"
+//	)
+//
+//	var mu contention.Mutex // was: sync.Mutex
+//
+//	func slow() {
+//		mu.Lock()
+//		time.Sleep(10 * time.Millisecond)
+//		mu.Unlock()
+//	}
+//
+//	func main() {
+//		contention.Start(contention.Options{})
+//		go slow()
+//		time.Sleep(time.Millisecond)
+//		mu.Lock() // waits for slow
+//		mu.Unlock()
+//		contention.Stop()
+//		for _, p := range contention.Snapshot().Pairs {
+//			fmt.Printf("%s lost %v to %s\n", p.Waiter.Stack.Frames[0].Func, p.Blamed, p.Owner.Stack.Frames[0].Func)
+//		}
+//		// main.main lost 9.1ms to main.slow
+//	}
+//
+// # What is exact
+//
+// A wait during which several owners held the lock is split among them by the time for
+// which each held it; readers that hold it together share. Time in which nobody held
+// the lock, because the scheduler had not yet run the next owner, is hand-off; time for
+// which the owner is not known is unattributed. The three sum to the time waited, to
+// the nanosecond. Locks that are contended so often that recording would slow them down
+// are sampled in random windows of time; their rows are flagged [Estimated], and the
+// profile's Accuracy is [Sampled]. With few samples, or when single waits are very
+// long, such an estimate can be far off for a pair: see Wait.Observed.
 //
 // The method is that of P. Hofer, D. Gnedt, A. Schörgenhumer, H. Mössenböck,
 // "Efficient Tracing and Versatile Analysis of Lock Contention in Java Applications
-// on the Virtual Machine Level", ICPE 2016.
+// on the Virtual Machine Level", ICPE 2016; blame.go tells it step by step.
+//
+// # Cost
+//
+// Collection is off until [Start], and then costs what the table says for locks that
+// nobody waits for. Nothing allocates in the long run but new rows and call chains.
+// Ratios to the lock of package sync in the same run, linux/amd64, Go 1.26, two cores
+// shared with other work, so the throughputs are give or take 0.1:
+//
+//	                                            plain      wrapped/plain
+//	Lock+Unlock, uncontended                    15.0 ns    1.02  time
+//	RWMutex Lock+Unlock, uncontended            30.7 ns    1.12  time
+//	RLock+RUnlock, uncontended                  14.5 ns    1.05  time
+//	RLock+RUnlock, by 2 or 8 goroutines                    0.75  throughput
+//	Lock+Unlock, 1 µs hold, 2, 8, 64 goroutines            0.97, 0.95, 0.98  throughput
+//	Lock+Unlock, 50 ns hold, 2, 8, 64 goroutines           0.94, 0.71, 0.72  throughput
+//
+// The last line is nearly the same with collection off: there it is the failed
+// compare-and-swap of the inlined Unlock that costs, which the uncontended case gains.
+// With the tag purego, on other processors than amd64, on other releases of Go, and
+// under the race detector, uncontended operations take 1.3 times as long as sync's,
+// and a call chain takes 1 µs rather than 20 ns. To reproduce:
+//
+//	go test -run - -bench 'Uncontended|Contended' -benchtime 1x ./contention
+//
+// Error of the blame for pairs of call chains against an oracle that logs every
+// operation, on an idle machine 0.0 to 1 % for holds of 50 µs and more, and up to 3 %
+// below; blaming whoever ended the wait is 20 to 260 % off:
+//
+//	go test -run - -bench Oracle -benchtime 1x ./contention
 package contention

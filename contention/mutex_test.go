@@ -451,3 +451,37 @@ func TestWindowIsUnbiased(t *testing.T) {
 		t.Errorf("a wait counts %.2f times on average, want 1", mean)
 	}
 }
+
+// Very many call chains: those that do not fit are counted, and nothing is lost.
+func TestManyCallChains(t *testing.T) {
+	collecting(t, Options{Exact: true, MaxChains: 100, MaxPairs: 50})
+	var m Mutex
+	const n = 400
+	for i := range n {
+		m.Lock()
+		done := make(chan bool)
+		go func() { recurse(i%200, func() { m.Lock(); m.Unlock() }); close(done) }()
+		waitFor(t, "the waiter", func() bool { return m.registered() > 0 })
+		m.Unlock()
+		<-done
+	}
+	p := Snapshot()
+	checkConservation(t, p)
+	var contentions int64
+	for _, w := range p.Waits {
+		contentions += w.Contentions
+	}
+	if contentions != n || len(p.Waits)+len(p.Pairs) > 102 || p.Dropped.Chains == 0 || p.Dropped.Pairs == 0 {
+		t.Errorf("%d contentions, %d+%d rows, dropped %+v", contentions, len(p.Waits), len(p.Pairs), p.Dropped)
+	}
+}
+
+//go:noinline
+func recurse(n int, f func()) {
+	if n == 0 {
+		f()
+		return
+	}
+	recurse(n-1, f)
+	runtime.KeepAlive(f)
+}

@@ -32,7 +32,7 @@ const (
 	waitCost = 500
 	walkCost = 4
 	// budget is the share of time that may go into recording a lock, in 1/1024.
-	budget = 40
+	budget = 55
 
 	// A period is packed into 64 bits: its first slot, the slot drawn, and log2 w.
 	logBits  = 4

@@ -1,0 +1,175 @@
+package contention_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+)
+
+// short drops the path of the package.
+func short(function string) string { return function[strings.LastIndexByte(function, '.')+1:] }
+
+// print tells who lost time to whom, without the times, which vary.
+func print(p *contention.Profile) {
+	for _, q := range p.Pairs {
+		fmt.Printf("%s: %s waited for %s", q.Kind, short(q.Waiter.Stack.Frames[0].Func), short(q.Owner.Stack.Frames[0].Func))
+		if q.Flags != 0 {
+			fmt.Printf(" (%v)", q.Flags)
+		}
+		fmt.Println()
+	}
+}
+
+type account struct {
+	mu      contention.Mutex
+	balance int
+}
+
+// audit holds the lock for long.
+func (a *account) audit(locked chan<- bool) {
+	a.mu.Lock()
+	close(locked)
+	time.Sleep(10 * time.Millisecond)
+	a.mu.Unlock()
+}
+
+func (a *account) deposit(n int) {
+	a.mu.Lock()
+	a.balance += n
+	a.mu.Unlock()
+}
+
+func ExampleMutex() {
+	if err := contention.Start(contention.Options{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	a := new(account)
+	locked := make(chan bool)
+	go a.audit(locked)
+	<-locked
+	a.deposit(10)
+	contention.Stop()
+
+	p := contention.Snapshot()
+	print(p)
+	fmt.Println(p.Locks[0].Class[strings.LastIndexByte(p.Locks[0].Class, '/')+1:])
+	// Output:
+	// mutex: deposit waited for audit
+	// contention_test.account
+}
+
+func ExampleRWMutex() {
+	contention.Start(contention.Options{})
+	var rw contention.RWMutex
+	readers := make(chan bool)
+	for range 2 {
+		go reader(&rw, readers)
+	}
+	<-readers
+	<-readers
+	writer(&rw) // waits for both readers, who share the blame
+	contention.Stop()
+	print(contention.Snapshot())
+	// Output:
+	// rwmutex-writer: writer waited for reader (read-owner)
+}
+
+func reader(rw *contention.RWMutex, locked chan<- bool) {
+	rw.RLock()
+	locked <- true
+	time.Sleep(10 * time.Millisecond)
+	rw.RUnlock()
+}
+
+func writer(rw *contention.RWMutex) {
+	rw.Lock()
+	rw.Unlock() //lint:ignore SA2001 the example is about the wait
+}
+
+func ExampleCond() {
+	contention.Start(contention.Options{})
+	var mu contention.Mutex
+	c := contention.NewCond(&mu)
+	var ready atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() { announce(c, &ready) })
+	await(c, &ready)
+	wg.Wait()
+	contention.Stop()
+	for _, q := range contention.Snapshot().Pairs {
+		if q.Kind == contention.CondKind {
+			fmt.Printf("%s waited for %s (%v)\n", short(q.Waiter.Stack.Frames[0].Func), short(q.Owner.Stack.Frames[0].Func), q.Flags)
+		}
+	}
+	// Output:
+	// await waited for announce (signaller)
+}
+
+func await(c *contention.Cond, ready *atomic.Bool) {
+	c.L.Lock()
+	for !ready.Load() {
+		c.Wait()
+	}
+	c.L.Unlock()
+}
+
+func announce(c *contention.Cond, ready *atomic.Bool) {
+	time.Sleep(10 * time.Millisecond)
+	c.L.Lock()
+	ready.Store(true)
+	c.L.Unlock()
+	c.Signal()
+}
+
+func ExampleProfile_Aggregate() {
+	contention.Start(contention.Options{})
+	a := new(account)
+	a.mu.SetName("books")
+	locked := make(chan bool)
+	go a.audit(locked)
+	<-locked
+	a.deposit(10)
+	contention.Stop()
+
+	tree, err := contention.Snapshot().Aggregate(contention.ByLock, contention.ByOwnerFunc)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	lock := tree.Children[0]
+	fmt.Println(lock.Key, lock.Contentions, lock.Waited > time.Millisecond)
+	fmt.Println(short(lock.Children[0].Key))
+	// Output:
+	// books 1 true
+	// audit
+}
+
+func ExampleReadEvents() {
+	var file bytes.Buffer
+	contention.Start(contention.Options{Events: &file})
+	a := new(account)
+	locked := make(chan bool)
+	go a.audit(locked)
+	<-locked
+	a.deposit(10)
+	if err := contention.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+
+	p, err := contention.ReadEvents(&file, contention.Options{Goroutines: true})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	print(p)
+	// Output:
+	// mutex: deposit waited for audit
+}
