@@ -60,7 +60,7 @@ func (r *Recorder) now() moment {
 }
 
 // NewRecorder returns a recorder that records from now on. The first one in a
-// process takes about 15 ms to choose and calibrate the cycle counter.
+// process takes some 20 ms to choose and calibrate the cycle counter.
 func NewRecorder(opts RecorderOptions) *Recorder {
 	r := newRecorder(opts)
 	r.bias = bias()

@@ -13,7 +13,8 @@ import (
 )
 
 // Profile returns what was recorded so far, diagnosed. Tasks under way are not
-// in it. Recording goes on meanwhile. It takes some 10 µs a site.
+// in it. Recording goes on meanwhile. It takes some 0.1 ms a
+// site, and once in a process 1 ms more to learn what an empty task costs.
 func (r *Recorder) Profile() *Profile {
 	r.mu.Lock()
 	now := r.now()

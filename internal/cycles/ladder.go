@@ -19,7 +19,7 @@ var Default = sync.OnceValue(func() *Clock {
 
 // Open returns a clock for the first of the sources (none: the whole [Ladder])
 // that proves itself by counting. It fails when all of them refuse, which the
-// whole ladder never does. It takes about 15 ms.
+// whole ladder never does. It takes 4 ms, and 10 ms more the first time.
 //
 // Clocks of different sources that are perf events should not be used at
 // the same time: each thread keeps one event open, and changing it loses the count.

@@ -27,7 +27,7 @@ import (
 //     time = offset + TSC, else start over at 1.
 //
 // The marker is left standing when a task ends and its thread is unlocked: the
-// next task on the thread, often one of the same pool, then needs no new anchor (450 ns).
+// next task on the thread, often one of the same pool, then needs no new anchor (400 ns).
 // That is safe as long as a marker cannot outlive its thread in an area
 // that a new thread takes for its own. The kernel vouches for it: it zeroes area.life at the thread's
 // exit. Where it cannot, because a C library uses that mechanism, [Thread.Leave]
@@ -116,7 +116,7 @@ func (a *area) standing() bool { return atomic.LoadUint64(&a.rseq.cs) != 0 }
 // drop clears the marker.
 func (a *area) drop() { atomic.StoreUint64(&a.rseq.cs, 0) }
 
-// threadClock reads the calling thread's CPU clock, in nanoseconds, 450 ns.
+// threadClock reads the calling thread's CPU clock, in nanoseconds, 300 ns.
 func (a *area) threadClock() int64 {
 	unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&a.time)), 0)
 	return a.time.Nano()

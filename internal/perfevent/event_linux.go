@@ -55,7 +55,7 @@ func open(spec Spec) (*Event, error) {
 // Spec returns what the event counts, with ExcludeKernel as it was granted.
 func (e *Event) Spec() Spec { return e.spec }
 
-// Read returns the count so far, about 0.5 µs. It fails only when the event was closed.
+// Read returns the count so far, about 0.35 µs. It fails only when the event was closed.
 //
 // A locked thread's event is read by one goroutine after the other. What
 // orders them is the thread itself, of which the race detector does not know.
