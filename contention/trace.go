@@ -21,7 +21,8 @@ import (
 //     Waited from the block until the goroutine runs again; from the wake on, it is
 //     HandOff: the waiter was chosen but did not run yet.
 //  2. A goroutine that was woken for a lock but found it taken blocks again at
-//     once. Such futile wakes make one wait together (tracewait.go).
+//     once. Such futile wakes make one wait together, of which all but the moments in
+//     which it ran is Waited (tracewait.go).
 //  3. Call chains are the names of locks: a release and the waiter that it woke concern
 //     the same lock, and so do a goroutine's own wait and its release in the same call of a
 //     function. Union-find puts the call chains together (tracelock.go). Several locks of
@@ -30,14 +31,16 @@ import (
 //  4. A release tells who held the lock until then. Since when follows from the owner's own
 //     wait, or is bounded from below (traceowner.go).
 //  5. A wait is cut at the releases of its lock and given to the successive owners. While
-//     another waiter was chosen but did not run yet, it is HandOff. What is left is
+//     another waiter was chosen but did not run yet, it is HandOff: the lock was free, or
+//     somebody got it and let go of it again, which the trace does not show. What is left is
 //     Unattributed: nobody is blamed on suspicion (tracesplit.go).
 //  6. The other kinds have no owner, but somebody who ended the wait: the sender, the last
 //     Done, the Signal. They are blamed for it up to the wake. Sleep, timers and the network
 //     have nobody: Unattributed.
 //
-// After P. Hofer and others (see the package comment), who have this from a virtual
-// machine that they instrumented; 2 to 5 take the place of the instrumentation.
+// So Waited == Blamed + HandOff + Unattributed, in whole nanoseconds, for each wait. What to
+// record, and that a wait is split among its owners, is from P. Hofer and others (see the package
+// comment), who have instrumented a virtual machine; 2 to 5 take the place of that.
 //
 // Memory follows the live goroutines, the distinct call chains and the rows of the profile;
 // each lock remembers its latest releases only.
@@ -114,10 +117,11 @@ type TraceObserver struct {
 	locks      uint64 // how many there were
 	pseudo     map[pseudoKey]*tracedLock
 	fits       map[[2]*callSite]bool // see site.mayRelease
-	parts      []blamedPart          // of the wait at hand
 	inFlight   int64
 	cutOff     timeline.Time // the longest wait for a lock that the trace did not see the end of
 	lost       uint64        // waits that outlasted the memory of their lock
+
+	audit func(by owner, from, to timeline.Time) // tests: told of everything that is blamed on an owner of a lock
 }
 
 // pseudoKey names what is waited for where there is no lock.
@@ -161,6 +165,9 @@ func (o *TraceObserver) Transition(t *timeline.Transition) {
 		}
 		if t.To.Alive() {
 			o.woken(g, t)
+			if active(t.To) {
+				o.resumed(g, t.End)
+			}
 		} else {
 			o.unfinished(t)
 		}

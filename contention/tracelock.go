@@ -46,18 +46,52 @@ const maxHistory = 1024
 
 // hold is a time in which somebody held a lock, known by the release that ended it.
 type hold struct {
-	from, to timeline.Time
-	owner    owner
-	pending  timeline.Time // since when the owner, a writer, had held back readers; from if not at all
-	prev     *hold         // the one before on the same lock, as far as that is certain
-	waiters  int32         // how many waited when it ended
+	from, to  timeline.Time
+	owner     owner
+	pending   timeline.Time // since when the owner, a writer, had held back readers; from if not at all
+	prev      *hold         // the one before on the same lock, as far as that is certain
+	forgotten bool          // there was a prev, but it is too long ago
+	waiters   int32         // how many waited when it ended
 
 	// The waiter that the release woke:
 	queue    queue
 	asked    timeline.Time // since when it had been in the queue
-	requeued bool          // it had been at the head, having been woken in vain before
+	requeued bool          // it had been woken in vain before
+	place    queuePlace    // where it had come in the queue
 	ran      timeline.Time // when it ran, 0 if not yet
 }
+
+// queuePlace is where a waiter comes in a queue.
+type queuePlace uint8
+
+const (
+	unknownPlace queuePlace = iota // not looked at yet
+	lastPlace                      // behind all that are in it
+	anyPlace                       // perhaps before them
+)
+
+// placeAt returns where the waiter that x woke had come in its queue. A release leaves a
+// token for the waiter that it wakes. Whoever comes before that one runs takes the
+// token, tries the lock, and blocks at the head of the queue if somebody else was faster.
+func (l *tracedLock) placeAt(x *hold) queuePlace {
+	for i := len(l.history) - 1; i >= 0; i-- {
+		y := l.history[i]
+		if y.to > x.asked+overlap {
+			continue
+		}
+		if y.ran == 0 || y.ran > x.asked-overlap {
+			return anyPlace
+		}
+		if y.to < x.asked-placeWindow {
+			break
+		}
+	}
+	return lastPlace
+}
+
+// placeWindow is how long before the arrival of a waiter a release is looked for whose
+// token it may have taken.
+const placeWindow timeline.Time = 10_000_000
 
 // owner is who is to blame.
 type owner struct {
@@ -93,7 +127,9 @@ func (l *tracedLock) add(h *hold) {
 func (l *tracedLock) evict() {
 	n := len(l.history) - maxHistory
 	for _, h := range l.history[:n] {
-		h.prev = nil // chains of holds are no longer than the history
+		// Chains of holds are no longer than the history.
+		h.forgotten = h.forgotten || h.prev != nil
+		h.prev = nil
 	}
 	copy(l.history, l.history[n:])
 	clear(l.history[maxHistory:])
@@ -172,15 +208,15 @@ func (d *durations) merge(e *durations) {
 	}
 }
 
-// upper returns the third quartile. It is computed anew after every eighth addition.
-func (d *durations) upper() (timeline.Time, bool) {
+// upper returns the third quartile, and of how many. It is computed anew after every eighth addition.
+func (d *durations) upper() (timeline.Time, int) {
 	if len(d.recent) == 0 {
-		return 0, false
+		return 0, 0
 	}
 	if len(d.sorted) == 0 || d.fresh >= 8 || len(d.recent) < 8 && d.fresh > 0 {
 		d.sorted = append(d.sorted[:0], d.recent...)
 		slices.Sort(d.sorted)
 		d.fresh = 0
 	}
-	return d.sorted[len(d.sorted)*3/4], true
+	return d.sorted[len(d.sorted)*3/4], len(d.recent)
 }

@@ -16,10 +16,13 @@ import (
 //
 //   - the release before, of the same lock;
 //   - the first time after that release in which the owner ran;
-//   - the release, less the third quartile of the known holds that ended at the same place.
+//   - the release, less the third quartile of the known holds that ended at the same place, its own ones
+//     if there are a few. Here the time in which an owner was runnable does not count, since that
+//     lengthens holds at random.
 //
 // The latest of these is taken for the beginning of the hold: what lies before may be
-// somebody else's.
+// somebody else's. If none of them is known, it is the whole wait: a goroutine that is alone in
+// the queue is woken by the first release, unless somebody spins.
 
 // ownerOf returns who woke the goroutine of t, at a place.
 func ownerOf(t *timeline.Transition, at *place) owner {
@@ -38,8 +41,12 @@ func (o *TraceObserver) release(h *hold, t *timeline.Transition, at *place, w *w
 		held := waker.held[own]
 		waker.held = slices.Delete(waker.held, own, own+1)
 		h.from, h.pending, h.prev = held.at, held.pending, held.by
-		r.site.holds.add(h.to - h.from)
-		lock.holds.add(h.to - h.from)
+		d := waker.heldFor(h.from, h.to)
+		if usual, n := waker.usually(r.site, lock); n >= manyHolds && d > farLonger*usual {
+			h.from = max(h.from, o.since(h, lock, waker, r.site))
+			h.pending = h.from
+		}
+		waker.learn(r.site, lock, d)
 	case r.rw && again != nil && again.owner == h.owner && h.to-again.to <= futile:
 		// One Unlock of a RWMutex wakes all readers and the next writer.
 		h.from, h.pending, h.prev = again.from, again.pending, again.prev
@@ -87,12 +94,57 @@ func (o *TraceObserver) since(h *hold, lock *tracedLock, waker *tracedGoroutine,
 	if prev != nil {
 		from = waker.firstActive(prev.to)
 	}
-	usual, ok := r.holds.upper()
-	if !ok {
-		usual, ok = lock.holds.upper()
-	}
-	if ok {
-		from = max(from, h.to-usual)
+	if usual, n := waker.usually(r, lock); n > 0 {
+		from = max(from, waker.heldSince(h.to, usual))
 	}
 	return min(from, h.to)
 }
+
+// usualHold is how long a goroutine usually held a lock that it let go of at a site.
+type usualHold struct {
+	site  *callSite
+	holds durations
+}
+
+// learn adds a known hold.
+func (g *tracedGoroutine) learn(r *callSite, lock *tracedLock, d timeline.Time) {
+	r.holds.add(d)
+	lock.holds.add(d)
+	i := slices.IndexFunc(g.usual, func(u usualHold) bool { return u.site == r })
+	if i < 0 {
+		if len(g.usual) == maxUsual {
+			g.usual = slices.Delete(g.usual, 0, 1)
+		}
+		i = len(g.usual)
+		g.usual = append(g.usual, usualHold{site: r})
+	}
+	g.usual[i].holds.add(d)
+}
+
+// maxUsual is for how many places a goroutine's own holds are remembered.
+const maxUsual = 8
+
+// usually returns the third quartile of the known holds of g that ended at r if there are a few; else of
+// the known holds of all; else of the known holds of the lock. It tells the number of them.
+func (g *tracedGoroutine) usually(r *callSite, lock *tracedLock) (timeline.Time, int) {
+	for i := range g.usual {
+		if u := &g.usual[i]; u.site == r && len(u.holds.recent) >= fewHolds {
+			return u.holds.upper()
+		}
+	}
+	if d, n := r.holds.upper(); n > 0 {
+		return d, n
+	}
+	return lock.holds.upper()
+}
+
+// fewHolds is how many holds of one goroutine tell more than those of all.
+const fewHolds = 3
+
+// A goroutine that waited for a lock may have let go of it unseen, and got it again: only when nobody
+// waits, but also when somebody spins, is a release not in the trace. A hold that is farLonger
+// than many known ones is taken for several, of which only the last one is known.
+const (
+	farLonger = 3
+	manyHolds = 8
+)

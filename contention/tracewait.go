@@ -18,11 +18,13 @@ type tracedGoroutine struct {
 	held []heldLock // locks that it has got after waiting, the latest last
 	last *hold      // the latest that it let go of with somebody waiting
 
-	active    bool // running or in a system call
-	since     timeline.Time
-	ran       timeline.Time // on a processor, since its latest wait
-	stretches [8]stretch    // the latest times in which it was active, in a ring
-	n         int           // of all there were
+	usual []usualHold // by place of release
+
+	active bool // running or in a system call
+	since  timeline.Time
+	ran    timeline.Time // on a processor, since its latest wait
+	runs   stretches     // when it was active
+	gaps   stretches     // when it was runnable: neither it nor what it waited for was to blame
 }
 
 // waiting is a wait that goes on; or that may go on: whether a wake was futile is known
@@ -57,13 +59,13 @@ type heldLock struct {
 	by      *hold         // the release that woke it
 }
 
-// stretch is a time in which a goroutine was active.
-type stretch struct{ start, end timeline.Time }
-
 // track notes when the goroutine was active.
 func (g *tracedGoroutine) track(t *timeline.Transition) {
 	if t.State.OnProc() {
 		g.ran += t.End - t.Start
+	}
+	if t.State == timeline.Runnable {
+		g.gaps.add(stretch{t.Start, t.End})
 	}
 	if active(t.State) == active(t.To) {
 		return
@@ -72,29 +74,11 @@ func (g *tracedGoroutine) track(t *timeline.Transition) {
 		g.since = t.End
 		return
 	}
-	g.stretches[g.n%len(g.stretches)] = stretch{g.since, t.End}
-	g.n++
+	g.runs.add(stretch{g.since, t.End})
 }
 
 func active(s timeline.State) bool {
 	return s == timeline.Running || s == timeline.Syscall || s == timeline.SyscallBlocked
-}
-
-// firstActive returns the first instant from t on in which g, which is active now,
-// may have been active.
-func (g *tracedGoroutine) firstActive(t timeline.Time) timeline.Time {
-	first := g.since
-	for i := g.n - 1; i >= 0; i-- {
-		if i < g.n-len(g.stretches) {
-			return t // too long ago to know
-		}
-		s := g.stretches[i%len(g.stretches)]
-		if s.end <= t {
-			break
-		}
-		first = s.start
-	}
-	return max(first, t)
 }
 
 func lockWait(w timeline.Wait) bool {
