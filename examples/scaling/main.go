@@ -1,0 +1,152 @@
+// Scaling is a program with a switch for each thing that keeps N workers from being N times faster
+// than one. It runs the same work with one worker and with N, under the execution tracer, draws its own
+// speedup stack, and says how far the component that the switch was meant to show is from what it must be:
+//
+//	go run .                      # all switches, a line each
+//	go run . -switch lock         # one of them, with its stack
+//	go run . -switch gc -o pictures
+//
+// What each must show follows from how the work is made (see modes.go). On a machine whose processors other programs
+// use, too, nothing of that holds: on Linux, such a run is found out and reported as disturbed, not as a result.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"math"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/speedup"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("scaling: ")
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	o := options{}
+	flag.StringVar(&o.name, "switch", "", "what to show: "+strings.Join(names(), ", ")+"; all by default")
+	flag.IntVar(&o.procs, "n", runtime.GOMAXPROCS(0), "number of processors, and of workers where the switch says nothing else")
+	flag.DurationVar(&o.time, "time", time.Second, "about how long the run with one worker takes")
+	flag.IntVar(&o.tries, "tries", 3, "repeat a disturbed run up to so many times")
+	flag.StringVar(&o.dir, "o", "", "`directory` to write SVGs to")
+	flag.Parse()
+	if flag.NArg() > 0 || o.procs < 1 || o.time <= 0 || o.tries < 1 || o.name != "" && find(o.name) == nil {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if o.procs < 2 {
+		log.Fatal("on one processor nothing can scale: say -n 2 or more")
+	}
+	if err := o.run(ctx, os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// options are the flags.
+type options struct {
+	name  string
+	procs int
+	time  time.Duration
+	tries int
+	dir   string
+}
+
+func (o options) run(ctx context.Context, w io.Writer) error {
+	steps := calibrate()
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	if o.name == "" {
+		fmt.Fprintln(t, "switch\tspeed-up\tmeant to show\tis\tmust be\t")
+	}
+	for _, m := range modes {
+		if o.name != "" && o.name != m.name {
+			continue
+		}
+		r, err := o.measure(ctx, m, steps)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		if o.name == "" {
+			fmt.Fprintf(t, "%s\t%.2f of %d\t%s\t%.3f\t%.3f\t%s\n", m.name, r.stack.Speedup, r.stack.N, m.shows, r.value, r.known, r.verdict())
+		} else if err := r.show(w); err != nil {
+			return err
+		}
+		if err := o.draw(m, r.stack); err != nil {
+			return err
+		}
+	}
+	return t.Flush()
+}
+
+// measure records both runs, again if they were disturbed.
+func (o options) measure(ctx context.Context, m *mode, steps float64) (r *result, err error) {
+	for range o.tries {
+		if r, err = m.record(ctx, o.procs, o.time, steps); err != nil || !r.stack.Disturbed {
+			break
+		}
+	}
+	return r, err
+}
+
+// result is what came of a switch.
+type result struct {
+	mode         *mode
+	stack        *speedup.Stack
+	value, known float64
+}
+
+// tolerance is how far a quiet run may be from what it must show.
+const tolerance = 0.1
+
+func (r *result) verdict() string {
+	d := math.Abs(r.value - r.known)
+	switch {
+	case r.stack.Disturbed:
+		return "disturbed: no result"
+	case d <= tolerance:
+		return "as it must be"
+	}
+	return fmt.Sprintf("off by %.3f", d)
+}
+
+// show prints the stack and what the switch was meant to show.
+func (r *result) show(w io.Writer) error {
+	if err := text.WriteStacks(w, []*speedup.Stack{r.stack}, text.Options{}); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\nThe switch %q is meant to show: %s, because %s.\nIt must be %.3f and is %.3f: %s.\n",
+		r.mode.name, r.mode.shows, r.mode.why, r.known, r.value, r.verdict())
+	return err
+}
+
+// draw writes the stack as a picture.
+func (o options) draw(m *mode, s *speedup.Stack) error {
+	if o.dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(o.dir, 0o777); err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(o.dir, m.name+".svg"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	opt := picture.Options{Title: "Speedup stack: " + m.name, Subtitle: "meant to show: " + m.shows + "; " + format.Plural(o.procs, "processor", "processors")}
+	if err := picture.StacksSVG(f, []*speedup.Stack{s}, opt); err != nil {
+		return err
+	}
+	return f.Close()
+}

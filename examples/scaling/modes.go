@@ -1,0 +1,161 @@
+package main
+
+import (
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/speedup"
+)
+
+// mode is a switch. With T_s and T_p the times of both runs, N workers, and W the whole
+// computation in time units of one worker, the known value of each follows from how the work is shared.
+type mode struct {
+	name  string
+	shows string
+	why   string
+	// workers is their number on that many processors.
+	workers func(procs int) int
+	work    func(r *runner)
+	// value is the part of the stack that the switch is meant to show, and known what it must be.
+	value func(s *speedup.Stack) float64
+	known func(n float64, o *observed) float64
+}
+
+func asMany(procs int) int { return procs }
+
+func component(c speedup.Component) func(*speedup.Stack) float64 {
+	return func(s *speedup.Stack) float64 { return s.Components[c] }
+}
+
+// chunk is how long a worker computes at a time.
+const chunk = time.Millisecond
+
+var modes = []*mode{
+	{
+		name: "perfect", shows: "the speed-up itself", why: "all workers do the same amount of work and share nothing",
+		workers: asMany,
+		work: func(r *runner) {
+			r.start(func(int) { r.compute(r.whole / time.Duration(r.workers)) })
+			r.wait()
+		},
+		value: func(s *speedup.Stack) float64 { return s.Speedup },
+		known: func(n float64, _ *observed) float64 { return n },
+	},
+	{
+		name: "imbalance", shows: "imbalance", why: "one worker has three times as much to do as each of the others, which are done early",
+		workers: asMany,
+		work: func(r *runner) {
+			parts := r.whole / time.Duration(r.parts+2) // one run's only worker does them all
+			r.start(func(i int) {
+				switch {
+				case r.workers == 1:
+					r.compute(r.whole)
+				case i == 0:
+					r.compute(3 * parts)
+				default:
+					r.compute(parts)
+				}
+			})
+			r.wait()
+		},
+		value: component(speedup.Imbalance),
+		// T_p is 3 parts; N − 1 lanes are empty for 2 of them.
+		known: func(n float64, _ *observed) float64 { return (n - 1) * 2 / 3 },
+	},
+	{
+		name: "lock", shows: "mutex", why: "80 % of the work is done under one mutex, so only a fifth of it can overlap",
+		workers: asMany,
+		work: func(r *runner) {
+			chunks := int(r.whole / (5 * chunk))
+			r.start(func(int) {
+				for range chunks / r.workers {
+					r.mu.Lock()
+					r.compute(4 * chunk)
+					r.mu.Unlock()
+					r.compute(chunk)
+				}
+			})
+			r.wait()
+		},
+		value: component(speedup.SyncMutex),
+		// T_p = 0.8 W, so S = 1.25.
+		known: func(n float64, _ *observed) float64 { return n - 1.25 },
+	},
+	{
+		name: "sequential", shows: "sequential", why: "half of the work is done before the workers start",
+		workers: asMany,
+		work: func(r *runner) {
+			r.compute(r.whole / 2)
+			r.start(func(int) { r.compute(r.whole / 2 / time.Duration(r.workers)) })
+			r.wait()
+		},
+		value: component(speedup.Sequential),
+		// N − 1 lanes are empty for W/2 of T_p = W/2 + W/2N.
+		known: func(n float64, _ *observed) float64 { return (n - 1) / (1 + 1/n) },
+	},
+	{
+		name: "gc", shows: "GC: stop-the-world, assists, its workers", why: "the workers allocate all the time and the collector may use little memory; the runtime's own counters say how much processor time it took",
+		workers: asMany,
+		work: func(r *runner) {
+			r.start(func(int) { r.allocate() })
+			r.wait()
+		},
+		value: func(s *speedup.Stack) float64 {
+			return s.Components[speedup.GCStopTheWorld] + s.Components[speedup.GCAssist] + s.Components[speedup.GCWorkers]
+		},
+		// Processor time of the collector keeps workers from running, in both runs.
+		known: func(_ float64, o *observed) float64 {
+			return float64(o.gcMulti-o.gcSingle) / float64(o.multi)
+		},
+	},
+	{
+		name: "io", shows: "I/O and network", why: "every step of 1 ms asks a device on the network that serves one request at a time, in 4 ms",
+		workers: asMany,
+		work: func(r *runner) {
+			steps := int(r.whole / (5 * chunk))
+			r.start(func(int) {
+				d := r.device()
+				for range steps / r.workers {
+					d.request()
+					r.compute(chunk)
+				}
+				d.close()
+			})
+			r.wait()
+		},
+		value: func(s *speedup.Stack) float64 { return s.Of(speedup.InputOutput) },
+		// T_p is the device's: 4 of 5 ms a step, so S = 1.25. A single worker waits, too, for as long.
+		known: func(n float64, _ *observed) float64 { return n - 1.25 },
+	},
+	{
+		name: "oversubscribed", shows: "other workers run", why: "there are four workers for each processor, and a stack for that many asks too much",
+		workers: func(procs int) int { return 4 * procs },
+		work: func(r *runner) {
+			chunks := int64(r.whole / (chunk / 4))
+			r.start(func(int) {
+				for r.next.Add(1) <= chunks {
+					r.compute(chunk / 4)
+				}
+			})
+			r.wait()
+		},
+		value: component(speedup.SchedWorkers),
+		// A quarter of the lanes has a processor.
+		known: func(n float64, _ *observed) float64 { return n * 3 / 4 },
+	},
+}
+
+func names() (out []string) {
+	for _, m := range modes {
+		out = append(out, m.name)
+	}
+	return out
+}
+
+func find(name string) *mode {
+	for _, m := range modes {
+		if m.name == name {
+			return m
+		}
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"runtime/trace"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/speedup"
+	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
+)
+
+// workers is what the stack knows the workers by.
+var workers = regexp.MustCompile(`\(\*runner\)\.worker$`)
+
+// runner runs the work of a switch once.
+type runner struct {
+	workers int
+	parts   int           // workers of the run with many, for work that is split by their number
+	whole   time.Duration // of computation
+	steps   float64       // of computation in a nanosecond
+
+	mu     sync.Mutex
+	next   atomic.Int64
+	server *server
+	fail   error // of the device
+	group  sync.WaitGroup
+	sink   atomic.Uint64
+}
+
+// start starts the workers. All of them have this start function, by which the stack knows them.
+func (r *runner) start(work func(i int)) {
+	for i := range r.workers {
+		r.group.Add(1)
+		go r.worker(i, work)
+	}
+}
+
+func (r *runner) worker(i int, work func(int)) {
+	defer r.group.Done()
+	work(i)
+}
+
+func (r *runner) wait() { r.group.Wait() }
+
+// compute takes about d on an idle processor: always the same number of steps, each of which needs the
+// one before, so the work is the same however often it is interrupted.
+func (r *runner) compute(d time.Duration) {
+	r.sink.Store(spin(uint64(d), int(float64(d)*r.steps)))
+}
+
+func spin(x uint64, steps int) uint64 {
+	x |= 1
+	for range steps {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+	}
+	return x
+}
+
+// calibrate returns the number of steps in a nanosecond: the best of several measurements, since a disturbance only makes them slower.
+func calibrate() float64 {
+	const steps = 1 << 20
+	best := time.Hour
+	var x uint64
+	for range 20 {
+		begin := time.Now()
+		x += spin(x, steps)
+		best = min(best, time.Since(begin))
+	}
+	runtime.KeepAlive(x)
+	return steps / float64(best)
+}
+
+// node is what the collector has to follow.
+type node struct {
+	next *node
+	_    [6]uint64
+}
+
+// allocate keeps lists alive and replaces one after the other.
+func (r *runner) allocate() {
+	const lists, length = 512, 400 // 11 MB
+	kept := make([]*node, lists/r.workers)
+	for i := range int(r.whole/(chunk/10)) / r.workers {
+		var head *node
+		for range length {
+			head = &node{next: head}
+		}
+		kept[i%len(kept)] = head
+		r.compute(chunk / 20)
+	}
+	runtime.KeepAlive(kept)
+}
+
+// observed is what other counters say of both runs.
+type observed struct {
+	multi             time.Duration // wall time of the run with many workers
+	gcSingle, gcMulti time.Duration // processor time of the collector
+}
+
+// record runs the work with one worker and with many.
+func (m *mode) record(ctx context.Context, procs int, whole time.Duration, steps float64) (*result, error) {
+	if m.name == "gc" {
+		defer debug.SetGCPercent(debug.SetGCPercent(50))
+	}
+	n := m.workers(procs)
+	single, err := m.once(1, 1, n, whole, steps)
+	if err != nil {
+		return nil, err
+	}
+	multi, err := m.once(procs, n, n, whole, steps)
+	if err != nil {
+		return nil, err
+	}
+	stack, err := speedup.FromTraces(ctx, bytes.NewReader(single.trace), bytes.NewReader(multi.trace), speedup.Options{
+		Workers: speedup.ByRegexp(workers), N: n,
+		SingleDelay: single.delay, MultiDelay: multi.delay, SingleName: "the run with one worker", MultiName: "the run with many",
+	})
+	if err != nil {
+		return nil, err
+	}
+	o := &observed{multi: stack.Multi.Wall, gcSingle: single.gc, gcMulti: multi.gc}
+	return &result{mode: m, stack: stack, value: m.value(stack), known: m.known(float64(n), o)}, nil
+}
+
+// recorded is one run.
+type recorded struct {
+	trace     []byte
+	delay, gc time.Duration
+}
+
+func (m *mode) once(procs, workers, parts int, whole time.Duration, steps float64) (*recorded, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+	r := &runner{workers: workers, parts: parts, whole: whole, steps: steps}
+	if m.name == "io" {
+		s, err := newServer(4 * chunk)
+		if err != nil {
+			return nil, err
+		}
+		defer s.close()
+		r.server = s
+	}
+	before := collectorTime(procs)
+	var buf bytes.Buffer
+	meter := schedstat.Watch(os.Getpid())
+	if err := trace.Start(&buf); err != nil {
+		return nil, err
+	}
+	m.work(r)
+	trace.Stop()
+	times, _ := meter.Stop()
+	if r.fail != nil {
+		return nil, r.fail
+	}
+	return &recorded{trace: buf.Bytes(), delay: times.Delay, gc: collectorTime(procs) - before}, nil
+}
+
+// collectorTime is what the collector has taken from the processors so far: assists, its workers but not the
+// idle ones, and for every processor the pauses, from the beginning of stopping the world on. The runtime counts
+// processor time at the end of a cycle, so this makes one.
+func collectorTime(procs int) time.Duration {
+	runtime.GC()
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	sum := time.Duration(mem.PauseTotalNs) * time.Duration(procs)
+	samples := []metrics.Sample{{Name: "/cpu/classes/gc/mark/assist:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/dedicated:cpu-seconds"}}
+	metrics.Read(samples)
+	for _, s := range samples {
+		if s.Value.Kind() == metrics.KindFloat64 {
+			sum += time.Duration(s.Value.Float64() * float64(time.Second))
+		}
+	}
+	return sum
+}
