@@ -219,3 +219,44 @@ func TestCondCopyPanics(t *testing.T) {
 func copyOver(dst, src *Cond) {
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(dst)), unsafe.Sizeof(*dst)), unsafe.Slice((*byte)(unsafe.Pointer(src)), unsafe.Sizeof(*src)))
 }
+
+// Each Signal is put down to the waiter that it wakes: first in, first out.
+func TestSignalsInOrder(t *testing.T) {
+	collecting(t, Options{})
+	var m Mutex
+	c := NewCond(&m)
+	done := make(chan bool)
+	wait := func(f func()) {
+		n := c.queued()
+		go func() { f(); done <- true }()
+		waitFor(t, "a waiter", func() bool { return c.queued() == n+1 })
+	}
+	wait(func() { firstWaiter(c) })
+	wait(func() { secondWaiter(c) })
+	time.Sleep(time.Millisecond)
+	firstSignal(c)
+	<-done
+	secondSignal(c)
+	<-done
+	pairs := map[string]string{}
+	for _, q := range Snapshot().Pairs {
+		if q.Kind == CondKind {
+			pairs[leaf(q.Waiter.Stack)] = leaf(q.Owner.Stack)
+		}
+	}
+	if len(pairs) != 2 || pairs["firstWaiter"] != "firstSignal" || pairs["secondWaiter"] != "secondSignal" {
+		t.Errorf("who woke whom: %v", pairs)
+	}
+}
+
+//go:noinline
+func firstWaiter(c *Cond) { c.L.Lock(); c.Wait(); c.L.Unlock() }
+
+//go:noinline
+func secondWaiter(c *Cond) { c.L.Lock(); c.Wait(); c.L.Unlock() }
+
+//go:noinline
+func firstSignal(c *Cond) { c.Signal() }
+
+//go:noinline
+func secondSignal(c *Cond) { c.Signal() }

@@ -63,8 +63,8 @@
 //	RWMutex Lock+Unlock, uncontended            30.7 ns    1.12  time
 //	RLock+RUnlock, uncontended                  14.5 ns    1.05  time
 //	RLock+RUnlock, by 2 or 8 goroutines                    0.75  throughput
-//	Lock+Unlock, 1 µs hold, 2, 8, 64 goroutines            0.97, 0.95, 0.98  throughput
-//	Lock+Unlock, 50 ns hold, 2, 8, 64 goroutines           0.94, 0.71, 0.72  throughput
+//	Lock+Unlock, 1 µs hold, 2, 8, 64 goroutines            1.05, 1.00, 1.00  throughput
+//	Lock+Unlock, 50 ns hold, 2, 8, 64 goroutines           0.95, 0.72, 0.75  throughput
 //
 // The last line is nearly the same with collection off: there it is the failed
 // compare-and-swap of the inlined Unlock that costs, which the uncontended case gains.
@@ -75,8 +75,9 @@
 //	go test -run - -bench 'Uncontended|Contended' -benchtime 1x ./contention
 //
 // Error of the blame for pairs of call chains against an oracle that logs every
-// operation, on an idle machine 0.0 to 1 % for holds of 50 µs and more, and up to 3 %
-// below; blaming whoever ended the wait is 20 to 260 % off:
+// operation: 0.0 to 0.6 % for holds of 10 µs and more, 2 to 7 % below, the more the
+// busier the machine is with something else; blaming whoever ended the wait is 20 to
+// 260 % off:
 //
 //	go test -run - -bench Oracle -benchtime 1x ./contention
 package contention

@@ -422,7 +422,7 @@ func TestSnapshotUnderLoad(t *testing.T) {
 // Weights are what makes the estimate unbiased: each slot of a period is drawn with
 // the same probability, and the waits in it count as often as there are slots.
 func TestWindowIsUnbiased(t *testing.T) {
-	const log = 4
+	const log = 6
 	s := &session{}
 	var total int64
 	const periods = 4000

@@ -13,10 +13,11 @@ import (
 // would more than halve the throughput. So a lock that spends more than a few percent
 // of the time on it goes over to sampling, by itself, and the profile says so.
 //
-// Time is cut into slots, and w slots in a row are a period. Of each period one slot
-// is drawn at random; waits that begin in it are recorded, whole, however long they
-// last, and count w-fold; waits that begin in other slots are not registered at all,
-// and cost a look at the clock by the waiter, who has the time. As every wait is
+// Time is cut into slots, and w slots in a row, or 32 if that is more, are a period. Of
+// each w slots of a period one is recorded, the same in all, drawn at random. Waits
+// that begin in it are recorded, whole, however long they last, and count w-fold; waits
+// that begin in other slots are not registered at all, and cost a look at the clock by
+// the waiter, who has the time. As every wait is
 // recorded with probability 1/w, whenever it begins, w times the recorded waits is an
 // unbiased estimate of all waits (Horvitz and Thompson, 1952). w is a whole number,
 // so the parts of a wait still sum to it exactly.
@@ -25,7 +26,8 @@ import (
 // before its slot is drawn, so that it does not depend on the waits it decides about.
 
 const (
-	slotBits = 17 // a slot takes 2^17 ns = 131 µs
+	slotBits = 15 // a slot takes 2^15 ns = 33 µs
+	minSlots = 32 // of a period, so that its cost is that of 1 ms at least
 
 	// What it takes to write an exit, to settle a wait, and to look at one exit for it, in ns.
 	exitCost = 150
@@ -51,6 +53,9 @@ func unpack(p uint64) (start int64, pick, log int64) {
 	return int64(p >> (pickBits + logBits)), int64(p>>logBits) & (1<<pickBits - 1), int64(p) & (1<<logBits - 1)
 }
 
+// slots returns the length of a period.
+func slots(log int64) int64 { return max(minSlots, int64(1)<<log) }
+
 // admit returns the weight of a wait that begins now, 0 if it is not recorded.
 func (st *state) admit(s *session, now int64) (weight int64) {
 	if s.exact {
@@ -61,9 +66,12 @@ func (st *state) admit(s *session, now int64) (weight int64) {
 		start, pick, log := unpack(p)
 		slot := now>>slotBits - start
 		switch {
-		case log == 0 || slot == pick:
-			return 1 << log
-		case slot < 1<<log:
+		case log == 0:
+			return 1
+		case slot < slots(log):
+			if slot&(1<<log-1) == pick {
+				return 1 << log
+			}
 			return 0
 		}
 		st.roll(p, now)
@@ -74,7 +82,7 @@ func (st *state) admit(s *session, now int64) (weight int64) {
 func (st *state) reconsider(at int64) {
 	p := st.window.period.Load()
 	start, _, log := unpack(p)
-	if at>>slotBits-start >= 1<<log {
+	if at>>slotBits-start >= slots(log) {
 		st.roll(p, at)
 	}
 }
