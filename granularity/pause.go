@@ -43,6 +43,9 @@ func Pause() Paused {
 //
 //go:norace
 func (sh *shadow) pause(th *cycles.Thread, goid uint64) *paused {
+	if sh.stale.Load() {
+		sh.sweep()
+	}
 	n := len(sh.frames)
 	if n == 0 || sh.frames[n-1].goid != goid {
 		return nil
@@ -52,7 +55,7 @@ func (sh *shadow) pause(th *cycles.Thread, goid uint64) *paused {
 	for i := range sh.frames {
 		f := &sh.frames[i]
 		var m measurement
-		f.measure(rec.clock, &mark, 0, &m)
+		f.measure(&mark, 0, &m)
 		f.before, f.offCPU = m.total, m.totalOff
 	}
 	p := &paused{frames: make([]frame, n), rec: rec, at: mark.Wall, goid: goid}
@@ -94,7 +97,7 @@ func (p *paused) resume(goid uint64) {
 	}
 	for i := range p.frames {
 		f := &p.frames[i]
-		f.start = mark
+		f.wall, f.cpu = mark.Wall, mark.CPU
 		f.offCPU += mark.Wall - p.at
 		if i > 0 {
 			runtime.LockOSThread() // one for each frame

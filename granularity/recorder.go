@@ -172,7 +172,13 @@ func (sh *shard) cell(s *site) *cell {
 func (r *Recorder) record(f *frame, mark *cycles.Mark, m *measurement) {
 	sh := &r.shards[mark.Thread.Index%shardCount]
 	sh.mu.Lock()
-	c := sh.cell(f.site)
+	var c *cell
+	if id := f.site.id; id < len(sh.cells) {
+		c = sh.cells[id]
+	}
+	if c == nil {
+		c = sh.cell(f.site)
+	}
 	if m.aggregated {
 		c.aggregated++
 		sh.mu.Unlock()

@@ -23,6 +23,11 @@ type seriesBin struct {
 
 // add counts a task that ran from start to end, in ticks since the recorder began.
 func (s *series) add(start, end int64) {
+	if bin := uint64(end) >> s.shift; bin < seriesBins && uint64(start)>>s.shift == bin && start <= end {
+		s.bins[bin].ended++ // as most do
+		s.bins[bin].busy += end - start
+		return
+	}
 	start = max(start, 0)
 	end = max(end, start)
 	for end>>s.shift >= seriesBins {

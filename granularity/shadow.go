@@ -3,6 +3,8 @@ package granularity
 import (
 	"runtime"
 	"runtime/trace"
+	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
@@ -29,16 +31,18 @@ import (
 // A frame that is not on top when its task ends belongs to a task that unlocked
 // its goroutine from the thread, or paused and did not resume: its cycles are not
 // known, and it is counted as unmeasured. Such frames are found out because a frame remembers its
-// goroutine, and another goroutine can only run on the thread when the first is not locked to it.
+// goroutine, and another goroutine can only run on the thread when the first is not locked to it; and
+// the task that misses its frame at its end tells the stack that has it.
 
 // frame is one executing task. Frames are touched only by the goroutine that
 // is locked to the thread.
 type frame struct {
 	site  *site
-	task  *Task // when the task is an object of its own, else nil
-	first int64 // tick at the start of the execution; with the thread it names the execution
-	start cycles.Mark
-	goid  uint64
+	task  *Task  // when the task is an object of its own, else nil
+	first int64  // tick at the start of the execution; with the goroutine it names the execution
+	wall  int64  // tick at the start, or at the last Resume
+	cpu   int64  // the clock then
+	goid  uint64 // the goroutine
 
 	before  int64 // cycles before the last Pause
 	offCPU  int64 // ticks off the processor before the last Resume
@@ -52,6 +56,42 @@ type frame struct {
 // shadow is the stack of one thread.
 type shadow struct {
 	frames []frame
+
+	// Executions that ended elsewhere and left their frames here.
+	stale     atomic.Bool
+	mu        sync.Mutex
+	elsewhere map[int64]bool // by frame.first
+}
+
+// abandon notes that the execution's frame, on the stack of a thread that is not the
+// calling one, is nobody's any more.
+func (sh *shadow) abandon(first int64) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.elsewhere == nil {
+		sh.elsewhere = map[int64]bool{}
+	}
+	sh.elsewhere[first] = true
+	sh.stale.Store(true)
+}
+
+// sweep removes abandoned frames.
+//
+//go:norace
+func (sh *shadow) sweep() {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	kept := 0
+	for i := range sh.frames {
+		if !sh.elsewhere[sh.frames[i].first] {
+			sh.frames[kept] = sh.frames[i]
+			kept++
+		}
+	}
+	clear(sh.frames[kept:])
+	sh.frames = sh.frames[:kept]
+	clear(sh.elsewhere)
+	sh.stale.Store(false)
 }
 
 // shadowOf returns the thread's shadow stack. The caller is locked to the thread,
@@ -100,6 +140,9 @@ func (s *site) begin(task *Task, inline bool, log *pending) execution {
 	runtime.LockOSThread()
 	mark := s.rec.clock.Start()
 	sh := shadowOf(mark.Thread)
+	if sh.stale.Load() {
+		sh.sweep()
+	}
 	if n := len(sh.frames); n > 0 {
 		if sh.frames[n-1].goid != x.goid {
 			sh.drop()
@@ -112,7 +155,7 @@ func (s *site) begin(task *Task, inline bool, log *pending) execution {
 		log.outer = sh.top()
 	}
 	f := sh.push()
-	f.site, f.first, f.start, f.goid, f.inline = s, mark.Wall, mark, x.goid, inline
+	f.site, f.first, f.wall, f.cpu, f.goid, f.inline = s, mark.Wall, mark.Wall, mark.CPU, x.goid, inline
 	if task != nil {
 		f.task = task
 	}
@@ -202,12 +245,13 @@ func (x *execution) finish() {
 	sh := shadowOf(mark.Thread)
 	n := len(sh.frames) - 1
 	if n < 0 || sh.frames[n].first != x.first || sh.frames[n].goid != x.goid {
+		shadowOf(x.thread).abandon(x.first)
 		r.lost(x.site, mark)
 		return
 	}
 	f := &sh.frames[n]
 	var m measurement
-	f.measure(r.clock, &mark, r.bias, &m)
+	f.measure(&mark, r.bias, &m)
 	if n == 0 {
 		mark.Thread.Leave()
 	} else {
@@ -246,11 +290,11 @@ type measurement struct {
 // empty task seems to execute.
 //
 //go:norace
-func (f *frame) measure(clock *cycles.Clock, mark *cycles.Mark, bias int64, m *measurement) {
-	counted, wall, _ := clock.Elapsed(&f.start, mark)
+func (f *frame) measure(mark *cycles.Mark, bias int64, m *measurement) {
+	counted, wall := mark.CPU-f.cpu, mark.Wall-f.wall
 	m.total = max(f.before+counted-bias, 0)
 	m.self = max(m.total-f.nested, 0)
 	m.wall = mark.Wall - f.first
-	m.totalOff = f.offCPU + max(wall-(mark.CPU-f.start.CPU), 0)
+	m.totalOff = f.offCPU + max(wall-counted, 0)
 	m.selfOff = max(m.totalOff-f.nestOff, 0)
 }
