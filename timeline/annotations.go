@@ -46,6 +46,9 @@ func (r *replay) aux(a *aux, t Time) {
 func (r *replay) metric(rec *record, t Time) {
 	m := &r.shownMetric
 	*m = Metric{Time: t, Name: r.d.names[rec.g], Value: uint64(uint32(rec.x)) | uint64(rec.y)<<32}
+	if m.Name == "/sched/gomaxprocs:threads" {
+		r.gomaxprocs = m.Value
+	}
 	for _, o := range r.observers {
 		o.Metric(m)
 	}

@@ -377,11 +377,15 @@ func (sp *spotter) Transition(tr *Transition) {
 	if tr.Reason != "" {
 		line += fmt.Sprintf(", %q", tr.Reason)
 	}
+	// Who polls the network or runs the timers is chance: mostly nobody, but a
+	// goroutine that starts the world again does it too.
+	byChance := s.wait == WaitNetwork || s.wait == WaitSleep || s.name == "timer"
 	if s.wait != WaitPreempted && s.wait != WaitGC { // these may be anywhere
 		if f := tr.Stack.Leaf(); f != nil {
 			line += ", in " + ours(f.Func)
 		}
 		switch {
+		case byChance:
 		case tr.Waker != nil:
 			line += ", woken by " + ours(tr.Waker.Name())
 			if f := tr.WakerStack.Leaf(); f != nil {

@@ -29,6 +29,7 @@ type checker struct {
 	transitions int
 	goroutines  int
 	maxLive     int
+	maxIndex    int
 	calls       int
 }
 
@@ -102,6 +103,7 @@ func (c *checker) Transition(tr *Transition) {
 			c.failf("goroutines %d and %d have the index %d", id, other, g.index)
 		}
 		c.indexes[g.index] = id
+		c.maxIndex = max(c.maxIndex, g.index)
 	}
 	if tr.State != g.state {
 		c.failf("goroutine %d: leaves %v, but had gone to %v", id, tr.State, g.state)
@@ -252,6 +254,9 @@ func (c *checker) verify(t testing.TB, info *Info) {
 	}
 	if info.Start != c.start || info.End != c.now {
 		t.Errorf("Info: from %d to %d; calls: from %d to %d", info.Start, info.End, c.start, c.now)
+	}
+	if c.maxLive > 0 && c.maxIndex >= c.maxLive {
+		t.Errorf("an index of %d with %d goroutines at once", c.maxIndex, c.maxLive)
 	}
 	if info.Goroutines != c.goroutines || info.MaxLive != c.maxLive {
 		t.Errorf("Info: %d goroutines, %d at once; calls: %d, %d", info.Goroutines, info.MaxLive, c.goroutines, c.maxLive)

@@ -25,7 +25,8 @@ type decoder interface {
 type readerDecoder struct {
 	ctx    context.Context
 	stacks *stackTable
-	limit  Time // events later than this are left out; 0 = none
+	limit  Time  // events later than this are left out; 0 = none
+	broken error // the Reader's error in full
 
 	byAccessors bool // tests: do not read events in place
 }
@@ -84,7 +85,7 @@ func (rd *readerDecoder) decode(r io.Reader) (d *decoded) {
 	for {
 		if ev, err = tr.ReadEvent(); err != nil {
 			if err != io.EOF {
-				d.err = readerError(err)
+				d.err, rd.broken = readerError(err), err
 			}
 			return d
 		}

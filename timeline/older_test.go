@@ -142,7 +142,7 @@ func TestOlder(t *testing.T) {
 			if !ok || f.Start != fs.begin || !f.State.Alive() {
 				continue
 			}
-			if name == "inSleep" && f.State != Waiting {
+			if name == "inSleep" && f.End != fs.end {
 				continue // it just wakes up
 			}
 			if name == "spinning" {

@@ -26,16 +26,17 @@ type replay struct {
 	version   int
 	stacks    *stackTable
 
-	now     Time
-	begun   bool
-	gs      map[int64]*Goroutine
-	indexes []int // free Goroutine.Index values
-	nextIdx int
-	sysProc map[int32]*Goroutine // by P: the goroutine in a system call that holds it
-	procs   []*Goroutine         // the same, for small numbers of P
-	tasks   map[uint64]openTask
-	open    map[rangeKey]Time // ranges that belong to no goroutine
-	sites   map[*Frame]string // what wrappers start, by the call of the wrapper
+	gomaxprocs uint64 // as told last
+	now        Time
+	begun      bool
+	gs         map[int64]*Goroutine
+	indexes    []int // free Goroutine.Index values
+	nextIdx    int
+	sysProc    map[int32]*Goroutine // by P: the goroutine in a system call that holds it
+	procs      []*Goroutine         // the same, for small numbers of P
+	tasks      map[uint64]openTask
+	open       map[rangeKey]Time // ranges that belong to no goroutine
+	sites      map[*Frame]string // what wrappers start, by the call of the wrapper
 
 	local   []*Goroutine // by local number of the generation at hand
 	reasons []reasonKind // likewise

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
+	"regexp"
+	"strconv"
 )
 
 // A generation that is cut off lacks what the runtime writes last: the call
@@ -17,10 +18,12 @@ import (
 //  2. Add empty call chains and strings for every number that is referred to
 //     and not defined, the clock's frequency if it is missing, and the end mark.
 //  3. Find the horizon. The threads write their batches one by one, when 64 kB
-//     are full, so the events of the threads end at different times. A thread that holds
-//     a P when its events end went on unseen: nothing is known of the time
-//     after the earliest of these ends.
-//  4. Decode as usual, up to the horizon.
+//     are full, so the events of the threads end at different times, and any thread
+//     may be missing altogether. What runs is known as long as it is known of every P
+//     which thread has it; the numbers that events give to the changes of a P tell
+//     whether one was missed. Nothing is known of the time after the first P is lost sight of.
+//  4. Decode as usual, up to the horizon, or to the first event for which the
+//     Reader waits in vain, because one of a thread that is missing must come before it.
 
 // eventShape tells how an event is laid out after its type and time: the
 // number of arguments, and which of them are numbers of stacks and strings (bit masks).
@@ -73,18 +76,21 @@ var eventShapes = func() (s [256]eventShape) {
 
 // The events that matter by themselves here.
 const (
-	evStacks      = 2
-	evStack       = 3
-	evStrings     = 4
-	evString      = 5
-	evCPUSamples  = 6
-	evFrequency   = 8
-	evProcsChange = 9
-	evProcStart   = 10
-	evProcStop    = 11
-	evProcSteal   = 12
-	evProcStatus  = 13
-	evSync        = 50
+	evStacks            = 2
+	evStack             = 3
+	evStrings           = 4
+	evString            = 5
+	evCPUSamples        = 6
+	evFrequency         = 8
+	evProcsChange       = 9
+	evProcStart         = 10
+	evProcStop          = 11
+	evProcSteal         = 12
+	evProcStatus        = 13
+	evSyscallBegin      = 22
+	evSyscallEnd        = 23
+	evSyscallEndBlocked = 24
+	evSync              = 50
 
 	// defaultFrequency is the clock of every Go but on Windows: units of 64 ns.
 	defaultFrequency = 1e9 / 64
@@ -102,8 +108,22 @@ type salvage struct {
 	defined   [2]map[uint64]bool // stacks, strings
 	used      [2]map[uint64]bool
 	threads   map[uint64]*salvagedThread
-	procs     map[uint64]bool // whose status was seen
+	procs     map[uint64]*salvagedProc
 	maxProcs  uint64
+}
+
+// salvagedProc is what is known of who had a P: by the numbers that its
+// changes have in the trace, from 0, its status.
+type salvagedProc struct {
+	tenures map[uint64]tenure
+	stops   map[uint64]uint64 // when the thread of that tenure gave the P up
+}
+
+// tenure is a thread's having a P from a time on; or nobody's.
+type tenure struct {
+	m, time uint64
+	idle    bool
+	started bool // taken from idle: the one before must have given it up
 }
 
 const (
@@ -113,9 +133,10 @@ const (
 
 // salvagedThread follows the P of one thread through its own events.
 type salvagedThread struct {
-	last uint64 // time of the last event, in units of the clock
-	p    uint64
-	hasP bool
+	m      uint64
+	last   uint64 // time of the last event, in units of the clock
+	p, seq uint64 // the P, and the number of the change that gave it to the thread
+	inCall bool   // in a system call since then
 }
 
 // salvage reads what a cut generation still tells. It returns nil if that is nothing.
@@ -129,7 +150,7 @@ func (p *pass) salvage(g *generation) *decoded {
 		defined: [2]map[uint64]bool{{0: true}, {0: true}},
 		used:    [2]map[uint64]bool{{}, {}},
 		threads: map[uint64]*salvagedThread{},
-		procs:   map[uint64]bool{},
+		procs:   map[uint64]*salvagedProc{},
 	}
 	for len(raw) > 0 {
 		n := s.batch(raw)
@@ -146,8 +167,15 @@ func (p *pass) salvage(g *generation) *decoded {
 		return nil
 	}
 	s.complete()
-	dec := &readerDecoder{ctx: p.ctx, stacks: p.stacks, limit: horizon}
-	d := dec.decode(io.MultiReader(strings.NewReader(string(p.in.header)), &s.out))
+	mended := s.out.Bytes()
+	dec := &readerDecoder{ctx: p.ctx, stacks: p.stacks}
+	d := dec.decode(io.MultiReader(bytes.NewReader(p.in.header), bytes.NewReader(mended)))
+	if stuck, ok := firstStuck(dec.broken); ok {
+		horizon = min(horizon, stuck-1)
+	}
+	d.release()
+	dec.limit = horizon
+	d = dec.decode(io.MultiReader(bytes.NewReader(p.in.header), bytes.NewReader(mended)))
 	d.err = nil // the Reader stumbles over the end, as it must
 	if !d.hasReal || d.firstReal == d.lastReal {
 		d.release()
@@ -158,6 +186,23 @@ func (p *pass) salvage(g *generation) *decoded {
 		p.replay.info.Notes = append(p.replay.info.Notes, fmt.Sprintf("The frequency of the trace's clock is missing; %d Hz was assumed, which is that of Go on all systems but Windows.", s.frequency))
 	}
 	return d
+}
+
+var frontierTime = regexp.MustCompile(`\[\w+ time=(\d+)`)
+
+// firstStuck returns the time of the earliest event that the Reader waited for
+// in vain, because an event of a missing thread must come before it. It has shown
+// later ones of other threads. The Reader tells it only in the words of its error.
+func firstStuck(err error) (first Time, ok bool) {
+	if err == nil {
+		return 0, false
+	}
+	for _, m := range frontierTime.FindAllStringSubmatch(err.Error(), -1) {
+		if t, err := strconv.ParseInt(m[1], 10, 64); err == nil && (!ok || Time(t) < first) {
+			first, ok = Time(t), true
+		}
+	}
+	return first, ok
 }
 
 // batch takes one batch over and returns its length; 0 when nothing more can be used.
@@ -210,7 +255,7 @@ func (s *salvage) content(h batchHead, data []byte, whole bool) {
 func (s *salvage) events(h batchHead, data []byte) int {
 	t := s.threads[h.m]
 	if t == nil {
-		t = &salvagedThread{}
+		t = &salvagedThread{m: h.m}
 		s.threads[h.m] = t
 	}
 	now, i := h.time, 0
@@ -255,41 +300,93 @@ func (s *salvage) proc(typ uint8, t *salvagedThread, args []uint64) {
 	case evProcsChange:
 		s.maxProcs = args[0]
 	case evProcStart:
-		t.p, t.hasP = args[0], true
-		s.procs[args[0]] = true
+		s.taken(t)
+		t.p, t.seq = args[0], args[1]
+		s.tenure(t.p, t.seq, tenure{m: t.m, time: t.last, started: true})
+	case evSyscallBegin:
+		t.seq, t.inCall = args[0], true
+		s.tenure(t.p, t.seq, tenure{m: t.m, time: t.last})
 	case evProcStop:
-		t.hasP = false
+		if p := s.procs[t.p]; p != nil {
+			p.stops[t.seq] = t.last
+		}
+		t.inCall = false
+	case evSyscallEnd:
+		t.inCall = false
+	case evSyscallEndBlocked:
+		s.taken(t)
 	case evProcStatus:
-		s.procs[args[0]] = true
-		if running := args[1] == 1 || args[1] == 3; running { // ProcRunning, ProcSyscall
-			t.p, t.hasP = args[0], true
+		running := args[1] == 1 || args[1] == 3 // ProcRunning, ProcSyscall
+		if running {
+			t.p, t.seq, t.inCall = args[0], 0, args[1] == 3
 		}
+		s.tenure(args[0], 0, tenure{m: t.m, time: t.last, idle: !running})
 	case evProcSteal:
-		if from := s.threads[args[2]]; from != nil && from.hasP && from.p == args[0] && from.last <= t.last {
-			from.hasP = false
-		}
+		s.tenure(args[0], args[1], tenure{m: t.m, time: t.last, idle: true})
 	}
 }
 
-// horizon returns up to when the events of all threads are there; false if
-// that cannot be known.
-func (s *salvage) horizon(r *replay) (Time, bool) {
-	if !r.begun && uint64(len(s.procs)) < s.maxProcs {
-		return 0, false // some P's thread is missing altogether
+// taken notes that a thread lost its P in a system call: at some time in the
+// call; who took it may be missing.
+func (s *salvage) taken(t *salvagedThread) {
+	if p := s.procs[t.p]; p != nil && t.inCall {
+		p.stops[t.seq] = p.tenures[t.seq].time
 	}
-	for _, g := range r.gs {
-		if g.cur.state.OnProc() && s.threads[uint64(g.cur.thread)] == nil {
+	t.inCall = false
+}
+
+func (s *salvage) tenure(p, seq uint64, t tenure) {
+	sp := s.procs[p]
+	if sp == nil {
+		sp = &salvagedProc{tenures: map[uint64]tenure{}, stops: map[uint64]uint64{}}
+		s.procs[p] = sp
+	}
+	sp.tenures[seq] = t
+}
+
+// lost returns up to when it is known who has the P; false if it never is.
+func (s *salvage) lost(p *salvagedProc) (uint64, bool) {
+	last, ok := p.tenures[0]
+	if !ok {
+		return 0, false
+	}
+	seq := uint64(0)
+	for {
+		next, ok := p.tenures[seq+1]
+		if !ok {
+			break
+		}
+		if _, stopped := p.stops[seq]; next.started && !stopped && !last.idle {
+			break // the end of what that thread did is missing
+		}
+		last, seq = next, seq+1
+	}
+	if last.idle {
+		return last.time, true // perhaps a thread that is missing has it
+	}
+	if stop, ok := p.stops[seq]; ok {
+		return stop, true
+	}
+	return s.threads[last.m].last, true
+}
+
+// horizon returns up to when it is known what runs; false if that is never known.
+func (s *salvage) horizon(r *replay) (Time, bool) {
+	maxProcs := max(s.maxProcs, r.gomaxprocs)
+	if maxProcs == 0 {
+		return 0, false
+	}
+	end := uint64(math.MaxUint64)
+	for id := range maxProcs {
+		p := s.procs[id]
+		if p == nil {
+			return 0, false // its thread is missing altogether
+		}
+		t, ok := s.lost(p)
+		if !ok {
 			return 0, false
 		}
-	}
-	end, bound := uint64(math.MaxUint64), false
-	for _, t := range s.threads {
-		if t.hasP {
-			end, bound = min(end, t.last), true
-		}
-	}
-	if !bound {
-		return 0, false
+		end = min(end, t)
 	}
 	if s.frequency == 0 {
 		s.frequency, s.assumed = defaultFrequency, true
