@@ -1,0 +1,291 @@
+package contention
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// The JSON form of a profile: one object, all times in nanoseconds.
+//
+//	{"wait_ns":…, "handoff_ns":…, "unattributed_ns":…, "contentions":…, "warnings":[…],
+//	 "kinds":{"mutex":{"contentions":…, "wait_ns":…}},
+//	 "pairs":[{"kind":"mutex", "lock":"cache", "class":"example.com/lru.Cache",
+//	           "waiter_group":"main.worker", "waiter_stack":["main.get /src/main.go:12", …],
+//	           "owner_group":"main.janitor", "owner_stack":["main.sweep /src/main.go:40", …],
+//	           "contentions":…, "wait_ns":…, …}], …}
+//
+// Stacks begin with the leaf; a frame is "func file:line", or "func" if the file is not
+// known. What a pair has as wait_ns is Blamed. The sum of wait_ns over the pairs, and
+// handoff_ns and unattributed_ns, is wait_ns.
+//
+// What else is in the object is there to read it back: "locks", "stacks" (whose
+// frames are objects, for names may hold blanks) and "waits" are the tables of the profile, and
+// lock_id, waiter_id and owner_id refer to them; stacks are numbered from 1, and 0 is none. Nothing is ever null.
+type profileJSON struct {
+	Wait         *int64              `json:"wait_ns"`
+	HandOff      int64               `json:"handoff_ns"`
+	Unattributed int64               `json:"unattributed_ns"`
+	Contentions  int64               `json:"contentions"`
+	Warnings     []string            `json:"warnings"`
+	Kinds        map[string]kindJSON `json:"kinds"`
+	Source       Source              `json:"source"`
+	Accuracy     Accuracy            `json:"accuracy"`
+	Start        string              `json:"start"` // RFC 3339, or empty
+	Duration     int64               `json:"duration_ns"`
+	InFlight     int64               `json:"in_flight"`
+	Dropped      droppedJSON         `json:"dropped"`
+	Pairs        []pairJSON          `json:"pairs"`
+	Waits        []waitJSON          `json:"waits"`
+	Locks        []lockJSON          `json:"locks"`
+	Stacks       []stackJSON         `json:"stacks"`
+}
+
+type kindJSON struct {
+	Contentions int64 `json:"contentions"`
+	Wait        int64 `json:"wait_ns"`
+}
+
+type droppedJSON struct {
+	Chains uint64 `json:"chains"`
+	Locks  uint64 `json:"locks"`
+	Pairs  uint64 `json:"pairs"`
+	Exits  uint64 `json:"exits"`
+	Events uint64 `json:"events"`
+}
+
+type waiterJSON struct {
+	Kind            Kind     `json:"kind"`
+	Lock            string   `json:"lock"`
+	Class           string   `json:"class"`
+	WaiterGroup     string   `json:"waiter_group"`
+	WaiterStack     []string `json:"waiter_stack"`
+	LockID          uint64   `json:"lock_id"`
+	WaiterID        int      `json:"waiter_id"`
+	WaiterGoroutine uint64   `json:"waiter_goroutine"`
+	Flags           []string `json:"flags"`
+	Contentions     int64    `json:"contentions"`
+	Wait            int64    `json:"wait_ns"`
+	Longest         int64    `json:"longest_ns"`
+}
+
+type pairJSON struct {
+	waiterJSON
+	OwnerGroup     string   `json:"owner_group"`
+	OwnerStack     []string `json:"owner_stack"`
+	OwnerID        int      `json:"owner_id"`
+	OwnerGoroutine uint64   `json:"owner_goroutine"`
+}
+
+type waitJSON struct {
+	waiterJSON
+	Observed     int64 `json:"observed"`
+	Blamed       int64 `json:"blamed_ns"`
+	HandOff      int64 `json:"handoff_ns"`
+	Unattributed int64 `json:"unattributed_ns"`
+}
+
+type lockJSON struct {
+	ID        uint64 `json:"id"`
+	Name      string `json:"name"`
+	Class     string `json:"class"`
+	CreatedID int    `json:"created_id"`
+	Waiters   int    `json:"waiters"`
+	Longest   int64  `json:"longest_ns"`
+	Contended int64  `json:"contended_ns"`
+}
+
+type stackJSON struct {
+	Truncated bool        `json:"truncated"`
+	Frames    []frameJSON `json:"frames"`
+}
+
+type frameJSON struct {
+	Func string `json:"func"`
+	File string `json:"file"`
+	Line int    `json:"line"`
+	PC   uint64 `json:"pc"`
+}
+
+// MarshalJSON writes the profile as one JSON object, of which [Profile.UnmarshalJSON]
+// makes an equal profile. Names that are no valid UTF-8 are changed so that they are. The
+// only error is that of a profile that refers to locks which are not in Locks.
+func (p Profile) MarshalJSON() ([]byte, error) { // not on *Profile, or a Profile by value would marshal in another form
+	form, err := p.form()
+	if err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(form); err != nil {
+		return nil, fmt.Errorf("contention: writing JSON: %w", err)
+	}
+	return escapeControls(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))), nil
+}
+
+// WriteJSON writes p's JSON object, indented. Errors are those of w and of
+// [Profile.MarshalJSON].
+func WriteJSON(w io.Writer, p *Profile) error {
+	object, err := p.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	var buf bytes.Buffer
+	if err := json.Indent(&buf, object, "", " "); err != nil {
+		return fmt.Errorf("contention: writing JSON: %w", err)
+	}
+	buf.WriteByte('\n')
+	_, err = w.Write(buf.Bytes())
+	return err
+}
+
+// jsonTables number what rows refer to.
+type jsonTables struct {
+	form   *profileJSON
+	locks  map[*Lock]bool
+	stacks map[*Stack]int
+	texts  [][]string // of the stacks
+}
+
+// form copies a profile into its JSON form.
+func (p *Profile) form() (*profileJSON, error) {
+	f := &profileJSON{
+		Warnings: append([]string{}, p.Warnings...), // [] instead of null
+		Source:   p.Source, Accuracy: p.Accuracy, Duration: int64(p.Duration), InFlight: p.InFlight,
+		Dropped: droppedJSON(p.Dropped),
+		Pairs:   make([]pairJSON, len(p.Pairs)), Waits: make([]waitJSON, len(p.Waits)), Locks: make([]lockJSON, len(p.Locks)),
+		Stacks: []stackJSON{},
+	}
+	if !p.Start.IsZero() {
+		f.Start = p.Start.UTC().Format(time.RFC3339Nano)
+	}
+	t := &jsonTables{form: f, locks: map[*Lock]bool{}, stacks: map[*Stack]int{}}
+	for i, l := range p.Locks {
+		t.locks[l] = true
+		f.Locks[i] = lockJSON{l.ID, l.Name, l.Class, t.stack(l.Created), l.Waiters, int64(l.Longest), int64(l.Contended)}
+	}
+	for i := range p.Pairs {
+		q := &p.Pairs[i]
+		if !t.locks[q.Lock] {
+			return nil, fmt.Errorf("contention: writing JSON: pair %d is of a lock that is not in Locks", i)
+		}
+		owner := t.stack(q.Owner.Stack)
+		f.Pairs[i] = pairJSON{
+			waiterJSON: t.waiter(q.Kind, q.Lock, &q.Waiter, q.Flags, q.Contentions, q.Blamed, q.Longest),
+			OwnerGroup: q.Owner.Group, OwnerStack: t.text(owner), OwnerID: owner, OwnerGoroutine: q.Owner.Goroutine,
+		}
+	}
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		if !t.locks[w.Lock] {
+			return nil, fmt.Errorf("contention: writing JSON: wait %d is for a lock that is not in Locks", i)
+		}
+		f.Waits[i] = waitJSON{
+			waiterJSON: t.waiter(w.Kind, w.Lock, &w.Waiter, w.Flags, w.Contentions, w.Waited, w.Longest),
+			Observed:   w.Observed, Blamed: int64(w.Blamed), HandOff: int64(w.HandOff), Unattributed: int64(w.Unattributed),
+		}
+	}
+	f.sum()
+	return f, nil
+}
+
+// sum fills in the totals.
+func (f *profileJSON) sum() {
+	f.Wait, f.HandOff, f.Unattributed, f.Contentions = new(int64), 0, 0, 0
+	f.Kinds = map[string]kindJSON{}
+	for i := range f.Waits {
+		w := &f.Waits[i]
+		*f.Wait += w.Wait
+		f.HandOff += w.HandOff
+		f.Unattributed += w.Unattributed
+		f.Contentions += w.Contentions
+		k := f.Kinds[string(w.Kind)]
+		k.Contentions += w.Contentions
+		k.Wait += w.Wait
+		f.Kinds[string(w.Kind)] = k
+	}
+}
+
+func (t *jsonTables) waiter(k Kind, l *Lock, who *Party, flags Flags, contentions int64, wait, longest time.Duration) waiterJSON {
+	id := t.stack(who.Stack)
+	return waiterJSON{
+		Kind: k, Lock: l.String(), Class: l.Class, WaiterGroup: who.Group, WaiterStack: t.text(id),
+		LockID: l.ID, WaiterID: id, WaiterGoroutine: who.Goroutine, Flags: flags.names(),
+		Contentions: contentions, Wait: int64(wait), Longest: int64(longest),
+	}
+}
+
+// stack returns the number of a stack, which it gets when it is first seen; 0 for none.
+func (t *jsonTables) stack(s *Stack) int {
+	if s == nil {
+		return 0
+	}
+	if n := t.stacks[s]; n > 0 {
+		return n
+	}
+	form, text := stackJSON{s.Truncated, make([]frameJSON, len(s.Frames))}, make([]string, len(s.Frames))
+	for i, f := range s.Frames {
+		form.Frames[i] = frameJSON(f)
+		text[i] = f.String()
+	}
+	t.form.Stacks, t.texts = append(t.form.Stacks, form), append(t.texts, text)
+	n := len(t.texts)
+	t.stacks[s] = n
+	return n
+}
+
+func (t *jsonTables) text(n int) []string {
+	if n == 0 {
+		return []string{}
+	}
+	return t.texts[n-1]
+}
+
+// String returns "func file:line", or "func" if the file is not known.
+func (f Frame) String() string {
+	if f.File == "" {
+		return f.Func
+	}
+	return f.Func + " " + f.File + ":" + strconv.Itoa(f.Line)
+}
+
+// names returns the names of the flags that are set.
+func (f Flags) names() []string {
+	if f == 0 {
+		return []string{}
+	}
+	return strings.Split(f.String(), ",")
+}
+
+// escapeControls writes the control and formatting characters that JSON allows
+// in strings as \u escapes. Names come from the profiled program, and JSON is also
+// printed on terminals: none of them may obey a name.
+func escapeControls(b []byte) []byte {
+	hostile := func(r rune) bool { return r > '~' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) }
+	if bytes.IndexFunc(b, hostile) < 0 {
+		return b
+	}
+	out := make([]byte, 0, len(b)+64)
+	for len(b) > 0 {
+		r, size := utf8.DecodeRune(b)
+		switch {
+		case !hostile(r):
+			out = append(out, b[:size]...)
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		b = b[size:]
+	}
+	return out
+}

@@ -1,0 +1,315 @@
+package contention
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// complete is handMade with what else a profile can hold.
+func complete() *Profile {
+	p := handMade()
+	p.Source, p.Accuracy, p.InFlight = FromWrappers, Sampled, 3
+	p.Start = time.Date(2026, 2, 3, 4, 5, 6, 789, time.UTC)
+	p.Warnings = []string{"Take care."}
+	p.Dropped = Dropped{1, 2, 3, 4, 5}
+	get := p.Waits[0].Waiter.Stack
+	get.Truncated = true
+	get.Frames[0].PC = 1<<63 + 7
+	get.Frames = append(get.Frames, Frame{Func: "main.f with blanks:3", File: "C:\\Program Files\\a b.go", Line: 7}, Frame{Func: "noFile"})
+	p.Locks[0].Created, p.Locks[0].Waiters, p.Locks[0].Longest = get, 9, 12
+	p.Waits[0].Flags, p.Waits[0].Observed, p.Waits[0].Longest = Reacquire|Estimated, 2, 11
+	p.Pairs[0].Flags = Reacquire | Estimated | ReadOwner
+	p.Pairs[1].Flags = Reacquire | Estimated
+	p.Pairs[1].Owner, p.Pairs[1].Longest = Party{Goroutine: 17}, 4
+	return p
+}
+
+func TestJSONForm(t *testing.T) {
+	b, err := json.Marshal(complete())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(b, &got); err != nil {
+		t.Fatal(err)
+	}
+	pairs := got["pairs"].([]any)
+	pair := pairs[1].(map[string]any)
+	const stack = `["app.Get app.go:10","main.f with blanks:3 C:\\Program Files\\a b.go:7","noFile"]`
+	for _, tt := range []struct {
+		what string
+		got  any
+		want string
+	}{
+		{"wait_ns", got["wait_ns"], `110`},
+		{"handoff_ns", got["handoff_ns"], `7`},
+		{"unattributed_ns", got["unattributed_ns"], `3`},
+		{"contentions", got["contentions"], `6`},
+		{"warnings", got["warnings"], `["Take care."]`},
+		{"kinds", got["kinds"], `{"mutex":{"contentions":6,"wait_ns":110}}`},
+		{"kind", pair["kind"], `"mutex"`},
+		{"lock", pair["lock"], `"cache"`},
+		{"class", pair["class"], `"app.Cache"`},
+		{"waiter_group", pair["waiter_group"], `"app.serve"`},
+		{"waiter_stack", pair["waiter_stack"], stack},
+		{"owner_group", pair["owner_group"], `""`},
+		{"owner_stack", pair["owner_stack"], `[]`},
+		{"contentions", pair["contentions"], `2`},
+		{"wait_ns", pair["wait_ns"], `10`},
+		{"flags", pair["flags"], `["reacquire","estimated"]`},
+		{"a lock without a name", pairs[2].(map[string]any)["lock"], `"app.Log#2"`},
+		{"start", got["start"], `"2026-02-03T04:05:06.000000789Z"`},
+	} {
+		if b, _ := json.Marshal(tt.got); string(b) != tt.want {
+			t.Errorf("%s is %s, want %s", tt.what, b, tt.want)
+		}
+	}
+	if empty, _ := json.Marshal(Profile{}); strings.Contains(string(empty), "null") || bytes.Contains(b, []byte("null")) {
+		t.Errorf("null in %s", empty)
+	}
+}
+
+func TestJSONRoundTrip(t *testing.T) {
+	collecting(t, Options{Exact: true, Goroutines: true})
+	everything()
+	profiles := map[string]*Profile{"nothing": {}, "by hand": complete(), "wrappers": Snapshot()}
+	for _, name := range []string{"mutex-go1.26.8.trace", "phases-go1.26.8.trace"} {
+		p, err := ReadTraceFile(context.Background(), filepath.Join("..", "testdata", "small", name), TraceOptions{Runtime: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		profiles[name] = p
+	}
+	for name, p := range profiles {
+		var b bytes.Buffer
+		if err := WriteJSON(&b, p); err != nil {
+			t.Fatal(name, err)
+		}
+		q, err := ReadJSON(bytes.NewReader(b.Bytes()))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		var v Profile
+		if err := json.Unmarshal(b.Bytes(), &v); err != nil || !reflect.DeepEqual(&v, q) {
+			t.Error(name, "UnmarshalJSON gives another profile, error", err)
+		}
+		if !q.Start.Equal(p.Start) {
+			t.Error(name, q.Start, p.Start)
+		}
+		want := *p
+		want.Start = q.Start // times have more than one form
+		if !reflect.DeepEqual(q, &want) {
+			t.Errorf("%s: read %+v, want %+v", name, q, p)
+		}
+		if name == "wrappers" && len(q.Waits) < 4 {
+			t.Errorf("only %d rows", len(q.Waits))
+		}
+	}
+}
+
+func TestReadJSONErrors(t *testing.T) {
+	good, err := json.Marshal(complete())
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(old, new string) string {
+		if !strings.Contains(string(good), old) {
+			t.Fatalf("no %s in %s", old, good)
+		}
+		return strings.Replace(string(good), old, new, 1)
+	}
+	for _, tt := range []struct{ in, want string }{
+		{"", "the input is empty"},
+		{string(good[:len(good)/2]), "the input ends inside the object"},
+		{`[1]`, "expected an object with wait_ns, pairs and waits, found a JSON array"},
+		{`{"wall_ns":1}`, "this is no contention profile"},
+		{string(good) + "{}", "something behind the object"},
+		{change(`"wait_ns":110`, `"wait_ns":"x"`), "wait_ns: expected int64, found a JSON string"},
+		{change(`"wait_ns":110`, `"wait_ns":111`), "wait_ns is 111, but the waits sum to 110"},
+		{change(`"kinds":{"mutex":{"contentions":6`, `"kinds":{"mutex":{"contentions":5`), "kinds is not what the waits sum to"},
+		{change(`"start":"2026`, `"start":"x2026`), "not a time such as"},
+		{change(`"source":"wrappers"`, `"source":"hearsay"`), `source is "hearsay"`},
+		{change(`"accuracy":"sampled"`, `"accuracy":"so so"`), `accuracy is "so so"`},
+		{change(`"duration_ns":6`, `"duration_ns":-6`), "duration_ns is negative"},
+		{change(`"kind":"mutex"`, `"kind":"mutexx"`), `pair 0: kind is "mutexx", not one of`},
+		{change(`"lock_id":1`, `"lock_id":5`), "pair 0: lock_id is 5, which is not in locks"},
+		{change(`"lock":"cache"`, `"lock":"cash"`), "pair 0: lock and class are not those of lock 1"},
+		{change(`"waiter_id":1`, `"waiter_id":9`), "pair 0: waiter_id is 9, but there are 2 stacks"},
+		{change(`"app.Get app.go:10"`, `"app.Get app.go:11"`), "pair 0: the frames are not those of the stack with the number waiter_id, 1"},
+		{change(`"read-owner"`, `"lazy"`), `pair 0: flag "lazy" cannot stand here`},
+		{change(`"blamed_ns":40`, `"blamed_ns":41`), "wait 0: blamed_ns, handoff_ns and unattributed_ns do not sum to wait_ns, 50"},
+		{change(`"contentions":4,"wait_ns":30`, `"contentions":4,"wait_ns":31`), "wait 0: the pairs of its waiter differ by 1ns from its blamed_ns"},
+		{change(`"contentions":4,"wait_ns":30`, `"contentions":4,"wait_ns":-30`), "pair 0: wait_ns is negative: -30"},
+		{change(`"locks":[{"id":1`, `"locks":[{"id":2`), `lock 2 (""): the id comes twice`},
+		{change(`"line":10`, `"line":-10`), "stacks, number 1: frame 0 has the line -10"},
+	} {
+		_, err := ReadJSON(strings.NewReader(tt.in))
+		if err == nil || !strings.HasPrefix(err.Error(), "contention: reading JSON: ") || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("error %v, want %q", err, tt.want)
+		}
+	}
+	p := handMade()
+	p.Locks = p.Locks[:1]
+	if err := WriteJSON(&bytes.Buffer{}, p); err == nil {
+		t.Error("a lock that is not in Locks was written")
+	}
+}
+
+// FuzzReadJSON: whatever is read keeps the promises of Profile, and is written and read again as it is.
+func FuzzReadJSON(f *testing.F) {
+	b, err := json.Marshal(complete())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Add([]byte(`{"wait_ns":0,"pairs":[],"waits":[],"locks":[],"stacks":[],"kinds":{}}`))
+	f.Add([]byte(strings.Replace(string(b), "app.Get", `\u001b[2J\ud800`, -1)))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		p, err := ReadJSON(bytes.NewReader(in))
+		if err != nil {
+			return
+		}
+		checkSums(t, p)
+		var out bytes.Buffer
+		if err := WriteJSON(&out, p); err != nil {
+			t.Fatal(err)
+		}
+		q, err := ReadJSON(bytes.NewReader(out.Bytes()))
+		if err != nil {
+			t.Fatalf("%v in %s", err, out.Bytes())
+		}
+		var again bytes.Buffer
+		if err := WriteJSON(&again, q); err != nil || !bytes.Equal(out.Bytes(), again.Bytes()) {
+			t.Fatalf("%v\n%s\n%s", err, out.Bytes(), again.Bytes())
+		}
+	})
+}
+
+// checkSums checks what the documentation of Profile promises.
+func checkSums(t *testing.T, p *Profile) {
+	t.Helper()
+	blamed := map[waiterKey]time.Duration{}
+	for _, w := range p.Waits {
+		if w.Waited != w.Blamed+w.HandOff+w.Unattributed {
+			t.Fatalf("%+v does not sum", w)
+		}
+		blamed[waiterKey{w.Kind, w.Lock, w.Waiter, w.Flags}] += w.Blamed
+	}
+	for _, q := range p.Pairs {
+		blamed[waiterKey{q.Kind, q.Lock, q.Waiter, q.Flags & WaiterFlags}] -= q.Blamed
+	}
+	for k, d := range blamed {
+		if d != 0 {
+			t.Fatalf("the pairs of %+v differ by %v", k, d)
+		}
+	}
+	for _, v := range Views {
+		waited, _, _, _ := totals(p)
+		for s := range p.Samples(v) {
+			waited -= s.Delay
+		}
+		if waited != 0 {
+			t.Fatalf("samples of the view %s differ by %v from what was waited", v, waited)
+		}
+	}
+}
+
+func TestSamples(t *testing.T) {
+	for _, tt := range []struct {
+		view View
+		want string
+	}{
+		{OwnerView, `app.Fill 30ns 4 to app.fill
+app.Get 10ns 2 to app.serve
+app.Fill 60ns 1 to app.fill
+[hand-off]* 7ns 0 to [hand-off]
+[unattributed]* 3ns 0 to [unattributed]`},
+		{WaiterView, `app.Get 50ns 5 from app.serve
+app.Get 60ns 1 from app.serve`},
+		{JoinedView, `app.Get [lock] cache* [held by]* app.Fill 30ns 4 from app.serve to app.fill
+app.Get [lock] cache* [held by]* app.Get 10ns 2 from app.serve to app.serve
+app.Get [lock] app.Log* [held by]* app.Fill 60ns 1 from app.serve to app.fill
+app.Get [lock] cache* [hand-off]* 7ns 0 from app.serve to [hand-off]
+app.Get [lock] cache* [unattributed]* 3ns 0 from app.serve to [unattributed]`},
+	} {
+		var lines []string
+		for s := range handMade().Samples(tt.view) {
+			line := ""
+			for _, f := range s.Stack {
+				line += f.Func
+				if f.Aspect != "" {
+					line += "*"
+				}
+				line += " "
+			}
+			line += fmt.Sprintf("%v %d", s.Delay, s.Contentions)
+			if s.WaiterGroup != "" {
+				line += " from " + s.WaiterGroup
+			}
+			if s.OwnerGroup != "" {
+				line += " to " + s.OwnerGroup
+			}
+			lines = append(lines, line)
+		}
+		if got := strings.Join(lines, "\n"); got != tt.want {
+			t.Errorf("%s:\n%s\nwant\n%s", tt.view, got, tt.want)
+		}
+	}
+	if _, err := ParseView("sideways"); err == nil {
+		t.Error("no error for a view that there is not")
+	}
+}
+
+func TestFilter(t *testing.T) {
+	p := complete()
+	for _, tt := range []struct {
+		filter                 Filter
+		waited                 time.Duration
+		contentions            int64
+		waits, pairs, locks    int
+		handOff, notAttributed time.Duration
+	}{
+		{Filter{}, 110, 6, 2, 3, 2, 7, 3},
+		{Filter{Kinds: []Kind{CondKind}}, 0, 0, 0, 0, 0, 0, 0},
+		{Filter{Kinds: []Kind{CondKind, MutexKind}}, 110, 6, 2, 3, 2, 7, 3},
+		{Filter{Focus: regexp.MustCompile(`Cache$`)}, 50, 5, 1, 2, 1, 7, 3},
+		{Filter{Focus: regexp.MustCompile(`\.Fill`)}, 90, 5, 2, 2, 2, 0, 0}, // owners only: no part of the wait is left but theirs
+		{Filter{Focus: regexp.MustCompile(`serve`)}, 110, 6, 2, 3, 2, 7, 3},
+		{Filter{Min: 5}, 107, 6, 2, 3, 2, 7, 0},
+		{Filter{Min: 60}, 60, 1, 1, 1, 1, 0, 0},
+		{Filter{Focus: regexp.MustCompile(`nothing`)}, 0, 0, 0, 0, 0, 0, 0},
+	} {
+		q := p.Filter(tt.filter)
+		checkSums(t, q)
+		waited, _, handOff, unattributed := totals(q)
+		contentions := int64(0)
+		for _, w := range q.Waits {
+			contentions += w.Contentions
+		}
+		if waited != tt.waited || contentions != tt.contentions || len(q.Waits) != tt.waits || len(q.Pairs) != tt.pairs ||
+			len(q.Locks) != tt.locks || handOff != tt.handOff || unattributed != tt.notAttributed {
+			t.Errorf("%+v: waited %v, %d contentions, %d waits, %d pairs, %d locks, hand-off %v, unattributed %v",
+				tt.filter, waited, contentions, len(q.Waits), len(q.Pairs), len(q.Locks), handOff, unattributed)
+		}
+		if _, err := q.MarshalJSON(); err != nil {
+			t.Error(err)
+		}
+	}
+	if !reflect.DeepEqual(p, complete()) {
+		t.Error("the filtered profile was changed")
+	}
+	byHand := slices.Collect(maps.Keys(map[Kind]bool{MutexKind: true}))
+	if q := p.Filter(Filter{Kinds: byHand}); len(q.Warnings) != 1 {
+		t.Errorf("warnings %q", q.Warnings)
+	}
+}
