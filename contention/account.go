@@ -82,8 +82,11 @@ func (a *account) add(w *wait) {
 // retry settles the waits put aside whose owners are known by now.
 func (a *account) retry() { a.retryDeferred(false) }
 
-func (a *account) retryDeferred(final bool) {
+// retryDeferred returns how many are left. With final, those that miss nothing but the
+// Unlock after a Cond.Wait are settled, too.
+func (a *account) retryDeferred(final bool) (left int) {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	rest := a.deferred[:0]
 	for i := range a.deferred {
 		w := &a.deferred[i]
@@ -94,7 +97,7 @@ func (a *account) retryDeferred(final bool) {
 	}
 	clear(a.deferred[len(rest):])
 	a.deferred = rest
-	a.mu.Unlock()
+	return len(rest)
 }
 
 // exits calls f with number and record of each exit that may have ended a hold during the wait, until it

@@ -131,7 +131,8 @@ func Stop() error {
 // Snapshot returns what has been found since Start, or between the last Start and
 // Stop. It may be called at any time, by any goroutine; recording goes on meanwhile.
 // For what happened between two snapshots, see [Profile.Since]. It takes about 1 µs
-// a row, and some µs for each call chain that was not in an earlier snapshot.
+// a row, and some µs for each call chain that was not in an earlier snapshot; and up to
+// 40 ms if an owner was preempted right after it unlocked, to learn who that was.
 func Snapshot() *Profile {
 	control.Lock()
 	s := latest

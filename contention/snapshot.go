@@ -28,8 +28,8 @@ func (s *session) snapshot() *Profile {
 
 	p := &Profile{Source: FromWrappers, Accuracy: Exact, Start: s.start, Duration: end.Sub(s.start)}
 	slices.SortFunc(accounts, func(a, b *account) int { return cmp.Compare(a.info.id, b.info.id) })
+	settleAll(accounts)
 	for _, a := range accounts {
-		a.retryDeferred(true)
 		a.copyTo(p)
 	}
 	p.Dropped.Chains = s.chains.Dropped()
@@ -40,6 +40,21 @@ func (s *session) snapshot() *Profile {
 	}
 	p.finish()
 	return p
+}
+
+// settleAll settles what was put aside. An owner that was preempted right after the
+// release, before it told its call chain, gets a moment to do so.
+func settleAll(accounts []*account) {
+	for wait := 10 * time.Microsecond; ; wait *= 2 {
+		left := 0
+		for _, a := range accounts {
+			left += a.retryDeferred(true)
+		}
+		if left == 0 || wait > 20*time.Millisecond {
+			return
+		}
+		time.Sleep(wait)
+	}
 }
 
 // copyTo adds the account's rows to the profile. Names are looked up after the
