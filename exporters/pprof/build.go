@@ -169,11 +169,14 @@ func comments(g *bottle.Graph) []string {
 	if g.Procs > 0 {
 		what += fmt.Sprintf(", GOMAXPROCS %d", g.Procs)
 	}
-	out := []string{what}
-	for _, w := range g.Warnings[:min(len(g.Warnings), maxWarnings)] {
+	return append([]string{what}, warningComments(g.Warnings)...)
+}
+
+func warningComments(warnings []string) (out []string) {
+	for _, w := range warnings[:min(len(warnings), maxWarnings)] {
 		out = append(out, cleanName(w))
 	}
-	if more := len(g.Warnings) - maxWarnings; more > 0 {
+	if more := len(warnings) - maxWarnings; more > 0 {
 		out = append(out, format.Plural(more, "more warning", "more warnings"))
 	}
 	return out
