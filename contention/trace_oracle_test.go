@@ -2,16 +2,21 @@ package contention
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	rtrace "runtime/trace"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -22,29 +27,30 @@ import (
 type tracedWorkload struct {
 	workload
 	sleep bool // holds and pauses are slept, so that there are processors to spare
+	ci    bool // the test runs it, not only the benchmark
 }
 
 var tracedWorkloads = []tracedWorkload{
-	{workload{name: "spare 200µs", workers: 4, locks: 1, hold: 200 * time.Microsecond, think: 1500 * time.Microsecond}, true},
-	{workload{name: "spare 1ms", workers: 6, locks: 1, hold: time.Millisecond, think: 1500 * time.Microsecond}, true},
-	{workload{name: "spare 4ms", workers: 4, locks: 1, hold: 4 * time.Millisecond, think: 5 * time.Millisecond}, true},
-	{workload{name: "spare heavy owner", workers: 6, locks: 1, hold: 200 * time.Microsecond, heavy: 4 * time.Millisecond, think: 3 * time.Millisecond}, true},
-	{workload{name: "spare 16 goroutines", workers: 16, locks: 1, hold: 500 * time.Microsecond, think: 2 * time.Millisecond}, true},
-	{workload{name: "spare 4 shards", workers: 12, locks: 4, hold: time.Millisecond, heavy: 5 * time.Millisecond, think: 1500 * time.Microsecond}, true},
-	{workload{name: "spare rw 20% writes", workers: 6, locks: 1, hold: time.Millisecond, think: 1500 * time.Microsecond, rw: 0.2}, true},
-	{workload{name: "spare rw 50% writes", workers: 6, locks: 1, hold: time.Millisecond, think: 1500 * time.Microsecond, rw: 0.5}, true},
-	{workload{name: "2µs", workers: 4, locks: 1, hold: 2 * time.Microsecond, think: 5 * time.Microsecond}, false},
-	{workload{name: "10µs", workers: 4, locks: 1, hold: 10 * time.Microsecond, think: 10 * time.Microsecond}, false},
-	{workload{name: "50µs", workers: 4, locks: 1, hold: 50 * time.Microsecond, think: 50 * time.Microsecond}, false},
-	{workload{name: "500µs", workers: 4, locks: 1, hold: 500 * time.Microsecond, think: 500 * time.Microsecond}, false},
-	{workload{name: "4ms", workers: 3, locks: 1, hold: 4 * time.Millisecond, think: 2 * time.Millisecond}, false},
-	{workload{name: "one heavy owner", workers: 6, locks: 1, hold: 20 * time.Microsecond, heavy: time.Millisecond, think: 100 * time.Microsecond}, false},
-	{workload{name: "16 goroutines", workers: 16, locks: 1, hold: 50 * time.Microsecond, think: 20 * time.Microsecond}, false},
-	{workload{name: "64 goroutines", workers: 64, locks: 1, hold: 50 * time.Microsecond, think: 20 * time.Microsecond}, false},
-	{workload{name: "4 shards", workers: 8, locks: 4, hold: 50 * time.Microsecond, heavy: 400 * time.Microsecond, think: 10 * time.Microsecond}, false},
-	{workload{name: "nested", workers: 4, locks: 2, hold: 60 * time.Microsecond, think: 50 * time.Microsecond, nested: true}, false},
-	{workload{name: "rw 10% writes", workers: 6, locks: 1, hold: 60 * time.Microsecond, think: 50 * time.Microsecond, rw: 0.1}, false},
-	{workload{name: "rw 50% writes", workers: 6, locks: 1, hold: 60 * time.Microsecond, think: 20 * time.Microsecond, rw: 0.5}, false},
+	{workload{name: "spare 200µs", workers: 4, locks: 1, hold: 200 * time.Microsecond, think: 1500 * time.Microsecond}, true, false},
+	{workload{name: "spare 1ms", workers: 6, locks: 1, hold: time.Millisecond, think: 1500 * time.Microsecond}, true, true},
+	{workload{name: "spare 4ms", workers: 4, locks: 1, hold: 4 * time.Millisecond, think: 5 * time.Millisecond}, true, false},
+	{workload{name: "spare heavy owner", workers: 6, locks: 1, hold: 200 * time.Microsecond, heavy: 4 * time.Millisecond, think: 3 * time.Millisecond}, true, true},
+	{workload{name: "spare 16 goroutines", workers: 16, locks: 1, hold: 500 * time.Microsecond, think: 2 * time.Millisecond}, true, true},
+	{workload{name: "spare 4 shards", workers: 12, locks: 4, hold: time.Millisecond, heavy: 5 * time.Millisecond, think: 1500 * time.Microsecond}, true, true},
+	{workload{name: "spare rw 20% writes", workers: 6, locks: 1, hold: time.Millisecond, think: 1500 * time.Microsecond, rw: 0.2}, true, false},
+	{workload{name: "spare rw 50% writes", workers: 6, locks: 1, hold: time.Millisecond, think: 1500 * time.Microsecond, rw: 0.5}, true, true},
+	{workload{name: "2µs", workers: 4, locks: 1, hold: 2 * time.Microsecond, think: 5 * time.Microsecond}, false, false},
+	{workload{name: "10µs", workers: 4, locks: 1, hold: 10 * time.Microsecond, think: 10 * time.Microsecond}, false, false},
+	{workload{name: "50µs", workers: 4, locks: 1, hold: 50 * time.Microsecond, think: 50 * time.Microsecond}, false, true},
+	{workload{name: "500µs", workers: 4, locks: 1, hold: 500 * time.Microsecond, think: 500 * time.Microsecond}, false, false},
+	{workload{name: "4ms", workers: 3, locks: 1, hold: 4 * time.Millisecond, think: 2 * time.Millisecond}, false, false},
+	{workload{name: "one heavy owner", workers: 6, locks: 1, hold: 20 * time.Microsecond, heavy: time.Millisecond, think: 100 * time.Microsecond}, false, true},
+	{workload{name: "16 goroutines", workers: 16, locks: 1, hold: 50 * time.Microsecond, think: 20 * time.Microsecond}, false, false},
+	{workload{name: "64 goroutines", workers: 64, locks: 1, hold: 50 * time.Microsecond, think: 20 * time.Microsecond}, false, true},
+	{workload{name: "4 shards", workers: 8, locks: 4, hold: 50 * time.Microsecond, heavy: 400 * time.Microsecond, think: 10 * time.Microsecond}, false, true},
+	{workload{name: "nested", workers: 4, locks: 2, hold: 60 * time.Microsecond, think: 50 * time.Microsecond, nested: true}, false, true},
+	{workload{name: "rw 10% writes", workers: 6, locks: 1, hold: 60 * time.Microsecond, think: 50 * time.Microsecond, rw: 0.1}, false, false},
+	{workload{name: "rw 50% writes", workers: 6, locks: 1, hold: 60 * time.Microsecond, think: 20 * time.Microsecond, rw: 0.5}, false, true},
 }
 
 // locks returns the locks of the workload, for reading and for writing.
@@ -62,10 +68,12 @@ func (wl tracedWorkload) locks() (read, write []anyLock) {
 	return read, write
 }
 
-// run does the workload for d and returns the log.
+// run does the workload for d and returns the log, in which the sites have the number of the lock and that
+// of the goroutine with them: "0siteA@17".
 func (wl tracedWorkload) run(d time.Duration) []op {
 	read, write := wl.locks()
 	workers := make([]*worker, wl.workers)
+	ids := make([]uint64, wl.workers)
 	var wg sync.WaitGroup
 	end := time.Now().Add(d)
 	for i := range workers {
@@ -82,6 +90,7 @@ func (wl tracedWorkload) run(d time.Duration) []op {
 		}
 		workers[i] = w
 		wg.Go(func() {
+			ids[i] = callstack.Goid()
 			rng := rand.New(rand.NewPCG(uint64(i), 7))
 			for time.Now().Before(end) && len(w.log) < cap(w.log)-2 {
 				wl.step(w, i, rng, read, write)
@@ -90,9 +99,9 @@ func (wl tracedWorkload) run(d time.Duration) []op {
 	}
 	wg.Wait()
 	var log []op
-	for _, w := range workers {
+	for i, w := range workers {
 		for _, o := range w.log {
-			o.site = fmt.Sprint(o.lock) + o.site
+			o.site = fmt.Sprintf("%d%s@%d", o.lock, o.site, ids[i])
 			log = append(log, o)
 		}
 	}
@@ -141,9 +150,10 @@ func siteOfFrames(s *timeline.Stack) string {
 
 // verdict compares an estimate with the truth.
 type verdict struct {
-	err       float64 // Σ|estimate − truth| / truth
-	precision float64 // how much of what is blamed is blamed rightly
-	recall    float64 // how much of the truth is told
+	err       float64 // Σ|estimate − truth| / truth, over pairs of call chains
+	precision float64 // how much of what is blamed is blamed rightly, likewise
+	recall    float64 // how much of the truth is told, likewise
+	instants  float64 // for how much of the time that an owner is blamed for it held a lock at that very time
 }
 
 func judge(truth, est blameTable) verdict {
@@ -151,17 +161,81 @@ func judge(truth, est blameTable) verdict {
 	for k, v := range est {
 		right += min(v, truth[k])
 	}
-	return verdict{truth.errorOf(est), right / est.sum(), right / truth.sum()}
+	return verdict{err: truth.errorOf(est), precision: right / max(1, est.sum()), recall: right / truth.sum()}
 }
 
-// withoutLocks puts the pairs of all locks together: a trace does not number them.
-func (t blameTable) withoutLocks() blameTable {
+// chains puts the pairs of all locks and goroutines together: a trace does not number locks.
+func (t blameTable) chains() blameTable {
 	u := blameTable{}
 	for k, v := range t {
-		// the log's sites are numbered by lock
-		u[blameKey{0, k.waiter[1:], k.owner[1:]}] += v
+		waiter, _, _ := strings.Cut(k.waiter[1:], "@")
+		owner, _, _ := strings.Cut(k.owner[1:], "@")
+		u[blameKey{0, waiter, owner}] += v
 	}
 	return u
+}
+
+// clockTie finds how much the clock of the log is ahead of that of the trace.
+type clockTie struct {
+	timeline.Base
+	ahead int64
+	tied  bool
+}
+
+const tieCategory = "oracle's clock"
+
+// tie writes the clock of the log into the trace. Some time goes by until it is there: the
+// quickest of many counts.
+func tie() {
+	for range 100 {
+		rtrace.Log(context.Background(), tieCategory, strconv.FormatInt(now(), 10))
+	}
+}
+
+func (c *clockTie) Log(l *timeline.Log) {
+	if l.Category != tieCategory {
+		return
+	}
+	n, _ := strconv.ParseInt(l.Message, 10, 64)
+	if d := n - int64(l.Time); !c.tied || d > c.ahead {
+		c.ahead, c.tied = d, true
+	}
+}
+
+// auditor checks every stretch that is blamed on an owner against the log of that goroutine.
+type auditor struct {
+	holds         map[string][]op // by goroutine, in the order of time
+	ahead         int64
+	blamed, right float64
+}
+
+func newAuditor(log []op, ahead int64) *auditor {
+	a := &auditor{holds: map[string][]op{}, ahead: ahead}
+	for _, o := range log {
+		_, g, _ := strings.Cut(o.site, "@")
+		a.holds[g] = append(a.holds[g], o)
+	}
+	for _, ops := range a.holds {
+		slices.SortFunc(ops, func(x, y op) int { return cmp.Compare(x.got, y.got) })
+	}
+	return a
+}
+
+func (a *auditor) check(by owner, from, to timeline.Time) {
+	f, t := int64(from)+a.ahead, int64(to)+a.ahead
+	ops := a.holds[fmt.Sprint(by.g)]
+	first, _ := slices.BinarySearchFunc(ops, f, func(o op, f int64) int { return cmp.Compare(o.got, f) })
+	held := f // up to which the goroutine's holds are counted: nested ones overlap
+	for _, o := range ops[max(0, first-2):] {
+		if o.got >= t {
+			break
+		}
+		if end := min(o.left, t); end > held {
+			a.right += float64(end - max(o.got, held))
+			held = end
+		}
+	}
+	a.blamed += float64(t - f)
 }
 
 func traceEstimate(p *Profile) blameTable {
@@ -180,45 +254,79 @@ func traceWorkload(t testing.TB, wl tracedWorkload, d time.Duration) (ours, naiv
 	t.Helper()
 	var buf bytes.Buffer
 	if err := rtrace.Start(&buf); err != nil {
-		t.Skip(err)
+		t.Skip(err) // somebody traces the tests
 	}
+	tie()
 	log := wl.run(d)
 	rtrace.Stop()
-	o, n := NewTraceObserver(TraceOptions{}), &naiveObserver{table: blameTable{}}
-	if _, err := timeline.Read(context.Background(), bytes.NewReader(buf.Bytes()), timeline.Options{}, o, n); err != nil {
-		t.Fatal(err)
+	pass := func(os ...timeline.Observer) {
+		if _, err := timeline.Read(context.Background(), bytes.NewReader(buf.Bytes()), timeline.Options{}, os...); err != nil {
+			t.Fatal(err)
+		}
 	}
+	clock, n := &clockTie{}, &naiveObserver{table: blameTable{}}
+	pass(clock, n)
+	o, a := NewTraceObserver(TraceOptions{}), newAuditor(log, clock.ahead)
+	o.audit = a.check
+	pass(o)
 	p = o.Profile()
 	checkConservation(t, p)
 	pairs, _, _ := truth(log)
-	pairs = pairs.withoutLocks()
-	return judge(pairs, traceEstimate(p)), judge(pairs, n.table), p
+	pairs = pairs.chains()
+	ours, naive = judge(pairs, traceEstimate(p)), judge(pairs, n.table)
+	ours.instants = a.right / max(1, a.blamed)
+	return ours, naive, p
 }
 
-// BenchmarkTraceOracle prints the error table of the package documentation.
+// TestTraceOracle asserts what holds on a machine that is busy with other things, too: the best of a few
+// runs counts. A wrong algorithm is wrong in all of them.
+func TestTraceOracle(t *testing.T) {
+	worst := map[bool]float64{} // error of the naive estimate, by whether there are processors to spare
+	for _, wl := range tracedWorkloads {
+		if !wl.ci {
+			continue
+		}
+		t.Run(wl.name, func(t *testing.T) {
+			best := verdict{err: math.Inf(1)}
+			good := func() bool {
+				return best.precision >= 0.95 && best.instants >= 0.9 && (!wl.sleep || best.err <= 0.05)
+			}
+			for try := 0; try < 5 && !good(); try++ {
+				v, naive, _ := traceWorkload(t, wl, 150*time.Millisecond)
+				best.err = min(best.err, v.err)
+				best.precision = max(best.precision, v.precision)
+				best.instants = max(best.instants, v.instants)
+				worst[wl.sleep] = max(worst[wl.sleep], naive.err)
+			}
+			t.Logf("error %.1f %%, precision %.1f %%, by instants %.1f %%", 100*best.err, 100*best.precision, 100*best.instants)
+			if best.precision < 0.85 || best.instants < 0.8 || wl.sleep && best.err > 0.15 {
+				t.Errorf("error %.1f %%, precision %.1f %%, by instants %.1f %%", 100*best.err, 100*best.precision, 100*best.instants)
+			}
+		})
+	}
+	if worst[true] < 0.2 || worst[false] < 0.2 {
+		t.Errorf("blaming the waker is at most %v off: the workloads prove nothing", worst)
+	}
+}
+
+// BenchmarkTraceOracle prints the error table of trace.go.
 func BenchmarkTraceOracle(b *testing.B) {
 	for _, wl := range tracedWorkloads {
 		b.Run(strings.ReplaceAll(wl.name, " ", "-"), func(b *testing.B) {
 			var ours, naive verdict
 			for range b.N {
-				v, n, p := traceWorkload(b, wl, 500*time.Millisecond)
+				v, n, _ := traceWorkload(b, wl, 500*time.Millisecond)
 				ours.err += v.err
 				ours.precision += v.precision
 				ours.recall += v.recall
+				ours.instants += v.instants
 				naive.err += n.err
 				naive.precision += n.precision
-				if testing.Verbose() {
-					b.Log(p.Warnings, len(p.Locks))
-					for _, l := range p.Locks {
-						if l.Class != "" {
-							b.Log(*l)
-						}
-					}
-				}
 			}
 			n := float64(b.N) / 100
 			b.ReportMetric(ours.err/n, "error-%")
 			b.ReportMetric(ours.precision/n, "precision-%")
+			b.ReportMetric(ours.instants/n, "instants-%")
 			b.ReportMetric(ours.recall/n, "recall-%")
 			b.ReportMetric(naive.err/n, "naive-error-%")
 			b.ReportMetric(naive.precision/n, "naive-precision-%")

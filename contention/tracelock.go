@@ -39,6 +39,7 @@ type tracedLock struct {
 	ordered, overtaken int
 	waiters            int32
 	longest            timeline.Time
+	contended          timeline.Time // for how long it was held while somebody waited
 }
 
 // maxHistory is how many releases a lock remembers. Waits behind more of them are blamed on the latest.
@@ -52,6 +53,7 @@ type hold struct {
 	prev      *hold         // the one before on the same lock, as far as that is certain
 	forgotten bool          // there was a prev, but it is too long ago
 	waiters   int32         // how many waited when it ended
+	contended timeline.Time // since when somebody waited; 0 if that is not known yet
 
 	// The waiter that the release woke:
 	queue    queue
@@ -178,6 +180,7 @@ func unite(a, b *tracedLock) *tracedLock {
 	a.overtaken += b.overtaken
 	a.waiters = max(a.waiters, b.waiters)
 	a.longest = max(a.longest, b.longest)
+	a.contended += b.contended
 	b.history = nil
 	return a
 }

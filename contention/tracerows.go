@@ -2,6 +2,7 @@ package contention
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -163,7 +164,7 @@ func (r *traceRows) copyTo(p *Profile) {
 	lockOf := func(t *tracedLock) *Lock {
 		l := locks[t]
 		if l == nil {
-			l = &Lock{ID: t.id, Name: t.name, Class: t.class, Waiters: int(t.waiters), Longest: time.Duration(t.longest)}
+			l = &Lock{ID: t.id, Name: t.name, Class: t.class, Waiters: int(t.waiters), Longest: time.Duration(t.longest), Contended: time.Duration(t.contended)}
 			if t.several() {
 				l.Name = SeveralLocks
 			}
@@ -172,8 +173,9 @@ func (r *traceRows) copyTo(p *Profile) {
 		}
 		return l
 	}
-	for k, row := range r.united() {
-		lock := lockOf(k.lock)
+	united := r.united()
+	for _, k := range slices.SortedFunc(maps.Keys(united), compareRows) {
+		row, lock := united[k], lockOf(k.lock)
 		waiter := Party{Goroutine: uint64(k.g), Group: k.group, Stack: k.waiter.stack}
 		p.Waits = append(p.Waits, Wait{
 			Kind: traceKind(k.kind), Lock: lock, Waiter: waiter, Flags: k.flags,
@@ -182,7 +184,8 @@ func (r *traceRows) copyTo(p *Profile) {
 			HandOff: time.Duration(row.handOff), Unattributed: time.Duration(row.unattributed),
 			Longest: time.Duration(row.longest),
 		})
-		for o, c := range row.pairs {
+		for _, o := range slices.SortedFunc(maps.Keys(row.pairs), compareOwners) {
+			c := row.pairs[o]
 			p.Pairs = append(p.Pairs, Pair{
 				Kind: traceKind(k.kind), Lock: lock, Waiter: waiter,
 				Owner: Party{Goroutine: uint64(o.g), Group: o.group, Stack: o.site.stack},
@@ -192,6 +195,17 @@ func (r *traceRows) copyTo(p *Profile) {
 		}
 	}
 	slices.SortFunc(p.Locks, func(a, b *Lock) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// compareRows and compareOwners put rows in the order in which their call chains came in the trace, so
+// that a profile is the same each time.
+func compareRows(a, b traceRowKey) int {
+	return cmp.Or(cmp.Compare(a.lock.id, b.lock.id), cmp.Compare(a.kind, b.kind), cmp.Compare(a.flags, b.flags),
+		cmp.Compare(a.waiter.id, b.waiter.id), cmp.Compare(a.group, b.group), cmp.Compare(a.g, b.g))
+}
+
+func compareOwners(a, b traceOwnerKey) int {
+	return cmp.Or(cmp.Compare(a.site.id, b.site.id), cmp.Compare(a.flags, b.flags), cmp.Compare(a.group, b.group), cmp.Compare(a.g, b.g))
 }
 
 // traceKind returns the kind of contention of a wait.

@@ -10,6 +10,7 @@ import (
 // callSite is a call chain of the program, without the frames of the packages that block: the
 // place where a lock is asked for or let go of.
 type callSite struct {
+	id     int               // in the order of the trace
 	stack  *Stack            // for the profile
 	frames []*timeline.Frame // the same
 	lock   *tracedLock       // the lock that is meant there; nil if none is. See lockOf.
@@ -37,7 +38,8 @@ const (
 type places struct {
 	byStack map[*timeline.Stack]*place
 	sites   map[uint64][]*callSite // by hash of the program counters
-	unknown *place                 // stands for the call chains that the trace does not tell
+	count   int
+	unknown *place // stands for the call chains that the trace does not tell
 }
 
 func newPlaces() places {
@@ -120,7 +122,8 @@ func (p *places) site(frames []*timeline.Frame) *callSite {
 	for i, f := range frames {
 		st.Frames[i] = Frame{Func: f.Func, File: f.File, Line: f.Line, PC: f.PC}
 	}
-	s := &callSite{stack: st, frames: frames}
+	p.count++
+	s := &callSite{id: p.count, stack: st, frames: frames}
 	p.sites[h] = append(p.sites[h], s)
 	return s
 }

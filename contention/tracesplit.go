@@ -104,8 +104,21 @@ func (c *cutter) before(x *hold) {
 	if from >= c.at {
 		return
 	}
+	c.contended(x, from)
 	c.blame(x, from)
 	c.at = from
+}
+
+// contended adds to the time in which the lock was held while somebody waited. All waits during
+// the hold x last until its end, so this is the time since the first one began.
+func (c *cutter) contended(x *hold, from timeline.Time) {
+	if x.contended == 0 {
+		x.contended = c.at
+	}
+	if from < x.contended {
+		c.lock.contended += x.contended - from
+		x.contended = from
+	}
 }
 
 // blame gives the time from from on to the owner of x. A reader that waits behind a pending writer

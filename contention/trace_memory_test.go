@@ -1,0 +1,91 @@
+package contention
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTraceHistory: 2 waits while the lock is handed on 5000 times. The lock remembers the latest
+// releases; the time before is unattributed, and this is counted.
+func TestTraceHistory(t *testing.T) {
+	s := newScript(t, TraceOptions{})
+	s.play(short.Replace("1 2 blocks mutex in L:f:10"))
+	const n = 5000
+	for i := range n {
+		// 3 and 4 hand the lock to each other. As a late comer, each takes the other's token.
+		a, b := 3+i%2, 4-i%2
+		s.play(short.Replace(fmt.Sprintf(`
+			%d %d blocks mutex in L:f:10
+			%d %d wakes %d in U:f:12
+			%d %d runs`, 10*i+10, a, 10*i+15, b, a, 10*i+17, a)))
+	}
+	s.play(short.Replace(fmt.Sprintf("%d 1 wakes 2 in U:a:3\n%d 2 runs\n%d ends", 10*n+20, 10*n+21, 10*n+30)))
+	var l *tracedLock
+	for k := range s.o.rows.rows {
+		l = k.lock.root()
+	}
+	if len(l.history) > 2*maxHistory {
+		t.Errorf("%d releases are remembered", len(l.history))
+	}
+	p := s.o.Profile()
+	checkConservation(t, p)
+	var w Wait
+	for _, x := range p.Waits {
+		if x.Longest > w.Longest {
+			w = x
+		}
+	}
+	if p.Dropped.Exits != 1 || w.Unattributed < 10*(n-2*maxHistory-10)*time.Microsecond || !strings.Contains(strings.Join(p.Warnings, " "), "releases could not be kept") {
+		t.Errorf("dropped %+v; unattributed %v; %q", p.Dropped, w.Unattributed, p.Warnings)
+	}
+}
+
+// TestTraceManyChains: there is no room for 300 call chains. The sums stay exact.
+func TestTraceManyChains(t *testing.T) {
+	var b strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&b, `
+			%d 2 blocks chan-receive in runtime.chanrecv1 < main.f:%d
+			%d 1 wakes 2 in runtime.chansend1 < main.g:%d
+			%d 2 runs`, 100*i+10, i/10+1, 100*i+50, i+1, 100*i+60)
+	}
+	b.WriteString("\n40000 ends")
+	p := play(t, TraceOptions{MaxPairs: 20}, b.String())
+	waited, blamed, handOff, _ := totals(p)
+	if waited != 300*50*time.Microsecond || blamed != 300*40*time.Microsecond || handOff != 300*10*time.Microsecond {
+		t.Errorf("waited %v, blamed %v, hand-off %v", waited, blamed, handOff)
+	}
+	if n := len(p.Waits) + len(p.Pairs); n > 40 || p.Dropped.Pairs == 0 {
+		t.Errorf("%d rows, %+v", n, p.Dropped)
+	}
+	if !strings.Contains(told(p), droppedChain) {
+		t.Errorf("nothing is called %s:\n%s", droppedChain, told(p))
+	}
+}
+
+// TestTraceManyGoroutines: what is kept of goroutines goes with them.
+func TestTraceManyGoroutines(t *testing.T) {
+	s := newScript(t, TraceOptions{})
+	for i := range 10_000 {
+		id := int64(i + 10)
+		s.g(id)
+		s.gs[id].Index = 2
+		s.play(short.Replace(fmt.Sprintf(`
+			%d %d blocks mutex in L:f:10
+			%d 1 wakes %d in U:f:12
+			%d %d runs
+			%d %d exits`, 100*i+10, id, 100*i+50, id, 100*i+60, id, 100*i+70, id)))
+		delete(s.gs, id)
+	}
+	s.play("2000000 ends")
+	if n := len(s.o.goroutines); n > 4 {
+		t.Errorf("%d goroutines are remembered", n)
+	}
+	p := s.o.Profile()
+	checkConservation(t, p)
+	if len(p.Waits) != 1 || p.Waits[0].Contentions != 10_000 || p.Dropped != (Dropped{}) {
+		t.Errorf("%s %+v", told(p), p.Dropped)
+	}
+}

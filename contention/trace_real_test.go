@@ -1,0 +1,154 @@
+package contention
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func realTrace(t testing.TB, name string) *Profile {
+	t.Helper()
+	p, err := ReadTraceFile(context.Background(), filepath.Join("..", "testdata", "real", name+".trace.zst"), TraceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkConservation(t, p)
+	if p.Source != FromTrace || p.Accuracy != Inferred || p.Start.Year() != 2026 || p.Duration < 100*time.Millisecond {
+		t.Errorf("%s, %s, %v, %v", p.Source, p.Accuracy, p.Start, p.Duration)
+	}
+	return p
+}
+
+// sumOf adds up the waits of some kinds. Contentions are counted after the merge of futile wakes.
+func sumOf(p *Profile, kinds ...Kind) (n int64, s Wait) {
+	for _, w := range p.Waits {
+		if slices.Contains(kinds, w.Kind) {
+			n += w.Contentions
+			s.Waited += w.Waited
+			s.Blamed += w.Blamed
+			s.HandOff += w.HandOff
+			s.Unattributed += w.Unattributed
+		}
+	}
+	return n, s
+}
+
+func locksOf(p *Profile, k Kind) (ls []*Lock) {
+	for _, w := range p.Waits {
+		if w.Kind == k && !slices.Contains(ls, w.Lock) {
+			ls = append(ls, w.Lock)
+		}
+	}
+	return ls
+}
+
+func between(t *testing.T, what string, got, low, high time.Duration) {
+	t.Helper()
+	if got < low || got > high {
+		t.Errorf("%s: %v, want %v to %v", what, got, low, high)
+	}
+}
+
+// The waiters and owners of the standard logger are in the same function: it holds its lock while it
+// writes. 3,877 blocks, 12 of which are for a sync.Once; 1,353 of the others were futile.
+func TestTraceStdlog(t *testing.T) {
+	p := realTrace(t, "stdlog-file")
+	n, s := sumOf(p, MutexKind)
+	if n < 2400 || n > 2600 {
+		t.Errorf("%d contentions", n)
+	}
+	between(t, "waited", s.Waited, 2726*time.Millisecond, 2727*time.Millisecond) // 2.57 s blocked, 156 ms runnable after it
+	between(t, "unattributed", s.Unattributed, 0, s.Waited/10)
+	if once, _ := sumOf(p, OnceKind); once != 12 {
+		t.Errorf("%d waits for a Once, want 12", once)
+	}
+	ls := locksOf(p, MutexKind)
+	if len(ls) != 1 || ls[0].Class != "log.Logger" || ls[0].Name != "" || ls[0].Waiters != 15 {
+		t.Errorf("%d locks, %+v", len(ls), *ls[0])
+	}
+	between(t, "held while contended", ls[0].Contended, 50*time.Millisecond, p.Duration)
+	for _, q := range p.Pairs {
+		if q.Kind != MutexKind {
+			continue
+		}
+		w, o := q.Waiter.Stack.Frames[0], q.Owner.Stack.Frames[0]
+		if w.Func != "log.(*Logger).output" || w.Line != 242 || o.Func != w.Func || o.Line != 245 || q.Waiter.Group != "main.worker" || q.Owner.Group != "main.worker" {
+			t.Errorf("%+v behind %+v", w, o)
+		}
+	}
+}
+
+// A convoy: 82,312 blocks on one lock. Most of the time a goroutine was chosen that did not run yet.
+func TestTraceConvoy(t *testing.T) {
+	p := realTrace(t, "otel-old")
+	n, s := sumOf(p, MutexKind)
+	if n < 50_000 || n > 82_312 {
+		t.Errorf("%d contentions", n)
+	}
+	between(t, "waited", s.Waited, 1305*time.Millisecond, 1306*time.Millisecond)
+	between(t, "hand-off", s.HandOff, 989*time.Millisecond, 1250*time.Millisecond)
+	between(t, "unattributed", s.Unattributed, 0, s.Waited/20)
+	ls := locksOf(p, MutexKind)
+	if len(ls) != 1 || ls[0].Class != "go.opentelemetry.io/otel/sdk/metric/internal/aggregate.valueMap" || ls[0].Name != "" || ls[0].Waiters != 7 {
+		t.Errorf("%d locks, %+v", len(ls), *ls[0])
+	}
+	for _, q := range p.Pairs {
+		if w, o := q.Waiter.Stack.Frames[0], q.Owner.Stack.Frames[0]; q.Kind == MutexKind && (!strings.HasSuffix(w.Func, "valueMap[...]).measure") || w.Line != 38 || o.Func != w.Func || o.Line != 52) {
+			t.Errorf("%+v behind %+v", w, o)
+		}
+	}
+}
+
+func TestTraceNoLocks(t *testing.T) {
+	p := realTrace(t, "json-gogc5")
+	if n, _ := sumOf(p, MutexKind, RWMutexReaderKind, RWMutexWriterKind, OnceKind); n != 0 {
+		t.Errorf("%d waits for locks: they are the collector's", n)
+	}
+	n, s := sumOf(p, GCKind)
+	between(t, "gc", s.Waited, 60*time.Millisecond, 80*time.Millisecond)
+	if n != 94 {
+		t.Errorf("%d waits for the collector, want 94", n)
+	}
+
+	p = realTrace(t, "pgzip")
+	if n, _ := sumOf(p, MutexKind, RWMutexReaderKind, RWMutexWriterKind, OnceKind); n != 0 {
+		t.Errorf("pgzip: %d waits for locks", n)
+	}
+	n, s = sumOf(p, SelectKind)
+	if n != 539 || s.Unattributed != 0 {
+		t.Errorf("pgzip: %d selects, %v unattributed", n, s.Unattributed)
+	}
+	if n, _ = sumOf(p, ChanReceiveKind); n != 580 {
+		t.Errorf("pgzip: %d receives", n)
+	}
+	// The reader waits for those who compress.
+	if q := p.Pairs[0]; !strings.HasSuffix(q.Owner.Group, "pgzip.(*Writer).compressBlock") || q.Contentions != 571 {
+		t.Errorf("pgzip: %+v", q)
+	}
+}
+
+// The locks of net/http take less than a millisecond of a run with seconds of other waits.
+func TestTraceNetHTTP(t *testing.T) {
+	p := realTrace(t, "nethttp-parallel4")
+	n, s := sumOf(p, MutexKind, RWMutexReaderKind, RWMutexWriterKind, OnceKind)
+	if n < 30 || n > 46 {
+		t.Errorf("%d waits for locks", n)
+	}
+	between(t, "blamed for locks", s.Blamed, 0, time.Millisecond)
+	if n, s = sumOf(p, NetworkKind); n != 10045 || s.Unattributed < 9*s.Blamed {
+		t.Errorf("network: %d waits, %v unattributed, %v blamed", n, s.Unattributed, s.Blamed)
+	}
+	if n, s = sumOf(p, CondKind); n != 5001 || s.Blamed == 0 {
+		t.Errorf("cond: %d waits", n)
+	}
+}
+
+// TestTraceSame: the same trace gives the same profile, however often it is read.
+func TestTraceSame(t *testing.T) {
+	if a, b := told(realTrace(t, "gocompile-c2")), told(realTrace(t, "gocompile-c2")); a != b {
+		t.Error("two readings differ")
+	}
+}
