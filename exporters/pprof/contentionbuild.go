@@ -53,7 +53,7 @@ func buildContention(p *contention.Profile, opt ContentionOptions) *profile.Prof
 	if !p.Start.IsZero() {
 		b.p.TimeNanos = p.Start.UnixNano()
 	}
-	t := &callTable{b: b, functions: map[[2]string]*profile.Function{}, calls: map[contention.SampleFrame]*profile.Location{}}
+	t := &callTable{b: b, strings: map[string]bool{}, functions: map[[2]string]*profile.Function{}, calls: map[contention.SampleFrame]*profile.Location{}}
 	blames := together(p, opt.View)
 	rest, dropped := map[string]*blame{}, 0
 	for i := range blames {
@@ -163,34 +163,50 @@ type callTable struct {
 	b         *builder
 	functions map[[2]string]*profile.Function
 	calls     map[contention.SampleFrame]*profile.Location
-	bytes     int
+	strings   map[string]bool
+	bytes     int // of what was taken, at most
 }
 
-// Bounds of encoded sizes, without the strings; a number has up to 10 bytes, an index up to 4.
+// Bounds of encoded sizes; ids and indices have up to 3 bytes, as there are fewer than 2^21 of anything.
 const (
-	contentionSampleBytes = 110 // values and five labels
-	callBytes             = 40  // a location with its line
-	functionBytes         = 30
+	contentionSampleBytes = 100 // two values of up to 10 bytes, five labels of 10
+	callBytes             = 28  // a location with its line
+	functionBytes         = 22
+	stringBytes           = 4  // before each string
 	foldedKinds           = 20 // samples that may be added at the end
 )
 
 // fits reports whether there is room for one more sample, and takes it.
 func (t *callTable) fits(s *blame) bool {
-	n := contentionSampleBytes + 4*len(s.stack)
+	n := contentionSampleBytes + 3*len(s.stack)
+	var fresh []string
+	text := func(s string) {
+		if !t.strings[s] {
+			n += stringBytes + len(s) // perhaps twice
+			fresh = append(fresh, s)
+		}
+	}
 	for _, f := range s.stack {
 		if t.calls[f] == nil {
 			n += callBytes
 			if t.functions[[2]string{f.Func, f.File}] == nil {
-				n += functionBytes + 2*len(f.Func) + len(f.File)
+				n += functionBytes
+				text(f.Func)
+				text(f.File)
 			}
 		}
 	}
 	l := s.labels
-	n += len(l.class) + len(l.lock) + len(l.owner) + len(l.waiter) // as if they were new
+	for _, s := range []string{l.kind, l.class, l.lock, l.owner, l.waiter} {
+		text(s)
+	}
 	if len(t.b.p.Sample)+foldedKinds >= maxSamples || t.bytes+n > maxBytes-maxBytes/16 {
 		return false
 	}
 	t.bytes += n
+	for _, s := range fresh {
+		t.strings[s] = true
+	}
 	return true
 }
 
