@@ -75,9 +75,9 @@
 //	go test -run - -bench 'Uncontended|Contended' -benchtime 1x ./contention
 //
 // Error of the blame for pairs of call chains against an oracle that logs every
-// operation: 0.0 to 0.6 % for holds of 10 µs and more, 2 to 7 % below, the more the
-// busier the machine is with something else; blaming whoever ended the wait is 20 to
-// 260 % off:
+// operation, with two to three times as many runnable threads as cores from elsewhere:
+// mostly 0.0 to 1 % for holds of 10 µs and more, at worst 2.6 %; 3 to 7 % below, of
+// which 2 % are the oracle's own. Blaming whoever ended the wait is 8 to 260 % off:
 //
 //	go test -run - -bench Oracle -benchtime 1x ./contention
 package contention
