@@ -75,9 +75,10 @@
 //	go test -run - -bench 'Uncontended|Contended' -benchtime 1x ./contention
 //
 // Error of the blame for pairs of call chains against an oracle that logs every
-// operation, with two to three times as many runnable threads as cores from elsewhere:
-// mostly 0.0 to 1 % for holds of 10 µs and more, at worst 2.6 %; 3 to 7 % below, of
-// which 2 % are the oracle's own. Blaming whoever ended the wait is 8 to 260 % off:
+// operation, one run of 0.8 s a workload on two cores shared with other work: 0.0 to
+// 1 % for holds of 10 µs and more in most runs, up to 6 % in some; 0.4 to 7 % below, and
+// once 53 %, in a run in which half of the waits were sampled and other processes held
+// up some owners for long. Blaming whoever ended the wait is 7 to 260 % off:
 //
 //	go test -run - -bench Oracle -benchtime 1x ./contention
 package contention
