@@ -1,0 +1,101 @@
+package bench
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+)
+
+// Option is something that [Start] does beside what it always does.
+type Option uint8
+
+// Trace records an execution trace of the benchmark and reports parallelism and neck-%.
+const Trace Option = 1
+
+// session is one run of a benchmark function: testing calls it several times, with growing b.N.
+type session struct {
+	b        *testing.B
+	procs    int
+	trace    *recording // nil without one
+	profiles profiles
+	over     bool // another session has taken its place
+}
+
+// active is the innermost benchmark that called Start and has not ended. Benchmarks run one at a time, but a
+// benchmark with sub-benchmarks waits for these.
+var active struct {
+	sync.Mutex
+	session *session
+}
+
+// Start begins to observe a benchmark. Call it once in the benchmark function, before the loop; what comes before it is not measured, as
+// with b.ResetTimer. What was found is reported when the benchmark has ended; there is nothing to stop.
+//
+// It never fails the benchmark: what cannot be measured is told in the benchmark's log.
+func Start(b *testing.B, options ...Option) {
+	b.Helper()
+	s := &session{b: b, procs: runtime.GOMAXPROCS(0)}
+	printUnits()
+	active.Lock()
+	if active.session != nil {
+		active.session.supersede()
+	}
+	active.session = s
+	active.Unlock()
+	var all Option
+	for _, o := range options {
+		all |= o
+	}
+	b.Cleanup(s.finish)
+	s.profiles.start()
+	if all&Trace != 0 || *bottleOut != "" {
+		var err error
+		if s.trace, err = record(); err != nil {
+			b.Logf("bench: no trace: %v", err)
+		}
+	}
+	b.ResetTimer()
+}
+
+// supersede ends a session whose benchmark runs sub-benchmarks now: its own numbers would be theirs.
+func (s *session) supersede() {
+	s.over = true
+	s.profiles.stop()
+	if s.trace != nil {
+		s.trace.stop()
+	}
+}
+
+// finish reports. Here, b.N and b.Elapsed are final, and the timer is off.
+func (s *session) finish() {
+	active.Lock()
+	defer active.Unlock()
+	if s.over {
+		return
+	}
+	active.session = nil
+	s.profiles.stop()
+	if s.trace != nil {
+		s.trace.stop()
+	}
+	if s.b.Failed() || s.b.Skipped() || s.b.N < 1 {
+		return
+	}
+	s.profiles.report(s)
+	if s.trace == nil {
+		return
+	}
+	g, err := s.trace.graph(s.b.Elapsed())
+	if err != nil {
+		s.b.Logf("bench: no graph: %v", err)
+		return
+	}
+	_, neck := g.Neck()
+	s.b.ReportMetric(g.MeanParallelism(), "parallelism")
+	s.b.ReportMetric(max(leastPercent, 100*float64(neck)/float64(max(1, g.Wall))), "neck-%")
+	s.write(*bottleOut, ".svg", func(w file) error { return drawGraph(w, g, s) })
+	s.write(*bottleOut, ".json", func(w file) error { return writeGraph(w, g) })
+}
+
+// leastPercent stands for none: a geometric mean cannot hold 0.
+const leastPercent = 0.1

@@ -1,0 +1,367 @@
+package bench
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"runtime/trace"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+// in sets a flag of the test binary for a test.
+func in(t *testing.T, name, value string) {
+	t.Helper()
+	old := flag.Lookup(name).Value.String()
+	if err := flag.Set(name, value); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { flag.Set(name, old) })
+}
+
+//go:noinline
+func spin(n int) (x uint64) {
+	x = 1
+	for range n {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+	}
+	return x
+}
+
+func setup()    { spin(20_000_000) }
+func loop()     { spin(100_000) }
+func teardown() { spin(20_000_000) }
+
+// around runs a function as a goroutine, which shows as a group of its own.
+func around(f func(chan bool)) {
+	done := make(chan bool)
+	go f(done)
+	<-done
+}
+
+func setupGoroutine(done chan bool)    { setup(); done <- true }
+func teardownGoroutine(done chan bool) { teardown(); done <- true }
+
+// The graph is of the measured loop: what is set up before and taken down after it is not in it.
+func TestMeasuredLoopOnly(t *testing.T) {
+	for name, f := range map[string]func(b *testing.B){
+		"Loop": func(b *testing.B) {
+			Start(b, Trace)
+			around(setupGoroutine)
+			for b.Loop() {
+				loop()
+			}
+			around(teardownGoroutine)
+		},
+		"N": func(b *testing.B) {
+			around(setupGoroutine)
+			Start(b, Trace)
+			for range b.N {
+				loop()
+			}
+		},
+		"ResetTimer": func(b *testing.B) {
+			Start(b, Trace)
+			around(setupGoroutine)
+			b.ResetTimer()
+			for range b.N {
+				loop()
+			}
+			b.StopTimer()
+			around(teardownGoroutine)
+		},
+		"StopTimer": func(b *testing.B) {
+			Start(b, Trace)
+			for i := range b.N {
+				if i%50 == 0 {
+					b.StopTimer()
+					around(setupGoroutine)
+					b.StartTimer()
+				}
+				loop()
+			}
+		},
+		"RunParallel": func(b *testing.B) {
+			Start(b, Trace)
+			around(setupGoroutine)
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					loop()
+				}
+			})
+			b.StopTimer()
+			around(teardownGoroutine)
+		},
+	} {
+		dir := t.TempDir()
+		in(t, "bottle.out", dir)
+		in(t, "test.benchtime", "30ms")
+		r := testing.Benchmark(f)
+		parallelism, ok := r.Extra["parallelism"]
+		// A group's time may be stretched by other programs, but no more than GOMAXPROCS of them run.
+		if !ok || parallelism <= 0 || parallelism > float64(runtime.GOMAXPROCS(0))+1e-9 {
+			t.Errorf("%s: %v", name, r.Extra)
+			continue
+		}
+		if neck := r.Extra["neck-%"]; neck < leastPercent || neck > 100 {
+			t.Errorf("%s: neck-%% is %v", name, neck)
+		}
+		g := readGraph(t, dir)
+		for _, box := range g.Boxes {
+			if (strings.Contains(box.Group, "setupG") || strings.Contains(box.Group, "teardownG")) && box.Running > 0 {
+				t.Errorf("%s: %s is in the graph, %v of %v", name, box.Group, box.Running, g.Wall)
+			}
+		}
+		if d := (g.Wall - r.T).Abs(); d > r.T/20+time.Second {
+			t.Errorf("%s: the graph covers %v, the timer ran for %v", name, g.Wall, r.T)
+		}
+	}
+}
+
+// readGraph reads the JSON in a directory.
+func readGraph(t *testing.T, dir string) *bottle.Graph {
+	t.Helper()
+	names, _ := filepath.Glob(filepath.Join(dir, "*.json"))
+	svgs, _ := filepath.Glob(filepath.Join(dir, "*.svg"))
+	if len(names) != 1 || len(svgs) != 1 {
+		t.Fatalf("%q, %q", names, svgs)
+	}
+	f, err := os.Open(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	g, err := bottle.ReadJSON(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// Locks and tasks are reported when there are some, and only then.
+func TestWrappers(t *testing.T) {
+	in(t, "test.benchtime", "20x")
+	dir := t.TempDir()
+	in(t, "contention.out", dir)
+	r := testing.Benchmark(func(b *testing.B) {
+		Start(b)
+		for b.Loop() {
+			var mu contention.Mutex
+			var wg sync.WaitGroup
+			mu.Lock()
+			wg.Go(func() { mu.Lock(); mu.Unlock() })
+			time.Sleep(2 * time.Millisecond)
+			mu.Unlock()
+			wg.Wait()
+		}
+	})
+	if r.Extra["contentions/op"] <= 0 || r.Extra["contentions/op"] > 1 || r.Extra["blocked-ns/op"] <= 0 {
+		t.Errorf("%v", r.Extra)
+	}
+	if names, _ := filepath.Glob(filepath.Join(dir, "*.contention.json")); len(names) != 1 {
+		t.Errorf("%q", names)
+	}
+	r = testing.Benchmark(func(b *testing.B) {
+		Start(b)
+		p := granularity.NewPool(granularity.PoolOptions{Workers: 1})
+		for b.Loop() {
+			p.Submit(loop)
+		}
+		p.Close()
+	})
+	if v := r.Extra["cycles/task"]; v <= 0 || math.IsInf(v, 0) {
+		t.Errorf("%v", r.Extra)
+	}
+	r = testing.Benchmark(func(b *testing.B) {
+		Start(b)
+		for b.Loop() {
+			loop()
+		}
+	})
+	if len(r.Extra) != 0 {
+		t.Errorf("%v", r.Extra)
+	}
+}
+
+// A benchmark that fails, is skipped or runs others reports nothing of its own, and the next one is well.
+func TestUnusual(t *testing.T) {
+	in(t, "test.benchtime", "3x")
+	for _, f := range []func(b *testing.B){
+		func(b *testing.B) { Start(b, Trace); b.FailNow() },
+		func(b *testing.B) { Start(b, Trace); b.SkipNow() },
+	} {
+		if r := testing.Benchmark(f); len(r.Extra) != 0 {
+			t.Errorf("%v", r.Extra)
+		}
+	}
+	dir, inner := t.TempDir(), 0.0
+	in(t, "bottle.out", dir)
+	r := testing.Benchmark(func(b *testing.B) {
+		Start(b, Trace)
+		b.Run("sub", func(b *testing.B) {
+			Start(b, Trace)
+			for b.Loop() {
+				loop()
+			}
+			b.Cleanup(func() { inner++ })
+		})
+	})
+	if len(r.Extra) != 0 || inner == 0 {
+		t.Errorf("%v, %v", r.Extra, inner)
+	}
+	readGraph(t, dir) // of the inner one, and no other
+	// Somebody else's trace stays.
+	if err := trace.Start(io.Discard); err != nil {
+		t.Skip(err)
+	}
+	r = testing.Benchmark(func(b *testing.B) {
+		Start(b, Trace)
+		for b.Loop() {
+			loop()
+		}
+	})
+	if len(r.Extra) != 0 || !trace.IsEnabled() {
+		t.Errorf("%v, %v", r.Extra, trace.IsEnabled())
+	}
+	trace.Stop()
+	r = testing.Benchmark(func(b *testing.B) {
+		Start(b, Trace)
+		for b.Loop() {
+			loop()
+		}
+	})
+	if r.Extra["parallelism"] <= 0 {
+		t.Errorf("%v", r.Extra)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	r := &recording{stopped: true}
+	for range 3 {
+		if n, err := r.Write(make([]byte, maxTrace/2+1)); n != maxTrace/2+1 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if _, err := r.graph(time.Second); err == nil || !strings.Contains(err.Error(), "more than 64") || r.data.Len() > maxTrace {
+		t.Error(err)
+	}
+	if _, err := (&recording{stopped: true}).graph(time.Second); err == nil {
+		t.Error("no error for no trace")
+	}
+}
+
+func TestFiles(t *testing.T) {
+	for name, want := range map[string]string{"BenchmarkX": "BenchmarkX-4", "BenchmarkX/a=1/b c": "BenchmarkX-a=1-b_c-4", "../../x": "-..-x-4"} {
+		if got := fileName(name, 4); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	dir := t.TempDir()
+	name := filepath.Join(dir, "new", "f")
+	if err := writeWhole(name, func(w file) error { _, err := io.WriteString(w, "old"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeWhole(name, func(w file) error { io.WriteString(w, "half"); return errors.New("broken") }); err == nil || !strings.Contains(err.Error(), "broken") {
+		t.Error(err)
+	}
+	if b, _ := os.ReadFile(name); string(b) != "old" {
+		t.Errorf("%q", b)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(name)); len(left) != 1 {
+		t.Errorf("%v", left)
+	}
+}
+
+// BenchmarkEmpty shows that nothing is left in the measured loop: compare the three.
+func BenchmarkEmpty(b *testing.B) {
+	for _, tt := range []struct {
+		name  string
+		start func(b *testing.B)
+	}{
+		{"bare", func(*testing.B) {}},
+		{"start", func(b *testing.B) { Start(b) }},
+		{"trace", func(b *testing.B) { Start(b, Trace) }},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			tt.start(b)
+			for range b.N {
+			}
+		})
+	}
+}
+
+// BenchmarkTen are the ten benchmarks that benchstat reads.
+func BenchmarkTen(b *testing.B) {
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
+		b.Run("name="+name, func(b *testing.B) {
+			Start(b, Trace)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					loop()
+				}
+			})
+		})
+	}
+}
+
+// benchstat reads ten benchmarks on 1 and 2 processors without a word on its standard error.
+func TestBenchstat(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs ten benchmarks six times")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(self, "-test.run=^$", "-test.bench=Ten", "-test.cpu=1,2", "-test.count=3", "-test.benchtime=20x").Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if n := bytes.Count(out, []byte("Unit parallelism better=higher\n")); n != 1 {
+		t.Errorf("%d unit lines\n%s", n, out)
+	}
+	results := regexp.MustCompile(`(?m)^BenchmarkTen/name=[a-j](-2)?\s+20\t.* ns/op\t.* neck-%\t.* parallelism$`).FindAll(out, -1)
+	if len(results) != 60 {
+		t.Errorf("%d results, want 60\n%s", len(results), out)
+	}
+	name := filepath.Join(t.TempDir(), "out.txt")
+	if err := os.WriteFile(name, out, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", "tool", "benchstat", "-col", "/gomaxprocs", name)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Skipf("benchstat does not run here: %v, %s", err, stderr.String())
+	}
+	if stderr.Len() > 0 {
+		t.Errorf("benchstat says: %s", stderr.String())
+	}
+	table := stdout.String()
+	for _, bad := range []string{"must be >0", "benchmark set differs"} {
+		if strings.Contains(table, bad) {
+			t.Errorf("benchstat says %q:\n%s", bad, table)
+		}
+	}
+	for _, want := range []string{"parallelism", "neck-%", "geomean"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("%q is not in\n%s", want, table)
+		}
+	}
+}

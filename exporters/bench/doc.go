@@ -1,0 +1,59 @@
+// Package bench reports in go test -bench what limits a benchmark's scaling: its parallelism, the part of the time
+// that its neck takes, what goroutines lost at locks, and how large tasks are.
+//
+//	package queue_test
+//
+//	import (
+//		"testing"
+//
+//		"github.com/bottleneck-go/bottleneck/exporters/bench"
+//	)
+//
+//	func BenchmarkQueue(b *testing.B) {
+//		bench.Start(b, bench.Trace)
+//		b.RunParallel(func(pb *testing.PB) {
+//			for pb.Next() {
+//				// …
+//			}
+//		})
+//	}
+//
+// Then
+//
+//	go test -run='^$' -bench=. -cpu=1,2,4 -count=6 | tee out.txt
+//	benchstat -col /gomaxprocs out.txt
+//
+// shows a table over the number of processors.
+//
+// # What is reported
+//
+//	parallelism     with Trace: goroutines that ran at once, on average over the measured loop
+//	neck-%          with Trace: the part of the measured time that groups with less than half of the
+//	                processors take (below 1.5 when there are two); see bottle.Graph.Neck
+//	blocked-ns/op   what goroutines waited for locks of package contention, for each operation, summed over goroutines
+//	contentions/op  how often they had to
+//	cycles/task     reference cycles of a task of package granularity, on average (of its default recorder)
+//
+// A geometric mean cannot hold 0: a neck-% below 0.1 is reported as 0.1, and metrics of locks and tasks
+// are left out when there were none.
+//
+// # What is measured
+//
+// [Start] acts like b.ResetTimer: what comes before is not measured. The graph covers exactly what the benchmark's
+// timer does: not the setup before a later b.ResetTimer or the first b.Loop, not what is between b.StopTimer and
+// b.StartTimer, not what follows the loop. Package testing reads the memory statistics whenever the timer starts or stops, which
+// shows in the trace (see measured.go). Metrics of locks and tasks cover everything between Start and the end of the benchmark.
+//
+// In the measured loop, Start costs nothing but what the tracer and the wrappers cost. The trace is kept in memory, up to
+// 64 MB, and read after the loop. Only one trace can be recorded at a time: while go test -trace does, or a
+// benchmark has a parent with a trace of its own, the inner one is told in the log and reports no graph.
+//
+// # Flags
+//
+// Importing the package adds flags to the test binary:
+//
+//	-bottle.out DIR      write for each benchmark the bottle graph of its measured loop, as SVG and JSON; implies Trace
+//	-contention.out DIR  write for each benchmark that waited for locks the profile of package contention, as JSON
+//
+// Files are named after the benchmark and the number of processors; of several runs (-count), the last stays.
+package bench

@@ -1,0 +1,96 @@
+package bench
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// marksAt makes marks of one nanosecond.
+func marksAt(times ...timeline.Time) (all []mark) {
+	for _, t := range times {
+		all = append(all, mark{t, t + 1})
+	}
+	return all
+}
+
+// Times are in milliseconds; a mark takes a nanosecond.
+func TestMeasured(t *testing.T) {
+	const ms = timeline.Time(time.Millisecond)
+	for _, tt := range []struct {
+		what    string
+		marks   []timeline.Time
+		elapsed time.Duration
+		want    string // from-to, in ms
+	}{
+		{"Start, stop", []timeline.Time{100, 1100}, 1000, "100-1100"},
+		{"Start, setup, reset, stop", []timeline.Time{100, 600, 1600}, 1000, "600-1600"},
+		{"setup that takes longer than the loop", []timeline.Time{0, 5000, 5300}, 300, "5000-5300"},
+		{"two resets", []timeline.Time{0, 400, 1000, 3000}, 2000, "1000-3000"},
+		{"stop and start again", []timeline.Time{0, 300, 900, 1600}, 1000, "0-300 900-1600"},
+		{"stop, setup, reset while it is off, start", []timeline.Time{0, 300, 900, 1600}, 700, "900-1600"},
+		{"stop and start in each iteration", []timeline.Time{0, 100, 200, 300, 400, 500, 600, 700}, 400, "0-100 200-300 400-500 600-700"},
+		{"reset in the middle of them", []timeline.Time{0, 1000, 1100, 1200, 1300, 1400}, 200, "1100-1200 1300-1400"},
+		{"memory statistics after the loop", []timeline.Time{0, 1000, 1500, 1700}, 1000, "0-1000"},
+		{"no marks", nil, 1000, "the trace does not show when the benchmark's timer ran"},
+		{"one mark", []timeline.Time{100}, 1000, "the trace does not show when the benchmark's timer ran"},
+		{"nothing that sums to it", []timeline.Time{0, 100, 4000}, 1000, "the trace does not show when the benchmark's timer ran: what it shows differs from the measured 1s by 900.000001ms"},
+	} {
+		for i := range tt.marks {
+			tt.marks[i] *= ms
+		}
+		spans, err := measured(marksAt(tt.marks...), tt.elapsed*time.Millisecond)
+		got := ""
+		for _, s := range spans {
+			got += fmt.Sprintf("%d-%d ", (s.from-1)/ms, s.to/ms)
+		}
+		if err != nil {
+			got = err.Error() + " "
+		}
+		if got = got[:max(0, len(got)-1)]; got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.what, got, tt.want)
+		}
+	}
+}
+
+func TestClipTimes(t *testing.T) {
+	c := &clip{spans: []span{{100, 200}, {300, 300}, {500, 600}}}
+	got := ""
+	for _, at := range []timeline.Time{0, 99, 100, 150, 199, 200, 250, 300, 499, 501, 600, 900} {
+		got += fmt.Sprint(c.at(at), " ")
+	}
+	if want := "0 0 0 50 99 100 100 100 100 101 200 200 "; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// What is cut out leaves nothing but the states: a goroutine that runs throughout is there for the spans only, one that
+// ran between them not at all.
+func TestClip(t *testing.T) {
+	o := bottle.NewObserver(bottle.Options{})
+	c := &clip{to: o, spans: []span{{100, 200}, {500, 650}}}
+	c.Begin(&timeline.Begin{Time: 7, Version: 26})
+	c.Metric(&timeline.Metric{Time: 8, Name: "/sched/gomaxprocs:threads", Value: 4})
+	step := func(g *timeline.Goroutine, at timeline.Time, to timeline.State) {
+		c.Transition(&timeline.Transition{Interval: timeline.Interval{G: g, End: at}, To: to})
+	}
+	a, b := &timeline.Goroutine{ID: 1, Index: 0, Func: "main.all"}, &timeline.Goroutine{ID: 2, Index: 1, Func: "main.between"}
+	step(a, 10, timeline.Running)
+	step(b, 220, timeline.Running)
+	step(b, 450, timeline.NotExist)
+	step(a, 600, timeline.Waiting)
+	step(a, 900, timeline.Unknown)
+	c.End(&timeline.End{Time: 900})
+	g := o.Graph()
+	if g.Wall != 250 || g.Idle != 50 || g.Procs != 4 {
+		t.Errorf("wall %d, idle %d, %d processors", g.Wall, g.Idle, g.Procs)
+	}
+	for _, box := range g.Boxes {
+		if want := map[string]time.Duration{"main.all": 200}[box.Group]; box.Share != want {
+			t.Errorf("%s has %d, want %d", box.Group, box.Share, want)
+		}
+	}
+}

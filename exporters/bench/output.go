@@ -1,0 +1,71 @@
+package bench
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/picture"
+)
+
+// The flags of the test binary.
+var (
+	bottleOut     = flag.String("bottle.out", "", "write the bottle graph of each benchmark that package bench observes into the `directory`")
+	contentionOut = flag.String("contention.out", "", "write the lock contention of each benchmark that package bench observes into the `directory`")
+)
+
+type file = io.Writer
+
+// write writes a file for the benchmark, as a whole or not at all; an error is told in the log.
+func (s *session) write(dir, ext string, content func(w file) error) {
+	if dir == "" {
+		return
+	}
+	if err := writeWhole(filepath.Join(dir, fileName(s.b.Name(), s.procs)+ext), content); err != nil {
+		s.b.Logf("bench: %v", err)
+	}
+}
+
+func writeWhole(name string, content func(w file) error) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".bench-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	err = content(f)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// fileName makes a name without separators of a benchmark's: BenchmarkSort/size=1k on 4 processors is
+// BenchmarkSort-size=1k-4.
+func fileName(benchmark string, procs int) string {
+	safe := strings.Map(func(r rune) rune {
+		switch {
+		case r == '/':
+			return '-'
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("-_=.+,", r), r > 0x7f:
+			return r
+		}
+		return '_'
+	}, benchmark)
+	return fmt.Sprintf("%s-%d", strings.TrimLeft(safe, "."), procs)
+}
+
+func drawGraph(w io.Writer, g *bottle.Graph, s *session) error {
+	return picture.SVG(w, g, picture.Options{Title: fileName(s.b.Name(), s.procs), Subtitle: fmt.Sprintf("the measured loop, %d iterations", s.b.N)})
+}
+
+func writeGraph(w io.Writer, g *bottle.Graph) error { return bottle.WriteJSON(w, g) }
