@@ -121,7 +121,7 @@ type TraceObserver struct {
 	cutOff     timeline.Time // the longest wait for a lock that the trace did not see the end of
 	lost       uint64        // waits that outlasted the memory of their lock
 
-	audit func(by owner, from, to timeline.Time) // tests: told of everything that is blamed on an owner of a lock
+	audit func(waiter *timeline.Goroutine, by owner, from, to timeline.Time) // tests: told of everything that is blamed on an owner of a lock
 }
 
 // pseudoKey names what is waited for where there is no lock.

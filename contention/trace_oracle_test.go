@@ -26,31 +26,33 @@ import (
 // tracedWorkload is a row of the error table for traces.
 type tracedWorkload struct {
 	workload
-	sleep bool // holds and pauses are slept, so that there are processors to spare
-	ci    bool // the test runs it, not only the benchmark
+	sleep  bool // holds and pauses are slept, so that there are processors to spare
+	ci     bool // the test runs it, not only the benchmark
+	chains int  // how many call chains there are, if not as many as sites
 }
 
 var tracedWorkloads = []tracedWorkload{
-	{workload{name: "spare 200µs", workers: 4, locks: 1, hold: 200 * time.Microsecond, think: 1500 * time.Microsecond}, true, false},
-	{workload{name: "spare 1ms", workers: 6, locks: 1, hold: time.Millisecond, think: 1500 * time.Microsecond}, true, true},
-	{workload{name: "spare 4ms", workers: 4, locks: 1, hold: 4 * time.Millisecond, think: 5 * time.Millisecond}, true, false},
-	{workload{name: "spare heavy owner", workers: 6, locks: 1, hold: 200 * time.Microsecond, heavy: 4 * time.Millisecond, think: 3 * time.Millisecond}, true, true},
-	{workload{name: "spare 16 goroutines", workers: 16, locks: 1, hold: 500 * time.Microsecond, think: 2 * time.Millisecond}, true, true},
-	{workload{name: "spare 4 shards", workers: 12, locks: 4, hold: time.Millisecond, heavy: 5 * time.Millisecond, think: 1500 * time.Microsecond}, true, true},
-	{workload{name: "spare rw 20% writes", workers: 6, locks: 1, hold: time.Millisecond, think: 1500 * time.Microsecond, rw: 0.2}, true, false},
-	{workload{name: "spare rw 50% writes", workers: 6, locks: 1, hold: time.Millisecond, think: 1500 * time.Microsecond, rw: 0.5}, true, true},
-	{workload{name: "2µs", workers: 4, locks: 1, hold: 2 * time.Microsecond, think: 5 * time.Microsecond}, false, false},
-	{workload{name: "10µs", workers: 4, locks: 1, hold: 10 * time.Microsecond, think: 10 * time.Microsecond}, false, false},
-	{workload{name: "50µs", workers: 4, locks: 1, hold: 50 * time.Microsecond, think: 50 * time.Microsecond}, false, true},
-	{workload{name: "500µs", workers: 4, locks: 1, hold: 500 * time.Microsecond, think: 500 * time.Microsecond}, false, false},
-	{workload{name: "4ms", workers: 3, locks: 1, hold: 4 * time.Millisecond, think: 2 * time.Millisecond}, false, false},
-	{workload{name: "one heavy owner", workers: 6, locks: 1, hold: 20 * time.Microsecond, heavy: time.Millisecond, think: 100 * time.Microsecond}, false, true},
-	{workload{name: "16 goroutines", workers: 16, locks: 1, hold: 50 * time.Microsecond, think: 20 * time.Microsecond}, false, false},
-	{workload{name: "64 goroutines", workers: 64, locks: 1, hold: 50 * time.Microsecond, think: 20 * time.Microsecond}, false, true},
-	{workload{name: "4 shards", workers: 8, locks: 4, hold: 50 * time.Microsecond, heavy: 400 * time.Microsecond, think: 10 * time.Microsecond}, false, true},
-	{workload{name: "nested", workers: 4, locks: 2, hold: 60 * time.Microsecond, think: 50 * time.Microsecond, nested: true}, false, true},
-	{workload{name: "rw 10% writes", workers: 6, locks: 1, hold: 60 * time.Microsecond, think: 50 * time.Microsecond, rw: 0.1}, false, false},
-	{workload{name: "rw 50% writes", workers: 6, locks: 1, hold: 60 * time.Microsecond, think: 20 * time.Microsecond, rw: 0.5}, false, true},
+	{workload{name: "spare 200µs", workers: 4, locks: 1, hold: 200 * time.Microsecond, think: 1500 * time.Microsecond}, true, false, 0},
+	{workload{name: "spare 1ms", workers: 6, locks: 1, hold: time.Millisecond, think: 1500 * time.Microsecond}, true, true, 0},
+	{workload{name: "spare 4ms", workers: 4, locks: 1, hold: 4 * time.Millisecond, think: 5 * time.Millisecond}, true, false, 0},
+	{workload{name: "spare heavy owner", workers: 6, locks: 1, hold: 200 * time.Microsecond, heavy: 4 * time.Millisecond, think: 3 * time.Millisecond}, true, true, 0},
+	{workload{name: "spare 16 goroutines", workers: 16, locks: 1, hold: 500 * time.Microsecond, think: 2 * time.Millisecond}, true, true, 0},
+	{workload{name: "spare 4 shards", workers: 12, locks: 4, hold: time.Millisecond, heavy: 5 * time.Millisecond, think: 1500 * time.Microsecond}, true, true, 0},
+	{workload{name: "spare rw 20% writes", workers: 6, locks: 1, hold: time.Millisecond, think: 1500 * time.Microsecond, rw: 0.2}, true, false, 0},
+	{workload{name: "spare rw 50% writes", workers: 6, locks: 1, hold: time.Millisecond, think: 1500 * time.Microsecond, rw: 0.5}, true, true, 0},
+	{workload{name: "2µs", workers: 4, locks: 1, hold: 2 * time.Microsecond, think: 5 * time.Microsecond}, false, false, 0},
+	{workload{name: "10µs", workers: 4, locks: 1, hold: 10 * time.Microsecond, think: 10 * time.Microsecond}, false, false, 0},
+	{workload{name: "50µs", workers: 4, locks: 1, hold: 50 * time.Microsecond, think: 50 * time.Microsecond}, false, true, 0},
+	{workload{name: "500µs", workers: 4, locks: 1, hold: 500 * time.Microsecond, think: 500 * time.Microsecond}, false, false, 0},
+	{workload{name: "4ms", workers: 3, locks: 1, hold: 4 * time.Millisecond, think: 2 * time.Millisecond}, false, false, 0},
+	{workload{name: "one heavy owner", workers: 6, locks: 1, hold: 20 * time.Microsecond, heavy: time.Millisecond, think: 100 * time.Microsecond}, false, true, 0},
+	{workload{name: "16 goroutines", workers: 16, locks: 1, hold: 50 * time.Microsecond, think: 20 * time.Microsecond}, false, false, 0},
+	{workload{name: "64 goroutines", workers: 64, locks: 1, hold: 50 * time.Microsecond, think: 20 * time.Microsecond}, false, true, 0},
+	{workload{name: "4 shards", workers: 8, locks: 4, hold: 50 * time.Microsecond, heavy: 400 * time.Microsecond, think: 10 * time.Microsecond}, false, true, 0},
+	{workload{name: "32 call chains", workers: 8, locks: 1, hold: 50 * time.Microsecond, heavy: 300 * time.Microsecond, think: 100 * time.Microsecond}, false, true, 32},
+	{workload{name: "nested", workers: 4, locks: 2, hold: 60 * time.Microsecond, think: 50 * time.Microsecond, nested: true}, false, true, 0},
+	{workload{name: "rw 10% writes", workers: 6, locks: 1, hold: 60 * time.Microsecond, think: 50 * time.Microsecond, rw: 0.1}, false, false, 0},
+	{workload{name: "rw 50% writes", workers: 6, locks: 1, hold: 60 * time.Microsecond, think: 20 * time.Microsecond, rw: 0.5}, false, true, 0},
 }
 
 // locks returns the locks of the workload, for reading and for writing.
@@ -116,13 +118,50 @@ func (wl tracedWorkload) step(w *worker, i int, rng *rand.Rand, read, write []an
 	if wl.rw > 0 && rng.Float64() >= wl.rw {
 		l = read[l.id]
 	}
-	sites[i%len(sites)](w, l)
+	before, depth := len(w.log), 0
+	if wl.chains > 0 {
+		depth = rng.IntN(wl.chains / len(sites))
+	}
+	deeper(depth, func() { sites[i%len(sites)](w, l) })
+	if depth > 0 {
+		w.log[before].site += "/" + strconv.Itoa(depth)
+	}
 	if think := time.Duration(rng.Int64N(int64(2*wl.think) + 1)); wl.sleep {
 		time.Sleep(think)
 	} else {
 		spin(think)
 		runtime.Gosched()
 	}
+}
+
+// deeper calls f at the end of a chain of n more calls.
+//
+//go:noinline
+func deeper(n int, f func()) {
+	if n > 0 {
+		deeper(n-1, f)
+		return
+	}
+	f()
+}
+
+// siteName returns what the log calls a call chain.
+func siteName(n int, fn func(i int) string) string {
+	site, depth := "?", 0
+	for i := range n {
+		switch f := fn(i); {
+		case strings.HasSuffix(f, ".deeper"):
+			depth++
+		case site == "?":
+			if i := strings.LastIndex(f, ".site"); i >= 0 {
+				site = f[i+1:]
+			}
+		}
+	}
+	if depth > 1 {
+		site += "/" + strconv.Itoa(depth-1)
+	}
+	return site
 }
 
 // naiveObserver blames the goroutine that ended a wait for all of it.
@@ -138,14 +177,17 @@ func (o *naiveObserver) Transition(t *timeline.Transition) {
 }
 
 func siteOfFrames(s *timeline.Stack) string {
-	if s != nil {
-		for _, f := range s.Frames {
-			if i := strings.LastIndex(f.Func, ".site"); i >= 0 {
-				return f.Func[i+1:]
-			}
-		}
+	if s == nil {
+		return "?"
 	}
-	return "?"
+	return siteName(len(s.Frames), func(i int) string { return s.Frames[i].Func })
+}
+
+func siteOfStack(s *Stack) string {
+	if s == nil {
+		return "?"
+	}
+	return siteName(len(s.Frames), func(i int) string { return s.Frames[i].Func })
 }
 
 // verdict compares an estimate with the truth.
@@ -221,8 +263,21 @@ func newAuditor(log []op, ahead int64) *auditor {
 	return a
 }
 
-func (a *auditor) check(by owner, from, to timeline.Time) {
+// waitedFor returns the lock that a goroutine waited for at an instant, −1 if it did not.
+func (a *auditor) waitedFor(g *timeline.Goroutine, at int64) int {
+	ops := a.holds[fmt.Sprint(g.ID)]
+	next, _ := slices.BinarySearchFunc(ops, at, func(o op, at int64) int { return cmp.Compare(o.got, at) })
+	for _, o := range ops[min(next, len(ops)):min(next+1, len(ops))] {
+		if o.request <= at {
+			return o.lock
+		}
+	}
+	return -1
+}
+
+func (a *auditor) check(waiter *timeline.Goroutine, by owner, from, to timeline.Time) {
 	f, t := int64(from)+a.ahead, int64(to)+a.ahead
+	lock := a.waitedFor(waiter, (f+t)/2)
 	ops := a.holds[fmt.Sprint(by.g)]
 	first, _ := slices.BinarySearchFunc(ops, f, func(o op, f int64) int { return cmp.Compare(o.got, f) })
 	held := f // up to which the goroutine's holds are counted: nested ones overlap
@@ -230,7 +285,7 @@ func (a *auditor) check(by owner, from, to timeline.Time) {
 		if o.got >= t {
 			break
 		}
-		if end := min(o.left, t); end > held {
+		if end := min(o.left, t); end > held && o.lock == lock {
 			a.right += float64(end - max(o.got, held))
 			held = end
 		}
@@ -243,7 +298,7 @@ func traceEstimate(p *Profile) blameTable {
 	for _, q := range p.Pairs {
 		switch q.Kind {
 		case MutexKind, RWMutexReaderKind, RWMutexWriterKind:
-			t[blameKey{0, siteOf(q.Waiter.Stack), siteOf(q.Owner.Stack)}] += float64(q.Blamed)
+			t[blameKey{0, siteOfStack(q.Waiter.Stack), siteOfStack(q.Owner.Stack)}] += float64(q.Blamed)
 		}
 	}
 	return t

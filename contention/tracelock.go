@@ -211,12 +211,13 @@ func (d *durations) merge(e *durations) {
 	}
 }
 
-// upper returns the third quartile, and of how many. It is computed anew after every eighth addition.
+// upper returns the third quartile, and of how many. It is computed anew when
+// half of them have changed.
 func (d *durations) upper() (timeline.Time, int) {
 	if len(d.recent) == 0 {
 		return 0, 0
 	}
-	if len(d.sorted) == 0 || d.fresh >= 8 || len(d.recent) < 8 && d.fresh > 0 {
+	if len(d.sorted) == 0 || 2*d.fresh >= len(d.recent) || len(d.recent) < 8 && d.fresh > 0 {
 		d.sorted = append(d.sorted[:0], d.recent...)
 		slices.Sort(d.sorted)
 		d.fresh = 0

@@ -6,7 +6,7 @@ import "github.com/bottleneck-go/bottleneck/timeline"
 // order: they are in the queue before they say so.
 const overlap timeline.Time = 5_000
 
-// cut gives the wait w, which h ended, to the successive owners of its lock.
+// cut gives the wait of g, which h ended, to the successive owners of its lock.
 //
 // It goes back from the end of the wait, from release to release. Each owner gets the time
 // from when it had the lock until it let go of it. Between one release and the next owner's
@@ -14,8 +14,9 @@ const overlap timeline.Time = 5_000
 // somebody held the lock who cannot be known.
 //
 // It takes some 10 ns for each release during the wait.
-func (o *TraceObserver) cut(w *waiting, h *hold) {
-	c := cutter{w: w, lock: w.lock, several: w.lock.several(), start: w.asked, at: h.to, end: h, audit: o.audit}
+func (o *TraceObserver) cut(g *tracedGoroutine, h *hold) {
+	w := &g.wait
+	c := cutter{g: g.g, w: w, lock: w.lock, several: w.lock.several(), start: w.asked, at: h.to, end: h, audit: o.audit}
 	c.next = len(c.lock.history) - 1
 	for x := h; x != nil && c.at > c.start; x = c.earlier(x) {
 		c.before(x)
@@ -34,6 +35,7 @@ func (o *TraceObserver) cut(w *waiting, h *hold) {
 
 // cutter is the state of a cut: the time from at on is accounted for.
 type cutter struct {
+	g         *timeline.Goroutine
 	w         *waiting
 	lock      *tracedLock
 	several   bool
@@ -41,7 +43,7 @@ type cutter struct {
 	end       *hold // which ended the wait
 	next      int   // the history from here on is dealt with
 
-	audit func(by owner, from, to timeline.Time)
+	audit func(waiter *timeline.Goroutine, by owner, from, to timeline.Time)
 
 	seen      bool // others of the queue were woken meanwhile
 	overtaken bool // though they had come later
@@ -135,6 +137,6 @@ func (c *cutter) blame(x *hold, from timeline.Time) {
 	}
 	c.w.blame(x.owner, ns)
 	if c.audit != nil {
-		c.audit(x.owner, from, c.at)
+		c.audit(c.g, x.owner, from, c.at)
 	}
 }

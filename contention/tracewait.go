@@ -141,7 +141,7 @@ func (o *TraceObserver) lockWoken(g *tracedGoroutine, t *timeline.Transition, at
 	h := &hold{to: t.End, queue: at.queue, asked: t.Start, requeued: requeued}
 	w.lock = o.release(h, t, at, w)
 	w.by = h
-	o.cut(w, h)
+	o.cut(g, h)
 }
 
 // resumed does the end of a wait whose goroutine runs again.
