@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -175,7 +177,7 @@ func runGraph(ctx context.Context, std stdio, args []string) error {
 	if g == nil || ctx.Err() != nil { // what was read before an interrupt is a matter of chance
 		return err
 	}
-	f.draw.source = in.label
+	f.draw.source = shownSource(in.label)
 	return errors.Join(err, f.write(std, g), f.fail.check(g))
 }
 
@@ -220,3 +222,12 @@ func readGraph(ctx context.Context, std stdio, in *input, opt bottle.Options) (*
 
 // progressDelay is how long a command runs before it says what it is doing.
 const progressDelay = 500 * time.Millisecond
+
+// shownSource is what pictures call the trace: a URL, or a file without the
+// folders of this machine.
+func shownSource(label string) string {
+	if strings.Contains(label, "://") {
+		return label
+	}
+	return filepath.Base(label)
+}
