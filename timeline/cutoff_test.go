@@ -29,8 +29,15 @@ func TestCutIsTrue(t *testing.T) {
 			}
 			whole := newStretches()
 			mustRead(t, data, Options{}, whole)
-			partial, furthest := 0, Time(0)
+			partial := 0
+			cuts := []int{}
+			if name == "system calls" {
+				cuts = append(cuts, 375216, 413044, 467436) // calls whose P goes to a thread that is missing
+			}
 			for n := headerSize + 100; n < len(data); n += step {
+				cuts = append(cuts, n)
+			}
+			for _, n := range cuts {
 				part := newStretches()
 				info, err := Read(context.Background(), bytes.NewReader(data[:n]), Options{}, part)
 				if err == nil || info.Generations == 0 {
@@ -39,10 +46,6 @@ func TestCutIsTrue(t *testing.T) {
 				var e *Error
 				if errors.As(err, &e) && e.Partial {
 					partial++
-					if part.end < furthest {
-						t.Logf("cut after %d bytes: the end is %d, with fewer bytes it was %d", n, part.end, furthest)
-					}
-					furthest = max(furthest, part.end)
 				}
 				if part.begin < whole.begin {
 					t.Fatalf("cut after %d bytes: begins at %d, the whole at %d", n, part.begin, whole.begin)
@@ -52,7 +55,7 @@ func TestCutIsTrue(t *testing.T) {
 					t.FailNow()
 				}
 			}
-			t.Logf("%d of %d cuts showed a part of a generation", partial, (len(data)-headerSize-100)/step+1)
+			t.Logf("%d of %d cuts showed a part of a generation", partial, len(cuts))
 		})
 	}
 }
