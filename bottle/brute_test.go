@@ -45,13 +45,11 @@ func (s *segment) runs(offered bool) bool {
 
 // truth is what the equations say of one box in one window.
 type truth struct {
-	share, bound   *big.Rat // in ns; in 2^-16 ns
-	running, any   timeline.Time
-	runnable       timeline.Time
-	waiting        map[string]time.Duration
-	goroutines     map[int64]bool
-	counted        bool // in the interval at hand
-	startsInWindow bool
+	share, bound *big.Rat // in ns; in 2^-16 ns
+	running, any timeline.Time
+	runnable     timeline.Time
+	waiting      map[string]time.Duration
+	goroutines   map[int64]bool
 }
 
 type truths struct {

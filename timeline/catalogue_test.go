@@ -1,3 +1,5 @@
+//lint:file-ignore SA2001 The critical sections are empty on purpose: only the wait for them matters.
+
 package timeline
 
 import (

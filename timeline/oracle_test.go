@@ -111,10 +111,9 @@ type oracleFile struct {
 // tally is an Observer that sums up each goroutine the way the oracle does.
 type tally struct {
 	Base
-	gs      map[int64]*tallied
-	end     Time
-	tasks   int
-	regions int
+	gs    map[int64]*tallied
+	end   Time
+	tasks int
 }
 
 type tallied struct {

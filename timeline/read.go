@@ -223,12 +223,16 @@ func (p *pass) produce(ctx context.Context, jobs chan<- job, tokens chan struct{
 	}
 }
 
+// decoder returns a decoder of one generation, up to limit if that is not 0.
+func (p *pass) decoder(ctx context.Context, limit Time) decoder {
+	return &readerDecoder{ctx: ctx, stacks: p.stacks, limit: limit}
+}
+
 func (p *pass) decode(ctx context.Context, g *generation) *decoded {
 	if g.cut != nil {
 		return &decoded{} // see salvage: it needs the state at the end of the generation before
 	}
-	dec := &readerDecoder{ctx: ctx, stacks: p.stacks}
-	return dec.decode(io.MultiReader(strings.NewReader(string(p.in.header)), g.open()))
+	return p.decoder(ctx, 0).decode(io.MultiReader(strings.NewReader(string(p.in.header)), g.open()))
 }
 
 // consume replays a generation and returns why the pass ends with it, if it does.
@@ -265,8 +269,7 @@ func (p *pass) consume(g *generation, d *decoded) error {
 // runWhole decodes everything with one Reader: traces before Go 1.22 have no
 // generations.
 func (p *pass) runWhole() error {
-	dec := &readerDecoder{ctx: p.ctx, stacks: p.stacks}
-	d := dec.decode(io.MultiReader(strings.NewReader(string(p.in.header)), p.in.rest()))
+	d := p.decoder(p.ctx, 0).decode(io.MultiReader(strings.NewReader(string(p.in.header)), p.in.rest()))
 	if err := p.ctx.Err(); err != nil {
 		return context.Cause(p.ctx)
 	}

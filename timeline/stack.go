@@ -71,7 +71,6 @@ type stackTable struct {
 	mu     sync.Mutex
 	frames map[uint64]*Frame
 	stacks map[uint64][]*Stack // by hash of the program counters
-	pcs    []uint64
 }
 
 func newStackTable() *stackTable {
