@@ -21,14 +21,12 @@ func TestTraceHistory(t *testing.T) {
 			%d %d wakes %d in U:f:12
 			%d %d runs`, 10*i+10, a, 10*i+15, b, a, 10*i+17, a)))
 	}
-	s.play(short.Replace(fmt.Sprintf("%d 1 wakes 2 in U:a:3\n%d 2 runs\n%d ends", 10*n+20, 10*n+21, 10*n+30)))
-	var l *tracedLock
 	for k := range s.o.rows.rows {
-		l = k.lock.root()
+		if l := k.lock.root(); len(l.history) > 2*maxHistory {
+			t.Errorf("%d releases are remembered", len(l.history))
+		}
 	}
-	if len(l.history) > 2*maxHistory {
-		t.Errorf("%d releases are remembered", len(l.history))
-	}
+	s.play(short.Replace(fmt.Sprintf("%d 1 wakes 2 in U:f:12\n%d 2 runs\n%d ends", 10*n+20, 10*n+21, 10*n+30)))
 	p := s.o.Profile()
 	checkConservation(t, p)
 	var w Wait
@@ -87,5 +85,32 @@ func TestTraceManyGoroutines(t *testing.T) {
 	checkConservation(t, p)
 	if len(p.Waits) != 1 || p.Waits[0].Contentions != 10_000 || p.Dropped != (Dropped{}) {
 		t.Errorf("%s %+v", told(p), p.Dropped)
+	}
+}
+
+// TestTraceManyOwners: 2 waits behind 20 goroutines that hold the lock twice each. An owner counts once a wait.
+func TestTraceManyOwners(t *testing.T) {
+	s := newScript(t, TraceOptions{Goroutines: true})
+	s.play(short.Replace("1 2 blocks mutex in L:f:10"))
+	for i := range 40 {
+		s.play(short.Replace(fmt.Sprintf(`
+			%d 3 blocks mutex in L:f:10
+			%d %d wakes 3 in U:f:12
+			%d 3 runs`, 10*i+9, 10*i+15, 10+i%20, 10*i+16)))
+	}
+	s.play(short.Replace("500 1 wakes 2 in U:f:12\n501 2 runs\n600 ends"))
+	p := s.o.Profile()
+	checkConservation(t, p)
+	n := 0
+	for _, q := range p.Pairs {
+		if q.Waiter.Goroutine == 2 {
+			n++
+			if q.Contentions != 1 || q.Longest != q.Blamed {
+				t.Errorf("g%d: %d of %d, at most %v", q.Owner.Goroutine, us(q.Blamed), q.Contentions, q.Longest)
+			}
+		}
+	}
+	if n != 21 {
+		t.Errorf("%d owners, want 21", n)
 	}
 }

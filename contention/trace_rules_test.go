@@ -242,6 +242,21 @@ func TestTraceRules(t *testing.T) {
 			|  main.b:4: 50 of 2
 			|  main.g:22: 20 of 1`},
 
+		// 4 came later than 2 but was woken earlier: 3 let go of another lock. Since 1 may have got the lock of
+		// 2 when 3 let go of that one, if it was the same lock after all, only the time after it is certain.
+		{"whoever was overtaken waits for another lock", TraceOptions{Goroutines: true}, `
+			10 2 blocks mutex in L:f:10
+			20 4 blocks mutex in L:f:10
+			50 3 wakes 4 in U:f:12
+			52 4 runs
+			100 1 wakes 2 in U:f:12
+			101 2 runs
+			200 ends`, `
+			|mutex #1 g2 main.f:10: 1 waited 91 = blamed 50 + hand-off 1 + unattributed 40
+			|  g1 main.f:12: 50 of 1
+			|mutex #1 g4 main.f:10: 1 waited 32 = blamed 30 + hand-off 2 + unattributed 0
+			|  g3 main.f:12: 30 of 1`},
+
 		{"once: the others wait for the one who does it", TraceOptions{}, `
 			100 2 blocks once in sync.(*Mutex).Lock < sync.(*Once).doSlow < sync.(*Once).Do < main.f:10
 			200 1 wakes 2 in sync.(*Mutex).Unlock < sync.(*Once).doSlow < sync.(*Once).Do < main.f:10
@@ -272,6 +287,23 @@ func TestTraceRules(t *testing.T) {
 			|  g2 main.w:12: 39 of 1 [pending-writer]
 			|rwmutex-writer #1 g2 main.w:10: 1 waited 105 = blamed 100 + hand-off 5 + unattributed 0
 			|  g1 main.r:22: 100 of 1 [read-owner]`},
+
+		// 5 is known to read for 10 µs, but 2 had to wait for 100: the reader was there all the time.
+		{"a writer waits for readers that were there when it came", TraceOptions{Goroutines: true}, `
+			10 5 blocks rwmutex-reader in sync.(*RWMutex).RLock < main.r:20
+			20 1 wakes 5 in sync.(*RWMutex).Unlock < main.w:12
+			20 5 runs
+			25 2 blocks rwmutex-writer in sync.(*RWMutex).Lock < main.w:10
+			30 5 wakes 2 in sync.(*RWMutex).RUnlock < main.r:22
+			30 2 runs
+			100 2 blocks rwmutex-writer in sync.(*RWMutex).Lock < main.w:10
+			200 5 wakes 2 in sync.(*RWMutex).RUnlock < main.r:22
+			200 2 runs
+			300 ends`, `
+			|rwmutex-writer #1 g2 main.w:10: 2 waited 105 = blamed 105 + hand-off 0 + unattributed 0
+			|  g5 main.r:22: 105 of 2 [read-owner]
+			|rwmutex-reader #1 g5 main.r:20: 1 waited 10 = blamed 10 + hand-off 0 + unattributed 0
+			|  g1 main.w:12: 10 of 1`},
 
 		// Lock waits for the mutex of the writers first, then for the readers.
 		{"a writer behind a writer and a reader waits once", TraceOptions{Goroutines: true}, `
@@ -409,24 +441,41 @@ func blamedIn(told string, line int) (sum time.Duration) {
 	return sum
 }
 
-// TestTraceTakenToken: a single lock may wake a late comer first, if that one has taken the token of
-// a waiter that was woken and did not run yet: it then blocked at the head of the queue.
-func TestTraceTakenToken(t *testing.T) {
-	s := newScript(t, TraceOptions{})
-	for i := range 8 {
-		var b strings.Builder
-		for _, l := range []string{"10 2 blocks mutex in L:f:10", "12 5 blocks mutex in L:f:10", "15 1 wakes 5 in U:f:12",
-			"20 4 blocks mutex in L:f:10", "25 5 runs", "50 3 wakes 4 in U:f:12", "52 4 runs", "100 1 wakes 2 in U:f:12", "101 2 runs"} {
-			at, rest, _ := strings.Cut(l, " ")
-			fmt.Fprintf(&b, "%d %s\n", s.number(at)+int64(1000*i), rest)
+// TestTraceHeadOfQueue: a single lock may wake a late comer first, if that one came to the head of the
+// queue: it had been woken in vain, or had taken the token of a waiter that was woken and did not run yet.
+func TestTraceHeadOfQueue(t *testing.T) {
+	for _, script := range []string{`
+		10 2 blocks mutex in L:f:10
+		12 5 blocks mutex in L:f:10
+		15 1 wakes 5 in U:f:12
+		20 4 blocks mutex in L:f:10
+		25 5 runs
+		50 3 wakes 4 in U:f:12
+		52 4 runs
+		100 1 wakes 2 in U:f:12
+		101 2 runs`, `
+		8 4 blocks mutex in L:f:10
+		10 2 blocks mutex in L:f:10
+		20 1 wakes 4 in U:f:12
+		25 4 runs
+		35 4 blocks mutex in L:f:10
+		50 3 wakes 4 in U:f:12
+		52 4 runs
+		100 1 wakes 2 in U:f:12
+		101 2 runs`} {
+		s := newScript(t, TraceOptions{})
+		for i := range 8 {
+			for _, l := range strings.Split(strings.TrimSpace(short.Replace(script)), "\n") {
+				at, rest, _ := strings.Cut(strings.TrimSpace(l), " ")
+				s.play(fmt.Sprintf("%d %s\n", s.number(at)+int64(1000*i), rest))
+			}
 		}
-		s.play(short.Replace(b.String()))
-	}
-	s.play("9000 ends")
-	p := s.o.Profile()
-	checkConservation(t, p)
-	if len(p.Locks) != 1 || p.Locks[0].Name != "" || p.Locks[0].Waiters != 2 || p.Locks[0].Longest != 91*time.Microsecond {
-		t.Errorf("%+v", *p.Locks[0])
+		s.play("9000 ends")
+		p := s.o.Profile()
+		checkConservation(t, p)
+		if len(p.Locks) != 1 || p.Locks[0].Name != "" || p.Locks[0].Waiters != 2 || p.Locks[0].Longest != 91*time.Microsecond {
+			t.Errorf("%+v", *p.Locks[0])
+		}
 	}
 }
 
