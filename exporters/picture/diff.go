@@ -1,0 +1,158 @@
+package picture
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// DiffSVG writes two bottle graphs side by side as an SVG document: on the same scales, with the same colour for a
+// group in both, so that what changed can be seen. Of the options, Panels means nothing here. See [SVG].
+func DiffSVG(w io.Writer, before, after *bottle.Graph, opt Options) error {
+	s, err := layoutDiff(before, after, opt)
+	if err != nil {
+		return err
+	}
+	if err := writeSVG(w, s); err != nil {
+		return fmt.Errorf("picture: writing SVG: %w", err)
+	}
+	return nil
+}
+
+// DiffPNG writes the same picture as [DiffSVG] as pixels. See [PNG].
+func DiffPNG(w io.Writer, before, after *bottle.Graph, opt Options) error {
+	if opt.Scale == 0 {
+		opt.Scale = 2
+	}
+	if !(opt.Scale >= 0.1 && opt.Scale <= 20) {
+		return fmt.Errorf("picture: scale %v is not between 0.1 and 20", opt.Scale)
+	}
+	s, err := layoutDiff(before, after, opt)
+	if err != nil {
+		return err
+	}
+	if px := s.width * s.height * opt.Scale * opt.Scale; px > maxPixels {
+		return errors.New("picture: the PNG is too large; lower the scale, or draw fewer groups")
+	}
+	if err := writePNG(w, s, opt.Scale, opt.Dark); err != nil {
+		return fmt.Errorf("picture: writing PNG: %w", err)
+	}
+	return nil
+}
+
+// Sizes of a picture of two graphs.
+const (
+	diffChart = 300.0 // width of each
+	diffGap   = 30.0
+)
+
+// layoutDiff places two charts beside each other and one legend for both: its numbers are sums.
+func layoutDiff(before, after *bottle.Graph, opt Options) (*scene, error) {
+	if before == nil || after == nil {
+		return nil, errNoGraph
+	}
+	m := newDiffModel(before, after, opt)
+	const left, gap = margin + axisRoom, 36.0
+	l := m.diffLegend()
+	width := left + 2*diffChart + diffGap + gap + l.width + margin
+	s := &scene{width: width, title: m.title(), desc: "Two bottle graphs, before and after a change. " + m.changeSentence()}
+	head, y := m.diffHead(left, width)
+	s.shapes = head
+	y += 20
+	xmax, ymax, procs := scales(m.windows...)
+	for i, w := range m.windows {
+		p := plot{x: left + float64(i)*(diffChart+diffGap), y: y, w: diffChart, h: max(plotHeight, l.height-axisFoot), xmax: headroom * xmax, ymax: 1.045 * ymax}
+		s.shapes = append(s.shapes, m.diffChart(p, i, w, ymax, xmax, procs)...)
+		s.height = p.bottom()
+	}
+	s.shapes = append(s.shapes, text{x: left + diffChart + diffGap/2, y: s.height + 46, s: m.axisTitle(), size: labelSize, anchor: middle, fill: themed(ink)})
+	s.shapes = append(s.shapes, l.draw(m, width-margin-l.width, y-14)...)
+	notes, bottom := m.notes(left, max(s.height+axisFoot, y-14+l.height), width)
+	s.shapes = append(s.shapes, notes...)
+	s.height = bottom + margin
+	return s, nil
+}
+
+// newDiffModel is the model of a graph whose two windows are the graphs: it folds and colours groups for both alike.
+func newDiffModel(before, after *bottle.Graph, opt Options) *model {
+	both := &bottle.Graph{GroupBy: after.GroupBy, Offered: after.Offered, Procs: max(before.Procs, after.Procs)}
+	for _, g := range []*bottle.Graph{before, after} {
+		one := *g
+		one.Windows = nil
+		both.Windows = append(both.Windows, &one)
+		for _, w := range g.Warnings {
+			both.Warnings = append(both.Warnings, []string{"before: ", "after: "}[len(both.Windows)-1]+w)
+		}
+	}
+	opt.Panels = 2
+	return newModel(both, opt)
+}
+
+// changeSentence tells what changed in all.
+func (m *model) changeSentence() string {
+	neck := func(g *bottle.Graph) string {
+		_, d := g.Neck()
+		return format.Percent(d, g.Wall)
+	}
+	a, b := m.windows[0], m.windows[1]
+	return fmt.Sprintf("wall time %s, then %s; parallelism %s, then %s; neck %s, then %s", format.Duration(a.Wall), format.Duration(b.Wall),
+		format.Parallelism(a.MeanParallelism()), format.Parallelism(b.MeanParallelism()), neck(a), neck(b))
+}
+
+// diffHead draws title and subtitles and returns where they end.
+func (m *model) diffHead(x, width float64) (out []shape, bottom float64) {
+	y := margin + 16
+	out = append(out, text{x: x, y: y, s: shorten(m.title(), titleSize, true, width-x-margin), size: titleSize, bold: true, fill: themed(ink)})
+	y += 2
+	for _, s := range []string{m.changeSentence(), format.Clean(m.opt.Subtitle)} {
+		for _, line := range wrap(s, subtitleSize, width-x-margin, 2) {
+			y += 21
+			out = append(out, text{x: x, y: y, s: line, size: subtitleSize, fill: themed(muted)})
+		}
+	}
+	return out, y + 6
+}
+
+// diffChart draws one of the graphs; the left one has the axis of time.
+func (m *model) diffChart(p plot, i int, w *bottle.Graph, ymax, xmax float64, procs int) (out []shape) {
+	if i == 0 {
+		out = append(out, p.timeAxis(ymax)...)
+	}
+	_, size := timeUnit(ymax)
+	var rules, marks []segment
+	for _, t := range niceTicks(ymax/size, max(2, int(p.h/46))) {
+		if y := p.py(t.at * size); t.at > 0 {
+			rules = append(rules, segment{p.x, y, p.right(), y})
+		}
+	}
+	for _, t := range parallelismTicks(xmax, p.w/2/headroom, axisSize) {
+		for _, at := range sides(t.at) {
+			x := p.px(at)
+			rules = append(rules, segment{x, p.y, x, p.bottom()})
+			marks = append(marks, segment{x, p.bottom(), x, p.bottom() + tickLength})
+			out = append(out, text{x: x, y: p.bottom() + tickLength + 15, s: t.label, size: axisSize, anchor: middle, fill: themed(muted)})
+		}
+	}
+	out = append([]shape{lines{segments: rules, stroke: themed(grid), width: 1}}, out...)
+	if procs > 0 {
+		out = append(out, p.limit(procs)...)
+	}
+	marks = append(marks, segment{p.x, p.bottom(), p.right(), p.bottom()})
+	out = append(out, lines{segments: marks, stroke: themed(axis), width: 1},
+		text{x: p.x + p.w/2, y: p.y - 6, s: [2]string{"before", "after"}[i] + ", " + format.Duration(w.Wall), size: labelSize, bold: true, anchor: middle, fill: themed(ink)})
+	boxes, idle := m.place(p, w)
+	for _, b := range boxes {
+		g := b.draw(w)
+		if t, ok := b.inside(panelLabel); ok {
+			g.shapes = append(g.shapes, t)
+		}
+		out = append(out, g)
+	}
+	if w.Idle > 0 {
+		out = append(out, drawIdle(idle, w, 5))
+	}
+	return out
+}

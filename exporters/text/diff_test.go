@@ -1,0 +1,68 @@
+package text
+
+import (
+	"bytes"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/speedup"
+)
+
+func diffGraph(wall, work, merge time.Duration, more ...bottle.Box) *bottle.Graph {
+	return &bottle.Graph{Wall: wall * time.Millisecond, Procs: 4, GroupBy: "function", Boxes: append([]bottle.Box{
+		{Group: "example.com/x/main.work", Kind: bottle.Application, Share: work * time.Millisecond, Running: 4 * work * time.Millisecond, Parallelism: 4},
+		{Group: "main.merge", Kind: bottle.Application, Share: merge * time.Millisecond, Running: merge * time.Millisecond, Parallelism: 1},
+	}, more...)}
+}
+
+func TestDiff(t *testing.T) {
+	before := diffGraph(1000, 800, 150, bottle.Box{Group: "main.old", Kind: bottle.Application, Share: 50 * time.Millisecond, Parallelism: 1})
+	after := diffGraph(1200, 800, 400)
+	const want = `             before  after  change
+wall time       1 s  1.2 s   1.20x
+parallelism    3.35   3.00   0.90x
+neck            20%    33%   1.67x
+idle            0 s    0 s       =
+
+group       share before   after   change  parallelism before  after
+main.merge        150 ms  400 ms  +250 ms                1.00   1.00
+main.old           50 ms       -   -50 ms                1.00      -
+1 group changed by less than 1.2 ms.
+`
+	var b bytes.Buffer
+	if err := WriteDiff(&b, before, after, Options{ASCII: true}); err != nil || b.String() != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, b.String(), want)
+	}
+	after.GroupBy = "region"
+	b.Reset()
+	if err := WriteDiff(&b, before, after, Options{}); err != nil || !bytes.Contains(b.Bytes(), []byte("grouped differently, by function and by region")) {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+	if WriteDiff(io.Discard, nil, after, Options{}) == nil || WriteStackDiff(io.Discard, nil, nil, Options{}) == nil {
+		t.Error("no error for nothing")
+	}
+	for _, c := range Changes(before, after) {
+		if (c.Group == "main.old") == c.InAfter || !c.InBefore {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func TestStackDiff(t *testing.T) {
+	before := aStack(2, 1.25, map[speedup.Component]float64{speedup.SyncMutex: 0.75})
+	after := aStack(2, 1.75, map[speedup.Component]float64{speedup.SyncMutex: 0.125, speedup.Imbalance: 0.125})
+	after.Warnings = []string{"Disturbed."}
+	const want = `           before  after  change
+imbalance    0.00   0.12   +0.12
+mutex        0.75   0.12   -0.62
+speed-up     1.25   1.75   +0.50
+workers         2      2
+Warning: after: Disturbed.
+`
+	var b bytes.Buffer
+	if err := WriteStackDiff(&b, before, after, Options{}); err != nil || b.String() != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, b.String(), want)
+	}
+}
