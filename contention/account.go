@@ -168,10 +168,7 @@ func (a *account) book(w *wait) {
 			continue
 		}
 		blamed += p.ns
-		if h.contended != nil && p.ns > *h.contended {
-			a.contended += (p.ns - *h.contended) * w.weight
-			*h.contended = p.ns
-		}
+		a.contended += h.extend(p.ns) * w.weight
 		key := pairKey{waiter: k.chain, waiterG: k.g, owner: h.chain, kind: k.kind, flags: k.flags | p.flags | h.flags}
 		if a.session.goroutines {
 			key.ownerG = h.g

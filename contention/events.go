@@ -197,8 +197,8 @@ func (ev *eventWriter) wait(a *account, w *wait) {
 	}
 	lock := ev.lockID(a.info)
 	w.exits(func(k uint64, e *exit) bool {
-		if e.written != a || e.forward != nil {
-			e.written = a
+		if e.written.Load() != a || e.forward != nil {
+			e.written.Store(a)
 			ev.exit(lock, k, e.holder())
 		}
 		return true

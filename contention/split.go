@@ -3,6 +3,7 @@ package contention
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
@@ -32,7 +33,24 @@ type holder struct {
 	chain                       *callstack.Chain
 	g                           uint64
 	// contended, if set, is the longest time for which a wait has blamed this hold.
-	contended *int64
+	contended *atomic.Int64
+}
+
+// extend makes the hold's contended time at least ns, and returns what that adds. A lock
+// that outlives a session is booked by two accounts at once, each under its own mutex.
+func (h *holder) extend(ns int64) int64 {
+	if h.contended == nil {
+		return 0
+	}
+	for {
+		old := h.contended.Load()
+		if ns <= old {
+			return 0
+		}
+		if h.contended.CompareAndSwap(old, ns) {
+			return ns - old
+		}
+	}
 }
 
 // splitter holds the scratch memory of split.
