@@ -70,9 +70,9 @@ type verdict struct {
 // Diagnose sets the diagnosis, reasons and advice of each class from the profile's
 // other fields. [Recorder.Profile] has done it already; it is for profiles from elsewhere.
 func (p *Profile) Diagnose() {
-	overhead, origin := p.overhead()
+	p.Overhead, p.OverheadOrigin = p.overhead()
 	for i := range p.Classes {
-		v := verdict{p: p, c: &p.Classes[i], overhead: overhead, origin: origin}
+		v := verdict{p: p, c: &p.Classes[i], overhead: p.Overhead, origin: p.OverheadOrigin}
 		v.c.Diagnosis, v.c.Reasons, v.c.Advice = Unknown, nil, nil
 		v.decide()
 	}
@@ -91,6 +91,11 @@ func (p *Profile) overhead() (time.Duration, string) {
 		executed = 0
 		for i := range p.Classes {
 			executed += p.Classes[i].Cycles.Sum() / p.Hz
+		}
+	} else if p.ByTime() {
+		executed = 0
+		for i := range p.Classes {
+			executed += p.Classes[i].RunningNS.Sum() / 1e9
 		}
 	}
 	if p.Run.Wall == 0 || tasks == 0 {
@@ -111,8 +116,11 @@ func (c *Class) executed() time.Duration {
 	return time.Duration(max(0, c.WallNS.Sum()-c.BlockedNS.Sum()))
 }
 
-// ns converts the class's cycles to nanoseconds.
+// ns converts the class's granularity to nanoseconds.
 func (v *verdict) ns(cycles float64) float64 {
+	if v.p.ByTime() {
+		return cycles
+	}
 	if v.p.Hz == 0 { // cycles of varying length: go by the time on the processor
 		if sum := v.c.Cycles.Sum(); sum > 0 {
 			return cycles * float64(v.c.executed()) / sum
@@ -128,7 +136,8 @@ func (v *verdict) decide() {
 		v.because("only %d of %d executions were measured", c.Tasks, c.Tasks+c.Unmeasured)
 		return
 	}
-	v.mean, v.p25, v.p75 = v.ns(c.Cycles.Mean()), v.ns(c.Cycles.Quantile(.25)), v.ns(c.Cycles.Quantile(.75))
+	g := v.p.Granularity(c)
+	v.mean, v.p25, v.p75 = v.ns(g.Mean()), v.ns(g.Quantile(.25)), v.ns(g.Quantile(.75))
 	v.utilisation, v.switches = v.p.during(c)
 	if v.fine() {
 		return
@@ -183,7 +192,7 @@ func (v *verdict) fine() bool {
 	v.because("%d tasks on %d processors, three quarters of them execute %s or less (p25 %s): similar and small", c.Tasks, procs, duration(v.p75), duration(v.p25))
 	v.because("the overhead of a task, %s (%s), is %.0f %% of the cost of an average task of %s", v.overhead, v.origin, 100*v.overheadShare(v.mean), duration(v.mean))
 	if v.switches > 0 {
-		v.because("%.0f context switches a second while they were under way", v.switches)
+		v.because("%.0f %s a second while they were under way", v.switches, v.p.SwitchesName())
 	}
 	v.advise("merge ~%d tasks into one: overhead falls from %.0f %% to %.1f %% of the cost, and %d tasks remain for %d processors",
 		merge, 100*v.overheadShare(v.mean), 100*v.overheadShare(v.mean*float64(merge)), c.Tasks/merge, procs)
@@ -196,7 +205,7 @@ func (v *verdict) coarse() bool {
 	c, procs := v.c, uint64(max(v.p.Procs, 1))
 	few := c.Tasks <= fewPerProc*procs
 	large := v.p25 >= coarseOverheads*float64(v.overhead)
-	if procs == 1 || !few || !large || c.blockedShare() > 0.5 && v.p.Accuracy != "upper-bound" {
+	if procs == 1 || !few || !large || c.blockedShare() > 0.5 && v.p.blockedKnown() {
 		return false
 	}
 	if math.IsNaN(v.utilisation) {
@@ -206,7 +215,7 @@ func (v *verdict) coarse() bool {
 	if v.utilisation >= fullUtilisation {
 		return false
 	}
-	if v.p.Accuracy == "upper-bound" {
+	if !v.p.blockedKnown() {
 		v.because("%d tasks of at most %s each while the processors were used to %.0f %%: they may have been blocked, the source %s does not tell", c.Tasks, duration(v.mean), 100*v.utilisation, v.p.Source)
 		return false
 	}
@@ -219,8 +228,8 @@ func (v *verdict) coarse() bool {
 	c.Diagnosis = Coarse
 	v.because("%d tasks on %d processors, three quarters of them execute %s or more: few and large", c.Tasks, procs, duration(v.p25))
 	v.because("the processors were used to %.0f %% while they were under way: at most %.2f times faster if all were busy", 100*v.utilisation, 1/max(v.utilisation, 1e-9))
-	if mean := c.Cycles.Mean(); mean > 0 {
-		v.because("the largest task is %.1f times the average", float64(c.Cycles.Max())/mean)
+	if g := v.p.Granularity(c); g.Mean() > 0 {
+		v.because("the largest task is %.1f times the average", float64(g.Max())/g.Mean())
 	}
 	v.advise("split into at least %d tasks of about %s each, the largest first", split, duration(total/float64(split)))
 	v.where()
@@ -260,6 +269,10 @@ func duration(ns float64) string {
 	}
 	return d.Round(unit).String()
 }
+
+// blockedKnown tells whether blocked times are: the wall clock takes a blocked task for a running one,
+// but a trace shows how long a goroutine ran, if not for how much of that its thread had a processor.
+func (p *Profile) blockedKnown() bool { return p.Accuracy != "upper-bound" || p.Source == SourceTrace }
 
 // during returns how far the processors were used while the class was active, and the
 // context switches a second then: from the samples, weighted by how active the class

@@ -165,9 +165,11 @@ func TestJSON(t *testing.T) {
 			t.Errorf("%s has the keys %q; want %q", what, got, want)
 		}
 	}
-	same("the profile", keys(got), "source", "accuracy", "hz", "warnings", "classes")
+	same("the profile", keys(got), "source", "accuracy", "hz", "warnings", "classes",
+		"start_ns", "run_ns", "gomaxprocs", "overhead_ns", "overhead_origin", "run", "samples", "gc_pauses")
 	c := got["classes"].([]any)[0].(map[string]any)
-	same("a class", keys(c), "class", "tasks", "cycles", "wall_ns", "blocked_ns", "diagnosis", "reasons", "created_at", "submitted_at")
+	same("a class", keys(c), "class", "tasks", "cycles", "wall_ns", "blocked_ns", "diagnosis", "reasons", "created_at", "submitted_at",
+		"advice", "unmeasured", "nested", "aggregated", "active_share", "histograms", "series", "sites")
 	for _, h := range []string{"cycles", "wall_ns", "blocked_ns"} {
 		same(h, keys(c[h]), "p1", "p25", "p50", "p75", "p99", "mean", "sum")
 	}

@@ -56,6 +56,9 @@
 // runtime/trace is recorded, tasks are regions in it (type: the class), of a trace task
 // named after the pool.
 //
+// [ReadTrace] finds the tasks of any program in an execution trace, by its regions. [WriteJSON] and [ReadJSON] keep a
+// profile in a file, which "bottleneck tasks FILE" shows.
+//
 // A task that blocks without Pause pays for it: another thread must take over its processor, which
 // costs some 10 µs (3 to 25 µs on the virtual machine below), and that part of it which
 // the task's own thread executes is in its cycles.
@@ -71,8 +74,7 @@
 //	rseq-clock         thread-time    the thread's CPU time, kept current by the TSC (Linux 4.18 to 6.18, no C library)
 //	msr/tsc            thread-time    TSC ticks while the thread is on a processor; needs privileges
 //	thread-clock       thread-time    the thread's CPU clock × TSC frequency; elsewhere than Linux 1 µs and coarser
-//	trace-switches     (from a trace) running time less what other processes took
-//	trace-running      upper-bound    running time of the goroutine
+//	trace-running      upper-bound    from a trace ([ReadTrace]): running time of the goroutine
 //	wall-tsc           upper-bound    elapsed time × TSC frequency
 //
 // Against spinning of known length, with interrupts bracketed, the rseq clock is within the bracket for

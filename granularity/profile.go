@@ -5,8 +5,8 @@ import (
 )
 
 // Profile is what is known of the tasks of a run. [Recorder.Profile] makes one
-// from measurements; one can also be filled from an execution trace, with a Source that
-// says so, and diagnosed with [Profile.Diagnose].
+// from measurements, [ReadTrace] from an execution trace, with a Source that
+// says so, and [ReadJSON] reads a recorded one.
 //
 // Its memory is bounded: for each class and site three histograms of about 2 kB
 // (at most 30 kB) and a series of 512 bins a class, times the 32 shards that record; a limited number of
@@ -42,7 +42,12 @@ type Profile struct {
 	// Pauses are the collector's.
 	Pauses []GCPause
 
-	// Classes is sorted by the cycles of all tasks, most first.
+	// Overhead is what a task costs besides itself, OverheadOrigin in words how that is known; set
+	// by [Profile.Diagnose].
+	Overhead       time.Duration
+	OverheadOrigin string
+
+	// Classes is sorted by the cycles (or running time) of all tasks, most first.
 	Classes []Class
 	// Log holds a record of each task, in the order of their ends, if that was asked for.
 	Log []TaskRecord
@@ -66,6 +71,9 @@ type Class struct {
 	// Cycles is the granularity: the reference cycles that each task executed,
 	// without those of tasks nested in it.
 	Cycles Histogram
+	// RunningNS is the granularity as running time, in nanoseconds: only from a trace, where Cycles is
+	// empty unless the frequency was told. See [Profile.Granularity].
+	RunningNS Histogram
 	// WallNS is the time from the begin of each task to its end, in nanoseconds.
 	WallNS Histogram
 	// BlockedNS is the part of it in which the task was off the processor: blocked, or
@@ -108,6 +116,7 @@ type Site struct {
 	Created, Submitted []Frame
 	Tasks              uint64
 	Cycles             Histogram
+	RunningNS          Histogram // from a trace, as in [Class]
 	WallNS             Histogram
 	BlockedNS          Histogram
 }

@@ -227,19 +227,12 @@ func (s *snapshot) warn(info cycles.Info, overflow uint64) {
 	}
 }
 
-// ownPackage is the prefix of this package's functions, which are not the
-// program's.
-const ownPackage = "github.com/bottleneck-go/bottleneck/granularity."
-
-// frames returns the calls of the chain without our own at the leaf.
+// frames returns the calls of the chain; callstack leaves out our own at the leaf.
 func frames(c *callstack.Chain) []Frame {
 	if c == nil {
 		return nil
 	}
 	calls := c.Frames()
-	for len(calls) > 1 && strings.HasPrefix(calls[0].Func, ownPackage) && !strings.HasSuffix(calls[0].File, "_test.go") {
-		calls = calls[1:]
-	}
 	out := make([]Frame, len(calls))
 	for i, f := range calls {
 		out[i] = Frame{Func: f.Func, File: f.File, Line: f.Line}

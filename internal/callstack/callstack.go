@@ -116,6 +116,7 @@ func symbolize(pcs []uintptr) []Frame {
 // Their tests live in files of the same package, and do count as callers.
 var ownPackages = []string{
 	"github.com/bottleneck-go/bottleneck/contention",
+	"github.com/bottleneck-go/bottleneck/granularity",
 	"github.com/bottleneck-go/bottleneck/internal/callstack",
 }
 

@@ -1,0 +1,56 @@
+package granularity_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log"
+	"runtime/trace"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+// A program that knows nothing of this package, but marks its work by regions.
+func ExampleReadTrace() {
+	var recorded bytes.Buffer
+	if err := trace.Start(&recorded); err != nil {
+		log.Fatal(err)
+	}
+	for range 3 {
+		trace.WithRegion(context.Background(), "index a file", func() { time.Sleep(time.Millisecond) })
+	}
+	trace.Stop()
+
+	p, err := granularity.ReadTrace(context.Background(), &recorded, granularity.TraceOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for i := range p.Classes {
+		c := &p.Classes[i]
+		fmt.Println(c.Name, c.Tasks, "tasks; source", p.Source, "accuracy", p.Accuracy)
+		fmt.Println("off the processor for 1 ms or more:", c.BlockedNS.Quantile(.5) >= 1e6)
+	}
+	// Output:
+	// index a file 3 tasks; source trace-running accuracy upper-bound
+	// off the processor for 1 ms or more: true
+}
+
+// A profile that is recorded now and looked at later.
+func ExampleWriteJSON() {
+	rec := granularity.NewRecorder(granularity.RecorderOptions{})
+	ctx := granularity.WithRecorder(context.Background(), rec)
+	for range 3 {
+		granularity.Do(ctx, "index a file", func(context.Context) error { return nil })
+	}
+	var file bytes.Buffer
+	if err := granularity.WriteJSON(&file, rec.Profile()); err != nil {
+		log.Fatal(err)
+	}
+	p, err := granularity.ReadJSON(&file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(p.Classes[0].Name, p.Classes[0].Tasks, p.Classes[0].Cycles.Count())
+	// Output: index a file 3 3
+}

@@ -1,0 +1,145 @@
+package granularity
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// recorded is a profile as a recorder makes it.
+func recorded(t testing.TB) *Profile {
+	t.Helper()
+	rec := recorder(RecorderOptions{})
+	rec.Start()
+	p := NewPool(PoolOptions{Name: "crunch", Workers: 2, Recorder: rec})
+	for range 300 {
+		p.Submit(func() { busy(5 * time.Microsecond) })
+	}
+	p.Close()
+	rec.Stop()
+	return rec.Profile()
+}
+
+// What is written and read again is the same profile, but for the log.
+func TestJSONRoundTrip(t *testing.T) {
+	given := run{procs: 2, tasks: 1000, each: time.Millisecond, uneven: true, blocked: time.Microsecond, utilisation: 1}.profile()
+	given.Pauses = []GCPause{{At: 5, Length: 7}}
+	given.Diagnose()
+	for name, p := range map[string]*Profile{"recorded": recorded(t), "given": given, "empty": {}} {
+		var first, second bytes.Buffer
+		if err := WriteJSON(&first, p); err != nil {
+			t.Fatal(err)
+		}
+		again, err := ReadJSON(bytes.NewReader(first.Bytes()))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := WriteJSON(&second, again); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(first.Bytes(), second.Bytes()) {
+			t.Errorf("%s: written again, it differs:\n%s\n%s", name, first.Bytes(), second.Bytes())
+		}
+		for i := range p.Classes {
+			a, b := &p.Classes[i], &again.Classes[i]
+			if !reflect.DeepEqual(a.Cycles.CDF(), b.Cycles.CDF()) || !reflect.DeepEqual(a.Series, b.Series) ||
+				!slices.Equal(a.Reasons, b.Reasons) || !slices.Equal(a.Advice, b.Advice) || len(a.Sites) != len(b.Sites) {
+				t.Errorf("%s: class %s differs", name, a.Name)
+			}
+		}
+	}
+}
+
+// What is wrong is named; nothing is changed by it.
+func TestJSONErrors(t *testing.T) {
+	p := run{procs: 2, tasks: 10, each: time.Millisecond, utilisation: 1}.profile()
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(old, new string) string {
+		t.Helper()
+		if !strings.Contains(string(text), old) {
+			t.Fatalf("%s is not in %s", old, text)
+		}
+		return strings.Replace(string(text), old, new, 1)
+	}
+	for _, tt := range []struct{ text, want string }{
+		{"", "unexpected end"},
+		{"[]", "expected an object with source and classes, found a JSON array"},
+		{"{}", "no profile of tasks"},
+		{`{"boxes":[]}`, "no profile of tasks"},
+		{`{"classes":[{"class":"x","tasks":-1}]}`, "classes.tasks: expected uint64"},
+		{change(`"hz":2000000000`, `"hz":-1`), "hz is out of range"},
+		{change(`"gomaxprocs":2`, `"gomaxprocs":-2`), "gomaxprocs"},
+		{change(`"run_ns":`, `"run_ns":-`), "negative"},
+		{change(`"diagnosis":"unknown"`, `"diagnosis":"fat"`), `class 1 ("work"): diagnosis is "fat"`},
+		{change(`"histograms":`, `"histogram":`), "histograms is missing"},
+		{change(`"buckets":[[1998848,10]]`, `"buckets":[[1998849,10]]`), "no bucket begins at 1998849"},
+		{change(`"buckets":[[1998848,10]]`, `"buckets":[[1998848,0]]`), "is empty"},
+		{change(`"buckets":[[1998848,10]]`, `"buckets":[]`), "no buckets"},
+		{change(`"buckets":[[1998848,10]]`, `"buckets":[[1998848,10],[64,1]]`), "not above"},
+		{change(`"buckets":[[1998848,10]]`, `"buckets":[[1998848,11]]`), "does not follow from the buckets"},
+		{change(`"buckets":[[1998848,10]]`, `"buckets":[[1998848,18446744073709551615],[2031616,3]]`), "more than 2^64"},
+		{change(`"min":2000000`, `"min":3`), "not in the first bucket"},
+		{change(`"max":2000000`, `"max":3`), "not in the last bucket"},
+		{change(`"tasks":10,`, `"tasks":9,`), "counts 10 values of 9 tasks"},
+		{change(`"tasks":10,`, `"tasks":9223372036854775807,`), "more than can be added up"},
+		{change(`"active":1`, `"active":2`), "bin 1 of the series"},
+		{change(`"active_share":1`, `"active_share":7`), "active_share"},
+		{change(`"paused_ns":0`, `"paused_ns":-1`), "negative"},
+	} {
+		got := Profile{Source: "before"}
+		err := got.UnmarshalJSON([]byte(tt.text))
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "granularity: reading JSON: ") {
+			t.Errorf("%.200s: %v; want %q", tt.text, err, tt.want)
+		}
+		if got.Source != "before" {
+			t.Errorf("%.200s: changed the profile", tt.text)
+		}
+	}
+	if err := json.Unmarshal([]byte("null"), p); err != nil || len(p.Classes) != 1 {
+		t.Errorf("null: %v", err)
+	}
+	if err := WriteJSON(&bytes.Buffer{}, &Profile{Hz: math.NaN()}); err == nil {
+		t.Error("a frequency that is no number was written")
+	}
+}
+
+// FuzzReadJSON: whatever is accepted can be diagnosed, and written and read again to the same text.
+func FuzzReadJSON(f *testing.F) {
+	for _, p := range []*Profile{{}, run{procs: 2, tasks: 10, each: time.Millisecond, utilisation: 1}.profile()} {
+		text, err := json.Marshal(p)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, err := ReadJSON(bytes.NewReader(text))
+		if err != nil {
+			return
+		}
+		first, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ReadJSON(bytes.NewReader(first))
+		if err != nil {
+			t.Fatalf("%v, of what was written: %s", err, first)
+		}
+		second, err := json.Marshal(again)
+		if err != nil || !bytes.Equal(first, second) {
+			t.Fatalf("differs, %v:\n%s\n%s", err, first, second)
+		}
+		p.Diagnose()
+		for i := range p.Classes {
+			p.Classes[i].Cycles.CDF()
+		}
+	})
+}

@@ -1,0 +1,87 @@
+package granularity
+
+import (
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// traceClass accumulates one class of tasks of a trace.
+type traceClass struct {
+	name                           string
+	unmeasured, nested, aggregated uint64
+
+	series   series // in ns since the begin of the trace
+	active   series // the times in which at least one task was under way
+	underWay int
+	since    timeline.Time
+}
+
+// traceSite accumulates one place that tasks of a class come from.
+type traceSite struct {
+	class   *traceClass
+	key     traceSiteKey
+	task    bool // a task of runtime/trace, not a region
+	running Histogram
+	cycles  Histogram
+	wall    Histogram
+	blocked Histogram
+}
+
+type traceSiteKey struct {
+	class, pool        string
+	created, submitted *timeline.Stack
+}
+
+// traceTask is one execution.
+type traceTask struct {
+	self, wall, off timeline.Time
+	start, end      timeline.Time
+}
+
+// site returns the place; beyond the limit, one of a class "(other)".
+func (o *TraceObserver) site(key traceSiteKey) *traceSite {
+	if s := o.sites[key]; s != nil {
+		return s
+	}
+	if len(o.sites) >= o.opt.MaxSites {
+		o.overflow++
+		key = traceSiteKey{class: "(other)"}
+		if s := o.sites[key]; s != nil {
+			return s
+		}
+	}
+	c := o.classes[key.class]
+	if c == nil {
+		c = &traceClass{name: key.class, series: series{shift: traceShift}, active: series{shift: traceShift}}
+		o.classes[key.class] = c
+	}
+	s := &traceSite{class: c, key: key}
+	o.sites[key] = s
+	return s
+}
+
+// traceShift is the first width of a bin: 2^20 ns are 1 ms.
+const traceShift = 20
+
+// enter and leave tell that a task of the class begins or ends.
+func (c *traceClass) enter(now timeline.Time) {
+	if c.underWay++; c.underWay == 1 {
+		c.since = now
+	}
+}
+
+func (c *traceClass) leave(now, begin timeline.Time) {
+	if c.underWay--; c.underWay == 0 {
+		c.active.add(int64(c.since-begin), int64(now-begin))
+	}
+}
+
+// record counts an execution.
+func (s *traceSite) record(x *traceTask, begin timeline.Time, hz float64) {
+	s.running.Add(uint64(x.self))
+	if hz > 0 {
+		s.cycles.Add(uint64(float64(x.self) * hz / 1e9))
+	}
+	s.wall.Add(uint64(x.wall))
+	s.blocked.Add(uint64(x.off))
+	s.class.series.add(int64(x.start-begin), int64(x.end-begin))
+}

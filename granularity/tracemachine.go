@@ -1,0 +1,132 @@
+package granularity
+
+import (
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// traceMachine makes the samples of a trace: what goroutines used in each interval of
+// 100 ms, or longer ones where these would be too many.
+type traceMachine struct {
+	now         timeline.Time
+	running     int // goroutines on a processor
+	mostRunning int
+	width       time.Duration // of a sample
+	sample      Sample
+	samples     []Sample
+	pauses      []GCPause
+	run         Sample
+	stops       int // the world is stopped
+	stoppedAt   timeline.Time
+}
+
+func (m *traceMachine) begin(t timeline.Time) {
+	m.now, m.width = t, SampleEvery
+}
+
+// advance accounts for the time up to t, sample by sample.
+func (m *traceMachine) advance(t timeline.Time) {
+	for m.now < t {
+		step := min(t-m.now, timeline.Time(m.width-m.sample.Wall))
+		m.sample.Wall += time.Duration(step)
+		if m.stops > 0 {
+			m.sample.Paused += time.Duration(step)
+		} else {
+			m.sample.CPU += time.Duration(step) * time.Duration(m.running)
+		}
+		m.now += step
+		if m.sample.Wall == m.width {
+			m.closeSample()
+		}
+	}
+}
+
+func (m *traceMachine) closeSample() {
+	s := m.sample
+	s.At = int64(m.now)
+	m.run.Wall += s.Wall
+	m.run.Paused += s.Paused
+	m.run.CPU += s.CPU
+	m.run.Voluntary += s.Voluntary
+	m.run.Involuntary += s.Involuntary
+	m.run.At = s.At
+	m.samples = append(m.samples, s)
+	m.sample = Sample{}
+	if len(m.samples) < maxSamples {
+		return
+	}
+	for i := range maxSamples / 2 { // a long trace: neighbours become one
+		a, b := m.samples[2*i], m.samples[2*i+1]
+		b.Wall += a.Wall
+		b.Paused += a.Paused
+		b.CPU += a.CPU
+		b.Voluntary += a.Voluntary
+		b.Involuntary += a.Involuntary
+		m.samples[i] = b
+	}
+	m.samples = m.samples[:maxSamples/2]
+	m.width *= 2
+}
+
+func (m *traceMachine) transition(t *timeline.Transition) {
+	m.advance(t.End)
+	before, after := t.State.OnProc(), t.To.OnProc()
+	switch {
+	case before && !after:
+		m.running = max(0, m.running-1)
+		if t.To == timeline.Runnable {
+			m.sample.Involuntary++
+		} else if t.To.Alive() {
+			m.sample.Voluntary++
+		}
+	case after && !before:
+		m.running++
+		m.mostRunning = max(m.mostRunning, m.running)
+	}
+}
+
+// stopped follows the collector's stops of the world.
+func (m *traceMachine) stopped(e *timeline.Range) {
+	if !strings.HasPrefix(e.Name, "stop-the-world (GC") {
+		return
+	}
+	m.advance(e.Time)
+	switch {
+	case e.Begin:
+		if m.stops++; m.stops == 1 {
+			m.stoppedAt = e.Time
+		}
+	case m.stops > 0:
+		if m.stops--; m.stops == 0 {
+			m.pauses = append(m.pauses, GCPause{At: int64(e.Time), Length: time.Duration(e.Time - m.stoppedAt)})
+		}
+	}
+}
+
+func (m *traceMachine) finish(t timeline.Time) {
+	m.advance(t)
+	if m.sample.Wall > 0 {
+		m.closeSample()
+	}
+}
+
+// utilisation computes what follows from GOMAXPROCS, and the sample of the whole run. Processor time within
+// pauses was not counted.
+func (m *traceMachine) utilisation(p *Profile) {
+	p.Run = m.run
+	for _, s := range append([]*Sample{&p.Run}, pointers(p.Samples)...) {
+		s.Excluded = 2*s.Paused > s.Wall
+		if open := s.Wall - s.Paused; open > 0 && p.Procs > 0 {
+			s.Utilisation = float64(s.CPU) / float64(open) / float64(p.Procs)
+		}
+	}
+}
+
+func pointers(samples []Sample) (out []*Sample) {
+	for i := range samples {
+		out = append(out, &samples[i])
+	}
+	return out
+}

@@ -1,0 +1,281 @@
+package granularity
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Granularity from a trace. The trace shows when each goroutine ran; a region is a task that
+// executes on one goroutine, and regions nest. So for each goroutine
+//
+//	running time at t = Σ intervals on a processor, up to t
+//	total of a region = running time at its end − at its start
+//	self              = total − Σ total of the regions directly nested in it
+//
+// and the selves of a region and of all that is nested in it sum to the outermost total, as in the shadow stack
+// of measured tasks.
+
+// TraceObserver folds a pass over a trace into a profile of its tasks: the way to get it in one pass together
+// with other analyses. [ReadTrace] is simpler if the profile is all you need.
+type TraceObserver struct {
+	timeline.Base
+	opt TraceOptions
+
+	goroutines []goroutineTasks // by Goroutine.Index
+	open       map[uint64]*openTask
+	classes    map[string]*traceClass
+	sites      map[traceSiteKey]*traceSite
+	overflow   uint64
+	regions    bool // there were some
+
+	begin, end timeline.Time
+	procs      int
+	machine    traceMachine
+	clock      timeline.Clock // the first one
+}
+
+// goroutineTasks is what is known of a live goroutine.
+type goroutineTasks struct {
+	running timeline.Time // before the present state
+	stack   []openRegion
+}
+
+// openRegion is a region under way.
+type openRegion struct {
+	site    *traceSite
+	start   timeline.Time
+	running timeline.Time // of the goroutine, at the start
+	nested  timeline.Time // totals of regions directly nested in it
+	nestOff timeline.Time // the time off the processor in them
+	task    uint64
+}
+
+// openTask is a user task under way.
+type openTask struct {
+	kind    string
+	start   timeline.Time
+	created *timeline.Stack
+	running timeline.Time // self of its regions that have ended
+	regions int
+	// site is set where tasks are the tasks of the profile
+	site *traceSite
+}
+
+// NewTraceObserver returns an observer for one pass.
+func NewTraceObserver(opt TraceOptions) *TraceObserver {
+	if opt.MaxSites <= 0 {
+		opt.MaxSites = 2048
+	}
+	return &TraceObserver{
+		opt: opt, open: map[uint64]*openTask{}, classes: map[string]*traceClass{}, sites: map[traceSiteKey]*traceSite{},
+	}
+}
+
+// Begin implements [timeline.Observer].
+func (o *TraceObserver) Begin(b *timeline.Begin) {
+	o.begin, o.end = b.Time, b.Time
+	o.machine.begin(b.Time)
+}
+
+// Transition implements [timeline.Observer].
+func (o *TraceObserver) Transition(t *timeline.Transition) {
+	g := o.goroutine(t.G)
+	if t.State.OnProc() {
+		g.running += t.End - t.Start
+	}
+	o.machine.transition(t)
+	if t.To == timeline.NotExist || t.To == timeline.Unknown {
+		for i := range g.stack {
+			o.lost(g.stack[i].site, t.End)
+		}
+		*g = goroutineTasks{stack: g.stack[:0]}
+	}
+}
+
+func (o *TraceObserver) goroutine(g *timeline.Goroutine) *goroutineTasks {
+	for len(o.goroutines) <= g.Index {
+		o.goroutines = append(o.goroutines, goroutineTasks{})
+	}
+	return &o.goroutines[g.Index]
+}
+
+// runningAt is the time for which the goroutine ran up to now.
+func (g *goroutineTasks) runningAt(of *timeline.Goroutine, now timeline.Time) timeline.Time {
+	if of.State().OnProc() {
+		return g.running + now - of.Since()
+	}
+	return g.running
+}
+
+// Region implements [timeline.Observer].
+func (o *TraceObserver) Region(e *timeline.RegionEvent) {
+	o.regions = true
+	g := o.goroutine(e.G)
+	switch {
+	case e.Begin:
+		r := openRegion{start: e.Time, running: g.runningAt(e.G, e.Time), task: e.Region.TaskID}
+		if !o.opt.Tasks {
+			r.site = o.regionSite(e, len(g.stack) > 0)
+			r.site.class.enter(e.Time)
+		}
+		g.stack = append(g.stack, r)
+	case len(g.stack) > 0 && e.Region.Start != 0:
+		r := g.stack[len(g.stack)-1]
+		g.stack = g.stack[:len(g.stack)-1]
+		o.ended(g, &r, e)
+	case !o.opt.Tasks: // it began before the trace
+		o.lost(o.site(traceSiteKey{class: e.Region.Type}), -1)
+	}
+}
+
+// ended records a region that ends, and takes it off the one around it.
+func (o *TraceObserver) ended(g *goroutineTasks, r *openRegion, e *timeline.RegionEvent) {
+	total := g.runningAt(e.G, e.Time) - r.running
+	wall := e.Time - r.start
+	totalOff := max(wall-total, 0)
+	x := traceTask{self: max(total-r.nested, 0), wall: wall, off: max(totalOff-r.nestOff, 0), start: r.start, end: e.Time}
+	if t := o.open[r.task]; t != nil && o.opt.Tasks {
+		t.running += x.self
+		t.regions++
+	}
+	nested := len(g.stack) > 0
+	aggregated := nested && o.opt.AggregateNested && !o.opt.Tasks
+	if nested {
+		outer := &g.stack[len(g.stack)-1]
+		if aggregated {
+			outer.nested += r.nested
+			outer.nestOff += r.nestOff
+		} else {
+			outer.nested += total
+			outer.nestOff += totalOff
+		}
+	}
+	if o.opt.Tasks {
+		return
+	}
+	c := r.site.class
+	c.leave(e.Time, o.begin)
+	if aggregated {
+		c.aggregated++
+		return
+	}
+	if nested {
+		c.nested++
+	}
+	r.site.record(&x, o.begin, o.opt.Hz)
+}
+
+// lost counts a region or task that is not known as a whole; at is when the trace ends for it, or −1 if
+// it had not been shown to begin. A region that is no task of the profile has no site.
+func (o *TraceObserver) lost(s *traceSite, at timeline.Time) {
+	if s == nil {
+		return
+	}
+	s.class.unmeasured++
+	if at >= 0 {
+		s.class.leave(at, o.begin)
+	}
+}
+
+// Task implements [timeline.Observer].
+func (o *TraceObserver) Task(e *timeline.Task) {
+	if e.Begin {
+		t := &openTask{kind: e.Type, start: e.Time, created: e.Stack}
+		if o.opt.Tasks {
+			key := traceSiteKey{class: e.Type, created: e.Stack}
+			if e.G != nil {
+				key.submitted = e.G.CreatorStack
+			}
+			t.site = o.site(key)
+			t.site.class.enter(e.Time)
+		}
+		o.open[e.ID] = t
+		return
+	}
+	t := o.open[e.ID]
+	delete(o.open, e.ID)
+	switch {
+	case !o.opt.Tasks:
+	case t == nil:
+		o.lost(o.site(traceSiteKey{class: e.Type}), -1)
+	case t.regions == 0: // nothing tells what ran for it
+		o.lost(t.site, e.Time)
+	default:
+		t.site.class.leave(e.Time, o.begin)
+		wall := e.Time - t.start
+		t.site.record(&traceTask{self: t.running, wall: wall, off: max(wall-t.running, 0), start: t.start, end: e.Time}, o.begin, o.opt.Hz)
+	}
+}
+
+// Range implements [timeline.Observer].
+func (o *TraceObserver) Range(e *timeline.Range) { o.machine.stopped(e) }
+
+// Metric implements [timeline.Observer].
+func (o *TraceObserver) Metric(m *timeline.Metric) {
+	if m.Name == "/sched/gomaxprocs:threads" && m.Value > 0 && m.Value < 1<<20 {
+		o.procs = max(o.procs, int(m.Value))
+	}
+}
+
+// Clock implements [timeline.Observer].
+func (o *TraceObserver) Clock(c *timeline.Clock) {
+	if o.clock.Wall.IsZero() {
+		o.clock = *c
+	}
+}
+
+// End implements [timeline.Observer].
+func (o *TraceObserver) End(e *timeline.End) {
+	o.end = e.Time
+	for id, t := range o.open {
+		if t.site != nil {
+			o.lost(t.site, e.Time)
+		}
+		delete(o.open, id)
+	}
+	o.machine.finish(e.Time)
+}
+
+// regionSite finds the place that a region comes from.
+func (o *TraceObserver) regionSite(e *timeline.RegionEvent, nested bool) *traceSite {
+	key := traceSiteKey{class: e.Region.Type, pool: e.Region.Task, created: e.Stack}
+	if !nested {
+		key.submitted = e.G.CreatorStack
+		if t := o.open[e.Region.TaskID]; t != nil && !ours(t.created) {
+			key.submitted = t.created
+		}
+	}
+	if ours(e.Stack) {
+		key.created = e.G.CreatorStack
+	}
+	return o.site(key)
+}
+
+// ours reports whether nothing but our own code is in a call chain: a pool begins the regions of its tasks itself.
+func ours(s *timeline.Stack) bool { return s != nil && len(traceFrames(s)) == 0 }
+
+const ownPackage = "github.com/bottleneck-go/bottleneck/granularity."
+
+// traceFrames returns the calls of a stack without the tracer's and our own at the leaf.
+func traceFrames(s *timeline.Stack) []Frame {
+	if s == nil {
+		return nil
+	}
+	calls := s.Frames
+	own := func(f *timeline.Frame) bool {
+		return strings.HasPrefix(f.Func, "runtime/trace.") || strings.HasPrefix(f.Func, "runtime.") ||
+			strings.HasPrefix(f.Func, ownPackage) && !strings.HasSuffix(f.File, "_test.go")
+	}
+	if i := slices.IndexFunc(calls, func(f *timeline.Frame) bool { return !own(f) }); i >= 0 {
+		calls = calls[i:]
+	} else {
+		return nil
+	}
+	out := make([]Frame, len(calls))
+	for i, f := range calls {
+		out[i] = Frame{Func: f.Func, File: f.File, Line: f.Line}
+	}
+	return out
+}

@@ -1,0 +1,119 @@
+package granularity
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Profile returns the profile of the pass, diagnosed. Call it after End.
+func (o *TraceObserver) Profile() *Profile {
+	p := &Profile{
+		Source: SourceTrace, Accuracy: "upper-bound",
+		Start: int64(o.begin), Wall: time.Duration(o.end - o.begin), Procs: o.procs,
+		Samples: o.machine.samples, Pauses: o.machine.pauses,
+	}
+	if o.opt.Hz > 0 {
+		p.Hz, p.HzOrigin = o.opt.Hz, "told"
+	}
+	if !o.clock.Wall.IsZero() {
+		p.Time = o.clock.Wall.Add(time.Duration(o.begin - o.clock.Trace))
+	}
+	if p.Procs == 0 {
+		p.Procs = o.machine.mostRunning
+		p.Warnings = append(p.Warnings, fmt.Sprintf("The trace does not tell GOMAXPROCS; at most %d goroutines ran at once.", p.Procs))
+	}
+	o.machine.utilisation(p)
+	o.build(p)
+	o.warn(p)
+	p.Diagnose()
+	return p
+}
+
+// build makes the classes from their sites.
+func (o *TraceObserver) build(p *Profile) {
+	classes := map[*traceClass]*Class{}
+	for _, s := range o.sites {
+		c := classes[s.class]
+		if c == nil {
+			c = &Class{Name: s.class.name, Unmeasured: s.class.unmeasured, Nested: s.class.nested, Aggregated: s.class.aggregated}
+			classes[s.class] = c
+		}
+		if s.wall.Count() == 0 {
+			continue
+		}
+		site := Site{
+			Pool: s.key.pool, Created: traceFrames(s.key.created), Submitted: traceFrames(s.key.submitted),
+			Tasks: s.wall.Count(), Cycles: s.cycles, RunningNS: s.running, WallNS: s.wall, BlockedNS: s.blocked,
+		}
+		c.Tasks += site.Tasks
+		c.Cycles.Merge(&site.Cycles)
+		c.RunningNS.Merge(&site.RunningNS)
+		c.WallNS.Merge(&site.WallNS)
+		c.BlockedNS.Merge(&site.BlockedNS)
+		c.Sites = append(c.Sites, site)
+	}
+	for from, c := range classes {
+		slices.SortFunc(c.Sites, func(a, b Site) int {
+			return cmp.Or(cmp.Compare(b.RunningNS.Sum(), a.RunningNS.Sum()), cmp.Compare(b.Tasks, a.Tasks),
+				strings.Compare(at(a.Created), at(b.Created)), strings.Compare(at(a.Submitted), at(b.Submitted)))
+		})
+		o.finishSeries(c, from)
+		p.Classes = append(p.Classes, *c)
+	}
+	slices.SortFunc(p.Classes, func(a, b Class) int {
+		return cmp.Or(cmp.Compare(b.RunningNS.Sum(), a.RunningNS.Sum()), strings.Compare(a.Name, b.Name))
+	})
+}
+
+// finishSeries makes the bins of the class. The last one ends with the trace.
+func (o *TraceObserver) finishSeries(c *Class, from *traceClass) {
+	for from.series.shift < from.active.shift {
+		from.series.fold()
+	}
+	for from.active.shift < from.series.shift {
+		from.active.fold()
+	}
+	width, length := int64(1)<<from.series.shift, int64(o.end-o.begin)
+	var active int64
+	for i, b := range from.series.bins {
+		start := int64(i) * width
+		if start >= length {
+			break
+		}
+		end := min(start+width, length)
+		active += from.active.bins[i].busy
+		c.Series = append(c.Series, Bin{
+			At: int64(o.begin) + end, Ended: b.ended, Busy: time.Duration(b.busy),
+			Active: min(1, float64(from.active.bins[i].busy)/float64(end-start)),
+		})
+	}
+	if length > 0 {
+		c.ActiveShare = min(1, float64(active)/float64(length))
+	}
+}
+
+// warn says what limits the trust.
+func (o *TraceObserver) warn(p *Profile) {
+	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
+	switch {
+	case len(p.Classes) > 0:
+		add("Granularity is running time from an execution trace, an upper bound of processor time: the trace does not show when the system took a thread off its core.")
+	case o.opt.Tasks && !o.opt.AggregateNested && o.regions:
+		add("There is no user task (runtime/trace.NewTask) in the trace, but there are regions.")
+	default:
+		add("There is no user region (runtime/trace.StartRegion) in the trace: nothing tells what its tasks are. Tasks of this module's Pool, Group and Do are regions.")
+	}
+	var unmeasured uint64
+	for i := range p.Classes {
+		unmeasured += p.Classes[i].Unmeasured
+	}
+	if unmeasured > 0 {
+		add("%d tasks were not measured: they began before the trace, or had not ended with it, or had no regions.", unmeasured)
+	}
+	if o.overflow > 0 {
+		add("More than %d places begin tasks: %d tasks of further places are in the class (other).", o.opt.MaxSites, o.overflow)
+	}
+}

@@ -1,0 +1,222 @@
+package granularity
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime/trace"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// traced records what f does.
+func traced(t *testing.T, f func()) []byte {
+	t.Helper()
+	if trace.IsEnabled() {
+		t.Skip("a trace is being recorded already")
+	}
+	var recorded bytes.Buffer
+	if err := trace.Start(&recorded); err != nil {
+		t.Skip(err)
+	}
+	f()
+	trace.Stop()
+	return recorded.Bytes()
+}
+
+func readTrace(t *testing.T, text []byte, opt TraceOptions) *Profile {
+	t.Helper()
+	p, err := ReadTrace(context.Background(), bytes.NewReader(text), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// regions runs outer regions with two inner ones each, one of them asleep for a while.
+func regions() {
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		for range 20 {
+			ctx, task := trace.NewTask(context.Background(), "request")
+			trace.WithRegion(ctx, "outer", func() {
+				busy(100 * time.Microsecond)
+				trace.WithRegion(ctx, "inner", func() { busy(50 * time.Microsecond) })
+				trace.WithRegion(ctx, "asleep", func() { time.Sleep(2 * time.Millisecond) })
+			})
+			task.End()
+		}
+	}()
+	<-done
+}
+
+// The running times of nested regions are those that a bottle graph by the innermost region has, exactly; and whether
+// nested regions are tasks or not, they sum to the same.
+func TestTraceRunningTimes(t *testing.T) {
+	text := traced(t, regions)
+	p, whole := readTrace(t, text, TraceOptions{}), readTrace(t, text, TraceOptions{AggregateNested: true})
+	graph, err := bottle.ReadTrace(context.Background(), bytes.NewReader(text), bottle.Options{Group: bottle.ByRegion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := map[string]time.Duration{}
+	for _, b := range graph.Boxes {
+		running[b.Group] += b.Running
+	}
+	var sum float64
+	for _, name := range []string{"outer", "inner", "asleep"} {
+		c := classNamed(t, p, name)
+		sum += c.RunningNS.Sum()
+		if c.Tasks != 20 || c.RunningNS.Sum() != float64(running[name]) {
+			t.Errorf("%d tasks %s ran for %v; want 20 and %v", c.Tasks, name, time.Duration(c.RunningNS.Sum()), running[name])
+		}
+		if c.Cycles.Count() != 0 {
+			t.Errorf("%s has cycles", name)
+		}
+	}
+	if p.Source != "trace-running" || p.Accuracy != "upper-bound" || p.Hz != 0 || !p.ByTime() {
+		t.Errorf("source %s, accuracy %s, %g Hz", p.Source, p.Accuracy, p.Hz)
+	}
+	outer := classNamed(t, whole, "outer")
+	if outer.RunningNS.Sum() != sum || outer.Tasks != 20 || classNamed(t, whole, "inner").Aggregated != 20 {
+		t.Errorf("with nested regions, %d outer ones ran for %g ns; want 20, %g", outer.Tasks, outer.RunningNS.Sum(), sum)
+	}
+	asleep := classNamed(t, p, "asleep")
+	if asleep.BlockedNS.Quantile(0) < 1e6 || asleep.Nested != 20 {
+		t.Errorf("the region that sleeps 2 ms was off the processor for %g ns, %d nested", asleep.BlockedNS.Quantile(0), asleep.Nested)
+	}
+	if blocked := classNamed(t, p, "outer").BlockedNS.Quantile(.5); blocked > 1e6 {
+		t.Errorf("the region around it was itself off the processor for %g ns", blocked)
+	}
+}
+
+// Cycles follow from a frequency that somebody knows.
+func TestTraceHz(t *testing.T) {
+	p := readTrace(t, traced(t, regions), TraceOptions{Hz: 2e9})
+	c := classNamed(t, p, "outer")
+	if p.ByTime() || c.Cycles.Count() != 20 || c.Cycles.Sum() != 2*c.RunningNS.Sum() {
+		t.Errorf("%d tasks of %g cycles and %g ns", c.Cycles.Count(), c.Cycles.Sum(), c.RunningNS.Sum())
+	}
+}
+
+// Places: where StartRegion is called, and where the user task begins or the goroutine is started.
+func TestTraceSites(t *testing.T) {
+	text := traced(t, func() {
+		regions()
+		done := make(chan bool)
+		go func() { trace.WithRegion(context.Background(), "alone", func() {}); close(done) }()
+		<-done
+	})
+	p := readTrace(t, text, TraceOptions{})
+	for _, tt := range []struct{ class, created, submitted string }{
+		{"outer", "granularity.regions.func1 ", "granularity.regions.func1 "}, // by StartRegion, by NewTask
+		{"inner", "granularity.regions.func1.1 ", ""},
+		{"alone", "granularity.TestTraceSites.func1.1 ", "granularity.TestTraceSites.func1 "}, // by the go statement
+	} {
+		s := &classNamed(t, p, tt.class).Sites[0]
+		if created, submitted := at(s.Created), at(s.Submitted); !strings.Contains(created, tt.created) || !strings.Contains(submitted, tt.submitted) || tt.submitted == "" && submitted != "" {
+			t.Errorf("%s is created at %q, submitted at %q", tt.class, created, submitted)
+		}
+		if tt.class == "outer" && s.Pool != "request" {
+			t.Errorf("%s belongs to %q; want request", tt.class, s.Pool)
+		}
+	}
+}
+
+// Tasks of runtime/trace instead of regions: what ran in their regions, on whatever goroutines.
+func TestTraceTasks(t *testing.T) {
+	text := traced(t, func() {
+		regions()
+		_, task := trace.NewTask(context.Background(), "no region")
+		task.End()
+	})
+	byRegion, p := readTrace(t, text, TraceOptions{}), readTrace(t, text, TraceOptions{Tasks: true})
+	var sum float64
+	for i := range byRegion.Classes {
+		sum += byRegion.Classes[i].RunningNS.Sum()
+	}
+	if c := classNamed(t, p, "request"); c.Tasks != 20 || c.RunningNS.Sum() != sum || c.BlockedNS.Quantile(0) < 1e6 {
+		t.Errorf("%d requests ran for %g ns in all; want 20, %g", c.Tasks, c.RunningNS.Sum(), sum)
+	}
+	if c := classNamed(t, p, "no region"); c.Tasks != 0 || c.Unmeasured != 1 || len(p.Classes) != 2 {
+		t.Errorf("a task without regions: %d measured, %d not; %d classes", c.Tasks, c.Unmeasured, len(p.Classes))
+	}
+}
+
+// A trace of measured tasks has as many, and they ran for no less than they executed.
+func TestTraceOfMeasuredTasks(t *testing.T) {
+	rec := recorder(RecorderOptions{})
+	text := traced(t, func() {
+		p := NewPool(PoolOptions{Name: "crunch", Workers: 2, Recorder: rec})
+		for range 200 {
+			p.Submit(traceable)
+		}
+		p.Close()
+	})
+	c := classNamed(t, readTrace(t, text, TraceOptions{}), "github.com/bottleneck-go/bottleneck/granularity.traceable")
+	measured := rec.Profile()
+	m := classNamed(t, measured, "github.com/bottleneck-go/bottleneck/granularity.traceable")
+	if c.Tasks != 200 || c.Sites[0].Pool != "crunch" || !strings.Contains(at(c.Sites[0].Created), "TestTraceOfMeasuredTasks") {
+		t.Errorf("%d tasks of the pool %q at %q", c.Tasks, c.Sites[0].Pool, at(c.Sites[0].Created))
+	}
+	if executed := m.Cycles.Sum() / measured.Hz * 1e9; measured.Hz > 0 && measured.Accuracy == "thread-time" && c.RunningNS.Sum() < 0.98*executed {
+		t.Errorf("they ran for %g ns but executed for %g", c.RunningNS.Sum(), executed)
+	}
+}
+
+// Whatever is in the recorded traces, the numbers are consistent.
+func TestTraceCorpus(t *testing.T) {
+	names, err := filepath.Glob("../testdata/small/*.trace")
+	if err != nil || len(names) == 0 {
+		t.Skip("no traces")
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, opt := range []TraceOptions{{}, {Tasks: true}, {MaxSites: 1}} {
+			p, err := ReadTrace(context.Background(), bytes.NewReader(text), opt)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			var written bytes.Buffer
+			if err := WriteJSON(&written, p); err != nil {
+				t.Error(name, err)
+			}
+			if _, err := ReadJSON(&written); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if u := p.Run.Utilisation; u < 0 || u > 1.001 || len(p.Warnings) == 0 {
+				t.Errorf("%s: used to %g, warnings %q", name, u, p.Warnings)
+			}
+		}
+		p, err := ReadTrace(context.Background(), bytes.NewReader(text[:len(text)*2/3]), TraceOptions{Name: "half"})
+		var broken *timeline.Error
+		if err == nil || !errors.As(err, &broken) || p != nil && !strings.Contains(strings.Join(p.Warnings, " "), "could not be read to its end") {
+			t.Errorf("%s: half of it gives %v", name, err)
+		}
+	}
+	if p, err := ReadTrace(context.Background(), strings.NewReader("no trace"), TraceOptions{}); p != nil || err == nil {
+		t.Error("something that is no trace was read")
+	}
+}
+
+// A trace that claims to last for centuries takes neither time nor memory.
+func TestTraceMachineIsBounded(t *testing.T) {
+	var m traceMachine
+	m.begin(0)
+	m.running = 2
+	m.advance(1 << 61)
+	m.finish(1 << 61)
+	if len(m.samples) > maxSamples || m.run.Wall != 1<<61 || m.run.CPU != 1<<62 {
+		t.Errorf("%d samples, %v, %v", len(m.samples), m.run.Wall, m.run.CPU)
+	}
+}
