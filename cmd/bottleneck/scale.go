@@ -164,41 +164,48 @@ func runScale(ctx context.Context, std stdio, args []string) (err error) {
 	return f.show(ctx, std, taken)
 }
 
-// show makes the stacks and graphs of the runs that were taken, and writes them.
+// show makes the stacks and graphs of the runs that were taken, writes the files first, and then prints.
 func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*scaleRun) error {
 	stacks, err := f.stacks(ctx, taken)
 	if err != nil {
 		return err
 	}
 	f.out.draw.source = strings.Join(f.command, " ")
-	errs := []error{f.out.write(std, stacks)}
-	for _, run := range taken {
-		g, err := bottle.ReadFile(ctx, run.trace, bottle.Options{})
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		title := fmt.Sprintf("GOMAXPROCS %d, %s", run.width, format.Duration(run.wall))
-		if f.out.format == "text" {
-			t, _ := terminalOf(std.out)
-			opt := t.textOptions()
-			opt.Top = 6
-			fmt.Fprintf(std.out, "\n%s\n\n", title)
-			errs = append(errs, text.Write(std.out, g, opt))
-		}
-		if f.dir != "" {
-			name := filepath.Join(f.dir, fmt.Sprintf("graph-%d.svg", run.width))
-			errs = append(errs, writeFile(name, func(w io.Writer) error {
-				return picture.SVG(w, g, picture.Options{Title: title, Subtitle: f.out.draw.source})
-			}))
-		}
-	}
+	var errs []error
 	if f.dir != "" {
 		for _, name := range []string{"stack.svg", "stack.json"} {
 			errs = append(errs, writeFile(filepath.Join(f.dir, name), func(w io.Writer) error { return stackForms[formOf(name)](w, stacks, f.out.draw) }))
 		}
 	}
+	graphs := make([]*bottle.Graph, len(taken))
+	for i, run := range taken {
+		g, err := bottle.ReadFile(ctx, run.trace, bottle.Options{})
+		if err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		graphs[i] = g
+		if f.dir != "" {
+			name := filepath.Join(f.dir, fmt.Sprintf("graph-%d.svg", run.width))
+			errs = append(errs, writeFile(name, func(w io.Writer) error {
+				return picture.SVG(w, g, picture.Options{Title: run.title(), Subtitle: f.out.draw.source})
+			}))
+		}
+	}
+	errs = append(errs, f.out.write(std, stacks))
+	if f.out.format == "text" {
+		t, _ := terminalOf(std.out)
+		opt := t.textOptions()
+		opt.Top = 6
+		for i, g := range graphs {
+			_, err := fmt.Fprintf(std.out, "\n%s\n\n", taken[i].title())
+			errs = append(errs, err, text.Write(std.out, g, opt))
+		}
+	}
 	return errors.Join(errs...)
+}
+
+func (r *scaleRun) title() string {
+	return fmt.Sprintf("GOMAXPROCS %d, %s", r.width, format.Duration(r.wall))
 }
 
 // stacks compares every run with the one on one processor; without that one, they are estimates.

@@ -162,6 +162,7 @@ func TestWrappers(t *testing.T) {
 	in(t, "test.benchtime", "20x")
 	dir := t.TempDir()
 	in(t, "contention.out", dir)
+	in(t, "tasks.out", dir)
 	r := testing.Benchmark(func(b *testing.B) {
 		Start(b)
 		for b.Loop() {
@@ -190,6 +191,14 @@ func TestWrappers(t *testing.T) {
 	})
 	if v := r.Extra["cycles/task"]; v <= 0 || math.IsInf(v, 0) {
 		t.Errorf("%v", r.Extra)
+	}
+	for _, unit := range []string{"fine-tasks-%", "coarse-tasks-%"} {
+		if v, ok := r.Extra[unit]; !ok || v < leastPercent || v > 100 {
+			t.Errorf("%s: %v", unit, r.Extra)
+		}
+	}
+	if names, _ := filepath.Glob(filepath.Join(dir, "*.tasks.json")); len(names) != 1 {
+		t.Errorf("%q", names)
 	}
 	r = testing.Benchmark(func(b *testing.B) {
 		Start(b)

@@ -33,8 +33,10 @@
 //	blocked-ns/op   what goroutines waited for locks of package contention, for each operation, summed over goroutines
 //	contentions/op  how often they had to
 //	cycles/task     reference cycles of a task of package granularity, on average (of its default recorder)
+//	fine-tasks-%    tasks in classes that are diagnosed as too small, by all that the process has recorded so far
+//	coarse-tasks-%  likewise, too large
 //
-// A geometric mean cannot hold 0: a neck-% below 0.1 is reported as 0.1, and metrics of locks and tasks
+// A geometric mean cannot hold 0: a percentage below 0.1 is reported as 0.1, and metrics of locks and tasks
 // are left out when there were none.
 //
 // # What is measured
@@ -54,6 +56,8 @@
 //
 //	-bottle.out DIR      write for each benchmark the bottle graph of its measured loop, as SVG and JSON; implies Trace
 //	-contention.out DIR  write for each benchmark that waited for locks the profile of package contention, as JSON
+//	-tasks.out DIR       write after each benchmark that executed tasks the profile of package granularity, as JSON: of
+//	                     all benchmarks so far, since its recorder is one for the process
 //
 // Files are named after the benchmark and the number of processors; of several runs (-count), the last stays.
 package bench

@@ -10,12 +10,14 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
 // The flags of the test binary.
 var (
 	bottleOut     = flag.String("bottle.out", "", "write the bottle graph of each benchmark that package bench observes into the `directory`")
 	contentionOut = flag.String("contention.out", "", "write the lock contention of each benchmark that package bench observes into the `directory`")
+	tasksOut      = flag.String("tasks.out", "", "write the task profile, after each benchmark that package bench observes, into the `directory`")
 )
 
 type file = io.Writer
@@ -69,3 +71,11 @@ func drawGraph(w io.Writer, g *bottle.Graph, s *session) error {
 }
 
 func writeGraph(w io.Writer, g *bottle.Graph) error { return bottle.WriteJSON(w, g) }
+
+func writeTasks(w io.Writer, p *granularity.Profile) error {
+	b, err := p.MarshalJSON()
+	if err == nil {
+		_, err = w.Write(b)
+	}
+	return err
+}

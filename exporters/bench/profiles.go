@@ -11,14 +11,13 @@ import (
 type profiles struct {
 	locks   bool // this session collects
 	waits   *contention.Profile
-	tasks   float64 // of the default recorder, before
-	cycles  float64
+	before  taskTotals // of the default recorder
 	stopped bool
 }
 
 // start begins to collect. If the program collects contention by itself, that is left alone.
 func (p *profiles) start() {
-	p.tasks, p.cycles = taskTotals()
+	p.before = totalsOf(granularity.Default().Profile())
 	p.locks = contention.Start(contention.Options{}) == nil
 }
 
@@ -34,20 +33,38 @@ func (p *profiles) stop() {
 	}
 }
 
-// taskTotals sums up the tasks of the default recorder.
-func taskTotals() (tasks, cycles float64) {
-	for _, c := range granularity.Default().Profile().Classes {
-		tasks += float64(c.Cycles.Count())
-		cycles += c.Cycles.Sum()
+// taskTotals sums up tasks.
+type taskTotals struct {
+	tasks, fine, coarse float64 // measured; of them, in classes that are diagnosed as too small or too large
+	cycles              float64
+}
+
+func totalsOf(p *granularity.Profile) (t taskTotals) {
+	for i := range p.Classes {
+		c := &p.Classes[i]
+		n := float64(c.Cycles.Count())
+		t.tasks += n
+		t.cycles += c.Cycles.Sum()
+		switch c.Diagnosis {
+		case granularity.Fine:
+			t.fine += n
+		case granularity.Coarse:
+			t.coarse += n
+		}
 	}
-	return tasks, cycles
+	return t
 }
 
 // report reports what there is.
 func (p *profiles) report(s *session) {
-	tasks, cycles := taskTotals()
-	if n := tasks - p.tasks; n > 0 {
-		s.b.ReportMetric((cycles-p.cycles)/n, "cycles/task")
+	profile := granularity.Default().Profile()
+	if t := totalsOf(profile); t.tasks > p.before.tasks {
+		n := t.tasks - p.before.tasks
+		s.b.ReportMetric((t.cycles-p.before.cycles)/n, "cycles/task")
+		// A class may have had another diagnosis before: then all its tasks count now.
+		s.b.ReportMetric(min(100, max(leastPercent, 100*(t.fine-p.before.fine)/n)), "fine-tasks-%")
+		s.b.ReportMetric(min(100, max(leastPercent, 100*(t.coarse-p.before.coarse)/n)), "coarse-tasks-%")
+		s.write(*tasksOut, ".tasks.json", func(w file) error { return writeTasks(w, profile) })
 	}
 	if p.waits == nil {
 		return

@@ -13,6 +13,8 @@ var units = []struct{ unit, better string }{
 	{"neck-%", "lower"},
 	{"blocked-ns/op", "lower"},
 	{"contentions/op", "lower"},
+	{"fine-tasks-%", "lower"},
+	{"coarse-tasks-%", "lower"},
 }
 
 // printUnits writes the unit lines, once. testing runs every benchmark once before it prints the
