@@ -88,6 +88,8 @@ func (c *canvas) paint(shapes []shape) error {
 			err = c.paint(s.shapes)
 		case rect:
 			c.rect(s)
+		case ribbon:
+			c.ribbon(s)
 		case lines:
 			c.lines(s)
 		case text:

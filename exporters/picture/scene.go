@@ -13,7 +13,7 @@ type scene struct {
 	shapes        []shape
 }
 
-// shape is one of rect, lines, text, *group.
+// shape is one of rect, ribbon, lines, text, *group.
 type shape interface{ isShape() }
 
 func (rect) isShape()   {}

@@ -78,6 +78,8 @@ func (o *svgWriter) shapes(shapes []shape) {
 			o.print("</g>\n")
 		case rect:
 			o.rect(s)
+		case ribbon:
+			o.ribbon(s)
 		case lines:
 			o.lines(s)
 		case text:

@@ -21,7 +21,7 @@ import (
 var allowed = map[string]string{
 	"svg": "xmlns class role width height viewBox", "title": "", "desc": "", "style": "", "g": "",
 	"rect": "class fill x y width height stroke-width",
-	"path": "class stroke fill stroke-width stroke-dasharray d",
+	"path": "class stroke fill fill-opacity stroke-width stroke-dasharray d",
 	"text": "class fill text-anchor transform x y font-size",
 }
 
