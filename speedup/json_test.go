@@ -78,3 +78,33 @@ func TestBadJSON(t *testing.T) {
 		t.Errorf("%v, %v", s, err)
 	}
 }
+
+// FuzzReadJSON: what is accepted comes back as it was.
+func FuzzReadJSON(f *testing.F) {
+	b, _ := json.Marshal(exampleStack())
+	f.Add(string(b))
+	f.Add(`{"n":2,"speedup":2,"components":{},"remainder":0} {"n":1,"speedup":1,"components":{},"remainder":0}`)
+	f.Fuzz(func(t *testing.T, input string) {
+		stacks, err := ReadJSON(strings.NewReader(input))
+		if err != nil {
+			return
+		}
+		var buf bytes.Buffer
+		if err := WriteJSON(&buf, stacks...); err != nil {
+			t.Fatal(err)
+		}
+		back, err := ReadJSON(&buf)
+		if err != nil || len(back) != len(stacks) {
+			t.Fatalf("%v\n%s", err, buf.String())
+		}
+		for i, s := range stacks {
+			if back[i].N != s.N || back[i].Components != s.Components || back[i].Remainder != s.Remainder || back[i].Speedup != s.Speedup {
+				t.Errorf("%+v came back as %+v", s, back[i])
+			}
+			s.Sentence()
+			for _, c := range Delimiters() {
+				s.WhatIf(c)
+			}
+		}
+	})
+}

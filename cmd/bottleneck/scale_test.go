@@ -78,7 +78,7 @@ func TestScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "out")
-	r := bottleneck("scale", "-cpu", "2,1", "-count", "3", "-dir", dir, "--", self, "-test.run=^$", "-test.bench=Scaled$", "-test.benchtime=30ms")
+	r := bottleneck("scale", "-cpu", "2,1", "-count", "3", "-workers", "testing.(*B).RunParallel.func1", "-dir", dir, "--", self, "-test.run=^$", "-test.bench=Scaled$", "-test.benchtime=30ms")
 	r.want(t, exitOK, "faster with 2 workers", "")
 	for _, part := range []string{"Workers: testing.(*B).RunParallel.func1, ", "GOMAXPROCS 1, ", "GOMAXPROCS 2, "} {
 		if !strings.Contains(r.out, part) {
@@ -122,7 +122,7 @@ func TestScaleProgram(t *testing.T) {
 		t.Skip(err)
 	}
 	program := []string{"/usr/bin/env", scaled + "={trace}", self, "-test.run=^TestScaledProgram$"}
-	r := bottleneck(append([]string{"scale", "-cpu", "2", "-count", "1", "--"}, program...)...)
+	r := bottleneck(append([]string{"scale", "-cpu", "2", "-count", "1", "-workers", "/TestScaledProgram[.]func1$/", "--"}, program...)...)
 	r.want(t, exitOK, "an estimate from one run", "")
 	bottleneck("scale", "-cpu", "1", "-count", "1", "--", "/usr/bin/env", "true", "{trace}").want(t, exitFailure, "", "has written no trace")
 }

