@@ -66,7 +66,7 @@ func TestHandMade(t *testing.T) {
 			g.thread(2).runs(1400, 1, 4).ev(1402, wGoBlock, "sync", lock).ev(1650, wGoStart, 3, 1)
 		}, map[int64]string{
 			1: "running 1010-1700 P0",
-			2: "waiting 1010-1501 chan-receive in main.consumer woken by 1 in main.producer; runnable 1501-1700 chan-receive in main.consumer",
+			2: "waiting 1010-1501 chan-receive in runtime.chanrecv1 woken by 1 in main.producer; runnable 1501-1700 chan-receive in runtime.chanrecv1",
 			3: "runnable 1010-1650 other; running 1650-1700 P1",
 			4: `running 1010-1402 P1; waiting 1402-1700 mutex "sync" in sync.(*Mutex).Lock`,
 		}},

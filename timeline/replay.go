@@ -266,7 +266,9 @@ func (r *replay) step(rec *record, t Time) {
 	case Runnable:
 		switch from {
 		case Waiting:
-			waker, wakerStack = r.localAt(rec.x), r.stackAt(rec.y)
+			if old.wait != WaitNetwork && old.wait != WaitSleep { // else whoever happened to poll
+				waker, wakerStack = r.localAt(rec.x), r.stackAt(rec.y)
+			}
 			cur.wait, cur.stack = old.wait, old.stack
 		case Running:
 			cur.wait, cur.stack = WaitOther, r.stackAt(rec.y)

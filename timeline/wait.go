@@ -222,39 +222,50 @@ var parkFrames = map[string]Wait{
 	"runtime.(*traceAdvancerState).start.func1": WaitRuntime,
 }
 
+// entryFrames are those of parkFrames that block events show as the leaf.
+var entryFrames = map[string]bool{
+	"runtime.chanrecv1": true,
+	"runtime.chanrecv2": true,
+	"runtime.chansend1": true,
+	"runtime.selectgo":  true,
+	"runtime.block":     true,
+	"time.Sleep":        true,
+}
+
 // waitOfStatus classifies a goroutine that a status event shows as waiting:
-// the event brings no reason, but often the whole stack, parking frames
-// included. It returns the wait and how many leading frames belong to the runtime's parking.
+// the event brings no reason, but often the whole stack, parking frames included. It returns
+// the wait and how many leading frames a block event would not have shown.
 func waitOfStatus(s *Stack) (w Wait, skip int) {
 	if s == nil || len(s.Frames) == 0 {
 		return WaitOther, 0
 	}
-	for skip < len(s.Frames) {
-		fw, ok := parkFrames[s.Frames[skip].Func]
+	n := 0 // frames that are about parking
+	for ; n < len(s.Frames); n++ {
+		fn := s.Frames[n].Func
+		fw, ok := parkFrames[fn]
 		if !ok {
 			break
 		}
 		if fw != WaitNone {
 			w = fw
 		}
-		skip++
-	}
-	if w == WaitSelect || w == WaitChanSend {
-		if skip < len(s.Frames) && isLimit(s.Frames[skip].Func) {
-			return WaitSemaphore, skip
+		if !entryFrames[fn] {
+			skip = n + 1
 		}
 	}
-	if w != WaitNone {
+	switch {
+	case n == len(s.Frames) && w == WaitNone:
+		return WaitOther, 0
+	case n == len(s.Frames):
+		return w, 0
+	case (w == WaitSelect || w == WaitChanSend) && isLimit(s.Frames[n].Func):
+		return WaitSemaphore, skip
+	case w != WaitNone:
 		return w, skip
-	}
-	if skip == len(s.Frames) {
+	case n == 0:
 		return WaitOther, 0
-	}
-	if skip == 0 {
-		return WaitOther, 0
-	}
-	if root := s.Root(); isRuntimeFunc(root.Func) {
+	case isRuntimeFunc(s.Root().Func):
 		return WaitRuntime, skip
 	}
-	return waitOfSync(&Stack{Frames: s.Frames[skip:]}), skip
+	return waitOfSync(&Stack{Frames: s.Frames[n:]}), skip
 }

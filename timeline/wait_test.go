@@ -99,15 +99,15 @@ func TestWaitOfStatus(t *testing.T) {
 		want  Wait
 		left  string // the leaf without the parking
 	}{
-		{"runtime.gopark < runtime.chanrecv < runtime.chanrecv1 < main.f", WaitChanReceive, "main.f"},
-		{"runtime.gopark < runtime.chanrecv < runtime.chanrecv2 < main.f", WaitChanReceive, "main.f"},
-		{"runtime.gopark < runtime.chansend < runtime.chansend1 < main.f", WaitChanSend, "main.f"},
-		{"runtime.gopark < runtime.chansend < runtime.chansend1 < golang.org/x/sync/errgroup.(*Group).Go < main.f", WaitSemaphore, "golang.org/x/sync/errgroup.(*Group).Go"},
-		{"runtime.gopark < runtime.selectgo < main.f", WaitSelect, "main.f"},
-		{"runtime.gopark < runtime.selectgo < golang.org/x/sync/semaphore.(*Weighted).Acquire < main.f", WaitSemaphore, "golang.org/x/sync/semaphore.(*Weighted).Acquire"},
-		{"runtime.gopark < runtime.block < main.f", WaitForever, "main.f"},
+		{"runtime.gopark < runtime.chanrecv < runtime.chanrecv1 < main.f", WaitChanReceive, "runtime.chanrecv1"},
+		{"runtime.gopark < runtime.chanrecv < runtime.chanrecv2 < main.f", WaitChanReceive, "runtime.chanrecv2"},
+		{"runtime.gopark < runtime.chansend < runtime.chansend1 < main.f", WaitChanSend, "runtime.chansend1"},
+		{"runtime.gopark < runtime.chansend < runtime.chansend1 < golang.org/x/sync/errgroup.(*Group).Go < main.f", WaitSemaphore, "runtime.chansend1"},
+		{"runtime.gopark < runtime.selectgo < main.f", WaitSelect, "runtime.selectgo"},
+		{"runtime.gopark < runtime.selectgo < golang.org/x/sync/semaphore.(*Weighted).Acquire < main.f", WaitSemaphore, "runtime.selectgo"},
+		{"runtime.gopark < runtime.block < main.f", WaitForever, "runtime.block"},
 		{"runtime.gopark < runtime.netpollblock < internal/poll.runtime_pollWait < internal/poll.(*pollDesc).wait < net.f", WaitNetwork, "internal/poll.(*pollDesc).wait"},
-		{"runtime.gopark < time.Sleep < main.f", WaitSleep, "main.f"},
+		{"runtime.gopark < time.Sleep < main.f", WaitSleep, "time.Sleep"},
 		{"runtime.gopark < runtime.goparkunlock < runtime.semacquire1 < sync.runtime_SemacquireMutex < sync.(*Mutex).lockSlow < sync.(*Mutex).Lock < main.f", WaitMutex, "sync.(*Mutex).lockSlow"},
 		{"runtime.gopark < runtime.goparkunlock < runtime.semacquire1 < internal/sync.runtime_SemacquireMutex < internal/sync.(*Mutex).lockSlow < sync.(*Mutex).Lock < main.f", WaitMutex, "internal/sync.(*Mutex).lockSlow"},
 		{"runtime.gopark < runtime.goparkunlock < runtime.semacquire1 < internal/sync.runtime_SemacquireMutex < internal/sync.(*Mutex).lockSlow < sync.(*Mutex).Lock < sync.(*RWMutex).Lock < main.f", WaitRWMutexWriter, "internal/sync.(*Mutex).lockSlow"},
