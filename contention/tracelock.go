@@ -35,11 +35,11 @@ type tracedLock struct {
 	history []*hold   // the latest releases, in the order of time
 	evicted bool      // there were more
 	holds   durations // known holds, wherever they ended
-	// In how many waits it could be seen, and was seen, that others were overtaken.
-	ordered, overtaken int
-	waiters            int32
-	longest            timeline.Time
-	contended          timeline.Time // for how long it was held while somebody waited
+	// compared is how many wakes could be compared to a longer wait, and early how many were too early for that.
+	compared, early int
+	waiters         int32
+	longest         timeline.Time
+	contended       timeline.Time // for how long it was held while somebody waited
 }
 
 // maxHistory is how many releases a lock remembers. Waits behind more of them are blamed on the latest.
@@ -60,6 +60,7 @@ type hold struct {
 	asked    timeline.Time // since when it had been in the queue
 	requeued bool          // it had been woken in vain before
 	place    queuePlace    // where it had come in the queue
+	compared bool          // with a longer wait
 	ran      timeline.Time // when it ran, 0 if not yet
 }
 
@@ -115,7 +116,7 @@ func (l *tracedLock) root() *tracedLock {
 
 // several reports whether there is more than one lock behind the sites.
 func (l *tracedLock) several() bool {
-	return l.overtaken >= 4 && l.overtaken*10 > l.ordered
+	return l.early >= 4 && l.early*10 > l.compared
 }
 
 // add remembers a release.
@@ -176,8 +177,8 @@ func unite(a, b *tracedLock) *tracedLock {
 	}
 	a.evicted = a.evicted || b.evicted
 	a.holds.merge(&b.holds)
-	a.ordered += b.ordered
-	a.overtaken += b.overtaken
+	a.compared += b.compared
+	a.early += b.early
 	a.waiters = max(a.waiters, b.waiters)
 	a.longest = max(a.longest, b.longest)
 	a.contended += b.contended

@@ -25,12 +25,6 @@ func (o *TraceObserver) cut(g *tracedGoroutine, h *hold) {
 	if c.lost {
 		o.lost++
 	}
-	if c.seen {
-		c.lock.ordered++
-	}
-	if c.overtaken {
-		c.lock.overtaken++
-	}
 }
 
 // cutter is the state of a cut: the time from at on is accounted for.
@@ -45,9 +39,7 @@ type cutter struct {
 
 	audit func(waiter *timeline.Goroutine, by owner, from, to timeline.Time)
 
-	seen      bool // others of the queue were woken meanwhile
-	overtaken bool // though they had come later
-	lost      bool // the wait is older than the history
+	lost bool // the wait is older than the history
 }
 
 // earlier returns the hold before x of the same lock, or nil.
@@ -62,26 +54,28 @@ func (c *cutter) earlier(x *hold) *hold {
 		if x == c.end {
 			continue
 		}
-		if x.queue == c.end.queue && x.to > c.start {
-			c.seen = true
-			if !c.inOrder(x) {
-				c.overtaken = true
-				continue
-			}
+		if x.queue != c.end.queue || x.to <= c.start || c.inOrder(x) {
+			return x
 		}
-		return x
 	}
 	c.lost = c.lock.evicted
 	return nil
 }
 
 // inOrder reports whether the waiter that x woke may have been before that of c.end in one queue.
+// It counts for the lock, once for each x, what it sees.
 func (c *cutter) inOrder(x *hold) bool {
+	if !x.compared {
+		x.compared = true
+		c.lock.compared++
+	}
 	if x.requeued || x.asked <= c.end.asked+overlap {
 		return true
 	}
 	if x.place == unknownPlace {
-		x.place = c.lock.placeAt(x)
+		if x.place = c.lock.placeAt(x); x.place == lastPlace {
+			c.lock.early++
+		}
 	}
 	return x.place == anyPlace
 }

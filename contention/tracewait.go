@@ -100,6 +100,7 @@ func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
 	w := &g.wait
 	lock := lockWait(t.Wait)
 	again := lock && w.open && w.site == at.site && lockWait(w.kind) && g.ran <= futile
+	requeued := again && w.queue == at.queue
 	if !again {
 		o.commit(g)
 		w.open, w.kind, w.site = true, t.Wait, at.site
@@ -113,7 +114,7 @@ func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
 	w.waited += t.End - t.Start
 	switch {
 	case lock:
-		o.lockWoken(g, t, at, again)
+		o.lockWoken(g, t, at, requeued)
 	case t.Waker == nil:
 		w.lock = o.pseudoLock(t.Wait, at.site)
 		w.unattributed += t.End - t.Start
@@ -129,9 +130,8 @@ func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
 }
 
 // lockWoken does the end of a wait for a lock.
-func (o *TraceObserver) lockWoken(g *tracedGoroutine, t *timeline.Transition, at *place, again bool) {
+func (o *TraceObserver) lockWoken(g *tracedGoroutine, t *timeline.Transition, at *place, requeued bool) {
 	w := &g.wait
-	requeued := again && w.queue == at.queue
 	w.asked, w.queue = t.Start, at.queue
 	if t.Waker == nil {
 		w.lock, w.by = o.lockOf(at.site), nil
