@@ -172,7 +172,8 @@ func (r *jsonReader) readLocks() error {
 	return nil
 }
 
-var allKinds = []Kind{
+// Kinds lists all kinds.
+var Kinds = []Kind{
 	MutexKind, RWMutexWriterKind, RWMutexReaderKind, CondKind, WaitGroupKind, OnceKind, ChanSendKind,
 	ChanReceiveKind, SelectKind, SemaphoreKind, NetworkKind, SleepKind, GCKind, OtherKind,
 }
@@ -181,8 +182,8 @@ var allKinds = []Kind{
 func (r *jsonReader) waiter(f *waiterJSON, allowed Flags) (l *Lock, who Party, flags Flags, err error) {
 	l = r.locks[f.LockID]
 	switch {
-	case !slices.Contains(allKinds, f.Kind):
-		err = fmt.Errorf("kind is %q, not one of %v", f.Kind, allKinds)
+	case !slices.Contains(Kinds, f.Kind):
+		err = fmt.Errorf("kind is %q, not one of %v", f.Kind, Kinds)
 	case l == nil:
 		err = fmt.Errorf("lock_id is %d, which is not in locks", f.LockID)
 	case l.String() != f.Lock || l.Class != f.Class:

@@ -1,0 +1,246 @@
+package text
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+)
+
+const msec = time.Millisecond
+
+func party(group string, calls ...string) contention.Party {
+	s := &contention.Stack{}
+	for i, c := range calls {
+		s.Frames = append(s.Frames, contention.Frame{Func: c, File: "/src/a.go", Line: 10 * (i + 1)})
+	}
+	return contention.Party{Group: group, Stack: s}
+}
+
+// waits is a service whose requests wait for 1 s in all, mostly because a cache is swept.
+func waits() *contention.Profile {
+	get := party("net/http.(*conn).serve", "example.com/cache.(*LRU).Get", "net/http.(*conn).serve")
+	sweep := party("main.janitor", "example.com/cache.(*LRU).Sweep", "main.janitor")
+	receive := party("main.main", "main.main")
+	cache := &contention.Lock{ID: 1, Name: "cache", Class: "example.com/cache.LRU", Waiters: 7, Longest: 90 * msec, Contended: 500 * msec}
+	done := &contention.Lock{ID: 2, Class: "main.main", Longest: 100 * msec}
+	return &contention.Profile{
+		Duration: 2 * time.Second,
+		Locks:    []*contention.Lock{cache, done},
+		Waits: []contention.Wait{
+			{Kind: contention.MutexKind, Lock: cache, Waiter: get, Contentions: 40, Waited: 900 * msec, Blamed: 850 * msec, HandOff: 40 * msec, Unattributed: 10 * msec},
+			{Kind: contention.ChanReceiveKind, Lock: done, Waiter: receive, Contentions: 1, Waited: 100 * msec, Blamed: 100 * msec},
+		},
+		Pairs: []contention.Pair{
+			{Kind: contention.MutexKind, Lock: cache, Waiter: get, Owner: sweep, Contentions: 39, Blamed: 700 * msec},
+			{Kind: contention.MutexKind, Lock: cache, Waiter: get, Owner: get, Flags: contention.ReadOwner, Contentions: 20, Blamed: 150 * msec},
+			{Kind: contention.ChanReceiveKind, Lock: done, Waiter: receive, Owner: get, Contentions: 1, Blamed: 100 * msec},
+		},
+		Warnings: []string{"a \x1b[31mhostile warning"},
+	}
+}
+
+func contentionText(t *testing.T, p *contention.Profile, opt ContentionOptions) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteContention(&b, p, opt); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestWriteContention(t *testing.T) {
+	const want = `Goroutines waited 1 s in 41 contentions in 2 s: 0.50 waited at a time, on average.
+95% of that is blamed on owners, 4% is hand-off (nobody held the lock: the next owner did not run
+  yet), 1% is unattributed. Most to blame: cache.(*LRU).Sweep, 700 ms (70%).
+By kind: mutex 900 ms (40 waits), chan-receive 100 ms (1 wait).
+
+waited    %  contentions  by owner-func > lock > waiter-func
+700 ms  70%           39  cache.(*LRU).Sweep
+700 ms  70%           39    cache
+700 ms  70%           39      cache.(*LRU).Get
+250 ms  25%           21  cache.(*LRU).Get
+150 ms  15%           20    cache
+150 ms  15%           20      cache.(*LRU).Get
+100 ms  10%            1    main.main#2
+100 ms  10%            1      main.main
+ 40 ms   4%               [hand-off]
+ 40 ms   4%                 cache
+ 40 ms   4%                   cache.(*LRU).Get
+ 10 ms   1%               [unattributed]
+ 10 ms   1%                 cache
+ 10 ms   1%                   cache.(*LRU).Get
+
+waited    %  contentions  longest  at once  held%  lock
+900 ms  90%           40    90 ms        7    25%  cache
+100 ms  10%            1   100 ms        -      -  main.main#2
+at once: most goroutines that waited at the same time; held%: part of the time in which somebody
+  held the lock while others waited.
+
+Warning: a ?[31mhostile warning
+`
+	if got := contentionText(t, waits(), ContentionOptions{Options: Options{ASCII: true}}); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	got := contentionText(t, waits(), ContentionOptions{
+		Options: Options{Top: 1, Width: 60}, By: []contention.Aspect{contention.ByWaiterGroup, contention.ByOwnerStack, contention.ByFlags},
+	})
+	for _, want := range []string{
+		"waited    %  contentions  by waiter-group > owner-stack > f…\n",
+		"900 ms  90%           40  http.(*conn).serve\n",
+		"700 ms  70%           39    example.com/cache.(*LRU).Sweep …\n",
+		"200 ms  20%           20    (3 more)\n",
+		"100 ms  10%            1    example.com/cache.(*LRU).Get /s…\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	got = contentionText(t, waits(), ContentionOptions{Min: 200 * msec})
+	if !strings.Contains(got, "\n250 ms  25%           21    (2 more)\n") && !strings.Contains(got, " 50 ms   5%               (2 more)\n") {
+		t.Errorf("with a minimum:\n%s", got)
+	}
+	if got := contentionText(t, &contention.Profile{Duration: time.Second}, ContentionOptions{}); got != "No goroutine waited in 1 s.\n" {
+		t.Errorf("%q", got)
+	}
+	for _, by := range [][]contention.Aspect{{"nonsense"}, {contention.ByLock, contention.ByLock}} {
+		if err := WriteContention(io.Discard, waits(), ContentionOptions{By: by}); err == nil {
+			t.Errorf("no error for %v", by)
+		}
+	}
+	if WriteContention(io.Discard, nil, ContentionOptions{}) == nil || ContentionCSV(io.Discard, nil) == nil || DOT(io.Discard, nil, 0) == nil || FoldedStacks(io.Discard, nil, contention.OwnerView) == nil {
+		t.Error("no error without a profile")
+	}
+}
+
+func TestContentionCSV(t *testing.T) {
+	p := waits()
+	p.Locks[0].Name = "=cmd|'/c calc'!A1"
+	var b bytes.Buffer
+	if err := ContentionCSV(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&b).ReadAll()
+	if err != nil || len(rows) != 6 {
+		t.Fatalf("%v, %q", err, rows)
+	}
+	for i, want := range map[int]string{
+		0: "kind,lock,class,waiter_group,waiter_func,waiter_stack,owner_group,owner_func,owner_stack,flags,contentions,wait_ns",
+		1: "mutex,'=cmd|'/c calc'!A1,example.com/cache.LRU,net/http.(*conn).serve,example.com/cache.(*LRU).Get," +
+			"example.com/cache.(*LRU).Get /src/a.go:10 < net/http.(*conn).serve /src/a.go:20," +
+			"main.janitor,example.com/cache.(*LRU).Sweep,example.com/cache.(*LRU).Sweep /src/a.go:10 < main.janitor /src/a.go:20,,39,700000000",
+		4: "mutex,'=cmd|'/c calc'!A1,example.com/cache.LRU,net/http.(*conn).serve,example.com/cache.(*LRU).Get," +
+			"example.com/cache.(*LRU).Get /src/a.go:10 < net/http.(*conn).serve /src/a.go:20,[hand-off],[hand-off],[hand-off],,0,40000000",
+	} {
+		if got := strings.Join(rows[i], ","); got != want {
+			t.Errorf("row %d: %s\nwant %s", i, got, want)
+		}
+	}
+}
+
+func TestFoldedStacks(t *testing.T) {
+	for _, tt := range []struct {
+		view contention.View
+		want string
+	}{
+		{contention.JoinedView, `net/http.(*conn).serve;example.com/cache.(*LRU).Get;[lock] cache;[held by];example.com/cache.(*LRU).Sweep;main.janitor 700000000
+net/http.(*conn).serve;example.com/cache.(*LRU).Get;[lock] cache;[held by];example.com/cache.(*LRU).Get;net/http.(*conn).serve 150000000
+main.main;[lock] main.main;[held by];example.com/cache.(*LRU).Get;net/http.(*conn).serve 100000000
+net/http.(*conn).serve;example.com/cache.(*LRU).Get;[lock] cache;[hand-off] 40000000
+net/http.(*conn).serve;example.com/cache.(*LRU).Get;[lock] cache;[unattributed] 10000000
+`},
+		{contention.WaiterView, "net/http.(*conn).serve;example.com/cache.(*LRU).Get 900000000\nmain.main 100000000\n"},
+		{contention.OwnerView, "main.janitor;example.com/cache.(*LRU).Sweep 700000000\nnet/http.(*conn).serve;example.com/cache.(*LRU).Get 250000000\n[hand-off] 40000000\n[unattributed] 10000000\n"},
+	} {
+		var b bytes.Buffer
+		if err := FoldedStacks(&b, waits(), tt.view); err != nil || b.String() != tt.want {
+			t.Errorf("%s: %v\n%s", tt.view, err, b.String())
+		}
+	}
+	if FoldedStacks(io.Discard, waits(), "sideways") == nil {
+		t.Error("no error for a view that there is not")
+	}
+}
+
+func TestDOT(t *testing.T) {
+	p := waits()
+	p.Pairs[0].Owner.Group = "a\"b\\c\n<b>"
+	var b bytes.Buffer
+	if err := DOT(&b, p, 20*msec); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"digraph contention {\n",
+		`label="http.(*conn).serve\nwaited 890 ms\nto blame for 250 ms"`,
+		`label="a\"b\\c <b>\nto blame for 700 ms"`,
+		`label="700 ms", penwidth=6.86, weight=70, tooltip="http.(*conn).serve waited 700 ms for a\"b\\c <b>"`,
+		`label="[hand-off]\n40 ms"`,
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %s in\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "unattributed") {
+		t.Error("an edge that is too short was written")
+	}
+	if dot, err := exec.LookPath("dot"); err == nil {
+		cmd := exec.Command(dot, "-Tsvg")
+		cmd.Stdin = &b
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+}
+
+// Names of the profiled program cannot do anything, whatever the form.
+func FuzzContention(f *testing.F) {
+	f.Add("main.main", "cache", "net/http.(*conn).serve")
+	f.Add("\x1b[2J\u202e", "\";}digraph{", "a;b\nc 17")
+	f.Add("=1+1", "\xff", "[hand-off]")
+	folded := regexp.MustCompile(`^[^;\n]+(;[^;\n]+)* [0-9]+$`)
+	f.Fuzz(func(t *testing.T, function, lock, group string) {
+		p := waits()
+		p.Pairs[0].Owner = party(group, function)
+		p.Locks[0].Name, p.Locks[1].Class = lock, group
+		p.Warnings[0] = function
+		var all bytes.Buffer
+		for _, opt := range []ContentionOptions{{}, {Options: Options{Width: 1}, By: contention.Aspects}, {Options: Options{ASCII: true}}} {
+			if err := WriteContention(&all, p, opt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(DOT(&all, p, 0), ContentionCSV(&all, p)); err != nil {
+			t.Fatal(err)
+		}
+		var stacks bytes.Buffer
+		if err := FoldedStacks(&stacks, p, contention.JoinedView); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(stacks.String()) {
+			if !folded.MatchString(strings.TrimSuffix(line, "\n")) {
+				t.Errorf("folded %q", line)
+			}
+		}
+		for _, r := range all.String() + stacks.String() {
+			if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == 0x202e {
+				t.Fatalf("%q got through", r)
+			}
+		}
+	})
+}
+
+func BenchmarkWriteContention(b *testing.B) {
+	p := waits()
+	for b.Loop() {
+		if err := WriteContention(io.Discard, p, ContentionOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package text
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// ContentionCSV writes a contention profile as comma-separated values (RFC 4180, lines end in
+// LF): a header, a row for each pair of waiter and owner, and a row each for the hand-off and the
+// unattributed time of each wait, whose owner is "[hand-off]" or "[unattributed]"; so the column wait_ns sums to what was waited.
+//
+// The columns are kind, lock, class, waiter_group, waiter_func, waiter_stack, owner_group, owner_func,
+// owner_stack, flags, contentions and wait_ns. Stacks are "func file:line", leaf first, separated by " < ". Contentions
+// are those that the owner delayed; 0 where there is no owner.
+//
+// Control characters in names become U+FFFD, and names that a spreadsheet would take for a
+// formula get an apostrophe in front. The error is that of w.
+func ContentionCSV(w io.Writer, p *contention.Profile) error {
+	if p == nil {
+		return errNoContention
+	}
+	out := csv.NewWriter(w)
+	write := func(record ...string) { _ = out.Write(record) } // csv.Writer keeps the first error
+	write("kind", "lock", "class", "waiter_group", "waiter_func", "waiter_stack",
+		"owner_group", "owner_func", "owner_stack", "flags", "contentions", "wait_ns")
+	row := func(k contention.Kind, l *contention.Lock, waiter, owner *contention.Party, flags contention.Flags, contentions int64, d time.Duration) {
+		write(harmless(string(k)), harmless(l.String()), harmless(l.Class),
+			harmless(waiter.Group), harmless(leafOf(waiter.Stack)), harmless(waiter.Stack.String()),
+			harmless(owner.Group), harmless(leafOf(owner.Stack)), harmless(owner.Stack.String()),
+			flags.String(), strconv.FormatInt(contentions, 10), ns(d))
+	}
+	for i := range p.Pairs {
+		q := &p.Pairs[i]
+		row(q.Kind, q.Lock, &q.Waiter, &q.Owner, q.Flags, q.Contentions, q.Blamed)
+	}
+	nobody := func(key string) *contention.Party {
+		return &contention.Party{Group: key, Stack: &contention.Stack{Frames: []contention.Frame{{Func: key}}}}
+	}
+	handOff, unattributed := nobody(contention.HandOffKey), nobody(contention.UnattributedKey)
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		if w.HandOff > 0 {
+			row(w.Kind, w.Lock, &w.Waiter, handOff, w.Flags, 0, w.HandOff)
+		}
+		if w.Unattributed > 0 {
+			row(w.Kind, w.Lock, &w.Waiter, unattributed, w.Flags, 0, w.Unattributed)
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("text: writing CSV: %w", err)
+	}
+	return nil
+}
+
+func leafOf(s *contention.Stack) string {
+	if s == nil || len(s.Frames) == 0 {
+		return contention.UnknownKey
+	}
+	return s.Frames[0].Func
+}
+
+// FoldedStacks writes a contention profile as the folded stacks that flamegraph.pl and many viewers
+// read: a line for each stack, its frames from the root separated by semicolons, and the nanoseconds behind
+// a blank. Equal stacks are put together, in the order of their first row. The error is that of w, or of a view that there is not.
+//
+//	bottleneck contention -format folded trace.out | flamegraph.pl --countname ns > contention.svg
+//
+// Semicolons in names become colons, and control characters U+FFFD.
+func FoldedStacks(w io.Writer, p *contention.Profile, view contention.View) error {
+	if p == nil {
+		return errNoContention
+	}
+	if _, err := contention.ParseView(string(view)); err != nil {
+		return fmt.Errorf("text: %w", err)
+	}
+	sums := map[string]time.Duration{}
+	var order []string
+	for s := range p.Samples(view) {
+		var b strings.Builder
+		for i, f := range s.Stack {
+			if i > 0 {
+				b.WriteByte(';')
+			}
+			name := strings.TrimSpace(strings.ReplaceAll(format.Clean(f.Func), ";", ":"))
+			if name == "" {
+				name = contention.UnknownKey
+			}
+			b.WriteString(name)
+		}
+		stack := b.String()
+		if _, ok := sums[stack]; !ok {
+			order = append(order, stack)
+		}
+		sums[stack] += s.Delay
+	}
+	var b strings.Builder
+	for _, stack := range order {
+		if sums[stack] > 0 {
+			b.WriteString(stack + " " + ns(sums[stack]) + "\n")
+		}
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("text: writing: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// treeLine is a node of the tree, or what is left out below one.
+type treeLine struct {
+	numbers   [3]string // waited, part of the whole, contentions
+	name      string
+	attribute string
+	depth     int
+	stack     bool // it matters less, the farther to the right
+}
+
+var treeHeadings = [3]string{"waited", "%", "contentions"}
+
+// treeText writes the tree, a line for each node, below the names of the aspects.
+func (m *contentionModel) treeText() string {
+	short := shortNames(m.tree)
+	var lines []treeLine
+	m.addLines(&lines, m.tree, 0, short)
+	var width [3]int
+	for i := range width {
+		width[i] = columns(treeHeadings[i])
+		for _, l := range lines {
+			width[i] = max(width[i], columns(l.numbers[i]))
+		}
+	}
+	var b strings.Builder
+	row := func(attribute string, numbers [3]string, name string, stack bool) {
+		s, used := "", 0
+		for i, n := range numbers {
+			s += right(n, width[i]) + "  "
+			used += width[i] + 2
+		}
+		room := max(minName, m.opt.Width-used)
+		if stack && columns(name) > room {
+			name = head(name, room-1) + m.style.or("…", "~")
+		}
+		name = m.style.fit(name, room)
+		b.WriteString(strings.TrimRight(s+m.style.paint(attribute, name), " ") + "\n")
+	}
+	var aspects []string
+	for _, a := range m.opt.By {
+		aspects = append(aspects, string(a))
+	}
+	row(dim, treeHeadings, "by "+strings.Join(aspects, " > "), true)
+	for _, l := range lines {
+		row(l.attribute, l.numbers, spaces(2*l.depth)+l.name, l.stack)
+	}
+	return b.String()
+}
+
+func (m *contentionModel) addLines(out *[]treeLine, t *contention.Tree, depth int, short map[string]string) {
+	shown := m.worthShowing(t)
+	for _, c := range t.Children[:shown] {
+		l := m.line(c.Waited, c.Contentions, depth)
+		name := c.Key
+		if s, ok := short[name]; ok {
+			name = s
+		}
+		if l.name = m.style.clean(name); strings.TrimSpace(l.name) == "" {
+			l.name = "(none)"
+		}
+		l.stack = c.Aspect == contention.ByOwnerStack || c.Aspect == contention.ByWaiterStack
+		if depth == 0 {
+			l.attribute = bold
+		}
+		*out = append(*out, l)
+		m.addLines(out, c, depth+1, short)
+	}
+	var rest contention.Tree
+	for _, c := range t.Children[shown:] {
+		rest.Waited += c.Waited
+		rest.Contentions += c.Contentions
+	}
+	if more := len(t.Children) - shown; more > 0 {
+		l := m.line(rest.Waited, rest.Contentions, depth)
+		l.name, l.attribute = fmt.Sprintf("(%s more)", format.Count(more)), dim
+		*out = append(*out, l)
+	}
+}
+
+func (m *contentionModel) line(waited time.Duration, contentions int64, depth int) treeLine {
+	count := ""
+	if contentions > 0 { // else nobody was the owner
+		count = format.Count(int(contentions))
+	}
+	return treeLine{numbers: [3]string{m.duration(waited), m.percent(waited), count}, depth: depth}
+}
+
+// worthShowing is how many children of a node have lines of their own; they are sorted.
+func (m *contentionModel) worthShowing(t *contention.Tree) int {
+	top, least := m.opt.Top, m.opt.Min
+	switch {
+	case top < 0:
+		top = len(t.Children)
+	case top == 0:
+		top = 12
+		if least == 0 {
+			least = m.tree.Waited / 200
+		}
+	}
+	n := 0
+	for n < len(t.Children) && n < top && t.Children[n].Waited >= least {
+		n++
+	}
+	if n == 0 && m.opt.Min == 0 && len(t.Children) > 0 {
+		n = 1
+	}
+	if n == len(t.Children)-1 && m.opt.Min == 0 {
+		n++ // "(1 more)" would be no shorter
+	}
+	return n
+}
+
+// shortNames shortens the functions in a tree as far as they can be told apart.
+func shortNames(t *contention.Tree) map[string]string {
+	var names []string
+	seen := map[string]string{}
+	var walk func(t *contention.Tree)
+	walk = func(t *contention.Tree) {
+		switch t.Aspect {
+		case contention.ByOwnerFunc, contention.ByWaiterFunc, contention.ByOwnerGroup, contention.ByWaiterGroup, contention.ByClass, contention.ByLock:
+			if _, ok := seen[t.Key]; !ok && (t.Aspect != contention.ByLock || strings.Contains(t.Key, "#")) { // names that people gave stay as they are
+				seen[t.Key] = ""
+				names = append(names, t.Key)
+			}
+		}
+		for _, c := range t.Children {
+			walk(c)
+		}
+	}
+	walk(t)
+	for i, s := range format.Funcs(names) {
+		seen[names[i]] = s
+	}
+	return seen
+}
