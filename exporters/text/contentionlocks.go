@@ -25,6 +25,9 @@ func (m *contentionModel) locks() string {
 	for shown < len(rows) && (top < 0 || shown < top) && rows[shown].Waited >= least && rows[shown].Waited > 0 {
 		shown++
 	}
+	if shown == len(rows)-1 && m.opt.Min == 0 {
+		shown++ // "(1 more lock)" would be no shorter
+	}
 	if shown == 0 {
 		return ""
 	}

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+)
+
+func init() {
+	register(&command{
+		name:    "contention",
+		rank:    4,
+		args:    "[flags] [FILE | URL | -]",
+		summary: "show who waited for locks and channels, and who is to blame",
+		help:    contentionHelp,
+		run:     runContention,
+	})
+}
+
+const contentionHelp = `Contention shows who waited, for what, and which owner is to blame: the goroutine that held
+the lock meanwhile, not the one that happened to let go of it last.
+
+It reads execution traces of any program (a FILE, a URL, or standard input), event files and
+JSON of package contention, whose wrapped locks know the owners exactly, and JSON that it wrote
+itself. What a trace does not tell is "unattributed": nobody is blamed on suspicion.
+
+What is shown:
+
+    -by ASPECTS      the levels of the tree, separated by commas, in any order:
+                       kind, class, lock, flags,
+                       waiter-func, waiter-stack, waiter-group, waiter-goroutine,
+                       owner-func, owner-stack, owner-group, owner-goroutine
+                     by default owner-func,lock,waiter-func. A func is the function that
+                     locked or unlocked; a group is where goroutines began
+    -kind KINDS      only these kinds: mutex, rwmutex-writer, rwmutex-reader, waitgroup, cond,
+                     once, chan-send, chan-receive, select, semaphore, network, sleep, gc,
+                     other; "locks" are mutex, both of rwmutex, and once
+    -focus REGEXP    only what is found in a lock or its class, or in a function of the waiter
+                     or the owner
+    -min DURATION    leave out what is shorter: lines of the tree, edges of the graph, rows
+    -top N           show N lines below each line, N locks, N groups; 0 shows all
+
+Where it goes:
+
+    -o FILE          write a file; its form follows from the name: .svg (a picture of who
+                     waits for whom), .pb.gz (for go tool pprof), .json, .csv, .txt, .dot (for
+                     Graphviz) or .folded (for flamegraph.pl). May be given several times
+    -pprof VIEW      the stacks of .pb.gz and .folded: owner (default of .pb.gz), waiter, or joined
+                     (default of .folded): the waiter's calls, the lock, the owner's calls
+    -format FORM     what goes to standard output: text, svg, pprof, json, csv, dot or folded;
+                     text if there is neither -format nor -o
+    -title TEXT      the title of pictures
+
+A check for continuous integration:
+
+    -fail CONDITION  exit with status 1 and one line that says why if the condition holds.
+                     Several are separated by commas; one is enough.
+
+    CONDITION = NAME ( < | <= | > | >= ) VALUE, where NAME is one of
+
+        waited           what all goroutines waited together, as a duration: waited>2s
+        longest          the longest wait, as a duration
+        contentions      the number of waits
+        waiting          how many goroutines waited at a time, on average
+        handoff-%        the part of the waiting in which nobody held the lock
+        unattributed-%   the part for which the owner is not known
+
+Examples:
+
+    bottleneck contention trace.out
+    bottleneck contention -kind locks -by lock,waiter-func,owner-func trace.out
+    bottleneck contention -o who.svg 'http://localhost:6060/debug/pprof/trace?seconds=5'
+    bottleneck contention -o joined.pb.gz -pprof joined locks.events && go tool pprof -http=: joined.pb.gz
+    bottleneck contention -format folded trace.out | flamegraph.pl > flame.svg
+    bottleneck contention -kind locks -fail 'waiting>1.5' trace.out
+`
+
+// contentionFlags are the choices of the user.
+type contentionFlags struct {
+	by, kinds, focus, view string
+	filter                 contention.Filter
+	draw                   contentionDrawing
+	outputs                contentionOutputs
+	format                 string
+	fail                   contentionConditions
+}
+
+func (f *contentionFlags) set() *flag.FlagSet {
+	fs := flag.NewFlagSet("contention", flag.ContinueOnError)
+	fs.StringVar(&f.by, "by", "", "")
+	fs.StringVar(&f.kinds, "kind", "", "")
+	fs.StringVar(&f.focus, "focus", "", "")
+	fs.DurationVar(&f.draw.least, "min", 0, "")
+	fs.IntVar(&f.draw.top, "top", 0, "")
+	fs.Var(&f.outputs, "o", "")
+	fs.StringVar(&f.view, "pprof", "", "")
+	fs.StringVar(&f.format, "format", "", "")
+	fs.StringVar(&f.draw.title, "title", "", "")
+	fs.Var(&f.fail, "fail", "")
+	return fs
+}
+
+// parse reads the flags and rejects what cannot be right before anything is read.
+func (f *contentionFlags) parse(args []string) (source string, err error) {
+	fs := f.set()
+	rest, err := parseFlags(fs, args)
+	if err != nil {
+		return "", err
+	}
+	fs.Visit(func(fl *flag.Flag) { f.draw.topSet = f.draw.topSet || fl.Name == "top" })
+	if f.draw.by, err = parseAspects(f.by); err != nil {
+		return "", err
+	}
+	if f.filter.Kinds, err = parseKinds(f.kinds); err != nil {
+		return "", err
+	}
+	if f.focus != "" {
+		if f.filter.Focus, err = regexp.Compile(f.focus); err != nil {
+			return "", usagef("-focus: %v", err)
+		}
+	}
+	if f.view != "" {
+		if f.draw.view, err = contention.ParseView(f.view); err != nil {
+			return "", usagef("-pprof: unknown view %q: want owner, waiter or joined", f.view)
+		}
+	}
+	switch {
+	case f.draw.least < 0:
+		return "", usagef("-min %v: want a positive duration, such as 1ms", f.draw.least)
+	case f.draw.top < 0:
+		return "", usagef("-top %d: want a number of lines, or 0 for all", f.draw.top)
+	case f.format != "" && contentionForms[f.format] == nil:
+		return "", usagef("unknown form %q: want %s", f.format, contentionFormNames)
+	case len(rest) > 1:
+		return "", usagef("more than one input: %q and %q", rest[0], rest[1])
+	case len(rest) == 1:
+		return rest[0], nil
+	}
+	return "", nil
+}
+
+// parseAspects parses the levels of the tree; none are the usual ones.
+func parseAspects(s string) (by []contention.Aspect, err error) {
+	if s == "" {
+		return nil, nil
+	}
+	var names []string
+	for _, a := range contention.Aspects {
+		names = append(names, string(a))
+	}
+	for name := range strings.SplitSeq(s, ",") {
+		name = strings.TrimSpace(name)
+		a := contention.Aspect(name)
+		switch {
+		case !slices.Contains(names, name):
+			if near := nearest(name, names); near != "" {
+				return nil, usagef("-by: unknown aspect %q; did you mean %s?", name, near)
+			}
+			return nil, usagef("-by: unknown aspect %q: want some of %s", name, strings.Join(names, ", "))
+		case slices.Contains(by, a):
+			return nil, usagef("-by: %s comes twice", name)
+		}
+		by = append(by, a)
+	}
+	return by, nil
+}
+
+var lockKinds = []contention.Kind{contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind}
+
+// parseKinds parses the kinds to keep; none means all.
+func parseKinds(s string) (kinds []contention.Kind, err error) {
+	if s == "" {
+		return nil, nil
+	}
+	names := []string{"locks"}
+	for _, k := range contention.Kinds {
+		names = append(names, string(k))
+	}
+	for name := range strings.SplitSeq(s, ",") {
+		name = strings.TrimSpace(name)
+		switch {
+		case name == "locks":
+			kinds = append(kinds, lockKinds...)
+		case slices.Contains(names, name):
+			kinds = append(kinds, contention.Kind(name))
+		default:
+			if near := nearest(name, names); near != "" {
+				return nil, usagef("-kind: unknown kind %q; did you mean %s?", name, near)
+			}
+			return nil, usagef("-kind: unknown kind %q: want some of %s", name, strings.Join(names, ", "))
+		}
+	}
+	return kinds, nil
+}
+
+func runContention(ctx context.Context, std stdio, args []string) error {
+	f := &contentionFlags{}
+	source, err := f.parse(args)
+	if err != nil {
+		return err
+	}
+	if f.format == "" && len(f.outputs.outputs) == 0 {
+		f.format = "text"
+	}
+	if f.format == "pprof" {
+		if _, terminal := terminalOf(std.out); terminal {
+			return usagef("-format pprof is not for terminals: write it with -o FILE.pb.gz, or into a pipe")
+		}
+	}
+	in, err := findInput(std, source)
+	if err != nil {
+		return err
+	}
+	if err := f.outputs.check(); err != nil {
+		return err
+	}
+	p, err := readContention(ctx, std, in, f.draw.goroutines())
+	if p == nil || ctx.Err() != nil { // what was read before an interrupt is a matter of chance
+		return err
+	}
+	p = p.Filter(f.filter)
+	f.draw.source = in.label
+	return errors.Join(err, f.write(std, p), f.fail.check(p))
+}
+
+// write writes the profile in all the forms that were asked for.
+func (f *contentionFlags) write(std stdio, p *contention.Profile) error {
+	var errs []error
+	for _, name := range f.outputs.outputs {
+		form := contentionForms[contentionFormOf(name)]
+		err := writeFile(name, func(w io.Writer) error { return form(w, p, f.draw) })
+		if _, terminal := terminalOf(std.err); terminal && err == nil {
+			fmt.Fprintf(std.err, "Wrote %s.\n", oneLine(name))
+		}
+		errs = append(errs, err)
+	}
+	if f.format != "" {
+		d := f.draw
+		d.terminal, _ = terminalOf(std.out)
+		errs = append(errs, contentionForms[f.format](std.out, p, d))
+	}
+	return errors.Join(errs...)
+}
+
+// eventMagic is what event files of package contention begin with.
+var eventMagic = []byte("bnkevt")
+
+// readContention reads a trace, an event file or JSON, whatever it is. The profile may be there
+// even if there is an error: it is then that of what could be read. Rows are kept apart by
+// goroutine if need be, as there may be very many.
+func readContention(ctx context.Context, std stdio, in *input, goroutines bool) (*contention.Profile, error) {
+	reading, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	progress := startProgress(std.err, in.progress)
+	defer progress.stop()
+	r, err := in.open(reading, cancel)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	buf := bufio.NewReaderSize(r, 1<<16)
+	head, _ := buf.Peek(len(eventMagic)) // who reads on meets the error, too
+	var p *contention.Profile
+	switch {
+	case bytes.Equal(head, eventMagic):
+		if p, err = contention.ReadEvents(buf, contention.Options{Goroutines: goroutines}); err != nil {
+			err = fmt.Errorf("%s: %w", in.label, err)
+		}
+	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
+		if p, err = contention.ReadJSON(buf); err != nil {
+			err = fmt.Errorf("%s: %w", in.label, err)
+		}
+	default:
+		p, err = contention.ReadTrace(reading, buf, contention.TraceOptions{Goroutines: goroutines, Name: in.label, Progress: in.decoded})
+	}
+	if err != nil && reading.Err() != nil && ctx.Err() == nil {
+		err = context.Cause(reading) // a silent server, say, of which the reader knows nothing
+	}
+	return p, err
+}

@@ -1,0 +1,312 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+)
+
+// contentionObject is the JSON that other programs read, spelled out once more.
+type contentionObject struct {
+	Wait         int64    `json:"wait_ns"`
+	HandOff      int64    `json:"handoff_ns"`
+	Unattributed int64    `json:"unattributed_ns"`
+	Contentions  int64    `json:"contentions"`
+	Warnings     []string `json:"warnings"`
+	Kinds        map[string]struct {
+		Contentions int64 `json:"contentions"`
+		Wait        int64 `json:"wait_ns"`
+	} `json:"kinds"`
+	Pairs []struct {
+		Kind        string   `json:"kind"`
+		Lock        string   `json:"lock"`
+		Class       string   `json:"class"`
+		WaiterGroup string   `json:"waiter_group"`
+		WaiterStack []string `json:"waiter_stack"`
+		OwnerGroup  string   `json:"owner_group"`
+		OwnerStack  []string `json:"owner_stack"`
+		Contentions int64    `json:"contentions"`
+		Wait        int64    `json:"wait_ns"`
+	} `json:"pairs"`
+}
+
+func parseContention(t *testing.T, content string) contentionObject {
+	t.Helper()
+	var o contentionObject
+	if err := json.Unmarshal([]byte(content), &o); err != nil {
+		t.Fatalf("%v in\n%s", err, content)
+	}
+	sum, kinds := o.HandOff+o.Unattributed, int64(0)
+	for _, p := range o.Pairs {
+		sum += p.Wait
+	}
+	for _, k := range o.Kinds {
+		kinds += k.Wait
+	}
+	if sum != o.Wait || kinds != o.Wait {
+		t.Errorf("pairs, hand-off and unattributed time sum to %d, kinds to %d, wait_ns is %d", sum, kinds, o.Wait)
+	}
+	return o
+}
+
+var contentionChecks = map[string]func(t *testing.T, content string){
+	"text": func(t *testing.T, content string) {
+		if !strings.HasPrefix(content, "Goroutines waited ") || !strings.Contains(content, "by owner-func > lock > waiter-func\n") || strings.Contains(content, "\x1b") {
+			t.Errorf("text:\n%s", content)
+		}
+	},
+	"json": func(t *testing.T, content string) {
+		o := parseContention(t, content)
+		frame := regexp.MustCompile(`^\S+ \S+:\d+$`)
+		if len(o.Pairs) == 0 || o.Kinds["mutex"].Contentions < 100 || o.Warnings == nil || !frame.MatchString(o.Pairs[0].WaiterStack[0]) {
+			t.Errorf("%+v", o)
+		}
+	},
+	"csv": func(t *testing.T, content string) {
+		rows, err := csv.NewReader(strings.NewReader(content)).ReadAll()
+		if err != nil || len(rows) < 3 || rows[0][0] != "kind" || !strings.Contains(content, "mutexWorker") {
+			t.Errorf("%d rows, error %v", len(rows), err)
+		}
+	},
+	"svg": checks["svg"],
+	"pprof": func(t *testing.T, content string) {
+		p, err := profile.ParseData([]byte(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.DefaultSampleType != "delay" || len(p.Sample) < 2 {
+			t.Errorf("%v", p)
+		}
+	},
+	"dot": func(t *testing.T, content string) {
+		if !strings.HasPrefix(content, "digraph contention {\n") || !strings.HasSuffix(content, "}\n") || !strings.Contains(content, "mutexWorker") {
+			t.Errorf("dot:\n%s", content)
+		}
+	},
+	"folded": func(t *testing.T, content string) {
+		if !regexp.MustCompile(`(?m)^\S+mutexWorker;\[lock\] \S+mutexWorker;\[held by\];\S+mutexWorker \d+$`).MatchString(content) {
+			t.Errorf("folded:\n%s", content)
+		}
+	},
+}
+
+func TestContentionForms(t *testing.T) {
+	args := []string{"contention"}
+	dir := t.TempDir()
+	files := map[string]string{"svg": "a.svg", "pprof": "a.pb.gz", "json": "a.json", "csv": "a.csv", "text": "a.TXT", "dot": "a.dot", "folded": "a.folded"}
+	for name, check := range contentionChecks {
+		r := bottleneck("contention", "-format", name, mutexTrace)
+		if r.status != exitOK || r.err != "" {
+			t.Errorf("-format %s: status %d, stderr %q", name, r.status, r.err)
+		}
+		check(t, r.out)
+		args = append(args, "-o", filepath.Join(dir, files[name]))
+	}
+	bottleneck(append(args, mutexTrace)...).want(t, exitOK, "", "")
+	for name, file := range files {
+		b, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		contentionChecks[name](t, string(b))
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != len(files) {
+		t.Errorf("%d files, want %d, error %v", len(entries), len(files), err)
+	}
+	if len(contentionForms) != len(contentionChecks) {
+		t.Error("a form has no check")
+	}
+}
+
+// contended makes an event file, and the JSON of the same profile, of a program whose main
+// goroutine waits once for its own other one.
+func contended(t *testing.T) (events, object string) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := contention.Start(contention.Options{Events: &b}); err != nil {
+		t.Fatal(err)
+	}
+	mu := contention.NewMutex("the books")
+	var wg sync.WaitGroup
+	locked := make(chan bool)
+	wg.Go(func() {
+		mu.Lock()
+		close(locked)
+		time.Sleep(5 * time.Millisecond)
+		mu.Unlock()
+	})
+	<-locked
+	mu.Lock()
+	mu.Unlock() //lint:ignore SA2001 the test is about the wait
+	wg.Wait()
+	if err := contention.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	events, object = filepath.Join(dir, "run.events"), filepath.Join(dir, "run.json")
+	if err := os.WriteFile(events, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := contention.WriteJSON(f, contention.Snapshot()); err != nil {
+		t.Fatal(err)
+	}
+	return events, object
+}
+
+// Traces, event files and JSON are all read, from files, pipes and servers.
+func TestContentionInputs(t *testing.T) {
+	events, object := contended(t)
+	var sums []int64
+	for _, name := range []string{events, object} {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(content) }))
+		for _, r := range []result{
+			bottleneck("contention", "-format", "json", name),
+			commandWith(bytes.NewReader(content), "contention", "-format=json"),
+			bottleneck("contention", "-format", "json", server.URL),
+		} {
+			r.want(t, exitOK, `"lock": "the books"`, "")
+			sums = append(sums, parseContention(t, r.out).Wait)
+		}
+		server.Close()
+	}
+	for _, s := range sums {
+		if s != sums[0] || s <= 0 {
+			t.Errorf("the inputs differ: %v", sums)
+		}
+	}
+	bottleneck("contention", "-by", "lock,owner-goroutine", events).want(t, exitOK, "by lock > owner-goroutine\n", "")
+}
+
+func TestContentionChoices(t *testing.T) {
+	for _, tt := range []struct {
+		args string
+		want string
+		not  string
+	}{
+		{"-by waiter-func,kind", "by waiter-func > kind\n", "[lock]"},
+		{"-by owner-group", "by owner-group\n", ""},
+		{"-kind waitgroup", "Goroutines waited 894 ms in 1 contention in ", "mutexWorker#1"},
+		{"-kind locks", "mutexWorker#1", "Mutex#3"},
+		{"-kind cond", "No goroutine waited in ", "waitgroup"},
+		{"-focus Mutex$", "Mutex#3", "hand-off]\n     "},
+		{"-min 1s", "(1 more lock)", "894 ms\n"},
+		{"-top 1 -by kind,owner-func,waiter-func,owner-stack -kind locks", "work.mutexWorker", "#3"},
+		{"-format folded -pprof waiter", "mutexWorker", "[lock]"},
+		{"-format dot -min 1s", "mutexWorker", "hand-off"},
+		{"-format csv -min 1s", "owner_stack", "[hand-off]"},
+		{"-format svg -title A<b -kind locks", "A&lt;b", ""},
+	} {
+		r := bottleneck(append(append([]string{"contention"}, strings.Fields(tt.args)...), mutexTrace)...)
+		if r.want(t, exitOK, tt.want, ""); tt.not != "" && strings.Contains(r.out, tt.not) {
+			t.Errorf("%s: there is %q in\n%s", tt.args, tt.not, r.out)
+		}
+	}
+	r := bottleneck("contention", "-format", "pprof", "-pprof", "joined", mutexTrace)
+	if p, err := profile.ParseData([]byte(r.out)); err != nil || !strings.Contains(p.String(), "[held by]") {
+		t.Error(err, "or no joined stacks")
+	}
+}
+
+func TestContentionFail(t *testing.T) {
+	for _, tt := range []struct {
+		expr string
+		want string // of the error; empty if the condition does not hold
+	}{
+		{"waited>10s", ""},
+		{"waited>1s, contentions>=1000", "failed, as -fail says: waited>1s (it is 3."},
+		{"contentions<1000,waiting>=1", "contentions<1000 (it is 294.00), waiting>=1 (it is 3."},
+		{"longest>1ms", "longest>1ms (it is 893."},
+		{"unattributed-%>50", ""},
+		{"handoff-%<50%", "handoff-%<50% (it is 1."},
+	} {
+		r := bottleneck("contention", "-format", "csv", "-fail", tt.expr, mutexTrace)
+		status := exitOK
+		if tt.want != "" {
+			status = exitFailure
+		}
+		r.want(t, status, "kind,lock", tt.want)
+	}
+}
+
+func TestContentionBadInput(t *testing.T) {
+	dir := t.TempDir()
+	events, object := contended(t)
+	cut := func(name string, drop int) string {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(dir, "cut-"+filepath.Base(name))
+		if err := os.WriteFile(out, b[:len(b)-drop], 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	foreign := filepath.Join(dir, "foreign.json")
+	if err := os.WriteFile(foreign, []byte(`{"wall_ns": 1}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args   []string
+		status int
+		out    string
+		want   string
+	}{
+		{[]string{"-by", "owner-fnc", mutexTrace}, exitUsage, "", `-by: unknown aspect "owner-fnc"; did you mean owner-func?`},
+		{[]string{"-by", "lock,lock", mutexTrace}, exitUsage, "", "-by: lock comes twice"},
+		{[]string{"-kind", "mutx", mutexTrace}, exitUsage, "", `-kind: unknown kind "mutx"; did you mean mutex?`},
+		{[]string{"-kind", "nonsense", mutexTrace}, exitUsage, "", `want some of locks, mutex, `},
+		{[]string{"-focus", "(", mutexTrace}, exitUsage, "", "-focus: error parsing regexp"},
+		{[]string{"-pprof", "up", mutexTrace}, exitUsage, "", `-pprof: unknown view "up": want owner, waiter or joined`},
+		{[]string{"-min", "-1s", mutexTrace}, exitUsage, "", "-min -1s: want a positive duration"},
+		{[]string{"-top", "-1", mutexTrace}, exitUsage, "", "-top -1: want a number"},
+		{[]string{"-format", "png", mutexTrace}, exitUsage, "", `unknown form "png": want text, svg, pprof`},
+		{[]string{"-o", "a.png", mutexTrace}, exitUsage, "", "want a file ending in .svg, .pb.gz"},
+		{[]string{"-o", "a.svg", "-o", "./a.svg", mutexTrace}, exitUsage, "", "given twice"},
+		{[]string{"-fail", "waited", mutexTrace}, exitUsage, "", `"waited" is not a condition`},
+		{[]string{"-fail", "waiter>1", mutexTrace}, exitUsage, "", `unknown name "waiter"; did you mean waited?`},
+		{[]string{"-fail", "waited>1", mutexTrace}, exitUsage, "", "waited wants a duration"},
+		{[]string{"-focs", "x", mutexTrace}, exitUsage, "", "unknown flag -focs; did you mean -focus?"},
+		{[]string{mutexTrace, mutexTrace}, exitUsage, "", "more than one input"},
+		{[]string{}, exitUsage, "", "no trace: name a FILE or a URL"},
+		{[]string{filepath.Join(dir, "missing")}, exitFailure, "", "missing: no such file"},
+		{[]string{dir}, exitFailure, "", "it is a directory"},
+		{[]string{foreign}, exitFailure, "", "foreign.json: contention: reading JSON: this is no contention profile"},
+		{[]string{cut(object, 20)}, exitFailure, "", "cut-run.json: contention: reading JSON: the input ends inside the object"},
+		{[]string{cut(events, 3)}, exitFailure, "No goroutine waited", "cut-run.events: contention: event file, offset "},
+		{[]string{"-o", filepath.Join(dir, "no", "a.svg"), mutexTrace}, exitFailure, "", "cannot write "},
+	} {
+		r := bottleneck(append([]string{"contention"}, tt.args...)...)
+		if tt.out != "" && r.out == "" {
+			t.Errorf("%v: nothing was written", tt.args)
+			continue
+		}
+		if tt.out != "" {
+			tt.out = r.out[:1]
+		}
+		r.want(t, tt.status, tt.out, tt.want)
+	}
+	bottleneck("contention", "-h").want(t, exitOK, "    bottleneck contention [flags] [FILE | URL | -]\n", "")
+}

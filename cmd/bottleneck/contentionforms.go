@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/exporters/pprof"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+)
+
+// contentionDrawing says how a contention profile is written, in any form.
+type contentionDrawing struct {
+	drawing
+	by    []contention.Aspect
+	view  contention.View // empty: each form has its own
+	least time.Duration
+}
+
+// goroutines tells that goroutines have to be told apart.
+func (d contentionDrawing) goroutines() bool {
+	return slices.Contains(d.by, contention.ByOwnerGoroutine) || slices.Contains(d.by, contention.ByWaiterGoroutine)
+}
+
+// contentionForms are what -format and the ends of -o's names choose from.
+var contentionForms = map[string]func(w io.Writer, p *contention.Profile, d contentionDrawing) error{
+	"text": func(w io.Writer, p *contention.Profile, d contentionDrawing) error {
+		opt := text.ContentionOptions{Options: d.terminal.textOptions(), By: d.by, Min: d.least}
+		opt.Top = d.exporterTop()
+		return text.WriteContention(w, p, opt)
+	},
+	"json": func(w io.Writer, p *contention.Profile, d contentionDrawing) error {
+		return contention.WriteJSON(w, d.rows(p))
+	},
+	"csv": func(w io.Writer, p *contention.Profile, d contentionDrawing) error {
+		return text.ContentionCSV(w, d.rows(p))
+	},
+	"dot": func(w io.Writer, p *contention.Profile, d contentionDrawing) error { return text.DOT(w, p, d.least) },
+	"folded": func(w io.Writer, p *contention.Profile, d contentionDrawing) error {
+		if d.view == "" {
+			d.view = contention.JoinedView
+		}
+		return text.FoldedStacks(w, d.rows(p), d.view)
+	},
+	"pprof": func(w io.Writer, p *contention.Profile, d contentionDrawing) error {
+		return pprof.WriteContention(w, d.rows(p), pprof.ContentionOptions{View: d.view})
+	},
+	"svg": func(w io.Writer, p *contention.Profile, d contentionDrawing) error {
+		opt := picture.ContentionOptions{Options: d.picture(), Min: d.least}
+		return picture.ContentionSVG(w, p, opt)
+	},
+}
+
+const contentionFormNames = "text, svg, pprof, json, csv, dot or folded"
+
+// rows leaves out short rows, for the forms that have no shorter way to say that there are some.
+func (d contentionDrawing) rows(p *contention.Profile) *contention.Profile {
+	if d.least == 0 {
+		return p
+	}
+	return p.Filter(contention.Filter{Min: d.least})
+}
+
+// contentionFormOf returns the form of a file by its name, or "".
+func contentionFormOf(name string) string {
+	lower := strings.ToLower(name)
+	switch {
+	case strings.HasSuffix(lower, ".dot"):
+		return "dot"
+	case strings.HasSuffix(lower, ".folded"):
+		return "folded"
+	}
+	if form := formOf(name); contentionForms[form] != nil {
+		return form
+	}
+	return ""
+}
+
+// contentionOutputs are the files of -o.
+type contentionOutputs struct{ outputs }
+
+// Set implements flag.Value: it adds a file.
+func (o *contentionOutputs) Set(name string) error {
+	if contentionFormOf(name) == "" {
+		return errors.New("its form follows from its name: want a file ending in .svg, .pb.gz, .json, .csv, .txt, .dot or .folded")
+	}
+	for _, other := range o.outputs {
+		if filepath.Clean(other) == filepath.Clean(name) {
+			return errors.New("given twice")
+		}
+	}
+	o.outputs = append(o.outputs, name)
+	return nil
+}
