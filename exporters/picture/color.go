@@ -16,10 +16,10 @@ func hex(v uint32) color.RGBA {
 // does not know what is behind it.
 var (
 	lightTheme = map[role]color.RGBA{
-		paper: hex(0xffffff), ink: hex(0x1b1f27), muted: hex(0x545d6a), grid: hex(0xe3e7ea), axis: hex(0x4b5360), limit: hex(0x9aa4b1),
+		paper: hex(0xffffff), ink: hex(0x1b1f27), muted: hex(0x545d6a), grid: hex(0xe3e7ea), axis: hex(0x4b5360), limit: hex(0x9aa4b1), shade: hex(0xfdf0e7),
 	}
 	darkTheme = map[role]color.RGBA{
-		paper: hex(0x0d1117), ink: hex(0xe6edf3), muted: hex(0x9aa4af), grid: hex(0x252c36), axis: hex(0x8b949e), limit: hex(0x6a7480),
+		paper: hex(0x0d1117), ink: hex(0xe6edf3), muted: hex(0x9aa4af), grid: hex(0x252c36), axis: hex(0x8b949e), limit: hex(0x6a7480), shade: hex(0x2a1f18),
 	}
 )
 

@@ -1,4 +1,5 @@
-// Package picture draws bottle graphs as SVG and PNG.
+// Package picture draws bottle graphs as SVG and PNG; also speedup stacks ([StacksSVG]), and the granularity of
+// tasks as distributions ([TasksSVG]) and over time ([StripSVG]).
 //
 // In a bottle graph each box is a group of goroutines. Its height is the group's share of
 // the time, its width how many goroutines ran while the group did; the heights sum to the wall time. Wide boxes

@@ -101,6 +101,7 @@ const (
 	grid
 	axis
 	limit
+	shade // an area behind a plot
 )
 
 func rgb(c color.RGBA) paint { return paint{rgb: c} }

@@ -15,10 +15,10 @@ import (
 const fontStack = `system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','Helvetica Neue',Arial,sans-serif`
 
 // roleNames are the classes of the colours of the theme.
-var roleNames = map[role]string{paper: "paper", ink: "ink", muted: "muted", grid: "grid", axis: "axis", limit: "limit"}
+var roleNames = map[role]string{paper: "paper", ink: "ink", muted: "muted", grid: "grid", axis: "axis", limit: "limit", shade: "shade"}
 
 // roles in a fixed order, for the style sheet.
-var roles = []role{paper, ink, muted, grid, axis, limit}
+var roles = []role{paper, ink, muted, grid, axis, limit, shade}
 
 // styleSheet gives the classes their colours in both modes. Every rule is below
 // the root's class, so a page with the picture inside keeps its own look.

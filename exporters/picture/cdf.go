@@ -1,0 +1,169 @@
+package picture
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// Lengths of pictures of tasks.
+const (
+	tasksWidth  = 960.0
+	cdfHeight   = 380.0
+	curveWidth  = 2.6
+	mostDecades = 22 // of 64 bits there are 20
+)
+
+// cdfPlot is the area of the curves: a logarithmic axis across, parts of the tasks up.
+type cdfPlot struct {
+	x, y, w, h float64
+	lo, hi     int // decades
+}
+
+func (p *cdfPlot) px(v float64) float64 {
+	at := (math.Log10(max(v, 1)) - float64(p.lo)) / float64(p.hi-p.lo)
+	return p.x + p.w*min(1, max(0, at))
+}
+
+func (p *cdfPlot) py(fraction float64) float64 { return p.y + p.h*(1-fraction) }
+
+// layoutTasks places the curves of a profile.
+func layoutTasks(profile *granularity.Profile, opt Options) *scene {
+	m := newTasksModel(profile, opt)
+	const left = margin + axisRoom
+	s := &scene{width: opt.Width, title: m.title("Task granularity"), desc: m.describe("Task granularity: for each class the part of its tasks that is at most so large.")}
+	shapes, y := m.head(m.title("Task granularity"), left)
+	p := cdfPlot{x: left, y: y + 16, w: opt.Width - left - margin - 24, h: cdfHeight}
+	p.lo, p.hi = m.decades()
+	s.shapes = append(shapes, m.cdf(&p)...)
+	y = p.y + p.h + 88
+	table, y := m.table(left, y)
+	s.shapes = append(s.shapes, table...)
+	notes, y := foot(m.notes(), left, y, opt.Width)
+	s.shapes = append(s.shapes, notes...)
+	s.height = y + margin
+	return s
+}
+
+// decades is the range of the axis: what the tasks take, and the end of the shaded area if that is near.
+func (m *tasksModel) decades() (lo, hi int) {
+	least, most := math.Inf(1), 0.0
+	for i := range m.classes {
+		least, most = min(least, float64(m.classes[i].hist.Min())), max(most, float64(m.classes[i].hist.Max()))
+	}
+	if len(m.classes) == 0 {
+		least, most = 1e3, 1e6
+	}
+	least, most = max(least, 1), max(most, 1)
+	if fine := m.p.FineBelow(); fine > least/30 && fine < most*30 {
+		least, most = min(least, fine/2), max(most, fine)
+	}
+	lo, hi = int(math.Floor(math.Log10(max(least, 1)))), int(math.Ceil(math.Log10(most)-1e-9))
+	return lo, min(max(hi, lo+1), lo+mostDecades)
+}
+
+// cdf draws the axes, the shaded area and the curves.
+func (m *tasksModel) cdf(p *cdfPlot) (out []shape) {
+	out = append(out, m.shading(p)...)
+	rules := lines{stroke: themed(grid), width: 1.4}
+	for i := range 5 {
+		y := p.py(float64(i) / 4)
+		rules.segments = append(rules.segments, segment{p.x, y, p.x + p.w, y})
+		out = append(out, text{x: p.x - 10, y: y + 0.35*axisSize, s: strconv.Itoa(25*i) + "%", size: axisSize, anchor: end, fill: themed(muted)})
+	}
+	every := 1
+	for float64(p.hi-p.lo)/float64(every) > p.w/76 {
+		every++
+	}
+	for d := p.lo; d <= p.hi; d++ {
+		x := p.px(math.Pow(10, float64(d)))
+		rules.segments = append(rules.segments, segment{x, p.y, x, p.y + p.h + tickLength})
+		if (d-p.lo)%every == 0 {
+			out = append(out, m.decade(d, x, p.y+p.h)...)
+		}
+	}
+	name := "granularity (reference cycles; below: their time)"
+	switch {
+	case m.p.ByTime():
+		name = "granularity (running time)"
+	case m.p.Hz == 0:
+		name = "granularity (cycles)"
+	}
+	out = append(out, rules,
+		text{x: p.x + p.w/2, y: p.y + p.h + 60, s: shorten(name, labelSize, false, p.w), size: labelSize, anchor: middle, fill: themed(ink)},
+		text{x: p.x - 58, y: p.y + p.h/2, s: "part of the tasks", size: labelSize, anchor: middle, fill: themed(ink), upright: true})
+	for i := len(m.classes) - 1; i >= 0; i-- { // the largest on top
+		out = append(out, m.curve(p, &m.classes[i]))
+	}
+	return out
+}
+
+// shading marks where tasks are fine-grained, and says on which side coarse-grained ones are.
+func (m *tasksModel) shading(p *cdfPlot) (out []shape) {
+	x := p.x
+	if fine := m.p.FineBelow(); fine > 1 {
+		x = p.px(fine)
+	}
+	if x > p.x {
+		out = append(out, rect{x: p.x, y: p.y, w: x - p.x, h: p.h, fill: themed(shade)})
+	}
+	if s := "fine-grained"; room(s, labelSize, false)+12 <= x-p.x {
+		out = append(out, text{x: p.x + 8, y: p.y + 20, s: s, size: labelSize, fill: themed(muted)})
+	}
+	if s := "coarse-grained"; room(s, labelSize, false)+16 <= p.x+p.w-x {
+		out = append(out, text{x: p.x + p.w - 8, y: p.y + p.h - 12, s: s, size: labelSize, anchor: end, fill: themed(muted)})
+	}
+	return out
+}
+
+// decade labels a tick: a power of ten, and the time that so many cycles take.
+func (m *tasksModel) decade(d int, x, y float64) (out []shape) {
+	v := math.Pow(10, float64(d))
+	t, known := m.p.Duration(v)
+	first := "10" + superscript(d)
+	if m.p.ByTime() {
+		first, known = format.Duration(t), false
+	}
+	out = append(out, text{x: x, y: y + 20, s: first, size: axisSize, anchor: middle, fill: themed(muted)})
+	if known && t >= time.Nanosecond {
+		out = append(out, text{x: x, y: y + 36, s: roughly(t), size: noteSize, anchor: middle, fill: themed(muted)})
+	}
+	return out
+}
+
+// roughly writes a duration with two digits.
+func roughly(d time.Duration) string {
+	step := time.Duration(1)
+	for d/step >= 100 {
+		step *= 10
+	}
+	return format.Duration(d.Round(step))
+}
+
+func superscript(n int) string {
+	return strings.Map(func(r rune) rune { return []rune("⁰¹²³⁴⁵⁶⁷⁸⁹")[r-'0'] }, strconv.Itoa(n))
+}
+
+// curve draws the distribution of a class in steps. Points closer than half a unit are one.
+func (m *tasksModel) curve(p *cdfPlot, c *taskClass) *group {
+	l := lines{stroke: rgb(c.fill), width: curveWidth}
+	const join = curveWidth / 2 // so that the corners are full
+	points := c.hist.CDF()
+	x, y := p.px(points[0].Value), p.py(0)
+	for i, pt := range points {
+		nx, ny := p.px(pt.Value), p.py(pt.Fraction)
+		if i < len(points)-1 && nx-x < 0.5 && y-ny < 0.5 {
+			continue
+		}
+		if nx > x {
+			l.segments = append(l.segments, segment{max(p.x, x-join), y, min(p.x+p.w, nx+join), y})
+		}
+		l.segments = append(l.segments, segment{nx, y, nx, ny})
+		x, y = nx, ny
+	}
+	return &group{title: c.title, shapes: []shape{l}}
+}

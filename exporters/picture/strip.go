@@ -1,0 +1,182 @@
+package picture
+
+import (
+	"image/color"
+	"math"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// Lengths of a strip, from the top: rows of classes, then the panels of the machine.
+const (
+	stripRow   = 30.0 // the bars of a class
+	stripName  = 20.0 // the line above them
+	panel      = 84.0
+	panelAbove = 34.0 // its title, and the gap to what is above
+)
+
+// strip is the time axis that all rows and panels share.
+type strip struct {
+	x, w       float64
+	begin, end int64
+	top        float64 // of the first row
+}
+
+func (s *strip) px(at int64) float64 {
+	return s.x + s.w*min(1, max(0, float64(at-s.begin)/float64(s.end-s.begin)))
+}
+
+// layoutStrip places the rows and panels of a profile.
+func layoutStrip(profile *granularity.Profile, opt Options) *scene {
+	m := newTasksModel(profile, opt)
+	const left = margin + axisRoom
+	title := m.title("Tasks over time")
+	s := &scene{width: opt.Width, title: title, desc: m.describe("Tasks over time: for each class how many of its tasks were under way; then context switches a second, and how far the processors were used.")}
+	shapes, y := m.head(title, left)
+	st := &strip{x: left, w: opt.Width - left - margin - 24, begin: profile.Start, end: ended(profile), top: y + 10}
+	y = st.top
+	for i := range m.classes {
+		row, below := m.row(st, &m.classes[i], y)
+		shapes = append(shapes, row)
+		y = below
+	}
+	var notes []string
+	if len(profile.Samples) > 0 {
+		more, below := m.switches(st, y)
+		shapes, y = append(shapes, more...), below
+		more, below = m.utilisation(st, y)
+		shapes, y = append(shapes, more...), below
+	} else {
+		notes = append(notes, "The machine was not sampled, so context switches and utilisation are not known: Recorder.Start samples it.")
+	}
+	if n := len(profile.Pauses); n > 0 {
+		shapes = append(shapes, st.pauses(profile.Pauses, y))
+		notes = append(notes, "Vertical lines: "+format.Plural(n, "pause", "pauses")+" of the garbage collector.")
+	}
+	axes, y := st.axis(y)
+	shapes = append(shapes, axes...)
+	footnotes, y := foot(append(notes, m.warnings()...), left, y+10, opt.Width)
+	s.shapes = append(shapes, footnotes...)
+	s.height = y + margin
+	return s
+}
+
+// row draws how many tasks of a class were under way, on average in each interval.
+func (m *tasksModel) row(st *strip, c *taskClass, y float64) (*group, float64) {
+	most := 0.0
+	level := make([]float64, len(c.Series))
+	for i, b := range c.Series {
+		from := st.begin
+		if i > 0 {
+			from = c.Series[i-1].At
+		}
+		if b.At > from {
+			level[i] = float64(b.Busy) / float64(b.At-from)
+		}
+		most = max(most, level[i])
+	}
+	g := &group{title: c.title}
+	after := tasksOf(c.Tasks)
+	if most > 0 {
+		after += ", up to " + format.Quantity(most) + " at once"
+	}
+	width := room(after, tableSize, false)
+	g.shapes = append(g.shapes,
+		text{x: st.x, y: y + stripName - 6, s: shorten(c.label, tableSize, badly(c), st.w-width-12), size: tableSize, bold: badly(c), fill: themed(ink)},
+		text{x: st.x + st.w, y: y + stripName - 6, s: shorten(after, tableSize, false, st.w/2), size: tableSize, anchor: end, fill: themed(muted)})
+	base := y + stripName + stripRow
+	from := st.begin
+	for i, b := range c.Series {
+		x0, x1 := st.px(from), st.px(b.At)
+		from = b.At
+		if h := stripRow * level[i] / max(most, 1e-9); h > 0 && x1 > x0 {
+			h = max(h, 0.8)
+			g.shapes = append(g.shapes, rect{x: x0, y: base - h, w: x1 - x0, h: h, fill: rgb(c.fill)})
+		}
+	}
+	g.shapes = append(g.shapes, lines{segments: []segment{{st.x, base, st.x + st.w, base}}, stroke: themed(axis), width: 1})
+	return g, base + 6
+}
+
+// switches draws the context switches a second.
+func (m *tasksModel) switches(st *strip, y float64) (out []shape, bottom float64) {
+	most := 0.0
+	rate := make([]float64, len(m.p.Samples))
+	for i := range m.p.Samples {
+		if s := &m.p.Samples[i]; s.Wall > 0 {
+			rate[i] = (float64(s.Voluntary) + float64(s.Involuntary)) / s.Wall.Seconds()
+		}
+		most = max(most, rate[i])
+	}
+	step := niceStep(max(most, 1), 3)
+	top := step * math.Ceil(max(most, 1)/step-1e-9)
+	var ticks []tick
+	for v := 0.0; v <= top*1.001; v += step {
+		ticks = append(ticks, tick{v / top, format.Quantity(v)})
+	}
+	out, base := st.panel(m.p.SwitchesName()+" a second", ticks, y)
+	return append(out, m.steps(st, base, func(i int) float64 { return rate[i] / top }, runtimeColors[0])), base
+}
+
+// utilisation draws how far the processors were used.
+func (m *tasksModel) utilisation(st *strip, y float64) (out []shape, bottom float64) {
+	ticks := []tick{{0, "0%"}, {0.5, "50%"}, {1, "100%"}}
+	title := "CPU utilisation"
+	if m.p.Procs > 0 {
+		title += " of " + format.Plural(m.p.Procs, "processor", "processors")
+	}
+	out, base := st.panel(title, ticks, y)
+	return append(out, m.steps(st, base, func(i int) float64 { return m.p.Samples[i].Utilisation }, runtimeColors[0])), base
+}
+
+// panel draws the rules and labels of a panel and returns where its base is.
+func (st *strip) panel(title string, ticks []tick, y float64) (out []shape, base float64) {
+	base = y + panelAbove + panel
+	rules := lines{stroke: themed(grid), width: 1}
+	for _, t := range ticks {
+		at := base - panel*t.at
+		rules.segments = append(rules.segments, segment{st.x - tickLength, at, st.x + st.w, at})
+		out = append(out, text{x: st.x - tickLength - 6, y: at + 0.35*axisSize, s: t.label, size: axisSize, anchor: end, fill: themed(muted)})
+	}
+	return append(out, rules, text{x: st.x, y: y + panelAbove - 12, s: shorten(title, tableSize, false, st.w), size: tableSize, fill: themed(ink)}), base
+}
+
+// steps draws a value between 0 and 1 of each sample, as an area in steps. Samples that
+// are mostly pauses say nothing.
+func (m *tasksModel) steps(st *strip, base float64, value func(i int) float64, fill color.RGBA) *group {
+	g := &group{}
+	for i := range m.p.Samples {
+		s := &m.p.Samples[i]
+		x0, x1 := st.px(s.At-int64(s.Wall)), st.px(s.At)
+		v := min(1, max(0, value(i)))
+		if s.Excluded || math.IsNaN(v) || x1 <= x0 || v == 0 {
+			continue
+		}
+		g.shapes = append(g.shapes, rect{x: x0, y: base - panel*v, w: x1 - x0, h: panel * v, fill: rgb(fill)})
+	}
+	return g
+}
+
+// pauses draws a line through everything for each pause of the collector, from its begin to its end.
+func (st *strip) pauses(pauses []granularity.GCPause, bottom float64) *group {
+	l := lines{stroke: rgb(gcColors[0]), width: 0.8}
+	for i := range pauses {
+		x := st.px(pauses[i].At - int64(pauses[i].Length)/2)
+		l.segments = append(l.segments, segment{x, st.top, x, bottom})
+	}
+	return &group{title: "pauses of the garbage collector", shapes: []shape{l}}
+}
+
+// axis draws the time axis below everything.
+func (st *strip) axis(y float64) (out []shape, bottom float64) {
+	wall := float64(st.end - st.begin)
+	unit, size := timeUnit(wall)
+	ruler := lines{stroke: themed(axis), width: 1, segments: []segment{{st.x, y, st.x + st.w, y}}}
+	for _, t := range niceTicks(wall/size, max(2, int(st.w/90))) {
+		x := st.px(st.begin + int64(t.at*size))
+		ruler.segments = append(ruler.segments, segment{x, y, x, y + tickLength})
+		out = append(out, text{x: x, y: y + 20, s: t.label, size: axisSize, anchor: middle, fill: themed(muted)})
+	}
+	return append(out, ruler, text{x: st.x + st.w/2, y: y + 42, s: "time (" + unit + ")", size: labelSize, anchor: middle, fill: themed(ink)}), y + 50
+}
