@@ -1,0 +1,226 @@
+package text
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// TasksOptions says how a profile of tasks is written. The zero value is right for a file.
+type TasksOptions struct {
+	Options // of them, Top is the number of classes; 0 means 15
+	// Creation and Submission choose the call sites that are listed; both if neither is set.
+	Creation, Submission bool
+	// Strip adds a line of blocks for each class that shows when its tasks were under way, and such lines of the
+	// context switches and of the utilisation of the processors.
+	Strip bool
+}
+
+// WriteTasks writes a profile of tasks: a sentence, a table with the quantiles and the diagnosis of each class, and
+// for each class the reasons, the advice and the call sites that create and submit its tasks. Granularity is in
+// cycles, with the time they take, or in time where cycles are not known. The error is that of w.
+func WriteTasks(w io.Writer, p *granularity.Profile, opt TasksOptions) error {
+	if p == nil {
+		return errors.New("text: no profile of tasks")
+	}
+	opt.Options = opt.withDefaults()
+	if !opt.Creation && !opt.Submission {
+		opt.Creation, opt.Submission = true, true
+	}
+	t := &tasksText{p: p, opt: opt, style: style{colour: opt.Colour, ascii: opt.ASCII}}
+	t.choose()
+	t.headline()
+	t.table()
+	if opt.Strip {
+		t.strips()
+	}
+	for i, c := range t.classes {
+		t.class(c, t.names[i])
+	}
+	for _, warning := range p.Warnings {
+		t.b.WriteString(t.style.paint(bold, "Warning:") + wrap(t.style.clean(warning), opt.Width, len("Warning:")) + "\n")
+	}
+	if _, err := io.WriteString(w, t.b.String()); err != nil {
+		return fmt.Errorf("text: writing: %w", err)
+	}
+	return nil
+}
+
+// tasksText is the text of a profile under way.
+type tasksText struct {
+	p       *granularity.Profile
+	opt     TasksOptions
+	style   style
+	classes []*granularity.Class
+	names   []string // as they are shown
+	more    int      // classes that are left out
+	b       strings.Builder
+}
+
+// choose takes the classes with the largest sums, and shortens their names.
+func (t *tasksText) choose() {
+	top := t.opt.Top
+	if top == 0 {
+		top = 15
+	}
+	if top < 0 || top > len(t.p.Classes) {
+		top = len(t.p.Classes)
+	}
+	var full []string
+	for i := range t.p.Classes[:top] {
+		t.classes = append(t.classes, &t.p.Classes[i])
+		full = append(full, t.p.Classes[i].Name)
+	}
+	t.more = len(t.p.Classes) - top
+	for _, name := range format.Funcs(full) {
+		if name = strings.TrimSpace(t.style.clean(name)); name == "" {
+			name = "(no name)"
+		}
+		t.names = append(t.names, name)
+	}
+}
+
+// headline says what was measured, and how well.
+func (t *tasksText) headline() {
+	p := t.p
+	var tasks uint64
+	for i := range p.Classes {
+		tasks += p.Classes[i].Tasks
+	}
+	s := "Task granularity: " + format.Plural(int(min(tasks, 1<<62)), "task", "tasks") + " of " + format.Plural(len(p.Classes), "class", "classes")
+	if p.Wall > 0 {
+		s += " in " + format.Duration(p.Wall)
+	}
+	if p.Procs > 0 {
+		s += fmt.Sprintf(", GOMAXPROCS %d", p.Procs)
+	}
+	t.b.WriteString(t.style.paintLines(bold, wrap(t.style.plain(s), t.opt.Width, 0)) + "\n")
+	s = "Source: " + p.Source + ", accuracy: " + p.Accuracy
+	if p.Hz > 0 {
+		s += fmt.Sprintf(", %.4g GHz", p.Hz/1e9)
+	}
+	if p.Overhead > 0 {
+		s += "; overhead of a task " + format.Duration(p.Overhead) + ": " + p.OverheadOrigin
+	}
+	t.b.WriteString(t.style.paintLines(dim, wrap(t.style.clean(s), t.opt.Width, 0)) + "\n\n")
+}
+
+// table has a line for each class.
+func (t *tasksText) table() {
+	if len(t.classes) == 0 {
+		t.b.WriteString("No tasks were measured.\n")
+		return
+	}
+	unit := "cycles"
+	if t.p.ByTime() {
+		unit = "time"
+	}
+	rows := [][]string{{"class", "tasks", "p1", "p25", "p50", "p75", "p99", "mean", "blocked", "diagnosis"}}
+	for i, c := range t.classes {
+		g := t.p.Granularity(c)
+		row := []string{t.names[i], format.Count(int(min(c.Tasks, 1<<62)))}
+		for _, q := range []float64{.01, .25, .5, .75, .99} {
+			row = append(row, t.amount(g.Quantile(q)))
+		}
+		blocked := format.Percent(time.Duration(min(1, c.BlockedNS.Sum()/max(c.WallNS.Sum(), 1))*1e9), 1e9)
+		row = append(row, t.amount(g.Mean()), t.style.plain(blocked), string(diagnosisOf(c)))
+		rows = append(rows, row)
+	}
+	spare := []int{2, 7, 3, 8, 5, 6} // columns that are left out for want of width, in this order
+	for ; tableWidth(rows) > t.opt.Width-20 && len(spare) > 0; spare = spare[1:] {
+		for i := range rows {
+			rows[i][spare[0]] = ""
+		}
+	}
+	t.rows(rows)
+	s := "Granularity in " + unit + "; k, M, G: thousands, millions, billions. Blocked: the part of their time off the processor."
+	if t.more > 0 {
+		s = format.Plural(t.more, "smaller class is", "smaller classes are") + " not shown. " + s
+	}
+	t.b.WriteString(t.style.paintLines(dim, wrap(s, t.opt.Width, 0)) + "\n")
+}
+
+func diagnosisOf(c *granularity.Class) granularity.Diagnosis {
+	switch c.Diagnosis {
+	case granularity.Fine, granularity.Coarse, granularity.OK:
+		return c.Diagnosis
+	}
+	return granularity.Unknown
+}
+
+// tableWidth is the width of the columns but for the names.
+func tableWidth(rows [][]string) (sum int) {
+	for j := range rows[0][1:] {
+		if w := columnWidth(rows, j+1); w > 0 {
+			sum += 2 + w
+		}
+	}
+	return sum
+}
+
+func columnWidth(rows [][]string, j int) (w int) {
+	for _, row := range rows {
+		w = max(w, columns(row[j]))
+	}
+	return w
+}
+
+// rows writes the table; empty columns are left out.
+func (t *tasksText) rows(rows [][]string) {
+	name := min(columnWidth(rows, 0), max(12, t.opt.Width-tableWidth(rows)))
+	for i, row := range rows {
+		line := left(t.style.fit(row[0], name), name)
+		for j := range row[1:] {
+			if w := columnWidth(rows, j+1); w > 0 {
+				line += "  " + right(row[j+1], w)
+			}
+		}
+		attribute := ""
+		switch d := row[len(row)-1]; {
+		case i == 0:
+			attribute = dim
+		case d == string(granularity.Fine) || d == string(granularity.Coarse):
+			attribute = warmColours[0]
+		}
+		t.b.WriteString(t.style.paint(attribute, strings.TrimRight(line, " ")) + "\n")
+	}
+}
+
+// amount writes a granularity.
+func (t *tasksText) amount(v float64) string {
+	if t.p.ByTime() {
+		d, _ := t.p.Duration(v)
+		return t.style.plain(format.Duration(d))
+	}
+	return t.style.plain(format.Quantity(v))
+}
+
+// class writes why, what to do, and where.
+func (t *tasksText) class(c *granularity.Class, name string) {
+	t.b.WriteString("\n" + t.style.paint(bold, t.style.fit(name, t.opt.Width-12)) + ": " + string(diagnosisOf(c)) + "\n")
+	paragraph := func(mark, s string) {
+		t.b.WriteString("  " + mark + " " + strings.ReplaceAll(wrap(t.style.clean(s), t.opt.Width-4, 0), "\n", "\n  ") + "\n")
+	}
+	for _, s := range c.Reasons {
+		paragraph("-", s)
+	}
+	for _, s := range c.Advice {
+		paragraph(t.style.or("→", ">"), s)
+	}
+	var created, submitted []sitesOf
+	for i := range c.Sites {
+		s := &c.Sites[i]
+		created, submitted = addSite(created, s.Created, s.Tasks), addSite(submitted, s.Submitted, s.Tasks)
+	}
+	if t.opt.Creation {
+		t.sites("created", created)
+	}
+	if t.opt.Submission {
+		t.sites("submitted", submitted)
+	}
+}

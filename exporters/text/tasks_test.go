@@ -1,0 +1,166 @@
+package text_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+// checks is a program with two classes of tasks on 2 processors at 2 GHz.
+func checks() *granularity.Profile {
+	p := &granularity.Profile{
+		Source: "rseq-clock", Accuracy: "thread-time", Hz: 2e9, Procs: 2, Wall: time.Second,
+		Overhead: 300 * time.Nanosecond, OverheadOrigin: "the cost of an empty task",
+		Warnings: []string{"2 call chains did not fit into their table."},
+	}
+	tiny := granularity.Class{
+		Name: "example.com/pmd.checkFile", Diagnosis: granularity.Fine,
+		Reasons: []string{"570 tasks on 2 processors, three quarters of them execute 1µs or less"},
+		Advice:  []string{"merge ~35 tasks into one"},
+		Sites: []granularity.Site{
+			{Pool: "checks", Tasks: 500, Created: []granularity.Frame{{Func: "example.com/pmd.walk", File: "/src/walk.go", Line: 12}}, Submitted: []granularity.Frame{{Func: "example.com/pmd.queue", File: "/src/queue.go", Line: 7}}},
+			{Pool: "checks", Tasks: 70, Created: []granularity.Frame{{Func: "main.main", File: "/src/main.go", Line: 3}}},
+		},
+	}
+	for range 570 {
+		tiny.Cycles.Add(2000)
+		tiny.WallNS.Add(1000)
+		tiny.BlockedNS.Add(0)
+	}
+	tiny.Tasks = 570
+	report := granularity.Class{Name: "report", Tasks: 1, Diagnosis: granularity.OK, Reasons: []string{"1 task"}}
+	report.Cycles.Add(200_000_000)
+	report.WallNS.Add(400_000_000)
+	report.BlockedNS.Add(300_000_000)
+	for i := range 10 {
+		at := int64(i+1) * 1e8
+		tiny.Series = append(tiny.Series, granularity.Bin{At: at, Busy: time.Duration(i) * 1e7})
+		report.Series = append(report.Series, granularity.Bin{At: at, Busy: time.Duration(1-i/5) * 1e8})
+		p.Samples = append(p.Samples, granularity.Sample{At: at, Wall: 1e8, Voluntary: 30, Utilisation: 0.5})
+	}
+	p.Classes = []granularity.Class{report, tiny}
+	return p
+}
+
+func ExampleWriteTasks() {
+	opt := text.TasksOptions{Options: text.Options{Width: 110}, Strip: true}
+	if err := text.WriteTasks(os.Stdout, checks(), opt); err != nil {
+		panic(err)
+	}
+	// Output:
+	// Task granularity: 571 tasks of 2 classes in 1 s, GOMAXPROCS 2
+	// Source: rseq-clock, accuracy: thread-time, 2 GHz; overhead of a task 300 ns: the cost of an empty task
+	//
+	// class          tasks    p1   p25   p50   p75   p99  mean  blocked  diagnosis
+	// report             1  200M  200M  200M  200M  200M  200M      75%         ok
+	// pmd.checkFile    570    2k    2k    2k    2k    2k    2k       0%       fine
+	// Granularity in cycles; k, M, G: thousands, millions, billions. Blocked: the part of their time off the
+	//   processor.
+	//
+	// report            ██████████████████████████████████████████████
+	// pmd.checkFile              ▁▁▁▁▁▁▁▁▁▁▂▂▂▂▂▂▂▂▂▃▃▃▃▃▃▃▃▃▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▅▅▅▅▅▅▅▅▅▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▇▇█████████
+	// context switches  ████████████████████████████████████████████████████████████████████████████████████████████
+	// utilisation       ▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄
+	//
+	// report: ok
+	//   - 1 task
+	//
+	// pmd.checkFile: fine
+	//   - 570 tasks on 2 processors, three quarters of them execute 1µs or less
+	//   → merge ~35 tasks into one
+	//   500 tasks created at example.com/pmd.walk (walk.go:12)
+	//   70 tasks created at main.main (main.go:3)
+	//   500 tasks submitted at example.com/pmd.queue (queue.go:7)
+	// Warning: 2 call chains did not fit into their table.
+}
+
+// In any width, no line is too wide and nothing escapes, whatever the names are.
+func TestWriteTasksIsHarmless(t *testing.T) {
+	wild := checks()
+	for i, name := range []string{"a\x1b[31mred", "line\nbreak", strings.Repeat("long", 200), "\xff\xfe", "", "世界世界世界世界"} {
+		c := checks().Classes[1]
+		c.Name, c.Diagnosis, c.Reasons, c.Advice = name, granularity.Diagnosis(name), []string{name}, []string{strings.Repeat("word ", 90)}
+		c.Sites[0].Created[0].Func, c.Sites[0].Submitted[0].File = name, name
+		c.Cycles.Add(math.MaxUint64)
+		c.Series = append(c.Series, granularity.Bin{At: math.MinInt64, Busy: math.MaxInt64}, granularity.Bin{At: math.MaxInt64, Busy: -1})
+		wild.Classes = append(wild.Classes, c)
+		wild.Source, wild.OverheadOrigin = name, name
+		wild.Samples = append(wild.Samples, granularity.Sample{At: int64(i), Wall: math.MaxInt64, Utilisation: math.NaN()})
+	}
+	byTime := checks()
+	byTime.Source, byTime.Hz = granularity.SourceTrace, 0
+	for _, p := range []*granularity.Profile{wild, byTime, checks(), {}, {Wall: math.MaxInt64, Start: math.MaxInt64}} {
+		for _, opt := range []text.Options{{Width: 48}, {Width: 80, ASCII: true}, {}, {Width: 240, Top: -1}, {Top: 1, Colour: true}} {
+			var b bytes.Buffer
+			if err := text.WriteTasks(&b, p, text.TasksOptions{Options: opt, Strip: true}); err != nil {
+				t.Fatal(err)
+			}
+			width := map[int]int{0: 100, 48: 48}[opt.Width]
+			for line := range strings.Lines(b.String()) {
+				line = strings.TrimSuffix(line, "\n")
+				if n := utf8.RuneCountInString(line); width > 0 && !opt.Colour && n > width+8 {
+					t.Errorf("%d columns of %d: %q", n, width, line)
+				}
+				for _, r := range line {
+					if unicode.IsControl(r) && !(opt.Colour && r == 0x1b) || opt.ASCII && r > 127 {
+						t.Fatalf("%q in %q", r, line)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestTasksCSV(t *testing.T) {
+	p := checks()
+	p.Classes[1].Sites[0].Pool = "=cmd()"
+	p.Classes[1].Sites[0].Cycles.Add(2000)
+	var b bytes.Buffer
+	if err := text.TasksCSV(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&b).ReadAll()
+	if err != nil || len(rows) != 4 || len(rows[0]) != 6+4*7 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for _, tt := range []struct {
+		row, column int
+		want        string
+	}{{0, 6, "cycles_p1"}, {1, 0, "report"}, {1, 8, "2e+08"}, {2, 2, "'=cmd()"}, {2, 3, "example.com/pmd.walk (walk.go:12)"}, {2, 4, "example.com/pmd.queue (queue.go:7)"}, {2, 5, "500"}, {2, 6, "2000"}, {3, 6, ""}, {1, 13, ""}} {
+		if got := rows[tt.row][tt.column]; got != tt.want {
+			t.Errorf("row %d, column %d is %q; want %q", tt.row, tt.column, got, tt.want)
+		}
+	}
+}
+
+func TestTasksErrors(t *testing.T) {
+	if text.WriteTasks(&bytes.Buffer{}, nil, text.TasksOptions{}) == nil || text.TasksCSV(&bytes.Buffer{}, nil) == nil {
+		t.Error("no profile is accepted")
+	}
+	full := errors.New("disk full")
+	if err := text.WriteTasks(failingWriter{full}, checks(), text.TasksOptions{}); !errors.Is(err, full) {
+		t.Error(err)
+	}
+	if err := text.TasksCSV(failingWriter{full}, checks()); !errors.Is(err, full) {
+		t.Error(err)
+	}
+	var b bytes.Buffer
+	if err := text.WriteTasks(&b, checks(), text.TasksOptions{Submission: true}); err != nil || strings.Contains(b.String(), "created at") || !strings.Contains(b.String(), "submitted at") {
+		t.Errorf("%v:\n%s", err, b.String())
+	}
+}
+
+// failingWriter fails with an error.
+type failingWriter struct{ err error }
+
+func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
