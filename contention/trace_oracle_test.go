@@ -38,6 +38,7 @@ var tracedWorkloads = []tracedWorkload{
 	{workload{name: "spare heavy owner", workers: 6, locks: 1, hold: 200 * time.Microsecond, heavy: 4 * time.Millisecond, think: 3 * time.Millisecond}, true, true, 0},
 	{workload{name: "spare 16 goroutines", workers: 16, locks: 1, hold: 500 * time.Microsecond, think: 2 * time.Millisecond}, true, true, 0},
 	{workload{name: "spare 4 shards", workers: 12, locks: 4, hold: time.Millisecond, heavy: 5 * time.Millisecond, think: 1500 * time.Microsecond}, true, true, 0},
+	{workload{name: "spare 32 locks", workers: 48, locks: 32, hold: time.Millisecond, heavy: 5 * time.Millisecond, think: 500 * time.Microsecond}, true, true, 0},
 	{workload{name: "spare rw 20% writes", workers: 6, locks: 1, hold: time.Millisecond, think: 1500 * time.Microsecond, rw: 0.2}, true, false, 0},
 	{workload{name: "spare rw 50% writes", workers: 6, locks: 1, hold: time.Millisecond, think: 1500 * time.Microsecond, rw: 0.5}, true, true, 0},
 	{workload{name: "2µs", workers: 4, locks: 1, hold: 2 * time.Microsecond, think: 5 * time.Microsecond}, false, false, 0},
@@ -49,6 +50,7 @@ var tracedWorkloads = []tracedWorkload{
 	{workload{name: "16 goroutines", workers: 16, locks: 1, hold: 50 * time.Microsecond, think: 20 * time.Microsecond}, false, false, 0},
 	{workload{name: "64 goroutines", workers: 64, locks: 1, hold: 50 * time.Microsecond, think: 20 * time.Microsecond}, false, true, 0},
 	{workload{name: "4 shards", workers: 8, locks: 4, hold: 50 * time.Microsecond, heavy: 400 * time.Microsecond, think: 10 * time.Microsecond}, false, true, 0},
+	{workload{name: "16 shards", workers: 32, locks: 16, hold: 50 * time.Microsecond, heavy: 400 * time.Microsecond, think: 10 * time.Microsecond}, false, false, 0},
 	{workload{name: "32 call chains", workers: 8, locks: 1, hold: 50 * time.Microsecond, heavy: 300 * time.Microsecond, think: 100 * time.Microsecond}, false, true, 32},
 	{workload{name: "nested", workers: 4, locks: 2, hold: 60 * time.Microsecond, think: 50 * time.Microsecond, nested: true}, false, true, 0},
 	{workload{name: "rw 10% writes", workers: 6, locks: 1, hold: 60 * time.Microsecond, think: 50 * time.Microsecond, rw: 0.1}, false, false, 0},
@@ -71,7 +73,7 @@ func (wl tracedWorkload) locks() (read, write []anyLock) {
 }
 
 // run does the workload for d and returns the log, in which the sites have the number of the lock and that
-// of the goroutine with them: "0siteA@17".
+// of the goroutine with them: "0:siteA@17".
 func (wl tracedWorkload) run(d time.Duration) []op {
 	read, write := wl.locks()
 	workers := make([]*worker, wl.workers)
@@ -103,7 +105,7 @@ func (wl tracedWorkload) run(d time.Duration) []op {
 	var log []op
 	for i, w := range workers {
 		for _, o := range w.log {
-			o.site = fmt.Sprintf("%d%s@%d", o.lock, o.site, ids[i])
+			o.site = fmt.Sprintf("%d:%s@%d", o.lock, o.site, ids[i])
 			log = append(log, o)
 		}
 	}
@@ -210,11 +212,16 @@ func judge(truth, est blameTable) verdict {
 func (t blameTable) chains() blameTable {
 	u := blameTable{}
 	for k, v := range t {
-		waiter, _, _ := strings.Cut(k.waiter[1:], "@")
-		owner, _, _ := strings.Cut(k.owner[1:], "@")
-		u[blameKey{0, waiter, owner}] += v
+		u[blameKey{0, chainOf(k.waiter), chainOf(k.owner)}] += v
 	}
 	return u
+}
+
+// chainOf returns the call chain of a site in the log.
+func chainOf(site string) string {
+	_, site, _ = strings.Cut(site, ":")
+	site, _, _ = strings.Cut(site, "@")
+	return site
 }
 
 // clockTie finds how much the clock of the log is ahead of that of the trace.

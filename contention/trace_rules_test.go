@@ -430,6 +430,34 @@ func TestTraceSeveralLocks(t *testing.T) {
 	}
 }
 
+// TestTraceHoldsAtTheSameTime: 2 and 4 wait for 1 and 3, and then hold the lock at the same time: these are
+// two. 5 waits behind 2, 6 behind 4.
+func TestTraceHoldsAtTheSameTime(t *testing.T) {
+	s := newScript(t, TraceOptions{Goroutines: true})
+	for i := range 8 {
+		for _, l := range []string{"10 2 blocks mutex in L:f:10", "11 4 blocks mutex in L:f:10", "20 1 wakes 2 in U:f:12", "20 2 runs",
+			"30 3 wakes 4 in U:f:12", "30 4 runs", "40 5 blocks mutex in L:f:10", "41 6 blocks mutex in L:f:10",
+			"200 2 wakes 5 in U:f:12", "200 5 runs", "300 4 wakes 6 in U:f:12", "300 6 runs"} {
+			at, rest, _ := strings.Cut(l, " ")
+			s.play(short.Replace(fmt.Sprintf("%d %s\n", s.number(at)+int64(1000*i), rest)))
+		}
+	}
+	s.play("9000 ends")
+	p := s.o.Profile()
+	checkConservation(t, p)
+	if len(p.Locks) != 1 || p.Locks[0].Name != SeveralLocks {
+		t.Errorf("%+v", *p.Locks[0])
+	}
+	for _, q := range p.Pairs {
+		if q.Waiter.Goroutine == 6 && q.Owner.Goroutine == 4 {
+			// At first, 4 seems to have held the lock only since 2 let go of it.
+			if q.Blamed < 4*259*time.Microsecond || q.Longest != 259*time.Microsecond {
+				t.Errorf("%v, at most %v", q.Blamed, q.Longest)
+			}
+		}
+	}
+}
+
 // blamedIn reads what told has told of an owner.
 func blamedIn(told string, line int) (sum time.Duration) {
 	for _, l := range strings.Split(told, "\n") {

@@ -15,12 +15,16 @@ import (
 //     fits the other (callSite.fits).
 //
 // That is one lock too few where the same code locks several: shards, or a lock in each of many
-// objects. What tells is the order: the queue of a sync.Mutex is first in, first
-// out, but for a waiter that was woken in vain, which goes to its head. If a release wakes a
-// waiter although one that had come earlier stays blocked, the latter waits for another lock. Such
-// a release is no part of that wait; and once this happens more than now and then, the lock is
-// taken for several, and a wait is cut only at those releases that are linked to it one by
-// one: the owner before was the one that woke the owner that ended it, and so on.
+// objects. Two things tell:
+//
+//   - The order. The queue of a sync.Mutex is first in, first out, but for a waiter that was woken in vain,
+//     which goes to its head. If a release wakes a waiter although one that had come earlier stays
+//     blocked, the latter waits for another lock, and the release is no part of its wait.
+//   - Two goroutines that are known to have held the lock at the same time.
+//
+// Once this happens more than now and then, the lock is taken for several, and a wait is cut
+// only at those releases that are linked to it one by one: the owner before was the one that woke the
+// owner that ended it, and so on.
 
 // SeveralLocks is the name of an entry of Profile.Locks that stands for several locks which
 // a trace cannot tell apart.
@@ -37,9 +41,12 @@ type tracedLock struct {
 	holds   durations // known holds, wherever they ended
 	// compared is how many wakes could be compared to a longer wait, and early how many were too early for that.
 	compared, early int
-	waiters         int32
-	longest         timeline.Time
-	contended       timeline.Time // for how long it was held while somebody waited
+	// known is how many holds are known from beginning to end, and both how many of them were at the
+	// same time as the one before.
+	known, both int
+	waiters     int32
+	longest     timeline.Time
+	contended   timeline.Time // for how long it was held while somebody waited
 }
 
 // maxHistory is how many releases a lock remembers. Waits behind more of them are blamed on the latest.
@@ -50,6 +57,7 @@ type hold struct {
 	from, to  timeline.Time
 	owner     owner
 	pending   timeline.Time // since when the owner, a writer, had held back readers; from if not at all
+	known     bool          // from is when the owner ran after its own wait
 	prev      *hold         // the one before on the same lock, as far as that is certain
 	forgotten bool          // there was a prev, but it is too long ago
 	waiters   int32         // how many waited when it ended
@@ -114,18 +122,42 @@ func (l *tracedLock) root() *tracedLock {
 	return l
 }
 
-// several reports whether there is more than one lock behind the sites.
+// several reports whether there is more than one lock behind the sites. For one lock, some
+// 0.1 % of the wakes seem early, where the operating system takes threads off their cores; and up to
+// 10 % of the holds overlap if they last microseconds, since more are unseen then.
 func (l *tracedLock) several() bool {
-	return l.early >= 4 && l.early*10 > l.compared
+	return l.early >= 4 && l.early*40 > l.compared || l.both >= 4 && l.both*5 > l.known
 }
 
 // add remembers a release.
 func (l *tracedLock) add(h *hold) {
+	l.compareHolds(h)
 	l.history = append(l.history, h)
 	if len(l.history) >= 2*maxHistory {
 		l.evict()
 	}
 }
+
+// compareHolds counts whether h overlaps the latest known hold of somebody else.
+func (l *tracedLock) compareHolds(h *hold) {
+	if !h.known || h.owner.flags&ReadOwner != 0 {
+		return
+	}
+	for i := len(l.history) - 1; i >= max(0, len(l.history)-4); i-- {
+		y := l.history[i]
+		if !y.known || y.owner.flags&ReadOwner != 0 {
+			continue
+		}
+		l.known++
+		if y.owner.g != h.owner.g && h.from < y.to-sameTime {
+			l.both++
+		}
+		return
+	}
+}
+
+// sameTime is how long two holds overlap at least if they are of different locks.
+const sameTime timeline.Time = 50_000
 
 func (l *tracedLock) evict() {
 	n := len(l.history) - maxHistory
@@ -179,6 +211,8 @@ func unite(a, b *tracedLock) *tracedLock {
 	a.holds.merge(&b.holds)
 	a.compared += b.compared
 	a.early += b.early
+	a.known += b.known
+	a.both += b.both
 	a.waiters = max(a.waiters, b.waiters)
 	a.longest = max(a.longest, b.longest)
 	a.contended += b.contended

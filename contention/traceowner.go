@@ -45,6 +45,8 @@ func (o *TraceObserver) release(h *hold, t *timeline.Transition, at *place, w *w
 		if usual, n := waker.usually(r.site, lock); n >= manyHolds && d > farLonger*usual {
 			h.from = max(h.from, o.since(h, lock, waker, r.site))
 			h.pending = h.from
+		} else {
+			h.known = true
 		}
 		waker.learn(r.site, lock, d)
 	case r.rw && again != nil && again.owner == h.owner && h.to-again.to <= futile:
