@@ -1,6 +1,7 @@
 package text
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -31,13 +32,7 @@ func (m *contentionModel) locks() string {
 	if shown == 0 {
 		return ""
 	}
-	names := make([]string, shown)
-	for i, r := range rows[:shown] {
-		names[i] = r.Lock.String()
-		if r.Name == "" {
-			names[i] = format.Func(names[i])
-		}
-	}
+	names := lockNames(rows)[:shown]
 	lines := [][]string{lockHeadings}
 	for _, r := range rows[:shown] {
 		held := format.Unknown
@@ -65,6 +60,25 @@ func (m *contentionModel) locks() string {
 		names = append(names, "("+format.Plural(len(rows)-shown, "more lock", "more locks")+")")
 	}
 	return m.lockLines(lines, names)
+}
+
+// lockNames names locks as the tree does, but tells those of one name apart.
+func lockNames(rows []contention.LockRow) []string {
+	times := map[string]int{}
+	for _, r := range rows {
+		times[r.Lock.String()]++
+	}
+	names := make([]string, len(rows))
+	for i, r := range rows {
+		names[i] = r.Lock.String()
+		switch {
+		case r.Name == "":
+			names[i] = format.Func(names[i])
+		case times[names[i]] > 1:
+			names[i] = fmt.Sprintf("%s#%d", names[i], r.ID)
+		}
+	}
+	return names
 }
 
 // lockLines lays the table out, numbers first as in the tree.

@@ -1,0 +1,68 @@
+// Printlock is the avrora of section 6 of the paper on lock contention (Hofer, Gnedt,
+// Schörgenhumer, Mössenböck, ICPE 2016) as a Go program. There, a simulator of sensor networks runs a
+// thread for each node; all of them log what they do, and the lock around the output
+// serialises them. The repaired version puts the lines into a queue, from which one goroutine prints.
+//
+//	go run .                  # both versions: who waited for whom, and steps a second
+//	go run . -o profiles      # writes profiles for go tool pprof, JSON and pictures, too
+package main
+
+import (
+	"context"
+	"flag"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/beforeafter"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("printlock: ")
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	o := options{}
+	flag.IntVar(&o.nodes, "nodes", 8, "number of nodes, each a goroutine")
+	flag.DurationVar(&o.print, "print", 200*time.Microsecond, "how long the terminal takes for a line, or several that are written at once")
+	flag.IntVar(&o.compute, "compute", 20_000, "steps of computation for each step of a node")
+	flag.DurationVar(&o.time, "time", time.Second, "how long each version runs")
+	flag.StringVar(&o.dir, "o", "", "`directory` to write profiles and pictures to")
+	flag.Parse()
+	if flag.NArg() > 0 || o.nodes < 2 || o.print < 0 || o.compute < 0 || o.time <= 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if _, err := o.run(ctx, os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+type options struct {
+	nodes, compute int
+	print, time    time.Duration
+	dir            string
+}
+
+func (o *options) run(ctx context.Context, out io.Writer) ([]*beforeafter.Result, error) {
+	version := func(newLogger func(io.Writer) logger) func() (func(int, int), func()) {
+		return func() (func(int, int), func()) {
+			l := newLogger(terminal(o.print))
+			return func(id, i int) { (&node{id, o.compute}).step(l, i) }, l.Close
+		}
+	}
+	return beforeafter.Run(ctx, out, []beforeafter.Variant{
+		{Name: "before", About: "every node prints under one lock", Start: version(newLocked)},
+		{Name: "after", About: "nodes queue their lines, one goroutine prints them", Start: version(newQueued)},
+	}, beforeafter.Options{Goroutines: o.nodes, Time: o.time, Dir: o.dir, Unit: "steps"})
+}
+
+// terminal is a writer that takes its time for each write, as terminals and files do.
+type terminal time.Duration
+
+func (t terminal) Write(p []byte) (int, error) {
+	time.Sleep(time.Duration(t))
+	return len(p), nil
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The lock is to blame before the repair, and hardly after it: whatever else the machine does, a step takes its
+// time in the terminal under the lock before, and none after.
+func TestRepair(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "profiles")
+	o := options{nodes: 4, compute: 100, print: 5 * time.Millisecond, time: 200 * time.Millisecond, dir: dir}
+	var out bytes.Buffer
+	results, err := o.run(context.Background(), &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after := results[0], results[1]
+	if !strings.HasSuffix(before.Worst, ".(*locked).Print") || before.Profile.Locks[0].Name != "terminal" {
+		t.Errorf("to blame is %s at %s", before.Worst, before.Profile.Locks[0])
+	}
+	perStep := func(waited time.Duration, steps int64) time.Duration { return waited / time.Duration(max(1, steps)) }
+	if b, a := perStep(before.Waited, before.Done), perStep(after.Waited, after.Done); b < 5*time.Millisecond || a > b/2 {
+		t.Errorf("a step waited %v before, %v after", b, a)
+	}
+	for _, want := range []string{"── before: ", "── after: ", "(*locked).Print, ", "steps/s", "×1.00"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	for _, name := range []string{"before.json", "before.pb.gz", "before.svg", "after.json", "after.pb.gz", "after.svg"} {
+		if st, err := os.Stat(filepath.Join(dir, name)); err != nil || st.Size() == 0 {
+			t.Error(name, err)
+		}
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := o.run(cancelled, &out); err == nil {
+		t.Error("a cancelled run gave no error")
+	}
+}
+
+// Both print the same lines.
+func TestLines(t *testing.T) {
+	print := func(newLogger func(w *bytes.Buffer) logger) []string {
+		var b bytes.Buffer
+		l := newLogger(&b)
+		var wg sync.WaitGroup
+		for id := range 4 {
+			wg.Go(func() {
+				for n := range 50 {
+					(&node{id, 1}).step(l, n)
+				}
+			})
+		}
+		wg.Wait()
+		l.Close()
+		lines := strings.SplitAfter(b.String(), "\n")
+		slices.Sort(lines)
+		return lines
+	}
+	a := print(func(w *bytes.Buffer) logger { return newLocked(w) })
+	b := print(func(w *bytes.Buffer) logger { return newQueued(w) })
+	if len(a) != 4*(38+12*3)+1 || !slices.Equal(a, b) {
+		t.Errorf("%d and %d lines, or other ones", len(a), len(b))
+	}
+}

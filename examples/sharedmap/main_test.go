@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The map's lock is to blame before the repair. Whatever else the machine does: with enough work under the lock,
+// goroutines queue there.
+func TestBlame(t *testing.T) {
+	o := options{goroutines: 8, shards: 64, compute: 200_000, time: 300 * time.Millisecond, dir: t.TempDir()}
+	var out bytes.Buffer
+	results, err := o.run(context.Background(), &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := results[0]
+	tree, err := before.Profile.Aggregate("owner-func")
+	if err != nil || len(tree.Children) == 0 {
+		t.Fatal("nobody waited", err)
+	}
+	for _, c := range tree.Children {
+		if c.Blamed > 0 && !strings.HasSuffix(c.Key, ".(*shard).Update") {
+			t.Errorf("to blame is %s", c.Key)
+		}
+	}
+	if l := before.Profile.Locks; len(l) != 1 || l[0].Name != "map" {
+		t.Errorf("%d locks before", len(l))
+	}
+	for _, want := range []string{"── before: one map, one lock ──", "── after: shards, each with a lock of its own ──", "updates/s", "×1.00"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+// Both keep all updates.
+func TestUpdates(t *testing.T) {
+	for _, shards := range []int{1, 7} {
+		m := newSharded(shards)
+		var wg sync.WaitGroup
+		for g := range 4 {
+			wg.Go(func() {
+				for n := range 1000 {
+					m.Update(keyOf(g, n), 1)
+				}
+			})
+		}
+		wg.Wait()
+		if n := m.updates(); n != 4000 {
+			t.Errorf("%d shards: %d updates", shards, n)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+// Package beforeafter runs the variants of an example, which has a bottleneck at a lock
+// and a repair, and compares who waited for whom and how much got done.
+//
+// All variants run in one process, in turns and for the same time, and of each the best turn
+// counts: other programs on the machine can only take away from it.
+package beforeafter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"text/tabwriter"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/exporters/pprof"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// Variant is one way to do the work.
+type Variant struct {
+	Name  string
+	About string // a line
+	// Start makes the data of one run. Work does the next piece of work of a goroutine, Stop ends the run.
+	Start func() (work func(goroutine, n int), stop func())
+}
+
+// Options says how the variants are run.
+type Options struct {
+	Goroutines int
+	Time       time.Duration // of each variant, in all its turns
+	Dir        string        // if not empty, where profiles and pictures are written to
+	Unit       string        // what the work is counted in, such as "lines"
+}
+
+// Result is what came of a variant in its best turn.
+type Result struct {
+	Variant
+	Done    int64         // pieces of work
+	Wall    time.Duration // from the first to the last
+	Profile *contention.Profile
+	Waited  time.Duration // by all goroutines, for wrapped locks
+	Worst   string        // the function that is most to blame for that; "[hand-off]" if that is more; empty if nobody waited
+	Blamed  time.Duration // on it
+}
+
+// Rate is how much was done in a second.
+func (r *Result) Rate() float64 { return float64(r.Done) / r.Wall.Seconds() }
+
+// turns is how often each variant runs.
+const turns = 3
+
+// Run runs the variants, and writes for each who waited for whom, and at last a table of all.
+// It ends early, with an error, when ctx does.
+func Run(ctx context.Context, out io.Writer, variants []Variant, opt Options) ([]*Result, error) {
+	results := make([]*Result, len(variants))
+	for range turns {
+		for i, v := range variants {
+			r, err := measure(ctx, v, opt)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", v.Name, err)
+			}
+			if results[i] == nil || r.Rate() > results[i].Rate() {
+				results[i] = r
+			}
+		}
+	}
+	for _, r := range results {
+		fmt.Fprintf(out, "── %s: %s ──\n\n", r.Name, r.About)
+		if err := text.WriteContention(out, r.Profile, text.ContentionOptions{Options: text.Options{Top: 3}}); err != nil {
+			return nil, err
+		}
+		fmt.Fprintln(out)
+		if err := r.writeFiles(opt.Dir); err != nil {
+			return nil, err
+		}
+	}
+	return results, table(out, results, opt)
+}
+
+// measure runs a variant and collects who waited meanwhile.
+func measure(ctx context.Context, v Variant, opt Options) (*Result, error) {
+	work, stop := v.Start()
+	if err := contention.Start(contention.Options{}); err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	var over atomic.Bool
+	end := time.AfterFunc(opt.Time/turns, func() { over.Store(true) })
+	defer end.Stop()
+	var done atomic.Int64
+	var wg sync.WaitGroup
+	wg.Add(opt.Goroutines)
+	for g := range opt.Goroutines {
+		go worker(func(n int) bool {
+			if over.Load() || ctx.Err() != nil {
+				done.Add(int64(n))
+				wg.Done()
+				return false
+			}
+			work(g, n)
+			return true
+		})
+	}
+	wg.Wait()
+	stop()
+	wall := time.Since(begin)
+	if err := errors.Join(contention.Stop(), ctx.Err()); err != nil {
+		return nil, err
+	}
+	r := &Result{Variant: v, Done: done.Load(), Wall: wall, Profile: contention.Snapshot()}
+	return r, r.blame()
+}
+
+// worker does pieces of work as long as there are some. It has a name so that profiles show it.
+func worker(next func(n int) bool) {
+	for n := 0; next(n); n++ {
+	}
+}
+
+// blame finds what most of the waiting was for.
+func (r *Result) blame() error {
+	t, err := r.Profile.Aggregate(contention.ByOwnerFunc)
+	if err != nil {
+		return err
+	}
+	r.Waited = t.Waited
+	if len(t.Children) > 0 {
+		r.Worst, r.Blamed = t.Children[0].Key, t.Children[0].Waited
+	}
+	return nil
+}
+
+// writeFiles writes the profile in the forms that the READMEs speak of.
+func (r *Result) writeFiles(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	write := func(end string, form func(io.Writer) error) error {
+		f, err := os.Create(filepath.Join(dir, r.Name+end))
+		if err != nil {
+			return err
+		}
+		return errors.Join(form(f), f.Close())
+	}
+	return errors.Join(
+		write(".json", func(w io.Writer) error { return contention.WriteJSON(w, r.Profile) }),
+		write(".pb.gz", func(w io.Writer) error {
+			return pprof.WriteContention(w, r.Profile, pprof.ContentionOptions{View: contention.JoinedView})
+		}),
+		write(".svg", func(w io.Writer) error {
+			return picture.ContentionSVG(w, r.Profile, picture.ContentionOptions{Options: picture.Options{Title: r.Name + ": " + r.About}})
+		}),
+	)
+}
+
+// table compares the variants.
+func table(out io.Writer, results []*Result, opt Options) error {
+	tw := tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)
+	fmt.Fprintf(tw, "\t%s/s\t\twaited at a time\tmost of it for\n", opt.Unit)
+	for _, r := range results {
+		worst := "nobody"
+		if r.Worst != "" {
+			worst = fmt.Sprintf("%s, %s", format.Func(r.Worst), format.Percent(r.Blamed, r.Waited))
+		}
+		fmt.Fprintf(tw, "%s\t%s\t×%.2f\t%s of %d\t%s\n", r.Name, format.Count(int(r.Rate())), r.Rate()/results[0].Rate(),
+			format.Parallelism(float64(r.Waited)/float64(r.Wall)), opt.Goroutines, worst)
+	}
+	return tw.Flush()
+}
