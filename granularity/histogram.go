@@ -1,6 +1,7 @@
 package granularity
 
 import (
+	"iter"
 	"math"
 	"math/bits"
 )
@@ -181,6 +182,16 @@ func (h *Histogram) CDF() []Point {
 		points = append([]Point{{Value: float64(h.min), Fraction: 1 / float64(h.count)}}, points...)
 	}
 	return points
+}
+
+// A Bucket of a histogram counts the values from Low to High.
+type Bucket struct{ Low, High, Count uint64 }
+
+// Buckets returns the buckets in use, in order, cut to the least and the greatest value.
+func (h *Histogram) Buckets() iter.Seq[Bucket] {
+	return func(yield func(Bucket) bool) {
+		h.each(func(lo, hi, n uint64) bool { return yield(Bucket{max(lo, h.min), min(hi, h.max), n}) })
+	}
 }
 
 // each calls f for the buckets in use, in order, until it returns false.

@@ -89,6 +89,16 @@ func TestHistogramEmpty(t *testing.T) {
 	}
 }
 
+func TestHistogramBucketsInUse(t *testing.T) {
+	var h Histogram
+	h.AddN(7, 3)
+	h.Add(1000)
+	h.Add(1003)
+	if got, want := slices.Collect(h.Buckets()), []Bucket{{7, 7, 3}, {1000, 1003, 2}}; !slices.Equal(got, want) {
+		t.Errorf("buckets %v; want %v", got, want)
+	}
+}
+
 func TestHistogramMemory(t *testing.T) {
 	var h Histogram
 	for e := range 64 {

@@ -1,0 +1,211 @@
+package pprof
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// A profile of tasks becomes samples in four steps:
+//
+//  1. The tasks of each site are told apart by the decade of their granularity.
+//  2. Samples are sorted, the longest time first.
+//  3. Those that fit are taken, by an estimate of their bytes from above.
+//  4. The others are added up, a sample for each decade.
+
+// taskSample is a sample before it has locations. Of the labels, kind is the decade, lock
+// the diagnosis, owner the pool.
+type taskSample struct {
+	blame
+	tasks, cycles, time float64
+}
+
+func buildTasks(p *granularity.Profile, opt TasksOptions) *profile.Profile {
+	b := &builder{
+		p: &profile.Profile{
+			SampleType:        []*profile.ValueType{{Type: "tasks", Unit: "count"}, {Type: "cycles", Unit: "count"}, {Type: "time", Unit: "nanoseconds"}},
+			DefaultSampleType: "time",
+			PeriodType:        &profile.ValueType{Type: "wall", Unit: "nanoseconds"},
+			Period:            1,
+			DurationNanos:     int64(p.Wall),
+			DocURL:            docURL,
+			Comments:          tasksComments(p, opt),
+		},
+		code: &profile.Mapping{ID: 1, File: opt.File, BuildID: opt.BuildID, HasFunctions: true, HasFilenames: true, HasLineNumbers: true},
+	}
+	b.p.Mapping = []*profile.Mapping{b.code}
+	if !p.Time.IsZero() {
+		b.p.TimeNanos = p.Time.UnixNano()
+	}
+	t := &callTable{b: b, functions: map[[2]string]*profile.Function{}, calls: map[contention.SampleFrame]*profile.Location{}, strings: map[string]bool{}}
+	rest, dropped := map[string]*taskSample{}, 0
+	for _, s := range taskSamples(p, opt) {
+		if t.fits(&s.blame) {
+			t.addTasks(s)
+			continue
+		}
+		dropped++
+		r := rest[s.labels.kind]
+		if r == nil {
+			r = &taskSample{blame: *folded(blameLabels{kind: s.labels.kind})}
+			r.labels.lock = "[others]"
+			rest[s.labels.kind] = r
+		}
+		r.tasks += s.tasks
+		r.cycles += s.cycles
+		r.time += s.time
+	}
+	for _, kind := range slices.Sorted(maps.Keys(rest)) {
+		t.addTasks(rest[kind])
+	}
+	if dropped > 0 {
+		b.p.Comments = append(b.p.Comments, fmt.Sprintf("folded: %s with the shortest times are added up under [others]", format.Plural(dropped, "sample", "samples")))
+	}
+	if len(b.p.Sample) == 0 { // a profile without samples is an error to some
+		none := &taskSample{blame: blame{stack: []contention.SampleFrame{{Frame: contention.Frame{Func: "[no tasks]"}, Aspect: "none"}}}}
+		none.labels = blameLabels{kind: "none", class: "[none]", lock: "unknown"}
+		t.addTasks(none)
+	}
+	return b.p
+}
+
+// taskSamples are those of all sites and decades, the longest time first. A class whose sites are not known has
+// itself for one.
+func taskSamples(p *granularity.Profile, opt TasksOptions) (out []*taskSample) {
+	for i := range p.Classes {
+		c := &p.Classes[i]
+		perCycle := nsPerCycle(p, c)
+		sites := c.Sites
+		if !slices.ContainsFunc(sites, func(s granularity.Site) bool { return p.SiteGranularity(&s).Count() > 0 }) {
+			sites = []granularity.Site{{Tasks: c.Tasks, Cycles: c.Cycles, RunningNS: c.RunningNS}}
+		}
+		for j := range sites {
+			s := &sites[j]
+			chain := s.Created
+			if opt.Submission {
+				chain = s.Submitted
+			}
+			like := taskSample{blame: blame{stack: taskStack(chain, c.Name), labels: blameLabels{
+				class: orNone(cleanName(c.Name)), lock: string(diagnosisOf(c)), owner: cleanName(s.Pool),
+			}}}
+			out = append(out, decades(p, s, like, perCycle)...)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *taskSample) int {
+		return cmp.Or(cmp.Compare(b.time, a.time), cmp.Compare(b.tasks, a.tasks))
+	})
+	return out
+}
+
+// taskStack is the stack of a class's tasks, root first.
+func taskStack(chain []granularity.Frame, class string) (stack []contention.SampleFrame) {
+	for _, f := range slices.Backward(chain) {
+		stack = append(stack, contention.SampleFrame{Frame: contention.Frame{Func: cleanName(f.Func), File: cleanName(f.File), Line: f.Line}})
+	}
+	return append(stack, contention.SampleFrame{Frame: contention.Frame{Func: "[class] " + orNone(cleanName(class))}, Aspect: "class"})
+}
+
+func diagnosisOf(c *granularity.Class) granularity.Diagnosis {
+	switch c.Diagnosis {
+	case granularity.Fine, granularity.Coarse, granularity.OK:
+		return c.Diagnosis
+	}
+	return granularity.Unknown
+}
+
+// nsPerCycle is the length of a cycle: by its frequency, or by the time on the processor of the class.
+func nsPerCycle(p *granularity.Profile, c *granularity.Class) float64 {
+	switch {
+	case p.Hz > 0:
+		return 1e9 / p.Hz
+	case c.Cycles.Sum() > 0:
+		return max(0, c.WallNS.Sum()-c.BlockedNS.Sum()) / c.Cycles.Sum()
+	}
+	return 0
+}
+
+// decades tells the tasks of a site apart by size. The distribution gives how many there are in each bucket.
+func decades(p *granularity.Profile, s *granularity.Site, like taskSample, perCycle float64) (out []*taskSample) {
+	h := p.SiteGranularity(s)
+	byDecade := map[int]*taskSample{}
+	sum := 0.0
+	for bucket := range h.Buckets() {
+		n := float64(bucket.Count)
+		v := float64(bucket.Low) + float64(bucket.High-bucket.Low)/2
+		d := int(math.Floor(math.Log10(max(v, 1)) + 1e-12))
+		x := byDecade[d]
+		if x == nil {
+			copied := like
+			x = &copied
+			x.labels.kind = decadeName(p, d)
+			byDecade[d] = x
+			out = append(out, x)
+		}
+		x.tasks += n
+		x.cycles += n * v
+		sum += n * v
+	}
+	for _, x := range out {
+		if sum > 0 {
+			x.cycles *= h.Sum() / sum // the buckets are not exact, the sum is
+		}
+		x.time = x.cycles * perCycle
+		if p.ByTime() {
+			x.time, x.cycles = x.cycles, 0
+		}
+	}
+	return out
+}
+
+// decadeName labels the granularities from 10^d to 10^(d+1).
+func decadeName(p *granularity.Profile, d int) string {
+	if p.ByTime() && d < 18 {
+		return power(d) + "-" + power(d+1)
+	}
+	return "1e" + strconv.Itoa(d) + "-1e" + strconv.Itoa(d+1) + " cycles"
+}
+
+// power writes 10^d nanoseconds.
+func power(d int) string {
+	return "1" + strings.Repeat("0", d%3) + [...]string{"ns", "µs", "ms", "s", "ks", "Ms", "Gs"}[d/3]
+}
+
+func (t *callTable) addTasks(s *taskSample) {
+	l := s.labels
+	smp := &profile.Sample{
+		Value: []int64{whole(s.tasks), whole(s.cycles), whole(s.time)},
+		Label: map[string][]string{"granularity": {l.kind}, "class": {l.class}, "diagnosis": {l.lock}},
+	}
+	if l.owner != "" {
+		smp.Label["pool"] = []string{l.owner}
+	}
+	for _, f := range slices.Backward(s.stack) {
+		smp.Location = append(smp.Location, t.location(f))
+	}
+	t.b.p.Sample = append(t.b.p.Sample, smp)
+}
+
+// whole rounds to an integer that sums of few do not overflow.
+func whole(v float64) int64 { return int64(math.Round(min(v, 1<<62))) }
+
+// tasksComments tells what the profile shows, and its own warnings.
+func tasksComments(p *granularity.Profile, opt TasksOptions) []string {
+	what := "task granularity by creation"
+	if opt.Submission {
+		what = "task granularity by submission"
+	}
+	if p.Source != "" {
+		what += ", from " + cleanName(p.Source) + ", " + cleanName(p.Accuracy)
+	}
+	return append([]string{what}, warningComments(p.Warnings)...)
+}
