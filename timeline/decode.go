@@ -76,14 +76,12 @@ func (rd *readerDecoder) decode(r io.Reader) (d *decoded) {
 		threadID:  -1,
 	}
 	defer func() { d.lastLen = c.n }()
-	var ev trace.Event
 	layout, direct := theLayout()
+	c.direct.eventLayout = layout
 	direct = direct && !rd.byAccessors
-	if direct {
-		c.direct.eventView = layout.view(&ev)
-	}
 	for {
-		if ev, err = tr.ReadEvent(); err != nil {
+		ev, err := tr.ReadEvent()
+		if err != nil {
 			if err != io.EOF {
 				d.err, rd.broken = readerError(err), err
 			}

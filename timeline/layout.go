@@ -80,44 +80,52 @@ func (l eventLayout) check() bool {
 		if err != nil {
 			return false
 		}
-		v := l.view(&ev)
-		self := *v.g
+		self := l.goroutineOf(&ev)
 		if typ == evGoStart || typ == evGoUnblock {
-			self = int64(v.args[0])
+			if self != other {
+				return false
+			}
+			self = trace.GoID(l.argsOf(&ev)[0])
 		}
-		if *v.typ != typ || *v.time != 1234 || *v.p != p || *v.m != m || self != g {
+		if l.typeOf(&ev) != typ || l.timeOf(&ev) != 1234 || l.procOf(&ev) != p || l.threadOf(&ev) != m || self != g {
 			return false
 		}
 	}
 	return true
 }
 
-// eventView points at the words of an event.
-type eventView struct {
-	table   *unsafe.Pointer
-	g, p, m *int64
-	typ     *uint8
-	time    *int64
-	args    *[4]uint64
+// The words of an event, read where they are.
+func (l *eventLayout) tableOf(ev *trace.Event) unsafe.Pointer {
+	return *(*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(ev), l.table))
 }
 
-// view points at the words of ev. It stays good for later events in the same place.
-func (l eventLayout) view(ev *trace.Event) eventView {
-	at := unsafe.Pointer(ev)
-	return eventView{
-		table: (*unsafe.Pointer)(unsafe.Add(at, l.table)),
-		g:     (*int64)(unsafe.Add(at, l.g)),
-		p:     (*int64)(unsafe.Add(at, l.p)),
-		m:     (*int64)(unsafe.Add(at, l.m)),
-		typ:   (*uint8)(unsafe.Add(at, l.typ)),
-		time:  (*int64)(unsafe.Add(at, l.time)),
-		args:  (*[4]uint64)(unsafe.Add(at, l.args)),
-	}
+func (l *eventLayout) goroutineOf(ev *trace.Event) trace.GoID {
+	return *(*trace.GoID)(unsafe.Add(unsafe.Pointer(ev), l.g))
+}
+
+func (l *eventLayout) procOf(ev *trace.Event) trace.ProcID {
+	return *(*trace.ProcID)(unsafe.Add(unsafe.Pointer(ev), l.p))
+}
+
+func (l *eventLayout) threadOf(ev *trace.Event) trace.ThreadID {
+	return *(*trace.ThreadID)(unsafe.Add(unsafe.Pointer(ev), l.m))
+}
+
+func (l *eventLayout) typeOf(ev *trace.Event) uint8 {
+	return *(*uint8)(unsafe.Add(unsafe.Pointer(ev), l.typ))
+}
+
+func (l *eventLayout) timeOf(ev *trace.Event) Time {
+	return *(*Time)(unsafe.Add(unsafe.Pointer(ev), l.time))
+}
+
+func (l *eventLayout) argsOf(ev *trace.Event) *[4]uint64 {
+	return (*[4]uint64)(unsafe.Add(unsafe.Pointer(ev), l.args))
 }
 
 // inPlace is a cursor's way to read the frequent events in place.
 type inPlace struct {
-	eventView
+	eventLayout
 	generation unsafe.Pointer // the table of the numbers below
 	stacks     []int32        // by the Reader's number: local number +2, 0 = not looked up yet
 	reasons    []int32        // likewise, +1
@@ -129,51 +137,51 @@ const maxDense = 1 << 20
 // frequent records the event if it is one of the frequent ones.
 func (c *cursor) frequent(ev *trace.Event) bool {
 	v := &c.direct
-	if *v.table != v.generation {
-		v.generation = *v.table
+	if table := v.tableOf(ev); table != v.generation {
+		v.generation = table
 		clear(v.stacks)
 		clear(v.reasons)
 	}
-	switch *v.typ {
+	args := v.argsOf(ev)
+	switch v.typeOf(ev) {
 	case evGoStart:
-		g := c.goroutine(trace.GoID(v.args[0]))
-		c.step(stepCode(Runnable, Running), g, c.threadOf(trace.ThreadID(*v.m)), localProc(trace.ProcID(*v.p)))
+		g := c.goroutine(trace.GoID(args[0]))
+		c.step(ev, stepCode(Runnable, Running), g, c.threadOf(v.threadOf(ev)), localProc(v.procOf(ev)))
 	case evGoBlock:
-		g := c.goroutine(trace.GoID(*v.g))
-		reason, stack := c.directReason(ev), c.directStack(ev, v.args[1])
+		g := c.goroutine(v.goroutineOf(ev))
+		reason, stack := c.directReason(ev, args[0]), c.directStack(ev, args[1])
 		if stack >= 0 && c.d.gs[g].unresolved() {
 			c.stopped(g, stack, c.d.reasons[reason] != "preempted")
 		}
-		c.step(stepCode(Running, Waiting), g, reason, stack)
+		c.step(ev, stepCode(Running, Waiting), g, reason, stack)
 	case evGoStop:
-		g := c.goroutine(trace.GoID(*v.g))
-		reason, stack := c.directReason(ev), c.directStack(ev, v.args[1])
+		g := c.goroutine(v.goroutineOf(ev))
+		reason, stack := c.directReason(ev, args[0]), c.directStack(ev, args[1])
 		if stack >= 0 && c.d.gs[g].unresolved() {
 			c.stopped(g, stack, false)
 		}
-		c.step(stepCode(Running, Runnable), g, reason, stack)
+		c.step(ev, stepCode(Running, Runnable), g, reason, stack)
 	case evGoUnblock:
-		g := c.goroutine(trace.GoID(v.args[0]))
-		by := int32(-1)
-		if id := trace.GoID(*v.g); id != trace.NoGoroutine {
+		g, by := c.goroutine(trace.GoID(args[0])), int32(-1)
+		if id := v.goroutineOf(ev); id != trace.NoGoroutine {
 			by = c.goroutine(id)
 		}
-		c.step(stepCode(Waiting, Runnable), g, by, c.directStack(ev, v.args[2]))
+		c.step(ev, stepCode(Waiting, Runnable), g, by, c.directStack(ev, args[2]))
 	case evGoSyscallBegin:
-		g := c.goroutine(trace.GoID(*v.g))
-		stack := c.directStack(ev, v.args[1])
+		g := c.goroutine(v.goroutineOf(ev))
+		stack := c.directStack(ev, args[1])
 		if stack >= 0 && c.d.gs[g].unresolved() {
 			c.stopped(g, stack, true)
 		}
-		c.step(stepCode(Running, Syscall), g, c.reason(""), stack)
+		c.step(ev, stepCode(Running, Syscall), g, c.reason(""), stack)
 	case evGoSyscallEnd:
-		g := c.goroutine(trace.GoID(*v.g))
-		c.step(stepCode(Syscall, Running), g, c.threadOf(trace.ThreadID(*v.m)), localProc(trace.ProcID(*v.p)))
+		g := c.goroutine(v.goroutineOf(ev))
+		c.step(ev, stepCode(Syscall, Running), g, c.threadOf(v.threadOf(ev)), localProc(v.procOf(ev)))
 	case evGoDestroy:
-		c.step(stepCode(Running, NotExist), c.goroutine(trace.GoID(*v.g)), -1, -1)
+		c.step(ev, stepCode(Running, NotExist), c.goroutine(v.goroutineOf(ev)), -1, -1)
 	case evHeapAlloc:
-		c.tick(Time(*v.time))
-		c.metric("/memory/classes/heap/objects:bytes", v.args[0])
+		c.tick(v.timeOf(ev))
+		c.metric("/memory/classes/heap/objects:bytes", args[0])
 	default:
 		return false
 	}
@@ -181,8 +189,8 @@ func (c *cursor) frequent(ev *trace.Event) bool {
 }
 
 // step is at, real and put in one, for the frequent events.
-func (c *cursor) step(code uint8, g, x, y int32) {
-	c.tick(Time(*c.direct.time))
+func (c *cursor) step(ev *trace.Event, code uint8, g, x, y int32) {
+	c.tick(c.direct.timeOf(ev))
 	c.real()
 	c.put(code, g, x, y)
 }
@@ -205,9 +213,8 @@ func (c *cursor) directStack(ev *trace.Event, id uint64) int32 {
 	return v.stacks[id] - 2
 }
 
-func (c *cursor) directReason(ev *trace.Event) int32 {
+func (c *cursor) directReason(ev *trace.Event, id uint64) int32 {
 	v := &c.direct
-	id := v.args[0]
 	if id >= maxDense {
 		return c.reason(ev.StateTransition().Reason)
 	}

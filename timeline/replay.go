@@ -37,6 +37,7 @@ type replay struct {
 	tasks      map[uint64]openTask
 	open       map[rangeKey]Time // ranges that belong to no goroutine
 	sites      map[*Frame]string // what wrappers start, by the call of the wrapper
+	places     map[*Frame]string // the names of those calls
 
 	local   []*Goroutine // by local number of the generation at hand
 	reasons []reasonKind // likewise
@@ -70,6 +71,7 @@ func newReplay(version int, stacks *stackTable, observers []Observer) *replay {
 		tasks:     map[uint64]openTask{},
 		open:      map[rangeKey]Time{},
 		sites:     map[*Frame]string{},
+		places:    map[*Frame]string{},
 	}
 }
 

@@ -106,12 +106,22 @@ func (r *replay) baptise(g *Goroutine, l *localG) bool {
 		name = r.sites[f]
 	case f != nil:
 		g.site = f
-		name = fmt.Sprintf("%s:%d (%s)", f.Func, f.Line, shortWrapper(name))
+		name = r.place(f, name)
 	case l.wrapped && l.inner >= 0:
 		name = r.d.names[l.inner]
 	}
 	g.setFunc(name)
 	return true
+}
+
+// place names goroutines by where the wrapper was called.
+func (r *replay) place(f *Frame, wrapper string) string {
+	p := r.places[f]
+	if p == "" {
+		p = fmt.Sprintf("%s:%d (%s)", f.Func, f.Line, shortWrapper(wrapper))
+		r.places[f] = p
+	}
+	return p
 }
 
 // shortWrapper turns "sync.(*WaitGroup).Go.func1" into "WaitGroup.Go".
