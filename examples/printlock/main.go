@@ -47,10 +47,9 @@ type options struct {
 }
 
 func (o *options) run(ctx context.Context, out io.Writer) ([]*beforeafter.Result, error) {
-	version := func(newLogger func(io.Writer) logger) func() (func(int, int), func()) {
-		return func() (func(int, int), func()) {
-			l := newLogger(terminal(o.print))
-			return func(id, i int) { (&node{id, o.compute}).step(l, i) }, l.Close
+	version := func(newLogger func(io.Writer) logger) func() beforeafter.Work {
+		return func() beforeafter.Work {
+			return &simulation{compute: o.compute, logger: newLogger(terminal(o.print))}
 		}
 	}
 	return beforeafter.Run(ctx, out, []beforeafter.Variant{
@@ -58,6 +57,15 @@ func (o *options) run(ctx context.Context, out io.Writer) ([]*beforeafter.Result
 		{Name: "after", About: "nodes queue their lines, one goroutine prints them", Start: version(newQueued)},
 	}, beforeafter.Options{Goroutines: o.nodes, Time: o.time, Dir: o.dir, Unit: "steps"})
 }
+
+// simulation is what goroutines do: each is a node.
+type simulation struct {
+	compute int
+	logger
+}
+
+// Do is the next step of a node.
+func (s *simulation) Do(id, i int) { (&node{id, s.compute}).step(s.logger, i) }
 
 // terminal is a writer that takes its time for each write, as terminals and files do.
 type terminal time.Duration

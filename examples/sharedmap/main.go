@@ -47,14 +47,23 @@ type options struct {
 }
 
 func (o *options) run(ctx context.Context, out io.Writer) ([]*beforeafter.Result, error) {
-	version := func(shards int) func() (func(int, int), func()) {
-		return func() (func(int, int), func()) {
-			m := newSharded(shards)
-			return func(g, n int) { m.Update(keyOf(g, n), o.compute) }, func() {}
-		}
+	version := func(shards int) func() beforeafter.Work {
+		return func() beforeafter.Work { return &updates{newSharded(shards), o.compute} }
 	}
 	return beforeafter.Run(ctx, out, []beforeafter.Variant{
 		{Name: "before", About: "one map, one lock", Start: version(1)},
 		{Name: "after", About: "shards, each with a lock of its own", Start: version(o.shards)},
 	}, beforeafter.Options{Goroutines: o.goroutines, Time: o.time, Dir: o.dir, Unit: "updates"})
 }
+
+// updates are what goroutines do.
+type updates struct {
+	m       *sharded
+	compute int
+}
+
+// Do updates the next key of a goroutine.
+func (u *updates) Do(g, n int) { u.m.Update(keyOf(g, n), u.compute) }
+
+// Close has nothing to do.
+func (u *updates) Close() {}

@@ -27,9 +27,14 @@ import (
 // Variant is one way to do the work.
 type Variant struct {
 	Name  string
-	About string // a line
-	// Start makes the data of one run. Work does the next piece of work of a goroutine, Stop ends the run.
-	Start func() (work func(goroutine, n int), stop func())
+	About string      // a line
+	Start func() Work // makes the data of one run
+}
+
+// Work is what goroutines do, many at once.
+type Work interface {
+	Do(goroutine, n int) // the n-th piece of work of a goroutine
+	Close()              // after the last one
 }
 
 // Options says how the variants are run.
@@ -87,42 +92,45 @@ func Run(ctx context.Context, out io.Writer, variants []Variant, opt Options) ([
 
 // measure runs a variant and collects who waited meanwhile.
 func measure(ctx context.Context, v Variant, opt Options) (*Result, error) {
-	work, stop := v.Start()
+	work := v.Start()
 	if err := contention.Start(contention.Options{}); err != nil {
 		return nil, err
 	}
 	begin := time.Now()
-	var over atomic.Bool
-	end := time.AfterFunc(opt.Time/turns, func() { over.Store(true) })
+	t := &turn{ctx: ctx, work: work}
+	end := time.AfterFunc(opt.Time/turns, func() { t.over.Store(true) })
 	defer end.Stop()
-	var done atomic.Int64
-	var wg sync.WaitGroup
-	wg.Add(opt.Goroutines)
+	t.wg.Add(opt.Goroutines)
 	for g := range opt.Goroutines {
-		go worker(func(n int) bool {
-			if over.Load() || ctx.Err() != nil {
-				done.Add(int64(n))
-				wg.Done()
-				return false
-			}
-			work(g, n)
-			return true
-		})
+		go t.worker(g)
 	}
-	wg.Wait()
-	stop()
+	t.wg.Wait()
+	work.Close()
 	wall := time.Since(begin)
 	if err := errors.Join(contention.Stop(), ctx.Err()); err != nil {
 		return nil, err
 	}
-	r := &Result{Variant: v, Done: done.Load(), Wall: wall, Profile: contention.Snapshot()}
+	r := &Result{Variant: v, Done: t.done.Load(), Wall: wall, Profile: contention.Snapshot()}
 	return r, r.blame()
 }
 
-// worker does pieces of work as long as there are some. It has a name so that profiles show it.
-func worker(next func(n int) bool) {
-	for n := 0; next(n); n++ {
+// turn is one run of a variant.
+type turn struct {
+	ctx  context.Context
+	work Work
+	over atomic.Bool
+	done atomic.Int64
+	wg   sync.WaitGroup
+}
+
+// worker works until the time is over.
+func (t *turn) worker(g int) {
+	defer t.wg.Done()
+	n := 0
+	for ; !t.over.Load() && t.ctx.Err() == nil; n++ {
+		t.work.Do(g, n)
 	}
+	t.done.Add(int64(n))
 }
 
 // blame finds what most of the waiting was for.
@@ -156,7 +164,7 @@ func (r *Result) writeFiles(dir string) error {
 	return errors.Join(
 		write(".json", func(w io.Writer) error { return contention.WriteJSON(w, r.Profile) }),
 		write(".pb.gz", func(w io.Writer) error {
-			return pprof.WriteContention(w, r.Profile, pprof.ContentionOptions{View: contention.JoinedView})
+			return pprof.WriteContention(w, r.Profile, pprof.ContentionOptions{View: contention.JoinedView, File: filepath.Base(os.Args[0])})
 		}),
 		write(".svg", func(w io.Writer) error {
 			return picture.ContentionSVG(w, r.Profile, picture.ContentionOptions{Options: picture.Options{Title: r.Name + ": " + r.About}})
