@@ -44,6 +44,46 @@ import (
 //
 // Memory follows the live goroutines, the distinct call chains and the rows of the profile;
 // each lock remembers its latest releases only.
+//
+// # How true it is
+//
+// trace_oracle_test.go runs workloads under the tracer whose locks log every request,
+// acquisition and release, and compares. Go 1.26, 2 cores that were busy with other things as well
+// (go test -bench TraceOracle -benchtime 4x, half a second each; all in %; "naive" blames the waker):
+//
+//	                    error  precision  at the time  recall   naive error  naive precision
+//	spare 200µs           0.3      100.0         99.9    99.7          12.2             93.8
+//	spare 1ms             0.2       99.9         99.9    99.8          15.1             92.3
+//	spare 4ms             0.0      100.0        100.0   100.0          16.1             91.8
+//	spare heavy owner     0.1       99.9         99.9   100.0          42.0             78.9
+//	spare 16 goroutines   0.1       99.9         99.9   100.0          19.5             90.1
+//	spare 4 shards        0.8       99.9         99.8    99.3          32.0             83.9
+//	spare 32 locks        0.8      100.0         99.8    99.2           9.8             95.0
+//	spare rw 20% writes   4.1       97.8         99.7    98.0           6.6             96.5
+//	spare rw 50% writes   2.0       98.9         99.7    99.1           9.0             95.3
+//	2µs                  54.6      100.0         78.3    45.4         101.7             59.5
+//	10µs                 62.8      100.0         93.7    37.2          85.9             56.9
+//	50µs                 44.4      100.0         98.2    55.6          68.8             61.2
+//	500µs                 4.8      100.0         99.9    95.2          33.3             76.3
+//	4ms                   3.4      100.0        100.0    96.6           9.4             95.3
+//	one heavy owner      17.2       99.9         99.6    82.9         125.0             40.4
+//	16 goroutines        19.8      100.0         98.9    80.2          49.5             67.2
+//	64 goroutines        11.4      100.0         99.0    88.6          37.3             73.8
+//	4 shards             59.4      100.0         99.7    40.6          34.5             81.4
+//	16 shards            16.9       99.8         98.9    83.3          22.0             88.5
+//	32 call chains        7.4       99.7         98.3    92.9         104.7             48.5
+//	nested                0.7       99.8         99.2    99.5          80.7             57.0
+//	rw 10% writes        16.1       98.9         95.2    84.8          33.7             79.7
+//	rw 50% writes        15.2       99.8         93.0    85.0          28.4             78.2
+//
+// The error is Σ|estimate − truth| / truth over pairs of call chains; precision is how much of the blame
+// is right by pairs, and at the time, how much of it falls on a goroutine that held that very lock at that
+// very time; recall is how much of the truth is told. In "spare" the owners sleep while they hold the lock,
+// else they compute, on more goroutines than processors. What is missing then is
+// HandOff or Unattributed: it varies from 30 to 100 % with what else the machine does, since an owner
+// that the operating system takes off its core cannot be told from one that came unseen. With
+// "4 shards", saturated, the naive estimate has the smaller error, because it guesses; a guess is
+// wrong for 19 % there.
 
 // TraceOptions are the choices of an analysis of a trace. The zero value is right for most.
 type TraceOptions struct {
@@ -63,7 +103,27 @@ type TraceOptions struct {
 
 // ReadTrace returns who waited for what, and because of whom, in the execution trace
 // in r: a file, a stream, the bytes of a flight recorder, packed with gzip or zstd or not.
-// It takes little more time than reading the trace does.
+// It takes about half a microsecond for each wait more than reading the trace does.
+//
+// What a [Wait] of a trace says:
+//
+//   - Waited is the time from the block until the goroutine ran again. A goroutine that was woken for a lock
+//     but found it taken, and blocked again, goes on with the same wait.
+//   - Blamed is the part for which the owner of the lock is known; for channels, a WaitGroup, a Cond and so
+//     on, the time until somebody, the owner of the pair, ended the wait.
+//   - HandOff is the time in which the goroutine, or another one that waited for the same lock, was
+//     woken but did not run yet.
+//   - Unattributed is the rest: the trace does not tell the owner, or there is none, as for
+//     timers and the network.
+//
+// A trace does not tell locks apart. Those of the same code are one [Lock], named
+// [SeveralLocks] if it shows that they are several. Of the readers that a writer waits for only the last
+// one is known. Waits that the trace does not see the end of are InFlight.
+//
+// In workloads that log what they do, with processors to spare, the errors of all pairs of call chains summed
+// up to 0 to 4 % of the truth. On crowded ones, 99 % of the blame was on the right pair, and 92 to 100 % on
+// who held the lock at that very time (78 % if it is held for 2 µs), but 0 to 63 % of the truth
+// was not told: it is HandOff or Unattributed.
 //
 // A trace that is cut off or broken gives the profile of what could be read, with a
 // warning, and an error (a *[timeline.Error]) that says where the trouble is and what is

@@ -22,8 +22,12 @@ func TestTraceHistory(t *testing.T) {
 			%d %d runs`, 10*i+10, a, 10*i+15, b, a, 10*i+17, a)))
 	}
 	for k := range s.o.rows.rows {
-		if l := k.lock.root(); len(l.history) > 2*maxHistory {
-			t.Errorf("%d releases are remembered", len(l.history))
+		l, linked := k.lock.root(), 0
+		for h := l.last(); h != nil; h = h.prev {
+			linked++
+		}
+		if len(l.history) > 2*maxHistory || linked > 2*maxHistory+1 || linked < maxHistory {
+			t.Errorf("%d releases are remembered, %d linked", len(l.history), linked)
 		}
 	}
 	s.play(short.Replace(fmt.Sprintf("%d 1 wakes 2 in U:f:12\n%d 2 runs\n%d ends", 10*n+20, 10*n+21, 10*n+30)))

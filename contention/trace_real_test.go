@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 func realTrace(t testing.TB, name string) *Profile {
@@ -34,6 +36,42 @@ func sumOf(p *Profile, kinds ...Kind) (n int64, s Wait) {
 		}
 	}
 	return n, s
+}
+
+// TestTraceBlocks: how often goroutines blocked for a lock, as other tools count it.
+func TestTraceBlocks(t *testing.T) {
+	for name, want := range map[string]int64{"stdlog-file": 3877, "otel-old": 82312, "json-gogc5": 0, "pgzip": 0, "nethttp-parallel4": 46} {
+		o := NewTraceObserver(TraceOptions{})
+		if _, err := timeline.ReadFile(context.Background(), filepath.Join("..", "testdata", "real", name+".trace.zst"), timeline.Options{}, o); err != nil {
+			t.Fatal(err)
+		}
+		var n int64
+		for k, row := range o.rows.united() {
+			if lockWait(k.kind) {
+				n += row.blocks
+			}
+		}
+		if n != want {
+			t.Errorf("%s: %d blocks, want %d", name, n, want)
+		}
+	}
+}
+
+// TestTraceAll: the sums are exact in every recorded trace, of all versions of Go.
+func TestTraceAll(t *testing.T) {
+	files, _ := filepath.Glob(filepath.Join("..", "testdata", "*", "*.trace*"))
+	if len(files) < 12 {
+		t.Fatalf("%d traces", len(files))
+	}
+	for _, file := range files {
+		for _, opt := range []TraceOptions{{}, {Goroutines: true, Runtime: true}, {MaxPairs: 3}} {
+			p, err := ReadTraceFile(context.Background(), file, opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkConservation(t, p)
+		}
+	}
 }
 
 func locksOf(p *Profile, k Kind) (ls []*Lock) {

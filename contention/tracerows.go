@@ -38,7 +38,8 @@ type traceOwnerKey struct {
 // traceRow is a row of Profile.Waits and its pairs.
 type traceRow struct {
 	waitCell
-	pairs map[traceOwnerKey]*tracePair
+	blocks int64 // more than count: some were woken in vain
+	pairs  map[traceOwnerKey]*tracePair
 }
 
 type tracePair struct {
@@ -64,6 +65,7 @@ func (r *traceRows) add(g *tracedGoroutine, w *waiting, goroutines bool) {
 	row := r.row(k)
 	row.count++
 	row.observed++
+	row.blocks += w.blocks
 	row.waited += int64(w.waited)
 	row.blamed += int64(w.blamed)
 	row.handOff += int64(w.handOff)
@@ -141,6 +143,7 @@ func (r *traceRows) united() map[traceRowKey]*traceRow {
 func (r *traceRow) merge(s *traceRow) {
 	r.count += s.count
 	r.observed += s.observed
+	r.blocks += s.blocks
 	r.waited += s.waited
 	r.blamed += s.blamed
 	r.handOff += s.handOff

@@ -35,7 +35,7 @@ type cutter struct {
 	several   bool
 	start, at timeline.Time
 	end       *hold // which ended the wait
-	next      int   // the history from here on is dealt with
+	next      int   // the history from here on is dealt with; end is the last in it
 
 	audit func(waiter *timeline.Goroutine, by owner, from, to timeline.Time)
 
@@ -51,9 +51,6 @@ func (c *cutter) earlier(x *hold) *hold {
 	for c.next > 0 {
 		c.next--
 		x = c.lock.history[c.next]
-		if x == c.end {
-			continue
-		}
 		if x.queue != c.end.queue || x.to <= c.start || c.inOrder(x) {
 			return x
 		}

@@ -40,6 +40,7 @@ type waiting struct {
 	asked  timeline.Time // when it blocked last
 	by     *hold         // the release that woke it last
 	wake   timeline.Time // when that was
+	blocks int64         // how often it blocked: more than once if woken in vain
 
 	waited, blamed, handOff, unattributed timeline.Time
 	parts                                 []blamedPart
@@ -107,10 +108,9 @@ func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
 		if lock {
 			w.flags = at.flags & Reacquire
 		}
-	} else if i := g.waitedAt(at.site); i >= 0 {
-		g.held = slices.Delete(g.held, i, i+1) // it had not got it
 	}
 	w.chosen, w.wake = true, t.End
+	w.blocks++
 	w.waited += t.End - t.Start
 	switch {
 	case lock:
@@ -156,7 +156,7 @@ func (o *TraceObserver) resumed(g *tracedGoroutine, t timeline.Time) {
 	}
 	w.by.ran = t
 	if i := g.waitedAt(w.site); i >= 0 {
-		g.held = slices.Delete(g.held, i, i+1) // let go of unseen
+		g.held = slices.Delete(g.held, i, i+1) // let go of unseen, or not got at all
 	}
 	if len(g.held) >= maxHeld {
 		g.held = slices.Delete(g.held, 0, 1)
