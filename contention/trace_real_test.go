@@ -40,7 +40,7 @@ func sumOf(p *Profile, kinds ...Kind) (n int64, s Wait) {
 
 // TestTraceBlocks: how often goroutines blocked for a lock, as other tools count it.
 func TestTraceBlocks(t *testing.T) {
-	for name, want := range map[string]int64{"stdlog-file": 3877, "otel-old": 82312, "json-gogc5": 0, "pgzip": 0, "nethttp-parallel4": 46} {
+	for name, want := range map[string]int64{"stdlog-file": 3877, "otel-old": 82312, "json-gogc5": 0, "pgzip": 0, "nethttp-parallel4": 39} {
 		o := NewTraceObserver(TraceOptions{})
 		if _, err := timeline.ReadFile(context.Background(), filepath.Join("..", "testdata", "real", name+".trace.zst"), timeline.Options{}, o); err != nil {
 			t.Fatal(err)
