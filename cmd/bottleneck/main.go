@@ -4,6 +4,7 @@
 // Usage:
 //
 //	bottleneck graph [flags] [FILE | URL | -]
+//	bottleneck contention [flags] [FILE | URL | -]
 //	bottleneck demo [flags]
 //	bottleneck help [command]
 //	bottleneck version
