@@ -5,6 +5,7 @@
 //
 //	bottleneck graph [flags] [FILE | URL | -]
 //	bottleneck contention [flags] [FILE | URL | -]
+//	bottleneck tasks [flags] [FILE | URL | -]
 //	bottleneck demo [flags]
 //	bottleneck help [command]
 //	bottleneck version

@@ -116,10 +116,11 @@ func (t *tasksText) table() {
 		t.b.WriteString("No tasks were measured.\n")
 		return
 	}
-	unit := "cycles"
+	s := "Granularity in cycles (k, M, G: 10^3, 10^6, 10^9)."
 	if t.p.ByTime() {
-		unit = "time"
+		s = "Granularity in running time."
 	}
+	s += " Blocked: off the processor."
 	rows := [][]string{{"class", "tasks", "p1", "p25", "p50", "p75", "p99", "mean", "blocked", "diagnosis"}}
 	for i, c := range t.classes {
 		g := t.p.Granularity(c)
@@ -138,7 +139,6 @@ func (t *tasksText) table() {
 		}
 	}
 	t.rows(rows)
-	s := "Granularity in " + unit + "; k, M, G: thousands, millions, billions. Blocked: the part of their time off the processor."
 	if t.more > 0 {
 		s = format.Plural(t.more, "smaller class is", "smaller classes are") + " not shown. " + s
 	}

@@ -64,8 +64,7 @@ func ExampleWriteTasks() {
 	// class          tasks    p1   p25   p50   p75   p99  mean  blocked  diagnosis
 	// report             1  200M  200M  200M  200M  200M  200M      75%         ok
 	// pmd.checkFile    570    2k    2k    2k    2k    2k    2k       0%       fine
-	// Granularity in cycles; k, M, G: thousands, millions, billions. Blocked: the part of their time off the
-	//   processor.
+	// Granularity in cycles (k, M, G: 10^3, 10^6, 10^9). Blocked: off the processor.
 	//
 	// report            ██████████████████████████████████████████████
 	// pmd.checkFile              ▁▁▁▁▁▁▁▁▁▁▂▂▂▂▂▂▂▂▂▃▃▃▃▃▃▃▃▃▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▅▅▅▅▅▅▅▅▅▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▇▇█████████

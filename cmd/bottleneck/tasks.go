@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+func init() {
+	register(&command{
+		name:    "tasks",
+		rank:    5,
+		args:    "[flags] [FILE | URL | -]",
+		summary: "show how large the tasks are: too small, too large, and where they come from",
+		help:    tasksHelp,
+		run:     runTasks,
+	})
+}
+
+const tasksHelp = `Tasks shows how much work the tasks of a program do each, whether they are too small (overheads
+eat the gain) or too large (processors idle), and which lines create them.
+
+It reads profiles recorded by package granularity (granularity.WriteJSON), in reference cycles, and
+execution traces of any program: there a task is a region of runtime/trace, and its size the time
+for which its goroutine ran. The input is a FILE, a URL, or standard input ("-", or nothing at
+all in a pipe).
+
+What is shown:
+
+    -class REGEXP    only classes in whose name it finds something
+    -site SITE       creation or submission: whose call chains are the stacks of .pb.gz (creation
+                     by default), and which lines text lists (both by default)
+    -strip           tasks over time, with context switches and the use of the processors: in
+                     pictures instead of the distributions, in text as well
+    -top N           show the N classes with the largest sums; 0 shows all (pictures: 12)
+    -title TEXT      the title of pictures
+
+Of a trace:
+
+    -user-tasks      tasks are those of trace.NewTask, not the regions of trace.StartRegion: what ran
+                     in their regions, on whatever goroutines
+    -aggregate       count regions inside of a region to that one
+    -hz FREQUENCY    of reference cycles on the machine of the trace, such as 2.4e9, to
+                     have cycles
+
+Where it goes:
+
+    -o FILE          write a file; its form follows from the name: .svg, .png, .pb.gz (for go
+                     tool pprof), .json, .csv or .txt. May be given several times
+    -format FORM     what goes to standard output: text, json, csv, svg, png or pprof;
+                     text if there is neither -format nor -o
+
+Diagnoses: "fine" is too small, "coarse" too large, "ok" neither; "unknown" if the numbers do
+not tell. The text says why, and what to do.
+
+Examples:
+
+    go run ./examples/pmdtasks -json pmd.json && bottleneck tasks pmd.json
+    bottleneck tasks -o cdf.svg -o tasks.csv pmd.json
+    bottleneck tasks -strip -o strip.svg pmd.json
+    bottleneck tasks -o tasks.pb.gz pmd.json && go tool pprof -top -sample_index=tasks tasks.pb.gz
+    bottleneck tasks 'http://localhost:6060/debug/pprof/trace?seconds=5'
+`
+
+// tasksFlags are the choices of the user.
+type tasksFlags struct {
+	class, site string
+	only        *regexp.Regexp
+	trace       granularity.TraceOptions
+	draw        tasksDrawing
+	outputs     outputs
+	format      string
+}
+
+func (f *tasksFlags) set() *flag.FlagSet {
+	fs := flag.NewFlagSet("tasks", flag.ContinueOnError)
+	fs.StringVar(&f.class, "class", "", "")
+	fs.StringVar(&f.site, "site", "", "")
+	fs.BoolVar(&f.draw.strip, "strip", false, "")
+	fs.IntVar(&f.draw.top, "top", 0, "")
+	fs.StringVar(&f.draw.title, "title", "", "")
+	fs.BoolVar(&f.trace.Tasks, "user-tasks", false, "")
+	fs.BoolVar(&f.trace.AggregateNested, "aggregate", false, "")
+	fs.Float64Var(&f.trace.Hz, "hz", 0, "")
+	fs.Var(&f.outputs, "o", "")
+	fs.StringVar(&f.format, "format", "", "")
+	return fs
+}
+
+// parse reads the flags and rejects what cannot be right before anything is read.
+func (f *tasksFlags) parse(args []string) (source string, err error) {
+	fs := f.set()
+	rest, err := parseFlags(fs, args)
+	if err != nil {
+		return "", err
+	}
+	fs.Visit(func(fl *flag.Flag) { f.draw.topSet = f.draw.topSet || fl.Name == "top" })
+	if f.class != "" {
+		if f.only, err = regexp.Compile(f.class); err != nil {
+			return "", usagef("-class: %v", err)
+		}
+	}
+	switch f.site {
+	case "":
+	case "creation":
+		f.draw.creation = true
+	case "submission":
+		f.draw.submission = true
+	default:
+		return "", usagef("-site %q: want creation or submission", f.site)
+	}
+	switch {
+	case f.draw.top < 0:
+		return "", usagef("-top %d: want a number of classes, or 0 for all", f.draw.top)
+	case !(f.trace.Hz >= 0 && f.trace.Hz <= 1e12):
+		return "", usagef("-hz %v: want a frequency, such as 2.4e9", f.trace.Hz)
+	case f.format != "" && tasksForms[f.format] == nil:
+		return "", usagef("unknown form %q: want %s", f.format, formNames)
+	case len(rest) > 1:
+		return "", usagef("more than one input: %q and %q", rest[0], rest[1])
+	case len(rest) == 1:
+		return rest[0], nil
+	}
+	return "", nil
+}
+
+func runTasks(ctx context.Context, std stdio, args []string) error {
+	f := &tasksFlags{}
+	source, err := f.parse(args)
+	if err != nil {
+		return err
+	}
+	if f.format == "" && len(f.outputs) == 0 {
+		f.format = "text"
+	}
+	if f.format == "png" || f.format == "pprof" {
+		if _, terminal := terminalOf(std.out); terminal {
+			return usagef("-format %s is not for terminals: write it with -o FILE%s, or into a pipe", f.format, extensionOf(f.format))
+		}
+	}
+	in, err := findInput(std, source)
+	if err != nil {
+		return err
+	}
+	if err := f.outputs.check(); err != nil {
+		return err
+	}
+	p, err := f.read(ctx, std, in)
+	if p == nil || ctx.Err() != nil { // what was read before an interrupt is a matter of chance
+		return err
+	}
+	if none := f.choose(p); none != nil {
+		return errors.Join(err, none)
+	}
+	f.draw.source = in.label
+	return errors.Join(err, f.write(std, p))
+}
+
+// choose keeps the classes of -class.
+func (f *tasksFlags) choose(p *granularity.Profile) error {
+	if f.only == nil {
+		return nil
+	}
+	var names []string
+	p.Classes = slices.DeleteFunc(p.Classes, func(c granularity.Class) bool {
+		names = append(names, format.Clean(c.Name))
+		return !f.only.MatchString(c.Name)
+	})
+	if len(p.Classes) > 0 {
+		return nil
+	}
+	const most = 8
+	switch n := len(names); {
+	case n == 0:
+		return errors.New("there are no classes of tasks at all")
+	case n > most:
+		names = append(names[:most], fmt.Sprintf("%d others", n-most))
+	}
+	return fmt.Errorf("no class matches %q; there are %s", f.class, strings.Join(names, ", "))
+}
+
+// write writes the profile in all the forms that were asked for.
+func (f *tasksFlags) write(std stdio, p *granularity.Profile) error {
+	var errs []error
+	for _, name := range f.outputs {
+		form := tasksForms[formOf(name)]
+		err := writeFile(name, func(w io.Writer) error { return form(w, p, f.draw) })
+		if _, terminal := terminalOf(std.err); terminal && err == nil {
+			fmt.Fprintf(std.err, "Wrote %s.\n", oneLine(name))
+		}
+		errs = append(errs, err)
+	}
+	if f.format != "" {
+		d := f.draw
+		d.terminal, _ = terminalOf(std.out)
+		errs = append(errs, tasksForms[f.format](std.out, p, d))
+	}
+	return errors.Join(errs...)
+}
+
+// read reads a trace or a recorded profile, whatever it is. The profile may be there even if there
+// is an error: it is then that of what could be read.
+func (f *tasksFlags) read(ctx context.Context, std stdio, in *input) (*granularity.Profile, error) {
+	reading, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	progress := startProgress(std.err, in.progress)
+	defer progress.stop()
+	r, err := in.open(reading, cancel)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	buf := bufio.NewReaderSize(r, 1<<16)
+	head, _ := buf.Peek(16) // who reads on meets the error, too
+	var p *granularity.Profile
+	if bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) {
+		if p, err = granularity.ReadJSON(buf); err != nil {
+			err = fmt.Errorf("%s: %w", in.label, err)
+		} else if f.trace.Tasks || f.trace.AggregateNested || f.trace.Hz != 0 {
+			return nil, usagef("-user-tasks, -aggregate and -hz are for traces; %s is a recorded profile", in.label)
+		}
+	} else {
+		f.trace.Name, f.trace.Progress = in.label, in.decoded
+		p, err = granularity.ReadTrace(reading, buf, f.trace)
+	}
+	if err != nil && reading.Err() != nil && ctx.Err() == nil {
+		err = context.Cause(reading) // a silent server, say, of which the reader knows nothing
+	}
+	return p, err
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"io"
+
+	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/exporters/pprof"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+// tasksDrawing says how a profile of tasks is written, in any form.
+type tasksDrawing struct {
+	drawing
+	creation, submission, strip bool
+}
+
+// tasksForms are the forms of profiles of tasks, by the names that graphs have for theirs.
+var tasksForms = map[string]func(w io.Writer, p *granularity.Profile, d tasksDrawing) error{
+	"text": func(w io.Writer, p *granularity.Profile, d tasksDrawing) error {
+		opt := text.TasksOptions{Options: d.terminal.textOptions(), Creation: d.creation, Submission: d.submission, Strip: d.strip}
+		opt.Top = d.exporterTop()
+		return text.WriteTasks(w, p, opt)
+	},
+	"json": func(w io.Writer, p *granularity.Profile, d tasksDrawing) error {
+		return granularity.WriteJSON(w, d.largest(p))
+	},
+	"csv": func(w io.Writer, p *granularity.Profile, d tasksDrawing) error {
+		return text.TasksCSV(w, d.largest(p))
+	},
+	"pprof": func(w io.Writer, p *granularity.Profile, d tasksDrawing) error {
+		return pprof.WriteTasks(w, d.largest(p), pprof.TasksOptions{Submission: d.submission})
+	},
+	"svg": func(w io.Writer, p *granularity.Profile, d tasksDrawing) error {
+		if d.strip {
+			return picture.StripSVG(w, p, d.picture())
+		}
+		return picture.TasksSVG(w, p, d.picture())
+	},
+	"png": func(w io.Writer, p *granularity.Profile, d tasksDrawing) error {
+		if d.strip {
+			return picture.StripPNG(w, p, d.picture())
+		}
+		return picture.TasksPNG(w, p, d.picture())
+	},
+}
+
+// largest keeps the classes with the largest sums, for the forms that do not do it themselves.
+func (d tasksDrawing) largest(p *granularity.Profile) *granularity.Profile {
+	if d.top == 0 || d.top >= len(p.Classes) {
+		return p
+	}
+	out := *p
+	out.Classes = p.Classes[:d.top]
+	return &out
+}
