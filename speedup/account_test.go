@@ -155,7 +155,7 @@ func TestNothingIsLost(t *testing.T) {
 		sum += p.ns[c]<<fracBits + p.frac[c]
 	}
 	if sum != times<<fracBits {
-		t.Errorf("%d nanoseconds in 2^-16, want %d", sum, times<<fracBits)
+		t.Errorf("%d nanoseconds in 2^-16, want %d", sum, int64(times)<<fracBits)
 	}
 	var a Account
 	p.empty(&a, times)

@@ -261,16 +261,15 @@ func scenes() []scene {
 			})
 		}},
 		{name: "system call, without P", wait: WaitSyscall, state: SyscallBlocked, play: func(s *stage) {
-			var p [2]int
-			if err := syscall.Pipe(p[:]); err != nil {
+			read, write, shut, err := blockingPipe()
+			if err != nil {
 				panic(err)
 			}
-			s.waits(func() { syscall.Read(p[0], make([]byte, 1)) })
+			s.waits(read)
 			time.Sleep(40 * time.Millisecond) // the P is taken away after 20 µs to 10 ms
-			syscall.Write(p[1], []byte("x"))
+			write()
 			s.wg.Wait()
-			syscall.Close(p[0])
-			syscall.Close(p[1])
+			shut()
 		}},
 		{name: "yield", wait: WaitYield, state: Runnable, play: func(s *stage) {
 			s.waits(func() {
