@@ -80,15 +80,7 @@ func (c *contentionConditions) Set(s string) error {
 // check returns an error of one line that tells all conditions that hold, with their values,
 // or nil when none does.
 func (c contentionConditions) check(p *contention.Profile) error {
-	sum := &contentionSum{duration: p.Duration}
-	for i := range p.Waits {
-		w := &p.Waits[i]
-		sum.waited += w.Waited
-		sum.handOff += w.HandOff
-		sum.unattributed += w.Unattributed
-		sum.longest = max(sum.longest, w.Longest)
-		sum.contentions += w.Contentions
-	}
+	sum := sumContention(p)
 	var held []string
 	for _, one := range c {
 		if v := one.of(sum); one.holds(v) {
@@ -99,4 +91,17 @@ func (c contentionConditions) check(p *contention.Profile) error {
 		return nil
 	}
 	return fmt.Errorf("failed, as -fail says: %s", strings.Join(held, ", "))
+}
+
+func sumContention(p *contention.Profile) *contentionSum {
+	sum := &contentionSum{duration: p.Duration}
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		sum.waited += w.Waited
+		sum.handOff += w.HandOff
+		sum.unattributed += w.Unattributed
+		sum.longest = max(sum.longest, w.Longest)
+		sum.contentions += w.Contentions
+	}
+	return sum
 }

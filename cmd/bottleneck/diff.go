@@ -1,22 +1,14 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"time"
+	"slices"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/exporters/picture"
-	"github.com/bottleneck-go/bottleneck/exporters/text"
-	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
 func init() {
@@ -24,18 +16,23 @@ func init() {
 		name:    "diff",
 		rank:    5,
 		args:    "[flags] OLD NEW",
-		summary: "compare two bottle graphs or two speedup stacks",
+		summary: "compare two runs: graphs, stacks, waiting or tasks",
 		help:    diffHelp,
 		run:     runDiff,
 	})
 }
 
-const diffHelp = `Diff compares two runs: bottle graphs of traces or saved with -o FILE.json, group by group; or
-speedup stacks saved as JSON, component by component.
+const diffHelp = `Diff compares two runs, OLD and NEW, each a trace or a file that was saved as JSON: bottle graphs
+group by group, speedup stacks component by component, contention profiles by lock, waiter
+and owner, and profiles of tasks class by class.
 
+    -kind KIND       what is compared: graph, stack (an estimate, of a trace), contention or
+                     tasks (the regions of a trace). By default, traces are compared as graphs,
+                     and JSON as what it holds
     -group BY        which goroutines of traces share a box, as in "bottleneck graph"
     -o FILE          write a file; its form follows from the name: .svg or .png (both side by
-                     side on the same scale), .json or .txt. May be given several times
+                     side on the same scale; graphs and stacks only), .json or .txt. May be
+                     given several times
     -format FORM     what goes to standard output: text, json, svg or png; text if there is
                      neither -format nor -o
     -title TEXT      the title of pictures
@@ -46,18 +43,30 @@ speedup stacks saved as JSON, component by component.
                          1.1x      compared with what NAME is in NEW divided by what it is in OLD
                          30, 2s    compared with what NAME is in NEW
 
-                     and NAME is, of graphs, one of those of "bottleneck graph -fail"; of stacks,
-                     speedup, remainder or the name of a component, such as sync-mutex
+                     and NAME is
+
+                         of graphs       one of those of "bottleneck graph -fail"
+                         of stacks       speedup, remainder or a component, such as sync-mutex
+                         of contention   one of those of "bottleneck contention -fail", such as
+                                         waited or contentions; lock(LOCK).waited or
+                                         lock(LOCK).contentions, where LOCK is a name or class
+                         of tasks        tasks, fine-tasks-% or coarse-tasks-% (those in classes
+                                         with that diagnosis); of a class tasks(CLASS).p50, or
+                                         mean, p99, count or blocked-%. p50, mean and p99 are in
+                                         cycles or, if they are not known, in nanoseconds
 
 Examples:
 
     bottleneck diff before.trace after.trace
     bottleneck diff -fail 'neck-% > 1.1x, wall > 1.2x' main.json branch.json
     bottleneck diff -o diff.svg stack-main.json stack-branch.json
+    bottleneck diff -kind contention -fail 'waited > 1.1x' before.trace after.trace
+    bottleneck diff -fail 'tasks(main.crunch).p50 > 1.2x' tasks-main.json tasks-branch.json
 `
 
 // diffFlags are the choices of the user.
 type diffFlags struct {
+	kind   diffKind // empty: not given
 	group  string
 	opt    bottle.Options
 	draw   drawing
@@ -68,6 +77,7 @@ type diffFlags struct {
 
 func (f *diffFlags) set() *flag.FlagSet {
 	fs := flag.NewFlagSet("diff", flag.ContinueOnError)
+	fs.StringVar((*string)(&f.kind), "kind", "", "")
 	fs.StringVar(&f.group, "group", "function", "")
 	fs.Var(&f.out, "o", "")
 	fs.StringVar(&f.format, "format", "", "")
@@ -88,6 +98,8 @@ func (f *diffFlags) parse(args []string) (before, after string, err error) {
 		f.format = "text"
 	}
 	switch {
+	case f.kind != "" && !slices.Contains(diffKinds, f.kind):
+		return "", "", usagef("-kind: want graph, stack, contention or tasks, not %q", f.kind)
 	case len(rest) != 2:
 		return "", "", usagef("want two runs to compare, OLD and NEW; there are %d", len(rest))
 	case f.format != "" && diffForms[f.format] == nil:
@@ -117,12 +129,20 @@ func runDiff(ctx context.Context, std stdio, args []string) error {
 	}
 	var pair diffPair
 	for i, name := range []string{before, after} {
-		if pair[i], err = readSide(ctx, name, f.opt); err != nil {
+		if pair[i], err = readSide(ctx, name, f.kind, f.opt); err != nil {
 			return err
 		}
 	}
-	if (pair[0].graph == nil) != (pair[1].graph == nil) {
-		return fmt.Errorf("%s is a %s, %s a %s: they cannot be compared", before, pair[0].what(), after, pair[1].what())
+	if pair[0].kind != pair[1].kind {
+		return usagef("%s is a %s, %s a %s: they cannot be compared; -kind says what to make of a trace",
+			before, pair[0].kind.what(), after, pair[1].kind.what())
+	}
+	if !pair[0].kind.drawn() {
+		for _, form := range f.forms() {
+			if form == "svg" || form == "png" {
+				return usagef("there are no pictures that compare a %s with another: want text or json", pair[0].kind.what())
+			}
+		}
 	}
 	if err := f.fail.know(pair); err != nil {
 		return err
@@ -139,133 +159,10 @@ func runDiff(ctx context.Context, std stdio, args []string) error {
 	return errors.Join(append(errs, f.fail.check(pair))...)
 }
 
-// diffSide is one of the two runs: a graph or a stack.
-type diffSide struct {
-	graph *bottle.Graph
-	stack *speedup.Stack
-}
-
-type diffPair [2]diffSide
-
-func (s diffSide) what() string {
-	if s.graph != nil {
-		return "bottle graph"
+// forms are the forms of all that is to be written.
+func (f *diffFlags) forms() (forms []string) {
+	for _, name := range f.out {
+		forms = append(forms, formOf(name))
 	}
-	return "speedup stack"
-}
-
-// readSide reads a trace, or a graph or a stack from JSON.
-func readSide(ctx context.Context, name string, opt bottle.Options) (diffSide, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return diffSide{}, fileError(name, err)
-	}
-	defer file.Close()
-	r := bufio.NewReader(file)
-	if head, _ := r.Peek(1); string(head) != "{" {
-		if _, err := file.Seek(0, io.SeekStart); err != nil {
-			return diffSide{}, fileError(name, err)
-		}
-		opt.Name = name
-		g, err := bottle.ReadTrace(ctx, file, opt)
-		return diffSide{graph: g}, err
-	}
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return diffSide{}, fileError(name, err)
-	}
-	var kind struct {
-		Components json.RawMessage `json:"components"`
-	}
-	if json.NewDecoder(bytes.NewReader(data)).Decode(&kind) == nil && kind.Components != nil {
-		stacks, err := speedup.ReadJSON(bytes.NewReader(data))
-		if err != nil {
-			return diffSide{}, fmt.Errorf("%s: %w", name, err)
-		}
-		return diffSide{stack: stacks[len(stacks)-1]}, nil // of several widths, the last
-	}
-	g, err := bottle.ReadJSON(bytes.NewReader(data))
-	if err != nil {
-		return diffSide{}, fmt.Errorf("%s: %w", name, err)
-	}
-	return diffSide{graph: g}, nil
-}
-
-// diffForms write a pair.
-var diffForms = map[string]func(w io.Writer, p diffPair, d drawing) error{
-	"text": func(w io.Writer, p diffPair, d drawing) error {
-		if p[0].graph != nil {
-			return text.WriteDiff(w, p[0].graph, p[1].graph, d.terminal.textOptions())
-		}
-		return text.WriteStackDiff(w, p[0].stack, p[1].stack, d.terminal.textOptions())
-	},
-	"json": writeDiffJSON,
-	"svg": func(w io.Writer, p diffPair, d drawing) error {
-		if p[0].graph != nil {
-			return picture.DiffSVG(w, p[0].graph, p[1].graph, d.picture())
-		}
-		return picture.StacksSVG(w, p.stacks(), d.picture())
-	},
-	"png": func(w io.Writer, p diffPair, d drawing) error {
-		if p[0].graph != nil {
-			return picture.DiffPNG(w, p[0].graph, p[1].graph, d.picture())
-		}
-		return picture.StacksPNG(w, p.stacks(), d.picture())
-	},
-}
-
-// stacks are the two stacks with labels.
-func (p diffPair) stacks() []*speedup.Stack {
-	before, after := *p[0].stack, *p[1].stack
-	before.Label, after.Label = "before", "after"
-	return []*speedup.Stack{&before, &after}
-}
-
-// changeJSON is a group or component in a diff: times in nanoseconds, components in units of the speed-up; null where it is not there.
-type changeJSON struct {
-	Name   string   `json:"name"`
-	Kind   string   `json:"kind,omitempty"`
-	Before *float64 `json:"before"`
-	After  *float64 `json:"after"`
-}
-
-// writeDiffJSON writes one object: {"what":"bottle graph", "measures":[…], "changes":[…]}.
-func writeDiffJSON(w io.Writer, p diffPair, _ drawing) error {
-	var out struct {
-		What     string       `json:"what"`
-		Measures []changeJSON `json:"measures"`
-		Changes  []changeJSON `json:"changes"`
-	}
-	out.What = p[0].what()
-	out.Measures, out.Changes = []changeJSON{}, []changeJSON{}
-	if p[0].graph != nil {
-		for _, m := range graphMeasures {
-			before, after := m.of(p[0].graph), m.of(p[1].graph)
-			out.Measures = append(out.Measures, changeJSON{Name: m.name, Before: &before, After: &after})
-		}
-		ns := func(d time.Duration, there bool) *float64 {
-			if !there {
-				return nil
-			}
-			f := float64(d)
-			return &f
-		}
-		for _, c := range text.Changes(p[0].graph, p[1].graph) {
-			out.Changes = append(out.Changes, changeJSON{c.Group, string(c.Kind), ns(c.Before.Share, c.InBefore), ns(c.After.Share, c.InAfter)})
-		}
-	} else {
-		one := func(name string, before, after float64) changeJSON {
-			return changeJSON{Name: name, Before: &before, After: &after}
-		}
-		a, b := p[0].stack, p[1].stack
-		out.Measures = append(out.Measures, one("speedup", a.Speedup, b.Speedup), one("remainder", a.Remainder, b.Remainder))
-		for _, c := range speedup.Delimiters() {
-			if a.Components[c] != 0 || b.Components[c] != 0 {
-				out.Changes = append(out.Changes, one(c.String(), a.Components[c], b.Components[c]))
-			}
-		}
-	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(out)
+	return append(forms, f.format)
 }

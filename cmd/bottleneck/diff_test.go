@@ -94,7 +94,7 @@ func TestDiffErrors(t *testing.T) {
 		{"-fail luck>1 a b", exitUsage, "unknown name"},
 		{"-fail run>1 a b", exitUsage, "unknown name"},
 		{"nowhere.trace b", exitFailure, "nowhere.trace: no such file"},
-		{stack + " " + computeTrace, exitFailure, "is a speedup stack"},
+		{stack + " " + computeTrace, exitUsage, "is a speedup stack"},
 		{"-fail speedup<1x " + computeTrace + " " + computeTrace, exitUsage, "a bottle graph has no speedup"},
 		{"-fail parallelism<1x " + stack + " " + stack, exitUsage, "a speedup stack has no parallelism"},
 		{computeTrace + " run_test.go", exitFailure, "run_test.go: not a Go execution trace"},
@@ -103,7 +103,7 @@ func TestDiffErrors(t *testing.T) {
 		bottleneck(append([]string{"diff"}, strings.Fields(tt.args)...)...).want(t, tt.status, "", tt.err)
 	}
 	help := lookup("diff").help
-	for _, name := range []string{"group", "o", "format", "title", "fail"} {
+	for _, name := range []string{"kind", "group", "o", "format", "title", "fail"} {
 		if !strings.Contains(help, "    -"+name+" ") {
 			t.Errorf("-%s is not described", name)
 		}

@@ -6,19 +6,21 @@ import (
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
 // changeCondition is a condition of diff's -fail: one on a run alone, or, when its value ends in x, on the
 // quotient of two runs.
 type changeCondition struct {
 	text     string
+	name     string
 	quotient bool
-	graph    *condition // on graphs
-	// On stacks: a part by its name.
-	part  string
-	op    string
+	op       string
+	// in has what the name means, for each kind of run that has such a name.
+	in map[diffKind]changeMeasure
+}
+
+type changeMeasure struct {
+	diffMeasure
 	limit float64
 }
 
@@ -76,84 +78,89 @@ func parseChange(s string) (changeCondition, error) {
 		c.op, value = c.op+"=", v
 	}
 	value = strings.TrimSpace(value)
-	c.part = strings.TrimSpace(s[:at])
+	c.name = strings.TrimSpace(s[:at])
 	number, quotient := strings.CutSuffix(value, "x")
 	c.quotient = quotient
-	f, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if quotient && (err != nil || math.IsNaN(f) || math.IsInf(f, 0) || f < 0) {
-		return c, fmt.Errorf("%q: want a quotient such as 1.1x, not %q", s, value)
-	}
-	if err == nil {
-		c.limit = f
-	}
-	asGraph := s
+	var limit float64
 	if quotient {
-		asGraph = c.part + c.op + "0" // only the name counts
-		if c.part == "wall" {
-			asGraph += "s"
+		var err error
+		limit, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || math.IsNaN(limit) || math.IsInf(limit, 0) || limit < 0 {
+			return c, fmt.Errorf("%q: want a quotient such as 1.1x, not %q", s, value)
 		}
 	}
-	if g, rest, gerr := parseCondition(asGraph); gerr == nil && rest == "" {
-		c.graph = &g
-		return c, nil
-	} else if err != nil || !isPart(c.part) {
-		return c, gerr
+	return c, c.resolve(value, limit)
+}
+
+// resolve finds the kinds that know the name and can be compared with the value.
+func (c *changeCondition) resolve(value string, quotient float64) error {
+	c.in = map[diffKind]changeMeasure{}
+	var parsing, inner error
+	for _, kind := range diffKinds {
+		m, err := findMeasure(kind, c.name)
+		if err != nil {
+			if word, _, ok := strings.Cut(c.name, "("); ok && word == (map[diffKind]string{graphDiff: "group", contentionDiff: "lock", tasksDiff: "tasks"})[kind] {
+				inner = err
+			}
+			continue
+		}
+		limit := quotient
+		if !c.quotient {
+			if limit, err = m.parse(value); err != nil {
+				parsing = err
+				continue
+			}
+		}
+		c.in[kind] = changeMeasure{m, limit}
 	}
-	return c, nil
+	switch {
+	case len(c.in) > 0:
+		return nil
+	case parsing != nil:
+		return parsing
+	case inner != nil:
+		return inner
+	}
+	return nearestMeasure(c.name)
 }
 
-// isPart reports whether a stack has such a part.
-func isPart(name string) bool {
-	_, err := speedup.ParseComponent(name)
-	return name == "speedup" || name == "remainder" || err == nil && name != speedup.Run.String()
-}
-
-// know rejects conditions on the other kind of what is compared.
+// know rejects conditions on the other kinds of what is compared.
 func (c changeConditions) know(p diffPair) error {
 	for _, one := range c {
-		if (one.graph != nil) != (p[0].graph != nil) {
-			return usagef("-fail %s: a %s has no %s", one.text, p[0].what(), one.part)
+		m, ok := one.in[p[0].kind]
+		if !ok {
+			return usagef("-fail %s: a %s has no %s", one.text, p[0].kind.what(), one.name)
+		}
+		if err := p.comparable(m.measure); err != nil && one.quotient {
+			return fmt.Errorf("-fail %s: %w", one.text, err)
 		}
 	}
 	return nil
-}
-
-// value is what the condition looks at in one run.
-func (c changeCondition) value(s diffSide) (float64, error) {
-	if s.graph != nil {
-		return c.graph.value(s.graph)
-	}
-	switch c.part {
-	case "speedup":
-		return s.stack.Speedup, nil
-	case "remainder":
-		return s.stack.Remainder, nil
-	}
-	part, err := speedup.ParseComponent(c.part)
-	return s.stack.Components[part], err
 }
 
 // check returns an error of one line that tells all conditions that hold, or nil.
 func (c changeConditions) check(p diffPair) error {
 	var held []string
 	for _, one := range c {
-		after, err := one.value(p[1])
+		m := one.in[p[0].kind]
+		after, err := m.of(p[1])
 		if err != nil {
 			return fmt.Errorf("-fail %s: %w", one.text, err)
 		}
-		v, is := after, one.format(after)
+		cond := condition{measure: m.measure, op: one.op, limit: m.limit}
+		v, is := after, cond.format(after)
 		if one.quotient {
-			before, err := one.value(p[0])
+			before, err := m.of(p[0])
 			if err != nil {
 				return fmt.Errorf("-fail %s: in the old run: %w", one.text, err)
 			}
 			v = quotient(before, after)
-			is += ", it was " + one.format(before)
+			is += ", it was " + cond.format(before)
 			if !math.IsInf(v, 0) {
 				is += fmt.Sprintf(": %.2fx", v)
 			}
 		}
-		if one.holds(v) {
+		if cond.holds(v) {
 			held = append(held, fmt.Sprintf("%s (it is %s)", one.text, is))
 		}
 	}
@@ -161,30 +168,4 @@ func (c changeConditions) check(p diffPair) error {
 		return nil
 	}
 	return errors.New("failed, as -fail says: " + strings.Join(held, ", "))
-}
-
-// quotient is after ÷ before; what was not there and is now grew without bound.
-func quotient(before, after float64) float64 {
-	switch {
-	case before == after:
-		return 1
-	case before == 0:
-		return math.Inf(int(math.Copysign(1, after)))
-	}
-	return after / before
-}
-
-func (c changeCondition) holds(v float64) bool {
-	cmp := condition{op: c.op, limit: c.limit}
-	if c.graph != nil && !c.quotient {
-		cmp.limit = c.graph.limit
-	}
-	return cmp.holds(v)
-}
-
-func (c changeCondition) format(v float64) string {
-	if c.graph != nil {
-		return c.graph.format(v)
-	}
-	return fmt.Sprintf("%.2f", v)
 }

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/speedup"
+)
+
+// diffForms write a pair; pictures, of kinds that are drawn only.
+var diffForms = map[string]func(w io.Writer, p diffPair, d drawing) error{
+	"text": func(w io.Writer, p diffPair, d drawing) error {
+		opt := d.terminal.textOptions()
+		switch p[0].kind {
+		case stackDiff:
+			return text.WriteStackDiff(w, p[0].stack, p[1].stack, opt)
+		case contentionDiff:
+			return text.WriteContentionDiff(w, p[0].contention, p[1].contention, opt)
+		case tasksDiff:
+			return text.WriteTasksDiff(w, p[0].tasks, p[1].tasks, opt)
+		}
+		return text.WriteDiff(w, p[0].graph, p[1].graph, opt)
+	},
+	"json": writeDiffJSON,
+	"svg": func(w io.Writer, p diffPair, d drawing) error {
+		if p[0].kind == graphDiff {
+			return picture.DiffSVG(w, p[0].graph, p[1].graph, d.picture())
+		}
+		return picture.StacksSVG(w, p.stacks(), d.picture())
+	},
+	"png": func(w io.Writer, p diffPair, d drawing) error {
+		if p[0].kind == graphDiff {
+			return picture.DiffPNG(w, p[0].graph, p[1].graph, d.picture())
+		}
+		return picture.StacksPNG(w, p.stacks(), d.picture())
+	},
+}
+
+// stacks are the two stacks with labels.
+func (p diffPair) stacks() []*speedup.Stack {
+	before, after := *p[0].stack, *p[1].stack
+	before.Label, after.Label = "before", "after"
+	return []*speedup.Stack{&before, &after}
+}
+
+// changeJSON is a measure, group or component in a diff: times in nanoseconds, components in units of the speed-up; null where it is not there.
+type changeJSON struct {
+	Name   string   `json:"name"`
+	Kind   string   `json:"kind,omitempty"`
+	Before *float64 `json:"before"`
+	After  *float64 `json:"after"`
+}
+
+// contentionChangeJSON is a line of a contention diff; null where it is not there.
+type contentionChangeJSON struct {
+	Kind        contention.Kind `json:"kind"`
+	Lock        string          `json:"lock"`
+	Class       string          `json:"class"`
+	WaiterGroup string          `json:"waiter_group"`
+	OwnerGroup  string          `json:"owner_group"`
+	Before      *contendedJSON  `json:"before"`
+	After       *contendedJSON  `json:"after"`
+}
+
+type contendedJSON struct {
+	Contentions int64 `json:"contentions"`
+	Wait        int64 `json:"wait_ns"`
+}
+
+// taskChangeJSON is a class in a diff of tasks; null where it is not there.
+type taskChangeJSON struct {
+	Class  string         `json:"class"`
+	Before *taskClassJSON `json:"before"`
+	After  *taskClassJSON `json:"after"`
+}
+
+// taskClassJSON sums up a class: the median in cycles, or in nanoseconds where cycles are not known.
+type taskClassJSON struct {
+	Tasks     uint64                `json:"tasks"`
+	Cycles    *float64              `json:"p50_cycles,omitempty"`
+	RunningNS *float64              `json:"p50_running_ns,omitempty"`
+	Blocked   float64               `json:"blocked_ns"` // of all tasks together
+	Diagnosis granularity.Diagnosis `json:"diagnosis"`
+}
+
+// writeDiffJSON writes one object: {"what":"bottle graph", "measures":[…], "changes":[…]}.
+func writeDiffJSON(w io.Writer, p diffPair, _ drawing) error {
+	var out struct {
+		What     string       `json:"what"`
+		Measures []changeJSON `json:"measures"`
+		Changes  []any        `json:"changes"`
+	}
+	out.What = p[0].kind.what()
+	out.Measures, out.Changes = p.measures(), []any{}
+	switch p[0].kind {
+	case graphDiff:
+		out.Changes = p.graphChanges()
+	case stackDiff:
+		for _, c := range speedup.Delimiters() {
+			if before, after := p[0].stack.Components[c], p[1].stack.Components[c]; before != 0 || after != 0 {
+				out.Changes = append(out.Changes, changeJSON{Name: c.String(), Before: &before, After: &after})
+			}
+		}
+	case contentionDiff:
+		for _, c := range text.ContentionChanges(p[0].contention, p[1].contention) {
+			out.Changes = append(out.Changes, contentionChangeJSON{
+				c.Kind, c.Lock, c.Class, c.Waiter, c.Owner, contendedForm(c.Before, c.InBefore), contendedForm(c.After, c.InAfter),
+			})
+		}
+	case tasksDiff:
+		for _, c := range text.TaskChanges(p[0].tasks, p[1].tasks) {
+			out.Changes = append(out.Changes, taskChangeJSON{c.Class, taskForm(p[0].tasks, c.Before), taskForm(p[1].tasks, c.After)})
+		}
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(out)
+}
+
+// measures are the measures of the whole that -fail knows, of both runs.
+func (p diffPair) measures() (out []changeJSON) {
+	for _, m := range diffMeasures(p[0].kind) {
+		before, _ := m.of(p[0]) // only those of a group or class can fail
+		after, _ := m.of(p[1])
+		out = append(out, changeJSON{Name: m.name, Before: &before, After: &after})
+	}
+	return out
+}
+
+func (p diffPair) graphChanges() []any {
+	ns := func(d time.Duration, there bool) *float64 {
+		if !there {
+			return nil
+		}
+		f := float64(d)
+		return &f
+	}
+	out := []any{}
+	for _, c := range text.Changes(p[0].graph, p[1].graph) {
+		out = append(out, changeJSON{c.Group, string(c.Kind), ns(c.Before.Share, c.InBefore), ns(c.After.Share, c.InAfter)})
+	}
+	return out
+}
+
+func contendedForm(c text.Contended, there bool) *contendedJSON {
+	if !there {
+		return nil
+	}
+	return &contendedJSON{c.Contentions, int64(c.Waited)}
+}
+
+func taskForm(p *granularity.Profile, c *granularity.Class) *taskClassJSON {
+	if c == nil {
+		return nil
+	}
+	out := &taskClassJSON{Tasks: c.Tasks, Blocked: c.BlockedNS.Sum(), Diagnosis: c.Diagnosis}
+	if out.Diagnosis == "" {
+		out.Diagnosis = granularity.Unknown
+	}
+	if h := p.Granularity(c); h.Count() > 0 {
+		median := h.Quantile(.5)
+		if p.ByTime() {
+			out.RunningNS = &median
+		} else {
+			out.Cycles = &median
+		}
+	}
+	return out
+}

@@ -1,0 +1,207 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// Contended is how often something was waited for, and how long.
+type Contended struct {
+	Contentions int64
+	Waited      time.Duration
+}
+
+func (c *Contended) add(contentions int64, waited time.Duration) {
+	c.Contentions += contentions
+	c.Waited += waited
+}
+
+// ContentionChange is a group of waiters, the group of owners that delayed it, and what they met at, in two profiles.
+type ContentionChange struct {
+	Kind contention.Kind
+	// Lock is the lock's name or, without one, its class: numbers of locks differ from run to run.
+	Lock, Class string
+	// Waiter and Owner are groups of goroutines. The owner is "[hand-off]" or "[unattributed]" for
+	// waiting that is nobody's, of which Contentions is 0: those are counted where an owner is known.
+	Waiter, Owner string
+	// Before and After sum up all pairs that these names fit; zero where there are none.
+	Before, After     Contended
+	InBefore, InAfter bool
+}
+
+// ContentionChanges pairs what is waited for in two profiles, those first whose waiting changed most. All Waited together are what
+// was waited in each profile.
+func ContentionChanges(before, after *contention.Profile) []ContentionChange {
+	at := map[ContentionChange]int{}
+	var out []ContentionChange
+	for side, p := range []*contention.Profile{before, after} {
+		add := func(kind contention.Kind, l *contention.Lock, waiter, owner string, contentions int64, waited time.Duration) {
+			if contentions == 0 && waited == 0 {
+				return
+			}
+			key := ContentionChange{Kind: kind, Lock: lockGroup(l), Class: l.Class, Waiter: waiter, Owner: owner}
+			i, ok := at[key]
+			if !ok {
+				i = len(out)
+				at[key] = i
+				out = append(out, key)
+			}
+			if side == 0 {
+				out[i].InBefore = true
+				out[i].Before.add(contentions, waited)
+			} else {
+				out[i].InAfter = true
+				out[i].After.add(contentions, waited)
+			}
+		}
+		for i := range p.Pairs {
+			q := &p.Pairs[i]
+			add(q.Kind, q.Lock, q.Waiter.Group, q.Owner.Group, q.Contentions, q.Blamed)
+		}
+		for i := range p.Waits {
+			w := &p.Waits[i]
+			add(w.Kind, w.Lock, w.Waiter.Group, contention.HandOffKey, 0, w.HandOff)
+			add(w.Kind, w.Lock, w.Waiter.Group, contention.UnattributedKey, 0, w.Unattributed)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b ContentionChange) int {
+		return cmp.Or(cmp.Compare((b.After.Waited-b.Before.Waited).Abs(), (a.After.Waited-a.Before.Waited).Abs()),
+			strings.Compare(a.Lock, b.Lock), strings.Compare(a.Waiter, b.Waiter), strings.Compare(a.Owner, b.Owner))
+	})
+	return out
+}
+
+// lockGroup names a lock so that it has the same name in another run.
+func lockGroup(l *contention.Lock) string {
+	if l.Name != "" && l.Name != contention.SeveralLocks {
+		return l.Name
+	}
+	return cmp.Or(l.Class, contention.UnknownKey)
+}
+
+// WriteContentionDiff writes what changed from one contention profile to another: the whole, then a line for each kind, and one for
+// each lock with its waiters and owners, those whose waiting changed most first. Lines that changed by less than a thousandth of what
+// was waited are only counted. The error is that of w.
+func WriteContentionDiff(w io.Writer, before, after *contention.Profile, opt Options) error {
+	if before == nil || after == nil {
+		return errNoContention
+	}
+	opt = opt.withDefaults()
+	d := &contentionDiff{style: style{colour: opt.Colour, ascii: opt.ASCII}, opt: opt}
+	d.kinds(before, after)
+	d.pairs(ContentionChanges(before, after))
+	if before.Accuracy != after.Accuracy {
+		d.warn(fmt.Sprintf("the profiles differ in accuracy: %s and %s.", before.Accuracy, after.Accuracy))
+	}
+	for _, warning := range before.Warnings {
+		d.warn("before: " + warning)
+	}
+	for _, warning := range after.Warnings {
+		d.warn("after: " + warning)
+	}
+	if _, err := io.WriteString(w, d.b.String()); err != nil {
+		return fmt.Errorf("text: writing: %w", err)
+	}
+	return nil
+}
+
+// contentionDiff is the text under way.
+type contentionDiff struct {
+	style         style
+	opt           Options
+	b             strings.Builder
+	before, after Contended // in total
+}
+
+func (d *contentionDiff) table(names ...string) *changeTable {
+	return &changeTable{style: d.style, head: append(names, "waited before", "after", "change", "waits before", "after", "change")}
+}
+
+// cells are the numbers of a line.
+func (d *contentionDiff) cells(before, after Contended, inBefore, inAfter bool) []string {
+	waited := func(c Contended, there bool) string {
+		if !there {
+			return format.Unknown
+		}
+		return format.Duration(c.Waited)
+	}
+	count := func(c Contended, there bool) string {
+		if !there {
+			return format.Unknown
+		}
+		return format.Count(int(c.Contentions))
+	}
+	return []string{
+		waited(before, inBefore), waited(after, inAfter), ratioOf(float64(before.Waited), float64(after.Waited)),
+		count(before, inBefore), count(after, inAfter), ratioOf(float64(before.Contentions), float64(after.Contentions)),
+	}
+}
+
+// kinds writes the whole and its kinds.
+func (d *contentionDiff) kinds(before, after *contention.Profile) {
+	sums := map[contention.Kind]*[2]Contended{}
+	for side, p := range []*contention.Profile{before, after} {
+		total := []*Contended{&d.before, &d.after}[side]
+		for i := range p.Waits {
+			w := &p.Waits[i]
+			total.add(w.Contentions, w.Waited)
+			if sums[w.Kind] == nil {
+				sums[w.Kind] = new([2]Contended)
+			}
+			sums[w.Kind][side].add(w.Contentions, w.Waited)
+		}
+	}
+	t := d.table("")
+	t.row(append([]string{"all waiting"}, d.cells(d.before, d.after, true, true)...)...)
+	for _, kind := range contention.Kinds {
+		if s := sums[kind]; s != nil {
+			t.row(append([]string{string(kind)}, d.cells(s[0], s[1], s[0] != Contended{}, s[1] != Contended{})...)...)
+		}
+	}
+	t.row("wall time", format.Duration(before.Duration), format.Duration(after.Duration), ratioOf(float64(before.Duration), float64(after.Duration)), "", "", "")
+	t.write(&d.b, d.opt.Width)
+}
+
+// pairs writes who waited for whom.
+func (d *contentionDiff) pairs(changes []ContentionChange) {
+	if len(changes) == 0 {
+		return
+	}
+	var locks, parties []string
+	for _, c := range changes {
+		locks = append(locks, c.Lock)
+		parties = append(parties, c.Waiter, c.Owner)
+	}
+	locks, parties = format.Funcs(locks), format.Funcs(parties)
+	least, same := max(d.before.Waited, d.after.Waited)/1000, 0
+	t := d.table("kind, lock: waiter " + d.style.or("→", "->") + " owner")
+	for i, c := range changes {
+		if (c.After.Waited-c.Before.Waited).Abs() < least && len(changes) > 1 {
+			same++
+			continue
+		}
+		name := fmt.Sprintf("%s, %s: %s", c.Kind, locks[i], cmp.Or(parties[2*i], contention.UnknownKey))
+		name = d.style.clean(name) + d.style.or(" → ", " -> ") + d.style.clean(cmp.Or(parties[2*i+1], contention.UnknownKey))
+		cells := d.cells(c.Before, c.After, c.InBefore, c.InAfter)
+		if c.Before.Contentions == 0 && c.After.Contentions == 0 { // nobody's
+			cells[3], cells[4], cells[5] = "", "", ""
+		}
+		t.row(append([]string{name}, cells...)...)
+	}
+	d.b.WriteByte('\n')
+	t.write(&d.b, d.opt.Width)
+	if same > 0 {
+		d.b.WriteString(d.style.paintLines(dim, wrap(format.Plural(same, "line", "lines")+" changed by less than "+d.style.plain(format.Duration(least))+".", d.opt.Width, 0)) + "\n")
+	}
+}
+
+func (d *contentionDiff) warn(s string) {
+	d.b.WriteString(d.style.paint(bold, "Warning:") + wrap(d.style.clean(s), d.opt.Width, len("Warning:")) + "\n")
+}

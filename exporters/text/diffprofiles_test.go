@@ -1,0 +1,101 @@
+package text
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+func oneLock(id uint64, contentions int64, blamed, handOff, unattributed time.Duration) *contention.Profile {
+	l := &contention.Lock{ID: id, Class: "example.com/lru.Cache"}
+	worker := contention.Party{Group: "main.worker"}
+	p := &contention.Profile{Accuracy: contention.Exact, Duration: time.Second, Locks: []*contention.Lock{l}}
+	p.Waits = []contention.Wait{{
+		Kind: contention.MutexKind, Lock: l, Waiter: worker, Contentions: contentions,
+		Waited: blamed + handOff + unattributed, Blamed: blamed, HandOff: handOff, Unattributed: unattributed,
+	}}
+	p.Pairs = []contention.Pair{{Kind: contention.MutexKind, Lock: l, Waiter: worker, Owner: contention.Party{Group: "main.janitor"}, Contentions: contentions, Blamed: blamed}}
+	return p
+}
+
+// Locks are paired by class whatever their numbers.
+func TestContentionDiff(t *testing.T) {
+	before := oneLock(3, 10, 100*time.Millisecond, 10*time.Millisecond, 0)
+	after := oneLock(5, 20, 300*time.Millisecond, 10*time.Millisecond, 20*time.Millisecond)
+	after.Accuracy, after.Warnings = contention.Sampled, []string{"It\nrained."}
+	const want = `             waited before   after  change  waits before  after  change
+all waiting         110 ms  330 ms   3.00x            10     20   2.00x
+mutex               110 ms  330 ms   3.00x            10     20   2.00x
+wall time              1 s     1 s       =
+
+kind, lock: waiter -> owner               waited before   after  change  waits before  after  change
+mutex, lru.Cache: ma~ker -> main.janitor         100 ms  300 ms   3.00x            10     20   2.00x
+mutex, lru.Cache: ma~r -> [unattributed]              -   20 ms       -
+1 line changed by less than 330 us.
+Warning: the profiles differ in accuracy: exact and sampled.
+Warning: after: It rained.
+`
+	var b bytes.Buffer
+	if err := WriteContentionDiff(&b, before, after, Options{ASCII: true}); err != nil || b.String() != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, b.String(), want)
+	}
+	var sum [2]time.Duration
+	for _, c := range ContentionChanges(before, after) {
+		sum[0] += c.Before.Waited
+		sum[1] += c.After.Waited
+	}
+	if sum != [2]time.Duration{110 * time.Millisecond, 330 * time.Millisecond} {
+		t.Errorf("the changes sum to %v", sum)
+	}
+	if err := WriteContentionDiff(io.Discard, &contention.Profile{}, &contention.Profile{}, Options{}); err != nil {
+		t.Error(err)
+	}
+	if WriteContentionDiff(io.Discard, nil, after, Options{}) == nil || WriteContentionDiff(fullDisk{}, before, after, Options{}) == nil {
+		t.Error("no error for nothing, or for a full disk")
+	}
+}
+
+func oneClass(name string, tasks, cycles uint64, d granularity.Diagnosis) granularity.Class {
+	c := granularity.Class{Name: name, Tasks: tasks, Diagnosis: d}
+	c.Cycles.AddN(cycles, tasks)
+	c.WallNS.AddN(2*cycles, tasks)
+	c.BlockedNS.AddN(cycles, tasks)
+	return c
+}
+
+func TestTasksDiff(t *testing.T) {
+	before := &granularity.Profile{Source: "rseq-clock", Hz: 1e9, Classes: []granularity.Class{oneClass("a/x.crunch", 100, 64, granularity.Fine), oneClass("x.old", 1, 64, "")}}
+	after := &granularity.Profile{Source: "rseq-clock", Hz: 1e9, Classes: []granularity.Class{oneClass("x.new", 5, 1, granularity.OK), oneClass("a/x.crunch", 1000, 32, granularity.Fine)}}
+	const want = `class     tasks before  after  p50 before  after  change  blocked before  after        diagnosis
+x.new                -      5           -      1       -               -    50%       none to ok
+x.crunch           100  1,000          64     32   0.50x             50%    50%             fine
+x.old                1      -          64      -       -             50%      -  unknown to none
+p50: median granularity in cycles. Blocked: the part of their time off the processor.
+`
+	var b bytes.Buffer
+	if err := WriteTasksDiff(&b, before, after, Options{ASCII: true}); err != nil || b.String() != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, b.String(), want)
+	}
+	// Against a trace, which has no cycles, both are in time.
+	c := oneClass("a/x.crunch", 10, 1, "")
+	c.RunningNS.AddN(128, 10)
+	trace := &granularity.Profile{Source: granularity.SourceTrace, Classes: []granularity.Class{c}, Warnings: []string{"Short."}}
+	b.Reset()
+	if err := WriteTasksDiff(&b, before, trace, Options{ASCII: true}); err != nil || !bytes.Contains(b.Bytes(), []byte("64 ns  128 ns   2.00x")) ||
+		!bytes.Contains(b.Bytes(), []byte("measured differently, by rseq-clock and by trace-running")) || !bytes.Contains(b.Bytes(), []byte("after: Short.")) {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+	if WriteTasksDiff(io.Discard, nil, after, Options{}) == nil || WriteTasksDiff(fullDisk{}, before, after, Options{}) == nil {
+		t.Error("no error for nothing, or for a full disk")
+	}
+}
+
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
