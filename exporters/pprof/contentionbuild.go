@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -119,7 +119,7 @@ func together(p *contention.Profile, view contention.View) []blame {
 	}
 	index := map[string]int{}
 	var out []blame
-	var key strings.Builder
+	var key []byte
 	for s := range p.Samples(view) {
 		if s.Delay == 0 && s.Contentions == 0 {
 			continue
@@ -131,17 +131,21 @@ func together(p *contention.Profile, view contention.View) []blame {
 		if len(names) <= maxLockNames {
 			l.lock = orNone(cleanName(s.Lock.Title()))
 		}
-		key.Reset()
-		fmt.Fprintf(&key, "%q", l)
+		key = key[:0]
+		for _, label := range []string{l.kind, l.class, l.lock, l.waiter, l.owner} {
+			key = append(append(key, label...), '\n') // cleaned names have no line feeds
+		}
 		for i := range s.Stack {
 			f := &s.Stack[i]
 			f.Func, f.File, f.PC = cleanName(f.Func), cleanName(f.File), 0
-			fmt.Fprintf(&key, "\n%s\n%s\n%d\n%s", f.Func, f.File, f.Line, f.Aspect) // cleaned names have no line feeds
+			key = append(append(key, f.Func...), '\n')
+			key = append(append(key, f.File...), '\n')
+			key = append(append(strconv.AppendInt(key, int64(f.Line), 10), f.Aspect...), '\n')
 		}
-		at, ok := index[key.String()]
+		at, ok := index[string(key)]
 		if !ok {
 			at = len(out)
-			index[key.String()] = at
+			index[string(key)] = at
 			out = append(out, blame{stack: s.Stack, labels: l})
 		}
 		out[at].count += s.Contentions
