@@ -74,6 +74,7 @@ func (p *Profile) Diagnose() {
 	for i := range p.Classes {
 		v := verdict{p: p, c: &p.Classes[i], overhead: p.Overhead, origin: p.OverheadOrigin}
 		v.c.Diagnosis, v.c.Reasons, v.c.Advice = Unknown, nil, nil
+		v.c.Merge, v.c.Split = 0, 0
 		v.decide()
 	}
 }
@@ -188,7 +189,7 @@ func (v *verdict) fine() bool {
 	if merge < 2 {
 		return false
 	}
-	c.Diagnosis = Fine
+	c.Diagnosis, c.Merge = Fine, merge
 	v.because("%d tasks on %d processors, three quarters of them execute %s or less (p25 %s): similar and small", c.Tasks, procs, duration(v.p75), duration(v.p25))
 	v.because("the overhead of a task, %s (%s), is %.0f %% of the cost of an average task of %s", v.overhead, v.origin, 100*v.overheadShare(v.mean), duration(v.mean))
 	if v.switches > 0 {
@@ -225,7 +226,7 @@ func (v *verdict) coarse() bool {
 	if split <= c.Tasks {
 		return false
 	}
-	c.Diagnosis = Coarse
+	c.Diagnosis, c.Split = Coarse, split
 	v.because("%d tasks on %d processors, three quarters of them execute %s or more: few and large", c.Tasks, procs, duration(v.p25))
 	v.because("the processors were used to %.0f %% while they were under way: at most %.2f times faster if all were busy", 100*v.utilisation, 1/max(v.utilisation, 1e-9))
 	if g := v.p.Granularity(c); g.Mean() > 0 {

@@ -99,6 +99,9 @@ func TestDiagnosis(t *testing.T) {
 		if len(c.Reasons) == 0 {
 			t.Errorf("%s: no reasons", test.name)
 		}
+		if (c.Merge >= 2) != (c.Diagnosis == Fine) || (c.Split > c.Tasks) != (c.Diagnosis == Coarse) {
+			t.Errorf("%s: %s, but merge %d, split %d", test.name, c.Diagnosis, c.Merge, c.Split)
+		}
 		if advised := c.Diagnosis == Fine || c.Diagnosis == Coarse; advised != strings.Contains(said, "created at main.feed (main.go:42), submitted at main.send (main.go:7)") {
 			t.Errorf("%s: %s, but the lines to change are (not) named: %q", test.name, c.Diagnosis, said)
 		}
@@ -169,7 +172,7 @@ func TestJSON(t *testing.T) {
 		"start_ns", "run_ns", "gomaxprocs", "overhead_ns", "overhead_origin", "run", "samples", "gc_pauses")
 	c := got["classes"].([]any)[0].(map[string]any)
 	same("a class", keys(c), "class", "tasks", "cycles", "wall_ns", "blocked_ns", "diagnosis", "reasons", "created_at", "submitted_at",
-		"advice", "unmeasured", "nested", "aggregated", "active_share", "histograms", "series", "sites")
+		"advice", "merge", "unmeasured", "nested", "aggregated", "active_share", "histograms", "series", "sites")
 	for _, h := range []string{"cycles", "wall_ns", "blocked_ns"} {
 		same(h, keys(c[h]), "p1", "p25", "p50", "p75", "p99", "mean", "sum")
 	}

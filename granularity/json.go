@@ -42,6 +42,8 @@ type classJSON struct {
 	SubmittedAt []string       `json:"submitted_at"`
 
 	Advice      []string        `json:"advice"`
+	Merge       uint64          `json:"merge,omitempty"`
+	Split       uint64          `json:"split,omitempty"`
 	Unmeasured  uint64          `json:"unmeasured"`
 	Nested      uint64          `json:"nested"`
 	Aggregated  uint64          `json:"aggregated"`
@@ -176,7 +178,8 @@ func (c *Class) form() classJSON {
 		CreatedAt:   c.places(func(s *Site) []Frame { return s.Created }),
 		SubmittedAt: c.places(func(s *Site) []Frame { return s.Submitted }),
 		Advice:      list(c.Advice),
-		Unmeasured:  c.Unmeasured, Nested: c.Nested, Aggregated: c.Aggregated, ActiveShare: c.ActiveShare,
+		Merge:       c.Merge, Split: c.Split,
+		Unmeasured: c.Unmeasured, Nested: c.Nested, Aggregated: c.Aggregated, ActiveShare: c.ActiveShare,
 		Histograms: histogramForms(&c.Cycles, &c.RunningNS, &c.WallNS, &c.BlockedNS),
 		Series:     []binJSON{}, Sites: []siteJSON{},
 	}

@@ -134,7 +134,7 @@ func (form *sampleJSON) sample() (Sample, error) {
 func (form *classJSON) class() (Class, error) {
 	c := Class{
 		Name: form.Class, Tasks: form.Tasks, Unmeasured: form.Unmeasured, Nested: form.Nested, Aggregated: form.Aggregated,
-		ActiveShare: form.ActiveShare, Diagnosis: form.Diagnosis, Advice: form.Advice,
+		ActiveShare: form.ActiveShare, Diagnosis: form.Diagnosis, Advice: form.Advice, Merge: form.Merge, Split: form.Split,
 	}
 	switch {
 	case form.Histograms == nil:

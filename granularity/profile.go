@@ -91,6 +91,9 @@ type Class struct {
 	Diagnosis Diagnosis
 	Reasons   []string
 	Advice    []string
+	// Merge is how many tasks to merge into one, of a fine-grained class, and Split how many tasks there
+	// should be at least instead, of a coarse-grained one; 0 for others.
+	Merge, Split uint64
 }
 
 // Bin is a class during one interval of the run.

@@ -13,6 +13,9 @@ type SweepOptions struct {
 	Runs int
 	// Least is the smallest number of tasks to try, 1 if 0.
 	Least int
+	// Counts are the numbers of tasks to compare with, such as the one that a diagnosis advises, instead of
+	// halves; larger ones, too.
+	Counts []int
 }
 
 // SweepPoint is what one number of tasks came to.
@@ -20,12 +23,13 @@ type SweepPoint struct {
 	Tasks int
 	Times []time.Duration // of the runs, in order
 	Mean  time.Duration   // geometric
-	// Speedup is how many times faster than the largest number of tasks it
+	// Speedup is how many times faster than the first number of tasks it
 	// was, by geometric means; [Low, High] is its 95 % confidence interval.
 	Speedup, Low, High float64
 }
 
-// SweepResult has one point for each number of tasks, most tasks first.
+// SweepResult has one point for each number of tasks, in the order of trying: from most tasks on, unless
+// there were Counts.
 type SweepResult []SweepPoint
 
 // Sweep runs a workload cut into tasks, tasks/2, tasks/4, … tasks and compares the
@@ -46,11 +50,8 @@ func Sweep(tasks int, run func(tasks int), opts SweepOptions) SweepResult {
 		opts.Runs = 10
 	}
 	var result SweepResult
-	for n := tasks; n >= max(opts.Least, 1); n /= 2 {
+	for _, n := range opts.counts(tasks) {
 		result = append(result, SweepPoint{Tasks: n})
-	}
-	if len(result) == 0 {
-		result = append(result, SweepPoint{Tasks: tasks})
 	}
 	for turn := range opts.Runs + 1 {
 		for i := range result {
@@ -66,6 +67,18 @@ func Sweep(tasks int, run func(tasks int), opts SweepOptions) SweepResult {
 		result[i].compare(result[0].Times)
 	}
 	return result
+}
+
+// counts are the numbers of tasks to try; the first is the base.
+func (opts *SweepOptions) counts(tasks int) []int {
+	out := []int{tasks}
+	if len(opts.Counts) > 0 {
+		return append(out, opts.Counts...)
+	}
+	for n := tasks / 2; n >= max(opts.Least, 1); n /= 2 {
+		out = append(out, n)
+	}
+	return out
 }
 
 // compare computes the speed-up against the base.

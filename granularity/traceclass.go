@@ -19,7 +19,6 @@ type traceClass struct {
 type traceSite struct {
 	class   *traceClass
 	key     traceSiteKey
-	task    bool // a task of runtime/trace, not a region
 	running Histogram
 	cycles  Histogram
 	wall    Histogram

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+// index tells in which documents a word is. The word with the number w is in about one of w+2 documents.
+type index struct {
+	postings [][]uint32 // of each word, the documents in order
+}
+
+const (
+	words     = 400
+	documents = 200_000
+)
+
+func newIndex() *index {
+	rng := rand.New(rand.NewPCG(7, 11))
+	x := &index{postings: make([][]uint32, words)}
+	for w := range x.postings {
+		for d := uint32(rng.IntN(w + 2)); d < documents; d += uint32(1 + rng.IntN(2*w+3)) {
+			x.postings[w] = append(x.postings[w], d)
+		}
+	}
+	return x
+}
+
+// queries makes queries of three words each. Those at the beginning ask for frequent words, which takes
+// longer: a log that is sorted by words, say.
+func (x *index) queries(n int) [][]int {
+	rng := rand.New(rand.NewPCG(13, 17))
+	out := make([][]int, n)
+	for i := range out {
+		from := words * i / n * 3 / 4
+		out[i] = []int{from + rng.IntN(words/4), from + rng.IntN(words/4), from + rng.IntN(words/4)}
+	}
+	return out
+}
+
+// search returns how many documents have all the words of a query.
+func (x *index) search(query []int) (hits int) {
+	a := x.postings[query[0]]
+	for _, w := range query[1:] {
+		a = intersect(a, x.postings[w])
+	}
+	return len(a)
+}
+
+// intersect returns what is in both lists, which are sorted.
+func intersect(a, b []uint32) []uint32 {
+	var both []uint32
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0] < b[0]:
+			a = a[1:]
+		case a[0] > b[0]:
+			b = b[1:]
+		default:
+			both = append(both, a[0])
+			a, b = a[1:], b[1:]
+		}
+	}
+	return both
+}
+
+// searchAll answers the queries in so many tasks, on as many goroutines at once as there are processors, and
+// returns the number of all hits.
+//
+//go:noinline
+func (x *index) searchAll(queries [][]int, tasks int, g *granularity.Group) (int, error) {
+	var sum atomic.Int64
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range tasks {
+		batch := queries[len(queries)*i/tasks : len(queries)*(i+1)/tasks]
+		g.Go(func() error {
+			for _, q := range batch {
+				sum.Add(int64(x.search(q)))
+			}
+			return nil
+		})
+	}
+	err := g.Wait()
+	return int(sum.Load()), err
+}

@@ -1,0 +1,101 @@
+// Lusearch answers queries on an index in memory with as many tasks as there are processors, as the benchmark lusearch
+// does. The queries of the first task take longer than those of the others, so that at the end one processor works and
+// the others idle. It measures its tasks, prints the diagnosis, cuts the queries into as
+// many tasks as that says, and prints how much faster it is then:
+//
+//	go run .                        # the diagnosis, and what follows from it
+//	go run . -json lusearch.json    # keeps the profile for "bottleneck tasks lusearch.json"
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"runtime"
+
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("lusearch: ")
+	o := options{}
+	flag.IntVar(&o.queries, "queries", 30000, "number of queries")
+	flag.IntVar(&o.runs, "runs", 5, "number of runs to compare")
+	flag.StringVar(&o.json, "json", "", "`file` to write the profile to")
+	flag.Parse()
+	if flag.NArg() > 0 || o.queries < 1 || o.runs < 3 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if runtime.GOMAXPROCS(0) < 2 {
+		log.Fatal("on one processor nothing idles: it takes GOMAXPROCS of 2 or more")
+	}
+	if err := o.run(os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// options are the flags.
+type options struct {
+	queries, runs int
+	json          string
+}
+
+func (o options) run(w io.Writer) error {
+	x := newIndex()
+	queries := x.queries(o.queries)
+	procs := runtime.GOMAXPROCS(0)
+	profile, want, err := measure(x, queries, procs)
+	if err != nil {
+		return err
+	}
+	if o.json != "" {
+		if err := writeJSON(o.json, profile); err != nil {
+			return err
+		}
+	}
+	if err := text.WriteTasks(w, profile, text.TasksOptions{}); err != nil {
+		return err
+	}
+	c := &profile.Classes[0]
+	if c.Diagnosis != granularity.Coarse {
+		_, err := fmt.Fprintf(w, "\nThe tasks are not coarse-grained on this machine now: there is nothing to split.\n")
+		return err
+	}
+	fmt.Fprintf(w, "\nAs advised: %d tasks instead of %d. The times of %d runs each, by turns:\n\n", c.Split, procs, o.runs)
+	wrong := error(nil)
+	result := granularity.Sweep(procs, func(tasks int) {
+		g := &granularity.Group{}
+		if hits, err := x.searchAll(queries, tasks, g); err != nil || hits != want {
+			wrong = errors.Join(err, fmt.Errorf("%d hits with %d tasks, but %d with %d", hits, tasks, want, procs))
+		}
+	}, granularity.SweepOptions{Runs: o.runs, Counts: []int{int(c.Split)}})
+	if wrong != nil {
+		return wrong
+	}
+	fmt.Fprint(w, result)
+	_, err = fmt.Fprintf(w, "\nSpeed-up: %.2f with %d tasks.\n", result[1].Speedup, result[1].Tasks)
+	return err
+}
+
+// measure answers the queries once in tasks that are measured, while the machine is sampled, and returns the hits, too.
+func measure(x *index, queries [][]int, tasks int) (*granularity.Profile, int, error) {
+	rec := granularity.NewRecorder(granularity.RecorderOptions{})
+	rec.Start()
+	hits, err := x.searchAll(queries, tasks, &granularity.Group{Name: "searchers", Recorder: rec})
+	rec.Stop()
+	return rec.Profile(), hits, err
+}
+
+func writeJSON(name string, p *granularity.Profile) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(granularity.WriteJSON(f, p), f.Close())
+}

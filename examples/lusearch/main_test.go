@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+// The program does what it says, whatever the machine is doing meanwhile.
+func TestRun(t *testing.T) {
+	if runtime.GOMAXPROCS(0) < 2 {
+		t.Skip("one processor")
+	}
+	file := filepath.Join(t.TempDir(), "lusearch.json")
+	var b strings.Builder
+	if err := (options{queries: 500, runs: 3, json: file}).run(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "Speed-up: ") && !strings.Contains(b.String(), "nothing to split") || !strings.Contains(b.String(), "searchAll (index.go:") {
+		t.Errorf("no result:\n%s", b.String())
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if p, err := granularity.ReadJSON(f); err != nil || p.Classes[0].Tasks != uint64(runtime.GOMAXPROCS(0)) {
+		t.Errorf("%v: %v", err, p)
+	}
+}
+
+// Every number of tasks gives the same hits: those that counting gives.
+func TestSearch(t *testing.T) {
+	x := newIndex()
+	queries := x.queries(30)
+	want := 0
+	for _, q := range queries {
+		in := map[uint32]int{}
+		for _, w := range q {
+			for _, d := range x.postings[w] {
+				in[d]++
+			}
+		}
+		for _, n := range in {
+			if n == 3 {
+				want++
+			}
+		}
+	}
+	for _, tasks := range []int{1, 2, 7, 30, 50} {
+		if got, err := x.searchAll(queries, tasks, &granularity.Group{}); err != nil || got != want || want == 0 {
+			t.Errorf("%d tasks: %d hits, %v; want %d", tasks, got, err, want)
+		}
+	}
+}

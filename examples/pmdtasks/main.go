@@ -1,0 +1,107 @@
+// Pmdtasks is a checker of source files that makes a task of each file, as the benchmark pmd does: 570 of them, which
+// are so small that handing them to a worker costs more than it should. It measures its tasks, prints the
+// diagnosis, merges as many files into a task as that says, and prints how much faster it is then:
+//
+//	go run .                    # the diagnosis, and what follows from it
+//	go run . -json pmd.json     # keeps the profile for "bottleneck tasks pmd.json"
+//	go run . -sweep             # tries 570, 285, 142, … tasks, too
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("pmdtasks: ")
+	o := options{}
+	flag.IntVar(&o.files, "files", 570, "number of files")
+	flag.IntVar(&o.runs, "runs", 200, "number of runs to compare")
+	flag.StringVar(&o.json, "json", "", "`file` to write the profile to")
+	flag.BoolVar(&o.sweep, "sweep", false, "try all numbers of tasks, halving")
+	flag.Parse()
+	if flag.NArg() > 0 || o.files < 1 || o.runs < 3 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := o.run(os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// options are the flags.
+type options struct {
+	files, runs int
+	json        string
+	sweep       bool
+}
+
+func (o options) run(w io.Writer) error {
+	files := sources(o.files)
+	want := checkAll(files, 1, newPlain()) // also warms up
+	profile, err := measure(files, want)
+	if err != nil {
+		return err
+	}
+	if o.json != "" {
+		if err := writeJSON(o.json, profile); err != nil {
+			return err
+		}
+	}
+	if err := text.WriteTasks(w, profile, text.TasksOptions{}); err != nil {
+		return err
+	}
+	c := &profile.Classes[0]
+	if c.Diagnosis != granularity.Fine {
+		_, err := fmt.Fprintf(w, "\nThe tasks are not fine-grained on this machine: there is nothing to merge.\n")
+		return err
+	}
+	merged := (o.files + int(c.Merge) - 1) / int(c.Merge)
+	fmt.Fprintf(w, "\nAs advised: %d files in a task, so %d tasks instead of %d. The times of %d runs each, by turns:\n\n", c.Merge, merged, o.files, o.runs)
+	wrong := false
+	sweep := granularity.SweepOptions{Runs: o.runs, Counts: []int{merged}}
+	if o.sweep {
+		sweep.Counts = nil
+	}
+	result := granularity.Sweep(o.files, func(tasks int) {
+		wrong = wrong || checkAll(files, (o.files+tasks-1)/tasks, newPlain()) != want
+	}, sweep)
+	if wrong {
+		return errors.New("the number of tasks changes the result")
+	}
+	fmt.Fprint(w, result)
+	best := result[len(result)-1]
+	if o.sweep {
+		best = result.Best()
+	}
+	_, err = fmt.Fprintf(w, "\nSpeed-up: %.2f with %d tasks.\n", best.Speedup, best.Tasks)
+	return err
+}
+
+// measure runs the checks once in a pool that measures its tasks.
+func measure(files []string, want int) (*granularity.Profile, error) {
+	rec := granularity.NewRecorder(granularity.RecorderOptions{})
+	rec.Start()
+	got := checkAll(files, 1, granularity.NewPool(granularity.PoolOptions{Name: "checks", Recorder: rec}))
+	rec.Stop()
+	if got != want {
+		return nil, fmt.Errorf("%d violations instead of %d", got, want)
+	}
+	return rec.Profile(), nil
+}
+
+func writeJSON(name string, p *granularity.Profile) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(granularity.WriteJSON(f, p), f.Close())
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+// The program does what it says, in whatever time.
+func TestRun(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pmd.json")
+	for _, sweep := range []bool{false, true} {
+		var b strings.Builder
+		if err := (options{files: 570, runs: 3, json: file, sweep: sweep}).run(&b); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"570 tasks of 1 class", ".checkAll (check.go:"} {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%q is not in\n%s", want, b.String())
+			}
+		}
+		if !strings.Contains(b.String(), "Speed-up: ") && !strings.Contains(b.String(), "nothing to merge") {
+			t.Errorf("no result:\n%s", b.String())
+		}
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if p, err := granularity.ReadJSON(f); err != nil || p.Classes[0].Tasks != 570 {
+		t.Errorf("%v: %v", err, p)
+	}
+}
+
+func TestViolations(t *testing.T) {
+	for file, want := range map[string]int{"": 0, "a {\n}\n": 0, "a \n": 1, "}\n": 1, "{{\n": 2, strings.Repeat("x", 50) + "\n": 1} {
+		if got := violations(file); got != want {
+			t.Errorf("%q has %d violations; want %d", file, got, want)
+		}
+	}
+	files := sources(57)
+	want := checkAll(files, 1, newPlain())
+	for _, each := range []int{2, 10, 57, 100} {
+		if got := checkAll(files, each, newPlain()); got != want || want == 0 {
+			t.Errorf("%d files a task: %d violations; want %d", each, got, want)
+		}
+	}
+}
