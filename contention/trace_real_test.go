@@ -64,12 +64,17 @@ func TestTraceAll(t *testing.T) {
 		t.Fatalf("%d traces", len(files))
 	}
 	for _, file := range files {
+		var os []*TraceObserver
+		var show []timeline.Observer
 		for _, opt := range []TraceOptions{{}, {Goroutines: true, Runtime: true}, {MaxPairs: 3}} {
-			p, err := ReadTraceFile(context.Background(), file, opt)
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkConservation(t, p)
+			o := NewTraceObserver(opt)
+			os, show = append(os, o), append(show, o)
+		}
+		if _, err := timeline.ReadFile(context.Background(), file, timeline.Options{}, show...); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range os {
+			checkConservation(t, o.Profile())
 		}
 	}
 }
