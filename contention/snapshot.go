@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/starter"
 )
 
 // snapshot copies the accounts of a session into a profile.
@@ -141,11 +142,17 @@ func (s *session) party(c *callstack.Chain, g uint64) Party {
 	return newParty(s.stack(c), g)
 }
 
-// newParty puts a goroutine into the group of the function that it was started with.
+// newParty puts a goroutine into the group of the function that it was started with or,
+// if a library started it, that it was started for.
 func newParty(st *Stack, g uint64) Party {
 	p := Party{Goroutine: g, Stack: st}
-	if n := len(st.Frames); n > 0 && !st.Truncated {
-		p.Group = st.Frames[n-1].Func
+	if st.Truncated {
+		return p
+	}
+	for i := len(st.Frames) - 1; i >= 0; i-- {
+		if p.Group = st.Frames[i].Func; !starter.Is(p.Group) {
+			break
+		}
 	}
 	return p
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/exp/trace"
+
+	"github.com/bottleneck-go/bottleneck/internal/starter"
 )
 
 // decoder is what stands between the bytes of a generation and the replay.
@@ -358,7 +360,7 @@ func (c *cursor) name(g int32, rank nameRank, stack int32) {
 		return // the root may be cut off
 	}
 	if fn := s.Root().Func; fn != "" {
-		l.name, l.source, l.wrapped = c.nameID(fn), rank, isWrapper(fn)
+		l.name, l.source, l.wrapped = c.nameID(fn), rank, starter.Is(fn)
 	}
 }
 

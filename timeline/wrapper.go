@@ -3,6 +3,8 @@ package timeline
 import (
 	"fmt"
 	"strings"
+
+	"github.com/bottleneck-go/bottleneck/internal/starter"
 )
 
 // Libraries start goroutines for others: every goroutine of sync.(*WaitGroup).Go
@@ -13,32 +15,15 @@ import (
 //     goroutine that was started at the same place;
 //   - by the place, "main.run:57 (WaitGroup.Go)", as long as the trace has no such stack.
 
-// wrapperPrefixes begin the names of functions that start goroutines for their callers.
-var wrapperPrefixes = []string{
-	"sync.(*WaitGroup).Go",
-	"golang.org/x/sync/errgroup.(*Group).",
-	"github.com/sourcegraph/conc",
-	"github.com/bottleneck-go/bottleneck/granularity.",
-}
-
-func isWrapper(fn string) bool {
-	for _, p := range wrapperPrefixes {
-		if strings.HasPrefix(fn, p) {
-			return true
-		}
-	}
-	return false
-}
-
 // innerFunc returns the outermost function of a stack that is not a wrapper, if
 // its root is one; else "".
 func innerFunc(s *Stack) string {
 	n := len(s.Frames)
-	if n == 0 || n >= maxFrames || !isWrapper(s.Frames[n-1].Func) {
+	if n == 0 || n >= maxFrames || !starter.Is(s.Frames[n-1].Func) {
 		return ""
 	}
 	for i := n - 2; i >= 0; i-- {
-		if fn := s.Frames[i].Func; !isWrapper(fn) {
+		if fn := s.Frames[i].Func; !starter.Is(fn) {
 			if isRuntimeFunc(fn) || strings.HasPrefix(fn, "sync.") {
 				return "" // the wrapper itself blocks
 			}
@@ -54,7 +39,7 @@ func siteFrame(created *Stack) *Frame {
 		return nil
 	}
 	for _, f := range created.Frames {
-		if !isWrapper(f.Func) {
+		if !starter.Is(f.Func) {
 			return f
 		}
 	}

@@ -1,0 +1,24 @@
+// Package starter knows the functions of libraries that start goroutines for
+// their callers. Every goroutine of sync.(*WaitGroup).Go begins in
+// sync.(*WaitGroup).Go.func1, which tells nothing of what it is for.
+package starter
+
+import "strings"
+
+// prefixes begin the names of such functions.
+var prefixes = []string{
+	"sync.(*WaitGroup).Go",
+	"golang.org/x/sync/errgroup.(*Group).",
+	"github.com/sourcegraph/conc",
+	"github.com/bottleneck-go/bottleneck/granularity.",
+}
+
+// Is reports whether the function starts goroutines for its callers, or is part of what it starts.
+func Is(function string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(function, p) {
+			return true
+		}
+	}
+	return false
+}
