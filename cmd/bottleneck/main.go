@@ -1,5 +1,6 @@
 // Bottleneck shows which goroutines limit the scaling of a Go program: it
-// reads execution traces and draws bottle graphs.
+// reads execution traces and draws bottle graphs and speedup stacks, tells who
+// waited for whom, and how large tasks are.
 //
 // Usage:
 //
@@ -7,6 +8,9 @@
 //	bottleneck contention [flags] [FILE | URL | -]
 //	bottleneck tasks [flags] [FILE | URL | -]
 //	bottleneck demo [flags]
+//	bottleneck speedup [flags] SINGLE MULTI...
+//	bottleneck scale [flags] -- COMMAND [arguments]
+//	bottleneck diff [flags] OLD NEW
 //	bottleneck help [command]
 //	bottleneck version
 //
@@ -27,9 +31,14 @@
 //
 //	bottleneck graph -fail 'parallelism<3' trace.out
 //
+// The same benchmark on one and on two processors, and a run compared with an earlier one:
+//
+//	bottleneck scale -cpu 1,2 -- go test -run='^$' -bench=Sort ./pkg
+//	bottleneck diff -fail 'neck-% > 1.1x' before.trace after.trace
+//
 // The exit status is 0 for success, 1 for a failure (a trace that cannot be read to its
 // end, a file that cannot be written, a condition of -fail that holds) and 2 for wrong usage.
-// "bottleneck help graph" describes the flags.
+// "bottleneck help graph" describes the flags of graph, and so on.
 package main
 
 import (
