@@ -14,9 +14,14 @@
 //     generations, decodes them side by side, and replays them in order through one
 //     state machine to any number of observers, in memory that follows
 //     the largest generation, not the length of the trace. Every analysis is such an observer.
-//   - [github.com/bottleneck-go/bottleneck/exporters/text], [github.com/bottleneck-go/bottleneck/exporters/picture]
-//     and [github.com/bottleneck-go/bottleneck/exporters/pprof]: the same graph in the terminal, as SVG and PNG,
-//     and for go tool pprof.
+//   - [github.com/bottleneck-go/bottleneck/speedup]: speedup stacks, why N workers are not N times faster.
+//   - [github.com/bottleneck-go/bottleneck/contention]: locks that tell who waited and which owner is to
+//     blame; the same, as far as it can be known, from a trace.
+//   - [github.com/bottleneck-go/bottleneck/granularity]: worker pools that measure the reference cycles of
+//     every task, and say whether tasks are too small or too large.
+//   - [github.com/bottleneck-go/bottleneck/exporters/text], [github.com/bottleneck-go/bottleneck/exporters/picture],
+//     [github.com/bottleneck-go/bottleneck/exporters/pprof] and [github.com/bottleneck-go/bottleneck/exporters/bench]:
+//     all of it in the terminal, as SVG and PNG, for go tool pprof, and as metrics of go test -bench.
 //   - cmd/bottleneck: the command.
 //
 // A program that draws its own graph:
@@ -31,8 +36,10 @@
 //	}
 //	text.Write(os.Stdout, g, text.Options{})
 //
-// The ideas come from Du Bois, Sartor, Eyerman and Eeckhout, "Bottle graphs: visualizing
-// scalable bottlenecks in multi-threaded applications", OOPSLA 2013.
+// [Analyze] runs the analyses of a trace in one pass.
+//
+// The ideas come from papers on Java programs; each package names its own. Bottle graphs are from Du Bois,
+// Sartor, Eyerman and Eeckhout, "Bottle graphs: visualizing scalable bottlenecks in multi-threaded applications", OOPSLA 2013.
 //
 // Importing any of the packages starts nothing and registers nothing.
 package bottleneck

@@ -1,0 +1,79 @@
+package bottleneck_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+func Example() {
+	f, err := os.Open("testdata/small/mutex-go1.26.8.trace")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	report, err := bottleneck.Analyze(context.Background(), f, bottleneck.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	boxes, share := report.Bottle.Neck()
+	fmt.Printf("%s is the neck: %v of %v\n", boxes[0].Group, share.Round(time.Millisecond), report.Bottle.Wall.Round(time.Millisecond))
+	fmt.Println("it waits for a", report.Contention.Waits[0].Kind)
+	// Output:
+	// proto/work.mutexWorker is the neck: 894ms of 894ms
+	// it waits for a mutex
+}
+
+// TestAnalyze holds the report of one pass against each analysis by itself.
+func TestAnalyze(t *testing.T) {
+	data, err := os.ReadFile("testdata/small/phases-go1.26.8.trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	report, err := bottleneck.Analyze(ctx, bytes.NewReader(data), bottleneck.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := bottle.ReadTrace(ctx, bytes.NewReader(data), bottle.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := contention.ReadTrace(ctx, bytes.NewReader(data), contention.TraceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := asJSON(t, report.Bottle), asJSON(t, g); got != want {
+		t.Errorf("graph of the report:\n%s\nby itself:\n%s", got, want)
+	}
+	if len(report.Contention.Waits) != len(p.Waits) || len(p.Waits) == 0 {
+		t.Errorf("%d rows of waits in the report, %d by themselves", len(report.Contention.Waits), len(p.Waits))
+	}
+}
+
+func asJSON(t *testing.T, g *bottle.Graph) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := bottle.WriteJSON(&b, g); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestAnalyzeBroken(t *testing.T) {
+	report, err := bottleneck.Analyze(context.Background(), bytes.NewReader(nil), bottleneck.Options{Name: "none"})
+	var te *timeline.Error
+	if report != nil || !errors.As(err, &te) || te.Name != "none" {
+		t.Errorf("nothing to read: report %v, error %v", report, err)
+	}
+}
