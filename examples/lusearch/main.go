@@ -26,6 +26,7 @@ func main() {
 	o := options{}
 	flag.IntVar(&o.queries, "queries", 30000, "number of queries")
 	flag.IntVar(&o.runs, "runs", 5, "number of runs to compare")
+	flag.IntVar(&o.tries, "tries", 5, "measure a machine that is busy with other things up to so many times")
 	flag.StringVar(&o.json, "json", "", "`file` to write the profile to")
 	flag.Parse()
 	if flag.NArg() > 0 || o.queries < 1 || o.runs < 3 {
@@ -43,6 +44,7 @@ func main() {
 // options are the flags.
 type options struct {
 	queries, runs int
+	tries         int // until the diagnosis is what it is on a quiet machine
 	json          string
 }
 
@@ -51,6 +53,10 @@ func (o options) run(w io.Writer) error {
 	queries := x.queries(o.queries)
 	procs := runtime.GOMAXPROCS(0)
 	profile, want, err := measure(x, queries, procs)
+	for try := 1; err == nil && try < o.tries && profile.Classes[0].Diagnosis != granularity.Coarse; try++ {
+		// Other programs may have kept the processors busy, so that the tasks waited for them.
+		profile, want, err = measure(x, queries, procs)
+	}
 	if err != nil {
 		return err
 	}
@@ -79,6 +85,9 @@ func (o options) run(w io.Writer) error {
 		return wrong
 	}
 	fmt.Fprint(w, result)
+	if p := result[1]; p.Low < 1 && p.High > 1 {
+		fmt.Fprintln(w, "\nThe interval contains 1: other programs may have used the processors. Try again.")
+	}
 	_, err = fmt.Fprintf(w, "\nSpeed-up: %.2f with %d tasks.\n", result[1].Speedup, result[1].Tasks)
 	return err
 }

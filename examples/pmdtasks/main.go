@@ -47,21 +47,26 @@ type options struct {
 func (o options) run(w io.Writer) error {
 	files := sources(o.files)
 	want := checkAll(files, 1, newPlain()) // also warms up
-	profile, err := measure(files, want)
-	if err != nil {
-		return err
+	rec := granularity.NewRecorder(granularity.RecorderOptions{})
+	rec.Start()
+	defer rec.Stop()
+	if got := checkAll(files, 1, granularity.NewPool(granularity.PoolOptions{Name: "checks", Recorder: rec})); got != want {
+		return fmt.Errorf("%d violations instead of %d", got, want)
 	}
-	if o.json != "" {
-		if err := writeJSON(o.json, profile); err != nil {
-			return err
-		}
-	}
+	profile := rec.Profile()
 	if err := text.WriteTasks(w, profile, text.TasksOptions{}); err != nil {
 		return err
 	}
 	c := &profile.Classes[0]
 	if c.Diagnosis != granularity.Fine {
+		if err := o.write(rec); err != nil {
+			return err
+		}
 		_, err := fmt.Fprintf(w, "\nThe tasks are not fine-grained on this machine: there is nothing to merge.\n")
+		return err
+	}
+	checkAll(files, int(c.Merge), &measured{plain: newPlain(), rec: rec, class: fmt.Sprintf("%d files a task", c.Merge)})
+	if err := o.write(rec); err != nil {
 		return err
 	}
 	merged := (o.files + int(c.Merge) - 1) / int(c.Merge)
@@ -82,26 +87,21 @@ func (o options) run(w io.Writer) error {
 	if o.sweep {
 		best = result.Best()
 	}
-	_, err = fmt.Fprintf(w, "\nSpeed-up: %.2f with %d tasks.\n", best.Speedup, best.Tasks)
+	if p := best; p.Low < 1 && p.High > 1 {
+		fmt.Fprintln(w, "\nThe interval contains 1: other programs may have used the processors. Try again.")
+	}
+	_, err := fmt.Fprintf(w, "\nSpeed-up: %.2f with %d tasks.\n", best.Speedup, best.Tasks)
 	return err
 }
 
-// measure runs the checks once in a pool that measures its tasks.
-func measure(files []string, want int) (*granularity.Profile, error) {
-	rec := granularity.NewRecorder(granularity.RecorderOptions{})
-	rec.Start()
-	got := checkAll(files, 1, granularity.NewPool(granularity.PoolOptions{Name: "checks", Recorder: rec}))
-	rec.Stop()
-	if got != want {
-		return nil, fmt.Errorf("%d violations instead of %d", got, want)
+// write writes what was recorded, if that was asked for: the tasks as they were and as they are after merging.
+func (o options) write(rec *granularity.Recorder) error {
+	if o.json == "" {
+		return nil
 	}
-	return rec.Profile(), nil
-}
-
-func writeJSON(name string, p *granularity.Profile) error {
-	f, err := os.Create(name)
+	f, err := os.Create(o.json)
 	if err != nil {
 		return err
 	}
-	return errors.Join(granularity.WriteJSON(f, p), f.Close())
+	return errors.Join(granularity.WriteJSON(f, rec.Profile()), f.Close())
 }
