@@ -36,6 +36,10 @@
 //		// main.main lost 9.1ms to main.slow
 //	}
 //
+// Programs that use the locks of package sync have execution traces: [ReadTrace] makes the same Profile
+// from the trace of any program, for channels, WaitGroups, the network and all other waits as well.
+// Its Accuracy is [Inferred]: what a trace cannot tell is unattributed.
+//
 // # What is exact
 //
 // A wait during which several owners held the lock is split among them by the time for
