@@ -59,14 +59,13 @@ func (o options) run(w io.Writer) error {
 	}
 	c := &profile.Classes[0]
 	if c.Diagnosis != granularity.Fine {
-		if err := o.write(rec); err != nil {
+		if err := o.write(rec.Profile()); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(w, "\nThe tasks are not fine-grained on this machine: there is nothing to merge.\n")
 		return err
 	}
-	checkAll(files, int(c.Merge), &measured{plain: newPlain(), rec: rec, class: fmt.Sprintf("%d files a task", c.Merge)})
-	if err := o.write(rec); err != nil {
+	if err := o.write(both(files, int(c.Merge))); err != nil {
 		return err
 	}
 	merged := (o.files + int(c.Merge) - 1) / int(c.Merge)
@@ -94,8 +93,17 @@ func (o options) run(w io.Writer) error {
 	return err
 }
 
-// write writes what was recorded, if that was asked for: the tasks as they were and as they are after merging.
-func (o options) write(rec *granularity.Recorder) error {
+// both measures the tasks as they were and as they are after merging, one after the other.
+func both(files []string, merge int) *granularity.Profile {
+	rec := granularity.NewRecorder(granularity.RecorderOptions{})
+	for _, each := range []int{1, merge} {
+		checkAll(files, each, &measured{plain: newPlain(), rec: rec, class: fmt.Sprintf("files a task: %d", each)})
+	}
+	return rec.Profile()
+}
+
+// write writes a profile, if that was asked for.
+func (o options) write(p *granularity.Profile) error {
 	if o.json == "" {
 		return nil
 	}
@@ -103,5 +111,5 @@ func (o options) write(rec *granularity.Recorder) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(granularity.WriteJSON(f, rec.Profile()), f.Close())
+	return errors.Join(granularity.WriteJSON(f, p), f.Close())
 }

@@ -87,14 +87,27 @@ func (m *tasksModel) row(st *strip, c *taskClass, y float64) (*group, float64) {
 		text{x: st.x + st.w, y: y + stripName - 6, s: shorten(after, tableSize, false, st.w/2), size: tableSize, anchor: end, fill: themed(muted)})
 	base := y + stripName + stripRow
 	from := st.begin
+	var bar rect // intervals of about the same height are one: there would be seams between them
+	flush := func() {
+		if bar.w > 0 && bar.h > 0 {
+			g.shapes = append(g.shapes, bar)
+		}
+		bar = rect{}
+	}
 	for i, b := range c.Series {
 		x0, x1 := st.px(from), st.px(b.At)
 		from = b.At
-		if h := stripRow * level[i] / max(most, 1e-9); h > 0 && x1 > x0 {
+		h := stripRow * level[i] / max(most, 1e-9)
+		if h > 0 {
 			h = max(h, 0.8)
-			g.shapes = append(g.shapes, rect{x: x0, y: base - h, w: x1 - x0, h: h, fill: rgb(c.fill)})
 		}
+		if math.Abs(h-bar.h) > 0.5 || x0 > bar.x+bar.w+0.01 {
+			flush()
+			bar = rect{x: x0, y: base - h, h: h, fill: rgb(c.fill)}
+		}
+		bar.w = max(0, x1-bar.x)
 	}
+	flush()
 	g.shapes = append(g.shapes, lines{segments: []segment{{st.x, base, st.x + st.w, base}}, stroke: themed(axis), width: 1})
 	return g, base + 6
 }
