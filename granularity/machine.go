@@ -100,14 +100,20 @@ func (r *Recorder) Start() {
 	}()
 }
 
-// Stop ends the sampling of the machine and waits for its goroutine.
+// Stop takes a last sample of the machine, ends the sampling and waits for its goroutine.
 func (r *Recorder) Stop() {
 	r.mu.Lock()
 	stop := r.machine.stop
 	r.machine.stop = nil
 	r.mu.Unlock()
-	if stop != nil {
-		stop()
+	if stop == nil {
+		return
+	}
+	stop()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.machine.stop == nil { // nobody has started it again meanwhile
+		r.machine.sample(r.now(), r.base.Monotonic)
 	}
 }
 

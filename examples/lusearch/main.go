@@ -24,8 +24,8 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("lusearch: ")
 	o := options{}
-	flag.IntVar(&o.queries, "queries", 30000, "number of queries")
-	flag.IntVar(&o.runs, "runs", 5, "number of runs to compare")
+	flag.IntVar(&o.queries, "queries", 6000, "number of queries")
+	flag.IntVar(&o.runs, "runs", 9, "number of runs to compare")
 	flag.IntVar(&o.tries, "tries", 5, "measure a machine that is busy with other things up to so many times")
 	flag.StringVar(&o.json, "json", "", "`file` to write the profile to")
 	flag.Parse()
