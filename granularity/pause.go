@@ -52,6 +52,7 @@ func (sh *shadow) pause(th *cycles.Thread, goid uint64) *paused {
 	}
 	rec := sh.frames[n-1].site.rec
 	mark := rec.clock.Stop(th)
+	sh.forward(&mark)
 	for i := range sh.frames {
 		f := &sh.frames[i]
 		var m measurement
@@ -95,6 +96,7 @@ func (p *paused) resume(goid uint64) {
 		}
 		sh.drop()
 	}
+	sh.forward(&mark)
 	for i := range p.frames {
 		f := &p.frames[i]
 		f.wall, f.cpu = mark.Wall, mark.CPU

@@ -56,6 +56,7 @@ type frame struct {
 // shadow is the stack of one thread.
 type shadow struct {
 	frames []frame
+	latest int64 // the clock when it was read last, while there are frames
 
 	// Executions that ended elsewhere and left their frames here.
 	stale     atomic.Bool
@@ -150,6 +151,7 @@ func (s *site) begin(task *Task, inline bool, log *pending) execution {
 			return x
 		}
 	}
+	sh.forward(&mark)
 	x.first, x.thread = mark.Wall, mark.Thread
 	if log != nil {
 		log.outer = sh.top()
@@ -163,6 +165,18 @@ func (s *site) begin(task *Task, inline bool, log *pending) execution {
 		f.log = log
 	}
 	return x
+}
+
+// forward keeps the clock from stepping back between two readings of one root task. A
+// thread clock that anchors itself anew can, by a few microseconds; then a task
+// nested in another would seem to have executed more than the whole.
+//
+//go:norace
+func (sh *shadow) forward(mark *cycles.Mark) {
+	if len(sh.frames) > 0 && mark.CPU < sh.latest {
+		mark.CPU = sh.latest
+	}
+	sh.latest = mark.CPU
 }
 
 // push returns a new frame, which is zero but for what pop left in it.
@@ -250,6 +264,7 @@ func (x *execution) finish() {
 		return
 	}
 	f := &sh.frames[n]
+	sh.forward(&mark)
 	var m measurement
 	f.measure(&mark, r.bias, &m)
 	if n == 0 {
