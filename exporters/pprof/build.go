@@ -90,7 +90,11 @@ func (b *builder) graph(g *bottle.Graph, isWindow bool) {
 		if b.grouped == "goroutine" {
 			label = "" // it would be the goroutine's id
 		}
-		add(b.stack(name, box.Kind), box.Share, box.Running, label, string(box.Kind))
+		kind := string(box.Kind)
+		if kind != "" { // it is one of four, but for what was made by hand
+			kind = cleanName(kind)
+		}
+		add(b.stack(name, box.Kind), box.Share, box.Running, label, kind)
 	}
 	if g.Idle > 0 || len(b.p.Sample) == 0 && !isWindow { // a profile without samples is an error to some
 		add([]frame{{"[idle]", "idle"}}, g.Idle, 0, "[idle]", "idle")

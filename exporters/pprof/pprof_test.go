@@ -326,6 +326,7 @@ func FuzzProfile(f *testing.F) {
 	f.Add("main.main", "gc", "function", "A warning.")
 	f.Add("\x1b[2J", "application", "goroutine", "\u202e")
 	f.Add("12 others", "", "function", "\xff")
+	f.Add("0", "\x14", "function", "\xff")
 	f.Add("std::vector<int>(x)", "runtime", "creator", strings.Repeat("é", 3000))
 	f.Fuzz(func(t *testing.T, name, kind, by, warning string) {
 		g := sorting()
