@@ -115,13 +115,14 @@ func keyOf(b *bottle.Box) key { return key{b.Group, b.Kind} }
 const mostParallelism = 9999999
 
 // ran returns copies of the boxes that have a height, and the number of the others. They
-// are safe to draw: a parallelism that is no number is computed again, an unknown kind is the program's own.
+// are safe to draw: nothing is negative, a parallelism that is no number is computed again, an unknown kind is the program's own.
 func ran(boxes []bottle.Box) (out []bottle.Box, never int) {
 	for _, b := range boxes {
 		if b.Share <= 0 {
 			never++
 			continue
 		}
+		b.Running = max(0, b.Running)
 		if !(b.Parallelism >= 0) || math.IsInf(b.Parallelism, 0) {
 			b.Parallelism = max(0, float64(b.Running)/float64(b.Share))
 		}

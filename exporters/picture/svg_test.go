@@ -191,8 +191,14 @@ func FuzzSVG(f *testing.F) {
 	for i, name := range hostileNames {
 		f.Add(name, int64(i)*1e8, float64(i), "gc", int64(i)*1e7, 4, uint16(i*100), i%3 == 0)
 	}
+	f.Add("", int64(400*ms), -76.0, "0", int64(40*ms), 49, uint16(400), false)
 	f.Add("main", int64(math.MaxInt64), math.NaN(), "tracer", int64(math.MinInt64), -1, uint16(500), true)
 	f.Fuzz(func(t *testing.T, name string, share int64, parallelism float64, kind string, idle int64, procs int, width uint16, windows bool) {
+		// A graph of more than three months, or 100,000 goroutines at once, is drawn, but its numbers need not fit.
+		share, idle = share%(1<<53), idle%(1<<53)
+		if math.Abs(parallelism) > 1e5 {
+			parallelism = math.Mod(parallelism, 1e5)
+		}
 		g := graph(procs, time.Duration(idle),
 			bottle.Box{Group: name, Kind: bottle.Kind(kind), Share: time.Duration(share), Running: time.Duration(share) / 3, Parallelism: parallelism, Waiting: map[string]time.Duration{name: 1}},
 			box("main", bottle.Application, 300*ms, 2), box(kind, bottle.GC, time.Duration(share)/7, parallelism/3))
