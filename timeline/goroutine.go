@@ -96,7 +96,7 @@ func (g *Goroutine) Since() Time { return g.cur.since }
 // Wait tells what the goroutine waits for or, when it is Runnable, what it had waited for.
 func (g *Goroutine) Wait() Wait { return g.cur.wait }
 
-// Name returns Func, or a placeholder in parentheses for a goroutine that has no name yet.
+// Name returns Func, or "(unnamed)" while the trace has not told it.
 func (g *Goroutine) Name() string {
 	if g.Func == "" {
 		return "(unnamed)"
