@@ -15,11 +15,11 @@ func (s *Stack) describe(m *run) {
 	s.Workers = Workers{Selector: m.workers.String(), Count: n}
 }
 
-// judge marks the stack as disturbed if a run's threads waited for cores for long.
+// judge marks the stack as disturbed if a run lost much processor time to other programs.
 func (s *Stack) judge(r *run, delay time.Duration) {
 	if wall := r.account.Wall; float64(delay) > MaxDelay*float64(wall) {
 		s.Disturbed = true
-		s.Warnings = append(s.Warnings, fmt.Sprintf("Disturbed: in %s, the operating system let threads that were ready wait for %s in %s: other programs used the processors, so this is not a result.",
+		s.Warnings = append(s.Warnings, fmt.Sprintf("Disturbed: in %s, threads that were ready waited for up to %s in %s while other programs used the processors, so this is not a result.",
 			r.name, format.Duration(delay), format.Duration(wall)))
 	}
 }

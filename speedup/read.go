@@ -24,8 +24,8 @@ type Options struct {
 	// work. An estimate then knows what a single worker needs from the regions during which nothing else ran; of two
 	// runs, the numbers of regions tell whether the work was the same.
 	Unit string
-	// SingleDelay and MultiDelay are how long threads of the runs were ready but had to wait for a core, summed over
-	// threads, as package schedstat tells on Linux. 0 where it is not known.
+	// SingleDelay and MultiDelay are how long threads of the runs were ready but had to wait for a core that another program
+	// used, summed over threads: schedstat.Times.Lost tells it on Linux. 0 where it is not known.
 	SingleDelay, MultiDelay time.Duration
 	// SingleName and MultiName are what errors and warnings call the traces.
 	SingleName, MultiName string
@@ -33,8 +33,8 @@ type Options struct {
 	Progress func(done, size int64)
 }
 
-// MaxDelay is the part of the wall time for which threads may have waited for a core before a
-// run counts as disturbed.
+// MaxDelay is the part of the wall time for which threads may have waited for a core that another program
+// used before a run counts as disturbed.
 const MaxDelay = 0.03
 
 // FromTraces returns the stack of two runs of the same program with the same work: one with a single worker

@@ -128,7 +128,7 @@ func (r *scaler) run(ctx context.Context, args []string, width int, into *scaleR
 	err := cmd.Wait()
 	times, _ := meter.Stop()
 	if into != nil {
-		into.delay = times.Delay
+		into.delay = times.Lost()
 	}
 	if err != nil {
 		if ctx.Err() != nil {

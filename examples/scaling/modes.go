@@ -29,6 +29,10 @@ func component(c speedup.Component) func(*speedup.Stack) float64 {
 // chunk is how long a worker computes at a time.
 const chunk = time.Millisecond
 
+// stride is that for workers that wait for something at each step. It is longer, since each wait ends with a thread
+// that the operating system must first put on a core: the many delays of short steps would look like a disturbed run.
+const stride = 5 * time.Millisecond
+
 var modes = []*mode{
 	{
 		name: "perfect", shows: "the speed-up itself", why: "all workers do the same amount of work and share nothing",
@@ -65,13 +69,13 @@ var modes = []*mode{
 		name: "lock", shows: "mutex", why: "80 % of the work is done under one mutex, so only a fifth of it can overlap",
 		workers: asMany,
 		work: func(r *runner) {
-			chunks := int(r.whole / (5 * chunk))
+			steps := int(r.whole / (5 * stride))
 			r.start(func(int) {
-				for range chunks / r.workers {
+				for range steps / r.workers {
 					r.mu.Lock()
-					r.compute(4 * chunk)
+					r.compute(4 * stride)
 					r.mu.Unlock()
-					r.compute(chunk)
+					r.compute(stride)
 				}
 			})
 			r.wait()
@@ -108,22 +112,22 @@ var modes = []*mode{
 		},
 	},
 	{
-		name: "io", shows: "I/O and network", why: "every step of 1 ms asks a device on the network that serves one request at a time, in 4 ms",
+		name: "io", shows: "I/O and network", why: "every step of 5 ms asks a device on the network that serves one request at a time, in 20 ms",
 		workers: asMany,
 		work: func(r *runner) {
-			steps := int(r.whole / (5 * chunk))
+			steps := int(r.whole / (5 * stride))
 			r.start(func(int) {
 				d := r.device()
 				for range steps / r.workers {
 					d.request()
-					r.compute(chunk)
+					r.compute(stride)
 				}
 				d.close()
 			})
 			r.wait()
 		},
 		value: func(s *speedup.Stack) float64 { return s.Of(speedup.InputOutput) },
-		// T_p is the device's: 4 of 5 ms a step, so S = 1.25. A single worker waits, too, for as long.
+		// T_p is the device's: 20 of 25 ms a step, so S = 1.25. A single worker waits, too, for as long.
 		known: func(n float64, _ *observed) float64 { return n - 1.25 },
 	},
 	{

@@ -142,7 +142,7 @@ func (m *mode) once(procs, workers, parts int, whole time.Duration, steps float6
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 	r := &runner{workers: workers, parts: parts, whole: whole, steps: steps}
 	if m.name == "io" {
-		s, err := newServer(4 * chunk)
+		s, err := newServer(4 * stride)
 		if err != nil {
 			return nil, err
 		}
@@ -161,7 +161,7 @@ func (m *mode) once(procs, workers, parts int, whole time.Duration, steps float6
 	if r.fail != nil {
 		return nil, r.fail
 	}
-	return &recorded{trace: buf.Bytes(), delay: times.Delay, gc: collectorTime(procs) - before}, nil
+	return &recorded{trace: buf.Bytes(), delay: times.Lost(), gc: collectorTime(procs) - before}, nil
 }
 
 // collectorTime is what the collector has taken from the processors so far: assists, its workers but not the

@@ -2,13 +2,15 @@
 //
 // An execution trace shows a goroutine as running even while the operating system has given the core to another
 // program. The kernel counts that time for each thread, in /proc/PID/task/TID/schedstat: time on a core, time in the run
-// queue (the delay), and time slices. A run with more delay than a few percent of its wall time was
-// disturbed: what it shows is the machine, not the program.
+// queue (the delay), and time slices. A thread waits also for other threads of its own process: one that was just woken
+// often waits behind the one that woke it, on a machine that nobody else uses. So the time that others used the processors,
+// by /proc/stat, bounds what they can have taken from the process ([Times.Lost]). A run that lost
+// more than a few percent of its wall time was disturbed: what it shows is the machine, not the program.
 //
 //	m := schedstat.Watch(os.Getpid())
 //	work()
 //	if d, ok := m.Stop(); ok {
-//		fmt.Println("waited for cores:", d.Delay)
+//		fmt.Println("lost to other programs:", d.Lost(), "at most")
 //	}
 //
 // A look at a process with ten threads takes about 0.1 ms; [Watch] looks fifty times a second, since a
@@ -28,6 +30,18 @@ import (
 type Times struct {
 	Running time.Duration // on a core
 	Delay   time.Duration // ready, but waiting for a core
+	// Others is the processor time of everything else on the machine meanwhile, steps of 10 ms at best; with
+	// what a hypervisor stole. −1 where the kernel does not tell.
+	Others time.Duration
+}
+
+// Lost is the most that others can have taken from the process: the delay, but no more than
+// the time for which they used the processors, where that is known.
+func (t Times) Lost() time.Duration {
+	if t.Others < 0 {
+		return t.Delay
+	}
+	return min(t.Delay, t.Others)
 }
 
 // interval is the time between two looks.
@@ -42,6 +56,7 @@ type Meter struct {
 	pids    func() []int
 	first   map[thread]Times // what threads had before
 	last    map[thread]Times
+	busy    span // of the whole machine, from the first to the last look that found the processes
 	quit    chan struct{}
 	done    chan struct{}
 	stopped bool
@@ -98,10 +113,13 @@ func (m *Meter) Stop() (Times, bool) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var sum Times
+	sum := Times{Others: -1}
 	for t, x := range m.last {
 		sum.Running += x.Running - m.first[t].Running
 		sum.Delay += x.Delay - m.first[t].Delay
+	}
+	if m.busy.known {
+		sum.Others = max(0, m.busy.last-m.busy.first-sum.Running)
 	}
 	return sum, len(m.last) > 0
 }
@@ -110,7 +128,11 @@ func (m *Meter) Stop() (Times, bool) {
 func (m *Meter) look() map[thread]Times {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, pid := range m.pids() {
+	pids := m.pids()
+	if len(pids) > 0 {
+		m.busy.look()
+	}
+	for _, pid := range pids {
 		tasks, _ := os.ReadDir(filepath.Join(procRoot, strconv.Itoa(pid), "task"))
 		for _, task := range tasks {
 			tid, err := strconv.Atoi(task.Name())
@@ -121,7 +143,7 @@ func (m *Meter) look() map[thread]Times {
 			if err != nil {
 				continue // it has exited
 			}
-			if t, ok := parse(b); ok {
+			if t, ok := parseThread(b); ok {
 				m.last[thread{pid, tid}] = t
 			}
 		}
@@ -129,15 +151,15 @@ func (m *Meter) look() map[thread]Times {
 	return m.last
 }
 
-// parse reads "running delay slices", in nanoseconds.
-func parse(b []byte) (Times, bool) {
+// parseThread reads "running delay slices", in nanoseconds.
+func parseThread(b []byte) (Times, bool) {
 	f := bytes.Fields(b)
 	if len(f) < 2 {
 		return Times{}, false
 	}
 	running, err1 := strconv.ParseInt(string(f[0]), 10, 64)
 	delay, err2 := strconv.ParseInt(string(f[1]), 10, 64)
-	return Times{time.Duration(running), time.Duration(delay)}, err1 == nil && err2 == nil && running >= 0 && delay >= 0
+	return Times{Running: time.Duration(running), Delay: time.Duration(delay)}, err1 == nil && err2 == nil && running >= 0 && delay >= 0
 }
 
 // descendants finds the accepted processes from root on. The kernel's lists of children make that cheap: to read the

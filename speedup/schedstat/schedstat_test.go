@@ -25,7 +25,14 @@ func TestMeter(t *testing.T) {
 	old := procRoot
 	procRoot = root
 	defer func() { procRoot = old }()
+	machine := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(root, "stat"), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
 	set(7, 7, "1000 50 3\n")
+	machine("cpu  100 0 0 5000 7 0 0 0 90 0\ncpu0 1 2 3 4\n")
 	m := newMeter(func() []int { return []int{7} })
 	for k, v := range m.look() {
 		m.first[k] = v
@@ -33,17 +40,21 @@ func TestMeter(t *testing.T) {
 	set(7, 7, "3000 80 5\n")
 	set(7, 8, "400 6 1\n")
 	set(7, 9, "nonsense")
+	machine("cpu  101 1 1 6000 8 1 1 1 95 0\ncpu0 1 2 3 4\n")
 	m.look()
 	if err := os.RemoveAll(filepath.Join(root, "7", "task", "8")); err != nil {
 		t.Fatal(err)
 	}
 	go m.loop()
 	got, ok := m.Stop()
-	if want := (Times{2400, 36}); got != want || !ok {
+	if want := (Times{2400, 36, 60*time.Millisecond - 2400}); got != want || !ok {
 		t.Errorf("%+v, %v, want %+v", got, ok, want)
 	}
 	if again, _ := m.Stop(); again != got {
 		t.Errorf("a second Stop gives %+v", again)
+	}
+	if got.Lost() != 36 || (Times{1, 36, 20}).Lost() != 20 || (Times{1, 36, -1}).Lost() != 36 {
+		t.Error("what was lost is the delay, bounded by what others used where that is known")
 	}
 	if _, ok := Watch(12345).Stop(); ok {
 		t.Error("a process that does not exist was measured")
@@ -85,5 +96,23 @@ func TestSelf(t *testing.T) {
 	}
 	if runtime.GOOS != "linux" && ok {
 		t.Error("measured without a kernel that tells")
+	}
+}
+
+// What the kernel does not tell, or tells in a form that is not known, is not known.
+func TestNoMachine(t *testing.T) {
+	for _, text := range []string{"", "cpu", "cpu0 1 2 3 4", "cpu 1 x 3 4", "cpu -1 2 3 4", "intr 1 2 3 4 5"} {
+		if d, ok := parseMachine([]byte(text)); ok {
+			t.Errorf("%q: %v", text, d)
+		}
+	}
+	if d, ok := parseMachine([]byte("cpu 1 2 3 4\n")); !ok || d != 60*time.Millisecond {
+		t.Errorf("an old kernel: %v, %v", d, ok)
+	}
+	old := procRoot
+	procRoot = t.TempDir()
+	defer func() { procRoot = old }()
+	if got, ok := Watch(7).Stop(); ok || got.Others != -1 || got.Lost() != 0 {
+		t.Errorf("%+v, %v", got, ok)
 	}
 }
