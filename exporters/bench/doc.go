@@ -23,7 +23,8 @@
 //	go test -run='^$' -bench=. -cpu=1,2,4 -count=6 | tee out.txt
 //	benchstat -col /gomaxprocs out.txt
 //
-// shows a table over the number of processors.
+// shows a table over the number of processors. With -cpu, loop over b.N (or use b.RunParallel) rather than b.Loop: package testing
+// measures the first run of a b.Loop before it sets the number of processors, and so on the one of the benchmark before.
 //
 // # What is reported
 //
