@@ -22,14 +22,14 @@ func init() {
 	})
 }
 
-const diffHelp = `Diff compares two runs, OLD and NEW, each a trace or a file that was saved as JSON: bottle graphs
-group by group, speedup stacks component by component, contention profiles by lock, waiter
-and owner, and profiles of tasks class by class.
+const diffHelp = `Diff compares two runs, OLD and NEW, each a trace or what was saved as JSON, in a file, at a URL
+or in standard input (-): bottle graphs group by group, speedup stacks component by component,
+contention profiles by lock, waiter and owner, and profiles of tasks class by class.
 
     -kind KIND       what is compared: graph, stack (an estimate, of a trace), contention or
                      tasks (the regions of a trace). By default, traces are compared as graphs,
                      and JSON as what it holds
-    -group BY        which goroutines of traces share a box, as in "bottleneck graph"
+    -group BY        which goroutines of traces share a box, as in "bottleneck graph"; of graphs only
     -o FILE          write a file; its form follows from the name: .svg or .png (both side by
                      side on the same scale; graphs and stacks only), .json or .txt. May be
                      given several times
@@ -78,7 +78,7 @@ type diffFlags struct {
 func (f *diffFlags) set() *flag.FlagSet {
 	fs := flag.NewFlagSet("diff", flag.ContinueOnError)
 	fs.StringVar((*string)(&f.kind), "kind", "", "")
-	fs.StringVar(&f.group, "group", "function", "")
+	fs.StringVar(&f.group, "group", "", "")
 	fs.Var(&f.out, "o", "")
 	fs.StringVar(&f.format, "format", "", "")
 	fs.StringVar(&f.draw.title, "title", "", "")
@@ -91,8 +91,10 @@ func (f *diffFlags) parse(args []string) (before, after string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	if f.opt.Group, err = bottle.ParseGrouping(f.group); err != nil {
-		return "", "", usagef("%v", err)
+	if f.group != "" {
+		if f.opt.Group, err = bottle.ParseGrouping(f.group); err != nil {
+			return "", "", usagef("%v", err)
+		}
 	}
 	if f.format == "" && len(f.out) == 0 {
 		f.format = "text"
@@ -100,8 +102,12 @@ func (f *diffFlags) parse(args []string) (before, after string, err error) {
 	switch {
 	case f.kind != "" && !slices.Contains(diffKinds, f.kind):
 		return "", "", usagef("-kind: want graph, stack, contention or tasks, not %q", f.kind)
+	case f.group != "" && f.kind != "" && f.kind != graphDiff:
+		return "", "", usagef("-group is for graphs: -kind %s has no boxes", f.kind)
 	case len(rest) != 2:
 		return "", "", usagef("want two runs to compare, OLD and NEW; there are %d", len(rest))
+	case rest[0] == "-" && rest[1] == "-":
+		return "", "", usagef("OLD and NEW cannot both come from standard input")
 	case f.format != "" && diffForms[f.format] == nil:
 		return "", "", usagef("unknown form %q: want text, json, svg or png", f.format)
 	}
@@ -129,13 +135,16 @@ func runDiff(ctx context.Context, std stdio, args []string) error {
 	}
 	var pair diffPair
 	for i, name := range []string{before, after} {
-		if pair[i], err = readSide(ctx, name, f.kind, f.opt); err != nil {
+		if pair[i], err = readSide(ctx, std, name, f.kind, f.opt); err != nil {
 			return err
 		}
 	}
 	if pair[0].kind != pair[1].kind {
 		return usagef("%s is a %s, %s a %s: they cannot be compared; -kind says what to make of a trace",
 			before, pair[0].kind.what(), after, pair[1].kind.what())
+	}
+	if f.group != "" && pair[0].kind != graphDiff {
+		return usagef("-group is for graphs: a %s has no boxes", pair[0].kind.what())
 	}
 	if !pair[0].kind.drawn() {
 		for _, form := range f.forms() {

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,6 +80,26 @@ func TestDiff(t *testing.T) {
 	}
 }
 
+// A side may come from standard input or from a server, as a trace or saved.
+func TestDiffSources(t *testing.T) {
+	graph := saved(t, "a.json", "graph", "-format", "json", computeTrace)
+	want := bottleneck("diff", graph, graph).out
+	server := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(graph))))
+	defer server.Close()
+	for _, name := range []string{graph, computeTrace} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range []io.Reader{bytes.NewReader(data), io.LimitReader(bytes.NewReader(data), 1<<40)} {
+			if r := commandWith(in, "diff", "-", server.URL+"/a.json"); r.status != exitOK || r.out != want {
+				t.Errorf("%s: status %d, %s\n%s\nwant\n%s", name, r.status, r.err, r.out, want)
+			}
+		}
+	}
+	bottleneck("diff", graph, server.URL+"/nowhere").want(t, exitFailure, "", "404")
+}
+
 func TestDiffErrors(t *testing.T) {
 	stack := saved(t, "a.json", "speedup", "-estimate", "-format", "json", computeTrace)
 	for _, tt := range []struct {
@@ -88,6 +112,9 @@ func TestDiffErrors(t *testing.T) {
 		{"-format csv a b", exitUsage, `unknown form "csv"`},
 		{"-o x.csv a b", exitUsage, "-o x.csv"},
 		{"-group nonsense a b", exitUsage, "unknown grouping"},
+		{"-group creator -kind tasks a b", exitUsage, "-group is for graphs"},
+		{"-group creator " + stack + " " + stack, exitUsage, "-group is for graphs"},
+		{"- -", exitUsage, "cannot both come from standard input"},
 		{"-fail nonsense a b", exitUsage, "is not a condition"},
 		{"-fail neck>1x a b", exitUsage, "did you mean neck-%"},
 		{"-fail neck-%>ax a b", exitUsage, "want a quotient such as 1.1x"},

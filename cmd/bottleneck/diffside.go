@@ -55,12 +55,24 @@ type diffSide struct {
 type diffPair [2]diffSide
 
 // readSide reads a trace as what is wanted, or what was saved as JSON, which must be what is wanted if anything is.
-func readSide(ctx context.Context, name string, want diffKind, opt bottle.Options) (diffSide, error) {
-	file, err := os.Open(name)
+func readSide(ctx context.Context, std stdio, name string, want diffKind, opt bottle.Options) (diffSide, error) {
+	in, err := findInput(std, name)
 	if err != nil {
-		return diffSide{}, fileError(name, err)
+		return diffSide{}, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	p := startProgress(std.err, in.progress)
+	defer p.stop()
+	file, err := in.open(ctx, cancel)
+	if err != nil {
+		return diffSide{}, err
 	}
 	defer file.Close()
+	return parseSide(ctx, file, in.label, want, opt)
+}
+
+func parseSide(ctx context.Context, file io.Reader, name string, want diffKind, opt bottle.Options) (diffSide, error) {
 	r := bufio.NewReader(file)
 	head, _ := r.Peek(len(eventMagic)) // who reads on meets the error, too
 	switch {
@@ -74,10 +86,12 @@ func readSide(ctx context.Context, name string, want diffKind, opt bottle.Option
 		}
 		return diffSide{kind: contentionDiff, contention: p}, err
 	case !bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
-		if _, err := file.Seek(0, io.SeekStart); err != nil {
-			return diffSide{}, fileError(name, err)
+		if f, ok := file.(*os.File); ok { // which can be read with random access
+			if _, err := f.Seek(0, io.SeekStart); err == nil {
+				return readSideTrace(ctx, f, name, want, opt)
+			}
 		}
-		return readSideTrace(ctx, file, name, want, opt)
+		return readSideTrace(ctx, r, name, want, opt)
 	}
 	data, err := io.ReadAll(r)
 	if err != nil {
