@@ -6,6 +6,8 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -18,6 +20,8 @@ type Options struct {
 	// Bottle and Contention are the choices of the analyses; their Name and Progress are not used.
 	Bottle     bottle.Options
 	Contention contention.TraceOptions
+	Tasks      granularity.TraceOptions
+	Speedup    speedup.Options
 	// Observers see the same pass.
 	Observers []timeline.Observer
 }
@@ -30,6 +34,11 @@ type Report struct {
 	Bottle *bottle.Graph
 	// Contention says who waited, and for whom.
 	Contention *contention.Profile
+	// Tasks are the program's user regions, or tasks, and how large they are.
+	Tasks *granularity.Profile
+	// Speedup is an estimate of the speedup stack; nil if there is none, and SpeedupErr then says why.
+	Speedup    *speedup.Stack
+	SpeedupErr error
 }
 
 // Analyze reads an execution trace once and runs all analyses on it. The cost is that of

@@ -49,6 +49,9 @@ type Graph struct {
 	Warnings []string
 	// Windows holds one graph for each window, in order, when windows were asked for.
 	Windows []*Graph
+	// Instances is the number of programs that the graph is about, if [Merge] has added several; 0 is one.
+	// Wall, Idle and all other times are then sums over them, Procs is that of the largest.
+	Instances int
 }
 
 // Box is one goroutine or group of goroutines in a bottle graph.

@@ -32,6 +32,9 @@ type Profile struct {
 	Dropped Dropped
 	// Warnings says in full sentences what limits the trust in the numbers.
 	Warnings []string
+	// Instances is the number of programs that the profile is about, if [Merge] has added several; 0 is
+	// one. Duration is then the sum of theirs.
+	Instances int
 }
 
 // Source is where a profile's observations come from.

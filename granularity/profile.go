@@ -53,6 +53,9 @@ type Profile struct {
 	Log []TaskRecord
 	// LogDropped counts the tasks that did not fit into the log.
 	LogDropped uint64
+	// Instances is the number of programs that the profile is about, if [Merge] has added several; 0 is
+	// one. Wall and Run are then sums over them, Procs is that of the largest.
+	Instances int
 }
 
 // Class is what is known of one class of tasks: those that execute one

@@ -224,6 +224,17 @@ func (c *checker) alive(what string, g *Goroutine) {
 	}
 }
 
+// Gap: nobody lives during a gap.
+func (c *checker) Gap(g *Gap) {
+	c.call("Gap", g.To)
+	if g.To < g.From || g.Generations < 1 {
+		c.failf("a gap from %d to %d, of %d generations", g.From, g.To, g.Generations)
+	}
+	for id := range c.gs {
+		c.failf("goroutine %d lives in a gap", id)
+	}
+}
+
 func (c *checker) End(e *End) {
 	c.call("End", e.Time)
 	c.judgeProcs()

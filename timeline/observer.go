@@ -31,6 +31,8 @@ type Observer interface {
 	Sample(*Sample)
 	// Clock ties the clock of the trace to others, once a generation (Go 1.25 and later).
 	Clock(*Clock)
+	// Gap: between two instants nothing is known. Only a [Stream] has gaps.
+	Gap(*Gap)
 	// End comes last, after every living goroutine was shown by a Transition to Unknown.
 	End(*End)
 }
@@ -73,6 +75,9 @@ func (Base) Sample(*Sample) {}
 // Clock implements [Observer].
 func (Base) Clock(*Clock) {}
 
+// Gap implements [Observer].
+func (Base) Gap(*Gap) {}
+
 // End implements [Observer].
 func (Base) End(*End) {}
 
@@ -86,6 +91,17 @@ type Begin struct {
 // End is the last instant of a trace.
 type End struct {
 	Time Time
+}
+
+// Gap is a stretch of a live trace of which nothing is known, since whole generations were
+// dropped. Before it, every live goroutine was shown by a Transition to Unknown at From; after it, those that
+// are still there are shown by one from Unknown at To, as at the beginning of a trace: with new
+// values of Index and another *Goroutine, but with the name and the creator that they had. Open ranges, regions
+// and tasks are forgotten without an end.
+type Gap struct {
+	From, To    Time
+	Generations int   // dropped
+	Bytes       int64 // of these generations
 }
 
 // Interval is a stretch of time that a goroutine spent in one state.

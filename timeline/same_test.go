@@ -84,7 +84,11 @@ func (ts *transcript) done(what string, fields any) {
 }
 
 func (ts *transcript) Begin(b *Begin) { ts.num(int64(b.Time), int64(b.Version)); ts.done("Begin", *b) }
-func (ts *transcript) End(e *End)     { ts.num(int64(e.Time)); ts.done("End", *e) }
+func (ts *transcript) Gap(g *Gap) {
+	ts.num(int64(g.From), int64(g.To), int64(g.Generations), g.Bytes)
+	ts.done("Gap", *g)
+}
+func (ts *transcript) End(e *End) { ts.num(int64(e.Time)); ts.done("End", *e) }
 
 func (ts *transcript) Transition(tr *Transition) {
 	ts.g(tr.G)
