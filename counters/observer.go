@@ -1,0 +1,313 @@
+package counters
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Quanta from a trace
+//
+// A quantum begins when a goroutine comes onto a P and ends when it leaves it. A system call that
+// keeps its P is a part of the quantum, as it is of the running time of a bottle graph. A row is made when the
+// quantum begins, which puts the rows in the order of Begin, and filled in when it ends. Only the goroutine's next
+// transition tells where it was stopped and why: then the row gets its function.
+//
+// The trace's own counters:
+//
+//	sched-delay   ns, exact: for how long the goroutine was runnable before the quantum
+//	syscall       ns, exact: in system calls that kept their P
+//	gc-assist     ns, exact: assisting the collector's mark phase
+//	gc-sweep      ns, exact: sweeping spans before it could allocate
+//	heap-objects  bytes, level, observed: the live and dead objects on the heap, as told last
+//	heap-goal     bytes, level, observed: the size at which the collector's cycle should end
+//	gomaxprocs    level, observed
+//
+// The runtime tells heap-objects when a P takes a new span or gives one back: it is behind by less than
+// a span for each size class and P.
+
+// Options are the choices of a recording that is made from a trace. The zero value is right for most.
+type Options struct {
+	// Group says which goroutines belong together; by start function if zero.
+	Group bottle.Grouping
+	// MaxRows bounds the number of quanta, of about 100 bytes each: more are an error. 0 means 10 million.
+	MaxRows int
+	// Categories are those of runtime/trace.Log whose messages become markers, beside those of [Mark].
+	Categories []string
+	// Name is what errors and pages call the recording.
+	Name string
+	// Progress is told how many bytes of how many (−1 = not known) are done.
+	Progress func(done, size int64)
+}
+
+const defaultMaxRows = 10_000_000
+
+// Observer makes a Recording in a pass over a trace, together with other analyses. [ReadFile]
+// is simpler if the recording is all you need.
+type Observer struct {
+	timeline.Base
+	opt Options
+
+	rec     *Recording
+	begin   timeline.Time
+	end     timeline.Time
+	version int
+	quanta  []quantum // by Goroutine.Index
+	levels  [numLevels]int64
+	cols    [numColumns]*Counter
+
+	groups   map[Group]int32
+	funcs    map[string]int32
+	leaves   map[*timeline.Stack]int32 // index of the function on top
+	open     map[string]timeline.Time  // global ranges
+	sweeps   map[int32]sweep           // by P: the sweep under way
+	mono     int64                     // the system's monotonic clock at the beginning, if anchored
+	anchored bool
+	err      error
+}
+
+// NewObserver returns an observer for one pass.
+func NewObserver(opt Options) *Observer {
+	if opt.MaxRows <= 0 {
+		opt.MaxRows = defaultMaxRows
+	}
+	o := &Observer{opt: opt, groups: map[Group]int32{}, funcs: map[string]int32{"": 0}, leaves: map[*timeline.Stack]int32{nil: 0}, open: map[string]timeline.Time{}, sweeps: map[int32]sweep{}}
+	o.rec = &Recording{Name: opt.Name, Funcs: []string{""}}
+	o.addColumns()
+	return o
+}
+
+// quantum is what is known of a live goroutine's quantum at hand and the one before.
+type quantum struct {
+	g     *timeline.Goroutine
+	row   int // −1 when it is not on a P
+	last  int // the row whose ending the next transition explains, −1 if none
+	begin timeline.Time
+	sums  [numSums]int64
+
+	group      int32 // now
+	groupSince timeline.Time
+	parts      []part        // the time of the quantum in other groups
+	world      string        // the stop-the-world range that it is in
+	assist     timeline.Time // since when it assists, or the beginning of the quantum
+}
+
+// part is the time that a quantum spent for a group.
+type part struct {
+	group int32
+	time  timeline.Time
+}
+
+// sweep is a sweep under way on a P.
+type sweep struct {
+	index int // of the goroutine that sweeps
+	since timeline.Time
+}
+
+// Begin implements [timeline.Observer].
+func (o *Observer) Begin(b *timeline.Begin) {
+	o.begin, o.end, o.version = b.Time, b.Time, b.Version
+	for i := range o.levels {
+		o.levels[i] = Unknown
+	}
+}
+
+// Transition implements [timeline.Observer].
+func (o *Observer) Transition(t *timeline.Transition) {
+	for t.G.Index >= len(o.quanta) {
+		o.quanta = append(o.quanta, quantum{row: -1, last: -1})
+	}
+	q := &o.quanta[t.G.Index]
+	if q.g != t.G {
+		*q = quantum{g: t.G, row: -1, last: -1, parts: q.parts[:0]}
+	}
+	if q.last >= 0 {
+		o.explain(q.last, t)
+		q.last = -1
+	}
+	if t.State == timeline.Syscall && q.row >= 0 {
+		q.sums[sumSyscall] += int64(t.End - t.Start)
+	}
+	on := t.To.OnProc()
+	if q.row >= 0 && !on {
+		o.close(q, t)
+	}
+	if t.State == timeline.Runnable {
+		o.cols[sumDelay].Total += int64(t.End - t.Start)
+	}
+	if on && q.row < 0 {
+		o.start(q, t)
+	}
+	if !t.To.Alive() {
+		*q = quantum{row: -1, last: -1, parts: q.parts[:0]}
+	}
+}
+
+// start begins a quantum. Its thread and P are those of the interval that begins, which ends later: see close.
+func (o *Observer) start(q *quantum, t *timeline.Transition) {
+	r := o.rec
+	if len(r.Begin) >= o.opt.MaxRows {
+		if o.err == nil {
+			o.err = fmt.Errorf("%smore than %d quanta by %v of the trace: a shorter trace is needed, or a larger limit", o.prefix(), o.opt.MaxRows, time.Duration(t.End-o.begin))
+		}
+		return
+	}
+	q.row, q.begin = len(r.Begin), t.End
+	q.sums = [numSums]int64{sumDelay: Unknown}
+	if t.State == timeline.Runnable {
+		q.sums[sumDelay] = int64(t.End - t.Start)
+	} else if t.State == timeline.SyscallBlocked || t.State == timeline.Waiting {
+		q.sums[sumDelay] = 0
+	}
+	q.group, q.groupSince = o.groupOf(q), t.End
+	q.assist = t.End
+	r.Goroutine = append(r.Goroutine, q.g.ID)
+	r.Group = append(r.Group, q.group)
+	r.Thread = append(r.Thread, -1)
+	r.Proc = append(r.Proc, -1)
+	r.Begin = append(r.Begin, int64(t.End-o.begin))
+	r.Duration = append(r.Duration, 0)
+	r.Ending = append(r.Ending, Cut)
+	r.Wait = append(r.Wait, timeline.WaitNone)
+	r.Func = append(r.Func, 0)
+	for i := range o.cols {
+		o.cols[i].Values = append(o.cols[i].Values, Unknown)
+	}
+}
+
+// close ends the quantum at hand with the transition t.
+func (o *Observer) close(q *quantum, t *timeline.Transition) {
+	r, i := o.rec, q.row
+	r.Thread[i], r.Proc[i] = t.Thread, t.Proc
+	r.Duration[i] = int64(t.End - q.begin)
+	r.Ending[i], r.Wait[i] = endingOf(t)
+	if r.Ending[i] == Exited {
+		r.Func[i] = o.function(t.G.Func) // it returned from there
+	} else {
+		q.last = i
+	}
+	o.settleGroup(q, t.End)
+	r.Group[i] = longest(q)
+	if q.g.InRange(assistRange) {
+		q.sums[sumAssist] += int64(t.End - max(q.assist, q.begin))
+	}
+	o.settleSweep(q, t.End)
+	for c, v := range q.sums {
+		o.cols[c].Values[i] = v
+		if c != sumDelay {
+			o.cols[c].Total += v
+		} else if v != Unknown {
+			o.cols[c].Remainder -= v // see finish
+		}
+	}
+	for l, v := range o.levels {
+		o.cols[numSums+l].Values[i] = v
+	}
+	q.row, q.parts = -1, q.parts[:0]
+}
+
+// endingOf tells how the quantum ended that t leaves.
+func endingOf(t *timeline.Transition) (Ending, timeline.Wait) {
+	switch w := t.G.Wait(); t.To {
+	case timeline.Waiting:
+		return Blocked, w
+	case timeline.SyscallBlocked:
+		return SyscallBlocked, w
+	case timeline.NotExist:
+		return Exited, timeline.WaitNone
+	case timeline.Unknown:
+		return Cut, timeline.WaitNone
+	case timeline.Runnable:
+		switch w {
+		case timeline.WaitPreempted:
+			return Preempted, timeline.WaitNone
+		case timeline.WaitYield:
+			return Yielded, timeline.WaitNone
+		case timeline.WaitSyscall:
+			return SyscallBlocked, w
+		}
+	}
+	return OtherEnding, timeline.WaitNone
+}
+
+// explain fills in what the interval after a quantum tells of how it ended.
+func (o *Observer) explain(row int, t *timeline.Transition) {
+	r := o.rec
+	r.Func[row] = o.leaf(t.Stack)
+	if t.State == timeline.Waiting && t.Reason == "preempted" { // suspended, not blocked
+		r.Ending[row], r.Wait[row] = Preempted, timeline.WaitNone
+	}
+}
+
+// leaf returns the function on top of a call chain: the innermost one that is not the runtime's.
+func (o *Observer) leaf(s *timeline.Stack) int32 {
+	if i, ok := o.leaves[s]; ok {
+		return i
+	}
+	name := s.Leaf().Func
+	for _, f := range s.Frames {
+		if !runtimeFrame(f.Func) {
+			name = f.Func
+			break
+		}
+	}
+	i := o.function(name)
+	o.leaves[s] = i
+	return i
+}
+
+// runtimeFrame reports whether a function is the runtime's, or an entry into it that other packages declare.
+func runtimeFrame(fn string) bool {
+	return strings.HasPrefix(fn, "runtime.") || strings.HasPrefix(fn, "internal/runtime/") || strings.Contains(fn, ".runtime_")
+}
+
+func (o *Observer) function(name string) int32 {
+	i, ok := o.funcs[name]
+	if !ok {
+		i = int32(len(o.rec.Funcs))
+		o.rec.Funcs = append(o.rec.Funcs, name)
+		o.funcs[name] = i
+	}
+	return i
+}
+
+// End implements [timeline.Observer].
+func (o *Observer) End(e *timeline.End) {
+	o.end = e.Time
+	o.endSpans(e.Time)
+}
+
+// Recording returns the recording when the pass is over, or an error when it had too many quanta.
+func (o *Observer) Recording() (*Recording, error) {
+	if o.err != nil {
+		return nil, o.err
+	}
+	r := o.rec
+	r.Wall = time.Duration(o.end - o.begin)
+	r.GoVersion = ""
+	if o.version > 0 {
+		r.GoVersion = fmt.Sprintf("go1.%d", o.version)
+	}
+	d := o.cols[sumDelay]
+	d.Remainder += d.Total
+	r.Counters = r.Counters[:0]
+	for _, c := range o.cols {
+		r.Counters = append(r.Counters, *c)
+	}
+	d.Remainder -= d.Total // so that a second call gives the same
+	slices.SortStableFunc(r.Spans, func(a, b Span) int { return cmp.Compare(a.Begin, b.Begin) })
+	return r, nil
+}
+
+// prefix names the trace at the beginning of an error.
+func (o *Observer) prefix() string {
+	if o.opt.Name == "" {
+		return ""
+	}
+	return o.opt.Name + ": "
+}
