@@ -89,8 +89,7 @@ type contentionFlags struct {
 	by, kinds, focus, view string
 	filter                 contention.Filter
 	draw                   contentionDrawing
-	outputs                contentionOutputs
-	format                 string
+	to                     destination
 	fail                   contentionConditions
 }
 
@@ -100,23 +99,20 @@ func (f *contentionFlags) set() *flag.FlagSet {
 	fs.StringVar(&f.kinds, "kind", "", "")
 	fs.StringVar(&f.focus, "focus", "", "")
 	fs.DurationVar(&f.draw.least, "min", 0, "")
-	fs.IntVar(&f.draw.top, "top", 0, "")
-	fs.Var(&f.outputs, "o", "")
 	fs.StringVar(&f.view, "pprof", "", "")
-	fs.StringVar(&f.format, "format", "", "")
-	fs.StringVar(&f.draw.title, "title", "", "")
+	f.to.define(fs, contentionWritings)
+	f.to.defineTop(fs)
 	fs.Var(&f.fail, "fail", "")
 	return fs
 }
 
 // parse reads the flags and rejects what cannot be right before anything is read.
-func (f *contentionFlags) parse(args []string) (source string, err error) {
+func (f *contentionFlags) parse(std stdio, args []string) (source string, err error) {
 	fs := f.set()
 	rest, err := parseFlags(fs, args)
 	if err != nil {
 		return "", err
 	}
-	fs.Visit(func(fl *flag.Flag) { f.draw.topSet = f.draw.topSet || fl.Name == "top" })
 	if f.draw.by, err = parseAspects(f.by); err != nil {
 		return "", err
 	}
@@ -133,19 +129,13 @@ func (f *contentionFlags) parse(args []string) (source string, err error) {
 			return "", usagef("-pprof: unknown view %q: want owner, waiter or joined", f.view)
 		}
 	}
-	switch {
-	case f.draw.least < 0:
+	if f.draw.least < 0 {
 		return "", usagef("-min %v: want a positive duration, such as 1ms", f.draw.least)
-	case f.draw.top < 0:
-		return "", usagef("-top %d: want a number of lines, or 0 for all", f.draw.top)
-	case f.format != "" && contentionForms[f.format] == nil:
-		return "", usagef("unknown form %q: want %s", f.format, contentionFormNames)
-	case len(rest) > 1:
-		return "", usagef("more than one input: %q and %q", rest[0], rest[1])
-	case len(rest) == 1:
-		return rest[0], nil
 	}
-	return "", nil
+	if err := f.to.settle(std, "lines"); err != nil {
+		return "", err
+	}
+	return oneInput(rest, "input")
 }
 
 // parseAspects parses the levels of the tree; none are the usual ones.
@@ -204,23 +194,15 @@ func parseKinds(s string) (kinds []contention.Kind, err error) {
 
 func runContention(ctx context.Context, std stdio, args []string) error {
 	f := &contentionFlags{}
-	source, err := f.parse(args)
+	source, err := f.parse(std, args)
 	if err != nil {
 		return err
-	}
-	if f.format == "" && len(f.outputs.outputs) == 0 {
-		f.format = "text"
-	}
-	if f.format == "pprof" {
-		if _, terminal := terminalOf(std.out); terminal {
-			return usagef("-format pprof is not for terminals: write it with -o FILE.pb.gz, or into a pipe")
-		}
 	}
 	in, err := findInput(std, source)
 	if err != nil {
 		return err
 	}
-	if err := f.outputs.check(); err != nil {
+	if err := f.to.outputs.check(); err != nil {
 		return err
 	}
 	p, err := readContention(ctx, std, in, f.draw.goroutines())
@@ -228,27 +210,12 @@ func runContention(ctx context.Context, std stdio, args []string) error {
 		return err
 	}
 	p = p.Filter(f.filter)
-	f.draw.source = in.label
-	return errors.Join(err, f.write(std, p), f.fail.check(p))
-}
-
-// write writes the profile in all the forms that were asked for.
-func (f *contentionFlags) write(std stdio, p *contention.Profile) error {
-	var errs []error
-	for _, name := range f.outputs.outputs {
-		form := contentionForms[contentionFormOf(name)]
-		err := writeFile(name, func(w io.Writer) error { return form(w, p, f.draw) })
-		if _, terminal := terminalOf(std.err); terminal && err == nil {
-			fmt.Fprintf(std.err, "Wrote %s.\n", oneLine(name))
-		}
-		errs = append(errs, err)
-	}
-	if f.format != "" {
-		d := f.draw
-		d.terminal, _ = terminalOf(std.out)
-		errs = append(errs, contentionForms[f.format](std.out, p, d))
-	}
-	return errors.Join(errs...)
+	f.to.draw.source = in.label
+	written := f.to.write(std, func(w io.Writer, form string, d drawing) error {
+		f.draw.drawing = d
+		return contentionForms[form](w, p, f.draw)
+	})
+	return errors.Join(err, written, f.fail.check(p))
 }
 
 // eventMagic is what event files of package contention begin with.
@@ -258,32 +225,19 @@ var eventMagic = []byte("bnkevt")
 // even if there is an error: it is then that of what could be read. Rows are kept apart by
 // goroutine if need be, as there may be very many.
 func readContention(ctx context.Context, std stdio, in *input, goroutines bool) (*contention.Profile, error) {
-	reading, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	progress := startProgress(std.err, in.progress)
-	defer progress.stop()
-	r, err := in.open(reading, cancel)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	buf := bufio.NewReaderSize(r, 1<<16)
-	head, _ := buf.Peek(len(eventMagic)) // who reads on meets the error, too
-	var p *contention.Profile
-	switch {
-	case bytes.Equal(head, eventMagic):
-		if p, err = contention.ReadEvents(buf, contention.Options{Goroutines: goroutines}); err != nil {
+	return readInput(ctx, std, in, func(ctx context.Context, r *bufio.Reader) (p *contention.Profile, err error) {
+		head, _ := r.Peek(len(eventMagic)) // who reads on meets the error, too
+		switch {
+		case bytes.Equal(head, eventMagic):
+			p, err = contention.ReadEvents(r, contention.Options{Goroutines: goroutines})
+		case holdsJSON(r):
+			p, err = contention.ReadJSON(r)
+		default:
+			return contention.ReadTrace(ctx, r, contention.TraceOptions{Goroutines: goroutines, Name: in.label, Progress: in.decoded})
+		}
+		if err != nil {
 			err = fmt.Errorf("%s: %w", in.label, err)
 		}
-	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
-		if p, err = contention.ReadJSON(buf); err != nil {
-			err = fmt.Errorf("%s: %w", in.label, err)
-		}
-	default:
-		p, err = contention.ReadTrace(reading, buf, contention.TraceOptions{Goroutines: goroutines, Name: in.label, Progress: in.decoded})
-	}
-	if err != nil && reading.Err() != nil && ctx.Err() == nil {
-		err = context.Cause(reading) // a silent server, say, of which the reader knows nothing
-	}
-	return p, err
+		return p, err
+	})
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -56,7 +54,11 @@ var contentionForms = map[string]func(w io.Writer, p *contention.Profile, d cont
 	},
 }
 
-const contentionFormNames = "text, svg, pprof, json, csv, dot or folded"
+var contentionWritings = func() *writings {
+	w := formsIn(contentionForms, "text, svg, pprof, json, csv, dot or folded", ".svg, .pb.gz, .json, .csv, .txt, .dot or .folded")
+	w.formOf = contentionFormOf
+	return w
+}()
 
 // rows leaves out short rows, for the forms that have no shorter way to say that there are some.
 func (d contentionDrawing) rows(p *contention.Profile) *contention.Profile {
@@ -79,21 +81,4 @@ func contentionFormOf(name string) string {
 		return form
 	}
 	return ""
-}
-
-// contentionOutputs are the files of -o.
-type contentionOutputs struct{ outputs }
-
-// Set implements flag.Value: it adds a file.
-func (o *contentionOutputs) Set(name string) error {
-	if contentionFormOf(name) == "" {
-		return errors.New("its form follows from its name: want a file ending in .svg, .pb.gz, .json, .csv, .txt, .dot or .folded")
-	}
-	for _, other := range o.outputs {
-		if filepath.Clean(other) == filepath.Clean(name) {
-			return errors.New("given twice")
-		}
-	}
-	o.outputs = append(o.outputs, name)
-	return nil
 }

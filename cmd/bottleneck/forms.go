@@ -34,7 +34,12 @@ var forms = map[string]form{
 	"pprof": func(w io.Writer, g *bottle.Graph, d drawing) error { return pprof.Write(w, d.fold(g), pprof.Options{}) },
 }
 
-const formNames = "text, json, csv, svg, png or pprof"
+const (
+	formNames    = "text, json, csv, svg, png or pprof"
+	usualEndings = ".svg, .png, .pb.gz, .json, .csv or .txt"
+)
+
+var graphWritings = formsIn(forms, formNames, usualEndings)
 
 // extensions are the ends of file names, with the form that they stand for.
 var extensions = map[string]string{

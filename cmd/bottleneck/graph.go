@@ -1,10 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -87,12 +87,10 @@ Examples:
 
 // graphFlags are the choices of the user.
 type graphFlags struct {
-	opt     bottle.Options
-	group   string
-	draw    drawing
-	outputs outputs
-	format  string
-	fail    conditions
+	opt   bottle.Options
+	group string
+	to    destination
+	fail  conditions
 }
 
 func (f *graphFlags) set() *flag.FlagSet {
@@ -102,16 +100,14 @@ func (f *graphFlags) set() *flag.FlagSet {
 	fs.DurationVar(&f.opt.From, "from", 0, "")
 	fs.DurationVar(&f.opt.To, "to", 0, "")
 	fs.BoolVar(&f.opt.Offered, "offered", false, "")
-	fs.IntVar(&f.draw.top, "top", 0, "")
-	fs.Var(&f.outputs, "o", "")
-	fs.StringVar(&f.format, "format", "", "")
-	fs.StringVar(&f.draw.title, "title", "", "")
+	f.to.define(fs, graphWritings)
+	f.to.defineTop(fs)
 	fs.Var(&f.fail, "fail", "")
 	return fs
 }
 
 // parse reads the flags and rejects what cannot be right before anything is read.
-func (f *graphFlags) parse(args []string) (source string, err error) {
+func (f *graphFlags) parse(std stdio, args []string) (source string, err error) {
 	fs := f.set()
 	rest, err := parseFlags(fs, args)
 	if err != nil {
@@ -119,8 +115,6 @@ func (f *graphFlags) parse(args []string) (source string, err error) {
 	}
 	fs.Visit(func(fl *flag.Flag) {
 		switch fl.Name {
-		case "top":
-			f.draw.topSet = true
 		case "window":
 			if f.opt.Window <= 0 {
 				err = usagef("-window %v: want a positive duration, such as 500ms", f.opt.Window)
@@ -137,87 +131,44 @@ func (f *graphFlags) parse(args []string) (source string, err error) {
 	if f.opt.Group, err = bottle.ParseGrouping(f.group); err != nil {
 		return "", usagef("%v", err)
 	}
-	switch {
-	case f.opt.From < 0:
+	if f.opt.From < 0 {
 		return "", usagef("-from %v: want a time from the beginning of the trace", f.opt.From)
-	case f.draw.top < 0:
-		return "", usagef("-top %d: want a number of groups, or 0 for all", f.draw.top)
-	case f.format != "" && forms[f.format] == nil:
-		return "", usagef("unknown form %q: want %s", f.format, formNames)
-	case len(rest) > 1:
-		return "", usagef("more than one trace: %q and %q", rest[0], rest[1])
-	case len(rest) == 1:
-		return rest[0], nil
 	}
-	return "", nil
+	if err := f.to.settle(std, "groups"); err != nil {
+		return "", err
+	}
+	return oneInput(rest, "trace")
 }
 
 func runGraph(ctx context.Context, std stdio, args []string) error {
 	f := &graphFlags{}
-	source, err := f.parse(args)
+	source, err := f.parse(std, args)
 	if err != nil {
 		return err
-	}
-	if f.format == "" && len(f.outputs) == 0 {
-		f.format = "text"
-	}
-	if f.format == "png" || f.format == "pprof" {
-		if _, terminal := terminalOf(std.out); terminal {
-			return usagef("-format %s is not for terminals: write it with -o FILE%s, or into a pipe", f.format, extensionOf(f.format))
-		}
 	}
 	in, err := findInput(std, source)
 	if err != nil {
 		return err
 	}
-	if err := f.outputs.check(); err != nil {
+	if err := f.to.outputs.check(); err != nil {
 		return err
 	}
 	g, err := readGraph(ctx, std, in, f.opt)
 	if g == nil || ctx.Err() != nil { // what was read before an interrupt is a matter of chance
 		return err
 	}
-	f.draw.source = shownSource(in.label)
-	return errors.Join(err, f.write(std, g), f.fail.check(g))
-}
-
-// write draws the graph in all the forms that were asked for.
-func (f *graphFlags) write(std stdio, g *bottle.Graph) error {
-	var errs []error
-	for _, name := range f.outputs {
-		form := forms[formOf(name)]
-		err := writeFile(name, func(w io.Writer) error { return form(w, g, f.draw) })
-		if _, terminal := terminalOf(std.err); terminal && err == nil {
-			fmt.Fprintf(std.err, "Wrote %s.\n", oneLine(name))
-		}
-		errs = append(errs, err)
-	}
-	if f.format != "" {
-		d := f.draw
-		d.terminal, _ = terminalOf(std.out)
-		errs = append(errs, forms[f.format](std.out, g, d))
-	}
-	return errors.Join(errs...)
+	f.to.draw.source = shownSource(in.label)
+	written := f.to.write(std, func(w io.Writer, form string, d drawing) error { return forms[form](w, g, d) })
+	return errors.Join(err, written, f.fail.check(g))
 }
 
 // readGraph reads a trace, with progress on a terminal. The graph may be there even if
 // there is an error: it is then that of what could be read.
 func readGraph(ctx context.Context, std stdio, in *input, opt bottle.Options) (*bottle.Graph, error) {
-	reading, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	p := startProgress(std.err, in.progress)
-	defer p.stop()
-	r, err := in.open(reading, cancel)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	opt.Name, opt.Progress = in.label, in.decoded
-	g, err := bottle.ReadTrace(reading, r, opt)
-	if err != nil && reading.Err() != nil && ctx.Err() == nil {
-		err = context.Cause(reading) // a silent server, say, of which the reader knows nothing
-	}
-	return g, err
+	return readInput(ctx, std, in, func(ctx context.Context, r *bufio.Reader) (*bottle.Graph, error) {
+		opt.Name, opt.Progress = in.label, in.decoded
+		return bottle.ReadTrace(ctx, r, opt)
+	})
 }
 
 // progressDelay is how long a command runs before it says what it is doing.

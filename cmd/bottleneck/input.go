@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +25,32 @@ type input struct {
 	open    func(ctx context.Context, cancel context.CancelCauseFunc) (io.ReadCloser, error)
 	// progress says in a few words how far reading has come, given the time since it began.
 	progress func(time.Duration) string
+}
+
+// readInput opens an input and reads it, with progress on a terminal. What read returns may be
+// there even if there is an error: it is then what could be read.
+func readInput[P any](ctx context.Context, std stdio, in *input, read func(context.Context, *bufio.Reader) (P, error)) (P, error) {
+	reading, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	progress := startProgress(std.err, in.progress)
+	defer progress.stop()
+	r, err := in.open(reading, cancel)
+	if err != nil {
+		var none P
+		return none, err
+	}
+	defer r.Close()
+	p, err := read(reading, bufio.NewReaderSize(r, 1<<16))
+	if err != nil && reading.Err() != nil && ctx.Err() == nil {
+		err = context.Cause(reading) // a silent server, say, of which the reader knows nothing
+	}
+	return p, err
+}
+
+// holdsJSON looks whether what comes is JSON.
+func holdsJSON(r *bufio.Reader) bool {
+	head, _ := r.Peek(16) // who reads on meets the error, too
+	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{"))
 }
 
 func isURL(s string) bool {

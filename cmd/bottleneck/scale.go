@@ -83,9 +83,7 @@ func (f *scaleFlags) set() *flag.FlagSet {
 	fs.IntVar(&f.opt.N, "n", 0, "")
 	fs.StringVar(&f.opt.Unit, "unit", "", "")
 	fs.StringVar(&f.dir, "dir", "", "")
-	fs.Var(&f.out.outputs, "o", "")
-	fs.StringVar(&f.out.format, "format", "", "")
-	fs.StringVar(&f.out.draw.title, "title", "", "")
+	f.out.define(fs, stackWritings)
 	fs.BoolVar(&f.verbose, "v", false, "")
 	return fs
 }

@@ -73,9 +73,7 @@ func (f *speedupFlags) set() *flag.FlagSet {
 	fs.IntVar(&f.opt.N, "n", 0, "")
 	fs.StringVar(&f.opt.Unit, "unit", "", "")
 	fs.DurationVar(&f.opt.Window, "window", 0, "")
-	fs.Var(&f.out.outputs, "o", "")
-	fs.StringVar(&f.out.format, "format", "", "")
-	fs.StringVar(&f.out.draw.title, "title", "", "")
+	f.out.define(fs, stackWritings)
 	return fs
 }
 

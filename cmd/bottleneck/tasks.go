@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -78,8 +77,7 @@ type tasksFlags struct {
 	only        *regexp.Regexp
 	trace       granularity.TraceOptions
 	draw        tasksDrawing
-	outputs     outputs
-	format      string
+	to          destination
 }
 
 func (f *tasksFlags) set() *flag.FlagSet {
@@ -87,24 +85,21 @@ func (f *tasksFlags) set() *flag.FlagSet {
 	fs.StringVar(&f.class, "class", "", "")
 	fs.StringVar(&f.site, "site", "", "")
 	fs.BoolVar(&f.draw.strip, "strip", false, "")
-	fs.IntVar(&f.draw.top, "top", 0, "")
-	fs.StringVar(&f.draw.title, "title", "", "")
 	fs.BoolVar(&f.trace.Tasks, "user-tasks", false, "")
 	fs.BoolVar(&f.trace.AggregateNested, "aggregate", false, "")
 	fs.Float64Var(&f.trace.Hz, "hz", 0, "")
-	fs.Var(&f.outputs, "o", "")
-	fs.StringVar(&f.format, "format", "", "")
+	f.to.define(fs, tasksWritings)
+	f.to.defineTop(fs)
 	return fs
 }
 
 // parse reads the flags and rejects what cannot be right before anything is read.
-func (f *tasksFlags) parse(args []string) (source string, err error) {
+func (f *tasksFlags) parse(std stdio, args []string) (source string, err error) {
 	fs := f.set()
 	rest, err := parseFlags(fs, args)
 	if err != nil {
 		return "", err
 	}
-	fs.Visit(func(fl *flag.Flag) { f.draw.topSet = f.draw.topSet || fl.Name == "top" })
 	if f.class != "" {
 		if f.only, err = regexp.Compile(f.class); err != nil {
 			return "", usagef("-class: %v", err)
@@ -119,40 +114,26 @@ func (f *tasksFlags) parse(args []string) (source string, err error) {
 	default:
 		return "", usagef("-site %q: want creation or submission", f.site)
 	}
-	switch {
-	case f.draw.top < 0:
-		return "", usagef("-top %d: want a number of classes, or 0 for all", f.draw.top)
-	case !(f.trace.Hz >= 0 && f.trace.Hz <= 1e12):
+	if !(f.trace.Hz >= 0 && f.trace.Hz <= 1e12) {
 		return "", usagef("-hz %v: want a frequency, such as 2.4e9", f.trace.Hz)
-	case f.format != "" && tasksForms[f.format] == nil:
-		return "", usagef("unknown form %q: want %s", f.format, formNames)
-	case len(rest) > 1:
-		return "", usagef("more than one input: %q and %q", rest[0], rest[1])
-	case len(rest) == 1:
-		return rest[0], nil
 	}
-	return "", nil
+	if err := f.to.settle(std, "classes"); err != nil {
+		return "", err
+	}
+	return oneInput(rest, "input")
 }
 
 func runTasks(ctx context.Context, std stdio, args []string) error {
 	f := &tasksFlags{}
-	source, err := f.parse(args)
+	source, err := f.parse(std, args)
 	if err != nil {
 		return err
-	}
-	if f.format == "" && len(f.outputs) == 0 {
-		f.format = "text"
-	}
-	if f.format == "png" || f.format == "pprof" {
-		if _, terminal := terminalOf(std.out); terminal {
-			return usagef("-format %s is not for terminals: write it with -o FILE%s, or into a pipe", f.format, extensionOf(f.format))
-		}
 	}
 	in, err := findInput(std, source)
 	if err != nil {
 		return err
 	}
-	if err := f.outputs.check(); err != nil {
+	if err := f.to.outputs.check(); err != nil {
 		return err
 	}
 	p, err := f.read(ctx, std, in)
@@ -162,8 +143,12 @@ func runTasks(ctx context.Context, std stdio, args []string) error {
 	if none := f.choose(p); none != nil {
 		return errors.Join(err, none)
 	}
-	f.draw.source = in.label
-	return errors.Join(err, f.write(std, p))
+	f.to.draw.source = in.label
+	written := f.to.write(std, func(w io.Writer, form string, d drawing) error {
+		f.draw.drawing = d
+		return tasksForms[form](w, p, f.draw)
+	})
+	return errors.Join(err, written)
 }
 
 // choose keeps the classes of -class.
@@ -189,52 +174,21 @@ func (f *tasksFlags) choose(p *granularity.Profile) error {
 	return fmt.Errorf("no class matches %q; there are %s", f.class, strings.Join(names, ", "))
 }
 
-// write writes the profile in all the forms that were asked for.
-func (f *tasksFlags) write(std stdio, p *granularity.Profile) error {
-	var errs []error
-	for _, name := range f.outputs {
-		form := tasksForms[formOf(name)]
-		err := writeFile(name, func(w io.Writer) error { return form(w, p, f.draw) })
-		if _, terminal := terminalOf(std.err); terminal && err == nil {
-			fmt.Fprintf(std.err, "Wrote %s.\n", oneLine(name))
-		}
-		errs = append(errs, err)
-	}
-	if f.format != "" {
-		d := f.draw
-		d.terminal, _ = terminalOf(std.out)
-		errs = append(errs, tasksForms[f.format](std.out, p, d))
-	}
-	return errors.Join(errs...)
-}
-
 // read reads a trace or a recorded profile, whatever it is. The profile may be there even if there
 // is an error: it is then that of what could be read.
 func (f *tasksFlags) read(ctx context.Context, std stdio, in *input) (*granularity.Profile, error) {
-	reading, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	progress := startProgress(std.err, in.progress)
-	defer progress.stop()
-	r, err := in.open(reading, cancel)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	buf := bufio.NewReaderSize(r, 1<<16)
-	head, _ := buf.Peek(16) // who reads on meets the error, too
-	var p *granularity.Profile
-	if bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) {
-		if p, err = granularity.ReadJSON(buf); err != nil {
+	return readInput(ctx, std, in, func(ctx context.Context, r *bufio.Reader) (*granularity.Profile, error) {
+		if !holdsJSON(r) {
+			f.trace.Name, f.trace.Progress = in.label, in.decoded
+			return granularity.ReadTrace(ctx, r, f.trace)
+		}
+		p, err := granularity.ReadJSON(r)
+		switch {
+		case err != nil:
 			err = fmt.Errorf("%s: %w", in.label, err)
-		} else if f.trace.Tasks || f.trace.AggregateNested || f.trace.Hz != 0 {
+		case f.trace.Tasks || f.trace.AggregateNested || f.trace.Hz != 0:
 			return nil, usagef("-user-tasks, -aggregate and -hz are for traces; %s is a recorded profile", in.label)
 		}
-	} else {
-		f.trace.Name, f.trace.Progress = in.label, in.decoded
-		p, err = granularity.ReadTrace(reading, buf, f.trace)
-	}
-	if err != nil && reading.Err() != nil && ctx.Err() == nil {
-		err = context.Cause(reading) // a silent server, say, of which the reader knows nothing
-	}
-	return p, err
+		return p, err
+	})
 }

@@ -45,6 +45,8 @@ var tasksForms = map[string]func(w io.Writer, p *granularity.Profile, d tasksDra
 	},
 }
 
+var tasksWritings = formsIn(tasksForms, formNames, usualEndings)
+
 // largest keeps the classes with the largest sums, for the forms that do not do it themselves.
 func (d tasksDrawing) largest(p *granularity.Profile) *granularity.Profile {
 	if d.top == 0 || d.top >= len(p.Classes) {

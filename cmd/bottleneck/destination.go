@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+)
+
+// writings are the forms in which a command can write what it found.
+type writings struct {
+	forms   string // their names, for errors
+	endings string // of the files of -o, for errors
+	has     func(form string) bool
+	formOf  func(name string) string // of a file by its name, or ""
+}
+
+// formsIn is the usual kind of writings: those of a table, in files named as usual.
+func formsIn[F any](table map[string]F, names, endings string) *writings {
+	has := func(form string) bool { _, ok := table[form]; return ok }
+	return &writings{forms: names, endings: endings, has: has, formOf: formOf}
+}
+
+// destination is where goes what a command found, and how it is drawn: the flags
+// -o, -format, -title and, where there is much to show, -top.
+type destination struct {
+	draw    drawing
+	outputs outputs
+	format  string
+	can     *writings
+	flags   *flag.FlagSet
+}
+
+// define adds the flags, without -top.
+func (d *destination) define(fs *flag.FlagSet, can *writings) {
+	d.can, d.flags = can, fs
+	fs.Func("o", "", d.add)
+	fs.StringVar(&d.format, "format", "", "")
+	fs.StringVar(&d.draw.title, "title", "", "")
+}
+
+// defineTop adds -top.
+func (d *destination) defineTop(fs *flag.FlagSet) {
+	fs.IntVar(&d.draw.top, "top", 0, "")
+}
+
+// add is what -o does.
+func (d *destination) add(name string) error {
+	if d.can.formOf(name) == "" {
+		return errors.New("its form follows from its name: want a file ending in " + d.can.endings)
+	}
+	same := func(other string) bool { return filepath.Clean(other) == filepath.Clean(name) }
+	if slices.ContainsFunc(d.outputs, same) {
+		return errors.New("given twice")
+	}
+	d.outputs = append(d.outputs, name)
+	return nil
+}
+
+// settle rejects what cannot be right before anything is read, and fills in what was left out.
+// What says what -top counts.
+func (d *destination) settle(std stdio, what string) error {
+	d.flags.Visit(func(f *flag.Flag) { d.draw.topSet = d.draw.topSet || f.Name == "top" })
+	if d.draw.top < 0 {
+		return usagef("-top %d: want a number of %s, or 0 for all", d.draw.top, what)
+	}
+	for _, name := range d.outputs {
+		if !d.can.has(d.can.formOf(name)) {
+			return usagef("-o %s: want a file ending in %s", name, d.can.endings)
+		}
+	}
+	if d.format == "" && len(d.outputs) == 0 {
+		d.format = "text"
+	}
+	if d.format != "" && !d.can.has(d.format) {
+		return usagef("unknown form %q: want %s", d.format, d.can.forms)
+	}
+	if d.format == "png" || d.format == "pprof" {
+		if _, terminal := terminalOf(std.out); terminal {
+			return usagef("-format %s is not for terminals: write it with -o FILE%s, or into a pipe", d.format, extensionOf(d.format))
+		}
+	}
+	return nil
+}
+
+// write writes in all the forms that were asked for: files first, standard output last.
+func (d *destination) write(std stdio, write func(w io.Writer, form string, draw drawing) error) error {
+	var errs []error
+	for _, name := range d.outputs {
+		err := writeFile(name, func(w io.Writer) error { return write(w, d.can.formOf(name), d.draw) })
+		if _, terminal := terminalOf(std.err); terminal && err == nil {
+			fmt.Fprintf(std.err, "Wrote %s.\n", oneLine(name))
+		}
+		errs = append(errs, err)
+	}
+	if d.format != "" {
+		draw := d.draw
+		draw.terminal, _ = terminalOf(std.out)
+		errs = append(errs, write(std.out, d.format, draw))
+	}
+	return errors.Join(errs...)
+}
+
+// oneInput is the argument of a command that reads one thing, or "" when there is none.
+func oneInput(args []string, what string) (string, error) {
+	switch len(args) {
+	case 0:
+		return "", nil
+	case 1:
+		return args[0], nil
+	}
+	return "", usagef("more than one %s: %q and %q", what, args[0], args[1])
+}
