@@ -35,6 +35,8 @@ type Profile struct {
 	// Instances is the number of programs that the profile is about, if [Merge] has added several; 0 is
 	// one. Duration is then the sum of theirs.
 	Instances int
+
+	merged merged // what Merge has to know besides
 }
 
 // Source is where a profile's observations come from.

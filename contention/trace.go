@@ -180,6 +180,7 @@ type TraceObserver struct {
 	inFlight   int64
 	cutOff     timeline.Time // the longest wait for a lock that the trace did not see the end of
 	lost       uint64        // waits that outlasted the memory of their lock
+	cuts       traceCuts
 
 	audit func(waiter *timeline.Goroutine, by owner, from, to timeline.Time) // tests: told of everything that is blamed on an owner of a lock
 }
@@ -202,7 +203,7 @@ func NewTraceObserver(opt TraceOptions) *TraceObserver {
 }
 
 // Begin implements [timeline.Observer].
-func (o *TraceObserver) Begin(b *timeline.Begin) { o.begin, o.end = b.Time, b.Time }
+func (o *TraceObserver) Begin(b *timeline.Begin) { o.begin, o.end, o.cuts.at = b.Time, b.Time, b.Time }
 
 // End implements [timeline.Observer].
 func (o *TraceObserver) End(e *timeline.End) { o.end = e.Time }
@@ -272,19 +273,26 @@ func (o *TraceObserver) unfinished(t *timeline.Transition) {
 // Profile returns what was found so far; all of it after the pass. See [ReadTrace] for a
 // profile with the warnings of the pass.
 func (o *TraceObserver) Profile() *Profile {
-	p := &Profile{
-		Source: FromTrace, Accuracy: Inferred,
-		Start: o.wall, Duration: time.Duration(o.end - o.begin), InFlight: o.inFlight,
-	}
+	inFlight := o.inFlight
 	for _, g := range o.goroutines {
 		if g == nil {
 			continue
 		}
 		if g.wait.chosen {
-			p.InFlight++
+			inFlight++
 		} else {
 			o.commit(g)
 		}
+	}
+	return o.profile(inFlight)
+}
+
+// profile returns the rows as they are.
+func (o *TraceObserver) profile(inFlight int64) *Profile {
+	p := &Profile{
+		Source: FromTrace, Accuracy: Inferred,
+		Start: o.wall, Duration: time.Duration(o.end - o.begin - o.cuts.missing), InFlight: inFlight,
+		merged: o.cuts.mark(),
 	}
 	o.rows.copyTo(p)
 	p.Dropped.Pairs, p.Dropped.Exits = o.rows.crowded, o.lost
@@ -295,25 +303,7 @@ func (o *TraceObserver) Profile() *Profile {
 
 // warn says what limits the trust in the numbers.
 func (o *TraceObserver) warn(p *Profile) {
-	var waited, unattributed time.Duration
-	for i := range p.Waits {
-		if w := &p.Waits[i]; w.Kind == MutexKind || w.Kind == RWMutexWriterKind || w.Kind == RWMutexReaderKind || w.Kind == OnceKind {
-			waited += w.Waited
-			unattributed += w.Unattributed
-		}
-	}
-	if unattributed > 0 {
-		p.warn("For %.0f %% of the waiting for locks the trace does not tell the owner.", 100*float64(unattributed)/float64(waited))
-	}
-	several := 0
-	for _, l := range p.Locks {
-		if l.Name == SeveralLocks {
-			several++
-		}
-	}
-	if several > 0 {
-		p.warn("%d entries stand for several locks each, which the trace cannot tell apart: they are locked by the same code.", several)
-	}
+	p.warnTrace()
 	if o.cutOff > 0 {
 		p.warn("Goroutines still waited for locks when the trace ended, one of them for %v; that is in no row.",
 			fmt.Sprint(time.Duration(o.cutOff).Round(time.Microsecond)))

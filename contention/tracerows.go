@@ -70,7 +70,7 @@ func (r *traceRows) add(g *tracedGoroutine, w *waiting, goroutines bool) {
 	row.blamed += int64(w.blamed)
 	row.handOff += int64(w.handOff)
 	row.unattributed += int64(w.unattributed)
-	row.longest = max(row.longest, int64(w.waited))
+	row.longest = max(row.longest, int64(w.waited+w.earlier))
 	r.serial++
 	for _, p := range w.parts {
 		k := traceOwnerKey{p.owner.site, p.owner.group, 0, p.owner.flags}

@@ -16,7 +16,7 @@ const overlap timeline.Time = 5_000
 // It takes some 10 ns for each release during the wait.
 func (o *TraceObserver) cut(g *tracedGoroutine, h *hold) {
 	w := &g.wait
-	c := cutter{g: g.g, w: w, lock: w.lock, several: w.lock.several(), start: w.asked, at: h.to, end: h, audit: o.audit}
+	c := cutter{g: g.g, w: w, lock: w.lock, several: w.lock.several(), start: max(w.asked, o.cuts.at), at: h.to, end: h, audit: o.audit}
 	c.next = len(c.lock.history) - 1
 	for x := h; x != nil && c.at > c.start; x = c.earlier(x) {
 		c.before(x)

@@ -20,11 +20,12 @@ type tracedGoroutine struct {
 
 	usual []usualHold // by place of release
 
-	active bool // running or in a system call
-	since  timeline.Time
-	ran    timeline.Time // on a processor, since its latest wait
-	runs   stretches     // when it was active
-	gaps   stretches     // when it was runnable: neither it nor what it waited for was to blame
+	present presentState
+	active  bool // running or in a system call
+	since   timeline.Time
+	ran     timeline.Time // on a processor, since its latest wait
+	runs    stretches     // when it was active
+	gaps    stretches     // when it was runnable: neither it nor what it waited for was to blame
 }
 
 // waiting is a wait that goes on; or that may go on: whether a wake was futile is known
@@ -43,6 +44,7 @@ type waiting struct {
 	blocks int64         // how often it blocked: more than once if woken in vain
 
 	waited, blamed, handOff, unattributed timeline.Time
+	earlier                               timeline.Time // waited before the latest cut: it is in another profile
 	parts                                 []blamedPart
 }
 
@@ -62,6 +64,7 @@ type heldLock struct {
 
 // track notes when the goroutine was active.
 func (g *tracedGoroutine) track(t *timeline.Transition) {
+	g.present.set(t)
 	if t.State.OnProc() {
 		g.ran += t.End - t.Start
 	}
@@ -111,13 +114,15 @@ func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
 	}
 	w.chosen, w.wake = true, t.End
 	w.blocks++
-	w.waited += t.End - t.Start
+	waited := o.cuts.since(t.Start, t.End)
+	w.waited += waited
+	w.earlier += t.End - t.Start - waited
 	switch {
 	case lock:
 		o.lockWoken(g, t, at, requeued)
 	case t.Waker == nil:
 		w.lock = o.pseudoLock(t.Wait, at.site)
-		w.unattributed += t.End - t.Start
+		w.unattributed += waited
 	default:
 		w.lock = o.pseudoLock(t.Wait, at.site)
 		by := ownerOf(t, o.places.of(t.WakerStack))
@@ -125,7 +130,7 @@ func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
 		if t.Wait == timeline.WaitCond {
 			by.flags = Signaller
 		}
-		w.blame(by, t.End-t.Start)
+		w.blame(by, waited)
 	}
 }
 
@@ -135,7 +140,7 @@ func (o *TraceObserver) lockWoken(g *tracedGoroutine, t *timeline.Transition, at
 	w.asked, w.queue = t.Start, at.queue
 	if t.Waker == nil {
 		w.lock, w.by = o.lockOf(at.site), nil
-		w.unattributed += t.End - t.Start
+		w.unattributed += o.cuts.since(t.Start, t.End)
 		return
 	}
 	h := &hold{to: t.End, queue: at.queue, asked: t.Start, requeued: requeued}
@@ -148,8 +153,10 @@ func (o *TraceObserver) lockWoken(g *tracedGoroutine, t *timeline.Transition, at
 func (o *TraceObserver) resumed(g *tracedGoroutine, t timeline.Time) {
 	w := &g.wait
 	w.chosen = false
-	w.handOff += t - w.wake
-	w.waited += t - w.wake
+	handOff := o.cuts.since(w.wake, t)
+	w.handOff += handOff
+	w.waited += handOff
+	w.earlier += t - w.wake - handOff
 	g.ran = 0
 	if w.by == nil || !lockWait(w.kind) {
 		return
@@ -198,7 +205,7 @@ func (o *TraceObserver) commit(g *tracedGoroutine) {
 		return
 	}
 	o.rows.add(g, w, o.opt.Goroutines)
-	w.lock.longest = max(w.lock.longest, w.waited)
+	w.lock.longest = max(w.lock.longest, w.waited+w.earlier)
 	*w = waiting{parts: w.parts[:0]}
 }
 

@@ -96,6 +96,9 @@ func (g *Goroutine) Since() Time { return g.cur.since }
 // Wait tells what the goroutine waits for or, when it is Runnable, what it had waited for.
 func (g *Goroutine) Wait() Wait { return g.cur.wait }
 
+// Stack returns where the present state began, as [Interval].Stack will show it; nil when the trace does not tell.
+func (g *Goroutine) Stack() *Stack { return g.cur.stack }
+
 // Name returns Func, or "(unnamed)" while the trace has not told it.
 func (g *Goroutine) Name() string {
 	if g.Func == "" {

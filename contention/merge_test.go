@@ -1,0 +1,229 @@
+package contention
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// clipper cuts the observer's profile again and again, and adds up by itself for how long goroutines waited.
+type clipper struct {
+	*TraceObserver
+	every, next timeline.Time
+	cuts        []*Profile
+	ended       bool
+	waited      time.Duration
+	woken       map[int64]bool // goroutines that wait to run after a wait
+}
+
+func (c *clipper) Begin(b *timeline.Begin) {
+	c.next = b.Time + c.every
+	c.woken = map[int64]bool{}
+	c.TraceObserver.Begin(b)
+}
+
+func (c *clipper) Transition(t *timeline.Transition) {
+	if t.To == timeline.Unknown && !c.ended {
+		c.ended = true
+		c.cuts = append(c.cuts, c.Cut(t.End))
+	}
+	for !c.ended && t.End >= c.next {
+		c.cuts = append(c.cuts, c.Cut(c.next))
+		c.next += c.every
+	}
+	switch waiting := t.State == timeline.Waiting && t.G.Kind == timeline.Application; {
+	case waiting:
+		c.waited += time.Duration(t.End - t.Start)
+		c.woken[t.G.ID] = t.To == timeline.Runnable
+	case t.State == timeline.Runnable && c.woken[t.G.ID]:
+		c.waited += time.Duration(t.End - t.Start)
+		delete(c.woken, t.G.ID)
+	}
+	c.TraceObserver.Transition(t)
+}
+
+func smallTraces(t *testing.T) map[string][]byte {
+	t.Helper()
+	names, err := filepath.Glob("../testdata/small/*.trace")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no traces: %v", err)
+	}
+	out := map[string][]byte{}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[filepath.Base(name)] = data
+	}
+	return out
+}
+
+// TestCutCountsAllTime: wherever a pass is cut, the profiles hold all time that goroutines waited, and the
+// contentions are those of the whole.
+func TestCutCountsAllTime(t *testing.T) {
+	for name, data := range smallTraces(t) {
+		whole, err := ReadTrace(context.Background(), bytes.NewReader(data), TraceOptions{})
+		if err != nil {
+			continue // cut off
+		}
+		var contentions, inFlight int64
+		for i := range whole.Waits {
+			contentions += whole.Waits[i].Contentions
+		}
+		inFlight = whole.InFlight
+		for _, every := range []time.Duration{137 * time.Microsecond, 10 * time.Millisecond, 400 * time.Millisecond, time.Hour} {
+			if every < time.Millisecond && whole.Duration > 500*time.Millisecond {
+				every *= 20
+			}
+			c := &clipper{TraceObserver: NewTraceObserver(TraceOptions{}), every: timeline.Time(every)}
+			if _, err := timeline.Read(context.Background(), bytes.NewReader(data), timeline.Options{}, c); err != nil {
+				t.Fatal(err)
+			}
+			var waited, wall time.Duration
+			for _, p := range c.cuts {
+				checkRows(t, p)
+				wall += p.Duration
+				for i := range p.Waits {
+					waited += p.Waits[i].Waited
+				}
+			}
+			if waited != c.waited {
+				t.Errorf("%s, every %v: %v waited in %d profiles, %v in the trace", name, every, waited, len(c.cuts), c.waited)
+			}
+			m := Merge(c.cuts...)
+			checkRows(t, m)
+			var n int64
+			for i := range m.Waits {
+				n += m.Waits[i].Contentions
+			}
+			// A contention that ended directly before a cut may count as two, as it cannot be told whether it was in vain.
+			if n < contentions || n > contentions+int64(len(c.cuts))+inFlight {
+				t.Errorf("%s, every %v: %d contentions, as a whole %d", name, every, n, contentions)
+			}
+			if m.Duration != wall || m.Instances != 0 || wall != whole.Duration {
+				t.Errorf("%s: merged %v of %v, %d instances; the whole %v", name, m.Duration, wall, m.Instances, whole.Duration)
+			}
+		}
+	}
+}
+
+// checkRows holds a profile against what every profile promises.
+func checkRows(t *testing.T, p *Profile) {
+	t.Helper()
+	type key struct {
+		kind   Kind
+		lock   *Lock
+		waiter Party
+		flags  Flags
+	}
+	blamed := map[key]time.Duration{}
+	for i := range p.Pairs {
+		q := &p.Pairs[i]
+		blamed[key{q.Kind, q.Lock, q.Waiter, q.Flags & WaiterFlags}] += q.Blamed
+	}
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		if w.Waited != w.Blamed+w.HandOff+w.Unattributed || w.Waited < 0 || w.Blamed < 0 || w.HandOff < 0 || w.Unattributed < 0 {
+			t.Errorf("%s: waited %v, blamed %v, hand-off %v, unattributed %v", w.Kind, w.Waited, w.Blamed, w.HandOff, w.Unattributed)
+		}
+		k := key{w.Kind, w.Lock, w.Waiter, w.Flags}
+		if blamed[k] != w.Blamed {
+			t.Errorf("%s: %v blamed, %v in pairs", w.Kind, w.Blamed, blamed[k])
+		}
+		delete(blamed, k)
+	}
+	for k, d := range blamed {
+		t.Errorf("%s: %v blamed in pairs of no row", k.kind, d)
+	}
+	ids := map[uint64]bool{}
+	for _, l := range p.Locks {
+		if ids[l.ID] {
+			t.Errorf("two locks with the id %d", l.ID)
+		}
+		ids[l.ID] = true
+	}
+}
+
+// handProfile is a profile of two locks of one class and one with a name.
+func handProfile() *Profile {
+	chain := &Stack{Frames: []Frame{{Func: "main.worker", File: "main.go", Line: 7, PC: 1}}}
+	owner := &Stack{Frames: []Frame{{Func: "main.owner", File: "main.go", Line: 9, PC: 2}}}
+	p := &Profile{Source: FromWrappers, Accuracy: Exact, Duration: time.Second, InFlight: 1, Warnings: []string{"Careful."}}
+	for i, name := range []string{"", "", "cache"} {
+		l := &Lock{ID: uint64(i + 1), Name: name, Class: "main.Shard", Waiters: i + 1, Longest: time.Duration(i + 1), Contended: 10}
+		p.Locks = append(p.Locks, l)
+		d := time.Duration(100 * (i + 1))
+		p.Waits = append(p.Waits, Wait{Kind: MutexKind, Lock: l, Waiter: Party{Goroutine: 5, Group: "main.worker", Stack: chain}, Contentions: 2, Observed: 2, Waited: d, Blamed: d, Longest: d})
+		p.Pairs = append(p.Pairs, Pair{Kind: MutexKind, Lock: l, Waiter: Party{Goroutine: 5, Group: "main.worker", Stack: chain}, Owner: Party{Stack: owner}, Contentions: 2, Blamed: d, Longest: d})
+	}
+	return p
+}
+
+func TestMergeInstances(t *testing.T) {
+	a, b := handProfile(), handProfile()
+	for _, l := range b.Locks {
+		l.ID += 7 // another process numbers them as it likes
+	}
+	b.Accuracy = Sampled
+	m := Merge(a, nil, b)
+	checkRows(t, m)
+	if m.Instances != 2 || m.Duration != 2*time.Second || m.InFlight != 2 || m.Accuracy != Sampled {
+		t.Errorf("instances %d, duration %v, in flight %d, accuracy %s", m.Instances, m.Duration, m.InFlight, m.Accuracy)
+	}
+	if len(m.Locks) != 3 || len(m.Waits) != 3 || len(m.Pairs) != 3 {
+		t.Fatalf("%d locks, %d waits, %d pairs; want 3 of each, the locks of a class one by one", len(m.Locks), len(m.Waits), len(m.Pairs))
+	}
+	top := m.Waits[0]
+	if top.Lock.Name != "cache" || top.Contentions != 4 || top.Waited != 600 || top.Longest != 300 || top.Lock.Contended != 20 || top.Lock.Waiters != 3 {
+		t.Errorf("longest row: %+v of lock %+v", top, top.Lock)
+	}
+	if top.Waiter.Goroutine != 0 {
+		t.Error("a goroutine's id in a profile of several instances")
+	}
+	if got := strings.Join(m.Warnings, "|"); got != "Careful." {
+		t.Errorf("warnings: %q", got)
+	}
+	if again := Merge(m, handProfile()); again.Instances != 3 {
+		t.Errorf("%d instances, want 3", again.Instances)
+	}
+	if one := Merge(handProfile()); one.Instances != 0 || len(one.Locks) != 3 || one.Waits[0].Waiter.Goroutine != 5 {
+		t.Errorf("a profile by itself changes: %+v", one)
+	}
+	if none := Merge(); none == nil || len(none.Waits) != 0 {
+		t.Error("nothing merged is not an empty profile")
+	}
+}
+
+// TestTop: whatever is put together, everything still sums; and again, in bounded memory.
+func TestTop(t *testing.T) {
+	total := &Profile{}
+	for i := range 50 {
+		p := handProfile()
+		for j := range p.Waits {
+			w := &p.Waits[j]
+			w.Waiter.Stack = &Stack{Frames: []Frame{{Func: "main.f", Line: 10*i + j}}}
+			p.Pairs[j].Waiter = w.Waiter
+		}
+		total = Merge(total, p).Top(4)
+		checkRows(t, total)
+	}
+	var waited time.Duration
+	var n int64
+	for i := range total.Waits {
+		waited += total.Waits[i].Waited
+		n += total.Waits[i].Contentions
+	}
+	if waited != 50*600 || n != 50*6 {
+		t.Errorf("%v waited in %d contentions, want 30µs in 300", waited, n)
+	}
+	if len(total.Waits) > 5 || len(total.Pairs) > 10 || len(total.Locks) > 6 {
+		t.Errorf("%d waits, %d pairs, %d locks of 4 at most and the others", len(total.Waits), len(total.Pairs), len(total.Locks))
+	}
+}
