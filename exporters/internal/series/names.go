@@ -1,0 +1,44 @@
+package series
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// names are those with counters of their own: the largest at the time when there was room.
+type names struct {
+	limit int
+	known map[cell]bool // cells without a part
+}
+
+// elect gives counters to the largest names that have none, as long as there is room.
+func (n *names) elect(sizes map[cell]int64) {
+	if n.known == nil {
+		n.known = map[cell]bool{}
+	}
+	if len(n.known) >= n.limit {
+		return
+	}
+	candidates := slices.SortedFunc(maps.Keys(sizes), func(a, b cell) int {
+		return cmp.Or(cmp.Compare(sizes[b], sizes[a]), cmp.Compare(a.name, b.name), cmp.Compare(a.kind, b.kind))
+	})
+	for _, c := range candidates {
+		if len(n.known) >= n.limit {
+			return
+		}
+		if !collective(c.name) {
+			n.known[c] = true
+		}
+	}
+}
+
+// has reports whether a cell's name has counters of its own.
+func (n *names) has(c cell) bool { return n.known[cell{name: c.name, kind: c.kind}] }
+
+// collective reports whether a name stands for groups that were added up, such as "12 others (gc)": such names come and go.
+func collective(name string) bool {
+	digits := len(name) - len(strings.TrimLeft(name, "0123456789"))
+	return name == Others || digits > 0 && (name[digits:] == " others" || strings.HasPrefix(name[digits:], " others ("))
+}

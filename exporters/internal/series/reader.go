@@ -1,0 +1,263 @@
+package series
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Source is what a [bottleneck.Continuous] has.
+type Source interface {
+	Enabled() bool
+	Read() *bottleneck.Live
+}
+
+// Tasker is what a [granularity.Recorder] has.
+type Tasker interface {
+	Profile() *granularity.Profile
+}
+
+// Options are the choices of a [Reader].
+type Options struct {
+	// MaxGroups is how many groups of goroutines, and how many classes of tasks, have counters of their own. What others
+	// there are is added up as [Others]. 0 means 50.
+	MaxGroups int
+}
+
+// Reader makes counters. It is safe for concurrent use.
+type Reader struct {
+	source Source
+	tasks  Tasker
+
+	mu                       sync.Mutex
+	groups, classes          names
+	share, running, runnable ledger
+	blocked                  ledger
+	whole                    ledger // what has no groups
+	sizes                    ledger
+	procs                    int
+	epoch                    time.Time
+}
+
+// NewReader returns a reader of a continuous analysis and a recorder of tasks, each of which may be nil.
+func NewReader(source Source, tasks Tasker, opt Options) *Reader {
+	if opt.MaxGroups <= 0 {
+		opt.MaxGroups = 50
+	}
+	return &Reader{source: source, tasks: tasks, groups: names{limit: opt.MaxGroups}, classes: names{limit: opt.MaxGroups}}
+}
+
+// Read returns the counters as they are now.
+func (r *Reader) Read() *Snapshot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := &Snapshot{}
+	if r.source != nil {
+		s.Live, s.Recording = true, r.source.Enabled()
+		if live := r.source.Read(); live != nil {
+			if live.From.Sub(r.epoch).Abs() > time.Second {
+				r.epoch = live.From // it was started again
+			}
+			r.readGroups(live)
+			r.readWhole(live)
+		}
+		r.tellGroups(s)
+		r.tellWhole(s)
+	}
+	if r.tasks != nil {
+		if p := r.tasks.Profile(); p != nil {
+			r.readTasks(p)
+		}
+		r.tellTasks(s)
+	}
+	return s
+}
+
+// readGroups takes in the boxes of the graph.
+func (r *Reader) readGroups(live *bottleneck.Live) {
+	g := live.Bottle
+	if g == nil {
+		return
+	}
+	r.procs = max(r.procs, g.Procs)
+	n := len(g.Boxes)
+	share, running, runnable, blocked := make(map[cell]int64, n), make(map[cell]int64, n), make(map[cell]int64, n), make(map[cell]int64, n)
+	sizes := make(map[cell]int64, n)
+	for i := range g.Boxes {
+		b := &g.Boxes[i]
+		c := cell{name: label(b.Group), kind: string(b.Kind)}
+		share[c] += int64(b.Share)
+		running[c] += int64(b.Running)
+		runnable[c] += int64(b.Runnable)
+		sizes[c] += int64(b.Share)
+		for reason, d := range b.Waiting {
+			c.part = reason
+			blocked[c] += int64(d)
+		}
+	}
+	r.groups.elect(sizes)
+	r.share.update(r.epoch, share, r.groups.has)
+	r.running.update(r.epoch, running, r.groups.has)
+	r.runnable.update(r.epoch, runnable, r.groups.has)
+	r.blocked.update(r.epoch, blocked, r.groups.has)
+}
+
+// tellGroups puts the counters of the groups together.
+func (r *Reader) tellGroups(s *Snapshot) {
+	index := map[cell]int{}
+	group := func(c cell) *Group {
+		c.part = ""
+		i, ok := index[c]
+		if !ok {
+			i = len(s.Groups)
+			index[c] = i
+			s.Groups = append(s.Groups, Group{Name: c.name, Kind: c.kind})
+		}
+		return &s.Groups[i]
+	}
+	for _, e := range r.share.entries() {
+		group(e.cell).Share = time.Duration(e.value)
+	}
+	for _, e := range r.running.entries() {
+		group(e.cell).Running = time.Duration(e.value)
+	}
+	for _, e := range r.runnable.entries() {
+		group(e.cell).Runnable = time.Duration(e.value)
+	}
+	for _, e := range r.blocked.entries() {
+		g := group(e.cell)
+		g.Blocked = append(g.Blocked, Part{e.part, time.Duration(e.value)})
+	}
+	slices.SortFunc(s.Groups, func(a, b Group) int {
+		if c := strings.Compare(a.Name, b.Name); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Kind, b.Kind)
+	})
+}
+
+// The cells of what has no groups: a kind of contention, or a reason for dropping, is the kind.
+const (
+	wall, idle                                        = "wall", "idle"
+	contentions, blamed, handOff, unattributed        = "contentions", "blamed", "hand-off", "unattributed"
+	generations, bytes, cpu                           = "generations", "bytes", "cpu"
+	droppedGenerations, droppedBytes, droppedDuration = "dropped generations", "dropped bytes", "dropped time"
+)
+
+// droppedReasons are the reasons for dropping, as labels name them.
+var droppedReasons = []string{"behind", "broken", "over-budget"}
+
+func (r *Reader) readWhole(live *bottleneck.Live) {
+	totals := map[cell]int64{}
+	add := func(kind, part string, v int64) { totals[cell{kind: kind, part: part}] += v }
+	if g := live.Bottle; g != nil {
+		add("", wall, int64(g.Wall))
+		add("", idle, int64(g.Idle))
+	}
+	if p := live.Contention; p != nil {
+		for i := range p.Waits {
+			w := &p.Waits[i]
+			add(string(w.Kind), contentions, w.Contentions)
+			add(string(w.Kind), blamed, int64(w.Blamed))
+			add(string(w.Kind), handOff, int64(w.HandOff))
+			add(string(w.Kind), unattributed, int64(w.Unattributed))
+		}
+	}
+	st := &live.Stream
+	add("", generations, st.Generations)
+	add("", bytes, st.Bytes)
+	add("", cpu, int64(st.CPU))
+	for i, d := range []timeline.Drop{st.Dropped.Behind, st.Dropped.Broken, st.Dropped.OverBudget} {
+		add(droppedReasons[i], droppedGenerations, d.Generations)
+		add(droppedReasons[i], droppedBytes, d.Bytes)
+		add(droppedReasons[i], droppedDuration, int64(d.Duration))
+	}
+	r.whole.update(r.epoch, totals, func(cell) bool { return true })
+}
+
+func (r *Reader) tellWhole(s *Snapshot) {
+	value := func(kind, part string) int64 { return r.whole.own[cell{kind: kind, part: part}] }
+	s.Procs = r.procs
+	s.Wall, s.Idle = time.Duration(value("", wall)), time.Duration(value("", idle))
+	for c, n := range r.whole.own {
+		if c.part == contentions {
+			s.Contention = append(s.Contention, Contention{
+				Kind: c.kind, Contentions: n,
+				Blamed:       time.Duration(value(c.kind, blamed)),
+				HandOff:      time.Duration(value(c.kind, handOff)),
+				Unattributed: time.Duration(value(c.kind, unattributed)),
+			})
+		}
+	}
+	slices.SortFunc(s.Contention, func(a, b Contention) int { return strings.Compare(a.Kind, b.Kind) })
+	s.Stream = Stream{Generations: value("", generations), Bytes: value("", bytes), CPU: time.Duration(value("", cpu))}
+	for _, reason := range droppedReasons {
+		s.Stream.Dropped = append(s.Stream.Dropped, Dropped{
+			Reason: reason, Generations: value(reason, droppedGenerations), Bytes: value(reason, droppedBytes),
+			Time: time.Duration(value(reason, droppedDuration)),
+		})
+	}
+}
+
+// sumPart is the part of a class's sizes that is not a bucket: the sum of the cycles.
+const sumPart = "sum"
+
+func (r *Reader) readTasks(p *granularity.Profile) {
+	totals, sizes := map[cell]int64{}, map[cell]int64{}
+	for i := range p.Classes {
+		class := &p.Classes[i]
+		c := cell{name: label(class.Name)}
+		sizes[c] += int64(class.Cycles.Sum())
+		for b := range class.Cycles.Buckets() {
+			at, _ := slices.BinarySearch(TaskBounds, float64(b.High))
+			c.part = strconv.Itoa(at)
+			totals[c] += int64(b.Count)
+		}
+		c.part = sumPart
+		totals[c] += int64(class.Cycles.Sum())
+	}
+	r.classes.elect(sizes)
+	r.sizes.update(p.Time, totals, r.classes.has)
+}
+
+func (r *Reader) tellTasks(s *Snapshot) {
+	for _, e := range r.sizes.entries() {
+		if n := len(s.Tasks); n == 0 || s.Tasks[n-1].Class != e.name {
+			s.Tasks = append(s.Tasks, Tasks{Class: e.name, Buckets: make([]uint64, len(TaskBounds))})
+		}
+		t := &s.Tasks[len(s.Tasks)-1]
+		if e.part == sumPart {
+			t.Cycles = float64(e.value)
+			continue
+		}
+		t.Count += uint64(e.value)
+		at, _ := strconv.Atoi(e.part)
+		for i := at; i < len(t.Buckets); i++ {
+			t.Buckets[i] += uint64(e.value)
+		}
+	}
+}
+
+// maxLabel bounds a label's length.
+const maxLabel = 200
+
+// label makes a name that may be anything a label's value.
+func label(name string) string {
+	name = format.Clean(name)
+	if len(name) <= maxLabel {
+		return name
+	}
+	end := maxLabel
+	for !utf8.RuneStart(name[end]) {
+		end--
+	}
+	return name[:end] + "…"
+}

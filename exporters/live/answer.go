@@ -1,0 +1,88 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// problem is an answer that tells in words why there is no other.
+type problem struct {
+	status int
+	text   string
+	retry  time.Duration // after which it is worth another try; 0 if it is not known to be
+	allow  string        // methods
+}
+
+func (p *problem) Error() string { return p.text }
+
+// problemOf makes an answer of an error of a collection.
+func problemOf(err error) *problem {
+	var p *problem
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.Is(err, context.DeadlineExceeded):
+		return &problem{status: http.StatusServiceUnavailable, retry: 10 * time.Second,
+			text: "the program produced more events than could be read in the time that a request may take: ask for fewer seconds"}
+	}
+	return &problem{status: http.StatusInternalServerError, text: format.Clean(err.Error())}
+}
+
+// header sets what every answer has: it is about this moment (no-store), it is what it says (nosniff), it is for nobody else's page,
+// and it loads and runs nothing unless the page of the index says otherwise.
+func header(h http.Header) {
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Content-Security-Policy", policy)
+}
+
+// policy allows nothing.
+const policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// policyFor is the policy with the style sheets of a page, by their hashes, and what else the page needs.
+func policyFor(page []byte, also string) string {
+	styles := ""
+	for {
+		_, rest, ok := bytes.Cut(page, []byte("<style>"))
+		if !ok {
+			break
+		}
+		var style []byte
+		style, page, _ = bytes.Cut(rest, []byte("</style>"))
+		hash := sha256.Sum256(style)
+		styles += " 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'"
+	}
+	if styles != "" {
+		also += "; style-src" + styles
+	}
+	return policy + also
+}
+
+// write answers with the problem.
+func (p *problem) write(w http.ResponseWriter) {
+	h := w.Header()
+	h.Del("Content-Disposition")
+	h.Set("Content-Type", contentTypes[formText])
+	h.Set("X-Go-Pprof", "1") // go tool pprof then shows the text
+	if p.retry > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retry.Seconds()))))
+	}
+	if p.allow != "" {
+		h.Set("Allow", p.allow)
+	}
+	w.WriteHeader(p.status)
+	fmt.Fprintln(w, p.text)
+}

@@ -1,0 +1,2 @@
+// Package live shows over HTTP what limits a running service.
+package live

@@ -1,0 +1,157 @@
+package live
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// form is one of the forms in which an answer can be given.
+type form string
+
+// The forms, as ?format= names them.
+const (
+	formSVG   form = "svg"
+	formPNG   form = "png"
+	formText  form = "text"
+	formJSON  form = "json"
+	formPprof form = "pprof"
+	formTrace form = "trace"
+)
+
+// contentTypes are the media types of the forms.
+var contentTypes = map[form]string{
+	formSVG:   "image/svg+xml; charset=utf-8",
+	formPNG:   "image/png",
+	formText:  "text/plain; charset=utf-8",
+	formJSON:  "application/json; charset=utf-8",
+	formPprof: "application/octet-stream",
+	formTrace: "application/octet-stream",
+}
+
+// extensions name files, for the forms that a browser would save.
+var extensions = map[form]string{formPprof: ".pb.gz", formTrace: ".trace"}
+
+// asked are the media types by which a client may ask for a form. A browser that opens an address asks for
+// HTML: it gets the picture, or text where there is none.
+var asked = map[form][]string{
+	formSVG:   {"image/svg+xml", "text/html", "application/xhtml+xml"},
+	formPNG:   {"image/png"},
+	formText:  {"text/plain"},
+	formJSON:  {"application/json"},
+	formPprof: {"application/octet-stream", "application/vnd.google.protobuf", "application/x-protobuf"},
+	formTrace: {"application/octet-stream"},
+}
+
+// choose picks one of the forms for the request's Accept header; false if none is acceptable.
+//
+// A client that sends no such header is a program, such as go tool pprof or a scraper of profiles, and gets a profile if there
+// is one. A client that takes anything, such as curl, gets text.
+func choose(header http.Header, forms []form) (form, bool) {
+	ranges := acceptRanges(header.Values("Accept"))
+	if len(ranges) == 0 {
+		return preferred(forms, formPprof, formText), true
+	}
+	best, most := form(""), rank{}
+	for _, f := range orderFor(forms) {
+		if r := rankOf(f, forms, ranges); r.quality > 0 && most.less(r) {
+			best, most = f, r
+		}
+	}
+	return best, best != ""
+}
+
+// preferred returns the first of the favourites that is among the forms, else the first form.
+func preferred(forms []form, favourites ...form) form {
+	for _, want := range favourites {
+		for _, f := range forms {
+			if f == want {
+				return f
+			}
+		}
+	}
+	return forms[0]
+}
+
+// orderFor puts text first: it is what somebody gets who takes anything.
+func orderFor(forms []form) []form {
+	out := []form{preferred(forms, formText)}
+	for _, f := range forms {
+		if f != out[0] {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// acceptRange is a media range of an Accept header, such as "image/*;q=0.8".
+type acceptRange struct {
+	media   string
+	quality float64
+}
+
+// acceptRanges reads Accept headers. What it cannot read, it leaves out.
+func acceptRanges(headers []string) (out []acceptRange) {
+	for _, header := range headers {
+		for part := range strings.SplitSeq(header, ",") {
+			media, parameters, _ := strings.Cut(part, ";")
+			media = strings.ToLower(strings.TrimSpace(media))
+			if !strings.Contains(media, "/") {
+				continue
+			}
+			r := acceptRange{media, 1}
+			for p := range strings.SplitSeq(parameters, ";") {
+				name, value, _ := strings.Cut(p, "=")
+				if !strings.EqualFold(strings.TrimSpace(name), "q") {
+					continue
+				}
+				q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+				if err != nil || !(q >= 0 && q <= 1) {
+					q = 0
+				}
+				r.quality = q
+			}
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// rank is how well a form fits: by quality, then by how exactly it was named.
+type rank struct {
+	quality   float64
+	exactness int
+}
+
+func (r rank) less(o rank) bool {
+	return r.quality < o.quality || r.quality == o.quality && r.exactness < o.exactness
+}
+
+// rankOf is the rank of a form among others: that of its best media type, for which the most exact range counts.
+func rankOf(f form, forms []form, ranges []acceptRange) (best rank) {
+	media := asked[f]
+	if f == formText && preferred(forms, formSVG) != formSVG {
+		media = append([]string{"text/html"}, media...) // there is no picture for a browser
+	}
+	for _, m := range media {
+		var r rank
+		for _, a := range ranges {
+			e := 0
+			switch {
+			case a.media == m:
+				e = 3
+			case strings.HasSuffix(a.media, "/*") && strings.HasPrefix(m, strings.TrimSuffix(a.media, "*")):
+				e = 2
+			case a.media == "*/*":
+				e = 1
+			}
+			if e > r.exactness {
+				r = rank{a.quality, e}
+			}
+		}
+		if best.less(r) {
+			best = r
+		}
+	}
+	return best
+}

@@ -1,0 +1,70 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/exporters/pprof"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+)
+
+var graphEndpoint = endpoint{
+	name:       "graph",
+	title:      "Bottle graph",
+	about:      "Which groups of goroutines limit how well the program scales, in the last seconds. A box is as tall as the group's share of the time, and as wide as the number of goroutines that ran meanwhile. Tall and narrow is the neck.",
+	forms:      []form{formSVG, formPNG, formText, formJSON, formPprof},
+	parameters: usual,
+	takes:      atOnce,
+	missing:    noSource,
+	collect:    (*handler).graph,
+}
+
+// atOnce is how long it takes to collect what is there already.
+func atOnce(*handler, time.Duration) time.Duration { return 0 }
+
+func (h *handler) graph(ctx context.Context, q query) ([]byte, error) {
+	live, err := h.report(ctx, q.orDefault())
+	if err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	switch q.form {
+	case formSVG:
+		err = picture.SVG(&buf, live.Bottle, h.look(live))
+	case formPNG:
+		err = picture.PNG(&buf, live.Bottle, h.look(live))
+	case formText:
+		err = text.Write(&buf, live.Bottle, text.Options{})
+	case formJSON:
+		err = bottle.WriteJSON(&buf, live.Bottle)
+	default:
+		var p *profile.Profile
+		if p, err = pprof.Profile(live.Bottle, pprof.Options{Time: live.From}); err == nil {
+			err = h.writeProfile(&buf, p)
+		}
+	}
+	return buf.Bytes(), err
+}
+
+// look says under a picture when it was taken.
+func (h *handler) look(live *bottleneck.Live) picture.Options {
+	when := live.To.Format("2006-01-02 15:04:05 MST")
+	if h.opt.Title != "" {
+		when = h.opt.Title + ", " + when
+	}
+	return picture.Options{Subtitle: when}
+}
+
+// writeProfile writes a profile for pprof, without names of files that tell where it was built.
+func (h *handler) writeProfile(buf *bytes.Buffer, p *profile.Profile) error {
+	if !h.opt.FilePaths {
+		trimProfile(p)
+	}
+	return p.Write(buf)
+}

@@ -1,0 +1,272 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/internal/series"
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// Options say what a handler shows, and to whom. With the zero value it shows an index page and wall-clock profiles, to
+// clients on the same machine. It starts and stops nothing.
+type Options struct {
+	// Recorder is asked for the last seconds. Without it there is no raw trace.
+	Recorder *bottle.Recorder
+	// Continuous is asked instead of Recorder while it is enabled, and for metrics.
+	Continuous *bottleneck.Continuous
+	// Tasks are shown instead of the user regions of the execution trace.
+	Tasks *granularity.Recorder
+
+	// Authorize, if not nil, decides alone who is answered: an error refuses the request, and its text is the answer (403).
+	Authorize func(*http.Request) error
+	// AllowRemote answers everybody, if Authorize is nil. Else only clients on the same machine are answered.
+	AllowRemote bool
+
+	// Title is what the index page calls the service.
+	Title string
+	// MaxGroups is how many groups of goroutines, and classes of tasks, have metrics of their own; others are added up. 0 means 50.
+	MaxGroups int
+	// FilePaths leaves the names of source files in profiles and JSON as the machine that built the program had them. Otherwise they are
+	// replaced by package and file, as "go build -trimpath" would have done.
+	FilePaths bool
+	// NoTrace refuses raw traces, which hold everything that the execution tracer knows: names of source files as they are,
+	// and the program's own logs, tasks and regions with their texts.
+	NoTrace bool
+}
+
+// Handler returns a handler to be mounted under any path that ends with a slash, with or without [http.StripPrefix]:
+//
+//	mux.Handle("/debug/bottleneck/", live.Handler(live.Options{Recorder: recorder}))
+//
+// It can be used by several servers, and closed by nobody: no goroutine outlives a request.
+func Handler(opt Options) http.Handler {
+	h := &handler{opt: opt, analyze: analyzeSnapshot, born: time.Now(), snapshot: make(chan struct{}, 1)}
+	var source series.Source
+	if opt.Recorder != nil {
+		h.recorder = opt.Recorder
+	}
+	if opt.Continuous != nil {
+		h.continuous, source = opt.Continuous, opt.Continuous
+	}
+	if opt.Tasks != nil {
+		h.tasks = opt.Tasks
+	}
+	h.series = newSeries(h, source)
+	return h
+}
+
+func newSeries(h *handler, source series.Source) *series.Reader {
+	return series.NewReader(source, h.tasks, series.Options{MaxGroups: h.opt.MaxGroups})
+}
+
+// recorder is what a *bottle.Recorder has.
+type recorder interface {
+	io.WriterTo
+	Enabled() bool
+	Window() time.Duration
+}
+
+// continuous is what a *bottleneck.Continuous has.
+type continuous interface {
+	series.Source
+	Last(time.Duration) *bottleneck.Live
+}
+
+type handler struct {
+	opt        Options
+	recorder   recorder
+	continuous continuous
+	tasks      series.Tasker
+	series     *series.Reader
+	analyze    func(context.Context, []byte) (*bottleneck.Report, error)
+	born       time.Time
+	gate       gate
+	snapshot   chan struct{} // a token for who takes a snapshot from the recorder
+}
+
+// endpoint is one of the paths below the mount point.
+type endpoint struct {
+	name string
+	// title and about are what the index page says of it.
+	title, about string
+	forms        []form
+	parameters   []string
+	// takes is how long a collection of so many seconds takes until it begins to answer, about.
+	takes func(h *handler, seconds time.Duration) time.Duration
+	// missing says what it needs that is not there; "" if nothing.
+	missing func(h *handler) string
+	collect func(h *handler, ctx context.Context, q query) ([]byte, error)
+}
+
+// usual are the parameters of most paths.
+var usual = []string{"seconds", "debug", "format"}
+
+// endpoints are all paths, in the order of the index page.
+var endpoints = []*endpoint{&graphEndpoint, &contentionEndpoint, &tasksEndpoint, &speedupEndpoint, &wallEndpoint, &traceEndpoint, &metricsEndpoint}
+
+// ServeHTTP answers a request. The last element of the path says for what: so it does not matter where the handler is mounted.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header(w.Header())
+	out := &onceWriter{ResponseWriter: w}
+	defer func() {
+		switch p := recover(); {
+		case p == nil:
+		case p == http.ErrAbortHandler, out.began:
+			panic(http.ErrAbortHandler) // there is half an answer: the client must see that it ends here
+		default:
+			(&problem{status: http.StatusInternalServerError, text: format.Clean(fmt.Sprintf("the collection panicked: %v", p))}).write(out)
+		}
+	}()
+	if err := h.serve(out, r); err != nil && r.Context().Err() == nil {
+		problemOf(err).write(out)
+	}
+}
+
+func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
+	if err := h.admit(r); err != nil {
+		return &problem{status: http.StatusForbidden, text: format.Clean(err.Error())}
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return &problem{status: http.StatusMethodNotAllowed, allow: "GET, HEAD", text: "only GET and HEAD are answered here"}
+	}
+	switch {
+	case r.URL.Path == "": // of a mount point without a slash, stripped
+		return h.addSlash(w, r)
+	case strings.HasSuffix(r.URL.Path, "/"):
+		return h.serveIndex(w, r)
+	}
+	name := path.Base(r.URL.Path)
+	i := slices.IndexFunc(endpoints, func(e *endpoint) bool { return e.name == name })
+	if i < 0 {
+		return &problem{status: http.StatusNotFound, text: fmt.Sprintf("there is no %q here: there are %s; the index page is at the mount point, with a slash at the end", name, endpointNames())}
+	}
+	return h.serveEndpoint(w, r, endpoints[i])
+}
+
+// addSlash sends a browser to the mount point, since links are relative to it.
+func (h *handler) addSlash(w http.ResponseWriter, r *http.Request) error {
+	at, _, _ := strings.Cut(r.RequestURI, "?")
+	if at = path.Base(at); at == "/" || at == "." {
+		return h.serveIndex(w, r)
+	}
+	w.Header().Set("Location", "./"+at+"/")
+	w.WriteHeader(http.StatusMovedPermanently)
+	return nil
+}
+
+func endpointNames() string {
+	var names []string
+	for _, e := range endpoints {
+		names = append(names, e.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// serveEndpoint collects, and then answers: whatever goes wrong before is a status of its own.
+func (h *handler) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoint) error {
+	q, err := parseQuery(r.URL.RawQuery, e.parameters, e.forms)
+	if err != nil {
+		return &problem{status: http.StatusBadRequest, text: format.Clean(err.Error())}
+	}
+	if q.form == "" {
+		var ok bool
+		if q.form, ok = choose(r.Header, e.forms); !ok {
+			return &problem{status: http.StatusNotAcceptable, text: fmt.Sprintf("nothing of what the client accepts is here: there are %s, by ?format=", joined(e.forms))}
+		}
+	}
+	if text := e.missing(h); text != "" {
+		return &problem{status: http.StatusNotImplemented, text: text}
+	}
+	w.Header().Set("Vary", "Accept")
+	if r.Method == http.MethodHead {
+		h.describe(w, e, q.form)
+		return nil
+	}
+	body, err := h.collectOne(w, r, e, q)
+	if err != nil {
+		return err
+	}
+	h.describe(w, e, q.form)
+	if q.form == formSVG {
+		w.Header().Set("Content-Security-Policy", policyFor(body, ""))
+	}
+	send(w, r, body)
+	return nil
+}
+
+// describe sets the headers of a form.
+func (h *handler) describe(w http.ResponseWriter, e *endpoint, f form) {
+	w.Header().Set("Content-Type", contentTypes[f])
+	if e == &metricsEndpoint {
+		w.Header().Set("Content-Type", metricsType)
+	}
+	if extension := extensions[f]; extension != "" {
+		w.Header().Set("Content-Disposition", `attachment; filename="`+e.name+extension+`"`)
+	}
+}
+
+// collectOne collects, if nobody else does, and not for longer than a request may take.
+func (h *handler) collectOne(w http.ResponseWriter, r *http.Request, e *endpoint, q query) ([]byte, error) {
+	if e == &metricsEndpoint { // takes no time, and two servers may scrape at once
+		return e.collect(h, r.Context(), q)
+	}
+	takes := e.takes(h, q.orDefault())
+	leave, wait := h.gate.enter(e.name, takes)
+	if leave == nil {
+		return nil, &problem{status: http.StatusServiceUnavailable, retry: wait, text: fmt.Sprintf("somebody else collects %s: one at a time", e.name)}
+	}
+	defer leave()
+	limit := takes + readTime(q.orDefault())
+	if left, bounded := extend(w, r, limit); bounded {
+		if left <= takes {
+			return nil, timeoutError(q.orDefault(), left)
+		}
+		limit = min(limit, left)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), limit)
+	defer cancel()
+	return e.collect(h, ctx, q)
+}
+
+// defaultSeconds is what is collected if the request does not say.
+const defaultSeconds = 5 * time.Second
+
+func (q query) orDefault() time.Duration {
+	if q.seconds > 0 {
+		return q.seconds
+	}
+	return defaultSeconds
+}
+
+// readTime is how long it may take to make an answer of what was collected: half of the time that it is about, so that who asks
+// again and again gets answers in time. Some seconds are granted to a machine that is busy.
+func readTime(seconds time.Duration) time.Duration { return max(seconds/2, 10*time.Second) }
+
+// onceWriter knows whether an answer has begun.
+type onceWriter struct {
+	http.ResponseWriter
+	began bool
+}
+
+func (w *onceWriter) WriteHeader(status int) {
+	w.began = true
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *onceWriter) Write(p []byte) (int, error) {
+	w.began = true
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *onceWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,259 @@
+package live
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"image/png"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+)
+
+// Every path gives every form that it says it has, and the form is what its media type says.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	for name, h := range map[string]*handler{
+		"of a recorder":                newHandler(Options{}, readTape(t, httpTrace), nil),
+		"of a continuous analysis too": newHandler(Options{}, readTape(t, httpTrace), &made{live: report()}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			base := serve(t, h, nil)
+			for _, e := range endpoints {
+				for _, f := range e.forms {
+					url := base + e.name + "?format=" + string(f)
+					switch {
+					case e == &metricsEndpoint:
+						url = base + e.name
+					case e == &wallEndpoint:
+						url += "&seconds=0.2"
+					}
+					a := get(t, url)
+					if e.missing(h) != "" {
+						if a.StatusCode != http.StatusNotImplemented {
+							t.Errorf("%s: %s", url, a.Status)
+						}
+						continue
+					}
+					if e == &speedupEndpoint && h.continuous != nil {
+						if a.StatusCode != http.StatusServiceUnavailable || !strings.Contains(a.body, "no estimate") {
+							t.Errorf("%s: %s %s", url, a.Status, a.body)
+						}
+						continue
+					}
+					if a.StatusCode != http.StatusOK || len(a.body) == 0 {
+						t.Errorf("%s: %s, %s", url, a.Status, a.body)
+						continue
+					}
+					checkForm(t, url, f, a)
+				}
+			}
+		})
+	}
+}
+
+// checkForm reads an answer as what it says it is.
+func checkForm(t *testing.T, url string, f form, a answer) {
+	t.Helper()
+	if got := a.Header.Get("Content-Type"); !strings.HasPrefix(got, strings.TrimSuffix(contentTypes[f], "; charset=utf-8")) {
+		t.Errorf("%s: %s", url, got)
+	}
+	var err error
+	switch f {
+	case formSVG:
+		d := xml.NewDecoder(strings.NewReader(a.body))
+		for err == nil {
+			_, err = d.Token()
+		}
+		if err == io.EOF {
+			err = nil
+		}
+		if !strings.Contains(a.Header.Get("Content-Security-Policy"), "style-src 'sha256-") {
+			t.Errorf("%s: the policy does not allow the picture's own styles: %s", url, a.Header.Get("Content-Security-Policy"))
+		}
+	case formPNG:
+		_, err = png.Decode(strings.NewReader(a.body))
+	case formJSON:
+		if !json.Valid([]byte(a.body)) {
+			t.Errorf("%s: not JSON", url)
+		}
+		if strings.Contains(url, "/graph") {
+			_, err = bottle.ReadJSON(strings.NewReader(a.body))
+		}
+	case formPprof:
+		checkProfile(t, url, a)
+	}
+	if err != nil {
+		t.Errorf("%s: %v", url, err)
+	}
+}
+
+// checkProfile holds a profile to what the scrapers of Pyroscope, Parca and Grafana Alloy want.
+func checkProfile(t *testing.T, url string, a answer) *profile.Profile {
+	t.Helper()
+	if !strings.HasPrefix(a.body, "\x1f\x8b") {
+		t.Errorf("%s: not packed by gzip", url)
+	}
+	if d := a.Header.Get("Content-Disposition"); !strings.HasPrefix(d, `attachment; filename="`) || !strings.HasSuffix(d, `.pb.gz"`) {
+		t.Errorf("%s: Content-Disposition %s", url, d)
+	}
+	p, err := profile.ParseData([]byte(a.body))
+	if err != nil {
+		t.Fatalf("%s: %v", url, err)
+	}
+	if err := p.CheckValid(); err != nil {
+		t.Errorf("%s: %v", url, err)
+	}
+	for _, s := range p.SampleType {
+		if s.Type == "" || s.Unit == "" || strings.ContainsAny(s.Type, "-:") {
+			t.Errorf("%s: sample type %q in %q", url, s.Type, s.Unit)
+		}
+	}
+	if p.DefaultSampleType == "" || p.PeriodType == nil || p.PeriodType.Type == "" {
+		t.Errorf("%s: default %q, period %v", url, p.DefaultSampleType, p.PeriodType)
+	}
+	if !strings.Contains(url, "/tasks") && (p.TimeNanos == 0 || p.DurationNanos == 0) {
+		t.Errorf("%s: time %d, duration %d", url, p.TimeNanos, p.DurationNanos)
+	}
+	for _, s := range p.Sample {
+		for name := range s.Label {
+			if strings.ContainsAny(name, "-. ") {
+				t.Errorf("%s: label %q", url, name)
+			}
+		}
+	}
+	return p
+}
+
+// Every answer, right or wrong, has the headers that keep it to itself.
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	base := serve(t, newHandler(Options{}, readTape(t, "small/mutex-go1.26.8.trace"), nil), nil)
+	for _, url := range []string{base, base + "graph", base + "graph?format=svg", base + "nothing", base + "graph?seconds=x", base + "metrics"} {
+		a := get(t, url)
+		for name, want := range map[string]string{
+			"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Cross-Origin-Resource-Policy": "same-origin",
+		} {
+			if got := a.Header.Get(name); got != want {
+				t.Errorf("%s: %s is %q", url, name, got)
+			}
+		}
+		csp := a.Header.Get("Content-Security-Policy")
+		if !strings.HasPrefix(csp, "default-src 'none'; ") || strings.Contains(csp, "unsafe") || !strings.Contains(csp, "frame-ancestors 'none'") {
+			t.Errorf("%s: %s", url, csp)
+		}
+		if a.StatusCode >= 400 {
+			if a.Header.Get("X-Go-Pprof") != "1" || a.Header.Get("Content-Type") != "text/plain; charset=utf-8" || !strings.HasSuffix(a.body, "\n") {
+				t.Errorf("%s: %v %q", url, a.Header, a.body)
+			}
+		}
+	}
+}
+
+// Methods that change something are refused, and HEAD collects nothing.
+func TestMethods(t *testing.T) {
+	t.Parallel()
+	r := readTape(t, "small/mutex-go1.26.8.trace")
+	base := serve(t, newHandler(Options{}, r, nil), nil)
+	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS"} {
+		a := do(t, method, base+"graph")
+		if a.StatusCode != http.StatusMethodNotAllowed || a.Header.Get("Allow") != "GET, HEAD" {
+			t.Errorf("%s: %s, Allow: %s", method, a.Status, a.Header.Get("Allow"))
+		}
+	}
+	for path, want := range map[string]string{"": "text/html", "graph": "text/plain", "graph?format=pprof": "application/octet-stream", "wall?seconds=3000": "application/octet-stream"} {
+		a := do(t, http.MethodHead, base+path)
+		if path == "wall?seconds=3000" {
+			want = "text/plain" // curl takes anything
+		}
+		if a.StatusCode != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), want) || a.body != "" {
+			t.Errorf("HEAD %s: %s %v", path, a.Status, a.Header)
+		}
+	}
+	if n := r.calls.Load(); n != 0 {
+		t.Errorf("HEAD took %d snapshots", n)
+	}
+}
+
+// It does not matter where the handler is mounted, and how.
+func TestMount(t *testing.T) {
+	t.Parallel()
+	h := newHandler(Options{}, readTape(t, "small/mutex-go1.26.8.trace"), nil)
+	mux := http.NewServeMux()
+	mux.Handle("/debug/bottleneck/", h)
+	mux.Handle("/a/stripped/", http.StripPrefix("/a/stripped", h))
+	mux.Handle("/bare", http.StripPrefix("/bare", h))
+	mux.Handle("/bare/", http.StripPrefix("/bare/", h))
+	base := strings.TrimSuffix(serve(t, mux, nil), "/debug/bottleneck/")
+	_ = base
+	for path, want := range map[string]struct {
+		status int
+		text   string
+	}{
+		"":               {200, "<h1>"},
+		"graph":          {200, "of the time"},
+		"graph/":         {200, "<h1>"},
+		"nothing":        {404, "there are graph, contention"},
+		"%00":            {404, ""},
+		"<script>":       {404, "there are"},
+		"metrics":        {501, "nothing to count"},
+		"trace?format=x": {400, "there are trace"},
+	} {
+		a := get(t, serve(t, h, nil)+path)
+		if a.StatusCode != want.status || !strings.Contains(a.body, want.text) {
+			t.Errorf("%q: %s %s", path, a.Status, a.body)
+		}
+	}
+}
+
+// What is not there says what it needs.
+func TestNothing(t *testing.T) {
+	t.Parallel()
+	base := serve(t, Handler(Options{}), nil)
+	for _, e := range endpoints {
+		if e == &wallEndpoint {
+			continue
+		}
+		a := get(t, base+e.name)
+		if a.StatusCode != http.StatusNotImplemented || !strings.Contains(a.body, "live.Options.") {
+			t.Errorf("%s: %s %s", e.name, a.Status, a.body)
+		}
+	}
+	if a := get(t, base); a.StatusCode != 200 || !strings.Contains(a.body, "live.Options.Recorder is not set") {
+		t.Errorf("index: %s", a.Status)
+	}
+}
+
+// A shorter question about the last seconds has a shorter answer, and a longer one is warned.
+func TestSeconds(t *testing.T) {
+	t.Parallel()
+	base := serve(t, newHandler(Options{}, readTape(t, "small/phases-go1.26.8.trace"), nil), nil)
+	wall := func(seconds string) *bottle.Graph {
+		g, err := bottle.ReadJSON(strings.NewReader(get(t, base+"graph?format=json&seconds="+seconds).body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	short, long := wall("0.001"), wall("60")
+	if short.Wall >= long.Wall {
+		t.Errorf("a millisecond gives %v, a minute %v", short.Wall, long.Wall)
+	}
+	if !slices.ContainsFunc(long.Warnings, func(w string) bool { return strings.Contains(w, "Asked for the last") }) {
+		t.Errorf("a minute of %v has no warning: %q", long.Wall, long.Warnings)
+	}
+	if slices.ContainsFunc(short.Warnings, func(w string) bool { return strings.Contains(w, "Asked for the last") }) {
+		t.Errorf("warnings: %q", short.Warnings)
+	}
+	all, part := get(t, base+"trace").body, get(t, base+"trace?seconds=0.001").body
+	if len(part) >= len(all) || !bytes.HasPrefix([]byte(part), []byte("go 1.")) {
+		t.Errorf("a trace of %d bytes of %d", len(part), len(all))
+	}
+}

@@ -1,0 +1,112 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// All analyses are about the last seconds, not about those to come: so an answer needs no waiting, and shows what made somebody ask.
+//
+//   - While the continuous analysis is enabled, they are the windows of the last seconds, added up.
+//     That takes milliseconds, and the windows are about a second long.
+//   - Else a snapshot of the recorder is analyzed: the last generations of the trace, about a second each, that cover so many seconds.
+//
+// Where less is known than was asked for, the answer is about what is known, and its warnings say so.
+
+// noSource is what misses for an analysis of the last seconds.
+func noSource(h *handler) string {
+	if h.recorder == nil && h.continuous == nil {
+		return "nothing is recorded: neither live.Options.Recorder nor live.Options.Continuous is set"
+	}
+	return ""
+}
+
+// report analyzes what happened in the last d.
+func (h *handler) report(ctx context.Context, d time.Duration) (*bottleneck.Live, error) {
+	if h.continuous != nil && h.continuous.Enabled() {
+		return h.windows(d)
+	}
+	if h.recorder == nil {
+		return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the continuous analysis is not running"}
+	}
+	data, err := h.recorded(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	rep, err := h.analyze(ctx, data)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case rep == nil || rep.Bottle == nil:
+		return nil, fmt.Errorf("the snapshot cannot be read: %w", err)
+	}
+	now := time.Now()
+	live := &bottleneck.Live{Report: *rep, From: now.Add(-rep.Bottle.Wall), To: now, Covered: rep.Bottle.Wall}
+	live.Bottle = warned(rep.Bottle, d)
+	return live, nil
+}
+
+// windows adds up the windows of the continuous analysis.
+func (h *handler) windows(d time.Duration) (*bottleneck.Live, error) {
+	last := h.continuous.Last(d)
+	if last == nil || last.Bottle == nil || last.Bottle.Wall == 0 {
+		text := "the continuous analysis has not seen a whole window yet, which takes a second or two"
+		if last != nil && last.Stream.Dropped.Generations > 0 {
+			text = fmt.Sprintf("the continuous analysis has seen nothing in the last %s: %s been dropped so far, since reading them would have taken more than the budget or they came too fast",
+				format.Duration(d), format.Plural(int(last.Stream.Dropped.Generations), "generation has", "generations have"))
+		}
+		return nil, &problem{status: http.StatusServiceUnavailable, retry: 2 * time.Second, text: text}
+	}
+	live := *last
+	live.Bottle = warned(last.Bottle, d)
+	return &live, nil
+}
+
+// warned returns a graph that says so if it is about much less time than was asked for.
+func warned(g *bottle.Graph, d time.Duration) *bottle.Graph {
+	if missing := d - g.Wall; missing < 1500*time.Millisecond || missing < d/4 {
+		return g
+	}
+	out := *g
+	out.Warnings = append(slices.Clip(g.Warnings), fmt.Sprintf("Asked for the last %s, but no more than %s are known: that is what has been kept.", format.Duration(d), format.Duration(g.Wall)))
+	return &out
+}
+
+// recorded takes the last d from the recorder, as a trace.
+func (h *handler) recorded(ctx context.Context, d time.Duration) ([]byte, error) {
+	if !h.recorder.Enabled() {
+		return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the recorder is not running"}
+	}
+	select { // several analyses may be asked for at once, but the recorder gives one snapshot at a time
+	case h.snapshot <- struct{}{}:
+		defer func() { <-h.snapshot }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	var buf bytes.Buffer
+	_, err := h.recorder.WriteTo(&buf)
+	switch {
+	case errors.Is(err, bottle.ErrRecorderStopped):
+		return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the recorder is not running"}
+	case errors.Is(err, bottle.ErrBusy):
+		return nil, &problem{status: http.StatusServiceUnavailable, retry: time.Second, text: "the recorder is busy: somebody else takes a snapshot"}
+	case err != nil:
+		return nil, fmt.Errorf("no snapshot: %w", err)
+	}
+	return timeline.Tail(buf.Bytes(), d), nil
+}
+
+// analyzeSnapshot runs all analyses on a trace.
+func analyzeSnapshot(ctx context.Context, data []byte) (*bottleneck.Report, error) {
+	return bottleneck.AnalyzeRecorder(ctx, bytes.NewReader(data), bottleneck.Options{})
+}

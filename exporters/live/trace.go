@@ -1,0 +1,33 @@
+package live
+
+import (
+	"context"
+	"time"
+)
+
+var traceEndpoint = endpoint{
+	name:       "trace",
+	title:      "Execution trace",
+	about:      "The raw trace of the last seconds, at least as many as were asked for, for “bottleneck graph FILE” and go tool trace. It holds names of source files as the machine that built the program had them, and the texts of the program's own logs, tasks and regions.",
+	forms:      []form{formTrace},
+	parameters: []string{"seconds", "format"},
+	takes:      atOnce,
+	missing: func(h *handler) string {
+		switch {
+		case h.opt.NoTrace:
+			return "raw traces are switched off: live.Options.NoTrace is set"
+		case h.recorder == nil:
+			return "there is no recorder: live.Options.Recorder is not set"
+		}
+		return ""
+	},
+	collect: (*handler).trace,
+}
+
+func (h *handler) trace(ctx context.Context, q query) ([]byte, error) {
+	d := q.seconds
+	if d == 0 {
+		d = maxSeconds // all that is there
+	}
+	return h.recorded(ctx, max(d, time.Nanosecond))
+}

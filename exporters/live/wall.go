@@ -1,0 +1,206 @@
+package live
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/felixge/fgprof"
+	"github.com/google/pprof/profile"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/starter"
+)
+
+// The wall-clock profile samples what all goroutines do, running or not, 99 times a second, for the seconds to come. Its stacks
+// tell where the goroutines of a box of the bottle graph spent their time: they carry the box's name as the label "group".
+
+// minWall has at least a few samples, also on a machine that is busy.
+const minWall = 100 * time.Millisecond
+
+// deepStack is how many calls the runtime tells of a goroutine at most: of more, the root is not known.
+const deepStack = 32
+
+// wallProfile samples for the time d, or until the context ends.
+func wallProfile(ctx context.Context, d time.Duration) (*profile.Profile, error) {
+	var buf bytes.Buffer
+	stop := fgprof.Start(&buf, fgprof.FormatPprof)
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	err := stopped(stop)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := profile.Parse(&buf)
+	if err != nil {
+		return nil, fmt.Errorf("the wall-clock profile cannot be read: %w", err)
+	}
+	p.DefaultSampleType = "time"
+	p.Sample = slices.DeleteFunc(p.Sample, ours)
+	for _, s := range p.Sample {
+		s.Label = map[string][]string{"group": {groupOf(s)}}
+	}
+	return p, nil
+}
+
+// stopped ends the sampling. It divides by the number of samples, so that none are an error.
+func stopped(stop func() error) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = &problem{status: http.StatusServiceUnavailable, retry: time.Second, text: "not a single sample was taken: the machine is too busy, or the time too short"}
+		}
+	}()
+	return stop()
+}
+
+// ours tells the goroutine that waits for the samples.
+func ours(s *profile.Sample) bool {
+	return slices.ContainsFunc(s.Location, func(l *profile.Location) bool {
+		return slices.ContainsFunc(l.Line, func(l profile.Line) bool { return strings.HasSuffix(l.Function.Name, "/exporters/live.wallProfile") })
+	})
+}
+
+// callsOf are the functions of a sample, root first, without those of the runtime below it.
+func callsOf(s *profile.Sample) (calls []string) {
+	for _, l := range slices.Backward(s.Location) {
+		for _, line := range slices.Backward(l.Line) {
+			calls = append(calls, line.Function.Name)
+		}
+	}
+	for len(calls) > 1 && (calls[0] == "runtime.goexit" || calls[0] == "runtime.main") {
+		calls = calls[1:]
+	}
+	return calls
+}
+
+// groupOf is the group of the bottle graph that a goroutine belongs to, by the function that it was
+// started with, named as package timeline names it.
+func groupOf(s *profile.Sample) string {
+	if len(s.Location) >= deepStack {
+		return "(unknown: deep call chain)"
+	}
+	calls := callsOf(s)
+	if len(calls) == 0 {
+		return "(unnamed)"
+	}
+	name := calls[0]
+	if starter.Is(name) {
+		for _, call := range calls[1:] {
+			if !starter.Is(call) {
+				if !strings.HasPrefix(call, "runtime.") && !strings.HasPrefix(call, "sync.") {
+					name = call
+				}
+				break
+			}
+		}
+	}
+	return startFunction(name)
+}
+
+// startFunction strips what the compiler adds to the function of a go statement.
+func startFunction(name string) string {
+	name = strings.TrimSuffix(name, "-fm")
+	if i := strings.LastIndex(name, ".gowrap"); i >= 0 && strings.Trim(name[i+len(".gowrap"):], "0123456789") == "" {
+		name = name[:i]
+	}
+	return name
+}
+
+// wallText says of each group how many goroutines it had on average, and what they did.
+func wallText(p *profile.Profile) []byte {
+	type group struct {
+		name  string
+		nanos int64
+		at    map[string]int64
+	}
+	groups := map[string]*group{}
+	for _, s := range p.Sample {
+		name, nanos := s.Label["group"][0], s.Value[1]
+		g := groups[name]
+		if g == nil {
+			g = &group{name: name, at: map[string]int64{}}
+			groups[name] = g
+		}
+		g.nanos += nanos
+		g.at[whereabouts(s)] += nanos
+	}
+	sorted := slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
+		return cmp.Or(cmp.Compare(b.nanos, a.nanos), cmp.Compare(a.name, b.name))
+	})
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "Where goroutines were, running or not, sampled for %s.\n\n%10s  group, and where in it\n", format.Duration(time.Duration(p.DurationNanos)), "goroutines")
+	const groupsShown, placesShown = 40, 5
+	for i, g := range sorted {
+		if i == groupsShown {
+			fmt.Fprintf(&b, "%10s  and %s\n", "", format.Plural(len(sorted)-i, "more group", "more groups"))
+			break
+		}
+		line := func(nanos int64, indent, name string) {
+			fmt.Fprintf(&b, "%10.2f  %s%s\n", float64(nanos)/float64(max(1, p.DurationNanos)), indent, format.Clean(name))
+		}
+		line(g.nanos, "", g.name)
+		places := slices.SortedFunc(maps.Keys(g.at), func(a, b string) int { return cmp.Or(cmp.Compare(g.at[b], g.at[a]), cmp.Compare(a, b)) })
+		for _, place := range places[:min(len(places), placesShown)] {
+			line(g.at[place], "    ", place)
+		}
+	}
+	return b.Bytes()
+}
+
+// whereabouts is the innermost call of a sample that is not the runtime's.
+func whereabouts(s *profile.Sample) string {
+	calls := callsOf(s)
+	for _, call := range slices.Backward(calls) {
+		if !strings.HasPrefix(call, "runtime.") && !strings.HasPrefix(call, "internal/") {
+			return call
+		}
+	}
+	if len(calls) == 0 {
+		return "(unknown)"
+	}
+	return calls[len(calls)-1]
+}
+
+var wallEndpoint = endpoint{
+	name:       "wall",
+	title:      "Wall-clock profile",
+	about:      "Where all goroutines are, running or not, sampled 99 times a second for the seconds to come. Samples carry the name of their box in the bottle graph as the label “group”.",
+	forms:      []form{formPprof, formText},
+	parameters: usual,
+	takes:      func(_ *handler, seconds time.Duration) time.Duration { return seconds },
+	missing:    func(*handler) string { return "" },
+	collect:    (*handler).wall,
+}
+
+// maxWall bounds the wall-clock profile: stopping the world 99 times a second is not for hours.
+const maxWall = 5 * time.Minute
+
+func (h *handler) wall(ctx context.Context, q query) ([]byte, error) {
+	d := q.orDefault()
+	if d < minWall || d > maxWall {
+		return nil, &problem{status: http.StatusBadRequest, text: fmt.Sprintf("seconds=%g: a wall-clock profile takes %g to %g", d.Seconds(), minWall.Seconds(), maxWall.Seconds())}
+	}
+	p, err := wallProfile(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	if q.form == formText {
+		return wallText(p), nil
+	}
+	var buf bytes.Buffer
+	err = h.writeProfile(&buf, p)
+	return buf.Bytes(), err
+}
