@@ -11,22 +11,23 @@ import (
 // accuracy, hz, warnings, and for each class its quantiles, diagnosis and call sites. What is needed to rebuild the
 // profile, its distributions, series and samples, follows under further names.
 
-// quantilesJSON is how a histogram is summed up.
+// quantilesJSON is how a histogram is summed up: null where nothing was measured, as cycles in a trace.
 type quantilesJSON struct {
-	P1   float64 `json:"p1"`
-	P25  float64 `json:"p25"`
-	P50  float64 `json:"p50"`
-	P75  float64 `json:"p75"`
-	P99  float64 `json:"p99"`
-	Mean float64 `json:"mean"`
-	Sum  float64 `json:"sum"`
+	P1   *float64 `json:"p1"`
+	P25  *float64 `json:"p25"`
+	P50  *float64 `json:"p50"`
+	P75  *float64 `json:"p75"`
+	P99  *float64 `json:"p99"`
+	Mean *float64 `json:"mean"`
+	Sum  *float64 `json:"sum"`
 }
 
-func quantiles(h *Histogram) quantilesJSON {
-	return quantilesJSON{
-		P1: h.Quantile(.01), P25: h.Quantile(.25), P50: h.Quantile(.5), P75: h.Quantile(.75), P99: h.Quantile(.99),
-		Mean: h.Mean(), Sum: h.Sum(),
+func quantiles(h *Histogram) (q quantilesJSON) {
+	if h.Count() == 0 {
+		return q
 	}
+	at := func(p float64) *float64 { return new(h.Quantile(p)) }
+	return quantilesJSON{P1: at(.01), P25: at(.25), P50: at(.5), P75: at(.75), P99: at(.99), Mean: new(h.Mean()), Sum: new(h.Sum())}
 }
 
 type classJSON struct {
@@ -101,7 +102,7 @@ type pauseJSON struct {
 type profileJSON struct {
 	Source   string      `json:"source"`
 	Accuracy string      `json:"accuracy"`
-	Hz       float64     `json:"hz"`
+	Hz       *float64    `json:"hz"` // null where it is not known
 	Warnings []string    `json:"warnings"`
 	Classes  []classJSON `json:"classes"`
 
@@ -139,15 +140,18 @@ func WriteJSON(w io.Writer, p *Profile) error {
 //	  class, tasks, cycles{p1,p25,p50,p75,p99,mean,sum}, wall_ns{…}, blocked_ns{…},
 //	  diagnosis (fine, coarse, ok, unknown), reasons[], created_at[], submitted_at[]
 //
-// and running_ns{…} in a profile from a trace. Then follows what [ReadJSON] needs to rebuild the
+// and running_ns{…} in a profile from a trace, whose cycles and hz are null: a trace does not tell them. Then follows what [ReadJSON] needs to rebuild the
 // profile: histograms, series, sites with whole call chains, samples and pauses. The log is
 // not written. Lists are never null.
 func (p *Profile) MarshalJSON() ([]byte, error) {
 	out := profileJSON{
-		Source: p.Source, Accuracy: p.Accuracy, Hz: p.Hz, Warnings: list(p.Warnings), Classes: []classJSON{},
+		Source: p.Source, Accuracy: p.Accuracy, Warnings: list(p.Warnings), Classes: []classJSON{},
 		HzOrigin: p.HzOrigin, HzPPM: p.HzPPM, Start: p.Start, Wall: int64(p.Wall), Procs: p.Procs,
 		Overhead: int64(p.Overhead), OverheadOrigin: p.OverheadOrigin,
 		Samples: []sampleJSON{}, Pauses: []pauseJSON{},
+	}
+	if p.Hz != 0 {
+		out.Hz = &p.Hz
 	}
 	if !p.Time.IsZero() {
 		out.Time = &p.Time

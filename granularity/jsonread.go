@@ -64,17 +64,20 @@ func (form *profileJSON) profile() (*Profile, error) {
 	switch {
 	case form.Classes == nil:
 		return nil, errors.New("this is no profile of tasks: classes is missing")
-	case !(form.Hz >= 0 && form.Hz <= 1e15):
-		return nil, fmt.Errorf("hz is out of range: %v", form.Hz)
+	case form.Hz != nil && !(*form.Hz >= 0 && *form.Hz <= 1e15):
+		return nil, fmt.Errorf("hz is out of range: %v", *form.Hz)
 	case form.Procs < 0 || form.Procs > 1<<20:
 		return nil, fmt.Errorf("gomaxprocs is out of range: %d", form.Procs)
 	case form.Wall < 0 || form.Overhead < 0:
 		return nil, errors.New("run_ns or overhead_ns is negative")
 	}
 	p := &Profile{
-		Source: form.Source, Accuracy: form.Accuracy, Hz: form.Hz, HzOrigin: form.HzOrigin, HzPPM: form.HzPPM,
+		Source: form.Source, Accuracy: form.Accuracy, HzOrigin: form.HzOrigin, HzPPM: form.HzPPM,
 		Warnings: form.Warnings, Start: form.Start, Wall: time.Duration(form.Wall), Procs: form.Procs,
 		Overhead: time.Duration(form.Overhead), OverheadOrigin: form.OverheadOrigin,
+	}
+	if form.Hz != nil {
+		p.Hz = *form.Hz
 	}
 	if form.Time != nil {
 		p.Time = *form.Time
