@@ -1,0 +1,249 @@
+package text_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+)
+
+// later is sorting a second later: main.main has less of the time, and a new group is there.
+func later() *bottle.Graph {
+	g := sorting()
+	g.Warnings = nil
+	g.Boxes[2].Share, g.Boxes[2].Running = time.Second, time.Second
+	g.Boxes = append(g.Boxes, bottle.Box{Group: "main.(*cache).get", Kind: bottle.Application, Goroutines: 12,
+		Share: time.Second / 2, Running: time.Second / 2, Parallelism: 1, SelfParallelism: 1,
+		Waiting: map[string]time.Duration{"mutex": 11 * time.Second}})
+	return g
+}
+
+func view() *text.TopView {
+	return &text.TopView{
+		Graph: later(), Before: sorting(), Source: "http://localhost:6060/debug/bottleneck/",
+		Taken: time.Date(2026, 3, 1, 14, 3, 22, 0, time.UTC), Interval: time.Second,
+		Rates: text.TopRates{Contentions: 1234.4, ContentionsKnown: true, StreamKnown: true, Seen: 90 * time.Second},
+	}
+}
+
+func ExampleWriteTop() {
+	if err := text.WriteTop(os.Stdout, view(), text.TopOptions{Options: text.Options{Width: 110}}); err != nil {
+		panic(err)
+	}
+	// Output:
+	// bottleneck top: http://localhost:6060/debug/bottleneck/                                    14:03:22  every 1 s
+	// 5.5 s seen   mean parallelism 2.64   GOMAXPROCS 4   idle 9%
+	// waiting for locks: 2.36 goroutines   contentions 1,234/s   dropped nothing
+	// * neck: 27% of the time   main.main 18% at 1.00   main.(*cache).get 9% at 1.00
+	//
+	//   group                        share        %   trend  parallel  running  runnable  blocked  blocked by
+	//   sorter.(*Pool).worker        ████▍      55%              4.00     2.18      0.73     4.18  chan-receive 87%
+	// * main.main                    █▌         18%    ▼9.1      1.00     0.18         0     0.73  wait-group 100%
+	// * main.(*cache).get            ▊           9%     new      1.00     0.09         0     2.00  mutex 100%
+	//   runtime.gcBgMarkWorker (gc)  ▊           9%              2.00     0.18         0     3.64  gc 100%
+	//   signal.loop                              0%                 –        0         0     0.91  syscall 100%
+}
+
+func top(t *testing.T, v *text.TopView, opt text.TopOptions) string {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := text.WriteTop(&buf, v, opt); err != nil {
+		t.Fatal(err)
+	}
+	return buf.String()
+}
+
+// hostileView has names, numbers and notes of all kinds.
+func hostileView(name string, groups int, wall time.Duration, problem string) *text.TopView {
+	g := &bottle.Graph{Wall: wall, Idle: wall / 10, Procs: 4, GroupBy: name, Instances: 3, Warnings: []string{name}}
+	for i := range groups {
+		share := wall / time.Duration(groups+1)
+		g.Boxes = append(g.Boxes, bottle.Box{Group: fmt.Sprint(name, i), Kind: bottle.Kind([]string{"application", "gc", "runtime", "tracer", name}[i%5]), Share: share,
+			Running: share * time.Duration(i), Parallelism: float64(i), SelfParallelism: math.NaN(), Runnable: time.Duration(i) * wall, Waiting: map[string]time.Duration{name: wall, "mutex": wall / 3}})
+	}
+	before := *g
+	before.Boxes = before.Boxes[:groups/2]
+	before.Wall *= 2
+	return &text.TopView{Graph: g, Before: &before, Source: name, Problem: problem, Note: name, Taken: time.Unix(1e9, 0), Interval: time.Second,
+		Rates: text.TopRates{ContentionsKnown: true, Contentions: float64(wall), StreamKnown: true, Seen: wall, Dropped: wall / 2}}
+}
+
+// checkFrame checks that a frame fits on its screen and says nothing to the terminal but colours.
+func checkFrame(t *testing.T, frame string, opt text.TopOptions) {
+	t.Helper()
+	if !utf8.ValidString(frame) || !strings.HasSuffix(frame, "\n") {
+		t.Fatalf("not lines of text: %q", frame)
+	}
+	lines := strings.Split(strings.TrimSuffix(frame, "\n"), "\n")
+	if opt.Height > 0 && len(lines) != max(1, opt.Height) {
+		t.Errorf("%d lines on a screen of %d", len(lines), opt.Height)
+	}
+	for _, line := range lines {
+		plain := escape.ReplaceAllString(line, "")
+		if opt.Colour == false && plain != line {
+			t.Errorf("colours in %q", line)
+		}
+		for _, r := range plain {
+			if r < ' ' || r == 0x7f || opt.ASCII && r > 0x7e {
+				t.Errorf("%q in the line %q", r, line)
+			}
+		}
+		if n := columnsOf(plain); isPlain(frame) && n > max(48, opt.Width) {
+			t.Errorf("%d columns of %d: %q", n, opt.Width, plain)
+		}
+	}
+}
+
+// A frame never leaves its screen, whatever is in the graph.
+func TestTopFits(t *testing.T) {
+	for _, name := range []string{"main.work", "", "évil\x1b[2Jname\n\r", strings.Repeat("世界", 60), "github.com/a/b.(*T[...]).run.func1"} {
+		for _, width := range []int{1, 48, 60, 80, 100, 132, 240} {
+			for _, height := range []int{0, 1, 2, 5, 24, 400} {
+				for i, problem := range []string{"", "no answer for 3 s: " + name} {
+					opt := text.TopOptions{Options: text.Options{Width: width, Colour: i == 0, ASCII: width == 80}, Height: height}
+					for _, groups := range []int{0, 3, 300} {
+						v := hostileView(name, groups, 2*time.Second, problem)
+						v.Skip = 7
+						checkFrame(t, top(t, v, opt), opt)
+						v.Help = []string{name, strings.Repeat("x", 300)}
+						checkFrame(t, top(t, v, opt), opt)
+					}
+				}
+			}
+		}
+	}
+	for _, v := range []*text.TopView{{}, {Graph: &bottle.Graph{}}, {Problem: "no answer yet"}, {Before: sorting()}, hostileView("x", 3, math.MaxInt64, ""), hostileView("x", 3, 1, ""), hostileView("x", 2, -5, "")} {
+		for _, height := range []int{0, 24} {
+			opt := text.TopOptions{Height: height}
+			opt.Width = 100
+			checkFrame(t, top(t, v, opt), opt)
+		}
+	}
+}
+
+// column returns the first words of the lines below the heading.
+func groupsOf(frame string) (names []string) {
+	_, table, _ := strings.Cut(frame, "blocked by\n")
+	for line := range strings.Lines(table) {
+		if fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "* ")); len(fields) > 0 {
+			names = append(names, fields[0])
+		}
+	}
+	return names
+}
+
+func TestTopSorts(t *testing.T) {
+	worker, gc, main, cache, loop := "sorter.(*Pool).worker", "runtime.gcBgMarkWorker", "main.main", "main.(*cache).get", "signal.loop"
+	for _, tt := range []struct {
+		by   text.TopSort
+		want []string
+	}{
+		{"", []string{worker, main, cache, gc, loop}},
+		{text.SortShare, []string{worker, main, cache, gc, loop}},
+		{text.SortParallelism, []string{cache, main, gc, worker, loop}},
+		{text.SortRunning, []string{worker, gc, main, cache, loop}}, // gc and main.main both ran for 1 s: by name "main.main" is before "runtime…"
+		{text.SortRunnable, []string{worker, cache, main, gc, loop}},
+		{text.SortBlocked, []string{worker, gc, cache, loop, main}},
+		{text.SortName, []string{cache, main, gc, loop, worker}},
+	} {
+		v := view()
+		v.Sort = tt.by
+		if tt.by == text.SortRunning {
+			tt.want = []string{worker, main, gc, cache, loop}
+		}
+		opt := text.TopOptions{Options: text.Options{Width: 120}}
+		if got := groupsOf(top(t, v, opt)); strings.Join(got, " ") != strings.Join(tt.want, " ") {
+			t.Errorf("by %q: %q, want %q", tt.by, got, tt.want)
+		}
+		v.Reverse = true
+		got := groupsOf(top(t, v, opt))
+		for i, name := range got {
+			if name != tt.want[len(got)-1-i] {
+				t.Errorf("by %q, reversed: %q", tt.by, got)
+				break
+			}
+		}
+	}
+}
+
+// What does not fit is scrolled to, and the last screen stays full.
+func TestTopScrolls(t *testing.T) {
+	v := hostileView("main.work", 40, time.Second, "")
+	v.Sort = text.SortName
+	opt := text.TopOptions{Options: text.Options{Width: 120}, Height: 20}
+	first := groupsOf(top(t, v, opt))
+	v.Skip = 5
+	if got := groupsOf(top(t, v, opt)); got[0] != first[5] || !strings.Contains(top(t, v, opt), "groups 6–") {
+		t.Errorf("5 further: %q", got)
+	}
+	v.Skip = 4000
+	if got := groupsOf(top(t, v, opt)); len(got) != len(first) || !strings.Contains(top(t, v, opt), "–40 of 40") {
+		t.Errorf("at the end: %q", got)
+	}
+}
+
+// Trends compare parts of the wall time, so graphs of different lengths can be compared.
+func TestTopTrend(t *testing.T) {
+	const s = time.Second
+	box := func(name string, share time.Duration) bottle.Box {
+		return bottle.Box{Group: name, Kind: bottle.Application, Share: share, Running: share, Parallelism: 1}
+	}
+	v := &text.TopView{
+		Before: &bottle.Graph{Wall: 10 * s, Procs: 4, Boxes: []bottle.Box{box("same", 5*s), box("more", s), box("less", 4*s)}},
+		Graph:  &bottle.Graph{Wall: 2 * s, Procs: 4, Boxes: []bottle.Box{box("same", s), box("more", s/2), box("less", s/10), box("born", s/10)}, Idle: 3 * s / 10},
+	}
+	frame := top(t, v, text.TopOptions{Options: text.Options{Width: 120}})
+	for name, want := range map[string]string{"same": "50%              1.00", "more": "25%   ▲15.0 ", "less": "5%   ▼35.0 ", "born": "5%     new "} {
+		for line := range strings.Lines(frame) {
+			if strings.HasPrefix(line, "* "+name) && !strings.Contains(line, want) {
+				t.Errorf("%s: want %q in %q", name, want, line)
+			}
+		}
+	}
+}
+
+func TestTopWithoutWriter(t *testing.T) {
+	if err := text.WriteTop(failingWriter{io.ErrClosedPipe}, view(), text.TopOptions{}); err == nil {
+		t.Error("no error of the writer")
+	}
+	if err := text.WriteTop(&bytes.Buffer{}, nil, text.TopOptions{}); err == nil {
+		t.Error("no error without a view")
+	}
+}
+
+func FuzzTop(f *testing.F) {
+	f.Add("main.work", 3, int64(time.Second), "gone", 80, 24, 2)
+	f.Fuzz(func(t *testing.T, name string, groups int, wall int64, problem string, width, height, skip int) {
+		v := hostileView(name, max(0, min(groups, 300)), time.Duration(wall), problem)
+		v.Skip = skip
+		opt := text.TopOptions{Options: text.Options{Width: width, Colour: skip%2 == 0, ASCII: skip%3 == 0}, Height: min(height, 1000)}
+		opt.Width = max(0, min(opt.Width, 240))
+		if opt.Width == 0 {
+			opt.Width = 100
+		}
+		checkFrame(t, top(t, v, opt), opt)
+	})
+}
+
+func BenchmarkWriteTop(b *testing.B) {
+	v := hostileView("main.work", 300, time.Second, "")
+	opt := text.TopOptions{Options: text.Options{Width: 120, Colour: true}, Height: 50}
+	for b.Loop() {
+		text.WriteTop(&bytes.Buffer{}, v, opt)
+	}
+}
+
+// isPlain tells that columnsOf knows all letters of a text.
+func isPlain(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return r > 0x2fff && r < 0x4e00 || r > 0x9fff || r >= 0x300 && r < 0x2000
+	})
+}
