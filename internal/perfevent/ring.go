@@ -1,0 +1,76 @@
+package perfevent
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+)
+
+// ring is the buffer that the kernel writes records into: a control page, then a number of bytes that is a
+// power of two. The kernel moves the head, the reader the tail; both only grow.
+type ring struct {
+	page []byte // the control page and the data
+	data []byte
+	tail uint64
+	buf  []byte // for records that wrap around the end of the ring
+}
+
+// Where the control page keeps head and tail: data_head and data_tail of struct perf_event_mmap_page.
+const (
+	headOffset = 1024
+	tailOffset = 1032
+)
+
+func newRing(page []byte, pageSize int) *ring {
+	r := &ring{page: page, data: page[pageSize:]}
+	r.tail = atomic.LoadUint64(r.word(tailOffset))
+	return r
+}
+
+func (r *ring) word(offset int) *uint64 { return (*uint64)(unsafe.Pointer(&r.page[offset])) }
+
+// drain calls f with each record that the kernel has finished, and gives their room back.
+func (r *ring) drain(f func(record []byte) error) error {
+	head := atomic.LoadUint64(r.word(headOffset))
+	var err error
+	for r.tail < head && err == nil {
+		b := r.at(headerBytes)
+		size := uint64(binary.NativeEndian.Uint16(b[6:]))
+		if size < headerBytes || size > head-r.tail {
+			err = fmt.Errorf("perfevent: a record of %d bytes where %d are left", size, head-r.tail)
+			break
+		}
+		err = f(r.at(int(size)))
+		r.tail += size
+	}
+	if err != nil {
+		r.tail = head // what follows cannot be read
+	}
+	atomic.StoreUint64(r.word(tailOffset), r.tail)
+	return err
+}
+
+// at returns the next n bytes.
+func (r *ring) at(n int) []byte {
+	from := int(r.tail & uint64(len(r.data)-1))
+	if from+n <= len(r.data) {
+		return r.data[from : from+n]
+	}
+	r.buf = append(append(r.buf[:0], r.data[from:]...), r.data[:from+n-len(r.data)]...)
+	return r.buf
+}
+
+// peek calls f with the records that are there, and leaves them.
+func (r *ring) peek(f func(record []byte)) {
+	tail := r.tail
+	defer func() { r.tail = tail }()
+	for head := atomic.LoadUint64(r.word(headOffset)); r.tail < head; {
+		size := uint64(binary.NativeEndian.Uint16(r.at(headerBytes)[6:]))
+		if size < headerBytes || size > head-r.tail {
+			return
+		}
+		f(r.at(int(size)))
+		r.tail += size
+	}
+}

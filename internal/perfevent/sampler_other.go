@@ -1,0 +1,57 @@
+//go:build !linux
+
+package perfevent
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Sampler records what happens to the threads of a process. There is none on this system.
+type Sampler struct{}
+
+// NewSampler fails with [errors.ErrUnsupported] on this system.
+func NewSampler(SamplerOptions) (*Sampler, []Refusal, error) {
+	return nil, nil, fmt.Errorf("perfevent: record threads: %w", errors.ErrUnsupported)
+}
+
+// Reason says why the system refused an event.
+func Reason(_ Spec, err error) string {
+	if errors.Is(err, errors.ErrUnsupported) {
+		return "only Linux has perf_event_open"
+	}
+	return err.Error()
+}
+
+// Hits returns nothing on this system.
+func (s *Sampler) Hits() []Spec { return nil }
+
+// Counts returns nothing on this system.
+func (s *Sampler) Counts() []Spec { return nil }
+
+// Groups returns nothing on this system.
+func (s *Sampler) Groups() [][]Spec { return nil }
+
+// AtSwitches reports false on this system.
+func (s *Sampler) AtSwitches() bool { return false }
+
+// Wait fails on this system.
+func (s *Sampler) Wait(time.Duration) error { return errors.ErrUnsupported }
+
+// Drain does nothing on this system.
+func (s *Sampler) Drain(func(*Record)) {}
+
+// Follow does nothing on this system.
+func (s *Sampler) Follow(func(int)) error { return nil }
+
+// Totals fails on this system.
+func (s *Sampler) Totals() (hits, counts, groups []Count, err error) {
+	return nil, nil, nil, errors.ErrUnsupported
+}
+
+// Stop does nothing on this system.
+func (s *Sampler) Stop() {}
+
+// Close does nothing on this system.
+func (s *Sampler) Close() error { return nil }
