@@ -231,7 +231,7 @@ func (h *handler) collectOne(w http.ResponseWriter, r *http.Request, e *endpoint
 		if left <= takes {
 			return nil, timeoutError(q.orDefault(), left)
 		}
-		limit = min(limit, left)
+		limit = min(limit, left*4/5) // the rest is for the answer
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), limit)
 	defer cancel()

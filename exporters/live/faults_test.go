@@ -1,0 +1,281 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+// Of ten requests at once one is answered, and nine are told when to come again.
+func TestOneAtATime(t *testing.T) {
+	t.Parallel()
+	began, release := make(chan struct{}), make(chan struct{})
+	r := readTape(t, "small/mutex-go1.26.8.trace")
+	data := r.data
+	r.write = func(w io.Writer) (int64, error) {
+		close(began) // a second time panics
+		<-release
+		n, err := w.Write(data)
+		return int64(n), err
+	}
+	base := serve(t, newHandler(Options{}, r, nil), nil)
+	first := make(chan answer, 1)
+	go func() { first <- get(t, base+"graph") }()
+	<-began
+	var wg sync.WaitGroup
+	for range 9 {
+		wg.Go(func() {
+			a := get(t, base+"graph?format=json")
+			after, err := strconv.Atoi(a.Header.Get("Retry-After"))
+			if a.StatusCode != http.StatusServiceUnavailable || err != nil || after < 1 || !strings.Contains(a.body, "one at a time") {
+				t.Errorf("%s, Retry-After %s: %s", a.Status, a.Header.Get("Retry-After"), a.body)
+			}
+		})
+	}
+	wg.Wait()
+	if a := get(t, base+"wall?seconds=0.1"); a.StatusCode != http.StatusOK {
+		t.Errorf("another kind: %s %s", a.Status, a.body)
+	}
+	close(release)
+	if a := <-first; a.StatusCode != http.StatusOK || !strings.Contains(a.body, "of the time") {
+		t.Errorf("the first: %s %s", a.Status, a.body)
+	}
+	r.write = nil
+	if a := get(t, base+"graph"); a.StatusCode != http.StatusOK {
+		t.Errorf("afterwards: %s", a.Status)
+	}
+}
+
+// Several kinds at once take their snapshots one after the other.
+func TestSnapshotsQueue(t *testing.T) {
+	t.Parallel()
+	r := readTape(t, "small/mutex-go1.26.8.trace")
+	data := r.data
+	var mu sync.Mutex
+	r.write = func(w io.Writer) (int64, error) {
+		if !mu.TryLock() {
+			return 0, bottle.ErrBusy
+		}
+		defer mu.Unlock()
+		time.Sleep(20 * time.Millisecond)
+		n, err := w.Write(data)
+		return int64(n), err
+	}
+	base := serve(t, newHandler(Options{}, r, nil), nil)
+	var wg sync.WaitGroup
+	for _, kind := range []string{"graph", "contention", "trace", "tasks"} {
+		wg.Go(func() {
+			if a := get(t, base+kind); a.StatusCode != http.StatusOK {
+				t.Errorf("%s: %s %s", kind, a.Status, a.body)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// What the sources refuse has an answer of its own.
+func TestSourceErrors(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		why    string
+		r      *tape
+		c      *made
+		path   string
+		status int
+		text   string
+		retry  bool
+	}{
+		{"not started", &tape{off: true}, nil, "graph", 503, "the recorder is not running", true},
+		{"not started", &tape{off: true}, nil, "trace", 503, "the recorder is not running", true},
+		{"stopped meanwhile", &tape{write: failing(fmt.Errorf("x: %w", bottle.ErrRecorderStopped))}, nil, "graph", 503, "not running", true},
+		{"somebody else snapshots", &tape{write: failing(bottle.ErrBusy)}, nil, "trace", 503, "busy", true},
+		{"another error", &tape{write: failing(errors.New("disk\r\nfull"))}, nil, "graph", 500, "no snapshot: disk", false},
+		{"no trace", &tape{data: []byte("hello")}, nil, "graph", 500, "cannot be read", false},
+		{"nothing", &tape{}, nil, "contention", 500, "cannot be read", false},
+		{"continuous, stopped", nil, &made{off: true}, "graph", 503, "not running", true},
+		{"continuous, too early", nil, &made{}, "graph", 503, "not seen a whole window yet", true},
+		{"continuous, all dropped", nil, &made{live: dropsOnly()}, "graph", 503, "3 generations have been dropped", true},
+	} {
+		var rec recorder
+		var cont continuous
+		if c.r != nil {
+			rec = c.r
+		}
+		if c.c != nil {
+			cont = c.c
+		}
+		a := get(t, serve(t, newHandler(Options{}, rec, cont), nil)+c.path)
+		if a.StatusCode != c.status || !strings.Contains(a.body, c.text) || (a.Header.Get("Retry-After") != "") != c.retry {
+			t.Errorf("%s: %s, Retry-After %q: %s", c.why, a.Status, a.Header.Get("Retry-After"), a.body)
+		}
+	}
+}
+
+func failing(err error) func(io.Writer) (int64, error) {
+	return func(io.Writer) (int64, error) { return 0, err }
+}
+
+// dropsOnly is the report of an analysis that has dropped all.
+func dropsOnly() (live bottleneck.Live) {
+	live.Stream.Dropped.Generations = 3
+	return live
+}
+
+// A source that panics is told about, and the next request is answered.
+func TestPanic(t *testing.T) {
+	t.Parallel()
+	for _, value := range []any{"boom\n<b>", errors.New("broken"), 42} {
+		r := readTape(t, "small/mutex-go1.26.8.trace")
+		r.write = func(io.Writer) (int64, error) { panic(value) }
+		h := newHandler(Options{}, r, nil)
+		base := serve(t, h, nil)
+		a := get(t, base+"graph")
+		if a.StatusCode != http.StatusInternalServerError || !strings.HasPrefix(a.body, "the collection panicked: ") || strings.Count(a.body, "\n") != 1 {
+			t.Errorf("%s %q", a.Status, a.body)
+		}
+		r.write = nil
+		if a := get(t, base+"graph"); a.StatusCode != http.StatusOK {
+			t.Errorf("afterwards: %s %s", a.Status, a.body)
+		}
+	}
+}
+
+// When a client goes away, the collection stops: no goroutine waits for the rest of the minute.
+func TestDisconnect(t *testing.T) {
+	t.Parallel()
+	tasks := Options{Tasks: granularity.NewRecorder(granularity.RecorderOptions{})}
+	h := newHandler(tasks, readTape(t, "small/mutex-go1.26.8.trace"), nil)
+	for _, path := range []string{"wall?seconds=60", "tasks?format=pprof&seconds=60"} {
+		var wg sync.WaitGroup
+		done := make(chan struct{}, 1)
+		base := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			h.ServeHTTP(w, r)
+			done <- struct{}{}
+		}), nil)
+		ctx, cancel := context.WithCancel(context.Background())
+		wg.Go(func() {
+			req, _ := http.NewRequestWithContext(ctx, "GET", base+path, nil)
+			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+			if resp, err := client.Do(req); err == nil {
+				resp.Body.Close()
+				t.Error("there is an answer")
+			}
+		})
+		for len(h.gate.snapshot()) == 0 {
+			runtime.Gosched()
+		}
+		cancel()
+		wg.Wait()
+		select {
+		case <-done:
+		case <-time.After(50 * time.Second):
+			t.Fatalf("%s: the collection goes on without a client", path)
+		}
+		if busy := h.gate.snapshot(); len(busy) != 0 {
+			t.Errorf("%s: still busy: %v", path, busy)
+		}
+	}
+}
+
+// snapshot are the kinds that are busy.
+func (g *gate) snapshot() (kinds []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for kind := range g.busy {
+		kinds = append(kinds, kind)
+	}
+	return kinds
+}
+
+// A server with a short WriteTimeout answers collections that take longer.
+func TestWriteTimeout(t *testing.T) {
+	t.Parallel()
+	short := func(s *http.Server) { s.WriteTimeout = 500 * time.Millisecond }
+	r := readTape(t, httpTrace)
+	h := newHandler(Options{}, r, nil)
+	base := serve(t, h, short)
+	data := r.data
+	r.write = func(w io.Writer) (int64, error) {
+		time.Sleep(700 * time.Millisecond)
+		n, err := w.Write(data)
+		return int64(n), err
+	}
+	for _, path := range []string{"wall?seconds=0.8", "graph?format=svg", "trace"} {
+		if a := get(t, base+path); a.StatusCode != http.StatusOK || len(a.body) == 0 {
+			t.Errorf("%s: %s %s", path, a.Status, a.body)
+		}
+	}
+	// Something around the writer hides it, as some middleware does: it is said before time is lost.
+	hidden := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(struct{ http.ResponseWriter }{w}, r) }), short)
+	began := r.calls.Load()
+	a := get(t, hidden+"wall?seconds=0.8")
+	if a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "WriteTimeout of 500ms") || !strings.Contains(a.body, "Unwrap") {
+		t.Errorf("hidden: %s %s", a.Status, a.body)
+	}
+	if a := get(t, hidden+"wall?seconds=0.1"); a.StatusCode != http.StatusOK {
+		t.Errorf("short enough: %s %s", a.Status, a.body)
+	}
+	if r.calls.Load() != began {
+		t.Error("the recorder was asked")
+	}
+}
+
+// A trace that takes too long to read is given up with a text, not cut off by the server.
+func TestTooMuch(t *testing.T) {
+	t.Parallel()
+	h := newHandler(Options{}, readTape(t, "small/mutex-go1.26.8.trace"), nil)
+	h.analyze = func(ctx context.Context, _ []byte) (*bottleneck.Report, error) {
+		<-ctx.Done()
+		return nil, fmt.Errorf("reading: %w", ctx.Err())
+	}
+	hidden := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(struct{ http.ResponseWriter }{w}, r) })
+	// The time is bounded by what the server leaves, of which some is kept for the answer.
+	base := serve(t, hidden, func(s *http.Server) { s.WriteTimeout = 2 * time.Second })
+	a := get(t, base+"graph")
+	if a.StatusCode != http.StatusServiceUnavailable || !strings.Contains(a.body, "fewer seconds") || a.Header.Get("Retry-After") == "" {
+		t.Errorf("%s %s", a.Status, a.body)
+	}
+}
+
+// An answer that breaks off is seen to break off: half an answer never looks like a whole one.
+func TestBreakOff(t *testing.T) {
+	t.Parallel()
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		(&handler{opt: Options{Authorize: func(*http.Request) error { return nil }}, series: nil, continuous: &made{live: report()}}).ServeHTTP(panicWriter{w}, r)
+	})
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.Start()
+	defer s.Close()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get(s.URL + "/graph")
+	if err == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+	if err == nil {
+		t.Error("half an answer came without an error")
+	}
+}
+
+// panicWriter writes a part and then panics.
+type panicWriter struct{ http.ResponseWriter }
+
+func (w panicWriter) Write(p []byte) (int, error) {
+	w.ResponseWriter.Write(p[:len(p)/2])
+	panic("broken pipe")
+}

@@ -1,0 +1,124 @@
+package live
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/browser"
+)
+
+// The index page says what goes on, and all its links lead somewhere.
+func TestIndex(t *testing.T) {
+	t.Parallel()
+	h := newHandler(Options{Title: "shop", Tasks: granularity.NewRecorder(granularity.RecorderOptions{})}, readTape(t, "small/mutex-go1.26.8.trace"), &made{live: report()})
+	base := serve(t, h, nil)
+	a := get(t, base)
+	for _, want := range []string{
+		"<h1>shop</h1>", "keeps the last 5 s", "for 10 s, since 2026-03-04", "90 %", "of 10, about a second each: 1 over budget, 0 too fast, 0 broken",
+		"0.9 %", "0 tasks", "go tool pprof -top &#39;" + base + "contention?seconds=2&#39;", "Source files are named by package",
+	} {
+		if !strings.Contains(a.body, want) {
+			t.Errorf("want %q", want)
+		}
+	}
+	links := regexp.MustCompile(`(?:href|src)="([^"]*)"`).FindAllStringSubmatch(a.body, -1)
+	if len(links) < 20 {
+		t.Errorf("%d links", len(links))
+	}
+	for _, l := range links {
+		url := base + strings.ReplaceAll(l[1], "&amp;", "&")
+		if strings.Contains(url, "wall") {
+			url += "&seconds=0.1"
+		}
+		if a := get(t, url); a.StatusCode != http.StatusOK && !strings.Contains(url, "speedup") {
+			t.Errorf("%s: %s %s", url, a.Status, a.body)
+		}
+	}
+	if strings.Contains(a.body, "<script") || strings.Contains(a.body, "style=") {
+		t.Error("the page has scripts or styles that its policy forbids")
+	}
+}
+
+// Chromium shows the index page and the picture on it, without a violation of its policy, in light and dark, on a large and a small screen.
+// With the environment variable LIVE_LOOKS, the pictures are kept there.
+func TestIndexInBrowser(t *testing.T) {
+	b := browser.Test(t)
+	defer b.Close()
+	h := newHandler(Options{Title: "shop"}, readTape(t, "small/mutex-go1.26.8.trace"), &made{live: report()})
+	base := serve(t, h, nil)
+	for name, w := range map[string]browser.Window{
+		"light": {Width: 1100, Height: 900}, "dark": {Width: 1100, Height: 900, Dark: true}, "phone": {Width: 360, Height: 800, Dark: true},
+	} {
+		p, err := b.Open(base, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var seen struct {
+			Pictures, Width, Wide int
+			Background            string
+		}
+		if err := p.Eval(`({Pictures: [...document.images].filter(i => i.complete && i.naturalWidth > 0).length, Width: document.documentElement.scrollWidth,
+			Wide: innerWidth, Background: getComputedStyle(document.body).backgroundColor})`, &seen); err != nil {
+			t.Fatal(err)
+		}
+		if seen.Pictures != 1 {
+			t.Errorf("%s: %d pictures are shown", name, seen.Pictures)
+		}
+		if seen.Width > seen.Wide {
+			t.Errorf("%s: the page is %d wide, the window %d", name, seen.Width, seen.Wide)
+		}
+		if dark := seen.Background == "rgb(13, 17, 23)"; dark != w.Dark {
+			t.Errorf("%s: the background is %s", name, seen.Background)
+		}
+		if errs := p.Errors(); len(errs) > 0 {
+			t.Errorf("%s: %q", name, errs)
+		}
+		keep(t, p, "index-"+name)
+		p.Close()
+	}
+}
+
+// A picture that is opened by itself keeps its styles under its strict policy.
+func TestPictureInBrowser(t *testing.T) {
+	b := browser.Test(t)
+	defer b.Close()
+	base := serve(t, newHandler(Options{}, nil, &made{live: report()}), nil)
+	for _, path := range []string{"graph", "contention", "tasks"} {
+		p, err := b.Open(base+path, browser.Window{Width: 1100, Height: 700, Dark: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var fill string
+		if err := p.Eval(`getComputedStyle(document.querySelector("svg .paper")).fill`, &fill); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if fill != "rgb(13, 17, 23)" {
+			t.Errorf("%s: the paper is %s: its style sheet is not in force", path, fill)
+		}
+		if errs := p.Errors(); len(errs) > 0 {
+			t.Errorf("%s: %q", path, errs)
+		}
+		keep(t, p, path)
+		p.Close()
+	}
+}
+
+func keep(t *testing.T, p *browser.Page, name string) {
+	t.Helper()
+	dir := os.Getenv("LIVE_LOOKS")
+	if dir == "" {
+		return
+	}
+	png, err := p.Screenshot(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
