@@ -25,7 +25,7 @@ type account struct {
 	session *session
 	info    *lockInfo
 	begun   atomic.Int64 // waits that were registered
-	work    atomic.Int64 // estimated time spent on settling, in ns; see window.go
+	work    atomic.Int64 // estimated time spent on settling, in ns; see sampling.go
 
 	mu      sync.Mutex
 	settled int64
@@ -41,6 +41,8 @@ type account struct {
 	deferred []wait
 	splitter splitter
 	holders  []holder
+	found    []waitedPiece // scratch memory of follow and remember
+	pieces   []waitedPiece
 }
 
 // maxDeferred bounds the waits put aside; beyond it, what is not known yet is unattributed.
@@ -68,6 +70,7 @@ type waitCell struct {
 
 type pairCell struct {
 	count, blamed, longest int64
+	roots                  *pairRoots // nil if the owner was never seen to be blocked
 }
 
 // add settles a wait that is over, now or as soon as all its owners are known.
@@ -165,6 +168,7 @@ func (a *account) book(w *wait) {
 		h := &a.holders[p.holder]
 		if h.chain == nil {
 			unattributed += p.ns
+			a.piece(w, nil, 0, 1, p.from, p.to, 1)
 			continue
 		}
 		blamed += p.ns
@@ -179,7 +183,9 @@ func (a *account) book(w *wait) {
 		}
 		pair.blamed += p.ns * w.weight
 		pair.longest = max(pair.longest, p.ns)
+		a.follow(pair, h, &parts[i], w)
 	}
+	a.remember(w, len(parts) == 0 || w.lost > 0)
 	c.count += w.weight
 	c.observed++
 	c.waited += (w.end - w.start) * w.weight

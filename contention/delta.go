@@ -62,6 +62,9 @@ func (p *Profile) Since(earlier *Profile) *Profile {
 		if e := pairs[k.pair(&q)]; e != nil {
 			q.Contentions -= e.Contentions
 			q.Blamed -= e.Blamed
+			q.Activity = q.Activity.clone()
+			q.Activity.add(e.Activity, -1)
+			q.setRoots(k.rootsSince(&q, e))
 		}
 		if q.Contentions != 0 || q.Blamed != 0 {
 			d.Pairs = append(d.Pairs, q)

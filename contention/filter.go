@@ -12,7 +12,7 @@ type Filter struct {
 	// Kinds are those to keep; none means all.
 	Kinds []Kind
 	// Focus keeps what it finds in the name or the class of the lock, or in a group or the full
-	// name of a function of the waiter or of the owner.
+	// name of a function of the waiter, of the owner, or of a root owner.
 	Focus *regexp.Regexp
 	// Min leaves out pairs, hand-off and unattributed parts of rows that are shorter in all.
 	Min time.Duration
@@ -20,7 +20,8 @@ type Filter struct {
 
 // Filter returns a profile with those rows that f keeps. Where Focus finds something on
 // the waiter's side, the wait is kept with all of its parts; where only owners are found, it is
-// cut down to what is blamed on those, and its Contentions are at most as many. So what
+// cut down to what is blamed on those, and its Contentions are at most as many; where only root owners
+// are found, a pair is cut down to their part. So what
 // holds for a Profile holds for the result, but its totals are those of what is left.
 // Rows are copied, locks and stacks are shared with p.
 func (p *Profile) Filter(f Filter) *Profile {
@@ -34,11 +35,11 @@ func (p *Profile) Filter(f Filter) *Profile {
 		}
 	}
 	for i := range p.Pairs {
-		q := &p.Pairs[i]
+		q := p.Pairs[i]
 		at, ok := t.at[waiterKey{q.Kind, q.Lock, q.Waiter, q.Flags & WaiterFlags}]
-		if ok && q.Blamed >= f.Min && (t.whole[at] || m.party(&q.Owner)) {
-			t.blame(at, q)
-			out.Pairs = append(out.Pairs, *q)
+		if ok && (t.whole[at] || m.party(&q.Owner) || m.roots(&q)) && q.Blamed >= f.Min {
+			t.blame(at, &q)
+			out.Pairs = append(out.Pairs, q)
 		}
 	}
 	used := map[*Lock]bool{}
@@ -110,6 +111,26 @@ type matcher struct {
 	re     *regexp.Regexp
 	stacks map[*Stack]bool
 	locks  map[*Lock]bool
+}
+
+// roots cuts q down to the root owners that are found, and reports whether there are any.
+func (m *matcher) roots(q *Pair) bool {
+	var found []Root
+	var did Activity
+	var blamed time.Duration
+	var contentions int64
+	for i := range q.Roots {
+		if r := &q.Roots[i]; m.party(&r.Owner) {
+			found = append(found, *r)
+			did.add(q.activityUnder(r), 1)
+			blamed += r.Blamed
+			contentions += r.Contentions
+		}
+	}
+	q.Roots, q.Activity, q.Blamed = found, did, blamed
+	q.Contentions = min(q.Contentions, contentions)
+	q.Longest = min(q.Longest, blamed)
+	return len(found) > 0
 }
 
 func (m *matcher) lock(l *Lock) bool {

@@ -20,11 +20,15 @@ import (
 //	 "pairs":[{"kind":"mutex", "lock":"cache", "class":"example.com/lru.Cache",
 //	           "waiter_group":"main.worker", "waiter_stack":["main.get /src/main.go:12", …],
 //	           "owner_group":"main.janitor", "owner_stack":["main.sweep /src/main.go:40", …],
-//	           "contentions":…, "wait_ns":…, …}], …}
+//	           "contentions":…, "wait_ns":…,
+//	           "owner_activity":{"running_ns":…, "runnable_ns":…, "blocked_ns":{"chan-receive":…}, "unknown_ns":…},
+//	           "roots":[{"root_group":"main.fetch", "root_stack":[…], "via":"chan-receive", "links":1,
+//	                     "contentions":…, "wait_ns":…, …}], …}], …}
 //
 // Stacks begin with the leaf; a frame is "func file:line", or "func" if the file is not
 // known. What a pair has as wait_ns is Blamed. The sum of wait_ns over the pairs, and
-// handoff_ns and unattributed_ns, is wait_ns.
+// handoff_ns and unattributed_ns, is wait_ns. The parts of owner_activity sum to the pair's wait_ns, and so do those
+// of the roots; roots is empty if the owner itself is the root of all of it. The via of a root is empty if it is the owner.
 //
 // What else is in the object is there to read it back: "locks", "stacks" (whose
 // frames are objects, for names may hold blanks) and "waits" are the tables of the profile, and
@@ -82,6 +86,27 @@ type pairJSON struct {
 	OwnerStack     []string `json:"owner_stack"`
 	OwnerID        int      `json:"owner_id"`
 	OwnerGoroutine uint64   `json:"owner_goroutine"`
+
+	Activity *activityJSON `json:"owner_activity"`
+	Roots    []rootJSON    `json:"roots"`
+}
+
+type activityJSON struct {
+	Running  int64          `json:"running_ns"`
+	Runnable int64          `json:"runnable_ns"`
+	Blocked  map[Kind]int64 `json:"blocked_ns"`
+	Unknown  int64          `json:"unknown_ns"`
+}
+
+type rootJSON struct {
+	RootGroup     string   `json:"root_group"`
+	RootStack     []string `json:"root_stack"`
+	RootID        int      `json:"root_id"`
+	RootGoroutine uint64   `json:"root_goroutine"`
+	Via           Kind     `json:"via"`
+	Links         int      `json:"links"`
+	Contentions   int64    `json:"contentions"`
+	Wait          int64    `json:"wait_ns"`
 }
 
 type waitJSON struct {
@@ -181,6 +206,7 @@ func (p *Profile) form() (*profileJSON, error) {
 		f.Pairs[i] = pairJSON{
 			waiterJSON: t.waiter(q.Kind, q.Lock, &q.Waiter, q.Flags, q.Contentions, q.Blamed, q.Longest),
 			OwnerGroup: q.Owner.Group, OwnerStack: t.text(owner), OwnerID: owner, OwnerGoroutine: q.Owner.Goroutine,
+			Activity: activityForm(q.OwnerActivity()), Roots: t.roots(q.Roots),
 		}
 	}
 	for i := range p.Waits {
@@ -195,6 +221,24 @@ func (p *Profile) form() (*profileJSON, error) {
 	}
 	f.sum()
 	return f, nil
+}
+
+func activityForm(a Activity) *activityJSON {
+	f := &activityJSON{int64(a.Running), int64(a.Runnable), map[Kind]int64{}, int64(a.Unknown)}
+	for k, d := range a.Blocked {
+		f.Blocked[k] = int64(d)
+	}
+	return f
+}
+
+func (t *jsonTables) roots(roots []Root) []rootJSON {
+	out := make([]rootJSON, len(roots)) // [] instead of null
+	for i := range roots {
+		r := &roots[i]
+		id := t.stack(r.Owner.Stack)
+		out[i] = rootJSON{r.Owner.Group, t.text(id), id, r.Owner.Goroutine, r.Via, r.Links, r.Contentions, int64(r.Blamed)}
+	}
+	return out
 }
 
 // sum fills in the totals.

@@ -31,6 +31,14 @@ func complete() *Profile {
 	p.Pairs[0].Flags = Reacquire | Estimated | ReadOwner
 	p.Pairs[1].Flags = Reacquire | Estimated
 	p.Pairs[1].Owner, p.Pairs[1].Longest = Party{Goroutine: 17}, 4
+	for i := range p.Pairs {
+		p.Pairs[i].Activity = Activity{Unknown: p.Pairs[i].Blamed}
+	}
+	p.Pairs[0].Activity = Activity{Running: 11, Runnable: 2, Unknown: 3, Blocked: map[Kind]time.Duration{ChanReceiveKind: 9, SyscallKind: 5}}
+	p.Pairs[0].Roots = []Root{
+		{Owner: p.Pairs[0].Owner, Contentions: 4, Blamed: 22},
+		{Owner: Party{Goroutine: 3, Group: "app.send", Stack: &Stack{Frames: []Frame{{Func: "app.Send", File: "app.go", Line: 30}}}}, Via: ChanReceiveKind, Links: 2, Contentions: 1, Blamed: 8},
+	}
 	return p
 }
 
@@ -68,6 +76,10 @@ func TestJSONForm(t *testing.T) {
 		{"wait_ns", pair["wait_ns"], `10`},
 		{"flags", pair["flags"], `["reacquire","estimated"]`},
 		{"a lock without a name", pairs[2].(map[string]any)["lock"], `"app.Log#2"`},
+		{"owner_activity", pairs[0].(map[string]any)["owner_activity"], `{"blocked_ns":{"chan-receive":9,"syscall":5},"runnable_ns":2,"running_ns":11,"unknown_ns":3}`},
+		{"owner_activity of nothing known", pair["owner_activity"], `{"blocked_ns":{},"runnable_ns":0,"running_ns":0,"unknown_ns":10}`},
+		{"roots", pair["roots"], `[]`},
+		{"a root", pairs[0].(map[string]any)["roots"].([]any)[1], `{"contentions":1,"links":2,"root_goroutine":3,"root_group":"app.send","root_id":3,"root_stack":["app.Send app.go:30"],"via":"chan-receive","wait_ns":8}`},
 		{"start", got["start"], `"2026-02-03T04:05:06.000000789Z"`},
 	} {
 		if b, _ := json.Marshal(tt.got); string(b) != tt.want {
@@ -108,6 +120,7 @@ func TestJSONRoundTrip(t *testing.T) {
 		}
 		want := *p
 		want.Start = q.Start // times have more than one form
+		want.merged = merged{}
 		if !reflect.DeepEqual(q, &want) {
 			t.Errorf("%s: read %+v, want %+v", name, q, p)
 		}
@@ -144,12 +157,21 @@ func TestReadJSONErrors(t *testing.T) {
 		{change(`"kind":"mutex"`, `"kind":"mutexx"`), `pair 0: kind is "mutexx", not one of`},
 		{change(`"lock_id":1`, `"lock_id":5`), "pair 0: lock_id is 5, which is not in locks"},
 		{change(`"lock":"cache"`, `"lock":"cash"`), "pair 0: lock and class are not those of lock 1"},
-		{change(`"waiter_id":1`, `"waiter_id":9`), "pair 0: waiter_id is 9, but there are 2 stacks"},
+		{change(`"waiter_id":1`, `"waiter_id":9`), "pair 0: waiter_id is 9, but there are 3 stacks"},
 		{change(`"app.Get app.go:10"`, `"app.Get app.go:11"`), "pair 0: the frames are not those of the stack with the number waiter_id, 1"},
 		{change(`"read-owner"`, `"lazy"`), `pair 0: flag "lazy" cannot stand here`},
 		{change(`"blamed_ns":40`, `"blamed_ns":41`), "wait 0: blamed_ns, handoff_ns and unattributed_ns do not sum to wait_ns, 50"},
 		{change(`"contentions":4,"wait_ns":30`, `"contentions":4,"wait_ns":31`), "wait 0: the pairs of its waiter differ by 1ns from its blamed_ns"},
 		{change(`"contentions":4,"wait_ns":30`, `"contentions":4,"wait_ns":-30`), "pair 0: wait_ns is negative: -30"},
+		{change(`"running_ns":11`, `"running_ns":10`), "pair 0: owner_activity: the parts sum to 29, not to wait_ns, 30"},
+		{change(`"running_ns":11`, `"running_ns":-11`), "pair 0: owner_activity: a part is negative"},
+		{change(`"syscall":5`, `"syscall":9223372036854775807`), "pair 0: owner_activity: a part is negative, or they sum to more than wait_ns, 30"},
+		{change(`"syscall":5`, `"siesta":5`), `pair 0: owner_activity: blocked_ns has the kind "siesta"`},
+		{change(`"wait_ns":22`, `"wait_ns":21`), "pair 0: roots: they sum to 29, not to wait_ns, 30"},
+		{change(`"wait_ns":22`, `"wait_ns":-22`), "pair 0: root 0: a wait_ns is negative"},
+		{change(`"via":"chan-receive"`, `"via":"mutex"`), `pair 0: root 1: the owner was not blocked on "mutex" for so long`},
+		{change(`"links":2`, `"links":-2`), "pair 0: root 1: links or contentions is negative"},
+		{change(`"root_id":3`, `"root_id":4`), "pair 0: root 1: root_id is 4, but there are 3 stacks"},
 		{change(`"locks":[{"id":1`, `"locks":[{"id":2`), `lock 2 (""): the id comes twice`},
 		{change(`"line":10`, `"line":-10`), "stacks, number 1: frame 0 has the line -10"},
 	} {

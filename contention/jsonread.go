@@ -89,7 +89,7 @@ func (f *profileJSON) profile() (*Profile, error) {
 	if len(f.Warnings) > 0 {
 		r.p.Warnings = f.Warnings
 	}
-	for _, step := range []func() error{r.head, r.readStacks, r.readLocks, r.readWaits, r.readPairs, r.blamed, r.totals} {
+	for _, step := range []func() error{r.head, r.readStacks, r.readLocks, r.readWaits, r.readPairs, r.blamed, r.readOwners, r.totals} {
 		if err := step(); err != nil {
 			return nil, err
 		}

@@ -13,6 +13,8 @@ type LockRow struct {
 	Contentions int64
 	// Waited == Blamed + HandOff + Unattributed is what all waiters lost together.
 	Waited, Blamed, HandOff, Unattributed time.Duration
+	// Activity is what the owners did while they were waited for: its parts sum to Blamed.
+	Activity Activity
 	// ContendedShare is the part of the profile's duration in which the lock was held
 	// while somebody waited for it: near 1, the lock is all that the program does.
 	ContendedShare float64
@@ -36,6 +38,11 @@ func (p *Profile) LockTable() []LockRow {
 			r.Blamed += w.Blamed
 			r.HandOff += w.HandOff
 			r.Unattributed += w.Unattributed
+		}
+	}
+	for i := range p.Pairs {
+		if r := byLock[p.Pairs[i].Lock]; r != nil {
+			r.Activity.add(p.Pairs[i].OwnerActivity(), 1)
 		}
 	}
 	rows := make([]LockRow, 0, len(byLock))

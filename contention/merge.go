@@ -134,6 +134,7 @@ func (m *merger) add(p *Profile) {
 			m.out.Pairs = append(m.out.Pairs, Pair{Kind: q.Kind, Lock: lock.lock, Waiter: m.party(q.Waiter), Owner: m.party(q.Owner), Flags: q.Flags})
 		}
 		m.out.Pairs[at].add(q)
+		m.addRoots(&m.out.Pairs[at], q)
 	}
 }
 
@@ -203,6 +204,17 @@ func (q *Pair) add(b *Pair) {
 	q.Contentions += b.Contentions
 	q.Blamed += b.Blamed
 	q.Longest = max(q.Longest, b.Longest)
+	q.Activity.add(b.OwnerActivity(), 1)
+}
+
+// addRoots adds the roots of b to those of q, which has the rest of b already.
+func (m *merger) addRoots(q, b *Pair) {
+	others := q.otherRoots()
+	for _, r := range b.otherRoots() {
+		r.Owner = m.party(r.Owner)
+		others = addRoot(others, r)
+	}
+	q.setRoots(others)
 }
 
 // goroutine returns the id of a goroutine where it means something.

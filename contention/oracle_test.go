@@ -323,6 +323,7 @@ func checkConservation(t testing.TB, p *Profile) {
 			t.Errorf("pairs without a wait: %v %v", k, v)
 		}
 	}
+	checkOwners(t, p)
 }
 
 func totals(p *Profile) (waited, blamed, handOff, unattributed time.Duration) {

@@ -208,6 +208,11 @@ type Pair struct {
 	Blamed time.Duration
 	// Longest is the most that a single wait lost to the owner.
 	Longest time.Duration
+	// Activity is what the owner did meanwhile; its parts sum to Blamed. See OwnerActivity.
+	Activity Activity
+	// Roots is who was at the end of the chains of blame that begin with the owner, if that was
+	// itself blocked by others: they sum to Blamed. nil means the owner itself. See RootOwners.
+	Roots []Root
 }
 
 // Dropped counts what did not fit into bounded memory. All of it is still in the

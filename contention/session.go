@@ -41,6 +41,7 @@ type session struct {
 	events     *eventWriter
 	start      time.Time
 
+	waited  waitedTable
 	cells   atomic.Int64  // rows in all accounts
 	crowded atomic.Uint64 // times there was no room for another row
 

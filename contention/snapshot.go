@@ -71,7 +71,9 @@ func (a *account) copyTo(p *Profile) {
 	}
 	pairs := make(map[pairKey]pairCell, len(a.pairs))
 	for k, c := range a.pairs {
-		pairs[k] = *c
+		cell := *c
+		cell.roots = c.roots.clone()
+		pairs[k] = cell
 	}
 	lock := &Lock{ID: a.info.id, Waiters: int(a.waiters), Longest: time.Duration(a.longest), Contended: time.Duration(a.contended)}
 	a.mu.Unlock()
@@ -91,11 +93,13 @@ func (a *account) copyTo(p *Profile) {
 		})
 	}
 	for k, c := range pairs {
-		p.Pairs = append(p.Pairs, Pair{
+		q := Pair{
 			Kind: kinds[k.kind], Lock: lock, Flags: k.flags,
 			Waiter: s.party(k.waiter, k.waiterG), Owner: s.party(k.owner, k.ownerG),
 			Contentions: c.count, Blamed: time.Duration(c.blamed), Longest: time.Duration(c.longest),
-		})
+		}
+		s.ownerRoots(&q, c.roots)
+		p.Pairs = append(p.Pairs, q)
 	}
 }
 

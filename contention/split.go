@@ -61,9 +61,10 @@ type splitter struct {
 
 // part is what one holder is blamed for.
 type part struct {
-	holder int
-	ns     int64
-	flags  Flags
+	holder   int
+	ns       int64
+	from, to int64 // between which the ns are
+	flags    Flags
 }
 
 // edge is the coming or leaving of a holder.
@@ -119,7 +120,7 @@ func (s *splitter) sequence(start, end int64, holders []holder) (parts []part, h
 		}
 		held := max(0, to-from-holders[i].gaps)
 		handOff += to - at - held
-		s.parts = append(s.parts, part{holder: i, ns: held})
+		s.parts = append(s.parts, part{holder: i, ns: held, from: from, to: to})
 		at = to
 	}
 	return s.parts, handOff + end - at
@@ -140,7 +141,7 @@ func (s *splitter) span(holder int, r role, from, to int64) {
 	if to <= from {
 		return
 	}
-	p := part{holder: holder}
+	p := part{holder: holder, from: from, to: to}
 	switch r {
 	case sharing:
 		p.flags = ReadOwner

@@ -180,6 +180,8 @@ type TraceObserver struct {
 	inFlight   int64
 	cutOff     timeline.Time // the longest wait for a lock that the trace did not see the end of
 	lost       uint64        // waits that outlasted the memory of their lock
+	room       pastRoom
+	scratch    []givenTime
 	cuts       traceCuts
 
 	audit func(waiter *timeline.Goroutine, by owner, from, to timeline.Time) // tests: told of everything that is blamed on an owner of a lock
@@ -222,10 +224,12 @@ func (o *TraceObserver) Transition(t *timeline.Transition) {
 	switch {
 	case t.State == timeline.Waiting:
 		if !o.opt.Runtime && t.G.Kind != timeline.Application {
+			g.past.finish(t)
 			break
 		}
 		if t.To.Alive() {
 			o.woken(g, t)
+			g.past.finish(t)
 			if active(t.To) {
 				o.resumed(g, t.End)
 			}
@@ -242,6 +246,7 @@ func (o *TraceObserver) Transition(t *timeline.Transition) {
 	}
 	if !t.To.Alive() {
 		o.commit(g)
+		o.letGo(g)
 		o.goroutines[t.G.Index] = nil
 	}
 }
@@ -255,11 +260,21 @@ func (o *TraceObserver) goroutine(g *timeline.Goroutine) *tracedGoroutine {
 	if k == nil || k.g != g {
 		if k != nil {
 			o.commit(k)
+			o.letGo(k)
 		}
-		k = &tracedGoroutine{g: g}
+		k = &tracedGoroutine{g: g, past: &past{room: &o.room}}
+		o.room.live++
 		o.goroutines[g.Index] = k
 	}
 	return k
+}
+
+// letGo lets go of a goroutine that has exited, but for what holds still need of its past.
+func (o *TraceObserver) letGo(g *tracedGoroutine) {
+	g.past.trim(pastBlock)
+	o.room.used -= len(g.past.segs)
+	o.room.live--
+	g.past.room = nil
 }
 
 // unfinished counts a wait that the trace did not see the end of.

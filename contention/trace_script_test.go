@@ -17,7 +17,10 @@ import (
 //	200 1 wakes 2 in sync.(*Mutex).Unlock < main.f:12
 //	210 2 runs
 //	250 2 stops          (it is runnable again)
+//	255 2 calls          (it is in a system call)
+//	257 2 hangs          (which loses its processor)
 //	260 2 exits
+//	270 7 begins         (it is born; otherwise, all that are mentioned run from time 0 on)
 //	300 ends
 type script struct {
 	t      *testing.T
@@ -65,11 +68,19 @@ func (s *script) play(text string) {
 }
 
 func (s *script) event(at timeline.Time, id int64, verb, arg string, where *timeline.Stack) {
+	if verb == "begins" {
+		s.begin(at, id)
+		return
+	}
 	switch s.g(id); verb {
 	case "runs":
 		s.to(at, id, timeline.Running, timeline.WaitNone, nil)
 	case "stops":
 		s.to(at, id, timeline.Runnable, timeline.WaitPreempted, nil)
+	case "calls":
+		s.to(at, id, timeline.Syscall, timeline.WaitNone, nil)
+	case "hangs":
+		s.to(at, id, timeline.SyscallBlocked, timeline.WaitSyscall, nil)
 	case "exits":
 		s.to(at, id, timeline.NotExist, timeline.WaitNone, nil)
 		delete(s.now, id)
@@ -117,6 +128,14 @@ func (s *script) g(id int64) {
 		s.now[id] = &timeline.Interval{G: g, State: timeline.Unknown}
 		s.to(0, id, timeline.Running, timeline.WaitNone, nil)
 	}
+}
+
+// begin makes a goroutine that is born at the time.
+func (s *script) begin(at timeline.Time, id int64) {
+	g := &timeline.Goroutine{ID: id, Index: len(s.gs), Func: "main.worker"}
+	s.gs[id] = g
+	s.now[id] = &timeline.Interval{G: g, State: timeline.NotExist}
+	s.to(at, id, timeline.Runnable, timeline.WaitCreated, nil)
 }
 
 func (s *script) number(text string) int64 {

@@ -142,7 +142,9 @@ func (r *traceRows) part(g *tracedGoroutine, w *waiting, goroutines bool) {
 		if goroutines {
 			k.g = p.owner.g
 		}
-		r.pair(row, k).blamed += int64(p.ns)
+		pair := r.pair(row, k)
+		pair.blamed += int64(p.ns)
+		pair.addDid(&p.did, 0, goroutines)
 	}
 	w.earlier += w.waited
 	w.waited, w.blamed, w.handOff, w.unattributed, w.parts = 0, 0, 0, 0, w.parts[:0]

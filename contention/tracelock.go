@@ -56,6 +56,7 @@ const maxHistory = 1024
 type hold struct {
 	from, to  timeline.Time
 	owner     owner
+	past      *past         // the owner's
 	pending   timeline.Time // since when the owner, a writer, had held back readers; from if not at all
 	known     bool          // from is when the owner ran after its own wait
 	prev      *hold         // the one before on the same lock, as far as that is certain

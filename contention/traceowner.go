@@ -34,7 +34,7 @@ func ownerOf(t *timeline.Transition, at *place) owner {
 func (o *TraceObserver) release(h *hold, t *timeline.Transition, at *place, w *waiting) *tracedLock {
 	r := o.places.of(t.WakerStack)
 	waker := o.goroutine(t.Waker)
-	h.owner = ownerOf(t, r)
+	h.owner, h.past = ownerOf(t, r), waker.past
 	lock, own := o.lockOfRelease(waker, at, r)
 	switch again := waker.last; {
 	case own >= 0:

@@ -46,6 +46,7 @@ type tracePair struct {
 	pairCell
 	serial uint64 // of the wait that was added last
 	inWait int64  // what it lost to the owner
+	did    ledger // what the owner did
 }
 
 // droppedChain is the only call of the stack that stands for those that there was no room for.
@@ -72,12 +73,13 @@ func (r *traceRows) add(g *tracedGoroutine, w *waiting, goroutines bool) {
 	row.unattributed += int64(w.unattributed)
 	row.longest = max(row.longest, int64(w.waited+w.earlier))
 	r.serial++
-	for _, p := range w.parts {
+	for i := range w.parts {
+		p := &w.parts[i]
 		k := traceOwnerKey{p.owner.site, p.owner.group, 0, p.owner.flags}
 		if goroutines {
 			k.g = p.owner.g
 		}
-		r.pair(row, k).add(int64(p.ns), r.serial)
+		r.pair(row, k).add(p, r.serial, goroutines)
 	}
 }
 
@@ -114,14 +116,33 @@ func (r *traceRows) pair(row *traceRow, k traceOwnerKey) *tracePair {
 }
 
 // add adds a part of a wait. Several parts of one wait count as one contention.
-func (p *tracePair) add(ns int64, serial uint64) {
-	if p.serial != serial {
+func (p *tracePair) add(part *blamedPart, serial uint64, goroutines bool) {
+	first := p.serial != serial
+	if first {
 		p.serial, p.inWait = serial, 0
 		p.count++
 	}
+	ns := int64(part.ns)
 	p.inWait += ns
 	p.blamed += ns
 	p.longest = max(p.longest, p.inWait)
+	waits := int64(0)
+	if first {
+		waits = 1
+	}
+	p.addDid(&part.did, waits, goroutines)
+}
+
+// addDid adds what the owner did during so many more waits.
+func (p *tracePair) addDid(did *ledger, waits int64, goroutines bool) {
+	for i := range did.causes {
+		c := &did.causes[i]
+		c.n = waits
+		if !goroutines {
+			c.root.g = 0
+		}
+	}
+	p.did.merge(did)
 }
 
 // united puts the rows together whose locks have turned out to be the same.
@@ -158,6 +179,7 @@ func (r *traceRow) merge(s *traceRow) {
 		into.count += p.count
 		into.blamed += p.blamed
 		into.longest = max(into.longest, p.longest)
+		into.did.merge(&p.did)
 	}
 }
 
@@ -189,12 +211,14 @@ func (r *traceRows) copyTo(p *Profile) {
 		})
 		for _, o := range slices.SortedFunc(maps.Keys(row.pairs), compareOwners) {
 			c := row.pairs[o]
-			p.Pairs = append(p.Pairs, Pair{
+			q := Pair{
 				Kind: traceKind(k.kind), Lock: lock, Waiter: waiter,
 				Owner: Party{Goroutine: uint64(o.g), Group: o.group, Stack: o.site.stack},
 				Flags: k.flags | o.flags, Contentions: c.count,
 				Blamed: time.Duration(c.blamed), Longest: time.Duration(c.longest),
-			})
+			}
+			c.did.copyTo(&q)
+			p.Pairs = append(p.Pairs, q)
 		}
 	}
 	slices.SortFunc(p.Locks, func(a, b *Lock) int { return cmp.Compare(a.ID, b.ID) })
@@ -209,6 +233,60 @@ func compareRows(a, b traceRowKey) int {
 
 func compareOwners(a, b traceOwnerKey) int {
 	return cmp.Or(cmp.Compare(a.site.id, b.site.id), cmp.Compare(a.flags, b.flags), cmp.Compare(a.group, b.group), cmp.Compare(a.g, b.g))
+}
+
+// copyTo tells what the owner of a pair did, and who was at the root.
+func (l *ledger) copyTo(q *Pair) {
+	var ns [doings]int64
+	for i, d := range l.did {
+		ns[i] = int64(d)
+	}
+	q.Activity = activityOf(&ns)
+	var roots []Root
+	for i := range l.causes {
+		c := &l.causes[i]
+		r := Root{Via: c.via.kind(), Links: int(c.links), Contentions: min(c.n, q.Contentions), Blamed: time.Duration(c.ns)}
+		if c.root.site != nil {
+			r.Owner = Party{Goroutine: uint64(c.root.g), Group: c.root.group, Stack: c.root.site.stack}
+		}
+		roots = append(roots, r)
+	}
+	q.setRoots(roots)
+}
+
+// doingOf returns what a goroutine does that waits.
+func doingOf(w timeline.Wait) doing {
+	switch w {
+	case timeline.WaitMutex:
+		return doingMutex
+	case timeline.WaitRWMutexWriter:
+		return doingWriter
+	case timeline.WaitRWMutexReader:
+		return doingReader
+	case timeline.WaitWaitGroup:
+		return doingWaitGroup
+	case timeline.WaitCond:
+		return doingCond
+	case timeline.WaitOnce:
+		return doingOnce
+	case timeline.WaitChanSend:
+		return doingChanSend
+	case timeline.WaitChanReceive:
+		return doingChanReceive
+	case timeline.WaitSelect:
+		return doingSelect
+	case timeline.WaitSemaphore:
+		return doingSemaphore
+	case timeline.WaitNetwork:
+		return doingNetwork
+	case timeline.WaitSleep:
+		return doingSleep
+	case timeline.WaitGC:
+		return doingGC
+	case timeline.WaitSyscall:
+		return doingSyscall
+	}
+	return doingOther
 }
 
 // traceKind returns the kind of contention of a wait.

@@ -16,7 +16,7 @@ const overlap timeline.Time = 5_000
 // It takes some 10 ns for each release during the wait.
 func (o *TraceObserver) cut(g *tracedGoroutine, h *hold) {
 	w := &g.wait
-	c := cutter{g: g.g, w: w, lock: w.lock, several: w.lock.several(), start: max(w.asked, o.cuts.at), at: h.to, end: h, audit: o.audit}
+	c := cutter{g: g.g, w: w, given: o.scratch[:0], lock: w.lock, several: w.lock.several(), start: max(w.asked, o.cuts.at), at: h.to, end: h, audit: o.audit}
 	c.next = len(c.lock.history) - 1
 	for x := h; x != nil && c.at > c.start; x = c.earlier(x) {
 		c.before(x)
@@ -25,6 +25,8 @@ func (o *TraceObserver) cut(g *tracedGoroutine, h *hold) {
 	if c.lost {
 		o.lost++
 	}
+	o.scratch = c.given
+	g.past.addCut(c.given, doingOf(w.kind))
 }
 
 // cutter is the state of a cut: the time from at on is accounted for.
@@ -40,6 +42,16 @@ type cutter struct {
 	audit func(waiter *timeline.Goroutine, by owner, from, to timeline.Time)
 
 	lost bool // the wait is older than the history
+
+	given []givenTime // the latest first
+}
+
+// givenTime is a time that was given to the owner of a hold, and what that one did then; or, without a hold, to
+// the hand-off.
+type givenTime struct {
+	from, to timeline.Time
+	by       *hold
+	did      ledger
 }
 
 // earlier returns the hold before x of the same lock, or nil.
@@ -85,6 +97,9 @@ func (c *cutter) before(x *hold) {
 			ran = min(c.at, max(to, x.ran))
 		}
 		c.w.handOff += ran - to
+		if ran > to {
+			c.given = append(c.given, givenTime{from: to, to: ran})
+		}
 		c.w.unattributed += c.at - ran
 		c.at = to
 	}
@@ -118,15 +133,21 @@ func (c *cutter) contended(x *hold, from timeline.Time) {
 // waits for both the writer and those who hold the lock.
 func (c *cutter) blame(x *hold, from timeline.Time) {
 	ns := c.at - from
+	did := x.past.between(from, c.at)
+	c.given = append(c.given, givenTime{from, c.at, x, did})
 	if e := c.end; e.queue == readerQueue && x != e && e.pending < e.from {
 		if both := (min(c.at, e.from) - max(from, e.pending)) / 2; both > 0 {
 			by := e.owner
 			by.flags |= PendingWriter
-			c.w.blame(by, both)
+			pending := e.past.between(max(from, e.pending), min(c.at, e.from))
+			pending.scale(both)
+			c.w.blame(by, both, &pending)
 			ns -= both
+			did = did.clone()
+			did.scale(ns)
 		}
 	}
-	c.w.blame(x.owner, ns)
+	c.w.blame(x.owner, ns, &did)
 	if c.audit != nil {
 		c.audit(c.g, x.owner, from, c.at)
 	}

@@ -21,6 +21,7 @@ type tracedGoroutine struct {
 	usual []usualHold // by place of release
 
 	present presentState
+	past    *past
 	active  bool // running or in a system call
 	since   timeline.Time
 	ran     timeline.Time // on a processor, since its latest wait
@@ -48,10 +49,11 @@ type waiting struct {
 	parts                                 []blamedPart
 }
 
-// blamedPart is a part of a wait and who is to blame for it.
+// blamedPart is a part of a wait, who is to blame for it, and what that one did meanwhile.
 type blamedPart struct {
 	owner owner
 	ns    timeline.Time
+	did   ledger
 }
 
 // heldLock is a lock that a goroutine has got after waiting for it.
@@ -65,6 +67,7 @@ type heldLock struct {
 // track notes when the goroutine was active.
 func (g *tracedGoroutine) track(t *timeline.Transition) {
 	g.present.set(t)
+	g.past.transition(t)
 	if t.State.OnProc() {
 		g.ran += t.End - t.Start
 	}
@@ -130,8 +133,17 @@ func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
 		if t.Wait == timeline.WaitCond {
 			by.flags = Signaller
 		}
-		w.blame(by, waited)
+		o.blameWaker(g, t, by, waited)
 	}
+}
+
+// blameWaker blames the waker for the last part of a wait that is for no lock, which is all of it unless there was a cut.
+func (o *TraceObserver) blameWaker(g *tracedGoroutine, t *timeline.Transition, by owner, waited timeline.Time) {
+	p := o.goroutine(t.Waker).past
+	did := p.between(t.End-waited, t.End)
+	g.wait.blame(by, waited, &did)
+	g.past.addWaiting(t.End-waited, doingOf(t.Wait), false)
+	g.past.addBlamed(t.End-waited, t.End, doingOf(t.Wait), by, p, &did)
 }
 
 // lockWoken does the end of a wait for a lock.
@@ -183,8 +195,8 @@ func (g *tracedGoroutine) waitedAt(s *callSite) int {
 	return slices.IndexFunc(g.held, func(h heldLock) bool { return h.site == s })
 }
 
-// blame adds a part to the wait.
-func (w *waiting) blame(by owner, ns timeline.Time) {
+// blame adds a part to the wait. The owner did meanwhile what is in the ledger, which is as long.
+func (w *waiting) blame(by owner, ns timeline.Time, did *ledger) {
 	if ns <= 0 {
 		return
 	}
@@ -192,10 +204,11 @@ func (w *waiting) blame(by owner, ns timeline.Time) {
 	for i := len(w.parts) - 1; i >= 0 && i >= len(w.parts)-16; i-- {
 		if w.parts[i].owner == by {
 			w.parts[i].ns += ns
+			w.parts[i].did.merge(did)
 			return
 		}
 	}
-	w.parts = append(w.parts, blamedPart{by, ns})
+	w.parts = append(w.parts, blamedPart{by, ns, *did})
 }
 
 // commit books the wait of g, if it has one and it is over.

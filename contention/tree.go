@@ -14,7 +14,8 @@ type Aspect string
 
 // The aspects. Those of the owner tell apart what the owners are blamed for; the time
 // for which no owner is known or nobody held the lock is then under [HandOffKey] and
-// [UnattributedKey].
+// [UnattributedKey]. Those of the root tell apart who was at the end of the chain of blame: the owner, or
+// whom it was itself blocked by, and so on; see [Root].
 const (
 	ByKind            Aspect = "kind"
 	ByClass           Aspect = "class"
@@ -27,6 +28,10 @@ const (
 	ByOwnerGroup      Aspect = "owner-group"
 	ByOwnerFunc       Aspect = "owner-func"
 	ByOwnerStack      Aspect = "owner-stack"
+	ByRootGoroutine   Aspect = "root-goroutine"
+	ByRootGroup       Aspect = "root-group"
+	ByRootFunc        Aspect = "root-func"
+	ByRootStack       Aspect = "root-stack"
 	ByFlags           Aspect = "flags"
 )
 
@@ -35,6 +40,7 @@ var Aspects = []Aspect{
 	ByKind, ByClass, ByLock, ByFlags,
 	ByWaiterGoroutine, ByWaiterGroup, ByWaiterFunc, ByWaiterStack,
 	ByOwnerGoroutine, ByOwnerGroup, ByOwnerFunc, ByOwnerStack,
+	ByRootGoroutine, ByRootGroup, ByRootFunc, ByRootStack,
 }
 
 // What stands for the owner where there is none.
@@ -52,10 +58,12 @@ type Tree struct {
 	// Key is what it has there, such as the name of a function.
 	Key string
 	// Contentions is the number of waits. Below an aspect of the owner, it is the
-	// number of pairs of a wait and an owner.
+	// number of pairs of a wait and an owner; below one of the root, of a wait, an owner and a root.
 	Contentions int64
 	// Waited == Blamed + HandOff + Unattributed.
 	Waited, Blamed, HandOff, Unattributed time.Duration
+	// Activity is what the owners did while they are blamed: its parts sum to Blamed.
+	Activity Activity
 	// Children is sorted, longest Waited first.
 	Children []*Tree
 
@@ -67,7 +75,7 @@ type Tree struct {
 // an error if an aspect is unknown or comes twice. It takes about 1 µs for each row
 // and aspect.
 func (p *Profile) Aggregate(aspects ...Aspect) (*Tree, error) {
-	owners := len(aspects) // the first aspect of the owner's
+	owners, roots := len(aspects), len(aspects) // the first aspects of the owner's and of the root's
 	for i, a := range aspects {
 		switch {
 		case !slices.Contains(Aspects, a):
@@ -76,6 +84,9 @@ func (p *Profile) Aggregate(aspects ...Aspect) (*Tree, error) {
 			return nil, fmt.Errorf("contention: aspect %q comes twice", a)
 		case a.ofOwner():
 			owners = min(owners, i)
+			if a.ofRoot() {
+				roots = min(roots, i)
+			}
 		}
 	}
 	root := new(Tree)
@@ -92,11 +103,29 @@ func (p *Profile) Aggregate(aspects ...Aspect) (*Tree, error) {
 	}
 	for i := range p.Pairs {
 		q := &p.Pairs[i]
-		root.add(aspects, q, "", 0).each(func(t *Tree) { t.Blamed += q.Blamed })
-		root.add(aspects, q, "", owners+1).each(func(t *Tree) { t.Contentions += q.Contentions })
+		if roots == len(aspects) {
+			root.addPair(aspects, q, q.Blamed, q.OwnerActivity())
+			root.add(aspects, q, "", owners+1).each(func(t *Tree) { t.Contentions += q.Contentions })
+			continue
+		}
+		root.add(aspects[:roots], q, "", owners+1).each(func(t *Tree) { t.Contentions += q.Contentions })
+		of := *q
+		for _, r := range q.RootOwners() {
+			of.Roots = []Root{r} // what key looks at
+			root.addPair(aspects, &of, r.Blamed, q.activityUnder(&r))
+			root.add(aspects, &of, "", roots+1).each(func(t *Tree) { t.Contentions += r.Contentions })
+		}
 	}
 	root.finish()
 	return root, nil
+}
+
+// addPair adds what is blamed in a pair, or under one of its roots.
+func (t *Tree) addPair(aspects []Aspect, q *Pair, blamed time.Duration, did Activity) {
+	t.add(aspects, q, "", 0).each(func(t *Tree) {
+		t.Blamed += blamed
+		t.Activity.add(did, 1)
+	})
 }
 
 // path is the nodes from the root to a leaf.
@@ -145,7 +174,12 @@ func (t *Tree) finish() {
 }
 
 // ofOwner tells that pairs of one wait can differ in the aspect.
-func (a Aspect) ofOwner() bool { return strings.HasPrefix(string(a), "owner-") || a == ByFlags }
+func (a Aspect) ofOwner() bool {
+	return strings.HasPrefix(string(a), "owner-") || a.ofRoot() || a == ByFlags
+}
+
+// ofRoot tells that the roots of one pair can differ in the aspect.
+func (a Aspect) ofRoot() bool { return strings.HasPrefix(string(a), "root-") }
 
 func (a Aspect) key(q *Pair) string {
 	switch a {
@@ -159,7 +193,10 @@ func (a Aspect) key(q *Pair) string {
 		return q.Flags.String()
 	}
 	who := q.Waiter
-	if a.ofOwner() {
+	switch {
+	case a.ofRoot() && len(q.Roots) > 0:
+		who = q.Roots[0].Owner
+	case a.ofOwner():
 		who = q.Owner
 	}
 	_, what, _ := strings.Cut(string(a), "-")

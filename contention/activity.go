@@ -1,0 +1,136 @@
+package contention
+
+import (
+	"slices"
+	"time"
+)
+
+// SyscallKind is a kind in [Activity] only: a system call that had lost its processor.
+const SyscallKind Kind = "syscall"
+
+// Activity is what owners did while they were waited for. In a profile, the parts sum to
+// what is blamed on them, exactly.
+//
+// An execution trace tells the state of each goroutine at each instant. Wrapped locks know of
+// no waits but those for wrapped locks and Conds: all else is Unknown there.
+type Activity struct {
+	// Running is the time in which they executed code, or a system call that kept its
+	// processor. The operating system may have taken the thread off its core meanwhile.
+	Running time.Duration
+	// Runnable is the time in which they were ready but had no processor.
+	Runnable time.Duration
+	// Blocked is the time in which they waited themselves, by what for: a Kind of contention, or
+	// [SyscallKind]. It is nil if they did not. Treat it as read-only.
+	Blocked map[Kind]time.Duration
+	// Unknown is the rest, such as the time before the owner's goroutine was started.
+	Unknown time.Duration
+}
+
+// Total returns the sum of all parts.
+func (a Activity) Total() time.Duration { return a.Running + a.Runnable + a.BlockedTotal() + a.Unknown }
+
+// BlockedTotal returns the sum of Blocked.
+func (a Activity) BlockedTotal() (d time.Duration) {
+	for _, b := range a.Blocked {
+		d += b
+	}
+	return d
+}
+
+// BlockedKinds returns the keys of Blocked, the longest first.
+func (a Activity) BlockedKinds() []Kind {
+	var kinds []Kind
+	for _, k := range activityKinds { // in a fixed order if they are equal
+		if a.Blocked[k] != 0 {
+			kinds = append(kinds, k)
+		}
+	}
+	slices.SortStableFunc(kinds, func(x, y Kind) int { return int(min(1, max(-1, a.Blocked[y]-a.Blocked[x]))) })
+	return kinds
+}
+
+// add adds sign times b to a, whose map must be its own.
+func (a *Activity) add(b Activity, sign time.Duration) {
+	a.Running += sign * b.Running
+	a.Runnable += sign * b.Runnable
+	a.Unknown += sign * b.Unknown
+	for k, d := range b.Blocked {
+		if a.Blocked == nil {
+			a.Blocked = make(map[Kind]time.Duration)
+		}
+		if a.Blocked[k] += sign * d; a.Blocked[k] == 0 {
+			delete(a.Blocked, k)
+		}
+	}
+	if len(a.Blocked) == 0 {
+		a.Blocked = nil
+	}
+}
+
+// clone returns a with a map of its own.
+func (a Activity) clone() (c Activity) {
+	c.add(a, 1)
+	return c
+}
+
+// OwnerActivity returns q.Activity such that its parts sum to Blamed: in a profile that was made by
+// hand, what is missing is Unknown.
+func (q *Pair) OwnerActivity() Activity {
+	a := q.Activity
+	a.Unknown += q.Blamed - a.Total()
+	return a
+}
+
+// doing is what a goroutine does, in a byte.
+type doing uint8
+
+// From blockedOn on, they are in the order of activityKinds.
+const (
+	doingUnknown doing = iota
+	doingRunning
+	doingRunnable
+	doingMutex
+	doingWriter
+	doingReader
+	doingCond
+	doingWaitGroup
+	doingOnce
+	doingChanSend
+	doingChanReceive
+	doingSelect
+	doingSemaphore
+	doingNetwork
+	doingSleep
+	doingGC
+	doingOther
+	doingSyscall
+	doings
+	blockedOn = doingMutex
+)
+
+// activityKinds are the keys of Activity.Blocked.
+var activityKinds = append(append([]Kind(nil), Kinds...), SyscallKind)
+
+// kind returns what d waits for, "" if it does not.
+func (d doing) kind() Kind {
+	if d < blockedOn {
+		return ""
+	}
+	return activityKinds[d-blockedOn]
+}
+
+// activityOf returns the times by doing as an Activity.
+func activityOf(ns *[doings]int64) Activity {
+	a := Activity{
+		Running: time.Duration(ns[doingRunning]), Runnable: time.Duration(ns[doingRunnable]), Unknown: time.Duration(ns[doingUnknown]),
+	}
+	for d := blockedOn; d < doings; d++ {
+		if ns[d] != 0 {
+			if a.Blocked == nil {
+				a.Blocked = make(map[Kind]time.Duration)
+			}
+			a.Blocked[d.kind()] = time.Duration(ns[d])
+		}
+	}
+	return a
+}

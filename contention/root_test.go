@@ -1,0 +1,88 @@
+package contention
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// checkOwners checks that what owners did, and who was at the root, sums to what is blamed on them.
+func checkOwners(t testing.TB, p *Profile) {
+	t.Helper()
+	for _, q := range p.Pairs {
+		a := q.Activity
+		if a.Total() != q.Blamed || a.Running < 0 || a.Runnable < 0 || a.Unknown < 0 {
+			t.Errorf("%v: %+v", q.Blamed, a)
+		}
+		left := a.clone()
+		var sum time.Duration
+		for i, r := range q.Roots {
+			sum += r.Blamed
+			if r.Blamed <= 0 || r.Contentions < 0 || r.Contentions > q.Contentions || (r.Via == "") != (r.Links == 0) {
+				t.Errorf("root %d of %v in %d: %+v", i, q.Blamed, q.Contentions, r)
+			}
+			if r.Via == "" && r.Owner != q.Owner {
+				t.Errorf("the owner is %+v, itself as a root %+v", q.Owner, r.Owner)
+			}
+			if r.Via != "" {
+				left.add(Activity{Blocked: map[Kind]time.Duration{r.Via: r.Blamed}}, -1)
+			}
+		}
+		if q.Roots != nil && sum != q.Blamed {
+			t.Errorf("roots sum to %v of %v", sum, q.Blamed)
+		}
+		for k, d := range left.Blocked {
+			if d < 0 || a.Blocked[k] <= 0 {
+				t.Errorf("blocked on %s for %v, %v less than the roots", k, a.Blocked[k], d)
+			}
+		}
+	}
+}
+
+// toldRoots puts into words who was blamed, what they did, and who was at the root.
+func toldRoots(p *Profile) string {
+	var b strings.Builder
+	for _, q := range p.Pairs {
+		fmt.Fprintf(&b, "%s %s for %s%s: %d =%s\n", q.Kind, party(q.Waiter), party(q.Owner), bracketed((q.Flags &^ WaiterFlags).String()), us(q.Blamed), toldActivity(q.Activity))
+		for _, r := range q.Roots {
+			fmt.Fprintf(&b, "  root %s: %d of %d", party(r.Owner), us(r.Blamed), r.Contentions)
+			if r.Via != "" {
+				fmt.Fprintf(&b, " via %s, %d links", r.Via, r.Links)
+			}
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+func toldActivity(a Activity) string {
+	var b strings.Builder
+	add := func(what string, d time.Duration) {
+		if d != 0 {
+			fmt.Fprintf(&b, " %s %d", what, us(d))
+		}
+	}
+	add("running", a.Running)
+	add("runnable", a.Runnable)
+	for _, k := range a.BlockedKinds() {
+		add(string(k), a.Blocked[k])
+	}
+	add("unknown", a.Unknown)
+	return b.String()
+}
+
+func TestActivityKinds(t *testing.T) {
+	for d, want := range map[doing]Kind{
+		doingUnknown: "", doingRunnable: "", doingMutex: MutexKind, doingWriter: RWMutexWriterKind, doingReader: RWMutexReaderKind, doingCond: CondKind,
+		doingWaitGroup: WaitGroupKind, doingOnce: OnceKind, doingChanSend: ChanSendKind, doingChanReceive: ChanReceiveKind, doingSelect: SelectKind,
+		doingSemaphore: SemaphoreKind, doingNetwork: NetworkKind, doingSleep: SleepKind, doingGC: GCKind, doingOther: OtherKind, doingSyscall: SyscallKind,
+	} {
+		if d.kind() != want {
+			t.Errorf("%d is %q, want %q", d, d.kind(), want)
+		}
+	}
+	if int(doings-blockedOn) != len(activityKinds) {
+		t.Errorf("%d kinds, %d names", doings-blockedOn, len(activityKinds))
+	}
+}

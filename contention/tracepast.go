@@ -1,0 +1,399 @@
+package contention
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// The past of a goroutine is what it did and, while it was blocked, because of whom at the root. It
+// answers what an owner did from one instant to another, which is asked when a wait for it ends.
+//
+// A past is a sequence of segments without gaps. 64 of them are a block, which has the sums of its
+// segments, so that a long time costs little more to look at than a short one. Of very long pasts, the
+// oldest blocks go; what remains of them is one sum for all, for those who ask for everything.
+
+// past is the past of one goroutine.
+type past struct {
+	first  timeline.Time // it is known from here on
+	end    timeline.Time // up to here
+	open   doing         // what it has done since
+	segs   []segment
+	blocks []ledger // the sums of segs[:64], segs[64:128], …
+	gone   ledger   // the sum of what is not kept
+	lost   timeline.Time
+	room   *pastRoom // nil once the goroutine is gone
+}
+
+// pastRoom is the memory that all live goroutines share.
+type pastRoom struct{ live, used int }
+
+// each returns how many segments a goroutine may keep.
+func (r *pastRoom) each() int { return max(pastBlock, min(maxPast, pastBudget/max(1, r.live))) }
+
+// segment is a time in which a goroutine did one thing. It ends where the next one begins.
+type segment struct {
+	start timeline.Time
+	did   doing
+	cause *cause // who is at the root of it if the goroutine was blocked; nil: itself
+}
+
+// cause is who was at the root of a wait. With several parts, it is not known when which was.
+type cause struct{ parts []causePart }
+
+// causePart is the part of one root. site is nil if it is not known.
+type causePart struct {
+	root  owner // without flags
+	links int32
+	ns    timeline.Time
+}
+
+const (
+	pastBlock = 64
+	// maxPast is how many segments of one goroutine are kept, and pastBudget of all, about.
+	maxPast    = 4096
+	pastBudget = 1 << 20
+	// maxCauses is how many roots a cause or a sum tells apart, the longest of them.
+	maxCauses = 16
+	// maxPlaced is how many pieces one wait is cut into by its roots. If there are more, only their
+	// sums are known.
+	maxPlaced = 32
+)
+
+// add appends what the goroutine did from p.end to the given time.
+func (p *past) add(to timeline.Time, did doing, c *cause) {
+	if to <= p.end {
+		return
+	}
+	if n := len(p.segs); n == 0 || p.segs[n-1].did != did || !p.segs[n-1].cause.same(c) || c != nil && len(c.parts) > 1 {
+		if n > 0 && n%pastBlock == 0 && len(p.blocks) < n/pastBlock {
+			p.blocks = append(p.blocks, p.sum(n-pastBlock, n, p.segs[n-pastBlock].start, p.end))
+		}
+		p.segs = append(p.segs, segment{p.end, did, c})
+		if p.room != nil {
+			p.room.used++
+			if n > 2*pastBlock && p.room.used > pastBudget || n >= 2*maxPast+pastBlock {
+				p.trim(p.room.each())
+			}
+		}
+	}
+	p.end = to
+}
+
+// same reports whether two causes are one root for all of the time.
+func (c *cause) same(d *cause) bool {
+	switch {
+	case c == d:
+		return c == nil || len(c.parts) == 1
+	case c == nil || d == nil || len(c.parts) != 1 || len(d.parts) != 1:
+		return false
+	}
+	return c.parts[0].root == d.parts[0].root && c.parts[0].links == d.parts[0].links
+}
+
+// trim drops the oldest blocks if there are twice as many segments as are to be kept.
+func (p *past) trim(keep int) {
+	if len(p.segs) < 2*keep+pastBlock {
+		return
+	}
+	n := min(len(p.blocks), (len(p.segs)-keep)/pastBlock)
+	if p.room != nil {
+		p.room.used -= n * pastBlock
+	}
+	for i := range p.blocks[:n] {
+		p.gone.merge(&p.blocks[i])
+	}
+	p.blocks = append(p.blocks[:0:0], p.blocks[n:]...)
+	p.segs = append(make([]segment, 0, 2*keep+pastBlock), p.segs[n*pastBlock:]...)
+	p.lost = p.segs[0].start
+}
+
+// sum adds up the segments from i to j, cut to the time between from and to.
+func (p *past) sum(i, j int, from, to timeline.Time) (l ledger) {
+	for ; i < j; i++ {
+		s := &p.segs[i]
+		end := p.end
+		if i+1 < len(p.segs) {
+			end = p.segs[i+1].start
+		}
+		l.addSegment(s, end-s.start, min(end, to)-max(s.start, from))
+	}
+	return l
+}
+
+// at returns the index of the segment at the time t, which is not before the first one.
+func (p *past) at(t timeline.Time) int {
+	n := len(p.segs)
+	for i := n - 1; i >= max(0, n-8); i-- { // most ask for what was just now
+		if p.segs[i].start <= t {
+			return i
+		}
+	}
+	return sort.Search(n, func(i int) bool { return p.segs[i].start > t }) - 1
+}
+
+// between returns what the goroutine did between two instants, of which the second is not in the
+// future. It takes 0.1 µs, and some µs for a long time.
+func (p *past) between(from, to timeline.Time) (l ledger) {
+	if to <= from {
+		return l
+	}
+	if p == nil {
+		l.did[doingUnknown] = to - from
+		return l
+	}
+	if first := min(to, p.first); from < first {
+		l.did[doingUnknown] += first - from
+		from = first
+	}
+	if open := max(from, p.end); open < to {
+		l.did[p.open] += to - open
+		to = open
+	}
+	if p.lost > from && from < to {
+		if from == p.first && to > p.lost {
+			l.merge(&p.gone)
+		} else {
+			l.did[doingUnknown] += min(to, p.lost) - from
+		}
+		from = min(to, p.lost)
+	}
+	if from >= to {
+		return l
+	}
+	i, j := p.at(from), p.at(to-1)+1
+	for i < j {
+		if i%pastBlock == 0 && i+pastBlock < j && i/pastBlock < len(p.blocks) && p.segs[i].start >= from {
+			l.merge(&p.blocks[i/pastBlock])
+			i += pastBlock
+			continue
+		}
+		next := min(j, i-i%pastBlock+pastBlock)
+		part := p.sum(i, next, from, to)
+		l.merge(&part)
+		i = next
+	}
+	return l
+}
+
+// transition notes the end of one state, but for that of a wait, and the beginning of the next.
+func (p *past) transition(t *timeline.Transition) {
+	switch {
+	case !t.State.Alive():
+		p.first, p.end = t.End, t.End
+	case len(p.segs) == 0 && p.end < t.Start: // it is seen for the first time
+		p.first, p.end = t.Start, t.Start
+	}
+	if t.State.Alive() && t.State != timeline.Waiting { // for that, see addCut, addBlamed and finish
+		p.add(t.End, doingIn(t.State), nil)
+	}
+	p.open = doingIn(t.To)
+}
+
+// doingIn returns what a goroutine does in a state; unknown if that depends on the end of a wait.
+func doingIn(s timeline.State) doing {
+	switch s {
+	case timeline.Running, timeline.Syscall:
+		return doingRunning
+	case timeline.Runnable:
+		return doingRunnable
+	case timeline.SyscallBlocked:
+		return doingSyscall
+	}
+	return doingUnknown
+}
+
+// addCut appends a wait for a lock, as it was cut. The latest part comes first.
+func (p *past) addCut(given []givenTime, on doing) {
+	for i := len(given) - 1; i >= 0; i-- {
+		s := &given[i]
+		p.addWaiting(s.from, on, true)
+		if s.by == nil {
+			p.addWaiting(s.to, on, false)
+		} else {
+			p.addBlamed(s.from, s.to, on, s.by.owner, s.by.past, &s.did)
+		}
+	}
+}
+
+// addBlamed appends a time in which the goroutine was blocked by an owner with the past q, who did then what
+// is in the ledger.
+func (p *past) addBlamed(from, to timeline.Time, on doing, by owner, q *past, did *ledger) {
+	by.flags = 0
+	if len(did.causes) > 0 && (q.lost > from || !p.addPlaced(from, to, on, by, q)) {
+		p.add(to, on, did.causeFor(by))
+		return
+	}
+	p.add(to, on, &cause{[]causePart{{root: by, links: 1, ns: to - from}}})
+}
+
+// addPlaced is addBlamed for each segment of q. It returns false if there are too many.
+func (p *past) addPlaced(from, to timeline.Time, on doing, by owner, q *past) bool {
+	i := max(0, q.at(from))
+	last := q.at(min(to, q.end) - 1)
+	if last-i >= maxPlaced {
+		return false
+	}
+	for ; i <= last; i++ {
+		s, end := &q.segs[i], q.end
+		if i < len(q.segs)-1 {
+			end = q.segs[i+1].start
+		}
+		var l ledger
+		l.addSegment(s, end-s.start, min(to, end)-max(from, s.start))
+		p.add(min(to, end), on, l.causeFor(by))
+	}
+	return true
+}
+
+// causeFor returns who is at the root for those whom the goroutine of the ledger, by, blocks.
+func (l *ledger) causeFor(by owner) *cause {
+	c := &cause{}
+	for _, k := range l.causes {
+		part := k.causePart
+		part.links++
+		i := slices.IndexFunc(c.parts, func(q causePart) bool { return q.root == part.root })
+		if i < 0 {
+			c.parts = append(c.parts, part)
+			continue
+		}
+		c.parts[i].ns += part.ns
+		c.parts[i].links = max(c.parts[i].links, part.links)
+	}
+	if itself := l.itself(); itself > 0 {
+		c.parts = append(c.parts, causePart{root: by, links: 1, ns: itself})
+	}
+	return c
+}
+
+// addWaiting appends a time up to the given one in which the goroutine was blocked by nobody that is known. For a
+// lock, somebody is to blame.
+func (p *past) addWaiting(to timeline.Time, on doing, lock bool) {
+	if to <= p.end {
+		return
+	}
+	var c *cause
+	if lock {
+		c = &cause{[]causePart{{links: 1, ns: to - p.end}}}
+	}
+	p.add(to, on, c)
+}
+
+// finish completes a wait.
+func (p *past) finish(t *timeline.Transition) { p.addWaiting(t.End, doingOf(t.Wait), lockWait(t.Wait)) }
+
+// ledger is a sum over what a goroutine did in a time, and over who was at the root while it was
+// blocked. What is in no cause has itself as its root.
+type ledger struct {
+	did    [doings]timeline.Time
+	causes []ledgerCause
+}
+
+type ledgerCause struct {
+	causePart
+	via doing
+	n   int64 // waits
+}
+
+func (l *ledger) clone() ledger {
+	c := *l
+	c.causes = slices.Clone(l.causes)
+	return c
+}
+
+func (l *ledger) total() (d timeline.Time) {
+	for _, ns := range l.did {
+		d += ns
+	}
+	return d
+}
+
+// itself returns for how much of the time the goroutine was the root.
+func (l *ledger) itself() timeline.Time {
+	d := l.total()
+	for i := range l.causes {
+		d -= l.causes[i].ns
+	}
+	return d
+}
+
+// addSegment adds d out of whole of a segment.
+func (l *ledger) addSegment(s *segment, whole, d timeline.Time) {
+	l.did[s.did] += d
+	switch {
+	case s.cause == nil:
+	case len(s.cause.parts) == 1:
+		c := s.cause.parts[0]
+		c.ns = d
+		l.addCause(ledgerCause{causePart: c, via: s.did})
+	case d == whole:
+		for _, c := range s.cause.parts {
+			l.addCause(ledgerCause{causePart: c, via: s.did})
+		}
+	default: // which of them it was is not known
+		l.addCause(ledgerCause{causePart: causePart{links: 1, ns: d}, via: s.did})
+	}
+}
+
+// addCause adds a cause, to that of the unknown root if there are too many.
+func (l *ledger) addCause(c ledgerCause) {
+	if c.ns <= 0 {
+		return
+	}
+	for try := 0; ; try++ {
+		for i := range l.causes {
+			if k := &l.causes[i]; k.via == c.via && k.root == c.root {
+				k.ns += c.ns
+				k.n += c.n
+				k.links = max(k.links, c.links)
+				return
+			}
+		}
+		if len(l.causes) < maxCauses || c.root == (owner{}) {
+			l.causes = append(l.causes, c)
+			return
+		}
+		c.root = owner{}
+	}
+}
+
+func (l *ledger) merge(m *ledger) {
+	for i, ns := range m.did {
+		l.did[i] += ns
+	}
+	for i := range m.causes {
+		l.addCause(m.causes[i])
+	}
+}
+
+// scale makes the ledger one of d, with its parts in proportion, as far as whole nanoseconds
+// can be. Readers that share the blame for a time have each a part of it.
+func (l *ledger) scale(d timeline.Time) {
+	whole := l.total()
+	if whole == d || whole <= 0 {
+		if whole <= 0 {
+			*l = ledger{}
+			l.did[doingUnknown] = d
+		}
+		return
+	}
+	portion := func(ns timeline.Time) timeline.Time {
+		return timeline.Time(float64(ns) / float64(whole) * float64(d))
+	}
+	rest, largest, most := d, 0, timeline.Time(-1)
+	for i, ns := range l.did {
+		if ns > most {
+			largest, most = i, ns
+		}
+		l.did[i] = min(rest, portion(ns))
+		rest -= l.did[i]
+	}
+	l.did[largest] += rest
+	left := l.did
+	for i := range l.causes { // no more than what was done
+		c := &l.causes[i]
+		c.ns = min(left[c.via], portion(c.ns))
+		left[c.via] -= c.ns
+	}
+}

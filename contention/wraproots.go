@@ -1,0 +1,231 @@
+package contention
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
+)
+
+// Chains of blame of wrapped locks, as far as their own waits tell. See root.go.
+//
+// A session remembers the latest waits of each goroutine, in pieces: because of whom at the root it
+// waited, from when to when. When a wait is settled, each of its owners is looked up: a piece that
+// falls into the time for which the owner is blamed goes on to the root of that piece. An owner that waited for
+// a second lock, and lets go of it before the first one, has settled that wait by then. What else an owner was blocked on, or whether
+// it ran, is not known.
+//
+// Goroutines share a fixed number of places. One that has to make room for another has no past: it
+// is the root itself.
+
+const (
+	waitedSlots  = 1 << 12
+	waitedPieces = 16
+)
+
+// waitedTable remembers waits by goroutine.
+type waitedTable struct {
+	slots atomic.Pointer[[waitedSlots]waitedSlot]
+}
+
+// waitedSlot has the latest waits of one goroutine.
+type waitedSlot struct {
+	g      atomic.Uint64
+	mu     sync.Mutex
+	n      uint64 // of all pieces there were
+	pieces *[waitedPieces]waitedPiece
+}
+
+// waitedPiece is a time in which a goroutine waited, and its root.
+type waitedPiece struct {
+	from, to int64
+	ns       int64 // less than to − from if it is one of several at once
+	kind     kindID
+	links    int32            // 0: nobody held the lock; the goroutine itself is the root
+	chain    *callstack.Chain // of the root; nil if that is not known
+	g        uint64
+}
+
+// of appends the pieces of a goroutine between two instants to buf, in the order of time.
+func (t *waitedTable) of(g uint64, from, to int64, buf []waitedPiece) []waitedPiece {
+	slots := t.slots.Load()
+	if slots == nil || g == 0 || from >= to {
+		return buf
+	}
+	s := &slots[g%waitedSlots]
+	if s.g.Load() != g {
+		return buf
+	}
+	s.mu.Lock()
+	if s.g.Load() == g {
+		for i := range min(s.n, waitedPieces) {
+			if p := &s.pieces[i]; p.from < to && p.to > from {
+				buf = append(buf, *p)
+			}
+		}
+	}
+	s.mu.Unlock()
+	slices.SortFunc(buf, func(a, b waitedPiece) int { return cmp.Compare(a.from, b.from) })
+	return buf
+}
+
+// add remembers pieces of a goroutine, the latest ones if there are too many.
+func (t *waitedTable) add(g uint64, pieces []waitedPiece) {
+	if g == 0 || len(pieces) == 0 {
+		return
+	}
+	slots := t.slots.Load()
+	if slots == nil {
+		t.slots.CompareAndSwap(nil, new([waitedSlots]waitedSlot))
+		slots = t.slots.Load()
+	}
+	s := &slots[g%waitedSlots]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.g.Load() != g {
+		s.g.Store(g)
+		s.n = 0
+	}
+	if s.pieces == nil {
+		s.pieces = new([waitedPieces]waitedPiece)
+	}
+	for _, p := range pieces[max(0, len(pieces)-waitedPieces):] {
+		s.pieces[s.n%waitedPieces] = p
+		s.n++
+	}
+}
+
+// overlap returns how much of the piece falls between two instants.
+func (p *waitedPiece) overlap(from, to int64) int64 { return max(0, min(p.to, to)-max(p.from, from)) }
+
+// pairRoots is what is known of what an owner did, and because of whom. The owner itself is the root of
+// the rest.
+type pairRoots struct {
+	blocked [len(kinds)]int64
+	causes  []pairCause
+}
+
+type pairCause struct {
+	chain     *callstack.Chain // nil if it is not known
+	g         uint64
+	via       kindID
+	links     int32
+	count, ns int64
+}
+
+// add adds to the root of the chain, or the unknown one if there are too many.
+func (r *pairRoots) add(c pairCause) {
+	for {
+		for i := range r.causes {
+			if d := &r.causes[i]; d.chain == c.chain && d.g == c.g && d.via == c.via {
+				d.count += c.count
+				d.ns += c.ns
+				d.links = max(d.links, c.links)
+				return
+			}
+		}
+		if len(r.causes) < maxCauses || c.chain == nil {
+			r.causes = append(r.causes, c)
+			return
+		}
+		c.chain, c.g = nil, 0
+	}
+}
+
+func (r *pairRoots) clone() *pairRoots {
+	if r == nil {
+		return nil
+	}
+	c := *r
+	c.causes = slices.Clone(r.causes)
+	return &c
+}
+
+// follow goes on from an owner that is blamed for p to whom it was itself blocked by, and notes both in the
+// cell of the pair and for those whom the waiter blocks.
+func (a *account) follow(c *pairCell, h *holder, p *part, w *wait) {
+	a.found = a.session.waited.of(h.g, p.from, p.to, a.found[:0])
+	at, share := p.from, float64(p.ns)/float64(max(1, p.to-p.from))
+	left := p.ns
+	for i := range a.found {
+		f := &a.found[i]
+		from, to := max(f.from, p.from), min(f.to, p.to)
+		a.piece(w, h.chain, h.g, 1, at, from, share)
+		at = max(at, to)
+		ns := min(left, int64(float64(f.overlap(p.from, p.to))*float64(f.ns)/float64(f.to-f.from)*share+0.5))
+		if ns <= 0 {
+			continue
+		}
+		left -= ns
+		if c.roots == nil {
+			c.roots = new(pairRoots)
+		}
+		c.roots.blocked[f.kind] += ns * w.weight
+		chain, g := f.chain, f.g
+		if f.links == 0 {
+			chain, g = h.chain, h.g
+		} else {
+			cause := pairCause{chain: chain, via: f.kind, links: f.links, count: w.weight, ns: ns * w.weight}
+			if a.session.goroutines {
+				cause.g = g
+			}
+			c.roots.add(cause)
+		}
+		a.piece(w, chain, g, f.links+1, from, to, float64(ns)/float64(to-from))
+	}
+	a.piece(w, h.chain, h.g, 1, at, p.to, share)
+}
+
+// piece notes that w was, from one instant to another and in a share of that, because of a root.
+func (a *account) piece(w *wait, chain *callstack.Chain, g uint64, links int32, from, to int64, share float64) {
+	if to > from && w.g != 0 {
+		a.pieces = append(a.pieces, waitedPiece{from: from, to: to, ns: int64(float64(to-from)*share + 0.5), kind: w.kind, links: links, chain: chain, g: g})
+	}
+}
+
+// remember keeps the pieces of w for those whom its goroutine delays. What nobody is blamed for is hand-off, with the
+// waiter itself as its root; or, if somebody unknown held the lock, has an unknown root.
+func (a *account) remember(w *wait, unknown bool) {
+	if w.g == 0 {
+		return
+	}
+	slices.SortStableFunc(a.pieces, func(x, y waitedPiece) int { return cmp.Compare(x.from, y.from) })
+	links := int32(0)
+	if unknown {
+		links = 1
+	}
+	at, n := w.start, len(a.pieces)
+	for i := range n {
+		a.piece(w, nil, 0, links, at, a.pieces[i].from, 1)
+		at = max(at, a.pieces[i].to)
+	}
+	a.piece(w, nil, 0, links, at, w.end, 1)
+	a.session.waited.add(w.g, a.pieces)
+	a.pieces = a.pieces[:0]
+}
+
+// ownerRoots tells in q what is in the cell.
+func (s *session) ownerRoots(q *Pair, r *pairRoots) {
+	q.Activity = Activity{Unknown: q.Blamed}
+	if r == nil {
+		return
+	}
+	for k, ns := range r.blocked {
+		q.Activity.add(Activity{Unknown: -time.Duration(ns), Blocked: map[Kind]time.Duration{kinds[k]: time.Duration(ns)}}, 1)
+	}
+	var others []Root
+	for _, c := range r.causes {
+		root := Root{Via: kinds[c.via], Links: int(c.links), Contentions: min(c.count, q.Contentions), Blamed: time.Duration(c.ns)}
+		if c.chain != nil {
+			root.Owner = s.party(c.chain, c.g)
+		}
+		others = append(others, root)
+	}
+	slices.SortStableFunc(others, func(a, b Root) int {
+		return cmp.Or(cmp.Compare(b.Blamed, a.Blamed), cmp.Compare(a.Via, b.Via), cmp.Compare(a.Owner.Stack.String(), b.Owner.Stack.String()))
+	})
+	q.setRoots(others)
+}

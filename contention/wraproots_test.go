@@ -1,0 +1,121 @@
+package contention
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
+)
+
+// The names of the owners in a chain of blame, from the waiter on.
+//
+//go:noinline
+func chainFirst(a *Mutex, b *Mutex, d time.Duration, locked chan bool) {
+	a.Lock()
+	locked <- true
+	chainSecond(b) // blocked here for most of the time
+	time.Sleep(d)
+	a.Unlock()
+}
+
+//go:noinline
+func chainSecond(b *Mutex) { b.Lock(); b.Unlock() }
+
+//go:noinline
+func chainRoot(b *Mutex, d time.Duration) { time.Sleep(d); b.Unlock() }
+
+// TestWrapperRoots: the victim waits for a, whose owner waits for b, whose owner sleeps.
+func TestWrapperRoots(t *testing.T) {
+	collecting(t, Options{Exact: true, Goroutines: true})
+	a, b := NewMutex("a"), NewMutex("b")
+	b.Lock()
+	locked, done := make(chan bool), make(chan bool)
+	go func() { chainFirst(a, b, 20*time.Millisecond, locked); done <- true }()
+	<-locked
+	go func() { victim(a); done <- true }()
+	waitFor(t, "two waiters", func() bool { return a.registered() == 1 && b.registered() == 1 })
+	chainRoot(b, 40*time.Millisecond)
+	<-done
+	<-done
+	p := Snapshot()
+	checkConservation(t, p)
+	var waitB, pairA *Pair
+	for i := range p.Pairs {
+		switch p.Pairs[i].Lock.Name {
+		case "a":
+			pairA = &p.Pairs[i]
+		case "b":
+			waitB = &p.Pairs[i]
+		}
+	}
+	if pairA == nil || waitB == nil || len(p.Pairs) != 2 {
+		t.Fatalf("%d pairs", len(p.Pairs))
+	}
+	if pairA.Owner.Goroutine == 0 {
+		t.Skip("no goroutine ids: no chains")
+	}
+	name := func(p Party) string { return p.Stack.Frames[0].Func }
+	if len(pairA.Roots) != 2 || waitB.Roots != nil {
+		t.Fatalf("roots %+v and %+v", pairA.Roots, waitB.Roots)
+	}
+	root, self := pairA.Roots[0], pairA.Roots[1]
+	if !strings.HasSuffix(name(root.Owner), ".chainRoot") || root.Via != MutexKind || root.Links != 1 || root.Contentions != 1 || root.Owner.Goroutine != waitB.Owner.Goroutine {
+		t.Errorf("root %s %+v", name(root.Owner), root)
+	}
+	// The victim came while the owner waited for b: what it lost to that is the wait for b but for its beginning.
+	if root.Blamed > waitB.Blamed || root.Blamed < 40*time.Millisecond || self.Blamed < 20*time.Millisecond || self.Owner != pairA.Owner {
+		t.Errorf("root %v, of a wait of %v; itself %+v", root.Blamed, waitB.Blamed, self)
+	}
+	if a := pairA.Activity; a.Blocked[MutexKind] < root.Blamed || a.Running != 0 || a.Unknown > self.Blamed {
+		t.Errorf("%+v", a)
+	}
+	tree, err := p.Aggregate(ByRootFunc, ByLock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := tree.Children[0]; !strings.HasSuffix(c.Key, ".chainRoot") || len(c.Children) != 2 || c.Blamed != root.Blamed+waitB.Blamed {
+		t.Errorf("most to blame is %s for %v", c.Key, c.Blamed)
+	}
+}
+
+// Pieces of waits, by hand: goroutine 1 waits for 2 from 10 to 20 and for nobody up to 25; 3 waits
+// for 1, 4 for 3.
+func TestFollow(t *testing.T) {
+	s := newSession(Options{Goroutines: true})
+	var chains []*callstack.Chain
+	for _, f := range []string{"f1", "f2", "f3", "f4"} {
+		chains = append(chains, callstack.NewChain([]callstack.Frame{{Func: f}}, false))
+	}
+	settle := func(g uint64, start, end int64, holders ...holder) *account {
+		a := s.open(newLockInfo())
+		a.holders = holders
+		a.book(&wait{account: a, chain: chains[g-1], g: g, start: start, end: end, weight: 1})
+		return a
+	}
+	owner := func(g uint64, from, to int64) holder {
+		return holder{acquired: from, released: to, chain: chains[g-1], g: g}
+	}
+	settle(1, 10, 25, owner(2, 0, 20))
+	settle(3, 12, 30, owner(1, 5, 28))
+	settle(4, 0, 40, owner(2, 0, 8), owner(3, 8, 40))
+	p := s.snapshot()
+	checkConservation(t, p)
+	got := ""
+	for _, q := range p.Pairs {
+		got += q.Waiter.Stack.Frames[0].Func + " for " + q.Owner.Stack.Frames[0].Func + ": " + q.Blamed.String() + ", blocked " + q.Activity.BlockedTotal().String()
+		for _, r := range q.Roots {
+			got += "; " + r.Owner.Stack.Frames[0].Func + " " + r.Blamed.String() + " " + strings.Repeat(">", r.Links)
+		}
+		got += "\n"
+	}
+	// 3 was blocked from 12 to 30: from 12 to 20 by 2, from 20 to 28 by 1, then by nobody.
+	const want = `f4 for f3: 32ns, blocked 18ns; f3 16ns ; f1 8ns >; f2 8ns >>
+f3 for f1: 16ns, blocked 13ns; f2 8ns >; f1 8ns 
+f1 for f2: 10ns, blocked 0s
+f4 for f2: 8ns, blocked 0s
+`
+	if got != want {
+		t.Errorf("\n%s\nwant\n%s", got, want)
+	}
+}
