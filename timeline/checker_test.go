@@ -18,7 +18,9 @@ type checker struct {
 	gs       map[int64]*checkedG
 	indexes  map[int]int64 // Index → ID of the live goroutine that has it
 	onProc   map[int32]int64
-	running  int // goroutines on a P, with or without a known one
+	left     map[int64]bool // for Unknown, since the latest gap
+	away     map[int64]bool // before that gap
+	running  int            // goroutines on a P, with or without a known one
 
 	// GOMAXPROCS may be told only after the first goroutines have run, so each
 	// stretch between two values of the metric is judged by what is known in the end.
@@ -44,7 +46,7 @@ type checkedG struct {
 }
 
 func newChecker() *checker {
-	return &checker{strict: true, gs: map[int64]*checkedG{}, indexes: map[int]int64{}, onProc: map[int32]int64{}}
+	return &checker{strict: true, gs: map[int64]*checkedG{}, indexes: map[int]int64{}, onProc: map[int32]int64{}, left: map[int64]bool{}}
 }
 
 func (c *checker) failf(format string, args ...any) {
@@ -97,7 +99,9 @@ func (c *checker) Transition(tr *Transition) {
 		}
 		g = &checkedG{state: tr.State, index: tr.G.Index, since: tr.Start, born: tr.End, proc: -1}
 		c.gs[id] = g
-		c.goroutines++
+		if !c.away[id] {
+			c.goroutines++ // else it was counted before the gap
+		}
 		c.maxLive = max(c.maxLive, len(c.gs))
 		if other, ok := c.indexes[g.index]; ok {
 			c.failf("goroutines %d and %d have the index %d", id, other, g.index)
@@ -140,6 +144,9 @@ func (c *checker) Transition(tr *Transition) {
 		}
 		delete(c.gs, id)
 		delete(c.indexes, g.index)
+		if tr.To == Unknown {
+			c.left[id] = true
+		}
 	}
 }
 
@@ -233,6 +240,7 @@ func (c *checker) Gap(g *Gap) {
 	for id := range c.gs {
 		c.failf("goroutine %d lives in a gap", id)
 	}
+	c.away, c.left = c.left, map[int64]bool{}
 }
 
 func (c *checker) End(e *End) {

@@ -152,7 +152,7 @@ func kindOf(fn string) Kind {
 	switch {
 	case fn == "runtime.main":
 		return Application
-	case strings.HasPrefix(fn, "runtime/trace."), strings.HasPrefix(fn, "runtime.trace"), strings.HasPrefix(fn, "runtime.(*trace"):
+	case strings.HasPrefix(fn, "runtime/trace."), strings.HasPrefix(fn, "runtime.trace"), strings.HasPrefix(fn, "runtime.(*trace"), strings.HasPrefix(fn, ownWorker):
 		return Tracer
 	case strings.HasPrefix(fn, "runtime.gc"), fn == "runtime.bgsweep", fn == "runtime.bgscavenge", fn == "runtime.forcegchelper":
 		return GC
@@ -161,6 +161,9 @@ func kindOf(fn string) Kind {
 	}
 	return Application
 }
+
+// ownWorker begins the names of the functions that a [Stream] starts goroutines with.
+const ownWorker = "github.com/bottleneck-go/bottleneck/timeline.(*Stream)."
 
 func isRuntimeFunc(fn string) bool {
 	return strings.HasPrefix(fn, "runtime.") || strings.HasPrefix(fn, "runtime/")

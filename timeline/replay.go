@@ -30,7 +30,8 @@ type replay struct {
 	now        Time
 	begun      bool
 	gs         map[int64]*Goroutine
-	indexes    []int // free Goroutine.Index values
+	kept       map[int64]*Goroutine // those that lived before a gap, until the generation after it was shown
+	indexes    []int                // free Goroutine.Index values
 	nextIdx    int
 	sysProc    map[int32]*Goroutine // by P: the goroutine in a system call that holds it
 	procs      []*Goroutine         // the same, for small numbers of P
@@ -177,6 +178,7 @@ func (r *replay) enter(t Time) {
 func (r *replay) appear(l *localG, t Time) *Goroutine {
 	g := r.add(l.id)
 	g.cur.since = t
+	r.recall(g)
 	r.baptise(g, l)
 	stack := r.stackAt(l.stack)
 	cur := interval{state: l.status, since: t, proc: -1, thread: -1}

@@ -2,14 +2,33 @@ package timeline
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
 	"time"
 )
 
+// A Stream is a pass over a trace that is still being written:
+//
+//	runtime/trace ── Write ──► splitter ──► queue ──► worker: budget ► decode ► replay ──► observers
+//
+//  1. Write copies what comes and cuts it into generations (splitter.go). It never waits for the
+//     worker: the tracer's buffers would pile up behind it, and they have no bound.
+//  2. A generation is complete every second or so and goes into the queue. If more bytes than
+//     MaxPending wait, or it is clear already that the budget will not do, the generation is dropped: whole,
+//     since half of one is worth nothing.
+//  3. The worker takes generations in order. The budget (streambudget.go) lets it read one if what it
+//     will take, by what the ones before took, is at hand; else the generation is dropped.
+//  4. After a drop the replay starts again as at the beginning of a trace (gap.go), and observers are told.
+//
+// Everything that was written is counted: as read, as dropped, or as pending.
+
 // StreamOptions are the choices of a [Stream]. The zero value is right for most.
 type StreamOptions struct {
-	// Budget is how much of the machine the stream may use: its CPU time never exceeds
-	// Budget × GOMAXPROCS × the time since the stream began, nor the same over the last Horizon. Generations that
-	// would need more are dropped. 0 means 0.02; at most 1.
+	// Budget is how much of the machine the stream may use: its CPU time stays below
+	// Budget × GOMAXPROCS × the time since the stream began, and below the same over any Horizon. Generations
+	// that would need more are dropped. 0 means 0.02; at most 1.
 	Budget float64
 	// Horizon is for how long what was not used of the budget is kept. A generation that
 	// needs more than Budget × GOMAXPROCS × Horizon is always dropped. 0 means a minute.
@@ -18,7 +37,7 @@ type StreamOptions struct {
 	// way included. 0 means 64 MB.
 	MaxPending int64
 	// AfterGeneration is called on the worker's goroutine, between two calls of the
-	// observers, when a generation was shown to them. The argument is valid during the call.
+	// observers, when a generation was shown to them. The argument is valid during the call. It must not call Close.
 	AfterGeneration func(*Generation)
 }
 
@@ -42,6 +61,12 @@ type Drop struct {
 	Duration time.Duration
 }
 
+func (d *Drop) add(e Drop) {
+	d.Generations += e.Generations
+	d.Bytes += e.Bytes
+	d.Duration += e.Duration
+}
+
 // Dropped counts what a [Stream] dropped, in sum and by reason.
 type Dropped struct {
 	Drop
@@ -51,6 +76,20 @@ type Dropped struct {
 	OverBudget Drop
 	// Broken: they are not what a trace consists of, or an observer panicked.
 	Broken Drop
+}
+
+// dropReason is one of the fields of Dropped.
+type dropReason uint8
+
+const (
+	dropBehind dropReason = iota
+	dropOverBudget
+	dropBroken
+)
+
+func (d *Dropped) add(why dropReason, e Drop) {
+	d.Drop.add(e)
+	(*[...]*Drop{dropBehind: &d.Behind, dropOverBudget: &d.OverBudget, dropBroken: &d.Broken}[why]).add(e)
 }
 
 // StreamStats tells what a [Stream] has done so far. Every generation that was
@@ -65,28 +104,339 @@ type StreamStats struct {
 	// CPU is the time that the stream used: for copying, decoding, replay and observers. What the
 	// collector does because of it is not in it.
 	CPU time.Duration
-	// CPUSource says how CPU was measured: "thread clock", or "wall clock", an upper bound, on
-	// systems where Go does not reach the clock of a thread.
+	// CPUSource says how CPU was measured: "thread clock" (but for the copying), or "wall clock", an upper
+	// bound, on systems where Go does not reach the clock of a thread.
 	CPUSource string
 	// Elapsed is the time since the first byte.
 	Elapsed time.Duration
-	// Err is what ended the stream early: what was written is no trace, or an observer panicked.
+	// Err is what is wrong with the stream: what was written is no trace, is broken or ends in the middle, or
+	// an observer panicked.
 	Err error
 }
 
 // Stream reads a trace while it is written, for ever: give it to runtime/trace.Start.
-type Stream struct{}
+//
+//	s := timeline.NewStream(timeline.StreamOptions{}, observer)
+//	if err := trace.Start(s); err != nil { … } // somebody else traces already
+//	…
+//	trace.Stop()
+//	err := s.Close()
+//
+// It needs memory for the generations that wait to be read (StreamOptions.MaxPending), some five times its bytes for
+// the one being read, and for what lives in the program; none of it grows with time. Traces since Go 1.22 can be
+// read live; older ones have no generations.
+type Stream struct {
+	opt StreamOptions
 
-// NewStream returns a stream that shows what is written to it to the observers.
-func NewStream(opt StreamOptions, observers ...Observer) *Stream { return &Stream{} }
+	mu       sync.Mutex
+	wake     sync.Cond // the queue or closed has changed
+	split    splitter
+	queue    []queued
+	pending  int64 // bytes of the queue, of the generation under way, and of the one being read
+	budget   budget
+	stats    StreamStats
+	began    time.Time // when the first byte came
+	arrived  time.Time // when the latest generation was complete
+	started  bool      // the worker was
+	closed   bool
+	done     chan struct{} // the worker has ended
+	panicked bool          // an observer did: none is called again
 
-var errNotYet = errors.New("timeline: Stream is not implemented yet")
+	// The worker's own.
+	replay    *replay
+	observers []Observer
+	missing   Gap // dropped since the generation that was shown last
 
-// Write takes the next bytes of the trace.
-func (s *Stream) Write(p []byte) (int, error) { return len(p), nil }
+	refuse func(number uint64) bool // tests: which generations to drop
+}
 
-// Close ends the stream.
-func (s *Stream) Close() error { return errNotYet }
+// queued is a generation on its way to the worker, or a place where some were dropped.
+type queued struct {
+	raw     *rawGeneration
+	dropped Drop
+}
 
-// Stats tells what the stream has done so far.
-func (s *Stream) Stats() StreamStats { return StreamStats{Err: errNotYet} }
+// NewStream returns a stream that shows what is written to it to the observers. Its goroutine starts with the
+// first generation; Close ends it.
+func NewStream(opt StreamOptions, observers ...Observer) *Stream {
+	if opt.Budget == 0 {
+		opt.Budget = 0.02
+	}
+	opt.Budget = min(opt.Budget, 1)
+	if opt.Horizon <= 0 {
+		opt.Horizon = time.Minute
+	}
+	if opt.MaxPending <= 0 {
+		opt.MaxPending = 64 << 20
+	}
+	s := &Stream{opt: opt, observers: observers, done: make(chan struct{})}
+	s.wake.L = &s.mu
+	s.split.stream = s
+	s.stats.CPUSource = cpuSource
+	return s
+}
+
+// errClosed is what Write returns after Close.
+var errClosed = fmt.Errorf("timeline: the stream is closed: %w", os.ErrClosed)
+
+// Write takes the next bytes of the trace, in pieces of any size. It fails only after Close: what is wrong with the bytes
+// is told by Stats and Close, since runtime/trace looks at no error. It never waits for the observers.
+func (s *Stream) Write(p []byte) (int, error) {
+	start := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return 0, errClosed
+	}
+	if s.began.IsZero() {
+		s.began, s.arrived = start, start
+		s.budget.begin(start, s.opt.Budget, s.opt.Horizon)
+	}
+	s.split.write(p)
+	s.spend(time.Since(start), 0)
+	return len(p), nil
+}
+
+// spend counts processor time, of reading so many bytes or, if there are none, of other things.
+func (s *Stream) spend(cpu time.Duration, bytes int64) {
+	s.stats.CPU += cpu
+	s.budget.spend(cpu, bytes)
+}
+
+// admit reports whether there is room for n more bytes of a generation that has size already.
+func (s *Stream) admit(size, n int64) (why dropReason, ok bool) {
+	switch {
+	case s.pending+n > s.opt.MaxPending:
+		return dropBehind, false
+	case s.budget.hopeless(time.Now(), size+n):
+		return dropOverBudget, false
+	}
+	return 0, true
+}
+
+// complete takes a generation of which no more comes; dropped says why if it is only to be counted.
+func (s *Stream) complete(raw *rawGeneration, bytes int64, why dropReason) {
+	now := time.Now()
+	took := now.Sub(s.arrived)
+	s.arrived = now
+	if raw != nil && s.panicked {
+		s.release(raw)
+		raw, why = nil, dropBroken
+	}
+	if raw == nil {
+		s.drop(why, Drop{1, bytes, took})
+		return
+	}
+	raw.took = took
+	s.queue = append(s.queue, queued{raw: raw})
+	s.stats.Pending++
+	s.stats.PendingBytes += raw.size
+	if !s.started {
+		s.started = true
+		go s.work()
+	}
+	s.wake.Signal()
+}
+
+// drop counts generations that are dropped before the worker has seen them, and leaves a mark in the queue.
+func (s *Stream) drop(why dropReason, d Drop) {
+	s.stats.Dropped.add(why, d)
+	if n := len(s.queue); n > 0 && s.queue[n-1].raw == nil {
+		s.queue[n-1].dropped.add(d)
+	} else {
+		s.queue = append(s.queue, queued{dropped: d})
+	}
+}
+
+// release gives the memory of a generation back.
+func (s *Stream) release(raw *rawGeneration) {
+	s.pending -= raw.size
+	raw.release()
+}
+
+// fail notes the first thing that went wrong.
+func (s *Stream) fail(err error) {
+	if s.stats.Err == nil {
+		s.stats.Err = err
+	}
+}
+
+// Stats tells what the stream has done so far. It may be called at any time, also after Close.
+func (s *Stream) Stats() StreamStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.stats
+	if !s.began.IsZero() {
+		st.Elapsed = time.Since(s.began)
+	}
+	return st
+}
+
+// Close ends the stream, after runtime/trace.Stop: it waits until what is pending was read, as far as the
+// budget goes, and the observers have seen the End. It returns what is wrong with the stream: see [StreamStats].Err.
+func (s *Stream) Close() error {
+	s.mu.Lock()
+	if !s.closed {
+		s.split.end()
+		s.closed = true
+		s.wake.Broadcast()
+		if !s.started {
+			close(s.done)
+		}
+	}
+	s.mu.Unlock()
+	<-s.done
+	return s.Stats().Err
+}
+
+// work is the worker's goroutine.
+func (s *Stream) work() {
+	defer close(s.done)
+	for {
+		q, ok := s.next()
+		if !ok {
+			break
+		}
+		if q.raw == nil {
+			s.missing.Generations += int(q.dropped.Generations)
+			s.missing.Bytes += q.dropped.Bytes
+			continue
+		}
+		s.read(q.raw)
+	}
+	if s.replay != nil && !s.panicked {
+		s.protect(s.replay.end)
+	}
+}
+
+// next waits for the next generation; false when there will be none.
+func (s *Stream) next() (q queued, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.queue) == 0 && !s.closed {
+		s.wake.Wait()
+	}
+	if len(s.queue) == 0 {
+		return q, false
+	}
+	q = s.queue[0]
+	s.queue = append(s.queue[:0], s.queue[1:]...)
+	return q, true
+}
+
+// read decodes a generation and replays it, if the budget allows it.
+func (s *Stream) read(raw *rawGeneration) {
+	s.mu.Lock()
+	limit, ok := s.budget.allow(time.Now(), raw.size)
+	s.mu.Unlock()
+	if s.refuse != nil && s.refuse(raw.number) {
+		ok = false
+	}
+	if !ok {
+		s.skip(raw, dropOverBudget, nil)
+		return
+	}
+	runtime.LockOSThread() // for the clock of the thread
+	defer runtime.UnlockOSThread()
+	clock := startCPUClock()
+	if s.replay == nil {
+		s.replay = newReplay(raw.version, newStackTable(), s.observers)
+		s.replay.info.Version, s.replay.info.Size = raw.version, -1
+	}
+	d := raw.decode(s.replay.stacks, &clock, limit)
+	defer d.release()
+	if d.err != nil {
+		why, err := dropBroken, fmt.Errorf("timeline: generation %d cannot be read: %w", raw.number, d.err)
+		if errors.Is(d.err, errBudget) {
+			why, err = dropOverBudget, nil
+		}
+		s.charge(clock.spent(), raw.size)
+		s.skip(raw, why, err)
+		return
+	}
+	gen := Generation{Number: raw.number, Bytes: raw.size, Events: int64(d.events)}
+	if !s.protect(func() { s.show(d, &gen) }) {
+		s.charge(clock.spent(), raw.size)
+		s.skip(raw, dropBroken, nil)
+		return
+	}
+	gen.CPU = clock.spent()
+	s.mu.Lock()
+	s.stats.Pending--
+	s.stats.PendingBytes -= raw.size
+	s.stats.Generations++
+	s.stats.Bytes += raw.size
+	s.stats.Events += gen.Events
+	s.release(raw)
+	s.mu.Unlock()
+	if f := s.opt.AfterGeneration; f != nil {
+		s.protect(func() { f(&gen) })
+	}
+	s.charge(clock.spent(), raw.size)
+}
+
+func (s *Stream) charge(cpu time.Duration, bytes int64) {
+	s.mu.Lock()
+	s.spend(cpu, bytes)
+	s.mu.Unlock()
+}
+
+// skip drops a generation that the worker has taken.
+func (s *Stream) skip(raw *rawGeneration, why dropReason, err error) {
+	s.missing.Generations++
+	s.missing.Bytes += raw.size
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Pending--
+	s.stats.PendingBytes -= raw.size
+	s.stats.Dropped.add(why, Drop{1, raw.size, raw.took})
+	if err != nil {
+		s.fail(err)
+	}
+	s.release(raw)
+}
+
+// show replays a generation, after the gap before it if there is one.
+func (s *Stream) show(d *decoded, gen *Generation) {
+	r := s.replay
+	if s.missing.Generations > 0 && r.begun {
+		gap := s.missing
+		r.gap(d, &gap)
+		gen.Gap = &gap
+	}
+	s.missing = Gap{}
+	begun := r.begun
+	gen.Start = r.now
+	r.generation(d)
+	if !begun {
+		gen.Start = r.info.Start
+	}
+	gen.End = r.now
+	r.kept = nil // whoever lives was shown by now
+	r.bound()
+}
+
+// protect calls f and reports whether it came back: an observer that panics is not called again.
+func (s *Stream) protect(f func()) (ok bool) {
+	defer func() {
+		if ok {
+			return
+		}
+		p := recover()
+		s.mu.Lock()
+		s.panicked = true
+		s.fail(fmt.Errorf("timeline: an observer panicked: %v", p))
+		for i := range s.queue {
+			if raw := s.queue[i].raw; raw != nil {
+				s.queue[i] = queued{dropped: Drop{1, raw.size, raw.took}}
+				s.stats.Pending--
+				s.stats.PendingBytes -= raw.size
+				s.stats.Dropped.add(dropBroken, Drop{1, raw.size, raw.took})
+				s.release(raw)
+			}
+		}
+		s.mu.Unlock()
+	}()
+	f()
+	return true
+}

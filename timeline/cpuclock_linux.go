@@ -1,0 +1,3 @@
+package timeline
+
+const threadCPUClock = 3 // CLOCK_THREAD_CPUTIME_ID

@@ -1,0 +1,26 @@
+//go:build linux || darwin
+
+package timeline
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const cpuSource = "thread clock"
+
+// cpuClock measures the processor time of a thread that its goroutine is locked to.
+type cpuClock struct{ start time.Duration }
+
+func startCPUClock() cpuClock { return cpuClock{threadCPU()} }
+
+func (c *cpuClock) spent() time.Duration { return threadCPU() - c.start }
+
+func threadCPU() time.Duration {
+	var ts unix.Timespec
+	if unix.ClockGettime(threadCPUClock, &ts) != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}

@@ -1,0 +1,61 @@
+package timeline
+
+// gap shows that generations are missing before d: whatever lives leaves for Unknown now, and
+// comes back as far as d tells of it.
+func (r *replay) gap(d *decoded, g *Gap) {
+	to := d.base
+	if d.hasReal {
+		to = d.firstReal
+	}
+	g.From, g.To = r.now, max(r.now, to)
+	live := make([]*Goroutine, 0, len(r.gs))
+	for _, lg := range r.gs {
+		live = append(live, lg)
+	}
+	sortByID(live)
+	for _, lg := range live {
+		r.change(lg, &interval{since: r.now, proc: -1, thread: -1}, nil, nil)
+	}
+	r.kept = r.gs
+	r.gs = make(map[int64]*Goroutine, len(live))
+	r.indexes, r.nextIdx = nil, 0
+	r.sysProc, r.procs = map[int32]*Goroutine{}, nil
+	r.tasks = map[uint64]openTask{}
+	r.open = map[rangeKey]Time{}
+	r.now = g.To
+	for _, o := range r.observers {
+		o.Gap(g)
+	}
+}
+
+// recall gives a goroutine that was known before a gap its name and creator again.
+func (r *replay) recall(g *Goroutine) {
+	k := r.kept[g.ID]
+	if k == nil {
+		return
+	}
+	r.info.Goroutines-- // it was counted already
+	g.Func, g.Kind, g.site = k.Func, k.Kind, k.site
+	g.CreatorID, g.CreatorFunc, g.CreatorStack, g.Task = k.CreatorID, k.CreatorFunc, k.CreatorStack, k.Task
+}
+
+// What a pass that never ends may carry from generation to generation besides what lives.
+const (
+	maxStreamStacks = 1 << 16
+	maxStreamTasks  = 1 << 16
+)
+
+// bound forgets what would grow for ever: call chains that are many, and tasks that never end. Equal call
+// chains are then not the same pointers as before.
+func (r *replay) bound() {
+	if r.stacks.size() > maxStreamStacks {
+		r.stacks = newStackTable()
+		r.sites, r.places = map[*Frame]string{}, map[*Frame]string{}
+	}
+	if len(r.tasks) > maxStreamTasks {
+		r.tasks = map[uint64]openTask{}
+	}
+}
+
+// size is about how many call chains or frames there are.
+func (t *stackTable) size() int { return max(len(t.stacks), len(t.frames)/4) }

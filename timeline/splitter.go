@@ -1,0 +1,248 @@
+package timeline
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// splitter cuts a trace that comes in pieces into generations. runtime/trace writes one batch at a time, so
+// the heads of batches are mostly at the beginning of a piece; but it takes pieces of any size.
+type splitter struct {
+	stream  *Stream
+	header  []byte
+	version int
+	head    []byte // the beginning of a batch head of which the rest is yet to come
+	left    int64  // bytes of the batch under way that are yet to come
+
+	raw    *rawGeneration // the generation under way, unless it is dropped
+	size   int64          // of it
+	number uint64         // of it, 0 if none is under way
+	last   uint64         // number of the generation before
+	why    dropReason     // why it is dropped
+	broken bool
+}
+
+// rawGeneration holds the bytes of a generation.
+type rawGeneration struct {
+	number  uint64
+	version int
+	header  []byte
+	size    int64
+	chunks  [][]byte
+	took    time.Duration // from the generation before to this one
+}
+
+// streamChunk is the unit of memory for what waits to be read.
+const streamChunk = 128 << 10
+
+var streamChunks = sync.Pool{New: func() any { return new([streamChunk]byte) }}
+
+func (g *rawGeneration) append(p []byte) {
+	g.size += int64(len(p))
+	for len(p) > 0 {
+		n := len(g.chunks)
+		if n == 0 || len(g.chunks[n-1]) == streamChunk {
+			g.chunks = append(g.chunks, streamChunks.Get().(*[streamChunk]byte)[:0])
+			n++
+		}
+		c := g.chunks[n-1]
+		k := copy(c[len(c):streamChunk], p)
+		g.chunks[n-1] = c[:len(c)+k]
+		p = p[k:]
+	}
+}
+
+func (g *rawGeneration) release() {
+	for _, c := range g.chunks {
+		streamChunks.Put((*[streamChunk]byte)(c[:streamChunk]))
+	}
+	g.chunks = nil
+}
+
+// open returns a reader of the header and the generation: a trace.
+func (g *rawGeneration) open() io.Reader {
+	return &chunkReader{chunks: append([][]byte{g.header}, g.chunks...)}
+}
+
+type chunkReader struct{ chunks [][]byte }
+
+func (r *chunkReader) Read(p []byte) (n int, err error) {
+	for len(r.chunks) > 0 && len(r.chunks[0]) == 0 {
+		r.chunks = r.chunks[1:]
+	}
+	if len(r.chunks) == 0 {
+		return 0, io.EOF
+	}
+	n = copy(p, r.chunks[0])
+	r.chunks[0] = r.chunks[0][n:]
+	return n, nil
+}
+
+// write takes the next piece.
+func (c *splitter) write(p []byte) {
+	for len(p) > 0 {
+		var n int
+		switch {
+		case c.broken:
+			c.stream.stats.Dropped.add(dropBroken, Drop{Bytes: int64(len(p))})
+			return
+		case c.version == 0:
+			n = c.takeHeader(p)
+		case c.left > 0:
+			n = int(min(c.left, int64(len(p))))
+			c.left -= int64(n)
+			c.take(p[:n])
+		default:
+			n = c.takeHead(p)
+		}
+		p = p[n:]
+	}
+}
+
+// takeHeader takes a part of the header of the trace.
+func (c *splitter) takeHeader(p []byte) int {
+	n := min(headerSize-len(c.header), len(p))
+	c.header = append(c.header, p[:n]...)
+	if len(c.header) == headerSize {
+		c.checkHeader()
+	}
+	return n
+}
+
+func (c *splitter) checkHeader() {
+	v, err := parseHeader(c.header)
+	if err == nil && v < firstGenerational {
+		err = fmt.Errorf("a trace of Go 1.%d cannot be read while it is written: only those since Go 1.%d have generations", v, firstGenerational)
+	}
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	c.version = v
+}
+
+// takeHead takes the head of a batch, or a part of it.
+func (c *splitter) takeHead(p []byte) int {
+	if len(c.head) == 0 {
+		h, err := c.parse(p[:min(len(p), maxBatchHead)])
+		if err == nil {
+			return c.begin(h, p[:h.headLen])
+		}
+		if !errors.Is(err, errCutOff) {
+			c.fail(err)
+			return 0
+		}
+	}
+	// The head comes in several pieces.
+	for i := range p {
+		c.head = append(c.head, p[i])
+		h, err := c.parse(c.head)
+		if err == nil {
+			head := c.head
+			c.head = c.head[:0]
+			c.begin(h, head)
+			return i + 1
+		}
+		if !errors.Is(err, errCutOff) || len(c.head) > maxBatchHead {
+			c.fail(err)
+			return i + 1
+		}
+	}
+	return len(p)
+}
+
+func (c *splitter) parse(p []byte) (batchHead, error) {
+	if p[0] == evEndOfGeneration && c.version >= 26 {
+		return batchHead{gen: c.number, headLen: 1, endsAfter: true}, nil
+	}
+	h, err := parseBatchHead(p)
+	if err != nil {
+		return h, err
+	}
+	switch {
+	case c.number != 0 && h.gen == c.number:
+	case c.number != 0 && c.version >= 26:
+		return h, fmt.Errorf("generation %d has no end before generation %d begins", c.number, h.gen)
+	case c.number != 0 && h.gen != c.number+1, c.number == 0 && c.last != 0 && h.gen != c.last+1:
+		return h, fmt.Errorf("generation %d follows generation %d: what is between them is missing", h.gen, max(c.number, c.last))
+	}
+	return h, nil
+}
+
+// begin begins a batch and returns the length of its head.
+func (c *splitter) begin(h batchHead, head []byte) int {
+	if c.number != 0 && h.gen != c.number {
+		c.finish() // versions without a mark of the end
+	}
+	if c.number == 0 && !h.endsAfter {
+		c.number, c.size = h.gen, 0
+		c.raw = &rawGeneration{number: h.gen, version: c.version, header: c.header}
+	}
+	c.left = h.dataLen
+	c.take(head)
+	if h.endsAfter && c.number != 0 { // a generation may be empty
+		c.finish()
+	}
+	return len(head)
+}
+
+// take adds bytes to the generation under way.
+func (c *splitter) take(p []byte) {
+	c.size += int64(len(p))
+	if c.raw == nil {
+		return
+	}
+	if why, ok := c.stream.admit(c.raw.size, int64(len(p))); !ok {
+		c.stream.release(c.raw)
+		c.raw, c.why = nil, why
+		return
+	}
+	c.stream.pending += int64(len(p))
+	c.raw.append(p)
+}
+
+// finish ends the generation under way.
+func (c *splitter) finish() {
+	raw, why := c.raw, c.why
+	c.last, c.number, c.raw = c.number, 0, nil
+	c.stream.complete(raw, c.size, why)
+}
+
+// fail ends the stream: nothing tells where the next generation begins.
+func (c *splitter) fail(err error) {
+	c.broken = true
+	c.stream.fail(fmt.Errorf("timeline: the stream is broken in generation %d: %w", max(c.number, c.last+1), err))
+	c.abandon()
+	c.stream.stats.Dropped.add(dropBroken, Drop{Bytes: int64(len(c.head))})
+	c.head = nil
+}
+
+// abandon drops the generation under way.
+func (c *splitter) abandon() {
+	if c.number == 0 {
+		return
+	}
+	if c.raw != nil {
+		c.stream.release(c.raw)
+		c.raw = nil
+	}
+	c.why = dropBroken
+	c.finish()
+}
+
+// end is told that nothing more comes.
+func (c *splitter) end() {
+	switch {
+	case c.broken:
+	case c.version == 0 && len(c.header) > 0:
+		_, err := parseHeader(c.header)
+		c.fail(err)
+	case c.number != 0 && c.version < 26 && c.left == 0 && len(c.head) == 0:
+		c.finish() // nothing marks the end of a generation of these versions
+	case c.number != 0 || len(c.head) > 0:
+		c.fail(errCutOff)
+	}
+}

@@ -1,0 +1,453 @@
+package timeline
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"runtime/trace"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// unlimited is a stream that drops nothing.
+var unlimited = StreamOptions{Budget: -1, MaxPending: 1 << 40}
+
+// feed writes data to the stream in pieces and closes it. next tells the length of the next piece.
+func feed(t testing.TB, s *Stream, data []byte, next func() int) error {
+	t.Helper()
+	for len(data) > 0 {
+		n := min(next(), len(data))
+		piece := bytes.Clone(data[:n])
+		if k, err := s.Write(piece); k != n || err != nil {
+			t.Fatalf("Write of %d bytes: %d, %v", n, k, err)
+		}
+		clear(piece) // the stream must have copied it
+		data = data[n:]
+	}
+	return s.Close()
+}
+
+func pieces(n int) func() int { return func() int { return n } }
+
+// TestStreamSame: the observers of a stream see what those of a pass over the whole trace see, in whatever pieces it comes.
+func TestStreamSame(t *testing.T) {
+	for _, c := range corpus(t) {
+		if len(c.data) > 3<<20 || raceEnabled && len(c.data) > 200_000 {
+			continue
+		}
+		want := &transcript{}
+		info := mustRead(t, c.data, Options{}, want)
+		rng := rand.New(rand.NewPCG(1, uint64(len(c.data))))
+		for how, next := range map[string]func() int{
+			"whole": pieces(len(c.data)), "bytes": pieces(1), "odd pieces": pieces(1021),
+			"any pieces": func() int { return 1 + rng.IntN(1<<rng.IntN(18)) },
+		} {
+			got := &transcript{}
+			s := NewStream(unlimited, got)
+			if err := feed(t, s, c.data, next); err != nil {
+				t.Errorf("%s in %s: %v", c.name, how, err)
+			}
+			got.sameAs(t, c.name+" in "+how, want)
+			st := s.Stats()
+			if st.Generations != int64(info.Generations) || st.Events != info.Events || st.Bytes != int64(len(c.data)-headerSize) || st.Dropped != (Dropped{}) || st.Pending != 0 || st.PendingBytes != 0 {
+				t.Errorf("%s in %s: %+v of %d generations, %d events", c.name, how, st, info.Generations, info.Events)
+			}
+			if s.pending != 0 {
+				t.Errorf("%s in %s: %d bytes still counted as pending", c.name, how, s.pending)
+			}
+		}
+	}
+}
+
+// onProc is an observer that adds up for how long each goroutine was on a processor, outside of the gaps.
+type onProc struct {
+	checker
+	out   []Gap // these times do not count
+	gaps  []Gap // that were shown
+	on    map[int64]Time
+	names map[int64]string
+}
+
+func newOnProc(out []Gap) *onProc {
+	return &onProc{checker: *newChecker(), out: out, on: map[int64]Time{}, names: map[int64]string{}}
+}
+
+func (o *onProc) Transition(t *Transition) {
+	o.checker.Transition(t)
+	if t.G.Func != "" && t.State.Alive() {
+		o.names[t.G.ID] = t.G.Func
+	}
+	if !t.State.OnProc() {
+		return
+	}
+	d := t.End - t.Start
+	for _, g := range o.out {
+		d -= max(0, min(t.End, g.To)-max(t.Start, g.From))
+	}
+	o.on[t.G.ID] += d
+}
+
+func (o *onProc) Gap(g *Gap) {
+	o.checker.Gap(g)
+	o.gaps = append(o.gaps, *g)
+}
+
+// TestStreamGaps: with generations left out, goroutines are shown to run exactly as long as the whole trace says
+// for the same time, and the calls keep their promises.
+func TestStreamGaps(t *testing.T) {
+	tried := 0
+	for _, c := range corpus(t) {
+		n := len(generations(t, c.data))
+		if n < 3 || len(c.data) > 8<<20 || raceEnabled && len(c.data) > 1<<20 {
+			continue
+		}
+		for _, refuse := range []func(k uint64) bool{
+			func(k uint64) bool { return k%2 == 0 },
+			func(k uint64) bool { return k%3 != 0 },
+			func(k uint64) bool { return k < 3 },
+			func(k uint64) bool { return k > uint64(n)-2 },
+		} {
+			got := newOnProc(nil)
+			var gens []Generation
+			opt := unlimited
+			opt.AfterGeneration = func(g *Generation) { gens = append(gens, *g) }
+			s := NewStream(opt, got)
+			first, k := uint64(0), 0
+			s.refuse = func(number uint64) bool {
+				if first == 0 {
+					first = number - 1
+				}
+				k++
+				return refuse(number - first)
+			}
+			if err := feed(t, s, c.data, pieces(4096)); err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			st := s.Stats()
+			if st.Generations+st.Dropped.Generations != int64(n) || st.Dropped.OverBudget.Generations != st.Dropped.Generations {
+				t.Errorf("%s: %d read and %d dropped of %d", c.name, st.Generations, st.Dropped.Generations, n)
+			}
+			if int(st.Generations) != len(gens) {
+				t.Errorf("%s: told of %d generations, read %d", c.name, len(gens), st.Generations)
+			}
+			if st.Generations == 0 {
+				continue
+			}
+			got.verify(t, &s.replay.info)
+			var missing int64
+			for i, g := range got.gaps {
+				missing += int64(g.Generations)
+				if i > 0 && g.From < got.gaps[i-1].To {
+					t.Errorf("%s: gap %+v after %+v", c.name, g, got.gaps[i-1])
+				}
+			}
+			if missing > st.Dropped.Generations {
+				t.Errorf("%s: %d generations in gaps, %d dropped", c.name, missing, st.Dropped.Generations)
+			}
+			out := append([]Gap{{From: -1 << 62, To: s.replay.info.Start}, {From: s.replay.info.End, To: 1 << 62}}, got.gaps...)
+			whole := newOnProc(out)
+			mustRead(t, c.data, Options{}, whole)
+			for id, d := range whole.on {
+				if got.on[id] != d {
+					t.Errorf("%s: goroutine %d (%s) was on a processor for %d ns, %d by the whole trace", c.name, id, whole.names[id], got.on[id], d)
+				}
+			}
+			tried++
+		}
+	}
+	if tried < 8 {
+		t.Errorf("only %d trials", tried)
+	}
+}
+
+// TestStreamGapNames: a goroutine that was named before a gap has its name after it, and its creator.
+func TestStreamGapNames(t *testing.T) {
+	w := newWire(26)
+	g := w.generation(1, 1000)
+	g.thread(1).runs(1001, 0, 1).ev(1010, wHeapAlloc, 1).ev(1100, wGoCreate, 7, stk("main.worker"), stk("main.spawn", "main.main")).ev(1200, wHeapAlloc, 1)
+	w.generation(2, 2000).thread(1).runs(2001, 0, 1).ev(2010, wHeapAlloc, 1).ev(2200, wHeapAlloc, 1)
+	g = w.generation(3, 3000)
+	g.thread(1).runs(3001, 0, 1).ev(3010, wHeapAlloc, 1).ev(3100, wGoStatus, 7, noM, sRunnable).ev(3200, wHeapAlloc, 1)
+	seen := &namesSeen{}
+	check := newChecker()
+	s := NewStream(unlimited, seen, check)
+	s.refuse = func(n uint64) bool { return n == 2 }
+	if err := feed(t, s, w.bytes(), pieces(7)); err != nil {
+		t.Fatal(err)
+	}
+	check.verify(t, &s.replay.info)
+	if want := "main.worker by main.spawn; gap 1200-3010 of 1; main.worker by main.spawn; "; seen.text != want {
+		t.Errorf("seen:\n%q, want\n%q", seen.text, want)
+	}
+	if n := s.replay.info.Goroutines; n != 2 {
+		t.Errorf("%d goroutines, want 2", n)
+	}
+}
+
+type namesSeen struct {
+	Base
+	text string
+}
+
+func (n *namesSeen) Transition(t *Transition) {
+	if t.G.ID == 7 && !t.State.Alive() {
+		n.text += t.G.Name() + " by " + t.G.CreatorStack.Leaf().Func + "; "
+	}
+}
+
+func (n *namesSeen) Gap(g *Gap) {
+	n.text += "gap " + strings.Join([]string{itoa(g.From), itoa(g.To)}, "-") + " of " + itoa(Time(g.Generations)) + "; "
+}
+
+func itoa(t Time) string { return strconv.FormatInt(int64(t), 10) }
+
+// TestStreamBehind: what does not fit into MaxPending is dropped whole, and counted.
+func TestStreamBehind(t *testing.T) {
+	data := smallTrace(t, "phases-go1.26.8.trace")
+	n := int64(len(generations(t, data)))
+	opt := unlimited
+	opt.MaxPending = 6_000
+	slow := make(chan struct{})
+	opt.AfterGeneration = func(*Generation) { <-slow }
+	check := newChecker()
+	s := NewStream(opt, check)
+	time.AfterFunc(10*time.Millisecond, func() { close(slow) })
+	if err := feed(t, s, data, pieces(512)); err != nil {
+		t.Fatal(err)
+	}
+	st := s.Stats()
+	if st.Generations+st.Dropped.Generations != n || st.Bytes+st.Dropped.Bytes != int64(len(data)-headerSize) || st.Dropped.Behind != st.Dropped.Drop || st.Dropped.Behind.Generations == 0 {
+		t.Errorf("of %d generations, %d bytes: %+v", n, len(data)-headerSize, st)
+	}
+	if s.replay != nil {
+		check.verify(t, &s.replay.info)
+	}
+}
+
+// TestStreamBudget: generations beyond the budget are dropped, and what was used stays within it.
+func TestStreamBudget(t *testing.T) {
+	data := smallTrace(t, "phases-go1.26.8.trace")
+	s := NewStream(StreamOptions{Budget: 1e-9})
+	if err := feed(t, s, data, pieces(512)); err != nil {
+		t.Fatal(err)
+	}
+	st := s.Stats()
+	if st.Generations != 0 || st.Dropped.OverBudget != st.Dropped.Drop || st.Dropped.Generations != int64(len(generations(t, data))) {
+		t.Errorf("read with hardly any budget: %+v", st)
+	}
+}
+
+func TestBudget(t *testing.T) {
+	procs := time.Duration(runtime.GOMAXPROCS(0))
+	var b budget
+	now := time.Now()
+	b.begin(now, 0.1, 10*time.Second)
+	if _, ok := b.allow(now, 1000); ok {
+		t.Error("something is allowed before any time has passed")
+	}
+	now = now.Add(time.Second)
+	if got, _ := b.allow(now, 1); got != procs*100*time.Millisecond {
+		t.Errorf("after 1 s: %v", got)
+	}
+	if b.hopeless(now, 1<<20) || !b.hopeless(now, 1<<30) {
+		t.Error("1 GB is not hopeless, or 1 MB is")
+	}
+	b.spend(50*time.Millisecond, 1<<20) // 48 ns a byte
+	if c := b.cost(1 << 21); c < 99*time.Millisecond || c > 101*time.Millisecond {
+		t.Errorf("1 MB took 50 ms, 2 MB are expected to take %v", c)
+	}
+	if got, ok := b.allow(now, 1<<30); ok || got != procs*100*time.Millisecond-50*time.Millisecond {
+		t.Errorf("%v left, 1 GB allowed: %v", got, ok)
+	}
+	now = now.Add(time.Hour)
+	if got, _ := b.allow(now, 1); got != procs*time.Second {
+		t.Errorf("after an hour: %v, want that of the horizon", got)
+	}
+	b.spend(5*time.Second*procs, 0)
+	if _, ok := b.allow(now, 1); ok {
+		t.Error("allowed while in debt")
+	}
+}
+
+// TestStreamBroken: foreign, old and cut streams get an error that says so, everything is counted, and nothing panics.
+func TestStreamBroken(t *testing.T) {
+	data := smallTrace(t, "mutex-go1.26.8.trace")
+	bad := bytes.Clone(data)
+	bad[headerSize] = 77
+	content := bytes.Clone(data)
+	for i := headerSize + 3000; i < headerSize+3400; i++ {
+		content[i] ^= 0x55
+	}
+	for _, c := range []struct {
+		what, want string
+		data       []byte
+	}{
+		{"a page", "HTML", []byte("<!DOCTYPE html><html></html>")},
+		{"a piece of a header", "header", []byte("go 1.26 tr")},
+		{"an old trace", "generations", []byte("go 1.21 trace\x00\x00\x00abcdef")},
+		{"a future trace", "update", []byte("go 1.99 trace\x00\x00\x00abcdef")},
+		{"a wrong byte", "not the beginning of a batch", bad},
+		{"a cut in a batch", "cut off", data[:len(data)-300]},
+		{"a cut before the end of a generation", "cut off", data[:len(data)-1]},
+		{"a damaged batch", "generation", content},
+	} {
+		check := newChecker()
+		check.strict = false
+		s := NewStream(unlimited, check)
+		err := feed(t, s, c.data, pieces(100))
+		if err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 400 {
+			t.Errorf("%s: error %v, want one about %q", c.what, err, c.want)
+		}
+		st := s.Stats()
+		if st.Err != err || s.Close() != err {
+			t.Errorf("%s: Stats say %v, a second Close %v", c.what, st.Err, s.Close())
+		}
+		if got := st.Bytes + st.Dropped.Bytes; got != int64(max(0, len(c.data)-headerSize)) {
+			t.Errorf("%s: %d of %d bytes after the header counted: %+v", c.what, got, len(c.data)-headerSize, st)
+		}
+		if _, err := s.Write([]byte{1}); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("%s: Write after Close: %v", c.what, err)
+		}
+		if s.replay != nil && s.replay.begun {
+			check.verify(t, &s.replay.info)
+		}
+	}
+	if err := NewStream(StreamOptions{}).Close(); err != nil {
+		t.Errorf("a stream that nothing was written to: %v", err)
+	}
+}
+
+// panics is an observer that panics at its nth transition.
+type panics struct {
+	Base
+	n int
+}
+
+func (p *panics) Transition(*Transition) {
+	if p.n--; p.n == 0 {
+		panic("observer's own fault")
+	}
+	if p.n < 0 {
+		panic("called again")
+	}
+}
+
+// TestStreamPanic: an observer that panics ends the stream with an error; the program goes on.
+func TestStreamPanic(t *testing.T) {
+	data := smallTrace(t, "phases-go1.26.8.trace")
+	n := int64(len(generations(t, data)))
+	for _, at := range []int{1, 100, 300} {
+		s := NewStream(unlimited, &panics{n: at})
+		err := feed(t, s, data, pieces(4096))
+		if err == nil || !strings.Contains(err.Error(), "observer's own fault") {
+			t.Errorf("at %d: %v", at, err)
+		}
+		if st := s.Stats(); st.Generations+st.Dropped.Generations != n || st.Dropped.Broken.Generations == 0 || st.Pending != 0 || s.pending != 0 {
+			t.Errorf("at %d: %+v of %d generations", at, st, n)
+		}
+	}
+	opt := unlimited
+	opt.AfterGeneration = func(*Generation) { panic("in AfterGeneration") }
+	s := NewStream(opt)
+	if err := feed(t, s, data, pieces(4096)); err == nil || !strings.Contains(err.Error(), "in AfterGeneration") {
+		t.Error(err)
+	}
+	if st := s.Stats(); st.Generations+st.Dropped.Generations != n {
+		t.Errorf("%+v of %d generations", st, n)
+	}
+}
+
+// TestStreamLive: a stream reads the trace of the program that it is part of, and counts every generation.
+func TestStreamLive(t *testing.T) {
+	check := newChecker()
+	check.strict = false
+	tee := &generationCounter{}
+	opt := unlimited
+	s := NewStream(opt, check)
+	if err := trace.Start(both{s, tee}); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for range 4 {
+		wg.Go(func() {
+			for range 200 {
+				mu.Lock()
+				ballast(4)
+				mu.Unlock()
+				time.Sleep(10 * time.Microsecond)
+			}
+		})
+	}
+	wg.Wait()
+	trace.Stop()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	st := s.Stats()
+	if st.Generations+st.Dropped.Generations != int64(tee.generations) || st.Generations == 0 {
+		t.Errorf("%d read, %d dropped of %d", st.Generations, st.Dropped.Generations, tee.generations)
+	}
+	if st.Bytes != tee.bytes-headerSize {
+		t.Errorf("%d bytes of %d", st.Bytes, tee.bytes)
+	}
+	check.verify(t, &s.replay.info)
+	if st.CPU <= 0 || st.Elapsed <= 0 || st.CPUSource == "" {
+		t.Errorf("%+v", st)
+	}
+}
+
+type both struct {
+	s *Stream
+	g *generationCounter
+}
+
+func (b both) Write(p []byte) (int, error) {
+	b.g.Write(p)
+	return b.s.Write(p)
+}
+
+// generationCounter counts the marks at the end of generations, which runtime/trace writes one by one.
+type generationCounter struct {
+	generations int
+	bytes       int64
+}
+
+func (g *generationCounter) Write(p []byte) (int, error) {
+	g.bytes += int64(len(p))
+	if len(p) == 1 && p[0] == evEndOfGeneration {
+		g.generations++
+	}
+	return len(p), nil
+}
+
+// FuzzStream: anything at all, in any pieces, is counted and shown as promised, and is the same as a pass over it up to where
+// it breaks.
+func FuzzStream(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if compression(data) != "" {
+			return
+		}
+		rng := rand.New(rand.NewPCG(uint64(len(data)), 3))
+		check := newChecker()
+		check.strict = false
+		s := NewStream(unlimited, check)
+		err := feed(t, s, data, func() int { return 1 + rng.IntN(300) })
+		st := s.Stats()
+		if s.replay != nil {
+			check.verify(t, &s.replay.info)
+		}
+		if st.Pending != 0 || st.PendingBytes != 0 || s.pending != 0 {
+			t.Errorf("pending after Close: %+v, %d", st, s.pending)
+		}
+		if st.Bytes+st.Dropped.Bytes != int64(max(0, len(data)-headerSize)) {
+			t.Errorf("%+v of %d bytes; %v", st, len(data), err)
+		}
+	})
+}
