@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -225,12 +224,11 @@ var eventMagic = []byte("bnkevt")
 // even if there is an error: it is then that of what could be read. Rows are kept apart by
 // goroutine if need be, as there may be very many.
 func readContention(ctx context.Context, std stdio, in *input, goroutines bool) (*contention.Profile, error) {
-	return readInput(ctx, std, in, func(ctx context.Context, r *bufio.Reader) (p *contention.Profile, err error) {
-		head, _ := r.Peek(len(eventMagic)) // who reads on meets the error, too
+	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (p *contention.Profile, err error) {
 		switch {
-		case bytes.Equal(head, eventMagic):
+		case bytes.HasPrefix(head, eventMagic):
 			p, err = contention.ReadEvents(r, contention.Options{Goroutines: goroutines})
-		case holdsJSON(r):
+		case holdsJSON(head):
 			p, err = contention.ReadJSON(r)
 		default:
 			return contention.ReadTrace(ctx, r, contention.TraceOptions{Goroutines: goroutines, Name: in.label, Progress: in.decoded})

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -28,7 +28,8 @@ const graphHelp = `Graph draws the bottle graph of an execution trace: text in t
 a profile or data with -o.
 
 The trace is a FILE, a URL, or standard input ("-", or nothing at all in a pipe); packed
-with gzip or zstd, or not. A broken trace is drawn as far as it can be read.
+with gzip or zstd, or not. A broken trace is drawn as far as it can be read. A graph that was
+saved as JSON can be drawn again, in other forms.
 
 What is drawn:
 
@@ -165,10 +166,26 @@ func runGraph(ctx context.Context, std stdio, args []string) error {
 // readGraph reads a trace, with progress on a terminal. The graph may be there even if
 // there is an error: it is then that of what could be read.
 func readGraph(ctx context.Context, std stdio, in *input, opt bottle.Options) (*bottle.Graph, error) {
-	return readInput(ctx, std, in, func(ctx context.Context, r *bufio.Reader) (*bottle.Graph, error) {
+	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*bottle.Graph, error) {
+		if holdsJSON(head) {
+			return readGraphJSON(r, in.label, opt)
+		}
 		opt.Name, opt.Progress = in.label, in.decoded
 		return bottle.ReadTrace(ctx, r, opt)
 	})
+}
+
+// readGraphJSON reads a graph that was saved, or that a service sends.
+func readGraphJSON(r io.Reader, label string, opt bottle.Options) (*bottle.Graph, error) {
+	g, err := bottle.ReadJSON(r)
+	group := opt.Group.String()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", label, err)
+	case opt.Window != 0 || opt.From != 0 || opt.To != 0 || opt.Offered || group != bottle.ByFunction.String() && group != g.GroupBy:
+		return nil, usagef("-group, -window, -from, -to and -offered are for traces; %s is a graph already", label)
+	}
+	return g, nil
 }
 
 // progressDelay is how long a command runs before it says what it is doing.

@@ -27,9 +27,9 @@ type input struct {
 	progress func(time.Duration) string
 }
 
-// readInput opens an input and reads it, with progress on a terminal. What read returns may be
-// there even if there is an error: it is then what could be read.
-func readInput[P any](ctx context.Context, std stdio, in *input, read func(context.Context, *bufio.Reader) (P, error)) (P, error) {
+// readInput opens an input and reads it, with progress on a terminal. Read is told the first bytes of
+// what it reads. What it returns may be there even if there is an error: it is then what could be read.
+func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx context.Context, r io.Reader, head []byte) (P, error)) (P, error) {
 	reading, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	progress := startProgress(std.err, in.progress)
@@ -40,16 +40,37 @@ func readInput[P any](ctx context.Context, std stdio, in *input, read func(conte
 		return none, err
 	}
 	defer r.Close()
-	p, err := read(reading, bufio.NewReaderSize(r, 1<<16))
+	from, head := peek(r)
+	p, err := read(reading, from, head)
 	if err != nil && reading.Err() != nil && ctx.Err() == nil {
 		err = context.Cause(reading) // a silent server, say, of which the reader knows nothing
 	}
 	return p, err
 }
 
-// holdsJSON looks whether what comes is JSON.
-func holdsJSON(r *bufio.Reader) bool {
-	head, _ := r.Peek(16) // who reads on meets the error, too
+// headLength is enough to tell what an input is.
+const headLength = 16
+
+// peek returns the first bytes of what is read, and a reader of all of it: a file itself, which can be
+// read with random access.
+func peek(r io.Reader) (all io.Reader, head []byte) {
+	f, ok := r.(*os.File)
+	if ok {
+		at, err := f.Seek(0, io.SeekCurrent)
+		ok = err == nil && at == 0
+	}
+	buf := bufio.NewReaderSize(r, 1<<16)
+	head, _ = buf.Peek(headLength) // who reads on meets the error, too
+	if ok {
+		if _, err := f.Seek(0, io.SeekStart); err == nil {
+			return f, head
+		}
+	}
+	return buf, head
+}
+
+// holdsJSON looks whether what begins so is JSON.
+func holdsJSON(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{"))
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
@@ -177,8 +176,8 @@ func (f *tasksFlags) choose(p *granularity.Profile) error {
 // read reads a trace or a recorded profile, whatever it is. The profile may be there even if there
 // is an error: it is then that of what could be read.
 func (f *tasksFlags) read(ctx context.Context, std stdio, in *input) (*granularity.Profile, error) {
-	return readInput(ctx, std, in, func(ctx context.Context, r *bufio.Reader) (*granularity.Profile, error) {
-		if !holdsJSON(r) {
+	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*granularity.Profile, error) {
+		if !holdsJSON(head) {
 			f.trace.Name, f.trace.Progress = in.label, in.decoded
 			return granularity.ReadTrace(ctx, r, f.trace)
 		}
