@@ -33,7 +33,7 @@ func (h *handler) contention(ctx context.Context, q query) ([]byte, error) {
 		p = &contention.Profile{Source: contention.FromTrace, Accuracy: contention.Inferred}
 	}
 	if !h.opt.FilePaths {
-		p = trimContention(p)
+		p = trimmed(p)
 	}
 	var buf bytes.Buffer
 	switch q.form {

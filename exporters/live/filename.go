@@ -2,7 +2,7 @@ package live
 
 import (
 	"net/url"
-	"slices"
+	"reflect"
 	"strings"
 
 	"github.com/google/pprof/profile"
@@ -53,66 +53,80 @@ func trimProfile(p *profile.Profile) {
 	}
 }
 
-// trimContention returns a copy of a profile with other names of files: the call chains may be somebody else's, too.
-func trimContention(p *contention.Profile) *contention.Profile {
-	stacks := map[*contention.Stack]*contention.Stack{nil: nil}
-	stack := func(s *contention.Stack) *contention.Stack {
-		c, ok := stacks[s]
+// trimmed returns a copy of a profile of contention or tasks in which the frames of all call chains, wherever they are, have other names of
+// files. What has no frames below it is shared with the original: that belongs to the source, which may have given it to others, too.
+func trimmed[T any](p *T) *T {
+	t := trimmer{pointers: map[any]reflect.Value{}, has: map[reflect.Type]bool{}}
+	return t.copy(reflect.ValueOf(p)).Interface().(*T)
+}
+
+// trimmer copies values. Two pointers to the same value are so in the copy as well.
+type trimmer struct {
+	pointers map[any]reflect.Value // by pointer
+	has      map[reflect.Type]bool // whether there are frames in a type
+}
+
+func (t *trimmer) copy(v reflect.Value) reflect.Value {
+	if !t.frames(v.Type()) {
+		return v
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return v
+		}
+		c, ok := t.pointers[v.Interface()]
 		if !ok {
-			c = &contention.Stack{Frames: slices.Clone(s.Frames), Truncated: s.Truncated}
-			for i := range c.Frames {
-				f := &c.Frames[i]
-				f.File = sourceFile(f.Func, f.File)
-			}
-			stacks[s] = c
+			c = reflect.New(v.Type().Elem())
+			t.pointers[v.Interface()] = c
+			c.Elem().Set(t.copy(v.Elem()))
+		}
+		return c
+	case reflect.Slice:
+		if v.IsNil() {
+			return v
+		}
+		c := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		for i := range v.Len() {
+			c.Index(i).Set(t.copy(v.Index(i)))
 		}
 		return c
 	}
-	out := *p
-	locks := map[*contention.Lock]*contention.Lock{nil: nil}
-	out.Locks = slices.Clone(p.Locks)
-	for i, l := range out.Locks {
-		c := *l
-		c.Created = stack(l.Created)
-		out.Locks[i], locks[l] = &c, &c
+	c := reflect.New(v.Type()).Elem()
+	c.Set(v)
+	for i := range v.NumField() {
+		if v.Type().Field(i).IsExported() {
+			c.Field(i).Set(t.copy(v.Field(i)))
+		}
 	}
-	out.Waits = slices.Clone(p.Waits)
-	for i := range out.Waits {
-		w := &out.Waits[i]
-		w.Lock, w.Waiter.Stack = locks[w.Lock], stack(w.Waiter.Stack)
+	if isFrame(v.Type()) {
+		file := c.FieldByName("File")
+		file.SetString(sourceFile(c.FieldByName("Func").String(), file.String()))
 	}
-	out.Pairs = slices.Clone(p.Pairs)
-	for i := range out.Pairs {
-		r := &out.Pairs[i]
-		r.Lock, r.Waiter.Stack, r.Owner.Stack = locks[r.Lock], stack(r.Waiter.Stack), stack(r.Owner.Stack)
-	}
-	return &out
+	return c
 }
 
-// trimTasks returns a copy of a profile of tasks with other names of files.
-func trimTasks(p *granularity.Profile) *granularity.Profile {
-	chain := func(frames []granularity.Frame) []granularity.Frame {
-		frames = slices.Clone(frames)
-		for i := range frames {
-			f := &frames[i]
-			f.File = sourceFile(f.Func, f.File)
-		}
-		return frames
+// frames reports whether values of a type can have frames below them.
+func (t *trimmer) frames(of reflect.Type) bool {
+	has, ok := t.has[of]
+	if ok {
+		return has
 	}
-	out := *p
-	out.Classes = slices.Clone(p.Classes)
-	for i := range out.Classes {
-		c := &out.Classes[i]
-		c.Sites = slices.Clone(c.Sites)
-		for j := range c.Sites {
-			s := &c.Sites[j]
-			s.Created, s.Submitted = chain(s.Created), chain(s.Submitted)
+	t.has[of] = false // while we look, for types that refer to themselves
+	switch of.Kind() {
+	case reflect.Pointer, reflect.Slice:
+		has = t.frames(of.Elem())
+	case reflect.Struct:
+		has = isFrame(of)
+		for i := range of.NumField() {
+			f := of.Field(i)
+			has = has || f.IsExported() && t.frames(f.Type)
 		}
 	}
-	out.Log = slices.Clone(p.Log)
-	for i := range out.Log {
-		l := &out.Log[i]
-		l.Created, l.Submitted = chain(l.Created), chain(l.Submitted)
-	}
-	return &out
+	t.has[of] = has
+	return has
+}
+
+func isFrame(of reflect.Type) bool {
+	return of == reflect.TypeFor[contention.Frame]() || of == reflect.TypeFor[granularity.Frame]()
 }

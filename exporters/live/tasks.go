@@ -45,7 +45,7 @@ func (h *handler) taskSizes(ctx context.Context, q query) ([]byte, error) {
 		return nil, err
 	}
 	if !h.opt.FilePaths {
-		p = trimTasks(p)
+		p = trimmed(p)
 	}
 	var buf bytes.Buffer
 	switch q.form {

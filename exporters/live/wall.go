@@ -80,7 +80,10 @@ func callsOf(s *profile.Sample) (calls []string) {
 			calls = append(calls, line.Function.Name)
 		}
 	}
-	for len(calls) > 1 && (calls[0] == "runtime.goexit" || calls[0] == "runtime.main") {
+	if len(calls) > 1 && calls[0] == "runtime.goexit" {
+		calls = calls[1:]
+	}
+	if len(calls) > 1 && calls[0] == "runtime.main" && strings.HasPrefix(calls[1], "main.") {
 		calls = calls[1:]
 	}
 	return calls

@@ -93,13 +93,13 @@ func (r *Reader) readGroups(live *bottleneck.Live) {
 	sizes := make(map[cell]int64, n)
 	for i := range g.Boxes {
 		b := &g.Boxes[i]
-		c := cell{name: label(b.Group), kind: string(b.Kind)}
+		c := cell{name: label(b.Group), kind: label(string(b.Kind))}
 		share[c] += int64(b.Share)
 		running[c] += int64(b.Running)
 		runnable[c] += int64(b.Runnable)
 		sizes[c] += int64(b.Share)
 		for reason, d := range b.Waiting {
-			c.part = reason
+			c.part = label(reason)
 			blocked[c] += int64(d)
 		}
 	}
@@ -165,10 +165,11 @@ func (r *Reader) readWhole(live *bottleneck.Live) {
 	if p := live.Contention; p != nil {
 		for i := range p.Waits {
 			w := &p.Waits[i]
-			add(string(w.Kind), contentions, w.Contentions)
-			add(string(w.Kind), blamed, int64(w.Blamed))
-			add(string(w.Kind), handOff, int64(w.HandOff))
-			add(string(w.Kind), unattributed, int64(w.Unattributed))
+			kind := label(string(w.Kind))
+			add(kind, contentions, w.Contentions)
+			add(kind, blamed, int64(w.Blamed))
+			add(kind, handOff, int64(w.HandOff))
+			add(kind, unattributed, int64(w.Unattributed))
 		}
 	}
 	st := &live.Stream

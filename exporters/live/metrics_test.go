@@ -1,0 +1,133 @@
+package live
+
+import (
+	"bufio"
+	"bytes"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+// metric finds the value of a metric with its labels as written.
+func metric(t *testing.T, text, name string) float64 {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` (.*)$`).FindStringSubmatch(text)
+	if m == nil {
+		t.Errorf("no metric %s", name)
+		return 0
+	}
+	v, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	return v
+}
+
+// The metrics are the numbers of the report.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
+	for range 10 {
+		tasks.New("check", func() { busy(100 * time.Microsecond) }).Run()
+	}
+	base := serve(t, newHandler(Options{Tasks: tasks}, nil, &made{live: report()}), nil)
+	a := get(t, base+"metrics")
+	if a.Header.Get("Content-Type") != "text/plain; version=0.0.4; charset=utf-8" {
+		t.Error(a.Header.Get("Content-Type"))
+	}
+	for name, want := range map[string]float64{
+		`bottleneck_recording`:          1,
+		`bottleneck_gomaxprocs`:         2,
+		`bottleneck_wall_seconds_total`: 9,
+		`bottleneck_idle_seconds_total`: 1,
+		`bottleneck_share_seconds_total{group="main.work",kind="application"}`:                  4,
+		`bottleneck_running_seconds_total{group="main.work",kind="application"}`:                8,
+		`bottleneck_runnable_seconds_total{group="main.work",kind="application"}`:               1,
+		`bottleneck_share_seconds_total{group="runtime.gcBgMarkWorker",kind="gc"}`:              1,
+		`bottleneck_blocked_seconds_total{group="main.work",kind="application",reason="mutex"}`: 2,
+		`bottleneck_contentions_total{kind="mutex"}`:                                            12,
+		`bottleneck_contention_wait_seconds_total{kind="mutex",part="blamed"}`:                  1,
+		`bottleneck_contention_wait_seconds_total{kind="mutex",part="hand-off"}`:                0.75,
+		`bottleneck_contention_wait_seconds_total{kind="mutex",part="unattributed"}`:            0.25,
+		`bottleneck_stream_generations_total`:                                                   9,
+		`bottleneck_stream_bytes_total`:                                                         1000,
+		`bottleneck_stream_cpu_seconds_total`:                                                   0.09,
+		`bottleneck_stream_dropped_generations_total{reason="over-budget"}`:                     1,
+		`bottleneck_stream_dropped_generations_total{reason="behind"}`:                          0,
+		`bottleneck_stream_dropped_seconds_total{reason="over-budget"}`:                         1,
+		`bottleneck_task_cycles_count{class="check"}`:                                           10,
+		`bottleneck_task_cycles_bucket{class="check",le="+Inf"}`:                                10,
+		`bottleneck_task_cycles_bucket{class="check",le="256"}`:                                 0,
+	} {
+		if got := metric(t, a.body, name); got != want {
+			t.Errorf("%s is %g, want %g", name, got, want)
+		}
+	}
+	// A histogram's buckets only rise, and its sum is that of the recorder.
+	last := 0.0
+	for _, m := range regexp.MustCompile(`task_cycles_bucket{class="check",le="[^"]*"} (\d+)`).FindAllStringSubmatch(a.body, -1) {
+		v, _ := strconv.ParseFloat(m[1], 64)
+		if v < last {
+			t.Errorf("%s after %g", m[0], last)
+		}
+		last = v
+	}
+	if got, want := metric(t, a.body, `bottleneck_task_cycles_sum{class="check"}`), tasks.Profile().Classes[0].Cycles.Sum(); got != want {
+		t.Errorf("sum %g, want %g", got, want)
+	}
+}
+
+// Two servers may scrape at the same time, and metrics take no parameters.
+func TestMetricsAlways(t *testing.T) {
+	t.Parallel()
+	h := newHandler(Options{}, nil, &made{live: report()})
+	base := serve(t, h, nil)
+	leave, _ := h.gate.enter("metrics", time.Hour)
+	defer leave()
+	if a := get(t, base+"metrics"); a.StatusCode != http.StatusOK {
+		t.Errorf("%s", a.Status)
+	}
+	if a := get(t, base+"metrics?seconds=5"); a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "there is none") {
+		t.Errorf("%s %s", a.Status, a.body)
+	}
+}
+
+// promtool, of Prometheus, finds nothing to complain about: not in ordinary metrics, not in those of hostile names.
+func TestPromtool(t *testing.T) {
+	promtool := needProgram(t, "promtool")
+	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
+	tasks.New(hostile[0], func() {}).Run()
+	for name, c := range map[string]*made{"ordinary": {live: report()}, "hostile": {live: hostileReport()}} {
+		text := get(t, serve(t, newHandler(Options{Tasks: tasks}, nil, c), nil)+"metrics").body
+		cmd := exec.Command(promtool, "check", "metrics")
+		cmd.Stdin = strings.NewReader(text)
+		out, err := cmd.CombinedOutput()
+		if err != nil || len(bytes.TrimSpace(out)) > 0 {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+		if n := familiesWithoutHelp(text); n != "" {
+			t.Errorf("%s: no HELP and TYPE of %s", name, n)
+		}
+	}
+}
+
+// familiesWithoutHelp returns the name of a metric that nothing was said of before.
+func familiesWithoutHelp(text string) string {
+	family := ""
+	s := bufio.NewScanner(strings.NewReader(text))
+	s.Buffer(nil, 1<<20)
+	for s.Scan() {
+		if f := strings.Fields(s.Text()); f[0] == "#" {
+			family = f[2]
+		} else if !strings.HasPrefix(f[0], family) {
+			return f[0]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,103 @@
+package live
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/pprof/profile"
+)
+
+// Goroutines that wait are in the wall-clock profile under the names of their boxes.
+func TestWallGroups(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(release)
+	for range 3 {
+		wg.Go(func() { parked(release) })
+	}
+	wg.Add(1)
+	go func() { defer wg.Done(); <-release }()
+	base := serve(t, newHandler(Options{}, nil, nil), nil)
+	p := checkProfile(t, "wall", get(t, base+"wall?format=pprof&seconds=0.5"))
+	nanos, parkedNanos, total := map[string]int64{}, int64(0), p.DurationNanos
+	for _, s := range p.Sample {
+		if len(s.Label["group"]) != 1 {
+			t.Fatalf("labels %v", s.Label)
+		}
+		nanos[s.Label["group"][0]] += s.Value[1]
+		if strings.HasSuffix(callsOf(s)[len(callsOf(s))-1], "gopark") && strings.Contains(strings.Join(callsOf(s), " "), "live.parked") {
+			parkedNanos += s.Value[1]
+		}
+	}
+	const pkg = "github.com/bottleneck-go/bottleneck/exporters/live."
+	for group, goroutines := range map[string]float64{pkg + "TestWallGroups.func1": 3, pkg + "TestWallGroups.func2": 1} {
+		if got := float64(nanos[group]) / float64(total); got < 0.9*goroutines || got > 1.1*goroutines {
+			t.Errorf("%s: %.2f goroutines, want %g; all: %v", group, got, goroutines, nanos)
+		}
+	}
+	if nanos["testing.(*T).Run"] == 0 && nanos["testing.tRunner"] == 0 {
+		t.Errorf("no goroutine of the test: %v", nanos)
+	}
+	text := get(t, base+"wall?seconds=0.2").body
+	if !strings.Contains(text, "TestWallGroups.func1") || !strings.Contains(text, "live.parked") {
+		t.Error(text)
+	}
+}
+
+func parked(c chan struct{}) { <-c }
+
+// Names as package timeline gives them.
+func TestStartFunction(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"main.main": "main.main", "main.work.func1": "main.work.func1", "main.run.gowrap1": "main.run", "main.(*T).serve-fm": "main.(*T).serve",
+		"main.run.gowrap": "main.run", "main.x.gowrapper": "main.x.gowrapper",
+	} {
+		if got := startFunction(in); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+	sample := func(calls ...string) *profile.Sample { // leaf first
+		s := &profile.Sample{}
+		for _, c := range calls {
+			s.Location = append(s.Location, &profile.Location{Line: []profile.Line{{Function: &profile.Function{Name: c}}}})
+		}
+		return s
+	}
+	for want, s := range map[string]*profile.Sample{
+		"main.main":                  sample("runtime.gopark", "main.main", "runtime.main", "runtime.goexit"),
+		"runtime.main":               sample("runtime.gopark", "runtime.main"),
+		"main.index":                 sample("runtime.gopark", "main.step", "main.index", "sync.(*WaitGroup).Go.func1"),
+		"sync.(*WaitGroup).Go.func1": sample("sync.(*WaitGroup).Done", "sync.(*WaitGroup).Go.func1"),
+		"(unnamed)":                  sample(),
+		"(unknown: deep call chain)": sample(strings.Split(strings.Repeat("main.f ", 32), " ")...),
+	} {
+		if got := groupOf(s); got != want {
+			t.Errorf("%v: %s, want %s", callsOf(s), got, want)
+		}
+	}
+}
+
+// A wall-clock profile of no time at all, or that is cancelled at once, ends.
+func TestWallBounds(t *testing.T) {
+	t.Parallel()
+	base := serve(t, newHandler(Options{}, nil, nil), nil)
+	for _, seconds := range []string{"0.01", "301", "3600"} {
+		if a := get(t, base+"wall?seconds="+seconds); a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "0.1 to 300") {
+			t.Errorf("%s: %s %s", seconds, a.Status, a.body)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if p, err := wallProfile(ctx, minWall); err != context.Canceled || p != nil {
+		t.Errorf("cancelled: %v, %v", p, err)
+	}
+	if p, err := wallProfile(context.Background(), 1); err == nil && len(p.Sample) == 0 {
+		t.Error("no samples, and no error")
+	}
+}
