@@ -56,9 +56,10 @@ const (
 	pastBudget = 1 << 20
 	// maxCauses is how many roots a cause or a sum tells apart, the longest of them.
 	maxCauses = 16
-	// maxPlaced is how many pieces one wait is cut into by its roots. If there are more, only their
-	// sums are known.
-	maxPlaced = 32
+	// maxPlaced is how many pieces one wait is cut into by its roots. Of more, only the longest are; of the others between
+	// them, only the sums are known. That is so for all if there are more than maxSeen.
+	maxPlaced = 128
+	maxSeen   = 1024
 )
 
 // add appends what the goroutine did from p.end to the given time.
@@ -232,19 +233,39 @@ func (p *past) addBlamed(from, to timeline.Time, on doing, by owner, q *past, di
 func (p *past) addPlaced(from, to timeline.Time, on doing, by owner, q *past) bool {
 	i := max(0, q.at(from))
 	last := q.at(min(to, q.end) - 1)
-	if last-i >= maxPlaced {
+	if last-i >= maxSeen {
 		return false
 	}
+	least := timeline.Time(0)
+	if last-i >= maxPlaced {
+		least = (to - from) / maxPlaced
+	}
+	var short ledger // of the segments from p.end on that are too short
 	for ; i <= last; i++ {
 		s, end := &q.segs[i], q.end
 		if i < len(q.segs)-1 {
 			end = q.segs[i+1].start
 		}
-		var l ledger
-		l.addSegment(s, end-s.start, min(to, end)-max(from, s.start))
-		p.add(min(to, end), on, l.causeFor(by))
+		d := min(to, end) - max(from, s.start)
+		if d < least {
+			short.addSegment(s, end-s.start, d)
+			continue
+		}
+		p.addLedger(max(from, s.start), on, by, &short)
+		short.addSegment(s, end-s.start, d)
+		p.addLedger(min(to, end), on, by, &short)
 	}
+	p.addLedger(min(to, q.end), on, by, &short)
 	return true
+}
+
+// addLedger appends a time up to the given one in which the goroutine was blocked by one that did what is in the
+// ledger, and empties that.
+func (p *past) addLedger(to timeline.Time, on doing, by owner, did *ledger) {
+	if to > p.end {
+		p.add(to, on, did.causeFor(by))
+		*did = ledger{}
+	}
 }
 
 // causeFor returns who is at the root for those whom the goroutine of the ledger, by, blocks.
@@ -336,26 +357,33 @@ func (l *ledger) addSegment(s *segment, whole, d timeline.Time) {
 	}
 }
 
-// addCause adds a cause, to that of the unknown root if there are too many.
+// addCause adds a cause. If there are too many, the shortest goes to the unknown root.
 func (l *ledger) addCause(c ledgerCause) {
 	if c.ns <= 0 {
 		return
 	}
-	for try := 0; ; try++ {
-		for i := range l.causes {
-			if k := &l.causes[i]; k.via == c.via && k.root == c.root {
-				k.ns += c.ns
-				k.n += c.n
-				k.links = max(k.links, c.links)
-				return
-			}
-		}
-		if len(l.causes) < maxCauses || c.root == (owner{}) {
-			l.causes = append(l.causes, c)
+	shortest := -1
+	for i := range l.causes {
+		k := &l.causes[i]
+		if k.via == c.via && k.root == c.root {
+			k.ns += c.ns
+			k.n += c.n
+			k.links = max(k.links, c.links)
 			return
 		}
-		c.root = owner{}
+		if k.root != (owner{}) && (shortest < 0 || k.ns < l.causes[shortest].ns) {
+			shortest = i
+		}
 	}
+	if len(l.causes) < maxCauses || c.root == (owner{}) {
+		l.causes = append(l.causes, c)
+		return
+	}
+	if shortest >= 0 && l.causes[shortest].ns < c.ns {
+		l.causes[shortest], c = c, l.causes[shortest]
+	}
+	c.root = owner{}
+	l.addCause(c)
 }
 
 func (l *ledger) merge(m *ledger) {
