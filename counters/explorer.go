@@ -1,0 +1,189 @@
+package counters
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Explorer answers questions about a [Recording]: see [Explorer.Answer]. It may be used by many
+// goroutines at a time; the recording must not change meanwhile.
+type Explorer struct {
+	rec *Recording
+
+	once   sync.Once // guards what follows
+	prev   []int32   // the row before of the same goroutine, −1 if there is none
+	number []int32   // goroutines by numbers from 0, in the order of their first rows
+	ids    []int64   // by number
+}
+
+// NewExplorer returns an Explorer of a recording. It fails when the recording is not a table: columns of
+// different lengths, names that do not exist, rows out of order, negative durations.
+func NewExplorer(rec *Recording) (*Explorer, error) {
+	if rec == nil {
+		return nil, errors.New("counters: no recording")
+	}
+	if err := rec.check(); err != nil {
+		return nil, fmt.Errorf("counters: the recording is broken: %w", err)
+	}
+	return &Explorer{rec: rec}, nil
+}
+
+// Recording returns the recording, which must not be changed.
+func (e *Explorer) Recording() *Recording { return e.rec }
+
+// check tells what makes a recording unusable.
+func (r *Recording) check() error {
+	n := r.Len()
+	if n > math.MaxInt32 {
+		return fmt.Errorf("%d rows are more than %d", n, math.MaxInt32)
+	}
+	lengths := []struct {
+		name string
+		n    int
+	}{{"Goroutine", len(r.Goroutine)}, {"Group", len(r.Group)}, {"Thread", len(r.Thread)}, {"Proc", len(r.Proc)},
+		{"Duration", len(r.Duration)}, {"Ending", len(r.Ending)}, {"Wait", len(r.Wait)}, {"Func", len(r.Func)}}
+	for i := range r.Counters {
+		lengths = append(lengths, struct {
+			name string
+			n    int
+		}{"counter " + quote(r.Counters[i].Name), len(r.Counters[i].Values)})
+	}
+	for _, column := range lengths {
+		if column.n != n {
+			return fmt.Errorf("column %s has %d rows, column Begin %d", column.name, column.n, n)
+		}
+	}
+	if r.Wall < 0 {
+		return errors.New("Wall is negative")
+	}
+	for row := range n {
+		switch {
+		case int(r.Group[row]) < 0 || int(r.Group[row]) >= len(r.Groups):
+			return fmt.Errorf("row %d: there is no group %d", row, r.Group[row])
+		case int(r.Func[row]) < 0 || int(r.Func[row]) >= len(r.Funcs) && r.Func[row] != 0:
+			return fmt.Errorf("row %d: there is no function %d", row, r.Func[row])
+		case r.Duration[row] < 0 || r.Begin[row] > math.MaxInt64-r.Duration[row]:
+			return fmt.Errorf("row %d: impossible duration %d", row, r.Duration[row])
+		case row > 0 && r.Begin[row] < r.Begin[row-1]:
+			return fmt.Errorf("row %d begins before row %d", row, row-1)
+		}
+	}
+	return nil
+}
+
+// index links the rows of each goroutine, once.
+func (e *Explorer) index() {
+	e.once.Do(func() {
+		n := e.rec.Len()
+		e.prev, e.number = make([]int32, n), make([]int32, n)
+		numbers := numberer(e.rec.Goroutine)
+		var last []int32
+		for row, id := range e.rec.Goroutine {
+			number := numbers(id)
+			if int(number) == len(e.ids) {
+				e.ids = append(e.ids, id)
+				last = append(last, -1)
+			}
+			e.number[row] = number
+			e.prev[row] = last[number]
+			last[number] = int32(row)
+		}
+	})
+}
+
+// numberer numbers ids from 0 in the order in which it is asked: by a table where they are close
+// together, as goroutines are, since that takes a tenth of a map's time.
+func numberer(ids []int64) func(int64) int32 {
+	if len(ids) == 0 {
+		return nil
+	}
+	next := int32(0)
+	low, high := slices.Min(ids), slices.Max(ids)
+	if span := high - low; span >= 0 && span < int64(8*len(ids)+1024) {
+		table := make([]int32, span+1)
+		return func(id int64) int32 {
+			number := &table[id-low]
+			if *number == 0 {
+				next++
+				*number = next
+			}
+			return *number - 1
+		}
+	}
+	table := map[int64]int32{}
+	return func(id int64) int32 {
+		number, ok := table[id]
+		if !ok {
+			number = next
+			table[id] = number
+			next++
+		}
+		return number
+	}
+}
+
+// Name is something that a metric can be made of.
+type Name struct {
+	Name     string   `json:"name"`  // as it is written in the language
+	Title    string   `json:"title"` // the counter's own name, or what a built-in name means
+	Unit     string   `json:"unit"`
+	Builtin  bool     `json:"builtin,omitempty"`
+	Level    bool     `json:"level,omitempty"`
+	Source   string   `json:"source,omitempty"`
+	Accuracy Accuracy `json:"accuracy,omitempty"`
+}
+
+// builtins are the names that every recording has.
+var builtins = []Name{
+	{Name: "duration", Title: "duration of the quantum", Unit: "ns", Builtin: true},
+	{Name: "gap", Title: "time since the goroutine's quantum before", Unit: "ns", Builtin: true},
+	{Name: "begin", Title: "beginning of the quantum", Unit: "ns", Builtin: true},
+	{Name: "end", Title: "end of the quantum", Unit: "ns", Builtin: true},
+	{Name: "goroutine", Title: "number of the goroutine", Builtin: true},
+	{Name: "thread", Title: "number of the thread", Builtin: true},
+	{Name: "proc", Title: "number of the P", Builtin: true},
+}
+
+// Names lists what metrics can be made of: what every recording has, and the counters of this one.
+func (e *Explorer) Names() []Name {
+	out := slices.Clone(builtins)
+	for i := range e.rec.Counters {
+		c := &e.rec.Counters[i]
+		out = append(out, Name{
+			Name: e.written(i), Title: c.Name, Unit: parseUnit(c.Unit).String(),
+			Level: c.Level, Source: c.Source, Accuracy: c.Accuracy,
+		})
+	}
+	return out
+}
+
+// written is how a metric names a counter.
+func (e *Explorer) written(counter int) string {
+	name := e.rec.Counters[counter].Name
+	word := strings.ReplaceAll(name, "-", "_")
+	m, err := ParseMetric(word)
+	if err == nil && m.root.op == opName && m.root.word == word && !isBuiltin(word) && e.counter(word) == counter {
+		return word
+	}
+	return quote(strings.ToValidUTF8(name, "\uFFFD"))
+}
+
+func isBuiltin(name string) bool {
+	return slices.ContainsFunc(builtins, func(b Name) bool { return b.Name == name })
+}
+
+// counter finds a counter by its name, or by its name with every "-" turned into "_"; −1 if there is none.
+func (e *Explorer) counter(word string) int {
+	if i := e.exactly(word); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(e.rec.Counters, func(c Counter) bool { return strings.ReplaceAll(c.Name, "-", "_") == word })
+}
+
+func (e *Explorer) exactly(name string) int {
+	return slices.IndexFunc(e.rec.Counters, func(c Counter) bool { return c.Name == name })
+}
