@@ -17,6 +17,8 @@ func (o *Observer) Graph() *Graph {
 		o.foldExited()
 	}
 	g := o.newGraph(o.from, o.to, o.idle, o.procs)
+	g.Wall -= time.Duration(o.pieces.missed)
+	g.merged = o.pieces.mark()
 	for _, b := range o.boxes {
 		g.addBox(b, &b.sum)
 	}
@@ -28,6 +30,7 @@ func (o *Observer) Graph() *Graph {
 
 func (o *Observer) windowGraph() *Graph {
 	g := o.newGraph(o.stretch.start, o.clock.now, o.clock.idle-o.stretch.idle, o.stretch.procs)
+	g.Wall -= time.Duration(o.stretch.missed)
 	for _, b := range o.boxes {
 		g.addBox(b, &b.win)
 	}
@@ -61,9 +64,12 @@ func (g *Graph) addBox(b *box, a *account) {
 		Waiting:         map[string]time.Duration{},
 		SelfParallelism: ratio(time.Duration(a.running), time.Duration(a.any)),
 		exact:           a.share,
+		busy:            time.Duration(a.any),
+		known:           a.known,
+		carried:         a.carried,
 	}
 	if b.folded {
-		out.SelfParallelism = math.NaN()
+		out.SelfParallelism, out.busy = math.NaN(), -1
 	}
 	for w, d := range a.waiting {
 		if d != 0 {
@@ -128,13 +134,20 @@ func (o *Observer) warnings(g *Graph) (w []string) {
 	if o.version < 22 {
 		w = append(w, fmt.Sprintf("A trace of Go 1.%d: it does not tell goroutine states as exactly as those since Go 1.22.", o.version))
 	}
+	return append(w, g.unnamedWarning()...)
+}
+
+// unnamedWarning says that the names of goroutines are missing, if these are many.
+func (g *Graph) unnamedWarning() []string {
 	for i := range g.Boxes {
 		if b := &g.Boxes[i]; b.Group == unnamed && b.Share*20 > g.Wall {
-			w = append(w, fmt.Sprintf("%s of the time belongs to goroutines that are older than the trace and never blocked: it does not tell their names.", format.Percent(b.Share, g.Wall)))
+			return []string{fmt.Sprintf("%s of the time "+unnamedReason, format.Percent(b.Share, g.Wall))}
 		}
 	}
-	return w
+	return nil
 }
+
+const unnamedReason = "belongs to goroutines that are older than the trace and never blocked: it does not tell their names."
 
 // unnamed is what timeline calls a goroutine without a name.
 var unnamed = (&timeline.Goroutine{}).Name()

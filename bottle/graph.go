@@ -52,6 +52,8 @@ type Graph struct {
 	// Instances is the number of programs that the graph is about, if [Merge] has added several; 0 is one.
 	// Wall, Idle and all other times are then sums over them, Procs is that of the largest.
 	Instances int
+
+	merged merged // what Merge has to know besides
 }
 
 // Box is one goroutine or group of goroutines in a bottle graph.
@@ -79,7 +81,11 @@ type Box struct {
 	// (the names of timeline.Wait, such as "mutex" or "chan-receive").
 	Waiting map[string]time.Duration
 
-	exact share // before rounding
+	exact share         // before rounding
+	busy  time.Duration // in which at least one member ran; −1 where it is not known
+	// known of the Goroutines were in an earlier piece of the pass, carried in the one directly before.
+	known, carried int
+	others         bool // of several groups
 }
 
 // Neck returns the boxes that limit scaling: those whose parallelism is below
@@ -142,7 +148,15 @@ func (g *Graph) Top(k int) *Graph {
 		return &out
 	}
 	bySize := slices.Clone(g.Boxes)
-	slices.SortStableFunc(bySize, compareSize)
+	slices.SortStableFunc(bySize, func(a, b Box) int {
+		if a.others != b.others { // of an earlier Top: they are not kept single
+			if a.others {
+				return 1
+			}
+			return -1
+		}
+		return compareSize(a, b)
+	})
 	out.Boxes = bySize[:k:k]
 	rest := bySize[k:]
 	for _, kind := range []Kind{Application, GC, Runtime, Tracer} {
@@ -157,6 +171,7 @@ func (g *Graph) Top(k int) *Graph {
 // fold adds up the boxes of one kind.
 func fold(boxes []Box, kind Kind) (sum Box, n int) {
 	sum = Box{Kind: kind, SelfParallelism: math.NaN(), Waiting: map[string]time.Duration{}}
+	again := false
 	for i := range boxes {
 		b := &boxes[i]
 		if b.Kind != kind {
@@ -166,10 +181,14 @@ func fold(boxes []Box, kind Kind) (sum Box, n int) {
 		if n == 1 {
 			sum.SelfParallelism = b.SelfParallelism
 			sum.Group = b.Group
+			sum.busy, sum.others = b.busy, b.others
 		} else {
-			sum.SelfParallelism = math.NaN()
+			sum.SelfParallelism, sum.busy, sum.others = math.NaN(), -1, true
 		}
+		again = again || b.others
 		sum.Goroutines += b.Goroutines
+		sum.known += b.known
+		sum.carried += b.carried
 		sum.Share += b.Share
 		sum.exact += b.exact
 		sum.Running += b.Running
@@ -180,6 +199,9 @@ func fold(boxes []Box, kind Kind) (sum Box, n int) {
 	}
 	if n > 1 {
 		sum.Group = strconv.Itoa(n) + " others"
+		if again {
+			sum.Group = manyOthers // of how many groups is not known
+		}
 		if kind != Application {
 			sum.Group += " (" + string(kind) + ")"
 		}
@@ -187,6 +209,9 @@ func fold(boxes []Box, kind Kind) (sum Box, n int) {
 	sum.Parallelism = sum.width()
 	return sum, n
 }
+
+// manyOthers names a box of several groups, some of which were put together before.
+const manyOthers = "many others"
 
 // width is eq. 2, with the share as it was before rounding where that is nothing.
 func (b *Box) width() float64 {

@@ -19,8 +19,9 @@ import (
 //	 "boxes":[{"group":…, "kind":"application", "goroutines":…, "share_ns":…, "running_ns":…,
 //	           "parallelism":…, "self_parallelism":…, "runnable_ns":…, "waiting_ns":{"mutex":…}}]}
 //
+// With "instances", times are summed over so many programs.
 // Σ share_ns + idle_ns == wall_ns. A self-parallelism that is not known is null,
-// "offered" is left out when it is false, and nothing else is ever null or left out.
+// "offered" is left out when it is false and "instances" when it is one, and nothing else is ever null or left out.
 // The pointers tell, when reading, a field that is missing from one that is 0.
 type graphJSON struct {
 	Wall      *int64    `json:"wall_ns"`
@@ -30,6 +31,7 @@ type graphJSON struct {
 	Start     int64     `json:"start_ns"`
 	Offered   bool      `json:"offered,omitempty"`
 	GroupBy   string    `json:"group_by"`
+	Instances int       `json:"instances,omitempty"` // only if there are several
 	Warnings  []string  `json:"warnings"`
 	Boxes     []boxJSON `json:"boxes"`
 }
@@ -103,6 +105,7 @@ func (g *Graph) form() (*graphJSON, error) {
 		Start:     int64(g.Start),
 		Offered:   g.Offered,
 		GroupBy:   g.GroupBy,
+		Instances: several(g.Instances),
 		Warnings:  append([]string{}, g.Warnings...), // [] instead of null
 		Boxes:     make([]boxJSON, len(g.Boxes)),
 	}
@@ -129,6 +132,14 @@ func (g *Graph) form() (*graphJSON, error) {
 		}
 	}
 	return form, nil
+}
+
+// several returns n if it is more than one.
+func several(n int) int {
+	if n > 1 {
+		return n
+	}
+	return 0
 }
 
 func nanos(d time.Duration) *int64 { return (*int64)(&d) }

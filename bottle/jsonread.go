@@ -84,6 +84,9 @@ func explain(err error) error {
 	return err
 }
 
+// maxGoroutines bounds the number of goroutines of a box, so that sums over boxes do not overflow.
+const maxGoroutines = max(1<<30, math.MaxInt>>13)
+
 // setForm checks the form and makes it the graph's contents; g is unchanged after an error.
 func (g *Graph) setForm(form *graphJSON) error {
 	switch {
@@ -93,6 +96,8 @@ func (g *Graph) setForm(form *graphJSON) error {
 		return fmt.Errorf("wall_ns is negative: %d", *form.Wall)
 	case *form.Idle < 0:
 		return fmt.Errorf("idle_ns is negative: %d", *form.Idle)
+	case form.Instances < 0 || form.Instances > 1<<30:
+		return fmt.Errorf("instances is out of range: %d", form.Instances)
 	case form.Procs < 0:
 		return fmt.Errorf("gomaxprocs is negative: %d", form.Procs)
 	case form.Start < 0 || form.Start > math.MaxInt64-*form.Wall:
@@ -122,6 +127,7 @@ func (g *Graph) setForm(form *graphJSON) error {
 		GoVersion: form.GoVersion,
 		Offered:   form.Offered,
 		GroupBy:   form.GroupBy,
+		Instances: several(form.Instances),
 		Boxes:     boxes,
 		Warnings:  form.Warnings,
 	}
@@ -142,7 +148,7 @@ func (form *boxJSON) box(spent *int64) (Box, error) {
 		return Box{}, fmt.Errorf("parallelism is negative: %v", *form.Parallelism)
 	case form.SelfParallelism != nil && *form.SelfParallelism < 0:
 		return Box{}, fmt.Errorf("self_parallelism is negative: %v", *form.SelfParallelism)
-	case form.Goroutines < 0 || form.Goroutines > 1<<30: // their sums must not overflow either
+	case form.Goroutines < 0 || form.Goroutines > maxGoroutines:
 		return Box{}, fmt.Errorf("goroutines is out of range: %d", form.Goroutines)
 	case !slices.Contains([]Kind{Application, GC, Runtime, Tracer}, form.Kind):
 		return Box{}, fmt.Errorf("kind is %q, not application, gc, runtime or tracer", form.Kind)

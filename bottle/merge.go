@@ -1,4 +1,235 @@
 package bottle
 
-// Merge adds graphs of several instances of a program, or of several windows of one, into one graph.
-func Merge(graphs ...*Graph) (*Graph, error) { return nil, errNotYet }
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Merge adds graphs of several instances of a program, or of several windows of one, into one graph, with
+// one box for each group.
+//
+// Everything is summed: the shares, the idle time and Wall, so that Σ Share + Idle == Wall stays exact, and running,
+// runnable and waiting times. The parallelism of a box is Σ Running ÷ Σ Share (eq. 2): that of an instance on
+// average, weighted by share. SelfParallelism is Σ Running ÷ the sum, over instances, of the time in which a
+// member ran. Procs is the largest of all; Start the earliest.
+//
+// Graphs that [Observer.Cut] returned one after the other are one instance, and a goroutine that is
+// in several of them counts once, as far as they follow each other; added up, they are the graph of the whole, bit
+// for bit, up to 39 hours, and to the nanosecond for each box and piece beyond. Any other graph is an instance of its own, or as
+// many as its Instances say: for windows of one program from elsewhere, set Instances of the result to 0.
+//
+// It is an error to merge graphs that are grouped differently, or offered parallelism with actual. A nil graph is left
+// out. The graphs stay as they are; windows are not merged.
+//
+// It takes about 0.2 µs a box.
+func Merge(graphs ...*Graph) (*Graph, error) {
+	m := merger{index: map[boxKey]int{}, sources: map[*int]bool{}, out: &Graph{}}
+	for _, g := range graphs {
+		if g == nil {
+			continue
+		}
+		if err := m.fits(g); err != nil {
+			return nil, fmt.Errorf("bottle: merging: %w", err)
+		}
+		m.add(g)
+	}
+	if m.n == 0 {
+		return nil, errors.New("bottle: merging: there is no graph")
+	}
+	return m.result(), nil
+}
+
+// merger is the state of a merge.
+type merger struct {
+	out       *Graph
+	n         int // graphs so far
+	index     map[boxKey]int
+	sources   map[*int]bool
+	instances int
+}
+
+func (m *merger) fits(g *Graph) error {
+	o := m.out
+	switch {
+	case m.n == 0:
+		return nil
+	case g.GroupBy != o.GroupBy:
+		return fmt.Errorf("graph %d is grouped by %q, the ones before by %q", m.n+1, g.GroupBy, o.GroupBy)
+	case g.Offered != o.Offered:
+		return fmt.Errorf("graph %d is of offered parallelism, or the ones before are, but not all", m.n+1)
+	case g.Wall > math.MaxInt64-o.Wall:
+		return fmt.Errorf("with graph %d they cover more than 292 years", m.n+1)
+	}
+	return nil
+}
+
+func (m *merger) add(g *Graph) {
+	o := m.out
+	m.n++
+	how := m.order(g)
+	if m.n == 1 {
+		o.Start, o.GoVersion, o.Offered, o.GroupBy = g.Start, g.GoVersion, g.Offered, g.GroupBy
+	}
+	o.Start = min(o.Start, g.Start)
+	o.Wall += g.Wall
+	o.Idle += g.Idle
+	o.Procs = max(o.Procs, g.Procs)
+	if g.GoVersion != o.GoVersion {
+		o.GoVersion = newer(o.GoVersion, g.GoVersion)
+		m.warn("The instances run different versions of Go.")
+	}
+	for _, w := range g.Warnings {
+		if !strings.HasSuffix(w, unnamedReason) { // that depends on the numbers
+			m.warn(w)
+		}
+	}
+	for i := range g.Boxes {
+		m.box(&g.Boxes[i], how)
+	}
+}
+
+// newer returns the newer of two versions such as go1.26.
+func newer(a, b string) string {
+	if len(a) != len(b) {
+		if len(a) > len(b) {
+			return a
+		}
+		return b
+	}
+	return max(a, b)
+}
+
+// maxMergedWarnings is how many different warnings a merged graph has at most.
+const maxMergedWarnings = 32
+
+func (m *merger) warn(w string) {
+	if len(m.out.Warnings) < maxMergedWarnings && !slices.Contains(m.out.Warnings, w) {
+		m.out.Warnings = append(m.out.Warnings, w)
+	}
+}
+
+// joint is how a graph follows the ones before it.
+type joint uint8
+
+const (
+	apart     joint = iota // nothing is known
+	follows                // it is a later piece of the same pass
+	continues              // likewise, and the pieces so far go back to the beginning
+)
+
+// order counts the instances, and tells how the goroutines are to be counted.
+func (m *merger) order(g *Graph) joint {
+	s := g.merged.source
+	switch {
+	case s == nil:
+		m.instances += max(1, g.Instances)
+	case !m.sources[s]:
+		m.sources[s] = true
+		m.instances++
+	}
+	o := &m.out.merged
+	switch {
+	case m.n == 1:
+		*o = g.merged
+		return apart
+	case s == nil || s != o.source || g.merged.first <= o.last:
+		*o = merged{}
+		return apart
+	}
+	o.last = g.merged.last
+	if o.first == 0 {
+		return continues
+	}
+	return follows
+}
+
+func (m *merger) box(b *Box, how joint) {
+	key := boxKey{b.Group, b.Kind}
+	if b.others {
+		key.name = manyOthers
+	}
+	at, ok := m.index[key]
+	if !ok {
+		at = len(m.out.Boxes)
+		m.index[key] = at
+		m.out.Boxes = append(m.out.Boxes, Box{Group: b.Group, Kind: b.Kind, others: b.others, Waiting: make(map[string]time.Duration, len(b.Waiting))})
+		if how == apart {
+			m.out.Boxes[at].known, m.out.Boxes[at].carried = b.known, b.carried
+		}
+	}
+	sum := &m.out.Boxes[at]
+	if sum.Group != b.Group { // different numbers of others
+		sum.Group = manyOthers
+		if b.Kind != Application {
+			sum.Group += " (" + string(b.Kind) + ")"
+		}
+	}
+	sum.Goroutines += b.Goroutines
+	switch how {
+	case follows:
+		sum.Goroutines -= b.carried
+	case continues:
+		sum.Goroutines -= b.known
+	}
+	sum.exact += b.exactShare()
+	sum.Share += b.Share
+	sum.Running += b.Running
+	sum.Runnable += b.Runnable
+	for reason, d := range b.Waiting {
+		sum.Waiting[reason] += d
+	}
+	if busy := b.busyTime(); busy < 0 || sum.busy < 0 {
+		sum.busy = -1
+	} else {
+		sum.busy += busy
+	}
+}
+
+// exactShare returns the share as it was before rounding, as far as it is known.
+func (b *Box) exactShare() share {
+	if b.exact == 0 && b.Share > 0 {
+		return share(b.Share) << fracBits
+	}
+	return b.exact
+}
+
+// busyTime returns for how long a member of the box ran; −1 if that is not known.
+func (b *Box) busyTime() time.Duration {
+	switch {
+	case b.busy != 0:
+		return b.busy
+	case b.Running == 0:
+		return 0
+	case b.SelfParallelism > 0: // of a graph that was read
+		return time.Duration(math.Round(float64(b.Running) / b.SelfParallelism))
+	}
+	return -1
+}
+
+func (m *merger) result() *Graph {
+	g := m.out
+	if m.instances > 1 {
+		g.Instances = m.instances
+	}
+	for i := range g.Boxes {
+		b := &g.Boxes[i]
+		if b.SelfParallelism = ratio(b.Running, b.busy); b.busy < 0 {
+			b.SelfParallelism = math.NaN()
+		}
+		if g.Wall > maxWall {
+			b.exact = 0 // the shares are sums of rounded ones
+			b.Parallelism = b.width()
+		}
+	}
+	if g.Wall > maxWall {
+		slices.SortFunc(g.Boxes, compareStack)
+	} else {
+		g.finish()
+	}
+	g.Warnings = append(g.Warnings, g.unnamedWarning()...)
+	return g
+}

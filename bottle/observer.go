@@ -51,6 +51,8 @@ type Observer struct {
 	version         int
 	procs, minProcs int // of the whole graph
 	idle            timeline.Time
+	pieces          pieces
+	last            time.Duration // Recorder: the graph is about so much at the end of the trace
 }
 
 // stretch is what belongs to the window at hand but to no box.
@@ -60,6 +62,7 @@ type stretch struct {
 	idle   timeline.Time // of the clock, at the start
 	procs  int           // largest GOMAXPROCS
 	now    int           // present GOMAXPROCS
+	missed timeline.Time // in gaps
 }
 
 // member is a live goroutine.
@@ -75,10 +78,10 @@ type member struct {
 	visits []visit
 }
 
-// visit tells in which window a goroutine was last counted for a box.
+// visit tells in which window and in which piece a goroutine was last counted for a box.
 type visit struct {
-	box    *box
-	window int
+	box           *box
+	window, piece int
 }
 
 // box accumulates one box, of the window at hand and of the whole graph.
@@ -99,6 +102,8 @@ type account struct {
 	runnable   timeline.Time
 	waiting    [32]timeline.Time // by timeline.Wait
 	goroutines int
+	// known of the goroutines were in an earlier piece, carried in the one directly before
+	known, carried int
 }
 
 // NewObserver returns an observer for one pass.
@@ -114,6 +119,9 @@ func (o *Observer) Begin(b *timeline.Begin) {
 	o.version = b.Version
 	o.begin = b.Time
 	o.from = after(b.Time, o.opt.From)
+	if o.last > 0 && b.End > b.Time {
+		o.from = max(b.Time, b.End-timeline.Time(o.last))
+	}
 	o.to = math.MaxInt64
 	if o.opt.To > 0 {
 		o.to = max(o.from, after(b.Time, o.opt.To))
@@ -155,6 +163,7 @@ func (o *Observer) turn() {
 	o.stretch.number++
 	o.stretch.start = o.clock.now
 	o.stretch.idle = o.clock.idle
+	o.stretch.missed = 0
 	o.stretch.procs = o.stretch.now
 	switch {
 	case o.clock.now >= o.to:
@@ -182,7 +191,7 @@ func (o *Observer) discard() {
 		m.visits = m.visits[:0]
 		if m.g != nil {
 			o.boxes[m.box.key] = m.box
-			m.visit(m.box, 0)
+			m.visit(m.box, 0, o.pieces.number)
 		}
 	}
 }
@@ -190,7 +199,7 @@ func (o *Observer) discard() {
 // closeWindow ends the window at hand: its boxes go into the sums.
 func (o *Observer) closeWindow() {
 	o.settleAll()
-	if o.opt.Window > 0 && o.clock.now > o.stretch.start {
+	if o.opt.Window > 0 && o.clock.now > o.stretch.start+o.stretch.missed {
 		if len(o.windows) < maxWindows {
 			o.windows = append(o.windows, o.windowGraph())
 		} else {
@@ -198,6 +207,7 @@ func (o *Observer) closeWindow() {
 		}
 	}
 	o.idle += o.clock.idle - o.stretch.idle
+	o.pieces.missed += o.stretch.missed
 	for _, b := range o.boxes {
 		n := b.sum.goroutines
 		b.sum.add(&b.win)
@@ -206,7 +216,7 @@ func (o *Observer) closeWindow() {
 	}
 	for i := range o.members {
 		if m := &o.members[i]; m.g != nil {
-			m.visit(m.box, o.stretch.number+1)
+			m.visit(m.box, o.stretch.number+1, o.pieces.number)
 		}
 	}
 }
@@ -220,6 +230,8 @@ func (a *account) add(b *account) {
 		a.waiting[i] += b.waiting[i]
 	}
 	a.goroutines += b.goroutines
+	a.known += b.known
+	a.carried += b.carried
 }
 
 // settleAll accounts for the time of every live goroutine and running box up to now.
@@ -290,8 +302,9 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	m := &o.members[t.G.Index]
 	if m.g != t.G {
 		*m = member{g: t.G, since: o.clock.now, visits: m.visits[:0]}
+		o.pieces.recall(m)
 		m.box = o.boxOf(m)
-		m.visit(m.box, o.stretch.number)
+		m.visit(m.box, o.stretch.number, o.pieces.number)
 	} else {
 		o.settle(m)
 	}
@@ -317,6 +330,9 @@ func (o *Observer) leave(m *member, exit bool) {
 			}
 		}
 	}
+	if !exit {
+		o.pieces.remember(m) // it may come back after a gap
+	}
 	m.g, m.box, m.world = nil, nil, ""
 	if o.exited > 2*o.opt.MaxSingle {
 		o.foldExited()
@@ -334,18 +350,22 @@ func (o *Observer) boxOf(m *member) *box {
 	return b
 }
 
-// visit counts the goroutine for the box, once a window and once for all.
-func (m *member) visit(b *box, window int) {
+// visit counts the goroutine for the box, once a window and once a piece.
+func (m *member) visit(b *box, window, piece int) {
 	for i := range m.visits {
 		if v := &m.visits[i]; v.box == b {
 			if v.window != window {
 				v.window = window
 				b.win.goroutines++
 			}
+			if v.piece != piece {
+				b.sum.visitedAgain(v.piece == piece-1)
+				v.piece = piece
+			}
 			return
 		}
 	}
-	m.visits = append(m.visits, visit{b, window})
+	m.visits = append(m.visits, visit{b, window, piece})
 	b.win.goroutines++
 	b.sum.goroutines++
 }
@@ -368,7 +388,7 @@ func (o *Observer) relabel(g *timeline.Goroutine, t timeline.Time) {
 		o.stop(m)
 	}
 	m.box = b
-	m.visit(b, o.stretch.number)
+	m.visit(b, o.stretch.number, o.pieces.number)
 	if active {
 		o.start(m)
 	}

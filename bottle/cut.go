@@ -1,0 +1,151 @@
+package bottle
+
+import (
+	"slices"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// A pass over a live trace never ends, so its graph is taken in pieces. What a clock carries from one
+// piece goes into the next, so the pieces sum to what would have been one graph, bit for bit: see [Merge].
+
+// pieces is how an observer takes a pass apart.
+type pieces struct {
+	source *int // tells the graphs of this pass from those of others
+	number int  // of the piece at hand
+	missed timeline.Time
+	// left and away are the boxes that goroutines without an exit had been in, by id: since the latest gap, and before it.
+	left, away map[int64][]visit
+}
+
+// merged is where in a pass a graph comes from.
+type merged struct {
+	source      *int
+	first, last int // pieces
+}
+
+func (p *pieces) mark() merged {
+	if p.source == nil {
+		p.source = new(int)
+	}
+	return merged{source: p.source, first: p.number, last: p.number}
+}
+
+// remember keeps where a goroutine was that is lost sight of.
+func (p *pieces) remember(m *member) {
+	if p.left == nil {
+		p.left = map[int64][]visit{}
+	}
+	p.left[m.g.ID] = slices.Clone(m.visits)
+}
+
+// recall gives a goroutine that comes back after a gap its visits.
+func (p *pieces) recall(m *member) {
+	if p.away == nil {
+		return
+	}
+	if v, ok := p.away[m.g.ID]; ok {
+		m.visits = append(m.visits[:0], v...)
+		delete(p.away, m.g.ID)
+	}
+}
+
+func (a *account) visitedAgain(directly bool) {
+	a.goroutines++
+	a.known++
+	if directly {
+		a.carried++
+	}
+}
+
+// keptBoxes is how many boxes without a live goroutine are kept from one piece to the next. They cost
+// nothing but memory, and keep goroutines from being counted twice that come back.
+const keptBoxes = 1024
+
+// Cut ends the graph at hand at the time t, which is not before what was shown last, returns it, and begins the next
+// one. The graphs of all cuts, and that of the rest after the pass, sum to that of the whole, bit for bit:
+// see [Merge]. Windows are those since the cut before.
+//
+// It takes about 0.5 µs for each box and live goroutine. What was in a gap belongs to no graph.
+func (o *Observer) Cut(t timeline.Time) *Graph {
+	o.advance(max(t, o.clock.now))
+	if o.stretch.number < 0 { // before the graph begins
+		g := o.newGraph(o.clock.now, o.clock.now, 0, o.stretch.now)
+		g.merged = o.pieces.mark()
+		return g
+	}
+	to := o.to
+	if !o.ended {
+		o.closeWindow()
+		o.to = o.clock.now
+	}
+	g := o.Graph()
+	o.to, o.from = to, min(to, o.clock.now)
+	o.pieces.number++
+	o.pieces.missed, o.pieces.away = 0, nil
+	o.idle, o.windows, o.tooMany = 0, nil, false
+	o.procs, o.minProcs = o.stretch.now, o.stretch.now
+	o.forget()
+	if o.ended {
+		return g
+	}
+	o.stretch.number++
+	o.stretch.start, o.stretch.idle, o.stretch.missed, o.stretch.procs = o.clock.now, o.clock.idle, 0, o.stretch.now
+	o.next = o.to
+	if o.opt.Window > 0 {
+		o.next = min(o.to, after(o.clock.now, o.opt.Window))
+	}
+	return g
+}
+
+// forget empties the boxes, and lets go of those that nobody needs any more.
+func (o *Observer) forget() {
+	used := make(map[*box]bool, len(o.boxes))
+	for i := range o.members {
+		if m := &o.members[i]; m.g != nil {
+			used[m.box] = true
+		}
+	}
+	unused := 0
+	for _, b := range o.boxes {
+		if !used[b] && !b.single {
+			unused++
+		}
+	}
+	boxes := make(map[boxKey]*box, len(used))
+	for k, b := range o.boxes {
+		if used[b] || unused <= keptBoxes && !b.single && !b.folded {
+			b.sum = account{}
+			boxes[k] = b
+		}
+	}
+	pruned := len(boxes) < len(o.boxes)
+	o.boxes, o.exited = boxes, 0
+	for i := range o.members {
+		m := &o.members[i]
+		if m.g == nil {
+			continue
+		}
+		if pruned {
+			m.visits = slices.DeleteFunc(m.visits, func(v visit) bool { return boxes[v.box.key] != v.box })
+		}
+		m.visit(m.box, o.stretch.number+1, o.pieces.number)
+	}
+}
+
+// Gap implements [timeline.Observer]: the time in a gap belongs to no graph.
+func (o *Observer) Gap(g *timeline.Gap) {
+	o.advance(g.From)
+	o.pieces.away, o.pieces.left = o.pieces.left, nil
+	for !o.ended {
+		to := min(g.To, o.next)
+		if o.stretch.number >= 0 {
+			o.stretch.missed += to - o.clock.now
+		}
+		o.clock.now = to
+		if g.To < o.next {
+			break
+		}
+		o.turn()
+	}
+}
