@@ -1,0 +1,132 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/browser"
+)
+
+// theBrowser is shared by all tests; TestMain closes it.
+var theBrowser struct {
+	sync.Mutex
+	b *browser.Browser
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if b := theBrowser.b; b != nil {
+		b.Close()
+	}
+	os.Exit(code)
+}
+
+// tester is a page with checks that end the test.
+type tester struct {
+	*browser.Page
+	t *testing.T
+}
+
+// openURL opens an address, and checks at the end of the test that nothing went wrong in the page.
+func openURL(t *testing.T, address string, w browser.Window) *tester {
+	t.Helper()
+	theBrowser.Lock()
+	if theBrowser.b == nil {
+		theBrowser.b = browser.Test(t)
+	}
+	b := theBrowser.b
+	theBrowser.Unlock()
+	p, err := b.Open(address, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := &tester{p, t}
+	t.Cleanup(func() {
+		for _, e := range p.Errors() {
+			t.Errorf("the page says: %s", e)
+		}
+		p.Close()
+	})
+	page.wait(`document.documentElement.dataset.ready == "true"`)
+	page.settle()
+	return page
+}
+
+// openFile writes data to a file and opens it with a fragment.
+func openFile(t *testing.T, d *Data, fragment string, w browser.Window) *tester {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "report.html")
+	var buf bytes.Buffer
+	if err := Write(&buf, d, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, buf.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return openURL(t, (&url.URL{Scheme: "file", Path: name, Fragment: fragment}).String(), w)
+}
+
+func (p *tester) must(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatalf("%v\nerrors of the page: %s", err, strings.Join(p.Errors(), "\n"))
+	}
+}
+
+func (p *tester) wait(condition string) { p.t.Helper(); p.must(p.Wait(condition)) }
+
+func (p *tester) click(selector string) { p.t.Helper(); p.must(p.Click(selector)); p.settle() }
+
+func (p *tester) key(names ...string) {
+	p.t.Helper()
+	for _, name := range names {
+		p.must(p.Key(name))
+	}
+	p.settle()
+}
+
+// settle waits until two frames were drawn and no answer is awaited.
+func (p *tester) settle() {
+	p.t.Helper()
+	p.must(p.Eval(`new Promise(done => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => done(true))), 30))`, nil))
+}
+
+func (p *tester) text(selector string) string {
+	p.t.Helper()
+	s, err := p.Text(selector)
+	p.must(err)
+	return s
+}
+
+// eval returns the value of an expression as text.
+func (p *tester) eval(format string, args ...any) string {
+	p.t.Helper()
+	var s string
+	p.must(p.Eval("String("+fmt.Sprintf(format, args...)+")", &s))
+	return s
+}
+
+// count is how many elements a selector finds.
+func (p *tester) count(selector string) int {
+	p.t.Helper()
+	var n int
+	p.must(p.Eval(fmt.Sprintf("document.querySelectorAll(%q).length", selector), &n))
+	return n
+}
+
+// shows fails unless the text of an element has all of the parts.
+func (p *tester) shows(selector string, parts ...string) {
+	p.t.Helper()
+	s := p.text(selector)
+	for _, part := range parts {
+		if !strings.Contains(s, part) {
+			p.t.Errorf("%s shows %q, without %q", selector, s, part)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package report
+
+import (
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// contentionForm is a profile in columns: aggregate.js adds it up as [contention.Profile.Aggregate] does.
+type contentionForm struct {
+	Source   string             `json:"source"`
+	Accuracy string             `json:"accuracy"`
+	Duration int64              `json:"duration"`
+	InFlight int64              `json:"inFlight"`
+	Dropped  contention.Dropped `json:"dropped"`
+	Warnings []string           `json:"warnings"`
+	Funcs    []string           `json:"funcs"` // full names
+	Short    []string           `json:"short"` // as people call them
+	Files    []string           `json:"files"`
+	Stacks   []chainForm        `json:"stacks"` // rows refer to them; −1 is none
+	Parties  []string           `json:"parties"`
+	PartyOf  []int              `json:"partyOf"` // the group of the page that is meant by a party, or −1
+	Kinds    []string           `json:"kinds"`
+	FlagSets []string           `json:"flagSets"`
+	Locks    []lockForm         `json:"locks"`
+	Waits    waitColumns        `json:"waits"`
+	Pairs    pairColumns        `json:"pairs"`
+}
+
+type chainForm struct {
+	Truncated bool     `json:"t,omitempty"`
+	Frames    [][3]int `json:"f"` // function, file, line
+}
+
+type lockForm struct {
+	Name      string `json:"name"` // Lock.String
+	Title     string `json:"title"`
+	Class     string `json:"class"`
+	Created   int    `json:"created"`
+	Waiters   int    `json:"waiters"`
+	Longest   int64  `json:"longest"`
+	Contended int64  `json:"contended"`
+}
+
+// waiterColumns are what waits and pairs have in common.
+type waiterColumns struct {
+	Kind        []int    `json:"kind"`
+	Lock        []int    `json:"lock"`
+	Group       []int    `json:"wg"`
+	Goroutine   []uint64 `json:"wid"`
+	Stack       []int    `json:"ws"`
+	Flags       []int    `json:"flags"`
+	Contentions []int64  `json:"n"`
+	Longest     []int64  `json:"longest"`
+}
+
+type waitColumns struct {
+	waiterColumns
+	Waited       []int64 `json:"waited"`
+	Blamed       []int64 `json:"blamed"`
+	HandOff      []int64 `json:"handOff"`
+	Unattributed []int64 `json:"unattributed"`
+}
+
+type pairColumns struct {
+	waiterColumns
+	OwnerGroup     []int    `json:"og"`
+	OwnerGoroutine []uint64 `json:"oid"`
+	OwnerStack     []int    `json:"os"`
+	Blamed         []int64  `json:"blamed"`
+}
+
+// contentionTables number what the rows refer to.
+type contentionTables struct {
+	form                  *contentionForm
+	funcs, files, parties *table
+	kinds, flags          *table
+	stacks                map[*contention.Stack]int
+	locks                 map[*contention.Lock]int
+}
+
+func newContentionForm(p *contention.Profile, n *namer) *contentionForm {
+	f := &contentionForm{
+		Source: string(p.Source), Accuracy: string(p.Accuracy), Duration: int64(p.Duration), InFlight: p.InFlight, Dropped: p.Dropped,
+		Warnings: append([]string{}, p.Warnings...), Stacks: []chainForm{}, PartyOf: []int{}, Locks: []lockForm{},
+	}
+	t := &contentionTables{form: f, funcs: newTable(), files: newTable(), parties: newTable(), kinds: newTable(), flags: newTable(),
+		stacks: map[*contention.Stack]int{}, locks: map[*contention.Lock]int{}}
+	for _, l := range p.Locks {
+		t.lock(l)
+	}
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		t.waiter(&f.Waits.waiterColumns, w.Kind, w.Lock, &w.Waiter, w.Flags, w.Contentions, int64(w.Longest))
+		f.Waits.Waited = append(f.Waits.Waited, int64(w.Waited))
+		f.Waits.Blamed = append(f.Waits.Blamed, int64(w.Blamed))
+		f.Waits.HandOff = append(f.Waits.HandOff, int64(w.HandOff))
+		f.Waits.Unattributed = append(f.Waits.Unattributed, int64(w.Unattributed))
+	}
+	for i := range p.Pairs {
+		q := &p.Pairs[i]
+		t.waiter(&f.Pairs.waiterColumns, q.Kind, q.Lock, &q.Waiter, q.Flags, q.Contentions, int64(q.Longest))
+		f.Pairs.OwnerGroup = append(f.Pairs.OwnerGroup, t.parties.number(q.Owner.Group))
+		f.Pairs.OwnerGoroutine = append(f.Pairs.OwnerGoroutine, q.Owner.Goroutine)
+		f.Pairs.OwnerStack = append(f.Pairs.OwnerStack, t.stack(q.Owner.Stack))
+		f.Pairs.Blamed = append(f.Pairs.Blamed, int64(q.Blamed))
+	}
+	for _, name := range t.parties.texts {
+		f.PartyOf = append(f.PartyOf, n.named(name))
+	}
+	f.Funcs, f.Short, f.Files = t.funcs.texts, format.Funcs(t.funcs.texts), t.files.texts
+	f.Parties, f.Kinds, f.FlagSets = t.parties.texts, t.kinds.texts, t.flags.texts
+	return f
+}
+
+func (t *contentionTables) waiter(c *waiterColumns, kind contention.Kind, l *contention.Lock, who *contention.Party, flags contention.Flags, contentions, longest int64) {
+	c.Kind = append(c.Kind, t.kinds.number(string(kind)))
+	c.Lock = append(c.Lock, t.lock(l))
+	c.Group = append(c.Group, t.parties.number(who.Group))
+	c.Goroutine = append(c.Goroutine, who.Goroutine)
+	c.Stack = append(c.Stack, t.stack(who.Stack))
+	c.Flags = append(c.Flags, t.flags.number(flags.String()))
+	c.Contentions = append(c.Contentions, contentions)
+	c.Longest = append(c.Longest, longest)
+}
+
+func (t *contentionTables) lock(l *contention.Lock) int {
+	i, ok := t.locks[l]
+	if !ok {
+		i = len(t.form.Locks)
+		t.locks[l] = i
+		t.form.Locks = append(t.form.Locks, lockForm{Name: l.String(), Title: l.Title(), Class: l.Class, Created: t.stack(l.Created),
+			Waiters: l.Waiters, Longest: int64(l.Longest), Contended: int64(l.Contended)})
+	}
+	return i
+}
+
+// stack returns the number of a call chain; −1 for none.
+func (t *contentionTables) stack(s *contention.Stack) int {
+	if s == nil {
+		return -1
+	}
+	i, ok := t.stacks[s]
+	if !ok {
+		i = len(t.form.Stacks)
+		t.stacks[s] = i
+		form := chainForm{Truncated: s.Truncated, Frames: make([][3]int, len(s.Frames))}
+		for j, fr := range s.Frames {
+			form.Frames[j] = [3]int{t.funcs.number(fr.Func), t.files.number(fr.File), fr.Line}
+		}
+		t.form.Stacks = append(t.form.Stacks, form)
+	}
+	return i
+}

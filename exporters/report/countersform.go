@@ -1,0 +1,245 @@
+package report
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// countersForm describes the table of quanta. In a page that holds its data, Packed has all columns: little-endian
+// arrays, one after the other, each of the narrowest type that holds its values exactly, packed by gzip, in base64.
+type countersForm struct {
+	Name       string                `json:"name"`
+	Rows       int                   `json:"rows"`
+	Wall       int64                 `json:"wall"`
+	Groups     []int                 `json:"groups"`     // the page's groups, by those of the recording
+	Goroutines []int64               `json:"goroutines"` // the column goroutine has indexes of these
+	Threads    []string              `json:"threads"`    // likewise; "" is not known
+	Funcs      []string              `json:"funcs"`
+	Endings    []string              `json:"endings"`
+	Waits      []string              `json:"waits"`
+	Counters   []counterForm         `json:"counters"`
+	Markers    []markerForm          `json:"markers"`
+	Spans      []spanForm            `json:"spans"`
+	Warnings   []string              `json:"warnings"`
+	Columns    map[string]columnForm `json:"columns,omitempty"`
+	Packed     string                `json:"packed,omitempty"`
+}
+
+type counterForm struct {
+	Name      string `json:"name"`
+	Unit      string `json:"unit"`
+	Level     bool   `json:"level"`
+	Source    string `json:"source"`
+	Accuracy  string `json:"accuracy"`
+	Total     int64  `json:"total"`
+	Remainder int64  `json:"remainder"`
+}
+
+type markerForm struct {
+	Time      int64  `json:"time"`
+	Goroutine int64  `json:"goroutine"`
+	Text      string `json:"text"`
+}
+
+type spanForm struct {
+	Name  string `json:"name"`
+	Begin int64  `json:"begin"`
+	End   int64  `json:"end"`
+}
+
+// columnForm tells where a column is. A column of type "const" has one value; where Unknown is set, the largest value of
+// the type stands for one that is not known.
+type columnForm struct {
+	Type    string `json:"type"`
+	Offset  int    `json:"offset,omitempty"`
+	Value   int64  `json:"value,omitempty"`
+	Base    int64  `json:"base,omitempty"` // to be added
+	Unknown bool   `json:"unknown,omitempty"`
+}
+
+// newCountersForm copies what describes a recording; pack adds the columns.
+func newCountersForm(r *counters.Recording, n *namer) (*countersForm, error) {
+	f := &countersForm{
+		Name: r.Name, Rows: r.Len(), Wall: int64(r.Wall), Funcs: append([]string{}, r.Funcs...), Warnings: append([]string{}, r.Warnings...),
+		Groups: []int{}, Goroutines: []int64{}, Threads: []string{}, Endings: endingNames(), Waits: waitNames(), Counters: []counterForm{}, Markers: []markerForm{}, Spans: []spanForm{},
+	}
+	for _, g := range r.Groups {
+		f.Groups = append(f.Groups, n.group(g.Name, g.Kind.String()))
+	}
+	for i := range r.Counters {
+		c := &r.Counters[i]
+		if len(c.Values) != r.Len() {
+			return nil, fmt.Errorf("report: counter %q has %d values for %d quanta", c.Name, len(c.Values), r.Len())
+		}
+		f.Counters = append(f.Counters, counterForm{c.Name, c.Unit, c.Level, c.Source, string(c.Accuracy), c.Total, c.Remainder})
+	}
+	for _, m := range r.Markers {
+		f.Markers = append(f.Markers, markerForm(m))
+	}
+	for _, s := range r.Spans {
+		f.Spans = append(f.Spans, spanForm(s))
+	}
+	return f, nil
+}
+
+func endingNames() (out []string) {
+	for e := counters.OtherEnding; e <= counters.Cut; e++ {
+		out = append(out, e.String())
+	}
+	return out
+}
+
+func waitNames() (out []string) {
+	for _, w := range timeline.Waits() {
+		out = append(out, w.String())
+	}
+	return out
+}
+
+// packer writes columns.
+type packer struct {
+	buf     bytes.Buffer
+	columns map[string]columnForm
+}
+
+// pack adds the columns of the recording.
+func (f *countersForm) pack(r *counters.Recording) error {
+	p := &packer{columns: map[string]columnForm{}}
+	goroutine, thread := f.number(r)
+	p.add("goroutine", goroutine)
+	p.add("thread", thread)
+	p.add("group", widen(r.Group))
+	p.add("proc", widen(r.Proc))
+	p.add("begin", r.Begin)
+	p.add("duration", r.Duration)
+	p.add("ending", widen(r.Ending))
+	p.add("wait", widen(r.Wait))
+	p.add("func", widen(r.Func))
+	for i := range r.Counters {
+		p.add("counter "+strconv.Itoa(i), r.Counters[i].Values)
+	}
+	f.Columns = p.columns
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	z.Write(p.buf.Bytes()) // a buffer takes everything
+	if err := z.Close(); err != nil {
+		return fmt.Errorf("report: packing the columns: %w", err)
+	}
+	f.Packed = base64.StdEncoding.EncodeToString(packed.Bytes())
+	return nil
+}
+
+// number gives goroutines and threads small numbers, in the order in which they come.
+func (f *countersForm) number(r *counters.Recording) (goroutine, thread []int64) {
+	ids, threads := map[int64]int64{}, map[int64]int64{}
+	goroutine, thread = make([]int64, r.Len()), make([]int64, r.Len())
+	for i := range goroutine {
+		goroutine[i] = numbered(ids, r.Goroutine[i], func() { f.Goroutines = append(f.Goroutines, r.Goroutine[i]) })
+		thread[i] = numbered(threads, r.Thread[i], func() { f.Threads = append(f.Threads, threadName(r.Thread[i])) })
+	}
+	return goroutine, thread
+}
+
+func numbered(index map[int64]int64, v int64, added func()) int64 {
+	n, ok := index[v]
+	if !ok {
+		n = int64(len(index))
+		index[v] = n
+		added()
+	}
+	return n
+}
+
+func threadName(id int64) string {
+	if id < 0 {
+		return ""
+	}
+	return strconv.FormatInt(id, 10)
+}
+
+func widen[T ~uint8 | ~int32](in []T) []int64 {
+	out := make([]int64, len(in))
+	for i, v := range in {
+		out[i] = int64(v)
+	}
+	return out
+}
+
+// add writes a column, aligned to 8 bytes, in the narrowest type that holds all of its values less their minimum.
+func (p *packer) add(name string, values []int64) {
+	lo, hi, unknown := int64(math.MaxInt64), int64(math.MinInt64), false
+	for _, v := range values {
+		if v == counters.Unknown {
+			unknown = true
+			continue
+		}
+		lo, hi = min(lo, v), max(hi, v)
+	}
+	c := columnForm{Offset: p.buf.Len(), Unknown: unknown}
+	span := uint64(hi) - uint64(lo)
+	switch {
+	case len(values) == 0, !unknown && lo == hi:
+		p.columns[name] = columnForm{Type: "const", Value: min(lo, hi)}
+		if len(values) > 0 {
+			p.columns[name] = columnForm{Type: "const", Value: lo}
+		}
+		return
+	case lo > hi: // nothing is known
+		c.Type = "u8"
+	case span < math.MaxUint8:
+		c.Type, c.Base = "u8", lo
+	case span < math.MaxUint16:
+		c.Type, c.Base = "u16", lo
+	case span < math.MaxUint32:
+		c.Type, c.Base = "u32", lo
+	default:
+		c.Type, c.Unknown = "f64", false
+	}
+	p.write(c, values)
+	for p.buf.Len()%8 != 0 {
+		p.buf.WriteByte(0)
+	}
+	p.columns[name] = c
+}
+
+func (p *packer) write(c columnForm, values []int64) {
+	var b []byte
+	for _, v := range values {
+		none := v == counters.Unknown
+		switch c.Type {
+		case "u8":
+			b = append(b, narrow[uint8](v-c.Base, none))
+		case "u16":
+			b = binary.LittleEndian.AppendUint16(b, narrow[uint16](v-c.Base, none))
+		case "u32":
+			b = binary.LittleEndian.AppendUint32(b, narrow[uint32](v-c.Base, none))
+		default:
+			f := float64(v)
+			if none {
+				f = math.NaN()
+			}
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(f))
+		}
+		if len(b) >= 1<<16 {
+			p.buf.Write(b)
+			b = b[:0]
+		}
+	}
+	p.buf.Write(b)
+}
+
+// narrow returns the value, or the largest of the type for none.
+func narrow[T uint8 | uint16 | uint32](v int64, none bool) T {
+	if none {
+		return ^T(0)
+	}
+	return T(v)
+}

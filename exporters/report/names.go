@@ -1,0 +1,80 @@
+package report
+
+import (
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// groupForm is a group of goroutines: all sections mean the same one by the same number, and show it in one colour.
+type groupForm struct {
+	Name  string `json:"name"`
+	Short string `json:"short"`
+	Kind  string `json:"kind"`
+}
+
+// namer numbers the groups.
+type namer struct {
+	groups []groupForm
+	index  map[groupForm]int // Short is empty
+	byName map[string]int    // the first of that name
+}
+
+func newNamer() *namer { return &namer{index: map[groupForm]int{}, byName: map[string]int{}} }
+
+// group returns the number of the group of a name and kind.
+func (n *namer) group(name, kind string) int {
+	k := groupForm{Name: name, Kind: kind}
+	i, ok := n.index[k]
+	if !ok {
+		i = len(n.groups)
+		n.index[k] = i
+		n.groups = append(n.groups, k)
+		if _, ok := n.byName[name]; !ok {
+			n.byName[name] = i
+		}
+	}
+	return i
+}
+
+// named returns the number of the group of that name, of whatever kind; −1 for none.
+func (n *namer) named(name string) int {
+	if name == "" {
+		return -1
+	}
+	if i, ok := n.byName[name]; ok {
+		return i
+	}
+	return n.group(name, "application")
+}
+
+// shorten gives all groups their short names. functions tells that they are names of functions.
+func (n *namer) shorten(functions bool) []groupForm {
+	names := make([]string, len(n.groups))
+	for i := range n.groups {
+		names[i] = n.groups[i].Name
+	}
+	if functions {
+		names = format.Funcs(names)
+	}
+	for i := range n.groups {
+		n.groups[i].Short = format.Clean(names[i])
+	}
+	return n.groups
+}
+
+// table numbers strings in the order in which they come.
+type table struct {
+	texts []string
+	index map[string]int
+}
+
+func newTable() *table { return &table{texts: []string{}, index: map[string]int{}} }
+
+func (t *table) number(s string) int {
+	i, ok := t.index[s]
+	if !ok {
+		i = len(t.texts)
+		t.index[s] = i
+		t.texts = append(t.texts, s)
+	}
+	return i
+}

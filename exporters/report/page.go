@@ -1,0 +1,162 @@
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"io/fs"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// The page is put together from small files: styles and scripts are each concatenated, in the order below, and the content
+// security policy allows these two, by their hashes, and nothing else. The scripts share one function scope.
+//
+//go:embed page
+var assets embed.FS
+
+// scripts are the modules in their order: what a module uses while it is loaded comes before it.
+var scripts = []string{
+	"vendor/uPlot.iife.min.js",
+	"element.js", "text.js", "color.js", "data.js", "state.js",
+	"lexer.js", "parser.js", "canonical.js", "metric.js", "sets.js", "statistics.js", "figures.js", "density.js", "lanecells.js", "comparison.js",
+	"engine.js", "remote.js", "query.js",
+	"table.js", "chips.js", "export.js", "pprof.js", "plot.js",
+	"bottle.js", "windows.js", "behind.js",
+	"aggregate.js", "aspects.js", "tree.js", "chains.js", "contention.js",
+	"cdf.js", "strip.js", "tasks.js",
+	"speedup.js",
+	"overtime.js", "lanes.js", "summary.js", "compare.js", "counters.js",
+	"main.js",
+}
+
+// styles are the style sheets in their order.
+var styles = []string{"vendor/uPlot.min.css", "page.css", "controls.css", "charts.css"}
+
+// page is what all pages have in common.
+type page struct {
+	head, tail    string // of the HTML, around the title and the body's data
+	script, style string
+}
+
+var thePage = sync.OnceValues(func() (*page, error) {
+	frame, err := fs.ReadFile(assets, "page/page.html")
+	if err != nil {
+		return nil, err
+	}
+	p := &page{}
+	var ok bool
+	if p.head, p.tail, ok = strings.Cut(string(frame), "{{data}}"); !ok {
+		return nil, fmt.Errorf("report: page.html has no place for the data")
+	}
+	if p.script, err = concatenate(scripts); err != nil {
+		return nil, err
+	}
+	// The page's own modules see each other, and nobody else sees them; the vendored one must stay as it is.
+	vendor, own, _ := strings.Cut(p.script, "\n/* element.js */\n")
+	p.script = vendor + "\n(() => {\n\"use strict\";\n" + own + "})();\n"
+	if p.style, err = concatenate(styles); err != nil {
+		return nil, err
+	}
+	for _, s := range []string{p.script, p.style} {
+		if low := strings.ToLower(s); strings.Contains(low, "</script") || strings.Contains(low, "</style") || strings.Contains(low, "<!--") {
+			return nil, fmt.Errorf("report: a script or style would end too early")
+		}
+	}
+	return p, nil
+})
+
+func concatenate(names []string) (string, error) {
+	var b strings.Builder
+	for _, name := range names {
+		text, err := fs.ReadFile(assets, "page/"+name)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "/* %s */\n%s\n", name, text)
+	}
+	return b.String(), nil
+}
+
+// policy is the content security policy: only the scripts and styles of the page, by their hashes. A served page may also
+// ask its server.
+func policy(scripts, styles []string, served bool) string {
+	var b strings.Builder
+	b.WriteString("default-src 'none'; base-uri 'none'; form-action 'none'; img-src data: blob:")
+	if served {
+		b.WriteString("; connect-src 'self'")
+	}
+	b.WriteString("; script-src")
+	for _, s := range scripts {
+		b.WriteString(" " + hashOf(s))
+	}
+	b.WriteString("; style-src")
+	for _, s := range styles {
+		b.WriteString(" " + hashOf(s))
+	}
+	return b.String()
+}
+
+func hashOf(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// writePage writes the document. What comes from the recording is the title, which is escaped; the picture for readers
+// without scripts, which package picture escapes; and the data, JSON in which every "<" is written \u003c.
+func writePage(w io.Writer, d *Data, form *pageData, served bool) error {
+	p, err := thePage()
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(form)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	still, stillStyles, err := stillPicture(d)
+	if err != nil {
+		return err
+	}
+	csp := policy([]string{p.script}, append([]string{p.style}, stillStyles...), served)
+	head := strings.NewReplacer(
+		"{{policy}}", html.EscapeString(csp),
+		"{{title}}", html.EscapeString(format.Clean(form.Title)),
+		"{{style}}", p.style,
+		"{{still}}", still,
+	).Replace(p.head)
+	tail := strings.Replace(p.tail, "{{script}}", p.script, 1)
+	for _, part := range []string{head, string(data), tail} {
+		if _, err := io.WriteString(w, part); err != nil {
+			return fmt.Errorf("report: writing the page: %w", err)
+		}
+	}
+	return nil
+}
+
+var styleElement = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
+
+// stillPicture is the graph as package picture draws it, for readers without scripts, with the styles in it.
+func stillPicture(d *Data) (svg string, styles []string, err error) {
+	if d.Bottle == nil {
+		return "", nil, nil
+	}
+	g := *d.Bottle
+	g.Windows = nil
+	var buf bytes.Buffer
+	if err := picture.SVG(&buf, &g, picture.Options{Title: d.Title, Subtitle: d.Source}); err != nil {
+		return "", nil, err
+	}
+	for _, m := range styleElement.FindAllStringSubmatch(buf.String(), -1) {
+		styles = append(styles, m[1])
+	}
+	return buf.String(), styles, nil
+}

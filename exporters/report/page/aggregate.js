@@ -1,0 +1,104 @@
+// Contention: the tree of totals by any aspects, in any order. It follows Go's contention.Profile.Aggregate step by step, and a test
+// compares the two: each wait counts once above the first aspect of the owner, and below it once for each owner.
+
+const ASPECTS = ["kind", "class", "lock", "flags", "waiter-goroutine", "waiter-group", "waiter-func", "waiter-stack", "owner-goroutine", "owner-group", "owner-func", "owner-stack"];
+const HAND_OFF = "[hand-off]", UNATTRIBUTED = "[unattributed]", UNKNOWN = "[unknown]";
+
+const ofOwner = aspect => aspect.startsWith("owner-") || aspect === "flags";
+
+// chainText writes a call chain, leaf first, as Stack.String does.
+function chainText(c, i) {
+	const chain = c.stacks[i];
+	if (!chain || !chain.f.length) return UNKNOWN;
+	if (chain.text === undefined) {
+		chain.text = chain.f.map(([f, file, line]) => c.funcs[f] + (c.files[file] ? ` ${c.files[file]}:${line}` : "")).join(" < ") + (chain.t ? " < …" : "");
+	}
+	return chain.text;
+}
+
+// keyOf is what a row has in an aspect.
+function keyOf(c, rows, i, aspect) {
+	switch (aspect) {
+	case "kind": return c.kinds[rows.kind[i]];
+	case "class": return c.locks[rows.lock[i]].class || UNKNOWN;
+	case "lock": return c.locks[rows.lock[i]].name;
+	case "flags": return c.flagSets[rows.flags[i]];
+	}
+	const owner = aspect.startsWith("owner-");
+	const stack = owner ? rows.os : rows.ws, group = owner ? rows.og : rows.wg, id = owner ? rows.oid : rows.wid;
+	switch (aspect.slice(aspect.indexOf("-") + 1)) {
+	case "goroutine": return id && id[i] ? String(id[i]) : UNKNOWN;
+	case "group": return group && c.parties[group[i]] || UNKNOWN;
+	case "func": {
+		const chain = stack && c.stacks[stack[i]];
+		return chain && chain.f.length ? c.funcs[chain.f[0][0]] || UNKNOWN : UNKNOWN;
+	}
+	}
+	return stack ? chainText(c, stack[i]) : UNKNOWN;
+}
+
+const newNode = (aspect, key) => ({aspect, key, n: 0, waited: 0, blamed: 0, handOff: 0, unattributed: 0, children: [], index: new Map()});
+
+// wayOf returns the nodes from the root to the leaf of a row, making those that are missing. noOwner is the key for
+// aspects of the owner, if not empty.
+function wayOf(root, c, rows, i, aspects, noOwner) {
+	const way = [root];
+	let t = root;
+	for (const a of aspects) {
+		const key = noOwner && a.startsWith("owner-") ? noOwner : keyOf(c, rows, i, a);
+		let child = t.index.get(key);
+		if (!child) {
+			child = newNode(a, key);
+			t.index.set(key, child);
+			t.children.push(child);
+		}
+		way.push(t = child);
+	}
+	return way;
+}
+
+// aggregate adds up the rows that a filter keeps: {wait(i), pair(i), unowned} tell of a row. Where a filter is for owners, unowned is
+// false: time that belongs to no owner is then left out.
+function aggregate(c, aspects, filter) {
+	const keep = filter || {wait: () => true, pair: () => true, unowned: true};
+	const first = aspects.findIndex(ofOwner), owners = first < 0 ? aspects.length : first;
+	const root = newNode("", ""), W = c.waits, P = c.pairs;
+	for (let i = 0; i < (W.kind || []).length; i++) {
+		if (!keep.wait(i)) continue;
+		for (const t of wayOf(root, c, W, i, aspects.slice(0, owners), "")) t.n += W.n[i];
+		if (!keep.unowned) continue;
+		if (W.handOff[i] > 0) for (const t of wayOf(root, c, W, i, aspects, HAND_OFF)) t.handOff += W.handOff[i];
+		if (W.unattributed[i] > 0) for (const t of wayOf(root, c, W, i, aspects, UNATTRIBUTED)) t.unattributed += W.unattributed[i];
+	}
+	for (let i = 0; i < (P.kind || []).length; i++) {
+		if (!keep.pair(i)) continue;
+		wayOf(root, c, P, i, aspects, "").forEach((t, level) => {
+			t.blamed += P.blamed[i];
+			if (level > owners) t.n += P.n[i];
+		});
+	}
+	finish(root);
+	return root;
+}
+
+function finish(t) {
+	t.waited = t.blamed + t.handOff + t.unattributed;
+	t.children.forEach(finish);
+	t.children.sort((a, b) => b.waited - a.waited || compareText(a.key, b.key));
+}
+
+// contentionFilter keeps what waiters of the selection lost, and what is blamed on its owners. A selection of time
+// filters nothing here: a profile does not say when somebody waited.
+function contentionFilter(sel) {
+	const c = D.contention, W = c.waits, P = c.pairs;
+	const groups = new Set(sel.groups), ids = new Set(sel.goroutines), locks = new Set(sel.locks), named = c.hasGoroutines;
+	const who = (group, id) => (!groups.size || groups.has(c.partyOf[group])) && (!ids.size || !named || ids.has(id));
+	const lock = i => !locks.size || locks.has(c.locks[i].name);
+	const free = !groups.size && !(ids.size && named);
+	return {
+		wait: i => lock(W.lock[i]) && who(W.wg[i], W.wid[i]),
+		pair: i => lock(P.lock[i]) && (free || who(P.wg[i], P.wid[i])),
+		blamedOn: i => lock(P.lock[i]) && who(P.og[i], P.oid[i]),
+		unowned: true,
+	};
+}

@@ -1,0 +1,77 @@
+// What is behind the boxes that are selected: their goroutines, what these waited for, and where to go on.
+
+function drawBehind() {
+	const at = byID("behind");
+	if (!at) return;
+	const groups = state.sel.groups.filter(g => D.groups[g]);
+	if (!groups.length) return fill(at);
+	const rows = D.goroutines.filter(r => groups.includes(r.g));
+	fill(at, h("div.panel", {role: "region", "aria-labelledby": "behind-title"},
+		h("h3#behind-title", null, "behind ", groups.map((g, i) => [i ? ", " : "", groupName(g)])),
+		h("div.columns", null, waitBars(groups), rows.length ? goroutineTable(rows) : h("p.muted", null, goroutinesMissing())),
+		ways(groups)));
+}
+
+const goroutinesMissing = () => D.bottle.groupBy && D.bottle.groupBy !== "function" ? "Single goroutines are shown for graphs by function." : "The recording does not tell single goroutines apart.";
+
+// waitBars shows how the time of the groups' goroutines passed, in the window at hand.
+function waitBars(groups) {
+	const parts = new Map([["running", 0], ["ready, no processor free", 0]]);
+	for (const b of graphAt().boxes) {
+		if (!groups.includes(b.g)) continue;
+		parts.set("running", parts.get("running") + b.running);
+		parts.set("ready, no processor free", parts.get("ready, no processor free") + (b.runnable || 0));
+		for (const [r, t] of b.waiting || []) {
+			const key = "blocked: " + D.bottle.reasons[r];
+			parts.set(key, (parts.get(key) || 0) + t);
+		}
+	}
+	const rows = [...parts].filter(([, t]) => t > 0).sort((a, b) => b[1] - a[1]), total = rows.reduce((t, r) => t + r[1], 0), most = rows.length ? rows[0][1] : 1;
+	return h("div", null, h("h4", null, "how their time passed" + (state.view.window >= 0 ? " in the window" : "")), h("table.bars", null, h("caption.unseen", null, "time of the goroutines by what they did"),
+		h("thead.unseen", null, h("tr", null, h("th", {scope: "col"}, "state"), h("th", {scope: "col"}, "time"), h("th", {scope: "col"}, "bar"))),
+		h("tbody", null, rows.map(([what, t]) => h("tr", null, h("th", {scope: "row"}, show(what)), h("td.num", null, duration(t)),
+			h("td.bar", null, h("span" + (what === "running" ? ".run" : what.startsWith("ready") ? ".ready" : ".wait"), {style: {width: 100 * t / most + "%"}, title: percent(t, total)})))))));
+}
+
+function goroutineTable(rows) {
+	const longest = r => {
+		const [reason, t] = Object.entries(r.waiting).sort((a, b) => b[1] - a[1])[0] || [];
+		return reason ? `${show(reason)} ${duration(t)}` : "";
+	};
+	return h("div", null, h("h4", null, plural(rows.length, "goroutine", "goroutines") + ", of the whole recording"), dataTable({
+		id: "goroutine-rows", label: "goroutines of the selected groups", rows, limit: 10,
+		columns: [
+			{title: "goroutine", value: r => r.id, cell: r => r.id ? String(r.id) : h("bdi", null, show(r.name))},
+			{title: "share", num: true, value: r => r.share, cell: r => duration(r.share)},
+			{title: "parallelism", num: true, value: r => r.p, cell: r => two(r.p)},
+			{title: "running", num: true, value: r => r.running, cell: r => duration(r.running)},
+			{title: "ready", num: true, value: r => r.runnable, cell: r => duration(r.runnable), wide: true},
+			{title: "blocked on", text: longest, cell: longest},
+		],
+		selected: r => r.id > 0 && state.sel.goroutines.includes(r.id), onselect: (r, more) => { if (r.id) toggle("goroutines", r.id, more); },
+	}));
+}
+
+// ways leads to the other sections, which are filtered by the selection.
+function ways(groups) {
+	const out = [];
+	if (D.contention) {
+		const t = aggregate(D.contention, [], contentionFilter(state.sel));
+		out.push(h("a", {href: "#contention-title", onclick: jump("contention")}, `their waits: ${duration(t.waited)}`));
+	}
+	if (D.tasks) {
+		const n = D.tasks.classes.filter(taskFilter(state.sel)).length;
+		out.push(h("a", {href: "#tasks-title", onclick: jump("tasks")}, plural(n, "class of tasks", "classes of tasks")));
+	}
+	if (D.counters) out.push(h("a", {href: "#counters-title", onclick: jump("counters")}, "their counters"));
+	return h("p.ways", null, out);
+}
+
+// jump goes to a section, without touching the address, in which the state is.
+const jump = id => ev => {
+	ev.preventDefault();
+	const title = byID(id + "-title");
+	title.setAttribute("tabindex", "-1");
+	title.scrollIntoView({block: "start"});
+	title.focus({preventScroll: true});
+};

@@ -1,0 +1,194 @@
+// The bottle graph: a box for each group, as tall as its share of the time, as wide as its parallelism. Drawn as SVG, of the
+// whole recording or of a window; beside it the table with the same numbers. Boxes are options of a list for
+// the keyboard: up and down move, space selects, with shift or ctrl one more.
+
+const bottleSection = {};
+
+// graphAt is the graph of the window that is looked at, or of the whole.
+const graphAt = () => state.view.window >= 0 ? D.bottle.windows[state.view.window] : D.bottle;
+
+function makeBottle() {
+	const chart = h("div.chart#bottle-chart"), table = h("div.bottle-table"), lead = h("p.lead#bottle-lead");
+	const parts = [lead];
+	if (D.bottle.windows.length > 1) parts.push(makeWindows());
+	parts.push(h("div.columns", null, chart, table), h("div#behind"), notes(D.bottle.warnings, "notes on the graph"));
+	Object.assign(bottleSection, {chart, table, lead, top: false});
+	onWidth(chart, drawBottle);
+	return section("bottle", "bottle graph", h("p.about", null,
+		"Each box is a group of goroutines: as tall as its share of the time, as wide as the number of goroutines that ran meanwhile. Tall and narrow is the neck."), parts);
+}
+
+function drawBottle() {
+	const g = graphAt(), {chart, table, lead} = bottleSection;
+	drawLead(lead, g);
+	const focus = document.activeElement && chart.contains(document.activeElement) ? document.activeElement.dataset.g : null;
+	fill(chart, bottleSVG(g, chart.clientWidth || 320));
+	fill(table, bottleTable(g));
+	drawWindows();
+	if (focus !== null) {
+		const again = chart.querySelector(`[data-g="${focus}"]`);
+		if (again) again.focus();
+	}
+}
+
+// drawLead says the most important thing in a sentence.
+function drawLead(lead, g) {
+	const limit = neckLimit(g.procs || D.procs);
+	const neck = g.boxes.filter(b => b.share > 0 && b.p < limit).sort((a, b) => b.share - a.share);
+	const sum = neck.reduce((t, b) => t + b.share, 0);
+	const mean = g.wall > 0 ? g.boxes.reduce((t, b) => t + b.running, 0) / g.wall : 0;
+	const kind = D.bottle.offered ? " (ready goroutines count as running)" : "";
+	fill(lead, `${duration(g.wall)} in all`, state.view.window >= 0 ? `, from ${duration(g.start)}` : "", `; ${two(mean)} goroutines ran on average${kind}`,
+		neck.length ? ["; the neck: ", h("b", null, `${duration(sum)} (${percent(sum, g.wall)})`), ` at a parallelism below ${limit}, most of it `, h("b", null, groupTitle(neck[0].g))] : "; no neck", ".");
+}
+
+const BAR = 24; // least height of a row of the table
+
+// bottleScale has the width of the widest box of all windows, so that pictures of windows can be compared.
+function bottleScale() {
+	if (bottleSection.scale) return bottleSection.scale;
+	let x = 1;
+	for (const g of [D.bottle, ...D.bottle.windows]) for (const b of g.boxes) if (b.share > 0 && b.share >= g.wall / 200) x = Math.max(x, b.p);
+	for (const b of D.bottle.boxes) if (b.share > 0) x = Math.max(x, b.p);
+	const procs = D.bottle.procs;
+	if (procs > 0 && procs < 2.5 * x) x = Math.max(x, procs);
+	return bottleSection.scale = x * 1.03;
+}
+
+function bottleSVG(g, width) {
+	const narrow = width < 460, left = narrow ? 44 : 58, right = 14, top = 22, foot = 52;
+	const height = Math.round(Math.min(620, Math.max(360, width * 0.72)));
+	const w = width - left - right, hgt = height - top - foot;
+	const xmax = bottleScale(), total = Math.max(1, g.wall);
+	const px = v => left + w / 2 + v / xmax * w / 2, py = v => top + hgt - v / total * hgt;
+	const root = s("svg.bottle", {viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "bottle graph; the table has the same numbers"});
+	root.append(s("defs", null, ["gc", "runtime", "tracer"].map(k => s(`pattern#hatch-${k}`, {width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: `rotate(${k === "gc" ? 45 : -45})`},
+		s("rect", {width: 7, height: 7, fill: "none"}), s("line", {x1: 0, y1: 0, x2: 0, y2: 7, stroke: "#fff", "stroke-width": 2, "stroke-opacity": .35})))));
+	drawBottleAxes(root, {left, w, top, hgt, px, py, xmax, total, procs: D.bottle.procs, width, height});
+	const list = s("g", {role: "listbox", "aria-multiselectable": "true", "aria-label": "groups, the tallest neck first from the top"});
+	root.append(list);
+	let sum = 0;
+	const labels = [];
+	for (const b of g.boxes) {
+		if (!(b.share > 0)) continue;
+		const y1 = py(sum += b.share), y0 = py(sum - b.share);
+		const box = {b, x: px(-b.p), w: Math.max(1, px(b.p) - px(-b.p)), y: y1, h: y0 - y1};
+		list.prepend(drawBox(g, box, labels));
+	}
+	drawIdle(root, g, px(0), py(sum), py(sum + g.idle));
+	placeLabels(root, labels, left + w, top, top + hgt);
+	const first = list.querySelector("[role=option]");
+	if (first) first.setAttribute("tabindex", "0");
+	return root;
+}
+
+// drawBox draws a box with its label inside, if it has room there; else the label is placed beside it later.
+function drawBox(g, box, labels) {
+	const {b} = box, group = D.groups[b.g], on = state.sel.groups.includes(b.g);
+	const facts = `${groupTitle(b.g)}: share ${duration(b.share)} (${percent(b.share, g.wall)}), parallelism ${two(b.p)}, running ${duration(b.running)}${group.neck ? ", part of the neck" : ""}`;
+	const e = s("g.box" + (on ? ".on" : "") + (state.sel.groups.length && !on ? ".off" : ""), {role: "option", tabindex: "-1", "aria-selected": String(on), "aria-label": facts, "data-g": b.g,
+		onclick: ev => toggle("groups", b.g, ev.shiftKey || ev.ctrlKey || ev.metaKey), onkeydown: boxKey}, s("title", null, facts));
+	const border = box.h >= 3 ? "border" : "thin";
+	e.append(s("rect." + border, {x: box.x, y: box.y, width: box.w, height: Math.max(.5, box.h), fill: group.color}));
+	if (BY_KIND[group.kind] && box.h >= 3) e.append(s("rect.hatch", {x: box.x, y: box.y, width: box.w, height: box.h, fill: `url(#hatch-${group.kind})`}));
+	const label = fitText(groupTitle(b.g), box.w - 14, group.neck);
+	if (box.h >= 17 && label.length >= Math.min(6, groupTitle(b.g).length)) {
+		e.append(s("text.label" + (group.neck ? ".b" : ""), {x: box.x + box.w / 2, y: box.y + box.h / 2, "text-anchor": "middle", "dominant-baseline": "central", fill: group.ink}, label));
+	} else if (box.h >= 1.5) {
+		labels.push({text: groupTitle(b.g), bold: group.neck, x: box.x + box.w, y: box.y + box.h / 2, share: b.share});
+	}
+	return e;
+}
+
+const measuring = document.createElement("canvas").getContext("2d");
+
+// fitText cuts a text to a width, with an ellipsis; empty if even that has no room.
+function fitText(text, width, bold) {
+	measuring.font = (bold ? "600 " : "") + "12.5px system-ui, sans-serif";
+	const room = t => measuring.measureText(t).width * 1.06;
+	if (room(text) <= width) return text;
+	let lo = 0, hi = text.length;
+	while (lo < hi) {
+		const mid = (lo + hi + 1) >> 1;
+		if (room(text.slice(0, mid) + "…") <= width) lo = mid;
+		else hi = mid - 1;
+	}
+	return lo > 2 ? text.slice(0, lo) + "…" : "";
+}
+
+// placeLabels puts labels of boxes that are too small to hold them to their right, the largest first, as far as there is room.
+function placeLabels(root, labels, right, top, bottom) {
+	const taken = [];
+	for (const l of labels.sort((a, b) => b.share - a.share).slice(0, 12)) {
+		const text = fitText(l.text, right - l.x - 18, l.bold);
+		const y = [0, -13, 13, -26, 26].map(d => Math.min(bottom - 6, Math.max(top + 6, l.y + d))).find(y => taken.every(t => Math.abs(t - y) >= 13));
+		if (!text || y === undefined) continue;
+		taken.push(y);
+		root.append(s("path.leader", {d: `M${l.x + 2} ${l.y}L${l.x + 9} ${y}`}), s("text.outside" + (l.bold ? ".b" : ""), {x: l.x + 12, y, "dominant-baseline": "central"}, text));
+	}
+}
+
+function drawIdle(root, g, x, y0, y1) {
+	if (!(g.idle > 0)) return;
+	const title = `idle: no goroutine ran for ${duration(g.idle)} (${percent(g.idle, g.wall)})`;
+	root.append(s("g.idle", null, s("title", null, title), s("path", {d: `M${x} ${y0}V${y1}M${x - 7} ${y1}H${x + 7}`}),
+		y0 - y1 >= 15 ? s("text.outside", {x: x + 12, y: (y0 + y1) / 2, "dominant-baseline": "central"}, `idle ${duration(g.idle)}`) : null));
+}
+
+function drawBottleAxes(root, a) {
+	const {unit, size} = timeScale(a.total), stepY = niceStep(a.total / size, a.hgt / 58);
+	const axes = s("g.axes", {"aria-hidden": "true"});
+	for (let v = 0; v <= a.total / size * 1.0001; v += stepY) {
+		axes.append(s("line", {x1: a.left, x2: a.left + a.w, y1: a.py(v * size), y2: a.py(v * size)}),
+			s("text", {x: a.left - 8, y: a.py(v * size), "text-anchor": "end", "dominant-baseline": "central"}, tick(v)));
+	}
+	const stepX = Math.max(1, Math.ceil(niceStep(a.xmax, a.w / 2 / 52)));
+	for (let v = 0; v <= a.xmax; v += stepX) {
+		for (const x of v ? [-v, v] : [0]) {
+			axes.append(s("line", {x1: a.px(x), x2: a.px(x), y1: a.top, y2: a.top + a.hgt + 4}), s("text", {x: a.px(x), y: a.top + a.hgt + 18, "text-anchor": "middle"}, tick(v)));
+		}
+	}
+	if (a.procs > 0 && a.procs <= a.xmax) {
+		for (const x of [-a.procs, a.procs]) axes.append(s("line.limit", {x1: a.px(x), x2: a.px(x), y1: a.top - 6, y2: a.top + a.hgt}));
+		axes.append(s("text", {x: Math.min(a.px(a.procs) + 8, a.width - 2), y: a.top - 10, "text-anchor": "end"}, "GOMAXPROCS " + a.procs));
+	}
+	axes.append(s("text.axis", {x: a.left + a.w / 2, y: a.height - 8, "text-anchor": "middle"}, D.bottle.offered ? "parallelism (goroutines that run or are ready)" : "parallelism (goroutines running at once)"),
+		s("text.axis", {x: 12, y: a.top + a.hgt / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${a.top + a.hgt / 2})`}, `execution time (${unit})`));
+	root.append(axes);
+}
+
+// boxKey moves between boxes and selects them.
+function boxKey(ev) {
+	const all = [...ev.currentTarget.parentNode.children], i = all.indexOf(ev.currentTarget);
+	const to = {ArrowUp: i - 1, ArrowDown: i + 1, Home: 0, End: all.length - 1}[ev.key];
+	if (to !== undefined) {
+		const next = all[Math.min(all.length - 1, Math.max(0, to))];
+		for (const b of all) b.setAttribute("tabindex", b === next ? "0" : "-1");
+		next.focus();
+	} else if (ev.key === " " || ev.key === "Enter") {
+		toggle("groups", Number(ev.currentTarget.dataset.g), ev.shiftKey || ev.ctrlKey || ev.metaKey);
+	} else {
+		return;
+	}
+	ev.preventDefault();
+}
+
+// bottleTable has the same numbers, the neck first as in the picture.
+function bottleTable(g) {
+	const rows = g.boxes.filter(b => b.share > 0 || b.running > 0).reverse();
+	const never = g.boxes.length - rows.length;
+	const waits = b => (b.waiting || []).slice().sort((x, y) => y[1] - x[1]).slice(0, 2).map(([r, t]) => `${D.bottle.reasons[r]} ${duration(t)}`).join(", ");
+	return [dataTable({
+		id: "bottle-rows", label: "groups of the bottle graph", rows, limit: 20,
+		columns: [
+			{title: "group", cell: b => groupName(b.g), text: b => D.groups[b.g].name, strong: b => D.groups[b.g].neck},
+			{title: "share", num: true, value: b => b.share, cell: b => duration(b.share)},
+			{title: "", num: true, value: b => b.share, cell: b => percent(b.share, g.wall), plain: true},
+			{title: "parallelism", num: true, value: b => b.p, cell: b => two(b.p)},
+			{title: "running", num: true, value: b => b.running, cell: b => duration(b.running)},
+			{title: "ready", num: true, value: b => b.runnable || 0, cell: b => b.runnable ? duration(b.runnable) : "", wide: true, help: "ready to run, but no processor was free"},
+			{title: "blocked on", cell: waits, text: waits, wide: true},
+		],
+		selected: b => state.sel.groups.includes(b.g), onselect: (b, more) => toggle("groups", b.g, more),
+	}), never ? h("p.muted", null, `${plural(never, "group", "groups")} never ran.`) : null];
+}

@@ -1,0 +1,66 @@
+// Who waited and who held the lock, side by side: the call chains of the waiters on the left, on the right those of the
+// owners that they waited for. A click on one side shows what it has to do with on the other.
+
+const chainsShown = {waiter: null, owner: null};
+
+// pairsBelow are the pairs of a node of the tree, by the aspects on the way to it.
+function pairsBelow(path, filter) {
+	const c = D.contention, aspects = aspectOrder(), keys = path ? path.split(pathSeparator).slice(1) : [];
+	const fits = (rows, i, owner) => keys.every((key, level) => {
+		const a = aspects[level];
+		return a === undefined || (!owner && a.startsWith("owner-")) || keyOf(c, rows, i, a) === key;
+	});
+	const pairs = [], waits = [];
+	for (let i = 0; i < (c.pairs.kind || []).length; i++) if (filter.pair(i) && fits(c.pairs, i, true)) pairs.push(i);
+	const noOwner = keys.find(k => k === HAND_OFF || k === UNATTRIBUTED);
+	const owned = keys.some((_, level) => (aspects[level] || "").startsWith("owner-")) && !noOwner;
+	if (!owned) for (let i = 0; i < (c.waits.kind || []).length; i++) if (filter.wait(i) && fits(c.waits, i, false)) waits.push(i);
+	return {pairs, waits, noOwner};
+}
+
+function drawChains(filter) {
+	const c = D.contention, {pairs, waits, noOwner} = pairsBelow(state.view.tree, filter);
+	const waiters = new Map(), owners = new Map();
+	const put = (map, stack, group, time) => {
+		const key = stack + ":" + group, e = map.get(key) || {key, stack, group, time: 0};
+		e.time += time;
+		map.set(key, e);
+	};
+	const P = c.pairs, W = c.waits, wkey = i => P.ws[i] + ":" + P.wg[i], okey = i => P.os[i] + ":" + P.og[i];
+	for (const i of pairs) {
+		if (chainsShown.owner === null || chainsShown.owner === okey(i)) put(waiters, P.ws[i], P.wg[i], P.blamed[i]);
+		if (chainsShown.waiter === null || chainsShown.waiter === wkey(i)) put(owners, P.os[i], P.og[i], P.blamed[i]);
+	}
+	for (const i of waits) {
+		const key = W.ws[i] + ":" + W.wg[i], off = noOwner === UNATTRIBUTED ? 0 : W.handOff[i], un = noOwner === HAND_OFF ? 0 : W.unattributed[i];
+		if (chainsShown.owner === null || chainsShown.owner === HAND_OFF) put(waiters, W.ws[i], W.wg[i], off);
+		if (chainsShown.owner === null || chainsShown.owner === UNATTRIBUTED) put(waiters, W.ws[i], W.wg[i], un);
+		if (chainsShown.waiter === null || chainsShown.waiter === key) {
+			if (off) put(owners, HAND_OFF, -1, off);
+			if (un) put(owners, UNATTRIBUTED, -1, un);
+		}
+	}
+	fill(byID("chains"), chainList("waiter", "who waited", waiters), chainList("owner", "who held it meanwhile", owners));
+}
+
+function chainList(side, title, map) {
+	const rows = [...map.values()].filter(e => e.time > 0).sort((a, b) => b.time - a.time), total = rows.reduce((t, e) => t + e.time, 0);
+	return h("div.chain-list", null, h("h4", null, title + ", and from where", h("span.muted", null, " " + duration(total))),
+		h("ul", {"aria-label": title}, rows.slice(0, 8).map(e => chainItem(side, e, total))),
+		rows.length > 8 ? h("p.muted", null, `${count(rows.length - 8)} more, ${duration(rows.slice(8).reduce((t, e) => t + e.time, 0))}`) : null);
+}
+
+const NOBODY = {[HAND_OFF]: "nobody: the next one was chosen, but did not run yet", [UNATTRIBUTED]: "not known"};
+
+function chainItem(side, e, total) {
+	const c = D.contention, key = NOBODY[e.stack] ? e.stack : e.key, chain = c.stacks[e.stack], on = chainsShown[side] === key;
+	const group = c.partyOf[e.group], frames = chain ? chain.f : [];
+	return h("li" + (on ? ".on" : ""), null, h("button.chain", {type: "button", "aria-pressed": String(on), onclick: () => {
+		chainsShown[side] = on ? null : key;
+		drawContention();
+	}}, h("span.chain-head", null, h("span.chain-bar", {style: {width: 100 * e.time / Math.max(1, total) + "%"}, "aria-hidden": "true"}),
+		h("b", null, duration(e.time)), " ", group >= 0 ? [swatch(D.groups[group].color), h("bdi", null, groupTitle(group))] : NOBODY[e.stack] || UNKNOWN)),
+	frames.length ? h("ol.frames", null, frames.slice(0, on ? 64 : 5).map(([f, file, line]) => h("li", null, h("bdi.name", {title: show(`${c.funcs[f]} ${c.files[file]}:${line}`, 1000)}, show(c.short[f], 100)),
+		c.files[file] ? h("span.muted", null, " " + show(c.files[file].split(/[\\/]/).pop(), 60) + ":" + line) : null)),
+		frames.length > 5 && !on ? h("li.muted", null, `… ${frames.length - 5} more`) : null) : NOBODY[e.stack] ? null : h("p.muted", null, "call chain not known"));
+}

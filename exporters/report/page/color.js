@@ -1,0 +1,67 @@
+// Colours: those of Okabe and Ito, then lighter and darker ones of the same hues. A group has one colour in all sections.
+// Warm colours are kept for the neck, pink for the collector, grey for the rest of the runtime.
+
+const COOL = ["#0072b2", "#56b4e9", "#009e73", "#8cd17d", "#2f5597", "#9fd8f4", "#00695c", "#bfe3b4", "#3f8fc4", "#5fc8a8", "#7a8fd6", "#b3c7ee"];
+const WARM = ["#d55e00", "#e69f00", "#f0e442", "#a84a00", "#f7c46c", "#f08c5a", "#c9b400", "#e8b98a", "#8a5a00", "#f2b8a0", "#b8860b", "#e8d27a"];
+const BY_KIND = {gc: ["#cc79a7", "#e6b4d0", "#a85a8a", "#d99fc4", "#8a4a78"], runtime: ["#8c96a3", "#6a7480", "#adb6c0"], tracer: ["#c3c9d0", "#d8dde2"]};
+const LINES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#3fa0d8", "#8a4a78", "#7a8fd6", "#a84a00", "#5fa052", "#6a7480", "#c94f6d"];
+
+// colorGroups gives each group its colour: first the neck, tallest first, then the others as they are stacked.
+function colorGroups(groups, graph) {
+	const neck = new Set(), next = new Map();
+	const pick = list => {
+		const n = next.get(list) || 0;
+		next.set(list, n + 1);
+		return list[n % list.length];
+	};
+	const boxes = graph ? graph.boxes.filter(b => b.share > 0) : [];
+	const limit = graph ? neckLimit(graph.procs) : 0;
+	for (const b of boxes) if (b.p < limit) neck.add(b.g);
+	const give = i => {
+		const g = groups[i];
+		if (g.color) return;
+		g.neck = neck.has(i);
+		g.color = pick(BY_KIND[g.kind] || (g.neck ? WARM : COOL));
+		g.ink = inkOn(g.color);
+	};
+	for (const b of [...boxes].sort((a, b) => b.share - a.share)) if (neck.has(b.g) || BY_KIND[groups[b.g].kind]) give(b.g);
+	for (const b of boxes) give(b.g);
+	groups.forEach((_, i) => give(i));
+}
+
+// neckLimit is the parallelism below which a box is part of the neck, as bottle.Graph.NeckLimit has it.
+const neckLimit = procs => procs === 1 ? 0 : Math.max(1.5, procs / 2);
+
+const channels = hex => [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16));
+
+function luminance(hex) {
+	const [r, g, b] = channels(hex).map(v => (v /= 255) <= 0.04045 ? v / 12.92 : Math.pow((v + 0.055) / 1.055, 2.4));
+	return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+// inkOn is the colour of text on a colour: that of black and white that stands out more.
+function inkOn(hex) {
+	const l = luminance(hex);
+	return 1.05 / (l + 0.05) >= (l + 0.05) / (luminance("#10141a") + 0.05) ? "#ffffff" : "#10141a";
+}
+
+// RAMP goes from low to high in even steps of lightness, for values of a metric (after cividis, which people with any colour vision
+// see alike); it is turned over on dark paper, so that high values stand out.
+const RAMP = ["#f5e9a9", "#d9c979", "#b5ab79", "#8f9077", "#6f7677", "#4d5e79", "#2b4779", "#00306f"];
+
+function ramp(f, dark) {
+	f = Math.min(1, Math.max(0, f));
+	if (dark) f = 1 - f;
+	const x = f * (RAMP.length - 1), i = Math.min(RAMP.length - 2, Math.floor(x)), t = x - i;
+	const a = channels(RAMP[i]), b = channels(RAMP[i + 1]);
+	return a.map((v, j) => Math.round(v + t * (b[j] - v)));
+}
+
+const rgb = ([r, g, b], a = 1) => `rgba(${r},${g},${b},${a})`;
+
+// isDark tells which mode the reader prefers.
+const darkQuery = matchMedia("(prefers-color-scheme: dark)");
+const isDark = () => darkQuery.matches;
+
+// theme is a colour of the page, as its style sheet has it now.
+const theme = role => getComputedStyle(document.documentElement).getPropertyValue("--" + role).trim();

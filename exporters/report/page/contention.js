@@ -1,0 +1,71 @@
+// The section on contention: the order of the aspects, the tree, the call chains and the table of locks.
+
+function makeContention() {
+	const c = D.contention;
+	c.hasGoroutines = (c.waits.wid || []).some(id => id > 0);
+	return section("contention", "contention", h("p.about", null, "Who waited, for what, and who held it meanwhile. Time that belongs to no owner is hand-off (nobody held it, and the next one did not run yet) or unattributed (it is not known)."),
+		h("p.lead#contention-lead"), makeAspects(),
+		h("p.key", {"aria-hidden": "true"}, h("span.blamed"), "blamed on an owner", h("span.handoff"), "hand-off", h("span.unattributed"), "unattributed"),
+		h("div.columns.wide-left", null, makeTree(), h("div#chains.chains")), h("h3", null, "locks, and what else was waited for"), h("div#locks"), notes(contentionNotes(c), "notes on contention"));
+}
+
+function contentionNotes(c) {
+	const out = [...c.warnings], d = c.dropped;
+	if (c.accuracy === "inferred") out.unshift("Owners are inferred from the trace; what it does not tell is unattributed.");
+	if (c.inFlight) out.push(`${plural(c.inFlight, "wait", "waits")} had not ended when the recording did, and are not counted.`);
+	const lost = Object.entries(d).filter(([, n]) => n > 0).map(([what, n]) => `${count(n)} ${what.toLowerCase()}`);
+	if (lost.length) out.push("Did not fit into bounded memory, and is put together: " + lost.join(", ") + ".");
+	return out;
+}
+
+function drawContention() {
+	if (!D.contention || !byID("contention")) return;
+	const filter = contentionFilter(state.sel), root = aggregate(D.contention, aspectOrder(), filter);
+	drawAspects(document.activeElement && document.activeElement.dataset && byID("aspects-used").contains(document.activeElement) ? document.activeElement.dataset.aspect : null);
+	fill(byID("contention-lead"), h("b", null, duration(root.waited)), ` waited in ${plural(root.n, "wait", "waits")}`, root.waited ? `: ${percent(root.blamed, root.waited)} blamed on owners, ${percent(root.handOff, root.waited)} hand-off, ${percent(root.unattributed, root.waited)} unattributed.` : ".",
+		blamedOnSelection(), state.sel.time ? h("span.muted", null, " Of the whole recording: the profile does not say when somebody waited.") : null,
+		state.sel.goroutines.length && !D.contention.hasGoroutines ? h("span.muted", null, " Of all goroutines: the profile does not tell single ones apart.") : null);
+	drawTree(root, root.waited);
+	drawChains(filter);
+	fill(byID("locks"), lockTable(filter));
+}
+
+// blamedOnSelection tells what others waited for the selected groups.
+function blamedOnSelection() {
+	if (!state.sel.groups.length) return null;
+	const P = D.contention.pairs, f = contentionFilter(state.sel);
+	let t = 0;
+	for (let i = 0; i < (P.kind || []).length; i++) if (f.blamedOn(i)) t += P.blamed[i];
+	return ` The selected groups are to blame for ${duration(t)} of all waits.`;
+}
+
+function lockTable(filter) {
+	const c = D.contention, rows = c.locks.map(l => ({l, n: 0, waited: 0, blamed: 0, handOff: 0, unattributed: 0}));
+	const W = c.waits, P = c.pairs;
+	for (let i = 0; i < (W.kind || []).length; i++) {
+		if (!filter.wait(i)) continue;
+		const r = rows[W.lock[i]];
+		r.n += W.n[i];
+		r.handOff += W.handOff[i];
+		r.unattributed += W.unattributed[i];
+		r.kind = c.kinds[W.kind[i]];
+	}
+	for (let i = 0; i < (P.kind || []).length; i++) if (filter.pair(i)) rows[P.lock[i]].blamed += P.blamed[i];
+	for (const r of rows) r.waited = r.blamed + r.handOff + r.unattributed;
+	return dataTable({
+		id: "lock-rows", label: "locks", rows: rows.filter(r => r.waited > 0 || r.n > 0).sort((a, b) => b.waited - a.waited), limit: 10,
+		columns: [
+			{title: "lock", text: r => r.l.name, cell: r => name(r.l.name, shortFunc(r.l.title))},
+			{title: "kind", text: r => r.kind || "", cell: r => show(r.kind || "")},
+			{title: "waits", num: true, value: r => r.n, cell: r => count(r.n)},
+			{title: "waited", num: true, value: r => r.waited, cell: r => duration(r.waited)},
+			{title: "blamed", num: true, value: r => r.blamed, cell: r => percent(r.blamed, r.waited)},
+			{title: "hand-off", num: true, value: r => r.handOff, cell: r => percent(r.handOff, r.waited), wide: true},
+			{title: "unattributed", num: true, value: r => r.unattributed, cell: r => percent(r.unattributed, r.waited), wide: true},
+			{title: "longest", num: true, value: r => r.l.longest, cell: r => duration(r.l.longest), wide: true},
+			{title: "contended", num: true, value: r => r.l.contended, cell: r => percent(r.l.contended, c.duration), wide: true, help: "part of the recording in which it was held while somebody waited"},
+			{title: "most waiters", num: true, value: r => r.l.waiters, cell: r => count(r.l.waiters), wide: true},
+		],
+		selected: r => state.sel.locks.includes(r.l.name), onselect: (r, more) => toggle("locks", r.l.name, more),
+	});
+}

@@ -1,0 +1,59 @@
+// The data: one JSON object in the page, and for the counters a table in columns.
+
+const D = JSON.parse(byID("data").textContent);
+colorGroups(D.groups, D.bottle);
+
+// groupTitle is what people call a group.
+const groupTitle = g => D.groups[g] ? show(D.groups[g].short, 120) : "(unknown)";
+
+// swatch is a small square in a colour, which says nothing to readers of screens.
+const swatch = color => h("span.swatch", {style: {background: color}, "aria-hidden": "true"});
+
+// groupName is the name of a group with its colour.
+const groupName = g => h("span.group", null, swatch(D.groups[g].color), name(D.groups[g].name, D.groups[g].short));
+
+// Column is a column of the table: values by row, made when they are first asked for.
+class Column {
+	constructor(spec, bytes) { this.spec = spec; this.bytes = bytes; }
+
+	// raw is a typed array of the values as they are stored.
+	get raw() {
+		if (this.values) return this.values;
+		const {type, offset, value} = this.spec, rows = D.counters.rows;
+		if (type === "const") {
+			this.values = new Int32Array(rows).fill(value);
+		} else {
+			const kind = {u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f64: Float64Array}[type];
+			this.values = new kind(this.bytes, offset, rows);
+		}
+		return this.values;
+	}
+
+	// ints are the values of a column of indexes, all of which are known.
+	get ints() {
+		const base = this.spec.base || 0;
+		return base ? Int32Array.from(this.raw, v => v + base) : this.raw;
+	}
+
+	// numbers are the values as numbers, NaN where they are not known.
+	get numbers() {
+		if (this.floats) return this.floats;
+		const raw = this.raw, {type, unknown, base} = this.spec;
+		const none = unknown ? {u8: 0xff, u16: 0xffff, u32: 0xffffffff}[type] : undefined;
+		if (type === "f64") return this.floats = raw;
+		const out = new Float64Array(raw.length);
+		for (let i = 0; i < raw.length; i++) out[i] = raw[i] === none ? NaN : raw[i] + (base || 0);
+		return this.floats = out;
+	}
+}
+
+// loadColumns unpacks the table that is in the page.
+async function loadColumns(form) {
+	const text = atob(form.packed);
+	const packed = Uint8Array.from(text, c => c.charCodeAt(0));
+	const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+	const bytes = await new Response(stream).arrayBuffer();
+	const columns = {};
+	for (const [key, spec] of Object.entries(form.columns)) columns[key] = new Column(spec, bytes);
+	return columns;
+}

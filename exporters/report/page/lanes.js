@@ -1,0 +1,101 @@
+// Timelines: a row for each goroutine, processor, thread or group; each stretch in the colour of a metric, or of the group.
+
+const LANE = 17, lanesShown = {n: 40};
+
+function drawLanes(host, a) {
+	const names = h("ul.lane-names"), canvas = h("canvas", {role: "img", tabindex: "-1", "aria-label": `timelines of ${a.lanes.length} lanes by ${a.by}${a.metric ? ", coloured by " + a.metric : ""}; the table by ${a.by} has sums`});
+	const box = h("div");
+	fill(host, h("div.lane-list", null, names, box), h("div.fields", null, laneScale(a), laneMore(a)));
+	box.append(canvas);
+	const width = Math.max(120, box.clientWidth), height = a.lanes.length * LANE + 26, dpr = devicePixelRatio;
+	canvas.width = width * dpr;
+	canvas.height = height * dpr;
+	canvas.style.setProperty("width", width + "px");
+	canvas.style.setProperty("height", height + "px");
+	for (const lane of a.lanes) names.append(laneName(a, lane));
+	const ctx = canvas.getContext("2d");
+	ctx.scale(dpr, dpr);
+	paintLanes(ctx, a, width, height);
+	dragLanes(box, canvas, a, width);
+}
+
+function laneName(a, lane) {
+	const g = a.by === "group" ? groupOf(lane.key) : lane.group === undefined || lane.group === null ? -1 : groupOf(lane.group);
+	const key = {goroutine: "goroutines", proc: "procs", thread: "threads", group: "groups"}[a.by], value = a.by === "group" ? g : lane.number;
+	const on = value !== undefined && value !== null && state.sel[key].includes(value);
+	const words = a.by === "goroutine" ? `${lane.number} ${g >= 0 ? groupTitle(g) : ""}` : a.by === "group" ? groupTitle(g) : lane.number !== undefined ? `${a.by === "proc" ? "P" : "thread"} ${lane.number}` : "not known";
+	return h("li" + (on ? ".on" : ""), {style: {height: LANE + "px"}}, h("button", {type: "button", title: `${show(words, 300)}: ran ${duration(lane.busy)} in ${plural(lane.quanta, "quantum", "quanta")}`, "aria-pressed": String(on), disabled: value === undefined || value === null || value === -1,
+		onclick: ev => toggle(key, value, ev.shiftKey || ev.ctrlKey || ev.metaKey)}, g >= 0 ? swatch(D.groups[g].color) : null, h("bdi", null, show(words, 60))));
+}
+
+// valueRange is between which values of the metric the colours go: from the 2nd to the 98th of 100 cells, so that a few extremes
+// do not hide all else.
+function valueRange(a) {
+	const v = [];
+	for (const lane of a.lanes) for (const c of lane.cells) if (c[5] !== null) v.push(c[5]);
+	v.sort((x, y) => x - y);
+	return v.length ? [v[rank(.02, v.length)], v[rank(.98, v.length)]] : [0, 1];
+}
+
+function paintLanes(ctx, a, width, height) {
+	const scale = width / a.width, dark = isDark(), [lo, hi] = a.range = valueRange(a);
+	ctx.fillStyle = theme("grid");
+	a.lanes.forEach((_, i) => ctx.fillRect(0, i * LANE + LANE - 1, width, 1));
+	a.lanes.forEach((lane, i) => {
+		const g = a.by === "group" ? groupOf(lane.key) : lane.group === undefined || lane.group === null ? -1 : groupOf(lane.group), color = g >= 0 ? D.groups[g].color : "#8c96a3";
+		for (const [x, w, busy, , , value] of lane.cells) {
+			const full = busy / (w * (a.to - a.from) / a.width);
+			if (!a.metric) ctx.fillStyle = color;
+			else if (value === null) ctx.fillStyle = theme("limit");
+			else ctx.fillStyle = rgb(ramp(hi > lo ? (value - lo) / (hi - lo) : .5, dark));
+			ctx.globalAlpha = .35 + .65 * Math.min(1, full);
+			ctx.fillRect(x * scale, i * LANE + 2, Math.max(1, w * scale), LANE - 5);
+		}
+	});
+	ctx.globalAlpha = 1;
+	const {unit, size} = timeScale(a.to), step = niceStep((a.to - a.from) / size, width / 80) * size;
+	ctx.fillStyle = theme("muted");
+	ctx.font = FONT;
+	ctx.textAlign = "center";
+	for (let v = Math.ceil(a.from / step) * step; v <= a.to; v += step) {
+		const x = (v - a.from) / (a.to - a.from) * width;
+		ctx.fillRect(x, 0, .5, height - 20);
+		if (x > 18 && x < width - 22) ctx.fillText(tick(v / size) + (v + step > a.to ? " " + unit : ""), x, height - 6);
+	}
+}
+
+function laneScale(a) {
+	if (!a.metric) return h("span.muted", null, "coloured by group; paler where it ran only in part");
+	const c = h("canvas", {width: 120, height: 10, "aria-hidden": "true"}), ctx = c.getContext("2d"), [lo, hi] = valueRange(a);
+	for (let x = 0; x < 120; x++) {
+		ctx.fillStyle = rgb(ramp(x / 119, isDark()));
+		ctx.fillRect(x, 0, 1, 10);
+	}
+	return h("span.scale", null, `${show(a.metric, 60)}: ${measure(lo, a.unit)}`, c, measure(hi, a.unit), " (grey: not known)");
+}
+
+function laneMore(a) {
+	if (!a.omitted) return null;
+	return h("span", null, h("span.muted", null, `${plural(a.omitted, "lane", "lanes")} more, which ran ${duration(a.omitted_busy)} `), h("button", {type: "button", onclick: () => { lanesShown.n = Math.min(2000, lanesShown.n * 3); drawCounters("view"); }}, "show more"));
+}
+
+function dragLanes(box, canvas, a, width) {
+	let from = null, mark = null;
+	const x = ev => Math.min(width, Math.max(0, ev.clientX - canvas.getBoundingClientRect().x)), at = v => a.from + v / width * (a.to - a.from);
+	box.style.setProperty("position", "relative");
+	canvas.addEventListener("pointerdown", ev => { if (ev.button === 0) { from = x(ev); canvas.setPointerCapture(ev.pointerId); } });
+	canvas.addEventListener("pointermove", ev => {
+		if (from === null || Math.abs(x(ev) - from) < 4 && !mark) return;
+		if (!mark) box.append(mark = h("div.u-select.mark"));
+		mark.style.setProperty("left", Math.min(from, x(ev)) + "px");
+		mark.style.setProperty("width", Math.abs(x(ev) - from) + "px");
+	});
+	canvas.addEventListener("pointerup", ev => {
+		const start = from, dragged = mark;
+		if (mark) mark.remove();
+		from = mark = null;
+		if (dragged) return selectTime(at(Math.min(start, x(ev))), at(Math.max(start, x(ev))));
+		const lane = a.lanes[Math.floor((ev.clientY - canvas.getBoundingClientRect().y) / LANE)];
+		if (lane) box.parentNode.querySelectorAll("button")[a.lanes.indexOf(lane)].click();
+	});
+}

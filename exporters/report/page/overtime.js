@@ -1,0 +1,78 @@
+// Values over time, and the scatter of two metrics: every quantum of the selection is a point in the colour of its group. More than
+// can be drawn singly are shown as density, and labelled so.
+
+// drawOverTime draws the metric y against the time at which quanta begin.
+function drawOverTime(host, found) {
+	const range = state.sel.time || [0, Math.max(1, D.counters.wall)];
+	const {points, density} = found.time, y = metricAxis(state.view.y, found.yUnit, points ? rangeOf(points.y) : density.y_range || [0, 1]);
+	makePlot(host, {
+		label: `${state.view.y} over time, ${plotWords(found.time)}`, x: {label: "time", unit: "ns", range: state.sel.time ? padded(range, .02) : range}, y,
+		paint: (u, ctx) => {
+			paintSpans(u, ctx);
+			if (points) paintPoints(u, ctx, points.x, points.y, points.group);
+			else paintDensity(u, ctx, density);
+		},
+		onselect: ([a, b]) => selectTime(a, b), ...pointEvents(points),
+	});
+}
+
+function drawScatter(host, found) {
+	const {points, density} = found.scatter, log = 0;
+	const x = metricAxis(state.view.x, found.xUnit, points ? rangeOf(points.x) : density.x_range || [0, 1]), y = metricAxis(state.view.y, found.yUnit, points ? rangeOf(points.y) : density.y_range || [0, 1]);
+	makePlot(host, {
+		label: `${state.view.y} against ${state.view.x}, ${plotWords(found.scatter)}`, x, y, both: true,
+		paint: (u, ctx) => points ? paintPoints(u, ctx, points.x, points.y, points.group) : paintDensity(u, ctx, density),
+		onselect: (xr, yr, wide, high) => {
+			const add = [];
+			if (wide) add.push(between(state.view.x, xr, found.xUnit));
+			if (high) add.push(between(state.view.y, yr, found.yUnit));
+			select({where: [...state.sel.where, add.join(" && ")]});
+		}, ...pointEvents(points),
+	});
+}
+
+const plotWords = f => f.points ? plural(f.points.x.length, "quantum", "quanta") : `density of ${plural(f.density.known, "quantum", "quanta")}`;
+
+const metricAxis = (text, unitName, range) => ({label: show(text, 60), unit: unitName, range: padded(range)});
+
+// between writes that a metric lies in a range.
+function between(text, [lo, hi], unitName) {
+	const suffix = unitName === "ns" ? "ns" : unitName === "bytes" ? "B" : "";
+	const num = v => { const r = Number(v.toPrecision(6)); return (r < 0 ? "-" : "") + Math.abs(r) + suffix; };
+	return `${wrapped(text)} >= ${num(lo)} && ${wrapped(text)} <= ${num(hi)}`;
+}
+
+const wrapped = text => /^[\w]+$/.test(text) ? text : `(${text})`;
+
+function pointEvents(points) {
+	if (!points) return {};
+	return {
+		tip: (px, py, u) => {
+			const i = nearestPoint(u, px, py, points.x, points.y);
+			return i < 0 ? null : [h("b", null, swatch(D.groups[points.group[i]].color), groupTitle(points.group[i])), h("br"), `goroutine ${points.goroutine[i]}, at ${duration(points.begin[i])}`, h("br"), `${show(state.view.y, 40)}: ${measure(points.y[i])}`];
+		},
+		onpoint: (px, py, u, more) => {
+			const i = nearestPoint(u, px, py, points.x, points.y);
+			if (i >= 0) toggle("groups", points.group[i], more);
+		},
+	};
+}
+
+// paintSpans shades collections and draws the markers of the program.
+function paintSpans(u, ctx) {
+	const {top, height} = u.bbox, spans = D.counters.spans;
+	ctx.fillStyle = isDark() ? "rgba(204,121,167,.20)" : "rgba(204,121,167,.16)";
+	if (spans.length <= 5000) for (const p of spans) {
+		if (!p.name.startsWith("GC")) continue;
+		const x0 = u.valToPos(p.begin, "x", true), x1 = u.valToPos(p.end, "x", true);
+		ctx.fillRect(x0, top, Math.max(1, x1 - x0), height);
+	}
+	ctx.fillStyle = theme("muted");
+	ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+	const markers = D.counters.markers;
+	markers.slice(0, 400).forEach((m, i) => {
+		const x = u.valToPos(m.time, "x", true);
+		ctx.fillRect(x, top, devicePixelRatio, height);
+		if (markers.length <= 12) ctx.fillText(show(m.text, 24), x + 4 * devicePixelRatio, top + (12 + 12 * (i % 3)) * devicePixelRatio);
+	});
+}

@@ -1,0 +1,37 @@
+// The engine of a page that a server holds the data for: every query is a request, and an answer that is overtaken by a newer
+// selection is dropped by who asked.
+
+class RemoteEngine {
+	async ask(path, body) {
+		const response = await fetch(path, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body), cache: "no-store"});
+		if (response.ok) return response;
+		let trouble = {};
+		try {
+			trouble = await response.json();
+		} catch { /* not JSON: the status has to do */ }
+		if (trouble.pos === undefined) throw new Error(trouble.error || response.status + " " + response.statusText);
+		const err = new SyntaxTrouble("", 0, trouble.error);
+		err.pos = trouble.pos;
+		err.part = trouble.part;
+		throw err;
+	}
+
+	async answer(q) { return (await this.ask("api/query", q)).json(); }
+
+	// points asks for as many points as can be drawn singly, in a binary form: see Go's points.go.
+	async points(filter, x, y, most) {
+		const bytes = await (await this.ask("api/points", {filter, x, y, most})).arrayBuffer();
+		const n = new DataView(bytes).getUint32(0, true);
+		if (n === 0xffffffff) return null;
+		let at = 8;
+		const take = Kind => {
+			const a = new Kind(bytes, at, n);
+			at += a.byteLength;
+			return a;
+		};
+		const out = {x: take(Float64Array), y: take(Float64Array), begin: take(Float64Array), goroutine: take(Float64Array)};
+		return {...out, row: take(Uint32Array), group: take(Int32Array)};
+	}
+
+	async exported(form) { return (await this.ask("api/export", {filter: filterText(state.sel), form})).blob(); }
+}

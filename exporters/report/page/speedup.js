@@ -1,0 +1,84 @@
+// Speedup stacks, side by side, and what if: a part is switched off, and the speed-up is shown that the run would have if
+// the part took no time. As Stack.WhatIf has it: S' = S · N / (N − Σ parts).
+
+const FAMILY_COLORS = {"garbage collection": "#cc79a7", sequential: "#d55e00", synchronisation: "#e69f00", "I/O and network": "#8cd17d", "system calls": "#009e73", imbalance: "#f0e442", spawn: "#e8b98a", scheduling: "#8c96a3", runtime: "#6a7480", remainder: "#56b4e9", running: "#0072b2"};
+
+const speedupSection = {};
+
+function makeSpeedup() {
+	const chart = h("div.chart#speedup-chart"), table = h("div");
+	Object.assign(speedupSection, {chart, table, lead: h("p.lead#speedup-lead")});
+	onWidth(chart, drawSpeedup);
+	const estimate = D.speedup.some(k => k.estimate);
+	return section("speedup", "speed-up", h("p.about", null, "A bar as high as the number of workers: the speed-up at the bottom, above it what keeps it from being that high. The parts sum exactly. Switch a part off to see what the program would gain without it."),
+		estimate ? h("p.badge", null, "An estimate from one run: the speed-up is an upper bound, and what the hardware takes is hidden in it.") : null,
+		speedupSection.lead, h("div.columns", null, chart, table), notes(D.speedup.flatMap(k => k.warnings).filter((w, i, all) => all.indexOf(w) === i), "notes on the speed-up"));
+}
+
+// partsOf lists what is above the speed-up, by component, and the remainder.
+const partsOf = k => [...k.components, ...(k.remainder ? [{name: "remainder", words: "remainder", family: "remainder", value: k.remainder}] : [])];
+
+// without is the speed-up if the parts that are switched off took no time.
+function without(k) {
+	const off = partsOf(k).filter(p => state.view.off.includes(p.name)).reduce((t, p) => t + p.value, 0);
+	return off >= k.n ? Infinity : k.speedup * k.n / (k.n - off);
+}
+
+function drawSpeedup() {
+	if (!D.speedup.length || !byID("speedup")) return;
+	const last = D.speedup[D.speedup.length - 1], better = without(last), bound = last.estimate ? "at most " : "";
+	fill(speedupSection.lead, show(last.sentence, 400), state.view.off.length ? [" Without ", state.view.off.map(n => partWords(n)).join(", "), ": ", h("b#what-if", null, better === Infinity ? "no bound" : `${bound}${two(better)} times`), ` instead of ${two(last.speedup)}.`] : null);
+	fill(speedupSection.chart, speedupSVG(speedupSection.chart.clientWidth || 320));
+	fill(speedupSection.table, speedupTable());
+}
+
+const partWords = n => (D.speedup.flatMap(partsOf).find(p => p.name === n) || {words: n}).words;
+
+function speedupSVG(width) {
+	const left = 44, right = 12, top = 16, foot = 40, height = Math.round(Math.min(460, Math.max(300, width * 0.7)));
+	const w = width - left - right, hgt = height - top - foot, most = Math.max(...D.speedup.map(k => k.n)) * 1.04;
+	const low = Math.min(0, ...D.speedup.map(k => partsOf(k).reduce((t, p) => t + Math.min(0, p.value), 0)));
+	const py = v => top + hgt - (v - low) / (most - low) * hgt;
+	const axes = s("g.axes", {"aria-hidden": "true"}), root = s("svg.plot", {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": "speedup stacks: " + D.speedup.map(k => show(k.sentence, 300)).join(" ")}, axes);
+	for (let v = 0, step = niceStep(most, hgt / 56); v <= most; v += step) axes.append(s("line", {x1: left, x2: left + w, y1: py(v), y2: py(v)}), s("text", {x: left - 8, y: py(v), "text-anchor": "end", "dominant-baseline": "central"}, tick(v)));
+	axes.append(s("text.axis", {x: left + w / 2, y: height - 4, "text-anchor": "middle"}, "workers"));
+	const slot = w / D.speedup.length, bar = Math.min(140, slot * 0.62);
+	D.speedup.forEach((k, i) => {
+		const x = left + slot * (i + .5) - bar / 2;
+		const draw = (y, v, color, words, off, bold) => {
+			const g = s("g" + (off ? ".off" : ""), null, s("title", null, `${words}: ${two(v)}`), s("rect.border", {x, y: py(Math.max(y, y + v)), width: bar, height: Math.max(.5, Math.abs(py(y + v) - py(y))), fill: color}));
+			if (Math.abs(py(y + v) - py(y)) >= 16) g.append(s("text.label" + (bold ? ".b" : ""), {x: x + bar / 2, y: py(y + v / 2), "text-anchor": "middle", "dominant-baseline": "central", fill: inkOn(color)}, fitText(`${two(v)} ${words}`, bar - 8, bold) || fitText(two(v), bar - 4, bold)));
+			root.append(g);
+		};
+		draw(0, k.speedup, FAMILY_COLORS.running, k.estimate ? "speed-up (upper bound)" : "speed-up", false, true);
+		let up = k.speedup, down = 0;
+		for (const p of partsOf(k)) {
+			draw(p.value >= 0 ? up : down, p.value, FAMILY_COLORS[p.family] || "#a9b8bf", p.words, state.view.off.includes(p.name));
+			if (p.value >= 0) up += p.value;
+			else down += p.value;
+		}
+		const better = without(k);
+		if (state.view.off.length && Number.isFinite(better)) root.append(s("path.what-if", {d: `M${x - 8} ${py(better)}H${x + bar + 8}`}), s("text.outside.b", {x: x + bar / 2, y: py(better) - 6, "text-anchor": "middle"}, two(better)));
+		root.append(s("text.muted", {x: x + bar / 2, y: top + hgt + 18, "text-anchor": "middle"}, show(k.label || String(k.n), 24)));
+	});
+	return root;
+}
+
+function speedupTable() {
+	const last = D.speedup[D.speedup.length - 1], parts = partsOf(last).sort((a, b) => b.value - a.value);
+	const check = p => h("label.switch", null, h("input", {type: "checkbox", "data-part": p.name, checked: state.view.off.includes(p.name), onchange: ev => {
+		const off = state.view.off.filter(n => n !== p.name);
+		look({off: ev.target.checked ? [...off, p.name] : off});
+		const again = document.querySelector(`[data-part="${CSS.escape(p.name)}"]`);
+		if (again) again.focus();
+		say(`without ${state.view.off.map(partWords).join(", ") || "nothing"}: ${two(without(last))} times`);
+	}}), swatch(FAMILY_COLORS[p.family] || "#a9b8bf"), p.words);
+	const gain = p => { const v = p.value >= last.n ? Infinity : last.speedup * last.n / (last.n - p.value); return v === Infinity ? "no bound" : two(v); };
+	return dataTable({
+		id: "part-rows", label: "parts of the stack", rows: parts, limit: 24,
+		columns: [
+			{title: "switch off", text: p => p.words, cell: check}, {title: "family", text: p => p.family, wide: true}, {title: "of the bar", num: true, value: p => p.value, cell: p => two(p.value).replace("-", "−")},
+			{title: last.estimate ? "speed-up without, at most" : "speed-up without", num: true, value: p => p.value, cell: gain},
+		],
+	});
+}

@@ -1,0 +1,134 @@
+// The state of the page: what is selected, how it is looked at, and the named selections. All of it is in the fragment
+// of the address, so that a bookmark or a copied address shows the same.
+
+// A selection is what all sections are filtered by. An empty list, or null, means no filter.
+//   groups     numbers of groups
+//   goroutines their ids
+//   time       [from, to] in nanoseconds
+//   locks      names of locks
+//   tasks      names of classes
+//   procs      numbers of processors
+//   threads    ids of threads
+//   where      filters in the language of counters, such as "instr / cycles < 1", "ended = preempted", "first(5, gc)"
+const emptySelection = () => ({groups: [], goroutines: [], time: null, locks: [], tasks: [], procs: [], threads: [], where: []});
+
+const defaultView = () => ({window: -1, by: null, x: "", y: "", color: "", lanes: "goroutine", table: "group", off: [], sets: ["", ""], tree: ""});
+
+const state = {sel: emptySelection(), view: defaultView(), named: new Map()};
+
+const listeners = [];
+
+// onChange calls f(what) after each change; what is "sel", "view" or "named".
+const onChange = f => listeners.push(f);
+
+function changed(what) {
+	writeAddress();
+	for (const f of listeners) f(what);
+}
+
+// select changes a part of the selection.
+function select(patch) {
+	state.sel = {...state.sel, ...patch};
+	changed("sel");
+}
+
+// replaceSelection takes another selection, such as a named one.
+function replaceSelection(sel) {
+	state.sel = {...emptySelection(), ...sel};
+	changed("sel");
+}
+
+// look changes how things are looked at.
+function look(patch) {
+	state.view = {...state.view, ...patch};
+	changed("view");
+}
+
+// toggle puts a value into a list of the selection, or takes it out. Without more, it becomes the only one.
+function toggle(key, value, more) {
+	const list = state.sel[key], has = list.includes(value);
+	if (more) select({[key]: has ? list.filter(v => v !== value) : [...list, value]});
+	else select({[key]: has && list.length === 1 ? [] : [value]});
+}
+
+const isEmpty = sel => sameSelection(sel, emptySelection());
+const sameSelection = (a, b) => selectionText(a) === selectionText(b);
+
+// The address.
+
+const LISTS = {group: "groups", goroutine: "goroutines", lock: "locks", task: "tasks", proc: "procs", thread: "threads", where: "where"};
+const NUMBERS = new Set(["goroutines", "procs", "threads"]);
+
+// selectionText writes a selection as parameters of an address.
+function selectionText(sel) {
+	const p = new URLSearchParams();
+	for (const [key, list] of Object.entries(LISTS)) {
+		for (const v of sel[list]) p.append(key, list === "groups" ? groupKey(v) : v);
+	}
+	if (sel.time) p.set("time", sel.time.map(Math.round).join("-"));
+	return p.toString();
+}
+
+// A group is told by its name, and by its number, too, where there are several of that name.
+const groupKey = i => D.groups.findIndex(g => g.name === D.groups[i].name) === i ? D.groups[i].name : i + ":" + D.groups[i].name;
+
+function groupOf(key) {
+	const i = D.groups.findIndex(g => g.name === key);
+	if (i >= 0) return i;
+	const m = /^(\d+):([^]*)$/.exec(key);
+	return m && D.groups[m[1]] && D.groups[m[1]].name === m[2] ? Number(m[1]) : -1;
+}
+
+function parseSelection(p) {
+	const sel = emptySelection();
+	for (const [key, list] of Object.entries(LISTS)) {
+		for (const text of p.getAll(key)) {
+			const v = list === "groups" ? groupOf(text) : NUMBERS.has(list) ? Number(text) : text;
+			if (v === -1 && list === "groups" || Number.isNaN(v)) continue; // of another recording
+			sel[list].push(v);
+		}
+	}
+	const time = /^(\d+)-(\d+)$/.exec(p.get("time") || "");
+	if (time && Number(time[1]) < Number(time[2])) sel.time = [Number(time[1]), Number(time[2])];
+	return sel;
+}
+
+const VIEW = {x: "x", y: "y", color: "color", lanes: "lanes", table: "table"};
+
+function writeAddress() {
+	const p = new URLSearchParams(selectionText(state.sel)), v = state.view;
+	for (const [key, field] of Object.entries(VIEW)) if (v[field] !== defaultView()[field]) p.set(key, v[field]);
+	if (v.window >= 0) p.set("window", v.window);
+	if (v.by) p.set("by", v.by.join(","));
+	for (const name of v.off) p.append("without", name);
+	if (v.sets.some(Boolean)) for (const name of v.sets) p.append("compare", name);
+	for (const [name, sel] of state.named) p.append("set", name + "\n" + selectionText(sel));
+	const text = p.toString();
+	try {
+		history.replaceState(null, "", text ? "#" + text : location.pathname + location.search);
+	} catch { /* a browser may refuse to count so fast; the next change writes all of it again */ }
+}
+
+function readAddress() {
+	let p;
+	try {
+		p = new URLSearchParams(location.hash.slice(1));
+	} catch {
+		return;
+	}
+	state.sel = parseSelection(p);
+	const v = defaultView();
+	for (const [key, field] of Object.entries(VIEW)) if (p.get(key)) v[field] = p.get(key);
+	const windows = D.bottle ? D.bottle.windows.length : 0;
+	const w = Number(p.get("window") ?? -1);
+	v.window = Number.isInteger(w) && w < windows ? Math.max(-1, w) : -1;
+	if (p.has("by")) v.by = p.get("by").split(",").filter(Boolean);
+	v.off = p.getAll("without");
+	const sets = p.getAll("compare");
+	if (sets.length === 2) v.sets = sets;
+	state.view = v;
+	state.named = new Map(p.getAll("set").map(text => {
+		const cut = text.indexOf("\n");
+		return [text.slice(0, cut), parseSelection(new URLSearchParams(text.slice(cut + 1)))];
+	}).filter(([name]) => name));
+}

@@ -1,0 +1,83 @@
+// The workload over time: a row for each class, how many of its tasks were under way; then context switches and the use of
+// the processors; lines for pauses of the collector. A drag selects a stretch of time.
+
+function drawStrip(at, classes) {
+	const t = D.tasks, width = at.clientWidth || 320, left = width < 460 ? 44 : 58, right = 16, w = width - left - right;
+	let end = Math.max(1, t.wall);
+	for (const c of classes) if (c.series.length) end = Math.max(end, c.series[c.series.length - 1][1]);
+	const px = v => left + Math.min(1, Math.max(0, v / end)) * w;
+	const g = s("g");
+	let y = 8;
+	for (const c of classes) y = stripRow(g, c, y, {left, w, px});
+	if (t.samples.length) {
+		y = stripPanel(g, t.switches + " a second", y, {left, w, px}, v => v.switches, v => quantity(v));
+		y = stripPanel(g, `CPU utilisation of ${plural(t.procs, "processor", "processors")}`, y, {left, w, px}, v => v.utilisation, v => Math.round(100 * v) + "%", 1);
+	}
+	const height = y + 46, {unit, size} = timeScale(end), step = niceStep(end / size, w / 84);
+	const axes = s("g.axes", {"aria-hidden": "true"});
+	for (let v = 0; v <= end / size * 1.0001; v += step) axes.append(s("line", {x1: px(v * size), x2: px(v * size), y1: 4, y2: y + 4}), s("text", {x: px(v * size), y: y + 18, "text-anchor": "middle"}, tick(v)));
+	axes.append(s("text.axis", {x: left + w / 2, y: height - 6, "text-anchor": "middle"}, `time (${unit})`));
+	const root = s("svg.plot", {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": "tasks over time: " + classes.map(c => `${show(c.short, 60)} ${plural(c.tasks, "task", "tasks")}`).join(", ")}, axes, g);
+	const pauses = t.pauses.map(([a, b]) => `M${px((a + b) / 2).toFixed(1)} 4V${y}`).join("");
+	if (pauses) root.append(s("path.pauses", {d: pauses}, s("title", null, `${plural(t.pauses.length, "pause", "pauses")} of the garbage collector`)));
+	if (state.sel.time) root.append(s("rect.chosen", {x: px(state.sel.time[0]), width: Math.max(1, px(state.sel.time[1]) - px(state.sel.time[0])), y: 2, height: y}));
+	fill(at, root);
+	dragTime(root, x => (x - left) / w * end, px);
+}
+
+function stripRow(g, c, y, a) {
+	const level = c.series.map(([from, to, , busy]) => to > from ? busy / (to - from) : 0), most = Math.max(1e-9, ...level);
+	const base = y + 48, on = !state.sel.tasks.length || state.sel.tasks.includes(c.name);
+	let path = "";
+	c.series.forEach(([from, to], i) => {
+		const x0 = a.px(from), x1 = Math.max(a.px(to), x0 + .7), h0 = Math.max(.8, 28 * level[i] / most);
+		if (level[i] > 0) path += `M${x0.toFixed(1)} ${base}V${(base - h0).toFixed(1)}H${x1.toFixed(1)}V${base}Z`;
+	});
+	const bad = c.diagnosis === "fine" || c.diagnosis === "coarse", after = `${plural(c.tasks, "task", "tasks")}, up to ${quantity(most)} at once`;
+	const room = Math.max(60, a.w - after.length * 6.4 - 12);
+	g.append(s("g" + (on ? "" : ".off"), null, s("title", null, show(c.short)), s("text.label" + (bad ? ".b" : ""), {x: a.left, y: y + 14}, fitText(show(c.short), room, bad) || "…"),
+		a.w > 260 ? s("text.muted", {x: a.left + a.w, y: y + 14, "text-anchor": "end"}, after) : null, s("path", {d: path, fill: c.color}), s("line.base", {x1: a.left, x2: a.left + a.w, y1: base, y2: base})));
+	return base + 8;
+}
+
+function stripPanel(g, title, y, a, value, write, top) {
+	const values = D.tasks.samples.map(value), most = top || Math.max(1e-9, ...values), base = y + 92;
+	g.append(s("text.label", {x: a.left, y: y + 18}, title));
+	for (const f of [0, .5, 1]) g.append(s("g.axes", null, s("line", {x1: a.left, x2: a.left + a.w, y1: base - 62 * f, y2: base - 62 * f}), s("text", {x: a.left - 6, y: base - 62 * f, "text-anchor": "end", "dominant-baseline": "central"}, write(f * most))));
+	let path = "";
+	D.tasks.samples.forEach((smp, i) => {
+		if (smp.excluded || !(values[i] > 0)) return;
+		path += `M${a.px(smp.begin).toFixed(1)} ${base}V${(base - 62 * Math.min(1, values[i] / most)).toFixed(1)}H${a.px(smp.end).toFixed(1)}V${base}Z`;
+	});
+	g.append(s("path.machine", {d: path}));
+	return base + 8;
+}
+
+// dragTime selects a stretch of time by dragging over a picture.
+function dragTime(root, timeAt, px) {
+	let from = null, mark = null;
+	const x = ev => ev.clientX - root.getBoundingClientRect().x;
+	root.addEventListener("pointerdown", ev => { if (ev.button === 0) { from = x(ev); root.setPointerCapture(ev.pointerId); } });
+	root.addEventListener("pointermove", ev => {
+		if (from === null || Math.abs(x(ev) - from) < 4 && !mark) return;
+		if (!mark) root.append(mark = s("rect.chosen", {y: 2, height: Math.max(10, root.clientHeight - 50)}));
+		mark.setAttribute("x", Math.min(from, x(ev)));
+		mark.setAttribute("width", Math.abs(x(ev) - from));
+	});
+	root.addEventListener("pointerup", ev => {
+		const to = x(ev), moved = mark;
+		const range = [timeAt(Math.min(from, to)), timeAt(Math.max(from, to))];
+		from = mark = null;
+		if (moved) selectTime(range[0], range[1]);
+	});
+}
+
+// selectTime selects a stretch of the recording.
+function selectTime(from, to) {
+	from = Math.round(Math.max(0, Math.min(from, D.wall || Infinity)));
+	to = Math.round(Math.max(0, Math.min(to, D.wall || Infinity)));
+	if (to <= from) return;
+	state.view = {...state.view, window: -1};
+	select({time: [from, to]});
+	say(`time ${duration(from)} to ${duration(to)}`);
+}

@@ -1,0 +1,79 @@
+// Tables about the selection: statistics of the metrics, correlations of all pairs, sums by group and so on, and the quanta themselves.
+
+// measures are the metrics that tables show: x, y, and what the recording has, without those that name things.
+function measures(most) {
+	const own = namesOf(D.counters).filter(n => !n.builtin).map(n => n.name);
+	return [...new Set([state.view.x, state.view.y, "duration", ...own])].slice(0, most);
+}
+
+function statsTable(stats) {
+	const quantile = (r, q) => { const e = r.quantiles.find(e => e.q === q); return e && e.value !== null ? e.value : NaN; };
+	const col = (title, f, wide, help) => ({title, num: true, wide, help, value: r => f(r) ?? NaN, cell: r => measure(f(r) ?? NaN, r.unit)});
+	return dataTable({
+		id: "stats-rows", label: "statistics of the selection", rows: stats, limit: 30,
+		columns: [
+			{title: "metric", text: r => r.metric, cell: r => h("bdi.code", null, show(r.metric, 80))}, {title: "known", num: true, value: r => r.known, cell: r => count(r.known), wide: true},
+			col("sum", r => r.sum, true), col("mean", r => r.mean), {...col("of sums", r => r.ratio_of_sums, true, "sum of the left side ÷ sum of the right side")}, col("deviation", r => r.deviation, true), col("min", r => r.min, true),
+			col("5 %", r => quantile(r, .05), true), col("median", r => quantile(r, .5)), col("95 %", r => quantile(r, .95)), col("max", r => r.max), col("mean change", r => r.mean_change, true, "from a quantum to the next one of the same goroutine"),
+		],
+	});
+}
+
+// correlationTable shows all pairs; a click takes the two as x and y.
+function correlationTable(c) {
+	const dark = isDark(), cell = (i, j) => {
+		const r = c.pearson[i][j];
+		if (i === j) return h("td.num.muted", null, "1");
+		if (r === null) return h("td.num.muted", {title: `known in ${count(c.n[i][j])} quanta`}, "–");
+		const color = r < 0 ? [0, 114, 178] : [213, 94, 0], a = .06 + .62 * Math.abs(r);
+		return h("td.heat", {style: {background: rgb(color, a)}}, h("button.sort", {type: "button", title: `Pearson ${r.toFixed(3)}${c.spearman ? ", Spearman " + (c.spearman[i][j] === null ? "–" : c.spearman[i][j].toFixed(3)) : ""}, ${count(c.n[i][j])} quanta; show as x and y`,
+			"aria-label": `${c.metrics[i]} with ${c.metrics[j]}: ${r.toFixed(2)}; show as x and y`, onclick: () => look({x: c.metrics[j], y: c.metrics[i]})}, r.toFixed(2)));
+	};
+	return h("div.scroll", {tabindex: "0", role: "region", "aria-label": "correlations"}, h("table#correlation-rows", null, h("caption.unseen", null, "Pearson’s correlation of all pairs of metrics"),
+		h("thead", null, h("tr", null, h("th", {scope: "col"}, "r"), c.metrics.map(m => h("th.num", {scope: "col"}, h("bdi", null, show(m, 16)))))),
+		h("tbody", null, c.metrics.map((m, i) => h("tr", null, h("th", {scope: "row"}, h("bdi.code", null, show(m, 40))), c.metrics.map((_, j) => cell(i, j)))))));
+}
+
+const TABLE_BY = {group: "groups", goroutine: "goroutines", func: null, ended: null, wait: null, proc: "procs", thread: "threads", kind: null};
+
+// sumsTable has a row for each group, goroutine and so on of the selection.
+function sumsTable(a) {
+	const list = TABLE_BY[a.by], value = r => a.by === "group" ? groupOf(r.key) : r[a.by];
+	const key = r => a.by === "group" && value(r) >= 0 ? groupName(value(r)) : h("bdi", null, show(r.key === "" ? "(not known)" : a.by === "func" ? shortFunc(r.key) : r.key, 80));
+	const rows = a.others ? [...a.rows, {...a.others, key: `${count(a.others.groups)} others`, rest: true}] : a.rows;
+	const cell = i => r => r.cells[i].ratio_of_sums ?? r.cells[i].mean ?? NaN;
+	return dataTable({
+		id: "sums-rows", label: "sums by " + a.by, rows, limit: 15,
+		columns: [{title: a.by, text: r => r.key, cell: key}, {title: "quanta", num: true, value: r => r.count, cell: r => count(r.count)}, {title: "ran", num: true, value: r => r.duration, cell: r => duration(r.duration)},
+			...a.metrics.map((m, i) => ({title: "mean " + show(m, 30), num: true, help: "of a quotient, that of the sums", value: cell(i), cell: r => measure(cell(i)(r), a.units[i])}))],
+		selected: list ? r => !r.rest && state.sel[list].includes(value(r)) : a.by === "ended" || a.by === "wait" || a.by === "kind" || a.by === "func" ? r => state.sel.where.includes(textTest(a.by, r.key)) : null,
+		onselect: (r, more) => {
+			if (r.rest) return;
+			if (list) { if (value(r) !== null && value(r) !== undefined && value(r) !== -1) toggle(list, value(r), more); } else if (r.key) toggleWhere(textTest(a.by, r.key));
+		},
+	});
+}
+
+const textTest = (field, text) => `${field} = ${["ended", "wait", "kind"].includes(field) ? text : quoteText(text)}`;
+
+const toggleWhere = text => select({where: state.sel.where.includes(text) ? state.sel.where.filter(t => t !== text) : [...state.sel.where, text]});
+
+const recordView = {offset: 0, sort: "", down: false, size: 25};
+
+// recordsTable shows the quanta of the selection, a page at a time.
+function recordsTable(a) {
+	const heads = [["group", ""], ["goroutine", "goroutine"], ["t", "begin"], ["duration", "duration"], ["ended", ""], ["waits for", ""], ["function on top", ""], ...a.metrics.map(m => [show(m, 30), m])];
+	const numeric = i => i === 1 || i === 2 || i === 3 || i > 6, wide = i => i === 1 || i === 4 || i === 5 || i === 6;
+	const head = ([title, sort], i) => h("th", {scope: "col", class: [numeric(i) ? "num" : "", wide(i) ? "wide" : ""].join(" ").trim() || null, "aria-sort": sort && recordView.sort === sort ? (recordView.down ? "descending" : "ascending") : null},
+		sort ? h("button.sort", {type: "button", onclick: () => { Object.assign(recordView, {sort, down: recordView.sort === sort ? !recordView.down : true, offset: 0}); drawCounters("view"); }}, title, h("span", {"aria-hidden": "true"}, recordView.sort === sort ? (recordView.down ? " ▾" : " ▴") : "")) : title);
+	const body = a.rows.map(r => {
+		const g = D.groups.findIndex(o => o.name === r.group && o.kind === r.kind);
+		return h("tr", null, h("th", {scope: "row"}, g >= 0 ? groupName(g) : show(r.group)), h("td.num.wide", null, String(r.goroutine)), h("td.num", null, duration(r.begin)), h("td.num", null, duration(r.duration)), h("td.wide", null, r.ended), h("td.wide", null, r.wait === "none" ? "" : r.wait),
+			h("td.wide", null, r.func ? name(r.func, shortFunc(r.func)) : ""), r.values.map((v, i) => h("td.num", null, measure(v ?? NaN, a.units[i]))));
+	});
+	const go = by => () => { recordView.offset = Math.max(0, recordView.offset + by * recordView.size); drawCounters("view"); };
+	const last = recordView.offset + recordView.size >= a.total;
+	return [h("div.scroll", {tabindex: "0", role: "region", "aria-label": "quanta"}, h("table#record-rows", null, h("caption.unseen", null, "the quanta of the selection"), h("thead", null, h("tr", null, heads.map(head))), h("tbody", null, body))),
+		h("p.more", null, a.total ? `${count(recordView.offset + 1)} – ${count(Math.min(a.total, recordView.offset + recordView.size))} of ${count(a.total)} ` : "No quanta in the selection. ",
+			h("button", {type: "button", disabled: recordView.offset === 0, onclick: go(-1)}, "previous"), " ", h("button", {type: "button", disabled: last, onclick: go(1)}, "next"))];
+}

@@ -1,0 +1,59 @@
+// The section on tasks: distributions, the strip of the workload, the table of classes with diagnosis, and the advice.
+
+const taskSection = {};
+const CURVES = 8; // classes with a curve of their own
+
+function makeTasks() {
+	const t = D.tasks;
+	t.classes.forEach((c, i) => { c.color = LINES[i % LINES.length]; });
+	const cdf = h("div.chart"), strip = h("div.chart"), table = h("div"), advice = h("div#advice");
+	Object.assign(taskSection, {cdf, strip, table, advice, lead: h("p.lead#tasks-lead")});
+	onWidth(cdf, () => drawTaskCharts());
+	const known = t.overhead > 0 ? `The overhead of a task, ${duration(t.overhead)}, is ${show(t.overheadOrigin || "known", 200)}. Shaded: it is 5 % or more of the task’s cost. ` : "";
+	return section("tasks", "tasks", h("p.about", null, `How large tasks are, and whether that is a sensible size. ${known}Source: ${show(t.source)}, accuracy: ${show(t.accuracy)}.`), taskSection.lead,
+		h("div.columns", null, h("div", null, h("h3", null, "part of the tasks that execute at most so much"), cdf), h("div", null, h("h3", null, "workload over time"), strip)), table, advice, notes(t.warnings, "notes on tasks"));
+}
+
+// taskFilter tells whether a class belongs to the selection: it was chosen, or its name or call chains name a selected group.
+function taskFilter(sel) {
+	const names = sel.groups.map(g => D.groups[g].name);
+	const about = (text, n) => text === n || text.startsWith(n + " ") || text.startsWith(n + ".func");
+	return c => (!sel.tasks.length || sel.tasks.includes(c.name)) && (!names.length || names.some(n => about(c.name, n) || D.tasks.classes.length === 0 ||
+		c.sites.some(site => site.created.some(f => about(f, n)) || site.submitted.some(f => about(f, n)) || site.created.some(f => about(f, shortFunc(n))) || site.submitted.some(f => about(f, shortFunc(n))))));
+}
+
+// shownClasses are those that the groups of the selection have to do with, the chosen ones first drawn in full colour.
+const shownClasses = () => D.tasks.classes.filter(taskFilter({...state.sel, tasks: []}));
+
+function drawTaskCharts() {
+	const some = shownClasses().slice(0, CURVES);
+	drawCDF(taskSection.cdf, some);
+	drawStrip(taskSection.strip, some);
+}
+
+function drawTasks() {
+	if (!D.tasks || !byID("tasks")) return;
+	const rows = shownClasses(), tasks = rows.reduce((t, c) => t + c.tasks, 0), bad = rows.filter(c => c.diagnosis === "fine" || c.diagnosis === "coarse");
+	fill(taskSection.lead, h("b", null, plural(tasks, "task", "tasks")), ` of ${plural(rows.length, "class", "classes")}`,
+		bad.length ? ["; of the wrong size: ", bad.slice(0, 3).map((c, i) => [i ? ", " : "", h("b", null, name(c.name, c.short)), ` (${c.diagnosis})`])] : "; none is known to be too small or too large", ".",
+		state.sel.groups.length ? h("span.muted", null, " Those whose class or call chain names a selected group.") : null);
+	drawTaskCharts();
+	const q = key => ({title: key, num: true, value: c => c.q[key], cell: c => D.tasks.byTime ? duration(c.q[key]) : quantity(c.q[key])});
+	fill(taskSection.table, dataTable({
+		id: "class-rows", label: "classes of tasks", rows, limit: 12,
+		columns: [
+			{title: "class", text: c => c.name, cell: c => h("span.group", null, swatch(c.color), name(c.name, c.short))}, {title: "tasks", num: true, value: c => c.tasks, cell: c => count(c.tasks)},
+			{...q("p1"), wide: true}, {...q("p25"), wide: true}, q("p50"), {...q("p75"), wide: true}, q("p99"), {...q("mean"), wide: true},
+			{title: "blocked", num: true, value: c => c.blocked, cell: c => percent(c.blocked, 1), wide: true}, {title: "diagnosis", text: c => c.diagnosis || "unknown", strong: c => c.diagnosis === "fine" || c.diagnosis === "coarse"},
+		],
+		selected: c => state.sel.tasks.includes(c.name), onselect: (c, more) => toggle("tasks", c.name, more),
+	}));
+	const told = rows.filter(c => state.sel.tasks.length ? state.sel.tasks.includes(c.name) : c.advice.length).slice(0, 6);
+	fill(taskSection.advice, told.map(adviceCard));
+}
+
+function adviceCard(c) {
+	return h("div.panel", null, h("h3", null, swatch(c.color), name(c.name, c.short), `: ${c.diagnosis || "unknown"}`), h("ul", null, c.reasons.map(r => h("li", null, show(r, 500)))),
+		c.advice.length ? h("ul.advice", null, c.advice.map(a => h("li", null, show(a, 500)))) : null,
+		c.sites.length ? h("p", null, "created at ", c.sites.slice(0, 4).map((site, i) => [i ? ", " : "", h("bdi.code", null, show(site.created[0] || "(not known)", 200)), ` (${plural(site.tasks, "task", "tasks")}${site.pool ? ", pool " + show(site.pool, 60) : ""})`])) : null);
+}

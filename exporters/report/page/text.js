@@ -1,0 +1,110 @@
+// How numbers and names are written. Go's package internal/format is the model.
+
+const UNITS = [["h", 3600e9, 6e13], ["min", 60e9, 1e12], ["s", 1e9, 1e9], ["ms", 1e6, 1e6], ["µs", 1e3, 1e3], ["ns", 1, 0]];
+
+function significant(x) {
+	const decimals = x >= 99.95 ? 0 : x >= 9.995 ? 1 : 2;
+	const t = x.toFixed(decimals);
+	return t.includes(".") ? t.replace(/\.?0+$/, "") : t;
+}
+
+// duration writes nanoseconds with three significant digits: "640 ms".
+function duration(ns) {
+	if (!Number.isFinite(ns)) return "–";
+	if (ns === 0) return "0 s";
+	if (ns < 0) return "−" + duration(-ns);
+	if (ns >= 1) ns = Number(ns.toPrecision(3));
+	for (const [name, size, least] of UNITS) if (ns >= least) return significant(ns / size) + " " + name;
+	return "0 s";
+}
+
+// percent writes a part of a whole: what is there is never "0%".
+function percent(part, whole) {
+	if (!(whole > 0)) return "–";
+	const p = Math.round(100 * part / whole);
+	if (part > 0 && p < 1) return "<1%";
+	if (part < whole && p >= 100) return ">99%";
+	return p + "%";
+}
+
+// count writes a whole number with commas.
+const count = n => Number.isFinite(n) ? Math.round(n).toLocaleString("en-US") : "–";
+
+const plural = (n, one, many) => n === 1 ? "1 " + one : count(n) + " " + many;
+
+// quantity writes a number in three digits and a letter: "2.11k".
+function quantity(v) {
+	if (!Number.isFinite(v)) return "–";
+	if (v < 0) return "−" + quantity(-v);
+	if (v > 0 && v < 0.01) return v.toExponential(1);
+	const letters = ["", "k", "M", "G", "T", "P", "E"];
+	let i = 0;
+	for (; i < letters.length - 1 && v >= 999.5; i++) v /= 1000;
+	return significant(v) + letters[i];
+}
+
+const two = v => Number.isFinite(v) ? v.toFixed(2) : "–";
+
+// measure writes a value of a metric: a duration where the unit is ns, else a number.
+function measure(v, unit) {
+	if (!Number.isFinite(v)) return "–";
+	if (unit === "ns") return duration(v);
+	if (unit === "bytes") return quantity(v) + "B";
+	if (Number.isInteger(v) && Math.abs(v) < 1e6) return count(v);
+	return Math.abs(v) >= 1000 ? quantity(v) : String(Number(v.toPrecision(4)));
+}
+
+// clean makes text from a recording safe to show on one line: what controls, reorders or hides text becomes U+FFFD.
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
+function clean(text) {
+	text = String(text);
+	return /^[ -~]*$/.test(text) ? text : text.replace(/[\t\n\r]/g, " ").replace(HIDDEN, "\ufffd");
+}
+
+// show is a name or a sentence cleaned, and cut in its middle if it is very long.
+function show(text, most = 160) {
+	text = clean(text);
+	if (text.trim() === "") return "(no name)";
+	if (text.length <= most) return text;
+	const chars = Array.from(text);
+	if (chars.length <= most) return text;
+	const head = Math.ceil(most * 0.6);
+	return chars.slice(0, head).join("") + "…" + chars.slice(chars.length - (most - head - 1)).join("");
+}
+
+// name is an element with a name in it, which keeps its direction to itself, and its whole in a tooltip.
+function name(full, short) {
+	const text = show(short === undefined ? full : short, 120);
+	return h("bdi.name", {title: show(full, 1000)}, text);
+}
+
+// compareText orders as Go does, by code points.
+function compareText(a, b) {
+	if (a === b) return 0;
+	const n = Math.min(a.length, b.length);
+	for (let i = 0; i < n; i++) {
+		let x = a.charCodeAt(i), y = b.charCodeAt(i);
+		if (x === y) continue;
+		const xs = x >= 0xd800 && x < 0xe000, ys = y >= 0xd800 && y < 0xe000; // half of what is above U+FFFF
+		if (xs !== ys) return xs ? 1 : -1;
+		return x - y;
+	}
+	return a.length - b.length;
+}
+
+// niceStep is a round step that cuts a range into about n parts.
+function niceStep(range, n) {
+	if (!(range > 0)) return 1;
+	const raw = range / n, ten = Math.pow(10, Math.floor(Math.log10(raw)));
+	for (const f of [1, 2, 2.5, 5, 10]) if (f * ten >= raw * 0.999) return f * ten;
+	return 10 * ten;
+}
+
+// timeScale is the unit in which an axis of times up to ns is written.
+function timeScale(ns) {
+	for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]]) if (ns >= 2 * size) return {unit, size};
+	return {unit: "ns", size: 1};
+}
+
+// trim writes the label of a tick without zeros that say nothing.
+const tick = v => Math.abs(v) >= 1e6 ? quantity(v) : Number(v.toPrecision(6)).toLocaleString("en-US");

@@ -1,0 +1,112 @@
+// The tree of totals: rows that open and close, each with a bar of how its time splits. Keys are those of a tree: up, down,
+// left to close or go up, right to open or go down, Home, End; Enter selects.
+
+const openNodes = new Set(); // paths
+const pathSeparator = "\u0001";
+
+function makeTree() { return h("div.scroll#tree-scroll", {tabindex: "-1"}, h("div.tree#tree", {role: "tree", "aria-label": "totals of the waits"})); }
+
+function drawTree(root, total) {
+	const tree = byID("tree"), focus = document.activeElement && tree.contains(document.activeElement) ? document.activeElement.dataset.path : null;
+	const rows = [];
+	const walk = (t, level, path) => {
+		const limit = shownChildren.get(path) || 12;
+		t.children.slice(0, limit).forEach((c, i) => {
+			const at = path + pathSeparator + c.key;
+			rows.push(treeRow(c, level, at, total, i, t.children.length));
+			if (openNodes.has(at)) walk(c, level + 1, at);
+		});
+		if (t.children.length > limit) rows.push(h("div.tree-more", {style: {"--level": level}}, h("button", {type: "button", onclick: () => { shownChildren.set(path, limit * 4); drawContention(); }}, `${count(t.children.length - limit)} more`)));
+	};
+	if (root.children.length && !openNodes.size) openNodes.add(pathSeparator + root.children[0].key);
+	walk(root, 1, "");
+	fill(tree, rows.length ? rows : h("p.muted", null, root.waited ? "Add an aspect to tell the waits apart." : "Nothing waited."));
+	const again = focus !== null && [...tree.querySelectorAll("[role=treeitem]")].find(e => e.dataset.path === focus);
+	const stop = again || [...tree.querySelectorAll("[role=treeitem]")].find(e => e.dataset.path === treeFocus) || tree.querySelector("[role=treeitem]");
+	if (stop) stop.setAttribute("tabindex", "0");
+	if (again) again.focus();
+}
+
+const shownChildren = new Map();
+let treeFocus = "";
+
+function treeRow(t, level, path, total, i, siblings) {
+	const open = openNodes.has(path), leaf = !t.children.length;
+	const bar = (what, v) => v > 0 ? h("span." + what, {style: {width: 100 * v / Math.max(1, total) + "%"}}) : null;
+	const words = `${t.aspect.replace("-", " ")} ${nodeTitle(t)}: waited ${duration(t.waited)} (${percent(t.waited, total)}), ${count(t.n)} waits; blamed ${duration(t.blamed)}, hand-off ${duration(t.handOff)}, unattributed ${duration(t.unattributed)}`;
+	const row = h("div.tree-row" + (path === state.view.tree ? ".on" : ""), {role: "treeitem", tabindex: "-1", "aria-level": level, "aria-setsize": siblings, "aria-posinset": i + 1, "aria-expanded": leaf ? null : String(open), "aria-selected": String(path === state.view.tree),
+		"aria-label": words, "data-path": path, style: {"--level": level}, onclick: ev => clickRow(ev, path, leaf), onkeydown: ev => treeKey(ev, path, leaf)},
+		h("span.twist", {"aria-hidden": "true"}, leaf ? "" : open ? "▾" : "▸"),
+		h("span.tree-name", null, h("span.aspect", null, t.aspect.replace("-", " ")), h("bdi.name", {title: show(t.key, 1000)}, nodeTitle(t))),
+		h("span.tree-bar", {"aria-hidden": "true"}, bar("blamed", t.blamed), bar("handoff", t.handOff), bar("unattributed", t.unattributed)),
+		h("span.num", null, duration(t.waited)), h("span.num.muted", null, percent(t.waited, total)), h("span.num.muted.wide", null, count(t.n) + " ×"));
+	return row;
+}
+
+// nodeTitle shortens functions and call chains.
+function nodeTitle(t) {
+	if (t.key === "") return "(none)";
+	if (t.aspect.endsWith("-stack")) return show(t.key.split(" < ").slice(0, 4).map(f => shortFunc(f.split(" ")[0])).join(" ← ") + (t.key.split(" < ").length > 4 ? " ← …" : ""));
+	return show(/-(func|group)$|^(class|lock)$/.test(t.aspect) ? shortFunc(t.key) : t.key);
+}
+
+// shortFunc drops the path of a function's package, as Go's internal/format.Func does for the usual names.
+function shortFunc(full) {
+	const c = D.contention;
+	if (c && !c.shortOf) c.shortOf = new Map(c.funcs.map((f, i) => [f, c.short[i]]));
+	const known = c && c.shortOf.get(full);
+	if (known !== undefined) return known;
+	const cut = full.search(/[ [(]/), head = cut < 0 ? full : full.slice(0, cut), slash = head.lastIndexOf("/");
+	return slash > 0 && head.indexOf(".", slash) >= 0 ? full.slice(slash + 1) : full;
+}
+
+function toggleRow(path) {
+	if (!openNodes.delete(path)) openNodes.add(path);
+	drawContention();
+}
+
+function clickRow(ev, path, leaf) {
+	treeFocus = path;
+	if (!leaf && ev.target.closest(".twist")) return toggleRow(path);
+	if (!leaf && !openNodes.has(path)) openNodes.add(path);
+	state.view.tree = state.view.tree === path ? "" : path;
+	drawContention();
+	focusRow(path);
+}
+
+function focusRow(path) {
+	const all = [...byID("tree").querySelectorAll("[role=treeitem]")];
+	const row = all.find(e => e.dataset.path === path);
+	if (!row) return;
+	for (const e of all) e.setAttribute("tabindex", e === row ? "0" : "-1");
+	treeFocus = path;
+	row.focus();
+}
+
+function treeKey(ev, path, leaf) {
+	const all = [...byID("tree").querySelectorAll("[role=treeitem]")], i = all.findIndex(e => e.dataset.path === path);
+	const open = openNodes.has(path);
+	switch (ev.key) {
+	case "ArrowDown": if (all[i + 1]) focusRow(all[i + 1].dataset.path); break;
+	case "ArrowUp": if (all[i - 1]) focusRow(all[i - 1].dataset.path); break;
+	case "Home": focusRow(all[0].dataset.path); break;
+	case "End": focusRow(all[all.length - 1].dataset.path); break;
+	case "ArrowRight":
+		if (leaf) break;
+		if (!open) toggleRow(path);
+		else if (all[i + 1]) focusRow(all[i + 1].dataset.path);
+		break;
+	case "ArrowLeft":
+		if (open) toggleRow(path);
+		else if (path.lastIndexOf(pathSeparator) > 0) focusRow(path.slice(0, path.lastIndexOf(pathSeparator)));
+		break;
+	case "Enter": case " ":
+		state.view.tree = state.view.tree === path ? "" : path;
+		drawContention();
+		focusRow(path);
+		break;
+	default: return;
+	}
+	ev.preventDefault();
+	ev.stopPropagation();
+}

@@ -1,0 +1,87 @@
+// The slider over windows: the same graph for each stretch of the time. It can be dragged, stepped with the arrow keys and
+// played. Above it runs the parallelism over time. A window that is chosen also filters what is known by time.
+
+const PLAY_EVERY = 400; // ms
+let playing = 0;
+
+function makeWindows() {
+	const last = D.bottle.windows.length - 1;
+	const slider = h("input#window", {type: "range", min: -1, max: last, step: 1, value: state.view.window, "aria-label": "window of time; the leftmost place is the whole recording",
+		oninput: ev => showWindow(Number(ev.target.value))});
+	const play = h("button#play", {type: "button", "aria-pressed": "false", onclick: () => playing ? stopPlaying() : startPlaying()}, "▶ play");
+	const whole = h("button#whole", {type: "button", onclick: () => { stopPlaying(); showWindow(-1); }}, "whole run");
+	const strip = h("div.profile", {"aria-hidden": "true"});
+	onWidth(strip, () => drawProfile(strip));
+	Object.assign(bottleSection, {slider, play, strip, text: h("output#window-text", {for: "window"})});
+	return h("div.windows", {role: "group", "aria-label": "windows of time", onkeydown: windowKey},
+		h("div.track", null, strip, slider), h("div.controls", null, play, whole,
+			h("button#previous", {type: "button", "aria-label": "previous window", onclick: () => step(-1)}, "◀"),
+			h("button#next", {type: "button", "aria-label": "next window", onclick: () => step(1)}, "▶"),
+			bottleSection.text));
+}
+
+// showWindow looks at a window, −1 for the whole, and selects its time.
+function showWindow(i) {
+	i = Math.min(D.bottle.windows.length - 1, Math.max(-1, i));
+	if (i === state.view.window) return;
+	state.view = {...state.view, window: i};
+	const w = D.bottle.windows[i];
+	select({time: w ? [w.start, w.start + w.wall] : null});
+	say(bottleSection.text.textContent);
+}
+
+const step = by => showWindow(state.view.window + by);
+
+function startPlaying() {
+	const reduced = matchMedia("(prefers-reduced-motion: reduce)").matches;
+	playing = setInterval(() => {
+		if (state.view.window >= D.bottle.windows.length - 1) return stopPlaying();
+		step(1);
+	}, reduced ? 3 * PLAY_EVERY : PLAY_EVERY);
+	if (state.view.window >= D.bottle.windows.length - 1) showWindow(0);
+	else step(1);
+	drawPlay();
+}
+
+function stopPlaying() {
+	clearInterval(playing);
+	playing = 0;
+	drawPlay();
+}
+
+function drawPlay() {
+	bottleSection.play.textContent = playing ? "❚❚ pause" : "▶ play";
+	bottleSection.play.setAttribute("aria-pressed", String(!!playing));
+}
+
+function windowKey(ev) {
+	if (ev.target.tagName === "BUTTON" && (ev.key === "ArrowLeft" || ev.key === "ArrowRight")) {
+		step(ev.key === "ArrowLeft" ? -1 : 1);
+		ev.preventDefault();
+	}
+}
+
+function drawWindows() {
+	const {slider, text, strip} = bottleSection;
+	if (!slider) return;
+	const i = state.view.window, w = D.bottle.windows[i], n = D.bottle.windows.length;
+	slider.value = i;
+	text.textContent = w ? `window ${i + 1} of ${n}: ${duration(w.start)} – ${duration(w.start + w.wall)}` : `the whole recording (${plural(n, "window", "windows")})`;
+	slider.setAttribute("aria-valuetext", text.textContent);
+	for (const e of strip.querySelectorAll("rect.w")) e.classList.toggle("on", Number(e.dataset.i) === i);
+}
+
+// drawProfile draws the mean parallelism of each window as a small bar.
+function drawProfile(strip) {
+	const width = strip.clientWidth, height = 34, ws = D.bottle.windows;
+	const begin = D.bottle.start, total = Math.max(1, D.bottle.wall), procs = Math.max(1, D.bottle.procs);
+	const root = s("svg", {width, height, viewBox: `0 0 ${width} ${height}`});
+	ws.forEach((w, i) => {
+		const mean = w.wall > 0 ? w.boxes.reduce((t, b) => t + b.running, 0) / w.wall : 0, f = Math.min(1, mean / procs);
+		const x = (w.start - begin) / total * width, bw = Math.max(1, w.wall / total * width - (ws.length < width / 3 ? 1 : 0));
+		root.append(s("rect.w" + (mean < neckLimit(procs) ? ".neck" : ""), {x, width: bw, y: height - f * (height - 2), height: Math.max(1, f * (height - 2)), "data-i": i}),
+			s("rect.hit", {x, width: bw + 1, y: 0, height, onclick: () => showWindow(i)}, s("title", null, `${duration(w.start)}: ${two(mean)} goroutines ran`)));
+	});
+	fill(strip, root);
+	drawWindows();
+}

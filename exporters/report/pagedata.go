@@ -1,0 +1,223 @@
+package report
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// pageData is what the scripts get, as JSON. All times are in nanoseconds. Numbers in it are those of JavaScript: exact
+// up to 2^53, for times 104 days.
+type pageData struct {
+	Title      string             `json:"title"`
+	Source     string             `json:"source"`
+	GoVersion  string             `json:"go"`
+	Procs      int                `json:"procs"`
+	Wall       int64              `json:"wall"`
+	Served     bool               `json:"served"`
+	Missing    map[Section]string `json:"missing"`
+	Warnings   []string           `json:"warnings"`
+	Groups     []groupForm        `json:"groups"`
+	Bottle     *bottleForm        `json:"bottle"`
+	Goroutines []goroutineForm    `json:"goroutines"`
+	Contention *contentionForm    `json:"contention"`
+	Tasks      *tasksForm         `json:"tasks"`
+	Speedup    []stackForm        `json:"speedup"`
+	Counters   *countersForm      `json:"counters"`
+}
+
+// newPageData copies data into the form for the page; for a served one without the table of quanta.
+func newPageData(d *Data, served bool) (*pageData, error) {
+	n := newNamer()
+	out := &pageData{
+		Title: cmp.Or(d.Title, d.Source, "bottleneck"), Source: d.Source, Served: served,
+		Missing: map[Section]string{}, Warnings: append([]string{}, d.Warnings...), Goroutines: []goroutineForm{}, Speedup: []stackForm{},
+	}
+	functions := true
+	if g := d.Bottle; g != nil {
+		out.GoVersion, out.Procs, out.Wall = g.GoVersion, g.Procs, int64(g.Start+g.Wall)
+		out.Bottle = newBottleForm(g, n)
+		functions = slices.Contains([]string{"", "function", "creator"}, g.GroupBy)
+	}
+	out.Goroutines = goroutineForms(d, n)
+	if r := d.Counters; r != nil {
+		out.GoVersion, out.Procs = cmp.Or(out.GoVersion, r.GoVersion), cmp.Or(out.Procs, r.Procs)
+		out.Wall = max(out.Wall, int64(r.Wall))
+		var err error
+		if out.Counters, err = newCountersForm(r, n); err != nil {
+			return nil, err
+		}
+		if served {
+			out.Counters.number(r)
+		} else if err = out.Counters.pack(r); err != nil {
+			return nil, err
+		}
+	}
+	if p := d.Contention; p != nil {
+		out.Contention = newContentionForm(p, n)
+	}
+	if d.Tasks != nil {
+		out.Tasks = newTasksForm(d.Tasks)
+	}
+	for _, s := range d.Speedup {
+		out.Speedup = append(out.Speedup, newStackForm(s))
+	}
+	out.Groups = n.shorten(functions)
+	for _, s := range Sections {
+		if !out.has(s) {
+			out.Missing[s] = cmp.Or(d.Missing[s], usualReasons[s])
+		}
+	}
+	return out, nil
+}
+
+// usualReasons say why a section is missing, if nobody knows better.
+var usualReasons = map[Section]string{
+	BottleSection:     "There is no bottle graph: it comes from an execution trace, or from what “bottleneck graph -o graph.json” has saved.",
+	ContentionSection: "There is no contention profile: it comes from an execution trace, or from a profile that package contention has written.",
+	TasksSection:      "There are no tasks: they come from regions (runtime/trace.StartRegion) in an execution trace, or from a profile that package granularity has written.",
+	SpeedupSection:    "There is no speedup stack: it takes at least two goroutines of one sort that work at the same time, in a complete trace.",
+	CountersSection:   "There are no scheduling quanta: they come from an execution trace, or from an archive of “bottleneck record”.",
+}
+
+func (p *pageData) has(s Section) bool {
+	switch s {
+	case BottleSection:
+		return p.Bottle != nil
+	case ContentionSection:
+		return p.Contention != nil
+	case TasksSection:
+		return p.Tasks != nil
+	case SpeedupSection:
+		return len(p.Speedup) > 0
+	}
+	return p.Counters != nil
+}
+
+// bottleForm is a graph and its windows.
+type bottleForm struct {
+	graphForm
+	GroupBy  string      `json:"groupBy"`
+	Offered  bool        `json:"offered"`
+	Warnings []string    `json:"warnings"`
+	Windows  []graphForm `json:"windows"`
+	Reasons  []string    `json:"reasons"` // to wait, which boxes refer to
+}
+
+type graphForm struct {
+	Start int64     `json:"start"`
+	Wall  int64     `json:"wall"`
+	Idle  int64     `json:"idle"`
+	Procs int       `json:"procs"`
+	Boxes []boxForm `json:"boxes"`
+}
+
+// boxForm is a box. Waiting has pairs of a reason's number and a time.
+type boxForm struct {
+	Group       int        `json:"g"`
+	Goroutines  int        `json:"n"`
+	Share       int64      `json:"share"`
+	Running     int64      `json:"running"`
+	Parallelism float64    `json:"p"`
+	Self        *float64   `json:"self,omitempty"`
+	Runnable    int64      `json:"runnable,omitempty"`
+	Waiting     [][2]int64 `json:"waiting,omitempty"`
+}
+
+func newBottleForm(g *bottle.Graph, n *namer) *bottleForm {
+	reasons := newTable()
+	f := &bottleForm{GroupBy: g.GroupBy, Offered: g.Offered, Warnings: append([]string{}, g.Warnings...), Windows: []graphForm{}}
+	f.graphForm = newGraphForm(g, n, reasons)
+	for _, w := range g.Windows {
+		f.Windows = append(f.Windows, newGraphForm(w, n, reasons))
+	}
+	f.Reasons = reasons.texts
+	return f
+}
+
+func newGraphForm(g *bottle.Graph, n *namer, reasons *table) graphForm {
+	f := graphForm{Start: int64(g.Start), Wall: int64(g.Wall), Idle: int64(g.Idle), Procs: g.Procs, Boxes: make([]boxForm, 0, len(g.Boxes))}
+	for i := range g.Boxes {
+		b := &g.Boxes[i]
+		form := boxForm{
+			Group: n.group(b.Group, string(b.Kind)), Goroutines: b.Goroutines,
+			Share: int64(b.Share), Running: int64(b.Running), Parallelism: finite(b.Parallelism), Runnable: int64(b.Runnable),
+			Waiting: waitingForm(b, reasons),
+		}
+		if s := b.SelfParallelism; !math.IsNaN(s) && !math.IsInf(s, 0) {
+			form.Self = &s
+		}
+		f.Boxes = append(f.Boxes, form)
+	}
+	return f
+}
+
+func waitingForm(b *bottle.Box, reasons *table) (out [][2]int64) {
+	for _, reason := range slices.Sorted(maps.Keys(b.Waiting)) {
+		if d := b.Waiting[reason]; d != 0 {
+			out = append(out, [2]int64{int64(reasons.number(reason)), int64(d)})
+		}
+	}
+	return out
+}
+
+func finite(v float64) float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	return v
+}
+
+// goroutineForm is one goroutine, or what is known of several that are folded into one.
+type goroutineForm struct {
+	Group    int              `json:"g"`
+	ID       int64            `json:"id"` // 0 for several
+	Number   int              `json:"n"`
+	Name     string           `json:"name,omitempty"` // of several
+	Share    int64            `json:"share"`
+	Running  int64            `json:"running"`
+	P        float64          `json:"p"`
+	Runnable int64            `json:"runnable"`
+	Waiting  map[string]int64 `json:"waiting"`
+}
+
+// goroutineForms are the boxes of the goroutines of the program. Their names, "main.work #12", tell the group, which is
+// right where the graph is by function.
+func goroutineForms(d *Data, n *namer) []goroutineForm {
+	out := []goroutineForm{}
+	if d.Goroutines == nil || d.Bottle == nil || d.Bottle.GroupBy != "" && d.Bottle.GroupBy != "function" {
+		return out
+	}
+	for i := range d.Goroutines.Boxes {
+		b := &d.Goroutines.Boxes[i]
+		name, id := splitNumber(b.Group)
+		f := goroutineForm{
+			Group: n.group(name, string(b.Kind)), ID: id, Number: b.Goroutines, Share: int64(b.Share), Running: int64(b.Running),
+			P: finite(b.Parallelism), Runnable: int64(b.Runnable), Waiting: map[string]int64{},
+		}
+		if id == 0 {
+			f.Name = format.Clean(b.Group)
+		}
+		for reason, t := range b.Waiting {
+			f.Waiting[reason] = int64(t)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// splitNumber takes the name of a goroutine's box apart.
+func splitNumber(s string) (name string, id int64) {
+	if i := strings.LastIndex(s, " #"); i >= 0 {
+		if id, err := strconv.ParseInt(s[i+2:], 10, 64); err == nil {
+			return s[:i], id
+		}
+	}
+	return s, 0
+}

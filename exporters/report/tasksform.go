@@ -1,0 +1,123 @@
+package report
+
+import (
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// tasksForm is a profile of tasks: distributions as points, everything over time in columns.
+type tasksForm struct {
+	Source         string       `json:"source"`
+	Accuracy       string       `json:"accuracy"`
+	Hz             float64      `json:"hz"`
+	ByTime         bool         `json:"byTime"` // granularity is in nanoseconds, not in cycles
+	FineBelow      float64      `json:"fineBelow"`
+	Overhead       int64        `json:"overhead"`
+	OverheadOrigin string       `json:"overheadOrigin"`
+	Procs          int          `json:"procs"`
+	Wall           int64        `json:"wall"`
+	Switches       string       `json:"switches"`
+	Warnings       []string     `json:"warnings"`
+	Classes        []classForm  `json:"classes"`
+	Samples        []sampleForm `json:"samples"`
+	Pauses         [][2]int64   `json:"pauses"` // begin and end
+}
+
+type classForm struct {
+	Name       string                `json:"name"`
+	Short      string                `json:"short"`
+	Tasks      uint64                `json:"tasks"`
+	Unmeasured uint64                `json:"unmeasured"`
+	Nested     uint64                `json:"nested"`
+	Quantiles  map[string]float64    `json:"q"`
+	Blocked    float64               `json:"blocked"` // part of the wall time
+	Diagnosis  granularity.Diagnosis `json:"diagnosis"`
+	Reasons    []string              `json:"reasons"`
+	Advice     []string              `json:"advice"`
+	Curve      [][2]float64          `json:"curve"` // value and fraction of the tasks that are at most so large
+	Series     [][4]float64          `json:"series"`
+	Sites      []siteForm            `json:"sites"`
+}
+
+type siteForm struct {
+	Pool      string   `json:"pool"`
+	Tasks     uint64   `json:"tasks"`
+	Median    float64  `json:"median"`
+	Created   []string `json:"created"`
+	Submitted []string `json:"submitted"`
+}
+
+type sampleForm struct {
+	Begin       int64   `json:"begin"`
+	End         int64   `json:"end"`
+	Switches    float64 `json:"switches"` // a second
+	Utilisation float64 `json:"utilisation"`
+	Excluded    bool    `json:"excluded,omitempty"`
+}
+
+// newTasksForm copies a profile. Times become those since the begin of the run.
+func newTasksForm(p *granularity.Profile) *tasksForm {
+	f := &tasksForm{
+		Source: p.Source, Accuracy: p.Accuracy, Hz: finite(p.Hz), ByTime: p.ByTime(), FineBelow: finite(p.FineBelow()),
+		Overhead: int64(p.Overhead), OverheadOrigin: p.OverheadOrigin, Procs: p.Procs, Wall: int64(p.Wall), Switches: p.SwitchesName(),
+		Warnings: append([]string{}, p.Warnings...), Classes: []classForm{}, Samples: []sampleForm{}, Pauses: [][2]int64{},
+	}
+	names := make([]string, len(p.Classes))
+	for i := range p.Classes {
+		names[i] = p.Classes[i].Name
+	}
+	for i, short := range format.Funcs(names) {
+		f.Classes = append(f.Classes, newClassForm(p, &p.Classes[i], format.Clean(short)))
+	}
+	for i := range p.Samples {
+		s := &p.Samples[i]
+		form := sampleForm{Begin: s.At - int64(s.Wall) - p.Start, End: s.At - p.Start, Utilisation: finite(s.Utilisation), Excluded: s.Excluded}
+		if s.Wall > 0 {
+			form.Switches = (float64(s.Voluntary) + float64(s.Involuntary)) / s.Wall.Seconds()
+		}
+		f.Samples = append(f.Samples, form)
+	}
+	for _, g := range p.Pauses {
+		f.Pauses = append(f.Pauses, [2]int64{g.At - int64(g.Length) - p.Start, g.At - p.Start})
+	}
+	return f
+}
+
+func newClassForm(p *granularity.Profile, c *granularity.Class, short string) classForm {
+	h := p.Granularity(c)
+	f := classForm{
+		Name: c.Name, Short: short, Tasks: c.Tasks, Unmeasured: c.Unmeasured, Nested: c.Nested, Diagnosis: c.Diagnosis,
+		Quantiles: map[string]float64{"min": float64(h.Min()), "p1": h.Quantile(.01), "p25": h.Quantile(.25), "p50": h.Quantile(.5),
+			"p75": h.Quantile(.75), "p99": h.Quantile(.99), "max": float64(h.Max()), "mean": finite(h.Mean()), "sum": h.Sum()},
+		Reasons: append([]string{}, c.Reasons...), Advice: append([]string{}, c.Advice...),
+		Curve: [][2]float64{}, Series: [][4]float64{}, Sites: []siteForm{},
+	}
+	if w := c.WallNS.Sum(); w > 0 {
+		f.Blocked = c.BlockedNS.Sum() / w
+	}
+	for _, pt := range h.CDF() {
+		f.Curve = append(f.Curve, [2]float64{pt.Value, pt.Fraction})
+	}
+	from := int64(0)
+	for _, b := range c.Series {
+		at := b.At - p.Start
+		if b.Busy > 0 || b.Ended > 0 {
+			f.Series = append(f.Series, [4]float64{float64(from), float64(at), float64(b.Ended), float64(b.Busy)})
+		}
+		from = at
+	}
+	for i := range c.Sites {
+		s := &c.Sites[i]
+		f.Sites = append(f.Sites, siteForm{Pool: s.Pool, Tasks: s.Tasks, Median: p.SiteGranularity(s).Quantile(.5),
+			Created: chainTexts(s.Created), Submitted: chainTexts(s.Submitted)})
+	}
+	return f
+}
+
+func chainTexts(chain []granularity.Frame) []string {
+	out := []string{}
+	for _, f := range chain {
+		out = append(out, f.String())
+	}
+	return out
+}
