@@ -20,17 +20,19 @@ const (
 	// owner's upside down, from the call that held the lock to where its goroutine began.
 	// So whoever reads from the root sees who waits, and from the leaf who should hurry.
 	JoinedView View = "joined"
+	// RootView has the call chains of those at the end of the chains of blame; see [Root].
+	RootView View = "root"
 )
 
 // Views lists all views.
-var Views = []View{OwnerView, WaiterView, JoinedView}
+var Views = []View{OwnerView, WaiterView, JoinedView, RootView}
 
 // ParseView returns the view of a name such as "joined".
 func ParseView(name string) (View, error) {
 	if v := View(name); slices.Contains(Views, v) {
 		return v, nil
 	}
-	return "", fmt.Errorf("contention: unknown view %q: want owner, waiter or joined", name)
+	return "", fmt.Errorf("contention: unknown view %q: want owner, waiter, joined or root", name)
 }
 
 // Sample is a stack of a flame graph.
@@ -39,9 +41,10 @@ type Sample struct {
 	Stack []SampleFrame
 	Kind  Kind
 	Lock  *Lock
-	// WaiterGroup is empty in the owner's view, and OwnerGroup in the waiter's. Where
-	// there is no owner, OwnerGroup is [HandOffKey] or [UnattributedKey].
-	WaiterGroup, OwnerGroup string
+	// WaiterGroup is empty in the owner's and the root's views, and OwnerGroup in the waiter's. Where
+	// there is no owner, OwnerGroup is [HandOffKey] or [UnattributedKey]. RootGroup is there
+	// in the root's view only, and is the same where there is no owner.
+	WaiterGroup, OwnerGroup, RootGroup string
 	// Contentions is the number of waits; where there is an owner, of those that it
 	// delayed, so that these do not sum to the number of waits.
 	Contentions int64
@@ -69,8 +72,8 @@ func (l *Lock) Title() string {
 	return orUnknown(l.Class)
 }
 
-// Samples gives the stacks of a flame graph: one for each pair of waiter and owner,
-// and, but for the waiters' view, one each for what is hand-off and unattributed in a
+// Samples gives the stacks of a flame graph: one for each pair of waiter and owner, or for each
+// root of it in the root's view, and, but for the waiters' view, one each for what is hand-off and unattributed in a
 // row of Waits. Equal stacks are not put together.
 func (p *Profile) Samples(v View) iter.Seq[Sample] {
 	if v == WaiterView {
@@ -79,6 +82,12 @@ func (p *Profile) Samples(v View) iter.Seq[Sample] {
 	return func(yield func(Sample) bool) {
 		for i := range p.Pairs {
 			q := &p.Pairs[i]
+			if v == RootView {
+				if !q.rootSamples(yield) {
+					return
+				}
+				continue
+			}
 			s := sampleOf(v, q.Kind, q.Lock, q.Waiter)
 			if v == JoinedView {
 				s.Stack = append(s.Stack, notCode(HeldByKey, "held by"))
@@ -101,6 +110,20 @@ func (p *Profile) Samples(v View) iter.Seq[Sample] {
 			}
 		}
 	}
+}
+
+// rootSamples yields a sample for each root of a pair.
+func (q *Pair) rootSamples(yield func(Sample) bool) bool {
+	for _, r := range q.RootOwners() {
+		s := Sample{
+			Stack: calls(r.Owner.Stack), Kind: q.Kind, Lock: q.Lock, OwnerGroup: orUnknown(q.Owner.Group), RootGroup: orUnknown(r.Owner.Group),
+			Contentions: r.Contentions, Delay: r.Blamed,
+		}
+		if !yield(s) {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *Profile) waiterSamples(yield func(Sample) bool) {
@@ -134,6 +157,9 @@ func (w *Wait) withoutOwner(v View, key string, d time.Duration, yield func(Samp
 	s := sampleOf(v, w.Kind, w.Lock, w.Waiter)
 	s.Stack = append(s.Stack, notCode(key, key[1:len(key)-1]))
 	s.OwnerGroup, s.Delay = key, d
+	if v == RootView {
+		s.RootGroup = key
+	}
 	return yield(s)
 }
 

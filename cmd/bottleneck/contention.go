@@ -37,15 +37,21 @@ What is shown:
     -by ASPECTS      the levels of the tree, separated by commas, in any order:
                        kind, class, lock, flags,
                        waiter-func, waiter-stack, waiter-group, waiter-goroutine,
-                       owner-func, owner-stack, owner-group, owner-goroutine
+                       owner-func, owner-stack, owner-group, owner-goroutine,
+                       root-func, root-stack, root-group, root-goroutine
                      by default owner-func,lock,waiter-func. A func is the function that
-                     locked or unlocked; a group is where goroutines began
+                     locked or unlocked; a group is where goroutines began. The root is who
+                     blocked the owner, if that was itself blocked, and so on: the end of
+                     the chain of blame. Percentages behind a line tell what owners did
+                     meanwhile: run, be ready to run, or be blocked
     -kind KINDS      only these kinds: mutex, rwmutex-writer, rwmutex-reader, waitgroup, cond,
                      once, chan-send, chan-receive, select, semaphore, network, sleep, gc,
                      other; "locks" are mutex, both of rwmutex, and once
-    -focus REGEXP    only what is found in a lock or its class, or in a function of the waiter
-                     or the owner
-    -min DURATION    leave out what is shorter: lines of the tree, edges of the graph, rows
+    -focus REGEXP    only what is found in a lock or its class, or in a function of the waiter,
+                     the owner or the root
+    -min DURATION    leave out what is shorter: lines of the tree, edges of the graph, rows.
+                     The totals in text and pictures stay those of all; those in JSON, CSV,
+                     pprof and folded stacks are what is left
     -top N           show N lines below each line, N locks, N groups; 0 shows all
 
 Where it goes:
@@ -53,8 +59,8 @@ Where it goes:
     -o FILE          write a file; its form follows from the name: .svg (a picture of who
                      waits for whom), .pb.gz (for go tool pprof), .json, .csv, .txt, .dot (for
                      Graphviz) or .folded (for flamegraph.pl). May be given several times
-    -pprof VIEW      the stacks of .pb.gz and .folded: owner (default of .pb.gz), waiter, or joined
-                     (default of .folded): the waiter's calls, the lock, the owner's calls
+    -pprof VIEW      the stacks of .pb.gz and .folded: owner (default of .pb.gz), waiter, root, or
+                     joined (default of .folded): the waiter's calls, the lock, the owner's calls
     -format FORM     what goes to standard output: text, svg, pprof, json, csv, dot or folded;
                      text if there is neither -format nor -o
     -title TEXT      the title of pictures
@@ -77,6 +83,7 @@ Examples:
 
     bottleneck contention trace.out
     bottleneck contention -kind locks -by lock,waiter-func,owner-func trace.out
+    bottleneck contention -by root-func,owner-func,lock trace.out
     bottleneck contention -o who.svg 'http://localhost:6060/debug/pprof/trace?seconds=5'
     bottleneck contention -o joined.pb.gz -pprof joined locks.events && go tool pprof -http=: joined.pb.gz
     bottleneck contention -format folded trace.out | flamegraph.pl > flame.svg
@@ -125,7 +132,7 @@ func (f *contentionFlags) parse(std stdio, args []string) (source string, err er
 	}
 	if f.view != "" {
 		if f.draw.view, err = contention.ParseView(f.view); err != nil {
-			return "", usagef("-pprof: unknown view %q: want owner, waiter or joined", f.view)
+			return "", usagef("-pprof: unknown view %q: want owner, waiter, joined or root", f.view)
 		}
 	}
 	if f.draw.least < 0 {

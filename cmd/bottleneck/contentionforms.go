@@ -22,7 +22,9 @@ type contentionDrawing struct {
 
 // goroutines tells that goroutines have to be told apart.
 func (d contentionDrawing) goroutines() bool {
-	return slices.Contains(d.by, contention.ByOwnerGoroutine) || slices.Contains(d.by, contention.ByWaiterGoroutine)
+	return slices.ContainsFunc(d.by, func(a contention.Aspect) bool {
+		return a == contention.ByOwnerGoroutine || a == contention.ByWaiterGoroutine || a == contention.ByRootGoroutine
+	})
 }
 
 // contentionForms are what -format and the ends of -o's names choose from.

@@ -29,10 +29,13 @@ type ContentionOptions struct {
 // the owner upside down. Where nobody held the lock, or nobody knows who did, "[hand-off]" or "[unattributed]"
 // follows instead. Frames in brackets are not code: their file name tells what they stand for.
 //
+// In the root's view, the call chains are those of the owners at the end of the chains of blame: of whoever blocked the owner, if that
+// was itself blocked.
+//
 // In the waiter's view, contentions are the number of waits. In the others, they are the number of waits that an
 // owner delayed: a wait behind three owners counts three times.
 //
-// Samples carry the labels kind, lock_class, and waiter_group and owner_group in the views
+// Samples carry the labels kind, lock_class, and waiter_group, owner_group and root_group in the views
 // in which they have a meaning; and lock, unless there are more than 100 of different names. Goroutine ids never become labels.
 //
 // Like [Write], it keeps under 16,000 samples and 4 MB: of what is too much, the shortest delays are added up under

@@ -28,7 +28,7 @@ type blame struct {
 }
 
 // blameLabels are comparable, so that equal ones are found. Those that a view has not are empty.
-type blameLabels struct{ kind, lock, class, waiter, owner string }
+type blameLabels struct{ kind, lock, class, waiter, owner, root string }
 
 // maxLockNames is how many locks can be told apart by a label.
 const maxLockNames = 100
@@ -97,7 +97,7 @@ func folded(like blameLabels) *blame {
 	}
 	return &blame{
 		stack:  []contention.SampleFrame{{Frame: contention.Frame{Func: name}, Aspect: "others"}},
-		labels: blameLabels{like.kind, some(like.lock), name, some(like.waiter), some(like.owner)},
+		labels: blameLabels{like.kind, some(like.lock), name, some(like.waiter), some(like.owner), some(like.root)},
 	}
 }
 
@@ -126,13 +126,13 @@ func together(p *contention.Profile, view contention.View) []blame {
 		}
 		l := blameLabels{
 			kind: cleanName(string(s.Kind)), class: orNone(cleanName(s.Lock.Class)),
-			waiter: cleanName(s.WaiterGroup), owner: cleanName(s.OwnerGroup),
+			waiter: cleanName(s.WaiterGroup), owner: cleanName(s.OwnerGroup), root: cleanName(s.RootGroup),
 		}
 		if len(names) <= maxLockNames {
 			l.lock = orNone(cleanName(s.Lock.Title()))
 		}
 		key = key[:0]
-		for _, label := range []string{l.kind, l.class, l.lock, l.waiter, l.owner} {
+		for _, label := range []string{l.kind, l.class, l.lock, l.waiter, l.owner, l.root} {
 			key = append(append(key, label...), '\n') // cleaned names have no line feeds
 		}
 		for i := range s.Stack {
@@ -173,7 +173,7 @@ type callTable struct {
 
 // Bounds of encoded sizes; ids and indices have up to 3 bytes, as there are fewer than 2^21 of anything.
 const (
-	contentionSampleBytes = 100 // two values of up to 10 bytes, five labels of 10
+	contentionSampleBytes = 110 // two values of up to 10 bytes, six labels of 10
 	callBytes             = 28  // a location with its line
 	functionBytes         = 22
 	stringBytes           = 4  // before each string
@@ -201,7 +201,7 @@ func (t *callTable) fits(s *blame) bool {
 		}
 	}
 	l := s.labels
-	for _, s := range []string{l.kind, l.class, l.lock, l.owner, l.waiter} {
+	for _, s := range []string{l.kind, l.class, l.lock, l.owner, l.waiter, l.root} {
 		text(s)
 	}
 	if len(t.b.p.Sample)+foldedKinds >= maxSamples || t.bytes+n > maxBytes-maxBytes/16 {
@@ -217,7 +217,7 @@ func (t *callTable) fits(s *blame) bool {
 func (t *callTable) add(s *blame) {
 	l := s.labels
 	smp := &profile.Sample{Value: []int64{s.count, s.delays}, Label: map[string][]string{"kind": {l.kind}, "lock_class": {l.class}}}
-	for _, label := range [][2]string{{"lock", l.lock}, {"waiter_group", l.waiter}, {"owner_group", l.owner}} {
+	for _, label := range [][2]string{{"lock", l.lock}, {"waiter_group", l.waiter}, {"owner_group", l.owner}, {"root_group", l.root}} {
 		if label[1] != "" {
 			smp.Label[label[0]] = []string{label[1]}
 		}

@@ -91,10 +91,10 @@ func (m *contentionModel) headline() string {
 	s := m.paragraph(bold, sum+".")
 	parts := fmt.Sprintf("%s of that is blamed on owners, %s is hand-off (nobody held the lock: the next owner did not run yet), %s is unattributed.",
 		format.Percent(t.Blamed, t.Waited), format.Percent(t.HandOff, t.Waited), format.Percent(t.Unattributed, t.Waited))
-	if who, d := m.mostToBlame(); d > 0 {
+	if who, d := m.most(contention.ByOwnerFunc); d > 0 {
 		parts += fmt.Sprintf(" Most to blame: %s, %s (%s).", who, format.Duration(d), format.Percent(d, t.Waited))
 	}
-	return s + m.paragraph("", parts) + m.kinds()
+	return s + m.paragraph("", parts) + m.owners() + m.kinds()
 }
 
 func (m *contentionModel) during() string {
@@ -104,9 +104,9 @@ func (m *contentionModel) during() string {
 	return " in " + format.Duration(m.p.Duration)
 }
 
-// mostToBlame is the function whose calls held others up for longest.
-func (m *contentionModel) mostToBlame() (string, time.Duration) {
-	t, err := m.p.Aggregate(contention.ByOwnerFunc)
+// most is what others are held up by for longest, by an aspect such as the owner's function.
+func (m *contentionModel) most(by contention.Aspect) (string, time.Duration) {
+	t, err := m.p.Aggregate(by)
 	if err != nil {
 		return "", 0
 	}

@@ -133,12 +133,14 @@ func TestContentionCSV(t *testing.T) {
 		t.Fatalf("%v, %q", err, rows)
 	}
 	for i, want := range map[int]string{
-		0: "kind,lock,class,waiter_group,waiter_func,waiter_stack,owner_group,owner_func,owner_stack,flags,contentions,wait_ns",
+		0: "kind,lock,class,waiter_group,waiter_func,waiter_stack,owner_group,owner_func,owner_stack,flags,contentions,wait_ns," +
+			"running_ns,runnable_ns,blocked_ns,unknown_ns,blocked_on,root_group,root_func,root_stack,root_ns",
 		1: "mutex,'=cmd|'/c calc'!A1,example.com/cache.LRU,net/http.(*conn).serve,example.com/cache.(*LRU).Get," +
 			"example.com/cache.(*LRU).Get /src/a.go:10 < net/http.(*conn).serve /src/a.go:20," +
-			"main.janitor,example.com/cache.(*LRU).Sweep,example.com/cache.(*LRU).Sweep /src/a.go:10 < main.janitor /src/a.go:20,,39,700000000",
+			"main.janitor,example.com/cache.(*LRU).Sweep,example.com/cache.(*LRU).Sweep /src/a.go:10 < main.janitor /src/a.go:20,,39,700000000," +
+			"0,0,0,700000000,,main.janitor,example.com/cache.(*LRU).Sweep,example.com/cache.(*LRU).Sweep /src/a.go:10 < main.janitor /src/a.go:20,700000000",
 		4: "mutex,'=cmd|'/c calc'!A1,example.com/cache.LRU,net/http.(*conn).serve,example.com/cache.(*LRU).Get," +
-			"example.com/cache.(*LRU).Get /src/a.go:10 < net/http.(*conn).serve /src/a.go:20,[hand-off],[hand-off],[hand-off],,0,40000000",
+			"example.com/cache.(*LRU).Get /src/a.go:10 < net/http.(*conn).serve /src/a.go:20,[hand-off],[hand-off],[hand-off],,0,40000000,,,,,,,,,",
 	} {
 		if got := strings.Join(rows[i], ","); got != want {
 			t.Errorf("row %d: %s\nwant %s", i, got, want)
@@ -157,6 +159,7 @@ main.main;[lock] main.main;[held by];example.com/cache.(*LRU).Get;net/http.(*con
 net/http.(*conn).serve;example.com/cache.(*LRU).Get;[lock] cache;[hand-off] 40000000
 net/http.(*conn).serve;example.com/cache.(*LRU).Get;[lock] cache;[unattributed] 10000000
 `},
+		{contention.RootView, "main.janitor;example.com/cache.(*LRU).Sweep 700000000\nnet/http.(*conn).serve;example.com/cache.(*LRU).Get 250000000\n[hand-off] 40000000\n[unattributed] 10000000\n"},
 		{contention.WaiterView, "net/http.(*conn).serve;example.com/cache.(*LRU).Get 900000000\nmain.main 100000000\n"},
 		{contention.OwnerView, "main.janitor;example.com/cache.(*LRU).Sweep 700000000\nnet/http.(*conn).serve;example.com/cache.(*LRU).Get 250000000\n[hand-off] 40000000\n[unattributed] 10000000\n"},
 	} {

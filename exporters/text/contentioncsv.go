@@ -20,6 +20,11 @@ import (
 // owner_stack, flags, contentions and wait_ns. Stacks are "func file:line", leaf first, separated by " < ". Contentions
 // are those that the owner delayed; 0 where there is no owner.
 //
+// What the owner did meanwhile follows: running_ns, runnable_ns, blocked_ns and unknown_ns, which sum to wait_ns, and
+// blocked_on, such as "mutex=1200 chan-receive=300". The last columns, root_group, root_func, root_stack and
+// root_ns, are who was at the end of the chain of blame for the longest part of wait_ns, and for how long. These nine
+// are empty where there is no owner.
+//
 // Control characters in names become U+FFFD, and names that a spreadsheet would take for a
 // formula get an apostrophe in front. The error is that of w.
 func ContentionCSV(w io.Writer, p *contention.Profile) error {
@@ -29,28 +34,30 @@ func ContentionCSV(w io.Writer, p *contention.Profile) error {
 	out := csv.NewWriter(w)
 	write := func(record ...string) { _ = out.Write(record) } // csv.Writer keeps the first error
 	write("kind", "lock", "class", "waiter_group", "waiter_func", "waiter_stack",
-		"owner_group", "owner_func", "owner_stack", "flags", "contentions", "wait_ns")
-	row := func(k contention.Kind, l *contention.Lock, waiter, owner *contention.Party, flags contention.Flags, contentions int64, d time.Duration) {
-		write(harmless(string(k)), harmless(l.String()), harmless(l.Class),
+		"owner_group", "owner_func", "owner_stack", "flags", "contentions", "wait_ns",
+		"running_ns", "runnable_ns", "blocked_ns", "unknown_ns", "blocked_on", "root_group", "root_func", "root_stack", "root_ns")
+	row := func(k contention.Kind, l *contention.Lock, waiter, owner *contention.Party, flags contention.Flags, contentions int64, d time.Duration, did ...string) {
+		write(append([]string{harmless(string(k)), harmless(l.String()), harmless(l.Class),
 			harmless(waiter.Group), harmless(leafOf(waiter.Stack)), harmless(waiter.Stack.String()),
 			harmless(owner.Group), harmless(leafOf(owner.Stack)), harmless(owner.Stack.String()),
-			flags.String(), strconv.FormatInt(contentions, 10), ns(d))
+			flags.String(), strconv.FormatInt(contentions, 10), ns(d)}, did...)...)
 	}
 	for i := range p.Pairs {
 		q := &p.Pairs[i]
-		row(q.Kind, q.Lock, &q.Waiter, &q.Owner, q.Flags, q.Contentions, q.Blamed)
+		row(q.Kind, q.Lock, &q.Waiter, &q.Owner, q.Flags, q.Contentions, q.Blamed, didColumns(q)...)
 	}
 	nobody := func(key string) *contention.Party {
 		return &contention.Party{Group: key, Stack: &contention.Stack{Frames: []contention.Frame{{Func: key}}}}
 	}
+	var none [9]string
 	handOff, unattributed := nobody(contention.HandOffKey), nobody(contention.UnattributedKey)
 	for i := range p.Waits {
 		w := &p.Waits[i]
 		if w.HandOff > 0 {
-			row(w.Kind, w.Lock, &w.Waiter, handOff, w.Flags, 0, w.HandOff)
+			row(w.Kind, w.Lock, &w.Waiter, handOff, w.Flags, 0, w.HandOff, none[:]...)
 		}
 		if w.Unattributed > 0 {
-			row(w.Kind, w.Lock, &w.Waiter, unattributed, w.Flags, 0, w.Unattributed)
+			row(w.Kind, w.Lock, &w.Waiter, unattributed, w.Flags, 0, w.Unattributed, none[:]...)
 		}
 	}
 	out.Flush()
@@ -58,6 +65,20 @@ func ContentionCSV(w io.Writer, p *contention.Profile) error {
 		return fmt.Errorf("text: writing CSV: %w", err)
 	}
 	return nil
+}
+
+// didColumns are what the owner did, and who was the root for longest.
+func didColumns(q *contention.Pair) []string {
+	a := q.OwnerActivity()
+	var on []string
+	for _, k := range a.BlockedKinds() {
+		on = append(on, string(k)+"="+ns(a.Blocked[k]))
+	}
+	r := q.RootOwners()[0]
+	return []string{
+		ns(a.Running), ns(a.Runnable), ns(a.BlockedTotal()), ns(a.Unknown), strings.Join(on, " "),
+		harmless(r.Owner.Group), harmless(leafOf(r.Owner.Stack)), harmless(r.Owner.Stack.String()), ns(r.Blamed),
+	}
 }
 
 func leafOf(s *contention.Stack) string {

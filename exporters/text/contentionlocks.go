@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-var lockHeadings = []string{"waited", "%", "contentions", "longest", "at once", "held%"}
+var lockHeadings = []string{"waited", "%", "contentions", "longest", "at once", "held%", didHeadings[0], didHeadings[1], didHeadings[2]}
 
 // locks writes the table of the locks that cost most.
 func (m *contentionModel) locks() string {
@@ -47,6 +47,8 @@ func (m *contentionModel) locks() string {
 			m.duration(r.Waited), m.percent(r.Waited), format.Count(int(r.Contentions)), m.duration(r.Longest),
 			m.style.plain(waiters), m.style.plain(held),
 		})
+		did := m.did(r.Activity, r.Blamed)
+		lines[len(lines)-1] = append(lines[len(lines)-1], did[:]...)
 	}
 	if shown < len(rows) {
 		var rest contention.LockRow
@@ -55,8 +57,11 @@ func (m *contentionModel) locks() string {
 			rest.Waited += r.Waited
 			rest.Contentions += r.Contentions
 			longest = max(longest, r.Longest)
+			rest.Blamed += r.Blamed
+			rest.Activity = sum(rest.Activity, r.Activity)
 		}
-		lines = append(lines, []string{m.duration(rest.Waited), m.percent(rest.Waited), format.Count(int(rest.Contentions)), m.duration(longest), "", ""})
+		did := m.did(rest.Activity, rest.Blamed)
+		lines = append(lines, []string{m.duration(rest.Waited), m.percent(rest.Waited), format.Count(int(rest.Contentions)), m.duration(longest), "", "", did[0], did[1], did[2]})
 		names = append(names, "("+format.Plural(len(rows)-shown, "more lock", "more locks")+")")
 	}
 	return m.lockLines(lines, names)
@@ -84,7 +89,12 @@ func lockNames(rows []contention.LockRow) []string {
 // lockLines lays the table out, numbers first as in the tree.
 func (m *contentionModel) lockLines(lines [][]string, names []string) string {
 	var b strings.Builder
-	widths := make([]int, len(lockHeadings))
+	if !m.known() {
+		for i := range lines {
+			lines[i] = lines[i][:len(lockHeadings)-len(didHeadings)]
+		}
+	}
+	widths := make([]int, len(lines[0]))
 	used := 0
 	for i := range widths {
 		for _, l := range lines {

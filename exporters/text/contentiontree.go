@@ -3,7 +3,6 @@ package text
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -11,31 +10,35 @@ import (
 
 // treeLine is a node of the tree, or what is left out below one.
 type treeLine struct {
-	numbers   [3]string // waited, part of the whole, contentions
+	numbers   [6]string // waited, part of the whole, contentions, and what owners did
 	name      string
 	attribute string
 	depth     int
 	stack     bool // it matters less, the farther to the right
 }
 
-var treeHeadings = [3]string{"waited", "%", "contentions"}
+var treeHeadings = [6]string{"waited", "%", "contentions", didHeadings[0], didHeadings[1], didHeadings[2]}
 
 // treeText writes the tree, a line for each node, below the names of the aspects.
 func (m *contentionModel) treeText() string {
 	short := shortNames(m.tree)
 	var lines []treeLine
 	m.addLines(&lines, m.tree, 0, short)
-	var width [3]int
-	for i := range width {
+	var width [6]int
+	columnsShown := 3
+	if m.known() {
+		columnsShown = len(width)
+	}
+	for i := range columnsShown {
 		width[i] = columns(treeHeadings[i])
 		for _, l := range lines {
 			width[i] = max(width[i], columns(l.numbers[i]))
 		}
 	}
 	var b strings.Builder
-	row := func(attribute string, numbers [3]string, name string, stack bool) {
+	row := func(attribute string, numbers [6]string, name string, stack bool) {
 		s, used := "", 0
-		for i, n := range numbers {
+		for i, n := range numbers[:columnsShown] {
 			s += right(n, width[i]) + "  "
 			used += width[i] + 2
 		}
@@ -54,13 +57,16 @@ func (m *contentionModel) treeText() string {
 	for _, l := range lines {
 		row(l.attribute, l.numbers, spaces(2*l.depth)+l.name, l.stack)
 	}
+	if m.known() {
+		b.WriteString(m.style.paintLines(dim, wrap(didLegend, m.opt.Width, 0)) + "\n")
+	}
 	return b.String()
 }
 
 func (m *contentionModel) addLines(out *[]treeLine, t *contention.Tree, depth int, short map[string]string) {
 	shown := m.worthShowing(t)
 	for _, c := range t.Children[:shown] {
-		l := m.line(c.Waited, c.Contentions, depth)
+		l := m.line(c, depth)
 		name := c.Key
 		if s, ok := short[name]; ok {
 			name = s
@@ -68,7 +74,7 @@ func (m *contentionModel) addLines(out *[]treeLine, t *contention.Tree, depth in
 		if l.name = m.style.clean(name); strings.TrimSpace(l.name) == "" {
 			l.name = "(none)"
 		}
-		l.stack = c.Aspect == contention.ByOwnerStack || c.Aspect == contention.ByWaiterStack
+		l.stack = c.Aspect == contention.ByOwnerStack || c.Aspect == contention.ByWaiterStack || c.Aspect == contention.ByRootStack
 		if depth == 0 {
 			l.attribute = bold
 		}
@@ -79,20 +85,23 @@ func (m *contentionModel) addLines(out *[]treeLine, t *contention.Tree, depth in
 	for _, c := range t.Children[shown:] {
 		rest.Waited += c.Waited
 		rest.Contentions += c.Contentions
+		rest.Blamed += c.Blamed
+		rest.Activity = sum(rest.Activity, c.Activity)
 	}
 	if more := len(t.Children) - shown; more > 0 {
-		l := m.line(rest.Waited, rest.Contentions, depth)
+		l := m.line(&rest, depth)
 		l.name, l.attribute = fmt.Sprintf("(%s more)", format.Count(more)), dim
 		*out = append(*out, l)
 	}
 }
 
-func (m *contentionModel) line(waited time.Duration, contentions int64, depth int) treeLine {
+func (m *contentionModel) line(t *contention.Tree, depth int) treeLine {
 	count := ""
-	if contentions > 0 { // else nobody was the owner
-		count = format.Count(int(contentions))
+	if t.Contentions > 0 { // else nobody was the owner
+		count = format.Count(int(t.Contentions))
 	}
-	return treeLine{numbers: [3]string{m.duration(waited), m.percent(waited), count}, depth: depth}
+	did := m.did(t.Activity, t.Blamed)
+	return treeLine{numbers: [6]string{m.duration(t.Waited), m.percent(t.Waited), count, did[0], did[1], did[2]}, depth: depth}
 }
 
 // worthShowing is how many children of a node have lines of their own; they are sorted.
@@ -127,7 +136,7 @@ func shortNames(t *contention.Tree) map[string]string {
 	var walk func(t *contention.Tree)
 	walk = func(t *contention.Tree) {
 		switch t.Aspect {
-		case contention.ByOwnerFunc, contention.ByWaiterFunc, contention.ByOwnerGroup, contention.ByWaiterGroup, contention.ByClass, contention.ByLock:
+		case contention.ByOwnerFunc, contention.ByWaiterFunc, contention.ByRootFunc, contention.ByOwnerGroup, contention.ByWaiterGroup, contention.ByRootGroup, contention.ByClass, contention.ByLock:
 			if _, ok := seen[t.Key]; !ok && (t.Aspect != contention.ByLock || strings.Contains(t.Key, "#")) { // names that people gave stay as they are
 				seen[t.Key] = ""
 				names = append(names, t.Key)
