@@ -12,7 +12,8 @@ import (
 //
 // A past is a sequence of segments without gaps. 64 of them are a block, which has the sums of its
 // segments, so that a long time costs little more to look at than a short one. Of very long pasts, the
-// oldest blocks go; what remains of them is one sum for all, for those who ask for everything.
+// oldest segments go. What remains of them is the sums, of up to 64 eras that become longer and longer; for an
+// era that is cut by a question, what the goroutine did in it is unknown.
 
 // past is the past of one goroutine.
 type past struct {
@@ -20,10 +21,10 @@ type past struct {
 	end    timeline.Time // up to here
 	open   doing         // what it has done since
 	segs   []segment
-	blocks []ledger // the sums of segs[:64], segs[64:128], …
-	gone   ledger   // the sum of what is not kept
-	lost   timeline.Time
-	room   *pastRoom // nil once the goroutine is gone
+	blocks []ledger      // the sums of segs[:64], segs[64:128], …
+	gone   []era         // the sums of what is not kept
+	lost   timeline.Time // up to which that is
+	room   *pastRoom     // nil once the goroutine is gone
 }
 
 // pastRoom is the memory that all live goroutines share.
@@ -103,11 +104,52 @@ func (p *past) trim(keep int) {
 		p.room.used -= n * pastBlock
 	}
 	for i := range p.blocks[:n] {
-		p.gone.merge(&p.blocks[i])
+		p.gone = append(p.gone, era{p.segs[(i+1)*pastBlock].start, p.blocks[i]})
+	}
+	for len(p.gone) > maxEras {
+		p.mergeEras()
 	}
 	p.blocks = append(p.blocks[:0:0], p.blocks[n:]...)
 	p.segs = append(make([]segment, 0, 2*keep+pastBlock), p.segs[n*pastBlock:]...)
 	p.lost = p.segs[0].start
+}
+
+// era is a time that is not kept but for its sum. It begins where the one before ends.
+type era struct {
+	end timeline.Time
+	sum ledger
+}
+
+const maxEras = 64
+
+// mergeEras makes one era of two each.
+func (p *past) mergeEras() {
+	merged := p.gone[:0]
+	for i := 0; i < len(p.gone); i += 2 {
+		e := p.gone[i]
+		if i+1 < len(p.gone) {
+			e.end = p.gone[i+1].end
+			e.sum = e.sum.clone()
+			e.sum.merge(&p.gone[i+1].sum)
+		}
+		merged = append(merged, e)
+	}
+	clear(p.gone[len(merged):])
+	p.gone = merged
+}
+
+// forgotten adds to l what the goroutine did between two instants that are not kept any more.
+func (p *past) forgotten(l *ledger, from, to timeline.Time) {
+	start := p.first
+	for i := range p.gone {
+		e := &p.gone[i]
+		if from <= start && e.end <= to {
+			l.merge(&e.sum)
+		} else {
+			l.did[doingUnknown] += max(0, min(to, e.end)-max(from, start))
+		}
+		start = e.end
+	}
 }
 
 // sum adds up the segments from i to j, cut to the time between from and to.
@@ -153,11 +195,7 @@ func (p *past) between(from, to timeline.Time) (l ledger) {
 		to = open
 	}
 	if p.lost > from && from < to {
-		if from == p.first && to > p.lost {
-			l.merge(&p.gone)
-		} else {
-			l.did[doingUnknown] += min(to, p.lost) - from
-		}
+		p.forgotten(&l, from, min(to, p.lost))
 		from = min(to, p.lost)
 	}
 	if from >= to {
