@@ -178,6 +178,24 @@ func (s *Sampler) Follow(found func(tid int)) error {
 	return nil
 }
 
+// Final calls emit with a last reading of every thread, after Stop.
+func (s *Sampler) Final(emit func(*Record)) error {
+	for tid, g := range s.readers {
+		for n, leader := range g.leaders {
+			values, c, err := readGroup(leader)
+			if err != nil {
+				return err
+			}
+			var ts unix.Timespec
+			if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+				return err
+			}
+			emit(&Record{Kind: Reading, Event: n, CPU: -1, Thread: tid, Time: ts.Nano(), Values: values, Enabled: c.Enabled, Running: c.Running})
+		}
+	}
+	return nil
+}
+
 func (g *groupReader) drain(each func([]byte) error) error {
 	var errs []error
 	for _, r := range g.rings {

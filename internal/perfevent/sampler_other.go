@@ -45,6 +45,9 @@ func (s *Sampler) Drain(func(*Record)) {}
 // Follow does nothing on this system.
 func (s *Sampler) Follow(func(int)) error { return nil }
 
+// Final does nothing on this system.
+func (s *Sampler) Final(func(*Record)) error { return nil }
+
 // Totals fails on this system.
 func (s *Sampler) Totals() (hits, counts, groups []Count, err error) {
 	return nil, nil, nil, errors.ErrUnsupported

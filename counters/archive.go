@@ -1,0 +1,5 @@
+package counters
+
+const archiveFormat = 1
+
+type quantumMeta struct{}

@@ -1,0 +1,186 @@
+package counters
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/perfevent"
+	"github.com/bottleneck-go/bottleneck/internal/samplelog"
+)
+
+// collector takes what the kernel records of a process, until it is stopped.
+type collector struct {
+	plan    plan
+	sampler *perfevent.Sampler // nil if there is nothing to sample, or nothing could be
+	meta    meta
+	enc     samplelog.Encoder
+	buf     []byte
+	n       int64 // bytes, all in all
+	max     int64
+	write   func([]byte) error // takes a buffer that is full enough; nil keeps all of it
+	err     error
+	late    int // threads whose groups were opened late
+}
+
+const (
+	defaultMaxBytes = 1 << 30
+	flushBytes      = 1 << 18
+)
+
+// open begins to count. Whatever is refused ends up in meta.Warnings.
+func (c *collector) open(pid int, period time.Duration) {
+	c.meta.Format = archiveFormat
+	if period <= 0 {
+		period = time.Millisecond
+	}
+	if c.max <= 0 {
+		c.max = defaultMaxBytes
+	}
+	if !c.plan.sampled() {
+		return
+	}
+	opt := perfevent.SamplerOptions{PID: pid, Hits: c.plan.hits, Group: c.plan.group, Period: period, Counts: []perfevent.Spec{perfevent.TaskClock}}
+	s, refused, err := perfevent.NewSampler(opt)
+	if err != nil {
+		c.warn("%s: not counted: %s.", strings.Join(c.plan.names(), ", "), perfevent.Reason(perfevent.Spec{}, err))
+		return
+	}
+	c.refuse(refused)
+	c.sampler = s
+	c.meta.Begin = now() // every thread is followed from here on
+	c.meta.Switched, c.meta.Hits = c.plan.switched, eventsOf(s.Hits())
+	for _, g := range s.Groups() {
+		c.meta.Groups = append(c.meta.Groups, eventsOf(g))
+	}
+	c.meta.AtSwitches, c.meta.Period, c.meta.Extra = s.AtSwitches(), int64(period), 1
+	if s.AtSwitches() {
+		c.meta.Extra = 2
+	}
+	c.follow()
+	c.late = 0 // those that were there are followed from the beginning
+}
+
+// refuse tells of refused events, those with the same reason together.
+func (c *collector) refuse(refused []perfevent.Refusal) {
+	var reasons []string
+	names := map[string][]string{}
+	for _, r := range refused {
+		why := perfevent.Reason(r.Spec, r.Err)
+		if names[why] == nil {
+			reasons = append(reasons, why)
+		}
+		names[why] = append(names[why], r.Spec.Name)
+	}
+	for _, why := range reasons {
+		c.warn("%s: not counted: %s.", strings.Join(names[why], ", "), why)
+	}
+}
+
+func (c *collector) warn(format string, args ...any) {
+	c.meta.Warnings = append(c.meta.Warnings, fmt.Sprintf(format, args...))
+}
+
+// step waits for records, at most for the time, and takes them.
+func (c *collector) step(wait time.Duration) {
+	if c.sampler == nil {
+		time.Sleep(wait)
+		return
+	}
+	if err := c.sampler.Wait(wait); err != nil {
+		c.fail(err)
+		time.Sleep(wait)
+	}
+	c.follow()
+	c.sampler.Drain(c.take)
+	if c.write != nil && len(c.buf) >= flushBytes {
+		c.flush()
+	}
+}
+
+func (c *collector) flush() {
+	if err := c.write(c.buf); err != nil {
+		c.fail(err)
+	}
+	c.buf = c.buf[:0]
+}
+
+// follow finds threads whose counters are not read yet. They begin with a reading of zeros.
+func (c *collector) follow() {
+	if len(c.meta.Groups) == 0 {
+		return
+	}
+	err := c.sampler.Follow(func(tid int) {
+		c.late++
+		for n, g := range c.meta.Groups {
+			c.take(&perfevent.Record{Kind: perfevent.Reading, Event: n, CPU: -1, Thread: tid, Time: now(), Values: make([]uint64, c.meta.Extra+len(g))})
+		}
+	})
+	if err != nil {
+		c.fail(err)
+	}
+}
+
+func (c *collector) take(r *perfevent.Record) {
+	if c.n > c.max {
+		return
+	}
+	before := len(c.buf)
+	c.buf = c.enc.Append(c.buf, r)
+	if c.n += int64(len(c.buf) - before); c.n > c.max {
+		c.fail(fmt.Errorf("the records of events take more than %d bytes: count less, or for a shorter time", c.max))
+	}
+}
+
+func (c *collector) fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// close ends the counting and takes what is left.
+func (c *collector) close() error {
+	if c.sampler == nil {
+		return c.err
+	}
+	c.meta.End = now()
+	c.sampler.Stop()
+	c.sampler.Drain(c.take)
+	if err := c.sampler.Final(c.take); err != nil {
+		c.fail(err)
+	}
+	hits, counts, groups, err := c.sampler.Totals()
+	if err != nil {
+		c.fail(err)
+	} else {
+		c.totals(hits, counts, groups)
+	}
+	if c.late > 0 {
+		c.warn("%d threads began while it was recorded: %s are not known for their first milliseconds.", c.late, groupNames(c.meta.Groups))
+	}
+	return errors.Join(c.err, c.sampler.Close())
+}
+
+func (c *collector) totals(hits, counts, groups []perfevent.Count) {
+	for i := range c.meta.Hits {
+		c.meta.Hits[i].Total = clampInt(hits[i].Value)
+	}
+	if specs := c.sampler.Counts(); len(specs) == 1 {
+		c.meta.Clock = &eventsOf(specs)[0]
+		c.meta.Clock.Total = clampInt(counts[0].Value)
+	}
+	for _, g := range c.meta.Groups {
+		for i := range g {
+			g[i].Total, groups = clampInt(groups[0].Value), groups[1:]
+		}
+	}
+}
+
+func groupNames(groups [][]eventMeta) string {
+	var all []eventMeta
+	for _, g := range groups {
+		all = append(all, g...)
+	}
+	return namesOf(all)
+}

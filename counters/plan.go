@@ -1,0 +1,103 @@
+package counters
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/internal/perfevent"
+)
+
+// DefaultCounters are those that are counted when nothing else is asked for, beside those of the trace.
+// Where the machine refuses one of them, a warning of the recording says why.
+func DefaultCounters() []string {
+	return []string{"task-clock", "context-switches", "preemptions", "migrations", "minor-faults", "major-faults", "goroutines", "heap-allocs", "cycles", "instructions"}
+}
+
+// KnownCounters are the names that [StartOptions].Counters and the command's -counters take beside
+// rNNN, a raw hardware event in hexadecimal, and device/event, one that the system lists, such as msr/tsc.
+func KnownCounters() []string {
+	names := append(perfevent.Names(), "preemptions", "faults", "switches", "goroutines", "heap-allocs", "heap-alloc-objects")
+	slices.Sort(names)
+	return names
+}
+
+// plan says how the counters that were asked for are counted.
+type plan struct {
+	switched []string         // from the records of switches: task-clock and so on
+	hits     []perfevent.Spec // one by one
+	group    []perfevent.Spec // read now and then
+	metrics  []string         // runtime/metrics
+}
+
+// The counters that follow from the records of switches.
+const (
+	taskClock   = "task-clock"
+	ctxSwitches = "context-switches"
+	preemptions = "preemptions"
+	migrations  = "migrations"
+)
+
+var aliases = map[string][]string{
+	"faults":         {"minor-faults", "major-faults"},
+	"switches":       {ctxSwitches, preemptions},
+	"cpu-migrations": {migrations},
+	"tsc":            {"msr/tsc"},
+}
+
+// newPlan finds out how to count what was asked for. A name that means nothing is an error; one that this machine does not have
+// is a warning.
+func newPlan(names []string) (p plan, warnings []string, err error) {
+	if names == nil {
+		names = DefaultCounters()
+	}
+	seen := map[string]bool{}
+	for _, asked := range names {
+		for _, name := range expand(strings.TrimSpace(asked)) {
+			if name == "" || seen[name] {
+				continue
+			}
+			seen[name] = true
+			switch name {
+			case taskClock, ctxSwitches, preemptions, migrations:
+				p.switched = append(p.switched, name)
+				continue
+			}
+			if _, ok := metricOf[name]; ok {
+				p.metrics = append(p.metrics, name)
+				continue
+			}
+			spec, err := perfevent.Named(name)
+			switch {
+			case err != nil && strings.Contains(name, "/"):
+				warnings = append(warnings, fmt.Sprintf("%s is not counted: %s.", name, perfevent.Reason(spec, err)))
+			case err != nil:
+				return p, nil, fmt.Errorf("counters: there is no counter %q; there are %s", name, strings.Join(KnownCounters(), ", "))
+			case spec.Hits():
+				p.hits = append(p.hits, spec)
+			default:
+				p.group = append(p.group, spec)
+			}
+		}
+	}
+	return p, warnings, nil
+}
+
+func expand(name string) []string {
+	if a, ok := aliases[name]; ok {
+		return a
+	}
+	return []string{name}
+}
+
+// sampled reports whether the plan needs more than the trace and the runtime's metrics.
+func (p plan) sampled() bool { return len(p.switched)+len(p.hits)+len(p.group) > 0 }
+
+// names returns everything that needs the kernel.
+func (p plan) names() []string {
+	names := slices.Clone(p.switched)
+	for _, s := range slices.Concat(p.hits, p.group) {
+		names = append(names, s.Name)
+	}
+	return names
+}

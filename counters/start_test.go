@@ -1,0 +1,130 @@
+package counters
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"runtime"
+	"runtime/trace"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestStart: a session of a program that allocates has levels and allocations of the runtime.
+func TestStart(t *testing.T) {
+	s, err := Start(StartOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keep [][]byte
+	for range 400 {
+		keep = append(keep, make([]byte, 100<<10))
+		time.Sleep(100 * time.Microsecond)
+	}
+	runtime.KeepAlive(keep)
+	r, err := s.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkTable(t, r)
+	if c := r.Counter("heap-allocs"); c == nil || c.Total < 40_000_000 || c.Total > 400_000_000 || c.Accuracy != Interpolated {
+		t.Errorf("heap-allocs: %+v", c)
+	}
+	if c := r.Counter("goroutines"); c == nil || !c.Level {
+		t.Errorf("goroutines: %+v", c)
+	}
+	for _, name := range DefaultCounters() {
+		if r.Counter(name) == nil && !strings.Contains(strings.Join(r.Warnings, "\n"), name) {
+			t.Errorf("%s is missing without a warning: %q", name, r.Warnings)
+		}
+	}
+	if _, err := s.Stop(); err != ErrStopped {
+		t.Errorf("a second Stop: %v", err)
+	}
+}
+
+// TestStartRefuses what makes no sense, and says what would.
+func TestStartRefuses(t *testing.T) {
+	if _, err := Start(StartOptions{Counters: []string{"cycle"}}); err == nil || !strings.Contains(err.Error(), "instructions") {
+		t.Errorf("a counter that there is not: %v", err)
+	}
+	var buf bytes.Buffer
+	if err := trace.Start(&buf); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	if _, err := Start(StartOptions{Dir: dir}); err == nil || !strings.Contains(err.Error(), "OwnTrace") {
+		t.Errorf("a second trace: %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+	// The program's own trace is joined instead.
+	s, err := Start(StartOptions{OwnTrace: true, Counters: []string{"task-clock", "heap-allocs"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Stop(); err == nil {
+		t.Error("Stop without the trace")
+	}
+	trace.Stop()
+	r, err := s.StopWith(t.Context(), &buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkTable(t, r)
+	if r.Counter("heap-allocs") == nil {
+		t.Error("no heap-allocs")
+	}
+	if _, err := s.StopWith(t.Context(), &buf); err != ErrStopped {
+		t.Errorf("a second time: %v", err)
+	}
+}
+
+// TestUnknownDevice: an event that this system does not list is no error, but a warning.
+func TestUnknownDevice(t *testing.T) {
+	s, err := Start(StartOptions{Counters: []string{"nosuchdevice/event", "minor-faults"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Stop()
+	if err != nil || !strings.Contains(strings.Join(r.Warnings, "\n"), "nosuchdevice/event is not counted") {
+		t.Errorf("%v, %q", err, r.Warnings)
+	}
+}
+
+// TestTooManyRecords: a bound that is too low is an error with what there is, and the table still adds up.
+func TestTooManyRecords(t *testing.T) {
+	s, err := Start(StartOptions{Counters: []string{"task-clock", "minor-faults"}, MaxBytes: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.c.sampler == nil {
+		s.Stop()
+		t.Skip(s.c.meta.Warnings)
+	}
+	for range 50 {
+		time.Sleep(time.Millisecond)
+	}
+	r, err := s.Stop()
+	if err == nil || !strings.Contains(err.Error(), "100 bytes") || errors.Is(err, ErrStopped) {
+		t.Errorf("%v", err)
+	}
+	checkTable(t, r)
+}
+
+func TestPlan(t *testing.T) {
+	p, warnings, err := newPlan([]string{"faults", " tsc", "switches", "minor-faults", "", "goroutines"})
+	if err != nil || len(p.hits) != 2 || len(p.switched) != 2 || len(p.metrics) != 1 || len(p.group)+len(warnings) != 1 {
+		t.Errorf("%+v, %q, %v", p, warnings, err)
+	}
+	if p, _, _ := newPlan([]string{}); p.sampled() || p.metrics != nil {
+		t.Errorf("nothing was asked for: %+v", p)
+	}
+	for _, name := range KnownCounters() {
+		if _, _, err := newPlan([]string{name}); err != nil {
+			t.Error(err)
+		}
+	}
+}

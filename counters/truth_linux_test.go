@@ -1,0 +1,344 @@
+package counters
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bottleneck-go/bottleneck/internal/perfevent"
+)
+
+// start begins a session for a test, which is skipped when the kernel records nothing.
+func start(t testing.TB, opt StartOptions) *Session {
+	t.Helper()
+	s, err := Start(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.c.sampler == nil && len(s.c.plan.names()) > 0 {
+		s.Stop()
+		why := fmt.Sprint(s.c.meta.Warnings)
+		if os.Getenv("BOTTLENECK_REQUIRE_ALL") == "1" {
+			t.Fatal(why)
+		}
+		t.Skip(why)
+	}
+	return s
+}
+
+func finish(t testing.TB, s *Session) *Recording {
+	t.Helper()
+	r, err := s.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range r.Warnings {
+		t.Log(w)
+	}
+	checkTable(t, r)
+	return r
+}
+
+// needs skips the test if the recording lacks the counter.
+func needs(t testing.TB, r *Recording, name string) *Counter {
+	t.Helper()
+	c := r.Counter(name)
+	if c == nil {
+		t.Skipf("%s is not counted here: %q", name, r.Warnings)
+	}
+	return c
+}
+
+// fresh is memory whose pages are not there yet.
+func fresh(t testing.TB, pages int) []byte {
+	t.Helper()
+	b, err := unix.Mmap(-1, 0, pages*os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Madvise(b, unix.MADV_NOHUGEPAGE)
+	t.Cleanup(func() { unix.Munmap(b) })
+	return b
+}
+
+// toucher hands the turn to the next goroutine after it has touched fresh pages.
+type toucher struct {
+	t       testing.TB
+	memory  []byte
+	page    int
+	touched int
+	faults  int64       // that the kernel says the thread had meanwhile: the truth
+	times   []time.Time // when it had touched the pages of a turn
+	in, out chan bool
+}
+
+//go:noinline
+func (c *toucher) touch(pages int) {
+	size := os.Getpagesize()
+	var before, after unix.Rusage
+	unix.Getrusage(unix.RUSAGE_THREAD, &before)
+	for range pages {
+		c.memory[c.page*size] = 1
+		c.page++
+	}
+	unix.Getrusage(unix.RUSAGE_THREAD, &after)
+	c.faults += after.Minflt - before.Minflt
+	c.touched += pages
+	c.times = append(c.times, time.Now())
+}
+
+// turns takes turns: the goroutine with the number n touches n+1 pages in each.
+func (c *toucher) turns(turns, pages int, work time.Duration) {
+	for range turns {
+		<-c.in
+		runtime.LockOSThread() // so that the truth is of this thread
+		c.touch(pages)
+		runtime.UnlockOSThread()
+		for from := time.Now(); time.Since(from) < work; {
+		}
+		c.out <- true
+	}
+}
+
+func turns0(c *toucher, turns int, work time.Duration) { c.turns(turns, 1, work) }
+func turns1(c *toucher, turns int, work time.Duration) { c.turns(turns, 2, work) }
+func turns2(c *toucher, turns int, work time.Duration) { c.turns(turns, 3, work) }
+
+// alternations is how often goroutines take turns: 24,000 times with BOTTLENECK_LONG=1.
+func alternations() int {
+	if os.Getenv("BOTTLENECK_LONG") == "1" {
+		return 24_000
+	}
+	return 3_000
+}
+
+// TestFaultsOfAlternatingGoroutines: goroutines that take turns every 100 µs touch fresh pages. At least 99.9 % of
+// the faults are given to the goroutine that had them.
+func TestFaultsOfAlternatingGoroutines(t *testing.T) {
+	const work = 80 * time.Microsecond
+	turns := alternations() / 3
+	run := []func(*toucher, int, time.Duration){turns0, turns1, turns2}
+	cs := make([]*toucher, len(run))
+	for i := range cs {
+		cs[i] = &toucher{t: t, memory: fresh(t, (i+1)*turns), in: make(chan bool, 1)}
+	}
+	for i := range cs {
+		cs[i].out = cs[(i+1)%len(cs)].in
+	}
+	s := start(t, StartOptions{Counters: []string{"minor-faults", "task-clock"}})
+	var wg sync.WaitGroup
+	for i, f := range run {
+		wg.Add(1)
+		go func() { defer wg.Done(); f(cs[i], turns, work) }()
+	}
+	cs[0].in <- true
+	wg.Wait()
+	r := finish(t, s)
+	c := needs(t, r, "minor-faults")
+	ids := goroutinesOf(r, "TestFaultsOfAlternatingGoroutines")
+	if len(ids) != len(run) {
+		t.Fatalf("%d goroutines: %v", len(ids), ids)
+	}
+	var right, extra, all int64
+	for i, id := range ids {
+		if cs[i].faults < int64(cs[i].touched) {
+			t.Fatalf("goroutine %d touched %d fresh pages with %d faults: the test is wrong", i, cs[i].touched, cs[i].faults)
+		}
+		all += int64(cs[i].touched)
+		for row := range r.Len() {
+			if r.Goroutine[row] != id {
+				continue
+			}
+			if c.Values[row] == Unknown {
+				t.Fatalf("row %d has no value", row)
+			}
+			// A turn has i+1 faults for the pages, and now and then one of the runtime's own.
+			turns := int64(0)
+			end := r.Start.Add(time.Duration(r.Begin[row] + r.Duration[row]))
+			for len(cs[i].times) > 0 && cs[i].times[0].Before(end) {
+				cs[i].times = cs[i].times[1:]
+				turns++
+			}
+			n := min(c.Values[row], turns*int64(i+1))
+			right += n
+			extra += c.Values[row] - n
+		}
+	}
+	if float64(right) < 0.999*float64(all)-5 || right > all || float64(extra) > 0.02*float64(all) {
+		t.Errorf("%d of %d faults are in a quantum of the goroutine that had them; its quanta have %d more", right, all, extra)
+	}
+	t.Logf("%d alternations, %d quanta in all; %d of %d faults right (%.3f %%); %d more in these quanta, %d in no quantum",
+		3*turns, r.Len(), right, all, 100*float64(right)/float64(all), extra, c.Remainder)
+}
+
+// goroutinesOf returns the goroutines whose group has the name in its own, in the order of their ids.
+func goroutinesOf(r *Recording, name string) (ids []int64) {
+	seen := map[int64]bool{}
+	for i := range r.Len() {
+		if strings.Contains(r.Groups[r.Group[i]].Name, name) && !seen[r.Goroutine[i]] {
+			seen[r.Goroutine[i]] = true
+			ids = append(ids, r.Goroutine[i])
+		}
+	}
+	sortInts(ids)
+	return ids
+}
+
+func sortInts(ids []int64) {
+	for i := range ids {
+		for j := i; j > 0 && ids[j] < ids[j-1]; j-- {
+			ids[j], ids[j-1] = ids[j-1], ids[j]
+		}
+	}
+}
+
+// countedFor sums a counter over the quanta of a goroutine.
+func countedFor(r *Recording, c *Counter, goroutine int64) (sum int64, unknown int) {
+	for i := range r.Len() {
+		if r.Goroutine[i] != goroutine {
+			continue
+		}
+		if c.Values[i] == Unknown {
+			unknown++
+			continue
+		}
+		sum += c.Values[i]
+	}
+	return sum, unknown
+}
+
+// spinner uses a known amount of processor time, in pieces between which it waits for others.
+type spinner struct {
+	used    time.Duration // processor time of its thread, by the thread's clock: the truth
+	in, out chan bool
+}
+
+func threadTime() time.Duration {
+	var ts unix.Timespec
+	unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts)
+	return time.Duration(ts.Nano())
+}
+
+//go:noinline
+func (c *spinner) spin(d time.Duration) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	from := threadTime()
+	for threadTime()-from < d {
+	}
+	c.used += threadTime() - from
+}
+
+func (c *spinner) run(pieces int, d time.Duration) {
+	for range pieces {
+		<-c.in
+		c.spin(d)
+		c.out <- true
+	}
+}
+
+// threads makes the runtime keep threads, so that none begins during a recording.
+func threads(n int) {
+	var wg sync.WaitGroup
+	for range n {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			unix.Nanosleep(&unix.Timespec{Nsec: 20e6}, nil)
+		}()
+	}
+	wg.Wait()
+}
+
+// TestUniformCounters: goroutines use known amounts of processor time, in pieces of 200 µs to 1 ms, on the same threads, beside
+// one that fights with them for the processors. Each has its part of the sum, within 2 %: by switches, and by dividing readings.
+func TestUniformCounters(t *testing.T) {
+	p, warnings, err := newPlan([]string{"task-clock", "tsc"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := perfevent.TaskClock
+	clock.Name = "task-clock-read"
+	p.group = append(p.group, clock)
+	threads(10)
+	s, err := startPlan(StartOptions{}, p, warnings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.c.sampler == nil {
+		s.Stop()
+		t.Skip(s.c.meta.Warnings)
+	}
+	const n, pieces = 4, 120
+	cs := make([]*spinner, n)
+	for i := range cs {
+		cs[i] = &spinner{in: make(chan bool, 1)}
+	}
+	for i := range cs {
+		cs[i].out = cs[(i+1)%n].in
+	}
+	quit := make(chan bool)
+	go hog(quit)
+	var wg sync.WaitGroup
+	for i, c := range cs {
+		wg.Add(1)
+		go func() { defer wg.Done(); c.run(pieces, time.Duration(200+250*i)*time.Microsecond) }()
+	}
+	cs[0].in <- true
+	wg.Wait()
+	close(quit)
+	r := finish(t, s)
+	ids := goroutinesOf(r, "TestUniformCounters")
+	if len(ids) != n {
+		t.Fatalf("%d goroutines: %v", len(ids), ids)
+	}
+	var used time.Duration
+	for _, c := range cs {
+		used += c.used
+	}
+	for _, name := range []string{"task-clock", "task-clock-read", "msr/tsc"} {
+		c := r.Counter(name)
+		if c == nil {
+			t.Logf("%s is not counted here", name)
+			continue
+		}
+		var got [n]int64
+		var all int64
+		unknown := 0
+		for i, id := range ids {
+			var u int
+			got[i], u = countedFor(r, c, id)
+			all += got[i]
+			unknown += u
+		}
+		t.Logf("%s: %.4f of the truth in all; %d quanta without a value; %d of %d in no quantum", name, float64(all)/float64(used), unknown, c.Remainder, c.Total)
+		if unknown > 0 {
+			continue // a thread began after all
+		}
+		for i := range ids {
+			// The hypervisor and interrupts take time that some clocks count and others do not: the parts are what must be right.
+			part, want := float64(got[i])/float64(all), float64(cs[i].used)/float64(used)
+			if part < 0.98*want || part > 1.02*want {
+				t.Errorf("%s, goroutine %d: %.4f of the sum, the truth is %.4f", name, i, part, want)
+			}
+		}
+	}
+}
+
+func hog(quit chan bool) {
+	for {
+		select {
+		case <-quit:
+			return
+		default:
+		}
+	}
+}

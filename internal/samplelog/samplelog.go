@@ -1,0 +1,125 @@
+package samplelog
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/bottleneck-go/bottleneck/internal/perfevent"
+)
+
+// MaxValues bounds the values of a reading: no processor has so many counters.
+const MaxValues = 256
+
+// Encoder packs records. The zero value is ready.
+type Encoder struct {
+	thread int64
+	time   int64
+}
+
+// Append adds a record to dst.
+func (e *Encoder) Append(dst []byte, r *perfevent.Record) []byte {
+	dst = append(dst, byte(r.Kind))
+	dst = binary.AppendUvarint(dst, uint64(r.CPU+1))
+	dst = binary.AppendVarint(dst, int64(r.Thread)-e.thread)
+	dst = binary.AppendVarint(dst, r.Time-e.time)
+	e.thread, e.time = int64(r.Thread), r.Time
+	switch r.Kind {
+	case perfevent.Hit:
+		dst = binary.AppendUvarint(dst, uint64(r.Event))
+	case perfevent.Lost:
+		dst = binary.AppendUvarint(dst, r.Value)
+	case perfevent.Reading:
+		dst = binary.AppendUvarint(dst, uint64(r.Event))
+		dst = binary.AppendUvarint(dst, r.Enabled)
+		dst = binary.AppendUvarint(dst, r.Running)
+		dst = binary.AppendUvarint(dst, uint64(len(r.Values)))
+		for _, v := range r.Values {
+			dst = binary.AppendUvarint(dst, v)
+		}
+	}
+	return dst
+}
+
+// Decoder unpacks records.
+type Decoder struct {
+	r      *bufio.Reader
+	thread int64
+	time   int64
+	n      int64
+}
+
+// NewDecoder returns a decoder of what an Encoder made.
+func NewDecoder(r io.Reader) *Decoder { return &Decoder{r: bufio.NewReaderSize(r, 64<<10)} }
+
+// Next unpacks the next record, reusing r.Values. It returns io.EOF at the end, and an error that
+// says where the stream is cut off or no stream of records.
+func (d *Decoder) Next(r *perfevent.Record) error {
+	kind, err := d.r.ReadByte()
+	if err != nil {
+		return err
+	}
+	*r = perfevent.Record{Kind: perfevent.Kind(kind), Values: r.Values[:0]}
+	if r.Kind == 0 || r.Kind >= perfevent.NumKinds {
+		return fmt.Errorf("samples: record %d is of no kind that is known: %d", d.n, kind)
+	}
+	cpu := d.uvarint(&err)
+	d.thread += d.varint(&err)
+	d.time += d.varint(&err)
+	if cpu > 1<<20 {
+		err = fmt.Errorf("processor %d", cpu)
+	}
+	r.CPU, r.Thread, r.Time = int(cpu)-1, int(d.thread), d.time
+	switch r.Kind {
+	case perfevent.Hit:
+		r.Event = d.event(&err)
+	case perfevent.Lost:
+		r.Value = d.uvarint(&err)
+	case perfevent.Reading:
+		r.Event = d.event(&err)
+		r.Enabled, r.Running = d.uvarint(&err), d.uvarint(&err)
+		n := d.uvarint(&err)
+		if n > MaxValues {
+			err = fmt.Errorf("a reading of %d values", n)
+			n = 0
+		}
+		for range n {
+			r.Values = append(r.Values, d.uvarint(&err))
+		}
+	}
+	if err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return fmt.Errorf("samples: record %d: %w", d.n, err)
+	}
+	d.n++
+	return nil
+}
+
+func (d *Decoder) event(err *error) int {
+	n := d.uvarint(err)
+	if n >= MaxValues && *err == nil {
+		*err = fmt.Errorf("event %d", n)
+	}
+	return int(n % MaxValues)
+}
+
+func (d *Decoder) uvarint(err *error) uint64 {
+	if *err != nil {
+		return 0
+	}
+	var v uint64
+	v, *err = binary.ReadUvarint(d.r)
+	return v
+}
+
+func (d *Decoder) varint(err *error) int64 {
+	if *err != nil {
+		return 0
+	}
+	var v int64
+	v, *err = binary.ReadVarint(d.r)
+	return v
+}
