@@ -176,7 +176,7 @@ func (c *Class) blockedShare() float64 {
 
 // fine decides whether the class is fine-grained.
 func (v *verdict) fine() bool {
-	c, procs := v.c, uint64(max(v.p.Procs, 1))
+	c, procs := v.c, v.p.allProcs()
 	many := c.Tasks >= manyPerProc*procs && c.Tasks >= manyTasks
 	small := v.overheadShare(v.p75) >= fineOverhead
 	similar := v.p75 <= similarSpread*v.p25 || v.p75 <= float64(v.overhead)
@@ -203,7 +203,7 @@ func (v *verdict) fine() bool {
 
 // coarse decides whether the class is coarse-grained, or notes why that cannot be decided.
 func (v *verdict) coarse() bool {
-	c, procs := v.c, uint64(max(v.p.Procs, 1))
+	c, procs := v.c, v.p.allProcs()
 	few := c.Tasks <= fewPerProc*procs
 	large := v.p25 >= coarseOverheads*float64(v.overhead)
 	if procs == 1 || !few || !large || c.blockedShare() > 0.5 && v.p.blockedKnown() {

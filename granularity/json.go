@@ -112,6 +112,7 @@ type profileJSON struct {
 	Start          int64        `json:"start_ns"`
 	Wall           int64        `json:"run_ns"`
 	Procs          int          `json:"gomaxprocs"`
+	Instances      int          `json:"instances,omitempty"` // only if there are several
 	Overhead       int64        `json:"overhead_ns"`
 	OverheadOrigin string       `json:"overhead_origin,omitempty"`
 	Run            *sampleJSON  `json:"run,omitempty"`
@@ -149,6 +150,9 @@ func (p *Profile) MarshalJSON() ([]byte, error) {
 		HzOrigin: p.HzOrigin, HzPPM: p.HzPPM, Start: p.Start, Wall: int64(p.Wall), Procs: p.Procs,
 		Overhead: int64(p.Overhead), OverheadOrigin: p.OverheadOrigin,
 		Samples: []sampleJSON{}, Pauses: []pauseJSON{},
+	}
+	if p.Instances > 1 {
+		out.Instances = p.Instances
 	}
 	if p.Hz != 0 {
 		out.Hz = &p.Hz

@@ -68,6 +68,8 @@ func (form *profileJSON) profile() (*Profile, error) {
 		return nil, fmt.Errorf("hz is out of range: %v", *form.Hz)
 	case form.Procs < 0 || form.Procs > 1<<20:
 		return nil, fmt.Errorf("gomaxprocs is out of range: %d", form.Procs)
+	case form.Instances < 0 || form.Instances > 1<<20:
+		return nil, fmt.Errorf("instances is out of range: %d", form.Instances)
 	case form.Wall < 0 || form.Overhead < 0:
 		return nil, errors.New("run_ns or overhead_ns is negative")
 	}
@@ -75,6 +77,9 @@ func (form *profileJSON) profile() (*Profile, error) {
 		Source: form.Source, Accuracy: form.Accuracy, HzOrigin: form.HzOrigin, HzPPM: form.HzPPM,
 		Warnings: form.Warnings, Start: form.Start, Wall: time.Duration(form.Wall), Procs: form.Procs,
 		Overhead: time.Duration(form.Overhead), OverheadOrigin: form.OverheadOrigin,
+	}
+	if form.Instances > 1 {
+		p.Instances = form.Instances
 	}
 	if form.Hz != nil {
 		p.Hz = *form.Hz

@@ -1,4 +1,306 @@
 package granularity
 
-// Merge adds profiles of several instances of a program, or of several windows of one, into one profile.
-func Merge(profiles ...*Profile) *Profile { return &Profile{} }
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Merge adds profiles of several instances of a program, or of several windows of one, into one profile, and
+// diagnoses it.
+//
+// Tasks and histograms add, class by class (by name) and site by site (by pool and call chains). Wall and what the
+// processes used are summed, so that utilisation stays that of an instance on average; Procs is the largest, and
+// the diagnosis counts tasks by processor of all instances. ActiveShare is the mean, weighted by Wall. Samples, pauses
+// and series are kept only of profiles that [TraceObserver.Cut] returned one after the other: they are one
+// instance. Any other profile is an instance of its own, or as many as its Instances say. Logs are not merged: what was
+// in them is counted as LogDropped. A nil profile is left out.
+//
+// Where the profiles' sources differ, or the frequency of the cycles does, the warnings say so.
+//
+// It takes some 10 µs a class and site.
+func Merge(profiles ...*Profile) *Profile {
+	m := merger{classes: map[string]int{}, sites: map[mergedSite]int{}, sources: map[*int]bool{}}
+	for _, p := range profiles {
+		if p != nil {
+			m.add(p)
+		}
+	}
+	return m.result()
+}
+
+// merger is the state of a merge.
+type merger struct {
+	out       Profile
+	n         int
+	classes   map[string]int // index
+	sites     map[mergedSite]int
+	sources   map[*int]bool
+	instances int
+	foreign   bool      // some profile is not a piece of a pass: its warnings are kept
+	chain     bool      // all so far are pieces that follow each other
+	active    []float64 // by class: ns
+}
+
+// mergedSite identifies a site by what is in it.
+type mergedSite struct{ class, pool, created, submitted string }
+
+// allProcs is the number of processors of all instances.
+func (p *Profile) allProcs() uint64 {
+	return uint64(max(p.Procs, 1)) * uint64(max(p.Instances, 1))
+}
+
+func (m *merger) add(p *Profile) {
+	o := &m.out
+	m.n++
+	s := p.merged.source
+	switch {
+	case s == nil:
+		m.instances += max(1, p.Instances)
+		m.foreign = true
+	case !m.sources[s]:
+		m.sources[s] = true
+		m.instances++
+	}
+	if m.n == 1 {
+		m.first(p)
+	} else {
+		m.chain = m.chain && s != nil && s == o.merged.source && p.merged.first > o.merged.last
+		m.differences(p)
+	}
+	if m.chain {
+		o.merged.last = p.merged.last
+		o.Samples = append(o.Samples, p.Samples...)
+		o.Pauses = append(o.Pauses, p.Pauses...)
+	} else if m.n > 1 {
+		o.merged, o.Samples, o.Pauses = merged{}, nil, nil
+	}
+	if !p.Time.IsZero() && (o.Time.IsZero() || p.Time.Before(o.Time)) {
+		o.Time = p.Time
+	}
+	o.Procs = max(o.Procs, p.Procs)
+	o.LogDropped += p.LogDropped + uint64(len(p.Log))
+	o.Run.add(&p.Run)
+	if s == nil {
+		m.warnings(p.Warnings)
+	}
+	for i := range p.Classes {
+		m.class(&p.Classes[i], p)
+	}
+	if m.chain {
+		m.padSeries(p)
+	}
+	o.Wall += p.Wall
+}
+
+// first takes over what profiles are expected to agree in.
+func (m *merger) first(p *Profile) {
+	o := &m.out
+	o.Source, o.Accuracy, o.Hz, o.HzOrigin, o.HzPPM = p.Source, p.Accuracy, p.Hz, p.HzOrigin, p.HzPPM
+	o.Start, o.Time, o.merged = p.Start, p.Time, p.merged
+	m.chain = p.merged.source != nil
+}
+
+// differences notes in what a profile differs from those before.
+func (m *merger) differences(p *Profile) {
+	o := &m.out
+	if p.Source != o.Source {
+		m.warnings([]string{"Granularity comes from several sources (" + o.Source + ", " + p.Source + "): what they count differs."})
+		o.Accuracy = "upper-bound"
+	}
+	if math.Abs(p.Hz-o.Hz) > 0.01*max(p.Hz, o.Hz) {
+		m.warnings([]string{"The instances' cycles have different frequencies."})
+	}
+	o.HzPPM = max(o.HzPPM, p.HzPPM)
+}
+
+func (m *merger) warnings(ws []string) {
+	const most = 32
+	for _, w := range ws {
+		if len(m.out.Warnings) < most && !slices.Contains(m.out.Warnings, w) {
+			m.out.Warnings = append(m.out.Warnings, w)
+		}
+	}
+}
+
+// add sums what processes used.
+func (s *Sample) add(b *Sample) {
+	s.At = max(s.At, b.At)
+	s.Wall += b.Wall
+	s.Paused += b.Paused
+	s.CPU += b.CPU
+	s.Voluntary += b.Voluntary
+	s.Involuntary += b.Involuntary
+}
+
+func (m *merger) class(c *Class, p *Profile) {
+	at, ok := m.classes[c.Name]
+	if !ok {
+		at = len(m.out.Classes)
+		m.classes[c.Name] = at
+		m.out.Classes = append(m.out.Classes, Class{Name: c.Name})
+		m.active = append(m.active, 0)
+		if m.n > 1 && m.chain {
+			m.out.Classes[at].Series = []Bin{{At: p.Start}} // it was not there before
+		}
+	}
+	sum := &m.out.Classes[at]
+	sum.Tasks += c.Tasks
+	sum.Unmeasured += c.Unmeasured
+	sum.Nested += c.Nested
+	sum.Aggregated += c.Aggregated
+	sum.Cycles.Merge(&c.Cycles)
+	sum.RunningNS.Merge(&c.RunningNS)
+	sum.WallNS.Merge(&c.WallNS)
+	sum.BlockedNS.Merge(&c.BlockedNS)
+	m.active[at] += c.ActiveShare * float64(p.Wall)
+	if m.chain {
+		sum.Series = foldBins(append(sum.Series, c.Series...))
+	}
+	for i := range c.Sites {
+		m.site(sum, &c.Sites[i])
+	}
+}
+
+func (m *merger) site(c *Class, s *Site) {
+	k := mergedSite{c.Name, s.Pool, chainKey(s.Created), chainKey(s.Submitted)}
+	at, ok := m.sites[k]
+	if !ok {
+		at = len(c.Sites)
+		m.sites[k] = at
+		c.Sites = append(c.Sites, Site{Pool: s.Pool, Created: s.Created, Submitted: s.Submitted})
+	}
+	c.Sites[at].add(s)
+}
+
+func (s *Site) add(b *Site) {
+	s.Tasks += b.Tasks
+	s.Cycles.Merge(&b.Cycles)
+	s.RunningNS.Merge(&b.RunningNS)
+	s.WallNS.Merge(&b.WallNS)
+	s.BlockedNS.Merge(&b.BlockedNS)
+}
+
+func chainKey(chain []Frame) string {
+	var b strings.Builder
+	for _, f := range chain {
+		fmt.Fprintf(&b, "%s %s:%d\n", f.Func, f.File, f.Line)
+	}
+	return b.String()
+}
+
+// padSeries tells of the classes that were not in a piece that they were idle.
+func (m *merger) padSeries(p *Profile) {
+	end := p.Start + int64(p.Wall)
+	if n := len(p.Samples); n > 0 {
+		end = p.Samples[n-1].At
+	}
+	for i := range m.out.Classes {
+		c := &m.out.Classes[i]
+		if n := len(c.Series); n > 0 && c.Series[n-1].At < end {
+			c.Series = foldBins(append(c.Series, Bin{At: end}))
+		}
+	}
+}
+
+// foldBins puts neighbours together if there are too many bins.
+func foldBins(bins []Bin) []Bin {
+	if len(bins) < 2*seriesBins {
+		return bins
+	}
+	start := bins[0].At
+	out := bins[:0]
+	for i := 0; i+1 < len(bins); i += 2 {
+		a, b := bins[i], bins[i+1]
+		wa, wb := float64(a.At-start), float64(b.At-a.At)
+		start = b.At
+		b.Ended += a.Ended
+		b.Busy += a.Busy
+		if wa+wb > 0 {
+			b.Active = min(1, (a.Active*wa+b.Active*wb)/(wa+wb))
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+func (m *merger) result() *Profile {
+	p := &m.out
+	if m.instances > 1 {
+		p.Instances = m.instances
+	}
+	for len(p.Samples) > maxSamples {
+		p.Samples = foldSamples(p.Samples)
+	}
+	if n := len(p.Pauses) - maxPauses; n > 0 {
+		p.Pauses = slices.Clone(p.Pauses[n:])
+	}
+	for i := range p.Classes {
+		c := &p.Classes[i]
+		if p.Wall > 0 {
+			c.ActiveShare = min(1, m.active[i]/float64(p.Wall))
+		}
+		if !m.chain {
+			c.Series = nil
+		}
+		slices.SortStableFunc(c.Sites, func(a, b Site) int {
+			return cmp.Or(cmp.Compare(p.SiteGranularity(&b).Sum(), p.SiteGranularity(&a).Sum()), cmp.Compare(b.Tasks, a.Tasks))
+		})
+	}
+	slices.SortStableFunc(p.Classes, func(a, b Class) int {
+		return cmp.Or(cmp.Compare(p.Granularity(&b).Sum(), p.Granularity(&a).Sum()), strings.Compare(a.Name, b.Name))
+	})
+	for _, s := range append([]*Sample{&p.Run}, pointers(p.Samples)...) {
+		s.judge(p.Procs)
+	}
+	if !m.foreign && m.n > 0 {
+		p.Warnings = nil
+		p.warnTrace()
+	}
+	if m.n > 0 {
+		p.Diagnose()
+	}
+	return p
+}
+
+func foldSamples(samples []Sample) []Sample {
+	n := len(samples) / 2
+	for i := range n {
+		s := samples[2*i+1]
+		s.add(&samples[2*i])
+		samples[i] = s
+	}
+	if len(samples)%2 == 1 {
+		samples[n] = samples[2*n]
+		n++
+	}
+	return samples[:n]
+}
+
+// judge computes what follows from GOMAXPROCS. Processor time within pauses was not counted.
+func (s *Sample) judge(procs int) {
+	s.Excluded = 2*s.Paused > s.Wall
+	s.Utilisation = 0
+	if open := s.Wall - s.Paused; open > 0 && procs > 0 {
+		s.Utilisation = float64(s.CPU) / float64(open) / float64(procs)
+	}
+}
+
+// warnTrace says what limits the trust in a profile of a trace, as far as the profile tells.
+func (p *Profile) warnTrace() {
+	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
+	if len(p.Classes) > 0 {
+		add("Granularity is running time from an execution trace, an upper bound of processor time: the trace does not show when the system took a thread off its core.")
+	} else {
+		add("There is no user region (runtime/trace.StartRegion) in the trace: nothing tells what its tasks are. Tasks of this module's Pool, Group and Do are regions.")
+	}
+	var unmeasured uint64
+	for i := range p.Classes {
+		unmeasured += p.Classes[i].Unmeasured
+	}
+	if unmeasured > 0 {
+		add("%d tasks were not measured: they began before the trace, or had not ended with it, or had no regions.", unmeasured)
+	}
+}

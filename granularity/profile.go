@@ -56,6 +56,8 @@ type Profile struct {
 	// Instances is the number of programs that the profile is about, if [Merge] has added several; 0 is
 	// one. Wall and Run are then sums over them, Procs is that of the largest.
 	Instances int
+
+	merged merged // what Merge has to know besides
 }
 
 // Class is what is known of one class of tasks: those that execute one

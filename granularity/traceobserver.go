@@ -34,6 +34,7 @@ type TraceObserver struct {
 	procs      int
 	machine    traceMachine
 	clock      timeline.Clock // the first one
+	pieces     tracePieces
 }
 
 // goroutineTasks is what is known of a live goroutine.

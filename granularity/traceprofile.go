@@ -12,8 +12,9 @@ import (
 func (o *TraceObserver) Profile() *Profile {
 	p := &Profile{
 		Source: SourceTrace, Accuracy: "upper-bound",
-		Start: int64(o.begin), Wall: time.Duration(o.end - o.begin), Procs: o.procs,
+		Start: int64(o.begin), Wall: o.covered(), Procs: o.procs,
 		Samples: o.machine.samples, Pauses: o.machine.pauses,
+		merged: o.pieces.mark(),
 	}
 	if o.opt.Hz > 0 {
 		p.Hz, p.HzOrigin = o.opt.Hz, "told"
@@ -90,30 +91,18 @@ func (o *TraceObserver) finishSeries(c *Class, from *traceClass) {
 			Active: min(1, float64(from.active.bins[i].busy)/float64(end-start)),
 		})
 	}
-	if length > 0 {
+	if length = int64(o.covered()); length > 0 {
 		c.ActiveShare = min(1, float64(active)/float64(length))
 	}
 }
 
 // warn says what limits the trust.
 func (o *TraceObserver) warn(p *Profile) {
-	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
-	switch {
-	case len(p.Classes) > 0:
-		add("Granularity is running time from an execution trace, an upper bound of processor time: the trace does not show when the system took a thread off its core.")
-	case o.opt.Tasks && !o.opt.AggregateNested && o.regions:
-		add("There is no user task (runtime/trace.NewTask) in the trace, but there are regions.")
-	default:
-		add("There is no user region (runtime/trace.StartRegion) in the trace: nothing tells what its tasks are. Tasks of this module's Pool, Group and Do are regions.")
-	}
-	var unmeasured uint64
-	for i := range p.Classes {
-		unmeasured += p.Classes[i].Unmeasured
-	}
-	if unmeasured > 0 {
-		add("%d tasks were not measured: they began before the trace, or had not ended with it, or had no regions.", unmeasured)
+	p.warnTrace()
+	if len(p.Classes) == 0 && o.opt.Tasks && !o.opt.AggregateNested && o.regions {
+		p.Warnings[len(p.Warnings)-1] = "There is no user task (runtime/trace.NewTask) in the trace, but there are regions."
 	}
 	if o.overflow > 0 {
-		add("More than %d places begin tasks: %d tasks of further places are in the class (other).", o.opt.MaxSites, o.overflow)
+		p.Warnings = append(p.Warnings, fmt.Sprintf("More than %d places begin tasks: %d tasks of further places are in the class (other).", o.opt.MaxSites, o.overflow))
 	}
 }

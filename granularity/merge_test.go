@@ -1,0 +1,171 @@
+package granularity
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// pieced is a TraceObserver that is cut again and again.
+type pieced struct {
+	*TraceObserver
+	every, next timeline.Time
+	cuts        []*Profile
+}
+
+func (p *pieced) Begin(b *timeline.Begin) {
+	p.next = b.Time + p.every
+	p.TraceObserver.Begin(b)
+}
+
+func (p *pieced) Region(e *timeline.RegionEvent) {
+	for e.Time >= p.next {
+		p.cuts = append(p.cuts, p.Cut(p.next))
+		p.next += p.every
+	}
+	p.TraceObserver.Region(e)
+}
+
+// TestCutsSum: wherever a pass is cut, the tasks of all pieces are those of the whole.
+func TestCutsSum(t *testing.T) {
+	text := traced(t, regions)
+	for _, opt := range []TraceOptions{{}, {Tasks: true}, {AggregateNested: true}} {
+		whole := readTrace(t, text, opt)
+		for _, every := range []time.Duration{300 * time.Microsecond, 7 * time.Millisecond, time.Hour} {
+			o := &pieced{TraceObserver: NewTraceObserver(opt), every: timeline.Time(every)}
+			if _, err := timeline.Read(context.Background(), bytes.NewReader(text), timeline.Options{}, o); err != nil {
+				t.Fatal(err)
+			}
+			m := Merge(append(o.cuts, o.Profile())...)
+			if m.Wall != whole.Wall || m.Instances != 0 || m.Run.CPU != whole.Run.CPU || m.Run.Wall != whole.Run.Wall || m.Run.Voluntary != whole.Run.Voluntary {
+				t.Errorf("%+v, every %v: wall %v, run %+v; the whole %v, %+v", opt, every, m.Wall, m.Run, whole.Wall, whole.Run)
+			}
+			if len(m.Classes) != len(whole.Classes) || len(whole.Classes) == 0 {
+				t.Fatalf("%+v, every %v: %d classes, the whole has %d", opt, every, len(m.Classes), len(whole.Classes))
+			}
+			for i := range whole.Classes {
+				w := &whole.Classes[i]
+				c := classNamed(t, m, w.Name)
+				if c.Tasks != w.Tasks || c.Unmeasured != w.Unmeasured || c.Nested != w.Nested || c.Aggregated != w.Aggregated ||
+					c.RunningNS.Sum() != w.RunningNS.Sum() || c.WallNS.Max() != w.WallNS.Max() || c.BlockedNS.Sum() != w.BlockedNS.Sum() || len(c.Sites) != len(w.Sites) {
+					t.Errorf("%+v, every %v, %s: %+v, the whole %+v", opt, every, w.Name, c, w)
+				}
+				if d := c.ActiveShare - w.ActiveShare; d > 0.1 || d < -0.1 {
+					t.Errorf("%+v, every %v, %s: active for %.3f of the time, by the whole %.3f", opt, every, w.Name, c.ActiveShare, w.ActiveShare)
+				}
+				var ended uint64
+				for j, b := range c.Series {
+					ended += b.Ended
+					if j > 0 && b.At <= c.Series[j-1].At || b.Active < 0 || b.Active > 1 {
+						t.Errorf("%s: bin %d: %+v after %+v", w.Name, j, b, c.Series[j-1])
+					}
+				}
+				if ended != w.Tasks {
+					t.Errorf("%s: %d tasks in the series, %d in all", w.Name, ended, w.Tasks)
+				}
+			}
+			if len(m.Warnings) != len(whole.Warnings) {
+				t.Errorf("warnings %q, the whole %q", m.Warnings, whole.Warnings)
+			}
+		}
+	}
+}
+
+// taskProfile is a profile of so many tasks of 1 µs each on two processors.
+func taskProfile(class string, tasks int) *Profile {
+	c := Class{Name: class, Tasks: uint64(tasks), ActiveShare: 1}
+	for range tasks {
+		c.RunningNS.Add(1000)
+		c.WallNS.Add(1000)
+	}
+	site := Site{Pool: class, Created: []Frame{{Func: "main.f", File: "f.go", Line: tasks}}, Tasks: c.Tasks}
+	site.RunningNS.Merge(&c.RunningNS)
+	c.Sites = []Site{site}
+	return &Profile{Source: SourceTrace, Accuracy: "upper-bound", Wall: time.Second, Procs: 2, Classes: []Class{c}, Warnings: []string{"w"},
+		Run: Sample{Wall: time.Second, CPU: time.Second}, Samples: []Sample{{}}, Log: make([]TaskRecord, 3)}
+}
+
+func TestMergeInstances(t *testing.T) {
+	a, b := taskProfile("x", 10_000), taskProfile("x", 10_000)
+	b.Instances = 4
+	m := Merge(a, nil, b, taskProfile("y", 7))
+	if m.Instances != 6 || m.Wall != 3*time.Second || m.Procs != 2 || m.LogDropped != 9 || m.Samples != nil || len(m.Warnings) != 1 {
+		t.Errorf("%d instances, %v, %d processors, %d log entries, warnings %q", m.Instances, m.Wall, m.Procs, m.LogDropped, m.Warnings)
+	}
+	x := classNamed(t, m, "x")
+	if x.Tasks != 20_000 || x.RunningNS.Sum() != 20_000_000 || len(x.Sites) != 1 || x.Sites[0].Tasks != 20_000 {
+		t.Errorf("%+v", x)
+	}
+	if x.ActiveShare < 0.66 || x.ActiveShare > 0.67 || m.Run.Utilisation != 0.5 {
+		t.Errorf("active for %v of the time, utilisation %v; want 2/3, 0.5", x.ActiveShare, m.Run.Utilisation)
+	}
+	if x.Diagnosis != Fine {
+		t.Errorf("20,000 tasks of 1 µs are %s: %q", x.Diagnosis, x.Reasons)
+	}
+	var buf bytes.Buffer
+	if err := WriteJSON(&buf, m); err != nil {
+		t.Fatal(err)
+	}
+	if back, err := ReadJSON(&buf); err != nil || back.Instances != 6 {
+		t.Errorf("the instances do not survive: %v, %v", back, err)
+	}
+	// 130 tasks are many for two processors, but few for those of six instances.
+	few := taskProfile("z", 130)
+	if c := classNamed(t, Merge(few), "z"); c.Diagnosis != Fine {
+		t.Errorf("130 tasks on 2 processors: %s", c.Diagnosis)
+	}
+	few.Instances = 6
+	if c := classNamed(t, Merge(few), "z"); c.Diagnosis == Fine {
+		t.Error("130 tasks on 12 processors are many")
+	}
+	if none := Merge(nil); none == nil || len(none.Classes) != 0 {
+		t.Error("nothing merged is not an empty profile")
+	}
+}
+
+func TestTop(t *testing.T) {
+	total := &Profile{Source: SourceTrace}
+	for i := range 60 {
+		total = Merge(total, taskProfile(fmt.Sprintf("class %d", i), 10+i)).Top(5)
+	}
+	var tasks, inSites uint64
+	others := 0
+	for i := range total.Classes {
+		c := &total.Classes[i]
+		tasks += c.Tasks
+		for j := range c.Sites {
+			inSites += c.Sites[j].Tasks
+		}
+		if c.Name == "(other)" {
+			others++
+		}
+		if len(c.Sites) > 6 {
+			t.Errorf("%s has %d sites", c.Name, len(c.Sites))
+		}
+	}
+	if want := uint64(60*10 + 59*30); tasks != want || inSites != want || len(total.Classes) != 6 || others != 1 {
+		t.Errorf("%d tasks, %d in sites, want %d; %d classes, %d of them others", tasks, inSites, want, len(total.Classes), others)
+	}
+}
+
+// TestTraceGap: tasks that a gap cuts are unmeasured, and its time is not in the profile.
+func TestTraceGap(t *testing.T) {
+	o := NewTraceObserver(TraceOptions{})
+	o.Begin(&timeline.Begin{Time: 100})
+	g := &timeline.Goroutine{ID: 1}
+	o.Region(&timeline.RegionEvent{Time: 200, G: g, Begin: true, Region: timeline.Region{Type: "r", Start: 200}})
+	o.Transition(&timeline.Transition{Interval: timeline.Interval{G: g, End: 300}, To: timeline.Unknown})
+	o.Gap(&timeline.Gap{From: 300, To: 1000, Generations: 1})
+	o.Region(&timeline.RegionEvent{Time: 1100, G: g, Begin: true, Region: timeline.Region{Type: "r", Start: 1100}})
+	o.Region(&timeline.RegionEvent{Time: 1200, G: g, Region: timeline.Region{Type: "r", Start: 1100}})
+	p := o.Cut(1300)
+	c := classNamed(t, p, "r")
+	if p.Wall != 500 || c.Tasks != 1 || c.Unmeasured != 1 || c.WallNS.Sum() != 100 || !strings.Contains(strings.Join(p.Warnings, " "), "1 tasks were not measured") {
+		t.Errorf("wall %v, %d tasks, %d unmeasured, %v; %q", p.Wall, c.Tasks, c.Unmeasured, c.WallNS.Sum(), p.Warnings)
+	}
+}

@@ -1,0 +1,101 @@
+package granularity
+
+import (
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// A pass over a live trace never ends, so its profile is taken in pieces. A task belongs, with all its time, to
+// the piece in which it ended; that it was under way shows in the series of all of them.
+
+// tracePieces is how an observer takes a pass apart.
+type tracePieces struct {
+	source *int          // tells the profiles of this pass from those of others
+	number int           // of the piece at hand
+	missed timeline.Time // in gaps
+}
+
+// merged is where in a pass a profile comes from.
+type merged struct {
+	source      *int
+	first, last int // pieces
+}
+
+func (p *tracePieces) mark() merged {
+	if p.source == nil {
+		p.source = new(int)
+	}
+	return merged{source: p.source, first: p.number, last: p.number}
+}
+
+// Cut ends the profile at hand at the time t, which is not before what was shown last, returns it, and begins the
+// next one. A task counts where it ended. [Merge] puts profiles that follow each other together.
+//
+// It takes some 20 µs and 40 kB for each class.
+func (o *TraceObserver) Cut(t timeline.Time) *Profile {
+	o.end = max(t, o.machine.now)
+	o.machine.finish(o.end)
+	for _, c := range o.classes {
+		if c.underWay > 0 {
+			c.active.add(int64(c.since-o.begin), int64(o.end-o.begin))
+			c.since = o.end
+		}
+	}
+	p := o.Profile()
+	o.begin = o.end
+	o.pieces.number++
+	o.pieces.missed = 0
+	m := &o.machine
+	o.machine = traceMachine{now: m.now, width: SampleEvery, running: m.running, mostRunning: m.running, stops: m.stops, stoppedAt: m.stoppedAt}
+	o.sites, o.classes, o.overflow, o.regions = map[traceSiteKey]*traceSite{}, map[string]*traceClass{}, 0, false
+	for i := range o.goroutines {
+		g := &o.goroutines[i]
+		for j := range g.stack {
+			o.goOn(&g.stack[j].site)
+			o.regions = true
+		}
+	}
+	if len(o.open) > maxOpenTasks {
+		clear(o.open) // they will never end
+	}
+	for _, k := range o.open {
+		o.goOn(&k.site)
+	}
+	return p
+}
+
+// maxOpenTasks is how many tasks may be under way from one piece to the next.
+const maxOpenTasks = 1 << 16
+
+// goOn takes what is under way at a site into the next piece.
+func (o *TraceObserver) goOn(s **traceSite) {
+	if *s != nil {
+		*s = o.site((*s).key)
+		(*s).class.enter(o.begin)
+	}
+}
+
+// Gap implements [timeline.Observer]: the time in a gap is not in Wall, and tasks that were under way are unmeasured.
+func (o *TraceObserver) Gap(g *timeline.Gap) {
+	o.machine.advance(g.From)
+	for id, t := range o.open {
+		o.lost(t.site, g.From)
+		delete(o.open, id)
+	}
+	o.machine.gap(g.To)
+	o.pieces.missed += g.To - g.From
+}
+
+// gap goes on at t, with nothing running.
+func (m *traceMachine) gap(t timeline.Time) {
+	if m.sample.Wall > 0 {
+		m.closeSample()
+	}
+	m.now, m.running, m.stops = max(m.now, t), 0, 0
+}
+
+// covered is how much of the time the profile is about.
+func (o *TraceObserver) covered() time.Duration {
+	return time.Duration(o.end - o.begin - o.pieces.missed)
+}
