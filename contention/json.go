@@ -45,6 +45,7 @@ type profileJSON struct {
 	Start        string              `json:"start"` // RFC 3339, or empty
 	Duration     int64               `json:"duration_ns"`
 	InFlight     int64               `json:"in_flight"`
+	Instances    int                 `json:"instances,omitempty"` // only if there are several
 	Dropped      droppedJSON         `json:"dropped"`
 	Pairs        []pairJSON          `json:"pairs"`
 	Waits        []waitJSON          `json:"waits"`
@@ -184,7 +185,7 @@ type jsonTables struct {
 func (p *Profile) form() (*profileJSON, error) {
 	f := &profileJSON{
 		Warnings: append([]string{}, p.Warnings...), // [] instead of null
-		Source:   p.Source, Accuracy: p.Accuracy, Duration: int64(p.Duration), InFlight: p.InFlight,
+		Source:   p.Source, Accuracy: p.Accuracy, Duration: int64(p.Duration), InFlight: p.InFlight, Instances: severalInstances(p.Instances),
 		Dropped: droppedJSON(p.Dropped),
 		Pairs:   make([]pairJSON, len(p.Pairs)), Waits: make([]waitJSON, len(p.Waits)), Locks: make([]lockJSON, len(p.Locks)),
 		Stacks: []stackJSON{},

@@ -83,7 +83,7 @@ func (f *profileJSON) profile() (*Profile, error) {
 		return nil, errors.New("this is no contention profile: wait_ns, pairs, waits, locks or stacks is missing")
 	}
 	r := &jsonReader{form: f, locks: map[uint64]*Lock{}, p: &Profile{
-		Source: f.Source, Accuracy: f.Accuracy, Duration: time.Duration(f.Duration), InFlight: f.InFlight,
+		Source: f.Source, Accuracy: f.Accuracy, Duration: time.Duration(f.Duration), InFlight: f.InFlight, Instances: severalInstances(f.Instances),
 		Dropped: Dropped(f.Dropped),
 	}}
 	if len(f.Warnings) > 0 {
@@ -108,6 +108,8 @@ func (r *jsonReader) head() error {
 	switch {
 	case f.Duration < 0:
 		return fmt.Errorf("duration_ns is negative: %d", f.Duration)
+	case f.Instances < 0 || f.Instances > 1<<30:
+		return fmt.Errorf("instances is out of range: %d", f.Instances)
 	case f.InFlight < 0:
 		return fmt.Errorf("in_flight is negative: %d", f.InFlight)
 	case !slices.Contains([]Source{"", FromWrappers, FromEvents, FromTrace}, f.Source):

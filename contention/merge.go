@@ -179,6 +179,14 @@ func (m *merger) addHead(p *Profile) {
 	}
 }
 
+// severalInstances returns n if it is more than one: one is not told.
+func severalInstances(n int) int {
+	if n > 1 {
+		return n
+	}
+	return 0
+}
+
 // maxMergedWarnings is how many different warnings a merged profile has at most.
 const maxMergedWarnings = 32
 
