@@ -1,0 +1,147 @@
+package series
+
+import "time"
+
+// Type is what a metric's numbers mean.
+type Type string
+
+// The types of metrics, as Prometheus calls them.
+const (
+	Counter   Type = "counter"
+	Gauge     Type = "gauge"
+	Histogram Type = "histogram"
+)
+
+// Family is all metrics of one name.
+type Family struct {
+	// Name and Help are Prometheus'.
+	Name, Help string
+	// OTel is the name in OpenTelemetry, which leaves units out of names, and Unit the unit there.
+	OTel, Unit string
+	Type       Type
+	Labels     []string
+	Points     []Point
+}
+
+// Point is one metric of a family, or one histogram.
+type Point struct {
+	// Values are those of the family's Labels.
+	Values []string
+	// Value is the number, or the sum of a histogram.
+	Value float64
+	// Buckets and Count are a histogram's: up to each of TaskBounds, and in all.
+	Buckets []uint64
+	Count   uint64
+}
+
+// Families puts the counters of a snapshot into families, always the same ones in the same order.
+func (s *Snapshot) Families() []Family {
+	var out []Family
+	if s.Live {
+		out = append(out, s.whole()...)
+		out = append(out, s.groupFamilies()...)
+		out = append(out, s.contention()...)
+		out = append(out, s.stream()...)
+	}
+	return append(out, s.taskFamily())
+}
+
+func one(v float64) []Point { return []Point{{Value: v}} }
+
+func (s *Snapshot) whole() []Family {
+	recording := 0.0
+	if s.Recording {
+		recording = 1
+	}
+	return []Family{
+		{Name: "bottleneck_recording", OTel: "bottleneck.recording", Unit: "1", Type: Gauge, Points: one(recording),
+			Help: "Whether the continuous analysis goes on."},
+		{Name: "bottleneck_gomaxprocs", OTel: "bottleneck.gomaxprocs", Unit: "{processor}", Type: Gauge, Points: one(float64(s.Procs)),
+			Help: "The largest GOMAXPROCS so far; 0 if it is not known yet."},
+		{Name: "bottleneck_wall_seconds_total", OTel: "bottleneck.wall", Unit: "s", Type: Counter, Points: one(s.Wall.Seconds()),
+			Help: "The time that was seen. The shares of all groups and the idle time sum to it."},
+		{Name: "bottleneck_idle_seconds_total", OTel: "bottleneck.idle", Unit: "s", Type: Counter, Points: one(s.Idle.Seconds()),
+			Help: "The time in which no goroutine ran."},
+	}
+}
+
+func (s *Snapshot) groupFamilies() []Family {
+	by := []string{"group", "kind"}
+	each := func(of func(*Group) time.Duration) (points []Point) {
+		for i := range s.Groups {
+			g := &s.Groups[i]
+			points = append(points, Point{Values: []string{g.Name, g.Kind}, Value: of(g).Seconds()})
+		}
+		return points
+	}
+	blocked := Family{Name: "bottleneck_blocked_seconds_total", OTel: "bottleneck.blocked", Unit: "s", Type: Counter, Labels: []string{"group", "kind", "reason"},
+		Help: "The time for which the group's goroutines were blocked, summed, by reason."}
+	for _, g := range s.Groups {
+		for _, b := range g.Blocked {
+			blocked.Points = append(blocked.Points, Point{Values: []string{g.Name, g.Kind, b.Name}, Value: b.Time.Seconds()})
+		}
+	}
+	return []Family{
+		{Name: "bottleneck_share_seconds_total", OTel: "bottleneck.share", Unit: "s", Type: Counter, Labels: by,
+			Points: each(func(g *Group) time.Duration { return g.Share }),
+			Help:   "The group's share of the time: while r goroutines run, each is given 1/r of it."},
+		{Name: "bottleneck_running_seconds_total", OTel: "bottleneck.running", Unit: "s", Type: Counter, Labels: by,
+			Points: each(func(g *Group) time.Duration { return g.Running }),
+			Help:   "The time for which the group's goroutines ran, summed. Divided by the share, it is the group's parallelism."},
+		{Name: "bottleneck_runnable_seconds_total", OTel: "bottleneck.runnable", Unit: "s", Type: Counter, Labels: by,
+			Points: each(func(g *Group) time.Duration { return g.Runnable }),
+			Help:   "The time for which the group's goroutines were ready, but had no processor, summed."},
+		blocked,
+	}
+}
+
+func (s *Snapshot) contention() []Family {
+	times := Family{Name: "bottleneck_contentions_total", OTel: "bottleneck.contentions", Unit: "{contention}", Type: Counter, Labels: []string{"kind"},
+		Help: "How often goroutines waited for each other, by what they waited for."}
+	wait := Family{Name: "bottleneck_contention_wait_seconds_total", OTel: "bottleneck.contention.wait", Unit: "s", Type: Counter, Labels: []string{"kind", "part"},
+		Help: "How long they waited: while a known owner was to blame, while nobody was (hand-off), and unattributed."}
+	for _, c := range s.Contention {
+		times.Points = append(times.Points, Point{Values: []string{c.Kind}, Value: float64(c.Contentions)})
+		for _, p := range []Part{{"blamed", c.Blamed}, {"hand-off", c.HandOff}, {"unattributed", c.Unattributed}} {
+			wait.Points = append(wait.Points, Point{Values: []string{c.Kind, p.Name}, Value: p.Time.Seconds()})
+		}
+	}
+	return []Family{times, wait}
+}
+
+func (s *Snapshot) stream() []Family {
+	by := []string{"reason"}
+	each := func(of func(*Dropped) float64) (points []Point) {
+		for i := range s.Stream.Dropped {
+			d := &s.Stream.Dropped[i]
+			points = append(points, Point{Values: []string{d.Reason}, Value: of(d)})
+		}
+		return points
+	}
+	return []Family{
+		{Name: "bottleneck_stream_generations_total", OTel: "bottleneck.stream.generations", Unit: "{generation}", Type: Counter, Points: one(float64(s.Stream.Generations)),
+			Help: "Generations of the execution trace, of about a second each, that were analyzed."},
+		{Name: "bottleneck_stream_bytes_total", OTel: "bottleneck.stream.size", Unit: "By", Type: Counter, Points: one(float64(s.Stream.Bytes)),
+			Help: "Bytes of the execution trace that were analyzed."},
+		{Name: "bottleneck_stream_cpu_seconds_total", OTel: "bottleneck.stream.cpu", Unit: "s", Type: Counter, Points: one(s.Stream.CPU.Seconds()),
+			Help: "Processor time that the analysis took."},
+		{Name: "bottleneck_stream_dropped_generations_total", OTel: "bottleneck.stream.dropped.generations", Unit: "{generation}", Type: Counter, Labels: by,
+			Points: each(func(d *Dropped) float64 { return float64(d.Generations) }),
+			Help:   "Generations that were dropped, and are in no other number: the analysis was behind or over its budget, or they were broken."},
+		{Name: "bottleneck_stream_dropped_bytes_total", OTel: "bottleneck.stream.dropped.size", Unit: "By", Type: Counter, Labels: by,
+			Points: each(func(d *Dropped) float64 { return float64(d.Bytes) }),
+			Help:   "Bytes of dropped generations."},
+		{Name: "bottleneck_stream_dropped_seconds_total", OTel: "bottleneck.stream.dropped.time", Unit: "s", Type: Counter, Labels: by,
+			Points: each(func(d *Dropped) float64 { return d.Time.Seconds() }),
+			Help:   "The time that dropped generations were about."},
+	}
+}
+
+func (s *Snapshot) taskFamily() Family {
+	f := Family{Name: "bottleneck_task_cycles", OTel: "bottleneck.task.cycles", Unit: "{cycle}", Type: Histogram, Labels: []string{"class"},
+		Help: "Reference cycles that tasks execute."}
+	for _, t := range s.Tasks {
+		f.Points = append(f.Points, Point{Values: []string{t.Class}, Value: t.Cycles, Buckets: t.Buckets, Count: t.Count})
+	}
+	return f
+}

@@ -1,0 +1,86 @@
+package prometheus
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/exporters/internal/series"
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+// Options are the choices of a [Collector]. The zero value is right for most.
+type Options struct {
+	// Tasks is a recorder whose tasks are shown as a histogram for each class.
+	Tasks *granularity.Recorder
+	// MaxGroups is how many groups of goroutines, and classes of tasks, have metrics of their own; others are added up. 0 means 50.
+	MaxGroups int
+}
+
+// Collector is a [prometheus.Collector]. It is safe for concurrent use. Each Collector counts for itself: register one.
+type Collector struct {
+	reader *series.Reader
+	descs  map[string]*prometheus.Desc // by name
+}
+
+var _ prometheus.Collector = (*Collector)(nil)
+
+// NewCollector returns a collector of what c finds. It neither starts nor stops c, which may be nil if there are only tasks to collect.
+func NewCollector(c *bottleneck.Continuous, opt Options) *Collector {
+	var source series.Source
+	if c != nil {
+		source = c
+	}
+	return newCollector(source, opt)
+}
+
+func newCollector(source series.Source, opt Options) *Collector {
+	var tasks series.Tasker
+	if opt.Tasks != nil {
+		tasks = opt.Tasks
+	}
+	c := &Collector{reader: series.NewReader(source, tasks, series.Options{MaxGroups: opt.MaxGroups}), descs: map[string]*prometheus.Desc{}}
+	empty := series.Snapshot{Live: source != nil}
+	for _, f := range empty.Families() {
+		c.descs[f.Name] = prometheus.NewDesc(f.Name, f.Help, f.Labels, nil)
+	}
+	return c
+}
+
+// Describe implements [prometheus.Collector].
+func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range c.descs {
+		ch <- d
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	for _, f := range c.reader.Read().Families() {
+		desc := c.descs[f.Name]
+		for i := range f.Points {
+			ch <- metric(desc, f.Type, &f.Points[i])
+		}
+	}
+}
+
+// metric makes a metric of a point; one that reports the error where the library refuses it.
+func metric(desc *prometheus.Desc, t series.Type, p *series.Point) prometheus.Metric {
+	var m prometheus.Metric
+	var err error
+	switch t {
+	case series.Histogram:
+		buckets := make(map[float64]uint64, len(p.Buckets))
+		for i, bound := range series.TaskBounds {
+			buckets[bound] = p.Buckets[i]
+		}
+		m, err = prometheus.NewConstHistogram(desc, p.Count, p.Value, buckets, p.Values...)
+	case series.Gauge:
+		m, err = prometheus.NewConstMetric(desc, prometheus.GaugeValue, p.Value, p.Values...)
+	default:
+		m, err = prometheus.NewConstMetric(desc, prometheus.CounterValue, p.Value, p.Values...)
+	}
+	if err != nil {
+		return prometheus.NewInvalidMetric(desc, err)
+	}
+	return m
+}

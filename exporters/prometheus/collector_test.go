@@ -1,0 +1,196 @@
+package prometheus
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/goleak"
+
+	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/exporters/internal/series"
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type source struct {
+	mu   sync.Mutex
+	live bottleneck.Live
+}
+
+func (s *source) Enabled() bool { return true }
+func (s *source) Read() *bottleneck.Live {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	live := s.live
+	return &live
+}
+
+func made() *source {
+	s := &source{}
+	s.live.Bottle = &bottle.Graph{Wall: 9 * time.Second, Idle: time.Second, Procs: 2, Boxes: []bottle.Box{
+		{Group: "main.work", Kind: bottle.Application, Share: 5 * time.Second, Running: 8 * time.Second, Waiting: map[string]time.Duration{"mutex": 2 * time.Second}},
+		{Group: "a\"b\\\n\xff", Kind: bottle.GC, Share: 3 * time.Second, Running: 3 * time.Second},
+	}}
+	s.live.Contention = &contention.Profile{Waits: []contention.Wait{{Kind: contention.MutexKind, Contentions: 3, Waited: time.Second, Blamed: time.Second}}}
+	return s
+}
+
+// The library takes all metrics, and they are the numbers of the analysis.
+func TestCollector(t *testing.T) {
+	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
+	for range 7 {
+		tasks.New("check", func() {}).Run()
+	}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(newCollector(made(), Options{Tasks: tasks}))
+	for name, want := range map[string]string{
+		"bottleneck_share_seconds_total": "# HELP bottleneck_share_seconds_total The group's share of the time: while r goroutines run, each is given 1/r of it.\n" +
+			"# TYPE bottleneck_share_seconds_total counter\n" +
+			`bottleneck_share_seconds_total{group="a\"b\\ ` + "\uFFFD" + `",kind="gc"} 3` + "\n" +
+			`bottleneck_share_seconds_total{group="main.work",kind="application"} 5` + "\n",
+		"bottleneck_blocked_seconds_total": "# HELP bottleneck_blocked_seconds_total The time for which the group's goroutines were blocked, summed, by reason.\n" +
+			"# TYPE bottleneck_blocked_seconds_total counter\n" +
+			`bottleneck_blocked_seconds_total{group="main.work",kind="application",reason="mutex"} 2` + "\n",
+	} {
+		if err := testutil.GatherAndCompare(registry, strings.NewReader(want), name); err != nil {
+			t.Error(err)
+		}
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, f := range families {
+		if f.GetName() == "bottleneck_task_cycles" {
+			h := f.Metric[0].GetHistogram()
+			if h.GetSampleCount() != 7 || len(h.Bucket) != len(series.TaskBounds) {
+				t.Errorf("%v", h)
+			}
+			found++
+		}
+	}
+	if found != 1 || len(families) < 16 {
+		t.Errorf("%d families, %d histograms", len(families), found)
+	}
+	problems, err := testutil.GatherAndLint(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+// Without a continuous analysis there are tasks only, and without anything nothing.
+func TestNothingToCollect(t *testing.T) {
+	if n := testutil.CollectAndCount(NewCollector(nil, Options{})); n != 0 {
+		t.Errorf("%d metrics of nothing", n)
+	}
+}
+
+// Scrapes at the same time agree, also while groups come and go.
+func TestConcurrent(t *testing.T) {
+	src := made()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(newCollector(src, Options{MaxGroups: 3}))
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range 50 {
+				src.mu.Lock()
+				g := *src.live.Bottle
+				g.Boxes = append(g.Boxes[:len(g.Boxes):len(g.Boxes)], bottle.Box{Group: fmt.Sprint("main.f", i), Share: time.Second, Running: time.Second})
+				src.live.Bottle = &g
+				src.mu.Unlock()
+				if _, err := registry.Gather(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A real analysis of this process: two goroutines that compute run at a parallelism of their number, or of the processors', at most.
+func TestContinuous(t *testing.T) {
+	c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{Budget: 1})
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Stop()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(NewCollector(c, Options{}))
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	for range 2 {
+		wg.Go(func() { compute(ctx) })
+	}
+	deadline := time.Now().Add(60 * time.Second)
+	for {
+		share, running := value(t, registry, "bottleneck_share_seconds_total", "compute"), value(t, registry, "bottleneck_running_seconds_total", "compute")
+		if share > 0 {
+			if p := running / share; p < 0.99 || p > float64(min(2, runtime.GOMAXPROCS(0)))+0.01 {
+				t.Errorf("parallelism %g: ran for %g s, share %g s", p, running, share)
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nothing of the goroutines in a minute")
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+func compute(ctx context.Context) {
+	for ctx.Err() == nil {
+	}
+}
+
+// value sums up the metrics of the groups whose names contain something.
+func value(t *testing.T, g prometheus.Gatherer, name, group string) (sum float64) {
+	t.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			for _, l := range m.Label {
+				if f.GetName() == name && l.GetName() == "group" && strings.Contains(l.GetValue(), group) {
+					sum += m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return sum
+}
+
+func BenchmarkCollect(b *testing.B) {
+	src := made()
+	g := src.live.Bottle
+	for i := range 48 {
+		box := g.Boxes[0]
+		box.Group = fmt.Sprint("main.f", i)
+		g.Boxes = append(g.Boxes, box)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(newCollector(src, Options{}))
+	for b.Loop() {
+		if _, err := registry.Gather(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+// Package prometheus collects the metrics of a continuous analysis for programs that use Prometheus' client library already.
+//
+//	package main
+//
+//	import (
+//		"log"
+//		"net/http"
+//
+//		"github.com/prometheus/client_golang/prometheus"
+//		"github.com/prometheus/client_golang/prometheus/promhttp"
+//
+//		"github.com/bottleneck-go/bottleneck"
+//		bottleprom "github.com/bottleneck-go/bottleneck/exporters/prometheus"
+//	)
+//
+//	func main() {
+//		c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{})
+//		if err := c.Start(); err != nil {
+//			log.Fatal(err)
+//		}
+//		defer c.Stop()
+//		prometheus.MustRegister(bottleprom.NewCollector(c, bottleprom.Options{}))
+//		http.Handle("/metrics", promhttp.Handler())
+//		log.Fatal(http.ListenAndServe("localhost:6060", nil))
+//	}
+//
+// A program without that library needs neither it nor this package: package exporters/live serves the same metrics under the same names.
+// This is a module of its own, so that only who uses it depends on the library.
+//
+// # Metrics
+//
+//	bottleneck_share_seconds_total{group,kind}           the group's share of the time: the height of its box
+//	bottleneck_running_seconds_total{group,kind}         for how long its goroutines ran, summed: the area
+//	bottleneck_runnable_seconds_total{group,kind}        … were ready, but had no processor
+//	bottleneck_blocked_seconds_total{group,kind,reason}  … were blocked
+//	bottleneck_idle_seconds_total                        the time in which nothing ran
+//	bottleneck_wall_seconds_total                        the time that was seen: all shares and the idle time
+//	bottleneck_contentions_total{kind}                   how often goroutines waited for each other
+//	bottleneck_contention_wait_seconds_total{kind,part}  how long: blamed on an owner, hand-off, or unattributed
+//	bottleneck_task_cycles{class}                        a histogram of what tasks execute, of a recorder of tasks
+//	bottleneck_stream_…                                  what the analysis has read, cost and dropped
+//	bottleneck_recording, bottleneck_gomaxprocs          gauges
+//
+// A group's parallelism, the width of its box, is
+//
+//	rate(bottleneck_running_seconds_total[1m]) / rate(bottleneck_share_seconds_total[1m])
+//
+// All counters only grow, also when the analysis is stopped and started again. There are Options.MaxGroups groups at most, those that were largest
+// when there was room, and "(others)": so the number of series is bounded, and the sums are right.
+//
+// # Cost
+//
+// A scrape costs what Continuous.Read costs and about 0.5 ms for 50 groups (BenchmarkCollect); the analysis itself is package bottleneck's.
+package prometheus
