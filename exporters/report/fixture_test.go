@@ -31,7 +31,7 @@ func searchNames(groups int) []string {
 
 // graphOf has boxes with shares that sum to the wall time.
 func graphOf(names []string, start, wall time.Duration, turn int) *bottle.Graph {
-	g := &bottle.Graph{Start: start, Wall: wall, Procs: 8, GoVersion: "go1.26", GroupBy: "function"}
+	g := &bottle.Graph{Start: start, Wall: wall, Procs: 4, GoVersion: "go1.26", GroupBy: "function"}
 	left := wall - wall/50
 	add := func(name string, kind bottle.Kind, share time.Duration, p float64) {
 		if share > left {

@@ -93,7 +93,7 @@ function drawBox(g, box, labels) {
 	if (BY_KIND[group.kind] && box.h >= 3) e.append(s("rect.hatch", {x: box.x, y: box.y, width: box.w, height: box.h, fill: `url(#hatch-${group.kind})`}));
 	const label = fitText(groupTitle(b.g), box.w - 14, group.neck);
 	if (box.h >= 17 && label.length >= Math.min(6, groupTitle(b.g).length)) {
-		e.append(s("text.label" + (group.neck ? ".b" : ""), {x: box.x + box.w / 2, y: box.y + box.h / 2, "text-anchor": "middle", "dominant-baseline": "central", fill: group.ink}, label));
+		e.append(s("text.label" + (group.neck ? ".b" : ""), {x: box.x + box.w / 2, y: box.y + box.h / 2, "text-anchor": "middle", "dominant-baseline": "central", style: {fill: group.ink}}, label));
 	} else if (box.h >= 1.5) {
 		labels.push({text: groupTitle(b.g), bold: group.neck, x: box.x + box.w, y: box.y + box.h / 2, share: b.share});
 	}
@@ -177,7 +177,7 @@ function boxKey(ev) {
 function bottleTable(g) {
 	const rows = g.boxes.filter(b => b.share > 0 || b.running > 0).reverse();
 	const never = g.boxes.length - rows.length;
-	const waits = b => (b.waiting || []).slice().sort((x, y) => y[1] - x[1]).slice(0, 2).map(([r, t]) => `${D.bottle.reasons[r]} ${duration(t)}`).join(", ");
+	const waits = b => (b.waiting || []).slice().sort((x, y) => y[1] - x[1]).slice(0, 1).map(([r, t]) => `${D.bottle.reasons[r]} ${duration(t)}`).join(", ");
 	return [dataTable({
 		id: "bottle-rows", label: "groups of the bottle graph", rows, limit: 20,
 		columns: [
@@ -187,7 +187,7 @@ function bottleTable(g) {
 			{title: "parallelism", num: true, value: b => b.p, cell: b => two(b.p)},
 			{title: "running", num: true, value: b => b.running, cell: b => duration(b.running)},
 			{title: "ready", num: true, value: b => b.runnable || 0, cell: b => b.runnable ? duration(b.runnable) : "", wide: true, help: "ready to run, but no processor was free"},
-			{title: "blocked on", cell: waits, text: waits, wide: true},
+			{title: "mostly blocked on", cell: waits, text: waits, wide: true, help: "all of it is behind the box"},
 		],
 		selected: b => state.sel.groups.includes(b.g), onselect: (b, more) => toggle("groups", b.g, more),
 	}), never ? h("p.muted", null, `${plural(never, "group", "groups")} never ran.`) : null];

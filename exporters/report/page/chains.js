@@ -46,8 +46,8 @@ function drawChains(filter) {
 function chainList(side, title, map) {
 	const rows = [...map.values()].filter(e => e.time > 0).sort((a, b) => b.time - a.time), total = rows.reduce((t, e) => t + e.time, 0);
 	return h("div.chain-list", null, h("h4", null, title + ", and from where", h("span.muted", null, " " + duration(total))),
-		h("ul", {"aria-label": title}, rows.slice(0, 8).map(e => chainItem(side, e, total))),
-		rows.length > 8 ? h("p.muted", null, `${count(rows.length - 8)} more, ${duration(rows.slice(8).reduce((t, e) => t + e.time, 0))}`) : null);
+		h("ul", {"aria-label": title}, rows.slice(0, 5).map(e => chainItem(side, e, total))),
+		rows.length > 5 ? h("p.muted", null, `${count(rows.length - 5)} more, ${duration(rows.slice(5).reduce((t, e) => t + e.time, 0))}`) : null);
 }
 
 const NOBODY = {[HAND_OFF]: "nobody: the next one was chosen, but did not run yet", [UNATTRIBUTED]: "not known"};

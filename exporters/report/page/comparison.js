@@ -46,5 +46,5 @@ function compareMeans(x, y) {
 // studentQuantile is the 97.5 % quantile of Student's distribution, expanded at that of the normal one (Abramowitz and Stegun, 26.7.5).
 function studentQuantile(df) {
 	if (!(df >= 3)) return NaN;
-	return 1.959963984540054 + (2.3722712303 + (2.8224990143 + (2.5558497035 + 1.5896065850 / df) / df) / df) / df;
+	return 1.959963984540054 + (2.3722712303 + (2.8224986157 + (2.5558496795 + 1.5895340534 / df) / df) / df) / df;
 }

@@ -76,20 +76,34 @@ const drawCounters = latest(async (current, what) => {
 	if (what !== "width") drawCompare();
 	const filter = filterText(state.sel), [from, to] = state.sel.time || [0, wall];
 	const widthOf = e => Math.max(100, Math.min(4000, Math.floor(e.clientWidth || 600)));
+	const answer = q => engine.answer({filter, ...q});
 	try {
-		const all = measures(9), q = {filter, stats: all, correlate: {metrics: all, ranks: true}, table: {by: v.table, metrics: [v.x, v.y], limit: 100},
-			rows: {metrics: [v.x, v.y], sort: recordView.sort, descending: recordView.down, offset: recordView.offset, limit: recordView.size},
-			lanes: {by: v.lanes, metric: v.color, from, to, width: Math.max(60, widthOf(S.lanes) - 150), limit: lanesShown.n}};
-		const [a, time, scatter] = await Promise.all([engine.answer(q), pointsOf(filter, "begin", v.y, S.time, widthOf), pointsOf(filter, v.x, v.y, S.scatter, widthOf)]);
+		engine.overtake();
+		// What is looked at first comes first; the tables follow.
+		const [a, time, scatter] = await Promise.all([
+			answer({lanes: {by: v.lanes, metric: v.color, from, to, width: Math.max(60, widthOf(S.lanes) - 150), limit: lanesShown.n}}),
+			pointsOf(filter, "begin", v.y, S.time, widthOf), pointsOf(filter, v.x, v.y, S.scatter, widthOf)]);
 		if (!current()) return;
 		trouble(null);
-		showCounters(a, {time, scatter, xUnit: a.stats[0].unit, yUnit: a.stats[all.indexOf(v.y)].unit});
-	} catch (err) {
+		showCharts(a, {time, scatter});
+		const all = measures(9);
+		const tables = await answer({stats: all, table: {by: v.table, metrics: [v.x, v.y], limit: 100}, rows: {metrics: [v.x, v.y], sort: recordView.sort, descending: recordView.down, offset: recordView.offset, limit: recordView.size}});
 		if (!current()) return;
-		const part = /^stats\[(\d+)\]/.exec(err.part || "");
-		trouble(err, part ? S[Number(part[1]) === 0 ? "x" : "y"] : /lanes/.test(err.part || "") ? S.color : null);
+		showTables(tables);
+		const pairs = await answer({correlate: {metrics: all, ranks: tables.count <= MOST_RANKS}});
+		if (!current()) return;
+		showPairs(pairs, all);
+		document.documentElement.dataset.answered = String(++answered);
+	} catch (err) {
+		if (!current() || err.name === "AbortError") return;
+		const field = {x: S.x, y: S.y, density: S.y, lanes: S.color}[(err.part || "").replace(/\[.*/, "")];
+		trouble(err, field || null);
 	}
 });
+
+let answered = 0; // how often everything was answered, for tests
+
+const MOST_RANKS = 200000; // more quanta than that are correlated by values, but not by ranks
 
 // pointsOf gets single points, or their density where they are too many.
 async function pointsOf(filter, x, y, host, widthOf) {
@@ -99,18 +113,26 @@ async function pointsOf(filter, x, y, host, widthOf) {
 	return {density: (await engine.answer({filter, density: {x, y, width, height: Math.floor(width / 2.2)}})).density};
 }
 
-function showCounters(a, found) {
-	const S = countersSection, v = state.view, at = a.correlation.metrics, i = at.indexOf(a.stats[0].metric), j = at.indexOf(a.stats[measures(9).indexOf(v.y)].metric);
-	const r = i >= 0 && j >= 0 ? a.correlation.pearson[i][j] : null;
-	const binned = [found.time, found.scatter].some(f => f.density);
-	fill(S.figures, h("b#selected-count", null, count(a.count)), ` of ${count(a.of)} quanta`, r === null || i === j ? "" : `   r = ${r.toFixed(3)}`);
+function showCharts(a, found) {
+	const S = countersSection, binned = [found.time, found.scatter].some(f => f.density);
+	fill(S.figures, h("b#selected-count", null, count(a.count)), ` of ${count(a.of)} quanta`);
 	fill(S.lead, `${plural(a.count, "quantum", "quanta")} that ran ${duration(a.duration)}`, binned ? h("span.badge", null, `shown as density: more than ${count(MOST_POINTS)} points`) : "", ".");
 	fill(byID("figures"), `${count(a.count)} of ${count(a.of)} quanta`);
 	drawOverTime(S.time, found);
 	drawScatter(S.scatter, found);
 	drawLanes(S.lanes, a.lanes);
+}
+
+function showTables(a) {
+	const S = countersSection;
 	fill(S.stats, statsTable(a.stats));
 	fill(S.sums, sumsTable(a.table));
-	fill(S.correlation, correlationTable(a.correlation));
 	fill(S.records, recordsTable(a.rows));
+}
+
+// showPairs shows the correlations; that of x and y stands beside their fields, too.
+function showPairs(a, all) {
+	const S = countersSection, c = a.correlation, i = all.indexOf(state.view.x), j = all.indexOf(state.view.y), r = c.pearson[i][j];
+	fill(S.correlation, correlationTable(c));
+	fill(S.figures, h("b#selected-count", null, count(a.count)), ` of ${count(a.of)} quanta`, r === null || i === j ? "" : `\u2003r = ${r.toFixed(3).replace("-", "−")}`);
 }

@@ -7,6 +7,16 @@ async function startEngine() {
 	engine = D.served ? new RemoteEngine() : new LocalEngine(new Table(D.counters, await loadColumns(D.counters)));
 }
 
+// blame notes in an error which part of a query is wrong.
+function blame(part, f) {
+	try {
+		return f();
+	} catch (err) {
+		err.part = err.part || part;
+		throw err;
+	}
+}
+
 // LocalEngine computes in the page. Sets of rows are kept for a while, by their filters.
 class LocalEngine {
 	constructor(table) {
@@ -27,28 +37,24 @@ class LocalEngine {
 		return out;
 	}
 
+	// overtake tells that a newer selection is asked about.
+	overtake() {}
+
 	// answer answers a query; a SyntaxTrouble has the part of the query that is wrong.
 	async answer(q) { return this.answerNow(q); }
 
 	answerNow(q) {
-		const t = this.t, part = (name, f) => {
-			try {
-				return f();
-			} catch (err) {
-				if (err instanceof SyntaxTrouble && !err.part) err.part = name;
-				throw err;
-			}
-		};
+		const t = this.t, part = blame;
 		const set = part("filter", () => this.rows(q.filter)), rows = set.rows;
 		const out = {filter: set.text, of: t.rows, count: rows.length, duration: sumOf(knownOf(t.duration, rows))};
-		if (q.stats) out.stats = q.stats.map((m, i) => part(`stats[${i}]`, () => answerStats(t, m, rows)));
+		if (q.stats) out.stats = q.stats.map(m => part("stats", () => answerStats(t, m, rows)));
 		for (const [name, f] of [["table", answerTable], ["rows", answerRows], ["series", answerSeries], ["density", answerDensity], ["lanes", answerLanes]]) if (q[name]) out[name] = part(name, () => f(t, q[name], rows));
 		if (q.correlate) out.correlation = part("correlate", () => answerCorrelation(t, q.correlate, rows));
-		if (q.compare) {
+		if (q.compare || q.against) {
 			const other = part("against", () => q.against ? this.rows(q.against) : this.others(set));
 			out.against = other.text;
 			out.against_count = other.rows.length;
-			out.comparison = part("compare", () => answerComparison(t, q.compare, rows, other.rows));
+			if (q.compare) out.comparison = part("compare", () => answerComparison(t, q.compare, rows, other.rows));
 		}
 		return out;
 	}
@@ -62,9 +68,9 @@ class LocalEngine {
 
 	// points gives {x, y, group, row} of the rows of a set, as arrays, or null if there are more than most.
 	async points(filter, xText, yText, most) {
-		const {rows} = this.rows(filter);
+		const {rows} = blame("filter", () => this.rows(filter));
 		if (rows.length > most) return null;
-		const x = this.t.metric(xText), y = this.t.metric(yText), t = this.t;
+		const t = this.t, x = blame("x", () => t.metric(xText)), y = blame("y", () => t.metric(yText));
 		return {row: rows, x: Float64Array.from(rows, r => x.values[r]), y: Float64Array.from(rows, r => y.values[r]), group: Int32Array.from(rows, r => D.counters.groups[t.group[r]]), goroutine: Float64Array.from(rows, r => D.counters.goroutines[t.goroutine[r]]), begin: Float64Array.from(rows, r => t.begin[r])};
 	}
 

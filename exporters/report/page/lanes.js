@@ -59,7 +59,9 @@ function paintLanes(ctx, a, width, height) {
 	ctx.textAlign = "center";
 	for (let v = Math.ceil(a.from / step) * step; v <= a.to; v += step) {
 		const x = (v - a.from) / (a.to - a.from) * width;
-		ctx.fillRect(x, 0, .5, height - 20);
+		ctx.fillStyle = theme("grid");
+		ctx.fillRect(x, 0, 1, height - 20);
+		ctx.fillStyle = theme("muted");
 		if (x > 18 && x < width - 22) ctx.fillText(tick(v / size) + (v + step > a.to ? " " + unit : ""), x, height - 6);
 	}
 }

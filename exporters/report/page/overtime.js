@@ -17,7 +17,7 @@ function drawOverTime(host, found) {
 }
 
 function drawScatter(host, found) {
-	const {points, density} = found.scatter, log = 0;
+	const {points, density} = found.scatter;
 	const x = metricAxis(state.view.x, found.xUnit, points ? rangeOf(points.x) : density.x_range || [0, 1]), y = metricAxis(state.view.y, found.yUnit, points ? rangeOf(points.y) : density.y_range || [0, 1]);
 	makePlot(host, {
 		label: `${state.view.y} against ${state.view.x}, ${plotWords(found.scatter)}`, x, y, both: true,
@@ -69,6 +69,8 @@ function paintSpans(u, ctx) {
 	}
 	ctx.fillStyle = theme("muted");
 	ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+	ctx.textAlign = "left";
+	ctx.textBaseline = "alphabetic";
 	const markers = D.counters.markers;
 	markers.slice(0, 400).forEach((m, i) => {
 		const x = u.valToPos(m.time, "x", true);

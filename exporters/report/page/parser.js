@@ -271,6 +271,7 @@ function compileRegexp(text) {
 		} else if (c === "{") {
 			const m = /^\{[0-9]+(,[0-9]*)?\}/.exec(rest);
 			if (!m) refuse("write \\{");
+			if (m[0].match(/[0-9]+/g).some(v => Number(v) > 1000)) refuse("a repetition is more than 1000");
 			i += m[0].length - 1;
 		} else if (rest.startsWith("(?") && !rest.startsWith("(?:")) {
 			refuse("of (?…) only (?:…) is supported, and (?i) at the very beginning");

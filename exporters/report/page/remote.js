@@ -2,15 +2,21 @@
 // selection is dropped by who asked.
 
 class RemoteEngine {
+	// overtake gives up on what was asked about an older selection.
+	overtake() {
+		if (this.asking) this.asking.abort();
+		this.asking = new AbortController();
+	}
+
 	async ask(path, body) {
-		const response = await fetch(path, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body), cache: "no-store"});
+		const response = await fetch(path, {signal: this.asking && this.asking.signal, method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body), cache: "no-store"});
 		if (response.ok) return response;
 		let trouble = {};
 		try {
 			trouble = await response.json();
 		} catch { /* not JSON: the status has to do */ }
 		if (trouble.pos === undefined) throw new Error(trouble.error || response.status + " " + response.statusText);
-		const err = new SyntaxTrouble("", 0, trouble.error);
+		const err = new SyntaxTrouble("", 0, trouble.error.replace(/^at character \d+: /, ""));
 		err.pos = trouble.pos;
 		err.part = trouble.part;
 		throw err;

@@ -47,7 +47,7 @@ function speedupSVG(width) {
 		const x = left + slot * (i + .5) - bar / 2;
 		const draw = (y, v, color, words, off, bold) => {
 			const g = s("g" + (off ? ".off" : ""), null, s("title", null, `${words}: ${two(v)}`), s("rect.border", {x, y: py(Math.max(y, y + v)), width: bar, height: Math.max(.5, Math.abs(py(y + v) - py(y))), fill: color}));
-			if (Math.abs(py(y + v) - py(y)) >= 16) g.append(s("text.label" + (bold ? ".b" : ""), {x: x + bar / 2, y: py(y + v / 2), "text-anchor": "middle", "dominant-baseline": "central", fill: inkOn(color)}, fitText(`${two(v)} ${words}`, bar - 8, bold) || fitText(two(v), bar - 4, bold)));
+			if (Math.abs(py(y + v) - py(y)) >= 16) g.append(s("text.label" + (bold ? ".b" : ""), {x: x + bar / 2, y: py(y + v / 2), "text-anchor": "middle", "dominant-baseline": "central", style: {fill: inkOn(color)}}, fitText(`${two(v)} ${words}`, bar - 8, bold) || fitText(two(v), bar - 4, bold)));
 			root.append(g);
 		};
 		draw(0, k.speedup, FAMILY_COLORS.running, k.estimate ? "speed-up (upper bound)" : "speed-up", false, true);

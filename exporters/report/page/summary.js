@@ -7,17 +7,21 @@ function measures(most) {
 }
 
 function statsTable(stats) {
+	const levels = new Set(namesOf(D.counters).filter(n => n.level).map(n => n.name)); // their sum means nothing
 	const quantile = (r, q) => { const e = r.quantiles.find(e => e.q === q); return e && e.value !== null ? e.value : NaN; };
 	const col = (title, f, wide, help) => ({title, num: true, wide, help, value: r => f(r) ?? NaN, cell: r => measure(f(r) ?? NaN, r.unit)});
 	return dataTable({
 		id: "stats-rows", label: "statistics of the selection", rows: stats, limit: 30,
 		columns: [
 			{title: "metric", text: r => r.metric, cell: r => h("bdi.code", null, show(r.metric, 80))}, {title: "known", num: true, value: r => r.known, cell: r => count(r.known), wide: true},
-			col("sum", r => r.sum, true), col("mean", r => r.mean), {...col("of sums", r => r.ratio_of_sums, true, "sum of the left side ÷ sum of the right side")}, col("deviation", r => r.deviation, true), col("min", r => r.min, true),
+			{...col("sum", r => r.sum, true), cell: r => levels.has(r.metric) ? "" : measure(r.sum ?? NaN, r.unit)}, col("mean", r => r.mean), {...col("of sums", r => r.ratio_of_sums, true, "sum of the left side ÷ sum of the right side")}, col("deviation", r => r.deviation, true), col("min", r => r.min, true),
 			col("5 %", r => quantile(r, .05), true), col("median", r => quantile(r, .5)), col("95 %", r => quantile(r, .95)), col("max", r => r.max), col("mean change", r => r.mean_change, true, "from a quantum to the next one of the same goroutine"),
 		],
 	});
 }
+
+// twoSigned writes two decimals, and no −0.00.
+const twoSigned = v => (Math.abs(v) < .005 ? "0.00" : v.toFixed(2)).replace("-", "−");
 
 // correlationTable shows all pairs; a click takes the two as x and y.
 function correlationTable(c) {
@@ -27,7 +31,7 @@ function correlationTable(c) {
 		if (r === null) return h("td.num.muted", {title: `known in ${count(c.n[i][j])} quanta`}, "–");
 		const color = r < 0 ? [0, 114, 178] : [213, 94, 0], a = .06 + .62 * Math.abs(r);
 		return h("td.heat", {style: {background: rgb(color, a)}}, h("button.sort", {type: "button", title: `Pearson ${r.toFixed(3)}${c.spearman ? ", Spearman " + (c.spearman[i][j] === null ? "–" : c.spearman[i][j].toFixed(3)) : ""}, ${count(c.n[i][j])} quanta; show as x and y`,
-			"aria-label": `${c.metrics[i]} with ${c.metrics[j]}: ${r.toFixed(2)}; show as x and y`, onclick: () => look({x: c.metrics[j], y: c.metrics[i]})}, r.toFixed(2)));
+			"aria-label": `${c.metrics[i]} with ${c.metrics[j]}: ${r.toFixed(2)}; show as x and y`, onclick: () => look({x: c.metrics[j], y: c.metrics[i]})}, twoSigned(r)));
 	};
 	return h("div.scroll", {tabindex: "0", role: "region", "aria-label": "correlations"}, h("table#correlation-rows", null, h("caption.unseen", null, "Pearson’s correlation of all pairs of metrics"),
 		h("thead", null, h("tr", null, h("th", {scope: "col"}, "r"), c.metrics.map(m => h("th.num", {scope: "col"}, h("bdi", null, show(m, 16)))))),

@@ -6,7 +6,7 @@ const CURVES = 8; // classes with a curve of their own
 function makeTasks() {
 	const t = D.tasks;
 	t.classes.forEach((c, i) => { c.color = LINES[i % LINES.length]; });
-	const cdf = h("div.chart"), strip = h("div.chart"), table = h("div"), advice = h("div#advice");
+	const cdf = h("div.chart"), strip = h("div.chart"), table = h("div"), advice = h("div#advice.columns");
 	Object.assign(taskSection, {cdf, strip, table, advice, lead: h("p.lead#tasks-lead")});
 	onWidth(cdf, () => drawTaskCharts());
 	const known = t.overhead > 0 ? `The overhead of a task, ${duration(t.overhead)}, is ${show(t.overheadOrigin || "known", 200)}. Shaded: it is 5 % or more of the task’s cost. ` : "";

@@ -1,0 +1,129 @@
+package report
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"net/http"
+
+	"github.com/bottleneck-go/bottleneck/counters"
+)
+
+// pointsQuery asks for single quanta as points of a plot, unless they are more than Most.
+type pointsQuery struct {
+	Filter string `json:"filter"`
+	X      string `json:"x"`
+	Y      string `json:"y"`
+	Most   int    `json:"most"`
+}
+
+// maxPoints bounds pointsQuery.Most.
+const maxPoints = 200_000
+
+// tooMany stands for the number of points where there are more than were asked for.
+const tooMany = math.MaxUint32
+
+// servePoints answers in a binary form that a page reads without parsing: the number of points as uint32 and four bytes of padding,
+// then x, y, begin and goroutine as arrays of float64, row as one of uint32 and the page's group as one of int32, all little-endian.
+func (s *server) servePoints(w http.ResponseWriter, r *http.Request) {
+	var q pointsQuery
+	if !s.ask(w, r, &q) {
+		return
+	}
+	body, err := s.points(r, q)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	write(w, r, body)
+}
+
+func (s *server) points(r *http.Request, q pointsQuery) ([]byte, error) {
+	set, err := s.selected(r, q.Filter)
+	if err != nil {
+		return nil, err
+	}
+	if n := set.Count(); n > min(q.Most, maxPoints) {
+		return binary.LittleEndian.AppendUint64(nil, tooMany), nil
+	}
+	var out [2][]float64
+	for i, text := range []string{q.X, q.Y} {
+		m, err := counters.ParseMetric(text)
+		if err == nil {
+			out[i], err = s.explorer.Values(r.Context(), m, set)
+		}
+		if err != nil {
+			return nil, &counters.PartError{Part: "xy"[i : i+1], Err: err}
+		}
+	}
+	return s.encode(set, out[0], out[1]), nil
+}
+
+func (s *server) encode(set *counters.Set, x, y []float64) []byte {
+	rec := s.explorer.Recording()
+	var begin, goroutine []float64
+	var row []uint32
+	var group []int32
+	for i := range set.Rows() {
+		begin = append(begin, float64(rec.Begin[i]))
+		goroutine = append(goroutine, float64(rec.Goroutine[i]))
+		row = append(row, uint32(i))
+		group = append(group, int32(s.groupOf[rec.Group[i]]))
+	}
+	var buf bytes.Buffer
+	for _, part := range []any{uint32(len(row)), uint32(0), x, y, begin, goroutine, row, group} {
+		binary.Write(&buf, binary.LittleEndian, part) // neither the buffer nor the types can fail
+	}
+	return buf.Bytes()
+}
+
+// selected is the set of a filter.
+func (s *server) selected(r *http.Request, filter string) (*counters.Set, error) {
+	f, err := counters.ParseFilter(filter)
+	if err != nil {
+		return nil, &counters.PartError{Part: "filter", Err: err}
+	}
+	set, err := s.explorer.Select(r.Context(), f)
+	if err != nil && r.Context().Err() == nil {
+		err = &counters.PartError{Part: "filter", Err: err}
+	}
+	return set, err
+}
+
+type exportQuery struct {
+	Filter string `json:"filter"`
+	Form   string `json:"form"` // csv, json or pprof
+}
+
+// serveExport writes the quanta of a filter.
+func (s *server) serveExport(w http.ResponseWriter, r *http.Request) {
+	var q exportQuery
+	if !s.ask(w, r, &q) {
+		return
+	}
+	set, err := s.selected(r, q.Filter)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	// What fails from here on cuts the answer off, which the client notices.
+	switch q.Form {
+	case "csv":
+		w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+		err = s.explorer.WriteCSV(r.Context(), w, set)
+	case "json":
+		w.Header().Set("Content-Type", "application/json")
+		err = counters.WriteJSON(w, s.explorer.Recording(), set)
+	case "pprof":
+		w.Header().Set("Content-Type", "application/octet-stream")
+		err = writeProfile(w, s.explorer.Recording(), set)
+	default:
+		refuse(w, http.StatusBadRequest, fmt.Sprintf("unknown form %q: want csv, json or pprof", q.Form))
+		return
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+}

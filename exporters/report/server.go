@@ -1,0 +1,205 @@
+package report
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/counters"
+)
+
+// NewHandler returns a handler that serves the page of a recording, and answers its questions about the quanta. The
+// recording may be large: the table of quanta stays here, and the page gets only what it shows.
+//
+// The handler is for a person at this machine. It answers only requests that come from a loopback address and that name
+// one as their Host, so that no page of another origin can read the recording, not even by changing what its own name
+// resolves to (DNS rebinding). It registers nothing, and serves only the paths "/", "/api/query", "/api/points" and
+// "/api/export" below where it is mounted with [http.StripPrefix].
+//
+// The error tells what is wrong with the data. d must not be changed while the handler is in use.
+func NewHandler(d *Data) (http.Handler, error) {
+	if d == nil {
+		return nil, errNoData
+	}
+	form, err := newPageData(d, true)
+	if err != nil {
+		return nil, err
+	}
+	var page bytes.Buffer
+	if err := writePage(&page, d, form, true); err != nil {
+		return nil, err
+	}
+	s := &server{page: page.Bytes(), policy: pagePolicy(page.Bytes())}
+	if d.Counters != nil {
+		if s.explorer, err = counters.NewExplorer(d.Counters); err != nil {
+			return nil, fmt.Errorf("report: %w", err)
+		}
+		s.groupOf = form.Counters.Groups
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.servePage)
+	mux.HandleFunc("POST /api/query", s.serveQuery)
+	mux.HandleFunc("POST /api/points", s.servePoints)
+	mux.HandleFunc("POST /api/export", s.serveExport)
+	return s.guard(mux), nil
+}
+
+type server struct {
+	page     []byte
+	policy   string
+	explorer *counters.Explorer // nil if there are no quanta
+	groupOf  []int              // the page's groups, by those of the recording
+}
+
+// guard refuses requests that do not come from this machine's user, and sets the headers that all answers have.
+func (s *server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "no-store")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Content-Security-Policy", s.policy)
+		switch {
+		case !fromHere(r.RemoteAddr):
+			refuse(w, http.StatusForbidden, "this page is only for the machine that serves it")
+		case !namesHere(r.Host):
+			refuse(w, http.StatusForbidden, "the name "+strconv.Quote(r.Host)+" is not this machine's: use localhost")
+		case crossSite(r):
+			refuse(w, http.StatusForbidden, "requests of other pages are not answered")
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// fromHere reports whether an address is a loopback one.
+func fromHere(remote string) bool {
+	addr, err := netip.ParseAddrPort(remote)
+	return err == nil && addr.Addr().Unmap().IsLoopback()
+}
+
+// namesHere reports whether a Host header names this machine as only a browser on it would.
+func namesHere(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	}
+	if strings.EqualFold(strings.TrimSuffix(name, "."), "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(name)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+// crossSite reports whether a browser says that another page makes the request. A link from elsewhere to the page itself is fine.
+func crossSite(r *http.Request) bool {
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" && r.Method != http.MethodGet {
+		return true
+	}
+	origin := r.Header.Get("Origin")
+	return origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host
+}
+
+func refuse(w http.ResponseWriter, status int, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(map[string]string{"error": message})
+}
+
+// pagePolicy is the policy that the page states itself, and what only a header can say.
+func pagePolicy(page []byte) string {
+	const before = `http-equiv="Content-Security-Policy" content="`
+	_, rest, _ := bytes.Cut(page, []byte(before))
+	text, _, _ := bytes.Cut(rest, []byte(`"`))
+	return strings.ReplaceAll(string(text), "&#39;", "'") + "; frame-ancestors 'none'"
+}
+
+func (s *server) servePage(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	write(w, r, s.page)
+}
+
+// write sends a body, packed if the client likes that and it is worth it.
+func write(w http.ResponseWriter, r *http.Request, body []byte) {
+	if len(body) < 1<<13 || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		w.Write(body)
+		return
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	w.Header().Add("Vary", "Accept-Encoding")
+	z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // the level is valid
+	z.Write(body)
+	z.Close()
+}
+
+// maxQuestion bounds the body of a request.
+const maxQuestion = 1 << 20
+
+// ask decodes a request; if it cannot, it answers it, and returns false.
+func (s *server) ask(w http.ResponseWriter, r *http.Request, question any) bool {
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
+		refuse(w, http.StatusUnsupportedMediaType, "want application/json")
+		return false
+	}
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxQuestion))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(question); err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return false
+	}
+	if s.explorer == nil {
+		refuse(w, http.StatusNotFound, "the recording has no quanta")
+		return false
+	}
+	return true
+}
+
+// fail answers with an error.
+func fail(w http.ResponseWriter, r *http.Request, err error) {
+	var part *counters.PartError
+	var syntax *counters.SyntaxError
+	switch {
+	case r.Context().Err() != nil: // nobody waits for the answer any more
+	case errors.As(err, &part):
+		failJSON(w, part)
+	case errors.As(err, &syntax):
+		failJSON(w, syntax)
+	default:
+		refuse(w, http.StatusInternalServerError, err.Error())
+	}
+}
+
+func failJSON(w http.ResponseWriter, err any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusUnprocessableEntity)
+	json.NewEncoder(w).Encode(err)
+}
+
+func (s *server) serveQuery(w http.ResponseWriter, r *http.Request) {
+	var q counters.Query
+	if !s.ask(w, r, &q) {
+		return
+	}
+	answer, err := s.explorer.Answer(r.Context(), q)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	body, err := json.Marshal(answer)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	write(w, r, body)
+}
