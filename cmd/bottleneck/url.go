@@ -70,7 +70,7 @@ func get(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode != http.StatusOK:
-		err = errors.New("the server answers " + resp.Status + explanation(resp.Body, media))
+		err = &statusError{resp.StatusCode, "the server answers " + resp.Status + explanation(resp.Body, media)}
 	case media == "text/html":
 		err = errors.New("the server answers with an HTML page, not a trace" + hint(u))
 	default:
@@ -79,6 +79,14 @@ func get(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
 	resp.Body.Close()
 	return nil, err
 }
+
+// statusError is an answer that is none.
+type statusError struct {
+	status int
+	text   string
+}
+
+func (e *statusError) Error() string { return e.text }
 
 // explanation is the first line of an error's body, when it is plain text:
 // net/http/pprof says there what is wrong.

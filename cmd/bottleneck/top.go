@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+)
+
+func init() {
+	register(&command{
+		name:    "top",
+		rank:    6,
+		args:    "[flags] URL | FILE.json",
+		summary: "watch the bottle graph of a running service",
+		help:    topHelp,
+		run:     runTop,
+	})
+}
+
+const topHelp = `Top shows which groups of goroutines limit a running service, again and again, in the
+manner of top.
+
+The URL is where the service has mounted package exporters/live, such as
+http://localhost:6060/debug/bottleneck/. Every second, top asks for the graph of the last
+seconds; a service that analyzes itself all the time (bottleneck.Continuous) has it at once,
+one that records only (bottle.Recorder) takes a snapshot each time.
+
+A service with nothing but net/http/pprof works too: give the URL of /debug/pprof/. Top then
+traces a second of every three, which costs the service more, and reads the traces itself.
+
+A FILE.json is a graph as "bottleneck graph -o FILE.json" writes it. It is read again
+whenever it changes; the windows of one with windows are shown one after the other.
+
+    -interval DURATION  time between refreshes: 1s by default, 3s for net/http/pprof
+    -seconds N          what each graph is about: the last N seconds, 2 by default; 1 for
+                        net/http/pprof
+    -group BY           of net/http/pprof: which goroutines share a box, as in graph
+    -sort BY            share (default), parallelism, running, runnable, blocked or name
+    -top N              show N groups, 0 shows all; by default 15 in a pipe, and as many as
+                        fit on a terminal
+    -n N                print N frames and end, without keys: for pipes and files. So does
+                        top without -n when its output is not a terminal, until interrupted
+
+What is shown: the share of the time of each group, as a bar and in percent; how it has changed
+since the refresh before, in points of percent; the parallelism; how many of its goroutines
+were running, runnable (waiting for a processor) and blocked on average; and what blocked them
+most. Groups with a star are the neck.
+
+Keys: q quits, p pauses, a blank refreshes at once, s and S choose the next and the last order,
+1 to 6 an order, r reverses it, g chooses the next grouping (where top reads the traces
+itself), arrows and pages scroll, + and - change the interval, h shows the keys.
+
+When the service goes away, the last graph stays, with a line that says so, and top tries again
+at every refresh.
+
+Examples:
+
+    bottleneck top http://localhost:6060/debug/bottleneck/
+    bottleneck top http://localhost:6060/debug/pprof/
+    bottleneck top -n 3 -interval 10s http://localhost:6060/debug/bottleneck/ >> log
+`
+
+// topFlags are the choices of the user.
+type topFlags struct {
+	interval time.Duration
+	seconds  float64
+	group    string
+	sort     string
+	top      int
+	topSet   bool
+	frames   int
+}
+
+func (f *topFlags) set() *flag.FlagSet {
+	fs := flag.NewFlagSet("top", flag.ContinueOnError)
+	fs.DurationVar(&f.interval, "interval", 0, "")
+	fs.Float64Var(&f.seconds, "seconds", 0, "")
+	fs.StringVar(&f.group, "group", "function", "")
+	fs.StringVar(&f.sort, "sort", "share", "")
+	fs.IntVar(&f.top, "top", 0, "")
+	fs.IntVar(&f.frames, "n", 0, "")
+	return fs
+}
+
+// The shortest and the longest interval, and the longest time that a graph is about.
+const (
+	leastInterval = 100 * time.Millisecond
+	mostInterval  = time.Hour
+	mostSeconds   = 3600
+)
+
+func (f *topFlags) parse(args []string) (source string, err error) {
+	fs := f.set()
+	rest, err := parseFlags(fs, args)
+	if err != nil {
+		return "", err
+	}
+	fs.Visit(func(fl *flag.Flag) {
+		switch {
+		case fl.Name == "top":
+			f.topSet = true
+		case fl.Name == "interval" && (f.interval < leastInterval || f.interval > mostInterval):
+			err = usagef("-interval %v: want from %v to %v", f.interval, leastInterval, mostInterval)
+		case fl.Name == "seconds" && !(f.seconds >= 0.01 && f.seconds <= mostSeconds):
+			err = usagef("-seconds %v: want from 0.01 to %d", f.seconds, mostSeconds)
+		case fl.Name == "n" && f.frames < 1:
+			err = usagef("-n %d: want a number of frames", f.frames)
+		}
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case f.top < 0:
+		return "", usagef("-top %d: want a number of groups, or 0 for all", f.top)
+	case sortOf(f.sort) == "":
+		return "", usagef("-sort %q: want share, parallelism, running, runnable, blocked or name", f.sort)
+	case len(rest) == 0:
+		return "", usagef("no service: give the URL where it has mounted exporters/live or net/http/pprof")
+	}
+	return oneInput(rest, "source")
+}
+
+// sortOf is an order by its name, or "".
+func sortOf(name string) text.TopSort {
+	for _, s := range text.TopSorts {
+		if string(s) == name {
+			return s
+		}
+	}
+	return ""
+}
+
+func runTop(ctx context.Context, std stdio, args []string) error {
+	f := &topFlags{}
+	arg, err := f.parse(args)
+	if err != nil {
+		return err
+	}
+	source, err := f.open(ctx, std, arg)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // that is how top ends
+		}
+		return err
+	}
+	if f.interval == 0 {
+		f.interval = source.pace()
+	}
+	loop := newTopLoop(source, f)
+	t, terminal := terminalOf(std.out)
+	if !terminal || t.dumb || f.frames > 0 {
+		return loop.batch(ctx, std.out, t, f.frames)
+	}
+	return loop.interact(ctx, std.in, std.out.(*os.File))
+}
+
+// open finds out what kind of source it is.
+func (f *topFlags) open(ctx context.Context, std stdio, arg string) (topSource, error) {
+	group, err := bottle.ParseGrouping(f.group)
+	if err != nil {
+		return nil, usagef("%v", err)
+	}
+	if !isURL(arg) {
+		if f.group != "function" {
+			return nil, usagef("-group is for net/http/pprof, whose traces top reads itself")
+		}
+		return newTopFile(arg)
+	}
+	u, err := url.Parse(arg)
+	if err != nil || u.Host == "" {
+		return nil, usagef("%q is not a URL", arg)
+	}
+	p := startProgress(std.err, func(time.Duration) string { return "asking " + u.Redacted() })
+	defer p.stop()
+	source, err := findService(ctx, u, f.seconds, bottle.Options{Group: group})
+	if err != nil {
+		return nil, err
+	}
+	if _, traces := source.(*topTraces); !traces && f.group != "function" {
+		return nil, usagef("-group is for net/http/pprof, whose traces top reads itself: this service groups as it likes")
+	}
+	return source, nil
+}
