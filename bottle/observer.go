@@ -52,7 +52,6 @@ type Observer struct {
 	procs, minProcs int // of the whole graph
 	idle            timeline.Time
 	pieces          pieces
-	last            time.Duration // Recorder: the graph is about so much at the end of the trace
 }
 
 // stretch is what belongs to the window at hand but to no box.
@@ -119,9 +118,6 @@ func (o *Observer) Begin(b *timeline.Begin) {
 	o.version = b.Version
 	o.begin = b.Time
 	o.from = after(b.Time, o.opt.From)
-	if o.last > 0 && b.End > b.Time {
-		o.from = max(b.Time, b.End-timeline.Time(o.last))
-	}
 	o.to = math.MaxInt64
 	if o.opt.To > 0 {
 		o.to = max(o.from, after(b.Time, o.opt.To))

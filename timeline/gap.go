@@ -8,11 +8,7 @@ func (r *replay) gap(d *decoded, g *Gap) {
 		to = d.firstReal
 	}
 	g.From, g.To = r.now, max(r.now, to)
-	live := make([]*Goroutine, 0, len(r.gs))
-	for _, lg := range r.gs {
-		live = append(live, lg)
-	}
-	sortByID(live)
+	live := r.living()
 	for _, lg := range live {
 		r.change(lg, &interval{since: r.now, proc: -1, thread: -1}, nil, nil)
 	}

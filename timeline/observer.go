@@ -86,8 +86,6 @@ type Begin struct {
 	Time Time
 	// Version is the version of the trace format: 22 for Go 1.22.
 	Version int
-	// End is the last instant, where it is known already, which is only in the second pass of [ReadTwice]; else 0.
-	End Time
 }
 
 // End is the last instant of a trace.

@@ -125,19 +125,38 @@ func ReadFile(ctx context.Context, name string, opt Options, observers ...Observ
 // the error is an *[Error] that says where and what is missing. If nothing could be
 // read, no method of an observer was called.
 func Read(ctx context.Context, r io.Reader, opt Options, observers ...Observer) (*Info, error) {
-	in, err := openInput(r)
-	defer in.close()
-	if err != nil {
-		return &Info{Size: in.size}, &Error{Name: opt.Name, Compressed: in.compressed, Err: err}
+	p, err := open(ctx, r, opt, observers)
+	if p.in != nil {
+		defer p.in.close()
 	}
+	if err != nil {
+		return &p.replay.info, err
+	}
+	err = p.all()
+	return &p.replay.info, err
+}
+
+// open begins a pass.
+func open(ctx context.Context, r io.Reader, opt Options, observers []Observer) (*pass, error) {
+	in, err := openInput(r)
 	p := &pass{ctx: ctx, opt: opt, in: in, stacks: newStackTable()}
 	p.replay = newReplay(in.version, p.stacks, observers)
 	p.replay.info.Version, p.replay.info.Size = in.version, in.size
-	if err = p.run(); err == nil && !p.replay.begun {
-		err = &Error{Name: opt.Name, Compressed: in.compressed, Err: errors.New("the trace has a header but no events; a trace is complete only after trace.Stop")}
+	if err != nil {
+		p.replay.info = Info{Size: in.size}
+		return p, &Error{Name: opt.Name, Compressed: in.compressed, Err: err}
+	}
+	return p, nil
+}
+
+// all reads the trace to its end.
+func (p *pass) all() error {
+	err := p.run()
+	if err == nil && !p.replay.begun {
+		err = &Error{Name: p.opt.Name, Compressed: p.in.compressed, Err: errors.New("the trace has a header but no events; a trace is complete only after trace.Stop")}
 	}
 	p.replay.end()
-	return &p.replay.info, err
+	return err
 }
 
 // pass reads one trace: a producer cuts it, workers decode generations side by
@@ -148,6 +167,7 @@ type pass struct {
 	in     *input
 	stacks *stackTable
 	replay *replay
+	keep   func(*decoded) bool // takes a generation over that was replayed, if there is to be a second pass
 }
 
 // job is a generation on its way through the pass.
@@ -252,7 +272,9 @@ func (p *pass) consume(g *generation, d *decoded) error {
 		}
 	}
 	p.replay.generation(d)
-	d.release()
+	if p.keep == nil || !p.keep(d) {
+		d.release()
+	}
 	if p.opt.Progress != nil {
 		p.opt.Progress(g.off+g.size, p.in.size)
 	}

@@ -29,6 +29,8 @@ type replay struct {
 	gomaxprocs uint64 // as told last
 	now        Time
 	begun      bool
+	from       Time       // when the observers join; far away if they have
+	joining    []Observer // who then do
 	gs         map[int64]*Goroutine
 	kept       map[int64]*Goroutine // those that lived before a gap, until the generation after it was shown
 	indexes    []int                // free Goroutine.Index values
@@ -65,6 +67,7 @@ type rangeKey struct {
 func newReplay(version int, stacks *stackTable, observers []Observer) *replay {
 	return &replay{
 		observers: observers,
+		from:      never,
 		version:   version,
 		stacks:    stacks,
 		gs:        map[int64]*Goroutine{},
@@ -92,12 +95,19 @@ func (r *replay) generation(d *decoded) {
 	if d.hasReal {
 		r.now = max(start, r.now)
 	}
+	if r.now >= r.from {
+		r.join(r.now)
+	}
 	r.enter(r.now)
-	t := d.base
+	t, from := d.base, r.from
 	for records := range d.all() {
 		for i := range records {
 			rec := &records[i]
 			t += Time(rec.head >> 8)
+			if t >= from {
+				r.join(t)
+				from = never
+			}
 			switch code := uint8(rec.head); code {
 			default:
 				r.step(rec, r.tick(t))
@@ -467,17 +477,25 @@ func (r *replay) threadAt(i int32) int64 {
 	return r.d.threads[i]
 }
 
-// end closes everything that is open.
-func (r *replay) end() {
-	if !r.begun {
-		return
-	}
+// living returns the living goroutines in the order of their ids.
+func (r *replay) living() []*Goroutine {
 	live := make([]*Goroutine, 0, len(r.gs))
 	for _, g := range r.gs {
 		live = append(live, g)
 	}
 	sortByID(live)
-	for _, g := range live {
+	return live
+}
+
+// end closes everything that is open.
+func (r *replay) end() {
+	if !r.begun {
+		return
+	}
+	if r.from != never {
+		r.join(r.now)
+	}
+	for _, g := range r.living() {
 		r.change(g, &interval{since: r.now, proc: -1, thread: -1}, nil, nil)
 	}
 	e := &End{Time: r.now}
