@@ -1,2 +1,85 @@
-// Package live shows over HTTP what limits a running service.
+// Package live shows over HTTP what limits a running service: bottle graphs, contention, tasks, speedup stacks, execution traces, wall-clock
+// profiles and metrics of the last seconds, for a browser, curl, go tool pprof, Prometheus and databases of profiles.
+//
+//	package main
+//
+//	import (
+//		"log"
+//		"net/http"
+//
+//		"github.com/bottleneck-go/bottleneck"
+//		"github.com/bottleneck-go/bottleneck/bottle"
+//		"github.com/bottleneck-go/bottleneck/exporters/live"
+//	)
+//
+//	func main() {
+//		var rec bottle.Recorder // keeps the last seconds of the execution trace
+//		if err := rec.Start(); err != nil {
+//			log.Print(err)
+//		}
+//		defer rec.Stop()
+//		c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{}) // analyzes all the time, for metrics and quick answers
+//		if err := c.Start(); err != nil {
+//			log.Print(err)
+//		}
+//		defer c.Stop()
+//		http.Handle("/debug/bottleneck/", live.Handler(live.Options{Recorder: &rec, Continuous: c}))
+//		log.Fatal(http.ListenAndServe("localhost:6060", nil))
+//	}
+//
+// Either of the two is enough: what needs the other says so. Importing the package registers and starts nothing.
+//
+// # Paths
+//
+//	(index)     explains itself, and says what is recorded, what was dropped, and at which cost
+//	graph       the bottle graph        svg, png, text, json, pprof
+//	contention  who waited for whom     svg, png, text, json, pprof (view=owner, waiter, joined)
+//	tasks       granularity of tasks    svg, png, text, json, pprof
+//	speedup     an estimate of why N workers are not N times faster: an upper bound    svg, png, text, json
+//	wall        where goroutines are, running or not, with their boxes as the label "group"  pprof, text
+//	trace       the raw execution trace
+//	metrics     counters, in Prometheus' text format
+//
+// # Asking
+//
+// seconds=N says how much time the answer is about, 5 if it is not said. The graph, contention, speedup, trace and (without Options.Tasks)
+// tasks show the last N seconds, and answer at once: what made somebody ask has just been. They take them from the windows of the Continuous while it is
+// enabled, else from a snapshot of the Recorder; both know time in steps of about a second. Where less is known than was asked for, the
+// graph's warnings say so. The wall-clock profile, and a profile of Options.Tasks, are of the N seconds to come.
+//
+// format= chooses the form. Without it the Accept header does: a browser gets a picture, curl gets text, and who sends no such header, as
+// go tool pprof, Pyroscope's and Parca's scrapers do, gets a profile. debug=1 means text, and does not go together with seconds=.
+//
+//	curl 'http://localhost:6060/debug/bottleneck/graph?seconds=2'
+//	go tool pprof -top 'http://localhost:6060/debug/bottleneck/contention?seconds=2'
+//
+// Errors are plain text with the header X-Go-Pprof, so that go tool pprof shows them: 400 what is wrong with the query, 403 who is not answered, 404,
+// 405, 406, 501 what is not set in Options, and 503 with Retry-After: one collection of a kind goes on at a time, a recorder may be stopped or busy, a
+// Continuous may have seen nothing yet, and a trace may take longer to read than half of the time that it is about (10 s at least).
+//
+// A collection ends when its client goes away. Where the server has a WriteTimeout, its deadline is moved while a collection goes on and an answer is
+// written ([http.ResponseController]); where something around the ResponseWriter prevents that, wall says so before it begins.
+//
+// # Who is answered
+//
+// Only clients on the same machine, unless Options.Authorize or Options.AllowRemote says otherwise: the connection must come from a loopback address or
+// be a Unix socket, the request must be for such an address or localhost (a page elsewhere could have its own name lead there), and must not have come
+// through a proxy.
+//
+// No answer tells the command line, the environment, or a path of the machine: names of source files are by package, "example.com/shop/cart.go",
+// as go build -trimpath would have named them (Options.FilePaths). The raw trace is the exception: it holds what the runtime wrote, with the names of files as the
+// machine that built the program had them, and the texts of the program's own logs, tasks and regions (Options.NoTrace).
+//
+// # Metrics
+//
+//	rate(bottleneck_running_seconds_total[1m]) / rate(bottleneck_share_seconds_total[1m])
+//
+// is the parallelism of each group, the width of its box; package exporters/prometheus, in a module of its own, describes all metrics and collects the same for
+// Prometheus' client library, exporters/otel for OpenTelemetry. The folder docs/fleet has a dashboard and configurations.
+//
+// # Cost
+//
+// Recording and analyzing cost what packages bottle and bottleneck say; a mounted handler costs nothing. Answers of a Continuous
+// take 0.05 ms (JSON, metrics) to 0.4 ms (profiles) besides adding up its windows, the index 0.2 ms; those of a Recorder take reading the
+// trace: 0.8 s for 17 MB of a very busy server (BenchmarkAnswer; two busy cores). The wall-clock profile stops the world 99 times a second, for about 1 µs a goroutine.
 package live
