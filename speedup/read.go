@@ -72,12 +72,7 @@ func Estimate(ctx context.Context, multi io.Reader, opt Options) (*Stack, error)
 	if err != nil {
 		return nil, err
 	}
-	stack := estimated(m.account)
-	stack.describe(m)
-	stack.Warnings = append(stack.Warnings, estimateWarnings(m.account, opt.Unit)...)
-	stack.Warnings = append(stack.Warnings, limits(m)...)
-	stack.judge(m, opt.MultiDelay)
-	return stack, nil
+	return m.estimate(opt), nil
 }
 
 // FromFiles is [FromTraces] with files; single "" makes an [Estimate].
@@ -121,17 +116,8 @@ func readMulti(ctx context.Context, r io.Reader, opt Options, name string) (*run
 	if _, err = read(ctx, again, m.name, opt, m.survey); err != nil {
 		return nil, err
 	}
-	if m.workers, err = m.survey.Workers(); err != nil {
-		return nil, fmt.Errorf("%s: %w; there are %s", m.name, err, m.survey.candidates())
-	}
-	if peak, _ := m.survey.Peak(m.workers); peak == 0 {
-		return nil, fmt.Errorf("%s: no goroutine is a worker by %q; there are %s", m.name, m.workers, m.survey.candidates())
-	}
-	if opt.Workers, opt.N = m.workers, max(opt.N, 0); opt.N == 0 {
-		opt.N = m.survey.Lanes(m.workers)
-	}
-	if d := m.survey.Wall(); d > maxWall(opt.N) {
-		return nil, fmt.Errorf("%s: %v on %d lanes is more than can be counted", m.name, d, opt.N)
+	if opt, err = opt.chosen(m); err != nil {
+		return nil, err
 	}
 	if _, err := again.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("%s: %w", m.name, err)

@@ -1,0 +1,79 @@
+package speedup
+
+import (
+	"fmt"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Estimator makes an [Estimate] in two passes over a trace that it shares with other analyses, for whoever reads
+// the trace with timeline.ReadTwice. [Estimate] is simpler if the stack is all you need.
+//
+//	e := speedup.NewEstimator(opt)
+//	info, err := timeline.ReadTwice(ctx, r, timeline.Options{}, 0, []timeline.Observer{e.First()}, func(*timeline.Info) timeline.Second {
+//		second, err := e.Second()
+//		…
+//		return timeline.Second{Observers: []timeline.Observer{second}}
+//	})
+//	stack := e.Stack(info)
+type Estimator struct {
+	opt    Options
+	run    run
+	second *Observer
+}
+
+// NewEstimator returns an estimator for one trace.
+func NewEstimator(opt Options) *Estimator {
+	return &Estimator{opt: opt, run: run{name: nameOr(opt.MultiName, "the trace"), survey: NewSurvey(opt.Workers)}}
+}
+
+// First returns the observer of the first pass, which finds the workers.
+func (e *Estimator) First() timeline.Observer { return e.run.survey }
+
+// Second returns the observer of the second pass, after the first. The error tells why there is no estimate.
+func (e *Estimator) Second() (timeline.Observer, error) {
+	m := &e.run
+	opt, err := e.opt.chosen(m)
+	if err != nil {
+		return nil, err
+	}
+	e.second = NewObserver(opt.config())
+	return e.second, nil
+}
+
+// Stack returns the estimate after the second pass, of which info is; nil if there was none.
+func (e *Estimator) Stack(info *timeline.Info) *Stack {
+	if e.second == nil {
+		return nil
+	}
+	e.run.info, e.run.account = info, e.second.Account()
+	return e.run.estimate(e.opt)
+}
+
+// chosen returns the options with the workers and their number, as the survey found them.
+func (opt Options) chosen(m *run) (Options, error) {
+	var err error
+	if m.workers, err = m.survey.Workers(); err != nil {
+		return opt, fmt.Errorf("%s: %w; there are %s", m.name, err, m.survey.candidates())
+	}
+	if peak, _ := m.survey.Peak(m.workers); peak == 0 {
+		return opt, fmt.Errorf("%s: no goroutine is a worker by %q; there are %s", m.name, m.workers, m.survey.candidates())
+	}
+	if opt.Workers, opt.N = m.workers, max(opt.N, 0); opt.N == 0 {
+		opt.N = m.survey.Lanes(m.workers)
+	}
+	if d := m.survey.Wall(); d > maxWall(opt.N) {
+		return opt, fmt.Errorf("%s: %v on %d lanes is more than can be counted", m.name, d, opt.N)
+	}
+	return opt, nil
+}
+
+// estimate makes the stack of a run with many workers alone.
+func (m *run) estimate(opt Options) *Stack {
+	stack := estimated(m.account)
+	stack.describe(m)
+	stack.Warnings = append(stack.Warnings, estimateWarnings(m.account, opt.Unit)...)
+	stack.Warnings = append(stack.Warnings, limits(m)...)
+	stack.judge(m, opt.MultiDelay)
+	return stack
+}
