@@ -43,6 +43,7 @@ type account struct {
 	holders  []holder
 	found    []waitedPiece // scratch memory of follow and remember
 	pieces   []waitedPiece
+	logClass string // see logwrite.go
 }
 
 // maxDeferred bounds the waits put aside; beyond it, what is not known yet is unattributed.
@@ -80,6 +81,9 @@ func (a *account) add(w *wait) {
 		a.deferred = append(a.deferred, *w)
 	}
 	a.mu.Unlock()
+	if w.kind != kindReader || w.waiters <= 1 { // else the caller holds a lock that others wait for
+		a.session.flushLogs()
+	}
 }
 
 // retry settles the waits put aside whose owners are known by now.
@@ -123,7 +127,7 @@ func (w *wait) exits(f func(k uint64, e *exit) bool) {
 func (a *account) gather(w *wait, force bool) bool {
 	a.holders = a.holders[:0]
 	w.missing = nil
-	w.exits(func(_ uint64, e *exit) bool {
+	w.exits(func(k uint64, e *exit) bool {
 		if !force && !e.known() {
 			e.want(a)
 			if !e.known() {
@@ -132,6 +136,7 @@ func (a *account) gather(w *wait, force bool) bool {
 			}
 		}
 		a.holders = append(a.holders, e.holder())
+		a.holders[len(a.holders)-1].number = k
 		return true
 	})
 	return w.missing == nil
@@ -157,7 +162,7 @@ func (a *account) book(w *wait) {
 		w.flags |= Estimated
 	}
 	parts, handOff := a.splitter.split(w.start, w.end, w.kind == kindReader, a.holders)
-	var blamed, unattributed int64
+	var blamed, unattributed, contended int64
 	if len(parts) == 0 || w.lost > 0 {
 		// Somebody held the lock and was not seen to leave.
 		handOff, unattributed = 0, handOff
@@ -172,7 +177,9 @@ func (a *account) book(w *wait) {
 			continue
 		}
 		blamed += p.ns
-		a.contended += h.extend(p.ns) * w.weight
+		longer := h.extend(p.ns)
+		contended += longer
+		a.contended += longer * w.weight
 		key := pairKey{waiter: k.chain, waiterG: k.g, owner: h.chain, kind: k.kind, flags: k.flags | p.flags | h.flags}
 		if a.session.goroutines {
 			key.ownerG = h.g
@@ -186,6 +193,9 @@ func (a *account) book(w *wait) {
 		a.follow(pair, h, &parts[i], w)
 	}
 	a.remember(w, len(parts) == 0 || w.lost > 0)
+	if a.session.tracing() {
+		a.logWait(w, parts, handOff, unattributed, contended)
+	}
 	c.count += w.weight
 	c.observed++
 	c.waited += (w.end - w.start) * w.weight

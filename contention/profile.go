@@ -101,12 +101,16 @@ const (
 	// InWait marks an owner that let go of the lock in Cond.Wait, and whose final
 	// Unlock was not known yet: its call chain is that of the Wait.
 	InWait
+
+	// Logged belongs to the waiter, too: it marks waits of a trace that wrapped locks have told exactly, by
+	// messages of [LogCategory].
+	Logged
 )
 
 // WaiterFlags are the flags that belong to the waiter.
-const WaiterFlags = Reacquire | Estimated
+const WaiterFlags = Reacquire | Estimated | Logged
 
-var flagNames = []string{"reacquire", "estimated", "read-owner", "pending-writer", "signaller", "in-wait"}
+var flagNames = []string{"reacquire", "estimated", "read-owner", "pending-writer", "signaller", "in-wait", "logged"}
 
 // String returns the names of the flags, such as "reacquire,read-owner".
 func (f Flags) String() string {

@@ -41,7 +41,9 @@ type session struct {
 	events     *eventWriter
 	start      time.Time
 
+	live    bool // not read from a file
 	waited  waitedTable
+	logs    logQueue
 	cells   atomic.Int64  // rows in all accounts
 	crowded atomic.Uint64 // times there was no room for another row
 
@@ -84,6 +86,7 @@ func Start(o Options) error {
 			return err
 		}
 	}
+	s.live = true
 	latest = s
 	current.Store(s)
 	return nil
@@ -123,6 +126,7 @@ func Stop() error {
 	s.mu.Lock()
 	s.stop = time.Now()
 	s.mu.Unlock()
+	s.flushLogs()
 	if s.events != nil {
 		return s.finishEvents()
 	}
@@ -200,5 +204,9 @@ func (s *session) newAccount(info *lockInfo) *account {
 
 // exited tells who left with e.
 func (s *session) exited(r *release, chain *callstack.Chain) {
+	if s.tracing() {
+		s.logExit(r)
+	}
 	r.exit.complete(r.chunk, chain)
+	s.flushLogs()
 }

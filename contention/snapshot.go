@@ -30,6 +30,7 @@ func (s *session) snapshot() *Profile {
 	p := &Profile{Source: FromWrappers, Accuracy: Exact, Start: s.start, Duration: end.Sub(s.start)}
 	slices.SortFunc(accounts, func(a, b *account) int { return cmp.Compare(a.info.id, b.info.id) })
 	settleAll(accounts)
+	s.flushLogs()
 	for _, a := range accounts {
 		a.copyTo(p)
 	}

@@ -32,6 +32,7 @@ type holder struct {
 	flags                       Flags // InWait, Signaller
 	chain                       *callstack.Chain
 	g                           uint64
+	number                      uint64 // of the exit
 	// contended, if set, is the longest time for which a wait has blamed this hold.
 	contended *atomic.Int64
 }

@@ -34,7 +34,8 @@ import (
 //     another waiter was chosen but did not run yet, it is HandOff: the lock was free, or
 //     somebody got it and let go of it again, which the trace does not show. What is left is
 //     Unattributed: nobody is blamed on suspicion (tracesplit.go).
-//  6. The other kinds have no owner, but somebody who ended the wait: the sender, the last
+//  6. Locks of this package tell in the log what is exact, and take the place of all that (tracelog.go).
+//  7. The other kinds have no owner, but somebody who ended the wait: the sender, the last
 //     Done, the Signal. They are blamed for it up to the wake. Sleep, timers and the network
 //     have nobody: Unattributed.
 //
@@ -181,6 +182,7 @@ type TraceObserver struct {
 	cutOff     timeline.Time // the longest wait for a lock that the trace did not see the end of
 	lost       uint64        // waits that outlasted the memory of their lock
 	room       pastRoom
+	logs       traceLogs
 	scratch    []givenTime
 	cuts       traceCuts
 
@@ -309,6 +311,7 @@ func (o *TraceObserver) profile(inFlight int64) *Profile {
 		Start: o.wall, Duration: time.Duration(o.end - o.begin - o.cuts.missing), InFlight: inFlight,
 		merged: o.cuts.mark(),
 	}
+	o.bookAllKept()
 	o.rows.copyTo(p)
 	p.Dropped.Pairs, p.Dropped.Exits = o.rows.crowded, o.lost
 	p.finish()
@@ -319,6 +322,7 @@ func (o *TraceObserver) profile(inFlight int64) *Profile {
 // warn says what limits the trust in the numbers.
 func (o *TraceObserver) warn(p *Profile) {
 	p.warnTrace()
+	o.warnLogged(p)
 	if o.cutOff > 0 {
 		p.warn("Goroutines still waited for locks when the trace ended, one of them for %v; that is in no row.",
 			fmt.Sprint(time.Duration(o.cutOff).Round(time.Microsecond)))

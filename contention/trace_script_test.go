@@ -20,6 +20,7 @@ import (
 //	255 2 calls          (it is in a system call)
 //	257 2 hangs          (which loses its processor)
 //	260 2 exits
+//	265 2 logs 1 x 5 9   (a message of a wrapped lock)
 //	270 7 begins         (it is born; otherwise, all that are mentioned run from time 0 on)
 //	300 ends
 type script struct {
@@ -57,10 +58,17 @@ func (s *script) play(text string) {
 			continue
 		}
 		head, where, _ := strings.Cut(line, " in ")
-		f := append(strings.Fields(head), "", "", "")
+		head, message, _ := strings.Cut(head, " logs ")
+		f := append(strings.Fields(head), "logs", "", "")
 		at := timeline.Time(s.number(f[0]) * 1000)
 		if f[1] == "ends" {
 			s.end(at)
+			continue
+		}
+		if message != "" {
+			id := s.number(f[1])
+			s.g(id)
+			s.o.Log(&timeline.Log{Time: at, G: s.gs[id], Category: LogCategory, Message: message, Stack: s.stack(where)})
 			continue
 		}
 		s.event(at, s.number(f[1]), f[2], f[3], s.stack(where))

@@ -23,6 +23,8 @@ type place struct {
 	queue queue // of those who block here
 	flags Flags // of those who block or let go here
 	rw    bool  // a RWMutex lets go here
+
+	wrapped bool // a lock of this package is asked for or let go of here
 }
 
 // queue tells the queues of one lock apart: each wakes its goroutines in order.
@@ -70,6 +72,7 @@ func (p *places) of(s *timeline.Stack) *place {
 func (l *place) strip(frames []*timeline.Frame) int {
 	n := 0
 	for n < len(frames) && plumbing(frames[n].Func) {
+		l.wrapped = l.wrapped || strings.HasPrefix(frames[n].Func, wrapperMethods)
 		switch _, fn, _ := strings.Cut(frames[n].Func, "("); {
 		case strings.HasPrefix(fn, "*RWMutex).RLock"):
 			l.queue = readerQueue
@@ -92,7 +95,7 @@ func (l *place) strip(frames []*timeline.Frame) int {
 
 // plumbing reports whether a function blocks or wakes on behalf of its caller.
 func plumbing(fn string) bool {
-	for _, p := range []string{"sync.", "internal/sync.", "runtime.", "internal/poll.runtime_", wrapperMethods} {
+	for _, p := range []string{"sync.", "internal/sync.", "runtime.", "runtime/trace.Log", "internal/poll.runtime_", wrapperMethods} {
 		if strings.HasPrefix(fn, p) {
 			return true
 		}

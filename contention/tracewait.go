@@ -44,6 +44,9 @@ type waiting struct {
 	wake   timeline.Time // when that was
 	blocks int64         // how often it blocked: more than once if woken in vain
 
+	wrapped        bool          // at a lock of this package, which may tell more in the log
+	began, resumed timeline.Time // when it blocked first, and when it ran again
+
 	waited, blamed, handOff, unattributed timeline.Time
 	earlier                               timeline.Time // waited before the latest cut: it is in another profile
 	parts                                 []blamedPart
@@ -111,6 +114,7 @@ func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
 	if !again {
 		o.commit(g)
 		w.open, w.kind, w.site = true, t.Wait, at.site
+		w.wrapped, w.began = lock && at.wrapped, t.Start
 		if lock {
 			w.flags = at.flags & Reacquire
 		}
@@ -164,7 +168,7 @@ func (o *TraceObserver) lockWoken(g *tracedGoroutine, t *timeline.Transition, at
 // resumed does the end of a wait whose goroutine runs again.
 func (o *TraceObserver) resumed(g *tracedGoroutine, t timeline.Time) {
 	w := &g.wait
-	w.chosen = false
+	w.chosen, w.resumed = false, t
 	handOff := o.cuts.since(w.wake, t)
 	w.handOff += handOff
 	w.waited += handOff
@@ -208,7 +212,7 @@ func (w *waiting) blame(by owner, ns timeline.Time, did *ledger) {
 			return
 		}
 	}
-	w.parts = append(w.parts, blamedPart{by, ns, *did})
+	w.parts = append(w.parts, blamedPart{by, ns, did.clone()})
 }
 
 // commit books the wait of g, if it has one and it is over.
@@ -217,9 +221,16 @@ func (o *TraceObserver) commit(g *tracedGoroutine) {
 	if !w.open {
 		return
 	}
+	if !o.keep(g, w) {
+		o.book(g, w)
+	}
+	*w = waiting{parts: w.parts[:0]}
+}
+
+// book adds a wait to the profile.
+func (o *TraceObserver) book(g *tracedGoroutine, w *waiting) {
 	o.rows.add(g, w, o.opt.Goroutines)
 	w.lock.longest = max(w.lock.longest, w.waited+w.earlier)
-	*w = waiting{parts: w.parts[:0]}
 }
 
 // pseudoLock returns what stands for a lock in waits for something else.

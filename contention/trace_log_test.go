@@ -1,0 +1,332 @@
+package contention
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"reflect"
+	"runtime"
+	rtrace "runtime/trace"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+const (
+	wLock   = "sync.(*Mutex).Lock < " + wrapperMethods + "Mutex).Lock < main."
+	wUnlock = "sync.(*Mutex).Unlock < " + wrapperMethods + "Mutex).Unlock < main."
+)
+
+// told36 is the message about a wait in microseconds. The clock of the messages is that of the script less a second.
+func told36(g, start, waited, handOff, unattributed int64, parts ...loggedPart) string {
+	w := loggedWait{
+		lock: 5, waiters: 2, goroutine: uint64(g), start: uint64(start)*1000 + 1e9, waited: waited * 1000, handOff: handOff * 1000,
+		unattributed: unattributed * 1000, contended: waited * 1000, name: `the "lock"`, class: "main.T",
+	}
+	for _, p := range parts {
+		p.from, p.length, p.ns = p.from*1000, p.length*1000, p.ns*1000
+		w.parts = append(w.parts, p)
+	}
+	m := w.messages()
+	if len(m) != 1 {
+		panic("too long")
+	}
+	return m[0]
+}
+
+func sent(at int64) string { return "1 w" + string(appendLog(nil, uint64(at)*1000+1e9)) }
+
+// Messages of wrapped locks take the place of what is inferred.
+func TestTraceLogs(t *testing.T) {
+	write := strings.NewReplacer("L:", wLock, "U:", wUnlock)
+	// 2 waits from 100 to 310, says the trace: for 1 up to 300. But 3 had the lock from 120 to 180 without being seen, and
+	// from 180 to 190 nobody.
+	const seen = `
+		100 2 blocks mutex in L:f:10
+		300 1 wakes 2 in U:h:12
+		310 2 runs
+		`
+	parts := []loggedPart{
+		{number: 6, goroutine: 1, from: 0, length: 22, ns: 22}, {number: 7, goroutine: 3, from: 22, length: 60, ns: 60},
+		{number: 8, goroutine: 1, from: 92, length: 110, ns: 110},
+	}
+	exact := told36(2, 98, 213, 21, 0, parts...)
+	for _, tt := range []struct{ what, script, want string }{
+		{"without messages", seen + "400 ends", `
+			|mutex #1 main.f:10: 1 waited 210 = blamed 200 + hand-off 10 + unattributed 0
+			|  main.h:12: 200 of 1`},
+		{"told exactly, with a name, and once", seen + `
+			120 1 logs 1 x 5 6 in U:a:3
+			180 3 logs 1 x 5 7 in U:b:4
+			301 1 logs 1 x 5 8 in U:h:12
+			330 2 logs ` + sent(330) + exact + `
+			400 ends`, `
+			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 213 = blamed 192 + hand-off 21 + unattributed 0
+			|  main.h:12: 110 of 1
+			|  main.b:4: 60 of 1
+			|  main.a:3: 22 of 1`},
+		{"told by another goroutine, and late", seen + `
+			301 1 logs 1 x 5 8 in U:h:12
+			320 2 blocks sleep in time.Sleep < main.z:1
+			330 0 wakes 2
+			331 2 runs
+			390 3 logs ` + sent(389) + exact + `
+			400 ends`, `
+			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 213 = blamed 192 + hand-off 21 + unattributed 0
+			|  main.h:12: 110 of 1
+			|  ?: 82 of 1
+			|sleep #2 [timer] time.Sleep: 1 waited 11 = blamed 0 + hand-off 1 + unattributed 10`},
+		{"a message about another time changes nothing", seen + `
+			330 2 logs ` + sent(330) + told36(2, 20, 50, 50, 0) + `
+			400 ends`, `
+			|mutex #1 main.f:10: 1 waited 210 = blamed 200 + hand-off 10 + unattributed 0
+			|  main.h:12: 200 of 1`},
+		{"a message about another goroutine changes nothing", seen + `
+			330 2 logs ` + sent(330) + told36(3, 98, 213, 213, 0) + `
+			400 ends`, `
+			|mutex #1 main.f:10: 1 waited 210 = blamed 200 + hand-off 10 + unattributed 0
+			|  main.h:12: 200 of 1`},
+		{"a message about a lock of package sync changes nothing", strings.ReplaceAll(seen, "L:", mLock) + `
+			330 2 logs ` + sent(330) + told36(2, 98, 213, 213, 0) + `
+			400 ends`, `
+			|mutex #1 main.f:10: 1 waited 210 = blamed 200 + hand-off 10 + unattributed 0
+			|  main.h:12: 200 of 1`},
+		{"two blocks that are one wait", seen + `
+			340 2 blocks mutex in L:f:10
+			350 1 wakes 2 in U:h:12
+			352 2 runs
+			390 2 logs ` + sent(390) + told36(2, 98, 256, 0, 256) + `
+			400 ends`, `
+			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 256 = blamed 0 + hand-off 0 + unattributed 256`},
+		{"several waits, each with its message", seen + `
+			340 2 blocks mutex in L:f:10
+			350 1 wakes 2 in U:h:12
+			352 2 runs
+			360 2 logs ` + sent(360) + told36(2, 98, 213, 0, 213) + `
+			390 2 logs ` + sent(390) + told36(2, 339, 13, 13, 0) + `
+			400 ends`, `
+			|mutex [logged] #1 [the "lock"] main.f:10: 2 waited 226 = blamed 0 + hand-off 13 + unattributed 213`},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			p := play(t, TraceOptions{}, write.Replace(tt.script))
+			if got, want := told(p), lines(tt.want); got != want {
+				t.Errorf("\n got\n%s\n want\n%s", got, want)
+			}
+			logged := strings.Contains(tt.want, "logged")
+			if warned := strings.Contains(strings.Join(p.Warnings, " "), "is exact"); warned != logged || p.Accuracy != Inferred {
+				t.Errorf("%s, %q", p.Accuracy, p.Warnings)
+			}
+			if l := p.Waits[0].Lock; logged && (l.Class != "main.T" || l.Waiters != 2 || l.Contended < 213*time.Microsecond || l.Longest < 213*time.Microsecond) {
+				t.Errorf("%+v", l)
+			}
+		})
+	}
+}
+
+// TestTraceLogRoots: what the owner did is that of the time which the message tells.
+func TestTraceLogRoots(t *testing.T) {
+	p := play(t, TraceOptions{}, strings.NewReplacer("L:", wLock, "U:", wUnlock).Replace(`
+		100 2 blocks mutex in L:f:10
+		150 1 blocks chan-receive in runtime.chanrecv1 < main.r:1
+		200 3 wakes 1 in runtime.chansend1 < main.s:1
+		200 1 runs
+		300 1 wakes 2 in U:h:12
+		301 1 logs 1 x 5 6 in U:h:12
+		310 2 runs
+		330 2 logs `+sent(330)+told36(2, 100, 210, 30, 0, loggedPart{number: 6, goroutine: 1, from: 20, length: 180, ns: 180})+`
+		400 ends`))
+	const want = `
+		|mutex main.f:10 for main.h:12: 180 = running 130 chan-receive 50
+		|  root main.h:12: 130 of 1
+		|  root main.s:1: 50 of 1 via chan-receive, 1 links
+		|chan-receive main.r:1 for main.s:1: 50 = running 50`
+	if got := toldRoots(p); got != lines(want) {
+		t.Errorf("\n%s", got)
+	}
+}
+
+// TestTraceLogsForeign: what is no message of a lock is counted; the rest is as if it was not there.
+func TestTraceLogsForeign(t *testing.T) {
+	good := sent(330) + told36(2, 98, 213, 213, 0)
+	texts := []string{
+		"", "1", "2 w", "hello, world", "1 x", "1 x 5", "1 x 5 6 7", "1 x 5 -6", "1 y 5", "1 w", "1 w a b c", good + " 1,2,3,4,5,6",
+		strings.Replace(good, " 4kco ", " 4kcp ", 1), strings.Replace(good, `"main.T"`, `"main.T`, 1), good[:len(good)-1],
+		strings.Replace(good, "1 w", "3 w", 1),
+	}
+	s := newScript(t, TraceOptions{})
+	s.play(strings.NewReplacer("L:", wLock, "U:", wUnlock).Replace(`
+		100 2 blocks mutex in L:f:10
+		300 1 wakes 2 in U:h:12
+		310 2 runs`))
+	for _, m := range texts {
+		s.o.Log(&timeline.Log{Time: 330_000, G: s.gs[2], Category: LogCategory, Message: m})
+	}
+	s.o.Log(&timeline.Log{Time: 330_000, G: s.gs[2], Category: "something else", Message: good})
+	s.o.Log(&timeline.Log{Time: 330_000, Category: LogCategory, Message: good})
+	s.play("400 ends")
+	p := s.o.Profile()
+	checkConservation(t, p)
+	if len(p.Waits) != 1 || p.Waits[0].Flags != 0 || p.Waits[0].Waited != 210*time.Microsecond {
+		t.Errorf("%s", told(p))
+	}
+	if want := fmt.Sprint(len(texts), " log messages of the category"); !strings.Contains(strings.Join(p.Warnings, " "), want) {
+		t.Errorf("%q, want %s", p.Warnings, want)
+	}
+}
+
+// TestLogMessages: many parts take several messages, none of which is cut off by the runtime.
+func TestLogMessages(t *testing.T) {
+	for _, n := range []int{0, 1, 30, maxLogParts} {
+		w := &loggedWait{lock: 1 << 40, kind: kindReader, flags: Reacquire, waiters: 9, goroutine: 77, start: 1 << 50, name: strings.Repeat("é\x00\"", 99), class: strings.Repeat("\xff", 300)}
+		for i := range n {
+			w.parts = append(w.parts, loggedPart{number: math.MaxUint64, goroutine: math.MaxInt64, from: int64(i), length: 1 << 40, ns: 1 << 40, flags: logFlags[i%3]})
+			w.waited += 1 << 40
+		}
+		messages := w.messages()
+		var got *loggedWait
+		for i, m := range messages {
+			if len(m) > 1000 {
+				t.Errorf("%d parts: a message of %d bytes", n, len(m))
+			}
+			var err error
+			if i == 0 {
+				got, err = parseWait("5" + m)
+			} else {
+				err = got.addParts(m)
+			}
+			if err != nil || got.complete() != (i == len(messages)-1) {
+				t.Fatal(n, i, err)
+			}
+		}
+		w.sent, w.expected = 5, int64(n)
+		w.name, w.class = clipLog(w.name), clipLog(w.class)
+		if !reflect.DeepEqual(got, w) || got.check() != nil {
+			t.Errorf("%d parts: %+v, want %+v", n, got, w)
+		}
+	}
+}
+
+// TestTraceOfWrappers: the profile of a trace has what the wrappers have, to the nanosecond.
+func TestTraceOfWrappers(t *testing.T) {
+	var buf bytes.Buffer
+	if err := rtrace.Start(&buf); err != nil {
+		t.Skip(err)
+	}
+	collecting(t, Options{Exact: true, Goroutines: true})
+	a, b := NewMutex("a"), NewMutex("b")
+	rw := NewRWMutex("rw")
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for range 5 {
+				switch {
+				case i%2 == 0:
+					ownerOne(a, 2*time.Millisecond)
+				default:
+					ownerTwo(b, time.Millisecond)
+					ownerTwo(a, time.Millisecond)
+				}
+				if i == 3 {
+					rw.Lock()
+				} else {
+					rw.RLock()
+				}
+				time.Sleep(time.Millisecond)
+				if i == 3 {
+					rw.Unlock()
+				} else {
+					rw.RUnlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	live := Snapshot()
+	rtrace.Stop()
+	if err := Stop(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := ReadTrace(context.Background(), &buf, TraceOptions{Goroutines: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkConservation(t, p)
+	if len(live.Waits) == 0 || live.Waits[0].Waiter.Goroutine == 0 {
+		t.Skip("no contention, or no goroutine ids")
+	}
+	type key struct {
+		kind                   Kind
+		lock, waiter, owner    string
+		waiterG, ownerG        uint64
+		flags                  Flags
+		contentions            int64
+		blamed, wait, off, una time.Duration
+	}
+	rows := func(p *Profile, flag Flags) map[key]int {
+		out := map[key]int{}
+		for _, w := range p.Waits {
+			if w.Flags&Logged == flag && w.Lock.Name != "" {
+				out[key{w.Kind, w.Lock.Name + w.Lock.Class, w.Waiter.Stack.Frames[0].String(), "", w.Waiter.Goroutine, 0, w.Flags &^ Logged, w.Contentions, w.Blamed, w.Waited, w.HandOff, w.Unattributed}]++
+			}
+		}
+		for _, q := range p.Pairs {
+			if q.Flags&Logged == flag && q.Lock.Name != "" {
+				out[key{q.Kind, q.Lock.Name + q.Lock.Class, q.Waiter.Stack.Frames[0].String(), q.Owner.Stack.Frames[0].String(), q.Waiter.Goroutine, q.Owner.Goroutine, q.Flags &^ Logged, q.Contentions, q.Blamed, 0, 0, 0}]++
+			}
+		}
+		return out
+	}
+	got, want := rows(p, Logged), rows(live, 0)
+	missing := 0
+	for k := range want {
+		if got[k] == 0 {
+			missing++
+			t.Logf("not in the trace: %+v", k)
+		}
+		delete(got, k)
+	}
+	for k := range got {
+		t.Logf("only in the trace: %+v", k)
+	}
+	// A waiter may have got the lock while it was spinning, which is no wait in the trace.
+	if missing*4 > len(want) || len(want) < 8 {
+		t.Errorf("%d of %d rows are not the same", missing, len(want))
+	}
+	for _, w := range p.Waits {
+		if w.Flags&Logged == 0 && lockKind(w.Kind) && strings.Contains(w.Waiter.Stack.String(), "TestTraceOfWrappers") {
+			t.Errorf("%d waits of %s are inferred", w.Contentions, siteOf(w.Waiter.Stack))
+		}
+	}
+	if runtime.GOOS == "linux" && !strings.Contains(strings.Join(p.Warnings, " "), "is exact") {
+		t.Errorf("%q", p.Warnings)
+	}
+}
+
+func lockKind(k Kind) bool { return k == MutexKind || k == RWMutexReaderKind || k == RWMutexWriterKind }
+
+func FuzzLogMessages(f *testing.F) {
+	f.Add("1 x 5 6")
+	f.Add(sent(330) + told36(2, 98, 213, 213, 0))
+	f.Add(sent(330) + told36(2, 98, 213, 13, 0, loggedPart{number: 6, goroutine: 1, from: 20, length: 200, ns: 200, flags: ReadOwner}))
+	f.Add("1 p 1,2,3,4,5,6")
+	f.Fuzz(func(t *testing.T, message string) {
+		s := newScript(t, TraceOptions{})
+		s.play(strings.NewReplacer("L:", wLock, "U:", wUnlock).Replace(`
+			100 2 blocks mutex in L:f:10
+			300 1 wakes 2 in U:h:12
+			310 2 runs`))
+		for _, at := range []timeline.Time{330_000, 331_000} {
+			s.o.Log(&timeline.Log{Time: at, G: s.gs[2], Category: LogCategory, Message: message, Stack: s.stack("main.f:13")})
+		}
+		s.play("400 ends")
+		p := s.o.Profile()
+		checkConservation(t, p)
+		if len(p.Waits) != 1 || p.Waits[0].Contentions != 1 {
+			t.Errorf("%s", told(p))
+		}
+	})
+}

@@ -1,0 +1,292 @@
+package contention
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Waits that wrapped locks have told
+//
+// The messages of wrapped locks (logformat.go) come after the waits that they are about: the owner's when it
+// has let go of the lock, the waiter's when it has let go of it itself. So waits in the methods of this package's
+// types are not booked at once, but kept for a while:
+//
+//  1. A message about a wait takes the place of all waits of that goroutine that fall into its time, which may be several
+//     for the trace. What they were inferred to be is forgotten.
+//  2. The wait is booked with the split that the message tells, flagged Logged. The call chains and the groups of the
+//     owners are those of their own messages.
+//  3. If there is no message in time, the wait is booked as it was inferred: collection was off, or the
+//     lock is hot and the wait was not drawn.
+//
+// Waits that a message tells and the trace does not show, since the waiter got the lock while it was spinning, are not
+// in the profile: they are no waits of a goroutine as all others in it.
+//
+// The messages have times of a clock of their own. Since none is written before its time, the least difference seen between
+// the two clocks is nearly right, and it is only for finding waits: a message can be off by logTolerance.
+//
+// Anybody can write log messages. One that does not sum up, or fits no wait, changes nothing.
+
+const (
+	maxLogged     = 1 << 12 // waits kept for a message
+	maxLoggedOf   = 64      // of one goroutine
+	maxLoggedExit = 1 << 15 // exits remembered
+	maxLoggedLock = 1 << 14 // locks
+	maxLogOpen    = 1 << 10 // goroutines in the midst of several messages
+
+	logTolerance timeline.Time = 100_000
+)
+
+// traceLogs is what the messages have told.
+type traceLogs struct {
+	kept  map[int64][]*keptWait
+	order []*keptWait // the oldest first
+	exits map[loggedExit]loggedOwner
+	ring  []loggedExit // of exits, in the order in which they came
+	next  int
+	locks map[uint64]*tracedLock
+	open  map[int64]*loggedWait // by goroutine: parts are missing
+
+	offset timeline.Time // of the trace's clock against that of the messages, at most
+	tied   bool
+
+	exact int64  // waits that were told
+	bad   uint64 // messages that are not understood
+}
+
+// keptWait is a wait that waits for its message.
+type keptWait struct {
+	g          *tracedGoroutine // as it was
+	w          waiting
+	start, end timeline.Time
+	gone       bool
+}
+
+type loggedExit struct{ lock, number uint64 }
+
+// loggedOwner is who has let go of a lock.
+type loggedOwner struct {
+	owner owner
+	past  *past
+}
+
+// keep keeps the wait of g, which is over, for its message. It returns false if there will be none.
+func (o *TraceObserver) keep(g *tracedGoroutine, w *waiting) bool {
+	if !w.wrapped || w.earlier != 0 {
+		return false
+	}
+	l := &o.logs
+	if l.kept == nil {
+		l.kept = map[int64][]*keptWait{}
+	}
+	k := &keptWait{w: *w, g: &tracedGoroutine{g: &timeline.Goroutine{ID: g.g.ID, Func: g.g.Func}}}
+	k.w.parts = slices.Clone(w.parts)
+	if of := l.kept[g.g.ID]; len(of) >= maxLoggedOf {
+		o.bookKept(of[0])
+	}
+	l.kept[g.g.ID] = append(l.kept[g.g.ID], k)
+	l.order = append(l.order, k)
+	for l.order[0].gone || len(l.order) > maxLogged {
+		o.bookKept(l.order[0])
+		l.order = l.order[1:]
+	}
+	return true
+}
+
+// bookKept books a wait as it was inferred, unless a message has told it.
+func (o *TraceObserver) bookKept(k *keptWait) {
+	if !k.gone {
+		o.logs.drop(k)
+		o.book(k.g, &k.w)
+	}
+}
+
+// bookAllKept books all waits that no message has told.
+func (o *TraceObserver) bookAllKept() {
+	for _, k := range o.logs.order {
+		o.bookKept(k)
+	}
+	o.logs.order = nil
+}
+
+// drop takes a wait out of those that are kept.
+func (l *traceLogs) drop(k *keptWait) {
+	id := k.g.g.ID
+	k.gone = true
+	if of := slices.DeleteFunc(l.kept[id], func(x *keptWait) bool { return x == k }); len(of) > 0 {
+		l.kept[id] = of
+	} else {
+		delete(l.kept, id)
+	}
+}
+
+// Log implements [timeline.Observer]: it takes in what wrapped locks tell.
+func (o *TraceObserver) Log(m *timeline.Log) {
+	if m.Category != LogCategory || m.G == nil {
+		return
+	}
+	version, text, _ := strings.Cut(m.Message, " ")
+	what, text, _ := strings.Cut(text, " ")
+	var err error
+	switch {
+	case version != logVersion:
+		err = errLogMessage
+	case what == "x":
+		err = o.logExit(m, text)
+	case what == "w":
+		var w *loggedWait
+		if w, err = parseWait(text); err == nil {
+			err = o.logWait(m, w)
+		}
+	case what == "p":
+		w := o.logs.open[m.G.ID]
+		if w == nil {
+			return // its beginning was before the trace
+		}
+		delete(o.logs.open, m.G.ID)
+		if err = w.addParts(text); err == nil {
+			err = o.logWait(m, w)
+		}
+	default:
+		err = errLogMessage
+	}
+	if err != nil {
+		o.logs.bad++
+	}
+}
+
+// logExit remembers who let go of a lock.
+func (o *TraceObserver) logExit(m *timeline.Log, text string) error {
+	lock, number, err := parseExit(text)
+	if err != nil {
+		return err
+	}
+	l := &o.logs
+	k := loggedExit{lock, number}
+	if l.exits == nil {
+		l.exits = map[loggedExit]loggedOwner{}
+	}
+	if _, again := l.exits[k]; !again {
+		if len(l.ring) < maxLoggedExit {
+			l.ring = append(l.ring, k)
+		} else {
+			delete(l.exits, l.ring[l.next])
+			l.ring[l.next] = k
+			l.next = (l.next + 1) % maxLoggedExit
+		}
+	}
+	by := owner{g: m.G.ID, group: m.G.Func, site: o.places.of(m.Stack).site}
+	l.exits[k] = loggedOwner{by, o.goroutine(m.G).past}
+	return nil
+}
+
+// logWait takes in a message about a wait, if it is complete.
+func (o *TraceObserver) logWait(m *timeline.Log, w *loggedWait) error {
+	l := &o.logs
+	if !w.complete() {
+		if l.open == nil {
+			l.open = map[int64]*loggedWait{}
+		}
+		if len(l.open) < maxLogOpen {
+			l.open[m.G.ID] = w
+		}
+		return nil
+	}
+	if err := w.check(); err != nil {
+		return err
+	}
+	if d := m.Time - timeline.Time(w.sent); !l.tied || d < l.offset {
+		l.offset, l.tied = d, true
+	}
+	if m.G.ID == int64(w.goroutine) {
+		if g := o.goroutine(m.G); !g.wait.chosen {
+			o.commit(g) // it is past that wait
+		}
+	}
+	start := timeline.Time(w.start) + l.offset
+	end := start + timeline.Time(w.waited)
+	var told waiting
+	var g *tracedGoroutine
+	for _, k := range slices.Clone(l.kept[int64(w.goroutine)]) {
+		if k.w.began < start-logTolerance || k.w.resumed > end+logTolerance || min(k.w.resumed, end) <= max(k.w.began, start) {
+			continue
+		}
+		if g == nil {
+			g, told = k.g, waiting{site: k.w.site}
+		}
+		told.blocks += k.w.blocks
+		l.drop(k)
+	}
+	if g == nil {
+		return nil // it did not block, or not in the trace
+	}
+	lock := l.lock(o, w)
+	if lock == nil {
+		lock = o.lockOf(told.site)
+	}
+	told.lock = lock
+	o.fill(&told, w, start)
+	lock.waiters = max(lock.waiters, int32(w.waiters))
+	lock.contended += timeline.Time(w.contended)
+	l.exact++
+	o.book(g, &told)
+	return nil
+}
+
+// fill sets what the message tells of a wait that began at start.
+func (o *TraceObserver) fill(told *waiting, w *loggedWait, start timeline.Time) {
+	told.kind = [...]timeline.Wait{kindMutex: timeline.WaitMutex, kindWriter: timeline.WaitRWMutexWriter, kindReader: timeline.WaitRWMutexReader}[w.kind]
+	told.flags = w.flags | Logged
+	told.waited, told.handOff, told.unattributed = timeline.Time(w.waited), timeline.Time(w.handOff), timeline.Time(w.unattributed)
+	for i := range w.parts {
+		p := &w.parts[i]
+		by, known := o.logs.exits[loggedExit{w.lock, p.number}]
+		if !known {
+			by.owner = owner{site: o.places.unknown.site}
+		}
+		by.owner.g, by.owner.flags = int64(p.goroutine), p.flags
+		from := start + timeline.Time(p.from)
+		did := by.past.between(from, from+timeline.Time(p.length))
+		did.scale(timeline.Time(p.ns))
+		told.blame(by.owner, timeline.Time(p.ns), &did)
+	}
+}
+
+// lock returns the lock of a message, or nil if there are too many.
+func (l *traceLogs) lock(o *TraceObserver, w *loggedWait) *tracedLock {
+	lock := l.locks[w.lock]
+	if lock == nil {
+		if len(l.locks) >= maxLoggedLock {
+			return nil
+		}
+		if l.locks == nil {
+			l.locks = map[uint64]*tracedLock{}
+		}
+		o.locks++
+		lock = &tracedLock{id: o.locks}
+		l.locks[w.lock] = lock
+	}
+	lock.name, lock.class = cmp.Or(w.name, lock.name), cmp.Or(w.class, lock.class)
+	return lock
+}
+
+// warnLogged says how much of the waiting the program's own locks have told.
+func (o *TraceObserver) warnLogged(p *Profile) {
+	var exact, all time.Duration
+	for i := range p.Waits {
+		switch w := &p.Waits[i]; w.Kind {
+		case MutexKind, RWMutexWriterKind, RWMutexReaderKind, OnceKind:
+			all += w.Waited
+			if w.Flags&Logged != 0 {
+				exact += w.Waited
+			}
+		}
+	}
+	if exact > 0 {
+		p.warn("%.0f %% of the waiting for locks is exact, as the program's own locks told it; it is flagged logged. The rest is inferred.", 100*float64(exact)/float64(all))
+	}
+	p.warnCount(o.logs.bad, "log messages of the category "+LogCategory+" are not understood, and were left out.")
+}
