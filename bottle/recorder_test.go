@@ -1,0 +1,271 @@
+package bottle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"runtime/trace"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// started returns a recorder that runs, or skips the test.
+func started(t *testing.T, opt RecorderOptions) *Recorder {
+	t.Helper()
+	r := NewRecorder(opt)
+	if err := r.Start(); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(r.Stop)
+	return r
+}
+
+// keepBusy runs two goroutines, one of which waits for the other, until the test ends.
+func keepBusy(t *testing.T) {
+	stop := make(chan struct{})
+	c := make(chan int)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case c <- 1:
+				time.Sleep(100 * time.Microsecond)
+			case <-stop:
+				return
+			}
+		}
+	})
+	wg.Go(func() {
+		for {
+			select {
+			case <-c:
+			case <-stop:
+				return
+			}
+		}
+	})
+	t.Cleanup(func() { close(stop); wg.Wait() })
+}
+
+func TestRecorder(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	t.Run("snapshot", func(t *testing.T) {
+		keepBusy(t)
+		var r Recorder // the zero value
+		if r.Enabled() || r.Window() != 5*time.Second {
+			t.Error("enabled before Start, or another window than 5 s")
+		}
+		if _, err := r.Snapshot(context.Background()); !errors.Is(err, ErrRecorderStopped) {
+			t.Errorf("Snapshot before Start: %v", err)
+		}
+		if err := r.Start(); err != nil {
+			t.Skip(err)
+		}
+		defer r.Stop()
+		if err := r.Start(); err != nil || !r.Enabled() {
+			t.Errorf("Start again: %v", err)
+		}
+		time.Sleep(50 * time.Millisecond)
+		g, err := r.Snapshot(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkSum(t, g)
+		if g.Wall < 40*time.Millisecond || len(g.Boxes) == 0 || !strings.Contains(strings.Join(g.Warnings, " "), "holds no more") {
+			t.Errorf("%v, %d boxes, %q", g.Wall, len(g.Boxes), g.Warnings)
+		}
+		var buf bytes.Buffer
+		n, err := r.WriteTo(&buf)
+		if err != nil || n != int64(buf.Len()) {
+			t.Fatalf("WriteTo: %d of %d, %v", n, buf.Len(), err)
+		}
+		if g, err := ReadTrace(context.Background(), &buf, Options{}); err != nil || g.Wall < 40*time.Millisecond {
+			t.Errorf("the trace: %v, %v", g, err)
+		}
+		r.Stop()
+		r.Stop()
+		if _, err := r.WriteTo(io.Discard); !errors.Is(err, ErrRecorderStopped) {
+			t.Errorf("WriteTo after Stop: %v", err)
+		}
+		if err := r.Start(); err != nil {
+			t.Errorf("Start after Stop: %v", err)
+		}
+	})
+}
+
+// TestRecorderTrims: a snapshot is about the last Window exactly, whatever the recorder holds.
+func TestRecorderTrims(t *testing.T) {
+	data, err := os.ReadFile("../testdata/small/mutex-go1.26.8.trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewRecorder(RecorderOptions{Window: 100 * time.Millisecond, Source: source(data)})
+	g, err := r.Snapshot(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSum(t, g)
+	if g.Wall != 100*time.Millisecond || len(g.Warnings) != 0 {
+		t.Errorf("%v, %q", g.Wall, g.Warnings)
+	}
+	whole, err := ReadTrace(context.Background(), bytes.NewReader(data), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := ReadTrace(context.Background(), bytes.NewReader(data), Options{From: whole.Wall - 100*time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if part.Idle != g.Idle || len(part.Boxes) != len(g.Boxes) {
+		t.Fatalf("idle %v, %d boxes; by From %v, %d", g.Idle, len(g.Boxes), part.Idle, len(part.Boxes))
+	}
+	for i := range part.Boxes {
+		a, b := &part.Boxes[i], &g.Boxes[i]
+		if a.Group != b.Group || a.Share != b.Share || a.Running != b.Running || a.Blocked() != b.Blocked() || a.Goroutines != b.Goroutines {
+			t.Errorf("%+v, by From %+v", b, a)
+		}
+	}
+}
+
+// source is a trace as an io.WriterTo.
+type source []byte
+
+func (s source) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(s)
+	return int64(n), err
+}
+
+func TestRecorderFaults(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	ctx := context.Background()
+	t.Run("another flight recorder runs", func(t *testing.T) {
+		flight := trace.NewFlightRecorder(trace.FlightRecorderConfig{})
+		if err := flight.Start(); err != nil {
+			t.Skip(err)
+		}
+		defer flight.Stop()
+		var r Recorder
+		if err := r.Start(); !errors.Is(err, ErrBusy) || r.Enabled() {
+			t.Errorf("Start: %v", err)
+		}
+		r2 := NewRecorder(RecorderOptions{Source: flight})
+		time.Sleep(time.Millisecond)
+		if g, err := r2.Snapshot(ctx); err != nil || g == nil || !r2.Enabled() {
+			t.Errorf("of the other: %v, %v", g, err)
+		}
+		r2.Stop()
+		if _, err := r2.Snapshot(ctx); !errors.Is(err, ErrRecorderStopped) || !flight.Enabled() {
+			t.Errorf("after Stop: %v; the other runs: %v", err, flight.Enabled())
+		}
+		flight.Stop()
+		if err := r2.Start(); err != nil {
+			t.Error(err)
+		}
+		if _, err := r2.Snapshot(ctx); !errors.Is(err, ErrRecorderStopped) {
+			t.Errorf("the other was stopped: %v", err)
+		}
+	})
+	t.Run("somebody traces", func(t *testing.T) {
+		if err := trace.Start(io.Discard); err != nil {
+			t.Skip(err)
+		}
+		defer trace.Stop()
+		r := started(t, RecorderOptions{})
+		time.Sleep(2 * time.Millisecond)
+		if g, err := r.Snapshot(ctx); err != nil || g == nil {
+			t.Errorf("%v, %v", g, err)
+		}
+	})
+	t.Run("panics", func(t *testing.T) {
+		data, err := os.ReadFile("../testdata/small/mutex-go1.26.8.trace")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := NewRecorder(RecorderOptions{Source: source(data), Options: Options{Group: ByFunc("bad", func(*timeline.Goroutine) string { panic("grouping") })}})
+		for range 2 { // and is free again
+			if g, err := r.Snapshot(ctx); g != nil || err == nil || !strings.Contains(err.Error(), "grouping") {
+				t.Errorf("%v, %v", g, err)
+			}
+		}
+		r = NewRecorder(RecorderOptions{Source: panicking{}})
+		if _, err := r.WriteTo(io.Discard); err == nil || !strings.Contains(err.Error(), "source") {
+			t.Error(err)
+		}
+	})
+	t.Run("canceled", func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		cause := errors.New("the client is gone")
+		cancel(cause)
+		r := started(t, RecorderOptions{})
+		if _, err := r.Snapshot(ctx); !errors.Is(err, cause) {
+			t.Error(err)
+		}
+		if _, err := r.Snapshot(context.Background()); err != nil {
+			t.Errorf("after a canceled one: %v", err)
+		}
+	})
+	t.Run("a source that is no trace", func(t *testing.T) {
+		r := NewRecorder(RecorderOptions{Source: source("<html>")})
+		if _, err := r.Snapshot(ctx); err == nil || !strings.Contains(err.Error(), "HTML") {
+			t.Error(err)
+		}
+	})
+}
+
+type panicking struct{}
+
+func (panicking) WriteTo(io.Writer) (int64, error) { panic("source") }
+
+// TestRecorderTenAtOnce: of ten snapshots at once each gets a graph or ErrBusy, also while the recorder is stopped and started.
+func TestRecorderTenAtOnce(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	r := started(t, RecorderOptions{})
+	defer r.Stop()
+	time.Sleep(5 * time.Millisecond)
+	var mu sync.Mutex
+	counts := map[string]int{}
+	round := func(meanwhile func()) {
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				g, err := r.Snapshot(context.Background())
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case errors.Is(err, ErrBusy):
+					counts["busy"]++
+				case errors.Is(err, ErrRecorderStopped):
+					counts["stopped"]++
+				case g == nil:
+					counts["else"]++
+					t.Errorf("neither a graph nor a known error: %v", err)
+				default:
+					counts["graph"]++
+				}
+			})
+		}
+		meanwhile()
+		wg.Wait()
+	}
+	round(func() {})
+	if counts["graph"] == 0 || counts["stopped"] != 0 {
+		t.Errorf("%v", counts)
+	}
+	for range 5 {
+		round(func() { r.Stop() })
+		if err := r.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if counts["graph"]+counts["busy"]+counts["stopped"] != 60 {
+		t.Errorf("%v", counts)
+	}
+}
