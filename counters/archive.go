@@ -1,5 +1,207 @@
 package counters
 
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Archives
+//
+// An archive is a ZIP file with three members, so that it can be looked into with anything:
+//
+//	meta.json    what was counted, and the totals (type meta); "format" is 1
+//	trace.zst    the execution trace as runtime/trace wrote it, packed with zstd
+//	samples.zst  the records of events as package internal/samplelog packs them, packed with zstd; absent
+//	             if nothing was counted
+//
+// A reader of a format refuses later ones, and ignores members and fields that it does not know.
+
 const archiveFormat = 1
 
-type quantumMeta struct{}
+// The members of an archive.
+const (
+	memberMeta    = "meta.json"
+	memberTrace   = "trace.zst"
+	memberSamples = "samples.zst"
+)
+
+const (
+	maxMeta   = 64 << 20
+	maxUnpack = 64 << 30 // of a member: no recording is so large, but a file may be made to unpack to more
+)
+
+// archive is what an archive is written from. The readers are read once.
+type archive struct {
+	meta    *meta
+	trace   io.Reader
+	samples io.Reader // nil if nothing was counted
+	// packedSamples are the samples when they are packed already.
+	packedSamples io.Reader
+}
+
+// write writes the archive. The trace comes last, so that one that is cut off still tells the rest.
+func (a *archive) write(w io.Writer) error {
+	z := zip.NewWriter(w)
+	b, err := json.MarshalIndent(a.meta, "", "\t")
+	if err != nil {
+		return fmt.Errorf("counters: archive: %w", err)
+	}
+	err = a.member(z, memberMeta, func(w io.Writer) error { _, err := w.Write(b); return err })
+	if err == nil && a.samples != nil {
+		err = a.member(z, memberSamples, packed(a.samples))
+	}
+	if err == nil && a.packedSamples != nil {
+		err = a.member(z, memberSamples, func(w io.Writer) error { _, err := io.Copy(w, a.packedSamples); return err })
+	}
+	if err == nil {
+		err = a.member(z, memberTrace, packed(a.trace))
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("counters: write the archive: %w", err)
+	}
+	return nil
+}
+
+func (a *archive) member(z *zip.Writer, name string, fill func(io.Writer) error) error {
+	w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store, Modified: a.meta.Start})
+	if err != nil {
+		return err
+	}
+	return fill(w)
+}
+
+func packed(r io.Reader) func(io.Writer) error {
+	return func(w io.Writer) error {
+		e, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(e, r)
+		return errors.Join(err, e.Close())
+	}
+}
+
+// IsArchive reports whether a file that begins so may be an archive.
+func IsArchive(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
+
+// ReadArchive returns the recording in the archive that "bottleneck record -counters" or [Session.StopTo] wrote.
+//
+// As with [Read], a trace or samples that cannot be read to their end give what could be read, and an error.
+func ReadArchive(ctx context.Context, name string, opt Options) (*Recording, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if opt.Name == "" {
+		opt.Name = name
+	}
+	return ReadArchiveAt(ctx, f, st.Size(), opt)
+}
+
+// ReadArchiveAt is [ReadArchive] of an archive that is open already, of the given size.
+func ReadArchiveAt(ctx context.Context, r io.ReaderAt, size int64, opt Options) (*Recording, error) {
+	fail := func(err error) (*Recording, error) {
+		if opt.Name != "" {
+			return nil, fmt.Errorf("%s: %w", opt.Name, err)
+		}
+		return nil, err
+	}
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return fail(fmt.Errorf("it is not an archive of counters: %w", err))
+	}
+	m, err := readMeta(z)
+	if err != nil {
+		return fail(err)
+	}
+	t, err := openMember(z, memberTrace)
+	if err != nil {
+		return fail(err)
+	}
+	defer t.Close()
+	var samples io.Reader = bytes.NewReader(nil)
+	if m.Begin != 0 {
+		s, err := openMember(z, memberSamples)
+		if err != nil {
+			return fail(err)
+		}
+		defer s.Close()
+		samples = s
+	}
+	return readJoined(ctx, t, samples, m, opt)
+}
+
+func readMeta(z *zip.Reader) (*meta, error) {
+	f, err := z.Open(memberMeta)
+	if err != nil {
+		return nil, fmt.Errorf("it is not an archive of counters: %w", err)
+	}
+	defer f.Close()
+	m := &meta{}
+	if err := json.NewDecoder(io.LimitReader(f, maxMeta)).Decode(m); err != nil {
+		return nil, fmt.Errorf("%s: %w", memberMeta, err)
+	}
+	if err := m.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", memberMeta, err)
+	}
+	return m, nil
+}
+
+// member is an unpacked member of an archive.
+type member struct {
+	io.Reader
+	close func() error
+}
+
+func (m *member) Close() error { return m.close() }
+
+func openMember(z *zip.Reader, name string) (*member, error) {
+	f, err := z.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("it is not a whole archive of counters: %w", err)
+	}
+	d, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &member{io.LimitReader(d, maxUnpack), func() error { d.Close(); return f.Close() }}, nil
+}
+
+// StopTo ends the recording and writes it as an archive without analysing it, which takes no more
+// than the packing. [ReadArchive] makes the recording of it, here or elsewhere.
+func (s *Session) StopTo(w io.Writer) error {
+	if s.opt.OwnTrace {
+		return errors.New("counters: the program takes the trace itself: hand it to StopWith")
+	}
+	err := s.halt()
+	if err == ErrStopped {
+		return err
+	}
+	defer s.removeTrace()
+	if _, serr := s.file.Seek(0, io.SeekStart); serr != nil {
+		return errors.Join(err, serr)
+	}
+	s.fillMeta()
+	a := &archive{meta: &s.c.meta, trace: s.file}
+	if s.c.meta.Begin != 0 {
+		a.samples = bytes.NewReader(s.c.buf)
+	}
+	return errors.Join(err, a.write(w))
+}

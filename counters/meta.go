@@ -30,9 +30,10 @@ type meta struct {
 	Extra      int   `json:"extra,omitempty"`
 	Period     int64 `json:"period_ns,omitempty"`
 
-	Metrics  []metricSample `json:"metrics,omitempty"` // of runtime/metrics, of the process
-	Quanta   *quantumMeta   `json:"quanta,omitempty"`
-	Warnings []string       `json:"warnings,omitempty"`
+	// Metrics are readings of runtime/metrics, of the process.
+	MetricNames []string       `json:"metric_names,omitempty"`
+	Metrics     []metricSample `json:"metrics,omitempty"`
+	Warnings    []string       `json:"warnings,omitempty"`
 }
 
 // eventMeta is an event and what the kernel has counted in all.
@@ -67,6 +68,16 @@ func (m *meta) check() error {
 		return fmt.Errorf("counted from %d to %d ns", m.Begin, m.End)
 	case m.Extra < 0 || m.Extra > 8 || len(m.Groups) > 64 || len(m.Hits) > 64:
 		return fmt.Errorf("%d groups, %d hits", len(m.Groups), len(m.Hits))
+	}
+	for _, name := range m.MetricNames {
+		if _, ok := metricOf[name]; !ok {
+			return fmt.Errorf("no metric is called %q", name)
+		}
+	}
+	for i, s := range m.Metrics {
+		if len(s.Values) != len(m.MetricNames) || i > 0 && s.Wall < m.Metrics[i-1].Wall {
+			return fmt.Errorf("reading %d of the metrics has %d values of %d, or is out of order", i, len(s.Values), len(m.MetricNames))
+		}
 	}
 	return nil
 }

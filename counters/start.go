@@ -63,7 +63,7 @@ func Start(opt StartOptions) (*Session, error) {
 func startPlan(opt StartOptions, p plan, warnings []string) (*Session, error) {
 	s := &Session{opt: opt, stop: make(chan struct{}), done: make(chan error, 1)}
 	s.c = &collector{plan: p, max: opt.MaxBytes}
-	s.c.meta.Start, s.c.meta.System = time.Now(), runtime.GOOS+"/"+runtime.GOARCH
+	s.c.meta.Start, s.c.meta.System = time.Now().Round(0), runtime.GOOS+"/"+runtime.GOARCH
 	s.c.meta.Warnings = warnings
 	s.c.open(0, opt.Period)
 	s.metrics = newMetricReader(p.metrics)
@@ -160,12 +160,16 @@ func (s *Session) StopWith(ctx context.Context, r io.Reader) (*Recording, error)
 }
 
 func (s *Session) recording(ctx context.Context, r io.Reader) (*Recording, error) {
-	s.c.meta.Metrics = s.metrics.samples
-	return readJoined(ctx, r, bytes.NewReader(s.c.buf), &s.c.meta, s.c.plan.metrics, s.opt.Options)
+	s.fillMeta()
+	return readJoined(ctx, r, bytes.NewReader(s.c.buf), &s.c.meta, s.opt.Options)
+}
+
+func (s *Session) fillMeta() {
+	s.c.meta.MetricNames, s.c.meta.Metrics = s.c.plan.metrics, s.metrics.samples
 }
 
 // readJoined makes a recording of a trace and samples.
-func readJoined(ctx context.Context, traceReader, sampleReader io.Reader, m *meta, metrics []string, opt Options) (*Recording, error) {
+func readJoined(ctx context.Context, traceReader, sampleReader io.Reader, m *meta, opt Options) (*Recording, error) {
 	o := NewObserver(opt)
 	info, err := timeline.Read(ctx, traceReader, timeline.Options{Name: opt.Name, Progress: opt.Progress}, o)
 	r, err := o.result(info, err)
@@ -175,7 +179,7 @@ func readJoined(ctx context.Context, traceReader, sampleReader io.Reader, m *met
 	if r.Start.IsZero() {
 		r.Start = m.Start
 	}
-	addMetrics(r, metrics, m.Metrics)
+	addMetrics(r, m.MetricNames, m.Metrics)
 	r.Warnings = append(r.Warnings, m.Warnings...)
 	if m.Begin == 0 {
 		return r, err

@@ -88,7 +88,7 @@ func (c *toucher) touch(pages int) {
 		c.page++
 	}
 	unix.Getrusage(unix.RUSAGE_THREAD, &after)
-	c.faults += after.Minflt - before.Minflt
+	c.faults += int64(after.Minflt - before.Minflt)
 	c.touched += pages
 	c.times = append(c.times, time.Now())
 }

@@ -11,6 +11,10 @@
 //	bottleneck speedup [flags] SINGLE MULTI...
 //	bottleneck scale [flags] -- COMMAND [arguments]
 //	bottleneck diff [flags] OLD NEW
+//	bottleneck top [flags] URL | FILE.json
+//	bottleneck record [flags] URL
+//	bottleneck merge [flags] FILE | URL...
+//	bottleneck record -counters LIST -o FILE -- COMMAND [arguments]
 //	bottleneck help [command]
 //	bottleneck version
 //
@@ -36,6 +40,13 @@
 //	bottleneck scale -cpu 1,2 -- go test -run='^$' -bench=Sort ./pkg
 //	bottleneck diff -fail 'neck-% > 1.1x' before.trace after.trace
 //
+// A service that has mounted package exporters/live, watched as top watches processes; its last
+// seconds in a file; and the sum of all its instances:
+//
+//	bottleneck top http://localhost:6060/debug/bottleneck/
+//	bottleneck record -o service.trace http://localhost:6060/debug/bottleneck/
+//	bottleneck merge -o fleet.svg a.json b.json c.json
+//
 // The exit status is 0 for success, 1 for a failure (a trace that cannot be read to its
 // end, a file that cannot be written, a condition of -fail that holds) and 2 for wrong usage.
 // "bottleneck help graph" describes the flags of graph, and so on.
@@ -56,7 +67,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() {
 		stop() // a second interrupt ends the process at once
-		time.Sleep(patience)
+		for time.Sleep(patience); ourWait.Load(); {
+			time.Sleep(patience) // a program that is recorded decides itself when it ends
+		}
 		os.Stderr.WriteString("bottleneck: interrupted\n")
 		os.Exit(exitFailure) // something hangs that no context can interrupt, such as open(2) of a pipe
 	})

@@ -88,9 +88,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // status reports an error, one line each, and returns the exit status.
 func status(ctx context.Context, std stdio, c *command, err error) int {
 	var usage *usageError
+	var program *programError
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &program):
+		return program.status
 	case errors.Is(err, flag.ErrHelp):
 		if _, err := io.WriteString(std.out, c.text()); err != nil {
 			return exitFailure

@@ -3,6 +3,7 @@ package perfevent
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -150,6 +151,9 @@ func (s *Sampler) Follow(found func(tid int)) error {
 		return nil
 	}
 	tids, err := threadsOf(s.pid)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return nil // the process is over
+	}
 	if err != nil {
 		return err
 	}

@@ -33,8 +33,10 @@ type Sampler struct {
 	readers map[int]*groupReader
 	sum     []Count // of the groups of threads that are no more
 	switchy bool    // groups are read at switches, too
-	rec     Record
-	polls   []unix.PollFd
+
+	threadsOnly bool // the kernel can tell threads from processes that are started
+	rec         Record
+	polls       []unix.PollFd
 }
 
 // perThreads are the descriptors of one event.
@@ -87,6 +89,13 @@ func (s *Sampler) probe() (refused []Refusal) {
 			granted = append(granted, spec)
 		}
 		return granted
+	}
+	s.threadsOnly = true
+	a := s.switchAttr()
+	if fd, err := openEvent(&a, s.pid, s.cpus[0], -1); err == nil {
+		unix.Close(fd)
+	} else {
+		s.threadsOnly = false
 	}
 	s.opt.Hits = try(s.opt.Hits, s.hitAttr)
 	s.opt.Counts = try(s.opt.Counts, s.countAttr)

@@ -17,11 +17,17 @@ func (s *Sampler) base(spec Spec) unix.PerfEventAttr {
 	a := unix.PerfEventAttr{Type: spec.Type, Config: spec.Config, Sample_type: sampleType, Clockid: unix.CLOCK_MONOTONIC,
 		Bits:        unix.PerfBitInherit | unix.PerfBitSampleIDAll | unix.PerfBitUseClockID,
 		Read_format: unix.PERF_FORMAT_TOTAL_TIME_ENABLED | unix.PERF_FORMAT_TOTAL_TIME_RUNNING}
+	if s.threadsOnly {
+		a.Bits |= inheritThread
+	}
 	if spec.ExcludeKernel {
 		a.Bits |= unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv
 	}
 	return a
 }
+
+// inheritThread keeps to threads: processes that the process starts are not followed (Linux 5.13).
+const inheritThread = 1 << 35
 
 func (s *Sampler) switchAttr() unix.PerfEventAttr {
 	a := s.base(Spec{Type: typeSoftware, Config: unix.PERF_COUNT_SW_DUMMY, ExcludeKernel: true})

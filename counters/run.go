@@ -1,0 +1,249 @@
+package counters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// RunOptions are the choices of a recording of another program. The zero value is right for most.
+type RunOptions struct {
+	// Counters are what to count: see [KnownCounters]. nil means [DefaultCounters], as far as they can be
+	// counted from outside.
+	Counters []string
+	// Period is as in StartOptions.
+	Period time.Duration
+	// MaxBytes bounds the records of events: more are an error. 0 means 16 GB, on disk.
+	MaxBytes int64
+	// TraceURL is where the program serves its execution trace, such as
+	// http://localhost:6060/debug/pprof/trace?seconds=5. It is asked for as soon as it answers, and the counting ends with it.
+	// "" means that the program calls [FromEnvironment].
+	TraceURL string
+	// Forward are signals that are handed on to the program.
+	Forward []os.Signal
+	// Warning is told, as soon as it is known, what limits the trust in the recording, and which counters were refused,
+	// and why. The archive has it, too.
+	Warning func(string)
+}
+
+// ErrNoTrace is the error of a run whose program took no execution trace.
+var ErrNoTrace = errors.New("counters: the program wrote no execution trace: call counters.FromEnvironment at the beginning of its main, or give the URL of its trace")
+
+// Run starts a command, counts what its threads do from its first instruction on, and writes that and
+// the program's execution trace as an archive: see [ReadArchive]. It returns when the command has ended.
+//
+// The error is, or contains, an *exec.ExitError when the command failed; the archive is written nevertheless, in whole unless
+// the error contains something else.
+// When ctx is done, the command is killed, and what it wrote until then is in the archive. Events that the machine refuses
+// are warnings in the archive, as for [Start]. On other systems than Linux only the trace is recorded.
+func Run(ctx context.Context, cmd *exec.Cmd, w io.Writer, opt RunOptions) error {
+	p, warnings, err := newPlan(opt.Counters)
+	if err != nil {
+		return err
+	}
+	p.metrics = nil // they cannot be read from outside
+	dir, err := os.MkdirTemp("", "counters-*")
+	if err != nil {
+		return fmt.Errorf("counters: a directory for the trace: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	r := &outside{opt: opt, cmd: cmd, trace: filepath.Join(dir, "trace"), samples: filepath.Join(dir, "samples.zst")}
+	r.c = &collector{plan: p, max: opt.MaxBytes}
+	if r.c.max <= 0 {
+		r.c.max = 16 << 30
+	}
+	r.c.meta.Start, r.c.meta.System, r.c.meta.Command = time.Now().Round(0), runtime.GOOS+"/"+runtime.GOARCH, cmd.Args
+	r.c.meta.Warnings = warnings
+	runErr, err := r.run(ctx)
+	if err != nil {
+		return errors.Join(runErr, err)
+	}
+	return errors.Join(runErr, r.archive(w))
+}
+
+// outside is a run under way.
+type outside struct {
+	opt            RunOptions
+	cmd            *exec.Cmd
+	c              *collector
+	trace, samples string // files
+	packer         *zstd.Encoder
+	file           *os.File
+	told           int // warnings
+}
+
+// run runs the command. The first error is the command's own.
+func (r *outside) run(ctx context.Context) (runErr, err error) {
+	if err := r.spool(); err != nil {
+		return nil, err
+	}
+	if r.opt.TraceURL == "" {
+		if r.cmd.Env == nil {
+			r.cmd.Env = os.Environ()
+		}
+		r.cmd.Env = append(r.cmd.Env, TraceVariable+"="+r.trace)
+	}
+	if err := startStopped(r.cmd, func(pid int) { r.c.open(pid, r.opt.Period); r.tell() }); err != nil {
+		return nil, errors.Join(fmt.Errorf("counters: start %s: %w", r.cmd.Path, err), r.unspool())
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- r.cmd.Wait() }()
+	defer r.forward()()
+	fetched, cancel := r.fetch(ctx)
+	defer cancel()
+	counting := true
+	stopCounting := func() {
+		if counting {
+			counting = false
+			err = errors.Join(err, r.c.close())
+			r.c.flush()
+			r.tell()
+			err = errors.Join(err, r.unspool())
+		}
+	}
+	for {
+		select {
+		case runErr = <-ended:
+			stopCounting()
+			cancel()
+			if fetched != nil {
+				err = errors.Join(err, <-fetched)
+			}
+			return runErr, err
+		case fetchErr := <-fetched:
+			fetched = nil
+			stopCounting()
+			err = errors.Join(err, fetchErr)
+		case <-ctx.Done():
+			r.cmd.Process.Kill()
+			ctx = context.WithoutCancel(ctx)
+		default:
+			if counting {
+				r.c.step(10 * time.Millisecond)
+			} else {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	}
+}
+
+// tell tells of the warnings that are new.
+func (r *outside) tell() {
+	for ; r.told < len(r.c.meta.Warnings); r.told++ {
+		if r.opt.Warning != nil {
+			r.opt.Warning(r.c.meta.Warnings[r.told])
+		}
+	}
+}
+
+// spool makes the collector write its records into a file.
+func (r *outside) spool() (err error) {
+	if r.file, err = os.Create(r.samples); err != nil {
+		return err
+	}
+	r.packer, err = zstd.NewWriter(r.file, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	r.c.write = func(b []byte) error { _, err := r.packer.Write(b); return err }
+	return err
+}
+
+func (r *outside) unspool() error { return errors.Join(r.packer.Close(), r.file.Close()) }
+
+// forward hands signals on to the program until the returned function is called.
+func (r *outside) forward() (stop func()) {
+	if len(r.opt.Forward) == 0 {
+		return func() {}
+	}
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, r.opt.Forward...)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case s := <-signals:
+				r.cmd.Process.Signal(s)
+			case <-done:
+				return
+			}
+		}
+	}()
+	return sync.OnceFunc(func() { signal.Stop(signals); close(done) })
+}
+
+// fetch gets the trace from the program's URL, if it has one.
+func (r *outside) fetch(ctx context.Context) (<-chan error, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	if r.opt.TraceURL == "" {
+		return nil, cancel
+	}
+	done := make(chan error, 1)
+	go func() { done <- fetchTrace(ctx, r.opt.TraceURL, r.trace) }()
+	return done, cancel
+}
+
+// fetchTrace asks for a trace until somebody answers, and writes it to a file. When ctx ends, what came until then is there.
+func fetchTrace(ctx context.Context, url, name string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return fmt.Errorf("counters: %w", err)
+	}
+	var res *http.Response
+	for {
+		res, err = http.DefaultClient.Do(req)
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+		select { // the program does not listen yet
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("counters: the program ended before it answered: %w", err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("counters: %s answers %s", url, res.Status)
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, res.Body)
+	if ctx.Err() != nil || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // the program ended: the trace is cut off, which its reader tells
+	}
+	return errors.Join(err, f.Close())
+}
+
+// archive puts everything together.
+func (r *outside) archive(w io.Writer) error {
+	t, err := os.Open(r.trace)
+	if err != nil {
+		return ErrNoTrace
+	}
+	defer t.Close()
+	if st, err := t.Stat(); err != nil || st.Size() == 0 {
+		return ErrNoTrace
+	}
+	a := &archive{meta: &r.c.meta, trace: t}
+	if r.c.meta.Begin != 0 {
+		s, err := os.Open(r.samples)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		a.packedSamples = s
+	}
+	return a.write(w)
+}

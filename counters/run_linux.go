@@ -1,0 +1,43 @@
+package counters
+
+import (
+	"fmt"
+	"os/exec"
+	"runtime"
+	"syscall"
+)
+
+// startStopped starts a command and calls attach before it executes its first instruction: traced processes
+// stop when they have executed a program. Everything but that stop is as usual; it is not traced any longer when startStopped returns.
+func startStopped(cmd *exec.Cmd, attach func(pid int)) error {
+	runtime.LockOSThread() // the thread that starts a process traces it
+	defer runtime.UnlockOSThread()
+	var attr syscall.SysProcAttr
+	if cmd.SysProcAttr != nil {
+		attr = *cmd.SysProcAttr
+	}
+	attr.Ptrace = true
+	cmd.SysProcAttr = &attr
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	pid := cmd.Process.Pid
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(pid, &status, 0, nil); err != nil {
+		return giveUp(cmd, err)
+	}
+	if !status.Stopped() {
+		return giveUp(cmd, fmt.Errorf("it did not stop at its beginning (status %#x)", uint32(status)))
+	}
+	attach(pid)
+	if err := syscall.PtraceDetach(pid); err != nil {
+		return giveUp(cmd, err)
+	}
+	return nil
+}
+
+func giveUp(cmd *exec.Cmd, err error) error {
+	cmd.Process.Kill()
+	cmd.Wait()
+	return err
+}
