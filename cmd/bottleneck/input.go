@@ -49,7 +49,7 @@ func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx c
 }
 
 // headLength is enough to tell what an input is.
-const headLength = 16
+const headLength = 512
 
 // peek returns the first bytes of what is read, and a reader of all of it: a file itself, which can be
 // read with random access.

@@ -18,9 +18,9 @@ func init() {
 	register(&command{
 		name:    "record",
 		rank:    7,
-		args:    "[flags] URL",
-		summary: "keep the execution trace of a running service in a file",
-		help:    recordHelp,
+		args:    "[flags] URL | [flags] -o FILE -- PROGRAM [arguments]",
+		summary: "keep the trace of a running service, or counters of a program, in a file",
+		help:    recordHelp + recordProgramHelp,
 		run:     runRecord,
 	})
 }
@@ -112,6 +112,9 @@ func (f *recordFlags) parse(args []string) error {
 }
 
 func runRecord(ctx context.Context, std stdio, args []string) error {
+	if slices.Contains(args, "--") {
+		return runRecordProgram(ctx, std, args)
+	}
 	f := &recordFlags{}
 	if err := f.parse(args); err != nil {
 		return err
@@ -129,7 +132,7 @@ func runRecord(ctx context.Context, std stdio, args []string) error {
 		g, err = r.fetchGraph(ctx, std) // it sends no traces
 	}
 	if g == nil || ctx.Err() != nil {
-		return err
+		return hinted(err)
 	}
 	return errors.Join(err, r.draw(std, g))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"time"
 
@@ -64,7 +65,7 @@ func (r *recording) store(ctx context.Context, std stdio) error {
 		broken = fmt.Errorf("%s: the server sends nothing", in.label)
 	}
 	if n == 0 {
-		return broken
+		return hinted(broken)
 	}
 	if err := t.commit(); err != nil {
 		return errors.Join(broken, err)
@@ -79,6 +80,15 @@ func (r *recording) store(ctx context.Context, std stdio) error {
 		fmt.Fprintf(std.err, "Wrote %s, %s.\n", oneLine(r.traces[0]), bytesOf(n))
 	}
 	return errors.Join(broken, r.use(ctx, std))
+}
+
+// hinted tells somebody who gave another path of the service what is wanted.
+func hinted(err error) error {
+	var status *statusError
+	if errors.As(err, &status) && status.status == http.StatusNotFound {
+		return fmt.Errorf("%w; give the URL where the service has mounted exporters/live, or that of /debug/pprof/", err)
+	}
+	return err
 }
 
 // copyTrace copies what comes. Errors of the two sides are told apart.

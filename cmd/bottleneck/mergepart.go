@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+// mergePart is one of the things to merge, or their sum: a side as diff compares them, or a profile of pprof.
+type mergePart struct {
+	diffSide
+	name  string
+	pprof *profile.Profile
+}
+
+// what names the kind in messages. Profiles of pprof with other sample types are of other kinds.
+func (p *mergePart) what() string {
+	if p.pprof == nil {
+		return p.kind.what()
+	}
+	return "profile of pprof, of " + strings.Join(sampleTypes(p.pprof), " and ")
+}
+
+func sampleTypes(p *profile.Profile) (types []string) {
+	for _, t := range p.SampleType {
+		types = append(types, t.Type+"/"+t.Unit)
+	}
+	return types
+}
+
+// read reads a file or a URL, whatever it is.
+func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (part mergePart, err error) {
+	in, err := findInput(std, source)
+	if err != nil {
+		return part, err
+	}
+	part, err = readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (mergePart, error) {
+		if isProfile(head) {
+			p, err := readProfile(r, in.label)
+			return mergePart{pprof: p, name: in.label}, err
+		}
+		want := f.kind
+		if want == "" && !holdsJSON(head) && !bytes.HasPrefix(head, eventMagic) {
+			want = graphDiff
+		}
+		side, err := parseSide(ctx, r, in.label, want, bottle.Options{})
+		return mergePart{diffSide: side, name: in.label}, err
+	})
+	if err == nil && part.kind == stackDiff {
+		err = usagef("%s is a speedup stack: there is no sum of them", in.label)
+	}
+	return part, err
+}
+
+// isProfile tells a packed profile from a packed trace.
+func isProfile(head []byte) bool {
+	if !bytes.HasPrefix(head, []byte{0x1f, 0x8b}) {
+		return false
+	}
+	z, err := gzip.NewReader(bytes.NewReader(head))
+	if err != nil {
+		return false
+	}
+	begin := make([]byte, len("go 1."))
+	n, _ := io.ReadFull(z, begin)
+	return n > 0 && !strings.HasPrefix("go 1.", string(begin[:n])) && string(begin[:n]) != "go 1."
+}
+
+// mostProfile is more than any profile for pprof that this command writes, in bytes.
+const mostProfile = 1 << 30
+
+// readProfile reads a profile for pprof. Those that others made may mean anything by their values.
+func readProfile(r io.Reader, label string) (*profile.Profile, error) {
+	data, err := io.ReadAll(io.LimitReader(bufio.NewReader(r), mostProfile))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", label, err)
+	}
+	p, err := profile.ParseData(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: it is no profile of pprof: %w", label, err)
+	}
+	if !strings.HasPrefix(p.DocURL, "https://pkg.go.dev/github.com/bottleneck-go/bottleneck/") {
+		return nil, usagef("%s is a profile of pprof that this program has not made; \"go tool pprof -proto\" merges those", label)
+	}
+	return p, nil
+}
+
+// instancesComment tells in a merged profile of how many instances it is.
+const instancesComment = "instances: "
+
+// profileInstances is how many instances a profile is about.
+func profileInstances(p *profile.Profile) int {
+	for _, c := range p.Comments {
+		if s, ok := strings.CutPrefix(c, instancesComment); ok {
+			if n, err := strconv.Atoi(s); err == nil && n > 0 {
+				return n
+			}
+		}
+	}
+	return 1
+}
+
+// mergeParts adds up parts of the same kind.
+func mergeParts(parts []mergePart) (sum mergePart, err error) {
+	if len(parts) == 0 {
+		return sum, errNothing
+	}
+	sum.kind = parts[0].kind
+	switch {
+	case parts[0].pprof != nil:
+		sum.pprof, err = mergeProfiles(parts)
+	case sum.kind == graphDiff:
+		sum.graph, err = bottle.Merge(collect(parts, func(p *mergePart) *bottle.Graph { return p.graph })...)
+	case sum.kind == contentionDiff:
+		sum.contention = contention.Merge(collect(parts, func(p *mergePart) *contention.Profile { return p.contention })...)
+	case sum.kind == tasksDiff:
+		sum.tasks = granularity.Merge(collect(parts, func(p *mergePart) *granularity.Profile { return p.tasks })...)
+	default:
+		return sum, errNothing
+	}
+	return sum, err
+}
+
+func collect[P any](parts []mergePart, of func(*mergePart) P) (out []P) {
+	for i := range parts {
+		out = append(out, of(&parts[i]))
+	}
+	return out
+}
+
+func mergeProfiles(parts []mergePart) (*profile.Profile, error) {
+	profiles := collect(parts, func(p *mergePart) *profile.Profile { return p.pprof })
+	n := 0
+	for _, p := range profiles {
+		n += profileInstances(p)
+		p.Comments = slices.DeleteFunc(p.Comments, func(c string) bool { return strings.HasPrefix(c, instancesComment) })
+	}
+	sum, err := profile.Merge(profiles)
+	if err != nil {
+		return nil, fmt.Errorf("merging: %w", err)
+	}
+	sum.Comments = append(sum.Comments, instancesComment+strconv.Itoa(n))
+	return sum, nil
+}
+
+// instances is how many instances a sum is about.
+func (p *mergePart) instances() int {
+	switch {
+	case p.pprof != nil:
+		return profileInstances(p.pprof)
+	case p.graph != nil:
+		return max(1, p.graph.Instances)
+	case p.contention != nil:
+		return max(1, p.contention.Instances)
+	}
+	return max(1, p.tasks.Instances)
+}
+
+// writes reports whether there is a form of this kind.
+func (p *mergePart) writes(form string) bool {
+	switch {
+	case p.pprof != nil:
+		return form == "pprof"
+	case p.kind == graphDiff:
+		return forms[form] != nil
+	case p.kind == contentionDiff:
+		return contentionForms[form] != nil
+	}
+	return tasksForms[form] != nil
+}
+
+func (p *mergePart) write(w io.Writer, form string, d drawing) error {
+	switch {
+	case p.pprof != nil:
+		return p.pprof.Write(w)
+	case p.kind == graphDiff:
+		return forms[form](w, p.graph, d)
+	case p.kind == contentionDiff:
+		return contentionForms[form](w, p.contention, contentionDrawing{drawing: d})
+	}
+	return tasksForms[form](w, p.tasks, tasksDrawing{drawing: d})
+}

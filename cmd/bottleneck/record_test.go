@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+)
+
+// The trace is stored as it comes; everything else is about the same seconds.
+func TestRecord(t *testing.T) {
+	trace := read(t, mutexTrace)
+	queries := make(chan string, 9)
+	mux := http.NewServeMux()
+	serve := func(w http.ResponseWriter, r *http.Request) { queries <- r.URL.RequestURI(); w.Write(trace) }
+	mux.HandleFunc("/debug/bottleneck/trace", serve)
+	mux.HandleFunc("/debug/pprof/trace", serve)
+	s := httptest.NewServer(mux)
+	defer s.Close()
+	for path, want := range map[string]string{
+		"/debug/bottleneck/":             "/debug/bottleneck/trace?seconds=2.5",
+		"/debug/bottleneck":              "/debug/bottleneck/trace?seconds=2.5",
+		"/debug/bottleneck/trace?key=1":  "/debug/bottleneck/trace?key=1&seconds=2.5",
+		"/debug/pprof/":                  "/debug/pprof/trace?seconds=2.5",
+		"/debug/pprof/trace?seconds=100": "/debug/pprof/trace?seconds=2.5",
+	} {
+		dir := t.TempDir()
+		at := func(name string) string { return filepath.Join(dir, name) }
+		bottleneck("record", "-seconds", "2.5", s.URL+path, "-o", at("a.trace"), "-o", at("b"), "-o", at("a.json"), "-o", at("a.svg")).want(t, exitOK, "", "")
+		if got := <-queries; got != want {
+			t.Errorf("%s: asked for %s, want %s", path, got, want)
+		}
+		if !bytes.Equal(read(t, at("a.trace")), trace) || !bytes.Equal(read(t, at("b")), trace) {
+			t.Error("the trace is another one")
+		}
+		bottleneck("graph", "-o", at("direct.json"), at("a.trace")).want(t, exitOK, "", "")
+		if !bytes.Equal(read(t, at("a.json")), read(t, at("direct.json"))) || !strings.Contains(string(read(t, at("a.svg"))), "<svg") {
+			t.Error("not the graph of the trace")
+		}
+		bottleneck("record", s.URL+path, "-o", at("only.csv")).want(t, exitOK, "", "")
+		<-queries
+		if entries, _ := os.ReadDir(dir); len(entries) != 6 {
+			t.Errorf("%d files: %v", len(entries), entries)
+		}
+	}
+}
+
+// Files that are there already stay, unless they may be replaced.
+func TestRecordKeepsFiles(t *testing.T) {
+	s := service(t, read(t, mutexTrace))
+	name := filepath.Join(t.TempDir(), "old.trace")
+	if err := os.WriteFile(name, []byte("precious"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	bottleneck("record", "-o", name, s.URL+"/debug/pprof/").want(t, exitFailure, "", "old.trace: there is such a file; -force replaces it")
+	if got := string(read(t, name)); got != "precious" {
+		t.Errorf("the file holds %q", got)
+	}
+	bottleneck("record", "-force", "-o", name, s.URL+"/debug/pprof/").want(t, exitOK, "", "")
+	if got := read(t, name); !bytes.Equal(got, read(t, mutexTrace)) {
+		t.Errorf("the file holds %d bytes", len(got))
+	}
+}
+
+// When the connection breaks off, or somebody has waited long enough, what came is kept and can be read.
+func TestRecordBreaksOff(t *testing.T) {
+	trace := read(t, mutexTrace)
+	half := trace[:len(trace)*3/4]
+	sent := make(chan struct{}, 1)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/broken/trace", func(w http.ResponseWriter, r *http.Request) {
+		w.Write(half)
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	mux.HandleFunc("/slow/trace", func(w http.ResponseWriter, r *http.Request) {
+		w.Write(half)
+		w.(http.Flusher).Flush()
+		sent <- struct{}{}
+		<-r.Context().Done()
+	})
+	s := httptest.NewServer(mux)
+	defer s.Close()
+	name := filepath.Join(t.TempDir(), "broken.trace")
+	r := bottleneck("record", "-o", name, s.URL+"/broken/")
+	r.want(t, exitFailure, "", "the connection broke off; what had come is kept: ")
+	if !bytes.Equal(read(t, name), half) {
+		t.Error("not what had come")
+	}
+	bottleneck("graph", name).want(t, exitFailure, "Bottle graph", "bottleneck: ")
+
+	name = filepath.Join(t.TempDir(), "slow.trace")
+	ctx, cancel := context.WithCancel(context.Background())
+	var errs bytes.Buffer
+	done := make(chan int)
+	go func() {
+		done <- run(ctx, []string{"record", "-o", name, "-o", name + ".svg", s.URL + "/slow/"}, nil, io.Discard, &errs)
+	}()
+	<-sent
+	for { // the client may not have read it yet
+		if files, _ := filepath.Glob(filepath.Join(filepath.Dir(name), ".*.tmp")); len(files) == 1 {
+			if st, err := os.Stat(files[0]); err == nil && st.Size() == int64(len(half)) {
+				break
+			}
+		}
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	if status := <-done; status != exitFailure || !strings.Contains(errs.String(), "of the trace in "+name) || !strings.Contains(errs.String(), "interrupted") {
+		t.Errorf("status %d, stderr:\n%s", status, errs.String())
+	}
+	if !bytes.Equal(read(t, name), half) {
+		t.Error("not what had come")
+	}
+	if _, err := os.Stat(name + ".svg"); err == nil {
+		t.Error("a picture of half a trace")
+	}
+}
+
+// A service that has no traces sends its graph.
+func TestRecordGraph(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/trace", func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "there is no recorder", http.StatusNotImplemented)
+	})
+	mux.HandleFunc("/graph", func(w http.ResponseWriter, r *http.Request) { bottle.WriteJSON(w, graphOf(30)) })
+	s := httptest.NewServer(mux)
+	defer s.Close()
+	dir := t.TempDir()
+	bottleneck("record", "-o", filepath.Join(dir, "g.json"), s.URL).want(t, exitOK, "", "")
+	if g := parseGraph(t, string(read(t, filepath.Join(dir, "g.json")))); g.Boxes[0].Share != 3e8 {
+		t.Errorf("another graph: %+v", g)
+	}
+	bottleneck("record", "-o", filepath.Join(dir, "t.trace"), s.URL).want(t, exitFailure, "", "501 Not Implemented: there is no recorder")
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("left behind: %v", entries)
+	}
+}
+
+func TestRecordMistakes(t *testing.T) {
+	s := service(t, nil)
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		args   string
+		status int
+		err    string
+	}{
+		{"-o x", exitUsage, "no service"},
+		{s.URL, exitUsage, "no file: say -o FILE"},
+		{"-o x trace.out", exitUsage, "is not the URL of a service"},
+		{"-o x -o ./x " + s.URL, exitUsage, "given twice"},
+		{"-o x -seconds 0 " + s.URL, exitUsage, "-seconds 0: want"},
+		{"-o x -seconds NaN " + s.URL, exitUsage, "-seconds NaN: want"},
+		{"-o " + dir + "/x " + s.URL, exitFailure, "404 Not Found: 404 page not found; give the URL"},
+		{"-o " + dir + "/no/x " + s.URL, exitFailure, "cannot write "},
+		{"-o " + dir + "/x http://127.0.0.1:1/", exitFailure, "http://127.0.0.1:1/trace?seconds=5: dial tcp"},
+	} {
+		bottleneck(append([]string{"record"}, strings.Fields(tt.args)...)...).want(t, tt.status, "", tt.err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
+		t.Errorf("left behind: %v", entries)
+	}
+}
