@@ -69,7 +69,7 @@ func openFile(t *testing.T, d *Data, fragment string, w browser.Window) *tester 
 	if err := os.WriteFile(name, buf.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return openURL(t, (&url.URL{Scheme: "file", Path: name, Fragment: fragment}).String(), w)
+	return openURL(t, (&url.URL{Scheme: "file", Path: name}).String()+"#"+fragment, w)
 }
 
 func (p *tester) must(err error) {

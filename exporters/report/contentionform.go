@@ -24,6 +24,7 @@ type contentionForm struct {
 	Locks    []lockForm         `json:"locks"`
 	Waits    waitColumns        `json:"waits"`
 	Pairs    pairColumns        `json:"pairs"`
+	Roots    rootColumns        `json:"roots"`
 }
 
 type chainForm struct {
@@ -67,6 +68,23 @@ type pairColumns struct {
 	OwnerGoroutine []uint64 `json:"oid"`
 	OwnerStack     []int    `json:"os"`
 	Blamed         []int64  `json:"blamed"`
+	// What the owner did meanwhile: Blocked has pairs of a kind's number and a time.
+	Running  []int64      `json:"running"`
+	Runnable []int64      `json:"runnable"`
+	Unknown  []int64      `json:"unknown"`
+	Blocked  [][][2]int64 `json:"blocked"`
+}
+
+// rootColumns are the ends of the chains of blame, by pair. A pair that has only itself as root is here, too.
+type rootColumns struct {
+	Pair        []int    `json:"pair"`
+	Group       []int    `json:"rg"`
+	Goroutine   []uint64 `json:"rid"`
+	Stack       []int    `json:"rs"`
+	Links       []int    `json:"links"`
+	Via         []int    `json:"via"` // −1 for the owner itself
+	Contentions []int64  `json:"n"`
+	Blamed      []int64  `json:"blamed"`
 }
 
 // contentionTables number what the rows refer to.
@@ -103,6 +121,8 @@ func newContentionForm(p *contention.Profile, n *namer) *contentionForm {
 		f.Pairs.OwnerGoroutine = append(f.Pairs.OwnerGoroutine, q.Owner.Goroutine)
 		f.Pairs.OwnerStack = append(f.Pairs.OwnerStack, t.stack(q.Owner.Stack))
 		f.Pairs.Blamed = append(f.Pairs.Blamed, int64(q.Blamed))
+		t.activity(&f.Pairs, q.OwnerActivity())
+		t.roots(i, q)
 	}
 	for _, name := range t.parties.texts {
 		f.PartyOf = append(f.PartyOf, n.named(name))
@@ -121,6 +141,35 @@ func (t *contentionTables) waiter(c *waiterColumns, kind contention.Kind, l *con
 	c.Flags = append(c.Flags, t.flags.number(flags.String()))
 	c.Contentions = append(c.Contentions, contentions)
 	c.Longest = append(c.Longest, longest)
+}
+
+func (t *contentionTables) activity(c *pairColumns, a contention.Activity) {
+	c.Running = append(c.Running, int64(a.Running))
+	c.Runnable = append(c.Runnable, int64(a.Runnable))
+	c.Unknown = append(c.Unknown, int64(a.Unknown))
+	blocked := [][2]int64{}
+	for _, k := range a.BlockedKinds() {
+		blocked = append(blocked, [2]int64{int64(t.kinds.number(string(k))), int64(a.Blocked[k])})
+	}
+	c.Blocked = append(c.Blocked, blocked)
+}
+
+func (t *contentionTables) roots(pair int, q *contention.Pair) {
+	c := &t.form.Roots
+	for _, r := range q.RootOwners() {
+		c.Pair = append(c.Pair, pair)
+		c.Group = append(c.Group, t.parties.number(r.Owner.Group))
+		c.Goroutine = append(c.Goroutine, r.Owner.Goroutine)
+		c.Stack = append(c.Stack, t.stack(r.Owner.Stack))
+		c.Links = append(c.Links, r.Links)
+		via := -1
+		if r.Via != "" {
+			via = t.kinds.number(string(r.Via))
+		}
+		c.Via = append(c.Via, via)
+		c.Contentions = append(c.Contentions, r.Contentions)
+		c.Blamed = append(c.Blamed, int64(r.Blamed))
+	}
 }
 
 func (t *contentionTables) lock(l *contention.Lock) int {

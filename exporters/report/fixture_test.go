@@ -121,6 +121,14 @@ func testContention(names []string, seed uint64) *contention.Profile {
 		for range rnd.IntN(4) {
 			q := contention.Pair{Kind: w.Kind, Lock: w.Lock, Waiter: w.Waiter, Owner: party(), Contentions: 1 + rnd.Int64N(w.Contentions), Blamed: time.Duration(1+rnd.IntN(30)) * ms, Flags: contention.Flags(rnd.IntN(2)) * contention.ReadOwner}
 			q.Longest = q.Blamed / 2
+			q.Activity = contention.Activity{Running: q.Blamed / 2, Runnable: q.Blamed / 5}
+			if rnd.IntN(2) == 0 {
+				q.Activity.Blocked = map[contention.Kind]time.Duration{contention.NetworkKind: q.Blamed / 10}
+			}
+			if rnd.IntN(3) == 0 {
+				part := q.Blamed / 3
+				q.Roots = []contention.Root{{Owner: q.Owner, Contentions: q.Contentions, Blamed: q.Blamed - part}, {Owner: party(), Via: contention.MutexKind, Links: 1, Contentions: 1, Blamed: part}}
+			}
 			w.Blamed += q.Blamed
 			p.Pairs = append(p.Pairs, q)
 		}

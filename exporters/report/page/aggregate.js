@@ -1,10 +1,12 @@
 // Contention: the tree of totals by any aspects, in any order. It follows Go's contention.Profile.Aggregate step by step, and a test
 // compares the two: each wait counts once above the first aspect of the owner, and below it once for each owner.
 
-const ASPECTS = ["kind", "class", "lock", "flags", "waiter-goroutine", "waiter-group", "waiter-func", "waiter-stack", "owner-goroutine", "owner-group", "owner-func", "owner-stack"];
+const ASPECTS = ["kind", "class", "lock", "flags", "waiter-goroutine", "waiter-group", "waiter-func", "waiter-stack", "owner-goroutine", "owner-group", "owner-func", "owner-stack",
+	"root-goroutine", "root-group", "root-func", "root-stack"];
 const HAND_OFF = "[hand-off]", UNATTRIBUTED = "[unattributed]", UNKNOWN = "[unknown]";
 
-const ofOwner = aspect => aspect.startsWith("owner-") || aspect === "flags";
+const ofRoot = aspect => aspect.startsWith("root-");
+const ofOwner = aspect => aspect.startsWith("owner-") || ofRoot(aspect) || aspect === "flags";
 
 // chainText writes a call chain, leaf first, as Stack.String does.
 function chainText(c, i) {
@@ -16,16 +18,17 @@ function chainText(c, i) {
 	return chain.text;
 }
 
-// keyOf is what a row has in an aspect.
-function keyOf(c, rows, i, aspect) {
+// keyOf is what a row has in an aspect; r is the root that is meant, −1 for none.
+function keyOf(c, rows, i, aspect, r = -1) {
 	switch (aspect) {
 	case "kind": return c.kinds[rows.kind[i]];
 	case "class": return c.locks[rows.lock[i]].class || UNKNOWN;
 	case "lock": return c.locks[rows.lock[i]].name;
 	case "flags": return c.flagSets[rows.flags[i]];
 	}
-	const owner = aspect.startsWith("owner-");
-	const stack = owner ? rows.os : rows.ws, group = owner ? rows.og : rows.wg, id = owner ? rows.oid : rows.wid;
+	const R = c.roots, who = ofRoot(aspect) && r >= 0 ? [R.rs, R.rg, R.rid] : ofOwner(aspect) ? [rows.os, rows.og, rows.oid] : [rows.ws, rows.wg, rows.wid];
+	const [stack, group, id] = who;
+	if (ofRoot(aspect) && r >= 0) i = r;
 	switch (aspect.slice(aspect.indexOf("-") + 1)) {
 	case "goroutine": return id && id[i] ? String(id[i]) : UNKNOWN;
 	case "group": return group && c.parties[group[i]] || UNKNOWN;
@@ -41,11 +44,11 @@ const newNode = (aspect, key) => ({aspect, key, n: 0, waited: 0, blamed: 0, hand
 
 // wayOf returns the nodes from the root to the leaf of a row, making those that are missing. noOwner is the key for
 // aspects of the owner, if not empty.
-function wayOf(root, c, rows, i, aspects, noOwner) {
+function wayOf(root, c, rows, i, aspects, noOwner, r = -1) {
 	const way = [root];
 	let t = root;
 	for (const a of aspects) {
-		const key = noOwner && a.startsWith("owner-") ? noOwner : keyOf(c, rows, i, a);
+		const key = noOwner && ofOwner(a) && a !== "flags" ? noOwner : keyOf(c, rows, i, a, r);
 		let child = t.index.get(key);
 		if (!child) {
 			child = newNode(a, key);
@@ -61,7 +64,7 @@ function wayOf(root, c, rows, i, aspects, noOwner) {
 // false: time that belongs to no owner is then left out.
 function aggregate(c, aspects, filter) {
 	const keep = filter || {wait: () => true, pair: () => true, unowned: true};
-	const first = aspects.findIndex(ofOwner), owners = first < 0 ? aspects.length : first;
+	const place = f => aspects.some(f) ? aspects.findIndex(f) : aspects.length, owners = place(ofOwner), roots = place(ofRoot);
 	const root = newNode("", ""), W = c.waits, P = c.pairs;
 	for (let i = 0; i < (W.kind || []).length; i++) {
 		if (!keep.wait(i)) continue;
@@ -70,11 +73,17 @@ function aggregate(c, aspects, filter) {
 		if (W.handOff[i] > 0) for (const t of wayOf(root, c, W, i, aspects, HAND_OFF)) t.handOff += W.handOff[i];
 		if (W.unattributed[i] > 0) for (const t of wayOf(root, c, W, i, aspects, UNATTRIBUTED)) t.unattributed += W.unattributed[i];
 	}
+	const way = (i, to, r) => wayOf(root, c, P, i, aspects.slice(0, to), "", r);
 	for (let i = 0; i < (P.kind || []).length; i++) {
 		if (!keep.pair(i)) continue;
-		wayOf(root, c, P, i, aspects, "").forEach((t, level) => {
-			t.blamed += P.blamed[i];
-			if (level > owners) t.n += P.n[i];
+		if (roots === aspects.length) for (const t of way(i, aspects.length)) t.blamed += P.blamed[i];
+		way(i, roots).forEach((t, level) => { if (level > owners) t.n += P.n[i]; });
+	}
+	for (let r = 0; roots < aspects.length && r < (c.roots.pair || []).length; r++) {
+		if (!keep.pair(c.roots.pair[r])) continue;
+		way(c.roots.pair[r], aspects.length, r).forEach((t, level) => {
+			t.blamed += c.roots.blamed[r];
+			if (level > roots) t.n += c.roots.n[r];
 		});
 	}
 	finish(root);

@@ -28,7 +28,7 @@ function drawAspects(focus) {
 		onkeydown: ev => aspectKey(ev, a), onpointerdown: ev => grab(ev, a),
 	}, h("span.grip", {"aria-hidden": "true"}, "⠿"), a.replace("-", " "),
 		h("span.x", {"aria-hidden": "true", onpointerdown: ev => ev.stopPropagation(), onclick: () => setAspects(order.filter(o => o !== a))}, "×")))));
-	fill(byID("aspects-rest"), ASPECTS.filter(a => !order.includes(a)).filter(a => !a.endsWith("goroutine") || D.contention.hasGoroutines).map(a => h("li", null,
+	fill(byID("aspects-rest"), ASPECTS.filter(a => !order.includes(a)).filter(a => !a.endsWith("goroutine") || D.contention.hasGoroutines).filter(a => !ofRoot(a) || D.contention.hasRoots).map(a => h("li", null,
 		h("button.chip.plus", {type: "button", "data-aspect": a, onclick: () => { setAspects([...order, a]); focusAspect(a); }}, "+ " + a.replace("-", " ")))));
 	if (focus) focusAspect(focus);
 }

@@ -26,11 +26,16 @@ function waitBars(groups) {
 			parts.set(key, (parts.get(key) || 0) + t);
 		}
 	}
-	const rows = [...parts].filter(([, t]) => t > 0).sort((a, b) => b[1] - a[1]), total = rows.reduce((t, r) => t + r[1], 0), most = rows.length ? rows[0][1] : 1;
-	return h("div", null, h("h4", null, "how their time passed" + (state.view.window >= 0 ? " in the window" : "")), h("table.bars", null, h("caption.unseen", null, "time of the goroutines by what they did"),
-		h("thead.unseen", null, h("tr", null, h("th", {scope: "col"}, "state"), h("th", {scope: "col"}, "time"), h("th", {scope: "col"}, "bar"))),
-		h("tbody", null, rows.map(([what, t]) => h("tr", null, h("th", {scope: "row"}, show(what)), h("td.num", null, duration(t)),
-			h("td.bar", null, h("span" + (what === "running" ? ".run" : what.startsWith("ready") ? ".ready" : ".wait"), {style: {width: 100 * t / most + "%"}, title: percent(t, total)})))))));
+	const rows = [...parts].filter(([, t]) => t > 0).sort((a, b) => b[1] - a[1]);
+	return h("div", null, h("h4", null, "how their time passed" + (state.view.window >= 0 ? " in the window" : "")), barTable("time of the goroutines by what they did", rows, rows.reduce((t, r) => t + r[1], 0)));
+}
+
+// barTable shows times as bars; rows are [what, time], the longest first.
+function barTable(label, rows, total) {
+	const most = rows.length ? rows[0][1] : 1, kind = what => /^r(unning|an)$/.test(what) ? ".run" : what.startsWith("ready") ? ".ready" : ".wait";
+	return h("table.bars", null, h("caption.unseen", null, label), h("thead.unseen", null, h("tr", null, h("th", {scope: "col"}, "state"), h("th", {scope: "col"}, "time"), h("th", {scope: "col"}, "part"), h("th", {scope: "col"}, "bar"))),
+		h("tbody", null, rows.map(([what, t]) => h("tr", null, h("th", {scope: "row"}, show(what)), h("td.num", null, duration(t)), h("td.num.muted", null, percent(t, total)),
+			h("td.bar", null, h("span" + kind(what), {style: {width: 100 * t / most + "%"}}))))));
 }
 
 function goroutineTable(rows) {

@@ -8,12 +8,17 @@ function pairsBelow(path, filter) {
 	const c = D.contention, aspects = aspectOrder(), keys = path ? path.split(pathSeparator).slice(1) : [];
 	const fits = (rows, i, owner) => keys.every((key, level) => {
 		const a = aspects[level];
-		return a === undefined || (!owner && a.startsWith("owner-")) || keyOf(c, rows, i, a) === key;
+		if (a === undefined || !owner && ofOwner(a) && a !== "flags") return true;
+		return owner && ofRoot(a) ? c.rootsOf[i].some(r => keyOf(c, rows, i, a, r) === key) : keyOf(c, rows, i, a) === key;
 	});
+	if (!c.rootsOf) {
+		c.rootsOf = (c.pairs.kind || []).map(() => []);
+		(c.roots.pair || []).forEach((p, r) => c.rootsOf[p].push(r));
+	}
 	const pairs = [], waits = [];
 	for (let i = 0; i < (c.pairs.kind || []).length; i++) if (filter.pair(i) && fits(c.pairs, i, true)) pairs.push(i);
 	const noOwner = keys.find(k => k === HAND_OFF || k === UNATTRIBUTED);
-	const owned = keys.some((_, level) => (aspects[level] || "").startsWith("owner-")) && !noOwner;
+	const owned = keys.some((_, level) => /^(owner|root)-/.test(aspects[level] || "")) && !noOwner;
 	if (!owned) for (let i = 0; i < (c.waits.kind || []).length; i++) if (filter.wait(i) && fits(c.waits, i, false)) waits.push(i);
 	return {pairs, waits, noOwner};
 }
@@ -40,6 +45,7 @@ function drawChains(filter) {
 			if (un) put(owners, UNATTRIBUTED, -1, un);
 		}
 	}
+	drawActivity(pairs);
 	fill(byID("chains"), chainList("waiter", "who waited", waiters), chainList("owner", "who held it meanwhile", owners));
 }
 
@@ -48,6 +54,20 @@ function chainList(side, title, map) {
 	return h("div.chain-list", null, h("h4", null, title + ", and from where", h("span.muted", null, " " + duration(total))),
 		h("ul", {"aria-label": title}, rows.slice(0, 5).map(e => chainItem(side, e, total))),
 		rows.length > 5 ? h("p.muted", null, `${count(rows.length - 5)} more, ${duration(rows.slice(5).reduce((t, e) => t + e.time, 0))}`) : null);
+}
+
+// drawActivity shows what the owners did while they were waited for.
+function drawActivity(pairs) {
+	const P = D.contention.pairs, parts = new Map();
+	const put = (what, t) => { if (t > 0) parts.set(what, (parts.get(what) || 0) + t); };
+	for (const i of pairs) {
+		put("ran", P.running[i]);
+		put("ready, no processor free", P.runnable[i]);
+		put("not known", P.unknown[i]);
+		for (const [k, t] of P.blocked[i]) put("blocked: " + D.contention.kinds[k], t);
+	}
+	const rows = [...parts].sort((a, b) => b[1] - a[1]), total = rows.reduce((t, r) => t + r[1], 0), known = rows.some(([what]) => what !== "not known");
+	fill(byID("activity"), known ? [h("h4", null, "what the owners did meanwhile"), barTable("what owners did", rows, total)] : null);
 }
 
 const NOBODY = {[HAND_OFF]: "nobody: the next one was chosen, but did not run yet", [UNATTRIBUTED]: "not known"};

@@ -18,7 +18,13 @@ function drawTree(root, total) {
 		});
 		if (t.children.length > limit) rows.push(h("div.tree-more", {style: {"--level": level}}, h("button", {type: "button", onclick: () => { shownChildren.set(path, limit * 4); drawContention(); }}, `${count(t.children.length - limit)} more`)));
 	};
-	if (root.children.length && !openNodes.size) openNodes.add(pathSeparator + root.children[0].key);
+	const order = aspectOrder().join();
+	if (root.children.length && treeOrder !== order) {
+		openNodes.clear();
+		openNodes.add(pathSeparator + root.children[0].key);
+		if (treeOrder !== null) state.view.tree = "";
+	}
+	treeOrder = order;
 	walk(root, 1, "");
 	fill(tree, rows.length ? rows : h("p.muted", null, root.waited ? "Add an aspect to tell the waits apart." : "Nothing waited."));
 	const again = focus !== null && [...tree.querySelectorAll("[role=treeitem]")].find(e => e.dataset.path === focus);
@@ -28,7 +34,7 @@ function drawTree(root, total) {
 }
 
 const shownChildren = new Map();
-let treeFocus = "";
+let treeFocus = "", treeOrder = null;
 
 function treeRow(t, level, path, total, i, siblings) {
 	const open = openNodes.has(path), leaf = !t.children.length;

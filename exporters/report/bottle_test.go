@@ -1,0 +1,113 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/browser"
+)
+
+var wide = browser.Window{Width: 1280, Height: 900}
+
+// A click on a box selects its group everywhere: as a chip, in the table, behind the graph, in contention and counters; and in the
+// address. A click on the chip takes it away again.
+func TestClickBox(t *testing.T) {
+	p := openFile(t, testData(5, 500), "", wide)
+	if n := p.count("svg.bottle g[role=option]"); n != 7 {
+		t.Errorf("%d boxes, want 7", n)
+	}
+	p.shows("#bottle-lead", "3.28 s in all", "stop-the-world")
+	before := p.text("#contention-lead")
+	p.click(`svg.bottle g[aria-label^="index.(*Reader).query0:"]`)
+	p.shows("#bar", "group", "index.(*Reader).query0")
+	p.shows("#behind", "behind", "index.(*Reader).query0", "3 goroutines", "running", "blocked: mutex")
+	if p.text("#contention-lead") == before {
+		t.Error("the selection of a group does not filter contention")
+	}
+	p.wait(`document.querySelector("#selected-count").innerText != "500"`)
+	if got := p.eval(`document.querySelectorAll("#bottle-rows tr.on").length`); got != "1" {
+		t.Errorf("%s rows of the table are selected", got)
+	}
+	if hash := p.eval("decodeURIComponent(location.hash)"); !strings.Contains(hash, "group=example.com/search/index.(*Reader).query0") {
+		t.Errorf("the address has %q", hash)
+	}
+	p.click("#bar .chip")
+	p.shows("#bar", "everything")
+	if p.text("#contention-lead") != before {
+		t.Error("contention stays filtered")
+	}
+	p.wait(`document.querySelector("#selected-count").innerText == "500"`)
+}
+
+// From a group to its goroutines: a click on one of them filters the quanta further.
+func TestGoroutineBehindBox(t *testing.T) {
+	p := openFile(t, testData(5, 500), "", wide)
+	p.click(`svg.bottle g[aria-label^="main.main:"]`)
+	p.wait(`document.querySelector("#selected-count").innerText != "500"`)
+	group := p.eval(`+document.querySelector("#selected-count").innerText`)
+	p.click("#goroutine-rows tbody tr:nth-child(2)")
+	p.shows("#bar", "goroutine", "group")
+	p.wait(`+document.querySelector("#selected-count").innerText < ` + group)
+	p.wait(`[...document.querySelectorAll("#record-rows tbody tr")].every(r => r.cells[1].innerText == "2")`)
+}
+
+// The slider is stepped and played by keyboard; graph, table and the quanta follow.
+func TestWindows(t *testing.T) {
+	p := openFile(t, testData(5, 500), "", wide)
+	p.must(p.Eval(`document.querySelector("#window").focus()`, nil))
+	p.key("ArrowRight")
+	p.shows("#window-text", "window 1 of 10", "0 s – 328 ms")
+	p.shows("#bottle-lead", "328 ms in all")
+	p.key("ArrowRight", "ArrowRight")
+	p.shows("#window-text", "window 3 of 10", "656 ms – 984 ms")
+	p.shows("#bar", "time")
+	p.wait(`+document.querySelector("#selected-count").innerText < 60`)
+	p.key("End")
+	p.shows("#window-text", "window 10 of 10")
+	p.click("#whole")
+	p.shows("#window-text", "the whole recording")
+	p.must(p.Eval(`document.querySelector("#play").focus()`, nil))
+	p.key(" ")
+	if got := p.eval(`document.querySelector("#play").getAttribute("aria-pressed")`); got != "true" {
+		t.Errorf("aria-pressed of play is %s", got)
+	}
+	p.wait(`/^window [2-9]/.test(document.querySelector("#window-text").innerText)`)
+	p.key(" ")
+	at := p.text("#window-text")
+	p.must(p.Wait(`new Promise(f => setTimeout(() => f(true), 600))`))
+	if now := p.text("#window-text"); now != at {
+		t.Errorf("a pause does not stop at %q but goes on to %q", at, now)
+	}
+}
+
+// Boxes are reached and selected by keyboard, and announced.
+func TestBoxesByKeyboard(t *testing.T) {
+	p := openFile(t, testData(5, 100), "", wide)
+	p.must(p.Eval(`document.querySelector("svg.bottle [tabindex='0']").focus()`, nil))
+	p.key("ArrowDown", "ArrowDown", " ")
+	p.shows("#bar", "main.main")
+	p.wait(`document.querySelector("#live").textContent.includes("main.main")`)
+	if got := p.eval(`document.activeElement.getAttribute("aria-label")`); !strings.HasPrefix(got, "main.main:") {
+		t.Errorf("the focus is lost to %q", got)
+	}
+	p.key("ArrowDown", "Shift+ ")
+	if got := p.eval(`document.querySelectorAll("#bar .chip bdi").length`); got != "2" {
+		t.Errorf("%s chips after shift and space on another box, want 2", got)
+	}
+}
+
+// The state is in the address: a page opened with it shows the same.
+func TestAddress(t *testing.T) {
+	p := openFile(t, testData(5, 500), "group=main.main&time=656000000-984000000&window=2&by=lock,owner-func&without=sync-mutex&y=cycles&set=mine%0Agroup%3Dmain.main", wide)
+	p.shows("#bar", "main.main", "656 ms – 984 ms", "mine")
+	p.shows("#window-text", "window 3 of 10")
+	p.shows("#aspects-used", "lock", "owner func")
+	p.shows("#what-if", "3.13")
+	if y := p.eval(`document.querySelector("#y").value`); y != "cycles" {
+		t.Errorf("y is %q", y)
+	}
+	p.click("#clear")
+	p.shows("#bar", "everything", "mine")
+	p.click("#bar .named .chip")
+	p.shows("#bar", "group", "main.main")
+}
