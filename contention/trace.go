@@ -96,6 +96,9 @@ type TraceOptions struct {
 	// MaxPairs bounds the rows of the profile; 0 means 65536. What does not fit goes into
 	// rows without call chains and is counted in Profile.Dropped.
 	MaxPairs int
+	// MaxChains bounds the call chains that are told apart; 0 means 65536. The others are put together as one, so that for
+	// locks that are waited for there the owner is not known, and are counted in Profile.Dropped.
+	MaxChains int
 	// Name is what errors call the trace.
 	Name string
 	// Progress is told how many bytes of how many (−1 = not known) are done.
@@ -199,7 +202,7 @@ type pseudoKey struct {
 func NewTraceObserver(opt TraceOptions) *TraceObserver {
 	return &TraceObserver{
 		opt:    opt,
-		places: newPlaces(),
+		places: newPlaces(orDefault(opt.MaxChains, 1<<16)),
 		rows:   newTraceRows(orDefault(opt.MaxPairs, 1<<16)),
 		pseudo: map[pseudoKey]*tracedLock{},
 		fits:   map[[2]*callSite]bool{},
@@ -313,6 +316,7 @@ func (o *TraceObserver) profile(inFlight int64) *Profile {
 	}
 	o.bookAllKept()
 	o.rows.copyTo(p)
+	p.Dropped.Chains = o.places.uses
 	p.Dropped.Pairs, p.Dropped.Exits = o.rows.crowded, o.lost
 	p.finish()
 	o.warn(p)

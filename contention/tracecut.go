@@ -76,6 +76,7 @@ func (o *TraceObserver) Cut(t timeline.Time) *Profile {
 	o.begin, o.cuts.at, o.cuts.missing = t, t, 0
 	o.cuts.number++
 	o.inFlight, o.cutOff, o.lost = 0, 0, 0
+	o.places.uses, o.logs.bad = 0, 0
 	if o.places.count > maxTraceSites || len(o.places.byStack) > 4*maxTraceSites || len(o.fits) > 16*maxTraceSites {
 		o.forget()
 	}
@@ -152,7 +153,7 @@ func (r *traceRows) part(g *tracedGoroutine, w *waiting, goroutines bool) {
 
 // forget begins anew with the call chains and what they have told of locks.
 func (o *TraceObserver) forget() {
-	o.places = newPlaces()
+	o.places = newPlaces(o.places.max)
 	o.pseudo = map[pseudoKey]*tracedLock{}
 	clear(o.fits)
 	for _, g := range o.goroutines {

@@ -67,11 +67,11 @@ func (o *TraceObserver) release(h *hold, t *timeline.Transition, at *place, w *w
 // lockOfRelease returns the lock of a release at r that woke somebody who waits at the place at, and
 // the index in waker.held of the waker's own wait for it, or −1.
 func (o *TraceObserver) lockOfRelease(waker *tracedGoroutine, at, r *place) (lock *tracedLock, own int) {
-	if r == o.places.unknown {
+	if !o.places.tell(r) {
 		return o.lockOf(at.site), -1
 	}
 	lock = o.lockOf(r.site)
-	if at != o.places.unknown {
+	if o.places.tell(at) {
 		lock = unite(lock, o.lockOf(at.site))
 	}
 	for i := len(waker.held) - 1; i >= 0; i-- {

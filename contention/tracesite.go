@@ -42,15 +42,23 @@ type places struct {
 	sites   map[uint64][]*callSite // by hash of the program counters
 	count   int
 	unknown *place // stands for the call chains that the trace does not tell
+	max     int    // how many call chains are told apart
+	dropped *place // stands for those beyond
+	uses    uint64 // of dropped
 }
 
-func newPlaces() places {
+func newPlaces(limit int) places {
 	return places{
 		byStack: map[*timeline.Stack]*place{},
 		sites:   map[uint64][]*callSite{},
 		unknown: &place{site: &callSite{}},
+		max:     limit,
+		dropped: &place{site: &callSite{stack: &Stack{Frames: []Frame{{Func: droppedChain}}}}},
 	}
 }
+
+// tell reports whether a place tells which lock is meant there.
+func (p *places) tell(at *place) bool { return at != p.unknown && at != p.dropped }
 
 // of returns the place of a call chain.
 func (p *places) of(s *timeline.Stack) *place {
@@ -62,8 +70,13 @@ func (p *places) of(s *timeline.Stack) *place {
 	}
 	l := &place{}
 	n := l.strip(s.Frames)
-	l.site = p.site(s.Frames[n:])
-	p.byStack[s] = l
+	if l.site = p.site(s.Frames[n:]); l.site == nil {
+		p.uses++
+		return p.dropped
+	}
+	if len(p.byStack) < 4*p.max {
+		p.byStack[s] = l
+	}
 	return l
 }
 
@@ -109,7 +122,7 @@ const wrapperMethods = "github.com/bottleneck-go/bottleneck/contention.(*"
 // maxTraceFrames is the number of frames at which the runtime cuts a call chain.
 const maxTraceFrames = 128
 
-// site returns the one site of the frames.
+// site returns the one site of the frames, nil if there is no room for it.
 func (p *places) site(frames []*timeline.Frame) *callSite {
 	h := uint64(len(frames))
 	for _, f := range frames {
@@ -120,6 +133,9 @@ func (p *places) site(frames []*timeline.Frame) *callSite {
 		if slices.EqualFunc(s.frames, frames, sameFrame) {
 			return s
 		}
+	}
+	if p.count >= p.max {
+		return nil
 	}
 	st := &Stack{Frames: make([]Frame, len(frames)), Truncated: len(frames) >= maxTraceFrames}
 	for i, f := range frames {
@@ -166,12 +182,18 @@ func outer(fn string) string {
 	return strings.TrimSuffix(fn, "-fm")
 }
 
+// maxFits is how many answers of callSite.fits are kept.
+const maxFits = 1 << 16
+
 // fit is callSite.fits with the kept answers.
 func (o *TraceObserver) fit(s, r *callSite) bool {
 	k := [2]*callSite{s, r}
 	ok, known := o.fits[k]
 	if !known {
 		ok = s.fits(r)
+		if len(o.fits) >= maxFits {
+			clear(o.fits)
+		}
 		o.fits[k] = ok
 	}
 	return ok

@@ -154,7 +154,7 @@ func (o *TraceObserver) blameWaker(g *tracedGoroutine, t *timeline.Transition, b
 func (o *TraceObserver) lockWoken(g *tracedGoroutine, t *timeline.Transition, at *place, requeued bool) {
 	w := &g.wait
 	w.asked, w.queue = t.Start, at.queue
-	if t.Waker == nil {
+	if t.Waker == nil || at == o.places.dropped {
 		w.lock, w.by = o.lockOf(at.site), nil
 		w.unattributed += o.cuts.since(t.Start, t.End)
 		return
