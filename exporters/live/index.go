@@ -53,7 +53,7 @@ func (h *handler) serveIndex(w http.ResponseWriter, r *http.Request) error {
 		return &problem{status: http.StatusBadRequest, text: format.Clean(err.Error())}
 	}
 	page := indexPage{
-		Title: format.Clean(h.opt.Title), Style: template.CSS("\n" + indexCSS), Seconds: int(defaultSeconds.Seconds()),
+		Title: format.Clean(h.opt.Title), Style: template.CSS("\n" + indexCSS), Seconds: int(usualTime.Seconds()),
 		States: h.states(time.Now()), Picture: h.continuous != nil && h.continuous.Enabled(),
 		Ends: h.ends(), Commands: h.commands(r), FilePaths: h.opt.FilePaths,
 	}

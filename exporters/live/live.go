@@ -238,14 +238,14 @@ func (h *handler) collectOne(w http.ResponseWriter, r *http.Request, e *endpoint
 	return e.collect(h, ctx, q)
 }
 
-// defaultSeconds is what is collected if the request does not say.
-const defaultSeconds = 5 * time.Second
+// usualTime is what is collected if the request does not say.
+const usualTime = 5 * time.Second
 
 func (q query) orDefault() time.Duration {
 	if q.seconds > 0 {
 		return q.seconds
 	}
-	return defaultSeconds
+	return usualTime
 }
 
 // readTime is how long it may take to make an answer of what was collected: half of the time that it is about, so that who asks

@@ -22,8 +22,8 @@ type query struct {
 
 // The bounds of ?seconds=. Less than a millisecond shows nothing, and more than this is not collected in a request.
 const (
-	minSeconds = time.Millisecond
-	maxSeconds = time.Hour
+	shortestTime = time.Millisecond
+	longestTime  = time.Hour
 )
 
 // parseQuery reads the parameters of a request; the error says which is wrong, and what would be right. Parameters that the
@@ -95,10 +95,10 @@ func parseSeconds(s string) (time.Duration, error) {
 	switch {
 	case err != nil || math.IsNaN(v):
 		return 0, fmt.Errorf("seconds=%q: want a number, such as 5 or 0.5", s)
-	case v < minSeconds.Seconds():
-		return 0, fmt.Errorf("seconds=%s: want at least %g", s, minSeconds.Seconds())
-	case v > maxSeconds.Seconds():
-		return 0, fmt.Errorf("seconds=%s: want at most %g", s, maxSeconds.Seconds())
+	case v < shortestTime.Seconds():
+		return 0, fmt.Errorf("seconds=%s: want at least %g", s, shortestTime.Seconds())
+	case v > longestTime.Seconds():
+		return 0, fmt.Errorf("seconds=%s: want at most %g", s, longestTime.Seconds())
 	}
 	return time.Duration(v * float64(time.Second)), nil
 }

@@ -129,7 +129,7 @@ func FuzzQuery(f *testing.F) {
 				}
 				continue
 			}
-			if d := q.orDefault(); d < minSeconds || d > maxSeconds || math.IsNaN(d.Seconds()) {
+			if d := q.orDefault(); d < shortestTime || d > longestTime || math.IsNaN(d.Seconds()) {
 				t.Errorf("%q: %v", raw, d)
 			}
 			if q.form != "" && !slices.Contains(e.forms, q.form) {

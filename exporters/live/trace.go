@@ -27,7 +27,7 @@ var traceEndpoint = endpoint{
 func (h *handler) trace(ctx context.Context, q query) ([]byte, error) {
 	d := q.seconds
 	if d == 0 {
-		d = maxSeconds // all that is there
+		d = longestTime // all that is there
 	}
 	return h.recorded(ctx, max(d, time.Nanosecond))
 }
