@@ -48,16 +48,17 @@ var epoch = time.Now()
 // now is the time since the epoch in nanoseconds by the monotonic clock; never 0.
 func now() int64 { return int64(time.Since(epoch)) | 1 }
 
-// tracker is a lock of package sync and what a wrapper adds to it: 12 bytes, of which
-// only waiters is read unless there is contention. The order of the fields matters to
-// fastpath_go126.go.
+// tracker is a lock of package sync and what a wrapper adds to it: 16 bytes, of which
+// only guard and waiters are read unless there is contention. The order of the fields
+// matters to fastpath_go126.go.
 type tracker[L any] struct {
-	st atomic.Pointer[state]
-	// waiters counts the registered waiters: goroutines that wait, and the owner if
-	// it has waited itself, or has another reason to be stopped at its Unlock.
-	waiters atomic.Int32
+	guard   int32 // guardUp while there are registered waiters at a Mutex, else 0
 	mu      L
+	waiters waiterCount
+	st      atomic.Pointer[state]
 }
+
+const guardUp = -1 << 31
 
 // state is the memory of a lock, made when it is first waited for or named.
 type state struct {
@@ -66,8 +67,9 @@ type state struct {
 	arrivals atomic.Uint32
 	// extended counts the exits that are part of an earlier one.
 	extended atomic.Uint64
-	window   window
+	sampling sampling
 	info     *lockInfo
+	rw       bool // of a RWMutex
 	// account is where waits of this lock were last recorded.
 	account atomic.Pointer[account]
 
@@ -103,8 +105,35 @@ func (t *tracker[L]) state() *state {
 	if st := t.st.Load(); st != nil {
 		return st
 	}
-	t.st.CompareAndSwap(nil, &state{info: newLockInfo()})
+	_, rw := any(&t.mu).(*sync.RWMutex)
+	t.st.CompareAndSwap(nil, &state{info: newLockInfo(), rw: rw})
 	return t.st.Load()
+}
+
+// register raises the number of registered waiters.
+func (t *tracker[L]) register(st *state) {
+	if st.rw {
+		atomic.AddInt32(&waitedRW.n, -1)
+	}
+	t.waiters.Add(1)
+	if !st.rw {
+		atomic.StoreInt32(&t.guard, guardUp)
+	}
+}
+
+// deregister lowers the number of registered waiters, and returns it. The caller has
+// the lock, but for readers.
+func (t *tracker[L]) deregister(st *state) int32 {
+	n := t.waiters.Add(-1)
+	if st.rw {
+		atomic.AddInt32(&waitedRW.n, 1)
+	} else if n == 0 {
+		atomic.StoreInt32(&t.guard, 0)
+		if t.waiters.Load() != 0 { // somebody came, and may have raised it just before
+			atomic.StoreInt32(&t.guard, guardUp)
+		}
+	}
+	return n
 }
 
 func (t *tracker[L]) created(name string) {
@@ -119,24 +148,31 @@ func (t *tracker[L]) setName(name string) {
 }
 
 // arrive registers the caller as a waiter. It returns false if the wait is not to
-// be recorded: collection is off, or the lock is hot and its window closed.
+// be recorded: collection is off, or the lock is hot and the wait was not drawn.
 func (t *tracker[L]) arrive(w *wait, kind kindID, flags Flags) bool {
 	s := current.Load()
 	if s == nil {
 		return false
 	}
-	w.start = now()
+	if kind == kindWriter {
+		w.start = now() // readers that are recorded may want to know
+	}
 	st := t.state()
-	w.weight = st.admit(s, w.start)
-	if w.weight == 0 {
-		return false
+	w.weight = 1
+	if !s.exact {
+		if w.weight = st.draw(); w.weight == 0 {
+			return false
+		}
+	}
+	if w.start == 0 {
+		w.start = now()
 	}
 	w.account = st.accountOf(s)
 	w.kind, w.flags = kind, flags
 	w.lost = st.lost.Load()
 	w.pinned, w.first = st.pin()
 	if kind == kindMutex {
-		t.waiters.Add(1)
+		t.register(st)
 	} else {
 		t.registerBesideReaders(st)
 	}
@@ -146,9 +182,7 @@ func (t *tracker[L]) arrive(w *wait, kind kindID, flags Flags) bool {
 	w.g = callstack.Goid()
 	w.account.begun.Add(1)
 	w.account.firstSeen(w.chain)
-	if w.weight == 1 {
-		st.reconsider(w.start)
-	}
+	st.reconsider(w.start)
 	return true
 }
 
@@ -203,12 +237,12 @@ func (t *tracker[L]) leave(r *release) {
 	if st.own.account != nil {
 		r.own = st.own
 		st.own.account = nil
-		n = t.waiters.Add(-1)
+		n = t.deregister(st)
 	}
 	if st.forwards != nil {
 		r.forwards = st.forwards
 		st.forwards = nil
-		n = t.waiters.Add(-1)
+		n = t.deregister(st)
 	}
 	if n > 0 && (r.inWait || !st.extend(r)) {
 		st.exit(r)

@@ -299,8 +299,9 @@ func (r *release) finishInWait(chain *callstack.Chain) {
 // adopt makes the exclusive owner resolve f when it unlocks. It is registered as if it
 // were a waiter, so that its Unlock takes notice.
 func (t *tracker[L]) adopt(f *forward) {
-	t.st.Load().forwards = f
-	t.waiters.Add(1)
+	st := t.st.Load()
+	st.forwards = f
+	t.register(st)
 }
 
 // addCond settles a Wait.

@@ -3,38 +3,70 @@
 package contention
 
 import (
+	"sync"
 	"sync/atomic"
 	"unsafe"
 )
 
 // The methods here do what sync.Mutex and sync.RWMutex do when nothing is in the
-// way, on the very words that those do it on, so that the compiler can inline them:
-// TryLock must look before it compares and swaps, and with a call on top of that an
-// uncontended Lock and Unlock would take 1.33 times as long as sync's instead of 1.02.
+// way, on the very words that those do it on, with as many atomic operations, and
+// small enough for the compiler to inline. What they add is one load that is
+// predicted well:
 //
-// The number of waiters and the state of the sync.Mutex share 8 aligned bytes. So one
-// compare-and-swap takes or releases the lock and makes sure that nobody waits.
+//   - Lock compares and swaps the state of the sync.Mutex together with the guard beside
+//     it, which is up while there are registered waiters. So that is not even a load.
+//   - Unlock looks at the number of registered waiters before it releases the lock. That is
+//     in another 8 bytes than the state: a load has to wait for an atomic operation on its
+//     own.
+//   - The readers of a RWMutex look at waitedRW. They may do so afterwards: a reader that
+//     leaves before a writer has announced itself delayed nobody, and one that leaves
+//     after that has made the count of readers negative, which it can take back, as the
+//     writer cannot go on without it.
 //
-// It rests on the layout of the lock in the Go releases named in the build
-// constraint, which TestLayout checks; every other release, and the race detector,
-// get the methods in fastpath_portable.go. Whatever is not the plain case is left to
-// package sync here, too.
+// A lock that is contended but not recorded has no registered waiters, and takes the
+// same path as sync's.
+//
+// Two of the ways out of the fast path end in the runtime's semaphores, as there is no
+// other way to complete what has been begun. All else is left to package sync.
+//
+// It rests on the layout of the locks in the Go releases named in the build constraint,
+// which TestLayout checks, and on what their words mean. Every other release, and the race
+// detector, get the methods in fastpath_portable.go.
+
+// mutexWords is a Mutex word by word. With more accesses, or by way of its embedded
+// fields, Unlock would be too large to be inlined.
+type mutexWords struct {
+	guard int32
+	state int32 // of the sync.Mutex: flags, and the number of sleepers
+	// queue is the semaphore of the sync.Mutex and, in the upper half, waiters.
+	queue int64
+	st    unsafe.Pointer
+}
 
 const (
-	// lockWord is where waiters and then the state of the sync.Mutex are in a Mutex.
-	// The state is 0 if it is unlocked and nobody waits, 1 if it is locked and nobody waits.
-	lockWord = 8
-	unlocked = 0
-	locked   = 1 << 32
-	// readerCountOffset is where a RWMutex counts its readers; the count is negative
-	// while a writer is pending.
-	readerCountOffset = 12 + 16
+	mutexLocked   = 1
+	mutexWoken    = 2
+	mutexStarving = 4
+	mutexSleeper  = 8
+
+	// locked is mutexLocked in guard and state taken together.
+	locked = mutexLocked << 32
+
+	// Where a RWMutex has the words of its sync.RWMutex.
+	readerSemOffset   = 4 + 12
+	readerCountOffset = 4 + 16
 )
+
+//go:linkname semrelease sync.runtime_Semrelease
+func semrelease(s *uint32, handoff bool, skipframes int)
+
+//go:linkname semacquireReader sync.runtime_SemacquireRWMutexR
+func semacquireReader(s *uint32, lifo bool, skipframes int)
 
 // Lock locks m. If the lock is already in use, the calling goroutine blocks until
 // it is available, and the wait is recorded if collection is on.
 func (m *Mutex) Lock() {
-	if !atomic.CompareAndSwapUint64((*uint64)(unsafe.Add(unsafe.Pointer(m), lockWord)), unlocked, locked) {
+	if !atomic.CompareAndSwapUint64((*uint64)(unsafe.Pointer(m)), 0, locked) {
 		m.lockMore()
 	}
 }
@@ -52,35 +84,103 @@ func (m *Mutex) lockMore() {
 // goroutine may unlock what another has locked; the blame goes to the call chain
 // of the Unlock.
 func (m *Mutex) Unlock() {
-	if !atomic.CompareAndSwapUint64((*uint64)(unsafe.Add(unsafe.Pointer(m), lockWord)), locked, unlocked) {
-		m.unlockSlow()
+	// An atomic load would make this too large to be inlined. The plain one is as good on
+	// this processor, and the compiler cannot move it across the atomic operation of Lock.
+	n := (*mutexWords)(unsafe.Pointer(m)).queue
+	if n == 0 {
+		n = atomic.AddInt64((*int64)(unsafe.Pointer(m)), -locked)
 	}
+	if n != 0 {
+		m.unlockMore(n)
+	}
+}
+
+// unlockMore goes on with Unlock. n is mutexWords.queue, and m is still locked; or it is
+// guard and state together, after m was unlocked.
+func (m *Mutex) unlockMore(n int64) {
+	switch high, low := int32(n>>32), int32(n); {
+	case high <= waiterStep: // waiters
+		m.unlockSlow()
+	case high == 0 && low > 0: // no waiters, but the semaphore is up for a moment
+		m.mu.Unlock()
+	case high == 0: // unlocked, nobody sleeps; a waiter has raised the guard meanwhile
+	case high&mutexLocked != 0: // the state was 0 before that
+		new(sync.Mutex).Unlock() // sync's fatal error
+	case high&mutexStarving != 0:
+		// The lock is given to the first sleeper, which runs at once.
+		semrelease(m.sema(), true, 1)
+	default:
+		m.wake(high)
+	}
+}
+
+// wake wakes a sleeper, unless there is none, or another goroutine has the lock by
+// now or is awake already and will take it.
+func (m *Mutex) wake(state int32) {
+	p := &(*mutexWords)(unsafe.Pointer(m)).state
+	for state >= mutexSleeper && state&(mutexLocked|mutexWoken|mutexStarving) == 0 {
+		if atomic.CompareAndSwapInt32(p, state, state-mutexSleeper|mutexWoken) {
+			semrelease(m.sema(), false, 2)
+			return
+		}
+		state = atomic.LoadInt32(p)
+	}
+}
+
+func (m *Mutex) sema() *uint32 {
+	return (*uint32)(unsafe.Pointer(&(*mutexWords)(unsafe.Pointer(m)).queue))
 }
 
 // RLock locks rw for reading. If a writer holds the lock or waits for it, RLock
 // blocks, and the wait is recorded if collection is on. As with sync.RWMutex, it
 // must not be used for recursive read locking.
 func (rw *RWMutex) RLock() {
-	if rw.waiters.Load() != 0 || !atomic.CompareAndSwapInt32((*int32)(unsafe.Add(unsafe.Pointer(rw), readerCountOffset)), 0, 1) {
-		rw.rlockMore()
+	if c := atomic.AddInt32((*int32)(unsafe.Add(unsafe.Pointer(rw), readerCountOffset)), 1); c|waitedRW.n < 0 {
+		rw.rlockMore(c)
 	}
 }
 
-// rlockMore is RLock when there are other readers, a writer, or waiters.
-func (rw *RWMutex) rlockMore() {
-	got := rw.mu.TryRLock()
-	if got && rw.waiters.Load() == 0 {
+// rlockMore is RLock when there are waiters at some RWMutex, or a writer at this one:
+// then c, the count of readers, is negative.
+func (rw *RWMutex) rlockMore(c int32) {
+	if c >= 0 {
+		if rw.waiters.Load() != 0 {
+			rw.readerIn()
+		}
 		return
 	}
-	rw.rlockSlow(got, 0)
+	sema := (*uint32)(unsafe.Add(unsafe.Pointer(rw), readerSemOffset))
+	var w wait
+	if !rw.arrive(&w, kindReader, 0) {
+		semacquireReader(sema, false, 1)
+		if rw.waiters.Load() != 0 {
+			rw.readerIn()
+		}
+		return
+	}
+	semacquireReader(sema, false, 1)
+	rw.readerAcquired(&w)
 }
 
 // RUnlock undoes a single RLock call; it does not affect other readers. It is a
 // fatal error if rw is not locked for reading. The blame goes to the call chain of
 // the RUnlock.
 func (rw *RWMutex) RUnlock() {
-	// If this succeeds, no writer had come so far that it waited for this reader.
-	if !atomic.CompareAndSwapInt32((*int32)(unsafe.Add(unsafe.Pointer(rw), readerCountOffset)), 1, 0) {
-		rw.runlockSlow()
+	if c := atomic.AddInt32((*int32)(unsafe.Add(unsafe.Pointer(rw), readerCountOffset)), -1); c|waitedRW.n < 0 {
+		rw.runlockMore(c)
 	}
+}
+
+// runlockMore goes on with RUnlock after the count of readers was lowered to c.
+func (rw *RWMutex) runlockMore(c int32) {
+	if c >= 0 {
+		if rw.waiters.Load() != 0 {
+			rw.readerOut()
+		}
+		return
+	}
+	// A writer waits, among others for this reader. Only the sign of the count matters until
+	// that has told the writer that it leaves, which the following does.
+	atomic.AddInt32((*int32)(unsafe.Add(unsafe.Pointer(rw), readerCountOffset)), 1)
+	rw.runlockSlow()
 }

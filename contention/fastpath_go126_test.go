@@ -5,7 +5,9 @@ package contention
 import (
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -37,18 +39,81 @@ func TestLayout(t *testing.T) {
 		t.Errorf("%d readers, want 2", *readers)
 	}
 
+	f, ok = reflect.TypeFor[sync.RWMutex]().FieldByName("readerSem")
+	if !ok || unsafe.Offsetof(rw.mu)+f.Offset != readerSemOffset {
+		t.Fatalf("readerSem of sync.RWMutex is at %d", f.Offset)
+	}
+
 	var w Mutex
-	if unsafe.Offsetof(w.waiters) != lockWord || unsafe.Offsetof(w.mu) != lockWord+4 || uintptr(unsafe.Pointer(&w))%8 != 0 {
-		t.Errorf("waiters at %d, lock at %d", unsafe.Offsetof(w.waiters), unsafe.Offsetof(w.mu))
+	words := (*mutexWords)(unsafe.Pointer(&w))
+	if unsafe.Offsetof(w.mu) != unsafe.Offsetof(words.state) || unsafe.Offsetof(w.waiters) != unsafe.Offsetof(words.queue)+4 ||
+		unsafe.Offsetof(w.guard) != unsafe.Offsetof(words.guard) || unsafe.Offsetof(w.st) != unsafe.Offsetof(words.st) {
+		t.Errorf("guard at %d, lock at %d, waiters at %d, state at %d", unsafe.Offsetof(w.guard), unsafe.Offsetof(w.mu), unsafe.Offsetof(w.waiters), unsafe.Offsetof(w.st))
 	}
-	word := (*uint64)(unsafe.Add(unsafe.Pointer(&w), lockWord))
+	inner, _ := reflect.TypeFor[sync.Mutex]().FieldByName("mu")
+	sema, ok := inner.Type.FieldByName("sema")
+	if !ok || unsafe.Offsetof(w.mu)+inner.Offset+sema.Offset != unsafe.Offsetof(words.queue) {
+		t.Errorf("semaphore of sync.Mutex is at %d", sema.Offset)
+	}
 	w.mu.Lock()
-	if *word != locked {
-		t.Errorf("locked: %#x", *word)
+	if both := *(*uint64)(unsafe.Pointer(&w)); both != locked {
+		t.Errorf("locked: %#x", both)
 	}
-	w.mu.Unlock()
-	w.waiters.Add(1)
-	if *word == unlocked || *word == locked {
+	w.Unlock()
+	w.register(w.state())
+	if *(*uint64)(unsafe.Pointer(&w)) == 0 || words.queue>>32 > waiterStep {
 		t.Error("a waiter does not show")
+	}
+	w.deregister(w.state())
+	if *(*uint64)(unsafe.Pointer(&w)) != 0 || words.queue != 0 {
+		t.Error("a waiter shows that is not there")
+	}
+}
+
+// Unlock while a waiter registers, or the semaphore is up, releases the lock once.
+func TestUnlockInBetween(t *testing.T) {
+	var m Mutex
+	words := (*mutexWords)(unsafe.Pointer(&m))
+	m.Lock()
+	words.guard = guardUp // a waiter saw no need to wait for its own number to show
+	m.Unlock()
+	if words.state != 0 {
+		t.Errorf("state %d with the guard up", words.state)
+	}
+	words.guard = 0
+	m.Lock()
+	words.queue = 1
+	m.Unlock()
+	if words.state != 0 {
+		t.Errorf("state %d with the semaphore up", words.state)
+	}
+}
+
+// What the state of a sync.Mutex means, for wake.
+func TestMutexState(t *testing.T) {
+	var m Mutex
+	state := &(*mutexWords)(unsafe.Pointer(&m)).state
+	look := func() int32 { return atomic.LoadInt32(state) }
+	m.Lock()
+	var wg sync.WaitGroup
+	for i := range int32(3) {
+		wg.Go(func() { m.Lock(); m.Unlock() })
+		// A sleeper that was woken and sleeps again, after a millisecond, makes it starving.
+		waitFor(t, "a sleeper", func() bool { return look() == mutexLocked+(i+1)*mutexSleeper })
+	}
+	time.Sleep(2 * time.Millisecond)
+	for look()&mutexStarving == 0 {
+		// The one that is woken finds the lock taken again.
+		m.Unlock()
+		m.Lock()
+		time.Sleep(time.Millisecond)
+	}
+	if n := look(); n&mutexLocked == 0 || n < mutexSleeper {
+		t.Errorf("state %#x", n)
+	}
+	m.Unlock()
+	wg.Wait()
+	if n := look(); n != 0 {
+		t.Errorf("state %#x when all is over", n)
 	}
 }

@@ -54,11 +54,8 @@ func (m *Mutex) lockSlow(got bool, flags Flags) {
 	m.acquired(&w)
 }
 
+// unlockSlow unlocks m when there are registered waiters.
 func (m *Mutex) unlockSlow() {
-	if m.waiters.Load() == 0 {
-		m.mu.Unlock()
-		return
-	}
 	var r release
 	m.leave(&r)
 	m.mu.Unlock()

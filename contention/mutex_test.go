@@ -3,7 +3,6 @@
 package contention
 
 import (
-	"math"
 	"runtime"
 	"strings"
 	"sync"
@@ -186,7 +185,7 @@ func victim(m *Mutex) { m.Lock(); m.Unlock() }
 func TestBargingOwner(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var m Mutex
-	m.waiters.Add(1) // as if somebody were about to wait
+	m.register(m.state()) // as if somebody were about to wait
 	m.state().accountOf(current.Load())
 	m.state().pin()
 	if !m.TryLock() {
@@ -416,39 +415,6 @@ func TestSnapshotUnderLoad(t *testing.T) {
 	}
 	if p := Snapshot(); p.InFlight != 0 {
 		t.Errorf("%d in flight", p.InFlight)
-	}
-}
-
-// Weights are what makes the estimate unbiased: each slot of a period is drawn with
-// the same probability, and the waits in it count as often as there are slots.
-func TestWindowIsUnbiased(t *testing.T) {
-	const log = 6
-	s := &session{}
-	var total int64
-	const periods = 4000
-	for range periods {
-		st := &state{}
-		st.window.period.Store(uint64(1000)<<(pickBits+logBits) | log)
-		// The first wait of a new period begins it; whichever slot is drawn, the sum
-		// of the weights of one wait a slot is the number of slots.
-		start := int64(5000) << slotBits
-		st.history.seq.Store(1 << 40) // dear enough for w to stay
-		var sum int64
-		for slot := range int64(1 << log) {
-			sum += st.admit(s, start+slot<<slotBits)
-		}
-		_, _, l := unpack(st.window.period.Load())
-		if sum != 1<<l && l == log {
-			t.Fatalf("weights of a period of %d slots sum to %d", 1<<log, sum)
-		}
-		// A single wait, anywhere: its weight is 1 on average.
-		st.window.period.Store(uint64(1000)<<(pickBits+logBits) | log)
-		st.history.seq.Store(0)
-		st.window.exits.Store(0)
-		total += st.admit(s, start)
-	}
-	if mean := float64(total) / periods; math.Abs(mean-1) > 6*math.Sqrt(1<<log)/math.Sqrt(periods) {
-		t.Errorf("a wait counts %.2f times on average, want 1", mean)
 	}
 }
 

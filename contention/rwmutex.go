@@ -157,7 +157,7 @@ func (t *tracker[L]) registerBesideReaders(st *state) {
 	if t.waiters.Load() == 0 {
 		st.readers = st.readers[:0]
 	}
-	t.waiters.Add(1)
+	t.register(st)
 	st.mu.Unlock()
 }
 
@@ -181,7 +181,7 @@ func (t *tracker[L]) readerAcquired(w *wait) {
 	w.last = st.seq.Load()
 	w.lost = st.lost.Load() - w.lost
 	w.waiters = t.waiters.Load()
-	others := t.waiters.Add(-1) > 0
+	others := t.deregister(st) > 0
 	st.mu.Unlock()
 	w.account.add(w)
 	if others {
@@ -196,7 +196,7 @@ func (t *tracker[L]) readerLeave(r *release) {
 	g := callstack.Goid()
 	r.st = st
 	st.mu.Lock()
-	since := st.readerOut(g)
+	since := st.forgetReader(g)
 	if r.exit, r.chunk = st.next(); r.exit != nil {
 		r.exit.shared = true
 		r.exit.g = g
@@ -207,9 +207,18 @@ func (t *tracker[L]) readerLeave(r *release) {
 	st.mu.Unlock()
 }
 
-// readerOut returns when the reader with goroutine g came, 0 if it came before any
+// readerOut notes that the caller, a reader, has left without delaying anybody.
+func (t *tracker[L]) readerOut() {
+	st := t.st.Load()
+	g := callstack.Goid()
+	st.mu.Lock()
+	st.forgetReader(g)
+	st.mu.Unlock()
+}
+
+// forgetReader returns when the reader with goroutine g came, 0 if it came before any
 // present waiter, and forgets it.
-func (st *state) readerOut(g uint64) int64 {
+func (st *state) forgetReader(g uint64) int64 {
 	found := -1
 	for i, r := range st.readers {
 		if r.g == g {

@@ -173,7 +173,7 @@ func TestExtendOnlyWithoutArrivals(t *testing.T) {
 	}
 	m, st, _ := underTest(t)
 	st.pin()
-	m.waiters.Add(1)
+	m.register(st)
 	hold := func() {
 		m.Lock()
 		m.Unlock()

@@ -141,8 +141,8 @@ func waitOfSync(s *Stack) Wait {
 			continue // the entry into the runtime itself
 		case strings.HasPrefix(fn, "sync.(*Mutex)."), strings.HasPrefix(fn, "internal/sync.(*Mutex)."):
 			return waitOfMutex(s.Frames[i:])
-		case strings.HasPrefix(fn, "sync.(*RWMutex).RLock"):
-			return WaitRWMutexReader
+		case strings.HasPrefix(fn, "sync.(*RWMutex).RLock"), strings.HasPrefix(fn, "github.com/bottleneck-go/bottleneck/contention.(*RWMutex)."):
+			return WaitRWMutexReader // of package contention, only readers get here by themselves
 		case strings.HasPrefix(fn, "sync.(*RWMutex)."):
 			return WaitRWMutexWriter
 		case strings.HasPrefix(fn, "sync.(*WaitGroup)."):

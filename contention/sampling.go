@@ -1,0 +1,112 @@
+package contention
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+)
+
+// Hot locks
+//
+// Writing down an exit takes two looks at the clock inside the critical section, and
+// some work outside. For a lock that is held for 50 ns and always waited for, that
+// would more than halve the throughput. So a lock that spends more than a few percent
+// of the time on it goes over to sampling, by itself, and the profile says so.
+//
+// Each wait is then drawn with probability 1/w, independently of all others. One that
+// is drawn is recorded whole, however long it lasts, and counts w-fold; one that is not
+// does not even read the clock. As w is fixed before the draw, w times the recorded
+// waits is an unbiased estimate of all waits, whatever they do (Horvitz and Thompson,
+// 1952), and as the draws are independent, Σ w(w-1)·y² over the recorded waits is an
+// unbiased estimate of its variance, y being the time (Poisson sampling; Särndal,
+// Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 3.5). w is a whole
+// number, so the parts of a wait still sum to it exactly.
+//
+// At the end of a period of a millisecond or more, w is chosen anew from what recording
+// cost in it. A period that saw few waits goes on for longer, up to a limit.
+
+const (
+	// What it takes to write an exit, to settle a wait, and to look at one exit for it, in ns,
+	// when all processors are at it. Alone, it is half of that.
+	exitCost = 300
+	waitCost = 1000
+	walkCost = 4
+	// budget is the share of time that may go into recording a lock.
+	budget = 0.02
+	// maxLog bounds log2 w.
+	maxLog = 20
+
+	minPeriod = int64(time.Millisecond)
+	maxPeriod = 100 * int64(time.Millisecond)
+	// enough is the number of recorded waits at which a period may end.
+	enough = 16
+	// Of the waits that are not drawn, one in 2^lookBits looks at the clock, so that a
+	// period ends also if nothing is drawn any more.
+	lookBits = 4
+)
+
+// sampling tells which waits of a lock are recorded.
+type sampling struct {
+	log    atomic.Uint32 // log2 w
+	began  atomic.Int64  // when the period began; 0: not yet
+	ending atomic.Bool   // guards what follows
+
+	exits    uint64  // when the period began
+	arrivals uint32  // when the period began
+	demand   float64 // what recording all waits would cost, as a share of time
+}
+
+// draw returns the weight of a wait, 0 if it is not recorded.
+func (st *state) draw() (weight int64) {
+	log := st.sampling.log.Load()
+	if log == 0 {
+		return 1
+	}
+	r := rand.Uint64()
+	if r&(1<<log-1) == 0 {
+		return 1 << log
+	}
+	if r>>(64-lookBits) == 0 {
+		st.reconsider(now())
+	}
+	return 0
+}
+
+// reconsider ends the period if it is time.
+func (st *state) reconsider(at int64) {
+	s := &st.sampling
+	began := s.began.Load()
+	if at-began < minPeriod || !s.ending.CompareAndSwap(false, true) {
+		return
+	}
+	defer s.ending.Store(false)
+	arrivals := st.arrivals.Load()
+	drawn := arrivals - s.arrivals
+	if s.began.Load() != began || drawn < enough && at-began < maxPeriod && s.log.Load() > 0 {
+		return
+	}
+	exits := st.seq.Load() + st.lost.Load() + st.extended.Load()
+	var settled int64
+	if a := st.account.Load(); a != nil {
+		settled = a.work.Swap(0)
+	}
+	if began != 0 {
+		cost := int64(exits-s.exits)*exitCost + settled
+		s.choose(max(cost, exitCost+waitCost), at-began)
+	}
+	s.exits, s.arrivals = exits, arrivals
+	s.began.Store(at)
+}
+
+// choose sets w for the next period, given what the last one cost, at least as much as
+// a single wait: that none was drawn does not prove that there was none.
+func (s *sampling) choose(cost, period int64) {
+	log := s.log.Load()
+	demand := float64(cost) * float64(uint64(1)<<log) / float64(period)
+	s.demand = max(demand, (s.demand+demand)/2)
+	log = 0
+	for d := s.demand; d > budget && log < maxLog; d /= 2 {
+		log++
+	}
+	s.log.Store(log)
+}

@@ -1,0 +1,100 @@
+package contention
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// Weights are what makes the estimate unbiased: a wait counts once on average, and the
+// weights of waits vary as Σ w(w-1) says, whatever w is chosen meanwhile.
+func TestSamplingIsUnbiased(t *testing.T) {
+	const waits = 400_000
+	var st state
+	at := now() + int64(time.Hour) // ahead of the looks at the true clock
+	var sum, variance float64
+	var most uint32
+	for i := range waits {
+		w := float64(st.draw())
+		sum += w
+		variance += w * (w - 1)
+		if w > 0 {
+			// Waits are the dearer, the later they are, so that w grows.
+			st.arrivals.Add(1)
+			st.seq.Add(1 + uint64(i/2000))
+			at += 20_000
+			st.reconsider(at)
+		}
+		most = max(most, st.sampling.log.Load())
+	}
+	if most < 3 {
+		t.Fatalf("w was never above %d: nothing is tested", 1<<most)
+	}
+	if z := (sum - waits) / math.Sqrt(variance); math.Abs(z) > 5 {
+		t.Errorf("%d waits count %.0f ± %.0f, %.1f standard errors off", waits, sum, math.Sqrt(variance), z)
+	}
+}
+
+// The standard error of a row is what estimates of the same truth differ by.
+func TestStandardErrorOfSamples(t *testing.T) {
+	const runs, waits = 400, 3000
+	var off, predicted float64
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range runs {
+		var st state
+		st.sampling.log.Store(4)
+		var truth, estimate, variance float64
+		for range waits {
+			y := rng.ExpFloat64()
+			truth += y
+			w := float64(st.draw())
+			estimate += w * y
+			variance += w * (w - 1) * y * y
+		}
+		off += (estimate - truth) * (estimate - truth)
+		predicted += variance
+	}
+	// A sum of 400 squares is within 5·√(2/400) = 35 % of its mean.
+	if r := off / predicted; r < 0.6 || r > 1.4 {
+		t.Errorf("squared errors are %.2f times what the rows say", r)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	var s sampling
+	s.choose(ms/100, ms)
+	if w := 1 << s.log.Load(); w != 1 {
+		t.Errorf("1 %% of the time: w = %d", w)
+	}
+	s.choose(ms/2, ms)
+	if w := 1 << s.log.Load(); w != 32 {
+		t.Errorf("50 %% of the time, so at most 1/32 for %.0f %%: w = %d", 100*budget, w)
+	}
+	s.choose(ms/64, ms) // as much as before
+	if w := 1 << s.log.Load(); w != 32 {
+		t.Errorf("the same load: w = %d", w)
+	}
+	for range 30 {
+		s.choose(exitCost+waitCost, maxPeriod) // silence
+	}
+	if w := 1 << s.log.Load(); w != 1 {
+		t.Errorf("hardly a wait: w = %d", w)
+	}
+}
+
+// A lock that was hot, and then hardly ever waited for, comes back to exact recording.
+func TestSamplingEnds(t *testing.T) {
+	var st state
+	st.sampling.log.Store(10)
+	st.sampling.began.Store(now() - maxPeriod)
+	for i := 0; st.sampling.log.Load() == 10; i++ {
+		if st.draw() > 0 || i > 100_000 {
+			t.Skip("drawn before it looked at the clock") // 1 in 64 runs, and 10^-2700
+		}
+	}
+	if log := st.sampling.log.Load(); log >= 10 {
+		t.Errorf("log w is %d", log)
+	}
+}
