@@ -25,7 +25,8 @@ func ParseFilter(text string) (*Filter, error) {
 	return &Filter{root, text}, nil
 }
 
-// String returns the canonical form, which parses to the same filter.
+// String returns the canonical form, which parses to the same filter (unless the text was already close to the bounds: the canonical form
+// may be longer and have more parentheses).
 func (f *Filter) String() string { return f.root.String() }
 
 // Metric is a parsed metric: a number of each quantum of any recording. See [ParseMetric].

@@ -219,6 +219,9 @@ var filterCases = []struct {
 	{"during(gc)", func(q slowRow) bool {
 		return slices.ContainsFunc(q.rec.Spans, func(s Span) bool { return s.Name == gcSpan && q.during(s.Begin, s.End) })
 	}},
+	{`during("within")`, func(q slowRow) bool {
+		return slices.ContainsFunc(q.rec.Spans, func(s Span) bool { return s.Name == "within" && q.during(s.Begin, s.End) })
+	}},
 	{`between("start", "end")`, func(q slowRow) bool { return q.between(false) }},
 	{`between("start", "end", goroutine)`, func(q slowRow) bool { return q.between(true) }},
 	{`between("start", "start")`, func(q slowRow) bool { return q.begin() >= q.rec.Markers[0].Time }},
@@ -239,6 +242,9 @@ func TestFilters(t *testing.T) {
 		rec := made(uint64(n), n)
 		e := explorer(t, rec)
 		for _, c := range filterCases {
+			if n == 0 && strings.Contains(c.filter, `", `) || n == 0 && strings.Contains(c.filter, `("`) {
+				continue // an empty recording has no such spans and markers, which is an error
+			}
 			set := chosen(t, e, c.filter)
 			want := RowsWhere(n, func(row int) bool { return c.in(slowRow{rec, row}) })
 			if !set.Equal(want) {

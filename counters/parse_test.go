@@ -2,6 +2,7 @@ package counters
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -64,7 +65,7 @@ func roundTripFilter(t *testing.T, text string) {
 	canonical := f.String()
 	again, err := ParseFilter(canonical)
 	if err != nil {
-		if len(canonical) <= maxText {
+		if len(canonical) <= maxText && !strings.Contains(err.Error(), "nested") { // it may be longer, and have parentheses more
 			t.Errorf("%q became %q: %v", text, canonical, err)
 		}
 		return
@@ -83,7 +84,7 @@ func roundTripMetric(t *testing.T, text string) {
 	canonical := m.String()
 	again, err := ParseMetric(canonical)
 	if err != nil {
-		if len(canonical) <= maxText {
+		if len(canonical) <= maxText && !strings.Contains(err.Error(), "nested") { // it may be longer, and have parentheses more
 			t.Errorf("%q became %q: %v", text, canonical, err)
 		}
 		return

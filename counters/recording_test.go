@@ -75,11 +75,15 @@ func made(seed uint64, n int) *Recording {
 		}
 	}
 	rec.Wall = time.Duration(now + 300_000)
-	for i := range int64(4) {
-		begin := now * (1 + 2*i) / 9
+	for i := range 4 { // the spans begin and end just when quanta begin
+		if n == 0 {
+			break
+		}
+		begin, end := rec.Begin[n*(1+2*i)/9], rec.Begin[n*(1+2*i)/9+n/20]
 		rec.Spans = append(rec.Spans,
 			Span{"stop-the-world (GC sweep termination)", begin - 2000, begin},
-			Span{gcSpan, begin, begin + now/20})
+			Span{gcSpan, begin, end},
+			Span{"within", begin, rec.Begin[n-1]}, Span{"within", begin + 1, begin + 2})
 	}
 	texts := []string{"start", "end", "start", "start", "end", "lonely", "start"}
 	for i, text := range texts {

@@ -99,6 +99,9 @@ func TestStatisticsAgainstRationals(t *testing.T) {
 }
 
 func TestQuantiles(t *testing.T) {
+	if got := rank(.07, 100); got != 6 { // .07·100 is more than 7 in floating point
+		t.Errorf("the rank of .07 of 100 is %d", got)
+	}
 	r := rand.New(rand.NewPCG(6, 6))
 	for range 300 {
 		values := make([]float64, 1+r.IntN(2000))
