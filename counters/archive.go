@@ -11,6 +11,8 @@ import (
 	"os"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // Archives
@@ -98,7 +100,8 @@ func IsArchive(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x
 // ReadArchive returns the recording in the archive that "bottleneck record -counters" or [Session.StopTo] wrote.
 //
 // As with [Read], a trace or samples that cannot be read to their end give what could be read, and an error.
-func ReadArchive(ctx context.Context, name string, opt Options) (*Recording, error) {
+// The observers see its execution trace in the same pass.
+func ReadArchive(ctx context.Context, name string, opt Options, observers ...timeline.Observer) (*Recording, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -111,11 +114,11 @@ func ReadArchive(ctx context.Context, name string, opt Options) (*Recording, err
 	if opt.Name == "" {
 		opt.Name = name
 	}
-	return ReadArchiveAt(ctx, f, st.Size(), opt)
+	return ReadArchiveAt(ctx, f, st.Size(), opt, observers...)
 }
 
 // ReadArchiveAt is [ReadArchive] of an archive that is open already, of the given size.
-func ReadArchiveAt(ctx context.Context, r io.ReaderAt, size int64, opt Options) (*Recording, error) {
+func ReadArchiveAt(ctx context.Context, r io.ReaderAt, size int64, opt Options, observers ...timeline.Observer) (*Recording, error) {
 	fail := func(err error) (*Recording, error) {
 		if opt.Name != "" {
 			return nil, fmt.Errorf("%s: %w", opt.Name, err)
@@ -144,7 +147,7 @@ func ReadArchiveAt(ctx context.Context, r io.ReaderAt, size int64, opt Options) 
 		defer s.Close()
 		samples = s
 	}
-	return readJoined(ctx, t, samples, m, opt)
+	return readJoined(ctx, t, samples, m, opt, observers...)
 }
 
 func readMeta(z *zip.Reader) (*meta, error) {

@@ -144,3 +144,13 @@ func BenchmarkMarkWithoutTrace(b *testing.B) {
 		Mark(ctx, "nobody listens")
 	}
 }
+
+// needs skips the test if the recording lacks the counter.
+func needs(t testing.TB, r *Recording, name string) *Counter {
+	t.Helper()
+	c := r.Counter(name)
+	if c == nil {
+		t.Skipf("%s is not counted here: %q", name, r.Warnings)
+	}
+	return c
+}

@@ -45,16 +45,6 @@ func finish(t testing.TB, s *Session) *Recording {
 	return r
 }
 
-// needs skips the test if the recording lacks the counter.
-func needs(t testing.TB, r *Recording, name string) *Counter {
-	t.Helper()
-	c := r.Counter(name)
-	if c == nil {
-		t.Skipf("%s is not counted here: %q", name, r.Warnings)
-	}
-	return c
-}
-
 // fresh is memory whose pages are not there yet.
 func fresh(t testing.TB, pages int) []byte {
 	t.Helper()
