@@ -2,7 +2,10 @@ package bottleneck
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
@@ -11,13 +14,16 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Options are the choices of [Analyze]. The zero value is right for most.
+// Options are the choices of [Analyze] and [AnalyzeRecorder]. The zero value is right for most.
 type Options struct {
 	// Name is what errors call the trace.
 	Name string
 	// Progress is told how many bytes of how many (−1 = not known) are done.
 	Progress func(done, size int64)
-	// Bottle and Contention are the choices of the analyses; their Name and Progress are not used.
+	// Last, if positive, is how much of the end of the trace AnalyzeRecorder analyzes; 0 is the window of a
+	// *bottle.Recorder, and all of anything else. Analyze does not use it.
+	Last time.Duration
+	// Bottle, Contention, Tasks and Speedup are the choices of the analyses; their Name and Progress are not used.
 	Bottle     bottle.Options
 	Contention contention.TraceOptions
 	Tasks      granularity.TraceOptions
@@ -41,18 +47,63 @@ type Report struct {
 	SpeedupErr error
 }
 
+// analyses are the observers of a report.
+type analyses struct {
+	graph *bottle.Observer
+	waits *contention.TraceObserver
+	tasks *granularity.TraceObserver
+}
+
+func newAnalyses(opt *Options) *analyses {
+	return &analyses{
+		graph: bottle.NewObserver(opt.Bottle),
+		waits: contention.NewTraceObserver(opt.Contention),
+		tasks: granularity.NewTraceObserver(opt.Tasks),
+	}
+}
+
+// observers returns all that see the pass.
+func (a *analyses) observers(opt *Options) []timeline.Observer {
+	return append([]timeline.Observer{a.graph, a.waits, a.tasks}, opt.Observers...)
+}
+
+func (a *analyses) report(info *timeline.Info) *Report {
+	return &Report{Info: info, Bottle: a.graph.Graph(), Contention: a.waits.Profile(), Tasks: a.tasks.Profile()}
+}
+
+// maxKept bounds what Analyze keeps of a trace for the estimate of the speedup: some 16 million events.
+const maxKept = 256 << 20
+
 // Analyze reads an execution trace once and runs all analyses on it. The cost is that of
-// reading the trace, which takes most of the time of any of them, once.
+// reading the trace, which takes most of the time of any of them, once. The estimate of the speedup needs the events a second
+// time, when the workers are known, so they are kept meanwhile, up to 256 MB; there is none of a larger trace: see
+// speedup.Estimate, which reads twice.
 //
 // A trace that is cut off or broken gives the report of what could be read and an error
 // (a *[timeline.Error]) that says what is missing; the report is nil only if nothing could be read.
 func Analyze(ctx context.Context, r io.Reader, opt Options) (*Report, error) {
-	graph := bottle.NewObserver(opt.Bottle)
-	waits := contention.NewTraceObserver(opt.Contention)
-	observers := append([]timeline.Observer{graph, waits}, opt.Observers...)
-	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress}, observers...)
+	a := newAnalyses(&opt)
+	est := speedup.NewEstimator(opt.Speedup)
+	var estErr error
+	info, err := timeline.ReadTwice(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress}, maxKept,
+		append(a.observers(&opt), est.First()),
+		func(*timeline.Info) timeline.Second {
+			var second timeline.Observer
+			if second, estErr = est.Second(); estErr != nil {
+				return timeline.Second{}
+			}
+			return timeline.Second{Observers: []timeline.Observer{second}}
+		})
 	if info.Generations == 0 {
 		return nil, err
 	}
-	return &Report{Info: info, Bottle: graph.Graph(), Contention: waits.Profile()}, err
+	report := a.report(info)
+	report.Speedup, report.SpeedupErr = est.Stack(info), estErr
+	if errors.Is(err, timeline.ErrTooLarge) {
+		report.SpeedupErr, err = fmt.Errorf("no estimate of the speedup: %w", err), nil
+	}
+	if report.Speedup == nil && report.SpeedupErr == nil {
+		report.SpeedupErr = errors.New("no estimate of the speedup: the trace could not be read to its end")
+	}
+	return report, err
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -55,6 +57,14 @@ func TestAnalyze(t *testing.T) {
 	}
 	if got, want := asJSON(t, report.Bottle), asJSON(t, g); got != want {
 		t.Errorf("graph of the report:\n%s\nby itself:\n%s", got, want)
+	}
+	tasks, err := granularity.ReadTrace(ctx, bytes.NewReader(data), granularity.TraceOptions{})
+	if err != nil || len(report.Tasks.Classes) != len(tasks.Classes) || report.Tasks.Wall != tasks.Wall {
+		t.Errorf("%d classes of tasks in %v, by themselves %d in %v, %v", len(report.Tasks.Classes), report.Tasks.Wall, len(tasks.Classes), tasks.Wall, err)
+	}
+	stack, err := speedup.Estimate(ctx, bytes.NewReader(data), speedup.Options{})
+	if err != nil || report.SpeedupErr != nil || report.Speedup.Speedup != stack.Speedup || report.Speedup.Workers != stack.Workers || len(report.Speedup.Warnings) != len(stack.Warnings) {
+		t.Errorf("speedup %+v, %v; by itself %+v, %v", report.Speedup, report.SpeedupErr, stack, err)
 	}
 	if len(report.Contention.Waits) != len(p.Waits) || len(p.Waits) == 0 {
 		t.Errorf("%d rows of waits in the report, %d by themselves", len(report.Contention.Waits), len(p.Waits))

@@ -1,41 +1,209 @@
 package bottleneck
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"runtime/trace"
+	"sync"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
 
 // ContinuousOptions are the choices of [Continuous]. The zero value is right for most.
 type ContinuousOptions struct {
-	// Options are those of the analyses. Name and Progress are not used.
+	// Options are those of the analyses. Name, Progress, Last, Speedup, Bottle.From, To and Window are not used.
+	// Observers are called on a goroutine of their own, and see gaps.
 	Options
-	// Budget is how much of the machine's processor time may be used; 0 means 0.02.
+	// Budget is how much of the machine's processor time may be used, as in timeline.StreamOptions; 0 means 0.02.
 	Budget float64
+	// Horizon is for how long unused budget is kept; 0 means a minute.
+	Horizon time.Duration
 	// Keep is how many windows, of about a second each, are kept for Last; 0 means 60.
 	Keep int
-	// MaxGroups bounds the boxes of a graph and the rows of a profile; 0 means 256.
+	// MaxGroups bounds the boxes of each graph, the rows of each contention profile, and the classes of tasks: what is
+	// more is put together as others. 0 means 256.
 	MaxGroups int
 	// MaxPending bounds the bytes of the trace that wait to be read; 0 means 64 MB.
 	MaxPending int64
 }
 
-// Continuous analyzes the running program all the time. Make one with [NewContinuous].
-type Continuous struct{ opt ContinuousOptions }
+// Continuous analyzes the running program all the time, with bounded memory and within a budget of processor
+// time: the totals since its start can be read at any moment, and what happened in the last seconds.
+//
+//	live := bottleneck.NewContinuous(bottleneck.ContinuousOptions{})
+//	if err := live.Start(); err != nil {
+//		log.Print(err) // the program goes on without
+//	}
+//	defer live.Stop()
+//
+// It reads the trace that runtime/trace.Start makes, generation by generation, of about a second each, which are
+// its windows; so what is read ends up to a second or two ago. When a generation would cost more than the budget leaves, as with
+// millions of events a second, it is dropped: [Live] counts that, and no number is scaled to make up for it.
+//
+// A program has one trace.Start: while Continuous has it, /debug/pprof/trace and whoever else calls trace.Start gets an
+// error (take raw traces from a bottle.Recorder, which may run at the same time), and Start fails with [ErrTracing] if
+// somebody else has it. Whoever calls trace.Stop ends the analysis; what was found can still be read.
+//
+// All methods may be called at the same time. Reports share memory with each other: do not change what is in them.
+type Continuous struct {
+	opt ContinuousOptions
+
+	starting sync.Mutex // Start and Stop, one at a time
+
+	mu      sync.Mutex // guards what follows
+	enabled bool
+	found
+}
+
+// found is what was found since Start.
+type found struct {
+	stream  *timeline.Stream
+	windows []*window // the latest, oldest first
+	total   sum       // of all
+	since   sum       // of those since ReadReset
+}
+
+// ErrTracing is the error of [Continuous.Start] when the program is being traced already by somebody else.
+var ErrTracing = errors.New("bottleneck: the program is being traced already")
 
 // NewContinuous returns a Continuous that is not started.
-func NewContinuous(opt ContinuousOptions) *Continuous { return &Continuous{opt: opt} }
+func NewContinuous(opt ContinuousOptions) *Continuous {
+	if opt.Keep <= 0 {
+		opt.Keep = 60
+	}
+	if opt.MaxGroups <= 0 {
+		opt.MaxGroups = 256
+	}
+	opt.Bottle.From, opt.Bottle.To, opt.Bottle.Window = 0, 0, 0
+	return &Continuous{opt: opt}
+}
 
-// Start begins with the analysis.
-func (c *Continuous) Start() error { return errNotYet }
+// Start begins with the analysis, and forgets what an earlier one has found. It does nothing if the analysis is
+// under way. It fails with [ErrTracing] if somebody else has called trace.Start.
+func (c *Continuous) Start() error {
+	c.starting.Lock()
+	defer c.starting.Unlock()
+	if c.Enabled() {
+		return nil
+	}
+	a := newAnalyses(&c.opt.Options)
+	clock := &wallClock{}
+	stream := timeline.NewStream(timeline.StreamOptions{
+		Budget: c.opt.Budget, Horizon: c.opt.Horizon, MaxPending: c.opt.MaxPending,
+		AfterGeneration: func(g *timeline.Generation) { c.add(a.window(g, clock, c.opt.MaxGroups)) },
+	}, append([]timeline.Observer{clock}, a.observers(&c.opt.Options)...)...)
+	c.mu.Lock()
+	before := c.found
+	c.found = found{stream: stream}
+	c.mu.Unlock()
+	err := trace.Start(stream)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.found = before
+		return fmt.Errorf("%w: %w", ErrTracing, err)
+	}
+	c.enabled = true
+	return nil
+}
 
-// Stop ends the analysis; what was found can still be read.
-func (c *Continuous) Stop() {}
+// Stop ends the analysis; what was found can still be read, the last window included, as far as the budget goes. It does
+// nothing if there is none. No goroutine is left.
+func (c *Continuous) Stop() {
+	c.starting.Lock()
+	defer c.starting.Unlock()
+	c.mu.Lock()
+	stream, enabled := c.stream, c.enabled
+	c.enabled = false
+	c.mu.Unlock()
+	if enabled {
+		trace.Stop()
+		stream.Close() // what was wrong is in Live.Stream
+	}
+}
 
 // Enabled reports whether the analysis goes on.
-func (c *Continuous) Enabled() bool { return false }
+func (c *Continuous) Enabled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.enabled
+}
 
 // Read returns what was found since Start, up to the last whole window.
-func (c *Continuous) Read() *Live { return &Live{} }
+func (c *Continuous) Read() *Live {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.live(c.total.read(c.opt.MaxGroups))
+}
 
-// ReadReset returns what was found since the last ReadReset, or since Start.
-func (c *Continuous) ReadReset() *Live { return &Live{} }
+// ReadReset returns what was found since the last ReadReset, or since Start, so that the reports
+// of all calls sum to that of Read.
+func (c *Continuous) ReadReset() *Live {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := c.since.read(c.opt.MaxGroups)
+	c.since = sum{}
+	return c.live(w)
+}
 
-// Last returns what was found in the windows of the last d; if d is 0, in the last one.
-func (c *Continuous) Last(d time.Duration) *Live { return &Live{} }
+// Last returns what was found in the windows of the last d before the end of the latest, as far as they are
+// kept; in the latest window alone if d is 0.
+func (c *Continuous) Last(d time.Duration) *Live {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := len(c.windows)
+	for first > 0 && (first == len(c.windows) || c.windows[len(c.windows)-1].to.Sub(c.windows[first-1].to) < d) {
+		first--
+	}
+	return c.live(mergeWindows(c.windows[first:], c.opt.MaxGroups))
+}
+
+// Windows returns the windows that are kept, oldest first: one report each.
+func (c *Continuous) Windows() []*Live {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]*Live, len(c.windows))
+	for i := range c.windows {
+		out[i] = c.live(mergeWindows(c.windows[i:i+1], c.opt.MaxGroups))
+	}
+	return out
+}
+
+// add takes a window that is complete.
+func (c *Continuous) add(w *window) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.windows) >= c.opt.Keep {
+		c.windows = append(c.windows[:0], c.windows[len(c.windows)-c.opt.Keep+1:]...)
+	}
+	c.windows = append(c.windows, w)
+	c.total.add(w, c.opt.MaxGroups)
+	c.since.add(w, c.opt.MaxGroups)
+}
+
+// errNeedsSnapshot is why a Live has no estimate of the speedup.
+var errNeedsSnapshot = errors.New("no estimate of the speedup while the analysis goes on: it needs a snapshot (AnalyzeRecorder)")
+
+// live makes the report of windows that were put together; nil is none.
+func (c *Continuous) live(w *window) *Live {
+	l := &Live{}
+	l.SpeedupErr = errNeedsSnapshot
+	if c.stream != nil {
+		l.Stream = c.stream.Stats()
+	}
+	if w == nil {
+		l.Info = &timeline.Info{Size: -1}
+		l.Bottle = &bottle.Graph{GroupBy: c.opt.Bottle.Group.String(), Offered: c.opt.Bottle.Offered}
+		l.Contention = &contention.Profile{Source: contention.FromTrace, Accuracy: contention.Inferred}
+		l.Tasks = &granularity.Profile{Source: granularity.SourceTrace, Accuracy: "upper-bound"}
+		return l
+	}
+	info := w.info
+	l.Info, l.Bottle, l.Contention, l.Tasks = &info, w.graph, w.waits, w.tasks
+	l.From, l.To, l.Covered, l.Windows = w.from, w.to, w.graph.Wall, w.info.Generations
+	return l
+}

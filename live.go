@@ -1,18 +1,22 @@
 package bottleneck
 
 import (
+	"bytes"
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Live is a report of a program that runs.
+// Live is a report of a program that runs, made by [Continuous].
 type Live struct {
+	// Report is what was found; its Info is about the time of the report. Bottle, Contention and Tasks are never nil.
+	// There is no estimate of the speedup, which needs a snapshot: see [AnalyzeRecorder].
 	Report
-	// From and To are the time that the report is about.
+	// From and To are the time that the report is about; zero if there is no window yet.
 	From, To time.Time
 	// Covered is how much of it was really seen: the rest was dropped, and is in no number.
 	Covered time.Duration
@@ -22,10 +26,63 @@ type Live struct {
 	Stream timeline.StreamStats
 }
 
-// AnalyzeRecorder takes a snapshot of a running program and runs all analyses on it. rec is a
-// *bottle.Recorder, a *trace.FlightRecorder, or anything that writes an execution trace.
-func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (*Report, error) {
-	return nil, errNotYet
+// AnalyzeRecorder takes a snapshot of a running program and runs all analyses on it, of the same time. rec is a
+// *bottle.Recorder, a *trace.FlightRecorder, or anything that writes an execution trace. The snapshot is decoded once, in
+// memory: 16 bytes for each event, and the call chains.
+//
+// Errors are those of rec, such as bottle.ErrBusy, and of [Analyze]; if ctx ends, its cause.
+func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (report *Report, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			report, err = nil, fmt.Errorf("bottleneck: snapshot: panic: %v", p)
+		}
+	}()
+	buf := &snapshot{ctx: ctx}
+	if _, err := rec.WriteTo(buf); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("bottleneck: snapshot: %w", err)
+	}
+	if w, ok := rec.(interface{ Window() time.Duration }); ok && opt.Last == 0 {
+		opt.Last = w.Window()
+	}
+	est := speedup.NewEstimator(opt.Speedup)
+	a := newAnalyses(&opt)
+	var estErr error
+	info, err := timeline.ReadTwice(ctx, bytes.NewReader(buf.buf.Bytes()), timeline.Options{Name: opt.Name, Progress: opt.Progress}, 0,
+		[]timeline.Observer{est.First()},
+		func(info *timeline.Info) (s timeline.Second) {
+			if opt.Last > 0 {
+				s.From = max(info.Start, info.End-timeline.Time(opt.Last))
+			}
+			s.Observers = a.observers(&opt)
+			var second timeline.Observer
+			if second, estErr = est.Second(); estErr == nil {
+				s.Observers = append(s.Observers, second)
+			}
+			return s
+		})
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case info.Generations == 0:
+		return nil, err
+	}
+	report = a.report(info)
+	report.Speedup, report.SpeedupErr = est.Stack(info), estErr
+	return report, err
 }
 
-var errNotYet = errors.New("bottleneck: not implemented yet")
+// snapshot is memory that a trace is written to, until the context ends.
+type snapshot struct {
+	ctx context.Context
+	buf bytes.Buffer
+}
+
+func (s *snapshot) Write(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.buf.Write(p)
+}

@@ -157,7 +157,7 @@ func (m *merger) class(c *Class, p *Profile) {
 	sum.BlockedNS.Merge(&c.BlockedNS)
 	m.active[at] += c.ActiveShare * float64(p.Wall)
 	if m.chain {
-		sum.Series = foldBins(append(sum.Series, c.Series...))
+		sum.Series = foldBins(append(sum.Series, c.Series...), 2*seriesBins)
 	}
 	for i := range c.Sites {
 		m.site(sum, &c.Sites[i])
@@ -200,28 +200,38 @@ func (m *merger) padSeries(p *Profile) {
 	for i := range m.out.Classes {
 		c := &m.out.Classes[i]
 		if n := len(c.Series); n > 0 && c.Series[n-1].At < end {
-			c.Series = foldBins(append(c.Series, Bin{At: end}))
+			c.Series = foldBins(append(c.Series, Bin{At: end}), 2*seriesBins)
 		}
 	}
 }
 
-// foldBins puts neighbours together if there are too many bins.
-func foldBins(bins []Bin) []Bin {
-	if len(bins) < 2*seriesBins {
-		return bins
+// foldBins puts neighbours together until there are no more than most bins.
+func foldBins(bins []Bin, most int) []Bin {
+	for len(bins) > most {
+		bins = foldPairs(bins)
 	}
-	start := bins[0].At
+	return bins
+}
+
+// foldPairs puts two and two bins together. Nothing tells how long the first one is: as long as the second, it is
+// assumed.
+func foldPairs(bins []Bin) []Bin {
+	start := 2*bins[0].At - bins[1].At
 	out := bins[:0]
-	for i := 0; i+1 < len(bins); i += 2 {
-		a, b := bins[i], bins[i+1]
-		wa, wb := float64(a.At-start), float64(b.At-a.At)
-		start = b.At
-		b.Ended += a.Ended
-		b.Busy += a.Busy
-		if wa+wb > 0 {
-			b.Active = min(1, (a.Active*wa+b.Active*wb)/(wa+wb))
+	for i := 0; i < len(bins); i += 2 {
+		a := bins[i]
+		if i+1 < len(bins) {
+			b := bins[i+1]
+			wa, wb := float64(a.At-start), float64(b.At-a.At)
+			b.Ended += a.Ended
+			b.Busy += a.Busy
+			if wa+wb > 0 {
+				b.Active = min(1, (a.Active*wa+b.Active*wb)/(wa+wb))
+			}
+			a = b
 		}
-		out = append(out, b)
+		start = a.At
+		out = append(out, a)
 	}
 	return out
 }

@@ -43,6 +43,9 @@ func (o *TraceObserver) Cut(t timeline.Time) *Profile {
 		}
 	}
 	p := o.Profile()
+	for i := range p.Classes {
+		p.Classes[i].Series = foldBins(p.Classes[i].Series, pieceBins)
+	}
 	o.begin = o.end
 	o.pieces.number++
 	o.pieces.missed = 0
@@ -64,6 +67,9 @@ func (o *TraceObserver) Cut(t timeline.Time) *Profile {
 	}
 	return p
 }
+
+// pieceBins is how many bins the series of a piece has at most.
+const pieceBins = 64
 
 // maxOpenTasks is how many tasks may be under way from one piece to the next.
 const maxOpenTasks = 1 << 16
