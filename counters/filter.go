@@ -50,3 +50,6 @@ func ParseMetric(text string) (*Metric, error) {
 
 // String returns the canonical form, which parses to the same metric.
 func (m *Metric) String() string { return m.root.String() }
+
+// Quotient reports whether the metric is a quotient a/b, whose sum over quanta means nothing.
+func (m *Metric) Quotient() bool { return m.root.op == opDiv }
