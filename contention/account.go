@@ -67,10 +67,12 @@ type waitCell struct {
 	count, observed                       int64
 	waited, blamed, handOff, unattributed int64
 	longest                               int64
+	variance                              variance // of waited
 }
 
 type pairCell struct {
 	count, blamed, longest int64
+	variance               variance   // of blamed
 	roots                  *pairRoots // nil if the owner was never seen to be blocked
 }
 
@@ -158,6 +160,7 @@ func (a *account) settle(w *wait, force bool) bool {
 
 // book splits w among a.holders and adds the parts to the cells.
 func (a *account) book(w *wait) {
+	a.settled++
 	if w.weight > 1 {
 		w.flags |= Estimated
 	}
@@ -190,6 +193,7 @@ func (a *account) book(w *wait) {
 		}
 		pair.blamed += p.ns * w.weight
 		pair.longest = max(pair.longest, p.ns)
+		pair.variance.add(a.settled, w.weight, p.ns)
 		a.follow(pair, h, &parts[i], w)
 	}
 	a.remember(w, len(parts) == 0 || w.lost > 0)
@@ -199,13 +203,13 @@ func (a *account) book(w *wait) {
 	c.count += w.weight
 	c.observed++
 	c.waited += (w.end - w.start) * w.weight
+	c.variance.add(a.settled, w.weight, w.end-w.start)
 	c.blamed += blamed * w.weight
 	c.handOff += handOff * w.weight
 	c.unattributed += unattributed * w.weight
 	c.longest = max(c.longest, w.end-w.start)
 	a.longest = max(a.longest, w.end-w.start)
 	a.waiters = max(a.waiters, w.waiters)
-	a.settled++
 	a.work.Add(waitCost + walkCost*int64(w.last-w.first))
 }
 

@@ -49,6 +49,7 @@ func (p *Profile) Since(earlier *Profile) *Profile {
 			w.Contentions -= e.Contentions
 			w.Observed -= e.Observed
 			w.Waited -= e.Waited
+			w.StdErr = errorSince(w.StdErr, e.StdErr)
 			w.Blamed -= e.Blamed
 			w.HandOff -= e.HandOff
 			w.Unattributed -= e.Unattributed
@@ -62,6 +63,7 @@ func (p *Profile) Since(earlier *Profile) *Profile {
 		if e := pairs[k.pair(&q)]; e != nil {
 			q.Contentions -= e.Contentions
 			q.Blamed -= e.Blamed
+			q.StdErr = errorSince(q.StdErr, e.StdErr)
 			q.Activity = q.Activity.clone()
 			q.Activity.add(e.Activity, -1)
 			q.setRoots(k.rootsSince(&q, e))

@@ -82,6 +82,7 @@ func (t *filtered) add(w *Wait, whole bool, least time.Duration) {
 	}
 	to, limit := &t.waits[at], &t.limit[at]
 	to.Longest = max(to.Longest, w.Longest)
+	to.StdErr = bothErrors(to.StdErr, w.StdErr) // of a part, at most
 	limit.Contentions += w.Contentions
 	limit.Observed += w.Observed
 	if !whole {

@@ -29,6 +29,7 @@ import (
 // known. What a pair has as wait_ns is Blamed. The sum of wait_ns over the pairs, and
 // handoff_ns and unattributed_ns, is wait_ns. The parts of owner_activity sum to the pair's wait_ns, and so do those
 // of the roots; roots is empty if the owner itself is the root of all of it. The via of a root is empty if it is the owner.
+// Pairs and waits that are estimated have the standard error of their wait_ns as stderr_ns.
 //
 // What else is in the object is there to read it back: "locks", "stacks" (whose
 // frames are objects, for names may hold blanks) and "waits" are the tables of the profile, and
@@ -79,6 +80,7 @@ type waiterJSON struct {
 	Contentions     int64    `json:"contentions"`
 	Wait            int64    `json:"wait_ns"`
 	Longest         int64    `json:"longest_ns"`
+	StdErr          int64    `json:"stderr_ns,omitempty"` // of wait_ns, if estimated
 }
 
 type pairJSON struct {
@@ -219,6 +221,12 @@ func (p *Profile) form() (*profileJSON, error) {
 			waiterJSON: t.waiter(w.Kind, w.Lock, &w.Waiter, w.Flags, w.Contentions, w.Waited, w.Longest),
 			Observed:   w.Observed, Blamed: int64(w.Blamed), HandOff: int64(w.HandOff), Unattributed: int64(w.Unattributed),
 		}
+	}
+	for i := range p.Pairs {
+		f.Pairs[i].StdErr = int64(p.Pairs[i].StdErr)
+	}
+	for i := range p.Waits {
+		f.Waits[i].StdErr = int64(p.Waits[i].StdErr)
 	}
 	f.sum()
 	return f, nil

@@ -235,7 +235,7 @@ func (r *jsonReader) readWaits() error {
 		r.p.Waits = append(r.p.Waits, Wait{
 			Kind: f.Kind, Lock: l, Waiter: who, Flags: flags, Contentions: f.Contentions, Observed: f.Observed,
 			Waited: time.Duration(f.Wait), Blamed: time.Duration(f.Blamed), HandOff: time.Duration(f.HandOff),
-			Unattributed: time.Duration(f.Unattributed), Longest: time.Duration(f.Longest),
+			Unattributed: time.Duration(f.Unattributed), Longest: time.Duration(f.Longest), StdErr: time.Duration(max(0, f.StdErr)),
 		})
 	}
 	return nil
@@ -260,7 +260,7 @@ func (r *jsonReader) readPairs() error {
 		contentions += f.Contentions
 		r.p.Pairs = append(r.p.Pairs, Pair{
 			Kind: f.Kind, Lock: l, Waiter: who, Owner: owner, Flags: flags,
-			Contentions: f.Contentions, Blamed: time.Duration(f.Wait), Longest: time.Duration(f.Longest),
+			Contentions: f.Contentions, Blamed: time.Duration(f.Wait), Longest: time.Duration(f.Longest), StdErr: time.Duration(max(0, f.StdErr)),
 		})
 	}
 	return nil

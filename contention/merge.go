@@ -206,12 +206,14 @@ func (w *Wait) add(b *Wait) {
 	w.HandOff += b.HandOff
 	w.Unattributed += b.Unattributed
 	w.Longest = max(w.Longest, b.Longest)
+	w.StdErr = bothErrors(w.StdErr, b.StdErr)
 }
 
 func (q *Pair) add(b *Pair) {
 	q.Contentions += b.Contentions
 	q.Blamed += b.Blamed
 	q.Longest = max(q.Longest, b.Longest)
+	q.StdErr = bothErrors(q.StdErr, b.StdErr)
 	q.Activity.add(b.OwnerActivity(), 1)
 }
 

@@ -181,11 +181,13 @@ type Wait struct {
 	Flags  Flags
 	// Contentions is the number of times they had to wait; if Estimated, scaled.
 	Contentions int64
-	// Observed is the number of waits seen: less than Contentions if Estimated. The
-	// relative standard error of the row is about 1/√Observed.
+	// Observed is the number of waits seen: less than Contentions if Estimated.
 	Observed int64
 	// Waited is the time from asking for the lock to getting it.
 	Waited time.Duration
+	// StdErr is the standard error of Waited, if Estimated, else 0. With less than some
+	// 30 waits Observed, it is a rough guess itself: the longest waits may be missing.
+	StdErr time.Duration
 	// Blamed is the part of Waited during which known owners held the lock.
 	Blamed time.Duration
 	// HandOff is the part in which nobody held it: the waiter was chosen but did
@@ -210,6 +212,8 @@ type Pair struct {
 	Contentions int64
 	// Blamed is the time.
 	Blamed time.Duration
+	// StdErr is the standard error of Blamed, if Estimated, else 0.
+	StdErr time.Duration
 	// Longest is the most that a single wait lost to the owner.
 	Longest time.Duration
 	// Activity is what the owner did meanwhile; its parts sum to Blamed. See OwnerActivity.

@@ -90,14 +90,14 @@ func (a *account) copyTo(p *Profile) {
 			Contentions: c.count, Observed: c.observed,
 			Waited: time.Duration(c.waited), Blamed: time.Duration(c.blamed),
 			HandOff: time.Duration(c.handOff), Unattributed: time.Duration(c.unattributed),
-			Longest: time.Duration(c.longest),
+			Longest: time.Duration(c.longest), StdErr: c.variance.stdErr(),
 		})
 	}
 	for k, c := range pairs {
 		q := Pair{
 			Kind: kinds[k.kind], Lock: lock, Flags: k.flags,
 			Waiter: s.party(k.waiter, k.waiterG), Owner: s.party(k.owner, k.ownerG),
-			Contentions: c.count, Blamed: time.Duration(c.blamed), Longest: time.Duration(c.longest),
+			Contentions: c.count, Blamed: time.Duration(c.blamed), Longest: time.Duration(c.longest), StdErr: c.variance.stdErr(),
 		}
 		s.ownerRoots(&q, c.roots)
 		p.Pairs = append(p.Pairs, q)
@@ -170,13 +170,16 @@ func (p *Profile) finish() {
 	slices.SortStableFunc(p.Pairs, func(a, b Pair) int {
 		return cmp.Or(cmp.Compare(b.Blamed, a.Blamed), cmp.Compare(a.Lock.ID, b.Lock.ID))
 	})
-	var waited, estimated time.Duration
+	var waited, estimated, stdErr time.Duration
+	var observed int64
 	hot := map[*Lock]bool{}
 	for i := range p.Waits {
 		w := &p.Waits[i]
 		waited += w.Waited
 		if w.Flags&Estimated != 0 {
 			estimated += w.Waited
+			stdErr = bothErrors(stdErr, w.StdErr)
+			observed += w.Observed
 			hot[w.Lock] = true
 		}
 	}
@@ -184,8 +187,11 @@ func (p *Profile) finish() {
 		p.Accuracy = Sampled
 	}
 	if estimated > 0 {
-		p.warn("%.0f %% of the waiting, at %d hot locks, is scaled from a random sample in time; see Wait.Observed.",
-			100*float64(estimated)/float64(waited), len(hot))
+		p.warn("%.0f %% of the waiting, at %d hot locks, is scaled from %d waits drawn at random, and known to ±%.1f %% (one standard error); see StdErr of each row.",
+			100*float64(estimated)/float64(waited), len(hot), observed, 100*float64(stdErr)/float64(estimated))
+		if observed < fewDrawn {
+			p.warn("%d waits are too few to tell how good the estimate is: collect for longer, or with Options.Exact.", observed)
+		}
 	}
 	d := p.Dropped
 	p.warnCount(d.Chains, "call chains were not kept because there were too many; raise MaxChains.")
@@ -194,6 +200,9 @@ func (p *Profile) finish() {
 	p.warnCount(d.Exits, "releases could not be kept during long waits; what they explain is unattributed.")
 	p.warnCount(d.Events, "records are missing from the event file because writing failed or had stopped.")
 }
+
+// fewDrawn is the number of drawn waits below which even the standard error is a guess.
+const fewDrawn = 30
 
 func (p *Profile) warn(format string, args ...any) {
 	p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...))
