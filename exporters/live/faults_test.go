@@ -238,7 +238,7 @@ func TestWriteTimeout(t *testing.T) {
 func TestTooMuch(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, "small/mutex-go1.26.8.trace"), nil)
-	h.analyze = func(ctx context.Context, _ []byte) (*bottleneck.Report, error) {
+	h.analyze = func(ctx context.Context, _ []byte, _ time.Duration) (*bottleneck.Report, error) {
 		<-ctx.Done()
 		return nil, fmt.Errorf("reading: %w", ctx.Err())
 	}

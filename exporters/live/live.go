@@ -88,7 +88,7 @@ type handler struct {
 	continuous continuous
 	tasks      series.Tasker
 	series     *series.Reader
-	analyze    func(context.Context, []byte) (*bottleneck.Report, error)
+	analyze    func(context.Context, []byte, time.Duration) (*bottleneck.Report, error)
 	born       time.Time
 	gate       gate
 	snapshot   chan struct{} // a token for who takes a snapshot from the recorder

@@ -308,7 +308,7 @@ func TestPrometheusAgrees(t *testing.T) {
 	if box.Parallelism < 1-1e-9 || box.Parallelism > float64(runtime.GOMAXPROCS(0))+1e-9 {
 		t.Errorf("a parallelism of %g on %d processors", box.Parallelism, runtime.GOMAXPROCS(0))
 	}
-	sum, _ := p.one("sum(bottleneck_share_seconds_total) + bottleneck_idle_seconds_total")
+	sum, _ := p.one("sum(bottleneck_share_seconds_total) + sum(bottleneck_idle_seconds_total)")
 	if math.Abs(sum-g.Wall.Seconds()) > 1e-3 {
 		t.Errorf("shares and idle time sum to %g, the wall time is %g", sum, g.Wall.Seconds())
 	}

@@ -19,7 +19,7 @@ import (
 //
 //   - While the continuous analysis is enabled, they are the windows of the last seconds, added up.
 //     That takes milliseconds, and the windows are about a second long.
-//   - Else a snapshot of the recorder is analyzed: the last generations of the trace, about a second each, that cover so many seconds.
+//   - Else a snapshot of the recorder is analyzed: the end of it, of so many seconds. An estimate of the speedup always needs one.
 //
 // Where less is known than was asked for, the answer is about what is known, and its warnings say so.
 
@@ -39,11 +39,16 @@ func (h *handler) report(ctx context.Context, d time.Duration) (*bottleneck.Live
 	if h.recorder == nil {
 		return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the continuous analysis is not running"}
 	}
+	return h.ofSnapshot(ctx, d)
+}
+
+// ofSnapshot analyzes the end of what the recorder has.
+func (h *handler) ofSnapshot(ctx context.Context, d time.Duration) (*bottleneck.Live, error) {
 	data, err := h.recorded(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	rep, err := h.analyze(ctx, data)
+	rep, err := h.analyze(ctx, data, d)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -106,7 +111,7 @@ func (h *handler) recorded(ctx context.Context, d time.Duration) ([]byte, error)
 	return timeline.Tail(buf.Bytes(), d), nil
 }
 
-// analyzeSnapshot runs all analyses on a trace.
-func analyzeSnapshot(ctx context.Context, data []byte) (*bottleneck.Report, error) {
-	return bottleneck.AnalyzeRecorder(ctx, bytes.NewReader(data), bottleneck.Options{})
+// analyzeSnapshot runs all analyses on the last d of a trace.
+func analyzeSnapshot(ctx context.Context, data []byte, d time.Duration) (*bottleneck.Report, error) {
+	return bottleneck.AnalyzeRecorder(ctx, bytes.NewReader(data), bottleneck.Options{Last: d})
 }

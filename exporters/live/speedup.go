@@ -19,12 +19,17 @@ var speedupEndpoint = endpoint{
 	forms:      []form{formSVG, formPNG, formText, formJSON},
 	parameters: usual,
 	takes:      atOnce,
-	missing:    noSource,
-	collect:    (*handler).speedup,
+	missing: func(h *handler) string {
+		if h.recorder == nil {
+			return "an estimate needs a snapshot, and there is no recorder: live.Options.Recorder is not set"
+		}
+		return ""
+	},
+	collect: (*handler).speedup,
 }
 
 func (h *handler) speedup(ctx context.Context, q query) ([]byte, error) {
-	live, err := h.report(ctx, q.orDefault())
+	live, err := h.ofSnapshot(ctx, q.orDefault())
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,9 @@ type Reader struct {
 	whole                    ledger // what has no groups
 	sizes                    ledger
 	procs                    int
-	epoch                    time.Time
+	epoch                    int           // counts the starts of the analysis
+	from                     time.Time     // what it saw first; zero if nothing yet
+	elapsed                  time.Duration // since its start
 }
 
 // NewReader returns a reader of a continuous analysis and a recorder of tasks, each of which may be nil.
@@ -63,9 +65,7 @@ func (r *Reader) Read() *Snapshot {
 	if r.source != nil {
 		s.Live, s.Recording = true, r.source.Enabled()
 		if live := r.source.Read(); live != nil {
-			if live.From.Sub(r.epoch).Abs() > time.Second {
-				r.epoch = live.From // it was started again
-			}
+			r.notice(live)
 			r.readGroups(live)
 			r.readWhole(live)
 		}
@@ -79,6 +79,19 @@ func (r *Reader) Read() *Snapshot {
 		r.tellTasks(s)
 	}
 	return s
+}
+
+// notice finds out whether the analysis was started again, which makes its totals begin at 0. What it saw first is then another
+// time, by more than the clocks may differ; but there may be nothing yet, or nothing for a while.
+func (r *Reader) notice(live *bottleneck.Live) {
+	if live.Stream.Elapsed < r.elapsed || !live.From.IsZero() && !r.from.IsZero() && live.From.Sub(r.from).Abs() > time.Second {
+		r.epoch++
+		r.from = time.Time{}
+	}
+	if !live.From.IsZero() {
+		r.from = live.From
+	}
+	r.elapsed = live.Stream.Elapsed
 }
 
 // readGroups takes in the boxes of the graph.

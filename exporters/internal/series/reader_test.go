@@ -76,6 +76,32 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// What is dropped before the first window is counted once, also after another start.
+func TestDropsBeforeWindows(t *testing.T) {
+	src := &source{}
+	r := NewReader(src, nil, Options{})
+	total := int64(0)
+	for start := range 3 {
+		for second := range 6 {
+			src.live = bottleneck.Live{}
+			src.live.Stream.Elapsed = time.Duration(1+second) * time.Second
+			src.live.Stream.Dropped.OverBudget.Generations = int64(1 + second)
+			if second >= 3 {
+				src.live.From = time.Unix(int64(1000*start+1000), 0)
+				src.live.Bottle = graph(1, time.Second)
+			}
+			total++
+			s := r.Read()
+			if d := s.Stream.Dropped[2]; d.Reason != "over-budget" || d.Generations != total {
+				t.Fatalf("start %d, second %d: %+v, want %d generations", start, second, d, total)
+			}
+		}
+	}
+	if s := r.Read(); s.Wall != 3*time.Second {
+		t.Errorf("wall %v after 3 starts with a window each", s.Wall)
+	}
+}
+
 // The buckets of a histogram are those of the recorder, cumulated.
 func TestTaskBuckets(t *testing.T) {
 	tasks := &tasker{}
