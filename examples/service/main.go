@@ -1,0 +1,153 @@
+// Service is an HTTP service with three things that many services have: a pool of workers, a cache
+// that all of them share, and a log. Two of its locks are held for too long. It shows how the live handlers of
+// package exporters/live tell which, and what repairing them is worth; README.md walks through it.
+//
+//	go run .                                 # the whole story: load, graph, repair, load again
+//	go run . -o pictures                     # the same, with pictures
+//	go run . -serve localhost:8080           # the service, until it is interrupted
+//	go run . -load http://localhost:8080/    # its load generator
+//	go run . -serve localhost:8080 -repair cache,log
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("service: ")
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	o := defaults
+	flag.StringVar(&o.serve, "serve", "", "`address` on this machine to serve on, instead of the story")
+	flag.StringVar(&o.load, "load", "", "`URL` of a service to load, instead of the story")
+	flag.Var(&o.repair, "repair", "what to repair for -serve: cache, log or both, as in `cache,log`")
+	flag.IntVar(&o.clients, "clients", o.clients, "number of clients of the load generator")
+	flag.DurationVar(&o.time, "time", o.time, "how long the load of each part of the story lasts; with -load, 0 is for ever")
+	flag.StringVar(&o.dir, "o", "", "`directory` to write pictures and profiles of the story to")
+	flag.Parse()
+	if flag.NArg() > 0 || o.clients < 1 || o.time < 0 || o.serve != "" && o.load != "" {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := o.run(ctx, os.Stdout); err != nil && !errors.Is(err, context.Canceled) {
+		log.Fatal(err)
+	}
+}
+
+// options are the flags.
+type options struct {
+	serve, load string
+	repair      repairs
+	clients     int
+	time        time.Duration
+	dir         string
+}
+
+var defaults = options{clients: 32, time: 2 * time.Second}
+
+func (o *options) run(ctx context.Context, w io.Writer) error {
+	switch {
+	case o.load != "":
+		return o.generate(ctx, w)
+	case o.serve != "":
+		return o.listen(ctx, w)
+	}
+	return o.story(ctx, w)
+}
+
+// listen serves until ctx is done. What the debug pages show is nobody else's business, so it takes
+// addresses of this machine only.
+func (o *options) listen(ctx context.Context, w io.Writer) error {
+	host, _, err := net.SplitHostPort(o.serve)
+	if ip := net.ParseIP(host); err == nil && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		err = fmt.Errorf("%s is not an address of this machine only, such as localhost:8080", o.serve)
+	}
+	if err != nil {
+		return err
+	}
+	s, err := start(o.serve, o.repair, true)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "Serving %sitem/1, and the debug pages %s; repaired: %s.\n", s.url, s.url+debugPath[1:], &o.repair)
+	<-ctx.Done()
+	return s.stop()
+}
+
+// generate loads a service and prints every second how much it does.
+func (o *options) generate(ctx context.Context, w io.Writer) error {
+	if o.time > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.time)
+		defer cancel()
+	}
+	l, err := newLoad(o.load, o.clients)
+	if err != nil {
+		return err
+	}
+	wait := l.start(ctx)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for last := l.count(); ; {
+		select {
+		case <-tick.C:
+			now := l.count()
+			fmt.Fprintf(w, "%7.0f requests/s\n", now.rate(last))
+			last = now
+		case <-ctx.Done():
+			return wait()
+		}
+	}
+}
+
+// repairs is what has been repaired.
+type repairs struct{ cache, log bool }
+
+// String implements flag.Value.
+func (r *repairs) String() string {
+	var names []string
+	if r.cache {
+		names = append(names, "cache")
+	}
+	if r.log {
+		names = append(names, "log")
+	}
+	if names == nil {
+		return "nothing"
+	}
+	return strings.Join(names, ",")
+}
+
+// Set implements flag.Value.
+func (r *repairs) Set(list string) error {
+	for name := range strings.SplitSeq(list, ",") {
+		switch strings.TrimSpace(name) {
+		case "cache":
+			r.cache = true
+		case "log":
+			r.log = true
+		default:
+			return fmt.Errorf("%q: want cache, log or cache,log", name)
+		}
+	}
+	return nil
+}
+
+// debugPath is where the live handlers are mounted.
+const debugPath = "/debug/bottleneck/"
+
+// readHeaderTimeout is for clients that connect and say nothing.
+const readHeaderTimeout = 10 * time.Second

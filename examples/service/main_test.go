@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The service blames the cache, then the log, and then nobody; and it gets faster.
+func TestStory(t *testing.T) {
+	o := defaults
+	o.time, o.dir = 400*time.Millisecond, t.TempDir()
+	var out bytes.Buffer
+	chapters, err := o.tell(t.Context(), &out)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	var waiting [3]float64
+	for i, c := range chapters {
+		mean, worst, part := c.waiting()
+		waiting[i] = mean
+		if want := []string{"cache", "log", ""}[i]; want != "" && (worst != want || part < 0.5 || mean < 1) {
+			t.Errorf("%s: %.2f waited at a time, %.0f %% of it for %q; want most of it for %q", c.name, mean, 100*part, worst, want)
+		}
+		if c.rate <= 0 || c.graph.Wall <= 0 || len(c.graph.Boxes) == 0 {
+			t.Errorf("%s: %v requests/s, a graph of %v", c.name, c.rate, c.graph.Wall)
+		}
+		for _, ext := range []string{".svg", ".json", "-contention.svg", "-contention.pb.gz"} {
+			if st, err := os.Stat(filepath.Join(o.dir, c.name+ext)); err != nil || st.Size() < 100 {
+				t.Errorf("%s%s: %v", c.name, ext, err)
+			}
+		}
+	}
+	if waiting[2] > waiting[0]/4 {
+		t.Errorf("%.2f goroutines wait for locks before, %.2f after", waiting[0], waiting[2])
+	}
+	if !strings.Contains(out.String(), "\nafter    ") {
+		t.Errorf("no table in\n%s", out.String())
+	}
+}
+
+// Both caches hand out the same pages, and keep no more than they may.
+func TestCaches(t *testing.T) {
+	locked, sharded := newLockedCache(), newShardedCache()
+	var ids sync.WaitGroup
+	for id := range 40 {
+		ids.Go(func() {
+			want := makePage(id)
+			for range 2 {
+				if a, b := locked.get(id), sharded.get(id); a != want || b != want {
+					t.Errorf("item %d: %q and %q, want %q", id, a, b, want)
+				}
+			}
+		})
+	}
+	ids.Wait()
+	pages := map[int]string{}
+	for id := range 100 {
+		keep(pages, id, "page", 10)
+		if _, ok := pages[id]; !ok || len(pages) > 10 {
+			t.Fatalf("%d pages after %d", len(pages), id)
+		}
+	}
+}
+
+// slowly collects what is written, and takes its time, so that lines queue up.
+type slowly struct {
+	text   strings.Builder
+	writes int
+}
+
+func (s *slowly) Write(p []byte) (int, error) {
+	time.Sleep(time.Millisecond)
+	s.writes++
+	return s.text.Write(p)
+}
+
+// Both logs write every line once, those of a goroutine in order; the queue in fewer writes.
+func TestLogs(t *testing.T) {
+	const goroutines, lines = 8, 50
+	var locked, queued slowly
+	for w, l := range map[*slowly]logger{&locked: newLockedLog(&locked), &queued: newQueuedLog(&queued)} {
+		var printing sync.WaitGroup
+		for g := range goroutines {
+			printing.Go(func() {
+				for i := range lines {
+					l.print(fmt.Sprintf("%d %d\n", g, i))
+				}
+			})
+		}
+		printing.Wait()
+		l.close()
+		var next [goroutines]int
+		for line := range strings.Lines(w.text.String()) {
+			var g, i int
+			if _, err := fmt.Sscanf(line, "%d %d\n", &g, &i); err != nil || next[g] != i {
+				t.Fatalf("%T: the line %q, but goroutine %d was at %d (%v)", l, line, g, next[g], err)
+			}
+			next[g]++
+		}
+		for g, n := range next {
+			if n != lines {
+				t.Errorf("%T: %d lines of goroutine %d", l, n, g)
+			}
+		}
+	}
+	if locked.writes != goroutines*lines || queued.writes >= locked.writes {
+		t.Errorf("%d writes with a lock, %d with a queue", locked.writes, queued.writes)
+	}
+}
+
+// The service and its load generator as processes of their own would run them.
+func TestServeAndLoad(t *testing.T) {
+	s, err := start("localhost:0", repairs{cache: true, log: true}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	o := options{load: s.url, clients: 4, time: 1200 * time.Millisecond}
+	if err := o.run(t.Context(), &out); err != nil || !strings.Contains(out.String(), " requests/s\n") {
+		t.Errorf("%v: %s", err, out.String())
+	}
+	for path, want := range map[string]int{"item/1": 200, "item/-1": 404, "item/x": 404, debugPath[1:]: 200, debugPath[1:] + "tasks?debug=1": 200, debugPath[1:] + "metrics": 200} {
+		resp, err := http.Get(s.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: %s: %.200s", path, resp.Status, body)
+		}
+	}
+	if err := s.stop(); err != nil {
+		t.Error(err)
+	}
+	if err := o.run(t.Context(), &out); err == nil {
+		t.Error("no error of a service that is gone")
+	}
+}
+
+// The service stops when it is told to, and serves nobody but this machine.
+func TestListen(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	var out bytes.Buffer
+	if err := (&options{serve: "127.0.0.1:0"}).run(ctx, &out); err != nil || !strings.Contains(out.String(), "repaired: nothing") {
+		t.Errorf("%v: %s", err, out.String())
+	}
+	for _, address := range []string{":8080", "0.0.0.0:8080", "example.com:80", "192.0.2.1:80", "nonsense"} {
+		if err := (&options{serve: address}).run(t.Context(), &out); err == nil {
+			t.Errorf("serves on %s", address)
+		}
+	}
+}
+
+func TestRepairs(t *testing.T) {
+	for list, want := range map[string]string{"cache": "cache", "log": "log", "log, cache": "cache,log"} {
+		var r repairs
+		if err := r.Set(list); err != nil || r.String() != want {
+			t.Errorf("%q: %q, %v", list, r.String(), err)
+		}
+	}
+	if (&repairs{}).Set("roof") == nil {
+		t.Error("repaired the roof")
+	}
+}

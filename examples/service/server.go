@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/exporters/live"
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+// service answers requests for items: a worker of the pool has the page from the cache, which
+// makes it if it is not there, and writes a line of the log.
+type service struct {
+	url   string // with a slash at the end
+	http  *http.Server
+	pool  *granularity.Pool
+	tasks *granularity.Recorder
+	cache cache
+	log   logger
+	ended chan error
+
+	recorder   *bottle.Recorder
+	continuous *bottleneck.Continuous
+}
+
+// workers is how many requests the service works on at once. Most of the time of a worker goes by in
+// waiting for the backend, so it has more of them than processors.
+const workers = 16
+
+// The sizes of the world: half of the requests find their page in the cache.
+const (
+	items    = 2000
+	capacity = items / 2
+)
+
+// start starts a service. Continuous is for a service that runs for long: metrics, and answers without a snapshot.
+func start(address string, repaired repairs, continuous bool) (*service, error) {
+	s := &service{ended: make(chan error, 1), recorder: &bottle.Recorder{}, tasks: granularity.NewRecorder(granularity.RecorderOptions{})}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.observe(continuous); err != nil {
+		l.Close()
+		return nil, err
+	}
+	s.pool = granularity.NewPool(granularity.PoolOptions{Name: "requests", Workers: workers, Recorder: s.tasks})
+	s.cache, s.log = newLockedCache(), newLockedLog(disk{})
+	if repaired.cache {
+		s.cache = newShardedCache()
+	}
+	if repaired.log {
+		s.log = newQueuedLog(disk{})
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /item/{id}", s.item)
+	mux.Handle(debugPath, live.Handler(live.Options{Recorder: s.recorder, Continuous: s.continuous, Tasks: s.tasks, Title: "examples/service"}))
+	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: readHeaderTimeout}
+	s.url = "http://" + l.Addr().String() + "/"
+	go func() { s.ended <- s.http.Serve(l) }()
+	return s, nil
+}
+
+// observe starts what the live handlers show.
+func (s *service) observe(continuous bool) error {
+	if err := s.recorder.Start(); err != nil {
+		return err
+	}
+	if continuous {
+		s.continuous = bottleneck.NewContinuous(bottleneck.ContinuousOptions{})
+		if err := s.continuous.Start(); err != nil {
+			s.recorder.Stop()
+			return err
+		}
+	}
+	s.tasks.Start()
+	return contention.Start(contention.Options{}) // wrapped locks then tell the trace who holds them
+}
+
+// item answers a request with the page of an item.
+func (s *service) item(w http.ResponseWriter, r *http.Request) {
+	id, err := strconv.Atoi(r.PathValue("id"))
+	if err != nil || id < 0 || id >= items {
+		http.Error(w, "there is no such item", http.StatusNotFound)
+		return
+	}
+	page := make(chan string, 1)
+	err = s.pool.SubmitContext(r.Context(), func() { page <- s.work(id) })
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	io.WriteString(w, <-page)
+}
+
+// work is a task of the pool.
+func (s *service) work(id int) string {
+	page := s.cache.get(id)
+	s.log.print(fmt.Sprintf("%s item %d, %d bytes\n", time.Now().Format(time.RFC3339Nano), id, len(page)))
+	return page
+}
+
+// stop answers the requests under way, and ends everything.
+func (s *service) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	err := s.http.Shutdown(ctx)
+	if ended := <-s.ended; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
+	err = errors.Join(err, s.pool.Close())
+	s.log.close()
+	s.tasks.Stop()
+	err = errors.Join(err, contention.Stop())
+	if s.continuous != nil {
+		s.continuous.Stop()
+	}
+	s.recorder.Stop()
+	return err
+}
