@@ -25,6 +25,7 @@ type past struct {
 	gone   []era         // the sums of what is not kept
 	lost   timeline.Time // up to which that is
 	room   *pastRoom     // nil once the goroutine is gone
+	recent [4]*cause     // the latest with one root
 }
 
 // pastRoom is the memory that all live goroutines share.
@@ -53,7 +54,7 @@ type causePart struct {
 const (
 	pastBlock = 64
 	// maxPast is how many segments of one goroutine are kept, and pastBudget of all, about.
-	maxPast    = 4096
+	maxPast    = 2048
 	pastBudget = 1 << 20
 	// maxCauses is how many roots a cause or a sum tells apart, the longest of them.
 	maxCauses = 16
@@ -109,8 +110,11 @@ func (p *past) trim(keep int) {
 	for len(p.gone) > maxEras {
 		p.mergeEras()
 	}
-	p.blocks = append(p.blocks[:0:0], p.blocks[n:]...)
-	p.segs = append(make([]segment, 0, 2*keep+pastBlock), p.segs[n*pastBlock:]...)
+	p.blocks = slices.Delete(p.blocks, 0, n)
+	p.segs = slices.Delete(p.segs, 0, n*pastBlock)
+	if p.room == nil {
+		p.blocks, p.segs = slices.Clip(slices.Clone(p.blocks)), slices.Clip(slices.Clone(p.segs))
+	}
 	p.lost = p.segs[0].start
 }
 
@@ -154,6 +158,12 @@ func (p *past) forgotten(l *ledger, from, to timeline.Time) {
 
 // sum adds up the segments from i to j, cut to the time between from and to.
 func (p *past) sum(i, j int, from, to timeline.Time) (l ledger) {
+	p.sumTo(&l, i, j, from, to)
+	return l
+}
+
+// sumTo adds the sum to l.
+func (p *past) sumTo(l *ledger, i, j int, from, to timeline.Time) {
 	for ; i < j; i++ {
 		s := &p.segs[i]
 		end := p.end
@@ -162,7 +172,6 @@ func (p *past) sum(i, j int, from, to timeline.Time) (l ledger) {
 		}
 		l.addSegment(s, end-s.start, min(end, to)-max(s.start, from))
 	}
-	return l
 }
 
 // at returns the index of the segment at the time t, which is not before the first one.
@@ -209,8 +218,7 @@ func (p *past) between(from, to timeline.Time) (l ledger) {
 			continue
 		}
 		next := min(j, i-i%pastBlock+pastBlock)
-		part := p.sum(i, next, from, to)
-		l.merge(&part)
+		p.sumTo(&l, i, next, from, to)
 		i = next
 	}
 	return l
@@ -264,7 +272,24 @@ func (p *past) addBlamed(from, to timeline.Time, on doing, by owner, q *past, di
 		p.add(to, on, did.causeFor(by))
 		return
 	}
-	p.add(to, on, &cause{[]causePart{{root: by, links: 1, ns: to - from}}})
+	p.add(to, on, p.single(by, 1))
+}
+
+// single returns a cause with one root.
+func (p *past) single(root owner, links int32) *cause {
+	for _, c := range p.recent {
+		if c != nil && c.parts[0].links == links && c.parts[0].root == root {
+			return c
+		}
+	}
+	copy(p.recent[1:], p.recent[:])
+	c := &struct {
+		cause
+		one [1]causePart
+	}{one: [1]causePart{{root: root, links: links}}}
+	c.parts = c.one[:]
+	p.recent[0] = &c.cause
+	return &c.cause
 }
 
 // addPlaced is addBlamed for each segment of q. It returns false if there are too many.
@@ -300,10 +325,18 @@ func (p *past) addPlaced(from, to timeline.Time, on doing, by owner, q *past) bo
 // addLedger appends a time up to the given one in which the goroutine was blocked by one that did what is in the
 // ledger, and empties that.
 func (p *past) addLedger(to timeline.Time, on doing, by owner, did *ledger) {
-	if to > p.end {
-		p.add(to, on, did.causeFor(by))
-		*did = ledger{}
+	if to <= p.end {
+		return
 	}
+	switch {
+	case len(did.causes) == 0:
+		p.add(to, on, p.single(by, 1))
+	case len(did.causes) == 1 && did.itself() <= 0:
+		p.add(to, on, p.single(did.causes[0].root, did.causes[0].links+1))
+	default:
+		p.add(to, on, did.causeFor(by))
+	}
+	*did = ledger{causes: did.causes[:0]}
 }
 
 // causeFor returns who is at the root for those whom the goroutine of the ledger, by, blocks.
@@ -334,7 +367,7 @@ func (p *past) addWaiting(to timeline.Time, on doing, lock bool) {
 	}
 	var c *cause
 	if lock {
-		c = &cause{[]causePart{{links: 1, ns: to - p.end}}}
+		c = p.single(owner{}, 1)
 	}
 	p.add(to, on, c)
 }
