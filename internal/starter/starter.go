@@ -11,6 +11,8 @@ var prefixes = []string{
 	"golang.org/x/sync/errgroup.(*Group).",
 	"github.com/sourcegraph/conc",
 	"github.com/bottleneck-go/bottleneck/granularity.",
+	"github.com/bottleneck-go/bottleneck/internal/cycles.", // which granularity calls around each task
+	"github.com/bottleneck-go/bottleneck/internal/callstack.",
 }
 
 // Is reports whether the function starts goroutines for its callers, or is part of what it starts.
