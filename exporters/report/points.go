@@ -45,18 +45,23 @@ func (s *server) points(r *http.Request, q pointsQuery) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A wrong metric is told also where there are too many points: nobody asked for other values.
+	of := set
 	if n := set.Count(); n > min(q.Most, maxPoints) {
-		return binary.LittleEndian.AppendUint64(nil, tooMany), nil
+		of = counters.NoRows(set.Len())
 	}
 	var out [2][]float64
 	for i, text := range []string{q.X, q.Y} {
 		m, err := counters.ParseMetric(text)
 		if err == nil {
-			out[i], err = s.explorer.Values(r.Context(), m, set)
+			out[i], err = s.explorer.Values(r.Context(), m, of)
 		}
 		if err != nil {
 			return nil, &counters.PartError{Part: "xy"[i : i+1], Err: err}
 		}
+	}
+	if of != set {
+		return binary.LittleEndian.AppendUint64(nil, tooMany), nil
 	}
 	return s.encode(set, out[0], out[1]), nil
 }

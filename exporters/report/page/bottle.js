@@ -11,7 +11,7 @@ function makeBottle() {
 	const chart = h("div.chart#bottle-chart"), table = h("div.bottle-table"), lead = h("p.lead#bottle-lead");
 	const parts = [lead];
 	if (D.bottle.windows.length > 1) parts.push(makeWindows());
-	parts.push(h("div.columns", null, chart, table), h("div#behind"), notes(D.bottle.warnings, "notes on the graph"));
+	parts.push(h("div.columns.bottle-columns", null, chart, table), h("div#behind"), notes(D.bottle.warnings, "notes on the graph"));
 	Object.assign(bottleSection, {chart, table, lead, top: false});
 	onWidth(chart, drawBottle);
 	return section("bottle", "bottle graph", h("p.about", null,
@@ -22,7 +22,7 @@ function drawBottle() {
 	const g = graphAt(), {chart, table, lead} = bottleSection;
 	drawLead(lead, g);
 	const focus = document.activeElement && chart.contains(document.activeElement) ? document.activeElement.dataset.g : null;
-	fill(chart, bottleSVG(g, chart.clientWidth || 320));
+	fill(chart, bottleSVG(g, roomIn(chart)));
 	fill(table, bottleTable(g));
 	drawWindows();
 	if (focus !== null) {
@@ -56,12 +56,12 @@ function bottleScale() {
 }
 
 function bottleSVG(g, width) {
-	const narrow = width < 460, left = narrow ? 44 : 58, right = 14, top = 22, foot = 52;
+	const narrow = width < 460, left = narrow ? 44 : 58, right = narrow ? 14 : 120, top = 22, foot = 52;
 	const height = Math.round(Math.min(620, Math.max(360, width * 0.72)));
 	const w = width - left - right, hgt = height - top - foot;
 	const xmax = bottleScale(), total = Math.max(1, g.wall);
 	const px = v => left + w / 2 + v / xmax * w / 2, py = v => top + hgt - v / total * hgt;
-	const root = s("svg.bottle", {viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "bottle graph; the table has the same numbers"});
+	const root = drawing("svg.bottle", width, height, {role: "group", "aria-label": "bottle graph; the table has the same numbers"});
 	root.append(s("defs", null, ["gc", "runtime", "tracer"].map(k => s(`pattern#hatch-${k}`, {width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: `rotate(${k === "gc" ? 45 : -45})`},
 		s("rect", {width: 7, height: 7, fill: "none"}), s("line", {x1: 0, y1: 0, x2: 0, y2: 7, stroke: "#fff", "stroke-width": 2, "stroke-opacity": .35})))));
 	drawBottleAxes(root, {left, w, top, hgt, px, py, xmax, total, procs: D.bottle.procs, width, height});
@@ -76,7 +76,7 @@ function bottleSVG(g, width) {
 		list.prepend(drawBox(g, box, labels));
 	}
 	drawIdle(root, g, px(0), py(sum), py(sum + g.idle));
-	placeLabels(root, labels, left + w, top, top + hgt);
+	placeLabels(root, labels, width - 4, top, top + hgt);
 	const first = list.querySelector("[role=option]");
 	if (first) first.setAttribute("tabindex", "0");
 	return root;
@@ -150,7 +150,7 @@ function drawBottleAxes(root, a) {
 	}
 	if (a.procs > 0 && a.procs <= a.xmax) {
 		for (const x of [-a.procs, a.procs]) axes.append(s("line.limit", {x1: a.px(x), x2: a.px(x), y1: a.top - 6, y2: a.top + a.hgt}));
-		axes.append(s("text", {x: Math.min(a.px(a.procs) + 8, a.width - 2), y: a.top - 10, "text-anchor": "end"}, "GOMAXPROCS " + a.procs));
+		axes.append(s("text", {x: Math.min(a.px(a.procs) + 40, a.width - 2), y: a.top - 10, "text-anchor": "end"}, "GOMAXPROCS " + a.procs));
 	}
 	axes.append(s("text.axis", {x: a.left + a.w / 2, y: a.height - 8, "text-anchor": "middle"}, D.bottle.offered ? "parallelism (goroutines that run or are ready)" : "parallelism (goroutines running at once)"),
 		s("text.axis", {x: 12, y: a.top + a.hgt / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${a.top + a.hgt / 2})`}, `execution time (${unit})`));
@@ -177,13 +177,13 @@ function boxKey(ev) {
 function bottleTable(g) {
 	const rows = g.boxes.filter(b => b.share > 0 || b.running > 0).reverse();
 	const never = g.boxes.length - rows.length;
-	const waits = b => (b.waiting || []).slice().sort((x, y) => y[1] - x[1]).slice(0, 1).map(([r, t]) => `${D.bottle.reasons[r]} ${duration(t)}`).join(", ");
+	const waits = b => (b.waiting || []).slice().sort((x, y) => y[1] - x[1]).slice(0, 1).map(([r, t]) => `${show(D.bottle.reasons[r], 40)} ${duration(t)}`).join(", ");
 	return [dataTable({
 		id: "bottle-rows", label: "groups of the bottle graph", rows, limit: 20,
 		columns: [
 			{title: "group", cell: b => groupName(b.g), text: b => D.groups[b.g].name, strong: b => D.groups[b.g].neck},
 			{title: "share", num: true, value: b => b.share, cell: b => duration(b.share)},
-			{title: "", num: true, value: b => b.share, cell: b => percent(b.share, g.wall), plain: true},
+			{title: "", num: true, value: b => b.share, cell: b => percent(b.share, g.wall), plain: true, wide: true},
 			{title: "parallelism", num: true, value: b => b.p, cell: b => two(b.p)},
 			{title: "running", num: true, value: b => b.running, cell: b => duration(b.running)},
 			{title: "ready", num: true, value: b => b.runnable || 0, cell: b => b.runnable ? duration(b.runnable) : "", wide: true, help: "ready to run, but no processor was free"},

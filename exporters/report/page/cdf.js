@@ -4,14 +4,14 @@
 const taskAmount = v => D.tasks.byTime ? duration(v) : quantity(v) + (D.tasks.hz > 0 ? ` (${duration(v / D.tasks.hz * 1e9)})` : "");
 
 function drawCDF(at, classes) {
-	const width = at.clientWidth || 320, narrow = width < 460, left = narrow ? 44 : 58, right = 16, top = 14, foot = 50;
+	const width = roomIn(at), narrow = width < 460, left = narrow ? 44 : 58, right = 16, top = 14, foot = 50;
 	const height = Math.round(Math.min(460, Math.max(280, width * 0.5))), w = width - left - right, hgt = height - top - foot;
 	let lo = Infinity, hi = -Infinity;
 	for (const c of classes) for (const [v] of c.curve) if (v > 0) { lo = Math.min(lo, v); hi = Math.max(hi, v); }
 	if (!(hi > 0)) return fill(at, h("p.muted", null, "No task was measured."));
 	const d0 = Math.floor(Math.log10(lo)), d1 = Math.max(d0 + 1, Math.ceil(Math.log10(hi)));
 	const px = v => left + (Math.log10(Math.max(v, lo)) - d0) / (d1 - d0) * w, py = f => top + hgt - f * hgt;
-	const root = s("svg.plot", {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": "distributions of granularity; the table has their quantiles"});
+	const root = drawing("svg.plot", width, height, {role: "img", "aria-label": "distributions of granularity; the table has their quantiles"});
 	const fine = D.tasks.fineBelow;
 	if (fine > Math.pow(10, d0)) root.append(s("rect.shade", {x: left, y: top, width: Math.min(w, px(fine) - left), height: hgt}), s("text.muted", {x: left + 8, y: top + 16}, "fine-grained"));
 	const axes = s("g.axes", {"aria-hidden": "true"});

@@ -7,7 +7,7 @@ function makeContention() {
 	return section("contention", "contention", h("p.about", null, "Who waited, for what, and who held it meanwhile. Time that belongs to no owner is hand-off (nobody held it, and the next one did not run yet) or unattributed (it is not known). The root is who was at the end of a chain of owners that waited themselves."),
 		h("p.lead#contention-lead"), makeAspects(),
 		h("p.key", {"aria-hidden": "true"}, h("span.blamed"), "blamed on an owner", h("span.handoff"), "hand-off", h("span.unattributed"), "unattributed"),
-		h("div.columns.wide-left", null, makeTree(), h("div", null, h("div#chains.chains"), h("div#activity"))), h("h3", null, "locks, and what else was waited for"), h("div#locks"), notes(contentionNotes(c), "notes on contention"));
+		h("div.columns.wide-left", null, h("div", null, makeTree(), h("div#activity")), h("div#chains.chains")), h("h3", null, "locks, and what else was waited for"), h("div#locks"), notes(contentionNotes(c), "notes on contention"));
 }
 
 function contentionNotes(c) {

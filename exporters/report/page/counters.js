@@ -16,16 +16,20 @@ function makeCounters() {
 	Object.assign(countersSection, {time: at("overtime"), scatter: at("scatter"), lanes: at("lanes"), stats: h("div"), correlation: h("div"), sums: h("div"), records: h("div"), figures: h("span#counter-figures", {role: "status"}), trouble: h("p.trouble#metric-trouble", {role: "alert"}), lead: h("p.lead")});
 	for (const key of ["time", "scatter", "lanes"]) onWidth(countersSection[key], soon(() => drawCounters("width")));
 	const choice = (key, label, list) => h("label", null, label, h("select", {id: "choose-" + key, onchange: ev => look({[key]: ev.target.value})}, list.map(v => h("option", {value: v, selected: state.view[key] === v}, v))));
+	const check = (id, axis, label) => h("label.switch", null, h("input", {type: "checkbox", id, checked: isLog(axis), onchange: ev => look({log: "xy".split("").filter(a => a === axis ? ev.target.checked : isLog(a)).join("")})}), label);
 	const block = (title, ...children) => h("div", null, h("h3", null, title), children);
 	return section("counters", "counters", h("p.about", null, "A quantum is a stretch of time for which a goroutine ran without a break. Metrics are names or arithmetic on them, such as 1000 * minor_faults / duration; conditions compare metrics, or test group, func, ended and wait; first(5, gc) are the first five quanta after each collection."),
 		countersSection.lead, h("datalist#metric-names", null, namesOf(c).map(n => h("option", {value: n.name}))),
-		h("div.fields", null, field("x", "x", "a metric"), field("y", "y", "a metric"), h("button#whole-run", {type: "button", onclick: () => { look({window: -1}); select({time: null}); }}, "whole run"), countersSection.figures),
+		h("div.fields", null, h("span.pair", null, field("x", "x", "a metric"), check("log-x", "x", "log")), h("span.pair", null, field("y", "y", "a metric"), check("log-y", "y", "log")), h("button#whole-run", {type: "button", onclick: () => { look({window: -1}); select({time: null}); }}, "whole run"), countersSection.figures),
 		h("form.fields", {onsubmit: addCondition}, h("label.grow", {for: "condition"}, "only", condition), h("button", {type: "submit"}, "add"), countersSection.trouble),
 		h("div.columns", null, block("over time (drag to select)", countersSection.time), block("scatter of the selection (drag to select)", countersSection.scatter)),
 		block("timelines", h("div.fields", null, choice("lanes", "of each", ["goroutine", "proc", "thread", "group"]), field("color", "coloured by", "group")), countersSection.lanes),
 		block("statistics of the selection", countersSection.stats), block("sums", h("div.fields", null, choice("table", "by", Object.keys(TABLE_BY))), countersSection.sums),
 		block("correlation of all pairs", countersSection.correlation), makeCompare(), block("quanta", countersSection.records), counterSources(c), notes(c.warnings, "notes on counters"));
 }
+
+// isLog tells whether an axis is logarithmic.
+const isLog = axis => state.view.log.includes(axis);
 
 // defaultMetric prefers instructions per cycle, then what the trace always tells.
 function defaultMetric(key) {
@@ -72,6 +76,8 @@ const drawCounters = latest(async (current, what) => {
 	for (const key of ["x", "y", "color"]) if (document.activeElement !== S[key]) S[key].value = v[key];
 	byID("choose-lanes").value = v.lanes;
 	byID("choose-table").value = v.table;
+	byID("log-x").checked = isLog("x");
+	byID("log-y").checked = isLog("y");
 	if (what === "sel") recordView.offset = 0;
 	if (what !== "width") drawCompare();
 	const filter = filterText(state.sel), [from, to] = state.sel.time || [0, wall];
@@ -85,7 +91,7 @@ const drawCounters = latest(async (current, what) => {
 			pointsOf(filter, "begin", v.y, S.time, widthOf), pointsOf(filter, v.x, v.y, S.scatter, widthOf)]);
 		if (!current()) return;
 		trouble(null);
-		showCharts(a, {time, scatter});
+		showCharts(a, {time, scatter, xUnit: metricUnit(v.x), yUnit: metricUnit(v.y)});
 		const all = measures(9);
 		const tables = await answer({stats: all, table: {by: v.table, metrics: [v.x, v.y], limit: 100}, rows: {metrics: [v.x, v.y], sort: recordView.sort, descending: recordView.down, offset: recordView.offset, limit: recordView.size}});
 		if (!current()) return;
@@ -110,13 +116,13 @@ async function pointsOf(filter, x, y, host, widthOf) {
 	const points = await engine.points(filter, x, y, MOST_POINTS);
 	if (points) return {points};
 	const width = Math.min(600, Math.floor(widthOf(host) / 3));
-	return {density: (await engine.answer({filter, density: {x, y, width, height: Math.floor(width / 2.2)}})).density};
+	return {density: (await engine.answer({filter, density: {x, y, width, height: Math.floor(width / 2.2), log_x: x !== "begin" && isLog("x"), log_y: isLog("y")}})).density};
 }
 
 function showCharts(a, found) {
 	const S = countersSection, binned = [found.time, found.scatter].some(f => f.density);
 	fill(S.figures, h("b#selected-count", null, count(a.count)), ` of ${count(a.of)} quanta`);
-	fill(S.lead, `${plural(a.count, "quantum", "quanta")} that ran ${duration(a.duration)}`, binned ? h("span.badge", null, `shown as density: more than ${count(MOST_POINTS)} points`) : "", ".");
+	fill(S.lead, `${plural(a.count, "quantum", "quanta")} that ran ${duration(a.duration)}`, binned ? h("span.tag", null, `shown as density: more than ${count(MOST_POINTS)} points`) : "", ".");
 	fill(byID("figures"), `${count(a.count)} of ${count(a.of)} quanta`);
 	drawOverTime(S.time, found);
 	drawScatter(S.scatter, found);

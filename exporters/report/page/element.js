@@ -49,6 +49,15 @@ function say(text) {
 	saying = setTimeout(() => { byID("live").textContent = text; }, 150);
 }
 
+// zoom is by how much larger than usual text is, on very wide screens: pictures grow with it.
+const zoom = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 14;
+
+// roomIn is the width of an element in units of a picture.
+const roomIn = e => Math.floor((e.clientWidth || 320) / zoom());
+
+// drawing makes the root of a picture of so many units.
+const drawing = (what, width, height, attributes, ...children) => s(what, {viewBox: `0 0 ${width} ${height}`, width: Math.round(width * zoom()), height: Math.round(height * zoom()), ...attributes}, children);
+
 // onWidth calls f with the width of an element now and whenever it changes.
 function onWidth(e, f) {
 	let last = 0, frame = 0;

@@ -1,13 +1,16 @@
 // Timelines: a row for each goroutine, processor, thread or group; each stretch in the colour of a metric, or of the group.
 
-const LANE = 17, lanesShown = {n: 40};
+const lanesShown = {n: 40};
+
+// laneHeight is how high a lane is, in pixels.
+const laneHeight = () => Math.round(17 * zoom());
 
 function drawLanes(host, a) {
 	const names = h("ul.lane-names"), canvas = h("canvas", {role: "img", tabindex: "-1", "aria-label": `timelines of ${a.lanes.length} lanes by ${a.by}${a.metric ? ", coloured by " + a.metric : ""}; the table by ${a.by} has sums`});
 	const box = h("div");
 	fill(host, h("div.lane-list", null, names, box), h("div.fields", null, laneScale(a), laneMore(a)));
 	box.append(canvas);
-	const width = Math.max(120, box.clientWidth), height = a.lanes.length * LANE + 26, dpr = devicePixelRatio;
+	const width = Math.max(120, box.clientWidth), height = a.lanes.length * laneHeight() + 26 * zoom(), dpr = devicePixelRatio;
 	canvas.width = width * dpr;
 	canvas.height = height * dpr;
 	canvas.style.setProperty("width", width + "px");
@@ -24,7 +27,7 @@ function laneName(a, lane) {
 	const key = {goroutine: "goroutines", proc: "procs", thread: "threads", group: "groups"}[a.by], value = a.by === "group" ? g : lane.number;
 	const on = value !== undefined && value !== null && state.sel[key].includes(value);
 	const words = a.by === "goroutine" ? `${lane.number} ${g >= 0 ? groupTitle(g) : ""}` : a.by === "group" ? groupTitle(g) : lane.number !== undefined ? `${a.by === "proc" ? "P" : "thread"} ${lane.number}` : "not known";
-	return h("li" + (on ? ".on" : ""), {style: {height: LANE + "px"}}, h("button", {type: "button", title: `${show(words, 300)}: ran ${duration(lane.busy)} in ${plural(lane.quanta, "quantum", "quanta")}`, "aria-pressed": String(on), disabled: value === undefined || value === null || value === -1,
+	return h("li" + (on ? ".on" : ""), {style: {height: laneHeight() + "px"}}, h("button", {type: "button", title: `${show(words, 300)}: ran ${duration(lane.busy)} in ${plural(lane.quanta, "quantum", "quanta")}`, "aria-pressed": String(on), disabled: value === undefined || value === null || value === -1,
 		onclick: ev => toggle(key, value, ev.shiftKey || ev.ctrlKey || ev.metaKey)}, g >= 0 ? swatch(D.groups[g].color) : null, h("bdi", null, show(words, 60))));
 }
 
@@ -38,7 +41,7 @@ function valueRange(a) {
 }
 
 function paintLanes(ctx, a, width, height) {
-	const scale = width / a.width, dark = isDark(), [lo, hi] = a.range = valueRange(a);
+	const LANE = laneHeight(), scale = width / a.width, dark = isDark(), [lo, hi] = a.range = valueRange(a);
 	ctx.fillStyle = theme("grid");
 	a.lanes.forEach((_, i) => ctx.fillRect(0, i * LANE + LANE - 1, width, 1));
 	a.lanes.forEach((lane, i) => {
@@ -53,14 +56,14 @@ function paintLanes(ctx, a, width, height) {
 		}
 	});
 	ctx.globalAlpha = 1;
-	const {unit, size} = timeScale(a.to), step = niceStep((a.to - a.from) / size, width / 80) * size;
+	const {unit, size} = timeScale(a.to), step = niceStep((a.to - a.from) / size, width / 80 / zoom()) * size;
 	ctx.fillStyle = theme("muted");
-	ctx.font = FONT;
+	ctx.font = font();
 	ctx.textAlign = "center";
 	for (let v = Math.ceil(a.from / step) * step; v <= a.to; v += step) {
 		const x = (v - a.from) / (a.to - a.from) * width;
 		ctx.fillStyle = theme("grid");
-		ctx.fillRect(x, 0, 1, height - 20);
+		ctx.fillRect(x, 0, 1, height - 20 * zoom());
 		ctx.fillStyle = theme("muted");
 		if (x > 18 && x < width - 22) ctx.fillText(tick(v / size) + (v + step > a.to ? " " + unit : ""), x, height - 6);
 	}
@@ -97,7 +100,7 @@ function dragLanes(box, canvas, a, width) {
 		if (mark) mark.remove();
 		from = mark = null;
 		if (dragged) return selectTime(at(Math.min(start, x(ev))), at(Math.max(start, x(ev))));
-		const lane = a.lanes[Math.floor((ev.clientY - canvas.getBoundingClientRect().y) / LANE)];
+		const lane = a.lanes[Math.floor((ev.clientY - canvas.getBoundingClientRect().y) / laneHeight())];
 		if (lane) box.parentNode.querySelectorAll("button")[a.lanes.indexOf(lane)].click();
 	});
 }

@@ -120,6 +120,24 @@ class Table {
 
 const finiteOr = v => Number.isFinite(v) ? v : NaN;
 
+// metricUnit is the unit of a metric, found without its values; "" where the recording lacks what it names.
+function metricUnit(text) {
+	const walk = n => {
+		if (n.op === "number") return n.word ? unitOf(SUFFIXES[n.word][1]) : unit(0, 0, true);
+		if (n.op === "name" && Object.hasOwn(BUILTINS, n.word)) return unitOf(BUILTINS[n.word]);
+		if (n.op === "name" || n.op === "quoted") return unitOf((D.counters.counters.find(c => c.name === n.word) || D.counters.counters.find(c => c.name.replaceAll("-", "_") === n.word) || {unit: ""}).unit);
+		return n.kids.map(walk).reduce((u, v) => {
+			const sign = {mul: 1, div: -1}[n.op];
+			return sign ? unit(u.ns + sign * v.ns, u.bytes + sign * v.bytes, u.free && v.free) : together(u, v) || u;
+		});
+	};
+	try {
+		return unitText(walk(parseMetric(text)));
+	} catch {
+		return "";
+	}
+}
+
 // namesOf lists what metrics can be made of, as they are written in the language.
 function namesOf(form) {
 	const taken = new Set(Object.keys(BUILTINS)), out = Object.entries(BUILTINS).map(([name, u]) => ({name, title: name, unit: u, builtin: true}));

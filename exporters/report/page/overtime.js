@@ -4,28 +4,28 @@
 // drawOverTime draws the metric y against the time at which quanta begin.
 function drawOverTime(host, found) {
 	const range = state.sel.time || [0, Math.max(1, D.counters.wall)];
-	const {points, density} = found.time, y = metricAxis(state.view.y, found.yUnit, points ? rangeOf(points.y) : density.y_range || [0, 1]);
+	const points = onAxes(found.time.points, false, isLog("y")), {density} = found.time, y = metricAxis(state.view.y, found.yUnit, points ? rangeOf(points.y) : logRange(density.y_range, isLog("y")), isLog("y"));
 	makePlot(host, {
 		label: `${state.view.y} over time, ${plotWords(found.time)}`, x: {label: "time", unit: "ns", range: state.sel.time ? padded(range, .02) : range}, y,
 		paint: (u, ctx) => {
 			paintSpans(u, ctx);
 			if (points) paintPoints(u, ctx, points.x, points.y, points.group);
-			else paintDensity(u, ctx, density);
+			else paintDensity(u, ctx, density, false, isLog("y"));
 		},
 		onselect: ([a, b]) => selectTime(a, b), ...pointEvents(points),
 	});
 }
 
 function drawScatter(host, found) {
-	const {points, density} = found.scatter;
-	const x = metricAxis(state.view.x, found.xUnit, points ? rangeOf(points.x) : density.x_range || [0, 1]), y = metricAxis(state.view.y, found.yUnit, points ? rangeOf(points.y) : density.y_range || [0, 1]);
+	const lx = isLog("x"), ly = isLog("y"), points = onAxes(found.scatter.points, lx, ly), {density} = found.scatter;
+	const x = metricAxis(state.view.x, found.xUnit, points ? rangeOf(points.x) : logRange(density.x_range, lx), lx), y = metricAxis(state.view.y, found.yUnit, points ? rangeOf(points.y) : logRange(density.y_range, ly), ly);
 	makePlot(host, {
 		label: `${state.view.y} against ${state.view.x}, ${plotWords(found.scatter)}`, x, y, both: true,
-		paint: (u, ctx) => points ? paintPoints(u, ctx, points.x, points.y, points.group) : paintDensity(u, ctx, density),
+		paint: (u, ctx) => points ? paintPoints(u, ctx, points.x, points.y, points.group) : paintDensity(u, ctx, density, lx, ly),
 		onselect: (xr, yr, wide, high) => {
 			const add = [];
-			if (wide) add.push(between(state.view.x, xr, found.xUnit));
-			if (high) add.push(between(state.view.y, yr, found.yUnit));
+			if (wide) add.push(between(state.view.x, lx ? xr.map(v => 10 ** v) : xr, found.xUnit));
+			if (high) add.push(between(state.view.y, ly ? yr.map(v => 10 ** v) : yr, found.yUnit));
 			select({where: [...state.sel.where, add.join(" && ")]});
 		}, ...pointEvents(points),
 	});
@@ -33,7 +33,16 @@ function drawScatter(host, found) {
 
 const plotWords = f => f.points ? plural(f.points.x.length, "quantum", "quanta") : `density of ${plural(f.density.known, "quantum", "quanta")}`;
 
-const metricAxis = (text, unitName, range) => ({label: show(text, 60), unit: unitName, range: padded(range)});
+const metricAxis = (text, unitName, range, log) => ({label: show(text, 60), unit: unitName, range: padded(range), log});
+
+// onAxes puts points on logarithmic axes, where that is asked for. Values of 0 and less have no place there.
+function onAxes(points, lx, ly) {
+	if (!points || !lx && !ly) return points;
+	const log = (v, on) => on ? Float64Array.from(v, x => x > 0 ? Math.log10(x) : NaN) : v;
+	return {...points, x: log(points.x, lx), y: log(points.y, ly), value: points.y};
+}
+
+const logRange = (range, log) => !range ? [0, 1] : log ? range.map(Math.log10) : range;
 
 // between writes that a metric lies in a range.
 function between(text, [lo, hi], unitName) {
@@ -49,7 +58,7 @@ function pointEvents(points) {
 	return {
 		tip: (px, py, u) => {
 			const i = nearestPoint(u, px, py, points.x, points.y);
-			return i < 0 ? null : [h("b", null, swatch(D.groups[points.group[i]].color), groupTitle(points.group[i])), h("br"), `goroutine ${points.goroutine[i]}, at ${duration(points.begin[i])}`, h("br"), `${show(state.view.y, 40)}: ${measure(points.y[i])}`];
+			return i < 0 ? null : [h("b", null, swatch(D.groups[points.group[i]].color), groupTitle(points.group[i])), h("br"), `goroutine ${points.goroutine[i]}, at ${duration(points.begin[i])}`, h("br"), `${show(state.view.y, 40)}: ${measure((points.value || points.y)[i], metricUnit(state.view.y))}`];
 		},
 		onpoint: (px, py, u, more) => {
 			const i = nearestPoint(u, px, py, points.x, points.y);
@@ -68,13 +77,13 @@ function paintSpans(u, ctx) {
 		ctx.fillRect(x0, top, Math.max(1, x1 - x0), height);
 	}
 	ctx.fillStyle = theme("muted");
-	ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+	ctx.font = `${11 * devicePixelRatio * zoom()}px system-ui, sans-serif`;
 	ctx.textAlign = "left";
 	ctx.textBaseline = "alphabetic";
 	const markers = D.counters.markers;
 	markers.slice(0, 400).forEach((m, i) => {
 		const x = u.valToPos(m.time, "x", true);
 		ctx.fillRect(x, top, devicePixelRatio, height);
-		if (markers.length <= 12) ctx.fillText(show(m.text, 24), x + 4 * devicePixelRatio, top + (12 + 12 * (i % 3)) * devicePixelRatio);
+		if (markers.length <= 12) ctx.fillText(show(m.text, 24), x + 4 * devicePixelRatio, top + (12 + 12 * (i % 3)) * devicePixelRatio * zoom());
 	});
 }

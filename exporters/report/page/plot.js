@@ -2,21 +2,22 @@
 // A drag selects, a click finds the nearest point.
 
 const MOST_POINTS = 50000; // drawn singly; more are shown as density
-const FONT = '12px system-ui, -apple-system, "Segoe UI", sans-serif';
+const font = () => `${Math.round(12 * zoom())}px system-ui, -apple-system, "Segoe UI", sans-serif`;
 
 // axisFor describes an axis of a unit: times in ns, s and so on, else plain numbers.
-function axisFor(label, unitName, range, size, side) {
-	const ns = unitName === "ns", scale = ns ? timeScale(Math.max(Math.abs(range[0]), Math.abs(range[1]))) : {unit: unitName, size: 1};
+function axisFor({label, unit: unitName, range, log}, size, side) {
+	const ns = unitName === "ns" && !log, scale = ns ? timeScale(Math.max(Math.abs(range[0]), Math.abs(range[1]))) : {unit: log ? "" : unitName, size: 1};
 	const grid = {stroke: theme("grid"), width: 1};
 	return {
-		side, stroke: theme("muted"), grid, ticks: {stroke: theme("grid"), width: 1, size: 5}, font: FONT, labelFont: FONT, labelSize: 22, gap: 4, size,
-		label: scale.unit ? `${label} (${scale.unit})` : label, space: side === 2 ? 70 : 44,
-		splits: (u, i, lo, hi, step) => {
-			const out = [], s0 = niceStep((hi - lo) / scale.size, (side === 2 ? u.bbox.width / 70 : u.bbox.height / 44) / devicePixelRatio) * scale.size;
+		side, stroke: theme("muted"), grid, ticks: {stroke: theme("grid"), width: 1, size: 5}, font: font(), labelFont: font(), labelSize: 22 * zoom(), gap: 4, size: size * zoom(),
+		label: scale.unit ? `${label} (${scale.unit})` : label, space: (side === 2 ? 70 : 44) * zoom(),
+		splits: (u, i, lo, hi) => {
+			if (log) return Array.from({length: Math.max(0, Math.floor(hi) - Math.ceil(lo) + 1)}, (_, k) => Math.ceil(lo) + k);
+			const out = [], s0 = niceStep((hi - lo) / scale.size, (side === 2 ? u.bbox.width / 70 : u.bbox.height / 44) / devicePixelRatio / zoom()) * scale.size;
 			for (let v = Math.ceil(lo / s0) * s0; v <= hi + s0 * 1e-6; v += s0) out.push(Math.abs(v) < s0 * 1e-9 ? 0 : v);
 			return out;
 		},
-		values: (u, splits) => splits.map(v => tick(v / scale.size)),
+		values: (u, splits) => splits.map(v => log ? (unitName === "ns" ? duration(10 ** v) : quantity(10 ** v)) : tick(v / scale.size)),
 	};
 }
 
@@ -30,12 +31,12 @@ function padded([lo, hi], part = .03) {
 // makePlot draws a plot in host: p = {label, x: {label, unit, range}, y: {…}, both, paint(u, ctx), onselect(x, y), onpoint(x, y, u, more), tip(x, y, u)}.
 function makePlot(host, p) {
 	if (host.plot) host.plot.destroy();
-	const width = Math.max(240, host.clientWidth), height = Math.round(Math.min(420, Math.max(240, width * .5)));
+	const width = Math.max(240, host.clientWidth), height = Math.round(Math.min(420 * zoom(), Math.max(240, width * .5)));
 	const options = {
 		width, height, legend: {show: false}, padding: [10, 14, 0, 0],
 		cursor: {drag: {x: true, y: !!p.both, setScale: false, uni: p.both ? 20 : null, dist: 5}, points: {show: false}, focus: {prox: -1}},
 		scales: {x: {time: false, range: () => p.x.range}, y: {range: () => p.y.range}},
-		axes: [axisFor(p.x.label, p.x.unit, p.x.range, 34, 2), axisFor(p.y.label, p.y.unit, p.y.range, 54, 3)],
+		axes: [axisFor(p.x, 34, 2), axisFor(p.y, 58, 3)],
 		series: [{}, {paths: () => null, points: {show: false}, stroke: "transparent"}],
 		hooks: {
 			draw: [u => {
@@ -106,7 +107,7 @@ function paintPoints(u, ctx, xs, ys, groups) {
 }
 
 // paintDensity draws bins, darker where there is more, on a logarithmic scale.
-function paintDensity(u, ctx, d) {
+function paintDensity(u, ctx, d, lx, ly) {
 	if (!d.x_range || !d.y_range || !d.most) return;
 	const image = new ImageData(d.width, d.height), dark = isDark(), top = Math.log1p(d.most);
 	for (let y = 0; y < d.height; y++) {
@@ -117,7 +118,8 @@ function paintDensity(u, ctx, d) {
 	}
 	const off = h("canvas", {width: d.width, height: d.height});
 	off.getContext("2d").putImageData(image, 0, 0);
-	const x0 = u.valToPos(d.x_range[0], "x", true), x1 = u.valToPos(d.x_range[1], "x", true), y0 = u.valToPos(d.y_range[0], "y", true), y1 = u.valToPos(d.y_range[1], "y", true);
+	const [xa, xb] = logRange(d.x_range, lx), [ya, yb] = logRange(d.y_range, ly);
+	const x0 = u.valToPos(xa, "x", true), x1 = u.valToPos(xb, "x", true), y0 = u.valToPos(ya, "y", true), y1 = u.valToPos(yb, "y", true);
 	ctx.imageSmoothingEnabled = false;
 	ctx.drawImage(off, x0, y1, Math.max(1, x1 - x0), Math.max(1, y0 - y1));
 }

@@ -28,7 +28,7 @@ function drawSpeedup() {
 	if (!D.speedup.length || !byID("speedup")) return;
 	const last = D.speedup[D.speedup.length - 1], better = without(last), bound = last.estimate ? "at most " : "";
 	fill(speedupSection.lead, show(last.sentence, 400), state.view.off.length ? [" Without ", state.view.off.map(n => partWords(n)).join(", "), ": ", h("b#what-if", null, better === Infinity ? "no bound" : `${bound}${two(better)} times`), ` instead of ${two(last.speedup)}.`] : null);
-	fill(speedupSection.chart, speedupSVG(speedupSection.chart.clientWidth || 320));
+	fill(speedupSection.chart, speedupSVG(roomIn(speedupSection.chart)));
 	fill(speedupSection.table, speedupTable());
 }
 
@@ -39,7 +39,7 @@ function speedupSVG(width) {
 	const w = width - left - right, hgt = height - top - foot, most = Math.max(...D.speedup.map(k => k.n)) * 1.04;
 	const low = Math.min(0, ...D.speedup.map(k => partsOf(k).reduce((t, p) => t + Math.min(0, p.value), 0)));
 	const py = v => top + hgt - (v - low) / (most - low) * hgt;
-	const axes = s("g.axes", {"aria-hidden": "true"}), root = s("svg.plot", {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": "speedup stacks: " + D.speedup.map(k => show(k.sentence, 300)).join(" ")}, axes);
+	const axes = s("g.axes", {"aria-hidden": "true"}), root = drawing("svg.plot", width, height, {role: "img", "aria-label": "speedup stacks: " + D.speedup.map(k => show(k.sentence, 300)).join(" ")}, axes);
 	for (let v = 0, step = niceStep(most, hgt / 56); v <= most; v += step) axes.append(s("line", {x1: left, x2: left + w, y1: py(v), y2: py(v)}), s("text", {x: left - 8, y: py(v), "text-anchor": "end", "dominant-baseline": "central"}, tick(v)));
 	axes.append(s("text.axis", {x: left + w / 2, y: height - 4, "text-anchor": "middle"}, "workers"));
 	const slot = w / D.speedup.length, bar = Math.min(140, slot * 0.62);

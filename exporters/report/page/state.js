@@ -12,7 +12,7 @@
 //   where      filters in the language of counters, such as "instr / cycles < 1", "ended = preempted", "first(5, gc)"
 const emptySelection = () => ({groups: [], goroutines: [], time: null, locks: [], tasks: [], procs: [], threads: [], where: []});
 
-const defaultView = () => ({window: -1, by: null, x: "", y: "", color: "", lanes: "goroutine", table: "group", off: [], sets: ["", ""], tree: ""});
+const defaultView = () => ({window: -1, by: null, x: "", y: "", color: "", lanes: "goroutine", table: "group", log: "", off: [], sets: ["", ""], tree: ""});
 
 const state = {sel: emptySelection(), view: defaultView(), named: new Map()};
 
@@ -93,7 +93,7 @@ function parseSelection(p) {
 	return sel;
 }
 
-const VIEW = {x: "x", y: "y", color: "color", lanes: "lanes", table: "table"};
+const VIEW = {x: "x", y: "y", color: "color", lanes: "lanes", table: "table", log: "log"};
 
 function writeAddress() {
 	const p = new URLSearchParams(selectionText(state.sel)), v = state.view;

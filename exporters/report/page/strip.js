@@ -2,7 +2,7 @@
 // the processors; lines for pauses of the collector. A drag selects a stretch of time.
 
 function drawStrip(at, classes) {
-	const t = D.tasks, width = at.clientWidth || 320, left = width < 460 ? 44 : 58, right = 16, w = width - left - right;
+	const t = D.tasks, width = roomIn(at), left = width < 460 ? 44 : 58, right = 16, w = width - left - right;
 	let end = Math.max(1, t.wall);
 	for (const c of classes) if (c.series.length) end = Math.max(end, c.series[c.series.length - 1][1]);
 	const px = v => left + Math.min(1, Math.max(0, v / end)) * w;
@@ -17,7 +17,7 @@ function drawStrip(at, classes) {
 	const axes = s("g.axes", {"aria-hidden": "true"});
 	for (let v = 0; v <= end / size * 1.0001; v += step) axes.append(s("line", {x1: px(v * size), x2: px(v * size), y1: 4, y2: y + 4}), s("text", {x: px(v * size), y: y + 18, "text-anchor": "middle"}, tick(v)));
 	axes.append(s("text.axis", {x: left + w / 2, y: height - 6, "text-anchor": "middle"}, `time (${unit})`));
-	const root = s("svg.plot", {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": "tasks over time: " + classes.map(c => `${show(c.short, 60)} ${plural(c.tasks, "task", "tasks")}`).join(", ")}, axes, g);
+	const root = drawing("svg.plot", width, height, {role: "img", "aria-label": "tasks over time: " + classes.map(c => `${show(c.short, 60)} ${plural(c.tasks, "task", "tasks")}`).join(", ")}, axes, g);
 	const pauses = t.pauses.map(([a, b]) => `M${px((a + b) / 2).toFixed(1)} 4V${y}`).join("");
 	if (pauses) root.append(s("path.pauses", {d: pauses}, s("title", null, `${plural(t.pauses.length, "pause", "pauses")} of the garbage collector`)));
 	if (state.sel.time) root.append(s("rect.chosen", {x: px(state.sel.time[0]), width: Math.max(1, px(state.sel.time[1]) - px(state.sel.time[0])), y: 2, height: y}));
@@ -56,11 +56,11 @@ function stripPanel(g, title, y, a, value, write, top) {
 // dragTime selects a stretch of time by dragging over a picture.
 function dragTime(root, timeAt, px) {
 	let from = null, mark = null;
-	const x = ev => ev.clientX - root.getBoundingClientRect().x;
+	const x = ev => (ev.clientX - root.getBoundingClientRect().x) / zoom();
 	root.addEventListener("pointerdown", ev => { if (ev.button === 0) { from = x(ev); root.setPointerCapture(ev.pointerId); } });
 	root.addEventListener("pointermove", ev => {
 		if (from === null || Math.abs(x(ev) - from) < 4 && !mark) return;
-		if (!mark) root.append(mark = s("rect.chosen", {y: 2, height: Math.max(10, root.clientHeight - 50)}));
+		if (!mark) root.append(mark = s("rect.chosen", {y: 2, height: Math.max(10, root.viewBox.baseVal.height - 50)}));
 		mark.setAttribute("x", Math.min(from, x(ev)));
 		mark.setAttribute("width", Math.abs(x(ev) - from));
 	});

@@ -73,9 +73,9 @@ function drawWindows() {
 
 // drawProfile draws the mean parallelism of each window as a small bar.
 function drawProfile(strip) {
-	const width = strip.clientWidth, height = 34, ws = D.bottle.windows;
+	const width = roomIn(strip), height = 34, ws = D.bottle.windows;
 	const begin = D.bottle.start, total = Math.max(1, D.bottle.wall), procs = Math.max(1, D.bottle.procs);
-	const root = s("svg", {width, height, viewBox: `0 0 ${width} ${height}`});
+	const root = drawing("svg", width, height, {});
 	ws.forEach((w, i) => {
 		const mean = w.wall > 0 ? w.boxes.reduce((t, b) => t + b.running, 0) / w.wall : 0, f = Math.min(1, mean / procs);
 		const x = (w.start - begin) / total * width, bw = Math.max(1, w.wall / total * width - (ws.length < width / 3 ? 1 : 0));

@@ -1,0 +1,212 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/internal/browser"
+)
+
+func serve(t *testing.T, d *Data) *httptest.Server {
+	t.Helper()
+	h, err := NewHandler(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// request makes one as a browser on this machine would, changed by change.
+func request(t *testing.T, s *httptest.Server, method, path, body string, change func(*http.Request)) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if change != nil {
+		change(r)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(text)
+}
+
+// The server answers this machine's own page, and nobody else.
+func TestServerGuards(t *testing.T) {
+	s := serve(t, testData(3, 50))
+	host := func(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
+	header := func(key, value string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set(key, value) }
+	}
+	for _, c := range []struct {
+		what, method, path, body string
+		change                   func(*http.Request)
+		want                     int
+	}{
+		{"the page", "GET", "/", "", nil, 200},
+		{"by the name localhost", "GET", "/", "", host("localhost:1234"), 200},
+		{"by IPv6", "GET", "/", "", host("[::1]:80"), 200},
+		{"a name that resolves to this machine", "GET", "/", "", host("attacker.example:80"), 403},
+		{"a name that looks like this machine's", "GET", "/", "", host("localhost.attacker.example"), 403},
+		{"an address that others have", "GET", "/", "", host("192.168.1.2"), 403},
+		{"a query", "POST", "/api/query", `{}`, nil, 200},
+		{"a query of another page", "POST", "/api/query", `{}`, header("Origin", "http://attacker.example"), 403},
+		{"a query from another port of this machine", "POST", "/api/query", `{}`, header("Origin", "http://127.0.0.1:1"), 403},
+		{"a query that the browser calls foreign", "POST", "/api/query", `{}`, header("Sec-Fetch-Site", "cross-site"), 403},
+		{"a form of another page", "POST", "/api/query", `{}`, header("Content-Type", "text/plain"), 415},
+		{"a query by GET", "GET", "/api/query", "", nil, 405},
+		{"a file", "GET", "/etc/passwd", "", nil, 404},
+		{"what is no JSON", "POST", "/api/query", `{`, nil, 400},
+		{"an unknown field", "POST", "/api/query", `{"filer":""}`, nil, 400},
+		{"a wrong filter", "POST", "/api/query", `{"filter":"duration >"}`, nil, 422},
+		{"a wrong metric", "POST", "/api/points", `{"x":"cycles","y":"cycels","most":10}`, nil, 422},
+		{"an unknown form", "POST", "/api/export", `{"form":"exe"}`, nil, 400},
+		{"too much", "POST", "/api/query", `{"filter":"` + strings.Repeat(" ", 2<<20) + `"}`, nil, 400},
+	} {
+		resp, body := request(t, s, c.method, c.path, c.body, c.change)
+		if resp.StatusCode != c.want {
+			t.Errorf("%s: status %d, want %d: %.200s", c.what, resp.StatusCode, c.want, body)
+		}
+		h := resp.Header
+		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" || !strings.HasPrefix(h.Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("%s: headers %v", c.what, h)
+		}
+		if strings.Contains(h.Get("Content-Security-Policy"), "unsafe") || h.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s: headers %v", c.what, h)
+		}
+	}
+}
+
+// A request from another machine is refused, whatever it says.
+func TestServerRefusesOthers(t *testing.T) {
+	h, err := NewHandler(testData(3, 10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for remote, want := range map[string]int{"127.0.0.1:5": 200, "[::1]:5": 200, "127.8.8.8:5": 200, "192.168.0.7:5": 403, "[2001:db8::1]:5": 403, "": 403, "@": 403} {
+		r := httptest.NewRequest("GET", "http://localhost/", nil)
+		r.RemoteAddr = remote
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("from %q: status %d, want %d", remote, w.Code, want)
+		}
+	}
+}
+
+// An error tells which part of the query is wrong, and where.
+func TestServerErrors(t *testing.T) {
+	s := serve(t, testData(3, 50))
+	for _, c := range []struct{ path, body, part string }{
+		{"/api/query", `{"filter":"duration > "}`, "filter"}, {"/api/points", `{"x":"a b","y":"cycles","most":1000}`, "x"}, {"/api/export", `{"filter":"(","form":"csv"}`, "filter"},
+	} {
+		_, body := request(t, s, "POST", c.path, c.body, nil)
+		var e struct {
+			Error, Part string
+			Pos         *int
+		}
+		if err := json.Unmarshal([]byte(body), &e); err != nil || e.Part != c.part || e.Pos == nil || e.Error == "" {
+			t.Errorf("%s %s: %s (%v)", c.path, c.body, body, err)
+		}
+	}
+}
+
+// A page without quanta has nothing to ask, and a recording that is no table is refused.
+func TestServerWithoutCounters(t *testing.T) {
+	s := serve(t, &Data{Bottle: &bottle.Graph{}})
+	if resp, _ := request(t, s, "POST", "/api/query", `{}`, nil); resp.StatusCode != 404 {
+		t.Errorf("status %d", resp.StatusCode)
+	}
+	d := testData(3, 10)
+	d.Counters.Begin = d.Counters.Begin[:5]
+	if _, err := NewHandler(d); err == nil {
+		t.Error("a table with columns of different lengths is served")
+	}
+	if _, err := NewHandler(nil); err == nil {
+		t.Error("nothing is served")
+	}
+}
+
+// Exports of the server hold what the filter selects.
+func TestServerExport(t *testing.T) {
+	d := testData(3, 300)
+	s := serve(t, d)
+	n := answer(t, d, counters.Query{Filter: "proc = 3"}).Count
+	_, csv := request(t, s, "POST", "/api/export", `{"filter":"proc = 3","form":"csv"}`, nil)
+	if strings.Count(csv, "\n") != n+1 {
+		t.Errorf("%d lines of CSV, want %d", strings.Count(csv, "\n"), n+1)
+	}
+	_, text := request(t, s, "POST", "/api/export", `{"filter":"proc = 3","form":"json"}`, nil)
+	if rec, err := counters.ReadJSON(strings.NewReader(text)); err != nil || rec.Len() != n {
+		t.Errorf("JSON: %v", err)
+	}
+	_, prof := request(t, s, "POST", "/api/export", `{"filter":"proc = 3","form":"pprof"}`, nil)
+	p, err := profile.Parse(strings.NewReader(prof))
+	if err != nil || p.CheckValid() != nil {
+		t.Fatal(err)
+	}
+	if quanta, _ := sums(p); quanta != int64(n) {
+		t.Errorf("a profile of %d quanta, want %d", quanta, n)
+	}
+}
+
+// The served page shows what the file shows: the same sections, numbers and selections.
+func TestServedPage(t *testing.T) {
+	d := testData(5, 3000)
+	p := openURL(t, serve(t, d).URL, browser.Window{Width: 1280, Height: 900})
+	p.answered(3000)
+	p.click(`svg.bottle g[aria-label^="main.main:"]`)
+	p.must(p.Fill("#condition", "duration > 50us"))
+	a := answer(t, d, counters.Query{Filter: `group = "main.main" && duration > 50us`, Stats: []string{"minor_faults"}})
+	p.answered(a.Count)
+	served := p.text("#counters")
+	file := openFile(t, d, strings.TrimPrefix(p.eval("location.hash"), "#"), browser.Window{Width: 1280, Height: 900})
+	file.answered(a.Count)
+	file.wait(`document.querySelector("#correlation-rows") && document.querySelector("#counter-figures").innerText.includes("r =")`)
+	p.wait(`document.querySelector("#counter-figures").innerText.includes("r =")`)
+	served = p.text("#counters")
+	if got := file.text("#counters"); got != served {
+		t.Errorf("the file shows\n%s\nthe server\n%s", got, served)
+	}
+	p.must(p.Fill("#y", "no_such"))
+	p.wait(`document.querySelector("#metric-trouble").innerText.includes("no counter")`)
+	p.wait(`document.querySelector("#y").getAttribute("aria-invalid") == "true"`)
+}
+
+// What is too large for one file is refused with advice, and nothing is written.
+func TestSizeLimits(t *testing.T) {
+	for _, opt := range []Options{{MaxRows: 99}, {MaxBytes: 10_000}} {
+		var buf bytes.Buffer
+		err := Write(&buf, testData(3, 100), opt)
+		var size *SizeError
+		if !errors.As(err, &size) || buf.Len() > 0 || !strings.Contains(err.Error(), "-http") {
+			t.Errorf("%+v: %v, %d bytes", opt, err, buf.Len())
+		}
+	}
+	if err := Write(io.Discard, testData(3, 100), Options{MaxRows: -1, MaxBytes: -1}); err != nil {
+		t.Error(err)
+	}
+	if err := Write(io.Discard, nil, Options{}); err == nil {
+		t.Error("no data gives no error")
+	}
+}
