@@ -227,3 +227,32 @@ func TestTop(t *testing.T) {
 		t.Errorf("%d waits, %d pairs, %d locks of 4 at most and the others", len(total.Waits), len(total.Pairs), len(total.Locks))
 	}
 }
+
+// TestQuick: a quick analysis finds the same waits and pairs, without activities and roots.
+func TestQuick(t *testing.T) {
+	for name, data := range smallTraces(t) {
+		full, err := ReadTrace(context.Background(), bytes.NewReader(data), TraceOptions{})
+		if err != nil {
+			continue
+		}
+		quick, err := ReadTrace(context.Background(), bytes.NewReader(data), TraceOptions{Quick: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(full.Waits) != len(quick.Waits) || len(full.Pairs) != len(quick.Pairs) {
+			t.Fatalf("%s: %d waits, %d pairs; quick %d, %d", name, len(full.Waits), len(full.Pairs), len(quick.Waits), len(quick.Pairs))
+		}
+		for i := range full.Waits {
+			a, b := full.Waits[i], quick.Waits[i]
+			if a.Waited != b.Waited || a.Blamed != b.Blamed || a.HandOff != b.HandOff || a.Contentions != b.Contentions {
+				t.Errorf("%s: %+v, quick %+v", name, a, b)
+			}
+		}
+		for i := range quick.Pairs {
+			q := &quick.Pairs[i]
+			if q.Blamed != full.Pairs[i].Blamed || q.Contentions != full.Pairs[i].Contentions || len(q.Roots) != 0 || q.OwnerActivity().Running != 0 {
+				t.Errorf("%s: %+v, quick %+v", name, full.Pairs[i], q)
+			}
+		}
+	}
+}

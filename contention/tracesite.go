@@ -14,7 +14,10 @@ type callSite struct {
 	stack  *Stack            // for the profile
 	frames []*timeline.Frame // the same
 	lock   *tracedLock       // the lock that is meant there; nil if none is. See lockOf.
-	holds  durations         // how long those who let go of a lock here had held it
+	pseudo *tracedLock       // what pseudoLock has answered last,
+	// pseudoFor such a wait.
+	pseudoFor timeline.Wait
+	holds     durations // how long those who let go of a lock here had held it
 }
 
 // place is a call chain as the trace shows it.

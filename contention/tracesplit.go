@@ -26,7 +26,9 @@ func (o *TraceObserver) cut(g *tracedGoroutine, h *hold) {
 		o.lost++
 	}
 	o.scratch = c.given
-	g.past.addCut(c.given, doingOf(w.kind))
+	if g.past != nil {
+		g.past.addCut(c.given, doingOf(w.kind))
+	}
 }
 
 // cutter is the state of a cut: the time from at on is accounted for.

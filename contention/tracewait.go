@@ -70,7 +70,9 @@ type heldLock struct {
 // track notes when the goroutine was active.
 func (g *tracedGoroutine) track(t *timeline.Transition) {
 	g.present.set(t)
-	g.past.transition(t)
+	if g.past != nil {
+		g.past.transition(t)
+	}
 	if t.State.OnProc() {
 		g.ran += t.End - t.Start
 	}
@@ -85,6 +87,13 @@ func (g *tracedGoroutine) track(t *timeline.Transition) {
 		return
 	}
 	g.runs.add(stretch{g.since, t.End})
+}
+
+// finish notes a wait that is over, unless its parts have been noted already.
+func (g *tracedGoroutine) finish(t *timeline.Transition) {
+	if g.past != nil {
+		g.past.finish(t)
+	}
 }
 
 func active(s timeline.State) bool {
@@ -146,6 +155,9 @@ func (o *TraceObserver) blameWaker(g *tracedGoroutine, t *timeline.Transition, b
 	p := o.goroutine(t.Waker).past
 	did := p.between(t.End-waited, t.End)
 	g.wait.blame(by, waited, &did)
+	if g.past == nil {
+		return
+	}
 	g.past.addWaiting(t.End-waited, doingOf(t.Wait), false)
 	g.past.addBlamed(t.End-waited, t.End, doingOf(t.Wait), by, p, &did)
 }
@@ -235,6 +247,9 @@ func (o *TraceObserver) book(g *tracedGoroutine, w *waiting) {
 
 // pseudoLock returns what stands for a lock in waits for something else.
 func (o *TraceObserver) pseudoLock(wait timeline.Wait, s *callSite) *tracedLock {
+	if s.pseudo != nil && s.pseudoFor == wait {
+		return s.pseudo
+	}
 	k := pseudoKey{wait: wait}
 	name := ""
 	switch wait {
@@ -253,5 +268,6 @@ func (o *TraceObserver) pseudoLock(wait timeline.Wait, s *callSite) *tracedLock 
 		l = &tracedLock{id: o.locks, name: name, class: k.class}
 		o.pseudo[k] = l
 	}
+	s.pseudo, s.pseudoFor = l, wait
 	return l
 }
