@@ -346,12 +346,15 @@ func (s *Stream) read(raw *rawGeneration) {
 	d := raw.decode(s.replay.stacks, &clock, limit)
 	defer d.release()
 	if d.err != nil {
-		why, err := dropBroken, fmt.Errorf("timeline: generation %d cannot be read: %w", raw.number, d.err)
+		s.charge(clock.spent(), 0)
 		if errors.Is(d.err, errBudget) {
-			why, err = dropOverBudget, nil
+			s.mu.Lock()
+			s.budget.tooLow()
+			s.mu.Unlock()
+			s.skip(raw, dropOverBudget, nil)
+		} else {
+			s.skip(raw, dropBroken, fmt.Errorf("timeline: generation %d cannot be read: %w", raw.number, d.err))
 		}
-		s.charge(clock.spent(), raw.size)
-		s.skip(raw, why, err)
 		return
 	}
 	gen := Generation{Number: raw.number, Bytes: raw.size, Events: int64(d.events)}

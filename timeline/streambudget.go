@@ -76,6 +76,9 @@ func (b *budget) spend(cpu time.Duration, bytes int64) {
 	}
 }
 
+// tooLow notes that a generation took more than was expected, and how much more is not known.
+func (b *budget) tooLow() { b.perByte *= 2 }
+
 // errBudget ends the decoding of a generation that takes too long.
 var errBudget = errors.New("it takes more time than there is")
 
