@@ -15,7 +15,8 @@ import (
 
 // ContinuousOptions are the choices of [Continuous]. The zero value is right for most.
 type ContinuousOptions struct {
-	// Options are those of the analyses. Name, Progress, Last, Speedup, Bottle.From, To and Window are not used.
+	// Options are those of the analyses. Name, Progress, Last, Speedup, Bottle.From, To and Window are not used, and
+	// Contention is always Quick: roots and owners' activity are in snapshots.
 	// Observers are called on a goroutine of their own, and see gaps.
 	Options
 	// Budget is how much of the machine's processor time may be used, as in timeline.StreamOptions; 0 means 0.02.
@@ -79,6 +80,7 @@ func NewContinuous(opt ContinuousOptions) *Continuous {
 		opt.MaxGroups = 256
 	}
 	opt.Bottle.From, opt.Bottle.To, opt.Bottle.Window = 0, 0, 0
+	opt.Contention.Quick = true
 	return &Continuous{opt: opt}
 }
 
