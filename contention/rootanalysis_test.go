@@ -1,0 +1,129 @@
+package contention
+
+import (
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// rooted has a wait of 100 behind fill, of which 60 were due to disk and 15 to nobody that is known.
+func rooted() *Profile {
+	stack := func(f string) *Stack { return &Stack{Frames: []Frame{{Func: f, File: "app.go", Line: 1}}} }
+	lock := &Lock{ID: 1, Name: "cache", Class: "app.Cache"}
+	get := Party{Group: "app.serve", Stack: stack("app.Get")}
+	fill := Party{Group: "app.fill", Stack: stack("app.Fill")}
+	disk := Party{Group: "app.disk", Stack: stack("app.Read")}
+	return &Profile{
+		Source: FromTrace, Duration: 1000, Locks: []*Lock{lock},
+		Waits: []Wait{{Kind: MutexKind, Lock: lock, Waiter: get, Contentions: 5, Observed: 5, Waited: 160, Blamed: 150, HandOff: 10}},
+		Pairs: []Pair{
+			{
+				Kind: MutexKind, Lock: lock, Waiter: get, Owner: fill, Contentions: 4, Blamed: 100, Longest: 90,
+				Activity: Activity{Running: 20, Unknown: 3, Blocked: map[Kind]time.Duration{ChanReceiveKind: 62, MutexKind: 15}},
+				Roots: []Root{
+					{Owner: disk, Via: ChanReceiveKind, Links: 2, Contentions: 3, Blamed: 60},
+					{Owner: fill, Contentions: 4, Blamed: 25},
+					{Via: MutexKind, Links: 1, Contentions: 1, Blamed: 15},
+				},
+			},
+			{Kind: MutexKind, Lock: lock, Waiter: get, Owner: disk, Contentions: 2, Blamed: 50, Longest: 50, Activity: Activity{Running: 50}},
+		},
+	}
+}
+
+func TestAggregateRoots(t *testing.T) {
+	p := rooted()
+	checkConservation(t, p)
+	tree, err := p.Aggregate(ByWaiterFunc, ByRootFunc, ByOwnerFunc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkTree(t, tree, []Aspect{ByWaiterFunc, ByRootFunc, ByOwnerFunc})
+	get := tree.Children[0]
+	got := toldTree(get, "")
+	const want = `
+		|app.Get 160 in 5: running 70 chan-receive 62 mutex 15 unknown 3
+		|  app.Read 110 in 5: running 50 chan-receive 60
+		|    app.Fill 60 in 3: chan-receive 60
+		|    app.Read 50 in 2: running 50
+		|  app.Fill 25 in 4: running 20 chan-receive 2 unknown 3
+		|    app.Fill 25 in 4: running 20 chan-receive 2 unknown 3
+		|  [unknown] 15 in 1: mutex 15
+		|    app.Fill 15 in 1: mutex 15
+		|  [hand-off] 10 in 0:
+		|    [hand-off] 10 in 0:`
+	if got != lines(want) {
+		t.Errorf("\n%s", got)
+	}
+	// Without the root, contentions are those of the pairs.
+	tree, err = p.Aggregate(ByOwnerFunc, ByRootGroup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := tree.Children[0]; c.Key != "app.Fill" || c.Contentions != 4 || len(c.Children) != 3 || c.Children[0].Key != "app.disk" || c.Activity.Running != 20 {
+		t.Errorf("%+v", c)
+	}
+	rows := p.LockTable()
+	if a := rows[0].Activity; a.Running != 70 || a.Total() != 150 {
+		t.Errorf("%+v", a)
+	}
+}
+
+func toldTree(t *Tree, indent string) string {
+	ns := t.Activity // in microseconds, as toldActivity has it
+	scaled := Activity{Running: ns.Running * 1000, Runnable: ns.Runnable * 1000, Unknown: ns.Unknown * 1000}
+	for k, d := range ns.Blocked {
+		scaled.add(Activity{Blocked: map[Kind]time.Duration{k: d * 1000}}, 1)
+	}
+	s := indent + t.Key + " " + strconv.Itoa(int(t.Waited)) + " in " + strconv.Itoa(int(t.Contentions)) + ":" + toldActivity(scaled) + "\n"
+	for _, c := range t.Children {
+		s += toldTree(c, indent+"  ")
+	}
+	return s
+}
+
+func TestFilterRoots(t *testing.T) {
+	p := rooted()
+	f := p.Filter(Filter{Focus: regexp.MustCompile("disk|Read")})
+	checkConservation(t, f)
+	if len(f.Pairs) != 2 || f.Waits[0].Waited != 110 || f.Waits[0].Contentions != 5 {
+		t.Fatalf("%+v", f.Waits[0])
+	}
+	q := f.Pairs[0]
+	if q.Blamed != 60 || q.Contentions != 3 || len(q.Roots) != 1 || q.Activity.Blocked[ChanReceiveKind] != 60 || q.Activity.Total() != 60 || q.Longest != 60 {
+		t.Errorf("%+v", q)
+	}
+	if p.Pairs[0].Blamed != 100 || len(p.Pairs[0].Roots) != 3 {
+		t.Errorf("the profile has changed: %+v", p.Pairs[0])
+	}
+	if f := p.Filter(Filter{Focus: regexp.MustCompile("Fill")}); f.Waits[0].Waited != 100 || len(f.Pairs[0].Roots) != 3 {
+		t.Errorf("%+v", f.Pairs[0])
+	}
+}
+
+func TestMergeAndSinceRoots(t *testing.T) {
+	a, b := rooted(), rooted() // the call chains are equal, not the same
+	b.Pairs[0].Roots[0].Via = MutexKind
+	b.Pairs[0].Activity.Blocked = map[Kind]time.Duration{MutexKind: 77}
+	m := Merge(a, b)
+	checkConservation(t, m)
+	q := m.Pairs[0]
+	if q.Blamed != 200 || len(q.Roots) != 4 || q.Activity.Running != 40 || q.Activity.Blocked[MutexKind] != 92 {
+		t.Errorf("%+v", q)
+	}
+	if m := Merge(a, rooted()); len(m.Pairs[0].Roots) != 3 || m.Pairs[0].Roots[0].Blamed != 120 || m.Pairs[0].Roots[0].Contentions != 6 {
+		t.Errorf("%+v", m.Pairs[0])
+	}
+	later := rooted()
+	later.Waits[0].Waited, later.Waits[0].Blamed, later.Waits[0].Observed = 170, 160, 6
+	later.Waits[0].Contentions = 6
+	l := &later.Pairs[0]
+	l.Blamed, l.Activity.Blocked[ChanReceiveKind], l.Roots[0].Blamed = 110, 72, 70
+	l.Contentions++
+	d := later.Since(rooted())
+	checkConservation(t, d)
+	if q := d.Pairs[0]; q.Blamed != 10 || len(q.Roots) != 1 || q.Roots[0].Blamed != 10 || q.Activity.Blocked[ChanReceiveKind] != 10 || q.Activity.Total() != 10 {
+		t.Errorf("%+v", q)
+	}
+}
