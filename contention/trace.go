@@ -140,7 +140,7 @@ type TraceOptions struct {
 // many changes of state is kept in sums, and then some of it is Unknown.
 //
 // Programs that use the locks of this package, with collection on, tell more to the trace: waits for those are exact, with the
-// names of the locks, and flagged [Logged]. So are not the waits that were not drawn at hot locks; see Options.Exact.
+// names of the locks, and flagged [Logged]. Waits that a hot lock did not record are inferred like all others; see Options.Exact.
 //
 // A trace that is cut off or broken gives the profile of what could be read, with a
 // warning, and an error (a *[timeline.Error]) that says where the trouble is and what is
