@@ -18,10 +18,10 @@ import (
 //   - Unlock looks at the number of registered waiters before it releases the lock. That is
 //     in another 8 bytes than the state: a load has to wait for an atomic operation on its
 //     own.
-//   - The readers of a RWMutex look at waitedRW. They may do so afterwards: a reader that
-//     leaves before a writer has announced itself delayed nobody, and one that leaves
-//     after that has made the count of readers negative, which it can take back, as the
-//     writer cannot go on without it.
+//   - The readers of a RWMutex look at waitedRW. They may do so afterwards: the exit of a
+//     reader that leaves before a writer has announced itself need not be there before
+//     the lock is free, and one that leaves after that has made the count of readers
+//     negative, which it can take back, as the writer cannot go on without it.
 //
 // A lock that is contended but not recorded has no registered waiters, and takes the
 // same path as sync's.
@@ -174,8 +174,11 @@ func (rw *RWMutex) RUnlock() {
 // runlockMore goes on with RUnlock after the count of readers was lowered to c.
 func (rw *RWMutex) runlockMore(c int32) {
 	if c >= 0 {
+		// No writer has announced itself, but one that waits may have been about to.
 		if rw.waiters.Load() != 0 {
-			rw.readerOut()
+			var r release
+			rw.readerLeave(&r)
+			r.finish()
 		}
 		return
 	}

@@ -189,7 +189,8 @@ func (t *tracker[L]) readerAcquired(w *wait) {
 	}
 }
 
-// readerLeave prepares the release by a reader, who still holds the lock.
+// readerLeave prepares the release by a reader, who still holds the lock unless no writer
+// had announced itself.
 func (t *tracker[L]) readerLeave(r *release) {
 	r.released = now()
 	st := t.st.Load()
@@ -204,15 +205,6 @@ func (t *tracker[L]) readerLeave(r *release) {
 		r.exit.released = r.released
 		st.publish()
 	}
-	st.mu.Unlock()
-}
-
-// readerOut notes that the caller, a reader, has left without delaying anybody.
-func (t *tracker[L]) readerOut() {
-	st := t.st.Load()
-	g := callstack.Goid()
-	st.mu.Lock()
-	st.forgetReader(g)
 	st.mu.Unlock()
 }
 

@@ -1,0 +1,102 @@
+package contention
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// quiet is the share of its processors' time that a run may have waited for them while
+// other processes had them. It says nothing about the error: it is from the kernel's
+// accounts, and a run that it disqualifies can be as good as any.
+const quiet = 0.05
+
+// BenchmarkOracle prints the error table of the package documentation. Of many short runs
+// it gives the median error, that of the quiet runs alone, and the share of those. If
+// another process takes the processor in the 200 ns between a line of the log and the
+// release of the lock, the log is wrong, not the profile, and by milliseconds.
+//
+// Where waits were drawn, "σ" is the median of the difference between the profile's and
+// the log's sum, in standard errors as the profile tells them: it should be 0.67.
+func BenchmarkOracle(b *testing.B) {
+	const runs, length = 20, 100 * time.Millisecond
+	for _, wl := range workloads {
+		b.Run(strings.ReplaceAll(wl.name, " ", "-"), func(b *testing.B) {
+			var all, undisturbed, naive, sigmas, delays []float64
+			var waits, estimated int64
+			for range b.N * runs {
+				delay := startDelay()
+				r := runOracle(b, wl, length, Options{})
+				share := delay() / (length.Seconds() * 2)
+				if math.IsNaN(r.err) { // nobody waited for anybody
+					continue
+				}
+				all, naive, delays = append(all, r.err), append(naive, r.naive), append(delays, share)
+				if share < quiet {
+					undisturbed = append(undisturbed, r.err)
+				}
+				if r.sigmas > 0 {
+					sigmas = append(sigmas, r.sigmas)
+				}
+				waits += r.waits
+				estimated += r.estimated
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(100*median(all), "error-%")
+			b.ReportMetric(100*median(naive), "naive-error-%")
+			b.ReportMetric(100*float64(len(undisturbed))/float64(max(1, len(all))), "quiet-runs-%")
+			if len(undisturbed) > 0 {
+				b.ReportMetric(100*median(undisturbed), "quiet-error-%")
+				b.ReportMetric(100*slices.Max(undisturbed), "quiet-worst-%")
+			}
+			b.ReportMetric(100*median(delays), "delay-%")
+			b.ReportMetric(100*float64(estimated)/float64(max(waits, 1)), "sampled-%")
+			if len(sigmas) > 0 {
+				b.ReportMetric(median(sigmas), "σ")
+			}
+		})
+	}
+}
+
+func median(x []float64) float64 {
+	if len(x) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(x)
+	return x[len(x)/2]
+}
+
+// oracleRun is what one run of a workload gave.
+type oracleRun struct {
+	err, naive       float64
+	sigmas           float64 // 0 if all waits were recorded
+	waits, estimated int64
+}
+
+func runOracle(t testing.TB, wl workload, d time.Duration, o Options) (r oracleRun) {
+	if err := Start(o); err != nil {
+		t.Fatal(err)
+	}
+	log := wl.run(d)
+	p := Snapshot()
+	if err := Stop(); err != nil {
+		t.Fatal(err)
+	}
+	pairs, waker, _ := truth(log)
+	blame := estimate(p)
+	r.err, r.naive = pairs.errorOf(blame), pairs.errorOf(waker)
+	var stdErr time.Duration
+	for _, w := range p.Waits {
+		r.waits += w.Contentions
+		if w.Flags&Estimated != 0 {
+			r.estimated += w.Contentions
+		}
+		stdErr = bothErrors(stdErr, w.StdErr)
+	}
+	if stdErr > 0 {
+		r.sigmas = math.Abs(blame.sum()-pairs.sum()) / float64(stdErr)
+	}
+	return r
+}

@@ -1,0 +1,27 @@
+package contention
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// startDelay returns a function that tells for how long the threads of the process
+// wanted to run since then and could not, in seconds, from /proc/self/task/*/schedstat.
+func startDelay() (since func() float64) {
+	before := runDelay()
+	return func() float64 { return runDelay() - before }
+}
+
+func runDelay() (seconds float64) {
+	files, _ := filepath.Glob("/proc/self/task/*/schedstat")
+	for _, f := range files {
+		b, _ := os.ReadFile(f)
+		if fields := strings.Fields(string(b)); len(fields) > 1 {
+			ns, _ := strconv.ParseInt(fields[1], 10, 64)
+			seconds += float64(ns) / 1e9
+		}
+	}
+	return seconds
+}
