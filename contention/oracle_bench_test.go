@@ -17,14 +17,11 @@ const quiet = 0.05
 // it gives the median error, that of the quiet runs alone, and the share of those. If
 // another process takes the processor in the 200 ns between a line of the log and the
 // release of the lock, the log is wrong, not the profile, and by milliseconds.
-//
-// Where waits were drawn, "σ" is the median of the difference between the profile's and
-// the log's sum, in standard errors as the profile tells them: it should be 0.67.
 func BenchmarkOracle(b *testing.B) {
 	const runs, length = 20, 100 * time.Millisecond
 	for _, wl := range workloads {
 		b.Run(strings.ReplaceAll(wl.name, " ", "-"), func(b *testing.B) {
-			var all, undisturbed, naive, sigmas, delays []float64
+			var all, undisturbed, naive, delays []float64
 			var waits, estimated int64
 			for range b.N * runs {
 				delay := startDelay()
@@ -36,9 +33,6 @@ func BenchmarkOracle(b *testing.B) {
 				all, naive, delays = append(all, r.err), append(naive, r.naive), append(delays, share)
 				if share < quiet {
 					undisturbed = append(undisturbed, r.err)
-				}
-				if r.sigmas > 0 {
-					sigmas = append(sigmas, r.sigmas)
 				}
 				waits += r.waits
 				estimated += r.estimated
@@ -53,9 +47,6 @@ func BenchmarkOracle(b *testing.B) {
 			}
 			b.ReportMetric(100*median(delays), "delay-%")
 			b.ReportMetric(100*float64(estimated)/float64(max(waits, 1)), "sampled-%")
-			if len(sigmas) > 0 {
-				b.ReportMetric(median(sigmas), "σ")
-			}
 		})
 	}
 }
@@ -71,7 +62,6 @@ func median(x []float64) float64 {
 // oracleRun is what one run of a workload gave.
 type oracleRun struct {
 	err, naive       float64
-	sigmas           float64 // 0 if all waits were recorded
 	waits, estimated int64
 }
 
@@ -85,18 +75,12 @@ func runOracle(t testing.TB, wl workload, d time.Duration, o Options) (r oracleR
 		t.Fatal(err)
 	}
 	pairs, waker, _ := truth(log)
-	blame := estimate(p)
-	r.err, r.naive = pairs.errorOf(blame), pairs.errorOf(waker)
-	var stdErr time.Duration
+	r.err, r.naive = pairs.errorOf(estimate(p)), pairs.errorOf(waker)
 	for _, w := range p.Waits {
 		r.waits += w.Contentions
 		if w.Flags&Estimated != 0 {
 			r.estimated += w.Contentions
 		}
-		stdErr = bothErrors(stdErr, w.StdErr)
-	}
-	if stdErr > 0 {
-		r.sigmas = math.Abs(blame.sum()-pairs.sum()) / float64(stdErr)
 	}
 	return r
 }
