@@ -18,11 +18,12 @@ type budget struct {
 	at      time.Time // up to when the bucket was filled
 	credit  time.Duration
 	perByte float64 // ns: what a byte of a generation takes
+	learnt  bool    // perByte was
 }
 
 // firstPerByte is what a byte of a trace is taken to need, in ns, as long as nothing is known: most
-// traces need 10 to 30.
-const firstPerByte = 30
+// traces need 20 to 60, by what the observers do.
+const firstPerByte = 60
 
 func (b *budget) begin(now time.Time, share float64, horizon time.Duration) {
 	*b = budget{share: share, horizon: horizon, at: now, perByte: firstPerByte}
@@ -69,15 +70,15 @@ func (b *budget) spend(cpu time.Duration, bytes int64) {
 		return
 	}
 	// Quick to learn that it takes longer, slow to forget.
-	if seen := float64(cpu) / float64(bytes); seen > b.perByte || b.perByte == firstPerByte {
-		b.perByte = seen
+	if seen := float64(cpu) / float64(bytes); seen > b.perByte || !b.learnt {
+		b.perByte, b.learnt = seen, true
 	} else {
 		b.perByte += (seen - b.perByte) / 8
 	}
 }
 
 // tooLow notes that a generation took more than was expected, and how much more is not known.
-func (b *budget) tooLow() { b.perByte *= 2 }
+func (b *budget) tooLow() { b.perByte, b.learnt = 2*b.perByte, true }
 
 // errBudget ends the decoding of a generation that takes too long.
 var errBudget = errors.New("it takes more time than there is")

@@ -24,7 +24,7 @@ func innerFunc(s *Stack) string {
 	}
 	for i := n - 2; i >= 0; i-- {
 		if fn := s.Frames[i].Func; !starter.Is(fn) {
-			if isRuntimeFunc(fn) || strings.HasPrefix(fn, "sync.") {
+			if isRuntimeFunc(fn) || strings.HasPrefix(fn, "sync.") || strings.HasPrefix(fn, "time.") {
 				return "" // the wrapper itself blocks
 			}
 			return fn

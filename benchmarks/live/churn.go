@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck"
+)
+
+// churn runs a continuous analysis while goroutines are born and gone, and prints the heap that lives. It returns
+// the live heap at each print.
+func churn(w io.Writer, length, every time.Duration, rate int, budget float64) ([]uint64, error) {
+	c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{Budget: budget})
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	defer c.Stop()
+	quit, born := make(chan struct{}), make(chan int64, 1)
+	go func() {
+		var n int64
+		defer func() { born <- n }()
+		done := make(chan struct{}, 1000)
+		start := time.Now()
+		for {
+			select {
+			case <-quit:
+				return
+			default:
+			}
+			want := int64(time.Since(start).Seconds() * float64(rate))
+			for ; n < want; n++ {
+				go func() { done <- struct{}{} }()
+				if n%1000 == 999 {
+					for range 1000 {
+						<-done
+					}
+				}
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	fmt.Fprintf(w, "churn: %d goroutines born and gone a second, for %v, budget %.3g of %d processors\n", rate, length, budget, runtime.GOMAXPROCS(0))
+	fmt.Fprintf(w, "%10s %10s %10s %9s %9s %9s %14s %7s %8s\n", "after", "live heap", "from OS", "windows", "dropped", "events", "goroutines", "boxes", "CPU")
+	var heaps []uint64
+	begin := time.Now()
+	for at := every; at <= length; at += every {
+		time.Sleep(time.Until(begin.Add(at)))
+		heaps = append(heaps, churnLine(w, c, time.Since(begin)))
+	}
+	close(quit)
+	n := <-born
+	fmt.Fprintf(w, "%d goroutines, %.0f a second\n", n, float64(n)/time.Since(begin).Seconds())
+	return heaps, nil
+}
+
+func churnLine(w io.Writer, c *bottleneck.Continuous, after time.Duration) uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	l := c.Read()
+	goroutines := 0
+	for i := range l.Bottle.Boxes {
+		goroutines += l.Bottle.Boxes[i].Goroutines
+	}
+	s := &l.Stream
+	share := 100 * float64(s.CPU) / float64(s.Elapsed) / float64(runtime.GOMAXPROCS(0))
+	fmt.Fprintf(w, "%10v %7.1f MB %7.1f MB %9d %9d %8.1fM %14d %7d %6.2f %%\n", after.Round(time.Second), float64(m.HeapAlloc)/1e6, float64(m.Sys-m.HeapReleased)/1e6,
+		l.Windows, s.Dropped.Generations, float64(s.Events)/1e6, goroutines, len(l.Bottle.Boxes), share)
+	return m.HeapAlloc
+}

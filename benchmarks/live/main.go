@@ -1,0 +1,66 @@
+// Live measures what watching a running program costs: against doing nothing, and against
+// trace.FlightRecorder alone, which all of it is built on.
+//
+//	go run ./benchmarks/live                        # all workloads, some ten minutes
+//	go run ./benchmarks/live -workload service -rounds 5
+//	go run ./benchmarks/live -workload fasthttp,redcon      # fetches these modules
+//	go run ./benchmarks/live -churn -for 10m        # 100,000 goroutines born and gone a second: is memory flat?
+//
+// The ways are: nothing; flight, a trace.FlightRecorder; recorder, a bottle.Recorder; snapshots, the same with a snapshot
+// every two seconds; continuous, a bottleneck.Continuous. Server and clients run in one process, on the loopback. Each way runs for a
+// few seconds in turn, back and forth, and is compared to "flight" in the same round.
+//
+// Quote the ratios and their confidence intervals: on a busy machine these are wide.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/benchmarks/live/ab"
+)
+
+func main() {
+	names := flag.String("workload", "service,files,fasthttp,redcon,pingpong", "which workloads, separated by commas")
+	slice := flag.Duration("slice", 4*time.Second, "how long each way runs at a time")
+	rounds := flag.Int("rounds", 10, "how often each way gets its turn")
+	churning := flag.Bool("churn", false, "instead: continuous analysis while goroutines are born and gone, and the heap each minute")
+	length := flag.Duration("for", 10*time.Minute, "how long the churn lasts")
+	rate := flag.Int("rate", 100_000, "goroutines a second in the churn")
+	budget := flag.Float64("budget", 0.02, "of the continuous analysis in the churn")
+	every := flag.Duration("every", time.Minute, "how often the churn prints the heap")
+	flag.Parse()
+	var err error
+	if *churning {
+		_, err = churn(os.Stdout, *length, *every, *rate, *budget)
+	} else {
+		err = compare(strings.Split(*names, ","), ab.Options{Slice: *slice, Rounds: *rounds})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "live:", err)
+		os.Exit(1)
+	}
+}
+
+func compare(names []string, opt ab.Options) error {
+	for _, name := range names {
+		var err error
+		switch name {
+		case "service":
+			err = ab.Compare(os.Stdout, service(), opt)
+		case "files":
+			err = ab.Compare(os.Stdout, files(), opt)
+		case "pingpong":
+			err = ab.Compare(os.Stdout, pingPong(), opt)
+		default:
+			err = foreign(name, opt)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
