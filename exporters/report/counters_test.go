@@ -62,6 +62,11 @@ func TestSyntaxTrouble(t *testing.T) {
 	p.shows("#metric-trouble", "at character 11")
 	p.shows("#bar", "everything")
 	p.must(p.Fill("#condition", "no_such > 1"))
+	p.shows("#metric-trouble", "at character 1", "no counter")
+	p.shows("#bar", "everything")
+	p.must(p.Fill("#condition", "proc < 4"))
+	p.wait(`document.querySelector("#metric-trouble").innerText == ""`)
+	p.must(p.Eval(`location.hash = "where=no_such+%3E+1"`, nil)) // as in an address that was written for another recording
 	p.wait(`document.querySelector("#metric-trouble").innerText.includes("no counter")`)
 	p.click("#bar .chip")
 	p.wait(`document.querySelector("#metric-trouble").innerText == ""`)
@@ -189,9 +194,11 @@ func (p *tester) exported(what string, binary bool) string {
 	p.click(fmt.Sprintf(`[data-export=%q]`, what))
 	p.wait(`window.blob`)
 	if binary {
-		return p.eval(`await window.blob.arrayBuffer().then(b => btoa(String.fromCharCode(...new Uint8Array(b))))`)
+		p.must(p.Eval(`window.blob.arrayBuffer().then(b => { window.bytes = btoa(String.fromCharCode(...new Uint8Array(b))) })`, nil))
+	} else {
+		p.must(p.Eval(`window.blob.text().then(t => { window.bytes = t })`, nil))
 	}
-	return p.eval(`await window.blob.text()`)
+	return p.eval("window.bytes")
 }
 
 // What is selected is exported as CSV, JSON and for go tool pprof, with the numbers of the page.

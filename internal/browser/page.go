@@ -161,7 +161,7 @@ func (p *Page) Eval(expression string, out any) error {
 		Result    remoteObject `json:"result"`
 		Exception *exception   `json:"exceptionDetails"`
 	}
-	err := p.call("Runtime.evaluate", params{"expression": expression, "returnByValue": true, "awaitPromise": true, "replMode": true}, &result)
+	err := p.call("Runtime.evaluate", params{"expression": expression, "returnByValue": true, "awaitPromise": true}, &result)
 	if err != nil {
 		return err
 	}

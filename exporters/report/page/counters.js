@@ -53,7 +53,7 @@ function tryCondition(input) {
 	const text = input.value.trim();
 	if (!text) return;
 	try {
-		parseFilter(text);
+		checkNames("filter", text, parseFilter);
 	} catch (err) {
 		return trouble(err, input);
 	}
@@ -84,6 +84,8 @@ const drawCounters = latest(async (current, what) => {
 	const widthOf = e => Math.max(100, Math.min(4000, Math.floor(e.clientWidth || 600)));
 	const answer = q => engine.answer({filter, ...q});
 	try {
+		for (const [part, text] of [["x", v.x], ["y", v.y], ["lanes", v.color]]) if (text) checkNames(part, text, parseMetric);
+		checkNames("filter", filter, parseFilter);
 		engine.overtake();
 		// What is looked at first comes first; the tables follow.
 		const [a, time, scatter] = await Promise.all([
@@ -91,7 +93,9 @@ const drawCounters = latest(async (current, what) => {
 			pointsOf(filter, "begin", v.y, S.time, widthOf), pointsOf(filter, v.x, v.y, S.scatter, widthOf)]);
 		if (!current()) return;
 		trouble(null);
+		const begin = performance.now();
 		showCharts(a, {time, scatter, xUnit: metricUnit(v.x), yUnit: metricUnit(v.y)});
+		document.documentElement.dataset.drawn = String(performance.now() - begin); // for the benchmark
 		const all = measures(9);
 		const tables = await answer({stats: all, table: {by: v.table, metrics: [v.x, v.y], limit: 100}, rows: {metrics: [v.x, v.y], sort: recordView.sort, descending: recordView.down, offset: recordView.offset, limit: recordView.size}});
 		if (!current()) return;

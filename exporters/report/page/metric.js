@@ -120,6 +120,18 @@ class Table {
 
 const finiteOr = v => Number.isFinite(v) ? v : NaN;
 
+// checkNames throws where an expression names a counter that the recording lacks; part is what is to blame.
+function checkNames(part, text, parse) {
+	blame(part, () => {
+		const walk = n => {
+			const known = n.op === "name" && Object.hasOwn(BUILTINS, n.word) || D.counters.counters.some(c => c.name === n.word || n.op === "name" && c.name.replaceAll("-", "_") === n.word);
+			if ((n.op === "name" || n.op === "quoted") && !known) throw new SyntaxTrouble(text, n.pos, `this recording has no counter ${quoteText(n.word)}`);
+			n.kids.forEach(walk);
+		};
+		walk(parse(text));
+	});
+}
+
 // metricUnit is the unit of a metric, found without its values; "" where the recording lacks what it names.
 function metricUnit(text) {
 	const walk = n => {

@@ -1,0 +1,114 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/browser"
+)
+
+// BenchmarkWrite measures a page of 20,000 quanta with all sections.
+func BenchmarkWrite(b *testing.B) {
+	d := testData(20, 20000)
+	var buf bytes.Buffer
+	for b.Loop() {
+		buf.Reset()
+		if err := Write(&buf, d, Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(buf.Len()), "B/page")
+}
+
+// BenchmarkServer measures the answers that a page of two million quanta waits for: with each filter a new one.
+func BenchmarkServer(b *testing.B) {
+	h, err := NewHandler(&Data{Counters: testRecording(searchNames(20), 2_000_000)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := httptest.NewServer(h)
+	defer s.Close()
+	for _, c := range []struct{ name, path, body string }{
+		{"lanes", "query", `{"filter":"duration > %dns","lanes":{"by":"goroutine","width":1000,"limit":40}}`},
+		{"density", "query", `{"filter":"duration > %dns","density":{"x":"minor_faults","y":"instructions / cycles","width":250,"height":110}}`},
+		{"points", "points", `{"filter":"duration > 155us + %dns","x":"minor_faults","y":"instructions / cycles","most":500000}`},
+		{"tables", "query", `{"filter":"duration > %dns","stats":["duration","cycles","minor_faults"],"table":{"by":"group","metrics":["cycles"]},"rows":{"metrics":["cycles"],"limit":25}}`},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			n := 0
+			for b.Loop() {
+				n++
+				resp, err := http.Post(s.URL+"/api/"+c.path, "application/json", strings.NewReader(fmt.Sprintf(c.body, 40_000+n)))
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != 200 {
+					b.Fatal(resp.Status, err)
+				}
+				resp.Body.Close()
+			}
+		})
+	}
+}
+
+// BenchmarkServedPage measures in the browser how long it takes, with two million quanta, from a new filter to the new charts, and to
+// draw them again.
+func BenchmarkServedPage(b *testing.B) {
+	if testing.Short() {
+		b.Skip("takes half a minute")
+	}
+	h, err := NewHandler(&Data{Title: "two million", Counters: testRecording(searchNames(20), 2_000_000)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := httptest.NewServer(h)
+	defer s.Close()
+	br := browser.Test(b)
+	defer br.Close()
+	p, err := br.Open(s.URL, browser.Window{Width: 1600, Height: 1000})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := p.Wait(`document.documentElement.dataset.answered`); err != nil {
+		b.Fatal(err)
+	}
+	filter, redraw := math.Inf(1), math.Inf(1)
+	n := 0
+	for b.Loop() {
+		n++
+		var ms [2]float64
+		// From the change of the address, as a typed condition makes it, until the count in the charts' heading has changed; then a redraw
+		// for another colour scheme or width is what a resize does.
+		err := p.Eval(fmt.Sprintf(`new Promise(done => {
+			const at = document.querySelector("#counter-figures"), before = at.textContent, begin = performance.now();
+			const seen = new MutationObserver(() => {
+				const b = document.querySelector("#selected-count");
+				if (!b || before.startsWith(b.textContent)) return;
+				seen.disconnect();
+				requestAnimationFrame(() => {
+					const answered = performance.now() - begin;
+					done([answered, Number(document.documentElement.dataset.drawn || 0)]);
+				});
+			});
+			seen.observe(at, {childList: true, subtree: true, characterData: true});
+			location.hash = "where=duration+%%3E+%dns";
+		})`, 20_000+137*n), &ms)
+		if err != nil {
+			b.Fatal(err)
+		}
+		filter, redraw = min(filter, ms[0]), min(redraw, ms[1]) // a busy machine disturbs some
+		time.Sleep(1500 * time.Millisecond)                     // the tables and correlations of the last filter
+	}
+	b.ReportMetric(filter, "filter-ms")
+	b.ReportMetric(redraw, "redraw-ms")
+	for _, e := range p.Errors() {
+		b.Error(e)
+	}
+}
