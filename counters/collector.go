@@ -3,6 +3,7 @@ package counters
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -22,6 +23,8 @@ type collector struct {
 	write   func([]byte) error // takes a buffer that is full enough; nil keeps all of it
 	err     error
 	late    int // threads whose groups were opened late
+	quantum bool
+	trapped int // readings at breakpoints
 }
 
 const (
@@ -42,6 +45,7 @@ func (c *collector) open(pid int, period time.Duration) {
 		return
 	}
 	opt := perfevent.SamplerOptions{PID: pid, Hits: c.plan.hits, Group: c.plan.group, Period: period, Counts: []perfevent.Spec{perfevent.TaskClock}}
+	opt.Breakpoints = c.breakpoints(pid)
 	s, refused, err := perfevent.NewSampler(opt)
 	if err != nil {
 		c.warn("%s: not counted: %s.", strings.Join(c.plan.names(), ", "), perfevent.Reason(perfevent.Spec{}, err))
@@ -54,12 +58,30 @@ func (c *collector) open(pid int, period time.Duration) {
 	for _, g := range s.Groups() {
 		c.meta.Groups = append(c.meta.Groups, eventsOf(g))
 	}
-	c.meta.AtSwitches, c.meta.Period, c.meta.Extra = s.AtSwitches(), int64(period), 1
-	if s.AtSwitches() {
-		c.meta.Extra = 2
-	}
+	c.meta.AtSwitches, c.meta.Period, c.meta.Extra = s.AtSwitches(), int64(period), s.Extra()
+	c.meta.AtQuanta = len(opt.Breakpoints) > 0 && s.Breakpoints() == len(opt.Breakpoints)
 	c.follow()
 	c.late = 0 // those that were there are followed from the beginning
+}
+
+// breakpoints are the addresses at which groups are read with the option for quanta.
+func (c *collector) breakpoints(pid int) []uint64 {
+	if !c.quantum {
+		return nil
+	}
+	if len(c.plan.group) == 0 {
+		c.warn("Nothing is read at every quantum: none of the counters that are asked for is read in groups.")
+		return nil
+	}
+	if pid == 0 {
+		pid = os.Getpid()
+	}
+	addresses, err := quantumAddresses(pid)
+	if err != nil {
+		c.warn("Counters are not read at every quantum: %v.", err)
+		return nil
+	}
+	return addresses
 }
 
 // refuse tells of refused events, those with the same reason together.
@@ -126,6 +148,9 @@ func (c *collector) take(r *perfevent.Record) {
 	if c.n > c.max {
 		return
 	}
+	if c.meta.AtQuanta && r.Kind == perfevent.Reading && r.Values[c.meta.Extra-1] > 0 {
+		c.trapped++
+	}
 	before := len(c.buf)
 	c.buf = c.enc.Append(c.buf, r)
 	if c.n += int64(len(c.buf) - before); c.n > c.max {
@@ -183,4 +208,19 @@ func groupNames(groups [][]eventMeta) string {
 		all = append(all, g...)
 	}
 	return namesOf(all)
+}
+
+// proveQuanta shows that the breakpoints are met when the scheduler works, of which a program of one's own can make sure.
+func (c *collector) proveQuanta() {
+	if !c.meta.AtQuanta {
+		return
+	}
+	const enough = 5
+	for range 100 {
+		time.Sleep(100 * time.Microsecond) // which blocks, and is woken
+		if c.step(time.Millisecond); c.trapped >= enough {
+			return
+		}
+	}
+	c.warn("Counters are not read at every quantum: the breakpoints are set, but the scheduler does not meet them.")
 }

@@ -22,6 +22,9 @@ type StartOptions struct {
 	Counters []string
 	// Period is how often counters that cannot be recorded one by one are read on a thread that runs, beside its switches. 0 means 1 ms.
 	Period time.Duration
+	// Quantum has counters that cannot be recorded one by one read at the beginning and the end of every quantum, by breakpoints on the
+	// scheduler of the runtime. It is experimental, and costs about 10 µs a quantum.
+	Quantum bool
 	// OwnTrace tells that the program takes the execution trace itself: give it to [Session.StopWith].
 	OwnTrace bool
 	// MaxBytes bounds the records of events, of six bytes each, and twenty for a reading of counters: more are an error. 0 means 1 GB.
@@ -62,10 +65,11 @@ func Start(opt StartOptions) (*Session, error) {
 
 func startPlan(opt StartOptions, p plan, warnings []string) (*Session, error) {
 	s := &Session{opt: opt, stop: make(chan struct{}), done: make(chan error, 1)}
-	s.c = &collector{plan: p, max: opt.MaxBytes}
+	s.c = &collector{plan: p, max: opt.MaxBytes, quantum: opt.Quantum}
 	s.c.meta.Start, s.c.meta.System = time.Now().Round(0), runtime.GOOS+"/"+runtime.GOARCH
 	s.c.meta.Warnings = warnings
 	s.c.open(0, opt.Period)
+	s.c.proveQuanta()
 	s.metrics = newMetricReader(p.metrics)
 	s.metrics.read()
 	if !opt.OwnTrace {

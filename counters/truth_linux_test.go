@@ -131,11 +131,21 @@ func TestFaultsOfAlternatingGoroutines(t *testing.T) {
 	wg.Wait()
 	r := finish(t, s)
 	c := needs(t, r, "minor-faults")
-	ids := goroutinesOf(r, "TestFaultsOfAlternatingGoroutines")
-	if len(ids) != len(run) {
+	right, extra, all := attributed(t, r, c, cs, []int{1, 2, 3}, goroutinesOf(r, "TestFaultsOfAlternatingGoroutines"))
+	if float64(right) < 0.999*float64(all)-5 || right > all || float64(extra) > 0.02*float64(all) {
+		t.Errorf("%d of %d faults are in a quantum of the goroutine that had them; its quanta have %d more", right, all, extra)
+	}
+	t.Logf("%d alternations, %d quanta in all; %d of %d faults right (%.3f %%); %d more in these quanta, %d in no quantum",
+		3*turns, r.Len(), right, all, 100*float64(right)/float64(all), extra, c.Remainder)
+}
+
+// attributed counts how many of the faults are in a quantum of the goroutine that had them, and how many more
+// these quanta have.
+func attributed(t *testing.T, r *Recording, c *Counter, cs []*toucher, pages []int, ids []int64) (right, extra, all int64) {
+	t.Helper()
+	if len(ids) != len(cs) {
 		t.Fatalf("%d goroutines: %v", len(ids), ids)
 	}
-	var right, extra, all int64
 	for i, id := range ids {
 		if cs[i].faults < int64(cs[i].touched) {
 			t.Fatalf("goroutine %d touched %d fresh pages with %d faults: the test is wrong", i, cs[i].touched, cs[i].faults)
@@ -148,23 +158,19 @@ func TestFaultsOfAlternatingGoroutines(t *testing.T) {
 			if c.Values[row] == Unknown {
 				t.Fatalf("row %d has no value", row)
 			}
-			// A turn has i+1 faults for the pages, and now and then one of the runtime's own.
+			// A turn has so many faults for its pages, and now and then one of the runtime's own.
 			turns := int64(0)
 			end := r.Start.Add(time.Duration(r.Begin[row] + r.Duration[row]))
 			for len(cs[i].times) > 0 && cs[i].times[0].Before(end) {
 				cs[i].times = cs[i].times[1:]
 				turns++
 			}
-			n := min(c.Values[row], turns*int64(i+1))
+			n := min(c.Values[row], turns*int64(pages[i]))
 			right += n
 			extra += c.Values[row] - n
 		}
 	}
-	if float64(right) < 0.999*float64(all)-5 || right > all || float64(extra) > 0.02*float64(all) {
-		t.Errorf("%d of %d faults are in a quantum of the goroutine that had them; its quanta have %d more", right, all, extra)
-	}
-	t.Logf("%d alternations, %d quanta in all; %d of %d faults right (%.3f %%); %d more in these quanta, %d in no quantum",
-		3*turns, r.Len(), right, all, 100*float64(right)/float64(all), extra, c.Remainder)
+	return right, extra, all
 }
 
 // goroutinesOf returns the goroutines whose group has the name in its own, in the order of their ids.
@@ -329,6 +335,62 @@ func hog(quit chan bool) {
 		case <-quit:
 			return
 		default:
+		}
+	}
+}
+
+// TestQuantum: with breakpoints on the scheduler, a counter that grows unevenly is right for each goroutine: faults, read like a
+// counter that cannot be recorded one by one.
+func TestQuantum(t *testing.T) {
+	const work = 60 * time.Microsecond
+	const turns = 400
+	p, _, err := newPlan([]string{"task-clock"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	faults, err := perfevent.Named("minor-faults")
+	if err != nil {
+		t.Fatal(err)
+	}
+	faults.Name = "minor-faults-read"
+	p.group = append(p.group, faults)
+	threads(10)
+	for _, quantum := range []bool{false, true} {
+		run := []func(*toucher, int, time.Duration){turns0, turns2, turns2, turns0}
+		pages := []int{1, 3, 3, 1}
+		cs := make([]*toucher, len(run))
+		for i := range cs {
+			cs[i] = &toucher{t: t, memory: fresh(t, pages[i]*turns), in: make(chan bool, 1)}
+		}
+		for i := range cs {
+			cs[i].out = cs[(i+1)%len(cs)].in
+		}
+		s, err := startPlan(StartOptions{Quantum: quantum}, p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.c.sampler == nil || quantum && !s.c.meta.AtQuanta {
+			s.Stop()
+			t.Skip(s.c.meta.Warnings)
+		}
+		if quantum && s.c.trapped == 0 {
+			t.Error("the self-test of the breakpoints met none")
+		}
+		var wg sync.WaitGroup
+		for i, f := range run {
+			wg.Add(1)
+			go func() { defer wg.Done(); f(cs[i], turns, work) }()
+		}
+		begin := time.Now()
+		cs[0].in <- true
+		wg.Wait()
+		wall := time.Since(begin)
+		r := finish(t, s)
+		c := needs(t, r, "minor-faults-read")
+		right, extra, all := attributed(t, r, c, cs, pages, goroutinesOf(r, "TestQuantum"))
+		t.Logf("at quanta: %v; %d of %d faults are in a quantum of their goroutine (%.2f %%), %d more; %d quanta in %v", quantum, right, all, 100*float64(right)/float64(all), extra, r.Len(), wall)
+		if quantum && float64(right) < 0.98*float64(all) {
+			t.Errorf("%d of %d faults are in a quantum of their goroutine", right, all)
 		}
 	}
 }

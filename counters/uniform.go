@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
+	"time"
 )
 
 // Dividing uniform counters
@@ -12,17 +14,14 @@ import (
 // and once a period while it has one. What was counted between two readings is divided among the quanta that the thread
 // executed meanwhile, and what it did without a goroutine, by the time for which they had a processor:
 // counters of a thread stand still without one. It is as if the counter had grown evenly between the readings, so
-// the result is interpolated; the longer a quantum lasts, the more of it is as read. Shares
-// are whole numbers: each is the difference of two prefix sums, rounded down, so that they add up to what was read.
+// the result is interpolated; the longer a quantum lasts, the more of it is as read. Shares are whole numbers: what rounding takes from one
+// is carried to the next, so that they add up to what was read, and small shares get their due in the long run.
 
 // uniform adds the counters of a group.
 func (j *joiner) uniform(s *samples, group int, events []eventMeta) {
 	cols := make([]*Counter, len(events))
+	how := j.meta.readings()
 	for i, e := range events {
-		how := "readings of the thread's counter, each ms"
-		if j.meta.AtSwitches {
-			how = "readings of the thread's counter, at switches and each ms"
-		}
 		c := Counter{Name: e.Name, Source: e.source(how), Accuracy: Interpolated}
 		if e.Name == taskClock {
 			c.Unit = "ns"
@@ -32,6 +31,9 @@ func (j *joiner) uniform(s *samples, group int, events []eventMeta) {
 			c.Values[row] = Unknown
 		}
 		cols[i] = &c
+	}
+	if j.meta.AtQuanta {
+		j.proveQuanta(s, group)
 	}
 	scaled := 1.0
 	for id, t := range s.threads {
@@ -47,6 +49,18 @@ func (j *joiner) uniform(s *samples, group int, events []eventMeta) {
 	if scaled < 0.99 {
 		j.rec.Warnings = append(j.rec.Warnings, fmt.Sprintf("%s shared the hardware with other counters and counted for as little as %.0f %% of the time: they are scaled up, as if the rest had been the same.", namesOf(events), 100*scaled))
 	}
+}
+
+// readings says when groups were read.
+func (m *meta) readings() string {
+	how := "readings of the thread's counter"
+	if m.AtQuanta {
+		how += " at quanta,"
+	}
+	if m.AtSwitches {
+		how += " at switches"
+	}
+	return how + " and every " + time.Duration(m.Period).String()
 }
 
 func namesOf(events []eventMeta) (s string) {
@@ -67,6 +81,9 @@ func (j *joiner) divide(cols []*Counter, t *thread, group int, rows []int32) (sc
 	if len(rs) < 2 {
 		return scaled
 	}
+	if j.meta.AtQuanta {
+		j.snap(rs, rows)
+	}
 	first, last := rs[0].time, rs[len(rs)-1].time
 	for _, row := range rows {
 		if from, to := j.span(row); from >= first && to <= last {
@@ -75,6 +92,7 @@ func (j *joiner) divide(cols []*Counter, t *thread, group int, rows []int32) (sc
 			}
 		}
 	}
+	carries := slices.Repeat([]carry{noCarry}, len(cols))
 	for k := 1; k < len(rs); k++ {
 		a, b := &rs[k-1], &rs[k]
 		for len(rows) > 0 {
@@ -91,7 +109,7 @@ func (j *joiner) divide(cols []*Counter, t *thread, group int, rows []int32) (sc
 		for i, c := range cols {
 			d := delta(a.values[i], b.values[i], enabled, running)
 			c.Total += d
-			share(c, d, parts, all)
+			carries[i].share(c, d, parts, all)
 		}
 	}
 	return scaled
@@ -119,18 +137,33 @@ func (j *joiner) parts(t *thread, from, to int64, rows []int32) (parts []partOf,
 	return parts, all
 }
 
+// carryBits is the precision of what rounding carries on.
+const carryBits = 16
+
+// carry is what rounding has left over, in units of 2^-16. It begins with a half: shares are rounded to the nearest.
+type carry int64
+
+const noCarry carry = 1 << (carryBits - 1)
+
 // share divides d among the parts of all; what is left belongs to no row.
-func share(c *Counter, d int64, parts []partOf, all int64) {
-	var before int64
-	var given int64
+//
+// With E the exact share of the parts so far, the next part gets the whole number in its difference of E and
+// the carry. E ends at d, a whole number, so the carry after the rest is that of before: all sums are exact.
+func (k *carry) share(c *Counter, d int64, parts []partOf, all int64) {
+	d = min(d, 1<<(62-carryBits)) // no counter counts more between two readings
+	var time, exact int64
 	for _, p := range parts {
-		before += p.time
-		upTo := muldiv(d, min(before, all), all)
+		time += p.time
+		upTo := muldiv(d<<carryBits, min(time, all), all)
+		have := upTo - exact + int64(*k)
+		exact = upTo
+		*k = carry(have & (1<<carryBits - 1))
 		if c.Values[p.row] != Unknown {
-			c.Values[p.row] += upTo - given
+			c.Values[p.row] += have >> carryBits
 		}
-		given = upTo
 	}
+	rest := d<<carryBits - exact + int64(*k)
+	*k = carry(rest & (1<<carryBits - 1))
 }
 
 // muldiv returns a·b/c, rounded down, for 0 ≤ b ≤ c.
@@ -153,4 +186,56 @@ func delta(a, b, enabled, running uint64) int64 {
 		d = uint64(float64(d) * float64(enabled) / float64(running))
 	}
 	return int64(min(d, math.MaxInt64/2))
+}
+
+// proveQuanta compares the readings with the quanta: each must have one at its end, at the latest when the next one begins.
+func (j *joiner) proveQuanta(s *samples, group int) {
+	with, all := 0, 0
+	for id, t := range s.threads {
+		rs := t.readings[group]
+		rows := j.rows[id]
+		for i, row := range rows {
+			from, to := j.span(row)
+			if len(rs) == 0 || from < rs[0].time || i+1 == len(rows) || to > j.meta.End {
+				continue
+			}
+			next, _ := j.span(rows[i+1])
+			for len(rs) > 0 && rs[0].time < to {
+				rs = rs[1:]
+			}
+			all++
+			if len(rs) > 0 && rs[0].time <= next+int64(time.Millisecond)/10 {
+				with++
+			}
+		}
+	}
+	if float64(with) < 0.99*float64(all) {
+		j.rec.Warnings = append(j.rec.Warnings, fmt.Sprintf("Counters were to be read at every quantum, but only %d of %d quanta have such a reading: this Go version's scheduler may be another one than is expected, or a program without symbols was replaced.", with, all))
+	}
+}
+
+// snap moves the readings of breakpoints to the beginning and the end of the quanta that they are about: a trap takes its time
+// only after microseconds, in which the thread has done nothing but that.
+func (j *joiner) snap(rs []reading, rows []int32) {
+	const latest = int64(time.Millisecond) / 5 // after which it is not about that quantum
+	before, i := int64(math.MinInt64), 0
+	for k := range rs {
+		r := &rs[k]
+		for i+1 < len(rows) {
+			if from, _ := j.span(rows[i+1]); from > r.time {
+				break
+			}
+			i++
+		}
+		if i < len(rows) {
+			from, to := j.span(rows[i])
+			switch {
+			case r.cause == quantumBegins && from <= r.time && r.time-from < latest:
+				r.time = max(from, before)
+			case r.cause == quantumEnds && to <= r.time && r.time-to < latest:
+				r.time = max(to, before)
+			}
+		}
+		before = r.time
+	}
 }

@@ -101,6 +101,12 @@ func (s *Sampler) probe() (refused []Refusal) {
 	s.opt.Counts = try(s.opt.Counts, s.countAttr)
 	s.opt.Group = try(s.opt.Group, memberAttr)
 	s.hits, s.counts = make([]perThreads, len(s.opt.Hits)), make([]perThreads, len(s.opt.Counts))
+	if len(s.opt.Breakpoints) > 0 {
+		if err := s.probeBreakpoints(); err != nil {
+			refused = append(refused, Refusal{Breakpoint, fmt.Errorf("perfevent: open a breakpoint: %w", err)})
+			s.opt.Breakpoints = nil
+		}
+	}
 	s.planGroups()
 	return refused
 }

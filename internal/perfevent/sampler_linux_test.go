@@ -99,7 +99,8 @@ func TestSamplerHits(t *testing.T) {
 		}
 	}
 	hits, counts, _, err := s.Totals()
-	if err != nil || hits[0].Value != uint64(all) || counts[0].Value == 0 {
+	// Faults are counted a moment before they have a ring to be recorded in.
+	if err != nil || hits[0].Value < uint64(all) || hits[0].Value > uint64(all+20) || counts[0].Value == 0 {
 		t.Errorf("the kernel counted %+v, %+v, %v; %d records", hits, counts, err, all)
 	}
 }
@@ -121,7 +122,12 @@ func TestSamplerGroups(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	touch(t, 500)
-	for from := time.Now(); time.Since(from) < 30*time.Millisecond; {
+	var ts unix.Timespec
+	for from := int64(0); ts.Nano()-from < int64(30*time.Millisecond); unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) {
+		if from == 0 {
+			unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts)
+			from = ts.Nano()
+		}
 	}
 	time.Sleep(time.Millisecond)
 	follow()
