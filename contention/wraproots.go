@@ -23,7 +23,7 @@ import (
 
 const (
 	waitedSlots  = 1 << 12
-	waitedPieces = 16
+	waitedPieces = 64
 )
 
 // waitedTable remembers waits by goroutine.
@@ -203,8 +203,27 @@ func (a *account) remember(w *wait, unknown bool) {
 		at = max(at, a.pieces[i].to)
 	}
 	a.piece(w, nil, 0, links, at, w.end, 1)
+	slices.SortStableFunc(a.pieces, func(x, y waitedPiece) int { return cmp.Compare(x.from, y.from) })
+	a.pieces = joinPieces(a.pieces)
 	a.session.waited.add(w.g, a.pieces)
 	a.pieces = a.pieces[:0]
+}
+
+// joinPieces makes one of pieces that follow each other and have one root.
+func joinPieces(pieces []waitedPiece) []waitedPiece {
+	out := pieces[:0]
+	for _, p := range pieces {
+		if n := len(out) - 1; n >= 0 {
+			q := &out[n]
+			whole := q.ns == q.to-q.from && p.ns == p.to-p.from
+			if whole && q.to == p.from && q.kind == p.kind && q.links == p.links && q.chain == p.chain && q.g == p.g {
+				q.to, q.ns = p.to, q.ns+p.ns
+				continue
+			}
+		}
+		out = append(out, p)
+	}
+	return out
 }
 
 // ownerRoots tells in q what is in the cell.

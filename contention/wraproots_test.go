@@ -1,7 +1,11 @@
 package contention
 
 import (
+	"bytes"
+	"context"
+	rtrace "runtime/trace"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -118,4 +122,66 @@ f4 for f2: 8ns, blocked 0s
 	if got != want {
 		t.Errorf("\n%s\nwant\n%s", got, want)
 	}
+}
+
+// TestRootsOfTraceAndWrappers: in a program whose every owner of one lock waits for a second one, the wrappers find
+// the same roots as the trace does, which knows all waits.
+func TestRootsOfTraceAndWrappers(t *testing.T) {
+	var buf bytes.Buffer
+	if err := rtrace.Start(&buf); err != nil {
+		t.Skip(err)
+	}
+	collecting(t, Options{Exact: true})
+	a, b := NewMutex("a"), NewMutex("b")
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() {
+			for range 15 {
+				if i < 3 {
+					nestedOwner(a, b)
+				} else {
+					ownerOne(b, time.Millisecond)
+					time.Sleep(time.Millisecond)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	live := Snapshot()
+	rtrace.Stop()
+	p, err := ReadTrace(context.Background(), &buf, TraceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkConservation(t, live)
+	checkConservation(t, p)
+	if callstack.Goid() == 0 {
+		t.Skip("no goroutine ids")
+	}
+	share := func(p *Profile) float64 {
+		var root, all time.Duration
+		for _, q := range p.Pairs {
+			if q.Lock.Name == "a" {
+				all += q.Blamed
+				for _, r := range q.Roots {
+					if r.Via == MutexKind && r.Owner.Stack != nil && strings.HasSuffix(r.Owner.Stack.Frames[0].Func, ".ownerOne") {
+						root += r.Blamed
+					}
+				}
+			}
+		}
+		return float64(root) / float64(all)
+	}
+	if live, trace := share(live), share(p); live < trace/2 || trace < 0.1 || live > 1.1*trace+0.02 {
+		t.Errorf("the wrappers find the root for %.2f of the time, the trace for %.2f", live, trace)
+	} else {
+		t.Logf("the wrappers find the root for %.2f of the time, the trace for %.2f", live, trace)
+	}
+}
+
+//go:noinline
+func nestedOwner(a, b *Mutex) {
+	a.Lock()
+	defer a.Unlock()
+	ownerTwo(b, 200*time.Microsecond)
 }
