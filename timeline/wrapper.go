@@ -24,13 +24,23 @@ func innerFunc(s *Stack) string {
 	}
 	for i := n - 2; i >= 0; i-- {
 		if fn := s.Frames[i].Func; !starter.Is(fn) {
-			if isRuntimeFunc(fn) || strings.HasPrefix(fn, "sync.") || strings.HasPrefix(fn, "time.") {
+			if isRuntimeFunc(fn) || ofItself(fn) {
 				return "" // the wrapper itself blocks
 			}
 			return fn
 		}
 	}
 	return ""
+}
+
+// ofItself tells what a wrapper calls for its own purposes: none of it is what somebody starts a goroutine for.
+func ofItself(fn string) bool {
+	for _, pkg := range []string{"sync.", "time.", "syscall.", "os.", "golang.org/x/sys/"} {
+		if strings.HasPrefix(fn, pkg) {
+			return true
+		}
+	}
+	return false
 }
 
 // siteFrame returns the frame that called the wrapper which started a goroutine.

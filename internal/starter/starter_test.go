@@ -10,6 +10,7 @@ func TestIs(t *testing.T) {
 		"github.com/sourcegraph/conc.(*WaitGroup).Go.func1.1":                true,
 		"github.com/bottleneck-go/bottleneck/granularity.(*Pool).work":       true,
 		"github.com/bottleneck-go/bottleneck/internal/cycles.(*Clock).Start": true,
+		"github.com/bottleneck-go/bottleneck/internal/perfevent.OpenThread":  true,
 		"sync.(*WaitGroup).Wait":                                             false,
 		"main.(*WaitGroup).Go":                                               false,
 		"":                                                                   false,
