@@ -98,7 +98,9 @@ func (o *options) generate(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	ended := make(chan error, 1)
 	wait := l.start(ctx)
+	go func() { ended <- wait() }()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for last := l.count(); ; {
@@ -107,8 +109,8 @@ func (o *options) generate(ctx context.Context, w io.Writer) error {
 			now := l.count()
 			fmt.Fprintf(w, "%7.0f requests/s\n", now.rate(last))
 			last = now
-		case <-ctx.Done():
-			return wait()
+		case err := <-ended: // when the time is over, or no client has a service any more
+			return err
 		}
 	}
 }

@@ -232,11 +232,17 @@ func (t *topFrame) summary() []string {
 // neck names the groups of the neck, the tallest first.
 func (t *topFrame) neck() []string {
 	neck, share := t.v.Graph.Neck()
+	for i, b := range neck { // the tallest come first
+		if b.Share <= t.v.Graph.Wall/leastNeck {
+			neck = neck[:i]
+			break
+		}
+	}
 	if len(neck) == 0 {
 		if t.v.Graph.Procs == 1 {
 			return []string{"no neck can be told on one processor"}
 		}
-		return []string{"no neck: no group has a parallelism below " + strconv.FormatFloat(t.v.Graph.NeckLimit(), 'f', -1, 64)}
+		return []string{"no neck: no group that counts has a parallelism below " + strconv.FormatFloat(t.v.Graph.NeckLimit(), 'f', -1, 64)}
 	}
 	parts := []string{"* neck: " + t.m.percent(share) + " of the time"}
 	for _, b := range neck[:min(4, len(neck))] {

@@ -19,6 +19,9 @@ type topRow struct {
 	fresh bool    // it was not there before
 }
 
+// leastNeck: a group with less than one part in so many of the time is no neck, however narrow it is.
+const leastNeck = 200
+
 // topRows are all groups, with what has changed since the graph before.
 func topRows(m *model, before *bottle.Graph) []topRow {
 	was := map[key]time.Duration{}
@@ -32,7 +35,7 @@ func topRows(m *model, before *bottle.Graph) []topRow {
 	rows := make([]topRow, 0, len(m.graph.Boxes))
 	for i := range m.graph.Boxes {
 		b := &m.graph.Boxes[i]
-		r := topRow{box: b, name: m.withKind(m.name(b), b.Kind), neck: b.Share > 0 && b.Parallelism < limit, trend: math.NaN()}
+		r := topRow{box: b, name: m.withKind(m.name(b), b.Kind), neck: b.Share > m.graph.Wall/leastNeck && b.Parallelism < limit, trend: math.NaN()}
 		if before != nil && before.Wall > 0 && m.graph.Wall > 0 {
 			share, known := was[key{b.Group, b.Kind}]
 			r.fresh = !known
