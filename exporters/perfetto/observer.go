@@ -1,0 +1,303 @@
+package perfetto
+
+import (
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// observer turns what it is shown into packets, in the order of time, but for the slices of processors, which can only be written when
+// they end: the trace tells then which processor it was.
+type observer struct {
+	timeline.Base
+	w *Writer
+
+	program uint64 // tracks
+	begun   bool
+	now     timeline.Time
+
+	groups       map[string]*group
+	lanes        []*lane // by Goroutine.Index
+	tracks       int
+	otherThreads int64
+	seenAs       map[int64]bool // goroutines that changed their track
+	procs        map[int32]*processor
+	flows        uint64
+
+	running, runnable gauge
+	gauges            map[string]*gauge // of metrics
+	spans             map[string]*stack // of the whole program, by name
+	tasks             taskLanes
+}
+
+// lane is a goroutine with its track.
+type lane struct {
+	id     int64
+	group  *group
+	track  uint64
+	shared bool
+	open   bool // a slice of the state
+	state  timeline.State
+	inner  stack // regions and the runtime's ranges
+}
+
+// processor is a P with its track.
+type processor struct {
+	track uint64
+	until timeline.Time // where its last slice ends
+	inner stack         // the runtime's ranges
+}
+
+func (o *observer) init(w *Writer) {
+	*o = observer{
+		w: w, groups: map[string]*group{}, seenAs: map[int64]bool{}, procs: map[int32]*processor{},
+		gauges: map[string]*gauge{}, spans: map[string]*stack{}, tasks: taskLanes{open: map[uint64]openTask{}},
+	}
+}
+
+// start describes the tracks of the program as a whole.
+func (o *observer) start() {
+	if o.begun {
+		return
+	}
+	o.begun = true
+	o.program = o.w.process(programPID, clean(o.w.opt.Name))
+	o.running = gauge{track: o.w.counterTrack(o.program, "running goroutines (parallelism)", unitCount)}
+	o.runnable = gauge{track: o.w.counterTrack(o.program, "runnable goroutines", unitCount)}
+	o.w.process(processorsPID, "processors")
+}
+
+// Begin implements [timeline.Observer].
+func (o *observer) Begin(b *timeline.Begin) {
+	o.now = b.Time
+	o.start()
+}
+
+// lane returns the lane of a goroutine that is there.
+func (o *observer) lane(g *timeline.Goroutine) *lane {
+	if g == nil || g.Index >= len(o.lanes) || o.lanes[g.Index] == nil || o.lanes[g.Index].id != g.ID {
+		return nil
+	}
+	return o.lanes[g.Index]
+}
+
+// at moves the clock, and writes the gauges that changed before.
+func (o *observer) at(t timeline.Time) {
+	if t > o.now {
+		o.running.flush(o.w, o.now)
+		o.runnable.flush(o.w, o.now)
+		o.now = t
+	}
+}
+
+// Transition implements [timeline.Observer].
+func (o *observer) Transition(t *timeline.Transition) {
+	o.at(t.End)
+	o.count(t.State, -1)
+	o.count(t.To, 1)
+	l := o.lane(t.G)
+	if l != nil && l.open {
+		o.leave(l, &t.Interval)
+	}
+	o.onProc(t)
+	if !t.To.Alive() {
+		if l != nil {
+			o.gone(l, t.G.Index)
+		}
+		return
+	}
+	if l == nil {
+		l = o.appear(t.G)
+		for t.G.Index >= len(o.lanes) {
+			o.lanes = append(o.lanes, nil)
+		}
+		o.lanes[t.G.Index] = l
+	}
+	flow := o.wake(t)
+	o.enter(l, t.G, t.To, flow)
+}
+
+// count follows how many goroutines run, or could.
+func (o *observer) count(s timeline.State, by int64) {
+	switch {
+	case s.OnProc():
+		o.running.add(by)
+	case s == timeline.Runnable:
+		o.runnable.add(by)
+	}
+}
+
+// wake marks on the waker's track that it woke the goroutine, and returns the flow; 0 if nobody did.
+func (o *observer) wake(t *timeline.Transition) uint64 {
+	waker := o.lane(t.Waker)
+	if t.State != timeline.Waiting || t.To != timeline.Runnable || waker == nil || !waker.open {
+		return 0
+	}
+	o.flows++
+	o.w.begin(typeInstant, waker.track, "wake", "wakes "+clean(t.G.Name()))
+	o.w.annotate([]note{number("goroutine", t.G.ID), text("waited_for", t.Wait.String())})
+	o.w.event.fixed(eventFlowIDs, o.flows)
+	o.w.put(t.End, packetTrackEvent, o.w.event)
+	return o.flows
+}
+
+// enter begins the slice of a goroutine's state.
+func (o *observer) enter(l *lane, g *timeline.Goroutine, s timeline.State, flow uint64) {
+	category, name := "state", s.String()
+	switch s {
+	case timeline.Waiting, timeline.SyscallBlocked:
+		category, name = "blocked", "blocked: "+g.Wait().String()
+	case timeline.Running:
+		if g.Label != "" {
+			name = "running: " + clean(g.Label)
+		}
+	}
+	o.w.begin(typeSliceBegin, l.track, category, name)
+	if l.shared {
+		o.w.annotate([]note{number("goroutine", g.ID)})
+	}
+	if flow > 0 {
+		o.w.event.fixed(eventTerminatingFlowIDs, flow)
+	}
+	o.w.put(o.now, packetTrackEvent, o.w.event)
+	l.open, l.state = true, s
+}
+
+// maxFrames is how many frames of a call chain an annotation shows.
+const maxFrames = 16
+
+// leave ends the slice of the state that an interval was spent in, with what is known only now.
+func (o *observer) leave(l *lane, i *timeline.Interval) {
+	var notes [6]note
+	n := 0
+	add := func(x note) { notes[n] = x; n++ }
+	if i.State == timeline.Running || i.State == timeline.Syscall {
+		if i.Proc >= 0 {
+			add(number("proc", int64(i.Proc)))
+		}
+		if i.Thread >= 0 {
+			add(number("thread", i.Thread))
+		}
+	}
+	if i.State == timeline.Waiting && i.Reason != "" {
+		add(text("reason", clean(i.Reason)))
+	}
+	if i.Stack != nil {
+		add(text("stack", chain(i.Stack)))
+	}
+	if i.Waker != nil {
+		add(text("woken_by", clean(i.Waker.Name())))
+		if i.WakerStack != nil {
+			add(text("waker_stack", chain(i.WakerStack)))
+		}
+	}
+	o.w.end(o.now, l.track, notes[:n]...)
+	l.open = false
+}
+
+// chain writes a call chain, leaf first.
+func chain(s *timeline.Stack) string {
+	out := ""
+	for i, f := range s.Frames {
+		if i == maxFrames {
+			return out + " < …"
+		}
+		if i > 0 {
+			out += " < "
+		}
+		out += clean(f.Func)
+	}
+	return out
+}
+
+// gone ends everything that is open of a goroutine.
+func (o *observer) gone(l *lane, index int) {
+	l.inner.closeAll(o.w, o.now)
+	if l.open {
+		o.w.end(o.now, l.track)
+	}
+	if l.shared {
+		l.group.free = append(l.group.free, l.track)
+	}
+	delete(o.seenAs, l.id)
+	o.lanes[index] = nil
+}
+
+// processor returns a P, which gets a track when it is first seen.
+func (o *observer) processor(id int32) *processor {
+	p := o.procs[id]
+	if p == nil {
+		p = &processor{track: o.w.thread(processorsPID, o.newTID(), "P"+itoa(int64(id)))}
+		o.procs[id] = p
+	}
+	return p
+}
+
+// onProc writes the slice of a processor for an interval that has ended.
+func (o *observer) onProc(t *timeline.Transition) {
+	if !t.State.OnProc() || t.Proc < 0 {
+		return
+	}
+	p := o.processor(t.Proc)
+	from := max(t.Start, p.until) // contradictions in a trace must not make slices overlap
+	if t.End < from {
+		return
+	}
+	p.until = t.End
+	category := "state"
+	if t.State == timeline.Syscall {
+		category = "syscall"
+	}
+	o.w.slice(typeSliceBegin, from, p.track, category, clean(t.G.Name()), number("goroutine", t.G.ID), number("thread", t.Thread))
+	o.w.end(t.End, p.track)
+}
+
+// Named implements [timeline.Observer]. A goroutine whose name comes late moves to a track of its group.
+func (o *observer) Named(g *timeline.Goroutine, t timeline.Time) {
+	o.at(t)
+	l := o.lane(g)
+	if l == nil || o.groupOf(g) == l.group {
+		return
+	}
+	open, state := l.open, l.state
+	if open {
+		o.w.end(t, l.track)
+		l.open = false
+	}
+	l.inner.closeAll(o.w, t)
+	o.gone(l, g.Index)
+	o.seenAs[g.ID] = true
+	moved := o.appear(g)
+	o.lanes[g.Index] = moved
+	if open {
+		o.enter(moved, g, state, 0)
+	}
+}
+
+// Label implements [timeline.Observer].
+func (o *observer) Label(g *timeline.Goroutine, t timeline.Time) {
+	o.at(t)
+	if l := o.lane(g); l != nil && l.open && l.state == timeline.Running {
+		o.w.end(t, l.track)
+		o.enter(l, g, l.state, 0)
+	}
+}
+
+// End implements [timeline.Observer].
+func (o *observer) End(e *timeline.End) {
+	o.at(e.Time)
+	o.finish()
+}
+
+// finish closes what is open at the end of the trace.
+func (o *observer) finish() {
+	if !o.begun {
+		return
+	}
+	for i, l := range o.lanes {
+		if l != nil {
+			o.gone(l, i)
+		}
+	}
+	o.closeSpans()
+	o.running.flush(o.w, o.now)
+	o.runnable.flush(o.w, o.now)
+}

@@ -1,0 +1,406 @@
+package perfetto_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/perfetto"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// traces are all of the repository's that are small enough.
+func traces(t testing.TB) (out []string) {
+	t.Helper()
+	for _, pattern := range []string{"*.trace", "*.trace.zst"} {
+		for _, dir := range []string{"small", "real"} {
+			found, err := filepath.Glob(filepath.Join("..", "..", "testdata", dir, pattern))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range found {
+				info, err := os.Stat(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if dir == "small" || !testing.Short() && info.Size() < 300<<10 {
+					out = append(out, name)
+				}
+			}
+		}
+	}
+	if len(out) < 5 {
+		t.Fatalf("only %d traces", len(out))
+	}
+	return out
+}
+
+// convert writes a trace as Perfetto reads it, and makes its bottle graph in the same pass.
+func convert(t testing.TB, name string, opt perfetto.Options) ([]byte, *bottle.Graph) {
+	t.Helper()
+	var buf bytes.Buffer
+	w := perfetto.NewWriter(&buf, opt)
+	graph := bottle.NewObserver(bottle.Options{})
+	if _, err := timeline.ReadFile(context.Background(), name, timeline.Options{}, w.Observer(), graph); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes(), graph.Graph()
+}
+
+// What is written says the same as a bottle graph of the trace: how long goroutines ran, were runnable and waited for what,
+// in slices that nest and flows that pair.
+func TestAgainstBottleGraphs(t *testing.T) {
+	for _, name := range traces(t) {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			data, graph := convert(t, name, perfetto.Options{})
+			d := decode(t, data)
+			byState := map[string]time.Duration{}
+			var onProcs time.Duration
+			for _, s := range d.slices(t) {
+				length := time.Duration(s.end - s.start)
+				tr := d.tracks[s.track]
+				switch {
+				case tr.pid == 2_000_000_001:
+					onProcs += length
+				case tr.thread == "":
+				case strings.HasPrefix(s.name, "running"):
+					byState["running"] += length
+				default:
+					byState[s.name] += length
+				}
+			}
+			var running, runnable time.Duration
+			waiting := map[string]time.Duration{}
+			for i := range graph.Boxes {
+				running += graph.Boxes[i].Running
+				runnable += graph.Boxes[i].Runnable
+				for wait, spent := range graph.Boxes[i].Waiting {
+					waiting[wait] += spent
+				}
+			}
+			if got := byState["running"] + byState["syscall"]; got != running || running == 0 {
+				t.Errorf("goroutines ran for %v, by the bottle graph %v", got, running)
+			}
+			if byState["runnable"] != runnable {
+				t.Errorf("goroutines were runnable for %v, by the bottle graph %v", byState["runnable"], runnable)
+			}
+			for wait, spent := range waiting {
+				if got := byState["blocked: "+wait]; got != spent {
+					t.Errorf("goroutines waited for %s for %v, by the bottle graph %v", wait, got, spent)
+				}
+			}
+			if onProcs != running {
+				t.Errorf("processors were busy for %v, goroutines ran for %v", onProcs, running)
+			}
+			checkCounters(t, d, graph, running, runnable)
+			checkFlows(t, d)
+		})
+	}
+}
+
+// checkCounters integrates the counters of parallelism over time.
+func checkCounters(t *testing.T, d *decoded, graph *bottle.Graph, running, runnable time.Duration) {
+	t.Helper()
+	sums := map[string]time.Duration{}
+	last := map[uint64]*event{}
+	var idle, end time.Duration
+	for _, e := range d.events {
+		end = max(end, time.Duration(e.at))
+		if e.kind != 4 {
+			continue
+		}
+		if before := last[e.track]; before != nil {
+			if e.at <= before.at && (strings.HasPrefix(d.tracks[e.track].name, "run")) {
+				t.Fatalf("counter %q goes from %d to %d", d.tracks[e.track].name, before.at, e.at)
+			}
+			sums[d.tracks[e.track].name] += time.Duration(int64(e.at-before.at) * before.value)
+			if before.value == 0 && strings.HasPrefix(d.tracks[e.track].name, "running") {
+				idle += time.Duration(e.at - before.at)
+			}
+		}
+		last[e.track] = e
+	}
+	if got := sums["running goroutines (parallelism)"]; got != running {
+		t.Errorf("parallelism over time is %v, by the bottle graph %v", got, running)
+	}
+	if got := sums["runnable goroutines"]; got != runnable {
+		t.Errorf("runnable goroutines over time are %v, by the bottle graph %v", got, runnable)
+	}
+	if idle != graph.Idle {
+		t.Errorf("nothing ran for %v, by the bottle graph %v", idle, graph.Idle)
+	}
+}
+
+// checkFlows: each flow leads from a wake to the goroutine that it made runnable, at the same time.
+func checkFlows(t *testing.T, d *decoded) {
+	t.Helper()
+	from, to := map[uint64]*event{}, map[uint64]*event{}
+	for _, e := range d.events {
+		for _, id := range e.flows {
+			if from[id] != nil || e.kind != 3 || to[id] != nil {
+				t.Errorf("flow %d begins twice, late, or not at an instant", id)
+			}
+			from[id] = e
+		}
+		for _, id := range e.ends {
+			if to[id] != nil || e.kind != 1 || e.name != "runnable" {
+				t.Errorf("flow %d ends twice, or at %q", id, e.name)
+			}
+			to[id] = e
+		}
+	}
+	for id, a := range from {
+		b := to[id]
+		if b == nil || b.at != a.at || b.track == a.track {
+			t.Errorf("flow %d from %q does not arrive", id, a.name)
+			continue
+		}
+		if g := strings.Fields(d.tracks[b.track].thread)[0]; g != "G"+a.notes["goroutine"] {
+			t.Errorf("flow %d leads to %s, not G%s", id, g, a.notes["goroutine"])
+		}
+	}
+	if len(to) != len(from) {
+		t.Errorf("%d flows begin, %d end", len(from), len(to))
+	}
+}
+
+func TestDeterministic(t *testing.T) {
+	name := filepath.Join("..", "..", "testdata", "small", "phases-go1.26.8.trace")
+	a, _ := convert(t, name, perfetto.Options{})
+	b, _ := convert(t, name, perfetto.Options{})
+	if !bytes.Equal(a, b) {
+		t.Error("the same trace became different files")
+	}
+}
+
+// Few tracks are enough for any number of goroutines, and nothing gets lost.
+func TestMaxTracks(t *testing.T) {
+	name := filepath.Join("..", "..", "testdata", "real", "json-gogc5.trace.zst")
+	whole, _ := convert(t, name, perfetto.Options{})
+	few, _ := convert(t, name, perfetto.Options{MaxTracks: 3, MaxGroups: 2})
+	a, b := decode(t, whole), decode(t, few)
+	total := func(d *decoded) (sum uint64, threads, processes int) {
+		for _, s := range d.slices(t) {
+			sum += s.end - s.start
+		}
+		for _, tr := range d.tracks {
+			if tr.thread != "" {
+				threads++
+			}
+			if tr.process != "" {
+				processes++
+			}
+		}
+		return sum, threads, processes
+	}
+	sumA, threadsA, _ := total(a)
+	sumB, threadsB, processesB := total(b)
+	if sumA != sumB {
+		t.Errorf("the slices sum to %d, with few tracks to %d", sumA, sumB)
+	}
+	if threadsB > threadsA || processesB != 2+2+1 {
+		t.Errorf("%d threads became %d, %d processes", threadsA, threadsB, processesB)
+	}
+}
+
+func TestGroups(t *testing.T) {
+	name := filepath.Join("..", "..", "testdata", "small", "mutex-go1.26.8.trace")
+	data, _ := convert(t, name, perfetto.Options{Name: "my\x1bprogram", Group: func(g *timeline.Goroutine) string { return "<b>" + g.Kind.String() }})
+	names := map[string]bool{}
+	for _, tr := range decode(t, data).tracks {
+		names[tr.process] = true
+	}
+	if !names["<b>application"] || !names["my\uFFFDprogram"] || !names["processors"] {
+		t.Errorf("processes %v", names)
+	}
+}
+
+// A trace that is cut off is a trace.
+func TestCutOff(t *testing.T) {
+	whole, err := os.ReadFile(filepath.Join("..", "..", "testdata", "small", "phases-go1.26.8.trace"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{0, 10, len(whole) / 2, len(whole) - 1} {
+		var buf bytes.Buffer
+		w := perfetto.NewWriter(&buf, perfetto.Options{})
+		_, err := timeline.Read(t.Context(), bytes.NewReader(whole[:n]), timeline.Options{}, w.Observer())
+		if err == nil {
+			t.Errorf("%d bytes: no error", n)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		decode(t, buf.Bytes()).slices(t)
+	}
+}
+
+type full struct{ left int }
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.left -= len(p); f.left < 0 {
+		return 0, errors.New("disk full")
+	}
+	return len(p), nil
+}
+
+func TestWriteError(t *testing.T) {
+	w := perfetto.NewWriter(&full{left: 70_000}, perfetto.Options{})
+	if _, err := timeline.ReadFile(t.Context(), filepath.Join("..", "..", "testdata", "small", "phases-go1.26.8.trace"), timeline.Options{}, w.Observer()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := w.Close(); err == nil || !strings.Contains(err.Error(), "disk full") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// By hand: what a trace does not easily show.
+func TestHandMade(t *testing.T) {
+	var buf bytes.Buffer
+	w := perfetto.NewWriter(&buf, perfetto.Options{})
+	o := w.Observer()
+	hostile := "a\x00\xff\u202e<script>" + strings.Repeat("x", 1000)
+	at := func(g *timeline.Goroutine, start, end timeline.Time, from, to timeline.State, more ...func(*timeline.Transition)) {
+		tr := &timeline.Transition{Interval: timeline.Interval{G: g, State: from, Start: start, End: end, Thread: -1, Proc: -1}, To: to}
+		for _, f := range more {
+			f(tr)
+		}
+		o.Transition(tr)
+	}
+	a, b := &timeline.Goroutine{ID: 1, Index: 0, Func: "main.main"}, &timeline.Goroutine{ID: 1 << 40, Index: 1}
+	o.Begin(&timeline.Begin{Time: 1000, Version: 26})
+	at(a, 1000, 1000, timeline.Unknown, timeline.Running)
+	at(b, 1000, 1000, timeline.Unknown, timeline.Waiting)
+	o.Metric(&timeline.Metric{Time: 1010, Name: "/memory/classes/heap/objects:bytes", Value: 1 << 63})
+	o.Region(&timeline.RegionEvent{Time: 1100, G: a, Begin: true, Region: timeline.Region{Type: hostile, Task: "t"}})
+	o.Task(&timeline.Task{Time: 1100, G: a, ID: 5, Type: hostile, Begin: true})
+	o.Task(&timeline.Task{Time: 1110, G: a, ID: 6, Type: "second", Begin: true})
+	o.Range(&timeline.Range{Time: 1120, Name: "stop-the-world (x)", Begin: true, Scope: timeline.ScopeGoroutine, G: a, Proc: -1})
+	o.Range(&timeline.Range{Time: 1130, Name: "stop-the-world (x)", Start: 1120, Scope: timeline.ScopeGoroutine, G: a, Proc: -1})
+	o.Range(&timeline.Range{Time: 1140, Name: "GC concurrent mark phase", Start: 1005, Scope: timeline.ScopeGlobal, Proc: -1}) // began before
+	o.Range(&timeline.Range{Time: 1150, Name: "GC incremental sweep", Begin: true, Scope: timeline.ScopeProc, Proc: 3})
+	o.Log(&timeline.Log{Time: 1160, G: a, Category: "c", Message: hostile})
+	o.Log(&timeline.Log{Time: 1160, Category: "only"})
+	b.Func = "main.late" // its name comes while it waits
+	o.Named(b, 1200)
+	o.Task(&timeline.Task{Time: 1300, G: a, ID: 5})
+	o.Task(&timeline.Task{Time: 1310, G: a, ID: 7, Type: "third", Begin: true}) // where the first was
+	at(b, 1000, 1400, timeline.Waiting, timeline.Runnable, func(tr *timeline.Transition) { tr.Waker = a })
+	o.Region(&timeline.RegionEvent{Time: 1500, G: a, Region: timeline.Region{Type: "never begun"}})
+	at(a, 1000, 1500, timeline.Running, timeline.NotExist, func(tr *timeline.Transition) { tr.Proc, tr.Thread = 3, 77 })
+	at(b, 1400, 1600, timeline.Runnable, timeline.Unknown)
+	o.End(&timeline.End{Time: 1600})
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d := decode(t, buf.Bytes())
+	got := map[string][2]uint64{}
+	for _, s := range d.slices(t) {
+		tr := d.tracks[s.track]
+		name := s.name
+		if len(name) > 20 && strings.HasPrefix(name, "a") {
+			name = s.category
+		}
+		got[tr.thread+tr.name+": "+name] = [2]uint64{s.start, s.end}
+	}
+	for name, want := range map[string][2]uint64{
+		"G1 main.main: running":                   {1000, 1500},
+		"regions of G1: region":                   {1100, 1500},
+		"tasks 1: task":                           {1100, 1300},
+		"tasks 1: third":                          {1310, 1600},
+		"tasks 2: second":                         {1110, 1600},
+		"stop-the-world: stop-the-world (x)":      {1120, 1130},
+		"GC: GC concurrent mark phase":            {1005, 1140},
+		"ranges of P3: GC incremental sweep":      {1150, 1600},
+		"G1099511627776 (unnamed): blocked: none": {1000, 1200},
+		"G1099511627776 main.late: blocked: none": {1200, 1400},
+		"G1099511627776 main.late: runnable":      {1400, 1600},
+		"P3: main.main":                           {1000, 1500},
+	} {
+		if got[name] != want {
+			t.Errorf("%s: %v, want %v", name, got[name], want)
+		}
+		delete(got, name)
+	}
+	if len(got) > 0 {
+		t.Errorf("and %v", got)
+	}
+	checkFlows(t, d)
+	logs := 0
+	for _, e := range d.events {
+		if e.category == "log" && e.kind == 3 {
+			logs++
+		}
+	}
+	if logs != 2 {
+		t.Errorf("%d logs", logs)
+	}
+}
+
+// The tables of names are bounded, however many there are.
+func TestManyNames(t *testing.T) {
+	w := perfetto.NewWriter(io.Discard, perfetto.Options{})
+	o := w.Observer()
+	o.Begin(&timeline.Begin{Time: 1})
+	for i := range 200_000 {
+		o.Log(&timeline.Log{Time: timeline.Time(i), Message: strings.Repeat("n", 1+i%200) + time.Duration(i).String()})
+	}
+	n := testing.AllocsPerRun(1, func() {
+		for i := range 1000 {
+			o.Log(&timeline.Log{Time: 200_000, Message: "new " + time.Duration(i).String()})
+		}
+	})
+	if n > 20_000 {
+		t.Errorf("%v allocations for 1000 events", n)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	name := filepath.Join("..", "..", "testdata", "real", "stdlog-file.trace.zst")
+	for _, part := range []string{"timeline", "perfetto"} {
+		b.Run(part, func(b *testing.B) {
+			var written int64
+			var events int64
+			for b.Loop() {
+				var observers []timeline.Observer
+				count := &counting{}
+				w := perfetto.NewWriter(count, perfetto.Options{})
+				if part == "perfetto" {
+					observers = append(observers, w.Observer())
+				}
+				info, err := timeline.ReadFile(b.Context(), name, timeline.Options{}, observers...)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := w.Close(); err != nil {
+					b.Fatal(err)
+				}
+				written, events = count.n, info.Events
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(events), "ns/event")
+			b.ReportMetric(float64(written)/float64(events), "B/event")
+		})
+	}
+}
+
+type counting struct{ n int64 }
+
+func (c *counting) Write(p []byte) (int, error) {
+	c.n += int64(len(p))
+	return len(p), nil
+}

@@ -1,0 +1,233 @@
+package perfetto
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+func itoa(v int64) string { return strconv.FormatInt(v, 10) }
+
+// stack is a track with open slices, which end in the opposite order.
+type stack struct {
+	track uint64
+	open  []string
+	until timeline.Time // of the last event
+}
+
+func (s *stack) begin(w *Writer, t timeline.Time, category, name string, notes ...note) {
+	s.open = append(s.open, name)
+	s.until = t
+	w.slice(typeSliceBegin, t, s.track, category, name, notes...)
+}
+
+// end ends the innermost open slice of the name, and what is within it. One whose beginning the trace did not show began at start, if
+// nothing else was on the track since.
+func (s *stack) end(w *Writer, start, t timeline.Time, category, name string) {
+	at := len(s.open) - 1
+	for at >= 0 && s.open[at] != name {
+		at--
+	}
+	if at < 0 {
+		if len(s.open) == 0 && start > 0 && start >= s.until {
+			w.slice(typeSliceBegin, start, s.track, category, name)
+			w.end(t, s.track)
+			s.until = t
+		}
+		return
+	}
+	for range s.open[at:] {
+		w.end(t, s.track)
+	}
+	s.open, s.until = s.open[:at], t
+}
+
+func (s *stack) closeAll(w *Writer, t timeline.Time) {
+	for range s.open {
+		w.end(t, s.track)
+	}
+	s.open = nil
+}
+
+// maxSpans bounds the tracks of ranges of the whole program, and of metrics.
+const maxSpans = 64
+
+// span returns the track of a range of the whole program; nil if there are too many.
+func (o *observer) span(name string) *stack {
+	s := o.spans[name]
+	if s == nil && len(o.spans) < maxSpans {
+		s = &stack{track: o.w.track(o.program, name)}
+		o.spans[name] = s
+	}
+	return s
+}
+
+// innerOf returns the track of a goroutine's regions.
+func (o *observer) innerOf(l *lane) *stack {
+	if l.inner.track == 0 {
+		l.inner.track = o.w.track(l.track, "regions of G"+itoa(l.id))
+	}
+	return &l.inner
+}
+
+// Range implements [timeline.Observer].
+func (o *observer) Range(r *timeline.Range) {
+	o.at(r.Time)
+	name := clean(r.Name)
+	var s *stack
+	switch {
+	case strings.HasPrefix(name, "stop-the-world"): // of the goroutine that stops it, but everybody's business
+		s = o.span("stop-the-world")
+	case r.Scope == timeline.ScopeGlobal:
+		s = o.span("GC")
+	case r.Scope == timeline.ScopeProc:
+		p := o.processor(r.Proc)
+		if p.inner.track == 0 {
+			p.inner.track = o.w.track(p.track, "ranges of P"+itoa(int64(r.Proc)))
+		}
+		s = &p.inner
+	default:
+		if l := o.lane(r.G); l != nil {
+			s = o.innerOf(l)
+		}
+	}
+	switch {
+	case s == nil:
+	case r.Begin:
+		s.begin(o.w, r.Time, "runtime", name)
+	default:
+		s.end(o.w, r.Start, r.Time, "runtime", name)
+	}
+}
+
+// Region implements [timeline.Observer].
+func (o *observer) Region(r *timeline.RegionEvent) {
+	o.at(r.Time)
+	l := o.lane(r.G)
+	if l == nil {
+		return
+	}
+	name := clean(r.Region.Type)
+	s := o.innerOf(l)
+	if !r.Begin {
+		s.end(o.w, r.Region.Start, r.Time, "region", name)
+		return
+	}
+	if r.Region.Task != "" {
+		s.begin(o.w, r.Time, "region", name, text("task", clean(r.Region.Task)))
+	} else {
+		s.begin(o.w, r.Time, "region", name)
+	}
+}
+
+// taskLanes are tracks for user tasks, which overlap: each open task has one.
+type taskLanes struct {
+	parent uint64
+	tracks []uint64
+	free   []int // lanes without a task
+	open   map[uint64]openTask
+}
+
+type openTask struct{ lane int }
+
+// maxTasks bounds the tasks that are shown at the same time.
+const maxTasks = 1000
+
+// Task implements [timeline.Observer].
+func (o *observer) Task(t *timeline.Task) {
+	o.at(t.Time)
+	k := &o.tasks
+	if !t.Begin {
+		if task, ok := k.open[t.ID]; ok {
+			o.w.end(t.Time, k.tracks[task.lane])
+			delete(k.open, t.ID)
+			k.free = append(k.free, task.lane)
+		}
+		return
+	}
+	if _, ok := k.open[t.ID]; ok || len(k.open) >= maxTasks {
+		return
+	}
+	if k.parent == 0 {
+		k.parent = o.w.track(o.program, "tasks")
+	}
+	lane := len(k.tracks)
+	if n := len(k.free); n > 0 {
+		lane = slices.Min(k.free)
+		k.free = slices.DeleteFunc(k.free, func(l int) bool { return l == lane })
+	} else {
+		k.tracks = append(k.tracks, o.w.track(k.parent, "tasks "+strconv.Itoa(lane+1)))
+	}
+	k.open[t.ID] = openTask{lane}
+	o.w.slice(typeSliceBegin, t.Time, k.tracks[lane], "task", clean(t.Type), number("id", int64(t.ID)), number("parent", int64(t.ParentID)))
+}
+
+// Log implements [timeline.Observer]: messages of runtime/trace.Log, and markers.
+func (o *observer) Log(l *timeline.Log) {
+	o.at(l.Time)
+	track := o.program
+	if lane := o.lane(l.G); lane != nil {
+		track = lane.track
+	}
+	message := clean(l.Message)
+	if message == "" {
+		message = clean(l.Category)
+	}
+	o.w.slice(typeInstant, l.Time, track, "log", message, text("category", clean(l.Category)))
+}
+
+// gauge is a track of a number that is written once an instant, when it has changed.
+type gauge struct {
+	track   uint64
+	value   int64
+	changed bool
+}
+
+func (g *gauge) add(by int64) {
+	g.value += by
+	g.changed = true
+}
+
+func (g *gauge) flush(w *Writer, t timeline.Time) {
+	if g.changed {
+		g.changed = false
+		w.counter(t, g.track, g.value)
+	}
+}
+
+// Metric implements [timeline.Observer].
+func (o *observer) Metric(m *timeline.Metric) {
+	o.at(m.Time)
+	name := clean(m.Name)
+	g := o.gauges[name]
+	if g == nil {
+		if len(o.gauges) >= maxSpans {
+			return
+		}
+		unit := uint64(unitCount)
+		if strings.HasSuffix(name, ":bytes") {
+			unit = unitBytes
+		}
+		g = &gauge{track: o.w.counterTrack(o.program, name, unit)}
+		o.gauges[name] = g
+	}
+	g.value = int64(min(m.Value, 1<<63-1))
+	o.w.counter(m.Time, g.track, g.value)
+}
+
+// closeSpans ends at the end of the trace what is still open of the program.
+func (o *observer) closeSpans() {
+	for _, name := range slices.Sorted(maps.Keys(o.spans)) {
+		o.spans[name].closeAll(o.w, o.now)
+	}
+	for _, id := range slices.Sorted(maps.Keys(o.tasks.open)) {
+		o.w.end(o.now, o.tasks.tracks[o.tasks.open[id].lane])
+	}
+	clear(o.tasks.open)
+	for _, id := range slices.Sorted(maps.Keys(o.procs)) {
+		o.procs[id].inner.closeAll(o.w, o.now)
+	}
+}

@@ -1,0 +1,216 @@
+package perfetto
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Options are the choices of a [Writer]. The zero value is ready to use.
+type Options struct {
+	// Name is what the tracks of the whole program are called; "" means "program".
+	Name string
+	// Group names the group of a goroutine; nil means the function that it was started with.
+	Group func(*timeline.Goroutine) string
+	// MaxTracks is how many goroutines get tracks of their own; 0 means 5000. Later ones share tracks, a track a goroutine
+	// at a time, since neither people nor programs can show so many.
+	MaxTracks int
+	// MaxGroups bounds the groups; 0 means 1000. Goroutines of later ones are in a group of others.
+	MaxGroups int
+}
+
+// Writer writes a trace as Perfetto reads it: see the package comment.
+type Writer struct {
+	out    *bufio.Writer
+	opt    Options
+	err    error
+	closed bool
+
+	packet message // buffers
+	event  message
+	sub    message
+
+	started  bool
+	nextUUID uint64
+	interned [4]map[string]uint64 // by the field of InternedData
+	news     message              // names to be defined by the next packet
+
+	observer observer
+}
+
+// NewWriter returns a Writer to w. Give its Observer to a pass of package timeline, and call Close after it.
+func NewWriter(w io.Writer, opt Options) *Writer {
+	if opt.Name == "" {
+		opt.Name = "program"
+	}
+	if opt.MaxTracks <= 0 {
+		opt.MaxTracks = 5000
+	}
+	if opt.MaxGroups <= 0 {
+		opt.MaxGroups = 1000
+	}
+	out := &Writer{out: bufio.NewWriterSize(w, 1<<16), opt: opt}
+	for i := range out.interned {
+		out.interned[i] = map[string]uint64{}
+	}
+	out.observer.init(out)
+	return out
+}
+
+// Observer returns the observer that writes. It sees one trace.
+func (w *Writer) Observer() timeline.Observer { return &w.observer }
+
+// Close writes what is left. The error is the first of the underlying writer, also of earlier writes. A trace that is
+// cut off is still a trace: call Close after a pass that failed, too.
+func (w *Writer) Close() error {
+	if !w.closed {
+		w.closed = true
+		w.observer.finish()
+		if err := w.out.Flush(); err != nil {
+			w.err = err
+		}
+	}
+	if w.err != nil {
+		return fmt.Errorf("perfetto: %w", w.err)
+	}
+	return nil
+}
+
+// uuid returns the number of a new track.
+func (w *Writer) uuid() uint64 {
+	w.nextUUID++
+	return w.nextUUID
+}
+
+// put writes a packet with one field of the given number.
+func (w *Writer) put(t timeline.Time, field int, content message) {
+	if w.err != nil {
+		return
+	}
+	w.packet = w.packet[:0]
+	if field == packetTrackEvent {
+		w.packet.integer(packetTimestamp, uint64(t))
+	}
+	w.packet.integer(packetTrustedPacketSequenceID, 1)
+	flags := uint64(flagNeedsState)
+	if !w.started {
+		w.started = true
+		flags = flagStateCleared
+	}
+	w.packet.integer(packetSequenceFlags, flags)
+	if len(w.news) > 0 {
+		w.packet.embed(packetInternedData, w.news)
+		w.news = w.news[:0]
+	}
+	w.packet.embed(field, content)
+	w.sub = w.sub[:0]
+	w.sub.embed(traceFieldPacket, w.packet) // of the Trace message, which is nothing but packets
+	if _, err := w.out.Write(w.sub); err != nil {
+		w.err = err
+	}
+}
+
+// maxInterned bounds each of the tables of names.
+const maxInterned = 4096
+
+// intern returns the number of a name that the reader keeps; 0 if there are too many.
+func (w *Writer) intern(field int, name string) uint64 {
+	table := w.interned[field]
+	if iid, ok := table[name]; ok {
+		return iid
+	}
+	if len(table) >= maxInterned {
+		return 0
+	}
+	iid := uint64(len(table) + 1)
+	table[name] = iid
+	var def message
+	def.integer(internedNameIid, iid)
+	def.text(internedNameName, name)
+	w.news.embed(field, def)
+	return iid
+}
+
+// maxName is how many runes of a name are kept.
+const maxName = 300
+
+// clean makes a name of the program safe to show: valid UTF-8 without control characters, and not too long.
+func clean(name string) string {
+	name = format.Clean(name)
+	if len(name) <= maxName {
+		return name
+	}
+	if r := []rune(name); len(r) > maxName {
+		return string(r[:maxName/2]) + "…" + string(r[len(r)-maxName/2+1:])
+	}
+	return name
+}
+
+// note is an annotation of an event: a number or a text.
+type note struct {
+	name   string
+	text   string
+	number int64
+	isText bool
+}
+
+func number(name string, v int64) note { return note{name: name, number: v} }
+func text(name, s string) note         { return note{name: name, text: s, isText: true} }
+
+// slice begins a slice on a track, or is an instant. Names are clean already.
+func (w *Writer) slice(kind uint64, t timeline.Time, track uint64, category, name string, notes ...note) {
+	w.begin(kind, track, category, name)
+	w.annotate(notes)
+	w.put(t, packetTrackEvent, w.event)
+}
+
+// begin starts an event in w.event.
+func (w *Writer) begin(kind, track uint64, category, name string) {
+	w.event = w.event[:0]
+	w.event.integer(eventType, kind)
+	w.event.integer(eventTrackUUID, track)
+	if iid := w.intern(internedEventCategories, category); iid > 0 {
+		w.event.integer(eventCategoryIIDs, iid)
+	} else {
+		w.event.text(eventCategories, category)
+	}
+	if iid := w.intern(internedEventNames, name); iid > 0 {
+		w.event.integer(eventNameIID, iid)
+	} else {
+		w.event.text(eventName, name)
+	}
+}
+
+// end ends the innermost slice of a track.
+func (w *Writer) end(t timeline.Time, track uint64, notes ...note) {
+	w.event = w.event[:0]
+	w.event.integer(eventType, typeSliceEnd)
+	w.event.integer(eventTrackUUID, track)
+	w.annotate(notes)
+	w.put(t, packetTrackEvent, w.event)
+}
+
+func (w *Writer) annotate(notes []note) {
+	for _, n := range notes {
+		var a message
+		a.integer(annotationNameIID, w.intern(internedDebugAnnotationNames, n.name)) // the names are few
+		if n.isText {
+			a.text(annotationString, n.text)
+		} else {
+			a.integer(annotationInt, uint64(n.number))
+		}
+		w.event.embed(eventDebugAnnotations, a)
+	}
+}
+
+// counter writes a value.
+func (w *Writer) counter(t timeline.Time, track uint64, v int64) {
+	w.event = w.event[:0]
+	w.event.integer(eventType, typeCounter)
+	w.event.integer(eventTrackUUID, track)
+	w.event.integer(eventCounterValue, uint64(v))
+	w.put(t, packetTrackEvent, w.event)
+}
