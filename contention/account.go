@@ -72,6 +72,7 @@ type waitCell struct {
 
 type pairCell struct {
 	count, blamed, longest int64
+	wait, inWait           int64      // the latest wait, by number, and what it lost to the owner
 	variance               variance   // of blamed
 	roots                  *pairRoots // nil if the owner was never seen to be blocked
 }
@@ -188,11 +189,13 @@ func (a *account) book(w *wait) {
 			key.ownerG = h.g
 		}
 		pair := a.pairOf(key)
-		if i == 0 || parts[i-1].holder != p.holder || parts[i-1].flags != p.flags {
+		if pair.wait != a.settled {
+			pair.wait, pair.inWait = a.settled, 0
 			pair.count += w.weight
 		}
+		pair.inWait += p.ns
 		pair.blamed += p.ns * w.weight
-		pair.longest = max(pair.longest, p.ns)
+		pair.longest = max(pair.longest, pair.inWait)
 		pair.variance.add(a.settled, w.weight, p.ns)
 		a.follow(pair, h, &parts[i], w)
 	}

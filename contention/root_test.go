@@ -10,7 +10,14 @@ import (
 // checkOwners checks that what owners did, and who was at the root, sums to what is blamed on them.
 func checkOwners(t testing.TB, p *Profile) {
 	t.Helper()
+	waits := map[waiterKey]int64{}
+	for _, w := range p.Waits {
+		waits[waiterKey{w.Kind, w.Lock, w.Waiter, w.Flags}] += w.Contentions
+	}
 	for _, q := range p.Pairs {
+		if n := waits[waiterKey{q.Kind, q.Lock, q.Waiter, q.Flags & WaiterFlags}]; q.Contentions > n {
+			t.Errorf("an owner held the lock in %d of %d waits", q.Contentions, n)
+		}
 		a := q.Activity
 		if a.Total() != q.Blamed || a.Running < 0 || a.Runnable < 0 || a.Unknown < 0 {
 			t.Errorf("%v: %+v", q.Blamed, a)

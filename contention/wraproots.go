@@ -114,6 +114,7 @@ type pairCause struct {
 	via       kindID
 	links     int32
 	count, ns int64
+	wait      int64 // the latest, by number
 }
 
 // add adds to the root of the chain, or the unknown one if there are too many.
@@ -121,7 +122,10 @@ func (r *pairRoots) add(c pairCause) {
 	for {
 		for i := range r.causes {
 			if d := &r.causes[i]; d.chain == c.chain && d.g == c.g && d.via == c.via {
-				d.count += c.count
+				if d.wait != c.wait {
+					d.wait = c.wait
+					d.count += c.count
+				}
 				d.ns += c.ns
 				d.links = max(d.links, c.links)
 				return
@@ -168,7 +172,7 @@ func (a *account) follow(c *pairCell, h *holder, p *part, w *wait) {
 		if f.links == 0 {
 			chain, g = h.chain, h.g
 		} else {
-			cause := pairCause{chain: chain, via: f.kind, links: f.links, count: w.weight, ns: ns * w.weight}
+			cause := pairCause{chain: chain, via: f.kind, links: f.links, count: w.weight, ns: ns * w.weight, wait: a.settled}
 			if a.session.goroutines {
 				cause.g = g
 			}
