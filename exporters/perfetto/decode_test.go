@@ -91,7 +91,7 @@ type decoder struct {
 // decode reads a trace, and fails the test where it is not what Perfetto could read.
 func decode(t *testing.T, data []byte) *decoded {
 	t.Helper()
-	d := &decoder{t: t, out: &decoded{tracks: map[uint64]*track{}, size: len(data)}, names: map[int]map[uint64]string{1: {}, 2: {}, 3: {}}}
+	d := &decoder{t: t, out: &decoded{tracks: map[uint64]*track{}, size: len(data)}, names: map[int]map[uint64]string{1: {}, 2: {}, 3: {}, 29: {}}}
 	packets := d.fields(data)
 	for i, p := range packets {
 		if p.number != 1 {
@@ -269,6 +269,8 @@ func (d *decoder) note(e *event, data []byte) {
 			value = fmt.Sprint(int64(f.value))
 		case 6:
 			value = d.text(f.bytes)
+		case 17:
+			value = d.name(29, f.value)
 		default:
 			d.t.Errorf("field %d in an annotation", f.number)
 		}

@@ -132,8 +132,8 @@ func (o *observer) wake(t *timeline.Transition) uint64 {
 		return 0
 	}
 	o.flows++
-	o.w.begin(typeInstant, waker.track, "wake", "wakes "+clean(t.G.Name()))
-	o.w.annotate([]note{number("goroutine", t.G.ID), text("waited_for", t.Wait.String())})
+	o.w.begin(typeInstant, waker.track, "wake", "wakes "+o.w.name(t.G.Name()))
+	o.w.annotate([]note{number("goroutine", t.G.ID), often("waited_for", t.Wait.String())})
 	o.w.event.fixed(eventFlowIDs, o.flows)
 	o.w.put(t.End, packetTrackEvent, o.w.event)
 	return o.flows
@@ -147,7 +147,7 @@ func (o *observer) enter(l *lane, g *timeline.Goroutine, s timeline.State, flow 
 		category, name = "blocked", "blocked: "+g.Wait().String()
 	case timeline.Running:
 		if g.Label != "" {
-			name = "running: " + clean(g.Label)
+			name = "running: " + o.w.name(g.Label)
 		}
 	}
 	o.w.begin(typeSliceBegin, l.track, category, name)
@@ -160,9 +160,6 @@ func (o *observer) enter(l *lane, g *timeline.Goroutine, s timeline.State, flow 
 	o.w.put(o.now, packetTrackEvent, o.w.event)
 	l.open, l.state = true, s
 }
-
-// maxFrames is how many frames of a call chain an annotation shows.
-const maxFrames = 16
 
 // leave ends the slice of the state that an interval was spent in, with what is known only now.
 func (o *observer) leave(l *lane, i *timeline.Interval) {
@@ -178,34 +175,19 @@ func (o *observer) leave(l *lane, i *timeline.Interval) {
 		}
 	}
 	if i.State == timeline.Waiting && i.Reason != "" {
-		add(text("reason", clean(i.Reason)))
+		add(often("reason", o.w.name(i.Reason)))
 	}
 	if i.Stack != nil {
-		add(text("stack", chain(i.Stack)))
+		add(often("stack", o.w.chain(i.Stack)))
 	}
 	if i.Waker != nil {
-		add(text("woken_by", clean(i.Waker.Name())))
+		add(often("woken_by", o.w.name(i.Waker.Name())))
 		if i.WakerStack != nil {
-			add(text("waker_stack", chain(i.WakerStack)))
+			add(often("waker_stack", o.w.chain(i.WakerStack)))
 		}
 	}
 	o.w.end(o.now, l.track, notes[:n]...)
 	l.open = false
-}
-
-// chain writes a call chain, leaf first.
-func chain(s *timeline.Stack) string {
-	out := ""
-	for i, f := range s.Frames {
-		if i == maxFrames {
-			return out + " < …"
-		}
-		if i > 0 {
-			out += " < "
-		}
-		out += clean(f.Func)
-	}
-	return out
 }
 
 // gone ends everything that is open of a goroutine.
@@ -246,7 +228,7 @@ func (o *observer) onProc(t *timeline.Transition) {
 	if t.State == timeline.Syscall {
 		category = "syscall"
 	}
-	o.w.slice(typeSliceBegin, from, p.track, category, clean(t.G.Name()), number("goroutine", t.G.ID), number("thread", t.Thread))
+	o.w.slice(typeSliceBegin, from, p.track, category, o.w.name(t.G.Name()), number("goroutine", t.G.ID), number("thread", t.Thread))
 	o.w.end(t.End, p.track)
 }
 

@@ -255,7 +255,7 @@ func (f *full) Write(p []byte) (int, error) {
 }
 
 func TestWriteError(t *testing.T) {
-	w := perfetto.NewWriter(&full{left: 70_000}, perfetto.Options{})
+	w := perfetto.NewWriter(&full{left: 10_000}, perfetto.Options{})
 	if _, err := timeline.ReadFile(t.Context(), filepath.Join("..", "..", "testdata", "small", "phases-go1.26.8.trace"), timeline.Options{}, w.Observer()); err != nil {
 		t.Fatal(err)
 	}
@@ -368,39 +368,4 @@ func TestManyNames(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Error(err)
 	}
-}
-
-func BenchmarkWrite(b *testing.B) {
-	name := filepath.Join("..", "..", "testdata", "real", "stdlog-file.trace.zst")
-	for _, part := range []string{"timeline", "perfetto"} {
-		b.Run(part, func(b *testing.B) {
-			var written int64
-			var events int64
-			for b.Loop() {
-				var observers []timeline.Observer
-				count := &counting{}
-				w := perfetto.NewWriter(count, perfetto.Options{})
-				if part == "perfetto" {
-					observers = append(observers, w.Observer())
-				}
-				info, err := timeline.ReadFile(b.Context(), name, timeline.Options{}, observers...)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := w.Close(); err != nil {
-					b.Fatal(err)
-				}
-				written, events = count.n, info.Events
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(events), "ns/event")
-			b.ReportMetric(float64(written)/float64(events), "B/event")
-		})
-	}
-}
-
-type counting struct{ n int64 }
-
-func (c *counting) Write(p []byte) (int, error) {
-	c.n += int64(len(p))
-	return len(p), nil
 }

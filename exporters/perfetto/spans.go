@@ -76,7 +76,7 @@ func (o *observer) innerOf(l *lane) *stack {
 // Range implements [timeline.Observer].
 func (o *observer) Range(r *timeline.Range) {
 	o.at(r.Time)
-	name := clean(r.Name)
+	name := o.w.name(r.Name)
 	var s *stack
 	switch {
 	case strings.HasPrefix(name, "stop-the-world"): // of the goroutine that stops it, but everybody's business
@@ -110,14 +110,14 @@ func (o *observer) Region(r *timeline.RegionEvent) {
 	if l == nil {
 		return
 	}
-	name := clean(r.Region.Type)
+	name := o.w.name(r.Region.Type)
 	s := o.innerOf(l)
 	if !r.Begin {
 		s.end(o.w, r.Region.Start, r.Time, "region", name)
 		return
 	}
 	if r.Region.Task != "" {
-		s.begin(o.w, r.Time, "region", name, text("task", clean(r.Region.Task)))
+		s.begin(o.w, r.Time, "region", name, often("task", o.w.name(r.Region.Task)))
 	} else {
 		s.begin(o.w, r.Time, "region", name)
 	}
@@ -162,7 +162,7 @@ func (o *observer) Task(t *timeline.Task) {
 		k.tracks = append(k.tracks, o.w.track(k.parent, "tasks "+strconv.Itoa(lane+1)))
 	}
 	k.open[t.ID] = openTask{lane}
-	o.w.slice(typeSliceBegin, t.Time, k.tracks[lane], "task", clean(t.Type), number("id", int64(t.ID)), number("parent", int64(t.ParentID)))
+	o.w.slice(typeSliceBegin, t.Time, k.tracks[lane], "task", o.w.name(t.Type), number("id", int64(t.ID)), number("parent", int64(t.ParentID)))
 }
 
 // Log implements [timeline.Observer]: messages of runtime/trace.Log, and markers.
@@ -174,9 +174,9 @@ func (o *observer) Log(l *timeline.Log) {
 	}
 	message := clean(l.Message)
 	if message == "" {
-		message = clean(l.Category)
+		message = o.w.name(l.Category)
 	}
-	o.w.slice(typeInstant, l.Time, track, "log", message, text("category", clean(l.Category)))
+	o.w.slice(typeInstant, l.Time, track, "log", message, often("category", o.w.name(l.Category)))
 }
 
 // gauge is a track of a number that is written once an instant, when it has changed.
@@ -201,7 +201,7 @@ func (g *gauge) flush(w *Writer, t timeline.Time) {
 // Metric implements [timeline.Observer].
 func (o *observer) Metric(m *timeline.Metric) {
 	o.at(m.Time)
-	name := clean(m.Name)
+	name := o.w.name(m.Name)
 	g := o.gauges[name]
 	if g == nil {
 		if len(o.gauges) >= maxSpans {

@@ -87,7 +87,7 @@ func (o *observer) groupOf(g *timeline.Goroutine) *group {
 	default:
 		name = g.Name()
 	}
-	name = clean(name)
+	name = o.w.name(name)
 	if found := o.groups[name]; found != nil {
 		return found
 	}

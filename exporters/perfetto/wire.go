@@ -67,15 +67,17 @@ const (
 	eventFlowIDs            = 47
 	eventTerminatingFlowIDs = 48
 
-	annotationNameIID = 1
-	annotationInt     = 4
-	annotationString  = 6
+	annotationNameIID   = 1
+	annotationInt       = 4
+	annotationString    = 6
+	annotationStringIID = 17
 
-	internedEventCategories      = 1
-	internedEventNames           = 2
-	internedDebugAnnotationNames = 3
+	internedEventCategories             = 1
+	internedEventNames                  = 2
+	internedDebugAnnotationNames        = 3
+	internedDebugAnnotationStringValues = 29
 
-	internedNameIid  = 1 // of EventCategory, EventName and DebugAnnotationName
+	internedNameIid  = 1 // of EventCategory, EventName, DebugAnnotationName and InternedString
 	internedNameName = 2
 )
 

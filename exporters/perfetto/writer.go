@@ -35,8 +35,11 @@ type Writer struct {
 
 	started  bool
 	nextUUID uint64
-	interned [4]map[string]uint64 // by the field of InternedData
-	news     message              // names to be defined by the next packet
+	interned map[int]map[string]uint64 // by the field of InternedData
+	news     message                   // names to be defined by the next packet
+	note     message                   // a buffer
+	cleaned  map[string]string         // of the names met so far
+	chains   map[*timeline.Stack]string
 
 	observer observer
 }
@@ -52,9 +55,12 @@ func NewWriter(w io.Writer, opt Options) *Writer {
 	if opt.MaxGroups <= 0 {
 		opt.MaxGroups = 1000
 	}
-	out := &Writer{out: bufio.NewWriterSize(w, 1<<16), opt: opt}
-	for i := range out.interned {
-		out.interned[i] = map[string]uint64{}
+	out := &Writer{
+		out: bufio.NewWriterSize(w, 1<<16), opt: opt,
+		interned: map[int]map[string]uint64{
+			internedEventCategories: {}, internedEventNames: {}, internedDebugAnnotationNames: {}, internedDebugAnnotationStringValues: {},
+		},
+		cleaned: map[string]string{}, chains: map[*timeline.Stack]string{},
 	}
 	out.observer.init(out)
 	return out
@@ -149,16 +155,62 @@ func clean(name string) string {
 	return name
 }
 
-// note is an annotation of an event: a number or a text.
+// name cleans a name that is likely to come again.
+func (w *Writer) name(raw string) string {
+	if name, ok := w.cleaned[raw]; ok {
+		return name
+	}
+	name := clean(raw)
+	if len(w.cleaned) < maxInterned {
+		w.cleaned[raw] = name
+	}
+	return name
+}
+
+// maxFrames is how many frames of a call chain an annotation shows.
+const maxFrames = 16
+
+// chain writes a call chain, leaf first.
+func (w *Writer) chain(s *timeline.Stack) string {
+	if out, ok := w.chains[s]; ok {
+		return out
+	}
+	out := ""
+	for i, f := range s.Frames {
+		if i == maxFrames {
+			out += " < …"
+			break
+		}
+		if i > 0 {
+			out += " < "
+		}
+		out += w.name(f.Func)
+	}
+	if len(w.chains) < maxInterned {
+		w.chains[s] = out
+	}
+	return out
+}
+
+// note is an annotation of an event: a number or a text. Texts that come again are written once.
 type note struct {
 	name   string
 	text   string
 	number int64
-	isText bool
+	kind   noteKind
 }
 
+type noteKind uint8
+
+const (
+	isNumber noteKind = iota
+	isText
+	isOften
+)
+
 func number(name string, v int64) note { return note{name: name, number: v} }
-func text(name, s string) note         { return note{name: name, text: s, isText: true} }
+func text(name, s string) note         { return note{name: name, text: s, kind: isText} }
+func often(name, s string) note        { return note{name: name, text: s, kind: isOften} }
 
 // slice begins a slice on a track, or is an instant. Names are clean already.
 func (w *Writer) slice(kind uint64, t timeline.Time, track uint64, category, name string, notes ...note) {
@@ -194,15 +246,23 @@ func (w *Writer) end(t timeline.Time, track uint64, notes ...note) {
 }
 
 func (w *Writer) annotate(notes []note) {
-	for _, n := range notes {
-		var a message
-		a.integer(annotationNameIID, w.intern(internedDebugAnnotationNames, n.name)) // the names are few
-		if n.isText {
-			a.text(annotationString, n.text)
-		} else {
-			a.integer(annotationInt, uint64(n.number))
+	for i := range notes {
+		n := &notes[i]
+		w.note = w.note[:0]
+		w.note.integer(annotationNameIID, w.intern(internedDebugAnnotationNames, n.name)) // the names are few
+		iid := uint64(0)
+		if n.kind == isOften {
+			iid = w.intern(internedDebugAnnotationStringValues, n.text)
 		}
-		w.event.embed(eventDebugAnnotations, a)
+		switch {
+		case n.kind == isNumber:
+			w.note.integer(annotationInt, uint64(n.number))
+		case iid > 0:
+			w.note.integer(annotationStringIID, iid)
+		default:
+			w.note.text(annotationString, n.text)
+		}
+		w.event.embed(eventDebugAnnotations, w.note)
 	}
 }
 
