@@ -27,7 +27,7 @@ import (
 //
 // It takes about 0.2 µs a box.
 func Merge(graphs ...*Graph) (*Graph, error) {
-	m := merger{index: map[boxKey]int{}, sources: map[*int]bool{}, out: &Graph{}}
+	m := merger{index: map[boxKey]int{}, sources: map[*int]int{}, out: &Graph{}}
 	for _, g := range graphs {
 		if g == nil {
 			continue
@@ -48,7 +48,7 @@ type merger struct {
 	out       *Graph
 	n         int // graphs so far
 	index     map[boxKey]int
-	sources   map[*int]bool
+	sources   map[*int]int // of pieces of passes: the last one
 	instances int
 }
 
@@ -127,9 +127,11 @@ func (m *merger) order(g *Graph) joint {
 	switch {
 	case s == nil:
 		m.instances += max(1, g.Instances)
-	case !m.sources[s]:
-		m.sources[s] = true
-		m.instances++
+	default:
+		if last, seen := m.sources[s]; !seen || g.merged.first <= last {
+			m.instances++ // else it follows
+		}
+		m.sources[s] = g.merged.last
 	}
 	o := &m.out.merged
 	switch {

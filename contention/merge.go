@@ -32,7 +32,7 @@ func Merge(profiles ...*Profile) *Profile {
 		stacks: stackNumbers{byStack: map[*Stack]int{}, byHash: map[uint64][]int{}},
 		byID:   map[lockID]*mergedLock{}, byKey: map[lockKey][]*mergedLock{},
 		waits: map[mergedKey]int{}, pairs: map[mergedKey]int{},
-		sources: map[*int]bool{},
+		sources: map[*int]int{},
 	}
 	for _, p := range profiles {
 		if p != nil {
@@ -50,8 +50,8 @@ func Merge(profiles ...*Profile) *Profile {
 // merger is the state of a merge.
 type merger struct {
 	out       Profile
-	n         int           // of the profile at hand, from 1
-	sources   map[*int]bool // of pieces of passes
+	n         int          // of the profile at hand, from 1
+	sources   map[*int]int // of pieces of passes: the last one
 	instances int
 	foreign   bool // some profile is not a piece of a pass: its warnings are kept
 
@@ -97,9 +97,11 @@ func (m *merger) count(p *Profile) {
 	case s == nil:
 		m.instances += max(1, p.Instances)
 		m.foreign = true
-	case !m.sources[s]:
-		m.sources[s] = true
-		m.instances++
+	default:
+		if last, seen := m.sources[s]; !seen || p.merged.first <= last {
+			m.instances++ // else it follows
+		}
+		m.sources[s] = p.merged.last
 	}
 }
 

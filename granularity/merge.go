@@ -22,7 +22,7 @@ import (
 //
 // It takes some 10 µs a class and site.
 func Merge(profiles ...*Profile) *Profile {
-	m := merger{classes: map[string]int{}, sites: map[mergedSite]int{}, sources: map[*int]bool{}}
+	m := merger{classes: map[string]int{}, sites: map[mergedSite]int{}, sources: map[*int]int{}}
 	for _, p := range profiles {
 		if p != nil {
 			m.add(p)
@@ -37,7 +37,7 @@ type merger struct {
 	n         int
 	classes   map[string]int // index
 	sites     map[mergedSite]int
-	sources   map[*int]bool
+	sources   map[*int]int // of pieces of passes: the last one
 	instances int
 	foreign   bool      // some profile is not a piece of a pass: its warnings are kept
 	chain     bool      // all so far are pieces that follow each other
@@ -60,9 +60,11 @@ func (m *merger) add(p *Profile) {
 	case s == nil:
 		m.instances += max(1, p.Instances)
 		m.foreign = true
-	case !m.sources[s]:
-		m.sources[s] = true
-		m.instances++
+	default:
+		if last, seen := m.sources[s]; !seen || p.merged.first <= last {
+			m.instances++ // else it follows
+		}
+		m.sources[s] = p.merged.last
 	}
 	if m.n == 1 {
 		m.first(p)

@@ -1,0 +1,103 @@
+package bottle_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// A service starts a recorder once, and takes a snapshot whenever somebody wants to know.
+func ExampleRecorder() {
+	var rec bottle.Recorder // keeps the last 5 s
+	if err := rec.Start(); err != nil {
+		log.Fatal(err)
+	}
+	defer rec.Stop()
+
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		time.Sleep(2 * time.Millisecond) // some work
+	}()
+	<-done
+
+	g, err := rec.Snapshot(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	sum := g.Idle
+	for _, b := range g.Boxes {
+		sum += b.Share
+	}
+	fmt.Println("shares and idle time sum to the wall time:", sum == g.Wall)
+	// Output:
+	// shares and idle time sum to the wall time: true
+}
+
+// Snapshots can come from a flight recorder that the program runs already, or from anything that writes a trace: here a file.
+func ExampleNewRecorder() {
+	recorded, err := os.ReadFile("../testdata/small/mutex-go1.26.8.trace")
+	if err != nil {
+		log.Fatal(err)
+	}
+	rec := bottle.NewRecorder(bottle.RecorderOptions{
+		Window: 200 * time.Millisecond,
+		Source: bytes.NewBuffer(recorded), // mostly a *trace.FlightRecorder
+	})
+	g, err := rec.Snapshot(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	boxes, _ := g.Neck()
+	fmt.Printf("in the last %v the neck was %s\n", g.Wall, boxes[0].Group)
+	// Output:
+	// in the last 200ms the neck was proto/work.mutexWorker
+}
+
+// Graphs of two instances of a service become one. So do those of the windows of one instance.
+func ExampleMerge() {
+	a, err := bottle.ReadFile(context.Background(), "../testdata/small/mutex-go1.26.8.trace", bottle.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	b, err := bottle.ReadFile(context.Background(), "../testdata/small/phases-go1.26.8.trace", bottle.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	both, err := bottle.Merge(a, b)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(both.Instances, "instances,", both.Wall == a.Wall+b.Wall)
+	// Output:
+	// 2 instances, true
+}
+
+// minutes prints a graph a minute of a pass that does not end.
+type minutes struct {
+	*bottle.Observer
+	next timeline.Time
+}
+
+func (m *minutes) Transition(t *timeline.Transition) {
+	if t.End >= m.next {
+		g := m.Cut(t.End)
+		fmt.Println(g.Wall)
+		m.next = t.End + timeline.Time(time.Minute)
+	}
+	m.Observer.Transition(t)
+}
+
+// An observer of a stream that goes on for ever is cut into graphs.
+func ExampleObserver_Cut() {
+	m := &minutes{Observer: bottle.NewObserver(bottle.Options{})}
+	stream := timeline.NewStream(timeline.StreamOptions{}, m)
+	defer stream.Close()
+	// runtime/trace.Start(stream)
+}

@@ -1,0 +1,21 @@
+package contention_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+)
+
+// Profiles of several instances of a service become one.
+func ExampleMerge() {
+	a, err := contention.ReadTraceFile(context.Background(), "../testdata/small/mutex-go1.26.8.trace", contention.TraceOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	both := contention.Merge(a, a)
+	fmt.Println(both.Instances, "instances;", both.Waits[0].Contentions == 2*a.Waits[0].Contentions, len(both.Waits) == len(a.Waits))
+	// Output:
+	// 2 instances; true true
+}

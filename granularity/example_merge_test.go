@@ -1,0 +1,24 @@
+package granularity_test
+
+import (
+	"fmt"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+// Profiles of several instances of a service become one.
+func ExampleMerge() {
+	traced := func() *granularity.Profile {
+		rec := granularity.NewRecorder(granularity.RecorderOptions{})
+		pool := granularity.NewPool(granularity.PoolOptions{Recorder: rec})
+		for range 3 {
+			pool.Submit(func() {})
+		}
+		pool.Close()
+		return rec.Profile()
+	}
+	both := granularity.Merge(traced(), traced())
+	fmt.Println(both.Instances, "instances,", both.Classes[0].Tasks, "tasks")
+	// Output:
+	// 2 instances, 6 tasks
+}

@@ -1,0 +1,54 @@
+package timeline_test
+
+import (
+	"fmt"
+	"log"
+	"runtime/trace"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// births counts the goroutines that are started, and notes where nothing is known.
+type births struct {
+	timeline.Base
+	born int
+	gaps timeline.Time
+}
+
+func (b *births) Transition(t *timeline.Transition) {
+	if t.State == timeline.NotExist {
+		b.born++
+	}
+}
+
+func (b *births) Gap(g *timeline.Gap) { b.gaps += g.To - g.From }
+
+// A program reads its own trace while it runs. What would take more than a hundredth of the machine is dropped, and
+// counted.
+func ExampleStream() {
+	b := &births{}
+	stream := timeline.NewStream(timeline.StreamOptions{Budget: 0.01}, b)
+	if err := trace.Start(stream); err != nil {
+		log.Fatal(err) // somebody traces already
+	}
+	done := make(chan bool)
+	for range 3 {
+		go func() { done <- true }()
+	}
+	for range 3 {
+		<-done
+	}
+	trace.Stop()
+	if err := stream.Close(); err != nil {
+		log.Fatal(err)
+	}
+	st := stream.Stats()
+	fmt.Println("every generation is read or counted as dropped:", st.Generations+st.Dropped.Generations > 0 && st.Pending == 0)
+	fmt.Println("births are known, or the time is too short for the budget:", b.born >= 3 || st.Dropped.OverBudget.Generations > 0)
+	fmt.Println("time without news:", time.Duration(b.gaps))
+	// Output:
+	// every generation is read or counted as dropped: true
+	// births are known, or the time is too short for the budget: true
+	// time without news: 0s
+}
