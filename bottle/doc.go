@@ -34,6 +34,13 @@
 // ([Grouping]), a part of the trace, and graphs of windows of it, which show phases. An [Observer] makes
 // the graph in one pass together with other analyses. The packages below exporters draw it.
 //
+// # In a program that runs
+//
+// A [Recorder] keeps the last seconds of the program itself, and makes a graph of them whenever asked. [Observer.Cut] takes
+// a pass that never ends apart into graphs, and [Merge] adds graphs, of windows or of many instances of a
+// program. The module's root package has all analyses of a snapshot (AnalyzeRecorder) and an analysis that goes on
+// all the time (Continuous); exporters/live serves them.
+//
 // # What is exact
 //
 // Times are integers, as the trace has them. The shares are differences of a fixed-point clock that

@@ -40,6 +40,8 @@
 // from the trace of any program, for channels, WaitGroups, the network and all other waits as well.
 // Its Accuracy is [Inferred]: what a trace cannot tell is unattributed.
 //
+// Profiles of several instances of a program, or of windows of one ([TraceObserver.Cut]), become one by [Merge].
+//
 // # What is exact
 //
 // A wait during which several owners held the lock is split among them by the time for

@@ -85,6 +85,8 @@
 // their threads are within it in less than a quarter of the cases (TestTruthHasTeeth).
 // Time that a hypervisor steals counts as executed.
 //
+// Profiles of several instances of a program, or of windows of one ([TraceObserver.Cut]), become one by [Merge].
+//
 // # What it costs
 //
 // Go 1.26, 2 virtual cores at 2.3 GHz shared with other work (reading the TSC takes 12 ns there),
