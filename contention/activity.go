@@ -67,6 +67,13 @@ func (a *Activity) add(b Activity, sign time.Duration) {
 	}
 }
 
+// Plus returns the sum of a and b.
+func (a Activity) Plus(b Activity) Activity {
+	c := a.clone()
+	c.add(b, 1)
+	return c
+}
+
 // clone returns a with a map of its own.
 func (a Activity) clone() (c Activity) {
 	c.add(a, 1)

@@ -39,6 +39,7 @@ type flow struct {
 	from, to    *flowNode
 	time        time.Duration
 	contentions int64
+	did         contention.Activity // of the owners meanwhile
 }
 
 // mostGroups is how many groups stand on either side unless somebody asks for more.
@@ -69,6 +70,7 @@ func newFlowModel(p *contention.Profile, opt ContentionOptions) (*flowModel, err
 			}
 			f.time += o.Waited
 			f.contentions += o.Contentions
+			f.did = f.did.Plus(o.Activity)
 		}
 	}
 	m.flows = slices.DeleteFunc(m.flows, func(f *flow) bool {
@@ -228,6 +230,10 @@ func (m *flowModel) say(f *flow) string {
 	s := fmt.Sprintf("%s waited %s (%s) for %s", f.from.full, format.Duration(f.time), format.Percent(f.time, m.whole), f.to.full)
 	if f.contentions > 0 {
 		s += ", in " + format.Plural(int(f.contentions), "contention", "contentions")
+	}
+	if of := f.did.Total(); f.did.Unknown < of {
+		s += fmt.Sprintf("; meanwhile it ran %s, was ready to run %s, was itself blocked %s",
+			format.Percent(f.did.Running, of), format.Percent(f.did.Runnable, of), format.Percent(f.did.BlockedTotal(), of))
 	}
 	return s
 }

@@ -251,3 +251,23 @@ func TestFlowForms(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// TestFlowSaysWhatOwnersDid: the tip of a flow has it where it is known.
+func TestFlowSaysWhatOwnersDid(t *testing.T) {
+	p := threeGroups()
+	p.Pairs[1].Activity = contention.Activity{Running: 21 * ms, Runnable: 42 * ms, Unknown: 21 * ms, Blocked: map[contention.Kind]time.Duration{
+		contention.MutexKind: 100 * ms, contention.SleepKind: 26 * ms,
+	}}
+	m, err := newFlowModel(p, ContentionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tips []string
+	for _, f := range m.flows {
+		tips = append(tips, m.say(f))
+	}
+	all := strings.Join(tips, "\n")
+	if want := "for main.(*janitor).loop, in 3 contentions; meanwhile it ran 10%, was ready to run 20%, was itself blocked 60%"; !strings.Contains(all, want) || strings.Count(all, "meanwhile") != 1 {
+		t.Errorf("%s\nwant once %s", all, want)
+	}
+}

@@ -2,7 +2,6 @@ package text
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -30,18 +29,6 @@ func (m *contentionModel) did(a contention.Activity, blamed time.Duration) [3]st
 		out[i] = m.style.plain(format.Percent(d, blamed))
 	}
 	return out
-}
-
-// sum adds what owners did.
-func sum(a, b contention.Activity) contention.Activity {
-	blocked := maps.Clone(a.Blocked)
-	for k, d := range b.Blocked {
-		if blocked == nil {
-			blocked = map[contention.Kind]time.Duration{}
-		}
-		blocked[k] += d
-	}
-	return contention.Activity{Running: a.Running + b.Running, Runnable: a.Runnable + b.Runnable, Blocked: blocked, Unknown: a.Unknown + b.Unknown}
 }
 
 // known reports whether anything is known of what owners did.

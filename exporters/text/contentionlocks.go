@@ -58,7 +58,7 @@ func (m *contentionModel) locks() string {
 			rest.Contentions += r.Contentions
 			longest = max(longest, r.Longest)
 			rest.Blamed += r.Blamed
-			rest.Activity = sum(rest.Activity, r.Activity)
+			rest.Activity = rest.Activity.Plus(r.Activity)
 		}
 		did := m.did(rest.Activity, rest.Blamed)
 		lines = append(lines, []string{m.duration(rest.Waited), m.percent(rest.Waited), format.Count(int(rest.Contentions)), m.duration(longest), "", "", did[0], did[1], did[2]})

@@ -86,7 +86,7 @@ func (m *contentionModel) addLines(out *[]treeLine, t *contention.Tree, depth in
 		rest.Waited += c.Waited
 		rest.Contentions += c.Contentions
 		rest.Blamed += c.Blamed
-		rest.Activity = sum(rest.Activity, c.Activity)
+		rest.Activity = rest.Activity.Plus(c.Activity)
 	}
 	if more := len(t.Children) - shown; more > 0 {
 		l := m.line(&rest, depth)
