@@ -58,7 +58,7 @@ func (r *Recording) check() error {
 		}
 	}
 	if r.Wall < 0 {
-		return errors.New("Wall is negative")
+		return errors.New("the wall time is negative")
 	}
 	for row := range n {
 		switch {

@@ -63,16 +63,16 @@ type track struct {
 
 // event is a TrackEvent with its names resolved.
 type event struct {
-	at               uint64
-	kind             uint64 // 1 begin, 2 end, 3 instant, 4 counter
-	track            uint64
-	name, category   string
-	value            int64
-	flows, ends      []uint64
-	notes            map[string]string
-	order            int
-	start, end       uint64 // of a slice, once paired
-	hasName, matched bool
+	at             uint64
+	kind           uint64 // 1 begin, 2 end, 3 instant, 4 counter
+	track          uint64
+	name, category string
+	value          int64
+	flows, ends    []uint64
+	notes          map[string]string
+	order          int
+	start, end     uint64 // of a slice, once paired
+	hasName        bool
 }
 
 type decoded struct {

@@ -133,7 +133,7 @@ func (o *observer) wake(t *timeline.Transition) uint64 {
 	}
 	o.flows++
 	o.w.begin(typeInstant, waker.track, "wake", "wakes "+o.w.name(t.G.Name()))
-	o.w.annotate([]note{number("goroutine", t.G.ID), often("waited_for", t.Wait.String())})
+	o.w.annotate([]note{number("goroutine", t.G.ID), text("waited_for", t.Wait.String())})
 	o.w.event.fixed(eventFlowIDs, o.flows)
 	o.w.put(t.End, packetTrackEvent, o.w.event)
 	return o.flows
@@ -175,15 +175,15 @@ func (o *observer) leave(l *lane, i *timeline.Interval) {
 		}
 	}
 	if i.State == timeline.Waiting && i.Reason != "" {
-		add(often("reason", o.w.name(i.Reason)))
+		add(text("reason", o.w.name(i.Reason)))
 	}
 	if i.Stack != nil {
-		add(often("stack", o.w.chain(i.Stack)))
+		add(text("stack", o.w.chain(i.Stack)))
 	}
 	if i.Waker != nil {
-		add(often("woken_by", o.w.name(i.Waker.Name())))
+		add(text("woken_by", o.w.name(i.Waker.Name())))
 		if i.WakerStack != nil {
-			add(often("waker_stack", o.w.chain(i.WakerStack)))
+			add(text("waker_stack", o.w.chain(i.WakerStack)))
 		}
 	}
 	o.w.end(o.now, l.track, notes[:n]...)

@@ -117,7 +117,7 @@ func (o *observer) Region(r *timeline.RegionEvent) {
 		return
 	}
 	if r.Region.Task != "" {
-		s.begin(o.w, r.Time, "region", name, often("task", o.w.name(r.Region.Task)))
+		s.begin(o.w, r.Time, "region", name, text("task", o.w.name(r.Region.Task)))
 	} else {
 		s.begin(o.w, r.Time, "region", name)
 	}
@@ -176,7 +176,7 @@ func (o *observer) Log(l *timeline.Log) {
 	if message == "" {
 		message = o.w.name(l.Category)
 	}
-	o.w.slice(typeInstant, l.Time, track, "log", message, often("category", o.w.name(l.Category)))
+	o.w.slice(typeInstant, l.Time, track, "log", message, text("category", o.w.name(l.Category)))
 }
 
 // gauge is a track of a number that is written once an instant, when it has changed.

@@ -197,20 +197,11 @@ type note struct {
 	name   string
 	text   string
 	number int64
-	kind   noteKind
+	isText bool
 }
 
-type noteKind uint8
-
-const (
-	isNumber noteKind = iota
-	isText
-	isOften
-)
-
 func number(name string, v int64) note { return note{name: name, number: v} }
-func text(name, s string) note         { return note{name: name, text: s, kind: isText} }
-func often(name, s string) note        { return note{name: name, text: s, kind: isOften} }
+func text(name, s string) note         { return note{name: name, text: s, isText: true} }
 
 // slice begins a slice on a track, or is an instant. Names are clean already.
 func (w *Writer) slice(kind uint64, t timeline.Time, track uint64, category, name string, notes ...note) {
@@ -221,6 +212,9 @@ func (w *Writer) slice(kind uint64, t timeline.Time, track uint64, category, nam
 
 // begin starts an event in w.event.
 func (w *Writer) begin(kind, track uint64, category, name string) {
+	if name == "" {
+		name = "(no name)"
+	}
 	w.event = w.event[:0]
 	w.event.integer(eventType, kind)
 	w.event.integer(eventTrackUUID, track)
@@ -251,11 +245,11 @@ func (w *Writer) annotate(notes []note) {
 		w.note = w.note[:0]
 		w.note.integer(annotationNameIID, w.intern(internedDebugAnnotationNames, n.name)) // the names are few
 		iid := uint64(0)
-		if n.kind == isOften {
+		if n.isText {
 			iid = w.intern(internedDebugAnnotationStringValues, n.text)
 		}
 		switch {
-		case n.kind == isNumber:
+		case !n.isText:
 			w.note.integer(annotationInt, uint64(n.number))
 		case iid > 0:
 			w.note.integer(annotationStringIID, iid)

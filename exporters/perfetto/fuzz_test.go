@@ -1,0 +1,31 @@
+package perfetto_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/exporters/perfetto"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Whatever the trace, what is written can be read, and its slices nest.
+func FuzzWrite(f *testing.F) {
+	for _, name := range []string{"compute-go1.22.12.trace", "phases-go1.26.8.trace", "mutex-go1.26.8.trace"} {
+		data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "small", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var buf bytes.Buffer
+		w := perfetto.NewWriter(&buf, perfetto.Options{MaxTracks: 4})
+		_, _ = timeline.Read(t.Context(), bytes.NewReader(data), timeline.Options{Workers: 1}, w.Observer()) // what was read before is written
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		decode(t, buf.Bytes()).slices(t)
+	})
+}
