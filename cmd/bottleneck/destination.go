@@ -85,6 +85,26 @@ func (d *destination) settle(std stdio, what string) error {
 	return nil
 }
 
+// open finds the input, and whether the files can be written, before anything is read.
+func (d *destination) open(std stdio, source string) (*input, error) {
+	in, err := findInput(std, source)
+	if err != nil {
+		return nil, err
+	}
+	return in, d.outputs.check()
+}
+
+// asked are the forms of all that is to be written.
+func (d *destination) asked() (forms []string) {
+	for _, name := range d.outputs {
+		forms = append(forms, d.can.formOf(name))
+	}
+	if d.format != "" {
+		forms = append(forms, d.format)
+	}
+	return forms
+}
+
 // write writes in all the forms that were asked for: files first, standard output last.
 func (d *destination) write(std stdio, write func(w io.Writer, form string, draw drawing) error) error {
 	var errs []error

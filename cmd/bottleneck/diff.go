@@ -66,27 +66,23 @@ Examples:
 
 // diffFlags are the choices of the user.
 type diffFlags struct {
-	kind   diffKind // empty: not given
-	group  string
-	opt    bottle.Options
-	draw   drawing
-	format string
-	out    outputs
-	fail   changeConditions
+	kind  diffKind // empty: not given
+	group string
+	opt   bottle.Options
+	to    destination
+	fail  changeConditions
 }
 
 func (f *diffFlags) set() *flag.FlagSet {
 	fs := flag.NewFlagSet("diff", flag.ContinueOnError)
 	fs.StringVar((*string)(&f.kind), "kind", "", "")
 	fs.StringVar(&f.group, "group", "", "")
-	fs.Var(&f.out, "o", "")
-	fs.StringVar(&f.format, "format", "", "")
-	fs.StringVar(&f.draw.title, "title", "", "")
+	f.to.define(fs, diffWritings)
 	fs.Var(&f.fail, "fail", "")
 	return fs
 }
 
-func (f *diffFlags) parse(args []string) (before, after string, err error) {
+func (f *diffFlags) parse(std stdio, args []string) (before, after string, err error) {
 	rest, err := parseFlags(f.set(), args)
 	if err != nil {
 		return "", "", err
@@ -95,9 +91,6 @@ func (f *diffFlags) parse(args []string) (before, after string, err error) {
 		if f.opt.Group, err = bottle.ParseGrouping(f.group); err != nil {
 			return "", "", usagef("%v", err)
 		}
-	}
-	if f.format == "" && len(f.out) == 0 {
-		f.format = "text"
 	}
 	switch {
 	case f.kind != "" && !slices.Contains(diffKinds, f.kind):
@@ -108,29 +101,17 @@ func (f *diffFlags) parse(args []string) (before, after string, err error) {
 		return "", "", usagef("want two runs to compare, OLD and NEW; there are %d", len(rest))
 	case rest[0] == "-" && rest[1] == "-":
 		return "", "", usagef("OLD and NEW cannot both come from standard input")
-	case f.format != "" && diffForms[f.format] == nil:
-		return "", "", usagef("unknown form %q: want text, json, svg or png", f.format)
 	}
-	for _, name := range f.out {
-		if diffForms[formOf(name)] == nil {
-			return "", "", usagef("-o %s: want a file ending in .svg, .png, .json or .txt", name)
-		}
-	}
-	return rest[0], rest[1], nil
+	return rest[0], rest[1], f.to.settle(std, "")
 }
 
 func runDiff(ctx context.Context, std stdio, args []string) error {
 	f := &diffFlags{}
-	before, after, err := f.parse(args)
+	before, after, err := f.parse(std, args)
 	if err != nil {
 		return err
 	}
-	if f.format == "png" {
-		if _, terminal := terminalOf(std.out); terminal {
-			return usagef("-format png is not for terminals: write it with -o FILE.png, or into a pipe")
-		}
-	}
-	if err := f.out.check(); err != nil {
+	if err := f.to.outputs.check(); err != nil {
 		return err
 	}
 	var pair diffPair
@@ -147,7 +128,7 @@ func runDiff(ctx context.Context, std stdio, args []string) error {
 		return usagef("-group is for graphs: a %s has no boxes", pair[0].kind.what())
 	}
 	if !pair[0].kind.drawn() {
-		for _, form := range f.forms() {
+		for _, form := range f.to.asked() {
 			if form == "svg" || form == "png" {
 				return usagef("there are no pictures that compare a %s with another: want text or json", pair[0].kind.what())
 			}
@@ -156,22 +137,7 @@ func runDiff(ctx context.Context, std stdio, args []string) error {
 	if err := f.fail.know(pair); err != nil {
 		return err
 	}
-	f.draw.source = filepath.Base(before) + " and " + filepath.Base(after)
-	var errs []error
-	for _, name := range f.out {
-		errs = append(errs, writeFile(name, func(w io.Writer) error { return diffForms[formOf(name)](w, pair, f.draw) }))
-	}
-	if f.format != "" {
-		f.draw.terminal, _ = terminalOf(std.out)
-		errs = append(errs, diffForms[f.format](std.out, pair, f.draw))
-	}
-	return errors.Join(append(errs, f.fail.check(pair))...)
-}
-
-// forms are the forms of all that is to be written.
-func (f *diffFlags) forms() (forms []string) {
-	for _, name := range f.out {
-		forms = append(forms, formOf(name))
-	}
-	return append(forms, f.format)
+	f.to.draw.source = filepath.Base(before) + " and " + filepath.Base(after)
+	written := f.to.write(std, func(w io.Writer, form string, d drawing) error { return diffForms[form](w, pair, d) })
+	return errors.Join(written, f.fail.check(pair))
 }

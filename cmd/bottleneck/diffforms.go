@@ -41,6 +41,8 @@ var diffForms = map[string]func(w io.Writer, p diffPair, d drawing) error{
 	},
 }
 
+var diffWritings = formsIn(diffForms, "text, json, svg or png", ".svg, .png, .json or .txt")
+
 // stacks are the two stacks with labels.
 func (p diffPair) stacks() []*speedup.Stack {
 	before, after := *p[0].stack, *p[1].stack

@@ -147,11 +147,8 @@ func runGraph(ctx context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	in, err := findInput(std, source)
+	in, err := f.to.open(std, source)
 	if err != nil {
-		return err
-	}
-	if err := f.to.outputs.check(); err != nil {
 		return err
 	}
 	g, err := readGraph(ctx, std, in, f.opt)

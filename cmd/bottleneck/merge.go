@@ -158,14 +158,10 @@ func (f *mergeFlags) address(source string) string {
 
 // write writes the sum in the forms that were asked for.
 func (f *mergeFlags) write(std stdio, m mergePart, sources int) error {
-	asked := []string{f.to.format}
-	for _, name := range f.to.outputs {
-		asked = append(asked, f.to.can.formOf(name))
-	}
 	defaulted := f.to.format == "text" && len(f.to.outputs) == 0
-	for _, form := range asked {
+	for _, form := range f.to.asked() {
 		switch {
-		case form == "" || m.writes(form):
+		case m.writes(form):
 		case defaulted:
 			return usagef("profiles of pprof can only be merged into a file of that kind: say -o FILE.pb.gz")
 		default:

@@ -9,28 +9,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // outputs are the files of -o.
 type outputs []string
-
-// String implements flag.Value.
-func (o *outputs) String() string { return strings.Join(*o, " ") }
-
-// Set implements flag.Value: it adds a file.
-func (o *outputs) Set(name string) error {
-	if formOf(name) == "" {
-		return errors.New("its form follows from its name: want a file ending in .svg, .png, .pb.gz, .json, .csv or .txt")
-	}
-	for _, other := range *o {
-		if filepath.Clean(other) == filepath.Clean(name) {
-			return errors.New("given twice")
-		}
-	}
-	*o = append(*o, name)
-	return nil
-}
 
 // check finds out whether the files can be written, so that nobody waits for a
 // long trace in vain.

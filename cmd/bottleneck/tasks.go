@@ -128,11 +128,8 @@ func runTasks(ctx context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	in, err := findInput(std, source)
+	in, err := f.to.open(std, source)
 	if err != nil {
-		return err
-	}
-	if err := f.to.outputs.check(); err != nil {
 		return err
 	}
 	p, err := f.read(ctx, std, in)
