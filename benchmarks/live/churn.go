@@ -55,7 +55,14 @@ func churn(w io.Writer, length, every time.Duration, rate int, budget float64) (
 	return heaps, nil
 }
 
+// churnLine looks at the heap while nothing waits to be read: what does comes and goes.
 func churnLine(w io.Writer, c *bottleneck.Continuous, after time.Duration) uint64 {
+	for range 3000 {
+		if c.Read().Stream.Pending == 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
