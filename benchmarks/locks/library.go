@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// library is a public module with locks and benchmarks of its own.
+type library struct {
+	name, module, version string
+	folder                string // of the package, within the module
+	pkg                   string // the name of the package
+	bench                 string // which of its benchmarks; all of them use locks
+}
+
+var libraries = []library{
+	{"lru", "github.com/hashicorp/golang-lru/v2", "v2.0.7", ".", "lru", "LRU_(Rand|Freq)|2Q_(Rand|Freq)"},
+	{"go-cache", "github.com/patrickmn/go-cache", "v2.1.0+incompatible", ".", "cache", "Cache(Get|Set|GetConcurrent)NotExpiring$"},
+}
+
+// download returns the folder in the module cache in which the library is.
+func (l *library) download(ctx context.Context, scratch string) (string, error) {
+	if err := os.WriteFile(filepath.Join(scratch, "go.mod"), []byte("module scratch\n"), 0o644); err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", l.module+"@"+l.version)
+	cmd.Dir = scratch
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+	out, err := cmd.Output()
+	var m struct{ Dir, Error string }
+	if json.Unmarshal(out, &m) == nil && m.Error != "" {
+		return "", fmt.Errorf("%s is not in the module cache, and not to be had from the module proxy; is there a network? %s", l.module, m.Error)
+	}
+	if err != nil || m.Dir == "" {
+		return "", fmt.Errorf("go mod download %s@%s: %w", l.module, l.version, err)
+	}
+	return m.Dir, nil
+}
+
+// build makes the library's test program from the folder from; with wrapped, from a copy
+// in which the locks are replaced. It returns the program and how many were.
+func (l *library) build(ctx context.Context, root, from, to string, wrapped bool) (program string, replaced int, err error) {
+	if err := copyTree(from, to); err != nil {
+		return "", 0, err
+	}
+	dir := filepath.Join(to, l.folder)
+	if _, err := os.Stat(filepath.Join(to, "go.mod")); err != nil {
+		if err := os.WriteFile(filepath.Join(to, "go.mod"), []byte("module "+l.module+"\n"), 0o644); err != nil {
+			return "", 0, err
+		}
+	}
+	steps := [][]string{{"go", "mod", "edit", "-go=1.26.0"}}
+	if wrapped {
+		if replaced, err = replaceLocks(dir); err != nil {
+			return "", 0, err
+		}
+		start := "package " + l.pkg + "\n\nimport \"" + wrappers + "\"\n\nfunc init() {\n\tif err := contention.Start(contention.Options{}); err != nil {\n\t\tpanic(err)\n\t}\n}\n"
+		if err := os.WriteFile(filepath.Join(dir, "collect_test.go"), []byte(start), 0o644); err != nil {
+			return "", 0, err
+		}
+		module, _, _ := strings.Cut(wrappers, "/contention")
+		steps = append(steps, []string{"go", "mod", "edit", "-require=" + module + "@v0.0.0", "-replace=" + module + "@v0.0.0=" + root})
+	}
+	program = filepath.Join(to, "bench.test")
+	steps = append(steps, []string{"go", "test", "-c", "-vet=off", "-o", program, "./" + l.folder})
+	for _, s := range steps {
+		cmd := exec.CommandContext(ctx, s[0], s[1:]...)
+		cmd.Dir = to
+		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", 0, fmt.Errorf("%s: %w\n%s", strings.Join(s, " "), err, bytes.TrimSpace(out))
+		}
+	}
+	return program, replaced, nil
+}
+
+// copyTree copies a folder of the module cache, which is read-only, so that the copy is not.
+func copyTree(from, to string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rel), 0o755)
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rel), b, 0o644)
+	})
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+)
+
+// The workloads of the examples printlock and sharedmap, before and after the repair.
+
+const (
+	goroutines = 8
+	keys       = 1 << 12
+)
+
+// workload is what goroutine g does n times, under locks of either kind.
+type workload func(newLock func() sync.Locker) func(g, n int)
+
+var workloads = []struct {
+	name string
+	work workload
+}{
+	{"sharedmap", sharedMap(1)},
+	{"sharedmap, 64 shards", sharedMap(64)},
+	{"printlock", printLock},
+}
+
+// sharedMap has goroutines update maps with a lock each, and compute for 2 µs meanwhile.
+func sharedMap(shards int) workload {
+	return func(newLock func() sync.Locker) func(g, n int) {
+		maps := make([]map[int]uint32, shards)
+		locks := make([]sync.Locker, shards)
+		for i := range maps {
+			maps[i], locks[i] = map[int]uint32{}, newLock()
+		}
+		return func(g, n int) {
+			key := (g*7919 + n*104729) % keys
+			i := key % shards
+			locks[i].Lock()
+			maps[i][key] = compute(maps[i][key], 4000)
+			locks[i].Unlock()
+		}
+	}
+}
+
+// printLock has goroutines compute for 5 µs and write a line under one lock.
+func printLock(newLock func() sync.Locker) func(g, n int) {
+	lock := newLock()
+	return func(g, n int) {
+		x := compute(uint32(n), 10_000)
+		lock.Lock()
+		fmt.Fprintf(io.Discard, "goroutine %d: step %d gave %d\n", g, n, x)
+		lock.Unlock()
+	}
+}
+
+func compute(x uint32, steps int) uint32 {
+	for range steps {
+		x = x*1664525 + 1013904223
+	}
+	return x
+}
+
+// subjects returns the workloads; collection is on while the wrapped ones run.
+func ownSubjects(d time.Duration) []subject {
+	var all []subject
+	for _, w := range workloads {
+		all = append(all, subject{name: w.name, run: func(_ context.Context, variant int) (speeds, error) {
+			newLock := func() sync.Locker { return new(sync.Mutex) }
+			if variant == wrapped {
+				newLock = func() sync.Locker { return new(contention.Mutex) }
+				if err := contention.Start(contention.Options{}); err != nil {
+					return nil, err
+				}
+				defer contention.Stop()
+			}
+			return speeds{w.name: perSecond(w.work(newLock), d)}, nil
+		}})
+	}
+	return all
+}
+
+func perSecond(do func(g, n int), d time.Duration) float64 {
+	var wg sync.WaitGroup
+	var stop atomic.Bool
+	var done atomic.Int64
+	begin := time.Now()
+	for g := range goroutines {
+		wg.Go(func() {
+			n := 0
+			for ; !stop.Load(); n++ {
+				do(g, n)
+			}
+			done.Add(int64(n))
+		})
+	}
+	time.Sleep(d)
+	stop.Store(true)
+	wg.Wait()
+	return float64(done.Load()) / time.Since(begin).Seconds()
+}

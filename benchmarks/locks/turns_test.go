@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+)
+
+func TestParse(t *testing.T) {
+	s := parse("goos: linux\nBenchmarkA-2   \t 1000\t       50.0 ns/op\t 3 B/op\nBenchmarkB \t 10 \t 200 ns/op\nBenchmarkC 1 0 ns/op\nBenchmarkD\nPASS\n")
+	if len(s) != 2 || s["BenchmarkA-2"] != 2e7 || s["BenchmarkB"] != 5e6 {
+		t.Errorf("%v", s)
+	}
+}
+
+func TestRatio(t *testing.T) {
+	if r := ratio(speeds{"a": 2, "b": 2, "only": 9}, speeds{"a": 1, "b": 4}); math.Abs(r-1) > 1e-12 {
+		t.Errorf("%v", r)
+	}
+}
+
+// Each variant runs once a round, and none always after the same one.
+func TestTurns(t *testing.T) {
+	var ran []int
+	s := subject{run: func(_ context.Context, v int) (speeds, error) {
+		ran = append(ran, v)
+		return speeds{"x": []float64{100, 100, 90}[v]}, nil
+	}}
+	again, ours, err := s.turns(t.Context(), 6)
+	if err != nil || len(ours) != 6 || again[5] != 1 || math.Abs(ours[0]-0.9) > 1e-12 {
+		t.Errorf("%v %v %v", again, ours, err)
+	}
+	first := map[int]int{}
+	for i := 0; i < len(ran); i += variants {
+		first[ran[i]]++
+	}
+	if len(ran) != 18 || first[original] != 2 || first[originalAgain] != 2 || first[wrapped] != 2 {
+		t.Errorf("ran %v", ran)
+	}
+}
+
+func TestOwnSubjectsDoSomething(t *testing.T) {
+	for _, s := range ownSubjects(5 * time.Millisecond) {
+		for v := range variants {
+			got, err := s.run(t.Context(), v)
+			if err != nil || got[s.name] <= 0 {
+				t.Errorf("%s, variant %d: %v, %v", s.name, v, got, err)
+			}
+		}
+	}
+	if err := contention.Stop(); err != contention.ErrNotStarted {
+		t.Errorf("collection was left on: %v", err)
+	}
+}
+
+// Without a network and with an empty cache, the error says so.
+func TestDownloadOffline(t *testing.T) {
+	t.Setenv("GOMODCACHE", t.TempDir())
+	t.Setenv("GOPROXY", "off")
+	_, err := libraries[0].download(t.Context(), t.TempDir())
+	if err == nil || !strings.Contains(err.Error(), "is there a network?") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestCopyTree(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	if err := os.MkdirAll(filepath.Join(from, "a/b"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(from, "a/b/c.go"), []byte("package c"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	if err := copyTree(from, to); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(to, "a/b/c.go"), nil, 0o644); err != nil {
+		t.Errorf("the copy cannot be changed: %v", err)
+	}
+}
