@@ -53,6 +53,17 @@
 // profile's Accuracy is [Sampled]. With few samples, or when single waits are very
 // long, such an estimate can be far off for a pair: see Wait.Observed.
 //
+// # Why the owner held it
+//
+// An owner may be blocked itself while others wait for it. [Pair.Activity] is what it did meanwhile, and
+// [Pair.Roots] who was at the end of the chain of blame: whoever blocked the owner, or blocked that one, and so on.
+// [Profile.Aggregate] tells waits apart by it, as in Aggregate(ByRootFunc, ByOwnerFunc). Traces show every state of
+// every goroutine; wrappers know of their own waits only.
+//
+// While collection is on and runtime/trace runs, wrapped locks write into the trace what it lacks, after they
+// have been released ([LogCategory]); [ReadTrace] then knows their waits exactly. A contention takes some
+// microseconds more meanwhile.
+//
 // The method is that of P. Hofer, D. Gnedt, A. Schörgenhumer, H. Mössenböck,
 // "Efficient Tracing and Versatile Analysis of Lock Contention in Java Applications
 // on the Virtual Machine Level", ICPE 2016; blame.go tells it step by step.

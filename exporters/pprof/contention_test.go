@@ -41,6 +41,7 @@ func search() *contention.Profile {
 	write := contention.Party{Group: serve, Stack: chain("log.(*Logger).Output", "main.(*server).log", serve)}
 	evict := contention.Party{Group: serve, Stack: chain("example.com/cache.(*LRU).evict", "example.com/cache.(*LRU).Add", "main.(*server).store", serve)}
 	purge := contention.Party{Group: "main.(*janitor).loop", Stack: chain("example.com/cache.(*LRU).Purge", "main.(*janitor).loop")}
+	read := contention.Party{Group: "main.disk", Stack: chain("example.com/disk.Read", "main.disk")}
 	const mutex = contention.MutexKind
 	return &contention.Profile{
 		Source: contention.FromWrappers, Accuracy: contention.Exact,
@@ -51,7 +52,10 @@ func search() *contention.Profile {
 			{Kind: mutex, Lock: logger, Waiter: write, Contentions: 20, Waited: 200 * ms, Blamed: 200 * ms},
 		},
 		Pairs: []contention.Pair{
-			{Kind: mutex, Lock: cache, Waiter: lookup, Owner: evict, Contentions: 39, Blamed: 600 * ms},
+			{Kind: mutex, Lock: cache, Waiter: lookup, Owner: evict, Contentions: 39, Blamed: 600 * ms, Roots: []contention.Root{
+				{Owner: read, Via: contention.ChanReceiveKind, Links: 1, Contentions: 30, Blamed: 500 * ms},
+				{Owner: evict, Contentions: 39, Blamed: 100 * ms},
+			}},
 			{Kind: mutex, Lock: logger, Waiter: write, Owner: write, Contentions: 20, Blamed: 200 * ms},
 			{Kind: mutex, Lock: cache, Waiter: lookup, Owner: purge, Contentions: 5, Blamed: 150 * ms},
 		},
@@ -102,6 +106,12 @@ func TestContentionGoToolPprof(t *testing.T) {
 		}},
 		{"waits that an owner delayed", "owner", []string{"-top", "-sample_index=contentions"}, []string{
 			"Type: contentions\n", "39 60.94% 60.94%         39 60.94%  example.com/cache.(*LRU).evict\n"}},
+		{"roots", "root", []string{"-top", "-unit=ms"}, []string{
+			"   500ms 50.00% 50.00%      500ms 50.00%  example.com/disk.Read\n",
+			"   100ms 10.00% 95.00%      100ms 10.00%  example.com/cache.(*LRU).evict\n",
+			"    40ms  4.00% 99.00%       40ms  4.00%  [hand-off]\n",
+		}},
+		{"the groups of roots", "root", []string{"-tags", "-unit=ms"}, []string{"root_group: ", "main.disk\n", "owner_group: "}},
 		{"waiters", "waiter", []string{"-top", "-unit=ms"}, []string{
 			"   800ms 80.00% 80.00%      800ms 80.00%  example.com/cache.(*LRU).Get\n",
 			"   200ms 20.00%   100%      200ms 20.00%  log.(*Logger).Output\n",
