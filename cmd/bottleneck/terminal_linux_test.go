@@ -19,6 +19,13 @@ import (
 // closes it and returns what was written to it.
 func openTerminal(t *testing.T, width int) (*os.File, func() string) {
 	t.Helper()
+	slave, _, output := openKeyboard(t, width)
+	return slave, output
+}
+
+// openKeyboard also returns the side on which somebody types.
+func openKeyboard(t *testing.T, width int) (slave, keyboard *os.File, output func() string) {
+	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
 		unavailable(t, err)
@@ -31,7 +38,7 @@ func openTerminal(t *testing.T, width int) (*os.File, func() string) {
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
 		unavailable(t, err)
 	}
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		unavailable(t, err)
 	}
@@ -44,7 +51,7 @@ func openTerminal(t *testing.T, width int) (*os.File, func() string) {
 		io.Copy(&buf, master) // ends with an error when the other side is closed
 		done <- buf.String()
 	}()
-	return slave, func() string {
+	return slave, master, func() string {
 		slave.Close()
 		out := <-done
 		master.Close()

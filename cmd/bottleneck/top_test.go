@@ -34,11 +34,11 @@ func liveService(t *testing.T, metrics bool) (mount string) {
 			fmt.Fprintf(w, `# HELP x y
 bottleneck_wall_seconds_total %d
 bottleneck_contentions_total{kind="mutex"} %d
-bottleneck_contentions_total{kind="chan-receive"} 1e9
+bottleneck_contentions_total{kind="chan-receive"} %d000
 bottleneck_contentions_total{kind="once"} 5
 bottleneck_stream_dropped_seconds_total{reason="behind"} 1.5
 bottleneck_stream_dropped_seconds_total{reason="broken"} 0.5
-`, n*2, n*100)
+`, n*2, n*100, n)
 		})
 	}
 	s := httptest.NewServer(mux)

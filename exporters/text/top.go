@@ -154,6 +154,9 @@ func (t *topFrame) head() []string {
 		lines = append(lines, t.fitLine(t.summary(), ""), t.fitLine(t.waiting(), ""))
 		lines = append(lines, t.fitLine(t.neck(), bold))
 	}
+	if g := t.v.Graph; t.v.Note == "" && g != nil && len(g.Warnings) > 0 {
+		lines = append(lines, t.fitLine([]string{"Warning: " + g.Warnings[0]}, dim))
+	}
 	if t.v.Note != "" {
 		lines = append(lines, t.fitLine([]string{t.v.Note}, dim))
 	}
