@@ -2,6 +2,7 @@ package counters
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 )
@@ -154,4 +155,30 @@ func FuzzMetric(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Every filter of the package comment means something for a recording that has what it names.
+func TestFiltersOfTheComment(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := made(1, 300)
+	rec.Spans = append(rec.Spans, Span{"stop-the-world (GC mark termination)", 5, 6})
+	e := explorer(t, rec)
+	_, block, _ := strings.Cut(string(doc), "goes with everything.\n//\n")
+	block, _, _ = strings.Cut(block, "//\n// make filters")
+	n := 0
+	for line := range strings.Lines(block) {
+		line = strings.TrimSpace(strings.TrimPrefix(line, "//"))
+		for filter := range strings.SplitSeq(line, "   ") {
+			if filter = strings.TrimSpace(filter); filter != "" && filter != "all, none" {
+				n++
+				chosen(t, e, filter)
+			}
+		}
+	}
+	if n != 17 {
+		t.Errorf("%d filters found", n)
+	}
 }
