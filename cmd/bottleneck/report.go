@@ -37,6 +37,9 @@ fills the sections that it can; a saved profile takes the place of what a trace 
 
     -o FILE.html     write one file that needs no network. It is refused where it would have
                      more than 1,000,000 quanta or 64 MB: nothing is ever left out
+    -o FILE.perfetto-trace
+                     write the trace for https://ui.perfetto.dev instead: tracks for groups of
+                     goroutines, how many run, and arrows from who woke to whom
     -http HOST:PORT  serve the page instead, for recordings of any size. HOST must be this
                      machine (localhost, the default); port 0 takes a free one. The address is
                      printed. Only requests from this machine are answered
@@ -139,7 +142,7 @@ func runReport(ctx context.Context, std stdio, args []string) error {
 		}
 	}
 	d, readErr := f.read(ctx, std, files)
-	if d == nil || ctx.Err() != nil {
+	if d == nil || ctx.Err() != nil || !f.page() {
 		return readErr
 	}
 	if d.Title = f.title; d.Title == "" {
@@ -148,6 +151,9 @@ func runReport(ctx context.Context, std stdio, args []string) error {
 	d.Source = strings.Join(shownSources(files), ", ")
 	errs := []error{readErr}
 	for _, name := range f.outputs {
+		if reportFormOf(name) == perfettoForm {
+			continue // written while the trace was read
+		}
 		err := writeFile(name, func(w io.Writer) error { return reportForms[reportFormOf(name)](w, d) })
 		if _, terminal := terminalOf(std.err); terminal && err == nil {
 			fmt.Fprintf(std.err, "Wrote %s.\n", oneLine(name))
@@ -164,6 +170,11 @@ func runReport(ctx context.Context, std stdio, args []string) error {
 	return errors.Join(errs...)
 }
 
+// page tells that a page is wanted, and not only the trace in another form.
+func (f *reportFlags) page() bool {
+	return f.http != "" || slices.ContainsFunc(f.outputs, func(name string) bool { return reportFormOf(name) != perfettoForm })
+}
+
 func shownSources(files []string) (out []string) {
 	for _, name := range files {
 		out = append(out, shownSource(name))
@@ -176,7 +187,7 @@ var reportForms = map[string]func(io.Writer, *report.Data) error{
 	"html": func(w io.Writer, d *report.Data) error { return report.Write(w, d, report.Options{}) },
 }
 
-const reportEndings = ".html"
+const reportEndings = ".html or .perfetto-trace"
 
 // reportFormOf is the form of a file by its name, or "".
 func reportFormOf(name string) string {
@@ -184,7 +195,7 @@ func reportFormOf(name string) string {
 	if form == "htm" {
 		form = "html"
 	}
-	if reportForms[form] == nil {
+	if form != perfettoForm && reportForms[form] == nil {
 		return ""
 	}
 	return form

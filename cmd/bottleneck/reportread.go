@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -49,6 +50,9 @@ func (f *reportFlags) read(ctx context.Context, std stdio, files []string) (*rep
 		case err != nil:
 			return nil, err
 		}
+	}
+	if r.trace == "" && slices.ContainsFunc(f.outputs, func(name string) bool { return reportFormOf(name) == perfettoForm }) {
+		return nil, usagef("there is no trace among the files: -o FILE.perfetto-trace takes one")
 	}
 	for _, apply := range r.saved {
 		if err := apply(); err != nil {
@@ -145,6 +149,16 @@ func (r *reportReading) archive(ctx context.Context, in *input, from io.ReaderAt
 // readTrace makes all analyses of a trace, in three passes: two for the speed-up, which must know who the workers are before
 // it can count, and one for all others, which then know how long the trace is.
 func (r *reportReading) readTrace(ctx context.Context, in *input, open func() (io.Reader, error), quanta bool) error {
+	for _, name := range r.flags.outputs {
+		if reportFormOf(name) == perfettoForm {
+			if err := r.perfetto(ctx, in, name, open); err != nil {
+				return err
+			}
+		}
+	}
+	if !r.flags.page() {
+		return nil
+	}
 	from, err := open()
 	if err != nil {
 		return fileError(in.label, err)

@@ -7,7 +7,8 @@ function axisOf(t, text, log, range, size) {
 }
 
 function answerDensity(t, q, rows) {
-	const w = q.width || 200, h = q.y ? q.height || 100 : 1;
+	const w = q.width || 200, h = q.y ? q.height || 100 : 1, bins = 1 << 20;
+	if (!(w > 0 && h > 0 && w <= bins && h <= bins && w * h <= bins)) throw new Error(`${w} × ${h} bins are not between 1 and a million`);
 	const x = axisOf(t, q.x, q.log_x, q.x_range, w), y = q.y ? axisOf(t, q.y, q.log_y, q.y_range, h) : null;
 	const axes = y ? [x, y] : [x], known = [], counts = new Array(w * h).fill(0);
 	for (const row of rows) if (axes.every(a => a.m.values[row] === a.m.values[row])) known.push(row);
@@ -38,6 +39,7 @@ function answerDensity(t, q, rows) {
 }
 
 function answerCorrelation(t, q, rows) {
+	atMost(q.metrics, 20);
 	const metrics = q.metrics.map(text => t.metric(text)), size = metrics.length;
 	const matrix = () => Array.from({length: size}, () => new Array(size).fill(null));
 	const n = matrix(), linear = matrix(), ranked = q.ranks ? matrix() : null;

@@ -47,6 +47,7 @@ class LocalEngine {
 		const t = this.t, part = blame;
 		const set = part("filter", () => this.rows(q.filter)), rows = set.rows;
 		const out = {filter: set.text, of: t.rows, count: rows.length, duration: sumOf(knownOf(t.duration, rows))};
+		if (q.stats) part("stats", () => atMost(q.stats, 50));
 		if (q.stats) out.stats = q.stats.map(m => part("stats", () => answerStats(t, m, rows)));
 		for (const [name, f] of [["table", answerTable], ["rows", answerRows], ["series", answerSeries], ["density", answerDensity], ["lanes", answerLanes]]) if (q[name]) out[name] = part(name, () => f(t, q[name], rows));
 		if (q.correlate) out.correlation = part("correlate", () => answerCorrelation(t, q.correlate, rows));

@@ -51,7 +51,13 @@ function keysOf(t, by) {
 	throw new Error(`cannot group by ${quoteText(by)}: there are group, kind, goroutine, func, proc, thread, ended and wait`);
 }
 
+// atMost bounds the metrics of a query.
+function atMost(metrics, most) {
+	if (metrics && metrics.length > most) throw new Error(`${metrics.length} metrics are more than ${most}`);
+}
+
 function answerTable(t, q, rows) {
+	atMost(q.metrics, 8);
 	const keys = keysOf(t, q.by), metrics = (q.metrics || []).map(text => t.metric(text)), groups = new Map();
 	for (const row of rows) {
 		const k = keys.of(row), list = groups.get(k);
@@ -86,6 +92,8 @@ function cellOf(m, rows) {
 }
 
 function answerRows(t, q, rows) {
+	atMost(q.metrics, 20);
+	if (q.offset < 0 || q.limit < 0 || q.limit > 10000) throw new Error(`cannot give ${q.limit} rows from ${q.offset} on: at most 10000 at a time`);
 	const metrics = (q.metrics || []).map(text => t.metric(text));
 	let order = rows;
 	if (q.sort) {
@@ -109,6 +117,7 @@ function rowForm(t, i, metrics) {
 
 function answerSeries(t, q, rows) {
 	const m = t.metric(q.metric), [from, to] = windowOf(t, q.from, q.to), n = q.bins || 400;
+	if (n < 0 || n > 10000) throw new Error(`${n} bins are not between 1 and 10000`);
 	const bins = Array.from({length: n}, () => ({count: 0, known: 0, sum: new Sum(), min: Infinity, max: -Infinity}));
 	let outside = 0;
 	for (const row of rows) {

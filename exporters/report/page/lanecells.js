@@ -4,6 +4,7 @@
 function answerLanes(t, q, rows) {
 	if (!["goroutine", "proc", "thread", "group"].includes(q.by)) throw new Error(`no lanes by ${quoteText(q.by)}: there are goroutine, proc, thread and group`);
 	const m = q.metric ? t.metric(q.metric) : null, keys = keysOf(t, q.by), width = q.width || 1000, limit = q.limit || 100;
+	if (limit < 0 || limit > 1000 || width < 0 || width > 10000) throw new Error(`${limit} lanes of ${width} pixels are not between 1 and 1000 of 10000`);
 	const [from, to] = windowOf(t, q.from, q.to), sums = new Map(), order = [];
 	const part = row => {
 		const b = t.begin[row], e = t.end[row];

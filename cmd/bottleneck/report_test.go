@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/counters"
+)
+
+// pageData is what a page holds.
+type pageData struct {
+	Title, Source string
+	Missing       map[string]string
+	Warnings      []string
+	Bottle        *struct{ Windows []json.RawMessage }
+	Contention    *struct{ Waits struct{ Waited []int64 } }
+	Tasks         *struct{ Classes []json.RawMessage }
+	Speedup       []struct{ Estimate bool }
+	Counters      *struct {
+		Rows    int
+		Packed  string
+		Columns map[string]json.RawMessage
+	}
+}
+
+var dataElement = regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`)
+
+func readPage(t *testing.T, name string) (p pageData) {
+	t.Helper()
+	page, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := dataElement.FindSubmatch(page)
+	if m == nil {
+		t.Fatal("the page has no data")
+	}
+	if err := json.Unmarshal(m[1], &p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A trace fills all sections that it can; the rest is missing for a reason.
+func TestReport(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "report.html")
+	bottleneck("report", mutexTrace, "-o", out).want(t, exitOK, "", "")
+	p := readPage(t, out)
+	if p.Bottle == nil || len(p.Bottle.Windows) < 20 || p.Contention == nil || p.Counters == nil || p.Counters.Rows == 0 || p.Counters.Packed == "" {
+		t.Errorf("sections are missing: %+v", p)
+	}
+	if len(p.Speedup) != 1 || !p.Speedup[0].Estimate {
+		t.Errorf("speed-up: %+v, missing: %q", p.Speedup, p.Missing["speedup"])
+	}
+	if p.Tasks == nil && !strings.Contains(p.Missing["tasks"], "regions") {
+		t.Errorf("missing: %q", p.Missing)
+	}
+	if p.Title != filepath.Base(mutexTrace) {
+		t.Errorf("title %q", p.Title)
+	}
+	e := want(t, mutexTrace)
+	if p.Counters.Rows != e.Len() {
+		t.Errorf("%d quanta, want %d", p.Counters.Rows, e.Len())
+	}
+}
+
+func want(t *testing.T, trace string) *counters.Recording {
+	t.Helper()
+	rec, err := counters.ReadFile(t.Context(), trace, counters.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
+// Saved profiles take the place of what the trace tells, or stand alone.
+func TestReportMixed(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	bottleneck("graph", "-window", "100ms", "-o", file("graph.json"), phasesTrace).want(t, exitOK, "", "")
+	bottleneck("contention", "-o", file("waits.json"), mutexTrace).want(t, exitOK, "", "")
+	bottleneck("speedup", "-o", file("stack.json"), "-estimate", computeTrace).want(t, exitOK, "", "")
+	tasks := tasksFile(t)
+	bottleneck("report", "-o", file("saved.html"), "-title", "saved ones", file("graph.json"), file("waits.json"), file("stack.json"), tasks).want(t, exitOK, "", "")
+	p := readPage(t, file("saved.html"))
+	if p.Bottle == nil || p.Contention == nil || len(p.Speedup) != 1 || p.Tasks == nil || len(p.Tasks.Classes) != 2 || p.Counters != nil || p.Missing["counters"] == "" || p.Title != "saved ones" {
+		t.Errorf("page of saved profiles: %+v", p)
+	}
+	bottleneck("report", "-o", file("mixed.html"), phasesTrace, tasks).want(t, exitOK, "", "")
+	p = readPage(t, file("mixed.html"))
+	if p.Tasks == nil || len(p.Tasks.Classes) != 2 || p.Missing["tasks"] != "" || p.Counters == nil {
+		t.Errorf("page of a trace and tasks: %+v", p)
+	}
+	bottleneck("report", "-o", file("x.html"), tasks, tasks).want(t, exitUsage, "", "both for the section tasks")
+	bottleneck("report", "-o", file("x.html"), mutexTrace, phasesTrace).want(t, exitUsage, "", "two recordings")
+}
+
+// A part of the recording has fewer quanta, and the page says which.
+func TestReportPart(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "part.html")
+	rec := want(t, mutexTrace)
+	bottleneck("report", "-o", out, "-only", "duration > 5us", "-from", "10ms", mutexTrace).want(t, exitOK, "", "")
+	n := 0
+	for i := range rec.Len() {
+		if rec.Duration[i] > 5000 && rec.Begin[i] >= int64(10*time.Millisecond) {
+			n++
+		}
+	}
+	p := readPage(t, out)
+	if p.Counters.Rows != n || n == 0 || n == rec.Len() {
+		t.Errorf("%d quanta, want %d", p.Counters.Rows, n)
+	}
+	if s := strings.Join(p.Warnings, " "); !strings.Contains(s, "duration > 5us") || !strings.Contains(s, "from 10ms on") {
+		t.Errorf("warnings: %q", s)
+	}
+}
+
+// Totals of counters stay true when rows are left out: what is gone is in the remainder.
+func TestSubset(t *testing.T) {
+	rec := &counters.Recording{Begin: []int64{0, 1, 2}, Duration: []int64{1, 1, 1}, Goroutine: []int64{1, 1, 1}, Group: make([]int32, 3), Thread: make([]int64, 3), Proc: make([]int32, 3), Func: make([]int32, 3),
+		Ending: make([]counters.Ending, 3), Groups: []counters.Group{{Name: "g"}}, Funcs: []string{""},
+		Counters: []counters.Counter{{Name: "faults", Values: []int64{5, counters.Unknown, 7}, Total: 13, Remainder: 1}}}
+	rec.Wait = append(rec.Wait, 0, 0, 0)
+	got := subset(rec, counters.RowsWhere(3, func(row int) bool { return row > 0 }))
+	if c := got.Counters[0]; c.Total != 13 || c.Remainder != 6 || len(c.Values) != 2 || c.Values[1] != 7 {
+		t.Errorf("counter: %+v", c)
+	}
+	if rec.Counters[0].Remainder != 1 || got.Len() != 2 {
+		t.Error("the recording was changed")
+	}
+}
+
+func TestReportUsage(t *testing.T) {
+	for _, tt := range []struct{ args, err string }{
+		{"", "no recording"}, {"trace.out", "-o FILE.html"}, {"-o page.txt trace.out", ".html"}, {"-o a.html -window -1s t", "positive duration"}, {"-o a.html -from 2s -to 1s t", "is not after"},
+		{"-o a.html -only duration> t", "-only: at character 10"}, {"-http 0.0.0.0:80 t", "this machine only"}, {"-http example.com:80 t", "this machine only"}, {"-http localhost t", "[HOST]:PORT"},
+		{"-o a.html -group nonsense t", "unknown grouping"}, {"-o a.html -o a.html t", "given twice"},
+	} {
+		bottleneck(append([]string{"report"}, strings.Fields(tt.args)...)...).want(t, exitUsage, "", tt.err)
+	}
+	out := filepath.Join(t.TempDir(), "report.html")
+	bottleneck("report", "-o", out, filepath.Join(t.TempDir(), "none")).want(t, exitFailure, "", "no such file")
+	if _, err := os.Stat(out); err == nil {
+		t.Error("a failure leaves a file")
+	}
+}
+
+// A trace that is cut off gives a page of what could be read, and the exit status says that it is not all.
+func TestReportCutOff(t *testing.T) {
+	data, err := os.ReadFile(phasesTrace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cut, out := filepath.Join(dir, "cut.trace"), filepath.Join(dir, "cut.html")
+	if err := os.WriteFile(cut, data[:len(data)*9/10], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := bottleneck("report", "-o", out, cut)
+	if r.status != exitFailure || r.err == "" {
+		t.Fatalf("status %d: %s", r.status, r.err)
+	}
+	if p := readPage(t, out); p.Bottle == nil || !strings.Contains(strings.Join(p.Warnings, " "), "could not be read to its end") {
+		t.Errorf("page: %+v", p)
+	}
+}
+
+// Standard input will do, too.
+func TestReportStdin(t *testing.T) {
+	data, err := os.ReadFile(mutexTrace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "report.html")
+	commandWith(bytes.NewReader(data), "report", "-o", out, "-").want(t, exitOK, "", "")
+	if p := readPage(t, out); p.Counters == nil {
+		t.Errorf("page: %+v", p)
+	}
+}
+
+// -http prints an address, serves the page there, and ends with an interrupt.
+func TestReportServes(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	r, w := io.Pipe()
+	done := make(chan int, 1)
+	var stderr bytes.Buffer
+	go func() {
+		done <- run(ctx, []string{"report", "-http", "localhost:0", mutexTrace}, nil, w, &stderr)
+		w.Close()
+	}()
+	line := make([]byte, 100)
+	n, err := r.Read(line)
+	if err != nil {
+		t.Fatal(err, stderr.String())
+	}
+	address := strings.TrimSpace(string(line[:n]))
+	resp, err := http.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if resp.StatusCode != 200 || !bytes.Contains(page, []byte(`"served":true`)) || bytes.Contains(page, []byte(`"packed"`)) {
+		t.Errorf("%s answers %s", address, resp.Status)
+	}
+	stop()
+	if status := <-done; status != exitOK {
+		t.Errorf("status %d after an interrupt: %s", status, stderr.String())
+	}
+}
+
+// A trace in the form of Perfetto needs no page.
+func TestReportPerfetto(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "x.perfetto-trace")
+	bottleneck("report", "-o", out, mutexTrace).want(t, exitOK, "", "")
+	if st, err := os.Stat(out); err != nil || st.Size() < 1000 {
+		t.Errorf("the file: %v", err)
+	}
+	bottleneck("report", "-o", out, tasksFile(t)).want(t, exitUsage, "", "no trace")
+}
