@@ -58,6 +58,12 @@ Where it goes:
     -format FORM     what goes to standard output: text, json, csv, svg, png or pprof;
                      text if there is neither -format nor -o
 
+    -fail CONDITION  exit with status 1 and one line that says why if the condition holds.
+                     CONDITION compares tasks, fine-tasks-%, coarse-tasks-%, unknown-tasks-% (the
+                     share of tasks in classes with that diagnosis), cycles/task, running/task or
+                     wall/task (means; the last two are durations such as 20us) by < <= > >= with a
+                     value. Several are separated by commas; -class selects first
+
 Diagnoses: "fine" is too small, "coarse" too large, "ok" neither; "unknown" if the numbers do
 not tell. The text says why, and what to do.
 
@@ -67,6 +73,7 @@ Examples:
     bottleneck tasks -o cdf.svg -o tasks.csv pmd.json
     bottleneck tasks -strip -o strip.svg pmd.json
     bottleneck tasks -o tasks.pb.gz pmd.json && go tool pprof -top -sample_index=tasks tasks.pb.gz
+    bottleneck tasks -fail 'fine-tasks-%>10,cycles/task<20000' pmd.json
     bottleneck tasks 'http://localhost:6060/debug/pprof/trace?seconds=5'
 `
 
@@ -76,6 +83,7 @@ type tasksFlags struct {
 	only        *regexp.Regexp
 	trace       granularity.TraceOptions
 	draw        tasksDrawing
+	fail        tasksConditions
 	to          destination
 }
 
@@ -87,6 +95,7 @@ func (f *tasksFlags) set() *flag.FlagSet {
 	fs.BoolVar(&f.trace.Tasks, "user-tasks", false, "")
 	fs.BoolVar(&f.trace.AggregateNested, "aggregate", false, "")
 	fs.Float64Var(&f.trace.Hz, "hz", 0, "")
+	fs.Var(&f.fail, "fail", "")
 	f.to.define(fs, tasksWritings)
 	f.to.defineTop(fs)
 	return fs
@@ -144,7 +153,7 @@ func runTasks(ctx context.Context, std stdio, args []string) error {
 		f.draw.drawing = d
 		return tasksForms[form](w, p, f.draw)
 	})
-	return errors.Join(err, written)
+	return errors.Join(err, written, f.fail.check(p))
 }
 
 // choose keeps the classes of -class.

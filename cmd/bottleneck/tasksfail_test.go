@@ -1,0 +1,59 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+func TestTasksFail(t *testing.T) {
+	file := tasksFile(t) // 2000 tasks of 700 cycles at 2 GHz, 400 ns each
+	for _, tt := range []struct{ expr, err string }{
+		{"fine-tasks-%>10", "failed, as -fail says: fine-tasks-%>10 (it is 100.00%)"},
+		{"fine-tasks-%>100%", ""},
+		{"coarse-tasks-%>0", ""},
+		{"tasks<2000", ""},
+		{"tasks<=2000", "tasks<=2000 (it is 2000"},
+		{"cycles/task<700.1, wall/task>1us", "cycles/task<700.1 (it is 700.00)"},
+		{"running/task<=350ns", "running/task<=350ns (it is 350ns)"},
+		{"wall/task>399ns", "wall/task>399ns (it is 400ns)"},
+	} {
+		status := exitOK
+		if tt.err != "" {
+			status = exitFailure
+		}
+		bottleneck("tasks", "-format", "csv", "-fail", tt.expr, file).want(t, status, "class", tt.err)
+	}
+	bottleneck("tasks", "-format", "csv", "-class", "^stock$", "-fail", "tasks>1000", file).want(t, exitOK, "stock", "")
+}
+
+func TestTasksFailErrors(t *testing.T) {
+	file := tasksFile(t)
+	for _, tt := range []struct {
+		args   []string
+		status int
+		err    string
+	}{
+		{[]string{"-fail", "tasks", file}, exitUsage, `"tasks" is not a condition`},
+		{[]string{"-fail", "fine-task-%>1", file}, exitUsage, `unknown name "fine-task-%"; did you mean fine-tasks-%?`},
+		{[]string{"-fail", "wall/task>1", file}, exitUsage, "wall/task wants a duration"},
+		{[]string{"-fail", "tasks>1.x", file}, exitUsage, "tasks wants a number"},
+		{[]string{"-fail", "cycles/task>1", phasesTrace}, exitFailure, "a trace does not tell cycles; give -hz"},
+		{[]string{"-fail", "running/task>1ns", phasesTrace}, exitFailure, "failed, as -fail says: running/task>1ns"},
+		{[]string{"-fail", "wall/task>1ns", computeTrace}, exitFailure, "no task was measured"},
+	} {
+		out := ""
+		if tt.status == exitFailure { // what was asked for is written nevertheless
+			out = "class,"
+		}
+		bottleneck(append([]string{"tasks", "-format", "csv"}, tt.args...)...).want(t, tt.status, out, tt.err)
+	}
+	if _, err := runningPerTask(&granularity.Profile{Classes: []granularity.Class{{}}}); err != errNoTasks {
+		t.Errorf("%v", err)
+	}
+	one := granularity.Class{}
+	one.Cycles.Add(100)
+	if _, err := runningPerTask(&granularity.Profile{Classes: []granularity.Class{one}}); err == nil {
+		t.Error("a duration of cycles of no known length")
+	}
+}
