@@ -24,7 +24,8 @@ type collector struct {
 	err     error
 	late    int // threads whose groups were opened late
 	quantum bool
-	trapped int // readings at breakpoints
+	pause   time.Duration // between two looks at the rings
+	trapped int           // readings at breakpoints
 }
 
 const (
@@ -104,15 +105,22 @@ func (c *collector) warn(format string, args ...any) {
 	c.meta.Warnings = append(c.meta.Warnings, fmt.Sprintf(format, args...))
 }
 
-// step waits for records, at most for the time, and takes them.
-func (c *collector) step(wait time.Duration) {
+// step sleeps for a while and takes the records that came meanwhile: sooner, the more there are. It sleeps as goroutines do:
+// a system call that waits for records would keep a P for a part of the time.
+func (c *collector) step() {
+	const soonest, latest = time.Millisecond, 20 * time.Millisecond
+	if c.pause == 0 {
+		c.pause = latest / 4
+	}
+	time.Sleep(c.pause)
 	if c.sampler == nil {
-		time.Sleep(wait)
 		return
 	}
-	if err := c.sampler.Wait(wait); err != nil {
-		c.fail(err)
-		time.Sleep(wait)
+	switch fill := c.sampler.Fill(); {
+	case fill > 0.2:
+		c.pause = max(soonest, c.pause/2)
+	case fill < 0.05:
+		c.pause = min(latest, c.pause+soonest)
 	}
 	c.follow()
 	c.sampler.Drain(c.take)
@@ -218,7 +226,7 @@ func (c *collector) proveQuanta() {
 	const enough = 5
 	for range 100 {
 		time.Sleep(100 * time.Microsecond) // which blocks, and is woken
-		if c.step(time.Millisecond); c.trapped >= enough {
+		if c.step(); c.trapped >= enough {
 			return
 		}
 	}

@@ -131,7 +131,7 @@ func (r *outside) run(ctx context.Context) (runErr, err error) {
 			ctx = context.WithoutCancel(ctx)
 		default:
 			if counting {
-				r.c.step(10 * time.Millisecond)
+				r.c.step()
 			} else {
 				time.Sleep(10 * time.Millisecond)
 			}

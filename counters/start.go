@@ -98,7 +98,6 @@ func (s *Session) startTrace() error {
 
 // collect takes what is recorded, until the session is stopped.
 func (s *Session) collect() {
-	const interval = 10 * time.Millisecond
 	for {
 		select {
 		case <-s.stop:
@@ -106,7 +105,7 @@ func (s *Session) collect() {
 			s.done <- s.c.close()
 			return
 		default:
-			s.c.step(interval)
+			s.c.step()
 			s.metrics.read()
 		}
 	}

@@ -74,3 +74,8 @@ func (r *ring) peek(f func(record []byte)) {
 		r.tail += size
 	}
 }
+
+// fill is which part of the ring is in use.
+func (r *ring) fill() float64 {
+	return float64(atomic.LoadUint64(r.word(headOffset))-r.tail) / float64(len(r.data))
+}

@@ -123,18 +123,19 @@ func (s *Sampler) Groups() [][]Spec { return s.groups }
 // AtSwitches reports whether groups are read at switches, too, not only once a period.
 func (s *Sampler) AtSwitches() bool { return s.switchy }
 
-// Wait sleeps until a ring is a quarter full, at most for the given time.
-func (s *Sampler) Wait(d time.Duration) error {
-	if _, err := unix.Poll(s.polls, int(d.Milliseconds())); err != nil && !errors.Is(err, unix.EINTR) {
-		return fmt.Errorf("perfevent: wait for records: %w", err)
-	}
-	for i := range s.polls {
-		if s.polls[i].Revents&(unix.POLLHUP|unix.POLLERR) != 0 {
-			s.polls[i].Fd = -1 // its thread is no more; others may still write into the ring
+// Fill returns how full the fullest ring of a processor is, from 0 to 1: whether to come again soon.
+func (s *Sampler) Fill() (fill float64) {
+	for _, r := range s.rings {
+		if r != nil {
+			fill = max(fill, r.fill())
 		}
-		s.polls[i].Revents = 0
 	}
-	return nil
+	for _, g := range s.readers {
+		for _, r := range g.rings {
+			fill = max(fill, r.fill())
+		}
+	}
+	return fill
 }
 
 // Drain calls emit with each record that is there, in the order of time for each processor and each group.

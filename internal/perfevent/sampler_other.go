@@ -5,7 +5,6 @@ package perfevent
 import (
 	"errors"
 	"fmt"
-	"time"
 )
 
 // A Sampler records what happens to the threads of a process. There is none on this system.
@@ -45,8 +44,8 @@ var Breakpoint = Spec{Name: "breakpoints"}
 // AtSwitches reports false on this system.
 func (s *Sampler) AtSwitches() bool { return false }
 
-// Wait fails on this system.
-func (s *Sampler) Wait(time.Duration) error { return errors.ErrUnsupported }
+// Fill returns 0 on this system.
+func (s *Sampler) Fill() float64 { return 0 }
 
 // Drain does nothing on this system.
 func (s *Sampler) Drain(func(*Record)) {}

@@ -139,7 +139,6 @@ func (s *Sampler) direct(fd, i int) error {
 		}
 		s.opt.RingBytes = len(r.data)
 		s.rings[i], s.outputs[i] = r, fd
-		s.polls = append(s.polls, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 		return nil
 	}
 	if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_OUTPUT, s.outputs[i]); err != nil {

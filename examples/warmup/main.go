@@ -1,0 +1,206 @@
+// Warmup is a program whose locality drops before each garbage collection and recovers after it, as in
+// figures 3, 8 and 9 of P. Sweeney, M. Hauswirth and others, "Using Hardware Performance Monitors to Understand the Behavior of
+// Java Applications" (VM 2004), where the collector's copying puts objects that belong together next to each other again.
+//
+// A worker walks along a list, unit of work by unit of work, and replaces entries. Package counters records each unit as a
+// quantum; the program says how long a unit takes in which tenth of the time between two collections, and writes an archive for
+// the page:
+//
+//	go run .                    # units get slower towards each collection
+//	go run . -every 50          # the cure: compact every 50 units, not after collections
+//	go run . -o warmup.zip      # keeps the recording, for "bottleneck report warmup.zip"
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/counters"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("warmup: ")
+	o := options{}
+	flag.IntVar(&o.units, "units", 3000, "units of work")
+	flag.IntVar(&o.entries, "entries", 1<<17, "entries of the cache, of 64 bytes each")
+	flag.IntVar(&o.every, "every", 0, "compact every so many `units`, instead of after each collection")
+	flag.StringVar(&o.file, "o", "", "`file` to write the recording to, as an archive")
+	flag.Parse()
+	if flag.NArg() > 0 || o.units < 1 || o.entries < 1000 || o.every < 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	r, err := o.record()
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := o.tell(os.Stdout, r); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// options are the flags.
+type options struct {
+	units, entries, every int
+	file                  string
+	cache                 *cache
+}
+
+// record runs the units while counters are recorded.
+func (o *options) record() (*counters.Recording, error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	o.cache = newCache(o.entries)
+	s, err := counters.Start(counters.StartOptions{})
+	if err != nil {
+		return nil, err
+	}
+	requests, answers := make(chan int), make(chan uint64)
+	go worker(o.cache, requests, answers)
+	for i := range o.units {
+		requests <- i
+		<-answers
+		if o.every > 0 && i%o.every == 0 || o.every == 0 && o.cache.collected() {
+			compactor(o.cache)
+		}
+	}
+	close(requests)
+	if o.file == "" {
+		return s.Stop()
+	}
+	f, err := os.Create(o.file)
+	if err != nil {
+		_, serr := s.Stop()
+		return nil, errors.Join(err, serr)
+	}
+	if err := errors.Join(s.StopTo(f), f.Close()); err != nil {
+		return nil, err
+	}
+	return counters.ReadArchive(context.Background(), o.file, counters.Options{})
+}
+
+// worker does a unit of work for each request. It waits between them, so each unit is a quantum.
+func worker(c *cache, requests <-chan int, answers chan<- uint64) {
+	for range requests {
+		answers <- c.unit(len(c.at)/32, len(c.at)/400)
+	}
+}
+
+// compactor marks what it does: the page shows it beside the units.
+func compactor(c *cache) {
+	counters.Mark(context.Background(), "compact")
+	c.compact()
+}
+
+// workers is a filter for the units: quanta of the worker that did one and waited for the next.
+const workers = `group =~ "[.]worker$" && ended = blocked`
+
+// tell prints how long units take between collections.
+func (o *options) tell(w io.Writer, r *counters.Recording) error {
+	metric := "task_clock"
+	if r.Counter("task-clock") == nil {
+		metric = "duration" // what the operating system took away is in it, too
+	}
+	e, err := counters.NewExplorer(r)
+	if err != nil {
+		return err
+	}
+	tenths, collections, err := tenthsOf(r, e, metric)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%d units of work, %d collections, %d compactions in %v.\n", o.units, collections, o.cache.compacted, r.Wall.Round(1e6))
+	if collections < 2 {
+		fmt.Fprintln(w, "There are not enough collections to compare what is before and after them.")
+		return nil
+	}
+	fmt.Fprintf(w, "\n%s of a unit, by when it was between two collections:\n\n", strings.ReplaceAll(metric, "_", "-"))
+	var most float64
+	for _, t := range tenths {
+		most = max(most, t)
+	}
+	for i, t := range tenths {
+		fmt.Fprintf(w, "  %3d – %3d %%  %7.0f µs  %s\n", 10*i, 10*i+10, t/1e3, strings.Repeat("█", int(40*t/max(most, 1)+.5)))
+	}
+	first, last, err := ends(e, metric)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nThe last 20 units before a collection take %.1f times as long as the first 20 after one.\n", last/first)
+	if o.file != "" {
+		fmt.Fprintf(w, "Wrote %s: explore it with \"bottleneck report -http=: %s\".\n", o.file, o.file)
+	}
+	return nil
+}
+
+// ends returns how long units take on average just after collections, and just before them.
+func ends(e *counters.Explorer, metric string) (first, last float64, err error) {
+	mean := func(filter string) (float64, error) {
+		a, err := e.Answer(context.Background(), counters.Query{Filter: workers + " && " + filter, Stats: []string{metric}})
+		if err != nil {
+			return 0, err
+		}
+		if len(a.Stats) != 1 || a.Stats[0].Known == 0 {
+			return 0, errors.New("no units between collections")
+		}
+		return float64(a.Stats[0].Mean), nil
+	}
+	first, err = mean("first(20, gc, group)")
+	if err != nil {
+		return 0, 0, err
+	}
+	last, err = mean("last(20, gc, group)")
+	return first, last, err
+}
+
+// tenthsOf returns the mean of a metric in each tenth of the time between two collections.
+func tenthsOf(r *counters.Recording, e *counters.Explorer, metric string) (tenths [10]float64, collections int, err error) {
+	var marks []counters.Span
+	for _, s := range r.Spans {
+		if s.Name == "GC concurrent mark phase" {
+			marks = append(marks, s)
+		}
+	}
+	filter, err := counters.ParseFilter(workers)
+	if err != nil {
+		return tenths, 0, err
+	}
+	units, err := e.Select(context.Background(), filter)
+	if err != nil {
+		return tenths, 0, err
+	}
+	m, err := counters.ParseMetric(metric)
+	if err != nil {
+		return tenths, 0, err
+	}
+	values, err := e.Values(context.Background(), m, units)
+	if err != nil {
+		return tenths, 0, err
+	}
+	var n [10]float64
+	i, k := 0, 0
+	for row := range units.Rows() {
+		v := values[i]
+		i++
+		for k+1 < len(marks) && marks[k+1].Begin <= r.Begin[row] {
+			k++
+		}
+		if k+1 >= len(marks) || r.Begin[row] < marks[k].End || v != v {
+			continue
+		}
+		t := min(9, 10*(r.Begin[row]-marks[k].End)/max(1, marks[k+1].Begin-marks[k].End))
+		tenths[t] += v
+		n[t]++
+	}
+	for t := range tenths {
+		tenths[t] /= max(n[t], 1)
+	}
+	return tenths, len(marks), nil
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/counters"
+)
+
+// TestWarmup: units get slower towards each collection, the counters show it, and compacting more often cures it.
+func TestWarmup(t *testing.T) {
+	ratio := func(o *options) float64 {
+		r, err := o.record()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := o.tell(&out, r); err != nil {
+			t.Fatal(err)
+		}
+		t.Log(out.String())
+		metric := "duration"
+		if r.Counter("task-clock") != nil {
+			metric = "task_clock"
+		}
+		e, err := counters.NewExplorer(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, last, err := ends(e, metric)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.file != "" && !strings.Contains(out.String(), o.file) {
+			t.Errorf("%s is not mentioned", o.file)
+		}
+		return last / first
+	}
+	name := filepath.Join(t.TempDir(), "warmup.zip")
+	as := ratio(&options{units: 1500, entries: 1 << 17, file: name})
+	if st, err := os.Stat(name); err != nil || st.Size() < 1000 {
+		t.Error(err)
+	}
+	cured := ratio(&options{units: 1500, entries: 1 << 17, every: 50})
+	// The times are of one run each, in processor time: how busy the machine is hardly matters.
+	if as < 1.25 || cured > as {
+		t.Errorf("units before a collection take %.2f times as long as after it; %.2f times with the cure", as, cured)
+	}
+}
+
+// TestListIsKept: whatever is replaced and compacted, the list has the same entries in the same order.
+func TestListIsKept(t *testing.T) {
+	c := newCache(2000)
+	for i := range 50 {
+		c.unit(100, 300)
+		if i%7 == 0 {
+			c.compact()
+		}
+		e := c.at[0]
+		for k := range c.at {
+			if e != c.at[k] || e.value != uint64(k) {
+				t.Fatalf("round %d, entry %d: %d", i, k, e.value)
+			}
+			e = e.next
+		}
+		if e != c.at[0] {
+			t.Fatal("the list does not end where it begins")
+		}
+	}
+}
