@@ -57,7 +57,7 @@ func TestAccess(t *testing.T) {
 // The refusal reaches the client, whatever it asks for; AllowRemote lifts it, and Authorize decides alone.
 func TestRefusal(t *testing.T) {
 	t.Parallel()
-	tapeOf := func() *tape { return readTape(t, "small/mutex-go1.26.8.trace") }
+	tapeOf := func() *tape { return readTape(t, smallTrace) }
 	far := func(opt Options, path string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest("GET", path, nil) // comes from 192.0.2.1
 		w := httptest.NewRecorder()
@@ -97,7 +97,7 @@ func TestRefusal(t *testing.T) {
 // A real connection with another Host header is refused, and one over a Unix socket is not.
 func TestConnections(t *testing.T) {
 	t.Parallel()
-	h := newHandler(Options{}, readTape(t, "small/mutex-go1.26.8.trace"), nil)
+	h := newHandler(Options{}, readTape(t, smallTrace), nil)
 	if a := get(t, serve(t, h, nil), "Host", "evil.example"); a.StatusCode != http.StatusForbidden {
 		t.Errorf("DNS rebinding: %s", a.Status)
 	}

@@ -24,7 +24,7 @@ import (
 func TestOneAtATime(t *testing.T) {
 	t.Parallel()
 	began, release := make(chan struct{}), make(chan struct{})
-	r := readTape(t, "small/mutex-go1.26.8.trace")
+	r := readTape(t, smallTrace)
 	data := r.data
 	r.write = func(w io.Writer) (int64, error) {
 		close(began) // a second time panics
@@ -63,7 +63,7 @@ func TestOneAtATime(t *testing.T) {
 // Several kinds at once take their snapshots one after the other.
 func TestSnapshotsQueue(t *testing.T) {
 	t.Parallel()
-	r := readTape(t, "small/mutex-go1.26.8.trace")
+	r := readTape(t, smallTrace)
 	data := r.data
 	var mu sync.Mutex
 	r.write = func(w io.Writer) (int64, error) {
@@ -139,7 +139,7 @@ func dropsOnly() (live bottleneck.Live) {
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	for _, value := range []any{"boom\n<b>", errors.New("broken"), 42} {
-		r := readTape(t, "small/mutex-go1.26.8.trace")
+		r := readTape(t, smallTrace)
 		r.write = func(io.Writer) (int64, error) { panic(value) }
 		h := newHandler(Options{}, r, nil)
 		base := serve(t, h, nil)
@@ -158,7 +158,7 @@ func TestPanic(t *testing.T) {
 func TestDisconnect(t *testing.T) {
 	t.Parallel()
 	tasks := Options{Tasks: granularity.NewRecorder(granularity.RecorderOptions{})}
-	h := newHandler(tasks, readTape(t, "small/mutex-go1.26.8.trace"), nil)
+	h := newHandler(tasks, readTape(t, smallTrace), nil)
 	for _, path := range []string{"wall?seconds=60", "tasks?format=pprof&seconds=60"} {
 		var wg sync.WaitGroup
 		done := make(chan struct{}, 1)
@@ -205,7 +205,7 @@ func (g *gate) snapshot() (kinds []string) {
 func TestWriteTimeout(t *testing.T) {
 	t.Parallel()
 	short := func(s *http.Server) { s.WriteTimeout = 500 * time.Millisecond }
-	r := readTape(t, httpTrace)
+	r := readTape(t, smallTrace)
 	h := newHandler(Options{}, r, nil)
 	base := serve(t, h, short)
 	data := r.data
@@ -237,7 +237,7 @@ func TestWriteTimeout(t *testing.T) {
 // A trace that takes too long to read is given up with a text, not cut off by the server.
 func TestTooMuch(t *testing.T) {
 	t.Parallel()
-	h := newHandler(Options{}, readTape(t, "small/mutex-go1.26.8.trace"), nil)
+	h := newHandler(Options{}, readTape(t, smallTrace), nil)
 	h.analyze = func(ctx context.Context, _ []byte, _ time.Duration) (*bottleneck.Report, error) {
 		<-ctx.Done()
 		return nil, fmt.Errorf("reading: %w", ctx.Err())

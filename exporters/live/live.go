@@ -50,7 +50,7 @@ type Options struct {
 //
 // It can be used by several servers, and closed by nobody: no goroutine outlives a request.
 func Handler(opt Options) http.Handler {
-	h := &handler{opt: opt, analyze: analyzeSnapshot, born: time.Now(), snapshot: make(chan struct{}, 1)}
+	h := &handler{opt: opt, analyze: analyzeSnapshot, patience: patience, born: time.Now(), snapshot: make(chan struct{}, 1)}
 	var source series.Source
 	if opt.Recorder != nil {
 		h.recorder = opt.Recorder
@@ -89,6 +89,7 @@ type handler struct {
 	tasks      series.Tasker
 	series     *series.Reader
 	analyze    func(context.Context, []byte, time.Duration) (*bottleneck.Report, error)
+	patience   time.Duration
 	born       time.Time
 	gate       gate
 	snapshot   chan struct{} // a token for who takes a snapshot from the recorder
@@ -226,7 +227,7 @@ func (h *handler) collectOne(w http.ResponseWriter, r *http.Request, e *endpoint
 		return nil, &problem{status: http.StatusServiceUnavailable, retry: wait, text: fmt.Sprintf("somebody else collects %s: one at a time", e.name)}
 	}
 	defer leave()
-	limit := takes + readTime(q.orDefault())
+	limit := takes + max(q.orDefault()/2, h.patience)
 	if left, bounded := extend(w, r, limit); bounded {
 		if left <= takes {
 			return nil, timeoutError(q.orDefault(), left)
@@ -248,9 +249,9 @@ func (q query) orDefault() time.Duration {
 	return usualTime
 }
 
-// readTime is how long it may take to make an answer of what was collected: half of the time that it is about, so that who asks
-// again and again gets answers in time. Some seconds are granted to a machine that is busy.
-func readTime(seconds time.Duration) time.Duration { return max(seconds/2, 10*time.Second) }
+// patience is how long it may take at least to make an answer of what was collected, on a machine that is busy. It is half of the time that the answer
+// is about if that is longer: so who asks again and again gets answers in time.
+const patience = 10 * time.Second
 
 // onceWriter knows whether an answer has begun.
 type onceWriter struct {

@@ -20,8 +20,8 @@ import (
 func TestForms(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]*handler{
-		"of a recorder":                newHandler(Options{}, readTape(t, httpTrace), nil),
-		"of a continuous analysis too": newHandler(Options{}, readTape(t, httpTrace), &made{live: report()}),
+		"of a recorder":                newHandler(Options{}, readTape(t, smallTrace), nil),
+		"of a continuous analysis too": newHandler(Options{}, readTape(t, smallTrace), &made{live: report()}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -29,6 +29,9 @@ func TestForms(t *testing.T) {
 			for _, e := range endpoints {
 				for _, f := range e.forms {
 					url := base + e.name + "?format=" + string(f)
+					if f == formPNG && h.continuous == nil {
+						continue // drawing takes long with the race detector: once is enough
+					}
 					switch {
 					case e == &metricsEndpoint:
 						url = base + e.name
@@ -129,7 +132,7 @@ func checkProfile(t *testing.T, url string, a answer) *profile.Profile {
 // Every answer, right or wrong, has the headers that keep it to itself.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
-	base := serve(t, newHandler(Options{}, readTape(t, "small/mutex-go1.26.8.trace"), nil), nil)
+	base := serve(t, newHandler(Options{}, readTape(t, smallTrace), nil), nil)
 	for _, url := range []string{base, base + "graph", base + "graph?format=svg", base + "nothing", base + "graph?seconds=x", base + "metrics"} {
 		a := get(t, url)
 		for name, want := range map[string]string{
@@ -154,7 +157,7 @@ func TestHeaders(t *testing.T) {
 // Methods that change something are refused, and HEAD collects nothing.
 func TestMethods(t *testing.T) {
 	t.Parallel()
-	r := readTape(t, "small/mutex-go1.26.8.trace")
+	r := readTape(t, smallTrace)
 	base := serve(t, newHandler(Options{}, r, nil), nil)
 	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS"} {
 		a := do(t, method, base+"graph")
@@ -179,7 +182,7 @@ func TestMethods(t *testing.T) {
 // It does not matter where the handler is mounted, and how.
 func TestMount(t *testing.T) {
 	t.Parallel()
-	h := newHandler(Options{}, readTape(t, "small/mutex-go1.26.8.trace"), nil)
+	h := newHandler(Options{}, readTape(t, smallTrace), nil)
 	mux := http.NewServeMux()
 	mux.Handle("/debug/bottleneck/", h)
 	mux.Handle("/a/stripped/", http.StripPrefix("/a/stripped", h))

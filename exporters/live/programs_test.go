@@ -37,9 +37,9 @@ func run(t *testing.T, path string, args ...string) (string, error) {
 // go tool pprof takes profiles by their address, and shows the text of an error.
 func TestGoToolPprof(t *testing.T) {
 	goTool := needProgram(t, "go")
-	base := serve(t, newHandler(Options{}, readTape(t, httpTrace), nil), nil)
+	base := serve(t, newHandler(Options{}, readTape(t, smallTrace), nil), nil)
 	for path, want := range map[string][]string{
-		"graph?seconds=2":                  {"Type: share", "net/http.(*conn).serve"},
+		"graph?seconds=2":                  {"Type: share", "proto/work.mutexWorker"},
 		"contention?seconds=2":             {"Type: delay", "Duration: "},
 		"contention?seconds=2&view=joined": {"Type: delay", "[lock]"},
 		"tasks?seconds=2":                  {"Type: time"},

@@ -26,7 +26,7 @@ import (
 // Names that a program under observation may have given, or been given.
 var hostile = []string{
 	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, "a\"b\\c\nd", "x}\nbottleneck_share_seconds_total{group=\"forged\"} 1", "\xff\xfe invalid", "", " ",
-	"\x1b[31mred", strings.Repeat("long", 5000), "12 others", "(others)", "λ→😀", "{{.}}", "\u202eevil", "</style><script>", "-- \r\nSet-Cookie: a=b",
+	"\x1b[31mred", strings.Repeat("long", 500), "12 others", "(others)", "λ→😀", "{{.}}", "\u202eevil", "</style><script>", "-- \r\nSet-Cookie: a=b",
 }
 
 // hostileReport has a box, a lock and a class of tasks of each of these names.
@@ -87,6 +87,9 @@ func TestHostileNames(t *testing.T) {
 			continue
 		}
 		for _, f := range e.forms {
+			if f == formPNG {
+				continue // pixels
+			}
 			path := e.name + "?format=" + string(f)
 			if e == &metricsEndpoint {
 				path = e.name
@@ -161,6 +164,9 @@ func TestNoPaths(t *testing.T) {
 				continue
 			}
 			for _, f := range e.forms {
+				if f == formPNG {
+					continue // pixels
+				}
 				path := e.name + "?format=" + string(f)
 				if e == &wallEndpoint {
 					path += "&seconds=0.2"

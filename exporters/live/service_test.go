@@ -65,7 +65,7 @@ func TestRecorder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rec.Stop()
-	base := serve(t, Handler(Options{Recorder: rec}), nil)
+	base := serve(t, newHandler(Options{Recorder: rec}, nil, nil), nil)
 	for graphOf(t, base+"graph?format=json").Wall < 2*time.Second {
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -82,7 +82,7 @@ func TestRecorder(t *testing.T) {
 	}
 	for _, e := range endpoints {
 		for _, f := range e.forms {
-			if e == &metricsEndpoint || e == &wallEndpoint {
+			if e == &metricsEndpoint || e == &wallEndpoint || f == formPNG {
 				continue
 			}
 			url := base + e.name + "?seconds=1&format=" + string(f)
@@ -114,7 +114,7 @@ func TestContinuous(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Stop()
-	base := serve(t, Handler(Options{Recorder: &rec, Continuous: c}), nil)
+	base := serve(t, newHandler(Options{Recorder: &rec, Continuous: c}, nil, nil), nil)
 	g := graphOf(t, base+"graph?format=json&seconds=2")
 	if g.Wall <= 0 || g.Wall > 20*time.Second {
 		t.Errorf("two seconds are %v long", g.Wall)
@@ -146,7 +146,7 @@ func TestContinuous(t *testing.T) {
 func TestStopMeanwhile(t *testing.T) {
 	underLoad(t)
 	rec := bottle.NewRecorder(bottle.RecorderOptions{Window: time.Second})
-	base := serve(t, Handler(Options{Recorder: rec}), nil)
+	base := serve(t, newHandler(Options{Recorder: rec}, nil, nil), nil)
 	var wg sync.WaitGroup
 	done := make(chan struct{})
 	for _, path := range []string{"graph?seconds=0.5", "contention?format=pprof", "trace", "trace"} {
@@ -201,7 +201,7 @@ func TestTaken(t *testing.T) {
 	if err := c.Start(); err == nil {
 		t.Error("a second trace starts")
 	}
-	base := serve(t, Handler(Options{Recorder: &rec, Continuous: c}), nil)
+	base := serve(t, newHandler(Options{Recorder: &rec, Continuous: c}, nil, nil), nil)
 	if a := get(t, base+"graph"); a.StatusCode != http.StatusServiceUnavailable || !strings.Contains(a.body, "not running") {
 		t.Errorf("%s %s", a.Status, a.body)
 	}
@@ -210,7 +210,7 @@ func TestTaken(t *testing.T) {
 		t.Error("the index does not say that both are stopped")
 	}
 	// The one that runs already can be the source.
-	base = serve(t, Handler(Options{Recorder: bottle.NewRecorder(bottle.RecorderOptions{Source: flight})}), nil)
+	base = serve(t, newHandler(Options{Recorder: bottle.NewRecorder(bottle.RecorderOptions{Source: flight})}, nil, nil), nil)
 	if g := graphOf(t, base+"graph?format=json"); g.Wall <= 0 {
 		t.Errorf("from the flight recorder that runs: %v", g.Wall)
 	}
@@ -223,7 +223,7 @@ func (panicking) WriteTo(io.Writer) (int64, error) { panic("a fault of the sourc
 
 // A real recorder whose source panics: the client is told, and the service goes on.
 func TestPanickingSource(t *testing.T) {
-	base := serve(t, Handler(Options{Recorder: bottle.NewRecorder(bottle.RecorderOptions{Source: panicking{}})}), nil)
+	base := serve(t, newHandler(Options{Recorder: bottle.NewRecorder(bottle.RecorderOptions{Source: panicking{}})}, nil, nil), nil)
 	for range 2 {
 		if a := get(t, base+"graph"); a.StatusCode != http.StatusInternalServerError || !strings.Contains(a.body, "a fault of the source") {
 			t.Errorf("%s %s", a.Status, a.body)

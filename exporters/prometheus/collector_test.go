@@ -140,7 +140,7 @@ func TestContinuous(t *testing.T) {
 	}
 	deadline := time.Now().Add(60 * time.Second)
 	for {
-		share, running := value(t, registry, "bottleneck_share_seconds_total", "compute"), value(t, registry, "bottleneck_running_seconds_total", "compute")
+		share, running := value(t, registry, "bottleneck_share_seconds_total", "TestContinuous"), value(t, registry, "bottleneck_running_seconds_total", "TestContinuous")
 		if share > 0 {
 			if p := running / share; p < 0.99 || p > float64(min(2, runtime.GOMAXPROCS(0)))+0.01 {
 				t.Errorf("parallelism %g: ran for %g s, share %g s", p, running, share)
