@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"reflect"
 	"runtime"
@@ -328,5 +329,34 @@ func FuzzLogMessages(f *testing.F) {
 		if len(p.Waits) != 1 || p.Waits[0].Contentions != 1 {
 			t.Errorf("%s", told(p))
 		}
+	})
+}
+
+// BenchmarkTraceLog is a wait behind one owner, all but the blocking: with collection, and with what it tells the trace.
+func BenchmarkTraceLog(b *testing.B) {
+	run := func(b *testing.B) {
+		if err := Start(Options{Exact: true}); err != nil {
+			b.Fatal(err)
+		}
+		defer Stop()
+		var m Mutex
+		b.ReportAllocs()
+		for b.Loop() {
+			var w wait
+			m.arrive(&w, kindMutex, 0)
+			m.lockSlow(false, 0)
+			m.Unlock() // an exit, as w waits
+			m.mu.Lock()
+			m.acquired(&w)
+			m.Unlock()
+		}
+	}
+	b.Run("collected", run)
+	b.Run("collected-and-traced", func(b *testing.B) {
+		if err := rtrace.Start(io.Discard); err != nil {
+			b.Skip(err)
+		}
+		defer rtrace.Stop()
+		run(b)
 	})
 }

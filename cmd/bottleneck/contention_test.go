@@ -199,6 +199,21 @@ func TestContentionInputs(t *testing.T) {
 	bottleneck("contention", "-by", "lock,owner-goroutine", events).want(t, exitOK, "by lock > owner-goroutine\n", "")
 }
 
+// JSON that leaves out short rows says how much that is, and reads back; so does the root of all waits.
+func TestContentionMinAndRoots(t *testing.T) {
+	r := bottleneck("contention", "-min", "1s", "-format", "json", mutexTrace)
+	r.want(t, exitOK, "What is shorter than 1s is left out, as -min says: ", "")
+	p := parseContention(t, r.out)
+	if len(p.Pairs) == 0 || len(p.Warnings) == 0 {
+		t.Fatalf("%+v", p)
+	}
+	commandWith(strings.NewReader(r.out), "contention").want(t, exitOK, "left out, as -min says", "")
+	// Main waits for the last worker, which waits for the lock most of the time.
+	bottleneck("contention", "-kind", "waitgroup", "-by", "owner-func,root-func", mutexTrace).want(t, exitOK, "by owner-func > root-func\n", "")
+	bottleneck("contention", "-format", "folded", "-pprof", "root", mutexTrace).want(t, exitOK, "work.mutexWorker ", "")
+	bottleneck("contention", "-by", "root-fun", mutexTrace).want(t, exitUsage, "", "did you mean root-func?")
+}
+
 func TestContentionChoices(t *testing.T) {
 	for _, tt := range []struct {
 		args string

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -67,7 +68,14 @@ func (d contentionDrawing) rows(p *contention.Profile) *contention.Profile {
 	if d.least == 0 {
 		return p
 	}
-	return p.Filter(contention.Filter{Min: d.least})
+	out := p.Filter(contention.Filter{Min: d.least})
+	whole, left := sumContention(p).waited, sumContention(out).waited
+	if whole > left {
+		out.Warnings = append(slices.Clip(out.Warnings), fmt.Sprintf(
+			"What is shorter than %v is left out, as -min says: %v of the %v that were waited. The totals are those of what is left.",
+			d.least, whole-left, whole))
+	}
+	return out
 }
 
 // contentionFormOf returns the form of a file by its name, or "".
