@@ -24,6 +24,16 @@ func (r *replay) gap(d *decoded, g *Gap) {
 	}
 }
 
+// living returns the living goroutines in the order of their ids.
+func (r *replay) living() []*Goroutine {
+	live := make([]*Goroutine, 0, len(r.gs))
+	for _, g := range r.gs {
+		live = append(live, g)
+	}
+	sortByID(live)
+	return live
+}
+
 // recall gives a goroutine that was known before a gap its name and creator again.
 func (r *replay) recall(g *Goroutine) {
 	k := r.kept[g.ID]

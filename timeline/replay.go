@@ -477,16 +477,6 @@ func (r *replay) threadAt(i int32) int64 {
 	return r.d.threads[i]
 }
 
-// living returns the living goroutines in the order of their ids.
-func (r *replay) living() []*Goroutine {
-	live := make([]*Goroutine, 0, len(r.gs))
-	for _, g := range r.gs {
-		live = append(live, g)
-	}
-	sortByID(live)
-	return live
-}
-
 // end closes everything that is open.
 func (r *replay) end() {
 	if !r.begun {

@@ -1,0 +1,76 @@
+package timeline
+
+import "time"
+
+// Generation tells of a generation of a trace that the observers of a [Stream] have seen.
+type Generation struct {
+	Number     uint64 // the runtime's count, from 1
+	Start, End Time   // the time that it added to the pass
+	Bytes      int64
+	Events     int64
+	// CPU is what reading it took; see [StreamStats].CPUSource.
+	CPU time.Duration
+	// Gap is what is missing directly before it, or nil.
+	Gap *Gap
+}
+
+// Drop counts generations that were dropped.
+type Drop struct {
+	Generations int64
+	Bytes       int64
+	// Duration is the time they were about, by when they arrived.
+	Duration time.Duration
+}
+
+func (d *Drop) add(e Drop) {
+	d.Generations += e.Generations
+	d.Bytes += e.Bytes
+	d.Duration += e.Duration
+}
+
+// Dropped counts what a [Stream] dropped, in sum and by reason.
+type Dropped struct {
+	Drop
+	// Behind: StreamOptions.MaxPending bytes were waiting already.
+	Behind Drop
+	// OverBudget: reading them would have needed more CPU time than StreamOptions.Budget leaves.
+	OverBudget Drop
+	// Broken: they are not what a trace consists of, or an observer panicked.
+	Broken Drop
+}
+
+// dropReason is one of the fields of Dropped.
+type dropReason uint8
+
+const (
+	dropBehind dropReason = iota
+	dropOverBudget
+	dropBroken
+)
+
+func (d *Dropped) add(why dropReason, e Drop) {
+	d.Drop.add(e)
+	(*[...]*Drop{dropBehind: &d.Behind, dropOverBudget: &d.OverBudget, dropBroken: &d.Broken}[why]).add(e)
+}
+
+// StreamStats tells what a [Stream] has done so far. Every generation that was
+// written is counted once: in Generations, in Dropped or in Pending.
+type StreamStats struct {
+	Generations int64 // shown to the observers
+	Bytes       int64 // of these generations
+	Events      int64 // in them
+	Dropped     Dropped
+	// Pending and PendingBytes are what waits to be read, without the generation under way.
+	Pending, PendingBytes int64
+	// CPU is the time that the stream used: for copying, decoding, replay and observers. What the
+	// collector does because of it is not in it.
+	CPU time.Duration
+	// CPUSource says how CPU was measured: "thread clock" (but for the copying), or "wall clock", an upper
+	// bound, on systems where Go does not reach the clock of a thread.
+	CPUSource string
+	// Elapsed is the time since the first byte.
+	Elapsed time.Duration
+	// Err is what is wrong with the stream: what was written is no trace, is broken or ends in the middle, or
+	// an observer panicked.
+	Err error
+}
