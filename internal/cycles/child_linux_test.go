@@ -18,9 +18,9 @@ import (
 )
 
 // blockCost returns what the job's blocking operation costs its thread, in ticks:
-// nine in ten cost less by CLOCK_THREAD_CPUTIME_ID, and at least 10 µs.
+// nine in ten cost less by CLOCK_THREAD_CPUTIME_ID, and at least 10 µs for each time it blocks.
 func (j job) blockCost(base *Timebase) int64 {
-	cost := base.FromNS(10_000)
+	cost := int64(j.blocks) * base.FromNS(10_000)
 	if j.block == nil {
 		return cost
 	}
