@@ -184,6 +184,11 @@ func TestTopScrolls(t *testing.T) {
 	if got := groupsOf(top(t, v, opt)); got[0] != first[5] || !strings.Contains(top(t, v, opt), "groups 6–") {
 		t.Errorf("5 further: %q", got)
 	}
+	last := 0
+	keys := top(t, v, opt)[strings.Index(top(t, v, opt), "groups 6–"):]
+	if _, err := fmt.Sscanf(keys, "groups 6–%d of 40", &last); err != nil || last != 5+len(first)-1 { // the last line of first is that of the keys
+		t.Errorf("%d groups from the sixth to the %dth (%v)", len(first)-1, last, err)
+	}
 	v.Skip = 4000
 	if got := groupsOf(top(t, v, opt)); len(got) != len(first) || !strings.Contains(top(t, v, opt), "–40 of 40") {
 		t.Errorf("at the end: %q", got)
