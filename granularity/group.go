@@ -29,6 +29,7 @@ type Group struct {
 	zero  errgroup.Group
 	group *errgroup.Group // instead of zero: the one made by WithContext
 	once  sync.Once
+	rec   *Recorder
 	name  *poolName
 }
 
@@ -95,10 +96,16 @@ func init() {
 	}
 }
 
+// settle takes over what was set before the first use.
+func (g *Group) settle() {
+	g.rec = g.Recorder.or()
+	g.name = g.rec.poolName(g.Name)
+}
+
 // task prepares the function for a goroutine.
 func (g *Group) task(f func() error, chain *callstack.Chain) *groupTask {
-	g.once.Do(func() { g.name = g.Recorder.or().poolName(g.Name) })
-	r := g.Recorder.or()
+	g.once.Do(g.settle)
+	r := g.rec
 	t := groupTasks.Get().(*groupTask)
 	t.f = f
 	key := siteKey{created: chain, submitted: chain, pool: g.name}
