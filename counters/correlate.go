@@ -36,7 +36,7 @@ func (e *Explorer) Correlate(ctx context.Context, q CorrelateQuery, set *Set) (*
 		return nil, err
 	}
 	k := len(m.metrics)
-	if rows := set.Count(); rows*k > 1<<27 {
+	if rows := set.Count(); int64(rows)*int64(k) > 1<<27 {
 		return nil, &PartError{"correlate", fmt.Errorf("%d metrics of %d quanta are too many at a time: choose fewer metrics or a smaller set", k, rows)}
 	}
 	samples := make([]sample, k)

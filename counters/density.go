@@ -118,7 +118,7 @@ func (d *Density) size(q DensityQuery) error {
 	if q.Y == "" {
 		d.Height = 1
 	}
-	if d.Width < 0 || d.Height < 0 || d.Width > 1<<20 || d.Height > 1<<20 || d.Width*d.Height > 1<<20 {
+	if d.Width < 0 || d.Height < 0 || d.Width > 1<<20 || int64(d.Width)*int64(d.Height) > 1<<20 {
 		return fmt.Errorf("%d × %d bins are not between 1 and a million", d.Width, d.Height)
 	}
 	d.Counts = make([]int32, d.Width*d.Height)
