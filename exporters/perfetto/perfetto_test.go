@@ -30,7 +30,8 @@ func traces(t testing.TB) (out []string) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if dir == "small" || !testing.Short() && info.Size() < 300<<10 {
+				// The large ones are left to the run without the race detector.
+				if info.Size() < 50<<10 || !testing.Short() && !raceEnabled && info.Size() < 300<<10 {
 					out = append(out, name)
 				}
 			}
