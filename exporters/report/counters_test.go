@@ -155,7 +155,7 @@ func TestLanes(t *testing.T) {
 	p.must(p.Eval(`(() => { const s = document.querySelector("#choose-lanes"); s.value = "proc"; s.dispatchEvent(new Event("change")) })()`, nil))
 	p.wait(`document.querySelectorAll("#lanes .lane-names li").length == 8`)
 	p.must(p.Fill("#color", "instructions / cycles"))
-	p.wait(`document.querySelector("#lanes .scale").innerText.includes("instructions / cycles")`)
+	p.wait(`document.querySelector("#lanes .scale")?.innerText.includes("instructions / cycles")`)
 	// Something is painted in more than a few colours.
 	p.wait(`(() => { const c = document.querySelector("#lanes canvas"), d = c.getContext("2d").getImageData(0, 0, c.width, 100).data, seen = new Set(); for (let i = 0; i < d.length; i += 4) seen.add(d[i] << 16 | d[i+1] << 8 | d[i+2]); return seen.size > 50 })()`)
 	p.click("#lanes .lane-names li:nth-child(3) button")

@@ -68,8 +68,22 @@ function trouble(err, input) {
 	if (input) input.setAttribute("aria-invalid", "true");
 }
 
-// drawCounters asks the engine about the selection, and draws what it answers, unless the selection has changed meanwhile.
-const drawCounters = latest(async (current, what) => {
+// drawCounters draws the section soon: several reasons to do so that come at once are one.
+const reasons = new Set();
+function drawCounters(what) {
+	if (!reasons.size) setTimeout(() => {
+		const all = new Set(reasons);
+		reasons.clear();
+		askAndDraw(all);
+	}, 15);
+	reasons.add(what);
+}
+
+// breathe lets the browser show what there is before the next long computation.
+const breathe = () => new Promise(done => setTimeout(done));
+
+// askAndDraw asks the engine about the selection, and draws what it answers, unless the selection has changed meanwhile.
+const askAndDraw = latest(async (current, why) => {
 	const v = state.view, wall = Math.max(1, D.counters.wall), S = countersSection;
 	v.x = v.x || defaultMetric("x");
 	v.y = v.y || defaultMetric("y");
@@ -78,8 +92,8 @@ const drawCounters = latest(async (current, what) => {
 	byID("choose-table").value = v.table;
 	byID("log-x").checked = isLog("x");
 	byID("log-y").checked = isLog("y");
-	if (what === "sel") recordView.offset = 0;
-	if (what !== "width") drawCompare();
+	if (why.has("sel")) recordView.offset = 0;
+	if (why.size > 1 || !why.has("width")) drawCompare();
 	const filter = filterText(state.sel), [from, to] = state.sel.time || [0, wall];
 	const widthOf = e => Math.max(100, Math.min(4000, Math.floor(e.clientWidth || 600)));
 	const answer = q => engine.answer({filter, ...q});
@@ -96,10 +110,14 @@ const drawCounters = latest(async (current, what) => {
 		const begin = performance.now();
 		showCharts(a, {time, scatter, xUnit: metricUnit(v.x), yUnit: metricUnit(v.y)});
 		document.documentElement.dataset.drawn = String(performance.now() - begin); // for the benchmark
+		await breathe();
+		if (!current()) return;
 		const all = measures(9);
 		const tables = await answer({stats: all, table: {by: v.table, metrics: [v.x, v.y], limit: 100}, rows: {metrics: [v.x, v.y], sort: recordView.sort, descending: recordView.down, offset: recordView.offset, limit: recordView.size}});
 		if (!current()) return;
 		showTables(tables);
+		await breathe();
+		if (!current()) return;
 		const pairs = await answer({correlate: {metrics: all, ranks: tables.count <= MOST_RANKS}});
 		if (!current()) return;
 		showPairs(pairs, all);

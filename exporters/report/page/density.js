@@ -41,16 +41,29 @@ function answerDensity(t, q, rows) {
 function answerCorrelation(t, q, rows) {
 	atMost(q.metrics, 20);
 	const metrics = q.metrics.map(text => t.metric(text)), size = metrics.length;
+	const columns = metrics.map(m => Float64Array.from(rows, row => m.values[row])), complete = columns.map(c => c.every(v => v === v));
+	const ranks = columns.map((c, i) => q.ranks && complete[i] ? ranksOf(c) : null);
 	const matrix = () => Array.from({length: size}, () => new Array(size).fill(null));
 	const n = matrix(), linear = matrix(), ranked = q.ranks ? matrix() : null;
 	for (let i = 0; i < size; i++) {
 		for (let j = i; j < size; j++) {
-			const x = [], y = [], a = metrics[i].values, b = metrics[j].values;
-			for (const row of rows) if (a[row] === a[row] && b[row] === b[row]) { x.push(a[row]); y.push(b[row]); }
+			const both = complete[i] && complete[j], [x, y] = both ? [columns[i], columns[j]] : bothKnown(columns[i], columns[j]);
 			n[i][j] = n[j][i] = x.length;
 			linear[i][j] = linear[j][i] = pearson(x, y);
-			if (ranked) ranked[i][j] = ranked[j][i] = pearson(ranksOf(x), ranksOf(y));
+			if (ranked) ranked[i][j] = ranked[j][i] = both ? pearson(ranks[i], ranks[j]) : pearson(ranksOf(x), ranksOf(y));
 		}
 	}
 	return {metrics: metrics.map(m => m.text), n, pearson: linear, ...(ranked ? {spearman: ranked} : {})};
+}
+
+// bothKnown keeps the pairs of which both values are known.
+function bothKnown(x, y) {
+	const a = new Float64Array(x.length), b = new Float64Array(x.length);
+	let n = 0;
+	for (let i = 0; i < x.length; i++) {
+		if (x[i] !== x[i] || y[i] !== y[i]) continue;
+		a[n] = x[i];
+		b[n++] = y[i];
+	}
+	return [a.subarray(0, n), b.subarray(0, n)];
 }

@@ -52,12 +52,12 @@ function pearson(x, y) {
 
 // ranksOf gives each value its rank from 1; those that are equal share the mean of theirs.
 function ranksOf(values) {
-	const order = Uint32Array.from(values, (_, i) => i).sort((a, b) => values[a] - values[b]), out = new Float64Array(values.length);
-	for (let i = 0; i < order.length;) {
+	const sorted = Float64Array.from(values).sort(), mean = new Map();
+	for (let i = 0; i < sorted.length;) {
 		let j = i;
-		while (j < order.length && values[order[j]] === values[order[i]]) j++;
-		for (let k = i; k < j; k++) out[order[k]] = (i + 1 + j) / 2;
+		while (j < sorted.length && sorted[j] === sorted[i]) j++;
+		mean.set(sorted[i], (i + 1 + j) / 2);
 		i = j;
 	}
-	return out;
+	return Float64Array.from(values, v => mean.get(v));
 }
