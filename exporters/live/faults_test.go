@@ -219,6 +219,16 @@ func TestWriteTimeout(t *testing.T) {
 			t.Errorf("%s: %s %s", path, a.Status, a.body)
 		}
 	}
+	// So is an error that comes late.
+	write := r.write
+	r.write = func(io.Writer) (int64, error) {
+		time.Sleep(700 * time.Millisecond)
+		return 0, errors.New("late")
+	}
+	if a := get(t, base+"graph"); a.StatusCode != http.StatusInternalServerError || !strings.Contains(a.body, "late") {
+		t.Errorf("a late error: %s %s", a.Status, a.body)
+	}
+	r.write = write
 	// Something around the writer hides it, as some middleware does: it is said before time is lost.
 	hidden := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(struct{ http.ResponseWriter }{w}, r) }), short)
 	began := r.calls.Load()
