@@ -191,5 +191,12 @@ func TestTraceManyRoots(t *testing.T) {
 		if len(q.Roots) > maxCauses+2 {
 			t.Errorf("%d roots", len(q.Roots))
 		}
+		for _, r := range q.Roots {
+			// 3 waits for 2, which waited for 1, which waited for many.
+			want := map[string]int{"main.t": 2, "main.f": 1}[q.Owner.Stack.Frames[0].Func]
+			if r.Owner.Stack != nil && r.Owner.Stack.Frames[0].Func == "main.s" && r.Links != want {
+				t.Errorf("%d links from %s to %s, want %d", r.Links, party(q.Owner), party(r.Owner), want)
+			}
+		}
 	}
 }

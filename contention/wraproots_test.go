@@ -124,6 +124,24 @@ f4 for f2: 8ns, blocked 0s
 	}
 }
 
+// TestFollowOverlapping: what is remembered of an owner contradicts itself. The sums stay right.
+func TestFollowOverlapping(t *testing.T) {
+	s := newSession(Options{})
+	c := callstack.NewChain([]callstack.Frame{{Func: "f"}}, false)
+	other := callstack.NewChain([]callstack.Frame{{Func: "g"}}, false)
+	s.waited.add(1, []waitedPiece{
+		{from: 0, to: 50, ns: 50, links: 1, chain: c}, {from: 10, to: 60, ns: 50, kind: kindReader, links: 1, chain: other}, {from: 5, to: 20, ns: 15, kind: kindCond, links: 2},
+	})
+	a := s.open(newLockInfo())
+	a.holders = []holder{{released: 60, chain: c, g: 1}}
+	a.book(&wait{account: a, chain: c, g: 2, start: 2, end: 62, weight: 3})
+	p := s.snapshot()
+	checkConservation(t, p)
+	if q := p.Pairs[0]; q.Blamed != 3*58 || q.Activity.BlockedTotal() != 3*58 {
+		t.Errorf("%v: %+v", q.Blamed, q.Activity)
+	}
+}
+
 // TestRootsOfTraceAndWrappers: in a program whose every owner of one lock waits for a second one, the wrappers find
 // the same roots as the trace does, which knows all waits.
 func TestRootsOfTraceAndWrappers(t *testing.T) {
