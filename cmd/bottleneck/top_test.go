@@ -88,7 +88,7 @@ func TestTopTraces(t *testing.T) {
 	for _, path := range []string{"/debug/pprof/", "/debug/pprof", "/debug/pprof/trace?seconds=7", ""} {
 		r := bottleneck("top", "-n", "1", s.URL+path)
 		r.want(t, exitOK, fmt.Sprintf("mean parallelism %.2f", want.MeanParallelism()), "")
-		if !strings.Contains(r.out, "Traces of net/http/pprof, 1s of every refresh") || !strings.Contains(r.out, "contentions ") || query.Load() != "seconds=1" {
+		if !strings.Contains(r.out, "Traces of net/http/pprof, of 1s each: slower") || !strings.Contains(r.out, "contentions ") || query.Load() != "seconds=1" {
 			t.Errorf("%s (asked for %s):\n%s", path, query.Load(), r.out)
 		}
 	}

@@ -93,7 +93,7 @@ func (s *ttyScreen) leave() {
 
 // suspend leaves the terminal to the shell, and takes it again when the shell lets the process go on.
 func (s *ttyScreen) suspend() {
-	if !canSuspend {
+	if !s.watch.canStop() {
 		return
 	}
 	s.leave()

@@ -11,8 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const canSuspend = true
-
 // terminalWatch tells what happens to the terminal.
 type terminalWatch struct {
 	wake      chan struct{} // it has another size, or is ours again
@@ -59,17 +57,22 @@ func (w *terminalWatch) stop() {
 	close(w.done)
 }
 
-// stopProcess stops the process as ctrl-Z does, and returns when it goes on. The system ignores it
-// where there is no shell that could let it go on: then it returns after a moment.
+// canStop tells that there is a shell which lets a stopped process go on: it has given a process group
+// of its own to the command.
+func (w *terminalWatch) canStop() bool {
+	session, err := unix.Getsid(0)
+	return err == nil && session != unix.Getpgrp()
+}
+
+// stopProcess stops the process as ctrl-Z does, and returns when it goes on. It takes SIGSTOP, since a Go
+// program that has once asked for SIGTSTP does not stop by that any more.
 func (w *terminalWatch) stopProcess() {
 	goesOn := make(chan os.Signal, 1)
 	signal.Notify(goesOn, unix.SIGCONT)
 	defer signal.Stop(goesOn)
-	signal.Reset(unix.SIGTSTP)
-	defer signal.Notify(w.signals, unix.SIGTSTP)
-	unix.Kill(0, unix.SIGTSTP) // whoever started this, such as go run, stops as well
+	unix.Kill(0, unix.SIGSTOP) // whoever started this, such as go run, stops as well
 	select {
 	case <-goesOn:
-	case <-time.After(300 * time.Millisecond):
+	case <-time.After(time.Second): // it did not stop
 	}
 }

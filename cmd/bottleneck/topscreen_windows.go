@@ -8,8 +8,6 @@ import (
 	"golang.org/x/term"
 )
 
-const canSuspend = false
-
 // terminalWatch tells what happens to the terminal.
 type terminalWatch struct {
 	wake      chan struct{} // it has another size
@@ -45,5 +43,7 @@ func watchTerminal(f *os.File) *terminalWatch {
 }
 
 func (w *terminalWatch) stop() { close(w.done) }
+
+func (w *terminalWatch) canStop() bool { return false }
 
 func (w *terminalWatch) stopProcess() {}

@@ -59,6 +59,6 @@ func (s *topTraces) next(ctx context.Context) (sample topSample, err error) {
 		sample.rates.ContentionsKnown = true
 		sample.rates.Contentions = float64(sumContention(p).contentions) / p.Duration.Seconds()
 	}
-	sample.note = fmt.Sprintf("Traces of net/http/pprof, %v of every refresh: slower, and dearer for the service, than a handler of exporters/live.", seconds(s.seconds))
+	sample.note = fmt.Sprintf("Traces of net/http/pprof, of %v each: slower, and dearer for the service.", seconds(s.seconds))
 	return sample, nil
 }
