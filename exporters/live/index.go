@@ -113,9 +113,13 @@ func (h *handler) continuousStates() []indexState {
 		return states
 	}
 	st := live.Stream
-	if live.Bottle != nil && live.To.After(live.From) {
-		states = append(states, indexState{Name: "Seen of that", Value: percent(live.Covered, live.To.Sub(live.From)),
-			Note: fmt.Sprintf("%s; the rest was dropped, and is in no number", format.Duration(live.Covered)), Bad: 10*live.Covered < 9*live.To.Sub(live.From)})
+	if all := live.To.Sub(live.From); live.Bottle != nil && all > 0 {
+		seen := indexState{Name: "Seen of that", Value: percent(live.Covered, all), Note: format.Duration(live.Covered)}
+		if all-live.Covered > all/1000 {
+			seen.Note += "; the rest was dropped, and is in no number"
+		}
+		seen.Bad = 10*live.Covered < 9*all
+		states = append(states, seen)
 	}
 	dropped := indexState{Name: "Dropped", Value: format.Plural(int(st.Dropped.Generations), "generation", "generations"), Note: fmt.Sprintf("of %d, about a second each", st.Dropped.Generations+st.Generations)}
 	if n := st.Dropped; n.Generations > 0 {
