@@ -15,17 +15,6 @@ import (
 // the ratio: wrapped/plain time for uncontended locks ("x-time", at most 1.15), and
 // wrapped/plain throughput for contended ones ("x-throughput", at least 0.95 or 0.90).
 
-// alternate runs both in turns for rounds and returns the least time of each, which
-// is what they take when nothing else disturbs.
-func alternate(rounds int, plain, wrapped func() time.Duration) (p, w time.Duration) {
-	p, w = 1<<62, 1<<62
-	for range rounds {
-		p = min(p, plain())
-		w = min(w, wrapped())
-	}
-	return p, w
-}
-
 func timed(f func()) time.Duration {
 	t := time.Now()
 	f()
@@ -38,95 +27,6 @@ func collect(b testing.TB, o Options) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { Stop() })
-}
-
-const uncontended = 100_000
-
-// Each pair is a function of its own, as some loops run 10 % faster than others with the
-// same instructions, for where they happen to be in memory.
-
-//go:noinline
-func lockPlain(l *sync.Mutex) {
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-}
-
-//go:noinline
-func lockWrapped(l *Mutex) {
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-}
-
-//go:noinline
-func lockPlainRW(l *sync.RWMutex) {
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-}
-
-//go:noinline
-func lockWrappedRW(l *RWMutex) {
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-}
-
-//go:noinline
-func readPlain(l *sync.RWMutex) {
-	for range uncontended {
-		l.RLock()
-		l.RUnlock()
-	}
-}
-
-//go:noinline
-func readWrapped(l *RWMutex) {
-	for range uncontended {
-		l.RLock()
-		l.RUnlock()
-	}
-}
-
-func BenchmarkUncontended(b *testing.B) {
-	for _, on := range []bool{false, true} {
-		name := "off"
-		if on {
-			name = "on"
-		}
-		b.Run(name, func(b *testing.B) {
-			if on {
-				collect(b, Options{})
-			}
-			var pm sync.Mutex
-			var wm Mutex
-			var pr sync.RWMutex
-			var wr RWMutex
-			for _, c := range []struct {
-				name           string
-				plain, wrapped func()
-			}{
-				{"Lock", func() { lockPlain(&pm) }, func() { lockWrapped(&wm) }},
-				{"RWLock", func() { lockPlainRW(&pr) }, func() { lockWrappedRW(&wr) }},
-				{"RLock", func() { readPlain(&pr) }, func() { readWrapped(&wr) }},
-			} {
-				b.Run(c.name, func(b *testing.B) {
-					b.ReportAllocs()
-					for range b.N {
-						p, w := alternate(300, func() time.Duration { return timed(c.plain) }, func() time.Duration { return timed(c.wrapped) })
-						b.ReportMetric(float64(p)/uncontended, "plain-ns")
-						b.ReportMetric(float64(w)/uncontended, "wrapped-ns")
-						b.ReportMetric(float64(w)/float64(p), "x-time")
-					}
-				})
-			}
-		})
-	}
 }
 
 // spin takes about d without giving up the processor.
