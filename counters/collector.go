@@ -45,7 +45,7 @@ func (c *collector) open(pid int, period time.Duration) {
 	if !c.plan.sampled() {
 		return
 	}
-	opt := perfevent.SamplerOptions{PID: pid, Hits: c.plan.hits, Group: c.plan.group, Period: period, Counts: []perfevent.Spec{perfevent.TaskClock}}
+	opt := perfevent.SamplerOptions{PID: pid, Hits: c.plan.hits, Group: c.plan.group, Period: period}
 	opt.Breakpoints = c.breakpoints(pid)
 	s, refused, err := perfevent.NewSampler(opt)
 	if err != nil {
@@ -183,11 +183,11 @@ func (c *collector) close() error {
 	if err := c.sampler.Final(c.take); err != nil {
 		c.fail(err)
 	}
-	hits, counts, groups, err := c.sampler.Totals()
+	clock, hits, groups, err := c.sampler.Totals()
 	if err != nil {
 		c.fail(err)
 	} else {
-		c.totals(hits, counts, groups)
+		c.totals(clock, hits, groups)
 	}
 	if c.late > 0 {
 		c.warn("%d threads began while it was recorded: %s are not known for their first milliseconds.", c.late, groupNames(c.meta.Groups))
@@ -195,14 +195,11 @@ func (c *collector) close() error {
 	return errors.Join(c.err, c.sampler.Close())
 }
 
-func (c *collector) totals(hits, counts, groups []perfevent.Count) {
+func (c *collector) totals(clock perfevent.Count, hits, groups []perfevent.Count) {
 	for i := range c.meta.Hits {
 		c.meta.Hits[i].Total = clampInt(hits[i].Value)
 	}
-	if specs := c.sampler.Counts(); len(specs) == 1 {
-		c.meta.Clock = &eventsOf(specs)[0]
-		c.meta.Clock.Total = clampInt(counts[0].Value)
-	}
+	c.meta.Clock = &eventMeta{Name: taskClock, Total: clampInt(clock.Value)}
 	for _, g := range c.meta.Groups {
 		for i := range g {
 			g[i].Total, groups = clampInt(groups[0].Value), groups[1:]

@@ -36,6 +36,8 @@ type RunOptions struct {
 	// Warning is told, as soon as it is known, what limits the trust in the recording, and which counters were refused,
 	// and why. The archive has it, too.
 	Warning func(string)
+	// Threads is told, line by line, what each thread did, if the program took no trace: there is nothing else then.
+	Threads func(string)
 }
 
 // ErrNoTrace is the error of a run whose program took no execution trace.
@@ -231,11 +233,11 @@ func fetchTrace(ctx context.Context, url, name string) error {
 func (r *outside) archive(w io.Writer) error {
 	t, err := os.Open(r.trace)
 	if err != nil {
-		return ErrNoTrace
+		return r.noTrace()
 	}
 	defer t.Close()
 	if st, err := t.Stat(); err != nil || st.Size() == 0 {
-		return ErrNoTrace
+		return r.noTrace()
 	}
 	a := &archive{meta: &r.c.meta, trace: t}
 	if r.c.meta.Begin != 0 {
@@ -247,4 +249,26 @@ func (r *outside) archive(w io.Writer) error {
 		a.packedSamples = s
 	}
 	return a.write(w)
+}
+
+// noTrace tells what was counted for each thread: more there is not.
+func (r *outside) noTrace() error {
+	if r.opt.Threads == nil || r.c.meta.Begin == 0 {
+		return ErrNoTrace
+	}
+	f, err := os.Open(r.samples)
+	if err != nil {
+		return errors.Join(ErrNoTrace, err)
+	}
+	defer f.Close()
+	d, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return errors.Join(ErrNoTrace, err)
+	}
+	defer d.Close()
+	totals, err := threadTotals(d, &r.c.meta)
+	for _, t := range totals {
+		r.opt.Threads(t)
+	}
+	return errors.Join(ErrNoTrace, err)
 }

@@ -109,7 +109,7 @@ func alternations() int {
 }
 
 // TestFaultsOfAlternatingGoroutines: goroutines that take turns every 100 µs touch fresh pages. At least 99.9 % of
-// the faults are given to the goroutine that had them.
+// the faults are given to the goroutine that had them; 99.5 % in the short run, where a few at the edges weigh more.
 func TestFaultsOfAlternatingGoroutines(t *testing.T) {
 	const work = 80 * time.Microsecond
 	turns := alternations() / 3
@@ -132,7 +132,11 @@ func TestFaultsOfAlternatingGoroutines(t *testing.T) {
 	r := finish(t, s)
 	c := needs(t, r, "minor-faults")
 	right, extra, all := attributed(t, r, c, cs, []int{1, 2, 3}, goroutinesOf(r, "TestFaultsOfAlternatingGoroutines"))
-	if float64(right) < 0.999*float64(all)-5 || right > all || float64(extra) > 0.02*float64(all) {
+	least := 0.995
+	if os.Getenv("BOTTLENECK_LONG") == "1" {
+		least = 0.999
+	}
+	if float64(right) < least*float64(all) || right > all || float64(extra) > 0.02*float64(all) {
 		t.Errorf("%d of %d faults are in a quantum of the goroutine that had them; its quanta have %d more", right, all, extra)
 	}
 	t.Logf("%d alternations, %d quanta in all; %d of %d faults right (%.3f %%); %d more in these quanta, %d in no quantum",

@@ -121,6 +121,7 @@ func runRecordProgram(ctx context.Context, std stdio, args []string) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
 	opt := counters.RunOptions{Counters: f.names(), Period: f.period, Quantum: f.quantum, TraceURL: f.traceURL, Forward: forwarded(onTerminal(std.in))}
 	opt.Warning = func(s string) { fmt.Fprintf(std.err, "bottleneck: %s\n", oneLine(s)) }
+	opt.Threads = opt.Warning
 	var exit *exec.ExitError
 	// An interrupt is the program's business, so ctx, which ends with one, is not handed on.
 	err := writeFile(f.output, func(w io.Writer) error {

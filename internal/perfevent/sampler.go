@@ -8,8 +8,6 @@ type SamplerOptions struct {
 	PID int
 	// Hits are events whose every occurrence is recorded.
 	Hits []Spec
-	// Counts are events that are only counted, for all threads together: see [Sampler.Totals].
-	Counts []Spec
 	// Group are events that are read together, whenever a thread leaves its processor (where the
 	// kernel permits that) and, while it has one, once a Period.
 	Group []Spec

@@ -27,9 +27,8 @@ type Sampler struct {
 	known   map[int]bool // threads whose events are open or inherited
 	sources map[uint64]source
 	hits    []perThreads // by number of SamplerOptions.Hits
-	counts  []perThreads
-	groups  [][]Spec // the Group, in parts that the hardware can count at once
-	user    []bool   // by number of the Hits and Counts: only user mode
+	clocks  perThreads   // the events that record switches: they count the time on a processor meanwhile
+	groups  [][]Spec     // the Group, in parts that the hardware can count at once
 	readers map[int]*groupReader
 	sum     []Count // of the groups of threads that are no more
 	switchy bool    // groups are read at switches, too
@@ -98,9 +97,8 @@ func (s *Sampler) probe() (refused []Refusal) {
 		s.threadsOnly = false
 	}
 	s.opt.Hits = try(s.opt.Hits, s.hitAttr)
-	s.opt.Counts = try(s.opt.Counts, s.countAttr)
 	s.opt.Group = try(s.opt.Group, memberAttr)
-	s.hits, s.counts = make([]perThreads, len(s.opt.Hits)), make([]perThreads, len(s.opt.Counts))
+	s.hits = make([]perThreads, len(s.opt.Hits))
 	if len(s.opt.Breakpoints) > 0 {
 		if err := s.probeBreakpoints(); err != nil {
 			refused = append(refused, Refusal{Breakpoint, fmt.Errorf("perfevent: open a breakpoint: %w", err)})
@@ -111,11 +109,8 @@ func (s *Sampler) probe() (refused []Refusal) {
 	return refused
 }
 
-// Hits, Counts and Groups return the events that were granted, with ExcludeKernel as it was granted.
+// Hits returns the events that were granted, with ExcludeKernel as it was granted.
 func (s *Sampler) Hits() []Spec { return s.opt.Hits }
-
-// Counts returns the events that are only counted.
-func (s *Sampler) Counts() []Spec { return s.opt.Counts }
 
 // Groups returns the events that are read together, group by group.
 func (s *Sampler) Groups() [][]Spec { return s.groups }
@@ -163,18 +158,15 @@ func (s *Sampler) Drain(emit func(*Record)) {
 	}
 }
 
-// Totals returns what the Hits, the Counts and the events of the Groups, one after the other,
-// have counted in all so far, on all threads. It is read from the kernel's counters, not from records.
-func (s *Sampler) Totals() (hits, counts, groups []Count, err error) {
-	hits, err = readAll(s.hits)
-	if err == nil {
-		counts, err = readAll(s.counts)
-	}
+// Totals returns what the Hits and the events of the Groups, one after the other, have counted in all so
+// far, on all threads, and how long these had a processor. It is read from the kernel's counters, not from records.
+func (s *Sampler) Totals() (clock Count, hits, groups []Count, err error) {
+	all, err := readAll(append([]perThreads{s.clocks}, s.hits...))
 	if err != nil {
-		return nil, nil, nil, err
+		return clock, nil, nil, err
 	}
 	groups, err = s.groupTotals()
-	return hits, counts, groups, err
+	return all[0], all[1:], groups, err
 }
 
 func readAll(events []perThreads) ([]Count, error) {

@@ -26,9 +26,6 @@ func Reason(_ Spec, err error) string {
 // Hits returns nothing on this system.
 func (s *Sampler) Hits() []Spec { return nil }
 
-// Counts returns nothing on this system.
-func (s *Sampler) Counts() []Spec { return nil }
-
 // Groups returns nothing on this system.
 func (s *Sampler) Groups() [][]Spec { return nil }
 
@@ -57,8 +54,8 @@ func (s *Sampler) Follow(func(int)) error { return nil }
 func (s *Sampler) Final(func(*Record)) error { return nil }
 
 // Totals fails on this system.
-func (s *Sampler) Totals() (hits, counts, groups []Count, err error) {
-	return nil, nil, nil, errors.ErrUnsupported
+func (s *Sampler) Totals() (clock Count, hits, groups []Count, err error) {
+	return clock, nil, nil, errors.ErrUnsupported
 }
 
 // Stop does nothing on this system.

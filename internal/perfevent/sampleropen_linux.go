@@ -30,7 +30,7 @@ func (s *Sampler) base(spec Spec) unix.PerfEventAttr {
 const inheritThread = 1 << 35
 
 func (s *Sampler) switchAttr() unix.PerfEventAttr {
-	a := s.base(Spec{Type: typeSoftware, Config: unix.PERF_COUNT_SW_DUMMY, ExcludeKernel: true})
+	a := s.base(Spec{Type: typeSoftware, Config: softwareTaskClock, ExcludeKernel: true}) // which it counts in either mode
 	a.Bits |= unix.PerfBitContextSwitch | unix.PerfBitTask | unix.PerfBitWatermark
 	a.Wakeup = uint32(s.opt.RingBytes / 4)
 	return a
@@ -43,8 +43,6 @@ func (s *Sampler) hitAttr(spec Spec) unix.PerfEventAttr {
 	a.Wakeup = uint32(s.opt.RingBytes / 4)
 	return a
 }
-
-func (s *Sampler) countAttr(spec Spec) unix.PerfEventAttr { return s.base(spec) }
 
 // openAll opens the events of every thread that there is. A thread that is made meanwhile inherits them
 // if its maker had them already, as a record in a ring tells; else it is opened, too.
@@ -90,17 +88,12 @@ func (s *Sampler) openThread(tid int) error {
 			}
 			return fmt.Errorf("perfevent: record the switches of threads: %w", err)
 		}
-		s.fds = append(s.fds, fd)
+		s.fds, s.clocks.fds = append(s.fds, fd), append(s.clocks.fds, fd)
 		if err := s.direct(fd, i); err != nil {
 			return err
 		}
 		for n, spec := range s.opt.Hits {
 			if err := s.openOne(s.hitAttr(spec), tid, i, &s.hits[n], source{Hit, n}); err != nil {
-				return err
-			}
-		}
-		for n, spec := range s.opt.Counts {
-			if err := s.openOne(s.countAttr(spec), tid, i, &s.counts[n], source{}); err != nil {
 				return err
 			}
 		}

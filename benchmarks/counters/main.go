@@ -1,0 +1,127 @@
+// Counters measures what recording counters costs a service: the same requests without a recording, with an execution trace
+// alone, and with the default counters beside it, by turns.
+//
+//	go run ./benchmarks/counters
+//	go run ./benchmarks/counters -counters task-clock,faults -rounds 20
+//
+// It prints, for each way, the ratio to the requests without a recording of the wall time and of the processor time of the process: the
+// median of the rounds' ratios, as the ways of a round run one after the other, and that of the smallest times. Quote ratios, not
+// seconds; on a machine that others use, trust the processor time.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/counters"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("counters: ")
+	rounds := flag.Int("rounds", 15, "rounds, of each way once")
+	requests := flag.Int("requests", 4000, "requests of a round and way")
+	work := flag.Duration("work", 200*time.Microsecond, "about how much processor time a request needs")
+	list := flag.String("counters", strings.Join(counters.DefaultCounters(), ","), "what to count")
+	quantum := flag.Bool("experimental-quantum", false, "measure that, too")
+	flag.Parse()
+	if flag.NArg() > 0 || *rounds < 1 || *requests < 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	ways := []*way{
+		{name: "no recording"},
+		{name: "trace alone", record: true, opt: counters.StartOptions{Counters: []string{}}},
+		{name: "trace and counters", record: true, opt: counters.StartOptions{Counters: strings.Split(*list, ",")}},
+	}
+	if *quantum {
+		ways = append(ways, &way{name: "counters at quanta", record: true, opt: counters.StartOptions{Counters: strings.Split(*list, ","), Quantum: true}})
+	}
+	s, err := newService(*work)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.close()
+	for round := range *rounds + 1 {
+		for i := range ways {
+			w := ways[(i+round)%len(ways)] // so that nobody is always first
+			if err := w.run(s, *requests, round > 0); err != nil {
+				log.Fatal(err)
+			}
+		}
+	}
+	report(ways, *requests)
+}
+
+// way is a way to run the requests.
+type way struct {
+	name      string
+	record    bool
+	opt       counters.StartOptions
+	wall, cpu []time.Duration
+	quanta    int
+	warnings  []string
+}
+
+// run answers the requests once. The first round is to warm up. What is measured ends with the requests: making a recording of what was
+// recorded is done later, or elsewhere, in practice.
+func (w *way) run(s *service, requests int, measured bool) error {
+	var session *counters.Session
+	if w.record {
+		var err error
+		if session, err = counters.Start(w.opt); err != nil {
+			return err
+		}
+	}
+	begin, cpu := time.Now(), processTime()
+	if err := s.load(requests); err != nil {
+		return err
+	}
+	wall, used := time.Since(begin), processTime()-cpu
+	if session != nil {
+		r, err := session.Stop()
+		if err != nil {
+			return err
+		}
+		w.quanta, w.warnings = r.Len(), r.Warnings
+	}
+	if measured {
+		w.wall, w.cpu = append(w.wall, wall), append(w.cpu, used)
+	}
+	return nil
+}
+
+func report(ways []*way, requests int) {
+	base := ways[0]
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "\twall\t\t\tprocessor time\t\t\t")
+	fmt.Fprintln(t, "\tsmallest\tratio\tmedian ratio\tsmallest\tratio\tmedian ratio\tquanta\t")
+	for _, w := range ways {
+		fmt.Fprintf(t, "%s\t%v\t%.3f\t%.3f\t%v\t%.3f\t%.3f\t%d\t\n", w.name,
+			slices.Min(w.wall).Round(time.Millisecond), ratio(slices.Min(w.wall), slices.Min(base.wall)), medianRatio(w.wall, base.wall),
+			slices.Min(w.cpu).Round(time.Millisecond), ratio(slices.Min(w.cpu), slices.Min(base.cpu)), medianRatio(w.cpu, base.cpu), w.quanta)
+	}
+	t.Flush()
+	fmt.Printf("\n%d requests, %d rounds.\n", requests, len(base.wall))
+	for _, s := range ways[len(ways)-1].warnings {
+		fmt.Println(s)
+	}
+}
+
+func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, 1)) }
+
+// medianRatio is the median of the ratios of the rounds.
+func medianRatio(a, b []time.Duration) float64 {
+	rs := make([]float64, len(a))
+	for i := range a {
+		rs[i] = ratio(a[i], b[i])
+	}
+	slices.Sort(rs)
+	return (rs[(len(rs)-1)/2] + rs[len(rs)/2]) / 2
+}

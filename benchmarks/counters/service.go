@@ -1,0 +1,125 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// service is an HTTP service on this machine, with its clients: it parses a request, computes, looks things up in what all requests
+// share, and writes an answer.
+type service struct {
+	server *http.Server
+	url    string
+	client *http.Client
+	blocks int // hashed for a request
+	mu     sync.RWMutex
+	seen   map[uint64]int
+}
+
+const clients = 16
+
+func newService(work time.Duration) (*service, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &service{url: "http://" + l.Addr().String() + "/", seen: map[uint64]int{}}
+	s.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
+	s.server = &http.Server{Handler: http.HandlerFunc(s.serve)}
+	s.blocks = blocksFor(work)
+	go s.server.Serve(l)
+	return s, nil
+}
+
+func (s *service) close() { s.server.Close() }
+
+// blocksFor finds out how much hashing takes about so long, by the fastest of several tries.
+func blocksFor(work time.Duration) int {
+	const n = 200
+	best := time.Duration(1 << 62)
+	for range 20 {
+		begin := time.Now()
+		hash(7, n)
+		best = min(best, time.Since(begin))
+	}
+	return max(1, int(n*work/best))
+}
+
+func hash(key uint64, blocks int) (sum [32]byte) {
+	var b [64]byte
+	b[0] = byte(key)
+	for range blocks {
+		sum = sha256.Sum256(b[:])
+		copy(b[:], sum[:])
+	}
+	return sum
+}
+
+type request struct {
+	Key   uint64
+	Words []string
+}
+
+func (s *service) serve(w http.ResponseWriter, r *http.Request) {
+	var q request
+	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	sum := hash(q.Key, s.blocks)
+	s.mu.Lock()
+	s.seen[q.Key]++
+	n := s.seen[q.Key]
+	s.mu.Unlock()
+	json.NewEncoder(w).Encode(map[string]any{"sum": sum[:], "seen": n, "words": q.Words})
+}
+
+// load sends the requests and waits for the answers.
+func (s *service) load(requests int) error {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	errs := make(chan error, clients)
+	for range clients {
+		wg.Go(func() {
+			for {
+				i := next.Add(1)
+				if i > int64(requests) {
+					return
+				}
+				if err := s.ask(uint64(i % 1000)); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	return <-errs
+}
+
+func (s *service) ask(key uint64) error {
+	pr, pw := io.Pipe()
+	go func() {
+		pw.CloseWithError(json.NewEncoder(pw).Encode(request{Key: key, Words: []string{"what", "is", "it", "worth"}}))
+	}()
+	res, err := s.client.Post(s.url, "application/json", pr)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		return err
+	}
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("the service answers %s", res.Status)
+	}
+	return nil
+}
