@@ -59,10 +59,9 @@ type traceLogs struct {
 
 // keptWait is a wait that waits for its message.
 type keptWait struct {
-	g          *tracedGoroutine // as it was
-	w          waiting
-	start, end timeline.Time
-	gone       bool
+	g    *tracedGoroutine // as it was
+	w    waiting
+	gone bool
 }
 
 type loggedExit struct{ lock, number uint64 }

@@ -1,0 +1,149 @@
+package contention
+
+import (
+	"slices"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// ledger is a sum over what a goroutine did in a time, and over who was at the root while it was
+// blocked. What is in no cause has itself as its root.
+type ledger struct {
+	did    [doings]timeline.Time
+	causes []ledgerCause
+}
+
+type ledgerCause struct {
+	causePart
+	via doing
+	n   int64 // waits
+}
+
+func (l *ledger) clone() ledger {
+	c := *l
+	c.causes = slices.Clone(l.causes)
+	return c
+}
+
+func (l *ledger) total() (d timeline.Time) {
+	for _, ns := range l.did {
+		d += ns
+	}
+	return d
+}
+
+// itself returns for how much of the time the goroutine was the root.
+func (l *ledger) itself() timeline.Time {
+	d := l.total()
+	for i := range l.causes {
+		d -= l.causes[i].ns
+	}
+	return d
+}
+
+// addSegment adds d out of whole of a segment.
+func (l *ledger) addSegment(s *segment, whole, d timeline.Time) {
+	l.did[s.did] += d
+	switch {
+	case s.cause == nil:
+	case len(s.cause.parts) == 1:
+		c := s.cause.parts[0]
+		c.ns = d
+		l.addCause(ledgerCause{causePart: c, via: s.did})
+	case d == whole:
+		for _, c := range s.cause.parts {
+			l.addCause(ledgerCause{causePart: c, via: s.did})
+		}
+	default: // which of them it was is not known
+		l.addCause(ledgerCause{causePart: causePart{links: 1, ns: d}, via: s.did})
+	}
+}
+
+// addCause adds a cause. If there are too many, the shortest goes to the unknown root.
+func (l *ledger) addCause(c ledgerCause) {
+	if c.ns <= 0 {
+		return
+	}
+	shortest := -1
+	for i := range l.causes {
+		k := &l.causes[i]
+		if k.via == c.via && k.root == c.root {
+			k.ns += c.ns
+			k.n += c.n
+			k.links = max(k.links, c.links)
+			return
+		}
+		if k.root != (owner{}) && (shortest < 0 || k.ns < l.causes[shortest].ns) {
+			shortest = i
+		}
+	}
+	if len(l.causes) < maxCauses || c.root == (owner{}) {
+		l.causes = append(l.causes, c)
+		return
+	}
+	if shortest >= 0 && l.causes[shortest].ns < c.ns {
+		l.causes[shortest], c = c, l.causes[shortest]
+	}
+	c.root = owner{}
+	l.addCause(c)
+}
+
+func (l *ledger) merge(m *ledger) {
+	for i, ns := range m.did {
+		l.did[i] += ns
+	}
+	for i := range m.causes {
+		l.addCause(m.causes[i])
+	}
+}
+
+// scale makes the ledger one of d, with its parts in proportion, as far as whole nanoseconds
+// can be. Readers that share the blame for a time have each a part of it.
+func (l *ledger) scale(d timeline.Time) {
+	whole := l.total()
+	if whole == d || whole <= 0 {
+		if whole <= 0 {
+			*l = ledger{}
+			l.did[doingUnknown] = d
+		}
+		return
+	}
+	portion := func(ns timeline.Time) timeline.Time {
+		return timeline.Time(float64(ns) / float64(whole) * float64(d))
+	}
+	rest, largest, most := d, 0, timeline.Time(-1)
+	for i, ns := range l.did {
+		if ns > most {
+			largest, most = i, ns
+		}
+		l.did[i] = min(rest, portion(ns))
+		rest -= l.did[i]
+	}
+	l.did[largest] += rest
+	left := l.did
+	for i := range l.causes { // no more than what was done
+		c := &l.causes[i]
+		c.ns = min(left[c.via], portion(c.ns))
+		left[c.via] -= c.ns
+	}
+}
+
+// causeFor returns who is at the root for those whom the goroutine of the ledger, by, blocks.
+func (l *ledger) causeFor(by owner) *cause {
+	c := &cause{}
+	for _, k := range l.causes {
+		part := k.causePart
+		part.links++
+		i := slices.IndexFunc(c.parts, func(q causePart) bool { return q.root == part.root })
+		if i < 0 {
+			c.parts = append(c.parts, part)
+			continue
+		}
+		c.parts[i].ns += part.ns
+		c.parts[i].links = max(c.parts[i].links, part.links)
+	}
+	if itself := l.itself(); itself > 0 {
+		c.parts = append(c.parts, causePart{root: by, links: 1, ns: itself})
+	}
+	return c
+}
