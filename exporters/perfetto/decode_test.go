@@ -219,6 +219,11 @@ func (d *decoder) descriptor(data []byte) {
 	if x.parent != 0 && d.out.tracks[x.parent] == nil {
 		d.t.Errorf("track %d is beneath %d, which is not known", x.uuid, x.parent)
 	}
+	for _, other := range d.out.tracks {
+		if x.thread != "" && x.tid == other.tid || x.process != "" && x.pid == other.pid && other.process != "" || x.pid != 0 && x.pid == other.tid {
+			d.t.Errorf("the numbers of %+v are those of %+v", x, other)
+		}
+	}
 	d.out.tracks[x.uuid] = x
 	d.out.order = append(d.out.order, x.uuid)
 }

@@ -154,8 +154,11 @@ func (q *quanta) tell(metric string, values []float64) {
 		}
 	}
 	what := q.types[len(q.types)-1].Type
+	if what != metric {
+		q.comments = append(q.comments, fmt.Sprintf("%s is %s", what, cleanName(metric)))
+	}
 	if unknown > 0 {
-		q.comments = append(q.comments, fmt.Sprintf("%s (%s): not known of %s, which are left out", what, cleanName(metric), format.Plural(unknown, "quantum", "quanta")))
+		q.comments = append(q.comments, fmt.Sprintf("%s: not known of %s, which are left out", what, format.Plural(unknown, "quantum", "quanta")))
 	}
 	for i := range q.rec.Counters {
 		c := &q.rec.Counters[i]
@@ -224,7 +227,7 @@ func (q *quanta) build(opt CountersOptions) *profile.Profile {
 	if !q.rec.Start.IsZero() {
 		b.p.TimeNanos = q.rec.Start.UnixNano()
 	}
-	what := fmt.Sprintf("counters: %s of %d", format.Plural(q.set.Count(), "quantum", "quanta"), q.rec.Len())
+	what := fmt.Sprintf("counters: %s of %s", format.Plural(q.set.Count(), "quantum", "quanta"), format.Count(q.rec.Len()))
 	b.p.Comments = append(append([]string{what}, q.comments...), warningComments(q.rec.Warnings)...)
 	q.samples(b)
 	return b.p

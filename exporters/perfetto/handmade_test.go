@@ -1,0 +1,153 @@
+package perfetto_test
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/exporters/perfetto"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// By hand: what a trace does not easily show.
+func TestHandMade(t *testing.T) {
+	var buf bytes.Buffer
+	w := perfetto.NewWriter(&buf, perfetto.Options{})
+	o := w.Observer()
+	hostile := "a\x00\xff\u202e<script>" + strings.Repeat("x", 1000)
+	at := func(g *timeline.Goroutine, start, end timeline.Time, from, to timeline.State, more ...func(*timeline.Transition)) {
+		tr := &timeline.Transition{Interval: timeline.Interval{G: g, State: from, Start: start, End: end, Thread: -1, Proc: -1}, To: to}
+		for _, f := range more {
+			f(tr)
+		}
+		o.Transition(tr)
+	}
+	a, b := &timeline.Goroutine{ID: 1, Index: 0, Func: "main.main"}, &timeline.Goroutine{ID: 1 << 40, Index: 1}
+	o.Begin(&timeline.Begin{Time: 1000, Version: 26})
+	at(a, 1000, 1000, timeline.Unknown, timeline.Running)
+	at(b, 1000, 1000, timeline.Unknown, timeline.Waiting)
+	o.Metric(&timeline.Metric{Time: 1010, Name: "/memory/classes/heap/objects:bytes", Value: 1 << 63})
+	o.Region(&timeline.RegionEvent{Time: 1100, G: a, Begin: true, Region: timeline.Region{Type: hostile, Task: "t"}})
+	o.Task(&timeline.Task{Time: 1100, G: a, ID: 5, Type: hostile, Begin: true})
+	o.Task(&timeline.Task{Time: 1110, G: a, ID: 6, Type: "second", Begin: true})
+	o.Range(&timeline.Range{Time: 1120, Name: "stop-the-world (x)", Begin: true, Scope: timeline.ScopeGoroutine, G: a, Proc: -1})
+	o.Range(&timeline.Range{Time: 1130, Name: "stop-the-world (x)", Start: 1120, Scope: timeline.ScopeGoroutine, G: a, Proc: -1})
+	o.Range(&timeline.Range{Time: 1140, Name: "GC concurrent mark phase", Start: 1005, Scope: timeline.ScopeGlobal, Proc: -1}) // began before
+	o.Range(&timeline.Range{Time: 1150, Name: "GC incremental sweep", Begin: true, Scope: timeline.ScopeProc, Proc: 3})
+	o.Log(&timeline.Log{Time: 1160, G: a, Category: "c", Message: hostile})
+	o.Log(&timeline.Log{Time: 1160, Category: "only"})
+	b.Func = "main.late" // its name comes while it waits
+	o.Named(b, 1200)
+	o.Task(&timeline.Task{Time: 1300, G: a, ID: 6})
+	o.Task(&timeline.Task{Time: 1310, G: a, ID: 7, Type: "third", Begin: true}) // where the second was
+	c := &timeline.Goroutine{ID: 3, Index: 2}
+	at(c, 1320, 1320, timeline.Unknown, timeline.Waiting)
+	c.Func = "main.later"
+	o.Named(c, 1330)
+	at(c, 1320, 1340, timeline.Waiting, timeline.NotExist)
+	at(b, 1000, 1400, timeline.Waiting, timeline.Runnable, func(tr *timeline.Transition) { tr.Waker = a })
+	o.Region(&timeline.RegionEvent{Time: 1500, G: a, Region: timeline.Region{Type: "never begun"}})
+	at(a, 1000, 1500, timeline.Running, timeline.NotExist, func(tr *timeline.Transition) { tr.Proc, tr.Thread = 3, 77 })
+	at(b, 1400, 1600, timeline.Runnable, timeline.Unknown)
+	o.End(&timeline.End{Time: 1600})
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d := decode(t, buf.Bytes())
+	got := map[string][2]uint64{}
+	for _, s := range d.slices(t) {
+		tr := d.tracks[s.track]
+		name := s.name
+		if len(name) > 20 && strings.HasPrefix(name, "a") {
+			name = s.category
+		}
+		got[tr.thread+tr.name+": "+name] = [2]uint64{s.start, s.end}
+	}
+	for name, want := range map[string][2]uint64{
+		"G1 main.main: running":                   {1000, 1500},
+		"regions of G1: region":                   {1100, 1500},
+		"tasks 1: task":                           {1100, 1600},
+		"tasks 2: third":                          {1310, 1600},
+		"tasks 2: second":                         {1110, 1300},
+		"G3 (unnamed): blocked: none":             {1320, 1330},
+		"G3 main.later: blocked: none":            {1330, 1340},
+		"stop-the-world: stop-the-world (x)":      {1120, 1130},
+		"GC: GC concurrent mark phase":            {1005, 1140},
+		"ranges of P3: GC incremental sweep":      {1150, 1600},
+		"G1099511627776 (unnamed): blocked: none": {1000, 1200},
+		"G1099511627776 main.late: blocked: none": {1200, 1400},
+		"G1099511627776 main.late: runnable":      {1400, 1600},
+		"P3: main.main":                           {1000, 1500},
+	} {
+		if got[name] != want {
+			t.Errorf("%s: %v, want %v", name, got[name], want)
+		}
+		delete(got, name)
+	}
+	if len(got) > 0 {
+		t.Errorf("and %v", got)
+	}
+	checkFlows(t, d)
+	logs := 0
+	for _, e := range d.events {
+		if e.category == "log" && e.kind == 3 {
+			logs++
+		}
+	}
+	if logs != 2 {
+		t.Errorf("%d logs", logs)
+	}
+}
+
+// Once there are many, goroutines share tracks, one at a time.
+func TestSharedTracks(t *testing.T) {
+	var buf bytes.Buffer
+	w := perfetto.NewWriter(&buf, perfetto.Options{MaxTracks: 1})
+	o := w.Observer()
+	o.Begin(&timeline.Begin{Time: 10})
+	for i := range 50 {
+		g := &timeline.Goroutine{ID: int64(i + 1), Index: i % 3, Func: "main.f"}
+		start := timeline.Time(10 + i*10)
+		birth := timeline.Interval{G: g, State: timeline.NotExist, Start: start, End: start, Thread: -1, Proc: -1}
+		life := timeline.Interval{G: g, State: timeline.Running, Start: start, End: start + 5, Thread: -1, Proc: -1}
+		o.Transition(&timeline.Transition{Interval: birth, To: timeline.Running})
+		o.Transition(&timeline.Transition{Interval: life, To: timeline.NotExist})
+	}
+	o.End(&timeline.End{Time: 1000})
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d := decode(t, buf.Bytes())
+	threads := 0
+	for _, tr := range d.tracks {
+		if tr.thread != "" {
+			threads++
+		}
+	}
+	if s := d.slices(t); threads != 2 || len(s) != 50 || s[49].notes["goroutine"] != "50" {
+		t.Errorf("%d goroutines on %d tracks", len(s), threads)
+	}
+}
+
+// The tables of names are bounded, however many there are.
+func TestManyNames(t *testing.T) {
+	w := perfetto.NewWriter(io.Discard, perfetto.Options{})
+	o := w.Observer()
+	o.Begin(&timeline.Begin{Time: 1})
+	for i := range 200_000 {
+		o.Log(&timeline.Log{Time: timeline.Time(i), Message: strings.Repeat("n", 1+i%200) + time.Duration(i).String()})
+	}
+	n := testing.AllocsPerRun(1, func() {
+		for i := range 1000 {
+			o.Log(&timeline.Log{Time: 200_000, Message: "new " + time.Duration(i).String()})
+		}
+	})
+	if n > 20_000 {
+		t.Errorf("%v allocations for 1000 events", n)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
