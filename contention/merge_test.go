@@ -103,6 +103,9 @@ func TestCutCountsAllTime(t *testing.T) {
 			for i := range m.Waits {
 				n += m.Waits[i].Contentions
 			}
+			if a, b := longest(m), longest(whole); a > b || every == time.Hour && a != b {
+				t.Errorf("%s, every %v: the longest wait is %v, as a whole %v", name, every, a, b)
+			}
 			// A contention that ended directly before a cut may count as two, as it cannot be told whether it was in vain.
 			if n < contentions || n > contentions+int64(len(c.cuts))+inFlight {
 				t.Errorf("%s, every %v: %d contentions, as a whole %d", name, every, n, contentions)
@@ -112,6 +115,16 @@ func TestCutCountsAllTime(t *testing.T) {
 			}
 		}
 	}
+}
+
+func longest(p *Profile) (d time.Duration) {
+	for i := range p.Waits {
+		d = max(d, p.Waits[i].Longest)
+	}
+	for _, l := range p.Locks {
+		d = max(d, l.Longest)
+	}
+	return d
 }
 
 // checkRows holds a profile against what every profile promises.

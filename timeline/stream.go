@@ -17,7 +17,7 @@ import (
 //     worker: the tracer's buffers would pile up behind it, and they have no bound.
 //  2. A generation is complete every second or so and goes into the queue. If more bytes than
 //     MaxPending wait, or it is clear already that the budget will not do, the generation is dropped: whole,
-//     since half of one is worth nothing.
+//     since half of one is worth nothing. If more than four wait, the oldest is dropped.
 //  3. The worker takes generations in order. The budget (streambudget.go) lets it read one if what it
 //     will take, by what the ones before took, is at hand; else the generation is dropped.
 //  4. After a drop the replay starts again as at the beginning of a trace (gap.go), and observers are told.
@@ -155,6 +155,9 @@ func (s *Stream) complete(raw *rawGeneration, bytes int64, why dropReason) {
 		return
 	}
 	raw.took = took
+	if s.stats.Pending >= maxQueued && s.opt.Budget > 0 {
+		s.dropOldest()
+	}
 	s.queue = append(s.queue, queued{raw: raw})
 	s.stats.Pending++
 	s.stats.PendingBytes += raw.size
@@ -163,6 +166,30 @@ func (s *Stream) complete(raw *rawGeneration, bytes int64, why dropReason) {
 		go s.work()
 	}
 	s.wake.Signal()
+}
+
+// maxQueued is how many generations wait at most: more would be old news when they are read.
+const maxQueued = 4
+
+// dropOldest drops the generation that has waited longest.
+func (s *Stream) dropOldest() {
+	var before Drop // of the marks before it
+	for i := range s.queue {
+		raw := s.queue[i].raw
+		if raw == nil {
+			before.add(s.queue[i].dropped)
+			continue
+		}
+		d := Drop{1, raw.size, raw.took}
+		s.stats.Pending--
+		s.stats.PendingBytes -= raw.size
+		s.stats.Dropped.add(dropBehind, d)
+		s.release(raw)
+		before.add(d)
+		s.queue = append(s.queue[:0], s.queue[i:]...)
+		s.queue[0] = queued{dropped: before}
+		return
+	}
 }
 
 // drop counts generations that are dropped before the worker has seen them, and leaves a mark in the queue.

@@ -224,8 +224,74 @@ func TestStreamBehind(t *testing.T) {
 	if st.Generations+st.Dropped.Generations != n || st.Bytes+st.Dropped.Bytes != int64(len(data)-headerSize) || st.Dropped.Behind != st.Dropped.Drop || st.Dropped.Behind.Generations == 0 {
 		t.Errorf("of %d generations, %d bytes: %+v", n, len(data)-headerSize, st)
 	}
+	if s.pending != 0 {
+		t.Errorf("%d bytes still counted as pending", s.pending)
+	}
 	if s.replay != nil {
 		check.verify(t, &s.replay.info)
+	}
+}
+
+// TestStreamManyGaps: each gap tells of its own generations; and of what was in a system call before one, nothing is left.
+func TestStreamManyGaps(t *testing.T) {
+	w := newWire(26)
+	for n := uint64(1); n <= 7; n++ {
+		base := 1000 * n
+		th := w.generation(n, base).thread(1)
+		if n%3 == 2 { // a system call that goes on when the generation ends
+			th.runs(base+1, 0, 1).ev(base+10, wHeapAlloc, 1).ev(base+100, wSyscallBegin, 1, stk("syscall.read"))
+		} else { // another goroutine has the P
+			th.runs(base+1, 0, 100+n).ev(base+10, wHeapAlloc, 1).ev(base+200, wSyscallBegin, 1, stk("syscall.write")).ev(base+210, wSyscallEnd).ev(base+220, wHeapAlloc, 1)
+		}
+	}
+	got := newOnProc(nil)
+	s := NewStream(unlimited, got)
+	s.refuse = func(n uint64) bool { return n != 2 && n != 5 && n != 7 }
+	if err := feed(t, s, w.bytes(), pieces(50)); err != nil {
+		t.Fatal(err)
+	}
+	got.verify(t, &s.replay.info)
+	if len(got.gaps) != 2 || got.gaps[0].Generations != 2 || got.gaps[0].From != 2100 || got.gaps[0].To != 5010 || got.gaps[1].Generations != 1 {
+		t.Errorf("gaps %+v; want one of two generations, one of one", got.gaps)
+	}
+	if len(s.replay.procs) > 0 && s.replay.procs[0] != nil && s.replay.gs[s.replay.procs[0].ID] != s.replay.procs[0] {
+		t.Error("a goroutine from before the gap holds a P")
+	}
+}
+
+// TestStreamLate: a worker that is far behind drops what has waited longest, so that what it reads is not old.
+func TestStreamLate(t *testing.T) {
+	w := newWire(26)
+	for n := uint64(1); n <= 30; n++ {
+		w.generation(n, 1000*n).thread(1).runs(1000*n+1, 0, 1).ev(1000*n+10, wHeapAlloc, 1).ev(1000*n+300, wHeapAlloc, 2)
+	}
+	hold, held := make(chan struct{}), make(chan struct{}, 30)
+	var read []uint64
+	s := NewStream(StreamOptions{Budget: 1, MaxPending: 1 << 40, AfterGeneration: func(g *Generation) {
+		read = append(read, g.Number)
+		held <- struct{}{}
+		<-hold
+	}})
+	data := w.bytes()
+	s.Write(data[:headerSize])
+	for _, part := range generations(t, data) {
+		s.mu.Lock()
+		s.budget.credit = time.Minute // whatever the time: this is not about the budget
+		s.mu.Unlock()
+		s.Write(part[headerSize:])
+		if len(read) == 0 && s.Stats().Pending > 0 {
+			<-held // the worker has the first one
+		}
+	}
+	if st := s.Stats(); st.Pending != maxQueued || st.Dropped.Behind.Generations != 30-1-maxQueued {
+		t.Errorf("%+v", st)
+	}
+	close(hold)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if len(read) != 1+maxQueued || read[0] != 1 || read[len(read)-1] != 30 || s.pending != 0 {
+		t.Errorf("read %v, %d bytes pending", read, s.pending)
 	}
 }
 

@@ -31,7 +31,7 @@ func (d *Drop) add(e Drop) {
 // Dropped counts what a [Stream] dropped, in sum and by reason.
 type Dropped struct {
 	Drop
-	// Behind: StreamOptions.MaxPending bytes were waiting already.
+	// Behind: StreamOptions.MaxPending bytes were waiting already, or four generations.
 	Behind Drop
 	// OverBudget: reading them would have needed more CPU time than StreamOptions.Budget leaves.
 	OverBudget Drop
