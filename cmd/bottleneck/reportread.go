@@ -147,7 +147,7 @@ func (r *reportReading) archive(ctx context.Context, in *input, from io.ReaderAt
 }
 
 // readTrace makes all analyses of a trace, in three passes: two for the speed-up, which must know who the workers are before
-// it can count, and one for all others, which then know how long the trace is.
+// it can count, and one for all others, which then know how long the trace is (by a pass of its own where there is no speed-up).
 func (r *reportReading) readTrace(ctx context.Context, in *input, open func() (io.Reader, error), quanta bool) error {
 	for _, name := range r.flags.outputs {
 		if reportFormOf(name) == perfettoForm {
@@ -164,6 +164,9 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, open func() (i
 		return fileError(in.label, err)
 	}
 	wall := r.speedup(ctx, in, from)
+	if wall == 0 {
+		wall = r.length(ctx, in, open)
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -229,6 +232,19 @@ func (r *reportReading) speedup(ctx context.Context, in *input, from io.Reader) 
 	}
 	r.data.Missing[report.SpeedupSection] = "There is no speedup stack: " + err.Error() + "."
 	return 0
+}
+
+// length is how long a trace without a stack is; 0 if that cannot be known.
+func (r *reportReading) length(ctx context.Context, in *input, open func() (io.Reader, error)) time.Duration {
+	if rec := r.data.Counters; rec != nil {
+		return rec.Wall
+	}
+	from, err := open()
+	if err != nil {
+		return 0 // the next pass meets the error, too
+	}
+	info, _ := timeline.Read(ctx, from, timeline.Options{Name: in.label, Progress: in.decoded})
+	return info.Duration()
 }
 
 // niceWindow is about a hundredth of a time, in a round number; 100 ms if the time is not known.

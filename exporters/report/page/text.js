@@ -51,7 +51,7 @@ function measure(v, unit) {
 	if (unit === "ns") return duration(v);
 	if (unit === "bytes") return quantity(v) + "B";
 	if (Number.isInteger(v) && Math.abs(v) < 1e6) return count(v);
-	return Math.abs(v) >= 1000 ? quantity(v) : String(Number(v.toPrecision(4)));
+	return Math.abs(v) >= 1000 ? quantity(v) : String(Number(v.toPrecision(4))).replace("-", "−");
 }
 
 // clean makes text from a recording safe to show on one line: what controls, reorders or hides text becomes U+FFFD.
