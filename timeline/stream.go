@@ -28,7 +28,8 @@ import (
 type StreamOptions struct {
 	// Budget is how much of the machine the stream may use: its CPU time stays below
 	// Budget × GOMAXPROCS × the time since the stream began, and below the same over any Horizon. Generations
-	// that would need more are dropped. 0 means 0.02; at most 1.
+	// that would need more are dropped, and so is the oldest of more than four that wait. 0 means 0.02; at most 1. Less
+	// than 0 means that there is no limit.
 	Budget float64
 	// Horizon is for how long what was not used of the budget is kept. A generation that
 	// needs more than Budget × GOMAXPROCS × Horizon is always dropped. 0 means a minute.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -141,14 +142,15 @@ func report(w io.Writer, load Workload, opt Options, results map[string][]slice)
 	fmt.Fprintf(w, "%s: %d clients, %d slices of %v for each way, relative to %q in the same round (95 %% confidence)\n", load.Name, load.Clients, opt.Rounds, opt.Slice, opt.Reference)
 	ref := results[opt.Reference]
 	for _, m := range opt.Modes {
-		var rate, cpu, rateRatio, cpuRatio []float64
+		var rate, cpu, rateRatio, cpuRatio, machine []float64
 		for i, s := range results[m.Name] {
 			rate, cpu = append(rate, s.rate), append(cpu, s.cpu)
 			rateRatio = append(rateRatio, s.rate/ref[i].rate-1)
 			cpuRatio = append(cpuRatio, s.cpu/ref[i].cpu-1)
+			machine = append(machine, (s.cpu-ref[i].cpu)*s.rate/float64(runtime.GOMAXPROCS(0)))
 		}
-		fmt.Fprintf(w, "  %-11s %9.0f op/s  %7.2f µs CPU/op   throughput %s   CPU/op %s\n", m.Name,
-			mean(rate), 1e6*mean(cpu), interval(rateRatio), interval(cpuRatio))
+		fmt.Fprintf(w, "  %-11s %9.0f op/s  %7.2f µs CPU/op   throughput %s   CPU/op %s   CPU beyond, of the machine %s\n", m.Name,
+			mean(rate), 1e6*mean(cpu), interval(rateRatio), interval(cpuRatio), interval(machine))
 		if m.Report != nil {
 			if s := m.Report(); s != "" {
 				fmt.Fprintf(w, "  %-11s %s\n", "", s)
