@@ -86,6 +86,8 @@ type sample struct {
 	moments moments
 	ranking sync.Once
 	ranks   *sample
+	knowing sync.Once
+	only    *sample
 }
 
 // moments are a mean, Σ (v − mean)², and whether nothing varies.
@@ -109,11 +111,22 @@ func (s *sample) ranked() *sample {
 	return s.ranks
 }
 
+// known is the sample of the values that are known.
+func (s *sample) known() *sample {
+	s.knowing.Do(func() { s.only = &sample{values: whereKnown(s.values, s.values)} })
+	return s.only
+}
+
 // correlate is Pearson's correlation of two columns, Spearman's if it is wanted, and of how many rows.
 func correlate(x, y *sample, wantRanks bool) (r, rho Value, n int) {
-	if !x.complete || !y.complete {
-		a, b := bothKnown(x.values, y.values)
-		x, y = &sample{values: a}, &sample{values: b}
+	switch {
+	case x.complete && y.complete:
+	case x.complete:
+		x, y = &sample{values: whereKnown(x.values, y.values)}, y.known()
+	case y.complete:
+		x, y = x.known(), &sample{values: whereKnown(y.values, x.values)}
+	default:
+		x, y = (&sample{values: whereKnown(x.values, y.values)}).known(), (&sample{values: whereKnown(y.values, x.values)}).known()
 	}
 	r = Value(pearson(x, y))
 	if wantRanks {
@@ -130,15 +143,15 @@ func matrix(k int) [][]Value {
 	return m
 }
 
-// bothKnown keeps the pairs of which both values are known.
-func bothKnown(x, y []float64) (a, b []float64) {
-	a, b = make([]float64, 0, len(x)), make([]float64, 0, len(x))
-	for i, v := range x {
-		if w := y[i]; v == v && w == w {
-			a, b = append(a, v), append(b, w)
+// whereKnown keeps the values of those rows for which another column is known.
+func whereKnown(values, other []float64) []float64 {
+	out := make([]float64, 0, len(values))
+	for i, v := range values {
+		if other[i] == other[i] {
+			out = append(out, v)
 		}
 	}
-	return a, b
+	return out
 }
 
 // pearson is the correlation of two columns without unknown values, by two passes.

@@ -14,14 +14,48 @@
 //
 // # A program
 //
-//	rec, err := counters.ReadFile(context.Background(), "trace.out", counters.Options{})
+// It records itself, with the default counters, and says what each quantum took:
+//
+//	s, err := counters.Start(counters.StartOptions{})
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	work()
+//	rec, err := s.Stop()
 //	if rec == nil {
-//		log.Fatal(err) // nothing could be read; else err is one of the recording's Warnings
+//		log.Fatal(err) // nothing could be read; else err says what is missing
 //	}
-//	delay := rec.Counter("sched-delay")
+//	for _, w := range rec.Warnings {
+//		log.Print(w) // such as: cycles: not counted: the machine offers no hardware counter for it …
+//	}
+//	clock, faults := rec.Counter("task-clock"), rec.Counter("minor-faults")
 //	for i := range rec.Len() {
-//		fmt.Println(rec.Groups[rec.Group[i]].Name, time.Duration(rec.Duration[i]), time.Duration(delay.Values[i]))
+//		fmt.Println(rec.Groups[rec.Group[i]].Name, clock.Values[i], faults.Values[i]) // Unknown where it is not known
 //	}
+//
+// [Session.StopTo] writes an archive in the place of the analysis, and [ReadArchive] reads it. [Run], or "bottleneck record
+// -counters", records another program from its first instruction on. [Mark] names points in time.
+//
+// # What is counted, and how true it is
+//
+// Linux records single events, thread and time with each, for unprivileged users, too; an event belongs to the quantum that its thread
+// executed then ([Exact]): page faults, switches of threads, migrations. The switches also tell when the thread of
+// a quantum really had a processor, the task-clock. Of 48,000 page faults of goroutines that take turns every 100 µs,
+// 99.95 % and more were given to a quantum of the right goroutine (TestFaultsOfAlternatingGoroutines with BOTTLENECK_LONG=1).
+//
+// Counters that count too fast for that (cycles, instructions, cache misses, msr/tsc) are read each millisecond of a thread's time,
+// and at its switches if the kernel may be observed (kernel.perf_event_paranoid ≤ 1 or CAP_PERFMON), and divided by
+// overlap with the time on a processor ([Interpolated]): known amounts of processor time, in pieces of 0.2 to 1 ms, came out within 1 %
+// (TestUniformCounters), but what is concentrated at the beginning of shorter quanta was put into the wrong one for 14 % (TestQuantum).
+// StartOptions.Quantum reads them at each quantum, by breakpoints on the runtime's scheduler, for 25 µs a breakpoint on the virtual machine of
+// these numbers: 0.2 % wrong. Levels of the heap are those told last ([Observed]).
+//
+// For each counter, the values that are known and [Counter].Remainder sum to [Counter].Total, exactly. The total is what
+// the kernel has counted on all threads in all; the remainder is what the scheduler did, what happened
+// before the trace began, and records that were lost. What is not known is [Unknown], never zero.
+//
+// What the machine refuses is told in Recording.Warnings with the reason: no performance monitoring unit,
+// the paranoid level, a seccomp filter. Elsewhere than on Linux there are the trace and runtime/metrics.
 //
 // # Analysis
 //
@@ -67,9 +101,12 @@
 //
 // # Cost
 //
-// A row takes about 100 bytes; making it takes less than the reading of the trace by far (BenchmarkObserver).
+// A row takes about 100 bytes; making it takes 0.3 µs, a third of the reading of the trace (BenchmarkObserver).
+//
+// While it is recorded, each switch of a thread costs 2 µs (BenchmarkSwitch in internal/perfevent) and a page fault 0.3 µs beside
+// the trace's own cost; benchmarks/counters prints the ratio for a service. A record takes six bytes.
 //
 // Of two million quanta, on one of two busy virtual cores at 2.3 GHz, a filter takes 5 to 75 ms, with the statistics of one metric 70
 // to 120 ms; a table by group, a series, a density or the lanes of a timeline 35 to 85 ms each; the search among ten candidates
-// 0.4 s, and the correlations of ten metrics 2 s (BenchmarkSelect, BenchmarkStatistics, BenchmarkAnswer).
+// 0.4 s, and the correlations of ten metrics 1 to 2 s (BenchmarkSelect, BenchmarkStatistics, BenchmarkAnswer).
 package counters
