@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
 // ErrClosed is what [Pool.Submit] returns, and [Pool.Go] panics with, after [Pool.Close].
@@ -277,15 +278,16 @@ func (p *Pool) work() {
 		}
 		p.stopped.Done()
 	}()
+	var last *cycles.Thread
 	for j := range p.tasks {
-		p.execute(&j)
+		p.execute(&j, &last)
 	}
 	finished = true
 }
 
-// execute executes one task. Whatever the task does, it is measured and counted as
+// execute executes one task, on the thread of the last one if the worker has not moved. Whatever the task does, it is measured and counted as
 // finished; but for a panic that ends the program: until then nobody may think that all went well.
-func (p *Pool) execute(j *job) {
+func (p *Pool) execute(j *job, last **cycles.Thread) {
 	returned := false
 	defer func() {
 		if returned || !panicking() {
@@ -300,7 +302,8 @@ func (p *Pool) execute(j *job) {
 	if j.more != nil {
 		task, log = j.more.task, j.more.log
 	}
-	x := j.site.begin(task, false, log)
+	x := j.site.beginOn(*last, task, false, log)
+	*last = x.thread
 	defer x.end()
 	if j.f != nil {
 		j.f()

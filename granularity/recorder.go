@@ -128,7 +128,7 @@ func currentThread() *cycles.Thread { return cycles.Default().Start().Thread }
 const shardCount = 32
 
 type shard struct {
-	mu     sync.Mutex
+	mu     shardLock
 	cells  []*cell   // by site
 	series []*series // by class
 	log    []entry

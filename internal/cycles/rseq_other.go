@@ -9,6 +9,9 @@ func probeRseq(*Thread, *Timebase) error { return errors.New("rseq: Linux only")
 // Start reads the clock at the begin of a measurement. The goroutine must be locked to its thread.
 func (c *Clock) Start() Mark { return c.readSlow() }
 
+// StartOn is Start where the thread to be read is most likely the given one.
+func (c *Clock) StartOn(likely *Thread) Mark { return c.readSlow() }
+
 // Stop reads the clock at the end of a measurement. The thread at the begin is
 // most likely the one to be read.
 func (c *Clock) Stop(likely *Thread) Mark { return c.readSlow() }
