@@ -83,7 +83,8 @@ func child(t *testing.T, how string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe, "-test.run=^TestChild$")
-	cmd.Env = append(os.Environ(), childVariable+"="+how)
+	// Generations of 100 ms, so that a trace that is cut off has some, however busy the machine.
+	cmd.Env = append(os.Environ(), childVariable+"="+how, "GODEBUG=traceadvanceperiod=100000000")
 	return cmd
 }
 

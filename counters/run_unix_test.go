@@ -16,19 +16,19 @@ import (
 // TestRunForwardsSignals: the program gets the signal, and dies of it; what it wrote is kept.
 func TestRunForwardsSignals(t *testing.T) {
 	ours := make(chan os.Signal, 1)
-	signal.Notify(ours, syscall.SIGUSR1) // lest we die of it
+	signal.Notify(ours, syscall.SIGTERM) // lest we die of it
 	defer signal.Stop(ours)
 	name := filepath.Join(t.TempDir(), "run.zip")
 	go func() {
 		time.Sleep(1500 * time.Millisecond)
-		syscall.Kill(os.Getpid(), syscall.SIGUSR1)
+		syscall.Kill(os.Getpid(), syscall.SIGTERM)
 	}()
-	err := runTo(t.Context(), t, child(t, "long"), name, RunOptions{Forward: []os.Signal{syscall.SIGUSR1}})
+	err := runTo(t.Context(), t, child(t, "long"), name, RunOptions{Forward: []os.Signal{syscall.SIGTERM}})
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	if s, ok := exit.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGUSR1 {
+	if s, ok := exit.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGTERM {
 		t.Errorf("the program ended with %v", exit)
 	}
 	if r := readArchive(t, name); r.Len() == 0 {
