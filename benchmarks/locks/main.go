@@ -18,21 +18,22 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	rounds := flag.Int("rounds", 21, "rounds; each runs the original twice and the copy once")
-	length := flag.Duration("benchtime", 100*time.Millisecond, "how long each benchmark runs in a round")
+	n := flag.Int("n", 300_000, "how often each benchmark of a library does its work in a round")
+	length := flag.Duration("time", 100*time.Millisecond, "how long each workload of an example runs in a round")
 	only := flag.String("only", "", "measure only what has this in its name")
 	flag.Parse()
-	if flag.NArg() > 0 || *rounds < 6 || *length <= 0 {
+	if flag.NArg() > 0 || *rounds < 6 || *n <= 0 || *length <= 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := measure(ctx, *rounds, *length, *only); err != nil {
+	if err := measure(ctx, *rounds, *n, *length, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "locks:", err)
 		os.Exit(1)
 	}
 }
 
 // measure prints the table. What cannot be had does not keep the rest from being measured.
-func measure(ctx context.Context, rounds int, length time.Duration, only string) error {
+func measure(ctx context.Context, rounds, n int, length time.Duration, only string) error {
 	scratch, err := os.MkdirTemp("", "bottleneck-locks")
 	if err != nil {
 		return err
@@ -44,7 +45,7 @@ func measure(ctx context.Context, rounds int, length time.Duration, only string)
 		if !strings.Contains(l.name, only) {
 			continue
 		}
-		s, err := l.subject(ctx, scratch, length)
+		s, err := l.subject(ctx, scratch, n)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", l.name, err))
 			continue
@@ -62,13 +63,16 @@ func measure(ctx context.Context, rounds int, length time.Duration, only string)
 			failed = append(failed, fmt.Errorf("%s: %w", s.name, err))
 			continue
 		}
-		fmt.Printf("%-40s  %-24v  %v\n", s.name, medianOf(again), medianOf(ours))
+		fmt.Printf("%-40s  %-24v  %v\n", s.name, medianOf(again.throughput), medianOf(ours.throughput))
+		if len(ours.processor) > 0 {
+			fmt.Printf("%-40s  %-24v  %v\n", "    the same by processor time", medianOf(again.processor), medianOf(ours.processor))
+		}
 	}
 	return errors.Join(failed...)
 }
 
 // subject makes the two programs of a library.
-func (l *library) subject(ctx context.Context, scratch string, length time.Duration) (subject, error) {
+func (l *library) subject(ctx context.Context, scratch string, n int) (subject, error) {
 	dir := filepath.Join(scratch, l.name)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return subject{}, err
@@ -96,7 +100,7 @@ func (l *library) subject(ctx context.Context, scratch string, length time.Durat
 	return subject{
 		name: fmt.Sprintf("%s %s, %d locks", l.name, l.version, replaced),
 		run: func(ctx context.Context, variant int) (speeds, error) {
-			return runProgram(ctx, programs[variant], l.bench, length)
+			return runProgram(ctx, programs[variant], l.bench, n)
 		},
 	}, nil
 }

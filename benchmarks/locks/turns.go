@@ -7,15 +7,18 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // speeds is what one run of a benchmark program gave: operations a second by benchmark.
 type speeds map[string]float64
 
-// runProgram runs the benchmarks of a test program.
-func runProgram(ctx context.Context, program, bench string, d time.Duration) (speeds, error) {
-	cmd := exec.CommandContext(ctx, program, "-test.run=^$", "-test.bench="+bench, "-test.benchtime="+d.String())
+// processorTime is a name in speeds: how often the same work could be done in a second of
+// processor time. It hardly depends on what else the machine does.
+const processorTime = "processor time"
+
+// runProgram runs each of the benchmarks of a test program n times.
+func runProgram(ctx context.Context, program, bench string, n int) (speeds, error) {
+	cmd := exec.CommandContext(ctx, program, "-test.run=^$", "-test.bench="+bench, fmt.Sprintf("-test.benchtime=%dx", n))
 	cmd.Dir = filepath.Dir(program)
 	out, err := cmd.Output()
 	if err != nil {
@@ -24,6 +27,9 @@ func runProgram(ctx context.Context, program, bench string, d time.Duration) (sp
 	s := parse(string(out))
 	if len(s) == 0 {
 		return nil, fmt.Errorf("%s has no benchmark that matches %q", program, bench)
+	}
+	if used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(); used > 0 {
+		s[processorTime] = 1 / used.Seconds()
 	}
 	return s, nil
 }
@@ -57,19 +63,28 @@ const (
 	variants
 )
 
-// turns runs all variants in each round, in an order that changes, and returns the
-// ratios of each to the original, a round's benchmarks put together.
-func (s *subject) turns(ctx context.Context, rounds int) (again, ours []float64, err error) {
+// outcome is the ratios to the original, one for each round, whose benchmarks are put together.
+type outcome struct{ throughput, processor []float64 }
+
+func (o *outcome) add(s, original speeds) {
+	o.throughput = append(o.throughput, ratio(s, original))
+	if a, b := s[processorTime], original[processorTime]; a > 0 && b > 0 {
+		o.processor = append(o.processor, a/b)
+	}
+}
+
+// turns runs all variants in each round, in an order that changes.
+func (s *subject) turns(ctx context.Context, rounds int) (again, ours outcome, err error) {
 	for round := range rounds {
 		var got [variants]speeds
 		for i := range variants {
 			v := (i + round) % variants
 			if got[v], err = s.run(ctx, v); err != nil {
-				return nil, nil, err
+				return again, ours, err
 			}
 		}
-		again = append(again, ratio(got[originalAgain], got[original]))
-		ours = append(ours, ratio(got[wrapped], got[original]))
+		again.add(got[originalAgain], got[original])
+		ours.add(got[wrapped], got[original])
 	}
 	return again, ours, nil
 }
@@ -78,7 +93,7 @@ func (s *subject) turns(ctx context.Context, rounds int) (again, ours []float64,
 func ratio(a, b speeds) float64 {
 	var r []float64
 	for name, x := range a {
-		if y := b[name]; y > 0 {
+		if y := b[name]; y > 0 && name != processorTime {
 			r = append(r, x/y)
 		}
 	}
