@@ -62,13 +62,16 @@ func (t *waitedTable) of(g uint64, from, to int64, buf []waitedPiece) []waitedPi
 	s.mu.Lock()
 	if s.g.Load() == g {
 		for i := range min(s.n, waitedPieces) {
+			// Not in the order of time: a wait is settled when its lock is let go of.
 			if p := &s.pieces[i]; p.from < to && p.to > from {
 				buf = append(buf, *p)
 			}
 		}
 	}
 	s.mu.Unlock()
-	slices.SortFunc(buf, func(a, b waitedPiece) int { return cmp.Compare(a.from, b.from) })
+	if len(buf) > 1 {
+		slices.SortFunc(buf, func(a, b waitedPiece) int { return cmp.Compare(a.from, b.from) })
+	}
 	return buf
 }
 
