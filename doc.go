@@ -19,9 +19,13 @@
 //     blame; the same, as far as it can be known, from a trace.
 //   - [github.com/bottleneck-go/bottleneck/granularity]: worker pools that measure the reference cycles of
 //     every task, and say whether tasks are too small or too large.
+//   - [github.com/bottleneck-go/bottleneck/counters]: what is counted in each scheduling quantum of a goroutine.
 //   - [github.com/bottleneck-go/bottleneck/exporters/text], [github.com/bottleneck-go/bottleneck/exporters/picture],
 //     [github.com/bottleneck-go/bottleneck/exporters/pprof] and [github.com/bottleneck-go/bottleneck/exporters/bench]:
 //     all of it in the terminal, as SVG and PNG, for go tool pprof, and as metrics of go test -bench.
+//   - [github.com/bottleneck-go/bottleneck/exporters/report] and [github.com/bottleneck-go/bottleneck/exporters/perfetto]:
+//     one page to explore a recording, and traces for Perfetto.
+//   - [github.com/bottleneck-go/bottleneck/exporters/live]: all of it over HTTP, to mount in a service.
 //   - cmd/bottleneck: the command.
 //
 // A program that draws its own graph:
@@ -36,7 +40,8 @@
 //	}
 //	text.Write(os.Stdout, g, text.Options{})
 //
-// [Analyze] runs the analyses of a trace in one pass.
+// [Analyze] runs the analyses of a trace in one pass, [AnalyzeRecorder] those of a snapshot of the
+// running program, and a [Continuous] analyzes it all the time.
 //
 // A service can look at itself while it runs: [AnalyzeRecorder] makes the same report of the last seconds, which a
 // bottle.Recorder (a runtime/trace.FlightRecorder) keeps; [Continuous] analyzes all the time, with a budget of 2 %
