@@ -31,6 +31,8 @@ func problemOf(err error) *problem {
 	switch {
 	case errors.As(err, &p):
 		return p
+	case errors.Is(err, context.Canceled): // the client has gone, and does not read this, or the server is about to end
+		return &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the collection was given up: the server ends, or the client has gone"}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &problem{status: http.StatusServiceUnavailable, retry: 10 * time.Second,
 			text: "the program produced more events than could be read in the time that a request may take: ask for fewer seconds"}

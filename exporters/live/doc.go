@@ -57,7 +57,8 @@
 // 405, 406, 501 what is not set in Options, and 503 with Retry-After: one collection of a kind goes on at a time, a recorder may be stopped or busy, a
 // Continuous may have seen nothing yet, and a trace may take longer to read than half of the time that it is about (10 s at least).
 //
-// A collection ends when its client goes away. Where the server has a WriteTimeout, its deadline is moved while a collection goes on and an answer is
+// A collection ends when its client goes away, or when the server's BaseContext ends: one that ends with SIGTERM makes sure that [http.Server.Shutdown] does
+// not wait for a wall-clock profile, which may take up to five minutes. Where the server has a WriteTimeout, its deadline is moved while a collection goes on and an answer is
 // written ([http.ResponseController]); where something around the ResponseWriter prevents that, wall says so before it begins.
 //
 // # Who is answered

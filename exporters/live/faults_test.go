@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -188,6 +189,33 @@ func TestDisconnect(t *testing.T) {
 		if busy := h.gate.snapshot(); len(busy) != 0 {
 			t.Errorf("%s: still busy: %v", path, busy)
 		}
+	}
+}
+
+// When the server's context ends, as by SIGTERM, Shutdown need not wait for a collection, whose client is told.
+func TestShutdown(t *testing.T) {
+	t.Parallel()
+	ctx, sigterm := context.WithCancel(context.Background())
+	defer sigterm()
+	var server *http.Server
+	h := newHandler(Options{}, nil, nil)
+	base := serve(t, h, func(s *http.Server) {
+		s.BaseContext = func(net.Listener) context.Context { return ctx }
+		server = s
+	})
+	came := make(chan answer, 1)
+	go func() { came <- get(t, base+"wall?seconds=200") }()
+	for len(h.gate.snapshot()) == 0 {
+		runtime.Gosched()
+	}
+	sigterm()
+	end, cancel := context.WithTimeout(context.Background(), 100*time.Second)
+	defer cancel()
+	if err := server.Shutdown(end); err != nil {
+		t.Error(err)
+	}
+	if a := <-came; a.StatusCode != http.StatusServiceUnavailable || !strings.Contains(a.body, "given up") {
+		t.Errorf("%s %s", a.Status, a.body)
 	}
 }
 

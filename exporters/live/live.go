@@ -128,7 +128,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			(&problem{status: http.StatusInternalServerError, text: format.Clean(fmt.Sprintf("the collection panicked: %v", p))}).write(out)
 		}
 	}()
-	if err := h.serve(out, r); err != nil && r.Context().Err() == nil {
+	if err := h.serve(out, r); err != nil {
 		problemOf(err).write(out)
 	}
 }
