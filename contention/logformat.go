@@ -17,11 +17,12 @@ import (
 // The messages have the category [LogCategory]. Their fields are separated by blanks; numbers are in
 // base 36, and times in nanoseconds. The first field is the version of the format.
 //
-//	1 x LOCK NUMBER
+//	1 x SENT LOCK NUMBER
 //	        an owner has let go of a lock that somebody waited for. Who that was, and where, is told by the goroutine and
-//	        the call chain of the message. LOCK is the lock's number in the process, NUMBER that of its exit
+//	        the call chain of the message. SENT is when it was written, LOCK the lock's number in the process, and
+//	        NUMBER that of its exit
 //	1 w SENT LOCK KIND FLAGS WAITERS GOROUTINE START WAITED HANDOFF UNATTRIBUTED CONTENDED PARTS "NAME" "CLASS" PART…
-//	        a goroutine has waited since START, by the same clock as SENT, which is when the message was written. KIND is
+//	        a goroutine has waited since START, by the same clock as SENT. KIND is
 //	        0 for a mutex, 1 for an rwmutex to write, 2 to read; FLAGS is 1 after Cond.Wait. WAITERS are
 //	        the goroutines that waited when it got the lock. CONTENDED is by how much this wait makes the time longer in
 //	        which the lock was held while somebody waited. PARTS is how many parts the wait has
@@ -154,13 +155,13 @@ func (f *logFields) text() string {
 }
 
 // parseExit parses what follows "1 x ".
-func parseExit(text string) (lock, number uint64, err error) {
+func parseExit(text string) (sent, lock, number uint64, err error) {
 	f := logFields{rest: text}
-	lock, number = f.number(), f.number()
-	if f.bad || f.rest != "" {
-		return 0, 0, errLogMessage
+	sent, lock, number = f.number(), f.number(), f.number()
+	if f.bad || f.rest != "" || sent > math.MaxInt64/4 {
+		return 0, 0, 0, errLogMessage
 	}
-	return lock, number, nil
+	return sent, lock, number, nil
 }
 
 // parseWait parses what follows "1 w ". More parts may have to follow.

@@ -26,7 +26,8 @@ func (s *session) logExit(r *release) {
 	for i := range r.chunk.exits {
 		if &r.chunk.exits[i] == r.exit {
 			b := append(make([]byte, 0, 64), logVersion+" x"...)
-			b = appendLog(appendLog(b, r.st.info.id), r.chunk.first+uint64(i))
+			lock, number := r.st.info.id, r.chunk.first+uint64(i)
+			b = appendLog(appendLog(appendLog(b, uint64(now())), lock), number)
 			rtrace.Log(context.Background(), LogCategory, string(b))
 			return
 		}

@@ -22,7 +22,7 @@ const (
 	wUnlock = "sync.(*Mutex).Unlock < " + wrapperMethods + "Mutex).Unlock < main."
 )
 
-// told36 is the message about a wait in microseconds. The clock of the messages is that of the script less a second.
+// told36 is the message about a wait in microseconds. The clock of the messages is that of the script and a second.
 func told36(g, start, waited, handOff, unattributed int64, parts ...loggedPart) string {
 	w := loggedWait{
 		lock: 5, waiters: 2, goroutine: uint64(g), start: uint64(start)*1000 + 1e9, waited: waited * 1000, handOff: handOff * 1000,
@@ -61,9 +61,9 @@ func TestTraceLogs(t *testing.T) {
 			|mutex #1 main.f:10: 1 waited 210 = blamed 200 + hand-off 10 + unattributed 0
 			|  main.h:12: 200 of 1`},
 		{"told exactly, with a name, and once", seen + `
-			120 1 logs 1 x 5 6 in U:a:3
-			180 3 logs 1 x 5 7 in U:b:4
-			301 1 logs 1 x 5 8 in U:h:12
+			120 1 logs 1 x SENT 5 6 in U:a:3
+			180 3 logs 1 x SENT 5 7 in U:b:4
+			301 1 logs 1 x SENT 5 8 in U:h:12
 			330 2 logs ` + sent(330) + exact + `
 			400 ends`, `
 			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 213 = blamed 192 + hand-off 21 + unattributed 0
@@ -71,7 +71,7 @@ func TestTraceLogs(t *testing.T) {
 			|  main.b:4: 60 of 1
 			|  main.a:3: 22 of 1`},
 		{"told by another goroutine, and late", seen + `
-			301 1 logs 1 x 5 8 in U:h:12
+			301 1 logs 1 x SENT 5 8 in U:h:12
 			320 2 blocks sleep in time.Sleep < main.z:1
 			330 0 wakes 2
 			331 2 runs
@@ -103,6 +103,11 @@ func TestTraceLogs(t *testing.T) {
 			390 2 logs ` + sent(390) + told36(2, 98, 256, 0, 256) + `
 			400 ends`, `
 			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 256 = blamed 0 + hand-off 0 + unattributed 256`},
+		{"the message was held up for 600 µs after it was sent, one before it was not", seen + `
+			180 3 logs 1 x SENT 5 7 in U:b:4
+			930 2 logs ` + sent(330) + told36(2, 98, 213, 213, 0) + `
+			999 ends`, `
+			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 213 = blamed 0 + hand-off 213 + unattributed 0`},
 		{"several waits, each with its message", seen + `
 			340 2 blocks mutex in L:f:10
 			350 1 wakes 2 in U:h:12
@@ -136,7 +141,7 @@ func TestTraceLogRoots(t *testing.T) {
 		200 3 wakes 1 in runtime.chansend1 < main.s:1
 		200 1 runs
 		300 1 wakes 2 in U:h:12
-		301 1 logs 1 x 5 6 in U:h:12
+		301 1 logs 1 x SENT 5 6 in U:h:12
 		310 2 runs
 		330 2 logs `+sent(330)+told36(2, 100, 210, 30, 0, loggedPart{number: 6, goroutine: 1, from: 20, length: 180, ns: 180})+`
 		400 ends`))
@@ -154,7 +159,7 @@ func TestTraceLogRoots(t *testing.T) {
 func TestTraceLogsForeign(t *testing.T) {
 	good := sent(330) + told36(2, 98, 213, 213, 0)
 	texts := []string{
-		"", "1", "2 w", "hello, world", "1 x", "1 x 5", "1 x 5 6 7", "1 x 5 -6", "1 y 5", "1 w", "1 w a b c", good + " 1,2,3,4,5,6",
+		"", "1", "2 w", "hello, world", "1 x", "1 x 5", "1 x 5 6", "1 x 5 6 7 8", "1 x 5 6 -7", "1 y 5", "1 w", "1 w a b c", good + " 1,2,3,4,5,6",
 		strings.Replace(good, " 4kco ", " 4kcp ", 1), strings.Replace(good, `"main.T"`, `"main.T`, 1), good[:len(good)-1],
 		strings.Replace(good, "1 w", "3 w", 1),
 	}
@@ -310,7 +315,7 @@ func TestTraceOfWrappers(t *testing.T) {
 func lockKind(k Kind) bool { return k == MutexKind || k == RWMutexReaderKind || k == RWMutexWriterKind }
 
 func FuzzLogMessages(f *testing.F) {
-	f.Add("1 x 5 6")
+	f.Add("1 x 9 5 6")
 	f.Add(sent(330) + told36(2, 98, 213, 213, 0))
 	f.Add(sent(330) + told36(2, 98, 213, 13, 0, loggedPart{number: 6, goroutine: 1, from: 20, length: 200, ns: 200, flags: ReadOwner}))
 	f.Add("1 p 1,2,3,4,5,6")

@@ -66,6 +66,7 @@ func (s *script) play(text string) {
 			continue
 		}
 		if message != "" {
+			message = strings.Replace(message, "SENT", strconv.FormatInt(int64(at)+1e9, 36), 1) // the messages' clock is a second ahead
 			id := s.number(f[1])
 			s.g(id)
 			s.o.Log(&timeline.Log{Time: at, G: s.gs[id], Category: LogCategory, Message: message, Stack: s.stack(where)})

@@ -20,7 +20,7 @@ import (
 //  2. The wait is booked with the split that the message tells, flagged Logged. The call chains and the groups of the
 //     owners are those of their own messages.
 //  3. If there is no message in time, the wait is booked as it was inferred: collection was off, or the
-//     lock is hot and the wait was not drawn.
+//     lock is hot and the wait was not drawn, or the pass was cut before the message (TraceObserver.Cut).
 //
 // Waits that a message tells and the trace does not show, since the waiter got the lock while it was spinning, are not
 // in the profile: they are no waits of a goroutine as all others in it.
@@ -159,11 +159,12 @@ func (o *TraceObserver) Log(m *timeline.Log) {
 
 // logExit remembers who let go of a lock.
 func (o *TraceObserver) logExit(m *timeline.Log, text string) error {
-	lock, number, err := parseExit(text)
+	sent, lock, number, err := parseExit(text)
 	if err != nil {
 		return err
 	}
 	l := &o.logs
+	l.tie(m, sent)
 	k := loggedExit{lock, number}
 	if l.exits == nil {
 		l.exits = map[loggedExit]loggedOwner{}
@@ -185,6 +186,7 @@ func (o *TraceObserver) logExit(m *timeline.Log, text string) error {
 // logWait takes in a message about a wait, if it is complete.
 func (o *TraceObserver) logWait(m *timeline.Log, w *loggedWait) error {
 	l := &o.logs
+	l.tie(m, w.sent)
 	if !w.complete() {
 		if l.open == nil {
 			l.open = map[int64]*loggedWait{}
@@ -196,9 +198,6 @@ func (o *TraceObserver) logWait(m *timeline.Log, w *loggedWait) error {
 	}
 	if err := w.check(); err != nil {
 		return err
-	}
-	if d := m.Time - timeline.Time(w.sent); !l.tied || d < l.offset {
-		l.offset, l.tied = d, true
 	}
 	if m.G.ID == int64(w.goroutine) {
 		if g := o.goroutine(m.G); !g.wait.chosen {
@@ -233,6 +232,13 @@ func (o *TraceObserver) logWait(m *timeline.Log, w *loggedWait) error {
 	l.exact++
 	o.book(g, &told)
 	return nil
+}
+
+// tie compares the two clocks at a message, which may have been held up after it was sent.
+func (l *traceLogs) tie(m *timeline.Log, sent uint64) {
+	if d := m.Time - timeline.Time(sent); !l.tied || d < l.offset {
+		l.offset, l.tied = d, true
+	}
 }
 
 // fill sets what the message tells of a wait that began at start.
