@@ -11,7 +11,6 @@
 // proxy; nothing of them is kept. Each line has the throughput of the copy as a share of
 // the original's: the median over the rounds and its 95 % confidence interval, which makes
 // no assumption on how rounds are distributed. The original against itself is in the table,
-// too: what differs from 1 there is the machine, not the locks. The libraries' benchmarks do
-// the same work in all rounds, so that their processor time can be compared as well, on which
-// other programs have little influence.
+// too: what differs from 1 there is the machine, not the locks. Behind the interval is the
+// ratio of the best rounds: other programs can only make a round slower.
 package main

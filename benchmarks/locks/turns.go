@@ -12,10 +12,6 @@ import (
 // speeds is what one run of a benchmark program gave: operations a second by benchmark.
 type speeds map[string]float64
 
-// processorTime is a name in speeds: how often the same work could be done in a second of
-// processor time. It hardly depends on what else the machine does.
-const processorTime = "processor time"
-
 // runProgram runs each of the benchmarks of a test program n times.
 func runProgram(ctx context.Context, program, bench string, n int) (speeds, error) {
 	cmd := exec.CommandContext(ctx, program, "-test.run=^$", "-test.bench="+bench, fmt.Sprintf("-test.benchtime=%dx", n))
@@ -27,9 +23,6 @@ func runProgram(ctx context.Context, program, bench string, n int) (speeds, erro
 	s := parse(string(out))
 	if len(s) == 0 {
 		return nil, fmt.Errorf("%s has no benchmark that matches %q", program, bench)
-	}
-	if used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(); used > 0 {
-		s[processorTime] = 1 / used.Seconds()
 	}
 	return s, nil
 }
@@ -63,18 +56,18 @@ const (
 	variants
 )
 
-// outcome is the ratios to the original, one for each round, whose benchmarks are put together.
-type outcome struct{ throughput, processor []float64 }
-
-func (o *outcome) add(s, original speeds) {
-	o.throughput = append(o.throughput, ratio(s, original))
-	if a, b := s[processorTime], original[processorTime]; a > 0 && b > 0 {
-		o.processor = append(o.processor, a/b)
-	}
+// outcome is what all rounds of two variants gave, compared with the original's.
+type outcome struct {
+	ratios []float64 // one for each round, whose benchmarks are put together
+	best   float64   // of the best round of each benchmark, which was disturbed least
 }
 
 // turns runs all variants in each round, in an order that changes.
 func (s *subject) turns(ctx context.Context, rounds int) (again, ours outcome, err error) {
+	var best [variants]speeds
+	for v := range best {
+		best[v] = speeds{}
+	}
 	for round := range rounds {
 		var got [variants]speeds
 		for i := range variants {
@@ -82,10 +75,15 @@ func (s *subject) turns(ctx context.Context, rounds int) (again, ours outcome, e
 			if got[v], err = s.run(ctx, v); err != nil {
 				return again, ours, err
 			}
+			for name, x := range got[v] {
+				best[v][name] = max(best[v][name], x)
+			}
 		}
-		again.add(got[originalAgain], got[original])
-		ours.add(got[wrapped], got[original])
+		again.ratios = append(again.ratios, ratio(got[originalAgain], got[original]))
+		ours.ratios = append(ours.ratios, ratio(got[wrapped], got[original]))
 	}
+	again.best = ratio(best[originalAgain], best[original])
+	ours.best = ratio(best[wrapped], best[original])
 	return again, ours, nil
 }
 
@@ -93,7 +91,7 @@ func (s *subject) turns(ctx context.Context, rounds int) (again, ours outcome, e
 func ratio(a, b speeds) float64 {
 	var r []float64
 	for name, x := range a {
-		if y := b[name]; y > 0 && name != processorTime {
+		if y := b[name]; y > 0 {
 			r = append(r, x/y)
 		}
 	}

@@ -30,10 +30,10 @@ func TestTurns(t *testing.T) {
 	var ran []int
 	s := subject{run: func(_ context.Context, v int) (speeds, error) {
 		ran = append(ran, v)
-		return speeds{"x": []float64{100, 100, 90}[v], processorTime: []float64{2, 2, 1}[v]}, nil
+		return speeds{"x": []float64{100, 100, 90}[v]}, nil
 	}}
 	again, ours, err := s.turns(t.Context(), 6)
-	if err != nil || len(ours.throughput) != 6 || again.throughput[5] != 1 || math.Abs(ours.throughput[0]-0.9) > 1e-12 || ours.processor[3] != 0.5 {
+	if err != nil || len(ours.ratios) != 6 || again.ratios[5] != 1 || math.Abs(ours.ratios[0]-0.9) > 1e-12 || math.Abs(ours.best-0.9) > 1e-12 || again.best != 1 {
 		t.Errorf("%v %v %v", again, ours, err)
 	}
 	first := map[int]int{}
