@@ -96,15 +96,16 @@
 // a channel with workers for Pool, errgroup for Group, and the plain call for Do.
 //
 //	task      Pool                     Group                    Do
-//	empty     +122–150 ns (bare 96)    +135–244 ns (bare 490)   +126 ns
-//	1 µs      +142–183 ns, 1.09–1.14×  +174–199 ns, 1.11–1.13×  +140–147 ns, 1.14–1.15×
+//	empty     +104 ns (bare 109)       +189–196 ns (bare 510)   +112 ns
+//	1 µs      +133 ns, 1.12×           +161 ns, 1.10×           +150 ns, 1.14×
 //	10 µs     +133–450 ns, 1.01–1.02×  +191–296 ns, 1.02×       +105–155 ns, 1.01×
 //	100 µs    1.002–1.007×             1.006×                   1.003×
 //
-// Two aims are missed on that machine, or not met safely: 1.10× for tasks of 1 µs (1.14× where the task is
-// little more than the two readings of the clock, 38 ns, the recording, 27 ns, the call chain and its
-// site, 16 ns, and the bookkeeping around them), and 200 ns for an empty task in a
-// Group. The processor time of a whole run of 10 µs tasks grows by 1.01 to 1.04.
+// The first two lines are from a machine with 25 other processes on its two cores, whose bare tasks take
+// twice the time; the others from a quieter one. One aim is missed, or not met safely: 1.10× for tasks of 1 µs.
+// Of what a task costs, the two readings of the clock are 34 ns, the recording 17 ns, the call
+// chain and its site 11 ns, the rest is the bookkeeping around them.
+// The processor time of a whole run of 10 µs tasks grows by 1.01 to 1.04.
 //
 // Measuring allocates nothing: +0.000 allocations a task for Pool, Group and Do. A task of [Results]
 // needs one allocation more, and one in the log one. A pause costs 0.15 µs. While a trace is recorded
