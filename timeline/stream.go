@@ -110,18 +110,21 @@ var errClosed = fmt.Errorf("timeline: the stream is closed: %w", os.ErrClosed)
 // Write takes the next bytes of the trace, in pieces of any size. It fails only after Close: what is wrong with the bytes
 // is told by Stats and Close, since runtime/trace looks at no error. It never waits for the observers.
 func (s *Stream) Write(p []byte) (int, error) {
-	start := time.Now()
+	runtime.LockOSThread() // for the clock of the thread
+	defer runtime.UnlockOSThread()
+	clock := startCPUClock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return 0, errClosed
 	}
 	if s.began.IsZero() {
-		s.began, s.arrived = start, start
-		s.budget.begin(start, s.opt.Budget, s.opt.Horizon)
+		s.began = time.Now()
+		s.arrived = s.began
+		s.budget.begin(s.began, s.opt.Budget, s.opt.Horizon)
 	}
 	s.split.write(p)
-	s.spend(time.Since(start), 0)
+	s.spend(clock.spent(), 0)
 	return len(p), nil
 }
 

@@ -65,7 +65,7 @@ type StreamStats struct {
 	// CPU is the time that the stream used: for copying, decoding, replay and observers. What the
 	// collector does because of it is not in it.
 	CPU time.Duration
-	// CPUSource says how CPU was measured: "thread clock" (but for the copying), or "wall clock", an upper
+	// CPUSource says how CPU was measured: "thread clock", or "wall clock", an upper
 	// bound, on systems where Go does not reach the clock of a thread.
 	CPUSource string
 	// Elapsed is the time since the first byte.
