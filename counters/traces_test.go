@@ -30,7 +30,6 @@ func corpus(t testing.TB) []string {
 type truth struct {
 	timeline.Base
 	onProc, syscall, runnable timeline.Time
-	threads                   map[int64]map[int64]bool
 }
 
 func (o *truth) Transition(t *timeline.Transition) {

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -285,8 +286,8 @@ func TestUniformCounters(t *testing.T) {
 	for i := range cs {
 		cs[i].out = cs[(i+1)%n].in
 	}
-	quit := make(chan bool)
-	go hog(quit)
+	var quit atomic.Bool
+	go hog(&quit)
 	var wg sync.WaitGroup
 	for i, c := range cs {
 		wg.Add(1)
@@ -294,7 +295,7 @@ func TestUniformCounters(t *testing.T) {
 	}
 	cs[0].in <- true
 	wg.Wait()
-	close(quit)
+	quit.Store(true)
 	r := finish(t, s)
 	ids := goroutinesOf(r, "TestUniformCounters")
 	if len(ids) != n {
@@ -333,13 +334,8 @@ func TestUniformCounters(t *testing.T) {
 	}
 }
 
-func hog(quit chan bool) {
-	for {
-		select {
-		case <-quit:
-			return
-		default:
-		}
+func hog(quit *atomic.Bool) {
+	for !quit.Load() {
 	}
 }
 

@@ -30,12 +30,10 @@ type Sampler struct {
 	clocks  perThreads   // the events that record switches: they count the time on a processor meanwhile
 	groups  [][]Spec     // the Group, in parts that the hardware can count at once
 	readers map[int]*groupReader
-	sum     []Count // of the groups of threads that are no more
-	switchy bool    // groups are read at switches, too
+	switchy bool // groups are read at switches, too
 
 	threadsOnly bool // the kernel can tell threads from processes that are started
 	rec         Record
-	polls       []unix.PollFd
 }
 
 // perThreads are the descriptors of one event.
