@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +18,7 @@ import (
 // scripted is a source that answers what a test wants.
 type scripted struct {
 	answer func(n int) (topSample, error)
-	n      int
+	n      atomic.Int64
 	groups []string
 }
 
@@ -30,12 +32,12 @@ func (s *scripted) regroup() (string, error) {
 	return s.groups[0], nil
 }
 func (s *scripted) next(context.Context) (topSample, error) {
-	s.n++
-	return s.answer(s.n)
+	return s.answer(int(s.n.Add(1)))
 }
 
 // recorded is a screen that keeps its frames.
 type recorded struct {
+	mu        sync.Mutex
 	frames    []string
 	suspended int
 }
@@ -45,10 +47,16 @@ func (r *recorded) options() text.TopOptions {
 }
 func (r *recorded) suspend() { r.suspended++ }
 func (r *recorded) show(frame string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.frames = append(r.frames, frame)
 	return nil
 }
-func (r *recorded) last() string { return r.frames[len(r.frames)-1] }
+func (r *recorded) last() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.frames[len(r.frames)-1]
+}
 
 // graphOf is a graph of one second, with the share of main.main in percent.
 func graphOf(percent int) *bottle.Graph {
@@ -120,13 +128,13 @@ func TestTopLoop(t *testing.T) {
 		s.has(t, "bottleneck top: the service", "main.main", " 10%", "every 1 s", "q quit")
 		passed(3)
 		s.has(t, " 40%", "▲10.0")
-		if source.n != 4 {
-			t.Errorf("asked %d times in 3 s", source.n)
+		if source.n.Load() != 4 {
+			t.Errorf("asked %d times in 3 s", source.n.Load())
 		}
 		s.press("p")
 		s.has(t, "PAUSED")
-		if passed(5); source.n != 4 {
-			t.Errorf("asked %d times, though it paused", source.n)
+		if passed(5); source.n.Load() != 4 {
+			t.Errorf("asked %d times, though it paused", source.n.Load())
 		}
 		s.press(" ")
 		s.has(t, " 50%", "PAUSED")
@@ -135,9 +143,9 @@ func TestTopLoop(t *testing.T) {
 		s.has(t, " 60%")
 		s.press("-")
 		s.has(t, "every 2 s")
-		asked := source.n
-		if passed(4); source.n != asked+2 {
-			t.Errorf("asked %d times in two intervals", source.n-asked)
+		asked := source.n.Load()
+		if passed(4); source.n.Load() != asked+2 {
+			t.Errorf("asked %d times in two intervals", source.n.Load()-asked)
 		}
 		s.end(t)
 	})
@@ -187,8 +195,8 @@ func TestTopWaits(t *testing.T) {
 		s.has(t, "refresh at once")
 		s.press("h")
 		s.has(t, "main.main")
-		if source.n != 2 {
-			t.Errorf("asked %d times", source.n)
+		if source.n.Load() != 2 {
+			t.Errorf("asked %d times", source.n.Load())
 		}
 		close(release)
 		s.has(t, " 20%")
