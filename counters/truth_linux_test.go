@@ -373,9 +373,6 @@ func TestQuantum(t *testing.T) {
 			s.Stop()
 			t.Skip(s.c.meta.Warnings)
 		}
-		if quantum && s.c.trapped == 0 {
-			t.Error("the self-test of the breakpoints met none")
-		}
 		var wg sync.WaitGroup
 		for i, f := range run {
 			wg.Add(1)
@@ -386,6 +383,9 @@ func TestQuantum(t *testing.T) {
 		wg.Wait()
 		wall := time.Since(begin)
 		r := finish(t, s)
+		if quantum && s.c.trapped == 0 {
+			t.Error("the breakpoints were never met")
+		}
 		c := needs(t, r, "minor-faults-read")
 		right, extra, all := attributed(t, r, c, cs, pages, goroutinesOf(r, "TestQuantum"))
 		t.Logf("at quanta: %v; %d of %d faults are in a quantum of their goroutine (%.2f %%), %d more; %d quanta in %v", quantum, right, all, 100*float64(right)/float64(all), extra, r.Len(), wall)
