@@ -179,12 +179,11 @@ func TestServedPage(t *testing.T) {
 	p.must(p.Fill("#condition", "duration > 50us"))
 	a := answer(t, d, counters.Query{Filter: `group = "main.main" && duration > 50us`, Stats: []string{"minor_faults"}})
 	p.answered(a.Count)
-	served := p.text("#counters")
 	file := openFile(t, d, strings.TrimPrefix(p.eval("location.hash"), "#"), browser.Window{Width: 1280, Height: 900})
 	file.answered(a.Count)
 	file.wait(`document.querySelector("#correlation-rows") && document.querySelector("#counter-figures").innerText.includes("r =")`)
 	p.wait(`document.querySelector("#counter-figures").innerText.includes("r =")`)
-	served = p.text("#counters")
+	served := p.text("#counters")
 	if got := file.text("#counters"); got != served {
 		t.Errorf("the file shows\n%s\nthe server\n%s", got, served)
 	}

@@ -1,0 +1,58 @@
+package report
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// named puts a name everywhere.
+func named(name string) *Data {
+	lock := &contention.Lock{ID: 1, Name: name, Class: name}
+	who := contention.Party{Group: name, Stack: &contention.Stack{Frames: []contention.Frame{{Func: name, File: name, Line: 1}}}}
+	return &Data{
+		Title: name, Source: name, Warnings: []string{name}, Missing: map[Section]string{TasksSection: name},
+		Bottle:     &bottle.Graph{Wall: time.Second, GoVersion: name, Warnings: []string{name}, Boxes: []bottle.Box{{Group: name, Share: time.Second, Running: time.Second, Parallelism: 1, Waiting: map[string]time.Duration{name: 1}}}},
+		Contention: &contention.Profile{Locks: []*contention.Lock{lock}, Waits: []contention.Wait{{Lock: lock, Waiter: who, Waited: 1, Unattributed: 1}}},
+		Counters: &counters.Recording{Name: name, Groups: []counters.Group{{Name: name}}, Funcs: []string{"", name}, Goroutine: []int64{1}, Group: []int32{0}, Thread: []int64{1}, Proc: []int32{0}, Begin: []int64{0}, Duration: []int64{1},
+			Ending: []counters.Ending{counters.Exited}, Wait: make([]timeline.Wait, 1), Func: []int32{1}, Counters: []counters.Counter{{Name: name, Values: []int64{1}}}, Markers: []counters.Marker{{Text: name}}, Spans: []counters.Span{{Name: name}}},
+	}
+}
+
+// tags finds where elements begin and end, and comments.
+var tags = regexp.MustCompile(`<[!/]?[a-zA-Z-]*`)
+
+// FuzzNames looks for a name that adds an element to the page.
+func FuzzNames(f *testing.F) {
+	for _, name := range hostile {
+		f.Add(name)
+	}
+	elements := func(name string) string {
+		var page bytes.Buffer
+		if err := Write(&page, named(name), Options{}); err != nil {
+			f.Fatal(err)
+		}
+		var out strings.Builder
+		text := page.String()
+		// The picture for readers without scripts has as many lines as the name needs: its own tests look after it.
+		before, rest, _ := strings.Cut(text, "<noscript>")
+		_, after, _ := strings.Cut(rest, "</noscript>")
+		for _, tag := range tags.FindAllString(before+after, -1) {
+			out.WriteString(tag + "\n")
+		}
+		return out.String()
+	}
+	plain := elements("x")
+	f.Fuzz(func(t *testing.T, name string) {
+		if got := elements(name); got != plain {
+			t.Errorf("%.200q changes the elements of the page", name)
+		}
+	})
+}
