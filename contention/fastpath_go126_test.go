@@ -1,3 +1,5 @@
+//lint:file-ignore SA2001 empty critical sections are what is tested
+
 //go:build amd64 && !race && !purego && go1.26 && !go1.27
 
 package contention
