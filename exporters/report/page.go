@@ -64,6 +64,11 @@ var thePage = sync.OnceValues(func() (*page, error) {
 	// The page's own modules see each other, and nobody else sees them; the vendored one must stay as it is.
 	vendor, own, _ := strings.Cut(p.script, "\n/* element.js */\n")
 	p.script = vendor + "\n(() => {\n\"use strict\";\n" + own + "})();\n"
+	licence, err := fs.ReadFile(assets, "page/vendor/uPlot.LICENSE") // goes with every copy, as it asks to
+	if err != nil {
+		return nil, err
+	}
+	p.script = "/* uPlot:\n\n" + strings.ReplaceAll(string(licence), "*/", "* /") + "\n*/\n" + p.script
 	if p.style, err = concatenate(styles); err != nil {
 		return nil, err
 	}

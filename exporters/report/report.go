@@ -73,7 +73,7 @@ type SizeError struct {
 
 // Error says what is too large, and what to do.
 func (e *SizeError) Error() string {
-	const advice = "serve the page (-http), or take a part of the recording (-from, -to)"
+	const advice = "serve the page (-http), or take a part of the recording (-from, -to, -only)"
 	if e.Rows > 0 {
 		return fmt.Sprintf("report: %d scheduling quanta are more than the %d that one page can hold: %s", e.Rows, e.MaxRows, advice)
 	}
