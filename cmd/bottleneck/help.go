@@ -56,7 +56,7 @@ Commands:
 
 `)
 	for _, c := range commands {
-		fmt.Fprintf(&b, "    %-9s %s\n", c.name, c.summary)
+		fmt.Fprintf(&b, "    %-10s %s\n", c.name, c.summary)
 	}
 	b.WriteString(`
 Examples:
@@ -67,6 +67,8 @@ Examples:
         The graph of a benchmark, in the terminal.
     bottleneck graph -o graph.svg 'http://localhost:6060/debug/pprof/trace?seconds=5'
         A picture of five seconds of a service that has net/http/pprof mounted.
+    bottleneck top http://localhost:6060/debug/bottleneck/
+        What limits a running service, every second.
 
 "bottleneck help COMMAND" tells more.
 `)
