@@ -101,7 +101,7 @@ func divideMetric(r *Recording, c *Counter, i int, zero int64, samples []metricS
 		}
 	}
 	next, active := 0, []int32(nil)
-	rounding := noCarry
+	var divide rounding
 	for k := 1; k < len(samples); k++ {
 		from, to := samples[k-1].Wall-zero, samples[k].Wall-zero
 		for next < r.Len() && r.Begin[next] < to {
@@ -129,7 +129,7 @@ func divideMetric(r *Recording, c *Counter, i int, zero int64, samples []metricS
 			d = clampInt(b - a)
 		}
 		c.Total += d
-		rounding.share(c, d, parts, all)
+		divide.share(c, d, parts, all)
 	}
 	c.settle()
 }

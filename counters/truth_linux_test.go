@@ -24,11 +24,7 @@ func start(t testing.TB, opt StartOptions) *Session {
 	}
 	if s.c.sampler == nil && len(s.c.plan.names()) > 0 {
 		s.Stop()
-		why := fmt.Sprint(s.c.meta.Warnings)
-		if os.Getenv("BOTTLENECK_REQUIRE_ALL") == "1" {
-			t.Fatal(why)
-		}
-		t.Skip(why)
+		lacking(t, fmt.Sprint(s.c.meta.Warnings))
 	}
 	return s
 }
@@ -276,7 +272,7 @@ func TestUniformCounters(t *testing.T) {
 	}
 	if s.c.sampler == nil {
 		s.Stop()
-		t.Skip(s.c.meta.Warnings)
+		lacking(t, fmt.Sprint(s.c.meta.Warnings))
 	}
 	const n, pieces = 4, 120
 	cs := make([]*spinner, n)
@@ -371,7 +367,7 @@ func TestQuantum(t *testing.T) {
 		}
 		if s.c.sampler == nil || quantum && !s.c.meta.AtQuanta {
 			s.Stop()
-			t.Skip(s.c.meta.Warnings)
+			lacking(t, fmt.Sprint(s.c.meta.Warnings))
 		}
 		var wg sync.WaitGroup
 		for i, f := range run {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
 	"time"
 )
 
@@ -15,7 +14,7 @@ import (
 // executed meanwhile, and what it did without a goroutine, by the time for which they had a processor:
 // counters of a thread stand still without one. It is as if the counter had grown evenly between the readings, so
 // the result is interpolated; the longer a quantum lasts, the more of it is as read. Shares are whole numbers: what rounding takes from one
-// is carried to the next, so that they add up to what was read, and small shares get their due in the long run.
+// is carried to the next, so that they add up to what was read.
 
 // uniform adds the counters of a group.
 func (j *joiner) uniform(s *samples, group int, events []eventMeta) {
@@ -92,7 +91,7 @@ func (j *joiner) divide(cols []*Counter, t *thread, group int, rows []int32) (sc
 			}
 		}
 	}
-	carries := slices.Repeat([]carry{noCarry}, len(cols))
+	roundings := make([]rounding, len(cols))
 	for k := 1; k < len(rs); k++ {
 		a, b := &rs[k-1], &rs[k]
 		for len(rows) > 0 {
@@ -109,7 +108,7 @@ func (j *joiner) divide(cols []*Counter, t *thread, group int, rows []int32) (sc
 		for i, c := range cols {
 			d := delta(a.values[i], b.values[i], enabled, running)
 			c.Total += d
-			carries[i].share(c, d, parts, all)
+			roundings[i].share(c, d, parts, all)
 		}
 	}
 	return scaled
@@ -137,33 +136,32 @@ func (j *joiner) parts(t *thread, from, to int64, rows []int32) (parts []partOf,
 	return parts, all
 }
 
-// carryBits is the precision of what rounding carries on.
-const carryBits = 16
+// fractionBits is the precision of what rounding carries on.
+const fractionBits = 16
 
-// carry is what rounding has left over, in units of 2^-16. It begins with a half: shares are rounded to the nearest.
-type carry int64
-
-const noCarry carry = 1 << (carryBits - 1)
+// rounding is where the next division begins to round, in units of 2^-16: another place each time, evenly spread, so that small
+// shares, which are mostly rounded to nothing, get their due on average. It is not random: the same samples give the same shares.
+type rounding int64
 
 // share divides d among the parts of all; what is left belongs to no row.
 //
-// With E the exact share of the parts so far, the next part gets the whole number in its difference of E and
-// the carry. E ends at d, a whole number, so the carry after the rest is that of before: all sums are exact.
-func (k *carry) share(c *Counter, d int64, parts []partOf, all int64) {
-	d = min(d, 1<<(62-carryBits)) // no counter counts more between two readings
+// With E the exact share of the parts so far and c what rounding has left over, the next part gets the whole number in its difference
+// of E and c, and c is what remains. E ends at d, a whole number: so c ends where it began, and all sums are exact.
+func (k *rounding) share(c *Counter, d int64, parts []partOf, all int64) {
+	const golden = 0x9E37 // of 2^16: multiples of the golden ratio are spread most evenly
+	*k = (*k + golden) & (1<<fractionBits - 1)
+	over := int64(*k)
+	d = min(d, 1<<(62-fractionBits)) // no counter counts more between two readings
 	var time, exact int64
 	for _, p := range parts {
 		time += p.time
-		upTo := muldiv(d<<carryBits, min(time, all), all)
-		have := upTo - exact + int64(*k)
-		exact = upTo
-		*k = carry(have & (1<<carryBits - 1))
+		upTo := muldiv(d<<fractionBits, min(time, all), all)
+		have := upTo - exact + over
+		exact, over = upTo, have&(1<<fractionBits-1)
 		if c.Values[p.row] != Unknown {
-			c.Values[p.row] += have >> carryBits
+			c.Values[p.row] += have >> fractionBits
 		}
 	}
-	rest := d<<carryBits - exact + int64(*k)
-	*k = carry(rest & (1<<carryBits - 1))
 }
 
 // muldiv returns a·b/c, rounded down, for 0 ≤ b ≤ c.
