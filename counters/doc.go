@@ -46,7 +46,7 @@
 // Counters that count too fast for that (cycles, instructions, cache misses, msr/tsc) are read each millisecond of a thread's time,
 // and at its switches if the kernel may be observed (kernel.perf_event_paranoid ≤ 1 or CAP_PERFMON), and divided by
 // overlap with the time on a processor ([Interpolated]): known amounts of processor time, in pieces of 0.2 to 1 ms, came out within 1 %
-// (TestUniformCounters), but what is concentrated at the beginning of shorter quanta was put into the wrong one for 14 % (TestQuantum).
+// (TestUniformCounters), but a fifth of what is concentrated at the beginning of shorter quanta was put into the wrong ones (TestQuantum).
 // StartOptions.Quantum reads them at each quantum, by breakpoints on the runtime's scheduler, for 25 µs a breakpoint on the virtual machine of
 // these numbers: 0.2 % wrong. Levels of the heap are those told last ([Observed]).
 //
@@ -103,7 +103,7 @@
 //
 // A row takes about 100 bytes; making it takes 0.3 µs, a third of the reading of the trace (BenchmarkObserver).
 //
-// While it is recorded, each switch of a thread costs 2 µs (BenchmarkSwitch in internal/perfevent) and a page fault 0.3 µs beside
+// While it is recorded, each switch of a thread costs 1.8 µs (BenchmarkSwitch in internal/perfevent), and a page fault its record, beside
 // the trace's own cost; benchmarks/counters prints the ratio for a service. A record takes six bytes.
 //
 // Of two million quanta, on one of two busy virtual cores at 2.3 GHz, a filter takes 5 to 75 ms, with the statistics of one metric 70
