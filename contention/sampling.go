@@ -31,8 +31,10 @@ const (
 	exitCost = 300
 	waitCost = 1000
 	walkCost = 4
-	// budget is the share of time that may go into recording a lock.
-	budget = 0.02
+	// The share of time that may go into recording all waits of a lock, and into recording
+	// those that are drawn if it is more than that.
+	exactBudget = 0.04
+	budget      = 0.01
 	// maxLog bounds log2 w.
 	maxLog = 20
 
@@ -105,8 +107,10 @@ func (s *sampling) choose(cost, period int64) {
 	demand := float64(cost) * float64(uint64(1)<<log) / float64(period)
 	s.demand = max(demand, (s.demand+demand)/2)
 	log = 0
-	for d := s.demand; d > budget && log < maxLog; d /= 2 {
-		log++
+	if s.demand > exactBudget {
+		for d := s.demand; d > budget && log < maxLog; d /= 2 {
+			log++
+		}
 	}
 	s.log.Store(log)
 }

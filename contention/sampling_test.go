@@ -69,11 +69,11 @@ func TestChoose(t *testing.T) {
 		t.Errorf("1 %% of the time: w = %d", w)
 	}
 	s.choose(ms/2, ms)
-	if w := 1 << s.log.Load(); w != 32 {
-		t.Errorf("50 %% of the time, so at most 1/32 for %.0f %%: w = %d", 100*budget, w)
+	if w := 1 << s.log.Load(); w != 64 {
+		t.Errorf("50 %% of the time, so at most 1/64 for %.0f %%: w = %d", 100*budget, w)
 	}
-	s.choose(ms/64, ms) // as much as before
-	if w := 1 << s.log.Load(); w != 32 {
+	s.choose(ms/128, ms) // as much as before
+	if w := 1 << s.log.Load(); w != 64 {
 		t.Errorf("the same load: w = %d", w)
 	}
 	for range 30 {
