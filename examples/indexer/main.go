@@ -23,9 +23,12 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/counters"
 )
 
 func main() {
+	defer counters.FromEnvironment()() // for "bottleneck record -counters"
 	traceFile := flag.String("trace", "", "write an execution trace of one run to this file")
 	documents := flag.Int("documents", 400, "number of documents")
 	serve := flag.String("serve", "", "run over and over, serving net/http/pprof on this address, such as localhost:6060")
