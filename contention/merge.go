@@ -341,8 +341,8 @@ func (p *Profile) warnTrace() {
 			unattributed += w.Unattributed
 		}
 	}
-	if unattributed > 0 {
-		p.warn("For %.0f %% of the waiting for locks the trace does not tell the owner.", 100*float64(unattributed)/float64(waited))
+	if part := 100 * float64(unattributed) / float64(waited); part >= 0.5 { // less is no reason to doubt the rest
+		p.warn("For %.0f %% of the waiting for locks the trace does not tell the owner.", part)
 	}
 	several := 0
 	for _, l := range p.Locks {

@@ -14,7 +14,7 @@ const (
 	Application Kind = iota // the program's
 	GC                      // the garbage collector's: mark workers, sweeper, scavenger
 	Runtime                 // other goroutines of the runtime and of the standard library's background
-	Tracer                  // the execution tracer's own
+	Tracer                  // the execution tracer's own, and those with which this module measures the program
 
 	numKinds
 )
@@ -152,7 +152,7 @@ func kindOf(fn string) Kind {
 	switch {
 	case fn == "runtime.main":
 		return Application
-	case strings.HasPrefix(fn, "runtime/trace."), strings.HasPrefix(fn, "runtime.trace"), strings.HasPrefix(fn, "runtime.(*trace"), strings.HasPrefix(fn, ownWorker):
+	case strings.HasPrefix(fn, "runtime/trace."), strings.HasPrefix(fn, "runtime.trace"), strings.HasPrefix(fn, "runtime.(*trace"), isOwnWorker(fn):
 		return Tracer
 	case strings.HasPrefix(fn, "runtime.gc"), fn == "runtime.bgsweep", fn == "runtime.bgscavenge", fn == "runtime.forcegchelper":
 		return GC
@@ -162,8 +162,11 @@ func kindOf(fn string) Kind {
 	return Application
 }
 
-// ownWorker begins the names of the functions that a [Stream] starts goroutines with.
-const ownWorker = "github.com/bottleneck-go/bottleneck/timeline.(*Stream)."
+// isOwnWorker reports whether this module starts the goroutines of a function to measure the program, which the program would not do.
+func isOwnWorker(fn string) bool {
+	rest, ok := strings.CutPrefix(fn, "github.com/bottleneck-go/bottleneck/")
+	return ok && (strings.HasPrefix(rest, "timeline.(*Stream).") || rest == "counters.(*Session).collect" || rest == "speedup/schedstat.(*Meter).loop")
+}
 
 func isRuntimeFunc(fn string) bool {
 	return strings.HasPrefix(fn, "runtime.") || strings.HasPrefix(fn, "runtime/")
