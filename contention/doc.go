@@ -74,17 +74,17 @@
 // Collection is off until [Start], and then costs what the table says for locks that
 // nobody waits for. Nothing allocates in the long run but new rows and call chains.
 // Ratios to the lock of package sync in the same run, medians of rounds by turns, on
-// linux/amd64, Go 1.26, two shared cores with up to 25 other processes on them, so that the
-// throughputs of contended locks are give or take 0.05:
+// linux/amd64, Go 1.26, two virtual cores. The throughputs of contended locks are give or take 0.05; where two numbers
+// are given, they are those of several runs:
 //
 //	                                            plain      wrapped/plain
 //	Lock+Unlock, uncontended, nothing between   14.0 ns    1.14  time
-//	Lock, count++, Unlock, uncontended          17.1 ns    0.99  time
+//	Lock, count++, Unlock, uncontended          16.0 ns    1.00  time
 //	RWMutex Lock+Unlock, uncontended            29.2 ns    1.13  time
 //	RLock+RUnlock, uncontended                  13.7 ns    0.99  time
-//	RLock+RUnlock, by 2 or 8 goroutines                    1.00, 1.00  throughput (0.96, 0.93 on the busiest machine)
-//	Lock+Unlock, 1 µs hold, 2, 8, 64 goroutines            1.03, 0.96, 0.95  throughput
-//	Lock+Unlock, 50 ns hold, 2, 8, 64 goroutines           1.00, 0.90, 0.97  throughput
+//	RLock+RUnlock, by 2 or 8 goroutines                    1.00, 1.01  throughput (0.96, 0.93 on a busy machine)
+//	Lock+Unlock, 1 µs hold, 2, 8, 64 goroutines            1.00, 1.01, 0.98  throughput (1.03, 0.96, 0.95 on a busy machine)
+//	Lock+Unlock, 50 ns hold, 2, 8, 64 goroutines           1.01, 0.80–0.88, 0.71–0.85  throughput
 //
 // An uncontended Unlock has to load a word after the atomic operation of Lock and before its
 // own; it does not show where there is anything else to wait for between them. For contended locks,

@@ -96,13 +96,13 @@
 // a channel with workers for Pool, errgroup for Group, and the plain call for Do.
 //
 //	task      Pool                     Group                    Do
-//	empty     +104 ns (bare 109)       +189–196 ns (bare 510)   +112 ns
-//	1 µs      +133 ns, 1.12×           +161 ns, 1.10×           +150 ns, 1.14×
-//	10 µs     +133–450 ns, 1.01–1.02×  +191–296 ns, 1.02×       +105–155 ns, 1.01×
-//	100 µs    1.002–1.007×             1.006×                   1.003×
+//	empty     +114 ns (bare 92)        +197 ns (bare 432)       +120 ns
+//	1 µs      +115 ns, 1.09×           +252 ns, 1.16×           +138 ns, 1.14×
+//	10 µs     +133–450 ns, 0.99–1.02×  +191–296 ns, 1.02×       +105–155 ns, 1.01×
+//	100 µs    1.002–1.009×             0.996–1.006×             1.003–1.006×
 //
-// The first two lines are from a machine with 25 other processes on its two cores, whose bare tasks take
-// twice the time; the others from a quieter one. One aim is missed, or not met safely: 1.10× for tasks of 1 µs.
+// One aim is missed: 1.10× for tasks of 1 µs in a Group, and, so short, by Do; on a machine with 25 other processes, Pool took
+// 1.12×, Group 1.10×, Do 1.14×.
 // Of what a task costs, the two readings of the clock are 34 ns, the recording 17 ns, the call
 // chain and its site 11 ns, the rest is the bookkeeping around them.
 // The processor time of a whole run of 10 µs tasks grows by 1.01 to 1.04.

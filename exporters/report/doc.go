@@ -71,7 +71,7 @@
 // four counters make a page of 0.9 MB in 90 ms (BenchmarkWrite). [Write] refuses more than [DefaultMaxRows] quanta or
 // [DefaultMaxBytes], as a browser would take too long over them; the advice of the error is to serve the page, or to take a part.
 //
-// Served, with two million quanta, on two virtual cores that other work used at the same time (load 8 to 15), the least of 12: from a new filter
-// to the new charts 505 ms, of which drawing is 49 ms. The server's part is 230 ms of processor time on two cores, so that an idle machine takes less than half
-// of the time (BenchmarkServedPage, BenchmarkServer). Statistics and correlations, which take longer, follow.
+// Served, with two million quanta, on two virtual cores: 275 ms from a new filter to the new charts, of which drawing is 41 ms, the least of
+// 12; 505 ms and 49 ms while other work used the machine at a load of 8 to 15 (BenchmarkServedPage, BenchmarkServer). Statistics and
+// correlations, which take longer, follow.
 package report
