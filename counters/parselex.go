@@ -165,7 +165,7 @@ func (l *lexer) quoted() (string, bool) {
 	}
 	var s string
 	if json.Unmarshal([]byte(l.text[l.at:end+1]), &s) != nil {
-		l.fail(`not a string as in JSON: only \" \\ \/ \b \f \n \r \t \uXXXX are escapes`)
+		l.fail(`not a string as in JSON: only \" \\ \/ \b \f \n \r \t \u1234 are escapes`)
 	}
 	l.at = end + 1
 	return s, true

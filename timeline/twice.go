@@ -53,11 +53,11 @@ func ReadTwice(ctx context.Context, r io.Reader, opt Options, maxKept int64, fir
 	case k.over:
 		return info, err
 	}
-	todo := second(info)
+	plan := second(info)
 	again := newReplay(p.in.version, p.stacks, nil)
 	again.info.Version = p.in.version
-	todo.From = min(todo.From, info.End)
-	again.joinAt(todo)
+	plan.From = min(plan.From, info.End)
+	again.joinAt(plan)
 	for _, d := range k.kept {
 		if cerr := ctx.Err(); cerr != nil {
 			err = context.Cause(ctx)

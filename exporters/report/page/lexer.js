@@ -81,7 +81,7 @@ class Lexer {
 		try {
 			value = JSON.parse(this.text.slice(this.at, end + 1));
 		} catch {
-			this.fail('not a string as in JSON: only \\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX are escapes');
+			this.fail('not a string as in JSON: only \\" \\\\ \\/ \\b \\f \\n \\r \\t \\u1234 are escapes');
 		}
 		this.at = end + 1;
 		return value.replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
