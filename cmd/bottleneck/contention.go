@@ -96,11 +96,12 @@ type contentionFlags struct {
 	filter                 contention.Filter
 	draw                   contentionDrawing
 	to                     destination
-	fail                   contentionConditions
+	fail                   profileConditions[*contentionSum]
 }
 
 func (f *contentionFlags) set() *flag.FlagSet {
 	fs := flag.NewFlagSet("contention", flag.ContinueOnError)
+	f.fail.measures, f.fail.example = contentionMeasures, "waited>2s"
 	fs.StringVar(&f.by, "by", "", "")
 	fs.StringVar(&f.kinds, "kind", "", "")
 	fs.StringVar(&f.focus, "focus", "", "")
@@ -218,7 +219,7 @@ func runContention(ctx context.Context, std stdio, args []string) error {
 		f.draw.drawing = d
 		return contentionForms[form](w, p, f.draw)
 	})
-	return errors.Join(err, written, f.fail.check(p))
+	return errors.Join(err, written, f.fail.check(sumContention(p)))
 }
 
 // eventMagic is what event files of package contention begin with.

@@ -35,7 +35,10 @@ func diffMeasures(kind diffKind) (out []diffMeasure) {
 		add(measure{name: "remainder"}, func(s diffSide) float64 { return s.stack.Remainder })
 	case contentionDiff:
 		for _, m := range contentionMeasures {
-			add(m.measure, func(s diffSide) float64 { return m.of(sumContention(s.contention)) })
+			add(m.measure, func(s diffSide) float64 {
+				v, _ := m.of(sumContention(s.contention)) // each profile can tell
+				return v
+			})
 		}
 	case tasksDiff:
 		add(measure{name: "tasks"}, func(s diffSide) float64 { return tasksWith(s.tasks, "") })

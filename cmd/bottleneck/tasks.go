@@ -83,12 +83,13 @@ type tasksFlags struct {
 	only        *regexp.Regexp
 	trace       granularity.TraceOptions
 	draw        tasksDrawing
-	fail        tasksConditions
+	fail        profileConditions[*granularity.Profile]
 	to          destination
 }
 
 func (f *tasksFlags) set() *flag.FlagSet {
 	fs := flag.NewFlagSet("tasks", flag.ContinueOnError)
+	f.fail.measures, f.fail.example = tasksMeasures, "fine-tasks-%>10"
 	fs.StringVar(&f.class, "class", "", "")
 	fs.StringVar(&f.site, "site", "", "")
 	fs.BoolVar(&f.draw.strip, "strip", false, "")
