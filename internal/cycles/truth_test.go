@@ -19,7 +19,7 @@ import (
 // blocking operation of the work may cost 10 µs (switching threads, and what the scheduler does
 // on the thread), or what nine in ten of them cost by the system's own thread clock in the
 // same run where that is more: on virtual machines waking a thread can take 25 µs. The median
-// block must do with 10 µs in any case.
+// block must do with 10 µs, unless that clock tells that blocks cost much more just then.
 type truth struct {
 	base      *Timebase
 	lo, hi    int64
@@ -152,8 +152,13 @@ func (j job) trials(c *Clock, pinned bool, blockCost int64) (t trial) {
 	return t
 }
 
-// flatBlock is what a blocking operation may cost, at the median, whatever the machine.
-const flatBlock = 10 * time.Microsecond
+// flatBlock is what a blocking operation may cost, at the median, on a machine where nine in ten of them cost no
+// more than disturbedBlock by the system's own thread clock in the same run. On a busier one the cost is
+// the machine's, not the clock's.
+const (
+	flatBlock      = 10 * time.Microsecond
+	disturbedBlock = 2 * flatBlock
+)
 
 // TestTruth asks only for four measurements in five, in the best of four attempts, because
 // the machine may be shared: a virtual processor that is taken away looks like executing.
@@ -180,7 +185,8 @@ func TestTruth(t *testing.T) {
 					r = j.trials(c, true, cost)
 					t.Logf("%d of %d measurements inside their bracket, median relative distance from it %.4f; allowed for a block: %d ns, median used of it: %d ns",
 						r.inside, r.all, r.median, c.Timebase().NS(cost), c.Timebase().NS(r.perBlock))
-					if r.inside*10 >= r.all*8 && r.median <= limit && r.perBlock <= flat {
+					disturbed := c.Timebase().NS(cost) > raceSlow*int64(j.blocks)*int64(disturbedBlock)
+					if r.inside*10 >= r.all*8 && r.median <= limit && (r.perBlock <= flat || disturbed) {
 						return
 					}
 				}
