@@ -144,9 +144,8 @@ func (a *area) anchor(base *Timebase) (first, last int64, standing bool) {
 }
 
 // probeRseq registers the calling thread and shows that the marker tells the
-// truth: it must stand through 20 µs of spinning (not every time: other threads
-// may take the processor), during which the TSC and the thread clock must agree, and a nanosleep
-// must clear it every time.
+// truth: sleeping must clear it every time, and it must stand through 20 µs of spinning (not every
+// time: other threads may take the processor), during which the TSC and the thread clock must agree.
 func probeRseq(th *Thread, base *Timebase) error {
 	if base.Hz == 1e9 && !haveTSC {
 		return errors.New("no counter of constant rate")
@@ -156,14 +155,8 @@ func probeRseq(th *Thread, base *Timebase) error {
 		return err
 	}
 	defer a.drop()
-	for range 3 {
-		if _, _, ok := a.anchor(base); !ok {
-			continue
-		}
-		unix.Nanosleep(&unix.Timespec{Nsec: 1000}, nil)
-		if a.standing() {
-			return errors.New("rseq: a sleep left the marker standing (Linux 6.19 and later)")
-		}
+	if err := a.probeSleep(base); err != nil {
+		return err
 	}
 	var stood bool
 	for range 200 {
@@ -185,6 +178,41 @@ func probeRseq(th *Thread, base *Timebase) error {
 		return errors.New("rseq: the marker never stood through 20 µs")
 	}
 	return errors.New("rseq: while the marker stood, the TSC and the thread clock disagreed")
+}
+
+// probeSleep shows that sleeping clears the marker. Only a sleep counts in which the thread left
+// its processor, as the system's count of switches tells: one that is interrupted by the hypervisor
+// can be over before it has begun, and then rightly leaves the marker standing.
+func (a *area) probeSleep(base *Timebase) error {
+	slept := 0
+	for try := 0; try < 30 && slept < 3; try++ {
+		if _, _, ok := a.anchor(base); !ok {
+			continue
+		}
+		before := switches()
+		unix.Nanosleep(&unix.Timespec{Nsec: 1000}, nil)
+		standing := a.standing() // before anything else can clear it
+		if switches() == before {
+			continue
+		}
+		if standing {
+			return errors.New("rseq: a sleep left the marker standing (Linux 6.19 and later)")
+		}
+		slept++
+	}
+	if slept == 0 {
+		return errors.New("rseq: no sleep took the thread off its processor")
+	}
+	return nil
+}
+
+// switches returns how often the calling thread has given up its processor.
+func switches() int64 {
+	var usage unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_THREAD, &usage) != nil {
+		return 0
+	}
+	return int64(usage.Nvcsw)
 }
 
 // Start reads the clock at the begin of a measurement: what the reading itself

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -155,8 +156,9 @@ func TestMarker(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	a := c.Start().Thread.area
 	for range 100 {
+		before := switches()
 		time.Sleep(50 * time.Microsecond)
-		if a.standing() {
+		if a.standing() && switches() != before { // else it was over before the thread had left its processor
 			t.Fatal("the marker stands after a sleep")
 		}
 		if c.Stop(nil); !a.standing() {
@@ -172,5 +174,19 @@ func TestMarker(t *testing.T) {
 	}
 	if !moved {
 		t.Error("sleeping never moved the offset between thread time and TSC")
+	}
+}
+
+// The probe must be able to fail: a marker that the kernel does not know of stands through every sleep.
+func TestProbeNoticesSleepsThatLeaveTheMarker(t *testing.T) {
+	if marker() == 0 {
+		t.Skip("no memory")
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	a := newArea()
+	a.state, a.kept = rseqRegistered, 1 // it is not
+	if err := a.probeSleep(TimebaseOf()); err == nil || !strings.Contains(err.Error(), "left the marker") {
+		t.Errorf("a marker that nobody clears passed: %v", err)
 	}
 }
