@@ -39,6 +39,7 @@ func play(t *testing.T, opt TraceOptions, text string) *Profile {
 	s.play(text)
 	p := s.o.Profile()
 	checkConservation(t, p)
+	checkWindows(t, opt, text, p)
 	return p
 }
 

@@ -57,6 +57,7 @@ const maxTraceSites = 1 << 14
 // It takes about a microsecond for each row and each goroutine that waits.
 func (o *TraceObserver) Cut(t timeline.Time) *Profile {
 	t = max(t, o.cuts.at)
+	o.windows = nil
 	inFlight := o.inFlight
 	for _, g := range o.goroutines {
 		if g != nil && o.cutWait(g, t) {
@@ -67,7 +68,7 @@ func (o *TraceObserver) Cut(t timeline.Time) *Profile {
 	p := o.profile(inFlight)
 	for k := range o.rows.rows {
 		l := k.lock.root()
-		l.waiters, l.longest, l.contended = 0, 0, 0
+		l.lockFacts = lockFacts{}
 	}
 	o.rows = newTraceRows(o.rows.max)
 	if !o.wall.IsZero() {
@@ -167,6 +168,7 @@ func (o *TraceObserver) forget() {
 // Waits that it cut off are InFlight.
 func (o *TraceObserver) Gap(g *timeline.Gap) {
 	o.cuts.missing += g.To - g.From
+	o.windows.gap(g)
 	for _, sites := range o.places.sites {
 		for _, s := range sites {
 			if s.lock != nil {

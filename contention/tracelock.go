@@ -44,9 +44,7 @@ type tracedLock struct {
 	// known is how many holds are known from beginning to end, and both how many of them were at the
 	// same time as the one before.
 	known, both int
-	waiters     int32
-	longest     timeline.Time
-	contended   timeline.Time // for how long it was held while somebody waited
+	lockFacts
 }
 
 // maxHistory is how many releases a lock remembers. Waits behind more of them are blamed on the latest.

@@ -82,7 +82,7 @@ func (o *TraceObserver) keep(g *tracedGoroutine, w *waiting) bool {
 		l.kept = map[int64][]*keptWait{}
 	}
 	k := &keptWait{w: *w, g: &tracedGoroutine{g: &timeline.Goroutine{ID: g.g.ID, Func: g.g.Func}}}
-	k.w.parts = slices.Clone(w.parts)
+	k.w.parts, k.w.spans = slices.Clone(w.parts), slices.Clone(w.spans)
 	if of := l.kept[g.g.ID]; len(of) >= maxLoggedOf {
 		o.bookKept(of[0])
 	}
@@ -226,9 +226,12 @@ func (o *TraceObserver) logWait(m *timeline.Log, w *loggedWait) error {
 		lock = o.lockOf(told.site)
 	}
 	told.lock = lock
-	o.fill(&told, w, start)
+	o.fill(&told, w, start, m.Time)
 	lock.waiters = max(lock.waiters, int32(w.waiters))
 	lock.contended += timeline.Time(w.contended)
+	told.resumed = min(end, m.Time)
+	o.windows.waiters(lock, told.resumed, int32(w.waiters))
+	o.windows.contended(lock, min(start, told.resumed-1), told.resumed, timeline.Time(w.contended))
 	l.exact++
 	o.book(g, &told)
 	return nil
@@ -241,11 +244,14 @@ func (l *traceLogs) tie(m *timeline.Log, sent uint64) {
 	}
 }
 
-// fill sets what the message tells of a wait that began at start.
-func (o *TraceObserver) fill(told *waiting, w *loggedWait, start timeline.Time) {
+// fill sets what the message, which came now, tells of a wait that began at start.
+func (o *TraceObserver) fill(told *waiting, w *loggedWait, start, now timeline.Time) {
 	told.kind = [...]timeline.Wait{kindMutex: timeline.WaitMutex, kindWriter: timeline.WaitRWMutexWriter, kindReader: timeline.WaitRWMutexReader}[w.kind]
 	told.flags = w.flags | Logged
 	told.waited, told.handOff, told.unattributed = timeline.Time(w.waited), timeline.Time(w.handOff), timeline.Time(w.unattributed)
+	end := start + told.waited // when in the wait there was a hand-off, or nobody is known, the message does not tell
+	o.windows.noteLogged(told, waitSpan{from: start, to: end, ns: told.handOff, what: handOffSpan}, now)
+	o.windows.noteLogged(told, waitSpan{from: start, to: end, ns: told.unattributed, what: unattributedSpan}, now)
 	for i := range w.parts {
 		p := &w.parts[i]
 		by, known := o.logs.exits[loggedExit{w.lock, p.number}]
@@ -257,6 +263,7 @@ func (o *TraceObserver) fill(told *waiting, w *loggedWait, start timeline.Time) 
 		did := by.past.between(from, from+timeline.Time(p.length))
 		did.scale(timeline.Time(p.ns))
 		told.blame(by.owner, timeline.Time(p.ns), &did)
+		o.windows.noteLogged(told, waitSpan{from: from, to: from + timeline.Time(p.length), ns: timeline.Time(p.ns), what: blamedSpan, by: by.owner, past: by.past}, now)
 	}
 }
 

@@ -183,13 +183,14 @@ func (r *traceRow) merge(s *traceRow) {
 	}
 }
 
-// copyTo adds the rows and their locks to a profile.
-func (r *traceRows) copyTo(p *Profile) {
+// copyTo adds the rows and their locks, with what is known of these, to a profile.
+func (r *traceRows) copyTo(p *Profile, facts func(*tracedLock) lockFacts) {
 	locks := map[*tracedLock]*Lock{}
 	lockOf := func(t *tracedLock) *Lock {
 		l := locks[t]
 		if l == nil {
-			l = &Lock{ID: t.id, Name: t.name, Class: t.class, Waiters: int(t.waiters), Longest: time.Duration(t.longest), Contended: time.Duration(t.contended)}
+			f := facts(t)
+			l = &Lock{ID: t.id, Name: t.name, Class: t.class, Waiters: int(f.waiters), Longest: time.Duration(f.longest), Contended: time.Duration(f.contended)}
 			if t.several() {
 				l.Name = SeveralLocks
 			}

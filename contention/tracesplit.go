@@ -16,12 +16,13 @@ const overlap timeline.Time = 5_000
 // It takes some 10 ns for each release during the wait.
 func (o *TraceObserver) cut(g *tracedGoroutine, h *hold) {
 	w := &g.wait
-	c := cutter{g: g.g, w: w, given: o.scratch[:0], lock: w.lock, several: w.lock.several(), start: max(w.asked, o.cuts.at), at: h.to, end: h, audit: o.audit}
+	c := cutter{g: g.g, w: w, windows: o.windows, given: o.scratch[:0], lock: w.lock, several: w.lock.several(), start: max(w.asked, o.cuts.at), at: h.to, end: h, audit: o.audit}
 	c.next = len(c.lock.history) - 1
 	for x := h; x != nil && c.at > c.start; x = c.earlier(x) {
 		c.before(x)
 	}
 	w.unattributed += max(0, c.at-c.start)
+	o.windows.noteNobody(w, unattributedSpan, c.start, c.at)
 	if c.lost {
 		o.lost++
 	}
@@ -36,6 +37,7 @@ type cutter struct {
 	g         *timeline.Goroutine
 	w         *waiting
 	lock      *tracedLock
+	windows   *traceWindows
 	several   bool
 	start, at timeline.Time
 	end       *hold // which ended the wait
@@ -103,6 +105,8 @@ func (c *cutter) before(x *hold) {
 			c.given = append(c.given, givenTime{from: to, to: ran})
 		}
 		c.w.unattributed += c.at - ran
+		c.windows.noteNobody(c.w, unattributedSpan, ran, c.at)
+		c.windows.noteNobody(c.w, handOffSpan, to, ran)
 		c.at = to
 	}
 	if x.to <= c.start {
@@ -110,6 +114,7 @@ func (c *cutter) before(x *hold) {
 	}
 	x.waiters++
 	c.lock.waiters = max(c.lock.waiters, x.waiters)
+	c.windows.waiters(c.lock, x.to, x.waiters)
 	from := max(c.start, x.from)
 	if from >= c.at {
 		return
@@ -127,6 +132,7 @@ func (c *cutter) contended(x *hold, from timeline.Time) {
 	}
 	if from < x.contended {
 		c.lock.contended += x.contended - from
+		c.windows.contended(c.lock, from, x.contended, x.contended-from)
 		x.contended = from
 	}
 }
@@ -144,13 +150,28 @@ func (c *cutter) blame(x *hold, from timeline.Time) {
 			pending := e.past.between(max(from, e.pending), min(c.at, e.from))
 			pending.scale(both)
 			c.w.blame(by, both, &pending)
+			c.shared(x, by, from, both)
 			ns -= both
 			did = did.clone()
 			did.scale(ns)
 		}
 	}
 	c.w.blame(x.owner, ns, &did)
+	if ns == c.at-from {
+		c.windows.noteBlame(c.w, x.owner, from, c.at, ns, x.past)
+	}
 	if c.audit != nil {
 		c.audit(c.g, x.owner, from, c.at)
 	}
+}
+
+// shared notes the spans of a time that two share: the owner of x, who has all of it, and a pending writer, who has the part both of
+// the middle of it.
+func (c *cutter) shared(x *hold, writer owner, from, both timeline.Time) {
+	e := c.end
+	begin, end := max(from, e.pending), min(c.at, e.from)
+	c.windows.noteBlame(c.w, x.owner, from, begin, begin-from, x.past)
+	c.windows.noteBlame(c.w, x.owner, begin, end, end-begin-both, x.past)
+	c.windows.noteBlame(c.w, writer, begin, end, both, e.past)
+	c.windows.noteBlame(c.w, x.owner, end, c.at, c.at-end, x.past)
 }

@@ -50,6 +50,7 @@ type waiting struct {
 	waited, blamed, handOff, unattributed timeline.Time
 	earlier                               timeline.Time // waited before the latest cut: it is in another profile
 	parts                                 []blamedPart
+	spans                                 []waitSpan // only if there are windows
 }
 
 // blamedPart is a part of a wait, who is to blame for it, and what that one did meanwhile.
@@ -139,6 +140,7 @@ func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
 	case t.Waker == nil:
 		w.lock = o.pseudoLock(t.Wait, at.site)
 		w.unattributed += waited
+		o.windows.noteNobody(w, unattributedSpan, t.Start, t.End)
 	default:
 		w.lock = o.pseudoLock(t.Wait, at.site)
 		by := ownerOf(t, o.places.of(t.WakerStack))
@@ -155,6 +157,7 @@ func (o *TraceObserver) blameWaker(g *tracedGoroutine, t *timeline.Transition, b
 	p := o.goroutine(t.Waker).past
 	did := p.between(t.End-waited, t.End)
 	g.wait.blame(by, waited, &did)
+	o.windows.noteBlame(&g.wait, by, t.Start, t.End, t.End-t.Start, p)
 	if g.past == nil {
 		return
 	}
@@ -169,6 +172,7 @@ func (o *TraceObserver) lockWoken(g *tracedGoroutine, t *timeline.Transition, at
 	if t.Waker == nil || at == o.places.dropped {
 		w.lock, w.by = o.lockOf(at.site), nil
 		w.unattributed += o.cuts.since(t.Start, t.End)
+		o.windows.noteNobody(w, unattributedSpan, t.Start, t.End)
 		return
 	}
 	h := &hold{to: t.End, queue: at.queue, asked: t.Start, requeued: requeued}
@@ -183,6 +187,7 @@ func (o *TraceObserver) resumed(g *tracedGoroutine, t timeline.Time) {
 	w.chosen, w.resumed = false, t
 	handOff := o.cuts.since(w.wake, t)
 	w.handOff += handOff
+	o.windows.noteNobody(w, handOffSpan, w.wake, t)
 	w.waited += handOff
 	w.earlier += t - w.wake - handOff
 	g.ran = 0
@@ -236,12 +241,13 @@ func (o *TraceObserver) commit(g *tracedGoroutine) {
 	if !o.keep(g, w) {
 		o.book(g, w)
 	}
-	*w = waiting{parts: w.parts[:0]}
+	*w = waiting{parts: w.parts[:0], spans: w.spans[:0]}
 }
 
 // book adds a wait to the profile.
 func (o *TraceObserver) book(g *tracedGoroutine, w *waiting) {
 	o.rows.add(g, w, o.opt.Goroutines)
+	o.windows.book(g, w, o.opt.Goroutines)
 	w.lock.longest = max(w.lock.longest, w.waited+w.earlier)
 }
 

@@ -1,0 +1,277 @@
+package contention
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Three goroutines queue up at a lock, behind three owners, while windows of 100 µs pass.
+const queueOfThree = `
+	100 2 blocks mutex in L:f:10
+	110 3 blocks mutex in L:f:10
+	120 4 blocks mutex in L:f:10
+	200 1 wakes 2 in U:hold:3
+	205 2 runs
+	300 2 wakes 3 in U:f:12
+	310 3 runs
+	400 3 wakes 4 in U:f:12
+	405 4 runs
+	450 6 blocks sleep in time.Sleep < main.z
+	650 0 wakes 6
+	655 6 runs
+	700 ends`
+
+// TestWindows: each part of a wait is in the window in which it passed, and the wait counts where it ended.
+func TestWindows(t *testing.T) {
+	s := newScript(t, TraceOptions{Goroutines: true, Window: 100 * time.Microsecond})
+	s.play(short.Replace(queueOfThree))
+	s.o.Profile()
+	var got strings.Builder
+	for i, p := range s.o.Windows() {
+		checkRows(t, p)
+		fmt.Fprintf(&got, "%d: %d\n%s", i, us(p.Duration), told(p))
+	}
+	want := lines(`
+		|0: 100
+		|1: 100
+		|mutex #1 g2 main.f:10: 0 waited 100 = blamed 100 + hand-off 0 + unattributed 0
+		|  g1 main.hold:3: 100 of 1
+		|mutex #1 g3 main.f:10: 0 waited 90 = blamed 90 + hand-off 0 + unattributed 0
+		|  g1 main.hold:3: 90 of 1
+		|mutex #1 g4 main.f:10: 0 waited 80 = blamed 80 + hand-off 0 + unattributed 0
+		|  g1 main.hold:3: 80 of 1
+		|2: 100
+		|mutex #1 g3 main.f:10: 0 waited 100 = blamed 95 + hand-off 5 + unattributed 0
+		|  g2 main.f:12: 95 of 1
+		|mutex #1 g4 main.f:10: 0 waited 100 = blamed 95 + hand-off 5 + unattributed 0
+		|  g2 main.f:12: 95 of 1
+		|mutex #1 g2 main.f:10: 1 waited 5 = blamed 0 + hand-off 5 + unattributed 0
+		|3: 100
+		|mutex #1 g4 main.f:10: 0 waited 100 = blamed 90 + hand-off 10 + unattributed 0
+		|  g3 main.f:12: 90 of 1
+		|mutex #1 g3 main.f:10: 1 waited 10 = blamed 0 + hand-off 10 + unattributed 0
+		|4: 100
+		|sleep #1 [timer] g6 time.Sleep: 0 waited 50 = blamed 0 + hand-off 0 + unattributed 50
+		|mutex #2 g4 main.f:10: 1 waited 5 = blamed 0 + hand-off 5 + unattributed 0
+		|5: 100
+		|sleep #1 [timer] g6 time.Sleep: 0 waited 100 = blamed 0 + hand-off 0 + unattributed 100
+		|6: 100
+		|sleep #1 [timer] g6 time.Sleep: 1 waited 55 = blamed 0 + hand-off 5 + unattributed 50
+		|`)
+	if got.String() != want {
+		t.Errorf("windows:\n%s\nwant:\n%s", got.String(), want)
+	}
+}
+
+// windowClock adds up by itself how long goroutines waited in each window: waits whose end the trace shows.
+type windowClock struct {
+	timeline.Base
+	width   timeline.Time
+	begin   timeline.Time
+	open    map[*timeline.Goroutine][]waitSpan
+	windows []time.Duration
+}
+
+func (c *windowClock) Begin(b *timeline.Begin) {
+	c.begin, c.open = b.Time, map[*timeline.Goroutine][]waitSpan{}
+}
+
+func (c *windowClock) Transition(t *timeline.Transition) {
+	switch {
+	case t.State == timeline.Waiting && t.G.Kind == timeline.Application && t.To.Alive():
+		c.open[t.G] = append(c.open[t.G], waitSpan{from: t.Start, to: t.End})
+	case t.State == timeline.Runnable && len(c.open[t.G]) > 0:
+		c.open[t.G] = append(c.open[t.G], waitSpan{from: t.Start, to: t.End})
+	}
+	if t.To == timeline.Runnable && t.State == timeline.Waiting || len(c.open[t.G]) == 0 {
+		return
+	}
+	if t.To.Alive() {
+		for _, sp := range c.open[t.G] {
+			for at := sp.from; at < sp.to; {
+				i := int((at - c.begin) / c.width)
+				end := min(sp.to, c.begin+timeline.Time(i+1)*c.width)
+				for len(c.windows) <= i {
+					c.windows = append(c.windows, 0)
+				}
+				c.windows[i] += time.Duration(end - at)
+				at = end
+			}
+		}
+	}
+	delete(c.open, t.G)
+}
+
+// TestWindowsSum: whatever the length of the windows, they sum to the whole, row by row; and what goroutines waited in
+// each is what a count of its own says.
+func TestWindowsSum(t *testing.T) {
+	for name, data := range smallTraces(t) {
+		for _, width := range []time.Duration{137 * time.Microsecond, 10 * time.Millisecond, 400 * time.Millisecond, time.Hour} {
+			for _, goroutines := range []bool{false, true} {
+				o := NewTraceObserver(TraceOptions{Window: width, Goroutines: goroutines})
+				plain := NewTraceObserver(TraceOptions{Goroutines: goroutines})
+				clock := &windowClock{width: timeline.Time(width)}
+				if _, err := timeline.Read(context.Background(), bytes.NewReader(data), timeline.Options{}, o, plain, clock); err != nil {
+					continue // cut off
+				}
+				whole, windows := o.Profile(), o.Windows()
+				if a, b := told(whole), told(plain.Profile()); a != b {
+					t.Errorf("%s, every %v: windows change the profile:\n%s\n%s", name, width, a, b)
+				}
+				sameSums(t, fmt.Sprintf("%s, every %v", name, width), whole, Merge(windows...))
+				if len(windows) == 0 {
+					continue
+				}
+				doubled := int((windows[0].Duration + width - 1) / width) // they are longer where there would be too many
+				if width == time.Hour {
+					doubled = 1
+				}
+				for i, p := range windows {
+					checkRows(t, p)
+					var got, want time.Duration
+					for j := range p.Waits {
+						got += p.Waits[j].Waited
+					}
+					for j := i * doubled; j < min(len(clock.windows), (i+1)*doubled); j++ {
+						want += clock.windows[j]
+					}
+					if got != want {
+						t.Errorf("%s, every %v: %v waited in window %d, in the trace %v", name, width, got, i, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// sameSums holds two profiles against each other, but for roots and activities.
+func sameSums(t *testing.T, name string, a, b *Profile) {
+	t.Helper()
+	x, y := rowTexts(a), rowTexts(b)
+	if a.Dropped.Pairs > 0 { // what is put together differs
+		x, y = totalTexts(a), totalTexts(b)
+	}
+	if !slices.Equal(x, y) {
+		for i := range max(len(x), len(y)) {
+			if i >= len(x) || i >= len(y) || x[i] != y[i] {
+				t.Errorf("%s: %d rows, the windows have %d; row %d is\n%s\nin the windows\n%s", name, len(x), len(y), i, x[min(i, len(x)-1):min(i+1, len(x))], y[min(i, len(y)):min(i+1, len(y))])
+				return
+			}
+		}
+	}
+	if a.Duration != b.Duration || a.InFlight != b.InFlight || a.Dropped != b.Dropped || !a.Start.Equal(b.Start) {
+		t.Errorf("%s: %v, %d in flight, %+v, from %v; the windows have %v, %d, %+v, %v", name, a.Duration, a.InFlight, a.Dropped, a.Start, b.Duration, b.InFlight, b.Dropped, b.Start)
+	}
+}
+
+// rowTexts writes down all rows and locks.
+func rowTexts(p *Profile) (out []string) {
+	stack := func(s *Stack) string {
+		if s == nil {
+			return "?"
+		}
+		return fmt.Sprint(s.Frames, s.Truncated)
+	}
+	who := func(w Party) string { return fmt.Sprint(w.Goroutine, w.Group, stack(w.Stack)) }
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		out = append(out, fmt.Sprint("wait ", w.Kind, w.Lock.ID, w.Flags, who(w.Waiter), ": ", w.Contentions, w.Observed, w.Waited, w.Blamed, w.HandOff, w.Unattributed, w.Longest))
+	}
+	for i := range p.Pairs {
+		q := &p.Pairs[i]
+		var roots time.Duration
+		for _, r := range q.RootOwners() {
+			roots += r.Blamed
+		}
+		out = append(out, fmt.Sprint("pair ", q.Kind, q.Lock.ID, q.Flags, who(q.Waiter), who(q.Owner), ": ", q.Contentions, q.Blamed, q.Longest, q.OwnerActivity().Total(), roots))
+	}
+	for _, l := range p.Locks {
+		out = append(out, fmt.Sprint("lock ", l.ID, l.Name, l.Class, ": ", l.Waiters, l.Longest, l.Contended))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// totalTexts writes down the sums of all rows.
+func totalTexts(p *Profile) []string {
+	var w Wait
+	for i := range p.Waits {
+		w.add(&p.Waits[i])
+	}
+	var q Pair
+	for i := range p.Pairs {
+		q.add(&p.Pairs[i])
+	}
+	return []string{fmt.Sprint(w.Contentions, w.Observed, w.Waited, w.Blamed, w.HandOff, w.Unattributed, w.Longest, q.Blamed)}
+}
+
+// checkWindows plays a script again, with windows, which must not change a thing, and sum to the whole.
+func checkWindows(t *testing.T, opt TraceOptions, text string, whole *Profile) {
+	t.Helper()
+	for _, opt.Window = range []time.Duration{37 * time.Microsecond, 250 * time.Microsecond} {
+		s := newScript(t, opt)
+		s.play(text)
+		if again := s.o.Profile(); told(again) != told(whole) {
+			t.Errorf("with windows:\n%s\nwithout:\n%s", told(again), told(whole))
+		}
+		sameSums(t, fmt.Sprint("every ", opt.Window), whole, Merge(s.o.Windows()...))
+	}
+}
+
+// TestWindowsAreBounded: where there is too much, windows become longer, and nothing is lost.
+func TestWindowsAreBounded(t *testing.T) {
+	var text strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&text, "%d 2 blocks mutex in L:f%d:10\n%d 1 wakes 2 in U:hold:3\n%d 2 runs\n", 100*i+10, i%7, 100*i+60, 100*i+70)
+	}
+	fmt.Fprintf(&text, "%d ends\n", 300_000)
+	s := newScript(t, TraceOptions{Window: 10 * time.Microsecond})
+	s.play(short.Replace(text.String()))
+	whole, windows := s.o.Profile(), s.o.Windows()
+	if len(windows) > maxTraceWindows || len(windows) < maxTraceWindows/2 || windows[0].Duration != 160*time.Microsecond {
+		t.Errorf("%d windows of %v", len(windows), windows[0].Duration)
+	}
+	sameSums(t, "bounded", whole, Merge(windows...))
+
+	w := newTraceWindows(0, time.Microsecond, newTraceRows(1).rest, maxWindowCells)
+	g, lock := &tracedGoroutine{g: &timeline.Goroutine{ID: 1}}, &tracedLock{}
+	for i := range 3 * maxWindowCells / 2 { // another call chain each time
+		site := &callSite{stack: &Stack{}, id: i}
+		wait := waiting{site: site, lock: lock, wake: timeline.Time(i + 1), waited: 1}
+		w.noteNobody(&wait, handOffSpan, timeline.Time(i), timeline.Time(i+1))
+		w.book(g, &wait, false)
+		if w.count(); w.cells > maxWindowCells+10 {
+			t.Fatalf("%d cells", w.cells)
+		}
+	}
+}
+
+// A message of a wrapped lock can tell times that are not those of the trace.
+func TestWindowsTakeAnyTime(t *testing.T) {
+	w := newTraceWindows(1000, time.Microsecond, nil, maxWindowCells)
+	for _, sp := range []waitSpan{
+		{from: -1 << 62, to: -1 << 61, ns: 5}, {from: 1 << 61, to: 1 << 62, ns: 1 << 60}, {from: 5000, to: 5000, ns: 7}, {from: 900, to: 1100, ns: 100},
+	} {
+		var wait waiting
+		sp.what = handOffSpan
+		w.noteLogged(&wait, sp, 9000)
+		wait.site, wait.lock = &callSite{}, &tracedLock{}
+		w.book(&tracedGoroutine{g: &timeline.Goroutine{}}, &wait, false)
+	}
+	var sum int64
+	for _, win := range w.list {
+		for _, row := range win.rows.rows {
+			sum += row.handOff
+		}
+	}
+	if want := int64(5 + 1<<60 + 7 + 100); sum != want || len(w.list) != 8 {
+		t.Errorf("%d in %d windows, want %d in 8", sum, len(w.list), want)
+	}
+}
