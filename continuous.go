@@ -19,7 +19,8 @@ type ContinuousOptions struct {
 	// Contention is always Quick: roots and owners' activity are in snapshots.
 	// Observers are called on a goroutine of their own, and see gaps.
 	Options
-	// Budget is how much of the machine's processor time may be used, as in timeline.StreamOptions; 0 means 0.02.
+	// Budget is how much of the machine's processor time may be used, as in timeline.StreamOptions; 0 means 0.02. While the program
+	// itself keeps more than three quarters of GOMAXPROCS busy, only half of it is used: it is then taken from the program.
 	Budget float64
 	// Horizon is for how long unused budget is kept; 0 means a minute.
 	Horizon time.Duration
@@ -94,9 +95,14 @@ func (c *Continuous) Start() error {
 	}
 	a := newAnalyses(&c.opt.Options)
 	clock := &wallClock{}
-	stream := timeline.NewStream(timeline.StreamOptions{
-		Budget: c.opt.Budget, Horizon: c.opt.Horizon, MaxPending: c.opt.MaxPending,
-		AfterGeneration: func(g *timeline.Generation) { c.add(a.window(g, clock, c.opt.MaxGroups)) },
+	var stream *timeline.Stream
+	stream = timeline.NewStream(timeline.StreamOptions{
+		Budget: c.opt.budget(nil), Horizon: c.opt.Horizon, MaxPending: c.opt.MaxPending,
+		AfterGeneration: func(g *timeline.Generation) {
+			w := a.window(g, clock, c.opt.MaxGroups)
+			stream.SetBudget(c.opt.budget(w.graph))
+			c.add(w)
+		},
 	}, append([]timeline.Observer{clock}, a.observers(&c.opt.Options)...)...)
 	c.mu.Lock()
 	before := c.found
@@ -111,6 +117,28 @@ func (c *Continuous) Start() error {
 	}
 	c.enabled = true
 	return nil
+}
+
+// busy is from which part of GOMAXPROCS on a program counts as one that needs all of it.
+const busy = 0.75
+
+// budget is how much of the machine may be used while the program does what the graph of a window says; nil if nothing
+// is known yet.
+func (opt *ContinuousOptions) budget(g *bottle.Graph) float64 {
+	share := opt.Budget
+	if share == 0 {
+		share = 0.02
+	}
+	if g != nil {
+		var running time.Duration
+		for i := range g.Boxes {
+			running += g.Boxes[i].Running
+		}
+		if float64(running) <= busy*float64(g.Procs)*float64(g.Wall) {
+			return share
+		}
+	}
+	return share / 2
 }
 
 // Stop ends the analysis; what was found can still be read, the last window included, as far as the budget goes. It does

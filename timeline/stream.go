@@ -26,7 +26,7 @@ import (
 
 // StreamOptions are the choices of a [Stream]. The zero value is right for most.
 type StreamOptions struct {
-	// Budget is how much of the machine the stream may use: its CPU time stays below
+	// Budget is how much of the machine the stream may use: its CPU time (StreamStats.CPU) stays below
 	// Budget × GOMAXPROCS × the time since the stream began, and below the same over any Horizon. Generations
 	// that would need more are dropped, and so is the oldest of more than four that wait. 0 means 0.02; at most 1. Less
 	// than 0 means that there is no limit.
@@ -62,6 +62,7 @@ type Stream struct {
 	queue    []queued
 	pending  int64 // bytes of the queue, of the generation under way, and of the one being read
 	budget   budget
+	collect  collector
 	stats    StreamStats
 	began    time.Time // when the first byte came
 	arrived  time.Time // when the latest generation was complete
@@ -87,21 +88,36 @@ type queued struct {
 // NewStream returns a stream that shows what is written to it to the observers. Its goroutine starts with the
 // first generation; Close ends it.
 func NewStream(opt StreamOptions, observers ...Observer) *Stream {
-	if opt.Budget == 0 {
-		opt.Budget = 0.02
-	}
-	opt.Budget = min(opt.Budget, 1)
+	opt.Budget = budgetOf(opt.Budget)
 	if opt.Horizon <= 0 {
 		opt.Horizon = time.Minute
 	}
 	if opt.MaxPending <= 0 {
 		opt.MaxPending = 64 << 20
 	}
-	s := &Stream{opt: opt, observers: observers, done: make(chan struct{})}
+	s := &Stream{opt: opt, observers: observers, done: make(chan struct{}), collect: newCollector()}
 	s.wake.L = &s.mu
 	s.split.stream = s
 	s.stats.CPUSource = cpuSource
 	return s
+}
+
+func budgetOf(share float64) float64 {
+	if share == 0 {
+		share = 0.02
+	}
+	return min(share, 1)
+}
+
+// SetBudget changes StreamOptions.Budget from now on. What was saved of the old one is kept, up to the new Horizon's worth. It may be
+// called at any time, also by AfterGeneration.
+func (s *Stream) SetBudget(share float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opt.Budget = budgetOf(share)
+	if !s.began.IsZero() {
+		s.budget.change(time.Now(), s.opt.Budget)
+	}
 }
 
 // errClosed is what Write returns after Close.
@@ -304,7 +320,7 @@ func (s *Stream) read(raw *rawGeneration) {
 	d := raw.decode(s.replay.stacks, &clock, limit)
 	defer d.release()
 	if d.err != nil {
-		s.charge(clock.spent(), 0)
+		s.charge(clock.spent()+s.collect.cost(raw.size), 0)
 		if errors.Is(d.err, errBudget) {
 			s.mu.Lock()
 			s.budget.tooLow()
@@ -317,11 +333,12 @@ func (s *Stream) read(raw *rawGeneration) {
 	}
 	gen := Generation{Number: raw.number, Bytes: raw.size, Events: int64(d.events)}
 	if !s.protect(func() { s.show(d, &gen) }) {
-		s.charge(clock.spent(), raw.size)
+		s.charge(clock.spent()+s.collect.cost(raw.size), raw.size)
 		s.skip(raw, dropBroken, nil)
 		return
 	}
-	gen.CPU = clock.spent()
+	collecting := s.collect.cost(raw.size)
+	gen.CPU = clock.spent() + collecting
 	s.mu.Lock()
 	s.stats.Pending--
 	s.stats.PendingBytes -= raw.size
@@ -333,7 +350,7 @@ func (s *Stream) read(raw *rawGeneration) {
 	if f := s.opt.AfterGeneration; f != nil {
 		s.protect(func() { f(&gen) })
 	}
-	s.charge(clock.spent(), raw.size)
+	s.charge(clock.spent()+collecting, raw.size)
 }
 
 func (s *Stream) charge(cpu time.Duration, bytes int64) {

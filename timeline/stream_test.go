@@ -338,6 +338,48 @@ func TestBudget(t *testing.T) {
 	if _, ok := b.allow(now, 1); ok {
 		t.Error("allowed while in debt")
 	}
+	b.begin(now, 0.1, 10*time.Second)
+	now = now.Add(time.Second)
+	b.change(now, 0.05)
+	now = now.Add(time.Second)
+	if got, _ := b.allow(now, 1); got != procs*150*time.Millisecond {
+		t.Errorf("after a second of 0.1 and one of 0.05: %v", got)
+	}
+	b.change(now, -1)
+	now = now.Add(time.Second)
+	b.change(now, 0.1)
+	if got, _ := b.allow(now, 1); got != procs*150*time.Millisecond {
+		t.Errorf("after a second without a limit: %v", got)
+	}
+}
+
+// TestCollector: the part of the collector's work is that of the memory, and reading takes about as much memory as is assumed.
+func TestCollector(t *testing.T) {
+	c := newCollector()
+	runtime.GC()
+	all := c.cost(1 << 60)
+	if all <= 0 || c.cost(0) != 0 {
+		t.Errorf("all of the collector's work: %v, nothing of it: %v", all, c.cost(0))
+	}
+	allocated := c.samples[1].Value.Uint64()
+	if half := c.cost(int64(allocated / allocatedPerByte / 2)); half < all*45/100 || half > all*55/100 {
+		t.Errorf("half of the memory is charged %v of %v", half, all)
+	}
+	for _, recorded := range corpus(t) {
+		if !recorded.real {
+			continue
+		}
+		c.cost(0)
+		before := c.samples[1].Value.Uint64()
+		if err := feed(t, NewStream(unlimited), recorded.data, pieces(1<<16)); err != nil {
+			t.Fatal(err)
+		}
+		c.cost(0)
+		per := float64(c.samples[1].Value.Uint64()-before) / float64(len(recorded.data))
+		if per < 1 || per > 2*allocatedPerByte { // observers take some, too
+			t.Errorf("%s: %.1f bytes are allocated for each of the trace; the budget reckons with %d", recorded.name, per, allocatedPerByte)
+		}
+	}
 }
 
 // TestStreamBroken: foreign, old and cut streams get an error that says so, everything is counted, and nothing panics.

@@ -41,6 +41,14 @@ func (b *budget) fill(now time.Time) {
 	b.credit = min(b.credit, time.Duration(float64(b.horizon)*rate))
 }
 
+// change changes the share from now on.
+func (b *budget) change(now time.Time, share float64) {
+	if b.share >= 0 {
+		b.fill(now)
+	}
+	b.share, b.at = share, now
+}
+
 // cost is what reading so many bytes will probably take.
 func (b *budget) cost(bytes int64) time.Duration { return time.Duration(float64(bytes) * b.perByte) }
 

@@ -62,8 +62,8 @@ type StreamStats struct {
 	Dropped     Dropped
 	// Pending and PendingBytes are what waits to be read, without the generation under way.
 	Pending, PendingBytes int64
-	// CPU is the time that the stream used: for copying, decoding, replay and observers. What the
-	// collector does because of it is not in it.
+	// CPU is the time that the stream used: for copying, decoding, replay and observers, and what the garbage collector does because
+	// of the memory that this takes, by estimate.
 	CPU time.Duration
 	// CPUSource says how CPU was measured: "thread clock", or "wall clock", an upper
 	// bound, on systems where Go does not reach the clock of a thread.

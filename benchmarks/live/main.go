@@ -4,13 +4,15 @@
 //	go run ./benchmarks/live                        # all workloads, some ten minutes
 //	go run ./benchmarks/live -workload service -rounds 5
 //	go run ./benchmarks/live -workload fasthttp,redcon      # fetches these modules
+//	go run ./benchmarks/live -ways flight,continuous,both -slice 20s -rounds 15
 //	go run ./benchmarks/live -churn -for 10m        # 100,000 goroutines born and gone a second: is memory flat?
 //
 // The ways are: nothing; flight, a trace.FlightRecorder; recorder, a bottle.Recorder; snapshots, the same with a snapshot
-// every two seconds; continuous, a bottleneck.Continuous. Server and clients run in one process, on the loopback. Each way runs for a
+// every two seconds; continuous, a bottleneck.Continuous; both, it and a FlightRecorder. Server and clients run in one process, on the loopback. Each way runs for a
 // few seconds in turn, back and forth, and is compared to "flight" in the same round.
 //
-// Quote the ratios and their confidence intervals: on a busy machine these are wide.
+// A Continuous reads a busy service's generation once in a quarter of a minute, when it has saved the time for that: short slices
+// see none of it. Quote the ratios and their confidence intervals: on a busy machine these are wide.
 package main
 
 import (
@@ -27,6 +29,8 @@ func main() {
 	names := flag.String("workload", "service,files,fasthttp,redcon,pingpong", "which workloads, separated by commas")
 	slice := flag.Duration("slice", 4*time.Second, "how long each way runs at a time")
 	rounds := flag.Int("rounds", 10, "how often each way gets its turn")
+	ways := flag.String("ways", "", "which ways, flight among them, separated by commas; all if empty")
+	heap := flag.Int("heap", 128, "how many MB the program keeps besides what the workload does")
 	churning := flag.Bool("churn", false, "instead: continuous analysis while goroutines are born and gone, and the heap each minute")
 	length := flag.Duration("for", 10*time.Minute, "how long the churn lasts")
 	rate := flag.Int("rate", 100_000, "goroutines a second in the churn")
@@ -37,7 +41,7 @@ func main() {
 	if *churning {
 		_, err = churn(os.Stdout, *length, *every, *rate, *budget)
 	} else {
-		err = compare(strings.Split(*names, ","), ab.Options{Slice: *slice, Rounds: *rounds})
+		err = compare(strings.Split(*names, ","), ab.Options{Slice: *slice, Rounds: *rounds, Ways: *ways, Heap: *heap << 20})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "live:", err)

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 
 	"github.com/bottleneck-go/bottleneck/benchmarks/live/ab"
 )
@@ -56,7 +55,7 @@ func foreign(name string, opt ab.Options) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return run(dir, "./workload", opt.Slice.String(), strconv.Itoa(opt.Rounds), module)
+	return run(dir, "./workload", append(opt.Args(), module)...)
 }
 
 func run(dir, program string, args ...string) error {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/trace"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck"
@@ -20,16 +22,37 @@ type Mode struct {
 	Report func() string
 }
 
-// Modes returns all ways: nothing, a trace.FlightRecorder alone, a bottle.Recorder from which a snapshot is
-// taken every two seconds, and continuous analysis.
-func Modes() []Mode {
+// all returns all ways: nothing, a trace.FlightRecorder alone, a bottle.Recorder, one from which a snapshot is
+// taken every two seconds, continuous analysis, and that beside a FlightRecorder.
+func all() []Mode {
 	return []Mode{
 		{Name: "nothing", Start: func() (func(), error) { return func() {}, nil }},
-		{Name: "flight", Start: flight},
+		{Name: reference, Start: flight},
 		snapshots("recorder", 0),
 		snapshots("snapshots", 2*time.Second),
-		continuous(),
+		continuous("continuous", func() (func(), error) { return func() {}, nil }),
+		continuous("both", flight),
 	}
+}
+
+// choose returns the ways with these names.
+func choose(names string) ([]Mode, error) {
+	modes := all()
+	if names == "" {
+		return modes, nil
+	}
+	var chosen []Mode
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(modes, func(m Mode) bool { return m.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no way %q", name)
+		}
+		chosen = append(chosen, modes[i])
+	}
+	if !slices.ContainsFunc(chosen, func(m Mode) bool { return m.Name == reference }) {
+		return nil, fmt.Errorf("%q is not among the ways: the others are compared to it", reference)
+	}
+	return chosen, nil
 }
 
 func flight() (func(), error) {
@@ -70,18 +93,24 @@ func snapshots(name string, every time.Duration) Mode {
 	}}
 }
 
-// continuous runs a bottleneck.Continuous.
-func continuous() Mode {
+// continuous runs a bottleneck.Continuous, beside something else.
+func continuous(name string, beside func() (func(), error)) Mode {
 	var cpu, elapsed time.Duration
 	var read, dropped int64
 	var worst error
 	start := func() (func(), error) {
+		end, err := beside()
+		if err != nil {
+			return nil, err
+		}
 		c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{})
 		if err := c.Start(); err != nil {
+			end()
 			return nil, err
 		}
 		return func() {
 			c.Stop()
+			end()
 			s := c.Read().Stream
 			cpu += s.CPU
 			elapsed += s.Elapsed
@@ -92,7 +121,7 @@ func continuous() Mode {
 			}
 		}, nil
 	}
-	return Mode{Name: "continuous", Start: start, Report: func() string {
+	return Mode{Name: name, Start: start, Report: func() string {
 		share := 100 * float64(cpu) / float64(elapsed) / float64(runtime.GOMAXPROCS(0))
 		s := fmt.Sprintf("used %.2f %% of the machine (its budget is 2 %%), read %d generations, dropped %d", share, read, dropped)
 		if worst != nil {
