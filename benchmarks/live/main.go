@@ -4,15 +4,18 @@
 //	go run ./benchmarks/live                        # all workloads, some ten minutes
 //	go run ./benchmarks/live -workload service -rounds 5
 //	go run ./benchmarks/live -workload fasthttp,redcon      # fetches these modules
-//	go run ./benchmarks/live -ways flight,continuous,both -slice 20s -rounds 15
+//	GODEBUG=traceadvanceperiod=100000000 go run ./benchmarks/live -ways flight,recorder,continuous -rounds 40
 //	go run ./benchmarks/live -churn -for 10m        # 100,000 goroutines born and gone a second: is memory flat?
 //
 // The ways are: nothing; flight, a trace.FlightRecorder; recorder, a bottle.Recorder; snapshots, the same with a snapshot
 // every two seconds; continuous, a bottleneck.Continuous; both, it and a FlightRecorder. Server and clients run in one process, on the loopback. Each way runs for a
 // few seconds in turn, back and forth, and is compared to "flight" in the same round.
 //
-// A Continuous reads a busy service's generation once in a quarter of a minute, when it has saved the time for that: short slices
-// see none of it. Quote the ratios and their confidence intervals: on a busy machine these are wide.
+// A Continuous reads a generation of a busy service, which is what happened in a second, once in half a minute, when it has saved the time for
+// that: slices of a few seconds see none of it. With the GODEBUG above, generations are of a tenth of a second, and it reads one every
+// few seconds.
+//
+// Quote the ratios and their confidence intervals: on a busy machine these are wide.
 package main
 
 import (

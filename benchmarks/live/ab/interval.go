@@ -15,7 +15,7 @@ func mean(v []float64) float64 {
 }
 
 // interval prints the mean of relative differences and its 95 % confidence interval by Student's t, and the
-// median, which a slice in which the machine did something else does not move.
+// median with its own, which a few slices in which the machine did something else do not move.
 func interval(v []float64) string {
 	m := mean(v)
 	var ss float64
@@ -28,7 +28,25 @@ func interval(v []float64) string {
 	}
 	sorted := slices.Sorted(slices.Values(v))
 	median := (sorted[(len(v)-1)/2] + sorted[len(v)/2]) / 2
-	return fmt.Sprintf("%+6.2f %% ± %5.2f (median %+6.2f)", 100*m, 100*half, 100*median)
+	s := fmt.Sprintf("%+6.2f %% ± %5.2f (median %+6.2f", 100*m, 100*half, 100*median)
+	if k := rankOfInterval(len(v)); k >= 0 {
+		s += fmt.Sprintf(", %+.2f to %+.2f", 100*sorted[k], 100*sorted[len(v)-1-k])
+	}
+	return s + ")"
+}
+
+// rankOfInterval is k such that the median lies between the k-th value from below and the k-th from above, counted from 0, with
+// a probability of 95 % at least, whatever the distribution: each value is above it or below it with equal chances. It is −1 if
+// there are too few values.
+func rankOfInterval(n int) int {
+	below := math.Pow(0.5, float64(n)) // that no value is below the median
+	term, k := below, -1
+	for 2*below <= 0.05 {
+		k++
+		term *= float64(n-k) / float64(k+1)
+		below += term
+	}
+	return k
 }
 
 // student is the 97.5 % quantile of Student's t distribution.

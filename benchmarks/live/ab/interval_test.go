@@ -1,6 +1,7 @@
 package ab
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -8,6 +9,14 @@ func TestInterval(t *testing.T) {
 	// Four values with mean 2 % and standard deviation √(2/3) %: ± 3.182 · √(2/3) / 2 = 1.30 %.
 	got := interval([]float64{.01, .02, .02, .03})
 	if want := " +2.00 % ±  1.30 (median  +2.00)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for n, want := range map[int]int{1: -1, 5: -1, 6: 0, 8: 0, 9: 1, 12: 2, 20: 5, 40: 13} { // as in tables of the sign test
+		if got := rankOfInterval(n); got != want {
+			t.Errorf("of %d values: rank %d, want %d", n, got, want)
+		}
+	}
+	if got, want := interval([]float64{0, .01, .02, .03, .04, .05, .06}), "(median  +3.00, +0.00 to +6.00)"; !strings.HasSuffix(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if s := student(100); s < 1.98 || s > 1.99 {
