@@ -1,19 +1,22 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck"
 )
 
-// churn runs a continuous analysis while goroutines are born and gone, and prints the heap that lives. It returns
-// the live heap at each print.
+// churn runs a continuous analysis while goroutines are born and gone, prints the heap that lives, and says at the end whether it
+// is flat: an error if not. It returns the live heap at each print.
 func churn(w io.Writer, length, every time.Duration, rate int, budget float64) ([]uint64, error) {
 	c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{Budget: budget})
-	if err := c.Start(); err != nil {
+	err := c.Start()
+	if err != nil {
 		return nil, err
 	}
 	defer c.Stop()
@@ -43,20 +46,27 @@ func churn(w io.Writer, length, every time.Duration, rate int, budget float64) (
 	}()
 	fmt.Fprintf(w, "churn: %d goroutines born and gone a second, for %v, budget %.3g of %d processors\n", rate, length, budget, runtime.GOMAXPROCS(0))
 	fmt.Fprintf(w, "%10s %10s %10s %9s %9s %9s %14s %7s %8s\n", "after", "live heap", "from OS", "windows", "dropped", "events", "goroutines", "boxes", "CPU")
-	var heaps []uint64
+	var heaps, sys []uint64
 	begin := time.Now()
 	for at := every; at <= length; at += every {
 		time.Sleep(time.Until(begin.Add(at)))
-		heaps = append(heaps, churnLine(w, c, time.Since(begin)))
+		heap, fromOS := churnLine(w, c, time.Since(begin))
+		heaps, sys = append(heaps, heap), append(sys, fromOS)
 	}
 	close(quit)
 	n := <-born
 	fmt.Fprintf(w, "%d goroutines, %.0f a second\n", n, float64(n)/time.Since(begin).Seconds())
-	return heaps, nil
+	live, fromOS := trendOf(heaps, every), trendOf(sys, every)
+	verdict := "flat"
+	if !live.flat() {
+		verdict, err = "NOT FLAT", errors.New("the live heap is not flat")
+	}
+	fmt.Fprintf(w, "live heap: %s: %s\nfrom OS: %s\n", verdict, live, fromOS)
+	return heaps, err
 }
 
-// churnLine looks at the heap while nothing waits to be read: what does comes and goes.
-func churnLine(w io.Writer, c *bottleneck.Continuous, after time.Duration) uint64 {
+// churnLine looks at the memory while nothing waits to be read: what does comes and goes.
+func churnLine(w io.Writer, c *bottleneck.Continuous, after time.Duration) (live, fromOS uint64) {
 	for range 3000 {
 		if c.Read().Stream.Pending == 0 {
 			break
@@ -73,7 +83,44 @@ func churnLine(w io.Writer, c *bottleneck.Continuous, after time.Duration) uint6
 	}
 	s := &l.Stream
 	share := 100 * float64(s.CPU) / float64(s.Elapsed) / float64(runtime.GOMAXPROCS(0))
-	fmt.Fprintf(w, "%10v %7.1f MB %7.1f MB %9d %9d %8.1fM %14d %7d %6.2f %%\n", after.Round(time.Second), float64(m.HeapAlloc)/1e6, float64(m.Sys-m.HeapReleased)/1e6,
+	fromOS = m.Sys - m.HeapReleased
+	fmt.Fprintf(w, "%10v %7.1f MB %7.1f MB %9d %9d %8.1fM %14d %7d %6.2f %%\n", after.Round(time.Second), float64(m.HeapAlloc)/1e6, float64(fromOS)/1e6,
 		l.Windows, s.Dropped.Generations, float64(s.Events)/1e6, goroutines, len(l.Bottle.Boxes), share)
-	return m.HeapAlloc
+	return m.HeapAlloc, fromOS
+}
+
+// trend is how a measure develops after a quarter of the time, in which windows and buffers fill. All in bytes.
+type trend struct {
+	n          int
+	least, max float64
+	growth     float64 // from the first to the last measurement, by the median of the slopes between any two
+	span       time.Duration
+}
+
+// trendOf looks at measurements that were made every so often.
+func trendOf(v []uint64, every time.Duration) trend {
+	v = v[len(v)/4:]
+	t := trend{n: len(v), span: every * time.Duration(max(0, len(v)-1))}
+	if len(v) == 0 {
+		return t
+	}
+	t.least, t.max = float64(slices.Min(v)), float64(slices.Max(v))
+	var slopes []float64
+	for i := range v {
+		for j := range i {
+			slopes = append(slopes, (float64(v[i])-float64(v[j]))/float64(i-j))
+		}
+	}
+	if len(slopes) > 0 {
+		slices.Sort(slopes)
+		t.growth = slopes[len(slopes)/2] * float64(len(v)-1)
+	}
+	return t
+}
+
+// flat reports whether the growth is below a tenth of what there is, or too little to be told from what comes and goes.
+func (t trend) flat() bool { return t.growth <= max(t.least/10, 4<<20) }
+
+func (t trend) String() string {
+	return fmt.Sprintf("%.1f to %.1f MB in %d measurements over %v after the first quarter, trend %+.1f MB in that time", t.least/1e6, t.max/1e6, t.n, t.span, t.growth/1e6)
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"math"
+	"strings"
 	"testing"
 	"time"
 )
@@ -12,21 +14,39 @@ func TestChurn(t *testing.T) {
 		t.Skip("takes some seconds")
 	}
 	var out bytes.Buffer
-	heaps, err := churn(&out, 4*time.Second, 500*time.Millisecond, 50_000, -1)
-	if err != nil {
-		t.Skip(err)
+	if _, err := churn(&out, 6*time.Second, 300*time.Millisecond, 50_000, -1); err != nil {
+		t.Errorf("%v\n%s", err, &out)
 	}
 	t.Log("\n" + out.String())
-	least := func(hs []uint64) uint64 {
-		m := hs[0]
-		for _, h := range hs {
-			m = min(m, h)
-		}
-		return m
+	if !strings.Contains(out.String(), "live heap: flat: ") {
+		t.Error("it does not say whether the heap is flat")
 	}
-	// What waits to be read comes and goes; what stays is in the least of several looks.
-	early, late := least(heaps[:4]), least(heaps[4:])
-	if late > early+16<<20 {
-		t.Errorf("%d bytes live in the first half, %d in the second", early, late)
+}
+
+func TestTrend(t *testing.T) {
+	mb := func(v ...uint64) []uint64 {
+		for i := range v {
+			v[i] <<= 20
+		}
+		return v
+	}
+	for _, c := range []struct {
+		name   string
+		v      []uint64
+		flat   bool
+		growth float64 // MB
+	}{
+		{"as it is", mb(10, 20, 40, 40, 40, 40, 40, 40), true, 0},
+		{"one peak", mb(40, 40, 41, 39, 175, 40, 41, 40), true, 0},
+		{"grows", mb(10, 20, 30, 40, 50, 60, 70, 80), false, 50},
+		{"grows slowly", mb(90, 95, 100, 104, 108, 112, 116, 120), false, 20},
+		{"shrinks", mb(80, 70, 60, 50, 40, 30, 20, 10), true, -50},
+		{"one", mb(5), true, 0},
+		{"none", nil, true, 0},
+	} {
+		got := trendOf(c.v, time.Minute)
+		if got.flat() != c.flat || math.Abs(got.growth/(1<<20)-c.growth) > 1.5 {
+			t.Errorf("%s: %s", c.name, got)
+		}
 	}
 }

@@ -34,11 +34,11 @@ func main() {
 	rounds := flag.Int("rounds", 10, "how often each way gets its turn")
 	ways := flag.String("ways", "", "which ways, flight among them, separated by commas; all if empty")
 	heap := flag.Int("heap", 128, "how many MB the program keeps besides what the workload does")
-	churning := flag.Bool("churn", false, "instead: continuous analysis while goroutines are born and gone, and the heap each minute")
+	churning := flag.Bool("churn", false, "instead: continuous analysis while goroutines are born and gone, and the memory")
 	length := flag.Duration("for", 10*time.Minute, "how long the churn lasts")
 	rate := flag.Int("rate", 100_000, "goroutines a second in the churn")
 	budget := flag.Float64("budget", 0.02, "of the continuous analysis in the churn")
-	every := flag.Duration("every", time.Minute, "how often the churn prints the heap")
+	every := flag.Duration("every", 20*time.Second, "how often the churn prints the memory")
 	flag.Parse()
 	var err error
 	if *churning {
