@@ -4,7 +4,7 @@ package contention
 
 import (
 	"fmt"
-	"slices"
+	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -46,9 +46,9 @@ func work(n int) {
 
 var sink atomic.Uint32
 
-// hammer has goroutines take the lock for d, holding it for work(n), and returns
-// how often they did together.
-func hammer(l sync.Locker, goroutines, n int, d time.Duration) int64 {
+// hammer has goroutines take the lock for about d, holding it for work(n), and returns
+// how often they did together in a millisecond.
+func hammer(l sync.Locker, goroutines, n int, d time.Duration) float64 {
 	return together(goroutines, d, func() int64 {
 		l.Lock()
 		work(n)
@@ -57,31 +57,48 @@ func hammer(l sync.Locker, goroutines, n int, d time.Duration) int64 {
 	})
 }
 
-// ratios has both run for d in turns, rounds times, and returns the median of the
-// wrapped/plain throughputs of a round, and that of the plain ones per ms. Rounds are short,
-// so that what disturbs one does not disturb many; who goes first changes.
-func ratios(rounds int, d time.Duration, plain, wrapped func() int64) (ratio, perMS float64) {
-	var r, p []float64
+// A contest is rounds of a plain and a wrapped lock by turns, who goes first by turns as well. Rounds
+// are short, so that what disturbs one does not disturb many.
+type contest struct{ plain, wrapped []float64 }
+
+func (c *contest) run(rounds int, plain, wrapped func() float64) {
 	for i := range rounds {
-		var a, b int64
 		if i%2 == 0 {
-			a, b = plain(), wrapped()
+			c.plain, c.wrapped = append(c.plain, plain()), append(c.wrapped, wrapped())
 		} else {
-			b, a = wrapped(), plain()
+			c.wrapped, c.plain = append(c.wrapped, wrapped()), append(c.plain, plain())
 		}
-		r = append(r, float64(b)/float64(a))
-		p = append(p, float64(a)*float64(time.Millisecond)/float64(d))
 	}
-	slices.Sort(r)
-	slices.Sort(p)
-	return r[len(r)/2], p[len(p)/2]
 }
 
-// together has goroutines call f for d and returns the sum of its results.
-func together(goroutines int, d time.Duration, f func() int64) int64 {
+// report prints the ratio of the mean throughputs and half its 95 % confidence interval.
+func (c *contest) report(b *testing.B) {
+	p, w := mean(c.plain), mean(c.wrapped)
+	var square float64
+	for i := range c.plain {
+		d := c.wrapped[i]/w - c.plain[i]/p
+		square += d * d
+	}
+	n := float64(len(c.plain))
+	b.ReportMetric(p, "plain-ops/ms")
+	b.ReportMetric(w/p, "x-throughput")
+	b.ReportMetric(1.96*w/p*math.Sqrt(square)/n, "±")
+}
+
+func mean(x []float64) (m float64) {
+	for _, v := range x {
+		m += v / float64(len(x))
+	}
+	return m
+}
+
+// together has goroutines call f for about d and returns the sum of its results for a millisecond.
+// On few processors, all of them in use, d is over long before anybody notices.
+func together(goroutines int, d time.Duration, f func() int64) float64 {
 	var ops atomic.Int64
 	var stop atomic.Bool
 	var wg sync.WaitGroup
+	began := time.Now()
 	for range goroutines {
 		wg.Go(func() {
 			var mine int64
@@ -93,8 +110,9 @@ func together(goroutines int, d time.Duration, f func() int64) int64 {
 	}
 	time.Sleep(d)
 	stop.Store(true)
+	took := time.Since(began)
 	wg.Wait()
-	return ops.Load()
+	return float64(ops.Load()) / took.Seconds() / 1000
 }
 
 func BenchmarkParallelReaders(b *testing.B) {
@@ -102,8 +120,9 @@ func BenchmarkParallelReaders(b *testing.B) {
 	for _, g := range []int{1, 2, 8} {
 		b.Run(fmt.Sprintf("goroutines=%d", g), func(b *testing.B) {
 			collect(b, Options{})
+			var c contest
 			for range b.N {
-				ratio, ops := ratios(101, round, func() int64 {
+				c.run(101, func() float64 {
 					var l sync.RWMutex
 					return together(g, round, func() int64 {
 						for range batch {
@@ -112,7 +131,7 @@ func BenchmarkParallelReaders(b *testing.B) {
 						}
 						return batch
 					})
-				}, func() int64 {
+				}, func() float64 {
 					var l RWMutex
 					return together(g, round, func() int64 {
 						for range batch {
@@ -122,9 +141,8 @@ func BenchmarkParallelReaders(b *testing.B) {
 						return batch
 					})
 				})
-				b.ReportMetric(ops, "plain-ops/ms")
-				b.ReportMetric(ratio, "x-throughput")
 			}
+			c.report(b)
 		})
 	}
 }
@@ -137,17 +155,17 @@ func BenchmarkContended(b *testing.B) {
 			b.Run(fmt.Sprintf("hold=%dns/goroutines=%d", hold, g), func(b *testing.B) {
 				collect(b, Options{})
 				n := int(float64(hold) * perNS)
+				var c contest
 				for range b.N {
 					// The lock lives on, as those of programs do; its first millisecond, in which
 					// every wait is recorded, is not in the ratio.
 					var l Mutex
 					hammer(&l, g, n, 10*round)
-					ratio, ops := ratios(401, round,
-						func() int64 { return hammer(new(sync.Mutex), g, n, round) },
-						func() int64 { return hammer(&l, g, n, round) })
-					b.ReportMetric(ops, "plain-ops/ms")
-					b.ReportMetric(ratio, "x-throughput")
+					c.run(401,
+						func() float64 { return hammer(new(sync.Mutex), g, n, round) },
+						func() float64 { return hammer(&l, g, n, round) })
 				}
+				c.report(b)
 			})
 		}
 	}

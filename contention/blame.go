@@ -147,23 +147,32 @@ func (t *tracker[L]) setName(name string) {
 	}
 }
 
-// arrive registers the caller as a waiter. It returns false if the wait is not to
-// be recorded: collection is off, or the lock is hot and the wait was not drawn.
-func (t *tracker[L]) arrive(w *wait, kind kindID, flags Flags) bool {
+// weigh returns how many contentions a wait that begins now stands for: 0 if it is not
+// to be recorded, as collection is off, or the lock is hot and the wait was not drawn.
+func (t *tracker[L]) weigh() int64 {
 	s := current.Load()
 	if s == nil {
-		return false
+		return 0
 	}
+	st := t.st.Load()
+	if st == nil || s.exact {
+		return 1
+	}
+	return st.weigh(st.draw())
+}
+
+// arrive registers the caller as a waiter, whose wait counts for as many as its weight.
+// It returns false if the weight is 0, or collection was stopped meanwhile.
+func (t *tracker[L]) arrive(w *wait, weight int64, kind kindID, flags Flags) bool {
+	s := current.Load()
 	if kind == kindWriter {
 		w.start = now() // readers that are recorded may want to know
 	}
-	st := t.state()
-	w.weight = 1
-	if !s.exact {
-		if w.weight = st.draw(); w.weight == 0 {
-			return false
-		}
+	if s == nil || weight == 0 {
+		return false
 	}
+	st := t.state()
+	w.weight = weight
 	if w.start == 0 {
 		w.start = now()
 	}

@@ -63,6 +63,12 @@ func semrelease(s *uint32, handoff bool, skipframes int)
 //go:linkname semacquireReader sync.runtime_SemacquireRWMutexR
 func semacquireReader(s *uint32, lifo bool, skipframes int)
 
+// random returns a random number in 2 ns, a third of what package rand takes, which is why
+// it may be asked for before going to sleep (see weigh).
+//
+//go:linkname random runtime.cheaprand
+func random() uint32
+
 // Lock locks m. If the lock is already in use, the calling goroutine blocks until
 // it is available, and the wait is recorded if collection is on.
 func (m *Mutex) Lock() {
@@ -71,13 +77,26 @@ func (m *Mutex) Lock() {
 	}
 }
 
-// lockMore is Lock when the lock is in use, or somebody has waited.
+// lockMore is Lock when the lock is in use, or somebody has waited. From here on, all
+// hurry is about getting to sleep: see draw.passed.
 func (m *Mutex) lockMore() {
-	got := m.mu.TryLock()
-	if got && m.waiters.Load() == 0 {
-		return
+	if !m.mu.TryLock() {
+		if s := current.Load(); s != nil {
+			st := m.st.Load()
+			if st == nil || s.exact {
+				m.wait(1, 0)
+				return
+			}
+			if d := st.draw(); !d.passed() {
+				m.wait(st.weigh(d), 0)
+				return
+			}
+		}
+		m.mu.Lock()
 	}
-	m.lockSlow(got, 0)
+	if m.waiters.Load() != 0 {
+		m.bargedIn()
+	}
 }
 
 // Unlock unlocks m. It is a fatal error if m is not locked. As with sync.Mutex, a
@@ -151,7 +170,7 @@ func (rw *RWMutex) rlockMore(c int32) {
 	}
 	sema := (*uint32)(unsafe.Add(unsafe.Pointer(rw), readerSemOffset))
 	var w wait
-	if !rw.arrive(&w, kindReader, 0) {
+	if !rw.arrive(&w, rw.weigh(), kindReader, 0) {
 		semacquireReader(sema, false, 1)
 		if rw.waiters.Load() != 0 {
 			rw.readerIn()

@@ -40,18 +40,28 @@ func (m *Mutex) TryLock() bool {
 // lockSlow locks m when it is not free, or there are waiters. got tells that it
 // is locked already.
 func (m *Mutex) lockSlow(got bool, flags Flags) {
-	if got {
-		m.bargedIn()
-		return
-	}
-	var w wait
-	if !m.arrive(&w, kindMutex, flags) {
+	if !got {
+		if weight := m.weigh(); weight != 0 {
+			m.wait(weight, flags)
+			return
+		}
 		m.mu.Lock()
-		m.acquiredUnseen(0)
-		return
 	}
+	if m.waiters.Load() != 0 {
+		m.bargedIn()
+	}
+}
+
+// wait locks m, which is not free, and records that.
+func (m *Mutex) wait(weight int64, flags Flags) {
+	var w wait
+	seen := m.arrive(&w, weight, kindMutex, flags)
 	m.mu.Lock()
-	m.acquired(&w)
+	if seen {
+		m.acquired(&w)
+	} else {
+		m.acquiredUnseen(0)
+	}
 }
 
 // unlockSlow unlocks m when there are registered waiters.

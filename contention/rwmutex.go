@@ -92,7 +92,7 @@ func (rw *RWMutex) lockSlow(got bool, flags Flags) {
 		return
 	}
 	var w wait
-	if !rw.arrive(&w, kindWriter, flags) {
+	if !rw.arrive(&w, rw.weigh(), kindWriter, flags) {
 		rw.mu.Lock()
 		rw.acquiredUnseen(w.start)
 		return
@@ -114,7 +114,7 @@ func (rw *RWMutex) rlockSlow(got bool, flags Flags) {
 		return
 	}
 	var w wait
-	if !rw.arrive(&w, kindReader, flags) {
+	if !rw.arrive(&w, rw.weigh(), kindReader, flags) {
 		rw.mu.RLock()
 		if rw.waiters.Load() != 0 {
 			rw.readerIn()

@@ -1,7 +1,6 @@
 package contention
 
 import (
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 )
@@ -58,17 +57,26 @@ type sampling struct {
 	demand   float64 // what recording all waits would cost, as a share of time
 }
 
-// draw returns the weight of a wait, 0 if it is not recorded.
-func (st *state) draw() (weight int64) {
-	log := st.sampling.log.Load()
-	if log == 0 {
-		return 1
+// draw is the decision about one wait: log2 w as it is by then, and a random number.
+type draw struct{ log, random uint32 }
+
+func (st *state) draw() draw { return draw{st.sampling.log.Load(), random()} }
+
+// passed tells that there is nothing to be done about the wait. It has to be quick,
+// and whoever asks must go on to the lock at once: the longer a goroutine takes from
+// finding the lock in use to going to sleep, the more often it gets the lock after all, and
+// the more rarely one of the others gets it several times in a row. 15 ns more there
+// take 10 % off the throughput of a lock that is held for 50 ns.
+func (d draw) passed() bool {
+	return d.log != 0 && d.random&(1<<d.log-1) != 0 && d.random>>(32-lookBits) != 0
+}
+
+// weigh returns the weight of the wait, 0 if it is not recorded.
+func (st *state) weigh(d draw) int64 {
+	if d.random&(1<<d.log-1) == 0 {
+		return 1 << d.log
 	}
-	r := rand.Uint64()
-	if r&(1<<log-1) == 0 {
-		return 1 << log
-	}
-	if r>>(64-lookBits) == 0 {
+	if !d.passed() {
 		st.reconsider(now())
 	}
 	return 0

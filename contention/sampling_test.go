@@ -16,7 +16,7 @@ func TestSamplingIsUnbiased(t *testing.T) {
 	var sum, variance float64
 	var most uint32
 	for i := range waits {
-		w := float64(st.draw())
+		w := float64(st.weigh(st.draw()))
 		sum += w
 		variance += w * (w - 1)
 		if w > 0 {
@@ -48,7 +48,7 @@ func TestStandardErrorOfSamples(t *testing.T) {
 		for range waits {
 			y := rng.ExpFloat64()
 			truth += y
-			w := float64(st.draw())
+			w := float64(st.weigh(st.draw()))
 			estimate += w * y
 			variance += w * (w - 1) * y * y
 		}
@@ -90,7 +90,7 @@ func TestSamplingEnds(t *testing.T) {
 	st.sampling.log.Store(10)
 	st.sampling.began.Store(now() - maxPeriod)
 	for i := 0; st.sampling.log.Load() == 10; i++ {
-		if st.draw() > 0 || i > 100_000 {
+		if st.weigh(st.draw()) > 0 || i > 100_000 {
 			t.Skip("drawn before it looked at the clock") // 1 in 64 runs, and 10^-2700
 		}
 	}
