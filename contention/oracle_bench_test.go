@@ -18,18 +18,23 @@ const quiet = 0.05
 // another process takes the processor in the 200 ns between a line of the log and the
 // release of the lock, the log is wrong, not the profile, and by milliseconds. These runs
 // have Options.Exact. As many have not, and the median error of those that went over to
-// sampling is given beside the share of waits that were estimated.
+// sampling is given beside the share of waits that were estimated. As many have a log that knows how wrong
+// it may be (oracle_bracket_test.go): how much the profile is beyond that, in the median and the worst run,
+// and how wide it is.
 func BenchmarkOracle(b *testing.B) {
 	const runs, length = 20, 100 * time.Millisecond
 	for _, wl := range workloads {
 		b.Run(strings.ReplaceAll(wl.name, " ", "-"), func(b *testing.B) {
-			var all, undisturbed, sampled, naive, delays []float64
+			var all, undisturbed, sampled, naive, delays, beyonds, widths []float64
 			var waits, estimated int64
 			for range b.N * runs {
 				delay := startDelay()
 				r := runOracle(b, wl, length, Options{Exact: true})
 				share := delay() / (length.Seconds() * 2)
 				s := runOracle(b, wl, length, Options{})
+				if beyond, width := bracketRun(b, wl, length); !math.IsNaN(beyond) {
+					beyonds, widths = append(beyonds, beyond), append(widths, width)
+				}
 				waits += s.waits
 				estimated += s.estimated
 				if s.estimated > 0 && !math.IsNaN(s.err) {
@@ -50,6 +55,11 @@ func BenchmarkOracle(b *testing.B) {
 			if len(undisturbed) > 0 {
 				b.ReportMetric(100*median(undisturbed), "quiet-error-%")
 				b.ReportMetric(100*slices.Max(undisturbed), "quiet-worst-%")
+			}
+			if len(beyonds) > 0 {
+				b.ReportMetric(100*median(beyonds), "beyond-bracket-%")
+				b.ReportMetric(100*slices.Max(beyonds), "worst-beyond-%")
+				b.ReportMetric(100*median(widths), "bracket-%")
 			}
 			b.ReportMetric(100*median(delays), "delay-%")
 			b.ReportMetric(100*float64(estimated)/float64(max(waits, 1)), "sampled-%")

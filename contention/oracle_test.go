@@ -22,6 +22,7 @@ type op struct {
 	site               string // what the chain key of its calls looks like
 	write              bool
 	request, got, left int64
+	asked, in, out     int64 // see oracle_bracket_test.go
 }
 
 // anyLock is a Mutex, or an RWMutex for reading or writing.
@@ -36,18 +37,21 @@ type anyLock struct {
 type worker struct {
 	log  []op
 	hold time.Duration
-	wait time.Duration // between operations
 	// inner is done while the lock is held.
 	inner func(w *worker)
 }
 
-func (w *worker) request(l anyLock, site string) int {
-	w.log = append(w.log, op{lock: l.id, site: site, write: l.write, request: now()})
+// next makes room in the log, so that nothing but a look at the clock comes between the
+// lines of the log and the operations that they are about.
+func (w *worker) next(l anyLock, site string) int {
+	w.log = append(w.log, op{lock: l.id, site: site, write: l.write})
 	return len(w.log) - 1
 }
 
-func (w *worker) held(i int) {
-	w.log[i].got = now()
+// held is what a worker does while it has the lock. It returns when it is about to leave.
+func (w *worker) held(i int, request int64) (left int64) {
+	got := now()
+	w.log[i].request, w.log[i].got = request, got
 	if w.inner != nil {
 		inner := w.inner
 		w.inner = nil
@@ -55,20 +59,44 @@ func (w *worker) held(i int) {
 		w.inner = inner
 	}
 	spin(w.hold)
-	w.log[i].left = now()
+	return now()
 }
 
 //go:noinline
-func siteA(w *worker, l anyLock) { i := w.request(l, "siteA"); l.lock(); w.held(i); l.unlock() }
+func siteA(w *worker, l anyLock) {
+	i, t := w.next(l, "siteA"), now()
+	l.lock()
+	t = w.held(i, t)
+	l.unlock()
+	w.log[i].left = t
+}
 
 //go:noinline
-func siteB(w *worker, l anyLock) { i := w.request(l, "siteB"); l.lock(); w.held(i); l.unlock() }
+func siteB(w *worker, l anyLock) {
+	i, t := w.next(l, "siteB"), now()
+	l.lock()
+	t = w.held(i, t)
+	l.unlock()
+	w.log[i].left = t
+}
 
 //go:noinline
-func siteC(w *worker, l anyLock) { i := w.request(l, "siteC"); l.lock(); w.held(i); l.unlock() }
+func siteC(w *worker, l anyLock) {
+	i, t := w.next(l, "siteC"), now()
+	l.lock()
+	t = w.held(i, t)
+	l.unlock()
+	w.log[i].left = t
+}
 
 //go:noinline
-func siteD(w *worker, l anyLock) { i := w.request(l, "siteD"); l.lock(); w.held(i); l.unlock() }
+func siteD(w *worker, l anyLock) {
+	i, t := w.next(l, "siteD"), now()
+	l.lock()
+	t = w.held(i, t)
+	l.unlock()
+	w.log[i].left = t
+}
 
 var sites = []func(*worker, anyLock){siteA, siteB, siteC, siteD}
 
@@ -233,27 +261,71 @@ var workloads = []workload{
 	{name: "rw 5µs", workers: 6, locks: 1, hold: 5 * time.Microsecond, think: 10 * time.Microsecond, rw: 0.2},
 }
 
-// run does the workload for d and returns the log.
-func (wl workload) run(d time.Duration) []op {
-	read := make([]anyLock, wl.locks)
-	write := make([]anyLock, wl.locks)
+// lockSet returns the locks of a workload, for reading and for writing, as one worker sees them.
+type lockSet func(w *worker) (read, write []anyLock)
+
+// mutexes and rwMutexes are the locks of the workload.
+func (wl workload) mutexes() (ms []*Mutex) {
 	for i := range wl.locks {
-		if wl.rw > 0 {
-			rw := new(RWMutex)
-			rw.SetName(fmt.Sprintf("lock%d", i))
-			write[i] = anyLock{i, true, rw.Lock, rw.Unlock}
-			read[i] = anyLock{i, false, rw.RLock, rw.RUnlock}
-		} else {
-			m := new(Mutex)
-			m.SetName(fmt.Sprintf("lock%d", i))
-			write[i] = anyLock{i, true, m.Lock, m.Unlock}
+		ms = append(ms, new(Mutex))
+		ms[i].SetName(fmt.Sprintf("lock%d", i))
+	}
+	return ms
+}
+
+func (wl workload) rwMutexes() (rws []*RWMutex) {
+	for i := range wl.locks {
+		rws = append(rws, new(RWMutex))
+		rws[i].SetName(fmt.Sprintf("lock%d", i))
+	}
+	return rws
+}
+
+func (wl workload) plainLocks() lockSet {
+	var read, write []anyLock
+	if wl.rw > 0 {
+		for i, rw := range wl.rwMutexes() {
+			write = append(write, anyLock{i, true, rw.Lock, rw.Unlock})
+			read = append(read, anyLock{i, false, rw.RLock, rw.RUnlock})
+		}
+	} else {
+		for i, m := range wl.mutexes() {
+			write = append(write, anyLock{i, true, m.Lock, m.Unlock})
 		}
 	}
+	return func(*worker) (r, w []anyLock) { return read, write }
+}
+
+func (wl workload) probedLocks() lockSet {
+	if wl.rw > 0 {
+		rws := wl.rwMutexes()
+		return func(w *worker) (read, write []anyLock) {
+			for i, rw := range rws {
+				write = append(write, w.probed(i, true, rw.lockProbed, rw.unlockProbed))
+				read = append(read, w.probed(i, false, rw.rlockProbed, rw.runlockProbed))
+			}
+			return read, write
+		}
+	}
+	ms := wl.mutexes()
+	return func(w *worker) (read, write []anyLock) {
+		for i, m := range ms {
+			write = append(write, w.probed(i, true, m.lockProbed, m.unlockProbed))
+		}
+		return nil, write
+	}
+}
+
+// run does the workload for d and returns the log.
+func (wl workload) run(d time.Duration) []op { return wl.runOn(wl.plainLocks(), d) }
+
+func (wl workload) runOn(locks lockSet, d time.Duration) []op {
 	workers := make([]*worker, wl.workers)
 	var wg sync.WaitGroup
 	end := time.Now().Add(d)
 	for i := range workers {
-		w := &worker{hold: wl.hold, wait: wl.think, log: make([]op, 0, 1<<16)}
+		w := &worker{hold: wl.hold, log: make([]op, 0, 1<<16)}
+		read, write := locks(w)
 		if i == 0 && wl.heavy > 0 {
 			w.hold = wl.heavy
 		}

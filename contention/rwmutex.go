@@ -164,10 +164,9 @@ func (t *tracker[L]) registerBesideReaders(st *state) {
 // readerIn notes that the caller has got the lock for reading while somebody waits.
 func (t *tracker[L]) readerIn() {
 	st := t.st.Load()
-	at := now()
 	g := callstack.Goid()
 	st.mu.Lock()
-	st.readers = append(st.readers, reader{g, at})
+	st.readers = append(st.readers, reader{g, now()})
 	st.mu.Unlock()
 }
 

@@ -1,0 +1,266 @@
+package contention
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+)
+
+// The log of the oracle is written outside of the locks. Between its lines and the moments that
+// they are about go by some 100 ns, or milliseconds if the processor is taken away just then, and
+// for short holds that is more than the error that is looked for. So here the locks are
+// taken in the same steps as in lockSlow and unlockSlow, with a look at the clock between them:
+//
+//	request  arrive, which notes the beginning of the wait   asked
+//	in       acquired, which notes the beginning of the hold   got
+//	left     leave, which notes its end                        out
+//
+// What the profile has noted was between the two in each line, whatever the scheduler did. That gives
+// every pair of call chains a least and a greatest blame, and the profile must be within.
+
+func (m *Mutex) lockProbed(o *op) {
+	got := m.mu.TryLock()
+	if got {
+		o.in = now()
+		o.asked = o.in
+		if m.waiters.Load() != 0 {
+			m.lockSlow(true, 0)
+		}
+		return
+	}
+	var w wait
+	m.arrive(&w, m.weigh(), kindMutex, 0)
+	o.asked = now()
+	m.mu.Lock()
+	o.in = now()
+	m.acquired(&w)
+}
+
+func (m *Mutex) unlockProbed(o *op) {
+	var r release
+	if m.waiters.Load() != 0 {
+		m.leave(&r)
+	}
+	o.out = now()
+	m.mu.Unlock()
+	r.finish()
+}
+
+func (rw *RWMutex) lockProbed(o *op) {
+	got := rw.mu.TryLock()
+	if got {
+		o.in = now()
+		o.asked = o.in
+		if rw.waiters.Load() != 0 {
+			rw.lockSlow(true, 0)
+		}
+		return
+	}
+	var w wait
+	rw.arrive(&w, rw.weigh(), kindWriter, 0)
+	o.asked = now()
+	rw.mu.Lock()
+	o.in = now()
+	rw.acquired(&w)
+}
+
+func (rw *RWMutex) unlockProbed(o *op) {
+	var r release
+	if rw.waiters.Load() != 0 {
+		rw.leave(&r)
+	}
+	o.out = now()
+	rw.mu.Unlock()
+	r.finish()
+}
+
+func (rw *RWMutex) rlockProbed(o *op) {
+	got := rw.mu.TryRLock()
+	if got {
+		o.in = now()
+		o.asked = o.in
+		if rw.waiters.Load() != 0 {
+			rw.readerIn()
+		}
+		return
+	}
+	var w wait
+	rw.arrive(&w, rw.weigh(), kindReader, 0)
+	o.asked = now()
+	rw.mu.RLock()
+	o.in = now()
+	rw.readerAcquired(&w)
+}
+
+func (rw *RWMutex) runlockProbed(o *op) {
+	var r release
+	if rw.waiters.Load() != 0 {
+		rw.readerLeave(&r)
+	}
+	o.out = now()
+	rw.mu.RUnlock()
+	r.finish()
+}
+
+// probed is a lock as one worker sees it: it tells the latest line of the worker's log.
+func (w *worker) probed(id int, write bool, lock, unlock func(*op)) anyLock {
+	var i int
+	return anyLock{id, write,
+		func() { i = len(w.log) - 1; lock(&w.log[i]) },
+		func() { unlock(&w.log[i]) }}
+}
+
+// bracket is the least and the greatest blame of every pair.
+type bracket struct{ least, most blameTable }
+
+// beyond is Σ(what the estimate is outside of the bracket) / Σ(its middle), and width the bracket's own.
+func (b bracket) beyond(est blameTable) (beyond, width float64) {
+	var middle float64
+	for k, most := range b.most {
+		least := b.least[k]
+		beyond += max(0, least-est[k], est[k]-most)
+		width += most - least
+		middle += (least + most) / 2
+	}
+	for k, v := range est {
+		if _, ok := b.most[k]; !ok {
+			beyond += v
+		}
+	}
+	return beyond / middle, width / middle
+}
+
+// bracketOf works out the bracket by cutting every wait at every event during it.
+func bracketOf(log []op) bracket {
+	b := bracket{blameTable{}, blameTable{}}
+	byLock := map[int][]op{}
+	for _, o := range log {
+		byLock[o.lock] = append(byLock[o.lock], o)
+	}
+	for _, ops := range byLock {
+		slices.SortFunc(ops, func(x, y op) int { return int(x.request - y.request) })
+		var longest int64
+		for _, o := range ops {
+			longest = max(longest, o.out-o.request)
+		}
+		for i := range ops {
+			b.wait(ops, i, longest)
+		}
+	}
+	return b
+}
+
+func (b bracket) wait(ops []op, i int, longest int64) {
+	me := &ops[i]
+	first, _ := slices.BinarySearchFunc(ops, me.request-longest, func(o op, at int64) int { return int(o.request - at) })
+	var near []*op
+	cuts := []int64{me.request, me.asked, me.in, me.got}
+	for j := first; j < len(ops) && ops[j].request < me.got; j++ {
+		if o := &ops[j]; j != i && o.out > me.request {
+			near = append(near, o)
+			cuts = append(cuts, o.request, o.asked, o.in, o.got, o.left, o.out)
+		}
+	}
+	slices.Sort(cuts)
+	cuts = slices.Compact(cuts)
+	for c := 1; c < len(cuts); c++ {
+		if from, to := cuts[c-1], cuts[c]; from >= me.request && to <= me.got {
+			b.segment(me, near, from, to)
+		}
+	}
+}
+
+// segment adds the time between two cuts.
+func (b bracket) segment(me *op, near []*op, from, to int64) {
+	sure := from >= me.asked && to <= me.in // me waits
+	var writer, maybeWriter, pending, maybePending, readers, maybeReaders []*op
+	add := func(sure, maybe *[]*op, isSure, may bool, o *op) {
+		if isSure {
+			*sure = append(*sure, o)
+		}
+		if may {
+			*maybe = append(*maybe, o)
+		}
+	}
+	for _, o := range near {
+		holds, mayHold := o.got <= from && o.left >= to, o.in <= from && o.out >= to
+		if !o.write {
+			add(&readers, &maybeReaders, holds, mayHold, o)
+			continue
+		}
+		add(&writer, &maybeWriter, holds, mayHold, o)
+		if !me.write && o.in <= me.got { // the writer that is next
+			add(&pending, &maybePending, o.asked <= from && o.in >= to, o.request <= from && o.got >= to, o)
+		}
+	}
+	d := float64(to - from)
+	share := func(t blameTable, o *op, n int) { t[blameKey{me.lock, me.site, o.site}] += d / float64(n) }
+	for _, o := range maybeWriter {
+		share(b.most, o, 1)
+		if sure && len(writer) > 0 {
+			share(b.least, o, 1)
+		}
+	}
+	if len(writer) > 0 || !me.write && len(maybePending) == 0 {
+		return
+	}
+	// Readers hold it, and the pending writer counts as one of them.
+	for _, o := range maybeReaders {
+		share(b.most, o, 1+len(readers)-count(readers, o)+min(1, len(pending)))
+	}
+	if len(maybeReaders) > 0 {
+		for _, o := range maybePending {
+			share(b.most, o, 1+max(1, len(readers)))
+		}
+	}
+	if !sure || len(maybeWriter) > 0 || len(readers) == 0 || !me.write && len(pending) == 0 {
+		return
+	}
+	for _, o := range append(readers, pending...) {
+		share(b.least, o, len(maybeReaders)+len(maybePending))
+	}
+}
+
+// count is 1 if o is among ops.
+func count(ops []*op, o *op) int {
+	if slices.Contains(ops, o) {
+		return 1
+	}
+	return 0
+}
+
+// bracketRun runs a workload on probed locks.
+func bracketRun(t testing.TB, wl workload, d time.Duration) (beyond, width float64) {
+	t.Helper()
+	if err := Start(Options{Exact: true}); err != nil {
+		t.Fatal(err)
+	}
+	log := wl.runOn(wl.probedLocks(), d)
+	p := Snapshot()
+	if err := Stop(); err != nil {
+		t.Fatal(err)
+	}
+	return bracketOf(log).beyond(estimate(p))
+}
+
+// TestOracleBracket holds however busy the machine is, but for an owner that takes the lock while a waiter
+// is about to register (blame.go), if that waiter is interrupted just then: so the best of three counts.
+func TestOracleBracket(t *testing.T) {
+	for _, wl := range workloads {
+		t.Run(wl.name, func(t *testing.T) {
+			best := math.Inf(1)
+			for try := 0; try < 3 && !(best < 0.001); try++ {
+				beyond, width := bracketRun(t, wl, 80*time.Millisecond)
+				t.Logf("%.3f %% beyond a bracket of %.2f %%", 100*beyond, 100*width)
+				if math.IsNaN(beyond) { // nobody waited
+					beyond = 0
+				}
+				best = min(best, beyond)
+			}
+			if best > 0.01 {
+				t.Errorf("%.2f %% beyond the bracket", 100*best)
+			}
+		})
+	}
+}
