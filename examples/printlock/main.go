@@ -8,54 +8,39 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"io"
-	"log"
-	"os"
-	"os/signal"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/beforeafter"
 )
 
 func main() {
-	log.SetFlags(0)
-	log.SetPrefix("printlock: ")
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	o := options{}
-	flag.IntVar(&o.nodes, "nodes", 8, "number of nodes, each a goroutine")
 	flag.DurationVar(&o.print, "print", 200*time.Microsecond, "how long the terminal takes for a line, or several that are written at once")
-	flag.IntVar(&o.compute, "compute", 20_000, "steps of computation for each step of a node")
-	flag.DurationVar(&o.time, "time", time.Second, "how long each version runs")
-	flag.StringVar(&o.dir, "o", "", "`directory` to write profiles and pictures to")
-	flag.Parse()
-	if flag.NArg() > 0 || o.nodes < 2 || o.print < 0 || o.compute < 0 || o.time <= 0 {
-		flag.Usage()
-		os.Exit(2)
-	}
-	if _, err := o.run(ctx, os.Stdout); err != nil {
-		log.Fatal(err)
-	}
+	flag.IntVar(&o.compute, "compute", 20_000, "steps of computation for each step of a node, which is a goroutine")
+	beforeafter.Main(beforeafter.Example{
+		Unit:     "steps",
+		Valid:    func() bool { return o.print >= 0 && o.compute >= 0 },
+		Variants: o.variants,
+	})
 }
 
 type options struct {
-	nodes, compute int
-	print, time    time.Duration
-	dir            string
+	compute int
+	print   time.Duration
 }
 
-func (o *options) run(ctx context.Context, out io.Writer) ([]*beforeafter.Result, error) {
+func (o *options) variants() []beforeafter.Variant {
 	version := func(newLogger func(io.Writer) logger) func() beforeafter.Work {
 		return func() beforeafter.Work {
 			return &simulation{compute: o.compute, logger: newLogger(terminal(o.print))}
 		}
 	}
-	return beforeafter.Run(ctx, out, []beforeafter.Variant{
+	return []beforeafter.Variant{
 		{Name: "before", About: "every node prints under one lock", Start: version(newLocked)},
 		{Name: "after", About: "nodes queue their lines, one goroutine prints them", Start: version(newQueued)},
-	}, beforeafter.Options{Goroutines: o.nodes, Time: o.time, Dir: o.dir, Unit: "steps"})
+	}
 }
 
 // simulation is what goroutines do: each is a node.

@@ -10,15 +10,18 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/beforeafter"
 )
 
 // The lock is to blame before the repair, and hardly after it: whatever else the machine does, a step takes its
 // time in the terminal under the lock before, and none after.
 func TestRepair(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "profiles")
-	o := options{nodes: 4, compute: 100, print: 5 * time.Millisecond, time: 200 * time.Millisecond, dir: dir}
+	o := options{compute: 100, print: 5 * time.Millisecond}
+	opt := beforeafter.Options{Goroutines: 4, Time: 200 * time.Millisecond, Dir: dir, Unit: "steps"}
 	var out bytes.Buffer
-	results, err := o.run(context.Background(), &out)
+	results, err := beforeafter.Run(context.Background(), &out, o.variants(), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +45,7 @@ func TestRepair(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := o.run(cancelled, &out); err == nil {
+	if _, err := beforeafter.Run(cancelled, &out, o.variants(), opt); err == nil {
 		t.Error("a cancelled run gave no error")
 	}
 }

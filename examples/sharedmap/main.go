@@ -8,52 +8,32 @@
 package main
 
 import (
-	"context"
 	"flag"
-	"io"
-	"log"
-	"os"
-	"os/signal"
-	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/beforeafter"
 )
 
 func main() {
-	log.SetFlags(0)
-	log.SetPrefix("sharedmap: ")
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	o := options{}
-	flag.IntVar(&o.goroutines, "goroutines", 8, "number of goroutines")
 	flag.IntVar(&o.shards, "shards", 64, "number of maps of the repaired version")
 	flag.IntVar(&o.compute, "compute", 4000, "steps of computation for each update, in the map's lock")
-	flag.DurationVar(&o.time, "time", time.Second, "how long each version runs")
-	flag.StringVar(&o.dir, "o", "", "`directory` to write profiles and pictures to")
-	flag.Parse()
-	if flag.NArg() > 0 || o.goroutines < 2 || o.shards < 2 || o.compute < 0 || o.time <= 0 {
-		flag.Usage()
-		os.Exit(2)
-	}
-	if _, err := o.run(ctx, os.Stdout); err != nil {
-		log.Fatal(err)
-	}
+	beforeafter.Main(beforeafter.Example{
+		Unit:     "updates",
+		Valid:    func() bool { return o.shards >= 2 && o.compute >= 0 },
+		Variants: o.variants,
+	})
 }
 
-type options struct {
-	goroutines, shards, compute int
-	time                        time.Duration
-	dir                         string
-}
+type options struct{ shards, compute int }
 
-func (o *options) run(ctx context.Context, out io.Writer) ([]*beforeafter.Result, error) {
+func (o *options) variants() []beforeafter.Variant {
 	version := func(shards int) func() beforeafter.Work {
 		return func() beforeafter.Work { return &updates{newSharded(shards), o.compute} }
 	}
-	return beforeafter.Run(ctx, out, []beforeafter.Variant{
+	return []beforeafter.Variant{
 		{Name: "before", About: "one map, one lock", Start: version(1)},
 		{Name: "after", About: "shards, each with a lock of its own", Start: version(o.shards)},
-	}, beforeafter.Options{Goroutines: o.goroutines, Time: o.time, Dir: o.dir, Unit: "updates"})
+	}
 }
 
 // updates are what goroutines do.

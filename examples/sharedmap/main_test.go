@@ -7,14 +7,18 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/beforeafter"
 )
 
 // The map's lock is to blame before the repair. Whatever else the machine does: with enough work under the lock,
 // goroutines queue there.
 func TestBlame(t *testing.T) {
-	o := options{goroutines: 8, shards: 64, compute: 200_000, time: 300 * time.Millisecond, dir: t.TempDir()}
+	o := options{shards: 64, compute: 200_000}
 	var out bytes.Buffer
-	results, err := o.run(context.Background(), &out)
+	results, err := beforeafter.Run(context.Background(), &out, o.variants(), beforeafter.Options{
+		Goroutines: 8, Time: 300 * time.Millisecond, Dir: t.TempDir(), Unit: "updates",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

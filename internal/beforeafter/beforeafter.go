@@ -39,8 +39,8 @@ type Work interface {
 
 // Options says how the variants are run.
 type Options struct {
-	Goroutines int
-	Time       time.Duration // of each variant, in all its turns
+	Goroutines int           // at least 2
+	Time       time.Duration // of each variant, in all its turns; more than 0
 	Dir        string        // if not empty, where profiles and pictures are written to
 	Unit       string        // what the work is counted in, such as "lines"
 }
