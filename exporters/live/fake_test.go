@@ -95,7 +95,7 @@ func report() bottleneck.Live {
 		Pairs: []contention.Pair{{Kind: contention.MutexKind, Lock: lock, Waiter: contention.Party{Group: "main.work", Stack: stack},
 			Owner: contention.Party{Group: "main.main", Stack: stack}, Contentions: 12, Blamed: time.Second}},
 	}
-	live.Tasks = &granularity.Profile{Source: granularity.SourceTrace}
+	live.Tasks = &granularity.Profile{Source: granularity.SourceTrace, Wall: 9 * time.Second}
 	live.Stream = timeline.StreamStats{Generations: 9, Bytes: 1000, CPU: 90 * time.Millisecond, Elapsed: 10 * time.Second,
 		Dropped: timeline.Dropped{Drop: timeline.Drop{Generations: 1, Bytes: 500, Duration: time.Second}, OverBudget: timeline.Drop{Generations: 1, Bytes: 500, Duration: time.Second}}}
 	return live

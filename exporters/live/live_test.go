@@ -92,7 +92,9 @@ func checkForm(t *testing.T, url string, f form, a answer) {
 	}
 }
 
-// checkProfile holds a profile to what the scrapers of Pyroscope, Parca and Grafana Alloy want.
+// checkProfile holds a profile to what the scrapers of Pyroscope, Parca and Grafana Alloy want: Alloy looks at the status, the media type and
+// the first bytes; Parca at the identifiers, which must be 1, 2, 3 …, and takes the time and the sort of profile from the profile itself, for which
+// there must be a period, and a duration where it covers some time; Pyroscope has no room for a "-" in a name of a label.
 func checkProfile(t *testing.T, url string, a answer) *profile.Profile {
 	t.Helper()
 	if !strings.HasPrefix(a.body, "\x1f\x8b") {
@@ -116,12 +118,30 @@ func checkProfile(t *testing.T, url string, a answer) *profile.Profile {
 	if p.DefaultSampleType == "" || p.PeriodType == nil || p.PeriodType.Type == "" {
 		t.Errorf("%s: default %q, period %v", url, p.DefaultSampleType, p.PeriodType)
 	}
-	if !strings.Contains(url, "/tasks") && (p.TimeNanos == 0 || p.DurationNanos == 0) {
+	if p.TimeNanos <= 0 || p.DurationNanos <= 0 {
 		t.Errorf("%s: time %d, duration %d", url, p.TimeNanos, p.DurationNanos)
+	}
+	for i, m := range p.Mapping {
+		if m.ID != uint64(i+1) {
+			t.Errorf("%s: mapping %d is the %d. one", url, m.ID, i+1)
+		}
+	}
+	for i, l := range p.Location {
+		if l.ID != uint64(i+1) {
+			t.Errorf("%s: location %d is the %d. one", url, l.ID, i+1)
+		}
+	}
+	for i, f := range p.Function {
+		if f.ID != uint64(i+1) {
+			t.Errorf("%s: function %d is the %d. one", url, f.ID, i+1)
+		}
+	}
+	if len(p.Sample) > 16000 || len(a.body) > 4<<20 {
+		t.Errorf("%s: %d samples, %d bytes", url, len(p.Sample), len(a.body))
 	}
 	for _, s := range p.Sample {
 		for name := range s.Label {
-			if strings.ContainsAny(name, "-. ") {
+			if name == "" || strings.ContainsAny(name, "-. ") {
 				t.Errorf("%s: label %q", url, name)
 			}
 		}

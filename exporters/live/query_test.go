@@ -31,6 +31,7 @@ func TestQuery(t *testing.T) {
 		"debug=1&format=text":     {query: query{debug: true, form: formText}},
 		"format=svg&seconds=2":    {query: query{seconds: 2 * time.Second, form: formSVG}},
 		"view=joined":             {query: query{view: contention.JoinedView, form: formPprof}},
+		"seconds=2&seconds=2":     {query: query{seconds: 2 * time.Second}},
 		"seconds=2&debug=1":       {trouble: "do not go together"},
 		"debug=1&format=svg":      {trouble: "debug=1 is text"},
 		"seconds=0":               {trouble: "at least"},

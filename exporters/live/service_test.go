@@ -91,8 +91,12 @@ func TestRecorder(t *testing.T) {
 				t.Errorf("%s: %s %s", url, a.Status, a.body)
 				continue
 			}
-			if e != &tasksEndpoint {
-				checkForm(t, url, f, a)
+			checkForm(t, url, f, a)
+			if f == formPprof {
+				p := checkProfile(t, url, a)
+				if ago := time.Since(time.Unix(0, p.TimeNanos+p.DurationNanos)); ago < -time.Second || ago > time.Minute {
+					t.Errorf("%s: it is of %v ago", url, ago)
+				}
 			}
 			if e == &speedupEndpoint && f == formText && (!strings.Contains(a.body, "stimate") || !strings.Contains(a.body, "upper bound")) {
 				t.Errorf("the estimate is not called one, or not an upper bound:\n%s", a.body)

@@ -60,6 +60,9 @@ func (h *handler) taskSizes(ctx context.Context, q query) ([]byte, error) {
 	default:
 		var prof *profile.Profile
 		if prof, err = pprof.Tasks(p, pprof.TasksOptions{}); err == nil {
+			if prof.TimeNanos == 0 {
+				prof.TimeNanos = time.Now().Add(-p.Wall).UnixNano()
+			}
 			err = h.writeProfile(&buf, prof)
 		}
 	}
