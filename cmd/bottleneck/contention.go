@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -78,6 +77,8 @@ A check for continuous integration:
         waiting          how many goroutines waited at a time, on average
         handoff-%        the part of the waiting in which nobody held the lock
         unattributed-%   the part for which the owner is not known
+        lock(LOCK).waited, lock(LOCK).contentions
+                         those of one lock, by its name or class
 
 Examples:
 
@@ -92,32 +93,26 @@ Examples:
 
 // contentionFlags are the choices of the user.
 type contentionFlags struct {
+	analysis[contention.Profile]
 	by, kinds, focus, view string
 	filter                 contention.Filter
 	draw                   contentionDrawing
-	to                     destination
-	fail                   profileConditions[*contentionSum]
 }
 
 func (f *contentionFlags) set() *flag.FlagSet {
-	fs := flag.NewFlagSet("contention", flag.ContinueOnError)
-	f.fail.measures, f.fail.example = contentionMeasures, "waited>2s"
+	fs := f.analysis.set("contention", contentionWritings, contentionMeasures)
 	fs.StringVar(&f.by, "by", "", "")
 	fs.StringVar(&f.kinds, "kind", "", "")
 	fs.StringVar(&f.focus, "focus", "", "")
-	fs.DurationVar(&f.draw.least, "min", 0, "")
 	fs.StringVar(&f.view, "pprof", "", "")
-	f.to.define(fs, contentionWritings)
-	f.to.defineTop(fs)
-	fs.Var(&f.fail, "fail", "")
+	fs.DurationVar(&f.draw.least, "min", 0, "")
 	return fs
 }
 
 // parse reads the flags and rejects what cannot be right before anything is read.
 func (f *contentionFlags) parse(std stdio, args []string) (source string, err error) {
-	fs := f.set()
-	rest, err := parseFlags(fs, args)
-	if err != nil {
+	f.set()
+	if source, err = f.analysis.parse(std, args, "input", "lines"); err != nil {
 		return "", err
 	}
 	if f.draw.by, err = parseAspects(f.by); err != nil {
@@ -139,10 +134,7 @@ func (f *contentionFlags) parse(std stdio, args []string) (source string, err er
 	if f.draw.least < 0 {
 		return "", usagef("-min %v: want a positive duration, such as 1ms", f.draw.least)
 	}
-	if err := f.to.settle(std, "lines"); err != nil {
-		return "", err
-	}
-	return oneInput(rest, "input")
+	return source, nil
 }
 
 // parseAspects parses the levels of the tree; none are the usual ones.
@@ -205,21 +197,18 @@ func runContention(ctx context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	in, err := f.to.open(std, source)
-	if err != nil {
-		return err
+	read := func(ctx context.Context, std stdio, in *input) (*contention.Profile, error) {
+		p, err := readContention(ctx, std, in, f.draw.goroutines())
+		if p != nil {
+			p = p.Filter(f.filter)
+		}
+		return p, err
 	}
-	p, err := readContention(ctx, std, in, f.draw.goroutines())
-	if p == nil || ctx.Err() != nil { // what was read before an interrupt is a matter of chance
-		return err
-	}
-	p = p.Filter(f.filter)
-	f.to.draw.source = in.label
-	written := f.to.write(std, func(w io.Writer, form string, d drawing) error {
+	write := func(w io.Writer, form string, p *contention.Profile, d drawing) error {
 		f.draw.drawing = d
 		return contentionForms[form](w, p, f.draw)
-	})
-	return errors.Join(err, written, f.fail.check(sumContention(p)))
+	}
+	return f.run(ctx, std, source, read, write)
 }
 
 // eventMagic is what event files of package contention begin with.

@@ -238,6 +238,9 @@ func TestContentionChoices(t *testing.T) {
 			t.Errorf("%s: there is %q in\n%s", tt.args, tt.not, r.out)
 		}
 	}
+	if svg := bottleneck("contention", "-format", "svg", mutexTrace).out; !strings.Contains(svg, filepath.Base(mutexTrace)) || strings.Contains(svg, mutexTrace) {
+		t.Error("the picture does not name the trace, or names folders of this machine")
+	}
 	r := bottleneck("contention", "-format", "pprof", "-pprof", "joined", mutexTrace)
 	if p, err := profile.ParseData([]byte(r.out)); err != nil || !strings.Contains(p.String(), "[held by]") {
 		t.Error(err, "or no joined stacks")
@@ -255,6 +258,8 @@ func TestContentionFail(t *testing.T) {
 		{"longest>1ms", "longest>1ms (it is 893."},
 		{"unattributed-%>50", ""},
 		{"handoff-%<50%", "handoff-%<50% (it is 1."},
+		{"lock(nobody).waited>0s", ""},
+		{"lock(work.mutexWorker#1).contentions>0, lock(proto/work.mutexWorker).waited>1s", "contentions>0 (it is "},
 	} {
 		r := bottleneck("contention", "-format", "csv", "-fail", tt.expr, mutexTrace)
 		status := exitOK

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // contentionSum is what the measures are made from.
@@ -12,13 +14,21 @@ type contentionSum struct {
 	contentions                                      int64
 }
 
-var contentionMeasures = []profileMeasure[*contentionSum]{
-	{measure{name: "waited", wall: true}, always(func(s *contentionSum) float64 { return float64(s.waited) })},
-	{measure{name: "longest", wall: true}, always(func(s *contentionSum) float64 { return float64(s.longest) })},
-	{measure{name: "contentions"}, always(func(s *contentionSum) float64 { return float64(s.contentions) })},
-	{measure{name: "waiting"}, always(func(s *contentionSum) float64 { return percent(s.waited, s.duration) / 100 })},
-	{measure{name: "handoff-%", percent: true}, always(func(s *contentionSum) float64 { return percent(s.handOff, s.waited) })},
-	{measure{name: "unattributed-%", percent: true}, always(func(s *contentionSum) float64 { return percent(s.unattributed, s.waited) })},
+var contentionMeasures = measures[*contention.Profile]{
+	example: "waited>2s",
+	whole: []measured[*contention.Profile]{
+		{measure{name: "waited", wall: true}, ofSum(func(s *contentionSum) float64 { return float64(s.waited) })},
+		{measure{name: "longest", wall: true}, ofSum(func(s *contentionSum) float64 { return float64(s.longest) })},
+		{measure{name: "contentions"}, ofSum(func(s *contentionSum) float64 { return float64(s.contentions) })},
+		{measure{name: "waiting"}, ofSum(func(s *contentionSum) float64 { return percent(s.waited, s.duration) / 100 })},
+		{measure{name: "handoff-%", percent: true}, ofSum(func(s *contentionSum) float64 { return percent(s.handOff, s.waited) })},
+		{measure{name: "unattributed-%", percent: true}, ofSum(func(s *contentionSum) float64 { return percent(s.unattributed, s.waited) })},
+	},
+	part: ofPart("lock", []measure{{name: "waited", wall: true}, {name: "contentions"}}, lockMeasure),
+}
+
+func ofSum(of func(*contentionSum) float64) func(*contention.Profile) (float64, error) {
+	return always(func(p *contention.Profile) float64 { return of(sumContention(p)) })
 }
 
 func sumContention(p *contention.Profile) *contentionSum {
@@ -32,4 +42,24 @@ func sumContention(p *contention.Profile) *contentionSum {
 		sum.contentions += w.Contentions
 	}
 	return sum
+}
+
+// lockMeasure is one of the locks of a name or class. A lock that nobody waited for is 0: being gone is what one hopes for.
+func lockMeasure(p *contention.Profile, lock string, m measure) (sum float64, _ error) {
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		switch {
+		case !isLock(w.Lock, lock):
+		case m.wall:
+			sum += float64(w.Waited)
+		default:
+			sum += float64(w.Contentions)
+		}
+	}
+	return sum, nil
+}
+
+// isLock reports whether a lock has that name or class, in full or short.
+func isLock(l *contention.Lock, name string) bool {
+	return slices.Contains([]string{l.Name, l.String(), format.Func(l.String()), l.Class, format.Func(l.Class)}, name)
 }

@@ -3,10 +3,7 @@ package main
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"io"
-	"path/filepath"
-	"slices"
 )
 
 // writings are the forms in which a command can write what it found.
@@ -51,12 +48,7 @@ func (d *destination) add(name string) error {
 	if d.can.formOf(name) == "" {
 		return errors.New("its form follows from its name: want a file ending in " + d.can.endings)
 	}
-	same := func(other string) bool { return filepath.Clean(other) == filepath.Clean(name) }
-	if slices.ContainsFunc(d.outputs, same) {
-		return errors.New("given twice")
-	}
-	d.outputs = append(d.outputs, name)
-	return nil
+	return d.outputs.add(name)
 }
 
 // settle rejects what cannot be right before anything is read, and fills in what was left out.
@@ -85,15 +77,6 @@ func (d *destination) settle(std stdio, what string) error {
 	return nil
 }
 
-// open finds the input, and whether the files can be written, before anything is read.
-func (d *destination) open(std stdio, source string) (*input, error) {
-	in, err := findInput(std, source)
-	if err != nil {
-		return nil, err
-	}
-	return in, d.outputs.check()
-}
-
 // asked are the forms of all that is to be written.
 func (d *destination) asked() (forms []string) {
 	for _, name := range d.outputs {
@@ -110,9 +93,7 @@ func (d *destination) write(std stdio, write func(w io.Writer, form string, draw
 	var errs []error
 	for _, name := range d.outputs {
 		err := writeFile(name, func(w io.Writer) error { return write(w, d.can.formOf(name), d.draw) })
-		if _, terminal := terminalOf(std.err); terminal && err == nil {
-			fmt.Fprintf(std.err, "Wrote %s.\n", oneLine(name))
-		}
+		tellWritten(std, name, err)
 		errs = append(errs, err)
 	}
 	if d.format != "" {

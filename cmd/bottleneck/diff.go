@@ -50,10 +50,10 @@ contention profiles by lock, waiter and owner, and profiles of tasks class by cl
                          of contention   one of those of "bottleneck contention -fail", such as
                                          waited or contentions; lock(LOCK).waited or
                                          lock(LOCK).contentions, where LOCK is a name or class
-                         of tasks        tasks, fine-tasks-% or coarse-tasks-% (those in classes
-                                         with that diagnosis); of a class tasks(CLASS).p50, or
-                                         mean, p99, count or blocked-%. p50, mean and p99 are in
-                                         cycles or, if they are not known, in nanoseconds
+                         of tasks        one of those of "bottleneck tasks -fail", such as
+                                         fine-tasks-%; of a class tasks(CLASS).p50, or mean, p99,
+                                         count or blocked-%. p50, mean and p99 are in cycles or,
+                                         if they are not known, in nanoseconds
 
 Examples:
 
@@ -78,7 +78,7 @@ func (f *diffFlags) set() *flag.FlagSet {
 	fs.StringVar((*string)(&f.kind), "kind", "", "")
 	fs.StringVar(&f.group, "group", "", "")
 	f.to.define(fs, diffWritings)
-	fs.Var(&f.fail, "fail", "")
+	fs.Func("fail", "", f.fail.add)
 	return fs
 }
 

@@ -129,10 +129,4 @@ func TestDiffErrors(t *testing.T) {
 	} {
 		bottleneck(append([]string{"diff"}, strings.Fields(tt.args)...)...).want(t, tt.status, "", tt.err)
 	}
-	help := lookup("diff").help
-	for _, name := range []string{"kind", "group", "o", "format", "title", "fail"} {
-		if !strings.Contains(help, "    -"+name+" ") {
-			t.Errorf("-%s is not described", name)
-		}
-	}
 }

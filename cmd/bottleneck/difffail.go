@@ -1,44 +1,36 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 )
 
-// changeCondition is a condition of diff's -fail: one on a run alone, or, when its value ends in x, on the
+// changeCondition is a condition of diff's -fail: one on the new run alone, or, when its value ends in x, on the
 // quotient of two runs.
 type changeCondition struct {
-	text     string
-	name     string
+	comparison
 	quotient bool
-	op       string
-	// in has what the name means, for each kind of run that has such a name.
-	in map[diffKind]changeMeasure
+	in       map[diffKind]changeMeasure // what the name means, in the kinds of runs that know it
 }
 
 type changeMeasure struct {
-	diffMeasure
+	measured[diffSide]
 	limit float64
 }
 
+// changeConditions is the value of diff's -fail.
 type changeConditions []changeCondition
 
-// String implements flag.Value.
-func (c *changeConditions) String() string {
-	var texts []string
-	for _, one := range *c {
-		texts = append(texts, one.text)
+// add is what -fail does. Which names are right depends on what is compared: see know.
+func (c *changeConditions) add(s string) error {
+	list, err := parseComparisons(s, "neck-%>1.1x")
+	if err != nil {
+		return err
 	}
-	return strings.Join(texts, ",")
-}
-
-// Set implements flag.Value: it adds conditions. Which names are right depends on what is compared: see know.
-func (c *changeConditions) Set(s string) error {
-	for _, one := range splitConditions(s) {
-		cond, err := parseChange(strings.TrimSpace(one))
+	for _, one := range list {
+		cond, err := newChange(one)
 		if err != nil {
 			return err
 		}
@@ -47,81 +39,34 @@ func (c *changeConditions) Set(s string) error {
 	return nil
 }
 
-// splitConditions cuts at commas that are in no parentheses: names of groups may contain some.
-func splitConditions(s string) (parts []string) {
-	depth, from := 0, 0
-	for i := range len(s) {
-		switch s[i] {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		case ',':
-			if depth == 0 {
-				parts = append(parts, s[from:i])
-				from = i + 1
-			}
-		}
-	}
-	return append(parts, s[from:])
-}
-
-func parseChange(s string) (changeCondition, error) {
-	c := changeCondition{text: s}
-	at := strings.LastIndexAny(s, "<>")
-	if at < 0 {
-		return c, fmt.Errorf("%q is not a condition: want a name, one of < <= > >=, and a value, as in neck-%%>1.1x", s)
-	}
-	value := s[at+1:]
-	c.op = s[at : at+1]
-	if v, ok := strings.CutPrefix(value, "="); ok {
-		c.op, value = c.op+"=", v
-	}
-	value = strings.TrimSpace(value)
-	c.name = strings.TrimSpace(s[:at])
-	number, quotient := strings.CutSuffix(value, "x")
-	c.quotient = quotient
+func newChange(one comparison) (c changeCondition, err error) {
+	c = changeCondition{comparison: one, in: map[diffKind]changeMeasure{}}
+	number, quotient := strings.CutSuffix(one.value, "x")
 	var limit float64
-	if quotient {
-		var err error
+	if c.quotient = quotient; quotient {
 		limit, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
 		if err != nil || math.IsNaN(limit) || math.IsInf(limit, 0) || limit < 0 {
-			return c, fmt.Errorf("%q: want a quotient such as 1.1x, not %q", s, value)
+			return c, fmt.Errorf("%q: want a quotient such as 1.1x, not %q", one.text, one.value)
 		}
 	}
-	return c, c.resolve(value, limit)
-}
-
-// resolve finds the kinds that know the name and can be compared with the value.
-func (c *changeCondition) resolve(value string, quotient float64) error {
-	c.in = map[diffKind]changeMeasure{}
-	var parsing, inner error
-	for _, kind := range diffKinds {
-		m, err := findMeasure(kind, c.name)
-		if err != nil {
-			if word, _, ok := strings.Cut(c.name, "("); ok && word == (map[diffKind]string{graphDiff: "group", contentionDiff: "lock", tasksDiff: "tasks"})[kind] {
-				inner = err
-			}
-			continue
-		}
-		limit := quotient
-		if !c.quotient {
-			if limit, err = m.parse(value); err != nil {
-				parsing = err
+	found, err := findMeasures(one.name)
+	if err != nil {
+		return c, err
+	}
+	for kind, m := range found {
+		if !quotient {
+			var wrong error
+			if limit, wrong = m.parse(one.value); wrong != nil {
+				err = wrong
 				continue
 			}
 		}
 		c.in[kind] = changeMeasure{m, limit}
 	}
-	switch {
-	case len(c.in) > 0:
-		return nil
-	case parsing != nil:
-		return parsing
-	case inner != nil:
-		return inner
+	if len(c.in) > 0 {
+		return c, nil
 	}
-	return nearestMeasure(c.name)
+	return c, err
 }
 
 // know rejects conditions on the other kinds of what is compared.
@@ -147,25 +92,21 @@ func (c changeConditions) check(p diffPair) error {
 		if err != nil {
 			return fmt.Errorf("-fail %s: %w", one.text, err)
 		}
-		cond := condition{measure: m.measure, op: one.op, limit: m.limit}
-		v, is := after, cond.format(after)
+		v, is := after, m.format(after, m.limit)
 		if one.quotient {
 			before, err := m.of(p[0])
 			if err != nil {
 				return fmt.Errorf("-fail %s: in the old run: %w", one.text, err)
 			}
 			v = quotient(before, after)
-			is += ", it was " + cond.format(before)
+			is += ", it was " + m.format(before, m.limit)
 			if !math.IsInf(v, 0) {
 				is += fmt.Sprintf(": %.2fx", v)
 			}
 		}
-		if cond.holds(v) {
+		if one.holds(v, m.limit) {
 			held = append(held, fmt.Sprintf("%s (it is %s)", one.text, is))
 		}
 	}
-	if held == nil {
-		return nil
-	}
-	return errors.New("failed, as -fail says: " + strings.Join(held, ", "))
+	return failed(held)
 }

@@ -124,12 +124,17 @@ func writeDiffJSON(w io.Writer, p diffPair, _ drawing) error {
 	return enc.Encode(out)
 }
 
-// measures are the measures of the whole that -fail knows, of both runs.
+// measures are the measures of the whole that -fail knows, of both runs; null where a run cannot tell.
 func (p diffPair) measures() (out []changeJSON) {
-	for _, m := range diffMeasures(p[0].kind) {
-		before, _ := m.of(p[0]) // only those of a group or class can fail
-		after, _ := m.of(p[1])
-		out = append(out, changeJSON{Name: m.name, Before: &before, After: &after})
+	for _, m := range diffMeasures[p[0].kind].whole {
+		value := func(s diffSide) *float64 {
+			v, err := m.of(s)
+			if err != nil {
+				return nil
+			}
+			return &v
+		}
+		out = append(out, changeJSON{Name: m.name, Before: value(p[0]), After: value(p[1])})
 	}
 	return out
 }

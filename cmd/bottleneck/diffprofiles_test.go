@@ -76,7 +76,7 @@ func TestDiffContention(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := got.Changes[0]
-	if got.What != "contention profile" || len(got.Measures) != len(contentionMeasures) || *got.Measures[0].After != 201e6 ||
+	if got.What != "contention profile" || len(got.Measures) != len(contentionMeasures.whole) || *got.Measures[0].After != 201e6 ||
 		c.OwnerGroup != "main.janitor" || c.Class != "example.com/lru.Cache" || *c.Before != (contendedJSON{100, 100e6}) || *c.After != (contendedJSON{300, 200e6}) {
 		t.Errorf("%s", r.out)
 	}
@@ -115,7 +115,7 @@ func TestDiffTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := got.Changes[0]
-	if got.What != "profile of tasks" || len(got.Measures) != 3 || c.Class != "example.com/app/main.crunch" || c.Before.Tasks != 100 ||
+	if got.What != "profile of tasks" || len(got.Measures) != len(tasksMeasures.whole) || c.Class != "example.com/app/main.crunch" || c.Before.Tasks != 100 ||
 		*c.After.Cycles != 4**c.Before.Cycles || c.After.Diagnosis != granularity.Coarse {
 		t.Errorf("%s", r.out)
 	}
@@ -181,7 +181,7 @@ func TestDiffKindErrors(t *testing.T) {
 		{"-fail lock(x>1x a b", exitUsage, `"lock(" is never closed`},
 		{"-fail lock().waited>1x a b", exitUsage, "want lock(NAME).waited"},
 		{"-fail tasks(x)>1x a b", exitUsage, "want tasks(NAME).p50"},
-		{"-fail group(x)>1x a b", exitUsage, "after group(…) comes"},
+		{"-fail group(x)>1x a b", exitUsage, "want group(NAME).share-%"},
 		{"-fail tasks(crunch).p50>1x " + tasks + " " + byTime, exitFailure, "it is in nanoseconds, but was in cycles"},
 		{wrong + " " + locks, exitFailure, "w.json: contention: "},
 		{"-kind contention run_test.go " + mutexTrace, exitFailure, "not a Go execution trace"},

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
@@ -60,76 +58,63 @@ func readSide(ctx context.Context, std stdio, name string, want diffKind, opt bo
 	if err != nil {
 		return diffSide{}, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	p := startProgress(std.err, in.progress)
-	defer p.stop()
-	file, err := in.open(ctx, cancel)
-	if err != nil {
-		return diffSide{}, err
-	}
-	defer file.Close()
-	return parseSide(ctx, file, in.label, want, opt)
+	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (diffSide, error) {
+		return parseSide(ctx, in, r, head, want, opt)
+	})
 }
 
-func parseSide(ctx context.Context, file io.Reader, name string, want diffKind, opt bottle.Options) (diffSide, error) {
-	r := bufio.NewReader(file)
-	head, _ := r.Peek(len(eventMagic)) // who reads on meets the error, too
+// parseSide is readSide of an input that is open, and begins with head.
+func parseSide(ctx context.Context, in *input, r io.Reader, head []byte, want diffKind, opt bottle.Options) (diffSide, error) {
+	var data []byte
+	kind := contentionDiff
 	switch {
-	case bytes.Equal(head, eventMagic):
-		if want != "" && want != contentionDiff {
-			return diffSide{}, notOf(name, contentionDiff, want)
+	case holdsJSON(head):
+		var err error
+		if data, err = io.ReadAll(r); err != nil {
+			return diffSide{}, fileError(in.label, err)
 		}
-		p, err := contention.ReadEvents(r, contention.Options{})
-		if err != nil {
-			err = fmt.Errorf("%s: %w", name, err)
-		}
-		return diffSide{kind: contentionDiff, contention: p}, err
-	case !bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
-		if f, ok := file.(*os.File); ok { // which can be read with random access
-			if _, err := f.Seek(0, io.SeekStart); err == nil {
-				return readSideTrace(ctx, f, name, want, opt)
-			}
-		}
-		return readSideTrace(ctx, r, name, want, opt)
+		kind = kindOfJSON(data)
+	case !bytes.HasPrefix(head, eventMagic):
+		return readSideTrace(ctx, in, r, want, opt)
 	}
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return diffSide{}, fileError(name, err)
-	}
-	kind := kindOfJSON(data)
 	if want != "" && want != kind {
-		return diffSide{}, notOf(name, kind, want)
+		return diffSide{}, usagef("%s is a %s: that is no -kind %s", in.label, kind.what(), want)
 	}
-	side, err := readSideJSON(data, kind)
+	side, err := readSideSaved(r, data, kind)
 	if err != nil {
-		return diffSide{}, fmt.Errorf("%s: %w", name, err)
+		return diffSide{}, fmt.Errorf("%s: %w", in.label, err)
 	}
 	return side, nil
 }
 
-func notOf(name string, is, want diffKind) error {
-	return usagef("%s is a %s: that is no -kind %s", name, is.what(), want)
+// readSideSaved reads JSON or, where there is none, an event file.
+func readSideSaved(r io.Reader, data []byte, kind diffKind) (s diffSide, err error) {
+	if data != nil {
+		return readSideJSON(data, kind)
+	}
+	s.kind = kind
+	s.contention, err = contention.ReadEvents(r, contention.Options{})
+	return s, err
 }
 
 // readSideTrace reads a trace; a graph by default.
-func readSideTrace(ctx context.Context, file io.Reader, name string, want diffKind, opt bottle.Options) (s diffSide, err error) {
+func readSideTrace(ctx context.Context, in *input, r io.Reader, want diffKind, opt bottle.Options) (s diffSide, err error) {
 	switch s.kind = want; want {
 	case stackDiff:
-		s.stack, err = speedup.Estimate(ctx, file, speedup.Options{})
+		s.stack, err = speedup.Estimate(ctx, r, speedup.Options{Progress: in.decoded})
 		if err != nil {
-			err = fmt.Errorf("%s: %w", name, err)
+			err = fmt.Errorf("%s: %w", in.label, err)
 		}
 	case contentionDiff:
-		s.contention, err = contention.ReadTrace(ctx, file, contention.TraceOptions{Name: name})
+		s.contention, err = contention.ReadTrace(ctx, r, contention.TraceOptions{Name: in.label, Progress: in.decoded})
 	case tasksDiff:
-		s.tasks, err = granularity.ReadTrace(ctx, file, granularity.TraceOptions{Name: name})
+		s.tasks, err = granularity.ReadTrace(ctx, r, granularity.TraceOptions{Name: in.label, Progress: in.decoded})
 		if err == nil {
 			s.tasks.Diagnose()
 		}
 	default:
-		s.kind, opt.Name = graphDiff, name
-		s.graph, err = bottle.ReadTrace(ctx, file, opt)
+		s.kind, opt.Name, opt.Progress = graphDiff, in.label, in.decoded
+		s.graph, err = bottle.ReadTrace(ctx, r, opt)
 	}
 	return s, err
 }

@@ -51,12 +51,14 @@ func TestConditions(t *testing.T) {
 		{"group( main.main ) . share-% > 30", "(it is 40.00%)"},
 		{"group(main.mian).share-%>30", `the graph has no group "main.mian"; did you mean "main.main"?`},
 		{"group(nobody).share-%<1", `the graph has no group "nobody"`},
+		{"group(nobody(a,b)).share-%<1", `the graph has no group "nobody(a,b)"`},
+		{"group(main.main).share-%>99, group(main.main).parallelism<1.5", "says: group(main.main).parallelism<1.5 (it is 1.12)"},
 		{"parallelism<1,neck-%>90", ""},
 		{"parallelism<1,neck-%>39", "says: neck-%>39 (it is 40.00%)"},
 		{"parallelism<2,idle-%>50,neck-%>39", "says: parallelism<2 (it is 1.60), neck-%>39 (it is 40.00%)"},
 	} {
-		var c conditions
-		if err := c.Set(tt.expr); err != nil {
+		c := conditions[*bottle.Graph]{about: graphMeasures}
+		if err := c.add(tt.expr); err != nil {
 			t.Errorf("%s: %v", tt.expr, err)
 			continue
 		}
@@ -89,12 +91,12 @@ func TestConditionSyntax(t *testing.T) {
 		"wall>2":                    "wants a duration",
 		"wall>2parsecs":             "wants a duration",
 		"group(main.main":           "never closed",
-		"group().share-%>3":         "names no group",
-		"group(main.main)>3":        "comes .share-% or .parallelism",
+		"group().share-%>3":         "want group(NAME).share-% or group(NAME).parallelism",
+		"group(main.main)>3":        "want group(NAME).share-% or group(NAME).parallelism",
 		"group(main.main).neck-%>3": "want one of share-%, parallelism",
 	} {
-		var c conditions
-		if err := c.Set(expr); err == nil || !strings.Contains(err.Error(), want) {
+		c := conditions[*bottle.Graph]{about: graphMeasures}
+		if err := c.add(expr); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", expr, err, want)
 		}
 		// A wrong expression is found before the trace is looked for.
@@ -127,11 +129,10 @@ func TestFailFlag(t *testing.T) {
 
 // A value is never shown so short that it looks like the limit that it misses.
 func TestConditionDigits(t *testing.T) {
-	c := condition{measure: graphMeasures[0], op: "<", limit: 4}
 	for v, want := range map[float64]string{
 		3.9: "3.90", 3.996: "3.996", 3.99999: "3.99999", 4: "4.00", math.Nextafter(4, 0): "3.9999999999999996",
 	} {
-		if got := c.format(v); got != want {
+		if got := (measure{name: "parallelism"}).format(v, 4); got != want {
 			t.Errorf("%v is shown as %s, want %s", v, got, want)
 		}
 	}
@@ -139,8 +140,8 @@ func TestConditionDigits(t *testing.T) {
 
 // An empty graph has no percentages.
 func TestConditionsOfNothing(t *testing.T) {
-	var c conditions
-	if err := c.Set("neck-%>0,idle-%>0,gc-%>0,parallelism>0,wall>0s"); err != nil {
+	c := conditions[*bottle.Graph]{about: graphMeasures}
+	if err := c.add("neck-%>0,idle-%>0,gc-%>0,parallelism>0,wall>0s"); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.check(&bottle.Graph{}); err != nil {

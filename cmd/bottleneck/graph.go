@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -88,57 +87,41 @@ Examples:
 
 // graphFlags are the choices of the user.
 type graphFlags struct {
-	opt   bottle.Options
+	analysis[bottle.Graph]
 	group string
-	to    destination
-	fail  conditions
+	opt   bottle.Options
 }
 
 func (f *graphFlags) set() *flag.FlagSet {
-	fs := flag.NewFlagSet("graph", flag.ContinueOnError)
+	fs := f.analysis.set("graph", graphWritings, graphMeasures)
 	fs.StringVar(&f.group, "group", "function", "")
 	fs.DurationVar(&f.opt.Window, "window", 0, "")
 	fs.DurationVar(&f.opt.From, "from", 0, "")
 	fs.DurationVar(&f.opt.To, "to", 0, "")
 	fs.BoolVar(&f.opt.Offered, "offered", false, "")
-	f.to.define(fs, graphWritings)
-	f.to.defineTop(fs)
-	fs.Var(&f.fail, "fail", "")
 	return fs
 }
 
 // parse reads the flags and rejects what cannot be right before anything is read.
 func (f *graphFlags) parse(std stdio, args []string) (source string, err error) {
 	fs := f.set()
-	rest, err := parseFlags(fs, args)
-	if err != nil {
-		return "", err
-	}
-	fs.Visit(func(fl *flag.Flag) {
-		switch fl.Name {
-		case "window":
-			if f.opt.Window <= 0 {
-				err = usagef("-window %v: want a positive duration, such as 500ms", f.opt.Window)
-			}
-		case "to":
-			if f.opt.To <= f.opt.From {
-				err = usagef("-to %v is not after -from %v", f.opt.To, f.opt.From)
-			}
-		}
-	})
-	if err != nil {
+	if source, err = f.analysis.parse(std, args, "trace", "groups"); err != nil {
 		return "", err
 	}
 	if f.opt.Group, err = bottle.ParseGrouping(f.group); err != nil {
 		return "", usagef("%v", err)
 	}
-	if f.opt.From < 0 {
+	given := map[string]bool{}
+	fs.Visit(func(fl *flag.Flag) { given[fl.Name] = true })
+	switch {
+	case given["window"] && f.opt.Window <= 0:
+		return "", usagef("-window %v: want a positive duration, such as 500ms", f.opt.Window)
+	case f.opt.From < 0:
 		return "", usagef("-from %v: want a time from the beginning of the trace", f.opt.From)
+	case given["to"] && f.opt.To <= f.opt.From:
+		return "", usagef("-to %v is not after -from %v", f.opt.To, f.opt.From)
 	}
-	if err := f.to.settle(std, "groups"); err != nil {
-		return "", err
-	}
-	return oneInput(rest, "trace")
+	return source, nil
 }
 
 func runGraph(ctx context.Context, std stdio, args []string) error {
@@ -147,17 +130,11 @@ func runGraph(ctx context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	in, err := f.to.open(std, source)
-	if err != nil {
-		return err
+	read := func(ctx context.Context, std stdio, in *input) (*bottle.Graph, error) {
+		return readGraph(ctx, std, in, f.opt)
 	}
-	g, err := readGraph(ctx, std, in, f.opt)
-	if g == nil || ctx.Err() != nil { // what was read before an interrupt is a matter of chance
-		return err
-	}
-	f.to.draw.source = shownSource(in.label)
-	written := f.to.write(std, func(w io.Writer, form string, d drawing) error { return forms[form](w, g, d) })
-	return errors.Join(err, written, f.fail.check(g))
+	write := func(w io.Writer, form string, g *bottle.Graph, d drawing) error { return forms[form](w, g, d) }
+	return f.run(ctx, std, source, read, write)
 }
 
 // readGraph reads a trace, with progress on a terminal. The graph may be there even if

@@ -55,7 +55,7 @@ func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (part m
 		if want == "" && !holdsJSON(head) && !bytes.HasPrefix(head, eventMagic) {
 			want = graphDiff
 		}
-		side, err := parseSide(ctx, r, in.label, want, bottle.Options{})
+		side, err := parseSide(ctx, in, r, head, want, bottle.Options{})
 		return mergePart{diffSide: side, name: in.label}, err
 	})
 	if err == nil && part.kind == stackDiff {

@@ -9,10 +9,31 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // outputs are the files of -o.
 type outputs []string
+
+// add is what -o does.
+func (o *outputs) add(name string) error {
+	same := func(other string) bool { return filepath.Clean(other) == filepath.Clean(name) }
+	switch {
+	case name == "":
+		return errors.New("want a name")
+	case slices.ContainsFunc(*o, same):
+		return errors.New("given twice")
+	}
+	*o = append(*o, name)
+	return nil
+}
+
+// tellWritten says on a terminal that a file was written.
+func tellWritten(std stdio, name string, err error) {
+	if _, terminal := terminalOf(std.err); terminal && err == nil {
+		fmt.Fprintf(std.err, "Wrote %s.\n", oneLine(name))
+	}
+}
 
 // check finds out whether the files can be written, so that nobody waits for a
 // long trace in vain.

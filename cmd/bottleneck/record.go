@@ -6,7 +6,6 @@ import (
 	"flag"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,43 +56,24 @@ Examples:
 type recordFlags struct {
 	seconds float64
 	force   bool
-	outputs []string
+	outputs outputs
 	source  *url.URL
 }
 
 func (f *recordFlags) set() *flag.FlagSet {
 	fs := flag.NewFlagSet("record", flag.ContinueOnError)
-	fs.Func("o", "", f.add)
+	fs.Func("o", "", f.outputs.add)
 	fs.Float64Var(&f.seconds, "seconds", 5, "")
 	fs.BoolVar(&f.force, "force", false, "")
 	return fs
 }
 
-// add is what -o does.
-func (f *recordFlags) add(name string) error {
-	same := func(other string) bool { return filepath.Clean(other) == filepath.Clean(name) }
-	switch {
-	case name == "":
-		return errors.New("want a name")
-	case slices.ContainsFunc(f.outputs, same):
-		return errors.New("given twice")
-	}
-	f.outputs = append(f.outputs, name)
-	return nil
-}
-
-// parse reads the flags. What follows "--" is a command to run, instead of a URL.
+// parse reads the flags and the URL.
 func (f *recordFlags) parse(args []string) error {
-	var command []string
-	if i := slices.Index(args, "--"); i >= 0 {
-		args, command = args[:i], args[i+1:]
-	}
 	rest, err := parseFlags(f.set(), args)
 	switch {
 	case err != nil:
 		return err
-	case len(command) > 0:
-		return usagef("record takes the URL of a service, and cannot run commands: \"bottleneck scale\" does, and go test has a -trace of its own")
 	case len(rest) == 0:
 		return usagef("no service: give the URL where it has mounted exporters/live or net/http/pprof")
 	case len(f.outputs) == 0:

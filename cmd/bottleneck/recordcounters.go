@@ -62,9 +62,7 @@ func (e *programError) Error() string { return fmt.Sprintf("exit status %d", e.s
 // ourWait is set while a program runs that decides itself what an interrupt means.
 var ourWait atomic.Bool
 
-func (f *programFlags) parse(args []string) error {
-	i := slices.Index(args, "--")
-	f.command = args[i+1:]
+func (f *programFlags) set() *flag.FlagSet {
 	fs := flag.NewFlagSet("record", flag.ContinueOnError)
 	fs.StringVar(&f.counters, "counters", "default", "")
 	fs.StringVar(&f.traceURL, "trace-url", "", "")
@@ -72,7 +70,13 @@ func (f *programFlags) parse(args []string) error {
 	fs.BoolVar(&f.quantum, "experimental-quantum", false, "")
 	fs.StringVar(&f.output, "o", "", "")
 	fs.BoolVar(&f.force, "force", false, "")
-	rest, err := parseFlags(fs, args[:i])
+	return fs
+}
+
+func (f *programFlags) parse(args []string) error {
+	i := slices.Index(args, "--")
+	f.command = args[i+1:]
+	rest, err := parseFlags(f.set(), args[:i])
 	switch {
 	case err != nil:
 		return err

@@ -47,8 +47,8 @@ fills the sections that it can; a saved profile takes the place of what a trace 
     -group BY        which goroutines share a box: function, creator, region, task or /regexp/,
                      as in "bottleneck help graph"
     -from DURATION   leave out quanta, and the part of the graph, before that time
-    -to DURATION     or after that one. Contention, tasks and speed-up are always of the
-                     whole recording
+    -to DURATION     or after that one. Waits and tasks are those of the windows (see -window)
+                     that this time touches, and the speed-up is always of the whole recording
     -only FILTER     keep only the quanta for which a condition holds, such as
                      'group =~ "worker" && duration > 10us'
     -workers WHO     the workers of the speed-up, as in "bottleneck help speedup"
@@ -63,7 +63,7 @@ Examples:
 
 // reportFlags are the choices of the user.
 type reportFlags struct {
-	outputs  []string
+	outputs  outputs
 	http     string
 	window   time.Duration
 	from, to time.Duration
@@ -94,11 +94,7 @@ func (f *reportFlags) add(name string) error {
 	if reportFormOf(name) == "" {
 		return errors.New("its form follows from its name: want a file ending in " + reportEndings)
 	}
-	if slices.ContainsFunc(f.outputs, func(other string) bool { return filepath.Clean(other) == filepath.Clean(name) }) {
-		return errors.New("given twice")
-	}
-	f.outputs = append(f.outputs, name)
-	return nil
+	return f.outputs.add(name)
 }
 
 func (f *reportFlags) parse(args []string) (files []string, err error) {
@@ -136,10 +132,8 @@ func runReport(ctx context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range f.outputs {
-		if err := checkFile(name); err != nil {
-			return err
-		}
+	if err := f.outputs.check(); err != nil {
+		return err
 	}
 	d, readErr := f.read(ctx, std, files)
 	if d == nil || ctx.Err() != nil || !f.page() {
@@ -155,9 +149,7 @@ func runReport(ctx context.Context, std stdio, args []string) error {
 			continue // written while the trace was read
 		}
 		err := writeFile(name, func(w io.Writer) error { return reportForms[reportFormOf(name)](w, d) })
-		if _, terminal := terminalOf(std.err); terminal && err == nil {
-			fmt.Fprintf(std.err, "Wrote %s.\n", oneLine(name))
-		}
+		tellWritten(std, name, err)
 		errs = append(errs, err)
 	}
 	if f.http != "" && errors.Join(errs[1:]...) == nil {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -105,10 +104,29 @@ func TestHelpIsComplete(t *testing.T) {
 	}{
 		{(&graphFlags{}).set(), graphHelp},
 		{(&demo{}).set(), demoHelp},
+		{(&speedupFlags{}).set(), speedupHelp},
+		{(&scaleFlags{}).set(), scaleHelp},
+		{(&contentionFlags{}).set(), contentionHelp},
+		{(&tasksFlags{}).set(), tasksHelp},
+		{(&diffFlags{}).set(), diffHelp},
+		{(&topFlags{}).set(), topHelp},
+		{(&recordFlags{}).set(), recordHelp},
+		{(&programFlags{}).set(), recordProgramHelp + "    -o \n    -force \n"}, // described before
+		{(&mergeFlags{}).set(), mergeHelp},
+		{(&reportFlags{}).set(), reportHelp},
 	} {
 		described := map[string]bool{}
-		for _, m := range regexp.MustCompile(`(?m)^    -([a-z]+) `).FindAllStringSubmatch(tt.help, -1) {
-			described[m[1]] = true
+		for line := range strings.Lines(tt.help) {
+			if !strings.HasPrefix(line, "    -") { // such as "    -n N, -unit TYPE   what they do"
+				continue
+			}
+			flags, _, _ := strings.Cut(strings.TrimSpace(line), "  ")
+			for one := range strings.SplitSeq(flags, ", ") {
+				if name, is := strings.CutPrefix(one, "-"); is {
+					name, _, _ = strings.Cut(name, " ")
+					described[name] = true
+				}
+			}
 		}
 		tt.set.VisitAll(func(f *flag.Flag) {
 			if !described[f.Name] {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -174,17 +173,5 @@ func TestTargets(t *testing.T) {
 	target, _ := newTarget([]string{"x.test", "-test.bench=."})
 	if err := target.fixWork(func([]string) (string, error) { return "BenchmarkA 1 2 ns/op\nBenchmarkB 3 4 ns/op\n", nil }, 1, ""); err == nil || !strings.Contains(err.Error(), "2 benchmarks match (BenchmarkA, BenchmarkB)") {
 		t.Error(err)
-	}
-}
-
-// Every flag of these commands is in their help, and no other.
-func TestStackHelpIsComplete(t *testing.T) {
-	for name, flags := range map[string]interface{ set() *flag.FlagSet }{"speedup": &speedupFlags{}, "scale": &scaleFlags{}} {
-		help := lookup(name).help
-		flags.set().VisitAll(func(f *flag.Flag) {
-			if !strings.Contains(help, "-"+f.Name+" ") {
-				t.Errorf("%s: -%s is not described", name, f.Name)
-			}
-		})
 	}
 }

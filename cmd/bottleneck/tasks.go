@@ -62,7 +62,8 @@ Where it goes:
                      CONDITION compares tasks, fine-tasks-%, coarse-tasks-%, unknown-tasks-% (the
                      share of tasks in classes with that diagnosis), cycles/task, running/task or
                      wall/task (means; the last two are durations such as 20us) by < <= > >= with a
-                     value. Several are separated by commas; -class selects first
+                     value; or, of one class, tasks(CLASS).p50, or mean, p99, count or blocked-%
+                     instead of p50. Several are separated by commas; -class selects first
 
 Diagnoses: "fine" is too small, "coarse" too large, "ok" neither; "unknown" if the numbers do
 not tell. The text says why, and what to do.
@@ -79,34 +80,28 @@ Examples:
 
 // tasksFlags are the choices of the user.
 type tasksFlags struct {
+	analysis[granularity.Profile]
 	class, site string
-	only        *regexp.Regexp
+	only        *regexp.Regexp // what class means; nil: all
 	trace       granularity.TraceOptions
 	draw        tasksDrawing
-	fail        profileConditions[*granularity.Profile]
-	to          destination
 }
 
 func (f *tasksFlags) set() *flag.FlagSet {
-	fs := flag.NewFlagSet("tasks", flag.ContinueOnError)
-	f.fail.measures, f.fail.example = tasksMeasures, "fine-tasks-%>10"
+	fs := f.analysis.set("tasks", tasksWritings, tasksMeasures)
 	fs.StringVar(&f.class, "class", "", "")
 	fs.StringVar(&f.site, "site", "", "")
 	fs.BoolVar(&f.draw.strip, "strip", false, "")
 	fs.BoolVar(&f.trace.Tasks, "user-tasks", false, "")
 	fs.BoolVar(&f.trace.AggregateNested, "aggregate", false, "")
 	fs.Float64Var(&f.trace.Hz, "hz", 0, "")
-	fs.Var(&f.fail, "fail", "")
-	f.to.define(fs, tasksWritings)
-	f.to.defineTop(fs)
 	return fs
 }
 
 // parse reads the flags and rejects what cannot be right before anything is read.
 func (f *tasksFlags) parse(std stdio, args []string) (source string, err error) {
-	fs := f.set()
-	rest, err := parseFlags(fs, args)
-	if err != nil {
+	f.set()
+	if source, err = f.analysis.parse(std, args, "input", "classes"); err != nil {
 		return "", err
 	}
 	if f.class != "" {
@@ -114,22 +109,14 @@ func (f *tasksFlags) parse(std stdio, args []string) (source string, err error) 
 			return "", usagef("-class: %v", err)
 		}
 	}
-	switch f.site {
-	case "":
-	case "creation":
-		f.draw.creation = true
-	case "submission":
-		f.draw.submission = true
-	default:
+	f.draw.creation, f.draw.submission = f.site == "creation", f.site == "submission"
+	switch {
+	case f.site != "" && !f.draw.creation && !f.draw.submission:
 		return "", usagef("-site %q: want creation or submission", f.site)
-	}
-	if !(f.trace.Hz >= 0 && f.trace.Hz <= 1e12) {
+	case !(f.trace.Hz >= 0 && f.trace.Hz <= 1e12):
 		return "", usagef("-hz %v: want a frequency, such as 2.4e9", f.trace.Hz)
 	}
-	if err := f.to.settle(std, "classes"); err != nil {
-		return "", err
-	}
-	return oneInput(rest, "input")
+	return source, nil
 }
 
 func runTasks(ctx context.Context, std stdio, args []string) error {
@@ -138,23 +125,21 @@ func runTasks(ctx context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	in, err := f.to.open(std, source)
-	if err != nil {
-		return err
+	read := func(ctx context.Context, std stdio, in *input) (*granularity.Profile, error) {
+		p, err := f.read(ctx, std, in)
+		if p == nil {
+			return nil, err
+		}
+		if none := f.choose(p); none != nil {
+			return nil, errors.Join(err, none)
+		}
+		return p, err
 	}
-	p, err := f.read(ctx, std, in)
-	if p == nil || ctx.Err() != nil { // what was read before an interrupt is a matter of chance
-		return err
-	}
-	if none := f.choose(p); none != nil {
-		return errors.Join(err, none)
-	}
-	f.to.draw.source = in.label
-	written := f.to.write(std, func(w io.Writer, form string, d drawing) error {
+	write := func(w io.Writer, form string, p *granularity.Profile, d drawing) error {
 		f.draw.drawing = d
 		return tasksForms[form](w, p, f.draw)
-	})
-	return errors.Join(err, written, f.fail.check(p))
+	}
+	return f.run(ctx, std, source, read, write)
 }
 
 // choose keeps the classes of -class.

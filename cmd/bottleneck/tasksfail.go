@@ -2,18 +2,23 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-var tasksMeasures = []profileMeasure[*granularity.Profile]{
-	{measure{name: "fine-tasks-%", percent: true}, diagnosedShare(granularity.Fine)},
-	{measure{name: "coarse-tasks-%", percent: true}, diagnosedShare(granularity.Coarse)},
-	{measure{name: "unknown-tasks-%", percent: true}, diagnosedShare(granularity.Unknown)},
-	{measure{name: "tasks"}, always(func(p *granularity.Profile) float64 { return countTasks(p, "") })},
-	{measure{name: "cycles/task"}, cyclesPerTask},
-	{measure{name: "running/task", wall: true}, runningPerTask},
-	{measure{name: "wall/task", wall: true}, wallPerTask},
+var tasksMeasures = measures[*granularity.Profile]{
+	example: "fine-tasks-%>10",
+	whole: []measured[*granularity.Profile]{
+		{measure{name: "tasks"}, always(func(p *granularity.Profile) float64 { return countTasks(p, "") })},
+		{measure{name: "fine-tasks-%", percent: true}, diagnosedShare(granularity.Fine)},
+		{measure{name: "coarse-tasks-%", percent: true}, diagnosedShare(granularity.Coarse)},
+		{measure{name: "unknown-tasks-%", percent: true}, diagnosedShare(granularity.Unknown)},
+		{measure{name: "cycles/task"}, cyclesPerTask},
+		{measure{name: "running/task", wall: true}, runningPerTask},
+		{measure{name: "wall/task", wall: true}, wallPerTask},
+	},
+	part: ofPart("tasks", []measure{{name: "p50"}, {name: "mean"}, {name: "p99"}, {name: "count"}, {name: "blocked-%", percent: true}}, classMeasure),
 }
 
 var errNoTasks = errors.New("no task was measured")
@@ -75,4 +80,42 @@ func runningPerTask(p *granularity.Profile) (float64, error) {
 
 func wallPerTask(p *granularity.Profile) (float64, error) {
 	return meanOfTasks(p, func(c *granularity.Class) *granularity.Histogram { return &c.WallNS })
+}
+
+// classMeasure is one of a class: granularity in cycles or, if they are not known, in nanoseconds.
+func classMeasure(p *granularity.Profile, class string, m measure) (float64, error) {
+	c, err := findClass(p, class)
+	if err != nil {
+		return 0, err
+	}
+	h := p.Granularity(c)
+	switch {
+	case m.name == "count":
+		return float64(c.Tasks), nil
+	case m.name == "blocked-%":
+		return 100 * c.BlockedNS.Sum() / max(1, c.WallNS.Sum()), nil
+	case h.Count() == 0:
+		return 0, fmt.Errorf("the granularity of %q is not known", c.Name)
+	case m.name == "mean":
+		return h.Mean(), nil
+	case m.name == "p99":
+		return h.Quantile(.99), nil
+	}
+	return h.Quantile(.5), nil
+}
+
+// findClass finds a class by its name, in full or short.
+func findClass(p *granularity.Profile, name string) (*granularity.Class, error) {
+	names := make([]string, len(p.Classes))
+	for i := range p.Classes {
+		names[i] = p.Classes[i].Name
+	}
+	i, near := findName(names, name)
+	switch {
+	case i >= 0:
+		return &p.Classes[i], nil
+	case near != "":
+		return nil, fmt.Errorf("there are no tasks of class %q; did you mean %q?", name, near)
+	}
+	return nil, fmt.Errorf("there are no tasks of class %q", name)
 }

@@ -16,6 +16,8 @@ func TestTasksFail(t *testing.T) {
 		{"tasks<=2000", "tasks<=2000 (it is 2000"},
 		{"cycles/task<700.1, wall/task>1us", "cycles/task<700.1 (it is 700.00)"},
 		{"running/task<=350ns", "running/task<=350ns (it is 350ns)"},
+		{"tasks(stock).p50>690, tasks(stock).count<10", "tasks(stock).p50>690 (it is 70"},
+		{"tasks(stock).blocked-%>99", ""},
 		{"wall/task>399ns", "wall/task>399ns (it is 400ns)"},
 	} {
 		status := exitOK
@@ -40,6 +42,8 @@ func TestTasksFailErrors(t *testing.T) {
 		{[]string{"-fail", "tasks>1.x", file}, exitUsage, "tasks wants a number"},
 		{[]string{"-fail", "cycles/task>1", phasesTrace}, exitFailure, "a trace does not tell cycles; give -hz"},
 		{[]string{"-fail", "running/task>1ns", phasesTrace}, exitFailure, "failed, as -fail says: running/task>1ns"},
+		{[]string{"-fail", "tasks(stok).p50>1", file}, exitFailure, `there are no tasks of class "stok"; did you mean "stock"?`},
+		{[]string{"-fail", "tasks(stock).p51>1", file}, exitUsage, `unknown name "p51"; did you mean p50?`},
 		{[]string{"-fail", "wall/task>1ns", computeTrace}, exitFailure, "no task was measured"},
 	} {
 		out := ""
