@@ -43,8 +43,8 @@ func layoutTasks(profile *granularity.Profile, opt Options) *scene {
 	y = p.y + p.h + 88
 	table, y := m.table(left, y)
 	s.shapes = append(s.shapes, table...)
-	notes, y := foot(m.notes(), left, y, opt.Width)
-	s.shapes = append(s.shapes, notes...)
+	foot, y := footnotes(m.notes(), left, y, opt.Width)
+	s.shapes = append(s.shapes, foot...)
 	s.height = y + margin
 	return s
 }

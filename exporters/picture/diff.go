@@ -59,18 +59,18 @@ func layoutDiff(before, after *bottle.Graph, opt Options) (*scene, error) {
 	l := m.diffLegend()
 	width := left + 2*diffChart + diffGap + gap + l.width + margin
 	s := &scene{width: width, title: m.title(), desc: "Two bottle graphs, before and after a change. " + m.changeSentence()}
-	head, y := m.diffHead(left, width)
+	head, y := heading(m.title(), []string{m.changeSentence(), format.Clean(m.opt.Subtitle)}, left, width)
 	s.shapes = head
 	y += 20
 	xmax, ymax, procs := scales(m.windows...)
 	for i, w := range m.windows {
 		p := plot{x: left + float64(i)*(diffChart+diffGap), y: y, w: diffChart, h: max(plotHeight, l.height-axisFoot), xmax: headroom * xmax, ymax: 1.045 * ymax}
-		s.shapes = append(s.shapes, m.diffChart(p, i, w, ymax, xmax, procs)...)
+		s.shapes = append(s.shapes, m.diffChart(p, i, w, ymax, procs)...)
 		s.height = p.bottom()
 	}
 	s.shapes = append(s.shapes, text{x: left + diffChart + diffGap/2, y: s.height + 46, s: m.axisTitle(), size: labelSize, anchor: middle, fill: themed(ink)})
 	s.shapes = append(s.shapes, l.draw(m, width-margin-l.width, y-14)...)
-	notes, bottom := m.notes(left, max(s.height+axisFoot, y-14+l.height), width)
+	notes, bottom := footnotes(m.notes(), left, max(s.height+axisFoot, y-14+l.height), width)
 	s.shapes = append(s.shapes, notes...)
 	s.height = bottom + margin
 	return s, nil
@@ -102,47 +102,13 @@ func (m *model) changeSentence() string {
 		format.Parallelism(a.MeanParallelism()), format.Parallelism(b.MeanParallelism()), neck(a), neck(b))
 }
 
-// diffHead draws title and subtitles and returns where they end.
-func (m *model) diffHead(x, width float64) (out []shape, bottom float64) {
-	y := margin + 16
-	out = append(out, text{x: x, y: y, s: shorten(m.title(), titleSize, true, width-x-margin), size: titleSize, bold: true, fill: themed(ink)})
-	y += 2
-	for _, s := range []string{m.changeSentence(), format.Clean(m.opt.Subtitle)} {
-		for _, line := range wrap(s, subtitleSize, width-x-margin, 2) {
-			y += 21
-			out = append(out, text{x: x, y: y, s: line, size: subtitleSize, fill: themed(muted)})
-		}
-	}
-	return out, y + 6
-}
-
 // diffChart draws one of the graphs; the left one has the axis of time.
-func (m *model) diffChart(p plot, i int, w *bottle.Graph, ymax, xmax float64, procs int) (out []shape) {
+func (m *model) diffChart(p plot, i int, w *bottle.Graph, ymax float64, procs int) (out []shape) {
 	if i == 0 {
 		out = append(out, p.timeAxis(ymax)...)
 	}
-	_, size := timeUnit(ymax)
-	var rules, marks []segment
-	for _, t := range niceTicks(ymax/size, max(2, int(p.h/46))) {
-		if y := p.py(t.at * size); t.at > 0 {
-			rules = append(rules, segment{p.x, y, p.right(), y})
-		}
-	}
-	for _, t := range parallelismTicks(xmax, p.w/2/headroom, axisSize) {
-		for _, at := range sides(t.at) {
-			x := p.px(at)
-			rules = append(rules, segment{x, p.y, x, p.bottom()})
-			marks = append(marks, segment{x, p.bottom(), x, p.bottom() + tickLength})
-			out = append(out, text{x: x, y: p.bottom() + tickLength + 15, s: t.label, size: axisSize, anchor: middle, fill: themed(muted)})
-		}
-	}
-	out = append([]shape{lines{segments: rules, stroke: themed(grid), width: 1}}, out...)
-	if procs > 0 {
-		out = append(out, p.limit(procs)...)
-	}
-	marks = append(marks, segment{p.x, p.bottom(), p.right(), p.bottom()})
-	out = append(out, lines{segments: marks, stroke: themed(axis), width: 1},
-		text{x: p.x + p.w/2, y: p.y - 6, s: [2]string{"before", "after"}[i] + ", " + format.Duration(w.Wall), size: labelSize, bold: true, anchor: middle, fill: themed(ink)})
+	out = append(out, p.grid(ymax, p.x, axisSize, procs)...)
+	out = append(out, text{x: p.x + p.w/2, y: p.y - 6, s: [2]string{"before", "after"}[i] + ", " + format.Duration(w.Wall), size: labelSize, bold: true, anchor: middle, fill: themed(ink)})
 	boxes, idle := m.place(p, w)
 	for _, b := range boxes {
 		g := b.draw(w)

@@ -60,13 +60,7 @@ func (m *model) shareOf(i int, e *entry) time.Duration {
 
 func (l *diffLegend) draw(m *model, x, y float64) (out []shape) {
 	line := func(row []string, y float64, bold bool, r role) {
-		at := x + swatchSide + 8
-		out = append(out, text{x: at, y: y, s: row[0], size: tableSize, bold: bold, fill: themed(r)})
-		at += l.names
-		for i, w := range l.cells {
-			at += stackColumnGap + w
-			out = append(out, text{x: at, y: y, s: row[i+1], size: tableSize, bold: bold, anchor: end, fill: themed(r)})
-		}
+		out = append(out, legendRow(row, l.names, l.cells[:], x, y, bold, r)...)
 	}
 	y += stackRow * 0.7
 	line(diffColumns, y, false, muted)

@@ -122,16 +122,9 @@ func (m *flowModel) layout() *scene {
 	}
 	span := max(40, width-fixed())
 	s := &scene{width: width, title: m.title(), desc: m.describe()}
-	y := margin + 16.0
-	s.shapes = append(s.shapes, text{x: margin, y: y, s: shorten(m.title(), titleSize, true, width-2*margin), size: titleSize, bold: true, fill: themed(ink)})
-	y += 2
-	for _, t := range []string{m.sentence(), format.Clean(m.opt.Subtitle)} {
-		for _, line := range wrap(t, subtitleSize, width-2*margin, 2) {
-			y += 21
-			s.shapes = append(s.shapes, text{x: margin, y: y, s: line, size: subtitleSize, fill: themed(muted)})
-		}
-	}
-	y += 34
+	head, y := heading(m.title(), []string{m.sentence(), format.Clean(m.opt.Subtitle)}, margin, width)
+	s.shapes = head
+	y += 28
 	x1 := margin + left.width()
 	x2 := x1 + flowBar + span
 	if len(m.flows) > 0 {
@@ -147,14 +140,9 @@ func (m *flowModel) layout() *scene {
 			s.shapes = append(s.shapes, m.node(n, x2, x2+flowBar+flowPad, start, right))
 		}
 	}
-	for _, note := range m.notes() {
-		y += 4
-		for _, line := range wrap(note, noteSize, width-2*margin, 4) {
-			y += noteLine
-			s.shapes = append(s.shapes, text{x: margin, y: y, s: line, size: noteSize, fill: themed(muted)})
-		}
-	}
-	s.height = y + margin
+	notes, bottom := footnotes(m.notes(), margin, y, width)
+	s.shapes = append(s.shapes, notes...)
+	s.height = bottom + margin
 	return s
 }
 

@@ -214,15 +214,7 @@ func (m *flowModel) notes() (out []string) {
 	if m.short > 0 {
 		out = append(out, fmt.Sprintf("Not drawn: %s in flows that are shorter than %s.", format.Duration(m.short), format.Duration(m.opt.Min)))
 	}
-	for i, w := range m.p.Warnings {
-		if i == maxNotes && len(m.p.Warnings) > maxNotes+1 {
-			return append(out, format.Plural(len(m.p.Warnings)-i, "more warning", "more warnings")+" not shown.")
-		}
-		if w = strings.TrimSpace(format.Clean(w)); w != "" {
-			out = append(out, "Warning: "+w)
-		}
-	}
-	return out
+	return append(out, warningNotes(m.p.Warnings)...)
 }
 
 // say tells a flow in words.

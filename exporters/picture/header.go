@@ -8,13 +8,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-const (
-	titleSize    = 19.0
-	subtitleSize = 14.0
-	margin       = 20.0
-	axisRoom     = 64.0 // left of a plot: title and labels of the time axis
-	maxNotes     = 6
-)
+const axisRoom = 64.0 // left of a plot: title and labels of the time axis
 
 // title is the first line of the picture.
 func (m *model) title() string {
@@ -61,35 +55,13 @@ func (m *model) axisTitle() string {
 	return "parallelism (goroutines running at once)"
 }
 
-// header draws title and subtitle and returns where they end.
-func (m *model) header(x, width float64) (out []shape, bottom float64) {
-	y := margin + 16
-	out = append(out, text{x: x, y: y, s: shorten(m.title(), titleSize, true, width-x-margin), size: titleSize, bold: true, fill: themed(ink)})
-	subtitles := []string{m.sentence(), strings.TrimSpace(format.Clean(m.opt.Subtitle))}
-	y += 2
-	for _, s := range subtitles {
-		for _, line := range wrap(s, subtitleSize, width-x-margin, 2) {
-			y += 21
-			out = append(out, text{x: x, y: y, s: line, size: subtitleSize, fill: themed(muted)})
-		}
-	}
-	return out, y + 6
+// heading draws title and subtitle and returns where they end.
+func (m *model) heading(x, width float64) (out []shape, bottom float64) {
+	return heading(m.title(), []string{m.sentence(), format.Clean(m.opt.Subtitle)}, x, width)
 }
 
-// notes draws what limits the trust in the picture at its foot and returns where they end.
-func (m *model) notes(x, y, width float64) (out []shape, bottom float64) {
-	for _, n := range m.noteTexts() {
-		y += 4
-		for _, line := range wrap(n, noteSize, width-x-margin, 4) {
-			y += noteLine
-			out = append(out, text{x: x, y: y, s: line, size: noteSize, fill: themed(muted)})
-		}
-	}
-	return out, y
-}
-
-// noteTexts are the footnotes: what was changed for the picture, then the graph's warnings.
-func (m *model) noteTexts() (out []string) {
+// notes are the footnotes: what was changed for the picture, then the graph's warnings.
+func (m *model) notes() (out []string) {
 	g := m.whole
 	if m.merged > 1 {
 		out = append(out, fmt.Sprintf("Each chart puts %s together: one chart for each of the %s would be more than fit.", format.Plural(m.merged, "window", "windows"), format.Count(m.count)))
@@ -104,16 +76,7 @@ func (m *model) noteTexts() (out []string) {
 	if _, _, drawn := scales(graphs...); drawn == 0 && g.Procs > 0 && len(m.entries) > 0 {
 		out = append(out, fmt.Sprintf("GOMAXPROCS, %s, lies beyond the ends of the axis.", format.Count(g.Procs)))
 	}
-	for i, w := range g.Warnings {
-		if i == maxNotes && len(g.Warnings) > maxNotes+1 {
-			out = append(out, format.Plural(len(g.Warnings)-i, "more warning", "more warnings")+" not shown.")
-			break
-		}
-		if w = strings.TrimSpace(format.Clean(w)); w != "" {
-			out = append(out, "Warning: "+w)
-		}
-	}
-	return out
+	return append(out, warningNotes(g.Warnings)...)
 }
 
 // describe tells the picture in words.

@@ -66,35 +66,48 @@ const (
 	lineHeight = 17.0 // of labels beside the boxes
 )
 
-// grid draws the lines behind the boxes and the labels of both axes.
-func (p plot) grid(wall float64, procs int) (out []shape) {
-	unit, size := timeUnit(wall)
-	yticks := niceTicks(wall/size, max(2, int(p.h/46)))
+// grid draws the lines behind the boxes, those of time from left on, and the labels of the axis of parallelism.
+func (p plot) grid(wall, left, labels float64, procs int) (out []shape) {
+	_, size := timeUnit(wall)
 	var rules, marks []segment
-	for _, t := range yticks {
-		y := p.py(t.at * size)
-		if t.at > 0 {
-			rules = append(rules, segment{p.x - tickLength, y, p.right(), y})
+	for _, t := range p.timeTicks(wall) {
+		if y := p.py(t.at * size); t.at > 0 {
+			rules = append(rules, segment{left, y, p.right(), y})
 		}
-		out = append(out, text{x: p.x - tickLength - 6, y: y + 0.35*axisSize, s: t.label, size: axisSize, anchor: end, fill: themed(muted)})
 	}
-	for _, t := range parallelismTicks(p.xmax/headroom, p.w/2/headroom, axisSize) {
+	for _, t := range parallelismTicks(p.xmax/headroom, p.w/2/headroom, labels) {
 		for _, at := range sides(t.at) {
 			x := p.px(at)
 			rules = append(rules, segment{x, p.y, x, p.bottom()})
 			marks = append(marks, segment{x, p.bottom(), x, p.bottom() + tickLength})
-			out = append(out, text{x: x, y: p.bottom() + tickLength + 15, s: t.label, size: axisSize, anchor: middle, fill: themed(muted)})
+			out = append(out, text{x: x, y: p.bottom() + tickLength + 2.5 + labels, s: t.label, size: labels, anchor: middle, fill: themed(muted)})
 		}
 	}
 	out = append([]shape{lines{segments: rules, stroke: themed(grid), width: 1}}, out...)
 	if procs > 0 {
 		out = append(out, p.limit(procs)...)
 	}
-	marks = append(marks, segment{p.x - tickLength, p.bottom(), p.right(), p.bottom()})
-	out = append(out,
-		lines{segments: marks, stroke: themed(axis), width: 1},
-		text{x: p.x - 50, y: p.y + p.h/2, s: "execution time (" + unit + ")", size: labelSize, anchor: middle, fill: themed(ink), upright: true})
-	return out
+	marks = append(marks, segment{left, p.bottom(), p.right(), p.bottom()})
+	return append(out, lines{segments: marks, stroke: themed(axis), width: 1})
+}
+
+// timeTicks are the ticks of the axis of time, in its unit.
+func (p plot) timeTicks(wall float64) []tick {
+	_, size := timeUnit(wall)
+	return niceTicks(wall/size, max(2, int(p.h/46)))
+}
+
+// timeAxis draws the labels and the title of the axis at the left.
+func (p plot) timeAxis(wall float64) (out []shape) {
+	unit, size := timeUnit(wall)
+	for _, t := range p.timeTicks(wall) {
+		out = append(out, text{x: p.x - tickLength - 6, y: p.py(t.at*size) + 0.35*axisSize, s: t.label, size: axisSize, anchor: end, fill: themed(muted)})
+	}
+	title := "execution time (" + unit + ")"
+	if room(title, labelSize, false) > p.h {
+		title = "time (" + unit + ")"
+	}
+	return append(out, text{x: p.x - 50, y: p.y + p.h/2, s: title, size: labelSize, anchor: middle, fill: themed(ink), upright: true})
 }
 
 // sides are a parallelism to the right and the left of 0.

@@ -24,7 +24,7 @@ func layoutSingle(m *model, opt Options) *scene {
 	width, t, below := m.columns(opt.Width, left+gap+margin)
 	s := &scene{width: width, title: m.title(), desc: m.describe()}
 
-	head, y := m.header(left, width)
+	head, y := m.heading(left, width)
 	y += 20 // the name of the limit
 	p := plot{x: left, y: y, w: width - left - margin - gap - t.width(), h: plotHeight}
 	if below {
@@ -46,7 +46,7 @@ func layoutSingle(m *model, opt Options) *scene {
 		s.shapes = append(s.shapes, shapes...)
 		foot = max(foot, bottom)
 	}
-	notes, bottom := m.notes(left, foot, width)
+	notes, bottom := footnotes(m.notes(), left, foot, width)
 	s.shapes = append(s.shapes, notes...)
 	s.height = bottom + margin
 	return s
@@ -89,7 +89,7 @@ func (m *model) chart(p plot) (out []shape) {
 	xmax, ymax, procs := scales(m.whole)
 	p.xmax, p.ymax = headroom*xmax, 1.045*ymax
 	labels, right := m.gutter(&p)
-	out = p.grid(height(m.whole), procs)
+	out = append(p.grid(height(m.whole), p.x-tickLength, axisSize, procs), p.timeAxis(height(m.whole))...)
 	if procs > 0 {
 		out = append(out, limitLabel(p, procs))
 	}

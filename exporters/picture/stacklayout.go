@@ -33,7 +33,7 @@ func (m *stackModel) layout() *scene {
 		space -= gap + legend.width
 	}
 	s := &scene{width: width, title: m.title(), desc: m.describe()}
-	head, y := m.head(left, width)
+	head, y := heading(m.title(), []string{m.sentence(), format.Clean(m.opt.Subtitle)}, left, width)
 	y += 14
 	p := stackPlot{x: left, y: y, w: min(plotWidth, space), h: stackHeight}
 	if !below {
@@ -49,29 +49,10 @@ func (m *stackModel) layout() *scene {
 		s.shapes = append(s.shapes, legend.draw(m, p.x+p.w+gap, y-4)...)
 		foot = max(foot, y-4+legend.height)
 	}
-	for _, w := range m.warnings() {
-		foot += 4
-		for _, line := range wrap("Warning: "+w, noteSize, width-left-margin, 4) {
-			foot += noteLine
-			s.shapes = append(s.shapes, text{x: left, y: foot, s: line, size: noteSize, fill: themed(muted)})
-		}
-	}
-	s.height = foot + margin
+	notes, bottom := footnotes(warningNotes(m.warnings()), left, foot, width)
+	s.shapes = append(s.shapes, notes...)
+	s.height = bottom + margin
 	return s
-}
-
-// head draws title and subtitles and returns where they end.
-func (m *stackModel) head(x, width float64) (out []shape, bottom float64) {
-	y := margin + 16
-	out = append(out, text{x: x, y: y, s: shorten(m.title(), titleSize, true, width-x-margin), size: titleSize, bold: true, fill: themed(ink)})
-	y += 2
-	for _, s := range []string{m.sentence(), format.Clean(m.opt.Subtitle)} {
-		for _, line := range wrap(s, subtitleSize, width-x-margin, 2) {
-			y += 21
-			out = append(out, text{x: x, y: y, s: line, size: subtitleSize, fill: themed(muted)})
-		}
-	}
-	return out, y + 6
 }
 
 // stackPlot is the area of the bars.

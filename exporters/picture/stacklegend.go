@@ -88,13 +88,7 @@ func (m *stackModel) without(p stackPart) string {
 
 func (l *stackLegend) draw(m *stackModel, x, y float64) (out []shape) {
 	line := func(row []string, y float64, bold bool, r role) {
-		at := x + swatchSide + 8
-		out = append(out, text{x: at, y: y, s: row[0], size: tableSize, bold: bold, fill: themed(r)})
-		at += l.names
-		for i, w := range l.numbers {
-			at += stackColumnGap + w
-			out = append(out, text{x: at, y: y, s: row[i+1], size: tableSize, bold: bold, anchor: end, fill: themed(r)})
-		}
+		out = append(out, legendRow(row, l.names, l.numbers, x, y, bold, r)...)
 	}
 	y += stackRow * 0.7
 	if len(l.numbers) > 0 {
@@ -118,6 +112,18 @@ func (l *stackLegend) draw(m *stackModel, x, y float64) (out []shape) {
 			}
 		}
 		line(row, y, p.bold, ink)
+	}
+	return out
+}
+
+// legendRow draws a name, beside the place for its colour, and numbers in columns of the given widths.
+func legendRow(row []string, names float64, numbers []float64, x, y float64, bold bool, r role) (out []shape) {
+	at := x + swatchSide + 8
+	out = append(out, text{x: at, y: y, s: row[0], size: tableSize, bold: bold, fill: themed(r)})
+	at += names
+	for i, w := range numbers {
+		at += stackColumnGap + w
+		out = append(out, text{x: at, y: y, s: row[i+1], size: tableSize, bold: bold, anchor: end, fill: themed(r)})
 	}
 	return out
 }

@@ -166,14 +166,10 @@ func (m *stackModel) sentence() string {
 func (m *stackModel) warnings() (out []string) {
 	for _, s := range m.stacks {
 		for _, w := range s.Warnings {
-			if w = strings.TrimSpace(format.Clean(w)); w != "" && !slices.Contains(out, w) {
+			if !slices.Contains(out, w) {
 				out = append(out, w)
 			}
 		}
-	}
-	if len(out) > maxNotes {
-		more := format.Plural(len(out)-maxNotes, "more warning", "more warnings") + " not shown."
-		out = append(out[:maxNotes:maxNotes], more)
 	}
 	return out
 }

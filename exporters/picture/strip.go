@@ -56,8 +56,8 @@ func layoutStrip(profile *granularity.Profile, opt Options) *scene {
 	}
 	axes, y := st.axis(y)
 	shapes = append(shapes, axes...)
-	footnotes, y := foot(append(notes, m.warnings()...), left, y+10, opt.Width)
-	s.shapes = append(shapes, footnotes...)
+	foot, y := footnotes(append(notes, warningNotes(m.p.Warnings)...), left, y+10, opt.Width)
+	s.shapes = append(shapes, foot...)
 	s.height = y + margin
 	return s
 }

@@ -207,19 +207,7 @@ func (m *tasksModel) notes() (out []string) {
 	if m.p.Source != "" {
 		out = append(out, source+".")
 	}
-	return append(out, m.warnings()...)
-}
-
-func (m *tasksModel) warnings() (out []string) {
-	for i, w := range m.p.Warnings {
-		if i == maxNotes && len(m.p.Warnings) > maxNotes+1 {
-			return append(out, format.Plural(len(m.p.Warnings)-i, "more warning", "more warnings")+" not shown.")
-		}
-		if w = strings.TrimSpace(format.Clean(w)); w != "" {
-			out = append(out, "Warning: "+w)
-		}
-	}
-	return out
+	return append(out, warningNotes(m.p.Warnings)...)
 }
 
 // describe tells the picture in words.
@@ -232,31 +220,9 @@ func (m *tasksModel) describe(what string) string {
 	return b.String()
 }
 
-// tasksHead draws title and subtitles and returns where they end.
+// head draws title and subtitles and returns where they end.
 func (m *tasksModel) head(title string, x float64) (out []shape, bottom float64) {
-	y := margin + 16
-	width := m.opt.Width
-	out = append(out, text{x: x, y: y, s: shorten(title, titleSize, true, width-x-margin), size: titleSize, bold: true, fill: themed(ink)})
-	y += 2
-	for _, s := range []string{m.sentence(), strings.TrimSpace(format.Clean(m.opt.Subtitle))} {
-		for _, line := range wrap(s, subtitleSize, width-x-margin, 2) {
-			y += 21
-			out = append(out, text{x: x, y: y, s: line, size: subtitleSize, fill: themed(muted)})
-		}
-	}
-	return out, y + 6
-}
-
-// foot draws the notes and returns where they end.
-func foot(notes []string, x, y, width float64) (out []shape, bottom float64) {
-	for _, n := range notes {
-		y += 4
-		for _, line := range wrap(n, noteSize, width-x-margin, 4) {
-			y += noteLine
-			out = append(out, text{x: x, y: y, s: line, size: noteSize, fill: themed(muted)})
-		}
-	}
-	return out, y
+	return heading(title, []string{m.sentence(), format.Clean(m.opt.Subtitle)}, x, m.opt.Width)
 }
 
 // ended is when the run ended, on the clock of the profile.

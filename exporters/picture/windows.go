@@ -67,7 +67,7 @@ func layoutWindows(m *model, opt Options) *scene {
 	}
 	space := width - left - margin
 	s := &scene{width: width, title: m.title(), desc: m.describe()}
-	head, y := m.header(left, width)
+	head, y := m.heading(left, width)
 	s.shapes = head
 	y += 20
 
@@ -90,7 +90,7 @@ func layoutWindows(m *model, opt Options) *scene {
 		legend, bottom = t.draw(m, min(left, width-margin-t.width()), bottom+26)
 	}
 	s.shapes = append(s.shapes, legend...)
-	notes, bottom := m.notes(left, bottom+4, width)
+	notes, bottom := footnotes(m.notes(), left, bottom+4, width)
 	s.shapes = append(s.shapes, notes...)
 	s.height = bottom + margin
 	return s
@@ -110,7 +110,7 @@ func (m *model) charts(a panels, left, top, space float64) (out []shape, bottom 
 		if column == 0 {
 			out = append(out, p.timeAxis(ymax)...)
 		}
-		out = append(out, m.panel(p, w, ymax, xmax, procs, clock))
+		out = append(out, m.panel(p, w, ymax, procs, clock))
 		bottom = p.bottom() + panelFoot
 		if i == a.columns-1 && procs > 0 {
 			l := limitLabel(p, procs)
@@ -130,47 +130,12 @@ func (m *model) charts(a panels, left, top, space float64) (out []shape, bottom 
 	return out, bottom
 }
 
-// timeAxis draws the labels and the title of the axis at the left of a row.
-func (p plot) timeAxis(wall float64) (out []shape) {
-	unit, size := timeUnit(wall)
-	for _, t := range niceTicks(wall/size, max(2, int(p.h/45))) {
-		out = append(out, text{x: p.x - tickLength - 6, y: p.py(t.at*size) + 0.35*axisSize, s: t.label, size: axisSize, anchor: end, fill: themed(muted)})
-	}
-	title := "execution time (" + unit + ")"
-	if room(title, labelSize, false) > p.h {
-		title = "time (" + unit + ")"
-	}
-	return append(out, text{x: p.x - 50, y: p.y + p.h/2, s: title, size: labelSize, anchor: middle, fill: themed(ink), upright: true})
-}
-
 // panel draws one window.
-func (m *model) panel(p plot, w *bottle.Graph, wall, most float64, procs int, c clock) *group {
+func (m *model) panel(p plot, w *bottle.Graph, wall float64, procs int, c clock) *group {
 	out := &group{title: "window from " + c.at(w.Start) + ", " + format.Duration(w.Wall) + " long, mean parallelism " + format.Parallelism(w.MeanParallelism())}
 	add := func(s ...shape) { out.shapes = append(out.shapes, s...) }
 
-	_, size := timeUnit(wall)
-	var rules, marks []segment
-	for _, t := range niceTicks(wall/size, max(2, int(p.h/45))) {
-		if y := p.py(t.at * size); t.at > 0 {
-			rules = append(rules, segment{p.x, y, p.right(), y})
-		}
-	}
-	var labels []shape
-	for _, t := range parallelismTicks(most, p.w/2/headroom, panelLabel) {
-		for _, at := range sides(t.at) {
-			x := p.px(at)
-			rules = append(rules, segment{x, p.y, x, p.bottom()})
-			marks = append(marks, segment{x, p.bottom(), x, p.bottom() + tickLength})
-			labels = append(labels, text{x: x, y: p.bottom() + tickLength + 13, s: t.label, size: panelLabel, anchor: middle, fill: themed(muted)})
-		}
-	}
-	add(lines{segments: rules, stroke: themed(grid), width: 1})
-	if procs > 0 {
-		add(p.limit(procs)...)
-	}
-	marks = append(marks, segment{p.x, p.bottom(), p.right(), p.bottom()})
-	add(lines{segments: marks, stroke: themed(axis), width: 1})
-	add(labels...)
+	add(p.grid(wall, p.x, panelLabel, procs)...)
 	add(text{x: p.x + p.w/2, y: p.bottom() + panelFoot - 8, s: c.at(w.Start), size: axisSize, anchor: middle, fill: themed(ink)})
 
 	boxes, idle := m.place(p, w)
