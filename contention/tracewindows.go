@@ -322,6 +322,14 @@ func (s *traceWindows) gap(g *timeline.Gap) {
 	s.each(g.From, g.To, g.To-g.From, func(win *traceWindow, _, _, ns timeline.Time) { win.missing += ns })
 }
 
+// WindowLength is how long each of the [TraceObserver.Windows] is, but for the last; 0 if there are none. The first begins with the trace.
+func (o *TraceObserver) WindowLength() time.Duration {
+	if o.windows == nil {
+		return 0
+	}
+	return time.Duration(o.windows.width)
+}
+
 // Windows returns a profile of each stretch of TraceOptions.Window, in order, the last one up to the end of the trace; all of
 // them after the pass. It is nil without that option, and after a [TraceObserver.Cut].
 //
@@ -331,7 +339,7 @@ func (s *traceWindows) gap(g *timeline.Gap) {
 // are in the last one.
 //
 // There are no more than 2,048 windows, and 65,536 rows and pairs in all of them; where there would be, they are of twice the
-// length, or four times, and so on: see Profile.Duration.
+// length, or four times, and so on: see WindowLength.
 func (o *TraceObserver) Windows() []*Profile {
 	s := o.windows
 	if s == nil || o.end <= o.begin {

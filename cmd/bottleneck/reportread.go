@@ -84,7 +84,7 @@ func (r *reportReading) file(ctx context.Context, in *input, from io.Reader, hea
 		if p == nil {
 			return fmt.Errorf("%s: %w", in.label, err)
 		}
-		r.save(report.ContentionSection, in.label, func() { r.data.Contention = p })
+		r.save(report.ContentionSection, in.label, func() { r.data.Contention, r.data.ContentionWindows = p, nil })
 		return partly(in.label, err)
 	}
 	again, size, err := seekable(from)
@@ -176,9 +176,18 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, open func() (i
 	}
 	graph := bottle.NewObserver(bottle.Options{Group: f.grouping, Window: window, From: f.from, To: f.to})
 	single := bottle.NewObserver(bottle.Options{Group: bottle.ByGoroutine, From: f.from, To: f.to})
-	waits := contention.NewTraceObserver(contention.TraceOptions{})
+	waits := contention.NewTraceObserver(contention.TraceOptions{Window: window})
 	tasks := granularity.NewTraceObserver(granularity.TraceOptions{})
-	observers := []timeline.Observer{graph, single, waits, tasks}
+	inWindows := newTaskWindows(window)
+	observers := []timeline.Observer{graph, single, waits, tasks, inWindows}
+	var stack *speedup.Stack
+	if len(r.data.Speedup) == 1 {
+		stack = r.data.Speedup[0]
+	}
+	lanes := stackWindows(stack, window)
+	if lanes != nil {
+		observers = append(observers, lanes)
+	}
 	var rows *counters.Observer
 	if quanta {
 		rows = counters.NewObserver(counters.Options{Group: f.grouping, Name: in.label})
@@ -193,7 +202,13 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, open func() (i
 	}
 	d := r.data
 	d.Bottle, d.Goroutines, d.Contention = graph.Graph(), single.Graph(), waits.Profile()
-	r.tasks(tasks.Profile())
+	d.ContentionWindows = contentionWindows(waits, d.Contention)
+	if r.tasks(tasks.Profile()) {
+		d.TaskWindows = inWindows.list
+	}
+	if lanes != nil {
+		stack.Multi.Windows = lanes.Account().Windows
+	}
 	if rows != nil {
 		rec, tooMany := rows.Recording()
 		if tooMany != nil {
@@ -210,14 +225,15 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, open func() (i
 	return nil
 }
 
-// tasks keeps the tasks of a trace, if it has some.
-func (r *reportReading) tasks(p *granularity.Profile) {
+// tasks keeps the tasks of a trace, and reports whether it has some.
+func (r *reportReading) tasks(p *granularity.Profile) bool {
 	if len(p.Classes) == 0 {
 		r.data.Missing[report.TasksSection] = "The trace has no regions (runtime/trace.StartRegion), which are what is a task there. Package granularity measures the tasks of pools and errgroups."
-		return
+		return false
 	}
 	p.Diagnose()
 	r.data.Tasks = p
+	return true
 }
 
 // speedup estimates the stack, and returns how long the trace is, 0 if that is not known.
@@ -290,9 +306,9 @@ func (r *reportReading) json(name string, data []byte) error {
 	}
 	switch kind {
 	case contentionDiff:
-		r.save(report.ContentionSection, name, func() { r.data.Contention = s.contention })
+		r.save(report.ContentionSection, name, func() { r.data.Contention, r.data.ContentionWindows = s.contention, nil })
 	case tasksDiff:
-		r.save(report.TasksSection, name, func() { r.data.Tasks = s.tasks })
+		r.save(report.TasksSection, name, func() { r.data.Tasks, r.data.TaskWindows = s.tasks, nil })
 	default:
 		r.save(report.BottleSection, name, func() { r.data.Bottle, r.data.Goroutines = s.graph, nil })
 	}

@@ -12,7 +12,8 @@ import (
 func (r *reportReading) narrow(ctx context.Context) error {
 	f, rec := r.flags, r.data.Counters
 	if f.from > 0 || f.to > 0 {
-		r.data.Warnings = append(r.data.Warnings, fmt.Sprintf("Graph and quanta are those %s; contention, tasks and speed-up are of the whole recording.", stretch(f.from, f.to)))
+		r.data.Warnings = append(r.data.Warnings, fmt.Sprintf("Graph and quanta are those %s; the speed-up is of the whole recording, and so is what was saved before.", stretch(f.from, f.to)))
+		r.narrowWindows()
 	}
 	if rec == nil || f.only == "" && f.from == 0 && f.to == 0 {
 		return nil

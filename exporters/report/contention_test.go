@@ -27,7 +27,7 @@ func TestAggregateAsGo(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	for i := range 4 {
 		p := testContention(searchNames(5), uint64(i))
-		profiles = append(profiles, newContentionForm(p, newNamer()))
+		profiles = append(profiles, newContentionForm(p, nil, newNamer()))
 		for n := range 6 {
 			by := append([]contention.Aspect(nil), contention.Aspects...)
 			rnd.Shuffle(len(by), func(i, j int) { by[i], by[j] = by[j], by[i] })

@@ -25,6 +25,7 @@ type contentionForm struct {
 	Waits    waitColumns        `json:"waits"`
 	Pairs    pairColumns        `json:"pairs"`
 	Roots    rootColumns        `json:"roots"`
+	Windows  *contentionWindows `json:"windows"` // nil if it is not known when somebody waited
 }
 
 type chainForm struct {
@@ -94,35 +95,25 @@ type contentionTables struct {
 	kinds, flags          *table
 	stacks                map[*contention.Stack]int
 	locks                 map[*contention.Lock]int
+	byID                  map[uint64]int // of the whole profile, which those of windows agree with
 }
 
-func newContentionForm(p *contention.Profile, n *namer) *contentionForm {
+func newContentionForm(p *contention.Profile, windows []Window[*contention.Profile], n *namer) *contentionForm {
 	f := &contentionForm{
 		Source: string(p.Source), Accuracy: string(p.Accuracy), Duration: int64(p.Duration), InFlight: p.InFlight, Dropped: p.Dropped,
 		Warnings: append([]string{}, p.Warnings...), Stacks: []chainForm{}, PartyOf: []int{}, Locks: []lockForm{},
 	}
 	t := &contentionTables{form: f, funcs: newTable(), files: newTable(), parties: newTable(), kinds: newTable(), flags: newTable(),
-		stacks: map[*contention.Stack]int{}, locks: map[*contention.Lock]int{}}
+		stacks: map[*contention.Stack]int{}, locks: map[*contention.Lock]int{}, byID: map[uint64]int{}}
 	for _, l := range p.Locks {
 		t.lock(l)
 	}
-	for i := range p.Waits {
-		w := &p.Waits[i]
-		t.waiter(&f.Waits.waiterColumns, w.Kind, w.Lock, &w.Waiter, w.Flags, w.Contentions, int64(w.Longest))
-		f.Waits.Waited = append(f.Waits.Waited, int64(w.Waited))
-		f.Waits.Blamed = append(f.Waits.Blamed, int64(w.Blamed))
-		f.Waits.HandOff = append(f.Waits.HandOff, int64(w.HandOff))
-		f.Waits.Unattributed = append(f.Waits.Unattributed, int64(w.Unattributed))
-	}
-	for i := range p.Pairs {
-		q := &p.Pairs[i]
-		t.waiter(&f.Pairs.waiterColumns, q.Kind, q.Lock, &q.Waiter, q.Flags, q.Contentions, int64(q.Longest))
-		f.Pairs.OwnerGroup = append(f.Pairs.OwnerGroup, t.parties.number(q.Owner.Group))
-		f.Pairs.OwnerGoroutine = append(f.Pairs.OwnerGoroutine, q.Owner.Goroutine)
-		f.Pairs.OwnerStack = append(f.Pairs.OwnerStack, t.stack(q.Owner.Stack))
-		f.Pairs.Blamed = append(f.Pairs.Blamed, int64(q.Blamed))
-		t.activity(&f.Pairs, q.OwnerActivity())
-		t.roots(i, q)
+	t.rows(p, &f.Waits, &f.Pairs, &f.Roots)
+	if len(windows) > 0 {
+		for _, l := range p.Locks {
+			t.byID[l.ID] = t.locks[l]
+		}
+		f.Windows = newContentionWindows(t, windows)
 	}
 	for _, name := range t.parties.texts {
 		f.PartyOf = append(f.PartyOf, n.named(name))
@@ -130,6 +121,28 @@ func newContentionForm(p *contention.Profile, n *namer) *contentionForm {
 	f.Funcs, f.Short, f.Files = t.funcs.texts, format.Funcs(t.funcs.texts), t.files.texts
 	f.Parties, f.Kinds, f.FlagSets = t.parties.texts, t.kinds.texts, t.flags.texts
 	return f
+}
+
+// rows adds the rows of a profile to columns.
+func (t *contentionTables) rows(p *contention.Profile, waits *waitColumns, pairs *pairColumns, roots *rootColumns) {
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		t.waiter(&waits.waiterColumns, w.Kind, w.Lock, &w.Waiter, w.Flags, w.Contentions, int64(w.Longest))
+		waits.Waited = append(waits.Waited, int64(w.Waited))
+		waits.Blamed = append(waits.Blamed, int64(w.Blamed))
+		waits.HandOff = append(waits.HandOff, int64(w.HandOff))
+		waits.Unattributed = append(waits.Unattributed, int64(w.Unattributed))
+	}
+	for i := range p.Pairs {
+		q := &p.Pairs[i]
+		t.waiter(&pairs.waiterColumns, q.Kind, q.Lock, &q.Waiter, q.Flags, q.Contentions, int64(q.Longest))
+		pairs.OwnerGroup = append(pairs.OwnerGroup, t.parties.number(q.Owner.Group))
+		pairs.OwnerGoroutine = append(pairs.OwnerGoroutine, q.Owner.Goroutine)
+		pairs.OwnerStack = append(pairs.OwnerStack, t.stack(q.Owner.Stack))
+		pairs.Blamed = append(pairs.Blamed, int64(q.Blamed))
+		t.activity(pairs, q.OwnerActivity())
+		t.roots(roots, len(pairs.Blamed)-1, q)
+	}
 }
 
 func (t *contentionTables) waiter(c *waiterColumns, kind contention.Kind, l *contention.Lock, who *contention.Party, flags contention.Flags, contentions, longest int64) {
@@ -154,8 +167,7 @@ func (t *contentionTables) activity(c *pairColumns, a contention.Activity) {
 	c.Blocked = append(c.Blocked, blocked)
 }
 
-func (t *contentionTables) roots(pair int, q *contention.Pair) {
-	c := &t.form.Roots
+func (t *contentionTables) roots(c *rootColumns, pair int, q *contention.Pair) {
 	for _, r := range q.RootOwners() {
 		c.Pair = append(c.Pair, pair)
 		c.Group = append(c.Group, t.parties.number(r.Owner.Group))
@@ -175,6 +187,10 @@ func (t *contentionTables) roots(pair int, q *contention.Pair) {
 func (t *contentionTables) lock(l *contention.Lock) int {
 	i, ok := t.locks[l]
 	if !ok {
+		if i, ok = t.byID[l.ID]; ok { // the same in a window
+			t.locks[l] = i
+			return i
+		}
 		i = len(t.form.Locks)
 		t.locks[l] = i
 		t.form.Locks = append(t.form.Locks, lockForm{Name: l.String(), Title: l.Title(), Class: l.Class, Created: t.stack(l.Created),

@@ -50,8 +50,9 @@
 // The page computes with the definitions of the Go packages: its tree of contention is that of
 // [contention.Profile.Aggregate], what a speed-up would be without a part that of [speedup.Stack.WhatIf], and its answers about quanta
 // those of [counters.Explorer.Answer], to the last bit. Tests run Go's vectors in the browser. Nothing is thinned: where there are
-// more than 50,000 points a picture shows how many fall into each bin, and says so. Contention, tasks and
-// speed-up are of the whole recording also while a stretch of time is selected, for they do not say when; the page says that, too.
+// more than 50,000 points a picture shows how many fall into each bin, and says so. A selection of
+// time filters graph, contention, tasks and speed-up by windows, for less than a window cannot be told apart there: it is widened to the windows that
+// it touches, and the page says so, as it says where a saved profile does not tell when ([Data].ContentionWindows, TaskWindows).
 // Numbers are those of JavaScript, exact up to 2^53: times up to 104 days.
 //
 // Names come from the recorded program and may be hostile. They become text nodes and nothing else; what controls, reorders

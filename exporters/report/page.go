@@ -27,13 +27,13 @@ var assets embed.FS
 // scripts are the modules in their order: what a module uses while it is loaded comes before it.
 var scripts = []string{
 	"vendor/uPlot.iife.min.js",
-	"element.js", "text.js", "color.js", "data.js", "state.js",
+	"element.js", "text.js", "color.js", "data.js", "state.js", "stretch.js",
 	"lexer.js", "parser.js", "canonical.js", "metric.js", "sets.js", "statistics.js", "figures.js", "density.js", "lanecells.js", "comparison.js",
 	"engine.js", "remote.js", "query.js",
 	"table.js", "chips.js", "export.js", "pprof.js", "plot.js",
 	"bottle.js", "windows.js", "behind.js",
 	"aggregate.js", "aspects.js", "tree.js", "chains.js", "contention.js",
-	"cdf.js", "strip.js", "tasks.js",
+	"histogram.js", "cdf.js", "strip.js", "tasks.js",
 	"speedup.js",
 	"overtime.js", "lanes.js", "summary.js", "compare.js", "counters.js",
 	"main.js",

@@ -60,10 +60,11 @@ func newPageData(d *Data, served bool) (*pageData, error) {
 		}
 	}
 	if p := d.Contention; p != nil {
-		out.Contention = newContentionForm(p, n)
+		out.Contention = newContentionForm(p, d.ContentionWindows, n)
 	}
 	if d.Tasks != nil {
 		out.Tasks = newTasksForm(d.Tasks)
+		out.Tasks.addTaskWindows(d.TaskWindows)
 	}
 	for _, s := range d.Speedup {
 		out.Speedup = append(out.Speedup, newStackForm(s))

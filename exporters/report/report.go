@@ -24,9 +24,14 @@ type Data struct {
 	Goroutines *bottle.Graph
 	// Contention says who waited, and for whom.
 	Contention *contention.Profile
+	// ContentionWindows is the same for each stretch of time, in order; they sum to Contention. With them, a selection of time
+	// filters contention, too. See [contention.TraceObserver.Windows].
+	ContentionWindows []Window[*contention.Profile]
 	// Tasks says how large the tasks were.
 	Tasks *granularity.Profile
-	// Speedup are stacks, shown side by side.
+	// TaskWindows is the same for the tasks that ended in each stretch of time, in order. See [granularity.TraceObserver.Cut].
+	TaskWindows []Window[*granularity.Profile]
+	// Speedup are stacks, shown side by side. If an account has Windows, a selection of time filters it, too.
 	Speedup []*speedup.Stack
 	// Counters is the table of scheduling quanta.
 	Counters *counters.Recording

@@ -20,7 +20,8 @@ type tasksForm struct {
 	Warnings       []string     `json:"warnings"`
 	Classes        []classForm  `json:"classes"`
 	Samples        []sampleForm `json:"samples"`
-	Pauses         [][2]int64   `json:"pauses"` // begin and end
+	Pauses         [][2]int64   `json:"pauses"`  // begin and end
+	Windows        *edgesForm   `json:"windows"` // nil if it is not known when tasks ended
 }
 
 type classForm struct {
@@ -37,12 +38,14 @@ type classForm struct {
 	Curve      [][2]float64          `json:"curve"` // value and fraction of the tasks that are at most so large
 	Series     [][4]float64          `json:"series"`
 	Sites      []siteForm            `json:"sites"`
+	Windows    []taskWindow          `json:"windows,omitempty"`
 }
 
 type siteForm struct {
 	Pool      string   `json:"pool"`
 	Tasks     uint64   `json:"tasks"`
 	Median    float64  `json:"median"`
+	Sum       float64  `json:"sum"` // of granularity
 	Created   []string `json:"created"`
 	Submitted []string `json:"submitted"`
 }
@@ -108,7 +111,7 @@ func newClassForm(p *granularity.Profile, c *granularity.Class, short string) cl
 	}
 	for i := range c.Sites {
 		s := &c.Sites[i]
-		f.Sites = append(f.Sites, siteForm{Pool: s.Pool, Tasks: s.Tasks, Median: p.SiteGranularity(s).Quantile(.5),
+		f.Sites = append(f.Sites, siteForm{Pool: s.Pool, Tasks: s.Tasks, Median: p.SiteGranularity(s).Quantile(.5), Sum: p.SiteGranularity(s).Sum(),
 			Created: chainTexts(s.Created), Submitted: chainTexts(s.Submitted)})
 	}
 	return f

@@ -96,18 +96,28 @@ function finish(t) {
 	t.children.sort((a, b) => b.waited - a.waited || compareText(a.key, b.key));
 }
 
-// contentionFilter keeps what waiters of the selection lost, and what is blamed on its owners. A selection of time
-// filters nothing here: a profile does not say when somebody waited.
+// shownContention is the profile with the rows that a selection is about: those of the windows that its time touches, whose numbers
+// are [lo, hi) of cover; or without a selection of time, or if it is not known when somebody waited, those of the whole.
+function shownContention(sel) {
+	const c = D.contention, cover = covered(c.windows, sel.time);
+	if (!cover) return c;
+	if (!c.inWindows) c.inWindows = {...c, waits: c.windows.waits, pairs: c.windows.pairs, roots: c.windows.roots};
+	c.inWindows.cover = cover;
+	return c.inWindows;
+}
+
+// contentionFilter keeps what waiters of the selection lost, and what is blamed on its owners, of the rows of shownContention.
 function contentionFilter(sel) {
-	const c = D.contention, W = c.waits, P = c.pairs;
+	const c = shownContention(sel), W = c.waits, P = c.pairs, {lo, hi} = c.cover || {};
+	const then = c.cover ? (rows, i) => rows.window[i] >= lo && rows.window[i] < hi : () => true;
 	const groups = new Set(sel.groups), ids = new Set(sel.goroutines), locks = new Set(sel.locks), named = c.hasGoroutines;
 	const who = (group, id) => (!groups.size || groups.has(c.partyOf[group])) && (!ids.size || !named || ids.has(id));
 	const lock = i => !locks.size || locks.has(c.locks[i].name);
 	const free = !groups.size && !(ids.size && named);
 	return {
-		wait: i => lock(W.lock[i]) && who(W.wg[i], W.wid[i]),
-		pair: i => lock(P.lock[i]) && (free || who(P.wg[i], P.wid[i])),
-		blamedOn: i => lock(P.lock[i]) && who(P.og[i], P.oid[i]),
+		wait: i => then(W, i) && lock(W.lock[i]) && who(W.wg[i], W.wid[i]),
+		pair: i => then(P, i) && lock(P.lock[i]) && (free || who(P.wg[i], P.wid[i])),
+		blamedOn: i => then(P, i) && lock(P.lock[i]) && who(P.og[i], P.oid[i]),
 		unowned: true,
 	};
 }

@@ -27,7 +27,7 @@ function waitBars(groups) {
 		}
 	}
 	const rows = [...parts].filter(([, t]) => t > 0).sort((a, b) => b[1] - a[1]);
-	return h("div", null, h("h4", null, "how their time passed" + (state.view.window >= 0 ? " in the window" : "")), barTable("time of the goroutines by what they did", rows, rows.reduce((t, r) => t + r[1], 0)));
+	return h("div", null, h("h4", null, "how their time passed" + (graphAt() !== D.bottle ? " in the selected windows" : "")), barTable("time of the goroutines by what they did", rows, rows.reduce((t, r) => t + r[1], 0)));
 }
 
 // barTable shows times as bars; rows are [what, time], the longest first.
@@ -61,11 +61,11 @@ function goroutineTable(rows) {
 function ways(groups) {
 	const out = [];
 	if (D.contention) {
-		const t = aggregate(D.contention, [], contentionFilter(state.sel));
+		const t = aggregate(shownContention(state.sel), [], contentionFilter(state.sel));
 		out.push(h("a", {href: "#contention-title", onclick: jump("contention")}, `their waits: ${duration(t.waited)}`));
 	}
 	if (D.tasks) {
-		const n = D.tasks.classes.filter(taskFilter(state.sel)).length;
+		const n = taskClasses().filter(taskFilter(state.sel)).length;
 		out.push(h("a", {href: "#tasks-title", onclick: jump("tasks")}, plural(n, "class of tasks", "classes of tasks")));
 	}
 	if (D.counters) out.push(h("a", {href: "#counters-title", onclick: jump("counters")}, "their counters"));

@@ -4,8 +4,40 @@
 
 const bottleSection = {};
 
-// graphAt is the graph of the window that is looked at, or of the whole.
-const graphAt = () => state.view.window >= 0 ? D.bottle.windows[state.view.window] : D.bottle;
+// graphAt is the graph of the window that is looked at, of the windows that the selected time touches, or of the whole.
+function graphAt() {
+	if (state.view.window >= 0) return D.bottle.windows[state.view.window];
+	const cover = coveredWindows();
+	return cover && cover.hi > cover.lo ? sumOfWindows(cover.lo, cover.hi) : D.bottle;
+}
+
+const coveredWindows = () => state.view.window < 0 && D.bottle ? covered(bottleEdges(), state.sel.time) : null;
+
+function bottleEdges() {
+	const ws = D.bottle.windows;
+	return bottleSection.edges ||= {from: ws.map(w => w.start), to: ws.map(w => w.start + w.wall)};
+}
+
+// sumOfWindows adds up the windows [lo, hi): shares and times add; how many goroutines there were is known for single windows only, so the
+// most of them stands for it.
+function sumOfWindows(lo, hi) {
+	const key = lo + "-" + hi;
+	if (bottleSection.sum && bottleSection.sum.key === key) return bottleSection.sum;
+	const some = D.bottle.windows.slice(lo, hi), add = f => some.reduce((t, w) => t + f(w), 0), boxes = new Map();
+	for (const w of some) {
+		for (const b of w.boxes) {
+			const t = boxes.get(b.g) || {g: b.g, n: 0, share: 0, running: 0, runnable: 0, reasons: new Map()};
+			t.n = Math.max(t.n, b.n);
+			t.share += b.share;
+			t.running += b.running;
+			t.runnable += b.runnable || 0;
+			for (const [r, ns] of b.waiting || []) t.reasons.set(r, (t.reasons.get(r) || 0) + ns);
+			boxes.set(b.g, t);
+		}
+	}
+	const list = [...boxes.values()].map(({reasons, ...b}) => ({...b, p: b.share > 0 ? b.running / b.share : 0, waiting: [...reasons]})).sort((a, b) => b.p - a.p || b.share - a.share);
+	return bottleSection.sum = {key, start: some[0].start, wall: add(w => w.wall), idle: add(w => w.idle), procs: Math.max(...some.map(w => w.procs)), boxes: list};
+}
 
 function makeBottle() {
 	const chart = h("div.chart#bottle-chart"), table = h("div.bottle-table"), lead = h("p.lead#bottle-lead");
@@ -38,8 +70,9 @@ function drawLead(lead, g) {
 	const sum = neck.reduce((t, b) => t + b.share, 0);
 	const mean = g.wall > 0 ? g.boxes.reduce((t, b) => t + b.running, 0) / g.wall : 0;
 	const kind = D.bottle.offered ? " (ready goroutines count as running)" : "";
-	fill(lead, `${duration(g.wall)} in all`, state.view.window >= 0 ? `, from ${duration(g.start)}` : "", `; ${two(mean)} goroutines ran on average${kind}`,
-		neck.length ? ["; the neck: ", h("b", null, `${duration(sum)} (${percent(sum, g.wall)})`), ` at a parallelism below ${limit}, most of it `, h("b", null, groupTitle(neck[0].g))] : "; no neck", ".");
+	fill(lead, `${duration(g.wall)} in all`, g !== D.bottle ? `, from ${duration(g.start)}` : "", `; ${two(mean)} goroutines ran on average${kind}`,
+		neck.length ? ["; the neck: ", h("b", null, `${duration(sum)} (${percent(sum, g.wall)})`), ` at a parallelism below ${limit}, most of it `, h("b", null, groupTitle(neck[0].g))] : "; no neck", ".",
+		state.view.window < 0 ? stretchNote(coveredWindows(), "the graph has no windows") : null);
 }
 
 const BAR = 24; // least height of a row of the table

@@ -5,7 +5,7 @@ const chainsShown = {waiter: null, owner: null};
 
 // pairsBelow are the pairs of a node of the tree, by the aspects on the way to it.
 function pairsBelow(path, filter) {
-	const c = D.contention, aspects = aspectOrder(), keys = path ? path.split(pathSeparator).slice(1) : [];
+	const c = shownContention(state.sel), aspects = aspectOrder(), keys = path ? path.split(pathSeparator).slice(1) : [];
 	const fits = (rows, i, owner) => keys.every((key, level) => {
 		const a = aspects[level];
 		if (a === undefined || !owner && ofOwner(a) && a !== "flags") return true;
@@ -24,7 +24,7 @@ function pairsBelow(path, filter) {
 }
 
 function drawChains(filter) {
-	const c = D.contention, {pairs, waits, noOwner} = pairsBelow(state.view.tree, filter);
+	const c = shownContention(state.sel), {pairs, waits, noOwner} = pairsBelow(state.view.tree, filter);
 	const waiters = new Map(), owners = new Map();
 	const put = (map, stack, group, time) => {
 		const key = stack + ":" + group, e = map.get(key) || {key, stack, group, time: 0};
@@ -58,7 +58,7 @@ function chainList(side, title, map) {
 
 // drawActivity shows what the owners did while they were waited for.
 function drawActivity(pairs) {
-	const P = D.contention.pairs, parts = new Map();
+	const P = shownContention(state.sel).pairs, parts = new Map();
 	const put = (what, t) => { if (t > 0) parts.set(what, (parts.get(what) || 0) + t); };
 	for (const i of pairs) {
 		put("ran", P.running[i]);

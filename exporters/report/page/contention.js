@@ -21,10 +21,10 @@ function contentionNotes(c) {
 
 function drawContention() {
 	if (!D.contention || !byID("contention")) return;
-	const filter = contentionFilter(state.sel), root = aggregate(D.contention, aspectOrder(), filter);
+	const filter = contentionFilter(state.sel), c = shownContention(state.sel), root = aggregate(c, aspectOrder(), filter);
 	drawAspects(document.activeElement && document.activeElement.dataset && byID("aspects-used").contains(document.activeElement) ? document.activeElement.dataset.aspect : null);
 	fill(byID("contention-lead"), h("b", null, duration(root.waited)), ` waited in ${plural(root.n, "wait", "waits")}`, root.waited ? `: ${percent(root.blamed, root.waited)} blamed on owners, ${percent(root.handOff, root.waited)} hand-off, ${percent(root.unattributed, root.waited)} unattributed.` : ".",
-		blamedOnSelection(), state.sel.time ? h("span.muted", null, " Of the whole recording: the profile does not say when somebody waited.") : null,
+		blamedOnSelection(), stretchNote(c.cover, "the profile does not say when somebody waited"),
 		state.sel.goroutines.length && !D.contention.hasGoroutines ? h("span.muted", null, " Of all goroutines: the profile does not tell single ones apart.") : null);
 	drawTree(root, root.waited);
 	drawChains(filter);
@@ -34,14 +34,14 @@ function drawContention() {
 // blamedOnSelection tells what others waited for the selected groups.
 function blamedOnSelection() {
 	if (!state.sel.groups.length) return null;
-	const P = D.contention.pairs, f = contentionFilter(state.sel);
+	const P = shownContention(state.sel).pairs, f = contentionFilter(state.sel);
 	let t = 0;
 	for (let i = 0; i < (P.kind || []).length; i++) if (f.blamedOn(i)) t += P.blamed[i];
 	return ` The selected groups are to blame for ${duration(t)} of all waits.`;
 }
 
 function lockTable(filter) {
-	const c = D.contention, rows = c.locks.map(l => ({l, n: 0, waited: 0, blamed: 0, handOff: 0, unattributed: 0}));
+	const c = shownContention(state.sel), rows = c.locks.map(l => ({l, n: 0, waited: 0, blamed: 0, handOff: 0, unattributed: 0, longest: 0}));
 	const W = c.waits, P = c.pairs;
 	for (let i = 0; i < (W.kind || []).length; i++) {
 		if (!filter.wait(i)) continue;
@@ -50,6 +50,7 @@ function lockTable(filter) {
 		r.handOff += W.handOff[i];
 		r.unattributed += W.unattributed[i];
 		r.kind = c.kinds[W.kind[i]];
+		r.longest = Math.max(r.longest, W.longest[i]);
 	}
 	for (let i = 0; i < (P.kind || []).length; i++) if (filter.pair(i)) rows[P.lock[i]].blamed += P.blamed[i];
 	for (const r of rows) r.waited = r.blamed + r.handOff + r.unattributed;
@@ -63,9 +64,9 @@ function lockTable(filter) {
 			{title: "blamed", num: true, value: r => r.blamed, cell: r => percent(r.blamed, r.waited)},
 			{title: "hand-off", num: true, value: r => r.handOff, cell: r => percent(r.handOff, r.waited), wide: true},
 			{title: "unattributed", num: true, value: r => r.unattributed, cell: r => percent(r.unattributed, r.waited), wide: true},
-			{title: "longest", num: true, value: r => r.l.longest, cell: r => duration(r.l.longest), wide: true},
-			{title: "contended", num: true, value: r => r.l.contended, cell: r => percent(r.l.contended, c.duration), wide: true, help: "part of the recording in which it was held while somebody waited"},
-			{title: "most waiters", num: true, value: r => r.l.waiters, cell: r => count(r.l.waiters), wide: true},
+			{title: "longest", num: true, value: r => r.longest, cell: r => duration(r.longest), wide: true, help: "of the waits that ended there"},
+			...(c.cover ? [] : [{title: "contended", num: true, value: r => r.l.contended, cell: r => percent(r.l.contended, c.duration), wide: true, help: "part of the recording in which it was held while somebody waited"},
+			{title: "most waiters", num: true, value: r => r.l.waiters, cell: r => count(r.l.waiters), wide: true}]), // of the whole recording only
 		],
 		selected: r => state.sel.locks.includes(r.l.name), onselect: (r, more) => toggle("locks", r.l.name, more),
 	});

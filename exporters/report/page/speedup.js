@@ -24,26 +24,42 @@ function without(k) {
 	return off >= k.n ? Infinity : k.speedup * k.n / (k.n - off);
 }
 
+// shownStacks are the stacks, of the selected time where that is known: parts of a stack are parts of the time, so that of several windows has
+// their mean, weighted by how long they are.
+const shownStacks = () => D.speedup.map(k => stackIn(k) || k);
+
+const stackEdges = k => k.windows.length ? {from: k.windows.map(w => w.from), to: k.windows.map(w => w.to)} : null;
+
+function stackIn(k) {
+	const cover = covered(stackEdges(k), state.sel.time);
+	if (!cover) return null;
+	const some = k.windows.slice(cover.lo, cover.hi), wall = some.reduce((t, w) => t + w.to - w.from, 0);
+	const mean = f => wall > 0 ? some.reduce((t, w) => t + f(w) * (w.to - w.from), 0) / wall : 0;
+	const components = k.parts.map((p, i) => ({...p, value: mean(w => w.components[i] || 0)})).filter(p => p.value !== 0), speedup = mean(w => w.speedup);
+	return {...k, cover, estimate: true, speedup, remainder: mean(w => w.remainder), components, sentence: `In the selected time, a speed-up of at most ${two(speedup)} with ${k.n} workers.`};
+}
+
 function drawSpeedup() {
 	if (!D.speedup.length || !byID("speedup")) return;
-	const last = D.speedup[D.speedup.length - 1], better = without(last), bound = last.estimate ? "at most " : "";
-	fill(speedupSection.lead, show(last.sentence, 400), state.view.off.length ? [" Without ", state.view.off.map(n => partWords(n)).join(", "), ": ", h("b#what-if", null, better === Infinity ? "no bound" : `${bound}${two(better)} times`), ` instead of ${two(last.speedup)}.`] : null);
+	const all = shownStacks(), last = all[all.length - 1], better = without(last), bound = last.estimate ? "at most " : "";
+	fill(speedupSection.lead, show(last.sentence, 400), state.view.off.length ? [" Without ", state.view.off.map(n => partWords(n)).join(", "), ": ", h("b#what-if", null, better === Infinity ? "no bound" : `${bound}${two(better)} times`), ` instead of ${two(last.speedup)}.`] : null,
+		stretchNote(last.cover, "the stack does not say when"));
 	fill(speedupSection.chart, speedupSVG(roomIn(speedupSection.chart)));
 	fill(speedupSection.table, speedupTable());
 }
 
-const partWords = n => (D.speedup.flatMap(partsOf).find(p => p.name === n) || {words: n}).words;
+const partWords = n => (shownStacks().flatMap(partsOf).find(p => p.name === n) || {words: n}).words;
 
 function speedupSVG(width) {
 	const left = 44, right = 12, top = 16, foot = 40, height = Math.round(Math.min(460, Math.max(300, width * 0.7)));
-	const w = width - left - right, hgt = height - top - foot, most = Math.max(...D.speedup.map(k => k.n)) * 1.04;
-	const low = Math.min(0, ...D.speedup.map(k => partsOf(k).reduce((t, p) => t + Math.min(0, p.value), 0)));
+	const w = width - left - right, hgt = height - top - foot, all = shownStacks(), most = Math.max(...all.map(k => k.n)) * 1.04;
+	const low = Math.min(0, ...all.map(k => partsOf(k).reduce((t, p) => t + Math.min(0, p.value), 0)));
 	const py = v => top + hgt - (v - low) / (most - low) * hgt;
-	const axes = s("g.axes", {"aria-hidden": "true"}), root = drawing("svg.plot", width, height, {role: "img", "aria-label": "speedup stacks: " + D.speedup.map(k => show(k.sentence, 300)).join(" ")}, axes);
+	const axes = s("g.axes", {"aria-hidden": "true"}), root = drawing("svg.plot", width, height, {role: "img", "aria-label": "speedup stacks: " + all.map(k => show(k.sentence, 300)).join(" ")}, axes);
 	for (let v = 0, step = niceStep(most, hgt / 56); v <= most; v += step) axes.append(s("line", {x1: left, x2: left + w, y1: py(v), y2: py(v)}), s("text", {x: left - 8, y: py(v), "text-anchor": "end", "dominant-baseline": "central"}, tick(v)));
 	axes.append(s("text.axis", {x: left + w / 2, y: height - 4, "text-anchor": "middle"}, "workers"));
-	const slot = w / D.speedup.length, bar = Math.min(140, slot * 0.62);
-	D.speedup.forEach((k, i) => {
+	const slot = w / all.length, bar = Math.min(140, slot * 0.62);
+	all.forEach((k, i) => {
 		const x = left + slot * (i + .5) - bar / 2;
 		const draw = (y, v, color, words, off, bold) => {
 			const g = s("g" + (off ? ".off" : ""), null, s("title", null, `${words}: ${two(v)}`), s("rect.border", {x, y: py(Math.max(y, y + v)), width: bar, height: Math.max(.5, Math.abs(py(y + v) - py(y))), fill: color}));
@@ -65,7 +81,7 @@ function speedupSVG(width) {
 }
 
 function speedupTable() {
-	const last = D.speedup[D.speedup.length - 1], parts = partsOf(last).sort((a, b) => b.value - a.value);
+	const all = shownStacks(), last = all[all.length - 1], parts = partsOf(last).sort((a, b) => b.value - a.value);
 	const check = p => h("label.switch", null, h("input", {type: "checkbox", "data-part": p.name, checked: state.view.off.includes(p.name), onchange: ev => {
 		const off = state.view.off.filter(n => n !== p.name);
 		look({off: ev.target.checked ? [...off, p.name] : off});

@@ -22,8 +22,14 @@ function taskFilter(sel) {
 		c.sites.some(site => site.created.some(f => about(f, n)) || site.submitted.some(f => about(f, n)) || site.created.some(f => about(f, shortFunc(n))) || site.submitted.some(f => about(f, shortFunc(n))))));
 }
 
+// taskClasses are all classes, of the tasks that ended in the selected time, widened to windows.
+function taskClasses() {
+	const cover = covered(D.tasks.windows, state.sel.time);
+	return cover ? D.tasks.classes.map(c => classIn(c, cover.lo, cover.hi)).filter(c => c.tasks > 0) : D.tasks.classes;
+}
+
 // shownClasses are those that the groups of the selection have to do with, the chosen ones first drawn in full colour.
-const shownClasses = () => D.tasks.classes.filter(taskFilter({...state.sel, tasks: []}));
+const shownClasses = () => taskClasses().filter(taskFilter({...state.sel, tasks: []}));
 
 function drawTaskCharts() {
 	const some = shownClasses().slice(0, CURVES);
@@ -36,7 +42,9 @@ function drawTasks() {
 	const rows = shownClasses(), tasks = rows.reduce((t, c) => t + c.tasks, 0), bad = rows.filter(c => c.diagnosis === "fine" || c.diagnosis === "coarse");
 	fill(taskSection.lead, h("b", null, plural(tasks, "task", "tasks")), ` of ${plural(rows.length, "class", "classes")}`,
 		bad.length ? ["; of the wrong size: ", bad.slice(0, 3).map((c, i) => [i ? ", " : "", h("b", null, name(c.name, c.short)), ` (${c.diagnosis})`])] : "; none is known to be too small or too large", ".",
-		state.sel.groups.length ? h("span.muted", null, " Those whose class or call chain names a selected group.") : null);
+		state.sel.groups.length ? h("span.muted", null, " Those whose class or call chain names a selected group.") : null,
+		stretchNote(covered(D.tasks.windows, state.sel.time), "the profile does not say when tasks ended"),
+		rows.some(c => c.partial) ? h("span.muted", null, " Diagnoses, advice and places are of the whole recording.") : null);
 	drawTaskCharts();
 	const q = key => ({title: key, num: true, value: c => c.q[key], cell: c => D.tasks.byTime ? duration(c.q[key]) : quantity(c.q[key])});
 	fill(taskSection.table, dataTable({

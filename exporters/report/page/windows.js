@@ -66,9 +66,10 @@ function drawWindows() {
 	if (!slider) return;
 	const i = state.view.window, w = D.bottle.windows[i], n = D.bottle.windows.length;
 	slider.value = i;
-	text.textContent = w ? `window ${i + 1} of ${n}: ${duration(w.start)} – ${duration(w.start + w.wall)}` : `the whole recording (${plural(n, "window", "windows")})`;
+	const cover = coveredWindows();
+	text.textContent = cover ? `windows ${cover.lo + 1} to ${cover.hi} of ${n}: ${duration(cover.from)} – ${duration(cover.to)}` : w ? `window ${i + 1} of ${n}: ${duration(w.start)} – ${duration(w.start + w.wall)}` : `the whole recording (${plural(n, "window", "windows")})`;
 	slider.setAttribute("aria-valuetext", text.textContent);
-	for (const e of strip.querySelectorAll("rect.w")) e.classList.toggle("on", Number(e.dataset.i) === i);
+	for (const e of strip.querySelectorAll("rect.w")) e.classList.toggle("on", cover ? e.dataset.i >= cover.lo && e.dataset.i < cover.hi : Number(e.dataset.i) === i);
 }
 
 // drawProfile draws the mean parallelism of each window as a small bar.

@@ -1,0 +1,55 @@
+// Histograms of the granularity of tasks, added up over windows. They follow Go's granularity.Histogram: an octave has 64 buckets, and
+// a test compares the two.
+
+// highOf is the greatest value of a bucket whose least is low.
+function highOf(low) {
+	if (low < 128) return low;
+	return low + Math.pow(2, Math.floor(Math.log2(low)) - 6) - 1;
+}
+
+// addHistograms adds {tasks, min, max, sum, buckets: [low, count, …]}.
+function addHistograms(parts) {
+	const h = {count: 0, min: 0, max: 0, sum: 0, buckets: []}, counts = new Map();
+	for (const p of parts) {
+		for (let i = 0; i < p.buckets.length; i += 2) {
+			counts.set(p.buckets[i], (counts.get(p.buckets[i]) || 0) + p.buckets[i + 1]);
+			h.count += p.buckets[i + 1];
+		}
+		if (!p.buckets.length) continue;
+		h.min = h.buckets.length || h.sum || h.max ? Math.min(h.min, p.min) : p.min;
+		h.max = Math.max(h.max, p.max);
+		h.sum += p.sum;
+	}
+	h.buckets = [...counts].sort((a, b) => a[0] - b[0]);
+	return h;
+}
+
+// quantileOf is the value at or below which a part of all values lies.
+function quantileOf(h, q) {
+	if (!h.count) return 0;
+	let rank = Math.ceil(q * h.count);
+	if (rank <= 1) return h.min;
+	if (rank >= h.count) return h.max;
+	for (const [low, n] of h.buckets) {
+		if (n >= rank) return Math.min(Math.max(low + (highOf(low) - low) / 2, h.min), h.max);
+		rank -= n;
+	}
+	return h.max;
+}
+
+// curveOf is the cumulative distribution: [value, part].
+function curveOf(h) {
+	const out = [];
+	let below = 0;
+	for (const [low, n] of h.buckets) out.push([Math.min(highOf(low), h.max), (below += n) / h.count]);
+	if (out.length && out[0][0] > h.min) out.unshift([h.min, 1 / h.count]);
+	return out;
+}
+
+// classIn is a class of tasks, with those only that ended in the windows [lo, hi).
+function classIn(c, lo, hi) {
+	const parts = (c.windows || []).filter(w => w.w >= lo && w.w < hi), add = key => parts.reduce((t, w) => t + w[key], 0), h = addHistograms(parts);
+	const q = {min: h.min, max: h.max, mean: h.count ? h.sum / h.count : 0, sum: h.sum};
+	for (const [key, at] of [["p1", .01], ["p25", .25], ["p50", .5], ["p75", .75], ["p99", .99]]) q[key] = quantileOf(h, at);
+	return {...c, partial: true, tasks: add("tasks"), q, curve: curveOf(h), blocked: add("wall") > 0 ? add("blocked") / add("wall") : 0};
+}

@@ -1,0 +1,303 @@
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/browser"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/speedup"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// windowedData is a real trace in windows of 10 ms.
+func windowedData(t *testing.T) *Data {
+	t.Helper()
+	const trace = "../../testdata/small/mutex-go1.26.8.trace"
+	width := 10 * time.Millisecond
+	s, err := estimateFile(trace, width)
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph := bottle.NewObserver(bottle.Options{Window: width})
+	waits := contention.NewTraceObserver(contention.TraceOptions{Window: width})
+	if _, err := timeline.ReadFile(context.Background(), trace, timeline.Options{}, graph, waits); err != nil {
+		t.Fatal(err)
+	}
+	d := &Data{Title: "mutex", Bottle: graph.Graph(), Contention: waits.Profile(), Speedup: []*speedup.Stack{s}, Tasks: testTasks()}
+	for i, p := range waits.Windows() {
+		from := time.Duration(i) * width
+		d.ContentionWindows = append(d.ContentionWindows, Window[*contention.Profile]{from, from + p.Duration, p})
+	}
+	d.TaskWindows = splitTasks(d.Tasks, 7, 468*ms)
+	return d
+}
+
+func estimateFile(name string, width time.Duration) (*speedup.Stack, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return speedup.Estimate(context.Background(), f, speedup.Options{Window: width})
+}
+
+// splitTasks deals the tasks of a profile out to windows, each task whole.
+func splitTasks(p *granularity.Profile, n int, width time.Duration) (out []Window[*granularity.Profile]) {
+	rnd := rand.New(rand.NewPCG(9, 9))
+	for i := range n {
+		w := &granularity.Profile{Source: p.Source, Hz: p.Hz}
+		for _, c := range p.Classes {
+			w.Classes = append(w.Classes, granularity.Class{Name: c.Name})
+		}
+		out = append(out, Window[*granularity.Profile]{time.Duration(i) * width, time.Duration(i+1) * width, w})
+	}
+	for j := range p.Classes {
+		c := &p.Classes[j]
+		for b := range c.Cycles.Buckets() {
+			for range b.Count {
+				to := &out[rnd.IntN(n)].Part.Classes[j]
+				v := b.Low + (b.High-b.Low)/2
+				to.Cycles.Add(v)
+				to.WallNS.Add(v)
+				to.BlockedNS.Add(v / 5)
+				to.Tasks++
+			}
+		}
+	}
+	return out
+}
+
+// touching are the parts of the windows that a stretch touches.
+func touching[Part any](windows []Window[Part], from, to time.Duration) (out []Part) {
+	for _, w := range windows {
+		if w.To > from && w.From < to {
+			out = append(out, w.Part)
+		}
+	}
+	return out
+}
+
+// A selection of time filters all sections: what the page then shows and exports is the sum of the windows that it touches.
+func TestTimeFiltersAllSections(t *testing.T) {
+	d := windowedData(t)
+	wall := d.Bottle.Wall
+	for _, stretch := range [][2]time.Duration{
+		{0, 10 * time.Millisecond},                      // a window
+		{20 * time.Millisecond, 70 * time.Millisecond},  // several
+		{23 * time.Millisecond, 24 * time.Millisecond},  // less than one
+		{95 * time.Millisecond, 121 * time.Millisecond}, // over edges
+		{0, wall},
+	} {
+		from, to := stretch[0], min(wall, stretch[1])
+		p := openFile(t, d, fmt.Sprintf("time=%d-%d", from, to), wide)
+		want := contention.Merge(touching(d.ContentionWindows, from, to)...)
+		var waited time.Duration
+		var waits int64
+		for i := range want.Waits {
+			waited += want.Waits[i].Waited
+			waits += want.Waits[i].Contentions
+		}
+		p.shows("#contention-lead", format.Duration(waited), fmt.Sprint("waited in ", count(waits)))
+		var rows []struct {
+			Waits any   `json:"waits"`
+			Wait  int64 `json:"wait_ns"`
+		}
+		p.must(json.Unmarshal([]byte(p.exported("contention.json", false)), &rows))
+		var sum time.Duration
+		for _, r := range rows {
+			sum += time.Duration(r.Wait)
+		}
+		if sum != waited {
+			t.Errorf("%v: %v exported, want %v", stretch, sum, waited)
+		}
+		if _, delay := sums(p.profile("contention.pprof")); time.Duration(delay) != waited {
+			t.Errorf("%v: %v in the profile, want %v", stretch, time.Duration(delay), waited)
+		}
+		p.sameTasks(d, from, to)
+		p.sameGraph(d, from, to)
+		p.sameStack(d, from, to)
+	}
+}
+
+func count(n int64) string { return format.Count(int(n)) }
+
+func (p *tester) sameTasks(d *Data, from, to time.Duration) {
+	p.t.Helper()
+	want := granularity.Merge(touching(d.TaskWindows, from, to)...)
+	var rows []map[string]any
+	p.must(json.Unmarshal([]byte(p.exported("tasks.json", false)), &rows))
+	i := 0
+	for j := range want.Classes {
+		c := &want.Classes[j]
+		if c.Tasks == 0 {
+			continue
+		}
+		i++
+		k := slices.IndexFunc(rows, func(r map[string]any) bool { return r["class"] == c.Name })
+		if k < 0 {
+			p.t.Errorf("no class %s", c.Name)
+			continue
+		}
+		for key, v := range map[string]float64{"tasks": float64(c.Tasks), "p25": c.Cycles.Quantile(.25), "p50": c.Cycles.Quantile(.5), "p99": c.Cycles.Quantile(.99), "mean": c.Cycles.Mean(), "sum": c.Cycles.Sum()} {
+			if got := rows[k][key].(float64); got != v {
+				p.t.Errorf("%v to %v, %s: %s is %v, want %v", from, to, c.Name, key, got, v)
+			}
+		}
+	}
+	if i != len(rows) {
+		p.t.Errorf("%d classes, want %d", len(rows), i)
+	}
+	prof := p.profile("tasks.pprof")
+	if got := prof.SampleType; got[0].Type != "tasks" || got[1].Type != "cycles" || got[2].Type != "time" || got[2].Unit != "nanoseconds" {
+		p.t.Errorf("sample types %v", got)
+	}
+	var tasks, cycles uint64
+	for i := range want.Classes {
+		tasks += want.Classes[i].Tasks
+		cycles += uint64(want.Classes[i].Cycles.Sum())
+	}
+	if n, c := sums(prof); uint64(n) != tasks || uint64(c) != cycles {
+		p.t.Errorf("%d tasks of %d cycles in the profile, want %d of %d", n, c, tasks, cycles)
+	}
+}
+
+func (p *tester) sameGraph(d *Data, from, to time.Duration) {
+	p.t.Helper()
+	share, running := map[string]time.Duration{}, map[string]time.Duration{}
+	for _, w := range d.Bottle.Windows {
+		if w.Start+w.Wall > from && w.Start < to {
+			for i := range w.Boxes {
+				share[w.Boxes[i].Group] += w.Boxes[i].Share
+				running[w.Boxes[i].Group] += w.Boxes[i].Running
+			}
+		}
+	}
+	var rows []struct {
+		Group   string        `json:"group"`
+		Share   time.Duration `json:"share_ns"`
+		Running time.Duration `json:"running_ns"`
+		P       float64       `json:"parallelism"`
+	}
+	p.must(json.Unmarshal([]byte(p.exported("graph.json", false)), &rows))
+	if len(rows) != len(share) {
+		p.t.Errorf("%d boxes, want %d", len(rows), len(share))
+	}
+	for _, r := range rows {
+		if r.Share != share[r.Group] || r.Running != running[r.Group] || r.Share > 0 && math.Abs(r.P-float64(r.Running)/float64(r.Share)) > 1e-6 {
+			p.t.Errorf("%v to %v: %+v, want %v and %v", from, to, r, share[r.Group], running[r.Group])
+		}
+	}
+}
+
+func (p *tester) sameStack(d *Data, from, to time.Duration) {
+	p.t.Helper()
+	s := d.Speedup[0]
+	var sum, wall float64
+	for i, w := range s.Windows() {
+		a := s.Multi.Windows[i]
+		if a.Start+a.Wall > from && a.Start < to {
+			sum += w.Speedup * float64(a.Wall)
+			wall += float64(a.Wall)
+		}
+	}
+	var rows []struct {
+		Part  string  `json:"part"`
+		Value float64 `json:"value"`
+		N     float64 `json:"workers"`
+	}
+	p.must(json.Unmarshal([]byte(p.exported("speed-up.json", false)), &rows))
+	all := 0.0
+	for _, r := range rows {
+		all += r.Value
+	}
+	if math.Abs(rows[0].Value-sum/wall) > 1e-9 || math.Abs(all-rows[0].N) > 1e-6 {
+		p.t.Errorf("%v to %v: a speed-up of %v, want %v; all parts are %v of %v", from, to, rows[0].Value, sum/wall, all, rows[0].N)
+	}
+	if from == 0 && to >= d.Bottle.Wall && math.Abs(sum/wall-s.Speedup) > 1e-6 {
+		p.t.Errorf("windows have a speed-up of %v, the whole %v", sum/wall, s.Speedup)
+	}
+}
+
+// The page says to what a selection was widened, and where it cannot follow.
+func TestStretchIsTold(t *testing.T) {
+	d := windowedData(t)
+	p := openFile(t, d, "time=23000000-24000000", wide)
+	for _, at := range []string{"#contention-lead", "#bottle-lead", "#speedup-lead"} {
+		p.shows(at, "In 20 – 30 ms", "widened")
+	}
+	p.shows("#tasks-lead", "In 0 – 468 ms", "widened", "of the whole recording")
+	p.shows("#window-text", "windows 3 to 3")
+	d.ContentionWindows, d.TaskWindows, d.Speedup[0].Multi.Windows, d.Bottle.Windows = nil, nil, nil, nil
+	p = openFile(t, d, "time=23000000-24000000", wide)
+	for _, at := range []string{"#contention-lead", "#tasks-lead", "#speedup-lead", "#bottle-lead"} {
+		p.shows(at, "Of the whole recording")
+	}
+}
+
+// The page adds histograms as Go does.
+func TestHistogramsAsGo(t *testing.T) {
+	type want struct {
+		Parts []taskWindow
+		Q     [][2]float64
+		Curve [][2]float64
+	}
+	var wants []want
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for i := range 40 {
+		var all granularity.Histogram
+		var w want
+		for j := range 1 + i%5 {
+			c := &granularity.Class{Tasks: 1}
+			for range rnd.IntN(40) {
+				c.Cycles.Add(uint64(math.Exp(rnd.Float64() * float64(2+i))) >> min(2, j))
+			}
+			all.Merge(&c.Cycles)
+			w.Parts = append(w.Parts, newTaskWindow(j, c, &c.Cycles))
+		}
+		for _, q := range []float64{0, .01, .25, .5, .75, .99, 1} {
+			w.Q = append(w.Q, [2]float64{q, all.Quantile(q)})
+		}
+		for _, pt := range all.CDF() {
+			w.Curve = append(w.Curve, [2]float64{pt.Value, pt.Fraction})
+		}
+		wants = append(wants, w)
+	}
+	script, err := concatenate([]string{"histogram.js"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	input, err := json.Marshal(wants)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := `<!doctype html><meta charset="utf-8"><title>histograms</title><script>"use strict"; const V = ` + string(input) + ";\n" + script + `
+const trouble = () => V.map((w, i) => {
+	const h = addHistograms(w.Parts.map(p => ({...p, buckets: p.buckets || []})));
+	for (const [q, v] of w.Q) if (quantileOf(h, q) !== v) return i + ": quantile " + q + " is " + quantileOf(h, q) + ", not " + v;
+	return JSON.stringify(curveOf(h)) === JSON.stringify(w.Curve || []) ? "" : i + ": curve " + JSON.stringify(curveOf(h)) + ", not " + JSON.stringify(w.Curve);
+}).filter(Boolean);
+document.documentElement.dataset.ready = "true";</script>`
+	name := filepath.Join(t.TempDir(), "histograms.html")
+	if err := os.WriteFile(name, []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := openURL(t, (&url.URL{Scheme: "file", Path: name}).String(), browser.Window{Width: 400, Height: 300})
+	var trouble []string
+	p.must(p.Eval("trouble()", &trouble))
+	for _, s := range trouble {
+		t.Error(s)
+	}
+}
