@@ -32,7 +32,7 @@
 // # Paths
 //
 //	(index)     explains itself, and says what is recorded, what was dropped, and at which cost
-//	graph       the bottle graph        svg, png, text, json, pprof
+//	graph       the bottle graph        svg, png, text, json, pprof (group=function, creator, goroutine, region, task, /regexp/)
 //	contention  who waited for whom     svg, png, text, json, pprof (view=owner, waiter, joined)
 //	tasks       granularity of tasks    svg, png, text, json, pprof
 //	speedup     an estimate of why N workers are not N times faster: an upper bound    svg, png, text, json
@@ -46,6 +46,9 @@
 // tasks show the last N seconds, and answer at once: what made somebody ask has just been. They take them from the windows of the Continuous while it is
 // enabled, else from a snapshot of the Recorder; both know time in steps of about a second. Where less is known than was asked for, the
 // graph's warnings say so. The wall-clock profile, and a profile of Options.Tasks, are of the N seconds to come.
+//
+// group= chooses which goroutines share a box of the graph. A Continuous has one grouping, that of its options; for others a snapshot is taken,
+// so there must be a Recorder, which costs what it says.
 //
 // format= chooses the form. Without it the Accept header does: a browser gets a picture, curl gets text, and who sends no such header, as
 // go tool pprof, Pyroscope's and Parca's scrapers do, gets a profile. debug=1 means text, and does not go together with seconds=.

@@ -276,7 +276,7 @@ func TestWriteTimeout(t *testing.T) {
 func TestTooMuch(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), nil)
-	h.analyze = func(ctx context.Context, _ []byte, _ time.Duration) (*bottleneck.Report, error) {
+	h.analyze = func(ctx context.Context, _ []byte, _ time.Duration, _ bottle.Options) (*bottleneck.Report, error) {
 		<-ctx.Done()
 		return nil, fmt.Errorf("reading: %w", ctx.Err())
 	}

@@ -17,9 +17,9 @@ import (
 var graphEndpoint = endpoint{
 	name:       "graph",
 	title:      "Bottle graph",
-	about:      "Which groups of goroutines limit how well the program scales, in the last seconds. A box is as tall as the group's share of the time, and as wide as the number of goroutines that ran meanwhile. Tall and narrow is the neck.",
+	about:      "Which groups of goroutines limit how well the program scales, in the last seconds. A box is as tall as the group's share of the time, and as wide as the number of goroutines that ran meanwhile. Tall and narrow is the neck. group=creator, goroutine, region, task or /regexp/ groups otherwise, and takes a snapshot for that.",
 	forms:      []form{formSVG, formPNG, formText, formJSON, formPprof},
-	parameters: usual,
+	parameters: append(usual[:len(usual):len(usual)], "group"),
 	takes:      atOnce,
 	missing:    noSource,
 	collect:    (*handler).graph,
@@ -29,7 +29,7 @@ var graphEndpoint = endpoint{
 func atOnce(*handler, time.Duration) time.Duration { return 0 }
 
 func (h *handler) graph(ctx context.Context, q query) ([]byte, error) {
-	live, err := h.report(ctx, q.orDefault())
+	live, err := h.grouped(ctx, q.orDefault(), q.group)
 	if err != nil {
 		return nil, err
 	}

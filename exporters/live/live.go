@@ -88,7 +88,7 @@ type handler struct {
 	continuous continuous
 	tasks      series.Tasker
 	series     *series.Reader
-	analyze    func(context.Context, []byte, time.Duration) (*bottleneck.Report, error)
+	analyze    func(context.Context, []byte, time.Duration, bottle.Options) (*bottleneck.Report, error)
 	patience   time.Duration
 	born       time.Time
 	gate       gate

@@ -248,6 +248,33 @@ func TestNothing(t *testing.T) {
 	}
 }
 
+// Another grouping than the usual one is of a snapshot, also where a continuous analysis has the usual one.
+func TestGroup(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]continuous{"recorder": nil, "both": &made{live: report()}} {
+		base := serve(t, newHandler(Options{}, readTape(t, smallTrace), c), nil)
+		for group, want := range map[string]string{"creator": "main.main", "goroutine": "mutexWorker #", "/mutex(.)orker/": "W", "task": "(no task)"} {
+			a := get(t, base+"graph?format=json&group="+group)
+			g, err := bottle.ReadJSON(strings.NewReader(a.body))
+			if err != nil {
+				t.Errorf("%s, %s: %s: %v", name, group, a.Status, err)
+				continue
+			}
+			found := slices.ContainsFunc(g.Boxes, func(b bottle.Box) bool { return strings.Contains(b.Group, want) })
+			if g.GroupBy != group || !found {
+				t.Errorf("%s, %s: by %s, %+v", name, group, g.GroupBy, g.Boxes)
+			}
+		}
+	}
+	base := serve(t, newHandler(Options{}, nil, &made{live: report()}), nil)
+	if a := get(t, base+"graph?group=function"); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "main.work") {
+		t.Errorf("the grouping that there is: %s %s", a.Status, a.body)
+	}
+	if a := get(t, base+"graph?group=creator"); a.StatusCode != http.StatusNotImplemented || !strings.Contains(a.body, "Options.Recorder") {
+		t.Errorf("without a recorder: %s %s", a.Status, a.body)
+	}
+}
+
 // A shorter question about the last seconds has a shorter answer, and a longer one is warned.
 func TestSeconds(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 )
 
@@ -18,6 +19,7 @@ type query struct {
 	debug   bool
 	form    form            // "" if it does not say
 	view    contention.View // of a contention profile for pprof; "" if it does not say
+	group   string          // which goroutines share a box of the bottle graph; "" if it does not say
 }
 
 // The bounds of ?seconds=. Less than a millisecond shows nothing, and more than this is not collected in a request.
@@ -72,6 +74,13 @@ func parseQuery(raw string, known []string, forms []form) (query, error) {
 			return q, fmt.Errorf("view= is for format=pprof only")
 		}
 		q.form = formPprof
+	}
+	if values.Has("group") {
+		group, err := bottle.ParseGrouping(values.Get("group"))
+		if err != nil {
+			return q, err
+		}
+		q.group = group.String()
 	}
 	switch {
 	case q.debug && q.seconds != 0:

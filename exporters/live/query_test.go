@@ -32,6 +32,11 @@ func TestQuery(t *testing.T) {
 		"format=svg&seconds=2":    {query: query{seconds: 2 * time.Second, form: formSVG}},
 		"view=joined":             {query: query{view: contention.JoinedView, form: formPprof}},
 		"seconds=2&seconds=2":     {query: query{seconds: 2 * time.Second}},
+		"group=creator":           {query: query{group: "creator"}},
+		"group=/a.b(c%2B)/":       {query: query{group: "/a.b(c+)/"}},
+		"group=":                  {query: query{group: "function"}},
+		"group=mine":              {trouble: "want function, creator"},
+		"group=/(/":               {trouble: "missing closing )"},
 		"seconds=2&debug=1":       {trouble: "do not go together"},
 		"debug=1&format=svg":      {trouble: "debug=1 is text"},
 		"seconds=0":               {trouble: "at least"},
@@ -55,7 +60,7 @@ func TestQuery(t *testing.T) {
 		"%zz":                     {trouble: "cannot be read"},
 		strings.Repeat("a", 2000): {trouble: "too long"},
 	} {
-		got, err := parseQuery(raw, contentionEndpoint.parameters, contentionEndpoint.forms)
+		got, err := parseQuery(raw, append(contentionEndpoint.parameters[:len(contentionEndpoint.parameters):len(contentionEndpoint.parameters)], "group"), contentionEndpoint.forms)
 		switch {
 		case want.trouble != "":
 			if err == nil || !strings.Contains(err.Error(), want.trouble) {
@@ -117,7 +122,7 @@ func TestAccept(t *testing.T) {
 
 // Whatever a query says, it is understood within its bounds or refused with 400 and a text; nothing is collected then, and no panic.
 func FuzzQuery(f *testing.F) {
-	for _, s := range []string{"", "seconds=5", "seconds=-1&debug=1", "format=svg", "view=joined&seconds=0.1", "seconds=1e308", "a=b;c", "%00=%ff", "debug=256", "seconds=0x1p3"} {
+	for _, s := range []string{"", "seconds=5", "seconds=-1&debug=1", "format=svg", "view=joined&seconds=0.1", "seconds=1e308", "a=b;c", "%00=%ff", "debug=256", "group=creator", "group=/x(/", "seconds=0x1p3"} {
 		f.Add(s, "*/*")
 	}
 	f.Add("", "text/html;q=0.5, */*;q=")

@@ -39,16 +39,37 @@ func (h *handler) report(ctx context.Context, d time.Duration) (*bottleneck.Live
 	if h.recorder == nil {
 		return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the continuous analysis is not running"}
 	}
-	return h.ofSnapshot(ctx, d)
+	return h.ofSnapshot(ctx, d, bottle.Options{})
+}
+
+// grouped is report with a graph of a certain grouping; "" is the usual one. The continuous analysis has one grouping, for all others it takes a snapshot.
+func (h *handler) grouped(ctx context.Context, d time.Duration, name string) (*bottleneck.Live, error) {
+	if name == "" {
+		return h.report(ctx, d)
+	}
+	if h.continuous != nil && h.continuous.Enabled() {
+		live, err := h.windows(d)
+		if err == nil && live.Bottle.GroupBy == name || err != nil && h.recorder == nil {
+			return live, err
+		}
+	}
+	if h.recorder == nil {
+		return nil, &problem{status: http.StatusNotImplemented, text: "another grouping needs a snapshot, and there is no recorder: live.Options.Recorder is not set"}
+	}
+	group, err := bottle.ParseGrouping(name)
+	if err != nil {
+		return nil, err
+	}
+	return h.ofSnapshot(ctx, d, bottle.Options{Group: group})
 }
 
 // ofSnapshot analyzes the end of what the recorder has.
-func (h *handler) ofSnapshot(ctx context.Context, d time.Duration) (*bottleneck.Live, error) {
+func (h *handler) ofSnapshot(ctx context.Context, d time.Duration, opt bottle.Options) (*bottleneck.Live, error) {
 	data, err := h.recorded(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	rep, err := h.analyze(ctx, data, d)
+	rep, err := h.analyze(ctx, data, d, opt)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -112,6 +133,6 @@ func (h *handler) recorded(ctx context.Context, d time.Duration) ([]byte, error)
 }
 
 // analyzeSnapshot runs all analyses on the last d of a trace.
-func analyzeSnapshot(ctx context.Context, data []byte, d time.Duration) (*bottleneck.Report, error) {
-	return bottleneck.AnalyzeRecorder(ctx, bytes.NewReader(data), bottleneck.Options{Last: d})
+func analyzeSnapshot(ctx context.Context, data []byte, d time.Duration, opt bottle.Options) (*bottleneck.Report, error) {
+	return bottleneck.AnalyzeRecorder(ctx, bytes.NewReader(data), bottleneck.Options{Last: d, Bottle: opt})
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -29,7 +30,7 @@ var speedupEndpoint = endpoint{
 }
 
 func (h *handler) speedup(ctx context.Context, q query) ([]byte, error) {
-	live, err := h.ofSnapshot(ctx, q.orDefault())
+	live, err := h.ofSnapshot(ctx, q.orDefault(), bottle.Options{})
 	if err != nil {
 		return nil, err
 	}
