@@ -16,7 +16,7 @@ import (
 func init() {
 	register(&command{
 		name:    "contention",
-		rank:    4,
+		rank:    3,
 		args:    "[flags] [FILE | URL | -]",
 		summary: "show who waited for locks and channels, and who is to blame",
 		help:    contentionHelp,

@@ -14,7 +14,7 @@ import (
 func init() {
 	register(&command{
 		name:    "diff",
-		rank:    5,
+		rank:    7,
 		args:    "[flags] OLD NEW",
 		summary: "compare two runs: graphs, stacks, waiting or tasks",
 		help:    diffHelp,

@@ -127,7 +127,7 @@ func fileInput(name string) *input {
 		}
 		if st.IsDir() {
 			f.Close()
-			return nil, fmt.Errorf("%s: it is a directory, not a trace", name)
+			return nil, errDirectory(name)
 		}
 		if st.Mode().IsRegular() {
 			return f, nil
@@ -151,6 +151,10 @@ func stdinInput(r io.Reader) *input {
 	}
 	in.progress = func(time.Duration) string { return "reading standard input" + in.meter.String() }
 	return in
+}
+
+func errDirectory(name string) error {
+	return fmt.Errorf("%s: it is a directory, not a trace", name)
 }
 
 // fileError says in one line what is wrong with a file: its name comes first, the system call not at all.

@@ -18,7 +18,7 @@ import (
 func init() {
 	register(&command{
 		name:    "merge",
-		rank:    8,
+		rank:    11,
 		args:    "[flags] FILE | URL...",
 		summary: "add the graphs or profiles of many instances up into one",
 		help:    mergeHelp,

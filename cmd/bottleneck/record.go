@@ -16,7 +16,7 @@ import (
 func init() {
 	register(&command{
 		name:    "record",
-		rank:    7,
+		rank:    10,
 		args:    "[flags] URL | [flags] -o FILE -- PROGRAM [arguments]",
 		summary: "keep the trace of a running service, or counters of a program, in a file",
 		help:    recordHelp + recordProgramHelp,

@@ -25,22 +25,25 @@ Record runs a program as well, and counts what its threads do from the first ins
 
     bottleneck record -counters cycles,instructions,faults -o FILE -- PROGRAM [arguments]
 
-The file is an archive of the program's execution trace and of what was counted, for "bottleneck report".
-The program must take the trace: it calls counters.FromEnvironment at the beginning of its main, or serves it, see -trace-url.
+The file is an archive of the program's execution trace and of what was counted, for "bottleneck
+report". The program must take the trace: it calls counters.FromEnvironment at the beginning of
+its main, or serves it, see -trace-url.
 
     -counters LIST   what to count, separated by commas; "default" is
                      task-clock,context-switches,preemptions,migrations,faults,cycles,instructions.
                      Others are the events of perf list, rNNN for a raw one, device/event such as
-                     msr/tsc. What the machine refuses is told, with the reason, and the rest is recorded
+                     msr/tsc. What the machine refuses is told, with the reason, and the rest
+                     is recorded
     -trace-url URL   where the program serves its trace, such as
-                     http://localhost:6060/debug/pprof/trace?seconds=5; it is asked for as soon as it
-                     answers, and what is counted ends with it
+                     http://localhost:6060/debug/pprof/trace?seconds=5; it is asked for as
+                     soon as it answers, and what is counted ends with it
     -period D        how often counters are read on a thread that runs, 1ms by default
     -experimental-quantum
                      read counters at the beginning and the end of every quantum, by breakpoints on
                      the scheduler: exact, for about 10 µs a quantum
 
-The exit status is that of the program, if that is not 0. An interrupt is the program's business: what it wrote is kept.
+The exit status is that of the program, if that is not 0. An interrupt is the program's business:
+what it wrote is kept.
 `
 
 // programFlags are the choices of the user for a program that is recorded.

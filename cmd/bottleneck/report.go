@@ -19,7 +19,7 @@ import (
 func init() {
 	register(&command{
 		name:    "report",
-		rank:    6,
+		rank:    8,
 		args:    "[flags] FILE...",
 		summary: "make or serve a page to explore a recording in a browser",
 		help:    reportHelp,

@@ -7,9 +7,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // The exit statuses.
@@ -152,7 +155,7 @@ func parseFlags(fs *flag.FlagSet, args []string) ([]string, error) {
 func flagError(fs *flag.FlagSet, err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if !unknown {
-		return usagef("%v", err)
+		return usagef("%s", wrongValue(fs, err.Error()))
 	}
 	var names []string
 	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
@@ -160,4 +163,35 @@ func flagError(fs *flag.FlagSet, err error) error {
 		return usagef("unknown flag -%s; did you mean -%s?", name, near)
 	}
 	return usagef("unknown flag -%s", name)
+}
+
+// wrongValueOf is what package flag says of a value that its flag refuses.
+var wrongValueOf = regexp.MustCompile(`^invalid (?:boolean )?value (".*") for (?:flag )?-([a-z-]+): (.*)$`)
+
+// wrongValue says it in fewer words, and what is wanted instead.
+func wrongValue(fs *flag.FlagSet, msg string) string {
+	m := wrongValueOf.FindStringSubmatch(msg)
+	if m == nil {
+		return msg
+	}
+	value, name, why := m[1], m[2], m[3]
+	if plain, err := strconv.Unquote(value); err == nil && plain != "" && !strings.ContainsAny(plain, " \t\"") {
+		value = plain
+	}
+	if why == "parse error" {
+		why = "want a value of another kind"
+		if g, ok := fs.Lookup(name).Value.(flag.Getter); ok {
+			switch g.Get().(type) {
+			case bool:
+				why = "want true or false, or nothing"
+			case int:
+				why = "want a whole number"
+			case float64:
+				why = "want a number"
+			case time.Duration:
+				why = "want a duration, such as 500ms"
+			}
+		}
+	}
+	return fmt.Sprintf("-%s %s: %s", name, value, why)
 }

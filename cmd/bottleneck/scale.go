@@ -22,7 +22,7 @@ import (
 func init() {
 	register(&command{
 		name:    "scale",
-		rank:    4,
+		rank:    6,
 		args:    "[flags] -- COMMAND [arguments]",
 		summary: "run a benchmark or program on 1, 2, 4 processors and compare",
 		help:    scaleHelp,

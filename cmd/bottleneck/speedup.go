@@ -14,7 +14,7 @@ import (
 func init() {
 	register(&command{
 		name:    "speedup",
-		rank:    3,
+		rank:    5,
 		args:    "[flags] SINGLE MULTI...",
 		summary: "say why N workers are not N times faster",
 		help:    speedupHelp,
@@ -97,6 +97,11 @@ func (f *speedupFlags) parse(args []string) (traces []string, err error) {
 	case len(traces) == 1 && !f.estimate:
 		return nil, usagef("only one trace: a speed-up takes that of a run with one worker, too; with -estimate, it is guessed")
 	}
+	for _, name := range traces {
+		if isURL(name) || name == "-" {
+			return nil, usagef("%s: traces are read twice, so they have to be files; \"bottleneck record\" makes one of a service", name)
+		}
+	}
 	return traces, nil
 }
 
@@ -135,6 +140,11 @@ func (f *speedupFlags) read(ctx context.Context, std stdio, traces []string) (st
 	defer p.stop()
 	opt := f.opt
 	opt.Progress = m.decoded
+	for _, name := range traces {
+		if st, err := os.Stat(name); err == nil && st.IsDir() {
+			return nil, errDirectory(name)
+		}
+	}
 	for _, multi := range multis {
 		s, err := speedup.FromFiles(ctx, single, multi, opt)
 		if pe, ok := err.(*os.PathError); ok {

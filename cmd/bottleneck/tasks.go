@@ -17,7 +17,7 @@ import (
 func init() {
 	register(&command{
 		name:    "tasks",
-		rank:    5,
+		rank:    4,
 		args:    "[flags] [FILE | URL | -]",
 		summary: "show how large the tasks are: too small, too large, and where they come from",
 		help:    tasksHelp,

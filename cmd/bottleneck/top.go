@@ -14,7 +14,7 @@ import (
 func init() {
 	register(&command{
 		name:    "top",
-		rank:    6,
+		rank:    9,
 		args:    "[flags] URL | FILE.json",
 		summary: "watch the bottle graph of a running service",
 		help:    topHelp,
