@@ -7,7 +7,13 @@ const worthNaming = 0.01
 
 // Sentence says in a line how much faster a run is and what keeps it from being N times faster.
 func (s *Stack) Sentence() string {
-	times := format.Parallelism(s.Speedup) + " times faster with " + format.Plural(s.N, "worker", "workers")
+	times := format.Parallelism(s.Speedup)
+	if s.Speedup < 1 && times != format.Parallelism(1) {
+		times += " times as fast" // slower, that is
+	} else {
+		times += " times faster"
+	}
+	times += " with " + format.Plural(s.N, "worker", "workers")
 	if s.Estimate {
 		times = "at most " + times + " (an estimate from one run)"
 	}

@@ -1,0 +1,29 @@
+package speedup_test
+
+import (
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/speedup"
+)
+
+func TestSentence(t *testing.T) {
+	stack := func(s speedup.Stack) speedup.Stack {
+		s.N = 2
+		s.Components[speedup.Sequential] = 0.5
+		s.Remainder = 2 - s.Speedup - 0.5
+		return s
+	}
+	for want, s := range map[string]speedup.Stack{
+		"1.40 times faster with 2 workers; most is lost to sequential, 0.50; without it, 1.87 times":                                                             stack(speedup.Stack{Speedup: 1.4}),
+		"0.50 times as fast with 2 workers; most is lost to the remainder, 1.00":                                                                                 stack(speedup.Stack{Speedup: 0.5}),
+		"1.00 times faster with 2 workers; most is lost to the remainder, 0.50":                                                                                  stack(speedup.Stack{Speedup: 0.999}),
+		"at most 0.90 times as fast with 2 workers (an estimate from one run); most is lost to the remainder, 0.60":                                              stack(speedup.Stack{Speedup: 0.9, Estimate: true}),
+		"disturbed, not a result: 1.40 times faster with 2 workers; most is lost to sequential, 0.50; without it, 1.87 times":                                    stack(speedup.Stack{Speedup: 1.4, Disturbed: true}),
+		"disturbed, not a result: at most 1.40 times faster with 2 workers (an estimate from one run); most is lost to sequential, 0.50; without it, 1.87 times": stack(speedup.Stack{Speedup: 1.4, Disturbed: true, Estimate: true}),
+		"2.00 times faster with 2 workers; nothing is lost":                                                                                                      {N: 2, Speedup: 2},
+	} {
+		if got := s.Sentence(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
