@@ -4,15 +4,19 @@
 //	go run ./benchmarks/counters
 //	go run ./benchmarks/counters -counters task-clock,faults -rounds 20
 //
+// The service is like examples/service, which cannot be measured itself, since it takes a trace all the time; but it computes where that
+// one waits for a disk, so that both processors are busy all the time, and all that a recording costs shows in the wall time.
+//
 // It prints, for each way, the ratio to the requests without a recording of the wall time and of the processor time of the process: the
-// median of the rounds' ratios, as the ways of a round run one after the other, and that of the smallest times. Quote ratios, not
-// seconds; on a machine that others use, trust the processor time.
+// median of the rounds' ratios, as the ways of a round run one after the other, with its 95 % confidence interval, and that of the
+// smallest times. Quote ratios, not seconds; on a machine that others use, trust the processor time.
 package main
 
 import (
 	"flag"
 	"fmt"
 	"log"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -101,9 +105,9 @@ func report(ways []*way, requests int) {
 	base := ways[0]
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "\twall\t\t\tprocessor time\t\t\t")
-	fmt.Fprintln(t, "\tsmallest\tratio\tmedian ratio\tsmallest\tratio\tmedian ratio\tquanta\t")
+	fmt.Fprintln(t, "\tsmallest\tratio\tmedian ratio (95 %)\tsmallest\tratio\tmedian ratio (95 %)\tquanta\t")
 	for _, w := range ways {
-		fmt.Fprintf(t, "%s\t%v\t%.3f\t%.3f\t%v\t%.3f\t%.3f\t%d\t\n", w.name,
+		fmt.Fprintf(t, "%s\t%v\t%.3f\t%s\t%v\t%.3f\t%s\t%d\t\n", w.name,
 			slices.Min(w.wall).Round(time.Millisecond), ratio(slices.Min(w.wall), slices.Min(base.wall)), medianRatio(w.wall, base.wall),
 			slices.Min(w.cpu).Round(time.Millisecond), ratio(slices.Min(w.cpu), slices.Min(base.cpu)), medianRatio(w.cpu, base.cpu), w.quanta)
 	}
@@ -116,12 +120,30 @@ func report(ways []*way, requests int) {
 
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, 1)) }
 
-// medianRatio is the median of the ratios of the rounds.
-func medianRatio(a, b []time.Duration) float64 {
+// medianRatio writes the median of the ratios of the rounds, and between which of them it lies with a probability of 95 % at least.
+func medianRatio(a, b []time.Duration) string {
 	rs := make([]float64, len(a))
 	for i := range a {
 		rs[i] = ratio(a[i], b[i])
 	}
 	slices.Sort(rs)
-	return (rs[(len(rs)-1)/2] + rs[len(rs)/2]) / 2
+	n := len(rs)
+	text := fmt.Sprintf("%.3f", (rs[(n-1)/2]+rs[n/2])/2)
+	if k := beside(n); k >= 0 {
+		text += fmt.Sprintf(" (%.3f to %.3f)", rs[k], rs[n-1-k])
+	}
+	return text
+}
+
+// beside is how many of n values may be left out at either end, so that the median of what they were drawn from lies between the others with a
+// probability of 95 % at least: each value is below it with a chance of one half. It is −1 if there are too few.
+func beside(n int) int {
+	k, chance, all := -1, math.Pow(.5, float64(n)), 0.0 // chance that exactly k+1 values are below
+	for {
+		if all += chance; 2*all > .05 {
+			return k
+		}
+		k++
+		chance *= float64(n-k) / float64(k+1)
+	}
 }
