@@ -147,6 +147,34 @@ func TestServeAndLoad(t *testing.T) {
 	}
 }
 
+// A service that is told to stop, as by SIGTERM, does so while somebody takes a profile of a minute.
+func TestStopWhileProfiled(t *testing.T) {
+	s, err := start("localhost:0", repairs{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	profile := func(seconds string) int {
+		resp, err := http.Get(s.url + debugPath[1:] + "wall?seconds=" + seconds)
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode
+	}
+	status := make(chan int, 1)
+	go func() { status <- profile("60") }()
+	for profile("0.1") != http.StatusServiceUnavailable { // until the long one has begun
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := s.stop(); err != nil {
+		t.Error(err)
+	}
+	if got := <-status; got != http.StatusServiceUnavailable {
+		t.Errorf("the profile: %d", got)
+	}
+}
+
 // The service stops when it is told to, and serves nobody but this machine.
 func TestListen(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

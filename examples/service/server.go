@@ -28,6 +28,8 @@ type service struct {
 	log   logger
 	ended chan error
 
+	debugging  context.Context // ends with the service
+	endDebug   context.CancelFunc
 	recorder   *bottle.Recorder
 	continuous *bottleneck.Continuous
 }
@@ -63,11 +65,22 @@ func start(address string, repaired repairs, continuous bool) (*service, error) 
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /item/{id}", s.item)
-	mux.Handle(debugPath, live.Handler(live.Options{Recorder: s.recorder, Continuous: s.continuous, Tasks: s.tasks, Title: "examples/service"}))
+	s.debugging, s.endDebug = context.WithCancel(context.Background())
+	mux.Handle(debugPath, until(s.debugging, live.Handler(live.Options{Recorder: s.recorder, Continuous: s.continuous, Tasks: s.tasks, Title: "examples/service"})))
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: readHeaderTimeout}
 	s.url = "http://" + l.Addr().String() + "/"
 	go func() { s.ended <- s.http.Serve(l) }()
 	return s, nil
+}
+
+// until lets the requests of a handler end with a context: a profile of a minute must not hold up the end of a service.
+func until(ctx context.Context, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
+		h.ServeHTTP(w, r.WithContext(c))
+	})
 }
 
 // observe starts what the live handlers show.
@@ -109,8 +122,9 @@ func (s *service) work(id int) string {
 	return page
 }
 
-// stop answers the requests under way, and ends everything.
+// stop answers the requests under way, but for those of the debug pages, and ends everything.
 func (s *service) stop() error {
+	s.endDebug()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	err := s.http.Shutdown(ctx)
