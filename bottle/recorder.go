@@ -44,8 +44,10 @@ type RecorderOptions struct {
 // The zero value is ready for use. All methods may be called at the same time.
 //
 // A recorder costs what the FlightRecorder does, which for most programs cannot be told from noise, and the
-// memory of the window, up to RecorderOptions.MaxBytes; a snapshot costs some 0.1 µs for each event in it, once. After Stop
-// no goroutine and no memory is left.
+// memory of the window, up to RecorderOptions.MaxBytes. A snapshot costs some 0.2 µs of processor time for each event in it, once, on as many
+// processors as there are: for an HTTP server with 30,000 requests a second 0.2 to 0.3 s for each second in it, so that one of
+// 5 s taken every 2 s, on two processors under full load, took 22 % of the throughput. For looking all
+// the time there is bottleneck.Continuous. After Stop no goroutine and no memory is left.
 type Recorder struct {
 	opt RecorderOptions
 
