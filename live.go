@@ -28,7 +28,7 @@ type Live struct {
 
 // AnalyzeRecorder takes a snapshot of a running program and runs all analyses on it, of the same time. rec is a
 // *bottle.Recorder, a *trace.FlightRecorder, or anything that writes an execution trace. The snapshot is decoded once, in
-// memory: 16 bytes for each event, and the call chains. It takes some 0.3 µs of processor time for an event.
+// memory: 16 bytes for each event, and the call chains. It takes some 0.4 µs of processor time for an event.
 //
 // Errors are those of rec, such as bottle.ErrBusy, and of [Analyze]; if ctx ends, its cause.
 func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (report *Report, err error) {
