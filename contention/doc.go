@@ -109,23 +109,44 @@
 //
 //	go run ./benchmarks/locks
 //
-// Error of the blame for pairs of call chains against an oracle that logs every
-// operation: the median of 20 runs of 0.1 s a workload with Options.Exact, on two shared cores for which
-// the threads of the workload had to wait for as long as they ran:
+// Error of the blame for pairs of call chains, Σ|blamed − true| / Σ true, against an oracle that logs every
+// operation from outside: the median of 20 runs of 0.1 s a workload with Options.Exact, two virtual cores with
+// little else to do. Beyond: how far the profile is outside of what the log leaves open, in the median and in the worst
+// run. Naive: the error of blaming whoever ended the wait.
 //
-//	one lock, holds of 50 µs, 500 µs, 4 ms           0.2, 0.07, 0.01 %
-//	a heavy owner, 16 and 64 goroutines, 4 shards    0.1, 0.2, 0.07, 0.05 %
-//	nested locks; readers with 10 % and 50 % writes  0.06; 0.1, 0.8–1.4 %
-//	holds of 10 µs and 2 µs; readers with 5 µs       0.3–0.7, 1.5, 2.0 %
+//	                             error    aim   beyond          naive
+//	holds of 4 ms, 3 goroutines   0.01    ≤ 1   0, worst 0        26 %
+//	500 µs, 4                     0.06    ≤ 1   0, worst 0        29
+//	50 µs, 4                      0.36    ≤ 1   0, worst 0.2     142
+//	50 µs, 16                     0.37    ≤ 1   0, worst 1.1      65
+//	50 µs, 64                     0.48    ≤ 1   0, worst 0        65
+//	50 µs, 8, 4 shards            0.28    ≤ 1   0, worst 5.5      52
+//	1 ms and 20 µs, 6             0.08    ≤ 1   0, worst 0       111
+//	nested locks, 60 µs, 4        0.18    ≤ 1   0, worst 0.6     173
+//	10 % writes, 60 µs, 6         0.39    ≤ 1   0, worst 0       202
+//	50 % writes, 60 µs, 6         0.40    ≤ 1   0, worst 0        56
+//	10 µs, 4                      1.2     ≤ 3   0, worst 0.1     148
+//	2 µs, 4                       3.0     ≤ 3   0, worst 0       131
+//	20 % writes, 5 µs, 6          4.1     ≤ 3   0, worst 0       429
 //
-// Without Options.Exact, the last line is sampled. A tenth of a second is too short for that: 5 to 11 % for
-// holds of 10 µs, and 40 to 95 % for the others, whose waiting is mostly in a few waits of milliseconds, for
-// a processor. The error falls with the square root of the time, and rows tell it.
+// It is the log that these errors are of. Its lines are some 100 ns apart from the moments that they are about, as
+// the words of a lock have to come from another processor in between, and that is 2 to 4 % of a hold of 5 or 2 µs; or
+// milliseconds, if the thread loses its processor just then, so that single runs are up to 50 % off.
+// Looking at the clock in between tells how wrong the log may be at most, for every pair. The profile was
+// within that in nearly all runs. It is not where a goroutine loses its processor in the 50 ns between finding the lock in
+// use and being counted as a waiter.
 //
-// Single runs were up to 50 % off where another process took the processor in the 200 ns
-// between a line of the log and the release of the lock: then it is the log that is wrong, by
-// milliseconds. The benchmark prints how much the runs were disturbed, by the kernel's
-// account of how long threads waited for a processor. Blaming whoever ended the wait is 25 to 310 % off:
+// Without Options.Exact, locks with holds of 10 µs and less are sampled, and so are those that 64 goroutines
+// wait for. That is too little to tell pairs apart in a short time. The error of all pairs falls with the square root of the
+// time, and each row tells its own (StdErr):
+//
+//	                          after 0.1 s   0.5 s      2 s
+//	holds of 2 µs              19 to 78 %      14       11 %
+//	10 µs                            15         5        5
+//	20 % writes, 5 µs                29        10        –
+//	50 µs, 64 goroutines       0.4 to 14        2        4
+//
+// To reproduce, with the kernel's account of how long threads waited for a processor meanwhile:
 //
 //	go test -run - -bench '^BenchmarkOracle' -benchtime 1x ./contention
 package contention
