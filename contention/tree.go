@@ -38,9 +38,9 @@ const (
 // Aspects lists all aspects.
 var Aspects = []Aspect{
 	ByKind, ByClass, ByLock, ByFlags,
-	ByWaiterGoroutine, ByWaiterGroup, ByWaiterFunc, ByWaiterStack,
-	ByOwnerGoroutine, ByOwnerGroup, ByOwnerFunc, ByOwnerStack,
-	ByRootGoroutine, ByRootGroup, ByRootFunc, ByRootStack,
+	ByWaiterFunc, ByWaiterStack, ByWaiterGroup, ByWaiterGoroutine,
+	ByOwnerFunc, ByOwnerStack, ByOwnerGroup, ByOwnerGoroutine,
+	ByRootFunc, ByRootStack, ByRootGroup, ByRootGoroutine,
 }
 
 // What stands for the owner where there is none.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
 
 func init() {
@@ -151,7 +152,7 @@ func parseAspects(s string) (by []contention.Aspect, err error) {
 		a := contention.Aspect(name)
 		switch {
 		case !slices.Contains(names, name):
-			if near := nearest(name, names); near != "" {
+			if near := spelling.Nearest(name, names); near != "" {
 				return nil, usagef("-by: unknown aspect %q; did you mean %s?", name, near)
 			}
 			return nil, usagef("-by: unknown aspect %q: want some of %s", name, strings.Join(names, ", "))
@@ -182,7 +183,7 @@ func parseKinds(s string) (kinds []contention.Kind, err error) {
 		case slices.Contains(names, name):
 			kinds = append(kinds, contention.Kind(name))
 		default:
-			if near := nearest(name, names); near != "" {
+			if near := spelling.Nearest(name, names); near != "" {
 				return nil, usagef("-kind: unknown kind %q; did you mean %s?", name, near)
 			}
 			return nil, usagef("-kind: unknown kind %q: want some of %s", name, strings.Join(names, ", "))
@@ -200,7 +201,7 @@ func runContention(ctx context.Context, std stdio, args []string) error {
 	read := func(ctx context.Context, std stdio, in *input) (*contention.Profile, error) {
 		p, err := readContention(ctx, std, in, f.draw.goroutines())
 		if p != nil {
-			p = p.Filter(f.filter)
+			p = f.keep(p)
 		}
 		return p, err
 	}
@@ -209,6 +210,15 @@ func runContention(ctx context.Context, std stdio, args []string) error {
 		return contentionForms[form](w, p, f.draw)
 	}
 	return f.run(ctx, std, source, read, write)
+}
+
+// keep leaves out what -kind and -focus do not name, and says so if that is all.
+func (f *contentionFlags) keep(p *contention.Profile) *contention.Profile {
+	kept := p.Filter(f.filter)
+	if len(p.Waits) > 0 && len(kept.Waits) == 0 {
+		kept.Warnings = append(slices.Clone(kept.Warnings), "Goroutines did wait, but for nothing that -kind and -focus keep.")
+	}
+	return kept
 }
 
 // eventMagic is what event files of package contention begin with.

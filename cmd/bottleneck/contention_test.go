@@ -225,6 +225,9 @@ func TestContentionChoices(t *testing.T) {
 		{"-kind waitgroup", "Goroutines waited 894 ms in 1 contention in ", "mutexWorker#1"},
 		{"-kind locks", "mutexWorker#1", "Mutex#3"},
 		{"-kind cond", "No goroutine waited in ", "waitgroup"},
+		{"-kind cond", "for nothing that -kind and -focus keep", ""},
+		{"-focus nobody", "for nothing that -kind and -focus keep", ""},
+		{"-focus Mutex", "mutexWorker", "-kind and -focus keep"},
 		{"-focus Mutex$", "Mutex#3", "hand-off]\n     "},
 		{"-min 1s", "(1 more lock)", "894 ms\n"},
 		{"-top 1 -by kind,owner-func,waiter-func,owner-stack -kind locks", "work.mutexWorker", "#3"},
@@ -295,6 +298,7 @@ func TestContentionBadInput(t *testing.T) {
 		want   string
 	}{
 		{[]string{"-by", "owner-fnc", mutexTrace}, exitUsage, "", `-by: unknown aspect "owner-fnc"; did you mean owner-func?`},
+		{[]string{"-by", "owner,lock", mutexTrace}, exitUsage, "", `-by: unknown aspect "owner"; did you mean owner-func?`},
 		{[]string{"-by", "lock,lock", mutexTrace}, exitUsage, "", "-by: lock comes twice"},
 		{[]string{"-kind", "mutx", mutexTrace}, exitUsage, "", `-kind: unknown kind "mutx"; did you mean mutex?`},
 		{[]string{"-kind", "nonsense", mutexTrace}, exitUsage, "", `want some of locks, mutex, `},
