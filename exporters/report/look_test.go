@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,27 +15,27 @@ func TestLook(t *testing.T) {
 	if folder == "" {
 		t.Skip("set BOTTLENECK_LOOK to a folder")
 	}
-	for _, look := range []struct {
-		name, fragment string
-		groups, rows   int
-		window         browser.Window
-	}{
-		{"light", "", 5, 20000, browser.Window{Width: 1600, Height: 1200}},
-		{"dark", "", 5, 20000, browser.Window{Width: 1600, Height: 1200, Dark: true}},
-		{"narrow", "", 5, 2000, browser.Window{Width: 360, Height: 800, Scale: 2}},
-		{"4k", "", 300, 60000, browser.Window{Width: 3840, Height: 2160}},
-		{"three", "", 3, 200, browser.Window{Width: 1280, Height: 900}},
-		{"many", "", 300, 60000, browser.Window{Width: 1280, Height: 900, Dark: true}},
-		{"selected", "group=main.main&window=3&time=984000000-1312000000&color=duration&without=sync-mutex", 5, 20000, browser.Window{Width: 1600, Height: 1200}},
-	} {
-		p := openFile(t, testData(look.groups, look.rows), look.fragment, look.window)
+	look := func(name string, d *Data, fragment string, w browser.Window) {
+		p := openFile(t, d, fragment, w)
 		p.settle()
 		png, err := p.Screenshot(true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(folder, look.name+".png"), png, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, name+".png"), png, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+	for _, groups := range []int{3, 300} {
+		for _, dark := range []bool{false, true} {
+			for _, w := range []browser.Window{{Width: 360, Height: 800, Scale: 2}, {Width: 1280, Height: 900}, {Width: 3840, Height: 2160}} {
+				w.Dark = dark
+				look(fmt.Sprintf("%d-%d-%s", w.Width, groups, map[bool]string{false: "light", true: "dark"}[dark]), testData(groups, 200*groups), "", w)
+			}
+		}
+	}
+	big := browser.Window{Width: 1600, Height: 1200}
+	look("usual", testData(5, 20000), "", big)
+	look("selected", testData(5, 20000), "group=main.main&window=3&time=984000000-1312000000&color=duration&without=sync-mutex", big)
+	look("windows", windowedData(t), "time=23000000-44000000", big)
 }

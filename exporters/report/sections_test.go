@@ -1,7 +1,7 @@
 package report
 
 import (
-	"math"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -24,12 +24,7 @@ func TestWhatIf(t *testing.T) {
 	p.shows("#what-if", twoDecimals(want))
 }
 
-func twoDecimals(v float64) string {
-	s := []byte("0.00")
-	n := int(math.Round(v * 100))
-	s[0], s[2], s[3] = byte('0'+n/100), byte('0'+n/10%10), byte('0'+n%10)
-	return string(s)
-}
+func twoDecimals(v float64) string { return fmt.Sprintf("%.2f", v) }
 
 // An estimate says on the page that it is an upper bound.
 func TestEstimateIsLabelled(t *testing.T) {

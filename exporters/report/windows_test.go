@@ -262,7 +262,7 @@ func TestHistogramsAsGo(t *testing.T) {
 		for j := range 1 + i%5 {
 			c := &granularity.Class{Tasks: 1}
 			for range rnd.IntN(40) {
-				c.Cycles.Add(uint64(math.Exp(rnd.Float64() * float64(2+i))) >> min(2, j))
+				c.Cycles.Add(uint64(math.Exp(rnd.Float64()*float64(2+i))) >> min(2, j))
 			}
 			all.Merge(&c.Cycles)
 			w.Parts = append(w.Parts, newTaskWindow(j, c, &c.Cycles))

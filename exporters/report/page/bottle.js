@@ -218,7 +218,7 @@ function bottleTable(g) {
 			{title: "share", num: true, value: b => b.share, cell: b => duration(b.share)},
 			{title: "", num: true, value: b => b.share, cell: b => percent(b.share, g.wall), plain: true, wide: true},
 			{title: "parallelism", num: true, value: b => b.p, cell: b => two(b.p)},
-			{title: "running", num: true, value: b => b.running, cell: b => duration(b.running)},
+			{title: "running", num: true, value: b => b.running, cell: b => duration(b.running), wide: true},
 			{title: "ready", num: true, value: b => b.runnable || 0, cell: b => b.runnable ? duration(b.runnable) : "", wide: true, help: "ready to run, but no processor was free"},
 			{title: "mostly blocked on", cell: waits, text: waits, wide: true, help: "all of it is behind the box"},
 		],

@@ -6,7 +6,7 @@ function makeContention() {
 	c.hasRoots = (c.roots.links || []).some(n => n > 0);
 	return section("contention", "contention", h("p.about", null, "Who waited, for what, and who held it meanwhile. Time that belongs to no owner is hand-off (nobody held it, and the next one did not run yet) or unattributed (it is not known). The root is who was at the end of a chain of owners that waited themselves."),
 		h("p.lead#contention-lead"), makeAspects(),
-		h("p.key", {"aria-hidden": "true"}, h("span.blamed"), "blamed on an owner", h("span.handoff"), "hand-off", h("span.unattributed"), "unattributed"),
+		h("p.key", {"aria-hidden": "true"}, [["blamed", "blamed on an owner"], ["handoff", "hand-off"], ["unattributed", "unattributed"]].map(([what, words]) => h("span", null, h("i." + what), words))),
 		h("div.columns.wide-left", null, h("div", null, makeTree(), h("div#activity")), h("div#chains.chains")), h("h3", null, "locks, and what else was waited for"), h("div#locks"), notes(contentionNotes(c), "notes on contention"));
 }
 
@@ -64,7 +64,7 @@ function lockTable(filter) {
 			{title: "blamed", num: true, value: r => r.blamed, cell: r => percent(r.blamed, r.waited)},
 			{title: "hand-off", num: true, value: r => r.handOff, cell: r => percent(r.handOff, r.waited), wide: true},
 			{title: "unattributed", num: true, value: r => r.unattributed, cell: r => percent(r.unattributed, r.waited), wide: true},
-			{title: "longest", num: true, value: r => r.longest, cell: r => duration(r.longest), wide: true, help: "of the waits that ended there"},
+			{title: "longest", num: true, value: r => r.longest, cell: r => r.n ? duration(r.longest) : "–", wide: true, help: "of the waits that ended there"},
 			...(c.cover ? [] : [{title: "contended", num: true, value: r => r.l.contended, cell: r => percent(r.l.contended, c.duration), wide: true, help: "part of the recording in which it was held while somebody waited"},
 			{title: "most waiters", num: true, value: r => r.l.waiters, cell: r => count(r.l.waiters), wide: true}]), // of the whole recording only
 		],

@@ -56,7 +56,7 @@ function paintLanes(ctx, a, width, height) {
 		}
 	});
 	ctx.globalAlpha = 1;
-	const {unit, size} = timeScale(a.to), step = niceStep((a.to - a.from) / size, width / 80 / zoom()) * size;
+	const {unit, size} = timeScale(a.to), step = niceStep((a.to - a.from) / size, width / 64 / zoom()) * size;
 	ctx.fillStyle = theme("muted");
 	ctx.font = font();
 	ctx.textAlign = "center";
@@ -65,7 +65,8 @@ function paintLanes(ctx, a, width, height) {
 		ctx.fillStyle = theme("grid");
 		ctx.fillRect(x, 0, 1, height - 20 * zoom());
 		ctx.fillStyle = theme("muted");
-		if (x > 18 && x < width - 22) ctx.fillText(tick(v / size) + (v + step > a.to ? " " + unit : ""), x, height - 6);
+		const last = x + step / (a.to - a.from) * width >= width - 22; // of those with a label: it has the unit
+		if (x > 18 && x < width - 22) ctx.fillText(tick(v / size) + (last ? " " + unit : ""), x, height - 6);
 	}
 }
 

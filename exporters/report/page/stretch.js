@@ -18,7 +18,7 @@ function stretchNote(cover, why) {
 	if (!cover) return h("span.muted", null, ` Of the whole recording: ${why}.`);
 	if (cover.lo === cover.hi) return h("span.muted", null, " There is nothing recorded in the selected time.");
 	const wide = cover.from < state.sel.time[0] || cover.to > state.sel.time[1];
-	return h("span.muted", null, ` In ${span(cover.from, cover.to)}${wide ? ", to which the selected time was widened: less than a window cannot be told apart" : ""}.`);
+	return h("span.muted", null, ` In ${span(cover.from, cover.to)}${wide ? ", widened to whole windows" : ""}.`);
 }
 
 // span writes a stretch of time with as many digits as its ends need to differ.

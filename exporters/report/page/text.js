@@ -43,7 +43,12 @@ function quantity(v) {
 	return significant(v) + letters[i];
 }
 
-const two = v => Number.isFinite(v) ? v.toFixed(2) : "–";
+// two writes two decimals. What is right between two of them goes to the even one, as in Go.
+function two(v) {
+	if (!Number.isFinite(v)) return "–";
+	const between = v * 8 % 1 === 0 && v * 4 % 1 !== 0, n = Math.floor(v * 100);
+	return (between ? (n + Math.abs(n % 2)) / 100 : v).toFixed(2);
+}
 
 // measure writes a value of a metric: a duration where the unit is ns, else a number.
 function measure(v, unit) {
