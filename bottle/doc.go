@@ -21,12 +21,24 @@
 //
 // # A program
 //
-//	g, err := bottle.ReadFile(context.Background(), "trace.out", bottle.Options{})
-//	if g == nil {
-//		log.Fatal(err) // nothing could be read; else err is one of the graph's Warnings
-//	}
-//	for _, b := range g.Boxes {
-//		fmt.Printf("%v × %.2f  %s\n", b.Share, b.Parallelism, b.Group)
+//	package main
+//
+//	import (
+//		"context"
+//		"fmt"
+//		"log"
+//
+//		"github.com/bottleneck-go/bottleneck/bottle"
+//	)
+//
+//	func main() {
+//		g, err := bottle.ReadFile(context.Background(), "trace.out", bottle.Options{})
+//		if g == nil {
+//			log.Fatal(err) // nothing could be read; else err is one of the graph's Warnings
+//		}
+//		for _, b := range g.Boxes {
+//			fmt.Printf("%v × %.2f  %s\n", b.Share, b.Parallelism, b.Group)
+//		}
 //	}
 //
 // The trace is what runtime/trace writes: "go test -trace trace.out", a service's

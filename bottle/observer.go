@@ -28,9 +28,6 @@ type Options struct {
 	Progress func(done, size int64)
 }
 
-// maxWindows bounds what a window that is far too small can cost.
-const maxWindows = 100_000
-
 // Observer folds a pass over a trace into a bottle graph: the way to get it in one
 // pass together with other analyses. [ReadTrace] is simpler if the graph is all you need.
 type Observer struct {
@@ -52,16 +49,6 @@ type Observer struct {
 	procs, minProcs int // of the whole graph
 	idle            timeline.Time
 	pieces          pieces
-}
-
-// stretch is what belongs to the window at hand but to no box.
-type stretch struct {
-	number int
-	start  timeline.Time
-	idle   timeline.Time // of the clock, at the start
-	procs  int           // largest GOMAXPROCS
-	now    int           // present GOMAXPROCS
-	missed timeline.Time // in gaps
 }
 
 // member is a live goroutine.
@@ -145,75 +132,6 @@ func (o *Observer) advance(t timeline.Time) {
 	}
 	if !o.ended {
 		o.clock.advance(t)
-	}
-}
-
-// turn ends the window at hand, which ends now, and begins the next.
-func (o *Observer) turn() {
-	if o.stretch.number >= 0 {
-		o.closeWindow()
-	} else {
-		o.settleAll()
-		o.discard() // what was before from
-	}
-	o.stretch.number++
-	o.stretch.start = o.clock.now
-	o.stretch.idle = o.clock.idle
-	o.stretch.missed = 0
-	o.stretch.procs = o.stretch.now
-	switch {
-	case o.clock.now >= o.to:
-		o.ended = true
-	case o.opt.Window > 0 && len(o.windows) < maxWindows:
-		o.next = min(o.to, after(o.clock.now, o.opt.Window))
-	default:
-		o.next = o.to
-	}
-}
-
-// discard forgets what was accounted for before the graph begins.
-func (o *Observer) discard() {
-	o.clock.carry = 0
-	o.procs, o.minProcs = o.stretch.now, o.stretch.now
-	for k, b := range o.boxes {
-		b.win, b.sum = account{}, account{}
-		if b.single {
-			delete(o.boxes, k)
-		}
-	}
-	o.exited = 0
-	for i := range o.members {
-		m := &o.members[i]
-		m.visits = m.visits[:0]
-		if m.g != nil {
-			o.boxes[m.box.key] = m.box
-			m.visit(m.box, 0, o.pieces.number)
-		}
-	}
-}
-
-// closeWindow ends the window at hand: its boxes go into the sums.
-func (o *Observer) closeWindow() {
-	o.settleAll()
-	if o.opt.Window > 0 && o.clock.now > o.stretch.start+o.stretch.missed {
-		if len(o.windows) < maxWindows {
-			o.windows = append(o.windows, o.windowGraph())
-		} else {
-			o.tooMany = true
-		}
-	}
-	o.idle += o.clock.idle - o.stretch.idle
-	o.pieces.missed += o.stretch.missed
-	for _, b := range o.boxes {
-		n := b.sum.goroutines
-		b.sum.add(&b.win)
-		b.sum.goroutines = n // counted when they came
-		b.win = account{}
-	}
-	for i := range o.members {
-		if m := &o.members[i]; m.g != nil {
-			m.visit(m.box, o.stretch.number+1, o.pieces.number)
-		}
 	}
 }
 

@@ -9,11 +9,12 @@
 //	input.go, header.go    opens a file, a stream, bytes, packed or not; finds out the version
 //	generation.go          cuts the trace into generations, of about a second each
 //	decode.go, record.go   decodes generations side by side, with one Reader of
-//	                       golang.org/x/exp/trace each, into compact records
-//	replay.go              replays the records in order through one state machine
+//	                       golang.org/x/exp/trace each, into compact records, with
+//	                       localnumbers.go
+//	replay.go, procs.go    replays the records in order through one state machine
 //	observer.go            what observers are shown
 //
-// Beside it, salvage.go reads what a generation that was cut off still tells, wait.go says what
+// Beside it, salvage.go and eventshape.go read what a generation that was cut off still tells, wait.go says what
 // goroutines wait for by the runtime's reasons and the call chains, and wrapper.go names
 // goroutines that a library started for somebody else.
 //
@@ -25,8 +26,20 @@
 //
 // It sums up for how long goroutines waited for a mutex:
 //
+//	package main
+//
+//	import (
+//		"context"
+//		"fmt"
+//		"log"
+//		"time"
+//
+//		"github.com/bottleneck-go/bottleneck/timeline"
+//	)
+//
 //	type waits struct {
 //		timeline.Base // ignores what it is not interested in
+//
 //		mutex timeline.Time
 //	}
 //

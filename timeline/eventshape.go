@@ -1,0 +1,72 @@
+package timeline
+
+// eventShape tells how an event is laid out after its type and time: the
+// number of arguments, and which of them are numbers of stacks and strings (bit masks).
+type eventShape struct {
+	args, stacks, strings uint8
+	timed                 bool
+}
+
+// eventShapes is the part of the format (internal/trace/tracev2) that has to
+// be known to step over events. Only cut generations are read with it.
+var eventShapes = func() (s [256]eventShape) {
+	for typ, shape := range map[uint8]eventShape{
+		evProcsChange: {args: 2, stacks: 1 << 1}, evProcStart: {args: 2}, evProcStop: {}, evProcSteal: {args: 3}, evProcStatus: {args: 2},
+		14: {args: 3, stacks: 1<<1 | 1<<2}, // GoCreate
+		15: {args: 1},                      // GoCreateSyscall
+		16: {args: 2},                      // GoStart
+		17: {}, 18: {},                     // GoDestroy, GoDestroySyscall
+		19: {args: 2, strings: 1 << 0, stacks: 1 << 1}, // GoStop
+		20: {args: 2, strings: 1 << 0, stacks: 1 << 1}, // GoBlock
+		21: {args: 3, stacks: 1 << 2},                  // GoUnblock
+		22: {args: 2, stacks: 1 << 1},                  // GoSyscallBegin
+		23: {}, 24: {},                                 // GoSyscallEnd, GoSyscallEndBlocked
+		25: {args: 3},                                  // GoStatus
+		26: {args: 2, strings: 1 << 0, stacks: 1 << 1}, // STWBegin
+		27: {}, 28: {args: 1},                          // STWEnd, GCActive
+		29: {args: 2, stacks: 1 << 1}, // GCBegin
+		30: {args: 1}, 31: {args: 1},  // GCEnd, GCSweepActive
+		32: {args: 1, stacks: 1 << 0}, // GCSweepBegin
+		33: {args: 2}, 34: {args: 1},  // GCSweepEnd, GCMarkAssistActive
+		35: {args: 1, stacks: 1 << 0},        // GCMarkAssistBegin
+		36: {}, 37: {args: 1}, 38: {args: 1}, // GCMarkAssistEnd, HeapAlloc, HeapGoal
+		39: {args: 1, strings: 1 << 0},                      // GoLabel
+		40: {args: 4, strings: 1 << 2, stacks: 1 << 3},      // UserTaskBegin
+		41: {args: 2, stacks: 1 << 1},                       // UserTaskEnd
+		42: {args: 3, strings: 1 << 1, stacks: 1 << 2},      // UserRegionBegin
+		43: {args: 3, strings: 1 << 1, stacks: 1 << 2},      // UserRegionEnd
+		44: {args: 4, strings: 1<<1 | 1<<2, stacks: 1 << 3}, // UserLog
+		45: {args: 2}, 46: {args: 2},                        // GoSwitch, GoSwitchDestroy
+		47:  {args: 3, stacks: 1<<1 | 1<<2},            // GoCreateBlocked
+		48:  {args: 4, stacks: 1 << 3},                 // GoStatusStack
+		128: {args: 3}, 129: {args: 3}, 130: {args: 1}, // spans
+		131: {args: 2}, 132: {args: 2}, 133: {args: 1}, // heap objects
+		134: {args: 2}, 135: {args: 2}, 136: {args: 1}, // goroutine stacks
+	} {
+		shape.timed = true
+		s[typ] = shape
+	}
+	return s
+}()
+
+// The events that matter by themselves here.
+const (
+	evStacks            = 2
+	evStack             = 3
+	evStrings           = 4
+	evString            = 5
+	evCPUSamples        = 6
+	evFrequency         = 8
+	evProcsChange       = 9
+	evProcStart         = 10
+	evProcStop          = 11
+	evProcSteal         = 12
+	evProcStatus        = 13
+	evSyscallBegin      = 22
+	evSyscallEnd        = 23
+	evSyscallEndBlocked = 24
+	evSync              = 50
+
+	// defaultFrequency is the clock of every Go but on Windows: units of 64 ns.
+	defaultFrequency = 1e9 / 64
+)
