@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
 
 // Filters by what happened beside the quanta: spans, such as those of garbage collections, and markers.
@@ -21,7 +23,7 @@ func (s *selector) spans(n *node) (out []Span) {
 		}
 	}
 	if len(out) == 0 && n.span != gcSpan {
-		near := nearest(n.span, names)
+		near := spelling.Nearest(n.span, names)
 		if near != "" {
 			near = quote(near)
 		}
@@ -172,7 +174,7 @@ func (s *selector) nearMarker(text string) string {
 	for _, m := range s.e.rec.Markers[:min(len(s.e.rec.Markers), 1000)] {
 		texts = append(texts, m.Text)
 	}
-	if near := nearest(text, texts); near != "" {
+	if near := spelling.Nearest(text, texts); near != "" {
 		return quote(near)
 	}
 	return ""

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"math/bits"
+
+	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
 
 // A metric is evaluated block by block: a column of a tree's node is a function that fills a slice
@@ -210,7 +212,7 @@ func (r *resolver) named(n *node) (column, unit) {
 		for _, name := range r.e.Names() {
 			known = append(known, name.Name)
 		}
-		r.fail(n, "this recording has no counter "+quote(n.word), nearest(n.word, known))
+		r.fail(n, "this recording has no counter "+quote(n.word), spelling.Nearest(n.word, known))
 	}
 	return integers(rec.Counters[i].Values, Unknown+1), parseUnit(rec.Counters[i].Unit)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/bottleneck-go/bottleneck/internal/spelling"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -199,7 +200,7 @@ func (l *lexer) value(field, relation string) string {
 		return text
 	}
 	if values := fieldValues(field); values != nil && !slices.Contains(values, text) {
-		l.failAt(pos, field+" is never "+quote(text), nearest(text, values))
+		l.failAt(pos, field+" is never "+quote(text), spelling.Nearest(text, values))
 	}
 	return text
 }

@@ -1,6 +1,10 @@
 package counters
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/bottleneck-go/bottleneck/internal/spelling"
+)
 
 func callOf(name string) (nodeOp, bool) {
 	for op, n := range callNames {
@@ -86,7 +90,7 @@ func (l *lexer) eachOf(allowed []string) string {
 	pos := l.pos()
 	name := l.name()
 	if !slices.Contains(allowed, name) {
-		l.failAt(pos, "expected "+allowed[0]+" here", nearest(name, allowed))
+		l.failAt(pos, "expected "+allowed[0]+" here", spelling.Nearest(name, allowed))
 	}
 	return name
 }

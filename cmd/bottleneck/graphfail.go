@@ -7,6 +7,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
 
 var graphMeasures = measures[*bottle.Graph]{
@@ -72,5 +73,5 @@ func findName(names []string, name string) (i int, near string) {
 	if i := slices.Index(short, name); i >= 0 {
 		return i, ""
 	}
-	return -1, nearest(name, slices.Concat(names, short))
+	return -1, spelling.Nearest(name, slices.Concat(names, short))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
 
 func init() {
@@ -99,7 +100,7 @@ func unknownCommand(args []string) string {
 	for _, c := range commands {
 		names = append(names, c.name)
 	}
-	if near := nearest(word, names); near != "" {
+	if near := spelling.Nearest(word, names); near != "" {
 		return msg + fmt.Sprintf("; did you mean %q?", near)
 	}
 	return msg + `; "bottleneck help" lists the commands`

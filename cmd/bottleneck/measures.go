@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
 
 // measure is something that -fail can compare.
@@ -114,7 +116,7 @@ type unknownName struct{ msg string }
 func (e *unknownName) Error() string { return e.msg }
 
 func unknownMeasure(name string, known []string) error {
-	if near := nearest(name, known); near != "" {
+	if near := spelling.Nearest(name, known); near != "" {
 		return &unknownName{fmt.Sprintf("unknown name %q; did you mean %s?", name, near)}
 	}
 	return &unknownName{fmt.Sprintf("unknown name %q: want one of %s", name, strings.Join(known, ", "))}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
 
 // The exit statuses.
@@ -159,7 +161,7 @@ func flagError(fs *flag.FlagSet, err error) error {
 	}
 	var names []string
 	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-	if near := nearest(strings.TrimLeft(name, "-"), names); near != "" {
+	if near := spelling.Nearest(strings.TrimLeft(name, "-"), names); near != "" {
 		return usagef("unknown flag -%s; did you mean -%s?", name, near)
 	}
 	return usagef("unknown flag -%s", name)

@@ -208,18 +208,6 @@ func TestFlagOrder(t *testing.T) {
 	bottleneck("graph", "--", "-o").want(t, exitFailure, "", "-o: no such file")
 }
 
-func TestNearest(t *testing.T) {
-	names := []string{"graph", "demo", "help", "version", "contention"}
-	for word, want := range map[string]string{
-		"grap": "graph", "grahp": "graph", "GRAPH": "graph", "hlep": "help", "verison": "version",
-		"conten": "contention", "x": "", "": "", "trace": "", "speedup": "",
-	} {
-		if got := nearest(word, names); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
-		}
-	}
-}
-
 func TestVersion(t *testing.T) {
 	setting := func(key, value string) debug.BuildSetting { return debug.BuildSetting{Key: key, Value: value} }
 	for _, tt := range []struct {
