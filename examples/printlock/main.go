@@ -12,7 +12,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/internal/beforeafter"
+	"github.com/bottleneck-go/bottleneck/examples/internal/beforeafter"
 )
 
 func main() {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/internal/beforeafter"
+	"github.com/bottleneck-go/bottleneck/examples/internal/beforeafter"
 )
 
 // The lock is to blame before the repair, and hardly after it: whatever else the machine does, a step takes its

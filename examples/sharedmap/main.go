@@ -10,7 +10,7 @@ package main
 import (
 	"flag"
 
-	"github.com/bottleneck-go/bottleneck/internal/beforeafter"
+	"github.com/bottleneck-go/bottleneck/examples/internal/beforeafter"
 )
 
 func main() {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/internal/beforeafter"
+	"github.com/bottleneck-go/bottleneck/examples/internal/beforeafter"
 )
 
 // The map's lock is to blame before the repair. Whatever else the machine does: with enough work under the lock,
