@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -170,28 +167,7 @@ func TestContentionGoToolPprof(t *testing.T) {
 
 func goToolContention(t *testing.T, p *contention.Profile, view contention.View, args ...string) string {
 	t.Helper()
-	if _, err := exec.LookPath("go"); err != nil {
-		if os.Getenv("BOTTLENECK_REQUIRE_ALL") == "1" {
-			t.Fatal("go is needed: ", err)
-		}
-		t.Skip("go is needed to run go tool pprof: ", err)
-	}
-	var buf bytes.Buffer
-	if err := pprof.WriteContention(&buf, p, pprof.ContentionOptions{View: view}); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	file := filepath.Join(dir, "contention.pb.gz")
-	if err := os.WriteFile(file, buf.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("go", append(append([]string{"tool", "pprof"}, args...), file)...)
-	cmd.Env = append(os.Environ(), "PPROF_TMPDIR="+dir)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("go tool pprof %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return string(out)
+	return goToolOn(t, func(w io.Writer) error { return pprof.WriteContention(w, p, pprof.ContentionOptions{View: view}) }, args...)
 }
 
 // crowd has n pairs of owners that differ, with call chains of the given depth and names of the given length.

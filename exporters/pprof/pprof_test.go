@@ -242,22 +242,25 @@ func TestLimits(t *testing.T) {
 // goTool runs go tool pprof on a profile of g and returns what it printed.
 func goTool(t *testing.T, g *bottle.Graph, args ...string) string {
 	t.Helper()
+	return goToolOn(t, func(w io.Writer) error { return pprof.Write(w, g, pprof.Options{}) }, args...)
+}
+
+// goToolOn runs go tool pprof on what write writes.
+func goToolOn(t *testing.T, write func(io.Writer) error, args ...string) string {
+	t.Helper()
 	if _, err := exec.LookPath("go"); err != nil {
 		if os.Getenv("BOTTLENECK_REQUIRE_ALL") == "1" {
 			t.Fatal("go is needed: ", err)
 		}
 		t.Skip("go is needed to run go tool pprof: ", err)
 	}
+	var buf bytes.Buffer
+	if err := write(&buf); err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
-	file := filepath.Join(dir, "bottle.pb.gz")
-	f, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := pprof.Write(f, g, pprof.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
+	file := filepath.Join(dir, "profile.pb.gz")
+	if err := os.WriteFile(file, buf.Bytes(), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("go", append(append([]string{"tool", "pprof"}, args...), file)...)

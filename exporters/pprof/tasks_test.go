@@ -4,15 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/pprof/profile"
 
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/granularity"
@@ -155,21 +151,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, errBroken }
 
 // go tool pprof reads it as we mean it.
 func TestTasksWithRealPprof(t *testing.T) {
-	goTool, err := exec.LookPath("go")
-	if err != nil {
-		t.Skip("no go tool")
-	}
-	name := filepath.Join(t.TempDir(), "tasks.pb.gz")
-	var b bytes.Buffer
-	if err := pprof.WriteTasks(&b, checks(), pprof.TasksOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := profile.Parse(bytes.NewReader(b.Bytes())); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	write := func(w io.Writer) error { return pprof.WriteTasks(w, checks(), pprof.TasksOptions{}) }
 	for _, tt := range []struct {
 		args string
 		want []string
@@ -182,14 +164,9 @@ func TestTasksWithRealPprof(t *testing.T) {
 		{"-comments", []string{"task granularity by creation, from rseq-clock, thread-time", "a warning"}},
 		{"-traces", []string{"example.com/pmd.walk", "main.main"}},
 	} {
-		cmd := exec.Command(goTool, append(append([]string{"tool", "pprof"}, strings.Fields(tt.args)...), name)...)
-		cmd.Env = append(os.Environ(), "PPROF_TMPDIR="+t.TempDir())
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Skipf("go tool pprof: %v\n%s", err, out)
-		}
+		out := goToolOn(t, write, strings.Fields(tt.args)...)
 		for _, want := range tt.want {
-			if !bytes.Contains(out, []byte(want)) {
+			if !strings.Contains(out, want) {
 				t.Errorf("go tool pprof %s: %q is not in\n%s", tt.args, want, out)
 			}
 		}
