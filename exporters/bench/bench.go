@@ -2,6 +2,7 @@ package bench
 
 import (
 	"runtime"
+	"runtime/trace"
 	"sync"
 	"testing"
 )
@@ -51,10 +52,25 @@ func Start(b *testing.B, options ...Option) {
 	if all&Trace != 0 || *bottleOut != "" {
 		var err error
 		if s.trace, err = record(); err != nil {
-			b.Logf("bench: no trace: %v", err)
+			tellUntraced(b, err)
 		}
 	}
 	b.ResetTimer()
+}
+
+// untraced is the last benchmark that was told of a trace in the way. Package testing runs a benchmark several times.
+var untraced string
+
+// tellUntraced says in the log, once for each benchmark, why there is no parallelism and no neck.
+func tellUntraced(b *testing.B, err error) {
+	switch {
+	case b.Name() == untraced:
+	case trace.IsEnabled():
+		b.Logf("bench: no parallelism and neck-%%: a trace is being taken already, as by -trace; \"bottleneck graph\" tells them of it")
+	default:
+		b.Logf("bench: no parallelism and neck-%%: %v", err)
+	}
+	untraced = b.Name()
 }
 
 // supersede ends a session whose benchmark runs sub-benchmarks now: its own numbers would be theirs.
