@@ -30,18 +30,51 @@
 //
 // A program that draws its own graph:
 //
-//	var buf bytes.Buffer
-//	trace.Start(&buf)
-//	work()
-//	trace.Stop()
-//	g, err := bottle.ReadTrace(ctx, &buf, bottle.Options{})
-//	if err != nil {
-//		log.Fatal(err)
-//	}
-//	text.Write(os.Stdout, g, text.Options{})
+//	package main
 //
-// [Analyze] runs the analyses of a trace in one pass, [AnalyzeRecorder] those of a snapshot of the
-// running program, and a [Continuous] analyzes it all the time.
+//	import (
+//		"bytes"
+//		"context"
+//		"log"
+//		"os"
+//		"runtime/trace"
+//		"sync"
+//
+//		"github.com/bottleneck-go/bottleneck/bottle"
+//		"github.com/bottleneck-go/bottleneck/exporters/text"
+//	)
+//
+//	func main() {
+//		var buf bytes.Buffer
+//		if err := trace.Start(&buf); err != nil {
+//			log.Fatal(err)
+//		}
+//		work()
+//		trace.Stop()
+//		g, err := bottle.ReadTrace(context.Background(), &buf, bottle.Options{})
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		if err := text.Write(os.Stdout, g, text.Options{}); err != nil {
+//			log.Fatal(err)
+//		}
+//	}
+//
+//	// work has a neck: one of its goroutines has three times as much to do.
+//	func work() {
+//		var all sync.WaitGroup
+//		for _, n := range []int{1, 1, 1, 3} {
+//			all.Go(func() {
+//				x := 1.0
+//				for range n * 100_000_000 {
+//					x /= 1.0000001
+//				}
+//			})
+//		}
+//		all.Wait()
+//	}
+//
+// [Analyze] runs all analyses of a trace in one pass.
 //
 // A service can look at itself while it runs: [AnalyzeRecorder] makes the same report of the last seconds, which a
 // bottle.Recorder (a runtime/trace.FlightRecorder) keeps; [Continuous] analyzes all the time, with a budget of 2 %

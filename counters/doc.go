@@ -16,21 +16,43 @@
 //
 // It records itself, with the default counters, and says what each quantum took:
 //
-//	s, err := counters.Start(counters.StartOptions{})
-//	if err != nil {
-//		log.Fatal(err)
+//	package main
+//
+//	import (
+//		"fmt"
+//		"log"
+//
+//		"github.com/bottleneck-go/bottleneck/counters"
+//	)
+//
+//	func main() {
+//		s, err := counters.Start(counters.StartOptions{})
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		work()
+//		rec, err := s.Stop()
+//		if rec == nil {
+//			log.Fatal(err) // nothing could be read; else err says what is missing
+//		}
+//		for _, w := range rec.Warnings {
+//			log.Print(w) // such as: cycles: not counted: the machine offers no hardware counter for it …
+//		}
+//		clock, faults := rec.Counter("task-clock"), rec.Counter("minor-faults")
+//		if clock == nil || faults == nil {
+//			return // refused: the warnings say why
+//		}
+//		for i := range rec.Len() {
+//			fmt.Println(rec.Groups[rec.Group[i]].Name, clock.Values[i], faults.Values[i]) // Unknown where it is not known
+//		}
 //	}
-//	work()
-//	rec, err := s.Stop()
-//	if rec == nil {
-//		log.Fatal(err) // nothing could be read; else err says what is missing
-//	}
-//	for _, w := range rec.Warnings {
-//		log.Print(w) // such as: cycles: not counted: the machine offers no hardware counter for it …
-//	}
-//	clock, faults := rec.Counter("task-clock"), rec.Counter("minor-faults")
-//	for i := range rec.Len() {
-//		fmt.Println(rec.Groups[rec.Group[i]].Name, clock.Values[i], faults.Values[i]) // Unknown where it is not known
+//
+//	var sink []byte
+//
+//	func work() {
+//		for i := range 100_000 {
+//			sink = make([]byte, i%4096)
+//		}
 //	}
 //
 // [Session.StopTo] writes an archive in the place of the analysis, and [ReadArchive] reads it. [Run], or "bottleneck record

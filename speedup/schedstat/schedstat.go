@@ -7,10 +7,24 @@
 // by /proc/stat, bounds what they can have taken from the process ([Times.Lost]). A run that lost
 // more than a few percent of its wall time was disturbed: what it shows is the machine, not the program.
 //
-//	m := schedstat.Watch(os.Getpid())
-//	work()
-//	if d, ok := m.Stop(); ok {
-//		fmt.Println("lost to other programs:", d.Lost(), "at most")
+//	package main
+//
+//	import (
+//		"fmt"
+//		"os"
+//
+//		"github.com/bottleneck-go/bottleneck/speedup/schedstat"
+//	)
+//
+//	func main() {
+//		m := schedstat.Watch(os.Getpid())
+//		x := 1.0
+//		for range 500_000_000 {
+//			x /= 1.0000001
+//		}
+//		if d, ok := m.Stop(); ok {
+//			fmt.Println("lost to other programs:", d.Lost(), "at most")
+//		}
 //	}
 //
 // A look at a process with ten threads takes about 0.1 ms; [Watch] looks fifty times a second, since a
