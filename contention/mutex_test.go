@@ -350,7 +350,8 @@ func TestStartStop(t *testing.T) {
 	m.Lock()
 	done := make(chan bool)
 	go func() { victim(&m); close(done) }()
-	waitFor(t, "the waiter", func() bool { return m.registered() > 0 })
+	// A waiter registers before it is counted.
+	waitFor(t, "the waiter", func() bool { return Snapshot().InFlight > 0 })
 	if p := Snapshot(); p.InFlight != 1 || len(p.Waits) != 0 {
 		t.Errorf("during the wait: %d in flight, %d rows", p.InFlight, len(p.Waits))
 	}
@@ -395,6 +396,17 @@ func TestSnapshotUnderLoad(t *testing.T) {
 			}
 		})
 	}
+	wg.Go(func() { // also while it starts and stops
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				checkConservation(t, Snapshot())
+				runtime.Gosched()
+			}
+		}
+	})
 	for i := range 10 {
 		if err := Start(Options{Exact: i%2 == 0, Goroutines: i%3 == 0}); err != nil {
 			t.Fatal(err)
