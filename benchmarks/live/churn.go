@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"slices"
 	"time"
@@ -93,7 +94,8 @@ func churnLine(w io.Writer, c *bottleneck.Continuous, after time.Duration) (live
 type trend struct {
 	n          int
 	least, max float64
-	growth     float64 // from the first to the last measurement, by the median of the slopes between any two
+	growth     float64 // from the first to the last measurement, by the median of the slopes between any two (Theil and Sen)
+	low, high  float64 // its 95 % confidence interval, by Kendall's test
 	span       time.Duration
 }
 
@@ -113,14 +115,17 @@ func trendOf(v []uint64, every time.Duration) trend {
 	}
 	if len(slopes) > 0 {
 		slices.Sort(slopes)
-		t.growth = slopes[len(slopes)/2] * float64(len(v)-1)
+		n, last := float64(len(v)), len(slopes)-1
+		cut := int((float64(len(slopes)) - 1.96*math.Sqrt(n*(n-1)*(2*n+5)/18)) / 2)
+		cut = max(0, min(cut, last/2))
+		t.growth, t.low, t.high = slopes[len(slopes)/2]*(n-1), slopes[cut]*(n-1), slopes[last-cut]*(n-1)
 	}
 	return t
 }
 
-// flat reports whether the growth is below a tenth of what there is, or too little to be told from what comes and goes.
-func (t trend) flat() bool { return t.growth <= max(t.least/10, 4<<20) }
+// flat reports whether the growth may well be below a tenth of what there is, or 4 MB.
+func (t trend) flat() bool { return t.low <= max(t.least/10, 4<<20) }
 
 func (t trend) String() string {
-	return fmt.Sprintf("%.1f to %.1f MB in %d measurements over %v after the first quarter, trend %+.1f MB in that time", t.least/1e6, t.max/1e6, t.n, t.span, t.growth/1e6)
+	return fmt.Sprintf("%.1f to %.1f MB in %d measurements over %v after the first quarter, trend %+.1f MB in that time (95 %%: %+.1f to %+.1f)", t.least/1e6, t.max/1e6, t.n, t.span, t.growth/1e6, t.low/1e6, t.high/1e6)
 }

@@ -40,6 +40,8 @@ func TestTrend(t *testing.T) {
 		{"one peak", mb(40, 40, 41, 39, 175, 40, 41, 40), true, 0},
 		{"grows", mb(10, 20, 30, 40, 50, 60, 70, 80), false, 50},
 		{"grows slowly", mb(90, 95, 100, 104, 108, 112, 116, 120), false, 20},
+		{"comes and goes", mb(6, 12, 6, 12, 12, 6, 12, 6), true, 0},
+		{"comes and goes, and grows", mb(6, 12, 16, 22, 28, 26, 38, 36, 48, 46, 58, 56), false, 40},
 		{"shrinks", mb(80, 70, 60, 50, 40, 30, 20, 10), true, -50},
 		{"one", mb(5), true, 0},
 		{"none", nil, true, 0},
