@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/bits"
 )
 
 // DensityQuery asks how many quanta have which values of two metrics: a scatter plot in bins, in which
@@ -49,7 +50,7 @@ type axis struct {
 	least, most float64 // that occur and can be shown
 }
 
-// Density answers a [DensityQuery] for a set, at some 20 ns a row.
+// Density answers a [DensityQuery] for a set, at some 15 ns a row.
 func (e *Explorer) Density(ctx context.Context, q DensityQuery, set *Set) (*Density, error) {
 	xs, x, err := e.compileText("density", q.X)
 	if err != nil {
@@ -75,10 +76,15 @@ func (e *Explorer) Density(ctx context.Context, q DensityQuery, set *Set) (*Dens
 		return nil, &PartError{"density", err}
 	}
 	columns := []column{xs.column, ys.column}
-	err = visit(ctx, set, columns, func(_ int, v []float64) {
-		if v[0] == v[0] && v[1] == v[1] {
-			ax.see(v[0])
-			ay.see(v[1])
+	err = visitBlocks(ctx, set, columns, func(_ int, words []uint64, values [][]float64) {
+		xs, ys := values[0], values[1]
+		for i, w := range words {
+			for ; w != 0; w &= w - 1 {
+				if x, y := xs[i<<6+bits.TrailingZeros64(w)], ys[i<<6+bits.TrailingZeros64(w)]; x == x && y == y {
+					ax.see(x)
+					ay.see(y)
+				}
+			}
 		}
 	})
 	if err != nil {
@@ -86,26 +92,37 @@ func (e *Explorer) Density(ctx context.Context, q DensityQuery, set *Set) (*Dens
 	}
 	ax.settle()
 	ay.settle()
-	err = visit(ctx, set, columns, func(_ int, v []float64) {
-		if v[0] != v[0] || v[1] != v[1] {
-			out.Unknown++
-			return
+	err = visitBlocks(ctx, set, columns, func(_ int, words []uint64, values [][]float64) {
+		xs, ys := values[0], values[1]
+		for i, w := range words {
+			for ; w != 0; w &= w - 1 {
+				at := i<<6 + bits.TrailingZeros64(w)
+				out.put(&ax, &ay, xs[at], ys[at])
+			}
 		}
-		out.Known++
-		i, j := ax.bin(v[0]), ay.bin(v[1])
-		if i < 0 || j < 0 {
-			out.Outside++
-			return
-		}
-		n := &out.Counts[j*out.Width+i]
-		*n++
-		out.Most = max(out.Most, *n)
 	})
 	out.XRange, out.YRange = ax.shown, ay.shown
 	if q.Y == "" {
 		out.YRange = nil
 	}
 	return out, err
+}
+
+// put counts a quantum.
+func (d *Density) put(ax, ay *axis, x, y float64) {
+	if x != x || y != y {
+		d.Unknown++
+		return
+	}
+	d.Known++
+	i, j := ax.bin(x), ay.bin(y)
+	if i < 0 || j < 0 {
+		d.Outside++
+		return
+	}
+	n := &d.Counts[j*d.Width+i]
+	*n++
+	d.Most = max(d.Most, *n)
 }
 
 func (d *Density) size(q DensityQuery) error {

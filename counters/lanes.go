@@ -1,12 +1,14 @@
 package counters
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 )
 
 // LanesQuery asks when goroutines, processors or threads ran, for a timeline of a given width.
@@ -55,12 +57,40 @@ type LaneCell struct {
 }
 
 // MarshalJSON writes [x, width, busy, quanta, row, value].
-func (c LaneCell) MarshalJSON() ([]byte, error) {
-	var row any
-	if c.Row >= 0 {
-		row = c.Row
+func (c LaneCell) MarshalJSON() ([]byte, error) { return c.append(nil), nil }
+
+func (c *LaneCell) append(b []byte) []byte {
+	b = append(b, '[')
+	for _, n := range [...]int64{int64(c.X), int64(c.Width), c.Busy, int64(c.Quanta)} {
+		b = append(strconv.AppendInt(b, n, 10), ',')
 	}
-	return json.Marshal([]any{c.X, c.Width, c.Busy, c.Quanta, row, c.Value})
+	if c.Row >= 0 {
+		b = strconv.AppendInt(b, int64(c.Row), 10)
+	} else {
+		b = append(b, "null"...)
+	}
+	return append(c.Value.append(append(b, ',')), ']')
+}
+
+// MarshalJSON writes the fields of a lane. There are many cells, which are written here at once: one by one they would take longer than
+// finding them.
+func (l Lane) MarshalJSON() ([]byte, error) {
+	type fields Lane // which has no MarshalJSON
+	cells := l.Cells
+	l.Cells = nil
+	head, err := json.Marshal(fields(l))
+	if err != nil {
+		return nil, err
+	}
+	b := append(make([]byte, 0, len(head)+32*len(cells)), bytes.TrimSuffix(head, []byte("null}"))...)
+	b = append(b, '[')
+	for i := range cells {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = cells[i].append(b)
+	}
+	return append(b, "]}"...), nil
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
@@ -121,7 +151,7 @@ type drawer struct {
 	limit  int
 	busy   []float64 // by key
 	quanta []int
-	pixels map[int32][]pixel // by key, of those that are shown
+	pixels [][]pixel // by key; nil if it is not shown
 }
 
 func (d *drawer) init(q LanesQuery) (columns []column, err error) {
@@ -190,7 +220,7 @@ func (d *drawer) choose() []int32 {
 			return cmp.Or(cmp.Compare(d.group(a), d.group(b)), cmp.Compare(x, y))
 		})
 	}
-	d.pixels = make(map[int32][]pixel, len(shown))
+	d.pixels = make([][]pixel, d.keys.n)
 	for _, key := range shown {
 		d.pixels[key] = make([]pixel, d.out.Width)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strconv"
 )
 
 // Value is a number of an answer. NaN is what is not known, null in JSON.
@@ -15,10 +16,20 @@ func (v Value) Known() bool { return v == v }
 
 // MarshalJSON writes the number, or null.
 func (v Value) MarshalJSON() ([]byte, error) {
-	if !v.Known() || math.IsInf(float64(v), 0) {
-		return []byte("null"), nil
+	return v.append(nil), nil
+}
+
+// append writes the value as encoding/json writes a float64.
+func (v Value) append(b []byte) []byte {
+	f := math.Abs(float64(v))
+	switch {
+	case !v.Known() || math.IsInf(f, 0):
+		return append(b, "null"...)
+	case f != 0 && (f < 1e-6 || f >= 1e21): // with an exponent
+		text, _ := json.Marshal(float64(v)) // it is finite
+		return append(b, text...)
 	}
-	return json.Marshal(float64(v))
+	return strconv.AppendFloat(b, float64(v), 'f', -1, 64)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.

@@ -97,19 +97,24 @@ func turns0(c *toucher, turns int, work time.Duration) { c.turns(turns, 1, work)
 func turns1(c *toucher, turns int, work time.Duration) { c.turns(turns, 2, work) }
 func turns2(c *toucher, turns int, work time.Duration) { c.turns(turns, 3, work) }
 
-// alternations is how often goroutines take turns: 24,000 times with BOTTLENECK_LONG=1.
-func alternations() int {
-	if os.Getenv("BOTTLENECK_LONG") == "1" {
-		return 24_000
+// TestFaultsOfAlternatingGoroutines: goroutines that take turns every 100 µs, 24,000 times, touch fresh pages. At least 99.9 % of
+// the faults are given to the goroutine that had them. What is wrong is at the edges of quanta, when the system
+// takes a thread off its core between the note that a goroutine runs and the fault, or the clocks of the two differ by more than
+// the time between: more of it happens on a machine that does other things as well, so the best of three attempts counts.
+func TestFaultsOfAlternatingGoroutines(t *testing.T) {
+	const least = 0.999
+	var share float64
+	for range 3 {
+		if share = alternate(t); share >= least {
+			return
+		}
 	}
-	return 3_000
+	t.Errorf("%.3f %% of the faults are in a quantum of the goroutine that had them, want %.1f %%", 100*share, 100*least)
 }
 
-// TestFaultsOfAlternatingGoroutines: goroutines that take turns every 100 µs touch fresh pages. At least 99.9 % of
-// the faults are given to the goroutine that had them; 99.5 % in the short run, where a few at the edges weigh more.
-func TestFaultsOfAlternatingGoroutines(t *testing.T) {
-	const work = 80 * time.Microsecond
-	turns := alternations() / 3
+// alternate lets goroutines take turns, and returns which part of their faults is right.
+func alternate(t *testing.T) float64 {
+	const turns, work = 8000, 80 * time.Microsecond
 	run := []func(*toucher, int, time.Duration){turns0, turns1, turns2}
 	cs := make([]*toucher, len(run))
 	for i := range cs {
@@ -128,16 +133,14 @@ func TestFaultsOfAlternatingGoroutines(t *testing.T) {
 	wg.Wait()
 	r := finish(t, s)
 	c := needs(t, r, "minor-faults")
-	right, extra, all := attributed(t, r, c, cs, []int{1, 2, 3}, goroutinesOf(r, "TestFaultsOfAlternatingGoroutines"))
-	least := 0.995
-	if os.Getenv("BOTTLENECK_LONG") == "1" {
-		least = 0.999
-	}
-	if float64(right) < least*float64(all) || right > all || float64(extra) > 0.02*float64(all) {
+	right, extra, all := attributed(t, r, c, cs, []int{1, 2, 3}, goroutinesOf(r, "alternate"))
+	if right > all || float64(extra) > 0.02*float64(all) {
 		t.Errorf("%d of %d faults are in a quantum of the goroutine that had them; its quanta have %d more", right, all, extra)
 	}
+	share := float64(right) / float64(all)
 	t.Logf("%d alternations, %d quanta in all; %d of %d faults right (%.3f %%); %d more in these quanta, %d in no quantum",
-		3*turns, r.Len(), right, all, 100*float64(right)/float64(all), extra, c.Remainder)
+		3*turns, r.Len(), right, all, 100*share, extra, c.Remainder)
+	return share
 }
 
 // attributed counts how many of the faults are in a quantum of the goroutine that had them, and how many more
