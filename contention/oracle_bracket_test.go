@@ -19,96 +19,51 @@ import (
 // What the profile has noted was between the two in each line, whatever the scheduler did. That gives
 // every pair of call chains a least and a greatest blame, and the profile must be within.
 
-func (m *Mutex) lockProbed(o *op) {
-	got := m.mu.TryLock()
-	if got {
+func (t *tracker[L]) lockProbed(o *op, kind kindID, try func() bool, lock func()) {
+	if try() {
 		o.in = now()
 		o.asked = o.in
-		if m.waiters.Load() != 0 {
-			m.lockSlow(true, 0)
+		switch {
+		case t.waiters.Load() == 0:
+		case kind == kindReader:
+			t.readerIn()
+		default:
+			t.bargedIn()
 		}
 		return
 	}
 	var w wait
-	m.arrive(&w, m.weigh(), kindMutex, 0)
+	t.arrive(&w, t.weigh(), kind, 0)
 	o.asked = now()
-	m.mu.Lock()
+	lock()
 	o.in = now()
-	m.acquired(&w)
+	if kind == kindReader {
+		t.readerAcquired(&w)
+	} else {
+		t.acquired(&w)
+	}
 }
 
-func (m *Mutex) unlockProbed(o *op) {
+func (t *tracker[L]) unlockProbed(o *op, kind kindID, unlock func()) {
 	var r release
-	if m.waiters.Load() != 0 {
-		m.leave(&r)
+	switch {
+	case t.waiters.Load() == 0:
+	case kind == kindReader:
+		t.readerLeave(&r)
+	default:
+		t.leave(&r)
 	}
 	o.out = now()
-	m.mu.Unlock()
-	r.finish()
-}
-
-func (rw *RWMutex) lockProbed(o *op) {
-	got := rw.mu.TryLock()
-	if got {
-		o.in = now()
-		o.asked = o.in
-		if rw.waiters.Load() != 0 {
-			rw.lockSlow(true, 0)
-		}
-		return
-	}
-	var w wait
-	rw.arrive(&w, rw.weigh(), kindWriter, 0)
-	o.asked = now()
-	rw.mu.Lock()
-	o.in = now()
-	rw.acquired(&w)
-}
-
-func (rw *RWMutex) unlockProbed(o *op) {
-	var r release
-	if rw.waiters.Load() != 0 {
-		rw.leave(&r)
-	}
-	o.out = now()
-	rw.mu.Unlock()
-	r.finish()
-}
-
-func (rw *RWMutex) rlockProbed(o *op) {
-	got := rw.mu.TryRLock()
-	if got {
-		o.in = now()
-		o.asked = o.in
-		if rw.waiters.Load() != 0 {
-			rw.readerIn()
-		}
-		return
-	}
-	var w wait
-	rw.arrive(&w, rw.weigh(), kindReader, 0)
-	o.asked = now()
-	rw.mu.RLock()
-	o.in = now()
-	rw.readerAcquired(&w)
-}
-
-func (rw *RWMutex) runlockProbed(o *op) {
-	var r release
-	if rw.waiters.Load() != 0 {
-		rw.readerLeave(&r)
-	}
-	o.out = now()
-	rw.mu.RUnlock()
+	unlock()
 	r.finish()
 }
 
 // probed is a lock as one worker sees it: it tells the latest line of the worker's log.
-func (w *worker) probed(id int, write bool, lock, unlock func(*op)) anyLock {
+func probed[L any](w *worker, t *tracker[L], id int, kind kindID, try func() bool, lock, unlock func()) anyLock {
 	var i int
-	return anyLock{id, write,
-		func() { i = len(w.log) - 1; lock(&w.log[i]) },
-		func() { unlock(&w.log[i]) }}
+	return anyLock{id, kind != kindReader,
+		func() { i = len(w.log) - 1; t.lockProbed(&w.log[i], kind, try, lock) },
+		func() { t.unlockProbed(&w.log[i], kind, unlock) }}
 }
 
 // bracket is the least and the greatest blame of every pair.

@@ -301,8 +301,8 @@ func (wl workload) probedLocks() lockSet {
 		rws := wl.rwMutexes()
 		return func(w *worker) (read, write []anyLock) {
 			for i, rw := range rws {
-				write = append(write, w.probed(i, true, rw.lockProbed, rw.unlockProbed))
-				read = append(read, w.probed(i, false, rw.rlockProbed, rw.runlockProbed))
+				write = append(write, probed(w, &rw.tracker, i, kindWriter, rw.mu.TryLock, rw.mu.Lock, rw.mu.Unlock))
+				read = append(read, probed(w, &rw.tracker, i, kindReader, rw.mu.TryRLock, rw.mu.RLock, rw.mu.RUnlock))
 			}
 			return read, write
 		}
@@ -310,7 +310,7 @@ func (wl workload) probedLocks() lockSet {
 	ms := wl.mutexes()
 	return func(w *worker) (read, write []anyLock) {
 		for i, m := range ms {
-			write = append(write, w.probed(i, true, m.lockProbed, m.unlockProbed))
+			write = append(write, probed(w, &m.tracker, i, kindMutex, m.mu.TryLock, m.mu.Lock, m.mu.Unlock))
 		}
 		return nil, write
 	}
