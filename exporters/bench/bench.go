@@ -63,6 +63,7 @@ var untraced string
 
 // tellUntraced says in the log, once for each benchmark, why there is no parallelism and no neck.
 func tellUntraced(b *testing.B, err error) {
+	b.Helper()
 	switch {
 	case b.Name() == untraced:
 	case trace.IsEnabled():
