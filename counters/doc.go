@@ -63,7 +63,7 @@
 // Linux records single events, thread and time with each, for unprivileged users, too; an event belongs to the quantum that its thread
 // executed then ([Exact]): page faults, switches of threads, migrations. The switches also tell when the thread of
 // a quantum really had a processor, the task-clock. Of 48,000 page faults of goroutines that take turns every 100 µs,
-// 99.95 % and more were given to a quantum of the right goroutine (TestFaultsOfAlternatingGoroutines with BOTTLENECK_LONG=1).
+// 99.95 % and more were given to a quantum of the right goroutine (TestFaultsOfAlternatingGoroutines).
 //
 // Counters that count too fast for that (cycles, instructions, cache misses, msr/tsc) are read each millisecond of a thread's time,
 // and at its switches if the kernel may be observed (kernel.perf_event_paranoid ≤ 1 or CAP_PERFMON), and divided by

@@ -102,7 +102,7 @@ func TestAddress(t *testing.T) {
 	p.shows("#bar", "main.main", "656 ms – 984 ms", "mine")
 	p.shows("#window-text", "window 3 of 10")
 	p.shows("#aspects-used", "lock", "owner func")
-	p.shows("#what-if", "3.13")
+	p.shows("#what-if", "3.12")
 	if y := p.eval(`document.querySelector("#y").value`); y != "cycles" {
 		t.Errorf("y is %q", y)
 	}

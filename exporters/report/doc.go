@@ -72,7 +72,7 @@
 // four counters make a page of 0.9 MB in 90 ms (BenchmarkWrite). [Write] refuses more than [DefaultMaxRows] quanta or
 // [DefaultMaxBytes], as a browser would take too long over them; the advice of the error is to serve the page, or to take a part.
 //
-// Served, with two million quanta, on two virtual cores: 275 ms from a new filter to the new charts, of which drawing is 41 ms, the least of
-// 12; 505 ms and 49 ms while other work used the machine at a load of 8 to 15 (BenchmarkServedPage, BenchmarkServer). Statistics and
+// Served, with two million quanta, on two virtual cores: 225 ms from a new filter to the new charts, of which drawing is 34 ms, the least of
+// 8; 505 ms and 49 ms were measured while other work used the machine at a load of 8 to 15 (BenchmarkServedPage, BenchmarkServer). Statistics and
 // correlations, which take longer, follow.
 package report

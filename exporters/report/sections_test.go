@@ -68,4 +68,7 @@ func TestMissingSections(t *testing.T) {
 	}
 	p.click(`svg.bottle g[aria-label^="main.main:"]`)
 	p.shows("#bar", "main.main")
+	p = openFile(t, &Data{Counters: testRecording(searchNames(3), 100)}, "", wide)
+	p.answered(100)
+	p.shows("#record-rows", "index.(*Reader).next") // names of functions do not come from another section
 }

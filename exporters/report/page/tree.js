@@ -60,7 +60,7 @@ function nodeTitle(t) {
 function shortFunc(full) {
 	const c = D.contention;
 	if (c && !c.shortOf) c.shortOf = new Map(c.funcs.map((f, i) => [f, c.short[i]]));
-	const known = c && c.shortOf.get(full);
+	const known = c ? c.shortOf.get(full) : undefined;
 	if (known !== undefined) return known;
 	const cut = full.search(/[ [(]/), head = cut < 0 ? full : full.slice(0, cut), slash = head.lastIndexOf("/");
 	return slash > 0 && head.indexOf(".", slash) >= 0 ? full.slice(slash + 1) : full;
