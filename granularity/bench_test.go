@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -78,7 +79,7 @@ func compute(steps int) {
 }
 
 // A contest runs the same tasks bare and measured, by turns in one process so that
-// both see the same machine, and compares the best of each.
+// both see the same machine.
 type contest struct {
 	name           string
 	bare, measured func(tasks int, f func())
@@ -138,9 +139,8 @@ var contests = []contest{
 	},
 }
 
-// run returns wall and processor time a task, the least of several rounds, for both.
-func (c contest) run(rounds, tasks int, f func()) (bare, measured result) {
-	bare, measured = result{1e18, 1e18, 1e18}, result{1e18, 1e18, 1e18}
+// run returns what both came to in several rounds.
+func (c contest) run(rounds, tasks int, f func()) (bare, measured results) {
 	for range rounds {
 		bare.take(tasks, func() { c.bare(tasks, f) })
 		measured.take(tasks, func() { c.measured(tasks, f) })
@@ -148,10 +148,11 @@ func (c contest) run(rounds, tasks int, f func()) (bare, measured result) {
 	return bare, measured
 }
 
-// result is per task: nanoseconds of wall and processor time, and allocations.
-type result struct{ wall, cpu, allocs float64 }
+// results are per task, one for each round: nanoseconds of wall and processor time, and allocations. The processor time
+// of all threads, in ticks of constant length, is the reference cycles of the whole run.
+type results struct{ wall, cpu, allocs []float64 }
 
-func (r *result) take(tasks int, f func()) {
+func (r *results) take(tasks int, f func()) {
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -161,12 +162,18 @@ func (r *result) take(tasks int, f func()) {
 	used := processUsage().cpu - cpu
 	runtime.ReadMemStats(&after)
 	n := float64(tasks)
-	r.wall = min(r.wall, float64(wall)/n)
-	r.cpu = min(r.cpu, float64(used)/n)
-	r.allocs = min(r.allocs, float64(after.Mallocs-before.Mallocs)/n)
+	r.wall = append(r.wall, float64(wall)/n)
+	r.cpu = append(r.cpu, float64(used)/n)
+	r.allocs = append(r.allocs, float64(after.Mallocs-before.Mallocs)/n)
 }
 
-// BenchmarkOverhead prints the table of the package's documentation.
+func median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+}
+
+// BenchmarkOverhead prints the table of the package's documentation: the least of all rounds, and
+// ratios of the medians besides.
 func BenchmarkOverhead(b *testing.B) {
 	Default()
 	for _, c := range contests {
@@ -174,17 +181,46 @@ func BenchmarkOverhead(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%v", c.name, d), func(b *testing.B) {
 				f := worker(d)
 				tasks := min(50_000, int(100*time.Millisecond/(d+200)))
-				var bare, measured result
+				var bare, measured results
 				for b.Loop() {
-					bare, measured = c.run(15, tasks, f)
+					bare, measured = c.run(25, tasks, f)
 				}
 				b.ReportMetric(0, "ns/op")
-				b.ReportMetric(bare.wall, "bare-ns/task")
-				b.ReportMetric(measured.wall, "measured-ns/task")
-				b.ReportMetric(measured.wall/bare.wall, "wall-ratio")
-				b.ReportMetric(measured.cpu/bare.cpu, "cpu-ratio")
-				b.ReportMetric(measured.cpu-bare.cpu, "added-cpu-ns/task")
-				b.ReportMetric(measured.allocs-bare.allocs, "added-allocs/task")
+				b.ReportMetric(slices.Min(bare.wall), "bare-ns/task")
+				b.ReportMetric(slices.Min(measured.wall), "measured-ns/task")
+				b.ReportMetric(slices.Min(measured.wall)/slices.Min(bare.wall), "wall-ratio")
+				b.ReportMetric(median(measured.wall)/median(bare.wall), "median-wall-ratio")
+				b.ReportMetric(slices.Min(measured.cpu)-slices.Min(bare.cpu), "added-cpu-ns/task")
+				b.ReportMetric(median(measured.cpu)-median(bare.cpu), "median-added-cpu-ns/task")
+				b.ReportMetric(slices.Min(measured.allocs)-slices.Min(bare.allocs), "added-allocs/task")
+			})
+		}
+	}
+}
+
+// BenchmarkPerturbation prints by how much measuring grows the reference cycles of the whole run, over all
+// threads: by turns, so many rounds that the interval of 95 % about the ratio, which it prints too, is narrow.
+func BenchmarkPerturbation(b *testing.B) {
+	Default()
+	for _, c := range contests {
+		for _, d := range []time.Duration{10 * time.Microsecond, 100 * time.Microsecond} {
+			b.Run(fmt.Sprintf("%s/%v", c.name, d), func(b *testing.B) {
+				f := worker(d)
+				var ratios []float64
+				for b.Loop() {
+					bare, measured := c.run(60, int(80*time.Millisecond/d), f)
+					ratios = ratios[:0]
+					for i := range bare.cpu {
+						ratios = append(ratios, measured.cpu[i]/bare.cpu[i])
+					}
+				}
+				slices.Sort(ratios)
+				n := float64(len(ratios))
+				off := int(0.98 * math.Sqrt(n)) // of the ranks about the median, by the binomial distribution
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(median(ratios), "cycles-ratio")
+				b.ReportMetric(ratios[max(len(ratios)/2-1-off, 0)], "cycles-ratio-low")
+				b.ReportMetric(ratios[min(len(ratios)/2+off, len(ratios)-1)], "cycles-ratio-high")
 			})
 		}
 	}

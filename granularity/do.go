@@ -41,7 +41,8 @@ func Do(ctx context.Context, class string, f func(context.Context) error) error 
 	if class == "" {
 		key.fn = functionOf(f)
 	}
-	x := r.site(&key).begin(nil, true, r.logging(callstack.Goid))
+	var x execution
+	x.begin(r.site(&key), nil, nil, true, r.logging(callstack.Goid))
 	defer x.end()
 	return f(ctx)
 }

@@ -130,7 +130,8 @@ func (t *groupTask) free() {
 func (t *groupTask) execute() error {
 	f, s, log := t.f, t.site, t.log
 	t.free() // nobody else has it: errgroup calls it once
-	x := s.begin(nil, false, log)
+	var x execution
+	x.begin(s, nil, nil, false, log)
 	defer x.end()
 	return f()
 }

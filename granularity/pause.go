@@ -35,23 +35,23 @@ type paused struct {
 func Pause() Paused {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	th := currentThread()
-	return Paused{shadowOf(th).pause(th, goroutine())}
+	here := cycles.Default().Start()
+	return Paused{shadowOf(here.Thread).pause(&here)}
 }
 
 // pause takes all frames of the goroutine off the thread.
 //
 //go:norace
-func (sh *shadow) pause(th *cycles.Thread, goid uint64) *paused {
+func (sh *shadow) pause(here *cycles.Mark) *paused {
 	if sh.stale.Load() {
 		sh.sweep()
 	}
 	n := len(sh.frames)
-	if n == 0 || sh.frames[n-1].goid != goid {
+	if n == 0 || sh.frames[n-1].g != here.Goroutine {
 		return nil
 	}
 	rec := sh.frames[n-1].site.rec
-	mark := rec.clock.Stop(th)
+	mark := rec.clock.Stop(here.Thread)
 	sh.forward(&mark)
 	for i := range sh.frames {
 		f := &sh.frames[i]
@@ -59,7 +59,7 @@ func (sh *shadow) pause(th *cycles.Thread, goid uint64) *paused {
 		f.measure(&mark, 0, &m)
 		f.before, f.offCPU = m.total, m.totalOff
 	}
-	p := &paused{frames: make([]frame, n), rec: rec, at: mark.Wall, goid: goid}
+	p := &paused{frames: make([]frame, n), rec: rec, at: mark.Wall, goid: goroutine()}
 	for i := range p.frames { // copy() would tell the race detector
 		p.frames[i] = sh.frames[i]
 	}
@@ -90,7 +90,7 @@ func (p *paused) resume(goid uint64) {
 	mark := p.rec.clock.Start()
 	sh := shadowOf(mark.Thread)
 	if n := len(sh.frames); n > 0 {
-		if sh.frames[n-1].goid == goid { // inside a task begun during the pause
+		if sh.frames[n-1].g == mark.Goroutine { // inside a task begun during the pause
 			runtime.UnlockOSThread()
 			return
 		}

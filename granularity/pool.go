@@ -302,7 +302,8 @@ func (p *Pool) execute(j *job, last **cycles.Thread) {
 	if j.more != nil {
 		task, log = j.more.task, j.more.log
 	}
-	x := j.site.beginOn(*last, task, false, log)
+	var x execution
+	x.begin(j.site, *last, task, false, log)
 	*last = x.thread
 	defer x.end()
 	if j.f != nil {

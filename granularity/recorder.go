@@ -73,7 +73,8 @@ var bias = sync.OnceValue(func() int64 {
 	r := newRecorder(RecorderOptions{})
 	empty := r.addSite(siteKey{})
 	for range 500 {
-		x := empty.begin(nil, false, nil)
+		var x execution
+		x.begin(empty, nil, nil, false, nil)
 		x.end()
 	}
 	least := uint64(math.MaxUint64)
@@ -119,9 +120,6 @@ func (r *Recorder) or() *Recorder {
 	}
 	return r
 }
-
-// currentThread returns the calling thread, to which the goroutine is locked.
-func currentThread() *cycles.Thread { return cycles.Default().Start().Thread }
 
 // Statistics are kept in shards, chosen by thread, so that threads hardly ever wait for
 // each other.
@@ -194,7 +192,7 @@ func (r *Recorder) record(f *frame, mark *cycles.Mark, m *measurement) {
 	}
 	c.series.add(f.first-r.began.tick, mark.Wall-r.began.tick)
 	if f.log != nil {
-		sh.log = append(sh.log, entry{pending: *f.log, site: f.site, start: f.first, end: mark.Wall, m: *m, goid: f.goid, tid: mark.Thread.TID})
+		sh.log = append(sh.log, entry{pending: *f.log, site: f.site, start: f.first, end: mark.Wall, m: *m, goid: goroutine(), tid: mark.Thread.TID})
 	}
 	sh.mu.Unlock()
 }

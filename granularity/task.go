@@ -46,7 +46,8 @@ func newTask(r *Recorder, class string, f func()) *Task {
 // nested; inside its own execution it is part of that, however deep.
 func (t *Task) Run() {
 	g := goroutine()
-	x := t.rec.site(&t.key).begin(t, g == t.creator && g != 0, t.entry())
+	var x execution
+	x.begin(t.rec.site(&t.key), nil, t, g == t.creator && g != 0, t.entry())
 	defer x.end()
 	t.f()
 }

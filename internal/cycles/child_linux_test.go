@@ -24,26 +24,28 @@ func (j job) blockCost(base *Timebase) int64 {
 	if j.block == nil {
 		return cost
 	}
-	clock := func() int64 {
-		var ts unix.Timespec
-		unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts)
-		return ts.Nano()
-	}
 	var mu sync.Mutex
 	var costs []int64
 	j.each(80/j.workers, func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		busy(j.spin)
-		from := clock()
+		from := threadNS()
 		j.block()
-		ns := clock() - from
+		ns := threadNS() - from
 		mu.Lock()
 		defer mu.Unlock()
 		costs = append(costs, ns)
 	})
 	slices.Sort(costs)
 	return max(cost, base.FromNS(costs[len(costs)*9/10]))
+}
+
+// threadNS reads the calling thread's CPU clock.
+func threadNS() int64 {
+	var ts unix.Timespec
+	unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts)
+	return ts.Nano()
 }
 
 // childMain is what a child process of a test does: it restricts itself, opens

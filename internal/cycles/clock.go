@@ -22,6 +22,8 @@ type Mark struct {
 	CPU int64
 	// Thread is the thread that was read.
 	Thread *Thread
+	// Goroutine is the calling goroutine, as [Goroutine] tells it.
+	Goroutine uintptr
 }
 
 // Start and Stop are in rseq_linux.go and rseq_other.go.
@@ -36,7 +38,7 @@ func (c *Clock) Timebase() *Timebase { return c.base }
 func (c *Clock) readSlow() Mark {
 	th := threads.current()
 	wall := ticks()
-	return Mark{Wall: wall, CPU: c.read(th, wall), Thread: th}
+	return Mark{Wall: wall, CPU: c.read(th, wall), Thread: th, Goroutine: Goroutine()}
 }
 
 // Elapsed returns the cycles that were executed and the ticks that passed

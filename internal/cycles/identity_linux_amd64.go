@@ -15,18 +15,18 @@ import (
 var (
 	fsgsbase    = hasFSGSBase()
 	libcThreads = fsgsbase && fsSelf() || !fsgsbase && cgoBuild
-	//lint:ignore U1000 fsAndTSC reads it
+	//lint:ignore U1000 here reads it
 	byFS = fsgsbase && !libcThreads
 )
 
 func identity() uintptr {
-	if id, _ := fsAndTSC(); id != 0 {
+	if id, _, _ := here(); id != 0 {
 		return id
 	}
 	return gettid()
 }
 
-// numberAndTick is what to call where fsAndTSC returns no identity.
+// numberAndTick is what to call where here returns no identity.
 func numberAndTick() (id uintptr, tick int64) {
 	id = gettid()
 	return id, rdtsc()
@@ -53,11 +53,11 @@ func hasFSGSBase() bool {
 	return false
 }
 
-// fsAndTSC reads the FS base and then the time-stamp counter. The base is 0
-// where it is not to be used as an identity.
+// here reads the FS base, the address of the goroutine's structure and then the time-stamp counter. The
+// base is 0 where it is not to be used as an identity.
 //
 //go:noescape
-func fsAndTSC() (fs uintptr, tsc int64)
+func here() (thread, goroutine uintptr, tick int64)
 
 // fsSelf reports whether the word at the FS base is its own address: the ABI
 // demands that of a C library's threads, and the Go runtime's own threads have 0 there.

@@ -1,18 +1,20 @@
 #include "textflag.h"
 
-// func fsAndTSC() (fs uintptr, tsc int64)
-TEXT ·fsAndTSC(SB), NOSPLIT, $0-16
+// func here() (thread, goroutine uintptr, tick int64)
+TEXT ·here(SB), NOSPLIT, $0-24
+	MOVQ (TLS), AX
+	MOVQ AX, goroutine+8(FP)
 	XORL AX, AX
 	CMPB ·byFS(SB), $0
 	JEQ  read
 	RDFSBASEQ AX
 
 read:
-	MOVQ AX, fs+0(FP)
+	MOVQ AX, thread+0(FP)
 	RDTSC
 	SHLQ $32, DX
 	ORQ  DX, AX
-	MOVQ AX, tsc+8(FP)
+	MOVQ AX, tick+16(FP)
 	RET
 
 // func fsSelf() bool

@@ -14,8 +14,8 @@ func identity() uintptr {
 	return tid
 }
 
-// fsAndTSC returns no identity: there is no FS base.
-func fsAndTSC() (id uintptr, tick int64) { return 0, 0 }
+// here returns no identity of the thread: there is no FS base.
+func here() (thread, g uintptr, tick int64) { return 0, Goroutine(), 0 }
 
 // numberAndTick returns the calling thread's identity and then the tick.
 func numberAndTick() (id uintptr, tick int64) {

@@ -225,27 +225,27 @@ func (c *Clock) StartOn(likely *Thread) Mark {
 	if !c.rseq {
 		return c.readSlow()
 	}
-	id, tick := fsAndTSC()
+	id, g, tick := here()
 	if th := likely; th != nil && th.id == id && th.alive() && th.area.standing() {
-		return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th}
+		return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th, Goroutine: g}
 	}
 	if id == 0 {
 		id, tick = numberAndTick()
 	}
 	th := threads.find(id)
 	if th == nil || !th.area.standing() {
-		return c.startAnew(th, id)
+		return c.startAnew(th, id, g)
 	}
-	return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th}
+	return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th, Goroutine: g}
 }
 
 // startAnew is Start where no marker stands: the work of setting it comes before the reading.
-func (c *Clock) startAnew(th *Thread, id uintptr) Mark {
+func (c *Clock) startAnew(th *Thread, id, g uintptr) Mark {
 	if th == nil {
 		th = threads.register(id)
 	}
 	_, tick, _ := th.area.anchor(c.base)
-	return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th}
+	return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th, Goroutine: g}
 }
 
 // Stop reads the clock at the end of a measurement, as Start does at its begin.
@@ -254,16 +254,16 @@ func (c *Clock) Stop(likely *Thread) Mark {
 	if !c.rseq {
 		return c.readSlow()
 	}
-	id, tick := fsAndTSC()
+	id, g, tick := here()
 	if th := likely; th != nil && th.id == id && th.alive() && th.area.standing() {
-		return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th}
+		return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th, Goroutine: g}
 	}
-	return c.stopAnew(id, tick)
+	return c.stopAnew(id, g, tick)
 }
 
 // stopAnew is Stop on another thread, or where no marker stands: the work of setting it comes after
 // the reading.
-func (c *Clock) stopAnew(id uintptr, tick int64) Mark {
+func (c *Clock) stopAnew(id, g uintptr, tick int64) Mark {
 	if id == 0 {
 		id, tick = numberAndTick()
 	}
@@ -274,7 +274,7 @@ func (c *Clock) stopAnew(id uintptr, tick int64) Mark {
 	if !th.area.standing() {
 		tick, _, _ = th.area.anchor(c.base)
 	}
-	return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th}
+	return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th, Goroutine: g}
 }
 
 // Leave must be called before the goroutine unlocks from the thread, when no
