@@ -57,7 +57,7 @@ type ContinuousOptions struct {
 //
 // The memory does not grow with time: the windows that are kept, of MaxGroups rows each (a few MB); what waits to be read, MaxPending at
 // most, but mostly no more than the generation under way; and, while a generation is read, some ten times its bytes. Under a churn of 100,000
-// goroutines a second that was 12 MB that lived and 50 MB from the operating system, for ten minutes; with millions
+// goroutines a second that was 12 MB that lived and 50 MB from the operating system; with millions
 // of events a second up to 250 MB. "go run ./benchmarks/live" measures both.
 //
 // A program has one trace.Start: while Continuous has it, /debug/pprof/trace and whoever else calls trace.Start gets an
