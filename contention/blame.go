@@ -255,8 +255,16 @@ func (t *tracker[L]) leave(r *release) {
 		st.forwards = nil
 		n = t.deregister(st)
 	}
-	if n > 0 && (r.inWait || !st.extend(r)) {
-		st.exit(r)
+	if n > 0 {
+		if st.rw { // a reader that has left already may still be about to say so
+			st.mu.Lock()
+		}
+		if r.inWait || !st.extend(r) {
+			st.exit(r)
+		}
+		if st.rw {
+			st.mu.Unlock()
+		}
 	}
 	st.since = 0
 }
