@@ -2,6 +2,7 @@ package counters
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -30,10 +31,10 @@ func canonicalFilters() (out []string) {
 // The canonical form of a filter is its own canonical form, so it can stand in a URL.
 func TestCanonical(t *testing.T) {
 	for _, text := range canonicalFilters() {
-		roundTripFilter(t, text)
+		roundTrip(t, text, ParseFilter)
 	}
 	for _, text := range canonicalMetrics {
-		roundTripMetric(t, text)
+		roundTrip(t, text, ParseMetric)
 	}
 	for _, c := range [][2]string{
 		{"a<b&&c>d||e!=f", "a < b && c > d || e != f"}, {"(a<b||c<d)&&e<f", "(a < b || c < d) && e < f"}, {"!a<b", "!(a < b)"}, {"", "all"},
@@ -57,33 +58,15 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-func roundTripFilter(t *testing.T, text string) {
-	f, err := ParseFilter(text)
+// roundTrip parses a text, and what it is written as.
+func roundTrip[T fmt.Stringer](t *testing.T, text string, parse func(string) (T, error)) {
+	parsed, err := parse(text)
 	if err != nil {
 		checkSyntaxError(t, text, err)
 		return
 	}
-	canonical := f.String()
-	again, err := ParseFilter(canonical)
-	if err != nil {
-		if len(canonical) <= maxText && !strings.Contains(err.Error(), "nested") { // it may be longer, and have parentheses more
-			t.Errorf("%q became %q: %v", text, canonical, err)
-		}
-		return
-	}
-	if again.String() != canonical {
-		t.Errorf("%q became %q, and that %q", text, canonical, again)
-	}
-}
-
-func roundTripMetric(t *testing.T, text string) {
-	m, err := ParseMetric(text)
-	if err != nil {
-		checkSyntaxError(t, text, err)
-		return
-	}
-	canonical := m.String()
-	again, err := ParseMetric(canonical)
+	canonical := parsed.String()
+	again, err := parse(canonical)
 	if err != nil {
 		if len(canonical) <= maxText && !strings.Contains(err.Error(), "nested") { // it may be longer, and have parentheses more
 			t.Errorf("%q became %q: %v", text, canonical, err)
@@ -113,7 +96,7 @@ func FuzzFilter(f *testing.F) {
 	}
 	e := explorer(f, made(5, 130))
 	f.Fuzz(func(t *testing.T, text string) {
-		roundTripFilter(t, text)
+		roundTrip(t, text, ParseFilter)
 		filter, err := ParseFilter(text)
 		if err != nil {
 			return
@@ -139,7 +122,7 @@ func FuzzMetric(f *testing.F) {
 	}
 	e := explorer(f, made(5, 130))
 	f.Fuzz(func(t *testing.T, text string) {
-		roundTripMetric(t, text)
+		roundTrip(t, text, ParseMetric)
 		m, err := ParseMetric(text)
 		if err != nil {
 			return
