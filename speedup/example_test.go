@@ -4,8 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
+	"time"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/speedup"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 func ExampleFromFiles() {
@@ -46,4 +50,62 @@ func ExampleParseSelector() {
 	// pool:indexers <nil>
 	// region:render <nil>
 	// /worker[0-9]/ <nil>
+}
+
+// The way for whoever reads a trace for other analyses, too: a pass that finds the workers, and one that
+// accounts for what their lanes did.
+func ExampleObserver() {
+	read := func(o timeline.Observer) {
+		f, err := os.Open("../testdata/small/mutex-go1.26.8.trace")
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := timeline.Read(context.Background(), f, timeline.Options{}, o); err != nil {
+			log.Fatal(err)
+		}
+	}
+	survey := speedup.NewSurvey(speedup.Selector{})
+	read(survey)
+	workers, err := survey.Workers()
+	if err != nil {
+		log.Fatal(err)
+	}
+	observer := speedup.NewObserver(speedup.Config{Workers: workers, N: survey.Lanes(workers)})
+	read(observer)
+
+	account := observer.Account()
+	var sum time.Duration
+	for _, d := range account.Time {
+		sum += d
+	}
+	fmt.Println(workers, account.Workers, account.N)
+	fmt.Println(sum == time.Duration(account.N)*account.Wall)
+	// Output:
+	// proto/work.mutexWorker 4 2
+	// true
+}
+
+// Both passes of an estimate in one reading, beside a bottle graph.
+func ExampleEstimator() {
+	f, err := os.Open("../testdata/small/mutex-go1.26.8.trace")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	e := speedup.NewEstimator(speedup.Options{})
+	graph := bottle.NewObserver(bottle.Options{})
+	info, err := timeline.ReadTwice(context.Background(), f, timeline.Options{}, 0, []timeline.Observer{e.First()}, func(*timeline.Info) timeline.Second {
+		second, err := e.Second()
+		if err != nil {
+			log.Fatal(err)
+		}
+		return timeline.Second{Observers: []timeline.Observer{second, graph}}
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%.2f\n", e.Stack(info).Speedup)
+	// Output:
+	// 1.22
 }
