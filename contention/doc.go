@@ -73,18 +73,23 @@
 //
 // Collection is off until [Start], and then costs what the table says for locks that
 // nobody waits for. Nothing allocates in the long run but new rows and call chains.
-// Ratios to the lock of package sync in the same run, medians of rounds by turns, on
-// linux/amd64, Go 1.26, two virtual cores. The throughputs of contended locks are give or take 0.05; where two numbers
-// are given, they are those of several runs:
+// Ratios to the lock of package sync in the same run, on linux/amd64, Go 1.26, two virtual cores with little
+// else to do: of times the median of rounds by turns, of throughputs the ratio of the means and its 95 % confidence
+// interval:
 //
 //	                                            plain      wrapped/plain
 //	Lock+Unlock, uncontended, nothing between   14.0 ns    1.14  time
 //	Lock, count++, Unlock, uncontended          16.0 ns    1.00  time
 //	RWMutex Lock+Unlock, uncontended            29.2 ns    1.13  time
 //	RLock+RUnlock, uncontended                  13.7 ns    0.99  time
-//	RLock+RUnlock, by 2 or 8 goroutines                    1.00, 1.01  throughput (0.96, 0.93 on a busy machine)
-//	Lock+Unlock, 1 µs hold, 2, 8, 64 goroutines            1.00, 1.01, 0.98  throughput (1.03, 0.96, 0.95 on a busy machine)
-//	Lock+Unlock, 50 ns hold, 2, 8, 64 goroutines           1.01, 0.80–0.88, 0.71–0.85  throughput
+//	RLock+RUnlock, by 2 goroutines                         0.97 ± 0.05  throughput
+//	RLock+RUnlock, by 8                                    1.03 ± 0.08
+//	Lock+Unlock, 1 µs hold, by 2 goroutines                0.99 ± 0.01
+//	Lock+Unlock, 1 µs hold, by 8                           0.98 ± 0.02
+//	Lock+Unlock, 1 µs hold, by 64                          1.00 ± 0.01
+//	Lock+Unlock, 50 ns hold, by 2 goroutines               0.97 ± 0.01
+//	Lock+Unlock, 50 ns hold, by 8                          0.98 ± 0.09
+//	Lock+Unlock, 50 ns hold, by 64                         0.93 ± 0.09
 //
 // An uncontended Unlock has to load a word after the atomic operation of Lock and before its
 // own; it does not show where there is anything else to wait for between them. For contended locks,
@@ -137,8 +142,8 @@
 // use and being counted as a waiter.
 //
 // Without Options.Exact, locks with holds of 10 µs and less are sampled, and so are those that 64 goroutines
-// wait for. That is too little to tell pairs apart in a short time. The error of all pairs falls with the square root of the
-// time, and each row tells its own (StdErr):
+// wait for. That is too little to tell pairs apart in a short time. Most of the waiting is in a few long waits, so that the
+// error of all pairs falls slowly at first; each row tells its own (StdErr):
 //
 //	                          after 0.1 s   0.5 s      2 s
 //	holds of 2 µs              19 to 78 %      14       11 %

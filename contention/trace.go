@@ -106,7 +106,6 @@ type TraceOptions struct {
 	// saves about a third of the time that the analysis takes besides reading the trace.
 	Quick bool
 	// Window, if positive, asks [TraceObserver] for a profile of each stretch of that length as well: see [TraceObserver.Windows].
-	// That takes some 0.3 µs for each wait and owner.
 	Window time.Duration
 	// Name is what errors call the trace.
 	Name string

@@ -5,6 +5,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // The diagnosis, after section 5 of the paper, which calls tasks fine-grained when
@@ -151,8 +153,8 @@ func (v *verdict) decide() {
 	}
 	c.Diagnosis = OK
 	c.Reasons = nil
-	v.because("%d tasks on %d processors execute %s each on average; the overhead of a task, %s (%s), is %.2g %% of its cost",
-		c.Tasks, v.p.Procs, duration(v.mean), v.overhead, v.origin, 100*v.overheadShare(v.mean))
+	v.because("%s on %s execute %s each on average; the overhead of a task, %s (%s), is %s of its cost",
+		tasks(c.Tasks), processors(v.p.Procs), duration(v.mean), v.overhead, v.origin, percent(v.overheadShare(v.mean)))
 	if !math.IsNaN(v.utilisation) {
 		v.because("the processors were used to %.0f %% while they were under way", 100*v.utilisation)
 	}
@@ -190,7 +192,7 @@ func (v *verdict) fine() bool {
 		return false
 	}
 	c.Diagnosis, c.Merge = Fine, merge
-	v.because("%d tasks on %d processors, three quarters of them execute %s or less (p25 %s): similar and small", c.Tasks, procs, duration(v.p75), duration(v.p25))
+	v.because("%s on %s, three quarters of them execute %s or less (p25 %s): similar and small", tasks(c.Tasks), processors(procs), duration(v.p75), duration(v.p25))
 	v.because("the overhead of a task, %s (%s), is %.0f %% of the cost of an average task of %s", v.overhead, v.origin, 100*v.overheadShare(v.mean), duration(v.mean))
 	if v.switches > 0 {
 		v.because("%.0f %s a second while they were under way", v.switches, v.p.SwitchesName())
@@ -210,14 +212,14 @@ func (v *verdict) coarse() bool {
 		return false
 	}
 	if math.IsNaN(v.utilisation) {
-		v.because("%d tasks of %s each are few and large, but how far they used the processors is not known: sample the machine (Recorder.Start)", c.Tasks, duration(v.mean))
+		v.because("%s of %s each are few and large, but how far they used the processors is not known: sample the machine (Recorder.Start)", tasks(c.Tasks), duration(v.mean))
 		return false
 	}
 	if v.utilisation >= fullUtilisation {
 		return false
 	}
 	if !v.p.blockedKnown() {
-		v.because("%d tasks of at most %s each while the processors were used to %.0f %%: they may have been blocked, the source %s does not tell", c.Tasks, duration(v.mean), 100*v.utilisation, v.p.Source)
+		v.because("%s of at most %s each while the processors were used to %.0f %%: they may have been blocked, the source %s does not tell", tasks(c.Tasks), duration(v.mean), 100*v.utilisation, v.p.Source)
 		return false
 	}
 	total := v.mean * float64(c.Tasks)
@@ -227,9 +229,9 @@ func (v *verdict) coarse() bool {
 		return false
 	}
 	c.Diagnosis, c.Split = Coarse, split
-	v.because("%d tasks on %d processors, three quarters of them execute %s or more: few and large", c.Tasks, procs, duration(v.p25))
+	v.because("%s on %s, three quarters of them execute %s or more: few and large", tasks(c.Tasks), processors(procs), duration(v.p25))
 	v.because("the processors were used to %.0f %% while they were under way: at most %.2f times faster if all were busy", 100*v.utilisation, 1/max(v.utilisation, 1e-9))
-	if g := v.p.Granularity(c); g.Mean() > 0 {
+	if g := v.p.Granularity(c); g.Mean() > 0 && c.Tasks > 1 {
 		v.because("the largest task is %.1f times the average", float64(g.Max())/g.Mean())
 	}
 	v.advise("split into at least %d tasks of about %s each, the largest first", split, duration(total/float64(split)))
@@ -240,15 +242,20 @@ func (v *verdict) coarse() bool {
 // where names the lines to change.
 func (v *verdict) where() {
 	seen := map[string]bool{}
-	for i := range v.c.Sites {
-		s := &v.c.Sites[i]
+	c := v.c
+	for i := range c.Sites {
+		s := &c.Sites[i]
 		line := at(s.Created)
 		if sub := at(s.Submitted); sub != "" && sub != line {
 			line += ", submitted at " + sub
 		}
 		if line != "" && !seen[line] && len(seen) < 3 {
 			seen[line] = true
-			v.advise("%d of them are created at %s", s.Tasks, line)
+			if s.Tasks == c.Tasks {
+				v.advise("created at %s", line)
+			} else {
+				v.advise("%d of %d are created at %s", s.Tasks, c.Tasks, line)
+			}
 		}
 	}
 }
@@ -259,6 +266,18 @@ func (v *verdict) because(format string, args ...any) {
 
 func (v *verdict) advise(format string, args ...any) {
 	v.c.Advice = append(v.c.Advice, fmt.Sprintf(format, args...))
+}
+
+func tasks(n uint64) string { return format.Plural(int(n), "task", "tasks") }
+
+func processors[N int | uint64](n N) string { return format.Plural(int(n), "processor", "processors") }
+
+// percent prints a share with two digits.
+func percent(share float64) string {
+	if share < 0.0001 {
+		return "less than 0.01 %"
+	}
+	return fmt.Sprintf("%.2g %%", 100*share)
 }
 
 // duration prints nanoseconds with three digits.
