@@ -184,7 +184,15 @@ func TestSearchDifferences(t *testing.T) {
 	if got := p.eval(`document.querySelector("#compare-rows tbody th").innerText`); got != a.Comparison.Rows[0].Metric {
 		t.Errorf("first is %q, want %q", got, a.Comparison.Rows[0].Metric)
 	}
-	p.shows("#compare-result", fmt.Sprintf("A: %d quanta, B: %d quanta", a.Count, a.AgainstCount))
+	result := fmt.Sprintf("A: %d quanta, B: %d quanta", a.Count, a.AgainstCount)
+	p.shows("#compare-result", result)
+	// What is found stays while the page draws anew, and goes with the selections that it is about.
+	p.must(p.Eval(`document.querySelector("#compare-rows tbody button").click()`, nil))
+	p.settle()
+	p.shows("#compare-result", result)
+	p.must(p.Eval(`(() => { const s = document.querySelector("#set-b"); s.value = "everything"; s.dispatchEvent(new Event("change")) })()`, nil))
+	p.settle()
+	p.wait(`document.querySelector("#compare-result").innerText === ""`)
 }
 
 // exported clicks a button of the export menu and returns the file as text, or as base64.

@@ -20,18 +20,35 @@ function drawCompare() {
 	const choose = (i, label) => h("label", null, label, h("select", {id: "set-" + "ab"[i], onchange: ev => { const sets = [...state.view.sets]; sets[i] = ev.target.value; look({sets}); }},
 		(i ? [["", "all other quanta"], ...choices] : choices).map(([value, text]) => h("option", {value, selected: state.view.sets[i] === value}, text))));
 	fill(compareSection.at, h("h3", null, "what differs between two selections"), h("div.fields", null, choose(0, "A"), choose(1, "B"), h("button#search", {type: "button", onclick: searchDifferences}, "search")), h("div#compare-result", {role: "status"}));
+	showComparison();
+}
+
+const compareResult = () => compareSection.at.querySelector("#compare-result");
+
+// chosenFilters are the filters of A and B; null where a named selection is gone.
+function chosenFilters() {
+	const [a, b] = state.view.sets;
+	return [setFilter(a), b === "" ? "" : setFilter(b)];
 }
 
 const searchDifferences = async () => {
-	const at = byID("compare-result"), [a, b] = state.view.sets, fa = setFilter(a), fb = b === "" ? "" : setFilter(b);
-	if (fa === null || fb === null) return fill(at, h("p.trouble", null, "A named selection is gone: choose another one."));
+	const trouble = text => fill(compareResult(), h("p.trouble", null, text)), [fa, fb] = chosenFilters();
+	if (fa === null || fb === null) return trouble("A named selection is gone: choose another one.");
 	try {
 		const answer = await engine.answer({filter: fa, against: fb, compare: {limit: 20}});
-		fill(at, comparisonTable(answer));
+		compareSection.last = {fa, fb, answer};
+		showComparison();
 	} catch (err) {
-		fill(at, h("p.trouble", null, err.message));
+		trouble(err.message);
 	}
 };
+
+// showComparison shows what was found last, as long as it is about the selections that are chosen: the section is
+// drawn anew with everything else.
+function showComparison() {
+	const last = compareSection.last, [fa, fb] = chosenFilters();
+	if (last && last.fa === fa && last.fb === fb) fill(compareResult(), comparisonTable(last.answer));
+}
 
 function comparisonTable(a) {
 	const c = a.comparison, mean = (s, u) => s.mean === null ? "–" : measure(s.mean, u);
