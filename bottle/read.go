@@ -46,16 +46,7 @@ func (o *Observer) result(info *timeline.Info, err error) (*Graph, error) {
 		return nil, rerr
 	}
 	g := o.Graph()
-	if err != nil {
-		g.Warnings = append(g.Warnings, fmt.Sprintf("The trace could not be read to its end: %v.", err))
-	}
-	g.Warnings = append(g.Warnings, info.Notes...)
-	if info.Inconsistent > 0 {
-		g.Warnings = append(g.Warnings, fmt.Sprintf("%d of %d events contradict what was known before them: the trace may be damaged.", info.Inconsistent, info.Events))
-	}
-	if info.Reordered > 0 {
-		g.Warnings = append(g.Warnings, fmt.Sprintf("%d of %d events were moved to keep time from running backwards between generations.", info.Reordered, info.Events))
-	}
+	g.Warnings = append(g.Warnings, info.Warnings(err)...)
 	return g, err
 }
 

@@ -168,16 +168,7 @@ func (o *TraceObserver) result(info *timeline.Info, err error) (*Profile, error)
 		return nil, err
 	}
 	p := o.Profile()
-	if err != nil {
-		p.warn("The trace could not be read to its end: %v.", err)
-	}
-	p.Warnings = append(p.Warnings, info.Notes...)
-	if info.Inconsistent > 0 {
-		p.warn("%d of %d events contradict what was known before them: the trace may be damaged.", info.Inconsistent, info.Events)
-	}
-	if info.Reordered > 0 {
-		p.warn("%d of %d events were moved to keep time from running backwards between generations.", info.Reordered, info.Events)
-	}
+	p.Warnings = append(p.Warnings, info.Warnings(err)...)
 	return p, err
 }
 

@@ -2,7 +2,6 @@ package counters
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"time"
 
@@ -38,16 +37,7 @@ func (o *Observer) result(info *timeline.Info, err error) (*Recording, error) {
 	if tooMany != nil {
 		return nil, tooMany
 	}
-	if err != nil {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("The trace could not be read to its end: %v.", err))
-	}
-	r.Warnings = append(r.Warnings, info.Notes...)
-	if info.Inconsistent > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d events contradict what was known before them: the trace may be damaged.", info.Inconsistent, info.Events))
-	}
-	if info.Reordered > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d events were moved to keep time from running backwards between generations.", info.Reordered, info.Events))
-	}
+	r.Warnings = append(r.Warnings, info.Warnings(err)...)
 	return r, err
 }
 

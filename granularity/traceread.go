@@ -2,7 +2,6 @@ package granularity
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -51,12 +50,6 @@ func ReadTrace(ctx context.Context, r io.Reader, opt TraceOptions) (*Profile, er
 		return nil, err
 	}
 	p := o.Profile()
-	if err != nil {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("The trace could not be read to its end: %v.", err))
-	}
-	p.Warnings = append(p.Warnings, info.Notes...)
-	if info.Inconsistent > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%d of %d events contradict what was known before them: the trace may be damaged.", info.Inconsistent, info.Events))
-	}
+	p.Warnings = append(p.Warnings, info.Warnings(err)...)
 	return p, err
 }

@@ -49,6 +49,22 @@ func (i *Info) GoVersion() string {
 	return fmt.Sprintf("go1.%d", i.Version)
 }
 
+// Warnings says in sentences what limits the trust in whatever was made of the pass, which ended with err:
+// that the trace could not be read to its end, the Notes, and what was Inconsistent and Reordered.
+func (i *Info) Warnings(err error) (w []string) {
+	if err != nil {
+		w = append(w, fmt.Sprintf("The trace could not be read to its end: %v.", err))
+	}
+	w = append(w, i.Notes...)
+	if i.Inconsistent > 0 {
+		w = append(w, fmt.Sprintf("%d of %d events contradict what was known before them: the trace may be damaged.", i.Inconsistent, i.Events))
+	}
+	if i.Reordered > 0 {
+		w = append(w, fmt.Sprintf("%d of %d events were moved to keep time from running backwards between generations.", i.Reordered, i.Events))
+	}
+	return w
+}
+
 // Duration returns the time that the trace covers.
 func (i *Info) Duration() time.Duration { return time.Duration(i.End - i.Start) }
 

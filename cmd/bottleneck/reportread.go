@@ -217,9 +217,8 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, open func() (i
 			d.Counters = rec
 		}
 	}
-	d.Warnings = append(d.Warnings, info.Notes...)
+	d.Warnings = append(d.Warnings, info.Warnings(err)...)
 	if err != nil {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("The trace could not be read to its end: %v.", err))
 		return &partialError{err}
 	}
 	return nil
