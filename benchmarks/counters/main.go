@@ -4,8 +4,10 @@
 //	go run ./benchmarks/counters
 //	go run ./benchmarks/counters -counters task-clock,faults -rounds 20
 //
-// The service is like examples/service, which cannot be measured itself, since it takes a trace all the time; but it computes where that
-// one waits for a disk, so that both processors are busy all the time, and all that a recording costs shows in the wall time.
+// The service is like examples/service, but it computes where that one waits for a disk, so that both processors are busy all the time,
+// and all that a recording costs shows in the wall time. For examples/service itself, without its flight recorder, there is
+//
+//	go test -run - -bench Counters -benchtime 20x ./examples/service
 //
 // It prints, for each way, the ratio to the requests without a recording of the wall time and of the processor time of the process: the
 // median of the rounds' ratios, as the ways of a round run one after the other, with its 95 % confidence interval, and that of the
