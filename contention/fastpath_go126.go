@@ -18,6 +18,7 @@ import (
 //   - Unlock looks at the number of registered waiters before it releases the lock. That is
 //     in another 8 bytes than the state: a load has to wait for an atomic operation on its
 //     own.
+//   - The writers of a RWMutex look at waitedRW, whether there are waiters at any, which costs no look at their own.
 //   - The readers of a RWMutex look at waitedRW. They may do so afterwards: the exit of a
 //     reader that leaves before a writer has announced itself need not be there before
 //     the lock is free, and one that leaves after that has made the count of readers
@@ -52,7 +53,11 @@ const (
 	// locked is mutexLocked in guard and state taken together.
 	locked = mutexLocked << 32
 
+	// maxReaders is what a writer takes off the count of readers.
+	maxReaders = 1 << 30
+
 	// Where a RWMutex has the words of its sync.RWMutex.
+	writersOffset     = 4 // the state of the sync.Mutex among writers
 	readerSemOffset   = 4 + 12
 	readerCountOffset = 4 + 16
 )
@@ -79,19 +84,24 @@ func (m *Mutex) Lock() {
 
 // lockMore is Lock when the lock is in use, or somebody has waited. From here on, all
 // hurry is about getting to sleep: see draw.passed.
+//
+// There is one call of wait, as there is one way from each method to whatever takes its call chain: which
+// way was taken would tell chains apart that are the same to the user.
 func (m *Mutex) lockMore() {
 	if !m.mu.TryLock() {
 		if s := current.Load(); s != nil {
-			st := m.st.Load()
-			if st == nil || s.exact {
-				m.wait(1, 0)
-				return
+			weight := int64(1)
+			if st := m.st.Load(); st != nil && !s.exact {
+				d := st.draw()
+				if d.passed() {
+					goto lock
+				}
+				weight = st.weigh(d)
 			}
-			if d := st.draw(); !d.passed() {
-				m.wait(st.weigh(d), 0)
-				return
-			}
+			m.wait(weight, 0)
+			return
 		}
+	lock:
 		m.mu.Lock()
 	}
 	if m.waiters.Load() != 0 {
@@ -150,6 +160,59 @@ func (m *Mutex) sema() *uint32 {
 	return (*uint32)(unsafe.Pointer(&(*mutexWords)(unsafe.Pointer(m)).queue))
 }
 
+// Lock locks rw for writing. If the lock is already locked for reading or writing,
+// Lock blocks until it is available, and the wait is recorded if collection is on.
+func (rw *RWMutex) Lock() {
+	ahead := atomic.CompareAndSwapInt32((*int32)(unsafe.Add(unsafe.Pointer(rw), writersOffset)), 0, mutexLocked)
+	if ahead && atomic.CompareAndSwapInt32((*int32)(unsafe.Add(unsafe.Pointer(rw), readerCountOffset)), 0, -maxReaders) {
+		if waitedRW.n != 0 && rw.waiters.Load() != 0 {
+			rw.bargedIn()
+		}
+		return
+	}
+	if ahead {
+		rw.writers().Unlock()
+	}
+	rw.lockMore()
+}
+
+// lockMore is Lock when there are readers or other writers.
+func (rw *RWMutex) lockMore() {
+	got := rw.mu.TryLock()
+	if got && rw.waiters.Load() == 0 {
+		return
+	}
+	rw.lockSlow(got, 0)
+}
+
+// writers is the mutex among the writers.
+func (rw *RWMutex) writers() *sync.Mutex {
+	return (*sync.Mutex)(unsafe.Add(unsafe.Pointer(rw), writersOffset))
+}
+
+// Unlock unlocks rw for writing. It is a fatal error if rw is not locked for
+// writing. The blame goes to the call chain of the Unlock.
+func (rw *RWMutex) Unlock() {
+	if waitedRW.n != 0 && rw.waiters.Load() != 0 {
+		rw.unlockSlow()
+		return
+	}
+	if r := atomic.AddInt32((*int32)(unsafe.Add(unsafe.Pointer(rw), readerCountOffset)), maxReaders); r != 0 {
+		rw.admit(r)
+	}
+	rw.writers().Unlock()
+}
+
+// admit lets in the readers that have waited for a writer, which has told so by raising the count of readers to r.
+func (rw *RWMutex) admit(r int32) {
+	if r >= maxReaders {
+		new(sync.RWMutex).Unlock() // sync's fatal error
+	}
+	for range r {
+		semrelease((*uint32)(unsafe.Add(unsafe.Pointer(rw), readerSemOffset)), false, 1)
+	}
+}
+
 // RLock locks rw for reading. If a writer holds the lock or waits for it, RLock
 // blocks, and the wait is recorded if collection is on. As with sync.RWMutex, it
 // must not be used for recursive read locking.
@@ -192,17 +255,11 @@ func (rw *RWMutex) RUnlock() {
 
 // runlockMore goes on with RUnlock after the count of readers was lowered to c.
 func (rw *RWMutex) runlockMore(c int32) {
-	if c >= 0 {
-		// No writer has announced itself, but one that waits may have been about to.
-		if rw.waiters.Load() != 0 {
-			var r release
-			rw.readerLeave(&r)
-			r.finish()
-		}
-		return
+	if c < 0 {
+		// A writer waits, among others for this reader. Only the sign of the count matters until
+		// that has told the writer that it leaves, which the following does.
+		atomic.AddInt32((*int32)(unsafe.Add(unsafe.Pointer(rw), readerCountOffset)), 1)
 	}
-	// A writer waits, among others for this reader. Only the sign of the count matters until
-	// that has told the writer that it leaves, which the following does.
-	atomic.AddInt32((*int32)(unsafe.Add(unsafe.Pointer(rw), readerCountOffset)), 1)
-	rw.runlockSlow()
+	// Else no writer has announced itself, but one that waits may have been about to.
+	rw.runlockSlow(c >= 0)
 }

@@ -41,6 +41,18 @@ func TestLayout(t *testing.T) {
 		t.Errorf("%d readers, want 2", *readers)
 	}
 
+	rw.mu.RUnlock()
+	rw.mu.RUnlock()
+	rw.mu.Lock()
+	if *readers != -maxReaders {
+		t.Errorf("%d readers beside a writer, want %d", *readers, -maxReaders)
+	}
+	rw.mu.Unlock()
+	f, ok = reflect.TypeFor[sync.RWMutex]().FieldByName("w")
+	if !ok || unsafe.Offsetof(rw.mu)+f.Offset != writersOffset || f.Type != reflect.TypeFor[sync.Mutex]() {
+		t.Fatalf("the mutex of the writers of sync.RWMutex is at %d", f.Offset)
+	}
+
 	f, ok = reflect.TypeFor[sync.RWMutex]().FieldByName("readerSem")
 	if !ok || unsafe.Offsetof(rw.mu)+f.Offset != readerSemOffset {
 		t.Fatalf("readerSem of sync.RWMutex is at %d", f.Offset)

@@ -28,6 +28,26 @@ func (m *Mutex) Unlock() {
 	m.unlockSlow()
 }
 
+// Lock locks rw for writing. If the lock is already locked for reading or writing,
+// Lock blocks until it is available, and the wait is recorded if collection is on.
+func (rw *RWMutex) Lock() {
+	got := rw.mu.TryLock()
+	if got && rw.waiters.Load() == 0 {
+		return
+	}
+	rw.lockSlow(got, 0)
+}
+
+// Unlock unlocks rw for writing. It is a fatal error if rw is not locked for
+// writing. The blame goes to the call chain of the Unlock.
+func (rw *RWMutex) Unlock() {
+	if rw.waiters.Load() == 0 {
+		rw.mu.Unlock()
+		return
+	}
+	rw.unlockSlow()
+}
+
 // RLock locks rw for reading. If a writer holds the lock or waits for it, RLock
 // blocks, and the wait is recorded if collection is on. As with sync.RWMutex, it
 // must not be used for recursive read locking.
@@ -47,5 +67,5 @@ func (rw *RWMutex) RUnlock() {
 		rw.mu.RUnlock()
 		return
 	}
-	rw.runlockSlow()
+	rw.runlockSlow(false)
 }

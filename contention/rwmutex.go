@@ -34,16 +34,6 @@ func NewRWMutex(name string) *RWMutex {
 // SetName gives the lock a name for profiles. It may be called at any time.
 func (rw *RWMutex) SetName(name string) { rw.setName(name) }
 
-// Lock locks rw for writing. If the lock is already locked for reading or writing,
-// Lock blocks until it is available, and the wait is recorded if collection is on.
-func (rw *RWMutex) Lock() {
-	got := rw.mu.TryLock()
-	if got && rw.waiters.Load() == 0 {
-		return
-	}
-	rw.lockSlow(got, 0)
-}
-
 // TryLock tries to lock rw for writing and reports whether it succeeded. A failure
 // is no wait and is not recorded.
 func (rw *RWMutex) TryLock() bool {
@@ -54,16 +44,6 @@ func (rw *RWMutex) TryLock() bool {
 		rw.bargedIn()
 	}
 	return true
-}
-
-// Unlock unlocks rw for writing. It is a fatal error if rw is not locked for
-// writing. The blame goes to the call chain of the Unlock.
-func (rw *RWMutex) Unlock() {
-	if rw.waiters.Load() == 0 {
-		rw.mu.Unlock()
-		return
-	}
-	rw.unlockSlow()
 }
 
 // TryRLock tries to lock rw for reading and reports whether it succeeded. A failure
@@ -125,15 +105,19 @@ func (rw *RWMutex) rlockSlow(got bool, flags Flags) {
 	rw.readerAcquired(&w)
 }
 
-func (rw *RWMutex) runlockSlow() {
-	if rw.waiters.Load() == 0 {
-		rw.mu.RUnlock()
-		return
-	}
+// runlockSlow unlocks rw, and says so if there are waiters. left tells that it is unlocked already.
+func (rw *RWMutex) runlockSlow(left bool) {
 	var r release
-	rw.readerLeave(&r)
-	rw.mu.RUnlock()
-	r.finish()
+	waiters := rw.waiters.Load() != 0
+	if waiters {
+		rw.readerLeave(&r)
+	}
+	if !left {
+		rw.mu.RUnlock()
+	}
+	if waiters {
+		r.finish()
+	}
 }
 
 // reader is a holder that got the lock while somebody waited, and when. Readers that
