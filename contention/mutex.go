@@ -7,7 +7,7 @@ import "sync"
 // not be copied after first use, which go vet checks. It has the methods, the fatal
 // errors and the memory model of sync.Mutex, which does the locking.
 //
-// It is 24 bytes on 64-bit machines. An uncontended Lock and Unlock cost up to
+// It is 24 bytes on 64-bit machines. An uncontended Lock and Unlock cost at most
 // 2 ns more than those of sync.Mutex, whether collection is on or off.
 type Mutex struct {
 	tracker[sync.Mutex]
