@@ -64,7 +64,7 @@ func TestTasksAreTrue(t *testing.T) {
 			for range 4 { // the machine may be shared: the best of four
 				inside, all, median = tasksInside(kind.workers, kind.work)
 				t.Logf("%d of %d tasks inside their bracket, median relative distance from it %.4f", inside, all, median)
-				if inside*10 >= all*8 && median <= 0.005*slow {
+				if inside*10 >= all*8 && median <= 0.005 {
 					return
 				}
 			}
@@ -90,6 +90,8 @@ func tasksInside(workers int, work func(tr *truth)) (inside, all int, median flo
 	for i, task := range prof.Log {
 		tr := truths[i]
 		got := int64(task.Cycles)
+		// What the race detector makes of our own work is no share of a task, but some µs of each.
+		tr.hi += (slow - 1) * base.FromNS(1000)
 		slack := slow * (base.FromNS(1500) + tr.lo/500)
 		if got >= tr.lo-slack && got <= tr.hi+slack {
 			inside++
