@@ -107,6 +107,8 @@ func (f *contentionFlags) set() *flag.FlagSet {
 	fs.StringVar(&f.focus, "focus", "", "")
 	fs.StringVar(&f.view, "pprof", "", "")
 	fs.DurationVar(&f.draw.least, "min", 0, "")
+	f.to.only["pprof"] = []string{"pprof", "folded"}
+	f.to.only["top"] = []string{"text", "svg"}
 	return fs
 }
 
@@ -118,6 +120,9 @@ func (f *contentionFlags) parse(std stdio, args []string) (source string, err er
 	}
 	if f.draw.by, err = parseAspects(f.by); err != nil {
 		return "", err
+	}
+	if f.by != "" && !f.draw.goroutines() && !slices.Contains(f.to.asked(), "text") {
+		return "", usagef("-by is for text: other forms have all aspects; single goroutines only if -by names them")
 	}
 	if f.filter.Kinds, err = parseKinds(f.kinds); err != nil {
 		return "", err

@@ -303,7 +303,7 @@ func TestContentionBadInput(t *testing.T) {
 		{[]string{"-kind", "mutx", mutexTrace}, exitUsage, "", `-kind: unknown kind "mutx"; did you mean mutex?`},
 		{[]string{"-kind", "nonsense", mutexTrace}, exitUsage, "", `want some of locks, mutex, `},
 		{[]string{"-focus", "(", mutexTrace}, exitUsage, "", "-focus: error parsing regexp"},
-		{[]string{"-pprof", "up", mutexTrace}, exitUsage, "", `-pprof: unknown view "up": want owner, waiter, joined or root`},
+		{[]string{"-pprof", "up", "-format", "folded", mutexTrace}, exitUsage, "", `-pprof: unknown view "up": want owner, waiter, joined or root`},
 		{[]string{"-min", "-1s", mutexTrace}, exitUsage, "", "-min -1s: want a positive duration"},
 		{[]string{"-top", "-1", mutexTrace}, exitUsage, "", "-top -1: want a number"},
 		{[]string{"-format", "png", mutexTrace}, exitUsage, "", `unknown form "png": want text, svg, pprof`},

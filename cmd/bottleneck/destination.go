@@ -4,6 +4,8 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"slices"
+	"strings"
 )
 
 // writings are the forms in which a command can write what it found.
@@ -28,11 +30,13 @@ type destination struct {
 	format  string
 	can     *writings
 	flags   *flag.FlagSet
+	only    map[string][]string // the flags that matter to some forms only, and to which
 }
 
 // define adds the flags, without -top.
 func (d *destination) define(fs *flag.FlagSet, can *writings) {
 	d.can, d.flags = can, fs
+	d.only = map[string][]string{"title": {"svg", "png"}}
 	fs.Func("o", "", d.add)
 	fs.StringVar(&d.format, "format", "", "")
 	fs.StringVar(&d.draw.title, "title", "", "")
@@ -74,7 +78,20 @@ func (d *destination) settle(std stdio, what string) error {
 			return usagef("-format %s is not for terminals: write it with -o FILE%s, or into a pipe", d.format, extensionOf(d.format))
 		}
 	}
-	return nil
+	return d.effective()
+}
+
+// effective rejects flags that would do nothing, as nothing is written in the forms that they are for.
+func (d *destination) effective() (err error) {
+	asked := d.asked()
+	d.flags.Visit(func(f *flag.Flag) {
+		forms := d.only[f.Name]
+		in := func(form string) bool { return slices.Contains(forms, form) }
+		if err == nil && forms != nil && !slices.ContainsFunc(asked, in) {
+			err = usagef("-%s is for %s, and none is written: add -o FILE%s, or leave it out", f.Name, strings.Join(forms, " or "), extensionOf(forms[0]))
+		}
+	})
+	return err
 }
 
 // asked are the forms of all that is to be written.

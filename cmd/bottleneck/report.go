@@ -98,7 +98,8 @@ func (f *reportFlags) add(name string) error {
 }
 
 func (f *reportFlags) parse(args []string) (files []string, err error) {
-	if files, err = parseFlags(f.set(), args); err != nil {
+	fs := f.set()
+	if files, err = parseFlags(fs, args); err != nil {
 		return nil, err
 	}
 	if f.grouping, err = bottle.ParseGrouping(f.group); err != nil {
@@ -122,8 +123,14 @@ func (f *reportFlags) parse(args []string) (files []string, err error) {
 		if err := checkLoopback(f.http); err != nil {
 			return nil, err
 		}
+	case !f.page():
+		fs.Visit(func(fl *flag.Flag) {
+			if err == nil && fl.Name != "o" {
+				err = usagef("-%s is for the page, and none is written: add -o FILE.html, or leave it out", fl.Name)
+			}
+		})
 	}
-	return files, nil
+	return files, err
 }
 
 func runReport(ctx context.Context, std stdio, args []string) error {

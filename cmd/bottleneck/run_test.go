@@ -185,6 +185,14 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"demo", "-factor", "1"}, "-factor 1"},
 		{[]string{"demo", "-time", "0"}, "-time 0s"},
 		{[]string{"demo", "-o", "demo"}, "want a file ending in"},
+		{[]string{"graph", "-title", "mine", "x"}, "-title is for svg or png, and none is written: add -o FILE.svg, or leave it out"},
+		{[]string{"scale", "-title", "mine", "-o", "x.csv", "--", "go", "test"}, "-title is for svg or png, and none is written"},
+		{[]string{"contention", "-pprof", "joined", "-o", "x.svg", "x"}, "-pprof is for pprof or folded, and none is written: add -o FILE.pb.gz"},
+		{[]string{"contention", "-top", "3", "-format", "csv", "x"}, "-top is for text or svg"},
+		{[]string{"contention", "-by", "lock", "-format", "svg", "x"}, "-by is for text"},
+		{[]string{"tasks", "-strip", "-format", "json", "x"}, "-strip is for svg or png or text"},
+		{[]string{"tasks", "-site", "creation", "-o", "x.svg", "x"}, "-site is for pprof or text"},
+		{[]string{"report", "-window", "1s", "-o", "x.perfetto-trace", "x"}, "-window is for the page, and none is written: add -o FILE.html"},
 	} {
 		r := bottleneck(tt.args...)
 		r.want(t, exitUsage, "", tt.want)

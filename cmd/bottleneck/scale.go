@@ -137,6 +137,9 @@ func runScale(ctx context.Context, std stdio, args []string) (err error) {
 	if err := f.parse(args); err != nil {
 		return err
 	}
+	if f.dir != "" {
+		delete(f.out.only, "title") // stack.svg has one
+	}
 	if err := f.out.check(std); err != nil {
 		return err
 	}

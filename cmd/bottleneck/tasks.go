@@ -95,6 +95,8 @@ func (f *tasksFlags) set() *flag.FlagSet {
 	fs.BoolVar(&f.trace.Tasks, "user-tasks", false, "")
 	fs.BoolVar(&f.trace.AggregateNested, "aggregate", false, "")
 	fs.Float64Var(&f.trace.Hz, "hz", 0, "")
+	f.to.only["strip"] = []string{"svg", "png", "text"}
+	f.to.only["site"] = []string{"pprof", "text"}
 	return fs
 }
 
