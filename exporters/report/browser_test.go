@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -70,6 +71,32 @@ func openFile(t *testing.T, d *Data, fragment string, w browser.Window) *tester 
 		t.Fatal(err)
 	}
 	return openURL(t, (&url.URL{Scheme: "file", Path: name}).String()+"#"+fragment, w)
+}
+
+// inBrowser runs scripts of the page, and then code of a test, in a browser. The code finds its input in V, and
+// its function trouble lists what is wrong.
+func inBrowser(t *testing.T, scripts []string, input any, code string) {
+	t.Helper()
+	script, err := concatenate(scripts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := `<!doctype html><meta charset="utf-8"><title>test</title><script>"use strict"; const V = ` + string(data) + ";\n" + script + code + `
+document.documentElement.dataset.ready = "true";</script>`
+	name := filepath.Join(t.TempDir(), "test.html")
+	if err := os.WriteFile(name, []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := openURL(t, (&url.URL{Scheme: "file", Path: name}).String(), browser.Window{Width: 400, Height: 300})
+	var trouble []string
+	p.must(p.Eval("trouble()", &trouble))
+	for _, s := range trouble {
+		t.Error(s)
+	}
 }
 
 func (p *tester) must(err error) {

@@ -1,12 +1,8 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -38,15 +34,7 @@ func TestAggregateAsGo(t *testing.T) {
 			wants = append(wants, want{i, by[:n], tree})
 		}
 	}
-	script, err := concatenate([]string{"text.js", "aggregate.js"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	input, err := json.Marshal(map[string]any{"profiles": profiles, "wants": wants})
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := `<!doctype html><meta charset="utf-8"><title>tree</title><script>"use strict"; const V = ` + string(input) + ";\n" + script + `
+	inBrowser(t, []string{"text.js", "aggregate.js"}, map[string]any{"profiles": profiles, "wants": wants}, `
 function differs(got, want, at) {
 	for (const [g, w] of [["key", "Key"], ["n", "Contentions"], ["waited", "Waited"], ["blamed", "Blamed"], ["handOff", "HandOff"], ["unattributed", "Unattributed"]]) {
 		if (got[g] !== want[w]) return at + "." + w + ": " + got[g] + ", not " + want[w];
@@ -59,18 +47,7 @@ function differs(got, want, at) {
 	}
 	return "";
 }
-const trouble = () => V.wants.map(w => differs(aggregate(V.profiles[w.Profile], w.By || []), w.Tree, (w.By || []).join())).filter(Boolean);
-document.documentElement.dataset.ready = "true";</script>`
-	name := filepath.Join(t.TempDir(), "tree.html")
-	if err := os.WriteFile(name, []byte(page), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := openURL(t, (&url.URL{Scheme: "file", Path: name}).String(), browser.Window{Width: 400, Height: 300})
-	var trouble []string
-	p.must(p.Eval("trouble()", &trouble))
-	for _, s := range trouble {
-		t.Error(s)
-	}
+const trouble = () => V.wants.map(w => differs(aggregate(V.profiles[w.Profile], w.By || []), w.Tree, (w.By || []).join())).filter(Boolean);`)
 }
 
 // order reads the aspects on the page.

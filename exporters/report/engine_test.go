@@ -2,13 +2,8 @@ package report
 
 import (
 	"encoding/json"
-	"net/url"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
-
-	"github.com/bottleneck-go/bottleneck/internal/browser"
 )
 
 // engineScripts are the modules that answer queries.
@@ -16,6 +11,7 @@ var engineScripts = []string{"text.js", "lexer.js", "parser.js", "canonical.js",
 
 // engineBench makes a table of a recording as JSON, answers all cases, and lists what differs from Go's answers.
 const engineBench = `
+const D = {groups: [], counters: {endings: [], waits: []}}, h = null;
 const ints = v => ({ints: Int32Array.from(v), numbers: Float64Array.from(v)});
 function tableOf(r) {
 	const ids = [...new Set(r.goroutine)], threads = [...new Set(r.thread)];
@@ -40,7 +36,7 @@ function differs(got, want, at) {
 	}
 	return "";
 }
-function bench() {
+function trouble() {
 	const out = [], engines = {};
 	for (const [name, r] of Object.entries(V.recordings)) engines[name] = () => tableOf(r);
 	engines.small();
@@ -73,9 +69,7 @@ function bench() {
 		}
 	});
 	return out;
-}
-document.documentElement.dataset.ready = "true";
-`
+}`
 
 // The page's engine answers as Go's does, to the last bit: Go's own vectors, run in the browser.
 func TestEngineAnswersAsGo(t *testing.T) {
@@ -83,22 +77,7 @@ func TestEngineAnswersAsGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script, err := concatenate(engineScripts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := `<!doctype html><meta charset="utf-8"><title>engine</title><script>"use strict"; const D = {groups: [], counters: {endings: [], waits: []}}; const h = null;
-const V = ` + strings.ReplaceAll(string(vectors), "<", `\u003c`) + ";\n" + script + engineBench + `</script>`
-	name := filepath.Join(t.TempDir(), "engine.html")
-	if err := os.WriteFile(name, []byte(page), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := openURL(t, (&url.URL{Scheme: "file", Path: name}).String(), browser.Window{Width: 400, Height: 300})
-	var trouble []string
-	p.must(p.Eval("bench()", &trouble))
-	for _, s := range trouble {
-		t.Error(s)
-	}
+	inBrowser(t, engineScripts, json.RawMessage(vectors), engineBench)
 	var v struct {
 		Parse, Cases []json.RawMessage
 	}

@@ -32,6 +32,9 @@ func TestEstimateIsLabelled(t *testing.T) {
 	d.Speedup[1].Estimate = true
 	p := openFile(t, d, "", wide)
 	p.shows("#speedup .badge", "estimate", "upper bound")
+	if got := p.eval(`document.querySelector("#speedup svg").textContent`); !strings.Contains(got, "at most 2.50") {
+		t.Errorf("the bar says %q", got)
+	}
 	p.click(`[data-part="sync-mutex"]`)
 	p.shows("#what-if", "at most")
 }
@@ -52,6 +55,30 @@ func TestTasks(t *testing.T) {
 	p.settle()
 	p.shows("#bar", "time")
 	p.wait(`+document.querySelector("#selected-count").innerText < 400`)
+}
+
+// What was most waiters, and for how long a lock was held meanwhile, is known of some locks only. It is no 0 elsewhere.
+func TestUnknownOfLocks(t *testing.T) {
+	d := testData(3, 10)
+	for i, l := range d.Contention.Locks {
+		if l.Waiters, l.Contended = 0, 0; i == 0 {
+			l.Waiters, l.Contended = 4, d.Contention.Duration/2
+		}
+	}
+	p := openFile(t, d, "", wide)
+	known := 0
+	for i := range p.count("#locks tbody tr") {
+		switch got := p.eval(`[...document.querySelectorAll("#locks tbody tr")[%d].children].slice(-2).map(c => c.innerText).join()`, i); got {
+		case "50%,4":
+			known++
+		case "–,–":
+		default:
+			t.Errorf("row %d: %s", i, got)
+		}
+	}
+	if known != 1 {
+		t.Errorf("%d locks with something known, want 1", known)
+	}
 }
 
 // What is not in a recording is said in a sentence, and the rest is there.

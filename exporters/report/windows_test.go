@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -16,7 +14,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
-	"github.com/bottleneck-go/bottleneck/internal/browser"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -239,7 +236,7 @@ func TestStretchIsTold(t *testing.T) {
 		p.shows(at, "In 20 – 30 ms", "widened")
 	}
 	p.shows("#tasks-lead", "In 0 – 468 ms", "widened", "of the whole recording")
-	p.shows("#window-text", "windows 3 to 3")
+	p.shows("#window-text", "window 3 of 90")
 	d.ContentionWindows, d.TaskWindows, d.Speedup[0].Multi.Windows, d.Bottle.Windows = nil, nil, nil, nil
 	p = openFile(t, d, "time=23000000-24000000", wide)
 	for _, at := range []string{"#contention-lead", "#tasks-lead", "#speedup-lead", "#bottle-lead"} {
@@ -275,29 +272,10 @@ func TestHistogramsAsGo(t *testing.T) {
 		}
 		wants = append(wants, w)
 	}
-	script, err := concatenate([]string{"histogram.js"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	input, err := json.Marshal(wants)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := `<!doctype html><meta charset="utf-8"><title>histograms</title><script>"use strict"; const V = ` + string(input) + ";\n" + script + `
+	inBrowser(t, []string{"histogram.js"}, wants, `
 const trouble = () => V.map((w, i) => {
 	const h = addHistograms(w.Parts.map(p => ({...p, buckets: p.buckets || []})));
 	for (const [q, v] of w.Q) if (quantileOf(h, q) !== v) return i + ": quantile " + q + " is " + quantileOf(h, q) + ", not " + v;
 	return JSON.stringify(curveOf(h)) === JSON.stringify(w.Curve || []) ? "" : i + ": curve " + JSON.stringify(curveOf(h)) + ", not " + JSON.stringify(w.Curve);
-}).filter(Boolean);
-document.documentElement.dataset.ready = "true";</script>`
-	name := filepath.Join(t.TempDir(), "histograms.html")
-	if err := os.WriteFile(name, []byte(page), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := openURL(t, (&url.URL{Scheme: "file", Path: name}).String(), browser.Window{Width: 400, Height: 300})
-	var trouble []string
-	p.must(p.Eval("trouble()", &trouble))
-	for _, s := range trouble {
-		t.Error(s)
-	}
+}).filter(Boolean);`)
 }

@@ -65,8 +65,8 @@ function lockTable(filter) {
 			{title: "hand-off", num: true, value: r => r.handOff, cell: r => percent(r.handOff, r.waited), wide: true},
 			{title: "unattributed", num: true, value: r => r.unattributed, cell: r => percent(r.unattributed, r.waited), wide: true},
 			{title: "longest", num: true, value: r => r.longest, cell: r => r.n ? duration(r.longest) : "–", wide: true, help: "of the waits that ended there"},
-			...(c.cover ? [] : [{title: "contended", num: true, value: r => r.l.contended, cell: r => percent(r.l.contended, c.duration), wide: true, help: "part of the recording in which it was held while somebody waited"},
-			{title: "most waiters", num: true, value: r => r.l.waiters, cell: r => count(r.l.waiters), wide: true}]), // of the whole recording only
+			...(c.cover ? [] : [{title: "contended", num: true, value: r => r.l.contended, cell: r => r.l.waiters ? percent(r.l.contended, c.duration) : "–", wide: true, help: "part of the recording in which it was held while somebody waited; known of locks only"},
+			{title: "most waiters", num: true, value: r => r.l.waiters, cell: r => r.l.waiters ? count(r.l.waiters) : "–", wide: true, help: "at the same time; known of locks only"}]), // of the whole recording only
 		],
 		selected: r => state.sel.locks.includes(r.l.name), onselect: (r, more) => toggle("locks", r.l.name, more),
 	});

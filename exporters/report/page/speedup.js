@@ -42,7 +42,7 @@ function stackIn(k) {
 function drawSpeedup() {
 	if (!D.speedup.length || !byID("speedup")) return;
 	const all = shownStacks(), last = all[all.length - 1], better = without(last), bound = last.estimate ? "at most " : "";
-	fill(speedupSection.lead, show(last.sentence, 400), state.view.off.length ? [" Without ", state.view.off.map(n => partWords(n)).join(", "), ": ", h("b#what-if", null, better === Infinity ? "no bound" : `${bound}${two(better)} times`), ` instead of ${two(last.speedup)}.`] : null,
+	fill(speedupSection.lead, show(last.sentence.replace(/[^.]$/, "$&."), 400), state.view.off.length ? [" Without ", state.view.off.map(n => partWords(n)).join(", "), ": ", h("b#what-if", null, better === Infinity ? "no bound" : `${bound}${two(better)} times`), ` instead of ${two(last.speedup)}.`] : null,
 		stretchNote(last.cover, "the stack does not say when"));
 	fill(speedupSection.chart, speedupSVG(roomIn(speedupSection.chart)));
 	fill(speedupSection.table, speedupTable());
@@ -61,12 +61,13 @@ function speedupSVG(width) {
 	const slot = w / all.length, bar = Math.min(140, slot * 0.62);
 	all.forEach((k, i) => {
 		const x = left + slot * (i + .5) - bar / 2;
-		const draw = (y, v, color, words, off, bold) => {
+		const draw = (y, v, color, words, off, bold, label = `${two(v)} ${words}`) => {
 			const g = s("g" + (off ? ".off" : ""), null, s("title", null, `${words}: ${two(v)}`), s("rect.border", {x, y: py(Math.max(y, y + v)), width: bar, height: Math.max(.5, Math.abs(py(y + v) - py(y))), fill: color}));
-			if (Math.abs(py(y + v) - py(y)) >= 16) g.append(s("text.label" + (bold ? ".b" : ""), {x: x + bar / 2, y: py(y + v / 2), "text-anchor": "middle", "dominant-baseline": "central", style: {fill: inkOn(color)}}, fitText(`${two(v)} ${words}`, bar - 8, bold) || fitText(two(v), bar - 4, bold)));
+			if (Math.abs(py(y + v) - py(y)) >= 16) g.append(s("text.label" + (bold ? ".b" : ""), {x: x + bar / 2, y: py(y + v / 2), "text-anchor": "middle", "dominant-baseline": "central", style: {fill: inkOn(color)}}, fitText(label, bar - 8, bold) || fitText(two(v), bar - 4, bold)));
 			root.append(g);
 		};
-		draw(0, k.speedup, FAMILY_COLORS.running, k.estimate ? "speed-up (upper bound)" : "speed-up", false, true);
+		if (k.estimate) draw(0, k.speedup, FAMILY_COLORS.running, "speed-up (upper bound)", false, true, `at most ${two(k.speedup)}`);
+		else draw(0, k.speedup, FAMILY_COLORS.running, "speed-up", false, true);
 		let up = k.speedup, down = 0;
 		for (const p of partsOf(k)) {
 			draw(p.value >= 0 ? up : down, p.value, FAMILY_COLORS[p.family] || "#a9b8bf", p.words, state.view.off.includes(p.name));

@@ -54,7 +54,7 @@ function two(v) {
 function measure(v, unit) {
 	if (!Number.isFinite(v)) return "–";
 	if (unit === "ns") return duration(v);
-	if (unit === "bytes") return quantity(v) + "B";
+	if (unit === "bytes") return quantity(v).replace(/[a-zA-Z]?$/, " $&B");
 	if (Number.isInteger(v) && Math.abs(v) < 1e6) return count(v);
 	return Math.abs(v) >= 1000 ? quantity(v) : String(Number(v.toPrecision(4))).replace("-", "−");
 }

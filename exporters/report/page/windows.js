@@ -61,13 +61,19 @@ function windowKey(ev) {
 	}
 }
 
+// windowsText names the windows [lo, hi) of n, and from when to when they are.
+function windowsText({lo, hi, from, to}, n) {
+	if (lo >= hi) return `none of ${plural(n, "window", "windows")}`;
+	return `${hi > lo + 1 ? `windows ${lo + 1} to ${hi}` : `window ${hi}`} of ${n}: ${duration(from)} – ${duration(to)}`;
+}
+
 function drawWindows() {
 	const {slider, text, strip} = bottleSection;
 	if (!slider) return;
 	const i = state.view.window, w = D.bottle.windows[i], n = D.bottle.windows.length;
 	slider.value = i;
 	const cover = coveredWindows();
-	text.textContent = cover ? `windows ${cover.lo + 1} to ${cover.hi} of ${n}: ${duration(cover.from)} – ${duration(cover.to)}` : w ? `window ${i + 1} of ${n}: ${duration(w.start)} – ${duration(w.start + w.wall)}` : `the whole recording (${plural(n, "window", "windows")})`;
+	text.textContent = cover ? windowsText(cover, n) : w ? windowsText({lo: i, hi: i + 1, from: w.start, to: w.start + w.wall}, n) : `the whole recording (${plural(n, "window", "windows")})`;
 	slider.setAttribute("aria-valuetext", text.textContent);
 	for (const e of strip.querySelectorAll("rect.w")) e.classList.toggle("on", cover ? e.dataset.i >= cover.lo && e.dataset.i < cover.hi : Number(e.dataset.i) === i);
 }
