@@ -147,6 +147,6 @@ var topKeysHelp = []string{
 	"running, runnable, blocked",
 	"            how many of the group's goroutines did so, on average;",
 	"            runnable ones wait for a processor",
-	"blocked by  the largest reason, and its part of the time blocked",
+	"blocked on  the largest reason, and its part of the time blocked",
 	"*           the neck: low parallelism, which more processors do not help",
 }

@@ -85,7 +85,7 @@ func tooltip(b *bottle.Box, g *bottle.Graph, neck bool) string {
 			s.WriteString("\n…")
 			break
 		}
-		fmt.Fprintf(&s, "\nblocked by %s %s", format.Clean(w.reason), format.Duration(w.time))
+		fmt.Fprintf(&s, "\nblocked on %s %s", format.Clean(w.reason), format.Duration(w.time))
 	}
 	if b.Goroutines > 0 {
 		s.WriteString("\n" + format.Plural(b.Goroutines, "goroutine", "goroutines"))

@@ -408,9 +408,9 @@ func TestSentences(t *testing.T) {
 		want  []string
 		not   []string
 	}{
-		{lusearch(), Options{Title: "lusearch"}, []string{"lusearch", "3.28 s in all; neck: 980 ms (30%) at a parallelism below 2", "execution time (s)", "parallelism (goroutines running at once)", "GOMAXPROCS 4", "bold: the neck, at a parallelism below 2", "garbage collector"}, []string{"never ran", "idle", "blocked by"}},
+		{lusearch(), Options{Title: "lusearch"}, []string{"lusearch", "3.28 s in all; neck: 980 ms (30%) at a parallelism below 2", "execution time (s)", "parallelism (goroutines running at once)", "GOMAXPROCS 4", "bold: the neck, at a parallelism below 2", "garbage collector"}, []string{"never ran", "idle", "blocked on"}},
 		{offered, Options{}, []string{"offered parallelism (goroutines running or ready to run)", "Bottle graph by function, offered parallelism", "at an offered parallelism below 2", "running or ready"}, nil},
-		{pipeline(), Options{Subtitle: "pgzip.trace"}, []string{"pgzip.trace", "idle 120 ms (4%)", "2 groups never ran", "execution tracer", "Go runtime", "Warning: The trace ends", "blocked by", "chan-receive 3.13 s"}, nil},
+		{pipeline(), Options{Subtitle: "pgzip.trace"}, []string{"pgzip.trace", "idle 120 ms (4%)", "2 groups never ran", "execution tracer", "Go runtime", "Warning: The trace ends", "blocked on", "chan-receive 3.13 s"}, nil},
 		{&bottle.Graph{}, Options{}, []string{"no time passed: there is nothing to show"}, []string{"GOMAXPROCS"}},
 		{graph(4, 300*ms), Options{}, []string{"300 ms in all, all of it idle: no goroutine ran"}, []string{"neck"}},
 		{small, Options{}, []string{"no neck: nothing ran at a parallelism below 32", "Warning: The clock ran backwards."}, nil},

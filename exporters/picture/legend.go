@@ -63,7 +63,7 @@ func (m *model) newTable(blocked bool) *table {
 		}
 	}
 	if blocked {
-		t.header = append(t.header, "blocked by")
+		t.header = append(t.header, "blocked on")
 		t.words = true
 	}
 	if g.Idle > 0 {

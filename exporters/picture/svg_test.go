@@ -114,7 +114,7 @@ func TestSVGTooltipsSayEverything(t *testing.T) {
 	b.Waiting = map[string]time.Duration{"mutex": 5 * ms, "sleep": 7 * ms, "never": 0}
 	content := checkSVG(t, svgOf(t, g, Options{}))
 	want := "example.com/<b>\"main\" & co.main\nshare 310 ms (9%)\nparallelism 1.46, of itself 1.00\nrunning 453 ms\nready without a processor 2 ms\n" +
-		"blocked by sleep 7 ms\nblocked by mutex 5 ms\n1,371 goroutines\npart of the neck"
+		"blocked on sleep 7 ms\nblocked on mutex 5 ms\n1,371 goroutines\npart of the neck"
 	found := 0
 	for _, title := range content["title"] {
 		if title == want {

@@ -44,7 +44,7 @@ func ExampleWriteTop() {
 	// waiting for locks: 2.36 goroutines   contentions 1,234/s   dropped nothing
 	// * neck: 27% of the time   main.main 18% at 1.00   main.(*cache).get 9% at 1.00
 	//
-	//   group                        share        %   trend  parallel  running  runnable  blocked  blocked by
+	//   group                        share        %   trend  parallel  running  runnable  blocked  blocked on
 	//   sorter.(*Pool).worker        ████▍      55%              4.00     2.18      0.73     4.18  chan-receive 87%
 	// * main.main                    █▌         18%    ▼9.1      1.00     0.18         0     0.73  wait-group 100%
 	// * main.(*cache).get            ▊           9%     new      1.00     0.09         0     2.00  mutex 100%
@@ -131,7 +131,7 @@ func TestTopFits(t *testing.T) {
 
 // column returns the first words of the lines below the heading.
 func groupsOf(frame string) (names []string) {
-	_, table, _ := strings.Cut(frame, "blocked by\n")
+	_, table, _ := strings.Cut(frame, "blocked on\n")
 	for line := range strings.Lines(table) {
 		if fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "* ")); len(fields) > 0 {
 			names = append(names, fields[0])

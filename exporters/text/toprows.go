@@ -87,7 +87,7 @@ func (t *topFrame) layout() (columnsOf [topColumnCount]topColumn, name int) {
 		topRunning:     {heading: "running", width: 7, cell: func(t *topFrame, r *topRow) string { return t.mean(r.box.Running) }},
 		topRunnable:    {heading: "runnable", width: 8, cell: func(t *topFrame, r *topRow) string { return t.mean(r.box.Runnable) }},
 		topBlocked:     {heading: "blocked", width: 7, cell: func(t *topFrame, r *topRow) string { return t.mean(r.box.Blocked()) }},
-		topReason:      {heading: "blocked by", width: topReasonLeast},
+		topReason:      {heading: "blocked on", width: topReasonLeast},
 	}
 	wish := topNameLeast
 	for i := range t.rows {
