@@ -191,15 +191,20 @@ func (t *changeTable) write(b *strings.Builder, width int) {
 		rest += 2 + w
 	}
 	widths[0] = min(widths[0], max(12, width-rest))
-	line := func(row []string) string {
-		s := left(t.style.fit(row[0], widths[0]), widths[0])
-		for i, cell := range row[1:] {
+	line := func(name string, cells []string) string {
+		s := left(name, widths[0])
+		for i, cell := range cells {
 			s += "  " + right(cell, widths[i+1])
 		}
 		return strings.TrimRight(s, " ")
 	}
-	b.WriteString(t.style.paint(dim, line(t.head)) + "\n")
+	b.WriteString(t.style.paint(dim, line(t.style.fit(t.head[0], widths[0]), t.head[1:])) + "\n")
 	for _, row := range t.rows {
-		b.WriteString(line(row) + "\n")
+		name := row[0]
+		if columns(name) > widths[0] { // it has a line of its own
+			b.WriteString(t.style.fit(name, width) + "\n")
+			name = ""
+		}
+		b.WriteString(line(name, row[1:]) + "\n")
 	}
 }

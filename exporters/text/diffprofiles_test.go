@@ -34,8 +34,10 @@ mutex               110 ms  330 ms   3.00x            10     20   2.00x
 wall time              1 s     1 s       =
 
 kind, lock: waiter -> owner               waited before   after  change  waits before  after  change
-mutex, lru.Cache: ma~ker -> main.janitor         100 ms  300 ms   3.00x            10     20   2.00x
-mutex, lru.Cache: ma~r -> [unattributed]              -   20 ms       -
+mutex, lru.Cache: main.worker -> main.janitor
+                                                 100 ms  300 ms   3.00x            10     20   2.00x
+mutex, lru.Cache: main.worker -> [unattributed]
+                                                      -   20 ms       -
 1 line changed by less than 330 us.
 Warning: the profiles differ in accuracy: exact and sampled.
 Warning: after: It rained.
