@@ -22,17 +22,17 @@ func Reason(spec Spec, err error) string {
 		return denied(err)
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENODEV), errors.Is(err, unix.EOPNOTSUPP):
 		if spec.Hardware() {
-			return "the machine offers no hardware counter for it: there is no performance monitoring unit, as in most virtual machines, or it cannot count this"
+			return "no hardware counter: the machine has no performance monitoring unit (most virtual machines have none), or one that does not count this"
 		}
-		return "the kernel does not have this event"
+		return "the kernel has no such event"
 	case errors.Is(err, os.ErrNotExist):
-		return "the system does not list this event"
+		return "the system lists no such event"
 	case errors.Is(err, unix.ENOSYS):
 		return "this kernel has no perf_event_open"
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
-		return "too many open files: it needs one for each thread and processor (see ulimit -n)"
+		return "too many open files: an event needs one for each thread and processor (see ulimit -n)"
 	case errors.Is(err, unix.EBUSY):
-		return "another program uses the counter"
+		return "another program uses the counters"
 	}
 	return err.Error()
 }

@@ -17,7 +17,7 @@ func TestReason(t *testing.T) {
 	contains(t, Reason(cycles, because(unix.EACCES)), "perf_event_paranoid is 3", "CAP_PERFMON")
 	contains(t, Reason(cycles, because(unix.EPERM)), "perf_event_paranoid is 3", "CAP_PERFMON")
 	contains(t, Reason(cycles, because(unix.ENOENT)), "no performance monitoring unit")
-	contains(t, Reason(faults, because(unix.ENOENT)), "kernel does not have")
+	contains(t, Reason(faults, because(unix.ENOENT)), "kernel has no such")
 	contains(t, Reason(faults, because(unix.EMFILE)), "ulimit")
 	contains(t, Reason(faults, because(unix.ENOSYS)), "no perf_event_open")
 	statusFile = writeFile(t, "Name:\tx\nSeccomp:\t2\n")
