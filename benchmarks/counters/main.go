@@ -25,6 +25,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/benchmarks/internal/median"
 	"github.com/bottleneck-go/bottleneck/counters"
 )
 
@@ -122,30 +123,16 @@ func report(ways []*way, requests int) {
 
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, 1)) }
 
-// medianRatio writes the median of the ratios of the rounds, and between which of them it lies with a probability of 95 % at least.
+// medianRatio writes the median of the ratios of the rounds, with its 95 % confidence interval.
 func medianRatio(a, b []time.Duration) string {
 	rs := make([]float64, len(a))
 	for i := range a {
 		rs[i] = ratio(a[i], b[i])
 	}
-	slices.Sort(rs)
-	n := len(rs)
-	text := fmt.Sprintf("%.3f", (rs[(n-1)/2]+rs[n/2])/2)
-	if k := beside(n); k >= 0 {
-		text += fmt.Sprintf(" (%.3f to %.3f)", rs[k], rs[n-1-k])
+	middle := median.Of(rs)
+	text := fmt.Sprintf("%.3f", middle.Median)
+	if !math.IsNaN(middle.Low) {
+		text += fmt.Sprintf(" (%.3f to %.3f)", middle.Low, middle.High)
 	}
 	return text
-}
-
-// beside is how many of n values may be left out at either end, so that the median of what they were drawn from lies between the others with a
-// probability of 95 % at least: each value is below it with a chance of one half. It is −1 if there are too few.
-func beside(n int) int {
-	k, chance, all := -1, math.Pow(.5, float64(n)), 0.0 // chance that exactly k+1 values are below
-	for {
-		if all += chance; 2*all > .05 {
-			return k
-		}
-		k++
-		chance *= float64(n-k) / float64(k+1)
-	}
 }

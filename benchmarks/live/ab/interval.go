@@ -3,7 +3,8 @@ package ab
 import (
 	"fmt"
 	"math"
-	"slices"
+
+	"github.com/bottleneck-go/bottleneck/benchmarks/internal/median"
 )
 
 func mean(v []float64) float64 {
@@ -26,27 +27,12 @@ func interval(v []float64) string {
 	if n := float64(len(v)); n > 1 {
 		half = student(len(v)-1) * math.Sqrt(ss/(n-1)/n)
 	}
-	sorted := slices.Sorted(slices.Values(v))
-	median := (sorted[(len(v)-1)/2] + sorted[len(v)/2]) / 2
-	s := fmt.Sprintf("%+6.2f %% ± %5.2f (median %+6.2f", 100*m, 100*half, 100*median)
-	if k := rankOfInterval(len(v)); k >= 0 {
-		s += fmt.Sprintf(", %+.2f to %+.2f", 100*sorted[k], 100*sorted[len(v)-1-k])
+	middle := median.Of(v)
+	s := fmt.Sprintf("%+6.2f %% ± %5.2f (median %+6.2f", 100*m, 100*half, 100*middle.Median)
+	if !math.IsNaN(middle.Low) {
+		s += fmt.Sprintf(", %+.2f to %+.2f", 100*middle.Low, 100*middle.High)
 	}
 	return s + ")"
-}
-
-// rankOfInterval is k such that the median lies between the k-th value from below and the k-th from above, counted from 0, with
-// a probability of 95 % at least, whatever the distribution: each value is above it or below it with equal chances. It is −1 if
-// there are too few values.
-func rankOfInterval(n int) int {
-	below := math.Pow(0.5, float64(n)) // that no value is below the median
-	term, k := below, -1
-	for 2*below <= 0.05 {
-		k++
-		term *= float64(n-k) / float64(k+1)
-		below += term
-	}
-	return k
 }
 
 // student is the 97.5 % quantile of Student's t distribution.

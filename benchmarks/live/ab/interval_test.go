@@ -11,11 +11,6 @@ func TestInterval(t *testing.T) {
 	if want := " +2.00 % ±  1.30 (median  +2.00)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	for n, want := range map[int]int{1: -1, 5: -1, 6: 0, 8: 0, 9: 1, 12: 2, 20: 5, 40: 13} { // as in tables of the sign test
-		if got := rankOfInterval(n); got != want {
-			t.Errorf("of %d values: rank %d, want %d", n, got, want)
-		}
-	}
 	if got, want := interval([]float64{0, .01, .02, .03, .04, .05, .06}), "(median  +3.00, +0.00 to +6.00)"; !strings.HasSuffix(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

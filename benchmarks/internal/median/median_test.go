@@ -1,0 +1,24 @@
+package median
+
+import (
+	"math"
+	"testing"
+)
+
+// The tables of the sign test have these ranks.
+func TestRank(t *testing.T) {
+	for n, want := range map[int]int{1: -1, 5: -1, 6: 0, 8: 0, 9: 1, 12: 2, 15: 3, 20: 5, 30: 9, 40: 13} {
+		if got := rank(n); got != want {
+			t.Errorf("of %d values: rank %d, want %d", n, got, want)
+		}
+	}
+}
+
+func TestOf(t *testing.T) {
+	if got, want := Of([]float64{9, 1, 2, 8, 3, 7, 4, 6, 5}), (Interval{2, 5, 8}); got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := Of([]float64{4, 1, 2, 3}); got.Median != 2.5 || !math.IsNaN(got.Low) || !math.IsNaN(got.High) {
+		t.Errorf("of four values: %v", got)
+	}
+}
