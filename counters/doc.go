@@ -36,7 +36,7 @@
 //			log.Fatal(err) // nothing could be read; else err says what is missing
 //		}
 //		for _, w := range rec.Warnings {
-//			log.Print(w) // such as: cycles: not counted: no hardware counter: the machine has no performance …
+//			log.Print(w) // such as: cycles: not counted: the machine has no performance monitoring unit …
 //		}
 //		clock, faults := rec.Counter("task-clock"), rec.Counter("minor-faults")
 //		if clock == nil || faults == nil {

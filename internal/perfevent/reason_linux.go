@@ -22,7 +22,7 @@ func Reason(spec Spec, err error) string {
 		return denied(err)
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENODEV), errors.Is(err, unix.EOPNOTSUPP):
 		if spec.Hardware() {
-			return "no hardware counter: the machine has no performance monitoring unit (most virtual machines have none), or one that does not count this"
+			return "the machine has no performance monitoring unit (most virtual machines have none), or one that does not count this"
 		}
 		return "the kernel has no such event"
 	case errors.Is(err, os.ErrNotExist):
