@@ -42,7 +42,6 @@ type Chain struct {
 	hash   uint64
 	id     uint32
 	pcs    []uintptr
-	next   *Chain // in its bucket; set before the chain is published
 	frames atomic.Pointer[[]Frame]
 	cut    bool // for a chain without pcs: its root is missing
 }

@@ -130,7 +130,7 @@ func TestConcurrentCapture(t *testing.T) {
 	got := make([][]*Chain, 8)
 	for i := range got {
 		wg.Go(func() {
-			for n := range 50 {
+			for n := range 100 { // the table grows twice meanwhile
 				got[i] = append(got[i], deep(tab, n))
 			}
 		})
@@ -143,6 +143,39 @@ func TestConcurrentCapture(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Chains stay what they are while the table grows, also those that want the same slot.
+func TestGrowingTable(t *testing.T) {
+	const n = 10_000
+	tab := NewTable(n)
+	hash := func(i int) uint64 {
+		if i%4 == 0 {
+			return uint64(i) << 32 // all at slot 0
+		}
+		return mixed(uint64(i))
+	}
+	var all []*Chain
+	for i := range n {
+		if c := tab.find(hash(i)); c != nil {
+			t.Fatalf("chain %d is there already: %d", i, c.ID())
+		}
+		all = append(all, tab.insert(hash(i), []uintptr{uintptr(i)}))
+	}
+	for i, c := range all {
+		if tab.find(hash(i)) != c || tab.insert(hash(i), nil) != c || c.pcs[0] != uintptr(i) || c.ID() != uint32(i+1) {
+			t.Fatalf("chain %d: %v", i, c)
+		}
+	}
+	if tab.insert(mixed(n+1), nil) != tab.Rest() || tab.Len() != n || tab.Dropped() != 1 {
+		t.Errorf("%d chains, %d dropped", tab.Len(), tab.Dropped())
+	}
+}
+
+// mixed is a hash of i, one to one.
+func mixed(i uint64) uint64 {
+	i *= 0x9e3779b97f4a7c15
+	return i ^ i>>32
 }
 
 //go:noinline

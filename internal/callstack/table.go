@@ -1,7 +1,6 @@
 package callstack
 
 import (
-	"math/bits"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -10,8 +9,13 @@ import (
 // Table interns call chains. Looking up a known chain takes no lock; adding one
 // does. It never holds more than its limit: further chains are counted, and
 // replaced by one chain that stands for all of them.
+//
+// It is as large as what is in it: a program that hardly ever captures a chain has hardly
+// more for the garbage collector to look at.
 type Table struct {
-	buckets []atomic.Pointer[Chain]
+	// slots has a power of two of them, at most half of them in use. A chain is in the first
+	// one that is free from where its hash says.
+	slots   atomic.Pointer[[]atomic.Pointer[Chain]]
 	limit   int
 	rest    Chain // what Capture returns once the table is full
 	dropped atomic.Uint64
@@ -29,9 +33,13 @@ func NewTable(limit int) *Table {
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
-	n := 1 << bits.Len(uint(min(limit, 1<<20)/4))
-	return &Table{buckets: make([]atomic.Pointer[Chain], n), limit: limit}
+	t := &Table{limit: limit}
+	slots := make([]atomic.Pointer[Chain], fewSlots)
+	t.slots.Store(&slots)
+	return t
 }
+
+const fewSlots = 64
 
 // Dropped returns how many captures found the table full and their chain not in it.
 func (t *Table) Dropped() uint64 { return t.dropped.Load() }
@@ -46,13 +54,16 @@ func (t *Table) Len() int {
 // Rest returns the chain that stands for all those that did not fit.
 func (t *Table) Rest() *Chain { return &t.rest }
 
-// find returns the chain with the given hash, or nil.
+// find returns the chain with the given hash, or nil. While the table grows, it may miss
+// one that is just being added, which insert then finds.
 func (t *Table) find(hash uint64) *Chain {
-	c := t.buckets[hash&uint64(len(t.buckets)-1)].Load()
-	for c != nil && c.hash != hash {
-		c = c.next
+	slots := *t.slots.Load()
+	for i := hash; ; i++ {
+		c := slots[i&uint64(len(slots)-1)].Load()
+		if c == nil || c.hash == hash {
+			return c
+		}
 	}
-	return c
 }
 
 // full tells that a chain which is not in the table cannot be added to it.
@@ -86,14 +97,33 @@ func (t *Table) insert(hash uint64, pcs []uintptr) *Chain {
 	if len(t.chains) >= t.limit {
 		return t.drop()
 	}
-	b := &t.buckets[hash&uint64(len(t.buckets)-1)]
 	c := &Chain{
 		hash: hash,
 		id:   uint32(len(t.chains) + 1),
 		pcs:  append([]uintptr(nil), pcs...),
-		next: b.Load(),
 	}
 	t.chains = append(t.chains, c)
-	b.Store(c)
+	if slots := *t.slots.Load(); 2*len(t.chains) <= len(slots) {
+		put(slots, c)
+	} else {
+		t.grow()
+	}
 	return c
+}
+
+// grow makes room for twice as many chains, and puts all of them there.
+func (t *Table) grow() {
+	slots := make([]atomic.Pointer[Chain], 2*len(*t.slots.Load()))
+	for _, c := range t.chains {
+		put(slots, c)
+	}
+	t.slots.Store(&slots)
+}
+
+func put(slots []atomic.Pointer[Chain], c *Chain) {
+	i := c.hash
+	for slots[i&uint64(len(slots)-1)].Load() != nil {
+		i++
+	}
+	slots[i&uint64(len(slots)-1)].Store(c)
 }
