@@ -56,13 +56,13 @@ What is shown:
 
 Where it goes:
 
-    -o FILE          write a file; its form follows from the name: .svg (a picture of who
-                     waits for whom), .pb.gz (for go tool pprof), .json, .csv, .txt, .dot (for
+    -o FILE          write a file; its form follows from the name: .svg or .png (a picture of
+                     who waits for whom), .pb.gz (for go tool pprof), .json, .csv, .txt, .dot (for
                      Graphviz) or .folded (for flamegraph.pl). May be given several times
     -pprof VIEW      the stacks of .pb.gz and .folded: owner (default of .pb.gz), waiter, root, or
                      joined (default of .folded): the waiter's calls, the lock, the owner's calls
-    -format FORM     what goes to standard output: text, svg, pprof, json, csv, dot or folded;
-                     text if there is neither -format nor -o
+    -format FORM     what goes to standard output: text, svg, png, pprof, json, csv, dot or
+                     folded; text if there is neither -format nor -o
     -title TEXT      the title of pictures
 
 A check for continuous integration:
@@ -108,7 +108,7 @@ func (f *contentionFlags) set() *flag.FlagSet {
 	fs.StringVar(&f.view, "pprof", "", "")
 	fs.DurationVar(&f.draw.least, "min", 0, "")
 	f.to.only["pprof"] = []string{"pprof", "folded"}
-	f.to.only["top"] = []string{"text", "svg"}
+	f.to.only["top"] = []string{"text", "svg", "png"}
 	return fs
 }
 

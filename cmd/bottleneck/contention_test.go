@@ -82,6 +82,7 @@ var contentionChecks = map[string]func(t *testing.T, content string){
 		}
 	},
 	"svg": checks["svg"],
+	"png": checks["png"],
 	"pprof": func(t *testing.T, content string) {
 		p, err := profile.ParseData([]byte(content))
 		if err != nil {
@@ -106,7 +107,7 @@ var contentionChecks = map[string]func(t *testing.T, content string){
 func TestContentionForms(t *testing.T) {
 	args := []string{"contention"}
 	dir := t.TempDir()
-	files := map[string]string{"svg": "a.svg", "pprof": "a.pb.gz", "json": "a.json", "csv": "a.csv", "text": "a.TXT", "dot": "a.dot", "folded": "a.folded"}
+	files := map[string]string{"svg": "a.svg", "png": "a.png", "pprof": "a.pb.gz", "json": "a.json", "csv": "a.csv", "text": "a.TXT", "dot": "a.dot", "folded": "a.folded"}
 	for name, check := range contentionChecks {
 		r := bottleneck("contention", "-format", name, mutexTrace)
 		if r.status != exitOK || r.err != "" {
@@ -306,8 +307,8 @@ func TestContentionBadInput(t *testing.T) {
 		{[]string{"-pprof", "up", "-format", "folded", mutexTrace}, exitUsage, "", `-pprof: unknown view "up": want owner, waiter, joined or root`},
 		{[]string{"-min", "-1s", mutexTrace}, exitUsage, "", "-min -1s: want a positive duration"},
 		{[]string{"-top", "-1", mutexTrace}, exitUsage, "", "-top -1: want a number"},
-		{[]string{"-format", "png", mutexTrace}, exitUsage, "", `unknown form "png": want text, svg, pprof`},
-		{[]string{"-o", "a.png", mutexTrace}, exitUsage, "", "want a file ending in .svg, .pb.gz"},
+		{[]string{"-format", "gif", mutexTrace}, exitUsage, "", `unknown form "gif": want text, svg, png, pprof`},
+		{[]string{"-o", "a.gif", mutexTrace}, exitUsage, "", "want a file ending in .svg, .png, .pb.gz"},
 		{[]string{"-o", "a.svg", "-o", "./a.svg", mutexTrace}, exitUsage, "", "given twice"},
 		{[]string{"-fail", "waited", mutexTrace}, exitUsage, "", `"waited" is not a condition`},
 		{[]string{"-fail", "waiter>1", mutexTrace}, exitUsage, "", `unknown name "waiter"; did you mean waited?`},

@@ -52,13 +52,19 @@ var contentionForms = map[string]func(w io.Writer, p *contention.Profile, d cont
 		return pprof.WriteContention(w, d.rows(p), pprof.ContentionOptions{View: d.view})
 	},
 	"svg": func(w io.Writer, p *contention.Profile, d contentionDrawing) error {
-		opt := picture.ContentionOptions{Options: d.picture(), Min: d.least}
-		return picture.ContentionSVG(w, p, opt)
+		return picture.ContentionSVG(w, p, d.flows())
+	},
+	"png": func(w io.Writer, p *contention.Profile, d contentionDrawing) error {
+		return picture.ContentionPNG(w, p, d.flows())
 	},
 }
 
+func (d contentionDrawing) flows() picture.ContentionOptions {
+	return picture.ContentionOptions{Options: d.picture(), Min: d.least}
+}
+
 var contentionWritings = func() *writings {
-	w := formsIn(contentionForms, "text, svg, pprof, json, csv, dot or folded", ".svg, .pb.gz, .json, .csv, .txt, .dot or .folded")
+	w := formsIn(contentionForms, "text, svg, png, pprof, json, csv, dot or folded", ".svg, .png, .pb.gz, .json, .csv, .txt, .dot or .folded")
 	w.formOf = contentionFormOf
 	return w
 }()

@@ -42,7 +42,7 @@ The number of processors is that of the largest instance.
                      contention or tasks
     -seconds N       how many seconds to ask services for, 5 by default
     -o FILE          write a file; its form follows from the name: .json, .svg, .png, .pb.gz (for go
-                     tool pprof), .csv, .txt; of contention also .dot and .folded, but no .png.
+                     tool pprof), .csv, .txt; of contention also .dot and .folded.
                      Profiles in .pb.gz can only be merged into .pb.gz. May be given several times
     -format FORM     what goes to standard output: text, json, csv, svg, png, pprof, dot or
                      folded; text if there is neither -format nor -o
