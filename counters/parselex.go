@@ -25,6 +25,7 @@ type SyntaxError struct {
 	Near    string // what may have been meant, or ""
 }
 
+// Error says where the text is wrong, counted from 1, how, and what may have been meant.
 func (e *SyntaxError) Error() string {
 	s := "at character " + strconv.Itoa(e.Pos+1) + ": " + e.Message
 	if e.Near != "" {

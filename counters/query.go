@@ -51,6 +51,7 @@ type PartError struct {
 	Err  error
 }
 
+// Error says which part of the query is wrong, and how.
 func (e *PartError) Error() string { return "counters: " + e.Part + ": " + e.Err.Error() }
 
 // Unwrap returns Err.

@@ -21,6 +21,7 @@ const (
 
 var kindNames = [numKinds]string{"application", "gc", "runtime", "tracer"}
 
+// String returns the name of a kind, such as "application".
 func (k Kind) String() string {
 	if k < numKinds {
 		return kindNames[k]

@@ -84,6 +84,7 @@ type Error struct {
 	Partial bool
 }
 
+// Error says in which generation of which file reading ended, why, and how much was read before.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Name != "" {
@@ -114,6 +115,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
 // ReadFile replays the trace in a file to the observers. See [Read].

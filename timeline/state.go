@@ -28,6 +28,7 @@ var stateNames = [numStates]string{
 	"unknown", "not-exist", "runnable", "running", "syscall", "syscall-blocked", "waiting",
 }
 
+// String returns the name of a state, such as "running".
 func (s State) String() string {
 	if s < numStates {
 		return stateNames[s]

@@ -41,6 +41,7 @@ var waitNames = [numWaits]string{
 	"runtime", "coroutine", "forever", "preempted", "yield", "created",
 }
 
+// String returns the name of what is waited for, such as "mutex".
 func (w Wait) String() string {
 	if w < numWaits {
 		return waitNames[w]

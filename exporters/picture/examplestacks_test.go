@@ -1,0 +1,41 @@
+package picture_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/speedup"
+)
+
+func ExampleStacksSVG() {
+	s := &speedup.Stack{N: 4, Speedup: 2.5, Remainder: 0.5}
+	s.Components[speedup.SyncMutex] = 1
+	var svg bytes.Buffer
+	if err := picture.StacksSVG(&svg, []*speedup.Stack{s}, picture.Options{Title: "thumbnails"}); err != nil {
+		panic(err)
+	}
+	fmt.Println(strings.Contains(svg.String(), "2.50 times faster with 4 workers"))
+	// Output: true
+}
+
+// From left to right: who waited, and for whom.
+func ExampleContentionSVG() {
+	cache := &contention.Lock{ID: 1, Name: "cache"}
+	p := &contention.Profile{
+		Duration: time.Second,
+		Locks:    []*contention.Lock{cache},
+		Waits:    []contention.Wait{{Kind: contention.MutexKind, Lock: cache, Waiter: contention.Party{Group: "main.serve"}, Contentions: 10, Waited: 400 * time.Millisecond, Blamed: 400 * time.Millisecond}},
+		Pairs: []contention.Pair{{Kind: contention.MutexKind, Lock: cache, Waiter: contention.Party{Group: "main.serve"}, Owner: contention.Party{Group: "main.evict"},
+			Contentions: 10, Blamed: 400 * time.Millisecond}},
+	}
+	var svg bytes.Buffer
+	if err := picture.ContentionSVG(&svg, p, picture.ContentionOptions{}); err != nil {
+		panic(err)
+	}
+	fmt.Println(strings.Contains(svg.String(), "400 ms waited in 1 s; most for main.evict: 400 ms (100%)"))
+	// Output: true
+}

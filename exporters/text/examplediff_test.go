@@ -1,0 +1,44 @@
+package text_test
+
+import (
+	"os"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/speedup"
+)
+
+func ExampleWriteDiff() {
+	graph := func(wall, merge time.Duration) *bottle.Graph {
+		work := wall - merge
+		return &bottle.Graph{Wall: wall, Procs: 4, GroupBy: "function", Boxes: []bottle.Box{
+			{Group: "main.work", Goroutines: 4, Share: work, Running: 4 * work, Parallelism: 4},
+			{Group: "main.merge", Goroutines: 1, Share: merge, Running: merge, Parallelism: 1},
+		}}
+	}
+	text.WriteDiff(os.Stdout, graph(900*time.Millisecond, 300*time.Millisecond), graph(700*time.Millisecond, 100*time.Millisecond), text.Options{})
+	// Output:
+	//              before   after  change
+	// wall time    900 ms  700 ms   0.78x
+	// parallelism    3.00    3.57   1.19x
+	// neck            33%     14%   0.43x
+	// idle            0 s     0 s       =
+	//
+	// group       share before   after   change  parallelism before  after
+	// main.merge        300 ms  100 ms  -200 ms                1.00   1.00
+	// 1 group changed by less than 900 µs.
+}
+
+func ExampleWriteStacks() {
+	s := &speedup.Stack{N: 4, Speedup: 2.5, Remainder: 0.5}
+	s.Components[speedup.SyncMutex] = 1
+	text.WriteStacks(os.Stdout, []*speedup.Stack{s}, text.Options{})
+	// Output:
+	// 2.50 times faster with 4 workers; most is lost to mutex, 1.00; without it, 3.33 times
+	//
+	// workers        4  without it
+	// remainder   0.50              ██████▎
+	// mutex       1.00        3.33  ████████████▌
+	// speed-up    2.50              ███████████████████████████████▎
+}
