@@ -70,7 +70,8 @@ func (a *auditor) waitedFor(g *timeline.Goroutine, at int64) int {
 	return -1
 }
 
-func (a *auditor) check(waiter *timeline.Goroutine, by owner, from, to timeline.Time) {
+func (a *auditor) check(waiter *timeline.Goroutine, by owner, from, to, ns timeline.Time) {
+	share := float64(ns) / float64(to-from)
 	f, t := int64(from)+a.ahead, int64(to)+a.ahead
 	lock := a.waitedFor(waiter, (f+t)/2)
 	ops := a.holds[fmt.Sprint(by.g)]
@@ -81,9 +82,9 @@ func (a *auditor) check(waiter *timeline.Goroutine, by owner, from, to timeline.
 			break
 		}
 		if end := min(o.left, t); end > held && o.lock == lock {
-			a.right += float64(end - max(o.got, held))
+			a.right += share * float64(end-max(o.got, held))
 			held = end
 		}
 	}
-	a.blamed += float64(t - f)
+	a.blamed += float64(ns)
 }

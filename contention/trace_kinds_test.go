@@ -54,6 +54,28 @@ func TestTraceKinds(t *testing.T) {
 			|rwmutex-reader #1 g5 main.r:20: 1 waited 10 = blamed 10 + hand-off 0 + unattributed 0
 			|  g1 main.w:12: 10 of 1`},
 
+		// 2 runs for 5 µs only; a woken waiter for a Mutex may have found that taken.
+		{"who was woken as the writer that is next, or as a reader, has the lock: no such wake is futile", TraceOptions{}, `
+			100 2 blocks rwmutex-writer in sync.(*RWMutex).Lock < main.w:10
+			200 1 wakes 2 in sync.(*RWMutex).RUnlock < main.r:22
+			201 2 runs
+			206 2 blocks rwmutex-writer in sync.(*RWMutex).Lock < main.w:10
+			250 3 blocks rwmutex-reader in sync.(*RWMutex).RLock < main.r:20
+			300 1 wakes 2 in sync.(*RWMutex).RUnlock < main.r:22
+			301 2 runs
+			310 2 wakes 3 in sync.(*RWMutex).Unlock < main.w:12
+			310 3 runs
+			312 3 blocks rwmutex-reader in sync.(*RWMutex).RLock < main.r:20
+			320 4 wakes 3 in sync.(*RWMutex).Unlock < main.w:12
+			321 3 runs
+			400 ends`, `
+			|rwmutex-writer #1 main.w:10: 2 waited 196 = blamed 194 + hand-off 2 + unattributed 0
+			|  main.r:22: 194 of 2 [read-owner]
+			|rwmutex-reader #1 main.r:20: 2 waited 69 = blamed 67 + hand-off 2 + unattributed 0
+			|  main.r:22: 25 of 1 [read-owner]
+			|  main.w:12: 25 of 1 [pending-writer]
+			|  main.w:12: 17 of 2`},
+
 		// Lock waits for the mutex of the writers first, then for the readers.
 		{"a writer behind a writer and a reader waits once", TraceOptions{Goroutines: true}, `
 			100 2 blocks rwmutex-writer in sync.(*Mutex).Lock < sync.(*RWMutex).Lock < main.w:10

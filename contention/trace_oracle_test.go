@@ -38,8 +38,10 @@ var tracedWorkloads = []tracedWorkload{
 	{workload: workload{name: "spare 16 goroutines", workers: 16, locks: 1, hold: 500 * time.Microsecond, think: 2 * time.Millisecond}, sleep: true, ci: true},
 	{workload: workload{name: "spare 4 shards", workers: 12, locks: 4, hold: time.Millisecond, heavy: 5 * time.Millisecond, think: 1500 * time.Microsecond}, sleep: true, ci: true},
 	{workload: workload{name: "spare 32 locks", workers: 48, locks: 32, hold: time.Millisecond, heavy: 5 * time.Millisecond, think: 500 * time.Microsecond}, sleep: true, ci: true},
-	{workload: workload{name: "spare rw 20% writes", workers: 6, locks: 1, hold: time.Millisecond, think: 1500 * time.Microsecond, rw: 0.2}, sleep: true},
+	{workload: workload{name: "spare rw 20% writes", workers: 6, locks: 1, hold: time.Millisecond, think: 1500 * time.Microsecond, rw: 0.2}, sleep: true, ci: true},
 	{workload: workload{name: "spare rw 50% writes", workers: 6, locks: 1, hold: time.Millisecond, think: 1500 * time.Microsecond, rw: 0.5}, sleep: true, ci: true},
+	{workload: workload{name: "spare rw heavy reader", workers: 6, locks: 1, hold: 300 * time.Microsecond, heavy: 3 * time.Millisecond, think: 1500 * time.Microsecond, rw: 0.2}, sleep: true, ci: true},
+	{workload: workload{name: "spare rw 4 shards", workers: 16, locks: 4, hold: time.Millisecond, heavy: 5 * time.Millisecond, think: 1500 * time.Microsecond, rw: 0.3}, sleep: true},
 	{workload: workload{name: "spare nested", workers: 6, locks: 2, hold: time.Millisecond, think: 3 * time.Millisecond, nested: true}, sleep: true, ci: true},
 	{workload: workload{name: "spare queue", workers: 6, hold: 300 * time.Microsecond, heavy: 2 * time.Millisecond, think: 2 * time.Millisecond}, sleep: true, ci: true, queue: true},
 	{workload: workload{name: "2µs", workers: 4, locks: 1, hold: 2 * time.Microsecond, think: 5 * time.Microsecond}},
@@ -56,6 +58,7 @@ var tracedWorkloads = []tracedWorkload{
 	{workload: workload{name: "nested", workers: 4, locks: 2, hold: 60 * time.Microsecond, think: 50 * time.Microsecond, nested: true}, ci: true},
 	{workload: workload{name: "queue", workers: 6, hold: 60 * time.Microsecond, heavy: 200 * time.Microsecond, think: 50 * time.Microsecond}, ci: true, queue: true},
 	{workload: workload{name: "rw 10% writes", workers: 6, locks: 1, hold: 60 * time.Microsecond, think: 50 * time.Microsecond, rw: 0.1}},
+	{workload: workload{name: "rw 4 shards", workers: 16, locks: 4, hold: 50 * time.Microsecond, heavy: 400 * time.Microsecond, think: 10 * time.Microsecond, rw: 0.3}},
 	{workload: workload{name: "rw 50% writes", workers: 6, locks: 1, hold: 60 * time.Microsecond, think: 20 * time.Microsecond, rw: 0.5}, ci: true},
 }
 

@@ -14,12 +14,13 @@ func TestTraceRandom(t *testing.T) {
 	stacks := []string{
 		"", mLock + "f:10", mLock + "g:20", mLock + "f:10 < main.h:1", "sync.(*Mutex).Lock < sync.(*RWMutex).Lock < main.w:10",
 		"sync.(*RWMutex).Lock < main.w:10", "sync.(*RWMutex).RLock < main.r:20", "sync.(*Cond).Wait < main.c:5",
-		mUnlock + "f:12", mUnlock + "g:22", "sync.(*RWMutex).Unlock < main.w:12", "sync.(*RWMutex).RUnlock < main.r:22",
+		mUnlock + "f:12", mUnlock + "g:22", "sync.(*RWMutex).Unlock < main.w:12", "sync.(*RWMutex).RUnlock < main.r:22", "time.Sleep < main.r:21",
 		"sync.(*Mutex).Unlock < sync.(*RWMutex).Unlock < main.w:12", "sync.(*Mutex).Unlock < sync.(*Cond).Wait < main.c:5",
 	}
 	waits := []timeline.Wait{timeline.WaitMutex, timeline.WaitMutex, timeline.WaitRWMutexWriter, timeline.WaitRWMutexReader,
 		timeline.WaitOnce, timeline.WaitCond, timeline.WaitChanSend, timeline.WaitSleep, timeline.WaitOther}
 	states := []timeline.State{timeline.Running, timeline.Running, timeline.Runnable, timeline.Runnable, timeline.Waiting, timeline.Syscall}
+	shared := 0 // readers that were seen beside the last one
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		s := newScript(t, TraceOptions{Goroutines: seed%2 == 0, MaxPairs: 1 + int(seed%40)})
@@ -54,10 +55,18 @@ func TestTraceRandom(t *testing.T) {
 			s.to(at, id, to, waits[rng.IntN(len(waits))], s.stack(stacks[rng.IntN(len(stacks))]))
 		}
 		s.end(at)
+		for k := range s.o.rows.rows {
+			for _, h := range k.lock.root().history {
+				shared += len(h.with)
+			}
+		}
 		p := s.o.Profile()
 		checkConservation(t, p)
 		if waited, _, _, _ := totals(p); waited != time.Duration(sum) {
 			t.Fatalf("seed %d: waited %v, want %v", seed, waited, time.Duration(sum))
 		}
+	}
+	if shared == 0 {
+		t.Error("no readers share a hold: nothing is tested of that")
 	}
 }

@@ -86,7 +86,7 @@ func (s *script) event(at timeline.Time, id int64, verb, arg string, where *time
 	case "runs":
 		s.to(at, id, timeline.Running, timeline.WaitNone, nil)
 	case "stops":
-		s.to(at, id, timeline.Runnable, timeline.WaitPreempted, nil)
+		s.to(at, id, timeline.Runnable, timeline.WaitPreempted, where)
 	case "calls":
 		s.to(at, id, timeline.Syscall, timeline.WaitNone, nil)
 	case "hangs":

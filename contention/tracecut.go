@@ -112,7 +112,7 @@ func (o *TraceObserver) cutBlocked(g *tracedGoroutine, t timeline.Time) {
 	kind := g.present.wait
 	lock := lockWait(kind)
 	if w.open {
-		if lock && w.site == at.site && lockWait(w.kind) && g.ran <= futile {
+		if lock && g.inVain(at.site) {
 			o.rows.part(g, w, o.opt.Goroutines) // woken in vain
 		} else {
 			o.commit(g)
@@ -157,9 +157,10 @@ func (o *TraceObserver) forget() {
 	o.places = newPlaces(o.places.max)
 	o.pseudo = map[pseudoKey]*tracedLock{}
 	clear(o.fits)
+	o.sections = readSections{}
 	for _, g := range o.goroutines {
 		if g != nil {
-			g.held, g.last, g.usual = nil, nil, nil
+			g.held, g.last, g.usual, g.inside = nil, nil, nil, nil
 		}
 	}
 }
@@ -173,7 +174,7 @@ func (o *TraceObserver) Gap(g *timeline.Gap) {
 		for _, s := range sites {
 			if s.lock != nil {
 				l := s.lock.root()
-				l.history, l.evicted = nil, false
+				l.history, l.readers, l.evicted = nil, nil, false
 			}
 		}
 	}

@@ -44,6 +44,8 @@ type tracedLock struct {
 	// known is how many holds are known from beginning to end, and both how many of them were at the
 	// same time as the one before.
 	known, both int
+	readers     []readerSeen  // since a writer was woken last,
+	readersLeft timeline.Time // which was then
 	lockFacts
 }
 
@@ -69,6 +71,8 @@ type hold struct {
 	place    queuePlace    // where it had come in the queue
 	compared bool          // with a longer wait
 	ran      timeline.Time // when it ran, 0 if not yet
+
+	with []coOwner // who held it together with the owner; the last to be seen first
 }
 
 // queuePlace is where a waiter comes in a queue.
@@ -215,7 +219,9 @@ func unite(a, b *tracedLock) *tracedLock {
 	a.waiters = max(a.waiters, b.waiters)
 	a.longest = max(a.longest, b.longest)
 	a.contended += b.contended
-	b.history = nil
+	a.readers = append(a.readers, b.readers...)
+	a.readersLeft = max(a.readersLeft, b.readersLeft)
+	b.history, b.readers = nil, nil
 	return a
 }
 

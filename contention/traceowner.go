@@ -49,6 +49,9 @@ func (o *TraceObserver) release(h *hold, t *timeline.Transition, at *place, w *w
 			h.known = true
 		}
 		waker.learn(r.site, lock, d)
+		if r.flags&ReadOwner != 0 {
+			o.sections.learn(held.site, r.site)
+		}
 	case r.rw && again != nil && again.owner == h.owner && h.to-again.to <= futile:
 		// One Unlock of a RWMutex wakes all readers and the next writer.
 		h.from, h.pending, h.prev = again.from, again.pending, again.prev
@@ -58,6 +61,9 @@ func (o *TraceObserver) release(h *hold, t *timeline.Transition, at *place, w *w
 		}
 		h.from = o.since(h, lock, waker, r.site)
 		h.pending = h.from
+	}
+	if h.queue == writerQueue {
+		lock.readersBefore(h)
 	}
 	waker.last = h
 	lock.add(h)

@@ -256,9 +256,12 @@ func (p *past) addCut(given []givenTime, on doing) {
 	for i := len(given) - 1; i >= 0; i-- {
 		s := &given[i]
 		p.addWaiting(s.from, on, true)
-		if s.by == nil {
+		switch {
+		case s.shared != nil:
+			p.add(s.to, on, s.shared)
+		case s.by == nil:
 			p.addWaiting(s.to, on, false)
-		} else {
+		default:
 			p.addBlamed(s.from, s.to, on, s.by.owner, s.by.past, &s.did)
 		}
 	}

@@ -28,6 +28,9 @@ type place struct {
 	rw    bool  // a RWMutex lets go here
 
 	wrapped bool // a lock of this package is asked for or let go of here
+
+	sections     []*readSection // that it is inside of,
+	sectionsAsOf int            // as of this version of readSections
 }
 
 // queue tells the queues of one lock apart: each wakes its goroutines in order.

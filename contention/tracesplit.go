@@ -1,6 +1,10 @@
 package contention
 
-import "github.com/bottleneck-go/bottleneck/timeline"
+import (
+	"slices"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
 
 // overlap is by how much the trace may tell of two goroutines that queue up in the wrong
 // order: they are in the queue before they say so.
@@ -16,7 +20,8 @@ const overlap timeline.Time = 5_000
 // It takes some 10 ns for each release during the wait.
 func (o *TraceObserver) cut(g *tracedGoroutine, h *hold) {
 	w := &g.wait
-	c := cutter{g: g.g, w: w, windows: o.windows, given: o.scratch[:0], lock: w.lock, several: w.lock.several(), start: max(w.asked, o.cuts.at), at: h.to, end: h, audit: o.audit}
+	c := cutter{g: g.g, w: w, windows: o.windows, cutRoom: o.cutRoom, lock: w.lock, several: w.lock.several(), start: max(w.asked, o.cuts.at), at: h.to, end: h, audit: o.audit}
+	c.given = c.given[:0]
 	c.next = len(c.lock.history) - 1
 	for x := h; x != nil && c.at > c.start; x = c.earlier(x) {
 		c.before(x)
@@ -26,7 +31,7 @@ func (o *TraceObserver) cut(g *tracedGoroutine, h *hold) {
 	if c.lost {
 		o.lost++
 	}
-	o.scratch = c.given
+	o.cutRoom = c.cutRoom
 	if g.past != nil {
 		g.past.addCut(c.given, doingOf(w.kind))
 	}
@@ -43,19 +48,27 @@ type cutter struct {
 	end       *hold // which ended the wait
 	next      int   // the history from here on is dealt with; end is the last in it
 
-	audit func(waiter *timeline.Goroutine, by owner, from, to timeline.Time)
+	audit func(waiter *timeline.Goroutine, by owner, from, to, ns timeline.Time)
 
 	lost bool // the wait is older than the history
 
-	given []givenTime // the latest first
+	cutRoom
+}
+
+// cutRoom is memory that cuts use one after another.
+type cutRoom struct {
+	given   []givenTime // the latest first
+	edges   []timeline.Time
+	sharers []coOwner
 }
 
 // givenTime is a time that was given to the owner of a hold, and what that one did then; or, without a hold, to
-// the hand-off.
+// the hand-off, or to several.
 type givenTime struct {
 	from, to timeline.Time
 	by       *hold
 	did      ledger
+	shared   *cause // of several
 }
 
 // earlier returns the hold before x of the same lock, or nil.
@@ -137,41 +150,86 @@ func (c *cutter) contended(x *hold, from timeline.Time) {
 	}
 }
 
-// blame gives the time from from on to the owner of x. A reader that waits behind a pending writer
-// waits for both the writer and those who hold the lock.
+// blame gives the time from from on to the owner of x and to whoever shares it: other readers that held the lock with that one,
+// and a pending writer, for a reader that waits behind it.
 func (c *cutter) blame(x *hold, from timeline.Time) {
-	ns := c.at - from
-	did := x.past.between(from, c.at)
-	c.given = append(c.given, givenTime{from, c.at, x, did})
-	if e := c.end; e.queue == readerQueue && x != e && e.pending < e.from {
-		if both := (min(c.at, e.from) - max(from, e.pending)) / 2; both > 0 {
+	e := c.end
+	pending := e.queue == readerQueue && x != e && e.pending < e.from
+	if !pending && len(x.with) == 0 {
+		c.blameOne(x, from)
+		return
+	}
+	edges := append(c.edges[:0], from, c.at)
+	if pending {
+		edges = append(edges, e.pending, e.from)
+	}
+	for i := range x.with {
+		edges = append(edges, x.with[i].from, x.with[i].to)
+	}
+	slices.Sort(edges)
+	c.edges = edges
+	for i := len(edges) - 1; i > 0; i-- {
+		a, b := max(edges[i-1], from), min(edges[i], c.at)
+		if a >= b {
+			continue
+		}
+		c.sharers = append(c.sharers[:0], coOwner{owner: x.owner, past: x.past})
+		for _, r := range x.with {
+			if r.from <= a && b <= r.to {
+				c.sharers = append(c.sharers, r)
+			}
+		}
+		if pending && e.pending <= a && b <= e.from {
 			by := e.owner
 			by.flags |= PendingWriter
-			pending := e.past.between(max(from, e.pending), min(c.at, e.from))
-			pending.scale(both)
-			c.w.blame(by, both, &pending)
-			c.shared(x, by, from, both)
-			ns -= both
-			did = did.clone()
-			did.scale(ns)
+			c.sharers = append(c.sharers, coOwner{owner: by, past: e.past})
 		}
-	}
-	c.w.blame(x.owner, ns, &did)
-	if ns == c.at-from {
-		c.windows.noteBlame(c.w, x.owner, from, c.at, ns, x.past)
-	}
-	if c.audit != nil {
-		c.audit(c.g, x.owner, from, c.at)
+		if len(c.sharers) == 1 {
+			c.blameOne(x, a)
+		} else {
+			c.share(a)
+		}
+		c.at = a
 	}
 }
 
-// shared notes the spans of a time that two share: the owner of x, who has all of it, and a pending writer, who has the part both of
-// the middle of it.
-func (c *cutter) shared(x *hold, writer owner, from, both timeline.Time) {
-	e := c.end
-	begin, end := max(from, e.pending), min(c.at, e.from)
-	c.windows.noteBlame(c.w, x.owner, from, begin, begin-from, x.past)
-	c.windows.noteBlame(c.w, x.owner, begin, end, end-begin-both, x.past)
-	c.windows.noteBlame(c.w, writer, begin, end, both, e.past)
-	c.windows.noteBlame(c.w, x.owner, end, c.at, c.at-end, x.past)
+// blameOne gives the time from from on to the owner of x alone.
+func (c *cutter) blameOne(x *hold, from timeline.Time) {
+	did := x.past.between(from, c.at)
+	c.given = append(c.given, givenTime{from: from, to: c.at, by: x, did: did})
+	c.w.blame(x.owner, c.at-from, &did)
+	c.windows.noteBlame(c.w, x.owner, from, c.at, c.at-from, x.past)
+	if c.audit != nil {
+		c.audit(c.g, x.owner, from, c.at, c.at-from)
+	}
+}
+
+// share gives the time from from on to all sharers in equal parts. The first, who is known best, has the odd nanoseconds.
+func (c *cutter) share(from timeline.Time) {
+	n := timeline.Time(len(c.sharers))
+	each := (c.at - from) / n
+	var roots ledger
+	for i := range c.sharers {
+		r, ns := &c.sharers[i], each
+		if i == 0 {
+			ns = c.at - from - (n-1)*each
+		}
+		did := r.past.between(from, c.at)
+		did.scale(ns)
+		c.w.blame(r.owner, ns, &did)
+		c.windows.noteBlame(c.w, r.owner, from, c.at, ns, r.past)
+		by := r.owner
+		by.flags = 0
+		for _, p := range did.causeFor(by).parts {
+			roots.addCause(ledgerCause{causePart: p})
+		}
+		if c.audit != nil && r.owner.flags&PendingWriter == 0 {
+			c.audit(c.g, r.owner, from, c.at, ns)
+		}
+	}
+	shared := &cause{}
+	for i := range roots.causes {
+		shared.parts = append(shared.parts, roots.causes[i].causePart)
+	}
+	c.given = append(c.given, givenTime{from: from, to: c.at, shared: shared})
 }

@@ -20,6 +20,9 @@ type tracedGoroutine struct {
 
 	usual []usualHold // by place of release
 
+	inside      []*readSection // where it was in its latest state,
+	insideUntil timeline.Time  // which ended then
+
 	present presentState
 	past    *past
 	active  bool // running or in a system call
@@ -119,7 +122,7 @@ func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
 	}
 	w := &g.wait
 	lock := lockWait(t.Wait)
-	again := lock && w.open && w.site == at.site && lockWait(w.kind) && g.ran <= futile
+	again := lock && g.inVain(at.site)
 	requeued := again && w.queue == at.queue
 	if !again {
 		o.commit(g)
@@ -150,6 +153,13 @@ func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
 		}
 		o.blameWaker(g, t, by, waited)
 	}
+}
+
+// inVain reports whether the goroutine, which blocks for a lock at a site, was woken for it before, but found it taken. Who
+// waits for readers, or for a writer as a reader, has the lock when it is woken.
+func (g *tracedGoroutine) inVain(at *callSite) bool {
+	w := &g.wait
+	return w.open && w.site == at && lockWait(w.kind) && w.queue == exclusiveQueue && g.ran <= futile
 }
 
 // blameWaker blames the waker for the last part of a wait that is for no lock, which is all of it unless there was a cut.

@@ -1,0 +1,198 @@
+package contention
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Which readers a writer waits for
+//
+// Of the readers that a writer waits for, a trace shows the last one, whose RUnlock wakes the writer. The others get the
+// lock and let go of it unseen. But who blocks, is stopped, or wakes somebody shows its call chain. If that goes through the function
+// that asked for the lock, in the same call, between the lines of its RLock and its RUnlock, then the
+// goroutine has the lock: until then at least, and since before the writer came, as no reader is let in after that. Thus
+//
+//   - the lines are learned from goroutines that waited for the lock, and later let go of it as the last reader;
+//   - until a writer is woken, the lock remembers who was seen between them, and when last;
+//   - the time from when the writer came until then is shared with these. What a reader does after it was seen last is not known,
+//     and the others are blamed for that.
+//
+// Lines do not tell all: there may be an early RUnlock between the two, or another lock of the same code. Then, sooner or
+// later, somebody is seen there while a writer gets the lock, and that part of the code tells nothing any more.
+
+// readSection is the code between an RLock and an RUnlock that was reached through the same calls.
+type readSection struct {
+	first, last  int // the lines of the two
+	unlock       *callSite
+	right, wrong int // how often a reader was there while a writer waited, and while one got the lock
+}
+
+// sectionKey is a function and the calls that led to it.
+type sectionKey struct {
+	fn    string
+	calls uint64 // a hash
+}
+
+// readSections are those of a pass.
+type readSections struct {
+	in      map[sectionKey][]*readSection
+	version int // grows when there is another one
+}
+
+const (
+	// maxSections is how many sections are known in one function, maxSeenReaders how many readers a lock remembers for one writer,
+	// and maxSharers how many of them share the blame with the last one.
+	maxSections    = 8
+	maxSeenReaders = 64
+	maxSharers     = 15
+)
+
+func (s *readSection) trusted() bool { return s.wrong*20 <= s.right }
+
+// learn takes in that a goroutine which asked for a lock at one site let go of it at another.
+func (s *readSections) learn(ask, unlock *callSite) {
+	a, b := ask.frames, unlock.frames
+	n := 0 // calls in common
+	for n < len(a) && n < len(b) && sameFrame(a[len(a)-1-n], b[len(b)-1-n]) {
+		n++
+	}
+	if n == len(a) || n == len(b) {
+		return
+	}
+	x, y := a[len(a)-1-n], b[len(b)-1-n]
+	if x.Func != y.Func || x.Line >= y.Line {
+		return
+	}
+	k := sectionKey{x.Func, hashCalls(a[len(a)-n:])}
+	of := s.in[k]
+	if len(of) >= maxSections || slices.ContainsFunc(of, func(t *readSection) bool { return t.first == x.Line && t.last == y.Line }) {
+		return
+	}
+	if s.in == nil {
+		s.in = map[sectionKey][]*readSection{}
+	}
+	s.in[k] = append(of, &readSection{first: x.Line, last: y.Line, unlock: unlock})
+	s.version++
+}
+
+func hashCalls(frames []*timeline.Frame) (h uint64) {
+	for i := len(frames) - 1; i >= 0; i-- {
+		h = hashCall(h, frames[i])
+	}
+	return h
+}
+
+func hashCall(h uint64, f *timeline.Frame) uint64 {
+	h = (h ^ f.PC ^ uint64(f.Line)) * 0x9E3779B97F4A7C15
+	return h ^ h>>29
+}
+
+// around returns the sections that a call chain is inside of.
+func (s *readSections) around(frames []*timeline.Frame) (inside []*readSection) {
+	h := uint64(0)
+	for i := len(frames) - 1; i >= 0; i-- {
+		f := frames[i]
+		of := s.in[sectionKey{f.Func, h}]
+		for _, x := range of {
+			left := func(y *readSection) bool { // or asked for again
+				return x.first < y.first && y.first <= f.Line || x.first < y.last && y.last <= f.Line
+			}
+			if x.first < f.Line && !slices.ContainsFunc(of, left) {
+				inside = append(inside, x)
+			}
+		}
+		h = hashCall(h, f)
+	}
+	return inside
+}
+
+// sectionsAt is around, remembered for each place.
+func (o *TraceObserver) sectionsAt(s *timeline.Stack) []*readSection {
+	if s == nil || o.sections.version == 0 {
+		return nil
+	}
+	at := o.places.of(s)
+	if !o.places.tell(at) {
+		return nil
+	}
+	if at.sectionsAsOf != o.sections.version {
+		at.sections, at.sectionsAsOf = o.sections.around(s.Frames), o.sections.version
+	}
+	return at.sections
+}
+
+// readerSeen is when a goroutine was seen in a section.
+type readerSeen struct {
+	g        *tracedGoroutine
+	section  *readSection
+	from, to timeline.Time
+}
+
+// noteReader notes whether g had locks for reading in the state that it leaves, and whether who ended that had.
+func (o *TraceObserver) noteReader(g *tracedGoroutine, t *timeline.Transition) {
+	if o.sections.version == 0 {
+		return
+	}
+	switch {
+	case t.Stack != nil:
+		g.inside = o.sectionsAt(t.Stack)
+	case t.State != timeline.Runnable || g.insideUntil != t.Start:
+		g.inside = nil
+	}
+	g.insideUntil = t.End
+	for _, s := range g.inside {
+		s.see(g, t.Start, t.End)
+	}
+	if t.Waker != nil {
+		for _, s := range o.sectionsAt(t.WakerStack) {
+			s.see(o.goroutine(t.Waker), t.End, t.End)
+		}
+	}
+}
+
+// see notes that g was in the section.
+func (s *readSection) see(g *tracedGoroutine, from, to timeline.Time) {
+	l := s.unlock.lock.root()
+	if from+overlap < l.readersLeft && l.readersLeft < to-overlap {
+		s.wrong++
+		return
+	}
+	for i := len(l.readers) - 1; i >= 0; i-- {
+		if r := &l.readers[i]; r.g == g {
+			r.section, r.to = s, to
+			return
+		}
+	}
+	if len(l.readers) >= maxSeenReaders {
+		l.readers = slices.Delete(l.readers, 0, 1)
+	}
+	l.readers = append(l.readers, readerSeen{g, s, from, to})
+}
+
+// coOwner is one who held a lock together with the owner of a hold.
+type coOwner struct {
+	owner    owner
+	past     *past
+	from, to timeline.Time
+}
+
+// readersBefore has the readers that were seen since the writer asked that h woke share the hold.
+func (l *tracedLock) readersBefore(h *hold) {
+	l.readersLeft = h.to
+	if !l.several() {
+		for _, r := range l.readers {
+			if r.g.g.ID == h.owner.g || r.to <= h.asked || !r.section.trusted() {
+				continue
+			}
+			r.section.right++
+			by := owner{g: r.g.g.ID, group: r.g.g.Func, site: r.section.unlock, flags: ReadOwner}
+			h.with = append(h.with, coOwner{by, r.g.past, min(r.from, h.asked), min(r.to, h.to)})
+		}
+		slices.SortStableFunc(h.with, func(a, b coOwner) int { return cmp.Compare(b.to, a.to) })
+		h.with = h.with[:min(len(h.with), maxSharers)]
+	}
+	clear(l.readers)
+	l.readers = l.readers[:0]
+}
