@@ -8,7 +8,7 @@
 //
 //   - speed: `bottleneck graph` against one bare Reader, and two bare Readers side by side;
 //   - weight: against `go tool trace -pprof=sync`;
-//   - bound: a trace in which a million goroutines are born and gone against one a tenth as long.
+//   - bound: the memory for a trace in which two million goroutines are born and gone against one a tenth as long.
 //
 // Quote ratios, not seconds: they hold when the machine is busy or slow.
 //
