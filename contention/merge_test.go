@@ -241,6 +241,24 @@ func TestTop(t *testing.T) {
 	}
 }
 
+// TestTopOfOneWait: owners that are put together were waited for by the same waits, which count once.
+func TestTopOfOneWait(t *testing.T) {
+	lock := &Lock{ID: 1}
+	waiter := Party{Stack: &Stack{Frames: []Frame{{Func: "main.waiter"}}}}
+	p := &Profile{Locks: []*Lock{lock}, Waits: []Wait{{Kind: MutexKind, Lock: lock, Waiter: waiter, Flags: Estimated, Contentions: 8, Observed: 2, Waited: 60, Blamed: 60, StdErr: 12}}}
+	for i, name := range []string{"main.a", "main.b", "main.c"} {
+		p.Pairs = append(p.Pairs, Pair{Kind: MutexKind, Lock: lock, Waiter: waiter, Owner: Party{Stack: &Stack{Frames: []Frame{{Func: name}}}},
+			Flags: Estimated, Contentions: 8 - int64(i), Blamed: time.Duration(30 - 10*i), StdErr: time.Duration(5 + i)})
+	}
+	top := p.Top(1)
+	if len(top.Pairs) != 2 {
+		t.Fatalf("%d pairs", len(top.Pairs))
+	}
+	if q := top.Pairs[1]; q.Blamed != 30 || q.Contentions != 8 || q.StdErr != 12 {
+		t.Errorf("together: %v ± %v in %d waits, want 30ns ± 12ns in 8", q.Blamed, q.StdErr, q.Contentions)
+	}
+}
+
 // TestQuick: a quick analysis finds the same waits and pairs, without activities and roots.
 func TestQuick(t *testing.T) {
 	for name, data := range smallTraces(t) {

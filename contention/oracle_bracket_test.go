@@ -33,14 +33,19 @@ func (t *tracker[L]) lockProbed(o *op, kind kindID, try func() bool, lock func()
 		return
 	}
 	var w wait
-	t.arrive(&w, t.weigh(), kind, 0)
-	o.asked = now()
+	drawn := t.arrive(&w, t.weigh(), kind, 0)
+	o.asked, o.waited = now(), true
 	lock()
 	o.in = now()
-	if kind == kindReader {
+	switch {
+	case drawn && kind == kindReader:
 		t.readerAcquired(&w)
-	} else {
+	case drawn:
 		t.acquired(&w)
+	case kind != kindReader:
+		t.acquiredUnseen(w.start)
+	case t.waiters.Load() != 0:
+		t.readerIn()
 	}
 }
 
@@ -191,7 +196,8 @@ func bracketRun(t testing.TB, wl workload, d time.Duration) (beyond, width float
 	if err := Start(Options{Exact: true}); err != nil {
 		t.Fatal(err)
 	}
-	log := wl.runOn(wl.probedLocks(), d)
+	locks, _ := wl.probedLocks()
+	log := wl.runOn(locks, d)
 	p := Snapshot()
 	if err := Stop(); err != nil {
 		t.Fatal(err)

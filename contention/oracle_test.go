@@ -23,6 +23,7 @@ type op struct {
 	write              bool
 	request, got, left int64
 	asked, in, out     int64 // see oracle_bracket_test.go
+	waited             bool  // likewise: it was not granted at once
 }
 
 // anyLock is a Mutex, or an RWMutex for reading or writing.
@@ -296,24 +297,31 @@ func (wl workload) plainLocks() lockSet {
 	return func(*worker) (r, w []anyLock) { return read, write }
 }
 
-func (wl workload) probedLocks() lockSet {
+// probedLocks are locks that tell their steps (oracle_bracket_test.go), and their states.
+func (wl workload) probedLocks() (locks lockSet, states []*state) {
 	if wl.rw > 0 {
 		rws := wl.rwMutexes()
+		for _, rw := range rws {
+			states = append(states, rw.state())
+		}
 		return func(w *worker) (read, write []anyLock) {
 			for i, rw := range rws {
 				write = append(write, probed(w, &rw.tracker, i, kindWriter, rw.mu.TryLock, rw.mu.Lock, rw.mu.Unlock))
 				read = append(read, probed(w, &rw.tracker, i, kindReader, rw.mu.TryRLock, rw.mu.RLock, rw.mu.RUnlock))
 			}
 			return read, write
-		}
+		}, states
 	}
 	ms := wl.mutexes()
+	for _, m := range ms {
+		states = append(states, m.state())
+	}
 	return func(w *worker) (read, write []anyLock) {
 		for i, m := range ms {
 			write = append(write, probed(w, &m.tracker, i, kindMutex, m.mu.TryLock, m.mu.Lock, m.mu.Unlock))
 		}
 		return nil, write
-	}
+	}, states
 }
 
 // run does the workload for d and returns the log.

@@ -124,11 +124,32 @@ func (f *topFolder) pair(q *Pair, keep bool) {
 		f.out.Pairs = append(f.out.Pairs, Pair{Kind: k.kind, Lock: k.lock, Waiter: k.waiter, Owner: k.owner, Flags: k.flags})
 		f.pairs[k] = at
 	}
-	f.out.Pairs[at].add(q)
+	into := &f.out.Pairs[at]
+	stdErr := into.StdErr + q.StdErr // both may be estimated from the same waits
+	into.add(q)
+	into.StdErr = stdErr
+}
+
+// limit takes account of that one wait may have lost time to several of the owners that are put together: they
+// count it once, and know it no worse than the wait.
+func (f *topFolder) limit() {
+	waits := map[topRow]*Wait{}
+	for i := range f.out.Waits {
+		w := &f.out.Waits[i]
+		waits[topRow{kind: w.Kind, lock: w.Lock, waiter: w.Waiter, flags: w.Flags}] = w
+	}
+	for k, at := range f.pairs {
+		k.owner = Party{}
+		if q, w := &f.out.Pairs[at], waits[k]; w != nil {
+			q.Contentions = min(q.Contentions, w.Contentions)
+			q.StdErr = min(q.StdErr, w.StdErr)
+		}
+	}
 }
 
 // finish keeps the locks that are still referred to, and the order.
 func (f *topFolder) finish(p *Profile) *Profile {
+	f.limit()
 	used := map[*Lock]bool{}
 	for i := range f.out.Waits {
 		used[f.out.Waits[i].Lock] = true
