@@ -105,6 +105,8 @@ func TestSamplerHits(t *testing.T) {
 	}
 }
 
+var quotient = 1.0
+
 // TestSamplerGroups: what a thread's readings add up to is what its events counted.
 func TestSamplerGroups(t *testing.T) {
 	specs := []Spec{mustName(t, "task-clock"), mustName(t, "minor-faults"), mustName(t, "cycles")}
@@ -127,6 +129,9 @@ func TestSamplerGroups(t *testing.T) {
 		if from == 0 {
 			unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts)
 			from = ts.Nano()
+		}
+		for range 10_000 { // without privileges there is no reading in the kernel, where the clock is asked
+			quotient /= 1.0000001
 		}
 	}
 	time.Sleep(time.Millisecond)
