@@ -65,8 +65,9 @@
 // a quantum really had a processor, the task-clock. Of 48,000 page faults of goroutines that take turns every 100 µs,
 // 99.95 % and more were given to a quantum of the right goroutine (TestFaultsOfAlternatingGoroutines).
 //
-// Counters that count too fast for that (cycles, instructions, cache misses, msr/tsc) are read each millisecond of a thread's time,
-// and at its switches if the kernel may be observed (kernel.perf_event_paranoid ≤ 1 or CAP_PERFMON), and divided by
+// Counters that count too fast for that (cycles, instructions, cache misses, msr/tsc) are read each millisecond of a thread's time
+// and at its switches if the kernel may be observed (kernel.perf_event_paranoid ≤ 1 or CAP_PERFMON), else each millisecond unless the
+// thread is in the kernel then; and they are divided by
 // overlap with the time on a processor ([Interpolated]): of known amounts of processor time, in pieces of 0.2 to 1 ms, each goroutine got its part of the
 // sum within 2 % (TestUniformCounters), but a fifth of what is concentrated at the beginning of shorter quanta was put into the wrong ones (TestQuantum).
 // StartOptions.Quantum reads them at each quantum, by breakpoints on the runtime's scheduler, for 25 µs a breakpoint on the virtual machine of
