@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -94,20 +95,12 @@ func (b bracket) beyond(est blameTable) (beyond, width float64) {
 // bracketOf works out the bracket by cutting every wait at every event during it.
 func bracketOf(log []op) bracket {
 	b := bracket{blameTable{}, blameTable{}}
-	byLock := map[int][]op{}
-	for _, o := range log {
-		byLock[o.lock] = append(byLock[o.lock], o)
-	}
-	for _, ops := range byLock {
-		slices.SortFunc(ops, func(x, y op) int { return int(x.request - y.request) })
-		var longest int64
-		for _, o := range ops {
-			longest = max(longest, o.out-o.request)
-		}
+	request, out := func(o *op) int64 { return o.request }, func(o *op) int64 { return o.out }
+	eachLock(log, request, out, func(ops []op, longest int64) {
 		for i := range ops {
 			b.wait(ops, i, longest)
 		}
-	}
+	})
 	return b
 }
 
@@ -203,6 +196,44 @@ func bracketRun(t testing.TB, wl workload, d time.Duration) (beyond, width float
 		t.Fatal(err)
 	}
 	return bracketOf(log).beyond(estimate(p))
+}
+
+// TestBracket works out the bracket of four operations by hand.
+func TestBracket(t *testing.T) {
+	line := func(site string, write bool, request, asked, in, got, left, out int64) op {
+		return op{site: site, write: write, request: request, asked: asked, in: in, got: got, left: left, out: out}
+	}
+	// W waits for the reader A until 200, and until 150 for the reader B, too; R waits behind both and W, the writer that is pending.
+	log := []op{
+		line("A", false, 0, 0, 1, 5, 200, 204),
+		line("B", false, 0, 0, 2, 6, 150, 154),
+		line("W", true, 100, 102, 206, 210, 300, 302),
+		line("R", false, 110, 112, 304, 310, 400, 402),
+	}
+	b := bracketOf(log)
+	for key, want := range map[blameKey][2]float64{
+		{0, "W", "A"}: {48./2 + 4./2 + 46, 50./2 + 4 + 46 + 4}, // the time from 102 to 200 surely; from 100 to 204 at most
+		{0, "W", "B"}: {48. / 2, 50./2 + 4./2},
+		{0, "R", "W"}: {38./3 + 4./3 + 46./2 + 90, 40./3 + 4./2 + 46./2 + 4./2 + 4 + 90 + 2}, // from 204 to 206 surely nobody has it,
+	} {
+		if least, most := b.least[key], b.most[key]; math.Abs(least-want[0]) > 1e-9 || math.Abs(most-want[1]) > 1e-9 {
+			t.Errorf("%v: %v to %v, want %v to %v", key, least, most, want[0], want[1])
+		}
+	}
+	right := blameTable{}
+	for k := range b.most {
+		right[k] = (b.least[k] + b.most[k]) / 2
+	}
+	if beyond, _ := b.beyond(right); beyond != 0 {
+		t.Errorf("the middle of the bracket is %v beyond", beyond)
+	}
+	// One part of one wait on another owner.
+	wrong := maps.Clone(right)
+	wrong[blameKey{0, "W", "B"}] += 30
+	wrong[blameKey{0, "W", "A"}] -= 30
+	if beyond, _ := b.beyond(wrong); beyond < 0.1 {
+		t.Errorf("30 ns of one wait on another owner are %v beyond", beyond)
+	}
 }
 
 // TestOracleBracket holds however busy the machine is, but for an owner that takes the lock while a waiter

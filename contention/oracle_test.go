@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -145,22 +146,31 @@ func (t blameTable) errorOf(est blameTable) float64 {
 // truth works out the blame by cutting every wait at every event during it.
 func truth(log []op) (pairs blameTable, naive blameTable, waited float64) {
 	pairs, naive = blameTable{}, blameTable{}
+	got, left := func(o *op) int64 { return o.got }, func(o *op) int64 { return o.left }
+	eachLock(log, got, left, func(ops []op, longest int64) {
+		for i := range ops {
+			waited += float64(ops[i].got - ops[i].request)
+			blameOne(ops, i, longest, pairs, naive)
+		}
+	})
+	return pairs, naive, waited
+}
+
+// eachLock calls f with the operations on each lock in the order of a moment, and how long they took at most until
+// their end.
+func eachLock(log []op, moment, end func(*op) int64, f func(ops []op, longest int64)) {
 	byLock := map[int][]op{}
 	for _, o := range log {
 		byLock[o.lock] = append(byLock[o.lock], o)
 	}
 	for _, ops := range byLock {
-		slices.SortFunc(ops, func(a, b op) int { return int(a.got - b.got) })
+		slices.SortFunc(ops, func(a, b op) int { return cmp.Compare(moment(&a), moment(&b)) })
 		var longest int64
-		for _, o := range ops {
-			longest = max(longest, o.left-o.request)
-		}
 		for i := range ops {
-			waited += float64(ops[i].got - ops[i].request)
-			blameOne(ops, i, longest, pairs, naive)
+			longest = max(longest, end(&ops[i])-ops[i].request)
 		}
+		f(ops, longest)
 	}
-	return pairs, naive, waited
 }
 
 // blameOne adds what ops[i] lost to the others.

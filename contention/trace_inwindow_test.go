@@ -12,26 +12,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Three goroutines queue up at a lock, behind three owners, while windows of 100 µs pass.
-const queueOfThree = `
-	100 2 blocks mutex in L:f:10
-	110 3 blocks mutex in L:f:10
-	120 4 blocks mutex in L:f:10
-	200 1 wakes 2 in U:hold:3
-	205 2 runs
-	300 2 wakes 3 in U:f:12
-	310 3 runs
-	400 3 wakes 4 in U:f:12
-	405 4 runs
-	450 6 blocks sleep in time.Sleep < main.z
-	650 0 wakes 6
-	655 6 runs
-	700 ends`
-
-// TestWindows: each part of a wait is in the window in which it passed, and the wait counts where it ended.
+// TestWindows: while windows of 100 µs pass, each part of a wait is in the window in which it passed, and the wait counts where it ended.
 func TestWindows(t *testing.T) {
 	s := newScript(t, TraceOptions{Goroutines: true, Window: 100 * time.Microsecond})
-	s.play(short.Replace(queueOfThree))
+	s.play(short.Replace(queueOfThree + `
+		450 6 blocks sleep in time.Sleep < main.z
+		650 0 wakes 6
+		655 6 runs
+		700 ends`))
 	s.o.Profile()
 	var got strings.Builder
 	for i, p := range s.o.Windows() {

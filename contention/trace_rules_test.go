@@ -17,6 +17,18 @@ const (
 // short writes Lock and Unlock out.
 var short = strings.NewReplacer("L:", mLock, "U:", mUnlock)
 
+// queueOfThree: three goroutines queue up at a lock, behind three owners.
+const queueOfThree = `
+	100 2 blocks mutex in L:f:10
+	110 3 blocks mutex in L:f:10
+	120 4 blocks mutex in L:f:10
+	200 1 wakes 2 in U:hold:3
+	205 2 runs
+	300 2 wakes 3 in U:f:12
+	310 3 runs
+	400 3 wakes 4 in U:f:12
+	405 4 runs`
+
 func TestTraceRules(t *testing.T) {
 	checkRules(t, []traceRule{
 		{"one owner; the time from the wake on is hand-off", TraceOptions{}, `
@@ -78,16 +90,7 @@ func TestTraceRules(t *testing.T) {
 			|mutex #1 main.f:10: 1 waited 75 = blamed 60 + hand-off 15 + unattributed 0
 			|  main.f:12: 60 of 1`},
 
-		{"a wait behind three owners is split among them; what is between is hand-off", TraceOptions{Goroutines: true}, `
-			100 2 blocks mutex in L:f:10
-			110 3 blocks mutex in L:f:10
-			120 4 blocks mutex in L:f:10
-			200 1 wakes 2 in U:hold:3
-			205 2 runs
-			300 2 wakes 3 in U:f:12
-			310 3 runs
-			400 3 wakes 4 in U:f:12
-			405 4 runs
+		{"a wait behind three owners is split among them; what is between is hand-off", TraceOptions{Goroutines: true}, queueOfThree + `
 			500 ends`, `
 			|mutex #1 g4 main.f:10: 1 waited 285 = blamed 265 + hand-off 20 + unattributed 0
 			|  g2 main.f:12: 95 of 1
