@@ -27,13 +27,15 @@ type account struct {
 	begun   atomic.Int64 // waits that were registered
 	work    atomic.Int64 // estimated time spent on settling, in ns; see sampling.go
 
-	mu      sync.Mutex
-	settled int64
-	waits   map[waitKey]*waitCell
-	pairs   map[pairKey]*pairCell
-	lost    uint64 // exits that happened during waits and were not recorded
-	waiters int32  // most at once
-	longest int64
+	mu       sync.Mutex
+	settled  int64
+	waits    map[waitKey]*waitCell
+	pairs    map[pairKey]*pairCell
+	latest   pairKey   // the pair last booked: owners that follow one another are mostly of one chain,
+	inLatest *pairCell // and this saves the look into the map
+	lost     uint64    // exits that happened during waits and were not recorded
+	waiters  int32     // most at once
+	longest  int64
 	// contended is for how long the lock was held while somebody waited.
 	contended int64
 
@@ -41,8 +43,9 @@ type account struct {
 	deferred []wait
 	splitter splitter
 	holders  []holder
-	found    []waitedPiece // scratch memory of follow and remember
+	found    []waitedPiece // this and the next two: scratch memory of follow and remember
 	pieces   []waitedPiece
+	whole    []waitedPiece
 	logClass string // see logwrite.go
 }
 
@@ -239,6 +242,9 @@ func (a *account) cellOf(w *wait) (waitKey, *waitCell) {
 // one, that is the cell of the waiter and the dropped: so the pairs of a waiter still
 // sum to what it lost, and there is at most one such cell for each waiter's.
 func (a *account) pairOf(k pairKey) *pairCell {
+	if k == a.latest && a.inLatest != nil {
+		return a.inLatest
+	}
 	c := a.pairs[k]
 	if c == nil && !a.session.room() {
 		k.owner, k.ownerG = a.session.chains.Rest(), 0
@@ -248,5 +254,6 @@ func (a *account) pairOf(k pairKey) *pairCell {
 		c = new(pairCell)
 		a.pairs[k] = c
 	}
+	a.latest, a.inLatest = k, c
 	return c
 }

@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -9,8 +10,8 @@ import (
 //
 // Writing down an exit takes two looks at the clock inside the critical section, and
 // some work outside. For a lock that is held for 50 ns and always waited for, that
-// would more than halve the throughput. So a lock that spends more than a few percent
-// of the time on it goes over to sampling, by itself, and the profile says so.
+// would more than halve the throughput. So a lock that would lose more than 2 % of its
+// throughput to it goes over to sampling, by itself, and the profile says so.
 //
 // Each wait is then drawn with probability 1/w, independently of all others. One that
 // is drawn is recorded whole, however long it lasts, and counts w-fold; one that is not
@@ -25,14 +26,16 @@ import (
 // cost in it. A period that saw few waits goes on for longer, up to a limit.
 
 const (
-	// What it takes to write an exit, to settle a wait, and to look at one exit for it, in ns,
-	// when all processors are at it. Alone, it is half of that.
+	// What it takes to write an exit, how much of that is while the lock is held, and what it takes to
+	// register and settle a wait, and to look at one exit for it, in ns. Most of it is
+	// waiting for memory that another processor has written to.
 	exitCost = 300
-	waitCost = 1000
-	walkCost = 4
-	// The share of time that may go into recording all waits of a lock, and into recording
+	heldCost = 150
+	waitCost = 1200
+	walkCost = 60
+	// The share of throughput that may be lost to recording all waits of a lock, and to recording
 	// those that are drawn if it is more than that.
-	exactBudget = 0.04
+	exactBudget = 0.02
 	budget      = 0.01
 	// maxLog bounds log2 w.
 	maxLog = 20
@@ -54,7 +57,7 @@ type sampling struct {
 
 	exits    uint64  // when the period began
 	arrivals uint32  // when the period began
-	demand   float64 // what recording all waits would cost, as a share of time
+	demand   float64 // what recording all waits would cost, as a share of throughput
 }
 
 // draw is the decision about one wait: log2 w as it is by then, and a random number.
@@ -101,15 +104,21 @@ func (st *state) reconsider(at int64) {
 		settled = a.work.Swap(0)
 	}
 	if began != 0 {
-		cost := int64(exits-s.exits)*exitCost + settled
-		s.choose(max(cost, exitCost+waitCost), at-began)
+		s.choose(max(slowdown(int64(exits-s.exits), settled), slowdown(1, waitCost)), at-began)
 	}
 	s.exits, s.arrivals = exits, arrivals
 	s.began.Store(at)
 }
 
-// choose sets w for the next period, given what the last one cost, at least as much as
-// a single wait: that none was drawn does not prove that there was none.
+// slowdown returns by how many ns recording has held up the program. If that is limited by the lock, it is what
+// happens while the lock is held that counts; if it is limited by its processors, what one of them does holds up all
+// of them by a fraction only. Which one it is, is not known, so it is whichever is more.
+func slowdown(exits, settling int64) int64 {
+	return max(exits*heldCost, (exits*exitCost+settling)/int64(runtime.GOMAXPROCS(0)))
+}
+
+// choose sets w for the next period, given how much the last one was slowed down, at least as much as
+// by a single wait: that none was drawn does not prove that there was none.
 func (s *sampling) choose(cost, period int64) {
 	log := s.log.Load()
 	demand := float64(cost) * float64(uint64(1)<<log) / float64(period)

@@ -28,15 +28,16 @@ const (
 
 // waitedTable remembers waits by goroutine.
 type waitedTable struct {
-	slots atomic.Pointer[[waitedSlots]waitedSlot]
+	slots atomic.Pointer[[waitedSlots]atomic.Pointer[waitedSlot]]
 }
 
 // waitedSlot has the latest waits of one goroutine.
 type waitedSlot struct {
 	g      atomic.Uint64
+	latest atomic.Int64 // when the last of the pieces ended
 	mu     sync.Mutex
 	n      uint64 // of all pieces there were
-	pieces *[waitedPieces]waitedPiece
+	pieces [waitedPieces]waitedPiece
 }
 
 // waitedPiece is a time in which a goroutine waited, and its root.
@@ -55,8 +56,8 @@ func (t *waitedTable) of(g uint64, from, to int64, buf []waitedPiece) []waitedPi
 	if slots == nil || g == 0 || from >= to {
 		return buf
 	}
-	s := &slots[g%waitedSlots]
-	if s.g.Load() != g {
+	s := slots[g%waitedSlots].Load()
+	if s == nil || s.g.Load() != g || s.latest.Load() <= from { // the last is that most owners have not waited since they came
 		return buf
 	}
 	s.mu.Lock()
@@ -82,23 +83,28 @@ func (t *waitedTable) add(g uint64, pieces []waitedPiece) {
 	}
 	slots := t.slots.Load()
 	if slots == nil {
-		t.slots.CompareAndSwap(nil, new([waitedSlots]waitedSlot))
+		t.slots.CompareAndSwap(nil, new([waitedSlots]atomic.Pointer[waitedSlot]))
 		slots = t.slots.Load()
 	}
-	s := &slots[g%waitedSlots]
+	slot := &slots[g%waitedSlots]
+	s := slot.Load()
+	if s == nil {
+		slot.CompareAndSwap(nil, new(waitedSlot))
+		s = slot.Load()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	latest := s.latest.Load()
 	if s.g.Load() != g {
 		s.g.Store(g)
-		s.n = 0
-	}
-	if s.pieces == nil {
-		s.pieces = new([waitedPieces]waitedPiece)
+		s.n, latest = 0, 0
 	}
 	for _, p := range pieces[max(0, len(pieces)-waitedPieces):] {
 		s.pieces[s.n%waitedPieces] = p
 		s.n++
+		latest = max(latest, p.to)
 	}
+	s.latest.Store(latest)
 }
 
 // overlap returns how much of the piece falls between two instants.
@@ -199,38 +205,43 @@ func (a *account) remember(w *wait, unknown bool) {
 	if w.g == 0 {
 		return
 	}
-	slices.SortStableFunc(a.pieces, func(x, y waitedPiece) int { return cmp.Compare(x.from, y.from) })
-	links := int32(0)
+	inTime := func(x, y waitedPiece) int { return cmp.Compare(x.from, y.from) }
+	if !slices.IsSortedFunc(a.pieces, inTime) { // readers that held the lock together
+		slices.SortStableFunc(a.pieces, inTime)
+	}
+	gap := waitedPiece{kind: w.kind, from: w.start}
 	if unknown {
-		links = 1
+		gap.links = 1
 	}
-	at, n := w.start, len(a.pieces)
-	for i := range n {
-		a.piece(w, nil, 0, links, at, a.pieces[i].from, 1)
-		at = max(at, a.pieces[i].to)
+	a.whole = a.whole[:0]
+	until := func(to int64) {
+		if gap.to = to; gap.to > gap.from {
+			gap.ns = gap.to - gap.from
+			a.whole = joinPiece(a.whole, &gap)
+		}
 	}
-	a.piece(w, nil, 0, links, at, w.end, 1)
-	slices.SortStableFunc(a.pieces, func(x, y waitedPiece) int { return cmp.Compare(x.from, y.from) })
-	a.pieces = joinPieces(a.pieces)
-	a.session.waited.add(w.g, a.pieces)
+	for i := range a.pieces {
+		p := &a.pieces[i]
+		until(p.from)
+		a.whole = joinPiece(a.whole, p)
+		gap.from = max(gap.from, p.to)
+	}
+	until(w.end)
+	a.session.waited.add(w.g, a.whole)
 	a.pieces = a.pieces[:0]
 }
 
-// joinPieces makes one of pieces that follow each other and have one root.
-func joinPieces(pieces []waitedPiece) []waitedPiece {
-	out := pieces[:0]
-	for _, p := range pieces {
-		if n := len(out) - 1; n >= 0 {
-			q := &out[n]
-			whole := q.ns == q.to-q.from && p.ns == p.to-p.from
-			if whole && q.to == p.from && q.kind == p.kind && q.links == p.links && q.chain == p.chain && q.g == p.g {
-				q.to, q.ns = p.to, q.ns+p.ns
-				continue
-			}
+// joinPiece appends a piece, or makes it part of the last one if it follows that and has the same root.
+func joinPiece(pieces []waitedPiece, p *waitedPiece) []waitedPiece {
+	if n := len(pieces) - 1; n >= 0 {
+		q := &pieces[n]
+		whole := q.ns == q.to-q.from && p.ns == p.to-p.from
+		if whole && q.to == p.from && q.kind == p.kind && q.links == p.links && q.chain == p.chain && q.g == p.g {
+			q.to, q.ns = p.to, q.ns+p.ns
+			return pieces
 		}
-		out = append(out, p)
 	}
-	return out
+	return append(pieces, *p)
 }
 
 // ownerRoots tells in q what is in the cell.
