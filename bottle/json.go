@@ -7,9 +7,8 @@ import (
 	"io"
 	"math"
 	"time"
-	"unicode"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // The JSON form of a graph: one object, all times in nanoseconds.
@@ -63,7 +62,7 @@ func (g Graph) MarshalJSON() ([]byte, error) { // not on *Graph, or a Graph by v
 	if err := enc.Encode(form); err != nil {
 		return nil, fmt.Errorf("bottle: writing JSON: %w", err)
 	}
-	return escapeControls(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))), nil
+	return format.EscapeJSON(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))), nil
 }
 
 // WriteJSON writes g's JSON object, indented; or, when g has windows, one
@@ -143,28 +142,3 @@ func several(n int) int {
 }
 
 func nanos(d time.Duration) *int64 { return (*int64)(&d) }
-
-// escapeControls writes the control and formatting characters that JSON allows
-// in strings as \u escapes. Names come from the traced program, and JSON is
-// also printed on terminals: none of them may obey a name.
-func escapeControls(b []byte) []byte {
-	hostile := func(r rune) bool { return r > '~' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) }
-	if bytes.IndexFunc(b, hostile) < 0 {
-		return b
-	}
-	out := make([]byte, 0, len(b)+64)
-	for len(b) > 0 {
-		r, size := utf8.DecodeRune(b)
-		switch {
-		case !hostile(r):
-			out = append(out, b[:size]...)
-		case r > 0xffff:
-			hi, lo := utf16.EncodeRune(r)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-		b = b[size:]
-	}
-	return out
-}

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // The JSON form of a stack:
@@ -48,7 +50,7 @@ func (s Stack) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("speedup: writing JSON: %w", err)
 	}
-	return b, nil
+	return format.EscapeJSON(b), nil
 }
 
 // UnmarshalJSON replaces the stack by the one in a JSON object. It accepts what [ReadJSON] accepts.

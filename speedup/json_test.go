@@ -47,6 +47,19 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// A name from a trace does not tell a terminal what to do.
+func TestHostileJSON(t *testing.T) {
+	var buf bytes.Buffer
+	s := exampleStack()
+	s.Workers.Selector = "main\u009b2J\u202e"
+	if err := WriteJSON(&buf, s); err != nil || !strings.Contains(buf.String(), `main\u009b2J\u202e`) {
+		t.Errorf("%q (%v)", &buf, err)
+	}
+	if back, err := ReadJSON(&buf); err != nil || !reflect.DeepEqual(back[0], s) {
+		t.Errorf("read again: %v (%v)", back, err)
+	}
+}
+
 func TestBadJSON(t *testing.T) {
 	for input, want := range map[string]string{
 		"":                                  "the input is empty",

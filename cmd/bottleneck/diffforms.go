@@ -9,6 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
@@ -119,9 +120,12 @@ func writeDiffJSON(w io.Writer, p diffPair, _ drawing) error {
 			out.Changes = append(out.Changes, taskChangeJSON{c.Class, taskForm(p[0].tasks, c.Before), taskForm(p[1].tasks, c.After)})
 		}
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(out)
+	b, err := json.MarshalIndent(out, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(format.EscapeJSON(b), '\n'))
+	return err
 }
 
 // measures are the measures of the whole that -fail knows, of both runs; null where a run cannot tell.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
 
@@ -108,6 +109,24 @@ func outside(s, chars string) int {
 		}
 	}
 	return -1
+}
+
+// findNamed finds a part by its name, in full or as text and pictures shorten it. Missing begins the error that there is none.
+func findNamed[Part any](parts []Part, nameOf func(*Part) string, missing, name string) (*Part, error) {
+	names := make([]string, len(parts))
+	for i := range parts {
+		names[i] = nameOf(&parts[i])
+	}
+	short := format.Funcs(names)
+	for _, known := range [][]string{names, short} {
+		if i := slices.Index(known, name); i >= 0 {
+			return &parts[i], nil
+		}
+	}
+	if near := spelling.Nearest(name, slices.Concat(names, short)); near != "" {
+		return nil, fmt.Errorf("%s %q; did you mean %q?", missing, name, near)
+	}
+	return nil, fmt.Errorf("%s %q", missing, name)
 }
 
 // unknownName is the error for a name that means nothing.

@@ -84,7 +84,7 @@ func wallPerTask(p *granularity.Profile) (float64, error) {
 
 // classMeasure is one of a class: granularity in cycles or, if they are not known, in nanoseconds.
 func classMeasure(p *granularity.Profile, class string, m measure) (float64, error) {
-	c, err := findClass(p, class)
+	c, err := findNamed(p.Classes, func(c *granularity.Class) string { return c.Name }, "there are no tasks of class", class)
 	if err != nil {
 		return 0, err
 	}
@@ -102,20 +102,4 @@ func classMeasure(p *granularity.Profile, class string, m measure) (float64, err
 		return h.Quantile(.99), nil
 	}
 	return h.Quantile(.5), nil
-}
-
-// findClass finds a class by its name, in full or short.
-func findClass(p *granularity.Profile, name string) (*granularity.Class, error) {
-	names := make([]string, len(p.Classes))
-	for i := range p.Classes {
-		names[i] = p.Classes[i].Name
-	}
-	i, near := findName(names, name)
-	switch {
-	case i >= 0:
-		return &p.Classes[i], nil
-	case near != "":
-		return nil, fmt.Errorf("there are no tasks of class %q; did you mean %q?", name, near)
-	}
-	return nil, fmt.Errorf("there are no tasks of class %q", name)
 }
