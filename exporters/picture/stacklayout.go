@@ -26,6 +26,9 @@ func (m *stackModel) layout() *scene {
 	width := m.opt.Width
 	if width == 0 {
 		width = min(1240, max(640, left+plotWidth+gap+legend.width+margin))
+		if line := left + room(m.sentence(), subtitleSize, false) + margin; line < 900 {
+			width = max(width, line) // no last word on a line of its own
+		}
 	}
 	below := width-left-margin-gap-legend.width < max(200, n*(leastBar+4))
 	space := width - left - margin
