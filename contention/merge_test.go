@@ -68,11 +68,13 @@ func smallTraces(t *testing.T) map[string][]byte {
 // TestCutCountsAllTime: wherever a pass is cut, the profiles hold all time that goroutines waited, and the
 // contentions are those of the whole.
 func TestCutCountsAllTime(t *testing.T) {
+	read := 0
 	for name, data := range smallTraces(t) {
 		whole, err := ReadTrace(context.Background(), bytes.NewReader(data), TraceOptions{})
 		if err != nil {
 			continue // cut off
 		}
+		read++
 		var contentions, inFlight int64
 		for i := range whole.Waits {
 			contentions += whole.Waits[i].Contentions
@@ -115,7 +117,13 @@ func TestCutCountsAllTime(t *testing.T) {
 			}
 		}
 	}
+	if read < fewTraces {
+		t.Errorf("only %d traces can be read", read)
+	}
 }
+
+// fewTraces is how many of the small traces are whole, at least.
+const fewTraces = 5
 
 func longest(p *Profile) (d time.Duration) {
 	for i := range p.Waits {
@@ -261,6 +269,7 @@ func TestTopOfOneWait(t *testing.T) {
 
 // TestQuick: a quick analysis finds the same waits and pairs, without activities and roots.
 func TestQuick(t *testing.T) {
+	pairs := 0
 	for name, data := range smallTraces(t) {
 		full, err := ReadTrace(context.Background(), bytes.NewReader(data), TraceOptions{})
 		if err != nil {
@@ -279,11 +288,15 @@ func TestQuick(t *testing.T) {
 				t.Errorf("%s: %+v, quick %+v", name, a, b)
 			}
 		}
+		pairs += len(quick.Pairs)
 		for i := range quick.Pairs {
 			q := &quick.Pairs[i]
 			if q.Blamed != full.Pairs[i].Blamed || q.Contentions != full.Pairs[i].Contentions || len(q.Roots) != 0 || q.OwnerActivity().Running != 0 {
 				t.Errorf("%s: %+v, quick %+v", name, full.Pairs[i], q)
 			}
 		}
+	}
+	if pairs < 5 {
+		t.Errorf("only %d pairs in all traces", pairs)
 	}
 }

@@ -242,13 +242,15 @@ func TestOracleBracket(t *testing.T) {
 	for _, wl := range workloads {
 		t.Run(wl.name, func(t *testing.T) {
 			best := math.Inf(1)
-			for try := 0; try < 3 && !(best < 0.001); try++ {
+			for try := 0; try < 3 && best > 0.001; try++ {
 				beyond, width := bracketRun(t, wl, 80*time.Millisecond)
 				t.Logf("%.3f %% beyond a bracket of %.2f %%", 100*beyond, 100*width)
-				if math.IsNaN(beyond) { // nobody waited
-					beyond = 0
+				if !math.IsNaN(beyond) {
+					best = min(best, beyond)
 				}
-				best = min(best, beyond)
+			}
+			if math.IsInf(best, 1) {
+				t.Skip("nobody waited")
 			}
 			if best > 0.01 {
 				t.Errorf("%.2f %% beyond the bracket", 100*best)

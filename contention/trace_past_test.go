@@ -122,8 +122,10 @@ func TestTracePastOutgrown(t *testing.T) {
 	if s.o.room.used > 3*maxPast {
 		t.Errorf("%d segments are kept", s.o.room.used)
 	}
+	seen := ""
 	for _, q := range p.Pairs {
 		a := q.Activity
+		seen += q.Waiter.Stack.Frames[0].Func + " "
 		switch q.Waiter.Stack.Frames[0].Func {
 		case "main.g":
 			if a.Unknown == 0 || a.Unknown > 3*n/10*time.Microsecond || a.Runnable < n*9/10*time.Microsecond {
@@ -134,6 +136,9 @@ func TestTracePastOutgrown(t *testing.T) {
 				t.Errorf("all: %s", toldActivity(a))
 			}
 		}
+	}
+	if seen != "main.f main.g " {
+		t.Errorf("pairs of %s", seen)
 	}
 }
 
@@ -150,15 +155,17 @@ func TestTraceDeepChain(t *testing.T) {
 	s.play("20000 ends")
 	p := s.o.Profile()
 	checkConservation(t, p)
+	found := false
 	for _, q := range p.Pairs {
 		if f := q.Waiter.Stack.Frames[0].Func; f == fmt.Sprint("main.f", n-1) {
+			found = true
 			r := q.Roots[0]
 			if q.Blamed != 9990*time.Microsecond || r.Links != n-1 || r.Owner.Stack.Frames[0].Func != "main.f0" || r.Blamed != 9491*time.Microsecond {
 				t.Errorf("%v: %s", q.Blamed, toldRoots(&Profile{Pairs: []Pair{q}}))
 			}
 		}
 	}
-	if tree, err := p.Aggregate(ByRootFunc); err != nil || tree.Children[0].Key != "main.f0" {
+	if tree, err := p.Aggregate(ByRootFunc); !found || err != nil || tree.Children[0].Key != "main.f0" {
 		t.Errorf("%v %+v", err, tree.Children[0])
 	}
 }

@@ -141,6 +141,9 @@ func TestTraceConvoy(t *testing.T) {
 	if len(ls) != 1 || ls[0].Class != "go.opentelemetry.io/otel/sdk/metric/internal/aggregate.valueMap" || ls[0].Name != "" || ls[0].Waiters != 7 {
 		t.Errorf("%d locks, %+v", len(ls), *ls[0])
 	}
+	if s.Blamed < s.Waited/100 {
+		t.Errorf("%v of %v is blamed", s.Blamed, s.Waited)
+	}
 	for _, q := range p.Pairs {
 		if w, o := q.Waiter.Stack.Frames[0], q.Owner.Stack.Frames[0]; q.Kind == MutexKind && (!strings.HasSuffix(w.Func, "valueMap[...]).measure") || w.Line != 38 || o.Func != w.Func || o.Line != 52) {
 			t.Errorf("%+v behind %+v", w, o)

@@ -307,12 +307,20 @@ func TestTraceFarLongerHold(t *testing.T) {
 	s.play(fmt.Sprint(at, " ends"))
 	p := s.o.Profile()
 	checkConservation(t, p)
+	found := false
 	for _, w := range p.Waits {
-		if w.Waiter.Stack.Frames[0].Func == "main.g" && (w.Waited != 600*time.Microsecond || w.Blamed != 110*time.Microsecond || w.Unattributed != 490*time.Microsecond) {
+		if w.Waiter.Stack.Frames[0].Func != "main.g" {
+			continue
+		}
+		if found = true; w.Waited != 600*time.Microsecond || w.Blamed != 110*time.Microsecond || w.Unattributed != 490*time.Microsecond {
 			t.Errorf("%+v", w)
 		}
 	}
+	if !found {
+		t.Errorf("g does not wait:\n%s", told(p))
+	}
 }
+
 func TestTraceInFlight(t *testing.T) {
 	p := play(t, TraceOptions{}, short.Replace(`
 		100 2 blocks mutex in L:f:10

@@ -67,13 +67,18 @@ func TestTraceHoldsAtTheSameTime(t *testing.T) {
 	if len(p.Locks) != 1 || p.Locks[0].Name != SeveralLocks {
 		t.Errorf("%+v", *p.Locks[0])
 	}
+	found := false
 	for _, q := range p.Pairs {
 		if q.Waiter.Goroutine == 6 && q.Owner.Goroutine == 4 {
+			found = true
 			// At first, 4 seems to have held the lock only since 2 let go of it.
 			if q.Blamed < 4*259*time.Microsecond || q.Longest != 259*time.Microsecond {
 				t.Errorf("%v, at most %v", q.Blamed, q.Longest)
 			}
 		}
+	}
+	if !found {
+		t.Errorf("6 does not wait for 4:\n%s", told(p))
 	}
 }
 
