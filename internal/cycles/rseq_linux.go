@@ -3,6 +3,7 @@ package cycles
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -21,7 +22,8 @@ import (
 // stands exactly as long as the thread has not been off the processor. Hence:
 //
 //  1. set the marker, then read the TSC, the thread's CPU clock, and the TSC again;
-//  2. if the marker went, the three do not belong together: repeat;
+//  2. if the marker went, the three do not belong together: repeat; also, a few times, if the two TSCs are much
+//     farther apart than they need be: an interrupt or the hypervisor came between, which no marker tells;
 //  3. keep offset = CPU time − TSC (midway between the two);
 //  4. from now on read the TSC; if the marker stands *after* that, thread CPU
 //     time = offset + TSC, else start over at 1.
@@ -122,13 +124,17 @@ func (a *area) threadClock() int64 {
 	return a.time.Nano()
 }
 
+// anchorTicks is the least that the three readings of an anchor took while the clock was probed; 0 before.
+var anchorTicks atomic.Int64
+
 // anchor sets the marker and the offset. The returned ticks are the first and
 // the last that offset holds for. If the thread is disturbed time and again, or its
 // registration is refused, it reports that no marker stands; the offset is then
 // as good as one reading of the thread clock.
 func (a *area) anchor(base *Timebase) (first, last int64, standing bool) {
 	registered := a.register() == nil
-	for range 32 {
+	loose := 8 * anchorTicks.Load()
+	for try := range 32 {
 		if registered {
 			atomic.StoreUint64(&a.rseq.cs, marker())
 		}
@@ -136,7 +142,7 @@ func (a *area) anchor(base *Timebase) (first, last int64, standing bool) {
 		cpu := a.threadClock()
 		last = ticks()
 		a.offset = base.FromNS(cpu) - (first + (last-first)/2)
-		if !registered || a.standing() {
+		if !registered || a.standing() && (last-first <= loose || try >= 4 || loose == 0) {
 			break
 		}
 	}
@@ -157,6 +163,15 @@ func probeRseq(th *Thread, base *Timebase) error {
 	defer a.drop()
 	if err := a.probeSleep(base); err != nil {
 		return err
+	}
+	least := int64(math.MaxInt64)
+	for range 20 {
+		if first, last, ok := a.anchor(base); ok {
+			least = min(least, last-first)
+		}
+	}
+	if least != math.MaxInt64 {
+		anchorTicks.Store(least)
 	}
 	var stood bool
 	for range 200 {
@@ -226,25 +241,28 @@ func (c *Clock) StartOn(likely *Thread) Mark {
 		return c.readSlow()
 	}
 	id, g, tick := here()
-	if th := likely; th != nil && th.id == id && th.alive() && th.area.standing() {
+	th := likely
+	if th == nil || th.id != id {
+		th = threads.lately(id)
+	}
+	if th != nil && th.id == id && th.alive() && th.area.standing() {
 		return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th, Goroutine: g}
 	}
+	return c.startAnew(id, g, tick)
+}
+
+// startAnew is Start where no marker stands: the work of setting it comes before the reading.
+func (c *Clock) startAnew(id, g uintptr, tick int64) Mark {
 	if id == 0 {
 		id, tick = numberAndTick()
 	}
 	th := threads.find(id)
-	if th == nil || !th.area.standing() {
-		return c.startAnew(th, id, g)
-	}
-	return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th, Goroutine: g}
-}
-
-// startAnew is Start where no marker stands: the work of setting it comes before the reading.
-func (c *Clock) startAnew(th *Thread, id, g uintptr) Mark {
 	if th == nil {
 		th = threads.register(id)
 	}
-	_, tick, _ := th.area.anchor(c.base)
+	if !th.area.standing() {
+		_, tick, _ = th.area.anchor(c.base)
+	}
 	return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th, Goroutine: g}
 }
 

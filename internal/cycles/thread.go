@@ -33,16 +33,20 @@ type Thread struct {
 	Local unsafe.Pointer
 
 	id    uintptr
+	life  uint32 // what area.life is while the thread lives
 	area  *area
 	event atomic.Pointer[perfevent.Event]
 }
 
 // alive reports whether the thread that was registered still lives.
-func (th *Thread) alive() bool { return atomic.LoadUint32(&th.area.life) != 0 }
+// The area of a dead one may have gone to another.
+func (th *Thread) alive() bool { return atomic.LoadUint32(&th.area.life) == th.life }
 
 // table is the registry; slots holds a power of two of threads, at most half full.
 type table struct {
 	slots atomic.Pointer[[]atomic.Pointer[Thread]]
+	// recent finds most threads by following fewer pointers than slots.
+	recent [256]atomic.Pointer[Thread]
 
 	mu    sync.Mutex // serialises all that follows
 	count int        // occupied slots
@@ -77,6 +81,10 @@ func (t *table) find(id uintptr) *Thread {
 	}
 }
 
+// lately returns the thread that was registered last of those that share the identity's place among
+// the recent; nil when there is none. Whether it has the identity, and lives, is for the caller to see.
+func (t *table) lately(id uintptr) *Thread { return t.recent[hash(id)%uintptr(len(t.recent))].Load() }
+
 // hash spreads identities, which are addresses or small numbers.
 func hash(id uintptr) uintptr { return uintptr(uint64(id) * 0x9e3779b97f4a7c15 >> 40) }
 
@@ -107,6 +115,7 @@ func (t *table) register(id uintptr) *Thread {
 		t.next++
 	}
 	th.TID = th.area.enter()
+	th.life = th.area.life
 	t.insert(th)
 	return th
 }
@@ -127,6 +136,7 @@ func (t *table) insert(th *Thread) {
 			t.bury(old)
 		}
 		slot.Store(th)
+		t.recent[hash(th.id)%uintptr(len(t.recent))].Store(th)
 		return
 	}
 }
