@@ -31,6 +31,7 @@ type Group struct {
 	once  sync.Once
 	rec   *Recorder
 	name  *poolName
+	usual usualSite
 }
 
 // WithContext returns a new Group and a context derived from ctx, which is canceled
@@ -77,8 +78,8 @@ func (g *Group) SetLimit(n int) { g.errgroup().SetLimit(n) }
 // returns the first non-nil error (if any) from them.
 func (g *Group) Wait() error { return g.errgroup().Wait() }
 
-// groupTask is a submitted task. They are used again, and the method value run
-// is made once, so that measuring allocates nothing.
+// groupTask is a submitted task. They are used again, and the function run is made once, so
+// that measuring allocates nothing.
 type groupTask struct {
 	f    func() error
 	site *site
@@ -91,7 +92,14 @@ var groupTasks sync.Pool
 func init() {
 	groupTasks.New = func() any {
 		t := new(groupTask)
-		t.run = t.execute
+		t.run = func() error {
+			f, s, log := t.f, t.site, t.log
+			t.free() // nobody else has it: errgroup calls it once
+			var x execution
+			x.begin(s, nil, nil, false, log)
+			defer x.end()
+			return f()
+		}
 		return t
 	}
 }
@@ -105,17 +113,14 @@ func (g *Group) settle() {
 // task prepares the function for a goroutine.
 func (g *Group) task(f func() error, chain *callstack.Chain) *groupTask {
 	g.once.Do(g.settle)
-	r := g.rec
 	t := groupTasks.Get().(*groupTask)
 	t.f = f
-	key := siteKey{created: chain, submitted: chain, pool: g.name}
-	if f == nil {
-		key.name = "(nil)" // will panic when it executes, as in errgroup
-	} else {
-		key.fn = functionOf(f)
+	if f != nil {
+		t.site = g.usual.site(g.rec, g.name, functionOf(f), chain)
+	} else { // will panic when it executes, as in errgroup
+		t.site = g.rec.site(&siteKey{name: "(nil)", created: chain, submitted: chain, pool: g.name})
 	}
-	t.site = r.site(&key)
-	if r.opts.Log > 0 {
+	if r := g.rec; r.opts.Log > 0 {
 		t.log = r.logging(callstack.Goid)
 		t.log.submit(callstack.Goid)
 	}
@@ -123,15 +128,9 @@ func (g *Group) task(f func() error, chain *callstack.Chain) *groupTask {
 }
 
 func (t *groupTask) free() {
-	t.f, t.site, t.log = nil, nil, nil
+	t.f = nil
+	if t.log != nil {
+		t.log = nil
+	}
 	groupTasks.Put(t)
-}
-
-func (t *groupTask) execute() error {
-	f, s, log := t.f, t.site, t.log
-	t.free() // nobody else has it: errgroup calls it once
-	var x execution
-	x.begin(s, nil, nil, false, log)
-	defer x.end()
-	return f()
 }

@@ -52,7 +52,18 @@ func bounds(pageNo, slot int) (lo, hi uint64) {
 }
 
 // Add counts a value.
-func (h *Histogram) Add(v uint64) { h.AddN(v, 1) }
+func (h *Histogram) Add(v uint64) {
+	pageNo, slot := bucket(v)
+	i := pageNo - h.first
+	if uint(i) >= uint(len(h.pages)) || h.pages[i] == nil {
+		h.AddN(v, 1) // the first in its octave
+		return
+	}
+	h.min, h.max = min(h.min, v), max(h.max, v)
+	h.count++
+	h.sum += v
+	h.pages[i][slot]++
+}
 
 // AddN counts a value n times.
 func (h *Histogram) AddN(v, n uint64) {

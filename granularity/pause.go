@@ -57,7 +57,7 @@ func (sh *shadow) pause(here *cycles.Mark) *paused {
 		f := &sh.frames[i]
 		var m measurement
 		f.measure(&mark, 0, &m)
-		f.before, f.offCPU = m.total, m.totalOff
+		f.before, f.offCPU, f.more = m.total, m.totalOff, true
 	}
 	p := &paused{frames: make([]frame, n), rec: rec, at: mark.Wall, goid: goroutine()}
 	for i := range p.frames { // copy() would tell the race detector

@@ -57,6 +57,7 @@ type Pool struct {
 	rec   *Recorder
 	name  *poolName
 	tasks chan job
+	usual usualSite
 
 	workers atomic.Int64 // goroutines started, on demand
 	pending atomic.Int64 // tasks submitted and not finished
@@ -134,9 +135,7 @@ func (p *Pool) Submit(f func()) error {
 	if !p.enter() {
 		return ErrClosed
 	}
-	chain := chains.Capture()
-	key := siteKey{fn: functionOf(f), created: chain, submitted: chain, pool: p.name}
-	p.send(job{f: f, site: p.rec.site(&key), more: p.log(nil)})
+	p.send(job{f: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), more: p.log(nil)})
 	return nil
 }
 
@@ -149,9 +148,7 @@ func (p *Pool) Go(f func() error) {
 	if !p.enter() {
 		panic(ErrClosed)
 	}
-	chain := chains.Capture()
-	key := siteKey{fn: functionOf(f), created: chain, submitted: chain, pool: p.name}
-	p.send(job{fe: f, site: p.rec.site(&key), more: p.log(nil)})
+	p.send(job{fe: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), more: p.log(nil)})
 }
 
 // SubmitTask is Submit for a task that was created before. A task may be
@@ -179,9 +176,7 @@ func (p *Pool) SubmitContext(ctx context.Context, f func()) error {
 	if !p.enter() {
 		return ErrClosed
 	}
-	chain := chains.Capture()
-	key := siteKey{fn: functionOf(f), created: chain, submitted: chain, pool: p.name}
-	j := job{f: f, site: p.rec.site(&key), more: p.log(nil)}
+	j := job{f: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), more: p.log(nil)}
 	select {
 	case p.tasks <- j:
 		return nil

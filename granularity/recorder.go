@@ -77,6 +77,7 @@ var bias = sync.OnceValue(func() int64 {
 		x.begin(empty, nil, nil, false, nil)
 		x.end()
 	}
+	countNotes()
 	least := uint64(math.MaxUint64)
 	for i := range r.shards {
 		for _, c := range r.shards[i].cells {
@@ -126,7 +127,7 @@ func (r *Recorder) or() *Recorder {
 const shardCount = 32
 
 type shard struct {
-	mu     shardLock
+	mu     sync.Mutex
 	cells  []*cell   // by site
 	series []*series // by class
 	log    []entry
@@ -166,35 +167,31 @@ func (sh *shard) cell(s *site) *cell {
 	return c
 }
 
-// record counts an execution, about 20 ns.
-func (r *Recorder) record(f *frame, mark *cycles.Mark, m *measurement) {
-	sh := &r.shards[mark.Thread.Index%shardCount]
-	sh.mu.Lock()
-	var c *cell
-	if id := f.site.id; id < len(sh.cells) {
-		c = sh.cells[id]
-	}
-	if c == nil {
-		c = sh.cell(f.site)
-	}
-	if m.aggregated {
+// add counts an execution, about 10 ns. The caller holds the lock of the cell's shard.
+func (c *cell) add(n *note) {
+	if n.aggregated {
 		c.aggregated++
-		sh.mu.Unlock()
 		return
 	}
-	if m.nested {
+	if n.nested {
 		c.nested++
 	}
-	c.cycles.Add(uint64(m.self))
-	c.wall.Add(uint64(r.base.NS(m.wall)))
-	if m.selfOff > 0 {
-		c.blocked.Add(uint64(r.base.NS(m.selfOff)))
+	r := c.site.rec
+	c.cycles.Add(uint64(n.self))
+	c.wall.Add(uint64(r.base.NS(n.wall)))
+	if n.off > 0 {
+		c.blocked.Add(uint64(r.base.NS(n.off)))
 	}
-	c.series.add(f.first-r.began.tick, mark.Wall-r.began.tick)
-	if f.log != nil {
-		sh.log = append(sh.log, entry{pending: *f.log, site: f.site, start: f.first, end: mark.Wall, m: *m, goid: goroutine(), tid: mark.Thread.TID})
-	}
-	sh.mu.Unlock()
+	start := n.first - r.began.tick
+	c.series.add(start, start+n.wall)
+}
+
+// enter enters an execution into the log.
+func (r *Recorder) enter(f *frame, mark *cycles.Mark, m *measurement) {
+	sh := &r.shards[mark.Thread.Index%shardCount]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.log = append(sh.log, entry{pending: *f.log, site: f.site, start: f.first, end: mark.Wall, m: *m, goid: goroutine(), tid: mark.Thread.TID})
 }
 
 // lost counts an execution whose cycles are not known.

@@ -41,10 +41,9 @@ func (r *Results[T]) Go(f func() (T, error)) {
 	r.open++
 	r.mu.Unlock()
 
-	chain := chains.Capture()
-	key := siteKey{fn: functionOfResult(f), created: chain, submitted: chain, pool: r.pool.name}
 	p := r.pool
-	p.send(job{f: func() { r.execute(i, f) }, site: p.rec.site(&key), more: p.log(nil)})
+	s := p.usual.site(p.rec, p.name, functionOfResult(f), chains.Capture())
+	p.send(job{f: func() { r.execute(i, f) }, site: s, more: p.log(nil)})
 }
 
 func (r *Results[T]) execute(i int, f func() (T, error)) {

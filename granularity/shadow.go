@@ -5,7 +5,6 @@ import (
 	"runtime/trace"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
@@ -35,33 +34,33 @@ import (
 // the task that misses its frame at its end tells the stack that has it.
 
 // frame is one executing task. Frames are touched only by the goroutine that
-// is locked to the thread.
+// is locked to the thread. Of most tasks only the first half, a cache line, is touched.
 type frame struct {
-	site  *site
-	task  *Task   // when the task is an object of its own, else nil
-	first int64   // tick at the start of the execution; with the goroutine it names the execution
-	wall  int64   // tick at the start, or at the last Resume
-	cpu   int64   // the clock then
-	g     uintptr // the goroutine, see cycles.Goroutine: no other has it while the task executes
+	site   *site
+	first  int64   // tick at the start of the execution; with the goroutine it names the execution
+	wall   int64   // tick at the start, or at the last Resume
+	cpu    int64   // the clock then
+	g      uintptr // the goroutine, see cycles.Goroutine: no other has it while the task executes
+	inline bool    // run by its creator, never submitted
+	more   bool    // something of what follows is not zero
 
 	before  int64 // cycles before the last Pause
 	offCPU  int64 // ticks off the processor before the last Resume
 	nested  int64 // total cycles of directly nested tasks
 	nestOff int64 // ticks off the processor in directly nested tasks
-
-	inline bool // run by its creator, never submitted
-	log    *pending
+	task    *Task // when the task is an object of its own
+	log     *pending
 }
 
-// shadow is the stack of one thread.
+// shadow is the stack of one thread, and what the thread has noted of tasks that ended.
 type shadow struct {
 	frames []frame
-	latest int64 // the clock when it was read last, while there are frames
+	latest int64       // the clock when it was read last, while there are frames
+	stale  atomic.Bool // elsewhere is not empty
+	notes  notes
 
-	// Executions that ended elsewhere and left their frames here.
-	stale     atomic.Bool
 	mu        sync.Mutex
-	elsewhere map[int64]bool // by frame.first
+	elsewhere map[int64]bool // executions, by frame.first, that ended elsewhere and left their frames here
 }
 
 // abandon notes that the execution's frame, on the stack of a thread that is not the
@@ -101,7 +100,7 @@ func (sh *shadow) sweep() {
 //go:norace
 func shadowOf(th *cycles.Thread) *shadow {
 	if th.Local == nil {
-		th.Local = unsafe.Pointer(&shadow{frames: make([]frame, 0, 8)})
+		newShadow(th)
 	}
 	return (*shadow)(th.Local)
 }
@@ -151,19 +150,17 @@ func (x *execution) begin(s *site, likely *cycles.Thread, task *Task, inline boo
 		} else if task != nil && sh.executing(task) {
 			return
 		}
+		sh.forward(&mark)
 	}
-	sh.forward(&mark)
+	sh.latest = mark.CPU
 	x.first, x.thread, x.g = mark.Wall, mark.Thread, mark.Goroutine
 	if log != nil {
 		log.outer = sh.top()
 	}
 	f := sh.push()
 	f.site, f.first, f.wall, f.cpu, f.g, f.inline = s, mark.Wall, mark.Wall, mark.CPU, mark.Goroutine, inline
-	if task != nil {
-		f.task = task
-	}
-	if log != nil {
-		f.log = log
+	if task != nil || log != nil {
+		f.task, f.log, f.more = task, log, true
 	}
 }
 
@@ -179,31 +176,37 @@ func (sh *shadow) forward(mark *cycles.Mark) {
 	sh.latest = mark.CPU
 }
 
-// push returns a new frame, which is zero but for what pop left in it.
+// push returns a new frame, of which begin sets the first half and the second is zero.
 //
 //go:norace
 func (sh *shadow) push() *frame {
 	n := len(sh.frames)
 	if n == cap(sh.frames) {
-		sh.frames = append(sh.frames, frame{})
-	} else {
-		sh.frames = sh.frames[:n+1]
+		sh.grow()
 	}
+	sh.frames = sh.frames[:n+1]
 	return &sh.frames[n]
 }
 
-// pop removes the newest frame. Those of its fields that push does not set anew are cleared.
+// grow makes room for more frames.
+//
+//go:norace
+func (sh *shadow) grow() {
+	n := len(sh.frames)
+	frames := make([]frame, n, 2*n+4)
+	for i := range frames { // copy() would tell the race detector
+		frames[i] = sh.frames[i]
+	}
+	sh.frames = frames
+}
+
+// pop removes the newest frame.
 //
 //go:norace
 func (sh *shadow) pop() {
 	n := len(sh.frames) - 1
-	f := &sh.frames[n]
-	f.before, f.offCPU, f.nested, f.nestOff = 0, 0, 0, 0
-	if f.task != nil {
-		f.task = nil
-	}
-	if f.log != nil {
-		f.log = nil
+	if f := &sh.frames[n]; f.more {
+		*f = frame{}
 	}
 	sh.frames = sh.frames[:n]
 }
@@ -243,17 +246,10 @@ func (sh *shadow) top() uint64 {
 //
 //go:norace
 func (x *execution) end() {
-	if x.thread != nil {
-		x.finish()
+	if x.thread == nil {
+		x.leave()
+		return
 	}
-	runtime.UnlockOSThread()
-	if x.region != nil {
-		x.region.End()
-	}
-}
-
-//go:norace
-func (x *execution) finish() {
 	r := x.site.rec
 	mark := r.clock.Stop(x.thread)
 	sh := shadowOf(mark.Thread)
@@ -261,12 +257,47 @@ func (x *execution) finish() {
 	if n < 0 || sh.frames[n].first != x.first || sh.frames[n].g != x.g {
 		shadowOf(x.thread).abandon(x.first)
 		r.lost(x.site, mark)
+		x.leave()
 		return
 	}
 	f := &sh.frames[n]
-	sh.forward(&mark)
+	if n > 0 || f.more {
+		sh.finish(f, &mark)
+		x.leave()
+		return
+	}
+	// The rest is what finish comes to for a task like most: nested in none, with none nested in it,
+	// never paused, and in no log.
+	counted, wall := mark.CPU-f.cpu, mark.Wall-f.first
+	mark.Thread.Leave()
+	if sh.notes.full() {
+		sh.notes.count()
+	}
+	note := sh.notes.next()
+	note.site, note.first, note.wall = x.site, x.first, wall
+	note.self, note.off = max(counted-r.bias, 0), max(wall-max(counted, 0), 0)
+	note.nested, note.aggregated = false, false
+	sh.notes.publish()
+	sh.frames = sh.frames[:0]
+	x.leave()
+}
+
+// leave unlocks the goroutine from its thread.
+func (x *execution) leave() {
+	runtime.UnlockOSThread()
+	if x.region != nil {
+		x.region.End()
+	}
+}
+
+// finish finishes the measurement of the innermost task.
+//
+//go:norace
+func (sh *shadow) finish(f *frame, mark *cycles.Mark) {
+	r, n := f.site.rec, len(sh.frames)-1
+	sh.forward(mark)
 	var m measurement
-	f.measure(&mark, r.bias, &m)
+	f.measure(mark, r.bias, &m)
 	if n == 0 {
 		mark.Thread.Leave()
 	} else {
@@ -274,7 +305,16 @@ func (x *execution) finish() {
 		m.aggregated = r.opts.AggregateNested && f.inline
 		sh.frames[n-1].addNested(f, &m)
 	}
-	r.record(f, &mark, &m)
+	if f.log != nil && !m.aggregated {
+		r.enter(f, mark, &m)
+	}
+	if sh.notes.full() {
+		sh.notes.count()
+	}
+	note := sh.notes.next()
+	note.site, note.first, note.wall, note.self, note.off = f.site, f.first, m.wall, m.self, m.selfOff
+	note.nested, note.aggregated = m.nested, m.aggregated
+	sh.notes.publish()
 	sh.pop()
 }
 
@@ -283,6 +323,7 @@ func (x *execution) finish() {
 //
 //go:norace
 func (f *frame) addNested(inner *frame, m *measurement) {
+	f.more = true
 	if m.aggregated {
 		f.nested += inner.nested
 		f.nestOff += inner.nestOff

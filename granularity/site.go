@@ -68,6 +68,27 @@ func (r *Recorder) site(key *siteKey) *site {
 	return s
 }
 
+// usualSite is the first site of a pool or group, and mostly its only one.
+type usualSite struct{ atomic.Pointer[site] }
+
+// site returns the site of the pool's tasks that execute the function and are created and submitted by
+// the chain.
+func (u *usualSite) site(r *Recorder, pool *poolName, fn uintptr, chain *callstack.Chain) *site {
+	if s := u.Load(); s != nil && s.key.fn == fn && s.key.created == chain {
+		return s
+	}
+	return u.other(r, pool, fn, chain)
+}
+
+// other is site where that is not the usual one, or there is none yet.
+func (u *usualSite) other(r *Recorder, pool *poolName, fn uintptr, chain *callstack.Chain) *site {
+	s := r.site(&siteKey{fn: fn, created: chain, submitted: chain, pool: pool})
+	if s != r.other {
+		u.CompareAndSwap(nil, s)
+	}
+	return s
+}
+
 // findSite is site's slow path. Beyond the limit, a task's site is that of a class "(other)".
 func (r *Recorder) findSite(key siteKey) *site {
 	r.mu.Lock()

@@ -1,0 +1,72 @@
+package granularity
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// What threads note while others count is counted once, and all of it.
+func TestNotesAreCountedOnce(t *testing.T) {
+	rec, other := recorder(RecorderOptions{}), recorder(RecorderOptions{})
+	const workers, tasks = 4, 20_000
+	var stop atomic.Bool
+	var counting, wg sync.WaitGroup
+	for range 2 {
+		counting.Go(func() {
+			for !stop.Load() {
+				countNotes()
+				runtime.Gosched()
+			}
+		})
+	}
+	for range workers {
+		wg.Go(func() {
+			for i := range tasks {
+				ctx := WithRecorder(context.Background(), rec)
+				if i%3 == 0 { // so that a ring holds notes of both
+					ctx = WithRecorder(context.Background(), other)
+				}
+				Do(ctx, "noted", func(context.Context) error { return nil })
+			}
+		})
+	}
+	wg.Wait()
+	stop.Store(true)
+	counting.Wait()
+	const thirds = (tasks + 2) / 3
+	for r, want := range map[*Recorder]uint64{rec: workers * (tasks - thirds), other: workers * thirds} {
+		if got := classNamed(t, r.Profile(), "noted").Tasks; got != want {
+			t.Errorf("%d tasks, want %d", got, want)
+		}
+		if got := classNamed(t, r.Profile(), "noted").Tasks; got != want {
+			t.Errorf("asked again: %d tasks, want %d", got, want)
+		}
+	}
+}
+
+// A profile has the tasks of threads that have exited, and what is kept for threads is as much as live at one time.
+func TestNotesOfDeadThreads(t *testing.T) {
+	rec := recorder(RecorderOptions{})
+	const threads = 300
+	ctx := WithRecorder(context.Background(), rec)
+	for range threads {
+		done := make(chan bool)
+		go func() {
+			defer close(done)
+			runtime.LockOSThread() // and never unlocks: the thread exits
+			Do(ctx, "last words", func(context.Context) error { return nil })
+		}()
+		<-done
+	}
+	if got := classNamed(t, rec.Profile(), "last words").Tasks; got != threads {
+		t.Errorf("%d tasks, want %d", got, threads)
+	}
+	shadows.mu.Lock()
+	defer shadows.mu.Unlock()
+	if n := len(shadows.byIndex); n >= threads && runtime.GOOS == "linux" {
+		t.Errorf("%d shadow stacks for threads of which a few lived at a time", n)
+	}
+}

@@ -1,0 +1,9 @@
+//go:build !amd64 || race
+
+package granularity
+
+import "sync/atomic"
+
+// publish stores the value so that whoever sees it, with an atomic load, sees all that was
+// written before.
+func publish(p *uint32, v uint32) { atomic.StoreUint32(p, v) }
