@@ -74,17 +74,8 @@ func TestReadme(t *testing.T) {
 	for id, name := range map[string]string{"set-a": "before", "set-b": "after"} {
 		must(p.Eval(`(() => { const s = document.querySelector("#`+id+`"); s.value = "set:`+name+`"; s.dispatchEvent(new Event("change")) })()`, nil))
 	}
-	// Another answer that comes meanwhile draws the section anew: the button is then pressed again.
-	rows := ""
-	must(p.Eval(`(async () => {
-		for (let i = 0; i < 20; i++) {
-			document.querySelector("#search").click();
-			await new Promise(done => setTimeout(done, 500));
-			const rows = [...document.querySelectorAll("#compare-rows tbody tr")];
-			if (rows.length) return rows.map(r => r.innerText.replace(/\s+/g, " ")).join("\n");
-		}
-		return "";
-	})()`, &rows))
+	must(p.Eval(`document.querySelector("#search").click()`, nil), p.Wait(`document.querySelector("#compare-rows tbody tr") !== null`))
+	rows := text(`[...document.querySelectorAll("#compare-rows tbody tr")].map(r => r.innerText.replace(/\s+/g, " ")).join("\n")`)
 	look()
 	t.Log(rows)
 	for _, name := range []string{"duration", "heap_objects"} {
