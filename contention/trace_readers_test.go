@@ -25,8 +25,10 @@ const lesson = `
 // TestTraceReaders: a writer waits for several readers.
 func TestTraceReaders(t *testing.T) {
 	for _, tt := range []struct{ what, script, want string }{
-		// 6 runs, and may have let go of the lock long ago. 7 sleeps elsewhere.
+		// The trace is the same whether 6 has the lock until 199, or has let go of it long ago. 7 sleeps elsewhere.
 		{"of who only runs, or is elsewhere, nothing is known: the last one has it all", `
+			50 6 stops in main.z:1
+			60 6 runs
 			100 7 blocks sleep in time.Sleep < main.z:25
 			100 2 blocks rwmutex-writer in WL:w:10
 			180 0 wakes 7
