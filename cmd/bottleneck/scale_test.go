@@ -77,7 +77,7 @@ func TestScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "out")
-	r := bottleneck("scale", "-cpu", "2,1", "-count", "3", "-workers", "testing.(*B).RunParallel.func1", "-dir", dir, "--", self, "-test.run=^$", "-test.bench=Scaled$", "-test.benchtime=30ms")
+	r := bottleneck("scale", "-cpu", "2,1", "-count", "3", "-workers", "testing.(*B).RunParallel.func1", "-title", "as it scales", "-dir", dir, "--", self, "-test.run=^$", "-test.bench=Scaled$", "-test.benchtime=30ms")
 	r.want(t, exitOK, " with 2 workers", "")
 	for _, part := range []string{"Workers: testing.(*B).RunParallel.func1, ", "GOMAXPROCS 1, ", "GOMAXPROCS 2, "} {
 		if !strings.Contains(r.out, part) {
@@ -88,6 +88,9 @@ func TestScale(t *testing.T) {
 		if st, err := os.Stat(filepath.Join(dir, name)); err != nil || st.Size() < 1000 {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if svg, err := os.ReadFile(filepath.Join(dir, "stack.svg")); err != nil || !strings.Contains(string(svg), ">as it scales<") {
+		t.Errorf("the stack has another title: %v", err)
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "stack.json"))
 	if err != nil {
