@@ -70,7 +70,7 @@ func compute(x uint32, steps int) uint32 {
 func ownSubjects(d time.Duration) []subject {
 	var all []subject
 	for _, w := range workloads {
-		all = append(all, subject{name: w.name, run: func(_ context.Context, variant int) (speeds, error) {
+		all = append(all, subject{name: w.name, run: func(_ context.Context, _, variant int) (speeds, error) {
 			newLock := func() sync.Locker { return new(sync.Mutex) }
 			if variant == wrapped {
 				newLock = func() sync.Locker { return new(contention.Mutex) }

@@ -46,7 +46,7 @@ func parse(out string) speeds {
 type subject struct {
 	name string
 	// run runs one of the variants once.
-	run func(ctx context.Context, variant int) (speeds, error)
+	run func(ctx context.Context, round, variant int) (speeds, error)
 }
 
 const (
@@ -58,12 +58,34 @@ const (
 
 // outcome is what all rounds of two variants gave, compared with the original's.
 type outcome struct {
-	ratios []float64 // one for each round, whose benchmarks are put together
-	best   float64   // of the best round of each benchmark, which was disturbed least
+	ratios []float64            // one for each round, whose benchmarks are put together
+	best   float64              // of the best round of each benchmark, which was disturbed least
+	each   map[string][]float64 // the ratios by benchmark
+	bestOf speeds               // the ratios of the best rounds by benchmark
 }
+
+func (o *outcome) add(s, original speeds) {
+	o.ratios = append(o.ratios, ratio(s, original))
+	for name, x := range s {
+		if y := original[name]; y > 0 {
+			o.each[name] = append(o.each[name], x/y)
+		}
+	}
+}
+
+// compare takes the ratios of the best rounds.
+func (o *outcome) compare(best, original speeds) {
+	o.best = ratio(best, original)
+	for name, x := range best {
+		o.bestOf[name] = x / original[name]
+	}
+}
+
+func newOutcome() outcome { return outcome{each: map[string][]float64{}, bestOf: speeds{}} }
 
 // turns runs all variants in each round, in an order that changes.
 func (s *subject) turns(ctx context.Context, rounds int) (again, ours outcome, err error) {
+	again, ours = newOutcome(), newOutcome()
 	var best [variants]speeds
 	for v := range best {
 		best[v] = speeds{}
@@ -72,18 +94,18 @@ func (s *subject) turns(ctx context.Context, rounds int) (again, ours outcome, e
 		var got [variants]speeds
 		for i := range variants {
 			v := (i + round) % variants
-			if got[v], err = s.run(ctx, v); err != nil {
+			if got[v], err = s.run(ctx, round, v); err != nil {
 				return again, ours, err
 			}
 			for name, x := range got[v] {
 				best[v][name] = max(best[v][name], x)
 			}
 		}
-		again.ratios = append(again.ratios, ratio(got[originalAgain], got[original]))
-		ours.ratios = append(ours.ratios, ratio(got[wrapped], got[original]))
+		again.add(got[originalAgain], got[original])
+		ours.add(got[wrapped], got[original])
 	}
-	again.best = ratio(best[originalAgain], best[original])
-	ours.best = ratio(best[wrapped], best[original])
+	again.compare(best[originalAgain], best[original])
+	ours.compare(best[wrapped], best[original])
 	return again, ours, nil
 }
 

@@ -28,13 +28,16 @@ func TestRatio(t *testing.T) {
 // Each variant runs once a round, and none always after the same one.
 func TestTurns(t *testing.T) {
 	var ran []int
-	s := subject{run: func(_ context.Context, v int) (speeds, error) {
+	s := subject{run: func(_ context.Context, _, v int) (speeds, error) {
 		ran = append(ran, v)
 		return speeds{"x": []float64{100, 100, 90}[v]}, nil
 	}}
 	again, ours, err := s.turns(t.Context(), 6)
 	if err != nil || len(ours.ratios) != 6 || again.ratios[5] != 1 || math.Abs(ours.ratios[0]-0.9) > 1e-12 || math.Abs(ours.best-0.9) > 1e-12 || again.best != 1 {
 		t.Errorf("%v %v %v", again, ours, err)
+	}
+	if e := ours.each["x"]; len(e) != 6 || e[5] != ours.ratios[5] || ours.bestOf["x"] != ours.best {
+		t.Errorf("by benchmark %v, best %v", ours.each, ours.bestOf)
 	}
 	first := map[int]int{}
 	for i := 0; i < len(ran); i += variants {
@@ -48,7 +51,7 @@ func TestTurns(t *testing.T) {
 func TestOwnSubjectsDoSomething(t *testing.T) {
 	for _, s := range ownSubjects(5 * time.Millisecond) {
 		for v := range variants {
-			got, err := s.run(t.Context(), v)
+			got, err := s.run(t.Context(), 0, v)
 			if err != nil || got[s.name] <= 0 {
 				t.Errorf("%s, variant %d: %v, %v", s.name, v, got, err)
 			}
