@@ -172,7 +172,7 @@ func TestDiffKindErrors(t *testing.T) {
 		{locks + " " + mutexTrace, exitUsage, "a bottle graph: they cannot be compared; -kind says what to make of a trace"},
 		{"-kind tasks " + locks + " " + locks, exitUsage, "is a contention profile: that is no -kind tasks"},
 		{"-format svg " + locks + " " + locks, exitUsage, "there are no pictures that compare a contention profile with another"},
-		{"-o x.png " + tasks + " " + tasks, exitUsage, "there are no pictures"},
+		{"-o " + filepath.Join(t.TempDir(), "x.png") + " " + tasks + " " + tasks, exitUsage, "there are no pictures"},
 		{"-fail waited>1x " + tasks + " " + tasks, exitUsage, "a profile of tasks has no waited"},
 		{"-fail tasks>1x " + locks + " " + locks, exitUsage, "a contention profile has no tasks"},
 		{"-fail wait>1x a b", exitUsage, "did you mean waited?"},

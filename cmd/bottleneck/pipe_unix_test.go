@@ -56,7 +56,7 @@ func TestInterruptedProcess(t *testing.T) {
 	}
 	dir := t.TempDir()
 	exe, fifo := filepath.Join(dir, "bottleneck"), filepath.Join(dir, "fifo")
-	if out, err := exec.Command("go", "build", "-o", exe, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", exe, ".").CombinedOutput(); err != nil {
 		unavailable(t, fmt.Errorf("%w: %s", err, out))
 	}
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
