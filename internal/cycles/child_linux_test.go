@@ -9,38 +9,12 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
-
-// blockCost returns what the job's blocking operation costs its thread, in ticks:
-// nine in ten cost less by CLOCK_THREAD_CPUTIME_ID, and at least 10 µs for each time it blocks. Besides, the median by that
-// clock for each time it blocks.
-func (j job) blockCost(base *Timebase) (cost, median int64) {
-	cost = int64(j.blocks) * base.FromNS(10_000)
-	if j.block == nil {
-		return cost, 0
-	}
-	var mu sync.Mutex
-	var costs []int64
-	j.each(80/j.workers, func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		busy(j.spin)
-		from := threadNS()
-		j.block()
-		ns := threadNS() - from
-		mu.Lock()
-		defer mu.Unlock()
-		costs = append(costs, ns)
-	})
-	slices.Sort(costs)
-	return max(cost, base.FromNS(costs[len(costs)*9/10])), base.FromNS(costs[len(costs)/2]) / int64(j.blocks)
-}
 
 // threadNS reads the calling thread's CPU clock.
 func threadNS() int64 {

@@ -17,13 +17,14 @@ import (
 // may not charge to the thread, or a stay off the processor, which it must not: up to 50 µs
 // it widens the bracket, beyond that by two interrupts, which begin and end the stay. Each
 // blocking operation of the work may cost 10 µs (switching threads, and what the scheduler does
-// on the thread), or what nine in ten of them cost by the system's own thread clock in the
-// same run where that is more: on virtual machines waking a thread can take 25 µs. The median
-// block must do with 10 µs, or with what the median one costs by that clock where that is more.
+// on the thread), or what this very operation cost by the system's own thread clock, and 2 µs for reading that,
+// where that is more: on virtual machines waking a thread can take 25 µs.
 type truth struct {
-	base      *Timebase
-	lo, hi    int64
-	blockCost int64
+	base    *Timebase
+	lo, hi  int64
+	locked  bool  // the goroutine is, to its thread
+	allowed int64 // of hi, for blocks
+	blocked int64 // what the blocks cost by the system's thread clock; 0 where that is not known
 }
 
 func (tr *truth) spin(d time.Duration) {
@@ -60,10 +61,25 @@ func (j job) run(tr *truth) {
 	for range j.rounds {
 		tr.spin(j.spin)
 		if j.block != nil {
-			j.block()
-			tr.hi += tr.blockCost
+			tr.block(j)
 		}
 	}
+}
+
+// block blocks, and widens the bracket by what that may cost.
+func (tr *truth) block(j job) {
+	if !tr.locked { // readings on different threads tell nothing
+		j.block()
+		tr.hi += int64(j.blocks) * tr.base.FromNS(int64(flatBlock))
+		return
+	}
+	from := threadNS()
+	j.block()
+	cost := tr.base.FromNS(threadNS() - from)
+	tr.blocked += cost
+	allowed := int64(j.blocks) * max(tr.base.FromNS(int64(flatBlock)), cost/int64(j.blocks)+tr.base.FromNS(int64(blockSlack)))
+	tr.allowed += allowed
+	tr.hi += allowed
 }
 
 var jobs = []job{
@@ -109,15 +125,16 @@ type trial struct {
 	inside, all int     // how many lay in their brackets
 	median      float64 // of the relative distance from it
 	perBlock    int64   // median of the ticks beyond the bracket, were nothing allowed for blocks, by block
+	bareBlock   int64   // median of what those blocks cost by the system's thread clock, by block
 }
 
 // trials measures the job with the clock.
-func (j job) trials(c *Clock, pinned bool, blockCost int64) (t trial) {
+func (j job) trials(c *Clock, pinned bool) (t trial) {
 	var mu sync.Mutex
 	var errs []float64
-	var beyond []int64
+	var beyond, bare []int64
 	j.each(48/j.workers, func() {
-		tr := &truth{base: c.Timebase(), blockCost: blockCost}
+		tr := &truth{base: c.Timebase(), locked: pinned}
 		if pinned {
 			runtime.LockOSThread()
 		}
@@ -138,23 +155,24 @@ func (j job) trials(c *Clock, pinned bool, blockCost int64) (t trial) {
 			t.inside++
 		}
 		if j.block != nil {
-			rounds := int64(j.rounds)
-			beyond = append(beyond, max(got-(tr.hi-rounds*blockCost), tr.lo-got, 0)/(rounds*int64(j.blocks)))
+			blocks := int64(j.rounds) * int64(j.blocks)
+			beyond = append(beyond, max(got-(tr.hi-tr.allowed), 0)/blocks)
+			bare = append(bare, tr.blocked/blocks)
 		}
 		errs = append(errs, float64(max(got-tr.hi, tr.lo-got, 0))/float64(tr.lo))
 	})
 	slices.Sort(errs)
-	slices.Sort(beyond)
 	t.median = errs[len(errs)/2]
 	if len(beyond) > 0 {
-		t.perBlock = beyond[len(beyond)/2]
+		slices.Sort(beyond)
+		slices.Sort(bare)
+		t.perBlock, t.bareBlock = beyond[len(beyond)/2], bare[len(bare)/2]
 	}
 	return t
 }
 
-// flatBlock is what a blocking operation may cost, at the median. Where the machine's own blocks cost more by the
-// system's thread clock, in the same run, the clock may be blockSlack beyond a quarter more than those: the cost is the machine's, but
-// what is added to it is the clock's.
+// flatBlock is what a blocking operation may cost, at the median. Where these very blocks cost more by the
+// system's thread clock, the clock may count blockSlack beyond that: the cost is the machine's, but what is added to it is the clock's.
 const (
 	flatBlock  = 10 * time.Microsecond
 	blockSlack = 2 * time.Microsecond
@@ -181,11 +199,10 @@ func TestTruth(t *testing.T) {
 				limit := 0.005 * raceSlow
 				var most int64
 				for range 4 {
-					cost, bare := j.blockCost(c.Timebase())
-					most = raceSlow * max(c.Timebase().FromNS(int64(flatBlock)), bare*5/4+c.Timebase().FromNS(int64(blockSlack)))
-					r = j.trials(c, true, cost)
-					t.Logf("%d of %d measurements inside their bracket, median relative distance from it %.4f; allowed for a block: %d ns, median used of it: %d ns; bare: %d ns",
-						r.inside, r.all, r.median, c.Timebase().NS(cost), c.Timebase().NS(r.perBlock), c.Timebase().NS(bare))
+					r = j.trials(c, true)
+					most = raceSlow * max(c.Timebase().FromNS(int64(flatBlock)), r.bareBlock+c.Timebase().FromNS(int64(blockSlack)))
+					t.Logf("%d of %d measurements inside their bracket, median relative distance from it %.4f; a block: %d ns, by the system's thread clock %d ns",
+						r.inside, r.all, r.median, c.Timebase().NS(r.perBlock), c.Timebase().NS(r.bareBlock))
 					if r.inside*10 >= r.all*8 && r.median <= limit && r.perBlock <= most {
 						return
 					}
@@ -212,8 +229,7 @@ func TestTruthHasTeeth(t *testing.T) {
 		if j.workers == 1 || j.hogs > 0 {
 			continue // cannot move
 		}
-		cost, _ := j.blockCost(c.Timebase())
-		r := j.trials(c, false, cost)
+		r := j.trials(c, false)
 		t.Logf("%s, unpinned: %d of %d measurements inside their bracket", j.name, r.inside, r.all)
 		if r.inside*10 >= r.all*8 {
 			t.Errorf("%s: unpinned readings pass the truth test: %d of %d", j.name, r.inside, r.all)
