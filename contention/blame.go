@@ -165,10 +165,13 @@ func (t *tracker[L]) weigh() int64 {
 // It returns false if the weight is 0, or collection was stopped meanwhile.
 func (t *tracker[L]) arrive(w *wait, weight int64, kind kindID, flags Flags) bool {
 	s := current.Load()
+	if s == nil {
+		return false
+	}
 	if kind == kindWriter {
 		w.start = now() // readers that are recorded may want to know
 	}
-	if s == nil || weight == 0 {
+	if weight == 0 {
 		return false
 	}
 	st := t.state()
@@ -323,5 +326,8 @@ func (r *release) finish() {
 	}
 	if r.own.account != nil {
 		r.own.account.add(&r.own)
+	}
+	if r.st != nil {
+		r.st.reconsider(r.released)
 	}
 }

@@ -23,7 +23,7 @@ import (
 // number, so the parts of a wait still sum to it exactly.
 //
 // At the end of a period of a millisecond or more, w is chosen anew from what recording
-// cost in it. A period that saw few waits goes on for longer, up to a limit.
+// cost in it. A period that saw little of that goes on for longer, up to a limit.
 
 const (
 	// What it takes to write an exit, how much of that is while the lock is held, and what it takes to
@@ -42,8 +42,10 @@ const (
 
 	minPeriod = int64(time.Millisecond)
 	maxPeriod = 100 * int64(time.Millisecond)
-	// enough is the number of recorded waits at which a period may end.
+	// enough is the number of recorded waits at which a period may end, and spent the slowdown in ns at which it may, too:
+	// waits that are few, but long, have many owners.
 	enough = 16
+	spent  = 100_000
 	// Of the waits that are not drawn, one in 2^lookBits looks at the clock, so that a
 	// period ends also if nothing is drawn any more.
 	lookBits = 4
@@ -94,17 +96,22 @@ func (st *state) reconsider(at int64) {
 	}
 	defer s.ending.Store(false)
 	arrivals := st.arrivals.Load()
-	drawn := arrivals - s.arrivals
-	if s.began.Load() != began || drawn < enough && at-began < maxPeriod && s.log.Load() > 0 {
+	exits := st.seq.Load() + st.lost.Load() + st.extended.Load()
+	a := st.account.Load()
+	var settling int64
+	if a != nil {
+		settling = a.work.Load()
+	}
+	cost := slowdown(int64(exits-s.exits), settling)
+	wait := arrivals-s.arrivals < enough && cost < spent && at-began < maxPeriod
+	if s.began.Load() != began || wait && s.log.Load() > 0 {
 		return
 	}
-	exits := st.seq.Load() + st.lost.Load() + st.extended.Load()
-	var settled int64
-	if a := st.account.Load(); a != nil {
-		settled = a.work.Swap(0)
+	if a != nil {
+		a.work.Add(-settling)
 	}
 	if began != 0 {
-		s.choose(max(slowdown(int64(exits-s.exits), settled), slowdown(1, waitCost)), at-began)
+		s.choose(max(cost, slowdown(1, waitCost)), at-began)
 	}
 	s.exits, s.arrivals = exits, arrivals
 	s.began.Store(at)
