@@ -148,10 +148,10 @@
 // standard error of it and 95 % within two, and so are pairs and totals (TestEstimatesAreAsGoodAsTheySay).
 //
 //	                          after 0.1 s   0.5 s      2 s
-//	holds of 2 µs              19 to 78 %      14       11 %
-//	10 µs                            15         5        5
-//	20 % writes, 5 µs                29        10        –
-//	50 µs, 64 goroutines       0.4 to 14        2        4
+//	holds of 2 µs              13 to 78 %      14       11 %
+//	10 µs                      12 to 15         5        5
+//	20 % writes, 5 µs          19 to 29        10        –
+//	50 µs, 64 goroutines       0.4 to 22        2        4
 //
 // To reproduce, with the kernel's account of how long threads waited for a processor meanwhile:
 //
