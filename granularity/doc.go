@@ -90,24 +90,27 @@
 // # What it costs
 //
 // Go 1.26, 2 virtual cores at 2.6 GHz (reading the TSC takes 10 ns there),
-// rseq clock. The same tasks bare and measured, by turns in one process, the least of 15 to 25
-// rounds each (BenchmarkOverhead prints this table, and medians): what measuring adds to the processor time of
-// a task, over all threads, and by how much the wall time of the whole run grows. Bare is
-// a channel with workers for Pool, errgroup for Group, and the plain call for Do.
+// rseq clock, on a quiet machine. The same tasks bare and measured, by turns in one process, 25 rounds each
+// (BenchmarkOverhead, run twice): what measuring adds to the processor time of
+// a task, over all threads, and by how much the wall time of the whole run grows; from the least of all rounds to the
+// medians, of both runs. Bare is a channel with workers for Pool, errgroup for Group, and the plain call for Do.
 //
-//	task      Pool                     Group                    Do
-//	empty     +72–78 ns (bare 73)      +117–154 ns (bare 356)   +86 ns
-//	1 µs      +130–170 ns, 1.09–1.11×  +138–221 ns, 1.09–1.12×  +120 ns, 1.12×
-//	10 µs     +133–450 ns, 0.99–1.02×  +191–296 ns, 1.02×       +105–155 ns, 1.01×
-//	100 µs    1.002–1.009×             0.996–1.006×             1.003–1.006×
+//	task      Pool                      Group                     Do
+//	empty     +66–73 ns (bare 72)       +102–134 ns (bare 350)    +81–83 ns
+//	1 µs      +131–190 ns, 1.07–1.09×   +144–189 ns, 1.07–1.09×   +107–131 ns, 1.11–1.13×
+//	10 µs     +29–123 ns, 1.00–1.02×    +134–251 ns, 1.02–1.07×   +123–195 ns, 1.01–1.02×
+//	100 µs    1.006–1.014×              0.999–1.010×              0.998–1.010×
 //
-// The aim of 1.10× for tasks of 1 µs is where Pool and Group are, not below it in every run (ratios of medians: Pool
-// 1.09–1.10, Group 1.10); the rows of 10 µs and 100 µs are older, of a version that cost 16 ns more.
-// In a Group, the two readings of the TSC add some 45 ns to a task, taking and giving back the pooled task 30 ns, the
-// recording 20 ns, the call chain and its site 12 ns; the rest is the bookkeeping around them.
-// The cycles of a whole run, over all threads, grow by this much (BenchmarkPerturbation; the median of 60 rounds and its
-// interval of 95 %): in a Pool 1.010 (1.004–1.018) with tasks of 10 µs and 1.003 (1.001–1.006) with 100 µs, in a
-// Group 1.033 (1.024–1.037) and 1.008 (1.005–1.015). The aim of 1.02 is missed in a Group with tasks of 10 µs.
+// Of what an empty task costs in a Group, the two readings of the TSC are 35 to 50 ns, finding the thread and locking to it 10 ns, the
+// bookkeeping and the recording 35 ns, the call chain, its site and the pooled task 40 ns.
+// The cycles of a whole run, over all threads, grow by this much (BenchmarkPerturbation, run twice; the medians of 60 rounds and
+// the outer ends of their intervals of 95 %): in a Pool 1.007 and 1.016 (1.001–1.020) with tasks of 10 µs and 1.003 and 1.004
+// (1.001–1.008) with 100 µs, in a Group 1.028 and 1.033 (1.024–1.041), and 1.004 and 1.007 (1.002–1.010), with Do 1.009 and
+// 1.010 (1.004–1.014), and 1.002 (0.997–1.006).
+//
+// The aim of 1.02 is missed in a Group with tasks of 10 µs. There an errgroup whose tasks do nothing but read the TSC twice
+// is at 1.011 (+114 to +138 ns a task, four times what the same readings add to empty tasks): after
+// 10 µs in one loop the processor has to fetch all other code anew, so that a call of an empty function takes 18 ns instead of 1.
 //
 // Measuring allocates nothing: +0.000 allocations a task for Pool, Group and Do. A task of [Results]
 // needs one allocation more, and one in the log one. A pause costs 0.15 µs. While a trace is recorded

@@ -130,7 +130,7 @@ type execution struct {
 }
 
 // begin starts the measurement of a task of the site on the calling goroutine, which it locks
-// to its thread until end. That is most likely the given one, if any. Both take about 70 ns together.
+// to its thread until end. That is most likely the given one, if any. Both take about 60 ns together.
 //
 //go:norace
 func (x *execution) begin(s *site, likely *cycles.Thread, task *Task, inline bool, log *pending) {

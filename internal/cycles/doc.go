@@ -20,12 +20,12 @@
 //	ref-cycles/rdpmc      25–80 ns (cited)         counted
 //	ref-cycles/read       as msr/tsc               counted
 //	cpu-cycles/read       as msr/tsc               core-cycles: at the core's varying clock, never mixed with the others
-//	rseq-clock            22 ns                    thread-time: the thread clock's value to within a microsecond or two
-//	msr/tsc               390–450 ns               thread-time
-//	thread-clock          300 ns                   thread-time (on Linux ns, elsewhere as coarse as Info.Resolution says)
-//	wall-tsc              35 ns                    upper-bound: includes all time off the processor
+//	rseq-clock            17 ns                    thread-time: the thread clock's value to within a microsecond or two
+//	msr/tsc               300–450 ns               thread-time
+//	thread-clock          240–300 ns             thread-time (on Linux ns, elsewhere as coarse as Info.Resolution says)
+//	wall-tsc              29 ns                    upper-bound: includes all time off the processor
 //
-// Reading the TSC alone takes 12 ns of the 22. When the marker of the rseq clock went,
+// Reading the TSC alone takes 10 ns of the 17. When the marker of the rseq clock went,
 // because the thread was off its processor, a reading takes 0.4 µs.
 //
 // Unprivileged processes are often granted hardware counters for user mode
