@@ -22,7 +22,7 @@
 //	cpu-cycles/read       as msr/tsc               core-cycles: at the core's varying clock, never mixed with the others
 //	rseq-clock            17 ns                    thread-time: the thread clock's value to within a microsecond or two
 //	msr/tsc               300–450 ns               thread-time
-//	thread-clock          240–300 ns             thread-time (on Linux ns, elsewhere as coarse as Info.Resolution says)
+//	thread-clock          240–300 ns               thread-time (on Linux ns, elsewhere as coarse as Info.Resolution says)
 //	wall-tsc              29 ns                    upper-bound: includes all time off the processor
 //
 // Reading the TSC alone takes 10 ns of the 17. When the marker of the rseq clock went,
