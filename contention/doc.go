@@ -88,10 +88,10 @@
 //	Lock+Unlock, 1 µs hold, by 8                           0.99 ± 0.01
 //	Lock+Unlock, 1 µs hold, by 64                          0.98 ± 0.01
 //	Lock+Unlock, 50 ns hold, by 2 goroutines               0.94 ± 0.01
-//	Lock+Unlock, 50 ns hold, by 8                          0.90 ± 0.05
-//	Lock+Unlock, 50 ns hold, by 64                         0.93 ± 0.07
+//	Lock+Unlock, 50 ns hold, by 8                          0.90 ± 0.05, 0.92 ± 0.06 in another run
+//	Lock+Unlock, 50 ns hold, by 64                         0.93 ± 0.07, 1.04 ± 0.08
 //	RWMutex Lock+Unlock, 1 µs hold, by 2, 8, 64            0.98, 0.97, 0.98 ± 0.01 (the lower of two runs)
-//	RWMutex Lock+Unlock, 50 ns hold, by 2, 8, 64           0.97 ± 0.01, 0.96 ± 0.07, 0.90 ± 0.07
+//	RWMutex Lock+Unlock, 50 ns hold, by 2, 8, 64           0.97 ± 0.01, 0.94 ± 0.06, 0.90 ± 0.07 (the lowest of three)
 //
 // An uncontended Unlock has to load a word after the atomic operation of Lock and before its
 // own, which on some machines takes 2 ns. All waits of a lock are recorded as long as that is estimated to
