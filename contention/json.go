@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // The JSON form of a profile: one object, all times in nanoseconds.
@@ -156,7 +155,7 @@ func (p Profile) MarshalJSON() ([]byte, error) { // not on *Profile, or a Profil
 	if err := enc.Encode(form); err != nil {
 		return nil, fmt.Errorf("contention: writing JSON: %w", err)
 	}
-	return escapeControls(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))), nil
+	return format.EscapeJSON(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))), nil
 }
 
 // WriteJSON writes p's JSON object, indented. Errors are those of w and of
@@ -316,29 +315,4 @@ func (f Flags) names() []string {
 		return []string{}
 	}
 	return strings.Split(f.String(), ",")
-}
-
-// escapeControls writes the control and formatting characters that JSON allows
-// in strings as \u escapes. Names come from the profiled program, and JSON is also
-// printed on terminals: none of them may obey a name.
-func escapeControls(b []byte) []byte {
-	hostile := func(r rune) bool { return r > '~' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) }
-	if bytes.IndexFunc(b, hostile) < 0 {
-		return b
-	}
-	out := make([]byte, 0, len(b)+64)
-	for len(b) > 0 {
-		r, size := utf8.DecodeRune(b)
-		switch {
-		case !hostile(r):
-			out = append(out, b[:size]...)
-		case r > 0xffff:
-			hi, lo := utf16.EncodeRune(r)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-		b = b[size:]
-	}
-	return out
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
 	"path/filepath"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // The trace is of a program in which 16 goroutines write to one standard logger. They wait for
@@ -25,4 +28,23 @@ func ExampleReadTraceFile() {
 	}
 	// Output:
 	// log.(*Logger).output: line 242 waits for who lets go in line 245
+}
+
+// One pass over a trace for two analyses: four workers under one lock.
+func ExampleTraceObserver() {
+	f, err := os.Open(filepath.Join("..", "testdata", "small", "mutex-go1.26.8.trace"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	waits, boxes := contention.NewTraceObserver(contention.TraceOptions{}), bottle.NewObserver(bottle.Options{})
+	if _, err := timeline.Read(context.Background(), f, timeline.Options{}, waits, boxes); err != nil {
+		log.Fatal(err)
+	}
+	p := waits.Profile()
+	fmt.Println("most is lost by a", p.Waits[0].Kind, "in", p.Waits[0].Waiter.Group)
+	fmt.Println("of the same trace:", len(boxes.Graph().Boxes), "boxes")
+	// Output:
+	// most is lost by a mutex in proto/work.mutexWorker
+	// of the same trace: 12 boxes
 }

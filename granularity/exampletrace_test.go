@@ -8,7 +8,9 @@ import (
 	"runtime/trace"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // A program that knows nothing of this package, but marks its work by regions.
@@ -34,6 +36,35 @@ func ExampleReadTrace() {
 	// Output:
 	// index a file 3 tasks; source trace-running accuracy upper-bound
 	// off the processor for 1 ms or more: true
+}
+
+// One pass over a trace for two analyses.
+func ExampleTraceObserver() {
+	var recorded bytes.Buffer
+	if err := trace.Start(&recorded); err != nil {
+		log.Fatal(err)
+	}
+	for range 3 {
+		trace.WithRegion(context.Background(), "index a file", func() { time.Sleep(time.Millisecond) })
+	}
+	trace.Stop()
+
+	tasks, waits := granularity.NewTraceObserver(granularity.TraceOptions{}), contention.NewTraceObserver(contention.TraceOptions{})
+	if _, err := timeline.Read(context.Background(), &recorded, timeline.Options{}, tasks, waits); err != nil {
+		log.Fatal(err)
+	}
+	for i := range tasks.Profile().Classes {
+		c := &tasks.Profile().Classes[i]
+		fmt.Println(c.Name, c.Tasks, "tasks")
+	}
+	for _, w := range waits.Profile().Waits {
+		if w.Kind == contention.SleepKind {
+			fmt.Println("slept", w.Contentions, "times")
+		}
+	}
+	// Output:
+	// index a file 3 tasks
+	// slept 3 times
 }
 
 // A profile that is recorded now and looked at later.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // The JSON of a profile has two layers. What a program needs to act on comes under short names: source,
@@ -173,7 +175,11 @@ func (p *Profile) MarshalJSON() ([]byte, error) {
 	for i := range p.Classes {
 		out.Classes = append(out.Classes, p.Classes[i].form())
 	}
-	return json.Marshal(out)
+	text, err := json.Marshal(out)
+	if err != nil {
+		return nil, err
+	}
+	return format.EscapeJSON(text), nil
 }
 
 // form is the JSON of a class.

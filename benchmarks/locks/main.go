@@ -77,7 +77,7 @@ func measure(ctx context.Context, rounds, n int, length time.Duration, only stri
 }
 
 func printLine(name string, again, ours []float64, bestAgain, bestOurs float64) {
-	fmt.Printf("%-42s  %-24v  %5.3f   %-24v  %5.3f\n", name, medianOf(again), bestAgain, medianOf(ours), bestOurs)
+	fmt.Printf("%-42s  %-24s  %5.3f   %-24s  %5.3f\n", name, medianOf(again), bestAgain, medianOf(ours), bestOurs)
 }
 
 // subject makes the programs of a library.

@@ -2,6 +2,7 @@ package median
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -20,5 +21,24 @@ func TestOf(t *testing.T) {
 	}
 	if got := Of([]float64{4, 1, 2, 3}); got.Median != 2.5 || !math.IsNaN(got.Low) || !math.IsNaN(got.High) {
 		t.Errorf("of four values: %v", got)
+	}
+}
+
+// The interval holds the true median in 95 of 100 cases or some more.
+func TestIntervalHoldsTheMedian(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const trials = 4000
+	inside := 0
+	for range trials {
+		x := make([]float64, 21)
+		for i := range x {
+			x[i] = rng.ExpFloat64()
+		}
+		if i := Of(x); i.Low <= math.Ln2 && math.Ln2 <= i.High {
+			inside++
+		}
+	}
+	if share := float64(inside) / trials; share < 0.94 || share > 0.985 {
+		t.Errorf("the interval holds the median in %.1f %% of cases", 100*share)
 	}
 }
