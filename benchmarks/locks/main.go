@@ -21,7 +21,7 @@ func main() {
 	defer stop()
 	rounds := flag.Int("rounds", 21, "rounds; each runs the original twice and the copy once")
 	n := flag.Int("n", 20_000, "how often each benchmark of a library does its work in a round")
-	length := flag.Duration("time", 100*time.Millisecond, "how long each workload of an example runs in a round")
+	length := flag.Duration("time", 500*time.Millisecond, "how long each workload of an example runs in a round")
 	each := flag.Bool("v", false, "a line for each benchmark of a library, too")
 	only := flag.String("only", "", "measure only what has this in its name")
 	flag.Parse()
