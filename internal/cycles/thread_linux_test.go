@@ -35,7 +35,8 @@ func TestThreadsExit(t *testing.T) {
 			time.Sleep(200 * time.Microsecond)
 			tr.spin(20 * time.Microsecond)
 			// The kernel takes what the hypervisor stole off the thread that runs when it notices.
-			executed := min(tr.lo, c.base.FromNS(threadNS()-kernel))
+			ran := c.base.FromNS(threadNS() - kernel)
+			executed := min(tr.lo, ran)
 			to := c.Stop(from.Thread)
 			cycles, wall, ok := c.Elapsed(&from, &to)
 			if !ok || cycles < executed*9/10 || wall < tr.lo+c.base.FromNS(200_000) {
@@ -47,8 +48,9 @@ func TestThreadsExit(t *testing.T) {
 				}
 				t.Logf("on a fresh thread: %d cycles of %d, ok %v, disturbed %v", cycles, executed, ok, disturbed)
 			}
-			if cycles > wall-c.base.FromNS(100_000) {
-				t.Errorf("a sleep of 200 µs counted: %d cycles in %d ticks", cycles, wall)
+			// The scheduler may take part of the sleep to find out that there is nothing else to do for the thread.
+			if cycles > max(wall-c.base.FromNS(100_000), ran+c.base.FromNS(20_000)) {
+				t.Errorf("a sleep of 200 µs counted: %d cycles in %d ticks, of which the system counts %d", cycles, wall, ran)
 			}
 		}()
 		<-done
