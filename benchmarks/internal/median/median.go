@@ -11,10 +11,13 @@ import (
 // lies, with a probability of 95 % at least. Low and High are NaN if there are too few values for that, less than 6.
 type Interval struct{ Low, Median, High float64 }
 
-// Of returns the median of values, at least one.
+// Of returns the median of values: NaN if there are none.
 func Of(values []float64) Interval {
+	n := len(values)
+	if n == 0 {
+		return Interval{math.NaN(), math.NaN(), math.NaN()}
+	}
 	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
 	out := Interval{Low: math.NaN(), Median: (sorted[(n-1)/2] + sorted[n/2]) / 2, High: math.NaN()}
 	if k := rank(n); k >= 0 {
 		out.Low, out.High = sorted[k], sorted[n-1-k]

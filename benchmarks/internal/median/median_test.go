@@ -22,6 +22,9 @@ func TestOf(t *testing.T) {
 	if got := Of([]float64{4, 1, 2, 3}); got.Median != 2.5 || !math.IsNaN(got.Low) || !math.IsNaN(got.High) {
 		t.Errorf("of four values: %v", got)
 	}
+	if got := Of(nil); !math.IsNaN(got.Median) || !math.IsNaN(got.Low) || !math.IsNaN(got.High) {
+		t.Errorf("of none: %v", got)
+	}
 }
 
 // The interval holds the true median in 95 of 100 cases or some more.
