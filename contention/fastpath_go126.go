@@ -254,6 +254,8 @@ func (rw *RWMutex) RUnlock() {
 }
 
 // runlockMore goes on with RUnlock after the count of readers was lowered to c.
+//
+//go:noinline
 func (rw *RWMutex) runlockMore(c int32) {
 	if c < 0 {
 		// A writer waits, among others for this reader. Only the sign of the count matters until

@@ -14,18 +14,18 @@ import (
 const quiet = 0.05
 
 // BenchmarkOracle prints the error table of the package documentation. Of many short runs
-// it gives the median error, that of the quiet runs alone, and the share of those. If
-// another process takes the processor in the 200 ns between a line of the log and the
-// release of the lock, the log is wrong, not the profile, and by milliseconds. These runs
+// it gives the median error, how much of that is too much or too little blame for all (the bias), the error of the quiet
+// runs alone, and the share of those. If another process takes the processor in the 100 ns between a line of the log and the
+// release of the lock, the lock is held for milliseconds more than the log says. These runs
 // have Options.Exact. As many have not, and the median error of those that went over to
-// sampling is given beside the share of waits that were estimated. As many have a log that knows how wrong
-// it may be (oracle_bracket_test.go): how much the profile is beyond that, in the median and the worst run,
-// and how wide it is.
+// sampling is given beside the share of waits that were estimated. As many have locks that tell when their own steps
+// begin and end (oracle_bracket_test.go): how much the profile is beyond what these leave open, in the median and the
+// worst run, and how much of the blame that is.
 func BenchmarkOracle(b *testing.B) {
 	const runs, length = 20, 100 * time.Millisecond
 	for _, wl := range workloads {
 		b.Run(strings.ReplaceAll(wl.name, " ", "-"), func(b *testing.B) {
-			var all, undisturbed, sampled, naive, delays, beyonds, widths []float64
+			var all, biases, undisturbed, sampled, naive, delays, beyonds, widths []float64
 			var waits, estimated int64
 			for range b.N * runs {
 				delay := startDelay()
@@ -43,13 +43,15 @@ func BenchmarkOracle(b *testing.B) {
 				if math.IsNaN(r.err) { // nobody waited for anybody
 					continue
 				}
-				all, naive, delays = append(all, r.err), append(naive, r.naive), append(delays, share)
+				all, biases, naive, delays = append(all, r.err), append(biases, r.bias), append(naive, r.naive), append(delays, share)
 				if share < quiet {
 					undisturbed = append(undisturbed, r.err)
 				}
 			}
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(100*median(all), "error-%")
+			b.ReportMetric(100*median(biases), "bias-%")
+			b.ReportMetric(100*slices.Max(append(all, 0)), "worst-%")
 			b.ReportMetric(100*median(naive), "naive-error-%")
 			b.ReportMetric(100*float64(len(undisturbed))/float64(max(1, len(all))), "quiet-runs-%")
 			if len(undisturbed) > 0 {
@@ -70,6 +72,35 @@ func BenchmarkOracle(b *testing.B) {
 	}
 }
 
+// BenchmarkOracleSampled prints how the error of sampled runs falls with their length.
+func BenchmarkOracleSampled(b *testing.B) {
+	for _, wl := range workloads {
+		if wl.name != "64 goroutines" && wl.hold > 10*time.Microsecond {
+			continue
+		}
+		for _, c := range []struct {
+			runs   int
+			length time.Duration
+		}{{20, 100 * time.Millisecond}, {10, 500 * time.Millisecond}, {5, 2 * time.Second}} {
+			b.Run(strings.ReplaceAll(wl.name, " ", "-")+"/"+c.length.String(), func(b *testing.B) {
+				var errs []float64
+				for range b.N * c.runs {
+					if r := runOracle(b, wl, c.length, Options{}); r.estimated > 0 && !math.IsNaN(r.err) {
+						errs = append(errs, 100*r.err)
+					}
+				}
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(float64(len(errs)), "sampled-runs")
+				if len(errs) > 0 {
+					b.ReportMetric(median(errs), "error-%")
+					b.ReportMetric(errs[len(errs)/4], "lower-quartile-%")
+					b.ReportMetric(errs[len(errs)*3/4], "upper-quartile-%")
+				}
+			})
+		}
+	}
+}
+
 func median(x []float64) float64 {
 	if len(x) == 0 {
 		return math.NaN()
@@ -81,6 +112,7 @@ func median(x []float64) float64 {
 // oracleRun is what one run of a workload gave.
 type oracleRun struct {
 	err, naive       float64
+	bias             float64 // by how much more is blamed on anybody than was lost
 	waits, estimated int64
 }
 
@@ -94,7 +126,8 @@ func runOracle(t testing.TB, wl workload, d time.Duration, o Options) (r oracleR
 		t.Fatal(err)
 	}
 	pairs, waker, _ := truth(log)
-	r.err, r.naive = pairs.errorOf(estimate(p)), pairs.errorOf(waker)
+	est := estimate(p)
+	r.err, r.naive, r.bias = pairs.errorOf(est), pairs.errorOf(waker), est.sum()/pairs.sum()-1
 	for _, w := range p.Waits {
 		r.waits += w.Contentions
 		if w.Flags&Estimated != 0 {

@@ -162,8 +162,13 @@ func TestSampledOracle(t *testing.T) {
 			var n, waited, squares float64
 			for _, o := range ops {
 				if o.waited {
-					// The profile's wait began before asked, and ended before or after in, but not outside of the log.
-					y := float64(o.in+o.got-o.asked-o.request) / 2
+					// The profile's wait begins with the first of the steps after request. It ends with the last before
+					// got, but that of a reader with the first after in.
+					end := o.got
+					if !o.write {
+						end = o.in
+					}
+					y := float64(end - o.request)
 					n, waited, squares = n+1, waited+y, squares+y*y
 				}
 			}

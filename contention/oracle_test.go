@@ -41,6 +41,7 @@ type worker struct {
 	hold time.Duration
 	// inner is done while the lock is held.
 	inner func(w *worker)
+	_     [64]byte // what another worker writes to is in another cache line
 }
 
 // next makes room in the log, so that nothing but a look at the clock comes between the
@@ -179,12 +180,10 @@ func blameOne(ops []op, i int, longest int64, pairs, naive blameTable) {
 	var near []*op // operations that may matter: those that overlap the wait
 	cuts := []int64{me.request, me.got}
 	var waker *op
-	for j := range ops {
+	first, _ := slices.BinarySearchFunc(ops, me.request-longest, func(o op, at int64) int { return cmp.Compare(o.got, at) })
+	for j := first; j < i; j++ { // who got it later did not hold it during the wait
 		o := &ops[j]
-		if o.got > me.got+longest {
-			break
-		}
-		if j == i || o.left <= me.request || o.request >= me.got {
+		if o.left <= me.request {
 			continue
 		}
 		near = append(near, o)
@@ -278,7 +277,7 @@ type lockSet func(w *worker) (read, write []anyLock)
 // mutexes and rwMutexes are the locks of the workload.
 func (wl workload) mutexes() (ms []*Mutex) {
 	for i := range wl.locks {
-		ms = append(ms, new(Mutex))
+		ms = append(ms, alone[Mutex]())
 		ms[i].SetName(fmt.Sprintf("lock%d", i))
 	}
 	return ms
@@ -286,7 +285,7 @@ func (wl workload) mutexes() (ms []*Mutex) {
 
 func (wl workload) rwMutexes() (rws []*RWMutex) {
 	for i := range wl.locks {
-		rws = append(rws, new(RWMutex))
+		rws = append(rws, alone[RWMutex]())
 		rws[i].SetName(fmt.Sprintf("lock%d", i))
 	}
 	return rws
@@ -342,7 +341,7 @@ func (wl workload) runOn(locks lockSet, d time.Duration) []op {
 	var wg sync.WaitGroup
 	end := time.Now().Add(d)
 	for i := range workers {
-		w := &worker{hold: wl.hold, log: make([]op, 0, 1<<16)}
+		w := &worker{hold: wl.hold, log: make([]op, 0, 1000+d/(2*wl.hold))}
 		read, write := locks(w)
 		if i == 0 && wl.heavy > 0 {
 			w.hold = wl.heavy
@@ -376,6 +375,7 @@ func (wl workload) runOn(locks lockSet, d time.Duration) []op {
 	for _, w := range workers {
 		log = append(log, w.log...)
 	}
+	withoutClock(log)
 	return log
 }
 
@@ -452,20 +452,26 @@ func TestOracle(t *testing.T) {
 			// Another process may take the processor between two lines of the log, so
 			// the best of a few runs counts. A wrong algorithm is wrong in all of them.
 			best := math.Inf(1)
-			// The log itself is off by a microsecond or so an operation: it is the truth for
-			// longer holds only, and not under the race detector. Conservation is checked always.
-			judged := wl.hold >= 50*time.Microsecond && !raceEnabled
-			tries := 8
-			if !judged {
+			// The race detector's own work is part of what the log takes for a hold. Conservation is checked always.
+			tries, enough := 8, limit(wl.hold)/4
+			if raceEnabled {
 				tries = 2
 			}
-			for try := 0; try < tries && best > 0.01; try++ {
+			for try := 0; try < tries && best > enough; try++ {
 				e, naive, _ := compare(t, wl, 80*time.Millisecond, Options{Exact: true})
+				if math.IsNaN(e) { // nobody waited
+					continue
+				}
 				best = min(best, e)
 				naives = max(naives, naive)
 			}
-			if t.Logf("error %.2f %%", 100*best); judged && best > 0.05 {
-				t.Errorf("error %.1f %%", 100*best)
+			switch {
+			case math.IsInf(best, 1):
+				t.Skip("nobody waited")
+			case best > limit(wl.hold) && !raceEnabled:
+				t.Errorf("error %.1f %%, want less than %.1f", 100*best, 100*limit(wl.hold))
+			default:
+				t.Logf("error %.2f %%", 100*best)
 			}
 		})
 	}
@@ -473,3 +479,7 @@ func TestOracle(t *testing.T) {
 		t.Errorf("blaming the waker is at most %.0f %% off: the workloads prove nothing", 100*naives)
 	}
 }
+
+// limit is the error that is taken for a wrong algorithm or a look at the clock in a wrong place: 5 %, and four
+// looks at the clock a hold, whatever these take here.
+func limit(hold time.Duration) float64 { return 0.05 + 4*float64(clockCost())/float64(hold) }

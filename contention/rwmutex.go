@@ -164,10 +164,10 @@ func (t *tracker[L]) readerAcquired(w *wait) {
 	w.last = st.seq.Load()
 	w.lost = st.lost.Load() - w.lost
 	w.waiters = t.waiters.Load()
-	others := t.deregister(st) > 0
+	t.deregister(st)
 	st.mu.Unlock()
 	w.account.add(w)
-	if others {
+	if t.waiters.Load() != 0 { // also if they came while the wait was settled
 		t.readerIn()
 	}
 }

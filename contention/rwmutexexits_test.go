@@ -1,6 +1,9 @@
+//lint:file-ignore SA2001 empty critical sections are what is tested
+
 package contention
 
 import (
+	"sync"
 	"testing"
 	"time"
 )
@@ -35,5 +38,44 @@ func TestWriterLeavesBesideReader(t *testing.T) {
 	<-left
 	if now := st.seq.Load(); now != before+1 {
 		t.Errorf("%d exits were added, want that of the writer", now-before)
+	}
+}
+
+// A reader settles its wait while it has the lock. A writer that comes meanwhile does not blame it for that.
+func TestSettlingReaderIsNotBlamed(t *testing.T) {
+	collecting(t, Options{Exact: true})
+	var rw RWMutex
+	rw.Lock()
+	var reading, writing sync.WaitGroup
+	reading.Go(func() {
+		rw.RLock()
+		rw.RUnlock()
+	})
+	waitFor(t, "a reader waits", func() bool { return rw.waiters.Load() == 1 })
+	a := rw.st.Load().account.Load()
+	a.mu.Lock() // the reader cannot settle its wait
+	rw.Unlock()
+	waitFor(t, "the reader got the lock", func() bool { return rw.waiters.Load() == 0 })
+	writing.Go(func() {
+		rw.Lock()
+		rw.Unlock()
+	})
+	waitFor(t, "a writer waits", func() bool { return rw.waiters.Load() == 1 })
+	time.Sleep(10 * time.Millisecond)
+	from := now()
+	a.mu.Unlock()
+	reading.Wait()
+	most := time.Duration(now() - from)
+	writing.Wait()
+	found := false
+	for _, q := range Snapshot().Pairs {
+		if q.Kind == RWMutexWriterKind {
+			if found = true; q.Blamed > most {
+				t.Errorf("the reader is blamed for %v, but had settled its wait for %v at most", q.Blamed, most)
+			}
+		}
+	}
+	if !found {
+		t.Error("the writer blames nobody")
 	}
 }

@@ -19,13 +19,15 @@ func TestSamplingIsUnbiased(t *testing.T) {
 		w := float64(st.weigh(st.draw()))
 		sum += w
 		variance += w * (w - 1)
+		at += 5_000
 		if w > 0 {
-			// Waits are the dearer, the later they are, so that w grows.
+			// Waits are the dearer, the later they are, so that w grows: to some 64, of which enough
+			// are drawn for sums to be normally distributed.
 			st.arrivals.Add(1)
-			st.seq.Add(1 + uint64(i/2000))
-			at += 20_000
-			st.reconsider(at)
+			st.seq.Add(1 + uint64(i/20_000))
+			at += 15_000
 		}
+		st.reconsider(at)
 		most = max(most, st.sampling.log.Load())
 	}
 	if most < 3 {

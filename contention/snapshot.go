@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/starter"
 )
 
@@ -187,8 +188,8 @@ func (p *Profile) finish() {
 		p.Accuracy = Sampled
 	}
 	if estimated > 0 {
-		p.warn("%.0f %% of the waiting, at %d hot locks, is scaled from %d waits drawn at random, and known to ±%.1f %% (one standard error); see StdErr of each row.",
-			100*float64(estimated)/float64(waited), len(hot), observed, 100*float64(stdErr)/float64(estimated))
+		p.warn("%s of the waiting, at %s, is scaled from %d waits drawn at random, and known to ±%.1f %% (one standard error); see StdErr of each row.",
+			format.Percent(estimated, waited), format.Plural(len(hot), "hot lock", "hot locks"), observed, 100*float64(stdErr)/float64(estimated))
 		if observed < fewDrawn {
 			p.warn("%d waits are too few to tell how good the estimate is: collect for longer, or with Options.Exact.", observed)
 		}
@@ -204,8 +205,8 @@ func (p *Profile) finish() {
 // fewDrawn is the number of drawn waits below which even the standard error is a guess.
 const fewDrawn = 30
 
-func (p *Profile) warn(format string, args ...any) {
-	p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...))
+func (p *Profile) warn(text string, args ...any) {
+	p.Warnings = append(p.Warnings, fmt.Sprintf(text, args...))
 }
 
 func (p *Profile) warnCount(n uint64, what string) {

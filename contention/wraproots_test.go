@@ -32,9 +32,8 @@ func chainSecond(b *Mutex) {
 //go:noinline
 func chainRoot(b *Mutex, d time.Duration) { time.Sleep(d); b.Unlock() }
 
-// TestWrapperRoots: the victim waits for a, whose owner waits for b, whose owner sleeps.
-func TestWrapperRoots(t *testing.T) {
-	collecting(t, Options{Exact: true, Goroutines: true})
+// chainOfBlame makes the victim wait for a, whose owner waits for b, whose owner sleeps.
+func chainOfBlame(t *testing.T) {
 	a, b := NewMutex("a"), NewMutex("b")
 	b.Lock()
 	locked, done := make(chan bool), make(chan bool)
@@ -45,6 +44,11 @@ func TestWrapperRoots(t *testing.T) {
 	chainRoot(b, 40*time.Millisecond)
 	<-done
 	<-done
+}
+
+func TestWrapperRoots(t *testing.T) {
+	collecting(t, Options{Exact: true, Goroutines: true})
+	chainOfBlame(t)
 	p := Snapshot()
 	checkConservation(t, p)
 	var waitB, pairA *Pair
