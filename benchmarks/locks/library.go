@@ -18,11 +18,15 @@ type library struct {
 	folder                string // of the package, within the module
 	pkg                   string // the name of the package
 	bench                 string // which of its benchmarks; all of them use locks
+	// repeat is how often each benchmark is run in a round, of which the median counts, and more how many
+	// times as many rounds there are. Single runs that are short are best repeated; those of lru are bound by memory, whose speed
+	// depends on where a process happens to have it, so that only more processes tell more.
+	repeat, more int
 }
 
 var libraries = []library{
-	{"lru", "github.com/hashicorp/golang-lru/v2", "v2.0.7", ".", "lru", "LRU_(Rand|Freq)|2Q_(Rand|Freq)"},
-	{"go-cache", "github.com/patrickmn/go-cache", "v2.1.0+incompatible", ".", "cache", "Cache(Get|Set|GetConcurrent)NotExpiring$"},
+	{"lru", "github.com/hashicorp/golang-lru/v2", "v2.0.7", ".", "lru", "LRU_(Rand|Freq)|2Q_(Rand|Freq)", 1, 3},
+	{"go-cache", "github.com/patrickmn/go-cache", "v2.1.0+incompatible", ".", "cache", "Cache(Get|Set|GetConcurrent)NotExpiring$", 11, 1},
 }
 
 // download returns the folder in the module cache in which the library is.
@@ -44,13 +48,13 @@ func (l *library) download(ctx context.Context, scratch string) (string, error) 
 	return m.Dir, nil
 }
 
-// layouts is how many programs are made of each variant. They have their functions in different orders, as a loop
+// layouts is how many programs are made of the locks of package sync and of ours, of the former twice. They have their functions in different orders, as a loop
 // may be some percent faster at one place than at another, for no merit of its own.
 const layouts = 4
 
-// build makes the library's test programs from the folder from; with wrapped, from a copy
+// build makes the library's test programs from the folder from, in layouts first and up; with wrapped, from a copy
 // in which the locks are replaced. It returns the programs and how many were.
-func (l *library) build(ctx context.Context, root, from, to string, wrapped bool) (programs []string, replaced int, err error) {
+func (l *library) build(ctx context.Context, root, from, to string, wrapped bool, first int) (programs []string, replaced int, err error) {
 	if err := copyTree(from, to); err != nil {
 		return nil, 0, err
 	}
@@ -74,7 +78,7 @@ func (l *library) build(ctx context.Context, root, from, to string, wrapped bool
 	}
 	for i := range layouts {
 		programs = append(programs, filepath.Join(to, fmt.Sprintf("bench%d.test", i)))
-		steps = append(steps, []string{"go", "test", "-c", "-vet=off", fmt.Sprintf("-ldflags=-randlayout=%d", i+1), "-o", programs[i], "./" + l.folder})
+		steps = append(steps, []string{"go", "test", "-c", "-vet=off", fmt.Sprintf("-ldflags=-randlayout=%d", first+i), "-o", programs[i], "./" + l.folder})
 	}
 	for _, s := range steps {
 		cmd := exec.CommandContext(ctx, s[0], s[1:]...)

@@ -19,55 +19,68 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	rounds := flag.Int("rounds", 21, "rounds; each runs the original twice and the copy once")
-	n := flag.Int("n", 20_000, "how often each benchmark of a library does its work in a round")
-	length := flag.Duration("time", 500*time.Millisecond, "how long each workload of an example runs in a round")
-	each := flag.Bool("v", false, "a line for each benchmark of a library, too")
-	only := flag.String("only", "", "measure only what has this in its name")
+	o := options{}
+	flag.IntVar(&o.rounds, "rounds", 192, "rounds, of lru three times as many; each runs the original twice and the copy once")
+	flag.IntVar(&o.n, "n", 20_000, "how often each benchmark of a library does its work in a run")
+	flag.DurationVar(&o.length, "time", 50*time.Millisecond, "how long each workload of an example runs in a round")
+	flag.BoolVar(&o.each, "v", false, "a line for each benchmark of a library, too")
+	flag.StringVar(&o.only, "only", "", "measure only what has this in its name")
+	spin := flag.Bool("spin", false, "only keep all processors busy, until standard input ends")
 	flag.Parse()
-	if flag.NArg() > 0 || *rounds < 6 || *n <= 0 || *length <= 0 {
+	if *spin {
+		keepBusy(os.Stdin)
+		return
+	}
+	if flag.NArg() > 0 || o.rounds < 6 || o.n <= 0 || o.length <= 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := measure(ctx, *rounds, *n, *length, *only, *each); err != nil {
+	if err := measure(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "locks:", err)
 		os.Exit(1)
 	}
 }
 
+type options struct {
+	rounds, n int
+	length    time.Duration
+	only      string
+	each      bool
+}
+
 // measure prints the table. What cannot be had does not keep the rest from being measured.
-func measure(ctx context.Context, rounds, n int, length time.Duration, only string, each bool) error {
+func measure(ctx context.Context, o options) error {
 	scratch, err := os.MkdirTemp("", "bottleneck-locks")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(scratch)
 	var failed []error
-	all := ownSubjects(length)
+	all := ownSubjects(o.length)
 	for _, l := range libraries {
-		if !strings.Contains(l.name, only) {
+		if !strings.Contains(l.name, o.only) {
 			continue
 		}
-		s, err := l.subject(ctx, scratch, n)
+		s, err := l.subject(ctx, scratch, o)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", l.name, err))
 			continue
 		}
 		all = append(all, s)
 	}
-	fmt.Println("throughput as a share of the original's: median of", rounds, "rounds [95 % confidence interval], and of the best rounds")
+	fmt.Println("throughput as a share of the original's: median of the rounds [95 % confidence interval], and of the best rounds")
 	fmt.Printf("%-42s  %-31s   %s\n", "", "the original again", "locks of package contention, collecting")
 	for _, s := range all {
-		if !strings.Contains(s.name, only) {
+		if !strings.Contains(s.name, o.only) {
 			continue
 		}
-		again, ours, err := s.turns(ctx, rounds)
+		again, ours, err := s.turns(ctx, o.rounds)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", s.name, err))
 			continue
 		}
 		printLine(s.name, again.ratios, ours.ratios, again.best, ours.best)
-		if each && len(ours.each) > 1 {
+		if o.each && len(ours.each) > 1 {
 			for _, name := range slices.Sorted(maps.Keys(ours.each)) {
 				printLine("  "+name, again.each[name], ours.each[name], again.bestOf[name], ours.bestOf[name])
 			}
@@ -81,7 +94,7 @@ func printLine(name string, again, ours []float64, bestAgain, bestOurs float64) 
 }
 
 // subject makes the programs of a library.
-func (l *library) subject(ctx context.Context, scratch string, n int) (subject, error) {
+func (l *library) subject(ctx context.Context, scratch string, o options) (subject, error) {
 	dir := filepath.Join(scratch, l.name)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return subject{}, err
@@ -94,28 +107,31 @@ func (l *library) subject(ctx context.Context, scratch string, n int) (subject, 
 	if err != nil {
 		return subject{}, err
 	}
-	plain, _, err := l.build(ctx, root, from, filepath.Join(dir, "original"), false)
-	if err != nil {
+	var programs [variants][]string
+	if programs[original], _, err = l.build(ctx, root, from, filepath.Join(dir, "original"), false, 1); err != nil {
 		return subject{}, err
 	}
-	ours, replaced, err := l.build(ctx, root, from, filepath.Join(dir, "copy"), true)
-	if err != nil {
+	if programs[originalAgain], _, err = l.build(ctx, root, from, filepath.Join(dir, "again"), false, 1+layouts); err != nil {
+		return subject{}, err
+	}
+	var replaced int
+	if programs[wrapped], replaced, err = l.build(ctx, root, from, filepath.Join(dir, "copy"), true, 1); err != nil {
 		return subject{}, err
 	}
 	if replaced == 0 {
 		return subject{}, fmt.Errorf("there is no lock of package sync in %s", l.module)
 	}
 	return subject{
-		name: fmt.Sprintf("%s %s, %d locks", l.name, l.version, replaced),
+		name:  fmt.Sprintf("%s %s, %d locks", l.name, l.version, replaced),
+		begin: occupy,
+		more:  l.more,
 		run: func(ctx context.Context, round, variant int) (speeds, error) {
-			program := plain[round%layouts]
-			switch variant {
-			case originalAgain:
-				program = plain[(round+1)%layouts]
-			case wrapped:
-				program = ours[(round/layouts)%layouts]
+			// Of each 16 times six rounds, one has any two layouts together in any order.
+			i := round / len(orders) % layouts
+			if variant != original {
+				i = round / len(orders) / layouts % layouts
 			}
-			return runProgram(ctx, program, l.bench, n)
+			return runProgram(ctx, programs[variant][i], l.bench, o.n, l.repeat)
 		},
 	}, nil
 }

@@ -66,21 +66,28 @@ func compute(x uint32, steps int) uint32 {
 	return x
 }
 
-// subjects returns the workloads; collection is on while the wrapped ones run.
+// ownSubjects returns the workloads. Their locks live on from round to round, as those of programs do, and
+// collection is on all the while, which those of package sync know nothing of.
 func ownSubjects(d time.Duration) []subject {
 	var all []subject
 	for _, w := range workloads {
-		all = append(all, subject{name: w.name, run: func(_ context.Context, _, variant int) (speeds, error) {
-			newLock := func() sync.Locker { return new(sync.Mutex) }
-			if variant == wrapped {
-				newLock = func() sync.Locker { return new(contention.Mutex) }
+		var work [variants]func(g, n int)
+		all = append(all, subject{
+			name: w.name,
+			begin: func(context.Context) (end func(), err error) {
+				for v := range work {
+					work[v] = w.work(func() sync.Locker { return new(sync.Mutex) })
+				}
+				work[wrapped] = w.work(func() sync.Locker { return new(contention.Mutex) })
 				if err := contention.Start(contention.Options{}); err != nil {
 					return nil, err
 				}
-				defer contention.Stop()
-			}
-			return speeds{w.name: perSecond(w.work(newLock), d)}, nil
-		}})
+				return func() { contention.Stop() }, nil
+			},
+			run: func(_ context.Context, _, variant int) (speeds, error) {
+				return speeds{w.name: perSecond(work[variant], d)}, nil
+			},
+		})
 	}
 	return all
 }

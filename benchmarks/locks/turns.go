@@ -7,14 +7,17 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/bottleneck-go/bottleneck/benchmarks/internal/median"
 )
 
 // speeds is what one run of a benchmark program gave: operations a second by benchmark.
 type speeds map[string]float64
 
-// runProgram runs each of the benchmarks of a test program n times.
-func runProgram(ctx context.Context, program, bench string, n int) (speeds, error) {
-	cmd := exec.CommandContext(ctx, program, "-test.run=^$", "-test.bench="+bench, fmt.Sprintf("-test.benchtime=%dx", n))
+// runProgram has each of the benchmarks of a test program do its work n times, several times over.
+func runProgram(ctx context.Context, program, bench string, n, repeat int) (speeds, error) {
+	cmd := exec.CommandContext(ctx, program, "-test.run=^$", "-test.bench="+bench,
+		fmt.Sprintf("-test.benchtime=%dx", n), fmt.Sprintf("-test.count=%d", repeat))
 	cmd.Dir = filepath.Dir(program)
 	out, err := cmd.Output()
 	if err != nil {
@@ -27,17 +30,22 @@ func runProgram(ctx context.Context, program, bench string, n int) (speeds, erro
 	return s, nil
 }
 
-// parse reads the lines that begin with Benchmark.
+// parse reads the lines that begin with Benchmark. Of a benchmark that was repeated, it takes the median, as
+// one repetition in twenty is hit by what else the machine has to do.
 func parse(out string) speeds {
-	s := speeds{}
+	all := map[string][]float64{}
 	for line := range strings.Lines(out) {
 		f := strings.Fields(line)
 		if len(f) < 4 || !strings.HasPrefix(f[0], "Benchmark") || f[3] != "ns/op" {
 			continue
 		}
 		if ns, err := strconv.ParseFloat(f[2], 64); err == nil && ns > 0 {
-			s[f[0]] = 1e9 / ns
+			all[f[0]] = append(all[f[0]], 1e9/ns)
 		}
+	}
+	s := speeds{}
+	for name, x := range all {
+		s[name] = median.Of(x).Median
 	}
 	return s
 }
@@ -45,8 +53,12 @@ func parse(out string) speeds {
 // subject is what can be run with the locks of package sync and with ours.
 type subject struct {
 	name string
+	// begin is called before the first round, and what it returns after the last one. It may be nil.
+	begin func(ctx context.Context) (end func(), err error)
 	// run runs one of the variants once.
 	run func(ctx context.Context, round, variant int) (speeds, error)
+	// more is how many times as many rounds as others it needs; 0 is 1.
+	more int
 }
 
 const (
@@ -83,17 +95,28 @@ func (o *outcome) compare(best, original speeds) {
 
 func newOutcome() outcome { return outcome{each: map[string][]float64{}, bestOf: speeds{}} }
 
+// orders are all orders of the variants. Of six rounds that follow them, each variant is first, second and third
+// in two, and comes as often right before any other as right after it: what drifts, or what one leaves behind
+// for the next, is the same for all.
+var orders = [...][variants]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {0, 2, 1}, {2, 0, 1}, {1, 0, 2}}
+
 // turns runs all variants in each round, in an order that changes.
 func (s *subject) turns(ctx context.Context, rounds int) (again, ours outcome, err error) {
 	again, ours = newOutcome(), newOutcome()
+	if s.begin != nil {
+		end, err := s.begin(ctx)
+		if err != nil {
+			return again, ours, err
+		}
+		defer end()
+	}
 	var best [variants]speeds
 	for v := range best {
 		best[v] = speeds{}
 	}
-	for round := range rounds {
+	for round := range rounds * max(1, s.more) {
 		var got [variants]speeds
-		for i := range variants {
-			v := (i + round) % variants
+		for _, v := range orders[round%len(orders)] {
 			if got[v], err = s.run(ctx, round, v); err != nil {
 				return again, ours, err
 			}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +19,9 @@ func TestParse(t *testing.T) {
 	if len(s) != 2 || s["BenchmarkA-2"] != 2e7 || s["BenchmarkB"] != 5e6 {
 		t.Errorf("%v", s)
 	}
+	if s := parse("BenchmarkA 1 10 ns/op\nBenchmarkA 1 900 ns/op\nBenchmarkA 1 20 ns/op\n"); s["BenchmarkA"] != 5e7 {
+		t.Errorf("of three runs: %v, want the median", s)
+	}
 }
 
 func TestRatio(t *testing.T) {
@@ -25,7 +30,7 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// Each variant runs once a round, and none always after the same one.
+// Each variant runs once a round; none is always first, nor always after the same one.
 func TestTurns(t *testing.T) {
 	var ran []int
 	s := subject{run: func(_ context.Context, _, v int) (speeds, error) {
@@ -39,9 +44,16 @@ func TestTurns(t *testing.T) {
 	if e := ours.each["x"]; len(e) != 6 || e[5] != ours.ratios[5] || ours.bestOf["x"] != ours.best {
 		t.Errorf("by benchmark %v, best %v", ours.each, ours.bestOf)
 	}
-	first := map[int]int{}
+	first, follows := map[int]int{}, map[[2]int]int{}
 	for i := 0; i < len(ran); i += variants {
 		first[ran[i]]++
+		follows[[2]int{ran[i], ran[i+1]}]++
+		follows[[2]int{ran[i+1], ran[i+2]}]++
+	}
+	for pair, n := range follows {
+		if n != 2 {
+			t.Errorf("%d follows %d %d times", pair[1], pair[0], n)
+		}
 	}
 	if len(ran) != 18 || first[original] != 2 || first[originalAgain] != 2 || first[wrapped] != 2 {
 		t.Errorf("ran %v", ran)
@@ -50,16 +62,28 @@ func TestTurns(t *testing.T) {
 
 func TestOwnSubjectsDoSomething(t *testing.T) {
 	for _, s := range ownSubjects(5 * time.Millisecond) {
-		for v := range variants {
-			got, err := s.run(t.Context(), 0, v)
-			if err != nil || got[s.name] <= 0 {
-				t.Errorf("%s, variant %d: %v, %v", s.name, v, got, err)
-			}
+		again, ours, err := s.turns(t.Context(), 6)
+		if err != nil || len(again.each[s.name]) != 6 || len(ours.each[s.name]) != 6 || ours.best <= 0 {
+			t.Errorf("%s: %v, %v, %v", s.name, again, ours, err)
 		}
 	}
 	if err := contention.Stop(); err != contention.ErrNotStarted {
 		t.Errorf("collection was left on: %v", err)
 	}
+}
+
+// What keeps the processors busy ends with its input.
+func TestKeepBusyEnds(t *testing.T) {
+	r, w := io.Pipe()
+	done := make(chan struct{})
+	old := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(old)
+	go func() {
+		keepBusy(r)
+		close(done)
+	}()
+	w.Close()
+	<-done
 }
 
 // Without a network and with an empty cache, the error says so.

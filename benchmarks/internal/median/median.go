@@ -29,12 +29,11 @@ func Of(values []float64) Interval {
 // a probability of 95 % at least, whatever the distribution: each value is above it or below it with equal chances. It is −1 if
 // there are too few values.
 func rank(n int) int {
-	k, chance, all := -1, math.Pow(0.5, float64(n)), 0.0 // chance that exactly k+1 values are below
-	for {
-		if all += chance; 2*all > 0.05 {
+	logOf := func(x int) float64 { l, _ := math.Lgamma(float64(x) + 1); return l } // log x!
+	for k, all := -1, 0.0; ; k++ {
+		// The chance that exactly k+1 values are below. By logarithms, as 2⁻ⁿ is no number that is left for large n.
+		if all += math.Exp(logOf(n) - logOf(k+1) - logOf(n-k-1) - float64(n)*math.Ln2); 2*all > 0.05 {
 			return k
 		}
-		k++
-		chance *= float64(n-k) / float64(k+1)
 	}
 }
