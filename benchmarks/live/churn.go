@@ -51,11 +51,17 @@ func churn(w io.Writer, length, every time.Duration, rate int, budget float64) (
 	begin := time.Now()
 	for at := every; at <= length; at += every {
 		time.Sleep(time.Until(begin.Add(at)))
+		if err = keptUp(c); err != nil {
+			break
+		}
 		heap, fromOS := churnLine(w, c, time.Since(begin))
 		heaps, sys = append(heaps, heap), append(sys, fromOS)
 	}
 	close(quit)
 	n := <-born
+	if err != nil {
+		return heaps, err
+	}
 	fmt.Fprintf(w, "%d goroutines, %.0f a second\n", n, float64(n)/time.Since(begin).Seconds())
 	live, fromOS := trendOf(heaps, every), trendOf(sys, every)
 	verdict := "flat"
@@ -66,14 +72,22 @@ func churn(w io.Writer, length, every time.Duration, rate int, budget float64) (
 	return heaps, err
 }
 
-// churnLine looks at the memory while nothing waits to be read: what does comes and goes.
-func churnLine(w io.Writer, c *bottleneck.Continuous, after time.Duration) (live, fromOS uint64) {
+// errBehind: what waits to be read only grows, and the memory with it, as it must.
+var errBehind = errors.New("the machine is too slow to read the traces of so many goroutines: choose fewer")
+
+// keptUp waits until nothing waits to be read.
+func keptUp(c *bottleneck.Continuous) error {
 	for range 3000 {
 		if c.Read().Stream.Pending == 0 {
-			break
+			return nil
 		}
 		time.Sleep(time.Millisecond)
 	}
+	return errBehind
+}
+
+// churnLine looks at the memory while nothing waits to be read: what does comes and goes.
+func churnLine(w io.Writer, c *bottleneck.Continuous, after time.Duration) (live, fromOS uint64) {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
