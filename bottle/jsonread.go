@@ -11,6 +11,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // ReadJSON reads what [WriteJSON] wrote: one object, or one for each window.
@@ -36,7 +38,7 @@ func ReadJSON(r io.Reader) (*Graph, error) {
 			err = g.setForm(&form)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("bottle: reading JSON: object %d, from byte %d: %w", len(graphs)+1, at, explain(err))
+			return nil, fmt.Errorf("bottle: reading JSON: object %d, from byte %d: %w", len(graphs)+1, at, format.ExplainJSON(err, "wall_ns, idle_ns and boxes"))
 		}
 		graphs = append(graphs, g)
 	}
@@ -65,23 +67,9 @@ func (g *Graph) UnmarshalJSON(data []byte) error {
 		err = g.setForm(&form)
 	}
 	if err != nil {
-		return fmt.Errorf("bottle: reading JSON: %w", explain(err))
+		return fmt.Errorf("bottle: reading JSON: %w", format.ExplainJSON(err, "wall_ns, idle_ns and boxes"))
 	}
 	return nil
-}
-
-// explain says in the words of the form what encoding/json has against the input.
-func explain(err error) error {
-	var wrongType *json.UnmarshalTypeError
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the input ends inside the object")
-	case errors.As(err, &wrongType) && wrongType.Field == "":
-		return fmt.Errorf("expected an object with wall_ns, idle_ns and boxes, found a JSON %s", wrongType.Value)
-	case errors.As(err, &wrongType):
-		return fmt.Errorf("%s: expected %s, found a JSON %s", wrongType.Field, wrongType.Type, wrongType.Value)
-	}
-	return err
 }
 
 // maxGoroutines bounds the number of goroutines of a box, so that sums over boxes do not overflow.

@@ -10,6 +10,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // ReadJSON reads what [WriteJSON] wrote.
@@ -48,25 +50,9 @@ func (p *Profile) UnmarshalJSON(data []byte) error {
 func decodeProfile(dec *json.Decoder) (*Profile, error) {
 	var form profileJSON
 	if err := dec.Decode(&form); err != nil {
-		return nil, explainJSON(err)
+		return nil, format.ExplainJSON(err, "wait_ns, pairs and waits")
 	}
 	return form.profile()
-}
-
-// explainJSON says in the words of the form what encoding/json has against the input.
-func explainJSON(err error) error {
-	var wrongType *json.UnmarshalTypeError
-	switch {
-	case err == io.EOF:
-		return errors.New("the input is empty")
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the input ends inside the object")
-	case errors.As(err, &wrongType) && wrongType.Field == "":
-		return fmt.Errorf("expected an object with wait_ns, pairs and waits, found a JSON %s", wrongType.Value)
-	case errors.As(err, &wrongType):
-		return fmt.Errorf("%s: expected %s, found a JSON %s", wrongType.Field, wrongType.Type, wrongType.Value)
-	}
-	return err
 }
 
 // jsonReader turns the form back into a profile.

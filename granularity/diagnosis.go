@@ -153,8 +153,8 @@ func (v *verdict) decide() {
 	}
 	c.Diagnosis = OK
 	c.Reasons = nil
-	v.because("%s on %s execute %s each on average; the overhead of a task, %s (%s), is %s of its cost",
-		tasks(c.Tasks), processors(v.p.Procs), duration(v.mean), v.overhead, v.origin, percent(v.overheadShare(v.mean)))
+	v.because("%s on %s %s %s each on average; the overhead of a task, %s (%s), is %s of its cost",
+		tasks(c.Tasks), processors(v.p.Procs), verb(c.Tasks), duration(v.mean), v.overhead, v.origin, percent(v.overheadShare(v.mean)))
 	if !math.IsNaN(v.utilisation) {
 		v.because("the processors were used to %.0f %% while they were under way", 100*v.utilisation)
 	}
@@ -268,9 +268,17 @@ func (v *verdict) advise(format string, args ...any) {
 	v.c.Advice = append(v.c.Advice, fmt.Sprintf(format, args...))
 }
 
-func tasks(n uint64) string { return format.Plural(int(n), "task", "tasks") }
+func tasks(n uint64) string { return format.Plural(n, "task", "tasks") }
 
-func processors[N int | uint64](n N) string { return format.Plural(int(n), "processor", "processors") }
+// verb is what so many tasks do.
+func verb(tasks uint64) string {
+	if tasks == 1 {
+		return "executes"
+	}
+	return "execute"
+}
+
+func processors[N int | uint64](n N) string { return format.Plural(n, "processor", "processors") }
 
 // percent prints a share with two digits.
 func percent(share float64) string {

@@ -70,7 +70,8 @@ func TestJSONErrors(t *testing.T) {
 		return strings.Replace(string(text), old, new, 1)
 	}
 	for _, tt := range []struct{ text, want string }{
-		{"", "unexpected end"},
+		{"", "the input is empty"},
+		{`{"source":"x",`, "the input ends inside the object"},
 		{"[]", "expected an object with source and classes, found a JSON array"},
 		{"{}", "no profile of tasks"},
 		{`{"boxes":[]}`, "no profile of tasks"},

@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // ReadJSON reads a profile that [WriteJSON] or json.Marshal wrote. The diagnosis is that of the machine
@@ -41,22 +43,10 @@ func (p *Profile) UnmarshalJSON(text []byte) error {
 		read, err = form.profile()
 	}
 	if err != nil {
-		return fmt.Errorf("granularity: reading JSON: %w", explain(err))
+		return fmt.Errorf("granularity: reading JSON: %w", format.ExplainJSON(err, "source and classes"))
 	}
 	*p = *read
 	return nil
-}
-
-// explain says in words what encoding/json has against the input.
-func explain(err error) error {
-	var wrongType *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &wrongType) && wrongType.Field == "":
-		return fmt.Errorf("expected an object with source and classes, found a JSON %s", wrongType.Value)
-	case errors.As(err, &wrongType):
-		return fmt.Errorf("%s: expected %s, found a JSON %s", wrongType.Field, wrongType.Type, wrongType.Value)
-	}
-	return err
 }
 
 // profile checks the form and makes the profile.

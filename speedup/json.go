@@ -137,8 +137,8 @@ func ReadJSON(r io.Reader) ([]*Stack, error) {
 		var s *Stack
 		if err == nil {
 			s, err = form.stack()
-		} else if errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errors.New("the input ends inside the object")
+		} else {
+			err = format.ExplainJSON(err, "n, speedup and components")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("speedup: reading JSON: object %d: %w", len(out)+1, err)

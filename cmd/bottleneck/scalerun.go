@@ -122,7 +122,7 @@ func (r *scaler) run(ctx context.Context, args []string, width int, into *scaleR
 	})
 	defer p.stop()
 	if err := cmd.Start(); err != nil {
-		return "", fmt.Errorf("cannot run %s: %w", args[0], err)
+		return "", notRun(args[0], err)
 	}
 	meter := schedstat.WatchTree(cmd.Process.Pid, func(command string) bool { return !slices.Contains(tools, command) })
 	err := cmd.Wait()

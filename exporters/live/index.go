@@ -90,7 +90,7 @@ func (h *handler) states(now time.Time) (states []indexState) {
 		for i := range p.Classes {
 			tasks += p.Classes[i].Tasks
 		}
-		states = append(states, indexState{Name: "Recorder of tasks", Value: format.Plural(int(tasks), "task", "tasks"), Note: "in " + format.Plural(len(p.Classes), "class", "classes") + ", counted by " + format.Clean(p.Source)})
+		states = append(states, indexState{Name: "Recorder of tasks", Value: format.Plural(tasks, "task", "tasks"), Note: "in " + format.Plural(len(p.Classes), "class", "classes") + ", counted by " + format.Clean(p.Source)})
 	}
 	return append(states, indexState{Name: "This page", Value: format.Duration(now.Sub(h.born)), Note: "since the handler was made; it is " + now.Format("2006-01-02 15:04:05 MST")})
 }
@@ -121,7 +121,7 @@ func (h *handler) continuousStates() []indexState {
 		seen.Bad = 10*live.Covered < 9*all
 		states = append(states, seen)
 	}
-	dropped := indexState{Name: "Dropped", Value: format.Plural(int(st.Dropped.Generations), "generation", "generations"), Note: fmt.Sprintf("of %d, about a second each", st.Dropped.Generations+st.Generations)}
+	dropped := indexState{Name: "Dropped", Value: format.Plural(st.Dropped.Generations, "generation", "generations"), Note: fmt.Sprintf("of %d, about a second each", st.Dropped.Generations+st.Generations)}
 	if n := st.Dropped; n.Generations > 0 {
 		dropped.Bad = true
 		dropped.Note += fmt.Sprintf(": %d over budget, %d too fast, %d broken", n.OverBudget.Generations, n.Behind.Generations, n.Broken.Generations)

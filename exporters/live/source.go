@@ -89,7 +89,7 @@ func (h *handler) windows(d time.Duration) (*bottleneck.Live, error) {
 		text := "the continuous analysis has not seen a whole window yet, which takes a second or two"
 		if last != nil && last.Stream.Dropped.Generations > 0 {
 			text = fmt.Sprintf("the continuous analysis has seen nothing in the last %s: %s been dropped so far, since reading them would have taken more than the budget or they came too fast",
-				format.Duration(d), format.Plural(int(last.Stream.Dropped.Generations), "generation has", "generations have"))
+				format.Duration(d), format.Plural(last.Stream.Dropped.Generations, "generation has", "generations have"))
 		}
 		return nil, &problem{status: http.StatusServiceUnavailable, retry: 2 * time.Second, text: text}
 	}

@@ -221,7 +221,7 @@ func (m *flowModel) notes() (out []string) {
 func (m *flowModel) say(f *flow) string {
 	s := fmt.Sprintf("%s waited %s (%s) for %s", f.from.full, format.Duration(f.time), format.Percent(f.time, m.whole), f.to.full)
 	if f.contentions > 0 {
-		s += ", in " + format.Plural(int(f.contentions), "contention", "contentions")
+		s += ", in " + format.Plural(f.contentions, "contention", "contentions")
 	}
 	if of := f.did.Total(); f.did.Unknown < of {
 		s += fmt.Sprintf("; meanwhile it ran %s, was ready to run %s, was itself blocked %s",

@@ -131,7 +131,7 @@ func clipText(s string, n int) string {
 }
 
 func tasksOf(n uint64) string {
-	return format.Plural(int(min(n, math.MaxInt64)), "task", "tasks")
+	return format.Plural(n, "task", "tasks")
 }
 
 // amount writes a granularity: cycles with the time they take, or time.

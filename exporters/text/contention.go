@@ -84,7 +84,7 @@ func (m *contentionModel) headline() string {
 	if t.Waited == 0 {
 		return m.paragraph(bold, "No goroutine waited"+m.during()+".")
 	}
-	sum := fmt.Sprintf("Goroutines waited %s in %s%s", format.Duration(t.Waited), counted(t.Contentions, "contention", "contentions"), m.during())
+	sum := fmt.Sprintf("Goroutines waited %s in %s%s", format.Duration(t.Waited), format.Plural(t.Contentions, "contention", "contentions"), m.during())
 	if d := m.p.Duration; d > 0 {
 		sum += fmt.Sprintf(": %s waited at a time, on average", format.Parallelism(float64(t.Waited)/float64(d)))
 	}
@@ -125,7 +125,7 @@ func (m *contentionModel) kinds() string {
 	}
 	var parts []string
 	for _, c := range t.Children {
-		parts = append(parts, fmt.Sprintf("%s %s (%s)", c.Key, format.Duration(c.Waited), counted(c.Contentions, "wait", "waits")))
+		parts = append(parts, fmt.Sprintf("%s %s (%s)", c.Key, format.Duration(c.Waited), format.Plural(c.Contentions, "wait", "waits")))
 	}
 	return m.paragraph("", "By kind: "+strings.Join(parts, ", ")+".")
 }
@@ -137,6 +137,3 @@ func (m *contentionModel) warnings() string {
 	}
 	return b.String()
 }
-
-// counted writes a count with its noun.
-func counted(n int64, one, many string) string { return format.Plural(int(n), one, many) }

@@ -96,9 +96,9 @@ Warning: a ?[31mhostile warning
 	for _, want := range []string{
 		"waited    %  contentions  by waiter-group > owner-stack > f…\n",
 		"900 ms  90%           40  http.(*conn).serve\n",
-		"700 ms  70%           39    example.com/cache.(*LRU).Sweep …\n",
+		"700 ms  70%           39    cache.(*LRU).Sweep a.go:10 < ma…\n",
 		"200 ms  20%           20    (3 more)\n",
-		"100 ms  10%            1    example.com/cache.(*LRU).Get /s…\n",
+		"100 ms  10%            1    cache.(*LRU).Get a.go:10 < http…\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -144,6 +144,22 @@ func TestContentionCSV(t *testing.T) {
 	} {
 		if got := strings.Join(rows[i], ","); got != want {
 			t.Errorf("row %d: %s\nwant %s", i, got, want)
+		}
+	}
+}
+
+// What tells two call chains apart comes before what does not fit into a line.
+func TestShortStack(t *testing.T) {
+	short := map[string]string{"example.com/cache.(*LRU).Get": "cache.(*LRU).Get", "example.com/q.Pop[struct { x int }]": "q.Pop[...]"}
+	for key, want := range map[string]string{
+		"example.com/cache.(*LRU).Get /home/a b/c/lru.go:63 < main.main /home/a b/main.go:7 < …": "cache.(*LRU).Get lru.go:63 < main.main main.go:7 < …",
+		`example.com/cache.(*LRU).Get C:\src\lru.go:63`:                                          "cache.(*LRU).Get lru.go:63",
+		"example.com/q.Pop[struct { x int }] example.com/q/pop.go:9":                             "q.Pop[...] pop.go:9",
+		"main.main":      "main.main",
+		"[unattributed]": "[unattributed]",
+	} {
+		if got := shortStack(key, short); got != want {
+			t.Errorf("%s\nbecame %s\nwant   %s", key, got, want)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func (m *contentionModel) locks() string {
 			waiters = strconv.Itoa(r.Waiters)
 		}
 		lines = append(lines, []string{
-			m.duration(r.Waited), m.percent(r.Waited), format.Count(int(r.Contentions)), m.duration(r.Longest),
+			m.duration(r.Waited), m.percent(r.Waited), format.Count(r.Contentions), m.duration(r.Longest),
 			m.style.plain(waiters), m.style.plain(held),
 		})
 		did := m.did(r.Activity, r.Blamed)
@@ -61,7 +61,7 @@ func (m *contentionModel) locks() string {
 			rest.Activity = rest.Activity.Plus(r.Activity)
 		}
 		did := m.did(rest.Activity, rest.Blamed)
-		lines = append(lines, []string{m.duration(rest.Waited), m.percent(rest.Waited), format.Count(int(rest.Contentions)), m.duration(longest), "", "", did[0], did[1], did[2]})
+		lines = append(lines, []string{m.duration(rest.Waited), m.percent(rest.Waited), format.Count(rest.Contentions), m.duration(longest), "", "", did[0], did[1], did[2]})
 		names = append(names, "("+format.Plural(len(rows)-shown, "more lock", "more locks")+")")
 	}
 	return m.lockLines(lines, names)

@@ -68,13 +68,14 @@ func (m *contentionModel) addLines(out *[]treeLine, t *contention.Tree, depth in
 	for _, c := range t.Children[:shown] {
 		l := m.line(c, depth)
 		name := c.Key
-		if s, ok := short[name]; ok {
+		if l.stack = isStack(c.Aspect); l.stack {
+			name = shortStack(name, short)
+		} else if s, ok := short[name]; ok {
 			name = s
 		}
 		if l.name = m.style.clean(name); strings.TrimSpace(l.name) == "" {
 			l.name = "(none)"
 		}
-		l.stack = c.Aspect == contention.ByOwnerStack || c.Aspect == contention.ByWaiterStack || c.Aspect == contention.ByRootStack
 		if depth == 0 {
 			l.attribute = bold
 		}
@@ -98,7 +99,7 @@ func (m *contentionModel) addLines(out *[]treeLine, t *contention.Tree, depth in
 func (m *contentionModel) line(t *contention.Tree, depth int) treeLine {
 	count := ""
 	if t.Contentions > 0 { // else nobody was the owner
-		count = format.Count(int(t.Contentions))
+		count = format.Count(t.Contentions)
 	}
 	did := m.did(t.Activity, t.Blamed)
 	return treeLine{numbers: [6]string{m.duration(t.Waited), m.percent(t.Waited), count, did[0], did[1], did[2]}, depth: depth}
@@ -127,28 +128,4 @@ func (m *contentionModel) worthShowing(t *contention.Tree) int {
 		n++ // "(1 more)" would be no shorter
 	}
 	return n
-}
-
-// shortNames shortens the functions in a tree as far as they can be told apart.
-func shortNames(t *contention.Tree) map[string]string {
-	var names []string
-	seen := map[string]string{}
-	var walk func(t *contention.Tree)
-	walk = func(t *contention.Tree) {
-		switch t.Aspect {
-		case contention.ByOwnerFunc, contention.ByWaiterFunc, contention.ByRootFunc, contention.ByOwnerGroup, contention.ByWaiterGroup, contention.ByRootGroup, contention.ByClass, contention.ByLock:
-			if _, ok := seen[t.Key]; !ok && (t.Aspect != contention.ByLock || strings.Contains(t.Key, "#")) { // names that people gave stay as they are
-				seen[t.Key] = ""
-				names = append(names, t.Key)
-			}
-		}
-		for _, c := range t.Children {
-			walk(c)
-		}
-	}
-	walk(t)
-	for i, s := range format.Funcs(names) {
-		seen[names[i]] = s
-	}
-	return seen
 }

@@ -136,7 +136,7 @@ func (d *contentionDiff) cells(before, after Contended, inBefore, inAfter bool) 
 		if !there {
 			return format.Unknown
 		}
-		return format.Count(int(c.Contentions))
+		return format.Count(c.Contentions)
 	}
 	return []string{
 		waited(before, inBefore), waited(after, inAfter), ratioOf(float64(before.Waited), float64(after.Waited)),

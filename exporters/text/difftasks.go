@@ -133,7 +133,7 @@ func tasksOf(c *granularity.Class) string {
 	if c == nil {
 		return format.Unknown
 	}
-	return format.Count(int(min(c.Tasks, 1<<62)))
+	return format.Count(c.Tasks)
 }
 
 // blockedOf is the part of their time that tasks were off the processor.

@@ -92,7 +92,7 @@ func (t *tasksText) headline() {
 	for i := range p.Classes {
 		tasks += p.Classes[i].Tasks
 	}
-	s := "Task granularity: " + format.Plural(int(min(tasks, 1<<62)), "task", "tasks") + " of " + format.Plural(len(p.Classes), "class", "classes")
+	s := "Task granularity: " + format.Plural(tasks, "task", "tasks") + " of " + format.Plural(len(p.Classes), "class", "classes")
 	if p.Wall > 0 {
 		s += " in " + format.Duration(p.Wall)
 	}
@@ -124,7 +124,7 @@ func (t *tasksText) table() {
 	rows := [][]string{{"class", "tasks", "p1", "p25", "p50", "p75", "p99", "mean", "blocked", "diagnosis"}}
 	for i, c := range t.classes {
 		g := t.p.Granularity(c)
-		row := []string{t.names[i], format.Count(int(min(c.Tasks, 1<<62)))}
+		row := []string{t.names[i], format.Count(c.Tasks)}
 		for _, q := range []float64{.01, .25, .5, .75, .99} {
 			row = append(row, t.amount(g.Quantile(q)))
 		}

@@ -39,7 +39,7 @@ func (t *tasksText) sites(verb string, sites []sitesOf) {
 			t.b.WriteString("  and at " + format.Plural(len(sites)-i, "other line", "other lines") + "\n")
 			return
 		}
-		head := "  " + format.Plural(int(min(s.tasks, 1<<62)), "task", "tasks") + " " + verb + " at "
+		head := "  " + format.Plural(s.tasks, "task", "tasks") + " " + verb + " at "
 		t.b.WriteString(head + t.style.fit(t.style.clean(s.line), max(20, t.opt.Width-columns(head))) + "\n")
 	}
 }

@@ -287,7 +287,7 @@ func perSecond(rate float64) string {
 	case rate > 0 && rate < 10:
 		return strconv.FormatFloat(rate, 'f', 1, 64) + "/s"
 	}
-	return format.Count(int(math.Round(rate))) + "/s"
+	return format.Count(int64(math.Round(rate))) + "/s"
 }
 
 // meanOf is how many goroutines there were on average in a state that they spent a time in.
@@ -299,7 +299,7 @@ func meanOf(d, wall time.Duration) string {
 	case mean >= 1e6:
 		return ">1M"
 	case mean >= 1000:
-		return format.Count(int(math.Round(mean)))
+		return format.Count(int64(math.Round(mean)))
 	case mean >= 99.95:
 		return strconv.FormatFloat(mean, 'f', 0, 64)
 	case mean >= 9.995:

@@ -87,6 +87,12 @@ func TestCount(t *testing.T) {
 			t.Errorf("Count(%d) = %q, want %q", n, got, want)
 		}
 	}
+	if got := Count(uint64(math.MaxUint64)); got != "18,446,744,073,709,551,615" {
+		t.Errorf("Count of the greatest uint64 = %q", got)
+	}
+	if got := Count(int64(math.MinInt64)); got != "-9,223,372,036,854,775,808" {
+		t.Errorf("Count of the least int64 = %q", got)
+	}
 	if got := Plural(1, "goroutine", "goroutines") + ", " + Plural(1371, "goroutine", "goroutines"); got != "1 goroutine, 1,371 goroutines" {
 		t.Error(got)
 	}

@@ -2,7 +2,10 @@ package format
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -31,4 +34,23 @@ func EscapeJSON(b []byte) []byte {
 		b = b[size:]
 	}
 	return out
+}
+
+// ExplainJSON says in words what encoding/json has against an input that should be an object with
+// the given members. Other errors stay as they are.
+func ExplainJSON(err error, members string) error {
+	var wrongType *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	cut := errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input" // what Unmarshal says
+	switch {
+	case err == io.EOF, cut && syntax.Offset == 0:
+		return errors.New("the input is empty")
+	case cut, errors.Is(err, io.ErrUnexpectedEOF): // what a Decoder says
+		return errors.New("the input ends inside the object")
+	case errors.As(err, &wrongType) && wrongType.Field == "":
+		return fmt.Errorf("expected an object with %s, found a JSON %s", members, wrongType.Value)
+	case errors.As(err, &wrongType):
+		return fmt.Errorf("%s: expected %s, found a JSON %s", wrongType.Field, wrongType.Type, wrongType.Value)
+	}
+	return err
 }

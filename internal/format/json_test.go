@@ -2,6 +2,7 @@ package format
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
@@ -18,5 +19,24 @@ func TestEscapeJSON(t *testing.T) {
 	var again string
 	if err := json.Unmarshal(b, &again); err != nil || again != name {
 		t.Errorf("read again as %q (%v)", again, err)
+	}
+}
+
+func TestExplainJSON(t *testing.T) {
+	type object struct {
+		Tasks uint64 `json:"tasks"`
+	}
+	for text, want := range map[string]string{
+		"":                 "the input is empty",
+		`{"tasks":`:        "the input ends inside the object",
+		"[]":               "expected an object with tasks, found a JSON array",
+		`{"tasks":"many"}`: "tasks: expected uint64, found a JSON string",
+		"nonsense":         "invalid character 'o' in literal null (expecting 'u')",
+	} {
+		whole := ExplainJSON(json.Unmarshal([]byte(text), new(object)), "tasks")
+		stream := ExplainJSON(json.NewDecoder(strings.NewReader(text)).Decode(new(object)), "tasks")
+		if whole == nil || whole.Error() != want || stream == nil || stream.Error() != want {
+			t.Errorf("%s: %v, %v, want %s", text, whole, stream, want)
+		}
 	}
 }

@@ -98,11 +98,10 @@ func Parallelism(p float64) string {
 }
 
 // Count writes n with commas between the thousands: "1,371".
-func Count(n int) string {
-	s := strconv.Itoa(n)
-	sign := ""
+func Count[N int | int64 | uint64](n N) string {
+	s, sign := strconv.FormatUint(uint64(n), 10), ""
 	if n < 0 {
-		sign, s = "-", s[1:]
+		sign, s = "-", strconv.FormatUint(-uint64(n), 10)
 	}
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]
@@ -111,7 +110,7 @@ func Count(n int) string {
 }
 
 // Plural writes a count with its noun: "1 goroutine", "1,371 goroutines".
-func Plural(n int, one, many string) string {
+func Plural[N int | int64 | uint64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

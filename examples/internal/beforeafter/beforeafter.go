@@ -181,7 +181,7 @@ func table(out io.Writer, results []*Result, opt Options) error {
 		if r.Worst != "" {
 			worst = fmt.Sprintf("%s, %s", format.Func(r.Worst), format.Percent(r.Blamed, r.Waited))
 		}
-		fmt.Fprintf(tw, "%s\t%s\t×%.2f\t%s of %d\t%s\n", r.Name, format.Count(int(r.Rate())), r.Rate()/results[0].Rate(),
+		fmt.Fprintf(tw, "%s\t%s\t×%.2f\t%s of %d\t%s\n", r.Name, format.Count(int64(r.Rate())), r.Rate()/results[0].Rate(),
 			format.Parallelism(float64(r.Waited)/float64(r.Wall)), opt.Goroutines, worst)
 	}
 	return tw.Flush()
