@@ -316,22 +316,66 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// BenchmarkEmpty shows that nothing is left in the measured loop: compare the three.
-func BenchmarkEmpty(b *testing.B) {
-	for _, tt := range []struct {
-		name  string
-		start func(b *testing.B)
+// BenchmarkCost shows what is left in the measured loop, by turns. The bare tracer, whose trace goes nowhere, is what Trace is to be
+// compared with.
+//
+//	go test -run=- -bench=Cost -benchtime=300ms -count=12 ./exporters/bench >cost.txt && go tool benchstat -col /way cost.txt
+func BenchmarkCost(b *testing.B) {
+	for _, work := range []struct {
+		name string
+		f    func(n int)
 	}{
-		{"bare", func(*testing.B) {}},
-		{"start", func(b *testing.B) { Start(b) }},
-		{"trace", func(b *testing.B) { Start(b, Trace) }},
-	} {
-		b.Run(tt.name, func(b *testing.B) {
-			tt.start(b)
-			for range b.N {
+		{"compute", func(n int) {
+			for range n {
+				spin(1000)
 			}
-		})
+		}},
+		{"hand-over", handOver},
+		{"allocate", func(n int) {
+			for range n {
+				garbage = make([]byte, 1000)
+			}
+		}},
+	} {
+		for _, way := range []struct {
+			name  string
+			start func(b *testing.B)
+		}{
+			{"bare", func(*testing.B) {}},
+			{"Start", func(b *testing.B) { Start(b) }},
+			{"tracer", func(b *testing.B) {
+				if err := trace.Start(io.Discard); err != nil {
+					b.Skip(err)
+				}
+				b.Cleanup(trace.Stop)
+				b.ResetTimer()
+			}},
+			{"Trace", func(b *testing.B) { Start(b, Trace) }},
+		} {
+			b.Run("work="+work.name+"/way="+way.name, func(b *testing.B) {
+				way.start(b)
+				work.f(b.N)
+			})
+		}
 	}
+}
+
+// garbage keeps the compiler from leaving allocations out.
+var garbage []byte
+
+// handOver hands a value to another goroutine and back, which is several events of a trace each time.
+func handOver(n int) {
+	there, back := make(chan int), make(chan int)
+	go func() {
+		for v := range there {
+			back <- v
+		}
+	}()
+	for i := range n {
+		there <- i
+		<-back
+	}
+	close(there)
 }
 
 // BenchmarkTen are the ten benchmarks that benchstat reads.
