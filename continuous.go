@@ -52,8 +52,13 @@ type ContinuousOptions struct {
 // analyses, and the garbage collector's work for them, by estimate. What the tracer takes itself, to record events, is not in it: that
 // is a FlightRecorder's cost as well, and both share it when both run. Live.Stream says what was used.
 //
-// Measured on two processors under full load, relative to a FlightRecorder alone, with 95 % confidence: an HTTP service
-// throughput −0.4 ± 2.4 %, processor time +0.1 ± 1.1 % of the machine, and with both −0.1 ± 2.4 % and +0.6 ± 0.7 %; redcon +1.0 ± 1.7 % and +0.6 ± 1.0 %; fasthttp +0.8 ± 1.5 % and −0.1 ± 1.1 %.
+// Measured on two processors under full load, relative to a FlightRecorder alone, with 95 % confidence intervals:
+//
+//	                                throughput     processor time, of the machine
+//	an HTTP service                 −0.4 ± 2.4 %   +0.1 ± 1.1 %
+//	the same, with both of them     −0.1 ± 2.4 %   +0.6 ± 0.7 %
+//	redcon                          +1.0 ± 1.7 %   +0.6 ± 1.0 %
+//	fasthttp                        +0.8 ± 1.5 %   −0.1 ± 1.1 %
 //
 // The memory does not grow with time: the windows that are kept, of MaxGroups rows each (a few MB); what waits to be read, MaxPending at
 // most, but mostly no more than the generation under way; and, while a generation is read, some ten times its bytes. In ten minutes of 100,000

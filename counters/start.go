@@ -23,7 +23,7 @@ type StartOptions struct {
 	// Period is how often counters that cannot be recorded one by one are read on a thread that runs, beside its switches. 0 means 1 ms.
 	Period time.Duration
 	// Quantum has counters that cannot be recorded one by one read at the beginning and the end of every quantum, by breakpoints on the
-	// scheduler of the runtime. It is experimental, and costs about 10 µs a quantum.
+	// scheduler of the runtime. It is experimental, and costs 10 to 25 µs a breakpoint.
 	Quantum bool
 	// OwnTrace tells that the program takes the execution trace itself: give it to [Session.StopWith].
 	OwnTrace bool

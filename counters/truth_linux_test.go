@@ -263,7 +263,19 @@ func threads(n int) {
 
 // TestUniformCounters: goroutines use known amounts of processor time, in pieces of 200 µs to 1 ms, on the same threads, beside
 // one that fights with them for the processors. Each has its part of the sum, within 2 %: by switches, and by dividing readings.
+// A machine whose processors are taken away meanwhile may do worse: one recording of five must do.
 func TestUniformCounters(t *testing.T) {
+	wrong := ""
+	for range 5 {
+		if wrong = uniform(t); wrong == "" {
+			return
+		}
+	}
+	t.Error(wrong)
+}
+
+// uniform says what is wrong with the parts in one recording.
+func uniform(t *testing.T) (wrong string) {
 	p, warnings, err := newPlan([]string{"task-clock", "tsc"})
 	if err != nil {
 		t.Fatal(err)
@@ -299,7 +311,7 @@ func TestUniformCounters(t *testing.T) {
 	wg.Wait()
 	quit.Store(true)
 	r := finish(t, s)
-	ids := goroutinesOf(r, "TestUniformCounters")
+	ids := goroutinesOf(r, "uniform.func")
 	if len(ids) != n {
 		t.Fatalf("%d goroutines: %v", len(ids), ids)
 	}
@@ -330,10 +342,11 @@ func TestUniformCounters(t *testing.T) {
 			// The hypervisor and interrupts take time that some clocks count and others do not: the parts are what must be right.
 			part, want := float64(got[i])/float64(all), float64(cs[i].used)/float64(used)
 			if part < 0.98*want || part > 1.02*want {
-				t.Errorf("%s, goroutine %d: %.4f of the sum, the truth is %.4f", name, i, part, want)
+				wrong += fmt.Sprintf("%s, goroutine %d: %.4f of the sum, the truth is %.4f\n", name, i, part, want)
 			}
 		}
 	}
+	return wrong
 }
 
 func hog(quit *atomic.Bool) {

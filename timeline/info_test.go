@@ -2,7 +2,9 @@ package timeline
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -20,5 +22,9 @@ func TestWarnings(t *testing.T) {
 	}
 	if got := i.Warnings(errors.New("offset 7")); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+	got := i.Warnings(fmt.Errorf("a pass: %w", &Error{Name: "/home/me/x.trace", Generation: 3, Err: errors.New("cut off")}))
+	if !strings.HasPrefix(got[0], "The trace could not be read to its end: x.trace: offset 0: generation 3: cut off") {
+		t.Errorf("%q", got[0])
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -50,8 +51,14 @@ func (i *Info) GoVersion() string {
 }
 
 // Warnings says in sentences what limits the trust in whatever was made of the pass, which ended with err:
-// that the trace could not be read to its end, the Notes, and what was Inconsistent and Reordered.
+// that the trace could not be read to its end, the Notes, and what was Inconsistent and Reordered. They name a file
+// without the folders of this machine, since they are passed on with what was made.
 func (i *Info) Warnings(err error) (w []string) {
+	if full := (*Error)(nil); errors.As(err, &full) && full.Name != "" && !strings.Contains(full.Name, "://") {
+		short := *full
+		short.Name = filepath.Base(full.Name)
+		err = &short
+	}
 	if err != nil {
 		w = append(w, fmt.Sprintf("The trace could not be read to its end: %v.", err))
 	}

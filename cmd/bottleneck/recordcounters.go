@@ -40,7 +40,7 @@ its main, or serves it, see -trace-url.
     -period D        how often counters are read on a thread that runs, 1ms by default
     -experimental-quantum
                      read counters at the beginning and the end of every quantum, by breakpoints on
-                     the scheduler: exact, for about 10 µs a quantum
+                     the scheduler: exact, for 10 to 25 µs a breakpoint
 
 The exit status is that of the program, if that is not 0. An interrupt is the program's business:
 what it wrote is kept.
@@ -130,12 +130,14 @@ func runRecordProgram(ctx context.Context, std stdio, args []string) error {
 	opt.Warning = func(s string) { fmt.Fprintf(std.err, "bottleneck: %s\n", oneLine(s)) }
 	opt.Threads = opt.Warning
 	var exit *exec.ExitError
+	var ran error
 	// An interrupt is the program's business, so ctx, which ends with one, is not handed on.
 	err := writeFile(f.output, func(w io.Writer) error {
-		return withoutExit(counters.Run(context.WithoutCancel(ctx), cmd, w, opt), &exit)
+		ran = withoutExit(counters.Run(context.WithoutCancel(ctx), cmd, w, opt), &exit)
+		return ran
 	})
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, exec.ErrNotFound) {
-		return fmt.Errorf("cannot run %s: %w", f.command[0], err)
+	if ran != nil && cmd.Process == nil {
+		return notRun(f.command[0], ran)
 	}
 	if exit == nil {
 		return err
@@ -149,6 +151,19 @@ func runRecordProgram(ctx context.Context, std stdio, args []string) error {
 		return &programError{exit.ExitCode()}
 	}
 	return errors.Join(err, fmt.Errorf("%s: %v", f.command[0], exit))
+}
+
+// notRun says why a program did not even start. What else was wrong says so itself.
+func notRun(name string, err error) error {
+	var search *exec.Error
+	var start *os.PathError
+	switch {
+	case errors.As(err, &search):
+		return fmt.Errorf("cannot run %s: %w", name, search.Err)
+	case errors.As(err, &start) && start.Op == "fork/exec":
+		return fmt.Errorf("cannot run %s: %w", name, start.Err)
+	}
+	return err
 }
 
 // withoutExit takes the program's own failure out of an error.

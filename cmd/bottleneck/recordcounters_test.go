@@ -84,8 +84,14 @@ func TestRecordProgramUsage(t *testing.T) {
 		bottleneck(append([]string{"record"}, strings.Fields(tt.args)...)...).want(t, tt.want, "", tt.says)
 	}
 	name := filepath.Join(t.TempDir(), "x")
-	bottleneck("record", "-o", name, "--", "/no/such/program").want(t, exitFailure, "", "cannot run /no/such/program")
-	bottleneck("record", "-counters", "cycel", "-o", name, "--", "/bin/true").want(t, exitFailure, "", `no counter "cycel"`)
+	for _, program := range []string{"/no/such/program", "no-such-program", "./recordcounters_test.go"} { // the last is no program
+		r := bottleneck("record", "-o", name, "--", program)
+		r.want(t, exitFailure, "", "bottleneck: cannot run "+program+": ")
+		if strings.Contains(r.err, "cannot write") || strings.Count(r.err, program) != 1 {
+			t.Errorf("%s", r.err)
+		}
+	}
+	bottleneck("record", "-counters", "cycel", "-o", name, "--", "/bin/true").want(t, exitFailure, "", `bottleneck: counters: there is no counter "cycel"`)
 	if _, err := os.Stat(name); err == nil {
 		t.Error("a file is left")
 	}

@@ -172,6 +172,9 @@ func TestReportCutOff(t *testing.T) {
 	if p := readPage(t, out); p.Bottle == nil || !strings.Contains(strings.Join(p.Warnings, " "), "could not be read to its end") {
 		t.Errorf("page: %+v", p)
 	}
+	if page, err := os.ReadFile(out); err != nil || bytes.Contains(page, []byte(dir)) {
+		t.Errorf("the page names a folder of this machine (%v)", err)
+	}
 }
 
 // Standard input will do, too.
@@ -227,4 +230,36 @@ func TestReportPerfetto(t *testing.T) {
 		t.Errorf("the file: %v", err)
 	}
 	bottleneck("report", "-o", out, tasksFile(t)).want(t, exitUsage, "", "no trace")
+}
+
+// What is wrong with a trace is not the fault of the file that was to be written, and is named once.
+func TestPerfettoOfBadTraces(t *testing.T) {
+	whole, err := os.ReadFile(computeTrace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		content []byte
+		says    string
+		written bool
+	}{
+		{nil, "it is empty", false},
+		{[]byte("some text"), "not a Go execution trace", false},
+		{whole[:len(whole)/2], "the trace is cut off", true},
+	} {
+		in, out := filepath.Join(dir, "in.trace"), filepath.Join(dir, "out.perfetto-trace")
+		os.Remove(out)
+		if err := os.WriteFile(in, tt.content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := bottleneck("report", "-o", out, in)
+		r.want(t, exitFailure, "", tt.says)
+		if strings.Contains(r.err, "cannot write") || strings.Count(r.err, "in.trace") != 1 {
+			t.Errorf("%s", r.err)
+		}
+		if _, err := os.Stat(out); (err == nil) != tt.written {
+			t.Errorf("written: %v", err)
+		}
+	}
 }

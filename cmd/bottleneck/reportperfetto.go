@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/bottleneck-go/bottleneck/exporters/perfetto"
@@ -19,21 +18,25 @@ func (r *reportReading) perfetto(ctx context.Context, in *input, name string, op
 	if err != nil {
 		return fileError(in.label, err)
 	}
-	var broken error
+	var unread, broken error
 	err = writeFile(name, func(w io.Writer) error {
 		p := perfetto.NewWriter(w, perfetto.Options{Name: shownSource(in.label)})
 		info, err := timeline.Read(ctx, from, timeline.Options{Name: in.label, Progress: in.decoded}, p.Observer())
 		if info.Generations == 0 || ctx.Err() != nil {
-			return errors.Join(err, p.Close())
+			unread = errors.Join(err, p.Close())
+			return unread
 		}
 		broken = err
 		return p.Close()
 	})
+	if unread != nil {
+		return unread // not the fault of the file that was to be written
+	}
 	if err != nil {
 		return err
 	}
 	if broken != nil && !r.flags.page() { // else the pass for the page tells it
-		return &partialError{fmt.Errorf("%s: %w", in.label, broken)}
+		return &partialError{broken}
 	}
 	return nil
 }

@@ -133,6 +133,7 @@ func (r *reportReading) archive(ctx context.Context, in *input, from io.ReaderAt
 	if rec == nil {
 		return err
 	}
+	rec.Name = shownSource(in.label)
 	r.data.Counters, r.from[report.CountersSection] = rec, in.label
 	broken := partly(in.label, err)
 	z, err := zip.NewReader(from, size)
@@ -190,7 +191,7 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, open func() (i
 	}
 	var rows *counters.Observer
 	if quanta {
-		rows = counters.NewObserver(counters.Options{Group: f.grouping, Name: in.label})
+		rows = counters.NewObserver(counters.Options{Group: f.grouping, Name: shownSource(in.label)})
 		observers = append(observers, rows)
 	}
 	if from, err = open(); err != nil {
@@ -240,7 +241,7 @@ func (r *reportReading) speedup(ctx context.Context, in *input, from io.Reader) 
 	workers, err := speedup.ParseSelector(r.flags.workers)
 	if err == nil {
 		var s *speedup.Stack
-		if s, err = speedup.Estimate(ctx, from, speedup.Options{Workers: workers, MultiName: in.label, Progress: in.decoded}); err == nil {
+		if s, err = speedup.Estimate(ctx, from, speedup.Options{Workers: workers, MultiName: shownSource(in.label), Progress: in.decoded}); err == nil {
 			r.data.Speedup = []*speedup.Stack{s}
 			return s.Multi.Wall
 		}
