@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -38,4 +39,33 @@ func TestLook(t *testing.T) {
 	look("usual", testData(5, 20000), "", big)
 	look("selected", testData(5, 20000), "group=main.main&window=3&time=984000000-1312000000&color=duration&without=sync-mutex", big)
 	look("windows", windowedData(t), "time=23000000-44000000", big)
+}
+
+// TestReadmePictures takes the pictures of the README: with BOTTLENECK_PAGE=FILE, those of a page of examples/warmup are written
+// to the folder BOTTLENECK_LOOK. See docs/pictures.sh.
+func TestReadmePictures(t *testing.T) {
+	folder, page := os.Getenv("BOTTLENECK_LOOK"), os.Getenv("BOTTLENECK_PAGE")
+	if folder == "" || page == "" {
+		t.Skip("set BOTTLENECK_LOOK to a folder, and BOTTLENECK_PAGE to a page")
+	}
+	page, err := filepath.Abs(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := (&url.URL{Scheme: "file", Path: page}).String()
+	const selected = "#x=heap_objects&y=task_clock&group=main.worker&where=task_clock+<+1ms"
+	for name, fragment := range map[string]string{"light": selected, "dark": selected + "&color=task_clock"} {
+		p := openURL(t, address+fragment, browser.Window{Width: 1400, Height: 1010, Dark: name == "dark"})
+		if name == "dark" { // below the bar with the selection, which stays
+			p.eval(`void scrollBy(0, document.querySelector("#counters-title").getBoundingClientRect().top - 70)`)
+		}
+		p.settle()
+		png, err := p.Screenshot(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "report-"+name+".png"), png, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

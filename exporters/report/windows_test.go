@@ -244,6 +244,32 @@ func TestStretchIsTold(t *testing.T) {
 	}
 }
 
+// What is bold is the neck of the graph that is shown: worker is one of the whole recording, but not of each window.
+func TestNeckOfWindow(t *testing.T) {
+	d := windowedData(t)
+	limit := d.Bottle.NeckLimit()
+	seen := map[bool]bool{}
+	for i := range min(5, len(d.Bottle.Windows)) {
+		p := openFile(t, d, fmt.Sprintf("window=%d", i), wide)
+		for _, b := range d.Bottle.Windows[i].Boxes {
+			if b.Group != "proto/work.mutexWorker" || b.Share == 0 {
+				continue
+			}
+			neck := b.Parallelism < limit
+			seen[neck] = true
+			if got := p.count("#bottle-rows tbody th b") > 0; got != neck {
+				t.Errorf("window %d: a parallelism of %.2f, bold %v", i+1, b.Parallelism, got)
+			}
+			if got := p.count(`svg.bottle .label.b, svg.bottle .outside.b`) > 0; got != neck {
+				t.Errorf("window %d: a parallelism of %.2f, bold in the picture %v", i+1, b.Parallelism, got)
+			}
+		}
+	}
+	if !seen[true] || !seen[false] {
+		t.Errorf("%v", seen)
+	}
+}
+
 // The page adds histograms as Go does.
 func TestHistogramsAsGo(t *testing.T) {
 	type want struct {

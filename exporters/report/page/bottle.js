@@ -63,10 +63,13 @@ function drawBottle() {
 	}
 }
 
+// inNeck tells whether a box is part of the neck of the graph that is shown; its colour is that of the whole recording.
+const inNeck = (b, g) => b.share > 0 && b.p < neckLimit(g.procs || D.procs);
+
 // drawLead says the most important thing in a sentence.
 function drawLead(lead, g) {
 	const limit = neckLimit(g.procs || D.procs);
-	const neck = g.boxes.filter(b => b.share > 0 && b.p < limit).sort((a, b) => b.share - a.share);
+	const neck = g.boxes.filter(b => inNeck(b, g)).sort((a, b) => b.share - a.share);
 	const sum = neck.reduce((t, b) => t + b.share, 0);
 	const mean = g.wall > 0 ? g.boxes.reduce((t, b) => t + b.running, 0) / g.wall : 0;
 	const kind = D.bottle.offered ? " (ready goroutines count as running)" : "";
@@ -117,18 +120,18 @@ function bottleSVG(g, width) {
 
 // drawBox draws a box with its label inside, if it has room there; else the label is placed beside it later.
 function drawBox(g, box, labels) {
-	const {b} = box, group = D.groups[b.g], on = state.sel.groups.includes(b.g);
-	const facts = `${groupTitle(b.g)}: share ${duration(b.share)} (${percent(b.share, g.wall)}), parallelism ${two(b.p)}, running ${duration(b.running)}${group.neck ? ", part of the neck" : ""}`;
+	const {b} = box, group = D.groups[b.g], neck = inNeck(b, g), on = state.sel.groups.includes(b.g);
+	const facts = `${groupTitle(b.g)}: share ${duration(b.share)} (${percent(b.share, g.wall)}), parallelism ${two(b.p)}, running ${duration(b.running)}${neck ? ", part of the neck" : ""}`;
 	const e = s("g.box" + (on ? ".on" : "") + (state.sel.groups.length && !on ? ".off" : ""), {role: "option", tabindex: "-1", "aria-selected": String(on), "aria-label": facts, "data-g": b.g,
 		onclick: ev => toggle("groups", b.g, ev.shiftKey || ev.ctrlKey || ev.metaKey), onkeydown: boxKey}, s("title", null, facts));
 	const border = box.h >= 3 ? "border" : "thin";
 	e.append(s("rect." + border, {x: box.x, y: box.y, width: box.w, height: Math.max(.5, box.h), fill: group.color}));
 	if (BY_KIND[group.kind] && box.h >= 3) e.append(s("rect.hatch", {x: box.x, y: box.y, width: box.w, height: box.h, fill: `url(#hatch-${group.kind})`}));
-	const label = fitText(groupTitle(b.g), box.w - 14, group.neck);
+	const label = fitText(groupTitle(b.g), box.w - 14, neck);
 	if (box.h >= 17 && label.length >= Math.min(6, groupTitle(b.g).length)) {
-		e.append(s("text.label" + (group.neck ? ".b" : ""), {x: box.x + box.w / 2, y: box.y + box.h / 2, "text-anchor": "middle", "dominant-baseline": "central", style: {fill: group.ink}}, label));
+		e.append(s("text.label" + (neck ? ".b" : ""), {x: box.x + box.w / 2, y: box.y + box.h / 2, "text-anchor": "middle", "dominant-baseline": "central", style: {fill: group.ink}}, label));
 	} else if (box.h >= 1.5) {
-		labels.push({text: groupTitle(b.g), bold: group.neck, x: box.x + box.w, y: box.y + box.h / 2, share: b.share});
+		labels.push({text: groupTitle(b.g), bold: neck, x: box.x + box.w, y: box.y + box.h / 2, share: b.share});
 	}
 	return e;
 }
@@ -214,7 +217,7 @@ function bottleTable(g) {
 	return [dataTable({
 		id: "bottle-rows", label: "groups of the bottle graph", rows, limit: 20,
 		columns: [
-			{title: "group", cell: b => groupName(b.g), text: b => D.groups[b.g].name, strong: b => D.groups[b.g].neck},
+			{title: "group", cell: b => groupName(b.g), text: b => D.groups[b.g].name, strong: b => inNeck(b, g)},
 			{title: "share", num: true, value: b => b.share, cell: b => duration(b.share)},
 			{title: "", num: true, value: b => b.share, cell: b => percent(b.share, g.wall), plain: true, wide: true},
 			{title: "parallelism", num: true, value: b => b.p, cell: b => two(b.p)},

@@ -20,8 +20,7 @@ function colorGroups(groups, graph) {
 	const give = i => {
 		const g = groups[i];
 		if (g.color) return;
-		g.neck = neck.has(i);
-		g.color = pick(BY_KIND[g.kind] || (g.neck ? WARM : COOL));
+		g.color = pick(BY_KIND[g.kind] || (neck.has(i) ? WARM : COOL));
 		g.ink = inkOn(g.color);
 	};
 	for (const b of [...boxes].sort((a, b) => b.share - a.share)) if (neck.has(b.g) || BY_KIND[groups[b.g].kind]) give(b.g);

@@ -41,7 +41,7 @@ function valueRange(a) {
 }
 
 function paintLanes(ctx, a, width, height) {
-	const LANE = laneHeight(), scale = width / a.width, dark = isDark(), [lo, hi] = a.range = valueRange(a);
+	const LANE = laneHeight(), scale = width / a.width, dark = isDark(), palest = dark ? .55 : .35, [lo, hi] = a.range = valueRange(a);
 	ctx.fillStyle = theme("grid");
 	a.lanes.forEach((_, i) => ctx.fillRect(0, i * LANE + LANE - 1, width, 1));
 	a.lanes.forEach((lane, i) => {
@@ -51,7 +51,7 @@ function paintLanes(ctx, a, width, height) {
 			if (!a.metric) ctx.fillStyle = color;
 			else if (value === null) ctx.fillStyle = theme("limit");
 			else ctx.fillStyle = rgb(ramp(hi > lo ? (value - lo) / (hi - lo) : .5, dark));
-			ctx.globalAlpha = .35 + .65 * Math.min(1, full);
+			ctx.globalAlpha = palest + (1 - palest) * Math.min(1, full);
 			ctx.fillRect(x * scale, i * LANE + 2, Math.max(1, w * scale), LANE - 5);
 		}
 	});

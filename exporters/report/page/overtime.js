@@ -76,14 +76,28 @@ function paintSpans(u, ctx) {
 		const x0 = u.valToPos(p.begin, "x", true), x1 = u.valToPos(p.end, "x", true);
 		ctx.fillRect(x0, top, Math.max(1, x1 - x0), height);
 	}
+	paintMarkers(u, ctx);
+}
+
+// paintMarkers draws a line for each marker, and what it says where there is room: beside the line, in one of three rows.
+function paintMarkers(u, ctx) {
+	const {top, left, width, height} = u.bbox, dpr = devicePixelRatio, markers = D.counters.markers.slice(0, 400), ends = [left, left, left];
 	ctx.fillStyle = theme("muted");
-	ctx.font = `${11 * devicePixelRatio * zoom()}px system-ui, sans-serif`;
+	ctx.font = `${11 * dpr * zoom()}px system-ui, sans-serif`;
 	ctx.textAlign = "left";
 	ctx.textBaseline = "alphabetic";
-	const markers = D.counters.markers;
-	markers.slice(0, 400).forEach((m, i) => {
+	for (const m of markers) {
 		const x = u.valToPos(m.time, "x", true);
-		ctx.fillRect(x, top, devicePixelRatio, height);
-		if (markers.length <= 12) ctx.fillText(show(m.text, 24), x + 4 * devicePixelRatio, top + (12 + 12 * (i % 3)) * devicePixelRatio * zoom());
-	});
+		if (x < left || x > left + width) continue;
+		ctx.fillRect(x, top, dpr, height);
+		if (markers.length > 30) continue;
+		const text = show(m.text, 24), w = ctx.measureText(text).width;
+		for (const at of [x + 4 * dpr, x - 4 * dpr - w]) {
+			const row = ends.findIndex(end => end <= at);
+			if (row < 0 || at + w > left + width) continue;
+			ctx.fillText(text, at, top + (12 + 12 * row) * dpr * zoom());
+			ends[row] = at + w + 6 * dpr;
+			break;
+		}
+	}
 }

@@ -61,16 +61,16 @@ function speedupSVG(width) {
 	const slot = w / all.length, bar = Math.min(140, slot * 0.62);
 	all.forEach((k, i) => {
 		const x = left + slot * (i + .5) - bar / 2;
-		const draw = (y, v, color, words, off, bold, label = `${two(v)} ${words}`) => {
+		const draw = (y, v, color, words, off, label, bold) => {
 			const g = s("g" + (off ? ".off" : ""), null, s("title", null, `${words}: ${two(v)}`), s("rect.border", {x, y: py(Math.max(y, y + v)), width: bar, height: Math.max(.5, Math.abs(py(y + v) - py(y))), fill: color}));
-			if (Math.abs(py(y + v) - py(y)) >= 16) g.append(s("text.label" + (bold ? ".b" : ""), {x: x + bar / 2, y: py(y + v / 2), "text-anchor": "middle", "dominant-baseline": "central", style: {fill: inkOn(color)}}, fitText(label, bar - 8, bold) || fitText(two(v), bar - 4, bold)));
+			if (Math.abs(py(y + v) - py(y)) >= 16) g.append(s("text.label" + (bold ? ".b" : ""), {x: x + bar / 2, y: py(y + v / 2), "text-anchor": "middle", "dominant-baseline": "central", style: {fill: inkOn(color)}}, label));
 			root.append(g);
 		};
-		if (k.estimate) draw(0, k.speedup, FAMILY_COLORS.running, "speed-up (upper bound)", false, true, `at most ${two(k.speedup)}`);
-		else draw(0, k.speedup, FAMILY_COLORS.running, "speed-up", false, true);
+		const words = k.estimate ? "speed-up (upper bound)" : "speed-up", long = k.estimate ? `at most ${two(k.speedup)}` : `${two(k.speedup)} speed-up`, short = (k.estimate ? "≤ " : "") + two(k.speedup);
+		draw(0, k.speedup, FAMILY_COLORS.running, words, false, [long, short].find(text => fitText(text, bar - 8, true) === text) || "", true);
 		let up = k.speedup, down = 0;
 		for (const p of partsOf(k)) {
-			draw(p.value >= 0 ? up : down, p.value, FAMILY_COLORS[p.family] || "#a9b8bf", p.words, state.view.off.includes(p.name));
+			draw(p.value >= 0 ? up : down, p.value, FAMILY_COLORS[p.family] || "#a9b8bf", p.words, state.view.off.includes(p.name), fitText(`${two(p.value)} ${p.words}`, bar - 8) || fitText(two(p.value), bar - 4));
 			if (p.value >= 0) up += p.value;
 			else down += p.value;
 		}
