@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
 // The Go distribution's own tests and benchmarks of sync's locks must pass on the
@@ -83,10 +85,7 @@ func init() {
 // goCommand returns the go command and GOROOT.
 func goCommand(t *testing.T) (path, root string) {
 	t.Helper()
-	path, err := exec.LookPath("go")
-	if err != nil {
-		t.Skip("no go command: ", err)
-	}
+	path = require.Program(t, "go")
 	out, err := exec.Command(path, "env", "GOROOT").Output()
 	if err != nil {
 		t.Skip("go env GOROOT: ", err)
@@ -111,7 +110,7 @@ func TestGoDistributionsTests(t *testing.T) {
 	for _, name := range []string{"mutex_test.go", "rwmutex_test.go", "cond_test.go"} {
 		text, err := os.ReadFile(filepath.Join(src, name))
 		if err != nil {
-			t.Skip("the sources of the Go distribution are not installed: ", err)
+			require.Missing(t, "the sources of the Go distribution are not installed: ", err)
 		}
 		s := strings.Replace(string(text), `. "sync"`, `. "dropin/sync"`, 1)
 		write("locks/"+name, strings.Replace(s, `"internal/testenv"`, `"dropin/testenv"`, 1))

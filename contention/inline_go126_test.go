@@ -6,14 +6,13 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
 // The methods that package sync has inlined are inlined here, too: a call for each is 10 % of a look into a map under RLock.
 func TestFastPathsAreInlined(t *testing.T) {
-	goTool, err := exec.LookPath("go")
-	if err != nil {
-		t.Skip("no go command:", err)
-	}
+	goTool := require.Program(t, "go")
 	out, err := exec.CommandContext(t.Context(), goTool, "build", "-gcflags=-m", ".").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

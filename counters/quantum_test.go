@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
 // TestQuantumAddresses: the scheduler is found in a program with symbols, without, and moved.
@@ -36,10 +38,7 @@ func TestQuantumAddresses(t *testing.T) {
 	if _, err := lookup(f, []string{"runtime.noSuchFunction"}); err == nil || !strings.Contains(err.Error(), "noSuchFunction") {
 		t.Errorf("a function that there is not: %v", err)
 	}
-	strip, err := exec.LookPath("strip")
-	if err != nil {
-		t.Skip("no strip")
-	}
+	strip := require.Program(t, "strip")
 	bare := filepath.Join(t.TempDir(), "bare")
 	if out, err := exec.Command(strip, "-o", bare, exe).CombinedOutput(); err != nil {
 		t.Skipf("%s", out)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bottleneck-go/bottleneck/internal/require"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -46,7 +47,7 @@ func TestErrgroupsOwnTests(t *testing.T) {
 	dir := moduleDir(t, "golang.org/x/sync")
 	sources, err := filepath.Glob(filepath.Join(dir, "errgroup", "*_test.go"))
 	if err != nil || len(sources) == 0 {
-		t.Skipf("errgroup's tests are not in the module cache: %v in %s", err, dir)
+		require.Missing(t, "errgroup's tests are not in the module cache: ", err, " in ", dir)
 	}
 	temp := t.TempDir()
 	here, err := os.Getwd()
@@ -69,9 +70,9 @@ func TestErrgroupsOwnTests(t *testing.T) {
 	if err != nil {
 		t.Skip("not in the source tree:", err)
 	}
-	require := bytes.Replace(mod, []byte("module github.com/bottleneck-go/bottleneck\n"),
+	mod = bytes.Replace(mod, []byte("module github.com/bottleneck-go/bottleneck\n"),
 		[]byte("module errgrouptest\n\nrequire github.com/bottleneck-go/bottleneck v0.0.0\nreplace github.com/bottleneck-go/bottleneck => "+filepath.Dir(here)+"\n"), 1)
-	write(t, filepath.Join(temp, "go.mod"), require)
+	write(t, filepath.Join(temp, "go.mod"), mod)
 	sum, err := os.ReadFile(filepath.Join(here, "..", "go.sum"))
 	if err != nil {
 		t.Skip("not in the source tree:", err)
@@ -80,7 +81,7 @@ func TestErrgroupsOwnTests(t *testing.T) {
 
 	modes := [][]string{nil}
 	if os.Getenv("CGO_ENABLED") != "0" {
-		if _, err := exec.LookPath("gcc"); err == nil {
+		if _, err := exec.LookPath("gcc"); err == nil || require.All() {
 			modes = append(modes, []string{"-race"})
 		}
 	}
@@ -113,7 +114,7 @@ func moduleDir(t *testing.T, path string) string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", path).Output()
 	if err != nil {
-		t.Skipf("the go command does not find %s: %v", path, err)
+		require.Missing(t, "the go command does not find ", path, ": ", err)
 	}
 	return strings.TrimSpace(string(out))
 }

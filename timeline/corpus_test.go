@@ -80,16 +80,6 @@ func smallTrace(t testing.TB, name string) []byte {
 	return nil
 }
 
-// skipOrFail skips a test because the machine lacks something, or fails it
-// where a complete run is wanted.
-func skipOrFail(t testing.TB, format string, args ...any) {
-	t.Helper()
-	if os.Getenv("BOTTLENECK_REQUIRE_ALL") == "1" {
-		t.Fatalf(format, args...)
-	}
-	t.Skipf(format, args...)
-}
-
 // mustRead replays a trace that must be good.
 func mustRead(t testing.TB, data []byte, opt Options, observers ...Observer) *Info {
 	t.Helper()

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
 // TestOld: traces before Go 1.22, which have no generations, pass. They are
@@ -11,7 +13,7 @@ import (
 func TestOld(t *testing.T) {
 	old, err := oldTraces()
 	if err != nil {
-		skipOrFail(t, "%v", err)
+		require.Missing(t, err)
 	}
 	states := map[State]int{}
 	waits := map[Wait]int{}

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
 // Goroutines that are older than the trace: each function blocks until leave
@@ -270,7 +272,7 @@ func TestShortGenerations(t *testing.T) {
 	}
 	exe, err := os.Executable()
 	if err != nil {
-		skipOrFail(t, "%v", err)
+		require.Missing(t, err)
 	}
 	file = filepath.Join(t.TempDir(), "many.trace")
 	cmd := exec.Command(exe, "-test.run=^TestShortGenerations$", "-test.count=1")

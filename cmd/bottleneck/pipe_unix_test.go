@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
 // Nobody wants to hear that head has seen enough; a full disk is another matter.
@@ -35,7 +37,7 @@ func TestNamedPipes(t *testing.T) {
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out.csv")
 	for _, name := range []string{in, out} {
 		if err := syscall.Mkfifo(name, 0o600); err != nil {
-			unavailable(t, err)
+			require.Missing(t, err)
 		}
 	}
 	trace := read(t, mutexTrace)
@@ -57,10 +59,10 @@ func TestInterruptedProcess(t *testing.T) {
 	dir := t.TempDir()
 	exe, fifo := filepath.Join(dir, "bottleneck"), filepath.Join(dir, "fifo")
 	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", exe, ".").CombinedOutput(); err != nil {
-		unavailable(t, fmt.Errorf("%w: %s", err, out))
+		require.Missing(t, fmt.Errorf("%w: %s", err, out))
 	}
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		unavailable(t, err)
+		require.Missing(t, err)
 	}
 	for _, tt := range []struct {
 		name string

@@ -5,7 +5,6 @@ import (
 	"context"
 	"flag"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -236,14 +235,4 @@ func TestVersion(t *testing.T) {
 			t.Errorf("version %q, want %q", got, tt.want)
 		}
 	}
-}
-
-// unavailable skips a test of what this machine does not have. Where everything
-// is required, as in continuous integration, that is a failure.
-func unavailable(t *testing.T, err error) {
-	t.Helper()
-	if os.Getenv("BOTTLENECK_REQUIRE_ALL") == "1" {
-		t.Fatal(err)
-	}
-	t.Skip(err)
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/require"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,19 +29,19 @@ func openKeyboard(t *testing.T, width int) (slave, keyboard *os.File, output fun
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
-		unavailable(t, err)
+		require.Missing(t, err)
 	}
 	fd := int(master.Fd())
 	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	if err != nil {
-		unavailable(t, err)
+		require.Missing(t, err)
 	}
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		unavailable(t, err)
+		require.Missing(t, err)
 	}
 	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		unavailable(t, err)
+		require.Missing(t, err)
 	}
 	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(width), Row: 50}); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
 // metric finds the value of a metric with its labels as written.
@@ -100,7 +101,7 @@ func TestMetricsAlways(t *testing.T) {
 
 // promtool, of Prometheus, finds nothing to complain about: not in ordinary metrics, not in those of hostile names.
 func TestPromtool(t *testing.T) {
-	promtool := needProgram(t, "promtool")
+	promtool := require.Program(t, "promtool")
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
 	tasks.New(hostile[0], func() {}).Run()
 	for name, c := range map[string]*made{"ordinary": {live: report()}, "hostile": {live: hostileReport()}} {

@@ -8,20 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-// needProgram returns the path of a program, or skips the test; with BOTTLENECK_REQUIRE_ALL=1 it fails instead.
-func needProgram(t *testing.T, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		if os.Getenv("BOTTLENECK_REQUIRE_ALL") == "1" {
-			t.Fatalf("%s is needed: %v", name, err)
-		}
-		t.Skipf("%s is needed: %v", name, err)
-	}
-	return path
-}
+	"github.com/bottleneck-go/bottleneck/internal/require"
+)
 
 // run runs a program and returns all that it prints.
 func run(t *testing.T, path string, args ...string) (string, error) {
@@ -36,7 +25,7 @@ func run(t *testing.T, path string, args ...string) (string, error) {
 
 // go tool pprof takes profiles by their address, and shows the text of an error.
 func TestGoToolPprof(t *testing.T) {
-	goTool := needProgram(t, "go")
+	goTool := require.Program(t, "go")
 	base := serve(t, newHandler(Options{}, readTape(t, smallTrace), nil), nil)
 	for path, want := range map[string][]string{
 		"graph?seconds=2":                  {"Type: share", "proto/work.mutexWorker"},
@@ -72,7 +61,7 @@ func TestGoToolPprof(t *testing.T) {
 
 // curl gets text, and with -OJ a file with the right name.
 func TestCurl(t *testing.T) {
-	curl := needProgram(t, "curl")
+	curl := require.Program(t, "curl")
 	base := serve(t, newHandler(Options{Title: "shop"}, readTape(t, httpTrace), &made{live: report()}), nil)
 	for path, want := range map[string]string{"graph": "main.work", "contention?debug=1": "waited", "metrics": "# TYPE bottleneck_wall_seconds_total counter", "": "<h1>shop</h1>"} {
 		out, err := run(t, curl, "-sS", "--fail", base+path)

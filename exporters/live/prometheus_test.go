@@ -23,6 +23,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/require"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -35,7 +36,7 @@ type prometheus struct {
 // startPrometheus starts one that scrapes the metrics below base twice a second, and evaluates the rules of docs/fleet.
 func startPrometheus(t *testing.T, base string) *prometheus {
 	t.Helper()
-	path := needProgram(t, "prometheus")
+	path := require.Program(t, "prometheus")
 	dir := t.TempDir()
 	at, err := url.Parse(base)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
 const fleet = "../../docs/fleet"
@@ -72,7 +73,7 @@ func profilePaths(t *testing.T, config string) []string {
 
 // promtool, of Prometheus, takes the scrape configuration and the rules.
 func TestPromtoolConfig(t *testing.T) {
-	promtool := needProgram(t, "promtool")
+	promtool := require.Program(t, "promtool")
 	for _, c := range [][]string{{"config", "prometheus.yml"}, {"rules", "bottleneck.rules.yml"}} {
 		cmd := exec.Command(promtool, "check", c[0], filepath.Join(fleet, c[1]))
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "SUCCESS") {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
+	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
 func box(group string, kind bottle.Kind, share, running time.Duration) bottle.Box {
@@ -248,12 +249,7 @@ func goTool(t *testing.T, g *bottle.Graph, args ...string) string {
 // goToolOn runs go tool pprof on what write writes.
 func goToolOn(t *testing.T, write func(io.Writer) error, args ...string) string {
 	t.Helper()
-	if _, err := exec.LookPath("go"); err != nil {
-		if os.Getenv("BOTTLENECK_REQUIRE_ALL") == "1" {
-			t.Fatal("go is needed: ", err)
-		}
-		t.Skip("go is needed to run go tool pprof: ", err)
-	}
+	require.Program(t, "go")
 	var buf bytes.Buffer
 	if err := write(&buf); err != nil {
 		t.Fatal(err)

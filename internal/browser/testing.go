@@ -1,8 +1,9 @@
 package browser
 
 import (
-	"os"
 	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
 // Test starts a browser for a test. Where there is none, the test is skipped; with BOTTLENECK_REQUIRE_ALL=1 it fails.
@@ -10,10 +11,7 @@ func Test(t testing.TB) *Browser {
 	t.Helper()
 	b, err := Start()
 	if err != nil {
-		if os.Getenv("BOTTLENECK_REQUIRE_ALL") == "1" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
+		require.Missing(t, err)
 	}
 	return b
 }
