@@ -121,8 +121,9 @@ func (f *contentionFlags) parse(std stdio, args []string) (source string, err er
 	if f.draw.by, err = parseAspects(f.by); err != nil {
 		return "", err
 	}
-	if f.by != "" && !f.draw.goroutines() && !slices.Contains(f.to.asked(), "text") {
-		return "", usagef("-by is for text: other forms have all aspects; single goroutines only if -by names them")
+	tellsBy := func(form string) bool { return form == "text" || form == "json" && f.draw.goroutines() }
+	if f.by != "" && !slices.ContainsFunc(f.to.asked(), tellsBy) {
+		return "", usagef("-by is for text, and for single goroutines in JSON: other forms have all other aspects without it")
 	}
 	if f.filter.Kinds, err = parseKinds(f.kinds); err != nil {
 		return "", err
