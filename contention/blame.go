@@ -113,7 +113,7 @@ func (t *tracker[L]) state() *state {
 // register raises the number of registered waiters.
 func (t *tracker[L]) register(st *state) {
 	if st.rw {
-		atomic.AddInt32(&waitedRW.n, -1)
+		countWaitersRW(1)
 	}
 	t.waiters.Add(1)
 	if !st.rw {
@@ -126,7 +126,7 @@ func (t *tracker[L]) register(st *state) {
 func (t *tracker[L]) deregister(st *state) int32 {
 	n := t.waiters.Add(-1)
 	if st.rw {
-		atomic.AddInt32(&waitedRW.n, 1)
+		countWaitersRW(-1)
 	} else if n == 0 {
 		atomic.StoreInt32(&t.guard, 0)
 		if t.waiters.Load() != 0 { // somebody came, and may have raised it just before

@@ -3,6 +3,7 @@
 package contention
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -160,6 +161,34 @@ func (m *Mutex) sema() *uint32 {
 	return (*uint32)(unsafe.Pointer(&(*mutexWords)(unsafe.Pointer(m)).queue))
 }
 
+// waitedRW tells the readers of all locks whether there are registered waiters at any
+// RWMutex. It has a cache line of its own, which is hardly ever
+// written to. So readers that run in parallel need not touch the memory of their lock
+// but once, which is what they spend their time on.
+var waitedRW struct {
+	_ [64]byte
+	n uint32 // how many
+	// above is more than any lock's count of readers if n is not 0, and else 0. One comparison with that
+	// tells a reader that there are neither waiters nor, as its count is then negative, a writer.
+	above int32
+	_     [56]byte
+}
+
+// countWaitersRW adds to the number of registered waiters at all RWMutexes.
+func countWaitersRW(n int32) {
+	both := (*uint64)(unsafe.Pointer(&waitedRW.n))
+	for {
+		old := atomic.LoadUint64(both)
+		changed := uint64(uint32(old) + uint32(n))
+		if changed != 0 {
+			changed |= math.MaxInt32 << 32
+		}
+		if atomic.CompareAndSwapUint64(both, old, changed) {
+			return
+		}
+	}
+}
+
 // Lock locks rw for writing. If the lock is already locked for reading or writing,
 // Lock blocks until it is available, and the wait is recorded if collection is on.
 func (rw *RWMutex) Lock() {
@@ -217,7 +246,7 @@ func (rw *RWMutex) admit(r int32) {
 // blocks, and the wait is recorded if collection is on. As with sync.RWMutex, it
 // must not be used for recursive read locking.
 func (rw *RWMutex) RLock() {
-	if c := atomic.AddInt32((*int32)(unsafe.Add(unsafe.Pointer(rw), readerCountOffset)), 1); c|waitedRW.n < 0 {
+	if c := atomic.AddInt32((*int32)(unsafe.Add(unsafe.Pointer(rw), readerCountOffset)), 1); c < waitedRW.above {
 		rw.rlockMore(c)
 	}
 }
@@ -248,7 +277,7 @@ func (rw *RWMutex) rlockMore(c int32) {
 // fatal error if rw is not locked for reading. The blame goes to the call chain of
 // the RUnlock.
 func (rw *RWMutex) RUnlock() {
-	if c := atomic.AddInt32((*int32)(unsafe.Add(unsafe.Pointer(rw), readerCountOffset)), -1); c|waitedRW.n < 0 {
+	if c := atomic.AddInt32((*int32)(unsafe.Add(unsafe.Pointer(rw), readerCountOffset)), -1); c < waitedRW.above {
 		rw.runlockMore(c)
 	}
 }

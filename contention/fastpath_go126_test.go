@@ -131,3 +131,32 @@ func TestMutexState(t *testing.T) {
 		t.Errorf("state %#x when all is over", n)
 	}
 }
+
+// While somebody is registered at any RWMutex, no reader's count is enough for the fast path, and afterwards every one is.
+func TestWaitersRWAreCounted(t *testing.T) {
+	if offset := unsafe.Offsetof(waitedRW.n); offset%8 != 0 || unsafe.Offsetof(waitedRW.above) != offset+4 {
+		t.Fatalf("n is at %d, above at %d", offset, unsafe.Offsetof(waitedRW.above))
+	}
+	before := atomic.LoadUint32(&waitedRW.n)
+	if before != 0 || waitedRW.above != 0 {
+		t.Fatalf("%d waiters and %#x before the test", before, waitedRW.above)
+	}
+	const goroutines, rounds = 8, 10_000
+	var wg sync.WaitGroup
+	for range goroutines {
+		wg.Go(func() {
+			for range rounds {
+				countWaitersRW(1)
+				if above := atomic.LoadInt32(&waitedRW.above); above < maxReaders {
+					t.Errorf("above is %#x while somebody waits", above)
+					return
+				}
+				countWaitersRW(-1)
+			}
+		})
+	}
+	wg.Wait()
+	if waitedRW.n != 0 || waitedRW.above != 0 {
+		t.Errorf("%d waiters and %#x when all have gone", waitedRW.n, waitedRW.above)
+	}
+}

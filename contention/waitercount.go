@@ -18,13 +18,3 @@ func (c *waiterCount) Load() int32 { return atomic.LoadInt32((*int32)(c)) / wait
 func (c *waiterCount) Add(n int32) int32 {
 	return atomic.AddInt32((*int32)(c), n*waiterStep) / waiterStep
 }
-
-// waitedRW tells the readers of all locks whether there are registered waiters at any
-// RWMutex: n is minus their number. It has a cache line of its own, which is hardly ever
-// written to. So readers that run in parallel need not touch the memory of their lock
-// but once, which is what they spend their time on.
-var waitedRW struct {
-	_ [64]byte
-	n int32
-	_ [60]byte
-}
