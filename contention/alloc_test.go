@@ -30,8 +30,8 @@ func TestNoAllocationsSampled(t *testing.T) {
 	collecting(t, Options{})
 	var m Mutex
 	var rw RWMutex
-	m.state().drawn(1)
-	rw.state().drawn(1)
+	m.state().drawn(2)
+	rw.state().drawn(2)
 	contendedAllocations(t, &m, &rw)
 }
 

@@ -54,7 +54,7 @@ func now() int64 { return int64(time.Since(epoch)) | 1 }
 type tracker[L any] struct {
 	guard   int32 // guardUp while there are registered waiters at a Mutex, else 0
 	mu      L
-	waiters waiterCount
+	waiters atomic.Int32 // registered: goroutines that wait, and the owner if it has waited itself or has another reason to stop at its Unlock
 	st      atomic.Pointer[state]
 }
 

@@ -11,14 +11,10 @@ import (
 
 // The methods here do what sync.Mutex and sync.RWMutex do when nothing is in the
 // way, on the very words that those do it on, with as many atomic operations, and
-// small enough for the compiler to inline. What they add is one load that is
-// predicted well:
+// small enough for the compiler to inline:
 //
-//   - Lock compares and swaps the state of the sync.Mutex together with the guard beside
+//   - Lock and Unlock of a Mutex compare and swap the state of the sync.Mutex together with the guard beside
 //     it, which is up while there are registered waiters. So that is not even a load.
-//   - Unlock looks at the number of registered waiters before it releases the lock. That is
-//     in another 8 bytes than the state: a load has to wait for an atomic operation on its
-//     own.
 //   - The writers of a RWMutex look at waitedRW, whether there are waiters at any, which costs no look at their own.
 //   - The readers of a RWMutex look at waitedRW. They may do so afterwards: the exit of a
 //     reader that leaves before a writer has announced itself need not be there before
@@ -28,28 +24,15 @@ import (
 // A lock that is contended but not recorded has no registered waiters, and takes the
 // same path as sync's.
 //
-// Two of the ways out of the fast path end in the runtime's semaphores, as there is no
+// A writer's Unlock and a reader's Lock end in the runtime's semaphores, as there is no
 // other way to complete what has been begun. All else is left to package sync.
 //
 // It rests on the layout of the locks in the Go releases named in the build constraint,
 // which TestLayout checks, and on what their words mean. Every other release, and the race
 // detector, get the methods in fastpath_portable.go.
 
-// mutexWords is a Mutex word by word. With more accesses, or by way of its embedded
-// fields, Unlock would be too large to be inlined.
-type mutexWords struct {
-	guard int32
-	state int32 // of the sync.Mutex: flags, and the number of sleepers
-	// queue is the semaphore of the sync.Mutex and, in the upper half, waiters.
-	queue int64
-	st    unsafe.Pointer
-}
-
 const (
-	mutexLocked   = 1
-	mutexWoken    = 2
-	mutexStarving = 4
-	mutexSleeper  = 8
+	mutexLocked = 1
 
 	// locked is mutexLocked in guard and state taken together.
 	locked = mutexLocked << 32
@@ -114,51 +97,18 @@ func (m *Mutex) lockMore() {
 // goroutine may unlock what another has locked; the blame goes to the call chain
 // of the Unlock.
 func (m *Mutex) Unlock() {
-	// An atomic load would make this too large to be inlined. The plain one is as good on
-	// this processor, and the compiler cannot move it across the atomic operation of Lock.
-	n := (*mutexWords)(unsafe.Pointer(m)).queue
-	if n == 0 {
-		n = atomic.AddInt64((*int64)(unsafe.Pointer(m)), -locked)
-	}
-	if n != 0 {
-		m.unlockMore(n)
+	if !atomic.CompareAndSwapUint64((*uint64)(unsafe.Pointer(m)), locked, 0) {
+		m.unlockMore()
 	}
 }
 
-// unlockMore goes on with Unlock. n is mutexWords.queue, and m is still locked; or it is
-// guard and state together, after m was unlocked.
-func (m *Mutex) unlockMore(n int64) {
-	switch high, low := int32(n>>32), int32(n); {
-	case high <= waiterStep: // waiters
-		m.unlockSlow()
-	case high == 0 && low > 0: // no waiters, but the semaphore is up for a moment
+// unlockMore is Unlock when goroutines wait, registered or not, or m is not locked.
+func (m *Mutex) unlockMore() {
+	if m.waiters.Load() == 0 {
 		m.mu.Unlock()
-	case high == 0: // unlocked, nobody sleeps; a waiter has raised the guard meanwhile
-	case high&mutexLocked != 0: // the state was 0 before that
-		new(sync.Mutex).Unlock() // sync's fatal error
-	case high&mutexStarving != 0:
-		// The lock is given to the first sleeper, which runs at once.
-		semrelease(m.sema(), true, 1)
-	default:
-		m.wake(high)
+		return
 	}
-}
-
-// wake wakes a sleeper, unless there is none, or another goroutine has the lock by
-// now or is awake already and will take it.
-func (m *Mutex) wake(state int32) {
-	p := &(*mutexWords)(unsafe.Pointer(m)).state
-	for state >= mutexSleeper && state&(mutexLocked|mutexWoken|mutexStarving) == 0 {
-		if atomic.CompareAndSwapInt32(p, state, state-mutexSleeper|mutexWoken) {
-			semrelease(m.sema(), false, 2)
-			return
-		}
-		state = atomic.LoadInt32(p)
-	}
-}
-
-func (m *Mutex) sema() *uint32 {
-	return (*uint32)(unsafe.Pointer(&(*mutexWords)(unsafe.Pointer(m)).queue))
+	m.unlockSlow()
 }
 
 // waitedRW tells the readers of all locks whether there are registered waiters at any

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+	"unsafe"
+
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
 // The log of the oracle is written outside of the locks. Between its lines and the moments that
@@ -35,6 +38,12 @@ func (t *tracker[L]) lockProbed(o *op, kind kindID, try func() bool, lock func()
 	}
 	var w wait
 	drawn := t.arrive(&w, t.weigh(), kind, 0)
+	if s := current.Load(); !drawn && s != nil {
+		// What a wait that is recorded does in the meantime makes it shorter, as the owner may have left by then. So
+		// that drawn waits stand for the others, these do the same.
+		s.chains.CaptureAbove(unsafe.Pointer(&w))
+		callstack.Goid()
+	}
 	o.asked, o.waited = now(), true
 	lock()
 	o.in = now()

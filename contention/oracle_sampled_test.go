@@ -84,7 +84,7 @@ func TestEstimatesAreAsGoodAsTheySay(t *testing.T) {
 		for i := range waits {
 			who, parts := rng.IntN(len(waiters)), 1+rng.IntN(3)
 			w := wait{account: a, chain: waiters[who], start: at}
-			w.weight = st.weigh(draw{log: uint32(1 + 4*i/waits), random: rng.Uint32()})
+			w.weight = st.weigh(draw{rest: 2<<(4*i/waits) - 1, random: rng.Uint32()})
 			if w.weight > 0 {
 				w.pinned, w.first = st.pin()
 			}
@@ -134,16 +134,16 @@ func TestEstimatesAreAsGoodAsTheySay(t *testing.T) {
 	pairs.check(t, "pairs", len(waiters)*len(owners)*locks)
 }
 
-// drawn makes a lock draw one in 2^log of its waits from now on, whatever they cost.
-func (st *state) drawn(log uint32) {
-	st.sampling.log.Store(log)
+// drawn makes a lock draw one in w, a power of two, of its waits from now on, whatever they cost.
+func (st *state) drawn(w uint32) {
+	st.sampling.rest.Store(w - 1)
 	st.sampling.began.Store(now() + int64(time.Hour)) // the period never ends
 }
 
 // TestSampledOracle counts all waits of a workload by the way, drawn or not, in the steps of oracle_bracket_test.go. What the profile says of
 // all of them is off by what chance does, however busy the machine is: the variance of the estimate is that of the waits that there were.
 func TestSampledOracle(t *testing.T) {
-	const log, w = 3, 8
+	const w = 8
 	for _, wl := range []workload{workloads[0], workloads[2], workloads[len(workloads)-1]} {
 		t.Run(wl.name, func(t *testing.T) {
 			if err := Start(Options{}); err != nil {
@@ -151,7 +151,7 @@ func TestSampledOracle(t *testing.T) {
 			}
 			locks, states := wl.probedLocks()
 			for _, st := range states {
-				st.drawn(log)
+				st.drawn(w)
 			}
 			ops := wl.runOn(locks, 100*time.Millisecond)
 			p := Snapshot()
@@ -204,8 +204,8 @@ func TestSampledConservation(t *testing.T) {
 	}
 	var m Mutex
 	var rw RWMutex
-	m.state().drawn(3)
-	rw.state().drawn(2)
+	m.state().drawn(8)
+	rw.state().drawn(4)
 	busy := func() {
 		var wg sync.WaitGroup
 		for i := range 4 {

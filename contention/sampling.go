@@ -37,8 +37,8 @@ const (
 	// those that are drawn if it is more than that.
 	exactBudget = 0.02
 	budget      = 0.01
-	// maxLog bounds log2 w.
-	maxLog = 20
+	// most is the greatest w.
+	most = 1 << 20
 
 	minPeriod = int64(time.Millisecond)
 	maxPeriod = 100 * int64(time.Millisecond)
@@ -53,7 +53,7 @@ const (
 
 // sampling tells which waits of a lock are recorded.
 type sampling struct {
-	log    atomic.Uint32 // log2 w
+	rest   atomic.Uint32 // w - 1
 	began  atomic.Int64  // when the period began; 0: not yet
 	ending atomic.Bool   // guards what follows
 
@@ -62,10 +62,11 @@ type sampling struct {
 	demand   float64 // what recording all waits would cost, as a share of throughput
 }
 
-// draw is the decision about one wait: log2 w as it is by then, and a random number.
-type draw struct{ log, random uint32 }
+// draw is the decision about one wait: w - 1 as it is by then, and a random number. As w is a power of two, the number is a
+// multiple of w once in w times.
+type draw struct{ rest, random uint32 }
 
-func (st *state) draw() draw { return draw{st.sampling.log.Load(), random()} }
+func (st *state) draw() draw { return draw{st.sampling.rest.Load(), random()} }
 
 // passed tells that there is nothing to be done about the wait. It has to be quick,
 // and whoever asks must go on to the lock at once: the longer a goroutine takes from
@@ -73,13 +74,13 @@ func (st *state) draw() draw { return draw{st.sampling.log.Load(), random()} }
 // the more rarely one of the others gets it several times in a row. 15 ns more there
 // take 10 % off the throughput of a lock that is held for 50 ns.
 func (d draw) passed() bool {
-	return d.log != 0 && d.random&(1<<d.log-1) != 0 && d.random>>(32-lookBits) != 0
+	return d.random&d.rest != 0 && d.random>>(32-lookBits) != 0
 }
 
 // weigh returns the weight of the wait, 0 if it is not recorded.
 func (st *state) weigh(d draw) int64 {
-	if d.random&(1<<d.log-1) == 0 {
-		return 1 << d.log
+	if d.random&d.rest == 0 {
+		return int64(d.rest) + 1
 	}
 	if !d.passed() {
 		st.reconsider(now())
@@ -104,7 +105,7 @@ func (st *state) reconsider(at int64) {
 	}
 	cost := slowdown(int64(exits-s.exits), settling)
 	wait := arrivals-s.arrivals < enough && cost < spent && at-began < maxPeriod
-	if s.began.Load() != began || wait && s.log.Load() > 0 {
+	if s.began.Load() != began || wait && s.rest.Load() > 0 {
 		return
 	}
 	if a != nil {
@@ -127,14 +128,13 @@ func slowdown(exits, settling int64) int64 {
 // choose sets w for the next period, given how much the last one was slowed down, at least as much as
 // by a single wait: that none was drawn does not prove that there was none.
 func (s *sampling) choose(cost, period int64) {
-	log := s.log.Load()
-	demand := float64(cost) * float64(uint64(1)<<log) / float64(period)
+	w := uint32(1)
+	demand := float64(cost) * float64(s.rest.Load()+1) / float64(period)
 	s.demand = max(demand, (s.demand+demand)/2)
-	log = 0
 	if s.demand > exactBudget {
-		for d := s.demand; d > budget && log < maxLog; d /= 2 {
-			log++
+		for d := s.demand; d > budget && w < most; d /= 2 {
+			w *= 2
 		}
 	}
-	s.log.Store(log)
+	s.rest.Store(w - 1)
 }

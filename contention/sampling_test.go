@@ -28,10 +28,10 @@ func TestSamplingIsUnbiased(t *testing.T) {
 			at += 15_000
 		}
 		st.reconsider(at)
-		most = max(most, st.sampling.log.Load())
+		most = max(most, st.sampling.rest.Load()+1)
 	}
-	if most < 3 {
-		t.Fatalf("w was never above %d: nothing is tested", 1<<most)
+	if most < 8 {
+		t.Fatalf("w was never above %d: nothing is tested", most)
 	}
 	if z := (sum - waits) / math.Sqrt(variance); math.Abs(z) > 5 {
 		t.Errorf("%d waits count %.0f ± %.0f, %.1f standard errors off", waits, sum, math.Sqrt(variance), z)
@@ -45,7 +45,7 @@ func TestStandardErrorOfSamples(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range runs {
 		var st state
-		st.sampling.log.Store(4)
+		st.sampling.rest.Store(15)
 		var truth, estimate, variance float64
 		for range waits {
 			y := rng.ExpFloat64()
@@ -67,21 +67,21 @@ func TestChoose(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	var s sampling
 	s.choose(ms/100, ms)
-	if w := 1 << s.log.Load(); w != 1 {
+	if w := s.rest.Load() + 1; w != 1 {
 		t.Errorf("1 %% of the time: w = %d", w)
 	}
 	s.choose(ms/2, ms)
-	if w := 1 << s.log.Load(); w != 64 {
+	if w := s.rest.Load() + 1; w != 64 {
 		t.Errorf("50 %% of the time, so at most 1/64 for %.0f %%: w = %d", 100*budget, w)
 	}
 	s.choose(ms/128, ms) // as much as before
-	if w := 1 << s.log.Load(); w != 64 {
+	if w := s.rest.Load() + 1; w != 64 {
 		t.Errorf("the same load: w = %d", w)
 	}
 	for range 30 {
 		s.choose(exitCost+waitCost, maxPeriod) // silence
 	}
-	if w := 1 << s.log.Load(); w != 1 {
+	if w := s.rest.Load() + 1; w != 1 {
 		t.Errorf("hardly a wait: w = %d", w)
 	}
 }
@@ -89,14 +89,14 @@ func TestChoose(t *testing.T) {
 // A lock that was hot, and then hardly ever waited for, comes back to exact recording.
 func TestSamplingEnds(t *testing.T) {
 	var st state
-	st.sampling.log.Store(10)
+	st.sampling.rest.Store(1<<10 - 1)
 	st.sampling.began.Store(now() - maxPeriod)
-	for i := 0; st.sampling.log.Load() == 10; i++ {
+	for i := 0; st.sampling.rest.Load() == 1<<10-1; i++ {
 		if st.weigh(st.draw()) > 0 || i > 100_000 {
 			t.Skip("drawn before it looked at the clock") // 1 in 64 runs, and 10^-2700
 		}
 	}
-	if log := st.sampling.log.Load(); log >= 10 {
-		t.Errorf("log w is %d", log)
+	if w := st.sampling.rest.Load() + 1; w >= 1<<10 {
+		t.Errorf("w is %d", w)
 	}
 }
