@@ -89,34 +89,36 @@
 //
 // # What it costs
 //
-// Go 1.26, 2 virtual cores at 2.6 GHz (reading the TSC takes 10 ns there),
+// Go 1.26, 2 virtual cores of an AMD EPYC of the Zen 4 kind (reading the TSC takes 10 ns there),
 // rseq clock, on a quiet machine. The same tasks bare and measured, by turns in one process, 25 rounds each
-// (BenchmarkOverhead, run twice): what measuring adds to the processor time of
+// (BenchmarkOverhead, run three times): what measuring adds to the processor time of
 // a task, over all threads, and by how much the wall time of the whole run grows; from the least of all rounds to the
-// medians, of both runs. Bare is a channel with workers for Pool, errgroup for Group, and the plain call for Do.
+// medians, of all runs. Bare is a channel with workers for Pool, errgroup for Group, and the plain call for Do.
 //
-//	task      Pool                      Group                     Do
-//	empty     +66–73 ns (bare 72)       +102–134 ns (bare 350)    +81–83 ns
-//	1 µs      +131–190 ns, 1.07–1.09×   +144–189 ns, 1.07–1.09×   +107–131 ns, 1.11–1.13×
-//	10 µs     +29–123 ns, 1.00–1.02×    +134–251 ns, 1.02–1.07×   +123–195 ns, 1.01–1.02×
-//	100 µs    1.006–1.014×              0.999–1.010×              0.998–1.010×
+//	task      Pool                      Group                      Do
+//	empty     +61–93 ns (bare 52)       +80–177 ns (bare 300)      +68–73 ns
+//	1 µs      +8–85 ns, 1.03–1.08×      +83–148 ns, 1.08–1.14×     +74–113 ns, 1.07–1.12×
+//	10 µs     +15–227 ns, 0.99–1.05×    +20–178 ns, 1.01–1.03×     +74–139 ns, 1.00–1.01×
+//	100 µs    1.000–1.008×              1.000–1.007×               1.000–1.005×
+//
+// In five further runs of the tasks of 1 µs alone, the medians in a Group are 1.08 to 1.10.
 //
 // Of what an empty task costs in a Group, the two readings of the TSC are 35 to 50 ns, finding the thread and locking to it 10 ns, the
 // bookkeeping and the recording 35 ns, the call chain, its site and the pooled task 40 ns.
-// The cycles of a whole run, over all threads, grow by this much (BenchmarkPerturbation, run twice; the medians of 60 rounds and
-// the outer ends of their intervals of 95 %): in a Pool 1.007 and 1.016 (1.001–1.020) with tasks of 10 µs and 1.003 and 1.004
-// (1.001–1.008) with 100 µs, in a Group 1.028 and 1.033 (1.024–1.041), and 1.004 and 1.007 (1.002–1.010), with Do 1.009 and
-// 1.010 (1.004–1.014), and 1.002 (0.997–1.006).
 //
-// The aim of 1.02 is missed in a Group with tasks of 10 µs. Each of the parts that it cannot do without, alone over an
-// errgroup, takes half of what the aim grants: the pooled task, without which there would be an allocation more,
-// comes to 1.005–1.016, the call chain to 1.005–1.013, the two readings with all that they lead to to 1.013–1.015, while an errgroup
-// against itself is at 0.994–1.005 (300 to 400 rounds by turns, two or three times, on the machine of the next paragraph).
+// The cycles of a whole run, over all threads, grow by this much (BenchmarkPerturbation, 120 rounds by turns; the medians of
+// six measurements with tasks of 10 µs, and of one with 100 µs, and the outer ends of their intervals of 95 %):
 //
-// It depends on the machine. On another one of the same size, at 2.45 GHz, where reading the thread clock takes
-// 0.9 µs instead of 0.3 (a task needs that whose thread was off the processor since the last one), an empty task costs +102 ns in a
-// Pool and +233 ns in a Group, and the cycles of a whole run grow by 1.010 and 1.013 in a Pool with tasks of 10 µs
-// (0.999–1.025), by 1.041 and 1.049 in a Group (1.027–1.061), and by 1.005–1.011 in both with 100 µs.
+//	task      Pool                        Group                       Do                     an errgroup against itself
+//	10 µs     1.005–1.010 (1.003–1.015)   1.015–1.019 (1.008–1.025)   1.008 (1.005–1.009)    0.999 (0.997–1.002)
+//	100 µs    1.003 (1.001–1.004)         1.002 (1.001–1.003)         1.004 (1.002–1.006)    1.000 (0.999–1.001)
+//
+// It depends on the machine. On two older ones of the same size, a Pool comes to 1.007 to 1.016 with tasks of 10 µs, but a Group to 1.028 and
+// 1.033, and to 1.041 and 1.049. On the last one, at 2.45 GHz, reading the thread clock takes
+// 0.9 µs instead of 0.3 (a task needs that whose thread was off the processor since the last one), and an empty task costs +102 ns in a
+// Pool and +233 ns in a Group. Each of the parts that a Group cannot do without, alone over an
+// errgroup, comes to about 1.01 there: the pooled task, without which there would be an allocation more,
+// the call chain, and the two readings with all that they lead to.
 //
 // Measuring allocates nothing: +0.000 allocations a task for Pool, Group and Do. A task of [Results]
 // needs one allocation more, and one in the log one. A pause costs 0.15 µs. While a trace is recorded
