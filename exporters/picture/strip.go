@@ -20,8 +20,11 @@ const (
 type strip struct {
 	x, w       float64
 	begin, end int64
-	top        float64 // of the first row
+	bands      []band // from the top, without the words between them
 }
+
+// band is where bars are, from top to bottom.
+type band struct{ top, bottom float64 }
 
 func (s *strip) px(at int64) float64 {
 	return s.x + s.w*min(1, max(0, float64(at-s.begin)/float64(s.end-s.begin)))
@@ -34,8 +37,8 @@ func layoutStrip(profile *granularity.Profile, opt Options) *scene {
 	title := m.title("Tasks over time")
 	s := &scene{width: opt.Width, title: title, desc: m.describe("Tasks over time: for each class how many of its tasks were under way; then context switches a second, and how far the processors were used.")}
 	shapes, y := m.head(title, left)
-	st := &strip{x: left, w: opt.Width - left - margin - 24, begin: profile.Start, end: ended(profile), top: y + 10}
-	y = st.top
+	st := &strip{x: left, w: opt.Width - left - margin - 24, begin: profile.Start, end: ended(profile)}
+	y += 10
 	for i := range m.classes {
 		row, below := m.row(st, &m.classes[i], y)
 		shapes = append(shapes, row)
@@ -51,7 +54,7 @@ func layoutStrip(profile *granularity.Profile, opt Options) *scene {
 		notes = append(notes, "The machine was not sampled, so context switches and utilisation are not known: Recorder.Start samples it.")
 	}
 	if n := len(profile.Pauses); n > 0 {
-		shapes = append(shapes, st.pauses(profile.Pauses, y))
+		shapes = append(shapes, st.pauses(profile.Pauses))
 		notes = append(notes, "Vertical lines: "+format.Plural(n, "pause", "pauses")+" of the garbage collector.")
 	}
 	axes, y := st.axis(y)
@@ -81,11 +84,15 @@ func (m *tasksModel) row(st *strip, c *taskClass, y float64) (*group, float64) {
 	if most > 0 {
 		after += ", up to " + format.Quantity(most) + " at once"
 	}
+	if badly(c) {
+		after = diagnosisWords(c.Diagnosis) + ": " + after
+	}
 	width := room(after, tableSize, false)
 	g.shapes = append(g.shapes,
 		text{x: st.x, y: y + stripName - 6, s: shorten(c.label, tableSize, badly(c), st.w-width-12), size: tableSize, bold: badly(c), fill: themed(ink)},
 		text{x: st.x + st.w, y: y + stripName - 6, s: shorten(after, tableSize, false, st.w/2), size: tableSize, anchor: end, fill: themed(muted)})
 	base := y + stripName + stripRow
+	st.bands = append(st.bands, band{base - stripRow, base})
 	from := st.begin
 	var bar rect // intervals of about the same height are one: there would be seams between them
 	flush := func() {
@@ -146,6 +153,7 @@ func (m *tasksModel) utilisation(st *strip, y float64) (out []shape, bottom floa
 // panel draws the rules and labels of a panel and returns where its base is.
 func (st *strip) panel(title string, ticks []tick, y float64) (out []shape, base float64) {
 	base = y + panelAbove + panel
+	st.bands = append(st.bands, band{base - panel, base})
 	rules := lines{stroke: themed(grid), width: 1}
 	for _, t := range ticks {
 		at := base - panel*t.at
@@ -171,12 +179,19 @@ func (m *tasksModel) steps(st *strip, base float64, value func(i int) float64, f
 	return g
 }
 
-// pauses draws a line through everything for each pause of the collector, from its begin to its end.
-func (st *strip) pauses(pauses []granularity.GCPause, bottom float64) *group {
+// pauses draws a line through all bands where the collector had stopped the world. Of lines that would touch, it draws the first.
+func (st *strip) pauses(pauses []granularity.GCPause) *group {
 	l := lines{stroke: rgb(gcColors[0]), width: 0.8}
+	last := math.Inf(-1)
 	for i := range pauses {
 		x := st.px(pauses[i].At - int64(pauses[i].Length)/2)
-		l.segments = append(l.segments, segment{x, st.top, x, bottom})
+		if x < last+l.width {
+			continue
+		}
+		last = x
+		for _, p := range st.bands {
+			l.segments = append(l.segments, segment{x, p.top, x, p.bottom})
+		}
 	}
 	return &group{title: "pauses of the garbage collector", shapes: []shape{l}}
 }
