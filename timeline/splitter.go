@@ -177,13 +177,17 @@ func (c *splitter) begin(h batchHead, head []byte) int {
 	if c.number != 0 && h.gen != c.number {
 		c.finish() // versions without a mark of the end
 	}
-	if c.number == 0 && !h.endsAfter {
+	if c.number == 0 && h.endsAfter { // a generation may be empty: there is nothing to read in it
+		c.stream.stats.Bytes += int64(len(head))
+		return len(head)
+	}
+	if c.number == 0 {
 		c.number, c.size = h.gen, 0
 		c.raw = &rawGeneration{number: h.gen, version: c.version, header: c.header}
 	}
 	c.left = h.dataLen
 	c.take(head)
-	if h.endsAfter && c.number != 0 { // a generation may be empty
+	if h.endsAfter {
 		c.finish()
 	}
 	return len(head)
