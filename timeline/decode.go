@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/exp/trace"
 
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/starter"
 )
 
@@ -102,17 +103,17 @@ func (rd *readerDecoder) decode(r io.Reader) (d *decoded) {
 	}
 }
 
-// readerError cuts the Reader's errors to one line: they may hold the state of
-// every goroutine.
+// readerError cuts the Reader's errors to one line, since they may hold the state of
+// every goroutine, and cleans it, since they may hold text of the trace.
 func readerError(err error) error {
 	return errors.New(firstLine(err.Error()))
 }
 
 func firstLine(s string) string {
 	s, _, _ = strings.Cut(s, "\n")
-	s = strings.TrimRight(s, ": ")
+	s = format.Clean(strings.TrimRight(s, ": "))
 	if len(s) > 200 {
-		s = s[:200] + "…"
+		s = strings.ToValidUTF8(s[:200], "") + "…"
 	}
 	return s
 }
