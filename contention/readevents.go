@@ -317,7 +317,7 @@ func (er *eventReader) wait() {
 	w.lost = er.number()
 	w.weight = er.span()
 	w.waiters = int32(er.number())
-	if er.err == nil && (w.weight < 1 || w.weight > most || w.end-w.start > math.MaxInt64/4/w.weight ||
+	if er.err == nil && (w.weight < 1 || w.weight > maxWeight || w.end-w.start > math.MaxInt64/4/w.weight ||
 		w.last-w.first > chunkExits*maxChunks) {
 		er.fail(fmt.Errorf("%w: a wait of weight %d behind %d exits", errDamaged, w.weight, w.last-w.first))
 	}

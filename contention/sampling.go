@@ -37,8 +37,8 @@ const (
 	// those that are drawn if it is more than that.
 	exactBudget = 0.02
 	budget      = 0.01
-	// most is the greatest w.
-	most = 1 << 20
+	// maxWeight is the greatest w.
+	maxWeight = 1 << 20
 
 	minPeriod = int64(time.Millisecond)
 	maxPeriod = 100 * int64(time.Millisecond)
@@ -132,7 +132,7 @@ func (s *sampling) choose(cost, period int64) {
 	demand := float64(cost) * float64(s.rest.Load()+1) / float64(period)
 	s.demand = max(demand, (s.demand+demand)/2)
 	if s.demand > exactBudget {
-		for d := s.demand; d > budget && w < most; d /= 2 {
+		for d := s.demand; d > budget && w < maxWeight; d /= 2 {
 			w *= 2
 		}
 	}
