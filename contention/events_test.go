@@ -211,6 +211,21 @@ func TestEventsForeignAndDamaged(t *testing.T) {
 	}
 }
 
+// FuzzEvents: records that make no sense, after a file's head, are an error or a profile in which the sums are right.
+func FuzzEvents(f *testing.F) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 20 {
+		f.Add(scramble(rng))
+	}
+	f.Fuzz(func(t *testing.T, records []byte) {
+		ev := &eventReader{in: byteCounter(records), s: newSession(Options{}), strings: []string{""}, chains: nilChain, locks: []*eventAccount{nil}}
+		if err := ev.records(); err != nil && strings.ContainsAny(err.Error(), "\n\r\x1b") {
+			t.Errorf("an error of several lines: %q", err)
+		}
+		checkConservation(t, ev.s.snapshot())
+	})
+}
+
 type failing struct{ left int }
 
 func (f *failing) Write(p []byte) (int, error) {
