@@ -39,6 +39,7 @@ func TestWriterLeavesBesideReader(t *testing.T) {
 	if now := st.seq.Load(); now != before+1 {
 		t.Errorf("%d exits were added, want that of the writer", now-before)
 	}
+	rw.deregister(st) // nobody really waits
 }
 
 // A reader settles its wait while it has the lock. A writer that comes meanwhile does not blame it for that.
