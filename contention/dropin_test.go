@@ -88,7 +88,7 @@ func goCommand(t *testing.T) (path, root string) {
 	path = require.Program(t, "go")
 	out, err := exec.Command(path, "env", "GOROOT").Output()
 	if err != nil {
-		t.Skip("go env GOROOT: ", err)
+		require.Missing(t, "go env GOROOT: ", err)
 	}
 	return path, strings.TrimSpace(string(out))
 }

@@ -203,7 +203,7 @@ func TestEventsForeignAndDamaged(t *testing.T) {
 	// Records that decode but make no sense. The reader must survive them all.
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
-		ev := &eventReader{in: byteCounter(scramble(rng)), s: newSession(Options{}), strings: []string{""}, chains: nilChain, locks: []*eventAccount{nil}}
+		ev := recordsReader(scramble(rng))
 		if err := ev.records(); err == nil && rng.IntN(10) == 0 {
 			continue
 		}
@@ -218,7 +218,7 @@ func FuzzEvents(f *testing.F) {
 		f.Add(scramble(rng))
 	}
 	f.Fuzz(func(t *testing.T, records []byte) {
-		ev := &eventReader{in: byteCounter(records), s: newSession(Options{}), strings: []string{""}, chains: nilChain, locks: []*eventAccount{nil}}
+		ev := recordsReader(records)
 		if err := ev.records(); err != nil && strings.ContainsAny(err.Error(), "\n\r\x1b") {
 			t.Errorf("an error of several lines: %q", err)
 		}
@@ -279,10 +279,9 @@ func TestSince(t *testing.T) {
 	}
 }
 
-var nilChain = []*callstack.Chain{nil}
-
-func byteCounter(b []byte) *counter {
-	return &counter{r: bufio.NewReader(bytes.NewReader(b))}
+// recordsReader reads what follows the head of an event file, unpacked.
+func recordsReader(b []byte) *eventReader {
+	return &eventReader{in: &counter{r: bufio.NewReader(bytes.NewReader(b))}, s: newSession(Options{}), strings: []string{""}, chains: []*callstack.Chain{nil}, locks: []*eventAccount{nil}}
 }
 
 // scramble returns a stream of records with random small fields after valid definitions.
