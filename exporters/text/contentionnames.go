@@ -26,7 +26,8 @@ func shortNames(t *contention.Tree) map[string]string {
 			if strings.Contains(t.Key, "#") { // names that people gave stay as they are
 				add(t.Key)
 			}
-		case contention.ByOwnerStack, contention.ByWaiterStack, contention.ByRootStack:
+		}
+		if isStack(t.Aspect) {
 			for frame := range strings.SplitSeq(t.Key, frameSeparator) {
 				name, _ := cutFrame(frame)
 				add(name)
