@@ -274,13 +274,15 @@ func TestStreamLate(t *testing.T) {
 	}})
 	data := w.bytes()
 	s.Write(data[:headerSize])
+	first := true // the worker has nothing yet
 	for _, part := range generations(t, data) {
 		s.mu.Lock()
 		s.budget.credit = time.Minute // whatever the time: this is not about the budget
 		s.mu.Unlock()
 		s.Write(part[headerSize:])
-		if len(read) == 0 && s.Stats().Pending > 0 {
+		if st := s.Stats(); first && st.Pending+st.Generations > 0 {
 			<-held // the worker has the first one
+			first = false
 		}
 	}
 	if st := s.Stats(); st.Pending != maxQueued || st.Dropped.Behind.Generations != 30-1-maxQueued {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/exporters/internal/icon"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -24,6 +25,7 @@ var indexTemplate = template.Must(template.New("index").Parse(indexHTML))
 // indexPage is what the template shows.
 type indexPage struct {
 	Title     string
+	Icon      template.HTML
 	Style     template.CSS
 	States    []indexState
 	Picture   bool
@@ -53,7 +55,7 @@ func (h *handler) serveIndex(w http.ResponseWriter, r *http.Request) error {
 		return &problem{status: http.StatusBadRequest, text: format.Clean(err.Error())}
 	}
 	page := indexPage{
-		Title: format.Clean(h.opt.Title), Style: template.CSS("\n" + indexCSS), Seconds: int(usualTime.Seconds()),
+		Title: format.Clean(h.opt.Title), Icon: icon.Link, Style: template.CSS("\n" + indexCSS), Seconds: int(usualTime.Seconds()),
 		States: h.states(time.Now()), Picture: h.continuous != nil && h.continuous.Enabled(),
 		Ends: h.ends(), Commands: h.commands(r), FilePaths: h.opt.FilePaths,
 	}
@@ -62,7 +64,7 @@ func (h *handler) serveIndex(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("the page cannot be made: %w", err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", policyFor(buf.Bytes(), "; img-src 'self'"))
+	w.Header().Set("Content-Security-Policy", policyFor(buf.Bytes(), "; img-src 'self' data:"))
 	if r.Method == http.MethodHead {
 		w.WriteHeader(http.StatusOK)
 		return nil

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bottleneck-go/bottleneck/exporters/internal/icon"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
@@ -134,6 +135,7 @@ func writePage(w io.Writer, d *Data, form *pageData, served bool) error {
 	csp := policy([]string{p.script}, append([]string{p.style}, stillStyles...), served)
 	head := strings.NewReplacer(
 		"{{policy}}", html.EscapeString(csp),
+		"{{icon}}", icon.Link,
 		"{{title}}", html.EscapeString(format.Clean(form.Title)),
 		"{{style}}", p.style,
 		"{{still}}", still,

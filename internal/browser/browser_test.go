@@ -72,3 +72,16 @@ func TestErrors(t *testing.T) {
 		t.Error("an exception is no error")
 	}
 }
+
+// That a server has no icon is nobody's fault: the browser asks for it by itself, sometimes.
+func TestNoIcon(t *testing.T) {
+	p := &Page{}
+	p.event("Log.entryAdded", []byte(`{"entry": {"level": "error", "source": "network", "text": "status of 404", "url": "http://127.0.0.1:1/favicon.ico"}}`))
+	if errs := p.Errors(); len(errs) > 0 {
+		t.Errorf("%q", errs)
+	}
+	p.event("Log.entryAdded", []byte(`{"entry": {"level": "error", "source": "network", "text": "status of 404", "url": "http://127.0.0.1:1/page.css"}}`))
+	if errs := p.Errors(); len(errs) != 1 || !strings.Contains(errs[0], "page.css") {
+		t.Errorf("%q; want what is missing", errs)
+	}
+}

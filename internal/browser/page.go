@@ -110,6 +110,9 @@ func (p *Page) event(method string, raw json.RawMessage) {
 			Entry struct{ Level, Source, Text, URL string }
 		}
 		json.Unmarshal(raw, &e)
+		if strings.Contains(e.Entry.Text+e.Entry.URL, "/favicon.ico") {
+			return // the browser asks for it now and then, for pages and pictures that say nothing of an icon
+		}
 		if e.Entry.Level == "error" || e.Entry.Level == "warning" {
 			p.note(fmt.Sprintf("%s %s: %s %s", e.Entry.Source, e.Entry.Level, e.Entry.Text, e.Entry.URL))
 		}
@@ -183,11 +186,11 @@ func (p *Page) Eval(expression string, out any) error {
 // errNever is that a condition did not become true.
 var errNever = errors.New("never became true")
 
-// Wait waits until an expression is true.
+// Wait waits until an expression, or the promise that it is, is true.
 func (p *Page) Wait(condition string) error {
 	for end := time.Now().Add(loadTime); ; time.Sleep(10 * time.Millisecond) {
 		var ok bool
-		if err := p.Eval("!!("+condition+")", &ok); err != nil {
+		if err := p.Eval("Promise.resolve("+condition+").then(Boolean)", &ok); err != nil {
 			return err
 		}
 		if ok {
