@@ -103,7 +103,7 @@ func (c *Cond) Wait() {
 // awake records a Wait that is over. The caller holds c.L.
 func (c *Cond) awake(w *condWait) {
 	if w.forward != nil {
-		c.L.(waitLocker).adopt(w.forward)
+		ownLock(c.L).adopt(w.forward)
 		w.forward = nil
 	}
 	c.remove(w)
@@ -192,8 +192,19 @@ type condLocker Cond
 // waitLocker is a lock of this package that can be let go of in Wait.
 type waitLocker interface {
 	unlockInWait(chain *callstack.Chain) *forward
-	lockAfterWait()
 	adopt(f *forward)
+}
+
+// ownLock returns l if it is such a lock, else nil. A type that embeds one has its methods, too, but may
+// have a Lock and an Unlock of its own, which are then to be called: it is not one.
+func ownLock(l sync.Locker) waitLocker {
+	switch m := l.(type) {
+	case *Mutex:
+		return m
+	case *RWMutex:
+		return m
+	}
+	return nil
 }
 
 // Unlock is called by sync.Cond.Wait when the caller has its place in the queue.
@@ -201,7 +212,7 @@ func (l *condLocker) Unlock() {
 	w := l.entering
 	l.entering = nil
 	l.mu.Unlock()
-	if m, ok := l.L.(waitLocker); ok && w != nil {
+	if m := ownLock(l.L); m != nil && w != nil {
 		w.forward = m.unlockInWait(w.chain)
 	} else {
 		l.L.Unlock()
@@ -215,7 +226,9 @@ func (l *condLocker) Lock() {
 		at = now()
 	}
 	switch m := l.L.(type) {
-	case waitLocker:
+	case *Mutex:
+		m.lockAfterWait()
+	case *RWMutex:
 		m.lockAfterWait()
 	case *rlocker:
 		m.lockAfterWait()

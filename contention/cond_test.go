@@ -260,3 +260,32 @@ func firstSignal(c *Cond) { c.Signal() }
 
 //go:noinline
 func secondSignal(c *Cond) { c.Signal() }
+
+// loud embeds a Mutex, and has methods of its own.
+type loud struct {
+	Mutex
+	locked, unlocked int
+}
+
+func (l *loud) Lock()   { l.Mutex.Lock(); l.locked++ }
+func (l *loud) Unlock() { l.unlocked++; l.Mutex.Unlock() }
+
+// Wait calls the Lock and Unlock of L, not those of what L embeds.
+func TestCondWithEmbeddedMutex(t *testing.T) {
+	for _, on := range []bool{false, true} {
+		if on {
+			collecting(t, Options{Exact: true})
+		}
+		l := new(loud)
+		c := NewCond(l)
+		var ready atomic.Int32
+		done := make(chan bool)
+		go func() { consumer(c, &ready, 1); close(done) }()
+		waitFor(t, "the consumer", func() bool { return c.queued() == 1 || c.unseen.Load() == 1 })
+		producer(c, &ready)
+		<-done
+		if l.locked != l.unlocked || l.locked < 3 {
+			t.Errorf("collecting: %v; locked %d times, unlocked %d", on, l.locked, l.unlocked)
+		}
+	}
+}
