@@ -54,17 +54,27 @@ const (
 	eventMagic   = "bnkevt\x00"
 	eventVersion = 1
 	eventBuffer  = 64 << 10
+	// eventBacklog bounds the records that wait to be written. Waits beyond it are not in the file.
+	eventBacklog = 16 << 20
 )
 
 // eventWriter writes an event file. The order of the records of one lock is kept by the
 // mutex of its account, which is held around the calls.
+//
+// Options.Events may use locks of this package itself, and whoever has just released a lock may
+// hold another one that it needs. So it is called by a goroutine that holds nothing but the mutex out,
+// and nobody waits for that but Stop. The goroutine lives for as long as there is enough to write.
 type eventWriter struct {
 	dropped atomic.Uint64 // waits that are not in the file
 
+	out sync.Mutex // taken before mu, and held while s2 is used
+	s2  *s2.Writer
+
 	mu      sync.Mutex
-	s2      *s2.Writer
 	buf     []byte
-	err     error // the first; nothing is written after it
+	spare   []byte // what buf was before it was written
+	writing bool   // there is a goroutine that does
+	err     error  // the first; nothing is written after it
 	closed  bool
 	at      int64 // the last time written
 	strings map[string]uint64
@@ -191,8 +201,7 @@ func (ev *eventWriter) lock(record byte, n uint64, l *eventLock, info *lockInfo)
 func (ev *eventWriter) wait(a *account, w *wait) {
 	ev.mu.Lock()
 	defer ev.mu.Unlock()
-	if ev.closed || ev.err != nil {
-		ev.dropped.Add(1)
+	if !ev.open() {
 		return
 	}
 	lock := ev.lockID(a.info)
@@ -217,7 +226,7 @@ func (ev *eventWriter) wait(a *account, w *wait) {
 	ev.number(w.lost)
 	ev.number(uint64(w.weight))
 	ev.number(uint64(w.waiters))
-	ev.flush(eventBuffer)
+	ev.start()
 }
 
 func (ev *eventWriter) exit(lock, k uint64, h holder) {
@@ -245,8 +254,7 @@ func (ev *eventWriter) exit(lock, k uint64, h holder) {
 func (ev *eventWriter) cond(a *account, w *condWait) {
 	ev.mu.Lock()
 	defer ev.mu.Unlock()
-	if ev.closed || ev.err != nil {
-		ev.dropped.Add(1)
+	if !ev.open() {
 		return
 	}
 	lock, chain, signaller := ev.lockID(a.info), ev.chainID(w.chain), ev.chainID(w.signal.chain)
@@ -259,24 +267,67 @@ func (ev *eventWriter) cond(a *account, w *condWait) {
 	ev.number(w.signal.g)
 	ev.number(signaller)
 	ev.number(uint64(max(0, w.signal.released-w.start)))
-	ev.flush(eventBuffer)
+	ev.start()
 }
 
-// flush passes the buffer on if it holds at least the given number of bytes.
-func (ev *eventWriter) flush(atLeast int) {
-	if len(ev.buf) < atLeast {
-		return
+// open reports whether another wait can be recorded, and counts it if it cannot.
+func (ev *eventWriter) open() bool {
+	if ev.closed || ev.err != nil || len(ev.buf) > eventBacklog {
+		ev.dropped.Add(1)
+		return false
 	}
-	if _, err := ev.s2.Write(ev.buf); err != nil && ev.err == nil {
-		ev.err = fmt.Errorf("contention: writing the event file: %w", err)
+	return true
+}
+
+// start sees to it that the buffer is written if there is enough in it.
+func (ev *eventWriter) start() {
+	if len(ev.buf) >= eventBuffer && !ev.writing {
+		ev.writing = true
+		go ev.write()
 	}
-	ev.buf = ev.buf[:0]
+}
+
+// write writes until there is not enough in the buffer.
+func (ev *eventWriter) write() {
+	ev.out.Lock()
+	defer ev.out.Unlock()
+	ev.mu.Lock()
+	defer ev.mu.Unlock()
+	for len(ev.buf) >= eventBuffer {
+		ev.flush()
+	}
+	ev.writing = false
+}
+
+// flush passes the buffer on. The caller holds out and mu; others may go on to fill the buffer meanwhile.
+func (ev *eventWriter) flush() {
+	full := ev.buf
+	ev.buf, ev.spare = ev.spare[:0], nil
+	if ev.err == nil {
+		ev.unlocked(func() error { _, err := ev.s2.Write(full); return err })
+	}
+	ev.spare = full[:0]
+}
+
+// unlocked calls f without mu, and remembers the first error.
+func (ev *eventWriter) unlocked(f func() error) {
+	ev.mu.Unlock()
+	var err error
+	defer func() {
+		ev.mu.Lock()
+		if err != nil && ev.err == nil {
+			ev.err = fmt.Errorf("contention: writing the event file: %w", err)
+		}
+	}()
+	err = f()
 }
 
 // finishEvents ends the event file.
 func (s *session) finishEvents() error {
 	p := s.snapshot() // settles what can be settled
 	ev := s.events
+	ev.out.Lock()
+	defer ev.out.Unlock()
 	ev.mu.Lock()
 	defer ev.mu.Unlock()
 	ev.closed = true
@@ -292,9 +343,7 @@ func (s *session) finishEvents() error {
 	ev.number(p.Dropped.Locks)
 	ev.number(p.Dropped.Exits)
 	ev.number(p.Dropped.Events)
-	ev.flush(0)
-	if err := ev.s2.Close(); err != nil && ev.err == nil {
-		ev.err = fmt.Errorf("contention: writing the event file: %w", err)
-	}
+	ev.flush()
+	ev.unlocked(ev.s2.Close)
 	return ev.err
 }

@@ -20,9 +20,10 @@ type Options struct {
 	// rather than a random part of them.
 	Exact bool
 	// Events, if set, receives every wait and every owner of it as a compact stream,
-	// which ReadEvents reads back; see events.go for the format. Writes are made by
-	// goroutines that have just released a lock, about one for 64 kB of records. Stop
-	// writes the rest; it does not close Events.
+	// which ReadEvents reads back; see events.go for the format. Writes are made by a
+	// goroutine of their own, which ends when it is done, about one for 64 kB of records. No lock waits
+	// for them: while 16 MB are still to be written, waits are left out, and counted in Dropped.Events.
+	// Stop writes the rest; it does not close Events.
 	Events io.Writer
 	// MaxChains, MaxLocks and MaxPairs bound the memory: the number of call chains
 	// (0: 65536), of locks (0: 16384), and of rows in the profile (0: 65536). What

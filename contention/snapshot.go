@@ -199,7 +199,7 @@ func (p *Profile) finish() {
 	p.warnCount(d.Locks, "locks are put together as "+OtherLocks+" because there were too many; raise MaxLocks.")
 	p.warnCount(d.Pairs, "times a wait was put into a row without call chains because there were too many rows; raise MaxPairs.")
 	p.warnCount(d.Exits, "releases could not be kept during long waits; what they explain is unattributed.")
-	p.warnCount(d.Events, "records are missing from the event file because writing failed or had stopped.")
+	p.warnCount(d.Events, "records are missing from the event file because writing failed, had stopped, or was too slow.")
 }
 
 // fewDrawn is the number of drawn waits below which even the standard error is a guess.
