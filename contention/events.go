@@ -109,6 +109,7 @@ func (ev *eventWriter) number(v uint64) { ev.buf = binary.AppendUvarint(ev.buf, 
 func (ev *eventWriter) signed(v int64)  { ev.buf = binary.AppendVarint(ev.buf, v) }
 
 func (ev *eventWriter) text(s string) {
+	s = s[:min(len(s), maxText)]
 	ev.number(uint64(len(s)))
 	ev.buf = append(ev.buf, s...)
 }

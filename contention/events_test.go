@@ -303,3 +303,35 @@ func scramble(rng *rand.Rand) []byte {
 	}
 	return ev.buf
 }
+
+// Options.MaxLocks is for whoever wrote the file.
+func TestReadEventsKeepsAllLocks(t *testing.T) {
+	var file bytes.Buffer
+	collecting(t, Options{Exact: true, Events: &file})
+	for range 3 {
+		contend(t, new(Mutex), nil)
+	}
+	if err := Stop(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := ReadEvents(&file, Options{MaxLocks: 1})
+	if err != nil || len(p.Locks) != 3 {
+		t.Errorf("%d locks, want 3; %v", len(p.Locks), err)
+	}
+}
+
+// A text that is longer than ReadEvents takes is cut off.
+func TestEventsWithLongName(t *testing.T) {
+	var file bytes.Buffer
+	collecting(t, Options{Exact: true, Events: &file})
+	var m Mutex
+	m.SetName(strings.Repeat("x", maxText+1))
+	contend(t, &m, nil)
+	if err := Stop(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := ReadEvents(&file, Options{})
+	if err != nil || len(p.Locks) != 1 || len(p.Locks[0].Name) != maxText {
+		t.Errorf("%d locks; %v", len(p.Locks), err)
+	}
+}

@@ -34,6 +34,7 @@ func ReadEvents(r io.Reader, o Options) (*Profile, error) {
 	if v := head[len(eventMagic)]; v != eventVersion {
 		return nil, fmt.Errorf("contention: event file of version %d, at offset %d; this package reads version %d", v, len(eventMagic), eventVersion)
 	}
+	o.MaxLocks = math.MaxInt // the file says which locks were put together
 	src := &source{r: r}
 	in := &counter{r: bufio.NewReaderSize(s2.NewReader(src), eventBuffer)}
 	er := &eventReader{in: in, s: newSession(o), strings: []string{""}, chains: []*callstack.Chain{nil}, locks: []*eventAccount{nil}}
@@ -214,6 +215,7 @@ func (er *eventReader) before(at int64) int64 {
 	return max(1, at-(v-1))
 }
 
+// maxText is the length of a string, in bytes; the writer cuts off what is longer.
 const maxText = 1 << 16
 
 func (er *eventReader) text() string {
