@@ -261,6 +261,7 @@ func (t *tracker[L]) leave(r *release) {
 	if n > 0 {
 		if st.rw { // a reader that has left already may still be about to say so
 			st.mu.Lock()
+			st.forgetStrays()
 		}
 		if r.inWait || !st.extend(r) {
 			st.exit(r)

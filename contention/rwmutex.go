@@ -191,6 +191,17 @@ func (t *tracker[L]) readerLeave(r *release) {
 	st.mu.Unlock()
 }
 
+// maxStrays is the most readers that are remembered although a writer holds the lock.
+const maxStrays = 64
+
+// forgetStrays forgets the readers if there are many, while a writer holds the lock: they have left. A few of them may still
+// be about to say so; those that another goroutine has unlocked never will.
+func (st *state) forgetStrays() {
+	if len(st.readers) > maxStrays {
+		st.readers = st.readers[:0]
+	}
+}
+
 // forgetReader returns when the reader with goroutine g came, 0 if it came before any
 // present waiter, and forgets it.
 func (st *state) forgetReader(g uint64) int64 {

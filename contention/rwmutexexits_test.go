@@ -80,3 +80,35 @@ func TestSettlingReaderIsNotBlamed(t *testing.T) {
 		t.Error("the writer blames nobody")
 	}
 }
+
+// Readers that other goroutines unlock are not remembered for as long as somebody waits.
+func TestReadersUnlockedByOthers(t *testing.T) {
+	collecting(t, Options{Exact: true})
+	var rw RWMutex
+	rw.Lock()
+	var wg sync.WaitGroup
+	wg.Go(func() { rw.Lock() }) // is unlocked below
+	waitFor(t, "a writer", func() bool { return rw.registered() == 1 })
+	rw.Unlock()
+	const rounds = 3 * maxStrays
+	for range rounds {
+		wg.Wait() // for the writer, which stays registered until it unlocks
+		read := make(chan bool)
+		go func() { rw.RLock(); close(read) }()
+		waitFor(t, "a reader", func() bool { return rw.registered() == 2 })
+		wg.Go(func() { rw.Lock() })
+		waitFor(t, "the next writer", func() bool { return rw.registered() == 3 })
+		rw.Unlock()
+		<-read
+		rw.RUnlock()
+	}
+	wg.Wait()
+	st := rw.st.Load()
+	st.mu.Lock()
+	n := len(st.readers)
+	st.mu.Unlock()
+	if n > maxStrays+1 {
+		t.Errorf("%d of %d readers are remembered", n, rounds)
+	}
+	rw.Unlock()
+}
