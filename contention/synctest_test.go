@@ -1,0 +1,45 @@
+package contention
+
+import (
+	"bytes"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The clock of a synctest bubble is far from the other one, and what is recorded by it makes as much sense.
+func TestInBubble(t *testing.T) {
+	var file bytes.Buffer
+	collecting(t, Options{Exact: true, Events: &file})
+	synctest.Test(t, func(t *testing.T) {
+		var m Mutex
+		c := NewCond(&m)
+		var ready atomic.Int32
+		go func() {
+			time.Sleep(time.Second)
+			producer(c, &ready)
+		}()
+		consumer(c, &ready, 1)
+	})
+	var m Mutex
+	contend(t, &m, nil)
+	if err := Stop(); err != nil {
+		t.Fatal(err)
+	}
+	read, err := ReadEvents(&file, Options{})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, p := range []*Profile{Snapshot(), read} {
+		checkConservation(t, p)
+		if len(p.Waits) != 2 {
+			t.Errorf("%s: waits %+v", p.Source, p.Waits)
+		}
+		for _, w := range p.Waits {
+			if w.Kind == CondKind && (w.Waited != time.Second || w.Blamed != time.Second) {
+				t.Errorf("%s: waited %v, of which %v for the producer", p.Source, w.Waited, w.Blamed)
+			}
+		}
+	}
+}
