@@ -14,8 +14,8 @@
 //	replay.go, procs.go    replays the records in order through one state machine
 //	observer.go            what observers are shown
 //
-// Beside it, salvage.go and eventshape.go read what a generation that was cut off still tells, wait.go says what
-// goroutines wait for by the runtime's reasons and the call chains, and wrapper.go names
+// Beside it, salvage.go and eventshape.go read what a generation that was cut off still tells, coroutine.go adds
+// what the runtime leaves out, wait.go says what goroutines wait for by the runtime's reasons and the call chains, and wrapper.go names
 // goroutines that a library started for somebody else.
 //
 // Every generation has a Reader of its own, also when only one is decoded at a

@@ -1,5 +1,7 @@
 package timeline
 
+import "encoding/binary"
+
 // eventShape tells how an event is laid out after its type and time: the
 // number of arguments, and which of them are numbers of stacks and strings (bit masks).
 type eventShape struct {
@@ -8,7 +10,7 @@ type eventShape struct {
 }
 
 // eventShapes is the part of the format (internal/trace/tracev2) that has to
-// be known to step over events. Only cut generations are read with it.
+// be known to step over events. Only generations that are cut, or that lack something, are read with it.
 var eventShapes = func() (s [256]eventShape) {
 	for typ, shape := range map[uint8]eventShape{
 		evProcsChange: {args: 2, stacks: 1 << 1}, evProcStart: {args: 2}, evProcStop: {}, evProcSteal: {args: 3}, evProcStatus: {args: 2},
@@ -62,11 +64,39 @@ const (
 	evProcStop          = 11
 	evProcSteal         = 12
 	evProcStatus        = 13
+	evGoCreateSyscall   = 15
 	evSyscallBegin      = 22
 	evSyscallEnd        = 23
 	evSyscallEndBlocked = 24
+	evGoStatus          = 25
+	evGoSwitch          = 45
+	evGoSwitchDestroy   = 46
+	evGoStatusStack     = 48
 	evSync              = 50
+
+	// Statuses of goroutines.
+	goRunning = 2
+	goSyscall = 3
 
 	// defaultFrequency is the clock of every Go but on Windows: units of 64 ns.
 	defaultFrequency = 1e9 / 64
 )
+
+// readEvent reads the event that data begins with: its arguments, the time first, and its length. The length is 0 if it is no event
+// with a time, or not whole.
+func readEvent(data []byte) (args [5]uint64, n int) {
+	shape := eventShapes[data[0]]
+	if !shape.timed {
+		return args, 0
+	}
+	n = 1
+	for a := 0; a <= int(shape.args); a++ {
+		v, size := binary.Uvarint(data[n:])
+		if size <= 0 {
+			return args, 0
+		}
+		args[a] = v
+		n += size
+	}
+	return args, n
+}

@@ -22,6 +22,7 @@ func seeds(f *testing.F) {
 	for _, version := range []int{22, 23, 25, 26} {
 		f.Add(handMade(version))
 	}
+	f.Add(coroutineEnds(26, false).bytes())
 	for _, s := range []string{"", "go 1.22 trace\x00\x00\x00", "go 1.21 trace\x00\x00\x00", "go 1.99 trace\x00\x00\x00", "<html>", "\x1f\x8b\x08\x00"} {
 		f.Add([]byte(s))
 	}

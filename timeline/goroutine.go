@@ -33,7 +33,8 @@ func (k Kind) String() string {
 // owns it: observers read it during a call, and keep its ID or Index, not the pointer,
 // once it has exited.
 type Goroutine struct {
-	// ID is the runtime's number of the goroutine, never reused within a program.
+	// ID is the runtime's number of the goroutine. It is not used again within a program, but by a thread of C that calls Go
+	// once more. From 1<<52 on it is not the runtime's, but of a coroutine of which the trace tells only that it ended.
 	ID int64
 	// Index is a small number that no other live goroutine has: an index for
 	// tables of observers. It is reused after the goroutine's exit.

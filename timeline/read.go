@@ -283,6 +283,9 @@ func (p *pass) decode(ctx context.Context, g *generation) *decoded {
 // consume replays a generation and returns why the pass ends with it, if it does.
 func (p *pass) consume(g *generation, d *decoded) error {
 	err, at := g.cut, g.at
+	if d.err != nil && err == nil && p.in.source != nil {
+		d = decodeAgain(p.decoder(p.ctx, 0), d, p.in.header, g.open(), p.replay.runners())
+	}
 	if d.err != nil && err == nil {
 		err, at = d.err, g.off
 		if g.last && p.in.source != nil && p.in.version < 26 {

@@ -139,8 +139,9 @@ func (r *replay) generation(d *decoded) {
 	r.d = nil
 }
 
-// tick moves the clock of the pass to t. Generations do not overlap but for
-// nanoseconds, if at all: their real events are behind barriers in the runtime.
+// tick moves the clock of the pass to t. Generations hardly overlap, as their real events are behind barriers in
+// the runtime; but a thread that the operating system took off its core while it wrote the last event of a
+// generation can be milliseconds late, and what the others did meanwhile belongs to the next one.
 func (r *replay) tick(t Time) Time {
 	if t < r.now {
 		r.info.Reordered++

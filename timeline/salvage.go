@@ -190,24 +190,14 @@ func (s *salvage) events(h batchHead, data []byte) int {
 	now, i := h.time, 0
 	for i < len(data) {
 		typ := data[i]
-		shape := eventShapes[typ]
-		if !shape.timed {
+		args, n := readEvent(data[i:])
+		if n == 0 {
 			break
 		}
-		var args [5]uint64 // the time first
-		k := i + 1
-		for a := 0; a <= int(shape.args); a++ {
-			v, n := binary.Uvarint(data[k:])
-			if n <= 0 {
-				return i
-			}
-			args[a] = v
-			k += n
-		}
-		i = k
+		i += n
 		now += args[0]
 		t.last = max(t.last, now)
-		s.refer(shape, args[1:])
+		s.refer(eventShapes[typ], args[1:])
 		s.proc(typ, t, args[1:])
 	}
 	return i
@@ -397,10 +387,5 @@ func (s *salvage) define(batch, entry byte, which int) {
 }
 
 func (s *salvage) emit(m, time uint64, data []byte) {
-	head := []byte{evEventBatch}
-	for _, v := range [...]uint64{s.gen, m, time, uint64(len(data))} {
-		head = binary.AppendUvarint(head, v)
-	}
-	s.out.Write(head)
-	s.out.Write(data)
+	s.out.Write(appendBatch(nil, s.gen, m, time, data))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 )
@@ -62,10 +63,8 @@ func (g *rawGeneration) release() {
 	g.chunks = nil
 }
 
-// open returns a reader of the header and the generation: a trace.
-func (g *rawGeneration) open() io.Reader {
-	return &chunkReader{chunks: append([][]byte{g.header}, g.chunks...)}
-}
+// open returns a reader of the generation, without the header.
+func (g *rawGeneration) open() io.Reader { return &chunkReader{chunks: slices.Clone(g.chunks)} }
 
 type chunkReader struct{ chunks [][]byte }
 

@@ -1,8 +1,10 @@
 package timeline
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"sync"
@@ -317,7 +319,15 @@ func (s *Stream) read(raw *rawGeneration) {
 		s.replay = newReplay(raw.version, newStackTable(), s.observers)
 		s.replay.info.Version, s.replay.info.Size = raw.version, -1
 	}
-	d := raw.decode(s.replay.stacks, &clock, limit)
+	dec := raw.decoder(s.replay.stacks, &clock, limit)
+	d := dec.decode(io.MultiReader(bytes.NewReader(raw.header), raw.open()))
+	if d.err != nil && !errors.Is(d.err, errBudget) {
+		var running map[int64]int64 // nothing is known of it after a gap
+		if s.missing.Generations == 0 {
+			running = s.replay.runners()
+		}
+		d = decodeAgain(dec, d, raw.header, raw.open(), running)
+	}
 	defer d.release()
 	if d.err != nil {
 		s.charge(clock.spent()+s.collect.cost(raw.size), 0)

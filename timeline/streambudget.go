@@ -105,9 +105,9 @@ func (c *cpuBound) Err() error {
 	return nil
 }
 
-// decode decodes the generation on the thread of the clock, for as long as limit allows.
-func (g *rawGeneration) decode(stacks *stackTable, clock *cpuClock, limit time.Duration) *decoded {
+// decoder decodes the generation on the thread of the clock, for as long as limit allows.
+func (g *rawGeneration) decoder(stacks *stackTable, clock *cpuClock, limit time.Duration) decoder {
 	const forReplay = 0.7 // the replay and the observers take the rest
 	ctx := &cpuBound{Context: context.Background(), clock: clock, limit: time.Duration(forReplay * float64(limit))}
-	return (&readerDecoder{ctx: ctx, stacks: stacks}).decode(g.open())
+	return &readerDecoder{ctx: ctx, stacks: stacks}
 }
