@@ -2,8 +2,11 @@ package speedup
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // Every component, and every precedence between two of them, by hand. Two lanes and two
@@ -161,5 +164,17 @@ func TestNothingIsLost(t *testing.T) {
 	p.empty(&a, times)
 	if got := inWords(&a); got != "sync-mutex 58000, io-network 142000" { // a fifth each of 1/2, 1/3, 1/4, 1/5, 1/6
 		t.Error(got)
+	}
+}
+
+// Windows that are longer than time is: there is one.
+func TestEndlessWindows(t *testing.T) {
+	for _, window := range []time.Duration{math.MaxInt64, math.MaxInt64 - 1000, math.MaxInt64 / 2} {
+		o := NewObserver(Config{N: 1, Window: window})
+		o.Begin(&timeline.Begin{Time: 5000})
+		o.End(&timeline.End{Time: 6000})
+		if a := o.Account(); a.Wall != 1000 || len(a.Windows) != 1 || a.Windows[0].Wall != 1000 {
+			t.Errorf("%v: %d windows of %v", window, len(a.Windows), a.Wall)
+		}
 	}
 }

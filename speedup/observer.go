@@ -1,6 +1,7 @@
 package speedup
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -91,10 +92,15 @@ func NewObserver(cfg Config) *Observer {
 // Begin implements [timeline.Observer].
 func (o *Observer) Begin(b *timeline.Begin) {
 	o.begin, o.now, o.windowFrom = b.Time, b.Time, b.Time
-	o.next = 1<<63 - 1
+	o.next = math.MaxInt64
 	if o.cfg.Window > 0 {
-		o.next = b.Time + timeline.Time(o.cfg.Window)
+		o.next = after(b.Time, o.cfg.Window)
 	}
+}
+
+// after returns the time d after t; a time that is never reached when there is none so late.
+func after(t timeline.Time, d time.Duration) timeline.Time {
+	return t + min(timeline.Time(d), math.MaxInt64-t)
 }
 
 // advance accounts for the time up to t, in which nothing changed.
@@ -103,9 +109,9 @@ func (o *Observer) advance(t timeline.Time) {
 		o.spend(o.next - o.now)
 		o.now = o.next
 		o.turn()
-		o.next += timeline.Time(o.cfg.Window)
+		o.next = after(o.next, o.cfg.Window)
 		if len(o.whole.Windows) >= maxWindows {
-			o.next = 1<<63 - 1
+			o.next = math.MaxInt64
 		}
 	}
 	o.spend(t - o.now)
