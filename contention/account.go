@@ -41,6 +41,7 @@ type account struct {
 
 	// deferred are waits behind an owner whose call chain is yet to come.
 	deferred []wait
+	oldest   uint64 // the first exit that they may need follows this one
 	splitter splitter
 	holders  []holder
 	found    []waitedPiece // this and the next two: scratch memory of follow and remember
@@ -49,8 +50,13 @@ type account struct {
 	logClass string // see logwrite.go
 }
 
-// maxDeferred bounds the waits put aside; beyond it, what is not known yet is unattributed.
-const maxDeferred = 256
+const (
+	// maxDeferred bounds the waits put aside; beyond it, what is not known yet is unattributed.
+	maxDeferred = 256
+	// maxDeferredExits bounds the exits that they pin. An owner may be in Cond.Wait for hours, and the Unlock after it
+	// never come.
+	maxDeferredExits = chunkExits * maxChunks / 2
+)
 
 type waitKey struct {
 	chain *callstack.Chain
@@ -83,8 +89,11 @@ type pairCell struct {
 // add settles a wait that is over, now or as soon as all its owners are known.
 func (a *account) add(w *wait) {
 	a.mu.Lock()
+	if len(a.deferred) > 0 && w.last > a.oldest+maxDeferredExits {
+		a.settleDeferred(true)
+	}
 	if !a.settle(w, len(a.deferred) >= maxDeferred) {
-		a.deferred = append(a.deferred, *w)
+		a.putAside(w)
 	}
 	a.mu.Unlock()
 	if w.kind != kindReader || w.waiters <= 1 { // else the caller holds a lock that others wait for
@@ -92,25 +101,38 @@ func (a *account) add(w *wait) {
 	}
 }
 
+// putAside keeps a wait for later.
+func (a *account) putAside(w *wait) {
+	if len(a.deferred) == 0 || w.first < a.oldest {
+		a.oldest = w.first
+	}
+	a.deferred = append(a.deferred, *w)
+}
+
 // retry settles the waits put aside whose owners are known by now.
 func (a *account) retry() { a.retryDeferred(false) }
 
-// retryDeferred returns how many are left. With final, those that miss nothing but the
-// Unlock after a Cond.Wait are settled, too.
+// retryDeferred is settleDeferred for those who do not hold a.mu. It returns how many are left.
 func (a *account) retryDeferred(final bool) (left int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	rest := a.deferred[:0]
-	for i := range a.deferred {
-		w := &a.deferred[i]
+	a.settleDeferred(final)
+	return len(a.deferred)
+}
+
+// settleDeferred settles what was put aside, as far as possible. With final, those that miss nothing but the
+// Unlock after a Cond.Wait are settled, too.
+func (a *account) settleDeferred(final bool) {
+	all := a.deferred
+	a.deferred = all[:0]
+	for i := range all {
+		w := &all[i]
 		force := final && w.missing.chain.Load() != nil
 		if !(force || w.missing.known()) || !a.settle(w, force) {
-			rest = append(rest, *w)
+			a.putAside(w)
 		}
 	}
-	clear(a.deferred[len(rest):])
-	a.deferred = rest
-	return len(rest)
+	clear(all[len(a.deferred):])
 }
 
 // exits calls f with number and record of each exit that may have ended a hold during the wait, until it

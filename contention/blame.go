@@ -75,10 +75,10 @@ type state struct {
 	account atomic.Pointer[account]
 
 	// The present exclusive owner's, guarded by the lock itself.
-	since    int64    // when it got the lock; 0: before any present waiter came
-	pending  int64    // since when it held back readers, of an RWMutex
-	own      wait     // its own wait, if own.account is set
-	forwards *forward // exits of its own inside Cond.Wait
+	since   int64    // when it got the lock; 0: before any present waiter came
+	pending int64    // since when it held back readers, of an RWMutex
+	own     wait     // its own wait, if own.account is set
+	forward *forward // what its exits inside Cond.Wait refer to, if there were any
 
 	// Readers of an RWMutex that got the lock while somebody waited.
 	mu      sync.Mutex
@@ -237,7 +237,7 @@ type release struct {
 	own      wait
 	exit     *exit
 	chunk    *chunk
-	forwards *forward
+	forward  *forward
 	inWait   bool // the lock is let go of in Cond.Wait
 }
 
@@ -254,9 +254,9 @@ func (t *tracker[L]) leave(r *release) {
 		st.own.account = nil
 		n = t.deregister(st)
 	}
-	if st.forwards != nil {
-		r.forwards = st.forwards
-		st.forwards = nil
+	if st.forward != nil {
+		r.forward = st.forward
+		st.forward = nil
 		n = t.deregister(st)
 	}
 	if n > 0 {
@@ -319,12 +319,14 @@ func (r *release) caller() *callstack.Chain {
 // finish tells who left, and settles the wait that the owner had itself. The lock
 // is free meanwhile.
 func (r *release) finish() {
-	if r.exit != nil || r.forwards != nil {
+	if r.exit != nil || r.forward != nil {
 		chain := r.caller()
 		if r.exit != nil {
 			r.st.account.Load().session.exited(r, chain)
 		}
-		r.forwards.resolve(chain)
+		if r.forward != nil {
+			r.forward.resolve(chain)
+		}
 	}
 	if r.own.account != nil {
 		r.own.account.add(&r.own)

@@ -25,7 +25,7 @@ import (
 // ends them. That is yet to come when Wait lets go, so the exit refers forward to it;
 // if Wait is called in a loop, all its exits refer to the same Unlock. Waits for such an
 // exit are settled when the Unlock happens, or, with the chain of the Wait and flagged
-// InWait, in a snapshot before that.
+// InWait, in a snapshot before that, or when the history would become too long.
 
 // Cond is a [sync.Cond] that knows, while collection is on, who waited on it and which
 // Signal or Broadcast ended the wait. If L is a [Mutex] or [RWMutex] of this package,
@@ -285,15 +285,17 @@ func (r *rlocker) lockAfterWait() {
 	}
 }
 
-// leaveInWait is leave, but the exit refers to an Unlock to come, with those of earlier
+// leaveInWait is leave, but the exit refers to an Unlock to come, like those of earlier
 // Waits under the same Unlock.
 func (t *tracker[L]) leaveInWait(r *release) *forward {
 	r.inWait = true
 	t.leave(r)
-	f := r.forwards
-	r.forwards = nil
+	f := r.forward
+	r.forward = nil
 	if r.exit != nil {
-		f = &forward{next: f}
+		if f == nil {
+			f = new(forward)
+		}
 		r.exit.forward = f
 	}
 	return f
@@ -313,7 +315,7 @@ func (r *release) finishInWait(chain *callstack.Chain) {
 // were a waiter, so that its Unlock takes notice.
 func (t *tracker[L]) adopt(f *forward) {
 	st := t.st.Load()
-	st.forwards = f
+	st.forward = f
 	t.register(st)
 }
 

@@ -289,3 +289,73 @@ func TestCondWithEmbeddedMutex(t *testing.T) {
 		}
 	}
 }
+
+// The exit of a goroutine that is in Wait for very long, before the Unlock that it refers to, does not keep the
+// history of the lock for as long: later exits would be lost.
+func TestHistoryDuringLongWait(t *testing.T) {
+	collecting(t, Options{Exact: true})
+	var m Mutex
+	c := NewCond(&m)
+	var ready atomic.Int32
+	done := make(chan bool)
+	m.Lock()
+	go func() { consumer(c, &ready, 1); close(done) }()
+	waitFor(t, "the consumer", func() bool { return m.registered() == 1 })
+	arrive := func(w *wait) {
+		if !m.arrive(w, 1, kindMutex, 0) {
+			t.Fatal("not recorded")
+		}
+	}
+	var w wait
+	arrive(&w)
+	m.Unlock()
+	waitFor(t, "the consumer to wait", func() bool { return c.queued() == 1 })
+	m.mu.Lock()
+	m.acquired(&w)
+	for range chunkExits*maxChunks + 1 { // somebody waits always
+		var next wait
+		arrive(&next)
+		m.Unlock()
+		m.mu.Lock()
+		m.acquired(&next)
+	}
+	m.Unlock()
+	p := Snapshot()
+	checkConservation(t, p)
+	if p.Dropped.Exits != 0 {
+		t.Errorf("%d exits are lost", p.Dropped.Exits)
+	}
+	producer(c, &ready)
+	<-done
+}
+
+// A goroutine that waits again and again before it unlocks needs no more memory each time.
+func TestManyWaitsBeforeUnlock(t *testing.T) {
+	collecting(t, Options{Exact: true})
+	var m Mutex
+	chain := current.Load().chains.Capture()
+	var w wait
+	m.Lock()
+	if !m.arrive(&w, 1, kindMutex, 0) { // somebody waits all the time
+		t.Fatal("not recorded")
+	}
+	first := m.unlockInWait(chain)
+	for range 3 {
+		m.Lock()
+		m.adopt(first)
+		if again := m.unlockInWait(chain); again != first {
+			t.Error("another Wait refers to another Unlock")
+		}
+	}
+	m.Lock()
+	m.adopt(first)
+	m.Unlock()
+	m.mu.Lock()
+	m.acquired(&w)
+	m.Unlock()
+	p := Snapshot()
+	checkConservation(t, p)
+	if p.InFlight != 0 || m.registered() != 0 || len(p.Pairs) != 1 || p.Pairs[0].Flags != 0 {
+		t.Errorf("%d in flight, %d registered, %+v", p.InFlight, m.registered(), p.Pairs)
+	}
+}

@@ -50,20 +50,17 @@ type exit struct {
 	forward *forward
 }
 
-// forward stands for the call chain of an Unlock that is yet to come.
+// forward stands for the call chain of an Unlock that is yet to come. It is the same for all Waits before it.
 type forward struct {
 	chain  atomic.Pointer[callstack.Chain]
 	wanted atomic.Pointer[account]
-	next   *forward // an earlier Wait under the same Unlock
 }
 
 // resolve tells the chain of the final Unlock to all waits that depend on it.
 func (f *forward) resolve(chain *callstack.Chain) {
-	for ; f != nil; f = f.next {
-		f.chain.Store(chain)
-		if a := f.wanted.Load(); a != nil {
-			a.retry()
-		}
+	f.chain.Store(chain)
+	if a := f.wanted.Load(); a != nil {
+		a.retry()
 	}
 }
 
