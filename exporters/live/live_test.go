@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/pprof/profile"
 
@@ -299,5 +300,25 @@ func TestSeconds(t *testing.T) {
 	all, part := get(t, base+"trace").body, get(t, base+"trace?seconds=0.001").body
 	if len(part) >= len(all) || !bytes.HasPrefix([]byte(part), []byte("go 1.")) {
 		t.Errorf("a trace of %d bytes of %d", len(part), len(all))
+	}
+}
+
+// Windows of long ago are not taken for the last seconds: the graph says when it ends.
+func TestOldWindows(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		to  time.Time
+		old bool
+	}{{time.Now().Add(-24 * time.Hour), true}, {time.Now().Add(time.Hour), false}, {time.Time{}, false}} {
+		live := report()
+		live.To = tt.to
+		source := &made{live: live}
+		a := get(t, serve(t, newHandler(Options{}, nil, source), nil)+"graph?format=text")
+		if a.StatusCode != http.StatusOK || strings.Contains(a.body, "It ends 24 h ago") != tt.old {
+			t.Errorf("it ends at %v: %s\n%s", tt.to, a.Status, a.body)
+		}
+		if n := len(source.Read().Bottle.Warnings); n > 0 {
+			t.Errorf("the source's own graph got %d warnings", n)
+		}
 	}
 }

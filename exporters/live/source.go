@@ -21,7 +21,7 @@ import (
 //     That takes milliseconds, and the windows are about a second long.
 //   - Else a snapshot of the recorder is analyzed: the end of it, of so many seconds. An estimate of the speedup always needs one.
 //
-// Where less is known than was asked for, the answer is about what is known, and its warnings say so.
+// Where less is known than was asked for, or not of just now, the answer is about what is known, and its warnings say so.
 
 // noSource is what misses for an analysis of the last seconds.
 func noSource(h *handler) string {
@@ -94,8 +94,23 @@ func (h *handler) windows(d time.Duration) (*bottleneck.Live, error) {
 		return nil, &problem{status: http.StatusServiceUnavailable, retry: 2 * time.Second, text: text}
 	}
 	live := *last
-	live.Bottle = warned(last.Bottle, d)
+	live.Bottle = dated(warned(last.Bottle, d), last.To)
 	return &live, nil
+}
+
+// oldNews is how long ago the latest window may have ended: a generation takes a second or two, and four may wait to be read.
+const oldNews = 10 * time.Second
+
+// dated returns a graph that says so if it ends long ago: windows are dropped where reading them would take too much, and come no more when
+// somebody else has stopped the trace.
+func dated(g *bottle.Graph, to time.Time) *bottle.Graph {
+	age := time.Since(to)
+	if to.IsZero() || age < oldNews {
+		return g
+	}
+	out := *g
+	out.Warnings = append(slices.Clip(g.Warnings), fmt.Sprintf("It ends %s ago: what came after was dropped, or nobody traces the program any more.", format.Duration(age)))
+	return &out
 }
 
 // warned returns a graph that says so if it is about much less time than was asked for.
