@@ -104,7 +104,11 @@ func float(f float64) string {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return ""
 	}
-	return strconv.FormatFloat(f, 'g', -1, 64)
+	form := byte('f')
+	if abs := math.Abs(f); abs != 0 && abs < 1e-6 || abs >= 1e21 {
+		form = 'e' // as in JSON: a number of nanoseconds stays one that looks whole
+	}
+	return strconv.FormatFloat(f, form, -1, 64)
 }
 
 // harmless is a name that neither a terminal nor a spreadsheet obeys: a spreadsheet takes

@@ -135,7 +135,7 @@ func TestTasksCSV(t *testing.T) {
 	for _, tt := range []struct {
 		row, column int
 		want        string
-	}{{0, 6, "cycles_p1"}, {1, 0, "report"}, {1, 8, "2e+08"}, {2, 2, "'=cmd()"}, {2, 3, "example.com/pmd.walk (walk.go:12)"}, {2, 4, "example.com/pmd.queue (queue.go:7)"}, {2, 5, "500"}, {2, 6, "2000"}, {3, 6, ""}, {1, 13, ""}} {
+	}{{0, 6, "cycles_p1"}, {1, 0, "report"}, {1, 8, "200000000"}, {2, 2, "'=cmd()"}, {2, 3, "example.com/pmd.walk (walk.go:12)"}, {2, 4, "example.com/pmd.queue (queue.go:7)"}, {2, 5, "500"}, {2, 6, "2000"}, {3, 6, ""}, {1, 13, ""}} {
 		if got := rows[tt.row][tt.column]; got != tt.want {
 			t.Errorf("row %d, column %d is %q; want %q", tt.row, tt.column, got, tt.want)
 		}
