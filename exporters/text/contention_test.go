@@ -78,6 +78,7 @@ waited    %  contentions  by owner-func > lock > waiter-func
  10 ms   1%               [unattributed]
  10 ms   1%                 cache
  10 ms   1%                   cache.(*LRU).Get
+contentions: a wait behind several owners counts for each of them.
 
 waited    %  contentions  longest  at once  held%  lock
 900 ms  90%           40    90 ms        7    25%  cache
@@ -283,6 +284,7 @@ func ExampleWriteContention() {
 	// 150 ms   17%           20    http.(*conn).serve
 	//  40 ms    4%                 [hand-off]
 	//  10 ms    1%                 [unattributed]
+	// contentions: a wait behind several owners counts for each of them.
 	//
 	// waited     %  contentions  longest  at once  held%  lock
 	// 900 ms  100%           40    90 ms        7    25%  cache

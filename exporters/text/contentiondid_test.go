@@ -49,6 +49,7 @@ waited    %  contentions  run%  ready%  block%  by root-func > owner-func
  10 ms   1%                                       [unattributed]
 run%, ready%, block%: part of the blamed time in which the owner ran, was ready to run, was itself
   blocked.
+contentions: a wait behind several owners counts for each of them.
 
 waited    %  contentions  longest  at once  held%  run%  ready%  block%  lock
 900 ms  90%           40    90 ms        7    25%   26%      4%     70%  cache

@@ -60,7 +60,25 @@ func (m *contentionModel) treeText() string {
 	if m.known() {
 		b.WriteString(m.style.paintLines(dim, wrap(didLegend, m.opt.Width, 0)) + "\n")
 	}
+	if countsTwice(m.tree) {
+		b.WriteString(m.style.paintLines(dim, wrap("contentions: "+severalLegend, m.opt.Width, 0)) + "\n")
+	}
 	return b.String()
+}
+
+// severalLegend explains why numbers of waits sum to more than there were.
+const severalLegend = "a wait behind several owners counts for each of them."
+
+// countsTwice reports whether a wait is counted for several owners, or roots, somewhere in a tree.
+func countsTwice(t *contention.Tree) bool {
+	var sum int64
+	for _, c := range t.Children {
+		if countsTwice(c) {
+			return true
+		}
+		sum += c.Contentions
+	}
+	return sum > t.Contentions
 }
 
 func (m *contentionModel) addLines(out *[]treeLine, t *contention.Tree, depth int, short map[string]string) {

@@ -197,9 +197,21 @@ func (d *contentionDiff) pairs(changes []ContentionChange) {
 	}
 	d.b.WriteByte('\n')
 	t.write(&d.b, d.opt.Width)
+	if before, after := contentionsOf(changes); before > d.before.Contentions || after > d.after.Contentions {
+		d.b.WriteString(d.style.paintLines(dim, wrap("waits: "+severalLegend, d.opt.Width, 0)) + "\n")
+	}
 	if same > 0 {
 		d.b.WriteString(d.style.paintLines(dim, wrap(format.Plural(same, "line", "lines")+" changed by less than "+d.style.plain(format.Duration(least))+".", d.opt.Width, 0)) + "\n")
 	}
+}
+
+// contentionsOf are the numbers of waits of all lines.
+func contentionsOf(changes []ContentionChange) (before, after int64) {
+	for _, c := range changes {
+		before += c.Before.Contentions
+		after += c.After.Contentions
+	}
+	return before, after
 }
 
 func (d *contentionDiff) warn(s string) {

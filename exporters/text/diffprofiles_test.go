@@ -46,6 +46,13 @@ Warning: after: It rained.
 	if err := WriteContentionDiff(&b, before, after, Options{ASCII: true}); err != nil || b.String() != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, b.String(), want)
 	}
+	// Numbers of waits that sum to more than there were are explained.
+	several := oneLock(3, 10, 100*time.Millisecond, 0, 0)
+	several.Waits[0].Contentions = 7
+	b.Reset()
+	if err := WriteContentionDiff(&b, several, before, Options{ASCII: true}); err != nil || !bytes.Contains(b.Bytes(), []byte("waits: a wait behind several owners counts for each of them.\n")) {
+		t.Errorf("%v\n%s", err, b.String())
+	}
 	var sum [2]time.Duration
 	for _, c := range ContentionChanges(before, after) {
 		sum[0] += c.Before.Waited
