@@ -65,7 +65,7 @@ func layoutDiff(before, after *bottle.Graph, opt Options) (*scene, error) {
 	xmax, ymax, procs := scales(m.windows...)
 	for i, w := range m.windows {
 		p := plot{x: left + float64(i)*(diffChart+diffGap), y: y, w: diffChart, h: max(plotHeight, l.height-axisFoot), xmax: headroom * xmax, ymax: 1.045 * ymax}
-		s.shapes = append(s.shapes, m.diffChart(p, i, w, ymax, procs)...)
+		s.shapes = append(s.shapes, m.diffChart(p, i, w, ymax, min(procs, w.Procs))...)
 		s.height = p.bottom()
 	}
 	s.shapes = append(s.shapes, text{x: left + diffChart + diffGap/2, y: s.height + 46, s: m.axisTitle(), size: labelSize, anchor: middle, fill: themed(ink)})
@@ -88,7 +88,9 @@ func newDiffModel(before, after *bottle.Graph, opt Options) *model {
 		}
 	}
 	opt.Panels = 2
-	return newModel(both, opt)
+	m := newModel(both, opt)
+	m.addEntries(m.windows...) // what is the neck of their sum may be that of neither
+	return m
 }
 
 // changeSentence tells what changed in all.
@@ -110,7 +112,11 @@ func (m *model) diffChart(p plot, i int, w *bottle.Graph, ymax float64, procs in
 	out = append(out, p.grid(ymax, p.x, axisSize, procs)...)
 	out = append(out, text{x: p.x + p.w/2, y: p.y - 6, s: [2]string{"before", "after"}[i] + ", " + format.Duration(w.Wall), size: labelSize, bold: true, anchor: middle, fill: themed(ink)})
 	boxes, idle := m.place(p, w)
+	necks := neckOf(w)
 	for _, b := range boxes {
+		e := *b.entry
+		e.neck = necks[keyOf(b.box)]
+		b.entry = &e
 		g := b.draw(w)
 		if t, ok := b.inside(panelLabel); ok {
 			g.shapes = append(g.shapes, t)

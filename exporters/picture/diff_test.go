@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/xml"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,5 +74,41 @@ func TestDiffForms(t *testing.T) {
 	}
 	if DiffSVG(io.Discard, nil, lusearch(), Options{}) == nil || DiffPNG(io.Discard, lusearch(), nil, Options{}) == nil || DiffPNG(io.Discard, lusearch(), lusearch(), Options{Scale: 99}) == nil {
 		t.Error("no error for bad input")
+	}
+}
+
+// Of a run on one processor and one on several, each chart has the limit and the neck of its own run.
+func TestDiffProcessors(t *testing.T) {
+	before := graph(1, 0, box("main.main", bottle.Application, 600*ms, 1), box("GC assist", bottle.GC, 100*ms, 1))
+	after := graph(2, 0, box("main.main", bottle.Application, 600*ms, 1), box("GC assist", bottle.GC, 10*ms, 2))
+	m := newDiffModel(before, after, Options{})
+	for i, e := range m.entries {
+		if want := e.label == "main.main"; e.neck != want {
+			t.Errorf("entry %d, %s, is in the neck: %v", i, e.label, e.neck)
+		}
+	}
+	s, err := layoutDiff(before, after, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var widths []float64 // between the lines of GOMAXPROCS
+	var necks []bool
+	walk(s.shapes, func(sh shape) {
+		switch x := sh.(type) {
+		case lines:
+			if x.dash > 0 {
+				widths = append(widths, x.segments[0].x1-x.segments[1].x1)
+			}
+		case *group:
+			if strings.HasPrefix(x.title, "main.main\n") {
+				necks = append(necks, strings.Contains(x.title, "part of the neck"))
+			}
+		}
+	})
+	if len(widths) != 2 || math.Abs(2*widths[0]-widths[1]) > 0.01 {
+		t.Errorf("the lines of 1 and of 2 processors are %v apart", widths)
+	}
+	if !slices.Equal(necks, []bool{false, true}) {
+		t.Errorf("main.main is told to be part of the neck: %v", necks)
 	}
 }

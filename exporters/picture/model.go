@@ -3,6 +3,7 @@ package picture
 import (
 	"cmp"
 	"image/color"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ type key struct {
 type entry struct {
 	box   bottle.Box // of the whole graph
 	label string     // shortened
-	neck  bool       // in the whole graph
+	neck  bool       // in the whole graph; of a diff, in one of the two
 	fill  color.RGBA
 	hatch color.RGBA // colour of the hatch; like fill without one
 	ink   color.RGBA // colour of the label on the box
@@ -78,7 +79,7 @@ func newModel(g *bottle.Graph, opt Options) *model {
 		m.fold(&whole, top)
 	}
 	m.whole = &whole
-	m.addEntries()
+	m.addEntries(m.whole)
 	return m
 }
 
@@ -245,8 +246,9 @@ func mergeWindows(windows []*bottle.Graph, n int) (out []*bottle.Graph) {
 	return out
 }
 
-// addEntries gives the groups their names and colours.
-func (m *model) addEntries() {
+// addEntries gives the groups their names and colours. The neck is that of the given graphs.
+func (m *model) addEntries(graphs ...*bottle.Graph) {
+	m.entries = nil
 	names := make([]string, len(m.whole.Boxes))
 	for i := range m.whole.Boxes {
 		names[i] = m.whole.Boxes[i].Group
@@ -255,10 +257,9 @@ func (m *model) addEntries() {
 	case "", "function", "creator", "goroutine":
 		names = format.Funcs(names)
 	}
-	necks, _ := m.whole.Neck()
 	isNeck := map[key]bool{}
-	for _, b := range necks {
-		isNeck[keyOf(b)] = true
+	for _, g := range graphs {
+		maps.Copy(isNeck, neckOf(g))
 	}
 	for i := range m.whole.Boxes {
 		b := m.whole.Boxes[i]
@@ -267,6 +268,16 @@ func (m *model) addEntries() {
 		m.byKey[keyOf(&b)] = e
 	}
 	m.addColors()
+}
+
+// neckOf are the groups of a graph's neck.
+func neckOf(g *bottle.Graph) map[key]bool {
+	necks, _ := g.Neck()
+	out := make(map[key]bool, len(necks))
+	for _, b := range necks {
+		out[keyOf(b)] = true
+	}
+	return out
 }
 
 // addColors gives each group its colours. The tallest boxes of the neck and of the
