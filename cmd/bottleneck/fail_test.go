@@ -104,6 +104,21 @@ func TestConditionSyntax(t *testing.T) {
 	}
 }
 
+// A group can be told by all names that the text has for it.
+func TestFailShortName(t *testing.T) {
+	g := sample()
+	g.Boxes[0].Group = "stop-the-world (GC mark termination)"
+	for _, name := range []string{"stop-the-world (GC mark termination)", "STW (GC mark termination)"} {
+		c := conditions[*bottle.Graph]{about: graphMeasures}
+		if err := c.add("group(" + name + ").share-%>5"); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.check(g); err == nil || !strings.Contains(err.Error(), "(it is 10.00%)") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // The exit status follows the conditions; the graph is printed in any case.
 func TestFailFlag(t *testing.T) {
 	for _, tt := range []struct {

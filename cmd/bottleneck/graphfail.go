@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -34,7 +35,11 @@ func gcPercent(g *bottle.Graph) float64 {
 }
 
 func groupMeasure(g *bottle.Graph, group string, m measure) (float64, error) {
-	b, err := findNamed(g.Boxes, func(b *bottle.Box) string { return b.Group }, "the graph has no group", group)
+	nameOf := func(b *bottle.Box) string { return b.Group }
+	b, err := findNamed(g.Boxes, nameOf, "the graph has no group", group)
+	if reason, short := strings.CutPrefix(group, "STW ("); err != nil && short { // so the table calls it
+		b, err = findNamed(g.Boxes, nameOf, "the graph has no group", "stop-the-world ("+reason)
+	}
 	switch {
 	case err != nil:
 		return 0, err
