@@ -84,6 +84,10 @@ func (d *demo) parse(args []string) error {
 		return usagef("-factor %d: want from 2 to 1000000", d.factor)
 	case d.time <= 0 || d.time > time.Hour:
 		return usagef("-time %v: want more than nothing and at most an hour", d.time)
+	case d.trace != "":
+		if kept := (outputs{d.out}); kept.add(d.trace) != nil {
+			return usagef("-o and -trace are the same file, %s", d.trace)
+		}
 	}
 	return nil
 }

@@ -65,6 +65,12 @@ func TestDemoOneProcessor(t *testing.T) {
 	bottleneck("demo", "-o", filepath.Join(t.TempDir(), "x.svg")).want(t, exitFailure, "", "nothing to show on one processor (GOMAXPROCS is 1)")
 }
 
+// The trace would take the place of the picture.
+func TestDemoOneFile(t *testing.T) {
+	x := filepath.Join(t.TempDir(), "x.svg")
+	bottleneck("demo", "-o", x, "-trace", filepath.Dir(x)+"/./x.svg").want(t, exitUsage, "", "-o and -trace are the same file")
+}
+
 // A program can be traced only once at a time.
 func TestDemoWhileTracing(t *testing.T) {
 	if trace.IsEnabled() {
