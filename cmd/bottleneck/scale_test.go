@@ -143,7 +143,7 @@ func TestScaleErrors(t *testing.T) {
 		{"-o x.pb.gz -- x.test", "-o x.pb.gz"},
 		{"-- ./program", "tell it by an argument with {trace}"},
 		{"-- go test -cpu 4 .", "-cpu is set by"},
-		{"-- x.test -test.trace=y", "-trace is set by"},
+		{"-- x.test -test.trace=y", "-trace is set by \"bottleneck scale\": leave it out\n"},
 		{"-- go test -bench . -count=3", "-count of its own"},
 	} {
 		bottleneck(append([]string{"scale"}, strings.Fields(tt.args)...)...).want(t, exitUsage, "", tt.want)
@@ -176,6 +176,10 @@ func TestTargets(t *testing.T) {
 	}
 	target, _ := newTarget([]string{"x.test", "-test.bench=."})
 	if err := target.fixWork(func([]string) (string, error) { return "BenchmarkA 1 2 ns/op\nBenchmarkB 3 4 ns/op\n", nil }, 1, ""); err == nil || !strings.Contains(err.Error(), "2 benchmarks match (BenchmarkA, BenchmarkB)") {
+		t.Error(err)
+	}
+	// What says nothing is not quoted.
+	if err := target.fixWork(func([]string) (string, error) { return "\n", nil }, 1, ""); err == nil || err.Error() != "x.test -test.bench=.: no benchmark has run" {
 		t.Error(err)
 	}
 }

@@ -134,9 +134,17 @@ func (r *scaler) run(ctx context.Context, args []string, width int, into *scaleR
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		return "", fmt.Errorf("%s with GOMAXPROCS=%d: %w; it says: %s", strings.Join(r.flags.command, " "), width, err, lastLines(out.String()))
+		return "", fmt.Errorf("%s with GOMAXPROCS=%d: %w%s", strings.Join(r.flags.command, " "), width, err, itSays(out.String()))
 	}
 	return out.String(), nil
+}
+
+// itSays is what a command said, for the end of an error; empty if it said nothing.
+func itSays(out string) string {
+	if out = lastLines(out); out == "" {
+		return ""
+	}
+	return "; it says: " + out
 }
 
 // lastLines is the end of what a command said, in one line; of a panic, its beginning.

@@ -41,7 +41,11 @@ func newTarget(command []string) (*target, error) {
 	}
 	for _, own := range []string{"cpu", "trace", "o"} {
 		if t.has(own) {
-			return nil, usagef("the command's -%s is set by \"bottleneck scale\": leave it out, and say -cpu before --", own)
+			instead := ""
+			if own == "cpu" {
+				instead = ", and say -cpu before --"
+			}
+			return nil, usagef("the command's -%s is set by \"bottleneck scale\": leave it out%s", own, instead)
 		}
 	}
 	if t.has("count") {
@@ -129,7 +133,7 @@ func (t *target) fixWork(run func(args []string) (string, error), width int, tem
 	found := resultLine.FindAllStringSubmatch(out, -1)
 	switch {
 	case len(found) == 0:
-		return fmt.Errorf("%s: no benchmark has run; it says: %s", strings.Join(t.command, " "), lastLines(out))
+		return fmt.Errorf("%s: no benchmark has run%s", strings.Join(t.command, " "), itSays(out))
 	case len(found) > 1:
 		var names []string
 		for _, f := range found {
