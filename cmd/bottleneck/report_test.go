@@ -122,6 +122,7 @@ func TestReportPart(t *testing.T) {
 	if s := strings.Join(p.Warnings, " "); !strings.Contains(s, "duration > 5us") || !strings.Contains(s, "from 10ms on") {
 		t.Errorf("warnings: %q", s)
 	}
+	bottleneck("report", "-o", out, "-from", "1h", mutexTrace).want(t, exitFailure, "", "so nothing is left from 1h0m0s")
 }
 
 // Totals of counters stay true when rows are left out: what is gone is in the remainder.

@@ -198,8 +198,11 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, open func() (i
 		return fileError(in.label, err)
 	}
 	info, err := timeline.Read(ctx, from, timeline.Options{Name: in.label, Progress: in.decoded}, observers...)
-	if info.Generations == 0 {
+	switch {
+	case info.Generations == 0:
 		return err
+	case f.from > 0 && f.from >= info.Duration() && err == nil:
+		return fmt.Errorf("%s: the trace covers %v, so nothing is left from %v", in.label, info.Duration(), f.from)
 	}
 	d := r.data
 	d.Bottle, d.Goroutines, d.Contention = graph.Graph(), single.Graph(), waits.Profile()
