@@ -48,6 +48,8 @@ type account struct {
 	pieces   []waitedPiece
 	whole    []waitedPiece
 	logClass string // see logwrite.go
+
+	forgotten bool // nothing is booked any more
 }
 
 const (
@@ -92,13 +94,28 @@ func (a *account) add(w *wait) {
 	if len(a.deferred) > 0 && w.last > a.oldest+maxDeferredExits {
 		a.settleDeferred(true)
 	}
-	if !a.settle(w, len(a.deferred) >= maxDeferred) {
+	if a.forgotten {
+		w.pinned.pins.Add(-1)
+	} else if !a.settle(w, len(a.deferred) >= maxDeferred) {
 		a.putAside(w)
 	}
 	a.mu.Unlock()
 	if w.kind != kindReader || w.waiters <= 1 { // else the caller holds a lock that others wait for
 		a.session.flushLogs()
 	}
+}
+
+// forget lets go of everything but what other goroutines may look at.
+func (a *account) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := range a.deferred {
+		a.deferred[i].pinned.pins.Add(-1)
+	}
+	a.forgotten = true
+	a.deferred, a.waits, a.pairs, a.inLatest = nil, nil, nil, nil
+	a.splitter, a.holders = splitter{}, nil
+	a.found, a.pieces, a.whole = nil, nil, nil
 }
 
 // putAside keeps a wait for later.
@@ -250,7 +267,7 @@ func (a *account) cellOf(w *wait) (waitKey, *waitCell) {
 	}
 	c := a.waits[k]
 	if c == nil && !a.session.room() {
-		k.chain, k.g = a.session.chains.Rest(), 0
+		k.chain, k.g = a.session.chains().Rest(), 0
 		c = a.waits[k]
 	}
 	if c == nil {
@@ -269,7 +286,7 @@ func (a *account) pairOf(k pairKey) *pairCell {
 	}
 	c := a.pairs[k]
 	if c == nil && !a.session.room() {
-		k.owner, k.ownerG = a.session.chains.Rest(), 0
+		k.owner, k.ownerG = a.session.chains().Rest(), 0
 		c = a.pairs[k]
 	}
 	if c == nil {

@@ -191,7 +191,7 @@ func (t *tracker[L]) arrive(w *wait, weight int64, kind kindID, flags Flags) boo
 	}
 	st.arrivals.Add(1)
 	// From here on, time is the waiter's to waste.
-	w.chain = s.chains.CaptureAbove(unsafe.Pointer(w))
+	w.chain = s.chains().CaptureAbove(unsafe.Pointer(w))
 	w.g = callstack.Goid()
 	w.account.begun.Add(1)
 	w.account.firstSeen(w.chain)
@@ -313,7 +313,7 @@ func (st *state) extend(r *release) bool {
 
 // caller returns the call chain of the Unlock, the same from any depth.
 func (r *release) caller() *callstack.Chain {
-	return r.st.account.Load().session.chains.CaptureAbove(unsafe.Pointer(r))
+	return r.st.account.Load().session.chains().CaptureAbove(unsafe.Pointer(r))
 }
 
 // finish tells who left, and settles the wait that the owner had itself. The lock

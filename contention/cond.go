@@ -87,7 +87,7 @@ func (c *Cond) Wait() {
 	st := c.state()
 	w.wait = wait{account: st.accountOf(s), kind: kindCond, weight: 1, g: callstack.Goid()}
 	var here byte
-	w.chain = s.chains.CaptureAbove(unsafe.Pointer(&here))
+	w.chain = s.chains().CaptureAbove(unsafe.Pointer(&here))
 	w.account.begun.Add(1)
 	w.account.firstSeen(w.chain)
 
@@ -167,7 +167,7 @@ func (c *Cond) wake(n int, f func()) {
 	h.released = now()
 	for _, w := range c.queue[:n] {
 		w.signal = h
-		w.signal.chain = w.account.session.chains.CaptureAbove(unsafe.Pointer(&h))
+		w.signal.chain = w.account.session.chains().CaptureAbove(unsafe.Pointer(&h))
 	}
 	rest := copy(c.queue, c.queue[n:])
 	clear(c.queue[rest:])
@@ -322,6 +322,10 @@ func (t *tracker[L]) adopt(f *forward) {
 // addCond settles a Wait.
 func (a *account) addCond(w *condWait) {
 	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.forgotten {
+		return
+	}
 	a.holders = a.holders[:0]
 	if w.signal.chain != nil {
 		a.holders = append(a.holders, w.signal)
@@ -330,5 +334,4 @@ func (a *account) addCond(w *condWait) {
 		ev.cond(a, w)
 	}
 	a.book(&w.wait)
-	a.mu.Unlock()
 }

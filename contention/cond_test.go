@@ -333,7 +333,7 @@ func TestHistoryDuringLongWait(t *testing.T) {
 func TestManyWaitsBeforeUnlock(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var m Mutex
-	chain := current.Load().chains.Capture()
+	chain := current.Load().chains().Capture()
 	var w wait
 	m.Lock()
 	if !m.arrive(&w, 1, kindMutex, 0) { // somebody waits all the time

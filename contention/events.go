@@ -346,5 +346,6 @@ func (s *session) finishEvents() error {
 	ev.number(p.Dropped.Events)
 	ev.flush()
 	ev.unlocked(ev.s2.Close)
+	ev.s2, ev.buf, ev.spare, ev.strings, ev.chains, ev.locks = nil, nil, nil, nil, nil, nil
 	return ev.err
 }

@@ -41,7 +41,7 @@ func (t *tracker[L]) lockProbed(o *op, kind kindID, try func() bool, lock func()
 	if s := current.Load(); !drawn && s != nil {
 		// What a wait that is recorded does in the meantime makes it shorter, as the owner may have left by then. So
 		// that drawn waits stand for the others, these do the same.
-		s.chains.CaptureAbove(unsafe.Pointer(&w))
+		s.chains().CaptureAbove(unsafe.Pointer(&w))
 		callstack.Goid()
 	}
 	o.asked, o.waited = now(), true

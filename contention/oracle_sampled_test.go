@@ -60,11 +60,11 @@ func TestEstimatesAreAsGoodAsTheySay(t *testing.T) {
 	const locks, waits = 300, 12_000
 	s := current.Load()
 	chains := []*callstack.Chain{
-		s.chains.Capture(),
-		s.chains.Capture(),
-		s.chains.Capture(),
-		s.chains.Capture(),
-		s.chains.Capture(),
+		s.chains().Capture(),
+		s.chains().Capture(),
+		s.chains().Capture(),
+		s.chains().Capture(),
+		s.chains().Capture(),
 	}
 	waiters, owners := chains[:2], chains[2:]
 	name := map[string]int{}

@@ -34,7 +34,7 @@ type Options struct {
 
 // session is one collection, from Start to Stop.
 type session struct {
-	chains     *callstack.Table
+	table      atomic.Pointer[callstack.Table]
 	goroutines bool
 	exact      bool
 	maxLocks   int
@@ -48,12 +48,15 @@ type session struct {
 	cells   atomic.Int64  // rows in all accounts
 	crowded atomic.Uint64 // times there was no room for another row
 
-	mu       sync.Mutex
-	accounts map[*lockInfo]*account
-	others   *account // of locks beyond the limit
-	left     uint64   // how many those are
-	stop     time.Time
-	stacks   map[*callstack.Chain]*Stack
+	kept sync.RWMutex // held by Snapshot against forget
+
+	mu        sync.Mutex
+	accounts  map[*lockInfo]*account
+	others    *account // of locks beyond the limit
+	left      uint64   // how many those are
+	stop      time.Time
+	stacks    map[*callstack.Chain]*Stack
+	forgotten bool
 }
 
 var (
@@ -72,7 +75,7 @@ var (
 )
 
 // Start begins to collect, for all locks of this package in the process. Until then
-// they record nothing. What an earlier collection has found is forgotten. It returns
+// they record nothing. What an earlier collection has found is forgotten, once a Snapshot of it that is being taken is done. It returns
 // [ErrStarted] if collection is on, and an error if Options.Events cannot be written.
 func Start(o Options) error {
 	control.Lock()
@@ -88,14 +91,16 @@ func Start(o Options) error {
 		}
 	}
 	s.live = true
+	if latest != nil {
+		latest.forget()
+	}
 	latest = s
 	current.Store(s)
 	return nil
 }
 
 func newSession(o Options) *session {
-	return &session{
-		chains:     callstack.NewTable(o.MaxChains),
+	s := &session{
 		goroutines: o.Goroutines,
 		exact:      o.Exact,
 		maxLocks:   orDefault(o.MaxLocks, 1<<14),
@@ -104,7 +109,15 @@ func newSession(o Options) *session {
 		accounts:   make(map[*lockInfo]*account),
 		stacks:     make(map[*callstack.Chain]*Stack),
 	}
+	s.table.Store(callstack.NewTable(o.MaxChains))
+	return s
 }
+
+// chains are the call chains of the session.
+func (s *session) chains() *callstack.Table { return s.table.Load() }
+
+// leftover are the call chains of those who leave a lock that nobody has waited for since its session was forgotten.
+var leftover lazyTable
 
 func orDefault(n, def int) int {
 	if n <= 0 {
@@ -142,6 +155,10 @@ func Stop() error {
 func Snapshot() *Profile {
 	control.Lock()
 	s := latest
+	if s != nil {
+		s.kept.RLock()
+		defer s.kept.RUnlock()
+	}
 	control.Unlock()
 	if s == nil {
 		return &Profile{
@@ -151,6 +168,36 @@ func Snapshot() *Profile {
 		}
 	}
 	return s.snapshot()
+}
+
+// forget lets go of what the session has found. Locks that were waited for in it point to it until they are
+// waited for again, and waits that had begun in it may still end.
+func (s *session) forget() {
+	s.kept.Lock()
+	defer s.kept.Unlock()
+	s.mu.Lock()
+	accounts := s.allAccounts()
+	s.forgotten = true
+	s.accounts, s.others = make(map[*lockInfo]*account), nil
+	s.stacks = make(map[*callstack.Chain]*Stack)
+	s.mu.Unlock()
+	for _, a := range accounts {
+		a.forget()
+	}
+	s.waited.slots.Store(nil)
+	s.table.Store(leftover.table())
+}
+
+// allAccounts returns the accounts, in no order. The caller holds s.mu.
+func (s *session) allAccounts() []*account {
+	accounts := make([]*account, 0, len(s.accounts)+1)
+	for _, a := range s.accounts {
+		accounts = append(accounts, a)
+	}
+	if s.others != nil {
+		accounts = append(accounts, s.others)
+	}
+	return accounts
 }
 
 // room takes the place of one more row, if there is one.
@@ -196,10 +243,11 @@ func (s *session) open(info *lockInfo) *account {
 
 func (s *session) newAccount(info *lockInfo) *account {
 	return &account{
-		session: s,
-		info:    info,
-		waits:   make(map[waitKey]*waitCell),
-		pairs:   make(map[pairKey]*pairCell),
+		session:   s,
+		info:      info,
+		waits:     make(map[waitKey]*waitCell),
+		pairs:     make(map[pairKey]*pairCell),
+		forgotten: s.forgotten,
 	}
 }
 

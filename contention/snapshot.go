@@ -14,13 +14,7 @@ import (
 // snapshot copies the accounts of a session into a profile.
 func (s *session) snapshot() *Profile {
 	s.mu.Lock()
-	accounts := make([]*account, 0, len(s.accounts)+1)
-	for _, a := range s.accounts {
-		accounts = append(accounts, a)
-	}
-	if s.others != nil {
-		accounts = append(accounts, s.others)
-	}
+	accounts := s.allAccounts()
 	end := s.stop
 	left := s.left
 	s.mu.Unlock()
@@ -35,7 +29,7 @@ func (s *session) snapshot() *Profile {
 	for _, a := range accounts {
 		a.copyTo(p)
 	}
-	p.Dropped.Chains = s.chains.Dropped()
+	p.Dropped.Chains = s.chains().Dropped()
 	p.Dropped.Locks = left
 	p.Dropped.Pairs = s.crowded.Load()
 	if s.events != nil {

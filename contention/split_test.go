@@ -119,7 +119,7 @@ func underTest(t *testing.T) (*Mutex, *state, *account) {
 	return m, st, st.accountOf(current.Load())
 }
 
-func (a *account) chainHere() *callstack.Chain { return a.session.chains.Capture() }
+func (a *account) chainHere() *callstack.Chain { return a.session.chains().Capture() }
 
 // A wait behind an owner that has not told its call chain is put aside until it has.
 func TestDeferredUntilOwnerIsKnown(t *testing.T) {
