@@ -237,7 +237,7 @@ func readContention(ctx context.Context, std stdio, in *input, goroutines bool) 
 	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (p *contention.Profile, err error) {
 		switch {
 		case bytes.HasPrefix(head, eventMagic):
-			p, err = contention.ReadEvents(r, contention.Options{Goroutines: goroutines})
+			p, err = readEvents(r, contention.Options{Goroutines: goroutines})
 		case holdsJSON(head):
 			p, err = contention.ReadJSON(r)
 		default:
@@ -248,4 +248,14 @@ func readContention(ctx context.Context, std stdio, in *input, goroutines bool) 
 		}
 		return p, err
 	})
+}
+
+// readEvents reads an event file. What could be read of one that is damaged or cut off says so in
+// all forms, as that of a trace does.
+func readEvents(r io.Reader, opt contention.Options) (*contention.Profile, error) {
+	p, err := contention.ReadEvents(r, opt)
+	if err != nil && p != nil {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("The event file could not be read to its end: %s.", strings.TrimPrefix(err.Error(), "contention: event file, ")))
+	}
+	return p, err
 }

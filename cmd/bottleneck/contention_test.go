@@ -335,3 +335,21 @@ func TestContentionBadInput(t *testing.T) {
 	}
 	bottleneck("contention", "-h").want(t, exitOK, "    bottleneck contention [flags] [FILE | URL | -]\n", "")
 }
+
+// What is left of an event file that was cut off says so in all forms.
+func TestContentionCutEvents(t *testing.T) {
+	events, _ := contended(t)
+	all := read(t, events)
+	cut := filepath.Join(filepath.Dir(events), "cut.events")
+	if err := os.WriteFile(cut, all[:len(all)-1], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	const warning = "The event file could not be read to its end: offset "
+	bottleneck("contention", cut).want(t, exitFailure, "Warning: "+warning, "event file, offset ")
+	bottleneck("contention", "-format", "json", cut).want(t, exitFailure, warning, "event file, offset ")
+	page := filepath.Join(filepath.Dir(events), "page.html")
+	bottleneck("report", "-o", page, cut).want(t, exitFailure, "", "event file, offset ")
+	if !bytes.Contains(read(t, page), []byte(warning)) {
+		t.Error("the page does not say so")
+	}
+}

@@ -80,7 +80,7 @@ func (r *reportReading) file(ctx context.Context, in *input, from io.Reader, hea
 		}
 		return r.json(in.label, data)
 	case bytes.HasPrefix(head, eventMagic):
-		p, err := contention.ReadEvents(from, contention.Options{})
+		p, err := readEvents(from, contention.Options{})
 		if p == nil {
 			return fmt.Errorf("%s: %w", in.label, err)
 		}
