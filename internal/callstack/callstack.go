@@ -3,8 +3,8 @@
 // A profiler that runs inside the profiled program needs the present call chain
 // far more often than it needs to print one. So a chain is captured in two steps:
 //
-//  1. Key. On amd64 the chain of frame pointers is walked in assembly and the
-//     return addresses on it are hashed to 64 bits: two calls from the same place
+//  1. Key. On amd64 and arm64 the chain of frame pointers is walked in assembly and
+//     the return addresses on it are hashed to 64 bits: two calls from the same place
 //     have the same hash. Elsewhere, and with the build tag purego, the program
 //     counters of [runtime.Callers] are hashed instead.
 //  2. Intern. A [Table] maps the hash to a [Chain]. Only the first time a hash is
@@ -24,6 +24,8 @@
 //	known chain, 32 deep              69 ns      1.8 µs
 //	new chain                         1–2 µs     1–2 µs
 //	goroutine id                       2 ns     unknown (0)
+//
+// The assembly for arm64 is tested under emulation (QEMU), where times mean nothing.
 package callstack
 
 import (

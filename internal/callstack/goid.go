@@ -29,7 +29,7 @@ const (
 var goidOffset atomic.Int64
 
 // Goid returns the id of the calling goroutine as stack traces print it, or 0 if
-// it cannot be known: without assembly, or if the runtime's layout is not
+// it cannot be known so cheaply: without assembly, or if the runtime's layout is not
 // recognised. It takes about 2 ns, and some 100 µs the first time.
 func Goid() uint64 {
 	off := goidOffset.Load()
