@@ -315,6 +315,17 @@ func TestFiles(t *testing.T) {
 	if left, _ := os.ReadDir(filepath.Dir(name)); len(left) != 1 {
 		t.Errorf("%v", left)
 	}
+	// Who may read it is for the umask to say.
+	if err := os.WriteFile(name+"2", nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	plain, err := os.Stat(name + "2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st, err := os.Stat(name); err != nil || st.Mode() != plain.Mode() {
+		t.Errorf("%v, %v; want %v", err, st.Mode(), plain.Mode())
+	}
 }
 
 // BenchmarkCost shows what is left in the measured loop, by turns. The bare tracer, whose trace goes nowhere, is what Trace is to be
