@@ -33,19 +33,10 @@ func (p *Profile) Since(earlier *Profile) *Profile {
 		d.Accuracy = Exact // unless finish finds an estimate
 	}
 	var k rowKeys
-	waits := make(map[rowKey]*Wait, len(earlier.Waits))
-	for i := range earlier.Waits {
-		w := &earlier.Waits[i]
-		waits[k.wait(w)] = w
-	}
-	pairs := make(map[rowKey]*Pair, len(earlier.Pairs))
-	for i := range earlier.Pairs {
-		q := &earlier.Pairs[i]
-		pairs[k.pair(q)] = q
-	}
+	beforeWaits, beforePairs := k.waits(earlier), k.pairs(earlier)
 	used := map[*Lock]bool{}
-	for _, w := range p.Waits {
-		if e := waits[k.wait(&w)]; e != nil {
+	for _, w := range k.waits(p).rows {
+		if e := beforeWaits.row(k.wait(&w)); e != nil {
 			w.Contentions -= e.Contentions
 			w.Observed -= e.Observed
 			w.Waited -= e.Waited
@@ -59,8 +50,8 @@ func (p *Profile) Since(earlier *Profile) *Profile {
 			used[w.Lock] = true
 		}
 	}
-	for _, q := range p.Pairs {
-		if e := pairs[k.pair(&q)]; e != nil {
+	for _, q := range k.pairs(p).rows {
+		if e := beforePairs.row(k.pair(&q)); e != nil {
 			q.Contentions -= e.Contentions
 			q.Blamed -= e.Blamed
 			q.StdErr = errorSince(q.StdErr, e.StdErr)
@@ -107,6 +98,59 @@ type rowKey struct {
 	waiter, owner   int
 	waiterG, ownerG uint64
 	flags           Flags
+}
+
+// keyedRows are the rows of a profile by key. Rows that have the same are put together: their call chains differ
+// in calls that are not shown, as with "go mu.Unlock()" in two places.
+type keyedRows[R any] struct {
+	rows []R
+	at   map[rowKey]int
+}
+
+// row returns the row with a key, or nil.
+func (r *keyedRows[R]) row(k rowKey) *R {
+	if i, ok := r.at[k]; ok {
+		return &r.rows[i]
+	}
+	return nil
+}
+
+func (r *keyedRows[R]) append(k rowKey, row R) {
+	if r.at == nil {
+		r.at = make(map[rowKey]int)
+	}
+	r.at[k] = len(r.rows)
+	r.rows = append(r.rows, row)
+}
+
+func (k *rowKeys) waits(p *Profile) (r keyedRows[Wait]) {
+	for _, w := range p.Waits {
+		key := k.wait(&w)
+		if same := r.row(key); same != nil {
+			same.add(&w)
+		} else {
+			r.append(key, w)
+		}
+	}
+	return r
+}
+
+func (k *rowKeys) pairs(p *Profile) (r keyedRows[Pair]) {
+	for _, q := range p.Pairs {
+		key := k.pair(&q)
+		if same := r.row(key); same != nil {
+			roots := same.otherRoots()
+			for _, root := range q.otherRoots() {
+				roots = addRoot(roots, root)
+			}
+			same.Activity = same.Activity.clone()
+			same.add(&q)
+			same.setRoots(roots)
+		} else {
+			r.append(key, q)
+		}
+	}
+	return r
 }
 
 // rowKeys numbers stacks by what is in them.
