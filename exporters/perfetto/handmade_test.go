@@ -3,6 +3,7 @@ package perfetto_test
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,50 @@ func TestHandMade(t *testing.T) {
 	}
 	if logs != 2 {
 		t.Errorf("%d logs", logs)
+	}
+}
+
+// What is open when a gap begins ends there, and its tracks are free for what comes after.
+func TestGap(t *testing.T) {
+	var buf bytes.Buffer
+	w := perfetto.NewWriter(&buf, perfetto.Options{})
+	o := w.Observer()
+	o.Begin(&timeline.Begin{Time: 1000, Version: 26})
+	for _, at := range []timeline.Time{1000, 3000} { // with a gap between
+		g := &timeline.Goroutine{ID: 1, Func: "main.main"}
+		life := timeline.Interval{G: g, State: timeline.Running, Start: at, End: at + 500, Thread: -1, Proc: -1}
+		o.Transition(&timeline.Transition{Interval: timeline.Interval{G: g, Start: at, End: at, Thread: -1, Proc: -1}, To: timeline.Running})
+		o.Task(&timeline.Task{Time: at + 100, G: g, ID: uint64(at), Type: "job", Begin: true})
+		o.Range(&timeline.Range{Time: at + 200, Name: "GC concurrent mark phase", Begin: true, Scope: timeline.ScopeGlobal, Proc: -1})
+		o.Range(&timeline.Range{Time: at + 300, Name: "GC incremental sweep", Begin: true, Scope: timeline.ScopeProc, Proc: 3})
+		o.Transition(&timeline.Transition{Interval: life, To: timeline.Unknown})
+		if at == 1000 {
+			o.Gap(&timeline.Gap{From: 1500, To: 3000, Generations: 1})
+		}
+	}
+	o.End(&timeline.End{Time: 3500})
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d := decode(t, buf.Bytes())
+	got := map[string][]uint64{}
+	for _, s := range d.slices(t) {
+		tr := d.tracks[s.track]
+		got[tr.thread+tr.name] = append(got[tr.thread+tr.name], s.start, s.end)
+	}
+	for name, want := range map[string][]uint64{
+		"G1 main.main": {1000, 1500, 3000, 3500},
+		"tasks 1":      {1100, 1500, 3100, 3500},
+		"GC":           {1200, 1500, 3200, 3500},
+		"ranges of P3": {1300, 1500, 3300, 3500},
+	} {
+		if !slices.Equal(got[name], want) {
+			t.Errorf("%s: %v, want %v", name, got[name], want)
+		}
+		delete(got, name)
+	}
+	if len(got) > 0 {
+		t.Errorf("and %v", got)
 	}
 }
 

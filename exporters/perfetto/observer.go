@@ -18,7 +18,7 @@ type observer struct {
 	lanes        []*lane // by Goroutine.Index
 	tracks       int
 	otherThreads int64
-	seenAs       map[int64]bool // goroutines that changed their track
+	threads      map[int64]bool // numbers of the tracks of goroutines, at most MaxTracks
 	procs        map[int32]*processor
 	flows        uint64
 
@@ -48,7 +48,7 @@ type processor struct {
 
 func (o *observer) init(w *Writer) {
 	*o = observer{
-		w: w, groups: map[string]*group{}, seenAs: map[int64]bool{}, procs: map[int32]*processor{},
+		w: w, groups: map[string]*group{}, threads: map[int64]bool{}, procs: map[int32]*processor{},
 		gauges: map[string]*gauge{}, spans: map[string]*stack{}, tasks: taskLanes{open: map[uint64]openTask{}},
 	}
 }
@@ -199,7 +199,6 @@ func (o *observer) gone(l *lane, index int) {
 	if l.shared {
 		l.group.free = append(l.group.free, l.track)
 	}
-	delete(o.seenAs, l.id)
 	o.lanes[index] = nil
 }
 
@@ -246,7 +245,6 @@ func (o *observer) Named(g *timeline.Goroutine, t timeline.Time) {
 	}
 	l.inner.closeAll(o.w, t)
 	o.gone(l, g.Index)
-	o.seenAs[g.ID] = true
 	moved := o.appear(g)
 	o.lanes[g.Index] = moved
 	if open {
@@ -261,6 +259,13 @@ func (o *observer) Label(g *timeline.Goroutine, t timeline.Time) {
 		o.w.end(t, l.track)
 		o.enter(l, g, l.state, 0)
 	}
+}
+
+// Gap implements [timeline.Observer]: what was open ends where it begins, as nobody tells of it any more.
+func (o *observer) Gap(g *timeline.Gap) {
+	o.at(g.From)
+	o.closeSpans()
+	o.at(g.To)
 }
 
 // End implements [timeline.Observer].

@@ -218,13 +218,15 @@ func (o *observer) Metric(m *timeline.Metric) {
 	o.w.counter(m.Time, g.track, g.value)
 }
 
-// closeSpans ends at the end of the trace what is still open of the program.
+// closeSpans ends what is still open of the program, at the end of the trace or where a gap begins.
 func (o *observer) closeSpans() {
 	for _, name := range slices.Sorted(maps.Keys(o.spans)) {
 		o.spans[name].closeAll(o.w, o.now)
 	}
 	for _, id := range slices.Sorted(maps.Keys(o.tasks.open)) {
-		o.w.end(o.now, o.tasks.tracks[o.tasks.open[id].lane])
+		lane := o.tasks.open[id].lane
+		o.w.end(o.now, o.tasks.tracks[lane])
+		o.tasks.free = append(o.tasks.free, lane)
 	}
 	clear(o.tasks.open)
 	for _, id := range slices.Sorted(maps.Keys(o.procs)) {

@@ -110,9 +110,10 @@ func (o *observer) appear(g *timeline.Goroutine) *lane {
 	case o.tracks < o.w.opt.MaxTracks:
 		o.tracks++
 		tid := g.ID
-		if tid <= 0 || tid >= otherTIDs || o.seenAs[g.ID] {
+		if tid <= 0 || tid >= otherTIDs || o.threads[tid] { // it changes its track, or is back after a gap or an exit (threads of C)
 			tid = o.newTID()
 		}
+		o.threads[tid] = true
 		l.track = o.w.thread(l.group.pid, tid, "G"+strconv.FormatInt(g.ID, 10)+" "+clean(g.Name()))
 		return l
 	case len(l.group.free) > 0:
