@@ -97,15 +97,15 @@ func runDemo(ctx context.Context, std stdio, args []string) error {
 	if err := d.parse(args); err != nil {
 		return err
 	}
-	if d.procs < 2 {
-		return fmt.Errorf("the demo has nothing to show on one processor (GOMAXPROCS is 1): goroutines can only take turns there, so every group of them is alone and none is a neck")
-	}
 	kept := outputs{d.out}
 	if d.trace != "" {
 		kept = append(kept, d.trace)
 	}
 	if err := kept.check(); err != nil {
 		return err
+	}
+	if d.procs < 2 {
+		return fmt.Errorf("the demo has nothing to show on one processor (GOMAXPROCS is 1): goroutines can only take turns there, so every group of them is alone and none is a neck")
 	}
 	run, err := d.record(ctx, std)
 	if err != nil {
