@@ -171,8 +171,10 @@ func (t *table) rebuild() {
 	t.slots.Store(&slots)
 }
 
-// bury gives back what a dead thread held.
+// bury gives back what a dead thread held. The table's recent threads and callers may have kept the Thread: it must not
+// seem to live, as it would where nobody zeroed its life, when the system gives its identity to another thread.
 func (t *table) bury(th *Thread) {
+	atomic.StoreUint32(&th.area.life, 0)
 	if e := th.event.Swap(nil); e != nil {
 		e.Close()
 	}

@@ -247,3 +247,18 @@ func TestProbeNoticesSleepsThatLeaveTheMarker(t *testing.T) {
 		t.Errorf("a marker that nobody clears passed: %v", err)
 	}
 }
+
+// Where the kernel does not zero the life of a thread that exits, a thread found dead counts as dead for all who kept it.
+func TestBuriedThreadIsDead(t *testing.T) {
+	const nobody = 1 << 30
+	tab := newTable()
+	th := &Thread{id: nobody, TID: nobody, life: nobody, area: &area{life: nobody}}
+	tab.insert(th)
+	tab.rebuild()
+	if found := tab.find(nobody); found != nil || len(tab.free) != 1 {
+		t.Fatalf("%d threads were found dead; still registered: %v", len(tab.free), found != nil)
+	}
+	if kept := tab.lately(nobody); kept != nil && kept.alive() {
+		t.Error("it seems to live: a thread that gets its number would share its area with the next one registered")
+	}
+}
