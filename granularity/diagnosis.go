@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/cycles"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -135,6 +136,15 @@ func (v *verdict) ns(cycles float64) float64 {
 
 func (v *verdict) decide() {
 	c := v.c
+	switch {
+	case c.Tasks+c.Unmeasured > 0:
+	case c.Aggregated > 0:
+		v.because("all of %d executions are part of the tasks that they were nested in", c.Aggregated)
+		return
+	default:
+		v.because("no execution has ended")
+		return
+	}
 	if c.Tasks == 0 || float64(c.Tasks) < measuredEnough*float64(c.Tasks+c.Unmeasured) {
 		v.because("only %d of %d executions were measured", c.Tasks, c.Tasks+c.Unmeasured)
 		return
@@ -154,11 +164,11 @@ func (v *verdict) decide() {
 	c.Diagnosis = OK
 	c.Reasons = nil
 	v.because("%s on %s %s %s each on average; the overhead of a task, %s (%s), is %s of its cost",
-		tasks(c.Tasks), processors(v.p.Procs), verb(c.Tasks), duration(v.mean), v.overhead, v.origin, percent(v.overheadShare(v.mean)))
+		tasks(c.Tasks), processors(v.p.allProcs()), verb(c.Tasks), duration(v.mean), v.overhead, v.origin, percent(v.overheadShare(v.mean)))
 	if !math.IsNaN(v.utilisation) {
 		v.because("the processors were used to %.0f %% while they were under way", 100*v.utilisation)
 	}
-	if blocked := c.blockedShare(); blocked > 0.5 {
+	if blocked := c.blockedShare(); blocked > 0.5 && v.p.blockedKnown() {
 		v.because("they were off the processor for %.0f %% of their time: a matter of what they wait for, not of their size", 100*blocked)
 	}
 }
@@ -211,7 +221,7 @@ func (v *verdict) coarse() bool {
 	if procs == 1 || !few || !large || c.blockedShare() > 0.5 && v.p.blockedKnown() {
 		return false
 	}
-	if math.IsNaN(v.utilisation) {
+	if !(v.utilisation > 0) { // 0 is a clock too coarse for so short a run: the tasks did execute
 		v.because("%s of %s each are few and large, but how far they used the processors is not known: sample the machine (Recorder.Start)", tasks(c.Tasks), duration(v.mean))
 		return false
 	}
@@ -230,7 +240,7 @@ func (v *verdict) coarse() bool {
 	}
 	c.Diagnosis, c.Split = Coarse, split
 	v.because("%s on %s, three quarters of them execute %s or more: few and large", tasks(c.Tasks), processors(procs), duration(v.p25))
-	v.because("the processors were used to %.0f %% while they were under way: at most %.2f times faster if all were busy", 100*v.utilisation, 1/max(v.utilisation, 1e-9))
+	v.because("the processors were used to %.0f %% while they were under way: at most %.2f times faster if all were busy", 100*v.utilisation, 1/v.utilisation)
 	if g := v.p.Granularity(c); g.Mean() > 0 && c.Tasks > 1 {
 		v.because("the largest task is %.1f times the average", float64(g.Max())/g.Mean())
 	}
@@ -241,7 +251,8 @@ func (v *verdict) coarse() bool {
 
 // where names the lines to change.
 func (v *verdict) where() {
-	seen := map[string]bool{}
+	var lines []string // of the largest sites
+	from := map[string]uint64{}
 	c := v.c
 	for i := range c.Sites {
 		s := &c.Sites[i]
@@ -249,13 +260,16 @@ func (v *verdict) where() {
 		if sub := at(s.Submitted); sub != "" && sub != line {
 			line += ", submitted at " + sub
 		}
-		if line != "" && !seen[line] && len(seen) < 3 {
-			seen[line] = true
-			if s.Tasks == c.Tasks {
-				v.advise("created at %s", line)
-			} else {
-				v.advise("%d of %d are created at %s", s.Tasks, c.Tasks, line)
-			}
+		if _, seen := from[line]; !seen && line != "" && len(lines) < 3 {
+			lines = append(lines, line)
+		}
+		from[line] += s.Tasks // sites may differ further up in their call chains
+	}
+	for _, line := range lines {
+		if from[line] == c.Tasks {
+			v.advise("created at %s", line)
+		} else {
+			v.advise("%d of %d are created at %s", from[line], c.Tasks, line)
 		}
 	}
 }
@@ -285,22 +299,28 @@ func percent(share float64) string {
 	if share < 0.0001 {
 		return "less than 0.01 %"
 	}
+	if share >= 0.1 { // %g would print 99.6 as 1e+02
+		return fmt.Sprintf("%.0f %%", 100*share)
+	}
 	return fmt.Sprintf("%.2g %%", 100*share)
 }
 
 // duration prints nanoseconds with three digits.
 func duration(ns float64) string {
-	d := time.Duration(ns)
+	d := time.Duration(min(ns, 1<<62))
 	unit := time.Duration(1)
-	for d >= 1000*unit {
+	for d/1000 >= unit {
 		unit *= 10
 	}
 	return d.Round(unit).String()
 }
 
-// blockedKnown tells whether blocked times are: the wall clock takes a blocked task for a running one,
+// blockedKnown tells whether blocked times are: the wall clock takes a blocked task for a running one, and cycles of
+// varying length do not tell a slow core from one that does something else,
 // but a trace shows how long a goroutine ran, if not for how much of that its thread had a processor.
-func (p *Profile) blockedKnown() bool { return p.Accuracy != "upper-bound" || p.Source == SourceTrace }
+func (p *Profile) blockedKnown() bool {
+	return p.Accuracy != string(cycles.UpperBound) && p.Accuracy != string(cycles.CoreCycles) || p.Source == SourceTrace
+}
 
 // during returns how far the processors were used while the class was active, and the
 // context switches a second then: from the samples, weighted by how active the class

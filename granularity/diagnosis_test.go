@@ -3,6 +3,7 @@ package granularity
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -81,7 +82,12 @@ func TestDiagnosis(t *testing.T) {
 		{"few, large, and nobody knows the machine", run{procs: 4, tasks: 4, each: big, utilisation: -1}, Unknown, "Recorder.Start"},
 		{"few, but perhaps blocked", run{procs: 4, tasks: 4, each: big, utilisation: 0.3, accuracy: "upper-bound"}, Unknown, "may have been blocked"},
 		{"too many not measured", run{procs: 4, tasks: 80, each: big, utilisation: 1, unmeasured: 20}, Unknown, "80 of 100 executions"},
-		{"nothing", run{procs: 4, utilisation: 1}, Unknown, "0 of 0"},
+		{"nothing", run{procs: 4, utilisation: 1}, Unknown, "no execution has ended"},
+		{"none measured", run{procs: 4, utilisation: 1, unmeasured: 3}, Unknown, "0 of 3 executions"},
+		{"few empty tasks", run{procs: 4, tasks: 5, utilisation: 1}, OK, "is 100 % of its cost"},
+		{"few and large, and a clock that is too coarse", run{procs: 4, tasks: 1, each: big}, Unknown, "is not known"},
+		{"few, perhaps blocked, on a core of varying speed", run{procs: 4, tasks: 5, each: big, blocked: 2 * big, utilisation: 0.3, accuracy: "core-cycles", noHz: true}, Unknown, "may have been blocked"},
+		{"blocked or not, on a core of varying speed", run{procs: 4, tasks: 64, each: big, blocked: 9 * big, utilisation: 0.9, accuracy: "core-cycles", noHz: true}, OK, "64 tasks on 4 processors"},
 		{"a sensible number", run{procs: 2, tasks: 64, each: big, utilisation: 0.9}, OK, "64 tasks on 2 processors"},
 		{"cycles of varying length", run{procs: 2, tasks: 2, each: big, utilisation: 0.5, noHz: true}, Coarse, "split"},
 		{"few tasks too small to split that far", run{procs: 2, tasks: 2, each: 101 * empty, utilisation: 0.5}, OK, ""},
@@ -99,6 +105,9 @@ func TestDiagnosis(t *testing.T) {
 		if len(c.Reasons) == 0 {
 			t.Errorf("%s: no reasons", test.name)
 		}
+		if test.run.accuracy == "core-cycles" && strings.Contains(said, "what they wait for") {
+			t.Errorf("%s: cycles of varying length do not tell: %q", test.name, said)
+		}
 		if (c.Merge >= 2) != (c.Diagnosis == Fine) || (c.Split > c.Tasks) != (c.Diagnosis == Coarse) {
 			t.Errorf("%s: %s, but merge %d, split %d", test.name, c.Diagnosis, c.Merge, c.Split)
 		}
@@ -108,6 +117,40 @@ func TestDiagnosis(t *testing.T) {
 		again := fmt.Sprint(c.Reasons, c.Advice)
 		if p.Diagnose(); fmt.Sprint(c.Reasons, c.Advice) != again {
 			t.Errorf("%s: a second diagnosis differs", test.name)
+		}
+	}
+}
+
+// The tasks of a line are those of all call chains that end there.
+func TestLinesAreSummed(t *testing.T) {
+	p := run{procs: 2, tasks: 9000, utilisation: 1}.profile()
+	leaf := Frame{"main.submit", "/src/main.go", 5}
+	p.Classes[0].Sites = nil
+	for i, tasks := range []uint64{5000, 2000, 1000} {
+		p.Classes[0].Sites = append(p.Classes[0].Sites, Site{Created: []Frame{leaf, {"main.main", "/src/main.go", 10 + i}}, Tasks: tasks})
+	}
+	p.Classes[0].Sites = append(p.Classes[0].Sites, Site{Created: []Frame{{"main.other", "/src/main.go", 50}}, Tasks: 1000})
+	p.Diagnose()
+	said := strings.Join(p.Classes[0].Advice, "; ")
+	if !strings.Contains(said, "8000 of 9000 are created at main.submit (main.go:5)") || !strings.Contains(said, "1000 of 9000 are created at main.other") {
+		t.Errorf("%q", said)
+	}
+}
+
+// Tasks that are counted to others have no size of their own to judge.
+func TestAggregatedIsSaid(t *testing.T) {
+	p := &Profile{Procs: 2, Hz: 1e9, Classes: []Class{{Name: "inner", Aggregated: 50}}}
+	p.Diagnose()
+	if c := &p.Classes[0]; c.Diagnosis != Unknown || len(c.Reasons) != 1 || !strings.Contains(c.Reasons[0], "all of 50 executions") {
+		t.Errorf("%s: %q", c.Diagnosis, c.Reasons)
+	}
+}
+
+// A file may claim any length.
+func TestDurationsAreBounded(t *testing.T) {
+	for ns, want := range map[float64]string{0: "0s", 1234: "1.23µs", 999_900: "1ms", 8e18: "128", math.Inf(1): "128"} { // 146 years at most
+		if got := duration(ns); got != want && (ns < 1e18 || got[:3] != want) {
+			t.Errorf("%g ns are %s; want %s", ns, got, want)
 		}
 	}
 }
