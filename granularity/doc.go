@@ -40,10 +40,10 @@
 // It prints, for example:
 //
 //	main.main.func1 100000 tasks: fine
-//		100000 tasks on 2 processors, three quarters of them execute 35ns or less (p25 21ns): similar and small
+//		100,000 tasks on 2 processors, three quarters of them execute 35ns or less (p25 21ns): similar and small
 //		the overhead of a task, 288ns (what the process used besides its tasks), is 91 % of the cost of an average task of 28ns
 //		merge ~1019 tasks into one: overhead falls from 91 % to 1.0 % of the cost, and 98 tasks remain for 2 processors
-//		100000 of them are created at main.main (main.go:16)
+//		created at main.main (main.go:16)
 //
 // # What is measured
 //
@@ -55,6 +55,9 @@
 // blocks. [Sweep] compares a workload at different numbers of tasks. While a
 // runtime/trace is recorded, tasks are regions in it (type: the class), of a trace task
 // named after the pool.
+//
+// The runtime ends the program when the iterator of an [iter.Pull] is advanced or stopped with other locks to a thread than it was made with.
+// Make, advance and stop one in the same task: not across its begin or end, a task nested in it, or a pause.
 //
 // [ReadTrace] finds the tasks of any program in an execution trace, by its regions. [WriteJSON] and [ReadJSON] keep a
 // profile in a file, which "bottleneck tasks FILE" shows.

@@ -61,9 +61,7 @@ const (
 type machine struct {
 	samples []Sample
 	pauses  []GCPause
-	dropped int       // pauses forgotten
-	lastGC  time.Time // end of the latest pause that is known
-	last    moment    // of the latest sample
+	last    moment // of the latest sample
 	stop    func()
 }
 
@@ -119,17 +117,15 @@ func (r *Recorder) Stop() {
 
 // sample appends what happened since the last one.
 func (m *machine) sample(now moment, monotonic func(tick int64) int64) {
-	pauses := m.collect(m.last.at, now, monotonic)
-	var paused time.Duration
-	for _, p := range pauses {
-		paused += p.Length
+	m.collect(&m.last, &now, monotonic)
+	if m.last.usage.known && now.usage.known { // else it would seem that nothing was used
+		m.add(newSample(&m.last, &now, monotonic(now.tick)))
 	}
-	m.add(newSample(m.last, now, paused, monotonic(now.tick)))
 	m.last = now
 }
 
 // newSample describes the interval between two moments.
-func newSample(from, to moment, paused time.Duration, at int64) Sample {
+func newSample(from, to *moment, at int64) Sample {
 	s := Sample{
 		At:          at,
 		Wall:        to.at.Sub(from.at),
@@ -137,7 +133,7 @@ func newSample(from, to moment, paused time.Duration, at int64) Sample {
 		Voluntary:   to.usage.voluntary - from.usage.voluntary,
 		Involuntary: to.usage.involuntary - from.usage.involuntary,
 	}
-	s.Paused = min(paused, s.Wall)
+	s.Paused = min(to.paused-from.paused, s.Wall)
 	s.finish()
 	return s
 }
@@ -171,31 +167,21 @@ func (m *machine) add(s Sample) {
 	m.samples = m.samples[:len(m.samples)/2]
 }
 
-// collect notes the collector's pauses that ended since the last look, of which the runtime
-// remembers 256. It returns those.
-func (m *machine) collect(since time.Time, now moment, monotonic func(tick int64) int64) []GCPause {
+// collect notes the collector's pauses between two moments, of which the runtime
+// remembers 256. They are found by their number: the time of day, which is all that is known of them, may be set back.
+func (m *machine) collect(from, to *moment, monotonic func(tick int64) int64) {
 	var stats debug.GCStats
 	debug.ReadGCStats(&stats)
-	if m.lastGC.IsZero() {
-		m.lastGC = since
-	}
-	at := monotonic(now.tick)
+	at := monotonic(to.tick)
 	var found []GCPause
-	for i, end := range stats.PauseEnd { // the latest first
-		if !end.After(m.lastGC) {
-			break
-		}
-		// Only the time of day is known; the monotonic clock ran alongside since then.
-		found = append(found, GCPause{At: at - int64(now.at.Round(0).Sub(end)), Length: stats.Pause[i]})
-	}
-	if len(found) > 0 {
-		m.lastGC = stats.PauseEnd[0]
+	later := stats.NumGC - to.collections
+	for i := later; i < min(stats.NumGC-from.collections, int64(len(stats.PauseEnd))); i++ { // the latest first
+		// The monotonic clock ran alongside since then.
+		found = append(found, GCPause{At: at - int64(to.at.Round(0).Sub(stats.PauseEnd[i])), Length: stats.Pause[i]})
 	}
 	slices.Reverse(found)
 	m.pauses = append(m.pauses, found...)
 	if over := len(m.pauses) - maxPauses; over > 0 {
 		m.pauses = slices.Delete(m.pauses, 0, over)
-		m.dropped += over
 	}
-	return found
 }

@@ -71,7 +71,7 @@ func TestSampling(t *testing.T) {
 
 func TestPausesAreLeftOut(t *testing.T) {
 	at := time.Now()
-	from := moment{at: at, usage: usage{known: true}}
+	from := moment{at: at, usage: usage{known: true}, paused: time.Hour}
 	to := moment{at: at.Add(100 * time.Millisecond), usage: usage{known: true, cpu: 100 * time.Millisecond}}
 	procs := float64(runtime.GOMAXPROCS(0))
 	for _, test := range []struct {
@@ -84,7 +84,8 @@ func TestPausesAreLeftOut(t *testing.T) {
 		{60 * time.Millisecond, 1 / procs, true},
 		{time.Second, 0, true},
 	} {
-		s := newSample(from, to, test.paused, 0)
+		to.paused = from.paused + test.paused
+		s := newSample(&from, &to, 0)
 		if d := s.Utilisation - test.want; d > 1e-9 || d < -1e-9 || s.Excluded != test.excluded {
 			t.Errorf("%v of 100 ms paused: used to %g, excluded %v; want %g, %v", test.paused, s.Utilisation, s.Excluded, test.want, test.excluded)
 		}

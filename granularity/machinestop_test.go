@@ -1,6 +1,8 @@
 package granularity
 
 import (
+	"runtime"
+	"runtime/debug"
 	"testing"
 	"time"
 )
@@ -21,5 +23,50 @@ func TestStopSamplesTheRest(t *testing.T) {
 	}
 	if rec.Stop(); len(rec.Profile().Samples) != len(p.Samples) {
 		t.Error("stopped again, it samples again")
+	}
+}
+
+// pausedSoFar is the time for which the collector had stopped the world.
+func pausedSoFar() time.Duration {
+	var stats debug.GCStats
+	debug.ReadGCStats(&stats)
+	return stats.PauseTotal
+}
+
+// Pauses belong to the interval in which they were, also when sampling is stopped and started again, and more of them
+// than the runtime remembers.
+func TestPausesWhileStopped(t *testing.T) {
+	rec := recorder(RecorderOptions{})
+	created := pausedSoFar()
+	rec.Start()
+	rec.Stop()
+	first := rec.Profile()
+	for range 260 {
+		runtime.GC()
+	}
+	before := pausedSoFar()
+	rec.Start()
+	rec.Stop()
+	within := pausedSoFar() - before
+	p := rec.Profile()
+	var paused time.Duration
+	for _, s := range p.Samples[len(first.Samples):] {
+		paused += s.Paused
+	}
+	if paused > within {
+		t.Errorf("samples with pauses of %v, while the collector had stopped the world for at most %v", paused, within)
+	}
+	if p.Run.Paused < min(before-created, p.Run.Wall) {
+		t.Errorf("pauses of %v in the run; want at least %v", p.Run.Paused, before-created)
+	}
+}
+
+// Where the system does not tell what the process uses, nobody knows the utilisation: it is not 0.
+func TestUnknownUsageIsNotSampled(t *testing.T) {
+	at := time.Now()
+	m := machine{last: moment{at: at}}
+	m.sample(moment{at: at.Add(SampleEvery)}, func(tick int64) int64 { return tick })
+	if len(m.samples) != 0 {
+		t.Errorf("sampled: %+v", m.samples)
 	}
 }

@@ -265,7 +265,7 @@ func (m *merger) result() *Profile {
 		return cmp.Or(cmp.Compare(p.Granularity(&b).Sum(), p.Granularity(&a).Sum()), strings.Compare(a.Name, b.Name))
 	})
 	for _, s := range append([]*Sample{&p.Run}, pointers(p.Samples)...) {
-		s.judge(p.Procs)
+		s.judge(p.Procs, p.Source == SourceTrace)
 	}
 	if !m.foreign && m.n > 0 {
 		p.Warnings = nil
@@ -291,12 +291,17 @@ func foldSamples(samples []Sample) []Sample {
 	return samples[:n]
 }
 
-// judge computes what follows from GOMAXPROCS. Processor time within pauses was not counted.
-func (s *Sample) judge(procs int) {
+// judge computes what follows from GOMAXPROCS, as [Sample.finish] does. In a trace, processor time within pauses was
+// not counted.
+func (s *Sample) judge(procs int, trace bool) {
 	s.Excluded = 2*s.Paused > s.Wall
 	s.Utilisation = 0
+	cpu := s.CPU
+	if !trace {
+		cpu = max(cpu-s.Paused, 0)
+	}
 	if open := s.Wall - s.Paused; open > 0 && procs > 0 {
-		s.Utilisation = float64(s.CPU) / float64(open) / float64(procs)
+		s.Utilisation = float64(cpu) / float64(open) / float64(procs)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +126,18 @@ func TestMergeInstances(t *testing.T) {
 	}
 	if none := Merge(nil); none == nil || len(none.Classes) != 0 {
 		t.Error("nothing merged is not an empty profile")
+	}
+}
+
+// A profile alone is used as far as before: the collector's own time is in what a process used, but for a trace.
+func TestMergeKeepsUtilisation(t *testing.T) {
+	at := time.Now()
+	procs := runtime.GOMAXPROCS(0)
+	used := time.Duration(procs)*800*time.Millisecond + 200*time.Millisecond // busy, but for the pauses
+	run := newSample(&moment{at: at}, &moment{at: at.Add(time.Second), usage: usage{cpu: used}, paused: 200 * time.Millisecond}, 0)
+	m := Merge(&Profile{Source: "rseq-clock", Procs: procs, Wall: time.Second, Run: run})
+	if d := m.Run.Utilisation - run.Utilisation; d > 1e-9 || d < -1e-9 {
+		t.Errorf("used to %g; merged, to %g", run.Utilisation, m.Run.Utilisation)
 	}
 }
 

@@ -37,7 +37,7 @@ type Profile struct {
 	// Run is what the process used from the begin of the run to its end; its
 	// Wall is 0 when that is not known.
 	Run Sample
-	// Samples is what the process used over time, if the machine was sampled.
+	// Samples is what the process used over time, if the machine was sampled and the system tells.
 	Samples []Sample
 	// Pauses are the collector's.
 	Pauses []GCPause
@@ -82,7 +82,8 @@ type Class struct {
 	// WallNS is the time from the begin of each task to its end, in nanoseconds.
 	WallNS Histogram
 	// BlockedNS is the part of it in which the task was off the processor: blocked, or
-	// waiting for a processor, in nanoseconds; nested tasks' own such time left out.
+	// waiting for a processor, in nanoseconds; nested tasks' own such time left out. Where Accuracy is "upper-bound", but for
+	// a trace, only pauses are known, and it counts only the tasks that made one.
 	BlockedNS Histogram
 	// ActiveShare is the share of the run in which at least one task of the
 	// class was under way, estimated from bins of the series.

@@ -2,6 +2,7 @@ package granularity
 
 import (
 	"math"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,13 +39,12 @@ type Recorder struct {
 	other  *site
 	logged atomic.Int64 // tasks that took a number in the log
 
-	mu       sync.Mutex
-	sites    map[siteKey]*site
-	classes  map[string]*class
-	pools    map[string]*poolName
-	overflow uint64 // tasks of more sites than MaxSites: lookups that fell through
-	began    moment
-	machine  machine
+	mu      sync.Mutex
+	sites   map[siteKey]*site
+	classes map[string]*class
+	pools   map[string]*poolName
+	began   moment
+	machine machine
 }
 
 // moment is an instant on all our clocks, with what the process had used by then.
@@ -52,11 +52,18 @@ type moment struct {
 	tick  int64
 	at    time.Time
 	usage usage
+
+	collections int64         // that the garbage collector had ended
+	paused      time.Duration // for which it had stopped the world
 }
 
 func (r *Recorder) now() moment {
 	now := time.Now()
-	return moment{tick: cycles.Ticks(), at: now, usage: processUsage()}
+	m := moment{tick: cycles.Ticks(), at: now, usage: processUsage()}
+	var stats debug.GCStats
+	debug.ReadGCStats(&stats)
+	m.collections, m.paused = stats.NumGC, stats.PauseTotal
+	return m
 }
 
 // NewRecorder returns a recorder that records from now on. The first one in a
@@ -177,13 +184,14 @@ func (c *cell) add(n *note) {
 		c.nested++
 	}
 	r := c.site.rec
+	wall := max(n.wall, 0) // where the counter was set back meanwhile, as by a virtual machine that moves
 	c.cycles.Add(uint64(n.self))
-	c.wall.Add(uint64(r.base.NS(n.wall)))
+	c.wall.Add(uint64(r.base.NS(wall)))
 	if n.off > 0 {
 		c.blocked.Add(uint64(r.base.NS(n.off)))
 	}
 	start := n.first - r.began.tick
-	c.series.add(start, start+n.wall)
+	c.series.add(start, start+wall)
 }
 
 // enter enters an execution into the log.

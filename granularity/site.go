@@ -97,7 +97,6 @@ func (r *Recorder) findSite(key siteKey) *site {
 		return s
 	}
 	if len(r.sites) >= r.opts.MaxSites {
-		r.overflow++
 		return r.other
 	}
 	return r.addSite(key)
@@ -105,6 +104,7 @@ func (r *Recorder) findSite(key siteKey) *site {
 
 // addSite makes a site. The caller holds r.mu.
 func (r *Recorder) addSite(key siteKey) *site {
+	key.name = strings.Clone(key.name) // the caller may have built it in a buffer of its own
 	name := key.name
 	if key.fn != 0 {
 		name = functionName(key.fn)
@@ -114,7 +114,6 @@ func (r *Recorder) addSite(key siteKey) *site {
 		c = &class{id: len(r.classes), name: name}
 		r.classes[name] = c
 	}
-	key.name = strings.Clone(key.name) // the caller may have built it in a buffer of its own
 	s := &site{id: len(r.sites), rec: r, class: c, created: key.created, submitted: key.submitted, pool: key.pool, key: key}
 	r.sites[key] = s
 	return s

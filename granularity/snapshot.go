@@ -23,7 +23,6 @@ func (r *Recorder) Profile() *Profile {
 		r.machine.sample(now, r.base.Monotonic)
 	}
 	samples, pauses := slices.Clone(r.machine.samples), slices.Clone(r.machine.pauses)
-	overflow := r.overflow
 	r.mu.Unlock()
 
 	info := r.clock.Info()
@@ -41,19 +40,14 @@ func (r *Recorder) Profile() *Profile {
 		Pauses:   pauses,
 	}
 	if now.usage.known {
-		var m machine
-		paused := time.Duration(0)
-		for _, g := range m.collect(r.began.at, now, r.base.Monotonic) {
-			paused += g.Length
-		}
-		p.Run = newSample(r.began, now, paused, r.base.Monotonic(now.tick))
+		p.Run = newSample(&r.began, &now, r.base.Monotonic(now.tick))
 	}
 	s := snapshot{r: r, p: p, now: now, classes: map[*class]*classParts{}}
 	for i := range r.shards {
 		s.add(&r.shards[i])
 	}
 	s.build()
-	s.warn(info, overflow)
+	s.warn(info)
 	p.Diagnose()
 	return p
 }
@@ -145,7 +139,9 @@ func (s *snapshot) build() {
 // finishSite turns chains into frames and counts the tasks that were never off
 // the processor.
 func (s *snapshot) finishSite(site *site, place *Site) {
-	place.BlockedNS.AddN(0, place.Tasks-place.BlockedNS.Count())
+	if s.p.Accuracy != string(cycles.UpperBound) { // which does not tell whether a task was off the processor
+		place.BlockedNS.AddN(0, place.Tasks-place.BlockedNS.Count())
+	}
 	if site.pool != nil {
 		place.Pool = site.pool.name
 	}
@@ -199,7 +195,7 @@ func (s *snapshot) record(e *entry) TaskRecord {
 }
 
 // warn says what limits the trust.
-func (s *snapshot) warn(info cycles.Info, overflow uint64) {
+func (s *snapshot) warn(info cycles.Info) {
 	p := s.p
 	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
 	switch info.Accuracy {
@@ -217,8 +213,8 @@ func (s *snapshot) warn(info cycles.Info, overflow uint64) {
 	if unmeasured > 0 {
 		add("%d executions were not measured: they unlocked themselves from their thread, or ended while paused.", unmeasured)
 	}
-	if overflow > 0 {
-		add("More than %d places create tasks: %d tasks of further places are in the class (other).", s.r.opts.MaxSites, overflow)
+	if parts := s.classes[s.r.other.class]; parts != nil && parts.sites[s.r.other] != nil {
+		add("More than %d places create tasks: %d tasks of further places are in the class (other).", s.r.opts.MaxSites, parts.sites[s.r.other].Tasks)
 	}
 	if n := chains.Dropped(); n > 0 {
 		add("%d call chains did not fit into their table.", n)

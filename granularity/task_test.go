@@ -191,8 +191,17 @@ func TestSiteLimit(t *testing.T) {
 	if c := classNamed(t, prof, "(other)"); c.Tasks != 41 || len(prof.Classes) > 11 {
 		t.Errorf("%d tasks in (other), %d classes; want 41 and at most 10 with it", c.Tasks, len(prof.Classes))
 	}
-	if len(prof.Warnings) == 0 || !strings.Contains(strings.Join(prof.Warnings, " "), "10 places") {
-		t.Errorf("no warning about the limit: %q", prof.Warnings)
+	depth := 0
+	var task *Task
+	task = rec.New("recursive", func() {
+		if depth++; depth < 20 {
+			task.Run()
+		}
+	})
+	task.Run() // one execution
+	prof = rec.Profile()
+	if len(prof.Warnings) == 0 || !strings.Contains(strings.Join(prof.Warnings, " "), "10 places create tasks: 42 tasks") {
+		t.Errorf("no warning about the limit, or a wrong one: %q", prof.Warnings)
 	}
 }
 

@@ -1,0 +1,66 @@
+package granularity
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/bottleneck-go/bottleneck/internal/cycles"
+)
+
+// The counter may be set back, as when a virtual machine moves: a task that ends before it begins takes no time.
+func TestCounterStepsBack(t *testing.T) {
+	rec := recorder(RecorderOptions{})
+	s := rec.site(&siteKey{name: "x"})
+	sh := &rec.shards[0]
+	for range 2 {
+		sh.cell(s).add(&note{site: s, first: rec.began.tick + 1000, wall: -5000})
+	}
+	p := rec.Profile()
+	if c := classNamed(t, p, "x"); c.WallNS.Max() != 0 || c.WallNS.Count() != 2 {
+		t.Errorf("%d tasks, the longest of %d ns; want 2, 0", c.WallNS.Count(), c.WallNS.Max())
+	}
+	var buf bytes.Buffer
+	if err := WriteJSON(&buf, p); err != nil {
+		t.Error(err)
+	}
+	if _, err := ReadJSON(&buf); err != nil {
+		t.Error(err)
+	}
+}
+
+// A class keeps its name when the caller uses the memory of it again.
+func TestClassNameIsCopied(t *testing.T) {
+	rec := recorder(RecorderOptions{})
+	ctx := WithRecorder(context.Background(), rec)
+	name := []byte("first")
+	Do(ctx, unsafe.String(&name[0], len(name)), namedTask)
+	copy(name, "other")
+	classNamed(t, rec.Profile(), "first")
+}
+
+// A clock that does not tell whether a task was off the processor does not say that none was.
+func TestBlockedIsUnknown(t *testing.T) {
+	rec := recorder(RecorderOptions{})
+	clock, err := cycles.Open(cycles.WallTSC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.clock = clock
+	ctx := WithRecorder(context.Background(), rec)
+	Do(ctx, "x", namedTask)
+	p := rec.Profile()
+	if n := classNamed(t, p, "x").BlockedNS.Count(); n != 0 {
+		t.Errorf("%d of 1 task have a blocked time", n)
+	}
+	var buf bytes.Buffer
+	if err := WriteJSON(&buf, p); err != nil || !strings.Contains(buf.String(), `"blocked_ns":{"p1":null,`) {
+		t.Errorf("%v: %s", err, buf.String())
+	}
+	Do(ctx, "x", func(context.Context) error { Pause().Resume(); return nil })
+	if n := classNamed(t, rec.Profile(), "x").BlockedNS.Count(); n != 1 {
+		t.Errorf("%d tasks have a blocked time; want the one that paused", n)
+	}
+}
