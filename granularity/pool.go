@@ -152,8 +152,11 @@ func (p *Pool) Go(f func() error) {
 }
 
 // SubmitTask is Submit for a task that was created before. A task may be
-// submitted several times; each time counts.
+// submitted several times; each time counts. It panics when t is nil.
 func (p *Pool) SubmitTask(t *Task) error {
+	if t == nil {
+		panic("granularity: SubmitTask of a nil task")
+	}
 	if !p.enter() {
 		return ErrClosed
 	}
@@ -177,11 +180,8 @@ func (p *Pool) SubmitContext(ctx context.Context, f func()) error {
 		return ErrClosed
 	}
 	j := job{f: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), more: p.log(nil)}
-	select {
-	case p.tasks <- j:
+	if p.offer(j) {
 		return nil
-	default:
-		p.grow()
 	}
 	select {
 	case p.tasks <- j:
@@ -232,23 +232,35 @@ func (p *Pool) log(t *Task) *more {
 
 // send hands a task to a worker.
 func (p *Pool) send(j job) {
-	if p.opts.OnDemand {
-		select {
-		case p.tasks <- j:
-			if p.workers.Load() < int64(p.opts.Workers) && len(p.tasks) > 0 {
-				p.grow()
-			}
-			return
-		default:
-			p.grow()
-		}
+	if p.opts.OnDemand && p.offer(j) {
+		return
 	}
 	p.tasks <- j
 }
 
+// offer hands a task to a worker if there is room for it, and starts one on demand if none is free.
+func (p *Pool) offer(j job) bool {
+	if p.opts.OnDemand && p.workers.Load() < int64(p.opts.Workers) {
+		// Another worker may finish the task before ours is started: until then we are pending
+		// as well, lest Close take the workers for gone.
+		p.pending.Add(1)
+		defer p.leave()
+	}
+	select {
+	case p.tasks <- j:
+		if len(p.tasks) > 0 {
+			p.grow()
+		}
+		return true
+	default:
+		p.grow()
+		return false
+	}
+}
+
 // grow starts one more worker, if the pool starts them on demand and has not all.
 func (p *Pool) grow() {
-	if !p.opts.OnDemand {
+	if !p.opts.OnDemand || p.workers.Load() >= int64(p.opts.Workers) {
 		return
 	}
 	if p.workers.Add(1) > int64(p.opts.Workers) {

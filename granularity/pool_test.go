@@ -170,6 +170,7 @@ func TestNilFunctions(t *testing.T) {
 		"Submit":        func() { p.Submit(nil) },
 		"Go":            func() { p.Go(nil) },
 		"SubmitContext": func() { p.SubmitContext(context.Background(), nil) },
+		"SubmitTask":    func() { p.SubmitTask(nil) },
 		"New":           func() { New("x", nil) },
 		"Do":            func() { Do(context.Background(), "x", nil) },
 		"Results.Go":    func() { NewResults[int](p).Go(nil) },
@@ -303,6 +304,54 @@ func TestSubmitContext(t *testing.T) {
 	}
 	if p.Close(); !ran {
 		t.Error("an accepted task did not run")
+	}
+}
+
+// Every way to submit starts the workers that a pool starts on demand.
+func TestSubmitOnDemand(t *testing.T) {
+	for name, opts := range poolKinds {
+		for way, submit := range map[string]func(p *Pool, f func()) error{
+			"Submit":        (*Pool).Submit,
+			"SubmitTask":    func(p *Pool, f func()) error { return p.SubmitTask(New("x", f)) },
+			"SubmitContext": func(p *Pool, f func()) error { return p.SubmitContext(context.Background(), f) },
+		} {
+			opts.Recorder = recorder(RecorderOptions{})
+			p := NewPool(opts)
+			ran := make(chan bool, 3)
+			for range 3 {
+				if err := submit(p, func() { ran <- true }); err != nil {
+					t.Error(err)
+				}
+			}
+			for range 3 {
+				select {
+				case <-ran:
+				case <-time.After(time.Minute):
+					t.Fatalf("%s, %s: an accepted task does not run", name, way)
+				}
+			}
+			p.Close()
+		}
+	}
+}
+
+// A worker that is started on demand is not started beside Close, which waits for all: the race detector tells.
+func TestOnDemandCloseRace(t *testing.T) {
+	noLeak(t)
+	rec := recorder(RecorderOptions{})
+	for range 500 {
+		p := NewPool(PoolOptions{Workers: 4, Queue: 4, OnDemand: true, Recorder: rec})
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				for range 10 {
+					p.Submit(func() {})
+				}
+			})
+		}
+		runtime.Gosched()
+		p.Close()
+		wg.Wait()
 	}
 }
 
