@@ -63,6 +63,7 @@ func (g *Group) Go(f func() error) {
 func (g *Group) TryGo(f func() error) bool {
 	t := g.task(f, chains.Capture())
 	if !g.errgroup().TryGo(t.run) {
+		g.rec.unlog(t.log)
 		t.free()
 		return false
 	}

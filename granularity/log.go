@@ -28,12 +28,28 @@ func (r *Recorder) logging(goid func() uint64) *pending {
 	if r.opts.Log == 0 {
 		return nil
 	}
-	n := r.logged.Add(1)
-	if n > int64(r.opts.Log) {
+	full := r.logged.Load() >= int64(r.opts.Log)
+	if !full && r.logged.Add(1) > int64(r.opts.Log) {
+		r.logged.Add(-1)
+		full = true
+	}
+	if full {
+		r.unlogged.Add(1)
 		return nil
 	}
-	p := &pending{id: uint64(n), created: cycles.Ticks(), creator: goid()}
-	return p
+	return &pending{id: r.logIDs.Add(1), created: cycles.Ticks(), creator: goid()}
+}
+
+// unlog gives back what logging returned for a task that will not be in the log although there may be room: it
+// does not execute, or not as a task of its own.
+func (r *Recorder) unlog(p *pending) {
+	switch {
+	case r.opts.Log == 0:
+	case p == nil:
+		r.unlogged.Add(-1)
+	default:
+		r.logged.Add(-1)
+	}
 }
 
 // submit notes the submission.

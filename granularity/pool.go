@@ -187,6 +187,9 @@ func (p *Pool) SubmitContext(ctx context.Context, f func()) error {
 	case p.tasks <- j:
 		return nil
 	case <-ctx.Done():
+		if j.more != nil {
+			p.rec.unlog(j.more.log)
+		}
 		p.leave()
 		return ctx.Err()
 	}

@@ -35,9 +35,11 @@ type Recorder struct {
 	bias  int64 // cycles that an empty task seems to execute
 	cache siteCache
 
-	shards [shardCount]shard
-	other  *site
-	logged atomic.Int64 // tasks that took a number in the log
+	shards   [shardCount]shard
+	other    *site
+	logged   atomic.Int64  // tasks that have a place in the log
+	unlogged atomic.Int64  // tasks for which there was none
+	logIDs   atomic.Uint64 // the last number given
 
 	mu      sync.Mutex
 	sites   map[siteKey]*site
@@ -100,6 +102,7 @@ func newRecorder(opts RecorderOptions) *Recorder {
 	if opts.MaxSites <= 0 {
 		opts.MaxSites = 2048
 	}
+	opts.Log = max(opts.Log, 0)
 	r := &Recorder{
 		opts:    opts,
 		clock:   cycles.Default(),

@@ -148,6 +148,7 @@ func (x *execution) begin(s *site, likely *cycles.Thread, task *Task, inline boo
 		if sh.frames[n-1].g != mark.Goroutine {
 			sh.drop()
 		} else if task != nil && sh.executing(task) {
+			s.rec.unlog(log)
 			return
 		}
 		sh.forward(&mark)
@@ -305,7 +306,10 @@ func (sh *shadow) finish(f *frame, mark *cycles.Mark) {
 		m.aggregated = r.opts.AggregateNested && f.inline
 		sh.frames[n-1].addNested(f, &m)
 	}
-	if f.log != nil && !m.aggregated {
+	switch {
+	case m.aggregated:
+		r.unlog(f.log)
+	case f.log != nil:
 		r.enter(f, mark, &m)
 	}
 	if sh.notes.full() {

@@ -131,9 +131,7 @@ func (s *snapshot) build() {
 	for i := range s.entries {
 		s.p.Log = append(s.p.Log, s.record(&s.entries[i]))
 	}
-	if over := s.r.logged.Load() - int64(s.r.opts.Log); over > 0 && s.r.opts.Log > 0 {
-		s.p.LogDropped = uint64(over)
-	}
+	s.p.LogDropped = uint64(max(s.r.unlogged.Load(), 0))
 }
 
 // finishSite turns chains into frames and counts the tasks that were never off

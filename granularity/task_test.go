@@ -216,6 +216,66 @@ func TestLogLimit(t *testing.T) {
 	}
 }
 
+// What never executes, or not as a task of its own, takes no place in the log.
+func TestLogPlaces(t *testing.T) {
+	for name, test := range map[string]struct {
+		opts  RecorderOptions
+		tasks int // in the log
+		f     func(rec *Recorder)
+	}{
+		"TryGo": {RecorderOptions{Log: 5}, 3, func(rec *Recorder) {
+			g := Group{Recorder: rec}
+			g.SetLimit(0)
+			for range 20 {
+				g.TryGo(func() error { return nil })
+			}
+			g.SetLimit(1)
+			for range 3 {
+				g.Go(func() error { return nil })
+			}
+			g.Wait()
+		}},
+		"SubmitContext": {RecorderOptions{Log: 5}, 1, func(rec *Recorder) {
+			p := NewPool(PoolOptions{Workers: 1, Queue: -1, Recorder: rec})
+			release := make(chan bool)
+			p.Submit(func() { <-release })
+			for range 20 {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+				p.SubmitContext(ctx, func() {})
+				cancel()
+			}
+			close(release)
+			p.Close()
+		}},
+		"recursion": {RecorderOptions{Log: 5}, 1, func(rec *Recorder) {
+			depth := 0
+			var task *Task
+			task = rec.New("x", func() {
+				if depth++; depth < 20 {
+					task.Run()
+				}
+			})
+			task.Run()
+		}},
+		"aggregated": {RecorderOptions{Log: 5, AggregateNested: true}, 4, func(rec *Recorder) {
+			for range 4 {
+				Do(WithRecorder(context.Background(), rec), "outer", func(ctx context.Context) error {
+					for range 20 {
+						Do(ctx, "inner", namedTask)
+					}
+					return nil
+				})
+			}
+		}},
+	} {
+		rec := recorder(test.opts)
+		test.f(rec)
+		if p := rec.Profile(); len(p.Log) != test.tasks || p.LogDropped != 0 {
+			t.Errorf("%s: %d tasks in the log, %d dropped; want %d, 0", name, len(p.Log), p.LogDropped, test.tasks)
+		}
+	}
+}
+
 func TestDoPassesThrough(t *testing.T) {
 	rec := recorder(RecorderOptions{})
 	ctx := WithRecorder(context.Background(), rec)
