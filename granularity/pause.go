@@ -2,6 +2,7 @@ package granularity
 
 import (
 	"runtime"
+	"sync"
 
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
@@ -11,10 +12,79 @@ import (
 type Paused struct{ state *paused }
 
 type paused struct {
-	frames []frame
+	frames []frame // nil when resumed
 	rec    *Recorder
 	at     int64 // tick of the pause
 	goid   uint64
+	over   bool // one of the tasks has ended, which the goroutine alone looks at, as at all above
+
+	next, prev *paused
+	one        [1]frame // where frames are, mostly
+}
+
+// pauses has what is paused: the pause has undone the lock of the goroutine to its thread for each of the tasks, so that
+// a task that ends in it must not undo another one, and may not be resumed any more.
+var pauses pausedLists
+
+type pausedLists [64]struct {
+	mu   sync.Mutex // guards the links
+	list *paused
+	_    [64]byte // keeps the next lock off this one's cache line
+}
+
+// place returns the index of the goroutine's list.
+func (*pausedLists) place(g uintptr) int { return int(uint64(g) * 0x9e3779b97f4a7c15 >> 58) }
+
+func (l *pausedLists) add(p *paused) {
+	at := &l[l.place(p.frames[0].g)]
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	if p.next = at.list; p.next != nil {
+		p.next.prev = p
+	}
+	at.list = p
+}
+
+func (l *pausedLists) remove(p *paused) {
+	at := &l[l.place(p.frames[0].g)]
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	if p.next != nil {
+		p.next.prev = p.prev
+	}
+	if p.prev != nil {
+		p.prev.next = p.next
+	} else {
+		at.list = p.next
+	}
+	p.next, p.prev = nil, nil
+}
+
+// ended tells that the execution has ended on the calling goroutine, and reports whether it was paused.
+func (l *pausedLists) ended(g uintptr, first int64) bool {
+	p := l.find(g, goroutine(), first)
+	if p == nil {
+		return false
+	}
+	if p.over = true; p.frames[0].first == first { // the outermost one: there are no more to come
+		l.remove(p)
+	}
+	return true
+}
+
+// find returns the pause in which the goroutine's execution is, or nil.
+func (l *pausedLists) find(g uintptr, goid uint64, first int64) *paused {
+	at := &l[l.place(g)]
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	for p := at.list; p != nil; p = p.next {
+		for i := range p.frames {
+			if p.goid == goid && p.frames[i].first == first {
+				return p
+			}
+		}
+	}
+	return nil
 }
 
 // Pause stops the measurement of the task that the calling goroutine executes, and of
@@ -26,11 +96,11 @@ type paused struct {
 //	paused.Resume()
 //
 // Without it a blocking operation costs the task some 10 µs, because another
-// thread must take over; with it, about 0.15 µs and one allocation. The pause belongs to the task's
+// thread must take over; with it, about 0.15 µs and one allocation (two in a nested task). The pause belongs to the task's
 // wall and blocked time, not to its cycles.
 //
 // Outside of a task Pause does nothing. A task that ends while paused is
-// counted as unmeasured. A goroutine that the user locked to its thread
+// counted as unmeasured, and the tasks around it that were paused with it, too. A goroutine that the user locked to its thread
 // stays locked.
 func Pause() Paused {
 	runtime.LockOSThread()
@@ -59,12 +129,16 @@ func (sh *shadow) pause(here *cycles.Mark) *paused {
 		f.measure(&mark, 0, &m)
 		f.before, f.offCPU, f.more = m.total, m.totalOff, true
 	}
-	p := &paused{frames: make([]frame, n), rec: rec, at: mark.Wall, goid: goroutine()}
+	p := &paused{rec: rec, at: mark.Wall, goid: goroutine()}
+	if p.frames = p.one[:]; n > 1 {
+		p.frames = make([]frame, n)
+	}
 	for i := range p.frames { // copy() would tell the race detector
 		p.frames[i] = sh.frames[i]
 	}
 	sh.drop()
 	mark.Thread.Leave()
+	pauses.add(p)
 	for range n {
 		runtime.UnlockOSThread()
 	}
@@ -72,7 +146,7 @@ func (sh *shadow) pause(here *cycles.Mark) *paused {
 }
 
 // Resume continues the measurement, on whatever thread the goroutine is by now.
-// It must be called by the goroutine that called Pause, once, and after the tasks that
+// It must be called by the goroutine that called Pause, once, before the paused tasks end, and after the tasks that
 // were begun during the pause; else it does nothing and the paused tasks count
 // as unmeasured.
 func (p Paused) Resume() {
@@ -83,7 +157,7 @@ func (p Paused) Resume() {
 
 //go:norace
 func (p *paused) resume(goid uint64) {
-	if p.frames == nil || p.goid != goid {
+	if p.goid != goid || p.frames == nil || p.over {
 		return
 	}
 	runtime.LockOSThread()
@@ -105,6 +179,7 @@ func (p *paused) resume(goid uint64) {
 			runtime.LockOSThread() // one for each frame
 		}
 	}
+	pauses.remove(p)
 	for i := range p.frames {
 		*sh.push() = p.frames[i]
 	}

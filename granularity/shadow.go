@@ -149,6 +149,7 @@ func (x *execution) begin(s *site, likely *cycles.Thread, task *Task, inline boo
 			sh.drop()
 		} else if task != nil && sh.executing(task) {
 			s.rec.unlog(log)
+			runtime.UnlockOSThread() // the lock of the execution around it is enough, and Pause can undo that one
 			return
 		}
 		sh.forward(&mark)
@@ -248,7 +249,7 @@ func (sh *shadow) top() uint64 {
 //go:norace
 func (x *execution) end() {
 	if x.thread == nil {
-		x.leave()
+		x.endRegion()
 		return
 	}
 	r := x.site.rec
@@ -256,8 +257,12 @@ func (x *execution) end() {
 	sh := shadowOf(mark.Thread)
 	n := len(sh.frames) - 1
 	if n < 0 || sh.frames[n].first != x.first || sh.frames[n].g != x.g {
-		shadowOf(x.thread).abandon(x.first)
 		r.lost(x.site, mark)
+		if pauses.ended(x.g, x.first) {
+			x.endRegion() // the pause has unlocked the goroutine: what lock it has now is the user's
+			return
+		}
+		shadowOf(x.thread).abandon(x.first)
 		x.leave()
 		return
 	}
@@ -286,6 +291,10 @@ func (x *execution) end() {
 // leave unlocks the goroutine from its thread.
 func (x *execution) leave() {
 	runtime.UnlockOSThread()
+	x.endRegion()
+}
+
+func (x *execution) endRegion() {
 	if x.region != nil {
 		x.region.End()
 	}

@@ -422,6 +422,79 @@ func TestPauseMisuse(t *testing.T) {
 	}
 }
 
+// locked reports whether the calling goroutine is locked to its thread.
+func locked() bool {
+	var buf [256]byte
+	line, _, _ := strings.Cut(string(buf[:runtime.Stack(buf[:], false)]), "\n")
+	return strings.Contains(line, "locked to thread")
+}
+
+// However a pause ends, the goroutine is locked to its thread only as far as the user did it.
+func TestPauseAndLocks(t *testing.T) {
+	rec := recorder(RecorderOptions{})
+	ctx := WithRecorder(context.Background(), rec)
+	var late Paused
+	for name, f := range map[string]func(){
+		"never resumed": func() { Do(ctx, "x", func(context.Context) error { Pause(); return nil }) },
+		"panic":         func() { panicOf(func() { Do(ctx, "x", func(context.Context) error { Pause(); panic(1) }) }) },
+		"resumed late": func() {
+			Do(ctx, "x", func(context.Context) error { late = Pause(); return nil })
+			late.Resume()
+		},
+		"resumed in the task around": func() {
+			Do(ctx, "x", func(ctx context.Context) error {
+				Do(ctx, "y", func(context.Context) error { late = Pause(); return nil })
+				late.Resume()
+				return nil
+			})
+		},
+		"resumed": func() { Do(ctx, "x", func(context.Context) error { Pause().Resume(); return nil }) },
+	} {
+		for _, own := range []bool{false, true} {
+			done := make(chan bool)
+			go func() {
+				defer close(done)
+				if own {
+					runtime.LockOSThread()
+				}
+				if f(); locked() != own {
+					t.Errorf("%s: locked to the thread: %v; the user's lock: %v", name, locked(), own)
+				}
+				before := rec.Profile()
+				Do(ctx, "after", namedTask)
+				if c := classNamed(t, rec.Profile(), "after"); c.Nested != 0 {
+					t.Errorf("%s: a task that follows is nested, besides %v", name, before.Classes)
+				}
+				if own {
+					runtime.UnlockOSThread()
+				}
+			}()
+			<-done
+		}
+	}
+	for i := range pauses {
+		if pauses[i].list != nil {
+			t.Error("a pause of tasks that have ended is still there")
+		}
+	}
+	depth := 0
+	var task *Task
+	task = rec.New("recursive", func() {
+		if depth++; depth < 3 {
+			task.Run()
+			return
+		}
+		p := Pause()
+		if locked() {
+			t.Error("a pause in a task that runs itself leaves the goroutine locked")
+		}
+		if p.Resume(); !locked() {
+			t.Error("resumed, it is not locked")
+		}
+	})
+	task.Run()
+}
+
 // What happens in a pause is not the task's work, whatever thread comes after it.
 func TestPauseLeavesOut(t *testing.T) {
 	rec := recorder(RecorderOptions{Log: 100})
@@ -456,6 +529,14 @@ func TestPauseLeavesOut(t *testing.T) {
 	}
 	if within < 30 {
 		t.Errorf("%d of %d tasks have fewer cycles than 500 µs", within, len(prof.Log))
+	}
+}
+
+func TestPauseAllocatesOnce(t *testing.T) {
+	ctx := WithRecorder(context.Background(), recorder(RecorderOptions{}))
+	f := func(context.Context) error { Pause().Resume(); return nil }
+	if n := testing.AllocsPerRun(1000, func() { Do(ctx, "x", f) }); n > 1.01 {
+		t.Errorf("%g allocations a pause", n)
 	}
 }
 
