@@ -82,6 +82,17 @@ func TestNestedSelvesSumToRoot(t *testing.T) {
 }
 
 func TestAggregateNested(t *testing.T) {
+	for tries := 50; !aggregates(t) && !t.Failed(); tries-- {
+		if tries == 0 {
+			t.Error("aggregated or not, the outer task has the same cycles")
+		}
+	}
+}
+
+// aggregates reports whether the cycles of a nested task are in the outer one's when they should: busy goes by the wall, so
+// that on a busy machine it may execute little.
+func aggregates(t *testing.T) bool {
+	t.Helper()
 	each, whole := recorder(RecorderOptions{}), recorder(RecorderOptions{AggregateNested: true})
 	for _, rec := range []*Recorder{each, whole} {
 		ctx := WithRecorder(context.Background(), rec)
@@ -97,9 +108,7 @@ func TestAggregateNested(t *testing.T) {
 		t.Errorf("aggregated: %d inner tasks, %d aggregated", got.Tasks, got.Aggregated)
 	}
 	few, all := classNamed(t, each.Profile(), "outer").Cycles.Sum(), classNamed(t, p, "outer").Cycles.Sum()
-	if p.Hz > 0 && (few > all/2 || all < 250e-6*p.Hz) {
-		t.Errorf("the outer task has %g cycles without the inner one, %g with it", few, all)
-	}
+	return p.Hz == 0 || few <= all/2 && all >= 250e-6*p.Hz
 }
 
 // A task that runs itself inside its own execution is one execution; one that
