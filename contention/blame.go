@@ -192,7 +192,7 @@ func (t *tracker[L]) arrive(w *wait, weight int64, kind kindID, flags Flags) boo
 	st.arrivals.Add(1)
 	// From here on, time is the waiter's to waste.
 	w.chain = s.chains().CaptureAbove(unsafe.Pointer(w))
-	w.g = callstack.Goid()
+	w.g = s.goid()
 	w.account.begun.Add(1)
 	w.account.firstSeen(w.chain)
 	st.reconsider(w.start)

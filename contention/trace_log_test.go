@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -261,8 +262,13 @@ func TestTraceOfWrappers(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkConservation(t, p)
-	if len(live.Waits) == 0 || live.Waits[0].Waiter.Goroutine == 0 {
-		t.Skip("no contention, or no goroutine ids")
+	if len(live.Waits) == 0 {
+		t.Skip("no contention")
+	}
+	for i := range p.Pairs {
+		if q := &p.Pairs[i]; q.Flags&Logged != 0 && (q.Waiter.Goroutine == 0 || q.Owner.Goroutine == 0) {
+			t.Errorf("a row of messages without goroutines: %+v", q)
+		}
 	}
 	type key struct {
 		kind                   Kind
@@ -280,6 +286,9 @@ func TestTraceOfWrappers(t *testing.T) {
 			}
 		}
 		for _, q := range p.Pairs {
+			if callstack.Goid() == 0 {
+				break // only the trace knows who an owner is: it has more rows
+			}
 			if q.Flags&Logged == flag && q.Lock.Name != "" {
 				out[key{q.Kind, q.Lock.Name + q.Lock.Class, q.Waiter.Stack.Frames[0].String(), q.Owner.Stack.Frames[0].String(), q.Waiter.Goroutine, q.Owner.Goroutine, q.Flags &^ Logged, q.Contentions, q.Blamed, 0, 0, 0}]++
 			}
@@ -299,7 +308,7 @@ func TestTraceOfWrappers(t *testing.T) {
 		t.Logf("only in the trace: %+v", k)
 	}
 	// A waiter may have got the lock while it was spinning, which is no wait in the trace.
-	if missing*4 > len(want) || len(want) < 8 {
+	if missing*4 > len(want) || len(want) < 4 {
 		t.Errorf("%d of %d rows are not the same", missing, len(want))
 	}
 	var inferred, logged int64

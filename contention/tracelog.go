@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -258,7 +259,10 @@ func (o *TraceObserver) fill(told *waiting, w *loggedWait, start, now timeline.T
 		if !known {
 			by.owner = owner{site: o.places.unknown.site}
 		}
-		by.owner.g, by.owner.flags = int64(p.goroutine), p.flags
+		by.owner.flags = p.flags
+		if p.goroutine != 0 { // else only its own message tells
+			by.owner.g = int64(p.goroutine)
+		}
 		from := start + timeline.Time(p.from)
 		did := by.past.between(from, from+timeline.Time(p.length))
 		did.scale(timeline.Time(p.ns))
@@ -298,7 +302,7 @@ func (o *TraceObserver) warnLogged(p *Profile) {
 		}
 	}
 	if exact > 0 {
-		p.warn("%.0f %% of the waiting for locks is exact, as the program's own locks told it; it is flagged logged. The rest is inferred.", 100*float64(exact)/float64(all))
+		p.warn("%s of the waiting for locks is exact, as the program's own locks told it; it is flagged logged. The rest is inferred.", format.Percent(exact, all))
 	}
 	p.warnCount(o.logs.bad, "log messages of the category "+LogCategory+" are not understood, and were left out.")
 }

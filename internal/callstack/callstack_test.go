@@ -212,6 +212,9 @@ func TestCaptureAbove(t *testing.T) {
 var kept *int
 
 func TestGoid(t *testing.T) {
+	if got, want := GoidSlowly(), stackGoid(); got != want || want == 0 {
+		t.Errorf("GoidSlowly() = %d, runtime.Stack says %d", got, want)
+	}
 	if !haveG {
 		if got := Goid(); got != 0 {
 			t.Fatalf("Goid() = %d without assembly; it must not guess", got)
