@@ -6,6 +6,7 @@ import (
 	"runtime/trace"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
@@ -67,7 +68,8 @@ type ContinuousOptions struct {
 //
 // A program has one trace.Start: while Continuous has it, /debug/pprof/trace and whoever else calls trace.Start gets an
 // error (take raw traces from a bottle.Recorder, which may run at the same time), and Start fails with [ErrTracing] if
-// somebody else has it. Whoever calls trace.Stop ends the analysis; what was found can still be read.
+// somebody else has it. Whoever calls trace.Stop ends the analysis: Enabled then tells, what was found can still be read, and Start begins
+// again. Where a FlightRecorder runs as well, so that there is tracing all the same, that is known after the next garbage collection.
 //
 // All methods may be called at the same time. Reports share memory with each other: do not change what is in them.
 type Continuous struct {
@@ -76,9 +78,14 @@ type Continuous struct {
 	starting sync.Mutex // Start and Stop, one at a time
 
 	mu      sync.Mutex // guards what follows
-	enabled bool
+	enabled bool       // Start was called, and no Stop since
+	line    weak.Pointer[line]
 	found
 }
+
+// line is what the tracer writes to. Only the tracer has it, so it is garbage when somebody else has called trace.Stop: there is no
+// other way to know, as trace.IsEnabled is true with a FlightRecorder alone.
+type line struct{ *timeline.Stream }
 
 // found is what was found since Start.
 type found struct {
@@ -112,6 +119,7 @@ func (c *Continuous) Start() error {
 	if c.Enabled() {
 		return nil
 	}
+	c.stop() // what somebody else has ended: its goroutine, too
 	a := newAnalyses(&c.opt.Options)
 	clock := &wallClock{}
 	var stream *timeline.Stream
@@ -123,18 +131,16 @@ func (c *Continuous) Start() error {
 			c.add(w)
 		},
 	}, append([]timeline.Observer{clock}, a.observers(&c.opt.Options)...)...)
-	c.mu.Lock()
+	to := &line{stream}
+	c.mu.Lock() // a reading meanwhile would see that nothing was found, which may not stay so
+	defer c.mu.Unlock()
 	before := c.found
 	c.found = found{stream: stream}
-	c.mu.Unlock()
-	err := trace.Start(stream)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err != nil {
+	if err := trace.Start(to); err != nil {
 		c.found = before
 		return fmt.Errorf("%w: %w", ErrTracing, err)
 	}
-	c.enabled = true
+	c.enabled, c.line = true, weak.Make(to)
 	return nil
 }
 
@@ -165,12 +171,18 @@ func (opt *ContinuousOptions) budget(g *bottle.Graph) float64 {
 func (c *Continuous) Stop() {
 	c.starting.Lock()
 	defer c.starting.Unlock()
+	c.stop()
+}
+
+func (c *Continuous) stop() {
 	c.mu.Lock()
-	stream, enabled := c.stream, c.enabled
+	stream, enabled, traced := c.stream, c.enabled, c.traced()
 	c.enabled = false
 	c.mu.Unlock()
-	if enabled {
+	if traced { // else trace.Stop would end what others have started, a FlightRecorder even
 		trace.Stop()
+	}
+	if enabled {
 		stream.Close() // what was wrong is in Live.Stream
 	}
 }
@@ -179,8 +191,11 @@ func (c *Continuous) Stop() {
 func (c *Continuous) Enabled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.enabled
+	return c.traced()
 }
+
+// traced reports whether the tracer writes for us.
+func (c *Continuous) traced() bool { return c.enabled && trace.IsEnabled() && c.line.Value() != nil }
 
 // Read returns what was found since Start, up to the last whole window.
 func (c *Continuous) Read() *Live {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"runtime/trace"
 	"strings"
 	"sync"
@@ -182,6 +183,92 @@ func TestContinuousFaults(t *testing.T) {
 			t.Error("Stop has stopped the trace of somebody else")
 		}
 		checkLive(t, c.Read())
+	})
+	t.Run("somebody stops it", func(t *testing.T) {
+		c := startContinuous(t, unlimited)
+		trace.Stop()
+		if c.Enabled() {
+			t.Error("it seems to go on")
+		}
+		if err := c.Start(); err != nil || !c.Enabled() || !trace.IsEnabled() {
+			t.Errorf("Start again: %v", err)
+		}
+		trace.Stop()
+		c.Stop()
+		checkLive(t, c.Read())
+	})
+	t.Run("somebody stops it while a recorder runs, and traces", func(t *testing.T) {
+		var rec bottle.Recorder
+		if err := rec.Start(); err != nil {
+			t.Skip(err)
+		}
+		defer rec.Stop()
+		c := startContinuous(t, unlimited)
+		runtime.GC()
+		if !c.Enabled() {
+			t.Error("it seems to be stopped")
+		}
+		trace.Stop()
+		stopped := func() bool { runtime.GC(); return !c.Enabled() }
+		for deadline := time.Now().Add(time.Minute); !stopped(); {
+			if time.Now().After(deadline) {
+				t.Fatal("it seems to go on")
+			}
+		}
+		if err := trace.Start(io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		c.Stop()
+		if err := trace.Start(io.Discard); err == nil {
+			t.Error("Stop has stopped the trace of somebody else")
+		}
+		trace.Stop()
+		c.Stop()
+		if !rec.Enabled() {
+			t.Error("Stop has stopped the recorder")
+		}
+	})
+	t.Run("read while it cannot start", func(t *testing.T) {
+		c := startContinuous(t, unlimited)
+		contend()
+		c.Stop()
+		if err := trace.Start(io.Discard); err != nil {
+			t.Skip(err)
+		}
+		defer trace.Stop()
+		windows := c.Read().Windows
+		if windows == 0 {
+			t.Fatal("no windows")
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for range 20 {
+				var others sync.WaitGroup
+				others.Go(func() { // who waits for it does so for a while
+					flight := trace.NewFlightRecorder(trace.FlightRecorderConfig{})
+					if flight.Start() == nil {
+						flight.Stop()
+					}
+				})
+				if err := c.Start(); !errors.Is(err, bottleneck.ErrTracing) {
+					t.Errorf("Start: %v", err)
+				}
+				others.Wait()
+			}
+		}()
+		for reading := true; reading; {
+			select {
+			case <-done:
+				reading = false
+			default:
+				if n := c.Read().Windows; n != windows {
+					t.Errorf("%d windows, %d before", n, windows)
+					<-done
+					reading = false
+				}
+			}
+		}
 	})
 	t.Run("an observer panics", func(t *testing.T) {
 		next := pulse(t)

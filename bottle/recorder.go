@@ -81,17 +81,19 @@ func (r *Recorder) Window() time.Duration {
 }
 
 // Start begins to record. It does nothing if the recorder records already, and fails with [ErrBusy] if
-// something else in the program runs a FlightRecorder. A trace.Start by somebody else is no obstacle.
+// something else in the program runs a FlightRecorder. A trace.Start by somebody else is no obstacle; a trace.Stop without one
+// ends the recording, which Start then begins again.
 func (r *Recorder) Start() error {
 	r.starting.Lock()
 	defer r.starting.Unlock()
 	r.mu.Lock()
 	r.stopped = false
-	running := r.flight != nil || r.opt.Source != nil
+	running := r.recording()
 	r.mu.Unlock()
 	if running {
 		return nil
 	}
+	r.end() // of what somebody else has ended: it would be in the way
 	cfg := trace.FlightRecorderConfig{MinAge: r.Window(), MaxBytes: r.opt.MaxBytes}
 	if cfg.MaxBytes == 0 {
 		cfg.MaxBytes = 32 << 20
@@ -112,8 +114,16 @@ func (r *Recorder) Stop() {
 	r.starting.Lock()
 	defer r.starting.Unlock()
 	r.mu.Lock()
+	r.stopped = true
+	r.mu.Unlock()
+	r.end()
+}
+
+// end ends the FlightRecorder, if there is one.
+func (r *Recorder) end() {
+	r.mu.Lock()
 	flight, capture := r.flight, r.capture
-	r.flight, r.stopped = nil, true
+	r.flight = nil
 	r.mu.Unlock()
 	if flight == nil {
 		return
@@ -128,7 +138,13 @@ func (r *Recorder) Stop() {
 func (r *Recorder) Enabled() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.flight != nil || r.opt.Source != nil && !r.stopped
+	return r.recording()
+}
+
+// recording reports whether there is something to take snapshots of. A trace.Stop that no trace.Start belongs to, as of somebody who
+// stops twice, ends a FlightRecorder, which does not know.
+func (r *Recorder) recording() bool {
+	return r.flight != nil && trace.IsEnabled() || r.opt.Source != nil && !r.stopped
 }
 
 // Snapshot returns the bottle graph of the last Window of the program, to the instant of the call. It fails
@@ -188,7 +204,7 @@ func (r *Recorder) acquire() (release func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.flight == nil && (r.opt.Source == nil || r.stopped):
+	case !r.recording():
 		return nil, ErrRecorderStopped
 	case r.busy:
 		return nil, fmt.Errorf("%w: a snapshot is under way", ErrBusy)

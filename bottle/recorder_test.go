@@ -184,6 +184,23 @@ func TestRecorderFaults(t *testing.T) {
 			t.Errorf("%v, %v", g, err)
 		}
 	})
+	t.Run("somebody stops twice", func(t *testing.T) {
+		r := started(t, RecorderOptions{})
+		trace.Stop() // though it was the flight recorder alone that traced
+		if trace.IsEnabled() {
+			t.Skip("the runtime knows better")
+		}
+		if _, err := r.Snapshot(ctx); !errors.Is(err, ErrRecorderStopped) || r.Enabled() {
+			t.Errorf("snapshot: %v; enabled: %v", err, r.Enabled())
+		}
+		if err := r.Start(); err != nil || !r.Enabled() || !trace.IsEnabled() {
+			t.Errorf("Start again: %v; enabled: %v", err, r.Enabled())
+		}
+		time.Sleep(2 * time.Millisecond)
+		if g, err := r.Snapshot(ctx); err != nil || g == nil {
+			t.Errorf("then: %v, %v", g, err)
+		}
+	})
 	t.Run("panics", func(t *testing.T) {
 		data, err := os.ReadFile("../testdata/small/mutex-go1.26.8.trace")
 		if err != nil {

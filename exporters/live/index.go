@@ -81,7 +81,7 @@ func (h *handler) states(now time.Time) (states []indexState) {
 	case h.recorder.Enabled():
 		states = append(states, indexState{Name: "Recorder", Value: "recording", Note: "keeps the last " + format.Duration(h.recorder.Window())})
 	default:
-		states = append(states, indexState{Name: "Recorder", Value: "stopped", Note: "nobody has called its Start, or somebody its Stop", Bad: true})
+		states = append(states, indexState{Name: "Recorder", Value: "stopped", Note: "nobody has called its Start, or somebody its Stop or trace.Stop", Bad: true})
 	}
 	states = append(states, h.continuousStates()...)
 	if h.tasks == nil {
@@ -103,7 +103,7 @@ func (h *handler) continuousStates() []indexState {
 		return []indexState{{Name: "Continuous analysis", Value: "none", Note: "live.Options.Continuous is not set"}}
 	}
 	live := h.continuous.Read()
-	state := indexState{Name: "Continuous analysis", Value: "stopped", Note: "nobody has called its Start, or somebody its Stop", Bad: true}
+	state := indexState{Name: "Continuous analysis", Value: "stopped", Note: "nobody has called its Start, or somebody its Stop or trace.Stop", Bad: true}
 	if h.continuous.Enabled() {
 		state = indexState{Name: "Continuous analysis", Value: "running"}
 		if live != nil && !live.From.IsZero() {
