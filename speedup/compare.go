@@ -31,15 +31,23 @@ func compare(single, multi *run) (w []string) {
 	procsOne, procs := single.survey.procs, multi.survey.procs
 	switch {
 	case peakOne > peak, peakOne == peak && procsOne > procs && procs > 0:
-		w = append(w, fmt.Sprintf("%s has %s on %s, %s has %d on %d: are the traces swapped?", single.name,
-			format.Plural(peakOne, "worker", "workers"), format.Plural(procsOne, "processor", "processors"), multi.name, peak, procs))
+		w = append(w, fmt.Sprintf("%s has %s%s, %s has %d%s: are the traces swapped?", single.name,
+			format.Plural(peakOne, "worker", "workers"), known(procsOne, " on "+format.Plural(procsOne, "processor", "processors")), multi.name, peak, known(procs, fmt.Sprint(" on ", procs))))
 	case peakOne > 1 && procsOne != 1:
-		w = append(w, fmt.Sprintf("%s is not single-threaded: %d workers lived at the same time, on %d processors. The speed-up is relative to that.", single.name, peakOne, procsOne))
+		w = append(w, fmt.Sprintf("%s is not single-threaded: %d workers lived at the same time%s. The speed-up is relative to that.", single.name, peakOne, known(procsOne, fmt.Sprintf(", on %d processors", procsOne))))
 	}
 	if f := foreign(single, multi); f != "" {
 		return append(w, f)
 	}
 	return append(append(w, differentWork(single, multi)...), limits(multi)...)
+}
+
+// known returns words about a number of processors; "" where the trace does not tell it.
+func known(procs int, words string) string {
+	if procs == 0 {
+		return ""
+	}
+	return words
 }
 
 // foreign tells traces of different programs: they have no start function in common.
@@ -55,6 +63,9 @@ func foreign(single, multi *run) string {
 func differentWork(single, multi *run) (w []string) {
 	types := maps.Clone(single.survey.regions)
 	maps.Copy(types, multi.survey.regions)
+	if max(len(single.survey.regions), len(multi.survey.regions)) == maxTypes { // others may have been met and not counted
+		maps.DeleteFunc(types, func(t string, _ int) bool { return single.survey.regions[t] == 0 || multi.survey.regions[t] == 0 })
+	}
 	for _, t := range slices.Sorted(maps.Keys(types)) {
 		if a, b := single.survey.regions[t], multi.survey.regions[t]; a != b {
 			w = append(w, fmt.Sprintf("The two runs did different work: %s regions of type %q against %s.", format.Count(a), format.Clean(t), format.Count(b)))

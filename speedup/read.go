@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -59,6 +60,9 @@ func FromTraces(ctx context.Context, single, multi io.Reader, opt Options) (*Sta
 	stack := New(s.account, m.account)
 	stack.describe(m)
 	stack.Warnings = append(stack.Warnings, compare(s, m)...)
+	if opt.Unit != "" && s.account.Units.Count == 0 && m.account.Units.Count == 0 {
+		stack.Warnings = append(stack.Warnings, fmt.Sprintf("Neither run has a region of type %q that began and ended: they do not tell whether the runs did the same work.", format.Clean(opt.Unit)))
+	}
 	stack.judge(s, opt.SingleDelay)
 	stack.judge(m, opt.MultiDelay)
 	return stack, nil

@@ -245,6 +245,9 @@ func (s *Survey) functions() []string {
 // candidates names the start functions with the largest areas, for errors.
 func (s *Survey) candidates() string {
 	names := s.functions()
+	if len(names) == 0 {
+		return "no start functions but that of main"
+	}
 	slices.SortStableFunc(names, func(a, b string) int {
 		return int(min(1, max(-1, s.groups[b].running-s.groups[a].running)))
 	})

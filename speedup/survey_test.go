@@ -1,6 +1,7 @@
 package speedup
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -137,6 +138,8 @@ func TestWarnings(t *testing.T) {
 		{"different numbers of regions", "w 0 run 0 (unit 10 ) 20 (unit 30 ) ; end 40", two, 1, 2, 2, `The two runs did different work: 2 regions of type "unit" against 1.`},
 		{"less running time", "w 0 run 0 (unit 10 ) ; end 60", two, 1, 2, 2, "ran for 60 ns in one run and for only 40 ns together in the other"},
 		{"a number that was never reached", "w 0 run 0 (unit 10 ) ; end 40", two, 1, 4, 4, "The run never reached 4 workers: at most 2 lived at the same time."},
+		{"numbers of processors that are not known", two, "w 0 run 0 (unit 10 ) ; end 40", 0, 0, 1, "the single-threaded run has 2 workers, the run with many workers has 1: are the traces swapped?"},
+		{"not single-threaded, on processors that are not known", two, two, 0, 2, 2, "is not single-threaded: 2 workers lived at the same time. The"},
 		{"more lanes than processors", "w 0 run 0 (unit 10 ) ; end 40", two, 1, 1, 2, "GOMAXPROCS was 1: no more than that of the 2 workers"},
 	} {
 		pair := [2]*run{{name: "the single-threaded run"}, {name: "the run with many workers"}}
@@ -152,6 +155,37 @@ func TestWarnings(t *testing.T) {
 		if !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
 			t.Errorf("%s: %q, want %q", tt.what, got, tt.want)
 		}
+	}
+}
+
+// Runs with more types of regions than are counted are not told to be different for those that were not.
+func TestTypesBeyondTheBound(t *testing.T) {
+	var pair [2]*run
+	for i := range pair {
+		r := &run{survey: NewSurvey(workers), account: &Account{}}
+		for n := range maxTypes + 5 {
+			if i == 1 {
+				n = maxTypes + 4 - n
+			}
+			count(r.survey.regions, fmt.Sprint("request ", n))
+		}
+		pair[i] = r
+	}
+	if w := differentWork(pair[0], pair[1]); len(w) > 0 {
+		t.Error(w)
+	}
+	pair[0].survey.regions["request 500"]++
+	if w := differentWork(pair[0], pair[1]); len(w) != 1 {
+		t.Errorf("one more of a type that both runs have: %q", w)
+	}
+}
+
+// An error says so if there is nobody who could be named.
+func TestNoCandidates(t *testing.T) {
+	m := &run{name: "one.trace", survey: survey(t, "g 0 run; end 30", 2, Selector{})}
+	_, err := Options{}.chosen(m)
+	if err == nil || !strings.HasSuffix(err.Error(), "; there are no start functions but that of main") {
+		t.Error(err)
 	}
 }
 

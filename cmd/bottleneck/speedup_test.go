@@ -31,6 +31,8 @@ func TestSpeedup(t *testing.T) {
 	bottleneck("speedup", "-format", "csv", computeTrace, computeTrace).want(t, exitOK, "speedup,speedup,1,", "")
 	bottleneck("speedup", "-workers", "work.computeWorker", "-n", "3", computeTrace, computeTrace).want(t, exitOK, "never reached 3 workers", "")
 	bottleneck("speedup", mutexTrace, computeTrace).want(t, exitOK, "different programs", "")
+	bottleneck("speedup", "-unit", "nope", computeTrace, computeTrace).want(t, exitOK, `Neither run has a region of type "nope"`, "")
+	bottleneck("speedup", "-estimate", "-unit", "nope", computeTrace).want(t, exitOK, `of type "nope"`, "")
 }
 
 func TestSpeedupErrors(t *testing.T) {
