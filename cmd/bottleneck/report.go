@@ -36,7 +36,7 @@ contention, tasks or speedup have saved as JSON; also a URL, or "-" for standard
 fills the sections that it can; a saved profile takes the place of what a trace would tell.
 
     -o FILE.html     write one file that needs no network. It is refused where it would have
-                     more than 1,000,000 quanta or 64 MB: nothing is ever left out
+                     more than 1,000,000 quanta or 64 MiB: nothing is ever left out
     -o FILE.perfetto-trace
                      write the trace for https://ui.perfetto.dev instead: tracks for groups of
                      goroutines, how many run, and arrows from who woke to whom

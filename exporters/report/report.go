@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
@@ -82,7 +83,7 @@ func (e *SizeError) Error() string {
 	if e.Rows > 0 {
 		return fmt.Sprintf("report: %d scheduling quanta are more than the %d that one page can hold: %s", e.Rows, e.MaxRows, advice)
 	}
-	return fmt.Sprintf("report: the page would have %d MB, more than the %d MB that a browser opens well: %s", (e.Bytes+1e6-1)/1e6, e.MaxBytes/1e6, advice)
+	return fmt.Sprintf("report: the page would have %.6g MiB, more than the %.6g MiB that a browser opens well: %s", math.Ceil(float64(e.Bytes)/(1<<20)*100)/100, float64(e.MaxBytes)/(1<<20), advice)
 }
 
 var errNoData = errors.New("report: no data")

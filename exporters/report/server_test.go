@@ -202,6 +202,10 @@ func TestSizeLimits(t *testing.T) {
 			t.Errorf("%+v: %v, %d bytes", opt, err, buf.Len())
 		}
 	}
+	err := (&SizeError{Bytes: DefaultMaxBytes + 1, MaxBytes: DefaultMaxBytes}).Error()
+	if !strings.Contains(err, "would have 64.01 MiB, more than the 64 MiB") {
+		t.Error(err)
+	}
 	if err := Write(io.Discard, testData(3, 100), Options{MaxRows: -1, MaxBytes: -1}); err != nil {
 		t.Error(err)
 	}
