@@ -13,7 +13,7 @@ import (
 
 // metricSample is one reading.
 type metricSample struct {
-	Wall   int64    `json:"t"` // ns since 1970
+	Wall   int64    `json:"t"` // ns since 1970: as long after the first one as the monotonic clock says, even if the other one was set meanwhile
 	Values []uint64 `json:"v"`
 }
 
@@ -34,10 +34,11 @@ var metricOf = map[string]runtimeMetric{
 type metricReader struct {
 	buf     []metrics.Sample
 	samples []metricSample
+	start   time.Time
 }
 
 func newMetricReader(names []string) *metricReader {
-	r := &metricReader{}
+	r := &metricReader{start: time.Now()}
 	for _, n := range names {
 		r.buf = append(r.buf, metrics.Sample{Name: metricOf[n].name})
 	}
@@ -49,7 +50,7 @@ func (r *metricReader) read() {
 		return
 	}
 	metrics.Read(r.buf)
-	s := metricSample{Wall: time.Now().UnixNano(), Values: make([]uint64, len(r.buf))}
+	s := metricSample{Wall: r.start.UnixNano() + int64(time.Since(r.start)), Values: make([]uint64, len(r.buf))}
 	for i := range r.buf {
 		if r.buf[i].Value.Kind() == metrics.KindUint64 {
 			s.Values[i] = r.buf[i].Value.Uint64()

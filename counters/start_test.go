@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // TestStart: a session of a program that allocates has levels and allocations of the runtime.
@@ -126,5 +127,24 @@ func TestPlan(t *testing.T) {
 		if _, _, err := newPlan([]string{name}); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A clock that is set back while it is recorded does not put the readings of the runtime's metrics out of order.
+func TestMetricsWhileTheClockIsSet(t *testing.T) {
+	r := newMetricReader([]string{"goroutines"})
+	const hour = 3600 << 30 // in the first word of a time that has a monotonic reading: a bit, 33 of seconds, 30 of nanoseconds
+	*(*uint64)(unsafe.Pointer(&r.start)) += hour
+	if d := time.Until(r.start); d > 0 {
+		t.Skipf("times are otherwise in this Go: %v", d)
+	}
+	before := r.start.UnixNano()
+	for range 3 {
+		r.read()
+		at := r.samples[len(r.samples)-1].Wall
+		if at < before {
+			t.Errorf("a reading %v before the one before it", time.Duration(before-at))
+		}
+		before = at
 	}
 }
