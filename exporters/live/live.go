@@ -157,10 +157,10 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 // addSlash sends a browser to the mount point, since links are relative to it.
 func (h *handler) addSlash(w http.ResponseWriter, r *http.Request) error {
 	at, _, _ := strings.Cut(r.RequestURI, "?")
-	if at = path.Base(at); at == "/" || at == "." {
+	if at == "" || strings.HasSuffix(at, "/") { // the slash was stripped, too
 		return h.serveIndex(w, r)
 	}
-	w.Header().Set("Location", "./"+at+"/")
+	w.Header().Set("Location", "./"+path.Base(at)+"/")
 	w.WriteHeader(http.StatusMovedPermanently)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -205,12 +206,31 @@ func TestMount(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), nil)
 	mux := http.NewServeMux()
-	mux.Handle("/debug/bottleneck/", h)
 	mux.Handle("/a/stripped/", http.StripPrefix("/a/stripped", h))
 	mux.Handle("/bare", http.StripPrefix("/bare", h))
 	mux.Handle("/bare/", http.StripPrefix("/bare/", h))
-	base := strings.TrimSuffix(serve(t, mux, nil), "/debug/bottleneck/")
-	_ = base
+	mux.Handle("/", h)
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	root := server.URL
+	for path, want := range map[string]struct {
+		status         int
+		text, location string
+	}{
+		"/a/stripped/":      {200, root + "/a/stripped/graph?", ""},
+		"/a/stripped/graph": {200, "of the time", ""},
+		"/bare":             {301, "", "./bare/"},
+		"/bare/":            {200, root + "/bare/graph?", ""},
+		"/bare/?":           {200, "<h1>", ""},
+		"/bare/graph":       {200, "of the time", ""},
+		"/":                 {200, root + "/graph?", ""},
+		"/graph":            {200, "of the time", ""},
+	} {
+		a := get(t, root+path)
+		if a.StatusCode != want.status || !strings.Contains(a.body, want.text) || a.Header.Get("Location") != want.location {
+			t.Errorf("%q: %s to %q: %s", path, a.Status, a.Header.Get("Location"), a.body)
+		}
+	}
 	for path, want := range map[string]struct {
 		status int
 		text   string
