@@ -101,7 +101,7 @@ function finish(t) {
 function shownContention(sel) {
 	const c = D.contention, cover = covered(c.windows, sel.time);
 	if (!cover) return c;
-	if (!c.inWindows) c.inWindows = {...c, waits: c.windows.waits, pairs: c.windows.pairs, roots: c.windows.roots};
+	if (!c.inWindows) c.inWindows = {...c, waits: c.windows.waits, pairs: c.windows.pairs, roots: c.windows.roots, rootsOf: null};
 	c.inWindows.cover = cover;
 	return c.inWindows;
 }

@@ -8,7 +8,8 @@ const bottleSection = {};
 function graphAt() {
 	if (state.view.window >= 0) return D.bottle.windows[state.view.window];
 	const cover = coveredWindows();
-	return cover && cover.hi > cover.lo ? sumOfWindows(cover.lo, cover.hi) : D.bottle;
+	if (cover && cover.hi === cover.lo) return {start: cover.from, wall: 0, idle: 0, procs: D.bottle.procs, boxes: []};
+	return cover ? sumOfWindows(cover.lo, cover.hi) : D.bottle;
 }
 
 const coveredWindows = () => state.view.window < 0 && D.bottle ? covered(bottleEdges(), state.sel.time) : null;

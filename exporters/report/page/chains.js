@@ -32,6 +32,12 @@ function drawChains(filter) {
 		map.set(key, e);
 	};
 	const P = c.pairs, W = c.waits, wkey = i => P.ws[i] + ":" + P.wg[i], okey = i => P.os[i] + ":" + P.og[i];
+	const there = {waiter: new Set([...pairs.map(wkey), ...waits.map(i => W.ws[i] + ":" + W.wg[i])]), owner: new Set(pairs.map(okey))};
+	for (const i of waits) {
+		if (W.handOff[i] > 0 && noOwner !== UNATTRIBUTED) there.owner.add(HAND_OFF);
+		if (W.unattributed[i] > 0 && noOwner !== HAND_OFF) there.owner.add(UNATTRIBUTED);
+	}
+	for (const side of ["waiter", "owner"]) if (!there[side].has(chainsShown[side])) chainsShown[side] = null; // it has nothing to do with this selection
 	for (const i of pairs) {
 		if (chainsShown.owner === null || chainsShown.owner === okey(i)) put(waiters, P.ws[i], P.wg[i], P.blamed[i]);
 		if (chainsShown.waiter === null || chainsShown.waiter === wkey(i)) put(owners, P.os[i], P.og[i], P.blamed[i]);

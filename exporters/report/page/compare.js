@@ -28,7 +28,8 @@ const compareResult = () => compareSection.at.querySelector("#compare-result");
 // chosenFilters are the filters of A and B; null where a named selection is gone.
 function chosenFilters() {
 	const [a, b] = state.view.sets;
-	return [setFilter(a), b === "" ? "" : setFilter(b)];
+	const fb = b === "" ? "" : setFilter(b);
+	return [setFilter(a), fb === "" && b !== "" ? "all" : fb]; // "" would be all other quanta
 }
 
 const searchDifferences = async () => {
@@ -39,7 +40,7 @@ const searchDifferences = async () => {
 		compareSection.last = {fa, fb, answer};
 		showComparison();
 	} catch (err) {
-		trouble(err.message);
+		if (err.name !== "AbortError") trouble(err.message);
 	}
 };
 

@@ -19,9 +19,9 @@ class Column {
 	// raw is a typed array of the values as they are stored.
 	get raw() {
 		if (this.values) return this.values;
-		const {type, offset, value} = this.spec, rows = D.counters.rows;
+		const {type, offset, value = 0} = this.spec, rows = D.counters.rows;
 		if (type === "const") {
-			this.values = new Int32Array(rows).fill(value);
+			this.values = new ((value | 0) === value ? Int32Array : Float64Array)(rows).fill(value);
 		} else {
 			const kind = {u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f64: Float64Array}[type];
 			this.values = new kind(this.bytes, offset, rows);

@@ -1,6 +1,7 @@
 // Timelines: a row for each goroutine, processor, thread or group; each stretch in the colour of a metric, or of the group.
 
 const lanesShown = {n: 40};
+const MOST_LANES = 1000; // that can be asked for
 
 // laneHeight is how high a lane is, in pixels.
 const laneHeight = () => Math.round(17 * zoom());
@@ -60,7 +61,7 @@ function paintLanes(ctx, a, width, height) {
 	ctx.fillStyle = theme("muted");
 	ctx.font = font();
 	ctx.textAlign = "center";
-	for (let v = Math.ceil(a.from / step) * step; v <= a.to; v += step) {
+	for (const v of stepsIn(a.from, a.to, step)) {
 		const x = (v - a.from) / (a.to - a.from) * width;
 		ctx.fillStyle = theme("grid");
 		ctx.fillRect(x, 0, 1, height - 20 * zoom());
@@ -82,7 +83,7 @@ function laneScale(a) {
 
 function laneMore(a) {
 	if (!a.omitted) return null;
-	return h("span", null, h("span.muted", null, `${plural(a.omitted, "lane", "lanes")} more, which ran ${duration(a.omitted_busy)} `), h("button", {type: "button", onclick: () => { lanesShown.n = Math.min(2000, lanesShown.n * 3); drawCounters("view"); }}, "show more"));
+	return h("span", null, h("span.muted", null, `${plural(a.omitted, "lane", "lanes")} more, which ran ${duration(a.omitted_busy)} `), lanesShown.n >= MOST_LANES ? null : h("button", {type: "button", onclick: () => { lanesShown.n = Math.min(MOST_LANES, lanesShown.n * 3); drawCounters("view"); }}, "show more"));
 }
 
 function dragLanes(box, canvas, a, width) {
@@ -96,7 +97,12 @@ function dragLanes(box, canvas, a, width) {
 		mark.style.setProperty("left", Math.min(from, x(ev)) + "px");
 		mark.style.setProperty("width", Math.abs(x(ev) - from) + "px");
 	});
+	canvas.addEventListener("pointercancel", () => {
+		if (mark) mark.remove();
+		from = mark = null;
+	});
 	canvas.addEventListener("pointerup", ev => {
+		if (from === null) return;
 		const start = from, dragged = mark;
 		if (mark) mark.remove();
 		from = mark = null;

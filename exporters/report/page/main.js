@@ -36,6 +36,11 @@ async function start() {
 	for (const id of Object.keys(MAKE)) main.append(present(id) ? MAKE[id]() : missing(id));
 	onChange(drawAll);
 	drawAll("start");
+	document.querySelector(".skip").addEventListener("click", ev => { // the address is for the state
+		ev.preventDefault();
+		main.scrollIntoView({block: "start"});
+		main.focus({preventScroll: true});
+	});
 	addEventListener("hashchange", () => { readAddress(); drawAll("sel"); });
 	darkQuery.addEventListener("change", () => drawAll("theme"));
 	document.documentElement.dataset.ready = "true";

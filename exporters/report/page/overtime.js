@@ -47,7 +47,8 @@ const logRange = (range, log) => !range ? [0, 1] : log ? range.map(Math.log10) :
 // between writes that a metric lies in a range.
 function between(text, [lo, hi], unitName) {
 	const suffix = unitName === "ns" ? "ns" : unitName === "bytes" ? "B" : "";
-	const num = v => { const r = Number(v.toPrecision(6)); return (r < 0 ? "-" : "") + Math.abs(r) + suffix; };
+	const digits = Math.min(17, Math.max(6, 5 + Math.ceil(Math.log10(Math.max(Math.abs(lo), Math.abs(hi)) / (hi - lo))))); // so many that the edges are where they were drawn
+	const num = v => { const r = Number(v.toPrecision(digits)); return (r < 0 ? "-" : "") + Math.abs(r) + suffix; };
 	return `${wrapped(text)} >= ${num(lo)} && ${wrapped(text)} <= ${num(hi)}`;
 }
 

@@ -13,9 +13,7 @@ function axisFor({label, unit: unitName, range, log}, size, side) {
 		label: scale.unit ? `${label} (${scale.unit})` : label, space: (side === 2 ? 70 : 44) * zoom(),
 		splits: (u, i, lo, hi) => {
 			if (log) return Array.from({length: Math.max(0, Math.floor(hi) - Math.ceil(lo) + 1)}, (_, k) => Math.ceil(lo) + k);
-			const out = [], s0 = niceStep((hi - lo) / scale.size, (side === 2 ? u.bbox.width / 70 : u.bbox.height / 44) / devicePixelRatio / zoom()) * scale.size;
-			for (let v = Math.ceil(lo / s0) * s0; v <= hi + s0 * 1e-6; v += s0) out.push(Math.abs(v) < s0 * 1e-9 ? 0 : v);
-			return out;
+			return stepsIn(lo, hi, niceStep((hi - lo) / scale.size, (side === 2 ? u.bbox.width / 70 : u.bbox.height / 44) / devicePixelRatio / zoom()) * scale.size);
 		},
 		values: (u, splits) => splits.map(v => log ? (unitName === "ns" ? duration(10 ** v) : quantity(10 ** v)) : tick(v / scale.size)),
 	};

@@ -64,6 +64,10 @@ function dragTime(root, timeAt, px) {
 		mark.setAttribute("x", Math.min(from, x(ev)));
 		mark.setAttribute("width", Math.abs(x(ev) - from));
 	});
+	root.addEventListener("pointercancel", () => {
+		if (mark) mark.remove();
+		from = mark = null;
+	});
 	root.addEventListener("pointerup", ev => {
 		const to = x(ev), moved = mark;
 		const range = [timeAt(Math.min(from, to)), timeAt(Math.max(from, to))];

@@ -58,7 +58,7 @@ function sumsTable(a) {
 	});
 }
 
-const textTest = (field, text) => `${field} = ${["ended", "wait", "kind"].includes(field) ? text : quoteText(text)}`;
+const textTest = (field, text) => field === "func" && text === "(not known)" ? "!known(func)" : `${field} = ${["ended", "wait", "kind"].includes(field) ? text : quoteText(text)}`;
 
 const toggleWhere = text => select({where: state.sel.where.includes(text) ? state.sel.where.filter(t => t !== text) : [...state.sel.where, text]});
 

@@ -105,6 +105,12 @@ function niceStep(range, n) {
 	return 10 * ten;
 }
 
+// stepsIn are the multiples of a step from lo to hi. Where the step is too small for the numbers to differ by it, there are none.
+function stepsIn(lo, hi, step) {
+	const first = Math.ceil(lo / step), n = Math.floor(hi / step + 1e-6) - first + 1;
+	return n > 0 && n < 10000 && first + 1 > first ? Array.from({length: n}, (_, i) => (first + i) * step) : [];
+}
+
 // timeScale is the unit in which an axis of times up to ns is written.
 function timeScale(ns) {
 	for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]]) if (ns >= 2 * size) return {unit, size};
