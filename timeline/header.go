@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -65,9 +66,40 @@ func looksLike(b []byte) string {
 		return "it is a zip archive: unpack it first"
 	case bytes.HasPrefix(b, []byte("BZh")), bytes.HasPrefix(b, []byte("\xfd7zXZ")):
 		return "it is compressed in a form that cannot be read here: unpack it first"
+	case bytes.HasPrefix(b, []byte("bnkevt")):
+		return "it is an event file of package contention: \"bottleneck contention\" reads it, unpacked"
+	case isProfile(b):
+		return "it is a profile for go tool pprof; ask net/http/pprof for /debug/pprof/trace?seconds=5, and exporters/live for format=json or a trace"
 	}
 	if len(b) > 16 {
 		b = b[:16]
 	}
 	return fmt.Sprintf("it begins with %q", b)
+}
+
+// isProfile tells a profile for pprof, a message of profile.proto: after numbers, if any, comes a type of
+// values, which is a message of two numbers. No text begins like that. 16 bytes are enough for those that the runtime writes.
+func isProfile(b []byte) bool {
+	number := func(b []byte) []byte {
+		_, n := binary.Uvarint(b)
+		return b[max(0, n):]
+	}
+	for len(b) > 1 {
+		field := b[0]
+		b = b[1:]
+		switch field {
+		case 7 << 3, 8 << 3, 9 << 3, 10 << 3, 12 << 3, 14 << 3: // from drop_frames to default_sample_type
+			b = number(b)
+		case 1<<3 | 2, 11<<3 | 2: // sample_type, period_type
+			size := int(b[0])
+			if b = b[1:]; len(b) < size || size < 4 || b[0] != 1<<3 {
+				return false
+			}
+			unit := number(b[1:size])
+			return len(unit) > 1 && unit[0] == 2<<3 && len(number(unit[1:])) == 0
+		default:
+			return false
+		}
+	}
+	return false
 }
