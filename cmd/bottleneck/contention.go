@@ -239,7 +239,7 @@ func readContention(ctx context.Context, std stdio, in *input, goroutines bool) 
 		case bytes.HasPrefix(head, eventMagic):
 			p, err = readEvents(r, contention.Options{Goroutines: goroutines})
 		case holdsJSON(head):
-			p, err = contention.ReadJSON(r)
+			return readSaved(r, in.label, contentionDiff, contention.ReadJSON)
 		default:
 			return contention.ReadTrace(ctx, r, contention.TraceOptions{Goroutines: goroutines, Name: in.label, Progress: in.decoded})
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,6 +22,7 @@ const (
 	stackDiff      diffKind = "stack"
 	contentionDiff diffKind = "contention"
 	tasksDiff      diffKind = "tasks"
+	countersOnly   diffKind = "counters" // is not compared
 )
 
 var diffKinds = []diffKind{graphDiff, stackDiff, contentionDiff, tasksDiff}
@@ -34,8 +36,18 @@ func (k diffKind) what() string {
 		return "speedup stack"
 	case contentionDiff:
 		return "contention profile"
+	case countersOnly:
+		return "recording of hardware counters"
 	}
 	return "profile of tasks"
+}
+
+// reader is the command that reads it as JSON.
+func (k diffKind) reader() string {
+	if k == stackDiff || k == countersOnly {
+		return "report"
+	}
+	return string(k)
 }
 
 // drawn reports whether there are pictures of differences.
@@ -73,7 +85,9 @@ func parseSide(ctx context.Context, in *input, r io.Reader, head []byte, want di
 		if data, err = io.ReadAll(r); err != nil {
 			return diffSide{}, fileError(in.label, err)
 		}
-		kind = kindOfJSON(data)
+		if kind = kindOfJSON(data); kind == countersOnly {
+			return diffSide{}, errKind(in.label, kind)
+		}
 	case !bytes.HasPrefix(head, eventMagic):
 		return readSideTrace(ctx, in, r, want, opt)
 	}
@@ -119,26 +133,56 @@ func readSideTrace(ctx context.Context, in *input, r io.Reader, want diffKind, o
 	return s, err
 }
 
-// kindOfJSON recognises saved JSON by a key that only its kind has. What is none of them is read as a graph, which tells
-// what is wrong.
+// kindOfJSON recognises saved JSON. What is of no kind is read as a graph, which tells what is wrong.
 func kindOfJSON(data []byte) diffKind {
+	return cmp.Or(knownKind(data), graphDiff)
+}
+
+// knownKind recognises saved JSON by a key that only its kind has; "" if it is none.
+func knownKind(data []byte) diffKind {
 	var keys struct {
+		Boxes      json.RawMessage `json:"boxes"`
 		Components json.RawMessage `json:"components"`
 		Waits      json.RawMessage `json:"waits"`
 		Classes    json.RawMessage `json:"classes"`
+		Endings    json.RawMessage `json:"endings"`
 	}
 	if json.NewDecoder(bytes.NewReader(data)).Decode(&keys) != nil {
-		return graphDiff
+		return ""
 	}
 	switch {
+	case keys.Endings != nil:
+		return countersOnly
 	case keys.Components != nil:
 		return stackDiff
 	case keys.Waits != nil:
 		return contentionDiff
 	case keys.Classes != nil:
 		return tasksDiff
+	case keys.Boxes != nil:
+		return graphDiff
 	}
-	return graphDiff
+	return ""
+}
+
+// readSaved reads JSON that was saved, and should be of a certain kind.
+func readSaved[P any](r io.Reader, label string, want diffKind, read func(io.Reader) (P, error)) (p P, err error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return p, fileError(label, err)
+	}
+	if p, err = read(bytes.NewReader(data)); err == nil {
+		return p, nil
+	}
+	if kind := knownKind(data); kind != "" && kind != want {
+		return p, errKind(label, kind)
+	}
+	return p, fmt.Errorf("%s: %w", label, err)
+}
+
+// errKind tells somebody who gave one kind to the command for another.
+func errKind(label string, kind diffKind) error {
+	return usagef("%s is a %s: \"bottleneck %s\" reads it", label, kind.what(), kind.reader())
 }
 
 func readSideJSON(data []byte, kind diffKind) (s diffSide, err error) {

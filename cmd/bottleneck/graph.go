@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -151,11 +150,11 @@ func readGraph(ctx context.Context, std stdio, in *input, opt bottle.Options) (*
 
 // readGraphJSON reads a graph that was saved, or that a service sends.
 func readGraphJSON(r io.Reader, label string, opt bottle.Options) (*bottle.Graph, error) {
-	g, err := bottle.ReadJSON(r)
+	g, err := readSaved(r, label, graphDiff, bottle.ReadJSON)
 	group := opt.Group.String()
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", label, err)
+		return nil, err
 	case opt.Window != 0 || opt.From != 0 || opt.To != 0 || opt.Offered || group != bottle.ByFunction.String() && group != g.GroupBy:
 		return nil, usagef("-group, -window, -from, -to and -offered are for traces; %s is a graph already", label)
 	}

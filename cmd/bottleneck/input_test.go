@@ -5,13 +5,18 @@ import (
 	"compress/gzip"
 	"context"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
 func read(t *testing.T, name string) []byte {
@@ -211,5 +216,58 @@ func TestInterruptible(t *testing.T) {
 	}
 	if !bytes.Equal(got, want) {
 		t.Errorf("%d bytes arrived of %d, or they differ", len(got), len(want))
+	}
+}
+
+// What somebody gives to the wrong command is called by its name, with the command that reads it.
+func TestWrongKind(t *testing.T) {
+	dir := t.TempDir()
+	stack, profile := filepath.Join(dir, "stack.json"), filepath.Join(dir, "bottle.pb.gz")
+	bottleneck("speedup", "-estimate", "-o", stack, mutexTrace).want(t, exitOK, "", "")
+	bottleneck("graph", "-o", profile, mutexTrace).want(t, exitOK, "", "")
+	var heap bytes.Buffer
+	if err := pprof.Lookup("heap").WriteTo(&heap, 0); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(heap.Bytes()) }))
+	defer server.Close()
+	graph := temporary(t, "graph.json", []byte(bottleneck("graph", "-format", "json", mutexTrace).out))
+	windows := temporary(t, "windows.json", []byte(bottleneck("graph", "-window", "100ms", "-format", "json", mutexTrace).out))
+	locks, tasks := contentionProfile(t, "c.json", 10, time.Second), taskProfile(t, "t.json", 10, 1000, granularity.OK)
+	counted := temporary(t, "counted.json", []byte(`{"endings":[],"waits":[],"groups":[]}`))
+	events := temporary(t, "locks.events", []byte("bnkevt\x00\x01 and so on, for some bytes"))
+	const ask = "not a Go execution trace: it is a profile for go tool pprof; ask net/http/pprof for /debug/pprof/trace?seconds=5, and exporters/live for format=json or a trace"
+	for _, tt := range []struct {
+		args   string
+		status int
+		err    string
+	}{
+		{"graph " + locks, exitUsage, `c.json is a contention profile: "bottleneck contention" reads it`},
+		{"graph " + tasks, exitUsage, `t.json is a profile of tasks: "bottleneck tasks" reads it`},
+		{"graph " + stack, exitUsage, `stack.json is a speedup stack: "bottleneck report" reads it`},
+		{"graph " + counted, exitUsage, `counted.json is a recording of hardware counters: "bottleneck report" reads it`},
+		{"tasks " + graph, exitUsage, `graph.json is a bottle graph: "bottleneck graph" reads it`},
+		{"tasks " + windows, exitUsage, `windows.json is a bottle graph: "bottleneck graph" reads it`},
+		{"tasks -hz 1e9 " + locks, exitUsage, `c.json is a contention profile: "bottleneck contention" reads it`},
+		{"contention " + graph, exitUsage, `graph.json is a bottle graph: "bottleneck graph" reads it`},
+		{"contention " + tasks, exitUsage, `t.json is a profile of tasks: "bottleneck tasks" reads it`},
+		{"contention " + counted, exitUsage, `counted.json is a recording of hardware counters: "bottleneck report" reads it`},
+		{"top " + locks, exitUsage, `c.json is a contention profile: "bottleneck contention" reads it`},
+		{"diff " + counted + " " + graph, exitUsage, `counted.json is a recording of hardware counters: "bottleneck report" reads it`},
+		{"merge " + graph + " " + counted, exitUsage, `counted.json is a recording of hardware counters: "bottleneck report" reads it`},
+		{"graph " + temporary(t, "none.json", []byte(`{"a":1}`)), exitFailure, "none.json: bottle: reading JSON: object 1, from byte 0: this is no bottle graph: wall_ns"},
+		{"tasks " + temporary(t, "none.json", []byte(`{"a":1}`)), exitFailure, "none.json: granularity: reading JSON: this is no profile of tasks: classes is missing"},
+		{"graph " + temporary(t, "wrong.json", []byte(`{"boxes":[],"wall_ns":-1,"idle_ns":0}`)), exitFailure, "wall_ns is negative"},
+		{"graph " + profile, exitFailure, "bottle.pb.gz: " + ask},
+		{"contention " + profile, exitFailure, "bottle.pb.gz: " + ask},
+		{"tasks " + profile, exitFailure, "bottle.pb.gz: " + ask},
+		{"graph " + server.URL + "/debug/pprof/heap", exitFailure, "/debug/pprof/heap: " + ask},
+		{"graph " + events, exitFailure, `locks.events: not a Go execution trace: it is an event file of package contention: "bottleneck contention" reads it`},
+		{"tasks " + events, exitFailure, `"bottleneck contention" reads it`},
+	} {
+		r := bottleneck(strings.Fields(tt.args)...)
+		if r.status != tt.status || !strings.Contains(r.err, tt.err) || r.out != "" {
+			t.Errorf("%s: %d, %q, %q; want %d, %q", tt.args, r.status, r.out, r.err, tt.status, tt.err)
+		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -283,10 +282,8 @@ func niceWindow(wall time.Duration) time.Duration {
 // json reads what a command has saved.
 func (r *reportReading) json(name string, data []byte) error {
 	wrap := func(err error) error { return fmt.Errorf("%s: %w", name, err) }
-	var keys struct {
-		Endings json.RawMessage `json:"endings"`
-	}
-	if json.NewDecoder(bytes.NewReader(data)).Decode(&keys) == nil && keys.Endings != nil {
+	kind := kindOfJSON(data)
+	if kind == countersOnly {
 		rec, err := counters.ReadJSON(bytes.NewReader(data))
 		if err != nil {
 			return wrap(err)
@@ -294,7 +291,6 @@ func (r *reportReading) json(name string, data []byte) error {
 		r.save(report.CountersSection, name, func() { r.data.Counters = rec })
 		return nil
 	}
-	kind := kindOfJSON(data)
 	if kind == stackDiff {
 		stacks, err := speedup.ReadJSON(bytes.NewReader(data))
 		if err != nil {

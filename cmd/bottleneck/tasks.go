@@ -175,11 +175,8 @@ func (f *tasksFlags) read(ctx context.Context, std stdio, in *input) (*granulari
 			f.trace.Name, f.trace.Progress = in.label, in.decoded
 			return granularity.ReadTrace(ctx, r, f.trace)
 		}
-		p, err := granularity.ReadJSON(r)
-		switch {
-		case err != nil:
-			err = fmt.Errorf("%s: %w", in.label, err)
-		case f.trace.Tasks || f.trace.AggregateNested || f.trace.Hz != 0:
+		p, err := readSaved(r, in.label, tasksDiff, granularity.ReadJSON)
+		if err == nil && (f.trace.Tasks || f.trace.AggregateNested || f.trace.Hz != 0) {
 			return nil, usagef("-user-tasks, -aggregate and -hz are for traces; %s is a recorded profile", in.label)
 		}
 		return p, err

@@ -48,9 +48,9 @@ func (s *topFile) refresh() error {
 	if !holdsJSON(data[:min(len(data), headLength)]) {
 		return fmt.Errorf("%s: top wants a URL or the JSON of a graph; for a trace, run \"bottleneck graph\"", s.name)
 	}
-	g, err := bottle.ReadJSON(bytes.NewReader(data))
+	g, err := readSaved(bytes.NewReader(data), s.name, graphDiff, bottle.ReadJSON)
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.name, err)
+		return err
 	}
 	s.read, s.size, s.at, s.windows = st.ModTime(), st.Size(), 0, len(g.Windows)
 	if s.graphs = g.Windows; s.windows == 0 {
