@@ -105,28 +105,31 @@ func (l *pausedLists) find(g uintptr, goid uint64, first int64) *paused {
 func Pause() Paused {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	here := cycles.Default().Start()
-	return Paused{shadowOf(here.Thread).pause(&here)}
+	mark := cycles.Default().Stop(nil)
+	return Paused{shadowOf(mark.Thread).pause(&mark)}
 }
 
-// pause takes all frames of the goroutine off the thread.
+// pause takes all frames of the goroutine off the thread. The mark is a reading of the default clock, which nearly
+// always is the tasks' own: where a reading is a system call, a second one would be much to count to a task.
 //
 //go:norace
-func (sh *shadow) pause(here *cycles.Mark) *paused {
+func (sh *shadow) pause(mark *cycles.Mark) *paused {
 	if sh.stale.Load() {
 		sh.sweep()
 	}
 	n := len(sh.frames)
-	if n == 0 || sh.frames[n-1].g != here.Goroutine {
+	if n == 0 || sh.frames[n-1].g != mark.Goroutine {
 		return nil
 	}
 	rec := sh.frames[n-1].site.rec
-	mark := rec.clock.Stop(here.Thread)
-	sh.forward(&mark)
+	if rec.clock != cycles.Default() {
+		*mark = rec.clock.Stop(mark.Thread)
+	}
+	sh.forward(mark)
 	for i := range sh.frames {
 		f := &sh.frames[i]
 		var m measurement
-		f.measure(&mark, 0, &m)
+		f.measure(mark, rec.bias, &m) // Resume reads the clock, too: what follows is as long as an empty task again
 		f.before, f.offCPU, f.more = m.total, m.totalOff, true
 	}
 	p := &paused{rec: rec, at: mark.Wall, goid: goroutine()}
