@@ -154,7 +154,7 @@ func (a *area) anchor(base *Timebase) (first, last int64, standing bool) {
 // time: other threads may take the processor), during which the TSC and the thread clock must agree.
 func probeRseq(th *Thread, base *Timebase) error {
 	if base.Hz == 1e9 && !haveTSC {
-		return errors.New("no counter of constant rate")
+		return errNoTSC
 	}
 	a := th.area
 	if err := a.register(); err != nil {
