@@ -3,10 +3,10 @@ package contention
 import (
 	"sync"
 	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/monotime"
 )
 
 // Who is to blame for a wait
@@ -42,12 +42,8 @@ import (
 // Nothing here runs in a goroutine of its own, but for the writing of an event file, so a deadlock of the program's locks
 // is still one in which all goroutines are asleep.
 
-// epoch is the origin of all times in this package. It is so long ago that the clock of package synctest, which
-// begins with the year 2000, is after it: a time is not negative.
-var epoch = time.Now().Add(-60 * 365 * 24 * time.Hour)
-
-// now is the time since the epoch in nanoseconds by the monotonic clock; never 0.
-func now() int64 { return int64(time.Since(epoch)) | 1 }
+// now is the time in nanoseconds by the monotonic clock; never 0.
+func now() int64 { return monotime.Now() | 1 }
 
 // tracker is a lock of package sync and what a wrapper adds to it: 16 bytes, of which
 // only guard and waiters are read unless there is contention. The order of the fields

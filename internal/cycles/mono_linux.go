@@ -14,3 +14,9 @@ func monotonic(t time.Time) int64 {
 	}
 	return ts.Nano() - int64(time.Since(t))
 }
+
+// What the counter is calibrated against, and by how many seconds it steps.
+const (
+	monotonicName = "CLOCK_MONOTONIC"
+	monotonicStep = 1e-9
+)

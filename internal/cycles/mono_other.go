@@ -1,4 +1,4 @@
-//go:build !linux
+//go:build !linux && !windows
 
 package cycles
 
@@ -6,3 +6,9 @@ import "time"
 
 // monotonic returns the runtime's monotonic clock at t, from the start of the process.
 func monotonic(t time.Time) int64 { return int64(t.Sub(start)) }
+
+// What the counter is calibrated against, and by how many seconds it steps, at most.
+const (
+	monotonicName = "the system's monotonic clock"
+	monotonicStep = 1e-6
+)

@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/monotime"
 )
 
 // A Timebase converts ticks of the machine's constant-rate counter (TSC,
@@ -34,31 +36,32 @@ func calibrate(interval time.Duration) *Timebase {
 		return &Timebase{Hz: 1e9, Origin: "nanoseconds of the monotonic clock", nsTick: 1,
 			tick0: ticks(), time0: now, mono0: monotonic(now)}
 	}
-	t0, w0, err0 := pair()
-	for time.Since(w0) < interval {
-		time.Sleep(interval - time.Since(w0))
+	t0, at0, err0 := pair()
+	for left := interval; left > 0; left = interval - time.Duration(monotime.Now()-at0) {
+		time.Sleep(left)
 	}
-	t1, w1, err1 := pair()
-	seconds := w1.Sub(w0).Seconds()
+	t1, at1, err1 := pair()
+	seconds := time.Duration(at1 - at0).Seconds()
 	hz := float64(t1-t0) / seconds
+	time0 := monotime.Time(at0)
 	return &Timebase{
 		Hz:     hz,
-		Origin: "calibrated against CLOCK_MONOTONIC",
-		PPM:    (float64(err0+err1)/hz + 2e-9) / seconds * 1e6,
+		Origin: "calibrated against " + monotonicName,
+		PPM:    (float64(err0+err1)/hz + 2*monotonicStep) / seconds * 1e6,
 		tick0:  t0,
-		time0:  w0,
-		mono0:  monotonic(w0),
+		time0:  time0,
+		mono0:  monotonic(time0),
 		nsTick: 1e9 / hz,
 	}
 }
 
 // pair reads the counter and the clock at nearly the same time: the clock was
 // read within ±err ticks of tick.
-func pair() (tick int64, at time.Time, err int64) {
+func pair() (tick, at, err int64) {
 	width := int64(math.MaxInt64)
 	for range 50 {
 		a := ticks()
-		now := time.Now()
+		now := monotime.Now()
 		b := ticks()
 		if b-a < width {
 			width, tick, at = b-a, a+(b-a)/2, now

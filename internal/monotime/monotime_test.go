@@ -1,0 +1,52 @@
+package monotime
+
+import (
+	"testing"
+	"time"
+)
+
+// A reading is fine enough to time what takes microseconds, and goes with the clock of package time.
+func TestNow(t *testing.T) {
+	least := time.Hour
+	for range 1000 {
+		from := Now()
+		to := Now()
+		for to == from {
+			to = Now()
+		}
+		if to < from || from <= 0 {
+			t.Fatalf("%d after %d", to, from)
+		}
+		least = min(least, time.Duration(to-from))
+	}
+	if least > 10*time.Microsecond {
+		t.Errorf("the clock steps by %v", least)
+	}
+	began, from := time.Now(), Now()
+	time.Sleep(200 * time.Millisecond)
+	// Package time may be behind by a step at each end.
+	if d := time.Since(began) - time.Duration(Now()-from); d > 50*time.Millisecond || d < -50*time.Millisecond {
+		t.Errorf("the clocks differ by %v after 200 ms", d)
+	}
+}
+
+func TestTime(t *testing.T) {
+	for range 100 { // the goroutine may be preempted between two readings
+		if d := Time(Now()).Sub(time.Now()); d > -40*time.Millisecond && d < 40*time.Millisecond {
+			return
+		}
+	}
+	t.Error("the time of day of a reading is never the present time")
+}
+
+func TestNothingIsAllocated(t *testing.T) {
+	if n := testing.AllocsPerRun(1000, func() { Now() }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkNow(b *testing.B) {
+	for range b.N {
+		Now()
+	}
+}
