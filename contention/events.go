@@ -325,10 +325,10 @@ func (ev *eventWriter) unlocked(f func() error) {
 
 // finishEvents ends the event file.
 func (s *session) finishEvents() error {
-	p := s.snapshot() // settles what can be settled
 	ev := s.events
-	ev.out.Lock()
+	ev.out.Lock() // this may take long, and waits that end meanwhile are not in flight in the file
 	defer ev.out.Unlock()
+	p := s.snapshot() // settles what can be settled
 	ev.mu.Lock()
 	defer ev.mu.Unlock()
 	ev.closed = true

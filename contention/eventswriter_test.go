@@ -115,3 +115,36 @@ func TestEventsToStuckWriter(t *testing.T) {
 		t.Errorf("%d of %d locks in the file, %d records left out", len(p.Locks), len(live.Locks), n)
 	}
 }
+
+// Stop may wait for a slow writer. Waits that end meanwhile are in the file, and not in flight.
+func TestStopDuringWrite(t *testing.T) {
+	w := &stuckWriter{stuck: make(chan bool)}
+	if err := Start(Options{Exact: true, Events: w}); err != nil {
+		t.Fatal(err)
+	}
+	inTime(t, "the first waits", func() { manyEvents(t, 2) })
+	waitFor(t, "the writer", w.waits.Load)
+	var m Mutex
+	m.Lock()
+	done := make(chan bool)
+	go func() { victim(&m); close(done) }()
+	waitFor(t, "the victim", func() bool { return m.registered() == 1 })
+	stopped := make(chan error)
+	go func() { stopped <- Stop() }()
+	waitFor(t, "Stop", func() bool { return current.Load() == nil })
+	time.Sleep(20 * time.Millisecond) // it gets as far as it can
+	m.Unlock()
+	<-done
+	close(w.stuck)
+	if err := <-stopped; err != nil {
+		t.Fatal(err)
+	}
+	p, err := ReadEvents(&w.Buffer, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkConservation(t, p)
+	if len(p.Locks) != 3 || p.InFlight != 0 {
+		t.Errorf("%d locks in the file, %d waits in flight", len(p.Locks), p.InFlight)
+	}
+}
