@@ -109,6 +109,16 @@ func TestTraceLogs(t *testing.T) {
 			930 2 logs ` + sent(330) + told36(2, 98, 213, 213, 0) + `
 			999 ends`, `
 			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 213 = blamed 0 + hand-off 213 + unattributed 0`},
+		{"a message about a wait that is not over changes nothing", seen + `
+			330 2 logs ` + sent(330) + told36(2, 98, 1<<40, 1<<40, 0) + `
+			400 ends`, `
+			|mutex #1 main.f:10: 1 waited 210 = blamed 200 + hand-off 10 + unattributed 0
+			|  main.h:12: 200 of 1`},
+		{"a wait that began before the trace", seen + `
+			330 2 logs ` + sent(330) + told36(2, -5000, 5310, 5310, 0) + `
+			400 ends`, `
+			|mutex #1 main.f:10: 1 waited 210 = blamed 200 + hand-off 10 + unattributed 0
+			|  main.h:12: 200 of 1`},
 		{"several waits, each with its message", seen + `
 			340 2 blocks mutex in L:f:10
 			350 1 wakes 2 in U:h:12
@@ -131,6 +141,30 @@ func TestTraceLogs(t *testing.T) {
 				t.Errorf("%+v", l)
 			}
 		})
+	}
+}
+
+// TestTraceLogAfterCut: a message takes no time twice that is in an earlier profile.
+func TestTraceLogAfterCut(t *testing.T) {
+	write := strings.NewReplacer("L:", wLock, "U:", wUnlock)
+	s := newScript(t, TraceOptions{})
+	s.play(write.Replace(`
+		100 2 blocks mutex in L:f:10
+		1000 1 wakes 2 in U:h:12
+		1010 2 runs
+		1020 2 stops
+		1050 2 runs`))
+	before := s.o.Cut(1060_000)
+	s.play(write.Replace(`
+		1070 2 blocks mutex in L:f:10
+		1200 1 wakes 2 in U:h:12
+		1210 2 runs
+		1220 2 logs ` + sent(1220) + told36(2, 100, 1110, 1110, 0) + `
+		1300 ends`))
+	p := Merge(before, s.o.Profile())
+	checkRows(t, p)
+	if waited, _, _, _ := totals(p); waited != 1050*time.Microsecond {
+		t.Errorf("waited %v\n%s", waited, told(p))
 	}
 }
 

@@ -21,7 +21,8 @@ import (
 //  2. The wait is booked with the split that the message tells, flagged Logged. The call chains and the groups of the
 //     owners are those of their own messages.
 //  3. If there is no message in time, the wait is booked as it was inferred: collection was off, or the
-//     lock is hot and the wait was not drawn, or the pass was cut before the message (TraceObserver.Cut).
+//     lock is hot and the wait was not drawn, or the pass was cut before the message (TraceObserver.Cut). So is one that
+//     began before the trace, or before the latest cut: the message does not tell what of it was since.
 //
 // Waits that a message tells and the trace does not show, since the waiter got the lock while it was spinning, are not
 // in the profile: they are no waits of a goroutine as all others in it.
@@ -207,6 +208,9 @@ func (o *TraceObserver) logWait(m *timeline.Log, w *loggedWait) error {
 	}
 	start := timeline.Time(w.start) + l.offset
 	end := start + timeline.Time(w.waited)
+	if start < o.cuts.at-logTolerance || end > m.Time+logTolerance {
+		return nil // a part of it is in another profile, or it is not over
+	}
 	var told waiting
 	var g *tracedGoroutine
 	for _, k := range slices.Clone(l.kept[int64(w.goroutine)]) {
