@@ -10,6 +10,7 @@ import (
 type merged struct {
 	source      *int // of the pass that it is a piece of; nil if none
 	first, last int  // which pieces
+	sameIDs     bool // a lock has the same ID in all of them
 }
 
 // Merge adds profiles of several instances of a program, or of several windows of one, into one profile.
@@ -19,7 +20,7 @@ type merged struct {
 // agree in kind, lock, call chains (by function, file and line), groups and flags. Locks are the same if they
 // have the same name, class and place of creation; those without a name also have to be waited for by the
 // same call chain, and if a profile has several such locks, they are put together with those of
-// the others one by one, in order. Of several instances the ids of goroutines are left out, as they mean nothing
+// the others one by one, in order. Those of the [TraceObserver.Windows] of one pass are told apart by their ID. Of several instances the ids of goroutines are left out, as they mean nothing
 // together.
 //
 // Profiles that [TraceObserver.Cut] returned one after the other are one instance; any other profile is an
@@ -30,7 +31,7 @@ type merged struct {
 func Merge(profiles ...*Profile) *Profile {
 	m := merger{
 		stacks: stackNumbers{byStack: map[*Stack]int{}, byHash: map[uint64][]int{}},
-		byID:   map[lockID]*mergedLock{}, byKey: map[lockKey][]*mergedLock{},
+		byID:   map[lockID]*mergedLock{}, byKey: map[lockKey]*alikeLocks{},
 		waits: map[mergedKey]int{}, pairs: map[mergedKey]int{},
 		sources: map[*int]int{},
 	}
@@ -58,15 +59,44 @@ type merger struct {
 	stacks stackNumbers
 	locks  []*mergedLock
 	byID   map[lockID]*mergedLock
-	byKey  map[lockKey][]*mergedLock
+	byKey  map[lockKey]*alikeLocks
 	waits  map[mergedKey]int // index in out.Waits
 	pairs  map[mergedKey]int
 }
 
 // mergedLock is a lock of the result.
 type mergedLock struct {
-	lock *Lock
-	n    int // the latest profile that has it
+	lock   *Lock
+	n      int  // the latest profile that has it,
+	source *int // and of which pass that is a piece
+}
+
+// alikeLocks are the locks of the result that are known by the same.
+type alikeLocks struct {
+	list []*mergedLock
+	in   map[*mergedLock]bool
+	free int // those before have been found by profile n,
+	n    int
+}
+
+// take returns the first lock that may be one of profile n, but has not been found by that yet, or nil.
+func (a *alikeLocks) take(n int, of merged) *mergedLock {
+	if a.n != n {
+		a.n, a.free = n, 0
+	}
+	for ; a.free < len(a.list); a.free++ {
+		if e := a.list[a.free]; e.n != n && !(of.sameIDs && e.source == of.source) {
+			return e
+		}
+	}
+	return nil
+}
+
+func (a *alikeLocks) add(e *mergedLock) {
+	if !a.in[e] {
+		a.in[e] = true
+		a.list = append(a.list, e)
+	}
 }
 
 type lockID struct {
@@ -254,7 +284,12 @@ func (m *merger) matchLocks(p *Profile) map[*Lock]*mergedLock {
 	out := make(map[*Lock]*mergedLock, len(p.Locks))
 	match := func(l *Lock) {
 		if out[l] == nil && l != nil {
-			out[l] = m.match(l, p.merged.source, keys[l])
+			out[l] = m.match(l, p.merged, keys[l])
+		}
+	}
+	for _, l := range p.Locks {
+		if m.byID[lockID{p.merged.source, l.ID}] != nil {
+			match(l) // before another one that is alike takes its place
 		}
 	}
 	for _, l := range p.Locks {
@@ -269,35 +304,32 @@ func (m *merger) matchLocks(p *Profile) map[*Lock]*mergedLock {
 	return out
 }
 
-func (m *merger) match(l *Lock, source *int, keys []lockKey) *mergedLock {
+func (m *merger) match(l *Lock, of merged, keys []lockKey) *mergedLock {
 	if len(keys) == 0 {
 		keys = []lockKey{{name: l.Name, class: l.Class, created: m.stacks.of(l.Created)}}
 	}
-	id := lockID{source, l.ID}
+	id := lockID{of.source, l.ID}
 	e := m.byID[id]
-	if source == nil {
-		e = nil
-	}
 	for i := 0; e == nil && i < len(keys); i++ {
-		for _, c := range m.byKey[keys[i]] {
-			if c.n != m.n {
-				e = c
-				break
-			}
+		if a := m.byKey[keys[i]]; a != nil {
+			e = a.take(m.n, of)
 		}
 	}
 	if e == nil {
 		e = &mergedLock{lock: &Lock{ID: l.ID, Name: l.Name, Class: l.Class, Created: m.stacks.same(l.Created)}}
 		m.locks = append(m.locks, e)
 	}
-	e.n = m.n
-	if source != nil {
+	e.n, e.source = m.n, of.source
+	if of.source != nil {
 		m.byID[id] = e
 	}
 	for _, k := range keys {
-		if !slices.Contains(m.byKey[k], e) {
-			m.byKey[k] = append(m.byKey[k], e)
+		a := m.byKey[k]
+		if a == nil {
+			a = &alikeLocks{in: map[*mergedLock]bool{}}
+			m.byKey[k] = a
 		}
+		a.add(e)
 	}
 	if l.Name == SeveralLocks {
 		e.lock.Name = SeveralLocks

@@ -3,6 +3,7 @@ package contention
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -219,6 +220,39 @@ func TestMergeInstances(t *testing.T) {
 	}
 	if none := Merge(); none == nil || len(none.Waits) != 0 {
 		t.Error("nothing merged is not an empty profile")
+	}
+}
+
+// TestMergeAlikeInOnePass: what the pieces of a pass tell apart by its ID is not mixed up with what is alike.
+func TestMergeAlikeInOnePass(t *testing.T) {
+	source, chain := new(int), &Stack{Frames: []Frame{{Func: "main.worker", File: "main.go", Line: 7}}}
+	piece := func(n int, sameIDs bool, ids ...uint64) *Profile {
+		p := &Profile{Source: FromTrace, Accuracy: Inferred, merged: merged{source, n, n, sameIDs}}
+		for _, id := range ids {
+			l := &Lock{ID: id, Class: "main.Shard"}
+			p.Locks = append(p.Locks, l)
+			p.Waits = append(p.Waits, Wait{Kind: MutexKind, Lock: l, Waiter: Party{Group: "main.worker", Stack: chain}, Contentions: 1, Observed: 1, Waited: time.Duration(id), HandOff: time.Duration(id)})
+		}
+		return p
+	}
+	for _, tt := range []struct {
+		what   string
+		merged *Profile
+		want   string
+	}{
+		{"two come after one of them", Merge(piece(0, false, 9), piece(1, false, 5, 9)), "9:18 5:5"},
+		{"one got another ID", Merge(piece(0, false, 9), piece(1, false, 5)), "9:14"},
+		{"IDs stay", Merge(piece(0, true, 9), piece(1, true, 5), piece(2, true, 5, 7)), "5:10 9:9 7:7"},
+		{"another pass", Merge(piece(0, true, 9, 5), piece(1, true, 5), handProfile()), "3:300 2:210 1:109"},
+	} {
+		checkRows(t, tt.merged)
+		var got []string
+		for _, w := range tt.merged.Waits {
+			got = append(got, fmt.Sprintf("%d:%d", w.Lock.ID, w.Waited))
+		}
+		if s := strings.Join(got, " "); s != tt.want {
+			t.Errorf("%s: %s, want %s", tt.what, s, tt.want)
+		}
 	}
 }
 

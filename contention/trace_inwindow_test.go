@@ -268,3 +268,21 @@ func TestWindowsTakeAnyTime(t *testing.T) {
 		t.Errorf("%d in %d windows, want %d in 8", sum, len(w.list), want)
 	}
 }
+
+// TestWindowsOfAlikeLocks: locks of the same code that messages tell apart stay apart.
+func TestWindowsOfAlikeLocks(t *testing.T) {
+	message := func(lock uint64, start int64) string {
+		w := loggedWait{lock: lock, waiters: 1, goroutine: 2, start: uint64(start)*1000 + 1e9, waited: 210_000, handOff: 210_000, class: "main.T"}
+		return sent(start+220) + w.messages()[0]
+	}
+	play(t, TraceOptions{}, strings.NewReplacer("L:", wLock, "U:", wUnlock).Replace(`
+		100 2 blocks mutex in L:f:10
+		300 1 wakes 2 in U:h:12
+		310 2 runs
+		320 2 logs `+message(5, 100)+`
+		1100 2 blocks mutex in L:f:10
+		1300 1 wakes 2 in U:h:12
+		1310 2 runs
+		1320 2 logs `+message(6, 1100)+`
+		1400 ends`))
+}

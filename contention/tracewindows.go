@@ -352,7 +352,7 @@ func (o *TraceObserver) Windows() []*Profile {
 	source := o.cuts.mark().source
 	for i, win := range s.list {
 		from := s.begin + timeline.Time(i)*s.width
-		p := &Profile{Source: FromTrace, Accuracy: Inferred, Duration: time.Duration(min(o.end, from+s.width) - from - win.missing), merged: merged{source, i, i}}
+		p := &Profile{Source: FromTrace, Accuracy: Inferred, Duration: time.Duration(min(o.end, from+s.width) - from - win.missing), merged: merged{source, i, i, true}}
 		if !o.wall.IsZero() {
 			p.Start = o.wall.Add(time.Duration(from - o.begin))
 		}
