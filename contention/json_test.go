@@ -170,6 +170,8 @@ func TestReadJSONErrors(t *testing.T) {
 		{change(`"wait_ns":22`, `"wait_ns":21`), "pair 0: roots: they sum to 29, not to wait_ns, 30"},
 		{change(`"wait_ns":22`, `"wait_ns":-22`), "pair 0: root 0: a wait_ns is negative"},
 		{change(`"via":"chan-receive"`, `"via":"mutex"`), `pair 0: root 1: the owner was not blocked on "mutex" for so long`},
+		{change(`"via":"chan-receive"`, `"via":""`), "pair 0: root 1: without a via it has to be the owner, once"},
+		{change(`"root_id":2`, `"root_id":1`), "pair 0: root 0: "},
 		{change(`"links":2`, `"links":-2`), "pair 0: root 1: links or contentions is negative"},
 		{change(`"root_id":3`, `"root_id":4`), "pair 0: root 1: root_id is 4, but there are 3 stacks"},
 		{change(`"locks":[{"id":1`, `"locks":[{"id":2`), `lock 2 (""): the id comes twice`},

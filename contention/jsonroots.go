@@ -63,6 +63,7 @@ func (r *jsonReader) roots(forms []rootJSON, q *Pair) error {
 	}
 	left := q.Blamed
 	blocked := q.Activity.clone()
+	itself := false
 	for i := range forms {
 		f := &forms[i]
 		d := time.Duration(f.Wait)
@@ -77,13 +78,15 @@ func (r *jsonReader) roots(forms []rootJSON, q *Pair) error {
 			err = errors.New("links or contentions is negative")
 		case d < 0 || d > left:
 			err = fmt.Errorf("a wait_ns is negative, or they sum to more than that of the pair, %d", q.Blamed)
+		case f.Via == "" && (itself || root.Owner != q.Owner):
+			err = errors.New("without a via it has to be the owner, once")
 		case f.Via != "" && blocked.Blocked[f.Via] < d:
 			err = fmt.Errorf("the owner was not blocked on %q for so long", f.Via)
 		}
 		if err != nil {
 			return fmt.Errorf("root %d: %w", i, err)
 		}
-		if f.Via != "" {
+		if itself = itself || f.Via == ""; f.Via != "" {
 			blocked.add(Activity{Blocked: map[Kind]time.Duration{f.Via: d}}, -1)
 		}
 		left -= d
