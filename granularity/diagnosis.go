@@ -8,6 +8,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/monotime"
 )
 
 // The diagnosis, after section 5 of the paper, which calls tasks fine-grained when
@@ -385,12 +386,12 @@ var emptyTaskCost = sync.OnceValue(func() time.Duration {
 			}
 		})
 		wg.Add(tasks)
-		from := time.Now()
+		from := monotime.Now()
 		for range tasks {
 			queue <- wg.Done
 		}
 		wg.Wait()
-		least = min(least, time.Since(from)/tasks)
+		least = min(least, time.Duration(monotime.Now()-from)/tasks)
 		close(queue)
 		worker.Wait()
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/monotime"
 )
 
 // SweepOptions are the settings of [Sweep]. The zero value is a good one.
@@ -56,9 +58,9 @@ func Sweep(tasks int, run func(tasks int), opts SweepOptions) SweepResult {
 	for turn := range opts.Runs + 1 {
 		for i := range result {
 			p := &result[(i+turn)%len(result)]
-			from := time.Now()
+			from := monotime.Now()
 			run(p.Tasks)
-			if took := time.Since(from); turn > 0 {
+			if took := time.Duration(monotime.Now() - from); turn > 0 {
 				p.Times = append(p.Times, max(took, 1))
 			}
 		}

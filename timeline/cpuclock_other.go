@@ -2,13 +2,17 @@
 
 package timeline
 
-import "time"
+import (
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/monotime"
+)
 
 const cpuSource = "wall clock"
 
 // cpuClock measures wall time, an upper bound of the processor time of a thread.
-type cpuClock struct{ start time.Time }
+type cpuClock struct{ start int64 }
 
-func startCPUClock() cpuClock { return cpuClock{time.Now()} }
+func startCPUClock() cpuClock { return cpuClock{monotime.Now()} }
 
-func (c *cpuClock) spent() time.Duration { return time.Since(c.start) }
+func (c *cpuClock) spent() time.Duration { return time.Duration(monotime.Now() - c.start) }

@@ -3,6 +3,8 @@ package workload
 import (
 	"runtime"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/monotime"
 )
 
 // compute is the work: a chain of steps in which each needs the result of the
@@ -33,9 +35,9 @@ func stepTime() float64 {
 	const rounds, steps = 8, 1 << 20
 	best := time.Duration(1 << 62)
 	for i := range rounds {
-		begin := time.Now()
+		begin := monotime.Now()
 		runtime.KeepAlive(compute(uint64(i), steps)) // else the compiler could leave it out
-		best = min(best, time.Since(begin))
+		best = min(best, time.Duration(monotime.Now()-begin))
 	}
 	return max(0.01, float64(best)/steps)
 }
