@@ -170,3 +170,14 @@ func TestDragIsCancelled(t *testing.T) {
 		p.shows("#bar", "everything")
 	}
 }
+
+// A page of what names no groups, such as saved tasks alone, is drawn, too.
+func TestWithoutGroups(t *testing.T) {
+	for _, d := range []*Data{{Title: "tasks", Tasks: testTasks()}, {Title: "stacks", Speedup: testSpeedup()}, {Title: "nothing"}} {
+		p := openFile(t, d, "", wide)
+		p.shows("#counters", "There are no scheduling quanta")
+		if len(d.Speedup) > 0 {
+			p.shows("#speedup-lead", "2.50 times faster")
+		}
+	}
+}

@@ -18,7 +18,9 @@ type namer struct {
 	byName map[string]int    // the first of that name
 }
 
-func newNamer() *namer { return &namer{index: map[groupForm]int{}, byName: map[string]int{}} }
+func newNamer() *namer {
+	return &namer{groups: []groupForm{}, index: map[groupForm]int{}, byName: map[string]int{}}
+}
 
 // group returns the number of the group of a name and kind.
 func (n *namer) group(name, kind string) int {
