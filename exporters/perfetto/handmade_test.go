@@ -146,6 +146,41 @@ func TestGap(t *testing.T) {
 	}
 }
 
+// A region that is cut since its goroutine moves to a track of its group is not shown once more as a whole; and a thread that is not
+// known has no number.
+func TestNamedWithinRegion(t *testing.T) {
+	var buf bytes.Buffer
+	w := perfetto.NewWriter(&buf, perfetto.Options{})
+	o := w.Observer()
+	o.Begin(&timeline.Begin{Time: 1000, Version: 26})
+	g := &timeline.Goroutine{ID: 1}
+	o.Transition(&timeline.Transition{Interval: timeline.Interval{G: g, Start: 1000, End: 1000, Thread: -1, Proc: -1}, To: timeline.Running})
+	o.Region(&timeline.RegionEvent{Time: 1100, G: g, Begin: true, Region: timeline.Region{Type: "cut", Start: 1100}})
+	g.Func = "main.late"
+	o.Named(g, 1200)
+	o.Region(&timeline.RegionEvent{Time: 1250, G: g, Region: timeline.Region{Type: "cut", Start: 1100}})
+	o.Region(&timeline.RegionEvent{Time: 1300, G: g, Begin: true, Region: timeline.Region{Type: "next", Start: 1300}})
+	o.Region(&timeline.RegionEvent{Time: 1400, G: g, Region: timeline.Region{Type: "next", Start: 1300}})
+	o.Transition(&timeline.Transition{Interval: timeline.Interval{G: g, State: timeline.Running, Start: 1000, End: 1600, Thread: -1, Proc: 3}, To: timeline.NotExist})
+	o.End(&timeline.End{Time: 1600})
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]uint64{}
+	for _, s := range decode(t, buf.Bytes()).slices(t) {
+		got[s.name] = append(got[s.name], s.start, s.end)
+		if thread, ok := s.notes["thread"]; ok {
+			t.Errorf("%s is on thread %s", s.name, thread)
+		}
+	}
+	if want := []uint64{1100, 1200}; !slices.Equal(got["cut"], want) {
+		t.Errorf("the region is shown %v, want %v", got["cut"], want)
+	}
+	if want := []uint64{1300, 1400}; !slices.Equal(got["next"], want) {
+		t.Errorf("the one after it is shown %v, want %v", got["next"], want)
+	}
+}
+
 // Once there are many, goroutines share tracks, one at a time.
 func TestSharedTracks(t *testing.T) {
 	var buf bytes.Buffer

@@ -227,7 +227,12 @@ func (o *observer) onProc(t *timeline.Transition) {
 	if t.State == timeline.Syscall {
 		category = "syscall"
 	}
-	o.w.slice(typeSliceBegin, from, p.track, category, o.w.name(t.G.Name()), number("goroutine", t.G.ID), number("thread", t.Thread))
+	notes := [2]note{number("goroutine", t.G.ID), number("thread", t.Thread)}
+	n := len(notes)
+	if t.Thread < 0 {
+		n-- // it is not known
+	}
+	o.w.slice(typeSliceBegin, from, p.track, category, o.w.name(t.G.Name()), notes[:n]...)
 	o.w.end(t.End, p.track)
 }
 
@@ -246,6 +251,7 @@ func (o *observer) Named(g *timeline.Goroutine, t timeline.Time) {
 	l.inner.closeAll(o.w, t)
 	o.gone(l, g.Index)
 	moved := o.appear(g)
+	moved.inner.until = t // what was cut is not shown once more as a whole
 	o.lanes[g.Index] = moved
 	if open {
 		o.enter(moved, g, state, 0)

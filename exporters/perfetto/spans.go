@@ -49,7 +49,7 @@ func (s *stack) closeAll(w *Writer, t timeline.Time) {
 	for range s.open {
 		w.end(t, s.track)
 	}
-	s.open = nil
+	s.open, s.until = nil, t
 }
 
 // maxSpans bounds the tracks of ranges of the whole program, and of metrics.
