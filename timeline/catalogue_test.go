@@ -479,6 +479,7 @@ func TestCatalogue(t *testing.T) {
 			t.Logf("%s: did not happen this time", s.name)
 		case !ok:
 			t.Errorf("%s: nothing is %v for %v; but\n\t%s", s.name, s.state, s.wait, strings.Join(sp.others[s.name], "\n\t"))
+		case runtime.GOOS == "windows" && s.wait == WaitNetwork: // all of it waits in another function there
 		case want != nil && !s.rare && want[s.name] != line:
 			t.Errorf("got  %s\nwant %s", line, want[s.name])
 		}
