@@ -264,6 +264,7 @@ func (o *TraceObserver) Transition(t *timeline.Transition) {
 			o.resumed(g, t.End)
 		} else {
 			o.inFlight++
+			o.bookContended(&g.wait)
 			g.wait = waiting{parts: g.wait.parts[:0], spans: g.wait.spans[:0]}
 		}
 	}

@@ -269,13 +269,13 @@ func TestWindowsTakeAnyTime(t *testing.T) {
 	}
 }
 
-// TestWindowsOfAlikeLocks: locks of the same code that messages tell apart stay apart.
+// TestWindowsOfAlikeLocks: locks of the same code that messages tell apart stay apart, and what was inferred of them is forgotten.
 func TestWindowsOfAlikeLocks(t *testing.T) {
 	message := func(lock uint64, start int64) string {
 		w := loggedWait{lock: lock, waiters: 1, goroutine: 2, start: uint64(start)*1000 + 1e9, waited: 210_000, handOff: 210_000, class: "main.T"}
 		return sent(start+220) + w.messages()[0]
 	}
-	play(t, TraceOptions{}, strings.NewReplacer("L:", wLock, "U:", wUnlock).Replace(`
+	p := play(t, TraceOptions{}, strings.NewReplacer("L:", wLock, "U:", wUnlock).Replace(`
 		100 2 blocks mutex in L:f:10
 		300 1 wakes 2 in U:h:12
 		310 2 runs
@@ -284,5 +284,12 @@ func TestWindowsOfAlikeLocks(t *testing.T) {
 		1300 1 wakes 2 in U:h:12
 		1310 2 runs
 		1320 2 logs `+message(6, 1100)+`
-		1400 ends`))
+		1400 2 blocks mutex in L:f:10
+		1410 1 wakes 2 in U:h:12
+		1411 2 runs
+		1600 ends`))
+	rows := p.LockTable()
+	if len(rows) != 3 || rows[2].Waited != 11*time.Microsecond || rows[2].Contended != 10*time.Microsecond {
+		t.Errorf("%+v: a wait that no message tells makes the only time in which its lock was held", rows[len(rows)-1].Lock)
+	}
 }

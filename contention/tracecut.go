@@ -87,6 +87,7 @@ func (o *TraceObserver) Cut(t timeline.Time) *Profile {
 // cutWait books what a goroutine has waited until t, and reports whether it goes on waiting.
 func (o *TraceObserver) cutWait(g *tracedGoroutine, t timeline.Time) bool {
 	w := &g.wait
+	o.bookContended(w)
 	switch {
 	case w.chosen:
 		d := o.cuts.since(w.wake, t)

@@ -143,11 +143,19 @@ func (c *cutter) contended(x *hold, from timeline.Time) {
 	if x.contended == 0 {
 		x.contended = c.at
 	}
-	if from < x.contended {
-		c.lock.contended += x.contended - from
-		c.windows.contended(c.lock, from, x.contended, x.contended-from)
-		x.contended = from
+	if from >= x.contended {
+		return
 	}
+	switch s, n := (stretch{from, x.contended}), len(c.w.contended); {
+	case !c.w.wrapped:
+		c.lock.contended += s.end - s.start
+		c.windows.contended(c.lock, s.start, s.end, s.end-s.start)
+	case n > 0 && c.windows == nil: // when it was does not matter
+		c.w.contended[n-1].start -= s.end - s.start
+	default:
+		c.w.contended = append(c.w.contended, s)
+	}
+	x.contended = from
 }
 
 // blame gives the time from from on to the owner of x and to whoever shares it: other readers that held the lock with that one,

@@ -52,6 +52,7 @@ type waiting struct {
 
 	waited, blamed, handOff, unattributed timeline.Time
 	earlier                               timeline.Time // waited before the latest cut: it is in another profile
+	contended                             []stretch     // makes its lock's longer, if it is booked, not told in the log
 	parts                                 []blamedPart
 	spans                                 []waitSpan // only if there are windows
 }
@@ -254,8 +255,18 @@ func (o *TraceObserver) commit(g *tracedGoroutine) {
 	*w = waiting{parts: w.parts[:0], spans: w.spans[:0]}
 }
 
+// bookContended adds what w has made longer in the time in which its lock was held while somebody waited.
+func (o *TraceObserver) bookContended(w *waiting) {
+	for _, s := range w.contended {
+		w.lock.root().contended += s.end - s.start
+		o.windows.contended(w.lock, s.start, s.end, s.end-s.start)
+	}
+	w.contended = nil
+}
+
 // book adds a wait to the profile.
 func (o *TraceObserver) book(g *tracedGoroutine, w *waiting) {
+	o.bookContended(w)
 	o.rows.add(g, w, o.opt.Goroutines)
 	o.windows.book(g, w, o.opt.Goroutines)
 	w.lock.longest = max(w.lock.longest, w.waited+w.earlier)
