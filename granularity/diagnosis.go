@@ -29,7 +29,8 @@ import (
 //
 // The overhead of a task is what the process used besides its tasks, divided by their number, but
 // at least what an empty task costs on this machine and at most 20 times that,
-// which is about a thread's wake-up: the program may do other things than tasks. The paper takes context
+// which is about a thread's wake-up: the program may do other things than tasks. A trace may be from
+// another machine, where an empty task costs something else: this is an estimate then. The paper takes context
 // switches as the sign of overhead; most of those of Go are the scheduler's own and do not
 // show in the system's count, which is therefore reported but does not decide.
 
@@ -85,7 +86,10 @@ func (p *Profile) Diagnose() {
 
 // overhead returns what a task costs besides itself, and how that is known.
 func (p *Profile) overhead() (time.Duration, string) {
-	least := emptyTaskCost()
+	least, empty := emptyTaskCost(), "the cost of an empty task"
+	if p.Source == SourceTrace {
+		empty += " on the machine that read the trace, an estimate"
+	}
 	var tasks uint64
 	var executed float64
 	for i := range p.Classes {
@@ -104,14 +108,14 @@ func (p *Profile) overhead() (time.Duration, string) {
 		}
 	}
 	if p.Run.Wall == 0 || tasks == 0 {
-		return least, "the cost of an empty task"
+		return least, empty
 	}
 	besides := time.Duration(max(0, p.Run.CPU.Seconds()-executed) * 1e9 / float64(tasks))
 	switch {
 	case besides <= least:
-		return least, "the cost of an empty task"
+		return least, empty
 	case besides > overheadRange*least:
-		return overheadRange * least, fmt.Sprintf("%d times the cost of an empty task", overheadRange)
+		return overheadRange * least, fmt.Sprintf("%d times %s", overheadRange, empty)
 	}
 	return besides, "what the process used besides its tasks"
 }
@@ -140,14 +144,15 @@ func (v *verdict) decide() {
 	switch {
 	case c.Tasks+c.Unmeasured > 0:
 	case c.Aggregated > 0:
-		v.because("all of %d executions are part of the tasks that they were nested in", c.Aggregated)
+		v.because("%s part of the %s nested in", one(c.Aggregated, "its only execution is", fmt.Sprintf("all of %d executions are", c.Aggregated)),
+			one(c.Aggregated, "task that it was", "tasks that they were"))
 		return
 	default:
 		v.because("no execution has ended")
 		return
 	}
 	if c.Tasks == 0 || float64(c.Tasks) < measuredEnough*float64(c.Tasks+c.Unmeasured) {
-		v.because("only %d of %d executions were measured", c.Tasks, c.Tasks+c.Unmeasured)
+		v.because("only %d of %d %s measured", c.Tasks, c.Tasks+c.Unmeasured, one(c.Tasks+c.Unmeasured, "execution was", "executions were"))
 		return
 	}
 	g := v.p.Granularity(c)
@@ -164,13 +169,14 @@ func (v *verdict) decide() {
 	}
 	c.Diagnosis = OK
 	c.Reasons = nil
-	v.because("%s on %s %s %s each on average; the overhead of a task, %s (%s), is %s of its cost",
-		tasks(c.Tasks), processors(v.p.allProcs()), verb(c.Tasks), duration(v.mean), v.overhead, v.origin, percent(v.overheadShare(v.mean)))
+	v.because("%s on %s %s; the overhead of a task, %s (%s), is %s of its cost", tasks(c.Tasks), processors(v.p.allProcs()),
+		one(c.Tasks, "executes "+duration(v.mean), "execute "+duration(v.mean)+" each on average"), v.overhead, v.origin, percent(v.overheadShare(v.mean)))
 	if !math.IsNaN(v.utilisation) {
-		v.because("the processors were used to %.0f %% while they were under way", 100*v.utilisation)
+		v.because("the processors were used to %.0f %% while %s under way", 100*v.utilisation, one(c.Tasks, "it was", "they were"))
 	}
 	if blocked := c.blockedShare(); blocked > 0.5 && v.p.blockedKnown() {
-		v.because("they were off the processor for %.0f %% of their time: a matter of what they wait for, not of their size", 100*blocked)
+		v.because("%s off the processor for %.0f %% of %s time: a matter of what %s for, not of %[3]s size",
+			one(c.Tasks, "it was", "they were"), 100*blocked, one(c.Tasks, "its", "their"), one(c.Tasks, "it waits", "they wait"))
 	}
 }
 
@@ -208,10 +214,15 @@ func (v *verdict) fine() bool {
 	if v.switches > 0 {
 		v.because("%.0f %s a second while they were under way", v.switches, v.p.SwitchesName())
 	}
-	v.advise("merge ~%d tasks into one: overhead falls from %.0f %% to %.1f %% of the cost, and %d tasks remain for %d processors",
-		merge, 100*v.overheadShare(v.mean), 100*v.overheadShare(v.mean*float64(merge)), c.Tasks/merge, procs)
+	v.advise("merge ~%d tasks into one: overhead falls from %.0f %% to %.1f %% of the cost, and %d tasks remain for %s",
+		merge, 100*v.overheadShare(v.mean), 100*v.overheadShare(v.mean*float64(merge)), c.Tasks/merge, processors(procs))
 	v.where()
 	return true
+}
+
+// each says how many tasks there are, and how large they are on average.
+func (v *verdict) each(limit string) string {
+	return tasks(v.c.Tasks) + " of " + limit + duration(v.mean) + one(v.c.Tasks, "", " each")
 }
 
 // coarse decides whether the class is coarse-grained, or notes why that cannot be decided.
@@ -223,14 +234,16 @@ func (v *verdict) coarse() bool {
 		return false
 	}
 	if !(v.utilisation > 0) { // 0 is a clock too coarse for so short a run: the tasks did execute
-		v.because("%s of %s each are few and large, but how far they used the processors is not known: sample the machine (Recorder.Start)", tasks(c.Tasks), duration(v.mean))
+		v.because("%s %s few and large, but how far %s used the processors is not known: sample the machine (Recorder.Start)",
+			v.each(""), one(c.Tasks, "is", "are"), one(c.Tasks, "it", "they"))
 		return false
 	}
 	if v.utilisation >= fullUtilisation {
 		return false
 	}
 	if !v.p.blockedKnown() {
-		v.because("%s of at most %s each while the processors were used to %.0f %%: they may have been blocked, the source %s does not tell", tasks(c.Tasks), duration(v.mean), 100*v.utilisation, v.p.Source)
+		v.because("%s while the processors were used to %.0f %%: %s may have been blocked, the source %s does not tell",
+			v.each("at most "), 100*v.utilisation, one(c.Tasks, "it", "they"), v.p.Source)
 		return false
 	}
 	total := v.mean * float64(c.Tasks)
@@ -240,8 +253,10 @@ func (v *verdict) coarse() bool {
 		return false
 	}
 	c.Diagnosis, c.Split = Coarse, split
-	v.because("%s on %s, three quarters of them execute %s or more: few and large", tasks(c.Tasks), processors(procs), duration(v.p25))
-	v.because("the processors were used to %.0f %% while they were under way: at most %.2f times faster if all were busy", 100*v.utilisation, 1/v.utilisation)
+	v.because("%s on %s%s: few and large", tasks(c.Tasks), processors(procs),
+		one(c.Tasks, " executes "+duration(v.mean), fmt.Sprintf(", three quarters of them execute %s or more", duration(v.p25))))
+	v.because("the processors were used to %.0f %% while %s under way: at most %.2f times faster if all were busy",
+		100*v.utilisation, one(c.Tasks, "it was", "they were"), 1/v.utilisation)
 	if g := v.p.Granularity(c); g.Mean() > 0 && c.Tasks > 1 {
 		v.because("the largest task is %.1f times the average", float64(g.Max())/g.Mean())
 	}
@@ -270,7 +285,7 @@ func (v *verdict) where() {
 		if from[line] == c.Tasks {
 			v.advise("created at %s", line)
 		} else {
-			v.advise("%d of %d are created at %s", from[line], c.Tasks, line)
+			v.advise("%d of %d %s created at %s", from[line], c.Tasks, one(from[line], "is", "are"), line)
 		}
 	}
 }
@@ -285,12 +300,12 @@ func (v *verdict) advise(format string, args ...any) {
 
 func tasks(n uint64) string { return format.Plural(n, "task", "tasks") }
 
-// verb is what so many tasks do.
-func verb(tasks uint64) string {
-	if tasks == 1 {
-		return "executes"
+// one chooses the words for one or for many.
+func one(n uint64, single, many string) string {
+	if n == 1 {
+		return single
 	}
-	return "execute"
+	return many
 }
 
 func processors[N int | uint64](n N) string { return format.Plural(n, "processor", "processors") }

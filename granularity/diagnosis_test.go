@@ -121,6 +121,53 @@ func TestDiagnosis(t *testing.T) {
 	}
 }
 
+// One task is spoken of as one.
+func TestOneTask(t *testing.T) {
+	big := 1000 * emptyTaskCost()
+	aggregated := &Profile{Procs: 2, Hz: 1e9, Classes: []Class{{Name: "inner", Aggregated: 1}}}
+	aggregated.Diagnose()
+	p := &Profile{Source: SourceTrace, Classes: []Class{{Unmeasured: 1}}}
+	p.warnTrace()
+	said := append(p.Warnings, aggregated.Classes[0].Reasons...)
+	for _, r := range []run{
+		{procs: 4, tasks: 1, each: big, utilisation: 0.9},
+		{procs: 4, tasks: 1, each: big, blocked: 9 * big, utilisation: 0.1},
+		{procs: 4, tasks: 1, each: big, utilisation: 0.1},
+		{procs: 4, tasks: 1, each: big, utilisation: -1},
+		{procs: 4, tasks: 1, each: big, utilisation: 0.1, accuracy: "upper-bound"},
+		{procs: 4, utilisation: 1, unmeasured: 1},
+	} {
+		p := r.profile()
+		p.Diagnose()
+		said = append(append(said, p.Classes[0].Reasons...), p.Classes[0].Advice...)
+	}
+	for _, s := range said {
+		if strings.HasPrefix(s, "split into") {
+			continue // what is then several
+		}
+		for _, many := range []string{" they ", "they were", " them ", " their ", " each", " 1 tasks", " 1 executions", "of 1 tasks"} {
+			if strings.Contains(" "+s, many) {
+				t.Errorf("%q: %s", s, many)
+			}
+		}
+	}
+}
+
+// What an empty task costs is measured where a trace is read, which the profile says.
+func TestTraceOverheadIsEstimated(t *testing.T) {
+	for source, estimate := range map[string]bool{"rseq-clock": false, SourceTrace: true} {
+		for _, besides := range []time.Duration{0, time.Hour} {
+			r := run{procs: 2, tasks: 10, each: time.Second, besides: besides, utilisation: 1}
+			p := r.profile()
+			p.Source = source
+			p.Diagnose()
+			if strings.Contains(p.OverheadOrigin, "on the machine that read the trace, an estimate") != estimate {
+				t.Errorf("%s: %s", source, p.OverheadOrigin)
+			}
+		}
+	}
+}
+
 // The tasks of a line are those of all call chains that end there.
 func TestLinesAreSummed(t *testing.T) {
 	p := run{procs: 2, tasks: 9000, utilisation: 1}.profile()

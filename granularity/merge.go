@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // Merge adds profiles of several instances of a program, or of several windows of one, into one profile, and
@@ -318,6 +320,7 @@ func (p *Profile) warnTrace() {
 		unmeasured += p.Classes[i].Unmeasured
 	}
 	if unmeasured > 0 {
-		add("%d tasks were not measured: they began before the trace, or had not ended with it, or had no regions.", unmeasured)
+		add("%s not measured: %s before the trace, or had not ended with it, or had no regions.",
+			format.Plural(unmeasured, "task was", "tasks were"), one(unmeasured, "it began", "they began"))
 	}
 }

@@ -178,7 +178,7 @@ func TestTraceGap(t *testing.T) {
 	o.Region(&timeline.RegionEvent{Time: 1200, G: g, Region: timeline.Region{Type: "r", Start: 1100}})
 	p := o.Cut(1300)
 	c := classNamed(t, p, "r")
-	if p.Wall != 500 || c.Tasks != 1 || c.Unmeasured != 1 || c.WallNS.Sum() != 100 || !strings.Contains(strings.Join(p.Warnings, " "), "1 tasks were not measured") {
+	if p.Wall != 500 || c.Tasks != 1 || c.Unmeasured != 1 || c.WallNS.Sum() != 100 || !strings.Contains(strings.Join(p.Warnings, " "), "1 task was not measured: it began") {
 		t.Errorf("wall %v, %d tasks, %d unmeasured, %v; %q", p.Wall, c.Tasks, c.Unmeasured, c.WallNS.Sum(), p.Warnings)
 	}
 }

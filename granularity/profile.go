@@ -141,7 +141,7 @@ type Frame struct {
 // [Profile].Start.
 type TaskRecord struct {
 	ID    uint64 // counts from 1 in the order of creation
-	Outer uint64 // the task in which it executed; 0 for none, or one that is not in the log
+	Outer uint64 // the task in which it executed, which may not have ended yet; 0 for none, or one for which there was no room
 	Class string
 	Pool  string
 	// Created and Submitted are call chains as in [Site].

@@ -233,12 +233,17 @@ func (sh *shadow) executing(task *Task) bool {
 	return false
 }
 
-// top returns the number of the innermost task in the log; 0 where there is none.
+// top returns the number that the innermost task has in the log; 0 where there is none, or it has no place there. A task
+// that will be aggregated into the one around it is not looked at.
 //
 //go:norace
 func (sh *shadow) top() uint64 {
-	if n := len(sh.frames); n > 0 && sh.frames[n-1].log != nil {
-		return sh.frames[n-1].log.id
+	n := len(sh.frames) - 1
+	for n > 0 && sh.frames[n].inline && sh.frames[n].site.rec.opts.AggregateNested {
+		n--
+	}
+	if n >= 0 && sh.frames[n].log != nil {
+		return sh.frames[n].log.id
 	}
 	return 0
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // Profile returns what was recorded so far, diagnosed. Tasks under way are not
@@ -209,16 +210,17 @@ func (s *snapshot) warn(info cycles.Info) {
 		unmeasured += p.Classes[i].Unmeasured
 	}
 	if unmeasured > 0 {
-		add("%d executions were not measured: they unlocked themselves from their thread, or ended while paused.", unmeasured)
+		add("%s not measured: %s from %s thread, or ended while paused.", format.Plural(unmeasured, "execution was", "executions were"),
+			one(unmeasured, "it unlocked itself", "they unlocked themselves"), one(unmeasured, "its", "their"))
 	}
 	if parts := s.classes[s.r.other.class]; parts != nil && parts.sites[s.r.other] != nil {
-		add("More than %d places create tasks: %d tasks of further places are in the class (other).", s.r.opts.MaxSites, parts.sites[s.r.other].Tasks)
+		add("More than %s tasks: %s of further places are in the class (other).", format.Plural(s.r.opts.MaxSites, "place creates", "places create"), tasks(parts.sites[s.r.other].Tasks))
 	}
 	if n := chains.Dropped(); n > 0 {
-		add("%d call chains did not fit into their table.", n)
+		add("%s did not fit into their table.", format.Plural(n, "call chain", "call chains"))
 	}
 	if p.LogDropped > 0 {
-		add("The log holds the first %d tasks; %d more were counted only.", s.r.opts.Log, p.LogDropped)
+		add("The log holds the first %s; %s counted only.", format.Plural(s.r.opts.Log, "task", "tasks"), format.Plural(p.LogDropped, "more was", "more were"))
 	}
 }
 

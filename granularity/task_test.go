@@ -285,6 +285,21 @@ func TestLogPlaces(t *testing.T) {
 	}
 }
 
+// The task around another in the log is one that will be there, too.
+func TestOuterOfAggregated(t *testing.T) {
+	rec := recorder(RecorderOptions{Log: 10, AggregateNested: true})
+	made := make(chan *Task)
+	go func() { made <- rec.New("foreign", func() {}) }()
+	task := <-made // not created by the goroutine that runs it: not aggregated
+	Do(WithRecorder(context.Background(), rec), "outer", func(ctx context.Context) error {
+		return Do(ctx, "aggregated", func(context.Context) error { task.Run(); return nil })
+	})
+	log := rec.Profile().Log
+	if len(log) != 2 || log[0].Class != "foreign" || log[0].Outer != log[1].ID || log[1].Class != "outer" || log[1].Outer != 0 {
+		t.Errorf("%+v; want the foreign task in the outer one", log)
+	}
+}
+
 func TestDoPassesThrough(t *testing.T) {
 	rec := recorder(RecorderOptions{})
 	ctx := WithRecorder(context.Background(), rec)

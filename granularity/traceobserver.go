@@ -142,7 +142,10 @@ func (o *TraceObserver) ended(g *goroutineTasks, r *openRegion, e *timeline.Regi
 		t.regions++
 	}
 	nested := len(g.stack) > 0
-	aggregated := nested && o.opt.AggregateNested && !o.opt.Tasks
+	aggregated := nested && o.opt.AggregateNested
+	if o.opt.Tasks { // a region of no task is part of what its goroutine does for the task around it
+		aggregated = nested && r.task == 0
+	}
 	if nested {
 		outer := &g.stack[len(g.stack)-1]
 		if aggregated {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // Profile returns the profile of the pass, diagnosed. Call it after End.
@@ -24,7 +26,7 @@ func (o *TraceObserver) Profile() *Profile {
 	}
 	if p.Procs == 0 {
 		p.Procs = o.machine.mostRunning
-		p.Warnings = append(p.Warnings, fmt.Sprintf("The trace does not tell GOMAXPROCS; at most %d goroutines ran at once.", p.Procs))
+		p.Warnings = append(p.Warnings, fmt.Sprintf("The trace does not tell GOMAXPROCS; at most %s ran at once.", format.Plural(p.Procs, "goroutine", "goroutines")))
 	}
 	o.machine.utilisation(p)
 	o.build(p)
@@ -103,6 +105,6 @@ func (o *TraceObserver) warn(p *Profile) {
 		p.Warnings[len(p.Warnings)-1] = "There is no user task (runtime/trace.NewTask) in the trace, but there are regions."
 	}
 	if o.overflow > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("More than %d places begin tasks: %d tasks of further places are in the class (other).", o.opt.MaxSites, o.overflow))
+		p.Warnings = append(p.Warnings, fmt.Sprintf("More than %s tasks: %s of further places are in the class (other).", format.Plural(o.opt.MaxSites, "place begins", "places begin"), tasks(o.overflow)))
 	}
 }

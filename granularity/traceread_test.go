@@ -150,6 +150,33 @@ func TestTraceTasks(t *testing.T) {
 	}
 }
 
+// What runs in a region for no task in particular, such as a Do, is work of the task around it; what runs for another
+// task is not.
+func TestTraceTasksWithForeignRegions(t *testing.T) {
+	rec := recorder(RecorderOptions{})
+	text := traced(t, func() {
+		ctx, task := trace.NewTask(context.Background(), "request")
+		other, another := trace.NewTask(context.Background(), "log")
+		trace.WithRegion(ctx, "handle", func() {
+			Do(WithRecorder(context.Background(), rec), "inner", func(context.Context) error {
+				busy(2 * time.Millisecond)
+				trace.WithRegion(other, "write", func() { busy(time.Millisecond) })
+				return nil
+			})
+		})
+		another.End()
+		task.End()
+	})
+	byRegion, p := readTrace(t, text, TraceOptions{}), readTrace(t, text, TraceOptions{Tasks: true})
+	ran := func(p *Profile, class string) float64 { return classNamed(t, p, class).RunningNS.Sum() }
+	if got, want := ran(p, "request"), ran(byRegion, "handle")+ran(byRegion, "inner"); got != want {
+		t.Errorf("the request ran for %g ns; want %g", got, want)
+	}
+	if got, want := ran(p, "log"), ran(byRegion, "write"); got != want {
+		t.Errorf("the other task ran for %g ns; want %g", got, want)
+	}
+}
+
 // A trace of measured tasks has as many, and they ran for no less than they executed.
 func TestTraceOfMeasuredTasks(t *testing.T) {
 	rec := recorder(RecorderOptions{})
