@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -224,6 +225,32 @@ func FuzzEvents(f *testing.F) {
 		}
 		checkConservation(t, ev.s.snapshot())
 	})
+}
+
+// TestEventsOfAges: waits that are longer than a number can hold, in sum, are an error.
+func TestEventsOfAges(t *testing.T) {
+	for _, cond := range []bool{false, true} {
+		ev := &eventWriter{}
+		ev.buf = append(ev.buf, 'S', 0, 0, 's', 1, 'f', 'c', 0, 1, 1, 1, 7, 0, 'l', 9, 1, 0, 1)
+		for range 5 {
+			if cond {
+				ev.buf = append(ev.buf, 'k', 1, 1, 1, 0) // lock, goroutine, chain, start
+			} else {
+				ev.buf = append(ev.buf, 'w', 1, 0, 0, 1, 1, 0) // lock, kind, flags, goroutine, chain, start
+			}
+			ev.number(math.MaxInt64 / 4)
+			if cond {
+				ev.buf = append(ev.buf, 0, 0, 0)
+			} else {
+				ev.buf = append(ev.buf, 0, 0, 0, 1, 1) // first, exits, lost, weight, waiters
+			}
+		}
+		er := recordsReader(ev.buf)
+		if err := er.records(); !errors.Is(err, errDamaged) {
+			t.Errorf("cond: %v: %v", cond, err)
+		}
+		checkConservation(t, er.s.snapshot())
+	}
 }
 
 type failing struct{ left int }

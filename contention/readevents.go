@@ -104,6 +104,7 @@ type eventReader struct {
 	inFlight int64
 	dropped  Dropped
 	at       int64
+	waited   int64 // by all
 
 	strings []string
 	chains  []*callstack.Chain
@@ -323,6 +324,7 @@ func (er *eventReader) wait() {
 		w.last-w.first > chunkExits*maxChunks) {
 		er.fail(fmt.Errorf("%w: a wait of weight %d behind %d exits", errDamaged, w.weight, w.last-w.first))
 	}
+	er.addWaited(&w)
 	if er.err != nil {
 		return
 	}
@@ -335,6 +337,19 @@ func (er *eventReader) wait() {
 	l.book(&w)
 }
 
+// addWaited sees to it that the sum over all waits is a number.
+func (er *eventReader) addWaited(w *wait) {
+	if er.err != nil {
+		return
+	}
+	d := (w.end - w.start) * w.weight
+	if er.waited > math.MaxInt64-d {
+		er.fail(fmt.Errorf("%w: with it, the waits sum to more than 292 years", errDamaged))
+		return
+	}
+	er.waited += d
+}
+
 func (er *eventReader) cond() {
 	l := er.lockID()
 	w := wait{kind: kindCond, weight: 1, g: er.number(), chain: er.chainID(1)}
@@ -342,6 +357,7 @@ func (er *eventReader) cond() {
 	w.end = w.start + er.span()
 	h := holder{flags: Signaller, g: er.number(), chain: er.chainID(0)}
 	h.released = w.start + er.span()
+	er.addWaited(&w)
 	if er.err != nil {
 		return
 	}
