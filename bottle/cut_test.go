@@ -205,6 +205,12 @@ func TestMergeInstances(t *testing.T) {
 	if !math.IsNaN(m.Boxes[1].SelfParallelism) {
 		t.Errorf("a self-parallelism that is not known becomes %v", m.Boxes[1].SelfParallelism)
 	}
+	unknown := &Graph{GroupBy: "function"} // as of a service that has seen nothing yet
+	for _, graphs := range [][]*Graph{{a, unknown}, {unknown, a}} {
+		if m, err := Merge(graphs...); err != nil || m.GoVersion != "go1.26" || len(m.Warnings) != 1 {
+			t.Errorf("with a graph of an unknown version: %+v, %v", m, err)
+		}
+	}
 	var buf bytes.Buffer
 	if err := WriteJSON(&buf, m); err != nil || read(buf.String()).Instances != 4 {
 		t.Errorf("the instances do not survive: %v\n%s", err, buf.String())

@@ -79,8 +79,10 @@ func (m *merger) add(g *Graph) {
 	o.Idle += g.Idle
 	o.Procs = max(o.Procs, g.Procs)
 	if g.GoVersion != o.GoVersion {
+		if g.GoVersion != "" && o.GoVersion != "" { // else it is not known
+			m.warn("The instances run different versions of Go.")
+		}
 		o.GoVersion = newer(o.GoVersion, g.GoVersion)
-		m.warn("The instances run different versions of Go.")
 	}
 	for _, w := range g.Warnings {
 		if !strings.HasSuffix(w, unnamedReason) { // that depends on the numbers
