@@ -67,6 +67,7 @@ type Stream struct {
 	collect  collector
 	stats    StreamStats
 	began    time.Time // when the first byte came
+	ended    time.Time // when Close was done
 	arrived  time.Time // when the latest generation was complete
 	started  bool      // the worker was
 	closed   bool
@@ -242,8 +243,12 @@ func (s *Stream) Stats() StreamStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.stats
-	if !s.began.IsZero() {
+	switch {
+	case s.began.IsZero():
+	case s.ended.IsZero():
 		st.Elapsed = time.Since(s.began)
+	default:
+		st.Elapsed = s.ended.Sub(s.began)
 	}
 	return st
 }
@@ -262,6 +267,11 @@ func (s *Stream) Close() error {
 	}
 	s.mu.Unlock()
 	<-s.done
+	s.mu.Lock()
+	if s.ended.IsZero() {
+		s.ended = time.Now()
+	}
+	s.mu.Unlock()
 	return s.Stats().Err
 }
 

@@ -510,6 +510,10 @@ func TestStreamLive(t *testing.T) {
 	if st.CPU <= 0 || st.Elapsed <= 0 || st.CPUSource == "" {
 		t.Errorf("%+v", st)
 	}
+	time.Sleep(time.Millisecond)
+	if again := s.Stats(); again != st {
+		t.Errorf("%+v after Close, later %+v", st, again)
+	}
 }
 
 type both struct {

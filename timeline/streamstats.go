@@ -68,7 +68,7 @@ type StreamStats struct {
 	// CPUSource says how CPU was measured: "thread clock", or "wall clock", an upper
 	// bound, on systems where Go does not reach the clock of a thread.
 	CPUSource string
-	// Elapsed is the time since the first byte.
+	// Elapsed is the time from the first byte until now, or until Close.
 	Elapsed time.Duration
 	// Err is what is wrong with the stream: what was written is no trace, is broken or ends in the middle, or
 	// an observer panicked.
