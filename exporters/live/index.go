@@ -171,17 +171,17 @@ func (h *handler) commands(r *http.Request) (commands []string) {
 	if r.TLS != nil {
 		scheme = "https://"
 	}
-	at = format.Clean(scheme + r.Host + at)
+	at = strings.ReplaceAll(format.Clean(scheme+r.Host+at), "'", "%27") // a link may lead to any path below the mount point, and a shell must not obey it
 	add := func(e *endpoint, command string) {
 		if e.missing(h) == "" {
 			commands = append(commands, command)
 		}
 	}
 	add(&graphEndpoint, "curl '"+at+"graph?seconds=2'")
-	add(&graphEndpoint, "bottleneck top "+at)
+	add(&graphEndpoint, "bottleneck top '"+at+"'")
 	add(&contentionEndpoint, "go tool pprof -top '"+at+"contention?seconds=2'")
 	add(&wallEndpoint, "go tool pprof -http=: '"+at+"wall?seconds=5'")
 	add(&traceEndpoint, "bottleneck graph -o graph.svg '"+at+"trace'")
-	add(&metricsEndpoint, "curl "+at+"metrics")
+	add(&metricsEndpoint, "curl '"+at+"metrics'")
 	return commands
 }

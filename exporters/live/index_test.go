@@ -2,6 +2,7 @@ package live
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -44,6 +45,23 @@ func TestIndex(t *testing.T) {
 	}
 	if strings.Contains(a.body, "<script") || strings.Contains(a.body, "style=") {
 		t.Error("the page has scripts or styles that its policy forbids")
+	}
+}
+
+// A link may lead to any path below the mount point: the commands on the page are one argument for a shell all the same.
+func TestIndexCommands(t *testing.T) {
+	t.Parallel()
+	h := newHandler(Options{}, readTape(t, smallTrace), &made{live: report()})
+	r := httptest.NewRequest(http.MethodGet, "http://localhost/debug/bottleneck/';reboot;$(reboot)/", nil)
+	commands := h.commands(r)
+	if len(commands) < 5 {
+		t.Errorf("%q", commands)
+	}
+	for _, c := range commands {
+		part := strings.Split(c, "'")
+		if len(part) != 3 || strings.Contains(part[0]+part[2], "reboot") || !strings.HasPrefix(part[1], "http://localhost/debug/bottleneck/%27;reboot;$(reboot)/") {
+			t.Errorf("%s", c)
+		}
 	}
 }
 

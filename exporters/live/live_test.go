@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"encoding/xml"
 	"image/png"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
+	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
@@ -320,6 +322,21 @@ func TestSeconds(t *testing.T) {
 	all, part := get(t, base+"trace").body, get(t, base+"trace?seconds=0.001").body
 	if len(part) >= len(all) || !bytes.HasPrefix([]byte(part), []byte("go 1.")) {
 		t.Errorf("a trace of %d bytes of %d", len(part), len(all))
+	}
+}
+
+// What is made of a snapshot is of when that was taken, however long the analysis takes.
+func TestTimeOfSnapshot(t *testing.T) {
+	t.Parallel()
+	h := newHandler(Options{}, readTape(t, smallTrace), nil)
+	var began time.Time
+	h.analyze = func(ctx context.Context, data []byte, d time.Duration, opt bottle.Options) (*bottleneck.Report, error) {
+		began = time.Now()
+		return analyzeSnapshot(ctx, data, d, opt)
+	}
+	live, err := h.ofSnapshot(t.Context(), time.Second, bottle.Options{})
+	if err != nil || live.To.After(began) || live.To.Sub(live.From) != live.Covered {
+		t.Errorf("from %v to %v, analyzed since %v: %v", live.From, live.To, began, err)
 	}
 }
 

@@ -69,6 +69,7 @@ func (h *handler) ofSnapshot(ctx context.Context, d time.Duration, opt bottle.Op
 	if err != nil {
 		return nil, err
 	}
+	now := time.Now() // the analysis may take long
 	rep, err := h.analyze(ctx, data, d, opt)
 	switch {
 	case ctx.Err() != nil:
@@ -76,7 +77,6 @@ func (h *handler) ofSnapshot(ctx context.Context, d time.Duration, opt bottle.Op
 	case rep == nil || rep.Bottle == nil:
 		return nil, fmt.Errorf("the snapshot cannot be read: %w", err)
 	}
-	now := time.Now()
 	live := &bottleneck.Live{Report: *rep, From: now.Add(-rep.Bottle.Wall), To: now, Covered: rep.Bottle.Wall}
 	live.Bottle = warned(rep.Bottle, d)
 	return live, nil
