@@ -1,6 +1,10 @@
 package speedup
 
-import "github.com/bottleneck-go/bottleneck/internal/format"
+import (
+	"math"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
 
 // worthNaming is the part of N below which what is lost is not worth a sentence.
 const worthNaming = 0.01
@@ -25,7 +29,11 @@ func (s *Stack) Sentence() string {
 	case s.Remainder > 0 && (!found || s.Remainder > s.Components[worst]) && s.Remainder >= worthNaming*float64(s.N):
 		return times + "; most is lost to the remainder, " + format.Parallelism(s.Remainder)
 	case found && s.Components[worst] >= worthNaming*float64(s.N):
-		return times + "; most is lost to " + worst.Words() + ", " + format.Parallelism(s.Components[worst]) + "; without it, " + format.Parallelism(s.WhatIf(worst)) + " times"
+		times += "; most is lost to " + worst.Words() + ", " + format.Parallelism(s.Components[worst])
+		if without := s.WhatIf(worst); !math.IsInf(without, 0) {
+			times += "; without it, " + format.Parallelism(without) + " times"
+		}
+		return times
 	}
 	return times + "; nothing is lost"
 }
