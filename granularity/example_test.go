@@ -11,24 +11,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// A pool that executes far too small tasks is diagnosed, with the line to change.
-func Example() {
-	rec := granularity.NewRecorder(granularity.RecorderOptions{})
-	pool := granularity.NewPool(granularity.PoolOptions{Name: "counter", Recorder: rec})
-	var words atomic.Int64
-	for range 10_000 {
-		pool.Submit(func() { words.Add(1) })
-	}
-	pool.Close()
-
-	c := rec.Profile().Classes[0]
-	fmt.Println(c.Name[strings.LastIndexByte(c.Name, '/')+1:], c.Tasks, "tasks:", c.Diagnosis)
-	fmt.Println("submitted to", c.Sites[0].Pool, "by", c.Sites[0].Submitted[0].Func[strings.LastIndexByte(c.Sites[0].Submitted[0].Func, '.')+1:])
-	// Output:
-	// granularity_test.Example.func1 10000 tasks: fine
-	// submitted to counter by Example
-}
-
 func ExamplePool() {
 	pool := granularity.NewPool(granularity.PoolOptions{Name: "squares", Workers: 4})
 	var sum atomic.Int64
