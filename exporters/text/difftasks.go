@@ -136,12 +136,13 @@ func tasksOf(c *granularity.Class) string {
 	return format.Count(c.Tasks)
 }
 
-// blockedOf is the part of their time that tasks were off the processor.
+// blockedOf is the part of their time that tasks were off the processor. Where only pauses are known, it counts
+// tasks that made one alone, and says nothing of the others.
 func blockedOf(c *granularity.Class) string {
-	if c == nil || c.WallNS.Sum() == 0 {
+	if c == nil || c.WallNS.Sum() == 0 || c.BlockedNS.Count() < c.WallNS.Count() {
 		return format.Unknown
 	}
-	return format.Percent(time.Duration(c.BlockedNS.Sum()/c.WallNS.Sum()*1e9), 1e9)
+	return format.Percent(time.Duration(min(1, c.BlockedNS.Sum()/c.WallNS.Sum())*1e9), 1e9)
 }
 
 // diagnosis is that of before and after, or of both.

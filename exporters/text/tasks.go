@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -128,8 +127,7 @@ func (t *tasksText) table() {
 		for _, q := range []float64{.01, .25, .5, .75, .99} {
 			row = append(row, t.amount(g.Quantile(q)))
 		}
-		blocked := format.Percent(time.Duration(min(1, c.BlockedNS.Sum()/max(c.WallNS.Sum(), 1))*1e9), 1e9)
-		row = append(row, t.amount(g.Mean()), t.style.plain(blocked), string(diagnosisOf(c)))
+		row = append(row, t.amount(g.Mean()), t.style.plain(blockedOf(c)), string(diagnosisOf(c)))
 		rows = append(rows, row)
 	}
 	spare := []int{2, 7, 3, 8, 5, 6} // columns that are left out for want of width, in this order

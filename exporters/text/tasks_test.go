@@ -142,6 +142,27 @@ func TestTasksCSV(t *testing.T) {
 	}
 }
 
+// Where nothing tells whether tasks were off the processor, the table does not say that they never were.
+func TestTasksBlockedUnknown(t *testing.T) {
+	p := checks()
+	p.Source, p.Accuracy = "wall-tsc", "upper-bound"
+	for i := range p.Classes {
+		p.Classes[i].BlockedNS = granularity.Histogram{}
+	}
+	var table, diff strings.Builder
+	if err := text.WriteTasks(&table, p, text.TasksOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := text.WriteTasksDiff(&diff, p, checks(), text.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{table.String(), diff.String()} {
+		if n := strings.Count(s, " – "); n < 2 || strings.Contains(s, " 0 %  fine") {
+			t.Errorf("%d blocked times are not known:\n%s", n, s)
+		}
+	}
+}
+
 func TestTasksErrors(t *testing.T) {
 	if text.WriteTasks(&bytes.Buffer{}, nil, text.TasksOptions{}) == nil || text.TasksCSV(&bytes.Buffer{}, nil) == nil {
 		t.Error("no profile is accepted")
