@@ -280,6 +280,21 @@ func TestUnusual(t *testing.T) {
 	}
 }
 
+// Waits that are rare among many operations are not written as 0.
+func TestRareWaits(t *testing.T) {
+	in(t, "test.benchtime", "1x")
+	r := testing.Benchmark(func(b *testing.B) {
+		b.N = 1e9
+		p := profiles{waits: &contention.Profile{Waits: []contention.Wait{{Contentions: 3, Waited: 20}}}}
+		p.report(&session{b: b})
+	})
+	for _, unit := range []string{"blocked-ns/op", "contentions/op"} {
+		if s := r.String(); !strings.Contains(s, "0.0000001 "+unit) {
+			t.Errorf("%s: %s", unit, s)
+		}
+	}
+}
+
 func TestTooLarge(t *testing.T) {
 	r := &recording{stopped: true}
 	for range 3 {

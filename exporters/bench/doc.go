@@ -37,8 +37,8 @@
 //	fine-tasks-%    tasks in classes that are diagnosed as too small, by all that the process has recorded so far
 //	coarse-tasks-%  likewise, too large
 //
-// A geometric mean cannot hold 0: a percentage below 0.1 is reported as 0.1, and metrics of locks and tasks
-// are left out when there were none.
+// A geometric mean cannot hold 0: a percentage below 0.1 is reported as 0.1, less than 1e-7 for an operation as 1e-7, and metrics of
+// locks and tasks are left out when there were none.
 //
 // # What is measured
 //

@@ -55,6 +55,9 @@ func totalsOf(p *granularity.Profile) (t taskTotals) {
 	return t
 }
 
+// leastPerOp stands for what is less: package testing writes seven decimals, and so would write 0, which a geometric mean cannot hold.
+const leastPerOp = 1e-7
+
 // report reports what there is.
 func (p *profiles) report(s *session) {
 	profile := granularity.Default().Profile()
@@ -78,7 +81,7 @@ func (p *profiles) report(s *session) {
 	if contentions == 0 {
 		return
 	}
-	s.b.ReportMetric(float64(waited)/float64(s.b.N), "blocked-ns/op")
-	s.b.ReportMetric(float64(contentions)/float64(s.b.N), "contentions/op")
+	s.b.ReportMetric(max(leastPerOp, float64(waited)/float64(s.b.N)), "blocked-ns/op")
+	s.b.ReportMetric(max(leastPerOp, float64(contentions)/float64(s.b.N)), "contentions/op")
 	s.write(*contentionOut, ".contention.json", func(w file) error { return contention.WriteJSON(w, p.waits) })
 }
