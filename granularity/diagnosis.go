@@ -348,7 +348,7 @@ func (p *Profile) during(c *Class) (utilisation, switches float64) {
 		if s.Excluded {
 			continue
 		}
-		active := c.activeTime(s.At-int64(s.Wall), s.At)
+		active := c.activeTime(p.Start, s.At-int64(s.Wall), s.At)
 		weight += active
 		used += active * s.Utilisation
 		if active > 0 {
@@ -365,23 +365,14 @@ func (p *Profile) during(c *Class) (utilisation, switches float64) {
 	return math.NaN(), 0
 }
 
-// activeTime is the time within [from, to) in which the class was active, in nanoseconds.
-func (c *Class) activeTime(from, to int64) (active float64) {
-	var width int64
+// activeTime is the time within [from, to) in which the class was active, in nanoseconds. The series begins with the run.
+func (c *Class) activeTime(begin, from, to int64) (active float64) {
 	for i := range c.Series {
 		b := &c.Series[i]
-		if i == 0 {
-			if len(c.Series) > 1 {
-				width = c.Series[1].At - b.At
-			} else {
-				width = to - from
-			}
-		} else {
-			width = b.At - c.Series[i-1].At
-		}
-		if overlap := min(to, b.At) - max(from, b.At-width); overlap > 0 {
+		if overlap := min(to, b.At) - max(from, begin); overlap > 0 {
 			active += float64(overlap) * b.Active
 		}
+		begin = b.At
 	}
 	return active
 }

@@ -202,6 +202,19 @@ func TestDurationsAreBounded(t *testing.T) {
 	}
 }
 
+// The first bin begins with the run, however long the second one is.
+func TestFirstBin(t *testing.T) {
+	const start = 500
+	c := Class{Series: []Bin{{At: start + 2000, Active: 1}, {At: start + 2100, Active: 1}}}
+	if got := c.activeTime(start, start, start+2100); got != 2100 {
+		t.Errorf("active for %g of 2100", got)
+	}
+	folded := foldBins(start, []Bin{{At: start + 990}, {At: start + 1000, Active: 1}}, 1)
+	if len(folded) != 1 || folded[0].Active != 0.01 {
+		t.Errorf("idle for 990, active for 10: %+v", folded)
+	}
+}
+
 func TestUtilisationWhileActive(t *testing.T) {
 	p := run{procs: 4, tasks: 4, each: time.Millisecond, utilisation: 0.2}.profile()
 	c := &p.Classes[0]

@@ -41,7 +41,7 @@ func (r *Recorder) logging(goid func() uint64) *pending {
 }
 
 // unlog gives back what logging returned for a task that will not be in the log although there may be room: it
-// does not execute, or not as a task of its own.
+// does not execute, or not as a task of its own, or is not measured.
 func (r *Recorder) unlog(p *pending) {
 	switch {
 	case r.opts.Log == 0:

@@ -161,7 +161,7 @@ func (m *merger) class(c *Class, p *Profile) {
 	sum.BlockedNS.Merge(&c.BlockedNS)
 	m.active[at] += c.ActiveShare * float64(p.Wall)
 	if m.chain {
-		sum.Series = foldBins(append(sum.Series, c.Series...), 2*seriesBins)
+		sum.Series = foldBins(m.out.Start, append(sum.Series, c.Series...), 2*seriesBins)
 	}
 	for i := range c.Sites {
 		m.site(sum, &c.Sites[i])
@@ -204,23 +204,21 @@ func (m *merger) padSeries(p *Profile) {
 	for i := range m.out.Classes {
 		c := &m.out.Classes[i]
 		if n := len(c.Series); n > 0 && c.Series[n-1].At < end {
-			c.Series = foldBins(append(c.Series, Bin{At: end}), 2*seriesBins)
+			c.Series = foldBins(m.out.Start, append(c.Series, Bin{At: end}), 2*seriesBins)
 		}
 	}
 }
 
-// foldBins puts neighbours together until there are no more than most bins.
-func foldBins(bins []Bin, most int) []Bin {
+// foldBins puts neighbours together until there are no more than most bins. The first one begins at start, with the run.
+func foldBins(start int64, bins []Bin, most int) []Bin {
 	for len(bins) > most {
-		bins = foldPairs(bins)
+		bins = foldPairs(start, bins)
 	}
 	return bins
 }
 
-// foldPairs puts two and two bins together. Nothing tells how long the first one is: as long as the second, it is
-// assumed.
-func foldPairs(bins []Bin) []Bin {
-	start := 2*bins[0].At - bins[1].At
+// foldPairs puts two and two bins together.
+func foldPairs(start int64, bins []Bin) []Bin {
 	out := bins[:0]
 	for i := 0; i < len(bins); i += 2 {
 		a := bins[i]

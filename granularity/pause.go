@@ -60,31 +60,31 @@ func (l *pausedLists) remove(p *paused) {
 	p.next, p.prev = nil, nil
 }
 
-// ended tells that the execution has ended on the calling goroutine, and reports whether it was paused.
-func (l *pausedLists) ended(g uintptr, first int64) bool {
-	p := l.find(g, goroutine(), first)
+// ended tells that the execution has ended on the calling goroutine, and returns its frame if it was paused.
+func (l *pausedLists) ended(g uintptr, first int64) *frame {
+	p, f := l.find(g, goroutine(), first)
 	if p == nil {
-		return false
+		return nil
 	}
-	if p.over = true; p.frames[0].first == first { // the outermost one: there are no more to come
+	if p.over = true; f == &p.frames[0] { // the outermost one: there are no more to come
 		l.remove(p)
 	}
-	return true
+	return f
 }
 
-// find returns the pause in which the goroutine's execution is, or nil.
-func (l *pausedLists) find(g uintptr, goid uint64, first int64) *paused {
+// find returns the pause in which the goroutine's execution is and its frame there, or nil.
+func (l *pausedLists) find(g uintptr, goid uint64, first int64) (*paused, *frame) {
 	at := &l[l.place(g)]
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	for p := at.list; p != nil; p = p.next {
 		for i := range p.frames {
 			if p.goid == goid && p.frames[i].first == first {
-				return p
+				return p, &p.frames[i]
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // Pause stops the measurement of the task that the calling goroutine executes, and of

@@ -105,7 +105,7 @@ type Class struct {
 // Bin is a class during one interval of the run.
 type Bin struct {
 	// At is the end of the interval, on the clock of [Profile].Start; the length
-	// is that from the end of the bin before.
+	// is that from the end of the bin before, or from Start.
 	At int64
 	// Ended is the number of tasks that ended in the interval.
 	Ended uint64

@@ -263,7 +263,8 @@ func (x *execution) end() {
 	n := len(sh.frames) - 1
 	if n < 0 || sh.frames[n].first != x.first || sh.frames[n].g != x.g {
 		r.lost(x.site, mark)
-		if pauses.ended(x.g, x.first) {
+		if f := pauses.ended(x.g, x.first); f != nil {
+			r.unlog(f.log)
 			x.endRegion() // the pause has unlocked the goroutine: what lock it has now is the user's
 			return
 		}

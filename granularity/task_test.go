@@ -266,6 +266,15 @@ func TestLogPlaces(t *testing.T) {
 			})
 			task.Run()
 		}},
+		"never resumed": {RecorderOptions{Log: 5}, 3, func(rec *Recorder) {
+			ctx := WithRecorder(context.Background(), rec)
+			for range 20 {
+				Do(ctx, "x", func(context.Context) error { Pause(); return nil })
+			}
+			for range 3 {
+				Do(ctx, "y", namedTask)
+			}
+		}},
 		"aggregated": {RecorderOptions{Log: 5, AggregateNested: true}, 4, func(rec *Recorder) {
 			for range 4 {
 				Do(WithRecorder(context.Background(), rec), "outer", func(ctx context.Context) error {

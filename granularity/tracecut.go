@@ -44,7 +44,7 @@ func (o *TraceObserver) Cut(t timeline.Time) *Profile {
 	}
 	p := o.Profile()
 	for i := range p.Classes {
-		p.Classes[i].Series = foldBins(p.Classes[i].Series, pieceBins)
+		p.Classes[i].Series = foldBins(p.Start, p.Classes[i].Series, pieceBins)
 	}
 	o.begin = o.end
 	o.pieces.number++
