@@ -416,3 +416,25 @@ func BenchmarkTraceLog(b *testing.B) {
 		run(b)
 	})
 }
+
+// TestTie: the offset of the messages' clock is known if single messages are held up, also if that clock goes a percent slower.
+func TestTie(t *testing.T) {
+	for _, slower := range []timeline.Time{0, 100} { // by one part in so many
+		var l traceLogs
+		for i := range timeline.Time(1000) {
+			at := 1_000_000 + 20_000*i
+			sent := 7_000_000_000 + at
+			if slower != 0 {
+				sent -= at / slower
+			}
+			late := 500 + 13*(i%7)
+			if i%5 != 0 {
+				late += 3_000_000
+			}
+			l.tie(&timeline.Log{Time: at + late}, uint64(sent))
+			if off := at - sent - l.offset; i > 0 && (off > 15_000 || off < -1000) {
+				t.Fatalf("slower by 1/%d: after %d messages the offset is wrong by %d ns", slower, i+1, off)
+			}
+		}
+	}
+}

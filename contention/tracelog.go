@@ -28,7 +28,9 @@ import (
 // in the profile: they are no waits of a goroutine as all others in it.
 //
 // The messages have times of a clock of their own. Since none is written before its time, the least difference seen between
-// the two clocks is nearly right, and it is only for finding waits: a message can be off by logTolerance.
+// the two clocks is nearly right, and it is only for finding waits: a message can be off by logTolerance. On Windows, the two
+// clocks differ in speed, by up to a percent in a short trace. So the least difference is that of the latest messages, and
+// long waits can be off by more.
 //
 // Anybody can write log messages. One that does not sum up, or fits no wait, changes nothing.
 
@@ -38,6 +40,8 @@ const (
 	maxLoggedExit = 1 << 15 // exits remembered
 	maxLoggedLock = 1 << 14 // locks
 	maxLogOpen    = 1 << 10 // goroutines in the midst of several messages
+
+	maxTied       = 32      // messages whose clocks are compared, at least
 
 	logTolerance timeline.Time = 100_000
 )
@@ -53,7 +57,8 @@ type traceLogs struct {
 	open  map[int64]*loggedWait // by goroutine: parts are missing
 
 	offset timeline.Time // of the trace's clock against that of the messages, at most
-	tied   bool
+	latest timeline.Time // the same, of the last ties messages alone
+	ties   int
 
 	exact int64  // waits that were told
 	bad   uint64 // messages that are not understood
@@ -206,15 +211,16 @@ func (o *TraceObserver) logWait(m *timeline.Log, w *loggedWait) error {
 			o.commit(g) // it is past that wait
 		}
 	}
-	start := timeline.Time(w.start) + l.offset
-	end := start + timeline.Time(w.waited)
-	if start < o.cuts.at-logTolerance || end > m.Time+logTolerance {
+	waited := timeline.Time(w.waited)
+	start, tolerance := timeline.Time(w.start)+l.offset, logTolerance+waited/64
+	end := start + waited
+	if start < o.cuts.at-tolerance || end > m.Time+tolerance {
 		return nil // a part of it is in another profile, or it is not over
 	}
 	var told waiting
 	var g *tracedGoroutine
 	for _, k := range slices.Clone(l.kept[int64(w.goroutine)]) {
-		if k.w.began < start-logTolerance || k.w.resumed > end+logTolerance || min(k.w.resumed, end) <= max(k.w.began, start) {
+		if k.w.began < start-tolerance || k.w.resumed > end+tolerance || min(k.w.resumed, end) <= max(k.w.began, start) {
 			continue
 		}
 		if g == nil {
@@ -244,9 +250,15 @@ func (o *TraceObserver) logWait(m *timeline.Log, w *loggedWait) error {
 
 // tie compares the two clocks at a message, which may have been held up after it was sent.
 func (l *traceLogs) tie(m *timeline.Log, sent uint64) {
-	if d := m.Time - timeline.Time(sent); !l.tied || d < l.offset {
-		l.offset, l.tied = d, true
+	d := m.Time - timeline.Time(sent)
+	switch l.ties {
+	case 0:
+		l.offset, l.latest = d, d
+	case maxTied:
+		l.offset, l.latest, l.ties = l.latest, d, 0
 	}
+	l.offset, l.latest = min(l.offset, d), min(l.latest, d)
+	l.ties++
 }
 
 // fill sets what the message, which came now, tells of a wait that began at start.

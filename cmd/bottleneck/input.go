@@ -108,6 +108,9 @@ func feeds(f *os.File) bool {
 	if err != nil {
 		return false // closed
 	}
+	if st.Mode()&os.ModeNamedPipe != 0 {
+		return true // Windows takes a pipe and the null device for the same file
+	}
 	null, err := os.Stat(os.DevNull)
 	return err != nil || !os.SameFile(st, null)
 }
