@@ -21,7 +21,8 @@ type Options struct {
 }
 
 // Register makes the metrics of what c finds and has the meter observe them, until Unregister is called on what it returns. It neither
-// starts nor stops c, which may be nil if there are only tasks to observe. The error is the meter's.
+// starts nor stops c, which may be nil if there are only tasks to observe. The error is the meter's. Call it once for a
+// meter: OpenTelemetry adds up what two registrations observe, so that all counters would be doubled.
 func Register(meter metric.Meter, c *bottleneck.Continuous, opt Options) (metric.Registration, error) {
 	var source series.Source
 	if c != nil {
