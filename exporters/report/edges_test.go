@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/browser"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -178,6 +179,27 @@ func TestWithoutGroups(t *testing.T) {
 		p.shows("#counters", "There are no scheduling quanta")
 		if len(d.Speedup) > 0 {
 			p.shows("#speedup-lead", "2.50 times faster")
+		}
+	}
+}
+
+// What part of their time tasks were blocked is not 0 where it is not known.
+func TestBlockedNotKnown(t *testing.T) {
+	d := &Data{Title: "tasks", Tasks: testTasks()}
+	for i := range d.Tasks.Classes {
+		d.Tasks.Classes[i].WallNS = granularity.Histogram{}
+	}
+	d.TaskWindows = splitTasks(d.Tasks, 2, 1640*ms)
+	for _, w := range d.TaskWindows {
+		for i := range w.Part.Classes {
+			w.Part.Classes[i].WallNS = granularity.Histogram{}
+		}
+	}
+	for _, time := range []string{"", "time=0-1640000000"} {
+		p := openFile(t, d, time, wide)
+		p.shows("#class-rows", "–")
+		if s := p.text("#class-rows"); strings.Contains(s, "%") {
+			t.Errorf("%s: %s", time, s)
 		}
 	}
 }

@@ -31,7 +31,7 @@ type classForm struct {
 	Unmeasured uint64                `json:"unmeasured"`
 	Nested     uint64                `json:"nested"`
 	Quantiles  map[string]float64    `json:"q"`
-	Blocked    float64               `json:"blocked"` // part of the wall time
+	Blocked    *float64              `json:"blocked"` // part of the wall time; nil if that is not known
 	Diagnosis  granularity.Diagnosis `json:"diagnosis"`
 	Reasons    []string              `json:"reasons"`
 	Advice     []string              `json:"advice"`
@@ -96,7 +96,8 @@ func newClassForm(p *granularity.Profile, c *granularity.Class, short string) cl
 		Curve: [][2]float64{}, Series: [][4]float64{}, Sites: []siteForm{},
 	}
 	if w := c.WallNS.Sum(); w > 0 {
-		f.Blocked = c.BlockedNS.Sum() / w
+		blocked := c.BlockedNS.Sum() / w
+		f.Blocked = &blocked
 	}
 	for _, pt := range h.CDF() {
 		f.Curve = append(f.Curve, [2]float64{pt.Value, pt.Fraction})

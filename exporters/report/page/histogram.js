@@ -51,5 +51,5 @@ function classIn(c, lo, hi) {
 	const parts = (c.windows || []).filter(w => w.w >= lo && w.w < hi), add = key => parts.reduce((t, w) => t + w[key], 0), h = addHistograms(parts);
 	const q = {min: h.min, max: h.max, mean: h.count ? h.sum / h.count : 0, sum: h.sum};
 	for (const [key, at] of [["p1", .01], ["p25", .25], ["p50", .5], ["p75", .75], ["p99", .99]]) q[key] = quantileOf(h, at);
-	return {...c, partial: true, tasks: add("tasks"), q, curve: curveOf(h), blocked: add("wall") > 0 ? add("blocked") / add("wall") : 0};
+	return {...c, partial: true, tasks: add("tasks"), q, curve: curveOf(h), blocked: add("wall") > 0 ? add("blocked") / add("wall") : null};
 }

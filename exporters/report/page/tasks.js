@@ -52,7 +52,7 @@ function drawTasks() {
 		columns: [
 			{title: "class", text: c => c.name, cell: c => h("span.group", null, swatch(c.color), name(c.name, c.short))}, {title: "tasks", num: true, value: c => c.tasks, cell: c => count(c.tasks)},
 			{...q("p1"), wide: true}, {...q("p25"), wide: true}, q("p50"), {...q("p75"), wide: true}, {...q("p99"), wide: true}, {...q("mean"), wide: true},
-			{title: "blocked", num: true, value: c => c.blocked, cell: c => percent(c.blocked, 1), wide: true}, {title: "diagnosis", text: c => c.diagnosis || "unknown", strong: c => c.diagnosis === "fine" || c.diagnosis === "coarse"},
+			{title: "blocked", num: true, value: c => c.blocked ?? NaN, cell: c => c.blocked === null ? "–" : percent(c.blocked, 1), wide: true}, {title: "diagnosis", text: c => c.diagnosis || "unknown", strong: c => c.diagnosis === "fine" || c.diagnosis === "coarse"},
 		],
 		selected: c => state.sel.tasks.includes(c.name), onselect: (c, more) => toggle("tasks", c.name, more),
 	}));
