@@ -41,7 +41,7 @@ const (
 	maxLoggedLock = 1 << 14 // locks
 	maxLogOpen    = 1 << 10 // goroutines in the midst of several messages
 
-	maxTied       = 32      // messages whose clocks are compared, at least
+	maxTied = 32 // messages whose clocks are compared, at least
 
 	logTolerance timeline.Time = 100_000
 )
