@@ -282,9 +282,8 @@ func TestUnusual(t *testing.T) {
 
 // Waits that are rare among many operations are not written as 0.
 func TestRareWaits(t *testing.T) {
-	in(t, "test.benchtime", "1x")
+	in(t, "test.benchtime", "1000000000x")
 	r := testing.Benchmark(func(b *testing.B) {
-		b.N = 1e9
 		p := profiles{waits: &contention.Profile{Waits: []contention.Wait{{Contentions: 3, Waited: 20}}}}
 		p.report(&session{b: b})
 	})
