@@ -342,8 +342,11 @@ func TestTraceOfWrappers(t *testing.T) {
 		t.Logf("only in the trace: %+v", k)
 	}
 	// A waiter may have got the lock while it was spinning, which is no wait in the trace.
-	if missing*4 > len(want) || len(want) < 4 {
+	switch told, all := waitedBy(p, Logged), waitedBy(live, 0); {
+	case callstack.Goid() != 0 && (missing*4 > len(want) || len(want) < 8):
 		t.Errorf("%d of %d rows are not the same", missing, len(want))
+	case told > all || told < all-all/4: // of the few rows without owners, one wait more or less changes many
+		t.Errorf("waits of %v are told, of %v", told, all)
 	}
 	var inferred, logged int64
 	for _, w := range p.Waits {
@@ -361,6 +364,16 @@ func TestTraceOfWrappers(t *testing.T) {
 	if runtime.GOOS == "linux" && !strings.Contains(strings.Join(p.Warnings, " "), "is exact") {
 		t.Errorf("%q", p.Warnings)
 	}
+}
+
+// waitedBy is the time of the waits for named locks, with the flag or without.
+func waitedBy(p *Profile, flag Flags) (d time.Duration) {
+	for i := range p.Waits {
+		if w := &p.Waits[i]; w.Flags&Logged == flag && w.Lock.Name != "" {
+			d += w.Waited
+		}
+	}
+	return d
 }
 
 func lockKind(k Kind) bool { return k == MutexKind || k == RWMutexReaderKind || k == RWMutexWriterKind }
