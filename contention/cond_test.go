@@ -80,6 +80,15 @@ func TestCondWait(t *testing.T) {
 	}
 }
 
+// comingConsumer starts a consumer, which waits for m, and is done when it has taken so many.
+func comingConsumer(t *testing.T, m *Mutex, c *Cond, ready *atomic.Int32, n int32) (done chan bool) {
+	t.Helper()
+	done = make(chan bool)
+	go func() { consumer(c, ready, n); close(done) }()
+	waitFor(t, "the consumer", func() bool { return m.registered() == 1 })
+	return done
+}
+
 // The exits inside Wait, in a loop, are blamed on the Unlock at the end.
 func TestForwardReference(t *testing.T) {
 	for _, early := range []bool{false, true} {
@@ -87,11 +96,9 @@ func TestForwardReference(t *testing.T) {
 		var m Mutex
 		c := NewCond(&m)
 		var ready atomic.Int32
-		done := make(chan bool)
-		m.Lock()
 		var wg sync.WaitGroup
-		go func() { consumer(c, &ready, 2); close(done) }()
-		waitFor(t, "the consumer", func() bool { return m.registered() == 1 })
+		m.Lock()
+		done := comingConsumer(t, &m, c, &ready, 2)
 		time.Sleep(2 * time.Millisecond)
 		for i := range 2 {
 			if i > 0 {
@@ -297,10 +304,8 @@ func TestHistoryDuringLongWait(t *testing.T) {
 	var m Mutex
 	c := NewCond(&m)
 	var ready atomic.Int32
-	done := make(chan bool)
 	m.Lock()
-	go func() { consumer(c, &ready, 1); close(done) }()
-	waitFor(t, "the consumer", func() bool { return m.registered() == 1 })
+	done := comingConsumer(t, &m, c, &ready, 1)
 	arrive := func(w *wait) {
 		if !m.arrive(w, 1, kindMutex, 0) {
 			t.Fatal("not recorded")

@@ -89,14 +89,21 @@ func (w *stuckWriter) Write(p []byte) (int, error) {
 	return w.Buffer.Write(p)
 }
 
-// Nobody waits for a slow writer: what it cannot take is left out.
-func TestEventsToStuckWriter(t *testing.T) {
+// startStuck starts to collect, with the first waits, whose writer is stuck.
+func startStuck(t *testing.T) *stuckWriter {
+	t.Helper()
 	w := &stuckWriter{stuck: make(chan bool)}
 	if err := Start(Options{Exact: true, Events: w}); err != nil {
 		t.Fatal(err)
 	}
 	inTime(t, "the first waits", func() { manyEvents(t, 2) })
 	waitFor(t, "the writer", w.waits.Load)
+	return w
+}
+
+// Nobody waits for a slow writer: what it cannot take is left out.
+func TestEventsToStuckWriter(t *testing.T) {
+	w := startStuck(t)
 	const locks = eventBacklog/eventBuffer + 10
 	inTime(t, "waits", func() { manyEvents(t, locks-2) })
 	close(w.stuck)
@@ -118,12 +125,7 @@ func TestEventsToStuckWriter(t *testing.T) {
 
 // Stop may wait for a slow writer. Waits that end meanwhile are in the file, and not in flight.
 func TestStopDuringWrite(t *testing.T) {
-	w := &stuckWriter{stuck: make(chan bool)}
-	if err := Start(Options{Exact: true, Events: w}); err != nil {
-		t.Fatal(err)
-	}
-	inTime(t, "the first waits", func() { manyEvents(t, 2) })
-	waitFor(t, "the writer", w.waits.Load)
+	w := startStuck(t)
 	var m Mutex
 	m.Lock()
 	done := make(chan bool)

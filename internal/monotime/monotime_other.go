@@ -4,6 +4,9 @@ package monotime
 
 import "time"
 
+// Source is what is read.
+const Source = "the system's monotonic clock"
+
 // epoch is so long ago that the clock of package testing/synctest, which begins with the year 2000, is after it:
 // a reading is not negative.
 var epoch = time.Now().Add(-60 * 365 * 24 * time.Hour)

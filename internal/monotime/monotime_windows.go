@@ -11,6 +11,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// Source is what is read.
+const Source = "QueryPerformanceCounter"
+
 var (
 	kernel32  = windows.NewLazySystemDLL("kernel32.dll")
 	counter   = kernel32.NewProc("QueryPerformanceCounter")
