@@ -8,23 +8,16 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/internal/browser"
 )
 
-// theBrowser is shared by all tests; TestMain closes it.
-var theBrowser struct {
-	sync.Mutex
-	b *browser.Browser
-}
+var theBrowser browser.Shared
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if b := theBrowser.b; b != nil {
-		b.Close()
-	}
+	theBrowser.Close()
 	os.Exit(code)
 }
 
@@ -37,13 +30,7 @@ type tester struct {
 // openURL opens an address, and checks at the end of the test that nothing went wrong in the page.
 func openURL(t *testing.T, address string, w browser.Window) *tester {
 	t.Helper()
-	theBrowser.Lock()
-	if theBrowser.b == nil {
-		theBrowser.b = browser.Test(t)
-	}
-	b := theBrowser.b
-	theBrowser.Unlock()
-	p, err := b.Open(address, w)
+	p, err := theBrowser.Test(t).Open(address, w)
 	if err != nil {
 		t.Fatal(err)
 	}
