@@ -116,7 +116,7 @@ func decodeAgain(dec decoder, d *decoded, header []byte, generation io.Reader, r
 	if mended == nil {
 		return d
 	}
-	again := dec.decode(io.MultiReader(bytes.NewReader(header), bytes.NewReader(mended)))
+	again := dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(header), bytes.NewReader(mended)) })
 	if again.err != nil && again.events <= d.events {
 		again.release()
 		return d

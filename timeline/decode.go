@@ -18,8 +18,9 @@ import (
 // There is one implementation, on the Reader of x/exp/trace. Decoding is four
 // fifths of the cost of a pass, so a faster one may come.
 type decoder interface {
-	// decode reads the header and one generation from r. It always returns what it could read; decoded.err tells why it stopped early.
-	decode(r io.Reader) *decoded
+	// decode reads one generation from what open returns, a header and the generation. It always returns what it
+	// could read; decoded.err tells why it stopped early. It may open the generation twice.
+	decode(open func() io.Reader) *decoded
 }
 
 // readerDecoder decodes with the Reader of x/exp/trace. Every generation gets a
@@ -31,7 +32,7 @@ type readerDecoder struct {
 	limit  Time  // events later than this are left out; 0 = none
 	broken error // the Reader's error in full
 
-	byAccessors bool // tests: do not read events in place
+	byAccessors bool // do not read events in place
 }
 
 // cursor is the state of decoding one generation.
@@ -55,7 +56,29 @@ type cursor struct {
 	direct inPlace
 }
 
-func (rd *readerDecoder) decode(r io.Reader) (d *decoded) {
+func (rd *readerDecoder) decode(open func() io.Reader) *decoded {
+	if rd.byAccessors {
+		return rd.decodeWith(open(), nil)
+	}
+	layout, err := usableLayout()
+	if err != nil {
+		d := rd.decodeWith(open(), nil)
+		d.mislaid = err
+		return d
+	}
+	d := rd.decodeWith(open(), &layout)
+	if d.mislaid == nil {
+		return d
+	}
+	mislaid.CompareAndSwap(nil, d.mislaid) // another generation may have been first
+	again := rd.decodeWith(open(), nil)
+	again.mislaid = mislaid.Load()
+	d.release()
+	return again
+}
+
+// decodeWith decodes with the layout, or by the accessors if that is nil.
+func (rd *readerDecoder) decodeWith(r io.Reader, layout *eventLayout) (d *decoded) {
 	d = &decoded{}
 	defer func() {
 		// The Reader validates, but its accessors panic on what validation missed.
@@ -79,9 +102,9 @@ func (rd *readerDecoder) decode(r io.Reader) (d *decoded) {
 		threadID:  -1,
 	}
 	defer func() { d.lastLen = c.n }()
-	layout, direct := theLayout()
-	c.direct.eventLayout = layout
-	direct = direct && !rd.byAccessors
+	if layout != nil {
+		c.direct.eventLayout = *layout
+	}
 	for {
 		ev, err := tr.ReadEvent()
 		if err != nil {
@@ -97,8 +120,12 @@ func (rd *readerDecoder) decode(r io.Reader) (d *decoded) {
 		if rd.limit != 0 && Time(ev.Time()) > rd.limit {
 			return d
 		}
-		if !direct || !c.frequent(&ev) {
+		if layout == nil || !c.frequent(&ev) {
 			c.event(&ev)
+		}
+		if c.direct.wrong != nil {
+			d.mislaid = c.direct.wrong
+			return d
 		}
 	}
 }

@@ -1,8 +1,11 @@
 package timeline
 
 import (
+	"fmt"
+	"math"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/exp/trace"
@@ -11,8 +14,15 @@ import (
 // The accessors of an event of the trace Reader copy it and what they return,
 // 200 bytes for a transition: a fifth of the cost of a pass. Eight kinds of events make up nearly all of
 // a busy trace, and they need three or four words each. So those words are read
-// where they are. Where that is, reflection tells; if the
-// Reader's types ever look different, every event goes by the accessors, with the same result and a fifth slower.
+// where they are. Reflection finds where that is, and three checks compare what is read in place with what the
+// accessors return:
+//
+//  1. once a process, on events made by the Reader's own package (eventLayout.check);
+//  2. in each generation every field of the first events of each type, and of the 32nd, the 64th, … (cursor.differs);
+//  3. in each generation every number of a call chain or a reason when it is first met.
+//
+// If one fails, the generation is decoded again and all others are decoded by the accessors, with the right
+// result and a fifth slower, and Info.Notes has a warning.
 
 // eventLayout tells where the words of a trace.Event are.
 type eventLayout struct {
@@ -123,13 +133,40 @@ func (l *eventLayout) argsOf(ev *trace.Event) *[4]uint64 {
 	return (*[4]uint64)(unsafe.Add(unsafe.Pointer(ev), l.args))
 }
 
+// layoutError says what was read in place and is not what the accessors return.
+type layoutError struct{ what string }
+
+func (e *layoutError) Error() string {
+	return "events of x/exp/trace are not laid out as expected: " + e.what
+}
+
+// mislaid is why no event of this process is read in place any more; nil while they are.
+var mislaid atomic.Pointer[layoutError]
+
+// usableLayout returns the layout to read events with, or why they must go by the accessors.
+func usableLayout() (eventLayout, *layoutError) {
+	l, ok := theLayout()
+	if err := mislaid.Load(); err != nil {
+		return l, err
+	}
+	if !ok {
+		return l, &layoutError{"the fields of an event"}
+	}
+	return l, nil
+}
+
 // inPlace is a cursor's way to read the frequent events in place.
 type inPlace struct {
 	eventLayout
+	seen  [evHeapAlloc + 1]uint32 // events by type
+	wrong *layoutError            // what differs from what the accessors return
+
 	generation unsafe.Pointer // the table of the numbers below
 	stacks     []int32        // by the Reader's number: local number +2, 0 = not looked up yet
 	reasons    []int32        // likewise, +1
 }
+
+const heapMetric = "/memory/classes/heap/objects:bytes"
 
 // maxDense bounds the tables of inPlace; numbers above it are looked up by handle.
 const maxDense = 1 << 20
@@ -143,7 +180,17 @@ func (c *cursor) frequent(ev *trace.Event) bool {
 		clear(v.reasons)
 	}
 	args := v.argsOf(ev)
-	switch v.typeOf(ev) {
+	typ := v.typeOf(ev)
+	if typ <= evHeapAlloc {
+		v.seen[typ]++
+		if n := v.seen[typ]; n <= checkedEvents || n&(n-1) == 0 {
+			if what := c.differs(ev, typ); what != "" {
+				v.wrong = &layoutError{fmt.Sprintf("%s of events of type %d", what, typ)}
+				return true
+			}
+		}
+	}
+	switch typ {
 	case evGoStart:
 		g := c.goroutine(trace.GoID(args[0]))
 		c.step(ev, stepCode(Runnable, Running), g, c.threadOf(v.threadOf(ev)), localProc(v.procOf(ev)))
@@ -181,11 +228,119 @@ func (c *cursor) frequent(ev *trace.Event) bool {
 		c.step(ev, stepCode(Running, NotExist), c.goroutine(v.goroutineOf(ev)), -1, -1)
 	case evHeapAlloc:
 		c.tick(v.timeOf(ev))
-		c.metric("/memory/classes/heap/objects:bytes", args[0])
+		c.metric(heapMetric, args[0])
 	default:
 		return false
 	}
 	return true
+}
+
+// checkedEvents is how many events of a type are compared with the accessors before only each event whose number is a power of two is.
+const checkedEvents = 16
+
+// differs compares all that frequent reads of an event of the type with what the accessors return. It
+// names the first field that differs.
+func (c *cursor) differs(ev *trace.Event, typ uint8) string {
+	v, args := &c.direct, c.direct.argsOf(ev)
+	if typ == evHeapAlloc {
+		if ev.Kind() != trace.EventMetric || v.timeOf(ev) != Time(ev.Time()) {
+			return "the time"
+		}
+		if m := ev.Metric(); m.Name != heapMetric || m.Value.Kind() != trace.ValueUint64 || m.Value.Uint64() != args[0] {
+			return "the value"
+		}
+		return ""
+	}
+	from, to, own := Running, NotExist, true // own: the event is one of the goroutine that it happened on
+	stack, reason := -1, false               // the argument that numbers the call chain; whether args[0] numbers the reason
+	switch typ {
+	case evGoStart:
+		from, to, own = Runnable, Running, false
+	case evGoBlock:
+		to, stack, reason = Waiting, 1, true
+	case evGoStop:
+		to, stack, reason = Runnable, 1, true
+	case evGoUnblock:
+		from, to, own, stack = Waiting, Runnable, false, 2
+	case evGoSyscallBegin:
+		to, stack = Syscall, 1
+	case evGoSyscallEnd:
+		from, to = Syscall, Running
+	case evGoDestroy:
+	default:
+		return ""
+	}
+	if ev.Kind() != trace.EventStateTransition {
+		return "the kind"
+	}
+	st := ev.StateTransition()
+	if st.Resource.Kind != trace.ResourceGoroutine {
+		return "the kind"
+	}
+	f, t := st.Goroutine()
+	g := trace.GoID(args[0])
+	if own {
+		g = v.goroutineOf(ev)
+	}
+	switch {
+	case localState(f) != from || localState(t) != to:
+		return "the states"
+	case st.Resource.Goroutine() != g || ev.Goroutine() != v.goroutineOf(ev):
+		return "the goroutine"
+	case v.timeOf(ev) != Time(ev.Time()):
+		return "the time"
+	case v.procOf(ev) != ev.Proc():
+		return "the processor"
+	case v.threadOf(ev) != ev.Thread():
+		return "the thread"
+	case stack >= 0 && stackNumber(ev.Stack()) != args[stack]:
+		return "the call chain"
+	case reason && reasonNumbered(ev, args[0]) != st.Reason:
+		return "the reason"
+	}
+	return ""
+}
+
+// stackNumber returns the number that the Reader has for a call chain: 0 for none, and a number that no
+// call chain has if it cannot be found.
+func stackNumber(s trace.Stack) uint64 {
+	if s == trace.NoStack {
+		return 0
+	}
+	if id := reflect.ValueOf(s).FieldByName("id"); id.IsValid() && id.CanUint() {
+		return id.Uint()
+	}
+	return math.MaxUint64
+}
+
+// noReason is what reasonNumbered returns when it does not find the string; no runtime writes it.
+const noReason = "\x00not found"
+
+// reasonNumbered returns the string that has the number in the Reader's table of the event.
+func reasonNumbered(ev *trace.Event, id uint64) string {
+	if id == 0 {
+		return ""
+	}
+	table := reflect.ValueOf(ev).Elem().FieldByName("table")
+	if table.Kind() != reflect.Pointer || table.IsNil() || table.Elem().Kind() != reflect.Struct {
+		return noReason
+	}
+	strings := table.Elem().FieldByName("strings")
+	if strings.Kind() != reflect.Struct {
+		return noReason
+	}
+	if dense := strings.FieldByName("dense"); dense.Kind() == reflect.Slice && id < uint64(dense.Len()) {
+		if s := dense.Index(int(id)); s.Kind() == reflect.String {
+			return s.String()
+		}
+		return noReason
+	}
+	if sparse := strings.FieldByName("sparse"); sparse.Kind() == reflect.Map && sparse.Type().Key().Kind() == reflect.Uint64 {
+		if s := sparse.MapIndex(reflect.ValueOf(id).Convert(sparse.Type().Key())); s.IsValid() && s.Kind() == reflect.String {
+			return s.String()
+		}
+	}
+	return noReason
 }
 
 // step is at, real and put in one, for the frequent events.
@@ -208,7 +363,11 @@ func (c *cursor) directStack(ev *trace.Event, id uint64) int32 {
 		v.stacks = append(v.stacks, make([]int32, max(int(id)+1, 2*len(v.stacks))-len(v.stacks))...)
 	}
 	if v.stacks[id] == 0 {
-		v.stacks[id] = c.lookup(ev.Stack()) + 2
+		s := ev.Stack()
+		if stackNumber(s) != id {
+			v.wrong = &layoutError{"the call chain"}
+		}
+		v.stacks[id] = c.lookup(s) + 2
 	}
 	return v.stacks[id] - 2
 }
@@ -222,7 +381,11 @@ func (c *cursor) directReason(ev *trace.Event, id uint64) int32 {
 		v.reasons = append(v.reasons, make([]int32, max(int(id)+1, 2*len(v.reasons))-len(v.reasons))...)
 	}
 	if v.reasons[id] == 0 {
-		v.reasons[id] = c.reason(ev.StateTransition().Reason) + 1
+		reason := ev.StateTransition().Reason
+		if reasonNumbered(ev, id) != reason {
+			v.wrong = &layoutError{"the reason"}
+		}
+		v.reasons[id] = c.reason(reason) + 1
 	}
 	return v.reasons[id] - 1
 }

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -277,7 +278,7 @@ func (p *pass) decode(ctx context.Context, g *generation) *decoded {
 	if g.cut != nil {
 		return &decoded{} // see salvage: it needs the state at the end of the generation before
 	}
-	return p.decoder(ctx, 0).decode(io.MultiReader(strings.NewReader(string(p.in.header)), g.open()))
+	return p.decoder(ctx, 0).decode(func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), g.open()) })
 }
 
 // consume replays a generation and returns why the pass ends with it, if it does.
@@ -319,7 +320,9 @@ func (p *pass) consume(g *generation, d *decoded) error {
 // runWhole decodes everything with one Reader: traces before Go 1.22 have no
 // generations.
 func (p *pass) runWhole() error {
-	d := p.decoder(p.ctx, 0).decode(io.MultiReader(strings.NewReader(string(p.in.header)), p.in.rest()))
+	// The input may not be read twice, so events are not read in place.
+	dec := &readerDecoder{ctx: p.ctx, stacks: p.stacks, byAccessors: true}
+	d := dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), p.in.rest()) })
 	if err := p.ctx.Err(); err != nil {
 		return context.Cause(p.ctx)
 	}

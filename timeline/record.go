@@ -116,6 +116,8 @@ type decoded struct {
 	aux                 []aux
 	// err is why decoding ended early; what came before it is good.
 	err error
+	// mislaid is why the events were not read in place; nil if they were.
+	mislaid *layoutError
 }
 
 // recordsPerChunk keeps a chunk at 128 kB.

@@ -1,5 +1,10 @@
 package timeline
 
+import (
+	"fmt"
+	"slices"
+)
+
 // The replay is the one state machine behind every analysis. It takes the
 // generations in order and, for each:
 //
@@ -92,6 +97,9 @@ func (r *replay) generation(d *decoded) {
 		r.begin(start)
 	}
 	r.d = d
+	if d.mislaid != nil {
+		r.note(fmt.Sprintf("The %v. All events were read by its accessors: the results are the same, reading takes longer.", d.mislaid))
+	}
 	if d.hasReal {
 		r.now = max(start, r.now)
 	}
@@ -137,6 +145,13 @@ func (r *replay) generation(d *decoded) {
 		r.info.End = max(r.info.End, r.now)
 	}
 	r.d = nil
+}
+
+// note adds a sentence to the notes of the pass, once.
+func (r *replay) note(s string) {
+	if !slices.Contains(r.info.Notes, s) {
+		r.info.Notes = append(r.info.Notes, s)
+	}
 }
 
 // tick moves the clock of the pass to t. Generations hardly overlap, as their real events are behind barriers in

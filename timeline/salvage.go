@@ -98,13 +98,14 @@ func (p *pass) salvage(g *generation) *decoded {
 	s.complete()
 	mended := s.out.Bytes()
 	dec := &readerDecoder{ctx: p.ctx, stacks: p.stacks}
-	d := dec.decode(io.MultiReader(bytes.NewReader(p.in.header), bytes.NewReader(mended)))
+	open := func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), bytes.NewReader(mended)) }
+	d := dec.decode(open)
 	if stuck, ok := firstStuck(dec.broken); ok {
 		horizon = min(horizon, stuck-1)
 	}
 	d.release()
 	dec.limit = horizon
-	d = dec.decode(io.MultiReader(bytes.NewReader(p.in.header), bytes.NewReader(mended)))
+	d = dec.decode(open)
 	d.err = nil // the Reader stumbles over the end, as it must
 	if !d.hasReal || d.firstReal == d.lastReal {
 		d.release()

@@ -330,7 +330,7 @@ func (s *Stream) read(raw *rawGeneration) {
 		s.replay.info.Version, s.replay.info.Size = raw.version, -1
 	}
 	dec := raw.decoder(s.replay.stacks, &clock, limit)
-	d := dec.decode(io.MultiReader(bytes.NewReader(raw.header), raw.open()))
+	d := dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(raw.header), raw.open()) })
 	if d.err != nil && !errors.Is(d.err, errBudget) {
 		var running map[int64]int64 // nothing is known of it after a gap
 		if s.missing.Generations == 0 {
