@@ -21,6 +21,7 @@ func init() {
 		args:    "[flags] [FILE | URL | -]",
 		summary: "show who waited for locks and channels, and who is to blame",
 		help:    contentionHelp,
+		urls:    true,
 		run:     runContention,
 	})
 }

@@ -18,6 +18,7 @@ func init() {
 		args:    "[flags] OLD NEW",
 		summary: "compare two runs: graphs, stacks, waiting or tasks",
 		help:    diffHelp,
+		urls:    true,
 		run:     runDiff,
 	})
 }

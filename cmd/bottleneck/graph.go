@@ -18,6 +18,7 @@ func init() {
 		args:    "[flags] [FILE | URL | -]",
 		summary: "draw the bottle graph of an execution trace",
 		help:    graphHelp,
+		urls:    true,
 		run:     runGraph,
 	})
 }

@@ -82,7 +82,11 @@ func (c *command) text() string {
 	if c.args != "" {
 		usage += " " + c.args
 	}
-	return "Usage:\n\n    " + usage + "\n\n" + c.help
+	text := "Usage:\n\n    " + usage + "\n\n" + c.help
+	if c.urls {
+		text += credentialsHelp
+	}
+	return text
 }
 
 // unknownCommand says what to do instead of what was asked for.

@@ -22,6 +22,7 @@ func init() {
 		args:    "[flags] FILE | URL...",
 		summary: "add the graphs or profiles of many instances up into one",
 		help:    mergeHelp,
+		urls:    true,
 		run:     runMerge,
 	})
 }

@@ -20,6 +20,7 @@ func init() {
 		args:    "[flags] URL | [flags] -o FILE -- PROGRAM [arguments]",
 		summary: "keep the trace of a running service, or counters of a program, in a file",
 		help:    recordHelp + recordProgramHelp,
+		urls:    true,
 		run:     runRecord,
 	})
 }

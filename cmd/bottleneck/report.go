@@ -23,6 +23,7 @@ func init() {
 		args:    "[flags] FILE...",
 		summary: "make or serve a page to explore a recording in a browser",
 		help:    reportHelp,
+		urls:    true,
 		run:     runReport,
 	})
 }

@@ -217,6 +217,15 @@ func TestReportServes(t *testing.T) {
 	if resp.StatusCode != 200 || !bytes.Contains(page, []byte(`"served":true`)) || bytes.Contains(page, []byte(`"packed"`)) {
 		t.Errorf("%s answers %s", address, resp.Status)
 	}
+	bare, _, _ := strings.Cut(address, "?token=")
+	resp, err = http.Get(bare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if bare == address || resp.StatusCode != http.StatusForbidden {
+		t.Errorf("%s, without a token, answers %s", bare, resp.Status)
+	}
 	stop()
 	if status := <-done; status != exitOK {
 		t.Errorf("status %d after an interrupt: %s", status, stderr.String())

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/exporters/report"
+	"github.com/bottleneck-go/bottleneck/internal/access"
 )
 
 // checkLoopback refuses addresses that others could reach.
@@ -27,7 +28,11 @@ func checkLoopback(address string) error {
 
 // serveReport serves the page until the command is interrupted.
 func serveReport(ctx context.Context, std stdio, address string, d *report.Data) error {
-	handler, err := report.NewHandler(d)
+	token, err := access.RandomToken().Value()
+	if err != nil {
+		return err
+	}
+	handler, err := report.NewHandler(d, report.HandlerOptions{Token: token})
 	if err != nil {
 		return err
 	}
@@ -40,9 +45,9 @@ func serveReport(ctx context.Context, std stdio, address string, d *report.Data)
 	}
 	host, _, _ := net.SplitHostPort(address)
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	fmt.Fprintf(std.out, "http://%s/\n", net.JoinHostPort(host, port))
+	fmt.Fprintf(std.out, "http://%s/?token=%s\n", net.JoinHostPort(host, port), token)
 	if _, terminal := terminalOf(std.err); terminal {
-		fmt.Fprintln(std.err, "Serving the page to this machine; interrupt (ctrl-C) to end.")
+		fmt.Fprintln(std.err, "Serving the page to browsers that open this URL; interrupt (ctrl-C) to end.")
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
 		BaseContext: func(net.Listener) context.Context { return ctx }}

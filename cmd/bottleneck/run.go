@@ -31,6 +31,7 @@ type command struct {
 	args    string // what follows the name in the usage line
 	summary string // a line for the overview
 	help    string // what "help name" prints below the usage line
+	urls    bool   // it reads URLs, with the flags of credentialsHelp
 	run     func(ctx context.Context, std stdio, args []string) error
 }
 
@@ -86,6 +87,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if c == nil {
 		fmt.Fprintf(stderr, "bottleneck: %s\n", unknownCommand(args))
 		return exitUsage
+	}
+	if c.urls {
+		given, others, err := takeCredentials(rest)
+		if err != nil {
+			return status(ctx, std, c, err)
+		}
+		ctx, rest = withCredentials(ctx, given), others
 	}
 	return status(ctx, std, c, c.run(ctx, std, rest))
 }

@@ -21,6 +21,7 @@ func init() {
 		args:    "[flags] [FILE | URL | -]",
 		summary: "show how large the tasks are: too small, too large, and where they come from",
 		help:    tasksHelp,
+		urls:    true,
 		run:     runTasks,
 	})
 }

@@ -18,6 +18,7 @@ func init() {
 		args:    "[flags] URL | FILE.json",
 		summary: "watch the bottle graph of a running service",
 		help:    topHelp,
+		urls:    true,
 		run:     runTop,
 	})
 }

@@ -63,7 +63,7 @@ func get(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client(req).Do(req)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 //
 //	go test -run - -bench Counters -benchtime 20x ./examples/service
 func BenchmarkCounters(b *testing.B) {
-	s, err := start("127.0.0.1:0", repairs{cache: true, log: true}, false)
+	s, err := start("127.0.0.1:0", "localhost:0", repairs{cache: true, log: true}, false)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -32,6 +32,7 @@ func main() {
 	defer stop()
 	o := defaults
 	flag.StringVar(&o.serve, "serve", "", "`address` on this machine to serve on, instead of the story")
+	flag.StringVar(&o.debug, "debug", o.debug, "`address` on this machine of the debug pages of -serve")
 	flag.StringVar(&o.load, "load", "", "`URL` of a service to load, instead of the story")
 	flag.Var(&o.repair, "repair", "what to repair for -serve: cache, log or both, as in `cache,log`")
 	flag.IntVar(&o.clients, "clients", o.clients, "number of clients of the load generator")
@@ -49,14 +50,14 @@ func main() {
 
 // options are the flags.
 type options struct {
-	serve, load string
-	repair      repairs
-	clients     int
-	time        time.Duration
-	dir         string
+	serve, debug, load string
+	repair             repairs
+	clients            int
+	time               time.Duration
+	dir                string
 }
 
-var defaults = options{clients: 32, time: 2 * time.Second}
+var defaults = options{debug: "localhost:8081", clients: 32, time: 2 * time.Second}
 
 func (o *options) run(ctx context.Context, w io.Writer) error {
 	switch {
@@ -68,8 +69,7 @@ func (o *options) run(ctx context.Context, w io.Writer) error {
 	return o.story(ctx, w)
 }
 
-// listen serves until ctx is done. What the debug pages show is nobody else's business, so it takes
-// addresses of this machine only.
+// listen serves until ctx is done, on addresses of this machine only.
 func (o *options) listen(ctx context.Context, w io.Writer) error {
 	host, _, err := net.SplitHostPort(o.serve)
 	if ip := net.ParseIP(host); err == nil && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
@@ -78,11 +78,11 @@ func (o *options) listen(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s, err := start(o.serve, o.repair, true)
+	s, err := start(o.serve, o.debug, o.repair, true)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "Serving %sitem/1, and the debug pages %s; repaired: %s.\n", s.url, s.url+debugPath[1:], &o.repair)
+	fmt.Fprintf(w, "Serving %sitem/1, and the debug pages %s; repaired: %s.\n", s.url, s.debug, &o.repair)
 	<-ctx.Done()
 	return s.stop()
 }
@@ -147,9 +147,6 @@ func (r *repairs) Set(list string) error {
 	}
 	return nil
 }
-
-// debugPath is where the live handlers are mounted.
-const debugPath = "/debug/bottleneck/"
 
 // readHeaderTimeout is for clients that connect and say nothing.
 const readHeaderTimeout = 10 * time.Second

@@ -119,7 +119,7 @@ func TestLogs(t *testing.T) {
 
 // The service and its load generator as processes of their own would run them.
 func TestServeAndLoad(t *testing.T) {
-	s, err := start("localhost:0", repairs{cache: true, log: true}, true)
+	s, err := start("localhost:0", "localhost:0", repairs{cache: true, log: true}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,15 +128,19 @@ func TestServeAndLoad(t *testing.T) {
 	if err := o.run(t.Context(), &out); err != nil || !strings.Contains(out.String(), " requests/s\n") {
 		t.Errorf("%v: %s", err, out.String())
 	}
-	for path, want := range map[string]int{"item/1": 200, "item/-1": 404, "item/x": 404, debugPath[1:]: 200, debugPath[1:] + "tasks?debug=1": 200, debugPath[1:] + "metrics": 200} {
-		resp, err := http.Get(s.url + path)
+	for url, want := range map[string]int{
+		s.url + "item/1": 200, s.url + "item/-1": 404, s.url + "item/x": 404,
+		s.debug: 200, s.debug + "tasks?debug=1": 200, s.debug + "debug/bottleneck/metrics": 200,
+		s.url + "debug/bottleneck/": 404, s.url + "metrics": 404, // what a proxy before the service can reach
+	} {
+		resp, err := http.Get(url)
 		if err != nil {
 			t.Fatal(err)
 		}
 		body, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if resp.StatusCode != want {
-			t.Errorf("%s: %s: %.200s", path, resp.Status, body)
+			t.Errorf("%s: %s: %.200s", url, resp.Status, body)
 		}
 	}
 	if err := s.stop(); err != nil {
@@ -149,12 +153,12 @@ func TestServeAndLoad(t *testing.T) {
 
 // A service that is told to stop, as by SIGTERM, does so while somebody takes a profile of a minute.
 func TestStopWhileProfiled(t *testing.T) {
-	s, err := start("localhost:0", repairs{}, false)
+	s, err := start("localhost:0", "localhost:0", repairs{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	profile := func(seconds string) int {
-		resp, err := http.Get(s.url + debugPath[1:] + "wall?seconds=" + seconds)
+		resp, err := http.Get(s.debug + "wall?seconds=" + seconds)
 		if err != nil {
 			t.Error(err)
 			return 0
@@ -185,11 +189,11 @@ func TestListen(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	var out bytes.Buffer
-	if err := (&options{serve: "127.0.0.1:0"}).run(ctx, &out); err != nil || !strings.Contains(out.String(), "repaired: nothing") {
+	if err := (&options{serve: "127.0.0.1:0", debug: "localhost:0"}).run(ctx, &out); err != nil || !strings.Contains(out.String(), "repaired: nothing") {
 		t.Errorf("%v: %s", err, out.String())
 	}
 	for _, address := range []string{":8080", "0.0.0.0:8080", "example.com:80", "192.0.2.1:80", "nonsense"} {
-		if err := (&options{serve: address}).run(t.Context(), &out); err == nil {
+		if err := (&options{serve: address, debug: "localhost:0"}).run(t.Context(), &out); err == nil {
 			t.Errorf("serves on %s", address)
 		}
 	}

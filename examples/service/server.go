@@ -21,6 +21,7 @@ import (
 // makes it if it is not there, and writes a line of the log.
 type service struct {
 	url   string // with a slash at the end
+	debug string // the same of the debug pages
 	http  *http.Server
 	pool  *granularity.Pool
 	tasks *granularity.Recorder
@@ -28,8 +29,8 @@ type service struct {
 	log   logger
 	ended chan error
 
-	debugging  context.Context // ends with the service
 	endDebug   context.CancelFunc
+	debugEnded chan error
 	recorder   *bottle.Recorder
 	continuous *bottleneck.Continuous
 }
@@ -44,15 +45,22 @@ const (
 	capacity = items / 2
 )
 
-// start starts a service. Continuous is for a service that runs for long: metrics, and answers without a snapshot.
-func start(address string, repaired repairs, continuous bool) (*service, error) {
-	s := &service{ended: make(chan error, 1), recorder: &bottle.Recorder{}, tasks: granularity.NewRecorder(granularity.RecorderOptions{})}
+// start starts a service, and its debug pages on a listener of their own: a proxy that forwards requests to the service
+// does not reach them. Continuous is for a service that runs for long: metrics, and answers without a snapshot.
+func start(address, debug string, repaired repairs, continuous bool) (*service, error) {
+	s := &service{ended: make(chan error, 1), debugEnded: make(chan error, 1), recorder: &bottle.Recorder{}, tasks: granularity.NewRecorder(granularity.RecorderOptions{})}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}
+	d, err := live.Listen(context.Background(), debug)
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
 	if err := s.observe(continuous); err != nil {
 		l.Close()
+		d.Close()
 		return nil, err
 	}
 	s.pool = granularity.NewPool(granularity.PoolOptions{Name: "requests", Workers: workers, Recorder: s.tasks})
@@ -65,22 +73,16 @@ func start(address string, repaired repairs, continuous bool) (*service, error) 
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /item/{id}", s.item)
-	s.debugging, s.endDebug = context.WithCancel(context.Background())
-	mux.Handle(debugPath, until(s.debugging, live.Handler(live.Options{Recorder: s.recorder, Continuous: s.continuous, Tasks: s.tasks, Title: "examples/service"})))
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: readHeaderTimeout}
 	s.url = "http://" + l.Addr().String() + "/"
 	go func() { s.ended <- s.http.Serve(l) }()
+	s.debug = "http://" + d.Addr().String() + "/"
+	debugging, cancel := context.WithCancel(context.Background())
+	s.endDebug = cancel
+	go func() {
+		s.debugEnded <- live.Serve(debugging, d, live.Options{Recorder: s.recorder, Continuous: s.continuous, Tasks: s.tasks, Title: "examples/service"})
+	}()
 	return s, nil
-}
-
-// until lets the requests of a handler end with a context: a profile of a minute must not hold up the end of a service.
-func until(ctx context.Context, h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, cancel := context.WithCancel(r.Context())
-		defer cancel()
-		defer context.AfterFunc(ctx, cancel)()
-		h.ServeHTTP(w, r.WithContext(c))
-	})
 }
 
 // observe starts what the live handlers show.
@@ -125,9 +127,10 @@ func (s *service) work(id int) string {
 // stop answers the requests under way, but for those of the debug pages, and ends everything.
 func (s *service) stop() error {
 	s.endDebug()
+	debugged := <-s.debugEnded
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	err := s.http.Shutdown(ctx)
+	err := errors.Join(debugged, s.http.Shutdown(ctx))
 	if ended := <-s.ended; !errors.Is(ended, http.ErrServerClosed) {
 		err = errors.Join(err, ended)
 	}

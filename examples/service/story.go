@@ -62,7 +62,7 @@ func (o *options) tell(ctx context.Context, w io.Writer) ([]*chapter, error) {
 
 // measure starts the service on a free port, loads it, and asks it, as one would ask any service.
 func (c *chapter) measure(ctx context.Context, o *options) error {
-	s, err := start("127.0.0.1:0", c.repair, false)
+	s, err := start("127.0.0.1:0", "localhost:0", c.repair, false)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (c *chapter) measure(ctx context.Context, o *options) error {
 	}
 	loading, unload := context.WithCancel(ctx)
 	wait := l.start(loading)
-	err = c.ask(ctx, o, l, s.url+debugPath[1:])
+	err = c.ask(ctx, o, l, s.debug)
 	unload()
 	return errors.Join(err, wait(), s.stop())
 }

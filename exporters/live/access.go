@@ -1,73 +1,148 @@
 package live
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
+	"runtime"
 	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/access"
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// What the handlers tell is about the inside of a program, and telling it takes processor time. So without
-// Authorize or AllowRemote they answer only who is on the same machine:
-//
-//   - The address that the connection comes from must be of the loopback interface, or the connection a Unix socket.
-//   - The host that the client asked for must be, too: a page in the user's browser can have its own
-//     name resolve to 127.0.0.1, and would then be a client on this machine (DNS rebinding).
-//   - No proxy may have been on the way: it makes requests from anywhere look as if they came from here.
-//   - No page of another site may ask, except by a link that the user follows.
+// The pages are about the inside of a program, and making them takes processor time. A handler that is mounted
+// somewhere cannot tell who asks: many proxies add no header, so that all requests seem to come from this machine. So it
+// answers nobody until it has a token, an Authorize, or a listener of its own.
 
-var (
-	errRemote = errors.New("only clients on the same machine are answered, by the address of its loopback interface: see live.Options.Authorize and AllowRemote")
-	errHost   = errors.New("only requests for localhost or a loopback address are answered: see live.Options.Authorize and AllowRemote")
-	errProxy  = errors.New("the request came through a proxy, so nobody knows where from: see live.Options.Authorize and AllowRemote")
-	errSite   = errors.New("pages of other sites may not ask")
-)
-
-// admit reports why a request is refused; nil if it is not.
-func (h *handler) admit(r *http.Request) error {
-	switch {
-	case h.opt.Authorize != nil:
-		return h.opt.Authorize(r)
-	case h.opt.AllowRemote:
-		return nil
-	}
-	return local(r)
+// guard decides whether a handler answers a request. Without any of its fields set, it refuses all.
+type guard struct {
+	authorize func(*http.Request) error
+	token     access.Token
+	everybody bool
+	own       bool // the requests come from a listener of Serve
 }
 
-// local reports why a request does not count as one from this machine.
-func local(r *http.Request) error {
-	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
-		if len(r.Header.Values(name)) > 0 {
-			return errProxy
+func newGuard(opt *Options) guard {
+	g := guard{authorize: opt.Authorize, token: access.NewToken(opt.Token, opt.TokenFile), everybody: opt.AllowRemote}
+	if g.authorize == nil && !g.token.IsSet() && !g.everybody {
+		g.token = access.NewToken(os.Getenv("BOTTLENECK_TOKEN"), os.Getenv("BOTTLENECK_TOKEN_FILE"))
+	}
+	return g
+}
+
+// closed reports whether no request can be admitted.
+func (g *guard) closed() bool {
+	return g.authorize == nil && !g.token.IsSet() && !g.everybody && !g.own
+}
+
+var errClosed = errors.New("this handler answers nobody yet, since behind a proxy all requests seem to come from this machine: set live.Options.Token or TokenFile " +
+	"(or BOTTLENECK_TOKEN or BOTTLENECK_TOKEN_FILE in the environment), or serve it by live.ListenAndServe, on a loopback address or a Unix socket of its own")
+
+// admit returns the request without its token, or the reason for a refusal. A nil request without an error is answered already.
+func (g *guard) admit(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
+	switch {
+	case g.authorize != nil:
+		return r, refused(g.authorize(r))
+	case g.token.IsSet():
+		r, err := g.token.Admit(w, r)
+		if errors.Is(err, access.ErrToken) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="bottleneck"`)
+			return nil, &problem{status: http.StatusUnauthorized, text: err.Error()}
 		}
+		return r, refused(err)
+	case g.everybody:
+		return r, nil
+	case g.own:
+		return r, refused(access.Local(r))
 	}
-	if r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
-		return errSite
-	}
-	if a, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && a.Network() == "unix" {
+	return nil, refused(errClosed)
+}
+
+// refused makes an answer of the reason for a refusal.
+func refused(err error) error {
+	if err == nil {
 		return nil
 	}
-	if a, err := netip.ParseAddrPort(r.RemoteAddr); err != nil || !loopback(a.Addr()) {
-		return errRemote
+	return &problem{status: http.StatusForbidden, text: format.Clean(err.Error())}
+}
+
+// ListenAndServe serves the pages on an address of their own, which no other handler shares, until the context ends. The address is
+// HOST:PORT with a loopback address as host, such as "localhost:6061", or "unix:" and the path of a socket, which only
+// the user of the process can connect to. The pages are at "/". Clients on this machine need no token unless one is set.
+//
+// The error is nil if the context has ended.
+func ListenAndServe(ctx context.Context, address string, opt Options) error {
+	l, err := Listen(ctx, address)
+	if err != nil {
+		return err
 	}
-	if !localHost(r.Host) {
-		return errHost
+	return Serve(ctx, l, opt)
+}
+
+// Listen returns a listener for [Serve] on an address as [ListenAndServe] takes it. It refuses addresses that other machines can reach.
+func Listen(ctx context.Context, address string) (net.Listener, error) {
+	var config net.ListenConfig
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		l, err := config.Listen(ctx, "unix", path)
+		if err != nil {
+			return nil, fmt.Errorf("live: %w", err)
+		}
+		if err := os.Chmod(path, 0o600); err != nil && runtime.GOOS != "windows" {
+			l.Close()
+			return nil, fmt.Errorf("live: %w", err)
+		}
+		return l, nil
 	}
+	if host, _, err := net.SplitHostPort(address); err != nil || !access.LoopbackHost(host) {
+		return nil, fmt.Errorf("live: address %q: want HOST:PORT with a loopback address as host, or unix:PATH", address)
+	}
+	l, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("live: %w", err)
+	}
+	return l, nil
+}
+
+// Serve is [ListenAndServe] on a listener of [Listen]. It closes the listener. A listener that other machines can reach is
+// refused unless the options have a Token, an Authorize or AllowRemote.
+func Serve(ctx context.Context, l net.Listener, opt Options) error {
+	h := Handler(opt).(*handler)
+	if h.guard.own = isOwn(l.Addr()); !h.guard.own && h.guard.closed() {
+		l.Close()
+		return fmt.Errorf("live: other machines can reach %s: set a token, Authorize or AllowRemote, or listen on a loopback address", l.Addr())
+	}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		// What is being collected ends with its context, so answers under way do not take long.
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		if server.Shutdown(late) != nil {
+			server.Close()
+		}
+	})
+	err := server.Serve(l)
+	if stop() {
+		server.Close()
+		return fmt.Errorf("live: %w", err)
+	}
+	<-ended
 	return nil
 }
 
-// localHost reports whether a Host header, with or without a port, names this machine's loopback interface.
-func localHost(host string) bool {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {
+// isOwn reports whether only this machine can connect to an address.
+func isOwn(a net.Addr) bool {
+	if a.Network() == "unix" {
 		return true
 	}
-	a, err := netip.ParseAddr(host)
-	return err == nil && loopback(a)
+	ap, err := netip.ParseAddrPort(a.String())
+	return err == nil && ap.Addr().Unmap().IsLoopback()
 }
-
-func loopback(a netip.Addr) bool { return a.Unmap().IsLoopback() }

@@ -3,123 +3,236 @@ package live
 import (
 	"context"
 	"errors"
+	"fmt"
+	"html"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
-// Who is answered without Authorize and AllowRemote.
-func TestAccess(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		why    string
-		remote string
-		host   string
-		header string // "name: value"
-		want   error
-	}{
-		{"a client on this machine", "127.0.0.1:5000", "localhost:6060", "", nil},
-		{"by IPv6", "[::1]:5000", "[::1]:6060", "", nil},
-		{"IPv4 in IPv6", "[::ffff:127.0.0.1]:5000", "127.0.0.1", "", nil},
-		{"another loopback address", "127.8.9.1:5000", "127.8.9.1:80", "", nil},
-		{"an absolute name", "127.0.0.1:5000", "LocalHost.:6060", "", nil},
-		{"a link on another site", "127.0.0.1:5000", "localhost", "Sec-Fetch-Site: cross-site;navigate", nil},
-		{"a client elsewhere", "192.0.2.7:5000", "localhost:6060", "", errRemote},
-		{"a client elsewhere, in IPv6", "[2001:db8::1]:5000", "localhost:6060", "", errRemote},
-		{"no address", "", "localhost:6060", "", errRemote},
-		{"an address that is none", "localhost:5000", "localhost:6060", "", errRemote},
-		{"any address", "0.0.0.0:5000", "localhost:6060", "", errRemote},
-		{"DNS rebinding", "127.0.0.1:5000", "evil.example:6060", "", errHost},
-		{"a name that begins alike", "127.0.0.1:5000", "localhost.evil.example", "", errHost},
-		{"a name that ends alike", "127.0.0.1:5000", "notlocalhost", "", errHost},
-		{"no host", "127.0.0.1:5000", "", "", errHost},
-		{"an address of the network", "127.0.0.1:5000", "192.0.2.7:6060", "", errHost},
-		{"a proxy on this machine", "127.0.0.1:5000", "localhost:6060", "X-Forwarded-For: 192.0.2.7", errProxy},
-		{"a proxy by the standard", "127.0.0.1:5000", "localhost:6060", "Forwarded: for=192.0.2.7", errProxy},
-		{"a picture in another site's page", "127.0.0.1:5000", "localhost:6060", "Sec-Fetch-Site: cross-site", errSite},
-	} {
-		r := httptest.NewRequest("GET", "/", nil)
-		r.RemoteAddr, r.Host = c.remote, c.host
-		if name, value, ok := strings.Cut(c.header, ": "); ok {
-			value, mode, _ := strings.Cut(value, ";")
-			r.Header.Set(name, value)
-			r.Header.Set("Sec-Fetch-Mode", mode)
+const secret = "a secret of some length"
+
+// mounted returns a handler as an application mounts it.
+func mounted(t testing.TB, opt Options) *handler {
+	h := newHandler(opt, readTape(t, smallTrace), nil)
+	h.guard.own = false
+	return h
+}
+
+func TestMountedHandlerAnswersNobodyByDefault(t *testing.T) {
+	base := serve(t, mounted(t, Options{}), nil)
+	for _, path := range []string{"", "graph", "trace", "metrics", "nothing", "wall?seconds=x"} {
+		a := get(t, base+path)
+		if a.StatusCode != http.StatusForbidden || a.Header.Get("X-Go-Pprof") != "1" {
+			t.Errorf("%s: %s %s", path, a.Status, a.body)
 		}
-		if got := local(r); got != c.want {
-			t.Errorf("%s: %v", c.why, got)
+		for _, way := range []string{"live.Options.Token", "BOTTLENECK_TOKEN", "live.ListenAndServe"} {
+			if !strings.Contains(a.body, way) {
+				t.Errorf("%s: the answer does not name %s: %s", path, way, a.body)
+			}
 		}
 	}
 }
 
-// The refusal reaches the client, whatever it asks for; AllowRemote lifts it, and Authorize decides alone.
-func TestRefusal(t *testing.T) {
-	t.Parallel()
-	tapeOf := func() *tape { return readTape(t, smallTrace) }
-	far := func(opt Options, path string) *httptest.ResponseRecorder {
-		r := httptest.NewRequest("GET", path, nil) // comes from 192.0.2.1
-		w := httptest.NewRecorder()
-		newHandler(opt, tapeOf(), nil).ServeHTTP(w, r)
-		return w
+func TestTokenFromOptionsFileOrEnvironment(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	for _, path := range []string{"/", "/graph", "/trace", "/nothing", "/wall?seconds=x"} {
-		if w := far(Options{}, path); w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "same machine") || w.Header().Get("X-Go-Pprof") != "1" {
-			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+	for _, c := range []struct {
+		why, name, value string // of the environment
+		opt              Options
+	}{
+		{"option", "", "", Options{Token: secret}},
+		{"file", "", "", Options{TokenFile: file}},
+		{"environment", "BOTTLENECK_TOKEN", secret, Options{}},
+		{"file of the environment", "BOTTLENECK_TOKEN_FILE", file, Options{}},
+		{"a token counts more than AllowRemote", "", "", Options{Token: secret, AllowRemote: true}},
+	} {
+		if c.name != "" {
+			t.Setenv(c.name, c.value)
+		}
+		base := serve(t, mounted(t, c.opt), nil)
+		if c.name != "" {
+			os.Unsetenv(c.name)
+		}
+		if a := get(t, base+"graph"); a.StatusCode != http.StatusUnauthorized || a.Header.Get("WWW-Authenticate") == "" || strings.Contains(a.body, secret) {
+			t.Errorf("%s: without a token %s %s", c.why, a.Status, a.body)
+		}
+		if a := get(t, base+"graph", "Authorization", "Bearer "+secret); a.StatusCode != http.StatusOK {
+			t.Errorf("%s: with the token %s %s", c.why, a.Status, a.body)
+		}
+		if a := get(t, base+"?token="+strings.ReplaceAll(secret, " ", "+")); a.StatusCode != http.StatusOK || strings.Contains(a.body, secret) {
+			t.Errorf("%s: with the parameter %s %s", c.why, a.Status, a.body)
 		}
 	}
-	if w := far(Options{AllowRemote: true}, "/graph"); w.Code != http.StatusOK {
-		t.Errorf("AllowRemote: %d %s", w.Code, w.Body)
+	base := serve(t, mounted(t, Options{Token: secret}), nil)
+	if a := get(t, base, "Authorization", "Bearer "+secret, "Accept", "text/html"); !strings.Contains(html.UnescapeString(a.body), `curl -H "Authorization: Bearer $BOTTLENECK_TOKEN" '`+base+`graph?seconds=2'`) ||
+		!strings.Contains(html.UnescapeString(a.body), `contention?seconds=2&token='"$BOTTLENECK_TOKEN"`) {
+		t.Errorf("the commands of the index lack the token: %s", a.body)
 	}
-	token := func(r *http.Request) error {
+	base = serve(t, mounted(t, Options{Token: "short"}), nil)
+	if a := get(t, base, "Authorization", "Bearer short"); a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, "want at least 16") {
+		t.Errorf("a short token: %s %s", a.Status, a.body)
+	}
+}
+
+func TestAuthorizeDecidesAlone(t *testing.T) {
+	t.Parallel()
+	authorize := func(r *http.Request) error {
 		if r.Header.Get("Authorization") != "Bearer secret" {
 			return errors.New("who are you?\r\nX-Evil: 1")
 		}
 		return nil
 	}
-	if w := far(Options{Authorize: token, AllowRemote: true}, "/graph"); w.Code != http.StatusForbidden || !strings.HasPrefix(w.Body.String(), "who are you?") || w.Header().Get("X-Evil") != "" {
-		t.Errorf("Authorize: %d %q", w.Code, w.Body)
-	}
-	base := serve(t, newHandler(Options{Authorize: token}, tapeOf(), nil), nil)
-	if a := get(t, base+"graph"); a.StatusCode != http.StatusForbidden {
-		t.Errorf("Authorize refuses, also on this machine: %s", a.Status)
+	base := serve(t, mounted(t, Options{Authorize: authorize, AllowRemote: true, Token: secret}), nil)
+	if a := get(t, base+"graph"); a.StatusCode != http.StatusForbidden || !strings.HasPrefix(a.body, "who are you?") || a.Header.Get("X-Evil") != "" {
+		t.Errorf("%s %q", a.Status, a.body)
 	}
 	if a := get(t, base+"graph", "Authorization", "Bearer secret"); a.StatusCode != http.StatusOK {
-		t.Errorf("Authorize allows: %s", a.Status)
+		t.Errorf("%s %q", a.Status, a.body)
 	}
-	panicky := Options{Authorize: func(*http.Request) error { panic("no user") }}
-	if w := far(panicky, "/graph"); w.Code != http.StatusInternalServerError {
-		t.Errorf("Authorize panics: %d", w.Code)
+	base = serve(t, mounted(t, Options{AllowRemote: true}), nil)
+	if a := get(t, base+"graph", "Host", "shop.example"); a.StatusCode != http.StatusOK {
+		t.Errorf("AllowRemote: %s %q", a.Status, a.body)
+	}
+	base = serve(t, mounted(t, Options{Authorize: func(*http.Request) error { panic("no user") }}), nil)
+	if a := get(t, base+"graph"); a.StatusCode != http.StatusInternalServerError {
+		t.Errorf("Authorize panics: %s", a.Status)
 	}
 }
 
-// A real connection with another Host header is refused, and one over a Unix socket is not.
-func TestConnections(t *testing.T) {
+func TestOwnListenerAnswersThisMachine(t *testing.T) {
 	t.Parallel()
-	h := newHandler(Options{}, readTape(t, smallTrace), nil)
-	if a := get(t, serve(t, h, nil), "Host", "evil.example"); a.StatusCode != http.StatusForbidden {
-		t.Errorf("DNS rebinding: %s", a.Status)
-	}
-	socket := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Skip("no Unix sockets: ", err)
-	}
-	s := httptest.NewUnstartedServer(h)
-	s.Listener.Close()
-	s.Listener = l
-	s.Start()
-	defer s.Close()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	}}}
-	resp, err := client.Get("http://shop/")
+	dir, err := os.MkdirTemp("", "b") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Errorf("over a Unix socket: %s", resp.Status)
+	defer os.RemoveAll(dir)
+	socket := filepath.Join(dir, "s")
+	for _, address := range []string{"localhost:0", "unix:" + socket} {
+		ctx, cancel := context.WithCancel(t.Context())
+		l, err := Listen(ctx, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- Serve(ctx, l, Options{Title: "shop"}) }()
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, l.Addr().Network(), l.Addr().String())
+		}}}
+		for host, want := range map[string]int{"localhost": http.StatusOK, "evil.example": http.StatusForbidden} {
+			if l.Addr().Network() == "unix" {
+				want = http.StatusOK
+			}
+			resp, err := client.Get("http://" + host + "/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != want {
+				t.Errorf("%s as %s: %s", address, host, resp.Status)
+			}
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("%s: Serve returns %v after its context has ended", address, err)
+		}
+		if _, err := client.Get("http://localhost/"); err == nil {
+			t.Errorf("%s: there is still an answer", address)
+		}
+	}
+}
+
+func TestListenRefusesAddressesThatOthersReach(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "shop.example:80", "localhost", "", "unix:/no/such/directory/s"} {
+		if err := ListenAndServe(t.Context(), address, Options{}); err == nil || !strings.HasPrefix(err.Error(), "live: ") {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+	all, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Skip("no address for all interfaces: ", err)
+	}
+	if err := Serve(t.Context(), all, Options{}); err == nil || !strings.Contains(err.Error(), "set a token") {
+		t.Error(err)
+	}
+}
+
+// A proxy that adds no header makes all requests look as if this machine had made them.
+func TestBehindNginx(t *testing.T) {
+	nginx := "/usr/sbin/nginx" // where Debian has it, off the PATH of most users
+	if _, err := exec.LookPath(nginx); err != nil {
+		nginx = require.Program(t, "nginx")
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/bare/", mounted(t, Options{}))
+	mux.Handle("/token/", mounted(t, Options{Token: secret}))
+	backend := httptest.NewServer(mux)
+	defer backend.Close()
+	dir := t.TempDir()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := free.Addr().String()
+	free.Close()
+	config := filepath.Join(dir, "nginx.conf")
+	text := fmt.Sprintf(`daemon off; master_process off; pid %[1]s/pid; error_log stderr;
+events {}
+http {
+	access_log off;
+	client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; fastcgi_temp_path %[1]s/c; uwsgi_temp_path %[1]s/d; scgi_temp_path %[1]s/e;
+	server { listen %[2]s; location / { proxy_pass %[3]s; } }
+}
+`, dir, at, backend.URL)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	proxy := exec.Command(nginx, "-p", dir, "-c", config)
+	proxy.Stderr = &log
+	if err := proxy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- proxy.Wait() }()
+	defer func() { proxy.Process.Kill(); <-ended }()
+	for { // until it listens
+		c, err := net.Dial("tcp", at)
+		if err == nil {
+			c.Close()
+			break
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatalf("nginx: %v\n%s", err, log.String())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	for _, c := range []struct {
+		path   string
+		header []string
+		want   int
+	}{
+		{"/bare/graph", nil, http.StatusForbidden},
+		{"/bare/trace", nil, http.StatusForbidden},
+		{"/token/graph", nil, http.StatusUnauthorized},
+		{"/token/trace", nil, http.StatusUnauthorized},
+		{"/token/graph", []string{"Authorization", "Bearer " + secret}, http.StatusOK},
+	} {
+		if a := get(t, "http://"+at+c.path, c.header...); a.StatusCode != c.want {
+			t.Errorf("%s %v: %s %.200s", c.path, c.header, a.Status, a.body)
+		}
 	}
 }

@@ -4,8 +4,8 @@
 //	package main
 //
 //	import (
+//		"context"
 //		"log"
-//		"net/http"
 //
 //		"github.com/bottleneck-go/bottleneck"
 //		"github.com/bottleneck-go/bottleneck/bottle"
@@ -23,8 +23,7 @@
 //			log.Print(err)
 //		}
 //		defer c.Stop()
-//		http.Handle("/debug/bottleneck/", live.Handler(live.Options{Recorder: &rec, Continuous: c}))
-//		log.Fatal(http.ListenAndServe("localhost:6060", nil))
+//		log.Print(live.ListenAndServe(context.Background(), "localhost:6060", live.Options{Recorder: &rec, Continuous: c}))
 //	}
 //
 // Either of the two is enough: what needs the other says so. Importing the package registers and starts nothing.
@@ -53,10 +52,10 @@
 // format= chooses the form. Without it the Accept header does: a browser gets a picture, curl gets text, and who sends no such header, as
 // go tool pprof, Pyroscope's and Parca's scrapers do, gets a profile. debug=1 means text, and does not go together with seconds=.
 //
-//	curl 'http://localhost:6060/debug/bottleneck/graph?seconds=2'
-//	go tool pprof -top 'http://localhost:6060/debug/bottleneck/contention?seconds=2'
+//	curl 'http://localhost:6060/graph?seconds=2'
+//	go tool pprof -top 'http://localhost:6060/contention?seconds=2'
 //
-// Errors are plain text with the header X-Go-Pprof, so that go tool pprof shows them: 400 what is wrong with the query, 403 who is not answered, 404,
+// Errors are plain text with the header X-Go-Pprof, so that go tool pprof shows them: 400 what is wrong with the query, 401 and 403 why there is no answer, 404,
 // 405, 406, 501 what is not set in Options, and 503 with Retry-After: one collection of a kind goes on at a time, a recorder may be stopped or busy, a
 // Continuous may have seen nothing yet, and a trace may take longer to read than half of the time that it is about (10 s at least).
 //
@@ -66,9 +65,15 @@
 //
 // # Who is answered
 //
-// Only clients on the same machine, unless Options.Authorize or Options.AllowRemote says otherwise: the connection must come from a loopback address or
-// be a Unix socket, the request must be for such an address or localhost (a page elsewhere could have its own name lead there), and must not have come
-// through a proxy.
+// A handler that is mounted beside others cannot tell who asks: a proxy before the service makes all requests look as if they came from
+// this machine, and many proxies add no header. So it answers nobody (403) until one of these is set:
+//
+//   - Options.Token or TokenFile, or BOTTLENECK_TOKEN or BOTTLENECK_TOKEN_FILE in the environment: requests carry the token as "Authorization: Bearer TOKEN" or,
+//     for browsers and go tool pprof, as the parameter token=TOKEN (401 otherwise). Tokens are compared in constant time.
+//   - Options.Authorize, which decides alone, or Options.AllowRemote, which admits every request.
+//
+// [ListenAndServe] needs none of them: it serves the pages on a loopback address, or a Unix socket, that nothing else shares. It answers requests for
+// localhost or a loopback address only (a page elsewhere could have its own name lead there), and none that a proxy or a page of another site has made.
 //
 // No answer tells the command line, the environment, or a path of the machine: names of source files are by package, "example.com/shop/cart.go",
 // as go build -trimpath would have named them (Options.FilePaths). The raw trace is the exception: it holds what the runtime wrote, with the names of files as the

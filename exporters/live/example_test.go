@@ -1,23 +1,28 @@
 package live_test
 
 import (
+	"context"
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/signal"
 
 	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/live"
 )
 
 func ExampleHandler() {
 	c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{}) // and Start it
 	mux := http.NewServeMux()
-	mux.Handle("/debug/bottleneck/", live.Handler(live.Options{Continuous: c}))
+	mux.Handle("/debug/bottleneck/", live.Handler(live.Options{Continuous: c, Token: "a secret of some length"}))
 	s := httptest.NewServer(mux) // http.ListenAndServe("localhost:6060", mux) in a service
 	defer s.Close()
 	defer http.DefaultClient.CloseIdleConnections()
 
-	resp, err := http.Get(s.URL + "/debug/bottleneck/graph?seconds=-1")
+	resp, err := http.Get(s.URL + "/debug/bottleneck/graph?seconds=-1&token=a+secret+of+some+length")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -27,13 +32,21 @@ func ExampleHandler() {
 	// Output: 400 Bad Request
 }
 
-// Who has the token is answered, from wherever.
-func ExampleOptions_authorize() {
-	token := func(r *http.Request) error {
-		if r.Header.Get("Authorization") != "Bearer secret" {
-			return fmt.Errorf("not allowed")
-		}
-		return nil
+// The pages have an address of their own, which a proxy before the service does not reach.
+func ExampleListenAndServe() {
+	var rec bottle.Recorder // keeps the last seconds of the execution trace
+	if err := rec.Start(); err != nil {
+		log.Print(err)
 	}
-	http.Handle("/debug/bottleneck/", live.Handler(live.Options{Authorize: token}))
+	defer rec.Stop()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := live.ListenAndServe(ctx, "localhost:6060", live.Options{Recorder: &rec}); err != nil {
+		log.Print(err)
+	}
+}
+
+// Mounted in a service, the pages need a token.
+func ExampleOptions_token() {
+	http.Handle("/debug/bottleneck/", live.Handler(live.Options{TokenFile: "/run/secrets/bottleneck"}))
 }

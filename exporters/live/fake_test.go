@@ -101,9 +101,10 @@ func report() bottleneck.Live {
 	return live
 }
 
-// newHandler returns a handler with made-up sources, each of which may be nil.
+// newHandler returns a handler with made-up sources, each of which may be nil, as on a listener of its own.
 func newHandler(opt Options, r recorder, c continuous) *handler {
 	h := Handler(opt).(*handler)
+	h.guard.own = true
 	h.patience = 3 * time.Minute // with the race detector on a busy machine, all takes long
 	if r != nil {
 		h.recorder = r

@@ -42,7 +42,7 @@ func TestOneAtATime(t *testing.T) {
 		wg.Go(func() {
 			a := get(t, base+"graph?format=json")
 			after, err := strconv.Atoi(a.Header.Get("Retry-After"))
-			if a.StatusCode != http.StatusServiceUnavailable || err != nil || after < 1 || !strings.Contains(a.body, "one at a time") {
+			if a.StatusCode != http.StatusServiceUnavailable || err != nil || after < 1 || !strings.Contains(a.body, "collection is in progress") {
 				t.Errorf("%s, Retry-After %s: %s", a.Status, a.Header.Get("Retry-After"), a.body)
 			}
 		})
@@ -293,7 +293,7 @@ func TestTooMuch(t *testing.T) {
 func TestBreakOff(t *testing.T) {
 	t.Parallel()
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		(&handler{opt: Options{Authorize: func(*http.Request) error { return nil }}, series: nil, continuous: &made{live: report()}}).ServeHTTP(panicWriter{w}, r)
+		(&handler{guard: guard{everybody: true}, series: nil, continuous: &made{live: report()}}).ServeHTTP(panicWriter{w}, r)
 	})
 	s := httptest.NewUnstartedServer(h)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)

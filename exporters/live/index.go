@@ -172,16 +172,20 @@ func (h *handler) commands(r *http.Request) (commands []string) {
 		scheme = "https://"
 	}
 	at = strings.ReplaceAll(format.Clean(scheme+r.Host+at), "'", "%27") // a link may lead to any path below the mount point, and a shell must not obey it
+	curl, flag, parameter := "curl ", "", "'"
+	if h.guard.token.IsSet() {
+		curl, flag, parameter = `curl -H "Authorization: Bearer $BOTTLENECK_TOKEN" `, "-token-file FILE ", `&token='"$BOTTLENECK_TOKEN"`
+	}
 	add := func(e *endpoint, command string) {
 		if e.missing(h) == "" {
 			commands = append(commands, command)
 		}
 	}
-	add(&graphEndpoint, "curl '"+at+"graph?seconds=2'")
-	add(&graphEndpoint, "bottleneck top '"+at+"'")
-	add(&contentionEndpoint, "go tool pprof -top '"+at+"contention?seconds=2'")
-	add(&wallEndpoint, "go tool pprof -http=: '"+at+"wall?seconds=5'")
-	add(&traceEndpoint, "bottleneck graph -o graph.svg '"+at+"trace'")
-	add(&metricsEndpoint, "curl '"+at+"metrics'")
+	add(&graphEndpoint, curl+"'"+at+"graph?seconds=2'")
+	add(&graphEndpoint, "bottleneck top "+flag+"'"+at+"'")
+	add(&contentionEndpoint, "go tool pprof -top '"+at+"contention?seconds=2"+parameter)
+	add(&wallEndpoint, "go tool pprof -http=: '"+at+"wall?seconds=5"+parameter)
+	add(&traceEndpoint, "bottleneck graph "+flag+"-o graph.svg '"+at+"trace'")
+	add(&metricsEndpoint, curl+"'"+at+"metrics'")
 	return commands
 }

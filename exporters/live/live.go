@@ -17,8 +17,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// Options say what a handler shows, and to whom. With the zero value it shows an index page and wall-clock profiles, to
-// clients on the same machine. It starts and stops nothing.
+// Options configures a handler. The zero value shows an index page and wall-clock profiles: on a listener of
+// [ListenAndServe] to clients on the same machine, and elsewhere to nobody. The handler starts and stops nothing.
 type Options struct {
 	// Recorder is asked for the last seconds. Without it there is no raw trace.
 	Recorder *bottle.Recorder
@@ -27,9 +27,13 @@ type Options struct {
 	// Tasks are shown instead of the user regions of the execution trace.
 	Tasks *granularity.Recorder
 
+	// Token is a secret that each request must carry, as "Authorization: Bearer TOKEN" or as the parameter token=TOKEN. It has at least
+	// 16 bytes; "openssl rand -hex 16" prints one. TokenFile is a file that holds it, read for each request, if Token is "". If both are
+	// "", and Authorize and AllowRemote are not set, the environment variables BOTTLENECK_TOKEN and BOTTLENECK_TOKEN_FILE take their place.
+	Token, TokenFile string
 	// Authorize, if not nil, decides alone who is answered: an error refuses the request, and its text is the answer (403).
 	Authorize func(*http.Request) error
-	// AllowRemote answers everybody, if Authorize is nil. Else only clients on the same machine are answered.
+	// AllowRemote answers every request, if there is neither Authorize nor a token.
 	AllowRemote bool
 
 	// Title is what the index page calls the service.
@@ -46,11 +50,12 @@ type Options struct {
 
 // Handler returns a handler to be mounted under any path that ends with a slash, with or without [http.StripPrefix]:
 //
-//	mux.Handle("/debug/bottleneck/", live.Handler(live.Options{Recorder: recorder}))
+//	mux.Handle("/debug/bottleneck/", live.Handler(live.Options{Recorder: recorder, TokenFile: "/run/secrets/bottleneck"}))
 //
-// It can be used by several servers, and closed by nobody: no goroutine outlives a request.
+// It refuses all requests (403) unless the options, or the environment, have a token, or Authorize or AllowRemote is set: a handler cannot
+// tell whether a proxy stands before it. [ListenAndServe] needs none of them. The handler is safe for concurrent use and needs no Close.
 func Handler(opt Options) http.Handler {
-	h := &handler{opt: opt, analyze: analyzeSnapshot, patience: patience, born: time.Now(), snapshot: make(chan struct{}, 1)}
+	h := &handler{opt: opt, guard: newGuard(&opt), analyze: analyzeSnapshot, patience: patience, born: time.Now(), snapshot: make(chan struct{}, 1)}
 	var source series.Source
 	if opt.Recorder != nil {
 		h.recorder = opt.Recorder
@@ -84,6 +89,7 @@ type continuous interface {
 
 type handler struct {
 	opt        Options
+	guard      guard
 	recorder   recorder
 	continuous continuous
 	tasks      series.Tasker
@@ -134,8 +140,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
-	if err := h.admit(r); err != nil {
-		return &problem{status: http.StatusForbidden, text: format.Clean(err.Error())}
+	r, err := h.guard.admit(w, r)
+	if r == nil || err != nil {
+		return err
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return &problem{status: http.StatusMethodNotAllowed, allow: "GET, HEAD", text: "only GET and HEAD are answered here"}
@@ -224,7 +231,7 @@ func (h *handler) collectOne(w http.ResponseWriter, r *http.Request, e *endpoint
 	takes := e.takes(h, q.orDefault())
 	leave, wait := h.gate.enter(e.name, takes)
 	if leave == nil {
-		return nil, &problem{status: http.StatusServiceUnavailable, retry: wait, text: fmt.Sprintf("somebody else collects %s: one at a time", e.name)}
+		return nil, &problem{status: http.StatusServiceUnavailable, retry: wait, text: fmt.Sprintf("another %s collection is in progress", e.name)}
 	}
 	defer leave()
 	limit := takes + max(q.orDefault()/2, h.patience)

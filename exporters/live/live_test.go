@@ -256,7 +256,7 @@ func TestMount(t *testing.T) {
 // What is not there says what it needs.
 func TestNothing(t *testing.T) {
 	t.Parallel()
-	base := serve(t, Handler(Options{}), nil)
+	base := serve(t, Handler(Options{AllowRemote: true}), nil)
 	for _, e := range endpoints {
 		if e == &wallEndpoint {
 			continue

@@ -263,7 +263,7 @@ func TestPrometheusAgrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Stop()
-	base := serve(t, Handler(Options{Continuous: c}), nil)
+	base := serve(t, Handler(Options{Continuous: c, AllowRemote: true}), nil)
 	p := startPrometheus(t, base)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup

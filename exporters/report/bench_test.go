@@ -29,7 +29,7 @@ func BenchmarkWrite(b *testing.B) {
 
 // BenchmarkServer measures the answers that a page of two million quanta waits for: with each filter a new one.
 func BenchmarkServer(b *testing.B) {
-	h, err := NewHandler(&Data{Counters: testRecording(searchNames(20), 2_000_000)})
+	h, err := NewHandler(&Data{Counters: testRecording(searchNames(20), 2_000_000)}, HandlerOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func BenchmarkServedPage(b *testing.B) {
 	if testing.Short() {
 		b.Skip("takes half a minute")
 	}
-	h, err := NewHandler(&Data{Title: "two million", Counters: testRecording(searchNames(20), 2_000_000)})
+	h, err := NewHandler(&Data{Title: "two million", Counters: testRecording(searchNames(20), 2_000_000)}, HandlerOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func ExampleWrite() {
 
 // The same page, served to this machine.
 func ExampleNewHandler() {
-	h, err := report.NewHandler(&report.Data{Title: "merge sort", Bottle: &bottle.Graph{Wall: time.Second}})
+	h, err := report.NewHandler(&report.Data{Title: "merge sort", Bottle: &bottle.Graph{Wall: time.Second}}, report.HandlerOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -6,25 +6,32 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"strconv"
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/internal/access"
 )
+
+// HandlerOptions configures [NewHandler]. The zero value is ready to use.
+type HandlerOptions struct {
+	// Token, if not "", is a secret of at least 16 bytes that each request must carry: in a cookie, which the page
+	// gets when it is asked for with the parameter token=TOKEN, or as "Authorization: Bearer TOKEN".
+	Token string
+}
 
 // NewHandler returns a handler that serves the page of a recording, and answers its questions about the quanta. The
 // recording may be large: the table of quanta stays here, and the page gets only what it shows.
 //
-// The handler is for a person at this machine. It answers only requests that come from a loopback address and that name
-// one as their Host, so that no page of another origin can read the recording, not even by changing what its own name
-// resolves to (DNS rebinding). It registers nothing, and serves only the paths "/", "/api/query", "/api/points" and
+// The handler is for a person at this machine. Without a token, it answers requests that come from a loopback address and
+// that name one as their Host, so that no page of another origin can read the recording, not even by changing what its own
+// name resolves to (DNS rebinding). A proxy may hide where requests come from: where one can reach the handler, set a
+// token. The handler registers nothing, and serves only the paths "/", "/api/query", "/api/points" and
 // "/api/export" below where it is mounted with [http.StripPrefix].
 //
 // The error tells what is wrong with the data. d must not be changed while the handler is in use.
-func NewHandler(d *Data) (http.Handler, error) {
+func NewHandler(d *Data, opt HandlerOptions) (http.Handler, error) {
 	if d == nil {
 		return nil, errNoData
 	}
@@ -36,7 +43,7 @@ func NewHandler(d *Data) (http.Handler, error) {
 	if err := writePage(&page, d, form, true); err != nil {
 		return nil, err
 	}
-	s := &server{page: page.Bytes(), policy: pagePolicy(page.Bytes())}
+	s := &server{token: access.NewToken(opt.Token, ""), page: page.Bytes(), policy: pagePolicy(page.Bytes())}
 	if d.Counters != nil {
 		if s.explorer, err = counters.NewExplorer(d.Counters); err != nil {
 			return nil, fmt.Errorf("report: %w", err)
@@ -52,6 +59,7 @@ func NewHandler(d *Data) (http.Handler, error) {
 }
 
 type server struct {
+	token    access.Token
 	page     []byte
 	policy   string
 	explorer *counters.Explorer // nil if there are no quanta
@@ -68,45 +76,19 @@ func (s *server) guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Content-Security-Policy", s.policy)
-		switch {
-		case !fromHere(r.RemoteAddr):
-			refuse(w, http.StatusForbidden, "this page is only for the machine that serves it")
-		case !namesHere(r.Host):
-			refuse(w, http.StatusForbidden, "the name "+strconv.Quote(r.Host)+" is not this machine's: use localhost")
-		case crossSite(r):
-			refuse(w, http.StatusForbidden, "requests of other pages are not answered")
-		default:
-			next.ServeHTTP(w, r)
+		if !s.token.IsSet() {
+			if err := access.Local(r); err != nil {
+				refuse(w, http.StatusForbidden, err.Error())
+				return
+			}
+		} else if admitted, err := s.token.Admit(w, r); err != nil {
+			refuse(w, http.StatusForbidden, err.Error())
+			return
+		} else if r = admitted; r == nil {
+			return // a redirect
 		}
+		next.ServeHTTP(w, r)
 	})
-}
-
-// fromHere reports whether an address is a loopback one.
-func fromHere(remote string) bool {
-	addr, err := netip.ParseAddrPort(remote)
-	return err == nil && addr.Addr().Unmap().IsLoopback()
-}
-
-// namesHere reports whether a Host header names this machine as only a browser on it would.
-func namesHere(host string) bool {
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	}
-	if strings.EqualFold(strings.TrimSuffix(name, "."), "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(name)
-	return err == nil && addr.Unmap().IsLoopback()
-}
-
-// crossSite reports whether a browser says that another page makes the request. A link from elsewhere to the page itself is fine.
-func crossSite(r *http.Request) bool {
-	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" && r.Method != http.MethodGet {
-		return true
-	}
-	origin := r.Header.Get("Origin")
-	return origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host
 }
 
 func refuse(w http.ResponseWriter, status int, message string) {

@@ -19,7 +19,7 @@ import (
 
 func serve(t *testing.T, d *Data) *httptest.Server {
 	t.Helper()
-	h, err := NewHandler(d)
+	h, err := NewHandler(d, HandlerOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestServerGuards(t *testing.T) {
 
 // A request from another machine is refused, whatever it says.
 func TestServerRefusesOthers(t *testing.T) {
-	h, err := NewHandler(testData(3, 10))
+	h, err := NewHandler(testData(3, 10), HandlerOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,10 +139,10 @@ func TestServerWithoutCounters(t *testing.T) {
 	}
 	d := testData(3, 10)
 	d.Counters.Begin = d.Counters.Begin[:5]
-	if _, err := NewHandler(d); err == nil {
+	if _, err := NewHandler(d, HandlerOptions{}); err == nil {
 		t.Error("a table with columns of different lengths is served")
 	}
-	if _, err := NewHandler(nil); err == nil {
+	if _, err := NewHandler(nil, HandlerOptions{}); err == nil {
 		t.Error("nothing is served")
 	}
 }
