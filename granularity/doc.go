@@ -80,6 +80,10 @@
 //	trace-running      upper-bound    from a trace ([ReadTrace]): running time of the goroutine
 //	wall-tsc           upper-bound    elapsed time × TSC frequency
 //
+// On Linux the first task on a thread gives the kernel two addresses, by the system calls rseq and set_tid_address.
+// [RecorderOptions].NoThreadState, or BOTTLENECK_NO_THREAD_STATE=1 in the environment, keeps the process from both; the rseq clock is then
+// not among the sources.
+//
 // Against spinning of known length, with interrupts bracketed, the rseq clock is within the bracket for
 // 199 or 200 of 200 tasks of 100 µs (median distance from it at most 0.05 %), for 176 to 200 of 200 that 8
 // workers on 2 processors preempt, and for 200 of 200 that change threads in a pause (TestTasksAreTrue). In internal/cycles

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
 // recorder returns one of the test's own.
@@ -254,6 +256,9 @@ func explode() { panic("boom") }
 
 func childMain(child string) {
 	switch child {
+	case "state-variable", "state-option", "state-late":
+		stateChild(child)
+		return
 	case "panic-pool":
 		p := NewPool(PoolOptions{})
 		p.Submit(explode)
@@ -272,12 +277,73 @@ func childMain(child string) {
 	fmt.Println("survived")
 }
 
+// stateChild measures tasks with the clock that is chosen, and prints which it was.
+func stateChild(child string) {
+	if child == "state-late" {
+		Default()
+	}
+	rec := NewRecorder(RecorderOptions{NoThreadState: child != "state-variable"})
+	p := NewPool(PoolOptions{Workers: 4, Recorder: rec})
+	for range 100 {
+		p.Submit(func() {
+			paused := Pause()
+			paused.Resume()
+		})
+	}
+	p.Wait()
+	p.Close()
+	profile := rec.Profile()
+	var tasks, unmeasured uint64
+	for _, c := range profile.Classes {
+		tasks, unmeasured = tasks+c.Tasks, unmeasured+c.Unmeasured
+	}
+	fmt.Println(profile.Source, tasks, unmeasured)
+}
+
+// TestProfileNamesTheClockWithoutThreadState: by the environment variable, by the option, and by the option
+// after another recorder was made, tasks are measured by a clock that is not the rseq clock, and the profile names it.
+func TestProfileNamesTheClockWithoutThreadState(t *testing.T) {
+	for _, child := range []string{"state-variable", "state-option", "state-late"} {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "GRANULARITY_TEST_CHILD="+child)
+		if child == "state-variable" {
+			cmd.Env = append(cmd.Env, cycles.NoThreadState+"=1")
+		}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", child, err, out)
+			continue
+		}
+		var source string
+		var tasks, unmeasured int
+		fmt.Sscan(string(out), &source, &tasks, &unmeasured)
+		if source == "" || source == string(cycles.RseqClock) || tasks != 100 || unmeasured != 0 {
+			t.Errorf("%s: %s; want 100 tasks, all measured, by another clock than %s", child, out, cycles.RseqClock)
+		}
+	}
+}
+
 func TestMain(m *testing.M) {
 	if child := os.Getenv("GRANULARITY_TEST_CHILD"); child != "" {
 		childMain(child)
 		return
 	}
 	os.Exit(m.Run())
+}
+
+// TestREADMESaysWhatIsDoneToThreads: the section of the README names the system calls, the variable and the option.
+func TestREADMESaysWhatIsDoneToThreads(t *testing.T) {
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "## What it does to your process")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, name := range []string{"set_tid_address", "rseq", "LockOSThread", cycles.NoThreadState + "=1", "NoThreadState: true"} {
+		if !strings.Contains(section, name) {
+			t.Errorf("the section does not name %s", name)
+		}
+	}
 }
 
 func TestSubmitContext(t *testing.T) {

@@ -2,6 +2,7 @@ package cycles
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,11 +10,14 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
 // threadNS reads the calling thread's CPU clock.
@@ -33,10 +37,46 @@ func childMain(child string) {
 		if libcThreads {
 			deny = deny[:1] // glibc aborts when it cannot register a new thread
 		}
-		if err := denySyscalls(deny...); err != nil {
+		if err := denySyscalls(refuse, deny...); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(3)
 		}
+	case "fatal", "fatal, by option":
+		if err := denySyscalls(unix.SECCOMP_RET_KILL_PROCESS, unix.SYS_SET_TID_ADDRESS, unix.SYS_RSEQ); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(3)
+		}
+		if child == "fatal, by option" {
+			WithoutThreadState()
+		}
+	case "late option":
+		runtime.LockOSThread()
+		Default()
+		if c := WithoutThreadState(); c.rseq {
+			fmt.Fprintln(os.Stderr, "the clock is", c.Info())
+			os.Exit(3)
+		}
+		runtime.UnlockOSThread()
+		if err := denySyscalls(unix.SECCOMP_RET_KILL_PROCESS, unix.SYS_SET_TID_ADDRESS, unix.SYS_RSEQ); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(3)
+		}
+	}
+	if strings.HasPrefix(child, "fatal") || child == "late option" {
+		var threads sync.WaitGroup
+		for range 8 { // readings on threads of their own
+			threads.Add(1)
+			go func() {
+				defer threads.Done()
+				runtime.LockOSThread()
+				c := Default()
+				from := c.Start()
+				busy(10_000)
+				c.Stop(from.Thread)
+				from.Thread.Leave()
+			}()
+		}
+		threads.Wait()
 	}
 	// The choice, and whether a measurement with it makes sense; not every one: others may have the processor for long.
 	c := Default()
@@ -57,8 +97,11 @@ type report struct {
 	Sound bool
 }
 
-// denySyscalls makes the system calls fail with EPERM in all threads from now on.
-func denySyscalls(numbers ...uint32) error {
+// refuse makes a system call fail with EPERM.
+const refuse = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+
+// denySyscalls does the action instead of the system calls in all threads from now on.
+func denySyscalls(action uint32, numbers ...uint32) error {
 	filter := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}} // the number of the call
 	for i, n := range numbers {
 		filter = append(filter, unix.SockFilter{
@@ -66,7 +109,7 @@ func denySyscalls(numbers ...uint32) error {
 	}
 	filter = append(filter,
 		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)})
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action})
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
@@ -176,5 +219,37 @@ func TestCgo(t *testing.T) {
 	truth := exec.Command(program, "-test.run=^(TestTruth/rseq-clock|TestThreadsExit)")
 	if out, err := truth.CombinedOutput(); err != nil {
 		t.Errorf("the truth tests fail in a cgo program: %v\n%s", err, out)
+	}
+}
+
+// With BOTTLENECK_NO_THREAD_STATE, or by the option, no thread makes the system calls rseq and set_tid_address: a
+// process that is killed at the first one measures and lives. Without it the same process is killed.
+func TestNoThreadStateMakesNoSystemCallsForIt(t *testing.T) {
+	if libcThreads {
+		t.Skip("a C library makes these calls itself")
+	}
+	killed := exec.Command(os.Args[0])
+	killed.Env = append(os.Environ(), "CYCLES_TEST_CHILD=fatal")
+	err := killed.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGSYS {
+		require.Missing(t, "system calls cannot be made fatal here: ", err)
+	}
+	for _, tt := range []struct{ child, value string }{{"fatal", "1"}, {"fatal, by option", ""}, {"late option", "0"}} {
+		t.Setenv(NoThreadState, tt.value)
+		got := openInChild(t, os.Args[0], tt.child, nil).Info
+		switch tt.child {
+		case "late option":
+			if own := Default().Info(); got.Source != own.Source {
+				t.Errorf("%s: the default clock is %s, and was %s", tt.child, got.Source, own.Source)
+			}
+		default:
+			if got.Source == RseqClock || got.Source == "" {
+				t.Errorf("%s: source %q", tt.child, got.Source)
+			}
+			if got.Source == ThreadClock && !slices.ContainsFunc(got.Refused, func(s string) bool { return strings.Contains(s, "switched off") || !haveTSC }) {
+				t.Errorf("%s: refused %q", tt.child, got.Refused)
+			}
+		}
 	}
 }

@@ -16,8 +16,12 @@ var (
 	fsgsbase    = hasFSGSBase()
 	libcThreads = fsgsbase && fsSelf() || !fsgsbase && cgoBuild
 	//lint:ignore U1000 here reads it
-	byFS = fsgsbase && !libcThreads
+	byFS = fsgsbase && !libcThreads && !noThreadState.Load()
 )
+
+// identifyByNumber makes the thread's number its identity: an FS base can come again with another thread, and
+// without an address for the kernel to zero nothing tells.
+func identifyByNumber() { byFS = false }
 
 func identity() uintptr {
 	if id, _, _ := here(); id != 0 {

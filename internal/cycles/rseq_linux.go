@@ -96,6 +96,9 @@ func (a *area) register() error {
 	if a.state == rseqRegistered && a.kept == 1 {
 		return nil
 	}
+	if noThreadState.Load() {
+		return errors.New("rseq: switched off, by " + NoThreadState + " or an option")
+	}
 	if a.state == rseqRefused || marker() == 0 {
 		return errors.New("the thread's registration was refused before")
 	}

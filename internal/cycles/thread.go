@@ -1,6 +1,7 @@
 package cycles
 
 import (
+	"os"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -20,6 +21,38 @@ import (
 // of the thread's area is what tells: it is not zero while the thread lives,
 // and the kernel zeroes it when the thread exits (thread_linux.go). Where an identity is
 // a goroutine's (no system call, other systems), it never dies.
+
+// NoThreadState is the environment variable that keeps the package from giving the kernel addresses to write to
+// (set_tid_address and rseq), when it is neither empty nor 0. See [WithoutThreadState].
+const NoThreadState = "BOTTLENECK_NO_THREAD_STATE"
+
+// noThreadState: threads are registered with the registry only, not with the kernel.
+var noThreadState = func() *atomic.Bool {
+	v := os.Getenv(NoThreadState)
+	off := new(atomic.Bool)
+	off.Store(v != "" && v != "0")
+	return off
+}()
+
+// WithoutThreadState keeps the package from then on from giving the kernel addresses to write to, and returns a
+// clock that does without: the best source of the ladder but for the rseq clock. Threads that have measured something before keep theirs.
+// An earlier [Default] that is the rseq clock goes on, at the price of the thread clock.
+func WithoutThreadState() *Clock {
+	threads.mu.Lock()
+	noThreadState.Store(true)
+	identifyByNumber()
+	threads.mu.Unlock()
+	if c := Default(); !c.rseq {
+		return c
+	}
+	return second()
+}
+
+// second is the clock beside a [Default] that is the rseq clock.
+var second = sync.OnceValue(func() *Clock {
+	c, _ := Open()
+	return c
+})
 
 // A Thread is what the package knows about one thread. It is made by the first
 // reading on the thread.

@@ -47,11 +47,11 @@ func newArea() *area {
 
 // enter takes possession of the area for the calling thread and returns its
 // number. In a program without a C library the kernel is asked to zero life when the thread exits
-// (set_tid_address(2)); Go's runtime does not use that address. A C library does, to join its threads.
+// (set_tid_address(2)), unless that is switched off; Go's runtime does not use that address. A C library does, to join its threads.
 func (a *area) enter() (tid int) {
 	tid = unix.Gettid()
 	atomic.StoreUint32(&a.life, uint32(tid))
-	if !libcThreads {
+	if !libcThreads && !noThreadState.Load() {
 		if _, _, errno := unix.RawSyscall(unix.SYS_SET_TID_ADDRESS, uintptr(unsafe.Pointer(&a.life)), 0, 0); errno == 0 {
 			a.kept = 1
 		}
