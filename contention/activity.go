@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// SyscallKind is a kind in [Activity] only: a system call that had lost its processor.
-const SyscallKind Kind = "syscall"
-
 // Activity is what owners did while they were waited for. In a profile, the parts sum to
 // what is blamed on them, exactly.
 //
@@ -19,8 +16,7 @@ type Activity struct {
 	Running time.Duration
 	// Runnable is the time in which they were ready but had no processor.
 	Runnable time.Duration
-	// Blocked is the time in which they waited themselves, by what for: a Kind of contention, or
-	// [SyscallKind]. It is nil if they did not. Treat it as read-only.
+	// Blocked is the time in which they waited themselves, by what for. It is nil if they did not. Treat it as read-only.
 	Blocked map[Kind]time.Duration
 	// Unknown is the rest, such as the time before the owner's goroutine was started.
 	Unknown time.Duration
@@ -116,7 +112,7 @@ const (
 )
 
 // activityKinds are the keys of Activity.Blocked.
-var activityKinds = append(append([]Kind(nil), Kinds...), SyscallKind)
+var activityKinds = Kinds
 
 // kind returns what d waits for, "" if it does not.
 func (d doing) kind() Kind {

@@ -163,7 +163,7 @@ func (r *jsonReader) readLocks() error {
 // Kinds lists all kinds.
 var Kinds = []Kind{
 	MutexKind, RWMutexWriterKind, RWMutexReaderKind, CondKind, WaitGroupKind, OnceKind, ChanSendKind,
-	ChanReceiveKind, SelectKind, SemaphoreKind, NetworkKind, SleepKind, GCKind, OtherKind,
+	ChanReceiveKind, SelectKind, SemaphoreKind, NetworkKind, SleepKind, GCKind, OtherKind, SyscallKind,
 }
 
 // waiter checks what waits and pairs have in common.

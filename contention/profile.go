@@ -78,6 +78,9 @@ const (
 	SleepKind         Kind = "sleep"
 	GCKind            Kind = "gc"
 	OtherKind         Kind = "other"
+	// SyscallKind is a system call that lost its processor. A profile of a trace has them if
+	// TraceOptions.Syscalls asks for them; an [Activity] always does.
+	SyscallKind Kind = "syscall"
 )
 
 // Flags are circumstances of a wait or of an owner.

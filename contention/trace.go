@@ -101,6 +101,9 @@ type TraceOptions struct {
 	// Runtime has the waits of the runtime's own goroutines (the collector's workers, the tracer, the
 	// scavenger), too, most of which are idle on purpose.
 	Runtime bool
+	// Syscalls has the system calls that lost their processor, too, by call chain: they block, but on
+	// nothing that another goroutine could let go of.
+	Syscalls bool
 	// MaxPairs bounds the rows of the profile; 0 means 65536. What does not fit goes into
 	// rows without call chains and is counted in Profile.Dropped.
 	MaxPairs int
@@ -202,6 +205,8 @@ type TraceObserver struct {
 	cutRoom    cutRoom
 	cuts       traceCuts
 	windows    *traceWindows // nil if there are none
+	marking    bool          // the collector marks,
+	marked     timeline.Time // and did so last until then
 
 	audit func(waiter *timeline.Goroutine, by owner, from, to, ns timeline.Time) // tests: told of everything that is blamed on an owner of a lock
 }
@@ -245,8 +250,8 @@ func (o *TraceObserver) Transition(t *timeline.Transition) {
 	g.track(t)
 	o.noteReader(g, t)
 	switch {
-	case t.State == timeline.Waiting:
-		if !o.opt.Runtime && t.G.Kind != timeline.Application {
+	case o.blocked(t.State):
+		if !o.opt.Runtime && !o.counts(t.G, &t.Interval) {
 			g.finish(t)
 			break
 		}
@@ -272,6 +277,40 @@ func (o *TraceObserver) Transition(t *timeline.Transition) {
 		o.commit(g)
 		o.letGo(g)
 		o.goroutines[t.G.Index] = nil
+	}
+}
+
+// blocked reports whether goroutines in a state wait for something that the profile is about.
+func (o *TraceObserver) blocked(s timeline.State) bool {
+	return s == timeline.Waiting || s == timeline.SyscallBlocked && o.opt.Syscalls
+}
+
+// suspended reports whether the runtime stopped a goroutine that was running, for the collector to scan
+// its stack or for the tracer to note its state. It waited for nothing; the function in which that
+// happened has nothing to do with it.
+func suspended(i *timeline.Interval) bool {
+	return i.State == timeline.Waiting && i.Wait == timeline.WaitRuntime && i.Reason == "preempted"
+}
+
+// counts reports whether a wait is one of the program. The runtime's own parking is not, such as when the tracer stops, but for
+// suspensions while the collector marks, and the waits of testing/synctest.
+func (o *TraceObserver) counts(g *timeline.Goroutine, i *timeline.Interval) bool {
+	switch {
+	case g.Kind != timeline.Application:
+		return false
+	case i.Wait != timeline.WaitRuntime:
+		return true
+	case suspended(i):
+		return o.marking || i.Start < o.marked
+	}
+	return i.Reason == "synctest"
+}
+
+// Range implements [timeline.Observer].
+func (o *TraceObserver) Range(r *timeline.Range) {
+	if r.Name == "GC concurrent mark phase" {
+		o.marking = r.Begin
+		o.marked = max(o.marked, r.Time)
 	}
 }
 

@@ -35,14 +35,15 @@ func (c *traceCuts) mark() merged {
 // presentState is the state of a goroutine as it was shown last. The goroutine itself may be in the next one
 // already: a pass may be cut between the two.
 type presentState struct {
-	state timeline.State
-	wait  timeline.Wait
-	since timeline.Time
-	stack *timeline.Stack
+	state  timeline.State
+	wait   timeline.Wait
+	reason string
+	since  timeline.Time
+	stack  *timeline.Stack
 }
 
 func (p *presentState) set(t *timeline.Transition) {
-	p.state, p.wait, p.since, p.stack = t.To, t.G.Wait(), t.End, t.G.Stack()
+	p.state, p.wait, p.reason, p.since, p.stack = t.To, t.G.Wait(), t.G.Reason(), t.End, t.G.Stack()
 }
 
 // maxTraceSites is how many call chains a pass remembers from one piece to the next.
@@ -87,6 +88,7 @@ func (o *TraceObserver) Cut(t timeline.Time) *Profile {
 // cutWait books what a goroutine has waited until t, and reports whether it goes on waiting.
 func (o *TraceObserver) cutWait(g *tracedGoroutine, t timeline.Time) bool {
 	w := &g.wait
+	p := timeline.Interval{State: g.present.state, Wait: g.present.wait, Reason: g.present.reason, Start: g.present.since}
 	o.bookContended(w)
 	switch {
 	case w.chosen:
@@ -96,8 +98,8 @@ func (o *TraceObserver) cutWait(g *tracedGoroutine, t timeline.Time) bool {
 		w.earlier -= d // resumed will add it again
 		o.rows.part(g, w, o.opt.Goroutines)
 		return true
-	case g.present.state == timeline.Waiting && (o.opt.Runtime || g.g.Kind == timeline.Application):
-		o.cutBlocked(g, t)
+	case o.blocked(g.present.state) && (o.opt.Runtime || o.counts(g.g, &p)):
+		o.cutBlocked(g, waitOf(&p), t)
 		return true
 	case w.open && g.active && g.ran+t-g.since <= futile:
 		o.rows.part(g, w, o.opt.Goroutines) // it may have been woken in vain
@@ -108,9 +110,8 @@ func (o *TraceObserver) cutWait(g *tracedGoroutine, t timeline.Time) bool {
 }
 
 // cutBlocked books what a goroutine that is blocked has waited until t.
-func (o *TraceObserver) cutBlocked(g *tracedGoroutine, t timeline.Time) {
+func (o *TraceObserver) cutBlocked(g *tracedGoroutine, kind timeline.Wait, t timeline.Time) {
 	w, at := &g.wait, o.places.of(g.present.stack)
-	kind := g.present.wait
 	lock := lockWait(kind)
 	if w.open {
 		if lock && g.inVain(at.site) {

@@ -356,4 +356,6 @@ func (p *past) addWaiting(to timeline.Time, on doing, lock bool) {
 }
 
 // finish completes a wait.
-func (p *past) finish(t *timeline.Transition) { p.addWaiting(t.End, doingOf(t.Wait), lockWait(t.Wait)) }
+func (p *past) finish(t *timeline.Transition) {
+	p.addWaiting(t.End, doingOf(waitOf(&t.Interval)), lockWait(t.Wait))
+}

@@ -295,7 +295,7 @@ func traceKind(w timeline.Wait) Kind {
 	switch w {
 	case timeline.WaitMutex, timeline.WaitRWMutexWriter, timeline.WaitRWMutexReader, timeline.WaitWaitGroup,
 		timeline.WaitCond, timeline.WaitOnce, timeline.WaitChanSend, timeline.WaitChanReceive, timeline.WaitSelect,
-		timeline.WaitSemaphore, timeline.WaitNetwork, timeline.WaitSleep, timeline.WaitGC:
+		timeline.WaitSemaphore, timeline.WaitNetwork, timeline.WaitSleep, timeline.WaitGC, timeline.WaitSyscall:
 		return Kind(w.String())
 	}
 	return OtherKind

@@ -87,7 +87,7 @@ func (p *places) of(s *timeline.Stack) *place {
 }
 
 // strip returns how many of the innermost frames belong to what blocks or wakes,
-// and takes from them what they tell. It is none if that is all of them.
+// and takes from them what they tell. If that is all of them, it is those of the tracer only.
 func (l *place) strip(frames []*timeline.Frame) int {
 	n := 0
 	for n < len(frames) && plumbing(frames[n].Func) {
@@ -106,8 +106,9 @@ func (l *place) strip(frames []*timeline.Frame) int {
 		}
 		n++
 	}
-	if n == len(frames) {
-		return 0
+	if n == len(frames) { // only the runtime: all of it but the tracer
+		for n = 0; n < len(frames)-1 && strings.HasPrefix(frames[n].Func, "runtime.trace"); n++ {
+		}
 	}
 	return n
 }

@@ -115,7 +115,7 @@ func lockWait(w timeline.Wait) bool {
 
 // woken does a wait that was ended, but for the time until the goroutine runs.
 func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
-	at := o.places.of(t.Stack)
+	at, kind := o.places.of(t.Stack), waitOf(&t.Interval)
 	if t.Waker != nil {
 		if waker := o.goroutine(t.Waker); !waker.wait.chosen {
 			o.commit(waker) // it is past its own wait
@@ -127,7 +127,7 @@ func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
 	requeued := again && w.queue == at.queue
 	if !again {
 		o.commit(g)
-		w.open, w.kind, w.site = true, t.Wait, at.site
+		w.open, w.kind, w.site = true, kind, at.site
 		w.wrapped, w.began = lock && at.wrapped, t.Start
 		if lock {
 			w.flags = at.flags & Reacquire
@@ -142,11 +142,11 @@ func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
 	case lock:
 		o.lockWoken(g, t, at, requeued)
 	case t.Waker == nil:
-		w.lock = o.pseudoLock(t.Wait, at.site)
+		w.lock = o.pseudoLock(kind, at.site)
 		w.unattributed += waited
 		o.windows.noteNobody(w, unattributedSpan, t.Start, t.End)
 	default:
-		w.lock = o.pseudoLock(t.Wait, at.site)
+		w.lock = o.pseudoLock(kind, at.site)
 		by := ownerOf(t, o.places.of(t.WakerStack))
 		by.flags = 0
 		if t.Wait == timeline.WaitCond {
@@ -154,6 +154,14 @@ func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
 		}
 		o.blameWaker(g, t, by, waited)
 	}
+}
+
+// waitOf returns what a goroutine waits for in an interval: for the collector if that suspended it.
+func waitOf(i *timeline.Interval) timeline.Wait {
+	if suspended(i) {
+		return timeline.WaitGC
+	}
+	return i.Wait
 }
 
 // inVain reports whether the goroutine, which blocks for a lock at a site, was woken for it before, but found it taken. Who
@@ -172,8 +180,8 @@ func (o *TraceObserver) blameWaker(g *tracedGoroutine, t *timeline.Transition, b
 	if g.past == nil {
 		return
 	}
-	g.past.addWaiting(t.End-waited, doingOf(t.Wait), false)
-	g.past.addBlamed(t.End-waited, t.End, doingOf(t.Wait), by, p, &did)
+	g.past.addWaiting(t.End-waited, doingOf(waitOf(&t.Interval)), false)
+	g.past.addBlamed(t.End-waited, t.End, doingOf(waitOf(&t.Interval)), by, p, &did)
 }
 
 // lockWoken does the end of a wait for a lock.
@@ -282,7 +290,7 @@ func (o *TraceObserver) pseudoLock(wait timeline.Wait, s *callSite) *tracedLock 
 	switch wait {
 	case timeline.WaitSleep:
 		name = "[timer]"
-	case timeline.WaitNetwork, timeline.WaitGC:
+	case timeline.WaitNetwork, timeline.WaitGC, timeline.WaitSyscall:
 		name = "[" + wait.String() + "]"
 	default:
 		if s.stack != nil {

@@ -98,6 +98,9 @@ func (g *Goroutine) Since() Time { return g.cur.since }
 // Wait tells what the goroutine waits for or, when it is Runnable, what it had waited for.
 func (g *Goroutine) Wait() Wait { return g.cur.wait }
 
+// Reason returns the runtime's own word for why the state began; see [Interval].
+func (g *Goroutine) Reason() string { return g.cur.reason }
+
 // Stack returns where the present state began, as [Interval].Stack will show it; nil when the trace does not tell.
 func (g *Goroutine) Stack() *Stack { return g.cur.stack }
 

@@ -47,7 +47,9 @@ What is shown:
                      meanwhile: run, be ready to run, or be blocked
     -kind KINDS      only these kinds: mutex, rwmutex-writer, rwmutex-reader, waitgroup, cond,
                      once, chan-send, chan-receive, select, semaphore, network, sleep, gc,
-                     other; "locks" are mutex, both of rwmutex, and once
+                     other; "locks" are mutex, both of rwmutex, and once. Only if named:
+                     syscall, the system calls of a trace that lost their processor, by call
+                     chain
     -focus REGEXP    only what is found in a lock or its class, or in a function of the waiter,
                      the owner or the root
     -min DURATION    leave out what is shorter: lines of the tree, edges of the graph, rows.
@@ -129,6 +131,9 @@ func (f *contentionFlags) parse(std stdio, args []string) (source string, err er
 	if f.filter.Kinds, err = parseKinds(f.kinds); err != nil {
 		return "", err
 	}
+	if f.by == "" && slices.Equal(f.filter.Kinds, []contention.Kind{contention.SyscallKind}) {
+		f.draw.by = []contention.Aspect{contention.ByWaiterStack} // no goroutine is to blame; the site is all there is
+	}
 	if f.focus != "" {
 		if f.filter.Focus, err = regexp.Compile(f.focus); err != nil {
 			return "", usagef("-focus: %v", err)
@@ -206,7 +211,7 @@ func runContention(ctx context.Context, std stdio, args []string) error {
 		return err
 	}
 	read := func(ctx context.Context, std stdio, in *input) (*contention.Profile, error) {
-		p, err := readContention(ctx, std, in, f.draw.goroutines())
+		p, err := readContention(ctx, std, in, contention.TraceOptions{Goroutines: f.draw.goroutines(), Syscalls: slices.Contains(f.filter.Kinds, contention.SyscallKind)})
 		if p != nil {
 			p = f.keep(p)
 		}
@@ -232,17 +237,17 @@ func (f *contentionFlags) keep(p *contention.Profile) *contention.Profile {
 var eventMagic = []byte("bnkevt")
 
 // readContention reads a trace, an event file or JSON, whatever it is. The profile may be there
-// even if there is an error: it is then that of what could be read. Rows are kept apart by
-// goroutine if need be, as there may be very many.
-func readContention(ctx context.Context, std stdio, in *input, goroutines bool) (*contention.Profile, error) {
+// even if there is an error: it is then that of what could be read.
+func readContention(ctx context.Context, std stdio, in *input, opt contention.TraceOptions) (*contention.Profile, error) {
 	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (p *contention.Profile, err error) {
 		switch {
 		case bytes.HasPrefix(head, eventMagic):
-			p, err = readEvents(r, contention.Options{Goroutines: goroutines})
+			p, err = readEvents(r, contention.Options{Goroutines: opt.Goroutines})
 		case holdsJSON(head):
 			return readSaved(r, in.label, contentionDiff, contention.ReadJSON)
 		default:
-			return contention.ReadTrace(ctx, r, contention.TraceOptions{Goroutines: goroutines, Name: in.label, Progress: in.decoded})
+			opt.Name, opt.Progress = in.label, in.decoded
+			return contention.ReadTrace(ctx, r, opt)
 		}
 		if err != nil {
 			err = fmt.Errorf("%s: %w", in.label, err)
