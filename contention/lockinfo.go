@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 
 // OtherLocks is the name of the entry for all locks beyond Options.MaxLocks.
@@ -59,15 +60,14 @@ func className(created, first []Frame) string {
 // receiver returns the type of which a function is a method: "example.com/m/pkg.Cache"
 // for "example.com/m/pkg.(*Cache).Get.func1". It is the outermost function for others.
 func receiver(function string) string {
-	slash := strings.LastIndexByte(function, '/') + 1
-	dir, rest := function[:slash], strings.ReplaceAll(function[slash:], "[...]", "")
-	pkg, rest, ok := strings.Cut(rest, ".")
-	if !ok {
+	pkg := symbol.Package(function)
+	if pkg == "" {
 		return function
 	}
+	rest := strings.ReplaceAll(function[len(pkg)+1:], "[...]", "")
 	if typ, ok := strings.CutPrefix(rest, "(*"); ok {
 		rest, _, _ = strings.Cut(typ, ")")
 	}
 	rest, _, _ = strings.Cut(rest, ".")
-	return dir + pkg + "." + rest
+	return pkg + "." + rest
 }

@@ -286,7 +286,7 @@ func TestReceiver(t *testing.T) {
 		"example.com/m/pkg.(*Cache).Get.func1.2": "example.com/m/pkg.Cache",
 		"example.com/m/pkg.Cache.Get":            "example.com/m/pkg.Cache",
 		"pkg.(*Map[...]).Load":                   "pkg.Map",
-		"gopkg.in/yaml%2ev3.(*Node).Decode":      "gopkg.in/yaml%2ev3.Node",
+		"gopkg.in/yaml.v3.(*Node).Decode":        "gopkg.in/yaml.v3.Node",
 		"main.main":                              "main.main",
 		"main.main.func1":                        "main.main",
 		"main.generic[...].func1":                "main.generic",

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 
 // A site is a place that tasks come from: their class, the pool they were
@@ -146,5 +147,5 @@ func functionName(pc uintptr) string {
 	if f == nil {
 		return "(unknown function)"
 	}
-	return strings.TrimSuffix(f.Name(), "-fm") // method values
+	return symbol.Unescape(strings.TrimSuffix(f.Name(), "-fm")) // method values
 }

@@ -137,3 +137,16 @@ func TestKinds(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesOfATraceAreUnescaped: the linker's escapes of import paths appear neither as names of goroutines nor in call chains.
+func TestNamesOfATraceAreUnescaped(t *testing.T) {
+	w := newWire(26)
+	m := w.generation(1, 1000).thread(1).runs(1001, 0, 1)
+	m.ev(1100, wGoCreate, 5, stk("github.com/nats-io/nats%2ego.(*Conn).readLoop"), stk("github.com/nats-io/nats%2ego.(*Conn).connect", "main.main"))
+	m.ev(1900, wHeapAlloc, 1)
+	fs := w.tell(t)
+	want := birthFact{"github.com/nats-io/nats.go.(*Conn).readLoop", "", "github.com/nats-io/nats.go.(*Conn).connect", "", 1}
+	if got := fs.born[5]; got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}

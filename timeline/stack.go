@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"golang.org/x/exp/trace"
+
+	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 
 // Frame is one frame of a call chain.
@@ -91,13 +93,14 @@ func (t *stackTable) intern(s trace.Stack) *Stack {
 // frame returns the one *Frame for f. The program counter identifies it but
 // for traces made by hand, where it may be zero or used twice.
 func (t *stackTable) frame(f trace.StackFrame) *Frame {
+	fn := symbol.Unescape(f.Func)
 	if old := t.frames[f.PC]; old != nil {
-		if old.Func == f.Func && old.Line == int(f.Line) && old.File == f.File {
+		if old.Func == fn && old.Line == int(f.Line) && old.File == f.File {
 			return old
 		}
-		return &Frame{PC: f.PC, Func: f.Func, File: f.File, Line: int(f.Line)}
+		return &Frame{PC: f.PC, Func: fn, File: f.File, Line: int(f.Line)}
 	}
-	nf := &Frame{PC: f.PC, Func: strings.Clone(f.Func), File: strings.Clone(f.File), Line: int(f.Line)}
+	nf := &Frame{PC: f.PC, Func: strings.Clone(fn), File: strings.Clone(f.File), Line: int(f.Line)}
 	t.frames[f.PC] = nf
 	return nf
 }

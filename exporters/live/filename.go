@@ -1,7 +1,6 @@
 package live
 
 import (
-	"net/url"
 	"reflect"
 	"strings"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 
 // The names of source files in call chains are those of the machine that built the program, such as
@@ -22,25 +22,10 @@ func sourceFile(function, file string) string {
 		return file
 	}
 	base := file[slash+1:]
-	if p := packageOf(function); p != "" {
+	if p := symbol.Package(symbol.Unescape(function)); p != "" {
 		return p + "/" + base
 	}
 	return base
-}
-
-// packageOf is the import path in the full name of a function, "" if there is none.
-func packageOf(function string) string {
-	name, _, _ := strings.Cut(function, "[") // type parameters may have slashes
-	last := strings.LastIndexByte(name, '/') + 1
-	dot := strings.IndexByte(name[last:], '.')
-	if dot < 0 {
-		return ""
-	}
-	path := name[:last+dot]
-	if plain, err := url.PathUnescape(path); err == nil {
-		return plain // the linker writes gopkg.in/yaml%2ev3
-	}
-	return path
 }
 
 // trimProfile replaces the names of files of a profile for pprof.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/starter"
+	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 
 // The wall-clock profile samples what all goroutines do, running or not, 99 times a second, for the seconds to come. Its stacks
@@ -77,7 +78,7 @@ func ours(s *profile.Sample) bool {
 func callsOf(s *profile.Sample) (calls []string) {
 	for _, l := range slices.Backward(s.Location) {
 		for _, line := range slices.Backward(l.Line) {
-			calls = append(calls, line.Function.Name)
+			calls = append(calls, symbol.Unescape(line.Function.Name))
 		}
 	}
 	if len(calls) > 1 && calls[0] == "runtime.goexit" {

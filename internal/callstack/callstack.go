@@ -32,6 +32,8 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
+
+	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 
 // MaxDepth is the largest number of calls that a [Chain] holds, counted from the
@@ -105,7 +107,7 @@ func symbolize(pcs []uintptr) []Frame {
 		own := len(out) == 0 && isOwn(f.Function, f.File)
 		start := f.Function == "runtime.goexit" || f.Function == "runtime.main"
 		if f.Function != "" && !own && !start {
-			out = append(out, Frame{Func: f.Function, File: f.File, Line: f.Line, PC: f.PC})
+			out = append(out, Frame{Func: symbol.Unescape(f.Function), File: f.File, Line: f.Line, PC: f.PC})
 		}
 		if !more {
 			return out

@@ -112,7 +112,7 @@ func TestFunc(t *testing.T) {
 		"v2/v2.Run":                                          "v2.Run",
 		"example.com/x.Map[...].func1":                       "x.Map[...].func1",
 		"example.com/x.Map[go.shape.int,a.com/b/c.T].func1":  "x.Map[go.shape.int,a.com/b/c.T].func1",
-		"gopkg.in/yaml%2ev3.Unmarshal":                       "yaml.v3.Unmarshal",
+		"gopkg.in/yaml.v3.Unmarshal":                         "yaml.v3.Unmarshal",
 		"github.com/a/b.work (goroutine 17)":                 "b.work (goroutine 17)",
 		"GC (mark/assist)":                                   "GC (mark/assist)",
 		"12 others":                                          "12 others",

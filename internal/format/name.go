@@ -11,7 +11,7 @@ import (
 //
 //	github.com/klauspost/pgzip.(*Writer).compressBlock → pgzip.(*Writer).compressBlock
 //	example.com/queue/v2.Run[...].func1                → queue.Run[...].func1
-//	gopkg.in/yaml%2ev3.Unmarshal                       → yaml.v3.Unmarshal
+//	gopkg.in/yaml.v3.Unmarshal                         → yaml.v3.Unmarshal
 //
 // What does not look like a function of a package comes back as it is; names that
 // the user chose (regions, tasks) should not be given to Func, since a URL path would
@@ -74,7 +74,7 @@ func shorten(name string, keep int) string {
 		i := strings.LastIndexByte(path, '/')
 		rest, path = path[i+1:]+"/"+rest, path[:max(i, 0)]
 	}
-	return strings.ReplaceAll(rest, "%2e", ".")
+	return rest
 }
 
 // isVersion reports whether a path element is a major version such as v2.
