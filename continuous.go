@@ -220,7 +220,7 @@ func (c *Continuous) Last(d time.Duration) *Live {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := len(c.windows)
-	for first > 0 && (first == len(c.windows) || c.windows[len(c.windows)-1].to.Sub(c.windows[first-1].to) < d) {
+	for first > 0 && (first == len(c.windows) || c.windows[len(c.windows)-1].info.End-c.windows[first-1].info.End < timeline.Time(d)) { // the wall clock may be set
 		first--
 	}
 	return c.live(mergeWindows(c.windows[first:], c.opt.MaxGroups))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -23,6 +24,8 @@ type input struct {
 	// decoded is told how many bytes of how many the pass has done; nil where open counts them itself.
 	decoded func(done, size int64)
 	open    func(ctx context.Context, cancel context.CancelCauseFunc) (io.ReadCloser, error)
+	// answered, if not nil, gets the headers of a server's answer.
+	answered func(http.Header)
 	// progress says in a few words how far reading has come, given the time since it began.
 	progress func(time.Duration) string
 }

@@ -125,6 +125,19 @@ func TestRecordBreaksOff(t *testing.T) {
 	}
 }
 
+// A recorder keeps a few seconds. Whoever asks for more is told how much is missing.
+func TestRecordSaysThatTheRecorderKeepsLess(t *testing.T) {
+	data := read(t, mutexTrace)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Bottleneck-Window", "5s")
+		w.Write(data)
+	}))
+	defer s.Close()
+	dir := t.TempDir()
+	bottleneck("record", "-seconds", "100", "-o", filepath.Join(dir, "a.trace"), s.URL).want(t, exitOK, "", "the service keeps the last 5s only: 1m35s are not in ")
+	bottleneck("record", "-seconds", "5", "-o", filepath.Join(dir, "b.trace"), s.URL).want(t, exitOK, "", "")
+}
+
 // A service that has no traces sends its graph.
 func TestRecordGraph(t *testing.T) {
 	mux := http.NewServeMux()

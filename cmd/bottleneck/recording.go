@@ -15,8 +15,9 @@ import (
 // recording is a trace on its way from a service into files.
 type recording struct {
 	flags  *recordFlags
-	traces []string    // files for the trace
-	graph  destination // files for its graph
+	traces []string      // files for the trace
+	graph  destination   // files for its graph
+	keeps  time.Duration // the time that the service's recorder keeps; 0 if it is not known
 }
 
 func newRecording(f *recordFlags) *recording {
@@ -58,6 +59,7 @@ func (r *recording) store(ctx context.Context, std stdio) error {
 	}
 	defer t.discard()
 	in := urlInput(r.flags.traceURL())
+	in.answered = func(h http.Header) { r.keeps, _ = time.ParseDuration(h.Get("Bottleneck-Window")) }
 	n, broken := readInput(ctx, std, in, func(_ context.Context, from io.Reader, _ []byte) (int64, error) {
 		return copyTrace(t, from, in.label)
 	})
@@ -78,6 +80,9 @@ func (r *recording) store(ctx context.Context, std stdio) error {
 		}
 	} else if _, terminal := terminalOf(std.err); terminal {
 		fmt.Fprintf(std.err, "Wrote %s, %s.\n", oneLine(r.traces[0]), bytesOf(n))
+	}
+	if asked := seconds(r.flags.seconds); r.keeps > 0 && r.keeps < asked {
+		fmt.Fprintf(std.err, "bottleneck: the service keeps the last %v only: %v are not in %s\n", r.keeps, asked-r.keeps, oneLine(r.traces[0]))
 	}
 	return errors.Join(broken, r.use(ctx, std))
 }

@@ -28,12 +28,15 @@ func urlInput(u *url.URL) *input {
 		idle := time.AfterFunc(limit, func() {
 			cancel(fmt.Errorf("%s: the server has sent nothing for %v", in.label, limit.Round(time.Second)))
 		})
-		body, err := get(ctx, u)
+		resp, err := fetch(ctx, u)
 		if err != nil {
 			idle.Stop()
 			return nil, urlError(ctx, in.label, err)
 		}
-		return &download{body: body, meter: &in.meter, idle: idle, limit: limit}, nil
+		if in.answered != nil {
+			in.answered(resp.Header)
+		}
+		return &download{body: resp.Body, meter: &in.meter, idle: idle, limit: limit}, nil
 	}
 	in.progress = func(since time.Duration) string {
 		s := "fetching " + in.label
@@ -57,8 +60,17 @@ func secondsOf(u *url.URL) time.Duration {
 	return time.Duration(s * float64(time.Second))
 }
 
-// get asks for a trace and refuses answers that cannot be one.
+// get is fetch without the headers.
 func get(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
+	resp, err := fetch(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+// fetch asks for a trace and refuses answers that cannot be one.
+func fetch(ctx context.Context, u *url.URL) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
@@ -74,7 +86,7 @@ func get(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
 	case media == "text/html":
 		err = errors.New("the server answers with an HTML page, not a trace" + hint(u))
 	default:
-		return resp.Body, nil
+		return resp, nil
 	}
 	resp.Body.Close()
 	return nil, err

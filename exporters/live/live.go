@@ -218,6 +218,9 @@ func (h *handler) describe(w http.ResponseWriter, e *endpoint, f form) {
 	if e == &metricsEndpoint {
 		w.Header().Set("Content-Type", metricsType)
 	}
+	if e == &traceEndpoint && h.recorder != nil {
+		w.Header().Set("Bottleneck-Window", h.recorder.Window().String()) // a trace holds no more than that
+	}
 	if extension := extensions[f]; extension != "" {
 		w.Header().Set("Content-Disposition", `attachment; filename="`+e.name+extension+`"`)
 	}

@@ -8,7 +8,7 @@ import (
 var traceEndpoint = endpoint{
 	name:       "trace",
 	title:      "Execution trace",
-	about:      "The raw trace of the last seconds, at least as many as were asked for, for “bottleneck graph FILE” and go tool trace. It holds names of source files as the machine that built the program had them, and the texts of the program's own logs, tasks and regions.",
+	about:      "The raw trace of the last seconds, as many as were asked for as far as the recorder keeps them, for “bottleneck graph FILE” and go tool trace. It holds names of source files as the machine that built the program had them, and the texts of the program's own logs, tasks and regions.",
 	forms:      []form{formTrace},
 	parameters: []string{"seconds", "format"},
 	takes:      atOnce,

@@ -1,0 +1,44 @@
+//go:build unix
+
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// The terminal goes away while a service is recorded: what had come is kept, and no temporary file is left.
+func TestRecordKeepsWhatCameBeforeHangup(t *testing.T) {
+	if url := os.Getenv("BOTTLENECK_TEST_RECORD"); url != "" {
+		os.Args = []string{"bottleneck", "record", "-o", os.Getenv("BOTTLENECK_TEST_OUTPUT"), url}
+		main()
+	}
+	data := read(t, mutexTrace)
+	half := data[:len(data)*3/4]
+	child := exec.Command(os.Args[0], "-test.run=^TestRecordKeepsWhatCameBeforeHangup$")
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Write(half)
+		w.(http.Flusher).Flush()
+		child.Process.Signal(syscall.SIGHUP)
+		<-r.Context().Done()
+	}))
+	defer s.Close()
+	name := filepath.Join(t.TempDir(), "x.trace")
+	child.Env = append(os.Environ(), "BOTTLENECK_TEST_RECORD="+s.URL+"/debug/pprof/", "BOTTLENECK_TEST_OUTPUT="+name)
+	out, err := child.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "interrupted") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(name), ".*")); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+	if got, err := os.ReadFile(name); err == nil && len(got) > len(half) { // the signal may come before the first byte
+		t.Errorf("%d bytes of %d", len(got), len(half))
+	}
+}
