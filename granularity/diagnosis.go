@@ -3,36 +3,40 @@ package granularity
 import (
 	"fmt"
 	"math"
-	"sync"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 	"github.com/bottleneck-go/bottleneck/internal/format"
-	"github.com/bottleneck-go/bottleneck/internal/monotime"
 )
 
 // The diagnosis, after section 5 of the paper, which calls tasks fine-grained when
 // a large group of one class has a similarly low granularity while context switches
 // rise, and coarse-grained when a few of one class have a similarly high one while the
-// processors are under-used. The rules below put numbers to these words. A class is
+// processors are under-used. The rules below put numbers to these words. The first that
+// holds decides; a class is
 //
-//	unknown  if fewer than nine in ten executions were measured, or a rule below
-//	         cannot be decided;
+//	unknown  if fewer than nine in ten executions were measured;
+//	blocked  if its tasks were blocked for more than half of their time: a size does not
+//	         change what they wait for;
 //	fine     if it has at least 16 tasks a processor and 100 in all, three quarters of
-//	         them are so small that the overhead of a task is 5 % or more of what it costs, they are
-//	         similar (p75 ≤ 10 × p25, or p75 below the overhead itself), and at least
-//	         two can be merged into one so that 8 a processor remain;
+//	         them are so small that the overhead of a task is 5 % or more of what it costs,
+//	         they are similar (p75 ≤ 10 × p25, or p75 below the overhead itself), and at
+//	         least two can be merged into one so that 8 a processor remain;
 //	coarse   if it has at most 8 tasks a processor, three quarters of them take at least
-//	         100 times the overhead of a task, they were not blocked for most of their
-//	         time, and the processors were used to less than 80 % while they were under way;
+//	         100 times the overhead of a task, and the processors were used to less than
+//	         80 % while they were under way;
+//	unknown  if a rule cannot be decided;
 //	ok       otherwise.
 //
-// The overhead of a task is what the process used besides its tasks, divided by their number, but
-// at least what an empty task costs on this machine and at most 20 times that,
-// which is about a thread's wake-up: the program may do other things than tasks. A trace may be from
-// another machine, where an empty task costs something else: this is an estimate then. The paper takes context
-// switches as the sign of overhead; most of those of Go are the scheduler's own and do not
-// show in the system's count, which is therefore reported but does not decide.
+// The overhead of a task is what an empty one costs in a quiet process ([emptyTask]). Waking
+// up a worker's thread costs more, about 20 times that; it shows as processor time that the
+// process used besides its tasks and as context switches, but so does everything else that the
+// process does. Therefore these decide only what cannot be told: a class that is small only
+// if all of that is overhead is unknown, never fine.
+//
+// Time off the processor is blocked time or waiting for a processor. A trace tells them apart.
+// A measured profile has bounds for the latter, for the whole process ([Sample].Ready,
+// [Sample].Delayed): what is more was blocked.
 
 // Diagnosis says whether the tasks of a class have a sensible size.
 type Diagnosis string
@@ -41,9 +45,19 @@ type Diagnosis string
 const (
 	Fine    Diagnosis = "fine"    // too small: overheads eat the gain
 	Coarse  Diagnosis = "coarse"  // too large: processors idle
-	OK      Diagnosis = "ok"      // neither
+	Blocked Diagnosis = "blocked" // mostly blocked: the size matters little
+	OK      Diagnosis = "ok"      // none of these
 	Unknown Diagnosis = "unknown" // the numbers do not tell
 )
+
+// OrUnknown returns d if it is one of the diagnoses, else Unknown.
+func (d Diagnosis) OrUnknown() Diagnosis {
+	switch d {
+	case Fine, Coarse, Blocked, OK:
+		return d
+	}
+	return Unknown
+}
 
 // The thresholds of the rules.
 const (
@@ -56,7 +70,10 @@ const (
 	fullUtilisation = 0.80
 	targetOverhead  = 0.01 // what merging aims at
 	measuredEnough  = 0.9
-	overheadRange   = 20
+	mostlyBlocked   = 0.5
+	wakeUp          = 20                    // overheads: what waking up a thread costs
+	noOverhead      = 50 * time.Microsecond // no empty task costs more on any machine
+	leastBlocked    = time.Microsecond      // of a task on average: less is how exact clocks are
 )
 
 // verdict is the diagnosis of one class under way.
@@ -64,60 +81,72 @@ type verdict struct {
 	p *Profile
 	c *Class
 
-	overhead    time.Duration
-	origin      string  // of the overhead
-	mean        float64 // ns that a task executes
+	overhead    time.Duration // 0: not known
+	most        time.Duration // that the overhead can be
+	besides     time.Duration // what the process used for each task besides
+	mean        float64       // ns that a task executes
 	p25, p75    float64
 	utilisation float64 // NaN: not known
-	switches    float64 // context switches a second while the class was active
 }
 
 // Diagnose sets the diagnosis, reasons and advice of each class from the profile's
-// other fields. [Recorder.Profile] has done it already; it is for profiles from elsewhere.
+// other fields. [Recorder.Profile] has done it already; it is for profiles from elsewhere. A
+// profile without Overhead and OverheadOrigin gets a typical overhead, which OverheadOrigin says.
 func (p *Profile) Diagnose() {
-	p.Overhead, p.OverheadOrigin = p.overhead()
+	if p.Overhead == 0 && p.OverheadOrigin == "" {
+		p.Overhead, p.OverheadOrigin = typicalOverhead, "typical of Go programs, not measured"
+	}
+	besides := p.besides()
 	for i := range p.Classes {
-		v := verdict{p: p, c: &p.Classes[i], overhead: p.Overhead, origin: p.OverheadOrigin}
+		v := verdict{p: p, c: &p.Classes[i], overhead: p.Overhead, most: p.Overhead, besides: besides}
+		if v.overhead == 0 {
+			v.most = noOverhead
+		} else {
+			v.most = max(v.overhead, min(besides, v.overhead+time.Duration(min(1, p.switchesPerTask())*wakeUp*float64(v.overhead))))
+		}
 		v.c.Diagnosis, v.c.Reasons, v.c.Advice = Unknown, nil, nil
 		v.c.Merge, v.c.Split = 0, 0
 		v.decide()
 	}
 }
 
-// overhead returns what a task costs besides itself, and how that is known.
-func (p *Profile) overhead() (time.Duration, string) {
-	least, empty := emptyTaskCost(), "the cost of an empty task"
-	if p.Source == SourceTrace {
-		empty += " on the machine that read the trace, an estimate"
-	}
-	var tasks uint64
-	var executed float64
+// typicalOverhead is what handing an empty task to a worker, or starting a goroutine for it,
+// costs on most machines: for profiles that come without a measurement, such as those of traces.
+const typicalOverhead = 300 * time.Nanosecond
+
+// besides is the processor time that the process used outside of its tasks, for each task; 0
+// where it is not known.
+func (p *Profile) besides() time.Duration {
+	tasks, executed := uint64(0), 0.0
 	for i := range p.Classes {
-		tasks += p.Classes[i].Tasks
-		executed += p.Classes[i].executed().Seconds()
-	}
-	if p.Hz != 0 {
-		executed = 0
-		for i := range p.Classes {
-			executed += p.Classes[i].Cycles.Sum() / p.Hz
-		}
-	} else if p.ByTime() {
-		executed = 0
-		for i := range p.Classes {
-			executed += p.Classes[i].RunningNS.Sum() / 1e9
+		c := &p.Classes[i]
+		tasks += c.Tasks
+		switch {
+		case p.Hz != 0:
+			executed += c.Cycles.Sum() / p.Hz * 1e9
+		case p.ByTime():
+			executed += c.RunningNS.Sum()
+		default:
+			executed += float64(c.executed())
 		}
 	}
 	if p.Run.Wall == 0 || tasks == 0 {
-		return least, empty
+		return 0
 	}
-	besides := time.Duration(max(0, p.Run.CPU.Seconds()-executed) * 1e9 / float64(tasks))
-	switch {
-	case besides <= least:
-		return least, empty
-	case besides > overheadRange*least:
-		return overheadRange * least, fmt.Sprintf("%d times %s", overheadRange, empty)
+	return time.Duration(max(0, float64(p.Run.CPU)-executed) / float64(tasks))
+}
+
+// switchesPerTask is the number of context switches of the process for each task, in tasks and
+// outside of them; 1 where the system does not count them.
+func (p *Profile) switchesPerTask() float64 {
+	tasks := uint64(0)
+	for i := range p.Classes {
+		tasks += p.Classes[i].Tasks
 	}
-	return besides, "what the process used besides its tasks"
+	if n := p.Run.Voluntary + p.Run.Involuntary; n > 0 && tasks > 0 {
+		return float64(n) / float64(tasks)
+	}
+	return 1
 }
 
 // executed is the time for which the tasks were on a processor.
@@ -157,65 +186,126 @@ func (v *verdict) decide() {
 	}
 	g := v.p.Granularity(c)
 	v.mean, v.p25, v.p75 = v.ns(g.Mean()), v.ns(g.Quantile(.25)), v.ns(g.Quantile(.75))
-	v.utilisation, v.switches = v.p.during(c)
-	if v.fine() {
-		return
-	}
-	if v.coarse() {
-		return
-	}
-	if c.Diagnosis == Unknown && len(c.Reasons) > 0 {
+	v.utilisation = v.p.during(c)
+	if v.blocked() || v.fine() || v.coarse() || len(c.Reasons) > 0 {
 		return
 	}
 	c.Diagnosis = OK
-	c.Reasons = nil
-	v.because("%s on %s %s; the overhead of a task, %s (%s), is %s of its cost", tasks(c.Tasks), processors(v.p.allProcs()),
-		one(c.Tasks, "executes "+duration(v.mean), "execute "+duration(v.mean)+" each on average"), v.overhead, v.origin, percent(v.overheadShare(v.mean)))
+	v.because("%s on %s %s; %s", tasks(c.Tasks), processors(v.p.allProcs()),
+		one(c.Tasks, "executes "+duration(v.mean), "execute "+duration(v.mean)+" each on average"), v.cost(v.mean))
 	if !math.IsNaN(v.utilisation) {
 		v.because("the processors were used to %.0f %% while %s under way", 100*v.utilisation, one(c.Tasks, "it was", "they were"))
 	}
-	if blocked := c.blockedShare(); blocked > 0.5 && v.p.blockedKnown() {
-		v.because("%s off the processor for %.0f %% of %s time: a matter of what %s for, not of %[3]s size",
-			one(c.Tasks, "it was", "they were"), 100*blocked, one(c.Tasks, "its", "their"), one(c.Tasks, "it waits", "they wait"))
+	if off := c.offShare(); off > mostlyBlocked && v.p.blockedKnown() {
+		v.because("%s off the processor for %.0f %% of %s time: blocked, or waiting for a processor", one(c.Tasks, "it was", "they were"), 100*off, one(c.Tasks, "its", "their"))
 	}
 }
 
-// overheadShare is the part of a task's cost that is overhead, if it executes for ns.
-func (v *verdict) overheadShare(ns float64) float64 {
-	return float64(v.overhead) / (float64(v.overhead) + ns)
+// cost says what the overhead is of a task that executes for ns.
+func (v *verdict) cost(ns float64) string {
+	if v.overhead == 0 {
+		return "the overhead of a task is " + v.p.OverheadOrigin
+	}
+	return fmt.Sprintf("the overhead of a task, %s (%s), is %s of its cost", v.overhead, v.p.OverheadOrigin, percent(share(v.overhead, ns)))
 }
 
-// blockedShare is the part of the tasks' time for which they were off the processor.
-func (c *Class) blockedShare() float64 {
+// share is the part of a task's cost that is overhead, if it executes for ns.
+func share(overhead time.Duration, ns float64) float64 {
+	return float64(overhead) / (float64(overhead) + ns)
+}
+
+// offShare is the part of the tasks' time for which they were off the processor.
+func (c *Class) offShare() float64 {
 	if c.WallNS.Sum() == 0 {
 		return 0
 	}
 	return c.BlockedNS.Sum() / c.WallNS.Sum()
 }
 
-// fine decides whether the class is fine-grained.
+// ready returns for how much of its time off the processor the class waited for one, at most; whether
+// that is exact; and whether it contains the time in which other programs had the processor.
+func (v *verdict) ready() (ns float64, exact, others bool) {
+	if v.p.Source == SourceTrace { // there, the time of other programs counts as running
+		return v.c.ReadyNS.Sum(), true, true
+	}
+	return float64(v.p.Run.Ready + v.p.Run.Delayed), false, v.p.Run.Delayed > 0
+}
+
+// blocked decides whether the class is blocked for most of its time, or notes why that cannot be decided.
+func (v *verdict) blocked() bool {
+	c := v.c
+	off, wall := c.BlockedNS.Sum(), c.WallNS.Sum()
+	if !v.p.blockedKnown() || off <= mostlyBlocked*wall || off < float64(c.Tasks)*float64(max(v.overhead, leastBlocked)) {
+		return false
+	}
+	if v.p.Source == SourceTrace && c.ReadyNS.Count() != c.BlockedNS.Count() {
+		return false // a file from before that was measured
+	}
+	ready, exact, others := v.ready()
+	they, were, their := one(c.Tasks, "it", "they"), one(c.Tasks, "it was", "they were"), one(c.Tasks, "its", "their")
+	// Few tasks that had to wait for a processor can make up the sum of many that did not.
+	most := c.BlockedNS.Quantile(.5) > mostlyBlocked*c.WallNS.Quantile(.5)
+	if !others && !most {
+		return false
+	}
+	if off-ready <= mostlyBlocked*wall {
+		if most && !exact && !(v.utilisation >= fullUtilisation) {
+			v.because("cannot tell whether %s blocked: %s off the processor for %s of %s time, but goroutines and threads of the process waited for processors for %s",
+				were, were, percent(off/wall), their, duration(ready))
+		}
+		return false
+	}
+	c.Diagnosis = Blocked
+	least, said := "at least ", ""
+	if exact {
+		least = ""
+	}
+	if !others {
+		said = " (or waited while other programs had the processors, which this system does not show)"
+	}
+	v.because("%s on %s %s, but %s blocked for %s%.0f %% of %s time%s", tasks(c.Tasks), processors(v.p.allProcs()),
+		one(c.Tasks, "executes "+duration(v.mean), "execute "+duration(v.mean)+" each on average"), were, least, math.Floor(100*(off-ready)/wall), their, said)
+	if v.overhead > 0 && share(v.overhead, v.mean) >= fineOverhead {
+		v.because("%s small as well: %s; judge the size again when %s no longer blocked", one(c.Tasks, "it is", "they are"), v.cost(v.mean), one(c.Tasks, "it is", "they are"))
+	}
+	v.advise("find what %s: bottleneck contention shows the locks and channels, and which goroutines held them; another size of task does not shorten the waits",
+		one(c.Tasks, they+" waits for", they+" wait for"))
+	return true
+}
+
+// fine decides whether the class is fine-grained, or notes why that cannot be decided.
 func (v *verdict) fine() bool {
 	c, procs := v.c, v.p.allProcs()
 	many := c.Tasks >= manyPerProc*procs && c.Tasks >= manyTasks
-	small := v.overheadShare(v.p75) >= fineOverhead
-	similar := v.p75 <= similarSpread*v.p25 || v.p75 <= float64(v.overhead)
-	if !many || !small || !similar {
+	small := v.overhead > 0 && share(v.overhead, v.p75) >= fineOverhead
+	similar := v.p75 <= similarSpread*v.p25 || v.p75 <= float64(v.most)
+	if !many || !similar || share(v.most, v.p75) < fineOverhead {
 		return false
 	}
-	// So many together that overhead is 1 % of their cost, but 8 a processor must remain.
-	wanted := math.Ceil(float64(v.overhead) * (1/targetOverhead - 1) / max(v.mean, 1))
-	merge := uint64(min(wanted, float64(c.Tasks/(fewPerProc*procs))))
+	room := c.Tasks / (fewPerProc * procs) // so many can become one, and 8 a processor remain
+	if room < 2 || len(c.Reasons) > 0 {
+		return false
+	}
+	if !small {
+		v.because("%s on %s, three quarters of them execute %s or less", tasks(c.Tasks), processors(procs), duration(v.p75))
+		if v.overhead == 0 {
+			v.because("cannot tell whether %s too small: the overhead of a task is %s", one(c.Tasks, "it is", "they are"), v.p.OverheadOrigin)
+		} else {
+			v.because("cannot tell whether %s too small: the process used %s a task besides its tasks; as their overhead that is up to %s of their cost, but it may be other work; an empty task costs %s (%s)",
+				one(c.Tasks, "it is", "they are"), duration(float64(v.besides)), percent(share(v.most, v.mean)), v.overhead, v.p.OverheadOrigin)
+		}
+		return false
+	}
+	// So many together that overhead is 1 % of their cost, whatever it is.
+	merge := uint64(min(math.Ceil(float64(v.most)*(1/targetOverhead-1)/max(v.mean, 1)), float64(room)))
 	if merge < 2 {
 		return false
 	}
 	c.Diagnosis, c.Merge = Fine, merge
 	v.because("%s on %s, three quarters of them execute %s or less (p25 %s): similar and small", tasks(c.Tasks), processors(procs), duration(v.p75), duration(v.p25))
-	v.because("the overhead of a task, %s (%s), is %.0f %% of the cost of an average task of %s", v.overhead, v.origin, 100*v.overheadShare(v.mean), duration(v.mean))
-	if v.switches > 0 {
-		v.because("%.0f %s a second while they were under way", v.switches, v.p.SwitchesName())
-	}
-	v.advise("merge ~%d tasks into one: overhead falls from %.0f %% to %.1f %% of the cost, and %d tasks remain for %s",
-		merge, 100*v.overheadShare(v.mean), 100*v.overheadShare(v.mean*float64(merge)), c.Tasks/merge, processors(procs))
+	v.because("the overhead of a task, %s (%s), is %s of the cost of an average task of %s", v.overhead, v.p.OverheadOrigin, percent(share(v.overhead, v.mean)), duration(v.mean))
+	v.advise("merge ~%d tasks into one: overhead falls from %s to %s of the cost, and %d tasks remain for %s",
+		merge, percent(share(v.overhead, v.mean)), percent(share(v.overhead, v.mean*float64(merge))), c.Tasks/merge, processors(procs))
 	v.where()
 	return true
 }
@@ -229,8 +319,8 @@ func (v *verdict) each(limit string) string {
 func (v *verdict) coarse() bool {
 	c, procs := v.c, v.p.allProcs()
 	few := c.Tasks <= fewPerProc*procs
-	large := v.p25 >= coarseOverheads*float64(v.overhead)
-	if procs == 1 || !few || !large || c.blockedShare() > 0.5 && v.p.blockedKnown() {
+	large := v.p25 >= coarseOverheads*float64(v.most)
+	if procs == 1 || !few || !large || c.offShare() > mostlyBlocked && v.p.blockedKnown() || len(c.Reasons) > 0 {
 		return false
 	}
 	if !(v.utilisation > 0) { // 0 is a clock too coarse for so short a run: the tasks did execute
@@ -248,7 +338,7 @@ func (v *verdict) coarse() bool {
 	}
 	total := v.mean * float64(c.Tasks)
 	// 8 a processor level out what the last one to finish leaves idle; but none so small that it is overhead.
-	split := uint64(min(float64(fewPerProc*procs), total/(coarseOverheads*float64(v.overhead))))
+	split := uint64(min(float64(fewPerProc*procs), total/(coarseOverheads*float64(v.most))))
 	if split <= c.Tasks {
 		return false
 	}
@@ -312,8 +402,11 @@ func processors[N int | uint64](n N) string { return format.Plural(n, "processor
 
 // percent prints a share with two digits.
 func percent(share float64) string {
-	if share < 0.0001 {
+	switch {
+	case share < 0.0001:
 		return "less than 0.01 %"
+	case share > 0.995 && share < 1:
+		return "more than 99 %"
 	}
 	if share >= 0.1 { // %g would print 99.6 as 1e+02
 		return fmt.Sprintf("%.0f %%", 100*share)
@@ -338,11 +431,11 @@ func (p *Profile) blockedKnown() bool {
 	return p.Accuracy != string(cycles.UpperBound) && p.Accuracy != string(cycles.CoreCycles) || p.Source == SourceTrace
 }
 
-// during returns how far the processors were used while the class was active, and the
-// context switches a second then: from the samples, weighted by how active the class
-// was in each; without samples from the whole run if the class was active for most of it.
-func (p *Profile) during(c *Class) (utilisation, switches float64) {
-	var weight, used, switched, seconds float64
+// during returns how far the processors were used while the class was active: from the samples,
+// weighted by how active the class was in each; without samples from the whole run if the class was
+// active for most of it, else NaN.
+func (p *Profile) during(c *Class) float64 {
+	var weight, used float64
 	for i := range p.Samples {
 		s := &p.Samples[i]
 		if s.Excluded {
@@ -351,18 +444,14 @@ func (p *Profile) during(c *Class) (utilisation, switches float64) {
 		active := c.activeTime(p.Start, s.At-int64(s.Wall), s.At)
 		weight += active
 		used += active * s.Utilisation
-		if active > 0 {
-			switched += float64(s.Voluntary + s.Involuntary)
-			seconds += s.Wall.Seconds()
-		}
 	}
-	if weight > 0 {
-		return used / weight, switched / seconds
+	switch {
+	case weight > 0:
+		return used / weight
+	case p.Run.Wall > 0 && c.ActiveShare >= 0.5:
+		return p.Run.Utilisation
 	}
-	if p.Run.Wall > 0 && c.ActiveShare >= 0.5 {
-		return p.Run.Utilisation, float64(p.Run.Voluntary+p.Run.Involuntary) / p.Run.Wall.Seconds()
-	}
-	return math.NaN(), 0
+	return math.NaN()
 }
 
 // activeTime is the time within [from, to) in which the class was active, in nanoseconds. The series begins with the run.
@@ -376,30 +465,3 @@ func (c *Class) activeTime(begin, from, to int64) (active float64) {
 	}
 	return active
 }
-
-// emptyTaskCost measures what an empty task costs on this machine in a plain
-// pool of goroutines: handing it over a channel and counting it, a few times some
-// hundred, about 1 ms once in a process.
-var emptyTaskCost = sync.OnceValue(func() time.Duration {
-	const rounds, tasks = 5, 400
-	least := time.Duration(math.MaxInt64)
-	for range rounds {
-		queue := make(chan func(), 8)
-		var worker, wg sync.WaitGroup
-		worker.Go(func() {
-			for f := range queue {
-				f()
-			}
-		})
-		wg.Add(tasks)
-		from := monotime.Now()
-		for range tasks {
-			queue <- wg.Done
-		}
-		wg.Wait()
-		least = min(least, time.Duration(monotime.Now()-from)/tasks)
-		close(queue)
-		worker.Wait()
-	}
-	return max(least, 1)
-})

@@ -61,6 +61,7 @@ type histogramsJSON struct {
 	RunningNS *histogramJSON `json:"running_ns,omitempty"`
 	WallNS    *histogramJSON `json:"wall_ns,omitempty"`
 	BlockedNS *histogramJSON `json:"blocked_ns,omitempty"`
+	ReadyNS   *histogramJSON `json:"ready_ns,omitempty"` // from a trace
 }
 
 // binJSON is an interval of the series: end on the clock of start_ns.
@@ -92,6 +93,8 @@ type sampleJSON struct {
 	CPU         int64   `json:"cpu_ns"`
 	Voluntary   uint64  `json:"voluntary"`
 	Involuntary uint64  `json:"involuntary"`
+	Ready       int64   `json:"ready_ns,omitempty"`
+	Delayed     int64   `json:"delayed_ns,omitempty"`
 	Utilisation float64 `json:"utilisation"`
 	Excluded    bool    `json:"excluded,omitempty"`
 }
@@ -141,7 +144,7 @@ func WriteJSON(w io.Writer, p *Profile) error {
 //
 //	source, accuracy, hz, warnings[], classes[]
 //	  class, tasks, cycles{p1,p25,p50,p75,p99,mean,sum}, wall_ns{…}, blocked_ns{…},
-//	  diagnosis (fine, coarse, ok, unknown), reasons[], created_at[], submitted_at[]
+//	  diagnosis (fine, coarse, blocked, ok, unknown), reasons[], created_at[], submitted_at[]
 //
 // and running_ns{…} in a profile from a trace, whose cycles and hz are null: a trace does not tell them. Then follows what [ReadJSON] needs to rebuild the
 // profile: histograms, series, sites with whole call chains, samples and pauses. The log is
@@ -194,7 +197,7 @@ func (c *Class) form() classJSON {
 		Advice:      list(c.Advice),
 		Merge:       c.Merge, Split: c.Split,
 		Unmeasured: c.Unmeasured, Nested: c.Nested, Aggregated: c.Aggregated, ActiveShare: c.ActiveShare,
-		Histograms: histogramForms(&c.Cycles, &c.RunningNS, &c.WallNS, &c.BlockedNS),
+		Histograms: histogramForms(&c.Cycles, &c.RunningNS, &c.WallNS, &c.BlockedNS, &c.ReadyNS),
 		Series:     []binJSON{}, Sites: []siteJSON{},
 	}
 	if out.Diagnosis == "" {
@@ -211,14 +214,14 @@ func (c *Class) form() classJSON {
 		s := &c.Sites[i]
 		out.Sites = append(out.Sites, siteJSON{
 			Pool: s.Pool, Tasks: s.Tasks, Created: frameForms(s.Created), Submitted: frameForms(s.Submitted),
-			Histograms: histogramForms(&s.Cycles, &s.RunningNS, &s.WallNS, &s.BlockedNS),
+			Histograms: histogramForms(&s.Cycles, &s.RunningNS, &s.WallNS, &s.BlockedNS, &Histogram{}),
 		})
 	}
 	return out
 }
 
-func histogramForms(cycles, running, wall, blocked *Histogram) *histogramsJSON {
-	return &histogramsJSON{Cycles: cycles.form(), RunningNS: running.form(), WallNS: wall.form(), BlockedNS: blocked.form()}
+func histogramForms(cycles, running, wall, blocked, ready *Histogram) *histogramsJSON {
+	return &histogramsJSON{Cycles: cycles.form(), RunningNS: running.form(), WallNS: wall.form(), BlockedNS: blocked.form(), ReadyNS: ready.form()}
 }
 
 func frameForms(chain []Frame) (out []frameJSON) {
@@ -229,7 +232,7 @@ func frameForms(chain []Frame) (out []frameJSON) {
 }
 
 func (s *Sample) form() sampleJSON {
-	return sampleJSON{s.At, int64(s.Wall), int64(s.Paused), int64(s.CPU), s.Voluntary, s.Involuntary, s.Utilisation, s.Excluded}
+	return sampleJSON{s.At, int64(s.Wall), int64(s.Paused), int64(s.CPU), s.Voluntary, s.Involuntary, int64(s.Ready), int64(s.Delayed), s.Utilisation, s.Excluded}
 }
 
 // list returns a copy that is not nil.

@@ -123,10 +123,10 @@ func (form *profileJSON) machine(p *Profile) error {
 }
 
 func (form *sampleJSON) sample() (Sample, error) {
-	if form.Wall < 0 || form.Paused < 0 || form.CPU < 0 || !(form.Utilisation >= 0 && form.Utilisation < math.MaxFloat32) {
+	if form.Wall < 0 || form.Paused < 0 || form.CPU < 0 || form.Ready < 0 || form.Delayed < 0 || !(form.Utilisation >= 0 && form.Utilisation < math.MaxFloat32) {
 		return Sample{}, errors.New("a time or the utilisation is negative or too large")
 	}
-	return Sample{form.At, time.Duration(form.Wall), time.Duration(form.Paused), time.Duration(form.CPU), form.Voluntary, form.Involuntary, form.Utilisation, form.Excluded}, nil
+	return Sample{form.At, time.Duration(form.Wall), time.Duration(form.Paused), time.Duration(form.CPU), form.Voluntary, form.Involuntary, time.Duration(form.Ready), time.Duration(form.Delayed), form.Utilisation, form.Excluded}, nil
 }
 
 func (form *classJSON) class() (Class, error) {
@@ -137,8 +137,8 @@ func (form *classJSON) class() (Class, error) {
 	switch {
 	case form.Histograms == nil:
 		return Class{}, errors.New("histograms is missing: quantiles alone do not make a distribution")
-	case !slices.Contains([]Diagnosis{Fine, Coarse, OK, Unknown}, form.Diagnosis):
-		return Class{}, fmt.Errorf("diagnosis is %.100q, not fine, coarse, ok or unknown", form.Diagnosis)
+	case !slices.Contains([]Diagnosis{Fine, Coarse, Blocked, OK, Unknown}, form.Diagnosis):
+		return Class{}, fmt.Errorf("diagnosis is %.100q, not fine, coarse, blocked, ok or unknown", form.Diagnosis)
 	case !(form.ActiveShare >= 0 && form.ActiveShare <= 1):
 		return Class{}, fmt.Errorf("active_share is not between 0 and 1: %v", form.ActiveShare)
 	}
@@ -146,7 +146,7 @@ func (form *classJSON) class() (Class, error) {
 	if n := len(c.Reasons) - len(c.Advice); n >= 0 && slices.Equal(c.Reasons[n:], c.Advice) {
 		c.Reasons = c.Reasons[:n:n]
 	}
-	if err := form.Histograms.into(form.Tasks, &c.Cycles, &c.RunningNS, &c.WallNS, &c.BlockedNS); err != nil {
+	if err := form.Histograms.into(form.Tasks, &c.Cycles, &c.RunningNS, &c.WallNS, &c.BlockedNS, &c.ReadyNS); err != nil {
 		return Class{}, err
 	}
 	for i, b := range form.Series {
@@ -161,7 +161,7 @@ func (form *classJSON) class() (Class, error) {
 		site := Site{Pool: s.Pool, Tasks: s.Tasks, Created: chain(s.Created), Submitted: chain(s.Submitted)}
 		err := addTo(&tasks, s.Tasks)
 		if err == nil && s.Histograms != nil {
-			err = s.Histograms.into(s.Tasks, &site.Cycles, &site.RunningNS, &site.WallNS, &site.BlockedNS)
+			err = s.Histograms.into(s.Tasks, &site.Cycles, &site.RunningNS, &site.WallNS, &site.BlockedNS, &Histogram{})
 		}
 		if err != nil {
 			return Class{}, fmt.Errorf("site %d: %w", i+1, err)
@@ -172,12 +172,12 @@ func (form *classJSON) class() (Class, error) {
 }
 
 // into rebuilds the histograms of a class or site of so many tasks.
-func (form *histogramsJSON) into(tasks uint64, cycles, running, wall, blocked *Histogram) error {
+func (form *histogramsJSON) into(tasks uint64, cycles, running, wall, blocked, ready *Histogram) error {
 	for _, part := range []struct {
 		name string
 		form *histogramJSON
 		into *Histogram
-	}{{"cycles", form.Cycles, cycles}, {"running_ns", form.RunningNS, running}, {"wall_ns", form.WallNS, wall}, {"blocked_ns", form.BlockedNS, blocked}} {
+	}{{"cycles", form.Cycles, cycles}, {"running_ns", form.RunningNS, running}, {"wall_ns", form.WallNS, wall}, {"blocked_ns", form.BlockedNS, blocked}, {"ready_ns", form.ReadyNS, ready}} {
 		h, err := part.form.histogram()
 		if err == nil && h.Count() > tasks {
 			err = fmt.Errorf("it counts %d values of %d tasks", h.Count(), tasks)

@@ -103,6 +103,7 @@ func (m *merger) add(p *Profile) {
 func (m *merger) first(p *Profile) {
 	o := &m.out
 	o.Source, o.Accuracy, o.Hz, o.HzOrigin, o.HzPPM = p.Source, p.Accuracy, p.Hz, p.HzOrigin, p.HzPPM
+	o.Overhead, o.OverheadOrigin = p.Overhead, p.OverheadOrigin
 	o.Start, o.Time, o.merged = p.Start, p.Time, p.merged
 	m.chain = p.merged.source != nil
 }
@@ -118,6 +119,9 @@ func (m *merger) differences(p *Profile) {
 		m.warnings([]string{"The instances' cycles have different frequencies."})
 	}
 	o.HzPPM = max(o.HzPPM, p.HzPPM)
+	if p.Overhead > 0 && (o.Overhead == 0 || p.Overhead < o.Overhead) { // the least: tasks that are small even then are too small in all
+		o.Overhead, o.OverheadOrigin = p.Overhead, p.OverheadOrigin
+	}
 }
 
 func (m *merger) warnings(ws []string) {
@@ -135,6 +139,8 @@ func (s *Sample) add(b *Sample) {
 	s.Wall += b.Wall
 	s.Paused += b.Paused
 	s.CPU += b.CPU
+	s.Ready += b.Ready
+	s.Delayed += b.Delayed
 	s.Voluntary += b.Voluntary
 	s.Involuntary += b.Involuntary
 }
@@ -159,6 +165,7 @@ func (m *merger) class(c *Class, p *Profile) {
 	sum.RunningNS.Merge(&c.RunningNS)
 	sum.WallNS.Merge(&c.WallNS)
 	sum.BlockedNS.Merge(&c.BlockedNS)
+	sum.ReadyNS.Merge(&c.ReadyNS)
 	m.active[at] += c.ActiveShare * float64(p.Wall)
 	if m.chain {
 		sum.Series = foldBins(m.out.Start, append(sum.Series, c.Series...), 2*seriesBins)

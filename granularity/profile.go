@@ -42,8 +42,8 @@ type Profile struct {
 	// Pauses are the collector's.
 	Pauses []GCPause
 
-	// Overhead is what a task costs besides itself, OverheadOrigin in words how that is known; set
-	// by [Profile.Diagnose].
+	// Overhead is what a task costs besides itself, 0 if that is not known; OverheadOrigin
+	// says in words how it is known, or why not.
 	Overhead       time.Duration
 	OverheadOrigin string
 
@@ -85,6 +85,9 @@ type Class struct {
 	// waiting for a processor, in nanoseconds; nested tasks' own such time left out. Where Accuracy is "upper-bound", but for
 	// a trace, only pauses are known, and it counts only the tasks that made one.
 	BlockedNS Histogram
+	// ReadyNS is the part of BlockedNS in which the task was ready and waited for a processor, in
+	// nanoseconds: only from a trace.
+	ReadyNS Histogram
 	// ActiveShare is the share of the run in which at least one task of the
 	// class was under way, estimated from bins of the series.
 	ActiveShare float64

@@ -34,11 +34,12 @@ type RecorderOptions struct {
 // A Recorder collects what [Pool], [Group], [Do] and [Task] measure. Its memory
 // is bounded, see [Profile]. It is safe for concurrent use.
 type Recorder struct {
-	opts  RecorderOptions
-	clock *cycles.Clock
-	base  *cycles.Timebase
-	bias  int64 // cycles that an empty task seems to execute
-	cache siteCache
+	opts     RecorderOptions
+	clock    *cycles.Clock
+	base     *cycles.Timebase
+	bias     int64         // cycles that an empty task seems to execute
+	overhead time.Duration // that an empty task costs; 0: not known
+	cache    siteCache
 
 	shards   [shardCount]shard
 	other    *site
@@ -51,6 +52,7 @@ type Recorder struct {
 	classes map[string]*class
 	pools   map[string]*poolName
 	began   moment
+	waited  waits // before that
 	machine machine
 }
 
@@ -74,7 +76,8 @@ func (r *Recorder) now() moment {
 }
 
 // NewRecorder returns a recorder that records from now on. The first one in a
-// process takes some 20 ms to choose and calibrate the cycle counter.
+// process takes some 20 ms to choose and calibrate the cycle counter, and 2 ms to measure what an
+// empty task costs: make it before the work begins, as a busy process shows no costs.
 func NewRecorder(opts RecorderOptions) *Recorder {
 	r := newRecorder(opts)
 	if r.clock == cycles.Default() {
@@ -82,6 +85,7 @@ func NewRecorder(opts RecorderOptions) *Recorder {
 	} else {
 		r.bias = secondBias()
 	}
+	r.overhead = empty.measured()
 	return r
 }
 
@@ -129,7 +133,7 @@ func newRecorder(opts RecorderOptions) *Recorder {
 		classes: make(map[string]*class),
 		pools:   make(map[string]*poolName),
 	}
-	r.began = r.now()
+	r.began, r.waited = r.now(), processWaits()
 	r.other = r.addSite(siteKey{name: "(other)"})
 	return r
 }

@@ -53,6 +53,7 @@ func foldClasses(rest []Class) Class {
 		sum.RunningNS.Merge(&c.RunningNS)
 		sum.WallNS.Merge(&c.WallNS)
 		sum.BlockedNS.Merge(&c.BlockedNS)
+		sum.ReadyNS.Merge(&c.ReadyNS)
 		sum.ActiveShare = max(sum.ActiveShare, c.ActiveShare) // at least
 		sum.Sites = append(sum.Sites, c.Sites...)
 	}

@@ -23,6 +23,7 @@ type traceSite struct {
 	cycles  Histogram
 	wall    Histogram
 	blocked Histogram
+	ready   Histogram
 }
 
 type traceSiteKey struct {
@@ -33,6 +34,7 @@ type traceSiteKey struct {
 // traceTask is one execution.
 type traceTask struct {
 	self, wall, off timeline.Time
+	ready           timeline.Time // of off
 	start, end      timeline.Time
 }
 
@@ -82,5 +84,6 @@ func (s *traceSite) record(x *traceTask, begin timeline.Time, hz float64) {
 	}
 	s.wall.Add(uint64(x.wall))
 	s.blocked.Add(uint64(x.off))
+	s.ready.Add(uint64(min(x.ready, x.off)))
 	s.class.series.add(int64(x.start-begin), int64(x.end-begin))
 }

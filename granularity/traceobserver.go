@@ -40,17 +40,20 @@ type TraceObserver struct {
 // goroutineTasks is what is known of a live goroutine.
 type goroutineTasks struct {
 	running timeline.Time // before the present state
+	ready   timeline.Time // likewise, ready and waiting for a processor
 	stack   []openRegion
 }
 
 // openRegion is a region under way.
 type openRegion struct {
-	site    *traceSite
-	start   timeline.Time
-	running timeline.Time // of the goroutine, at the start
-	nested  timeline.Time // totals of regions directly nested in it
-	nestOff timeline.Time // the time off the processor in them
-	task    uint64
+	site      *traceSite
+	start     timeline.Time
+	running   timeline.Time // of the goroutine, at the start
+	ready     timeline.Time // likewise
+	nested    timeline.Time // totals of regions directly nested in it
+	nestOff   timeline.Time // the time off the processor in them
+	nestReady timeline.Time
+	task      uint64
 }
 
 // openTask is a user task under way.
@@ -59,6 +62,7 @@ type openTask struct {
 	start   timeline.Time
 	created *timeline.Stack
 	running timeline.Time // self of its regions that have ended
+	ready   timeline.Time
 	regions int
 	// site is set where tasks are the tasks of the profile
 	site *traceSite
@@ -83,8 +87,11 @@ func (o *TraceObserver) Begin(b *timeline.Begin) {
 // Transition implements [timeline.Observer].
 func (o *TraceObserver) Transition(t *timeline.Transition) {
 	g := o.goroutine(t.G)
-	if t.State.OnProc() {
+	switch {
+	case t.State.OnProc():
 		g.running += t.End - t.Start
+	case t.State == timeline.Runnable:
+		g.ready += t.End - t.Start
 	}
 	o.machine.transition(t)
 	if t.To == timeline.NotExist || t.To == timeline.Unknown {
@@ -110,13 +117,21 @@ func (g *goroutineTasks) runningAt(of *timeline.Goroutine, now timeline.Time) ti
 	return g.running
 }
 
+// readyAt is the time for which the goroutine was ready up to now.
+func (g *goroutineTasks) readyAt(of *timeline.Goroutine, now timeline.Time) timeline.Time {
+	if of.State() == timeline.Runnable {
+		return g.ready + now - of.Since()
+	}
+	return g.ready
+}
+
 // Region implements [timeline.Observer].
 func (o *TraceObserver) Region(e *timeline.RegionEvent) {
 	o.regions = true
 	g := o.goroutine(e.G)
 	switch {
 	case e.Begin:
-		r := openRegion{start: e.Time, running: g.runningAt(e.G, e.Time), task: e.Region.TaskID}
+		r := openRegion{start: e.Time, running: g.runningAt(e.G, e.Time), ready: g.readyAt(e.G, e.Time), task: e.Region.TaskID}
 		if !o.opt.Tasks {
 			r.site = o.regionSite(e, len(g.stack) > 0)
 			r.site.class.enter(e.Time)
@@ -135,10 +150,11 @@ func (o *TraceObserver) Region(e *timeline.RegionEvent) {
 func (o *TraceObserver) ended(g *goroutineTasks, r *openRegion, e *timeline.RegionEvent) {
 	total := g.runningAt(e.G, e.Time) - r.running
 	wall := e.Time - r.start
-	totalOff := max(wall-total, 0)
-	x := traceTask{self: max(total-r.nested, 0), wall: wall, off: max(totalOff-r.nestOff, 0), start: r.start, end: e.Time}
+	totalOff, ready := max(wall-total, 0), g.readyAt(e.G, e.Time)-r.ready
+	x := traceTask{self: max(total-r.nested, 0), wall: wall, off: max(totalOff-r.nestOff, 0), ready: max(ready-r.nestReady, 0), start: r.start, end: e.Time}
 	if t := o.open[r.task]; t != nil && o.opt.Tasks {
 		t.running += x.self
+		t.ready += x.ready
 		t.regions++
 	}
 	nested := len(g.stack) > 0
@@ -151,9 +167,11 @@ func (o *TraceObserver) ended(g *goroutineTasks, r *openRegion, e *timeline.Regi
 		if aggregated {
 			outer.nested += r.nested
 			outer.nestOff += r.nestOff
+			outer.nestReady += r.nestReady
 		} else {
 			outer.nested += total
 			outer.nestOff += totalOff
+			outer.nestReady += ready
 		}
 	}
 	if o.opt.Tasks {
@@ -209,7 +227,7 @@ func (o *TraceObserver) Task(e *timeline.Task) {
 	default:
 		t.site.class.leave(e.Time, o.begin)
 		wall := e.Time - t.start
-		t.site.record(&traceTask{self: t.running, wall: wall, off: max(wall-t.running, 0), start: t.start, end: e.Time}, o.begin, o.opt.Hz)
+		t.site.record(&traceTask{self: t.running, wall: wall, off: max(wall-t.running, 0), ready: t.ready, start: t.start, end: e.Time}, o.begin, o.opt.Hz)
 	}
 }
 

@@ -56,6 +56,7 @@ func (o *TraceObserver) build(p *Profile) {
 		c.RunningNS.Merge(&site.RunningNS)
 		c.WallNS.Merge(&site.WallNS)
 		c.BlockedNS.Merge(&site.BlockedNS)
+		c.ReadyNS.Merge(&s.ready)
 		c.Sites = append(c.Sites, site)
 	}
 	for from, c := range classes {

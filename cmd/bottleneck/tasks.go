@@ -39,8 +39,8 @@ What is shown:
     -class REGEXP    only classes in whose name it finds something
     -site SITE       creation or submission: whose call chains are the stacks of .pb.gz (creation
                      by default), and which lines text lists (both by default)
-    -strip           tasks over time, with context switches and the use of the processors: in
-                     pictures instead of the distributions, in text as well
+    -strip           show tasks over time, with context switches and CPU utilization
+                     (replaces the distributions in pictures; adds a section to text)
     -top N           show the N classes with the largest sums; 0 shows all (pictures: 12)
     -title TEXT      the title of pictures
 
@@ -60,14 +60,15 @@ Where it goes:
                      text if there is neither -format nor -o
 
     -fail CONDITION  exit with status 1 and one line that says why if the condition holds.
-                     CONDITION compares tasks, fine-tasks-%, coarse-tasks-%, unknown-tasks-% (the
-                     share of tasks in classes with that diagnosis), cycles/task, running/task or
-                     wall/task (means; the last two are durations such as 20us) by < <= > >= with a
-                     value; or, of one class, tasks(CLASS).p50, or mean, p99, count or blocked-%
+                     CONDITION compares tasks, fine-tasks-%, coarse-tasks-%, blocked-tasks-%,
+                     unknown-tasks-% (the share of tasks in classes with that diagnosis), cycles/task,
+                     running/task or wall/task (means; the last two are durations such as 20us) by
+                     < <= > >= with a value; or, of one class, tasks(CLASS).p50, or mean, p99, count or blocked-%
                      instead of p50. Several are separated by commas; -class selects first
 
-Diagnoses: "fine" is too small, "coarse" too large, "ok" neither; "unknown" if the numbers do
-not tell. The text says why, and what to do.
+Diagnoses: "fine" is too small, "coarse" too large; "blocked" tasks are blocked for most of their
+time, so their size matters little; "ok" is none of these, "unknown" if the numbers do not tell.
+The text says why, and what to do.
 
 Examples:
 

@@ -13,6 +13,7 @@ var tasksMeasures = measures[*granularity.Profile]{
 		{measure{name: "tasks"}, always(func(p *granularity.Profile) float64 { return countTasks(p, "") })},
 		{measure{name: "fine-tasks-%", percent: true}, diagnosedShare(granularity.Fine)},
 		{measure{name: "coarse-tasks-%", percent: true}, diagnosedShare(granularity.Coarse)},
+		{measure{name: "blocked-tasks-%", percent: true}, diagnosedShare(granularity.Blocked)},
 		{measure{name: "unknown-tasks-%", percent: true}, diagnosedShare(granularity.Unknown)},
 		{measure{name: "cycles/task"}, cyclesPerTask},
 		{measure{name: "running/task", wall: true}, runningPerTask},

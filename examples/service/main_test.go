@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
 // The service blames the cache, then the log, and then nobody; and it gets faster.
@@ -29,6 +31,9 @@ func TestStory(t *testing.T) {
 		waiting[i] = mean
 		if want := []string{"cache", "log", ""}[i]; want != "" && (worst != want || part < 0.5 || mean < 1) {
 			t.Errorf("%s: %.2f waited at a time, %.0f %% of it for %q; want most of it for %q", c.name, mean, 100*part, worst, want)
+		}
+		if i == 0 && (c.tasks == nil || c.tasks.Diagnosis != granularity.Blocked || c.tasks.Merge != 0) {
+			t.Errorf("%s: the tasks wait for a lock nearly all of their time, but the verdict is %+v", c.name, c.tasks)
 		}
 		if c.rate <= 0 || c.graph.Wall <= 0 || len(c.graph.Boxes) == 0 {
 			t.Errorf("%s: %v requests/s, a graph of %v", c.name, c.rate, c.graph.Wall)

@@ -16,6 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -28,6 +29,7 @@ type chapter struct {
 	rate  float64 // requests a second
 	graph *bottle.Graph
 	waits *contention.Profile
+	tasks *granularity.Class // those of the pool
 }
 
 // story loads the service as it was, asks it what limits it, repairs that, and begins anew.
@@ -73,6 +75,9 @@ func (c *chapter) measure(ctx context.Context, o *options) error {
 	loading, unload := context.WithCancel(ctx)
 	wait := l.start(loading)
 	err = c.ask(ctx, o, l, s.debug)
+	if classes := s.tasks.Profile().Classes; len(classes) > 0 {
+		c.tasks = &classes[0]
+	}
 	unload()
 	return errors.Join(err, wait(), s.stop())
 }
@@ -135,7 +140,14 @@ func (c *chapter) show(w io.Writer) error {
 	if err := text.WriteContention(w, c.locks(), opt); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%.0f requests/s\n\n", c.rate)
+	fmt.Fprintf(w, "\n%.0f requests/s\n", c.rate)
+	if c.tasks != nil {
+		fmt.Fprintf(w, "The tasks of the pool: %s.\n", c.tasks.Diagnosis)
+		for _, s := range slices.Concat(c.tasks.Reasons, c.tasks.Advice) {
+			fmt.Fprintf(w, "  %s\n", s)
+		}
+	}
+	_, err := fmt.Fprintln(w)
 	return err
 }
 

@@ -152,10 +152,8 @@ func diagnosisWords(d granularity.Diagnosis) string {
 		return "fine-grained"
 	case granularity.Coarse:
 		return "coarse-grained"
-	case granularity.OK:
-		return "ok"
 	}
-	return "unknown"
+	return string(d.OrUnknown())
 }
 
 func (m *tasksModel) title(usual string) string {
@@ -191,6 +189,9 @@ func (m *tasksModel) sentence() string {
 		s += fmt.Sprintf("; too large: %d", n[granularity.Coarse])
 	default:
 		s += fmt.Sprintf("; too small: %d, too large: %d", n[granularity.Fine], n[granularity.Coarse])
+	}
+	if n := n[granularity.Blocked]; n > 0 {
+		s += fmt.Sprintf("; mostly blocked: %d", n)
 	}
 	return s
 }

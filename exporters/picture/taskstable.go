@@ -3,6 +3,7 @@ package picture
 import (
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -40,8 +41,10 @@ func (m *tasksModel) table(x, y float64) (out []shape, bottom float64) {
 	return out, y + 12
 }
 
-// badly tells that the class has the wrong size.
-func badly(c *taskClass) bool { return c.Diagnosis == "fine" || c.Diagnosis == "coarse" }
+// badly reports whether the diagnosis asks for a change.
+func badly(c *taskClass) bool {
+	return c.Diagnosis != granularity.OK && c.Diagnosis.OrUnknown() != granularity.Unknown
+}
 
 // tasksColumn is a column of the table.
 type tasksColumn struct {

@@ -96,7 +96,7 @@ func taskSamples(p *granularity.Profile, opt TasksOptions) (out []*taskSample) {
 				chain = s.Submitted
 			}
 			like := taskSample{blame: blame{stack: taskStack(chain, c.Name), labels: blameLabels{
-				class: orNone(cleanName(c.Name)), lock: string(diagnosisOf(c)), owner: cleanName(s.Pool),
+				class: orNone(cleanName(c.Name)), lock: string(c.Diagnosis.OrUnknown()), owner: cleanName(s.Pool),
 			}}}
 			out = append(out, decades(p, s, like, perCycle)...)
 		}
@@ -113,14 +113,6 @@ func taskStack(chain []granularity.Frame, class string) (stack []contention.Samp
 		stack = append(stack, contention.SampleFrame{Frame: contention.Frame{Func: cleanName(f.Func), File: cleanName(f.File), Line: f.Line}})
 	}
 	return append(stack, contention.SampleFrame{Frame: contention.Frame{Func: "[class] " + orNone(cleanName(class))}, Aspect: "class"})
-}
-
-func diagnosisOf(c *granularity.Class) granularity.Diagnosis {
-	switch c.Diagnosis {
-	case granularity.Fine, granularity.Coarse, granularity.OK:
-		return c.Diagnosis
-	}
-	return granularity.Unknown
 }
 
 // nsPerCycle is the length of a cycle: by its frequency, or by the time on the processor of the class.

@@ -150,7 +150,7 @@ func (d *tasksDiff) diagnosis(c TaskChange) string {
 	var of [2]string
 	for i, class := range []*granularity.Class{c.Before, c.After} {
 		if of[i] = "none"; class != nil {
-			of[i] = string(cmp.Or(class.Diagnosis, granularity.Unknown))
+			of[i] = string(class.Diagnosis.OrUnknown())
 		}
 	}
 	if of[0] == of[1] {

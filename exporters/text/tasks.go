@@ -127,7 +127,7 @@ func (t *tasksText) table() {
 		for _, q := range []float64{.01, .25, .5, .75, .99} {
 			row = append(row, t.amount(g.Quantile(q)))
 		}
-		row = append(row, t.amount(g.Mean()), t.style.plain(blockedOf(c)), string(diagnosisOf(c)))
+		row = append(row, t.amount(g.Mean()), t.style.plain(blockedOf(c)), string(c.Diagnosis.OrUnknown()))
 		rows = append(rows, row)
 	}
 	spare := []int{2, 7, 3, 8, 5, 6} // columns that are left out for want of width, in this order
@@ -141,14 +141,6 @@ func (t *tasksText) table() {
 		s = format.Plural(t.more, "smaller class is", "smaller classes are") + " not shown. " + s
 	}
 	t.b.WriteString(t.style.paintLines(dim, wrap(s, t.opt.Width, 0)) + "\n")
-}
-
-func diagnosisOf(c *granularity.Class) granularity.Diagnosis {
-	switch c.Diagnosis {
-	case granularity.Fine, granularity.Coarse, granularity.OK:
-		return c.Diagnosis
-	}
-	return granularity.Unknown
 }
 
 // tableWidth is the width of the columns but for the names.
@@ -182,7 +174,7 @@ func (t *tasksText) rows(rows [][]string) {
 		switch d := row[len(row)-1]; {
 		case i == 0:
 			attribute = dim
-		case d == string(granularity.Fine) || d == string(granularity.Coarse):
+		case d == string(granularity.Fine) || d == string(granularity.Coarse) || d == string(granularity.Blocked):
 			attribute = warmColours[0]
 		}
 		t.b.WriteString(t.style.paint(attribute, strings.TrimRight(line, " ")) + "\n")
@@ -200,7 +192,7 @@ func (t *tasksText) amount(v float64) string {
 
 // class writes why, what to do, and where.
 func (t *tasksText) class(c *granularity.Class, name string) {
-	t.b.WriteString("\n" + t.style.paint(bold, t.style.fit(name, t.opt.Width-12)) + ": " + string(diagnosisOf(c)) + "\n")
+	t.b.WriteString("\n" + t.style.paint(bold, t.style.fit(name, t.opt.Width-12)) + ": " + string(c.Diagnosis.OrUnknown()) + "\n")
 	paragraph := func(mark, s string) {
 		t.b.WriteString("  " + mark + " " + strings.ReplaceAll(wrap(t.style.clean(s), t.opt.Width-4, 0), "\n", "\n  ") + "\n")
 	}

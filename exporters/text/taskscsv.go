@@ -41,7 +41,7 @@ func TasksCSV(w io.Writer, p *granularity.Profile) error {
 		}
 		for j := range sites {
 			s := &sites[j]
-			record := []string{harmless(c.Name), string(diagnosisOf(c)), harmless(s.Pool), harmlessLeaf(s.Created), harmlessLeaf(s.Submitted), strconv.FormatUint(s.Tasks, 10)}
+			record := []string{harmless(c.Name), string(c.Diagnosis.OrUnknown()), harmless(s.Pool), harmlessLeaf(s.Created), harmlessLeaf(s.Submitted), strconv.FormatUint(s.Tasks, 10)}
 			for _, h := range []*granularity.Histogram{&s.Cycles, &s.RunningNS, &s.WallNS, &s.BlockedNS} {
 				record = append(record, quantiles(h)...)
 			}

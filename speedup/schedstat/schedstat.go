@@ -78,6 +78,17 @@ type Meter struct {
 
 type thread struct{ pid, tid int }
 
+// Read returns what the threads of a process did since each began; false where the kernel does not tell. Others is not known.
+func Read(pid int) (Times, bool) {
+	m := newMeter(func() []int { return []int{pid} })
+	sum := Times{Others: -1}
+	for _, x := range m.look() {
+		sum.Running += x.Running
+		sum.Delay += x.Delay
+	}
+	return sum, len(m.last) > 0
+}
+
 // Watch begins to measure a process. What its threads did before does not count.
 func Watch(pid int) *Meter {
 	m := newMeter(func() []int { return []int{pid} })

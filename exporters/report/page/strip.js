@@ -33,7 +33,7 @@ function stripRow(g, c, y, a) {
 		const x0 = a.px(from), x1 = Math.max(a.px(to), x0 + .7), h0 = Math.max(.8, 28 * level[i] / most);
 		if (level[i] > 0) path += `M${x0.toFixed(1)} ${base}V${(base - h0).toFixed(1)}H${x1.toFixed(1)}V${base}Z`;
 	});
-	const bad = c.diagnosis === "fine" || c.diagnosis === "coarse", after = `${plural(c.tasks, "task", "tasks")}, up to ${quantity(most)} at once`;
+	const bad = badTasks(c), after = `${plural(c.tasks, "task", "tasks")}, up to ${quantity(most)} at once`;
 	const room = Math.max(60, a.w - after.length * 6.4 - 12);
 	g.append(s("g" + (on ? "" : ".off"), null, s("title", null, show(c.short)), s("text.label" + (bad ? ".b" : ""), {x: a.left, y: y + 14}, fitText(show(c.short), room, bad) || "…"),
 		a.w > 260 ? s("text.muted", {x: a.left + a.w, y: y + 14, "text-anchor": "end"}, after) : null, s("path", {d: path, fill: c.color}), s("line.base", {x1: a.left, x2: a.left + a.w, y1: base, y2: base})));

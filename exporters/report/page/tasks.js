@@ -1,6 +1,9 @@
 // The section on tasks: distributions, the strip of the workload, the table of classes with diagnosis, and the advice.
 
 const taskSection = {};
+// badTasks tells that the diagnosis of a class asks for a change.
+const badTasks = c => c.diagnosis === "fine" || c.diagnosis === "coarse" || c.diagnosis === "blocked";
+
 const CURVES = 8; // classes with a curve of their own
 
 function makeTasks() {
@@ -39,9 +42,9 @@ function drawTaskCharts() {
 
 function drawTasks() {
 	if (!D.tasks || !byID("tasks")) return;
-	const rows = shownClasses(), tasks = rows.reduce((t, c) => t + c.tasks, 0), bad = rows.filter(c => c.diagnosis === "fine" || c.diagnosis === "coarse");
+	const rows = shownClasses(), tasks = rows.reduce((t, c) => t + c.tasks, 0), bad = rows.filter(badTasks);
 	fill(taskSection.lead, h("b", null, plural(tasks, "task", "tasks")), ` of ${plural(rows.length, "class", "classes")}`,
-		bad.length ? ["; of the wrong size: ", bad.slice(0, 3).map((c, i) => [i ? ", " : "", h("b", null, name(c.name, c.short)), ` (${c.diagnosis})`])] : "; none is known to be too small or too large", ".",
+		bad.length ? ["; too small (fine), too large (coarse) or blocked: ", bad.slice(0, 3).map((c, i) => [i ? ", " : "", h("b", null, name(c.name, c.short)), ` (${c.diagnosis})`])] : "; none is known to be too small, too large or mostly blocked", ".",
 		state.sel.groups.length ? h("span.muted", null, " Those whose class or call chain names a selected group.") : null,
 		stretchNote(covered(D.tasks.windows, state.sel.time), "the profile does not say when tasks ended"),
 		rows.some(c => c.partial) ? h("span.muted", null, " Diagnoses, advice and places are of the whole recording.") : null);
@@ -52,7 +55,7 @@ function drawTasks() {
 		columns: [
 			{title: "class", text: c => c.name, cell: c => h("span.group", null, swatch(c.color), name(c.name, c.short))}, {title: "tasks", num: true, value: c => c.tasks, cell: c => count(c.tasks)},
 			{...q("p1"), wide: true}, {...q("p25"), wide: true}, q("p50"), {...q("p75"), wide: true}, {...q("p99"), wide: true}, {...q("mean"), wide: true},
-			{title: "blocked", num: true, value: c => c.blocked ?? NaN, cell: c => c.blocked === null ? "–" : percent(c.blocked, 1), wide: true}, {title: "diagnosis", text: c => c.diagnosis || "unknown", strong: c => c.diagnosis === "fine" || c.diagnosis === "coarse"},
+			{title: "blocked", num: true, value: c => c.blocked ?? NaN, cell: c => c.blocked === null ? "–" : percent(c.blocked, 1), wide: true}, {title: "diagnosis", text: c => c.diagnosis || "unknown", strong: badTasks},
 		],
 		selected: c => state.sel.tasks.includes(c.name), onselect: (c, more) => toggle("tasks", c.name, more),
 	}));
