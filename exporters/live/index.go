@@ -1,11 +1,11 @@
 package live
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
-	"html/template"
+	"html"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,27 +13,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-//go:embed index.html
-var indexHTML string
-
 //go:embed index.css
 var indexCSS string
-
-// indexTemplate escapes whatever it is given.
-var indexTemplate = template.Must(template.New("index").Parse(indexHTML))
-
-// indexPage is what the template shows.
-type indexPage struct {
-	Title     string
-	Icon      template.HTML
-	Style     template.CSS
-	States    []indexState
-	Picture   bool
-	Seconds   int
-	Ends      []indexEnd
-	Commands  []string
-	FilePaths bool
-}
 
 // indexState is a line of what goes on.
 type indexState struct {
@@ -41,35 +22,33 @@ type indexState struct {
 	Bad               bool
 }
 
-// indexEnd is a path with the forms that it has.
-type indexEnd struct {
-	Name, Title, About, Missing string
-	Links                       []indexLink
-}
+// markup is HTML under construction. Package html/template would do the same for 3 MB of every program that imports this package.
+type markup struct{ strings.Builder }
 
-type indexLink struct{ Name, URL, Label string }
+// add adds HTML in which each %s stands for a text, which is escaped for elements and for attributes in double quotes.
+func (m *markup) add(format string, texts ...string) {
+	for _, text := range texts {
+		before, after, _ := strings.Cut(format, "%s")
+		m.WriteString(before)
+		m.WriteString(html.EscapeString(text))
+		format = after
+	}
+	m.WriteString(format)
+}
 
 // serveIndex answers with the page that explains the others. It collects nothing, so it is always there.
 func (h *handler) serveIndex(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r.URL.RawQuery, nil, nil); err != nil {
 		return &problem{status: http.StatusBadRequest, text: format.Clean(err.Error())}
 	}
-	page := indexPage{
-		Title: format.Clean(h.opt.Title), Icon: icon.Link, Style: template.CSS("\n" + indexCSS), Seconds: int(usualTime.Seconds()),
-		States: h.states(time.Now()), Picture: h.continuous != nil && h.continuous.Enabled(),
-		Ends: h.ends(), Commands: h.commands(r), FilePaths: h.opt.FilePaths,
-	}
-	var buf bytes.Buffer
-	if err := indexTemplate.Execute(&buf, page); err != nil {
-		return fmt.Errorf("the page cannot be made: %w", err)
-	}
+	page := []byte(h.indexPage(r))
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", policyFor(buf.Bytes(), "; img-src 'self' data:"))
+	w.Header().Set("Content-Security-Policy", policyFor(page, "; img-src 'self' data:"))
 	if r.Method == http.MethodHead {
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	send(w, r, buf.Bytes())
+	send(w, r, page)
 	return nil
 }
 
@@ -145,20 +124,96 @@ func percent(part, whole time.Duration) string {
 	return fmt.Sprintf("%.3g %%", 100*float64(part)/float64(whole))
 }
 
-// ends are all paths with links to their forms.
-func (h *handler) ends() (ends []indexEnd) {
-	for _, e := range endpoints {
-		end := indexEnd{Name: e.name, Title: e.title, About: e.about, Missing: e.missing(h)}
-		for _, f := range e.forms {
-			link := indexLink{Name: string(f), URL: e.name + "?format=" + string(f), Label: e.title + " as " + string(f)}
-			if len(e.parameters) == 0 {
-				link = indexLink{Name: string(f), URL: e.name, Label: e.title}
-			}
-			end.Links = append(end.Links, link)
-		}
-		ends = append(ends, end)
+// indexPage is the page.
+func (h *handler) indexPage(r *http.Request) string {
+	var m markup
+	title, heading := "bottleneck", "What limits this program"
+	if t := format.Clean(h.opt.Title); t != "" {
+		title, heading = "bottleneck: "+t, t
 	}
-	return ends
+	m.add(`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+` + icon.Link + `
+`)
+	m.add("<title>%s</title>\n<style>\n"+indexCSS+"</style>\n</head>\n<body>\n<main>\n<h1>%s</h1>\n", title, heading)
+	m.add(`<p>These pages show which goroutines keep this program from using more processors, who waits for whom, and whether its tasks are of a
+good size. Every link shows one moment: what happened in the last seconds, or what is sampled in the seconds to come.</p>
+
+<h2>Now</h2>
+<dl>
+`)
+	for _, s := range h.states(time.Now()) {
+		m.add("<div><dt>%s</dt><dd", s.Name)
+		if s.Bad {
+			m.add(` class="bad"`)
+		}
+		m.add("><b>%s</b>", s.Value)
+		if s.Note != "" {
+			m.add(" <span>%s</span>", s.Note)
+		}
+		m.add("</dd></div>\n")
+	}
+	m.add("</dl>\n")
+	if h.continuous != nil && h.continuous.Enabled() {
+		seconds := strconv.Itoa(int(usualTime.Seconds()))
+		m.add(`
+<h2>The last %s seconds</h2>
+<p class="picture"><a href="graph?format=svg"><img src="graph?format=svg" alt="Bottle graph of the last %s seconds: which groups of goroutines take how much of the time, at which parallelism. The same as text is below."></a></p>
+`, seconds, seconds)
+	}
+	m.add("\n<h2>Look closer</h2>\n<ul class=\"ends\">\n")
+	for _, e := range endpoints {
+		h.indexEnd(&m, e)
+	}
+	m.add("</ul>\n\n<h2>From a terminal</h2>\n<pre tabindex=\"0\">\n")
+	for _, c := range h.commands(r) {
+		m.add("%s\n", c)
+	}
+	m.add(`</pre>
+
+<h2>Asking</h2>
+<dl class="asking">
+<div><dt><code>seconds=</code></dt><dd>how much time the answer is about, 5 by default. The bottle graph, contention, the speedup stack and the trace show the last seconds,
+at once; the wall-clock profile takes the seconds to come. Where less is known, the answer says so.</dd></div>
+<div><dt><code>group=</code></dt><dd>of the bottle graph: which goroutines share a box, by function, creator, goroutine, region, task or /regexp/.</dd></div>
+<div><dt><code>format=</code></dt><dd>svg, png, text, json or pprof. Without it the Accept header decides: a browser gets a picture, curl gets text, go tool pprof gets a profile.</dd></div>
+<div><dt><code>debug=1</code></dt><dd>text, as elsewhere in Go. It does not go together with <code>seconds=</code>.</dd></div>
+</dl>
+<p>One collection of a kind goes on at a time; others are told when to come again (503 and Retry-After). Names of functions and groups are the program's own`)
+	if h.opt.FilePaths {
+		m.add(", and so are\nthe names of source files in profiles and JSON")
+	} else {
+		m.add(". Source files are named by package, not by where they were built; only the raw trace has them as they are")
+	}
+	m.add(".</p>\n</main>\n</body>\n</html>\n")
+	return m.String()
+}
+
+// indexEnd adds a path with links to its forms.
+func (h *handler) indexEnd(m *markup, e *endpoint) {
+	missing := e.missing(h)
+	m.add("<li")
+	if missing != "" {
+		m.add(` class="off"`)
+	}
+	m.add(">\n<h3 id=\"%s\">%s</h3>\n<p>%s</p>\n", e.name, e.title, e.about)
+	if missing != "" {
+		m.add("<p class=\"why\">Not here: %s.</p>\n</li>\n", missing)
+		return
+	}
+	m.add(`<p class="forms">`)
+	for _, f := range e.forms {
+		url, label := e.name+"?format="+string(f), e.title+" as "+string(f)
+		if len(e.parameters) == 0 {
+			url, label = e.name, e.title
+		}
+		m.add(`<a href="%s" aria-label="%s">%s</a> `, url, label, string(f))
+	}
+	m.add("</p>\n</li>\n")
 }
 
 // commands are what somebody would type, with the address that the page was asked for.
