@@ -31,6 +31,7 @@ func openKeyboard(t *testing.T, width int) (slave, keyboard *os.File, output fun
 	if err != nil {
 		require.Missing(t, err)
 	}
+	t.Cleanup(func() { master.Close() })
 	fd := int(master.Fd())
 	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	if err != nil {

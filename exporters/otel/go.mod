@@ -3,7 +3,7 @@ module github.com/bottleneck-go/bottleneck/exporters/otel
 go 1.26.0
 
 require (
-	github.com/bottleneck-go/bottleneck v0.0.0
+	github.com/bottleneck-go/bottleneck v0.1.0
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/metric v1.47.0
 	go.opentelemetry.io/otel/sdk/metric v1.47.0
@@ -24,5 +24,3 @@ require (
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 )
-
-replace github.com/bottleneck-go/bottleneck => ../..

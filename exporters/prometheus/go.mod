@@ -3,7 +3,7 @@ module github.com/bottleneck-go/bottleneck/exporters/prometheus
 go 1.26.0
 
 require (
-	github.com/bottleneck-go/bottleneck v0.0.0
+	github.com/bottleneck-go/bottleneck v0.1.0
 	github.com/prometheus/client_golang v1.25.0
 	go.uber.org/goleak v1.3.0
 )
@@ -22,5 +22,3 @@ require (
 	golang.org/x/sys v0.49.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
-
-replace github.com/bottleneck-go/bottleneck => ../..
