@@ -21,6 +21,9 @@ func (o *Observer) Graph() *Graph {
 	g.merged = o.pieces.mark()
 	for _, b := range o.boxes {
 		g.addBox(b, &b.sum)
+		if n := len(g.Boxes); n > 0 && b.sum.goroutines > 0 {
+			g.Boxes[n-1].Sites = b.sites.sites()
+		}
 	}
 	g.finish()
 	g.Windows = o.windows
@@ -61,6 +64,7 @@ func (g *Graph) addBox(b *box, a *account) {
 		Goroutines:      a.goroutines,
 		Running:         time.Duration(a.running),
 		Runnable:        time.Duration(a.runnable),
+		InC:             time.Duration(a.inC),
 		Waiting:         map[string]time.Duration{},
 		SelfParallelism: ratio(time.Duration(a.running), time.Duration(a.any)),
 		exact:           a.share,
@@ -134,7 +138,7 @@ func (o *Observer) warnings(g *Graph) (w []string) {
 	if o.version < 22 {
 		w = append(w, fmt.Sprintf("A trace of Go 1.%d: it does not tell goroutine states as exactly as those since Go 1.22.", o.version))
 	}
-	return append(w, g.unnamedWarning()...)
+	return append(append(w, g.unnamedWarning()...), g.cWarning()...)
 }
 
 // unnamedWarning says that the names of goroutines are missing, if these are many.

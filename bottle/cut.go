@@ -115,7 +115,7 @@ func (o *Observer) forget() {
 	boxes := make(map[boxKey]*box, len(used))
 	for k, b := range o.boxes {
 		if used[b] || unused <= keptBoxes && !b.single && !b.folded {
-			b.sum = account{}
+			b.sum, b.sites = account{}, siteTimes{}
 			boxes[k] = b
 		}
 	}

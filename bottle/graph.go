@@ -67,7 +67,8 @@ type Box struct {
 	// nanoseconds so that all shares and the idle time sum to the wall time.
 	Share time.Duration
 	// Running is the area: the time for which the members ran, summed (eq. 2).
-	// A member runs while it is in the state Running, or in a system call that still holds its P.
+	// A member runs while it is in the state Running, in a system call that still holds its P, or in C code while there is a
+	// processor for it.
 	Running time.Duration
 	// Parallelism is the width, Running ÷ Share (eq. 2): how many goroutines ran, on
 	// (harmonic) average, while the box ran. 0 when the box never ran.
@@ -80,6 +81,12 @@ type Box struct {
 	// Waiting is the time for which members were blocked, summed, by reason
 	// (the names of timeline.Wait, such as "mutex" or "chan-receive").
 	Waiting map[string]time.Duration
+	// InC is the time for which members were in C code, summed. It is part of Running, but for what is in Waiting under
+	// InCode: then no processor was free for them (see timeline.State).
+	InC time.Duration
+	// Sites are the places where members waited, by reason as in Waiting, largest first. They sum to what
+	// Waiting holds; those of InCode to InC. Graphs of windows have none.
+	Sites map[string][]Site
 
 	exact share         // before rounding
 	busy  time.Duration // in which at least one member ran; −1 where it is not known
@@ -193,6 +200,8 @@ func fold(boxes []Box, kind Kind) (sum Box, n int) {
 		sum.exact += b.exact
 		sum.Running += b.Running
 		sum.Runnable += b.Runnable
+		sum.InC += b.InC
+		sum.addSites(b)
 		for reason, d := range b.Waiting {
 			sum.Waiting[reason] += d
 		}

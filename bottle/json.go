@@ -16,11 +16,13 @@ import (
 //	{"wall_ns":…, "idle_ns":…, "gomaxprocs":…, "go_version":"go1.26", "start_ns":…,
 //	 "offered":true, "group_by":"function", "warnings":[…],
 //	 "boxes":[{"group":…, "kind":"application", "goroutines":…, "share_ns":…, "running_ns":…,
-//	           "parallelism":…, "self_parallelism":…, "runnable_ns":…, "waiting_ns":{"mutex":…}}]}
+//	           "parallelism":…, "self_parallelism":…, "runnable_ns":…, "waiting_ns":{"mutex":…}, "in_c_ns":…,
+//	           "waiting_sites":{"mutex":[{"function":"main.work", "file":…, "line":…, "ns":…}]}}]}
 //
 // With "instances", times are summed over so many programs.
 // Σ share_ns + idle_ns == wall_ns. A self-parallelism that is not known is null,
-// "offered" is left out when it is false and "instances" when it is one, and nothing else is ever null or left out.
+// "offered" is left out when it is false and "instances" when it is one, "in_c_ns" when it is 0 and
+// "waiting_sites" when there are none, as in windows; nothing else is ever null or left out.
 // The pointers tell, when reading, a field that is missing from one that is 0.
 type graphJSON struct {
 	Wall      *int64    `json:"wall_ns"`
@@ -45,7 +47,20 @@ type boxJSON struct {
 	SelfParallelism *float64         `json:"self_parallelism"`
 	Runnable        int64            `json:"runnable_ns"`
 	Waiting         map[string]int64 `json:"waiting_ns"`
+	InC             int64            `json:"in_c_ns,omitempty"`
+	// Sites holds at most maxJSONSites places of each reason; the last one may stand for all others.
+	Sites map[string][]siteJSON `json:"waiting_sites,omitempty"`
 }
+
+type siteJSON struct {
+	Func string `json:"function"`
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+	Time int64  `json:"ns"`
+}
+
+// maxJSONSites is how many places of a reason are written.
+const maxJSONSites = 8
 
 // MarshalJSON writes the graph as one JSON object without its windows, which
 // are graphs of their own: see [WriteJSON]. A SelfParallelism that is not a
@@ -122,12 +137,21 @@ func (g *Graph) form() (*graphJSON, error) {
 			Parallelism: &b.Parallelism,
 			Runnable:    int64(b.Runnable),
 			Waiting:     make(map[string]int64, len(b.Waiting)),
+			InC:         int64(b.InC),
 		}
 		if !math.IsNaN(b.SelfParallelism) {
 			form.Boxes[i].SelfParallelism = &b.SelfParallelism
 		}
 		for reason, d := range b.Waiting {
 			form.Boxes[i].Waiting[reason] = int64(d)
+		}
+		for reason, sites := range b.Sites {
+			if form.Boxes[i].Sites == nil {
+				form.Boxes[i].Sites = map[string][]siteJSON{}
+			}
+			for _, s := range fewSites(sites, maxJSONSites) {
+				form.Boxes[i].Sites[reason] = append(form.Boxes[i].Sites[reason], siteJSON{s.Func, s.File, s.Line, int64(s.Time)})
+			}
 		}
 	}
 	return form, nil

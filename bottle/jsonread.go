@@ -172,6 +172,28 @@ func (form *boxJSON) box(spent *int64) (Box, error) {
 		}
 		b.Waiting[reason] = time.Duration(ns)
 	}
+	if form.InC < 0 || form.InC < int64(b.Waiting[InCode]) || form.InC-int64(b.Waiting[InCode]) > int64(b.Running) {
+		return Box{}, fmt.Errorf("in_c_ns is out of range: %d", form.InC)
+	}
+	b.InC = time.Duration(form.InC)
+	for _, reason := range slices.Sorted(maps.Keys(form.Sites)) {
+		if b.Sites == nil {
+			b.Sites = map[string][]Site{}
+		}
+		left := int64(b.Waiting[reason])
+		if reason == InCode {
+			left = form.InC
+		}
+		var sites []Site
+		for _, s := range form.Sites[reason] {
+			if s.Time < 0 || s.Time > left {
+				return Box{}, fmt.Errorf("waiting_sites %q: %d ns, but no more than %d are left", reason, s.Time, left)
+			}
+			left -= s.Time
+			sites = append(sites, Site{s.Func, s.File, s.Line, time.Duration(s.Time)})
+		}
+		b.Sites[reason] = joinSites(sites, nil)
+	}
 	return b, nil
 }
 
@@ -245,6 +267,8 @@ func joinBoxes(windows []*Graph) []Box {
 			sum.Share += b.Share
 			sum.Running += b.Running
 			sum.Runnable += b.Runnable
+			sum.InC += b.InC
+			sum.addSites(b)
 			for reason, d := range b.Waiting {
 				sum.Waiting[reason] += d
 			}

@@ -85,7 +85,7 @@ func (m *merger) add(g *Graph) {
 		o.GoVersion = newer(o.GoVersion, g.GoVersion)
 	}
 	for _, w := range g.Warnings {
-		if !strings.HasSuffix(w, unnamedReason) { // that depends on the numbers
+		if !strings.HasSuffix(w, unnamedReason) && !strings.HasSuffix(w, cReason) { // that depends on the numbers
 			m.warn(w)
 		}
 	}
@@ -183,6 +183,8 @@ func (m *merger) box(b *Box, how joint) {
 	sum.Share += b.Share
 	sum.Running += b.Running
 	sum.Runnable += b.Runnable
+	sum.InC += b.InC
+	sum.addSites(b)
 	for reason, d := range b.Waiting {
 		sum.Waiting[reason] += d
 	}
@@ -234,6 +236,6 @@ func (m *merger) result() *Graph {
 	} else {
 		g.finish()
 	}
-	g.Warnings = append(g.Warnings, g.unnamedWarning()...)
+	g.Warnings = append(append(g.Warnings, g.unnamedWarning()...), g.cWarning()...)
 	return g
 }

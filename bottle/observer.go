@@ -60,7 +60,8 @@ type member struct {
 	active bool
 	state  timeline.State // since then: a window may end when the goroutine is in the next one already
 	wait   timeline.Wait
-	world  string // the stop-the-world range it is in
+	site   *timeline.Frame // where it waits
+	world  string          // the stop-the-world range it is in
 	visits []visit
 }
 
@@ -79,6 +80,7 @@ type box struct {
 	active   int  // members that run now
 	anySince timeline.Time
 	win, sum account
+	sites    siteTimes // of the whole graph
 }
 
 type account struct {
@@ -86,6 +88,7 @@ type account struct {
 	running    timeline.Time
 	any        timeline.Time // in which at least one member ran
 	runnable   timeline.Time
+	inC        timeline.Time
 	waiting    [32]timeline.Time // by timeline.Wait
 	goroutines int
 	// known of the goroutines were in an earlier piece, carried in the one directly before
@@ -140,6 +143,7 @@ func (a *account) add(b *account) {
 	a.running += b.running
 	a.any += b.any
 	a.runnable += b.runnable
+	a.inC += b.inC
 	for i := range b.waiting {
 		a.waiting[i] += b.waiting[i]
 	}
@@ -178,6 +182,13 @@ func (o *Observer) settle(m *member) {
 		m.box.win.runnable += dt
 	case timeline.Waiting, timeline.SyscallBlocked:
 		m.box.win.waiting[m.wait%32] += dt
+		*m.box.sites.at(siteKey{m.wait, m.site}) += dt
+	case timeline.InC, timeline.InCDetached, timeline.InCUncounted:
+		if !m.active {
+			m.box.win.waiting[m.wait%32] += dt
+		}
+		m.box.win.inC += dt
+		*m.box.sites.at(siteKey{m.wait, m.site}) += dt
 	}
 }
 
@@ -201,7 +212,7 @@ func (o *Observer) stop(m *member) {
 
 // runs reports whether a goroutine in the state counts as running.
 func (o *Observer) runs(s timeline.State) bool {
-	return s.OnProc() || o.opt.Offered && s == timeline.Runnable
+	return s.Runs() || o.opt.Offered && (s == timeline.Runnable || s == timeline.InCUncounted)
 }
 
 // Transition implements [timeline.Observer].
@@ -222,7 +233,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	} else {
 		o.settle(m)
 	}
-	m.state, m.wait = t.To, t.G.Wait()
+	m.state, m.wait, m.site = t.To, t.G.Wait(), t.G.Stack().Site()
 	if run := o.runs(t.To); run != m.active {
 		if run {
 			o.start(m)
@@ -396,6 +407,7 @@ func (o *Observer) foldExited() {
 		}
 		into.win.add(&b.win)
 		into.sum.add(&b.sum)
+		into.sites.add(&b.sites)
 		delete(o.boxes, b.key)
 	}
 	o.exited = min(len(gone), o.opt.MaxSingle)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -46,7 +47,9 @@ func (o *Observer) result(info *timeline.Info, err error) (*Graph, error) {
 		return nil, rerr
 	}
 	g := o.Graph()
-	g.Warnings = append(g.Warnings, info.Warnings(err)...)
+	withoutC := *info
+	withoutC.Notes = slices.DeleteFunc(slices.Clone(info.Notes), func(n string) bool { return n == timeline.NoteC }) // the graph says more
+	g.Warnings = append(g.Warnings, withoutC.Warnings(err)...)
 	return g, err
 }
 

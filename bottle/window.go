@@ -46,7 +46,7 @@ func (o *Observer) discard() {
 	o.clock.carry = 0
 	o.procs, o.minProcs = o.stretch.now, o.stretch.now
 	for k, b := range o.boxes {
-		b.win, b.sum = account{}, account{}
+		b.win, b.sum, b.sites = account{}, account{}, siteTimes{}
 		if b.single {
 			delete(o.boxes, k)
 		}

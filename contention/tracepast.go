@@ -241,7 +241,7 @@ func (p *past) transition(t *timeline.Transition) {
 // doingIn returns what a goroutine does in a state; unknown if that depends on the end of a wait.
 func doingIn(s timeline.State) doing {
 	switch s {
-	case timeline.Running, timeline.Syscall:
+	case timeline.Running, timeline.Syscall, timeline.InC, timeline.InCDetached:
 		return doingRunning
 	case timeline.Runnable:
 		return doingRunnable

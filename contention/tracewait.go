@@ -78,7 +78,7 @@ func (g *tracedGoroutine) track(t *timeline.Transition) {
 	if g.past != nil {
 		g.past.transition(t)
 	}
-	if t.State.OnProc() {
+	if t.State.Runs() {
 		g.ran += t.End - t.Start
 	}
 	if t.State == timeline.Runnable {
@@ -102,7 +102,7 @@ func (g *tracedGoroutine) finish(t *timeline.Transition) {
 }
 
 func active(s timeline.State) bool {
-	return s == timeline.Running || s == timeline.Syscall || s == timeline.SyscallBlocked
+	return s.Runs() || s == timeline.SyscallBlocked || s == timeline.InCUncounted
 }
 
 func lockWait(w timeline.Wait) bool {

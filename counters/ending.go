@@ -2,7 +2,7 @@ package counters
 
 import "slices"
 
-var endingNames = [...]string{"other", "blocked", "syscall", "yielded", "preempted", "exited", "cut"}
+var endingNames = [...]string{"other", "blocked", "syscall", "yielded", "preempted", "exited", "cut", "in-c"}
 
 // String names the ending as the language of filters does: "blocked", "preempted".
 func (e Ending) String() string {

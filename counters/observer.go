@@ -161,7 +161,7 @@ func (o *Observer) start(q *quantum, t *timeline.Transition) {
 	q.sums = [numSums]int64{sumDelay: Unknown}
 	if t.State == timeline.Runnable {
 		q.sums[sumDelay] = int64(t.End - t.Start)
-	} else if t.State == timeline.SyscallBlocked || t.State == timeline.Waiting {
+	} else if t.State == timeline.SyscallBlocked || t.State == timeline.Waiting || t.State.IsC() {
 		q.sums[sumDelay] = 0
 	}
 	q.group, q.groupSince = o.groupOf(q), t.End
@@ -218,6 +218,8 @@ func endingOf(t *timeline.Transition) (Ending, timeline.Wait) {
 		return Blocked, w
 	case timeline.SyscallBlocked:
 		return SyscallBlocked, w
+	case timeline.InCDetached, timeline.InCUncounted:
+		return InC, w
 	case timeline.NotExist:
 		return Exited, timeline.WaitNone
 	case timeline.Unknown:
@@ -230,6 +232,8 @@ func endingOf(t *timeline.Transition) (Ending, timeline.Wait) {
 			return Yielded, timeline.WaitNone
 		case timeline.WaitSyscall:
 			return SyscallBlocked, w
+		case timeline.WaitC:
+			return InC, w
 		}
 	}
 	return OtherEnding, timeline.WaitNone

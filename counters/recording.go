@@ -32,7 +32,7 @@ type Recording struct {
 	Begin     []int64 // ns from the beginning of the recording
 	Duration  []int64 // ns
 	Ending    []Ending
-	Wait      []timeline.Wait // what it blocked on, when Ending is Blocked or SyscallBlocked
+	Wait      []timeline.Wait // what it blocked on, when Ending is Blocked, SyscallBlocked or InC
 	Func      []int32         // index into Funcs: the function on top when the quantum ended; 0 when not known
 
 	// Groups and Funcs are the names that columns refer to. Funcs[0] is "".
@@ -100,6 +100,7 @@ const (
 	Preempted                    // the time slice was over, or the world was stopped
 	Exited                       // the goroutine ended
 	Cut                          // the recording ended
+	InC                          // it went on in C code, on a thread of its own; its processor was taken
 )
 
 // Marker is a point in time that the program named: see [Mark].

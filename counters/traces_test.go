@@ -37,12 +37,25 @@ func (o *truth) Transition(t *timeline.Transition) {
 	switch t.State {
 	case timeline.Running:
 		o.onProc += d
+	case timeline.InC:
+		o.onProc += d
 	case timeline.Syscall:
 		o.onProc += d
 		o.syscall += d
 	case timeline.Runnable:
 		o.runnable += d
 	}
+}
+
+// onProcs shows a bottle graph no C code on threads of its own: quanta are of processors of the scheduler.
+type onProcs struct{ *bottle.Observer }
+
+func (o onProcs) Transition(t *timeline.Transition) {
+	c := *t
+	if c.To == timeline.InCDetached {
+		c.To = timeline.InCUncounted
+	}
+	o.Observer.Transition(&c)
 }
 
 // TestQuantaAreTheRunningTime: over all recorded traces, the quanta sum to the running time of the bottle graph, whole
@@ -55,7 +68,7 @@ func TestQuantaAreTheRunningTime(t *testing.T) {
 			single := bottle.NewObserver(bottle.Options{Group: bottle.ByGoroutine, MaxSingle: 1 << 30})
 			o, want := NewObserver(Options{}), &truth{}
 			by := NewObserver(Options{Group: bottle.ByGoroutine})
-			info, err := timeline.ReadFile(context.Background(), file, timeline.Options{}, graph, single, o, by, want)
+			info, err := timeline.ReadFile(context.Background(), file, timeline.Options{}, onProcs{graph}, onProcs{single}, o, by, want)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,7 +162,7 @@ func checkTable(t testing.TB, r *Recording) {
 		if int(r.Group[i]) >= len(r.Groups) || int(r.Func[i]) >= len(r.Funcs) {
 			t.Fatalf("row %d: group %d of %d, function %d of %d", i, r.Group[i], len(r.Groups), r.Func[i], len(r.Funcs))
 		}
-		if blocked := r.Ending[i] == Blocked || r.Ending[i] == SyscallBlocked; blocked != (r.Wait[i] != timeline.WaitNone) {
+		if blocked := r.Ending[i] == Blocked || r.Ending[i] == SyscallBlocked || r.Ending[i] == InC; blocked != (r.Wait[i] != timeline.WaitNone) {
 			t.Fatalf("row %d: ending %d with wait %v", i, r.Ending[i], r.Wait[i])
 		}
 	}

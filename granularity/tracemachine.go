@@ -72,10 +72,13 @@ func (m *traceMachine) closeSample() {
 
 func (m *traceMachine) transition(t *timeline.Transition) {
 	m.advance(t.End)
-	before, after := t.State.OnProc(), t.To.OnProc()
+	before, after := t.State.Runs(), t.To.Runs()
 	switch {
 	case before && !after:
 		m.running = max(0, m.running-1)
+		if t.State.IsC() && t.To.IsC() {
+			break // it goes on, though it does not count any more
+		}
 		if t.To == timeline.Runnable {
 			m.sample.Involuntary++
 		} else if t.To.Alive() {

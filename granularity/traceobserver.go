@@ -88,7 +88,7 @@ func (o *TraceObserver) Begin(b *timeline.Begin) {
 func (o *TraceObserver) Transition(t *timeline.Transition) {
 	g := o.goroutine(t.G)
 	switch {
-	case t.State.OnProc():
+	case t.State.Runs():
 		g.running += t.End - t.Start
 	case t.State == timeline.Runnable:
 		g.ready += t.End - t.Start
@@ -111,7 +111,7 @@ func (o *TraceObserver) goroutine(g *timeline.Goroutine) *goroutineTasks {
 
 // runningAt is the time for which the goroutine ran up to now.
 func (g *goroutineTasks) runningAt(of *timeline.Goroutine, now timeline.Time) timeline.Time {
-	if of.State().OnProc() {
+	if of.State().Runs() {
 		return g.running + now - of.Since()
 	}
 	return g.running

@@ -39,7 +39,7 @@ var waits = map[timeline.Wait]Component{
 // that it is in a mark assist.
 func ownComponent(s timeline.State, w timeline.Wait, assist bool) Component {
 	switch s {
-	case timeline.Running:
+	case timeline.Running, timeline.InC, timeline.InCDetached:
 		if assist {
 			return GCAssist
 		}
@@ -48,6 +48,8 @@ func ownComponent(s timeline.State, w timeline.Wait, assist bool) Component {
 		return Syscall
 	case timeline.SyscallBlocked:
 		return IOSyscall
+	case timeline.InCUncounted:
+		return SchedC
 	case timeline.Runnable:
 		return ready
 	}
@@ -76,7 +78,7 @@ const (
 
 func holderOf(g *timeline.Goroutine, s timeline.State) holder {
 	switch {
-	case !s.OnProc():
+	case !s.Runs():
 		return holdsNone
 	case g.Label != "" || g.Kind == timeline.GC:
 		return holdsGC

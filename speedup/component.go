@@ -8,7 +8,7 @@ type Component uint8
 // The components. Run is what speeds up; all others are what keeps the speed-up below N. Their names are those of
 // [Component.String].
 const (
-	Run Component = iota // the worker executes Go code: no delimiter
+	Run Component = iota // the worker executes Go code, or C code on a processor of its own: no delimiter
 
 	GCStopTheWorld // the garbage collector has stopped the world
 	GCAssist       // the worker marks for the collector before it may allocate
@@ -40,6 +40,7 @@ const (
 	SchedApplication // ready, but other goroutines of the program have the processors
 	SchedRuntime     // ready, but the runtime or the tracer has the processors
 	SchedWakeup      // ready, and a processor is free: the time it takes to wake up
+	SchedC           // in C without a P, and no processor is free: it may wait for one, or in C
 
 	RuntimeStopTheWorld // the world is stopped for another reason, such as the beginning of a trace
 	RuntimeWait         // the runtime has suspended the worker
@@ -55,7 +56,7 @@ var componentNames = [NumComponents]string{
 	"sync-select", "sync-semaphore", "sync-other",
 	"io-network", "io-sleep", "io-syscall", "syscall",
 	"imbalance", "spawn",
-	"sched-workers", "sched-application", "sched-runtime", "sched-wakeup",
+	"sched-workers", "sched-application", "sched-runtime", "sched-wakeup", "sched-c",
 	"runtime-stop-the-world", "runtime-wait",
 }
 
@@ -74,7 +75,7 @@ var componentWords = [NumComponents]string{
 	"mutex", "RWMutex", "WaitGroup", "Cond", "Once", "channel send", "channel receive", "select", "semaphore", "other waits",
 	"network", "sleep", "blocking system call", "system call",
 	"imbalance", "spawn",
-	"other workers run", "other goroutines run", "runtime or tracer runs", "wake-up latency",
+	"other workers run", "other goroutines run", "runtime or tracer runs", "wake-up latency", "in C, no processor free",
 	"stop-the-world (not GC)", "suspended by the runtime",
 }
 
@@ -155,7 +156,7 @@ func (c Component) Family() Family {
 		return ImbalanceFamily
 	case c == Spawn:
 		return SpawnFamily
-	case c <= SchedWakeup:
+	case c <= SchedC:
 		return Scheduling
 	}
 	return RuntimeFamily

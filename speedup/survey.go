@@ -80,7 +80,7 @@ func (s *Survey) Transition(t *timeline.Transition) {
 
 // settle accounts for the time that a goroutine ran until now.
 func (s *Survey) settle(m *surveyed) {
-	if m.state.OnProc() {
+	if m.state.Runs() {
 		m.group.running += s.now - m.since
 		if m.chosen {
 			s.chosen.running += s.now - m.since

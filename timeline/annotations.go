@@ -52,6 +52,7 @@ func (r *replay) metric(rec *record, t Time) {
 	for _, o := range r.observers {
 		o.Metric(m)
 	}
+	r.balance(t)
 }
 
 // rangeEvent opens or closes a range. One that is reported active and was

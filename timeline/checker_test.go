@@ -121,11 +121,14 @@ func (c *checker) Transition(tr *Transition) {
 	if (tr.Waker != nil || tr.WakerStack != nil) && tr.State != Waiting && tr.State != NotExist {
 		c.failf("goroutine %d: somebody ends its state %v", id, tr.State)
 	}
-	if tr.Wait == WaitNone && (tr.State == Waiting || tr.State == SyscallBlocked || tr.State == Syscall) {
+	if tr.Wait == WaitNone && (tr.State == Waiting || tr.State.inSyscall()) {
 		c.failf("goroutine %d: %v for nothing", id, tr.State)
 	}
-	if tr.State == SyscallBlocked && tr.Proc >= 0 {
+	if (tr.State == SyscallBlocked || tr.State.detached()) && tr.Proc >= 0 {
 		c.failf("goroutine %d: lost its P, but has P %d", id, tr.Proc)
+	}
+	if tr.State.IsC() && (tr.Wait != WaitC || !callsC(tr.Stack.Frames)) {
+		c.failf("goroutine %d: %v, waits for %v in %v", id, tr.State, tr.Wait, tr.Stack)
 	}
 	if tr.State == Running && tr.Wait != WaitNone {
 		c.failf("goroutine %d: waits for %v while running", id, tr.Wait)

@@ -62,7 +62,10 @@ type Goroutine struct {
 
 	cur    interval
 	ranges []openRange
-	site   *Frame // where a wrapper started it, as long as Func is only the place
+	// ofC: a thread of C that called Go. older and newer are its neighbors in the list of inC.
+	ofC          bool
+	older, newer *Goroutine
+	site         *Frame // where a wrapper started it, as long as Func is only the place
 }
 
 // interval is the state a goroutine is in, as a transition will show it.

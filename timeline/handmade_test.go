@@ -127,7 +127,7 @@ func TestHandMade(t *testing.T) {
 		}, map[int64]string{
 			1: `running 1010-1100 P0; waiting 1100-1300 select "select" in main.main`,
 			// The call is left with its P, which the thread gives back.
-			7: "syscall-blocked 1120-1140 syscall; runnable 1140-1150 syscall; running 1150-1200 P0; syscall 1200-1220 syscall P0 in main.callback; syscall-blocked 1220-1221 syscall in main.callback",
+			7: "syscall-blocked 1120-1140 c-thread; runnable 1140-1150 c-thread; running 1150-1200 P0; syscall 1200-1220 syscall P0 in main.callback; syscall-blocked 1220-1221 syscall in main.callback",
 		}},
 
 		{"five seconds in which nothing happens", func(w *wire) {

@@ -135,6 +135,37 @@ type tallied struct {
 	open        map[string]Time
 }
 
+// asSyscalls shows a tally calls of C as the scheduler, and the oracle, see them: as system calls.
+type asSyscalls struct {
+	*tally
+	since map[int64]Time // of calls without a P
+}
+
+func (a *asSyscalls) Transition(tr *Transition) {
+	plain := *tr
+	plain.State, plain.To = asSyscall(tr.State), asSyscall(tr.To)
+	if plain.State == SyscallBlocked && plain.To == SyscallBlocked {
+		return // it counts as running now, or no more
+	}
+	if start, ok := a.since[tr.G.ID]; ok && plain.State == SyscallBlocked {
+		plain.Start = start
+	}
+	if plain.To == SyscallBlocked {
+		a.since[tr.G.ID] = tr.End
+	}
+	a.tally.Transition(&plain)
+}
+
+func asSyscall(s State) State {
+	switch s {
+	case InC:
+		return Syscall
+	case InCDetached, InCUncounted:
+		return SyscallBlocked
+	}
+	return s
+}
+
 func (ty *tally) Transition(tr *Transition) {
 	id := tr.G.ID
 	if ty.gs == nil {
@@ -249,6 +280,15 @@ func (g *tallied) expect(o *oracleG, end, last Time) oracleG {
 			add(Syscall, "", stop-o.Status)
 		}
 	}
+	if !g.byStatus && g.first == SyscallBlocked {
+		// A thread of C enters Go without a P; the oracle believes that it has one.
+		stop := g.firstEnd
+		if stop == 0 {
+			stop = end
+		}
+		add(SyscallBlocked, "", -int64(stop-g.since))
+		add(Syscall, "", int64(stop-g.since))
+	}
 	// What lives at the end lives up to the last event, statuses included; ours
 	// ends with the last that is not a status.
 	tail := int64(last - end)
@@ -330,7 +370,7 @@ func (o *oracleG) diff(e *oracleG, slack int64) string {
 func compare(t *testing.T, name string, data []byte, o *oracleFile) (nonzero map[string]int) {
 	t.Helper()
 	ty := &tally{}
-	info := mustRead(t, data, Options{Name: name, oneReader: true}, ty)
+	info := mustRead(t, data, Options{Name: name, oneReader: true}, &asSyscalls{tally: ty, since: map[int64]Time{}})
 	if info.Inconsistent != 0 {
 		t.Errorf("%s: %d inconsistent events", name, info.Inconsistent)
 	}

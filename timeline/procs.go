@@ -10,9 +10,36 @@ func (r *replay) procIdle(p int32, t Time) {
 	}
 	r.dropProc(p, g)
 	cur := g.cur
-	cur.state, cur.since, cur.proc = SyscallBlocked, t, -1
+	cur.state = withoutProc(cur.state)
+	cur.since, cur.proc = t, -1
 	r.change(g, &cur, nil, nil)
 }
+
+// placeSyscall puts a goroutine that enters a system call, or C, into the state that it has there.
+func (r *replay) placeSyscall(g *Goroutine, cur *interval) {
+	switch {
+	case cur.stack != nil && cur.stack.inC:
+		cur.state, cur.wait = InC, WaitC
+	case cur.stack == nil && g.ofC:
+		cur.wait = WaitCThread
+	}
+	if cur.proc < 0 {
+		cur.state = withoutProc(cur.state)
+	} else {
+		r.holdProc(cur.proc, g)
+	}
+}
+
+// withoutProc returns the state in which a goroutine is that was in s, a system call or C, when its P is taken.
+func withoutProc(s State) State {
+	if s == InC {
+		return InCDetached
+	}
+	return SyscallBlocked
+}
+
+// inSyscall reports whether the state is a system call to the runtime.
+func (s State) inSyscall() bool { return s == Syscall || s == SyscallBlocked || s.IsC() }
 
 const smallProcs = 1024
 

@@ -42,6 +42,7 @@ type replay struct {
 	nextIdx    int
 	sysProc    map[int32]*Goroutine // by P: the goroutine in a system call that holds it
 	procs      []*Goroutine         // the same, for small numbers of P
+	detached   detached             // goroutines in C without a P
 	tasks      map[uint64]openTask
 	open       map[rangeKey]Time // ranges that belong to no goroutine
 	sites      map[*Frame]string // what wrappers start, by the call of the wrapper
@@ -227,11 +228,7 @@ func (r *replay) appear(l *localG, t Time) *Goroutine {
 		if r.version < firstGenerational {
 			cur.proc = -1 // told with the P of the teller; the world was stopped, so the call has none
 		}
-		if cur.proc < 0 {
-			cur.state = SyscallBlocked
-		} else {
-			r.holdProc(cur.proc, g)
-		}
+		r.placeSyscall(g, &cur)
 	}
 	if l.assist {
 		g.ranges = append(g.ranges, openRange{assistRange, t})
@@ -260,8 +257,30 @@ func (r *replay) add(id int64) *Goroutine {
 	return g
 }
 
-// change ends the interval of g and begins cur.
+// change ends the interval of g and begins cur. Whether a goroutine that is in C without a P counts as running is
+// decided here: see c.go.
 func (r *replay) change(g *Goroutine, cur *interval, waker *Goroutine, wakerStack *Stack) {
+	was, is := g.cur.state, cur.state
+	if was.OnProc() {
+		r.detached.onProc--
+	}
+	if is.OnProc() {
+		r.detached.onProc++
+	}
+	if was.detached() {
+		r.detached.remove(g)
+	}
+	if is.detached() {
+		cur.state = r.enterDetached(g)
+	}
+	r.show(g, cur, waker, wakerStack)
+	if r.detached.n > 0 && is != Unknown {
+		r.balance(cur.since)
+	}
+}
+
+// show ends the interval of g and begins cur.
+func (r *replay) show(g *Goroutine, cur *interval, waker *Goroutine, wakerStack *Stack) {
 	old := &g.cur
 	tr := &r.tr
 	tr.G = g
@@ -271,6 +290,9 @@ func (r *replay) change(g *Goroutine, cur *interval, waker *Goroutine, wakerStac
 	tr.Waker, tr.WakerStack = waker, wakerStack
 	tr.To = cur.state
 	g.cur = *cur
+	if tr.State.IsC() {
+		r.info.InC += tr.End - tr.Start
+	}
 	for _, o := range r.observers {
 		o.Transition(tr)
 	}
@@ -284,7 +306,7 @@ func (r *replay) step(rec *record, t Time) {
 		g = r.birth(rec, t, from == NotExist)
 	}
 	old := &g.cur
-	if old.state != from && !(old.state == SyscallBlocked && from == Syscall) {
+	if old.state != from && !(from == Syscall && old.state.inSyscall()) {
 		r.info.Inconsistent++
 	}
 	cur := interval{state: to, since: t, proc: -1, thread: -1}
@@ -310,6 +332,9 @@ func (r *replay) step(rec *record, t Time) {
 			waker, wakerStack = r.localAt(rec.x), r.stackAt(rec.y)
 		default:
 			cur.wait, cur.stack = WaitSyscall, old.stack
+			if old.wait == WaitC || old.wait == WaitCThread {
+				cur.wait = old.wait
+			}
 		}
 	case Waiting:
 		if from == Running {
@@ -321,8 +346,11 @@ func (r *replay) step(rec *record, t Time) {
 	case Syscall:
 		r.enterSyscall(rec, from, g, &cur)
 	}
-	if old.state == Syscall {
+	if old.state == Syscall || old.state == InC {
 		r.dropProc(old.proc, g)
+	}
+	if cur.stack != nil && cur.stack.fromC {
+		g.ofC = true
 	}
 	if g.Label != "" && (to == Waiting || to == NotExist) {
 		r.label(g, "", t)
@@ -373,11 +401,7 @@ func (r *replay) enterSyscall(rec *record, from State, g *Goroutine, cur *interv
 	} else {
 		cur.thread, cur.proc = r.threadAt(rec.x), rec.y
 	}
-	if cur.proc < 0 {
-		cur.state = SyscallBlocked
-	} else {
-		r.holdProc(cur.proc, g)
-	}
+	r.placeSyscall(g, cur)
 }
 
 // birth makes the goroutine of a creation event; or one that an event names
@@ -399,6 +423,7 @@ func (r *replay) birth(rec *record, t Time, created bool) *Goroutine {
 	}
 	g.cur.state = NotExist
 	if _, to := stepStates(uint8(rec.head)); to == Syscall {
+		g.ofC = true
 		return g // a thread that C created
 	}
 	g.CreatorStack = r.stackAt(rec.y)
@@ -453,6 +478,9 @@ func (r *replay) end() {
 	}
 	for _, g := range r.living() {
 		r.change(g, &interval{since: r.now, proc: -1, thread: -1}, nil, nil)
+	}
+	if r.info.InC > 0 {
+		r.info.Notes = append(r.info.Notes, NoteC)
 	}
 	e := &End{Time: r.now}
 	for _, o := range r.observers {

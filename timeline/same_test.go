@@ -307,9 +307,9 @@ func (ts *times) Transition(tr *Transition) {
 		ts.of[tr.G.ID] = of
 	}
 	if tr.State.Alive() {
-		of[tr.State] += tr.End - tr.Start
+		of[asSyscall(tr.State)] += tr.End - tr.Start // a generation alone does not tell a system call that goes on from C
 	}
 	if tr.To == Unknown {
-		ts.last[tr.G.ID] = tr.State
+		ts.last[tr.G.ID] = asSyscall(tr.State)
 	}
 }

@@ -28,6 +28,9 @@ type Stack struct {
 	wait   [3]Wait // of a block with the reasons "sync", "select", "chan send": asked for each block, so kept
 	parked Wait    // of a status
 	block  *Stack  // the stack without the runtime's parking frames; itself when there are none
+	inC    bool    // a system call with the stack is a call of C
+	fromC  bool    // C called Go at the root
+	site   *Frame  // see Site
 }
 
 // maxFrames is the number of frames at which the runtime cuts a stack.
@@ -141,6 +144,7 @@ func sameFrames(a, b []*Frame) bool {
 func (t *stackTable) classify(s *Stack) {
 	s.wait = [3]Wait{waitOf("sync", s), waitOf("select", s), waitOf("chan send", s)}
 	s.block = s
+	s.inC, s.fromC, s.site = callsC(s.Frames), s.Root().Func == "runtime.cgocallback", siteOf(s.Frames)
 	var skip int
 	if s.parked, skip = waitOfStatus(s); skip > 0 {
 		s.block = t.internFrames(s.Frames[skip:])

@@ -119,7 +119,7 @@ func (r *replay) join(now Time) {
 		cur := g.cur
 		cur.since = t
 		g.cur = interval{since: t, proc: -1, thread: -1}
-		r.change(g, &cur, nil, nil)
+		r.show(g, &cur, nil, nil)
 		for i := range g.Regions {
 			g.Regions[i].Start = 0 // as of one that began before the trace
 		}

@@ -31,6 +31,8 @@ const (
 	WaitPreempted                 // runnable: its time slice ended, or it handed a mutex off
 	WaitYield                     // runnable: it called runtime.Gosched
 	WaitCreated                   // runnable since its creation
+	WaitC                         // in C code: see State.IsC
+	WaitCThread                   // a thread of C that called Go has gone back to C
 
 	numWaits
 )
@@ -38,7 +40,7 @@ const (
 var waitNames = [numWaits]string{
 	"none", "other", "mutex", "rwmutex-writer", "rwmutex-reader", "waitgroup", "cond", "once",
 	"chan-send", "chan-receive", "select", "semaphore", "network", "sleep", "syscall", "gc",
-	"runtime", "coroutine", "forever", "preempted", "yield", "created",
+	"runtime", "coroutine", "forever", "preempted", "yield", "created", "in-c", "c-thread",
 }
 
 // String returns the name of what is waited for, such as "mutex".

@@ -161,7 +161,7 @@ func TestWords(t *testing.T) {
 		}
 	}
 	for s := Unknown; s <= numStates; s++ {
-		if s.OnProc() != (s == Running || s == Syscall) || s.Alive() != (s > NotExist && s < numStates) {
+		if s.OnProc() != (s == Running || s == Syscall || s == InC) || s.Runs() != (s.OnProc() || s == InCDetached) || s.Alive() != (s > NotExist && s < numStates) {
 			t.Errorf("%v: %v, %v", s, s.OnProc(), s.Alive())
 		}
 	}

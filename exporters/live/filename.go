@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
@@ -38,7 +39,7 @@ func trimProfile(p *profile.Profile) {
 	}
 }
 
-// trimmed returns a copy of a profile of contention or tasks in which the frames of all call chains, wherever they are, have other names of
+// trimmed returns a copy of a graph, or of a profile of contention or tasks, in which the frames of all call chains, wherever they are, have other names of
 // files. What has no frames below it is shared with the original: that belongs to the source, which may have given it to others, too.
 func trimmed[T any](p *T) *T {
 	t := trimmer{pointers: map[any]reflect.Value{}, has: map[reflect.Type]bool{}}
@@ -76,6 +77,15 @@ func (t *trimmer) copy(v reflect.Value) reflect.Value {
 			c.Index(i).Set(t.copy(v.Index(i)))
 		}
 		return c
+	case reflect.Map:
+		if v.IsNil() {
+			return v
+		}
+		c := reflect.MakeMapWithSize(v.Type(), v.Len())
+		for k, e := range v.Seq2() {
+			c.SetMapIndex(k, t.copy(e))
+		}
+		return c
 	}
 	c := reflect.New(v.Type()).Elem()
 	c.Set(v)
@@ -99,7 +109,7 @@ func (t *trimmer) frames(of reflect.Type) bool {
 	}
 	t.has[of] = false // while we look, for types that refer to themselves
 	switch of.Kind() {
-	case reflect.Pointer, reflect.Slice:
+	case reflect.Pointer, reflect.Slice, reflect.Map:
 		has = t.frames(of.Elem())
 	case reflect.Struct:
 		has = isFrame(of)
@@ -113,5 +123,5 @@ func (t *trimmer) frames(of reflect.Type) bool {
 }
 
 func isFrame(of reflect.Type) bool {
-	return of == reflect.TypeFor[contention.Frame]() || of == reflect.TypeFor[granularity.Frame]()
+	return of == reflect.TypeFor[contention.Frame]() || of == reflect.TypeFor[granularity.Frame]() || of == reflect.TypeFor[bottle.Site]()
 }

@@ -42,7 +42,11 @@ func (h *handler) graph(ctx context.Context, q query) ([]byte, error) {
 	case formText:
 		err = text.Write(&buf, live.Bottle, text.Options{})
 	case formJSON:
-		err = bottle.WriteJSON(&buf, live.Bottle)
+		g := live.Bottle
+		if !h.opt.FilePaths {
+			g = trimmed(g)
+		}
+		err = bottle.WriteJSON(&buf, g)
 	default:
 		var p *profile.Profile
 		if p, err = pprof.Profile(live.Bottle, pprof.Options{Time: live.From}); err == nil {

@@ -118,7 +118,7 @@ func (o *observer) Transition(t *timeline.Transition) {
 // count follows how many goroutines run, or could.
 func (o *observer) count(s timeline.State, by int64) {
 	switch {
-	case s.OnProc():
+	case s.Runs():
 		o.running.add(by)
 	case s == timeline.Runnable:
 		o.runnable.add(by)
@@ -145,6 +145,12 @@ func (o *observer) enter(l *lane, g *timeline.Goroutine, s timeline.State, flow 
 	switch s {
 	case timeline.Waiting, timeline.SyscallBlocked:
 		category, name = "blocked", "blocked: "+g.Wait().String()
+	case timeline.InC:
+		name = "in C"
+	case timeline.InCDetached:
+		name = "in C, on a thread of its own"
+	case timeline.InCUncounted:
+		name = "in C, no processor free"
 	case timeline.Running:
 		if g.Label != "" {
 			name = "running: " + o.w.name(g.Label)
@@ -166,7 +172,7 @@ func (o *observer) leave(l *lane, i *timeline.Interval) {
 	var notes [6]note
 	n := 0
 	add := func(x note) { notes[n] = x; n++ }
-	if i.State == timeline.Running || i.State == timeline.Syscall {
+	if i.State.OnProc() {
 		if i.Proc >= 0 {
 			add(number("proc", int64(i.Proc)))
 		}
@@ -224,8 +230,11 @@ func (o *observer) onProc(t *timeline.Transition) {
 	}
 	p.until = t.End
 	category := "state"
-	if t.State == timeline.Syscall {
+	switch t.State {
+	case timeline.Syscall:
 		category = "syscall"
+	case timeline.InC:
+		category = "c"
 	}
 	notes := [2]note{number("goroutine", t.G.ID), number("thread", t.Thread)}
 	n := len(notes)

@@ -88,18 +88,22 @@ func TestAgainstBottleGraphs(t *testing.T) {
 					waiting[wait] += spent
 				}
 			}
-			if got := byState["running"] + byState["syscall"]; got != running || running == 0 {
+			if got := byState["running"] + byState["syscall"] + byState["in C"] + byState["in C, on a thread of its own"]; got != running || running == 0 {
 				t.Errorf("goroutines ran for %v, by the bottle graph %v", got, running)
 			}
 			if byState["runnable"] != runnable {
 				t.Errorf("goroutines were runnable for %v, by the bottle graph %v", byState["runnable"], runnable)
 			}
 			for wait, spent := range waiting {
-				if got := byState["blocked: "+wait]; got != spent {
+				got := byState["blocked: "+wait]
+				if wait == bottle.InCode {
+					got = byState["in C, no processor free"]
+				}
+				if got != spent {
 					t.Errorf("goroutines waited for %s for %v, by the bottle graph %v", wait, got, spent)
 				}
 			}
-			if onProcs != running {
+			if onProcs+byState["in C, on a thread of its own"] != running {
 				t.Errorf("processors were busy for %v, goroutines ran for %v", onProcs, running)
 			}
 			checkCounters(t, d, graph, running, runnable)

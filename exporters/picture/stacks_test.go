@@ -39,7 +39,7 @@ func stackSamples() map[string][]*speedup.Stack {
 	negative.Disturbed, negative.Warnings = true, []string{"Disturbed: the operating system let threads that were ready wait for 300 ms in 2 s: other programs used the processors, so this is not a result."}
 	estimate := aStack(2, 1.22, map[speedup.Component]float64{speedup.SyncMutex: 0.72, speedup.SchedWakeup: 0.06})
 	estimate.Estimate, estimate.Remainder = true, 0
-	all := &speedup.Stack{N: 30, Speedup: 3}
+	all := &speedup.Stack{N: len(speedup.Delimiters()) + 3, Speedup: 3}
 	for _, c := range speedup.Delimiters() {
 		all.Components[c] = 1
 	}

@@ -91,7 +91,7 @@ func newCountersForm(r *counters.Recording, n *namer) (*countersForm, error) {
 }
 
 func endingNames() (out []string) {
-	for e := counters.OtherEnding; e <= counters.Cut; e++ {
+	for e := counters.OtherEnding; e <= counters.InC; e++ {
 		out = append(out, e.String())
 	}
 	return out

@@ -59,7 +59,7 @@ var standard = func() map[string]bool {
 	m := map[string]bool{}
 	for _, s := range strings.Fields(`archive arena bufio builtin bytes cmp compress container context crypto database debug embed
 		encoding errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin reflect
-		regexp runtime simd slices sort strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak`) {
+		regexp runtime simd slices sort strconv strings structs sync syscall testing text time unicode unique unsafe uuid vendor weak`) {
 		m[s] = true
 	}
 	return m

@@ -1,0 +1,185 @@
+package bottle
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Site is a place in the program where members of a box waited, or were in C: the innermost call in code that belongs neither
+// to the standard library nor to cgo ([timeline.Stack.Site]).
+type Site struct {
+	Func string // full name; "(unknown)" where the trace has no call chain, "(others)" for all places that were too many
+	File string
+	Line int
+	Time time.Duration
+}
+
+// What stands for a place where there is none.
+const (
+	unknownSite = "(unknown)"
+	otherSites  = "(others)"
+)
+
+// String returns the place as "main.work file.go:12", with the last elements of the paths.
+func (s *Site) String() string {
+	name := format.Func(s.Func)
+	if s.File == "" {
+		return name
+	}
+	file := s.File[strings.LastIndexAny(s.File, `/\`)+1:]
+	return fmt.Sprintf("%s %s:%d", name, format.Clean(file), s.Line)
+}
+
+// TopSite returns the place of a kind of wait, a key of Sites, with the most time; nil where none is known.
+func (b *Box) TopSite(wait string) *Site {
+	for i := range b.Sites[wait] {
+		if s := &b.Sites[wait][i]; s.Func != otherSites && s.Func != unknownSite {
+			return s
+		}
+	}
+	return nil
+}
+
+// InCode is the key of Sites for the time in C, and of Waiting for that part of it that does not count as running.
+var InCode = timeline.WaitC.String()
+
+// maxSites bounds the places of a box, whatever the trace holds. Those that come later are added up as one.
+const maxSites = 1024
+
+// siteKey is a place and what for. The frame is nil where it is not known.
+type siteKey struct {
+	wait  timeline.Wait
+	frame *timeline.Frame
+}
+
+// otherFrame stands for all places beyond maxSites.
+var otherFrame = &timeline.Frame{Func: otherSites}
+
+// siteTimes are the times by place of a box.
+type siteTimes struct {
+	of   map[siteKey]*timeline.Time
+	last siteKey // the one asked for last
+	time *timeline.Time
+}
+
+// at returns the time of a place.
+func (s *siteTimes) at(k siteKey) *timeline.Time {
+	if s.time != nil && s.last == k {
+		return s.time
+	}
+	t := s.of[k]
+	switch {
+	case t != nil:
+	case len(s.of) >= maxSites && k.frame != otherFrame:
+		return s.at(siteKey{k.wait, otherFrame})
+	default:
+		if s.of == nil {
+			s.of = map[siteKey]*timeline.Time{}
+		}
+		t = new(timeline.Time)
+		s.of[k] = t
+	}
+	s.last, s.time = k, t
+	return t
+}
+
+func (s *siteTimes) add(more *siteTimes) {
+	for k, t := range more.of {
+		*s.at(k) += *t
+	}
+}
+
+// sites returns the places for a Box.
+func (s *siteTimes) sites() map[string][]Site {
+	if len(s.of) == 0 {
+		return nil
+	}
+	out := map[string][]Site{}
+	for k, t := range s.of {
+		site := Site{Func: unknownSite, Time: time.Duration(*t)}
+		if k.frame != nil {
+			site.Func, site.File, site.Line = k.frame.Func, k.frame.File, k.frame.Line
+		}
+		if site.Time > 0 {
+			out[k.wait.String()] = append(out[k.wait.String()], site)
+		}
+	}
+	for wait := range out {
+		out[wait] = joinSites(out[wait], nil)
+	}
+	return out
+}
+
+// joinSites adds places up, largest first.
+func joinSites(a, b []Site) []Site {
+	all := append(slices.Clone(a), b...)
+	slices.SortFunc(all, comparePlace)
+	n := 0
+	for i := range all {
+		if n > 0 && comparePlace(all[n-1], all[i]) == 0 {
+			all[n-1].Time += all[i].Time
+			continue
+		}
+		all[n] = all[i]
+		n++
+	}
+	all = all[:n]
+	slices.SortStableFunc(all, func(a, b Site) int { return cmp.Compare(b.Time, a.Time) })
+	return all
+}
+
+func comparePlace(a, b Site) int {
+	return cmp.Or(strings.Compare(a.Func, b.Func), strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+}
+
+// fewSites returns the largest places, and the others as one.
+func fewSites(sites []Site, most int) []Site {
+	if len(sites) <= most {
+		return sites
+	}
+	rest := Site{Func: otherSites}
+	for _, s := range sites[most-1:] {
+		rest.Time += s.Time
+	}
+	return append(slices.Clone(sites[:most-1]), rest)
+}
+
+// addSites adds the places of b to those of sum.
+func (sum *Box) addSites(b *Box) {
+	for wait, sites := range b.Sites {
+		if sum.Sites == nil {
+			sum.Sites = map[string][]Site{}
+		}
+		sum.Sites[wait] = joinSites(sum.Sites[wait], sites)
+	}
+}
+
+// InC is the time for which goroutines were in C, summed over the boxes, and the part of it that counts as running.
+func (g *Graph) InC() (all, running time.Duration) {
+	for i := range g.Boxes {
+		b := &g.Boxes[i]
+		all += b.InC
+		running += b.InC - b.Waiting[InCode]
+	}
+	return all, running
+}
+
+// cWarning says what is not known of goroutines in C, if any were there.
+func (g *Graph) cWarning() []string {
+	all, running := g.InC()
+	if all == 0 {
+		return nil
+	}
+	if g.Offered {
+		running = all
+	}
+	return []string{fmt.Sprintf("Goroutines were in C code for %s, and %s of it "+cReason, format.Duration(all), format.Duration(running))}
+}
+
+const cReason = "count as running: no other goroutine had that processor. The scheduler does not see what C code does; a trace cannot tell whether it computes or waits."

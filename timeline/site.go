@@ -1,0 +1,30 @@
+package timeline
+
+import (
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/internal/starter"
+	"github.com/bottleneck-go/bottleneck/internal/symbol"
+)
+
+// Site returns the place in the program's own code at which a call chain left it: the innermost frame that belongs
+// neither to the standard library nor to a stub of cgo nor to the wrappers of this module. Where there is none, as in a goroutine of the
+// runtime, it is the leaf. It returns nil for a nil Stack.
+func (s *Stack) Site() *Frame {
+	if s == nil {
+		return nil
+	}
+	return s.site
+}
+
+func siteOf(frames []*Frame) *Frame {
+	for _, f := range frames {
+		if !symbol.IsStandard(symbol.Package(f.Func)) && !isStub(f.Func) && !starter.Is(f.Func) && !strings.HasPrefix(f.Func, wrappers) {
+			return f
+		}
+	}
+	return frames[0]
+}
+
+// wrappers begins the names of the methods of the locks of this module.
+const wrappers = "github.com/bottleneck-go/bottleneck/contention.(*"
