@@ -3,6 +3,7 @@ package bottleneck
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/trace"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -71,6 +73,9 @@ type ContinuousOptions struct {
 // somebody else has it. Whoever calls trace.Stop ends the analysis: Enabled then tells, what was found can still be read, and Start begins
 // again. Where a FlightRecorder runs as well, so that there is tracing all the same, that is known after the next garbage collection.
 //
+// When an observer or a grouping panics, the analysis logs that (package log/slog) and begins anew after a second, then two, four, and so on;
+// after the tenth panic it ends. Live.Panics counts them.
+//
 // All methods may be called at the same time. Reports share memory with each other: do not change what is in them.
 type Continuous struct {
 	opt ContinuousOptions
@@ -80,6 +85,9 @@ type Continuous struct {
 	mu      sync.Mutex // guards what follows
 	enabled bool       // Start was called, and no Stop since
 	line    weak.Pointer[line]
+	panics  int         // since the program began
+	panic   string      // the last one
+	again   *time.Timer // starts the analysis anew after a panic
 	found
 }
 
@@ -119,6 +127,10 @@ func (c *Continuous) Start() error {
 	if c.Enabled() {
 		return nil
 	}
+	return c.start()
+}
+
+func (c *Continuous) start() error {
 	c.stop() // what somebody else has ended: its goroutine, too
 	a := newAnalyses(&c.opt.Options)
 	clock := &wallClock{}
@@ -130,6 +142,7 @@ func (c *Continuous) Start() error {
 			stream.SetBudget(c.opt.budget(w.graph))
 			c.add(w)
 		},
+		Panicked: c.panicked,
 	}, append([]timeline.Observer{clock}, a.observers(&c.opt.Options)...)...)
 	to := &line{stream}
 	c.mu.Lock() // a reading meanwhile would see that nothing was found, which may not stay so
@@ -142,6 +155,49 @@ func (c *Continuous) Start() error {
 	}
 	c.enabled, c.line = true, weak.Make(to)
 	return nil
+}
+
+// maxPanics is after how many panics the analysis ends.
+const maxPanics = 10
+
+// afterPanic is how long the analysis rests after a panic, the first time.
+var afterPanic = time.Second
+
+// panicked notes that an observer or a grouping has panicked, and has the analysis begin anew.
+func (c *Continuous) panicked(value any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.panics++
+	c.panic = format.Clean(fmt.Sprint(value))
+	rest := afterPanic << min(c.panics-1, 6)
+	if c.panics >= maxPanics {
+		slog.Error("bottleneck: an observer or grouping of the continuous analysis panicked again; the analysis ends", "panic", c.panic, "panics", c.panics)
+	} else {
+		slog.Error("bottleneck: an observer or grouping of the continuous analysis panicked; the analysis begins anew", "panic", c.panic, "panics", c.panics, "after", rest)
+	}
+	if c.enabled {
+		c.again = time.AfterFunc(rest, c.restart)
+	}
+}
+
+// restart begins anew after a panic, or ends the analysis after too many.
+func (c *Continuous) restart() {
+	c.starting.Lock()
+	defer c.starting.Unlock()
+	c.mu.Lock()
+	due := c.again != nil && c.traced()
+	c.again = nil
+	ends := c.panics >= maxPanics
+	c.mu.Unlock()
+	switch {
+	case !due:
+	case ends:
+		c.stop()
+	default:
+		if err := c.start(); err != nil {
+			slog.Error("bottleneck: the continuous analysis cannot begin anew", "error", err)
+		}
+	}
 }
 
 // busy is from which part of GOMAXPROCS on a program counts as one that needs all of it.
@@ -178,6 +234,10 @@ func (c *Continuous) stop() {
 	c.mu.Lock()
 	stream, enabled, traced := c.stream, c.enabled, c.traced()
 	c.enabled = false
+	if c.again != nil {
+		c.again.Stop()
+		c.again = nil
+	}
 	c.mu.Unlock()
 	if traced { // else trace.Stop would end what others have started, a FlightRecorder even
 		trace.Stop()
@@ -187,11 +247,11 @@ func (c *Continuous) stop() {
 	}
 }
 
-// Enabled reports whether the analysis goes on.
+// Enabled reports whether the analysis goes on. It does not while it rests after a panic.
 func (c *Continuous) Enabled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.traced()
+	return c.traced() && c.again == nil
 }
 
 // traced reports whether the tracer writes for us.
@@ -259,6 +319,7 @@ func (c *Continuous) live(w *window) *Live {
 	if c.stream != nil {
 		l.Stream = c.stream.Stats()
 	}
+	l.Panics, l.Panic = c.panics, c.panic
 	if w == nil {
 		l.Info = &timeline.Info{Size: -1}
 		l.Bottle = &bottle.Graph{GroupBy: c.opt.Bottle.Group.String(), Offered: c.opt.Bottle.Offered}

@@ -10,6 +10,7 @@ import (
 	"runtime/trace"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -273,16 +274,27 @@ func TestContinuousFaults(t *testing.T) {
 	t.Run("an observer panics", func(t *testing.T) {
 		next := pulse(t)
 		opt := unlimited
-		opt.Observers = []timeline.Observer{&panicking{}}
+		once := &panicking{}
+		opt.Observers = []timeline.Observer{once}
 		c := startContinuous(t, opt)
-		for range 3 {
-			contend()
-			next()
+		until := func(what string, done func() bool) {
+			t.Helper()
+			for deadline := time.Now().Add(time.Minute); !done(); contend() {
+				if time.Now().After(deadline) {
+					t.Fatalf("not %s: %+v", what, c.Read().Stream)
+				}
+				next()
+			}
 		}
-		c.Stop()
-		l := c.Read()
-		if st := l.Stream; st.Err == nil || !strings.Contains(st.Err.Error(), "mine") || st.Dropped.Broken.Generations == 0 {
-			t.Errorf("%+v", st)
+		until("at rest", func() bool { return !c.Enabled() })
+		if l := c.Read(); l.Panics != 1 || l.Panic != "mine" || l.Stream.Err == nil {
+			t.Errorf("%d panics, %q, %v", l.Panics, l.Panic, l.Stream.Err)
+		}
+		once.over.Store(true)
+		until("begun anew", c.Enabled)
+		until("analyzed again", func() bool { return c.Read().Windows > 0 })
+		if l := c.Read(); l.Panics != 1 || l.Stream.Err != nil {
+			t.Errorf("%d panics, %v", l.Panics, l.Stream.Err)
 		}
 	})
 	t.Run("in use and stopped at the same time", func(t *testing.T) {
@@ -323,9 +335,16 @@ func next1(next func()) {
 	next()
 }
 
-type panicking struct{ timeline.Base }
+type panicking struct {
+	timeline.Base
+	over atomic.Bool
+}
 
-func (*panicking) Transition(*timeline.Transition) { panic("mine") }
+func (p *panicking) Transition(*timeline.Transition) {
+	if !p.over.Load() {
+		panic("mine")
+	}
+}
 
 // TestContinuousBounded: with ever new groups, the totals stay small and keep everything.
 func TestContinuousBounded(t *testing.T) {

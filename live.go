@@ -24,6 +24,10 @@ type Live struct {
 	Windows int
 	// Stream tells what the reading has cost and dropped since Start.
 	Stream timeline.StreamStats
+	// Panics is how often an observer or a grouping has panicked, and Panic what the last one said. What was found before a panic is
+	// lost; the analysis begins anew.
+	Panics int
+	Panic  string
 }
 
 // AnalyzeRecorder takes a snapshot of a running program and runs all analyses on it, of the same time. rec is a

@@ -42,6 +42,9 @@ type StreamOptions struct {
 	// AfterGeneration is called on the worker's goroutine, between two calls of the
 	// observers, when a generation was shown to them. The argument is valid during the call. It must not call Close.
 	AfterGeneration func(*Generation)
+	// Panicked is called on the worker's goroutine when an observer, or AfterGeneration, has panicked with the value. None
+	// of them is called again: the stream counts all that comes as broken. It must not call Close.
+	Panicked func(value any)
 }
 
 // Stream reads a trace while it is written, for ever: give it to runtime/trace.Start.
@@ -421,6 +424,9 @@ func (s *Stream) protect(f func()) (ok bool) {
 			return
 		}
 		p := recover()
+		if f := s.opt.Panicked; f != nil {
+			defer f(p)
+		}
 		s.mu.Lock()
 		s.panicked = true
 		s.fail(fmt.Errorf("timeline: an observer panicked: %v", p))

@@ -83,6 +83,9 @@ func (h *handler) continuousStates() []indexState {
 	}
 	live := h.continuous.Read()
 	state := indexState{Name: "Continuous analysis", Value: "stopped", Note: "nobody has called its Start, or somebody its Stop or trace.Stop", Bad: true}
+	if p := h.panicked(); p != "" {
+		state.Note = strings.TrimPrefix(p, ": ")
+	}
 	if h.continuous.Enabled() {
 		state = indexState{Name: "Continuous analysis", Value: "running"}
 		if live != nil && !live.From.IsZero() {

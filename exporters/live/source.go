@@ -37,9 +37,21 @@ func (h *handler) report(ctx context.Context, d time.Duration) (*bottleneck.Live
 		return h.windows(d)
 	}
 	if h.recorder == nil {
-		return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the continuous analysis is not running"}
+		return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the continuous analysis is not running" + h.panicked()}
 	}
 	return h.ofSnapshot(ctx, d, bottle.Options{})
+}
+
+// panicked says that the continuous analysis rests or has ended since an observer of it panicked; "" if none has.
+func (h *handler) panicked() string {
+	if h.continuous == nil {
+		return ""
+	}
+	l := h.continuous.Read()
+	if l == nil || l.Panics == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": an observer or grouping of it has panicked %s, the last time with: %s", format.Plural(l.Panics, "time", "times"), l.Panic)
 }
 
 // grouped is report with a graph of a certain grouping; "" is the usual one. The continuous analysis has one grouping, for all others it takes a snapshot.

@@ -40,6 +40,7 @@
 //	bottleneck_task_cycles{class}                        a histogram of what tasks execute, of a recorder of tasks
 //	bottleneck_stream_…                                  what the analysis has read, cost and dropped
 //	bottleneck_recording, bottleneck_gomaxprocs          gauges
+//	bottleneck_panics_total                              of observers and groupings
 //
 // A group's parallelism, the width of its box, is
 //

@@ -56,6 +56,8 @@ func (s *Snapshot) whole() []Family {
 	return []Family{
 		{Name: "bottleneck_recording", OTel: "bottleneck.recording", Unit: "1", Type: Gauge, Points: one(recording),
 			Help: "Whether the continuous analysis goes on."},
+		{Name: "bottleneck_panics_total", OTel: "bottleneck.panics", Unit: "{panic}", Type: Counter, Points: one(float64(s.Panics)),
+			Help: "How often an observer or a grouping of the continuous analysis has panicked. The analysis rests after each panic, and ends after ten."},
 		{Name: "bottleneck_gomaxprocs", OTel: "bottleneck.gomaxprocs", Unit: "{processor}", Type: Gauge, Points: one(float64(s.Procs)),
 			Help: "The largest GOMAXPROCS so far; 0 if it is not known yet."},
 		{Name: "bottleneck_wall_seconds_total", OTel: "bottleneck.wall", Unit: "s", Type: Counter, Points: one(s.Wall.Seconds()),

@@ -65,6 +65,7 @@ func (r *Reader) Read() *Snapshot {
 	if r.source != nil {
 		s.Live, s.Recording = true, r.source.Enabled()
 		if live := r.source.Read(); live != nil {
+			s.Panics = live.Panics
 			r.notice(live)
 			r.readGroups(live)
 			r.readWhole(live)

@@ -6,8 +6,9 @@ import "time"
 type Snapshot struct {
 	// Live tells that there is a continuous analysis. Else there are only Tasks.
 	Live bool
-	// Recording tells that the analysis goes on.
+	// Recording tells that the analysis goes on, and Panics how often an observer of it has panicked.
 	Recording bool
+	Panics    int
 	// Procs is the largest GOMAXPROCS so far; 0 if it is not known.
 	Procs int
 	// Wall is the time that was seen, and Idle the part of it in which nothing ran: the shares of all groups and
