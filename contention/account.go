@@ -25,7 +25,10 @@ type account struct {
 	session *session
 	info    *lockInfo
 	begun   atomic.Int64 // waits that were registered
-	work    atomic.Int64 // estimated time spent on settling, in ns; see sampling.go
+	rw      bool         // of an RWMutex
+
+	// See sampling.go.
+	unrecorded atomic.Pointer[timedWaits]
 
 	mu       sync.Mutex
 	settled  int64
@@ -91,6 +94,7 @@ type pairCell struct {
 // add settles a wait that is over, now or as soon as all its owners are known.
 func (a *account) add(w *wait) {
 	a.mu.Lock()
+	a.represent(w)
 	if len(a.deferred) > 0 && w.last > a.oldest+maxDeferredExits {
 		a.settleDeferred(true)
 	}
@@ -204,7 +208,7 @@ func (a *account) settle(w *wait, force bool) bool {
 // book splits w among a.holders and adds the parts to the cells.
 func (a *account) book(w *wait) {
 	a.settled++
-	if w.weight > 1 {
+	if w.weight > 1 || w.count > 1 {
 		w.flags |= Estimated
 	}
 	parts, handOff := a.splitter.split(w.start, w.end, w.kind == kindReader, a.holders)
@@ -233,7 +237,7 @@ func (a *account) book(w *wait) {
 		pair := a.pairOf(key)
 		if pair.wait != a.settled {
 			pair.wait, pair.inWait = a.settled, 0
-			pair.count += w.weight
+			pair.count += w.count
 		}
 		pair.inWait += p.ns
 		pair.blamed += p.ns * w.weight
@@ -245,7 +249,7 @@ func (a *account) book(w *wait) {
 	if a.session.tracing() {
 		a.logWait(w, parts, handOff, unattributed, contended)
 	}
-	c.count += w.weight
+	c.count += w.count
 	c.observed++
 	c.waited += (w.end - w.start) * w.weight
 	c.variance.add(a.settled, w.weight, w.end-w.start)
@@ -255,7 +259,6 @@ func (a *account) book(w *wait) {
 	c.longest = max(c.longest, w.end-w.start)
 	a.longest = max(a.longest, w.end-w.start)
 	a.waiters = max(a.waiters, w.waiters)
-	a.work.Add(waitCost + walkCost*int64(w.last-w.first))
 }
 
 // cellOf returns the cell that w belongs to, and its key. If there is no room for

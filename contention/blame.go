@@ -90,7 +90,8 @@ type wait struct {
 	pinned      *chunk // holds exit first, or will hold the one after it
 	first, last uint64 // the exits during the wait are those in (first, last]
 	lost        uint64 // exits during the wait that could not be recorded
-	weight      int64  // how many contentions this one stands for
+	weight      int64  // how many times its time it stands for, and
+	count       int64  // how many contentions: more than 1 if others were only timed; see sampling.go
 	missing     *exit  // the first exit that had not told its owner when last looked
 	waiters     int32  // how many waited when this one was granted the lock
 	kind        kindID
@@ -144,40 +145,34 @@ func (t *tracker[L]) setName(name string) {
 	}
 }
 
-// weigh returns how many contentions a wait that begins now stands for: 0 if it is not
-// to be recorded, as collection is off, or the lock is hot and the wait was not drawn.
-func (t *tracker[L]) weigh() int64 {
-	s := current.Load()
-	if s == nil {
-		return 0
+// draw decides whether a wait that begins now is recorded whole, if collection is on.
+func (t *tracker[L]) draw() draw {
+	if st := t.st.Load(); st != nil {
+		if s := current.Load(); s != nil && !s.exact {
+			return st.draw()
+		}
 	}
-	st := t.st.Load()
-	if st == nil || s.exact {
-		return 1
-	}
-	return st.weigh(st.draw())
+	return always
 }
 
-// arrive registers the caller as a waiter, whose wait counts for as many as its weight.
-// It returns false if the weight is 0, or collection was stopped meanwhile.
-func (t *tracker[L]) arrive(w *wait, weight int64, kind kindID, flags Flags) bool {
+// arrive registers the caller as a waiter, if its wait was drawn. It returns false if it was not, or collection is off:
+// then w has its start and its account, if it is to be timed.
+func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
 	s := current.Load()
 	if s == nil {
 		return false
 	}
-	if kind == kindWriter {
-		w.start = now() // readers that are recorded may want to know
-	}
-	if weight == 0 {
-		return false
-	}
+	w.start = now()
 	st := t.state()
-	w.weight = weight
-	if w.start == 0 {
-		w.start = now()
-	}
 	w.account = st.accountOf(s)
 	w.kind, w.flags = kind, flags
+	if d.passed() {
+		return false
+	}
+	if d.rest != 0 {
+		s.markSampled()
+	}
+	w.weight, w.count = 1, 1
 	w.lost = st.lost.Load()
 	w.pinned, w.first = st.pin()
 	if kind == kindMutex {
@@ -209,13 +204,20 @@ func (t *tracker[L]) acquired(w *wait) {
 	st.own.end = st.since
 }
 
-// acquiredUnseen notes that the caller has got the lock exclusively after a wait
-// that is not recorded.
-func (t *tracker[L]) acquiredUnseen(pending int64) {
+// acquiredUnseen notes that the caller has got the lock exclusively after a wait that was only timed, if at all.
+func (t *tracker[L]) acquiredUnseen(w *wait) {
+	var at int64
+	if w.account != nil {
+		at = now()
+		w.account.timed(t.st.Load(), w, at)
+	}
 	if t.waiters.Load() != 0 {
+		if at == 0 {
+			at = now()
+		}
 		st := t.st.Load()
-		st.since = now()
-		st.pending = pending
+		st.since = at
+		st.pending = w.start
 	}
 }
 
@@ -230,6 +232,7 @@ func (t *tracker[L]) bargedIn() {
 type release struct {
 	st       *state
 	released int64
+	left     int64 // when the profiler's work under the lock was done, if that is timed
 	own      wait
 	exit     *exit
 	chunk    *chunk
@@ -268,6 +271,16 @@ func (t *tracker[L]) leave(r *release) {
 		}
 	}
 	st.since = 0
+	if r.exit != nil || n > 0 {
+		r.time()
+	}
+}
+
+// time times what the release takes of the lock, once in timedReleases.
+func (r *release) time() {
+	if uint64(r.released)*0x9E3779B97F4A7C15>>32%timedReleases == 0 { // a hash, as clocks step
+		r.left = now()
+	}
 }
 
 // exit records that the exclusive owner leaves.
@@ -315,6 +328,13 @@ func (r *release) caller() *callstack.Chain {
 // finish tells who left, and settles the wait that the owner had itself. The lock
 // is free meanwhile.
 func (r *release) finish() {
+	if r.st == nil {
+		return
+	}
+	var from int64
+	if r.left != 0 || r.own.account != nil {
+		from = now()
+	}
 	if r.exit != nil || r.forward != nil {
 		chain := r.caller()
 		if r.exit != nil {
@@ -327,7 +347,21 @@ func (r *release) finish() {
 	if r.own.account != nil {
 		r.own.account.add(&r.own)
 	}
-	if r.st != nil {
-		r.st.reconsider(r.released)
+	r.cost(from)
+	r.st.reconsider(r.released)
+}
+
+// cost notes what recording has cost. What settles a wait is always timed, as that differs.
+func (r *release) cost(from int64) {
+	s := &r.st.sampling
+	if r.left != 0 {
+		s.held.Add(timedReleases * min(mostHeld, r.left-r.released))
+	}
+	switch after := min(mostAfter, now()-from); {
+	case from == 0:
+	case r.own.account != nil:
+		s.after.Add(after)
+	default:
+		s.after.Add(timedReleases * after)
 	}
 }

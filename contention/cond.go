@@ -85,7 +85,7 @@ func (c *Cond) Wait() {
 	}
 	w := condWaits.Get().(*condWait)
 	st := c.state()
-	w.wait = wait{account: st.accountOf(s), kind: kindCond, weight: 1, g: callstack.Goid()}
+	w.wait = wait{account: st.accountOf(s), kind: kindCond, weight: 1, count: 1, g: callstack.Goid()}
 	var here byte
 	w.chain = s.chains().CaptureAbove(unsafe.Pointer(&here))
 	w.account.begun.Add(1)

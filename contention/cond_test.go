@@ -307,7 +307,7 @@ func TestHistoryDuringLongWait(t *testing.T) {
 	m.Lock()
 	done := comingConsumer(t, &m, c, &ready, 1)
 	arrive := func(w *wait) {
-		if !m.arrive(w, 1, kindMutex, 0) {
+		if !m.arrive(w, always, kindMutex, 0) {
 			t.Fatal("not recorded")
 		}
 	}
@@ -341,7 +341,7 @@ func TestManyWaitsBeforeUnlock(t *testing.T) {
 	chain := current.Load().chains().Capture()
 	var w wait
 	m.Lock()
-	if !m.arrive(&w, 1, kindMutex, 0) { // somebody waits all the time
+	if !m.arrive(&w, always, kindMutex, 0) { // somebody waits all the time
 		t.Fatal("not recorded")
 	}
 	first := m.unlockInWait(chain)

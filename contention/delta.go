@@ -45,7 +45,7 @@ func (p *Profile) Since(earlier *Profile) *Profile {
 			w.HandOff -= e.HandOff
 			w.Unattributed -= e.Unattributed
 		}
-		if w.Observed != 0 {
+		if w.Observed != 0 || w.Contentions != 0 || w.Waited != 0 {
 			d.Waits = append(d.Waits, w)
 			used[w.Lock] = true
 		}

@@ -48,11 +48,12 @@
 // which each held it; readers that hold it together share. Time in which nobody held
 // the lock, because the scheduler had not yet run the next owner, is hand-off; time for
 // which the owner is not known is unattributed. The three sum to the time waited, to
-// the nanosecond. Locks that are contended so often that recording would slow them down
-// are sampled: each of their waits is drawn at random with the same probability, and those
-// that are not drawn cost nothing but the draw. Their rows are flagged [Estimated] and have a
+// the nanosecond. A lock that recording would slow down by more than 1 %, as measured, is sampled: all of
+// its waits are timed, so their number and total are exact, and some, drawn at random before they begin, are recorded
+// whole. These represent the others of about the same length. Their rows are flagged [Estimated] and have a
 // standard error ([Wait.StdErr], [Pair.StdErr]), the profile's Accuracy is [Sampled], and a
-// warning tells how well the whole is known, or that too few waits were drawn to tell.
+// warning says how well the division among callers is known, or that too few waits were drawn to know it.
+// What no recorded wait represents is a row of its own, "[not sampled]", and unattributed.
 //
 // # Why the owner held it
 //
@@ -93,8 +94,7 @@
 //
 // How a lock of 50 ns changes hands is a matter of some nanoseconds, and of where it is in memory: of two locks of package sync, one has 0.94 to
 // 1.02 of the other's throughput by that alone (BenchmarkContendedItself).
-// All waits of a lock are recorded as long as that is estimated to
-// take less than 2 % of throughput, or else as many as take 1 %.
+// All waits of a lock are recorded as long as that takes less than 1 % of throughput, or else as many as take 0.5 %.
 // With the tag purego, on other processors than amd64, on other releases of Go, and
 // under the race detector, uncontended operations take 1.3 times as long as sync's.
 // With the tag purego, and on other processors than amd64 and arm64, a call chain takes 1 µs rather than 20 ns,
@@ -152,20 +152,8 @@
 // It is not where a goroutine loses its processor in the 50 ns between finding the lock in
 // use and being counted as a waiter.
 //
-// Without Options.Exact, locks with holds of 10 µs and less are sampled if they are always waited for, and so are those that 64 goroutines
-// wait for. That is too little to tell pairs apart in a short time. Most of the waiting is in a few long waits, so that the
-// error of all pairs falls slowly at first. Each row tells its own (StdErr): of rows of which the truth is known, 70 % are within one
-// standard error of it and 95 % within two, and so are pairs and totals (TestEstimatesAreAsGoodAsTheySay).
-// Of 20, 10 and 5 runs on the machine above, the medians, and on an older one, where less is recorded in the same time:
-//
-//	                          after 0.1 s       0.5 s            2 s
-//	holds of 2 µs              14 (20 to 38)     7 (18 to 24)     5 (17) %
-//	10 µs                      11 (13 to 17)     5 (19)           3 (7)
-//	20 % writes, 5 µs          13 (18 to 30)     7 (11)           3 (10)
-//	50 µs, 64 goroutines       22 (20 to 28)     8 (7)            3 (4)
-//
-// Where a call chain takes 1 µs (see Cost), a wait of 2 µs that is recorded is shorter than one that is not, as the owner has left by the time that
-// the waiter could go to sleep: estimates of such waits are some 10 % low there.
+// Without Options.Exact, busy locks with short holds are sampled. The number and the total of their waits stay exact; of what waiters lost
+// to owners, 95 % intervals hold the truth in at least 90 of 100 runs (TestSampledIntervalsHoldTheTruth).
 //
 // To reproduce, with the kernel's account of how long threads waited for a processor meanwhile:
 //

@@ -13,9 +13,9 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// The event file, version 1
+// The event file, version 2
 //
-// A file is the 8 bytes "bnkevt" 0x00 0x01, of which the last is the version, followed
+// A file is the 8 bytes "bnkevt" 0x00 0x02, of which the last is the version, followed
 // by an S2 stream (the extension of Snappy's framing format, with checksums) of records.
 // A record is one byte that tells its type, and fields. Numbers are unsigned varints,
 // or, where marked ±, zigzag varints; times are in ns since the start of the process's
@@ -36,10 +36,13 @@ import (
 //	                                held-back and acquired are 0, or 1 + how long before
 //	                                released; gaps are a part of the time since acquired.
 //	                                The same number again replaces the earlier record.
-//	'w' lock, kind, flags, goroutine, chain, start±, duration, first, exits, lost, weight, waiters
+//	'w' lock, kind, flags, goroutine, chain, start±, duration, first, exits, lost, weight, count, waiters
 //	                                a wait: for a mutex (kind 0), rwmutex to write (1) or
 //	                                to read (2); flag 1: at the end of Cond.Wait; behind
 //	                                the exits first+1 … first+exits of this lock
+//	                                weight is how often its time counts, count how many
+//	                                waits it stands for
+//	'u' lock, kind, count, ns       waits that were timed, and are represented by none
 //	'k' lock, goroutine, chain, start±, duration, goroutine, chain, signalled
 //	                                a Cond.Wait: the waiter; who signalled it, how long
 //	                                after start; chain 0 if that is not known
@@ -52,7 +55,7 @@ import (
 
 const (
 	eventMagic   = "bnkevt\x00"
-	eventVersion = 1
+	eventVersion = 2
 	eventBuffer  = 64 << 10
 	// eventBacklog bounds the records that wait to be written. Waits beyond it are not in the file.
 	eventBacklog = 16 << 20
@@ -226,6 +229,7 @@ func (ev *eventWriter) wait(a *account, w *wait) {
 	ev.number(w.last - w.first)
 	ev.number(w.lost)
 	ev.number(uint64(w.weight))
+	ev.number(uint64(w.count))
 	ev.number(uint64(w.waiters))
 	ev.start()
 }
@@ -249,6 +253,22 @@ func (ev *eventWriter) exit(lock, k uint64, h holder) {
 	ev.before(h.pending, h.released)
 	ev.before(h.acquired, h.released)
 	ev.number(uint64(h.gaps))
+}
+
+// timed writes waits that were timed only. The caller holds a.mu.
+func (ev *eventWriter) timed(a *account, kind kindID, count, ns int64) {
+	ev.mu.Lock()
+	defer ev.mu.Unlock()
+	if !ev.open() {
+		return
+	}
+	lock := ev.lockID(a.info)
+	ev.buf = append(ev.buf, 'u')
+	ev.number(lock)
+	ev.number(uint64(kind))
+	ev.number(uint64(count))
+	ev.number(uint64(ns))
+	ev.start()
 }
 
 // cond writes a Cond.Wait. The caller holds a.mu.

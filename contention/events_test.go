@@ -192,8 +192,8 @@ func TestEventsForeignAndDamaged(t *testing.T) {
 		"empty":       {"", "ends at offset 0"},
 		"text":        {"hello, world, this is no event file", "at offset 0"},
 		"gzip":        {"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", "at offset 0"},
-		"new version": {eventMagic + "\x02rest", "version 2"},
-		"no stream":   {eventMagic + "\x01this is not an S2 stream", "offset 0"},
+		"new version": {eventMagic + "\x03rest", "version 3"},
+		"no stream":   {eventMagic + "\x02this is not an S2 stream", "offset 0"},
 	} {
 		p, err := ReadEvents(strings.NewReader(c.file), Options{})
 		if err == nil || !strings.Contains(err.Error(), c.says) {
@@ -242,7 +242,7 @@ func TestEventsOfAges(t *testing.T) {
 			if cond {
 				ev.buf = append(ev.buf, 0, 0, 0)
 			} else {
-				ev.buf = append(ev.buf, 0, 0, 0, 1, 1) // first, exits, lost, weight, waiters
+				ev.buf = append(ev.buf, 0, 0, 0, 1, 1, 1) // first, exits, lost, weight, count, waiters
 			}
 		}
 		er := recordsReader(ev.buf)

@@ -52,12 +52,6 @@ func semrelease(s *uint32, handoff bool, skipframes int)
 //go:linkname semacquireReader sync.runtime_SemacquireRWMutexR
 func semacquireReader(s *uint32, lifo bool, skipframes int)
 
-// random returns a random number in 2 ns, a third of what package rand takes, which is why
-// it may be asked for before going to sleep (see weigh).
-//
-//go:linkname random runtime.cheaprand
-func random() uint32
-
 // Lock locks m. If the lock is already in use, the calling goroutine blocks until
 // it is available, and the wait is recorded if collection is on.
 func (m *Mutex) Lock() {
@@ -73,19 +67,10 @@ func (m *Mutex) Lock() {
 // way was taken would tell chains apart that are the same to the user.
 func (m *Mutex) lockMore() {
 	if !m.mu.TryLock() {
-		if s := current.Load(); s != nil {
-			weight := int64(1)
-			if st := m.st.Load(); st != nil && !s.exact {
-				d := st.draw()
-				if d.passed() {
-					goto lock
-				}
-				weight = st.weigh(d)
-			}
-			m.wait(weight, 0)
+		if current.Load() != nil {
+			m.wait(m.draw(), 0)
 			return
 		}
-	lock:
 		m.mu.Lock()
 	}
 	if m.waiters.Load() != 0 {
@@ -212,15 +197,13 @@ func (rw *RWMutex) rlockMore(c int32) {
 	}
 	sema := (*uint32)(unsafe.Add(unsafe.Pointer(rw), readerSemOffset))
 	var w wait
-	if !rw.arrive(&w, rw.weigh(), kindReader, 0) {
-		semacquireReader(sema, false, 1)
-		if rw.waiters.Load() != 0 {
-			rw.readerIn()
-		}
-		return
-	}
+	seen := rw.arrive(&w, rw.draw(), kindReader, 0)
 	semacquireReader(sema, false, 1)
-	rw.readerAcquired(&w)
+	if seen {
+		rw.readerAcquired(&w)
+	} else {
+		rw.readerAcquiredUnseen(&w)
+	}
 }
 
 // RUnlock undoes a single RLock call; it does not affect other readers. It is a

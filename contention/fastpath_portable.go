@@ -2,11 +2,6 @@
 
 package contention
 
-import "math/rand/v2"
-
-// random returns a random number.
-func random() uint32 { return rand.Uint32() }
-
 // countWaitersRW does nothing: the methods here look at the lock itself.
 func countWaitersRW(int32) {}
 

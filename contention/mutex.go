@@ -41,8 +41,8 @@ func (m *Mutex) TryLock() bool {
 // is locked already.
 func (m *Mutex) lockSlow(got bool, flags Flags) {
 	if !got {
-		if weight := m.weigh(); weight != 0 {
-			m.wait(weight, flags)
+		if current.Load() != nil {
+			m.wait(m.draw(), flags)
 			return
 		}
 		m.mu.Lock()
@@ -53,14 +53,14 @@ func (m *Mutex) lockSlow(got bool, flags Flags) {
 }
 
 // wait locks m, which is not free, and records that.
-func (m *Mutex) wait(weight int64, flags Flags) {
+func (m *Mutex) wait(d draw, flags Flags) {
 	var w wait
-	seen := m.arrive(&w, weight, kindMutex, flags)
+	seen := m.arrive(&w, d, kindMutex, flags)
 	m.mu.Lock()
 	if seen {
 		m.acquired(&w)
 	} else {
-		m.acquiredUnseen(0)
+		m.acquiredUnseen(&w)
 	}
 }
 

@@ -37,7 +37,7 @@ func (t *tracker[L]) lockProbed(o *op, kind kindID, try func() bool, lock func()
 		return
 	}
 	var w wait
-	drawn := t.arrive(&w, t.weigh(), kind, 0)
+	drawn := t.arrive(&w, t.draw(), kind, 0)
 	if s := current.Load(); !drawn && s != nil {
 		// What a wait that is recorded does in the meantime makes it shorter, as the owner may have left by then. So
 		// that drawn waits stand for the others, these do the same.
@@ -53,9 +53,9 @@ func (t *tracker[L]) lockProbed(o *op, kind kindID, try func() bool, lock func()
 	case drawn:
 		t.acquired(&w)
 	case kind != kindReader:
-		t.acquiredUnseen(w.start)
-	case t.waiters.Load() != 0:
-		t.readerIn()
+		t.acquiredUnseen(&w)
+	default:
+		t.readerAcquiredUnseen(&w)
 	}
 }
 

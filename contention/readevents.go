@@ -144,6 +144,8 @@ func (er *eventReader) records() error {
 			er.exit()
 		case 'w':
 			er.wait()
+		case 'u':
+			er.timed()
 		case 'k':
 			er.cond()
 		case 'e':
@@ -274,7 +276,7 @@ func (er *eventReader) chain() {
 func (er *eventReader) lock() {
 	info := &lockInfo{id: er.number()}
 	er.names(info)
-	er.locks = append(er.locks, &eventAccount{er.s.open(info), make(map[uint64]holder)})
+	er.locks = append(er.locks, &eventAccount{er.s.open(info, false), make(map[uint64]holder)})
 }
 
 func (er *eventReader) lockNamed() {
@@ -318,9 +320,9 @@ func (er *eventReader) wait() {
 	w.first = er.number()
 	w.last = w.first + er.number()
 	w.lost = er.number()
-	w.weight = er.span()
+	w.weight, w.count = er.span(), er.span()
 	w.waiters = int32(er.number())
-	if er.err == nil && (w.weight < 1 || w.weight > maxWeight || w.end-w.start > math.MaxInt64/4/w.weight ||
+	if er.err == nil && (w.weight < 1 || w.weight > maxWeight || w.count < 1 || w.count > maxCount || w.end-w.start > math.MaxInt64/4/w.weight ||
 		w.last-w.first > chunkExits*maxChunks) {
 		er.fail(fmt.Errorf("%w: a wait of weight %d behind %d exits", errDamaged, w.weight, w.last-w.first))
 	}
@@ -350,9 +352,26 @@ func (er *eventReader) addWaited(w *wait) {
 	er.waited += d
 }
 
+// maxCount is how many waits one stands for at most.
+const maxCount = 1 << 40
+
+func (er *eventReader) timed() {
+	l := er.lockID()
+	kind := kindID(er.index(int(kindCond), "kind", 0))
+	count := er.span()
+	w := wait{end: er.span(), weight: 1}
+	if er.err == nil && count > maxCount {
+		er.fail(fmt.Errorf("%w: %d timed waits", errDamaged, count))
+	}
+	er.addWaited(&w)
+	if er.err == nil {
+		l.bookTimed(kind, count, w.end)
+	}
+}
+
 func (er *eventReader) cond() {
 	l := er.lockID()
-	w := wait{kind: kindCond, weight: 1, g: er.number(), chain: er.chainID(1)}
+	w := wait{kind: kindCond, weight: 1, count: 1, g: er.number(), chain: er.chainID(1)}
 	w.start = er.time()
 	w.end = w.start + er.span()
 	h := holder{flags: Signaller, g: er.number(), chain: er.chainID(0)}

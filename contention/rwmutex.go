@@ -72,13 +72,13 @@ func (rw *RWMutex) lockSlow(got bool, flags Flags) {
 		return
 	}
 	var w wait
-	if !rw.arrive(&w, rw.weigh(), kindWriter, flags) {
-		rw.mu.Lock()
-		rw.acquiredUnseen(w.start)
-		return
-	}
+	seen := rw.arrive(&w, rw.draw(), kindWriter, flags)
 	rw.mu.Lock()
-	rw.acquired(&w)
+	if seen {
+		rw.acquired(&w)
+	} else {
+		rw.acquiredUnseen(&w)
+	}
 }
 
 func (rw *RWMutex) unlockSlow() {
@@ -94,15 +94,13 @@ func (rw *RWMutex) rlockSlow(got bool, flags Flags) {
 		return
 	}
 	var w wait
-	if !rw.arrive(&w, rw.weigh(), kindReader, flags) {
-		rw.mu.RLock()
-		if rw.waiters.Load() != 0 {
-			rw.readerIn()
-		}
-		return
-	}
+	seen := rw.arrive(&w, rw.draw(), kindReader, flags)
 	rw.mu.RLock()
-	rw.readerAcquired(&w)
+	if seen {
+		rw.readerAcquired(&w)
+	} else {
+		rw.readerAcquiredUnseen(&w)
+	}
 }
 
 // runlockSlow unlocks rw, and says so if there are waiters. left tells that it is unlocked already.
@@ -172,6 +170,16 @@ func (t *tracker[L]) readerAcquired(w *wait) {
 	}
 }
 
+// readerAcquiredUnseen notes that the caller has got the lock for reading after a wait that was only timed, if at all.
+func (t *tracker[L]) readerAcquiredUnseen(w *wait) {
+	if w.account != nil {
+		w.account.timed(t.st.Load(), w, now())
+	}
+	if t.waiters.Load() != 0 {
+		t.readerIn()
+	}
+}
+
 // readerLeave prepares the release by a reader, who still holds the lock unless no writer
 // had announced itself.
 func (t *tracker[L]) readerLeave(r *release) {
@@ -189,6 +197,7 @@ func (t *tracker[L]) readerLeave(r *release) {
 		st.publish()
 	}
 	st.mu.Unlock()
+	r.time()
 }
 
 // maxStrays is the most readers that are remembered although a writer holds the lock.

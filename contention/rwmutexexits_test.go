@@ -15,7 +15,7 @@ func TestWriterLeavesBesideReader(t *testing.T) {
 	var rw RWMutex
 	rw.Lock()
 	var w wait
-	if !rw.arrive(&w, 1, kindWriter, 0) { // somebody waits
+	if !rw.arrive(&w, always, kindWriter, 0) { // somebody waits
 		t.Fatal("not recorded")
 	}
 	st := rw.st.Load()

@@ -1,102 +1,119 @@
 package contention
 
 import (
-	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
 )
 
-// Weights are what makes the estimate unbiased: a wait counts once on average, and the
-// weights of waits vary as Σ w(w-1) says, whatever w is chosen meanwhile.
-func TestSamplingIsUnbiased(t *testing.T) {
-	const waits = 400_000
-	var st state
-	at := now() + int64(time.Hour) // ahead of the looks at the true clock
-	var sum, variance float64
-	var most uint32
-	for i := range waits {
-		w := float64(st.weigh(st.draw()))
-		sum += w
-		variance += w * (w - 1)
-		at += 5_000
-		if w > 0 {
-			// Waits are the dearer, the later they are, so that w grows: to some 64, of which enough
-			// are drawn for sums to be normally distributed.
-			st.arrivals.Add(1)
-			st.seq.Add(1 + uint64(i/20_000))
-			at += 15_000
-		}
-		st.reconsider(at)
-		most = max(most, st.sampling.rest.Load()+1)
-	}
-	if most < 8 {
-		t.Fatalf("w was never above %d: nothing is tested", most)
-	}
-	if z := (sum - waits) / math.Sqrt(variance); math.Abs(z) > 5 {
-		t.Errorf("%d waits count %.0f ± %.0f, %.1f standard errors off", waits, sum, math.Sqrt(variance), z)
-	}
-}
-
-// The standard error of a row is what estimates of the same truth differ by.
-func TestStandardErrorOfSamples(t *testing.T) {
-	const runs, waits = 400, 3000
-	var off, predicted float64
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range runs {
-		var st state
-		st.sampling.rest.Store(15)
-		var truth, estimate, variance float64
-		for range waits {
-			y := rng.ExpFloat64()
-			truth += y
-			w := float64(st.weigh(st.draw()))
-			estimate += w * y
-			variance += w * (w - 1) * y * y
-		}
-		off += (estimate - truth) * (estimate - truth)
-		predicted += variance
-	}
-	// A sum of 400 squares is within 5·√(2/400) = 35 % of its mean.
-	if r := off / predicted; r < 0.6 || r > 1.4 {
-		t.Errorf("squared errors are %.2f times what the rows say", r)
-	}
-}
-
-func TestChoose(t *testing.T) {
+// w follows what recording costs and how many waits there are, which is known also if none was drawn.
+func TestWaitsAreSampledByCost(t *testing.T) {
 	const ms = int64(time.Millisecond)
+	choose := func(s *sampling, cost, drawn, all, period int64) uint32 {
+		s.choose(cost, drawn, all, period)
+		return s.rest.Load() + 1
+	}
+	for _, c := range []struct {
+		what                     string
+		cost, drawn, all, period int64
+		want                     uint32
+	}{
+		{"0.9 % of the time", 9 * ms / 1000, 100, 100, ms, 1},
+		{"long waits of 64 goroutines, whatever they sum to, that cost 0.9 %", 9 * ms / 10, 3000, 3000, 100 * ms, 1},
+		{"50 % of the time, so at most 1/100 for 0.5 %", ms / 2, 1000, 1000, ms, 128},
+		{"the same, of which 1/64 was drawn", ms / 128, 16, 1000, ms, 128},
+		{"few waits of which each costs much: some are drawn every second", 50 * ms, 40, 40, 100 * ms, 64},
+	} {
+		if w := choose(new(sampling), c.cost, c.drawn, c.all, c.period); w != c.want {
+			t.Errorf("%s: w = %d, want %d", c.what, w, c.want)
+		}
+	}
+	// If none is drawn, w stays what it was, rather than to grow without end.
 	var s sampling
-	s.choose(ms/100, ms)
-	if w := s.rest.Load() + 1; w != 1 {
-		t.Errorf("1 %% of the time: w = %d", w)
+	hot := choose(&s, ms/2, 1000, 1000, ms)
+	for range 100 {
+		if w := choose(&s, 0, 0, 1000, ms); w != hot {
+			t.Fatalf("w = %d after a period in which none was drawn, want %d", w, hot)
+		}
 	}
-	s.choose(ms/2, ms)
-	if w := s.rest.Load() + 1; w != 64 {
-		t.Errorf("50 %% of the time, so at most 1/64 for %.0f %%: w = %d", 100*budget, w)
-	}
-	s.choose(ms/128, ms) // as much as before
-	if w := s.rest.Load() + 1; w != 64 {
-		t.Errorf("the same load: w = %d", w)
-	}
-	for range 30 {
-		s.choose(exitCost+waitCost, maxPeriod) // silence
-	}
-	if w := s.rest.Load() + 1; w != 1 {
+	if w := choose(&s, 0, 0, 10, 100*ms); w != 1 {
 		t.Errorf("hardly a wait: w = %d", w)
 	}
 }
 
-// A lock that was hot, and then hardly ever waited for, comes back to exact recording.
+// A lock that was hot, and then hardly ever waited for, comes back to recording all.
 func TestSamplingEnds(t *testing.T) {
-	var st state
-	st.sampling.rest.Store(1<<10 - 1)
-	st.sampling.began.Store(now() - maxPeriod)
-	for i := 0; st.sampling.rest.Load() == 1<<10-1; i++ {
-		if st.weigh(st.draw()) > 0 || i > 100_000 {
-			t.Skip("drawn before it looked at the clock") // 1 in 64 runs, and 10^-2700
+	collecting(t, Options{})
+	st := new(Mutex).state()
+	a := st.accountOf(current.Load())
+	s := &st.sampling
+	s.rest.Store(1<<10 - 1)
+	s.each = 1000
+	at := now()
+	s.began.Store(at - maxPeriod)
+	a.timed(st, &wait{start: at - 10}, at)
+	if w := s.rest.Load() + 1; w != 1 {
+		t.Errorf("w is %d", w)
+	}
+}
+
+// Waits that are not drawn are in the totals, to the nanosecond, and the profile says that it is sampled, even if none was drawn.
+func TestProfileSaysSampledThoughNoneWasDrawn(t *testing.T) {
+	collecting(t, Options{})
+	st := new(Mutex).state()
+	a := st.accountOf(current.Load())
+	for i := range int64(100) {
+		a.timed(st, &wait{start: 1000}, 1000+i*i*i)
+	}
+	p := Snapshot()
+	checkConservation(t, p)
+	if p.Accuracy != Sampled || len(p.Warnings) == 0 {
+		t.Errorf("accuracy %s, warnings %q", p.Accuracy, p.Warnings)
+	}
+	if len(p.Waits) != 1 || p.Waits[0].Contentions != 100 || p.Waits[0].Waited != 99*99*100*100/4 || p.Waits[0].Unattributed != p.Waits[0].Waited {
+		t.Errorf("%+v", p.Waits)
+	}
+	later := Snapshot().Since(p)
+	if len(later.Waits) != 0 {
+		t.Errorf("a second snapshot has them again: %+v", later.Waits)
+	}
+}
+
+// A drawn wait stands for those of its length, and what is left of their time goes on to the next.
+func TestDrawnWaitStandsForThoseOfItsLength(t *testing.T) {
+	collecting(t, Options{})
+	st := new(Mutex).state()
+	a := st.accountOf(current.Load())
+	for _, took := range []int64{5000, 6000, 7000, 2_000_000} {
+		a.timed(st, &wait{start: 1}, 1+took)
+	}
+	w := wait{start: 1, end: 5001, weight: 1, count: 1}
+	a.represent(&w)
+	if w.count != 4 || w.weight != 4 { // 18000 are 3 times 5000, and 3000 are left
+		t.Errorf("stands for %d waits, and %d times its time", w.count, w.weight)
+	}
+	w = wait{start: 1, end: 3_000_001, weight: 1, count: 1}
+	a.represent(&w)
+	if w.count != 2 || w.weight != 1 { // the 2 ms are left
+		t.Errorf("stands for %d waits, and %d times its time", w.count, w.weight)
+	}
+	p := Snapshot()
+	if len(p.Waits) != 1 || p.Waits[0].Contentions != 0 || p.Waits[0].Waited != 2_003_000 {
+		t.Errorf("%+v", p.Waits)
+	}
+}
+
+func TestStrata(t *testing.T) {
+	for ns, want := range map[int64]int{0: 0, 1023: 0, 1024: 1, 4095: 1, 4096: 2, 16384: 3, 1 << 40: lengths - 1} {
+		if got := stratum(ns); got != want {
+			t.Errorf("stratum of %d is %d, want %d", ns, got, want)
 		}
 	}
-	if w := st.sampling.rest.Load() + 1; w >= 1<<10 {
-		t.Errorf("w is %d", w)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 1000 {
+		x := 1024 + rng.Int64N(1<<30)
+		if y := 4*x - 1; stratum(y) > stratum(x)+1 || stratum(y) < stratum(x) {
+			t.Errorf("%d and %d", x, y)
+		}
 	}
 }

@@ -42,7 +42,8 @@ type session struct {
 	events     *eventWriter
 	start      time.Time
 
-	live    bool // not read from a file
+	live    bool        // not read from a file
+	sampled atomic.Bool // some lock recorded only a part of its waits
 	waited  waitedTable
 	logs    logQueue
 	cells   atomic.Int64  // rows in all accounts
@@ -200,6 +201,13 @@ func (s *session) allAccounts() []*account {
 	return accounts
 }
 
+// markSampled notes that some lock recorded only a part of its waits.
+func (s *session) markSampled() {
+	if !s.sampled.Load() { // the line is shared by all processors
+		s.sampled.Store(true)
+	}
+}
+
 // room takes the place of one more row, if there is one.
 func (s *session) room() bool {
 	if s.cells.Load() >= s.maxCells {
@@ -214,20 +222,20 @@ func (s *session) room() bool {
 func (st *state) accountOf(s *session) *account {
 	a := st.account.Load()
 	if a == nil || a.session != s {
-		a = s.open(st.info)
+		a = s.open(st.info, st.rw)
 		st.account.Store(a)
 	}
 	return a
 }
 
-func (s *session) open(info *lockInfo) *account {
+func (s *session) open(info *lockInfo, rw bool) *account {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a := s.accounts[info]; a != nil {
 		return a
 	}
 	if len(s.accounts) < s.maxLocks {
-		a := s.newAccount(info)
+		a := s.newAccount(info, rw)
 		s.accounts[info] = a
 		return a
 	}
@@ -236,15 +244,16 @@ func (s *session) open(info *lockInfo) *account {
 		info := newLockInfo()
 		name := OtherLocks
 		info.name.Store(&name)
-		s.others = s.newAccount(info)
+		s.others = s.newAccount(info, rw)
 	}
 	return s.others
 }
 
-func (s *session) newAccount(info *lockInfo) *account {
+func (s *session) newAccount(info *lockInfo, rw bool) *account {
 	return &account{
 		session:   s,
 		info:      info,
+		rw:        rw,
 		waits:     make(map[waitKey]*waitCell),
 		pairs:     make(map[pairKey]*pairCell),
 		forgotten: s.forgotten,

@@ -35,6 +35,9 @@ func (s *session) snapshot() *Profile {
 	if s.events != nil {
 		p.Dropped.Events = s.events.dropped.Load()
 	}
+	if s.sampled.Load() {
+		p.Accuracy = Sampled
+	}
 	p.finish()
 	return p
 }
@@ -59,6 +62,7 @@ func settleAll(accounts []*account) {
 func (a *account) copyTo(p *Profile) {
 	s := a.session
 	a.mu.Lock()
+	a.settleTimed()
 	p.InFlight += a.begun.Load() - a.settled
 	p.Dropped.Exits += a.lost
 	waits := make(map[waitKey]waitCell, len(a.waits))
@@ -182,10 +186,12 @@ func (p *Profile) finish() {
 		p.Accuracy = Sampled
 	}
 	if estimated > 0 {
-		p.warn("%s of the waiting, at %s, is scaled from %d waits drawn at random, and known to ±%.1f %% (one standard error); see StdErr of each row.",
-			format.Percent(estimated, waited), format.Plural(len(hot), "hot lock", "hot locks"), observed, 100*float64(stdErr)/float64(estimated))
+		where := fmt.Sprintf("%s of the waiting, at %s,", format.Percent(estimated, waited), format.Plural(len(hot), "lock", "locks"))
 		if observed < fewDrawn {
-			p.warn("%d waits are too few to tell how good the estimate is: collect for longer, or with Options.Exact.", observed)
+			p.warn("How %s divides among callers is unknown: of the waits, which were all timed, only %d were recorded. Collect for longer, or with Options.Exact.", where, observed)
+		} else {
+			p.warn("How %s divides among callers is estimated from %d waits drawn at random, to ±%.1f %% (one standard error); see StdErr of each row. All waits were timed: their number and total are exact.",
+				where, observed, 100*float64(stdErr)/float64(estimated))
 		}
 	}
 	d := p.Dropped

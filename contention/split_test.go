@@ -124,7 +124,7 @@ func (a *account) chainHere() *callstack.Chain { return a.session.chains().Captu
 // A wait behind an owner that has not told its call chain is put aside until it has.
 func TestDeferredUntilOwnerIsKnown(t *testing.T) {
 	_, st, a := underTest(t)
-	w := wait{account: a, chain: a.chainHere(), weight: 1, start: now()}
+	w := wait{account: a, chain: a.chainHere(), weight: 1, count: 1, start: now()}
 	w.pinned, w.first = st.pin()
 	e, c := st.next()
 	e.acquired, e.released = w.start, w.start+1000
@@ -154,7 +154,7 @@ func TestDeferredUntilOwnerIsKnown(t *testing.T) {
 // Where no owner was seen, or exits were lost, nobody is blamed.
 func TestUnattributed(t *testing.T) {
 	_, st, a := underTest(t)
-	w := wait{account: a, chain: a.chainHere(), weight: 1, start: 1000, end: 1700}
+	w := wait{account: a, chain: a.chainHere(), weight: 1, count: 1, start: 1000, end: 1700}
 	w.pinned, w.first = st.pin()
 	w.last = w.first
 	a.begun.Add(1)

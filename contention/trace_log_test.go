@@ -412,7 +412,7 @@ func BenchmarkTraceLog(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			var w wait
-			m.arrive(&w, m.weigh(), kindMutex, 0)
+			m.arrive(&w, m.draw(), kindMutex, 0)
 			m.lockSlow(false, 0)
 			m.Unlock() // an exit, as w waits
 			m.mu.Lock()

@@ -181,7 +181,7 @@ func (a *account) follow(c *pairCell, h *holder, p *part, w *wait) {
 		if f.links == 0 {
 			chain, g = h.chain, h.g
 		} else {
-			cause := pairCause{chain: chain, via: f.kind, links: f.links, count: w.weight, ns: ns * w.weight, wait: a.settled}
+			cause := pairCause{chain: chain, via: f.kind, links: f.links, count: w.count, ns: ns * w.weight, wait: a.settled}
 			if a.session.goroutines {
 				cause.g = g
 			}

@@ -99,9 +99,9 @@ func TestFollow(t *testing.T) {
 		chains = append(chains, callstack.NewChain([]callstack.Frame{{Func: f}}, false))
 	}
 	settle := func(g uint64, start, end int64, holders ...holder) *account {
-		a := s.open(newLockInfo())
+		a := s.open(newLockInfo(), false)
 		a.holders = holders
-		a.book(&wait{account: a, chain: chains[g-1], g: g, start: start, end: end, weight: 1})
+		a.book(&wait{account: a, chain: chains[g-1], g: g, start: start, end: end, weight: 1, count: 1})
 		return a
 	}
 	owner := func(g uint64, from, to int64) holder {
@@ -139,9 +139,9 @@ func TestFollowOverlapping(t *testing.T) {
 	s.waited.add(1, []waitedPiece{
 		{from: 0, to: 50, ns: 50, links: 1, chain: c}, {from: 10, to: 60, ns: 50, kind: kindReader, links: 1, chain: other}, {from: 5, to: 20, ns: 15, kind: kindCond, links: 2},
 	})
-	a := s.open(newLockInfo())
+	a := s.open(newLockInfo(), false)
 	a.holders = []holder{{released: 60, chain: c, g: 1}}
-	a.book(&wait{account: a, chain: c, g: 2, start: 2, end: 62, weight: 3})
+	a.book(&wait{account: a, chain: c, g: 2, start: 2, end: 62, weight: 3, count: 3})
 	p := s.snapshot()
 	checkConservation(t, p)
 	if q := p.Pairs[0]; q.Blamed != 3*58 || q.Activity.BlockedTotal() != 3*58 {
