@@ -86,7 +86,7 @@
 //
 // # Limits
 //
-// Traces of Go 1.22 to 1.26 are read by generations. Older ones, from Go 1.11, have none
+// Traces of Go 1.22 to 1.27 are read by generations. Older ones, from Go 1.11, have none
 // and are read in one piece, which takes memory for the whole of it; newer ones get an error that says so.
 //
 // A trace does not tell when the operating system took a thread off its core,

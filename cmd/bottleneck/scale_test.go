@@ -127,7 +127,7 @@ func TestScaleProgram(t *testing.T) {
 	program := []string{"/usr/bin/env", scaled + "={trace}", self, "-test.run=^TestScaledProgram$"}
 	r := bottleneck(append([]string{"scale", "-cpu", "2", "-count", "1", "-workers", "/TestScaledProgram/", "--"}, program...)...)
 	r.want(t, exitOK, "an estimate from one run", "")
-	bottleneck("scale", "-cpu", "1", "-count", "1", "--", "/usr/bin/env", "true", "{trace}").want(t, exitFailure, "", "has written no trace")
+	bottleneck("scale", "-cpu", "1", "-count", "1", "--", "/usr/bin/env", "NO_TRACE={trace}", self, "-test.run=^$").want(t, exitFailure, "", "has written no trace")
 }
 
 func TestScaleErrors(t *testing.T) {

@@ -28,7 +28,7 @@ func runVersion(ctx context.Context, std stdio, args []string) error {
 		return usagef("unexpected argument %q", args[0])
 	}
 	info, _ := debug.ReadBuildInfo()
-	_, err := fmt.Fprintf(std.out, "bottleneck %s\nreads execution traces of Go 1.%d to 1.%d\n",
+	_, err := fmt.Fprintf(std.out, "bottleneck %s\nreads execution traces of Go 1.%d to 1.%d, whose format Go 1.27 writes, too\n",
 		version(info), timeline.FirstVersion, timeline.LastVersion)
 	return err
 }
