@@ -42,7 +42,7 @@ func TestLive(t *testing.T) {
 	}
 	defer rec.Stop()
 	waitsForEachOther(t)
-	s := httptest.NewServer(live.Handler(live.Options{Recorder: &rec}))
+	s := httptest.NewServer(live.Handler(live.Options{Recorder: &rec, AllowRemote: true}))
 	defer s.Close()
 	time.Sleep(100 * time.Millisecond) // some of it in the recording; it does not matter how much
 
