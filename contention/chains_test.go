@@ -112,7 +112,7 @@ func TestTraceMillionChains(t *testing.T) {
 	grown := int64(heap()) - int64(before)
 	checkConservation(t, p)
 	count, sum := sumOf(p, MutexKind)
-	if count != int64(n) || sum.Waited != time.Duration(50*n) {
+	if count != int64(n) || sum.Waited != time.Duration(40*n) || sum.Ready != time.Duration(10*n) {
 		t.Errorf("%d contentions, %v", count, sum.Waited)
 	}
 	if lost := int(p.Dropped.Chains); lost < n-kept || lost > 2*n {

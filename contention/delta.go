@@ -39,6 +39,9 @@ func (p *Profile) Since(earlier *Profile) *Profile {
 		if e := beforeWaits.row(k.wait(&w)); e != nil {
 			w.Contentions -= e.Contentions
 			w.Observed -= e.Observed
+			w.Parks -= e.Parks
+			w.Ready -= e.Ready
+			w.ReadyIdle -= e.ReadyIdle
 			w.Waited -= e.Waited
 			w.StdErr = errorSince(w.StdErr, e.StdErr)
 			w.Blamed -= e.Blamed

@@ -88,6 +88,9 @@ func (t *filtered) add(w *Wait, whole bool, least time.Duration) {
 	if !whole {
 		return
 	}
+	to.Parks += w.Parks
+	to.Ready += w.Ready
+	to.ReadyIdle += w.ReadyIdle
 	to.Contentions, to.Observed = limit.Contentions, limit.Observed
 	if w.HandOff >= least {
 		to.HandOff += w.HandOff

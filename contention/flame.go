@@ -42,7 +42,7 @@ type Sample struct {
 	Kind  Kind
 	Lock  *Lock
 	// WaiterGroup is empty in the owner's and the root's views, and OwnerGroup in the waiter's. Where
-	// there is no owner, OwnerGroup is [HandOffKey] or [UnattributedKey]. RootGroup is there
+	// there is no owner, OwnerGroup is [HandOffKey], [UnattributedKey] or [ReadyKey]. RootGroup is there
 	// in the root's view only, and is the same where there is no owner.
 	WaiterGroup, OwnerGroup, RootGroup string
 	// Contentions is the number of waits; where there is an owner, of those that it
@@ -50,6 +50,9 @@ type Sample struct {
 	Contentions int64
 	// Delay is the time. The delays of all samples sum to what was waited.
 	Delay time.Duration
+	// Ready is for how long the waiters were ready after that, until they had a processor: below [ReadyKey], or with the waits in the
+	// waiter's view.
+	Ready time.Duration
 }
 
 // SampleFrame is one line of a stack.
@@ -73,7 +76,7 @@ func (l *Lock) Title() string {
 }
 
 // Samples gives the stacks of a flame graph: one for each pair of waiter and owner, or for each
-// root of it in the root's view, and, but for the waiters' view, one each for what is hand-off and unattributed in a
+// root of it in the root's view, and, but for the waiters' view, one each for what is hand-off, unattributed and ready in a
 // row of Waits. Equal stacks are not put together.
 func (p *Profile) Samples(v View) iter.Seq[Sample] {
 	if v == WaiterView {
@@ -108,6 +111,12 @@ func (p *Profile) Samples(v View) iter.Seq[Sample] {
 			if !w.withoutOwner(v, HandOffKey, w.HandOff, yield) || !w.withoutOwner(v, UnattributedKey, w.Unattributed, yield) {
 				return
 			}
+			if w.Ready > 0 {
+				s := w.notOwned(v, ReadyKey)
+				if s.Ready = w.Ready; !yield(s) {
+					return
+				}
+			}
 		}
 	}
 }
@@ -131,7 +140,7 @@ func (p *Profile) waiterSamples(yield func(Sample) bool) {
 		w := &p.Waits[i]
 		s := Sample{
 			Stack: calls(w.Waiter.Stack), Kind: w.Kind, Lock: w.Lock, WaiterGroup: orUnknown(w.Waiter.Group),
-			Contentions: w.Contentions, Delay: w.Waited,
+			Contentions: w.Contentions, Delay: w.Waited, Ready: w.Ready,
 		}
 		if !yield(s) {
 			return
@@ -154,13 +163,20 @@ func (w *Wait) withoutOwner(v View, key string, d time.Duration, yield func(Samp
 	if d == 0 {
 		return true
 	}
+	s := w.notOwned(v, key)
+	s.Delay = d
+	return yield(s)
+}
+
+// notOwned returns the sample for a part of a row that belongs to no owner.
+func (w *Wait) notOwned(v View, key string) Sample {
 	s := sampleOf(v, w.Kind, w.Lock, w.Waiter)
 	s.Stack = append(s.Stack, notCode(key, key[1:len(key)-1]))
-	s.OwnerGroup, s.Delay = key, d
+	s.OwnerGroup = key
 	if v == RootView {
 		s.RootGroup = key
 	}
-	return yield(s)
+	return s
 }
 
 func notCode(text, aspect string) SampleFrame {

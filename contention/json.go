@@ -15,7 +15,8 @@ import (
 // The JSON form of a profile: one object, all times in nanoseconds.
 //
 //	{"wait_ns":…, "handoff_ns":…, "unattributed_ns":…, "contentions":…, "warnings":[…],
-//	 "kinds":{"mutex":{"contentions":…, "wait_ns":…}},
+//	 "ready_ns":…, "ready_idle_ns":…, "parks":…,
+//	 "kinds":{"mutex":{"contentions":…, "wait_ns":…, "ready_ns":…}},
 //	 "pairs":[{"kind":"mutex", "lock":"cache", "class":"example.com/lru.Cache",
 //	           "waiter_group":"main.worker", "waiter_stack":["main.get /src/main.go:12", …],
 //	           "owner_group":"main.janitor", "owner_stack":["main.sweep /src/main.go:40", …],
@@ -28,6 +29,8 @@ import (
 // known. What a pair has as wait_ns is Blamed. The sum of wait_ns over the pairs, and
 // handoff_ns and unattributed_ns, is wait_ns. The parts of owner_activity sum to the pair's wait_ns, and so do those
 // of the roots; roots is empty if the owner itself is the root of all of it. The via of a root is empty if it is the owner.
+// ready_ns is for how long goroutines were ready after their waits, and waited for a processor; it is not in wait_ns. In
+// ready_idle_ns of it, a processor was idle. parks is how often they blocked; contentions counts those who were woken in vain once.
 // Pairs and waits that are estimated have the standard error of their wait_ns as stderr_ns.
 //
 // What else is in the object is there to read it back: "locks", "stacks" (whose
@@ -37,7 +40,10 @@ type profileJSON struct {
 	Wait         *int64              `json:"wait_ns"`
 	HandOff      int64               `json:"handoff_ns"`
 	Unattributed int64               `json:"unattributed_ns"`
+	Ready        int64               `json:"ready_ns"`
+	ReadyIdle    int64               `json:"ready_idle_ns"`
 	Contentions  int64               `json:"contentions"`
+	Parks        int64               `json:"parks"`
 	Warnings     []string            `json:"warnings"`
 	Kinds        map[string]kindJSON `json:"kinds"`
 	Source       Source              `json:"source"`
@@ -56,6 +62,7 @@ type profileJSON struct {
 type kindJSON struct {
 	Contentions int64 `json:"contentions"`
 	Wait        int64 `json:"wait_ns"`
+	Ready       int64 `json:"ready_ns"`
 }
 
 type droppedJSON struct {
@@ -114,6 +121,9 @@ type rootJSON struct {
 type waitJSON struct {
 	waiterJSON
 	Observed     int64 `json:"observed"`
+	Parks        int64 `json:"parks"`
+	Ready        int64 `json:"ready_ns"`
+	ReadyIdle    int64 `json:"ready_idle_ns"`
 	Blamed       int64 `json:"blamed_ns"`
 	HandOff      int64 `json:"handoff_ns"`
 	Unattributed int64 `json:"unattributed_ns"`
@@ -218,7 +228,7 @@ func (p *Profile) form() (*profileJSON, error) {
 		}
 		f.Waits[i] = waitJSON{
 			waiterJSON: t.waiter(w.Kind, w.Lock, &w.Waiter, w.Flags, w.Contentions, w.Waited, w.Longest),
-			Observed:   w.Observed, Blamed: int64(w.Blamed), HandOff: int64(w.HandOff), Unattributed: int64(w.Unattributed),
+			Observed:   w.Observed, Parks: w.Parks, Ready: int64(w.Ready), ReadyIdle: int64(w.ReadyIdle), Blamed: int64(w.Blamed), HandOff: int64(w.HandOff), Unattributed: int64(w.Unattributed),
 		}
 	}
 	for i := range p.Pairs {
@@ -252,6 +262,7 @@ func (t *jsonTables) roots(roots []Root) []rootJSON {
 // sum fills in the totals.
 func (f *profileJSON) sum() {
 	f.Wait, f.HandOff, f.Unattributed, f.Contentions = new(int64), 0, 0, 0
+	f.Ready, f.ReadyIdle, f.Parks = 0, 0, 0
 	f.Kinds = map[string]kindJSON{}
 	for i := range f.Waits {
 		w := &f.Waits[i]
@@ -259,9 +270,13 @@ func (f *profileJSON) sum() {
 		f.HandOff += w.HandOff
 		f.Unattributed += w.Unattributed
 		f.Contentions += w.Contentions
+		f.Parks += w.Parks
+		f.Ready += w.Ready
+		f.ReadyIdle += w.ReadyIdle
 		k := f.Kinds[string(w.Kind)]
 		k.Contentions += w.Contentions
 		k.Wait += w.Wait
+		k.Ready += w.Ready
 		f.Kinds[string(w.Kind)] = k
 	}
 }

@@ -64,7 +64,7 @@ func TestJSONForm(t *testing.T) {
 		{"unattributed_ns", got["unattributed_ns"], `3`},
 		{"contentions", got["contentions"], `6`},
 		{"warnings", got["warnings"], `["Take care."]`},
-		{"kinds", got["kinds"], `{"mutex":{"contentions":6,"wait_ns":110}}`},
+		{"kinds", got["kinds"], `{"mutex":{"contentions":6,"ready_ns":0,"wait_ns":110}}`},
 		{"kind", pair["kind"], `"mutex"`},
 		{"lock", pair["lock"], `"cache"`},
 		{"class", pair["class"], `"app.Cache"`},

@@ -199,7 +199,7 @@ func (r *jsonReader) waiter(f *waiterJSON, allowed Flags) (l *Lock, who Party, f
 }
 
 func (r *jsonReader) readWaits() error {
-	var waited, contentions, observed int64
+	var waited, contentions, observed, ready, parks int64
 	for i := range r.form.Waits {
 		f := &r.form.Waits[i]
 		l, who, flags, err := r.waiter(&f.waiterJSON, WaiterFlags)
@@ -207,19 +207,25 @@ func (r *jsonReader) readWaits() error {
 		case err != nil:
 		case f.Observed < 0 || f.Blamed < 0 || f.HandOff < 0 || f.Unattributed < 0:
 			err = errors.New("observed, blamed_ns, handoff_ns or unattributed_ns is negative")
+		case f.Parks < 0 || f.Ready < 0 || f.ReadyIdle < 0 || f.ReadyIdle > f.Ready:
+			err = errors.New("parks, ready_ns or ready_idle_ns is negative, or ready_idle_ns is more than ready_ns")
 		case f.Blamed > f.Wait || f.HandOff > f.Wait-f.Blamed || f.Unattributed != f.Wait-f.Blamed-f.HandOff:
 			err = fmt.Errorf("blamed_ns, handoff_ns and unattributed_ns do not sum to wait_ns, %d", f.Wait)
-		case waited > math.MaxInt64-f.Wait || contentions > math.MaxInt64-f.Contentions || observed > math.MaxInt64-f.Observed:
+		case waited > math.MaxInt64-f.Wait || contentions > math.MaxInt64-f.Contentions || observed > math.MaxInt64-f.Observed ||
+			ready > math.MaxInt64-f.Ready || parks > math.MaxInt64-f.Parks:
 			err = errors.New("with it, the sum is too large: more than 292 years, or more waits than a number can hold")
 		}
 		if err != nil {
 			return fmt.Errorf("wait %d: %w", i, err)
 		}
 		waited += f.Wait
+		ready += f.Ready
+		parks += f.Parks
 		contentions += f.Contentions
 		observed += f.Observed
 		r.p.Waits = append(r.p.Waits, Wait{
 			Kind: f.Kind, Lock: l, Waiter: who, Flags: flags, Contentions: f.Contentions, Observed: f.Observed,
+			Parks: f.Parks, Ready: time.Duration(f.Ready), ReadyIdle: time.Duration(f.ReadyIdle),
 			Waited: time.Duration(f.Wait), Blamed: time.Duration(f.Blamed), HandOff: time.Duration(f.HandOff),
 			Unattributed: time.Duration(f.Unattributed), Longest: time.Duration(f.Longest), StdErr: time.Duration(max(0, f.StdErr)),
 		})
@@ -297,6 +303,7 @@ func (r *jsonReader) totals() error {
 	}{
 		{"wait_ns", *r.form.Wait, *f.Wait}, {"handoff_ns", r.form.HandOff, f.HandOff},
 		{"unattributed_ns", r.form.Unattributed, f.Unattributed}, {"contentions", r.form.Contentions, f.Contentions},
+		{"ready_ns", r.form.Ready, f.Ready}, {"ready_idle_ns", r.form.ReadyIdle, f.ReadyIdle}, {"parks", r.form.Parks, f.Parks},
 	} {
 		if t.got != t.want {
 			return fmt.Errorf("%s is %d, but the waits sum to %d", t.field, t.got, t.want)

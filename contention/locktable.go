@@ -9,10 +9,12 @@ import (
 // LockRow is one lock's line in the table of locks.
 type LockRow struct {
 	*Lock
-	// Contentions is the number of waits for the lock.
-	Contentions int64
+	// Contentions is the number of waits for the lock, and Parks how often goroutines blocked for it; see Wait.
+	Contentions, Parks int64
 	// Waited == Blamed + HandOff + Unattributed is what all waiters lost together.
 	Waited, Blamed, HandOff, Unattributed time.Duration
+	// Ready is for how long they were ready after that, and ReadyIdle the part of it in which a processor was idle.
+	Ready, ReadyIdle time.Duration
 	// Activity is what the owners did while they were waited for: its parts sum to Blamed.
 	Activity Activity
 	// ContendedShare is the part of the profile's duration in which the lock was held
@@ -34,6 +36,9 @@ func (p *Profile) LockTable() []LockRow {
 		w := &p.Waits[i]
 		if r := byLock[w.Lock]; r != nil {
 			r.Contentions += w.Contentions
+			r.Parks += w.Parks
+			r.Ready += w.Ready
+			r.ReadyIdle += w.ReadyIdle
 			r.Waited += w.Waited
 			r.Blamed += w.Blamed
 			r.HandOff += w.HandOff

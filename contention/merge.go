@@ -233,6 +233,9 @@ func worse(a, b Accuracy) Accuracy {
 func (w *Wait) add(b *Wait) {
 	w.Contentions += b.Contentions
 	w.Observed += b.Observed
+	w.Parks += b.Parks
+	w.Ready += b.Ready
+	w.ReadyIdle += b.ReadyIdle
 	w.Waited += b.Waited
 	w.Blamed += b.Blamed
 	w.HandOff += b.HandOff

@@ -94,7 +94,7 @@ func TestCutCountsAllTime(t *testing.T) {
 				checkRows(t, p)
 				wall += p.Duration
 				for i := range p.Waits {
-					waited += p.Waits[i].Waited
+					waited += p.Waits[i].Waited + p.Waits[i].Ready
 				}
 			}
 			if waited != c.waited {

@@ -182,21 +182,30 @@ type Wait struct {
 	Lock   *Lock
 	Waiter Party
 	Flags  Flags
-	// Contentions is the number of times they had to wait; if Estimated, scaled.
+	// Contentions is the number of times they had to wait; if Estimated, scaled. A goroutine that was woken, lost the
+	// race for the lock and blocked again goes on with one wait.
 	Contentions int64
+	// Parks is the number of times that they blocked, as the runtime's block and mutex profiles count: once more for each
+	// race that was lost. Traces only; 0 for wrapped locks.
+	Parks int64
 	// Observed is the number of waits seen: less than Contentions if Estimated.
 	Observed int64
-	// Waited is the time from asking for the lock to getting it.
+	// Waited is the time from asking for the lock to getting it; in a trace, the time that they were blocked.
 	Waited time.Duration
+	// Ready is for how long they were ready then, and waited for a processor: it is not in Waited. Traces only; wrapped locks
+	// cannot tell, and have it in Waited.
+	Ready time.Duration
+	// ReadyIdle is the part of Ready in which a processor was idle: the latency of the wake-up, which is the price of blocking.
+	// In the rest, all processors were busy or stopped, which is not the lock's doing.
+	ReadyIdle time.Duration
 	// StdErr is the standard error of Waited, if Estimated, else 0. With less than some
 	// 30 waits Observed, it is a rough guess itself: the longest waits may be missing.
 	StdErr time.Duration
 	// Blamed is the part of Waited during which known owners held the lock.
 	Blamed time.Duration
-	// HandOff is the part in which nobody held it: the waiter was chosen but did
-	// not run yet.
+	// HandOff is the part in which the lock was given to a goroutine that did not run yet.
 	HandOff time.Duration
-	// Unattributed is the part for which the owner is not known.
+	// Unattributed is the part for which it is not known whether the lock was held, and by which goroutine.
 	Unattributed time.Duration
 	// Longest is the longest single wait.
 	Longest time.Duration

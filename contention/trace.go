@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -205,6 +206,7 @@ type TraceObserver struct {
 	cutRoom    cutRoom
 	cuts       traceCuts
 	windows    *traceWindows // nil if there are none
+	idle       idleTime
 	marking    bool          // the collector marks,
 	marked     timeline.Time // and did so last until then
 
@@ -230,7 +232,7 @@ func NewTraceObserver(opt TraceOptions) *TraceObserver {
 
 // Begin implements [timeline.Observer].
 func (o *TraceObserver) Begin(b *timeline.Begin) {
-	o.begin, o.end, o.cuts.at = b.Time, b.Time, b.Time
+	o.begin, o.end, o.cuts.at, o.idle.at = b.Time, b.Time, b.Time, b.Time
 	o.windows = newTraceWindows(b.Time, o.opt.Window, o.rows.rest, min(o.rows.max, maxWindowCells))
 }
 
@@ -247,6 +249,7 @@ func (o *TraceObserver) Clock(c *timeline.Clock) {
 // Transition implements [timeline.Observer].
 func (o *TraceObserver) Transition(t *timeline.Transition) {
 	g := o.goroutine(t.G)
+	o.idle.transition(t)
 	g.track(t)
 	o.noteReader(g, t)
 	switch {
@@ -308,9 +311,23 @@ func (o *TraceObserver) counts(g *timeline.Goroutine, i *timeline.Interval) bool
 
 // Range implements [timeline.Observer].
 func (o *TraceObserver) Range(r *timeline.Range) {
-	if r.Name == "GC concurrent mark phase" {
+	switch {
+	case r.Name == "GC concurrent mark phase":
 		o.marking = r.Begin
 		o.marked = max(o.marked, r.Time)
+	case strings.HasPrefix(r.Name, "stop-the-world"):
+		o.idle.until(r.Time)
+		if o.idle.stopped = 0; r.Begin {
+			o.idle.stopped = 1
+		}
+	}
+}
+
+// Metric implements [timeline.Observer].
+func (o *TraceObserver) Metric(m *timeline.Metric) {
+	if m.Name == "/sched/gomaxprocs:threads" {
+		o.idle.until(m.Time)
+		o.idle.procs = int(min(m.Value, 1<<20))
 	}
 }
 

@@ -29,29 +29,29 @@ func TestWindows(t *testing.T) {
 	want := lines(`
 		|0: 100
 		|1: 100
-		|mutex #1 g2 main.f:10: 0 waited 100 = blamed 100 + hand-off 0 + unattributed 0
+		|mutex #1 g2 main.f:10: 0 waited 100 = blamed 100 + hand-off 0 + unattributed 0; ready 0
 		|  g1 main.hold:3: 100 of 1
-		|mutex #1 g3 main.f:10: 0 waited 90 = blamed 90 + hand-off 0 + unattributed 0
+		|mutex #1 g3 main.f:10: 0 waited 90 = blamed 90 + hand-off 0 + unattributed 0; ready 0
 		|  g1 main.hold:3: 90 of 1
-		|mutex #1 g4 main.f:10: 0 waited 80 = blamed 80 + hand-off 0 + unattributed 0
+		|mutex #1 g4 main.f:10: 0 waited 80 = blamed 80 + hand-off 0 + unattributed 0; ready 0
 		|  g1 main.hold:3: 80 of 1
 		|2: 100
-		|mutex #1 g3 main.f:10: 0 waited 100 = blamed 95 + hand-off 5 + unattributed 0
+		|mutex #1 g3 main.f:10: 0 waited 100 = blamed 95 + hand-off 5 + unattributed 0; ready 0
 		|  g2 main.f:12: 95 of 1
-		|mutex #1 g4 main.f:10: 0 waited 100 = blamed 95 + hand-off 5 + unattributed 0
+		|mutex #1 g4 main.f:10: 0 waited 100 = blamed 95 + hand-off 5 + unattributed 0; ready 0
 		|  g2 main.f:12: 95 of 1
-		|mutex #1 g2 main.f:10: 1 waited 5 = blamed 0 + hand-off 5 + unattributed 0
+		|mutex #1 g2 main.f:10: 1 waited 0 = blamed 0 + hand-off 0 + unattributed 0; ready 5
 		|3: 100
-		|mutex #1 g4 main.f:10: 0 waited 100 = blamed 90 + hand-off 10 + unattributed 0
+		|mutex #1 g4 main.f:10: 0 waited 100 = blamed 90 + hand-off 10 + unattributed 0; ready 0
 		|  g3 main.f:12: 90 of 1
-		|mutex #1 g3 main.f:10: 1 waited 10 = blamed 0 + hand-off 10 + unattributed 0
+		|mutex #1 g3 main.f:10: 1 waited 0 = blamed 0 + hand-off 0 + unattributed 0; ready 10
 		|4: 100
-		|sleep #1 [timer] g6 time.Sleep: 0 waited 50 = blamed 0 + hand-off 0 + unattributed 50
-		|mutex #2 g4 main.f:10: 1 waited 5 = blamed 0 + hand-off 5 + unattributed 0
+		|sleep #1 [timer] g6 time.Sleep: 0 waited 50 = blamed 0 + hand-off 0 + unattributed 50; ready 0
+		|mutex #2 g4 main.f:10: 1 waited 0 = blamed 0 + hand-off 0 + unattributed 0; ready 5
 		|5: 100
-		|sleep #1 [timer] g6 time.Sleep: 0 waited 100 = blamed 0 + hand-off 0 + unattributed 100
+		|sleep #1 [timer] g6 time.Sleep: 0 waited 100 = blamed 0 + hand-off 0 + unattributed 100; ready 0
 		|6: 100
-		|sleep #1 [timer] g6 time.Sleep: 1 waited 55 = blamed 0 + hand-off 5 + unattributed 50
+		|sleep #1 [timer] g6 time.Sleep: 1 waited 50 = blamed 0 + hand-off 0 + unattributed 50; ready 5
 		|`)
 	if got.String() != want {
 		t.Errorf("windows:\n%s\nwant:\n%s", got.String(), want)
@@ -127,7 +127,7 @@ func TestWindowsSum(t *testing.T) {
 					checkRows(t, p)
 					var got, want time.Duration
 					for j := range p.Waits {
-						got += p.Waits[j].Waited
+						got += p.Waits[j].Waited + p.Waits[j].Ready
 					}
 					for j := i * doubled; j < min(len(clock.windows), (i+1)*doubled); j++ {
 						want += clock.windows[j]
@@ -175,7 +175,7 @@ func rowTexts(p *Profile) (out []string) {
 	who := func(w Party) string { return fmt.Sprint(w.Goroutine, w.Group, stack(w.Stack)) }
 	for i := range p.Waits {
 		w := &p.Waits[i]
-		out = append(out, fmt.Sprint("wait ", w.Kind, w.Lock.ID, w.Flags, who(w.Waiter), ": ", w.Contentions, w.Observed, w.Waited, w.Blamed, w.HandOff, w.Unattributed, w.Longest))
+		out = append(out, fmt.Sprint("wait ", w.Kind, w.Lock.ID, w.Flags, who(w.Waiter), ": ", w.Contentions, w.Observed, w.Parks, w.Waited, w.Blamed, w.HandOff, w.Unattributed, w.Ready, w.ReadyIdle, w.Longest))
 	}
 	for i := range p.Pairs {
 		q := &p.Pairs[i]
@@ -202,7 +202,7 @@ func totalTexts(p *Profile) []string {
 	for i := range p.Pairs {
 		q.add(&p.Pairs[i])
 	}
-	return []string{fmt.Sprint(w.Contentions, w.Observed, w.Waited, w.Blamed, w.HandOff, w.Unattributed, w.Longest, q.Blamed)}
+	return []string{fmt.Sprint(w.Contentions, w.Observed, w.Parks, w.Waited, w.Blamed, w.HandOff, w.Unattributed, w.Ready, w.ReadyIdle, w.Longest, q.Blamed)}
 }
 
 // checkWindows plays a script again, with windows, which must not change a thing, and sum to the whole.
@@ -289,7 +289,7 @@ func TestWindowsOfAlikeLocks(t *testing.T) {
 		1411 2 runs
 		1600 ends`))
 	rows := p.LockTable()
-	if len(rows) != 3 || rows[2].Waited != 11*time.Microsecond || rows[2].Contended != 10*time.Microsecond {
+	if len(rows) != 3 || rows[2].Waited != 10*time.Microsecond || rows[2].Contended != 10*time.Microsecond {
 		t.Errorf("%+v: a wait that no message tells makes the only time in which its lock was held", rows[len(rows)-1].Lock)
 	}
 }

@@ -11,7 +11,7 @@ func TestTraceKinds(t *testing.T) {
 			200 1 wakes 2 in sync.(*Mutex).Unlock < sync.(*Once).doSlow < sync.(*Once).Do < main.f:10
 			210 2 runs
 			300 ends`, `
-			|once #1 main.f:10: 1 waited 110 = blamed 100 + hand-off 10 + unattributed 0
+			|once #1 main.f:10: 1 waited 100 = blamed 100 + hand-off 0 + unattributed 0; ready 10
 			|  main.f:10: 100 of 1`},
 
 		// From 100 on 2 is pending and holds back 3, though 1 reads until 200.
@@ -26,15 +26,15 @@ func TestTraceKinds(t *testing.T) {
 			310 3 runs
 			311 4 runs
 			400 ends`, `
-			|rwmutex-reader #1 g3 main.r:20: 1 waited 190 = blamed 175 + hand-off 15 + unattributed 0
+			|rwmutex-reader #1 g3 main.r:20: 1 waited 180 = blamed 175 + hand-off 5 + unattributed 0; ready 10
 			|  g2 main.w:12: 95 of 1
 			|  g1 main.r:22: 40 of 1 [read-owner]
 			|  g2 main.w:12: 40 of 1 [pending-writer]
-			|rwmutex-reader #1 g4 main.r:20: 1 waited 190 = blamed 175 + hand-off 15 + unattributed 0
+			|rwmutex-reader #1 g4 main.r:20: 1 waited 180 = blamed 175 + hand-off 5 + unattributed 0; ready 10
 			|  g2 main.w:12: 96 of 1
 			|  g1 main.r:22: 39 of 1 [read-owner]
 			|  g2 main.w:12: 39 of 1 [pending-writer]
-			|rwmutex-writer #1 g2 main.w:10: 1 waited 105 = blamed 100 + hand-off 5 + unattributed 0
+			|rwmutex-writer #1 g2 main.w:10: 1 waited 100 = blamed 100 + hand-off 0 + unattributed 0; ready 5
 			|  g1 main.r:22: 100 of 1 [read-owner]`},
 
 		// 5 is known to read for 10 µs, but 2 had to wait for 100: the reader was there all the time.
@@ -49,9 +49,9 @@ func TestTraceKinds(t *testing.T) {
 			200 5 wakes 2 in sync.(*RWMutex).RUnlock < main.r:22
 			200 2 runs
 			300 ends`, `
-			|rwmutex-writer #1 g2 main.w:10: 2 waited 105 = blamed 105 + hand-off 0 + unattributed 0
+			|rwmutex-writer #1 g2 main.w:10: 2 waited 105 = blamed 105 + hand-off 0 + unattributed 0; ready 0
 			|  g5 main.r:22: 105 of 2 [read-owner]
-			|rwmutex-reader #1 g5 main.r:20: 1 waited 10 = blamed 10 + hand-off 0 + unattributed 0
+			|rwmutex-reader #1 g5 main.r:20: 1 waited 10 = blamed 10 + hand-off 0 + unattributed 0; ready 0
 			|  g1 main.w:12: 10 of 1`},
 
 		// 2 runs for 5 µs only; a woken waiter for a Mutex may have found that taken.
@@ -69,9 +69,9 @@ func TestTraceKinds(t *testing.T) {
 			320 4 wakes 3 in sync.(*RWMutex).Unlock < main.w:12
 			321 3 runs
 			400 ends`, `
-			|rwmutex-writer #1 main.w:10: 2 waited 196 = blamed 194 + hand-off 2 + unattributed 0
+			|rwmutex-writer #1 main.w:10: 2 waited 194 = blamed 194 + hand-off 0 + unattributed 0; ready 2
 			|  main.r:22: 194 of 2 [read-owner]
-			|rwmutex-reader #1 main.r:20: 2 waited 69 = blamed 67 + hand-off 2 + unattributed 0
+			|rwmutex-reader #1 main.r:20: 2 waited 68 = blamed 67 + hand-off 1 + unattributed 0; ready 1
 			|  main.r:22: 25 of 1 [read-owner]
 			|  main.w:12: 25 of 1 [pending-writer]
 			|  main.w:12: 17 of 2`},
@@ -85,7 +85,7 @@ func TestTraceKinds(t *testing.T) {
 			300 3 wakes 2 in sync.(*RWMutex).RUnlock < main.r:22
 			305 2 runs
 			400 ends`, `
-			|rwmutex-writer #1 g2 main.w:10: 1 waited 204 = blamed 198 + hand-off 6 + unattributed 0
+			|rwmutex-writer #1 g2 main.w:10: 1 waited 198 = blamed 198 + hand-off 0 + unattributed 0; ready 6
 			|  g1 main.w:12: 100 of 1
 			|  g3 main.r:22: 98 of 1 [read-owner]`},
 
@@ -100,11 +100,11 @@ func TestTraceKinds(t *testing.T) {
 			250 3 wakes 1 in U:f:12
 			255 1 runs
 			300 ends`, `
-			|cond #1 main.c:5: 1 waited 105 = blamed 100 + hand-off 5 + unattributed 0
+			|cond #1 main.c:5: 1 waited 100 = blamed 100 + hand-off 0 + unattributed 0; ready 5
 			|  main.s:8: 100 of 1 [signaller]
-			|mutex [reacquire] #2 main.c:5: 1 waited 49 = blamed 44 + hand-off 5 + unattributed 0
+			|mutex [reacquire] #2 main.c:5: 1 waited 44 = blamed 44 + hand-off 0 + unattributed 0; ready 5
 			|  main.f:12: 44 of 1
-			|mutex #2 main.f:10: 1 waited 10 = blamed 10 + hand-off 0 + unattributed 0
+			|mutex #2 main.f:10: 1 waited 10 = blamed 10 + hand-off 0 + unattributed 0; ready 0
 			|  main.c:5: 10 of 1 [in-wait]`},
 
 		{"other waits are blamed on who ended them, or on nobody", TraceOptions{}, `
@@ -133,19 +133,19 @@ func TestTraceKinds(t *testing.T) {
 			808 1 wakes 2
 			808 2 runs
 			900 ends`, `
-			|sleep #1 [timer] time.Sleep: 1 waited 75 = blamed 0 + hand-off 5 + unattributed 70
-			|network #2 [network] internal/poll.(*FD).Read: 1 waited 65 = blamed 0 + hand-off 5 + unattributed 60
-			|gc #3 [gc] main.e:1: 1 waited 50 = blamed 50 + hand-off 0 + unattributed 0
+			|sleep #1 [timer] time.Sleep: 1 waited 70 = blamed 0 + hand-off 0 + unattributed 70; ready 5
+			|network #2 [network] internal/poll.(*FD).Read: 1 waited 60 = blamed 0 + hand-off 0 + unattributed 60; ready 5
+			|gc #3 [gc] main.e:1: 1 waited 50 = blamed 50 + hand-off 0 + unattributed 0; ready 0
 			|  runtime.gcWakeAllAssists: 50 of 1
-			|semaphore #4 golang.org/x/sync/semaphore.(*Weighted).Acquire: 1 waited 40 = blamed 40 + hand-off 0 + unattributed 0
+			|semaphore #4 golang.org/x/sync/semaphore.(*Weighted).Acquire: 1 waited 40 = blamed 40 + hand-off 0 + unattributed 0; ready 0
 			|  golang.org/x/sync/semaphore.(*Weighted).Release: 40 of 1
-			|waitgroup #5 main.c:1: 1 waited 30 = blamed 30 + hand-off 0 + unattributed 0
+			|waitgroup #5 main.c:1: 1 waited 30 = blamed 30 + hand-off 0 + unattributed 0; ready 0
 			|  main.z:3: 30 of 1
-			|select #6 main.b:1: 1 waited 20 = blamed 20 + hand-off 0 + unattributed 0
+			|select #6 main.b:1: 1 waited 20 = blamed 20 + hand-off 0 + unattributed 0; ready 0
 			|  main.z:2: 20 of 1
-			|chan-send #7 main.a:1: 1 waited 10 = blamed 10 + hand-off 0 + unattributed 0
+			|chan-send #7 main.a:1: 1 waited 10 = blamed 10 + hand-off 0 + unattributed 0; ready 0
 			|  main.z:1: 10 of 1
-			|other #8 ?: 1 waited 8 = blamed 8 + hand-off 0 + unattributed 0
+			|other #8 ?: 1 waited 8 = blamed 8 + hand-off 0 + unattributed 0; ready 0
 			|  ?: 8 of 1`},
 	})
 }

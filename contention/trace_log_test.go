@@ -59,7 +59,7 @@ func TestTraceLogs(t *testing.T) {
 	exact := told36(2, 98, 213, 21, 0, parts...)
 	for _, tt := range []struct{ what, script, want string }{
 		{"without messages", seen + "400 ends", `
-			|mutex #1 main.f:10: 1 waited 210 = blamed 200 + hand-off 10 + unattributed 0
+			|mutex #1 main.f:10: 1 waited 200 = blamed 200 + hand-off 0 + unattributed 0; ready 10
 			|  main.h:12: 200 of 1`},
 		{"told exactly, with a name, and once", seen + `
 			120 1 logs 1 x SENT 5 6 in U:a:3
@@ -67,7 +67,7 @@ func TestTraceLogs(t *testing.T) {
 			301 1 logs 1 x SENT 5 8 in U:h:12
 			330 2 logs ` + sent(330) + exact + `
 			400 ends`, `
-			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 213 = blamed 192 + hand-off 21 + unattributed 0
+			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 213 = blamed 192 + hand-off 21 + unattributed 0; ready 0
 			|  main.h:12: 110 of 1
 			|  main.b:4: 60 of 1
 			|  main.a:3: 22 of 1`},
@@ -78,24 +78,24 @@ func TestTraceLogs(t *testing.T) {
 			331 2 runs
 			390 3 logs ` + sent(389) + exact + `
 			400 ends`, `
-			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 213 = blamed 192 + hand-off 21 + unattributed 0
+			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 213 = blamed 192 + hand-off 21 + unattributed 0; ready 0
 			|  main.h:12: 110 of 1
 			|  ?: 82 of 1
-			|sleep #2 [timer] time.Sleep: 1 waited 11 = blamed 0 + hand-off 1 + unattributed 10`},
+			|sleep #2 [timer] time.Sleep: 1 waited 10 = blamed 0 + hand-off 0 + unattributed 10; ready 1`},
 		{"a message about another time changes nothing", seen + `
 			330 2 logs ` + sent(330) + told36(2, 20, 50, 50, 0) + `
 			400 ends`, `
-			|mutex #1 main.f:10: 1 waited 210 = blamed 200 + hand-off 10 + unattributed 0
+			|mutex #1 main.f:10: 1 waited 200 = blamed 200 + hand-off 0 + unattributed 0; ready 10
 			|  main.h:12: 200 of 1`},
 		{"a message about another goroutine changes nothing", seen + `
 			330 2 logs ` + sent(330) + told36(3, 98, 213, 213, 0) + `
 			400 ends`, `
-			|mutex #1 main.f:10: 1 waited 210 = blamed 200 + hand-off 10 + unattributed 0
+			|mutex #1 main.f:10: 1 waited 200 = blamed 200 + hand-off 0 + unattributed 0; ready 10
 			|  main.h:12: 200 of 1`},
 		{"a message about a lock of package sync changes nothing", strings.ReplaceAll(seen, "L:", mLock) + `
 			330 2 logs ` + sent(330) + told36(2, 98, 213, 213, 0) + `
 			400 ends`, `
-			|mutex #1 main.f:10: 1 waited 210 = blamed 200 + hand-off 10 + unattributed 0
+			|mutex #1 main.f:10: 1 waited 200 = blamed 200 + hand-off 0 + unattributed 0; ready 10
 			|  main.h:12: 200 of 1`},
 		{"two blocks that are one wait", seen + `
 			340 2 blocks mutex in L:f:10
@@ -103,21 +103,21 @@ func TestTraceLogs(t *testing.T) {
 			352 2 runs
 			390 2 logs ` + sent(390) + told36(2, 98, 256, 0, 256) + `
 			400 ends`, `
-			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 256 = blamed 0 + hand-off 0 + unattributed 256`},
+			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 256 = blamed 0 + hand-off 0 + unattributed 256; ready 0`},
 		{"the message was held up for 600 µs after it was sent, one before it was not", seen + `
 			180 3 logs 1 x SENT 5 7 in U:b:4
 			930 2 logs ` + sent(330) + told36(2, 98, 213, 213, 0) + `
 			999 ends`, `
-			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 213 = blamed 0 + hand-off 213 + unattributed 0`},
+			|mutex [logged] #1 [the "lock"] main.f:10: 1 waited 213 = blamed 0 + hand-off 213 + unattributed 0; ready 0`},
 		{"a message about a wait that is not over changes nothing", seen + `
 			330 2 logs ` + sent(330) + told36(2, 98, 1<<40, 1<<40, 0) + `
 			400 ends`, `
-			|mutex #1 main.f:10: 1 waited 210 = blamed 200 + hand-off 10 + unattributed 0
+			|mutex #1 main.f:10: 1 waited 200 = blamed 200 + hand-off 0 + unattributed 0; ready 10
 			|  main.h:12: 200 of 1`},
 		{"a wait that began before the trace", seen + `
 			330 2 logs ` + sent(330) + told36(2, -5000, 5310, 5310, 0) + `
 			400 ends`, `
-			|mutex #1 main.f:10: 1 waited 210 = blamed 200 + hand-off 10 + unattributed 0
+			|mutex #1 main.f:10: 1 waited 200 = blamed 200 + hand-off 0 + unattributed 0; ready 10
 			|  main.h:12: 200 of 1`},
 		{"several waits, each with its message", seen + `
 			340 2 blocks mutex in L:f:10
@@ -126,7 +126,7 @@ func TestTraceLogs(t *testing.T) {
 			360 2 logs ` + sent(360) + told36(2, 98, 213, 0, 213) + `
 			390 2 logs ` + sent(390) + told36(2, 339, 13, 13, 0) + `
 			400 ends`, `
-			|mutex [logged] #1 [the "lock"] main.f:10: 2 waited 226 = blamed 0 + hand-off 13 + unattributed 213`},
+			|mutex [logged] #1 [the "lock"] main.f:10: 2 waited 226 = blamed 0 + hand-off 13 + unattributed 213; ready 0`},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			p := play(t, TraceOptions{}, write.Replace(tt.script))
@@ -163,7 +163,7 @@ func TestTraceLogAfterCut(t *testing.T) {
 		1300 ends`))
 	p := Merge(before, s.o.Profile())
 	checkRows(t, p)
-	if waited, _, _, _ := totals(p); waited != 1050*time.Microsecond {
+	if waited, _, _, _ := totals(p); waited != 1030*time.Microsecond {
 		t.Errorf("waited %v\n%s", waited, told(p))
 	}
 }
@@ -211,7 +211,7 @@ func TestTraceLogsForeign(t *testing.T) {
 	s.play("400 ends")
 	p := s.o.Profile()
 	checkConservation(t, p)
-	if len(p.Waits) != 1 || p.Waits[0].Flags != 0 || p.Waits[0].Waited != 210*time.Microsecond {
+	if len(p.Waits) != 1 || p.Waits[0].Flags != 0 || p.Waits[0].Waited != 200*time.Microsecond {
 		t.Errorf("%s", told(p))
 	}
 	if want := fmt.Sprint(len(texts), " log messages of the category"); !strings.Contains(strings.Join(p.Warnings, " "), want) {

@@ -56,7 +56,7 @@ func TestTraceManyChains(t *testing.T) {
 	b.WriteString("\n40000 ends")
 	p := play(t, TraceOptions{MaxPairs: 20}, b.String())
 	waited, blamed, handOff, _ := totals(p)
-	if waited != 300*50*time.Microsecond || blamed != 300*40*time.Microsecond || handOff != 300*10*time.Microsecond {
+	if waited != 300*40*time.Microsecond || blamed != 300*40*time.Microsecond || handOff != 0 {
 		t.Errorf("waited %v, blamed %v, hand-off %v", waited, blamed, handOff)
 	}
 	if n := len(p.Waits) + len(p.Pairs); n > 40 || p.Dropped.Pairs == 0 {

@@ -62,7 +62,11 @@ func TestTraceRandom(t *testing.T) {
 		}
 		p := s.o.Profile()
 		checkConservation(t, p)
-		if waited, _, _, _ := totals(p); waited != time.Duration(sum) {
+		waited, _, _, _ := totals(p)
+		for i := range p.Waits {
+			waited += p.Waits[i].Ready
+		}
+		if waited != time.Duration(sum) {
 			t.Fatalf("seed %d: waited %v, want %v", seed, waited, time.Duration(sum))
 		}
 	}

@@ -36,7 +36,7 @@ func TestTraceReaders(t *testing.T) {
 			200 5 wakes 2 in RU:r:30
 			200 2 runs
 			300 ends`, `
-			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0
+			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0; ready 0
 			|  g5 main.r:30: 110 of 2 [read-owner]`},
 
 		// 6 came before 2, and was seen with the lock until 160. In the lesson, 5 was blamed for 10 µs.
@@ -48,7 +48,7 @@ func TestTraceReaders(t *testing.T) {
 			200 5 wakes 2 in RU:r:30
 			200 2 runs
 			300 ends`, `
-			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0
+			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0; ready 0
 			|  g5 main.r:30: 80 of 2 [read-owner]
 			|  g6 main.r:30: 30 of 1 [read-owner]`},
 
@@ -63,7 +63,7 @@ func TestTraceReaders(t *testing.T) {
 			200 5 wakes 2 in RU:r:30
 			200 2 runs
 			300 ends`, `
-			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0
+			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0; ready 0
 			|  g5 main.r:30: 73 of 2 [read-owner]
 			|  g8 main.r:30: 23 of 1 [read-owner]
 			|  g6 main.r:30: 13 of 1 [read-owner]`},
@@ -79,7 +79,7 @@ func TestTraceReaders(t *testing.T) {
 			200 5 wakes 2 in RU:r:30
 			200 2 runs
 			300 ends`, `
-			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0
+			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0; ready 0
 			|  g5 main.r:30: 110 of 2 [read-owner]`},
 
 		{"neither is what another caller reached", `
@@ -90,7 +90,7 @@ func TestTraceReaders(t *testing.T) {
 			200 5 wakes 2 in RU:r:30
 			200 2 runs
 			300 ends`, `
-			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0
+			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0; ready 0
 			|  g5 main.r:30: 110 of 2 [read-owner]`},
 
 		// From 50 on, nobody waited for 6; it is not blamed for the time until 100, and had left by then, or not.
@@ -102,7 +102,7 @@ func TestTraceReaders(t *testing.T) {
 			200 5 wakes 2 in RU:r:30
 			200 2 runs
 			300 ends`, `
-			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0
+			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0; ready 0
 			|  g5 main.r:30: 110 of 2 [read-owner]`},
 
 		// 3 waits from 110 on, behind the writer 2 that came at 100, and the readers 5 and 6: until 160 each has a third of the blame.
@@ -117,12 +117,12 @@ func TestTraceReaders(t *testing.T) {
 			240 2 wakes 3 in WU:w:12
 			240 3 runs
 			300 ends`, `
-			|rwmutex-reader #1 g3 main.x:40: 1 waited 130 = blamed 130 + hand-off 0 + unattributed 0
+			|rwmutex-reader #1 g3 main.x:40: 1 waited 130 = blamed 130 + hand-off 0 + unattributed 0; ready 0
 			|  g2 main.w:12: 40 of 1
 			|  g5 main.r:30: 36 of 1 [read-owner]
 			|  g2 main.w:12: 36 of 1 [pending-writer]
 			|  g6 main.r:30: 16 of 1 [read-owner]
-			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0
+			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0; ready 0
 			|  g5 main.r:30: 80 of 2 [read-owner]
 			|  g6 main.r:30: 30 of 1 [read-owner]`},
 
@@ -141,7 +141,7 @@ func TestTraceReaders(t *testing.T) {
 			200 5 wakes 2 in RU:r:30
 			200 2 runs
 			300 ends`, `
-			|rwmutex-writer #1 g2 main.w:10: 3 waited 110 = blamed 110 + hand-off 0 + unattributed 0
+			|rwmutex-writer #1 g2 main.w:10: 3 waited 110 = blamed 110 + hand-off 0 + unattributed 0; ready 0
 			|  g5 main.r:30: 110 of 3 [read-owner]`},
 
 		// An error makes r return from the line 23; 6 sleeps only after that.
@@ -159,7 +159,7 @@ func TestTraceReaders(t *testing.T) {
 			200 5 wakes 2 in RU:r:30
 			200 2 runs
 			300 ends`, `
-			|rwmutex-writer #1 g2 main.w:10: 3 waited 120 = blamed 120 + hand-off 0 + unattributed 0
+			|rwmutex-writer #1 g2 main.w:10: 3 waited 120 = blamed 120 + hand-off 0 + unattributed 0; ready 0
 			|  g5 main.r:30: 110 of 2 [read-owner]
 			|  g8 main.r:23: 10 of 1 [read-owner]`},
 
@@ -177,7 +177,7 @@ func TestTraceReaders(t *testing.T) {
 			200 5 wakes 2 in RU:r:30
 			200 2 runs
 			300 ends`, `
-			|rwmutex-writer #1 g2 main.w:10: 3 waited 120 = blamed 120 + hand-off 0 + unattributed 0
+			|rwmutex-writer #1 g2 main.w:10: 3 waited 120 = blamed 120 + hand-off 0 + unattributed 0; ready 0
 			|  g5 main.r:30: 85 of 2 [read-owner]
 			|  g6 main.(*T).unlock:2: 25 of 1 [read-owner]
 			|  g8 main.(*T).unlock:2: 10 of 1 [read-owner]`},

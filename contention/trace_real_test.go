@@ -30,6 +30,9 @@ func sumOf(p *Profile, kinds ...Kind) (n int64, s Wait) {
 		if slices.Contains(kinds, w.Kind) {
 			n += w.Contentions
 			s.Waited += w.Waited
+			s.Ready += w.Ready
+			s.ReadyIdle += w.ReadyIdle
+			s.Parks += w.Parks
 			s.Blamed += w.Blamed
 			s.HandOff += w.HandOff
 			s.Unattributed += w.Unattributed
@@ -106,7 +109,8 @@ func TestTraceStdlog(t *testing.T) {
 	if n < 2400 || n > 2600 {
 		t.Errorf("%d contentions", n)
 	}
-	between(t, "waited", s.Waited, 2726*time.Millisecond, 2727*time.Millisecond) // 2.57 s blocked, 156 ms runnable after it
+	between(t, "blocked", s.Waited, 2569*time.Millisecond, 2570*time.Millisecond)
+	between(t, "ready after it", s.Ready, 156*time.Millisecond, 157*time.Millisecond)
 	between(t, "unattributed", s.Unattributed, 0, s.Waited/10)
 	if once, _ := sumOf(p, OnceKind); once != 12 {
 		t.Errorf("%d waits for a Once, want 12", once)
@@ -134,8 +138,11 @@ func TestTraceConvoy(t *testing.T) {
 	if n < 50_000 || n > 82_312 {
 		t.Errorf("%d contentions", n)
 	}
-	between(t, "waited", s.Waited, 1305*time.Millisecond, 1306*time.Millisecond)
-	between(t, "hand-off", s.HandOff, 989*time.Millisecond, 1250*time.Millisecond)
+	between(t, "blocked", s.Waited, 315*time.Millisecond, 316*time.Millisecond)
+	between(t, "ready after it", s.Ready, 989*time.Millisecond, 991*time.Millisecond)
+	if s.Parks != 82_312 {
+		t.Errorf("%d parks", s.Parks)
+	}
 	between(t, "unattributed", s.Unattributed, 0, s.Waited/20)
 	ls := locksOf(p, MutexKind)
 	if len(ls) != 1 || ls[0].Class != "go.opentelemetry.io/otel/sdk/metric/internal/aggregate.valueMap" || ls[0].Name != "" || ls[0].Waiters != 7 {
@@ -157,7 +164,7 @@ func TestTraceNoLocks(t *testing.T) {
 		t.Errorf("%d waits for locks: they are the collector's", n)
 	}
 	n, s := sumOf(p, GCKind)
-	between(t, "gc", s.Waited, 60*time.Millisecond, 85*time.Millisecond)
+	between(t, "gc", s.Waited+s.Ready, 60*time.Millisecond, 85*time.Millisecond)
 	if n != 130 { // 94 waits, and 36 times the collector stopped a goroutine to scan its stack
 		t.Errorf("%d waits for the collector, want 130", n)
 	}

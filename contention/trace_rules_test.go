@@ -36,7 +36,7 @@ func TestTraceRules(t *testing.T) {
 			200 1 wakes 2 in U:f:12
 			210 2 runs
 			300 ends`, `
-			|mutex #1 main.f:10: 1 waited 110 = blamed 100 + hand-off 10 + unattributed 0
+			|mutex #1 main.f:10: 1 waited 100 = blamed 100 + hand-off 0 + unattributed 0; ready 10
 			|  main.f:12: 100 of 1`},
 
 		{"a futile wake: blocked again after 5 µs, so it is one wait", TraceOptions{}, `
@@ -47,7 +47,7 @@ func TestTraceRules(t *testing.T) {
 			200 1 wakes 2 in U:f:12
 			205 2 runs
 			300 ends`, `
-			|mutex #1 main.f:10: 1 waited 100 = blamed 85 + hand-off 15 + unattributed 0
+			|mutex #1 main.f:10: 1 waited 85 = blamed 85 + hand-off 0 + unattributed 0; ready 15
 			|  main.f:12: 85 of 1`},
 
 		{"not futile: it ran for 30 µs, so it may have had the lock", TraceOptions{}, `
@@ -58,7 +58,7 @@ func TestTraceRules(t *testing.T) {
 			200 1 wakes 2 in U:f:12
 			205 2 runs
 			300 ends`, `
-			|mutex #1 main.f:10: 2 waited 75 = blamed 60 + hand-off 15 + unattributed 0
+			|mutex #1 main.f:10: 2 waited 60 = blamed 60 + hand-off 0 + unattributed 0; ready 15
 			|  main.f:12: 60 of 2`},
 
 		{"not futile: it was stopped meanwhile, but woke somebody", TraceOptions{}, `
@@ -72,9 +72,9 @@ func TestTraceRules(t *testing.T) {
 			200 1 wakes 2 in U:f:12
 			205 2 runs
 			300 ends`, `
-			|mutex #1 main.f:10: 2 waited 100 = blamed 85 + hand-off 15 + unattributed 0
+			|mutex #1 main.f:10: 2 waited 85 = blamed 85 + hand-off 0 + unattributed 0; ready 15
 			|  main.f:12: 85 of 2
-			|chan-receive #2 main.c:1: 1 waited 43 = blamed 42 + hand-off 1 + unattributed 0
+			|chan-receive #2 main.c:1: 1 waited 42 = blamed 42 + hand-off 0 + unattributed 0; ready 1
 			|  main.d:1: 42 of 1`},
 
 		{"futile, though it was preempted for long: the processor time counts", TraceOptions{}, `
@@ -87,19 +87,19 @@ func TestTraceRules(t *testing.T) {
 			980 1 wakes 2 in U:f:12
 			985 2 runs
 			999 ends`, `
-			|mutex #1 main.f:10: 1 waited 75 = blamed 60 + hand-off 15 + unattributed 0
+			|mutex #1 main.f:10: 1 waited 60 = blamed 60 + hand-off 0 + unattributed 0; ready 15
 			|  main.f:12: 60 of 1`},
 
 		{"a wait behind three owners is split among them; what is between is hand-off", TraceOptions{Goroutines: true}, queueOfThree + `
 			500 ends`, `
-			|mutex #1 g4 main.f:10: 1 waited 285 = blamed 265 + hand-off 20 + unattributed 0
+			|mutex #1 g4 main.f:10: 1 waited 280 = blamed 265 + hand-off 15 + unattributed 0; ready 5
 			|  g2 main.f:12: 95 of 1
 			|  g3 main.f:12: 90 of 1
 			|  g1 main.hold:3: 80 of 1
-			|mutex #1 g3 main.f:10: 1 waited 200 = blamed 185 + hand-off 15 + unattributed 0
+			|mutex #1 g3 main.f:10: 1 waited 190 = blamed 185 + hand-off 5 + unattributed 0; ready 10
 			|  g2 main.f:12: 95 of 1
 			|  g1 main.hold:3: 90 of 1
-			|mutex #1 g2 main.f:10: 1 waited 105 = blamed 100 + hand-off 5 + unattributed 0
+			|mutex #1 g2 main.f:10: 1 waited 100 = blamed 100 + hand-off 0 + unattributed 0; ready 5
 			|  g1 main.hold:3: 100 of 1`},
 
 		// 2 waits in f and lets go there, waking 3, who waits in g: one lock. In h there is another.
@@ -114,12 +114,12 @@ func TestTraceRules(t *testing.T) {
 			140 2 wakes 3 in U:f:12
 			141 3 runs
 			200 ends`, `
-			|mutex #1 main.g:20: 1 waited 40 = blamed 38 + hand-off 2 + unattributed 0
+			|mutex #1 main.g:20: 1 waited 39 = blamed 38 + hand-off 1 + unattributed 0; ready 1
 			|  main.a:3: 19 of 1
 			|  main.f:12: 19 of 1
-			|mutex #1 main.f:10: 1 waited 21 = blamed 20 + hand-off 1 + unattributed 0
+			|mutex #1 main.f:10: 1 waited 20 = blamed 20 + hand-off 0 + unattributed 0; ready 1
 			|  main.a:3: 20 of 1
-			|mutex #2 main.h:30: 1 waited 9 = blamed 8 + hand-off 1 + unattributed 0
+			|mutex #2 main.h:30: 1 waited 8 = blamed 8 + hand-off 0 + unattributed 0; ready 1
 			|  main.h:32: 8 of 1`},
 
 		// 5 has never waited. It did not hold the lock before 1 let go of it.
@@ -131,10 +131,10 @@ func TestTraceRules(t *testing.T) {
 			300 5 wakes 3 in U:b:7
 			301 3 runs
 			400 ends`, `
-			|mutex #1 g3 main.f:10: 1 waited 191 = blamed 190 + hand-off 1 + unattributed 0
+			|mutex #1 g3 main.f:10: 1 waited 190 = blamed 190 + hand-off 0 + unattributed 0; ready 1
 			|  g5 main.b:7: 100 of 1
 			|  g1 main.a:3: 90 of 1
-			|mutex #1 g2 main.f:10: 1 waited 105 = blamed 100 + hand-off 5 + unattributed 0
+			|mutex #1 g2 main.f:10: 1 waited 100 = blamed 100 + hand-off 0 + unattributed 0; ready 5
 			|  g1 main.a:3: 100 of 1`},
 
 		// 5 first ran at 250 after the release at 200. From 205, when 2 ran, to 250 somebody held the lock: nobody knows who.
@@ -148,10 +148,10 @@ func TestTraceRules(t *testing.T) {
 			300 5 wakes 3 in U:b:7
 			301 3 runs
 			400 ends`, `
-			|mutex #1 g3 main.f:10: 1 waited 191 = blamed 140 + hand-off 6 + unattributed 45
+			|mutex #1 g3 main.f:10: 1 waited 190 = blamed 140 + hand-off 5 + unattributed 45; ready 1
 			|  g1 main.a:3: 90 of 1
 			|  g5 main.b:7: 50 of 1
-			|mutex #1 g2 main.f:10: 1 waited 105 = blamed 100 + hand-off 5 + unattributed 0
+			|mutex #1 g2 main.f:10: 1 waited 100 = blamed 100 + hand-off 0 + unattributed 0; ready 5
 			|  g1 main.a:3: 100 of 1`},
 
 		// 5 once held the lock for 30 µs after it had waited for it, as far as its release in b shows.
@@ -166,10 +166,10 @@ func TestTraceRules(t *testing.T) {
 			300 5 wakes 3 in U:b:7
 			301 3 runs
 			400 ends`, `
-			|mutex #1 main.f:10: 2 waited 239 = blamed 68 + hand-off 1 + unattributed 170
+			|mutex #1 main.f:10: 2 waited 238 = blamed 68 + hand-off 0 + unattributed 170; ready 1
 			|  main.b:7: 60 of 2
 			|  main.a:3: 8 of 1
-			|mutex #1 main.b:5: 1 waited 10 = blamed 10 + hand-off 0 + unattributed 0
+			|mutex #1 main.b:5: 1 waited 10 = blamed 10 + hand-off 0 + unattributed 0; ready 0
 			|  main.a:3: 10 of 1`},
 
 		// As before, but 5 was off the processor from 285 to 295: its 30 µs began at 260.
@@ -186,10 +186,10 @@ func TestTraceRules(t *testing.T) {
 			300 5 wakes 3 in U:b:7
 			301 3 runs
 			400 ends`, `
-			|mutex #1 main.f:10: 2 waited 239 = blamed 78 + hand-off 1 + unattributed 160
+			|mutex #1 main.f:10: 2 waited 238 = blamed 78 + hand-off 0 + unattributed 160; ready 1
 			|  main.b:7: 70 of 2
 			|  main.a:3: 8 of 1
-			|mutex #1 main.b:5: 1 waited 10 = blamed 10 + hand-off 0 + unattributed 0
+			|mutex #1 main.b:5: 1 waited 10 = blamed 10 + hand-off 0 + unattributed 0; ready 0
 			|  main.a:3: 10 of 1`},
 
 		{"nobody is seen to wake it: unattributed", TraceOptions{}, `
@@ -197,13 +197,13 @@ func TestTraceRules(t *testing.T) {
 			150 0 wakes 2
 			160 2 runs
 			200 ends`, `
-			|mutex #1 main.f:10: 1 waited 60 = blamed 0 + hand-off 10 + unattributed 50`},
+			|mutex #1 main.f:10: 1 waited 50 = blamed 0 + hand-off 0 + unattributed 50; ready 10`},
 
 		{"it runs without having been woken, as in old traces: unattributed", TraceOptions{}, `
 			100 2 blocks mutex in L:f:10
 			160 2 runs
 			200 ends`, `
-			|mutex #1 main.f:10: 1 waited 60 = blamed 0 + hand-off 0 + unattributed 60`},
+			|mutex #1 main.f:10: 1 waited 60 = blamed 0 + hand-off 0 + unattributed 60; ready 0`},
 
 		{"a deferred Unlock, and methods that lock for others, are the same call", TraceOptions{Goroutines: true}, `
 			100 2 blocks mutex in L:f:10
@@ -216,12 +216,12 @@ func TestTraceRules(t *testing.T) {
 			400 3 wakes 4 in sync.(*Mutex).Unlock < main.(*T).unlock:2 < main.g:9
 			400 4 runs
 			500 ends`, `
-			|mutex #1 g3 main.(*T).lock:1: 1 waited 210 = blamed 180 + hand-off 30 + unattributed 0
+			|mutex #1 g3 main.(*T).lock:1: 1 waited 190 = blamed 180 + hand-off 10 + unattributed 0; ready 20
 			|  g1 main.a:3: 90 of 1
 			|  g2 main.f.func1:12: 90 of 1
-			|mutex #1 g2 main.f:10: 1 waited 110 = blamed 100 + hand-off 10 + unattributed 0
+			|mutex #1 g2 main.f:10: 1 waited 100 = blamed 100 + hand-off 0 + unattributed 0; ready 10
 			|  g1 main.a:3: 100 of 1
-			|mutex #1 g4 main.f:10: 1 waited 70 = blamed 70 + hand-off 0 + unattributed 0
+			|mutex #1 g4 main.f:10: 1 waited 70 = blamed 70 + hand-off 0 + unattributed 0; ready 0
 			|  g3 main.(*T).unlock:2: 70 of 1`},
 
 		// 2 holds the lock of f and waits for that of g: it lets go of each where it took it.
@@ -239,10 +239,10 @@ func TestTraceRules(t *testing.T) {
 			230 2 wakes 4 in U:f:12
 			230 4 runs
 			300 ends`, `
-			|mutex #1 main.f:10: 2 waited 120 = blamed 120 + hand-off 0 + unattributed 0
+			|mutex #1 main.f:10: 2 waited 120 = blamed 120 + hand-off 0 + unattributed 0; ready 0
 			|  main.f:12: 70 of 1
 			|  main.a:3: 50 of 1
-			|mutex #2 main.g:20: 2 waited 70 = blamed 70 + hand-off 0 + unattributed 0
+			|mutex #2 main.g:20: 2 waited 70 = blamed 70 + hand-off 0 + unattributed 0; ready 0
 			|  main.b:4: 50 of 2
 			|  main.g:22: 20 of 1`},
 
@@ -256,9 +256,9 @@ func TestTraceRules(t *testing.T) {
 			100 1 wakes 2 in U:f:12
 			101 2 runs
 			200 ends`, `
-			|mutex #1 g2 main.f:10: 1 waited 91 = blamed 50 + hand-off 1 + unattributed 40
+			|mutex #1 g2 main.f:10: 1 waited 90 = blamed 50 + hand-off 0 + unattributed 40; ready 1
 			|  g1 main.f:12: 50 of 1
-			|mutex #1 g4 main.f:10: 1 waited 32 = blamed 30 + hand-off 2 + unattributed 0
+			|mutex #1 g4 main.f:10: 1 waited 30 = blamed 30 + hand-off 0 + unattributed 0; ready 2
 			|  g3 main.f:12: 30 of 1`},
 	})
 }
@@ -359,7 +359,7 @@ func TestTraceGoroutinesComeAndGo(t *testing.T) {
 		t.Errorf("\n%s", told(p))
 	}
 	for _, w := range p.Waits {
-		if w.Waited != 110*time.Microsecond || w.Contentions != 1 {
+		if w.Waited != 100*time.Microsecond || w.Ready != 10*time.Microsecond || w.Contentions != 1 {
 			t.Errorf("%+v", w)
 		}
 	}

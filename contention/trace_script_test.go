@@ -188,8 +188,8 @@ func told(p *Profile) string {
 		if locks[w.Lock] == 0 {
 			locks[w.Lock] = len(locks) + 1
 		}
-		fmt.Fprintf(&b, "%s %s: %d waited %d = blamed %d + hand-off %d + unattributed %d\n", title(&w, locks[w.Lock]),
-			party(w.Waiter), w.Contentions, us(w.Waited), us(w.Blamed), us(w.HandOff), us(w.Unattributed))
+		fmt.Fprintf(&b, "%s %s: %d waited %d = blamed %d + hand-off %d + unattributed %d; ready %d\n", title(&w, locks[w.Lock]),
+			party(w.Waiter), w.Contentions, us(w.Waited), us(w.Blamed), us(w.HandOff), us(w.Unattributed), us(w.Ready))
 		for _, q := range p.Pairs {
 			if q.Kind == w.Kind && q.Lock == w.Lock && q.Waiter == w.Waiter && q.Flags&WaiterFlags == w.Flags {
 				fmt.Fprintf(&b, "  %s: %d of %d%s\n", party(q.Owner), us(q.Blamed), q.Contentions, bracketed((q.Flags &^ WaiterFlags).String()))

@@ -125,7 +125,7 @@ func TestTraceHeadOfQueue(t *testing.T) {
 		s.play("9000 ends")
 		p := s.o.Profile()
 		checkConservation(t, p)
-		if len(p.Locks) != 1 || p.Locks[0].Name != "" || p.Locks[0].Waiters != 2 || p.Locks[0].Longest != 91*time.Microsecond {
+		if len(p.Locks) != 1 || p.Locks[0].Name != "" || p.Locks[0].Waiters != 2 || p.Locks[0].Longest != 90*time.Microsecond {
 			t.Errorf("%+v", *p.Locks[0])
 		}
 	}

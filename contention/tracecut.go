@@ -92,10 +92,7 @@ func (o *TraceObserver) cutWait(g *tracedGoroutine, t timeline.Time) bool {
 	o.bookContended(w)
 	switch {
 	case w.chosen:
-		d := o.cuts.since(w.wake, t)
-		w.handOff += d
-		w.waited += d
-		w.earlier -= d // resumed will add it again
+		o.readied(w, t)
 		o.rows.part(g, w, o.opt.Goroutines)
 		return true
 	case o.blocked(g.present.state) && (o.opt.Runtime || o.counts(g.g, &p)):
@@ -141,6 +138,8 @@ func (r *traceRows) part(g *tracedGoroutine, w *waiting, goroutines bool) {
 	row.blamed += int64(w.blamed)
 	row.handOff += int64(w.handOff)
 	row.unattributed += int64(w.unattributed)
+	row.ready += int64(w.ready)
+	row.idle += int64(w.idle)
 	for _, p := range w.parts {
 		k := traceOwnerKey{p.owner.site, p.owner.group, 0, p.owner.flags}
 		if goroutines {
@@ -152,6 +151,7 @@ func (r *traceRows) part(g *tracedGoroutine, w *waiting, goroutines bool) {
 	}
 	w.earlier += w.waited
 	w.waited, w.blamed, w.handOff, w.unattributed, w.parts = 0, 0, 0, 0, w.parts[:0]
+	w.ready, w.idle = 0, 0
 }
 
 // forget begins anew with the call chains and what they have told of locks.

@@ -39,6 +39,8 @@ type traceOwnerKey struct {
 type traceRow struct {
 	waitCell
 	blocks int64 // more than count: some were woken in vain
+	ready  int64 // after the waits; idle is the part in which a processor was idle
+	idle   int64
 	pairs  map[traceOwnerKey]*tracePair
 }
 
@@ -71,6 +73,8 @@ func (r *traceRows) add(g *tracedGoroutine, w *waiting, goroutines bool) {
 	row.blamed += int64(w.blamed)
 	row.handOff += int64(w.handOff)
 	row.unattributed += int64(w.unattributed)
+	row.ready += int64(w.ready)
+	row.idle += int64(w.idle)
 	row.longest = max(row.longest, int64(w.waited+w.earlier))
 	r.serial++
 	for i := range w.parts {
@@ -169,6 +173,8 @@ func (r *traceRow) merge(s *traceRow) {
 	r.blamed += s.blamed
 	r.handOff += s.handOff
 	r.unattributed += s.unattributed
+	r.ready += s.ready
+	r.idle += s.idle
 	r.longest = max(r.longest, s.longest)
 	for k, p := range s.pairs {
 		into := r.pairs[k]
@@ -205,7 +211,8 @@ func (r *traceRows) copyTo(p *Profile, facts func(*tracedLock) lockFacts) {
 		waiter := Party{Goroutine: uint64(k.g), Group: k.group, Stack: k.waiter.stack}
 		p.Waits = append(p.Waits, Wait{
 			Kind: traceKind(k.kind), Lock: lock, Waiter: waiter, Flags: k.flags,
-			Contentions: row.count, Observed: row.observed,
+			Contentions: row.count, Observed: row.observed, Parks: row.blocks,
+			Ready: time.Duration(row.ready), ReadyIdle: time.Duration(row.idle),
 			Waited: time.Duration(row.waited), Blamed: time.Duration(row.blamed),
 			HandOff: time.Duration(row.handOff), Unattributed: time.Duration(row.unattributed),
 			Longest: time.Duration(row.longest),

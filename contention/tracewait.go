@@ -51,6 +51,9 @@ type waiting struct {
 	began, resumed timeline.Time // when it blocked first, and when it ran again
 
 	waited, blamed, handOff, unattributed timeline.Time
+	ready, idle                           timeline.Time // after it, and the part of that in which a processor was idle
+	readied                               timeline.Time // up to which that is known,
+	idleThen                              timeline.Time // and for how long a processor had been idle until then
 	earlier                               timeline.Time // waited before the latest cut: it is in another profile
 	contended                             []stretch     // makes its lock's longer, if it is booked, not told in the log
 	parts                                 []blamedPart
@@ -133,7 +136,7 @@ func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
 			w.flags = at.flags & Reacquire
 		}
 	}
-	w.chosen, w.wake = true, t.End
+	w.chosen, w.wake, w.readied, w.idleThen = true, t.End, t.End, o.idle.until(t.End)
 	w.blocks++
 	waited := o.cuts.since(t.Start, t.End)
 	w.waited += waited
@@ -204,11 +207,7 @@ func (o *TraceObserver) lockWoken(g *tracedGoroutine, t *timeline.Transition, at
 func (o *TraceObserver) resumed(g *tracedGoroutine, t timeline.Time) {
 	w := &g.wait
 	w.chosen, w.resumed = false, t
-	handOff := o.cuts.since(w.wake, t)
-	w.handOff += handOff
-	o.windows.noteNobody(w, handOffSpan, w.wake, t)
-	w.waited += handOff
-	w.earlier += t - w.wake - handOff
+	o.readied(w, t)
 	g.ran = 0
 	if w.by == nil || !lockWait(w.kind) {
 		return
@@ -225,6 +224,41 @@ func (o *TraceObserver) resumed(g *tracedGoroutine, t timeline.Time) {
 		h.pending = w.asked
 	}
 	g.held = append(g.held, h)
+}
+
+// readied adds the time up to t in which a goroutine that was woken did not run.
+func (o *TraceObserver) readied(w *waiting, t timeline.Time) {
+	idle := o.idle.until(t)
+	w.ready += t - w.readied
+	w.idle += min(t-w.readied, idle-w.idleThen)
+	o.windows.noteNobody(w, readySpan, w.readied, t)
+	o.windows.note(w, waitSpan{from: w.readied, to: t, ns: min(t-w.readied, idle-w.idleThen), what: idleSpan})
+	w.readied, w.idleThen = t, idle
+}
+
+// idleTime is for how long a processor was idle: fewer goroutines ran than GOMAXPROCS, and the world was not stopped.
+type idleTime struct {
+	procs, active, stopped int
+	at, sum                timeline.Time
+}
+
+// until returns the time up to t, which is not before that of an earlier call.
+func (i *idleTime) until(t timeline.Time) timeline.Time {
+	if i.active < i.procs && i.stopped == 0 {
+		i.sum += t - i.at
+	}
+	i.at = t
+	return i.sum
+}
+
+// transition notes that a goroutine took a processor, or let go of it.
+func (i *idleTime) transition(t *timeline.Transition) {
+	if was, is := t.State.OnProc(), t.To.OnProc(); was != is {
+		i.until(t.End)
+		if i.active--; is {
+			i.active += 2
+		}
+	}
 }
 
 // maxHeld is how many locks are remembered that a goroutine has waited for and not been seen to let go of.

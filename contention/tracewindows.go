@@ -70,6 +70,8 @@ const (
 	unattributedSpan spanKind = iota
 	handOffSpan
 	blamedSpan
+	readySpan // after the wait,
+	idleSpan  // and the part of that in which a processor was idle
 )
 
 // latestBlame is until when an owner was blamed in a wait, and how much of it.
@@ -266,6 +268,14 @@ func (s *traceWindows) spend(sp *waitSpan, k traceRowKey, goroutines bool) {
 	}
 	s.each(sp.from, sp.to, sp.ns, func(win *traceWindow, from, to, ns timeline.Time) {
 		row := win.rows.row(k)
+		switch sp.what {
+		case readySpan:
+			row.ready += int64(ns)
+			return
+		case idleSpan:
+			row.idle += int64(ns)
+			return
+		}
 		row.waited += int64(ns)
 		switch sp.what {
 		case handOffSpan:

@@ -13,8 +13,8 @@ import (
 type Aspect string
 
 // The aspects. Those of the owner tell apart what the owners are blamed for; the time
-// for which no owner is known or nobody held the lock is then under [HandOffKey] and
-// [UnattributedKey]. Those of the root tell apart who was at the end of the chain of blame: the owner, or
+// for which no owner is known, or the owner did not run yet, is then under [UnattributedKey] and
+// [HandOffKey], and what waiters were ready for after their waits under [ReadyKey]. Those of the root tell apart who was at the end of the chain of blame: the owner, or
 // whom it was itself blocked by, and so on; see [Root].
 const (
 	ByKind            Aspect = "kind"
@@ -47,6 +47,7 @@ var Aspects = []Aspect{
 const (
 	HandOffKey      = "[hand-off]"
 	UnattributedKey = "[unattributed]"
+	ReadyKey        = "[ready]" // for a processor, after the wait
 	UnknownKey      = "[unknown]"
 )
 
@@ -62,9 +63,12 @@ type Tree struct {
 	Contentions int64
 	// Waited == Blamed + HandOff + Unattributed.
 	Waited, Blamed, HandOff, Unattributed time.Duration
+	// Ready is for how long the waiters were ready after that, and ReadyIdle the part of it in which a processor was idle; see
+	// Wait. Below an aspect of the owner, it is under [ReadyKey].
+	Ready, ReadyIdle time.Duration
 	// Activity is what the owners did while they are blamed: its parts sum to Blamed.
 	Activity Activity
-	// Children is sorted, longest Waited first.
+	// Children is sorted, longest Waited first, then longest Ready.
 	Children []*Tree
 
 	index map[string]*Tree
@@ -99,6 +103,12 @@ func (p *Profile) Aggregate(aspects ...Aspect) (*Tree, error) {
 		}
 		if w.Unattributed > 0 {
 			root.add(aspects, q, UnattributedKey, 0).each(func(t *Tree) { t.Unattributed += w.Unattributed })
+		}
+		if w.Ready > 0 {
+			root.add(aspects, q, ReadyKey, 0).each(func(t *Tree) {
+				t.Ready += w.Ready
+				t.ReadyIdle += w.ReadyIdle
+			})
 		}
 	}
 	for i := range p.Pairs {
@@ -169,7 +179,7 @@ func (t *Tree) finish() {
 		c.finish()
 	}
 	slices.SortFunc(t.Children, func(a, b *Tree) int {
-		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Key, b.Key))
+		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(b.Ready, a.Ready), cmp.Compare(a.Key, b.Key))
 	})
 }
 

@@ -75,13 +75,21 @@ A check for continuous integration:
 
     CONDITION = NAME ( < | <= | > | >= ) VALUE, where NAME is one of
 
-        waited           what all goroutines waited together, as a duration: waited>2s
+        waited           what all goroutines waited together, as a duration: waited>2s; in a
+                         trace, for how long they were blocked
+        ready            for how long they were ready after that, until they had a processor
+        ready-idle       the part of ready in which a processor was idle
         longest          the longest wait, as a duration
         contentions      the number of waits
+        parks            how often they blocked: a goroutine that is woken, loses the race for
+                         the lock and blocks again is one wait, but counts twice here, as in
+                         the runtime's block profile
         waiting          how many goroutines waited at a time, on average
-        handoff-%        the part of the waiting in which nobody held the lock
-        unattributed-%   the part for which the owner is not known
-        lock(LOCK).waited, lock(LOCK).contentions
+        handoff-%        the part of the waiting in which the lock was on its way to its next
+                         owner
+        unattributed-%   the part for which it is not known who held the lock, or whether it
+                         was held
+        lock(LOCK).waited, lock(LOCK).ready, lock(LOCK).contentions, lock(LOCK).parks
                          those of one lock, by its name or class
 
 Examples:

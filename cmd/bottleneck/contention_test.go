@@ -64,7 +64,7 @@ func parseContention(t *testing.T, content string) contentionObject {
 
 var contentionChecks = map[string]func(t *testing.T, content string){
 	"text": func(t *testing.T, content string) {
-		if !strings.HasPrefix(content, "Goroutines waited ") || !strings.Contains(content, "by owner-func > lock > waiter-func\n") || strings.Contains(content, "\x1b") {
+		if !strings.HasPrefix(content, "Goroutines were blocked ") || !strings.Contains(content, "by owner-func > lock > waiter-func\n") || strings.Contains(content, "\x1b") {
 			t.Errorf("text:\n%s", content)
 		}
 	},
@@ -223,7 +223,7 @@ func TestContentionChoices(t *testing.T) {
 	}{
 		{"-by waiter-func,kind", "by waiter-func > kind\n", "[lock]"},
 		{"-by owner-group", "by owner-group\n", ""},
-		{"-kind waitgroup", "Goroutines waited 894 ms in 1 contention in ", "mutexWorker#1"},
+		{"-kind waitgroup", "Goroutines were blocked 894 ms in 1 contention in ", "mutexWorker#1"},
 		{"-kind locks", "mutexWorker#1", "Mutex#3"},
 		{"-kind cond", "No goroutine waited in ", "waitgroup"},
 		{"-kind cond", "for nothing that -kind and -focus keep", ""},
@@ -261,7 +261,7 @@ func TestContentionFail(t *testing.T) {
 		{"contentions<1000,waiting>=1", "contentions<1000 (it is 294.00), waiting>=1 (it is 3."},
 		{"longest>1ms", "longest>1ms (it is 893."},
 		{"unattributed-%>50", ""},
-		{"handoff-%<50%", "handoff-%<50% (it is 1."},
+		{"handoff-%<50%", "handoff-%<50% (it is 0."},
 		{"lock(nobody).waited>0s", ""},
 		{"lock(work.mutexWorker#1).contentions>0, lock(proto/work.mutexWorker).waited>1s", "contentions>0 (it is "},
 	} {

@@ -11,7 +11,8 @@ import (
 // contentionSum is what the measures are made from.
 type contentionSum struct {
 	waited, handOff, unattributed, longest, duration time.Duration
-	contentions                                      int64
+	ready, readyIdle                                 time.Duration
+	contentions, parks                               int64
 }
 
 var contentionMeasures = measures[*contention.Profile]{
@@ -19,12 +20,15 @@ var contentionMeasures = measures[*contention.Profile]{
 	whole: []measured[*contention.Profile]{
 		{measure{name: "waited", wall: true}, ofSum(func(s *contentionSum) float64 { return float64(s.waited) })},
 		{measure{name: "longest", wall: true}, ofSum(func(s *contentionSum) float64 { return float64(s.longest) })},
+		{measure{name: "ready", wall: true}, ofSum(func(s *contentionSum) float64 { return float64(s.ready) })},
+		{measure{name: "ready-idle", wall: true}, ofSum(func(s *contentionSum) float64 { return float64(s.readyIdle) })},
 		{measure{name: "contentions"}, ofSum(func(s *contentionSum) float64 { return float64(s.contentions) })},
+		{measure{name: "parks"}, ofSum(func(s *contentionSum) float64 { return float64(s.parks) })},
 		{measure{name: "waiting"}, ofSum(func(s *contentionSum) float64 { return percent(s.waited, s.duration) / 100 })},
 		{measure{name: "handoff-%", percent: true}, ofSum(func(s *contentionSum) float64 { return percent(s.handOff, s.waited) })},
 		{measure{name: "unattributed-%", percent: true}, ofSum(func(s *contentionSum) float64 { return percent(s.unattributed, s.waited) })},
 	},
-	part: ofPart("lock", []measure{{name: "waited", wall: true}, {name: "contentions"}}, lockMeasure),
+	part: ofPart("lock", []measure{{name: "waited", wall: true}, {name: "ready", wall: true}, {name: "contentions"}, {name: "parks"}}, lockMeasure),
 }
 
 func ofSum(of func(*contentionSum) float64) func(*contention.Profile) (float64, error) {
@@ -39,7 +43,10 @@ func sumContention(p *contention.Profile) *contentionSum {
 		sum.handOff += w.HandOff
 		sum.unattributed += w.Unattributed
 		sum.longest = max(sum.longest, w.Longest)
+		sum.ready += w.Ready
+		sum.readyIdle += w.ReadyIdle
 		sum.contentions += w.Contentions
+		sum.parks += w.Parks
 	}
 	return sum
 }
@@ -50,6 +57,10 @@ func lockMeasure(p *contention.Profile, lock string, m measure) (sum float64, _ 
 		w := &p.Waits[i]
 		switch {
 		case !isLock(w.Lock, lock):
+		case m.name == "ready":
+			sum += float64(w.Ready)
+		case m.name == "parks":
+			sum += float64(w.Parks)
 		case m.wall:
 			sum += float64(w.Waited)
 		default:

@@ -49,8 +49,8 @@ contention profiles by lock, waiter and owner, and profiles of tasks class by cl
                          of graphs       one of those of "bottleneck graph -fail"
                          of stacks       speedup, remainder or a component, such as sync-mutex
                          of contention   one of those of "bottleneck contention -fail", such as
-                                         waited or contentions; lock(LOCK).waited or
-                                         lock(LOCK).contentions, where LOCK is a name or class
+                                         waited, ready or contentions; lock(LOCK).waited
+                                         or lock(LOCK).contentions, where LOCK is a name or class
                          of tasks        one of those of "bottleneck tasks -fail", such as
                                          fine-tasks-%; of a class tasks(CLASS).p50, or mean, p99,
                                          count or blocked-%. p50, mean and p99 are in cycles or,

@@ -73,6 +73,7 @@ type contentionChangeJSON struct {
 type contendedJSON struct {
 	Contentions int64 `json:"contentions"`
 	Wait        int64 `json:"wait_ns"`
+	Ready       int64 `json:"ready_ns"`
 }
 
 // taskChangeJSON is a class in a diff of tasks; null where it is not there.
@@ -162,7 +163,7 @@ func contendedForm(c text.Contended, there bool) *contendedJSON {
 	if !there {
 		return nil
 	}
-	return &contendedJSON{c.Contentions, int64(c.Waited)}
+	return &contendedJSON{c.Contentions, int64(c.Waited), int64(c.Ready)}
 }
 
 func taskForm(p *granularity.Profile, c *granularity.Class) *taskClassJSON {

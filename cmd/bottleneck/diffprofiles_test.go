@@ -77,7 +77,7 @@ func TestDiffContention(t *testing.T) {
 	}
 	c := got.Changes[0]
 	if got.What != "contention profile" || len(got.Measures) != len(contentionMeasures.whole) || *got.Measures[0].After != 201e6 ||
-		c.OwnerGroup != "main.janitor" || c.Class != "example.com/lru.Cache" || *c.Before != (contendedJSON{100, 100e6}) || *c.After != (contendedJSON{300, 200e6}) {
+		c.OwnerGroup != "main.janitor" || c.Class != "example.com/lru.Cache" || *c.Before != (contendedJSON{100, 100e6, 0}) || *c.After != (contendedJSON{300, 200e6, 0}) {
 		t.Errorf("%s", r.out)
 	}
 	checkFails(t, before, after, []failTest{

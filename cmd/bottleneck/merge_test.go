@@ -258,7 +258,7 @@ func TestMergeMistakes(t *testing.T) {
 		{[]string{"-kind", "stack", graph}, exitUsage, "-kind: want graph, contention or tasks"},
 		{[]string{graph, waits}, exitUsage, "is a bottle graph, " + waits + " a contention profile: they cannot be merged"},
 		{[]string{graph, packed}, exitUsage, "cannot be merged"},
-		{[]string{packed, packedWaits}, exitUsage, "a profile of pprof, of contentions/count and delay/nanoseconds: they cannot be merged"},
+		{[]string{packed, packedWaits}, exitUsage, "a profile of pprof, of contentions/count and delay/nanoseconds and ready/nanoseconds: they cannot be merged"},
 		{[]string{graph, creators}, exitFailure, "bottle: merging: "},
 		{[]string{"-kind", "tasks", graph}, exitUsage, "is a bottle graph: that is no -kind tasks"},
 		{[]string{foreign}, exitUsage, "that this program has not made"},

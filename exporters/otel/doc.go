@@ -40,6 +40,7 @@
 //	bottleneck.wall          s                                  the time that was seen: all shares and the idle time
 //	bottleneck.contentions   {contention}  kind                 how often goroutines waited for each other
 //	bottleneck.contention.wait  s          kind, part           how long: blamed on an owner, hand-off, or unattributed
+//	bottleneck.contention.ready s          kind                 how long they were ready after that, until they had a processor
 //	bottleneck.tasks         {task}        class                how many tasks a recorder of tasks has measured
 //	bottleneck.task.cycles   {cycle}       class                what they executed, summed: OpenTelemetry has no observable histograms
 //	bottleneck.stream.…                                         what the analysis has read, cost and dropped

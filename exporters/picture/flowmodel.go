@@ -61,6 +61,9 @@ func newFlowModel(p *contention.Profile, opt ContentionOptions) (*flowModel, err
 	flows := map[[2]*flowNode]*flow{}
 	for _, w := range byWaiter.Children {
 		for _, o := range w.Children {
+			if o.Waited == 0 {
+				continue
+			}
 			k := [2]*flowNode{left[w.Key], right[o.Key]}
 			f := flows[k]
 			if f == nil {
@@ -134,6 +137,7 @@ func (m *flowModel) fold(t *contention.Tree, names map[string]string) map[string
 	single := 0
 	for _, c := range t.Children {
 		switch {
+		case c.Waited == 0: // ready for a processor, after a wait
 		case c.Key == contention.HandOffKey || c.Key == contention.UnattributedKey:
 			fill := runtimeColors[0]
 			if c.Key == contention.UnattributedKey {
@@ -161,7 +165,7 @@ func (m *flowModel) fold(t *contention.Tree, names map[string]string) map[string
 // present lists the nodes that flows begin or end at, by size; those that are no single group come last.
 func present(t *contention.Tree, nodes map[string]*flowNode) (out []*flowNode) {
 	for _, c := range t.Children {
-		if n := nodes[c.Key]; n.time > 0 && !slices.Contains(out, n) {
+		if n := nodes[c.Key]; n != nil && n.time > 0 && !slices.Contains(out, n) {
 			out = append(out, n)
 		}
 	}

@@ -20,14 +20,15 @@ type ContentionOptions struct {
 }
 
 // Contention turns a contention profile into a profile with the sample types
-// contentions/count and delay/nanoseconds, the default. The delays sum to what was waited:
+// contentions/count, delay/nanoseconds, the default, and ready/nanoseconds. The delays sum to what was waited, and ready is for how
+// long goroutines were ready after that, until they had a processor, as far as the profile tells that from the waiting:
 //
 //	go tool pprof -top contention.pb.gz           # whom the waiting is to be blamed on
 //	go tool pprof -http=: joined.pb.gz            # the flame graph of the joined view
 //
 // In the joined view, pprof's flame graph has from the root the calls of the waiter, then "[lock] name", "[held by]" and the calls of
-// the owner upside down. Where nobody held the lock, or nobody knows who did, "[hand-off]" or "[unattributed]"
-// follows instead. Frames in brackets are not code: their file name tells what they stand for.
+// the owner upside down. Where the lock was on its way to its next owner, or it is not known who held it, "[hand-off]" or
+// "[unattributed]" follows instead, and "[ready]" where the waiter was ready again. Frames in brackets are not code: their file name tells what they stand for.
 //
 // In the root's view, the call chains are those of the owners at the end of the chains of blame: of whoever blocked the owner, if that
 // was itself blocked.

@@ -25,6 +25,7 @@ type blame struct {
 	stack         []contention.SampleFrame // root first
 	labels        blameLabels
 	count, delays int64
+	ready         int64
 }
 
 // blameLabels are comparable, so that equal ones are found. Those that a view has not are empty.
@@ -39,6 +40,7 @@ func buildContention(p *contention.Profile, opt ContentionOptions) *profile.Prof
 			SampleType: []*profile.ValueType{
 				{Type: "contentions", Unit: "count"},
 				{Type: "delay", Unit: "nanoseconds"},
+				{Type: "ready", Unit: "nanoseconds"},
 			},
 			DefaultSampleType: "delay",
 			PeriodType:        &profile.ValueType{Type: "wall", Unit: "nanoseconds"},
@@ -70,6 +72,7 @@ func buildContention(p *contention.Profile, opt ContentionOptions) *profile.Prof
 		}
 		r.count += s.count
 		r.delays += s.delays
+		r.ready += s.ready
 	}
 	for _, kind := range sortedKinds(rest) {
 		t.add(rest[kind])
@@ -121,7 +124,7 @@ func together(p *contention.Profile, view contention.View) []blame {
 	var out []blame
 	var key []byte
 	for s := range p.Samples(view) {
-		if s.Delay == 0 && s.Contentions == 0 {
+		if s.Delay == 0 && s.Contentions == 0 && s.Ready == 0 {
 			continue
 		}
 		l := blameLabels{
@@ -150,6 +153,7 @@ func together(p *contention.Profile, view contention.View) []blame {
 		}
 		out[at].count += s.Contentions
 		out[at].delays += int64(s.Delay)
+		out[at].ready += int64(s.Ready)
 	}
 	slices.SortStableFunc(out, func(a, b blame) int { return cmp.Compare(b.delays, a.delays) })
 	return out
@@ -173,7 +177,7 @@ type callTable struct {
 
 // Bounds of encoded sizes; ids and indices have up to 3 bytes, as there are fewer than 2^21 of anything.
 const (
-	contentionSampleBytes = 110 // two values of up to 10 bytes, six labels of 10
+	contentionSampleBytes = 111 // two values of up to 10 bytes and a 0, six labels of 10
 	callBytes             = 28  // a location with its line
 	functionBytes         = 22
 	stringBytes           = 4  // before each string
@@ -216,7 +220,7 @@ func (t *callTable) fits(s *blame) bool {
 
 func (t *callTable) add(s *blame) {
 	l := s.labels
-	smp := &profile.Sample{Value: []int64{s.count, s.delays}, Label: map[string][]string{"kind": {l.kind}, "lock_class": {l.class}}}
+	smp := &profile.Sample{Value: []int64{s.count, s.delays, s.ready}, Label: map[string][]string{"kind": {l.kind}, "lock_class": {l.class}}}
 	for _, label := range [][2]string{{"lock", l.lock}, {"waiter_group", l.waiter}, {"owner_group", l.owner}, {"root_group", l.root}} {
 		if label[1] != "" {
 			smp.Label[label[0]] = []string{label[1]}

@@ -37,6 +37,7 @@
 //	bottleneck_wall_seconds_total                        the time that was seen: all shares and the idle time
 //	bottleneck_contentions_total{kind}                   how often goroutines waited for each other
 //	bottleneck_contention_wait_seconds_total{kind,part}  how long: blamed on an owner, hand-off, or unattributed
+//	bottleneck_contention_ready_seconds_total{kind}      how long they were ready after that, until they had a processor
 //	bottleneck_task_cycles{class}                        a histogram of what tasks execute, of a recorder of tasks
 //	bottleneck_stream_…                                  what the analysis has read, cost and dropped
 //	bottleneck_recording, bottleneck_gomaxprocs          gauges

@@ -36,7 +36,7 @@ func TestAggregateAsGo(t *testing.T) {
 	}
 	inBrowser(t, []string{"text.js", "aggregate.js"}, map[string]any{"profiles": profiles, "wants": wants}, `
 function differs(got, want, at) {
-	for (const [g, w] of [["key", "Key"], ["n", "Contentions"], ["waited", "Waited"], ["blamed", "Blamed"], ["handOff", "HandOff"], ["unattributed", "Unattributed"]]) {
+	for (const [g, w] of [["key", "Key"], ["n", "Contentions"], ["waited", "Waited"], ["blamed", "Blamed"], ["handOff", "HandOff"], ["unattributed", "Unattributed"], ["ready", "Ready"], ["idle", "ReadyIdle"]]) {
 		if (got[g] !== want[w]) return at + "." + w + ": " + got[g] + ", not " + want[w];
 	}
 	const kids = want.Children || [];
@@ -98,7 +98,7 @@ func (p *tester) firstRow(d *Data, by contention.Aspect) {
 	p.must(err)
 	first := tree.Children[0]
 	label := p.eval(`document.querySelector("#tree [role=treeitem]").getAttribute("aria-label")`)
-	if want := "waited " + format.Duration(first.Waited); !strings.Contains(label, want) {
+	if want := "blocked " + format.Duration(first.Waited); !strings.Contains(label, want) {
 		p.t.Errorf("by %s the first row is %q, want %s with %v", by, label, first.Key, first.Waited)
 	}
 }

@@ -61,6 +61,9 @@ type waitColumns struct {
 	Blamed       []int64 `json:"blamed"`
 	HandOff      []int64 `json:"handOff"`
 	Unattributed []int64 `json:"unattributed"`
+	Ready        []int64 `json:"ready"`
+	ReadyIdle    []int64 `json:"idle"`
+	Parks        []int64 `json:"parks"`
 }
 
 type pairColumns struct {
@@ -132,6 +135,9 @@ func (t *contentionTables) rows(p *contention.Profile, waits *waitColumns, pairs
 		waits.Blamed = append(waits.Blamed, int64(w.Blamed))
 		waits.HandOff = append(waits.HandOff, int64(w.HandOff))
 		waits.Unattributed = append(waits.Unattributed, int64(w.Unattributed))
+		waits.Ready = append(waits.Ready, int64(w.Ready))
+		waits.ReadyIdle = append(waits.ReadyIdle, int64(w.ReadyIdle))
+		waits.Parks = append(waits.Parks, w.Parks)
 	}
 	for i := range p.Pairs {
 		q := &p.Pairs[i]

@@ -111,7 +111,7 @@ func testContention(names []string, seed uint64) *contention.Profile {
 	kinds := []contention.Kind{contention.MutexKind, contention.RWMutexReaderKind, contention.ChanReceiveKind}
 	seen := map[string]bool{}
 	for range 60 {
-		w := contention.Wait{Kind: kinds[rnd.IntN(3)], Lock: p.Locks[rnd.IntN(5)], Waiter: party(), Contentions: int64(1 + rnd.IntN(50)), HandOff: time.Duration(rnd.IntN(3)) * ms, Unattributed: time.Duration(rnd.IntN(3)) * ms / 2}
+		w := contention.Wait{Kind: kinds[rnd.IntN(3)], Lock: p.Locks[rnd.IntN(5)], Waiter: party(), Contentions: int64(1 + rnd.IntN(50)), Parks: int64(60 + rnd.IntN(50)), Ready: time.Duration(2+rnd.IntN(9)) * ms / 2, ReadyIdle: time.Duration(rnd.IntN(2)) * ms / 2, HandOff: time.Duration(rnd.IntN(3)) * ms, Unattributed: time.Duration(rnd.IntN(3)) * ms / 2}
 		key := fmt.Sprint(w.Kind, w.Lock.ID, w.Waiter.Group, w.Waiter.Stack)
 		if seen[key] {
 			continue

@@ -107,7 +107,7 @@ func TestTimeFiltersAllSections(t *testing.T) {
 			waited += want.Waits[i].Waited
 			waits += want.Waits[i].Contentions
 		}
-		p.shows("#contention-lead", format.Duration(waited), fmt.Sprint("waited in ", count(waits)))
+		p.shows("#contention-lead", format.Duration(waited), fmt.Sprint("blocked in ", count(waits)))
 		var rows []struct {
 			Waits any   `json:"waits"`
 			Wait  int64 `json:"wait_ns"`

@@ -47,7 +47,7 @@ func WriteContention(w io.Writer, p *contention.Profile, opt ContentionOptions) 
 	}
 	m := &contentionModel{p: p, tree: tree, opt: opt, style: style{colour: opt.Colour, ascii: opt.ASCII}}
 	sections := []string{m.headline()}
-	if tree.Waited > 0 {
+	if tree.Waited > 0 || tree.Ready > 0 {
 		sections = append(sections, m.treeText(), m.locks())
 	}
 	if s := m.warnings(); s != "" {
@@ -81,21 +81,40 @@ func (m *contentionModel) paragraph(attribute, s string) string {
 // headline says how much was waited, for what, and because of whom.
 func (m *contentionModel) headline() string {
 	t := m.tree
-	if t.Waited == 0 {
+	if t.Waited == 0 && t.Ready == 0 {
 		return m.paragraph(bold, "No goroutine waited"+m.during()+".")
 	}
-	sum := fmt.Sprintf("Goroutines waited %s in %s%s", format.Duration(t.Waited), format.Plural(t.Contentions, "contention", "contentions"), m.during())
+	sum := fmt.Sprintf("Goroutines %s %s in %s%s", m.verb(), format.Duration(t.Waited), format.Plural(t.Contentions, "contention", "contentions"), m.during())
 	if d := m.p.Duration; d > 0 {
-		sum += fmt.Sprintf(": %s waited at a time, on average", format.Parallelism(float64(t.Waited)/float64(d)))
+		sum += fmt.Sprintf(": %s %s at a time, on average", format.Parallelism(float64(t.Waited)/float64(d)), m.heading())
 	}
 	s := m.paragraph(bold, sum+".")
-	parts := fmt.Sprintf("%s of that is blamed on owners, %s is hand-off (nobody held the lock: the next owner did not run yet), %s is unattributed.",
+	parts := fmt.Sprintf("%s of that is blamed on owners, %s is hand-off (the lock was on its way to its next owner), %s is unattributed.",
 		format.Percent(t.Blamed, t.Waited), format.Percent(t.HandOff, t.Waited), format.Percent(t.Unattributed, t.Waited))
+	if t.Ready > 0 {
+		parts += fmt.Sprintf(" Then they were ready for %s until they had a processor; for %s of that, one was idle.", format.Duration(t.Ready), format.Duration(t.ReadyIdle))
+	}
 	if who, d := m.most(contention.ByOwnerFunc); d > 0 {
 		parts += fmt.Sprintf(" Most to blame: %s, %s (%s).", who, format.Duration(d), format.Percent(d, t.Waited))
 	}
 	return s + m.paragraph("", parts) + m.owners() + m.kinds()
 }
+
+// tellsReady reports whether the profile tells the time that goroutines were ready after their waits from the waits.
+func (m *contentionModel) tellsReady() bool {
+	return m.p.Source == contention.FromTrace || m.tree.Ready > 0
+}
+
+// verb is what goroutines did, in the past tense.
+func (m *contentionModel) verb() string {
+	if m.tellsReady() {
+		return "were blocked"
+	}
+	return "waited"
+}
+
+// heading is the title of the column of that time.
+func (m *contentionModel) heading() string { return strings.TrimPrefix(m.verb(), "were ") }
 
 func (m *contentionModel) during() string {
 	if m.p.Duration <= 0 {
@@ -125,7 +144,11 @@ func (m *contentionModel) kinds() string {
 	}
 	var parts []string
 	for _, c := range t.Children {
-		parts = append(parts, fmt.Sprintf("%s %s (%s)", c.Key, format.Duration(c.Waited), format.Plural(c.Contentions, "wait", "waits")))
+		part := fmt.Sprintf("%s %s (%s", c.Key, format.Duration(c.Waited), format.Plural(c.Contentions, "wait", "waits"))
+		if c.Ready > 0 {
+			part += ", then ready " + format.Duration(c.Ready)
+		}
+		parts = append(parts, part+")")
 	}
 	return m.paragraph("", "By kind: "+strings.Join(parts, ", ")+".")
 }

@@ -59,8 +59,8 @@ func contentionText(t *testing.T, p *contention.Profile, opt ContentionOptions) 
 
 func TestWriteContention(t *testing.T) {
 	const want = `Goroutines waited 1 s in 41 contentions in 2 s: 0.50 waited at a time, on average.
-95% of that is blamed on owners, 4% is hand-off (nobody held the lock: the next owner did not run
-  yet), 1% is unattributed. Most to blame: cache.(*LRU).Sweep, 700 ms (70%).
+95% of that is blamed on owners, 4% is hand-off (the lock was on its way to its next owner), 1% is
+  unattributed. Most to blame: cache.(*LRU).Sweep, 700 ms (70%).
 By kind: mutex 900 ms (40 waits), chan-receive 100 ms (1 wait).
 
 waited    %  contentions  by owner-func > lock > waiter-func
@@ -83,8 +83,8 @@ contentions: a wait behind several owners counts for each of them.
 waited    %  contentions  longest  at once  held%  lock
 900 ms  90%           40    90 ms        7    25%  cache
 100 ms  10%            1   100 ms        -      -  main.main#2
-at once: most goroutines that waited at the same time; held%: part of the time in which somebody
-  held the lock while others waited.
+at once: most goroutines that waited at the same time; held%: part of the time in which the lock is
+  known to have been held while others waited.
 
 Warning: a ?[31mhostile warning
 `
@@ -135,13 +135,13 @@ func TestContentionCSV(t *testing.T) {
 	}
 	for i, want := range map[int]string{
 		0: "kind,lock,class,waiter_group,waiter_func,waiter_stack,owner_group,owner_func,owner_stack,flags,contentions,wait_ns," +
-			"running_ns,runnable_ns,blocked_ns,unknown_ns,blocked_on,root_group,root_func,root_stack,root_ns",
+			"running_ns,runnable_ns,blocked_ns,unknown_ns,blocked_on,root_group,root_func,root_stack,root_ns,ready_ns,ready_idle_ns,parks",
 		1: "mutex,'=cmd|'/c calc'!A1,example.com/cache.LRU,net/http.(*conn).serve,example.com/cache.(*LRU).Get," +
 			"example.com/cache.(*LRU).Get /src/a.go:10 < net/http.(*conn).serve /src/a.go:20," +
 			"main.janitor,example.com/cache.(*LRU).Sweep,example.com/cache.(*LRU).Sweep /src/a.go:10 < main.janitor /src/a.go:20,,39,700000000," +
-			"0,0,0,700000000,,main.janitor,example.com/cache.(*LRU).Sweep,example.com/cache.(*LRU).Sweep /src/a.go:10 < main.janitor /src/a.go:20,700000000",
+			"0,0,0,700000000,,main.janitor,example.com/cache.(*LRU).Sweep,example.com/cache.(*LRU).Sweep /src/a.go:10 < main.janitor /src/a.go:20,700000000,,,",
 		4: "mutex,'=cmd|'/c calc'!A1,example.com/cache.LRU,net/http.(*conn).serve,example.com/cache.(*LRU).Get," +
-			"example.com/cache.(*LRU).Get /src/a.go:10 < net/http.(*conn).serve /src/a.go:20,[hand-off],[hand-off],[hand-off],,0,40000000,,,,,,,,,",
+			"example.com/cache.(*LRU).Get /src/a.go:10 < net/http.(*conn).serve /src/a.go:20,[hand-off],[hand-off],[hand-off],,0,40000000,,,,,,,,,,,,",
 	} {
 		if got := strings.Join(rows[i], ","); got != want {
 			t.Errorf("row %d: %s\nwant %s", i, got, want)
@@ -275,7 +275,7 @@ func ExampleWriteContention() {
 	}
 	// Output:
 	// Goroutines waited 900 ms in 40 contentions in 2 s: 0.45 waited at a time, on average.
-	// 94% of that is blamed on owners, 4% is hand-off (nobody held the lock: the next owner did not run yet), 1% is
+	// 94% of that is blamed on owners, 4% is hand-off (the lock was on its way to its next owner), 1% is
 	//   unattributed. Most to blame: cache.(*LRU).Sweep, 700 ms (78%).
 	//
 	// waited     %  contentions  by lock > owner-group
@@ -288,6 +288,6 @@ func ExampleWriteContention() {
 	//
 	// waited     %  contentions  longest  at once  held%  lock
 	// 900 ms  100%           40    90 ms        7    25%  cache
-	// at once: most goroutines that waited at the same time; held%: part of the time in which somebody held the lock
-	//   while others waited.
+	// at once: most goroutines that waited at the same time; held%: part of the time in which the lock is known to
+	//   have been held while others waited.
 }

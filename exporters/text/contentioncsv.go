@@ -14,14 +14,17 @@ import (
 
 // ContentionCSV writes a contention profile as comma-separated values (RFC 4180, lines end in
 // LF): a header, a row for each pair of waiter and owner, and a row each for the hand-off and the
-// unattributed time of each wait, whose owner is "[hand-off]" or "[unattributed]"; so the column wait_ns sums to what was waited.
+// unattributed time of each wait, whose owner is "[hand-off]" or "[unattributed]"; so the column wait_ns sums to what was waited. A row
+// with the owner "[ready]" follows for waits of a trace, with a wait_ns of 0: its ready_ns is for how long the goroutines were ready after
+// the waits, until they had a processor; ready_idle_ns is the part in which a processor was idle; parks is how often they blocked, and contentions
+// is the number of waits. Those last three columns are empty in all other rows.
 //
 // The columns are kind, lock, class, waiter_group, waiter_func, waiter_stack, owner_group, owner_func,
 // owner_stack, flags, contentions and wait_ns. Stacks are "func file:line", leaf first, separated by " < ". Contentions
 // are those that the owner delayed; 0 where there is no owner.
 //
 // What the owner did meanwhile follows: running_ns, runnable_ns, blocked_ns and unknown_ns, which sum to wait_ns, and
-// blocked_on, such as "mutex=1200 chan-receive=300". The last columns, root_group, root_func, root_stack and
+// blocked_on, such as "mutex=1200 chan-receive=300". Then root_group, root_func, root_stack and
 // root_ns, are who was at the end of the chain of blame for the longest part of wait_ns, and for how long. These nine
 // are empty where there is no owner.
 //
@@ -35,7 +38,7 @@ func ContentionCSV(w io.Writer, p *contention.Profile) error {
 	write := func(record ...string) { _ = out.Write(record) } // csv.Writer keeps the first error
 	write("kind", "lock", "class", "waiter_group", "waiter_func", "waiter_stack",
 		"owner_group", "owner_func", "owner_stack", "flags", "contentions", "wait_ns",
-		"running_ns", "runnable_ns", "blocked_ns", "unknown_ns", "blocked_on", "root_group", "root_func", "root_stack", "root_ns")
+		"running_ns", "runnable_ns", "blocked_ns", "unknown_ns", "blocked_on", "root_group", "root_func", "root_stack", "root_ns", "ready_ns", "ready_idle_ns", "parks")
 	row := func(k contention.Kind, l *contention.Lock, waiter, owner *contention.Party, flags contention.Flags, contentions int64, d time.Duration, did ...string) {
 		write(append([]string{harmless(string(k)), harmless(l.String()), harmless(l.Class),
 			harmless(waiter.Group), harmless(leafOf(waiter.Stack)), harmless(waiter.Stack.String()),
@@ -44,13 +47,13 @@ func ContentionCSV(w io.Writer, p *contention.Profile) error {
 	}
 	for i := range p.Pairs {
 		q := &p.Pairs[i]
-		row(q.Kind, q.Lock, &q.Waiter, &q.Owner, q.Flags, q.Contentions, q.Blamed, didColumns(q)...)
+		row(q.Kind, q.Lock, &q.Waiter, &q.Owner, q.Flags, q.Contentions, q.Blamed, append(didColumns(q), "", "", "")...)
 	}
 	nobody := func(key string) *contention.Party {
 		return &contention.Party{Group: key, Stack: &contention.Stack{Frames: []contention.Frame{{Func: key}}}}
 	}
-	var none [9]string
-	handOff, unattributed := nobody(contention.HandOffKey), nobody(contention.UnattributedKey)
+	var none [12]string
+	handOff, unattributed, ready := nobody(contention.HandOffKey), nobody(contention.UnattributedKey), nobody(contention.ReadyKey)
 	for i := range p.Waits {
 		w := &p.Waits[i]
 		if w.HandOff > 0 {
@@ -58,6 +61,10 @@ func ContentionCSV(w io.Writer, p *contention.Profile) error {
 		}
 		if w.Unattributed > 0 {
 			row(w.Kind, w.Lock, &w.Waiter, unattributed, w.Flags, 0, w.Unattributed, none[:]...)
+		}
+		if w.Parks > 0 {
+			row(w.Kind, w.Lock, &w.Waiter, ready, w.Flags, w.Contentions, 0,
+				append(none[:9:9], ns(w.Ready), ns(w.ReadyIdle), strconv.FormatInt(w.Parks, 10))...)
 		}
 	}
 	out.Flush()

@@ -29,8 +29,8 @@ func blockedWaits() *contention.Profile {
 
 func TestOwnersActivity(t *testing.T) {
 	const want = `Goroutines waited 1 s in 41 contentions in 2 s: 0.50 waited at a time, on average.
-95% of that is blamed on owners, 4% is hand-off (nobody held the lock: the next owner did not run
-  yet), 1% is unattributed. Most to blame: cache.(*LRU).Sweep, 700 ms (70%).
+95% of that is blamed on owners, 4% is hand-off (the lock was on its way to its next owner), 1% is
+  unattributed. Most to blame: cache.(*LRU).Sweep, 700 ms (70%).
 Meanwhile the owners ran for 23% of the blamed time, were ready to run for 4%, and were themselves
   blocked for 63% (chan-receive 52%, syscall 11%); what they did for 11% is not known. At the end of
   the chains of blame, most is due to disk.Read: 490 ms (49%).
@@ -54,8 +54,8 @@ contentions: a wait behind several owners counts for each of them.
 waited    %  contentions  longest  at once  held%  run%  ready%  block%  lock
 900 ms  90%           40    90 ms        7    25%   26%      4%     70%  cache
 100 ms  10%            1   100 ms        -      -     -       -       -  main.main#2
-at once: most goroutines that waited at the same time; held%: part of the time in which somebody
-  held the lock while others waited.
+at once: most goroutines that waited at the same time; held%: part of the time in which the lock is
+  known to have been held while others waited.
 
 Warning: a ?[31mhostile warning
 `
@@ -76,7 +76,7 @@ func TestOwnersActivityCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "70000000,35000000,595000000,0,chan-receive=490000000 syscall=105000000,main.disk,example.com/disk.Read,example.com/disk.Read /src/a.go:10 < main.disk /src/a.go:20,490000000"
+	const want = "70000000,35000000,595000000,0,chan-receive=490000000 syscall=105000000,main.disk,example.com/disk.Read,example.com/disk.Read /src/a.go:10 < main.disk /src/a.go:20,490000000,,,"
 	if got := strings.Join(rows[1][12:], ","); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

@@ -10,7 +10,35 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-var lockHeadings = []string{"waited", "%", "contentions", "longest", "at once", "held%", didHeadings[0], didHeadings[1], didHeadings[2]}
+// lockCells are the cells of a line of the table, but for the name of the lock.
+func (m *contentionModel) lockCells(waited, percent, ready, idle, count, parks, longest, waiters, held string, did [3]string) []string {
+	cells := []string{waited, percent}
+	if m.tellsReady() {
+		cells = append(cells, ready, idle)
+	}
+	cells = append(cells, count)
+	if m.tellsReady() {
+		cells = append(cells, parks)
+	}
+	cells = append(cells, longest, waiters, held)
+	if m.known() {
+		cells = append(cells, did[:]...)
+	}
+	return cells
+}
+
+// lockLine are the cells of a lock, or of several.
+func (m *contentionModel) lockLine(r *contention.LockRow, longest time.Duration, waiters, held string) []string {
+	ready, idle := m.style.plain(format.Unknown), m.style.plain(format.Unknown)
+	if r.Parks > 0 { // else it is of wrapped locks
+		ready, idle = m.duration(r.Ready), m.style.plain(format.Percent(r.ReadyIdle, r.Ready))
+		if r.Ready == 0 {
+			idle = ""
+		}
+	}
+	return m.lockCells(m.duration(r.Waited), m.percent(r.Waited), ready, idle, format.Count(r.Contentions), format.Count(r.Parks), m.duration(longest),
+		waiters, held, m.did(r.Activity, r.Blamed))
+}
 
 // locks writes the table of the locks that cost most.
 func (m *contentionModel) locks() string {
@@ -23,7 +51,7 @@ func (m *contentionModel) locks() string {
 		}
 	}
 	shown := 0
-	for shown < len(rows) && (top < 0 || shown < top) && rows[shown].Waited >= least && rows[shown].Waited > 0 {
+	for shown < len(rows) && (top < 0 || shown < top) && rows[shown].Waited >= least && rows[shown].Waited+rows[shown].Ready > 0 {
 		shown++
 	}
 	if shown == len(rows)-1 && m.opt.Min == 0 {
@@ -33,8 +61,9 @@ func (m *contentionModel) locks() string {
 		return ""
 	}
 	names := lockNames(rows)[:shown]
-	lines := [][]string{lockHeadings}
-	for _, r := range rows[:shown] {
+	lines := [][]string{m.lockCells(m.heading(), "%", "ready", "idle%", "contentions", "parks", "longest", "at once", "held%", didHeadings)}
+	for i := range rows[:shown] {
+		r := &rows[i]
 		held := format.Unknown
 		if r.ContendedShare > 0 {
 			held = format.Percent(r.Contended, m.p.Duration)
@@ -43,25 +72,22 @@ func (m *contentionModel) locks() string {
 		if r.Waiters > 0 {
 			waiters = strconv.Itoa(r.Waiters)
 		}
-		lines = append(lines, []string{
-			m.duration(r.Waited), m.percent(r.Waited), format.Count(r.Contentions), m.duration(r.Longest),
-			m.style.plain(waiters), m.style.plain(held),
-		})
-		did := m.did(r.Activity, r.Blamed)
-		lines[len(lines)-1] = append(lines[len(lines)-1], did[:]...)
+		lines = append(lines, m.lockLine(r, r.Longest, m.style.plain(waiters), m.style.plain(held)))
 	}
 	if shown < len(rows) {
 		var rest contention.LockRow
 		var longest time.Duration
 		for _, r := range rows[shown:] {
 			rest.Waited += r.Waited
+			rest.Ready += r.Ready
+			rest.ReadyIdle += r.ReadyIdle
 			rest.Contentions += r.Contentions
+			rest.Parks += r.Parks
 			longest = max(longest, r.Longest)
 			rest.Blamed += r.Blamed
 			rest.Activity = rest.Activity.Plus(r.Activity)
 		}
-		did := m.did(rest.Activity, rest.Blamed)
-		lines = append(lines, []string{m.duration(rest.Waited), m.percent(rest.Waited), format.Count(rest.Contentions), m.duration(longest), "", "", did[0], did[1], did[2]})
+		lines = append(lines, m.lockLine(&rest, longest, "", ""))
 		names = append(names, "("+format.Plural(len(rows)-shown, "more lock", "more locks")+")")
 	}
 	return m.lockLines(lines, names)
@@ -89,11 +115,6 @@ func lockNames(rows []contention.LockRow) []string {
 // lockLines lays the table out, numbers first as in the tree.
 func (m *contentionModel) lockLines(lines [][]string, names []string) string {
 	var b strings.Builder
-	if !m.known() {
-		for i := range lines {
-			lines[i] = lines[i][:len(lockHeadings)-len(didHeadings)]
-		}
-	}
 	widths := make([]int, len(lines[0]))
 	used := 0
 	for i := range widths {
@@ -114,6 +135,11 @@ func (m *contentionModel) lockLines(lines [][]string, names []string) string {
 		name := m.style.fit(m.style.clean(names[i-1]), max(minName, m.opt.Width-used))
 		b.WriteString(strings.TrimRight(s+name, " ") + "\n")
 	}
-	b.WriteString(m.style.paintLines(dim, wrap("at once: most goroutines that waited at the same time; held%: part of the time in which somebody held the lock while others waited.", m.opt.Width, 0)) + "\n")
+	legend := "at once: most goroutines that waited at the same time; held%: part of the time in which the lock is known to have been held while others waited."
+	if m.tellsReady() {
+		legend = "ready: after the wait, until they had a processor; idle%: part of that in which a processor was idle; " +
+			"parks: how often they blocked, as the runtime's profiles count; " + legend
+	}
+	b.WriteString(m.style.paintLines(dim, wrap(legend, m.opt.Width, 0)) + "\n")
 	return b.String()
 }

@@ -10,35 +10,43 @@ import (
 
 // treeLine is a node of the tree, or what is left out below one.
 type treeLine struct {
-	numbers   [6]string // waited, part of the whole, contentions, and what owners did
+	numbers   []string // blocked or waited, part of the whole, ready, contentions, and what owners did
 	name      string
 	attribute string
 	depth     int
 	stack     bool // it matters less, the farther to the right
 }
 
-var treeHeadings = [6]string{"waited", "%", "contentions", didHeadings[0], didHeadings[1], didHeadings[2]}
+// cells keeps the numbers of a line that the profile can tell: not ready if it does not, nor what owners did if that is not known.
+func (m *contentionModel) cells(waited, percent, ready, count string, did [3]string) []string {
+	cells := []string{waited, percent}
+	if m.tellsReady() {
+		cells = append(cells, ready)
+	}
+	cells = append(cells, count)
+	if m.known() {
+		cells = append(cells, did[:]...)
+	}
+	return cells
+}
 
 // treeText writes the tree, a line for each node, below the names of the aspects.
 func (m *contentionModel) treeText() string {
 	short := shortNames(m.tree)
 	var lines []treeLine
 	m.addLines(&lines, m.tree, 0, short)
-	var width [6]int
-	columnsShown := 3
-	if m.known() {
-		columnsShown = len(width)
-	}
-	for i := range columnsShown {
-		width[i] = columns(treeHeadings[i])
+	headings := m.cells(m.heading(), "%", "ready", "contentions", didHeadings)
+	width := make([]int, len(headings))
+	for i := range width {
+		width[i] = columns(headings[i])
 		for _, l := range lines {
 			width[i] = max(width[i], columns(l.numbers[i]))
 		}
 	}
 	var b strings.Builder
-	row := func(attribute string, numbers [6]string, name string, stack bool) {
+	row := func(attribute string, numbers []string, name string, stack bool) {
 		s, used := "", 0
-		for i, n := range numbers[:columnsShown] {
+		for i, n := range numbers {
 			s += right(n, width[i]) + "  "
 			used += width[i] + 2
 		}
@@ -53,7 +61,7 @@ func (m *contentionModel) treeText() string {
 	for _, a := range m.opt.By {
 		aspects = append(aspects, string(a))
 	}
-	row(dim, treeHeadings, "by "+strings.Join(aspects, " > "), true)
+	row(dim, headings, "by "+strings.Join(aspects, " > "), true)
 	for _, l := range lines {
 		row(l.attribute, l.numbers, spaces(2*l.depth)+l.name, l.stack)
 	}
@@ -103,6 +111,7 @@ func (m *contentionModel) addLines(out *[]treeLine, t *contention.Tree, depth in
 	var rest contention.Tree
 	for _, c := range t.Children[shown:] {
 		rest.Waited += c.Waited
+		rest.Ready += c.Ready
 		rest.Contentions += c.Contentions
 		rest.Blamed += c.Blamed
 		rest.Activity = rest.Activity.Plus(c.Activity)
@@ -119,8 +128,13 @@ func (m *contentionModel) line(t *contention.Tree, depth int) treeLine {
 	if t.Contentions > 0 { // else nobody was the owner
 		count = format.Count(t.Contentions)
 	}
-	did := m.did(t.Activity, t.Blamed)
-	return treeLine{numbers: [6]string{m.duration(t.Waited), m.percent(t.Waited), count, did[0], did[1], did[2]}, depth: depth}
+	waited, percent, ready := m.duration(t.Waited), m.percent(t.Waited), ""
+	if t.Ready > 0 {
+		if ready = m.duration(t.Ready); t.Waited == 0 {
+			waited, percent = "", ""
+		}
+	}
+	return treeLine{numbers: m.cells(waited, percent, ready, count, m.did(t.Activity, t.Blamed)), depth: depth}
 }
 
 // worthShowing is how many children of a node have lines of their own; they are sorted.
@@ -136,7 +150,7 @@ func (m *contentionModel) worthShowing(t *contention.Tree) int {
 		}
 	}
 	n := 0
-	for n < len(t.Children) && n < top && t.Children[n].Waited >= least {
+	for n < len(t.Children) && n < top && max(t.Children[n].Waited, t.Children[n].Ready) >= least {
 		n++
 	}
 	if n == 0 && m.opt.Min == 0 && len(t.Children) > 0 {

@@ -12,16 +12,20 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// Contended is how often something was waited for, and how long.
+// Contended is how often something was waited for, how long, and for how long the waiters were ready after that.
 type Contended struct {
-	Contentions int64
-	Waited      time.Duration
+	Contentions   int64
+	Waited, Ready time.Duration
 }
 
-func (c *Contended) add(contentions int64, waited time.Duration) {
-	c.Contentions += contentions
-	c.Waited += waited
+func (c *Contended) add(b Contended) {
+	c.Contentions += b.Contentions
+	c.Waited += b.Waited
+	c.Ready += b.Ready
 }
+
+// time is that of a line: only one with the owner "[ready]" has any of Ready.
+func (c *Contended) time() time.Duration { return c.Waited + c.Ready }
 
 // ContentionChange is a group of waiters, the group of owners that delayed it, and what they met at, in two profiles.
 type ContentionChange struct {
@@ -29,7 +33,7 @@ type ContentionChange struct {
 	// Lock is the lock's name or, without one, its class: numbers of locks differ from run to run.
 	Lock, Class string
 	// Waiter and Owner are groups of goroutines. The owner is "[hand-off]" or "[unattributed]" for
-	// waiting that is nobody's, of which Contentions is 0: those are counted where an owner is known.
+	// waiting that is no owner's, and "[ready]" for the time after it. Contentions is 0 there: those are counted where an owner is known.
 	Waiter, Owner string
 	// Before and After sum up all pairs that these names fit; zero where there are none.
 	Before, After     Contended
@@ -42,8 +46,8 @@ func ContentionChanges(before, after *contention.Profile) []ContentionChange {
 	at := map[ContentionChange]int{}
 	var out []ContentionChange
 	for side, p := range []*contention.Profile{before, after} {
-		add := func(kind contention.Kind, l *contention.Lock, waiter, owner string, contentions int64, waited time.Duration) {
-			if contentions == 0 && waited == 0 {
+		add := func(kind contention.Kind, l *contention.Lock, waiter, owner string, c Contended) {
+			if c == (Contended{}) {
 				return
 			}
 			key := ContentionChange{Kind: kind, Lock: lockGroup(l), Class: l.Class, Waiter: waiter, Owner: owner}
@@ -55,24 +59,25 @@ func ContentionChanges(before, after *contention.Profile) []ContentionChange {
 			}
 			if side == 0 {
 				out[i].InBefore = true
-				out[i].Before.add(contentions, waited)
+				out[i].Before.add(c)
 			} else {
 				out[i].InAfter = true
-				out[i].After.add(contentions, waited)
+				out[i].After.add(c)
 			}
 		}
 		for i := range p.Pairs {
 			q := &p.Pairs[i]
-			add(q.Kind, q.Lock, q.Waiter.Group, q.Owner.Group, q.Contentions, q.Blamed)
+			add(q.Kind, q.Lock, q.Waiter.Group, q.Owner.Group, Contended{q.Contentions, q.Blamed, 0})
 		}
 		for i := range p.Waits {
 			w := &p.Waits[i]
-			add(w.Kind, w.Lock, w.Waiter.Group, contention.HandOffKey, 0, w.HandOff)
-			add(w.Kind, w.Lock, w.Waiter.Group, contention.UnattributedKey, 0, w.Unattributed)
+			add(w.Kind, w.Lock, w.Waiter.Group, contention.HandOffKey, Contended{Waited: w.HandOff})
+			add(w.Kind, w.Lock, w.Waiter.Group, contention.UnattributedKey, Contended{Waited: w.Unattributed})
+			add(w.Kind, w.Lock, w.Waiter.Group, contention.ReadyKey, Contended{Ready: w.Ready})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b ContentionChange) int {
-		return cmp.Or(cmp.Compare((b.After.Waited-b.Before.Waited).Abs(), (a.After.Waited-a.Before.Waited).Abs()),
+		return cmp.Or(cmp.Compare((b.After.time()-b.Before.time()).Abs(), (a.After.time()-a.Before.time()).Abs()),
 			strings.Compare(a.Lock, b.Lock), strings.Compare(a.Waiter, b.Waiter), strings.Compare(a.Owner, b.Owner))
 	})
 	return out
@@ -130,7 +135,7 @@ func (d *contentionDiff) cells(before, after Contended, inBefore, inAfter bool) 
 		if !there {
 			return format.Unknown
 		}
-		return format.Duration(c.Waited)
+		return format.Duration(c.time())
 	}
 	count := func(c Contended, there bool) string {
 		if !there {
@@ -139,7 +144,7 @@ func (d *contentionDiff) cells(before, after Contended, inBefore, inAfter bool) 
 		return format.Count(c.Contentions)
 	}
 	return []string{
-		waited(before, inBefore), waited(after, inAfter), ratioOf(float64(before.Waited), float64(after.Waited)),
+		waited(before, inBefore), waited(after, inAfter), ratioOf(float64(before.time()), float64(after.time())),
 		count(before, inBefore), count(after, inAfter), ratioOf(float64(before.Contentions), float64(after.Contentions)),
 	}
 }
@@ -151,19 +156,24 @@ func (d *contentionDiff) kinds(before, after *contention.Profile) {
 		total := []*Contended{&d.before, &d.after}[side]
 		for i := range p.Waits {
 			w := &p.Waits[i]
-			total.add(w.Contentions, w.Waited)
+			total.add(Contended{w.Contentions, w.Waited, w.Ready})
 			if sums[w.Kind] == nil {
 				sums[w.Kind] = new([2]Contended)
 			}
-			sums[w.Kind][side].add(w.Contentions, w.Waited)
+			sums[w.Kind][side].add(Contended{Contentions: w.Contentions, Waited: w.Waited})
 		}
 	}
 	t := d.table("")
-	t.row(append([]string{"all waiting"}, d.cells(d.before, d.after, true, true)...)...)
+	waitedBefore, waitedAfter := d.before, d.after
+	waitedBefore.Ready, waitedAfter.Ready = 0, 0
+	t.row(append([]string{"all waiting"}, d.cells(waitedBefore, waitedAfter, true, true)...)...)
 	for _, kind := range contention.Kinds {
 		if s := sums[kind]; s != nil {
 			t.row(append([]string{string(kind)}, d.cells(s[0], s[1], s[0] != Contended{}, s[1] != Contended{})...)...)
 		}
+	}
+	if d.before.Ready > 0 || d.after.Ready > 0 {
+		t.row("ready after it", format.Duration(d.before.Ready), format.Duration(d.after.Ready), ratioOf(float64(d.before.Ready), float64(d.after.Ready)), "", "", "")
 	}
 	t.row("wall time", format.Duration(before.Duration), format.Duration(after.Duration), ratioOf(float64(before.Duration), float64(after.Duration)), "", "", "")
 	t.write(&d.b, d.opt.Width)
@@ -183,14 +193,14 @@ func (d *contentionDiff) pairs(changes []ContentionChange) {
 	least, same := max(d.before.Waited, d.after.Waited)/1000, 0
 	t := d.table("kind, lock: waiter " + d.style.or("→", "->") + " owner")
 	for i, c := range changes {
-		if (c.After.Waited-c.Before.Waited).Abs() < least && len(changes) > 1 {
+		if (c.After.time()-c.Before.time()).Abs() < least && len(changes) > 1 {
 			same++
 			continue
 		}
 		name := fmt.Sprintf("%s, %s: %s", c.Kind, locks[i], cmp.Or(parties[2*i], contention.UnknownKey))
 		name = d.style.clean(name) + d.style.or(" → ", " -> ") + d.style.clean(cmp.Or(parties[2*i+1], contention.UnknownKey))
 		cells := d.cells(c.Before, c.After, c.InBefore, c.InAfter)
-		if c.Before.Contentions == 0 && c.After.Contentions == 0 { // nobody's
+		if c.Before.Contentions == 0 && c.After.Contentions == 0 { // of no owner
 			cells[3], cells[4], cells[5] = "", "", ""
 		}
 		t.row(append([]string{name}, cells...)...)

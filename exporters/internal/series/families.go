@@ -101,14 +101,17 @@ func (s *Snapshot) contention() []Family {
 	times := Family{Name: "bottleneck_contentions_total", OTel: "bottleneck.contentions", Unit: "{contention}", Type: Counter, Labels: []string{"kind"},
 		Help: "How often goroutines waited for each other, by what they waited for."}
 	wait := Family{Name: "bottleneck_contention_wait_seconds_total", OTel: "bottleneck.contention.wait", Unit: "s", Type: Counter, Labels: []string{"kind", "part"},
-		Help: "How long they waited: while a known owner was to blame, while nobody was (hand-off), and unattributed."}
+		Help: "How long they were blocked: while a known owner was to blame, while the lock was on its way to its next owner (hand-off), and unattributed."}
+	after := Family{Name: "bottleneck_contention_ready_seconds_total", OTel: "bottleneck.contention.ready", Unit: "s", Type: Counter, Labels: []string{"kind"},
+		Help: "How long they were ready after that, until they had a processor."}
 	for _, c := range s.Contention {
 		times.Points = append(times.Points, Point{Values: []string{c.Kind}, Value: float64(c.Contentions)})
 		for _, p := range []Part{{"blamed", c.Blamed}, {"hand-off", c.HandOff}, {"unattributed", c.Unattributed}} {
 			wait.Points = append(wait.Points, Point{Values: []string{c.Kind, p.Name}, Value: p.Time.Seconds()})
 		}
+		after.Points = append(after.Points, Point{Values: []string{c.Kind}, Value: c.Ready.Seconds()})
 	}
-	return []Family{times, wait}
+	return []Family{times, wait, after}
 }
 
 func (s *Snapshot) stream() []Family {

@@ -161,7 +161,7 @@ func (r *Reader) tellGroups(s *Snapshot) {
 // The cells of what has no groups: a kind of contention, or a reason for dropping, is the kind.
 const (
 	wall, idle                                        = "wall", "idle"
-	contentions, blamed, handOff, unattributed        = "contentions", "blamed", "hand-off", "unattributed"
+	contentions, blamed, handOff, unattributed, ready = "contentions", "blamed", "hand-off", "unattributed", "ready"
 	generations, bytes, cpu                           = "generations", "bytes", "cpu"
 	droppedGenerations, droppedBytes, droppedDuration = "dropped generations", "dropped bytes", "dropped time"
 )
@@ -184,6 +184,7 @@ func (r *Reader) readWhole(live *bottleneck.Live) {
 			add(kind, blamed, int64(w.Blamed))
 			add(kind, handOff, int64(w.HandOff))
 			add(kind, unattributed, int64(w.Unattributed))
+			add(kind, ready, int64(w.Ready))
 		}
 	}
 	st := &live.Stream
@@ -209,6 +210,7 @@ func (r *Reader) tellWhole(s *Snapshot) {
 				Blamed:       time.Duration(value(c.kind, blamed)),
 				HandOff:      time.Duration(value(c.kind, handOff)),
 				Unattributed: time.Duration(value(c.kind, unattributed)),
+				Ready:        time.Duration(value(c.kind, ready)),
 			})
 		}
 	}

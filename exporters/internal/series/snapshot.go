@@ -41,10 +41,11 @@ type Part struct {
 // Contention is what was waited for locks, channels and so on, of one kind.
 type Contention struct {
 	Kind string
-	// Contentions is how often, and the times, which sum to what was waited, whose it was: an owner's
-	// who is known, nobody's (the scheduler's), or not known.
+	// Contentions is how often, and the times, which sum to what was waited, whose it was: that of a known owner,
+	// of the hand-off from one owner to the next, or not known. Ready followed it, until there was a processor.
 	Contentions                   int64
 	Blamed, HandOff, Unattributed time.Duration
+	Ready                         time.Duration
 }
 
 // Stream is what the reading of the trace has cost, and dropped.

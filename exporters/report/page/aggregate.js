@@ -3,7 +3,7 @@
 
 const ASPECTS = ["kind", "class", "lock", "flags", "waiter-goroutine", "waiter-group", "waiter-func", "waiter-stack", "owner-goroutine", "owner-group", "owner-func", "owner-stack",
 	"root-goroutine", "root-group", "root-func", "root-stack"];
-const HAND_OFF = "[hand-off]", UNATTRIBUTED = "[unattributed]", UNKNOWN = "[unknown]";
+const HAND_OFF = "[hand-off]", UNATTRIBUTED = "[unattributed]", READY = "[ready]", UNKNOWN = "[unknown]";
 
 const ofRoot = aspect => aspect.startsWith("root-");
 const ofOwner = aspect => aspect.startsWith("owner-") || ofRoot(aspect) || aspect === "flags";
@@ -40,7 +40,7 @@ function keyOf(c, rows, i, aspect, r = -1) {
 	return stack ? chainText(c, stack[i]) : UNKNOWN;
 }
 
-const newNode = (aspect, key) => ({aspect, key, n: 0, waited: 0, blamed: 0, handOff: 0, unattributed: 0, children: [], index: new Map()});
+const newNode = (aspect, key) => ({aspect, key, n: 0, waited: 0, blamed: 0, handOff: 0, unattributed: 0, ready: 0, idle: 0, children: [], index: new Map()});
 
 // wayOf returns the nodes from the root to the leaf of a row, making those that are missing. noOwner is the key for
 // aspects of the owner, if not empty.
@@ -72,6 +72,10 @@ function aggregate(c, aspects, filter) {
 		if (!keep.unowned) continue;
 		if (W.handOff[i] > 0) for (const t of wayOf(root, c, W, i, aspects, HAND_OFF)) t.handOff += W.handOff[i];
 		if (W.unattributed[i] > 0) for (const t of wayOf(root, c, W, i, aspects, UNATTRIBUTED)) t.unattributed += W.unattributed[i];
+		if (W.ready[i] > 0) for (const t of wayOf(root, c, W, i, aspects, READY)) {
+			t.ready += W.ready[i];
+			t.idle += W.idle[i];
+		}
 	}
 	const way = (i, to, r) => wayOf(root, c, P, i, aspects.slice(0, to), "", r);
 	for (let i = 0; i < (P.kind || []).length; i++) {
@@ -90,10 +94,14 @@ function aggregate(c, aspects, filter) {
 	return root;
 }
 
+// tellsReady tells whether the time that goroutines were ready after their waits is told from the waits: in traces, not by wrapped locks.
+const tellsReady = c => c.source === "trace" || (c.waits.parks || []).some(n => n > 0);
+const waitedWord = c => tellsReady(c) ? "blocked" : "waited";
+
 function finish(t) {
 	t.waited = t.blamed + t.handOff + t.unattributed;
 	t.children.forEach(finish);
-	t.children.sort((a, b) => b.waited - a.waited || compareText(a.key, b.key));
+	t.children.sort((a, b) => b.waited - a.waited || b.ready - a.ready || compareText(a.key, b.key));
 }
 
 // shownContention is the profile with the rows that a selection is about: those of the windows that its time touches, whose numbers

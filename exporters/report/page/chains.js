@@ -17,7 +17,7 @@ function pairsBelow(path, filter) {
 	}
 	const pairs = [], waits = [];
 	for (let i = 0; i < (c.pairs.kind || []).length; i++) if (filter.pair(i) && fits(c.pairs, i, true)) pairs.push(i);
-	const noOwner = keys.find(k => k === HAND_OFF || k === UNATTRIBUTED);
+	const noOwner = keys.find(k => k === HAND_OFF || k === UNATTRIBUTED || k === READY);
 	const owned = keys.some((_, level) => /^(owner|root)-/.test(aspects[level] || "")) && !noOwner;
 	if (!owned) for (let i = 0; i < (c.waits.kind || []).length; i++) if (filter.wait(i) && fits(c.waits, i, false)) waits.push(i);
 	return {pairs, waits, noOwner};
@@ -34,8 +34,8 @@ function drawChains(filter) {
 	const P = c.pairs, W = c.waits, wkey = i => P.ws[i] + ":" + P.wg[i], okey = i => P.os[i] + ":" + P.og[i];
 	const there = {waiter: new Set([...pairs.map(wkey), ...waits.map(i => W.ws[i] + ":" + W.wg[i])]), owner: new Set(pairs.map(okey))};
 	for (const i of waits) {
-		if (W.handOff[i] > 0 && noOwner !== UNATTRIBUTED) there.owner.add(HAND_OFF);
-		if (W.unattributed[i] > 0 && noOwner !== HAND_OFF) there.owner.add(UNATTRIBUTED);
+		if (W.handOff[i] > 0 && (!noOwner || noOwner === HAND_OFF)) there.owner.add(HAND_OFF);
+		if (W.unattributed[i] > 0 && (!noOwner || noOwner === UNATTRIBUTED)) there.owner.add(UNATTRIBUTED);
 	}
 	for (const side of ["waiter", "owner"]) if (!there[side].has(chainsShown[side])) chainsShown[side] = null; // it has nothing to do with this selection
 	for (const i of pairs) {
@@ -43,7 +43,7 @@ function drawChains(filter) {
 		if (chainsShown.waiter === null || chainsShown.waiter === wkey(i)) put(owners, P.os[i], P.og[i], P.blamed[i]);
 	}
 	for (const i of waits) {
-		const key = W.ws[i] + ":" + W.wg[i], off = noOwner === UNATTRIBUTED ? 0 : W.handOff[i], un = noOwner === HAND_OFF ? 0 : W.unattributed[i];
+		const key = W.ws[i] + ":" + W.wg[i], off = !noOwner || noOwner === HAND_OFF ? W.handOff[i] : 0, un = !noOwner || noOwner === UNATTRIBUTED ? W.unattributed[i] : 0;
 		if (chainsShown.owner === null || chainsShown.owner === HAND_OFF) put(waiters, W.ws[i], W.wg[i], off);
 		if (chainsShown.owner === null || chainsShown.owner === UNATTRIBUTED) put(waiters, W.ws[i], W.wg[i], un);
 		if (chainsShown.waiter === null || chainsShown.waiter === key) {
@@ -76,17 +76,17 @@ function drawActivity(pairs) {
 	fill(byID("activity"), known ? [h("h4", null, "what the owners did meanwhile"), barTable("what owners did", rows, total)] : null);
 }
 
-const NOBODY = {[HAND_OFF]: "nobody: the next one was chosen, but did not run yet", [UNATTRIBUTED]: "not known"};
+const NO_OWNER = {[HAND_OFF]: "on its way to the next owner", [UNATTRIBUTED]: "not known"};
 
 function chainItem(side, e, total) {
-	const c = D.contention, key = NOBODY[e.stack] ? e.stack : e.key, chain = c.stacks[e.stack], on = chainsShown[side] === key;
+	const c = D.contention, key = NO_OWNER[e.stack] ? e.stack : e.key, chain = c.stacks[e.stack], on = chainsShown[side] === key;
 	const group = c.partyOf[e.group], frames = chain ? chain.f : [];
 	return h("li" + (on ? ".on" : ""), null, h("button.chain", {type: "button", "aria-pressed": String(on), onclick: () => {
 		chainsShown[side] = on ? null : key;
 		drawContention();
 	}}, h("span.chain-head", null, h("span.chain-bar", {style: {width: 100 * e.time / Math.max(1, total) + "%"}, "aria-hidden": "true"}),
-		h("b", null, duration(e.time)), " ", group >= 0 ? [swatch(D.groups[group].color), h("bdi", null, groupTitle(group))] : NOBODY[e.stack] || UNKNOWN)),
+		h("b", null, duration(e.time)), " ", group >= 0 ? [swatch(D.groups[group].color), h("bdi", null, groupTitle(group))] : NO_OWNER[e.stack] || UNKNOWN)),
 	frames.length ? h("ol.frames", null, frames.slice(0, on ? 64 : 5).map(([f, file, line]) => h("li", null, h("bdi.name", {title: show(`${c.funcs[f]} ${c.files[file]}:${line}`, 1000)}, show(c.short[f], 100)),
 		c.files[file] ? h("span.muted", null, " " + show(c.files[file].split(/[\\/]/).pop(), 60) + ":" + line) : null)),
-		frames.length > 5 && !on ? h("li.muted", null, `… ${frames.length - 5} more`) : null) : NOBODY[e.stack] ? null : h("p.muted", null, "call chain not known"));
+		frames.length > 5 && !on ? h("li.muted", null, `… ${frames.length - 5} more`) : null) : NO_OWNER[e.stack] ? null : h("p.muted", null, "call chain not known"));
 }

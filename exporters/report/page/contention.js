@@ -4,7 +4,7 @@ function makeContention() {
 	const c = D.contention;
 	c.hasGoroutines = (c.waits.wid || []).some(id => id > 0);
 	c.hasRoots = (c.roots.links || []).some(n => n > 0);
-	return section("contention", "contention", h("p.about", null, "Who waited, for what, and who held it meanwhile. Time that belongs to no owner is hand-off (nobody held it, and the next one did not run yet) or unattributed (it is not known). The root is who was at the end of a chain of owners that waited themselves."),
+	return section("contention", "contention", h("p.about", null, "Who waited, for what, and who held it meanwhile. Time that belongs to no owner is hand-off (the lock was on its way to its next owner) or unattributed (it is not known who held it, or whether it was held)." + (tellsReady(c) ? " Ready is the time after a wait until the goroutine had a processor." : "") + " The root is who was at the end of a chain of owners that waited themselves."),
 		h("p.lead#contention-lead"), makeAspects(),
 		h("p.key", {"aria-hidden": "true"}, [["blamed", "blamed on an owner"], ["handoff", "hand-off"], ["unattributed", "unattributed"]].map(([what, words]) => h("span", null, h("i." + what), words))),
 		h("div.columns.wide-left", null, h("div", null, makeTree(), h("div#activity")), h("div#chains.chains")), h("h3", null, "locks, and what else was waited for"), h("div#locks"), notes(contentionNotes(c), "notes on contention"));
@@ -23,7 +23,8 @@ function drawContention() {
 	if (!D.contention || !byID("contention")) return;
 	const filter = contentionFilter(state.sel), c = shownContention(state.sel), root = aggregate(c, aspectOrder(), filter);
 	drawAspects(document.activeElement && document.activeElement.dataset && byID("aspects-used").contains(document.activeElement) ? document.activeElement.dataset.aspect : null);
-	fill(byID("contention-lead"), h("b", null, duration(root.waited)), ` waited in ${plural(root.n, "wait", "waits")}`, root.waited ? `: ${percent(root.blamed, root.waited)} blamed on owners, ${percent(root.handOff, root.waited)} hand-off, ${percent(root.unattributed, root.waited)} unattributed.` : ".",
+	fill(byID("contention-lead"), h("b", null, duration(root.waited)), ` ${waitedWord(c)} in ${plural(root.n, "wait", "waits")}`, root.waited ? `: ${percent(root.blamed, root.waited)} blamed on owners, ${percent(root.handOff, root.waited)} hand-off, ${percent(root.unattributed, root.waited)} unattributed.` : ".",
+		root.ready ? ` Then ready for ${duration(root.ready)}, until they had a processor; for ${duration(root.idle)} of that, one was idle.` : null,
 		blamedOnSelection(), stretchNote(c.cover, "the profile does not say when somebody waited"),
 		state.sel.goroutines.length && !D.contention.hasGoroutines ? h("span.muted", null, " Of all goroutines: the profile does not tell single ones apart.") : null);
 	drawTree(root, root.waited);
@@ -41,7 +42,7 @@ function blamedOnSelection() {
 }
 
 function lockTable(filter) {
-	const c = shownContention(state.sel), rows = c.locks.map(l => ({l, n: 0, waited: 0, blamed: 0, handOff: 0, unattributed: 0, longest: 0}));
+	const c = shownContention(state.sel), rows = c.locks.map(l => ({l, n: 0, waited: 0, blamed: 0, handOff: 0, unattributed: 0, ready: 0, idle: 0, parks: 0, longest: 0}));
 	const W = c.waits, P = c.pairs;
 	for (let i = 0; i < (W.kind || []).length; i++) {
 		if (!filter.wait(i)) continue;
@@ -49,6 +50,9 @@ function lockTable(filter) {
 		r.n += W.n[i];
 		r.handOff += W.handOff[i];
 		r.unattributed += W.unattributed[i];
+		r.ready += W.ready[i];
+		r.idle += W.idle[i];
+		r.parks += W.parks[i];
 		r.kind = c.kinds[W.kind[i]];
 		r.longest = Math.max(r.longest, W.longest[i]);
 	}
@@ -60,12 +64,15 @@ function lockTable(filter) {
 			{title: "lock", text: r => r.l.name, cell: r => name(r.l.name, shortFunc(r.l.title))},
 			{title: "kind", text: r => r.kind || "", cell: r => show(r.kind || "")},
 			{title: "waits", num: true, value: r => r.n, cell: r => count(r.n)},
-			{title: "waited", num: true, value: r => r.waited, cell: r => duration(r.waited)},
+			{title: waitedWord(c), num: true, value: r => r.waited, cell: r => duration(r.waited)},
+			...(tellsReady(c) ? [{title: "ready", num: true, value: r => r.ready, cell: r => r.parks ? duration(r.ready) : "–", help: "after the wait, until they had a processor"},
+			{title: "idle", num: true, value: r => r.idle, cell: r => r.ready ? percent(r.idle, r.ready) : "–", wide: true, help: "part of ready in which a processor was idle"},
+			{title: "parks", num: true, value: r => r.parks, cell: r => r.parks ? count(r.parks) : "–", wide: true, help: "how often they blocked, as the runtime's profiles count: a goroutine that is woken, loses the race and blocks again counts twice"}] : []),
 			{title: "blamed", num: true, value: r => r.blamed, cell: r => percent(r.blamed, r.waited)},
 			{title: "hand-off", num: true, value: r => r.handOff, cell: r => percent(r.handOff, r.waited), wide: true},
 			{title: "unattributed", num: true, value: r => r.unattributed, cell: r => percent(r.unattributed, r.waited), wide: true},
 			{title: "longest", num: true, value: r => r.longest, cell: r => r.n ? duration(r.longest) : "–", wide: true, help: "of the waits that ended there"},
-			...(c.cover ? [] : [{title: "contended", num: true, value: r => r.l.contended, cell: r => r.l.waiters ? percent(r.l.contended, c.duration) : "–", wide: true, help: "part of the recording in which it was held while somebody waited; known of locks only"},
+			...(c.cover ? [] : [{title: "contended", num: true, value: r => r.l.contended, cell: r => r.l.waiters ? percent(r.l.contended, c.duration) : "–", wide: true, help: "part of the recording in which it is known to have been held while others waited; known of locks only"},
 			{title: "most waiters", num: true, value: r => r.l.waiters, cell: r => r.l.waiters ? count(r.l.waiters) : "–", wide: true, help: "at the same time; known of locks only"}]), // of the whole recording only
 		],
 		selected: r => state.sel.locks.includes(r.l.name), onselect: (r, more) => toggle("locks", r.l.name, more),

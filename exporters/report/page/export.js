@@ -55,13 +55,14 @@ function contentionRows() {
 	const c = shownContention(state.sel), f = contentionFilter(state.sel), out = [];
 	const common = (R, i) => ({kind: c.kinds[R.kind[i]], lock: c.locks[R.lock[i]].name, class: c.locks[R.lock[i]].class, waiter_group: c.parties[R.wg[i]], waiter_stack: chainText(c, R.ws[i])});
 	for (let i = 0; i < (c.pairs.kind || []).length; i++) {
-		if (f.pair(i)) out.push({...common(c.pairs, i), owner_group: c.parties[c.pairs.og[i]], owner_stack: chainText(c, c.pairs.os[i]), waits: c.pairs.n[i], wait_ns: c.pairs.blamed[i]});
+		if (f.pair(i)) out.push({...common(c.pairs, i), owner_group: c.parties[c.pairs.og[i]], owner_stack: chainText(c, c.pairs.os[i]), waits: c.pairs.n[i], wait_ns: c.pairs.blamed[i], ready_ns: "", parks: ""});
 	}
 	for (let i = 0; i < (c.waits.kind || []).length; i++) {
 		if (!f.wait(i)) continue;
 		for (const [key, col] of [[HAND_OFF, "handOff"], [UNATTRIBUTED, "unattributed"]]) {
-			if (c.waits[col][i] > 0) out.push({...common(c.waits, i), owner_group: key, owner_stack: key, waits: "", wait_ns: c.waits[col][i]});
+			if (c.waits[col][i] > 0) out.push({...common(c.waits, i), owner_group: key, owner_stack: key, waits: "", wait_ns: c.waits[col][i], ready_ns: "", parks: ""});
 		}
+		if (c.waits.parks[i] > 0) out.push({...common(c.waits, i), owner_group: READY, owner_stack: READY, waits: c.waits.n[i], wait_ns: 0, ready_ns: c.waits.ready[i], parks: c.waits.parks[i]});
 	}
 	return out;
 }
@@ -72,10 +73,10 @@ const taskRows = () => shownClasses().filter(taskFilter(state.sel)).map(c => ({c
 const PPROF = {
 	graph: () => ({types: [["share", "nanoseconds"], ["running", "nanoseconds"]], samples: graphRows().map(r => ({stack: ["[group] " + r.group], values: [r.share_ns, r.running_ns], labels: {group: r.group, kind: r.kind}}))}),
 	tasks: () => ({types: [["tasks", "count"], ["cycles", "count"], ["time", "nanoseconds"]], samples: taskSamples()}),
-	contention: () => ({types: [["contentions", "count"], ["delay", "nanoseconds"]], samples: contentionRows().map(r => ({
+	contention: () => ({types: [["contentions", "count"], ["delay", "nanoseconds"], ["ready", "nanoseconds"]], samples: contentionRows().map(r => ({
 		// One flame graph: the waiter's chain, the lock, and below it the owner's chain upside down.
 		stack: [...(r.owner_stack.startsWith("[") ? [r.owner_stack] : [...frameNames(r.owner_stack).reverse(), "[held by]"]), "[lock] " + r.lock, ...frameNames(r.waiter_stack)],
-		values: [Number(r.waits) || 0, r.wait_ns], labels: {kind: r.kind, lock: r.lock, waiter_group: r.waiter_group, owner_group: r.owner_group},
+		values: [r.owner_group === READY ? 0 : Number(r.waits) || 0, r.wait_ns, Number(r.ready_ns) || 0], labels: {kind: r.kind, lock: r.lock, waiter_group: r.waiter_group, owner_group: r.owner_group},
 	}))}),
 };
 

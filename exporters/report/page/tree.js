@@ -39,13 +39,14 @@ let treeFocus = "", treeOrder = null;
 function treeRow(t, level, path, total, i, siblings) {
 	const open = openNodes.has(path), leaf = !t.children.length;
 	const bar = (what, v) => v > 0 ? h("span." + what, {style: {width: 100 * v / Math.max(1, total) + "%"}}) : null;
-	const words = `${t.aspect.replace("-", " ")} ${nodeTitle(t)}: waited ${duration(t.waited)} (${percent(t.waited, total)}), ${count(t.n)} waits; blamed ${duration(t.blamed)}, hand-off ${duration(t.handOff)}, unattributed ${duration(t.unattributed)}`;
+	const words = `${t.aspect.replace("-", " ")} ${nodeTitle(t)}: ${waitedWord(D.contention)} ${duration(t.waited)} (${percent(t.waited, total)}), ${count(t.n)} waits${t.ready ? `, then ready ${duration(t.ready)}` : ""}; blamed ${duration(t.blamed)}, hand-off ${duration(t.handOff)}, unattributed ${duration(t.unattributed)}`;
 	const row = h("div.tree-row" + (path === state.view.tree ? ".on" : ""), {role: "treeitem", tabindex: "-1", "aria-level": level, "aria-setsize": siblings, "aria-posinset": i + 1, "aria-expanded": leaf ? null : String(open), "aria-selected": String(path === state.view.tree),
 		"aria-label": words, "data-path": path, style: {"--level": level}, onclick: ev => clickRow(ev, path, leaf), onkeydown: ev => treeKey(ev, path, leaf)},
 		h("span.twist", {"aria-hidden": "true"}, leaf ? "" : open ? "▾" : "▸"),
 		h("span.tree-name", null, h("span.aspect", null, t.aspect.replace("-", " ")), h("bdi.name", {title: show(t.key, 1000)}, nodeTitle(t))),
 		h("span.tree-bar", {"aria-hidden": "true"}, bar("blamed", t.blamed), bar("handoff", t.handOff), bar("unattributed", t.unattributed)),
-		h("span.num", null, duration(t.waited)), h("span.num.muted", null, percent(t.waited, total)), h("span.num.muted.wide", null, count(t.n) + " ×"));
+		h("span.num", null, duration(t.waited)), h("span.num.muted", null, percent(t.waited, total)), h("span.num.muted.wide", null, count(t.n) + " ×"),
+		tellsReady(D.contention) ? h("span.num.muted.wide", {title: "ready after the wait, until they had a processor"}, t.ready ? "+" + duration(t.ready) : "") : null);
 	return row;
 }
 
