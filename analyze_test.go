@@ -8,7 +8,6 @@ import (
 	"log"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -28,11 +27,10 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	boxes, share := report.Bottle.Neck()
-	fmt.Printf("%s is the neck: %v of %v\n", boxes[0].Group, share.Round(time.Millisecond), report.Bottle.Wall.Round(time.Millisecond))
+	fmt.Println(report.Bottle.Sentence(nil))
 	fmt.Println("it waits for a", report.Contention.Waits[0].Kind)
 	// Output:
-	// proto/work.mutexWorker is the neck: 894ms of 894ms
+	// 39% of the capacity of 2 processors was not used: 39% while proto/work.mutexWorker ran (894 ms at a parallelism of 1.22).
 	// it waits for a mutex
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// A service analyzes itself all the time, and prints each minute what was the neck in it.
+// A service analyzes itself all the time, and prints each minute where the capacity of the processors went.
 func ExampleContinuous() {
 	live := bottleneck.NewContinuous(bottleneck.ContinuousOptions{Budget: 0.01})
 	if err := live.Start(); err != nil {
@@ -20,10 +20,7 @@ func ExampleContinuous() {
 
 	for range time.Tick(time.Minute) {
 		l := live.ReadReset()
-		boxes, share := l.Bottle.Neck()
-		if len(boxes) > 0 {
-			fmt.Printf("%s: %v of %v\n", boxes[0].Group, share, l.Covered)
-		}
+		fmt.Println(l.Bottle.Sentence(nil))
 		if d := l.Stream.Dropped; d.Generations > 0 {
 			fmt.Printf("%d of %d windows were dropped, of %v in all\n", d.Generations, d.Generations+l.Stream.Generations, d.Duration)
 		}

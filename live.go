@@ -5,8 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime/trace"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -74,6 +77,13 @@ func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (report 
 		return nil, err
 	}
 	report = a.report(info)
+	switch rec.(type) {
+	case *bottle.Recorder, *trace.FlightRecorder: // of this process
+		report.Bottle.CPUs = host.Processors()
+		for _, w := range report.Bottle.Windows {
+			w.CPUs = host.Processors()
+		}
+	}
 	report.Speedup, report.SpeedupErr = est.Stack(info), estErr
 	return report, err
 }

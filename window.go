@@ -6,6 +6,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -20,8 +21,10 @@ type window struct {
 
 // window cuts all analyses at the end of a generation. No more than n groups of each are kept apart.
 func (a *analyses) window(g *timeline.Generation, clock *wallClock, n int) *window {
+	graph := a.graph.Cut(g.End).Top(n)
+	graph.CPUs = host.Processors()
 	return &window{
-		graph: a.graph.Cut(g.End).Top(n),
+		graph: graph,
 		waits: a.waits.Cut(g.End).Top(n),
 		tasks: a.tasks.Cut(g.End).Top(n),
 		from:  clock.at(g.Start), to: clock.at(g.End),

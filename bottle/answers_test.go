@@ -35,7 +35,7 @@ func TestKnownAnswers(t *testing.T) {
 		{"real/gocompile-c2", "goroutines compile", count("cmd/compile/internal/gc.compileFunctions.func3.1"), 1371, 0},
 		{"real/gocompile-c2", "are they wide", wide(backEnd), 1.97, .005},
 		{"real/gocompile-c2", "boxes of the application are in the neck", necks(Application), 1, 0},
-		{"real/gocompile-c2", "s is the neck high, of which all but .002 is main.main", graph.neck, .608, .001},
+		{"real/gocompile-c2", "s·processors were lost while something ran, of which all but .02 by main.main", graph.neck, .618, .001},
 
 		// One lock held across write(2).
 		{"real/stdlog-file", "seconds of wall time", graph.wall, .20, .005},
@@ -85,12 +85,12 @@ func TestKnownAnswers(t *testing.T) {
 		{"small/phases-go1.26.8", "s runs main.main", height("main.main"), .247, .001},
 		{"small/phases-go1.26.8", "and alone", wide("main.main"), 1, .001},
 		{"small/phases-go1.26.8", "are the workers wide", wide("proto/work.phaseWorker"), 1.67, .01},
-		{"small/phases-go1.26.8", "s is the neck high: the sequential phase only", graph.neck, .248, .001},
+		{"small/phases-go1.26.8", "s·processors were lost while something ran", graph.neck, .960, .001},
 
 		// Four workers under one mutex most of the time.
 		{"small/mutex-go1.26.8", "are the workers wide", wide("proto/work.mutexWorker"), 1.22, .005},
 		{"small/mutex-go1.26.8", "s wait they for the mutex: 2.6 of 4 at any time", waits("proto/work.mutexWorker", "mutex"), 2.58 * .894, .01},
-		{"small/mutex-go1.26.8", "of 1 is the neck high", func(g graph) float64 { return g.neck() / g.wall() }, 1, .001},
+		{"small/mutex-go1.26.8", "processors were lost on average while something ran", func(g graph) float64 { return g.neck() / g.wall() }, .777, .001},
 
 		// System calls: half of the time nobody runs.
 		{"small/sys-go1.26.8", "of 1 is idle", func(g graph) float64 { return g.Idle.Seconds() / g.wall() }, .59, .01},
@@ -130,9 +130,13 @@ func load(t *testing.T, name string) graph {
 func (g graph) wall() float64 { return g.Wall.Seconds() }
 func (g graph) mean() float64 { return g.MeanParallelism() }
 
+// neck is what was lost while something ran, in s·processors.
 func (g graph) neck() float64 {
-	_, share := g.Neck()
-	return share.Seconds()
+	var lost time.Duration
+	for i := range g.Boxes {
+		lost += g.Boxes[i].Lost
+	}
+	return lost.Seconds()
 }
 
 func (g graph) application() float64 {
@@ -209,10 +213,11 @@ func assists(g graph) float64 {
 // necks counts the boxes of a kind that are in the neck.
 func necks(k Kind) func(graph) float64 {
 	return func(g graph) (n float64) {
-		boxes, _ := g.Neck()
-		for _, b := range boxes {
-			if b.Kind == k {
-				n++
+		for _, l := range g.Neck() {
+			for _, b := range l.Boxes {
+				if b.Kind == k {
+					n++
+				}
 			}
 		}
 		return n

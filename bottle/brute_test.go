@@ -46,6 +46,7 @@ func (s *segment) runs(offered bool) bool {
 // truth is what the equations say of one box in one window.
 type truth struct {
 	share, bound *big.Rat // in ns; in 2^-16 ns
+	room         *big.Rat // ∫ GOMAXPROCS/r, in ns
 	running, any timeline.Time
 	runnable     timeline.Time
 	waiting      map[string]time.Duration
@@ -55,13 +56,15 @@ type truth struct {
 type truths struct {
 	start, end timeline.Time
 	idle       timeline.Time
+	capacity   time.Duration // ∫ GOMAXPROCS, and while idle
+	idleLost   time.Duration
 	boxes      map[boxKey]*truth
 }
 
 func (ts *truths) box(k boxKey) *truth {
 	b := ts.boxes[k]
 	if b == nil {
-		b = &truth{share: new(big.Rat), bound: new(big.Rat), waiting: map[string]time.Duration{}, goroutines: map[int64]bool{}}
+		b = &truth{share: new(big.Rat), room: new(big.Rat), bound: new(big.Rat), waiting: map[string]time.Duration{}, goroutines: map[int64]bool{}}
 		ts.boxes[k] = b
 	}
 	return b
@@ -70,8 +73,13 @@ func (ts *truths) box(k boxKey) *truth {
 // bruteForce evaluates the equations for the windows between the cuts. A goroutine
 // belongs to a box in a window if it was in the box at an instant of the window, whose
 // end does not count unless the trace itself ends inside of the window.
-func bruteForce(segs []segment, cuts []timeline.Time, endsInside, offered bool) []*truths {
+func bruteForce(segs []segment, procs []procsFrom, cuts []timeline.Time, endsInside, offered bool) []*truths {
 	edges := slices.Clone(cuts)
+	for _, p := range procs {
+		if cuts[0] < p.from && p.from < cuts[len(cuts)-1] {
+			edges = append(edges, p.from)
+		}
+	}
 	first, last := cuts[0], cuts[len(cuts)-1]
 	for i := range segs {
 		for _, t := range []timeline.Time{segs[i].start, segs[i].end} {
@@ -103,6 +111,13 @@ func bruteForce(segs []segment, cuts []timeline.Time, endsInside, offered bool) 
 			w++
 		}
 		dt := to - from
+		p := int64(0)
+		for _, c := range procs {
+			if c.from <= from {
+				p = c.n
+			}
+		}
+		out[w].capacity += time.Duration(p * int64(dt))
 		running := map[boxKey]int64{}
 		var r int64
 		for k := range segs {
@@ -124,11 +139,13 @@ func bruteForce(segs []segment, cuts []timeline.Time, endsInside, offered bool) 
 		}
 		if r == 0 {
 			out[w].idle += dt
+			out[w].idleLost += time.Duration(p * int64(dt))
 			continue
 		}
 		for key, m := range running {
 			b := out[w].box(key)
 			b.share.Add(b.share, big.NewRat(m*int64(dt), r))
+			b.room.Add(b.room, big.NewRat(m*int64(dt)*p, r))
 			b.bound.Add(b.bound, big.NewRat(m*(max(before, r)-1), r))
 			b.running += timeline.Time(m) * dt
 			b.any += dt
@@ -143,9 +160,12 @@ func sum(ws []*truths) *truths {
 	all := &truths{start: ws[0].start, end: ws[len(ws)-1].end, boxes: map[boxKey]*truth{}}
 	for _, w := range ws {
 		all.idle += w.idle
+		all.capacity += w.capacity
+		all.idleLost += w.idleLost
 		for k, b := range w.boxes {
 			a := all.box(k)
 			a.share.Add(a.share, b.share)
+			a.room.Add(a.room, b.room)
 			a.bound.Add(a.bound, b.bound)
 			a.running += b.running
 			a.any += b.any
@@ -167,7 +187,10 @@ func differs(g *Graph, want *truths) string {
 	if len(g.Boxes) != len(want.boxes) {
 		return fmt.Sprintf("boxes %v; want %v", names(g), slices.Collect(maps.Keys(want.boxes)))
 	}
-	sum := g.Idle
+	if g.Capacity != want.capacity || g.IdleLost != want.idleLost {
+		return fmt.Sprintf("capacity %d, %d of it idle; want %d, %d", g.Capacity, g.IdleLost, want.capacity, want.idleLost)
+	}
+	sum, lost := g.Idle, g.IdleLost
 	for i := range g.Boxes {
 		b := &g.Boxes[i]
 		w := want.boxes[boxKey{b.Group, b.Kind}]
@@ -184,6 +207,14 @@ func differs(g *Graph, want *truths) string {
 		if d := b.Share - time.Duration(b.exact>>fracBits); d < 0 || d > 1 {
 			return fmt.Sprintf("%s: share %d ns is not %d·2^-16 ns, rounded", b.Group, b.Share, b.exact)
 		}
+		// What the error of the share is to the time, GOMAXPROCS times that is to the capacity; rounding adds 1 ns, and the box that
+		// takes what is left over at most 1 ns·processor for each box.
+		lost += b.Lost
+		off.Sub(new(big.Rat).SetFrac64(int64(b.Lost+b.Running), 1), w.room)
+		most := new(big.Rat).Add(big.NewRat(int64(g.Procs)+int64(len(g.Boxes)), 1), new(big.Rat).Mul(w.bound, big.NewRat(int64(g.Procs), 1<<fracBits)))
+		if off.Abs(off).Cmp(most) > 0 {
+			return fmt.Sprintf("%s: lost %d ns·processors are %s off; at most %s is proven", b.Group, b.Lost, off.FloatString(3), most.FloatString(3))
+		}
 		self := 0.0
 		if w.any > 0 {
 			self = float64(w.running) / float64(w.any)
@@ -196,6 +227,9 @@ func differs(g *Graph, want *truths) string {
 	}
 	if sum != g.Wall {
 		return fmt.Sprintf("shares and idle time sum to %d of %d ns", sum, g.Wall)
+	}
+	if lost != g.Lost() {
+		return fmt.Sprintf("lost capacity sums to %d of %d ns·processors", lost, g.Lost())
 	}
 	return ""
 }
@@ -249,7 +283,7 @@ func TestEquationsByBruteForce(t *testing.T) {
 		}
 		cuts = append(cuts, to)
 		endsInside := opt.To == 0 || begin+timeline.Time(opt.To) > end
-		want := bruteForce(s.segments, cuts, endsInside, opt.Offered)
+		want := bruteForce(s.segments, s.procs, cuts, endsInside, opt.Offered)
 
 		describe := fmt.Sprintf("seed %d, by %s, offered %v, from %d to %d of %d ns, windows of %d ns", seed, how, opt.Offered, opt.From, opt.To, length, opt.Window)
 		if err := identity(o); err != nil {

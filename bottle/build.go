@@ -17,6 +17,7 @@ func (o *Observer) Graph() *Graph {
 		o.foldExited()
 	}
 	g := o.newGraph(o.from, o.to, o.idle, o.procs)
+	g.Capacity, g.IdleLost = time.Duration(o.capacity), time.Duration(o.idleCapacity)
 	g.Wall -= time.Duration(o.pieces.missed)
 	g.merged = o.pieces.mark()
 	for _, b := range o.boxes {
@@ -33,6 +34,7 @@ func (o *Observer) Graph() *Graph {
 
 func (o *Observer) windowGraph() *Graph {
 	g := o.newGraph(o.stretch.start, o.clock.now, o.clock.idle-o.stretch.idle, o.stretch.procs)
+	g.Capacity, g.IdleLost = time.Duration(o.stretch.capacity), time.Duration(o.stretch.idleCapacity)
 	g.Wall -= time.Duration(o.stretch.missed)
 	for _, b := range o.boxes {
 		g.addBox(b, &b.win)
@@ -68,6 +70,7 @@ func (g *Graph) addBox(b *box, a *account) {
 		Waiting:         map[string]time.Duration{},
 		SelfParallelism: ratio(time.Duration(a.running), time.Duration(a.any)),
 		exact:           a.share,
+		room:            a.room,
 		busy:            time.Duration(a.any),
 		known:           a.known,
 		carried:         a.carried,
@@ -84,7 +87,7 @@ func (g *Graph) addBox(b *box, a *account) {
 }
 
 // finish rounds the shares to nanoseconds so that they and the idle time sum
-// to the wall time, and puts the boxes in order. The largest remainders are rounded up.
+// to the wall time, gives the boxes what they lost, and puts them in order. The largest remainders are rounded up.
 //
 // The shares lack what the clock carries, less than the number of running goroutines in 2^-16 ns, so
 // rounding up some boxes is enough unless more than 65,536 run at once, as
@@ -122,6 +125,7 @@ func (g *Graph) finish() {
 		b := &g.Boxes[i]
 		b.Parallelism = b.width()
 	}
+	g.lose()
 	slices.SortFunc(g.Boxes, compareStack)
 }
 

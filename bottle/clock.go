@@ -28,6 +28,8 @@ type clock struct {
 	a       share // modulo 2^64: only differences mean something
 	carry   share // left over from divisions, in units of a; less than the r of the last one
 	idle    timeline.Time
+	elapsed timeline.Time // all that it has advanced
+	procs   int64         // GOMAXPROCS now; 0 while it is not known
 }
 
 // advance moves the clock to t, which is not before now.
@@ -37,6 +39,7 @@ func (c *clock) advance(t timeline.Time) {
 	if dt == 0 {
 		return
 	}
+	c.elapsed += dt
 	if c.running == 0 {
 		c.idle += dt
 		return

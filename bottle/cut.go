@@ -83,13 +83,14 @@ func (o *Observer) Cut(t timeline.Time) *Graph {
 	o.to, o.from = to, min(to, o.clock.now)
 	o.pieces.number++
 	o.pieces.missed, o.pieces.away = 0, nil
-	o.idle, o.windows, o.tooMany = 0, nil, false
+	o.idle, o.capacity, o.idleCapacity, o.windows, o.tooMany = 0, 0, 0, nil, false
 	o.procs, o.minProcs = o.stretch.now, o.stretch.now
 	o.forget()
 	if o.ended {
 		return g
 	}
 	o.stretch.number++
+	o.stretch.capacity, o.stretch.idleCapacity = 0, 0
 	o.stretch.start, o.stretch.idle, o.stretch.missed, o.stretch.procs = o.clock.now, o.clock.idle, 0, o.stretch.now
 	o.next = o.to
 	if o.opt.Window > 0 {

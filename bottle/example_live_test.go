@@ -54,10 +54,9 @@ func ExampleNewRecorder() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	boxes, _ := g.Neck()
-	fmt.Printf("in the last %v the neck was %s\n", g.Wall, boxes[0].Group)
+	fmt.Printf("in the last %v most was lost to %s\n", g.Wall, g.Neck()[0].Boxes[0].Group)
 	// Output:
-	// in the last 200ms the neck was proto/work.mutexWorker
+	// in the last 200ms most was lost to proto/work.mutexWorker
 }
 
 // Graphs of two instances of a service become one. So do those of the windows of one instance.

@@ -27,14 +27,13 @@ func ExampleReadFile() {
 		}
 		fmt.Printf("%v at width %.2f: %s, %d goroutines\n", b.Share.Round(ms), b.Parallelism, b.Group, b.Goroutines)
 	}
-	boxes, share := g.Neck()
-	fmt.Printf("the neck: %v, most of it %s\n", share.Round(ms), boxes[0].Group)
+	fmt.Println(g.Sentence(nil))
 	// Output:
 	// 1.404s of wall time, 1.56 of 2 processors in use
 	// 123ms at width 1.97: 9 others (gc), 33 goroutines
 	// 652ms at width 1.97: cmd/compile/internal/gc.compileFunctions.func3.1, 1371 goroutines
 	// 607ms at width 1.02: main.main, 1 goroutines
-	// the neck: 608ms, most of it main.main
+	// 22% of the capacity of 2 processors was not used: 21% while main.main ran (607 ms at a parallelism of 1.02), 1% while others ran.
 }
 
 // Windows show phases: a sequential one, two workers at full width, and in the end one that has more to do than the other.
@@ -133,18 +132,19 @@ func ExampleParseGrouping() {
 	// unknown grouping "colour": want function, creator, goroutine, region, task or /regexp/
 }
 
-// What limits a program most is at the top of the neck; what is small can be folded.
+// What lost most of the capacity is the neck: what to look at first.
 func ExampleGraph_Neck() {
 	g, err := bottle.ReadFile(context.Background(), "../testdata/real/stdlog-file.trace.zst", bottle.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	boxes, share := g.Neck()
-	b := boxes[0]
-	fmt.Printf("%.0f%% of the wall time is narrower than %.1f\n", 100*share.Seconds()/g.Wall.Seconds(), g.NeckLimit())
-	fmt.Printf("%d × %s: width %.2f, %.1f of them wait for a mutex at any time\n",
-		b.Goroutines, b.Group, b.Parallelism, b.Waiting["mutex"].Seconds()/g.Wall.Seconds())
+	for _, loss := range g.Neck() {
+		b := loss.Boxes[0]
+		fmt.Printf("%.0f%% of the capacity was lost while %s ran\n", 100*loss.Lost.Seconds()/g.Capacity.Seconds(), b.Group)
+		fmt.Printf("%d × %s: width %.2f, %.1f of them wait for a mutex at any time\n",
+			b.Goroutines, b.Group, b.Parallelism, b.Waiting["mutex"].Seconds()/g.Wall.Seconds())
+	}
 	// Output:
-	// 98% of the wall time is narrower than 1.5
+	// 32% of the capacity was lost while main.worker ran
 	// 16 × main.worker: width 1.33, 12.7 of them wait for a mutex at any time
 }

@@ -32,6 +32,14 @@ type Graph struct {
 	Wall time.Duration
 	// Idle is the time in which no goroutine ran.
 	Idle time.Duration
+	// Capacity is the integral of GOMAXPROCS over Wall, in ns·processors; 0 where the trace does not tell.
+	// What was not used of it is split exactly: Σ Lost + IdleLost == Capacity − Σ Running.
+	Capacity time.Duration
+	// IdleLost is what of the capacity fell into the idle time, in ns·processors.
+	IdleLost time.Duration
+	// CPUs is how many processors the machine and its control group gave the process: known for a process that records
+	// itself, or that the command has started; 0 where it is not known, as for a file. See [Graph.Oversubscribed].
+	CPUs float64
 	// Procs is the largest GOMAXPROCS during the graph; 0 where the trace does not tell.
 	Procs int
 	// GoVersion is the version of the trace format, such as "go1.26".
@@ -70,6 +78,9 @@ type Box struct {
 	// A member runs while it is in the state Running, in a system call that still holds its P, or in C code while there is a
 	// processor for it.
 	Running time.Duration
+	// Lost is what of the capacity was not used while the box ran, in ns·processors: Share × GOMAXPROCS − Running, or
+	// Share × (GOMAXPROCS − Parallelism). It is negative if more ran than GOMAXPROCS, and 0 where GOMAXPROCS is not known.
+	Lost time.Duration
 	// Parallelism is the width, Running ÷ Share (eq. 2): how many goroutines ran, on
 	// (harmonic) average, while the box ran. 0 when the box never ran.
 	Parallelism float64
@@ -89,34 +100,11 @@ type Box struct {
 	Sites map[string][]Site
 
 	exact share         // before rounding
+	room  area          // the integral of GOMAXPROCS / r
 	busy  time.Duration // in which at least one member ran; −1 where it is not known
 	// known of the Goroutines were in an earlier piece of the pass, carried in the one directly before.
 	known, carried int
 	others         bool // of several groups
-}
-
-// Neck returns the boxes that limit scaling: those whose parallelism is below
-// half of the processors of the graph (below 1.5 when there are two), application and
-// collector alike, tallest first, with the sum of their shares.
-func (g *Graph) Neck() (boxes []*Box, share time.Duration) {
-	limit := g.NeckLimit()
-	for i := range g.Boxes {
-		if b := &g.Boxes[i]; b.Share > 0 && b.Parallelism < limit {
-			boxes = append(boxes, b)
-			share += b.Share
-		}
-	}
-	slices.SortStableFunc(boxes, func(a, b *Box) int { return int(min(1, max(-1, b.Share-a.Share))) })
-	return boxes, share
-}
-
-// NeckLimit is the parallelism below which a box counts as part of the neck:
-// half of the processors, at least 1.5; with one processor there is no neck and it is 0.
-func (g *Graph) NeckLimit() float64 {
-	if g.Procs == 1 {
-		return 0
-	}
-	return math.Max(1.5, float64(g.Procs)/2)
 }
 
 // MeanParallelism is the number of goroutines that ran on average over the
@@ -125,11 +113,7 @@ func (g *Graph) MeanParallelism() float64 {
 	if g.Wall <= 0 {
 		return 0
 	}
-	var run time.Duration
-	for i := range g.Boxes {
-		run += g.Boxes[i].Running
-	}
-	return float64(run) / float64(g.Wall)
+	return float64(g.running()) / float64(g.Wall)
 }
 
 // Blocked is the time for which members were blocked, summed over all reasons.
@@ -198,6 +182,8 @@ func fold(boxes []Box, kind Kind) (sum Box, n int) {
 		sum.carried += b.carried
 		sum.Share += b.Share
 		sum.exact += b.exact
+		sum.room.plus(b.room)
+		sum.Lost += b.Lost
 		sum.Running += b.Running
 		sum.Runnable += b.Runnable
 		sum.InC += b.InC

@@ -13,7 +13,7 @@ import (
 
 // shelf is a graph with boxes of the given names, kinds, shares and running times.
 func shelf(procs int, boxes ...Box) *Graph {
-	g := &Graph{Procs: procs}
+	g := &Graph{}
 	for _, b := range boxes {
 		b.Parallelism = float64(b.Running) / float64(b.Share)
 		if b.Kind == "" {
@@ -25,6 +25,7 @@ func shelf(procs int, boxes ...Box) *Graph {
 		g.Boxes = append(g.Boxes, b)
 	}
 	slices.SortFunc(g.Boxes, compareStack)
+	g.SetProcs(procs)
 	return g
 }
 
@@ -97,46 +98,6 @@ func TestWidthOfTinyBoxes(t *testing.T) {
 	for _, b := range append(g.Boxes, g.Top(5).Boxes...) {
 		if b.Share > 1 || b.Share == 0 && math.Abs(b.Parallelism-8) > 1e-9 {
 			t.Errorf("%s: share %d, width %v; 8 goroutines ran for 1 ns", b.Group, b.Share, b.Parallelism)
-		}
-	}
-}
-
-func TestNeck(t *testing.T) {
-	boxes := []Box{
-		{Group: "alone", Share: 40, Running: 40},
-		{Group: "1.49", Share: 100, Running: 149},
-		{Group: "1.5", Share: 200, Running: 300},
-		{Group: "mark 1.25", Kind: GC, Share: 60, Running: 75},
-		{Group: "3.9", Share: 10, Running: 39},
-		{Group: "4", Share: 10, Running: 40},
-		{Group: "never ran"},
-	}
-	for _, c := range []struct {
-		procs int
-		limit float64
-		want  string
-	}{
-		{0, 1.5, "1.49, mark 1.25, alone: 200"},
-		{1, 0, ": 0"},
-		{2, 1.5, "1.49, mark 1.25, alone: 200"},
-		{3, 1.5, "1.49, mark 1.25, alone: 200"},
-		{4, 2, "1.5, 1.49, mark 1.25, alone: 400"},
-		{8, 4, "1.5, 1.49, mark 1.25, alone, 3.9: 410"},
-		{64, 32, "1.5, 1.49, mark 1.25, alone, 4, 3.9: 420"},
-	} {
-		g := shelf(c.procs, boxes...)
-		neck, share := g.Neck()
-		var ns []string
-		for _, b := range neck {
-			ns = append(ns, b.Group)
-		}
-		if got := fmt.Sprintf("%s: %d", strings.Join(ns, ", "), share); got != c.want || g.NeckLimit() != c.limit {
-			t.Errorf("%d processors, limit %v: %s\nwant limit %v: %s", c.procs, g.NeckLimit(), got, c.limit, c.want)
-		}
-		for _, b := range neck {
-			if !slices.ContainsFunc(g.Boxes, func(x Box) bool { return x.Group == b.Group }) || b != boxNamed(t, g, b.Group) {
-				t.Errorf("%s is not a box of the graph itself", b.Group)
-			}
 		}
 	}
 }

@@ -13,21 +13,27 @@ import (
 
 // The JSON form of a graph: one object, all times in nanoseconds.
 //
-//	{"wall_ns":…, "idle_ns":…, "gomaxprocs":…, "go_version":"go1.26", "start_ns":…,
+//	{"wall_ns":…, "idle_ns":…, "capacity_ns":…, "idle_lost_ns":…, "gomaxprocs":…, "cpus":…, "go_version":"go1.26", "start_ns":…,
 //	 "offered":true, "group_by":"function", "warnings":[…],
-//	 "boxes":[{"group":…, "kind":"application", "goroutines":…, "share_ns":…, "running_ns":…,
+//	 "boxes":[{"group":…, "kind":"application", "goroutines":…, "share_ns":…, "running_ns":…, "lost_ns":…,
 //	           "parallelism":…, "self_parallelism":…, "runnable_ns":…, "waiting_ns":{"mutex":…}, "in_c_ns":…,
 //	           "waiting_sites":{"mutex":[{"function":"main.work", "file":…, "line":…, "ns":…}]}}]}
 //
 // With "instances", times are summed over so many programs.
-// Σ share_ns + idle_ns == wall_ns. A self-parallelism that is not known is null,
-// "offered" is left out when it is false and "instances" when it is one, "in_c_ns" when it is 0 and
-// "waiting_sites" when there are none, as in windows; nothing else is ever null or left out.
+// Σ share_ns + idle_ns == wall_ns. capacity_ns, idle_lost_ns and lost_ns are ns·processors, the integral of
+// GOMAXPROCS over time, and Σ lost_ns + idle_lost_ns == capacity_ns − Σ running_ns; capacity_ns is 0 where
+// GOMAXPROCS is not known. Without these fields, as in older files, they follow from gomaxprocs.
+// A self-parallelism that is not known is null, "offered" is left out when it is false, "instances" when it is one,
+// "cpus" when it is not known, "in_c_ns" when it is 0 and "waiting_sites" when there are none, as in windows; nothing
+// else is ever null or left out.
 // The pointers tell, when reading, a field that is missing from one that is 0.
 type graphJSON struct {
 	Wall      *int64    `json:"wall_ns"`
 	Idle      *int64    `json:"idle_ns"`
+	Capacity  *int64    `json:"capacity_ns"`
+	IdleLost  *int64    `json:"idle_lost_ns"`
 	Procs     int       `json:"gomaxprocs"`
+	CPUs      float64   `json:"cpus,omitempty"`
 	GoVersion string    `json:"go_version"`
 	Start     int64     `json:"start_ns"`
 	Offered   bool      `json:"offered,omitempty"`
@@ -43,6 +49,7 @@ type boxJSON struct {
 	Goroutines      int              `json:"goroutines"`
 	Share           *int64           `json:"share_ns"`
 	Running         *int64           `json:"running_ns"`
+	Lost            *int64           `json:"lost_ns"`
 	Parallelism     *float64         `json:"parallelism"`
 	SelfParallelism *float64         `json:"self_parallelism"`
 	Runnable        int64            `json:"runnable_ns"`
@@ -114,7 +121,10 @@ func (g *Graph) form() (*graphJSON, error) {
 	form := &graphJSON{
 		Wall:      nanos(g.Wall),
 		Idle:      nanos(g.Idle),
+		Capacity:  nanos(g.Capacity),
+		IdleLost:  nanos(g.IdleLost),
 		Procs:     g.Procs,
+		CPUs:      g.CPUs,
 		GoVersion: g.GoVersion,
 		Start:     int64(g.Start),
 		Offered:   g.Offered,
@@ -134,6 +144,7 @@ func (g *Graph) form() (*graphJSON, error) {
 			Goroutines:  b.Goroutines,
 			Share:       nanos(b.Share),
 			Running:     nanos(b.Running),
+			Lost:        nanos(b.Lost),
 			Parallelism: &b.Parallelism,
 			Runnable:    int64(b.Runnable),
 			Waiting:     make(map[string]int64, len(b.Waiting)),

@@ -23,6 +23,7 @@ func ExampleWriteJSON() {
 			Waiting: map[string]time.Duration{"mutex": 500 * time.Microsecond},
 		}},
 	}
+	g.SetProcs(4)
 	if err := bottle.WriteJSON(os.Stdout, g); err != nil {
 		log.Fatal(err)
 	}
@@ -30,6 +31,8 @@ func ExampleWriteJSON() {
 	// {
 	//   "wall_ns": 3000000,
 	//   "idle_ns": 1000000,
+	//   "capacity_ns": 12000000,
+	//   "idle_lost_ns": 4000000,
 	//   "gomaxprocs": 4,
 	//   "go_version": "go1.26",
 	//   "start_ns": 0,
@@ -42,6 +45,7 @@ func ExampleWriteJSON() {
 	//       "goroutines": 4,
 	//       "share_ns": 2000000,
 	//       "running_ns": 6000000,
+	//       "lost_ns": 2000000,
 	//       "parallelism": 3,
 	//       "self_parallelism": null,
 	//       "runnable_ns": 0,
@@ -59,16 +63,15 @@ func ExampleReadJSON() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	boxes, share := g.Neck()
-	fmt.Println(boxes[0].Group, share)
-	// Output: main.main 600ns
+	fmt.Println(g.Sentence(nil))
+	// Output: 70% of the capacity of 2 processors was not used: 40% while nothing ran (idle for 400 ns), 30% while main.main ran (600 ns at a parallelism of 1.00).
 }
 
 // full has a value in every field, and the odd ones: no waits, an unknown
 // self-parallelism, a kind of each.
 func full() *bottle.Graph {
-	return &bottle.Graph{
-		Start: 5 * time.Second, Wall: 1000, Idle: 100, Procs: 4, GoVersion: "go1.26", Offered: true, GroupBy: "creator",
+	g := &bottle.Graph{
+		CPUs: 1.5, Start: 5 * time.Second, Wall: 1000, Idle: 100, Procs: 4, GoVersion: "go1.26", Offered: true, GroupBy: "creator",
 		Boxes: []bottle.Box{
 			{Group: "main.worker", Kind: bottle.Application, Goroutines: 3, Share: 500, Running: 1601, Parallelism: 1601. / 500, SelfParallelism: 1. / 3, Runnable: 7,
 				Waiting: map[string]time.Duration{"mutex": 12, "chan-receive": 1 << 60}},
@@ -77,6 +80,8 @@ func full() *bottle.Graph {
 		},
 		Warnings: []string{"The trace ends early: <half> & half."},
 	}
+	g.SetProcs(4)
+	return g
 }
 
 // same compares two graphs; NaN equals NaN, and nil equals empty.
@@ -134,16 +139,16 @@ func TestJSONForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"wall_ns":1000,"idle_ns":100,"gomaxprocs":4,"go_version":"go1.26","start_ns":5000000000,"offered":true,"group_by":"creator",` +
+	want := `{"wall_ns":1000,"idle_ns":100,"capacity_ns":4000,"idle_lost_ns":400,"gomaxprocs":4,"cpus":1.5,"go_version":"go1.26","start_ns":5000000000,"offered":true,"group_by":"creator",` +
 		`"warnings":["The trace ends early: <half> & half."],"boxes":[` +
-		`{"group":"main.worker","kind":"application","goroutines":3,"share_ns":500,"running_ns":1601,"parallelism":3.202,"self_parallelism":0.3333333333333333,"runnable_ns":7,"waiting_ns":{"chan-receive":1152921504606846976,"mutex":12}},` +
-		`{"group":"2 others","kind":"gc","goroutines":2,"share_ns":300,"running_ns":600,"parallelism":2,"self_parallelism":null,"runnable_ns":0,"waiting_ns":{}}]}`
+		`{"group":"main.worker","kind":"application","goroutines":3,"share_ns":500,"running_ns":1601,"lost_ns":399,"parallelism":3.202,"self_parallelism":0.3333333333333333,"runnable_ns":7,"waiting_ns":{"chan-receive":1152921504606846976,"mutex":12}},` +
+		`{"group":"2 others","kind":"gc","goroutines":2,"share_ns":300,"running_ns":600,"lost_ns":600,"parallelism":2,"self_parallelism":null,"runnable_ns":0,"waiting_ns":{}}]}`
 	if string(data) != want {
 		t.Errorf("got  %s\nwant %s", data, want)
 	}
 
 	data, err = new(bottle.Graph).MarshalJSON()
-	want = `{"wall_ns":0,"idle_ns":0,"gomaxprocs":0,"go_version":"","start_ns":0,"group_by":"","warnings":[],"boxes":[]}`
+	want = `{"wall_ns":0,"idle_ns":0,"capacity_ns":0,"idle_lost_ns":0,"gomaxprocs":0,"go_version":"","start_ns":0,"group_by":"","warnings":[],"boxes":[]}`
 	if err != nil || string(data) != want {
 		t.Errorf("an empty graph: got %s, %v, want %s", data, err, want)
 	}
@@ -217,6 +222,9 @@ func TestJSONWindows(t *testing.T) {
 func TestReadJSONSaysWhatIsWrong(t *testing.T) {
 	const box = `{"group":"main.main","kind":"application","goroutines":1,"share_ns":6,"running_ns":6,"parallelism":1}`
 	graph := func(boxes string) string { return `{"wall_ns":10,"idle_ns":4,"boxes":[` + boxes + `]}` }
+	lost := func(capacity, box string) string {
+		return `{"wall_ns":10,"idle_ns":4,` + capacity + `,"boxes":[` + box + `]}`
+	}
 	with := func(old, new string) string { return graph(strings.Replace(box, old, new, 1)) }
 	if _, err := bottle.ReadJSON(strings.NewReader(graph(box))); err != nil {
 		t.Fatalf("the graph that the cases spoil: %v", err)
@@ -236,6 +244,14 @@ func TestReadJSONSaysWhatIsWrong(t *testing.T) {
 		{"negative idle", `{"wall_ns":1,"idle_ns":-1,"boxes":[]}`, "idle_ns is negative: -1"},
 		{"negative processors", `{"wall_ns":1,"idle_ns":1,"gomaxprocs":-2,"boxes":[]}`, "gomaxprocs is negative: -2"},
 		{"start before the trace", `{"wall_ns":1,"idle_ns":1,"start_ns":-5,"boxes":[]}`, "start_ns is out of range: -5"},
+		{"negative capacity", `{"wall_ns":1,"idle_ns":1,"capacity_ns":-2,"idle_lost_ns":0,"boxes":[]}`, "capacity_ns is negative: -2"},
+		{"no idle capacity", `{"wall_ns":1,"idle_ns":1,"capacity_ns":2,"boxes":[]}`, "idle_lost_ns is missing"},
+		{"more idle capacity than there is", `{"wall_ns":1,"idle_ns":1,"capacity_ns":2,"idle_lost_ns":3,"boxes":[]}`, "idle_lost_ns is out of range: 3"},
+		{"lost capacity that does not sum", `{"wall_ns":1,"idle_ns":1,"capacity_ns":2,"idle_lost_ns":1,"boxes":[]}`, "the lost capacity does not sum"},
+		{"a box without lost capacity", lost(`"capacity_ns":20,"idle_lost_ns":8`, box), `box 1 ("main.main"): lost_ns is missing`},
+		{"lost capacity above all that there is", lost(`"capacity_ns":20,"idle_lost_ns":8`, strings.Replace(box, `"share_ns"`, `"lost_ns":9223372036854775807,"share_ns"`, 1)), "lost_ns is out of range"},
+		{"lost capacity without capacity", lost(`"capacity_ns":0,"idle_lost_ns":0`, strings.Replace(box, `"share_ns"`, `"lost_ns":1,"share_ns"`, 1)), "lost_ns is 1, but capacity_ns is 0"},
+		{"negative cpus", `{"wall_ns":1,"idle_ns":1,"cpus":-1,"boxes":[]}`, "cpus is out of range: -1"},
 		{"end beyond all time", `{"wall_ns":9,"idle_ns":9,"start_ns":9223372036854775807,"boxes":[]}`, "start_ns is out of range"},
 		{"no share", with(`"share_ns":6,`, ``), `box 1 ("main.main"): share_ns is missing`},
 		{"no running", with(`"running_ns":6,`, ``), "running_ns is missing"},

@@ -88,6 +88,8 @@ func (g *Graph) setForm(form *graphJSON) error {
 		return fmt.Errorf("instances is out of range: %d", form.Instances)
 	case form.Procs < 0:
 		return fmt.Errorf("gomaxprocs is negative: %d", form.Procs)
+	case !(form.CPUs >= 0) || form.CPUs > math.MaxInt32:
+		return fmt.Errorf("cpus is out of range: %v", form.CPUs)
 	case form.Start < 0 || form.Start > math.MaxInt64-*form.Wall:
 		return fmt.Errorf("start_ns is out of range: %d", form.Start)
 	}
@@ -106,12 +108,22 @@ func (g *Graph) setForm(form *graphJSON) error {
 	if sum != *form.Wall {
 		return fmt.Errorf("the shares do not sum: they and idle_ns make %d, but wall_ns is %d", sum, *form.Wall)
 	}
+	var capacity, idleLost time.Duration
+	if form.Capacity != nil {
+		var err error
+		if capacity, idleLost, err = form.lost(boxes); err != nil {
+			return err
+		}
+	}
 	slices.SortStableFunc(boxes, func(a, b Box) int { return cmp.Compare(b.Parallelism, a.Parallelism) })
 	*g = Graph{
 		Start:     time.Duration(form.Start),
 		Wall:      time.Duration(*form.Wall),
 		Idle:      time.Duration(*form.Idle),
+		Capacity:  capacity,
+		IdleLost:  idleLost,
 		Procs:     form.Procs,
+		CPUs:      form.CPUs,
 		GoVersion: form.GoVersion,
 		Offered:   form.Offered,
 		GroupBy:   form.GroupBy,
@@ -119,7 +131,49 @@ func (g *Graph) setForm(form *graphJSON) error {
 		Boxes:     boxes,
 		Warnings:  form.Warnings,
 	}
+	if form.Capacity == nil { // an older file
+		g.SetProcs(form.Procs)
+	}
 	return nil
+}
+
+// lost returns capacity and idle capacity, and gives the boxes what they lost.
+func (form *graphJSON) lost(boxes []Box) (capacity, idle time.Duration, err error) {
+	switch c := *form.Capacity; {
+	case c < 0:
+		return 0, 0, fmt.Errorf("capacity_ns is negative: %d", c)
+	case form.IdleLost == nil:
+		return 0, 0, errors.New("idle_lost_ns is missing")
+	case *form.IdleLost < 0 || *form.IdleLost > c:
+		return 0, 0, fmt.Errorf("idle_lost_ns is out of range: %d", *form.IdleLost)
+	}
+	left := *form.Capacity - *form.IdleLost
+	for i := range boxes {
+		b := &boxes[i]
+		lost := form.Boxes[i].Lost
+		switch {
+		case lost == nil:
+			return 0, 0, fmt.Errorf("box %d (%q): lost_ns is missing", i+1, b.Group)
+		case *lost < -int64(b.Running) || *lost > math.MaxInt64-int64(b.Running):
+			return 0, 0, fmt.Errorf("box %d (%q): lost_ns is out of range: %d", i+1, b.Group, *lost)
+		}
+		b.Lost = time.Duration(*lost)
+		if *form.Capacity == 0 {
+			if *lost != 0 {
+				return 0, 0, fmt.Errorf("box %d (%q): lost_ns is %d, but capacity_ns is 0", i+1, b.Group, *lost)
+			}
+			continue
+		}
+		room := *lost + int64(b.Running)
+		if left < math.MinInt64+room {
+			return 0, 0, fmt.Errorf("box %d (%q): lost_ns is out of range: %d", i+1, b.Group, *lost)
+		}
+		left -= room
+	}
+	if left != 0 && *form.Capacity != 0 {
+		return 0, 0, fmt.Errorf("the lost capacity does not sum: capacity_ns is %d, which is %d more than running, lost and idle make", *form.Capacity, left)
+	}
+	return time.Duration(*form.Capacity), time.Duration(*form.IdleLost), nil
 }
 
 // box checks the form of a box and turns it into one. It adds the box's times
@@ -231,6 +285,18 @@ func joinWindows(windows []*Graph) (*Graph, error) {
 		}
 		whole.Wall += w.Wall // at most the end of the last window: no overflow
 		whole.Idle += w.Idle
+		switch {
+		case i == 0:
+			whole.Capacity, whole.IdleLost, whole.CPUs = w.Capacity, w.IdleLost, w.CPUs
+		case whole.Capacity == 0 && whole.Wall > w.Wall || w.Capacity == 0 && w.Wall > 0 || w.Capacity > math.MaxInt64-whole.Capacity:
+			whole.Capacity, whole.IdleLost = 0, 0 // not known of all
+		default:
+			whole.Capacity += w.Capacity
+			whole.IdleLost += w.IdleLost
+		}
+		if w.CPUs != whole.CPUs {
+			whole.CPUs = 0
+		}
 		whole.Procs = max(whole.Procs, w.Procs)
 		for _, warning := range w.Warnings {
 			if !slices.Contains(whole.Warnings, warning) {
@@ -239,6 +305,11 @@ func joinWindows(windows []*Graph) (*Graph, error) {
 		}
 	}
 	whole.Boxes = joinBoxes(windows)
+	if whole.Capacity == 0 {
+		for i := range whole.Boxes {
+			whole.Boxes[i].Lost = 0
+		}
+	}
 	return whole, nil
 }
 
@@ -266,6 +337,7 @@ func joinBoxes(windows []*Graph) []Box {
 			sum.Goroutines = max(sum.Goroutines, b.Goroutines)
 			sum.Share += b.Share
 			sum.Running += b.Running
+			sum.Lost += b.Lost
 			sum.Runnable += b.Runnable
 			sum.InC += b.InC
 			sum.addSites(b)

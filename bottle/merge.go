@@ -12,8 +12,8 @@ import (
 // Merge adds graphs of several instances of a program, or of several windows of one, into one graph, with
 // one box for each group.
 //
-// Everything is summed: the shares, the idle time and Wall, so that Σ Share + Idle == Wall stays exact, and running,
-// runnable and waiting times. The parallelism of a box is Σ Running ÷ Σ Share (eq. 2): that of an instance on
+// Everything is summed: the shares, the idle time and Wall, so that Σ Share + Idle == Wall stays exact, Capacity and
+// what was lost of it, running, runnable and waiting times. The parallelism of a box is Σ Running ÷ Σ Share (eq. 2): that of an instance on
 // average, weighted by share. SelfParallelism is Σ Running ÷ the sum, over instances, of the time in which a
 // member ran. Procs is the largest of all; Start the earliest.
 //
@@ -77,6 +77,20 @@ func (m *merger) add(g *Graph) {
 	o.Start = min(o.Start, g.Start)
 	o.Wall += g.Wall
 	o.Idle += g.Idle
+	switch {
+	case m.n == 1:
+		o.Capacity, o.IdleLost, o.CPUs = g.Capacity, g.IdleLost, g.CPUs
+	case o.Capacity == 0 && o.Wall > g.Wall || g.Capacity == 0 && g.Wall > 0 || g.Capacity > math.MaxInt64-o.Capacity:
+		o.Capacity, o.IdleLost = 0, 0 // not known of all
+	default:
+		o.Capacity += g.Capacity
+		o.IdleLost += g.IdleLost
+	}
+	if o.CPUs != g.CPUs { // one number says nothing of both
+		m.warn(o.Oversubscribed())
+		m.warn(g.Oversubscribed())
+		o.CPUs = 0
+	}
 	o.Procs = max(o.Procs, g.Procs)
 	if g.GoVersion != o.GoVersion {
 		if g.GoVersion != "" && o.GoVersion != "" { // else it is not known
@@ -109,7 +123,7 @@ func newer(a, b string) string {
 const maxMergedWarnings = 32
 
 func (m *merger) warn(w string) {
-	if len(m.out.Warnings) < maxMergedWarnings && !slices.Contains(m.out.Warnings, w) {
+	if w != "" && len(m.out.Warnings) < maxMergedWarnings && !slices.Contains(m.out.Warnings, w) {
 		m.out.Warnings = append(m.out.Warnings, w)
 	}
 }
@@ -180,6 +194,8 @@ func (m *merger) box(b *Box, how joint) {
 		sum.Goroutines -= b.known
 	}
 	sum.exact += b.exactShare()
+	sum.room.plus(b.exactRoom())
+	sum.Lost += b.Lost
 	sum.Share += b.Share
 	sum.Running += b.Running
 	sum.Runnable += b.Runnable
@@ -201,6 +217,14 @@ func (b *Box) exactShare() share {
 		return share(b.Share) << fracBits
 	}
 	return b.exact
+}
+
+// exactRoom is the same for the integral of GOMAXPROCS / r.
+func (b *Box) exactRoom() area {
+	if b.exact == 0 && b.Share > 0 {
+		return area{ns: int64(b.Lost + b.Running)}
+	}
+	return b.room
 }
 
 // busyTime returns for how long a member of the box ran; −1 if that is not known.

@@ -48,6 +48,8 @@ type Observer struct {
 	version         int
 	procs, minProcs int // of the whole graph
 	idle            timeline.Time
+	capacity        int64 // of the whole graph, and of its idle time
+	idleCapacity    int64
 	pieces          pieces
 }
 
@@ -85,6 +87,8 @@ type box struct {
 
 type account struct {
 	share      share
+	room       area  // the integral of GOMAXPROCS / r over the time in which members ran
+	counted    share // of share, in room
 	running    timeline.Time
 	any        timeline.Time // in which at least one member ran
 	runnable   timeline.Time
@@ -140,6 +144,8 @@ func (o *Observer) advance(t timeline.Time) {
 
 func (a *account) add(b *account) {
 	a.share += b.share
+	a.room.plus(b.room)
+	a.counted += b.counted
 	a.running += b.running
 	a.any += b.any
 	a.runnable += b.runnable
@@ -351,6 +357,7 @@ func (o *Observer) Metric(m *timeline.Metric) {
 	}
 	n := int(min(m.Value, math.MaxInt32))
 	o.advance(m.Time)
+	o.setProcs(n)
 	o.stretch.now = n
 	o.stretch.procs = max(o.stretch.procs, n)
 	if !o.ended {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -173,6 +174,7 @@ func (r *Recorder) Snapshot(ctx context.Context) (g *Graph, err error) {
 	if g, err = o.result(info, err); g == nil {
 		return nil, fmt.Errorf("bottle: snapshot: %w", err)
 	}
+	g.setCPUs(host.Processors())
 	if w := r.Window(); g.Wall < w-w/10 {
 		g.Warnings = append(g.Warnings, fmt.Sprintf("The snapshot covers %v of %v: the recorder holds no more.", g.Wall.Round(time.Millisecond), w))
 	}

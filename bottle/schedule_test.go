@@ -14,7 +14,14 @@ import (
 type schedule struct {
 	begin, end timeline.Time
 	segments   []segment
+	procs      []procsFrom
 	calls      []func(*driver)
+}
+
+// procsFrom is a GOMAXPROCS, and the time from which it holds.
+type procsFrom struct {
+	from timeline.Time
+	n    int64
 }
 
 // play shows the schedule to an observer. It can be played again: goroutines are made anew.
@@ -122,13 +129,18 @@ func pick[T any](rng *rand.Rand, from []T) T { return from[rng.IntN(len(from))] 
 
 func randomSchedule(rng *rand.Rand, how string) *schedule {
 	begin := timeline.Time(rng.Int64N(1 << 40))
+	changes := rng.IntN(2) == 0
 	g := &generator{schedule: &schedule{begin: begin}, rng: rng, how: how, now: begin}
+	g.setProcs()
 	for range rng.IntN(5) {
 		g.enter(timeline.Unknown, g.state())
 	}
 	for range 20 + rng.IntN(150) {
 		g.step()
 		g.act()
+		if changes && rng.IntN(20) == 0 {
+			g.setProcs()
+		}
 	}
 	g.now += 1 + timeline.Time(rng.Int64N(1000))
 	now := g.now
@@ -272,4 +284,11 @@ func (g *generator) act() {
 		g.changed(a, to)
 		g.calls = append(g.calls, func(d *driver) { d.to(*a.g, to.state, to.wait) })
 	}
+}
+
+// setProcs changes GOMAXPROCS, or says again what it is.
+func (g *generator) setProcs() {
+	n, now := 1+g.rng.Int64N(9), g.now
+	g.procs = append(g.procs, procsFrom{now, n})
+	g.calls = append(g.calls, func(d *driver) { d.at(now).gomaxprocs(int(n)) })
 }

@@ -148,6 +148,19 @@ func holds(t *testing.T, what string, g *Graph) {
 	if sum != g.Wall {
 		t.Errorf("%s: shares and idle time sum to %d ns of %d", what, sum, g.Wall)
 	}
+	// GOMAXPROCS never changes in these traces.
+	p := time.Duration(g.Procs)
+	lost := g.IdleLost
+	for i := range g.Boxes {
+		b := &g.Boxes[i]
+		lost += b.Lost
+		if want := b.Share*p - b.Running; b.Lost != want {
+			t.Errorf("%s: %s: lost %d ns·processors, but share × GOMAXPROCS − running is %d", what, b.Group, b.Lost, want)
+		}
+	}
+	if g.Capacity != g.Wall*p || g.IdleLost != g.Idle*p || lost != g.Lost() {
+		t.Errorf("%s: capacity %d, idle %d, lost %d of %d ns·processors", what, g.Capacity, g.IdleLost, lost, g.Lost())
+	}
 }
 
 // sums is what adds up over windows, cuts and groupings, of all boxes or by box.
@@ -195,6 +208,8 @@ func compare(t *testing.T, what string, got, want map[boxKey]sums, tolerance sha
 		}
 	}
 }
+
+func TestLostCapacitySumsToWhatWasNotUsed(t *testing.T) { TestSharesSumToTheWallTime(t) }
 
 func TestSharesSumToTheWallTime(t *testing.T) {
 	traces(t, func(t *testing.T, s *study) {

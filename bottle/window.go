@@ -16,6 +16,9 @@ type stretch struct {
 	procs  int           // largest GOMAXPROCS
 	now    int           // present GOMAXPROCS
 	missed timeline.Time // in gaps
+	// capacity, all and while idle, up to a time that the clock has shown
+	capacity, idleCapacity int64
+	counted, idleCounted   timeline.Time
 }
 
 // turn ends the window at hand, which ends now, and begins the next.
@@ -30,6 +33,7 @@ func (o *Observer) turn() {
 	o.stretch.start = o.clock.now
 	o.stretch.idle = o.clock.idle
 	o.stretch.missed = 0
+	o.stretch.capacity, o.stretch.idleCapacity = 0, 0
 	o.stretch.procs = o.stretch.now
 	switch {
 	case o.clock.now >= o.to:
@@ -44,6 +48,7 @@ func (o *Observer) turn() {
 // discard forgets what was accounted for before the graph begins.
 func (o *Observer) discard() {
 	o.clock.carry = 0
+	o.stretch.counted, o.stretch.idleCounted = o.clock.elapsed, o.clock.idle
 	o.procs, o.minProcs = o.stretch.now, o.stretch.now
 	for k, b := range o.boxes {
 		b.win, b.sum, b.sites = account{}, account{}, siteTimes{}
@@ -65,6 +70,7 @@ func (o *Observer) discard() {
 // closeWindow ends the window at hand: its boxes go into the sums.
 func (o *Observer) closeWindow() {
 	o.settleAll()
+	o.charge()
 	if o.opt.Window > 0 && o.clock.now > o.stretch.start+o.stretch.missed {
 		if len(o.windows) < maxWindows {
 			o.windows = append(o.windows, o.windowGraph())
@@ -73,6 +79,8 @@ func (o *Observer) closeWindow() {
 		}
 	}
 	o.idle += o.clock.idle - o.stretch.idle
+	o.capacity += o.stretch.capacity
+	o.idleCapacity += o.stretch.idleCapacity
 	o.pieces.missed += o.stretch.missed
 	for _, b := range o.boxes {
 		n := b.sum.goroutines

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/workload"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -162,6 +163,7 @@ func (r *demoRun) read(ctx context.Context) error {
 		return err
 	}
 	r.graph, r.alone = graph.Graph(), alone.alone
+	r.graph.CPUs = host.Processors()
 	var running time.Duration
 	for i := range r.graph.Boxes {
 		running += r.graph.Boxes[i].Running

@@ -65,9 +65,9 @@ func (l *loneliness) settle(now timeline.Time) {
 // sentence says what the neck is and why. Everything in it is measured; the
 // reason is given only if the neck is the worker that had the large file.
 func (r *demoRun) sentence() string {
-	neck := tallestNeck(r.graph)
+	neck := neckOf(r.graph)
 	if neck == nil {
-		return "This time the graph has no neck: no worker ran alone for long enough. Other programs may have kept the processors busy, or the large file is not large enough (-factor)."
+		return "This time no worker is the neck: none ran alone for long enough. Other programs may have kept the processors busy, or the large file is not large enough (-factor)."
 	}
 	alone := r.alone[neck.Group]
 	s := fmt.Sprintf("The neck: %s ran alone for %s (%s of the run), a box %s tall and only %s wide",
@@ -79,12 +79,11 @@ func (r *demoRun) sentence() string {
 	return s + "."
 }
 
-// tallestNeck returns the tallest box of the neck that is a worker's, or nil.
-func tallestNeck(g *bottle.Graph) *bottle.Box {
-	boxes, _ := g.Neck()
-	for _, b := range boxes {
-		if strings.HasPrefix(b.Group, "worker ") {
-			return b
+// neckOf returns the worker's box in the neck that lost most of the capacity, or nil.
+func neckOf(g *bottle.Graph) *bottle.Box {
+	for _, l := range g.Neck() {
+		if !l.Idle() && strings.HasPrefix(l.Boxes[0].Group, "worker ") {
+			return l.Boxes[0]
 		}
 	}
 	return nil

@@ -102,14 +102,17 @@ func TestDemoInterrupt(t *testing.T) {
 // The sentence says what the graph says: another graph, another sentence.
 func TestSentence(t *testing.T) {
 	graph := func(tall string) *bottle.Graph {
-		return &bottle.Graph{Wall: 2 * time.Second, Procs: 4, GroupBy: "region", Boxes: []bottle.Box{
+		g := &bottle.Graph{Wall: 2 * time.Second, GroupBy: "region", Boxes: []bottle.Box{
 			{Group: "worker 1", Kind: bottle.Application, Share: 500 * time.Millisecond, Running: 2 * time.Second, Parallelism: 4},
 			{Group: "(no region)", Kind: bottle.Application, Share: time.Millisecond, Running: time.Millisecond, Parallelism: 1},
 			{Group: tall, Kind: bottle.Application, Share: 1499 * time.Millisecond, Running: 1799 * time.Millisecond, Parallelism: 1.2},
 		}}
+		g.SetProcs(4)
+		return g
 	}
 	flat := graph("worker 2")
-	flat.Boxes[2].Parallelism = 3.9
+	flat.Boxes[2].Parallelism, flat.Boxes[2].Running = 3.9, 5846*time.Millisecond
+	flat.SetProcs(4)
 	worker := func(names ...string) *workload.Result {
 		r := &workload.Result{}
 		for _, name := range names {
@@ -128,7 +131,7 @@ func TestSentence(t *testing.T) {
 			"The neck: worker 3 ran alone for 1 s (50% of the run), a box 1.5 s tall and only 1.20 wide:\none file is 9 times larger than the rest."},
 		{"another reason", demoRun{factor: 60, graph: graph("worker 2"), result: worker("worker 1", "worker 2"), alone: map[string]time.Duration{"worker 2": time.Second}},
 			"The neck: worker 2 ran alone for 1 s (50% of the run), a box 1.5 s tall and only 1.20 wide."},
-		{"no neck", demoRun{factor: 60, graph: flat, result: worker("worker 2")}, "This time the graph has no neck"},
+		{"no neck", demoRun{factor: 60, graph: flat, result: worker("worker 2")}, "This time no worker is the neck"},
 	} {
 		if got := tt.run.sentence(); !strings.HasPrefix(got, tt.want) || tt.name != "no neck" && got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)

@@ -12,7 +12,7 @@ import (
 // sample is a graph of round numbers: 10 s, of which 2 idle; mean parallelism 1.6;
 // a neck of 4 s (40 %); 1 s (10 %) of the collector.
 func sample() *bottle.Graph {
-	return &bottle.Graph{
+	g := &bottle.Graph{
 		Wall: 10 * time.Second, Idle: 2 * time.Second, Procs: 4, GroupBy: "function",
 		Boxes: []bottle.Box{
 			{Group: "runtime.gcBgMarkWorker", Kind: bottle.GC, Goroutines: 4, Share: time.Second, Running: 4 * time.Second, Parallelism: 4},
@@ -20,6 +20,8 @@ func sample() *bottle.Graph {
 			{Group: "main.main", Kind: bottle.Application, Goroutines: 1, Share: 4 * time.Second, Running: 4500 * time.Millisecond, Parallelism: 1.125},
 		},
 	}
+	g.SetProcs(4)
+	return g
 }
 
 func TestConditions(t *testing.T) {
@@ -87,13 +89,13 @@ func TestConditionSyntax(t *testing.T) {
 		"<4":                        `unknown name ""`,
 		"paralelism<4":              "did you mean parallelism?",
 		"neck>30":                   "did you mean neck-%?",
-		"share-%>3":                 "want one of parallelism, neck-%",
+		"share-%>3":                 "want one of parallelism, lost-%, neck-%",
 		"wall>2":                    "wants a duration",
 		"wall>2parsecs":             "wants a duration",
 		"group(main.main":           "never closed",
-		"group().share-%>3":         "want group(NAME).share-% or group(NAME).parallelism",
-		"group(main.main)>3":        "want group(NAME).share-% or group(NAME).parallelism",
-		"group(main.main).neck-%>3": "want one of share-%, parallelism",
+		"group().share-%>3":         "want group(NAME).share-% or group(NAME).lost-% or group(NAME).parallelism",
+		"group(main.main)>3":        "want group(NAME).share-% or group(NAME).lost-% or group(NAME).parallelism",
+		"group(main.main).neck-%>3": "want one of share-%, lost-%, parallelism",
 	} {
 		c := conditions[*bottle.Graph]{about: graphMeasures}
 		if err := c.add(expr); err == nil || !strings.Contains(err.Error(), want) {

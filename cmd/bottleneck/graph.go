@@ -64,12 +64,12 @@ A check for continuous integration:
     CONDITION = NAME ( < | <= | > | >= ) VALUE, where NAME is one of
 
         parallelism   mean number of goroutines that ran at once, idle time included
-        neck-%        the neck's part of the time: groups whose parallelism is below half
-                      of GOMAXPROCS, or below 1.5
+        lost-%        the part of the capacity, GOMAXPROCS × time, that was not used
+        neck-%        the same without idle time: what was lost while something ran
         idle-%        the part of the time in which nothing ran
         gc-%          the garbage collector's part of the time
         wall          the whole time, as a duration: wall>2s
-        group(NAME).share-%, group(NAME).parallelism
+        group(NAME).share-%, group(NAME).lost-%, group(NAME).parallelism
                       those of one group, by the name in the graph, short or in full
 
     Exit status: 0 success, 1 failure or a condition that holds, 2 wrong usage.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -11,17 +12,25 @@ var graphMeasures = measures[*bottle.Graph]{
 	example: "parallelism<4",
 	whole: []measured[*bottle.Graph]{
 		{measure{name: "parallelism"}, always((*bottle.Graph).MeanParallelism)},
-		{measure{name: "neck-%", percent: true}, always(neckPercent)},
+		{measure{name: "lost-%", percent: true}, lostPercent},
+		{measure{name: "neck-%", percent: true}, neckPercent},
 		{measure{name: "idle-%", percent: true}, always(func(g *bottle.Graph) float64 { return percent(g.Idle, g.Wall) })},
 		{measure{name: "gc-%", percent: true}, always(gcPercent)},
 		{measure{name: "wall", wall: true}, always(func(g *bottle.Graph) float64 { return float64(g.Wall) })},
 	},
-	part: ofPart("group", []measure{{name: "share-%", percent: true}, {name: "parallelism"}}, groupMeasure),
+	part: ofPart("group", []measure{{name: "share-%", percent: true}, {name: "lost-%", percent: true}, {name: "parallelism"}}, groupMeasure),
 }
 
-func neckPercent(g *bottle.Graph) float64 {
-	_, share := g.Neck()
-	return percent(share, g.Wall)
+func neckPercent(g *bottle.Graph) (float64, error) { return ofCapacity(g, g.Lost()-g.IdleLost) }
+
+func lostPercent(g *bottle.Graph) (float64, error) { return ofCapacity(g, g.Lost()) }
+
+// ofCapacity is a part of the capacity in percent.
+func ofCapacity(g *bottle.Graph, d time.Duration) (float64, error) {
+	if g.Capacity == 0 && g.Wall > 0 {
+		return 0, errors.New("lost capacity is not known, as GOMAXPROCS is not")
+	}
+	return percent(d, g.Capacity), nil
 }
 
 func gcPercent(g *bottle.Graph) float64 {
@@ -43,6 +52,8 @@ func groupMeasure(g *bottle.Graph, group string, m measure) (float64, error) {
 	switch {
 	case err != nil:
 		return 0, err
+	case m.name == "lost-%":
+		return ofCapacity(g, b.Lost)
 	case m.percent:
 		return percent(b.Share, g.Wall), nil
 	}

@@ -48,7 +48,7 @@ func TestLive(t *testing.T) {
 
 	r := bottleneck("top", "-n", "2", "-top", "0", "-interval", "100ms", s.URL)
 	r.want(t, exitOK, "waiting for locks: ", "")
-	if strings.Count(r.out, "EachOther.func1") < 2 || strings.Contains(r.out, "waiting for locks: 0 ") {
+	if strings.Count(r.out, "Other.func1") < 2 || strings.Contains(r.out, "waiting for locks: 0 ") {
 		t.Errorf("two frames with waiting goroutines are not in\n%s", r.out)
 	}
 	dir := t.TempDir()

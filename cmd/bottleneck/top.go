@@ -41,7 +41,8 @@ whenever it changes; the windows of one with windows are shown one after the oth
     -seconds N          what each graph is about: the last N seconds, 2 by default; 1 for
                         net/http/pprof
     -group BY           of net/http/pprof: which goroutines share a box, as in graph
-    -sort BY            share (default), parallelism, running, runnable, blocked or name
+    -sort BY            lost (capacity, default), share, parallelism, running, runnable,
+                     blocked or name
     -top N              show N groups, 0 shows all; by default 15 in a pipe, and as many as
                         fit on a terminal
     -n N                print N frames and end, without keys: for pipes and files. So does
@@ -50,10 +51,10 @@ whenever it changes; the windows of one with windows are shown one after the oth
 What is shown: the share of the time of each group, as a bar and in percent; how it has changed
 since the refresh before, in points of percent; the parallelism; how many of its goroutines
 were running, runnable (waiting for a processor) and blocked on average; and what blocked them
-most. Groups with a star are the neck.
+most. Groups with a star lost at least 5% of the capacity.
 
 Keys: q quits, p pauses, a blank refreshes at once, s and S choose the next and the last order,
-1 to 6 an order, r reverses it, g chooses the next grouping (where top reads the traces
+1 to 7 an order, r reverses it, g chooses the next grouping (where top reads the traces
 itself), arrows and pages scroll, + and - change the interval, h shows the keys.
 
 When the service goes away, the last graph stays, with a line that says so, and top tries again
@@ -82,7 +83,7 @@ func (f *topFlags) set() *flag.FlagSet {
 	fs.DurationVar(&f.interval, "interval", 0, "")
 	fs.Float64Var(&f.seconds, "seconds", 0, "")
 	fs.StringVar(&f.group, "group", "function", "")
-	fs.StringVar(&f.sort, "sort", "share", "")
+	fs.StringVar(&f.sort, "sort", "lost", "")
 	fs.IntVar(&f.top, "top", 0, "")
 	fs.IntVar(&f.frames, "n", 0, "")
 	return fs
@@ -119,7 +120,7 @@ func (f *topFlags) parse(args []string) (source string, err error) {
 	case f.top < 0:
 		return "", usagef("-top %d: want a number of groups, or 0 for all", f.top)
 	case sortOf(f.sort) == "":
-		return "", usagef("-sort %q: want share, parallelism, running, runnable, blocked or name", f.sort)
+		return "", usagef("-sort %q: want lost, share, parallelism, running, runnable, blocked or name", f.sort)
 	case len(rest) == 0:
 		return "", usagef("no service: give the URL where it has mounted exporters/live or net/http/pprof")
 	}

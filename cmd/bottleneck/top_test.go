@@ -132,7 +132,7 @@ func TestTopMistakes(t *testing.T) {
 		{"-interval 1ms x", exitUsage, "-interval 1ms: want from"},
 		{"-seconds -1 x", exitUsage, "-seconds -1: want"},
 		{"-n 0 x", exitUsage, "-n 0: want a number"},
-		{"-sort size x", exitUsage, `-sort "size": want share`},
+		{"-sort size x", exitUsage, `-sort "size": want lost`},
 		{"-top -1 x", exitUsage, "-top -1: want"},
 		{"-group nothing " + mount, exitUsage, "nothing"},
 		{"-group creator " + mount, exitUsage, "-group is for net/http/pprof"},

@@ -83,7 +83,7 @@ func (l *topLoop) press(key string, height int) topAction {
 		}
 	case "s", "S":
 		l.sort(map[string]int{"s": 1, "S": -1}[key])
-	case "1", "2", "3", "4", "5", "6":
+	case "1", "2", "3", "4", "5", "6", "7":
 		v.Sort, v.Skip = text.TopSorts[key[0]-'1'], 0
 	case "r":
 		v.Reverse = !v.Reverse
@@ -139,8 +139,9 @@ var topKeysHelp = []string{
 	"home, end       to the first, the last      r       reverse the order",
 	"s, S            next, previous order        g       next grouping, of pprof only",
 	"h, ?            this help                   ctrl-Z  suspend",
-	"1 to 6          order by share, parallelism, running, runnable, blocked, name",
+	"1 to 7          order by lost, share, parallelism, running, runnable, blocked, name",
 	"",
+	"lost        part of the capacity (GOMAXPROCS × time) not used while the group ran",
 	"share       part of the time: while n goroutines run, each is given 1/n of it",
 	"trend       change of the share since the refresh before, in percent of the time",
 	"parallel    how many goroutines ran, of all groups, while the group ran",

@@ -61,8 +61,10 @@ func (r *recorded) last() string {
 // graphOf is a graph of one second, with the share of main.main in percent.
 func graphOf(percent int) *bottle.Graph {
 	share := time.Duration(percent) * time.Second / 100
-	return &bottle.Graph{Wall: time.Second, Idle: time.Second - share, Procs: 4, GroupBy: "function",
+	g := &bottle.Graph{Wall: time.Second, Idle: time.Second - share, Procs: 4, GroupBy: "function",
 		Boxes: []bottle.Box{{Group: "main.main", Kind: bottle.Application, Goroutines: 1, Share: share, Running: share, Parallelism: 1, SelfParallelism: 1}}}
+	g.SetProcs(4)
+	return g
 }
 
 // growing answers graphs in which main.main has 10 %, 20 % and so on.
@@ -281,7 +283,7 @@ func TestTopKeys(t *testing.T) {
 		sort text.TopSort
 	}{
 		{"down", 1, "share"}, {"page down", 16, "share"}, {"end", 25, "share"}, {"page down", 25, "share"}, {"page up", 10, "share"}, {"home", 0, "share"}, {"up", 0, "share"},
-		{"s", 0, "parallelism"}, {"S", 0, "share"}, {"S", 0, "name"}, {"s", 0, "share"}, {"5", 0, "blocked"}, {"x", 0, "blocked"},
+		{"s", 0, "parallelism"}, {"S", 0, "share"}, {"S", 0, "lost"}, {"S", 0, "name"}, {"s", 0, "lost"}, {"6", 0, "blocked"}, {"x", 0, "blocked"},
 	} {
 		if l.press(tt.key, 24); l.view.Skip != tt.skip || l.view.Sort != tt.sort {
 			t.Errorf("%s: skips %d, sorted by %s", tt.key, l.view.Skip, l.view.Sort)

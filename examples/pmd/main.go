@@ -155,13 +155,12 @@ func (v *variant) record(ctx context.Context, config workload.Config) error {
 	return nil
 }
 
-// neck returns the box of the worker that limits the scaling most: the tallest one that is too narrow,
-// or nil if there is none.
+// neck returns the box of the worker that lost most of the capacity, if it is in the neck;
+// nil if there is none.
 func (v *variant) neck() *bottle.Box {
-	boxes, _ := v.graph.Neck()
-	for _, b := range boxes {
-		if strings.HasPrefix(b.Group, "worker ") {
-			return b
+	for _, l := range v.graph.Neck() {
+		if !l.Idle() && strings.HasPrefix(l.Boxes[0].Group, "worker ") {
+			return l.Boxes[0]
 		}
 	}
 	return nil

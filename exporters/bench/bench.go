@@ -107,9 +107,8 @@ func (s *session) finish() {
 		s.b.Logf("bench: no graph: %v", err)
 		return
 	}
-	_, neck := g.Neck()
 	s.b.ReportMetric(g.MeanParallelism(), "parallelism")
-	s.b.ReportMetric(max(leastPercent, 100*float64(neck)/float64(max(1, g.Wall))), "neck-%")
+	s.b.ReportMetric(max(leastPercent, 100*float64(g.Lost()-g.IdleLost)/float64(max(1, g.Capacity))), "neck-%")
 	s.write(*bottleOut, ".svg", func(w file) error { return drawGraph(w, g, s) })
 	s.write(*bottleOut, ".json", func(w file) error { return writeGraph(w, g) })
 }

@@ -1,5 +1,5 @@
-// Package bench reports in go test -bench what limits a benchmark's scaling: its parallelism, the part of the time
-// that its neck takes, what goroutines lost at locks, and how large tasks are.
+// Package bench reports in go test -bench what limits a benchmark's scaling: its parallelism, the part of the
+// processors' time that its neck loses, what goroutines lost at locks, and how large tasks are.
 //
 //	package queue_test
 //
@@ -29,8 +29,8 @@
 // # What is reported
 //
 //	parallelism     with Trace: goroutines that ran at once, on average over the measured loop
-//	neck-%          with Trace: the part of the measured time that groups with less than half of the
-//	                processors take (below 1.5 when there are two); see bottle.Graph.Neck
+//	neck-%          with Trace: the part of the capacity, GOMAXPROCS × time, that was lost while something ran, but not on
+//	                all processors; idle time is not in it. See bottle.Box.Lost
 //	blocked-ns/op   what goroutines waited for locks of package contention, for each operation, summed over goroutines
 //	contentions/op  how often they had to
 //	cycles/task     reference cycles of a task of package granularity, on average (of its default recorder)

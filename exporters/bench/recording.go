@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -68,5 +69,7 @@ func (r *recording) graph(elapsed time.Duration) (*bottle.Graph, error) {
 	if _, err := timeline.Read(context.Background(), bytes.NewReader(r.data.Bytes()), timeline.Options{}, &clip{to: o, spans: spans}); err != nil {
 		return nil, err
 	}
-	return o.Graph(), nil
+	g := o.Graph()
+	g.CPUs = host.Processors()
+	return g, nil
 }

@@ -88,6 +88,7 @@ func report() bottleneck.Live {
 		box("main.main", bottle.Application, 3*time.Second, 3*time.Second, nil),
 		box("runtime.gcBgMarkWorker", bottle.GC, time.Second, time.Second, nil),
 	}}
+	live.Bottle.SetProcs(2)
 	live.Contention = &contention.Profile{Source: contention.FromTrace, Accuracy: contention.Inferred, Start: start, Duration: 9 * time.Second,
 		Locks: []*contention.Lock{lock},
 		Waits: []contention.Wait{{Kind: contention.MutexKind, Lock: lock, Waiter: contention.Party{Group: "main.work", Stack: stack}, Contentions: 12,

@@ -52,7 +52,7 @@ func TestOneAtATime(t *testing.T) {
 		t.Errorf("another kind: %s %s", a.Status, a.body)
 	}
 	close(release)
-	if a := <-first; a.StatusCode != http.StatusOK || !strings.Contains(a.body, "of the time") {
+	if a := <-first; a.StatusCode != http.StatusOK || !strings.Contains(a.body, "of the capacity") {
 		t.Errorf("the first: %s %s", a.Status, a.body)
 	}
 	r.write = nil

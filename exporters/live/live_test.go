@@ -220,13 +220,13 @@ func TestMount(t *testing.T) {
 		text, location string
 	}{
 		"/a/stripped/":      {200, root + "/a/stripped/graph?", ""},
-		"/a/stripped/graph": {200, "of the time", ""},
+		"/a/stripped/graph": {200, "of the capacity", ""},
 		"/bare":             {301, "", "./bare/"},
 		"/bare/":            {200, root + "/bare/graph?", ""},
 		"/bare/?":           {200, "<h1>", ""},
-		"/bare/graph":       {200, "of the time", ""},
+		"/bare/graph":       {200, "of the capacity", ""},
 		"/":                 {200, root + "/graph?", ""},
-		"/graph":            {200, "of the time", ""},
+		"/graph":            {200, "of the capacity", ""},
 	} {
 		a := get(t, root+path)
 		if a.StatusCode != want.status || !strings.Contains(a.body, want.text) || a.Header.Get("Location") != want.location {
@@ -238,7 +238,7 @@ func TestMount(t *testing.T) {
 		text   string
 	}{
 		"":               {200, "<h1>"},
-		"graph":          {200, "of the time"},
+		"graph":          {200, "of the capacity"},
 		"graph/":         {200, "<h1>"},
 		"nothing":        {404, "there are graph, contention"},
 		"%00":            {404, ""},

@@ -201,10 +201,10 @@ func TestPrometheusRulesAndDashboard(t *testing.T) {
 	near(`group:bottleneck_parallelism:rate5m{group="main.work"}`, 3)
 	near(`group:bottleneck_parallelism:rate5m{group="main.main"}`, 1)
 	near(`group:bottleneck_share:ratio_rate5m{group="main.work"}`, 0.6)
-	near(`instance:bottleneck_neck:ratio_rate5m`, 0.3)
+	near(`instance:bottleneck_neck:ratio_rate5m`, 0.9-2.1/4)
 	near(`instance:bottleneck_dropped:ratio_rate5m`, 0.2)
 
-	values := map[string]float64{"Neck neck": 0.3, "Mean parallelism parallelism": 2.1, "Mean parallelism GOMAXPROCS": 4, "Not seen dropped": 0.2, "Cost of the analysis processors": 0.01,
+	values := map[string]float64{"Neck neck": 0.9 - 2.1/4, "Mean parallelism parallelism": 2.1, "Mean parallelism GOMAXPROCS": 4, "Not seen dropped": 0.2, "Cost of the analysis processors": 0.01,
 		"Share of the time (height of the boxes) [idle]": 0.1}
 	for title, expr := range dashboardExpressions(t) {
 		expr = strings.NewReplacer("$job", ".*", "$instance", ".*", "$__rate_interval", "5m").Replace(expr)

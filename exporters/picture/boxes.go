@@ -77,6 +77,9 @@ func tooltip(b *bottle.Box, g *bottle.Graph, neck bool) string {
 		fmt.Fprintf(&s, ", of itself %s", format.Parallelism(b.SelfParallelism))
 	}
 	fmt.Fprintf(&s, "\n%s %s", runningHeader(g), format.Duration(b.Running))
+	if g.Capacity > 0 {
+		fmt.Fprintf(&s, "\nlost %s of the capacity", format.Percent(b.Lost, g.Capacity))
+	}
 	if b.Runnable > 0 {
 		fmt.Fprintf(&s, "\nready without a processor %s", format.Duration(b.Runnable))
 	}

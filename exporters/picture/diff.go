@@ -95,13 +95,10 @@ func newDiffModel(before, after *bottle.Graph, opt Options) *model {
 
 // changeSentence tells what changed in all.
 func (m *model) changeSentence() string {
-	neck := func(g *bottle.Graph) string {
-		_, d := g.Neck()
-		return format.Percent(d, g.Wall)
-	}
+	lost := func(g *bottle.Graph) string { return format.Percent(g.Lost(), g.Capacity) }
 	a, b := m.windows[0], m.windows[1]
-	return fmt.Sprintf("wall time %s, then %s; parallelism %s, then %s; neck %s, then %s", format.Duration(a.Wall), format.Duration(b.Wall),
-		format.Parallelism(a.MeanParallelism()), format.Parallelism(b.MeanParallelism()), neck(a), neck(b))
+	return fmt.Sprintf("wall time %s, then %s; parallelism %s, then %s; lost capacity %s, then %s", format.Duration(a.Wall), format.Duration(b.Wall),
+		format.Parallelism(a.MeanParallelism()), format.Parallelism(b.MeanParallelism()), lost(a), lost(b))
 }
 
 // diffChart draws one of the graphs; the left one has the axis of time.

@@ -3,8 +3,8 @@
 //
 // In a bottle graph each box is a group of goroutines. Its height is the group's share of
 // the time, its width how many goroutines ran while the group did; the heights sum to the wall time. Wide boxes
-// at the bottom scale; tall and narrow ones at the top are the neck: what limits the
-// program on more cores. They are drawn in warm colours and named in bold.
+// at the bottom scale; while narrow ones at the top ran, the capacity of the other processors was
+// lost. Those that lost most of it are drawn in warm colours and named in bold.
 //
 //	package main
 //

@@ -15,13 +15,15 @@ import (
 // mergesort is the graph of a program with four workers and one goroutine that merges.
 func mergesort() *bottle.Graph {
 	const ms = time.Millisecond
-	return &bottle.Graph{
+	g := &bottle.Graph{
 		Wall: 900 * ms, Idle: 40 * ms, Procs: 4, GroupBy: "function",
 		Boxes: []bottle.Box{
 			{Group: "main.work", Kind: bottle.Application, Goroutines: 4, Share: 600 * ms, Running: 2280 * ms, Parallelism: 3.8},
 			{Group: "main.merge", Kind: bottle.Application, Goroutines: 1, Share: 260 * ms, Running: 286 * ms, Parallelism: 1.1},
 		},
 	}
+	g.SetProcs(4)
+	return g
 }
 
 func ExampleSVG() {
@@ -30,12 +32,13 @@ func ExampleSVG() {
 		fmt.Println(err)
 	}
 	for line := range strings.Lines(b.String()) {
-		if strings.Contains(line, "in all; neck") && strings.HasPrefix(line, "<text") {
+		if strings.Contains(line, "900 ms in all") && strings.HasPrefix(line, "<text") {
 			_, text, _ := strings.Cut(line, ">")
 			fmt.Println(strings.TrimSuffix(strings.TrimSpace(text), "</text>"))
 		}
 	}
-	// Output: 900 ms in all; neck: 260 ms (29%) at a parallelism below 2
+	// Output:
+	// 900 ms in all. 29% of the capacity of 4 processors was not used: 21% while main.merge ran (260 ms at a parallelism of 1.10), 4%
 }
 
 // A PNG has two pixels for each unit, so that it is sharp on any screen.

@@ -36,6 +36,7 @@ func graph(procs int, idle time.Duration, boxes ...bottle.Box) *bottle.Graph {
 		}
 		return 0
 	})
+	g.SetProcs(procs)
 	return g
 }
 
@@ -139,5 +140,6 @@ func phases(n int) *bottle.Graph {
 			g.Boxes = append(g.Boxes, *b)
 		}
 	}
+	g.SetProcs(4)
 	return g
 }

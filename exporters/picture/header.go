@@ -25,26 +25,17 @@ func (m *model) title() string {
 	return t
 }
 
-// sentence says how long it took and which part of that is the neck.
+// sentence says how long it took and where the capacity went.
 func (m *model) sentence() string {
 	g := m.whole
 	if g.Wall <= 0 {
 		return "no time passed: there is nothing to show"
 	}
 	s := format.Duration(g.Wall) + " in all"
-	if g.Idle >= g.Wall {
-		return s + ", all of it idle: no goroutine ran"
-	}
 	if m.count > 0 {
 		s += " in " + format.Plural(m.count, "window", "windows")
 	}
-	switch {
-	case len(m.necks) > 0:
-		return s + "; neck: " + format.Duration(m.neckShare) + " (" + format.Percent(m.neckShare, g.Wall) + ") at " + m.aParallelism() + " below " + limitName(g)
-	case g.Procs == 1:
-		return s + "; with one processor, nothing can run in parallel"
-	}
-	return s + "; no neck: nothing ran at " + m.aParallelism() + " below " + limitName(g)
+	return s + ". " + m.verdict
 }
 
 // axisTitle names the axis of parallelism.
@@ -83,7 +74,7 @@ func (m *model) notes() (out []string) {
 func (m *model) describe() string {
 	var s strings.Builder
 	s.WriteString("A bottle graph. Each box is a group of goroutines: its height is the group's share of the time, " +
-		"its width how many goroutines ran while it did; tall and narrow boxes limit scaling. " + m.sentence() + ".")
+		"its width how many goroutines ran while it did; tall and narrow boxes limit scaling. " + m.sentence())
 	if m.whole.Idle > 0 && m.whole.Wall > m.whole.Idle {
 		s.WriteString(" Idle: " + format.Duration(m.whole.Idle) + ".")
 	}

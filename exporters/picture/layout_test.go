@@ -369,8 +369,7 @@ func TestManyGroupsAreFolded(t *testing.T) {
 	if want := unit(t, s, true) * float64(g.Wall) / size; math.Abs(sum-want) > 0.01 {
 		t.Errorf("heights sum to %v, want %v", sum, want)
 	}
-	necks, share := g.Neck()
-	if want := "neck: " + format.Duration(share) + " (" + format.Percent(share, g.Wall) + ")"; len(necks) == 0 || !has(s, want) {
+	if want := " in all. " + format.Percent(g.Lost(), g.Capacity) + " of the capacity of "; len(g.Neck()) == 0 || !has(s, want) {
 		t.Errorf("folding changes the neck: %q is missing", want)
 	}
 	never := 0
@@ -408,14 +407,14 @@ func TestSentences(t *testing.T) {
 		want  []string
 		not   []string
 	}{
-		{lusearch(), Options{Title: "lusearch"}, []string{"lusearch", "3.28 s in all; neck: 980 ms (30%) at a parallelism below 2", "execution time (s)", "parallelism (goroutines running at once)", "GOMAXPROCS 4", "bold: the neck, at a parallelism below 2", "garbage collector"}, []string{"never ran", "idle", "blocked on"}},
-		{offered, Options{}, []string{"offered parallelism (goroutines running or ready to run)", "Bottle graph by function, offered parallelism", "at an offered parallelism below 2", "running or ready"}, nil},
+		{lusearch(), Options{Title: "lusearch"}, []string{"lusearch", "3.28 s in all. 23% of the capacity of 4 processors was not used: 15% while the garbage collector ran (670 ms at a parallelism of 1.00), 6% while main ran (310 ms at a parallelism of 1.46), 2% while others ran.", "execution time (s)", "parallelism (goroutines running at once)", "GOMAXPROCS 4", "bold: lost at least 5%", "garbage collector"}, []string{"never ran", "idle", "blocked on"}},
+		{offered, Options{}, []string{"offered parallelism (goroutines running or ready to run)", "Bottle graph by function, offered parallelism", "The program does not offer enough work for 4 processors", "running or ready"}, nil},
 		{pipeline(), Options{Subtitle: "pgzip.trace"}, []string{"pgzip.trace", "idle 120 ms (4%)", "2 groups never ran", "execution tracer", "Go runtime", "Warning: The trace ends", "blocked on", "chan-receive 3.13 s"}, nil},
 		{&bottle.Graph{}, Options{}, []string{"no time passed: there is nothing to show"}, []string{"GOMAXPROCS"}},
-		{graph(4, 300*ms), Options{}, []string{"300 ms in all, all of it idle: no goroutine ran"}, []string{"neck"}},
-		{small, Options{}, []string{"no neck: nothing ran at a parallelism below 32", "Warning: The clock ran backwards."}, nil},
+		{graph(4, 300*ms), Options{}, []string{"300 ms in all. Nothing ran in this time."}, []string{"neck"}},
+		{small, Options{}, []string{"38% of the capacity of 64 processors was not used: 38% while main ran (10 ms at a parallelism of 40.00).", "Warning: The clock ran backwards."}, nil},
 		{samples()["nothing"], Options{}, []string{"GOMAXPROCS, 64, lies beyond the ends of the axis."}, []string{"GOMAXPROCS 64"}},
-		{samples()["one"], Options{}, []string{"1.23 ms in all; with one processor, nothing can run in parallel"}, []string{"neck"}},
+		{samples()["one"], Options{}, []string{"1.23 ms in all. With GOMAXPROCS 1, one goroutine runs at a time, and none can lack parallelism: one ran for 100% of the time."}, []string{"neck"}},
 		{phases(8), Options{}, []string{"3.82 s in all in 8 windows", "below it, the start of each window", "1.5 s"}, nil},
 	} {
 		s := mustLayout(t, tt.graph, tt.opt)

@@ -22,6 +22,7 @@ type row struct {
 	entry *entry
 	name  string
 	cells []string
+	bold  bool
 }
 
 // table is the legend with the widths of its columns.
@@ -52,10 +53,20 @@ func runningHeader(g *bottle.Graph) string {
 	return "running"
 }
 
-// newTable makes the legend; blocked says whether it has a column for what the groups wait for.
-func (m *model) newTable(blocked bool) *table {
+// detail is how many columns the legend has.
+type detail int
+
+const (
+	fewCells  detail = iota
+	mostCells        // the running time as well
+	allCells         // and what the groups wait for
+)
+
+// newTable makes the legend.
+func (m *model) newTable(d detail) *table {
+	blocked := d == allCells
 	g := m.whole
-	t := &table{header: []string{"group", "share", "", "parallelism", runningHeader(g)}, rowHeight: 23}
+	t := &table{header: []string{"group", "share", "", "lost", "parallelism", runningHeader(g)}, rowHeight: 23}
 	if blocked {
 		blocked = false
 		for _, e := range m.entries {
@@ -67,24 +78,31 @@ func (m *model) newTable(blocked bool) *table {
 		t.words = true
 	}
 	if g.Idle > 0 {
-		t.rows = append(t.rows, row{name: "idle", cells: []string{format.Duration(g.Idle), format.Percent(g.Idle, g.Wall), "", ""}})
+		t.rows = append(t.rows, row{name: "idle", bold: m.necks[key{}], cells: []string{format.Duration(g.Idle), format.Percent(g.Idle, g.Wall), format.Percent(g.IdleLost, g.Capacity), "", ""}})
 	}
 	var running time.Duration
 	for i := len(m.entries) - 1; i >= 0; i-- {
 		e := m.entries[i]
 		b := &e.box
 		running += b.Running
-		r := row{entry: e, name: e.label, cells: []string{
-			format.Duration(b.Share), format.Percent(b.Share, g.Wall), format.Parallelism(b.Parallelism), format.Duration(b.Running),
+		r := row{entry: e, name: e.label, bold: e.neck, cells: []string{
+			format.Duration(b.Share), format.Percent(b.Share, g.Wall), format.Percent(b.Lost, g.Capacity), format.Parallelism(b.Parallelism), format.Duration(b.Running),
 		}}
 		if blocked {
 			r.cells = append(r.cells, blockedBy(b))
 		}
 		t.rows = append(t.rows, r)
 	}
-	t.sum = row{name: "all", cells: []string{format.Duration(g.Wall), format.Percent(g.Wall, g.Wall), format.Parallelism(g.MeanParallelism()), format.Duration(running)}}
+	t.sum = row{name: "all", cells: []string{format.Duration(g.Wall), format.Percent(g.Wall, g.Wall), format.Percent(g.Lost(), g.Capacity), format.Parallelism(g.MeanParallelism()), format.Duration(running)}}
 	if len(t.rows) > 18 {
 		t.rowHeight = 20
+	}
+	if d == fewCells {
+		t.header = t.header[:len(t.header)-1]
+		for i := range t.rows {
+			t.rows[i].cells = t.rows[i].cells[:len(t.rows[i].cells)-1]
+		}
+		t.sum.cells = t.sum.cells[:len(t.sum.cells)-1]
 	}
 	t.notes = m.legendNotes()
 	t.measure()
@@ -102,12 +120,8 @@ func blockedBy(b *bottle.Box) string {
 
 // legendNotes explain what the table does not: bold names, hatches, groups that are missing.
 func (m *model) legendNotes() (out []note) {
-	necks := 0
 	seen := map[bottle.Kind]*entry{}
 	for _, e := range m.entries {
-		if e.neck {
-			necks++
-		}
 		if largest := seen[e.box.Kind]; largest == nil || e.box.Share > largest.box.Share {
 			seen[e.box.Kind] = e
 		}
@@ -117,24 +131,17 @@ func (m *model) legendNotes() (out []note) {
 			out = append(out, note{e, k.name})
 		}
 	}
-	if necks > 0 {
-		out = append(out, note{text: "bold: the neck, at " + m.aParallelism() + " below " + limitName(m.whole)})
+	if m.whole.Capacity > 0 {
+		out = append(out, note{text: "lost: capacity (GOMAXPROCS × time) not used meanwhile"})
+	}
+	if len(m.necks) > 0 {
+		out = append(out, note{text: "bold: lost at least 5%"})
 	}
 	if m.never > 0 {
 		out = append(out, note{text: format.Plural(m.never, "group", "groups") + " never ran"})
 	}
 	return out
 }
-
-func (m *model) aParallelism() string {
-	if m.whole.Offered {
-		return "an offered parallelism"
-	}
-	return "a parallelism"
-}
-
-// limitName is the parallelism below which a box is part of the neck: "2", "1.5".
-func limitName(g *bottle.Graph) string { return trimZeros(format.Parallelism(g.NeckLimit())) }
 
 // measure finds the widths of the columns.
 func (t *table) measure() {
@@ -150,7 +157,7 @@ func (t *table) measure() {
 		t.widths[i] = room(h, tableSize, false)
 	}
 	for _, r := range t.rows {
-		see(r, r.entry != nil && r.entry.neck)
+		see(r, r.bold)
 	}
 	see(t.sum, false)
 	t.nameWidth = min(t.nameWidth, 300)
@@ -215,7 +222,7 @@ func (e *entry) swatch(r rect) []shape {
 
 // cells draws the texts of a row.
 func (t *table) cells(x, baseline float64, r row, name, cell role) (out []shape) {
-	bold := r.entry != nil && r.entry.neck
+	bold := r.bold
 	x += swatchSide + 8
 	add := func(s string, x float64, a anchor, bold bool, role role) {
 		if s != "" {

@@ -28,8 +28,8 @@ type model struct {
 	folded  map[key]bool // groups that others were put into
 	never   int          // groups that never ran
 	// The neck is that of the graph as it was: folding would change it.
-	necks     []*bottle.Box
-	neckShare time.Duration
+	necks   map[key]bool // idle time is the zero key
+	verdict string       // where the capacity went
 }
 
 // key identifies a group over all windows.
@@ -65,12 +65,13 @@ func newModel(g *bottle.Graph, opt Options) *model {
 		sum := mergeWindows(m.windows, m.count)[0]
 		whole.Boxes = sum.Boxes
 		whole.Wall, whole.Idle = max(whole.Wall, sum.Wall), max(whole.Idle, sum.Idle)
+		whole.Capacity, whole.IdleLost = sum.Capacity, sum.IdleLost
 	}
 	if m.count > opt.Panels {
 		m.merged = (m.count + opt.Panels - 1) / opt.Panels
 		m.windows = mergeWindows(m.windows, m.merged)
 	}
-	m.necks, m.neckShare = whole.Neck()
+	m.necks, m.verdict = neckOf(&whole), verdict(&whole)
 	top := opt.Top
 	if top == 0 {
 		top = visible(&whole)
@@ -203,6 +204,7 @@ func sums(boxes []bottle.Box, into func(key) key) []bottle.Box {
 		s.Goroutines += b.Goroutines
 		s.Share += b.Share
 		s.Running += b.Running
+		s.Lost += b.Lost
 		s.Runnable += b.Runnable
 		s.SelfParallelism = math.NaN()
 		s.Parallelism = math.NaN() // computed by ran
@@ -230,10 +232,12 @@ func mergeWindows(windows []*bottle.Graph, n int) (out []*bottle.Graph) {
 		for i, w := range part {
 			if i == 0 {
 				sum = *w
-				sum.Wall, sum.Idle = 0, 0
+				sum.Wall, sum.Idle, sum.Capacity, sum.IdleLost = 0, 0, 0, 0
 			}
 			sum.Wall += w.Wall
 			sum.Idle += w.Idle
+			sum.Capacity += w.Capacity
+			sum.IdleLost += w.IdleLost
 			sum.Procs = max(sum.Procs, w.Procs)
 			boxes = append(boxes, w.Boxes...)
 		}
@@ -253,11 +257,14 @@ func (m *model) addEntries(graphs ...*bottle.Graph) {
 	for i := range m.whole.Boxes {
 		names[i] = m.whole.Boxes[i].Group
 	}
-	switch m.whole.GroupBy {
-	case "", "function", "creator", "goroutine":
+	if byFunction(m.whole) {
 		names = format.Funcs(names)
 	}
 	isNeck := map[key]bool{}
+	if len(graphs) == 1 && graphs[0] == m.whole {
+		isNeck = m.necks
+		graphs = nil
+	}
 	for _, g := range graphs {
 		maps.Copy(isNeck, neckOf(g))
 	}
@@ -272,12 +279,40 @@ func (m *model) addEntries(graphs ...*bottle.Graph) {
 
 // neckOf are the groups of a graph's neck.
 func neckOf(g *bottle.Graph) map[key]bool {
-	necks, _ := g.Neck()
-	out := make(map[key]bool, len(necks))
-	for _, b := range necks {
-		out[keyOf(b)] = true
+	out := map[key]bool{}
+	for _, l := range g.Neck() {
+		if l.Idle() {
+			out[key{}] = true
+		}
+		for _, b := range l.Boxes {
+			out[keyOf(b)] = true
+		}
 	}
 	return out
+}
+
+// verdict says where the capacity went, with the names of the picture.
+func verdict(g *bottle.Graph) string {
+	names := make([]string, len(g.Boxes))
+	for i := range g.Boxes {
+		names[i] = g.Boxes[i].Group
+	}
+	if byFunction(g) {
+		names = format.Funcs(names)
+	}
+	return g.Sentence(func(b *bottle.Box) string {
+		for i := range g.Boxes {
+			if keyOf(&g.Boxes[i]) == keyOf(b) {
+				return clipName(label(names[i]))
+			}
+		}
+		return label(b.Group)
+	})
+}
+
+// byFunction reports whether groups are functions.
+func byFunction(g *bottle.Graph) bool {
+	return slices.Contains([]string{"", "function", "creator", "goroutine"}, g.GroupBy)
 }
 
 // addColors gives each group its colours. The tallest boxes of the neck and of the

@@ -21,7 +21,7 @@ func heading(title string, below []string, x, width float64) (out []shape, botto
 	out = append(out, text{x: x, y: y, s: shorten(title, titleSize, true, width-x-margin), size: titleSize, bold: true, fill: themed(ink)})
 	y += 2
 	for _, s := range below {
-		for _, line := range wrap(strings.TrimSpace(s), subtitleSize, width-x-margin, 2) {
+		for _, line := range wrap(strings.TrimSpace(s), subtitleSize, width-x-margin, 4) {
 			y += 21
 			out = append(out, text{x: x, y: y, s: line, size: subtitleSize, fill: themed(muted)})
 		}

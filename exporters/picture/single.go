@@ -53,17 +53,17 @@ func layoutSingle(m *model, opt Options) *scene {
 }
 
 // columns shares the width of the picture among chart and legend. fixedWidth is what is left
-// empty. Where there is not enough, the reasons to wait go first, then the ends of long names, and
+// empty. Where there is not enough, the reasons to wait go first, then the running times, the ends of long names, and
 // then the legend goes below the chart.
 func (m *model) columns(wanted, empty float64) (width float64, t *table, below bool) {
-	t = m.newTable(true)
+	t = m.newTable(allCells)
 	width = wanted
 	if width == 0 {
-		const least, most = 900.0, 1240.0
+		const least, most = 900.0, 1300.0
 		width = min(most, max(least, empty+plotWidth+t.width()))
 	}
-	for _, blocked := range []bool{true, false} {
-		t = m.newTable(blocked)
+	for _, d := range []detail{allCells, mostCells, fewCells} {
+		t = m.newTable(d)
 		full := t.nameWidth
 		t.squeeze(width-empty-goodPlot, leastName)
 		if width-empty-t.width() >= goodPlot-1 && t.nameWidth >= min(full, goodName) {
@@ -74,8 +74,8 @@ func (m *model) columns(wanted, empty float64) (width float64, t *table, below b
 	if width-empty-t.width() >= leastPlot {
 		return width, t, false
 	}
-	for _, blocked := range []bool{true, false} {
-		t = m.newTable(blocked)
+	for _, d := range []detail{allCells, mostCells, fewCells} {
+		t = m.newTable(d)
 		t.squeeze(width-2*margin, leastName/2)
 		if t.width() <= width-2*margin {
 			break

@@ -113,7 +113,7 @@ func TestSVGTooltipsSayEverything(t *testing.T) {
 	b.Goroutines, b.Runnable = 1371, 2*ms
 	b.Waiting = map[string]time.Duration{"mutex": 5 * ms, "sleep": 7 * ms, "never": 0}
 	content := checkSVG(t, svgOf(t, g, Options{}))
-	want := "example.com/<b>\"main\" & co.main\nshare 310 ms (9%)\nparallelism 1.46, of itself 1.00\nrunning 453 ms\nready without a processor 2 ms\n" +
+	want := "example.com/<b>\"main\" & co.main\nshare 310 ms (9%)\nparallelism 1.46, of itself 1.00\nrunning 453 ms\nlost 6% of the capacity\nready without a processor 2 ms\n" +
 		"blocked on sleep 7 ms\nblocked on mutex 5 ms\n1,371 goroutines\npart of the neck"
 	found := 0
 	for _, title := range content["title"] {

@@ -76,7 +76,7 @@ func layoutWindows(m *model, opt Options) *scene {
 	charts, bottom := m.charts(a, left, y, space)
 	s.shapes = append(s.shapes, charts...)
 
-	t := m.newTable(true)
+	t := m.newTable(allCells)
 	var legend []shape
 	if a.span()+gap+t.width() <= space {
 		var end float64
@@ -84,7 +84,10 @@ func layoutWindows(m *model, opt Options) *scene {
 		bottom = max(bottom, end)
 	} else {
 		if t.width() > space {
-			t = m.newTable(false)
+			t = m.newTable(mostCells)
+		}
+		if t.width() > space && t.nameWidth > leastName {
+			t = m.newTable(fewCells)
 		}
 		t.squeeze(width-2*margin, leastName/2)
 		legend, bottom = t.draw(m, min(left, width-margin-t.width()), bottom+26)

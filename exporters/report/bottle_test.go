@@ -16,7 +16,7 @@ func TestClickBox(t *testing.T) {
 	if n := p.count("svg.bottle g[role=option]"); n != 7 {
 		t.Errorf("%d boxes, want 7", n)
 	}
-	p.shows("#bottle-lead", "3.28 s in all", "stop-the-world")
+	p.shows("#bottle-lead", "3.28 s in all", "24% of the capacity of 4 processors was not used: 14% while the garbage collector ran")
 	before := p.text("#contention-lead")
 	p.click(`svg.bottle g[aria-label^="index.(*Reader).query0:"]`)
 	p.shows("#bar", "group", "index.(*Reader).query0")

@@ -22,6 +22,7 @@ func ExampleWrite() {
 			{Group: "main.merge", Goroutines: 1, Share: 260 * time.Millisecond, Running: 286 * time.Millisecond, Parallelism: 1.1},
 		},
 	}
+	g.SetProcs(4)
 	var page bytes.Buffer // a file, usually
 	if err := report.Write(&page, &report.Data{Title: "merge sort", Bottle: g}, report.Options{}); err != nil {
 		log.Fatal(err)

@@ -59,6 +59,7 @@ func graphOf(names []string, start, wall time.Duration, turn int) *bottle.Graph 
 		}
 		return 0
 	})
+	g.SetProcs(4)
 	return g
 }
 

@@ -104,19 +104,23 @@ func (p *pageData) has(s Section) bool {
 // bottleForm is a graph and its windows.
 type bottleForm struct {
 	graphForm
-	GroupBy  string      `json:"groupBy"`
-	Offered  bool        `json:"offered"`
-	Warnings []string    `json:"warnings"`
-	Windows  []graphForm `json:"windows"`
-	Reasons  []string    `json:"reasons"` // to wait, which boxes refer to
+	GroupBy        string      `json:"groupBy"`
+	Offered        bool        `json:"offered"`
+	Oversubscribed string      `json:"oversubscribed,omitempty"` // says that GOMAXPROCS exceeds the processors
+	Warnings       []string    `json:"warnings"`
+	Windows        []graphForm `json:"windows"`
+	Reasons        []string    `json:"reasons"` // to wait, which boxes refer to
 }
 
 type graphForm struct {
-	Start int64     `json:"start"`
-	Wall  int64     `json:"wall"`
-	Idle  int64     `json:"idle"`
-	Procs int       `json:"procs"`
-	Boxes []boxForm `json:"boxes"`
+	Start int64 `json:"start"`
+	Wall  int64 `json:"wall"`
+	Idle  int64 `json:"idle"`
+	Procs int   `json:"procs"`
+	// Capacity and IdleLost are in ns·processors; Capacity is 0 where it is not known.
+	Capacity int64     `json:"capacity"`
+	IdleLost int64     `json:"idleLost"`
+	Boxes    []boxForm `json:"boxes"`
 }
 
 // boxForm is a box. Waiting has pairs of a reason's number and a time.
@@ -125,6 +129,7 @@ type boxForm struct {
 	Goroutines  int        `json:"n"`
 	Share       int64      `json:"share"`
 	Running     int64      `json:"running"`
+	Lost        int64      `json:"lost"`
 	Parallelism float64    `json:"p"`
 	Self        *float64   `json:"self,omitempty"`
 	Runnable    int64      `json:"runnable,omitempty"`
@@ -133,7 +138,7 @@ type boxForm struct {
 
 func newBottleForm(g *bottle.Graph, n *namer) *bottleForm {
 	reasons := newTable()
-	f := &bottleForm{GroupBy: g.GroupBy, Offered: g.Offered, Warnings: append([]string{}, g.Warnings...), Windows: []graphForm{}}
+	f := &bottleForm{GroupBy: g.GroupBy, Offered: g.Offered, Oversubscribed: g.Oversubscribed(), Warnings: append([]string{}, g.Warnings...), Windows: []graphForm{}}
 	f.graphForm = newGraphForm(g, n, reasons)
 	for _, w := range g.Windows {
 		f.Windows = append(f.Windows, newGraphForm(w, n, reasons))
@@ -143,12 +148,12 @@ func newBottleForm(g *bottle.Graph, n *namer) *bottleForm {
 }
 
 func newGraphForm(g *bottle.Graph, n *namer, reasons *table) graphForm {
-	f := graphForm{Start: int64(g.Start), Wall: int64(g.Wall), Idle: int64(g.Idle), Procs: g.Procs, Boxes: make([]boxForm, 0, len(g.Boxes))}
+	f := graphForm{Start: int64(g.Start), Wall: int64(g.Wall), Idle: int64(g.Idle), Procs: g.Procs, Capacity: int64(g.Capacity), IdleLost: int64(g.IdleLost), Boxes: make([]boxForm, 0, len(g.Boxes))}
 	for i := range g.Boxes {
 		b := &g.Boxes[i]
 		form := boxForm{
 			Group: n.group(b.Group, string(b.Kind)), Goroutines: b.Goroutines,
-			Share: int64(b.Share), Running: int64(b.Running), Parallelism: finite(b.Parallelism), Runnable: int64(b.Runnable),
+			Share: int64(b.Share), Running: int64(b.Running), Lost: int64(b.Lost), Parallelism: finite(b.Parallelism), Runnable: int64(b.Runnable),
 			Waiting: waitingForm(b, reasons),
 		}
 		if s := b.SelfParallelism; !math.IsNaN(s) && !math.IsInf(s, 0) {

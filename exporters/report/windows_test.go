@@ -247,7 +247,6 @@ func TestStretchIsTold(t *testing.T) {
 // What is bold is the neck of the graph that is shown: worker is one of the whole recording, but not of each window.
 func TestNeckOfWindow(t *testing.T) {
 	d := windowedData(t)
-	limit := d.Bottle.NeckLimit()
 	seen := map[bool]bool{}
 	for i := range min(5, len(d.Bottle.Windows)) {
 		p := openFile(t, d, fmt.Sprintf("window=%d", i), wide)
@@ -255,7 +254,10 @@ func TestNeckOfWindow(t *testing.T) {
 			if b.Group != "proto/work.mutexWorker" || b.Share == 0 {
 				continue
 			}
-			neck := b.Parallelism < limit
+			neck := false
+			for _, l := range d.Bottle.Windows[i].Neck() {
+				neck = neck || slices.ContainsFunc(l.Boxes, func(b *bottle.Box) bool { return b.Group == "proto/work.mutexWorker" })
+			}
 			seen[neck] = true
 			if got := p.count("#bottle-rows tbody th b") > 0; got != neck {
 				t.Errorf("window %d: a parallelism of %.2f, bold %v", i+1, b.Parallelism, got)

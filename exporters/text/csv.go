@@ -17,7 +17,7 @@ import (
 
 // CSV writes a graph as comma-separated values (RFC 4180, lines end in LF): a header,
 // a row for each box from the bottom of the stack up, and a row "[idle]" where there was
-// idle time, so that the column share_ns sums to wall_ns. A graph with windows gives the rows
+// idle time, so that the column share_ns sums to wall_ns and the column lost_ns to what was not used of the capacity. A graph with windows gives the rows
 // of each window in order, and none for the whole.
 //
 // The columns are
@@ -26,7 +26,7 @@ import (
 //	start_ns, wall_ns begin of the window or graph in the trace, and its length
 //	group, kind       name and kind of the box
 //	goroutines        that belonged to it
-//	share_ns, running_ns, parallelism, self_parallelism (empty where not known)
+//	share_ns, running_ns, lost_ns (ns·processors), parallelism, self_parallelism (empty where not known)
 //	runnable_ns, blocked_ns
 //	waiting_…_ns      one column for each reason that occurs, sorted
 //
@@ -42,7 +42,7 @@ func CSV(w io.Writer, g *bottle.Graph) error {
 		graphs = []*bottle.Graph{g}
 	}
 	t := csvTable{out: csv.NewWriter(w), reasons: allReasons(graphs)}
-	header := []string{"window", "start_ns", "wall_ns", "group", "kind", "goroutines", "share_ns", "running_ns",
+	header := []string{"window", "start_ns", "wall_ns", "group", "kind", "goroutines", "share_ns", "running_ns", "lost_ns",
 		"parallelism", "self_parallelism", "runnable_ns", "blocked_ns"}
 	for _, reason := range t.reasons {
 		header = append(header, "waiting_"+format.Clean(reason)+"_ns")
@@ -57,7 +57,7 @@ func CSV(w io.Writer, g *bottle.Graph) error {
 			t.box(number, g, &g.Boxes[j])
 		}
 		if g.Idle > 0 {
-			t.box(number, g, &bottle.Box{Group: "[idle]", Kind: "idle", Share: g.Idle, SelfParallelism: math.NaN()})
+			t.box(number, g, &bottle.Box{Group: "[idle]", Kind: "idle", Share: g.Idle, Lost: g.IdleLost, SelfParallelism: math.NaN()})
 		}
 	}
 	t.out.Flush()
@@ -90,7 +90,7 @@ func (t *csvTable) write(record []string) { _ = t.out.Write(record) }
 
 func (t *csvTable) box(window string, g *bottle.Graph, b *bottle.Box) {
 	record := []string{window, ns(g.Start), ns(g.Wall), harmless(b.Group), harmless(string(b.Kind)), strconv.Itoa(b.Goroutines),
-		ns(b.Share), ns(b.Running), float(b.Parallelism), float(b.SelfParallelism), ns(b.Runnable), ns(b.Blocked())}
+		ns(b.Share), ns(b.Running), ns(b.Lost), float(b.Parallelism), float(b.SelfParallelism), ns(b.Runnable), ns(b.Blocked())}
 	for _, reason := range t.reasons {
 		record = append(record, ns(b.Waiting[reason]))
 	}

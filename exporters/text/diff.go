@@ -16,7 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
-// WriteDiff writes what changed from one bottle graph to another: the whole, then a line for each group with its share and its
+// WriteDiff writes what changed from one bottle graph to another: the whole, then a line for each group with its share, what it lost of the capacity, and its
 // parallelism in both, those whose share changed most first. Groups that changed by less than a thousandth of the longer run are
 // only counted. The error is that of w.
 func WriteDiff(w io.Writer, before, after *bottle.Graph, opt Options) error {
@@ -26,18 +26,16 @@ func WriteDiff(w io.Writer, before, after *bottle.Graph, opt Options) error {
 	opt = opt.withDefaults()
 	st := style{colour: opt.Colour, ascii: opt.ASCII}
 	var b strings.Builder
-	_, neckBefore := before.Neck()
-	_, neckAfter := after.Neck()
 	t := &changeTable{style: st, head: []string{"", "before", "after", "change"}}
 	t.row("wall time", format.Duration(before.Wall), format.Duration(after.Wall), ratioOf(float64(before.Wall), float64(after.Wall)))
 	t.row("parallelism", format.Parallelism(before.MeanParallelism()), format.Parallelism(after.MeanParallelism()), ratioOf(before.MeanParallelism(), after.MeanParallelism()))
-	t.row("neck", format.Percent(neckBefore, before.Wall), format.Percent(neckAfter, after.Wall), ratioOf(part(neckBefore, before.Wall), part(neckAfter, after.Wall)))
+	t.row("lost capacity", format.Percent(before.Lost(), before.Capacity), format.Percent(after.Lost(), after.Capacity), ratioOf(part(before.Lost(), before.Capacity), part(after.Lost(), after.Capacity)))
 	t.row("idle", format.Duration(before.Idle), format.Duration(after.Idle), ratioOf(float64(before.Idle), float64(after.Idle)))
 	t.write(&b, opt.Width)
 	b.WriteByte('\n')
 
 	changes := Changes(before, after)
-	t = &changeTable{style: st, head: []string{"group", "share before", "after", "change", "parallelism before", "after"}}
+	t = &changeTable{style: st, head: []string{"group", "share before", "after", "change", "lost", "after", "parallelism", "after"}}
 	least, same := max(before.Wall, after.Wall)/1000, 0
 	for _, c := range changes {
 		if (c.After.Share-c.Before.Share).Abs() < least && len(changes) > 1 {
@@ -56,11 +54,17 @@ func WriteDiff(w io.Writer, before, after *bottle.Graph, opt Options) error {
 			}
 			return format.Parallelism(x.Parallelism)
 		}
+		lost := func(g *bottle.Graph, x bottle.Box, there bool) string {
+			if !there {
+				return format.Unknown
+			}
+			return format.Percent(x.Lost, g.Capacity)
+		}
 		delta := format.Duration(c.After.Share - c.Before.Share)
 		if c.After.Share > c.Before.Share {
 			delta = "+" + delta
 		}
-		t.row(format.Func(st.clean(c.Group)), share(c.Before, c.InBefore), share(c.After, c.InAfter), delta, width(c.Before, c.InBefore), width(c.After, c.InAfter))
+		t.row(format.Func(st.clean(c.Group)), share(c.Before, c.InBefore), share(c.After, c.InAfter), delta, lost(before, c.Before, c.InBefore), lost(after, c.After, c.InAfter), width(c.Before, c.InBefore), width(c.After, c.InAfter))
 	}
 	t.write(&b, opt.Width)
 	if same > 0 {

@@ -11,24 +11,26 @@ import (
 )
 
 func diffGraph(wall, work, merge time.Duration, more ...bottle.Box) *bottle.Graph {
-	return &bottle.Graph{Wall: wall * time.Millisecond, Procs: 4, GroupBy: "function", Boxes: append([]bottle.Box{
+	g := &bottle.Graph{Wall: wall * time.Millisecond, Procs: 4, GroupBy: "function", Boxes: append([]bottle.Box{
 		{Group: "example.com/x/main.work", Kind: bottle.Application, Share: work * time.Millisecond, Running: 4 * work * time.Millisecond, Parallelism: 4},
 		{Group: "main.merge", Kind: bottle.Application, Share: merge * time.Millisecond, Running: merge * time.Millisecond, Parallelism: 1},
 	}, more...)}
+	g.SetProcs(4)
+	return g
 }
 
 func TestDiff(t *testing.T) {
 	before := diffGraph(1000, 800, 150, bottle.Box{Group: "main.old", Kind: bottle.Application, Share: 50 * time.Millisecond, Parallelism: 1})
 	after := diffGraph(1200, 800, 400)
-	const want = `             before  after  change
-wall time       1 s  1.2 s   1.20x
-parallelism    3.35   3.00   0.90x
-neck            20%    33%   1.67x
-idle            0 s    0 s       =
+	const want = `               before  after  change
+wall time         1 s  1.2 s   1.20x
+parallelism      3.35   3.00   0.90x
+lost capacity     16%    25%   1.54x
+idle              0 s    0 s       =
 
-group       share before   after   change  parallelism before  after
-main.merge        150 ms  400 ms  +250 ms                1.00   1.00
-main.old           50 ms       -   -50 ms                1.00      -
+group       share before   after   change  lost  after  parallelism  after
+main.merge        150 ms  400 ms  +250 ms   11%    25%         1.00   1.00
+main.old           50 ms       -   -50 ms    5%      -         1.00      -
 1 group changed by less than 1.2 ms.
 `
 	var b bytes.Buffer

@@ -12,21 +12,23 @@ import (
 func ExampleWriteDiff() {
 	graph := func(wall, merge time.Duration) *bottle.Graph {
 		work := wall - merge
-		return &bottle.Graph{Wall: wall, Procs: 4, GroupBy: "function", Boxes: []bottle.Box{
+		g := &bottle.Graph{Wall: wall, Procs: 4, GroupBy: "function", Boxes: []bottle.Box{
 			{Group: "main.work", Goroutines: 4, Share: work, Running: 4 * work, Parallelism: 4},
 			{Group: "main.merge", Goroutines: 1, Share: merge, Running: merge, Parallelism: 1},
 		}}
+		g.SetProcs(4)
+		return g
 	}
 	text.WriteDiff(os.Stdout, graph(900*time.Millisecond, 300*time.Millisecond), graph(700*time.Millisecond, 100*time.Millisecond), text.Options{})
 	// Output:
-	//              before   after  change
-	// wall time    900 ms  700 ms   0.78x
-	// parallelism    3.00    3.57   1.19x
-	// neck            33%     14%   0.43x
-	// idle            0 s     0 s       =
+	// before   after  change
+	// wall time      900 ms  700 ms   0.78x
+	// parallelism      3.00    3.57   1.19x
+	// lost capacity     25%     11%   0.43x
+	// idle              0 s     0 s       =
 	//
-	// group       share before   after   change  parallelism before  after
-	// main.merge        300 ms  100 ms  -200 ms                1.00   1.00
+	// group       share before   after   change  lost  after  parallelism  after
+	// main.merge        300 ms  100 ms  -200 ms   25%    11%         1.00   1.00
 	// 1 group changed by less than 900 µs.
 }
 

@@ -14,6 +14,7 @@ type model struct {
 	style style
 	graph *bottle.Graph // as it came, for sums and the neck
 	rows  []row         // from the bottom of the stack, as in the graph
+	necks map[key]bool  // idle time is the zero key
 	names map[key]string
 	never []string // names of groups that never ran
 }
@@ -41,7 +42,7 @@ type key struct {
 
 // newModel folds the graph to its top boxes and names them.
 func newModel(g *bottle.Graph, top int, st style) *model {
-	m := &model{style: st, graph: g, names: map[key]string{}}
+	m := &model{style: st, graph: g, necks: necks(g), names: map[key]string{}}
 	ran := *g
 	ran.Boxes, ran.Windows = nil, nil
 	for _, b := range g.Boxes {
@@ -63,9 +64,8 @@ func newModel(g *bottle.Graph, top int, st style) *model {
 		shown = ran.Top(top)
 	}
 	colours := palette{}
-	limit := g.NeckLimit()
 	for _, b := range shown.Boxes {
-		r := row{box: b, neck: b.Share > 0 && b.Parallelism < limit}
+		r := row{box: b, neck: m.necks[key{b.Group, b.Kind}]}
 		var single bool
 		if r.name, single = m.names[key{b.Group, b.Kind}]; !single {
 			r.name = st.clean(b.Group) // "12 others"
@@ -77,6 +77,20 @@ func newModel(g *bottle.Graph, top int, st style) *model {
 		m.rows = append(m.rows, r)
 	}
 	return m
+}
+
+// necks are the groups of the neck.
+func necks(g *bottle.Graph) map[key]bool {
+	out := map[key]bool{}
+	for _, l := range g.Neck() {
+		if l.Idle() {
+			out[key{}] = true
+		}
+		for _, b := range l.Boxes {
+			out[key{b.Group, b.Kind}] = true
+		}
+	}
+	return out
 }
 
 // worthALine is how many boxes are shown by themselves unless somebody asks for more: every

@@ -34,6 +34,7 @@ const (
 	goroutines = iota
 	share
 	percent
+	lost
 	parallelism
 	self
 	running
@@ -42,7 +43,7 @@ const (
 	numbers // how many there are
 )
 
-var headings = [numbers]string{"goroutines", "share", "%", "all", "self", "running", "runnable", "blocked"}
+var headings = [numbers]string{"goroutines", "share", "%", "lost", "all", "self", "running", "runnable", "blocked"}
 
 // spare is what is left out for want of width, in this order; reasons stands for the last column.
 var spare = []int{running, self, runnable, reasons, blocked, goroutines}
@@ -68,11 +69,14 @@ func newTable(m *model) *tableText {
 	t := &tableText{m: m}
 	g := m.graph
 	if g.Idle > 0 {
-		idle := line{name: "idle", mark: t.mark("", false)}
-		idle.cells[share], idle.cells[percent] = m.duration(g.Idle), m.percent(g.Idle)
+		idle := line{name: "idle", mark: t.mark("", m.necks[key{}])}
+		if m.necks[key{}] {
+			idle.attribute = bold
+		}
+		idle.cells[share], idle.cells[percent], idle.cells[lost] = m.duration(g.Idle), m.percent(g.Idle), m.lost(g.IdleLost)
 		t.lines = append(t.lines, idle)
 	}
-	sum := bottle.Box{Share: g.Wall, Parallelism: g.MeanParallelism(), Waiting: map[string]time.Duration{}}
+	sum := bottle.Box{Share: g.Wall, Lost: g.Lost(), Parallelism: g.MeanParallelism(), Waiting: map[string]time.Duration{}}
 	for i := len(m.rows) - 1; i >= 0; i-- {
 		r := &m.rows[i]
 		l := t.line(&r.box, r.name)
@@ -110,6 +114,7 @@ func (t *tableText) line(b *bottle.Box, name string) line {
 		goroutines:  format.Count(b.Goroutines),
 		share:       m.duration(b.Share),
 		percent:     m.percent(b.Share),
+		lost:        m.lost(b.Lost),
 		parallelism: m.parallelism(b.Parallelism),
 		self:        m.parallelism(b.SelfParallelism),
 		running:     m.duration(b.Running),
@@ -274,8 +279,11 @@ func (t *tableText) writeLine(b *strings.Builder, l *line) {
 // legend explains what is not plain.
 func (t *tableText) legend() string {
 	var parts []string
-	if slices.ContainsFunc(t.m.rows, func(r row) bool { return r.neck }) {
-		parts = append(parts, fmt.Sprintf("* neck: parallelism below %v.", t.m.graph.NeckLimit()))
+	if len(t.m.necks) > 0 {
+		parts = append(parts, "* lost at least 5%.")
+	}
+	if !t.hidden[lost] {
+		parts = append(parts, "lost: capacity (GOMAXPROCS × time) not used meanwhile.")
 	}
 	running := "running"
 	if t.m.graph.Offered {
@@ -286,7 +294,7 @@ func (t *tableText) legend() string {
 	} else {
 		parts = append(parts, "all: goroutines "+running+" while the group ran (mean); self: its own.")
 	}
-	return strings.Join(parts, " ")
+	return t.m.style.or(strings.Join(parts, " "), strings.ReplaceAll(strings.Join(parts, " "), "×", "x"))
 }
 
 // neverRan tells how many groups are not shown because they had nothing to show.

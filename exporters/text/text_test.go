@@ -22,7 +22,7 @@ import (
 // reading alone (1.5 s), with a collector beside it, and idle for 0.5 s.
 func sorting() *bottle.Graph {
 	const s = time.Second
-	return &bottle.Graph{
+	g := &bottle.Graph{
 		Wall: 5500 * time.Millisecond, Idle: 500 * time.Millisecond, Procs: 4, GoVersion: "go1.26", GroupBy: "function",
 		Boxes: []bottle.Box{
 			{Group: "example.com/sorter.(*Pool).worker", Kind: bottle.Application, Goroutines: 1600, Share: 3 * s, Running: 12 * s, Parallelism: 4, SelfParallelism: 3.9,
@@ -35,6 +35,8 @@ func sorting() *bottle.Graph {
 		},
 		Warnings: []string{"The trace ends early: the last 120 ms are missing."},
 	}
+	g.SetProcs(4)
+	return g
 }
 
 // phases is the same program in windows: read alone, sort, idle.
@@ -52,6 +54,7 @@ func phases() *bottle.Graph {
 		{Start: 2 * s, Wall: 2 * s, Procs: 4, Boxes: []bottle.Box{box(0, 2*s, 8*s)}},
 		{Start: 4 * s, Wall: 3 * s / 2, Procs: 4, Idle: s / 2, Boxes: []bottle.Box{box(0, s, 4*s)}},
 	}
+	g.SetProcs(4)
 	return g
 }
 
@@ -61,8 +64,8 @@ func ExampleWrite() {
 	}
 	// Output:
 	// Bottle graph by function: 5.5 s, GOMAXPROCS 4, mean parallelism 2.64
-	// The neck is main.main: 1.5 s (27% of the time) at a parallelism of 1.00.
-	// Nothing ran for 9% of the time (500 ms).
+	// 34% of the capacity of 4 processors was not used: 20% while main.main ran (1.5 s at a parallelism of 1.00), 9%
+	//   while nothing ran (idle for 500 ms), 5% while the garbage collector ran (500 ms at a parallelism of 2.00).
 	//
 	//                             │
 	//                             │ ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ idle                    500 ms   9%
@@ -86,14 +89,15 @@ func ExampleWrite() {
 	// 4      3      2      1      0      1      2      3      4
 	//                        parallelism
 	//
-	//                                                    parallelism
-	//   group                   goroutines   share     %   all  self  running  runnable  blocked  blocked on
-	//   idle                                500 ms    9%
-	// * main.main                        1   1.5 s   27%  1.00  1.00    1.5 s       0 s      4 s  wait-group 100%
-	//   runtime.gcBgMarkWorker (gc)      4  500 ms    9%  2.00     –      1 s       0 s     20 s  gc 100%
-	//   sorter.(*Pool).worker        1,600     3 s   55%  4.00  3.90     12 s       4 s     23 s  chan-receive 87%
-	//   all                          1,605   5.5 s  100%  2.64         14.5 s       4 s     47 s  chan-receive 43%
-	// * neck: parallelism below 2. all: goroutines running while the group ran (mean); self: its own.
+	//                                                      parallelism
+	//   group               goroutines   share     %  lost   all  self  running  runnable  blocked  blocked on
+	// * idle                            500 ms    9%    9%
+	// * main.main                    1   1.5 s   27%   20%  1.00  1.00    1.5 s       0 s      4 s  wait-group 100%
+	//   runtime.gcB…Worker (gc)      4  500 ms    9%    5%  2.00     –      1 s       0 s     20 s  gc 100%
+	//   sorter.(*Pool).worker    1,600     3 s   55%    0%  4.00  3.90     12 s       4 s     23 s  chan-receive 87%
+	//   all                      1,605   5.5 s  100%   34%  2.64         14.5 s       4 s     47 s  chan-receive 43%
+	// * lost at least 5%. lost: capacity (GOMAXPROCS × time) not used meanwhile. all: goroutines running while the
+	//   group ran (mean); self: its own.
 	// Not shown: 1 group that never ran, signal.loop.
 	//
 	// Warning: The trace ends early: the last 120 ms are missing.
@@ -104,17 +108,18 @@ func ExampleCSV() {
 		panic(err)
 	}
 	// Output:
-	// window,start_ns,wall_ns,group,kind,goroutines,share_ns,running_ns,parallelism,self_parallelism,runnable_ns,blocked_ns,waiting_chan-receive_ns,waiting_gc_ns,waiting_mutex_ns,waiting_sleep_ns,waiting_wait-group_ns
-	// 0,0,2000000000,runtime.gcBgMarkWorker,gc,4,500000000,1000000000,2,,0,20000000000,0,20000000000,0,0,0
-	// 0,0,2000000000,main.main,application,1,1500000000,1500000000,1,1,0,4000000000,0,0,0,0,4000000000
-	// 1,2000000000,2000000000,example.com/sorter.(*Pool).worker,application,1600,2000000000,8000000000,4,3.9,4000000000,23000000000,20000000000,0,2000000000,1000000000,0
-	// 2,4000000000,1500000000,example.com/sorter.(*Pool).worker,application,1600,1000000000,4000000000,4,3.9,4000000000,23000000000,20000000000,0,2000000000,1000000000,0
-	// 2,4000000000,1500000000,[idle],idle,0,500000000,0,0,,0,0,0,0,0,0,0
+	// window,start_ns,wall_ns,group,kind,goroutines,share_ns,running_ns,lost_ns,parallelism,self_parallelism,runnable_ns,blocked_ns,waiting_chan-receive_ns,waiting_gc_ns,waiting_mutex_ns,waiting_sleep_ns,waiting_wait-group_ns
+	// 0,0,2000000000,runtime.gcBgMarkWorker,gc,4,500000000,1000000000,1000000000,2,,0,20000000000,0,20000000000,0,0,0
+	// 0,0,2000000000,main.main,application,1,1500000000,1500000000,4500000000,1,1,0,4000000000,0,0,0,0,4000000000
+	// 1,2000000000,2000000000,example.com/sorter.(*Pool).worker,application,1600,2000000000,8000000000,0,4,3.9,4000000000,23000000000,20000000000,0,2000000000,1000000000,0
+	// 2,4000000000,1500000000,example.com/sorter.(*Pool).worker,application,1600,1000000000,4000000000,0,4,3.9,4000000000,23000000000,20000000000,0,2000000000,1000000000,0
+	// 2,4000000000,1500000000,[idle],idle,0,500000000,0,2000000000,0,,0,0,0,0,0,0,0
 }
 
 func ExampleSentence() {
 	fmt.Println(text.Sentence(sorting()))
-	// Output: The neck is main.main: 1.5 s (27% of the time) at a parallelism of 1.00.
+	// Output:
+	// 34% of the capacity of 4 processors was not used: 20% while main.main ran (1.5 s at a parallelism of 1.00), 9% while nothing ran (idle for 500 ms), 5% while the garbage collector ran (500 ms at a parallelism of 2.00).
 }
 
 func write(t testing.TB, g *bottle.Graph, opt text.Options) string {
@@ -139,27 +144,28 @@ func TestSentence(t *testing.T) {
 	}{
 		{"nothing", 4, nil, "Nothing ran in this time."},
 		{"wide boxes only", 4, []bottle.Box{box("a", 50*s, 200*s), box("b", 20*s, 40*s)},
-			"There is no neck: no group has a parallelism below 2."},
+			"40% of the capacity of 4 processors was not used: 30% while nothing ran (idle for 30 s), 10% while b ran (20 s at a parallelism of 2.00)."},
 		{"one narrow box", 4, []bottle.Box{box("a", 50*s, 200*s), box("b", 20*s, 30*s)},
-			"The neck is b: 20 s (20% of the time) at a parallelism of 1.50."},
+			"43% of the capacity of 4 processors was not used: 30% while nothing ran (idle for 30 s), 13% while b ran (20 s at a parallelism of 1.50)."},
 		{"one narrow box and a sliver", 4, []bottle.Box{box("b", 20*s, 30*s), box("c", s/10, s/10)},
-			"The neck is b: 20 s (20% of the time) at a parallelism of 1.50."},
+			"92% of the capacity of 4 processors was not used: 80% while nothing ran (idle for 79.9 s), 13% while b ran (20 s at a parallelism of 1.50)."},
 		{"two narrow boxes", 4, []bottle.Box{box("b", 20*s, 30*s), box("c", 30*s, 30*s)},
-			"The neck takes 50% of the time (50 s) at a parallelism below 2: c (30 s at 1.00), then b (20 s at 1.50)."},
+			"85% of the capacity of 4 processors was not used: 50% while nothing ran (idle for 50 s), 23% while c ran (30 s at a parallelism of 1.00), 13% while b ran (20 s at a parallelism of 1.50)."},
 		{"three narrow boxes", 4, []bottle.Box{box("b", 20*s, 30*s), box("c", 30*s, 30*s), box("d", 9*s, 9*s)},
-			"The neck takes 59% of the time (59 s) at a parallelism below 2: c (30 s at 1.00), then b (20 s at 1.50), and 1 other."},
+			"83% of the capacity of 4 processors was not used: 41% while nothing ran (idle for 41 s), 23% while c ran (30 s at a parallelism of 1.00), 13% while b ran (20 s at a parallelism of 1.50), 7% while others ran."},
 		{"slivers only", 4, []bottle.Box{box("a", 50*s, 200*s), box("b", s, s)},
-			"There is hardly a neck: 1% of the time passes at a parallelism below 2, most of it in b."},
+			"50% of the capacity of 4 processors was not used: 49% while nothing ran (idle for 49 s), 1% while others ran."},
 		{"one processor", 1, []bottle.Box{box("a", 50*s, 50*s)},
-			"With one processor nothing runs in parallel, and no group can be called the neck."},
+			"With GOMAXPROCS 1, one goroutine runs at a time, and none can lack parallelism: for 50% of the time nothing ran."},
 		{"two processors", 2, []bottle.Box{box("a", 50*s, 80*s), box("b", 50*s, 70*s)},
-			"The neck is b: 50 s (50% of the time) at a parallelism of 1.40."},
+			"25% of the capacity of 2 processors was not used: 15% while b ran (50 s at a parallelism of 1.40), 10% while a ran (50 s at a parallelism of 1.60)."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := &bottle.Graph{Wall: 100 * s, Idle: 100 * s, Procs: c.procs, Boxes: c.boxes}
 			for _, b := range c.boxes {
 				g.Idle -= b.Share
 			}
+			g.SetProcs(c.procs)
 			if got := text.Sentence(g); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
@@ -173,9 +179,9 @@ func TestOffered(t *testing.T) {
 	out := write(t, g, text.Options{Width: 120})
 	for _, want := range []string{
 		"mean offered parallelism (running + runnable) 2.64\n",
-		"at an offered parallelism of 1.00.",
+		"at an offered parallelism of 1.00)",
 		"  offered parallelism (running + runnable)\n", // caption of the axis
-		"all: goroutines running or runnable while the group ran (mean)",
+		"all: goroutines running or runnable while the",
 		"0       offered parallelism", // scale of the windows
 	} {
 		if !strings.Contains(out, want) {
@@ -188,10 +194,10 @@ func TestWindows(t *testing.T) {
 	out := write(t, phases(), text.Options{Width: 80})
 	want := `
 3 windows of 2 s
-start    mean  0    parallelism     4   neck  mostly
-  0 s    1.25  ██████▉                   75%  main.main
+start    mean  0    parallelism     4   lost  mostly
+  0 s    1.25  ██████▉                   69%  main.main
   2 s    4.00  ██████████████████████     0%
-  4 s    2.67  ██████████████▋            0%
+  4 s    2.67  ██████████████▋           33%  idle
 `
 	if !strings.HasSuffix(out, want) {
 		t.Errorf("want it to end in\n%s\ngot\n%s", want, out)
@@ -209,9 +215,9 @@ start    mean  0    parallelism     4   neck  mostly
 	out = write(t, g, text.Options{Width: 80})
 	want = `
 100 windows of 2 s, 3 a line
- start    mean  parallelism up to 4      neck  mostly
-0.00 s    2.17  ▃█▃                       50%  main.main
-0.06 s    3.08  █▃█                       25%  main.main
+ start    mean  parallelism up to 4      lost  mostly
+0.00 s    2.17  ▃█▃                       46%  main.main
+0.06 s    3.08  █▃█                       23%  main.main
 `
 	if !strings.Contains(out, want) {
 		t.Errorf("want in it\n%s\ngot\n%s", want, out)
@@ -261,7 +267,7 @@ func TestSliversShareALine(t *testing.T) {
 	if out := write(t, g, text.Options{}); !strings.Contains(out, "12 others (runtime)") || strings.Contains(out, "sliver") {
 		t.Errorf("want 12 others in\n%s", out)
 	}
-	if out := write(t, g, text.Options{Top: -1}); strings.Count(out, "runtime.sliver") != 24 {
+	if out := write(t, g, text.Options{Width: 120, Top: -1}); strings.Count(out, "runtime.sliver") != 24 {
 		t.Errorf("want 12 slivers twice in\n%s", out)
 	}
 }
@@ -334,7 +340,7 @@ func TestAlignment(t *testing.T) {
 				}
 				if strings.Contains(line, "group ") && strings.Contains(line, "share") {
 					end, table = strings.Index(line, "share")+len("share"), true
-				} else if strings.Contains(line, "* neck:") {
+				} else if strings.Contains(line, "lost at least 5%") || strings.Contains(line, "lost: capacity") {
 					table = false
 				} else if i := strings.Index(line, "% "); table && i > 0 {
 					// The share's unit ends where its heading does, whatever stands before.

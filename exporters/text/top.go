@@ -36,7 +36,7 @@ type TopView struct {
 	// Paused says that the view is not refreshed because somebody wanted so.
 	Paused bool
 
-	// Sort is the order of the groups, "" that of their shares; Reverse turns it round.
+	// Sort is the order of the groups, "" that of the capacity they lost; Reverse turns it round.
 	Sort    TopSort
 	Reverse bool
 	// Skip is how many groups are scrolled past.
@@ -61,8 +61,9 @@ type TopSort string
 
 // The orders, largest first, but names by the alphabet.
 const (
+	SortLost        TopSort = "lost" // capacity, see bottle.Box.Lost
 	SortShare       TopSort = "share"
-	SortParallelism TopSort = "parallelism" // narrowest first: necks are narrow
+	SortParallelism TopSort = "parallelism" // narrowest first
 	SortRunning     TopSort = "running"
 	SortRunnable    TopSort = "runnable"
 	SortBlocked     TopSort = "blocked"
@@ -70,7 +71,7 @@ const (
 )
 
 // TopSorts are all orders.
-var TopSorts = []TopSort{SortShare, SortParallelism, SortRunning, SortRunnable, SortBlocked, SortName}
+var TopSorts = []TopSort{SortLost, SortShare, SortParallelism, SortRunning, SortRunnable, SortBlocked, SortName}
 
 // TopOptions says how a live view looks.
 type TopOptions struct {
@@ -83,7 +84,7 @@ type TopOptions struct {
 // WriteTop writes one frame of a live view. It depends on the arguments only. No line is wider than the
 // options say, and there are at most Height of them, if that is not 0. The error is that of w.
 //
-// Shares are parts of the wall time, running, runnable and blocked mean numbers of goroutines, trends the
+// Shares are parts of the wall time, lost ones of the capacity, running, runnable and blocked mean numbers of goroutines, trends the
 // change of a share since the graph before in points of percent.
 //
 // A frame of 300 groups takes 0.4 ms.
@@ -131,7 +132,7 @@ func newTopFrame(v *TopView, opt TopOptions) *topFrame {
 	opt.Options = opt.withDefaults()
 	t := &topFrame{v: v, opt: opt, width: opt.Width, st: style{colour: opt.Colour, ascii: opt.ASCII}}
 	if v.Graph != nil {
-		t.m = &model{style: t.st, graph: v.Graph, names: map[key]string{}}
+		t.m = &model{style: t.st, graph: v.Graph, necks: necks(v.Graph), names: map[key]string{}}
 		t.m.addNames()
 		t.rows = topRows(t.m, v.Before)
 		sortTop(t.rows, v.Sort, v.Reverse)
@@ -232,24 +233,34 @@ func (t *topFrame) summary() []string {
 	return parts
 }
 
-// neck names the groups of the neck, the tallest first.
+// neck says what lost most of the capacity.
 func (t *topFrame) neck() []string {
-	neck, share := t.v.Graph.Neck()
-	for i, b := range neck { // the tallest come first
-		if b.Share <= t.v.Graph.Wall/leastNeck {
-			neck = neck[:i]
-			break
-		}
+	g := t.v.Graph
+	var parts []string
+	if w := g.Oversubscribed(); w != "" {
+		parts = append(parts, "GOMAXPROCS "+strconv.Itoa(g.Procs)+" of "+strconv.FormatFloat(g.CPUs, 'f', -1, 64)+" CPUs")
 	}
-	if len(neck) == 0 {
-		if t.v.Graph.Procs == 1 {
-			return []string{"no neck can be told on one processor"}
+	switch neck := g.Losses(); {
+	case g.Capacity == 0:
+		return append(parts, "lost capacity: not known, as GOMAXPROCS is not")
+	case g.Procs == 1:
+		return append(parts, "GOMAXPROCS 1: one goroutine runs at a time")
+	case len(g.Neck()) == 0:
+		return append(parts, "lost: "+t.m.lost(max(0, g.Lost()))+" of the capacity; running is not progressing")
+	default:
+		parts = append(parts, "* lost: "+t.m.lost(g.Lost())+" of the capacity")
+		for _, l := range neck[:min(4, len(neck))] {
+			switch {
+			case l.Lost < g.Capacity/100:
+			case l.Idle():
+				parts = append(parts, "idle "+t.m.lost(l.Lost))
+			case l.Boxes[0].Kind == bottle.GC:
+				parts = append(parts, "garbage collector "+t.m.lost(l.Lost))
+			default:
+				b := l.Boxes[0]
+				parts = append(parts, fmt.Sprintf("%s %s at %s", t.st.fit(t.m.name(b), 40), t.m.lost(l.Lost), t.m.parallelism(b.Parallelism)))
+			}
 		}
-		return []string{"no neck: no group that counts has a parallelism below " + strconv.FormatFloat(t.v.Graph.NeckLimit(), 'f', -1, 64)}
-	}
-	parts := []string{"* neck: " + t.m.percent(share) + " of the time"}
-	for _, b := range neck[:min(4, len(neck))] {
-		parts = append(parts, fmt.Sprintf("%s %s at %s", t.st.fit(t.m.name(b), 40), t.m.percent(b.Share), t.m.parallelism(b.Parallelism)))
 	}
 	return parts
 }
@@ -329,6 +340,8 @@ func (t *topFrame) keys() string {
 func sortTop(rows []topRow, by TopSort, reverse bool) {
 	of := func(r *topRow) float64 {
 		switch by {
+		case SortShare:
+			return float64(r.box.Share)
 		case SortParallelism:
 			if r.box.Running <= 0 {
 				return math.Inf(-1) // that it never ran does not make it narrow
@@ -343,7 +356,7 @@ func sortTop(rows []topRow, by TopSort, reverse bool) {
 		case SortName:
 			return 0
 		}
-		return float64(r.box.Share)
+		return float64(r.box.Lost)
 	}
 	slices.SortStableFunc(rows, func(a, b topRow) int {
 		order := 0

@@ -42,14 +42,14 @@ func ExampleWriteTop() {
 	// bottleneck top: http://localhost:6060/debug/bottleneck/                                    14:03:22  every 1 s
 	// 5.5 s seen   mean parallelism 2.64   GOMAXPROCS 4   idle 9%
 	// waiting for locks: 2.36 goroutines   contentions 1,234/s   dropped nothing
-	// * neck: 27% of the time   main.main 18% at 1.00   main.(*cache).get 9% at 1.00
+	// * lost: 34% of the capacity   main.main 20% at 1.00   idle 9%   garbage collector 5%
 	//
-	//   group                        share        %   trend  parallel  running  runnable  blocked  blocked on
-	//   sorter.(*Pool).worker        ████▍      55%              4.00     2.18      0.73     4.18  chan-receive 87%
-	// * main.main                    █▌         18%    ▼9.1      1.00     0.18         0     0.73  wait-group 100%
-	// * main.(*cache).get            ▊           9%     new      1.00     0.09         0     2.00  mutex 100%
-	//   runtime.gcBgMarkWorker (gc)  ▊           9%              2.00     0.18         0     3.64  gc 100%
-	//   signal.loop                              0%                 –        0         0     0.91  syscall 100%
+	//   group                       share        %  lost   trend  parallel  running  runnable  blocked  blocked on
+	// * main.main                   █▌         18%   20%    ▼9.1      1.00     0.18         0     0.73  wait-group
+	//   runtime.gcBgM…kWorker (gc)  ▊           9%    5%              2.00     0.18         0     3.64  gc 100%
+	//   main.(*cache).get           ▊           9%    0%     new      1.00     0.09         0     2.00  mutex 100%
+	//   signal.loop                             0%    0%                 –        0         0     0.91  syscall 100%
+	//   sorter.(*Pool).worker       ████▍      55%    0%              4.00     2.18      0.73     4.18  chan-receive
 }
 
 func top(t *testing.T, v *text.TopView, opt text.TopOptions) string {
@@ -69,6 +69,7 @@ func hostileView(name string, groups int, wall time.Duration, problem string) *t
 		g.Boxes = append(g.Boxes, bottle.Box{Group: fmt.Sprint(name, i), Kind: bottle.Kind([]string{"application", "gc", "runtime", "tracer", name}[i%5]), Share: share,
 			Running: share * time.Duration(i), Parallelism: float64(i), SelfParallelism: math.NaN(), Runnable: time.Duration(i) * wall, Waiting: map[string]time.Duration{name: wall, "mutex": wall / 3}})
 	}
+	g.SetProcs(4)
 	before := *g
 	before.Boxes = before.Boxes[:groups/2]
 	before.Wall *= 2
@@ -146,7 +147,8 @@ func TestTopSorts(t *testing.T) {
 		by   text.TopSort
 		want []string
 	}{
-		{"", []string{worker, main, cache, gc, loop}},
+		{"", []string{main, gc, cache, loop, worker}},
+		{text.SortLost, []string{main, gc, cache, loop, worker}},
 		{text.SortShare, []string{worker, main, cache, gc, loop}},
 		{text.SortParallelism, []string{cache, main, gc, worker, loop}},
 		{text.SortRunning, []string{worker, gc, main, cache, loop}}, // gc and main.main both ran for 1 s: by name "main.main" is before "runtime…"

@@ -19,9 +19,6 @@ type topRow struct {
 	fresh bool    // it was not there before
 }
 
-// leastNeck: a group with less than one part in so many of the time is no neck, however narrow it is.
-const leastNeck = 200
-
 // topRows are all groups, with what has changed since the graph before.
 func topRows(m *model, before *bottle.Graph) []topRow {
 	was := map[key]time.Duration{}
@@ -31,11 +28,10 @@ func topRows(m *model, before *bottle.Graph) []topRow {
 			was[key{b.Group, b.Kind}] += b.Share
 		}
 	}
-	limit := m.graph.NeckLimit()
 	rows := make([]topRow, 0, len(m.graph.Boxes))
 	for i := range m.graph.Boxes {
 		b := &m.graph.Boxes[i]
-		r := topRow{box: b, name: m.withKind(m.name(b), b.Kind), neck: b.Share > m.graph.Wall/leastNeck && b.Parallelism < limit, trend: math.NaN()}
+		r := topRow{box: b, name: m.withKind(m.name(b), b.Kind), neck: m.necks[key{b.Group, b.Kind}], trend: math.NaN()}
 		if before != nil && before.Wall > 0 && m.graph.Wall > 0 {
 			share, known := was[key{b.Group, b.Kind}]
 			r.fresh = !known
@@ -58,6 +54,7 @@ type topColumn struct {
 const (
 	topBar = iota
 	topPercent
+	topLost
 	topTrend
 	topParallelism
 	topRunning
@@ -82,6 +79,7 @@ func (t *topFrame) layout() (columnsOf [topColumnCount]topColumn, name int) {
 	c := [topColumnCount]topColumn{
 		topBar:         {heading: "share", width: topBarLeast},
 		topPercent:     {heading: "%", width: 4, cell: func(t *topFrame, r *topRow) string { return t.m.percent(r.box.Share) }},
+		topLost:        {heading: "lost", width: 4, cell: func(t *topFrame, r *topRow) string { return t.m.lost(r.box.Lost) }},
 		topTrend:       {heading: "trend", width: 6, cell: (*topFrame).trend},
 		topParallelism: {heading: "parallel", width: 8, cell: (*topFrame).parallelism},
 		topRunning:     {heading: "running", width: 7, cell: func(t *topFrame, r *topRow) string { return t.mean(r.box.Running) }},

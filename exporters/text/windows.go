@@ -21,14 +21,15 @@ type span struct {
 	wall    time.Duration
 	running time.Duration
 	each    []float64                // the mean parallelism of each window
-	neck    time.Duration            // share of the boxes of the neck
-	most    map[string]time.Duration // the same by name
+	lost    time.Duration            // in ns·processors
+	of      time.Duration            // the capacity
+	most    map[string]time.Duration // lost by name
 }
 
 func (s *span) mean() float64 { return float64(s.running) / float64(max(1, s.wall)) }
 
-// neckName is the group that the neck of the span is mostly made of.
-func (s *span) neckName() string {
+// mostly is what lost most of the span.
+func (s *span) mostly() string {
 	name := ""
 	for n, d := range s.most {
 		if best := s.most[name]; d > best || d == best && n < name {
@@ -39,7 +40,7 @@ func (s *span) neckName() string {
 }
 
 // windows lists the windows, so that phases show: when, the mean parallelism as
-// a bar (or as a row of bars where windows share a line), and the neck.
+// a bar (or as a row of bars where windows share a line), and the lost capacity.
 func windows(m *model, width int) string {
 	graphs := slices.DeleteFunc(slices.Clone(m.graph.Windows), func(w *bottle.Graph) bool { return w == nil })
 	if len(graphs) == 0 {
@@ -72,10 +73,17 @@ func (m *model) newSpan(windows []*bottle.Graph) *span {
 		}
 		s.running += running
 		s.each = append(s.each, min(1e6, max(0, w.MeanParallelism())))
-		neck, share := w.Neck()
-		s.neck += share
-		for _, b := range neck {
-			s.most[m.name(b)] += b.Share
+		s.lost += w.Lost()
+		s.of += w.Capacity
+		for _, l := range w.Losses() {
+			switch {
+			case l.Idle():
+				s.most["idle"] += l.Lost
+			case l.Boxes[0].Kind == bottle.GC:
+				s.most["garbage collector"] += l.Lost
+			default:
+				s.most[m.name(l.Boxes[0])] += l.Lost
+			}
 		}
 	}
 	return s
@@ -114,19 +122,19 @@ func (l *windowList) write(spans []*span, graphs []*bottle.Graph, width int) str
 	} else if rest := l.bar - 1 - len(end) - len(of) - 2; rest >= 0 {
 		scale = "0" + spaces(1+rest/2) + of + spaces(1+rest-rest/2) + end
 	}
-	b.WriteString(st.paint(dim, right("start", startWidth)+"  "+right("mean", 6)+"  "+scale+"  "+" neck"+"  "+"mostly") + "\n")
+	b.WriteString(st.paint(dim, right("start", startWidth)+"  "+right("mean", 6)+"  "+scale+"  "+" lost"+"  "+"mostly") + "\n")
 	for i, s := range spans {
 		line := right(starts[i], startWidth) + "  " + right(l.m.parallelism(s.mean()), 6) + "  "
 		bar := l.bars(s)
 		colour := coolColours[0]
-		if s.neck > s.wall/2 {
+		if s.lost > s.of/2 {
 			colour = warmColours[0]
 		}
 		line += st.paint(colour, bar) + spaces(l.bar-columns(bar)) + "  "
-		line += right(st.plain(format.Percent(s.neck, s.wall)), 5)
-		if s.neck > 0 {
+		line += right(st.plain(format.Percent(max(0, s.lost), s.of)), 5)
+		if s.lost > 0 && s.lost >= s.of/100 {
 			room := max(4, width-startWidth-l.bar-6-5-4*2)
-			line += "  " + st.fit(s.neckName(), room)
+			line += "  " + st.fit(s.mostly(), room)
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}

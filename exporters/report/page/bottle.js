@@ -27,17 +27,18 @@ function sumOfWindows(lo, hi) {
 	const some = D.bottle.windows.slice(lo, hi), add = f => some.reduce((t, w) => t + f(w), 0), boxes = new Map();
 	for (const w of some) {
 		for (const b of w.boxes) {
-			const t = boxes.get(b.g) || {g: b.g, n: 0, share: 0, running: 0, runnable: 0, reasons: new Map()};
+			const t = boxes.get(b.g) || {g: b.g, n: 0, share: 0, running: 0, lost: 0, runnable: 0, reasons: new Map()};
 			t.n = Math.max(t.n, b.n);
 			t.share += b.share;
 			t.running += b.running;
+			t.lost += b.lost;
 			t.runnable += b.runnable || 0;
 			for (const [r, ns] of b.waiting || []) t.reasons.set(r, (t.reasons.get(r) || 0) + ns);
 			boxes.set(b.g, t);
 		}
 	}
 	const list = [...boxes.values()].map(({reasons, ...b}) => ({...b, p: b.share > 0 ? b.running / b.share : 0, waiting: [...reasons]})).sort((a, b) => b.p - a.p || b.share - a.share);
-	return bottleSection.sum = {key, start: some[0].start, wall: add(w => w.wall), idle: add(w => w.idle), procs: Math.max(...some.map(w => w.procs)), boxes: list};
+	return bottleSection.sum = {key, start: some[0].start, wall: add(w => w.wall), idle: add(w => w.idle), procs: Math.max(...some.map(w => w.procs)), capacity: add(w => w.capacity), idleLost: add(w => w.idleLost), boxes: list};
 }
 
 function makeBottle() {
@@ -48,7 +49,7 @@ function makeBottle() {
 	Object.assign(bottleSection, {chart, table, lead, top: false});
 	onWidth(chart, drawBottle);
 	return section("bottle", "bottle graph", h("p.about", null,
-		"Each box is a group of goroutines: as tall as its share of the time, as wide as the number of goroutines that ran meanwhile. Tall and narrow is the neck."), parts);
+		"Each box is a group of goroutines: as tall as its share of the time, as wide as the number of goroutines that ran meanwhile. Where few ran, the capacity of the other processors was lost: what lost most of it is the neck, in bold."), parts);
 }
 
 function drawBottle() {
@@ -65,18 +66,43 @@ function drawBottle() {
 }
 
 // inNeck tells whether a box is part of the neck of the graph that is shown; its colour is that of the whole recording.
-const inNeck = (b, g) => b.share > 0 && b.p < neckLimit(g.procs || D.procs);
+const inNeck = (b, g) => neckOf(g).some(l => l.boxes.includes(b));
 
-// drawLead says the most important thing in a sentence.
+// drawLead says in a sentence where the capacity went; the words are those of bottle.Graph.Sentence.
 function drawLead(lead, g) {
-	const limit = neckLimit(g.procs || D.procs);
-	const neck = g.boxes.filter(b => inNeck(b, g)).sort((a, b) => b.share - a.share);
-	const sum = neck.reduce((t, b) => t + b.share, 0);
-	const mean = g.wall > 0 ? g.boxes.reduce((t, b) => t + b.running, 0) / g.wall : 0;
-	const kind = D.bottle.offered ? " (ready goroutines count as running)" : "";
-	fill(lead, `${duration(g.wall)} in all`, g !== D.bottle ? `, from ${duration(g.start)}` : "", `; ${two(mean)} goroutines ran on average${kind}`,
-		neck.length ? ["; the neck: ", h("b", null, `${duration(sum)} (${percent(sum, g.wall)})`), ` at a parallelism below ${limit}, most of it `, h("b", null, groupTitle(neck[0].g))] : "; no neck", ".",
+	fill(lead, D.bottle.oversubscribed ? [h("b", null, D.bottle.oversubscribed), " "] : null, `${duration(g.wall)} in all`, g !== D.bottle ? `, from ${duration(g.start)}` : "", ". ", verdict(g),
 		state.view.window < 0 ? stretchNote(coveredWindows(), "the graph has no windows") : null);
+}
+
+function verdict(g) {
+	const running = g.boxes.reduce((t, b) => t + b.running, 0), mean = g.wall > 0 ? running / g.wall : 0, lost = lostOf(g);
+	const of = g.capacity === g.procs * g.wall ? g.procs === 1 ? "1 processor" : `${g.procs} processors` : `the processors (up to ${g.procs})`;
+	const saturated = lost <= 0 || lost < g.capacity / 20, one = "With GOMAXPROCS 1, one goroutine runs at a time, and none can lack parallelism: ";
+	if (!(g.wall > 0)) return "No time passed.";
+	if (!running) return "Nothing ran in this time.";
+	if (!g.capacity) return `GOMAXPROCS is not known, so the lost capacity is not known either: the mean parallelism is ${two(mean)}.`;
+	if (D.bottle.offered && saturated) return `The program offers enough work for ${of}: on average, ${two(mean)} goroutines were running or ready to run.`;
+	if (D.bottle.offered) return [`The program does not offer enough work for ${of}: ${percent(lost, g.capacity)} of the capacity was not asked for: `, ...where(g, lost)];
+	if (g.procs === 1 && g.idle >= g.wall / 20) return `${one}for ${percent(g.idle, g.wall)} of the time nothing ran.`;
+	if (g.procs === 1) return `${one}one ran for ${percent(running, g.capacity)} of the time.`;
+	if (saturated) return `Goroutines were running for ${percent(running, g.capacity)} of the capacity of ${of}. Running is not progressing: false sharing, atomics, spinning, C code and other programs do not show in a trace.`;
+	return [`${percent(lost, g.capacity)} of the capacity of ${of} was not used: `, ...where(g, lost)];
+}
+
+// where lists the largest losses. What they do not name is one sum.
+function where(g, rest) {
+	const out = [];
+	let n = 0;
+	for (const l of lossesOf(g)) {
+		if (n === 3 || n > 0 && l.lost < g.capacity / 100) break;
+		rest -= l.lost;
+		const share = l.boxes.reduce((t, b) => t + b.share, 0), running = l.boxes.reduce((t, b) => t + b.running, 0), gc = l.boxes.length && D.groups[l.boxes[0].g].kind === "gc";
+		out.push(n++ ? ", " : "", `${percent(l.lost, g.capacity)} while `);
+		if (l.boxes.length) out.push(h("b", null, gc ? "the garbage collector" : groupTitle(l.boxes[0].g)), ` ran (${duration(share)} at ${D.bottle.offered ? "an offered" : "a"} parallelism of ${two(share > 0 ? running / share : 0)})`);
+		else out.push(h("b", null, "nothing ran"), ` (idle for ${duration(g.idle)})`);
+	}
+	if (rest >= g.capacity / 200) out.push(n ? ", " : "", `${percent(rest, g.capacity)} while others ran`);
+	return [...out, "."];
 }
 
 const BAR = 24; // least height of a row of the table
@@ -102,7 +128,7 @@ function bottleSVG(g, width) {
 	root.append(s("defs", null, ["gc", "runtime", "tracer"].map(k => s(`pattern#hatch-${k}`, {width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: `rotate(${k === "gc" ? 45 : -45})`},
 		s("rect", {width: 7, height: 7, fill: "none"}), s("line", {x1: 0, y1: 0, x2: 0, y2: 7, stroke: "#fff", "stroke-width": 2, "stroke-opacity": .35})))));
 	drawBottleAxes(root, {left, w, top, hgt, px, py, xmax, total, procs: D.bottle.procs, width, height});
-	const list = s("g", {role: "listbox", "aria-multiselectable": "true", "aria-label": "groups, the tallest neck first from the top"});
+	const list = s("g", {role: "listbox", "aria-multiselectable": "true", "aria-label": "groups, the narrowest first from the top"});
 	root.append(list);
 	let sum = 0;
 	const labels = [];
@@ -210,7 +236,7 @@ function boxKey(ev) {
 	ev.preventDefault();
 }
 
-// bottleTable has the same numbers, the neck first as in the picture.
+// bottleTable has the same numbers, the narrowest first as in the picture.
 function bottleTable(g) {
 	const rows = g.boxes.filter(b => b.share > 0 || b.running > 0).reverse();
 	const never = g.boxes.length - rows.length;
@@ -221,6 +247,7 @@ function bottleTable(g) {
 			{title: "group", cell: b => groupName(b.g), text: b => D.groups[b.g].name, strong: b => inNeck(b, g)},
 			{title: "share", num: true, value: b => b.share, cell: b => duration(b.share)},
 			{title: "", num: true, value: b => b.share, cell: b => percent(b.share, g.wall), plain: true, wide: true},
+			{title: "lost", num: true, value: b => b.lost, cell: b => g.capacity ? percent(b.lost, g.capacity) : "–", help: "part of the capacity, GOMAXPROCS × time, that was not used meanwhile"},
 			{title: "parallelism", num: true, value: b => b.p, cell: b => two(b.p)},
 			{title: "running", num: true, value: b => b.running, cell: b => duration(b.running), wide: true},
 			{title: "ready", num: true, value: b => b.runnable || 0, cell: b => b.runnable ? duration(b.runnable) : "", wide: true, help: "ready to run, but no processor was free"},

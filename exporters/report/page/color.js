@@ -6,7 +6,7 @@ const WARM = ["#d55e00", "#e69f00", "#f0e442", "#a84a00", "#f7c46c", "#f08c5a", 
 const BY_KIND = {gc: ["#cc79a7", "#e6b4d0", "#a85a8a", "#d99fc4", "#8a4a78"], runtime: ["#8c96a3", "#6a7480", "#adb6c0"], tracer: ["#c3c9d0", "#d8dde2"]};
 const LINES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#3fa0d8", "#8a4a78", "#7a8fd6", "#a84a00", "#5fa052", "#6a7480", "#c94f6d"];
 
-// colorGroups gives each group its colour: first the neck, tallest first, then the others as they are stacked.
+// colorGroups gives each group its colour: first the neck, then the others as they are stacked.
 function colorGroups(groups, graph) {
 	const neck = new Set(), next = new Map();
 	const pick = list => {
@@ -15,8 +15,7 @@ function colorGroups(groups, graph) {
 		return list[n % list.length];
 	};
 	const boxes = graph ? graph.boxes.filter(b => b.share > 0) : [];
-	const limit = graph ? neckLimit(graph.procs) : 0;
-	for (const b of boxes) if (b.p < limit) neck.add(b.g);
+	for (const l of graph ? neckOf(graph) : []) for (const b of l.boxes) neck.add(b.g);
 	const give = i => {
 		const g = groups[i];
 		if (g.color) return;
@@ -28,8 +27,23 @@ function colorGroups(groups, graph) {
 	groups.forEach((_, i) => give(i));
 }
 
-// neckLimit is the parallelism below which a box is part of the neck, as bottle.Graph.NeckLimit has it.
-const neckLimit = procs => procs === 1 ? 0 : Math.max(1.5, procs / 2);
+// lossesOf is where a graph lost capacity, the most first, as bottle.Graph.Losses has it: idle time (no boxes), the collector
+// as a whole, and each other box.
+function lossesOf(g) {
+	const gc = g.boxes.filter(b => D.groups[b.g].kind === "gc"), sum = list => list.reduce((t, b) => t + b.lost, 0);
+	return [{boxes: [], lost: g.idleLost}, ...g.boxes.filter(b => D.groups[b.g].kind !== "gc").map(b => ({boxes: [b], lost: b.lost})), {boxes: gc, lost: sum(gc)}]
+		.filter(l => l.lost > 0).sort((a, b) => b.lost - a.lost);
+}
+
+const lostOf = g => g.capacity ? g.capacity - g.boxes.reduce((t, b) => t + b.running, 0) : 0;
+
+// neckOf is the losses of at least 5% of the capacity, as bottle.Graph.Neck has it.
+const necks = new WeakMap();
+
+function neckOf(g) {
+	if (!necks.has(g)) necks.set(g, lossesOf(g).filter(l => l.lost >= Math.floor(g.capacity / 20)));
+	return necks.get(g);
+}
 
 const channels = hex => [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16));
 

@@ -86,7 +86,7 @@ function drawProfile(strip) {
 	ws.forEach((w, i) => {
 		const mean = w.wall > 0 ? w.boxes.reduce((t, b) => t + b.running, 0) / w.wall : 0, f = Math.min(1, mean / procs);
 		const x = (w.start - begin) / total * width, bw = Math.max(1, w.wall / total * width - (ws.length < width / 3 ? 1 : 0));
-		root.append(s("rect.w" + (mean < neckLimit(procs) ? ".neck" : ""), {x, width: bw, y: height - f * (height - 2), height: Math.max(1, f * (height - 2)), "data-i": i}),
+		root.append(s("rect.w" + (lostOf(w) > w.capacity / 2 ? ".neck" : ""), {x, width: bw, y: height - f * (height - 2), height: Math.max(1, f * (height - 2)), "data-i": i}),
 			s("rect.hit", {x, width: bw + 1, y: 0, height, onclick: () => showWindow(i)}, s("title", null, `${duration(w.start)}: ${two(mean)} goroutines ran`)));
 	});
 	fill(strip, root);

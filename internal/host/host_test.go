@@ -1,0 +1,41 @@
+package host
+
+import (
+	"math"
+	"runtime"
+	"testing"
+	"testing/fstest"
+)
+
+func TestQuota(t *testing.T) {
+	none := math.Inf(1)
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		want  float64
+	}{
+		{"no control groups", nil, none},
+		{"version 2, no limit", map[string]string{"proc/self/cgroup": "0::/user.slice\n", "sys/fs/cgroup/user.slice/cpu.max": "max 100000\n"}, none},
+		{"version 2", map[string]string{"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/cpu.max": "150000 100000\n"}, 1.5},
+		{"version 2, the parent has less", map[string]string{"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/cpu.max": "400000 100000\n", "sys/fs/cgroup/a/cpu.max": "200000 100000\n"}, 2},
+		{"version 2 in a container that shows the path of the host", map[string]string{"proc/self/cgroup": "0::/docker/0a1b\n", "sys/fs/cgroup/cpu.max": "50000 100000\n"}, .5},
+		{"version 1", map[string]string{"proc/self/cgroup": "5:memory:/m\n4:cpu,cpuacct:/x\n0::/\n",
+			"sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_quota_us": "300000\n", "sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_period_us": "100000\n"}, 3},
+		{"version 1, no limit", map[string]string{"proc/self/cgroup": "4:cpu:/\n", "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, none},
+		{"not numbers", map[string]string{"proc/self/cgroup": "0::/\nx\n:\n", "sys/fs/cgroup/cpu.max": "lots"}, none},
+	} {
+		root := fstest.MapFS{}
+		for name, text := range c.files {
+			root[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+		if got := quota(root); got != c.want {
+			t.Errorf("%s: %v processors, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestProcessorsAreAtMostThoseOfTheMachine(t *testing.T) {
+	if n := Processors(); !(n > 0) || n > float64(runtime.NumCPU()) {
+		t.Errorf("%v processors of %d", n, runtime.NumCPU())
+	}
+}
