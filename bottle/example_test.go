@@ -97,7 +97,7 @@ func (b *births) Transition(t *timeline.Transition) {
 	}
 }
 
-// A regular expression groups goroutines by what it finds in their start functions: here their packages.
+// A regular expression groups goroutines by what it finds in their names: here their packages.
 func ExampleByRegexp() {
 	packages := bottle.ByRegexp(regexp.MustCompile(`^((?:[^/]*/)*[^.]*)\.`))
 	g, err := bottle.ReadFile(context.Background(), "../testdata/real/nethttp-parallel4.trace.zst", bottle.Options{Group: packages})
@@ -110,8 +110,9 @@ func ExampleByRegexp() {
 		}
 	}
 	// Output:
-	// net/http: 5089 goroutines, 102.5ms × 1.65
-	// testing: 20 goroutines, 22.6ms × 1.55
+	// testing: 2 goroutines, 800µs × 1.99
+	// net/http: 5089 goroutines, 102.4ms × 1.65
+	// net/http_test: 22 goroutines, 21.8ms × 1.53
 	// net/http/httptest: 2 goroutines, 400µs × 1.32
 	// main: 1 goroutines, 600µs × 1.09
 }

@@ -14,7 +14,7 @@ import (
 func (o *Observer) groupOf(q *quantum) int32 {
 	name, kind := o.opt.Group.BoxOf(q.g, q.world)
 	g := Group{Name: name, Kind: kinds[string(kind)]}
-	if own(q.g.Func) {
+	if own(q.g.Start) {
 		g.Kind = timeline.Tracer
 	}
 	i, ok := o.groups[g]

@@ -136,7 +136,7 @@ func alternate(t *testing.T) float64 {
 	wg.Wait()
 	r := finish(t, s)
 	c := needs(t, r, "minor-faults")
-	right, extra, all := attributed(t, r, c, cs, []int{1, 2, 3}, goroutinesOf(r, "alternate"))
+	right, extra, all := attributed(t, r, c, cs, []int{1, 2, 3}, goroutinesOf(r, "turns"))
 	if right > all || float64(extra) > 0.05*float64(all) { // the runtime has some of its own, more with the race detector
 		t.Errorf("%d of %d faults are in a quantum of the goroutine that had them; its quanta have %d more", right, all, extra)
 	}
@@ -403,7 +403,7 @@ func TestQuantum(t *testing.T) {
 			t.Error("the breakpoints were never met")
 		}
 		c := needs(t, r, "minor-faults-read")
-		right, extra, all := attributed(t, r, c, cs, pages, goroutinesOf(r, "TestQuantum"))
+		right, extra, all := attributed(t, r, c, cs, pages, goroutinesOf(r, "turns"))
 		t.Logf("at quanta: %v; %d of %d faults are in a quantum of their goroutine (%.2f %%), %d more; %d quanta in %v", quantum, right, all, 100*float64(right)/float64(all), extra, r.Len(), wall)
 		if quantum && float64(right) < 0.98*float64(all) {
 			t.Errorf("%d of %d faults are in a quantum of their goroutine", right, all)

@@ -22,12 +22,16 @@ type Selector struct {
 	stays bool // once a worker, a goroutine is one until it exits
 }
 
-// ByFunction selects by start function, by its full name or its short one ("main.work" for
+// ByFunction selects by the name of a goroutine (see [timeline.Goroutine]) or its start function, in full or short ("main.work" for
 // "example.com/cmd/main.work"). To include the feeder of a pipeline, name it, too.
 func ByFunction(names ...string) Selector {
 	return Selector{name: strings.Join(names, ","), match: func(g *timeline.Goroutine) bool {
-		return g.Func != "" && (slices.Contains(names, g.Func) || slices.Contains(names, format.Func(g.Func)))
+		return isOne(names, g.Func) || isOne(names, g.Start)
 	}}
+}
+
+func isOne(names []string, fn string) bool {
+	return fn != "" && (slices.Contains(names, fn) || slices.Contains(names, format.Func(fn)))
 }
 
 // byExactFunction selects by the full name only: what the automatic choice found.
@@ -50,20 +54,20 @@ func ByRegion(typ string) Selector {
 	}}
 }
 
-// ByRegexp selects goroutines whose start function matches.
+// ByRegexp selects goroutines whose name or start function matches.
 func ByRegexp(re *regexp.Regexp) Selector {
 	return Selector{name: "/" + re.String() + "/", match: func(g *timeline.Goroutine) bool {
-		return g.Func != "" && re.MatchString(g.Func)
+		return g.Func != "" && (re.MatchString(g.Func) || re.MatchString(g.Start))
 	}}
 }
 
 // ParseSelector returns the selector that a text stands for:
 //
 //	"", auto             choose by itself
-//	NAME, NAME,NAME…     start functions, in full or short
+//	NAME, NAME,NAME…     names of goroutines or start functions, in full or short
 //	pool:NAME            goroutines of a pool
 //	region:TYPE          goroutines in a user region
-//	/REGEXP/             start functions that match
+//	/REGEXP/             names or start functions that match
 func ParseSelector(s string) (Selector, error) {
 	switch {
 	case s == "" || s == "auto":

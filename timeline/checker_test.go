@@ -40,9 +40,9 @@ type checkedG struct {
 	index int
 	proc  int32
 	since Time
-	born  Time // first seen
-	lived Time // sum of the intervals
-	named bool
+	born  Time   // first seen
+	lived Time   // sum of the intervals
+	name  string // the latest one
 }
 
 func newChecker() *checker {
@@ -182,10 +182,10 @@ func (c *checker) Named(g *Goroutine, t Time) {
 		c.failf("goroutine %d gets a name before it is seen", g.ID)
 		return
 	}
-	if known.named || g.Func == "" {
+	if known.name == g.Func || g.Func == "" {
 		c.failf("goroutine %d gets the name %q again", g.ID, g.Func)
 	}
-	known.named = true
+	known.name = g.Func
 }
 
 func (c *checker) Label(g *Goroutine, t Time) { c.call("Label", t); c.alive("Label", g) }

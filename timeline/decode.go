@@ -11,7 +11,6 @@ import (
 	"golang.org/x/exp/trace"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
-	"github.com/bottleneck-go/bottleneck/internal/starter"
 )
 
 // decoder is what stands between the bytes of a generation and the replay.
@@ -330,9 +329,10 @@ func (c *cursor) goTransition(ev *trace.Event, st *trace.StateTransition) {
 		x, y = c.threadOf(ev.Thread()), localProc(ev.Proc())
 	case from == NotExist, from == Waiting:
 		x, y = c.executing(ev)
+		c.does(x, y)
 	case from == Running && to != NotExist:
 		x, y = c.reason(st.Reason), c.lookup(st.Stack)
-		if y >= 0 && c.d.gs[g].unresolved() {
+		if y >= 0 && c.d.gs[g].last != y {
 			c.stopped(g, y, to != Runnable && st.Reason != "preempted")
 		}
 	}
@@ -364,16 +364,16 @@ func (c *cursor) status(g int32, to State, ev *trace.Event, st *trace.StateTrans
 			l.stack = c.lookup(st.Stack)
 		}
 	}
-	c.name(g, fromStatus, c.lookup(st.Stack))
+	if stack := c.lookup(st.Stack); stack >= 0 {
+		c.name(g, fromStatus, stack)
+		c.shows(l, stack, to != Runnable && to != Running)
+	}
 }
 
 // name records the root of a call chain as the goroutine's start function
 // unless better evidence is there already.
 func (c *cursor) name(g int32, rank nameRank, stack int32) {
 	l := &c.d.gs[g]
-	if rank < fromCreation {
-		c.inner(l, stack)
-	}
 	if l.source >= rank {
 		return
 	}
@@ -388,33 +388,60 @@ func (c *cursor) name(g int32, rank nameRank, stack int32) {
 		return // the root may be cut off
 	}
 	if fn := s.Root().Func; fn != "" {
-		l.name, l.source, l.wrapped = c.nameID(fn), rank, starter.Is(fn)
+		l.name, l.source = c.nameID(fn), rank
 	}
 }
 
-// stopped names a goroutine by the call chain with which it stopped running. If it did
-// not do so by itself, the chain may lack its root: only one that goes back to a known wrapper tells.
+// stopped notes the call chain with which a goroutine stopped running, or did something else. If it did
+// not do so by itself, the chain may lack its root: it is no evidence for the start function.
 func (c *cursor) stopped(g, stack int32, byItself bool) {
-	if byItself {
+	l := &c.d.gs[g]
+	if byItself && l.source == unnamed {
 		c.name(g, fromBlock, stack)
-	} else {
-		c.inner(&c.d.gs[g], stack)
+	}
+	l.last = stack
+	c.shows(l, stack, byItself)
+}
+
+// does notes the call chain with which a goroutine started or woke another, if it is known which.
+func (c *cursor) does(g, stack int32) {
+	if g >= 0 && stack >= 0 && c.d.gs[g].last != stack {
+		c.stopped(g, stack, true)
 	}
 }
 
-// inner notes what a goroutine's wrapper calls, if the call chain goes back to one.
-func (c *cursor) inner(l *localG, stack int32) {
-	if stack >= 0 && l.inner < 0 {
-		if fn := innerFunc(c.d.stacks[stack]); fn != "" {
-			l.inner = c.nameID(fn)
+// maxShown bounds the call chains that are noted for a goroutine, all of which show something else.
+const maxShown = 64
+
+// shows notes a call chain of a goroutine if it may show something new of its name.
+func (c *cursor) shows(l *localG, stack int32, byItself bool) {
+	s := c.d.stacks[stack]
+	if s.calls == nil && (l.name >= 0 && s.Root().Func == c.d.names[l.name] || len(s.Frames) >= maxFrames) {
+		return
+	}
+	same := func(v int32) bool {
+		t := c.d.stacks[v>>1]
+		return (v&1 != 0 || !byItself) && t.calls == s.calls && (s.calls != nil || t.Root() == s.Root())
+	}
+	v := stack << 1
+	if byItself {
+		v |= 1
+	}
+	if l.shown < 0 {
+		l.shown = v
+		return
+	}
+	if same(l.shown) {
+		return
+	}
+	for _, o := range l.others {
+		if same(o) {
+			return
 		}
 	}
-}
-
-// unresolved reports whether the call chain of a block could tell more about
-// the start function of a goroutine.
-func (l *localG) unresolved() bool {
-	return l.source == unnamed || l.wrapped && l.inner < 0
+	if len(l.others) < maxShown {
+		l.others = append(l.others, v)
+	}
 }
 
 func (c *cursor) nameID(fn string) int32 {

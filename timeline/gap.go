@@ -41,7 +41,8 @@ func (r *replay) recall(g *Goroutine) {
 		return
 	}
 	r.info.Goroutines-- // it was counted already
-	g.Func, g.Kind, g.site = k.Func, k.Kind, k.site
+	g.Func, g.Start, g.Kind = k.Func, k.Start, k.Kind
+	g.root, g.site, g.launcher, g.named, g.varies = k.root, k.site, k.launcher, k.named, k.varies
 	g.CreatorID, g.CreatorFunc, g.CreatorStack, g.Task = k.CreatorID, k.CreatorFunc, k.CreatorStack, k.Task
 }
 
@@ -56,7 +57,7 @@ const (
 func (r *replay) bound() {
 	if r.stacks.size() > maxStreamStacks {
 		r.stacks = newStackTable()
-		r.sites, r.places = map[*Frame]string{}, map[*Frame]string{}
+		r.naming = newNaming()
 	}
 	if len(r.tasks) > maxStreamTasks {
 		r.tasks = map[uint64]openTask{}

@@ -39,16 +39,21 @@ type Goroutine struct {
 	// Index is a small number that no other live goroutine has: an index for
 	// tables of observers. It is reused after the goroutine's exit.
 	Index int
-	// Func is the function that the goroutine was started with, or "" while the
-	// trace has not told it. A goroutine that is older than the trace is named by the root of
-	// a stack; it may stay unnamed for as long as it never blocks.
+	// Func is the name of the goroutine: the function of the program that it was started for, which is the start function
+	// unless that is a compiler's wrapper, of the standard library or a launcher, such as the worker of a pool; the place
+	// "main.run:57 (go)" where no such function is known; "" while nothing is. It may change: a pool's worker is
+	// named by what it works on. See naming.go in this package for the rules.
 	Func string
-	// Kind follows from Func.
+	// Start is the function that the goroutine was started with as the compiler calls it, "main.run.gowrap1" for the second
+	// "go f(x)" in run where f is a variable; "" while the trace does not show it. A goroutine that is older than the trace shows it
+	// as the root of a call chain; it may stay unknown for as long as the goroutine never blocks.
+	Start string
+	// Kind follows from Start.
 	Kind Kind
 	// CreatorID is the goroutine that started this one, 0 when it is not known
 	// or there is none (timers, callbacks from C).
 	CreatorID int64
-	// CreatorFunc is the start function of the creator, "" if not known.
+	// CreatorFunc is the name of the creator when it started this one, "" if not known.
 	CreatorFunc string
 	// CreatorStack is the call chain of the go statement; nil if not known.
 	CreatorStack *Stack
@@ -65,7 +70,12 @@ type Goroutine struct {
 	// ofC: a thread of C that called Go. older and newer are its neighbors in the list of inC.
 	ofC          bool
 	older, newer *Goroutine
-	site         *Frame // where a wrapper started it, as long as Func is only the place
+
+	root     string // the root of its call chains: Start, or what a compiler's wrapper calls
+	site     *Frame // where it was started, if that matters
+	launcher string // the launcher that it is in while it does nothing else
+	named    bool   // by a call chain of its own
+	varies   bool   // in what it does: its name changes
 }
 
 // interval is the state a goroutine is in, as a transition will show it.
@@ -134,25 +144,10 @@ func (g *Goroutine) InRange(name string) bool {
 	return false
 }
 
-func (g *Goroutine) setFunc(fn string) {
-	g.Func = funcName(fn)
-	g.Kind = kindOf(g.Func)
-}
-
-// funcName strips what the compiler adds to the function of a go statement:
-// a wrapper for its arguments (.gowrap1) or for a method value (-fm).
-func funcName(fn string) string {
-	fn = strings.TrimSuffix(fn, "-fm")
-	i := strings.LastIndex(fn, ".gowrap")
-	if i < 0 {
-		return fn
-	}
-	for _, c := range fn[i+len(".gowrap"):] {
-		if c < '0' || c > '9' {
-			return fn
-		}
-	}
-	return fn[:i]
+func (g *Goroutine) setStart(fn string) {
+	g.Start = strings.TrimSuffix(fn, "-fm")
+	g.root = g.Start
+	g.Kind = kindOf(g.Start)
 }
 
 // kindOf classifies a goroutine by its start function.

@@ -197,14 +197,14 @@ func (c *cursor) frequent(ev *trace.Event) bool {
 	case evGoBlock:
 		g := c.goroutine(v.goroutineOf(ev))
 		reason, stack := c.directReason(ev, args[0]), c.directStack(ev, args[1])
-		if stack >= 0 && c.d.gs[g].unresolved() {
+		if stack >= 0 && c.d.gs[g].last != stack {
 			c.stopped(g, stack, c.d.reasons[reason] != "preempted")
 		}
 		c.step(ev, stepCode(Running, Waiting), g, reason, stack)
 	case evGoStop:
 		g := c.goroutine(v.goroutineOf(ev))
 		reason, stack := c.directReason(ev, args[0]), c.directStack(ev, args[1])
-		if stack >= 0 && c.d.gs[g].unresolved() {
+		if stack >= 0 && c.d.gs[g].last != stack {
 			c.stopped(g, stack, false)
 		}
 		c.step(ev, stepCode(Running, Runnable), g, reason, stack)
@@ -213,11 +213,13 @@ func (c *cursor) frequent(ev *trace.Event) bool {
 		if id := v.goroutineOf(ev); id != trace.NoGoroutine {
 			by = c.goroutine(id)
 		}
-		c.step(ev, stepCode(Waiting, Runnable), g, by, c.directStack(ev, args[2]))
+		stack := c.directStack(ev, args[2])
+		c.does(by, stack)
+		c.step(ev, stepCode(Waiting, Runnable), g, by, stack)
 	case evGoSyscallBegin:
 		g := c.goroutine(v.goroutineOf(ev))
 		stack := c.directStack(ev, args[1])
-		if stack >= 0 && c.d.gs[g].unresolved() {
+		if stack >= 0 && c.d.gs[g].last != stack {
 			c.stopped(g, stack, true)
 		}
 		c.step(ev, stepCode(Running, Syscall), g, c.reason(""), stack)

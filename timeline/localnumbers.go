@@ -12,7 +12,7 @@ import (
 func (c *cursor) goroutine(id trace.GoID) int32 {
 	i, isNew := c.goroutines.index(int64(id))
 	if isNew {
-		c.d.gs = append(c.d.gs, localG{id: int64(id), name: -1, stack: -1, thread: -1, proc: -1, inner: -1, site: -1})
+		c.d.gs = append(c.d.gs, localG{id: int64(id), name: -1, stack: -1, thread: -1, proc: -1, site: -1, shown: -1, last: -1})
 	}
 	return i
 }

@@ -22,8 +22,8 @@ func TestNames(t *testing.T) {
 			m.ev(1100, wGoCreate, 5, stk("main.worker"), stk("main.main"))
 		}, "main.worker"},
 		{"a go statement with arguments", func(m *wireThread) {
-			m.ev(1100, wGoCreate, 5, stk("main.serve.func2.gowrap3"), stk("main.main"))
-		}, "main.serve.func2"},
+			m.ev(1100, wGoCreate, 5, stk("main.serve.func2.gowrap3"), stk("main.serve.func2@30", "main.main"))
+		}, "main.serve.func2:30 (go)"},
 		{"not the wrapper's number", func(m *wireThread) {
 			m.ev(1100, wGoCreate, 5, stk("main.gowrapper"), stk("main.main"))
 		}, "main.gowrapper"},
@@ -110,18 +110,6 @@ func TestBirths(t *testing.T) {
 	}
 }
 
-func TestFuncName(t *testing.T) {
-	for in, want := range map[string]string{
-		"main.worker": "main.worker", "main.worker.gowrap1": "main.worker", "main.f.func1.gowrap12": "main.f.func1",
-		"main.f.gowrap": "main.f", "main.f.gowrap1x": "main.f.gowrap1x", "main.f.gowrap1.func2": "main.f.gowrap1.func2", "": "",
-		"main.worker[...].gowrap1": "main.worker[...]",
-	} {
-		if got := funcName(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestKinds(t *testing.T) {
 	for in, want := range map[string]Kind{
 		"main.main": Application, "runtime.main": Application, "": Application, "net/http.(*conn).serve": Application, "runtimes.f": Application,
@@ -145,7 +133,7 @@ func TestNamesOfATraceAreUnescaped(t *testing.T) {
 	m.ev(1100, wGoCreate, 5, stk("github.com/nats-io/nats%2ego.(*Conn).readLoop"), stk("github.com/nats-io/nats%2ego.(*Conn).connect", "main.main"))
 	m.ev(1900, wHeapAlloc, 1)
 	fs := w.tell(t)
-	want := birthFact{"github.com/nats-io/nats.go.(*Conn).readLoop", "", "github.com/nats-io/nats.go.(*Conn).connect", "", 1}
+	want := birthFact{"github.com/nats-io/nats.go.(*Conn).readLoop", "main.main", "github.com/nats-io/nats.go.(*Conn).connect", "", 1}
 	if got := fs.born[5]; got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -58,10 +58,12 @@ type localG struct {
 	status State    // the state before the first transition; Unknown if the goroutine was born in this generation
 	source nameRank // where name comes from
 	assist bool     // a mark assist was under way at the status
-	// When name is that of a wrapper such as sync.(*WaitGroup).Go, see wrapper.go:
-	wrapped bool
-	inner   int32 // index of the name of what it calls, −1 if not told
-	site    int32 // call chain of the creation, −1
+	site   int32    // call chain of the creation, −1
+	// The call chains with which it stopped, started or woke others, one of those that show the same, times 2, + 1 if it was not stopped.
+	// See naming.go.
+	shown  int32 // the first one, −1 if there is none
+	last   int32 // the call chain of the latest of them, −1
+	others []int32
 }
 
 // nameRank orders the evidence for a goroutine's start function.

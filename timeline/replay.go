@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -45,8 +46,7 @@ type replay struct {
 	detached   detached             // goroutines in C without a P
 	tasks      map[uint64]openTask
 	open       map[rangeKey]Time // ranges that belong to no goroutine
-	sites      map[*Frame]string // what wrappers start, by the call of the wrapper
-	places     map[*Frame]string // the names of those calls
+	naming
 
 	local   []*Goroutine // by local number of the generation at hand
 	reasons []reasonKind // likewise
@@ -80,8 +80,7 @@ func newReplay(version int, stacks *stackTable, observers []Observer) *replay {
 		sysProc:   map[int32]*Goroutine{},
 		tasks:     map[uint64]openTask{},
 		open:      map[rangeKey]Time{},
-		sites:     map[*Frame]string{},
-		places:    map[*Frame]string{},
+		naming:    newNaming(),
 	}
 }
 
@@ -181,12 +180,13 @@ func (r *replay) enter(t Time) {
 	d := r.d
 	r.local = append(r.local[:0], make([]*Goroutine, len(d.gs))...)
 	r.reasonKinds()
-	r.learnSites()
+	for i := range d.gs {
+		r.local[i] = r.gs[d.gs[i].id]
+	}
+	r.prepareNames()
 	for i := range d.gs {
 		l := &d.gs[i]
-		g := r.gs[l.id]
-		if g != nil {
-			r.local[i] = g
+		if g := r.local[i]; g != nil {
 			if r.baptise(g, l) {
 				for _, o := range r.observers {
 					o.Named(g, t)
@@ -198,6 +198,11 @@ func (r *replay) enter(t Time) {
 			continue // born later in this generation, or only mentioned
 		}
 		r.local[i] = r.appear(l, t)
+	}
+	for _, i := range slices.Sorted(maps.Keys(r.firsts)) {
+		if g := r.local[i]; g != nil {
+			r.turn(g, r.firsts[i], t)
+		}
 	}
 }
 
@@ -315,6 +320,10 @@ func (r *replay) step(rec *record, t Time) {
 	switch to {
 	case Running:
 		cur.thread, cur.proc = r.threadAt(rec.x), rec.y
+		if r.tracked != nil && r.tracked[rec.g] {
+			r.turn(g, r.next[0], t)
+			r.next = r.next[1:]
+		}
 	case Runnable:
 		switch from {
 		case Waiting:

@@ -27,6 +27,7 @@ type Stack struct {
 
 	wait   [3]Wait // of a block with the reasons "sync", "select", "chan send": asked for each block, so kept
 	parked Wait    // of a status
+	calls  *calls  // see naming.go
 	block  *Stack  // the stack without the runtime's parking frames; itself when there are none
 	inC    bool    // a system call with the stack is a call of C
 	fromC  bool    // C called Go at the root
@@ -76,10 +77,11 @@ type stackTable struct {
 	mu     sync.Mutex
 	frames map[uint64]*Frame
 	stacks map[uint64][]*Stack // by hash of the program counters
+	calls  map[string]*calls   // by what they show
 }
 
 func newStackTable() *stackTable {
-	return &stackTable{frames: map[uint64]*Frame{}, stacks: map[uint64][]*Stack{}}
+	return &stackTable{frames: map[uint64]*Frame{}, stacks: map[uint64][]*Stack{}, calls: map[string]*calls{}}
 }
 
 // intern returns the one *Stack for the call chain of s; nil when it has no frames.
@@ -143,6 +145,7 @@ func sameFrames(a, b []*Frame) bool {
 // classify fills in what is asked of a stack again and again.
 func (t *stackTable) classify(s *Stack) {
 	s.wait = [3]Wait{waitOf("sync", s), waitOf("select", s), waitOf("chan send", s)}
+	s.calls = t.callsOf(s.Frames)
 	s.block = s
 	s.inC, s.fromC, s.site = callsC(s.Frames), s.Root().Func == "runtime.cgocallback", siteOf(s.Frames)
 	var skip int

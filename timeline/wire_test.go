@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -159,7 +161,7 @@ func (g *wireGen) arg(a any) uint64 {
 	panic(fmt.Sprintf("argument %v", a))
 }
 
-// stk is a call chain, leaf first.
+// stk is a call chain, leaf first. "main.worker@57" is the one call instruction in line 57 of main.worker.
 func stk(functions ...string) []string { return functions }
 
 func (g *wireGen) sample(time, m, p, id uint64, stack []string) {
@@ -215,7 +217,12 @@ func (g *wireGen) bytes() []byte {
 				pc = 0x400000 + uint64(len(g.pcs))
 				g.pcs[f] = pc
 			}
-			for _, v := range []uint64{pc, g.arg(f), g.arg("x.go"), uint64(10 + i)} {
+			name, at, ok := strings.Cut(f, "@")
+			line := uint64(10 + i)
+			if n, err := strconv.ParseUint(at, 10, 64); ok && err == nil {
+				line = n
+			}
+			for _, v := range []uint64{pc, g.arg(name), g.arg("x.go"), line} {
 				stacks = binary.AppendUvarint(stacks, v)
 			}
 		}

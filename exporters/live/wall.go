@@ -90,8 +90,8 @@ func callsOf(s *profile.Sample) (calls []string) {
 	return calls
 }
 
-// groupOf is the group of the bottle graph that a goroutine belongs to, by the function that it was
-// started with, named as package timeline names it.
+// groupOf is the group of the bottle graph that a goroutine belongs to, as package timeline names it, but
+// for the launchers, which a single sample does not show.
 func groupOf(s *profile.Sample) string {
 	if len(s.Location) >= deepStack {
 		return "(unknown: deep call chain)"
@@ -100,27 +100,12 @@ func groupOf(s *profile.Sample) string {
 	if len(calls) == 0 {
 		return "(unnamed)"
 	}
-	name := calls[0]
-	if starter.Is(name) {
-		for _, call := range calls[1:] {
-			if !starter.Is(call) {
-				if !strings.HasPrefix(call, "runtime.") && !strings.HasPrefix(call, "sync.") {
-					name = call
-				}
-				break
-			}
+	for _, call := range calls {
+		if !starter.Is(call) && !symbol.IsStandard(symbol.Package(call)) && !symbol.IsWrapper(call, "") {
+			return call
 		}
 	}
-	return startFunction(name)
-}
-
-// startFunction strips what the compiler adds to the function of a go statement.
-func startFunction(name string) string {
-	name = strings.TrimSuffix(name, "-fm")
-	if i := strings.LastIndex(name, ".gowrap"); i >= 0 && strings.Trim(name[i+len(".gowrap"):], "0123456789") == "" {
-		name = name[:i]
-	}
-	return name
+	return calls[0]
 }
 
 // wallText says of each group how many goroutines it had on average, and what they did.

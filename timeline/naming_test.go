@@ -1,0 +1,279 @@
+package timeline
+
+import (
+	"bytes"
+	"context"
+	"runtime/trace"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+func TestShortStarter(t *testing.T) {
+	for fn, want := range map[string]string{
+		"sync.(*WaitGroup).Go.func1":                          "WaitGroup.Go",
+		"golang.org/x/sync/errgroup.(*Group).TryGo.func2":     "Group.TryGo",
+		"github.com/sourcegraph/conc.(*WaitGroup).Go.func1.1": "WaitGroup.Go",
+	} {
+		if got := shortStarter(fn); got != want {
+			t.Errorf("shortStarter(%q) = %q, want %q", fn, got, want)
+		}
+	}
+}
+
+// names collects the goroutines of a pass by name, and how often each was named late.
+type names struct {
+	Base
+	seen map[string]int
+}
+
+func (n *names) Transition(t *Transition) {
+	if t.State == NotExist {
+		n.seen[t.G.Func]++
+	}
+}
+
+func blocksOnce() { time.Sleep(time.Millisecond) }
+
+// TestWrappedGoroutines records goroutines that libraries start: they are named
+// by what they were started for.
+func TestWrappedGoroutines(t *testing.T) {
+	var buf bytes.Buffer
+	if err := trace.Start(&buf); err != nil {
+		t.Skip("the tracer is in use:", err)
+	}
+	var wg sync.WaitGroup
+	var eg errgroup.Group
+	for range 3 {
+		wg.Go(func() { blocksOnce() })
+		eg.Go(func() error { blocksOnce(); return nil })
+	}
+	for range 2 {
+		wg.Go(func() {}) // never blocks: only the place is known
+	}
+	wg.Wait()
+	eg.Wait()
+	trace.Stop()
+
+	n := &names{seen: map[string]int{}}
+	if _, err := Read(context.Background(), &buf, Options{}, n); err != nil {
+		t.Fatal(err)
+	}
+	const pkg = "github.com/bottleneck-go/bottleneck/timeline.TestWrappedGoroutines"
+	if got := n.seen[pkg+".func1"]; got != 3 {
+		t.Errorf("%d goroutines of WaitGroup.Go are named by their function, want 3: %v", got, n.seen)
+	}
+	if got := n.seen[pkg+".func2"]; got != 3 {
+		t.Errorf("%d goroutines of errgroup are named by their function, want 3: %v", got, n.seen)
+	}
+	places := 0
+	for name, count := range n.seen {
+		if strings.HasPrefix(name, pkg+":") && strings.HasSuffix(name, " (WaitGroup.Go)") {
+			places += count
+		}
+	}
+	if places != 2 {
+		t.Errorf("%d goroutines that never blocked are named by their place, want 2: %v", places, n.seen)
+	}
+}
+
+// renamed notes every name that a goroutine gets.
+type renamed struct {
+	Base
+	got []string
+}
+
+func (r *renamed) Transition(t *Transition) {
+	if t.State == NotExist {
+		r.got = append(r.got, "born "+t.G.Func)
+	}
+}
+
+func (r *renamed) Named(g *Goroutine, _ Time) { r.got = append(r.got, "named "+g.Func) }
+
+// TestPlaceUntilKnown: in the first of two generations, a goroutine of WaitGroup.Go shows no call chain; in the second, it blocks.
+func TestPlaceUntilKnown(t *testing.T) {
+	w := newWire(26)
+	m := w.generation(1, 1000).thread(1).runs(1001, 0, 1)
+	m.ev(1010, wGoCreate, 7, stk("sync.(*WaitGroup).Go.func1"), stk("sync.(*WaitGroup).Go", "main.run@20", "main.main")).ev(1900, wHeapAlloc, 1)
+	m = w.generation(2, 2000).thread(1).ev(2001, wProcStatus, 0, pRunning).ev(2002, wGoStatus, 1, 1, sRunning).ev(2010, wGoBlock, "select", stk("main.main"))
+	m.ev(2015, wGoStatus, 7, noM, sRunnable).ev(2020, wGoStart, 7, 1).ev(2030, wGoBlock, "select", stk("main.leaf", "main.run.func1", "sync.(*WaitGroup).Go.func1"))
+	o := &renamed{}
+	mustRead(t, w.bytes(), Options{}, o)
+	want := []string{"born main.run:20 (WaitGroup.Go)", "named main.run.func1"}
+	if !slices.Equal(o.got, want) {
+		t.Errorf("got %q, want %q", o.got, want)
+	}
+}
+
+// life is what a goroutine does in a hand-made trace: a start function, the call chain of its creation, and the call chains with which it
+// blocks, one after the other; "preempted" before a call chain makes it stopped.
+type life struct {
+	start   string
+	created []string
+	blocks  [][]string
+}
+
+// namesOf replays lives, one goroutine after the other, and returns the names of each in the order in which it had them.
+func namesOf(t *testing.T, lives ...life) [][]string {
+	t.Helper()
+	w := newWire(26)
+	m := w.generation(1, 1000).thread(1).runs(1001, 0, 1)
+	at := uint64(1010)
+	for i, l := range lives {
+		m.ev(at, wGoCreate, 10+i, stk(l.start), l.created)
+		at += 10
+	}
+	m.ev(at, wGoBlock, "select", stk("main.main"))
+	for i, l := range lives {
+		seq := 0
+		for _, b := range l.blocks {
+			seq++
+			m.ev(at+10, wGoStart, 10+i, seq)
+			at += 20
+			if b[0] == "preempted" {
+				m.ev(at, wGoStop, "preempted", b[1:])
+			} else {
+				seq++
+				m.ev(at, wGoBlock, "sleep", b).ev(at+5, wGoUnblock, 10+i, seq, stk())
+			}
+		}
+		m.ev(at+10, wGoStart, 10+i, seq+1).ev(at+15, wGoDestroy)
+		at += 20
+	}
+	r := &allNames{names: make([][]string, len(lives))}
+	mustRead(t, w.bytes(), Options{}, newChecker(), r)
+	return r.names
+}
+
+// allNames collects the names that goroutines 10, 11, … have in stretches of running that end with a call chain.
+type allNames struct {
+	Base
+	names [][]string
+}
+
+func (a *allNames) Transition(t *Transition) {
+	if i := t.G.ID - 10; i >= 0 && i < int64(len(a.names)) && t.State == Running {
+		a.names[i] = append(a.names[i], t.G.Func)
+	}
+}
+
+// TestGoroutinesAreNamedByTheFirstFrameThatSaysWhatTheyAreFor: the shapes in which goroutines are started. The last name
+// is that of the stretch that ends with the goroutine.
+func TestGoroutinesAreNamedByTheFirstFrameThatSaysWhatTheyAreFor(t *testing.T) {
+	const (
+		ants     = "github.com/panjf2000/ants/v2.(*goWorker).run.func1"
+		pond     = "github.com/alitto/pond/v2/internal/dispatcher.(*Dispatcher[...]).run"
+		stopper  = "github.com/cockroachdb/cockroach/pkg/util/stop.(*Stopper).RunAsyncTaskEx.func2"
+		serve    = "net/http.(*conn).serve"
+		grpc     = "google.golang.org/grpc.(*Server).serveStreams.func2.1"
+		waitGo   = "sync.(*WaitGroup).Go.func1"
+		parallel = "testing.(*B).RunParallel.func1"
+	)
+	sleeps := func(frames ...string) []string { return append([]string{"time.Sleep"}, frames...) }
+	mainRun := stk("main.run@20", "main.main@5")
+	tests := []struct {
+		what  string
+		lives []life
+		want  [][]string
+	}{
+		{"a function of the program", []life{{"main.worker", mainRun, [][]string{sleeps("main.worker@7")}}}, [][]string{{"main.worker", "main.worker"}}},
+		{"a function that calls many others", []life{{"main.worker", mainRun, [][]string{
+			sleeps("main.parse@3", "main.worker@7"), sleeps("main.encode@3", "main.worker@8"), sleeps("main.worker.func1@3", "main.worker@9"),
+			sleeps("main.(*T).MarshalJSON@3", "encoding/json.Marshal@9", "main.worker@10"), sleeps("main.(*U).MarshalJSON@3", "encoding/json.Marshal@9", "main.worker@10"),
+		}}}, [][]string{{"main.worker", "main.worker", "main.worker", "main.worker", "main.worker", "main.worker"}}},
+		{"go f(x) of a variable", []life{
+			{"main.g.gowrap2", stk("main.g@12", "main.main@5"), [][]string{sleeps("main.makeA.func1@3")}},
+			{"main.g.gowrap2", stk("main.g@12", "main.main@5"), [][]string{sleeps("main.makeB.func1@3")}},
+			{"main.g.gowrap2", stk("main.g@12", "main.main@5"), nil},
+		}, [][]string{{"main.makeA.func1", "main.makeA.func1"}, {"main.makeB.func1", "main.makeB.func1"}, {"main.g:12 (go)"}}},
+		{"go x.Method() of an interface: what one shows, the others of its kind are", []life{
+			{"main.g.gowrap1", stk("main.g@12", "main.main@5"), [][]string{{"preempted", "main.spin@9", "main.(*T).Do@3"}}},
+			{"main.g.gowrap1", stk("main.g@12", "main.main@5"), nil},
+			{"main.g.gowrap2", stk("main.g@13", "main.main@5"), nil},
+		}, [][]string{{"main.(*T).Do", "main.(*T).Do"}, {"main.(*T).Do"}, {"main.g:13 (go)"}}},
+		{"sync.WaitGroup.Go", []life{
+			{waitGo, stk("sync.(*WaitGroup).Go@9", "main.run@20", "main.main"), [][]string{sleeps("main.run.func1@3", waitGo+"@4")}},
+			{waitGo, stk("sync.(*WaitGroup).Go@9", "main.run@21", "main.main"), nil},
+		}, [][]string{{"main.run.func1", "main.run.func1"}, {"main.run:21 (WaitGroup.Go)"}}},
+		{"errgroup in front of WaitGroup.Go", []life{
+			{"golang.org/x/sync/errgroup.(*Group).Go.func1", stk("golang.org/x/sync/errgroup.(*Group).Go@9", "main.run@20"), [][]string{sleeps("main.fetch@3", "golang.org/x/sync/errgroup.(*Group).Go.func1@4")}},
+		}, [][]string{{"main.fetch", "main.fetch"}}},
+		{"testing.RunParallel", []life{
+			{parallel, stk("testing.(*B).RunParallel@9", "a.b/c.BenchmarkX@20"), [][]string{{"preempted", "a.b/c.hot@9", "a.b/c.BenchmarkX.func1@3", parallel + "@4"}}},
+			{parallel, stk("testing.(*B).RunParallel@9", "a.b/c.BenchmarkX@20"), nil},
+		}, [][]string{{"a.b/c.BenchmarkX.func1", "a.b/c.BenchmarkX.func1"}, {"a.b/c.BenchmarkX.func1"}}},
+		{"singleflight", []life{
+			{"golang.org/x/sync/singleflight.(*Group).DoChan.gowrap1", stk("golang.org/x/sync/singleflight.(*Group).DoChan@9", "main.get@20"),
+				[][]string{sleeps("main.load.func1@3", "golang.org/x/sync/singleflight.(*Group).doCall.func2@4", "golang.org/x/sync/singleflight.(*Group).doCall@5")}},
+			{"golang.org/x/sync/singleflight.(*Group).DoChan.gowrap1", stk("golang.org/x/sync/singleflight.(*Group).DoChan@9", "main.get@20"),
+				[][]string{sleeps("main.store.func1@3", "golang.org/x/sync/singleflight.(*Group).doCall.func2@4", "golang.org/x/sync/singleflight.(*Group).doCall@5")}},
+		}, [][]string{{"main.load.func1", "main.load.func1"}, {"main.store.func1", "main.store.func1"}}},
+		{"a runner of the program's own", []life{
+			{"main.(*errGroup).Go.func1", stk("main.(*errGroup).Go@9", "main.run@20"), [][]string{sleeps("main.run.func1@3", "main.(*errGroup).Go.func1@4")}},
+			{"main.(*errGroup).Go.func1", stk("main.(*errGroup).Go@9", "main.load@30"), [][]string{sleeps("main.load.func1@3", "main.(*errGroup).Go.func1@4")}},
+			{"main.(*errGroup).Go.func1", stk("main.(*errGroup).Go@9", "main.store@40"), nil},
+		}, [][]string{{"main.run.func1", "main.run.func1"}, {"main.load.func1", "main.load.func1"}, {"main.store:40 (errGroup.Go)"}}},
+		{"a runner of one function is none", []life{
+			{"main.(*errGroup).Go.func1", mainRun, [][]string{sleeps("main.run.func1@3", "main.(*errGroup).Go.func1@4")}},
+		}, [][]string{{"main.(*errGroup).Go.func1", "main.(*errGroup).Go.func1"}}},
+		{"the worker of a pool does one thing after the other", []life{
+			{ants, stk("github.com/panjf2000/ants/v2.(*goWorker).run@9", "github.com/panjf2000/ants/v2.(*Pool).Submit@8", "main.run@20"), [][]string{
+				sleeps("main.parse@3", ants+"@4"), {"runtime.chanrecv2", ants + "@5"}, {"preempted", "main.hot@9", "main.encode@3", ants + "@4"}, {"sync.(*Mutex).Lock", "github.com/panjf2000/ants/v2.(*Pool).revertWorker@3", ants + "@6"},
+			}},
+		}, [][]string{{"main.parse", ants, "main.encode", ants, ants}}},
+		{"a worker that does one thing only", []life{
+			{ants, mainRun, [][]string{sleeps("main.parse@3", ants+"@4"), {"runtime.chanrecv2", ants + "@5"}}},
+			{ants, mainRun, [][]string{sleeps("main.encode@3", ants+"@4")}},
+		}, [][]string{{"main.parse", "main.parse", "main.parse"}, {"main.encode", "main.encode"}}},
+		{"a pool with calls of its own in between", []life{
+			{pond, mainRun, [][]string{sleeps("main.a.func1@3", "github.com/alitto/pond/v2/internal/dispatcher.invoke@4", pond+"@5")}},
+			{pond, mainRun, [][]string{sleeps("main.b.func1@3", "github.com/alitto/pond/v2/internal/dispatcher.invoke@4", pond+"@5")}},
+		}, [][]string{{"main.a.func1", "main.a.func1"}, {"main.b.func1", "main.b.func1"}}},
+		{"cockroach's stopper", []life{
+			{stopper, mainRun, [][]string{sleeps("github.com/cockroachdb/cockroach/pkg/kv.(*Gossip).start.func1@3", stopper+"@4")}},
+			{stopper, mainRun, [][]string{sleeps("github.com/cockroachdb/cockroach/pkg/sql.(*Server).drain@3", stopper+"@4")}},
+		}, [][]string{{"github.com/cockroachdb/cockroach/pkg/kv.(*Gossip).start.func1", "github.com/cockroachdb/cockroach/pkg/kv.(*Gossip).start.func1"},
+			{"github.com/cockroachdb/cockroach/pkg/sql.(*Server).drain", "github.com/cockroachdb/cockroach/pkg/sql.(*Server).drain"}}},
+		{"a worker with a table of functions", []life{
+			{"main.worker", mainRun, [][]string{sleeps("main.parse@3", "main.worker@7"), sleeps("main.encode@3", "main.worker@7")}},
+		}, [][]string{{"main.parse", "main.encode", "main.encode"}}},
+		{"net/http", []life{
+			{serve, stk("net/http.(*Server).Serve@9", "main.main"), [][]string{
+				{"internal/poll.(*FD).Read", "net/http.(*connReader).Read@3", "bufio.(*Reader).Peek@4", serve + "@5"},
+				sleeps("main.handle@3", "net/http.HandlerFunc.ServeHTTP@4", "net/http.(*ServeMux).ServeHTTP@5", "net/http.serverHandler.ServeHTTP@6", serve+"@7"),
+				{"syscall.write", "net/http.(*response).finishRequest@3", serve + "@8"},
+				{"internal/poll.(*FD).Read", "net/http.(*connReader).Read@3", "bufio.(*Reader).Peek@4", serve + "@5"},
+			}},
+		}, [][]string{{serve + " (reading)", "main.handle", serve, serve + " (reading)", serve + " (reading)"}}},
+		{"middleware that calls several handlers", []life{
+			{serve, stk("net/http.(*Server).Serve@9", "main.main"), [][]string{
+				sleeps("main.a@3", "net/http.HandlerFunc.ServeHTTP@4", "github.com/gorilla/mux.(*Router).ServeHTTP@5", "net/http.serverHandler.ServeHTTP@6", serve+"@7"),
+				sleeps("main.b@3", "net/http.HandlerFunc.ServeHTTP@4", "github.com/gorilla/mux.(*Router).ServeHTTP@5", "net/http.serverHandler.ServeHTTP@6", serve+"@7"),
+			}},
+		}, [][]string{{"main.a", "main.b", "main.b"}}},
+		{"a stream of gRPC", []life{
+			{grpc, stk("google.golang.org/grpc.(*Server).serveStreams.func2@9", "main.main"), [][]string{
+				{"runtime.selectgo", "google.golang.org/grpc/internal/transport.(*recvBufferReader).read@2", "google.golang.org/grpc.(*parser).recvMsg@3", "google.golang.org/grpc.(*Server).processUnaryRPC@4", "google.golang.org/grpc.(*Server).handleStream@5", grpc + "@6"},
+				sleeps("main.(*server).SayHello@3", "example.com/pb._Greeter_SayHello_Handler@3", "google.golang.org/grpc.(*Server).processUnaryRPC@4", "google.golang.org/grpc.(*Server).handleStream@5", grpc+"@6"),
+			}},
+		}, [][]string{{grpc + " (reading)", "main.(*server).SayHello", "main.(*server).SayHello"}}},
+		{"the standard library's own", []life{{"net/http.(*persistConn).readLoop", stk("net/http.(*Transport).dialConn@9", "main.run@20"), [][]string{{"internal/poll.(*FD).Read", "net/http.(*persistConn).readLoop@5"}}}},
+			[][]string{{"net/http.(*persistConn).readLoop", "net/http.(*persistConn).readLoop"}}},
+		{"a program without a dot in its path", []life{{"work.Run", mainRun, [][]string{sleeps("work.Run@5")}}}, [][]string{{"work.Run", "work.Run"}}},
+		{"the compiler", []life{{"cmd/compile/internal/gc.compileFunctions.func3.1", mainRun, nil}}, [][]string{{"cmd/compile/internal/gc.compileFunctions.func3.1"}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.what, func(t *testing.T) {
+			for i, got := range namesOf(t, tt.lives...) {
+				if !slices.Equal(got, tt.want[i]) {
+					t.Errorf("goroutine %d: %q\nwant %q", i, got, tt.want[i])
+				}
+			}
+		})
+	}
+}
