@@ -150,11 +150,8 @@ func TestTruncated(t *testing.T) {
 					t.Logf("stopped at byte %d", n)
 					break
 				}
-				for k := range n {
-					if ends[n-k] > 0 {
-						whole = ends[n-k]
-						break
-					}
+				for end := max(0, n-step+1); end <= n; end++ {
+					whole = max(whole, ends[end])
 				}
 				var r io.Reader = bytes.NewReader(data[:n])
 				if n%2 == 1 {

@@ -43,10 +43,11 @@ func TestStreamSame(t *testing.T) {
 		want := &transcript{}
 		info := mustRead(t, c.data, Options{}, want)
 		rng := rand.New(rand.NewPCG(1, uint64(len(c.data))))
-		for how, next := range map[string]func() int{
-			"whole": pieces(len(c.data)), "bytes": pieces(1), "odd pieces": pieces(1021),
-			"any pieces": func() int { return 1 + rng.IntN(1<<rng.IntN(18)) },
-		} {
+		ways := map[string]func() int{"any pieces": func() int { return 1 + rng.IntN(1<<rng.IntN(18)) }}
+		if len(c.data) <= 200_000 { // what is cut, and where, is the same in large ones
+			ways["whole"], ways["bytes"], ways["odd pieces"] = pieces(len(c.data)), pieces(1), pieces(1021)
+		}
+		for how, next := range ways {
 			got := &transcript{}
 			s := NewStream(unlimited, got)
 			if err := feed(t, s, c.data, next); err != nil {
