@@ -98,7 +98,9 @@ func Analyze(ctx context.Context, r io.Reader, opt Options) (*Report, error) {
 		return nil, err
 	}
 	report := a.report(info)
-	report.Speedup, report.SpeedupErr = est.Stack(info), estErr
+	if report.Speedup, report.SpeedupErr = est.Stack(info); estErr != nil {
+		report.SpeedupErr = estErr
+	}
 	if errors.Is(err, timeline.ErrTooLarge) {
 		report.SpeedupErr, err = fmt.Errorf("no estimate of the speedup: %w", err), nil
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -392,7 +393,9 @@ func TestAnalyzeRecorder(t *testing.T) {
 			t.Errorf("wall %v, contention in %v, tasks in %v, %v", w, r.Contention.Duration, r.Tasks.Wall, r.Info.Duration())
 		}
 		if r.Speedup == nil {
-			t.Errorf("no estimate: %v", r.SpeedupErr)
+			if !errors.Is(r.SpeedupErr, speedup.ErrOutside) { // the program may have slept for most of the time
+				t.Errorf("no estimate: %v", r.SpeedupErr)
+			}
 		} else if !r.Speedup.Estimate || math.Abs(float64(r.Speedup.Multi.Wall-30*time.Millisecond)) > 1 {
 			t.Errorf("%+v", r.Speedup)
 		}

@@ -84,7 +84,9 @@ func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (report 
 			w.CPUs = host.Processors()
 		}
 	}
-	report.Speedup, report.SpeedupErr = est.Stack(info), estErr
+	if report.Speedup, report.SpeedupErr = est.Stack(info); estErr != nil {
+		report.SpeedupErr = estErr
+	}
 	return report, err
 }
 

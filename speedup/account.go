@@ -16,6 +16,14 @@ type Account struct {
 	Start time.Duration // from the beginning of the trace
 	Wall  time.Duration
 	Time  [NumComponents]time.Duration
+	// Solo is what all goroutines of the program would take one after the other, with the same idle time: Σ Solo is the
+	// time for which goroutines ran or were in a system call with a processor, summed, + Idle. It is the single-threaded
+	// run that an estimate assumes. By component: where the workers of a single lane, or what ran beside them, would be.
+	Solo [NumComponents]time.Duration
+	// Idle is the time in which no goroutine had a processor.
+	Idle time.Duration
+	// Company is the time in which more than one goroutine of the program had a processor.
+	Company time.Duration
 	// Procs is the largest GOMAXPROCS meanwhile; 0 where the trace does not tell.
 	Procs int
 	// Peak is the largest number of workers that lived at the same time.
@@ -44,8 +52,11 @@ func (a *Account) Family(f Family) (d time.Duration) {
 func (a *Account) add(b *Account) {
 	a.Wall += b.Wall
 	a.Procs = max(a.Procs, b.Procs)
+	a.Idle += b.Idle
+	a.Company += b.Company
 	for c := range b.Time {
 		a.Time[c] += b.Time[c]
+		a.Solo[c] += b.Solo[c]
 	}
 }
 
@@ -96,11 +107,11 @@ type part struct {
 	count     int64
 }
 
-// empty moves all into an account, rounded so that the times sum to total. The largest fractions are rounded up.
-func (p *purse) empty(a *Account, total int64) {
+// empty moves all out, rounded so that the times sum to total. The largest fractions are rounded up.
+func (p *purse) empty(to *[NumComponents]time.Duration, total int64) {
 	order := make([]Component, 0, NumComponents)
 	for c := range Component(NumComponents) {
-		a.Time[c] = time.Duration(p.ns[c])
+		to[c] = time.Duration(p.ns[c])
 		total -= p.ns[c]
 		if p.frac[c] > 0 {
 			order = append(order, c)
@@ -109,10 +120,10 @@ func (p *purse) empty(a *Account, total int64) {
 	slices.SortStableFunc(order, func(x, y Component) int { return cmp.Compare(p.frac[y], p.frac[x]) })
 	for i := 0; total > 0; i++ {
 		if len(order) == 0 { // the carries alone: the time went to those that run
-			a.Time[Run] += time.Duration(total)
+			to[Run] += time.Duration(total)
 			break
 		}
-		a.Time[order[i%len(order)]]++
+		to[order[i%len(order)]]++
 		total--
 	}
 	*p = purse{}

@@ -161,7 +161,7 @@ func TestNothingIsLost(t *testing.T) {
 		t.Errorf("%d nanoseconds in 2^-16, want %d", sum, int64(times)<<fracBits)
 	}
 	var a Account
-	p.empty(&a, times)
+	p.empty(&a.Time, times)
 	if got := inWords(&a); got != "sync-mutex 58000, io-network 142000" { // a fifth each of 1/2, 1/3, 1/4, 1/5, 1/6
 		t.Error(got)
 	}

@@ -36,11 +36,18 @@ func compare(single, multi *run) (w []string) {
 	case peakOne > 1 && procsOne != 1:
 		w = append(w, fmt.Sprintf("%s is not single-threaded: %d workers lived at the same time%s. The speed-up is relative to that.", single.name, peakOne, known(procsOne, fmt.Sprintf(", on %d processors", procsOne))))
 	}
+	if c, wall := single.account.Company, single.account.Wall; procsOne != 1 && float64(c) > mostCompany*float64(wall) {
+		w = append(w, fmt.Sprintf("%s did not run alone: for %s of its time more than one goroutine of the program ran. The speed-up is relative to that, not to a single-threaded run.",
+			single.name, format.Percent(c, wall)))
+	}
 	if f := foreign(single, multi); f != "" {
 		return append(w, f)
 	}
 	return append(append(w, differentWork(single, multi)...), limits(multi)...)
 }
+
+// mostCompany is the part of the time for which a single-threaded run may run two goroutines at once, such as one that hands over to another.
+const mostCompany = 0.05
 
 // known returns words about a number of processors; "" where the trace does not tell it.
 func known(procs int, words string) string {
@@ -74,12 +81,41 @@ func differentWork(single, multi *run) (w []string) {
 			}
 		}
 	}
-	one, many := single.survey.running(multi.workers), multi.survey.running(multi.workers)
-	if len(w) == 0 && single.account.Workers > 0 && float64(many) < 0.75*float64(one) {
-		w = append(w, fmt.Sprintf("The workers ran for %s in one run and for only %s together in the other: either the caches helped, or the two runs did different work.",
+	if len(w) > 0 {
+		return w
+	}
+	one, many := time.Duration(single.survey.all.running), time.Duration(multi.survey.all.running)
+	if r := float64(many) / float64(max(1, one)); one > 0 && (r < leastWork || r > mostWork) {
+		w = append(w, fmt.Sprintf("The program's goroutines ran for %s in one run and for %s in the other: the two runs may have done different work, and the stack then means nothing.",
 			format.Duration(one), format.Duration(many)))
 	}
+	for _, f := range different(single, multi) {
+		w = append(w, fmt.Sprintf("Only one of the two runs ran %s for long: they may have done different work.", f))
+	}
 	return w
+}
+
+// The running times of two runs of the same work differ by caches and work for being parallel, but mostly not by more than this.
+const (
+	leastWork = 0.7
+	mostWork  = 2
+)
+
+// different returns up to three start functions that ran for at least a tenth of the running time in one run, and are not in
+// the other. Workers may be missing in a single-threaded run: main does their work there.
+func different(single, multi *run) (out []string) {
+	seen := func(a, b *run) {
+		for _, f := range a.survey.functions() {
+			g := a.survey.groups[f]
+			if len(out) == 3 || b.survey.groups[f] != nil || g.running*10 < a.survey.all.running || a == multi && (f == multi.workers.name || g.peak > 1) {
+				continue
+			}
+			out = append(out, format.Func(f))
+		}
+	}
+	seen(single, multi)
+	seen(multi, single)
+	return out
 }
 
 // limits says what the run with many workers could not show.

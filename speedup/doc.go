@@ -44,14 +44,19 @@
 // # Who the workers are
 //
 // The start function with the largest area, that is running time of all its goroutines, of those that have at least two goroutines at the
-// same time. A [Selector] says otherwise: a pipeline's feeder should be included, a benchmark's own
+// same time; all goroutines of the program if there is none, as in a program that is serial. A [Selector] says otherwise: a pipeline's feeder should be included, a benchmark's own
 // goroutine not. N is the number of workers that live at the same time, but no more than GOMAXPROCS.
 // While more than N live, those that run come first, and the others share the lanes that are left.
 //
 // # One trace only
 //
-// [Estimate] guesses what a single worker would do. Its speed-up is an upper bound: too large by exactly the remainder. A program
-// that marks units of equal work by regions ([Options.Unit]) removes the bias.
+// [Estimate] supposes that a single worker does the same work at the same speed, one piece after the other, and that nothing runs for as long:
+//
+//	S_est = (Σ running, or in a system call with a processor, + idle) ÷ T_p
+//
+// If that is so, the speed-up is at most S_est; it is too large by exactly the remainder. A program that marks units of equal work by
+// regions ([Options.Unit]) removes the bias. "go run ./benchmarks/bound" compares it with what is measured. A run that is as long as it is because of
+// timers, the network or a disk has no estimate ([ErrOutside]).
 //
 // # Cost
 //

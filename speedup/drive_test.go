@@ -266,6 +266,16 @@ func checkSums(t testing.TB, a *Account) {
 	if got, want := sum(a), time.Duration(a.N)*a.Wall; got != want {
 		t.Errorf("the lane times sum to %d, want %d · %d = %d", got, a.N, a.Wall, want)
 	}
+	var solo time.Duration
+	for c, x := range a.Solo {
+		if x < 0 {
+			t.Errorf("%v alone is negative: %d", Component(c), x)
+		}
+		solo += x
+	}
+	if solo < a.Wall || a.Idle > a.Wall || a.Company > a.Wall {
+		t.Errorf("alone %d, idle %d, company %d, wall %d", solo, a.Idle, a.Company, a.Wall)
+	}
 	var whole Account
 	at := time.Duration(0)
 	for i, w := range a.Windows {
@@ -275,7 +285,7 @@ func checkSums(t testing.TB, a *Account) {
 		at += w.Wall
 		whole.add(w)
 	}
-	if len(a.Windows) > 0 && (whole.Time != a.Time || whole.Wall != a.Wall) {
+	if len(a.Windows) > 0 && (whole.Time != a.Time || whole.Solo != a.Solo || whole.Wall != a.Wall || whole.Idle != a.Idle || whole.Company != a.Company) {
 		t.Errorf("the windows sum to %v, the whole is %v", whole.Time, a.Time)
 	}
 	for _, l := range a.Lanes {

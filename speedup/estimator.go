@@ -15,7 +15,7 @@ import (
 //		…
 //		return timeline.Second{Observers: []timeline.Observer{second}}
 //	})
-//	stack := e.Stack(info)
+//	stack, err := e.Stack(info)
 type Estimator struct {
 	opt    Options
 	run    run
@@ -41,10 +41,11 @@ func (e *Estimator) Second() (timeline.Observer, error) {
 	return e.second, nil
 }
 
-// Stack returns the estimate after the second pass, of which info is; nil if there was none.
-func (e *Estimator) Stack(info *timeline.Info) *Stack {
+// Stack returns the estimate after the second pass, of which info is; nil if there was none. The error is
+// [ErrOutside] if the trace does not tell.
+func (e *Estimator) Stack(info *timeline.Info) (*Stack, error) {
 	if e.second == nil {
-		return nil
+		return nil, nil
 	}
 	e.run.info, e.run.account = info, e.second.Account()
 	return e.run.estimate(e.opt)
@@ -69,11 +70,14 @@ func (opt Options) chosen(m *run) (Options, error) {
 }
 
 // estimate makes the stack of a run with many workers alone.
-func (m *run) estimate(opt Options) *Stack {
+func (m *run) estimate(opt Options) (*Stack, error) {
+	if err := outside(m.account, m.workers); err != nil {
+		return nil, fmt.Errorf("%s: %w", m.name, err)
+	}
 	stack := estimated(m.account)
 	stack.describe(m)
 	stack.Warnings = append(stack.Warnings, estimateWarnings(m.account, opt.Unit)...)
 	stack.Warnings = append(stack.Warnings, limits(m)...)
 	stack.judge(m, opt.MultiDelay)
-	return stack
+	return stack, nil
 }

@@ -105,7 +105,11 @@ func ExampleEstimator() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%.2f\n", e.Stack(info).Speedup)
+	stack, err := e.Stack(info)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%.2f\n", stack.Speedup)
 	// Output:
 	// 1.22
 }

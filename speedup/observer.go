@@ -55,14 +55,18 @@ type Observer struct {
 	worldGC, world   int // stop-the-world ranges that are open
 	procs            int64
 
-	purse      purse
-	on, off    int64 // carries
-	globe      globe
-	whole      Account
-	windowFrom timeline.Time
-	lanes      []Lane
-	units      units
-	scratch    [2][NumComponents]part
+	purse       purse
+	on, off     int64 // carries
+	solo        purse // see Account.Solo
+	alone       int64 // its carry
+	busy, idle  int64 // Σ solo
+	globe       globe
+	whole       Account
+	windowFrom  timeline.Time
+	companyFrom timeline.Time // units.company, at windowFrom
+	lanes       []Lane
+	units       units
+	scratch     [2][NumComponents]part
 }
 
 // member is a live goroutine.
@@ -123,6 +127,7 @@ func (o *Observer) spend(dt timeline.Time) {
 	if o.counts[Run]+o.counts[GCAssist]+o.counts[Syscall]+o.holders[holdsApplication] > 1 {
 		o.units.company += dt
 	}
+	o.spendSolo(int64(dt))
 	all := int64(dt) * int64(o.cfg.N)
 	switch {
 	case dt == 0:
@@ -176,6 +181,46 @@ func (o *Observer) spendLanes(dt int64) {
 	o.purse.ns[Imbalance] += dt * (lanes - lanesOn - lanesOff)
 }
 
+// spendSolo gives dt to each goroutine that has a processor, or to the one lane that waits with all of the workers.
+func (o *Observer) spendSolo(dt int64) {
+	if dt == 0 {
+		return
+	}
+	workers := o.counts[Run] + o.counts[GCAssist] + o.counts[Syscall]
+	others := o.holders[holdsGC] + o.holders[holdsRuntime] + o.holders[holdsApplication]
+	o.busy += dt * (workers + others)
+	if workers+others == 0 {
+		o.idle += dt
+	}
+	switch {
+	case o.worldGC > 0, o.world > 0, o.sequential():
+		c := Sequential
+		if o.worldGC > 0 {
+			c = GCStopTheWorld
+		} else if o.world > 0 {
+			c = RuntimeStopTheWorld
+		}
+		o.solo.ns[c] += dt * max(1, workers+others)
+	case workers+others > 0:
+		o.solo.ns[Run] += dt * o.counts[Run]
+		o.solo.ns[GCAssist] += dt * o.counts[GCAssist]
+		o.solo.ns[Syscall] += dt * o.counts[Syscall]
+		o.solo.ns[GCWorkers] += dt * o.holders[holdsGC]
+		o.solo.ns[SchedRuntime] += dt * o.holders[holdsRuntime]
+		o.solo.ns[SchedApplication] += dt * o.holders[holdsApplication]
+	default: // all workers wait
+		off, n := &o.scratch[1], 0
+		for c, count := range o.counts[:NumComponents] {
+			if count > 0 {
+				off[n] = part{Component(c), count}
+				n++
+			}
+		}
+		n += o.splitReady(off[n:], 0)
+		o.solo.share(&o.alone, dt, 1, o.live, off[:n])
+	}
+}
+
 // splitReady splits the workers that are ready by who keeps them from running.
 func (o *Observer) splitReady(to []part, busy int64) (n int) {
 	left := o.counts[ready]
@@ -202,8 +247,11 @@ func (o *Observer) splitReady(to []part, busy int64) (n int) {
 // turn closes the window at hand.
 func (o *Observer) turn() {
 	w := &Account{N: o.cfg.N, Start: time.Duration(o.windowFrom - o.begin), Wall: time.Duration(o.now - o.windowFrom), Procs: int(o.procs), Peak: int(o.peak)}
-	o.purse.empty(w, int64(w.Wall)*int64(w.N))
+	o.purse.empty(&w.Time, int64(w.Wall)*int64(w.N))
 	o.on, o.off = 0, 0
+	o.solo.empty(&w.Solo, o.busy+o.idle)
+	w.Idle, w.Company = time.Duration(o.idle), time.Duration(o.units.company-o.companyFrom)
+	o.alone, o.busy, o.idle, o.companyFrom = 0, 0, 0, o.units.company
 	o.windowFrom = o.now
 	if o.cfg.Window > 0 {
 		if w.Wall > 0 {

@@ -68,15 +68,16 @@ func FromTraces(ctx context.Context, single, multi io.Reader, opt Options) (*Sta
 	return stack, nil
 }
 
-// Estimate returns an estimate of the stack from one run with many workers. Its speed-up is an upper bound: what the
-// work took longer because it was done in parallel, the remainder, cannot be seen in one run. See [Options.Unit] for
-// programs that can tell.
+// Estimate returns an estimate of the stack from one run with many workers. Its speed-up is an upper bound if a single
+// worker does the same work at the same speed: what the work took longer because it was done in parallel, the remainder, cannot be seen in one
+// run. See [Options.Unit] for programs that can tell. The error is [ErrOutside] if the run was as long as it was because of
+// timers, the network or a disk.
 func Estimate(ctx context.Context, multi io.Reader, opt Options) (*Stack, error) {
 	m, err := readMulti(ctx, multi, opt, "the trace")
 	if err != nil {
 		return nil, err
 	}
-	return m.estimate(opt), nil
+	return m.estimate(opt)
 }
 
 // FromFiles is [FromTraces] with files; single "" makes an [Estimate].

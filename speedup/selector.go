@@ -15,7 +15,7 @@ import (
 // the application can be workers.
 //
 // The zero value chooses by itself: of the start functions with at least two goroutines that lived at the
-// same time, the one whose goroutines ran longest in the run with many workers.
+// same time, the one whose goroutines ran longest in the run with many workers; all goroutines of the program if there is none.
 type Selector struct {
 	name  string
 	match func(*timeline.Goroutine) bool
@@ -38,6 +38,12 @@ func isOne(names []string, fn string) bool {
 func byExactFunction(name string) Selector {
 	return Selector{name: name, match: func(g *timeline.Goroutine) bool { return g.Func == name }}
 }
+
+// everyone selects every goroutine of the application: the choice where no two of one start function live at the same time, as in a
+// program that is serial.
+const everyone = "/./"
+
+var everyWorker = ByRegexp(regexp.MustCompile("."))
 
 // ByPool selects the goroutines that execute tasks of the pool of that name, as package granularity tells
 // the tracer: from a goroutine's first task until its exit.

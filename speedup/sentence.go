@@ -19,7 +19,7 @@ func (s *Stack) Sentence() string {
 	}
 	times += " with " + format.Plural(s.N, "worker", "workers")
 	if s.Estimate {
-		times = "at most " + times + " (an estimate from one run)"
+		times = "at most " + times + " than with one, if one does the same work at the same speed (an estimate from one run)"
 	}
 	if s.Disturbed {
 		times = "disturbed, not a result: " + times

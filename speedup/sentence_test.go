@@ -16,14 +16,14 @@ func TestSentence(t *testing.T) {
 	more := speedup.Stack{N: 2, Speedup: 0.5, Remainder: -0.7} // than all of the bar: without it, nothing would be left
 	more.Components[speedup.SyncMutex] = 2.2
 	for want, s := range map[string]speedup.Stack{
-		"1.40 times faster with 2 workers; most is lost to sequential, 0.50; without it, 1.87 times":                                                             stack(speedup.Stack{Speedup: 1.4}),
-		"0.50 times as fast with 2 workers; most is lost to the remainder, 1.00":                                                                                 stack(speedup.Stack{Speedup: 0.5}),
-		"1.00 times faster with 2 workers; most is lost to the remainder, 0.50":                                                                                  stack(speedup.Stack{Speedup: 0.999}),
-		"at most 0.90 times as fast with 2 workers (an estimate from one run); most is lost to the remainder, 0.60":                                              stack(speedup.Stack{Speedup: 0.9, Estimate: true}),
-		"disturbed, not a result: 1.40 times faster with 2 workers; most is lost to sequential, 0.50; without it, 1.87 times":                                    stack(speedup.Stack{Speedup: 1.4, Disturbed: true}),
-		"disturbed, not a result: at most 1.40 times faster with 2 workers (an estimate from one run); most is lost to sequential, 0.50; without it, 1.87 times": stack(speedup.Stack{Speedup: 1.4, Disturbed: true, Estimate: true}),
-		"0.50 times as fast with 2 workers; most is lost to mutex, 2.20":                                                                                         more,
-		"2.00 times faster with 2 workers; nothing is lost":                                                                                                      {N: 2, Speedup: 2},
+		"1.40 times faster with 2 workers; most is lost to sequential, 0.50; without it, 1.87 times":                                                                                                                        stack(speedup.Stack{Speedup: 1.4}),
+		"0.50 times as fast with 2 workers; most is lost to the remainder, 1.00":                                                                                                                                            stack(speedup.Stack{Speedup: 0.5}),
+		"1.00 times faster with 2 workers; most is lost to the remainder, 0.50":                                                                                                                                             stack(speedup.Stack{Speedup: 0.999}),
+		"at most 0.90 times as fast with 2 workers than with one, if one does the same work at the same speed (an estimate from one run); most is lost to the remainder, 0.60":                                              stack(speedup.Stack{Speedup: 0.9, Estimate: true}),
+		"disturbed, not a result: 1.40 times faster with 2 workers; most is lost to sequential, 0.50; without it, 1.87 times":                                                                                               stack(speedup.Stack{Speedup: 1.4, Disturbed: true}),
+		"disturbed, not a result: at most 1.40 times faster with 2 workers than with one, if one does the same work at the same speed (an estimate from one run); most is lost to sequential, 0.50; without it, 1.87 times": stack(speedup.Stack{Speedup: 1.4, Disturbed: true, Estimate: true}),
+		"0.50 times as fast with 2 workers; most is lost to mutex, 2.20":                                                                                                                                                    more,
+		"2.00 times faster with 2 workers; nothing is lost":                                                                                                                                                                 {N: 2, Speedup: 2},
 	} {
 		if got := s.Sentence(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

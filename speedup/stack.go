@@ -24,7 +24,8 @@ import (
 type Stack struct {
 	// N is the number of workers that the stack asks a speed-up of N of.
 	N int
-	// Speedup is how many times faster the run with N workers is. In an estimate it is an upper bound.
+	// Speedup is how many times faster the run with N workers is. In an estimate it is an upper bound, if a single worker
+	// does the same work at the same speed.
 	Speedup float64
 	// Estimate tells that there was no single-threaded run: see [Estimate].
 	Estimate bool

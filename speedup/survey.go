@@ -28,6 +28,7 @@ type Survey struct {
 	members    []surveyed
 	groups     map[string]*surveyGroup
 	chosen     surveyGroup // of an explicit selector
+	all        surveyGroup // of the application
 	regions    map[string]int
 	tasks      map[string]int
 }
@@ -39,6 +40,7 @@ type surveyed struct {
 	since timeline.Time
 	// selected is the selector's answer; chosen: it is a worker now; known: it was before.
 	selected, chosen, known bool
+	app, counted            bool // it is one of all now; it was before
 }
 
 // surveyGroup is a start function, or the goroutines that are selected.
@@ -85,6 +87,9 @@ func (s *Survey) settle(m *surveyed) {
 		if m.chosen {
 			s.chosen.running += s.now - m.since
 		}
+		if m.app {
+			s.all.running += s.now - m.since
+		}
 	}
 	m.since = s.now
 }
@@ -109,6 +114,14 @@ func (s *Survey) place(m *surveyed) {
 		}
 		if m.group = group; group != nil {
 			group.enter(true)
+		}
+	}
+	if app := alive && everyWorker.selects(m.g); app != m.app {
+		if m.app = app; app {
+			s.all.enter(!m.counted)
+			m.counted = true
+		} else {
+			s.all.live--
 		}
 	}
 	chosen := alive && (m.selected || m.chosen && s.workers.stays)
@@ -193,7 +206,10 @@ func (s *Survey) Workers() (Selector, error) {
 		}
 	}
 	if best == "" {
-		return Selector{}, errors.New("no start function has two goroutines that live at the same time: name the workers")
+		if s.all.peak == 0 {
+			return Selector{}, errors.New("no goroutine of the program has a name: name the workers")
+		}
+		return everyWorker, nil
 	}
 	return byExactFunction(best), nil
 }
@@ -202,6 +218,9 @@ func (s *Survey) Workers() (Selector, error) {
 func (s *Survey) Peak(workers Selector) (peak, goroutines int) {
 	if s.workers.match != nil {
 		return s.chosen.peak, s.chosen.goroutines
+	}
+	if workers.name == everyone {
+		return s.all.peak, s.all.goroutines
 	}
 	g := s.groups[workers.name]
 	if g == nil {
@@ -214,6 +233,9 @@ func (s *Survey) Peak(workers Selector) (peak, goroutines int) {
 func (s *Survey) running(workers Selector) time.Duration {
 	if s.workers.match != nil {
 		return time.Duration(s.chosen.running)
+	}
+	if workers.name == everyone {
+		return time.Duration(s.all.running)
 	}
 	if g := s.groups[workers.name]; g != nil {
 		return time.Duration(g.running)

@@ -26,8 +26,10 @@ func TestChoice(t *testing.T) {
 		{"the larger group, though main ran longer", "m 0 run; w 0 run 20 sleep; w 0 run; end 30", 4, "main.work", 2},
 		{"no more lanes than processors", "w 0 run; w 0 ready; w 0 ready; end 30", 2, "main.work", 3 - 1},
 		{"GOMAXPROCS is not known", "w 0 run; w 0 ready; w 0 ready; end 30", 0, "main.work", 3},
-		{"one after the other is no group", "w 0 run 10 exit; w 10 run 20 exit; end 30", 2, "", 0},
-		{"what the collector does is none", "g 0 run; g 0 run; w 0 run; end 30", 2, "", 0},
+		{"one after the other is no group", "w 0 run 10 exit; w 10 run 20 exit; end 30", 2, "/./", 1},
+		{"what the collector does is none", "g 0 run; g 0 run; w 0 run; end 30", 2, "/./", 1},
+		{"ping-pong of two functions", "m 0 run 10 chan-receive; w 0 chan-receive 10 run; end 20", 2, "/./", 2},
+		{"no goroutine of the program", "g 0 run; g 0 run; end 30", 2, "", 0},
 		{"the larger of two groups", "m 0 run; m 0 run 5 sleep; w 0 run 20 exit; w 0 run 10 exit; end 30", 2, "main.other", 2},
 	} {
 		s := survey(t, tt.run, tt.procs, Selector{})
@@ -136,7 +138,7 @@ func TestWarnings(t *testing.T) {
 		{"several workers on one processor are single-threaded", two, two, 1, 2, 2, ""},
 		{"different programs", "m 0 run; end 40", two, 1, 2, 2, "different programs"},
 		{"different numbers of regions", "w 0 run 0 (unit 10 ) 20 (unit 30 ) ; end 40", two, 1, 2, 2, `The two runs did different work: 2 regions of type "unit" against 1.`},
-		{"less running time", "w 0 run 0 (unit 10 ) ; end 60", two, 1, 2, 2, "ran for 60 ns in one run and for only 40 ns together in the other"},
+		{"less running time", "w 0 run 0 (unit 10 ) ; end 60", two, 1, 2, 2, "ran for 60 ns in one run and for 40 ns in the other"},
 		{"a number that was never reached", "w 0 run 0 (unit 10 ) ; end 40", two, 1, 4, 4, "The run never reached 4 workers: at most 2 lived at the same time."},
 		{"numbers of processors that are not known", two, "w 0 run 0 (unit 10 ) ; end 40", 0, 0, 1, "the single-threaded run has 2 workers, the run with many workers has 1: are the traces swapped?"},
 		{"not single-threaded, on processors that are not known", two, two, 0, 2, 2, "is not single-threaded: 2 workers lived at the same time. The"},

@@ -30,11 +30,14 @@ work for being parallel. The parts sum to N exactly.
 SINGLE is the trace of a run with one worker (or GOMAXPROCS=1), each MULTI that of a run of
 the same work with several: their bars stand side by side. "bottleneck scale" makes such runs.
 
-    -estimate        there is no SINGLE: guess it from each trace. The speed-up is then an
-                     upper bound, and the remainder is not known
+    -estimate        there is no SINGLE: suppose that one worker does the same work at the same
+                     speed. The speed-up is then an upper bound, and the remainder is not
+                     known. A program that mostly waits for timers, the network or a disk
+                     cannot be estimated
     -workers WHO     which goroutines the workers are:
                        auto         the start function with the largest area among those with
-                                    at least two goroutines at the same time (default)
+                                    at least two goroutines at the same time, or all goroutines
+                                    of the program if there is none (default)
                        NAME[,NAME]  start functions, in full or short
                        pool:NAME    goroutines of a pool
                        region:TYPE  goroutines in a runtime/trace region

@@ -83,7 +83,7 @@ var usualReasons = map[Section]string{
 	BottleSection:     "There is no bottle graph: it comes from an execution trace, or from what “bottleneck graph -o graph.json” has saved.",
 	ContentionSection: "There is no contention profile: it comes from an execution trace, or from a profile that package contention has written.",
 	TasksSection:      "There are no tasks: they come from regions (runtime/trace.StartRegion) in an execution trace, or from a profile that package granularity has written.",
-	SpeedupSection:    "There is no speedup stack: it takes at least two goroutines of one sort that work at the same time, in a complete trace.",
+	SpeedupSection:    "There is no speedup stack: it takes goroutines of the program that run, in a complete trace.",
 	CountersSection:   "There are no scheduling quanta: they come from an execution trace, or from an archive of “bottleneck record”.",
 }
 

@@ -11,7 +11,7 @@ function makeSpeedup() {
 	onWidth(chart, drawSpeedup);
 	const estimate = D.speedup.some(k => k.estimate);
 	return section("speedup", "speed-up", h("p.about", null, "A bar as high as the number of workers: the speed-up at the bottom, above it what keeps it from being that high. The parts sum exactly. Switch a part off to see what the program would gain without it."),
-		estimate ? h("p.badge", null, "An estimate from one run: the speed-up is an upper bound, and what the hardware takes is hidden in it.") : null,
+		estimate ? h("p.badge", null, "An estimate from one run: the speed-up is an upper bound if one worker does the same work at the same speed, and what the hardware takes is hidden in it.") : null,
 		speedupSection.lead, h("div.columns", null, chart, table), notes(D.speedup.flatMap(k => k.warnings).filter((w, i, all) => all.indexOf(w) === i), "notes on the speed-up"));
 }
 

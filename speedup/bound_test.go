@@ -1,0 +1,112 @@
+package speedup
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// The bound is (Σ running, or in a system call with a processor, + idle) ÷ wall, of runs whose answer is known.
+func TestEstimateIsAnUpperBoundOfKnownRuns(t *testing.T) {
+	for _, c := range []struct {
+		what, run string
+		n         int
+		want      float64
+	}{
+		{"serial", "w 0 run; end 100", 1, 1},
+		{"serial, asked about two workers", "w 0 run; end 100", 2, 1},
+		{"a limit of one: workers one after the other", "w 0 run 50 exit; w 50 run 100 exit; end 100", 1, 1},
+		{"ping-pong", "w 0 run 10 chan-receive 20 run 30 chan-receive 40 run; w 0 chan-receive 10 run 20 chan-receive 30 run 40 chan-receive; end 50", 2, 1},
+		{"perfect", "w 0 run; w 0 run; end 100", 2, 2},
+		{"half sequential", "m 0 run 50 waitgroup; w 50 run; w 50 run; end 100", 2, 1.5},
+		{"a lock that is held all the time", "w 0 run 50 mutex; w 0 mutex 50 run; end 100", 2, 1},
+		{"system calls that keep their processor are work", "w 0 syscall; w 0 run 50 syscall; end 100", 2, 2},
+		{"another goroutine works beside the only worker that runs", "w 0 run; w 0 chan-receive; m 0 run; end 100", 2, 2},
+		{"the collector works beside the workers", "w 0 run; w 0 gc 40 run; g 0 run 40 gc; end 100", 2, 2},
+		{"idle time stays as it is", "w 0 run 80 mutex; w 0 run 80 mutex; end 100", 2, 1.8},
+		{"all wait for different reasons", "w 0 run 80 mutex; w 0 run 80 chan-send; w 0 run 80 network; end 100", 2, 0}, // see below
+	} {
+		multi := account(t, c.run, 4, Config{N: c.n})
+		s := estimated(multi)
+		checkStack(t, s)
+		if c.want > 0 && s.Speedup != c.want {
+			t.Errorf("%s: at most %v, want %v", c.what, s.Speedup, c.want)
+		}
+	}
+	multi := account(t, "w 0 run 80 mutex; w 0 run 80 chan-send; w 0 run 80 network; end 101", 4, Config{N: 2})
+	s := estimated(multi)
+	checkStack(t, s)
+	if got := inWords(s.Single); s.Speedup != 261./101 || multi.Idle != 21 || !strings.Contains(got, "sync-mutex 7, sync-chan-send 7, io-network 7") {
+		t.Errorf("three wait at once for 21 ns: %v, idle %v, %s", s.Speedup, multi.Idle, got)
+	}
+}
+
+// The bound agrees with the areas and the idle time of package bottle, which counts them by itself, on every trace, to the nanosecond.
+func TestBoundIsAreaAndIdleTimeOfTheBottleGraph(t *testing.T) {
+	for name, data := range corpus() {
+		if testing.Short() && len(data) > 1<<20 {
+			continue
+		}
+		s, err := estimate(t, data, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		g, err := bottle.ReadTrace(t.Context(), bytes.NewReader(data), bottle.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := g.Idle
+		for _, b := range g.Boxes {
+			want += b.Running
+		}
+		if s.Single.Wall != want || s.Multi.Idle != g.Idle || s.Multi.Wall != g.Wall {
+			t.Errorf("%s: alone %d, idle %d, wall %d; the graph has %d, %d, %d", name, s.Single.Wall, s.Multi.Idle, s.Multi.Wall, want, g.Idle, g.Wall)
+		}
+	}
+}
+
+// What waits for the world outside has no bound in its trace, and is told why.
+func TestRunsThatWaitForTheWorldCannotBeEstimated(t *testing.T) {
+	for _, c := range []struct{ what, run, want string }{
+		{"a sleeping program", "w 0 run 10 sleep; w 0 run 10 sleep; end 100", "because nothing ran for 90% of the time"},
+		{"a request loop", "w 0 run 10 network 30 run 40 network; w 0 network 20 run 30 network 50 run 60 network; end 100", "because nothing ran for 60% of the time"},
+		{"workers that sleep beside one that runs", "w 0 run; w 0 sleep; end 100", "because its workers waited for timers, the network or system calls for 50% of their time"},
+		{"work", "w 0 run; w 0 run 95 sleep; end 100", ""},
+		{"a lock is not the world outside", "w 0 run; w 0 mutex; end 100", ""},
+	} {
+		err := outside(account(t, c.run, 2, Config{N: 2}), workers)
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", c.what, err)
+		case c.want != "" && (!errors.Is(err, ErrOutside) || !strings.HasPrefix(err.Error(), "the speed-up cannot be estimated from one trace, "+c.want)):
+			t.Errorf("%s: %v, want %q", c.what, err, c.want)
+		}
+	}
+	// Background goroutines that sleep are no workers of a serial program.
+	if err := outside(account(t, "m 0 run; w 0 sleep; w 0 network; end 100", 2, Config{N: 2, Workers: everyWorker}), everyWorker); err != nil {
+		t.Error(err)
+	}
+}
+
+// A baseline that is none, and two runs of different work, are said.
+func TestPairsThatAreNoPairAreSaid(t *testing.T) {
+	for _, c := range []struct{ what, single, multi, want string }{
+		{"a pair", "w 0 run; end 100", "w 0 run; w 0 run; end 50", ""},
+		{"a baseline with company", "w 0 run; m 0 run; end 100", "w 0 run; w 0 run; end 50", "did not run alone: for 100% of its time"},
+		{"twice the work", "w 0 run; end 40", "w 0 run; w 0 run; end 50", "ran for 40 ns in one run and for 100 ns in the other"},
+		{"half the work", "w 0 run; end 300", "w 0 run; w 0 run; end 50", "ran for 300 ns in one run and for 100 ns in the other"},
+		{"another function in one of them", "w 0 run 60 exit; m 60 run; end 100", "w 0 run; w 0 run; end 40", "main.other"},
+	} {
+		one := &run{name: "one", survey: survey(t, c.single, 2, workers), workers: workers, account: account(t, c.single, 2, Config{N: 1})}
+		many := &run{name: "many", survey: survey(t, c.multi, 2, workers), workers: workers, account: account(t, c.multi, 2, Config{N: 2}), info: &timeline.Info{}}
+		got := strings.Join(compare(one, many), "\n")
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.what, got, c.want)
+		}
+	}
+}
