@@ -35,9 +35,9 @@ type segment struct {
 
 func (s *segment) runs(offered bool) bool {
 	switch s.state {
-	case timeline.Running, timeline.Syscall:
+	case timeline.Running, timeline.Syscall, timeline.InC, timeline.InCDetached:
 		return true
-	case timeline.Runnable:
+	case timeline.Runnable, timeline.InCUncounted:
 		return offered
 	}
 	return false
@@ -49,6 +49,7 @@ type truth struct {
 	room         *big.Rat // ∫ GOMAXPROCS/r, in ns
 	running, any timeline.Time
 	runnable     timeline.Time
+	inC          timeline.Time
 	waiting      map[string]time.Duration
 	goroutines   map[int64]bool
 }
@@ -135,6 +136,11 @@ func bruteForce(segs []segment, procs []procsFrom, cuts []timeline.Time, endsIns
 				b.runnable += dt
 			case timeline.Waiting, timeline.SyscallBlocked:
 				b.waiting[s.wait.String()] += time.Duration(dt)
+			case timeline.InC, timeline.InCDetached, timeline.InCUncounted:
+				b.inC += dt
+				if !s.runs(offered) {
+					b.waiting["in-c"] += time.Duration(dt)
+				}
 			}
 		}
 		if r == 0 {
@@ -170,6 +176,7 @@ func sum(ws []*truths) *truths {
 			a.running += b.running
 			a.any += b.any
 			a.runnable += b.runnable
+			a.inC += b.inC
 			for reason, d := range b.waiting {
 				a.waiting[reason] += d
 			}
@@ -219,10 +226,10 @@ func differs(g *Graph, want *truths) string {
 		if w.any > 0 {
 			self = float64(w.running) / float64(w.any)
 		}
-		got := []any{b.Running, b.SelfParallelism, b.Runnable, b.Waiting, b.Goroutines}
-		wanted := []any{time.Duration(w.running), self, time.Duration(w.runnable), w.waiting, len(w.goroutines)}
+		got := []any{b.Running, b.SelfParallelism, b.Runnable, b.Waiting, b.InC, b.Goroutines}
+		wanted := []any{time.Duration(w.running), self, time.Duration(w.runnable), w.waiting, time.Duration(w.inC), len(w.goroutines)}
 		if fmt.Sprint(got) != fmt.Sprint(wanted) {
-			return fmt.Sprintf("%s: running, self-parallelism, runnable, waiting, goroutines are\n\t%v; want\n\t%v", b.Group, got, wanted)
+			return fmt.Sprintf("%s: running, self-parallelism, runnable, waiting, in C, goroutines are\n\t%v; want\n\t%v", b.Group, got, wanted)
 		}
 	}
 	if sum != g.Wall {

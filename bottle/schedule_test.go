@@ -186,6 +186,9 @@ func (g *generator) state() stateWait {
 		{timeline.Running, timeline.WaitNone},
 		{timeline.Syscall, timeline.WaitSyscall},
 		{timeline.SyscallBlocked, timeline.WaitSyscall},
+		{timeline.InC, timeline.WaitC},
+		{timeline.InCDetached, timeline.WaitC},
+		{timeline.InCUncounted, timeline.WaitC},
 		{timeline.Waiting, pick(g.rng, waits)},
 		{timeline.Waiting, timeline.WaitMutex},
 	})

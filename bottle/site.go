@@ -179,7 +179,7 @@ func (g *Graph) cWarning() []string {
 	if g.Offered {
 		running = all
 	}
-	return []string{fmt.Sprintf("Goroutines were in C code for %s, and %s of it "+cReason, format.Duration(all), format.Duration(running))}
+	return []string{fmt.Sprintf("Goroutines were in C code, which the scheduler does not see, for %s; %s of that counts as running, "+cReason, format.Duration(all), format.Duration(running))}
 }
 
-const cReason = "count as running: no other goroutine had that processor. The scheduler does not see what C code does; a trace cannot tell whether it computes or waits."
+const cReason = "on processors that were free for it. A trace cannot tell whether C code computes or waits."

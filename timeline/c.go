@@ -22,7 +22,7 @@ import "strings"
 // the program has sent it: it is SyscallBlocked, with the wait WaitCThread.
 
 // NoteC is the note (Info.Notes) of a pass that has seen C code.
-const NoteC = "Goroutines were in C code. The scheduler does not see what it does: it counts as running while no other goroutine has the processor, and a trace cannot tell whether it computes or waits."
+const NoteC = "Goroutines were in C code, which the scheduler does not see. It counts as running while a processor is free for it; a trace cannot tell whether it computes or waits."
 
 // callsC reports whether a stack with which a goroutine left Go for a system call is that of a call of C: the
 // innermost function that is not the runtime's was made by cgo, or belongs to purego, which does without.

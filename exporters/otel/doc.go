@@ -35,6 +35,7 @@
 //	bottleneck.share         s             group, kind          the group's share of the time: the height of its box
 //	bottleneck.running       s             group, kind          for how long its goroutines ran, summed: the area
 //	bottleneck.runnable      s             group, kind          … were ready, but had no processor
+//	bottleneck.c             s             group, kind          … were in C code: part of running while a processor was free for it
 //	bottleneck.blocked       s             group, kind, reason  … were blocked
 //	bottleneck.idle          s                                  the time in which nothing ran
 //	bottleneck.wall          s                                  the time that was seen: all shares and the idle time

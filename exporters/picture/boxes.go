@@ -89,6 +89,15 @@ func tooltip(b *bottle.Box, g *bottle.Graph, neck bool) string {
 			break
 		}
 		fmt.Fprintf(&s, "\nblocked on %s %s", format.Clean(w.reason), format.Duration(w.time))
+		if site := b.TopSite(w.reason); site != nil {
+			fmt.Fprintf(&s, ", mostly at %s", site)
+		}
+	}
+	if b.InC > 0 {
+		fmt.Fprintf(&s, "\nin C code %s", format.Duration(b.InC))
+		if site := b.TopSite(bottle.InCode); site != nil {
+			fmt.Fprintf(&s, ", mostly at %s", site)
+		}
 	}
 	if b.Goroutines > 0 {
 		s.WriteString("\n" + format.Plural(b.Goroutines, "goroutine", "goroutines"))

@@ -35,6 +35,9 @@ func (m *model) sentence() string {
 	if m.count > 0 {
 		s += " in " + format.Plural(m.count, "window", "windows")
 	}
+	if all, _ := g.InC(); all >= g.Wall/20 && all > 0 {
+		s += ", " + format.Duration(all) + " of goroutines in C code"
+	}
 	return s + ". " + m.verdict
 }
 

@@ -32,6 +32,7 @@
 //	bottleneck_share_seconds_total{group,kind}           the group's share of the time: the height of its box
 //	bottleneck_running_seconds_total{group,kind}         for how long its goroutines ran, summed: the area
 //	bottleneck_runnable_seconds_total{group,kind}        … were ready, but had no processor
+//	bottleneck_c_seconds_total{group,kind}               … were in C code: part of running while a processor was free for it
 //	bottleneck_blocked_seconds_total{group,kind,reason}  … were blocked
 //	bottleneck_idle_seconds_total                        the time in which nothing ran
 //	bottleneck_wall_seconds_total                        the time that was seen: all shares and the idle time

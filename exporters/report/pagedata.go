@@ -125,15 +125,24 @@ type graphForm struct {
 
 // boxForm is a box. Waiting has pairs of a reason's number and a time.
 type boxForm struct {
-	Group       int        `json:"g"`
-	Goroutines  int        `json:"n"`
-	Share       int64      `json:"share"`
-	Running     int64      `json:"running"`
-	Lost        int64      `json:"lost"`
-	Parallelism float64    `json:"p"`
-	Self        *float64   `json:"self,omitempty"`
-	Runnable    int64      `json:"runnable,omitempty"`
-	Waiting     [][2]int64 `json:"waiting,omitempty"`
+	Group       int         `json:"g"`
+	Goroutines  int         `json:"n"`
+	Share       int64       `json:"share"`
+	Running     int64       `json:"running"`
+	Lost        int64       `json:"lost"`
+	Parallelism float64     `json:"p"`
+	Self        *float64    `json:"self,omitempty"`
+	Runnable    int64       `json:"runnable,omitempty"`
+	Waiting     [][2]int64  `json:"waiting,omitempty"`
+	InC         int64       `json:"c,omitempty"`
+	Sites       []placeForm `json:"sites,omitempty"` // the largest of each reason, longest first
+}
+
+// placeForm is a place where goroutines waited, for the reason with a number.
+type placeForm struct {
+	Reason int    `json:"r"`
+	Place  string `json:"place"`
+	Time   int64  `json:"t"`
 }
 
 func newBottleForm(g *bottle.Graph, n *namer) *bottleForm {
@@ -154,7 +163,7 @@ func newGraphForm(g *bottle.Graph, n *namer, reasons *table) graphForm {
 		form := boxForm{
 			Group: n.group(b.Group, string(b.Kind)), Goroutines: b.Goroutines,
 			Share: int64(b.Share), Running: int64(b.Running), Lost: int64(b.Lost), Parallelism: finite(b.Parallelism), Runnable: int64(b.Runnable),
-			Waiting: waitingForm(b, reasons),
+			Waiting: waitingForm(b, reasons), InC: int64(b.InC), Sites: placeForms(b, reasons),
 		}
 		if s := b.SelfParallelism; !math.IsNaN(s) && !math.IsInf(s, 0) {
 			form.Self = &s
@@ -170,6 +179,16 @@ func waitingForm(b *bottle.Box, reasons *table) (out [][2]int64) {
 			out = append(out, [2]int64{int64(reasons.number(reason)), int64(d)})
 		}
 	}
+	return out
+}
+
+func placeForms(b *bottle.Box, reasons *table) (out []placeForm) {
+	for _, reason := range slices.Sorted(maps.Keys(b.Sites)) {
+		if s := b.TopSite(reason); s != nil {
+			out = append(out, placeForm{reasons.number(reason), s.String(), int64(s.Time)})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b placeForm) int { return cmp.Compare(b.Time, a.Time) })
 	return out
 }
 

@@ -29,6 +29,8 @@ import (
 //	share_ns, running_ns, lost_ns (ns·processors), parallelism, self_parallelism (empty where not known)
 //	runnable_ns, blocked_ns
 //	waiting_…_ns      one column for each reason that occurs, sorted
+//	in_c_ns           time in C code: part of running_ns, but for waiting_in-c_ns; only if there is any
+//	site_…            the place of each reason at which most of the time was spent, with file and line; only if places are known
 //
 // Control characters in names become U+FFFD, and names that a spreadsheet would take for a
 // formula get an apostrophe in front. The error is that of w.
@@ -41,11 +43,22 @@ func CSV(w io.Writer, g *bottle.Graph) error {
 	if !windows {
 		graphs = []*bottle.Graph{g}
 	}
-	t := csvTable{out: csv.NewWriter(w), reasons: allReasons(graphs)}
+	t := csvTable{out: csv.NewWriter(w), reasons: allReasons(graphs, func(b *bottle.Box) map[string]time.Duration { return b.Waiting })}
+	t.sites = allReasons(graphs, func(b *bottle.Box) map[string][]bottle.Site { return b.Sites })
+	for _, g := range graphs {
+		all, _ := g.InC()
+		t.inC = t.inC || all > 0
+	}
 	header := []string{"window", "start_ns", "wall_ns", "group", "kind", "goroutines", "share_ns", "running_ns", "lost_ns",
 		"parallelism", "self_parallelism", "runnable_ns", "blocked_ns"}
 	for _, reason := range t.reasons {
 		header = append(header, "waiting_"+format.Clean(reason)+"_ns")
+	}
+	if t.inC {
+		header = append(header, "in_c_ns")
+	}
+	for _, reason := range t.sites {
+		header = append(header, "site_"+format.Clean(reason))
 	}
 	t.write(header)
 	for i, g := range graphs {
@@ -67,12 +80,12 @@ func CSV(w io.Writer, g *bottle.Graph) error {
 	return nil
 }
 
-// allReasons returns the reasons that occur, sorted.
-func allReasons(graphs []*bottle.Graph) []string {
+// allReasons returns the keys that occur in a map of the boxes, sorted.
+func allReasons[V any](graphs []*bottle.Graph, of func(*bottle.Box) map[string]V) []string {
 	seen := map[string]bool{}
 	for _, g := range graphs {
 		for i := range g.Boxes {
-			for reason := range g.Boxes[i].Waiting {
+			for reason := range of(&g.Boxes[i]) {
 				seen[reason] = true
 			}
 		}
@@ -83,6 +96,8 @@ func allReasons(graphs []*bottle.Graph) []string {
 type csvTable struct {
 	out     *csv.Writer
 	reasons []string
+	inC     bool
+	sites   []string // reasons with places
 }
 
 // write ignores the error: csv.Writer keeps the first one.
@@ -93,6 +108,16 @@ func (t *csvTable) box(window string, g *bottle.Graph, b *bottle.Box) {
 		ns(b.Share), ns(b.Running), ns(b.Lost), float(b.Parallelism), float(b.SelfParallelism), ns(b.Runnable), ns(b.Blocked())}
 	for _, reason := range t.reasons {
 		record = append(record, ns(b.Waiting[reason]))
+	}
+	if t.inC {
+		record = append(record, ns(b.InC))
+	}
+	for _, reason := range t.sites {
+		place := ""
+		if s := b.TopSite(reason); s != nil {
+			place = harmless(s.String())
+		}
+		record = append(record, place)
 	}
 	t.write(record)
 }

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +37,9 @@ func headline(m *model, width int) string {
 	var b strings.Builder
 	b.WriteString(m.style.paintLines(bold, first) + "\n")
 	b.WriteString(wrap(m.sentence(), width, 0) + "\n")
+	if all, _ := g.InC(); all > 0 && all >= g.Wall/20 {
+		b.WriteString(wrap(fmt.Sprintf("Goroutines were in C code for %s, which the scheduler does not see.", m.duration(all)), width, 0) + "\n")
+	}
 	return b.String()
 }
 

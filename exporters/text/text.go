@@ -57,7 +57,7 @@ type Options struct {
 	Top int
 }
 
-// Write writes a graph: where the capacity went, in a sentence, the bottle, a table, a line or
+// Write writes a graph: where the capacity went, in a sentence, the bottle, a table, the places where groups waited, a line or
 // less for each window when it has windows, and the warnings. The error is that of w.
 func Write(w io.Writer, g *bottle.Graph, opt Options) error {
 	if g == nil {
@@ -71,6 +71,7 @@ func Write(w io.Writer, g *bottle.Graph, opt Options) error {
 		headline(m, opt.Width),
 		drawBottle(m, opt.Width),
 		table(m, opt.Width),
+		sites(m, opt.Width),
 		windows(m, opt.Width),
 		warnings(m, opt.Width),
 	} {

@@ -64,7 +64,7 @@ func back() { time.Sleep(time.Millisecond) }
 
 func main() {
 	if len(os.Args) != 3 {
-		log.Fatal("usage: cgo compute|calls FILE")
+		log.Fatal("usage: cgo compute|brief|calls FILE")
 	}
 	f, err := os.Create(os.Args[2])
 	if err != nil {
@@ -77,9 +77,14 @@ func main() {
 	switch os.Args[1] {
 	case "compute": // two goroutines, each 1 s
 		wg.Add(1)
-		go computing(&wg)
+		go computing(&wg, 20)
 		wg.Add(1)
-		go computing(&wg)
+		go computing(&wg, 20)
+	case "brief": // each 200 ms
+		wg.Add(1)
+		go computing(&wg, 4)
+		wg.Add(1)
+		go computing(&wg, 4)
 	case "calls":
 		wg.Add(1)
 		go calling(&wg)
@@ -100,9 +105,9 @@ func main() {
 	}
 }
 
-func computing(wg *sync.WaitGroup) {
+func computing(wg *sync.WaitGroup, calls int) {
 	defer wg.Done()
-	for range 20 {
+	for range calls {
 		C.compute(50)
 	}
 }

@@ -40,6 +40,7 @@ type Reader struct {
 	mu                       sync.Mutex
 	groups, classes          names
 	share, running, runnable ledger
+	inC                      ledger
 	blocked                  ledger
 	whole                    ledger // what has no groups
 	sizes                    ledger
@@ -104,13 +105,14 @@ func (r *Reader) readGroups(live *bottleneck.Live) {
 	r.procs = max(r.procs, g.Procs)
 	n := len(g.Boxes)
 	share, running, runnable, blocked := make(map[cell]int64, n), make(map[cell]int64, n), make(map[cell]int64, n), make(map[cell]int64, n)
-	sizes := make(map[cell]int64, n)
+	inC, sizes := make(map[cell]int64, n), make(map[cell]int64, n)
 	for i := range g.Boxes {
 		b := &g.Boxes[i]
 		c := cell{name: label(b.Group), kind: label(string(b.Kind))}
 		share[c] += int64(b.Share)
 		running[c] += int64(b.Running)
 		runnable[c] += int64(b.Runnable)
+		inC[c] += int64(b.InC)
 		sizes[c] += int64(b.Share)
 		for reason, d := range b.Waiting {
 			c.part = label(reason)
@@ -121,6 +123,7 @@ func (r *Reader) readGroups(live *bottleneck.Live) {
 	r.share.update(r.epoch, share, r.groups.has)
 	r.running.update(r.epoch, running, r.groups.has)
 	r.runnable.update(r.epoch, runnable, r.groups.has)
+	r.inC.update(r.epoch, inC, r.groups.has)
 	r.blocked.update(r.epoch, blocked, r.groups.has)
 }
 
@@ -142,6 +145,9 @@ func (r *Reader) tellGroups(s *Snapshot) {
 	}
 	for _, e := range r.running.entries() {
 		group(e.cell).Running = time.Duration(e.value)
+	}
+	for _, e := range r.inC.entries() {
+		group(e.cell).InC = time.Duration(e.value)
 	}
 	for _, e := range r.runnable.entries() {
 		group(e.cell).Runnable = time.Duration(e.value)

@@ -28,6 +28,7 @@ type Snapshot struct {
 type Group struct {
 	Name, Kind               string
 	Share, Running, Runnable time.Duration
+	InC                      time.Duration // in C code; part of it is in Running
 	// Blocked is by reason, sorted; only what is not 0.
 	Blocked []Part
 }

@@ -27,7 +27,9 @@ function waitBars(groups) {
 		}
 	}
 	const rows = [...parts].filter(([, t]) => t > 0).sort((a, b) => b[1] - a[1]);
-	return h("div", null, h("h4", null, "how their time passed" + (graphAt() !== D.bottle ? " in the selected windows" : "")), barTable("time of the goroutines by what they did", rows, rows.reduce((t, r) => t + r[1], 0)));
+	const places = graphAt().boxes.filter(b => groups.includes(b.g)).flatMap(b => b.sites || []).sort((a, b) => b.t - a.t);
+	const most = places.length ? h("ul.places", null, places.slice(0, 8).map(s => h("li", null, `${show(D.bottle.reasons[s.r], 40)}: ${duration(s.t)} at `, h("bdi", null, show(s.place, 120))))) : null;
+	return h("div", null, h("h4", null, "how their time passed" + (graphAt() !== D.bottle ? " in the selected windows" : "")), barTable("time of the goroutines by what they did", rows, rows.reduce((t, r) => t + r[1], 0)), most);
 }
 
 // barTable shows times as bars; rows are [what, time], the longest first.

@@ -27,12 +27,13 @@ function sumOfWindows(lo, hi) {
 	const some = D.bottle.windows.slice(lo, hi), add = f => some.reduce((t, w) => t + f(w), 0), boxes = new Map();
 	for (const w of some) {
 		for (const b of w.boxes) {
-			const t = boxes.get(b.g) || {g: b.g, n: 0, share: 0, running: 0, lost: 0, runnable: 0, reasons: new Map()};
+			const t = boxes.get(b.g) || {g: b.g, n: 0, share: 0, running: 0, lost: 0, runnable: 0, c: 0, reasons: new Map()};
 			t.n = Math.max(t.n, b.n);
 			t.share += b.share;
 			t.running += b.running;
 			t.lost += b.lost;
 			t.runnable += b.runnable || 0;
+			t.c += b.c || 0;
 			for (const [r, ns] of b.waiting || []) t.reasons.set(r, (t.reasons.get(r) || 0) + ns);
 			boxes.set(b.g, t);
 		}
@@ -240,7 +241,8 @@ function boxKey(ev) {
 function bottleTable(g) {
 	const rows = g.boxes.filter(b => b.share > 0 || b.running > 0).reverse();
 	const never = g.boxes.length - rows.length;
-	const waits = b => (b.waiting || []).slice().sort((x, y) => y[1] - x[1]).slice(0, 1).map(([r, t]) => `${show(D.bottle.reasons[r], 40)} ${duration(t)}`).join(", ");
+	const place = (b, r) => (b.sites || []).filter(s => s.r === r).map(s => ", mostly at " + show(s.place, 60)).join("");
+	const waits = b => (b.waiting || []).slice().sort((x, y) => y[1] - x[1]).slice(0, 1).map(([r, t]) => `${show(D.bottle.reasons[r], 40)} ${duration(t)}${place(b, r)}`).join("");
 	return [dataTable({
 		id: "bottle-rows", label: "groups of the bottle graph", rows, limit: 20,
 		columns: [
@@ -251,6 +253,7 @@ function bottleTable(g) {
 			{title: "parallelism", num: true, value: b => b.p, cell: b => two(b.p)},
 			{title: "running", num: true, value: b => b.running, cell: b => duration(b.running), wide: true},
 			{title: "ready", num: true, value: b => b.runnable || 0, cell: b => b.runnable ? duration(b.runnable) : "", wide: true, help: "ready to run, but no processor was free"},
+			...(rows.some(b => b.c) ? [{title: "in C", num: true, value: b => b.c || 0, cell: b => b.c ? duration(b.c) : "", wide: true, help: "in C code: part of the running time while a processor was free for it"}] : []),
 			{title: "mostly blocked on", cell: waits, text: waits, wide: true, help: "all of it is behind the box"},
 		],
 		selected: b => state.sel.groups.includes(b.g), onselect: (b, more) => toggle("groups", b.g, more),

@@ -47,7 +47,7 @@ const chosenGroup = g => !state.sel.groups.length || state.sel.groups.includes(g
 function graphRows() {
 	return graphAt().boxes.filter(b => chosenGroup(b.g)).map(b => ({
 		group: D.groups[b.g].name, kind: D.groups[b.g].kind, goroutines: b.n, share_ns: b.share, running_ns: b.running, parallelism: b.p, runnable_ns: b.runnable || 0,
-		blocked_ns: (b.waiting || []).reduce((t, w) => t + w[1], 0),
+		blocked_ns: (b.waiting || []).reduce((t, w) => t + w[1], 0), in_c_ns: b.c || 0,
 	}));
 }
 
