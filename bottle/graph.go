@@ -16,7 +16,7 @@ const (
 	Application Kind = "application" // the program's own goroutines
 	GC          Kind = "gc"          // the garbage collector: workers, assists, its stop-the-world phases
 	Runtime     Kind = "runtime"     // other goroutines of the runtime and the standard library's background
-	Tracer      Kind = "tracer"      // the execution tracer's own goroutines
+	Tracer      Kind = "tracer"      // the execution tracer's own goroutines, and those of this module
 )
 
 // Graph is a bottle graph (Du Bois, Sartor, Eyerman, Eeckhout, "Bottle graphs:

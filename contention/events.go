@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/background"
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 	"github.com/klauspost/compress/s2"
 )
@@ -304,7 +305,7 @@ func (ev *eventWriter) open() bool {
 func (ev *eventWriter) start() {
 	if len(ev.buf) >= eventBuffer && !ev.writing {
 		ev.writing = true
-		go ev.write()
+		background.Go(ev.write)
 	}
 }
 

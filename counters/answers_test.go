@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"testing"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 func answer(t testing.TB, e *Explorer, q Query) *Answer {
@@ -171,6 +173,27 @@ func TestDensity(t *testing.T) {
 			t.Errorf("decade %d: %d, want %d", i, got, want)
 		}
 		low *= 10
+	}
+}
+
+// A lane is labeled with the group that its goroutine belongs to, not with that of its first quantum.
+func TestLanesAreNotLabeledByTheirFirstQuantum(t *testing.T) {
+	rec := &Recording{Name: "made", Procs: 1, Wall: 1000, Groups: []Group{{"stop-the-world", timeline.GC}, {"main.BenchmarkX", timeline.Application}, {"GC workers", timeline.GC}, {"main.other", timeline.Application}}, Funcs: []string{""}}
+	for i, q := range []struct {
+		goroutine int64
+		group     int32
+		duration  int64
+	}{{27, 0, 500}, {27, 1, 20}, {27, 3, 10}, {27, 1, 20}, {5, 2, 10}, {5, 0, 1}} {
+		rec.Goroutine, rec.Group, rec.Duration = append(rec.Goroutine, q.goroutine), append(rec.Group, q.group), append(rec.Duration, q.duration)
+		rec.Thread, rec.Proc, rec.Begin = append(rec.Thread, 1), append(rec.Proc, 0), append(rec.Begin, int64(i))
+		rec.Ending, rec.Wait, rec.Func = append(rec.Ending, Blocked), append(rec.Wait, 0), append(rec.Func, 0)
+	}
+	got := map[string]string{}
+	for _, lane := range answer(t, explorer(t, rec), Query{Lanes: &LanesQuery{By: "goroutine"}}).Lanes.Lanes {
+		got[lane.Key] = lane.Group
+	}
+	if len(got) != 2 || got["27"] != "main.BenchmarkX" || got["5"] != "GC workers" {
+		t.Errorf("%v", got)
 	}
 }
 

@@ -18,6 +18,7 @@ type Explorer struct {
 	prev   []int32   // the row before of the same goroutine, −1 if there is none
 	number []int32   // goroutines by numbers from 0, in the order of their first rows
 	ids    []int64   // by number
+	groups []int32   // by number, see mainGroups
 }
 
 // NewExplorer returns an Explorer of a recording. It fails when the recording is not a table: columns of
@@ -92,6 +93,7 @@ func (e *Explorer) index() {
 			e.prev[row] = last[number]
 			last[number] = int32(row)
 		}
+		e.groups = e.mainGroups()
 	})
 }
 

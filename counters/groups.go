@@ -1,8 +1,6 @@
 package counters
 
 import (
-	"strings"
-
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -14,9 +12,6 @@ import (
 func (o *Observer) groupOf(q *quantum) int32 {
 	name, kind := o.opt.Group.BoxOf(q.g, q.world)
 	g := Group{Name: name, Kind: kinds[string(kind)]}
-	if own(q.g.Start) {
-		g.Kind = timeline.Tracer
-	}
 	i, ok := o.groups[g]
 	if !ok {
 		i = int32(len(o.rec.Groups))
@@ -32,11 +27,6 @@ var kinds = map[string]timeline.Kind{
 	timeline.GC.String():          timeline.GC,
 	timeline.Runtime.String():     timeline.Runtime,
 	timeline.Tracer.String():      timeline.Tracer,
-}
-
-// own reports whether a goroutine works for a recording, not for the program.
-func own(fn string) bool {
-	return strings.HasPrefix(fn, "github.com/bottleneck-go/bottleneck/counters.(*Session).")
 }
 
 // regroup looks for the group of a goroutine anew.

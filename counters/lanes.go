@@ -235,7 +235,7 @@ func b2i(b bool) int64 {
 }
 
 func (d *drawer) group(key int32) string {
-	if group := d.keys.first(key); group >= 0 {
+	if group := d.keys.group(key); group >= 0 {
 		return d.e.rec.Groups[group].Name
 	}
 	return ""

@@ -11,6 +11,7 @@ import (
 	"runtime/trace"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/background"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -79,7 +80,7 @@ func startPlan(opt StartOptions, p plan, warnings []string) (*Session, error) {
 			return nil, err
 		}
 	}
-	go s.collect()
+	background.Go(s.collect)
 	return s, nil
 }
 

@@ -12,7 +12,7 @@ type keys struct {
 	of     func(row int) int32                // the key of a row, from 0
 	label  func(key int32) string             // what people call it
 	number func(key int32) (v int64, is bool) // for what is a number: a goroutine, a thread, a P
-	first  func(key int32) int32              // its group, for goroutines; −1 otherwise
+	group  func(key int32) int32              // its group, for goroutines; −1 otherwise
 }
 
 // by returns the keys of a name, or false.
@@ -20,7 +20,7 @@ func (e *Explorer) by(name string) (keys, bool) {
 	rec := e.rec
 	k := keys{
 		number: func(int32) (int64, bool) { return 0, false },
-		first:  func(int32) int32 { return -1 },
+		group:  func(int32) int32 { return -1 },
 	}
 	switch name {
 	case "group":
@@ -60,11 +60,38 @@ func (e *Explorer) byGoroutine(k *keys) {
 	k.n, k.of = len(e.ids), func(row int) int32 { return e.number[row] }
 	k.label = func(key int32) string { return strconv.FormatInt(e.ids[key], 10) }
 	k.number = func(key int32) (int64, bool) { return e.ids[key], true }
-	groups := make([]int32, len(e.ids))
-	for row := len(e.number) - 1; row >= 0; row-- { // the group of the first row
-		groups[e.number[row]] = e.rec.Group[row]
+	k.group = func(key int32) int32 { return e.groups[key] }
+}
+
+// mainGroups returns the group of each goroutine: of those in which it ran, the one in which it ran for longest. Groups of the
+// application come before others, such as that of the moments in which it assisted the collector or stopped the world.
+func (e *Explorer) mainGroups() []int32 {
+	type pair struct{ goroutine, group int32 }
+	rec, ran := e.rec, map[pair]int64{}
+	for row, g := range e.number {
+		ran[pair{g, rec.Group[row]}] += rec.Duration[row]
 	}
-	k.first = func(key int32) int32 { return groups[key] }
+	groups := make([]int32, len(e.ids))
+	for i := range groups {
+		groups[i] = -1
+	}
+	for p, d := range ran {
+		best := &groups[p.goroutine]
+		if *best < 0 {
+			*best = p.group
+			continue
+		}
+		own, bestOwn := rec.Groups[p.group].Kind == timeline.Application, rec.Groups[*best].Kind == timeline.Application
+		old := ran[pair{p.goroutine, *best}]
+		if own != bestOwn {
+			if own {
+				*best = p.group
+			}
+		} else if d > old || d == old && p.group < *best {
+			*best = p.group
+		}
+	}
+	return groups
 }
 
 // byNumber makes keys of a column of numbers, of which those less than least are not known.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/background"
 	"github.com/bottleneck-go/bottleneck/internal/monotime"
 )
 
@@ -38,12 +39,14 @@ func (e *emptyTask) measured() time.Duration {
 func emptyTaskCost(quiet func() bool) time.Duration {
 	const rounds, tasks, enough = 100, 64, 10
 	queue := make(chan func(), 8)
-	var worker, wg sync.WaitGroup
-	worker.Go(func() {
+	ended := make(chan bool)
+	background.Go(func() {
 		for f := range queue {
 			f()
 		}
+		close(ended)
 	})
+	var wg sync.WaitGroup
 	var costs []time.Duration
 	began := monotime.Now()
 	for range rounds {
@@ -65,7 +68,7 @@ func emptyTaskCost(quiet func() bool) time.Duration {
 		}
 	}
 	close(queue)
-	worker.Wait()
+	<-ended
 	if len(costs) < enough {
 		return 0
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/background"
 	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
 )
 
@@ -123,7 +124,7 @@ func (r *Recorder) Start() {
 		close(quit)
 		<-done
 	}
-	go func() {
+	background.Go(func() {
 		defer close(done)
 		tick := time.NewTicker(SampleEvery)
 		defer tick.Stop()
@@ -137,7 +138,7 @@ func (r *Recorder) Start() {
 				r.mu.Unlock()
 			}
 		}
-	}()
+	})
 }
 
 // Stop takes a last sample of the machine, ends the sampling and waits for its goroutine.

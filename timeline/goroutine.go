@@ -155,7 +155,7 @@ func kindOf(fn string) Kind {
 	switch {
 	case fn == "runtime.main":
 		return Application
-	case strings.HasPrefix(fn, "runtime/trace."), strings.HasPrefix(fn, "runtime.trace"), strings.HasPrefix(fn, "runtime.(*trace"), isOwnWorker(fn):
+	case strings.HasPrefix(fn, "runtime/trace."), strings.HasPrefix(fn, "runtime.trace"), strings.HasPrefix(fn, "runtime.(*trace"), isOwn(fn):
 		return Tracer
 	case strings.HasPrefix(fn, "runtime.gc"), fn == "runtime.bgsweep", fn == "runtime.bgscavenge", fn == "runtime.forcegchelper":
 		return GC
@@ -165,10 +165,10 @@ func kindOf(fn string) Kind {
 	return Application
 }
 
-// isOwnWorker reports whether this module starts the goroutines of a function to measure the program, which the program would not do.
-func isOwnWorker(fn string) bool {
-	rest, ok := strings.CutPrefix(fn, "github.com/bottleneck-go/bottleneck/")
-	return ok && (strings.HasPrefix(rest, "timeline.(*Stream).") || rest == "counters.(*Session).collect" || rest == "speedup/schedstat.(*Meter).loop")
+// isOwn reports whether a start function is that of the goroutines with which this module measures the program: all of them
+// start in one package.
+func isOwn(fn string) bool {
+	return strings.HasPrefix(fn, "github.com/bottleneck-go/bottleneck/internal/background.")
 }
 
 func isRuntimeFunc(fn string) bool {

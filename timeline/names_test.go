@@ -116,9 +116,9 @@ func TestKinds(t *testing.T) {
 		"runtime.gcBgMarkWorker": GC, "runtime.bgsweep": GC, "runtime.bgscavenge": GC, "runtime.forcegchelper": GC, "runtime.gcenable.func1": GC,
 		"runtime.runfinq": Runtime, "runtime.runFinalizers": Runtime, "runtime.runCleanups": Runtime, "runtime/pprof.profileWriter": Runtime, "os/signal.loop": Runtime,
 		"runtime/trace.Start.func1": Tracer, "runtime.traceStartReadCPU.func1": Tracer, "runtime.(*traceAdvancerState).start.func1": Tracer, "runtime/trace.(*traceMultiplexer).startLocked.func1": Tracer,
-		"github.com/bottleneck-go/bottleneck/timeline.(*Stream).work": Tracer, "github.com/bottleneck-go/bottleneck/counters.(*Session).collect": Tracer,
-		"github.com/bottleneck-go/bottleneck/speedup/schedstat.(*Meter).loop": Tracer, "github.com/bottleneck-go/bottleneck/timeline.Read": Application,
-		"example.com/counters.(*Session).collect": Application,
+		"github.com/bottleneck-go/bottleneck/internal/background.Go": Tracer, "github.com/bottleneck-go/bottleneck/internal/background.Go.gowrap1": Tracer,
+		"github.com/bottleneck-go/bottleneck/internal/background.run": Tracer, "github.com/bottleneck-go/bottleneck/granularity.(*Pool).work": Application,
+		"example.com/internal/background.Go": Application,
 	} {
 		if got := kindOf(in); got != want {
 			t.Errorf("%q: %v, want %v", in, got, want)

@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/background"
 )
 
 // Options are the choices of a pass. The zero value is right for most.
@@ -219,11 +221,11 @@ func (p *pass) run() error {
 	jobs := make(chan job, p.workers())
 	tokens := make(chan struct{}, p.workers()) // held from the cut to the end of the replay: they bound the memory
 	produced := make(chan struct{})
-	go func() {
+	background.Go(func() {
 		defer close(produced)
 		defer close(jobs)
 		p.produce(ctx, jobs, tokens)
-	}()
+	})
 	defer func() {
 		cancel()
 		for j := range jobs {
@@ -261,7 +263,7 @@ func (p *pass) produce(ctx context.Context, jobs chan<- job, tokens chan struct{
 			return
 		}
 		j := job{gen: g, d: make(chan *decoded, 1)}
-		go func() { j.d <- p.decode(ctx, g) }()
+		background.Go(func() { j.d <- p.decode(ctx, g) })
 		select {
 		case jobs <- j:
 		case <-ctx.Done():

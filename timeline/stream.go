@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/background"
 )
 
 // A Stream is a pass over a trace that is still being written:
@@ -189,7 +191,7 @@ func (s *Stream) complete(raw *rawGeneration, bytes int64, why dropReason) {
 	s.stats.PendingBytes += raw.size
 	if !s.started {
 		s.started = true
-		go s.work()
+		background.Go(s.work)
 	}
 	s.wake.Signal()
 }

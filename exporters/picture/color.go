@@ -54,7 +54,7 @@ var kindNames = []struct {
 }{
 	{bottle.GC, "garbage collector"},
 	{bottle.Runtime, "Go runtime"},
-	{bottle.Tracer, "execution tracer"},
+	{bottle.Tracer, "tracer, bottleneck itself"},
 }
 
 // colorer hands out colours in turn.

@@ -12,6 +12,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/internal/browser"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // answer asks Go what the page should show.
@@ -160,6 +161,26 @@ func TestLanes(t *testing.T) {
 	p.wait(`(() => { const c = document.querySelector("#lanes canvas"), d = c.getContext("2d").getImageData(0, 0, c.width, 100).data, seen = new Set(); for (let i = 0; i < d.length; i += 4) seen.add(d[i] << 16 | d[i+1] << 8 | d[i+2]); return seen.size > 50 })()`)
 	p.click("#lanes .lane-names li:nth-child(3) button")
 	p.shows("#bar", "processor", "2")
+}
+
+// A lane is labeled as Go labels it: with the group of its goroutine, not with that of its first quantum.
+func TestLanesAreNotLabeledByTheirFirstQuantum(t *testing.T) {
+	d := testData(5, 200)
+	r := d.Counters
+	r.Groups = append(r.Groups, counters.Group{Name: "stop-the-world", Kind: timeline.GC})
+	seen := map[int64]bool{}
+	for row, g := range r.Goroutine {
+		if !seen[g] {
+			seen[g] = true
+			r.Group[row] = int32(len(r.Groups) - 1)
+			r.Duration[row] *= 100
+		}
+	}
+	p := openFile(t, d, "", wide)
+	p.answered(200)
+	if s := p.text("#lanes .lane-names"); strings.Contains(s, "stop-the-world") || strings.Count(s, "\n") < 8 {
+		t.Errorf("the lanes are %q", s)
+	}
 }
 
 // Two named selections are compared; the metrics that differ most come first, as in Go.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +56,36 @@ func TestTasks(t *testing.T) {
 	p.settle()
 	p.shows("#bar", "time")
 	p.wait(`+document.querySelector("#selected-count").innerText < 400`)
+}
+
+// Ticks of every axis of the page are where their values are: steps are alike, on logarithmic axes, too.
+func TestTicksAreEquidistantOnEveryAxis(t *testing.T) {
+	d := testData(5, 50)
+	d.Tasks.Classes[0].Cycles.Add(940) // no decade begins where the smallest task is
+	p := openFile(t, d, "", wide)
+	var axes [][]float64
+	p.must(p.Eval(`[...document.querySelectorAll("g.axes")].flatMap(g => {
+		const lines = [...g.querySelectorAll(":scope > line")].map(l => ["x1", "x2", "y1", "y2"].map(k => +l.getAttribute(k)));
+		return [lines.filter(l => l[0] === l[1]).map(l => l[0]), lines.filter(l => l[2] === l[3]).map(l => l[2])].filter(v => v.length > 2);
+	})`, &axes))
+	if len(axes) < 5 {
+		t.Fatalf("%d axes with more than two ticks", len(axes))
+	}
+	for _, ticks := range axes {
+		slices.Sort(ticks) // the bottle's are on both sides of 0
+		ticks = slices.Compact(ticks)
+		step := (ticks[len(ticks)-1] - ticks[0]) / float64(len(ticks)-1)
+		for i, at := range ticks {
+			if off := at - ticks[0] - step*float64(i); off < -0.5 || off > 0.5 {
+				t.Errorf("ticks are at %v: number %d is %.1f pixels away from its place", ticks, i, off)
+				break
+			}
+		}
+	}
+	// The first decade of the distributions stands at the left edge of the plot.
+	if got := p.eval(`document.querySelector("#tasks .columns > div:first-child g.axes line").getAttribute("x1") - [...document.querySelectorAll("#tasks .columns > div:first-child g.axes line")].find(l => l.getAttribute("x1") === l.getAttribute("x2")).getAttribute("x1")`); got != "0" {
+		t.Errorf("the first decade is %s pixels away from the left edge", got)
+	}
 }
 
 // What was most waiters, and for how long a lock was held meanwhile, is known of some locks only. It is no 0 elsewhere.

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strconv"
 	"sync/atomic"
+
+	"github.com/bottleneck-go/bottleneck/internal/background"
 )
 
 // Goroutine ids. The runtime shows a goroutine's id only in the text of
@@ -55,7 +57,7 @@ func goidSlow(off int64) uint64 {
 func findGoid() int64 {
 	matches := make(chan uint64, gGoroutines)
 	for range gGoroutines {
-		go func() { matches <- goidMatches() }()
+		background.Go(func() { matches <- goidMatches() })
 	}
 	common := ^uint64(0)
 	for range gGoroutines {

@@ -11,6 +11,7 @@ var prefixes = []string{
 	"golang.org/x/sync/errgroup.(*Group).",
 	"github.com/sourcegraph/conc",
 	"github.com/bottleneck-go/bottleneck/granularity.",
+	"github.com/bottleneck-go/bottleneck/internal/background.",
 	"github.com/bottleneck-go/bottleneck/internal/cycles.", // which granularity calls around each task
 	"github.com/bottleneck-go/bottleneck/internal/perfevent.",
 	"github.com/bottleneck-go/bottleneck/internal/callstack.",

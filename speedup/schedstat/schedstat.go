@@ -38,6 +38,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/background"
 )
 
 // Times are what the kernel counted, summed over threads.
@@ -95,7 +97,7 @@ func Watch(pid int) *Meter {
 	for t, x := range m.look() {
 		m.first[t] = x
 	}
-	go m.loop()
+	background.Go(m.loop)
 	return m
 }
 
@@ -103,7 +105,7 @@ func Watch(pid int) *Meter {
 // first 15 bytes of the executable's name, as the kernel keeps it) is accepted. All that they did counts.
 func WatchTree(root int, accept func(command string) bool) *Meter {
 	m := newMeter(func() []int { return descendants(root, accept) })
-	go m.loop()
+	background.Go(m.loop)
 	return m
 }
 

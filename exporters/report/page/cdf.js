@@ -10,7 +10,7 @@ function drawCDF(at, classes) {
 	for (const c of classes) for (const [v] of c.curve) if (v > 0) { lo = Math.min(lo, v); hi = Math.max(hi, v); }
 	if (!(hi > 0)) return fill(at, h("p.muted", null, classes.length || !D.tasks.classes.length ? "No task was measured." : "No tasks of the selection."));
 	const d0 = Math.floor(Math.log10(lo)), d1 = Math.max(d0 + 1, Math.ceil(Math.log10(hi)));
-	const px = v => left + (Math.log10(Math.max(v, lo)) - d0) / (d1 - d0) * w, py = f => top + hgt - f * hgt;
+	const px = v => left + (Math.log10(Math.max(v, 10 ** d0)) - d0) / (d1 - d0) * w, py = f => top + hgt - f * hgt;
 	const root = drawing("svg.plot", width, height, {role: "img", "aria-label": "distributions of granularity; the table has their quantiles"});
 	const fine = D.tasks.fineBelow;
 	if (fine > Math.pow(10, d0)) root.append(s("rect.shade", {x: left, y: top, width: Math.min(w, px(fine) - left), height: hgt}), s("text.muted", {x: left + 8, y: top + 16}, "fine-grained"));

@@ -43,14 +43,23 @@ function firstKeys(t, keys) {
 	return seen;
 }
 
-// laneGroups gives the group of a goroutine's first row; "" for what is no goroutine.
+// laneGroups gives the group of a goroutine; "" for what is no goroutine.
 function laneGroups(t, by) {
 	if (by !== "goroutine") return () => "";
-	if (!t.firstGroup) {
-		t.firstGroup = new Map();
-		for (let i = 0; i < t.rows; i++) if (!t.firstGroup.has(t.goroutine[i])) t.firstGroup.set(t.goroutine[i], t.group[i]);
+	t.mainGroups = t.mainGroups || mainGroups(t);
+	return k => t.groupForms[t.mainGroups.get(k)].name;
+}
+
+// mainGroups are the groups in which goroutines ran for longest, those of the application before others, as Go's Explorer chooses them.
+function mainGroups(t) {
+	const ran = new Map(), best = new Map(), own = g => t.groupForms[g].kind === "application";
+	for (let i = 0; i < t.rows; i++) {
+		const g = t.goroutine[i];
+		if (!ran.has(g)) ran.set(g, new Map());
+		ran.get(g).set(t.group[i], (ran.get(g).get(t.group[i]) || 0) + t.duration[i]);
 	}
-	return k => t.groupForms[t.firstGroup.get(k)].name;
+	for (const [g, times] of ran) best.set(g, [...times].sort((a, b) => own(b[0]) - own(a[0]) || b[1] - a[1] || a[0] - b[0])[0][0]);
+	return best;
 }
 
 // compareNumbers puts what is not known last.
