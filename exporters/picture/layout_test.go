@@ -409,7 +409,7 @@ func TestSentences(t *testing.T) {
 	}{
 		{lusearch(), Options{Title: "lusearch"}, []string{"lusearch", "3.28 s in all. 23% of the capacity of 4 processors was not used: 15% while the garbage collector ran (670 ms at a parallelism of 1.00), 6% while main ran (310 ms at a parallelism of 1.46), 2% while others ran.", "execution time (s)", "parallelism (goroutines running at once)", "GOMAXPROCS 4", "bold: lost at least 5%", "garbage collector"}, []string{"never ran", "idle", "blocked on"}},
 		{offered, Options{}, []string{"offered parallelism (goroutines running or ready to run)", "Bottle graph by function, offered parallelism", "The program does not offer enough work for 4 processors", "running or ready"}, nil},
-		{pipeline(), Options{Subtitle: "pgzip.trace"}, []string{"pgzip.trace", "idle 120 ms (4%)", "2 groups never ran", "execution tracer", "Go runtime", "Warning: The trace ends", "blocked on", "chan-receive 3.13 s"}, nil},
+		{pipeline(), Options{Subtitle: "pgzip.trace"}, []string{"pgzip.trace", "idle 120 ms (4%)", "2 groups never ran", "tracer, bottleneck itself", "Go runtime", "Warning: The trace ends", "blocked on", "chan-receive 3.13 s"}, nil},
 		{&bottle.Graph{}, Options{}, []string{"no time passed: there is nothing to show"}, []string{"GOMAXPROCS"}},
 		{graph(4, 300*ms), Options{}, []string{"300 ms in all. Nothing ran in this time."}, []string{"neck"}},
 		{small, Options{}, []string{"38% of the capacity of 64 processors was not used: 38% while main ran (10 ms at a parallelism of 40.00).", "Warning: The clock ran backwards."}, nil},
