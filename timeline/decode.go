@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/exp/trace"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
 // decoder is what stands between the bytes of a generation and the replay.
@@ -30,6 +32,8 @@ type readerDecoder struct {
 	stacks *stackTable
 	limit  Time  // events later than this are left out; 0 = none
 	broken error // the Reader's error in full
+	meter  *memory.Meter
+	size   int64 // of the generation, 0 if it is not known
 
 	byAccessors bool // do not read events in place
 }
@@ -53,6 +57,16 @@ type cursor struct {
 	threadID   int32
 
 	direct inPlace
+
+	meter *memory.Meter
+	full  bool // there is no room for a table
+}
+
+// room looks whether a table of n elements of size bytes that is full can grow. It is asked only then.
+func (c *cursor) room(n int, size uintptr) {
+	if !c.meter.Room(int64(n) * int64(size) * 2) {
+		c.full = true
+	}
 }
 
 func (rd *readerDecoder) decode(open func() io.Reader) *decoded {
@@ -85,7 +99,12 @@ func (rd *readerDecoder) decodeWith(r io.Reader, layout *eventLayout) (d *decode
 			d.err = fmt.Errorf("the trace reader failed: %v", firstLine(fmt.Sprint(p)))
 		}
 	}()
-	tr, err := trace.NewReader(bufio.NewReaderSize(r, 1<<16))
+	in := &watched{r: r, meter: rd.meter}
+	buffer := int64(1 << 16)
+	if rd.size > 0 {
+		buffer = min(buffer, max(rd.size+headerSize, 1<<12))
+	}
+	tr, err := trace.NewReader(bufio.NewReaderSize(in, int(buffer)))
 	if err != nil {
 		d.err = readerError(err)
 		return d
@@ -98,6 +117,7 @@ func (rd *readerDecoder) decodeWith(r io.Reader, layout *eventLayout) (d *decode
 		nameIDs:   map[string]int32{},
 		threadIDs: map[trace.ThreadID]int32{},
 		thread:    trace.NoThread,
+		meter:     rd.meter,
 		threadID:  -1,
 	}
 	defer func() { d.lastLen = c.n }()
@@ -106,6 +126,10 @@ func (rd *readerDecoder) decodeWith(r io.Reader, layout *eventLayout) (d *decode
 	}
 	for {
 		ev, err := tr.ReadEvent()
+		if in.exceeded || c.full || err == nil && d.events&(1<<12-1) == 0 && rd.meter.Exceeded() {
+			d.err = &memoryError{limit: rd.meter.Limit(), read: in.n, holds: d.holds()}
+			return d
+		}
 		if err != nil {
 			if err != io.EOF {
 				d.err, rd.broken = readerError(err), err
@@ -127,6 +151,25 @@ func (rd *readerDecoder) decodeWith(r io.Reader, layout *eventLayout) (d *decode
 			return d
 		}
 	}
+}
+
+// watched is what the Reader reads. It ends when memory comes to the limit: the Reader reads all of a generation, and makes its
+// tables, before its first event.
+type watched struct {
+	r        io.Reader
+	meter    *memory.Meter
+	n        int64 // bytes read
+	exceeded bool
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	if w.meter.Exceeded() {
+		w.exceeded = true
+		return 0, ErrMemory
+	}
+	n, err := w.r.Read(p)
+	w.n += int64(n)
+	return n, err
 }
 
 // readerError cuts the Reader's errors to one line, since they may hold the state of
@@ -245,6 +288,9 @@ func (c *cursor) aux(ev *trace.Event, real bool, a aux) {
 		by = c.goroutine(g)
 	}
 	a.by, a.proc, a.thread, a.stack = by, localProc(ev.Proc()), c.threadOf(ev.Thread()), c.lookup(ev.Stack())
+	if len(c.d.aux) == cap(c.d.aux) {
+		c.room(len(c.d.aux), unsafe.Sizeof(a))
+	}
 	c.d.aux = append(c.d.aux, a)
 	c.put(codeAux, int32(len(c.d.aux)-1), -1, -1)
 }

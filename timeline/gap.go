@@ -65,4 +65,4 @@ func (r *replay) bound() {
 }
 
 // size is about how many call chains or frames there are.
-func (t *stackTable) size() int { return max(len(t.stacks), len(t.frames)/4) }
+func (t *stackTable) size() int { return max(len(t.stacks), (len(t.frames)+len(t.others))/4) }

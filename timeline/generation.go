@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
 // A trace since Go 1.22 is a 16-byte header and then generations of about a
@@ -250,9 +252,11 @@ func (s *fileSource) cut(off, size int64) func() io.Reader {
 
 // streamSource reads a trace from a stream and keeps the bytes of the generation at hand.
 type streamSource struct {
-	r   *bufio.Reader
-	buf bytes.Buffer
-	err error // why the stream ended, if not as it should
+	r     *bufio.Reader
+	raw   rawGeneration
+	piece [8 << 10]byte
+	err   error // why the stream ended, if not as it should
+	meter *memory.Meter
 }
 
 func (s *streamSource) head(int64) ([]byte, error) {
@@ -267,16 +271,31 @@ func (s *streamSource) head(int64) ([]byte, error) {
 }
 
 func (s *streamSource) take(_, n int64) (int64, error) {
-	got, err := io.CopyN(&s.buf, s.r, n)
-	if err == io.EOF {
-		err = s.err
+	if s.meter.Exceeded() {
+		return 0, &memoryError{limit: s.meter.Limit(), read: s.raw.size, holds: "one generation of a trace that cannot be read twice is too large"}
 	}
-	return got, inputError(err)
+	got := int64(0)
+	for got < n {
+		k, err := s.r.Read(s.piece[:min(n-got, int64(len(s.piece)))])
+		s.raw.append(s.piece[:k])
+		got += int64(k)
+		if err == io.EOF {
+			return got, inputError(s.err)
+		}
+		if err != nil {
+			return got, inputError(err)
+		}
+	}
+	return got, nil
 }
 
 func (s *streamSource) cut(int64, int64) func() io.Reader {
-	b := s.buf.Bytes()
-	s.buf = bytes.Buffer{}
-	s.buf.Grow(len(b)) // the next one will be about as large
-	return func() io.Reader { return bytes.NewReader(b) }
+	raw := s.raw
+	s.raw = rawGeneration{}
+	if len(raw.chunks) == 1 && raw.size < streamChunk/2 { // a small one needs no chunk of its own
+		b := bytes.Clone(raw.chunks[0])
+		raw.release()
+		return func() io.Reader { return bytes.NewReader(b) }
+	}
+	return raw.open
 }

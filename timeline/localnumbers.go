@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"strings"
+	"unsafe"
 
 	"golang.org/x/exp/trace"
 )
@@ -12,6 +13,9 @@ import (
 func (c *cursor) goroutine(id trace.GoID) int32 {
 	i, isNew := c.goroutines.index(int64(id))
 	if isNew {
+		if len(c.d.gs) == cap(c.d.gs) {
+			c.room(len(c.d.gs), unsafe.Sizeof(localG{})+unsafe.Sizeof(goSlot{})) // and goTable grows
+		}
 		c.d.gs = append(c.d.gs, localG{id: int64(id), name: -1, stack: -1, thread: -1, proc: -1, site: -1, shown: -1, last: -1})
 	}
 	return i

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +11,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/background"
+	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
 // Options are the choices of a pass. The zero value is right for most.
@@ -24,9 +27,29 @@ type Options struct {
 	Workers int
 	// Progress is told after each generation how many bytes of how many (−1 = not known) are done.
 	Progress func(done, size int64)
+	// MaxMemory bounds what the heap of the process may grow by during the pass, in bytes: one that needs more ends with
+	// an error that is [ErrMemory], with what was replayed before. Generations are decoded one after the other rather than side by side first. 0
+	// means half of the memory of the machine, or of the cgroup; less than 0 means that there is no limit.
+	MaxMemory int64
 
 	oneReader bool // tests: decode the whole trace with one Reader
 }
+
+// ErrMemory is the error of a pass that would need more memory than Options.MaxMemory.
+var ErrMemory = memory.ErrLimit
+
+// memoryError says what a pass held when it came to its limit.
+type memoryError struct {
+	limit, read int64 // in bytes; read is how much of the trace was
+	holds       string
+}
+
+func (e *memoryError) Error() string {
+	return fmt.Sprintf("memory limit %s exceeded after reading %s of the trace: %s; raise it with -memory or Options.MaxMemory",
+		memory.Text(e.limit), memory.Text(e.read), e.holds)
+}
+
+func (e *memoryError) Unwrap() error { return ErrMemory }
 
 // Info sums up a pass.
 type Info struct {
@@ -169,8 +192,12 @@ func Read(ctx context.Context, r io.Reader, opt Options, observers ...Observer) 
 // open begins a pass.
 func open(ctx context.Context, r io.Reader, opt Options, observers []Observer) (*pass, error) {
 	in, err := openInput(r)
-	p := &pass{ctx: ctx, opt: opt, in: in, stacks: newStackTable()}
+	p := &pass{ctx: ctx, opt: opt, in: in, stacks: newStackTable(), meter: memory.NewMeter(memory.Limit(ctx, opt.MaxMemory))}
+	if s, ok := in.source.(*streamSource); ok {
+		s.meter = p.meter
+	}
 	p.replay = newReplay(in.version, p.stacks, observers)
+	p.replay.meter = p.meter
 	p.replay.info.Version, p.replay.info.Size = in.version, in.size
 	if err != nil {
 		p.replay.info = Info{Size: in.size}
@@ -197,7 +224,9 @@ type pass struct {
 	in     *input
 	stacks *stackTable
 	replay *replay
+	meter  *memory.Meter
 	keep   func(*decoded) bool // takes a generation over that was replayed, if there is to be a second pass
+	orphan *generation         // was cut, but not put into the queue
 }
 
 // job is a generation on its way through the pass.
@@ -217,6 +246,31 @@ func (p *pass) run() error {
 	if p.in.whole != nil || p.opt.oneReader {
 		return p.runWhole()
 	}
+	cut := &cutter{src: p.in.source, version: p.in.version, pos: headerSize}
+	left, err := p.sideBySide(cut)
+	if left == nil || err != nil {
+		return err
+	}
+	for {
+		var g *generation
+		if len(left) > 0 {
+			g, left = left[0], left[1:]
+		} else if g, err = cut.next(); err != nil {
+			return nil
+		}
+		d := p.decode(p.ctx, g)
+		if err := p.ctx.Err(); err != nil {
+			return context.Cause(p.ctx)
+		}
+		if err := p.consume(g, d); err != nil {
+			return err
+		}
+	}
+}
+
+// sideBySide decodes generations side by side and replays them in order. If memory becomes scarce it stops
+// that, and returns the generations that were cut but not replayed: not nil, even if there are none.
+func (p *pass) sideBySide(cut *cutter) (left []*generation, err error) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	jobs := make(chan job, p.workers())
 	tokens := make(chan struct{}, p.workers()) // held from the cut to the end of the replay: they bound the memory
@@ -224,34 +278,52 @@ func (p *pass) run() error {
 	background.Go(func() {
 		defer close(produced)
 		defer close(jobs)
-		p.produce(ctx, jobs, tokens)
+		p.produce(ctx, cut, jobs, tokens)
 	})
-	defer func() {
+	stop := sync.OnceFunc(func() {
 		cancel()
 		for j := range jobs {
-			<-j.d
+			(<-j.d).release()
+			left = append(left, j.gen)
 		}
 		<-produced
-	}()
+		if p.orphan != nil {
+			left = append(left, p.orphan)
+		}
+	})
+	defer stop()
+	scarce := false
+	p.replay.relieve = func() {
+		scarce = true
+		stop()
+	}
+	defer func() { p.replay.relieve = nil }()
 	for j := range jobs {
 		d := <-j.d
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
+		if err := p.ctx.Err(); err != nil {
+			return nil, context.Cause(p.ctx)
+		}
+		if errors.Is(d.err, ErrMemory) && p.workers() > 1 {
+			d.release()
+			stop()
+			return append([]*generation{j.gen}, left...), nil
 		}
 		if err := p.consume(j.gen, d); err != nil {
-			return err
+			return nil, err
+		}
+		if scarce {
+			return append([]*generation{}, left...), nil
 		}
 		<-tokens
 	}
 	if err := p.ctx.Err(); err != nil {
-		return context.Cause(p.ctx)
+		return nil, context.Cause(p.ctx)
 	}
-	return nil
+	return nil, nil
 }
 
 // produce cuts generations and starts their decoding.
-func (p *pass) produce(ctx context.Context, jobs chan<- job, tokens chan struct{}) {
-	cut := &cutter{src: p.in.source, version: p.in.version, pos: headerSize}
+func (p *pass) produce(ctx context.Context, cut *cutter, jobs chan<- job, tokens chan struct{}) {
 	for {
 		select {
 		case tokens <- struct{}{}:
@@ -267,7 +339,8 @@ func (p *pass) produce(ctx context.Context, jobs chan<- job, tokens chan struct{
 		select {
 		case jobs <- j:
 		case <-ctx.Done():
-			<-j.d
+			(<-j.d).release()
+			p.orphan = g
 			return
 		}
 	}
@@ -275,19 +348,25 @@ func (p *pass) produce(ctx context.Context, jobs chan<- job, tokens chan struct{
 
 // decoder returns a decoder of one generation, up to limit if that is not 0.
 func (p *pass) decoder(ctx context.Context, limit Time) decoder {
-	return &readerDecoder{ctx: ctx, stacks: p.stacks, limit: limit}
+	return &readerDecoder{ctx: ctx, stacks: p.stacks, limit: limit, meter: p.meter}
 }
 
 func (p *pass) decode(ctx context.Context, g *generation) *decoded {
 	if g.cut != nil {
 		return &decoded{} // see salvage: it needs the state at the end of the generation before
 	}
-	return p.decoder(ctx, 0).decode(func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), g.open()) })
+	dec := &readerDecoder{ctx: ctx, stacks: p.stacks, meter: p.meter, size: g.size}
+	return dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), g.open()) })
 }
 
 // consume replays a generation and returns why the pass ends with it, if it does.
 func (p *pass) consume(g *generation, d *decoded) error {
 	err, at := g.cut, g.at
+	if full := (*memoryError)(nil); errors.As(cmp.Or(d.err, err), &full) {
+		full.read += g.off
+		d.release()
+		return p.failure(g, full, g.off, false)
+	}
 	if d.err != nil && err == nil && p.in.source != nil {
 		d = decodeAgain(p.decoder(p.ctx, 0), d, p.in.header, g.open(), p.replay.runners())
 	}
@@ -305,6 +384,10 @@ func (p *pass) consume(g *generation, d *decoded) error {
 		}
 	}
 	p.replay.generation(d)
+	if full := p.replay.full; full != nil {
+		full.read += g.off + g.size
+		return p.failure(g, full, g.off, true)
+	}
 	if p.keep == nil || !p.keep(d) {
 		d.release()
 	}
@@ -314,7 +397,12 @@ func (p *pass) consume(g *generation, d *decoded) error {
 	if err == nil {
 		return nil
 	}
-	e := &Error{Name: p.opt.Name, Offset: at, Compressed: p.in.compressed, Generation: g.index, Err: err, Read: p.replay.info, Left: -1, Partial: d.hasReal}
+	return p.failure(g, err, at, d.hasReal)
+}
+
+// failure is why the pass ends in a generation, some of which may have been replayed.
+func (p *pass) failure(g *generation, err error, at int64, partial bool) error {
+	e := &Error{Name: p.opt.Name, Offset: at, Compressed: p.in.compressed, Generation: g.index, Err: err, Read: p.replay.info, Left: -1, Partial: partial}
 	if p.in.size >= 0 {
 		e.Left = p.in.size - g.off
 	}
@@ -325,7 +413,7 @@ func (p *pass) consume(g *generation, d *decoded) error {
 // generations.
 func (p *pass) runWhole() error {
 	// The input may not be read twice, so events are not read in place.
-	dec := &readerDecoder{ctx: p.ctx, stacks: p.stacks, byAccessors: true}
+	dec := &readerDecoder{ctx: p.ctx, stacks: p.stacks, meter: p.meter, byAccessors: true}
 	d := dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), p.in.rest()) })
 	if err := p.ctx.Err(); err != nil {
 		return context.Cause(p.ctx)

@@ -1,8 +1,11 @@
 package timeline
 
 import (
+	"fmt"
 	"iter"
 	"sync"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // A decoder turns one generation into a decoded: every event as a record of
@@ -120,6 +123,15 @@ type decoded struct {
 	err error
 	// mislaid is why the events were not read in place; nil if they were.
 	mislaid *layoutError
+}
+
+// holds says what takes the memory of the generation.
+func (d *decoded) holds() string {
+	if d.events == 0 {
+		return "one generation holds too many strings, call chains or events"
+	}
+	return fmt.Sprintf("one generation holds %s, %s and more than %s", format.Plural(len(d.gs), "goroutine", "goroutines"),
+		format.Plural(len(d.stacks), "call chain", "call chains"), format.Plural(d.events, "event", "events"))
 }
 
 // recordsPerChunk keeps a chunk at 128 kB.

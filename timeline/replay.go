@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
 // The replay is the one state machine behind every analysis. It takes the
@@ -57,6 +60,27 @@ type replay struct {
 	shownMetric Metric
 
 	info Info
+
+	meter   *memory.Meter
+	relieve func()       // gives back the memory of what comes next, if it is not nil
+	full    *memoryError // why the replay stopped in the middle of a generation
+}
+
+// exceeded looks whether memory comes to the limit, and notes it.
+func (r *replay) exceeded() bool {
+	if !r.meter.Exceeded() {
+		return false
+	}
+	if r.relieve != nil {
+		r.relieve()
+		r.relieve = nil
+		if !r.meter.Exceeded() {
+			return false
+		}
+	}
+	r.full = &memoryError{limit: r.meter.Limit(), holds: fmt.Sprintf("the analyses of %s at the same time, %s and %s need more",
+		format.Plural(len(r.gs), "goroutine", "goroutines"), format.Plural(r.stacks.count(), "call chain", "call chains"), format.Plural(len(r.tasks), "open task", "open tasks"))}
+	return true
 }
 
 type openTask struct {
@@ -106,10 +130,15 @@ func (r *replay) generation(d *decoded) {
 	if r.now >= r.from {
 		r.join(r.now)
 	}
-	r.enter(r.now)
+	if r.enter(r.now); r.full != nil {
+		return
+	}
 	t, from := d.base, r.from
 	for records := range d.all() {
 		for i := range records {
+			if i&(1<<11-1) == 0 && r.exceeded() {
+				return
+			}
 			rec := &records[i]
 			t += Time(rec.head >> 8)
 			if t >= from {
@@ -178,13 +207,17 @@ func (r *replay) begin(t Time) {
 // enter does steps 1 and 2 for a generation that begins at t.
 func (r *replay) enter(t Time) {
 	d := r.d
-	r.local = append(r.local[:0], make([]*Goroutine, len(d.gs))...)
+	r.local = slices.Grow(r.local[:0], len(d.gs))[:len(d.gs)]
+	clear(r.local)
 	r.reasonKinds()
 	for i := range d.gs {
 		r.local[i] = r.gs[d.gs[i].id]
 	}
 	r.prepareNames()
 	for i := range d.gs {
+		if i&(1<<11-1) == 1<<11-1 && r.exceeded() {
+			return
+		}
 		l := &d.gs[i]
 		if g := r.local[i]; g != nil {
 			if r.baptise(g, l) {

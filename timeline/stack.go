@@ -1,8 +1,10 @@
 package timeline
 
 import (
+	"slices"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"golang.org/x/exp/trace"
 
@@ -75,13 +77,14 @@ func (s *Stack) String() string {
 // distinct handle, so one lock does not show.
 type stackTable struct {
 	mu     sync.Mutex
-	frames map[uint64]*Frame
-	stacks map[uint64][]*Stack // by hash of the program counters
+	frames map[uint64]*Frame   // the first of each program counter
+	others map[Frame]*Frame    // further ones
+	stacks map[uint64][]*Stack // by hash of the frames
 	calls  map[string]*calls   // by what they show
 }
 
 func newStackTable() *stackTable {
-	return &stackTable{frames: map[uint64]*Frame{}, stacks: map[uint64][]*Stack{}, calls: map[string]*calls{}}
+	return &stackTable{frames: map[uint64]*Frame{}, others: map[Frame]*Frame{}, stacks: map[uint64][]*Stack{}, calls: map[string]*calls{}}
 }
 
 // intern returns the one *Stack for the call chain of s; nil when it has no frames.
@@ -95,32 +98,45 @@ func (t *stackTable) intern(s trace.Stack) *Stack {
 	return t.internFrames(frames)
 }
 
+// count returns the number of call chains.
+func (t *stackTable) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.stacks)
+}
+
 // frame returns the one *Frame for f. The program counter identifies it but
 // for traces made by hand, where it may be zero or used twice.
 func (t *stackTable) frame(f trace.StackFrame) *Frame {
 	fn := symbol.Unescape(f.Func)
-	if old := t.frames[f.PC]; old != nil {
-		if old.Func == fn && old.Line == int(f.Line) && old.File == f.File {
-			return old
-		}
-		return &Frame{PC: f.PC, Func: fn, File: f.File, Line: int(f.Line)}
+	old := t.frames[f.PC]
+	if old != nil && old.Func == fn && old.Line == int(f.Line) && old.File == f.File {
+		return old
 	}
 	nf := &Frame{PC: f.PC, Func: strings.Clone(fn), File: strings.Clone(f.File), Line: int(f.Line)}
-	t.frames[f.PC] = nf
+	if old == nil {
+		t.frames[f.PC] = nf
+		return nf
+	}
+	if other := t.others[*nf]; other != nil {
+		return other
+	}
+	t.others[*nf] = nf
 	return nf
 }
 
+// internFrames returns the one *Stack for the frames of this table.
 func (t *stackTable) internFrames(frames []*Frame) *Stack {
 	if len(frames) == 0 {
 		return nil
 	}
 	h := uint64(len(frames))
 	for _, f := range frames {
-		h = (h ^ f.PC) * 0x9E3779B97F4A7C15
+		h = (h ^ uint64(uintptr(unsafe.Pointer(f)))) * 0x9E3779B97F4A7C15
 		h ^= h >> 29
 	}
 	for _, s := range t.stacks[h] {
-		if sameFrames(s.Frames, frames) {
+		if slices.Equal(s.Frames, frames) {
 			return s
 		}
 	}
@@ -128,18 +144,6 @@ func (t *stackTable) internFrames(frames []*Frame) *Stack {
 	t.stacks[h] = append(t.stacks[h], s)
 	t.classify(s)
 	return s
-}
-
-func sameFrames(a, b []*Frame) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] && *a[i] != *b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // classify fills in what is asked of a stack again and again.

@@ -57,13 +57,18 @@ func ReadTwice(ctx context.Context, r io.Reader, opt Options, maxKept int64, fir
 	again := newReplay(p.in.version, p.stacks, nil)
 	again.info.Version = p.in.version
 	plan.From = min(plan.From, info.End)
+	again.meter = p.meter
 	again.joinAt(plan)
 	for _, d := range k.kept {
 		if cerr := ctx.Err(); cerr != nil {
 			err = context.Cause(ctx)
 			break
 		}
-		again.generation(d)
+		if again.generation(d); again.full != nil {
+			again.full.read = max(p.in.size, 0)
+			err = &Error{Name: opt.Name, Err: again.full, Generation: 1, Read: *info, Left: -1, Partial: true}
+			break
+		}
 	}
 	again.end()
 	out := *info

@@ -3,6 +3,8 @@ package timeline
 import (
 	"strings"
 	"testing"
+
+	"golang.org/x/exp/trace"
 )
 
 func chain(functions string) *Stack {
@@ -170,7 +172,7 @@ func TestWords(t *testing.T) {
 // TestStacks: equal call chains are one; nil has neither leaf nor root.
 func TestStacks(t *testing.T) {
 	table := newStackTable()
-	frame := func(pc uint64, fn string) *Frame { return &Frame{PC: pc, Func: fn} }
+	frame := func(pc uint64, fn string) *Frame { return table.frame(trace.StackFrame{PC: pc, Func: fn}) }
 	a := table.internFrames([]*Frame{frame(1, "f"), frame(2, "g")})
 	b := table.internFrames([]*Frame{frame(1, "f"), frame(2, "g")})
 	c := table.internFrames([]*Frame{frame(1, "f"), frame(2, "h")}) // the same program counters: made by hand

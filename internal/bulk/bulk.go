@@ -1,0 +1,485 @@
+// Package bulk writes execution traces that hold many of one thing: strings, call chains, goroutines, waiters, regions,
+// generations. They are the inputs of the tests that hold time and memory of every pass to n log n, and to its limit.
+//
+// Each [Input] is a well-formed trace of Go 1.26 of one processor, on which goroutine 1 of a program executes main.main. Times are
+// nanoseconds. Writing takes memory for the tables of one generation.
+package bulk
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// Input is a kind of trace.
+type Input struct {
+	// Name is what the trace holds many of.
+	Name string
+	// Write writes the trace that holds n of it.
+	Write func(w io.Writer, n int) error
+}
+
+// Inputs are all kinds of traces.
+var Inputs = []Input{
+	{"strings", oneGeneration(func(g *generation, n int) {
+		for i := range n {
+			g.ev(evLog, 0, g.text("category"), g.text(fmt.Sprintf("message %d of many that are all distinct", i)), 0)
+		}
+	})},
+	{"long strings", oneGeneration(func(g *generation, n int) {
+		long := make([]byte, 1000)
+		for i := range long {
+			long[i] = 'x'
+		}
+		for i := range n {
+			g.ev(evLog, 0, g.text("category"), g.text(fmt.Sprintf("%d %s", i, long)), 0)
+		}
+	})},
+	{"strings that no event uses", oneGeneration(func(g *generation, n int) {
+		for i := range n {
+			g.text(fmt.Sprintf("string %d", i))
+		}
+		g.ev(evHeapAlloc, 1)
+		g.ev(evHeapAlloc, 2)
+	})},
+	{"stacks", oneGeneration(func(g *generation, n int) {
+		for i := range n {
+			var chain []string
+			for bit := range 24 {
+				chain = append(chain, fmt.Sprintf("main.f%d_%d", bit, i>>bit&1))
+			}
+			g.ev(evGoStop, g.text("preempted"), g.stack(append(chain, "main.main")...))
+			g.seq++
+			g.ev(evGoStart, 1, g.seq)
+		}
+	})},
+	{"functions", oneGeneration(func(g *generation, n int) {
+		for i := range n {
+			g.ev(evGoStop, g.text("preempted"), g.stack(fmt.Sprintf("main.f%d", i), "main.main"))
+			g.seq++
+			g.ev(evGoStart, 1, g.seq)
+		}
+	})},
+	{"goroutines, one after the other", oneGeneration(func(g *generation, n int) {
+		start, site := g.stack("main.worker"), g.stack("main.main")
+		for i := range n {
+			g.child(uint64(i)+2, start, site)
+			g.ev(evGoDestroy)
+			g.seq++
+			g.ev(evGoStart, 1, g.seq)
+		}
+	})},
+	{"goroutines at the same time", oneGeneration(func(g *generation, n int) {
+		start, site := g.stack("main.worker"), g.stack("main.main")
+		for i := range n {
+			g.ev(evGoCreate, uint64(i)+2, start, site)
+		}
+	})},
+	{"groups", oneGeneration(func(g *generation, n int) {
+		site := g.stack("main.main")
+		for i := range n {
+			g.child(uint64(i)+2, g.stack(fmt.Sprintf("main.worker%d", i)), site)
+			g.ev(evGoDestroy)
+			g.seq++
+			g.ev(evGoStart, 1, g.seq)
+		}
+	})},
+	{"waiters for one lock", oneGeneration(func(g *generation, n int) {
+		start, site := g.stack("main.worker"), g.stack("main.main")
+		lock, unlock := g.stack("sync.(*Mutex).Lock", "main.worker"), g.stack("sync.(*Mutex).Unlock", "main.worker")
+		for i := range n {
+			g.child(uint64(i)+2, start, site)
+			g.ev(evGoBlock, g.text("sync"), lock)
+			g.seq++
+			g.ev(evGoStart, 1, g.seq)
+		}
+		g.ev(evGoUnblock, 2, 2, g.stack("sync.(*Mutex).Unlock", "main.main"))
+		g.ev(evGoBlock, g.text("chan receive"), site)
+		for i := range n {
+			g.ev(evGoStart, uint64(i)+2, 3)
+			if i+1 < n {
+				g.ev(evGoUnblock, uint64(i)+3, 2, unlock)
+			}
+			g.ev(evGoDestroy)
+		}
+	})},
+	{"waiters for one lock, to the end", oneGeneration(func(g *generation, n int) {
+		start, site := g.stack("main.worker"), g.stack("main.main")
+		lock := g.stack("sync.(*Mutex).Lock", "main.worker")
+		for i := range n {
+			g.child(uint64(i)+2, start, site)
+			g.ev(evGoBlock, g.text("sync"), lock)
+			g.seq++
+			g.ev(evGoStart, 1, g.seq)
+		}
+	})},
+	{"locks", oneGeneration(func(g *generation, n int) {
+		start, site := g.stack("main.worker"), g.stack("main.main")
+		for i := range n {
+			f := fmt.Sprintf("main.critical%d", i)
+			id := uint64(i) + 2
+			g.child(id, start, site)
+			g.ev(evGoBlock, g.text("sync"), g.stack("sync.(*Mutex).Lock", f, "main.worker"))
+			g.seq++
+			g.ev(evGoStart, 1, g.seq)
+			g.ev(evGoUnblock, id, 2, g.stack("sync.(*Mutex).Unlock", f, "main.main"))
+			g.seq++
+			g.ev(evGoStop, g.text("runtime.Gosched"), site)
+			g.ev(evGoStart, id, 3)
+			g.ev(evGoDestroy)
+			g.ev(evGoStart, 1, g.seq)
+		}
+	})},
+	{"kinds of waits", oneGeneration(func(g *generation, n int) {
+		start, site := g.stack("main.worker"), g.stack("main.main")
+		g.child(2, start, site)
+		for i := range n {
+			g.ev(evGoBlock, g.text(fmt.Sprintf("reason %d", i)), site)
+			g.seq++
+			g.ev(evGoStart, 1, g.seq)
+			g.ev(evGoUnblock, 2, uint64(2*i+2), site)
+			g.ev(evGoStop, g.text("runtime.Gosched"), site)
+			g.ev(evGoStart, 2, uint64(2*i+3))
+		}
+	})},
+	{"regions of distinct names", oneGeneration(func(g *generation, n int) {
+		for i := range n {
+			name := g.text(fmt.Sprintf("region %d", i))
+			g.ev(evRegionBegin, 0, name, 0)
+			g.ev(evRegionEnd, 0, name, 0)
+		}
+	})},
+	{"regions in each other", oneGeneration(func(g *generation, n int) {
+		name, stack := g.text("region"), g.stack("main.f", "main.main")
+		for range n {
+			g.ev(evRegionBegin, 0, name, stack)
+		}
+		for i := range n {
+			if i%100 == 0 {
+				g.ev(evGoStop, g.text("preempted"), stack)
+				g.seq++
+				g.ev(evGoStart, 1, g.seq)
+			}
+			g.ev(evRegionEnd, 0, name, stack)
+		}
+	})},
+	{"regions of many goroutines", oneGeneration(func(g *generation, n int) {
+		start, site, name := g.stack("main.worker"), g.stack("main.main"), g.text("region")
+		for i := range n {
+			g.child(uint64(i)+2, start, site)
+			g.ev(evRegionBegin, 0, name, site)
+			g.ev(evGoBlock, g.text("chan receive"), site)
+			g.seq++
+			g.ev(evGoStart, 1, g.seq)
+		}
+	})},
+	{"tasks, one after the other", oneGeneration(func(g *generation, n int) {
+		for i := range n {
+			id, name := uint64(i)+1, g.text(fmt.Sprintf("task %d", i))
+			g.ev(evTaskBegin, id, 0, name, 0)
+			g.ev(evRegionBegin, id, g.text("part"), 0)
+			g.ev(evRegionEnd, id, g.text("part"), 0)
+			g.ev(evTaskEnd, id, 0)
+		}
+	})},
+	{"tasks at the same time", oneGeneration(func(g *generation, n int) {
+		name := g.text("task")
+		for i := range n {
+			g.ev(evTaskBegin, uint64(i)+1, uint64(i), name, 0)
+		}
+		for i := range n {
+			g.ev(evTaskEnd, uint64(i)+1, 0)
+		}
+	})},
+	{"metrics", oneGeneration(func(g *generation, n int) {
+		for i := range n {
+			g.ev(evHeapAlloc, uint64(i))
+		}
+	})},
+	{"ranges of distinct names", oneGeneration(func(g *generation, n int) {
+		for i := range n {
+			g.ev(evSTWBegin, g.text(fmt.Sprintf("reason %d", i)), 0)
+			g.ev(evSTWEnd)
+		}
+	})},
+	{"labels", oneGeneration(func(g *generation, n int) {
+		for i := range n {
+			g.ev(evLabel, g.text(fmt.Sprintf("label %d", i)))
+		}
+	})},
+	{"samples", oneGeneration(func(g *generation, n int) {
+		for i := range n {
+			g.ev(evHeapAlloc, uint64(i))
+			g.sample(g.stack(fmt.Sprintf("main.f%d", i), "main.main"))
+		}
+	})},
+	{"system calls", oneGeneration(func(g *generation, n int) {
+		for i := range n {
+			g.procSeq++
+			g.ev(evSyscallBegin, g.procSeq, g.stack("syscall.Read", fmt.Sprintf("main.f%d", i), "main.main"))
+			g.ev(evSyscallEnd)
+		}
+	})},
+	{"generations", func(w io.Writer, n int) error {
+		t := begin(w)
+		for i := range n {
+			g := t.generation()
+			if i == 0 {
+				g.seq = 0
+			}
+			g.status()
+			g.ev(evHeapAlloc, uint64(i))
+			g.ev(evHeapAlloc, uint64(i)+1)
+			g.end()
+		}
+		return t.out.Flush()
+	}},
+	{"generations of many strings", func(w io.Writer, n int) error {
+		t := begin(w)
+		for range 8 {
+			g := t.generation()
+			g.status()
+			for i := range n {
+				g.ev(evLog, 0, g.text("category"), g.text(fmt.Sprintf("message %d of many that are all distinct", i)), 0)
+			}
+			g.end()
+		}
+		return t.out.Flush()
+	}},
+	{"generations with other functions at one address", func(w io.Writer, n int) error {
+		t := begin(w)
+		for i := range n {
+			g := t.generation()
+			g.status()
+			g.ev(evGoStop, g.text("preempted"), g.stack(fmt.Sprintf("main.f%d", i), "main.main"))
+			g.ev(evGoStart, 1, 1)
+			g.ev(evHeapAlloc, uint64(i))
+			g.end()
+		}
+		return t.out.Flush()
+	}},
+}
+
+// Named returns the input of the name.
+func Named(name string) Input {
+	for _, in := range Inputs {
+		if in.Name == name {
+			return in
+		}
+	}
+	panic("no input is named " + name)
+}
+
+const (
+	evStacks       = 2
+	evStack        = 3
+	evStrings      = 4
+	evString       = 5
+	evSamples      = 6
+	evSample       = 7
+	evFrequency    = 8
+	evProcStatus   = 13
+	evGoCreate     = 14
+	evGoStart      = 16
+	evGoDestroy    = 17
+	evGoStop       = 19
+	evGoBlock      = 20
+	evGoUnblock    = 21
+	evSyscallBegin = 22
+	evSyscallEnd   = 23
+	evGoStatus     = 25
+	evSTWBegin     = 26
+	evSTWEnd       = 27
+	evHeapAlloc    = 37
+	evLabel        = 39
+	evTaskBegin    = 40
+	evTaskEnd      = 41
+	evRegionBegin  = 42
+	evRegionEnd    = 43
+	evLog          = 44
+	evSync         = 50
+	evClock        = 51
+	evEnd          = 52
+
+	running  = 2 // the status of a goroutine
+	procRuns = 1
+
+	thread   = 1
+	noThread = ^uint64(0)
+	maxBatch = 60 << 10
+)
+
+// trace is a trace being written.
+type trace struct {
+	out    *bufio.Writer
+	number uint64
+	now    uint64
+}
+
+func begin(w io.Writer) *trace {
+	t := &trace{out: bufio.NewWriter(w), now: 1000}
+	fmt.Fprint(t.out, "go 1.26 trace\x00\x00\x00")
+	return t
+}
+
+// generation is the one being written.
+type generation struct {
+	*trace
+	start   uint64
+	events  []byte // the batch under way
+	from    uint64 // its time
+	last    uint64
+	texts   map[string]uint64
+	strings batches
+	stacks  map[string]uint64
+	chains  batches
+	pcs     map[string]uint64
+	samples batches
+	seq     uint64 // of goroutine 1
+	procSeq uint64
+}
+
+// batches collects entries of a table into batches that begin with the given byte.
+type batches struct {
+	first byte
+	full  [][]byte
+	data  []byte
+}
+
+func (b *batches) add(entry []byte) {
+	if len(b.data)+len(entry) > maxBatch {
+		b.full, b.data = append(b.full, b.data), nil
+	}
+	if len(b.data) == 0 {
+		b.data = append(b.data, b.first)
+	}
+	b.data = append(b.data, entry...)
+}
+
+func (t *trace) generation() *generation {
+	t.number++
+	g := &generation{
+		trace: t, start: t.now, texts: map[string]uint64{}, stacks: map[string]uint64{}, pcs: map[string]uint64{},
+		strings: batches{first: evStrings}, chains: batches{first: evStacks}, samples: batches{first: evSamples},
+	}
+	sync := binary.AppendUvarint([]byte{evSync, evFrequency}, 1e9)
+	sync = append(sync, evClock)
+	for _, v := range []uint64{0, 1, 1, 1} {
+		sync = binary.AppendUvarint(sync, v)
+	}
+	g.batch(noThread, g.start, sync)
+	return g
+}
+
+func oneGeneration(events func(g *generation, n int)) func(w io.Writer, n int) error {
+	return func(w io.Writer, n int) error {
+		t := begin(w)
+		g := t.generation()
+		g.status()
+		events(g, n)
+		g.end()
+		return t.out.Flush()
+	}
+}
+
+// status begins a generation: goroutine 1 runs.
+func (g *generation) status() {
+	g.ev(evProcStatus, 0, procRuns)
+	g.ev(evGoStatus, 1, thread, running)
+}
+
+// child creates a goroutine, and runs it in the place of goroutine 1.
+func (g *generation) child(id, start, site uint64) {
+	g.ev(evGoCreate, id, start, site)
+	g.ev(evGoStop, g.text("runtime.Gosched"), site)
+	g.ev(evGoStart, id, 1)
+}
+
+func (g *generation) ev(typ byte, args ...uint64) {
+	if len(g.events) > maxBatch {
+		g.flush()
+	}
+	g.now += 10
+	if len(g.events) == 0 {
+		g.from, g.last = g.now, g.now
+	}
+	g.events = binary.AppendUvarint(append(g.events, typ), g.now-g.last)
+	g.last = g.now
+	for _, a := range args {
+		g.events = binary.AppendUvarint(g.events, a)
+	}
+}
+
+func (g *generation) flush() {
+	g.batch(thread, g.from, g.events)
+	g.events = g.events[:0]
+}
+
+func (g *generation) batch(m, time uint64, data []byte) {
+	head := []byte{1}
+	for _, v := range []uint64{g.number, m, time, uint64(len(data))} {
+		head = binary.AppendUvarint(head, v)
+	}
+	g.out.Write(head)
+	g.out.Write(data)
+}
+
+// text returns the number of a string.
+func (g *generation) text(s string) uint64 {
+	id, ok := g.texts[s]
+	if !ok {
+		id = uint64(len(g.texts) + 1)
+		g.texts[s] = id
+		e := binary.AppendUvarint([]byte{evString}, id)
+		g.strings.add(append(binary.AppendUvarint(e, uint64(len(s))), s...))
+	}
+	return id
+}
+
+// stack returns the number of a call chain, leaf first.
+func (g *generation) stack(functions ...string) uint64 {
+	key := fmt.Sprint(functions)
+	id, ok := g.stacks[key]
+	if ok {
+		return id
+	}
+	id = uint64(len(g.stacks) + 1)
+	g.stacks[key] = id
+	e := binary.AppendUvarint([]byte{evStack}, id)
+	e = binary.AppendUvarint(e, uint64(len(functions)))
+	for _, f := range functions {
+		pc, ok := g.pcs[f]
+		if !ok {
+			pc = 0x400000 + uint64(len(g.pcs))
+			g.pcs[f] = pc
+		}
+		for _, v := range []uint64{pc, g.text(f), g.text("main.go"), 10} {
+			e = binary.AppendUvarint(e, v)
+		}
+	}
+	g.chains.add(e)
+	return id
+}
+
+// sample is one of the CPU profiler.
+func (g *generation) sample(stack uint64) {
+	e := []byte{evSample}
+	for _, v := range []uint64{g.now, thread, 0, 1, stack} {
+		e = binary.AppendUvarint(e, v)
+	}
+	g.samples.add(e)
+}
+
+func (g *generation) end() {
+	g.flush()
+	for _, b := range []*batches{&g.samples, &g.chains, &g.strings} {
+		for _, data := range append(b.full, b.data) {
+			if len(data) > 0 {
+				g.batch(noThread, g.start, data)
+			}
+		}
+	}
+	g.out.WriteByte(evEnd)
+	g.now += 1000
+}

@@ -1,0 +1,172 @@
+// Package memory holds a pass over a trace, and the command, below a limit of memory.
+//
+// A [Meter] watches the bytes of objects in the heap, garbage included. When they come to six tenths of the limit it lets the
+// collector run, and when so much lives it reports that the limit is exceeded: the rest is for what is allocated between two
+// looks, for tables that grow by being copied, for results that are made of them, and for what the runtime needs besides. A
+// look takes half a microsecond; callers look after every 64 kB that they read and every few thousand events.
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// ErrLimit is the error of what would need more memory than the limit allows.
+var ErrLimit = errors.New("memory limit exceeded")
+
+// Least is the smallest limit that is accepted: below it, hardly any trace can be read.
+const Least = 32 << 20
+
+// Default is the limit where none is given: half of the memory of the machine, or of the cgroup if that is less; 2 GB
+// where neither is known.
+func Default() int64 { return defaultLimit() }
+
+var defaultLimit = sync.OnceValue(func() int64 {
+	limit := int64(2e9)
+	if total := total(); total > 0 {
+		limit = total / 2
+	}
+	if strconv.IntSize == 32 {
+		limit = min(limit, 1e9) // of the address space
+	}
+	return max(limit, Least)
+})
+
+type limitKey struct{}
+
+// WithLimit makes passes of the context use a limit where their options give none.
+func WithLimit(ctx context.Context, limit int64) context.Context {
+	return context.WithValue(ctx, limitKey{}, limit)
+}
+
+// Limit returns the limit of a pass, of whose options it is given: 0 is that of the context, or else
+// the default one. A negative one is none.
+func Limit(ctx context.Context, option int64) int64 {
+	if option != 0 {
+		return option
+	}
+	if limit, ok := ctx.Value(limitKey{}).(int64); ok {
+		return limit
+	}
+	return Default()
+}
+
+// Parse reads an amount of memory, such as 2GB, 512MB, 1.5GiB or 800000000.
+func Parse(s string) (int64, error) {
+	number := strings.TrimRight(s, "kKMGTiB")
+	unit, ok := units[strings.ToLower(s[len(number):])]
+	v, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil || math.IsNaN(v) || v <= 0 || v*unit > math.MaxInt64/2 {
+		return 0, fmt.Errorf("%q is no amount of memory: want one such as 2GB, 512MB or 1GiB", s)
+	}
+	return int64(v * unit), nil
+}
+
+var units = map[string]float64{
+	"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12,
+	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+}
+
+// Text writes an amount of memory with up to three digits: "2 GB", "512 MB", "1.07 GB".
+func Text(n int64) string {
+	for _, u := range []struct {
+		size float64
+		name string
+	}{{1e12, " TB"}, {1e9, " GB"}, {1e6, " MB"}, {1e3, " kB"}} {
+		if v := float64(n) / u.size; v >= 0.9995 {
+			s := strconv.FormatFloat(v, 'f', max(0, 2-int(math.Log10(max(v, 1)))), 64)
+			if strings.Contains(s, ".") {
+				s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+			}
+			return s + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10) + " B"
+}
+
+// Meter watches the heap of the process for one pass, or for the whole process. Its methods may be called from
+// several goroutines. A nil Meter never reports.
+type Meter struct {
+	limit int64
+	base  int64        // what lived before
+	next  atomic.Int64 // bytes of the heap at which to look closely
+
+	mu sync.Mutex // one collection at a time
+}
+
+// NewMeter returns a meter of what is allocated from now on; nil if the limit is negative.
+func NewMeter(limit int64) *Meter {
+	if limit < 0 {
+		return nil
+	}
+	m := &Meter{limit: max(limit, Least), base: min(heap(), lived())}
+	m.next.Store(m.base + m.enough())
+	return m
+}
+
+// Limit returns the limit.
+func (m *Meter) Limit() int64 { return m.limit }
+
+// Exceeded reports whether what lives comes too near to the limit.
+func (m *Meter) Exceeded() bool {
+	if m == nil {
+		return false
+	}
+	return heap() >= m.next.Load() && m.lives()
+}
+
+// lives finds out how much of the heap lives.
+func (m *Meter) lives() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if heap() < m.next.Load() {
+		return false // another goroutine has looked
+	}
+	runtime.GC()
+	live := heap() - m.base
+	m.next.Store(m.base + max(m.enough(), live+m.limit/10))
+	return live > m.enough()
+}
+
+// enough is how much may live.
+func (m *Meter) enough() int64 { return m.limit / 10 * 6 }
+
+// Room reports whether there is room for a table of so many bytes, beside all that lives.
+func (m *Meter) Room(size int64) bool {
+	if m == nil || size < m.limit/20 || heap()-m.base+size < m.limit {
+		return true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	runtime.GC()
+	return heap()-m.base+size < m.limit
+}
+
+// heap returns the bytes of objects in the heap, garbage that was not collected yet included.
+func heap() int64 {
+	s := [1]metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(s[:])
+	return int64(s[0].Value.Uint64())
+}
+
+// lived returns the bytes of objects that lived when the collector ran last.
+func lived() int64 {
+	s := [1]metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(s[:])
+	return int64(s[0].Value.Uint64())
+}
+
+// Resident returns the bytes that the Go runtime has from the system.
+func Resident() int64 {
+	s := [2]metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s[:])
+	return int64(s[0].Value.Uint64()) - int64(s[1].Value.Uint64())
+}

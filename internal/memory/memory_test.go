@@ -1,0 +1,83 @@
+package memory
+
+import (
+	"runtime"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	for s, want := range map[string]int64{
+		"2GB": 2e9, "512MB": 512e6, "2GiB": 2 << 30, "1.5GiB": 3 << 29, "64MiB": 64 << 20, "800000000": 8e8, "300kB": 3e5, "1TB": 1e12, "2G": 2e9, "2gb": -1,
+		"": -1, "GB": -1, "-1GB": -1, "0": -1, "0GB": -1, "2 GB": -1, "2XB": -1, "NaN": -1, "Inf": -1, "1e300GB": -1, "2GBGB": -1, "half": -1,
+	} {
+		got, err := Parse(s)
+		if (err != nil) != (want < 0) || err == nil && got != want {
+			t.Errorf("%q: %d, %v; want %d", s, got, err, want)
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1 kB", 100_000: "100 kB", 2e9: "2 GB", 2.5e9: "2.5 GB", 512e6: "512 MB", 1 << 30: "1.07 GB", 12_345_678: "12.3 MB", 999_999_999: "1 GB"} {
+		if got := Text(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
+
+// TestMeterCountsWhatLives: garbage is not counted, what lives is.
+func TestMeterCountsWhatLives(t *testing.T) {
+	const limit = 64 << 20
+	garbage = nil
+	runtime.GC()
+	m := NewMeter(limit)
+	for i := range 400 {
+		garbage = make([]byte, 1<<20)
+		if m.Exceeded() {
+			t.Fatalf("exceeded by garbage after %d MB", i)
+		}
+	}
+	var kept [][]byte
+	for !m.Exceeded() {
+		if kept = append(kept, make([]byte, 1<<20)); len(kept) > 64 {
+			t.Fatal("64 MB live, and the meter has not noticed")
+		}
+	}
+	if len(kept) < 32 {
+		t.Errorf("exceeded by %d MB", len(kept))
+	}
+	runtime.KeepAlive(kept)
+	if none := NewMeter(-1); none.Exceeded() {
+		t.Error("no limit is exceeded")
+	}
+}
+
+var garbage []byte
+
+// TestRoom: a table fits as long as it and what lives are below the limit.
+func TestRoom(t *testing.T) {
+	garbage = nil
+	runtime.GC()
+	m := NewMeter(64 << 20)
+	if !m.Room(40<<20) || m.Room(65<<20) {
+		t.Error("an empty meter of 64 MB has room for 40 MB, not for 65")
+	}
+	kept := make([]byte, 32<<20)
+	if m.Room(40<<20) || !m.Room(20<<20) {
+		t.Error("beside 32 MB there is room for 20 MB, not for 40")
+	}
+	runtime.KeepAlive(kept)
+}
+
+func BenchmarkExceeded(b *testing.B) {
+	m := NewMeter(1 << 40)
+	for b.Loop() {
+		m.Exceeded()
+	}
+}
+
+func TestDefaultIsHalf(t *testing.T) {
+	if n := total(); n > 0 && Default() != n/2 && n > 2*Least && n < 1<<40 && Default() != 1e9 {
+		t.Errorf("default %d of %d", Default(), n)
+	}
+}

@@ -1,0 +1,128 @@
+package timeline
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/bulk"
+)
+
+// TestPassStaysBelowItsMemoryLimit: of traces that need several times the limit, a pass ends with an error that names the limit,
+// how much was read, and the flag; the heap never held more than the limit.
+func TestPassStaysBelowItsMemoryLimit(t *testing.T) {
+	const limit = 32 << 20
+	for name, n := range map[string]int{
+		"strings":                     300_000,
+		"long strings":                60_000,
+		"stacks":                      90_000,
+		"goroutines at the same time": 100_000,
+		"waiters for one lock":        100_000,
+	} {
+		var b bytes.Buffer
+		if err := bulk.Named(name).Write(&b, n); err != nil {
+			t.Fatal(err)
+		}
+		for _, packed := range []bool{false, true} {
+			data := b.Bytes()
+			if packed && name != "strings" && name != "goroutines at the same time" {
+				continue
+			}
+			if packed {
+				var z bytes.Buffer
+				pack, _ := gzip.NewWriterLevel(&z, gzip.BestSpeed)
+				pack.Write(data)
+				pack.Close()
+				data = z.Bytes()
+			}
+			t.Run(fmt.Sprintf("%s, packed %v", name, packed), func(t *testing.T) {
+				var info *Info
+				var err error
+				most := highWater(func() {
+					info, err = Read(t.Context(), bytes.NewReader(data), Options{Name: "x.trace", MaxMemory: limit}, Base{})
+				})
+				if !errors.Is(err, ErrMemory) {
+					t.Fatalf("%d events of %d bytes: error %v", info.Events, b.Len(), err)
+				}
+				for _, want := range []string{"memory limit 33.6 MB exceeded after reading ", "-memory", "x.trace: "} {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("error %q has no %q", err, want)
+					}
+				}
+				if most > limit {
+					t.Errorf("the heap grew by %d, the limit is %d", most, limit)
+				}
+			})
+		}
+	}
+}
+
+// highWater returns the most that the heap grows while f executes, as far as a look every now and then shows it.
+func highWater(f func()) (most int64) {
+	objects := func() int64 {
+		s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+		metrics.Read(s)
+		return int64(s[0].Value.Uint64())
+	}
+	runtime.GC()
+	base := objects()
+	done, seen := make(chan bool), make(chan int64)
+	go func() {
+		var most int64
+		for {
+			most = max(most, objects()-base)
+			select {
+			case <-done:
+				seen <- most
+				return
+			case <-time.After(500 * time.Microsecond):
+			}
+		}
+	}()
+	f()
+	close(done)
+	return <-seen
+}
+
+// late is an observer that is slow at first, so that generations pile up before it.
+type late struct {
+	Base
+	seen bool
+}
+
+func (l *late) Log(*Log) {
+	if !l.seen {
+		l.seen = true
+		time.Sleep(300 * time.Millisecond)
+	}
+}
+
+// TestScarceMemoryDecodesOneGenerationAtATime: a trace whose generations fit one by one, but not side by side, is read to its end.
+func TestScarceMemoryDecodesOneGenerationAtATime(t *testing.T) {
+	var b bytes.Buffer
+	if err := bulk.Named("generations of many strings").Write(&b, 50_000); err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	for _, r := range []func() (int64, error){
+		func() (int64, error) {
+			info, err := Read(t.Context(), bytes.NewReader(b.Bytes()), Options{MaxMemory: 40 << 20, Workers: 8}, &late{})
+			return info.Events, err
+		},
+		func() (int64, error) {
+			info, err := Read(t.Context(), streamOnly{bytes.NewReader(b.Bytes())}, Options{MaxMemory: -1, Workers: 8})
+			return info.Events, err
+		},
+	} {
+		events, err := r()
+		if err != nil || events < 8*50_000 {
+			t.Errorf("%d events of %d bytes: %v", events, b.Len(), err)
+		}
+	}
+}
