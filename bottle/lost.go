@@ -251,11 +251,17 @@ func (g *Graph) sentence(name func(*Box) string) string {
 	case g.Procs == 1:
 		return "With GOMAXPROCS 1, one goroutine runs at a time, and none can lack parallelism: one ran for " + used + " of the time."
 	case g.saturated():
-		return "Goroutines were running for " + used + " of the capacity of " + of +
-			". Running is not progressing: false sharing, atomics, spinning, C code and other programs do not show in a trace."
+		return "Goroutines were running for " + used + " of the capacity of " + of + ". " + notProgressing
 	}
-	return format.Percent(g.Lost(), g.Capacity) + " of the capacity of " + of + " was not used: " + g.where(name)
+	s := format.Percent(g.Lost(), g.Capacity) + " of the capacity of " + of + " was not used: " + g.where(name)
+	if g.Lost() < g.Capacity/5 {
+		s += " " + notProgressing
+	}
+	return s
 }
+
+// notProgressing is what a graph cannot say where most of the capacity is used.
+const notProgressing = "Running is not progressing: false sharing, atomics, spinning, C code and other programs do not show in a trace."
 
 // where lists the largest losses. What they do not name is one sum.
 func (g *Graph) where(name func(*Box) string) string {

@@ -51,7 +51,7 @@ func TestEverySentenceSaysTheCauseThatIsKnown(t *testing.T) {
 			"50% of the capacity of 4 processors was not used: 30% while the garbage collector ran (600 ms at a parallelism of 2.00), 20% while main.a ran (400 ms at a parallelism of 2.00)."},
 		{"a stop of microseconds is not said first", graphOf(2, 10*ms, Box{Group: "main.a", Share: 90 * ms, Parallelism: 1.9},
 			Box{Group: "stop-the-world (start trace)", Kind: Tracer, Share: 6 * time.Microsecond, Parallelism: 1}),
-			"15% of the capacity of 2 processors was not used: 10% while nothing ran (idle for 10 ms), 4% while main.a ran (90 ms at a parallelism of 1.90)."},
+			"15% of the capacity of 2 processors was not used: 10% while nothing ran (idle for 10 ms), 4% while main.a ran (90 ms at a parallelism of 1.90). Running is not progressing: false sharing, atomics, spinning, C code and other programs do not show in a trace."},
 		{"many small ones", graphOf(2, 0, Box{Group: "a", Share: 10 * ms, Parallelism: 1}, Box{Group: "b", Share: 10 * ms, Parallelism: 1}, Box{Group: "c", Share: 10 * ms, Parallelism: 1},
 			Box{Group: "d", Share: 10 * ms, Parallelism: 1}, Box{Group: "e", Share: 10 * ms, Parallelism: 1}),
 			"50% of the capacity of 2 processors was not used: 10% while a ran (10 ms at a parallelism of 1.00), 10% while b ran (10 ms at a parallelism of 1.00), 10% while c ran (10 ms at a parallelism of 1.00), 20% while others ran."},

@@ -86,8 +86,9 @@ function verdict(g) {
 	if (D.bottle.offered) return [`The program does not offer enough work for ${of}: ${percent(lost, g.capacity)} of the capacity was not asked for: `, ...where(g, lost)];
 	if (g.procs === 1 && g.idle >= g.wall / 20) return `${one}for ${percent(g.idle, g.wall)} of the time nothing ran.`;
 	if (g.procs === 1) return `${one}one ran for ${percent(running, g.capacity)} of the time.`;
-	if (saturated) return `Goroutines were running for ${percent(running, g.capacity)} of the capacity of ${of}. Running is not progressing: false sharing, atomics, spinning, C code and other programs do not show in a trace.`;
-	return [`${percent(lost, g.capacity)} of the capacity of ${of} was not used: `, ...where(g, lost)];
+	const progress = "Running is not progressing: false sharing, atomics, spinning, C code and other programs do not show in a trace.";
+	if (saturated) return `Goroutines were running for ${percent(running, g.capacity)} of the capacity of ${of}. ${progress}`;
+	return [`${percent(lost, g.capacity)} of the capacity of ${of} was not used: `, ...where(g, lost), lost < g.capacity / 5 ? ` ${progress}` : ""];
 }
 
 // where lists the largest losses. What they do not name is one sum.
