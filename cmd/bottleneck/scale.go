@@ -16,6 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
@@ -184,6 +185,7 @@ func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*scaleRun) err
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}
+		g.CPUs = host.Processors() // the run was on this machine
 		graphs[i] = g
 		if f.dir != "" {
 			name := filepath.Join(f.dir, fmt.Sprintf("graph-%d.svg", run.width))
