@@ -25,6 +25,7 @@ func run(t *testing.T, path string, args ...string) (string, error) {
 
 // go tool pprof takes profiles by their address, and shows the text of an error.
 func TestGoToolPprof(t *testing.T) {
+	t.Parallel()
 	goTool := require.Program(t, "go")
 	base := serve(t, newHandler(Options{}, readTape(t, smallTrace), nil), nil)
 	for path, want := range map[string][]string{
