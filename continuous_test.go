@@ -18,6 +18,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -388,6 +389,9 @@ func TestAnalyzeRecorder(t *testing.T) {
 		r, err := bottleneck.AnalyzeRecorder(context.Background(), rec, bottleneck.Options{})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if r.Bottle.CPUs != host.Processors() {
+			t.Errorf("%v processors, want %v", r.Bottle.CPUs, host.Processors())
 		}
 		if w := r.Bottle.Wall; w != 30*time.Millisecond || r.Contention.Duration != w || r.Tasks.Wall != w || r.Info.Duration() != w {
 			t.Errorf("wall %v, contention in %v, tasks in %v, %v", w, r.Contention.Duration, r.Tasks.Wall, r.Info.Duration())

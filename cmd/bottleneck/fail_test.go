@@ -36,6 +36,9 @@ func TestConditions(t *testing.T) {
 		{"parallelism<1.7", "parallelism<1.7 (it is 1.60)"},
 		{" parallelism > 1 ", "parallelism > 1 (it is 1.60)"},
 		{"neck-%>39", "neck-%>39 (it is 40.00%)"},
+		{"lost-%>59", "lost-%>59 (it is 60.00%)"},
+		{"lost-%>60", ""},
+		{"group(main.main).lost-%>28", "group(main.main).lost-%>28 (it is 28.75%)"},
 		{"neck-%>39%", "neck-%>39% (it is 40.00%)"},
 		{"neck-%>40", ""},
 		{"neck-%>39.9999", "neck-%>39.9999 (it is 40.00%)"},
@@ -163,5 +166,18 @@ func TestConditionsOfNothing(t *testing.T) {
 	}
 	if err := c.check(&bottle.Graph{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A condition on what is not known is no condition that holds or does not.
+func TestLostCapacityThatIsNotKnownFails(t *testing.T) {
+	g := sample()
+	g.SetProcs(0)
+	c := conditions[*bottle.Graph]{about: graphMeasures}
+	if err := c.add("lost-%>1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.check(g); err == nil || !strings.Contains(err.Error(), "lost capacity is not known") {
+		t.Errorf("%v", err)
 	}
 }
