@@ -28,7 +28,7 @@ func runVersion(ctx context.Context, std stdio, args []string) error {
 		return usagef("unexpected argument %q", args[0])
 	}
 	info, _ := debug.ReadBuildInfo()
-	_, err := fmt.Fprintf(std.out, "bottleneck %s\nreads execution traces of Go 1.%d to 1.%d, whose format Go 1.27 writes, too\n",
+	_, err := fmt.Fprintf(std.out, "bottleneck %s\nreads execution traces of Go 1.%d to 1.%d, and of Go 1.27, which writes the format of Go 1.26\n",
 		version(info), timeline.FirstVersion, timeline.LastVersion)
 	return err
 }
