@@ -71,8 +71,9 @@
 // the processors of the Go scheduler; with GOMAXPROCS above the number of cores
 // a box may be wider than the machine.
 //
-// A goroutine runs while it is in the state running or in a system call
-// that still holds its P. Goroutines of the garbage collector, of the runtime and of
+// A goroutine runs while it is in the state running, in a system call
+// that still holds its P, or in C code while a processor is free for it ([Box.InC]); what C code does
+// a trace does not show. Goroutines of the garbage collector, of the runtime and of
 // the tracer, and the application's when they assist the collector or stop the
 // world, have boxes of their own ([Kind]).
 //

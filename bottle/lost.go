@@ -133,7 +133,7 @@ func (g *Graph) SetProcs(n int) {
 }
 
 // Lost returns the capacity that was not used: Capacity − Σ Running, in ns·processors. It is
-// negative if more ran than GOMAXPROCS, as C code or [Graph.Offered] may, and 0 where GOMAXPROCS is not known.
+// negative if more ran than GOMAXPROCS, as with [Graph.Offered], and 0 where GOMAXPROCS is not known.
 func (g *Graph) Lost() time.Duration {
 	if g.Capacity == 0 {
 		return 0

@@ -15,7 +15,8 @@
 //	observer.go            what observers are shown
 //
 // Beside it, salvage.go and eventshape.go read what a generation that was cut off still tells, coroutine.go adds
-// what the runtime leaves out, wait.go says what goroutines wait for by the runtime's reasons and the call chains, and wrapper.go names
+// what the runtime leaves out, c.go finds calls of C among system calls and says when they count as
+// running, wait.go says what goroutines wait for by the runtime's reasons and the call chains, and wrapper.go names
 // goroutines that a library started for somebody else.
 //
 // Every generation has a Reader of its own, also when only one is decoded at a
@@ -90,7 +91,8 @@
 // and are read in one piece, which takes memory for the whole of it; newer ones get an error that says so.
 //
 // A trace does not tell when the operating system took a thread off its core,
-// so a goroutine in the state Running may not have run. It does not identify
+// so a goroutine in the state Running may not have run, nor what C code does
+// ([State.IsC]). It does not identify
 // locks and channels, and shows only waits, not who got a lock without waiting.
 // A goroutine that is older than the trace and never blocks has no name.
 // The call chains have at most 128 frames.
