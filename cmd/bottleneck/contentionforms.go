@@ -49,7 +49,7 @@ var contentionForms = map[string]func(w io.Writer, p *contention.Profile, d cont
 		return text.FoldedStacks(w, d.rows(p), d.view)
 	},
 	"pprof": func(w io.Writer, p *contention.Profile, d contentionDrawing) error {
-		return pprof.WriteContention(w, d.rows(p), pprof.ContentionOptions{View: d.view})
+		return pprof.WriteContention(w, d.rows(p), pprof.ContentionOptions{View: d.view, File: d.source})
 	},
 	"svg": func(w io.Writer, p *contention.Profile, d contentionDrawing) error {
 		return picture.ContentionSVG(w, p, d.flows())

@@ -31,7 +31,7 @@ var forms = map[string]form{
 	"csv":   func(w io.Writer, g *bottle.Graph, d drawing) error { return text.CSV(w, d.fold(g)) },
 	"svg":   func(w io.Writer, g *bottle.Graph, d drawing) error { return picture.SVG(w, g, d.picture()) },
 	"png":   func(w io.Writer, g *bottle.Graph, d drawing) error { return picture.PNG(w, g, d.picture()) },
-	"pprof": func(w io.Writer, g *bottle.Graph, d drawing) error { return pprof.Write(w, d.fold(g), pprof.Options{}) },
+	"pprof": func(w io.Writer, g *bottle.Graph, d drawing) error { return pprof.Write(w, d.fold(g), pprof.Options{File: d.source}) },
 }
 
 const (

@@ -29,7 +29,7 @@ var tasksForms = map[string]func(w io.Writer, p *granularity.Profile, d tasksDra
 		return text.TasksCSV(w, d.largest(p))
 	},
 	"pprof": func(w io.Writer, p *granularity.Profile, d tasksDrawing) error {
-		return pprof.WriteTasks(w, d.largest(p), pprof.TasksOptions{Submission: d.submission})
+		return pprof.WriteTasks(w, d.largest(p), pprof.TasksOptions{Submission: d.submission, File: d.source})
 	},
 	"svg": func(w io.Writer, p *granularity.Profile, d tasksDrawing) error {
 		if d.strip {

@@ -3,6 +3,8 @@ package live
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 
 	"github.com/google/pprof/profile"
 
@@ -47,7 +49,7 @@ func (h *handler) contention(ctx context.Context, q query) ([]byte, error) {
 		err = contention.WriteJSON(&buf, p)
 	default:
 		var prof *profile.Profile
-		if prof, err = pprof.Contention(p, pprof.ContentionOptions{View: q.view}); err == nil {
+		if prof, err = pprof.Contention(p, pprof.ContentionOptions{View: q.view, File: filepath.Base(os.Args[0])}); err == nil {
 			if prof.TimeNanos == 0 && !live.From.IsZero() {
 				prof.TimeNanos = live.From.UnixNano()
 			}

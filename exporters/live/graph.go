@@ -3,6 +3,8 @@ package live
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -49,7 +51,7 @@ func (h *handler) graph(ctx context.Context, q query) ([]byte, error) {
 		err = bottle.WriteJSON(&buf, g)
 	default:
 		var p *profile.Profile
-		if p, err = pprof.Profile(live.Bottle, pprof.Options{Time: live.From}); err == nil {
+		if p, err = pprof.Profile(live.Bottle, pprof.Options{Time: live.From, File: filepath.Base(os.Args[0])}); err == nil {
 			err = h.writeProfile(&buf, p)
 		}
 	}

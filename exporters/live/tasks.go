@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -59,7 +61,7 @@ func (h *handler) taskSizes(ctx context.Context, q query) ([]byte, error) {
 		err = granularity.WriteJSON(&buf, p)
 	default:
 		var prof *profile.Profile
-		if prof, err = pprof.Tasks(p, pprof.TasksOptions{}); err == nil {
+		if prof, err = pprof.Tasks(p, pprof.TasksOptions{File: filepath.Base(os.Args[0])}); err == nil {
 			if prof.TimeNanos == 0 {
 				prof.TimeNanos = time.Now().Add(-p.Wall).UnixNano()
 			}
@@ -91,7 +93,7 @@ func (h *handler) taskDelta(ctx context.Context, q query) ([]byte, error) {
 		return nil, &problem{status: http.StatusBadRequest, text: "seconds= makes a profile for pprof of the seconds to come: other forms show all tasks since the recorder was made, and take no seconds"}
 	}
 	start := time.Now()
-	before, err := pprof.Tasks(h.tasks.Profile(), pprof.TasksOptions{})
+	before, err := pprof.Tasks(h.tasks.Profile(), pprof.TasksOptions{File: filepath.Base(os.Args[0])})
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +104,7 @@ func (h *handler) taskDelta(ctx context.Context, q query) ([]byte, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	after, err := pprof.Tasks(h.tasks.Profile(), pprof.TasksOptions{})
+	after, err := pprof.Tasks(h.tasks.Profile(), pprof.TasksOptions{File: filepath.Base(os.Args[0])})
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func build(g *bottle.Graph, opt Options) *profile.Profile {
 			DocURL:            docURL,
 		},
 		// HasFunctions keeps pprof from looking for the executable.
-		code:    &profile.Mapping{ID: 1, File: opt.File, BuildID: opt.BuildID, HasFunctions: true},
+		code:    codeMapping(opt.File, opt.BuildID),
 		frames:  map[frame]*profile.Location{},
 		grouped: g.GroupBy,
 	}
@@ -184,4 +184,13 @@ func warningComments(warnings []string) (out []string) {
 		out = append(out, format.Plural(more, "more warning", "more warnings"))
 	}
 	return out
+}
+
+// codeMapping is the mapping of the program's code. Its file is the first word of the title that pprof shows, "unknown" without
+// one. Everything else is known, so pprof does not look for symbols in the file.
+func codeMapping(file, buildID string) *profile.Mapping {
+	if file == "" {
+		file = "program"
+	}
+	return &profile.Mapping{ID: 1, File: file, BuildID: buildID, HasFunctions: true, HasFilenames: true, HasLineNumbers: true}
 }

@@ -15,7 +15,8 @@ import (
 type ContentionOptions struct {
 	// View says whose call chains the stacks are; empty means [contention.OwnerView].
 	View contention.View
-	// File and BuildID name the executable that was profiled; empty when not known.
+	// File and BuildID name the executable that was profiled; empty when not known: pprof then shows
+	// "program" in titles.
 	File, BuildID string
 }
 

@@ -49,7 +49,7 @@ func buildContention(p *contention.Profile, opt ContentionOptions) *profile.Prof
 			DocURL:            docURL,
 			Comments:          contentionComments(p, opt.View),
 		},
-		code: &profile.Mapping{ID: 1, File: opt.File, BuildID: opt.BuildID, HasFunctions: true, HasFilenames: true, HasLineNumbers: true},
+		code: codeMapping(opt.File, opt.BuildID),
 	}
 	b.p.Mapping = []*profile.Mapping{b.code}
 	if !p.Start.IsZero() {

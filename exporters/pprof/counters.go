@@ -21,7 +21,8 @@ type CountersOptions struct {
 	// Metrics are what is added up beside the number of quanta and their time; nil means every counter of changes. A metric of levels or
 	// of quotients is refused, since its sum means nothing.
 	Metrics []string
-	// File and BuildID name the executable that was recorded; empty when not known.
+	// File and BuildID name the executable that was recorded; empty when not known: pprof then shows
+	// "program" in titles.
 	File, BuildID string
 }
 
@@ -220,7 +221,7 @@ func (q *quanta) build(opt CountersOptions) *profile.Profile {
 			DurationNanos:     int64(q.rec.Wall),
 			DocURL:            docURL,
 		},
-		code:   &profile.Mapping{ID: 1, File: opt.File, BuildID: opt.BuildID, HasFunctions: true},
+		code:   codeMapping(opt.File, opt.BuildID),
 		frames: map[frame]*profile.Location{},
 	}
 	b.p.Mapping = []*profile.Mapping{b.code}

@@ -65,7 +65,8 @@ import (
 type Options struct {
 	// Time is when the graph begins, by the clock on the wall; zero when that is not known.
 	Time time.Time
-	// File and BuildID name the executable that was traced; empty when not known.
+	// File and BuildID name the executable that was traced; empty when not known: pprof then shows
+	// "program" in titles.
 	File, BuildID string
 }
 

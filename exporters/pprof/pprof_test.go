@@ -15,7 +15,9 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
@@ -301,7 +303,7 @@ func TestGoToolPprof(t *testing.T) {
 		}},
 		{"raw", sorting(), []string{"-raw"}, []string{
 			"PeriodType: wall nanoseconds\nPeriod: 1\n", "Samples:\nshare/nanoseconds[dflt] running/nanoseconds\n",
-			"3000000000 12000000000: 1", "Mappings\n1: 0x0/0x0/0x0   [FN]\n",
+			"3000000000 12000000000: 1", "Mappings\n1: 0x0/0x0/0x0 program  [FN][FL][LN]\n",
 		}},
 		{"comments", sorting(), []string{"-comments"}, []string{"bottle graph by function, go1.26, GOMAXPROCS 4\nThe trace ends early.\n"}},
 		{"the focus on one window", windows, []string{"-top", "-unit=s", "-tagfocus=window_start=3s:5s"}, []string{
@@ -366,5 +368,28 @@ func BenchmarkWrite(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// The web interface of pprof puts "File Type" over a profile, with "unknown" for what the profile does not have.
+func TestNoTitleIsUnknown(t *testing.T) {
+	for title, write := range map[string]func(w io.Writer, file string) error{
+		"share": func(w io.Writer, file string) error { return pprof.Write(w, sorting(), pprof.Options{File: file}) },
+		"delay": func(w io.Writer, file string) error {
+			return pprof.WriteContention(w, &contention.Profile{}, pprof.ContentionOptions{File: file})
+		},
+		"time": func(w io.Writer, file string) error {
+			return pprof.WriteTasks(w, &granularity.Profile{}, pprof.TasksOptions{File: file})
+		},
+		"time of quanta": func(w io.Writer, file string) error {
+			return pprof.WriteCounters(t.Context(), w, explore(t, counted()), nil, pprof.CountersOptions{File: file})
+		},
+	} {
+		for file, want := range map[string]string{"": "program", "/home/somebody/shop.trace": "shop.trace"} {
+			out := goToolOn(t, func(w io.Writer) error { return write(w, file) }, "-top")
+			if !strings.HasPrefix(out, "File: "+want+"\n") && !strings.Contains(out, "\nFile: "+want+"\n") || !strings.Contains(out, "\nType: "+strings.Fields(title)[0]+"\n") || strings.Contains(out, "ymboliz") {
+				t.Errorf("%s of %q: pprof prints %s", title, file, out)
+			}
+		}
 	}
 }

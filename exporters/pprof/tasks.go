@@ -14,7 +14,8 @@ import (
 type TasksOptions struct {
 	// Submission roots the stacks in the call chains that submitted the tasks, instead of those that created them.
 	Submission bool
-	// File and BuildID name the executable that was profiled; empty when not known.
+	// File and BuildID name the executable that was profiled; empty when not known: pprof then shows
+	// "program" in titles.
 	File, BuildID string
 }
 

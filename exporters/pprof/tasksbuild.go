@@ -41,7 +41,7 @@ func buildTasks(p *granularity.Profile, opt TasksOptions) *profile.Profile {
 			DocURL:            docURL,
 			Comments:          tasksComments(p, opt),
 		},
-		code: &profile.Mapping{ID: 1, File: opt.File, BuildID: opt.BuildID, HasFunctions: true, HasFilenames: true, HasLineNumbers: true},
+		code: codeMapping(opt.File, opt.BuildID),
 	}
 	b.p.Mapping = []*profile.Mapping{b.code}
 	if !p.Time.IsZero() {
