@@ -143,7 +143,7 @@ func TestContentionGoToolPprof(t *testing.T) {
 		{"raw", "owner", []string{"-raw"}, []string{
 			"PeriodType: wall nanoseconds\nPeriod: 1\n", "Samples:\ncontentions/count delay/nanoseconds[dflt] ready/nanoseconds\n",
 			"         39  600000000          0: ", "         20  200000000          0: ", "          5  150000000          0: ", "          0   40000000          0: ",
-			"Time: 2023-11-1", "Mappings\n1: 0x0/0x0/0x0   [FN][FL][LN]\n",
+			"Time: 2023-11-1", "Mappings\n1: 0x0/0x0/0x0 program  [FN][FL][LN]\n",
 			"example.com/cache.(*LRU).evict /src/example.go:10:0 s=0\n",
 		}},
 		{"focus on a label", "joined", []string{"-top", "-unit=ms", "-tagfocus=lock_class=log"}, []string{

@@ -291,3 +291,37 @@ func ExampleWriteContention() {
 	// at once: most goroutines that waited at the same time; held%: part of the time in which the lock is known to
 	//   have been held while others waited.
 }
+
+// The tables fit the width of the terminal, whatever the locks are called; columns that have no room are in a second table.
+func TestLockTableFitsIn80Columns(t *testing.T) {
+	p := &contention.Profile{Source: contention.FromTrace, Duration: 1234 * time.Millisecond}
+	for i, class := range []string{
+		"go.opentelemetry.io/otel/sdk/metric/internal/aggregate.(*cumulativeHistogram[go.shape.float64,go.shape.*uint8]).measure.func2.1",
+		"gitlab.example.com/platform/services/checkout/internal/cache.(*Sharded[github.com/google/uuid.UUID,*gitlab.example.com/platform/services/checkout/pkg/model.Order]).Load",
+		"main.a", "日本語/パッケージ.(*型).待つ関数の長い長い名前はここまで続くのでした",
+	} {
+		lock := &contention.Lock{ID: uint64(i + 1), Class: class, Waiters: 1000, Contended: time.Second}
+		party := party(class+".func1", class+".func1")
+		w := contention.Wait{Kind: contention.MutexKind, Lock: lock, Waiter: party, Contentions: 123456, Parks: 234567, Waited: 98765 * time.Second, Blamed: 98765 * time.Second, Longest: 123456 * time.Millisecond, Ready: 98765 * time.Millisecond, ReadyIdle: 12 * time.Second}
+		p.Locks, p.Waits = append(p.Locks, lock), append(p.Waits, w)
+		p.Pairs = append(p.Pairs, contention.Pair{Kind: w.Kind, Lock: lock, Waiter: party, Owner: party, Contentions: w.Contentions, Blamed: w.Blamed, Activity: contention.Activity{Running: w.Blamed / 2, Runnable: w.Blamed / 3}})
+	}
+	for _, width := range []int{60, 80, 100, 200} {
+		var b strings.Builder
+		opt := ContentionOptions{}
+		opt.Width = width
+		if err := WriteContention(&b, p, opt); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := columns(strings.TrimSuffix(line, "\n")); n > max(width, 80) {
+				t.Errorf("at %d columns, a line has %d: %s", width, n, line)
+			}
+		}
+		for _, heading := range []string{"idle%", "contentions", "parks", "longest", "at once", "held%", "run%", "ready%", "block%"} {
+			if !strings.Contains(b.String()[strings.LastIndex(b.String(), "blocked    ")+1:], heading) {
+				t.Errorf("at %d columns, %s is missing:\n%s", width, heading, b.String())
+			}
+		}
+	}
+}

@@ -112,28 +112,36 @@ func lockNames(rows []contention.LockRow) []string {
 	return names
 }
 
-// lockLines lays the table out, numbers first as in the tree.
+// leastLockName is the width of the names that the columns beside them leave.
+const leastLockName = 24
+
+// lockLines lays the table out, numbers first as in the tree. Columns that have no room beside the names follow in a second
+// table of the same locks.
 func (m *contentionModel) lockLines(lines [][]string, names []string) string {
 	var b strings.Builder
 	widths := make([]int, len(lines[0]))
-	used := 0
 	for i := range widths {
 		for _, l := range lines {
 			widths[i] = max(widths[i], columns(l[i]))
 		}
-		used += widths[i] + 2
 	}
-	for i, l := range lines {
-		s := ""
-		for j, cell := range l {
-			s += right(cell, widths[j]) + "  "
+	for from, to := 0, 0; from < len(widths); from = to {
+		used := 0
+		for ; to < len(widths) && (to == from || used+widths[to]+2+leastLockName <= m.opt.Width); to++ {
+			used += widths[to] + 2
 		}
-		if i == 0 {
-			b.WriteString(m.style.paint(dim, s+"lock") + "\n")
-			continue
+		for i, l := range lines {
+			s := ""
+			for j := from; j < to; j++ {
+				s += right(l[j], widths[j]) + "  "
+			}
+			if i == 0 {
+				b.WriteString(m.style.paint(dim, s+"lock") + "\n")
+				continue
+			}
+			name := m.style.fit(m.style.clean(names[i-1]), max(minName, m.opt.Width-used))
+			b.WriteString(strings.TrimRight(s+name, " ") + "\n")
 		}
-		name := m.style.fit(m.style.clean(names[i-1]), max(minName, m.opt.Width-used))
-		b.WriteString(strings.TrimRight(s+name, " ") + "\n")
 	}
 	legend := "at once: most goroutines that waited at the same time; held%: part of the time in which the lock is known to have been held while others waited."
 	if m.tellsReady() {
