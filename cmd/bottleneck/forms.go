@@ -26,12 +26,14 @@ type form func(w io.Writer, g *bottle.Graph, d drawing) error
 
 // forms are what -format and the ends of -o's names choose from.
 var forms = map[string]form{
-	"text":  writeText,
-	"json":  func(w io.Writer, g *bottle.Graph, d drawing) error { return bottle.WriteJSON(w, d.fold(g)) },
-	"csv":   func(w io.Writer, g *bottle.Graph, d drawing) error { return text.CSV(w, d.fold(g)) },
-	"svg":   func(w io.Writer, g *bottle.Graph, d drawing) error { return picture.SVG(w, g, d.picture()) },
-	"png":   func(w io.Writer, g *bottle.Graph, d drawing) error { return picture.PNG(w, g, d.picture()) },
-	"pprof": func(w io.Writer, g *bottle.Graph, d drawing) error { return pprof.Write(w, d.fold(g), pprof.Options{File: d.source}) },
+	"text": writeText,
+	"json": func(w io.Writer, g *bottle.Graph, d drawing) error { return bottle.WriteJSON(w, d.fold(g)) },
+	"csv":  func(w io.Writer, g *bottle.Graph, d drawing) error { return text.CSV(w, d.fold(g)) },
+	"svg":  func(w io.Writer, g *bottle.Graph, d drawing) error { return picture.SVG(w, g, d.picture()) },
+	"png":  func(w io.Writer, g *bottle.Graph, d drawing) error { return picture.PNG(w, g, d.picture()) },
+	"pprof": func(w io.Writer, g *bottle.Graph, d drawing) error {
+		return pprof.Write(w, d.fold(g), pprof.Options{File: d.source})
+	},
 }
 
 const (
