@@ -38,17 +38,19 @@ func WriteContention(w io.Writer, p *contention.Profile, opt ContentionOptions) 
 		return errNoContention
 	}
 	opt.Options = opt.withDefaults()
+	costs, idle := p, (*contention.Profile)(nil)
 	if len(opt.By) == 0 {
 		opt.By = DefaultAspects
+		costs, idle = split(p)
 	}
 	tree, err := p.Aggregate(opt.By...)
 	if err != nil {
 		return fmt.Errorf("text: %w", err)
 	}
-	m := &contentionModel{p: p, tree: tree, opt: opt, style: style{colour: opt.Colour, ascii: opt.ASCII}}
+	m := &contentionModel{p: p, costs: costs, tree: tree, opt: opt, style: style{colour: opt.Colour, ascii: opt.ASCII}}
 	sections := []string{m.headline()}
 	if tree.Waited > 0 || tree.Ready > 0 {
-		sections = append(sections, m.treeText(), m.locks())
+		sections = append(sections, m.trees(idle), m.locks())
 	}
 	if s := m.warnings(); s != "" {
 		sections = append(sections, s)
@@ -62,6 +64,7 @@ func WriteContention(w io.Writer, p *contention.Profile, opt ContentionOptions) 
 // contentionModel is a profile on its way to text.
 type contentionModel struct {
 	p     *contention.Profile
+	costs *contention.Profile // what of p comes first, see split
 	tree  *contention.Tree
 	opt   ContentionOptions
 	style style
@@ -125,7 +128,7 @@ func (m *contentionModel) during() string {
 
 // most is what others are held up by for longest, by an aspect such as the owner's function.
 func (m *contentionModel) most(by contention.Aspect) (string, time.Duration) {
-	t, err := m.p.Aggregate(by)
+	t, err := m.costs.Aggregate(by)
 	if err != nil {
 		return "", 0
 	}

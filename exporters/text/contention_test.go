@@ -325,3 +325,58 @@ func TestLockTableFitsIn80Columns(t *testing.T) {
 		}
 	}
 }
+
+// A main goroutine that waits for its workers, and connections that wait for requests, wait longest and cost nothing: locks come first. Nothing is
+// left out, and nothing is counted twice.
+func TestForkJoinAndIdleWaitsComeAfterWhatCosts(t *testing.T) {
+	p := &contention.Profile{Source: contention.FromTrace, Duration: time.Second}
+	for i, w := range []struct {
+		kind          contention.Kind
+		waiter, owner string
+		waited        time.Duration
+	}{
+		{contention.WaitGroupKind, "main.main", "main.worker", 900 * msec},
+		{contention.NetworkKind, "internal/poll.(*FD).Read", "", 990 * msec},
+		{contention.SelectKind, "net/http.(*persistConn).writeLoop", "net/http.(*persistConn).roundTrip", 980 * msec},
+		{contention.ChanReceiveKind, "testing.(*B).run1", "testing.(*B).run1.func1", 970 * msec},
+		{contention.MutexKind, "main.worker", "main.holder", 5 * msec},
+		{contention.ChanReceiveKind, "main.consumer", "main.producer", 4 * msec},
+	} {
+		lock := &contention.Lock{ID: uint64(i + 1), Class: string(w.kind) + w.waiter}
+		row := contention.Wait{Kind: w.kind, Lock: lock, Waiter: party(w.waiter, w.waiter), Contentions: 1, Waited: w.waited, Longest: w.waited}
+		if w.owner == "" {
+			row.Unattributed = w.waited
+		} else {
+			row.Blamed = w.waited
+			p.Pairs = append(p.Pairs, contention.Pair{Kind: w.kind, Lock: lock, Waiter: row.Waiter, Owner: party(w.owner, w.owner), Contentions: 1, Blamed: w.waited})
+		}
+		p.Locks, p.Waits = append(p.Locks, lock), append(p.Waits, row)
+	}
+	var b strings.Builder
+	if err := WriteContention(&b, p, ContentionOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	out, at := b.String(), -1
+	for _, want := range []string{"Most to blame: main.holder, 5 ms", "1  main.holder\n", "1  main.producer\n", "Waiting for workers, for work or for the network (>99%), which need not cost anything:", " 990 ms  26%                      [unattributed]", " 980 ms", " 970 ms", " 900 ms"} {
+		i := strings.Index(out[at+1:], want)
+		if i < 0 {
+			t.Fatalf("%q is missing, or too early, in\n%s", want, out)
+		}
+		at += 1 + i
+	}
+	first, second := split(p)
+	var sum time.Duration
+	for _, part := range []*contention.Profile{first, second} {
+		tree, err := part.Aggregate(DefaultAspects...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += tree.Waited
+	}
+	if whole, _ := p.Aggregate(DefaultAspects...); sum != whole.Waited || len(first.Pairs)+len(second.Pairs) != len(p.Pairs) {
+		t.Errorf("the parts sum to %v of %v", sum, whole.Waited)
+	}
+	if same, none := split(first); same != first || none != nil {
+		t.Error("a profile of waits of one sort is taken apart")
+	}
+}

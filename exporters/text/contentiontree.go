@@ -30,11 +30,77 @@ func (m *contentionModel) cells(waited, percent, ready, count string, did [3]str
 	return cells
 }
 
-// treeText writes the tree, a line for each node, below the names of the aspects.
-func (m *contentionModel) treeText() string {
+// split takes those waits apart in which goroutines wait for others to finish, for the network, or for something to do. Most of them cost nothing,
+// however long they are: the main goroutine waits for its workers, and a connection that is kept open for the next request. idle is nil if
+// there are none of one sort. Rows of both are those of p.
+func split(p *contention.Profile) (costs, idle *contention.Profile) {
+	first, second := *p, *p
+	first.Waits, first.Pairs, second.Waits, second.Pairs = nil, nil, nil, nil
+	for _, w := range p.Waits {
+		if waitsForWork(w.Kind, w.Waiter.Stack) {
+			second.Waits = append(second.Waits, w)
+		} else {
+			first.Waits = append(first.Waits, w)
+		}
+	}
+	for _, q := range p.Pairs {
+		if waitsForWork(q.Kind, q.Waiter.Stack) {
+			second.Pairs = append(second.Pairs, q)
+		} else {
+			first.Pairs = append(first.Pairs, q)
+		}
+	}
+	if len(first.Waits) == 0 || len(second.Waits) == 0 {
+		return p, nil
+	}
+	return &first, &second
+}
+
+// waitsForWork reports whether waits of a kind and call chain are of that sort.
+func waitsForWork(kind contention.Kind, waiter *contention.Stack) bool {
+	switch kind {
+	case contention.WaitGroupKind, contention.NetworkKind, contention.SleepKind:
+		return true
+	case contention.ChanReceiveKind, contention.SelectKind, contention.CondKind:
+	default:
+		return false
+	}
+	if waiter == nil || len(waiter.Frames) == 0 {
+		return false
+	}
+	// Benchmarks and tests wait for those that they run; connections for requests, answers and their ends.
+	for _, of := range []string{"testing.(*", "net/http.(*persistConn).", "net/http.(*conn).", "net/http.(*connReader).", "net/http.(*http2", "os/signal."} {
+		if strings.HasPrefix(waiter.Frames[0].Func, of) {
+			return true
+		}
+	}
+	return false
+}
+
+// trees writes the tree; in two parts, if waits that are idle come second.
+func (m *contentionModel) trees(idle *contention.Profile) string {
+	s := ""
+	if idle == nil {
+		s = m.treeText(m.tree)
+	} else {
+		first, _ := m.costs.Aggregate(m.opt.By...) // the whole was aggregated by the same
+		second, _ := idle.Aggregate(m.opt.By...)
+		s = m.treeText(first) + m.paragraph(bold, fmt.Sprintf("Waiting for workers, for work or for the network (%s), which need not cost anything:", format.Percent(second.Waited, m.tree.Waited))) + m.treeText(second)
+	}
+	if m.known() {
+		s += m.style.paintLines(dim, wrap(didLegend, m.opt.Width, 0)) + "\n"
+	}
+	if countsTwice(m.tree) {
+		s += m.style.paintLines(dim, wrap("contentions: "+severalLegend, m.opt.Width, 0)) + "\n"
+	}
+	return s
+}
+
+// treeText writes a tree, a line for each node, below the names of the aspects.
+func (m *contentionModel) treeText(tree *contention.Tree) string {
 	short := shortNames(m.tree)
 	var lines []treeLine
-	m.addLines(&lines, m.tree, 0, short)
+	m.addLines(&lines, tree, 0, short)
 	headings := m.cells(m.heading(), "%", "ready", "contentions", didHeadings)
 	width := make([]int, len(headings))
 	for i := range width {
@@ -64,12 +130,6 @@ func (m *contentionModel) treeText() string {
 	row(dim, headings, "by "+strings.Join(aspects, " > "), true)
 	for _, l := range lines {
 		row(l.attribute, l.numbers, spaces(2*l.depth)+l.name, l.stack)
-	}
-	if m.known() {
-		b.WriteString(m.style.paintLines(dim, wrap(didLegend, m.opt.Width, 0)) + "\n")
-	}
-	if countsTwice(m.tree) {
-		b.WriteString(m.style.paintLines(dim, wrap("contentions: "+severalLegend, m.opt.Width, 0)) + "\n")
 	}
 	return b.String()
 }
