@@ -24,7 +24,7 @@ func ReadJSON(r io.Reader) (*Profile, error) {
 	p, err := decodeProfile(dec)
 	if err == nil {
 		if _, more := dec.Token(); more != io.EOF {
-			err = fmt.Errorf("there is something behind the object, at byte %d", dec.InputOffset())
+			err = fmt.Errorf("unexpected data after top-level value at offset %d", dec.InputOffset())
 		}
 	}
 	if err != nil {

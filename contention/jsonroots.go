@@ -79,7 +79,7 @@ func (r *jsonReader) roots(forms []rootJSON, q *Pair) error {
 		case d < 0 || d > left:
 			err = fmt.Errorf("a wait_ns is negative, or they sum to more than that of the pair, %d", q.Blamed)
 		case f.Via == "" && (itself || root.Owner != q.Owner):
-			err = errors.New("without a via it has to be the owner, once")
+			err = errors.New("a root with an empty via must be the owner, and unique")
 		case f.Via != "" && blocked.Blocked[f.Via] < d:
 			err = fmt.Errorf("the owner was not blocked on %q for so long", f.Via)
 		}

@@ -19,7 +19,7 @@ func (s *Stack) describe(m *run) {
 func (s *Stack) judge(r *run, delay time.Duration) {
 	if wall := r.account.Wall; float64(delay) > MaxDelay*float64(wall) {
 		s.Disturbed = true
-		s.Warnings = append(s.Warnings, fmt.Sprintf("Disturbed: in %s, threads that were ready waited for up to %s in %s while other programs used the processors, so this is not a result.",
+		s.Warnings = append(s.Warnings, fmt.Sprintf("Disturbed: in %s, threads that were ready waited for up to %s in %s while other programs used the processors: discard this measurement.",
 			r.name, format.Duration(delay), format.Duration(wall)))
 	}
 }

@@ -89,7 +89,7 @@ func (b *budget) spend(cpu time.Duration, bytes int64) {
 func (b *budget) tooLow() { b.perByte, b.learnt = 2*b.perByte, true }
 
 // errBudget ends the decoding of a generation that takes too long.
-var errBudget = errors.New("it takes more time than there is")
+var errBudget = errors.New("CPU budget exceeded")
 
 // cpuBound is a context that ends when the thread has used so much processor time.
 type cpuBound struct {

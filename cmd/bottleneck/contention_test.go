@@ -257,13 +257,13 @@ func TestContentionFail(t *testing.T) {
 		want string // of the error; empty if the condition does not hold
 	}{
 		{"waited>10s", ""},
-		{"waited>1s, contentions>=1000", "failed, as -fail says: waited>1s (it is 3."},
-		{"contentions<1000,waiting>=1", "contentions<1000 (it is 294.00), waiting>=1 (it is 3."},
-		{"longest>1ms", "longest>1ms (it is 893."},
+		{"waited>1s, contentions>=1000", "-fail: waited>1s: got 3."},
+		{"contentions<1000,waiting>=1", "contentions<1000: got 294.00; waiting>=1: got 3."},
+		{"longest>1ms", "longest>1ms: got 893."},
 		{"unattributed-%>50", ""},
-		{"handoff-%<50%", "handoff-%<50% (it is 0."},
+		{"handoff-%<50%", "handoff-%<50%: got 0."},
 		{"lock(nobody).waited>0s", ""},
-		{"lock(work.mutexWorker#1).contentions>0, lock(proto/work.mutexWorker).waited>1s", "contentions>0 (it is "},
+		{"lock(work.mutexWorker#1).contentions>0, lock(proto/work.mutexWorker).waited>1s", "contentions>0: got "},
 	} {
 		r := bottleneck("contention", "-format", "csv", "-fail", tt.expr, mutexTrace)
 		status := exitOK

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -106,7 +107,7 @@ func runDemo(ctx context.Context, std stdio, args []string) error {
 		return err
 	}
 	if d.procs < 2 {
-		return fmt.Errorf("the demo has nothing to show on one processor (GOMAXPROCS is 1): goroutines can only take turns there, so every group of them is alone and none is a neck")
+		return errors.New("demo needs GOMAXPROCS >= 2: with one processor there is no parallelism to show")
 	}
 	run, err := d.record(ctx, std)
 	if err != nil {

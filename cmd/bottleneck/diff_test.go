@@ -61,14 +61,14 @@ func TestDiff(t *testing.T) {
 		status              int
 		err                 string
 	}{
-		{"parallelism < 0.9x", computeTrace, mutexTrace, exitFailure, "parallelism < 0.9x (it is 1.22, it was 2.00: 0.61x)"},
+		{"parallelism < 0.9x", computeTrace, mutexTrace, exitFailure, "parallelism < 0.9x: got 1.22, was 2.00: 0.61x"},
 		{"parallelism < 0.5x", computeTrace, mutexTrace, exitOK, ""},
-		{"parallelism<1.5", computeTrace, mutexTrace, exitFailure, "parallelism<1.5 (it is 1.22)"},
+		{"parallelism<1.5", computeTrace, mutexTrace, exitFailure, "parallelism<1.5: got 1.22"},
 		{"neck-% > 1.1x", graph, computeTrace, exitOK, ""},
 		{"neck-%>1.1x, wall>100x", computeTrace, mutexTrace, exitFailure, "neck-%>1.1x"},
 		{"wall>1ns", computeTrace, mutexTrace, exitFailure, "wall>1ns"},
 		{"group(work.computeWorker).share-%<=1x", computeTrace, computeTrace, exitFailure, "1.00x"},
-		{"sync-mutex>1.1x", stack, other, exitFailure, "sync-mutex>1.1x (it is 0.72, it was 0.00)"},
+		{"sync-mutex>1.1x", stack, other, exitFailure, "sync-mutex>1.1x: got 0.72, was 0.00"},
 		{"speedup<0.9x", stack, other, exitFailure, "speedup<0.9x"},
 		{"speedup<0.9x", other, stack, exitOK, ""},
 		{"remainder>=5", stack, other, exitOK, ""},

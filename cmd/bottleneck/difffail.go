@@ -99,13 +99,13 @@ func (c changeConditions) check(p diffPair) error {
 				return fmt.Errorf("-fail %s: in the old run: %w", one.text, err)
 			}
 			v = quotient(before, after)
-			is += ", it was " + m.format(before, m.limit)
+			is += ", was " + m.format(before, m.limit)
 			if !math.IsInf(v, 0) {
 				is += fmt.Sprintf(": %.2fx", v)
 			}
 		}
 		if one.holds(v, m.limit) {
-			held = append(held, fmt.Sprintf("%s (it is %s)", one.text, is))
+			held = append(held, fmt.Sprintf("%s: got %s", one.text, is))
 		}
 	}
 	return failed(held)

@@ -81,10 +81,10 @@ func TestDiffContention(t *testing.T) {
 		t.Errorf("%s", r.out)
 	}
 	checkFails(t, before, after, []failTest{
-		{"waited > 1.1x", "waited > 1.1x (it is 201ms, it was 101ms: 1.99x)"},
+		{"waited > 1.1x", "waited > 1.1x: got 201ms, was 101ms: 1.99x"},
 		{"waited > 2x", ""},
-		{"waited > 200ms", "it is 201ms"},
-		{"contentions > 1.1x", "it is 300.00, it was 100.00: 3.00x"},
+		{"waited > 200ms", "got 201ms"},
+		{"contentions > 1.1x", "got 300.00, was 100.00: 3.00x"},
 		{"contentions > 500", ""},
 		{"lock(lru.Cache).waited > 1.1x", "1.99x"},
 		{"lock(example.com/lru.Cache).contentions > 1.1x", "3.00x"},
@@ -120,14 +120,14 @@ func TestDiffTasks(t *testing.T) {
 		t.Errorf("%s", r.out)
 	}
 	checkFails(t, before, after, []failTest{
-		{"tasks > 3x", "it is 400.00, it was 100.00: 4.00x"},
+		{"tasks > 3x", "got 400.00, was 100.00: 4.00x"},
 		{"tasks > 500", ""},
-		{"coarse-tasks-% > 50", "it is 100.00%"},
+		{"coarse-tasks-% > 50", "got 100.00%"},
 		{"fine-tasks-% > 1x", ""},
 		{"tasks(main.crunch).p50 > 1.2x", "4.00x"},
 		{"tasks(example.com/app/main.crunch).mean > 1.2x", "4.00x"},
 		{"tasks(main.crunch).p99 < 1x", ""},
-		{"tasks(main.crunch).count > 399", "it is 400.00"},
+		{"tasks(main.crunch).count > 399", "got 400.00"},
 		{"tasks(main.crunch).blocked-% > 1.1x", ""},
 		{"tasks(main.crunsh).p50 > 1.2x", "did you mean \"main.crunch\"?"},
 	})

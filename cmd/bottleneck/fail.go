@@ -102,7 +102,7 @@ func (c *conditions[T]) check(v T) error {
 			return fmt.Errorf("-fail %s: %w", one.text, err)
 		}
 		if one.holds(is, one.limit) {
-			held = append(held, fmt.Sprintf("%s (it is %s)", one.text, one.format(is, one.limit)))
+			held = append(held, fmt.Sprintf("%s: got %s", one.text, one.format(is, one.limit)))
 		}
 	}
 	return failed(held)
@@ -113,5 +113,5 @@ func failed(held []string) error {
 	if held == nil {
 		return nil
 	}
-	return errors.New("failed, as -fail says: " + strings.Join(held, ", "))
+	return errors.New("-fail: " + strings.Join(held, "; "))
 }

@@ -30,37 +30,37 @@ func TestConditions(t *testing.T) {
 		want string // the error, or "" if no condition holds
 	}{
 		{"parallelism<1.6", ""},
-		{"parallelism<=1.6", "parallelism<=1.6 (it is 1.60)"},
-		{"parallelism>=1.6", "parallelism>=1.6 (it is 1.60)"},
+		{"parallelism<=1.6", "parallelism<=1.6: got 1.60"},
+		{"parallelism>=1.6", "parallelism>=1.6: got 1.60"},
 		{"parallelism>1.6", ""},
-		{"parallelism<1.7", "parallelism<1.7 (it is 1.60)"},
-		{" parallelism > 1 ", "parallelism > 1 (it is 1.60)"},
-		{"neck-%>39", "neck-%>39 (it is 40.00%)"},
-		{"lost-%>59", "lost-%>59 (it is 60.00%)"},
+		{"parallelism<1.7", "parallelism<1.7: got 1.60"},
+		{" parallelism > 1 ", "parallelism > 1: got 1.60"},
+		{"neck-%>39", "neck-%>39: got 40.00%"},
+		{"lost-%>59", "lost-%>59: got 60.00%"},
 		{"lost-%>60", ""},
-		{"group(main.main).lost-%>28", "group(main.main).lost-%>28 (it is 28.75%)"},
-		{"neck-%>39%", "neck-%>39% (it is 40.00%)"},
+		{"group(main.main).lost-%>28", "group(main.main).lost-%>28: got 28.75%"},
+		{"neck-%>39%", "neck-%>39%: got 40.00%"},
 		{"neck-%>40", ""},
-		{"neck-%>39.9999", "neck-%>39.9999 (it is 40.00%)"},
-		{"idle-%>=20", "idle-%>=20 (it is 20.00%)"},
+		{"neck-%>39.9999", "neck-%>39.9999: got 40.00%"},
+		{"idle-%>=20", "idle-%>=20: got 20.00%"},
 		{"idle-%>20", ""},
-		{"gc-%>5", "gc-%>5 (it is 10.00%)"},
+		{"gc-%>5", "gc-%>5: got 10.00%"},
 		{"gc-%>10", ""},
-		{"wall>2s", "wall>2s (it is 10s)"},
+		{"wall>2s", "wall>2s: got 10s"},
 		{"wall>10s", ""},
-		{"wall<=10000ms", "wall<=10000ms (it is 10s)"},
-		{"group(main.main).share-%>30", "group(main.main).share-%>30 (it is 40.00%)"},
-		{"group(main.main).parallelism<1.5", "group(main.main).parallelism<1.5 (it is 1.12)"},
-		{"group(example.com/queue.(*Pool[...]).run).share-%>=30", "(it is 30.00%)"},
-		{"group(queue.(*Pool[...]).run).share-%>=30", "(it is 30.00%)"},
-		{"group( main.main ) . share-% > 30", "(it is 40.00%)"},
+		{"wall<=10000ms", "wall<=10000ms: got 10s"},
+		{"group(main.main).share-%>30", "group(main.main).share-%>30: got 40.00%"},
+		{"group(main.main).parallelism<1.5", "group(main.main).parallelism<1.5: got 1.12"},
+		{"group(example.com/queue.(*Pool[...]).run).share-%>=30", ": got 30.00%"},
+		{"group(queue.(*Pool[...]).run).share-%>=30", ": got 30.00%"},
+		{"group( main.main ) . share-% > 30", ": got 40.00%"},
 		{"group(main.mian).share-%>30", `the graph has no group "main.mian"; did you mean "main.main"?`},
 		{"group(nobody).share-%<1", `the graph has no group "nobody"`},
 		{"group(nobody(a,b)).share-%<1", `the graph has no group "nobody(a,b)"`},
-		{"group(main.main).share-%>99, group(main.main).parallelism<1.5", "says: group(main.main).parallelism<1.5 (it is 1.12)"},
+		{"group(main.main).share-%>99, group(main.main).parallelism<1.5", "-fail: group(main.main).parallelism<1.5: got 1.12"},
 		{"parallelism<1,neck-%>90", ""},
-		{"parallelism<1,neck-%>39", "says: neck-%>39 (it is 40.00%)"},
-		{"parallelism<2,idle-%>50,neck-%>39", "says: parallelism<2 (it is 1.60), neck-%>39 (it is 40.00%)"},
+		{"parallelism<1,neck-%>39", "-fail: neck-%>39: got 40.00%"},
+		{"parallelism<2,idle-%>50,neck-%>39", "-fail: parallelism<2: got 1.60; neck-%>39: got 40.00%"},
 	} {
 		c := conditions[*bottle.Graph]{about: graphMeasures}
 		if err := c.add(tt.expr); err != nil {
@@ -118,7 +118,7 @@ func TestFailShortName(t *testing.T) {
 		if err := c.add("group(" + name + ").share-%>5"); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.check(g); err == nil || !strings.Contains(err.Error(), "(it is 10.00%)") {
+		if err := c.check(g); err == nil || !strings.Contains(err.Error(), ": got 10.00%") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -131,11 +131,11 @@ func TestFailFlag(t *testing.T) {
 		status int
 		err    string
 	}{
-		{[]string{"-fail", "parallelism>0"}, exitFailure, "bottleneck: failed, as -fail says: parallelism>0 (it is "},
+		{[]string{"-fail", "parallelism>0"}, exitFailure, "bottleneck: -fail: parallelism>0: got "},
 		{[]string{"-fail", "parallelism>1000"}, exitOK, ""},
 		{[]string{"-fail", "parallelism>1000,wall>1h"}, exitOK, ""},
-		{[]string{"-fail", "parallelism>1000", "-fail", "wall>1ns"}, exitFailure, "says: wall>1ns (it is "},
-		{[]string{"-fail", "group(main.main).share-%>=0"}, exitFailure, "group(main.main).share-%>=0 (it is "},
+		{[]string{"-fail", "parallelism>1000", "-fail", "wall>1ns"}, exitFailure, "-fail: wall>1ns: got "},
+		{[]string{"-fail", "group(main.main).share-%>=0"}, exitFailure, "group(main.main).share-%>=0: got "},
 		{[]string{"-top", "1", "-fail", "group(main.main).share-%>100"}, exitOK, ""}, // folding is for the eye only
 		{[]string{"-fail", "group(main.nobody).share-%>100"}, exitFailure, "no group"},
 	} {

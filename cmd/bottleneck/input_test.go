@@ -163,7 +163,7 @@ func TestCutOff(t *testing.T) {
 	}
 	// A condition that holds has its own line.
 	r := bottleneck("graph", "-o", filepath.Join(t.TempDir(), "x.svg"), "-fail", "wall>0s", name)
-	r.want(t, exitFailure, "", "failed, as -fail says: wall>0s (it is ")
+	r.want(t, exitFailure, "", "-fail: wall>0s: got ")
 	if strings.Count(r.err, "\n") != 2 {
 		t.Errorf("stderr:\n%s\nwant two lines", r.err)
 	}

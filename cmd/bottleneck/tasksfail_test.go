@@ -9,16 +9,16 @@ import (
 func TestTasksFail(t *testing.T) {
 	file := tasksFile(t) // 2000 tasks of 700 cycles at 2 GHz, 400 ns each
 	for _, tt := range []struct{ expr, err string }{
-		{"fine-tasks-%>10", "failed, as -fail says: fine-tasks-%>10 (it is 100.00%)"},
+		{"fine-tasks-%>10", "-fail: fine-tasks-%>10: got 100.00%"},
 		{"fine-tasks-%>100%", ""},
 		{"coarse-tasks-%>0", ""},
 		{"tasks<2000", ""},
-		{"tasks<=2000", "tasks<=2000 (it is 2000"},
-		{"cycles/task<700.1, wall/task>1us", "cycles/task<700.1 (it is 700.00)"},
-		{"running/task<=350ns", "running/task<=350ns (it is 350ns)"},
-		{"tasks(stock).p50>690, tasks(stock).count<10", "tasks(stock).p50>690 (it is 70"},
+		{"tasks<=2000", "tasks<=2000: got 2000"},
+		{"cycles/task<700.1, wall/task>1us", "cycles/task<700.1: got 700.00"},
+		{"running/task<=350ns", "running/task<=350ns: got 350ns"},
+		{"tasks(stock).p50>690, tasks(stock).count<10", "tasks(stock).p50>690: got 70"},
 		{"tasks(stock).blocked-%>99", ""},
-		{"wall/task>399ns", "wall/task>399ns (it is 400ns)"},
+		{"wall/task>399ns", "wall/task>399ns: got 400ns"},
 	} {
 		status := exitOK
 		if tt.err != "" {
@@ -41,7 +41,7 @@ func TestTasksFailErrors(t *testing.T) {
 		{[]string{"-fail", "wall/task>1", file}, exitUsage, "wall/task wants a duration"},
 		{[]string{"-fail", "tasks>1.x", file}, exitUsage, "tasks wants a number"},
 		{[]string{"-fail", "cycles/task>1", phasesTrace}, exitFailure, "a trace does not tell cycles; give -hz"},
-		{[]string{"-fail", "running/task>1ns", phasesTrace}, exitFailure, "failed, as -fail says: running/task>1ns"},
+		{[]string{"-fail", "running/task>1ns", phasesTrace}, exitFailure, "-fail: running/task>1ns"},
 		{[]string{"-fail", "tasks(stok).p50>1", file}, exitFailure, `there are no tasks of class "stok"; did you mean "stock"?`},
 		{[]string{"-fail", "tasks(stock).p51>1", file}, exitUsage, `unknown name "p51"; did you mean p50?`},
 		{[]string{"-fail", "wall/task>1ns", computeTrace}, exitFailure, "no task was measured"},
