@@ -2,6 +2,7 @@ package speedup
 
 import (
 	"math"
+	"strings"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
@@ -18,7 +19,10 @@ func (s *Stack) Sentence() string {
 		times += " times faster"
 	}
 	times += " with " + format.Plural(s.N, "worker", "workers")
-	if s.Estimate {
+	switch {
+	case s.Estimate && s.N == 1:
+		times = "at most " + strings.TrimSuffix(times, " with 1 worker") + " than a single-threaded run that does the same work at the same speed (an estimate from one run)"
+	case s.Estimate:
 		times = "at most " + times + " than with one, if one does the same work at the same speed (an estimate from one run)"
 	}
 	if s.Disturbed {

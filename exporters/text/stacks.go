@@ -56,7 +56,11 @@ func WriteStacks(w io.Writer, stacks []*speedup.Stack, opt Options) error {
 }
 
 func workersLine(s *speedup.Stack) string {
-	return "Workers: " + s.Workers.Selector + ", " + format.Plural(s.Workers.Count, "goroutine", "goroutines") +
+	who := s.Workers.Selector
+	if who == "/./" { // the choice where no two of one start function lived at the same time
+		who = "all of the program"
+	}
+	return "Workers: " + who + ", " + format.Plural(s.Workers.Count, "goroutine", "goroutines") +
 		". Parts are in units of the speed-up; they sum to N."
 }
 
