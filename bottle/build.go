@@ -63,6 +63,7 @@ func (g *Graph) addBox(b *box, a *account) {
 	out := Box{
 		Group:           b.key.name,
 		Kind:            b.key.kind,
+		Starts:          b.starts,
 		Goroutines:      a.goroutines,
 		Running:         time.Duration(a.running),
 		Runnable:        time.Duration(a.runnable),

@@ -130,7 +130,7 @@ func ExampleParseGrouping() {
 	// Output:
 	// by creator
 	// by /^net/
-	// unknown grouping "colour": want function, creator, goroutine, region, task or /regexp/
+	// unknown grouping "colour": want function, start, creator, goroutine, region, task or /regexp/
 }
 
 // What lost most of the capacity is the neck: what to look at first.

@@ -69,6 +69,9 @@ type Box struct {
 	// Group is the name of the goroutines, according to the grouping.
 	Group string
 	Kind  Kind
+	// Starts are the start functions of the application's goroutines, in the order of the alphabet, where they are not the name of the box: that
+	// of a goroutine is the function that it was started for (see timeline.Goroutine). At most 8 of a box are kept.
+	Starts []string
 	// Goroutines is the number of goroutines that belonged to the box at any time.
 	Goroutines int
 	// Share is the height: the box's share of the wall time (eq. 1), rounded to

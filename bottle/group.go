@@ -10,7 +10,7 @@ import (
 )
 
 // Grouping says which goroutines of the application share a box. The zero
-// value groups by start function. Goroutines of the collector, the runtime and the
+// value groups by function. Goroutines of the collector, the runtime and the
 // tracer, assists and stop-the-world phases have boxes of their own in any grouping.
 type Grouping struct {
 	name  string
@@ -21,9 +21,12 @@ type Grouping struct {
 
 // The groupings.
 var (
-	// ByFunction groups by the function of the go statement.
+	// ByFunction groups by the function that a goroutine was started for, which is the name of the goroutine: see
+	// timeline.Goroutine. A goroutine that does several things, as the worker of a pool does, is in the box of each for as long as it does it.
 	ByFunction = Grouping{name: "function", group: (*timeline.Goroutine).Name}
-	// ByCreator groups by the start function of the goroutine that executed the go statement.
+	// ByStart groups by the start function: the function of the go statement.
+	ByStart = Grouping{name: "start", group: start}
+	// ByCreator groups by the name of the goroutine that executed the go statement.
 	ByCreator = Grouping{name: "creator", group: creator}
 	// ByGoroutine gives each goroutine a box. Of those that have exited, the largest stay single and the others
 	// are folded by function, so that memory stays bounded.
@@ -35,7 +38,7 @@ var (
 	ByTask = Grouping{name: "task", group: task}
 )
 
-// ByRegexp groups by what a regular expression finds in the start function: its first
+// ByRegexp groups by what a regular expression finds in the name of the goroutine: its first
 // parenthesised part, or the whole match if it has none. What does not match goes into one box, "(no match)".
 func ByRegexp(re *regexp.Regexp) Grouping {
 	return Grouping{name: "/" + re.String() + "/", group: func(g *timeline.Goroutine) string {
@@ -51,15 +54,15 @@ func ByRegexp(re *regexp.Regexp) Grouping {
 }
 
 // ByFunc groups by a function of the caller's, which must give the same answer for the
-// same goroutine as long as its start function and its open regions stay the same.
+// same goroutine as long as its name and its open regions stay the same.
 func ByFunc(name string, f func(*timeline.Goroutine) string) Grouping {
 	return Grouping{name: name, group: f}
 }
 
-// ParseGrouping returns the grouping with the given name: function, creator,
+// ParseGrouping returns the grouping with the given name: function, start, creator,
 // goroutine, region, task, or a regular expression between slashes.
 func ParseGrouping(s string) (Grouping, error) {
-	for _, g := range []Grouping{ByFunction, ByCreator, ByGoroutine, ByRegion, ByTask} {
+	for _, g := range []Grouping{ByFunction, ByStart, ByCreator, ByGoroutine, ByRegion, ByTask} {
 		if s == g.name {
 			return g, nil
 		}
@@ -74,7 +77,7 @@ func ParseGrouping(s string) (Grouping, error) {
 		}
 		return ByRegexp(re), nil
 	}
-	return Grouping{}, fmt.Errorf("unknown grouping %q: want function, creator, goroutine, region, task or /regexp/", s)
+	return Grouping{}, fmt.Errorf("unknown grouping %q: want function, start, creator, goroutine, region, task or /regexp/", s)
 }
 
 // String returns the name of the grouping.
@@ -83,6 +86,13 @@ func (g Grouping) String() string {
 		return ByFunction.name
 	}
 	return g.name
+}
+
+func start(g *timeline.Goroutine) string {
+	if g.Start == "" {
+		return g.Name()
+	}
+	return g.Start
 }
 
 func creator(g *timeline.Goroutine) string {

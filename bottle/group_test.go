@@ -1,10 +1,13 @@
 package bottle
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -81,7 +84,7 @@ func TestGroupings(t *testing.T) {
 
 // A grouping is found by the name that it gives, and a wrong name gets an error that tells the right ones.
 func TestParseGrouping(t *testing.T) {
-	for _, g := range []Grouping{{}, ByFunction, ByCreator, ByGoroutine, ByRegion, ByTask, ByRegexp(regexp.MustCompile(`a(b)/c`))} {
+	for _, g := range []Grouping{{}, ByFunction, ByStart, ByCreator, ByGoroutine, ByRegion, ByTask, ByRegexp(regexp.MustCompile(`a(b)/c`))} {
 		p, err := ParseGrouping(g.String())
 		if err != nil || p.String() != g.String() || p.single != g.single {
 			t.Errorf("ParseGrouping(%q) = %q, %v", g, p, err)
@@ -96,9 +99,9 @@ func TestParseGrouping(t *testing.T) {
 		t.Errorf("the empty name is %q, %v; want function", g, err)
 	}
 	for in, want := range map[string]string{
-		"pool":     `unknown grouping "pool": want function, creator, goroutine, region, task or /regexp/`,
-		"/":        `unknown grouping "/": want function, creator, goroutine, region, task or /regexp/`,
-		"Function": `unknown grouping "Function": want function, creator, goroutine, region, task or /regexp/`,
+		"pool":     `unknown grouping "pool": want function, start, creator, goroutine, region, task or /regexp/`,
+		"/":        `unknown grouping "/": want function, start, creator, goroutine, region, task or /regexp/`,
+		"Function": `unknown grouping "Function": want function, start, creator, goroutine, region, task or /regexp/`,
 		"/a(/":     "grouping /a(/: error parsing regexp: missing closing ): `a(`",
 	} {
 		if _, err := ParseGrouping(in); err == nil || err.Error() != want {
@@ -127,7 +130,7 @@ func TestRegionsOpenAndClose(t *testing.T) {
 
 // Work for the runtime is in boxes of its own, under any grouping, and who is beside it keeps its width.
 func TestWorkForTheRuntime(t *testing.T) {
-	for _, by := range []Grouping{ByFunction, ByCreator, ByGoroutine, ByRegion, ByTask} {
+	for _, by := range []Grouping{ByFunction, ByStart, ByCreator, ByGoroutine, ByRegion, ByTask} {
 		d := drive(Options{Group: by}, 0)
 		d.appear(app(9, "main.other"), timeline.Running, timeline.WaitNone)
 		g := d.appear(app(1, "main.f"), timeline.Running, timeline.WaitNone)
@@ -188,5 +191,84 @@ func TestNamedLate(t *testing.T) {
 	want := "30% of the time belongs to goroutines that are older than the trace and never blocked: it does not tell their names."
 	if got := strings.Join(graph.Warnings, "\n"); got != want {
 		t.Errorf("warnings: %s\nwant: %s", got, want)
+	}
+}
+
+// TestTheStartFunctionIsTheSecondLine: a box has the start functions of its goroutines where they are not its name, in JSON, too, and
+// merged; grouping by start makes them the names.
+func TestTheStartFunctionIsTheSecondLine(t *testing.T) {
+	read := func(by Grouping) *Graph {
+		g, err := ReadFile(t.Context(), "../testdata/real/nethttp-parallel4.trace.zst", Options{Group: by})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	starts := func(g *Graph, group string) []string {
+		for _, b := range g.Boxes {
+			if b.Group == group {
+				return b.Starts
+			}
+		}
+		return []string{"no such box"}
+	}
+	g := read(Grouping{})
+	var buf bytes.Buffer
+	if err := WriteJSON(&buf, g); err != nil {
+		t.Fatal(err)
+	}
+	again, err := ReadJSON(&buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := Merge(g, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, g := range map[string]*Graph{"read": g, "from JSON": again, "merged": sum} {
+		for group, want := range map[string][]string{
+			"net/http_test.benchmarkClientServerParallel.func2": {"testing.(*B).RunParallel.func1"},
+			"net/http.(*conn).serve (reading)":                  {"net/http.(*conn).serve"},
+			"net/http.(*conn).serve":                            nil,
+			"net/http.(*persistConn).readLoop":                  nil,
+		} {
+			if got := starts(g, group); !slices.Equal(got, want) {
+				t.Errorf("%s: %s starts in %q, want %q", what, group, got, want)
+			}
+		}
+	}
+	if got := starts(read(ByStart), "testing.(*B).RunParallel.func1"); got != nil {
+		t.Errorf("by start: %q", got)
+	}
+	var many []string
+	for _, fn := range []string{"k", "a", "c", "b", "a", "h", "g", "f", "e", "d", "i", "0"} {
+		many = withStart(many, fn)
+	}
+	if want := []string{"0", "a", "b", "c", "d", "e", "f", "g"}; !slices.Equal(many, want) {
+		t.Errorf("%q, want %q", many, want)
+	}
+}
+
+// TestSharesAndIdleSumToTheWallTimeWhereNamesChange: the goroutines of connections change their boxes all the time, and in each
+// grouping the same time is accounted for.
+func TestSharesAndIdleSumToTheWallTimeWhereNamesChange(t *testing.T) {
+	var running []time.Duration
+	for _, by := range []Grouping{ByFunction, ByStart} {
+		g, err := ReadFile(t.Context(), "../testdata/real/nethttp-parallel4.trace.zst", Options{Group: by})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, all := g.Idle, time.Duration(0)
+		for i := range g.Boxes {
+			sum += g.Boxes[i].Share
+			all += g.Boxes[i].Running
+		}
+		if sum != g.Wall {
+			t.Errorf("by %v: the shares and idle are %v, the wall time is %v", by, sum, g.Wall)
+		}
+		running = append(running, all)
+	}
+	if running[0] != running[1] {
+		t.Errorf("running times by name sum to %v, by start function to %v", running[0], running[1])
 	}
 }

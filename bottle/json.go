@@ -15,7 +15,7 @@ import (
 //
 //	{"wall_ns":…, "idle_ns":…, "capacity_ns":…, "idle_lost_ns":…, "gomaxprocs":…, "cpus":…, "go_version":"go1.26", "start_ns":…,
 //	 "offered":true, "group_by":"function", "warnings":[…],
-//	 "boxes":[{"group":…, "kind":"application", "goroutines":…, "share_ns":…, "running_ns":…, "lost_ns":…,
+//	 "boxes":[{"group":…, "kind":"application", "starts":["sync.(*WaitGroup).Go.func1"], "goroutines":…, "share_ns":…, "running_ns":…, "lost_ns":…,
 //	           "parallelism":…, "self_parallelism":…, "runnable_ns":…, "waiting_ns":{"mutex":…}, "in_c_ns":…,
 //	           "waiting_sites":{"mutex":[{"function":"main.work", "file":…, "line":…, "ns":…}]}}]}
 //
@@ -24,7 +24,7 @@ import (
 // GOMAXPROCS over time, and Σ lost_ns + idle_lost_ns == capacity_ns − Σ running_ns; capacity_ns is 0 where
 // GOMAXPROCS is not known. Without these fields, as in older files, they follow from gomaxprocs.
 // A self-parallelism that is not known is null, "offered" is left out when it is false, "instances" when it is one,
-// "cpus" when it is not known, "in_c_ns" when it is 0 and "waiting_sites" when there are none, as in windows; nothing
+// "cpus" when it is not known, "starts" when they are the name of the group, "in_c_ns" when it is 0 and "waiting_sites" when there are none, as in windows; nothing
 // else is ever null or left out.
 // The pointers tell, when reading, a field that is missing from one that is 0.
 type graphJSON struct {
@@ -46,6 +46,7 @@ type graphJSON struct {
 type boxJSON struct {
 	Group           string           `json:"group"`
 	Kind            Kind             `json:"kind"`
+	Starts          []string         `json:"starts,omitempty"`
 	Goroutines      int              `json:"goroutines"`
 	Share           *int64           `json:"share_ns"`
 	Running         *int64           `json:"running_ns"`
@@ -141,6 +142,7 @@ func (g *Graph) form() (*graphJSON, error) {
 		form.Boxes[i] = boxJSON{
 			Group:       b.Group,
 			Kind:        b.Kind,
+			Starts:      b.Starts,
 			Goroutines:  b.Goroutines,
 			Share:       nanos(b.Share),
 			Running:     nanos(b.Running),

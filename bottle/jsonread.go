@@ -216,6 +216,7 @@ func (form *boxJSON) box(spent *int64) (Box, error) {
 		Runnable:        time.Duration(form.Runnable),
 		Waiting:         make(map[string]time.Duration, len(form.Waiting)),
 	}
+	b.addStarts(form.Starts)
 	if form.SelfParallelism != nil {
 		b.SelfParallelism = *form.SelfParallelism
 	}
@@ -335,6 +336,7 @@ func joinBoxes(windows []*Graph) []Box {
 			}
 			sum := &boxes[at]
 			sum.Goroutines = max(sum.Goroutines, b.Goroutines)
+			sum.addStarts(b.Starts)
 			sum.Share += b.Share
 			sum.Running += b.Running
 			sum.Lost += b.Lost

@@ -186,6 +186,7 @@ func (m *merger) box(b *Box, how joint) {
 			sum.Group += " (" + string(b.Kind) + ")"
 		}
 	}
+	sum.addStarts(b.Starts)
 	sum.Goroutines += b.Goroutines
 	switch how {
 	case follows:

@@ -11,7 +11,7 @@ import (
 
 // Options are the choices of a bottle graph. The zero value is right for most.
 type Options struct {
-	// Group says which goroutines share a box; by start function if zero.
+	// Group says which goroutines share a box; by function if zero.
 	Group Grouping
 	// Window, if positive, asks for one graph for each stretch of that length as well.
 	Window time.Duration
@@ -76,10 +76,11 @@ type visit struct {
 // box accumulates one box, of the window at hand and of the whole graph.
 type box struct {
 	key      boxKey
-	single   bool // of one goroutine
-	exited   bool // which is no more
-	folded   bool // of several boxes: the union of their running times is not known
-	active   int  // members that run now
+	starts   []string // of its goroutines: see [Box.Starts]
+	single   bool     // of one goroutine
+	exited   bool     // which is no more
+	folded   bool     // of several boxes: the union of their running times is not known
+	active   int      // members that run now
 	anySince timeline.Time
 	win, sum account
 	sites    siteTimes // of the whole graph
@@ -299,6 +300,27 @@ func (m *member) visit(b *box, window, piece int) {
 	m.visits = append(m.visits, visit{b, window, piece})
 	b.win.goroutines++
 	b.sum.goroutines++
+	if m.g.Start != "" && m.g.Start != b.key.name && b.key.kind == Application {
+		b.starts = withStart(b.starts, m.g.Start)
+	}
+}
+
+// maxStarts bounds the start functions of a box: those that are first in the alphabet are kept.
+const maxStarts = 8
+
+func (b *Box) addStarts(starts []string) {
+	for _, fn := range starts {
+		b.Starts = withStart(b.Starts, fn)
+	}
+}
+
+// withStart returns the start functions with one more.
+func withStart(starts []string, fn string) []string {
+	i, found := slices.BinarySearch(starts, fn)
+	if found || i == maxStarts {
+		return starts
+	}
+	return slices.Insert(starts[:min(len(starts), maxStarts-1):min(len(starts), maxStarts-1)], i, fn)
 }
 
 // relabel moves a goroutine to another box if it belongs there now: a stop and
@@ -414,6 +436,9 @@ func (o *Observer) foldExited() {
 		}
 		into.win.add(&b.win)
 		into.sum.add(&b.sum)
+		for _, fn := range b.starts {
+			into.starts = withStart(into.starts, fn)
+		}
 		into.sites.add(&b.sites)
 		delete(o.boxes, b.key)
 	}

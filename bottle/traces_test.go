@@ -28,7 +28,7 @@ type study struct {
 	groupings   []*Graph
 }
 
-var groupings = []Grouping{ByFunction, ByCreator, ByRegion, ByTask, ByGoroutine, ByGoroutine, ByRegexp(regexp.MustCompile(`^[^.]+`)),
+var groupings = []Grouping{ByFunction, ByStart, ByCreator, ByRegion, ByTask, ByGoroutine, ByGoroutine, ByRegexp(regexp.MustCompile(`^[^.]+`)),
 	ByFunc("all", func(*timeline.Goroutine) string { return "all" })}
 
 var studies = map[string]*study{}

@@ -51,7 +51,7 @@ func (o *Observer) discard() {
 	o.stretch.counted, o.stretch.idleCounted = o.clock.elapsed, o.clock.idle
 	o.procs, o.minProcs = o.stretch.now, o.stretch.now
 	for k, b := range o.boxes {
-		b.win, b.sum, b.sites = account{}, account{}, siteTimes{}
+		b.win, b.sum, b.sites, b.starts = account{}, account{}, siteTimes{}, nil
 		if b.single {
 			delete(o.boxes, k)
 		}

@@ -3,6 +3,7 @@ package timeline
 import (
 	"bytes"
 	"context"
+	"maps"
 	"runtime/trace"
 	"slices"
 	"strings"
@@ -275,5 +276,119 @@ func TestGoroutinesAreNamedByTheFirstFrameThatSaysWhatTheyAreFor(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+type doer interface{ do(*sync.WaitGroup) }
+
+type sleeper struct{}
+
+func (sleeper) do(wg *sync.WaitGroup) { defer wg.Done(); blocksOnce() }
+
+type napper struct{ _ [8]int }
+
+func (*napper) do(wg *sync.WaitGroup) { defer wg.Done(); blocksOnce() }
+
+func makeNaps() func(*sync.WaitGroup) {
+	return func(wg *sync.WaitGroup) { defer wg.Done(); blocksOnce() }
+}
+func makeSleeps() func(*sync.WaitGroup) {
+	return func(wg *sync.WaitGroup) { defer wg.Done(); blocksOnce() }
+}
+
+//go:noinline
+func dispatch(wg *sync.WaitGroup, fs []func(*sync.WaitGroup), ds []doer) {
+	for range 50 {
+		for _, f := range fs {
+			wg.Add(1)
+			go f(wg)
+		}
+		for _, d := range ds {
+			wg.Add(1)
+			go d.do(wg)
+		}
+	}
+	wg.Wait()
+}
+
+func runJobs(jobs <-chan func(), ended chan<- bool) {
+	for f := range jobs {
+		f()
+	}
+	ended <- true
+}
+
+// TestDispatcherSharesNoNameWithTheGoroutinesThatItStarts records "go f(x)" of variables and of methods of an interface, and the worker
+// of a pool that executes closures.
+func TestDispatcherSharesNoNameWithTheGoroutinesThatItStarts(t *testing.T) {
+	jobs := make(chan func())
+	data := recordTrace(t, func() {
+		var wg sync.WaitGroup
+		done := make(chan bool)
+		go func() {
+			dispatch(&wg, []func(*sync.WaitGroup){makeNaps(), makeSleeps()}, []doer{sleeper{}, &napper{}})
+			close(done)
+		}()
+		<-done
+		ended := make(chan bool)
+		go runJobs(jobs, ended)
+		for range 3 {
+			jobs <- func() { blocksOnce() }
+			jobs <- func() { time.Sleep(2 * time.Millisecond) }
+		}
+		close(jobs)
+		<-ended
+	})
+	n := &lifeNames{names: map[string]map[int64]bool{}, starts: map[string]bool{}, worker: map[int64]bool{}}
+	mustRead(t, data, Options{}, newChecker(), n)
+	for what, want := range map[string]int{"makeNaps": 50, "makeSleeps": 50, "sleeper.do": 50, "(*napper).do": 50, "dispatch": 0} {
+		got := map[int64]bool{}
+		for name, ids := range n.names {
+			if strings.Contains(name, "timeline.") && strings.Contains(name, what) {
+				for id := range ids {
+					got[id] = true
+				}
+			}
+		}
+		if len(got) != want {
+			t.Errorf("%d goroutines are named %s, want %d: %v", len(got), what, want, n.names)
+		}
+	}
+	const pkg = "github.com/bottleneck-go/bottleneck/timeline."
+	if !n.starts[pkg+"dispatch.gowrap1"] || !n.starts[pkg+"dispatch.gowrap2"] {
+		t.Errorf("the start functions are %v", n.starts)
+	}
+	worker := map[int64]int{}
+	for name, ids := range n.names {
+		for id := range ids {
+			if n.starts[pkg+"runJobs"] && n.worker[id] && (name == pkg+"runJobs" || strings.Contains(name, "func1.")) {
+				worker[id]++
+			}
+		}
+	}
+	if len(worker) != 1 || worker[slices.Collect(maps.Keys(worker))[0]] < 2 {
+		t.Errorf("the worker is to have the name of each job: %v, %v", worker, n.names)
+	}
+}
+
+// lifeNames collects, for each name, the goroutines that had it while they ran, and all start functions.
+type lifeNames struct {
+	Base
+	names  map[string]map[int64]bool
+	starts map[string]bool
+	worker map[int64]bool // goroutines that start in runJobs
+}
+
+func (l *lifeNames) Transition(t *Transition) {
+	if t.State != Running {
+		return
+	}
+	if l.names[t.G.Func] == nil {
+		l.names[t.G.Func] = map[int64]bool{}
+	}
+	l.names[t.G.Func][t.G.ID] = true
+	l.starts[t.G.Start] = true
+	if strings.HasSuffix(t.G.Start, ".runJobs") {
+		l.worker[t.G.ID] = true
 	}
 }

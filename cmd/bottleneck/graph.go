@@ -33,12 +33,15 @@ saved as JSON can be drawn again, in other forms.
 What is drawn:
 
     -group BY        which goroutines share a box:
-                       function   the function of the go statement (default)
-                       creator    the start function of the goroutine that started them
+                       function   the function that they were started for: the outermost that
+                                  is neither the compiler's, nor the standard library's, nor
+                                  calls several others by function values (default)
+                       start      the function of the go statement
+                       creator    the name of the goroutine that started them
                        goroutine  each has its own
                        region     the innermost open runtime/trace region
                        task       the runtime/trace task
-                       /regexp/   what it finds in the start function: the first
+                       /regexp/   what it finds in the name by function: the first
                                   parenthesised part, or the whole match
     -window DURATION one graph for each stretch of that length, such as 500ms
     -from DURATION   leave out what comes before, from the beginning of the trace

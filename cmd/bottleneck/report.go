@@ -45,7 +45,7 @@ fills the sections that it can; a saved profile takes the place of what a trace 
                      machine (localhost, the default); port 0 takes a free one. The address is
                      printed. Only requests from this machine are answered
     -window DURATION the stretches of the slider; by default a hundredth of the recording
-    -group BY        which goroutines share a box: function, creator, region, task or /regexp/,
+    -group BY        which goroutines share a box: function, start, creator, region, task or /regexp/,
                      as in "bottleneck help graph"
     -from DURATION   leave out quanta, and the part of the graph, before that time
     -to DURATION     or after that one. Waits and tasks are those of the windows (see -window)

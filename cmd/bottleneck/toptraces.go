@@ -31,7 +31,7 @@ func (s *topTraces) label() string       { return s.trace.Redacted() }
 func (s *topTraces) pace() time.Duration { return max(3*time.Second, 3*seconds(s.seconds)) }
 
 // topGroupings are what g goes through.
-var topGroupings = []bottle.Grouping{bottle.ByFunction, bottle.ByCreator, bottle.ByRegion, bottle.ByTask, bottle.ByGoroutine}
+var topGroupings = []bottle.Grouping{bottle.ByFunction, bottle.ByStart, bottle.ByCreator, bottle.ByRegion, bottle.ByTask, bottle.ByGoroutine}
 
 func (s *topTraces) regroup() (string, error) {
 	i := slices.IndexFunc(topGroupings, func(g bottle.Grouping) bool { return g.String() == s.opt.Group.String() })

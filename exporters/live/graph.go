@@ -19,7 +19,7 @@ import (
 var graphEndpoint = endpoint{
 	name:       "graph",
 	title:      "Bottle graph",
-	about:      "Which groups of goroutines limit how well the program scales, in the last seconds. A box is as tall as the group's share of the time, and as wide as the number of goroutines that ran meanwhile. Where few ran, the capacity of the other processors was lost. group=creator, goroutine, region, task or /regexp/ groups otherwise, and takes a snapshot for that.",
+	about:      "Which groups of goroutines limit how well the program scales, in the last seconds. A box is as tall as the group's share of the time, and as wide as the number of goroutines that ran meanwhile. Where few ran, the capacity of the other processors was lost. group=start, creator, goroutine, region, task or /regexp/ groups otherwise, and takes a snapshot for that.",
 	forms:      []form{formSVG, formPNG, formText, formJSON, formPprof},
 	parameters: append(usual[:len(usual):len(usual)], "group"),
 	takes:      atOnce,

@@ -72,7 +72,11 @@ func drawIdle(r rect, g *bottle.Graph, capWidth float64) *group {
 // tooltip says all that is known of a box.
 func tooltip(b *bottle.Box, g *bottle.Graph, neck bool) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s\nshare %s (%s)\nparallelism %s", fullName(b.Group), format.Duration(b.Share), format.Percent(b.Share, g.Wall), format.Parallelism(b.Parallelism))
+	s.WriteString(fullName(b.Group))
+	for _, fn := range b.Starts {
+		s.WriteString("\nstarted as " + fullName(fn))
+	}
+	fmt.Fprintf(&s, "\nshare %s (%s)\nparallelism %s", format.Duration(b.Share), format.Percent(b.Share, g.Wall), format.Parallelism(b.Parallelism))
 	if !math.IsNaN(b.SelfParallelism) {
 		fmt.Fprintf(&s, ", of itself %s", format.Parallelism(b.SelfParallelism))
 	}

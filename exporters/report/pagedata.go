@@ -126,6 +126,7 @@ type graphForm struct {
 // boxForm is a box. Waiting has pairs of a reason's number and a time.
 type boxForm struct {
 	Group       int         `json:"g"`
+	Starts      []string    `json:"starts,omitempty"` // start functions that are not the name of the group
 	Goroutines  int         `json:"n"`
 	Share       int64       `json:"share"`
 	Running     int64       `json:"running"`
@@ -161,7 +162,7 @@ func newGraphForm(g *bottle.Graph, n *namer, reasons *table) graphForm {
 	for i := range g.Boxes {
 		b := &g.Boxes[i]
 		form := boxForm{
-			Group: n.group(b.Group, string(b.Kind)), Goroutines: b.Goroutines,
+			Group: n.group(b.Group, string(b.Kind)), Starts: b.Starts, Goroutines: b.Goroutines,
 			Share: int64(b.Share), Running: int64(b.Running), Lost: int64(b.Lost), Parallelism: finite(b.Parallelism), Runnable: int64(b.Runnable),
 			Waiting: waitingForm(b, reasons), InC: int64(b.InC), Sites: placeForms(b, reasons),
 		}

@@ -54,11 +54,13 @@ const reasons = numbers
 type line struct {
 	mark, name, attribute string
 	cells                 [numbers]string
+	starts                []string
 	reasons               []string // ways to write the largest reasons, the longest first
 }
 
 type tableText struct {
 	m      *model
+	width  int
 	lines  []line
 	hidden [numbers + 1]bool
 	name   int // widths
@@ -82,6 +84,7 @@ func newTable(m *model) *tableText {
 		l := t.line(&r.box, r.name)
 		l.mark, l.attribute = t.mark(r.colour, r.neck), r.attribute()
 		l.name = m.withKind(l.name, r.box.Kind)
+		l.starts = r.box.Starts
 		t.lines = append(t.lines, l)
 
 		sum.Goroutines += r.box.Goroutines
@@ -173,6 +176,7 @@ const (
 
 // fit decides how wide the columns are and which are left out.
 func (t *tableText) fit(width int) {
+	t.width = width
 	nameWish, reasonWish := minName, 0
 	for i := range t.lines {
 		l := &t.lines[i]
@@ -274,6 +278,13 @@ func (t *tableText) writeLine(b *strings.Builder, l *line) {
 		text += "  " + st.fit(l.reasons[i], t.reason)
 	}
 	b.WriteString(strings.TrimRight(text, " ") + "\n")
+	if len(l.starts) > 0 {
+		started := "started as " + st.clean(format.Func(l.starts[0]))
+		if n := len(l.starts) - 1; n > 0 {
+			started += fmt.Sprintf(" and %d more", n)
+		}
+		b.WriteString(spaces(t.markWidth()+2) + st.paint(dim, st.fit(started, t.width-t.markWidth()-2)) + "\n")
+	}
 }
 
 // legend explains what is not plain.

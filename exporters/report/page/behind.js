@@ -6,8 +6,10 @@ function drawBehind() {
 	const groups = state.sel.groups.filter(g => D.groups[g]);
 	if (!groups.length) return fill(at);
 	const rows = D.goroutines.filter(r => groups.includes(r.g));
+	const starts = [...new Set(graphAt().boxes.filter(b => groups.includes(b.g)).flatMap(b => b.starts || []))];
 	fill(at, h("div.panel", {role: "region", "aria-labelledby": "behind-title"},
 		h("h3#behind-title", null, "behind ", groups.map((g, i) => [i ? ", " : "", groupName(g)])),
+		starts.length ? h("p.muted", null, "started as ", starts.map((f, i) => [i ? ", " : "", h("bdi.code", null, show(f, 200))])) : null,
 		h("div.columns", null, waitBars(groups), rows.length ? goroutineTable(rows) : h("p.muted", null, goroutinesMissing())),
 		ways(groups)));
 }
