@@ -40,7 +40,8 @@ What is shown:
                        waiter-func, waiter-stack, waiter-group, waiter-goroutine,
                        owner-func, owner-stack, owner-group, owner-goroutine,
                        root-func, root-stack, root-group, root-goroutine
-                     by default owner-func,lock,waiter-func. A func is the function that
+                     by default owner-func,lock,waiter-func, with waits for workers, for
+                     work and for the network after all others. A func is the function that
                      locked or unlocked; a group is where goroutines began. The root is who
                      blocked the owner, if that was itself blocked, and so on: the end of
                      the chain of blame. Percentages behind a line tell what owners did
