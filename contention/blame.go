@@ -45,17 +45,12 @@ import (
 // now is the time in nanoseconds by the monotonic clock; never 0.
 func now() int64 { return monotime.Now() | 1 }
 
-// tracker is a lock of package sync and what a wrapper adds to it: 16 bytes, of which
-// only guard and waiters are read unless there is contention. The order of the fields
-// matters to fastpath_go126.go.
+// tracker is a lock and what a wrapper adds to it, of which nothing is read unless there is contention.
 type tracker[L any] struct {
-	guard   int32 // guardUp while there are registered waiters at a Mutex, else 0
 	mu      L
 	waiters atomic.Int32 // registered: goroutines that wait, and the owner if it has waited itself or has another reason to stop at its Unlock
 	st      atomic.Pointer[state]
 }
-
-const guardUp = -1 << 31
 
 // state is the memory of a lock, made when it is first waited for or named.
 type state struct {
@@ -103,34 +98,33 @@ func (t *tracker[L]) state() *state {
 	if st := t.st.Load(); st != nil {
 		return st
 	}
-	_, rw := any(&t.mu).(*sync.RWMutex)
+	_, rw := any(&t.mu).(*wordRWMutex)
 	t.st.CompareAndSwap(nil, &state{info: newLockInfo(), rw: rw})
 	return t.st.Load()
 }
 
 // register raises the number of registered waiters.
 func (t *tracker[L]) register(st *state) {
-	if st.rw {
-		countWaitersRW(1)
-	}
 	t.waiters.Add(1)
-	if !st.rw {
-		atomic.StoreInt32(&t.guard, guardUp)
-	}
+	t.word().raise()
+}
+
+// word is what registered waiters keep from being locked and unlocked with one instruction.
+func (t *tracker[L]) word() interface {
+	raise()
+	lower()
+} {
+	return any(&t.mu).(interface {
+		raise()
+		lower()
+	})
 }
 
 // deregister lowers the number of registered waiters, and returns it. The caller has
 // the lock, but for readers.
 func (t *tracker[L]) deregister(st *state) int32 {
 	n := t.waiters.Add(-1)
-	if st.rw {
-		countWaitersRW(-1)
-	} else if n == 0 {
-		atomic.StoreInt32(&t.guard, 0)
-		if t.waiters.Load() != 0 { // somebody came, and may have raised it just before
-			atomic.StoreInt32(&t.guard, guardUp)
-		}
-	}
+	t.word().lower()
 	return n
 }
 
@@ -206,16 +200,15 @@ func (t *tracker[L]) acquired(w *wait) {
 
 // acquiredUnseen notes that the caller has got the lock exclusively after a wait that was only timed, if at all.
 func (t *tracker[L]) acquiredUnseen(w *wait) {
-	var at int64
-	if w.account != nil {
-		at = now()
-		w.account.timed(t.st.Load(), w, at)
+	registered := t.waiters.Load() != 0
+	if w.account == nil && !registered {
+		return
 	}
-	if t.waiters.Load() != 0 {
-		if at == 0 {
-			at = now()
-		}
-		st := t.st.Load()
+	st, at := t.st.Load(), now()
+	if w.account != nil {
+		w.account.timed(st, w.kind, at-w.start, at)
+	}
+	if registered {
 		st.since = at
 		st.pending = w.start
 	}

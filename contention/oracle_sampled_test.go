@@ -114,7 +114,7 @@ func TestSampledIntervalsHoldTheTruth(t *testing.T) {
 						}
 					}
 					if (draw{rest: w - 1, random: rng.Uint32()}).passed() {
-						a.timed(st, &wait, wait.end)
+						a.timed(st, kindMutex, r.took, wait.end)
 						continue
 					}
 					a.holders = a.holders[:0]

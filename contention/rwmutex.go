@@ -9,8 +9,7 @@ import (
 // RWMutex is a [sync.RWMutex] that knows, while collection is on, who waited for it
 // and which writers and readers held it meanwhile. Its zero value is an unlocked
 // mutex; it must not be copied after first use, which go vet checks. It has the
-// methods, the fatal errors and the memory model of sync.RWMutex, which does the
-// locking.
+// methods, the fatal errors and the memory model of sync.RWMutex.
 //
 // All readers that keep a writer out share the blame for it equally while they hold
 // the lock together. A reader that waits although only readers hold the lock blames
@@ -19,7 +18,7 @@ import (
 // It is 40 bytes on 64-bit machines. RLock and RUnlock cost as much as those of
 // sync.RWMutex, also when many readers run in parallel, whether collection is on or off.
 type RWMutex struct {
-	tracker[sync.RWMutex]
+	tracker[wordRWMutex]
 }
 
 // NewRWMutex returns a lock with the given name, which may be empty, that remembers
@@ -33,6 +32,98 @@ func NewRWMutex(name string) *RWMutex {
 
 // SetName gives the lock a name for profiles. It may be called at any time.
 func (rw *RWMutex) SetName(name string) { rw.setName(name) }
+
+// Lock locks rw for writing. If the lock is already locked for reading or writing,
+// Lock blocks until it is available, and the wait is recorded if collection is on.
+func (rw *RWMutex) Lock() {
+	if !raceDetector && rw.mu.writers.TryLock() {
+		if rw.mu.word.CompareAndSwap(0, -oneWriter) {
+			return
+		}
+		rw.mu.writers.Unlock()
+	}
+	rw.lockMore()
+}
+
+// lockMore is Lock when there are readers, other writers or waiters.
+func (rw *RWMutex) lockMore() {
+	got := rw.mu.TryLock()
+	if got && rw.waiters.Load() == 0 {
+		return
+	}
+	rw.lockSlow(got, 0)
+}
+
+// Unlock unlocks rw for writing. It is a fatal error if rw is not locked for
+// writing. The blame goes to the call chain of the Unlock.
+func (rw *RWMutex) Unlock() {
+	if !raceDetector && rw.mu.word.CompareAndSwap(-oneWriter, 0) {
+		rw.mu.writers.Unlock()
+		return
+	}
+	rw.unlockMore()
+}
+
+// unlockMore is Unlock when goroutines wait, or rw is not locked.
+func (rw *RWMutex) unlockMore() {
+	if rw.waiters.Load() == 0 {
+		rw.mu.Unlock()
+		return
+	}
+	rw.unlockSlow()
+}
+
+// RLock locks rw for reading. If a writer holds the lock or waits for it, RLock
+// blocks, and the wait is recorded if collection is on. As with sync.RWMutex, it
+// must not be used for recursive read locking.
+func (rw *RWMutex) RLock() {
+	if raceDetector {
+		rw.rlockRaced()
+	} else if c := rw.mu.word.Add(1); c < 0 {
+		rw.rlockMore(c)
+	}
+}
+
+// rlockMore goes on with RLock after the word was raised to c: there is a writer, or waiters.
+func (rw *RWMutex) rlockMore(c int64) {
+	if written(c) {
+		rw.rlockWait(0, rw.enter)
+	} else if rw.waiters.Load() != 0 {
+		rw.readerIn()
+	}
+}
+
+func (rw *RWMutex) enter() { rw.mu.blocking().enter() }
+
+// rlockRaced is RLock under the race detector.
+func (rw *RWMutex) rlockRaced() {
+	got := rw.mu.TryRLock()
+	if !got || rw.waiters.Load() != 0 {
+		rw.rlockSlow(got, 0)
+	}
+}
+
+// RUnlock undoes a single RLock call; it does not affect other readers. It is a
+// fatal error if rw is not locked for reading. The blame goes to the call chain of
+// the RUnlock.
+func (rw *RWMutex) RUnlock() {
+	if raceDetector {
+		rw.runlockRaced()
+	} else if c := rw.mu.word.Add(-1); c < 0 {
+		rw.runlockMore(c)
+	}
+}
+
+// runlockMore goes on with RUnlock after the word was lowered to c. A writer that waits for this reader goes on waiting
+// until left is called. If none has announced itself, one that waits may have been about to.
+//
+//go:noinline
+func (rw *RWMutex) runlockMore(c int64) {
+	rw.runlockSlow(func() { rw.mu.left(c) })
+}
+
+// runlockRaced is RUnlock under the race detector.
+func (rw *RWMutex) runlockRaced() { rw.runlockSlow(rw.mu.RUnlock) }
 
 // TryLock tries to lock rw for writing and reports whether it succeeded. A failure
 // is no wait and is not recorded.
@@ -93,9 +184,14 @@ func (rw *RWMutex) rlockSlow(got bool, flags Flags) {
 		rw.readerIn()
 		return
 	}
+	rw.rlockWait(flags, rw.mu.RLock)
+}
+
+// rlockWait calls lock, which waits, and records that.
+func (rw *RWMutex) rlockWait(flags Flags, lock func()) {
 	var w wait
 	seen := rw.arrive(&w, rw.draw(), kindReader, flags)
-	rw.mu.RLock()
+	lock()
 	if seen {
 		rw.readerAcquired(&w)
 	} else {
@@ -103,16 +199,14 @@ func (rw *RWMutex) rlockSlow(got bool, flags Flags) {
 	}
 }
 
-// runlockSlow unlocks rw, and says so if there are waiters. left tells that it is unlocked already.
-func (rw *RWMutex) runlockSlow(left bool) {
+// runlockSlow calls unlock, and notes who left if there are waiters.
+func (rw *RWMutex) runlockSlow(unlock func()) {
 	var r release
 	waiters := rw.waiters.Load() != 0
 	if waiters {
 		rw.readerLeave(&r)
 	}
-	if !left {
-		rw.mu.RUnlock()
-	}
+	unlock()
 	if waiters {
 		r.finish()
 	}
@@ -173,7 +267,8 @@ func (t *tracker[L]) readerAcquired(w *wait) {
 // readerAcquiredUnseen notes that the caller has got the lock for reading after a wait that was only timed, if at all.
 func (t *tracker[L]) readerAcquiredUnseen(w *wait) {
 	if w.account != nil {
-		w.account.timed(t.st.Load(), w, now())
+		at := now()
+		w.account.timed(t.st.Load(), w.kind, at-w.start, at)
 	}
 	if t.waiters.Load() != 0 {
 		t.readerIn()

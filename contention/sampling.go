@@ -102,15 +102,14 @@ type timedWaits [2][lengths]struct{ count, ns atomic.Int64 } // of a reader in t
 // unsampled is the waiter of waits that were timed, but are represented by none.
 var unsampled = callstack.NewChain([]callstack.Frame{{Func: "[not sampled]"}}, false)
 
-// timed counts a wait that was not drawn, and ended at a moment.
-func (a *account) timed(st *state, w *wait, at int64) {
+// timed counts a wait that was not drawn, took so long, and ended at a moment.
+func (a *account) timed(st *state, kind kindID, took, at int64) {
 	u := a.unrecorded.Load()
 	if u == nil {
 		a.unrecorded.CompareAndSwap(nil, new(timedWaits))
 		u = a.unrecorded.Load()
 	}
-	took := at - w.start
-	c := &u[readers(w.kind)][stratum(took)]
+	c := &u[readers(kind)][stratum(took)]
 	c.ns.Add(took)
 	c.count.Add(1)
 	st.sampling.timed.Add(1)

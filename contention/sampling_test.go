@@ -51,7 +51,7 @@ func TestSamplingEnds(t *testing.T) {
 	s.each = 1000
 	at := now()
 	s.began.Store(at - maxPeriod)
-	a.timed(st, &wait{start: at - 10}, at)
+	a.timed(st, kindMutex, 10, at)
 	if w := s.rest.Load() + 1; w != 1 {
 		t.Errorf("w is %d", w)
 	}
@@ -63,7 +63,7 @@ func TestProfileSaysSampledThoughNoneWasDrawn(t *testing.T) {
 	st := new(Mutex).state()
 	a := st.accountOf(current.Load())
 	for i := range int64(100) {
-		a.timed(st, &wait{start: 1000}, 1000+i*i*i)
+		a.timed(st, kindMutex, i*i*i, 1000)
 	}
 	p := Snapshot()
 	checkConservation(t, p)
@@ -85,7 +85,7 @@ func TestDrawnWaitStandsForThoseOfItsLength(t *testing.T) {
 	st := new(Mutex).state()
 	a := st.accountOf(current.Load())
 	for _, took := range []int64{5000, 6000, 7000, 2_000_000} {
-		a.timed(st, &wait{start: 1}, 1+took)
+		a.timed(st, kindMutex, took, 1)
 	}
 	w := wait{start: 1, end: 5001, weight: 1, count: 1}
 	a.represent(&w)

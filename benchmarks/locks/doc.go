@@ -6,6 +6,7 @@
 //
 //	go run ./benchmarks/locks                      # all, 192 rounds, of lru 576: 10 minutes
 //	go run ./benchmarks/locks -rounds 96 -only go-cache -v
+//	go run ./benchmarks/locks -waits               # is the waiting in profiles right? 1 minute
 //
 // The libraries come from the module cache or, if they are not there, from the module
 // proxy; nothing of them is kept. Each line has the throughput of the copy as a share of

@@ -26,7 +26,15 @@ func main() {
 	flag.BoolVar(&o.each, "v", false, "a line for each benchmark of a library, too")
 	flag.StringVar(&o.only, "only", "", "measure only what has this in its name")
 	spin := flag.Bool("spin", false, "only keep all processors busy, until standard input ends")
+	waits := flag.Bool("waits", false, "only compare the waiting in profiles with what programs log themselves, in 16 runs of half a second each")
 	flag.Parse()
+	if *waits {
+		if err := measureWaits(16, time.Second/2); err != nil {
+			fmt.Fprintln(os.Stderr, "locks:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if *spin {
 		keepBusy(os.Stdin)
 		return

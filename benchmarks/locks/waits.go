@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+)
+
+// waitPrograms are goroutines that do nothing but hold a lock, one after the other.
+var waitPrograms = []struct {
+	hold       time.Duration
+	goroutines int
+}{
+	{10 * time.Microsecond, 64},
+	{2 * time.Microsecond, 64},
+	{2 * time.Microsecond, 8},
+	{time.Millisecond, 64},
+	{50 * time.Nanosecond, 64},
+	{50 * time.Nanosecond, 8},
+}
+
+// measureWaits compares what the profile says of the waiting for a lock with what the goroutines have logged themselves.
+func measureWaits(runs int, length time.Duration) error {
+	fmt.Println("waiting in the profile as a share of what the goroutines logged: least, median and most; runs in which the stated 95 % interval has it;")
+	fmt.Println("of the waiting, the part that is estimated, and the part that no recorded wait represents")
+	for _, w := range waitPrograms {
+		var ratios, estimated, unknown []float64
+		within := 0
+		for range runs {
+			var mu contention.Mutex
+			if err := contention.Start(contention.Options{}); err != nil {
+				return err
+			}
+			logged := logWaits(&mu, w.goroutines, w.hold, length)
+			if err := contention.Stop(); err != nil {
+				return err
+			}
+			var waited, scaled, none time.Duration
+			var square float64
+			for _, r := range contention.Snapshot().Waits {
+				waited += r.Waited
+				square += float64(r.StdErr) * float64(r.StdErr)
+				if r.Flags&contention.Estimated != 0 {
+					scaled += r.Waited
+				}
+				if r.Observed == 0 {
+					none += r.Waited
+				}
+			}
+			ratios = append(ratios, float64(waited)/float64(logged))
+			estimated = append(estimated, 100*float64(scaled)/float64(max(1, waited)))
+			unknown = append(unknown, 100*float64(none)/float64(max(1, waited)))
+			if off := math.Abs(float64(waited - logged)); off <= 1.96*math.Sqrt(square)+0.01*float64(logged) {
+				within++
+			}
+		}
+		for _, x := range [][]float64{ratios, estimated, unknown} {
+			slices.Sort(x)
+		}
+		fmt.Printf("%6v by %-3d  %.3f  %.3f  %.3f   %2d of %d   %5.1f %%  %5.1f %%\n", w.hold, w.goroutines,
+			ratios[0], ratios[runs/2], ratios[runs-1], within, runs, estimated[runs/2], unknown[runs/2])
+	}
+	return nil
+}
+
+// logWaits returns how long the goroutines waited together, by their own clocks. What is less than a microsecond is no wait, but how long it
+// takes to look at the clock.
+func logWaits(mu *contention.Mutex, goroutines int, hold, length time.Duration) time.Duration {
+	var wg sync.WaitGroup
+	logged := make([]time.Duration, goroutines)
+	end := time.Now().Add(length)
+	for i := range goroutines {
+		wg.Go(func() {
+			var mine time.Duration
+			for asked := time.Now(); asked.Before(end); asked = time.Now() {
+				mu.Lock()
+				got := time.Now()
+				if d := got.Sub(asked); d > time.Microsecond {
+					mine += d
+				}
+				for time.Since(got) < hold {
+				}
+				mu.Unlock()
+			}
+			logged[i] = mine
+		})
+	}
+	wg.Wait()
+	var all time.Duration
+	for _, d := range logged {
+		all += d
+	}
+	return all
+}

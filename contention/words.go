@@ -1,0 +1,318 @@
+package contention
+
+import (
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// The locks under the wrappers
+//
+// An uncontended operation has to take as long as that of package sync, and must find out, without another look at memory, whether
+// goroutines wait that want to know who held the lock. So each lock has a word of its own, on which such an operation is one
+// atomic instruction, as in package sync, and which does not have the expected value if there is more to do. Whatever has to wait
+// does so in a lock of package sync. There is nothing here but the public methods of that.
+//
+// A wordMutex is a word as long as nobody waits for it, and is a sync.Mutex from when a goroutine has to wait until none does:
+//
+//	0                      free
+//	wordLocked             locked
+//	wordQueued + n·inLine  the lock is mu, which is locked or not; n goroutines have to find it in this form
+//
+// Who finds it locked takes mu for its owner, which it may as a Mutex does not belong to a goroutine, and then changes the word;
+// the owner's Unlock finds that out and unlocks mu. An owner that leaves while n is 0 changes the word back before it unlocks
+// mu, now and then: a lock that goroutines wait for all the time is better left as it is. So mu is locked in the first two forms
+// only by one that is about to unlock it, or to change the form. Who waits in mu when the word is changed back finds that out,
+// too; it then counts in n, so that it loses its place in line once at most.
+type wordMutex struct {
+	word atomic.Int32
+	mu   sync.Mutex
+}
+
+const (
+	wordLocked = 1
+	wordQueued = 2
+	inLine     = 4
+	// One in changeBack owners that leave while n is 0 changes the word back.
+	changeBack = 64
+)
+
+// TryLock tries to lock m.
+func (m *wordMutex) TryLock() bool {
+	return m.word.CompareAndSwap(0, wordLocked) || m.tryQueued()
+}
+
+func (m *wordMutex) tryQueued() bool {
+	if m.word.Load()&wordQueued == 0 || !m.mu.TryLock() {
+		return false
+	}
+	if m.word.Load()&wordQueued != 0 {
+		return true
+	}
+	m.mu.Unlock()
+	return m.word.CompareAndSwap(0, wordLocked)
+}
+
+// Lock locks m, which was not free when last looked at.
+func (m *wordMutex) Lock() {
+	if m.word.Load()&wordQueued != 0 {
+		m.mu.Lock()
+		if m.word.Load()&wordQueued != 0 {
+			return
+		}
+		m.mu.Unlock()
+	}
+	m.raise()
+	m.mu.Lock()
+	m.lower()
+}
+
+// raise makes mu the lock, until lower is called as often.
+func (m *wordMutex) raise() {
+	for {
+		if w := m.word.Load(); w&wordQueued != 0 {
+			if m.word.CompareAndSwap(w, w+inLine) {
+				return
+			}
+			continue
+		}
+		m.mu.Lock()
+		for m.word.Load()&wordQueued == 0 {
+			if m.word.CompareAndSwap(wordLocked, wordQueued+inLine) {
+				return // mu is the owner's now
+			}
+			if m.word.CompareAndSwap(0, wordQueued+inLine) {
+				m.mu.Unlock()
+				return
+			}
+		}
+		m.mu.Unlock()
+	}
+}
+
+func (m *wordMutex) lower() { m.word.Add(-inLine) }
+
+// Unlock unlocks m.
+func (m *wordMutex) Unlock() {
+	if !m.word.CompareAndSwap(wordLocked, 0) {
+		m.unlockQueued()
+	}
+}
+
+func (m *wordMutex) unlockQueued() {
+	switch w := m.word.Load(); {
+	case w&wordQueued == 0:
+		new(sync.Mutex).Unlock() // sync's fatal error
+	case w == wordQueued && rand.Uint32()%changeBack == 0:
+		m.word.CompareAndSwap(wordQueued, 0)
+	}
+	m.mu.Unlock()
+}
+
+// A wordRWMutex does what sync.RWMutex does, with a word that is negative if there is a writer, or a registered waiter:
+//
+//	readers - writers·oneWriter - registered·oneRegistered
+//
+// with writers at most 1. Readers that a writer keeps out are counted as well. Instead of on semaphores, goroutines
+// wait in locks of package sync that are held on behalf of others; see gates.
+type wordRWMutex struct {
+	word    atomic.Int64
+	writers sync.Mutex
+	gates   atomic.Pointer[gates] // nil until somebody has to wait
+}
+
+const (
+	oneWriter     = 1 << 32
+	oneRegistered = 1 << 40
+)
+
+// written reports whether a word has a writer.
+func written(word int64) bool { return word>>32&1 != 0 }
+
+// TryLock tries to lock rw for writing.
+func (rw *wordRWMutex) TryLock() bool {
+	raceDisable()
+	defer raceEnable()
+	if !rw.writers.TryLock() {
+		return false
+	}
+	for {
+		c := rw.word.Load()
+		if uint32(c) != 0 {
+			rw.writers.Unlock()
+			return false
+		}
+		if rw.word.CompareAndSwap(c, c-oneWriter) {
+			rw.raceWriterIn()
+			return true
+		}
+	}
+}
+
+// Lock locks rw for writing.
+func (rw *wordRWMutex) Lock() {
+	raceDisable()
+	rw.writers.Lock()
+	if n := int32(rw.word.Add(-oneWriter)); n != 0 {
+		rw.blocking().outwait(n)
+	}
+	raceEnable()
+	rw.raceWriterIn()
+}
+
+// Unlock unlocks rw for writing.
+func (rw *wordRWMutex) Unlock() {
+	raceRelease(unsafe.Pointer(&rw.word))
+	raceDisable()
+	c := rw.word.Add(oneWriter)
+	if !written(c - oneWriter) {
+		new(sync.RWMutex).Unlock() // sync's fatal error
+	}
+	if n := int32(c); n != 0 {
+		rw.blocking().admit(int(n))
+	}
+	rw.writers.Unlock()
+	raceEnable()
+}
+
+// TryRLock tries to lock rw for reading.
+func (rw *wordRWMutex) TryRLock() bool {
+	raceDisable()
+	defer raceEnable()
+	for {
+		c := rw.word.Load()
+		if written(c) {
+			return false
+		}
+		if rw.word.CompareAndSwap(c, c+1) {
+			raceAcquire(unsafe.Pointer(&rw.word))
+			return true
+		}
+	}
+}
+
+// RLock locks rw for reading.
+func (rw *wordRWMutex) RLock() {
+	raceDisable()
+	if written(rw.word.Add(1)) {
+		rw.blocking().enter()
+	}
+	raceEnable()
+	raceAcquire(unsafe.Pointer(&rw.word))
+}
+
+// RUnlock undoes a single RLock.
+func (rw *wordRWMutex) RUnlock() {
+	raceReleaseMerge(unsafe.Pointer(&rw.gates))
+	raceDisable()
+	if c := rw.word.Add(-1); c < 0 {
+		rw.left(c)
+	}
+	raceEnable()
+}
+
+// left goes on with RUnlock after the word was lowered to c, which is negative.
+func (rw *wordRWMutex) left(c int64) {
+	if uint32(c) == math.MaxUint32 {
+		new(sync.RWMutex).RUnlock() // sync's fatal error
+	}
+	if written(c) {
+		rw.blocking().leave()
+	}
+}
+
+func (rw *wordRWMutex) raise() { rw.word.Add(-oneRegistered) }
+func (rw *wordRWMutex) lower() { rw.word.Add(oneRegistered) }
+
+func (rw *wordRWMutex) raceWriterIn() {
+	raceAcquire(unsafe.Pointer(&rw.word))
+	raceAcquire(unsafe.Pointer(&rw.gates))
+}
+
+// blocking returns where goroutines wait, made at first use.
+func (rw *wordRWMutex) blocking() *gates {
+	if g := rw.gates.Load(); g != nil {
+		return g
+	}
+	rw.gates.CompareAndSwap(nil, new(gates))
+	return rw.gates.Load()
+}
+
+// gates is where the readers and the writer of a wordRWMutex wait.
+type gates struct {
+	// leaving is how many readers the pending writer waits for, and turn is locked for reading on their
+	// behalf. While the writer has not told how many they are, leaving is negative.
+	leaving atomic.Int32
+	turn    sync.RWMutex
+
+	mu       sync.Mutex
+	gate     *gate // what readers wait for, nil if none does
+	waiting  int32 // how many
+	admitted int32 // readers that were let in before they came to wait
+}
+
+// gate is locked for writing, on behalf of a writer, while readers wait for it.
+type gate struct {
+	sync.RWMutex
+	inside atomic.Int32 // readers that have not passed yet
+}
+
+// Gates are used again when all readers have passed.
+var unusedGates = sync.Pool{New: func() any { return new(gate) }}
+
+// enter waits until a writer lets the caller in.
+func (g *gates) enter() {
+	g.mu.Lock()
+	if g.admitted > 0 {
+		g.admitted--
+		g.mu.Unlock()
+		return
+	}
+	if g.gate == nil {
+		g.gate = unusedGates.Get().(*gate)
+		g.gate.Lock()
+	}
+	mine := g.gate
+	g.waiting++
+	g.mu.Unlock()
+	mine.RLock()
+	mine.RUnlock()
+	if mine.inside.Add(-1) == 0 {
+		unusedGates.Put(mine)
+	}
+}
+
+// admit lets n readers in.
+func (g *gates) admit(n int) {
+	g.mu.Lock()
+	open := g.gate
+	g.admitted += int32(n) - g.waiting
+	if open != nil {
+		open.inside.Store(g.waiting)
+	}
+	g.gate, g.waiting = nil, 0
+	g.mu.Unlock()
+	if open != nil {
+		open.Unlock()
+	}
+}
+
+// outwait waits until n readers have left.
+func (g *gates) outwait(n int32) {
+	g.turn.RLock()
+	if g.leaving.Add(n) == 0 {
+		g.turn.RUnlock()
+		return
+	}
+	g.turn.Lock()
+	g.turn.Unlock()
+}
+
+// leave notes that a reader has left for whom a writer waits.
+func (g *gates) leave() {
+	if g.leaving.Add(-1) == 0 {
+		g.turn.RUnlock()
+	}
+}

@@ -1,0 +1,143 @@
+package contention
+
+import (
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/require"
+)
+
+// The methods that package sync has inlined are inlined here, too, with one atomic operation each: so they cost the same in every release
+// of Go, and on every processor.
+func TestUncontendedOperationsAreOneInstruction(t *testing.T) {
+	goTool := require.Program(t, "go")
+	out, err := exec.CommandContext(t.Context(), goTool, "build", "-gcflags=-m", ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, method := range []string{"(*Mutex).Lock", "(*Mutex).Unlock", "(*Mutex).TryLock", "(*RWMutex).RLock", "(*RWMutex).RUnlock"} {
+		if !strings.Contains(string(out), ": can inline "+method+"\n") {
+			t.Errorf("%s is not inlined", method)
+		}
+	}
+	var m Mutex
+	var rw RWMutex
+	words := func() [2]int64 { return [2]int64{int64(m.mu.word.Load()), rw.mu.word.Load()} }
+	for _, c := range []struct {
+		do   func()
+		want [2]int64
+	}{
+		{m.Lock, [2]int64{wordLocked, 0}}, {m.Unlock, [2]int64{0, 0}},
+		{rw.RLock, [2]int64{0, 1}}, {rw.RLock, [2]int64{0, 2}}, {rw.RUnlock, [2]int64{0, 1}}, {rw.RUnlock, [2]int64{0, 0}},
+		{rw.Lock, [2]int64{0, -oneWriter}}, {rw.Unlock, [2]int64{0, 0}},
+	} {
+		if c.do(); words() != c.want {
+			t.Errorf("words are %v, want %v", words(), c.want)
+		}
+	}
+}
+
+// Nothing here depends on what is inside of package sync, or on a release of Go.
+func TestNothingDependsOnARelease(t *testing.T) {
+	goTool := require.Program(t, "go")
+	list := func(args ...string) string {
+		out, err := exec.CommandContext(t.Context(), goTool, append([]string{"list", "-f", "{{.GoFiles}} {{.SFiles}} {{.IgnoredGoFiles}}"}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
+	if files := list("."); strings.Contains(files, "_go1") || strings.Contains(files, ".s]") {
+		t.Errorf("files of releases, or in assembly: %s", files)
+	}
+	if a, b := list("."), list("-tags", "purego", "."); a != b {
+		t.Errorf("with the tag purego, the files are %s, without %s", b, a)
+	}
+}
+
+// A lock goes back to the form that is fast when nobody waits any more, however its waiters came and went.
+func TestWordsComeBack(t *testing.T) {
+	for _, o := range []*Options{nil, {}, {Exact: true}} {
+		if o != nil {
+			collecting(t, *o)
+		}
+		var m Mutex
+		var rw RWMutex
+		var inside, readers atomic.Int32
+		var wg sync.WaitGroup
+		for i := range 16 {
+			wg.Go(func() {
+				for j := range 3000 {
+					m.Lock()
+					if inside.Add(1) != 1 {
+						t.Error("two have the Mutex")
+					}
+					if j%16 == i {
+						runtime.Gosched()
+					}
+					inside.Add(-1)
+					m.Unlock()
+					if j%8 == 0 && m.TryLock() {
+						if inside.Add(1) != 1 {
+							t.Error("two have the Mutex")
+						}
+						inside.Add(-1)
+						m.Unlock()
+					}
+					switch {
+					case j%7 == i%7:
+						rw.Lock()
+						if n := readers.Add(1000); n != 1000 {
+							t.Errorf("a writer is beside others: %d", n)
+						}
+						if j%16 == i {
+							runtime.Gosched()
+						}
+						readers.Add(-1000)
+						rw.Unlock()
+					case j%13 == 0:
+						if rw.TryRLock() {
+							if readers.Add(1) > 999 {
+								t.Error("a reader is beside a writer")
+							}
+							readers.Add(-1)
+							rw.RUnlock()
+						}
+					default:
+						rw.RLock()
+						if readers.Add(1) > 999 {
+							t.Error("a reader is beside a writer")
+						}
+						if j%16 == i {
+							runtime.Gosched()
+						}
+						readers.Add(-1)
+						rw.RUnlock()
+					}
+				}
+			})
+		}
+		wg.Wait()
+		for range 100 * changeBack {
+			m.Lock()
+			m.Unlock()
+		}
+		if w := m.mu.word.Load(); w != 0 {
+			t.Errorf("the word of the Mutex is %d", w)
+		}
+		if w := rw.mu.word.Load(); w != 0 {
+			t.Errorf("the word of the RWMutex is %d", w)
+		}
+		if g := rw.mu.gates.Load(); g != nil && (g.gate != nil || g.waiting != 0 || g.admitted != 0 || g.leaving.Load() != 0) {
+			t.Errorf("the gates are %+v", g)
+		}
+		if o != nil {
+			Stop()
+			checkConservation(t, Snapshot())
+		}
+	}
+}
