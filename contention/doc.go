@@ -45,8 +45,8 @@
 // # What is exact
 //
 // A wait during which several owners held the lock is split among them by the time for
-// which each held it; readers that hold it together share. Time in which nobody held
-// the lock, because the scheduler had not yet run the next owner, is hand-off; time for
+// which each held it; readers that hold it together share. Time in which the lock was
+// free, because the scheduler had not yet run the next owner, is hand-off; time for
 // which the owner is not known is unattributed. The three sum to the time waited, to
 // the nanosecond. A lock that recording would slow down by more than 1 %, as measured, is sampled: all of
 // its waits are timed, so their number and total are exact, and some, drawn at random before they begin, are recorded

@@ -42,15 +42,20 @@ func (c *clockTie) Log(l *timeline.Log) {
 // auditor checks every stretch that is blamed on an owner against the log of that goroutine.
 type auditor struct {
 	holds         map[string][]op // by goroutine, in the order of time
+	ofLock        map[int][]op    // likewise, by lock
 	ahead         int64
 	blamed, right float64
 }
 
 func newAuditor(log []op, ahead int64) *auditor {
-	a := &auditor{holds: map[string][]op{}, ahead: ahead}
+	a := &auditor{holds: map[string][]op{}, ofLock: map[int][]op{}, ahead: ahead}
 	for _, o := range log {
 		_, g, _ := strings.Cut(o.site, "@")
 		a.holds[g] = append(a.holds[g], o)
+		a.ofLock[o.lock] = append(a.ofLock[o.lock], o)
+	}
+	for _, ops := range a.ofLock {
+		slices.SortFunc(ops, func(x, y op) int { return cmp.Compare(x.got, y.got) })
 	}
 	for _, ops := range a.holds {
 		slices.SortFunc(ops, func(x, y op) int { return cmp.Compare(x.got, y.got) })
@@ -70,11 +75,24 @@ func (a *auditor) waitedFor(g *timeline.Goroutine, at int64) int {
 	return -1
 }
 
-func (a *auditor) check(waiter *timeline.Goroutine, by owner, from, to, ns timeline.Time) {
+func (a *auditor) check(waiter *timeline.Goroutine, g int64, _ owner, from, to, ns timeline.Time) {
 	share := float64(ns) / float64(to-from)
 	f, t := int64(from)+a.ahead, int64(to)+a.ahead
 	lock := a.waitedFor(waiter, (f+t)/2)
-	ops := a.holds[fmt.Sprint(by.g)]
+	a.blamed += float64(ns)
+	if g == 0 { // a hand-off: the lock was free
+		a.right += float64(ns)
+		ops := a.ofLock[lock]
+		first, _ := slices.BinarySearchFunc(ops, f, func(o op, f int64) int { return cmp.Compare(o.got, f) })
+		for _, o := range ops[max(0, first-2):] {
+			if o.got >= t {
+				break
+			}
+			a.right -= float64(max(0, min(o.left, t)-max(o.got, f)))
+		}
+		return
+	}
+	ops := a.holds[fmt.Sprint(g)]
 	first, _ := slices.BinarySearchFunc(ops, f, func(o op, f int64) int { return cmp.Compare(o.got, f) })
 	held := f // up to which the goroutine's holds are counted: nested ones overlap
 	for _, o := range ops[max(0, first-2):] {
@@ -86,5 +104,4 @@ func (a *auditor) check(waiter *timeline.Goroutine, by owner, from, to, ns timel
 			held = end
 		}
 	}
-	a.blamed += float64(ns)
 }

@@ -36,13 +36,13 @@ func TestWindows(t *testing.T) {
 		|mutex #1 g4 main.f:10: 0 waited 80 = blamed 80 + hand-off 0 + unattributed 0; ready 0
 		|  g1 main.hold:3: 80 of 1
 		|2: 100
-		|mutex #1 g3 main.f:10: 0 waited 100 = blamed 95 + hand-off 5 + unattributed 0; ready 0
+		|mutex #1 g3 main.f:10: 0 waited 100 = blamed 95 + hand-off 0 + unattributed 5; ready 0
 		|  g2 main.f:12: 95 of 1
-		|mutex #1 g4 main.f:10: 0 waited 100 = blamed 95 + hand-off 5 + unattributed 0; ready 0
+		|mutex #1 g4 main.f:10: 0 waited 100 = blamed 95 + hand-off 0 + unattributed 5; ready 0
 		|  g2 main.f:12: 95 of 1
 		|mutex #1 g2 main.f:10: 1 waited 0 = blamed 0 + hand-off 0 + unattributed 0; ready 5
 		|3: 100
-		|mutex #1 g4 main.f:10: 0 waited 100 = blamed 90 + hand-off 10 + unattributed 0; ready 0
+		|mutex #1 g4 main.f:10: 0 waited 100 = blamed 90 + hand-off 0 + unattributed 10; ready 0
 		|  g3 main.f:12: 90 of 1
 		|mutex #1 g3 main.f:10: 1 waited 0 = blamed 0 + hand-off 0 + unattributed 0; ready 10
 		|4: 100

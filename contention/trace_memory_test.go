@@ -114,7 +114,7 @@ func TestTraceManyOwners(t *testing.T) {
 			}
 		}
 	}
-	if n != 21 {
-		t.Errorf("%d owners, want 21", n)
+	if n != 20 { // since when 1 had it is not known: 3 had been woken, and let go of it unseen
+		t.Errorf("%d owners, want 20", n)
 	}
 }

@@ -318,7 +318,7 @@ func TestTraceOracle(t *testing.T) {
 				t.Skip("there was no contention")
 			}
 			t.Logf("error %.1f %%, precision %.1f %%, by instants %.1f %%", 100*best.err, 100*best.precision, 100*best.instants)
-			if best.precision < 0.85 || best.instants < 0.8 || wl.sleep && (best.err > 0.15 || best.err > 0.05 && asNaive > 0.5) {
+			if best.precision < 0.9 || best.instants < 0.9 || wl.sleep && best.err > 0.25 {
 				t.Errorf("error %.1f %%, %.2f times that of the naive estimate, precision %.1f %%, by instants %.1f %%", 100*best.err, asNaive, 100*best.precision, 100*best.instants)
 			}
 		})

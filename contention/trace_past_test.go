@@ -13,8 +13,8 @@ import (
 // TestPast compares pasts with a list of every nanosecond.
 func TestPast(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	one := &cause{[]causePart{{root: owner{g: 7}, links: 1}}}
-	other := &cause{[]causePart{{root: owner{g: 8}, links: 2}}}
+	one := &cause{parts: []causePart{{root: owner{g: 7}, links: 1}}}
+	other := &cause{parts: []causePart{{root: owner{g: 8}, links: 2}}}
 	for round := range 60 {
 		p := &past{first: 100, end: 100, open: doingRunning}
 		var did []doing

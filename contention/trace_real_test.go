@@ -111,7 +111,7 @@ func TestTraceStdlog(t *testing.T) {
 	}
 	between(t, "blocked", s.Waited, 2569*time.Millisecond, 2570*time.Millisecond)
 	between(t, "ready after it", s.Ready, 156*time.Millisecond, 157*time.Millisecond)
-	between(t, "unattributed", s.Unattributed, 0, s.Waited/10)
+	between(t, "blamed", s.Blamed, s.Waited*45/100, s.Waited) // the writes under the lock alone take half of the wall time
 	if once, _ := sumOf(p, OnceKind); once != 12 {
 		t.Errorf("%d waits for a Once, want 12", once)
 	}
@@ -143,7 +143,7 @@ func TestTraceConvoy(t *testing.T) {
 	if s.Parks != 82_312 {
 		t.Errorf("%d parks", s.Parks)
 	}
-	between(t, "unattributed", s.Unattributed, 0, s.Waited/20)
+	between(t, "unattributed", s.Unattributed, s.Waited/2, s.Waited)
 	ls := locksOf(p, MutexKind)
 	if len(ls) != 1 || ls[0].Class != "go.opentelemetry.io/otel/sdk/metric/internal/aggregate.valueMap" || ls[0].Name != "" || ls[0].Waiters != 7 {
 		t.Errorf("%d locks, %+v", len(ls), *ls[0])

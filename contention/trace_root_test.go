@@ -109,9 +109,10 @@ func TestTraceRoots(t *testing.T) {
 			205 2 runs
 			300 ends`, `
 			|mutex main.f:10 for main.f:12: 100 = running 56 runnable 4 mutex 40
-			|  root main.f:12: 63 of 1
+			|  root main.f:12: 60 of 1
 			|  root main.g:22: 20 of 1 via mutex, 1 links
 			|  root main.g:22: 17 of 1 via mutex, 1 links
+			|  root ?: 3 of 1 via mutex, 1 links
 			|mutex main.g:20 for main.g:22: 30 = running 30
 			|mutex main.g:20 for main.g:22: 20 = running 20
 			|mutex main.g:20 for main.g:22: 17 = running 17`},

@@ -117,6 +117,7 @@ func (s *script) event(at timeline.Time, id int64, verb, arg string, where *time
 func (s *script) to(at timeline.Time, id int64, to timeline.State, w timeline.Wait, stack *timeline.Stack) {
 	cur := s.now[id]
 	cur.End = at
+	s.o.nowOf = func(*timeline.Goroutine) (timeline.Wait, *timeline.Stack) { return w, stack }
 	s.o.Transition(&timeline.Transition{Interval: *cur, To: to})
 	*cur = timeline.Interval{G: cur.G, State: to, Start: at, Wait: w, Stack: stack}
 }

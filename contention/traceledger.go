@@ -59,6 +59,21 @@ func (l *ledger) addSegment(s *segment, whole, d timeline.Time) {
 	}
 }
 
+// addOfLock adds the time from a to b of a segment in which the goroutine waited for a lock.
+func (l *ledger) addOfLock(s *segment, a, b timeline.Time) {
+	roots := s.cause.lock.between(a, b)
+	l.did[s.did] += b - a
+	known := timeline.Time(0)
+	for i := range roots.causes {
+		c := roots.causes[i].causePart
+		known += c.ns
+		l.addCause(ledgerCause{causePart: c, via: s.did})
+	}
+	if unknown := min(roots.did[doingUnknown], b-a-known); unknown > 0 { // it was held, but it is not known by whom
+		l.addCause(ledgerCause{causePart: causePart{links: 1, ns: unknown}, via: s.did})
+	}
+}
+
 // addCause adds a cause. If there are too many, the shortest goes to the unknown root.
 func (l *ledger) addCause(c ledgerCause) {
 	if c.ns <= 0 {

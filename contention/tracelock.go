@@ -41,6 +41,16 @@ type tracedLock struct {
 	holds   durations // known holds, wherever they ended
 	// compared is how many wakes could be compared to a longer wait, and early how many were too early for that.
 	compared, early int
+	// waiting is how many wait in each queue, and waitingSince when there was none last.
+	waiting      [queues]int
+	waitingSince timeline.Time
+	peak         int           // the most that have waited at once
+	woken        *hold         // the latest release that woke a waiter of the exclusive queue;
+	firstPark    timeline.Time // when a goroutine blocked first, since that one ran,
+	lastPark     timeline.Time // and last
+	sums         [][]*spanSum  // of the history
+	past         *past         // who was at the root for those who waited for it
+	seen         []heldSeen    // who was seen to hold it since the latest release
 	// known is how many holds are known from beginning to end, and both how many of them were at the
 	// same time as the one before.
 	known, both int
@@ -49,7 +59,7 @@ type tracedLock struct {
 	lockFacts
 }
 
-// maxHistory is how many releases a lock remembers. Waits behind more of them are blamed on the latest.
+// maxHistory is how many releases a lock remembers at least. Waits behind more of them are blamed on the latest.
 const maxHistory = 1024
 
 // hold is a time in which somebody held a lock, known by the release that ended it.
@@ -61,15 +71,18 @@ type hold struct {
 	known     bool          // from is when the owner ran after its own wait
 	prev      *hold         // the one before on the same lock, as far as that is certain
 	forgotten bool          // there was a prev, but it is too long ago
-	waiters   int32         // how many waited when it ended
-	contended timeline.Time // since when somebody waited; 0 if that is not known yet
+	start     timeline.Time // from, but not before the release before
+	spans     []heldSpan    // since the release before
+	g         int64         // the owner's goroutine
 
 	// The waiter that the release woke:
 	queue    queue
 	asked    timeline.Time // since when it had been in the queue
 	requeued bool          // it had been woken in vain before
 	place    queuePlace    // where it had come in the queue
-	compared bool          // with a longer wait
+	handed   bool          // it was given the lock
+	wokenG   int64         // it is this goroutine,
+	again    bool          // which has blocked again
 	ran      timeline.Time // when it ran, 0 if not yet
 
 	with []coOwner // who held it together with the owner; the last to be seen first
@@ -107,7 +120,7 @@ func (l *tracedLock) placeAt(x *hold) queuePlace {
 // token it may have taken.
 const placeWindow timeline.Time = 10_000_000
 
-// owner is who is to blame.
+// owner is who is to blame. g is 0 unless goroutines are told apart.
 type owner struct {
 	g     int64
 	group string
@@ -135,8 +148,12 @@ func (l *tracedLock) several() bool {
 // add remembers a release.
 func (l *tracedLock) add(h *hold) {
 	l.compareHolds(h)
+	if l.waiting[h.queue] > 1 {
+		l.compared++
+	}
 	l.history = append(l.history, h)
-	if len(l.history) >= 2*maxHistory {
+	l.sumUp()
+	if len(l.history) >= 2*l.memory() {
 		l.evict()
 	}
 }
@@ -152,7 +169,7 @@ func (l *tracedLock) compareHolds(h *hold) {
 			continue
 		}
 		l.known++
-		if y.owner.g != h.owner.g && h.from < y.to-sameTime {
+		if y.g != h.g && h.from < y.to-sameTime {
 			l.both++
 		}
 		return
@@ -162,17 +179,30 @@ func (l *tracedLock) compareHolds(h *hold) {
 // sameTime is how long two holds overlap at least if they are of different locks.
 const sameTime timeline.Time = 50_000
 
+// memory is how many releases the lock remembers: more if many wait, who may have to be told of them.
+func (l *tracedLock) memory() int { return max(maxHistory, 2*l.peak) }
+
+// waits returns how many wait for the lock.
+func (l *tracedLock) waits() (n int) {
+	for _, m := range l.waiting {
+		n += m
+	}
+	return n
+}
+
 func (l *tracedLock) evict() {
-	n := len(l.history) - maxHistory
+	keep := l.memory()
+	n := len(l.history) - keep
 	for _, h := range l.history[:n] {
 		// Chains of holds are no longer than the history.
 		h.forgotten = h.forgotten || h.prev != nil
 		h.prev = nil
 	}
 	copy(l.history, l.history[n:])
-	clear(l.history[maxHistory:])
-	l.history = l.history[:maxHistory]
+	clear(l.history[keep:])
+	l.history = l.history[:keep]
 	l.evicted = true
+	l.sumAgain()
 }
 
 // last returns the latest release, or nil.
@@ -207,8 +237,24 @@ func unite(a, b *tracedLock) *tracedLock {
 	b.parent = a
 	a.history = append(a.history, b.history...)
 	slices.SortStableFunc(a.history, func(x, y *hold) int { return cmp.Compare(x.to, y.to) })
-	if len(a.history) > maxHistory {
+	for i := range b.waiting {
+		a.waiting[i] += b.waiting[i]
+	}
+	a.peak = max(a.peak, b.peak, a.waits())
+	a.waitingSince = earlier(a.waitingSince, b.waitingSince)
+	a.firstPark, a.lastPark = earlier(a.firstPark, b.firstPark), max(a.lastPark, b.lastPark)
+	if a.woken == nil || b.woken != nil && b.woken.to > a.woken.to {
+		a.woken = b.woken
+	}
+	if a.past == nil || b.past != nil && len(b.past.segs) > len(a.past.segs) {
+		a.past = b.past
+	}
+	a.seen = append(a.seen, b.seen...)
+	b.seen, b.sums, b.woken = nil, nil, nil
+	if len(a.history) > a.memory() {
 		a.evict()
+	} else if len(b.history) > 0 {
+		a.sumAgain()
 	}
 	a.evicted = a.evicted || b.evicted
 	a.holds.merge(&b.holds)
@@ -222,6 +268,14 @@ func unite(a, b *tracedLock) *tracedLock {
 	a.readers = append(a.readers, b.readers...)
 	a.readersLeft = max(a.readersLeft, b.readersLeft)
 	b.history, b.readers = nil, nil
+	return a
+}
+
+// earlier returns the earlier of two times, of which 0 is none.
+func earlier(a, b timeline.Time) timeline.Time {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
 	return a
 }
 

@@ -185,7 +185,7 @@ func (o *TraceObserver) logExit(m *timeline.Log, text string) error {
 			l.next = (l.next + 1) % maxLoggedExit
 		}
 	}
-	by := owner{g: m.G.ID, group: m.G.Func, site: o.places.of(m.Stack).site}
+	by := o.ownerAs(m.G, o.places.of(m.Stack).site, 0)
 	l.exits[k] = loggedOwner{by, o.goroutine(m.G).past}
 	return nil
 }
@@ -276,7 +276,7 @@ func (o *TraceObserver) fill(told *waiting, w *loggedWait, start, now timeline.T
 			by.owner = owner{site: o.places.unknown.site}
 		}
 		by.owner.flags = p.flags
-		if p.goroutine != 0 { // else only its own message tells
+		if p.goroutine != 0 && o.opt.Goroutines { // else only its own message tells
 			by.owner.g = int64(p.goroutine)
 		}
 		from := start + timeline.Time(p.from)

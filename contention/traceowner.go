@@ -1,32 +1,43 @@
 package contention
 
 import (
-	"math"
 	"slices"
+	"strings"
 
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // Who held a lock until a release, and since when
 //
-// A release that woke somebody has the goroutine and the call chain of the owner. If the
+// A release that woke a waiter has the goroutine and the call chain of the owner. If the
 // owner had itself waited for the lock, in the call of a function that it lets go of it in,
 // it had the lock since it ran again after that wait. Else it got the lock without
-// waiting, unseen, but not before
+// waiting, unseen. It is known to have held it since
 //
-//   - the release before, of the same lock;
-//   - the first time after that release in which the owner ran;
-//   - the release, less the third quartile of the known holds that ended at the same place, its own ones
-//     if there are a few. Here the time in which an owner was runnable does not count, since that
-//     lengthens holds at random.
+//   - the first goroutine blocked for the lock, if no waiter was woken before: with a waiter in the queue, the next Unlock wakes it;
+//   - a waiter that was woken found the lock taken and blocked again;
+//   - the latest goroutine blocked, if the waiter that was woken last got the lock and let go of it unseen.
 //
-// The latest of these is taken for the beginning of the hold: what lies before may be
-// somebody else's. If none of them is known, it is the whole wait: a goroutine that is alone in
-// the queue is woken by the first release, unless somebody spins.
+// A goroutine that spins for the lock may get it unseen even so. Therefore a hold that seems to be three times as long as is usual for the
+// place is cut to that.
+//
+// Until a waiter that was woken runs, Unlock wakes no other: what happens then is not in the trace. Of
+// several locks of the same code, it is not known who blocked for which. There, a hold is no longer than the third
+// quartile of the known holds that ended at the same place, the owner's own ones if there are a few, of which the time in
+// which an owner was runnable does not count, since that lengthens holds at random.
 
 // ownerOf returns who woke the goroutine of t, at a place.
-func ownerOf(t *timeline.Transition, at *place) owner {
-	return owner{g: t.Waker.ID, group: t.Waker.Func, site: at.site, flags: at.flags & (ReadOwner | InWait)}
+func (o *TraceObserver) ownerOf(t *timeline.Transition, at *place) owner {
+	return o.ownerAs(t.Waker, at.site, at.flags&(ReadOwner|InWait))
+}
+
+// ownerAs returns a goroutine as an owner that let go of a lock at a site.
+func (o *TraceObserver) ownerAs(g *timeline.Goroutine, site *callSite, flags Flags) owner {
+	by := owner{group: g.Func, site: site, flags: flags}
+	if o.opt.Goroutines {
+		by.g = g.ID
+	}
+	return by
 }
 
 // release completes h, the hold that ended when t.Waker woke the waiter of w, adds it to the
@@ -34,7 +45,7 @@ func ownerOf(t *timeline.Transition, at *place) owner {
 func (o *TraceObserver) release(h *hold, t *timeline.Transition, at *place, w *waiting) *tracedLock {
 	r := o.places.of(t.WakerStack)
 	waker := o.goroutine(t.Waker)
-	h.owner, h.past = ownerOf(t, r), waker.past
+	h.owner, h.past, h.g, h.wokenG = o.ownerOf(t, r), waker.past, t.Waker.ID, t.G.ID
 	lock, own := o.lockOfRelease(waker, at, r)
 	switch again := waker.last; {
 	case own >= 0:
@@ -49,10 +60,8 @@ func (o *TraceObserver) release(h *hold, t *timeline.Transition, at *place, w *w
 			h.known = true
 		}
 		waker.learn(r.site, lock, d)
-		if r.flags&ReadOwner != 0 {
-			o.sections.learn(held.site, r.site)
-		}
-	case r.rw && again != nil && again.owner == h.owner && h.to-again.to <= futile:
+		o.sections.learn(held.site, r.site, r.flags&ReadOwner == 0)
+	case r.rw && again != nil && again.owner == h.owner && again.g == h.g && h.to-again.to <= futile:
 		// One Unlock of a RWMutex wakes all readers and the next writer.
 		h.from, h.pending, h.prev = again.from, again.pending, again.prev
 	default:
@@ -66,7 +75,12 @@ func (o *TraceObserver) release(h *hold, t *timeline.Transition, at *place, w *w
 		lock.readersBefore(h)
 	}
 	waker.last = h
+	h.handed = h.queue == exclusiveQueue && (h.requeued && t.Start-w.began > starving || lock.staysStarving(h))
+	o.endStretch(lock, h)
 	lock.add(h)
+	if h.queue == exclusiveQueue {
+		lock.woken, lock.firstPark, lock.lastPark = h, 0, 0
+	}
 	return lock
 }
 
@@ -88,24 +102,116 @@ func (o *TraceObserver) lockOfRelease(waker *tracedGoroutine, at, r *place) (loc
 	return lock, -1
 }
 
+// starving is how long a goroutine has waited for a sync.Mutex when it finds it taken, at least, so that the lock goes into its starvation
+// mode: from then on, Unlock gives it to the waiter at the head of the queue, and nobody else can lock it.
+const starving timeline.Time = 1_000_000
+
+// staysStarving reports whether the lock was in its starvation mode when h ended: its owner was given the lock, after it had waited
+// for long, and was not the last in the queue.
+func (l *tracedLock) staysStarving(h *hold) bool {
+	x := l.woken
+	return x != nil && x.handed && x.wokenG == h.g && x.ran != 0 && x.to-x.asked > starving+overlap && h.asked < x.to && !l.several()
+}
+
 // since bounds the beginning of a hold whose owner did not wait for the lock.
 func (o *TraceObserver) since(h *hold, lock *tracedLock, waker *tracedGoroutine, r *callSite) timeline.Time {
-	if h.queue == writerQueue {
-		// The writer waits for readers that were there when it came.
-		return h.asked
+	from := h.asked // it was held when its waiter came
+	switch {
+	case h.queue != exclusiveQueue:
+		// The writer waits for readers that were there when it came, and a reader for the writer.
+		return from
+	case lock.several():
+		if h.requeued { // and nobody else was woken for it since
+			return min(from, h.to)
+		}
+		if usual, n := waker.usually(r, lock); n > 0 {
+			from = max(from, waker.heldSince(h.to, usual))
+		}
+		if h.prev != nil {
+			from = max(from, waker.firstActive(h.prev.to))
+		}
+	case lock.woken != nil:
+		x := lock.woken
+		switch {
+		case x.ran == 0: // until it runs, locks are taken and let go of unseen
+			return h.to
+		case x.again: // it found the lock taken
+			from = lock.firstPark
+		default:
+			from = lock.lastPark
+		}
+		if from == 0 {
+			return h.to
+		}
+		from = max(from, waker.firstActive(x.to))
+	case lock.firstPark != 0:
+		from = lock.firstPark
 	}
-	from := timeline.Time(math.MinInt64)
-	prev := h.prev
-	if !lock.several() {
-		prev = lock.last()
-	}
-	if prev != nil {
-		from = waker.firstActive(prev.to)
-	}
-	if usual, n := waker.usually(r, lock); n > 0 {
-		from = max(from, waker.heldSince(h.to, usual))
+	if usual, n := waker.usually(r, lock); n >= manyHolds { // or goroutines that spin have had it in between
+		from = max(from, waker.heldSince(h.to, farLonger*usual))
 	}
 	return min(from, h.to)
+}
+
+// parked notes that g has blocked: the lock was taken then, and with somebody in the queue, the next Unlock is in the
+// trace unless a goroutine is woken already.
+func (o *TraceObserver) parked(g *tracedGoroutine, t *timeline.Transition) {
+	wait, stack := t.G.Wait(), t.G.Stack()
+	if o.nowOf != nil {
+		wait, stack = o.nowOf(t.G)
+	}
+	if !lockWait(wait) {
+		return
+	}
+	at := o.places.of(stack)
+	if !o.places.tell(at) {
+		return
+	}
+	l := o.lockOf(at.site)
+	if l.waits() == 0 {
+		l.waitingSince = t.End
+	}
+	l.waiting[at.queue]++
+	l.peak = max(l.peak, l.waits())
+	g.parkedAt, g.parkedIn = l, at.queue
+	if x := l.woken; at.queue == exclusiveQueue && (x == nil || x.ran != 0) {
+		if x != nil && x.wokenG == t.G.ID && !x.again {
+			x.again, l.firstPark = true, t.End
+		}
+		if l.firstPark == 0 {
+			l.firstPark = t.End
+		}
+		l.lastPark = t.End
+	}
+}
+
+// unparked notes that g waits no more.
+func (g *tracedGoroutine) unparked() {
+	if g.parkedAt == nil {
+		return
+	}
+	l := g.parkedAt.root()
+	l.waiting[g.parkedIn]--
+	if l.waits() == 0 {
+		l.waitingSince = 0
+	}
+	g.parkedAt = nil
+}
+
+// yields is how long after it gave the lock to a waiter a goroutine has yielded its processor, at most.
+const yields timeline.Time = 50_000
+
+// handsOff notes that g, which is stopped now, gave the lock that it let go of just before to the waiter: it yields its processor in Unlock.
+func (g *tracedGoroutine) handsOff(t *timeline.Transition) {
+	h := g.last
+	if h == nil || t.State != timeline.Running || t.To != timeline.Runnable || t.End-h.to > yields || h.queue != exclusiveQueue {
+		return
+	}
+	if s := t.G.Stack(); s != nil && slices.ContainsFunc(s.Frames[:min(4, len(s.Frames))], func(f *timeline.Frame) bool {
+		return strings.HasSuffix(f.Func, "sync.(*Mutex).Unlock") || strings.HasSuffix(f.Func, "sync.(*Mutex).unlockSlow")
+	}) {
+		h.handed = true
+	}
 }
 
 // usualHold is how long a goroutine usually held a lock that it let go of at a site.

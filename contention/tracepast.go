@@ -42,7 +42,10 @@ type segment struct {
 }
 
 // cause is who was at the root of a wait. With several parts, it is not known when which was.
-type cause struct{ parts []causePart }
+type cause struct {
+	parts []causePart
+	lock  *past // if not nil, the time line of the lock that was waited for: who was at the root then
+}
 
 // causePart is the part of one root. site is nil if it is not known.
 type causePart struct {
@@ -170,7 +173,12 @@ func (p *past) sumTo(l *ledger, i, j int, from, to timeline.Time) {
 		if i+1 < len(p.segs) {
 			end = p.segs[i+1].start
 		}
-		l.addSegment(s, end-s.start, min(end, to)-max(s.start, from))
+		a, b := max(s.start, from), min(end, to)
+		if s.cause != nil && s.cause.lock != nil {
+			l.addOfLock(s, a, b)
+			continue
+		}
+		l.addSegment(s, end-s.start, b-a)
 	}
 }
 
@@ -267,6 +275,43 @@ func (p *past) addCut(given []givenTime, on doing) {
 	}
 }
 
+// addSpan appends a span of the time line of a lock, for those who waited for it.
+func (p *past) addSpan(sp *heldSpan, on doing) {
+	p.addWaiting(sp.from, on, true)
+	switch {
+	case sp.what == handOffSpan:
+		p.addWaiting(sp.to, on, false)
+	case sp.what == unattributedSpan:
+		p.addWaiting(sp.to, on, true)
+	case len(sp.with) == 0:
+		p.addBlamed(sp.from, sp.to, on, sp.holder.owner, sp.holder.past, &sp.did)
+	default:
+		var roots ledger
+		sp.shares(sp.from, sp.to, func(by *coOwner, _ timeline.Time, did *ledger) {
+			root := by.owner
+			root.flags = 0
+			for _, part := range did.causeFor(root).parts {
+				roots.addCause(ledgerCause{causePart: part})
+			}
+		})
+		shared := &cause{}
+		for i := range roots.causes {
+			shared.parts = append(shared.parts, roots.causes[i].causePart)
+		}
+		p.add(sp.to, on, shared)
+	}
+}
+
+// addOfLock appends a wait for a lock with the time line q.
+func (p *past) addOfLock(from, to timeline.Time, on doing, q *past) {
+	p.addWaiting(from, on, true)
+	if q == nil {
+		p.addWaiting(to, on, true)
+		return
+	}
+	p.add(to, on, &cause{lock: q})
+}
+
 // addBlamed appends a time in which the goroutine was blocked by an owner with the past q, who did then what
 // is in the ledger.
 func (p *past) addBlamed(from, to timeline.Time, on doing, by owner, q *past, did *ledger) {
@@ -298,6 +343,9 @@ func (p *past) single(root owner, links int32) *cause {
 // addPlaced is addBlamed for each segment of q. It returns false if there are too many.
 func (p *past) addPlaced(from, to timeline.Time, on doing, by owner, q *past) bool {
 	i := max(0, q.at(from))
+	if len(q.segs) == 0 {
+		return false
+	}
 	last := q.at(min(to, q.end) - 1)
 	if last-i >= maxSeen {
 		return false
@@ -314,14 +362,40 @@ func (p *past) addPlaced(from, to timeline.Time, on doing, by owner, q *past) bo
 		}
 		d := min(to, end) - max(from, s.start)
 		if d < least {
-			short.addSegment(s, end-s.start, d)
+			q.sumTo(&short, i, i+1, from, to)
 			continue
 		}
 		p.addLedger(max(from, s.start), on, by, &short)
-		short.addSegment(s, end-s.start, d)
+		if s.cause != nil && s.cause.lock != nil && p.addPlacedOf(s, max(from, s.start), min(to, end), on, by) {
+			continue
+		}
+		q.sumTo(&short, i, i+1, from, to)
 		p.addLedger(min(to, end), on, by, &short)
 	}
 	p.addLedger(min(to, q.end), on, by, &short)
+	return true
+}
+
+// addPlacedOf appends a time in which the owner was itself blocked by a lock, for each segment of that lock's time line. It returns false
+// if there are too many, or they are not known.
+func (p *past) addPlacedOf(s *segment, from, to timeline.Time, on doing, by owner) bool {
+	q := s.cause.lock
+	if len(q.segs) == 0 || q.lost > from || q.first > from || q.end < to {
+		return false
+	}
+	i, last := q.at(from), q.at(to-1)
+	if last-i >= maxSeen {
+		return false
+	}
+	for ; i <= last; i++ {
+		end := q.end
+		if i < len(q.segs)-1 {
+			end = q.segs[i+1].start
+		}
+		var l ledger
+		l.addOfLock(s, max(from, q.segs[i].start), min(to, end))
+		p.addLedger(min(to, end), on, by, &l)
+	}
 	return true
 }
 

@@ -27,7 +27,8 @@ import (
 type readSection struct {
 	first, last  int // the lines of the two
 	unlock       *callSite
-	right, wrong int // how often a reader was there while a writer waited, and while one got the lock
+	exclusive    bool // of a Lock and an Unlock, whatever calls led there
+	right, wrong int  // how often a goroutine was there while it had the lock, as far as is known, and while another one had it
 }
 
 // sectionKey is a function and the calls that led to it.
@@ -39,6 +40,7 @@ type sectionKey struct {
 // readSections are those of a pass.
 type readSections struct {
 	in      map[sectionKey][]*readSection
+	at      map[*timeline.Stack]*sectionsAround
 	version int // grows when there is another one
 }
 
@@ -53,7 +55,7 @@ const (
 func (s *readSection) trusted() bool { return s.wrong*20 <= s.right }
 
 // learn takes in that a goroutine which asked for a lock at one site let go of it at another.
-func (s *readSections) learn(ask, unlock *callSite) {
+func (s *readSections) learn(ask, unlock *callSite, exclusive bool) {
 	a, b := ask.frames, unlock.frames
 	n := 0 // calls in common
 	for n < len(a) && n < len(b) && sameFrame(a[len(a)-1-n], b[len(b)-1-n]) {
@@ -67,6 +69,9 @@ func (s *readSections) learn(ask, unlock *callSite) {
 		return
 	}
 	k := sectionKey{x.Func, hashCalls(a[len(a)-n:])}
+	if exclusive {
+		k.calls = anyCalls
+	}
 	of := s.in[k]
 	if len(of) >= maxSections || slices.ContainsFunc(of, func(t *readSection) bool { return t.first == x.Line && t.last == y.Line }) {
 		return
@@ -74,9 +79,12 @@ func (s *readSections) learn(ask, unlock *callSite) {
 	if s.in == nil {
 		s.in = map[sectionKey][]*readSection{}
 	}
-	s.in[k] = append(of, &readSection{first: x.Line, last: y.Line, unlock: unlock})
+	s.in[k] = append(of, &readSection{first: x.Line, last: y.Line, unlock: unlock, exclusive: exclusive})
 	s.version++
 }
+
+// anyCalls stands for whatever calls led to a function.
+const anyCalls = 1
 
 func hashCalls(frames []*timeline.Frame) (h uint64) {
 	for i := len(frames) - 1; i >= 0; i-- {
@@ -95,13 +103,15 @@ func (s *readSections) around(frames []*timeline.Frame) (inside []*readSection) 
 	h := uint64(0)
 	for i := len(frames) - 1; i >= 0; i-- {
 		f := frames[i]
-		of := s.in[sectionKey{f.Func, h}]
-		for _, x := range of {
-			left := func(y *readSection) bool { // or asked for again
-				return x.first < y.first && y.first <= f.Line || x.first < y.last && y.last <= f.Line
-			}
-			if x.first < f.Line && !slices.ContainsFunc(of, left) {
-				inside = append(inside, x)
+		for _, calls := range [2]uint64{h, anyCalls} {
+			of := s.in[sectionKey{f.Func, calls}]
+			for _, x := range of {
+				left := func(y *readSection) bool { // or asked for again
+					return x.first < y.first && y.first <= f.Line || x.first < y.last && y.last <= f.Line
+				}
+				if x.first < f.Line && f.Line <= x.last && !slices.ContainsFunc(of, left) {
+					inside = append(inside, x)
+				}
 			}
 		}
 		h = hashCall(h, f)
@@ -109,30 +119,41 @@ func (s *readSections) around(frames []*timeline.Frame) (inside []*readSection) 
 	return inside
 }
 
-// sectionsAt is around, remembered for each place.
+// sectionsAt is around, remembered for each call chain.
 func (o *TraceObserver) sectionsAt(s *timeline.Stack) []*readSection {
 	if s == nil || o.sections.version == 0 {
 		return nil
 	}
-	at := o.places.of(s)
-	if !o.places.tell(at) {
-		return nil
+	at := o.sections.at[s]
+	if at == nil {
+		if o.sections.at == nil || len(o.sections.at) >= maxFits {
+			o.sections.at = map[*timeline.Stack]*sectionsAround{}
+		}
+		at = &sectionsAround{}
+		o.sections.at[s] = at
 	}
-	if at.sectionsAsOf != o.sections.version {
-		at.sections, at.sectionsAsOf = o.sections.around(s.Frames), o.sections.version
+	if at.asOf != o.sections.version {
+		at.sections, at.asOf = o.sections.around(s.Frames), o.sections.version
 	}
 	return at.sections
+}
+
+// sectionsAround are those that a call chain is inside of, as of a version of readSections.
+type sectionsAround struct {
+	sections []*readSection
+	asOf     int
 }
 
 // readerSeen is when a goroutine was seen in a section.
 type readerSeen struct {
 	g        *tracedGoroutine
+	by       owner
 	section  *readSection
 	from, to timeline.Time
 }
 
-// noteReader notes whether g had locks for reading in the state that it leaves, and whether who ended that had.
-func (o *TraceObserver) noteReader(g *tracedGoroutine, t *timeline.Transition) {
+// noteSections notes whether g had locks in the state that it leaves, and whether the goroutine that ended that had any for reading.
+func (o *TraceObserver) noteSections(g *tracedGoroutine, t *timeline.Transition) {
 	if o.sections.version == 0 {
 		return
 	}
@@ -144,17 +165,23 @@ func (o *TraceObserver) noteReader(g *tracedGoroutine, t *timeline.Transition) {
 	}
 	g.insideUntil = t.End
 	for _, s := range g.inside {
-		s.see(g, t.Start, t.End)
+		if s.exclusive {
+			o.seeHeld(s, g, t)
+		} else {
+			o.see(s, g, t.Start, t.End)
+		}
 	}
 	if t.Waker != nil {
 		for _, s := range o.sectionsAt(t.WakerStack) {
-			s.see(o.goroutine(t.Waker), t.End, t.End)
+			if !s.exclusive {
+				o.see(s, o.goroutine(t.Waker), t.End, t.End)
+			}
 		}
 	}
 }
 
 // see notes that g was in the section.
-func (s *readSection) see(g *tracedGoroutine, from, to timeline.Time) {
+func (o *TraceObserver) see(s *readSection, g *tracedGoroutine, from, to timeline.Time) {
 	l := s.unlock.lock.root()
 	if from+overlap < l.readersLeft && l.readersLeft < to-overlap {
 		s.wrong++
@@ -169,12 +196,13 @@ func (s *readSection) see(g *tracedGoroutine, from, to timeline.Time) {
 	if len(l.readers) >= maxSeenReaders {
 		l.readers = slices.Delete(l.readers, 0, 1)
 	}
-	l.readers = append(l.readers, readerSeen{g, s, from, to})
+	l.readers = append(l.readers, readerSeen{g, o.ownerAs(g.g, s.unlock, ReadOwner), s, from, to})
 }
 
 // coOwner is one who held a lock together with the owner of a hold.
 type coOwner struct {
 	owner    owner
+	g        int64 // its goroutine
 	past     *past
 	from, to timeline.Time
 }
@@ -184,16 +212,77 @@ func (l *tracedLock) readersBefore(h *hold) {
 	l.readersLeft = h.to
 	if !l.several() {
 		for _, r := range l.readers {
-			if r.g.g.ID == h.owner.g || r.to <= h.asked || !r.section.trusted() {
+			if r.g.g.ID == h.g || r.to <= h.asked || !r.section.trusted() {
 				continue
 			}
 			r.section.right++
-			by := owner{g: r.g.g.ID, group: r.g.g.Func, site: r.section.unlock, flags: ReadOwner}
-			h.with = append(h.with, coOwner{by, r.g.past, min(r.from, h.asked), min(r.to, h.to)})
+			by := r.by
+			h.with = append(h.with, coOwner{by, r.g.g.ID, r.g.past, min(r.from, h.asked), min(r.to, h.to)})
 		}
 		slices.SortStableFunc(h.with, func(a, b coOwner) int { return cmp.Compare(b.to, a.to) })
 		h.with = h.with[:min(len(h.with), maxSharers)]
 	}
 	clear(l.readers)
 	l.readers = l.readers[:0]
+}
+
+// Who holds a lock while it is not known
+//
+// In the same way, a goroutine that is in a system call, blocked or stopped between the lines of Lock and Unlock has the lock, whatever calls led
+// there: for as long as it is. That tells of a time in which the trace shows neither who got the lock nor who let go of it. It is believed
+// only of code where it agrees with what is known otherwise: in the holds that are, nobody else is seen there.
+
+// heldSeen is a time in which a goroutine was seen to hold a lock.
+type heldSeen struct {
+	from, to timeline.Time
+	holder   coOwner
+	section  *readSection
+}
+
+// maxHeldSeen is how many are remembered between two releases.
+const maxHeldSeen = 64
+
+// seeHeld notes that g was in a section in the state that it leaves.
+func (o *TraceObserver) seeHeld(s *readSection, g *tracedGoroutine, t *timeline.Transition) {
+	l := s.unlock.lock.root()
+	if t.State.OnProc() && t.State != timeline.Syscall || t.End <= t.Start || l.several() || len(l.seen) >= maxHeldSeen {
+		return
+	}
+	l.seen = append(l.seen, heldSeen{t.Start, t.End, coOwner{owner: o.ownerAs(g.g, s.unlock, 0), g: g.g.ID, past: g.past}, s})
+}
+
+// judgeSections compares who was seen to hold the lock with the known hold h.
+func (o *TraceObserver) judgeSections(l *tracedLock, h *hold) {
+	if !h.known {
+		return
+	}
+	for i := range l.seen {
+		switch s := &l.seen[i]; {
+		case min(s.to, h.to)-max(s.from, h.start) <= 0:
+		case s.holder.g == h.g:
+			s.section.right++
+		case min(s.to, h.to)-max(s.from, h.start) > overlap:
+			s.section.wrong++
+		}
+	}
+}
+
+// seenBetween returns who was seen to hold the lock from a to b, one after another.
+func (l *tracedLock) seenBetween(a, b timeline.Time) []heldSeen {
+	var out []heldSeen
+	for _, s := range l.seen {
+		if s.from, s.to = max(s.from, a), min(s.to, b); s.from < s.to && s.section.right > 0 && s.section.trusted() {
+			out = append(out, s)
+		}
+	}
+	slices.SortFunc(out, func(x, y heldSeen) int { return cmp.Compare(x.from, y.from) })
+	at, n := a, 0
+	for _, s := range out {
+		if s.from = max(s.from, at); s.from < s.to {
+			out[n] = s
+			n++
+			at = s.to
+		}
+	}
+	return out[:n]
 }

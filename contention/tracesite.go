@@ -28,9 +28,6 @@ type place struct {
 	rw    bool  // a RWMutex lets go here
 
 	wrapped bool // a lock of this package is asked for or let go of here
-
-	sections     []*readSection // that it is inside of,
-	sectionsAsOf int            // as of this version of readSections
 }
 
 // queue tells the queues of one lock apart: each wakes its goroutines in order.
@@ -40,6 +37,7 @@ const (
 	exclusiveQueue queue = iota // of a Mutex, or of the Mutex inside a RWMutex or a Once
 	writerQueue                 // of the writer that waits for readers to leave
 	readerQueue                 // of the readers that wait for a writer
+	queues
 )
 
 // places are all call chains of a pass.

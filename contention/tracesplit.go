@@ -6,95 +6,508 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
+// The time line of a lock
+//
+// Each release ends a stretch of its lock's time line, which began with the release before. A stretch is made of
+// spans: the lock was held by a known owner, or by several readers; it was given to a goroutine that did not run yet, which is the
+// hand-off; or it is not known who held it, or whether it was held. A sync.Mutex in its normal mode is not given to the goroutine
+// that Unlock wakes: until that one runs, any other may lock it and unlock it again, and neither is in the trace. So this
+// time is a hand-off only where the lock cannot be taken in between: for the readers and the writer of a RWMutex, and for a Mutex
+// in starvation mode, in which Unlock gives it to a waiter. Otherwise, only goroutines that are seen in the midst of the code between
+// Lock and Unlock are known to hold it (tracereaders.go).
+//
+// A wait is a stretch of the time line of its lock. So that many waiters behind many owners do not take time for each of the
+// pairs, the sums of 16, 256, 4096 and so on stretches are kept, and a wait adds up the largest that fit.
+
 // overlap is by how much the trace may tell of two goroutines that queue up in the wrong
 // order: they are in the queue before they say so.
 const overlap timeline.Time = 5_000
 
-// cut gives the wait of g, which h ended, to the successive owners of its lock.
-//
-// It goes back from the end of the wait, from release to release. Each owner gets the time
-// from when it had the lock until it let go of it. Between one release and the next owner's
-// beginning the goroutine that the release woke was first chosen, but did not run yet; then
-// somebody held the lock who cannot be known.
-//
-// It takes some 10 ns for each release during the wait.
+// heldSpan is a span of the time line of a lock.
+type heldSpan struct {
+	from, to timeline.Time
+	what     spanKind
+	holder   coOwner   // if blamed
+	with     []coOwner // who shared it
+	did      ledger    // what the holder did, if it was alone
+}
+
+// endStretch makes the spans of the stretch that h ends, the latest in the history of its lock, and adds them to what is known of the lock.
+func (o *TraceObserver) endStretch(l *tracedLock, h *hold) {
+	var prev *hold
+	if n := len(l.history); n > 0 {
+		prev = l.history[n-1]
+	}
+	h.start = h.from
+	if prev != nil {
+		h.start = min(h.to, max(h.from, prev.to))
+		o.settleGap(l, h, prev)
+	}
+	o.judgeSections(l, h)
+	o.settleHeld(h, h.start)
+	if !o.opt.Quick {
+		if l.past == nil {
+			l.past = &past{first: h.start, end: h.start, room: &o.room}
+			o.room.live++
+		}
+		for i := range h.spans {
+			l.past.addSpan(&h.spans[i], doingMutex)
+		}
+	}
+	l.seen = slices.DeleteFunc(l.seen, func(s heldSeen) bool { return s.to <= h.to })
+}
+
+// settleGap makes the spans between the release before and the hold h.
+func (o *TraceObserver) settleGap(l *tracedLock, h, prev *hold) {
+	at := prev.to
+	if handed := l.handedUntil(prev, h.start); handed > at {
+		h.spans = append(h.spans, heldSpan{from: at, to: handed, what: handOffSpan})
+		at = handed
+	}
+	for _, s := range l.seenBetween(at, h.start) {
+		if s.from > at {
+			h.spans = append(h.spans, heldSpan{from: at, to: s.from})
+		}
+		h.spans = append(h.spans, heldSpan{from: s.from, to: s.to, what: blamedSpan, holder: s.holder, did: s.holder.past.between(s.from, s.to)})
+		at = s.to
+	}
+	if at < h.start {
+		h.spans = append(h.spans, heldSpan{from: at, to: h.start})
+	}
+}
+
+// handedUntil returns until when, before t, the lock was given to the goroutine that x woke, which did not run yet.
+func (l *tracedLock) handedUntil(x *hold, t timeline.Time) timeline.Time {
+	if x.queue == exclusiveQueue && !x.handed {
+		return x.to
+	}
+	until := t
+	for i := len(l.history) - 1; i >= 0 && l.history[i].to == x.to; i-- { // of readers that were woken together, the first
+		if r := l.history[i].ran; r != 0 {
+			until = min(until, r)
+		}
+	}
+	return max(x.to, until)
+}
+
+// settleHeld makes the spans of h from from on: of its owner and whoever shared the lock with it.
+func (o *TraceObserver) settleHeld(h *hold, from timeline.Time) {
+	if from >= h.to {
+		return
+	}
+	edges := append(o.cutRoom.edges[:0], from, h.to)
+	for i := range h.with {
+		edges = append(edges, h.with[i].from, h.with[i].to)
+	}
+	slices.Sort(edges)
+	o.cutRoom.edges = edges
+	for i := 1; i < len(edges); i++ {
+		a, b := max(edges[i-1], from), min(edges[i], h.to)
+		if a >= b {
+			continue
+		}
+		sp := heldSpan{from: a, to: b, what: blamedSpan, holder: coOwner{owner: h.owner, past: h.past, g: h.g}}
+		for _, r := range h.with {
+			if r.from <= a && b <= r.to {
+				sp.with = append(sp.with, r)
+			}
+		}
+		if len(sp.with) == 0 {
+			sp.did = h.past.between(a, b)
+		}
+		h.spans = append(h.spans, sp)
+	}
+}
+
+// contendedIn adds the part of the stretch that h ends in which its lock was held while others waited.
+func (o *TraceObserver) contendedIn(l *tracedLock, h *hold, w *waiting) {
+	for i := range h.spans {
+		sp := &h.spans[i]
+		from := max(sp.from, l.waitingSince)
+		if sp.what != blamedSpan || from >= sp.to || l.waitingSince == 0 {
+			continue
+		}
+		if w.wrapped {
+			w.contended = append(w.contended, stretch{from, sp.to})
+			continue
+		}
+		l.contended += sp.to - from
+		o.windows.contended(l, from, sp.to, sp.to-from)
+	}
+}
+
+// fanOut is how many sums are put together to one of the next level.
+const fanOut = 16
+
+// spanSum is the sum of the spans of some stretches that follow each other.
+type spanSum struct {
+	from, to              timeline.Time
+	handOff, unattributed timeline.Time
+	parts                 []blamedPart
+	asked                 timeline.Time // the latest of their waiters asked then; see inOrder
+}
+
+func (s *spanSum) blame(by owner, ns timeline.Time, did *ledger) {
+	for i := range s.parts {
+		if s.parts[i].owner == by {
+			s.parts[i].ns += ns
+			s.parts[i].did.merge(did)
+			return
+		}
+	}
+	s.parts = append(s.parts, blamedPart{by, ns, did.clone()})
+}
+
+func (s *spanSum) add(t *spanSum) {
+	s.to, s.asked = t.to, max(s.asked, t.asked)
+	s.handOff += t.handOff
+	s.unattributed += t.unattributed
+	for i := range t.parts {
+		s.blame(t.parts[i].owner, t.parts[i].ns, &t.parts[i].did)
+	}
+}
+
+// addHold adds the stretch of h.
+func (s *spanSum) addHold(h *hold) {
+	s.to = h.to
+	if !h.requeued {
+		s.asked = max(s.asked, h.asked)
+	}
+	for i := range h.spans {
+		switch sp := &h.spans[i]; sp.what {
+		case handOffSpan:
+			s.handOff += sp.to - sp.from
+		case unattributedSpan:
+			s.unattributed += sp.to - sp.from
+		default:
+			sp.shares(sp.from, sp.to, func(by *coOwner, ns timeline.Time, did *ledger) { s.blame(by.owner, ns, did) })
+		}
+	}
+}
+
+// shares calls f for each who held the lock in the part of the span from a to b. They share it in equal parts; the first, who is known
+// best, has the odd nanoseconds.
+func (sp *heldSpan) shares(a, b timeline.Time, f func(by *coOwner, ns timeline.Time, did *ledger)) {
+	if len(sp.with) == 0 {
+		if a == sp.from && b == sp.to {
+			f(&sp.holder, b-a, &sp.did)
+			return
+		}
+		did := sp.holder.past.between(a, b)
+		f(&sp.holder, b-a, &did)
+		return
+	}
+	n := timeline.Time(len(sp.with) + 1)
+	each := (b - a) / n
+	did := sp.holder.past.between(a, b)
+	did.scale(b - a - (n-1)*each)
+	f(&sp.holder, b-a-(n-1)*each, &did)
+	for i := range sp.with {
+		did := sp.with[i].past.between(a, b)
+		did.scale(each)
+		f(&sp.with[i], each, &did)
+	}
+}
+
+// sumUp makes the sums that the latest stretch completes.
+func (l *tracedLock) sumUp() {
+	n := len(l.history)
+	for level, size := 0, fanOut; n%size == 0; level, size = level+1, size*fanOut {
+		s := &spanSum{asked: -1 << 62}
+		if level == 0 {
+			first := l.history[n-fanOut]
+			if s.from = first.to; len(first.spans) > 0 {
+				s.from = first.spans[0].from
+			}
+			for _, h := range l.history[n-fanOut:] {
+				s.addHold(h)
+			}
+			if len(l.sums) == 0 {
+				l.sums = append(l.sums, nil)
+			}
+		} else {
+			below := l.sums[level-1]
+			below = below[len(below)-fanOut:]
+			s.from = below[0].from
+			for _, t := range below {
+				s.add(t)
+			}
+			if level == len(l.sums) {
+				l.sums = append(l.sums, nil)
+			}
+		}
+		l.sums[level] = append(l.sums[level], s)
+	}
+}
+
+// sumAgain makes all sums anew, of another history.
+func (l *tracedLock) sumAgain() {
+	all := l.history
+	l.sums = nil
+	for i := range all {
+		l.history = all[:i+1]
+		l.sumUp()
+	}
+	l.history = all
+}
+
+// cut gives the wait of g up to the time at to the successive owners of its lock. h is the release that ended it, or nil.
 func (o *TraceObserver) cut(g *tracedGoroutine, h *hold) {
 	w := &g.wait
-	c := cutter{g: g.g, w: w, windows: o.windows, cutRoom: o.cutRoom, lock: w.lock, several: w.lock.several(), start: max(w.asked, o.cuts.at), at: h.to, end: h, audit: o.audit}
-	c.given = c.given[:0]
-	c.next = len(c.lock.history) - 1
-	for x := h; x != nil && c.at > c.start; x = c.earlier(x) {
-		c.before(x)
+	c := cutter{o: o, g: g, w: w, lock: w.lock, start: max(w.asked, o.cuts.at), at: h.to, end: h}
+	o.cutRoom.given = o.cutRoom.given[:0]
+	if c.lock.several() || h.queue == readerQueue && h.pending < h.from {
+		c.byHold()
+		if g.past != nil {
+			g.past.addCut(o.cutRoom.given, doingOf(w.kind))
+		}
+	} else {
+		c.bySums()
+		if g.past != nil {
+			g.past.addOfLock(c.start, h.to, doingOf(w.kind), c.lock.past)
+		}
 	}
 	w.unattributed += max(0, c.at-c.start)
 	o.windows.noteNobody(w, unattributedSpan, c.start, c.at)
 	if c.lost {
 		o.lost++
 	}
-	o.cutRoom = c.cutRoom
-	if g.past != nil {
-		g.past.addCut(c.given, doingOf(w.kind))
-	}
 }
 
 // cutter is the state of a cut: the time from at on is accounted for.
 type cutter struct {
-	g         *timeline.Goroutine
+	o         *TraceObserver
+	g         *tracedGoroutine
 	w         *waiting
 	lock      *tracedLock
-	windows   *traceWindows
-	several   bool
 	start, at timeline.Time
 	end       *hold // which ended the wait
-	next      int   // the history from here on is dealt with; end is the last in it
-
-	audit func(waiter *timeline.Goroutine, by owner, from, to, ns timeline.Time)
-
-	lost bool // the wait is older than the history
-
-	cutRoom
+	lost      bool  // the wait is older than what is remembered
 }
 
 // cutRoom is memory that cuts use one after another.
 type cutRoom struct {
-	given   []givenTime // the latest first
-	edges   []timeline.Time
-	sharers []coOwner
+	given []givenTime // the latest first
+	edges []timeline.Time
+	steps int // of cuts
 }
 
-// givenTime is a time that was given to the owner of a hold, and what that one did then; or, without a hold, to
+// noSums has tests cut waits stretch by stretch.
+var noSums = false
+
+// givenTime is a time that was given to the owner of a lock, and what that one did then; or, without an owner, to
 // the hand-off, or to several.
 type givenTime struct {
 	from, to timeline.Time
-	by       *hold
+	by       *coOwner
 	did      ledger
 	shared   *cause // of several
 }
 
-// earlier returns the hold before x of the same lock, or nil.
-func (c *cutter) earlier(x *hold) *hold {
-	if c.several {
-		c.lost = x.forgotten
-		return x.prev
+// bySums goes back over the time line of the lock, from sum to sum.
+func (c *cutter) bySums() {
+	i := len(c.lock.history) // what is before it is not accounted for
+	for i > 0 && c.at > c.start {
+		c.o.cutRoom.steps++
+		if n := c.sum(i); n > 0 {
+			i -= n
+			continue
+		}
+		i--
+		x := c.lock.history[i]
+		if x.to <= c.start {
+			return
+		}
+		if x != c.end && x.queue == c.end.queue && !c.inOrder(x) {
+			continue // of another lock
+		}
+		if x.to < c.at { // that one was skipped
+			c.unknown(x.to, c.at)
+			c.at = x.to
+		}
+		c.stretch(x.spans)
 	}
-	for c.next > 0 {
-		c.next--
-		x = c.lock.history[c.next]
-		if x.queue != c.end.queue || x.to <= c.start || c.inOrder(x) {
-			return x
+	c.lost = c.at > c.start && c.lock.evicted
+}
+
+// sum gives what the largest sum that ends before the stretch with the number i says, and returns of how many stretches that is; 0 if
+// there is none that is about this wait as a whole.
+func (c *cutter) sum(i int) int {
+	if noSums || c.o.audit != nil || i > 0 && c.lock.history[i-1].to != c.at {
+		return 0
+	}
+	for level := len(c.lock.sums) - 1; level >= 0; level-- {
+		size := fanOut
+		for range level {
+			size *= fanOut
+		}
+		if i%size != 0 {
+			continue
+		}
+		s := c.lock.sums[level][i/size-1]
+		if s.from < c.start || s.asked > c.end.asked+overlap || !c.o.windows.oneHas(s.from, s.to) {
+			continue
+		}
+		c.w.handOff += s.handOff
+		c.w.unattributed += s.unattributed
+		c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: s.handOff, what: handOffSpan})
+		c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: s.unattributed, what: unattributedSpan})
+		for j := range s.parts {
+			p := &s.parts[j]
+			c.w.blame(p.owner, p.ns, &p.did)
+			c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: p.ns, what: blamedSpan, by: p.owner, did: &p.did})
+		}
+		c.at = s.from
+		return size
+	}
+	return 0
+}
+
+// stretch gives the spans of a stretch, as far as they are not before the wait.
+func (c *cutter) stretch(spans []heldSpan) {
+	for i := len(spans) - 1; i >= 0 && c.at > c.start; i-- {
+		sp := &spans[i]
+		if between := max(sp.to, c.start); between < c.at {
+			c.unknown(between, c.at)
+			c.at = between
+		}
+		from, to := max(sp.from, c.start), min(sp.to, c.at)
+		if from >= to {
+			continue
+		}
+		switch sp.what {
+		case handOffSpan:
+			c.w.handOff += to - from
+			c.o.windows.noteNobody(c.w, handOffSpan, from, to)
+			c.give(givenTime{from: from, to: to})
+			if c.o.audit != nil {
+				c.o.audit(c.g.g, 0, owner{}, from, to, to-from)
+			}
+		case unattributedSpan:
+			c.unknown(from, to)
+		default:
+			c.held(sp, from, to)
+		}
+		c.at = from
+	}
+}
+
+// unknown accounts for a time in which it is not known who held the lock.
+func (c *cutter) unknown(from, to timeline.Time) {
+	c.w.unattributed += to - from
+	c.o.windows.noteNobody(c.w, unattributedSpan, from, to)
+}
+
+// held blames those who held the lock.
+func (c *cutter) held(sp *heldSpan, from, to timeline.Time) {
+	var roots ledger
+	sp.shares(from, to, func(by *coOwner, ns timeline.Time, did *ledger) {
+		c.w.blame(by.owner, ns, did)
+		c.o.windows.noteBlame(c.w, by.owner, from, to, ns, by.past)
+		if c.o.audit != nil && by.owner.flags&PendingWriter == 0 {
+			c.o.audit(c.g.g, by.g, by.owner, from, to, ns)
+		}
+		if len(sp.with) == 0 {
+			c.give(givenTime{from: from, to: to, by: &sp.holder, did: *did})
+			return
+		}
+		root := by.owner
+		root.flags = 0
+		for _, p := range did.causeFor(root).parts {
+			roots.addCause(ledgerCause{causePart: p})
+		}
+	})
+	if len(sp.with) > 0 {
+		shared := &cause{}
+		for i := range roots.causes {
+			shared.parts = append(shared.parts, roots.causes[i].causePart)
+		}
+		c.give(givenTime{from: from, to: to, shared: shared})
+	}
+}
+
+func (c *cutter) give(t givenTime) { c.o.cutRoom.given = append(c.o.cutRoom.given, t) }
+
+// maxChained is how many holds a wait is given to where that has to be done one by one.
+const maxChained = 128
+
+// byHold goes back from hold to hold: of a lock that is one of several, those that are linked one by one; for a reader, which waits for
+// the pending writer as well as for those before it, all.
+func (c *cutter) byHold() {
+	several := c.lock.several()
+	next := len(c.lock.history) - 1
+	for x, n := c.end, 0; x != nil && c.at > c.start && x.to > c.start; n++ {
+		if n == maxChained {
+			c.lost = true
+			return
+		}
+		before, spans := x.prev, x.spans
+		if !several {
+			if before = nil; next > 0 {
+				next--
+				before = c.lock.history[next]
+			}
+			spans = c.pending(spans)
+		} else {
+			spans = c.chained(x, before)
+			c.lost = x.forgotten
+		}
+		if x.to < c.at {
+			c.unknown(x.to, c.at)
+			c.at = x.to
+		}
+		c.stretch(spans)
+		x = before
+	}
+}
+
+// chained makes the spans of the hold x, which is linked to the one before.
+func (c *cutter) chained(x, before *hold) []heldSpan {
+	h := *x
+	if h.spans = nil; before != nil {
+		h.start = min(h.to, max(h.from, before.to))
+		if before.handed && before.ran != 0 {
+			h.spans = append(h.spans, heldSpan{from: before.to, to: min(h.start, before.ran), what: handOffSpan})
+		}
+	} else {
+		h.start = h.from
+	}
+	c.o.settleHeld(&h, h.start)
+	return h.spans
+}
+
+// pending adds the pending writer to those who held the lock while it held back the reader that waits.
+func (c *cutter) pending(spans []heldSpan) []heldSpan {
+	e := c.end
+	by := coOwner{owner: e.owner, past: e.past, g: e.g}
+	by.owner.flags |= PendingWriter
+	var out []heldSpan
+	for _, sp := range spans {
+		a, b := max(sp.from, e.pending), min(sp.to, e.from)
+		if sp.what != blamedSpan || a >= b {
+			out = append(out, sp)
+			continue
+		}
+		for _, part := range [3][2]timeline.Time{{sp.from, a}, {a, b}, {b, sp.to}} {
+			if part[0] >= part[1] {
+				continue
+			}
+			p := heldSpan{from: part[0], to: part[1], what: blamedSpan, holder: sp.holder, with: sp.with}
+			if part[0] == a {
+				p.with = append(slices.Clip(p.with), by)
+			}
+			if len(p.with) == 0 {
+				p.did = p.holder.past.between(p.from, p.to)
+			}
+			out = append(out, p)
 		}
 	}
-	c.lost = c.lock.evicted
-	return nil
+	return out
 }
 
 // inOrder reports whether the waiter that x woke may have been before that of c.end in one queue.
 // It counts for the lock, once for each x, what it sees.
 func (c *cutter) inOrder(x *hold) bool {
-	if !x.compared {
-		x.compared = true
-		c.lock.compared++
-	}
 	if x.requeued || x.asked <= c.end.asked+overlap {
 		return true
 	}
@@ -104,140 +517,4 @@ func (c *cutter) inOrder(x *hold) bool {
 		}
 	}
 	return x.place == anyPlace
-}
-
-// before accounts for the time back to the beginning of the hold x.
-func (c *cutter) before(x *hold) {
-	if to := max(x.to, c.start); to < c.at {
-		ran := c.at
-		if x.ran != 0 {
-			ran = min(c.at, max(to, x.ran))
-		}
-		c.w.handOff += ran - to
-		if ran > to {
-			c.given = append(c.given, givenTime{from: to, to: ran})
-		}
-		c.w.unattributed += c.at - ran
-		c.windows.noteNobody(c.w, unattributedSpan, ran, c.at)
-		c.windows.noteNobody(c.w, handOffSpan, to, ran)
-		c.at = to
-	}
-	if x.to <= c.start {
-		return
-	}
-	x.waiters++
-	c.lock.waiters = max(c.lock.waiters, x.waiters)
-	c.windows.waiters(c.lock, x.to, x.waiters)
-	from := max(c.start, x.from)
-	if from >= c.at {
-		return
-	}
-	c.contended(x, from)
-	c.blame(x, from)
-	c.at = from
-}
-
-// contended adds to the time in which the lock was held while somebody waited. All waits during
-// the hold x last until its end, so this is the time since the first one began.
-func (c *cutter) contended(x *hold, from timeline.Time) {
-	if x.contended == 0 {
-		x.contended = c.at
-	}
-	if from >= x.contended {
-		return
-	}
-	switch s, n := (stretch{from, x.contended}), len(c.w.contended); {
-	case !c.w.wrapped:
-		c.lock.contended += s.end - s.start
-		c.windows.contended(c.lock, s.start, s.end, s.end-s.start)
-	case n > 0 && c.windows == nil: // when it was does not matter
-		c.w.contended[n-1].start -= s.end - s.start
-	default:
-		c.w.contended = append(c.w.contended, s)
-	}
-	x.contended = from
-}
-
-// blame gives the time from from on to the owner of x and to whoever shares it: other readers that held the lock with that one,
-// and a pending writer, for a reader that waits behind it.
-func (c *cutter) blame(x *hold, from timeline.Time) {
-	e := c.end
-	pending := e.queue == readerQueue && x != e && e.pending < e.from
-	if !pending && len(x.with) == 0 {
-		c.blameOne(x, from)
-		return
-	}
-	edges := append(c.edges[:0], from, c.at)
-	if pending {
-		edges = append(edges, e.pending, e.from)
-	}
-	for i := range x.with {
-		edges = append(edges, x.with[i].from, x.with[i].to)
-	}
-	slices.Sort(edges)
-	c.edges = edges
-	for i := len(edges) - 1; i > 0; i-- {
-		a, b := max(edges[i-1], from), min(edges[i], c.at)
-		if a >= b {
-			continue
-		}
-		c.sharers = append(c.sharers[:0], coOwner{owner: x.owner, past: x.past})
-		for _, r := range x.with {
-			if r.from <= a && b <= r.to {
-				c.sharers = append(c.sharers, r)
-			}
-		}
-		if pending && e.pending <= a && b <= e.from {
-			by := e.owner
-			by.flags |= PendingWriter
-			c.sharers = append(c.sharers, coOwner{owner: by, past: e.past})
-		}
-		if len(c.sharers) == 1 {
-			c.blameOne(x, a)
-		} else {
-			c.share(a)
-		}
-		c.at = a
-	}
-}
-
-// blameOne gives the time from from on to the owner of x alone.
-func (c *cutter) blameOne(x *hold, from timeline.Time) {
-	did := x.past.between(from, c.at)
-	c.given = append(c.given, givenTime{from: from, to: c.at, by: x, did: did})
-	c.w.blame(x.owner, c.at-from, &did)
-	c.windows.noteBlame(c.w, x.owner, from, c.at, c.at-from, x.past)
-	if c.audit != nil {
-		c.audit(c.g, x.owner, from, c.at, c.at-from)
-	}
-}
-
-// share gives the time from from on to all sharers in equal parts. The first, who is known best, has the odd nanoseconds.
-func (c *cutter) share(from timeline.Time) {
-	n := timeline.Time(len(c.sharers))
-	each := (c.at - from) / n
-	var roots ledger
-	for i := range c.sharers {
-		r, ns := &c.sharers[i], each
-		if i == 0 {
-			ns = c.at - from - (n-1)*each
-		}
-		did := r.past.between(from, c.at)
-		did.scale(ns)
-		c.w.blame(r.owner, ns, &did)
-		c.windows.noteBlame(c.w, r.owner, from, c.at, ns, r.past)
-		by := r.owner
-		by.flags = 0
-		for _, p := range did.causeFor(by).parts {
-			roots.addCause(ledgerCause{causePart: p})
-		}
-		if c.audit != nil && r.owner.flags&PendingWriter == 0 {
-			c.audit(c.g, r.owner, from, c.at, ns)
-		}
-	}
-	shared := &cause{}
-	for i := range roots.causes {
-		shared.parts = append(shared.parts, roots.causes[i].causePart)
-	}
-	c.given = append(c.given, givenTime{from: from, to: c.at, shared: shared})
 }

@@ -23,6 +23,9 @@ type tracedGoroutine struct {
 	inside      []*readSection // where it was in its latest state,
 	insideUntil timeline.Time  // which ended then
 
+	parkedAt *tracedLock // that it waits for
+	parkedIn queue
+
 	present presentState
 	past    *past
 	active  bool // running or in a system call
@@ -150,7 +153,7 @@ func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
 		o.windows.noteNobody(w, unattributedSpan, t.Start, t.End)
 	default:
 		w.lock = o.pseudoLock(kind, at.site)
-		by := ownerOf(t, o.places.of(t.WakerStack))
+		by := o.ownerOf(t, o.places.of(t.WakerStack))
 		by.flags = 0
 		if t.Wait == timeline.WaitCond {
 			by.flags = Signaller
@@ -200,6 +203,10 @@ func (o *TraceObserver) lockWoken(g *tracedGoroutine, t *timeline.Transition, at
 	h := &hold{to: t.End, queue: at.queue, asked: t.Start, requeued: requeued}
 	w.lock = o.release(h, t, at, w)
 	w.by = h
+	o.contendedIn(w.lock, h, w)
+	n := int32(w.lock.waits())
+	w.lock.waiters = max(w.lock.waiters, n)
+	o.windows.waiters(w.lock, h.to, n)
 	o.cut(g, h)
 }
 

@@ -60,8 +60,9 @@ type waitSpan struct {
 	from, to timeline.Time
 	ns       timeline.Time // that belongs to it: less than its length where several owners share it
 	what     spanKind
-	by       owner // if blamed
-	past     *past // of by
+	by       owner   // if blamed
+	past     *past   // of by
+	did      *ledger // what it did, if that is known for the whole span, which is in one window
 }
 
 type spanKind uint8
@@ -90,12 +91,12 @@ func newTraceWindows(begin timeline.Time, width time.Duration, rest *callSite, l
 
 // note adds a span to the time line of a wait.
 func (s *traceWindows) note(w *waiting, sp waitSpan) {
-	if s == nil || sp.to <= sp.from {
+	if s == nil || sp.to <= sp.from || sp.ns == 0 {
 		return
 	}
 	if n := len(w.spans); n > 0 { // one goes on where the other ended; they are told forwards or backwards
 		last := &w.spans[n-1]
-		if last.what == sp.what && last.by == sp.by && last.past == sp.past && last.whole() && sp.whole() {
+		if last.what == sp.what && last.by == sp.by && last.past == sp.past && last.did == nil && sp.did == nil && last.whole() && sp.whole() {
 			switch {
 			case last.from == sp.to:
 				last.from, last.ns = sp.from, last.ns+sp.ns
@@ -150,6 +151,9 @@ func (s *traceWindows) at(t timeline.Time) *traceWindow {
 	}
 	return s.list[i]
 }
+
+// oneHas reports whether one window has all of the time from a to b.
+func (s *traceWindows) oneHas(a, b timeline.Time) bool { return s == nil || s.index(a) == s.index(b-1) }
 
 // double makes one window of each two.
 func (s *traceWindows) double() {
@@ -284,8 +288,13 @@ func (s *traceWindows) spend(sp *waitSpan, k traceRowKey, goroutines bool) {
 			row.unattributed += int64(ns)
 		default:
 			row.blamed += int64(ns)
-			did := sp.past.between(from, to)
-			did.scale(ns)
+			var did ledger
+			if sp.did != nil {
+				did = sp.did.clone()
+			} else {
+				did = sp.past.between(from, to)
+				did.scale(ns)
+			}
 			p := win.rows.pair(row, owner)
 			p.blamed += int64(ns)
 			p.addDid(&did, 1, goroutines)

@@ -45,7 +45,7 @@ type waitedPiece struct {
 	from, to int64
 	ns       int64 // less than to − from if it is one of several at once
 	kind     kindID
-	links    int32            // 0: nobody held the lock; the goroutine itself is the root
+	links    int32            // 0: the lock was free; the goroutine itself is the root
 	chain    *callstack.Chain // of the root; nil if that is not known
 	g        uint64
 }

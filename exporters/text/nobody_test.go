@@ -1,0 +1,36 @@
+package text
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestNoOutputSaysThatNobodyHeldTheLock: a trace cannot show that. While a goroutine that was woken does not run yet, others may lock a
+// Mutex and leave no event.
+func TestNoOutputSaysThatNobodyHeldTheLock(t *testing.T) {
+	claim := regexp.MustCompile(`nobody\s+(held|holds)`)
+	read := 0
+	err := filepath.WalkDir(filepath.Join("..", ".."), func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		switch filepath.Ext(name) {
+		case ".md", ".js", ".go", ".html":
+		default:
+			return nil
+		}
+		content, err := os.ReadFile(name)
+		if found := claim.Find(content); found != nil {
+			t.Errorf("%s says %q", name, found)
+		}
+		read++
+		return err
+	})
+	if err != nil || read < 100 {
+		t.Errorf("%d files, %v", read, err)
+	}
+}
