@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,18 +23,25 @@ func TestRecordKeepsWhatCameBeforeHangup(t *testing.T) {
 	data := read(t, mutexTrace)
 	half := data[:len(data)*3/4]
 	child := exec.Command(os.Args[0], "-test.run=^TestRecordKeepsWhatCameBeforeHangup$")
+	started := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Write(half)
 		w.(http.Flusher).Flush()
+		<-started
 		child.Process.Signal(syscall.SIGHUP)
 		<-r.Context().Done()
 	}))
 	defer s.Close()
 	name := filepath.Join(t.TempDir(), "x.trace")
 	child.Env = append(os.Environ(), "BOTTLENECK_TEST_RECORD="+s.URL+"/debug/pprof/", "BOTTLENECK_TEST_OUTPUT="+name)
-	out, err := child.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "interrupted") {
-		t.Errorf("%v: %s", err, out)
+	var out bytes.Buffer
+	child.Stdout, child.Stderr = &out, &out
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	close(started)
+	if err := child.Wait(); err == nil || !strings.Contains(out.String(), "interrupted") {
+		t.Errorf("%v: %s", err, out.String())
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(name), ".*")); len(left) > 0 {
 		t.Errorf("left: %q", left)
