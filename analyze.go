@@ -20,10 +20,13 @@ type Options struct {
 	Name string
 	// Progress is told how many bytes of how many (−1 = not known) are done.
 	Progress func(done, size int64)
+	// MaxMemory bounds what the heap grows by during the pass, in bytes: a trace that needs more gives an error that is
+	// timeline.ErrMemory. 0 means half of the memory of the machine, or of the cgroup; less than 0 means that there is no limit.
+	MaxMemory int64
 	// Last, if positive, is how much of the end of the trace AnalyzeRecorder analyzes; 0 is the window of a
 	// *bottle.Recorder, and all of anything else. Analyze does not use it.
 	Last time.Duration
-	// Bottle, Contention, Tasks and Speedup are the choices of the analyses; their Name and Progress are not used.
+	// Bottle, Contention, Tasks and Speedup are the choices of the analyses; their Name, Progress and MaxMemory are not used.
 	Bottle     bottle.Options
 	Contention contention.TraceOptions
 	Tasks      granularity.TraceOptions
@@ -85,7 +88,7 @@ func Analyze(ctx context.Context, r io.Reader, opt Options) (*Report, error) {
 	a := newAnalyses(&opt)
 	est := speedup.NewEstimator(opt.Speedup)
 	var estErr error
-	info, err := timeline.ReadTwice(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress}, maxKept,
+	info, err := timeline.ReadTwice(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, maxKept,
 		append(a.observers(&opt), est.First()),
 		func(*timeline.Info) timeline.Second {
 			var second timeline.Observer

@@ -57,7 +57,7 @@ func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (report 
 	est := speedup.NewEstimator(opt.Speedup)
 	a := newAnalyses(&opt)
 	var estErr error
-	info, err := timeline.ReadTwice(ctx, bytes.NewReader(buf.buf.Bytes()), timeline.Options{Name: opt.Name, Progress: opt.Progress}, 0,
+	info, err := timeline.ReadTwice(ctx, bytes.NewReader(buf.buf.Bytes()), timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, 0,
 		[]timeline.Observer{est.First()},
 		func(info *timeline.Info) (s timeline.Second) {
 			if opt.Last > 0 {

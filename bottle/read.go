@@ -18,7 +18,7 @@ import (
 // nil only if nothing could be read, or nothing that a graph can hold: shares are exact up to 39 hours.
 func ReadTrace(ctx context.Context, r io.Reader, opt Options) (*Graph, error) {
 	o := NewObserver(opt)
-	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress}, o)
+	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)
 	return o.result(info, err)
 }
 
@@ -28,7 +28,7 @@ func ReadFile(ctx context.Context, name string, opt Options) (*Graph, error) {
 		opt.Name = name
 	}
 	o := NewObserver(opt)
-	info, err := timeline.ReadFile(ctx, name, timeline.Options{Name: opt.Name, Progress: opt.Progress}, o)
+	info, err := timeline.ReadFile(ctx, name, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)
 	return o.result(info, err)
 }
 

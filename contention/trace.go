@@ -101,6 +101,8 @@ type TraceOptions struct {
 	Name string
 	// Progress is told how many bytes of how many (−1 = not known) are done.
 	Progress func(done, size int64)
+	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options: 0 means half of the machine's.
+	MaxMemory int64
 }
 
 // ReadTrace returns who waited for what, and because of whom, in the execution trace
@@ -138,7 +140,7 @@ type TraceOptions struct {
 // missing. The profile is nil only if nothing could be read.
 func ReadTrace(ctx context.Context, r io.Reader, opt TraceOptions) (*Profile, error) {
 	o := NewTraceObserver(opt)
-	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress}, o)
+	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)
 	return o.result(info, err)
 }
 
@@ -148,7 +150,7 @@ func ReadTraceFile(ctx context.Context, name string, opt TraceOptions) (*Profile
 		opt.Name = name
 	}
 	o := NewTraceObserver(opt)
-	info, err := timeline.ReadFile(ctx, name, timeline.Options{Name: opt.Name, Progress: opt.Progress}, o)
+	info, err := timeline.ReadFile(ctx, name, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)
 	return o.result(info, err)
 }
 

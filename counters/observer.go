@@ -43,6 +43,8 @@ type Options struct {
 	Name string
 	// Progress is told how many bytes of how many (−1 = not known) are done.
 	Progress func(done, size int64)
+	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options: 0 means half of the machine's.
+	MaxMemory int64
 }
 
 const defaultMaxRows = 10_000_000

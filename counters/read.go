@@ -15,7 +15,7 @@ import (
 // error (a *[timeline.Error]). The recording is nil only if nothing could be read, or if it has too many quanta.
 func Read(ctx context.Context, r io.Reader, opt Options) (*Recording, error) {
 	o := NewObserver(opt)
-	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress}, o)
+	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)
 	return o.result(info, err)
 }
 
@@ -25,7 +25,7 @@ func ReadFile(ctx context.Context, name string, opt Options) (*Recording, error)
 		opt.Name = name
 	}
 	o := NewObserver(opt)
-	info, err := timeline.ReadFile(ctx, name, timeline.Options{Name: opt.Name, Progress: opt.Progress}, o)
+	info, err := timeline.ReadFile(ctx, name, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)
 	return o.result(info, err)
 }
 

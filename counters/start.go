@@ -176,7 +176,7 @@ func (s *Session) fillMeta() {
 // readJoined makes a recording of a trace and samples.
 func readJoined(ctx context.Context, traceReader, sampleReader io.Reader, m *meta, opt Options, observers ...timeline.Observer) (*Recording, error) {
 	o := NewObserver(opt)
-	info, err := timeline.Read(ctx, traceReader, timeline.Options{Name: opt.Name, Progress: opt.Progress}, append(observers, o)...)
+	info, err := timeline.Read(ctx, traceReader, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, append(observers, o)...)
 	r, err := o.result(info, err)
 	if r == nil {
 		return nil, err

@@ -32,6 +32,8 @@ type Options struct {
 	SingleName, MultiName string
 	// Progress is told how many bytes of how many (−1 = not known) are done, in each of three passes.
 	Progress func(done, size int64)
+	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options: 0 means half of the machine's.
+	MaxMemory int64
 }
 
 // MaxDelay is the part of the wall time for which threads may have waited for a core that another program
@@ -141,7 +143,7 @@ func (opt Options) config() Config {
 
 // read makes one pass and wants all of the trace.
 func read(ctx context.Context, r io.Reader, name string, opt Options, observers ...timeline.Observer) (*timeline.Info, error) {
-	info, err := timeline.Read(ctx, r, timeline.Options{Name: name, Progress: opt.Progress}, observers...)
+	info, err := timeline.Read(ctx, r, timeline.Options{Name: name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, observers...)
 	if err != nil {
 		return nil, err
 	}

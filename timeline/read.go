@@ -192,7 +192,7 @@ func Read(ctx context.Context, r io.Reader, opt Options, observers ...Observer) 
 // open begins a pass.
 func open(ctx context.Context, r io.Reader, opt Options, observers []Observer) (*pass, error) {
 	in, err := openInput(r)
-	p := &pass{ctx: ctx, opt: opt, in: in, stacks: newStackTable(), meter: memory.NewMeter(memory.Limit(ctx, opt.MaxMemory))}
+	p := &pass{ctx: ctx, opt: opt, in: in, stacks: newStackTable(), meter: memory.ForPass(ctx, opt.MaxMemory)}
 	if s, ok := in.source.(*streamSource); ok {
 		s.meter = p.meter
 	}

@@ -22,6 +22,7 @@ func init() {
 		summary: "show who waited for locks and channels, and who is to blame",
 		help:    contentionHelp,
 		urls:    true,
+		reads:   true,
 		run:     runContention,
 	})
 }

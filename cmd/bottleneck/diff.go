@@ -19,6 +19,7 @@ func init() {
 		summary: "compare two runs: graphs, stacks, waiting or tasks",
 		help:    diffHelp,
 		urls:    true,
+		reads:   true,
 		run:     runDiff,
 	})
 }

@@ -19,6 +19,7 @@ func init() {
 		summary: "draw the bottle graph of an execution trace",
 		help:    graphHelp,
 		urls:    true,
+		reads:   true,
 		run:     runGraph,
 	})
 }

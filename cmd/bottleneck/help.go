@@ -86,6 +86,9 @@ func (c *command) text() string {
 	if c.urls {
 		text += credentialsHelp
 	}
+	if c.reads {
+		text += memoryHelp
+	}
 	return text
 }
 

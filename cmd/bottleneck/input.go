@@ -44,6 +44,9 @@ func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx c
 	}
 	defer r.Close()
 	from, head := peek(r)
+	if holdsJSON(head) {
+		from = savedInput(ctx, from, in.label)
+	}
 	p, err := read(reading, from, head)
 	if err != nil && reading.Err() != nil && ctx.Err() == nil {
 		err = context.Cause(reading) // a silent server, say, of which the reader knows nothing

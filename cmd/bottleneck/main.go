@@ -78,5 +78,6 @@ func main() {
 		os.Stderr.WriteString("bottleneck: interrupted\n")
 		os.Exit(exitFailure) // something hangs that no context can interrupt, such as open(2) of a pipe
 	})
+	guard = guardProcess
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -23,6 +23,7 @@ func init() {
 		summary: "add the graphs or profiles of many instances up into one",
 		help:    mergeHelp,
 		urls:    true,
+		reads:   true,
 		run:     runMerge,
 	})
 }

@@ -24,6 +24,7 @@ func init() {
 		summary: "make or serve a page to explore a recording in a browser",
 		help:    reportHelp,
 		urls:    true,
+		reads:   true,
 		run:     runReport,
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
 
@@ -32,6 +33,7 @@ type command struct {
 	summary string // a line for the overview
 	help    string // what "help name" prints below the usage line
 	urls    bool   // it reads URLs, with the flags of credentialsHelp
+	reads   bool   // it reads traces or saved results, with the flag of memoryHelp
 	run     func(ctx context.Context, std stdio, args []string) error
 }
 
@@ -94,6 +96,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			return status(ctx, std, c, err)
 		}
 		ctx, rest = withCredentials(ctx, given), others
+	}
+	if c.reads {
+		limit, others, err := takeMemory(rest)
+		if err != nil {
+			return status(ctx, std, c, err)
+		}
+		limit = memory.Limit(ctx, limit)
+		guard(limit)
+		ctx, rest = memory.WithLimit(ctx, limit), others
 	}
 	return status(ctx, std, c, c.run(ctx, std, rest))
 }

@@ -27,6 +27,7 @@ func init() {
 		args:    "[flags] -- COMMAND [arguments]",
 		summary: "run a benchmark or program on 1, 2, 4 processors and compare",
 		help:    scaleHelp,
+		reads:   true,
 		run:     runScale,
 	})
 }

@@ -18,6 +18,7 @@ func init() {
 		args:    "[flags] SINGLE MULTI...",
 		summary: "say why N workers are not N times faster",
 		help:    speedupHelp,
+		reads:   true,
 		run:     runSpeedup,
 	})
 }

@@ -22,6 +22,7 @@ func init() {
 		summary: "show how large the tasks are: too small, too large, and where they come from",
 		help:    tasksHelp,
 		urls:    true,
+		reads:   true,
 		run:     runTasks,
 	})
 }

@@ -19,6 +19,7 @@ func init() {
 		summary: "watch the bottle graph of a running service",
 		help:    topHelp,
 		urls:    true,
+		reads:   true,
 		run:     runTop,
 	})
 }

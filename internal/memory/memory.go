@@ -47,6 +47,17 @@ func WithLimit(ctx context.Context, limit int64) context.Context {
 	return context.WithValue(ctx, limitKey{}, limit)
 }
 
+// ForPass returns a meter for a pass: of what is allocated from now on, or of the whole process if the context has its limit and the
+// options of the pass give none.
+func ForPass(ctx context.Context, option int64) *Meter {
+	m := NewMeter(Limit(ctx, option))
+	if _, ok := ctx.Value(limitKey{}).(int64); ok && option == 0 && m != nil {
+		m.base = 0
+		m.next.Store(m.enough())
+	}
+	return m
+}
+
 // Limit returns the limit of a pass, of whose options it is given: 0 is that of the context, or else
 // the default one. A negative one is none.
 func Limit(ctx context.Context, option int64) int64 {

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/bulk"
+)
+
+// TestCommandsStopBeforeTheMemoryLimit: every command on inputs that need more than -memory allows exits with status 1 and one line that
+// names the limit and the flag.
+func TestCommandsStopBeforeTheMemoryLimit(t *testing.T) {
+	dir := t.TempDir()
+	big := func(name, of string, n int) string {
+		var b bytes.Buffer
+		if err := bulk.Named(of).Write(&b, n); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	trace := big("goroutines.trace", "goroutines at the same time", 150_000)
+	saved := filepath.Join(dir, "saved.json")
+	if err := os.WriteFile(saved, []byte(`{"boxes":[`+strings.Repeat(`{"name":"a b c"},`, 500_000)+`{}]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const limit = "40MB"
+	for _, args := range [][]string{
+		{"graph", trace}, {"contention", trace}, {"tasks", trace}, {"speedup", "-estimate", trace},
+		{"report", "-o", filepath.Join(dir, "r.html"), trace},
+		{"diff", trace, trace}, {"graph", saved}, {"contention", saved}, {"tasks", saved},
+	} {
+		r := bottleneck(append([]string{args[0], "-memory", limit}, args[1:]...)...)
+		if r.status != exitFailure || !strings.Contains(r.err, "memory limit") || !strings.Contains(r.err, "-memory") || !strings.Contains(r.err, "40 MB") {
+			t.Errorf("%s: status %d, %q", args, r.status, r.err)
+		}
+	}
+}
+
+// TestMemoryFlag: what is no amount of memory, or too little, is wrong usage; what suffices changes nothing.
+func TestMemoryFlag(t *testing.T) {
+	for _, value := range []string{"", "lots", "-1GB", "1kB", "0"} {
+		if r := bottleneck("graph", "-memory", value, computeTrace); r.status != exitUsage || !strings.Contains(r.err, "-memory") {
+			t.Errorf("-memory %q: status %d, %q", value, r.status, r.err)
+		}
+	}
+	plain := bottleneck("graph", computeTrace)
+	for _, args := range [][]string{{"-memory", "2GB"}, {"-memory=512MB"}, {"--memory", "1GiB"}} {
+		if r := bottleneck(append(append([]string{"graph"}, args...), computeTrace)...); r != plain {
+			t.Errorf("%s: %+v", args, r)
+		}
+	}
+}
+
+// TestProcessEndsAtTheMemoryLimit: what no pass watches ends the process, with one line and status 1.
+func TestProcessEndsAtTheMemoryLimit(t *testing.T) {
+	if os.Getenv("BOTTLENECK_MEMORY_CHILD") != "" {
+		guardProcess(64 << 20)
+		var kept [][]byte
+		for range 4096 {
+			kept = append(kept, bytes.Repeat([]byte("x"), 1<<20))
+		}
+		t.Fatal("4 GB are there: ", len(kept))
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestProcessEndsAtTheMemoryLimit$")
+	cmd.Env = append(os.Environ(), "BOTTLENECK_MEMORY_CHILD=1")
+	out, err := cmd.CombinedOutput()
+	if err == nil || cmd.ProcessState.ExitCode() != exitFailure || !strings.HasPrefix(string(out), "bottleneck: memory limit 67.1 MB exceeded") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
