@@ -62,6 +62,7 @@ type merger struct {
 	byKey  map[lockKey]*alikeLocks
 	waits  map[mergedKey]int // index in out.Waits
 	pairs  map[mergedKey]int
+	own    []string // warnings of passes over traces
 }
 
 // mergedLock is a lock of the result.
@@ -201,12 +202,13 @@ func (m *merger) addHead(p *Profile) {
 	o.Dropped.Pairs += p.Dropped.Pairs
 	o.Dropped.Exits += p.Dropped.Exits
 	o.Dropped.Events += p.Dropped.Events
+	into := &o.Warnings
 	if p.merged.source != nil {
-		return // its warnings follow from the numbers
+		into = &m.own // they follow from the numbers if all are of passes
 	}
 	for _, w := range p.Warnings {
-		if len(o.Warnings) < maxMergedWarnings && !slices.Contains(o.Warnings, w) {
-			o.Warnings = append(o.Warnings, w)
+		if len(*into) < maxMergedWarnings && !slices.Contains(o.Warnings, w) && !slices.Contains(m.own, w) {
+			*into = append(*into, w)
 		}
 	}
 }
@@ -360,7 +362,7 @@ func (m *merger) result() *Profile {
 	kept := p.Warnings
 	p.finish()
 	if m.foreign {
-		p.Warnings = kept // the numbers in them are those of the parts
+		p.Warnings = append(kept, m.own...) // the numbers in them are those of the parts
 	} else if p.Source == FromTrace {
 		p.warnTrace()
 	}

@@ -18,7 +18,7 @@ import (
 //   - A reader waits although only readers hold the lock if a writer is pending. Then
 //     the n readers and the pending writer share equally: without either of them the
 //     waiter would have gone on. The writer's part is flagged PendingWriter.
-//   - A segment in which the lock is free the lock is hand-off.
+//   - A segment in which the lock is free is hand-off.
 //
 // Sharing is exact in integers: a clock that runs at 1/n of the time gives each reader
 // the difference between its coming and leaving; the remainder of the division stays
