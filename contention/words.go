@@ -131,10 +131,24 @@ const (
 // written reports whether a word has a writer.
 func written(word int64) bool { return word>>32&1 != 0 }
 
+// add adds to the word, and is not taken for an order of the goroutines by the race detector.
+func (rw *wordRWMutex) add(n int64) int64 {
+	raceDisable()
+	c := rw.word.Add(n)
+	raceEnable()
+	return c
+}
+
+// replace is add for a word that is still c.
+func (rw *wordRWMutex) replace(c, by int64) bool {
+	raceDisable()
+	ok := rw.word.CompareAndSwap(c, by)
+	raceEnable()
+	return ok
+}
+
 // TryLock tries to lock rw for writing.
 func (rw *wordRWMutex) TryLock() bool {
-	raceDisable()
-	defer raceEnable()
 	if !rw.writers.TryLock() {
 		return false
 	}
@@ -144,7 +158,7 @@ func (rw *wordRWMutex) TryLock() bool {
 			rw.writers.Unlock()
 			return false
 		}
-		if rw.word.CompareAndSwap(c, c-oneWriter) {
+		if rw.replace(c, c-oneWriter) {
 			rw.raceWriterIn()
 			return true
 		}
@@ -153,20 +167,17 @@ func (rw *wordRWMutex) TryLock() bool {
 
 // Lock locks rw for writing.
 func (rw *wordRWMutex) Lock() {
-	raceDisable()
 	rw.writers.Lock()
-	if n := int32(rw.word.Add(-oneWriter)); n != 0 {
+	if n := int32(rw.add(-oneWriter)); n != 0 {
 		rw.blocking().outwait(n)
 	}
-	raceEnable()
 	rw.raceWriterIn()
 }
 
 // Unlock unlocks rw for writing.
 func (rw *wordRWMutex) Unlock() {
 	raceRelease(unsafe.Pointer(&rw.word))
-	raceDisable()
-	c := rw.word.Add(oneWriter)
+	c := rw.add(oneWriter)
 	if !written(c - oneWriter) {
 		new(sync.RWMutex).Unlock() // sync's fatal error
 	}
@@ -174,19 +185,16 @@ func (rw *wordRWMutex) Unlock() {
 		rw.blocking().admit(int(n))
 	}
 	rw.writers.Unlock()
-	raceEnable()
 }
 
 // TryRLock tries to lock rw for reading.
 func (rw *wordRWMutex) TryRLock() bool {
-	raceDisable()
-	defer raceEnable()
 	for {
 		c := rw.word.Load()
 		if written(c) {
 			return false
 		}
-		if rw.word.CompareAndSwap(c, c+1) {
+		if rw.replace(c, c+1) {
 			raceAcquire(unsafe.Pointer(&rw.word))
 			return true
 		}
@@ -195,22 +203,18 @@ func (rw *wordRWMutex) TryRLock() bool {
 
 // RLock locks rw for reading.
 func (rw *wordRWMutex) RLock() {
-	raceDisable()
-	if written(rw.word.Add(1)) {
+	if written(rw.add(1)) {
 		rw.blocking().enter()
 	}
-	raceEnable()
 	raceAcquire(unsafe.Pointer(&rw.word))
 }
 
 // RUnlock undoes a single RLock.
 func (rw *wordRWMutex) RUnlock() {
 	raceReleaseMerge(unsafe.Pointer(&rw.gates))
-	raceDisable()
-	if c := rw.word.Add(-1); c < 0 {
+	if c := rw.add(-1); c < 0 {
 		rw.left(c)
 	}
-	raceEnable()
 }
 
 // left goes on with RUnlock after the word was lowered to c, which is negative.

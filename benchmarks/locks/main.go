@@ -145,7 +145,9 @@ func (l *library) subject(ctx context.Context, scratch string, o options) (subje
 }
 
 func moduleRoot(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}")
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	out, err := cmd.Output()
 	if err != nil {
 		return "", fmt.Errorf("run this from within the module, as the locks come from there: %w", err)
 	}
