@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -22,6 +23,9 @@ func TestRecordKeepsWhatCameBeforeHangup(t *testing.T) {
 	}
 	data := read(t, mutexTrace)
 	half := data[:len(data)*3/4]
+	handled := make(chan os.Signal, 1) // a child of a process that ignores hangups, as under nohup, would ignore them, too
+	signal.Notify(handled, syscall.SIGHUP)
+	defer signal.Stop(handled)
 	child := exec.Command(os.Args[0], "-test.run=^TestRecordKeepsWhatCameBeforeHangup$")
 	started := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,24 +168,22 @@ func (c *chapter) waiting() (mean float64, worst string, part float64) {
 	if len(rows) == 0 || all == 0 || c.waits.Duration <= 0 {
 		return 0, "", 0
 	}
-	names := map[string]time.Duration{}
+	// What a wrapped lock has not told itself, such as a wait that began before the while, has the lock's class, but not its name.
+	waited, names := map[string]time.Duration{}, map[string]string{}
 	for _, r := range rows {
-		names[lockName(r.Lock)] += r.Waited
-	}
-	for name, d := range names {
-		if worst == "" || d > names[worst] || d == names[worst] && name < worst {
-			worst = name
+		class := format.Func(r.Lock.Class)
+		waited[class] += r.Waited
+		if name := r.Lock.Name; name != "" && name != contention.SeveralLocks {
+			names[class] = name
 		}
 	}
-	return float64(all) / float64(c.waits.Duration), worst, float64(names[worst]) / float64(all)
-}
-
-// lockName is the name of a lock, or of its class.
-func lockName(l *contention.Lock) string {
-	if l.Name != "" && l.Name != contention.SeveralLocks {
-		return l.Name
+	var most string
+	for class, d := range waited {
+		if most == "" || d > waited[most] || d == waited[most] && class < most {
+			most = class
+		}
 	}
-	return format.Func(l.Class)
+	return float64(all) / float64(c.waits.Duration), cmp.Or(names[most], most), float64(waited[most]) / float64(all)
 }
 
 // table compares the chapters.

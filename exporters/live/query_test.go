@@ -35,7 +35,7 @@ func TestQuery(t *testing.T) {
 		"group=creator":           {query: query{group: "creator"}},
 		"group=/a.b(c%2B)/":       {query: query{group: "/a.b(c+)/"}},
 		"group=":                  {query: query{group: "function"}},
-		"group=mine":              {trouble: "want function, creator"},
+		"group=mine":              {trouble: "want function, start, creator"},
 		"group=/(/":               {trouble: "missing closing )"},
 		"seconds=2&debug=1":       {trouble: "do not go together"},
 		"debug=1&format=svg":      {trouble: "debug=1 is text"},
