@@ -282,7 +282,7 @@ func (g *gates) enter() {
 	g.waiting++
 	g.mu.Unlock()
 	mine.RLock()
-	mine.RUnlock()
+	mine.RUnlock() //lint:ignore SA2001 it waits for the gate
 	if mine.inside.Add(-1) == 0 {
 		unusedGates.Put(mine)
 	}
@@ -311,7 +311,7 @@ func (g *gates) outwait(n int32) {
 		return
 	}
 	g.turn.Lock()
-	g.turn.Unlock()
+	g.turn.Unlock() //lint:ignore SA2001 it waits for the last reader
 }
 
 // leave notes that a reader has left for whom a writer waits.
