@@ -36,13 +36,13 @@ the same work with several: their bars stand side by side. "bottleneck scale" ma
                      known. A program that mostly waits for timers, the network or a disk
                      cannot be estimated
     -workers WHO     which goroutines the workers are:
-                       auto         the start function with the largest area among those with
+                       auto         the name with the largest area among those with
                                     at least two goroutines at the same time, or all goroutines
                                     of the program if there is none (default)
-                       NAME[,NAME]  start functions, in full or short
+                       NAME[,NAME]  names or start functions, in full or short
                        pool:NAME    goroutines of a pool
                        region:TYPE  goroutines in a runtime/trace region
-                       /regexp/     start functions that match
+                       /regexp/     names or start functions that match
     -n N             number of workers to compare with; by default, as many as live at the
                      same time, but no more than GOMAXPROCS
     -unit TYPE       a type of regions each of which is the same amount of work: the estimate
