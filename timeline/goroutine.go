@@ -73,6 +73,7 @@ type Goroutine struct {
 
 	root     string // the root of its call chains: Start, or what a compiler's wrapper calls
 	site     *Frame // where it was started, if that matters
+	reading  string // the name of a server's while it reads
 	launcher string // the launcher that it is in while it does nothing else
 	named    bool   // by a call chain of its own
 	varies   bool   // in what it does: its name changes

@@ -272,6 +272,8 @@ type shown struct {
 	name   string // what the launcher calls; "" if there is none
 	own    string // else the launcher
 	looked bool
+	// Of a server: whether it reads, once that was looked for.
+	served, reads bool
 }
 
 func newNaming() naming {
@@ -674,8 +676,14 @@ func (r *replay) turn(g *Goroutine, stack int32, t Time) {
 		name = v.own
 	}
 	if sv := serverOf(g.Start); name == "" && sv != nil {
-		if name = g.Start; sv.reads(s) {
-			name += reading
+		if m := &r.memo[stack]; !m.served {
+			m.served, m.reads = true, sv.reads(s)
+		}
+		if name = g.Start; r.memo[stack].reads {
+			if g.reading == "" {
+				g.reading = g.Start + reading
+			}
+			name = g.reading
 		}
 	}
 	if name == "" {
