@@ -110,9 +110,8 @@ func ExampleByRegexp() {
 		}
 	}
 	// Output:
-	// testing: 2 goroutines, 800µs × 1.99
 	// net/http: 5089 goroutines, 102.4ms × 1.65
-	// net/http_test: 22 goroutines, 21.8ms × 1.53
+	// net/http_test: 22 goroutines, 22.6ms × 1.55
 	// net/http/httptest: 2 goroutines, 400µs × 1.32
 	// main: 1 goroutines, 600µs × 1.09
 }

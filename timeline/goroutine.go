@@ -76,7 +76,7 @@ type Goroutine struct {
 	reading  string // the name of a server's while it reads
 	launcher string // the launcher that it is in while it does nothing else
 	named    bool   // by a call chain of its own
-	varies   bool   // in what it does: its name changes
+	varies   bool   // in what it does
 }
 
 // interval is the state a goroutine is in, as a transition will show it.

@@ -31,10 +31,11 @@ import (
 // Frames of the launcher's own package between it and such a call are its own, unless the package is main. Function main.main is
 // never a launcher.
 //
-// A goroutine that does several such things, as the worker of a pool, has the name of each for as long as it does it: a
-// stretch of running belongs to what the call chain at its end shows or, if that shows none, the last one in it: of a
-// sample of the CPU profiler, or where it woke or started another goroutine. Where they show none, the stretch
-// belongs to the launcher. The goroutines of servers (net/http, gRPC) are named so in any case; see server.
+// A goroutine that does several such things, as the worker of a pool, has the name of the launcher: a task that neither waits
+// nor makes a system call leaves no call chain, so what ran between two of them is not known. The places of its
+// waits are. Where the standard library is the launcher, as package testing of a benchmark and its Cleanup, it has the name of the
+// first. The goroutines of servers (net/http, gRPC) read before they call a handler, and reading shows: their stretches of
+// running belong to what the call chain at the end shows; see server.
 //
 // All that a generation (about a second) shows holds from its beginning. It does not change what was shown before: a launcher that
 // is found in a later generation is none in an earlier one.
@@ -246,7 +247,7 @@ type naming struct {
 
 	// Of the generation at hand:
 	classes []startClass // by local number of the start function's name
-	tracked []bool       // goroutines that may change their names, by local number; nil if there are none
+	tracked []bool       // the goroutines of servers, by local number; nil if there are none
 	firsts  map[int32]int32
 	next    []int32 // what the call chain at the end of each stretch of a tracked goroutine shows, in the order of their beginnings
 	memo    []shown // by local number of the call chain
@@ -430,9 +431,9 @@ func (r *replay) shownAt(l *localG, i int) (s *Stack, byItself bool) {
 	return r.d.stacks[v>>1], v&1 != 0
 }
 
-// shownBy returns the name that the call chains of a goroutine show, several if they differ, "" for none; and the
+// shownBy returns the name that the call chains of a goroutine show, several if they differ, "" for none; the first of them; and the
 // launcher behind which they are.
-func (r *replay) shownBy(g *Goroutine, l *localG) (name, launcher string) {
+func (r *replay) shownBy(g *Goroutine, l *localG) (name, first, launcher string) {
 	r.evidence(g, l, func(s *Stack) {
 		v := r.look(s)
 		switch {
@@ -441,12 +442,12 @@ func (r *replay) shownBy(g *Goroutine, l *localG) (name, launcher string) {
 				launcher = v.own
 			}
 		case name == "":
-			name = v.name
+			name, first = v.name, v.name
 		case name != v.name:
 			name = several
 		}
 	})
-	return name, launcher
+	return name, first, launcher
 }
 
 // look is show for a call chain that may have only one frame of the program's own.
@@ -477,7 +478,7 @@ func (r *replay) prepareNames() {
 		if class == telling {
 			continue
 		}
-		if class == serving || g != nil && g.varies || len(l.others) > 0 {
+		if class == serving {
 			if r.tracked == nil {
 				r.tracked = make([]bool, len(d.gs))
 			}
@@ -504,7 +505,7 @@ func (r *replay) learnSite(g *Goroutine, l *localG) {
 	if site == nil {
 		return
 	}
-	if name, _ := r.shownBy(&as, l); name != "" {
+	if name, _, _ := r.shownBy(&as, l); name != "" {
 		if old := r.sites[site]; old != "" && old != name {
 			name = several
 		}
@@ -552,7 +553,7 @@ func (r *replay) baptise(g *Goroutine, l *localG) bool {
 	if g.site == nil {
 		g.site = r.siteOf(l, g.Start)
 	}
-	name, launcher := r.shownBy(g, l)
+	name, first, launcher := r.shownBy(g, l)
 	if launcher != "" {
 		g.launcher = launcher
 	}
@@ -563,12 +564,18 @@ func (r *replay) baptise(g *Goroutine, l *localG) bool {
 			return false
 		}
 		return g.rename(g.Start + reading)
-	case name == several, name != "" && g.named && name != g.Func:
+	case g.varies, name == several, name != "" && g.named && name != g.Func:
 		g.varies, g.named = true, true
-		if g.Func != "" {
-			return false
+		start := Frame{Func: g.Start}
+		switch {
+		case g.launcher != "":
+			return g.rename(g.launcher)
+		case !isTransparent(&start):
+			return g.rename(g.Start)
+		case g.Func == "":
+			return g.rename(first)
 		}
-		return g.rename(g.idleName())
+		return false
 	case name != "":
 		g.named = true
 		return g.rename(name)
@@ -586,14 +593,6 @@ func (r *replay) baptise(g *Goroutine, l *localG) bool {
 
 // reading is what a server's goroutine does besides handling.
 const reading = " (reading)"
-
-// idleName is the name of a goroutine that varies in what it does, while it does none of it.
-func (g *Goroutine) idleName() string {
-	if g.launcher != "" {
-		return g.launcher
-	}
-	return g.Start
-}
 
 // rename reports whether the name is new.
 func (g *Goroutine) rename(name string) bool {
@@ -661,33 +660,29 @@ func (r *replay) shownIn(stack int32) shown {
 	return *v
 }
 
-// turn names a goroutine for the stretch of running that begins now and ends with a call chain.
+// turn names the goroutine of a server for the stretch of running that begins now and ends with a call chain; a chain below 0 is
+// not known.
 func (r *replay) turn(g *Goroutine, stack int32, t Time) {
-	if !g.varies || stack < 0 {
-		return
-	}
-	s := r.d.stacks[stack]
-	if len(s.Frames) >= maxFrames {
+	sv := serverOf(g.Start)
+	if sv == nil || !g.varies || stack < 0 || len(r.d.stacks[stack].Frames) >= maxFrames {
 		return
 	}
 	v := r.shownIn(stack)
 	name := v.name
-	if name == "" {
+	switch {
+	case name == "" && v.own != "":
 		name = v.own
-	}
-	if sv := serverOf(g.Start); name == "" && sv != nil {
-		if m := &r.memo[stack]; !m.served {
-			m.served, m.reads = true, sv.reads(s)
+	case name == "":
+		m := &r.memo[stack]
+		if !m.served {
+			m.served, m.reads = true, sv.reads(r.d.stacks[stack])
 		}
-		if name = g.Start; r.memo[stack].reads {
+		if name = g.Start; m.reads {
 			if g.reading == "" {
 				g.reading = g.Start + reading
 			}
 			name = g.reading
 		}
-	}
-	if name == "" {
-		name = g.idleName()
 	}
 	if g.rename(name) {
 		for _, o := range r.observers {

@@ -3,7 +3,6 @@ package timeline
 import (
 	"bytes"
 	"context"
-	"maps"
 	"runtime/trace"
 	"slices"
 	"strings"
@@ -226,7 +225,7 @@ func TestGoroutinesAreNamedByTheFirstFrameThatSaysWhatTheyAreFor(t *testing.T) {
 			{ants, stk("github.com/panjf2000/ants/v2.(*goWorker).run@9", "github.com/panjf2000/ants/v2.(*Pool).Submit@8", "main.run@20"), [][]string{
 				sleeps("main.parse@3", ants+"@4"), {"runtime.chanrecv2", ants + "@5"}, {"preempted", "main.hot@9", "main.encode@3", ants + "@4"}, {"sync.(*Mutex).Lock", "github.com/panjf2000/ants/v2.(*Pool).revertWorker@3", ants + "@6"},
 			}},
-		}, [][]string{{"main.parse", ants, "main.encode", ants, ants}}},
+		}, [][]string{{ants, ants, ants, ants, ants}}}, // what ran between two call chains is not known
 		{"a worker that does one thing only", []life{
 			{ants, mainRun, [][]string{sleeps("main.parse@3", ants+"@4"), {"runtime.chanrecv2", ants + "@5"}}},
 			{ants, mainRun, [][]string{sleeps("main.encode@3", ants+"@4")}},
@@ -242,7 +241,7 @@ func TestGoroutinesAreNamedByTheFirstFrameThatSaysWhatTheyAreFor(t *testing.T) {
 			{"github.com/cockroachdb/cockroach/pkg/sql.(*Server).drain", "github.com/cockroachdb/cockroach/pkg/sql.(*Server).drain"}}},
 		{"a worker with a table of functions", []life{
 			{"main.worker", mainRun, [][]string{sleeps("main.parse@3", "main.worker@7"), sleeps("main.encode@3", "main.worker@7")}},
-		}, [][]string{{"main.parse", "main.encode", "main.encode"}}},
+		}, [][]string{{"main.worker", "main.worker", "main.worker"}}},
 		{"net/http", []life{
 			{serve, stk("net/http.(*Server).Serve@9", "main.main"), [][]string{
 				{"internal/poll.(*FD).Read", "net/http.(*connReader).Read@3", "bufio.(*Reader).Peek@4", serve + "@5"},
@@ -361,13 +360,15 @@ func TestDispatcherSharesNoNameWithTheGoroutinesThatItStarts(t *testing.T) {
 	worker := map[int64]int{}
 	for name, ids := range n.names {
 		for id := range ids {
-			if n.starts[pkg+"runJobs"] && n.worker[id] && (name == pkg+"runJobs" || strings.Contains(name, "func1.")) {
+			if n.worker[id] && name == pkg+"runJobs" {
 				worker[id]++
+			} else if n.worker[id] {
+				t.Errorf("the worker is called %s", name)
 			}
 		}
 	}
-	if len(worker) != 1 || worker[slices.Collect(maps.Keys(worker))[0]] < 2 {
-		t.Errorf("the worker is to have the name of each job: %v, %v", worker, n.names)
+	if len(worker) != 1 {
+		t.Errorf("a worker that does several jobs is to have the name of the launcher: %v, %v", worker, n.names)
 	}
 }
 
