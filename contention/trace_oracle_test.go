@@ -302,7 +302,7 @@ func TestTraceOracle(t *testing.T) {
 				return best.precision >= 0.95 && best.instants >= 0.9 && (!wl.sleep || best.err <= 0.05)
 			}
 			judged := false
-			for try := 0; try < 5 && !good(); try++ {
+			for try := 0; try < 12 && !good(); try++ {
 				v, naive, _ := traceWorkload(t, wl, 150*time.Millisecond)
 				if v.truth < 1e6 {
 					continue // on one processor, owners are seldom interrupted

@@ -20,7 +20,8 @@ func TestUncontendedOperationsAreOneInstruction(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, method := range []string{"(*Mutex).Lock", "(*Mutex).Unlock", "(*Mutex).TryLock", "(*RWMutex).RLock", "(*RWMutex).RUnlock"} {
-		if !strings.Contains(string(out), ": can inline "+method+"\n") {
+		// For 386, atomic operations are calls, and the compiler inlines none of these methods of package sync either.
+		if runtime.GOARCH != "386" && !strings.Contains(string(out), ": can inline "+method+"\n") {
 			t.Errorf("%s is not inlined", method)
 		}
 	}

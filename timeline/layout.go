@@ -32,7 +32,7 @@ type eventLayout struct {
 // theLayout returns the layout of the Reader's events; false if they do not look as they should.
 var theLayout = sync.OnceValues(func() (l eventLayout, ok bool) {
 	t := reflect.TypeFor[trace.Event]()
-	table, ok1 := fieldAt(t, 0, "table", reflect.Pointer, 8)
+	table, ok1 := fieldAt(t, 0, "table", reflect.Pointer, unsafe.Sizeof(uintptr(0)))
 	ctx, ok2 := t.FieldByName("ctx")
 	base, ok3 := t.FieldByName("base")
 	if !ok1 || !ok2 || !ok3 || ctx.Type.Kind() != reflect.Struct || base.Type.Kind() != reflect.Struct {
