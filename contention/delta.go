@@ -20,7 +20,7 @@ func (p *Profile) Since(earlier *Profile) *Profile {
 		Source: p.Source, Accuracy: p.Accuracy,
 		Start:    earlier.Start.Add(earlier.Duration),
 		Duration: p.Duration - earlier.Duration,
-		InFlight: p.InFlight,
+		InFlight: p.InFlight, Unfinished: p.Unfinished,
 		Dropped: Dropped{
 			Chains: p.Dropped.Chains - earlier.Dropped.Chains,
 			Locks:  p.Dropped.Locks - earlier.Dropped.Locks,

@@ -26,7 +26,7 @@ type Filter struct {
 // Rows are copied, locks and stacks are shared with p.
 func (p *Profile) Filter(f Filter) *Profile {
 	out := *p
-	out.Waits, out.Pairs, out.Locks = nil, nil, nil
+	out.Waits, out.Pairs, out.Locks, out.Unfinished = nil, nil, nil, nil
 	m := matcher{re: f.Focus, stacks: map[*Stack]bool{}, locks: map[*Lock]bool{}}
 	t := &filtered{at: map[waiterKey]int{}}
 	for i := range p.Waits {
@@ -40,6 +40,11 @@ func (p *Profile) Filter(f Filter) *Profile {
 		if ok && (t.whole[at] || m.party(&q.Owner) || m.roots(&q)) && q.Blamed >= f.Min {
 			t.blame(at, &q)
 			out.Pairs = append(out.Pairs, q)
+		}
+	}
+	for _, u := range p.Unfinished {
+		if (len(f.Kinds) == 0 || slices.Contains(f.Kinds, u.Kind)) && u.Waited >= f.Min && m.unfinished(&u) {
+			out.Unfinished = append(out.Unfinished, u)
 		}
 	}
 	used := map[*Lock]bool{}
@@ -147,6 +152,10 @@ func (m *matcher) lock(l *Lock) bool {
 		m.locks[l] = found
 	}
 	return found
+}
+
+func (m *matcher) unfinished(u *Unfinished) bool {
+	return m.re == nil || m.re.MatchString(u.Lock) || m.party(&u.Waiter) || m.party(&u.Holder)
 }
 
 func (m *matcher) party(p *Party) bool {

@@ -31,6 +31,8 @@ import (
 // of the roots; roots is empty if the owner itself is the root of all of it. The via of a root is empty if it is the owner.
 // ready_ns is for how long goroutines were ready after their waits, and waited for a processor; it is not in wait_ns. In
 // ready_idle_ns of it, a processor was idle. parks is how often they blocked; contentions counts those who were woken in vain once.
+// unfinished has what goroutines waited for when the trace ended, in none of these sums: as in pairs, but for count, how many they are, and
+// holder_group and holder_stack, which are empty if it is not known who holds the lock.
 // Pairs and waits that are estimated have the standard error of their wait_ns as stderr_ns.
 //
 // What else is in the object is there to read it back: "locks", "stacks" (whose
@@ -51,6 +53,7 @@ type profileJSON struct {
 	Start        string              `json:"start"` // RFC 3339, or empty
 	Duration     int64               `json:"duration_ns"`
 	InFlight     int64               `json:"in_flight"`
+	Unfinished   []unfinishedJSON    `json:"unfinished"`
 	Instances    int                 `json:"instances,omitempty"` // only if there are several
 	Dropped      droppedJSON         `json:"dropped"`
 	Pairs        []pairJSON          `json:"pairs"`
@@ -139,6 +142,22 @@ type lockJSON struct {
 	Contended int64  `json:"contended_ns"`
 }
 
+type unfinishedJSON struct {
+	Kind            Kind     `json:"kind"`
+	Lock            string   `json:"lock"`
+	WaiterGroup     string   `json:"waiter_group"`
+	WaiterStack     []string `json:"waiter_stack"`
+	WaiterID        int      `json:"waiter_id"`
+	WaiterGoroutine uint64   `json:"waiter_goroutine"`
+	HolderGroup     string   `json:"holder_group"`
+	HolderStack     []string `json:"holder_stack"`
+	HolderID        int      `json:"holder_id"`
+	HolderGoroutine uint64   `json:"holder_goroutine"`
+	Count           int64    `json:"count"`
+	Wait            int64    `json:"wait_ns"`
+	Longest         int64    `json:"longest_ns"`
+}
+
 type stackJSON struct {
 	Truncated bool        `json:"truncated"`
 	Frames    []frameJSON `json:"frames"`
@@ -199,7 +218,7 @@ func (p *Profile) form() (*profileJSON, error) {
 		Source:   p.Source, Accuracy: p.Accuracy, Duration: int64(p.Duration), InFlight: p.InFlight, Instances: severalInstances(p.Instances),
 		Dropped: droppedJSON(p.Dropped),
 		Pairs:   make([]pairJSON, len(p.Pairs)), Waits: make([]waitJSON, len(p.Waits)), Locks: make([]lockJSON, len(p.Locks)),
-		Stacks: []stackJSON{},
+		Stacks: []stackJSON{}, Unfinished: make([]unfinishedJSON, len(p.Unfinished)),
 	}
 	if !p.Start.IsZero() {
 		f.Start = p.Start.UTC().Format(time.RFC3339Nano)
@@ -229,6 +248,14 @@ func (p *Profile) form() (*profileJSON, error) {
 		f.Waits[i] = waitJSON{
 			waiterJSON: t.waiter(w.Kind, w.Lock, &w.Waiter, w.Flags, w.Contentions, w.Waited, w.Longest),
 			Observed:   w.Observed, Parks: w.Parks, Ready: int64(w.Ready), ReadyIdle: int64(w.ReadyIdle), Blamed: int64(w.Blamed), HandOff: int64(w.HandOff), Unattributed: int64(w.Unattributed),
+		}
+	}
+	for i := range p.Unfinished {
+		u := &p.Unfinished[i]
+		waiter, holder := t.stack(u.Waiter.Stack), t.stack(u.Holder.Stack)
+		f.Unfinished[i] = unfinishedJSON{
+			u.Kind, u.Lock, u.Waiter.Group, t.text(waiter), waiter, u.Waiter.Goroutine,
+			u.Holder.Group, t.text(holder), holder, u.Holder.Goroutine, u.Count, int64(u.Waited), int64(u.Longest),
 		}
 	}
 	for i := range p.Pairs {

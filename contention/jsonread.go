@@ -75,7 +75,7 @@ func (f *profileJSON) profile() (*Profile, error) {
 	if len(f.Warnings) > 0 {
 		r.p.Warnings = f.Warnings
 	}
-	for _, step := range []func() error{r.head, r.readStacks, r.readLocks, r.readWaits, r.readPairs, r.blamed, r.readOwners, r.totals} {
+	for _, step := range []func() error{r.head, r.readStacks, r.readLocks, r.readWaits, r.readPairs, r.blamed, r.readOwners, r.readUnfinished, r.totals} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -311,6 +311,36 @@ func (r *jsonReader) totals() error {
 	}
 	if !maps.Equal(r.form.Kinds, f.Kinds) {
 		return errors.New("kinds is not what the waits sum to")
+	}
+	return nil
+}
+
+func (r *jsonReader) readUnfinished() error {
+	for i := range r.form.Unfinished {
+		f := &r.form.Unfinished[i]
+		waiter, err := r.stack("waiter_id", f.WaiterID, f.WaiterStack)
+		var holder *Stack
+		if err == nil {
+			holder, err = r.stack("holder_id", f.HolderID, f.HolderStack)
+		}
+		switch {
+		case err != nil:
+		case !slices.Contains(Kinds, f.Kind):
+			err = fmt.Errorf("kind is %q, not one of %v", f.Kind, Kinds)
+		case f.Count <= 0:
+			err = fmt.Errorf("count is %d, not positive", f.Count)
+		case f.Longest < 0 || f.Wait < f.Longest:
+			err = fmt.Errorf("wait_ns is %d, longest_ns %d", f.Wait, f.Longest)
+		}
+		if err != nil {
+			return fmt.Errorf("unfinished %d: %w", i, err)
+		}
+		r.p.Unfinished = append(r.p.Unfinished, Unfinished{
+			Kind: f.Kind, Lock: f.Lock,
+			Waiter: Party{Goroutine: f.WaiterGoroutine, Group: f.WaiterGroup, Stack: waiter},
+			Holder: Party{Goroutine: f.HolderGoroutine, Group: f.HolderGroup, Stack: holder},
+			Count:  f.Count, Waited: time.Duration(f.Wait), Longest: time.Duration(f.Longest),
+		})
 	}
 	return nil
 }

@@ -185,7 +185,7 @@ func (m *merger) addHead(p *Profile) {
 	follows := m.n > 1 && p.merged.source != nil && p.merged.source == o.merged.source
 	if follows {
 		if p.merged.first > o.merged.last {
-			o.InFlight = 0 // those that went on from one to the next
+			o.InFlight, o.Unfinished = 0, nil // those that went on from one to the next
 		}
 		o.merged.first = min(o.merged.first, p.merged.first)
 		o.merged.last = max(o.merged.last, p.merged.last)
@@ -197,6 +197,8 @@ func (m *merger) addHead(p *Profile) {
 	}
 	o.Duration += p.Duration
 	o.InFlight += p.InFlight
+	o.Unfinished = append(o.Unfinished, p.Unfinished...)
+	sortUnfinished(o.Unfinished)
 	o.Dropped.Chains += p.Dropped.Chains
 	o.Dropped.Locks += p.Dropped.Locks
 	o.Dropped.Pairs += p.Dropped.Pairs

@@ -26,8 +26,11 @@ type Profile struct {
 	// Locks are the locks that rows refer to, in the order of their IDs.
 	Locks []*Lock
 	// InFlight is the number of contentions that had begun but were not yet
-	// settled, and so are in no row.
+	// settled, and so are in no row of Waits.
 	InFlight int64
+	// Unfinished has those of InFlight in which a goroutine was still blocked when the trace ended, longest Waited
+	// first. They are in no sum. Only traces tell them.
+	Unfinished []Unfinished
 	// Dropped counts what did not fit into bounded memory.
 	Dropped Dropped
 	// Warnings says in full sentences what limits the trust in the numbers.
@@ -37,6 +40,18 @@ type Profile struct {
 	Instances int
 
 	merged merged // what Merge has to know besides
+}
+
+// Unfinished is what goroutines waited for when the trace ended.
+type Unfinished struct {
+	Kind   Kind
+	Lock   string // as Lock.String names it
+	Waiter Party
+	Holder Party // who holds the lock then, and where that goroutine is; zero if it is not known
+	// Count is how many goroutines wait, Waited for how long they have been blocked so far, all together, and Longest
+	// for how long the first of them has.
+	Count           int64
+	Waited, Longest time.Duration
 }
 
 // Source is where a profile's observations come from.

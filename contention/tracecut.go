@@ -77,7 +77,7 @@ func (o *TraceObserver) Cut(t timeline.Time) *Profile {
 	}
 	o.begin, o.cuts.at, o.cuts.missing = t, t, 0
 	o.cuts.number++
-	o.inFlight, o.cutOff, o.lost = 0, 0, 0
+	o.inFlight, o.cutOff, o.lost, o.waiting, o.left = 0, 0, 0, nil, nil
 	o.places.uses, o.logs.bad = 0, 0
 	if o.places.count > maxTraceSites || len(o.places.byStack) > 4*maxTraceSites || len(o.fits) > 16*maxTraceSites {
 		o.forget()

@@ -237,6 +237,7 @@ type heldSeen struct {
 	from, to timeline.Time
 	holder   coOwner
 	section  *readSection
+	at       *timeline.Stack // where the holder was
 }
 
 // maxHeldSeen is how many are remembered between two releases.
@@ -248,7 +249,7 @@ func (o *TraceObserver) seeHeld(s *readSection, g *tracedGoroutine, t *timeline.
 	if t.State.OnProc() && t.State != timeline.Syscall || t.End <= t.Start || l.several() || len(l.seen) >= maxHeldSeen {
 		return
 	}
-	l.seen = append(l.seen, heldSeen{t.Start, t.End, coOwner{owner: o.ownerAs(g.g, s.unlock, 0), g: g.g.ID, past: g.past}, s})
+	l.seen = append(l.seen, heldSeen{t.Start, t.End, coOwner{owner: o.ownerAs(g.g, s.unlock, 0), g: g.g.ID, past: g.past}, s, t.Stack})
 }
 
 // judgeSections compares who was seen to hold the lock with the known hold h.

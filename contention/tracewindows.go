@@ -354,7 +354,7 @@ func (o *TraceObserver) WindowLength() time.Duration {
 //
 // The times of the windows sum to those of [TraceObserver.Profile], row by row, and so do contentions: a wait is divided among the
 // windows in which it went on, and counts as a contention where it ended. [Merge] adds windows up. What owners did and the root owners are
-// those of each piece; roots that are known only for a wait as a whole are unknown in pieces of it. InFlight and Dropped, which do not say when,
+// those of each piece; roots that are known only for a wait as a whole are unknown in pieces of it. InFlight, Unfinished and Dropped, which do not say when,
 // are in the last one.
 //
 // There are no more than 2,048 windows, and 65,536 rows and pairs in all of them; where there would be, they are of twice the
@@ -394,7 +394,7 @@ func (o *TraceObserver) Windows() []*Profile {
 		out = append(out, p)
 	}
 	last := out[len(out)-1]
-	last.InFlight = inFlight
+	last.InFlight, last.Unfinished = inFlight, o.unfinishedRows()
 	last.Dropped = Dropped{Chains: o.places.uses, Pairs: o.rows.crowded, Exits: o.lost}
 	return out
 }

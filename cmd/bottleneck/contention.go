@@ -141,6 +141,7 @@ func (f *contentionFlags) parse(std stdio, args []string) (source string, err er
 	if f.filter.Kinds, err = parseKinds(f.kinds); err != nil {
 		return "", err
 	}
+	f.draw.kinds = f.filter.Kinds
 	if f.by == "" && slices.Equal(f.filter.Kinds, []contention.Kind{contention.SyscallKind}) {
 		f.draw.by = []contention.Aspect{contention.ByWaiterStack} // no goroutine is to blame; the site is all there is
 	}

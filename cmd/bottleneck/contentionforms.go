@@ -17,7 +17,8 @@ import (
 type contentionDrawing struct {
 	drawing
 	by    []contention.Aspect
-	view  contention.View // empty: each form has its own
+	kinds []contention.Kind // that the profile is cut down to
+	view  contention.View   // empty: each form has its own
 	least time.Duration
 }
 
@@ -31,7 +32,7 @@ func (d contentionDrawing) goroutines() bool {
 // contentionForms are what -format and the ends of -o's names choose from.
 var contentionForms = map[string]func(w io.Writer, p *contention.Profile, d contentionDrawing) error{
 	"text": func(w io.Writer, p *contention.Profile, d contentionDrawing) error {
-		opt := text.ContentionOptions{Options: d.terminal.textOptions(), By: d.by, Min: d.least}
+		opt := text.ContentionOptions{Options: d.terminal.textOptions(), By: d.by, Min: d.least, Kinds: d.kinds}
 		opt.Top = d.exporterTop()
 		return text.WriteContention(w, p, opt)
 	},

@@ -20,6 +20,9 @@ type ContentionOptions struct {
 	Options
 	// By are the aspects of the tree; none means owner-func, lock, waiter-func.
 	By []contention.Aspect
+	// Kinds are those that the profile was cut down to, if it was. Of what goroutines still waited for when a trace ended, only locks and
+	// the like are shown, and what is named here.
+	Kinds []contention.Kind
 	// Min leaves out what is shorter. What is left out below a line is added up.
 	Min time.Duration
 }
@@ -51,6 +54,9 @@ func WriteContention(w io.Writer, p *contention.Profile, opt ContentionOptions) 
 	sections := []string{m.headline()}
 	if tree.Waited > 0 || tree.Ready > 0 {
 		sections = append(sections, m.trees(idle), m.locks())
+	}
+	if s := m.unfinished(); s != "" {
+		sections = append(sections, s)
 	}
 	if s := m.warnings(); s != "" {
 		sections = append(sections, s)
@@ -85,6 +91,9 @@ func (m *contentionModel) paragraph(attribute, s string) string {
 func (m *contentionModel) headline() string {
 	t := m.tree
 	if t.Waited == 0 && t.Ready == 0 {
+		if len(m.p.Unfinished) > 0 {
+			return m.paragraph(bold, "No wait ended"+m.during()+".")
+		}
 		return m.paragraph(bold, "No goroutine waited"+m.during()+".")
 	}
 	sum := fmt.Sprintf("Goroutines %s %s in %s%s", m.verb(), format.Duration(t.Waited), format.Plural(t.Contentions, "contention", "contentions"), m.during())

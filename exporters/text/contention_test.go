@@ -380,3 +380,32 @@ func TestForkJoinAndIdleWaitsComeAfterWhatCosts(t *testing.T) {
 		t.Error("a profile of waits of one sort is taken apart")
 	}
 }
+
+// TestStillWaitingSaysForWhatForHowLongAndWhoHoldsTheLock: also if no wait has ended, in 80 columns, and without goroutines that wait for
+// something to do unless they are asked for.
+func TestStillWaitingSaysForWhatForHowLongAndWhoHoldsTheLock(t *testing.T) {
+	get := party("net/http.(*conn).serve", "example.com/cache.(*LRU).Get", "net/http.(*conn).serve")
+	p := &contention.Profile{Source: contention.FromTrace, Duration: time.Second, InFlight: 9, Unfinished: []contention.Unfinished{
+		{Kind: contention.ChanReceiveKind, Lock: "main.worker#3", Waiter: party("main.worker", "main.worker"), Count: 3, Waited: 3000 * msec, Longest: time.Second},
+		{Kind: contention.MutexKind, Lock: "cache", Waiter: get, Holder: party("main.janitor", "time.Sleep", "main.sweep", "main.janitor"), Count: 5, Waited: 2500 * msec, Longest: 501 * msec},
+		{Kind: contention.RWMutexReaderKind, Lock: "main.table#2", Waiter: party("main.main", "main.main"), Count: 1, Waited: 100 * msec, Longest: 100 * msec},
+	}}
+	const head = `No wait ended in 1 s.
+
+Still waiting when the trace ended (in none of the sums):
+`
+	const want = head + `5 goroutines in cache.(*LRU).Get: mutex of cache, for up to 501 ms, 2.5 s in
+  all; main.janitor holds it, at time.Sleep in main.sweep.
+1 goroutine in main.main: rwmutex-reader of main.table#2, for 100 ms; the trace
+  does not tell who holds it.
+`
+	if got := contentionText(t, p, ContentionOptions{Options: Options{ASCII: true, Width: 80}}); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	const asked = head + `3 goroutines in main.worker: chan-receive of main.worker#3, for up to 1 s, 3 s in all.
+`
+	opt := ContentionOptions{Kinds: []contention.Kind{contention.ChanReceiveKind}}
+	if got := contentionText(t, p.Filter(contention.Filter{Kinds: opt.Kinds}), opt); got != asked {
+		t.Errorf("%s\nwant\n%s", got, asked)
+	}
+}

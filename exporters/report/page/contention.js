@@ -13,7 +13,7 @@ function makeContention() {
 function contentionNotes(c) {
 	const out = [...c.warnings], d = c.dropped;
 	if (c.accuracy === "inferred") out.unshift("Owners are inferred from the trace; what it does not tell is unattributed.");
-	if (c.inFlight) out.push(`${plural(c.inFlight, "wait", "waits")} had not ended when the recording did: not counted.`);
+	if (c.inFlight) out.push(`${plural(c.inFlight, "wait", "waits")} had not ended when the recording did: in no sum.`);
 	const lost = Object.entries(d).filter(([, n]) => n > 0).map(([what, n]) => `${count(n)} ${what.toLowerCase()}`);
 	if (lost.length) out.push("Did not fit into bounded memory, and is put together: " + lost.join(", ") + ".");
 	return out;
