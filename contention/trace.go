@@ -127,7 +127,8 @@ type TraceOptions struct {
 // the last one has their share. Waits that the trace does not see the end of are InFlight, and those for which the goroutine was not
 // woken either are in Profile.Unfinished, with who holds the lock at the end where that is known.
 //
-// In workloads that log what they do, what is blamed is right for 95 % of the time or more, and between 40 and 100 % of the truth is told.
+// In workloads that log what they do, owners that are blamed for holds of 20 µs to 1 ms had the lock for 97 % of that time or more; for
+// holds of 2 µs that compute, on more goroutines than processors, only for 50 to 85 %.
 //
 // While an owner is blamed, the trace shows what it did: Pair.Activity. If it was itself blocked by another, that one is in
 // Pair.Roots, or whoever blocked that one, and so on. Both are exact for who is blamed; the past of a goroutine with very

@@ -62,6 +62,22 @@ var tracedWorkloads = []tracedWorkload{
 	{workload: workload{name: "rw 50% writes", workers: 6, locks: 1, hold: 60 * time.Microsecond, think: 20 * time.Microsecond, rw: 0.5}, ci: true},
 }
 
+// tracedMatrix has holds of 2 µs to 1 ms by 2 to 16 goroutines, with processors to spare and without.
+func tracedMatrix() (out []tracedWorkload) {
+	for _, sleep := range []bool{true, false} {
+		for _, hold := range []time.Duration{2 * time.Microsecond, 20 * time.Microsecond, 200 * time.Microsecond, time.Millisecond} {
+			for _, n := range []int{2, 8, 16} {
+				name := fmt.Sprintf("%v %d goroutines", hold, n)
+				if sleep {
+					name = "spare " + name
+				}
+				out = append(out, tracedWorkload{workload: workload{name: name, workers: n, locks: 1, hold: hold, think: hold}, sleep: sleep})
+			}
+		}
+	}
+	return out
+}
+
 // locks returns the locks of the workload, for reading and for writing.
 func (wl tracedWorkload) locks() (read, write []anyLock) {
 	for i := range wl.workload.locks {
@@ -332,7 +348,7 @@ func TestTraceOracle(t *testing.T) {
 
 // BenchmarkTraceOracle prints the error table of trace.go.
 func BenchmarkTraceOracle(b *testing.B) {
-	for _, wl := range tracedWorkloads {
+	for _, wl := range append(tracedMatrix(), tracedWorkloads...) {
 		b.Run(strings.ReplaceAll(wl.name, " ", "-"), func(b *testing.B) {
 			var ours, naive verdict
 			for range b.N {
