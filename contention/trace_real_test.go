@@ -148,7 +148,8 @@ func TestTraceConvoy(t *testing.T) {
 	if len(ls) != 1 || ls[0].Class != "go.opentelemetry.io/otel/sdk/metric/internal/aggregate.valueMap" || ls[0].Name != "" || ls[0].Waiters != 7 {
 		t.Errorf("%d locks, %+v", len(ls), *ls[0])
 	}
-	if s.Blamed < s.Waited/100 {
+	// It is held for less time than goroutines spin for it, so most owners come and go unseen: nobody is blamed once that is known.
+	if s.Blamed == 0 || s.Blamed > s.Waited/100 {
 		t.Errorf("%v of %v is blamed", s.Blamed, s.Waited)
 	}
 	for _, q := range p.Pairs {

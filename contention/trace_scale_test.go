@@ -20,8 +20,8 @@ func convoy(t *testing.T, n int, opt TraceOptions) (*TraceObserver, *Profile) {
 	for id := int64(2); id < int64(n)+2; id++ {
 		s.now[id].Waker, s.now[id].WakerStack = s.gs[id-1], unlock
 		s.to(at, id, timeline.Runnable, timeline.WaitMutex, nil)
-		s.to(at+200, id, timeline.Running, timeline.WaitNone, nil)
-		at += 1000
+		s.to(at+2000, id, timeline.Running, timeline.WaitNone, nil)
+		at += 20_000 // longer than goroutines spin
 	}
 	s.end(at)
 	p := s.o.Profile()
@@ -36,19 +36,19 @@ func TestManyWaitersForOneLockTakeNoTimeForEachOwner(t *testing.T) {
 	if o.cutRoom.steps > n*5*fanOut {
 		t.Errorf("%d steps for %d waits", o.cutRoom.steps, n)
 	}
-	// The first waits until the hold of goroutine 1 is over, the next for a hold longer, and so on; 200 ns before each are not known.
+	// The first waits until the hold of goroutine 1 is over, the next for a hold longer, and so on; 2 µs before each are not known.
 	waited, blamed, _, unattributed := totals(p)
 	if blamed+unattributed != waited || unattributed == 0 || len(p.Waits) != 1 || p.Waits[0].Contentions != n || p.Locks[0].Waiters != n || p.Dropped.Exits != 0 {
 		t.Errorf("%d waiters at once, %+v, %+v", p.Locks[0].Waiters, p.Waits[0], p.Dropped)
 	}
-	if want := int64(n) * (n - 1) / 2 * 200; unattributed.Nanoseconds() != want {
+	if want := int64(n) * (n - 1) / 2 * 2000; unattributed.Nanoseconds() != want {
 		t.Errorf("%d ns unattributed, want %d", unattributed.Nanoseconds(), want)
 	}
 }
 
 // TestSumsOfStretchesChangeNothing: waits that are cut by the sums of many stretches have the same blame as those that are cut one by one.
 func TestSumsOfStretchesChangeNothing(t *testing.T) {
-	for _, opt := range []TraceOptions{{}, {Goroutines: true}, {Window: 37_000}} {
+	for _, opt := range []TraceOptions{{}, {Goroutines: true}, {Window: 740_000}} {
 		_, sums := convoy(t, 300, opt)
 		oneByOne(t, func() {
 			if _, p := convoy(t, 300, opt); told(p) != told(sums) {

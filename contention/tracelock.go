@@ -307,7 +307,12 @@ func (d *durations) merge(e *durations) {
 
 // upper returns the third quartile, and of how many. It is computed anew when
 // half of them have changed.
-func (d *durations) upper() (timeline.Time, int) {
+func (d *durations) upper() (timeline.Time, int) { return d.quantile(3, 4) }
+
+// median is the same of the median.
+func (d *durations) median() (timeline.Time, int) { return d.quantile(1, 2) }
+
+func (d *durations) quantile(part, of int) (timeline.Time, int) {
 	if len(d.recent) == 0 {
 		return 0, 0
 	}
@@ -316,5 +321,5 @@ func (d *durations) upper() (timeline.Time, int) {
 		slices.Sort(d.sorted)
 		d.fresh = 0
 	}
-	return d.sorted[len(d.sorted)*3/4], len(d.recent)
+	return d.sorted[len(d.sorted)*part/of], len(d.recent)
 }

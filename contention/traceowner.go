@@ -21,6 +21,9 @@ import (
 // A goroutine that spins for the lock may get it unseen even so. Therefore a hold that seems to be three times as long as is usual for the
 // place is cut to that.
 //
+// Where holds are usually shorter than goroutines spin, most owners come and go unseen, and only the end of a hold that woke a waiter is
+// known: nobody is blamed there.
+//
 // Until a waiter that was woken runs, Unlock wakes no other: what happens then is not in the trace. Of
 // several locks of the same code, it is not known who blocked for which. There, a hold is no longer than the third
 // quartile of the known holds that ended at the same place, the owner's own ones if there are a few, of which the time in
@@ -70,6 +73,9 @@ func (o *TraceObserver) release(h *hold, t *timeline.Transition, at *place, w *w
 		}
 		h.from = o.since(h, lock, waker, r.site)
 		h.pending = h.from
+	}
+	if usual, n := lock.holds.median(); n >= manyHolds && usual < spins && h.queue == exclusiveQueue && !lock.several() {
+		h.from, h.pending, h.known = h.to, h.to, false
 	}
 	if h.queue == writerQueue {
 		lock.readersBefore(h)
@@ -262,3 +268,7 @@ const (
 	farLonger = 3
 	manyHolds = 8
 )
+
+// spins is for how long a goroutine may spin for a sync.Mutex before it blocks, about: four times 30 pauses of the processor, which take up to 140 cycles
+// each.
+const spins timeline.Time = 8_000
