@@ -314,8 +314,12 @@ func TestTraceOracle(t *testing.T) {
 			if callstack.Goid() == 0 {
 				best.instants = 1 // the log does not tell whose operations are whose: there is nothing to judge it by
 			}
+			instants := 0.9
+			if raceEnabled && wl.rw > 0 {
+				instants = 0.75 // the detector makes the log of a hold take a large part of it
+			}
 			good := func() bool {
-				return best.precision >= 0.95 && best.instants >= 0.9 && (!wl.sleep || best.err <= 0.05)
+				return best.precision >= 0.95 && best.instants >= instants && (!wl.sleep || best.err <= 0.05)
 			}
 			judged := false
 			for try := 0; try < 12 && !good(); try++ {
@@ -334,7 +338,7 @@ func TestTraceOracle(t *testing.T) {
 				t.Skip("there was no contention")
 			}
 			t.Logf("error %.1f %%, precision %.1f %%, by instants %.1f %%", 100*best.err, 100*best.precision, 100*best.instants)
-			if best.precision < 0.9 || best.instants < 0.9 || wl.sleep && best.err > 0.25 {
+			if best.precision < 0.9 || best.instants < instants || wl.sleep && best.err > 0.25 {
 				t.Errorf("error %.1f %%, %.2f times that of the naive estimate, precision %.1f %%, by instants %.1f %%", 100*best.err, asNaive, 100*best.precision, 100*best.instants)
 			}
 		})
