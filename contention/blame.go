@@ -110,14 +110,13 @@ func (t *tracker[L]) register(st *state) {
 }
 
 // word is what registered waiters keep from being locked and unlocked with one instruction.
-func (t *tracker[L]) word() interface {
+func (t *tracker[L]) word() word { return any(&t.mu).(word) }
+
+// word is a lock that changes its form while goroutines are registered. raiseOwn is raise for its owner.
+type word interface {
 	raise()
+	raiseOwn()
 	lower()
-} {
-	return any(&t.mu).(interface {
-		raise()
-		lower()
-	})
 }
 
 // deregister lowers the number of registered waiters, and returns it. The caller has

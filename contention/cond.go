@@ -316,7 +316,8 @@ func (r *release) finishInWait(chain *callstack.Chain) {
 func (t *tracker[L]) adopt(f *forward) {
 	st := t.st.Load()
 	st.forward = f
-	t.register(st)
+	t.waiters.Add(1)
+	t.word().raiseOwn()
 }
 
 // addCond settles a Wait.

@@ -3,6 +3,7 @@ package contention
 import (
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -89,6 +90,24 @@ func (m *wordMutex) raise() {
 			}
 		}
 		m.mu.Unlock()
+	}
+}
+
+// raiseOwn is raise for the owner of the lock: in raise it would wait for itself if another goroutine took mu for it in between.
+func (m *wordMutex) raiseOwn() {
+	for {
+		w := m.word.Load()
+		switch {
+		case w&wordQueued != 0:
+			if m.word.CompareAndSwap(w, w+inLine) {
+				return
+			}
+		case m.mu.TryLock(): // and nobody has taken it for the owner, so the word is as it was
+			m.word.Store(wordQueued + inLine)
+			return
+		default:
+			runtime.Gosched() // another goroutine is about to take mu for the owner, or to unlock it
+		}
 	}
 }
 
@@ -227,8 +246,9 @@ func (rw *wordRWMutex) left(c int64) {
 	}
 }
 
-func (rw *wordRWMutex) raise() { rw.word.Add(-oneRegistered) }
-func (rw *wordRWMutex) lower() { rw.word.Add(oneRegistered) }
+func (rw *wordRWMutex) raise()    { rw.word.Add(-oneRegistered) }
+func (rw *wordRWMutex) raiseOwn() { rw.raise() }
+func (rw *wordRWMutex) lower()    { rw.word.Add(oneRegistered) }
 
 func (rw *wordRWMutex) raceWriterIn() {
 	raceAcquire(unsafe.Pointer(&rw.word))

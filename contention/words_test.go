@@ -142,3 +142,32 @@ func TestWordsComeBack(t *testing.T) {
 		}
 	}
 }
+
+// The owner registers, as it does after a Cond's Wait, while others make the lock one that is waited for.
+func TestOwnerNeverWaitsForItself(t *testing.T) {
+	var m wordMutex
+	lock := func() {
+		if !m.word.CompareAndSwap(0, wordLocked) && !m.tryQueued() {
+			m.Lock()
+		}
+	}
+	var wg sync.WaitGroup
+	inside := 0
+	for range 4 {
+		wg.Go(func() {
+			for i := range 20_000 {
+				lock()
+				if inside++; inside != 1 {
+					t.Errorf("%d owners", inside)
+				}
+				if i%2 == 0 {
+					m.raiseOwn()
+					m.lower()
+				}
+				inside--
+				m.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+}
