@@ -8,6 +8,7 @@ const (
 	plotWidth  = 470.0 // as wide as it should be
 	goodPlot   = 390.0 // before names are shortened
 	leastName  = 110.0
+	tinyName   = 24.0  // in the narrowest picture with the longest numbers
 	leastPlot  = 330.0 // below which the legend goes under it
 	goodName   = 220.0 // before the reasons to wait are left out
 	plotHeight = 390.0
@@ -81,6 +82,7 @@ func (m *model) columns(wanted, empty float64) (width float64, t *table, below b
 			break
 		}
 	}
+	t.squeeze(width-2*margin, tinyName)
 	return width, t, true
 }
 

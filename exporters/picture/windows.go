@@ -90,6 +90,7 @@ func layoutWindows(m *model, opt Options) *scene {
 			t = m.newTable(fewCells)
 		}
 		t.squeeze(width-2*margin, leastName/2)
+		t.squeeze(width-2*margin, tinyName)
 		legend, bottom = t.draw(m, min(left, width-margin-t.width()), bottom+26)
 	}
 	s.shapes = append(s.shapes, legend...)
