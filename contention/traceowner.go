@@ -269,6 +269,6 @@ const (
 	manyHolds = 8
 )
 
-// spins is for how long a goroutine may spin for a sync.Mutex before it blocks, about: four times 30 pauses of the processor, which take up to 140 cycles
-// each.
+// spins is about the longest time for which a goroutine spins for a sync.Mutex before it blocks: four times
+// 30 pauses of the processor, of up to 140 cycles each. It is an estimate, not measured.
 const spins timeline.Time = 8_000
