@@ -13,6 +13,8 @@ type LockRow struct {
 	Contentions, Parks int64
 	// Waited == Blamed + HandOff + Unattributed is what all waiters lost together.
 	Waited, Blamed, HandOff, Unattributed time.Duration
+	// ForWork is the part of Waited in waits that need not cost anything; see [Wait.ForWork].
+	ForWork time.Duration
 	// Ready is for how long they were ready after that, and ReadyIdle the part of it in which a processor was idle.
 	Ready, ReadyIdle time.Duration
 	// Activity is what the owners did while they were waited for: its parts sum to Blamed.
@@ -22,7 +24,7 @@ type LockRow struct {
 	ContendedShare float64
 }
 
-// LockTable returns a row for each lock, the one that cost most first.
+// LockTable returns a row for each lock, the one that cost most first: that is Waited without ForWork.
 func (p *Profile) LockTable() []LockRow {
 	byLock := make(map[*Lock]*LockRow, len(p.Locks))
 	for _, l := range p.Locks {
@@ -40,6 +42,9 @@ func (p *Profile) LockTable() []LockRow {
 			r.Ready += w.Ready
 			r.ReadyIdle += w.ReadyIdle
 			r.Waited += w.Waited
+			if w.ForWork() {
+				r.ForWork += w.Waited
+			}
 			r.Blamed += w.Blamed
 			r.HandOff += w.HandOff
 			r.Unattributed += w.Unattributed
@@ -54,6 +59,8 @@ func (p *Profile) LockTable() []LockRow {
 	for _, l := range p.Locks {
 		rows = append(rows, *byLock[l])
 	}
-	slices.SortStableFunc(rows, func(a, b LockRow) int { return cmp.Compare(b.Waited, a.Waited) })
+	slices.SortStableFunc(rows, func(a, b LockRow) int {
+		return cmp.Or(cmp.Compare(b.Waited-b.ForWork, a.Waited-a.ForWork), cmp.Compare(b.Waited, a.Waited))
+	})
 	return rows
 }

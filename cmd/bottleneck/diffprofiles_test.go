@@ -56,7 +56,7 @@ func asJSON(t *testing.T, name string, v any) string {
 func TestDiffContention(t *testing.T) {
 	before, after := contentionProfile(t, "a.json", 100, 101*time.Millisecond), contentionProfile(t, "b.json", 300, 201*time.Millisecond)
 	out := bottleneck("diff", before, after)
-	for _, want := range []string{"all waiting", "3.00x", "mutex, lru.Cache: ", "main.janitor", "100 ms  200 ms   2.00x", "1 line changed by less"} {
+	for _, want := range []string{"waited ", "3.00x", "mutex, lru.Cache: ", "main.janitor", "100 ms  200 ms   2.00x", "1 line changed by less"} {
 		if !strings.Contains(out.out, want) {
 			t.Errorf("no %q in\n%s%s", want, out.out, out.err)
 		}

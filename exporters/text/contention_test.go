@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -95,7 +97,7 @@ Warning: a ?[31mhostile warning
 		Options: Options{Top: 1, Width: 60}, By: []contention.Aspect{contention.ByWaiterGroup, contention.ByOwnerStack, contention.ByFlags},
 	})
 	for _, want := range []string{
-		"waited    %  contentions  by waiter-group > owner-stack > f…\n",
+		"by waiter-group > owner-stack > flags:\nwaited    %  contentions\n",
 		"900 ms  90%           40  http.(*conn).serve\n",
 		"700 ms  70%           39    cache.(*LRU).Sweep a.go:10 < ma…\n",
 		"200 ms  20%           20    (3 more)\n",
@@ -135,13 +137,13 @@ func TestContentionCSV(t *testing.T) {
 	}
 	for i, want := range map[int]string{
 		0: "kind,lock,class,waiter_group,waiter_func,waiter_stack,owner_group,owner_func,owner_stack,flags,contentions,wait_ns," +
-			"running_ns,runnable_ns,blocked_ns,unknown_ns,blocked_on,root_group,root_func,root_stack,root_ns,ready_ns,ready_idle_ns,parks",
+			"running_ns,runnable_ns,blocked_ns,unknown_ns,blocked_on,root_group,root_func,root_stack,root_ns,ready_ns,ready_idle_ns,parks,unfinished,unfinished_ns,unfinished_longest_ns",
 		1: "mutex,'=cmd|'/c calc'!A1,example.com/cache.LRU,net/http.(*conn).serve,example.com/cache.(*LRU).Get," +
 			"example.com/cache.(*LRU).Get /src/a.go:10 < net/http.(*conn).serve /src/a.go:20," +
 			"main.janitor,example.com/cache.(*LRU).Sweep,example.com/cache.(*LRU).Sweep /src/a.go:10 < main.janitor /src/a.go:20,,39,700000000," +
-			"0,0,0,700000000,,main.janitor,example.com/cache.(*LRU).Sweep,example.com/cache.(*LRU).Sweep /src/a.go:10 < main.janitor /src/a.go:20,700000000,,,",
+			"0,0,0,700000000,,main.janitor,example.com/cache.(*LRU).Sweep,example.com/cache.(*LRU).Sweep /src/a.go:10 < main.janitor /src/a.go:20,700000000,,,,,,",
 		4: "mutex,'=cmd|'/c calc'!A1,example.com/cache.LRU,net/http.(*conn).serve,example.com/cache.(*LRU).Get," +
-			"example.com/cache.(*LRU).Get /src/a.go:10 < net/http.(*conn).serve /src/a.go:20,[hand-off],[hand-off],[hand-off],,0,40000000,,,,,,,,,,,,",
+			"example.com/cache.(*LRU).Get /src/a.go:10 < net/http.(*conn).serve /src/a.go:20,[hand-off],[hand-off],[hand-off],,0,40000000,,,,,,,,,,,,,,,",
 	} {
 		if got := strings.Join(rows[i], ","); got != want {
 			t.Errorf("row %d: %s\nwant %s", i, got, want)
@@ -357,7 +359,8 @@ func TestForkJoinAndIdleWaitsComeAfterWhatCosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, at := b.String(), -1
-	for _, want := range []string{"Most to blame: main.holder, 5 ms", "1  main.holder\n", "1  main.producer\n", "Waiting for workers, for work or for the network (>99%), which need not cost anything:", " 990 ms  26%                      [unattributed]", " 980 ms", " 970 ms", " 900 ms"} {
+	for _, want := range []string{"Most to blame, apart from waits for workers, work or the network: main.holder, 5 ms", "1  main.holder\n", "1  main.producer\n", "Waiting for workers, for work or for the network (>99%), which need not cost anything:", " 990 ms  26%                      [unattributed]", " 980 ms", " 970 ms", " 900 ms",
+		"  lock\n", "  mutexmain.worker#5\n", "  chan-receivemain.consumer#6\n", "  poll.(*FD).Read#2\n", "  waitgroupmain.main#1\n"} {
 		i := strings.Index(out[at+1:], want)
 		if i < 0 {
 			t.Fatalf("%q is missing, or too early, in\n%s", want, out)
@@ -396,8 +399,8 @@ Still waiting when the trace ended (in none of the sums):
 `
 	const want = head + `5 goroutines in cache.(*LRU).Get: mutex of cache, for up to 501 ms, 2.5 s in
   all; main.janitor holds it, at time.Sleep in main.sweep.
-1 goroutine in main.main: rwmutex-reader of main.table#2, for 100 ms; the trace
-  does not tell who holds it.
+1 goroutine in main.main: rwmutex-reader of main.table#2, for 100 ms; cannot
+  tell who holds it, because no event of the trace shows it.
 `
 	if got := contentionText(t, p, ContentionOptions{Options: Options{ASCII: true, Width: 80}}); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
@@ -407,5 +410,123 @@ Still waiting when the trace ended (in none of the sums):
 	opt := ContentionOptions{Kinds: []contention.Kind{contention.ChanReceiveKind}}
 	if got := contentionText(t, p.Filter(contention.Filter{Kinds: opt.Kinds}), opt); got != asked {
 		t.Errorf("%s\nwant\n%s", got, asked)
+	}
+}
+
+// TestUnfinishedWaitsHaveRowsInCSV: with who holds the lock, or that it cannot be told, and without a part in the sum.
+func TestUnfinishedWaitsHaveRowsInCSV(t *testing.T) {
+	p := waits()
+	p.Unfinished = []contention.Unfinished{
+		{Kind: contention.MutexKind, Lock: "cache", Waiter: party("main.main", "main.get"), Holder: party("main.janitor", "time.Sleep"), Count: 5, Waited: 2500 * msec, Longest: 501 * msec},
+		{Kind: contention.RWMutexReaderKind, Lock: "main.table#2", Waiter: party("main.main", "main.main"), Count: 1, Waited: 100 * msec, Longest: 100 * msec},
+		{Kind: contention.SelectKind, Lock: "main.worker#3", Waiter: party("main.worker", "main.worker"), Count: 1, Waited: 9 * msec, Longest: 9 * msec},
+	}
+	var b bytes.Buffer
+	if err := ContentionCSV(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&b).ReadAll()
+	if err != nil || len(rows) != 9 {
+		t.Fatalf("%v, %q", err, rows)
+	}
+	var sum int
+	for i, row := range rows[1:] {
+		n, err := strconv.Atoi(row[11])
+		if sum += n; err != nil {
+			t.Error(err)
+		}
+		if unfinished := strings.Join(row[24:], ","); (unfinished == ",,") != (i < 5) {
+			t.Errorf("row %d has %q", i, unfinished)
+		}
+	}
+	if sum != int(time.Second) {
+		t.Errorf("wait_ns sums to %d", sum)
+	}
+	for i, want := range []string{
+		"mutex,cache,,main.main,main.get,main.get /src/a.go:10,main.janitor,time.Sleep,time.Sleep /src/a.go:10,,0,0,,,,,,,,,,,,,5,2500000000,501000000",
+		"rwmutex-reader,main.table#2,,main.main,main.main,main.main /src/a.go:10,[cannot tell],[cannot tell],[cannot tell],,0,0,,,,,,,,,,,,,1,100000000,100000000",
+		"select,main.worker#3,,main.worker,main.worker,main.worker /src/a.go:10,,,,,0,0,,,,,,,,,,,,,1,9000000,9000000",
+	} {
+		if got := strings.Join(rows[6+i], ","); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+// TestLocksAreOrderedByWhatTheyCost: neither by when they were first seen nor by waits for work, however long.
+func TestLocksAreOrderedByWhatTheyCost(t *testing.T) {
+	p := &contention.Profile{Source: contention.FromTrace, Duration: time.Second}
+	for i, w := range []struct {
+		kind   contention.Kind
+		waiter string
+		waited time.Duration
+	}{
+		{contention.NetworkKind, "internal/poll.(*FD).Read", 900 * msec},
+		{contention.MutexKind, "main.small", 10 * msec},
+		{contention.WaitGroupKind, "main.main", 990 * msec},
+		{contention.MutexKind, "main.large", 300 * msec},
+	} {
+		lock := &contention.Lock{ID: uint64(i + 1), Name: w.waiter}
+		p.Locks = append(p.Locks, lock)
+		p.Waits = append(p.Waits, contention.Wait{Kind: w.kind, Lock: lock, Waiter: party("main.main", w.waiter), Contentions: 1, Parks: 1, Waited: w.waited, Unattributed: w.waited})
+	}
+	var got []string
+	for _, r := range p.LockTable() {
+		got = append(got, r.Name)
+	}
+	want := []string{"main.large", "main.small", "main.main", "internal/poll.(*FD).Read"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	text := contentionText(t, p, ContentionOptions{})
+	_, table, _ := strings.Cut(text, "longest  at once")
+	at := 0
+	for _, name := range want {
+		i := strings.Index(table[at:], "  "+name+"\n")
+		if i < 0 {
+			t.Fatalf("%s is missing, or too early, in\n%s", name, text)
+		}
+		at += i
+	}
+}
+
+// TestEightyColumnsHoldTheNamesOfTheTree: the numbers leave them room, and no line is longer.
+func TestEightyColumnsHoldTheNamesOfTheTree(t *testing.T) {
+	lock := &contention.Lock{ID: 2, Class: "log.Logger", Waiters: 15, Longest: 9 * msec, Contended: 90 * msec}
+	other := &contention.Lock{ID: 3, Class: "go.opentelemetry.io/otel/sdk/metric/internal/aggregate.valueMap"}
+	output := party("main.worker", "log.(*Logger).output", "main.worker")
+	measure := party("main.worker", "go.opentelemetry.io/otel/sdk/metric/internal/aggregate.(*valueMap[...]).measure", "main.worker")
+	p := &contention.Profile{Source: contention.FromTrace, Duration: time.Second, Locks: []*contention.Lock{lock, other}}
+	for _, l := range p.Locks {
+		for _, who := range []contention.Party{output, measure} {
+			p.Waits = append(p.Waits, contention.Wait{Kind: contention.MutexKind, Lock: l, Waiter: who, Contentions: 12345, Parks: 23456, Waited: 1234 * msec, Blamed: 1000 * msec, Unattributed: 234 * msec, Ready: 156 * msec, ReadyIdle: 133 * msec})
+			p.Pairs = append(p.Pairs, contention.Pair{Kind: contention.MutexKind, Lock: l, Waiter: who, Owner: output, Contentions: 12345, Blamed: 1000 * msec, Activity: contention.Activity{Running: 1000 * msec}})
+		}
+	}
+	got := contentionText(t, p, ContentionOptions{Options: Options{Width: 80}})
+	for line := range strings.Lines(got) {
+		if n := columns(strings.TrimSuffix(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	for _, want := range []string{" by owner-func > lock > waiter-func\n", " log.(*Logger).output\n", " aggregate.valueMap#3\n", " aggregate.(*valueMap[...]).measure\n", "run%, ready%, block%:"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+// TestReadyTimeHasALineOfItsOwn: it is not among what is left out because goroutines were not blocked meanwhile.
+func TestReadyTimeHasALineOfItsOwn(t *testing.T) {
+	lock := &contention.Lock{ID: 1, Name: "lock"}
+	p := &contention.Profile{Source: contention.FromTrace, Duration: time.Second, Locks: []*contention.Lock{lock}}
+	for i := range 20 {
+		who := party("main.worker", "main.f"+strconv.Itoa(i))
+		blamed := time.Duration(1000 >> i * int(msec))
+		p.Waits = append(p.Waits, contention.Wait{Kind: contention.MutexKind, Lock: lock, Waiter: who, Contentions: 1, Parks: 1, Waited: blamed, Blamed: blamed, Ready: 50 * msec})
+		p.Pairs = append(p.Pairs, contention.Pair{Kind: contention.MutexKind, Lock: lock, Waiter: who, Owner: who, Contentions: 1, Blamed: blamed})
+	}
+	if got := contentionText(t, p, ContentionOptions{By: []contention.Aspect{contention.ByOwnerFunc}}); !strings.Contains(got, "  1 s               [ready]\n") || !strings.Contains(got, " more)\n") {
+		t.Errorf("the lines of\n%s", got)
 	}
 }

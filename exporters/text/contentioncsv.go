@@ -17,7 +17,12 @@ import (
 // unattributed time of each wait, whose owner is "[hand-off]" or "[unattributed]"; so the column wait_ns sums to what was waited. A row
 // with the owner "[ready]" follows for waits of a trace, with a wait_ns of 0: its ready_ns is for how long the goroutines were ready after
 // the waits, until they had a processor; ready_idle_ns is the part in which a processor was idle; parks is how often they blocked, and contentions
-// is the number of waits. Those last three columns are empty in all other rows.
+// is the number of waits. Those three columns are empty in all other rows.
+//
+// Rows for the waits that went on when a trace ended come last, with contentions and a wait_ns of 0: unfinished is the number of goroutines,
+// unfinished_ns for how long they had been blocked in all, and unfinished_longest_ns for how long the first of them had. Their owner is who held the lock
+// then, "[cannot tell]" if the trace does not show it, and empty for waits that are not for a lock. The class is empty: the lock is
+// named as in the other rows. Those three columns are empty in all other rows.
 //
 // The columns are kind, lock, class, waiter_group, waiter_func, waiter_stack, owner_group, owner_func,
 // owner_stack, flags, contentions and wait_ns. Stacks are "func file:line", leaf first, separated by " < ". Contentions
@@ -38,12 +43,16 @@ func ContentionCSV(w io.Writer, p *contention.Profile) error {
 	write := func(record ...string) { _ = out.Write(record) } // csv.Writer keeps the first error
 	write("kind", "lock", "class", "waiter_group", "waiter_func", "waiter_stack",
 		"owner_group", "owner_func", "owner_stack", "flags", "contentions", "wait_ns",
-		"running_ns", "runnable_ns", "blocked_ns", "unknown_ns", "blocked_on", "root_group", "root_func", "root_stack", "root_ns", "ready_ns", "ready_idle_ns", "parks")
-	row := func(k contention.Kind, l *contention.Lock, waiter, owner *contention.Party, flags contention.Flags, contentions int64, d time.Duration, did ...string) {
-		write(append([]string{harmless(string(k)), harmless(l.String()), harmless(l.Class),
+		"running_ns", "runnable_ns", "blocked_ns", "unknown_ns", "blocked_on", "root_group", "root_func", "root_stack", "root_ns", "ready_ns", "ready_idle_ns", "parks",
+		"unfinished", "unfinished_ns", "unfinished_longest_ns")
+	record := func(k contention.Kind, lock, class string, waiter, owner *contention.Party, flags contention.Flags, contentions int64, d time.Duration, did []string) {
+		write(append([]string{harmless(string(k)), harmless(lock), harmless(class),
 			harmless(waiter.Group), harmless(leafOf(waiter.Stack)), harmless(waiter.Stack.String()),
 			harmless(owner.Group), harmless(leafOf(owner.Stack)), harmless(owner.Stack.String()),
 			flags.String(), strconv.FormatInt(contentions, 10), ns(d)}, did...)...)
+	}
+	row := func(k contention.Kind, l *contention.Lock, waiter, owner *contention.Party, flags contention.Flags, contentions int64, d time.Duration, did ...string) {
+		record(k, l.String(), l.Class, waiter, owner, flags, contentions, d, append(did, "", "", ""))
 	}
 	for i := range p.Pairs {
 		q := &p.Pairs[i]
@@ -67,12 +76,26 @@ func ContentionCSV(w io.Writer, p *contention.Profile) error {
 				append(none[:9:9], ns(w.Ready), ns(w.ReadyIdle), strconv.FormatInt(w.Parks, 10))...)
 		}
 	}
+	for i := range p.Unfinished {
+		u := &p.Unfinished[i]
+		holder := &u.Holder
+		switch {
+		case !u.OfLock():
+			holder = nobody("")
+		case holder.Group == "":
+			holder = nobody(cannotTell)
+		}
+		record(u.Kind, u.Lock, "", &u.Waiter, holder, 0, 0, 0, append(none[:], strconv.FormatInt(u.Count, 10), ns(u.Waited), ns(u.Longest)))
+	}
 	out.Flush()
 	if err := out.Error(); err != nil {
 		return fmt.Errorf("text: writing CSV: %w", err)
 	}
 	return nil
 }
+
+// cannotTell is in the place of who holds a lock where the trace does not show it.
+const cannotTell = "[cannot tell]"
 
 // didColumns are what the owner did, and who was the root for longest.
 func didColumns(q *contention.Pair) []string {

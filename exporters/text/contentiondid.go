@@ -55,7 +55,7 @@ func (m *contentionModel) owners() string {
 		}
 		s += "."
 	}
-	if who, d := m.mostAtRoot(); d > 0 {
+	if who, d := m.mostAtRoot(); d > 0 { // of the same waits as the sentence before
 		s += fmt.Sprintf(" At the end of the chains of blame, most is due to %s: %s (%s).", who, format.Duration(d), format.Percent(d, m.tree.Waited))
 	}
 	if s == "" {

@@ -13,11 +13,11 @@ import (
 // lockCells are the cells of a line of the table, but for the name of the lock.
 func (m *contentionModel) lockCells(waited, percent, ready, idle, count, parks, longest, waiters, held string, did [3]string) []string {
 	cells := []string{waited, percent}
-	if m.tellsReady() {
+	if m.ready {
 		cells = append(cells, ready, idle)
 	}
 	cells = append(cells, count)
-	if m.tellsReady() {
+	if m.ready {
 		cells = append(cells, parks)
 	}
 	cells = append(cells, longest, waiters, held)
@@ -43,23 +43,29 @@ func (m *contentionModel) lockLine(r *contention.LockRow, longest time.Duration,
 // locks writes the table of the locks that cost most.
 func (m *contentionModel) locks() string {
 	rows := m.p.LockTable()
-	top, least := m.opt.Top, m.opt.Min
-	if top == 0 {
-		top = 12
-		if least == 0 {
-			least = m.tree.Waited / 200
+	var waited, forWork time.Duration
+	for _, r := range rows {
+		waited, forWork = waited+r.Waited, forWork+r.ForWork
+	}
+	top, least := m.limits(m.least(waited - forWork))
+	_, leastForWork := m.limits(m.least(waited))
+	var worth, more []contention.LockRow
+	for _, r := range rows {
+		costs := max(r.Waited-r.ForWork, r.Ready)
+		if (top < 0 || len(worth) < top) && (costs > 0 && costs >= least || r.Waited > 0 && r.Waited >= leastForWork) {
+			worth = append(worth, r)
+		} else {
+			more = append(more, r)
 		}
 	}
-	shown := 0
-	for shown < len(rows) && (top < 0 || shown < top) && rows[shown].Waited >= least && rows[shown].Waited+rows[shown].Ready > 0 {
-		shown++
+	if len(more) == 1 && m.opt.Min == 0 { // "(1 more lock)" would be no shorter
+		worth, more = rows, nil
 	}
-	if shown == len(rows)-1 && m.opt.Min == 0 {
-		shown++ // "(1 more lock)" would be no shorter
-	}
+	shown := len(worth)
 	if shown == 0 {
 		return ""
 	}
+	rows = append(worth, more...)
 	names := lockNames(rows)[:shown]
 	lines := [][]string{m.lockCells(m.heading(), "%", "ready", "idle%", "contentions", "parks", "longest", "at once", "held%", didHeadings)}
 	for i := range rows[:shown] {
@@ -144,9 +150,12 @@ func (m *contentionModel) lockLines(lines [][]string, names []string) string {
 		}
 	}
 	legend := "at once: most goroutines that waited at the same time; held%: part of the time in which the lock is known to have been held while others waited."
-	if m.tellsReady() {
+	if m.ready {
 		legend = "ready: after the wait, until they had a processor; idle%: part of that in which a processor was idle; " +
 			"parks: how often they blocked, as the runtime's profiles count; " + legend
+	}
+	if m.known() && !m.showsDid() {
+		legend += " " + didLegend
 	}
 	b.WriteString(m.style.paintLines(dim, wrap(legend, m.opt.Width, 0)) + "\n")
 	return b.String()

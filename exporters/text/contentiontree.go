@@ -2,7 +2,9 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -20,31 +22,36 @@ type treeLine struct {
 // cells keeps the numbers of a line that the profile can tell: not ready if it does not, nor what owners did if that is not known.
 func (m *contentionModel) cells(waited, percent, ready, count string, did [3]string) []string {
 	cells := []string{waited, percent}
-	if m.tellsReady() {
+	if m.ready {
 		cells = append(cells, ready)
 	}
 	cells = append(cells, count)
-	if m.known() {
+	if m.showsDid() {
 		cells = append(cells, did[:]...)
 	}
 	return cells
 }
 
-// split takes those waits apart in which goroutines wait for others to finish, for the network, or for something to do. Most of them cost nothing,
-// however long they are: the main goroutine waits for its workers, and a connection that is kept open for the next request. idle is nil if
+// showsDid reports whether the tree has the columns of what owners did. Where they would leave names no room, they are in the table of
+// locks only, unless the tree is about roots, which nobody understands without them.
+func (m *contentionModel) showsDid() bool {
+	return m.known() && (m.opt.Width >= 100 || slices.ContainsFunc(m.opt.By, func(a contention.Aspect) bool { return strings.HasPrefix(string(a), "root-") }))
+}
+
+// split takes the waits apart that need not cost anything; see [contention.Wait.ForWork]. idle is nil if
 // there are none of one sort. Rows of both are those of p.
 func split(p *contention.Profile) (costs, idle *contention.Profile) {
 	first, second := *p, *p
 	first.Waits, first.Pairs, second.Waits, second.Pairs = nil, nil, nil, nil
 	for _, w := range p.Waits {
-		if waitsForWork(w.Kind, w.Waiter.Stack) {
+		if w.ForWork() {
 			second.Waits = append(second.Waits, w)
 		} else {
 			first.Waits = append(first.Waits, w)
 		}
 	}
 	for _, q := range p.Pairs {
-		if waitsForWork(q.Kind, q.Waiter.Stack) {
+		if q.ForWork() {
 			second.Pairs = append(second.Pairs, q)
 		} else {
 			first.Pairs = append(first.Pairs, q)
@@ -54,27 +61,6 @@ func split(p *contention.Profile) (costs, idle *contention.Profile) {
 		return p, nil
 	}
 	return &first, &second
-}
-
-// waitsForWork reports whether waits of a kind and call chain are of that sort.
-func waitsForWork(kind contention.Kind, waiter *contention.Stack) bool {
-	switch kind {
-	case contention.WaitGroupKind, contention.NetworkKind, contention.SleepKind:
-		return true
-	case contention.ChanReceiveKind, contention.SelectKind, contention.CondKind:
-	default:
-		return false
-	}
-	if waiter == nil || len(waiter.Frames) == 0 {
-		return false
-	}
-	// Benchmarks and tests wait for those that they run; connections for requests, answers and their ends.
-	for _, of := range []string{"testing.(*", "net/http.(*persistConn).", "net/http.(*conn).", "net/http.(*connReader).", "net/http.(*http2", "os/signal."} {
-		if strings.HasPrefix(waiter.Frames[0].Func, of) {
-			return true
-		}
-	}
-	return false
 }
 
 // trees writes the tree; in two parts, if waits that are idle come second.
@@ -87,7 +73,7 @@ func (m *contentionModel) trees(idle *contention.Profile) string {
 		second, _ := idle.Aggregate(m.opt.By...)
 		s = m.treeText(first) + m.paragraph(bold, fmt.Sprintf("Waiting for workers, for work or for the network (%s), which need not cost anything:", format.Percent(second.Waited, m.tree.Waited))) + m.treeText(second)
 	}
-	if m.known() {
+	if m.showsDid() {
 		s += m.style.paintLines(dim, wrap(didLegend, m.opt.Width, 0)) + "\n"
 	}
 	if countsTwice(m.tree) {
@@ -100,7 +86,7 @@ func (m *contentionModel) trees(idle *contention.Profile) string {
 func (m *contentionModel) treeText(tree *contention.Tree) string {
 	short := shortNames(m.tree)
 	var lines []treeLine
-	m.addLines(&lines, tree, 0, short)
+	m.addLines(&lines, tree, 0, short, m.least(tree.Waited))
 	headings := m.cells(m.heading(), "%", "ready", "contentions", didHeadings)
 	width := make([]int, len(headings))
 	for i := range width {
@@ -127,7 +113,15 @@ func (m *contentionModel) treeText(tree *contention.Tree) string {
 	for _, a := range m.opt.By {
 		aspects = append(aspects, string(a))
 	}
-	row(dim, headings, "by "+strings.Join(aspects, " > "), true)
+	by, used := "by "+strings.Join(aspects, " > "), 0
+	for _, w := range width {
+		used += w + 2
+	}
+	if columns(by) > m.opt.Width-used {
+		b.WriteString(m.style.paintLines(dim, wrap(by+":", m.opt.Width, 0)) + "\n")
+		by = ""
+	}
+	row(dim, headings, by, false)
 	for _, l := range lines {
 		row(l.attribute, l.numbers, spaces(2*l.depth)+l.name, l.stack)
 	}
@@ -149,9 +143,9 @@ func countsTwice(t *contention.Tree) bool {
 	return sum > t.Contentions
 }
 
-func (m *contentionModel) addLines(out *[]treeLine, t *contention.Tree, depth int, short map[string]string) {
-	shown := m.worthShowing(t)
-	for _, c := range t.Children[:shown] {
+func (m *contentionModel) addLines(out *[]treeLine, t *contention.Tree, depth int, short map[string]string, least time.Duration) {
+	shown, left := m.worthShowing(t, least)
+	for _, c := range shown {
 		l := m.line(c, depth)
 		name := c.Key
 		if l.stack = isStack(c.Aspect); l.stack {
@@ -166,19 +160,19 @@ func (m *contentionModel) addLines(out *[]treeLine, t *contention.Tree, depth in
 			l.attribute = bold
 		}
 		*out = append(*out, l)
-		m.addLines(out, c, depth+1, short)
+		m.addLines(out, c, depth+1, short, least)
 	}
 	var rest contention.Tree
-	for _, c := range t.Children[shown:] {
+	for _, c := range left {
 		rest.Waited += c.Waited
 		rest.Ready += c.Ready
 		rest.Contentions += c.Contentions
 		rest.Blamed += c.Blamed
 		rest.Activity = rest.Activity.Plus(c.Activity)
 	}
-	if more := len(t.Children) - shown; more > 0 {
+	if len(left) > 0 {
 		l := m.line(&rest, depth)
-		l.name, l.attribute = fmt.Sprintf("(%s more)", format.Count(more)), dim
+		l.name, l.attribute = fmt.Sprintf("(%s more)", format.Count(len(left))), dim
 		*out = append(*out, l)
 	}
 }
@@ -197,27 +191,45 @@ func (m *contentionModel) line(t *contention.Tree, depth int) treeLine {
 	return treeLine{numbers: m.cells(waited, percent, ready, count, m.did(t.Activity, t.Blamed)), depth: depth}
 }
 
-// worthShowing is how many children of a node have lines of their own; they are sorted.
-func (m *contentionModel) worthShowing(t *contention.Tree) int {
-	top, least := m.opt.Top, m.opt.Min
+// least is for how long something is waited that has a line among what is waited for the given time in all.
+func (m *contentionModel) least(waited time.Duration) time.Duration {
+	return max(waited/200, m.tree.Waited/2000)
+}
+
+// limits are how many lines are shown, all if negative, and for how long something is waited that has one: at least for the given time, if the options do
+// not say.
+func (m *contentionModel) limits(least time.Duration) (int, time.Duration) {
 	switch {
-	case top < 0:
+	case m.opt.Top != 0:
+		return m.opt.Top, m.opt.Min
+	case m.opt.Min > 0:
+		return 12, m.opt.Min
+	}
+	return 12, least
+}
+
+// worthShowing takes the children of a node that have lines of their own from those that are left: least is for how long they
+// waited, if the options do not say.
+func (m *contentionModel) worthShowing(t *contention.Tree, least time.Duration) (shown, left []*contention.Tree) {
+	top, least := m.limits(least)
+	if top < 0 {
 		top = len(t.Children)
-	case top == 0:
-		top = 12
-		if least == 0 {
-			least = m.tree.Waited / 200
+	}
+	for _, c := range t.Children {
+		if len(shown) < top && max(c.Waited, c.Ready) >= least {
+			shown = append(shown, c)
+		} else {
+			left = append(left, c)
 		}
 	}
-	n := 0
-	for n < len(t.Children) && n < top && max(t.Children[n].Waited, t.Children[n].Ready) >= least {
-		n++
+	if m.opt.Min > 0 || len(t.Children) == 0 {
+		return shown, left
 	}
-	if n == 0 && m.opt.Min == 0 && len(t.Children) > 0 {
-		n = 1
+	if len(shown) == 0 {
+		shown, left = t.Children[:1], t.Children[1:]
 	}
-	if n == len(t.Children)-1 && m.opt.Min == 0 {
-		n++ // "(1 more)" would be no shorter
+	if len(left) == 1 { // "(1 more)" would be no shorter
+		return t.Children, nil
 	}
-	return n
+	return shown, left
 }

@@ -43,7 +43,7 @@ func (m *contentionModel) tellsUnfinished(u *contention.Unfinished) bool {
 	case contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind, contention.WaitGroupKind, contention.SemaphoreKind:
 		return true
 	case contention.CondKind:
-		return slices.Contains(m.opt.Kinds, u.Kind) || !waitsForWork(u.Kind, u.Waiter.Stack)
+		return slices.Contains(m.opt.Kinds, u.Kind) || !u.ForWork()
 	}
 	return slices.Contains(m.opt.Kinds, u.Kind)
 }
@@ -63,13 +63,11 @@ func (m *contentionModel) unfinishedSentence(u *contention.Unfinished) string {
 	} else {
 		s += fmt.Sprintf(", for up to %s, %s in all", format.Duration(u.Longest), format.Duration(u.Waited))
 	}
-	switch u.Kind {
-	case contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind:
-	default:
+	if !u.OfLock() {
 		return s + "."
 	}
 	if u.Holder.Group == "" {
-		return s + "; the trace does not tell who holds it."
+		return s + "; cannot tell who holds it, because no event of the trace shows it."
 	}
 	s += "; " + format.Func(u.Holder.Group) + " holds it"
 	if h := u.Holder.Stack; h != nil && len(h.Frames) > 0 {

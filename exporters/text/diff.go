@@ -202,7 +202,12 @@ func (t *changeTable) write(b *strings.Builder, width int) {
 		}
 		return strings.TrimRight(s, " ")
 	}
-	b.WriteString(t.style.paint(dim, line(t.style.fit(t.head[0], widths[0]), t.head[1:])) + "\n")
+	head := t.head[0]
+	if columns(head) > widths[0] {
+		b.WriteString(t.style.paint(dim, t.style.fit(head+":", width)) + "\n")
+		head = ""
+	}
+	b.WriteString(t.style.paint(dim, line(head, t.head[1:])) + "\n")
 	for _, row := range t.rows {
 		name := row[0]
 		if columns(name) > widths[0] { // it has a line of its own

@@ -41,7 +41,7 @@ type ContentionChange struct {
 }
 
 // ContentionChanges pairs what is waited for in two profiles, those first whose waiting changed most. All Waited together are what
-// was waited in each profile.
+// was waited in each profile, in traces what goroutines were blocked for.
 func ContentionChanges(before, after *contention.Profile) []ContentionChange {
 	at := map[ContentionChange]int{}
 	var out []ContentionChange
@@ -92,7 +92,7 @@ func lockGroup(l *contention.Lock) string {
 }
 
 // WriteContentionDiff writes what changed from one contention profile to another: the whole, then a line for each kind, and one for
-// each lock with its waiters and owners, those whose waiting changed most first. Lines that changed by less than a thousandth of what
+// each lock with its waiters and owners, those whose time changed most first. Lines that changed by less than a thousandth of what
 // was waited are only counted. The error is that of w.
 func WriteContentionDiff(w io.Writer, before, after *contention.Profile, opt Options) error {
 	if before == nil || after == nil {
@@ -126,7 +126,7 @@ type contentionDiff struct {
 }
 
 func (d *contentionDiff) table(names ...string) *changeTable {
-	return &changeTable{style: d.style, head: append(names, "waited before", "after", "change", "waits before", "after", "change")}
+	return &changeTable{style: d.style, head: append(names, "time before", "after", "change", "waits before", "after", "change")}
 }
 
 // cells are the numbers of a line.
@@ -166,14 +166,18 @@ func (d *contentionDiff) kinds(before, after *contention.Profile) {
 	t := d.table("")
 	waitedBefore, waitedAfter := d.before, d.after
 	waitedBefore.Ready, waitedAfter.Ready = 0, 0
-	t.row(append([]string{"all waiting"}, d.cells(waitedBefore, waitedAfter, true, true)...)...)
+	all := "waited"
+	if tellsReady(before) && tellsReady(after) {
+		all = "blocked"
+	}
+	t.row(append([]string{all}, d.cells(waitedBefore, waitedAfter, true, true)...)...)
 	for _, kind := range contention.Kinds {
 		if s := sums[kind]; s != nil {
 			t.row(append([]string{string(kind)}, d.cells(s[0], s[1], s[0] != Contended{}, s[1] != Contended{})...)...)
 		}
 	}
 	if d.before.Ready > 0 || d.after.Ready > 0 {
-		t.row("ready after it", format.Duration(d.before.Ready), format.Duration(d.after.Ready), ratioOf(float64(d.before.Ready), float64(d.after.Ready)), "", "", "")
+		t.row("then ready", format.Duration(d.before.Ready), format.Duration(d.after.Ready), ratioOf(float64(d.before.Ready), float64(d.after.Ready)), "", "", "")
 	}
 	t.row("wall time", format.Duration(before.Duration), format.Duration(after.Duration), ratioOf(float64(before.Duration), float64(after.Duration)), "", "", "")
 	t.write(&d.b, d.opt.Width)

@@ -28,12 +28,12 @@ func TestContentionDiff(t *testing.T) {
 	before := oneLock(3, 10, 100*time.Millisecond, 10*time.Millisecond, 0)
 	after := oneLock(5, 20, 300*time.Millisecond, 10*time.Millisecond, 20*time.Millisecond)
 	after.Accuracy, after.Warnings = contention.Sampled, []string{"It\nrained."}
-	const want = `             waited before   after  change  waits before  after  change
-all waiting         110 ms  330 ms   3.00x            10     20   2.00x
-mutex               110 ms  330 ms   3.00x            10     20   2.00x
-wall time              1 s     1 s       =
+	const want = `           time before   after  change  waits before  after  change
+waited          110 ms  330 ms   3.00x            10     20   2.00x
+mutex           110 ms  330 ms   3.00x            10     20   2.00x
+wall time          1 s     1 s       =
 
-kind, lock: waiter -> owner               waited before   after  change  waits before  after  change
+kind, lock: waiter -> owner                 time before   after  change  waits before  after  change
 mutex, lru.Cache: main.worker -> main.janitor
                                                  100 ms  300 ms   3.00x            10     20   2.00x
 mutex, lru.Cache: main.worker -> [unattributed]

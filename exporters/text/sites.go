@@ -43,13 +43,16 @@ func sites(m *model, width int) string {
 	wide[0] = min(wide[0], width/3)
 	wide[1] = min(wide[1], 16)
 	var b strings.Builder
+	used := 2 + wide[0] + 2 + wide[1] + 2 + wide[2] + 2
+	below := slices.ContainsFunc(places, func(s string) bool { return columns(s) > max(16, width-used) })
 	write := func(l [3]string, place, attribute string) {
-		text := "  " + left(m.style.fit(l[0], wide[0]), wide[0]) + "  " + left(m.style.fit(l[1], wide[1]), wide[1]) + "  "
-		if width >= 64 {
-			text += right(l[2], wide[2]) + "  "
+		text := "  " + left(m.style.fit(l[0], wide[0]), wide[0]) + "  " + left(m.style.fit(l[1], wide[1]), wide[1]) + "  " + right(l[2], wide[2])
+		if below { // each place has a line of its own
+			text += "\n" + spaces(4) + m.style.fit(place, width-4)
+		} else {
+			text = strings.TrimRight(text+"  "+m.style.fit(place, width-used), " ")
 		}
-		text = strings.TrimRight(text+m.style.fit(place, width-columns(text)), " ")
-		b.WriteString(m.style.paint(attribute, text) + "\n")
+		b.WriteString(m.style.paintLines(attribute, text) + "\n")
 	}
 	write(heads, "the place where most of it was spent", dim)
 	for i, l := range lines {
