@@ -40,19 +40,31 @@ Times are sums over the instances, shares and idle time too: they sum to the sum
 So parts in percent, the parallelism and other means are those of an instance on average.
 The number of processors is that of the largest instance.
 
+Text also shows the spread: for each group, lock or class the smallest, the median and the largest
+number among the sources, each for itself, and the source that is farthest from the median.
+Medians are within 2 %.
+
     -kind KIND       what to ask services for, and what to make of traces: graph (default),
                      contention or tasks
     -seconds N       how many seconds to ask services for, 5 by default
+    -files-from FILE read further names of files and URLs from FILE, one a line; "-" is standard
+                     input
+    -partial         leave out what cannot be read to its end, and name it on standard error and
+                     among the warnings of the result. Exit status 0 if something is left
     -o FILE          write a file; its form follows from the name: .json, .svg, .png, .pb.gz (for go
                      tool pprof), .csv, .txt; of contention also .dot and .folded.
                      Profiles in .pb.gz can only be merged into .pb.gz. May be given several times
+    -spread FILE     write the spread of all groups, as CSV
     -format FORM     what goes to standard output: text, json, csv, svg, png, pprof, dot or
                      folded; text if there is neither -format nor -o
     -top N           show the N largest groups, as in the command of the kind
     -title TEXT      the title of pictures
 
-An instance that does not answer, or a file that cannot be read, is an error, and nothing is
-written: a sum that lacks some of its parts looks like one that has them all.
+Without -partial, an instance that does not answer, or a file that cannot be read, is an error, and
+nothing is written: a sum that lacks some of its parts looks like one that has them all.
+
+Sources are read side by side, files as many as there are processors, services 32 at a time, and
+added up as they come: memory grows with the number of groups, not with that of sources.
 
 Examples:
 
@@ -60,13 +72,17 @@ Examples:
     bottleneck merge http://10.0.0.1:6060/debug/bottleneck/ http://10.0.0.2:6060/debug/bottleneck/
     bottleneck merge -kind contention -o fleet.pb.gz one.trace two.trace
     bottleneck merge -o day.pb.gz morning.pb.gz evening.pb.gz
+    find graphs -name '*.json' | bottleneck merge -partial -files-from - -o fleet.svg
 `
 
 // mergeFlags are the choices of the user.
 type mergeFlags struct {
-	kind    diffKind
-	seconds float64
-	to      destination
+	kind      diffKind
+	seconds   float64
+	filesFrom string
+	partial   bool
+	spread    outputs
+	to        destination
 }
 
 // mergeWritings are the forms of any kind; those of the kind at hand are known when it has been read.
@@ -86,6 +102,9 @@ func (f *mergeFlags) set() *flag.FlagSet {
 	fs := flag.NewFlagSet("merge", flag.ContinueOnError)
 	fs.StringVar((*string)(&f.kind), "kind", "", "")
 	fs.Float64Var(&f.seconds, "seconds", 5, "")
+	fs.StringVar(&f.filesFrom, "files-from", "", "")
+	fs.BoolVar(&f.partial, "partial", false, "")
+	fs.Func("spread", "", f.spread.add)
 	f.to.define(fs, mergeWritings)
 	f.to.defineTop(fs)
 	return fs
@@ -100,12 +119,17 @@ func (f *mergeFlags) parse(std stdio, args []string) (sources []string, err erro
 		return nil, usagef("-kind: want graph, contention or tasks, not %q", f.kind)
 	case !(f.seconds >= 0.001 && f.seconds <= mostSeconds):
 		return nil, usagef("-seconds %v: want from 0.001 to %d", f.seconds, mostSeconds)
-	case len(sources) == 0:
+	case f.filesFrom == "-" && slices.Contains(sources, "-"):
+		return nil, usagef("standard input is a source and the list of -files-from: it can be only one of them")
+	case len(sources) == 0 && f.filesFrom == "":
 		return nil, usagef("nothing to merge: name files or URLs")
 	}
-	for i, s := range sources {
-		if slices.Contains(sources[:i], s) {
-			return nil, usagef("%q is given twice", s)
+	for _, name := range f.spread {
+		if !strings.HasSuffix(name, ".csv") {
+			return nil, usagef("-spread %s: want a file ending in .csv", name)
+		}
+		if slices.Contains(f.to.outputs, name) {
+			return nil, usagef("-spread %s: -o writes the same file", name)
 		}
 	}
 	return sources, f.to.settle(std, "groups")
@@ -117,25 +141,23 @@ func runMerge(ctx context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := f.to.outputs.check(); err != nil {
+	if sources, err = f.listed(ctx, std, sources); err != nil {
 		return err
 	}
-	var parts []mergePart
-	for _, s := range sources {
-		p, err := f.read(ctx, std, f.address(s))
-		if err != nil {
+	for _, o := range []outputs{f.to.outputs, f.spread} {
+		if err := o.check(); err != nil {
 			return err
 		}
-		if len(parts) > 0 && p.what() != parts[0].what() {
-			return usagef("%s is a %s, %s a %s: they cannot be merged; -kind says what to make of a trace", parts[0].name, parts[0].what(), p.name, p.what())
-		}
-		parts = append(parts, p)
 	}
-	merged, err := mergeParts(parts)
+	sum := &mergeSum{sources: len(sources)}
+	if err := f.readAll(ctx, std, sources, sum); err != nil {
+		return err
+	}
+	merged, err := sum.result()
 	if err != nil {
 		return err
 	}
-	return f.write(std, merged, len(sources))
+	return f.write(std, merged, sum)
 }
 
 // address is where a service has what is wanted, if it is a service that is named.
@@ -159,7 +181,7 @@ func (f *mergeFlags) address(source string) string {
 }
 
 // write writes the sum in the forms that were asked for.
-func (f *mergeFlags) write(std stdio, m mergePart, sources int) error {
+func (f *mergeFlags) write(std stdio, m mergePart, sum *mergeSum) error {
 	defaulted := f.to.format == "text" && len(f.to.outputs) == 0
 	for _, form := range f.to.asked() {
 		switch {
@@ -170,19 +192,33 @@ func (f *mergeFlags) write(std stdio, m mergePart, sources int) error {
 			return usagef("there is no %s of a merged %s", form, m.what())
 		}
 	}
-	n := m.instances()
+	n, read := m.instances(), sum.sources-len(sum.missing)
 	f.to.draw.source = format.Plural(n, "instance", "instances")
-	if sources != n {
-		f.to.draw.source += " from " + format.Plural(sources, "source", "sources")
+	if read != n {
+		f.to.draw.source += " from " + format.Plural(read, "source", "sources")
 	}
-	return f.to.write(std, func(w io.Writer, form string, d drawing) error {
-		if form == "text" {
-			if _, err := fmt.Fprintf(w, "Merged: %s. Times are sums over them.\n\n", f.to.draw.source); err != nil {
-				return err
-			}
+	if len(sum.missing) > 0 {
+		f.to.draw.source += fmt.Sprintf(", without %s that could not be read", format.Plural(len(sum.missing), "source", "sources"))
+	}
+	var errs []error
+	for _, name := range f.spread {
+		err := writeFile(name, sum.spread.writeCSV)
+		tellWritten(std, name, err)
+		errs = append(errs, err)
+	}
+	errs = append(errs, f.to.write(std, func(w io.Writer, form string, d drawing) error {
+		if form != "text" {
+			return m.write(w, form, d)
 		}
-		return m.write(w, form, d)
-	})
+		if _, err := fmt.Fprintf(w, "Merged: %s. Times are sums over them.\n\n", f.to.draw.source); err != nil {
+			return err
+		}
+		if err := m.write(w, form, d); err != nil {
+			return err
+		}
+		return sum.spread.writeText(w, d)
+	}))
+	return errors.Join(errs...)
 }
 
 // errNothing cannot happen unless a kind is added and not handled.

@@ -2,18 +2,26 @@ package main
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/metrics"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/pprof/profile"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
@@ -254,12 +262,17 @@ func TestMergeMistakes(t *testing.T) {
 		err    string
 	}{
 		{nil, exitUsage, "nothing to merge"},
+		{[]string{"-files-from", "-", "-"}, exitUsage, "standard input is a source and the list of -files-from"},
+		{[]string{"-files-from", filepath.Join(dir, "missing")}, exitFailure, "-files-from: " + filepath.Join(dir, "missing") + ": no such file"},
+		{[]string{"-files-from", dir}, exitFailure, "is a directory"},
+		{[]string{"-spread", "x.json", graph}, exitUsage, "-spread x.json: want a file ending in .csv"},
+		{[]string{"-partial", filepath.Join(dir, "missing"), foreign}, exitFailure, "none of the sources could be read"},
 		{[]string{graph, graph}, exitUsage, "is given twice"},
 		{[]string{"-kind", "stack", graph}, exitUsage, "-kind: want graph, contention or tasks"},
 		{[]string{graph, waits}, exitUsage, "is a bottle graph, " + waits + " a contention profile: they cannot be merged"},
 		{[]string{graph, packed}, exitUsage, "cannot be merged"},
 		{[]string{packed, packedWaits}, exitUsage, "a profile of pprof, of contentions/count and delay/nanoseconds and ready/nanoseconds: they cannot be merged"},
-		{[]string{graph, creators}, exitFailure, "bottle: merging: "},
+		{[]string{graph, creators}, exitFailure, graph + " is grouped by function, " + creators + " by creator: they cannot be merged"},
 		{[]string{"-kind", "tasks", graph}, exitUsage, "is a bottle graph: that is no -kind tasks"},
 		{[]string{foreign}, exitUsage, "that this program has not made"},
 		{[]string{cut}, exitFailure, "it is no profile of pprof"},
@@ -271,6 +284,203 @@ func TestMergeMistakes(t *testing.T) {
 	}
 	if _, err := os.Stat(out); err == nil {
 		t.Error("something was written")
+	}
+}
+
+// What cannot be read is left out with -partial, and named: in the warnings, in the head and on standard error.
+func TestMergePartial(t *testing.T) {
+	dir, a, b := parts(t, "graph", ".json")
+	_, waits, _ := parts(t, "contention", ".json")
+	missing, cut := filepath.Join(dir, "missing.json"), filepath.Join(dir, "cut.json")
+	if err := os.WriteFile(cut, read(t, b)[:200], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	whole, part := filepath.Join(dir, "whole.json"), filepath.Join(dir, "part.json")
+	bottleneck("merge", "-o", whole, a, b).want(t, exitOK, "", "")
+	r := bottleneck("merge", "-partial", "-o", part, "-format", "text", missing, a, waits, b, cut)
+	if r.status != exitOK || !strings.HasPrefix(r.out, "Merged: 2 instances, without 3 sources that could not be read. ") {
+		t.Errorf("status %d, %.200s", r.status, r.out)
+	}
+	for _, want := range []string{"left out: " + missing + ": no such file", "left out: " + a + " is a bottle graph, " + waits + " a contention profile", "left out: " + cut + ": "} {
+		if !strings.Contains(r.err, "bottleneck: "+want) {
+			t.Errorf("stderr lacks %q:\n%s", want, r.err)
+		}
+	}
+	var x, y struct {
+		Warnings []string
+		Boxes    []any
+		Wall     int64
+	}
+	if err := errors.Join(json.Unmarshal(read(t, whole), &x), json.Unmarshal(read(t, part), &y)); err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(x.Boxes, x.Wall) != fmt.Sprint(y.Boxes, y.Wall) {
+		t.Error("the numbers are not those of the two that could be read")
+	}
+	want := "3 of 5 sources could not be read to the end and are in no number: " + missing + ", " + waits + ", " + cut + "."
+	if len(y.Warnings) == 0 || y.Warnings[len(y.Warnings)-1] != want {
+		t.Errorf("warnings %q, want %q", y.Warnings, want)
+	}
+}
+
+// fleetOf writes graphs of n instances, which spend their time alike but for one, and returns their names.
+func fleetOf(t *testing.T, n, boxes, odd int) (names []string) {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range n {
+		g := &bottle.Graph{Wall: time.Second, Procs: 2, GroupBy: "function"}
+		for b := range boxes {
+			share := time.Second / time.Duration(2*boxes)
+			if b == 0 {
+				share = time.Second/2 - time.Duration(i)*time.Microsecond
+			}
+			if i == odd && b < 2 {
+				share = time.Second / 4
+			}
+			g.Boxes = append(g.Boxes, bottle.Box{Group: fmt.Sprintf("main.group%d", b), Kind: bottle.Application, Goroutines: 1, Share: share, Running: share, Parallelism: 1})
+			g.Wall -= share
+		}
+		g.Idle, g.Wall = g.Wall, time.Second
+		names = append(names, filepath.Join(dir, fmt.Sprintf("host-%04d.json", i)))
+		f, err := os.Create(names[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(bottle.WriteJSON(f, g), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return names
+}
+
+// Many files, named on standard input, give the sum that they have when they are merged at once, and the odd one is named.
+func TestMergeMany(t *testing.T) {
+	names := fleetOf(t, 101, 4, 77)
+	dir := t.TempDir()
+	sum, spread := filepath.Join(dir, "sum.json"), filepath.Join(dir, "spread.csv")
+	list := strings.NewReader(strings.Join(names[1:], "\n") + "\r\n\n")
+	r := commandWith(list, "merge", "-files-from", "-", "-o", sum, "-spread", spread, "-format", "text", names[0])
+	r.want(t, exitOK, "Merged: 101 instances. ", "")
+	r.want(t, exitOK, "Spread over 101 sources, each for itself: share of the time. The oddest first.\n", "")
+	r.want(t, exitOK, "main.group0  25.0% in "+names[77]+"\n", "")
+	var graphs []*bottle.Graph
+	for _, name := range names {
+		g, err := bottle.ReadJSON(bytes.NewReader(read(t, name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		graphs = append(graphs, g)
+	}
+	whole, err := bottle.Merge(graphs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want bytes.Buffer
+	if err := bottle.WriteJSON(&want, whole); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, sum); !bytes.Equal(got, want.Bytes()) {
+		t.Errorf("the sum is\n%.600s\nwant\n%.600s", got, want.Bytes())
+	}
+	rows, err := csv.NewReader(bytes.NewReader(read(t, spread))).ReadAll()
+	if err != nil || len(rows) != 1+4+1 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	// Of 101 shares, 0.5 s less 0 to 100 µs, the median is in the middle, and one is 0.25 s; of 1/8 s, one is 1/4 s.
+	number := func(s string) float64 {
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			t.Error(err)
+		}
+		return v
+	}
+	for _, row := range rows[1:] {
+		switch median := number(row[4]); row[0] {
+		case "main.group0":
+			if number(row[3]) != 0.25 || row[6] != names[77] || number(row[5]) != 0.5 || row[7] != names[0] || math.Abs(median-0.49995) > 0.01 {
+				t.Errorf("%q", row)
+			}
+		case "main.group1":
+			if number(row[5]) != 0.25 || row[7] != names[77] || math.Abs(median-0.125) > 0.002 {
+				t.Errorf("%q", row)
+			}
+		}
+	}
+	bottleneck("merge", "-format", "text", names[0], names[1]).want(t, exitOK, "Merged: 2 instances", "")
+	if r := bottleneck("merge", names[0], names[1]); strings.Contains(r.out, "Spread") {
+		t.Error("one of two is called odd")
+	}
+	written := filepath.Join(dir, "list")
+	if err := os.WriteFile(written, []byte(names[1]+"\n"+names[2]), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	bottleneck("merge", "-files-from", written, names[0]).want(t, exitOK, "Merged: 3 instances", "")
+	commandWith(strings.NewReader("\n"), "merge", "-files-from", "-").want(t, exitFailure, "", "-files-from: standard input names no file or URL")
+	commandWith(strings.NewReader(names[0]), "merge", "-files-from", "-", names[0]).want(t, exitUsage, "", "is given twice")
+}
+
+// Memory does not grow with the number of files.
+func TestMergeMemory(t *testing.T) {
+	live := func(n int) (most uint64) {
+		names := fleetOf(t, n, 400, -1)
+		sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		done := make(chan result)
+		runtime.GC()
+		go func() {
+			done <- commandWith(strings.NewReader(strings.Join(names, "\n")), "merge", "-files-from", "-", "-format", "json")
+		}()
+		for {
+			select {
+			case r := <-done:
+				if r.status != exitOK {
+					t.Fatal(r.err)
+				}
+				return most
+			case <-time.After(time.Millisecond):
+				metrics.Read(sample)
+				most = max(most, sample[0].Value.Uint64())
+			}
+		}
+	}
+	few, many := live(16), live(160)
+	t.Logf("%d kB of 16 files, %d kB of 160", few>>10, many>>10)
+	if many > few+few/2+6<<20 {
+		t.Errorf("%d bytes are live while 160 files are merged, %d with 16", many, few)
+	}
+}
+
+// Services are asked at the same time: none of these answers before all were asked.
+func TestMergeAsksServicesTogether(t *testing.T) {
+	data := read(t, fleetOf(t, 1, 4, -1)[0])
+	const n = 2 * 8
+	var asked sync.WaitGroup
+	asked.Add(n)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Done()
+		asked.Wait()
+		w.Write(data)
+	}))
+	defer s.Close()
+	var urls []string
+	for i := range n {
+		urls = append(urls, fmt.Sprintf("%s/%d/", s.URL, i))
+	}
+	commandWith(strings.NewReader(strings.Join(urls, "\n")), "merge", "-files-from", "-").want(t, exitOK, "Merged: 16 instances. ", "")
+}
+
+// The spread of contention and of tasks.
+func TestMergeSpread(t *testing.T) {
+	dir := t.TempDir()
+	spread := filepath.Join(dir, "spread.csv")
+	bottleneck("merge", "-kind", "contention", mutexTrace, computeTrace, phasesTrace, "-spread", spread, "-format", "text").
+		want(t, exitOK, "Spread over 3 sources, each for itself: goroutines that wait, on average.", "")
+	if !strings.Contains(string(read(t, spread)), "mutex proto/work.mutexWorker,goroutines,1,0,0,2.5") {
+		t.Errorf("%s", read(t, spread))
+	}
+	a, b, c := tasksFile(t), tasksFile(t), tasksFile(t)
+	bottleneck("merge", a, b, c, "-spread", spread, "-format", "text").want(t, exitOK, "each for itself: mean cycles of a task. The oddest first.\n\nAll are alike.\n", "")
+	if !strings.Contains(string(read(t, spread)), ",cycles,3,700,700,700,"+a+","+a+"\n") {
+		t.Errorf("%s", read(t, spread))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/pprof/profile"
 
@@ -40,6 +41,9 @@ func sampleTypes(p *profile.Profile) (types []string) {
 	return types
 }
 
+// traces is held while a trace is read.
+var traces sync.Mutex
+
 // read reads a file or a URL, whatever it is.
 func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (part mergePart, err error) {
 	in, err := findInput(std, source)
@@ -55,6 +59,10 @@ func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (part m
 		if want == "" && !holdsJSON(head) && !bytes.HasPrefix(head, eventMagic) {
 			want = graphDiff
 		}
+		if !holdsJSON(head) {
+			traces.Lock() // a pass has its own concurrency, and the limit of memory is that of one
+			defer traces.Unlock()
+		}
 		side, err := parseSide(ctx, in, r, head, want, bottle.Options{})
 		return mergePart{diffSide: side, name: in.label}, err
 	})
@@ -62,6 +70,35 @@ func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (part m
 		err = usagef("%s is a speedup stack: there is no sum of them", in.label)
 	}
 	return part, err
+}
+
+// fits reports whether a part can be added to what begins with first, or is the first itself.
+func (p *mergePart) fits(first *mergePart) error {
+	switch {
+	case first.name == "":
+		return nil
+	case p.what() != first.what():
+		return usagef("%s is a %s, %s a %s: they cannot be merged; -kind says what to make of a trace", first.name, first.what(), p.name, p.what())
+	case p.graph != nil && p.graph.GroupBy != first.graph.GroupBy:
+		return fmt.Errorf("%s is grouped by %s, %s by %s: they cannot be merged", first.name, first.graph.GroupBy, p.name, p.graph.GroupBy)
+	case p.graph != nil && p.graph.Offered != first.graph.Offered:
+		return fmt.Errorf("one of %s and %s is of offered parallelism, the other is not: they cannot be merged", first.name, p.name)
+	}
+	return nil
+}
+
+// warn adds a warning to what a part is.
+func (p *mergePart) warn(w string) {
+	switch {
+	case p.pprof != nil:
+		p.pprof.Comments = append(p.pprof.Comments, w)
+	case p.graph != nil:
+		p.graph.Warnings = append(p.graph.Warnings, w)
+	case p.contention != nil:
+		p.contention.Warnings = append(p.contention.Warnings, w)
+	case p.tasks != nil:
+		p.tasks.Warnings = append(p.tasks.Warnings, w)
+	}
 }
 
 // isProfile tells a packed profile from a packed trace.
