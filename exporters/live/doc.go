@@ -91,5 +91,6 @@
 // Recording and analyzing cost what packages bottle and bottleneck say; a mounted handler costs nothing. Answers of a Continuous
 // take 0.05 ms (JSON, metrics) to 0.4 ms (profiles) besides adding up its windows, the index 0.2 ms. Those of a Recorder take reading the
 // snapshot and running all analyses on it, with a PNG or SVG 0.5 to 2 µs an event: 0.1 s for 234,000 events of a busy HTTP server on two
-// idle cores, 0.5 s on two that were ten times overbooked (BenchmarkAnswer). The wall-clock profile stops the world 99 times a second, for some µs and about 1 µs a goroutine.
+// idle cores, 0.5 s on two that were ten times overbooked (BenchmarkAnswer). The wall-clock profile takes up
+// to 99 samples a second of all goroutines, and fewer the more there are, so that they cost 1 % of one processor: a sample costs about 1 µs a goroutine.
 package live

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/felixge/fgprof"
 	"github.com/google/pprof/profile"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -19,8 +18,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 
-// The wall-clock profile samples what all goroutines do, running or not, 99 times a second, for the seconds to come. Its stacks
-// tell where the goroutines of a box of the bottle graph spent their time: they carry the box's name as the label "group".
+// The wall-clock profile samples what all goroutines do, running or not, for the seconds to come. Its stacks
+// show where the goroutines of a box of the bottle graph spent their time: they carry the box's name as the label "group".
 
 // minWall has at least a few samples, also on a machine that is busy.
 const minWall = 100 * time.Millisecond
@@ -30,26 +29,11 @@ const deepStack = 32
 
 // wallProfile samples for the time d, or until the context ends.
 func wallProfile(ctx context.Context, d time.Duration) (*profile.Profile, error) {
-	var buf bytes.Buffer
-	stop := fgprof.Start(&buf, fgprof.FormatPprof)
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	err := stopped(stop)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if err != nil {
+	s, start := newSampler(), time.Now()
+	if err := s.run(ctx, d); err != nil {
 		return nil, err
 	}
-	p, err := profile.Parse(&buf)
-	if err != nil {
-		return nil, fmt.Errorf("the wall-clock profile cannot be read: %w", err)
-	}
-	p.DefaultSampleType = "time"
+	p := s.profile(start, time.Since(start))
 	p.Sample = slices.DeleteFunc(p.Sample, ours)
 	for _, s := range p.Sample {
 		s.Label = map[string][]string{"group": {groupOf(s)}}
@@ -57,17 +41,7 @@ func wallProfile(ctx context.Context, d time.Duration) (*profile.Profile, error)
 	return p, nil
 }
 
-// stopped ends the sampling. It divides by the number of samples, so that none are an error.
-func stopped(stop func() error) (err error) {
-	defer func() {
-		if recover() != nil {
-			err = &problem{status: http.StatusServiceUnavailable, retry: time.Second, text: "not a single sample was taken: the machine is too busy, or the time too short"}
-		}
-	}()
-	return stop()
-}
-
-// ours tells the goroutine that waits for the samples.
+// ours reports whether a sample is of the goroutine that takes the samples.
 func ours(s *profile.Sample) bool {
 	return slices.ContainsFunc(s.Location, func(l *profile.Location) bool {
 		return slices.ContainsFunc(l.Line, func(l profile.Line) bool { return strings.HasSuffix(l.Function.Name, "/exporters/live.wallProfile") })
@@ -130,7 +104,7 @@ func wallText(p *profile.Profile) []byte {
 		return cmp.Or(cmp.Compare(b.nanos, a.nanos), cmp.Compare(a.name, b.name))
 	})
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "Where goroutines were, running or not, sampled for %s.\n\n%10s  group, and where in it\n", format.Duration(time.Duration(p.DurationNanos)), "goroutines")
+	fmt.Fprintf(&b, "Where goroutines were, running or not.\n%s\n\n%10s  group, and where in it\n", strings.Join(p.Comments, "\n"), "goroutines")
 	const groupsShown, placesShown = 40, 5
 	for i, g := range sorted {
 		if i == groupsShown {
@@ -166,7 +140,7 @@ func whereabouts(s *profile.Sample) string {
 var wallEndpoint = endpoint{
 	name:       "wall",
 	title:      "Wall-clock profile",
-	about:      "Where all goroutines are, running or not, sampled 99 times a second for the seconds to come. Samples carry the name of their box in the bottle graph as the label “group”.",
+	about:      "Where all goroutines are, running or not, sampled for the seconds to come: up to 99 times a second, and less often the more goroutines there are, so that it takes 1 % of one processor. The profile says how often. Samples carry the name of their box in the bottle graph as the label “group”.",
 	forms:      []form{formPprof, formText},
 	parameters: usual,
 	takes:      func(_ *handler, seconds time.Duration) time.Duration { return seconds },
@@ -174,7 +148,7 @@ var wallEndpoint = endpoint{
 	collect:    (*handler).wall,
 }
 
-// maxWall bounds the wall-clock profile: stopping the world 99 times a second is not for hours.
+// maxWall bounds the wall-clock profile, as its stacks are in memory.
 const maxWall = 5 * time.Minute
 
 func (h *handler) wall(ctx context.Context, q query) ([]byte, error) {

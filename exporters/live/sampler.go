@@ -1,0 +1,197 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"runtime"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// A sample of all goroutines stops the world twice and then takes time in proportion to their number: about a microsecond each. So the rate follows
+// from what samples have cost. The time is cut into intervals, each as long as keeps the cost of the sample in it at sampleShare of one
+// processor. The sample is taken at a moment drawn from its interval, and counts for all of it. As the length of an interval depends on
+// what was before it only, each instant of the program counts for the same, on average, however the number of goroutines changes.
+
+const (
+	// sampleShare is which part of one processor the samples may take.
+	sampleShare = 0.01
+	// shortestInterval keeps a program of few goroutines from more than 99 samples a second.
+	shortestInterval = time.Second / 99
+	// firstCost is what a goroutine adds to the cost of a sample, as long as none has been taken.
+	firstCost = 2 * time.Microsecond
+)
+
+// sampler takes samples of all goroutines.
+type sampler struct {
+	// What it samples: tests have a program and a clock of their own.
+	goroutines func() int
+	records    func([]runtime.StackRecord) (n int, ok bool)
+	now        func() time.Time
+	sleep      func(context.Context, time.Duration) error
+
+	buf      []runtime.StackRecord
+	stacks   map[[deepStack]uintptr]*sampled
+	samples  int
+	spent    time.Duration // on samples
+	covered  time.Duration // the sum of the intervals
+	shortest time.Duration // of the intervals
+	longest  time.Duration
+	each     time.Duration // what a goroutine costs
+	most     int           // goroutines in a sample
+}
+
+// sampled is how often a stack was seen, and the intervals that these samples count for.
+type sampled struct {
+	count int64
+	time  time.Duration
+}
+
+func newSampler() *sampler {
+	return &sampler{
+		goroutines: runtime.NumGoroutine,
+		records:    runtime.GoroutineProfile,
+		now:        time.Now,
+		sleep: func(ctx context.Context, d time.Duration) error {
+			timer := time.NewTimer(d)
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		},
+		stacks: map[[deepStack]uintptr]*sampled{}, each: firstCost,
+	}
+}
+
+// interval is how long the interval of the next sample must be.
+func (s *sampler) interval() time.Duration {
+	return max(shortestInterval, time.Duration(float64(s.goroutines())*float64(s.each)/sampleShare))
+}
+
+// run samples for the time d. It refuses if a single sample would cost more than the share of that time.
+func (s *sampler) run(ctx context.Context, d time.Duration) error {
+	if need := s.interval(); need > max(d, shortestInterval) {
+		return tooMany(s.goroutines(), s.each, d, need)
+	}
+	for from, end := s.now(), s.now().Add(d); from.Before(end); from = s.now() {
+		interval, left := s.interval(), end.Sub(from)
+		switch {
+		case left < interval && s.samples > 0:
+			return nil // too short for another sample
+		case left < 2*interval:
+			interval = left
+		}
+		at := from.Add(time.Duration(rand.Float64() * float64(interval)))
+		if err := s.sleep(ctx, at.Sub(s.now())); err != nil {
+			return err
+		}
+		s.sample(interval)
+		if err := s.sleep(ctx, from.Add(interval).Sub(s.now())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tooMany is the answer where one sample would cost too much for the time d.
+func tooMany(goroutines int, each, d, need time.Duration) *problem {
+	text := fmt.Sprintf("the program has %d goroutines, and a sample of all of them takes about %s, more than 1 %% of %s: ", goroutines, format.Duration(time.Duration(goroutines)*each), format.Duration(d))
+	if seconds := int(need.Seconds()) + 1; seconds <= int(maxWall.Seconds()) {
+		text += fmt.Sprintf("ask for seconds=%d or more", seconds)
+	} else {
+		text += "that is too many for a wall-clock profile"
+	}
+	return &problem{status: http.StatusBadRequest, text: text}
+}
+
+// sample takes a sample that counts for an interval.
+func (s *sampler) sample(interval time.Duration) {
+	begin := s.now()
+	n, ok := s.records(s.buf)
+	for !ok {
+		s.buf = make([]runtime.StackRecord, n+n/10+10)
+		n, ok = s.records(s.buf)
+	}
+	for i := range s.buf[:n] {
+		at := s.stacks[s.buf[i].Stack0]
+		if at == nil {
+			at = &sampled{}
+			s.stacks[s.buf[i].Stack0] = at
+		}
+		at.count++
+		at.time += interval
+	}
+	if s.samples == 0 || interval < s.shortest {
+		s.shortest = interval
+	}
+	s.longest = max(s.longest, interval)
+	s.most = max(s.most, n)
+	s.samples++
+	s.covered += interval
+	cost := s.now().Sub(begin)
+	s.spent += cost
+	s.each = (s.each + 3*cost/time.Duration(max(1, n))) / 4
+}
+
+// profile is what was sampled from start on, for d.
+func (s *sampler) profile(start time.Time, d time.Duration) *profile.Profile {
+	mapping := &profile.Mapping{ID: 1, HasFunctions: true}
+	mean := s.covered / time.Duration(max(1, s.samples))
+	p := &profile.Profile{
+		SampleType:        []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "time", Unit: "nanoseconds"}},
+		DefaultSampleType: "time",
+		PeriodType:        &profile.ValueType{Type: "wallclock", Unit: "nanoseconds"},
+		Period:            max(1, int64(mean)),
+		TimeNanos:         start.UnixNano(),
+		DurationNanos:     int64(d),
+		Mapping:           []*profile.Mapping{mapping},
+		Comments:          []string{s.comment(d)},
+	}
+	functions := map[[2]string]*profile.Function{}
+	locations := map[place]*profile.Location{}
+	whole := float64(d) / float64(max(1, s.covered)) // samples that came late leave gaps between the intervals
+	for stack, at := range s.stacks {
+		sample := &profile.Sample{Value: []int64{at.count, int64(float64(at.time) * whole)}}
+		frames := runtime.CallersFrames((&runtime.StackRecord{Stack0: stack}).Stack())
+		for more := true; more; {
+			var f runtime.Frame
+			f, more = frames.Next()
+			function := functions[[2]string{f.Function, f.File}]
+			if function == nil {
+				function = &profile.Function{ID: uint64(len(p.Function)) + 1, Name: f.Function, SystemName: f.Function, Filename: f.File}
+				functions[[2]string{f.Function, f.File}] = function
+				p.Function = append(p.Function, function)
+			}
+			location := locations[place{function, f.Line}]
+			if location == nil {
+				location = &profile.Location{ID: uint64(len(p.Location)) + 1, Mapping: mapping, Line: []profile.Line{{Function: function, Line: int64(f.Line)}}}
+				locations[place{function, f.Line}] = location
+				p.Location = append(p.Location, location)
+			}
+			sample.Location = append(sample.Location, location)
+		}
+		p.Sample = append(p.Sample, sample)
+	}
+	return p
+}
+
+// place is a line of a function.
+type place struct {
+	function *profile.Function
+	line     int
+}
+
+// comment says how often samples were taken, and what that cost.
+func (s *sampler) comment(d time.Duration) string {
+	return fmt.Sprintf("%s in %s: %.3g a second, at random times, one in each interval of %s to %s, which are its weights. A sample of up to %s took %s on average, %.2g %% of one processor in all.",
+		format.Plural(s.samples, "sample", "samples"), format.Duration(d), float64(s.samples)/d.Seconds(), format.Duration(s.shortest), format.Duration(s.longest),
+		format.Plural(s.most, "goroutine", "goroutines"), format.Duration(s.spent/time.Duration(max(1, s.samples))), 100*s.spent.Seconds()/d.Seconds())
+}
