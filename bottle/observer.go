@@ -276,6 +276,11 @@ func (o *Observer) leave(m *member, exit bool) {
 // boxOf returns the box that the goroutine belongs to now.
 func (o *Observer) boxOf(m *member) *box {
 	key := o.opt.Group.keyOf(m.g, m.world)
+	for i := range m.visits { // a goroutine of a server goes to and fro
+		if b := m.visits[i].box; b.key == key && !b.single {
+			return b
+		}
+	}
 	b := o.boxes[key]
 	if b == nil {
 		b = &box{key: key, single: o.opt.Group.single && key.kind == Application}

@@ -465,10 +465,6 @@ func (c *cursor) shows(l *localG, stack int32, byItself bool) {
 	if s.calls == nil && (l.name >= 0 && s.Root().Func == c.d.names[l.name] || len(s.Frames) >= maxFrames) {
 		return
 	}
-	same := func(v int32) bool {
-		t := c.d.stacks[v>>1]
-		return (v&1 != 0 || !byItself) && t.calls == s.calls && (s.calls != nil || t.Root() == s.Root())
-	}
 	v := stack << 1
 	if byItself {
 		v |= 1
@@ -476,6 +472,13 @@ func (c *cursor) shows(l *localG, stack int32, byItself bool) {
 	if l.shown < 0 {
 		l.shown = v
 		return
+	}
+	if v == l.shown {
+		return
+	}
+	same := func(o int32) bool {
+		t := c.d.stacks[o>>1]
+		return o == v || (o&1 != 0 || !byItself) && t.calls == s.calls && (s.calls != nil || t.Root() == s.Root())
 	}
 	if same(l.shown) {
 		return

@@ -42,7 +42,7 @@ func (r *replay) recall(g *Goroutine) {
 	}
 	r.info.Goroutines-- // it was counted already
 	g.Func, g.Start, g.Kind = k.Func, k.Start, k.Kind
-	g.root, g.site, g.launcher, g.named, g.varies = k.root, k.site, k.launcher, k.named, k.varies
+	g.start, g.root, g.site, g.launcher, g.named, g.varies = k.start, k.root, k.site, k.launcher, k.named, k.varies
 	g.CreatorID, g.CreatorFunc, g.CreatorStack, g.Task = k.CreatorID, k.CreatorFunc, k.CreatorStack, k.Task
 }
 
@@ -57,7 +57,9 @@ const (
 func (r *replay) bound() {
 	if r.stacks.size() > maxStreamStacks {
 		r.stacks = newStackTable()
+		number := r.number // old start functions remember it
 		r.naming = newNaming()
+		r.number = number
 	}
 	if len(r.tasks) > maxStreamTasks {
 		r.tasks = map[uint64]openTask{}

@@ -71,6 +71,7 @@ type Goroutine struct {
 	ofC          bool
 	older, newer *Goroutine
 
+	start    *start // nil while Start is not known
 	root     string // the root of its call chains: Start, or what a compiler's wrapper calls
 	site     *Frame // where it was started, if that matters
 	reading  string // the name of a server's while it reads
@@ -145,11 +146,7 @@ func (g *Goroutine) InRange(name string) bool {
 	return false
 }
 
-func (g *Goroutine) setStart(fn string) {
-	g.Start = strings.TrimSuffix(fn, "-fm")
-	g.root = g.Start
-	g.Kind = kindOf(g.Start)
-}
+func (g *Goroutine) setStart(s *start) { g.start, g.Start, g.Kind = s, s.name, s.kind }
 
 // kindOf classifies a goroutine by its start function.
 func kindOf(fn string) Kind {

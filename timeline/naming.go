@@ -1,8 +1,11 @@
 package timeline
 
 import (
+	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/starter"
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
@@ -85,20 +88,20 @@ func (t *stackTable) callsOf(frames []*Frame) *calls {
 
 // share returns the one calls that is equal to c.
 func (t *stackTable) share(c *calls) *calls {
-	var b strings.Builder
-	b.WriteString(c.root)
+	key := append(t.key[:0], c.root...)
 	if c.first != nil {
-		b.WriteString("|" + c.first.Func)
+		key = append(append(key, '|'), c.first.Func...)
 	}
 	for i := range c.steps {
 		s := &c.steps[i]
-		fmt.Fprintf(&b, "|%p|%s", s.at, s.to.Func)
+		key = binary.NativeEndian.AppendUint64(append(key, '|'), uint64(uintptr(unsafe.Pointer(s.at))))
+		key = append(key, s.to.Func...)
 	}
-	key := b.String()
-	if old := t.calls[key]; old != nil {
+	t.key = key
+	if old := t.calls[string(key)]; old != nil {
 		return old
 	}
-	t.calls[key] = c
+	t.calls[string(key)] = c
 	return c
 }
 
@@ -106,7 +109,7 @@ func (t *stackTable) share(c *calls) *calls {
 func (c *calls) follow(frames []*Frame, i int) {
 	for len(c.steps) < maxSteps {
 		from := frames[i]
-		pkg := symbol.Package(from.Func)
+		pkg := from.pkg()
 		j := callee(frames, i)
 		if j < 0 {
 			return
@@ -117,7 +120,7 @@ func (c *calls) follow(frames []*Frame, i int) {
 			i = j
 			continue
 		}
-		if pkg == "main" || !isWithin(symbol.Package(frames[j].Func), pkg) {
+		if pkg == "main" || !isWithin(frames[j].pkg(), pkg) {
 			return
 		}
 		// Go on to where the package is left.
@@ -125,7 +128,7 @@ func (c *calls) follow(frames []*Frame, i int) {
 			if k < 0 {
 				return
 			}
-			if !isWithin(symbol.Package(frames[k].Func), pkg) {
+			if !isWithin(frames[k].pkg(), pkg) {
 				exit := step{from: from, at: frames[j], to: frames[k], byValue: isByValue(frames[j], frames[k])}
 				c.steps = append(c.steps, exit)
 				if !exit.byValue {
@@ -156,14 +159,14 @@ func callee(frames []*Frame, i int) int {
 
 // isByValue reports whether the names of caller and callee show that the call was by a function value.
 func isByValue(from, to *Frame) bool {
-	if symbol.Package(to.Func) == "main" && symbol.Package(from.Func) != "main" {
+	if to.pkg() == "main" && from.pkg() != "main" {
 		return true
 	}
-	enclosing := symbol.Enclosing(to.Func)
+	enclosing := to.enclosing()
 	if enclosing == to.Func {
 		return false
 	}
-	caller := symbol.Enclosing(from.Func)
+	caller := from.enclosing()
 	return enclosing != caller && !strings.HasPrefix(enclosing, caller+".") // else its own, or of what is inlined in it
 }
 
@@ -172,8 +175,39 @@ func isWithin(path, pkg string) bool {
 	return path == pkg || strings.HasPrefix(path, pkg) && path[len(pkg)] == '/'
 }
 
+// role is what the names of a frame say of it. Frames of a trace have theirs from the beginning: the rules are many.
+type role struct {
+	known                bool
+	adapter, transparent bool
+	pkg, enclosing       int32 // lengths of the import path and of the name of the declared function
+}
+
+func roleOf(f *Frame) role {
+	r := role{known: true, adapter: adapts(f), pkg: int32(len(symbol.Package(f.Func))), enclosing: int32(len(symbol.Enclosing(f.Func)))}
+	r.transparent = r.adapter
+	if symbol.IsStandard(f.Func[:r.pkg]) {
+		r.transparent = !strings.HasSuffix(f.File, "_test.go") // the library's own tests and benchmarks are the program
+	} else if !r.transparent {
+		r.transparent = starter.Is(f.Func) || strings.HasPrefix(f.Func, "google.golang.org/grpc.") || strings.HasPrefix(f.Func, "google.golang.org/grpc/internal/")
+	}
+	return r
+}
+
+// its returns the role of a frame, which is not kept for one that is of no trace.
+func (f *Frame) its() role {
+	if f.role.known {
+		return f.role
+	}
+	return roleOf(f)
+}
+
+func (f *Frame) pkg() string       { return f.Func[:f.its().pkg] }
+func (f *Frame) enclosing() string { return f.Func[:f.its().enclosing] }
+
 // isAdapter reports whether a function only passes a call on.
-func isAdapter(f *Frame) bool {
+func isAdapter(f *Frame) bool { return f.its().adapter }
+
+func adapts(f *Frame) bool {
 	return symbol.IsWrapper(f.Func, f.File) || f.Func == "net/http.HandlerFunc.ServeHTTP" || isMethodHandler(f.Func)
 }
 
@@ -186,12 +220,7 @@ func isMethodHandler(fn string) bool {
 
 // isTransparent reports whether goroutines are not named by a function: it is the compiler's, of the standard library, of gRPC, or
 // known to start goroutines for others.
-func isTransparent(f *Frame) bool {
-	if symbol.IsStandard(symbol.Package(f.Func)) {
-		return !strings.HasSuffix(f.File, "_test.go") // the library's own tests and benchmarks are the program
-	}
-	return isAdapter(f) || starter.Is(f.Func) || strings.HasPrefix(f.Func, "google.golang.org/grpc.") || strings.HasPrefix(f.Func, "google.golang.org/grpc/internal/")
-}
+func isTransparent(f *Frame) bool { return f.its().transparent }
 
 // server is how the goroutine of a connection or stream is named while no handler runs.
 //
@@ -245,12 +274,34 @@ type naming struct {
 	sites     map[*Frame]string   // what goroutines are called that were started there; several if they differ
 	places    map[*Frame]string   // the names of these places
 
+	started map[string]*start // by name
+
 	// Of the generation at hand:
-	classes []startClass // by local number of the start function's name
-	tracked []bool       // the goroutines of servers, by local number; nil if there are none
+	number  int      // it is the first, the second, …
+	byName  []*start // by local number of the start function's name
+	tracked []int32  // by local number of the goroutine, for those of servers: see lookAhead; nil if there are none
 	firsts  map[int32]int32
-	next    []int32 // what the call chain at the end of each stretch of a tracked goroutine shows, in the order of their beginnings
-	memo    []shown // by local number of the call chain
+	next    []int32  // what the call chain at the end of each stretch of a tracked goroutine shows, in the order of their beginnings
+	memo    []shown  // by local number of the call chain
+	sitesAt []siteAt // by local number of the call chain
+}
+
+// siteAt is where the go statement with a call chain started goroutines of a start function.
+type siteAt struct {
+	start *start
+	frame *Frame
+}
+
+// start is a start function, and what is asked of it for each goroutine.
+type start struct {
+	name      string
+	kind      Kind
+	wrapper   bool // the compiler's
+	goWrapper bool
+	frame     *Frame
+	server    *server // nil but for one
+	class     startClass
+	number    int // of the generation that the class is of
 }
 
 type callees struct {
@@ -280,8 +331,21 @@ type shown struct {
 func newNaming() naming {
 	return naming{
 		learned: map[*calls]bool{}, callees: map[*Frame]*callees{}, launchers: map[string]*callees{},
-		starts: map[string]bool{}, sites: map[*Frame]string{}, places: map[*Frame]string{},
+		starts: map[string]bool{}, sites: map[*Frame]string{}, places: map[*Frame]string{}, started: map[string]*start{},
 	}
+}
+
+// start returns the start function with the name.
+func (n *naming) start(name string) *start {
+	name = strings.TrimSuffix(name, "-fm")
+	s := n.started[name]
+	if s == nil {
+		f := &Frame{Func: name}
+		f.role = roleOf(f)
+		s = &start{name: name, kind: kindOf(name), wrapper: symbol.IsWrapper(name, ""), goWrapper: symbol.IsGoWrapper(name), frame: f, server: serverOf(name)}
+		n.started[name] = s
+	}
+	return s
 }
 
 // learn adds what the call chains of a generation show of launchers.
@@ -365,77 +429,80 @@ const (
 	serving
 )
 
-// classFor returns the class of the start function of a goroutine, which may be nil if it is not shown yet.
-func (r *replay) classFor(g *Goroutine, l *localG) startClass {
-	if g == nil || g.Start == "" || l.name >= 0 && g.Start == r.d.names[l.name] {
-		return r.classOf(l.name)
+// startAt returns the start function whose name has the local number.
+func (r *replay) startAt(name int32) *start {
+	if r.byName[name] == nil {
+		r.byName[name] = r.start(r.d.names[name])
 	}
-	return r.class(g.Start)
+	return r.byName[name]
 }
 
-func (r *replay) classOf(name int32) startClass {
-	if r.classes[name] == unclassed {
-		r.classes[name] = r.class(r.d.names[name])
+// classOf returns the class of a start function by what is known up to the generation at hand.
+func (n *naming) classOf(s *start) startClass {
+	if s.number != n.number || s.class == unclassed {
+		s.number = n.number
+		switch {
+		case s.server != nil:
+			s.class = serving
+		case s.wrapper, starter.Is(s.name), n.isLauncher(s.name):
+			s.class = behind
+		case !isTransparent(s.frame):
+			s.class = telling
+		case n.starts[s.name]:
+			s.class = behind
+		default:
+			s.class = library
+		}
 	}
-	return r.classes[name]
+	return s.class
 }
 
-func (n *naming) class(start string) startClass {
-	f := Frame{Func: start}
-	switch {
-	case serverOf(start) != nil:
-		return serving
-	case symbol.IsWrapper(start, ""), starter.Is(start), n.isLauncher(start):
-		return behind
-	case !isTransparent(&f):
-		return telling
-	case n.starts[start]:
-		return behind
+// rootOf returns the outermost function of the call chains of a goroutine; "" if it is not known.
+func (r *replay) rootOf(st *start, l *localG) string {
+	if !st.wrapper {
+		return st.name
 	}
-	return library
-}
-
-// evidence yields the call chains of a goroutine that go back to where it started.
-func (r *replay) evidence(g *Goroutine, l *localG, yield func(*Stack)) {
-	root := g.root
-	if symbol.IsWrapper(root, "") {
-		root = "" // it is not in call chains
-		for pass := range 2 {
-			for i := -1; i < len(l.others) && root == ""; i++ {
-				// Where a goroutine was stopped, the caller of the leaf may be missing.
-				if s, byItself := r.shownAt(l, i); s != nil && (byItself || pass == 1 && len(s.Frames) > 1) {
-					root = s.Root().Func
+	// The start function is not in call chains.
+	for pass := range 2 {
+		for i := -1; i < len(l.others); i++ {
+			// Where a goroutine was stopped, the caller of the leaf may be missing.
+			if k, byItself := l.shownAt(i); k >= 0 && (byItself || pass == 1 && len(r.d.stacks[k].Frames) > 1) {
+				if root := r.d.stacks[k].Root().Func; root != "" {
+					return root
 				}
 			}
 		}
-		if root == "" {
-			return
-		}
-		g.root = root
 	}
-	for i := -1; i < len(l.others); i++ {
-		if s, _ := r.shownAt(l, i); s != nil && (s.calls != nil && s.calls.root == root || s.calls == nil && s.Root().Func == root) {
-			yield(s)
-		}
-	}
+	return ""
 }
 
-func (r *replay) shownAt(l *localG, i int) (s *Stack, byItself bool) {
+// shownAt returns the local number of a call chain that is noted for the goroutine, −1 for none.
+func (l *localG) shownAt(i int) (stack int32, byItself bool) {
 	v := l.shown
 	if i >= 0 {
 		v = l.others[i]
 	}
 	if v < 0 {
-		return nil, false
+		return -1, false
 	}
-	return r.d.stacks[v>>1], v&1 != 0
+	return v >> 1, v&1 != 0
 }
 
-// shownBy returns the name that the call chains of a goroutine show, several if they differ, "" for none; the first of them; and the
-// launcher behind which they are.
-func (r *replay) shownBy(g *Goroutine, l *localG) (name, first, launcher string) {
-	r.evidence(g, l, func(s *Stack) {
-		v := r.look(s)
+// shownBy returns the name that the call chains of a goroutine with the root show, several if they differ, "" for none; the first of
+// them; and the launcher behind which they are.
+func (r *replay) shownBy(root string, l *localG) (name, first, launcher string) {
+	if root == "" {
+		return "", "", ""
+	}
+	for i := -1; i < len(l.others); i++ {
+		k, _ := l.shownAt(i)
+		if k < 0 {
+			continue
+		}
+		if s := r.d.stacks[k]; s.calls != nil && s.calls.root != root || s.calls == nil && s.Root().Func != root {
+			continue
+		}
+		v := r.shownIn(k)
 		switch {
 		case v.name == "":
 			if launcher == "" {
@@ -446,7 +513,7 @@ func (r *replay) shownBy(g *Goroutine, l *localG) (name, first, launcher string)
 		case name != v.name:
 			name = several
 		}
-	})
+	}
 	return name, first, launcher
 }
 
@@ -466,46 +533,67 @@ func (n *naming) look(s *Stack) shown {
 func (r *replay) prepareNames() {
 	d := r.d
 	r.learn(d.stacks)
-	r.classes = append(r.classes[:0], make([]startClass, len(d.names))...)
-	r.tracked, r.next, r.memo, r.firsts = nil, nil, r.memo[:0], nil
+	r.number++
+	r.byName = cleared(r.byName, len(d.names))
+	r.memo = cleared(r.memo, len(d.stacks))
+	r.sitesAt = cleared(r.sitesAt, len(d.stacks))
+	r.tracked, r.next, r.firsts = nil, nil, nil
 	for i := range d.gs {
 		l := &d.gs[i]
 		g := r.local[i]
-		if g == nil && l.name < 0 || g != nil && (g.Start == "" && l.name < 0 || g.Kind != Application) {
+		var st *start
+		switch {
+		case g != nil && g.start != nil:
+			st = g.start
+		case l.name >= 0:
+			st = r.startAt(l.name)
+		default:
 			continue
 		}
-		class := r.classFor(g, l)
-		if class == telling {
+		if st.kind != Application {
 			continue
 		}
-		if class == serving {
+		switch r.classOf(st) {
+		case telling, library:
+			continue
+		case serving:
 			if r.tracked == nil {
-				r.tracked = make([]bool, len(d.gs))
+				r.tracked = make([]int32, len(d.gs))
 			}
-			r.tracked[i] = true
+			r.tracked[i] = noStretch
 		}
-		r.learnSite(g, l)
+		r.learnSite(g, st, l)
 	}
 	if r.tracked != nil {
 		r.lookAhead()
 	}
 }
 
+// cleared returns a slice of n zeroes.
+func cleared[T any](s []T, n int) []T {
+	s = slices.Grow(s[:0], n)[:n]
+	clear(s)
+	return s
+}
+
 // learnSite notes what a goroutine is called, for others that were started at the same place.
-func (r *replay) learnSite(g *Goroutine, l *localG) {
-	site := (*Frame)(nil)
-	var as Goroutine
+func (r *replay) learnSite(g *Goroutine, st *start, l *localG) {
+	if l.shown < 0 {
+		return // nothing
+	}
+	site, root := (*Frame)(nil), ""
 	if g != nil {
-		as, site = *g, g.site
+		site, root = g.site, g.root
 	} else {
-		as.Start = r.d.names[l.name]
-		as.root = as.Start
-		site = r.siteOf(l, as.Start)
+		site = r.siteOf(l, st)
 	}
 	if site == nil {
 		return
 	}
-	if name, _, _ := r.shownBy(&as, l); name != "" {
+	if root == "" {
+		root = r.rootOf(st, l)
+	}
+	if name, _, _ := r.shownBy(root, l); name != "" {
 		if old := r.sites[site]; old != "" && old != name {
 			name = several
 		}
@@ -515,20 +603,27 @@ func (r *replay) learnSite(g *Goroutine, l *localG) {
 
 // siteOf returns the frame that started a goroutine: that of the go statement or, if a library or a launcher executed
 // it for others, that of their caller.
-func (r *replay) siteOf(l *localG, start string) *Frame {
+func (r *replay) siteOf(l *localG, st *start) *Frame {
 	if l.site < 0 {
 		return nil
 	}
-	s := r.d.stacks[l.site]
+	at := &r.sitesAt[l.site]
+	if at.start != st {
+		*at = siteAt{st, siteIn(r.d.stacks[l.site], st)}
+	}
+	return at.frame
+}
+
+func siteIn(s *Stack, st *start) *Frame {
 	if s == nil || len(s.Frames) == 0 {
 		return nil
 	}
-	if symbol.IsGoWrapper(start) {
+	if st.goWrapper {
 		return s.Frames[0]
 	}
-	enclosing, pkg := symbol.Enclosing(start), symbol.Package(start)
+	enclosing, pkg := st.frame.enclosing(), st.frame.pkg()
 	for _, f := range s.Frames {
-		if !isTransparent(f) && symbol.Enclosing(f.Func) != enclosing && (pkg == "main" || symbol.Package(f.Func) != pkg) {
+		if !isTransparent(f) && f.enclosing() != enclosing && (pkg == "main" || f.pkg() != pkg) {
 			return f
 		}
 	}
@@ -537,23 +632,29 @@ func (r *replay) siteOf(l *localG, start string) *Frame {
 
 // baptise names a goroutine by what the generation shows, if it has something new.
 func (r *replay) baptise(g *Goroutine, l *localG) bool {
-	if g.Start == "" {
+	if g.start == nil {
 		if l.name < 0 {
 			return false
 		}
-		g.setStart(r.d.names[l.name])
+		g.setStart(r.startAt(l.name))
 	}
 	if g.Kind != Application {
 		return g.rename(g.Start)
 	}
-	class := r.classFor(g, l)
+	class := r.classOf(g.start)
 	if class == telling {
 		return g.rename(g.Start)
 	}
 	if g.site == nil {
-		g.site = r.siteOf(l, g.Start)
+		g.site = r.siteOf(l, g.start)
 	}
-	name, first, launcher := r.shownBy(g, l)
+	if class == library {
+		return g.rename(g.Start)
+	}
+	if g.root == "" {
+		g.root = r.rootOf(g.start, l)
+	}
+	name, first, launcher := r.shownBy(g.root, l)
 	if launcher != "" {
 		g.launcher = launcher
 	}
@@ -566,11 +667,10 @@ func (r *replay) baptise(g *Goroutine, l *localG) bool {
 		return g.rename(g.Start + reading)
 	case g.varies, name == several, name != "" && g.named && name != g.Func:
 		g.varies, g.named = true, true
-		start := Frame{Func: g.Start}
 		switch {
 		case g.launcher != "":
 			return g.rename(g.launcher)
-		case !isTransparent(&start):
+		case !isTransparent(g.start.frame):
 			return g.rename(g.Start)
 		case g.Func == "":
 			return g.rename(first)
@@ -583,12 +683,12 @@ func (r *replay) baptise(g *Goroutine, l *localG) bool {
 		return false
 	}
 	switch known := r.sites[g.site]; {
-	case class == library, g.site == nil:
+	case g.site == nil:
 		return g.rename(g.Start)
 	case known != "" && known != several:
 		return g.rename(known)
 	}
-	return g.rename(r.place(g.site, g.Start))
+	return g.rename(r.place(g.site, g.start))
 }
 
 // reading is what a server's goroutine does besides handling.
@@ -603,68 +703,94 @@ func (g *Goroutine) rename(name string) bool {
 	return true
 }
 
+// noStretch and inStretch are what tracked has of a goroutine: it has not run yet; the number in next of its latest stretch is added to the
+// second. 0 is for goroutines that are not tracked.
+const (
+	noStretch = 1
+	inStretch = 2
+)
+
 // lookAhead fills in next: the end of each stretch of running is ahead of its beginning.
 func (r *replay) lookAhead() {
 	d := r.d
-	r.memo = append(r.memo, make([]shown, len(d.stacks))...)
 	r.firsts = map[int32]int32{}
-	open := map[int32]int{} // by local number of the goroutine: where in next its stretch is
+	tracked := r.tracked
 	for records := range d.all() {
 		for i := range records {
 			rec := &records[i]
-			code := uint8(rec.head)
-			if code == codeAux {
-				a := &d.aux[rec.g]
-				if a.kind == auxSample && a.by >= 0 && a.stack >= 0 && r.tracked[a.by] && r.shownIn(a.stack).name != "" {
-					r.ends(open, a.by, a.stack)
+			switch aheadOf[uint8(rec.head)] {
+			case aheadBegin:
+				if tracked[rec.g] != 0 {
+					tracked[rec.g] = int32(len(r.next)) + inStretch
+					r.next = append(r.next, -1)
 				}
-				continue
-			}
-			if code >= codeRangeBegin {
-				continue
-			}
-			from, to := stepStates(code)
-			if by := rec.x; to == Runnable && (from == Waiting || from == NotExist) && by >= 0 && r.tracked[by] && rec.y >= 0 && r.shownIn(rec.y).name != "" {
-				r.ends(open, by, rec.y)
-			}
-			if !r.tracked[rec.g] {
-				continue
-			}
-			switch {
-			case to == Running:
-				open[rec.g] = len(r.next)
-				r.next = append(r.next, -1)
-			case from == Running && to != NotExist && rec.y >= 0:
-				if k, ok := open[rec.g]; !ok || r.next[k] < 0 || r.shownIn(rec.y).name != "" {
-					r.ends(open, rec.g, rec.y)
+			case aheadEnd:
+				if v := tracked[rec.g]; v != 0 && rec.y >= 0 && (v < inStretch || r.next[v-inStretch] < 0 || r.shownIn(rec.y).name != "") {
+					r.ends(rec.g, rec.y)
+				}
+			case aheadWake:
+				if by := rec.x; by >= 0 && tracked[by] != 0 && rec.y >= 0 && r.shownIn(rec.y).name != "" {
+					r.ends(by, rec.y)
+				}
+			case aheadAux:
+				a := &d.aux[rec.g]
+				if a.kind == auxSample && a.by >= 0 && a.stack >= 0 && tracked[a.by] != 0 && r.shownIn(a.stack).name != "" {
+					r.ends(a.by, a.stack)
 				}
 			}
 		}
 	}
 }
 
+// What a record is to lookAhead.
+const (
+	aheadBegin = 1 + iota // of a stretch of running
+	aheadEnd
+	aheadWake // of another goroutine, or its creation
+	aheadAux
+)
+
+// aheadOf is that by code.
+var aheadOf = func() (ahead [256]uint8) {
+	for from := range numStates {
+		for to := range numStates {
+			code := stepCode(from, to)
+			switch {
+			case to == Running:
+				ahead[code] = aheadBegin
+			case from == Running && to != NotExist:
+				ahead[code] = aheadEnd
+			case to == Runnable && (from == Waiting || from == NotExist):
+				ahead[code] = aheadWake
+			}
+		}
+	}
+	ahead[codeAux] = aheadAux
+	return ahead
+}()
+
 // ends notes a call chain of the present stretch of a goroutine.
-func (r *replay) ends(open map[int32]int, g, stack int32) {
-	if k, ok := open[g]; ok {
+func (r *replay) ends(g, stack int32) {
+	if k := r.tracked[g] - inStretch; k >= 0 {
 		r.next[k] = stack
 	} else {
 		r.firsts[g] = stack
 	}
 }
 
-func (r *replay) shownIn(stack int32) shown {
+// shownIn returns what the call chain with the local number shows.
+func (r *replay) shownIn(stack int32) *shown {
 	v := &r.memo[stack]
 	if !v.looked {
 		*v = r.look(r.d.stacks[stack])
 	}
-	return *v
+	return v
 }
 
 // turn names the goroutine of a server for the stretch of running that begins now and ends with a call chain; a chain below 0 is
 // not known.
 func (r *replay) turn(g *Goroutine, stack int32, t Time) {
-	sv := serverOf(g.Start)
-	if sv == nil || !g.varies || stack < 0 || len(r.d.stacks[stack].Frames) >= maxFrames {
+	if stack < 0 || g.start == nil || g.start.server == nil || !g.varies || len(r.d.stacks[stack].Frames) >= maxFrames {
 		return
 	}
 	v := r.shownIn(stack)
@@ -673,11 +799,10 @@ func (r *replay) turn(g *Goroutine, stack int32, t Time) {
 	case name == "" && v.own != "":
 		name = v.own
 	case name == "":
-		m := &r.memo[stack]
-		if !m.served {
-			m.served, m.reads = true, sv.reads(r.d.stacks[stack])
+		if !v.served {
+			v.served, v.reads = true, g.start.server.reads(r.d.stacks[stack])
 		}
-		if name = g.Start; m.reads {
+		if name = g.Start; v.reads {
 			if g.reading == "" {
 				g.reading = g.Start + reading
 			}
@@ -692,12 +817,12 @@ func (r *replay) turn(g *Goroutine, stack int32, t Time) {
 }
 
 // place names goroutines by where they were started.
-func (r *replay) place(f *Frame, start string) string {
+func (r *replay) place(f *Frame, st *start) string {
 	p := r.places[f]
 	if p == "" {
 		by := "go"
-		if !symbol.IsGoWrapper(start) {
-			by = shortStarter(start)
+		if !st.goWrapper {
+			by = shortStarter(st.name)
 		}
 		p = fmt.Sprintf("%s:%d (%s)", f.Func, f.Line, by)
 		r.places[f] = p

@@ -353,7 +353,7 @@ func (r *replay) step(rec *record, t Time) {
 	switch to {
 	case Running:
 		cur.thread, cur.proc = r.threadAt(rec.x), rec.y
-		if r.tracked != nil && r.tracked[rec.g] {
+		if r.tracked != nil && r.tracked[rec.g] != 0 {
 			r.turn(g, r.next[0], t)
 			r.next = r.next[1:]
 		}

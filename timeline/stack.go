@@ -17,6 +17,8 @@ type Frame struct {
 	Func string // full name, such as "net/http.(*conn).serve"
 	File string
 	Line int
+
+	role role // see naming.go
 }
 
 // Stack is a call chain, leaf first. Equal call chains of one pass are the
@@ -81,6 +83,7 @@ type stackTable struct {
 	others map[Frame]*Frame    // further ones
 	stacks map[uint64][]*Stack // by hash of the frames
 	calls  map[string]*calls   // by what they show
+	key    []byte              // to look them up
 }
 
 func newStackTable() *stackTable {
@@ -114,6 +117,7 @@ func (t *stackTable) frame(f trace.StackFrame) *Frame {
 		return old
 	}
 	nf := &Frame{PC: f.PC, Func: strings.Clone(fn), File: strings.Clone(f.File), Line: int(f.Line)}
+	nf.role = roleOf(nf)
 	if old == nil {
 		t.frames[f.PC] = nf
 		return nf

@@ -16,7 +16,6 @@ import (
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/exporters/picture/png"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -105,9 +104,6 @@ func report() bottleneck.Live {
 
 // newHandler returns a handler with made-up sources, each of which may be nil, as on a listener of its own.
 func newHandler(opt Options, r recorder, c continuous) *handler {
-	if opt.PNG == nil {
-		opt.PNG = png.Write
-	}
 	h := Handler(opt).(*handler)
 	h.guard.own = true
 	h.patience = 3 * time.Minute // with the race detector on a busy machine, all takes long

@@ -13,7 +13,6 @@ import (
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/internal/series"
-	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
@@ -36,9 +35,6 @@ type Options struct {
 	Authorize func(*http.Request) error
 	// AllowRemote answers every request, if there is neither Authorize nor a token.
 	AllowRemote bool
-
-	// PNG, if not nil, writes pictures as PNG: it is png.Write of package exporters/picture/png, which this package does not import because of its weight.
-	PNG func(io.Writer, *picture.Drawing) error
 
 	// Title is what the index page calls the service.
 	Title string
@@ -192,12 +188,9 @@ func (h *handler) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpo
 	}
 	if q.form == "" {
 		var ok bool
-		if q.form, ok = choose(r.Header, h.forms(e)); !ok {
-			return &problem{status: http.StatusNotAcceptable, text: fmt.Sprintf("nothing of what the client accepts is here: there are %s, by ?format=", joined(h.forms(e)))}
+		if q.form, ok = choose(r.Header, e.forms); !ok {
+			return &problem{status: http.StatusNotAcceptable, text: fmt.Sprintf("nothing of what the client accepts is here: there are %s, by ?format=", joined(e.forms))}
 		}
-	}
-	if q.form == formPNG && h.opt.PNG == nil {
-		return &problem{status: http.StatusNotImplemented, text: "this program has no PNG: use format=svg, or set live.Options.PNG to png.Write of package exporters/picture/png"}
 	}
 	if text := e.missing(h); text != "" {
 		return &problem{status: http.StatusNotImplemented, text: text}
@@ -217,14 +210,6 @@ func (h *handler) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpo
 	}
 	send(w, r, body)
 	return nil
-}
-
-// forms are those that there are of a path.
-func (h *handler) forms(e *endpoint) []form {
-	if h.opt.PNG != nil {
-		return e.forms
-	}
-	return slices.DeleteFunc(slices.Clone(e.forms), func(f form) bool { return f == formPNG })
 }
 
 // describe sets the headers of a form.

@@ -44,8 +44,10 @@ func (h *handler) speedup(ctx context.Context, q query) ([]byte, error) {
 	stacks := []*speedup.Stack{live.Speedup}
 	var buf bytes.Buffer
 	switch q.form {
-	case formSVG, formPNG:
-		err = h.draw(&buf, q.form)(picture.DrawStacks(stacks, h.look(live)))
+	case formSVG:
+		err = picture.StacksSVG(&buf, stacks, h.look(live))
+	case formPNG:
+		err = picture.StacksPNG(&buf, stacks, h.look(live))
 	case formJSON:
 		err = speedup.WriteJSON(&buf, stacks...)
 	default:

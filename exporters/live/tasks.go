@@ -51,8 +51,10 @@ func (h *handler) taskSizes(ctx context.Context, q query) ([]byte, error) {
 	}
 	var buf bytes.Buffer
 	switch q.form {
-	case formSVG, formPNG:
-		err = h.draw(&buf, q.form)(picture.DrawTasks(p, look))
+	case formSVG:
+		err = picture.TasksSVG(&buf, p, look)
+	case formPNG:
+		err = picture.TasksPNG(&buf, p, look)
 	case formText:
 		err = text.WriteTasks(&buf, p, text.TasksOptions{})
 	case formJSON:

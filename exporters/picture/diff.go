@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -11,17 +12,35 @@ import (
 // DiffSVG writes two bottle graphs side by side as an SVG document: on the same scales, with the same colour for a
 // group in both, so that what changed can be seen. Of the options, Panels means nothing here. See [SVG].
 func DiffSVG(w io.Writer, before, after *bottle.Graph, opt Options) error {
-	d, err := DrawDiff(before, after, opt)
+	s, err := layoutDiff(before, after, opt)
 	if err != nil {
 		return err
 	}
-	return d.SVG(w)
+	if err := writeSVG(w, s); err != nil {
+		return fmt.Errorf("picture: writing SVG: %w", err)
+	}
+	return nil
 }
 
-// DrawDiff lays out the picture of [DiffSVG].
-func DrawDiff(before, after *bottle.Graph, opt Options) (*Drawing, error) {
+// DiffPNG writes the same picture as [DiffSVG] as pixels. See [PNG].
+func DiffPNG(w io.Writer, before, after *bottle.Graph, opt Options) error {
+	if opt.Scale == 0 {
+		opt.Scale = 2
+	}
+	if !(opt.Scale >= 0.1 && opt.Scale <= 20) {
+		return fmt.Errorf("picture: scale %v is not between 0.1 and 20", opt.Scale)
+	}
 	s, err := layoutDiff(before, after, opt)
-	return newDrawing(s, err, opt)
+	if err != nil {
+		return err
+	}
+	if px := s.width * s.height * opt.Scale * opt.Scale; px > maxPixels {
+		return errors.New("picture: the PNG is too large; lower the scale, or draw fewer groups")
+	}
+	if err := writePNG(w, s, opt.Scale, opt.Dark); err != nil {
+		return fmt.Errorf("picture: writing PNG: %w", err)
+	}
+	return nil
 }
 
 // Sizes of a picture of two graphs.

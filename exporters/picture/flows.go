@@ -27,17 +27,35 @@ var errNoContention = errors.New("picture: no contention profile")
 //
 // The document is like that of [SVG]. The error is that of the writer, or says what is wrong with the options.
 func ContentionSVG(w io.Writer, p *contention.Profile, opt ContentionOptions) error {
-	d, err := DrawContention(p, opt)
+	s, err := layoutFlows(p, opt)
 	if err != nil {
 		return err
 	}
-	return d.SVG(w)
+	if err := writeSVG(w, s); err != nil {
+		return fmt.Errorf("picture: writing SVG: %w", err)
+	}
+	return nil
 }
 
-// DrawContention lays out the picture of [ContentionSVG].
-func DrawContention(p *contention.Profile, opt ContentionOptions) (*Drawing, error) {
+// ContentionPNG writes the same picture as [ContentionSVG] as pixels. See [PNG].
+func ContentionPNG(w io.Writer, p *contention.Profile, opt ContentionOptions) error {
+	if opt.Scale == 0 {
+		opt.Scale = 2
+	}
+	if !(opt.Scale >= 0.1 && opt.Scale <= 20) {
+		return fmt.Errorf("picture: scale %v is not between 0.1 and 20", opt.Scale)
+	}
 	s, err := layoutFlows(p, opt)
-	return newDrawing(s, err, opt.Options)
+	if err != nil {
+		return err
+	}
+	if px := s.width * s.height * opt.Scale * opt.Scale; px > maxPixels {
+		return fmt.Errorf("picture: a PNG of %.0f × %.0f pixels is too large; lower the scale, or draw fewer groups", s.width*opt.Scale, s.height*opt.Scale)
+	}
+	if err := writePNG(w, s, opt.Scale, opt.Dark); err != nil {
+		return fmt.Errorf("picture: writing PNG: %w", err)
+	}
+	return nil
 }
 
 func layoutFlows(p *contention.Profile, opt ContentionOptions) (*scene, error) {
