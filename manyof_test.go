@@ -3,9 +3,15 @@ package bottleneck_test
 import (
 	"bytes"
 	"runtime"
+	"runtime/trace"
+	"strconv"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/bulk"
 )
 
@@ -57,4 +63,52 @@ func BenchmarkManyOf(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkWaitersOfOneLock is how many times the processor time of graph the analysis of contention takes for a real program in
+// which n goroutines wait for one mutex that is held for 20 µs at a time.
+func BenchmarkWaitersOfOneLock(b *testing.B) {
+	for _, n := range []int{100, 1000, 10_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			data := tracedConvoy(b, n)
+			var graph, locks time.Duration
+			for b.Loop() {
+				began := time.Now()
+				if _, err := bottle.ReadTrace(b.Context(), bytes.NewReader(data), bottle.Options{}); err != nil {
+					b.Fatal(err)
+				}
+				graph += time.Since(began)
+				began = time.Now()
+				if _, err := contention.ReadTrace(b.Context(), bytes.NewReader(data), contention.TraceOptions{}); err != nil {
+					b.Fatal(err)
+				}
+				locks += time.Since(began)
+			}
+			b.ReportMetric(float64(locks)/float64(graph), "contention/graph")
+		})
+	}
+}
+
+// tracedConvoy returns the trace of n goroutines that want one mutex for half a second.
+func tracedConvoy(b *testing.B, n int) []byte {
+	var data bytes.Buffer
+	if err := trace.Start(&data); err != nil {
+		b.Skip(err)
+	}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	end := time.Now().Add(500 * time.Millisecond)
+	for range n {
+		wg.Go(func() {
+			for time.Now().Before(end) {
+				mu.Lock()
+				for held := time.Now(); time.Since(held) < 20*time.Microsecond; {
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	trace.Stop()
+	return data.Bytes()
 }

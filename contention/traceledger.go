@@ -7,10 +7,11 @@ import (
 )
 
 // ledger is a sum over what a goroutine did in a time, and over who was at the root while it was
-// blocked. What is in no cause has itself as its root.
+// blocked. What is in no cause has itself as its root. A copy is for reading only: see clone.
 type ledger struct {
-	did    [doings]timeline.Time
-	causes []ledgerCause
+	did     [blockedOn]timeline.Time
+	blocked *[doings - blockedOn]timeline.Time // nil if it was not
+	causes  []ledgerCause
 }
 
 type ledgerCause struct {
@@ -19,15 +20,45 @@ type ledgerCause struct {
 	n   int64 // waits
 }
 
-func (l *ledger) clone() ledger {
-	c := *l
+func (l *ledger) clone() (c ledger) {
+	c.did = l.did
+	if l.blocked != nil {
+		b := *l.blocked
+		c.blocked = &b
+	}
 	c.causes = slices.Clone(l.causes)
 	return c
+}
+
+// add adds a time in which the goroutine did one thing.
+func (l *ledger) add(did doing, ns timeline.Time) {
+	if did < blockedOn {
+		l.did[did] += ns
+		return
+	}
+	if l.blocked == nil {
+		l.blocked = new([doings - blockedOn]timeline.Time)
+	}
+	l.blocked[did-blockedOn] += ns
+}
+
+// times returns the time of each doing.
+func (l *ledger) times() (all [doings]timeline.Time) {
+	copy(all[:], l.did[:])
+	if l.blocked != nil {
+		copy(all[blockedOn:], l.blocked[:])
+	}
+	return all
 }
 
 func (l *ledger) total() (d timeline.Time) {
 	for _, ns := range l.did {
 		d += ns
+	}
+	if l.blocked != nil {
+		for _, ns := range l.blocked {
+			d += ns
+		}
 	}
 	return d
 }
@@ -43,7 +74,7 @@ func (l *ledger) itself() timeline.Time {
 
 // addSegment adds d out of whole of a segment.
 func (l *ledger) addSegment(s *segment, whole, d timeline.Time) {
-	l.did[s.did] += d
+	l.add(s.did, d)
 	switch {
 	case s.cause == nil:
 	case len(s.cause.parts) == 1:
@@ -62,7 +93,7 @@ func (l *ledger) addSegment(s *segment, whole, d timeline.Time) {
 // addOfLock adds the time from a to b of a segment in which the goroutine waited for a lock.
 func (l *ledger) addOfLock(s *segment, a, b timeline.Time) {
 	roots := s.cause.lock.between(a, b)
-	l.did[s.did] += b - a
+	l.add(s.did, b-a)
 	known := timeline.Time(0)
 	for i := range roots.causes {
 		c := roots.causes[i].causePart
@@ -107,6 +138,14 @@ func (l *ledger) merge(m *ledger) {
 	for i, ns := range m.did {
 		l.did[i] += ns
 	}
+	if m.blocked != nil {
+		if l.blocked == nil {
+			l.blocked = new([doings - blockedOn]timeline.Time)
+		}
+		for i, ns := range m.blocked {
+			l.blocked[i] += ns
+		}
+	}
 	for i := range m.causes {
 		l.addCause(m.causes[i])
 	}
@@ -127,15 +166,19 @@ func (l *ledger) scale(d timeline.Time) {
 		return timeline.Time(float64(ns) / float64(whole) * float64(d))
 	}
 	rest, largest, most := d, 0, timeline.Time(-1)
-	for i, ns := range l.did {
+	left := l.times()
+	for i, ns := range left {
 		if ns > most {
 			largest, most = i, ns
 		}
-		l.did[i] = min(rest, portion(ns))
-		rest -= l.did[i]
+		left[i] = min(rest, portion(ns))
+		rest -= left[i]
 	}
-	l.did[largest] += rest
-	left := l.did
+	left[largest] += rest
+	copy(l.did[:], left[:])
+	if l.blocked != nil {
+		copy(l.blocked[:], left[blockedOn:])
+	}
 	for i := range l.causes { // no more than what was done
 		c := &l.causes[i]
 		c.ns = min(left[c.via], portion(c.ns))

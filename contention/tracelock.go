@@ -3,6 +3,7 @@ package contention
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -62,18 +63,19 @@ type tracedLock struct {
 // maxHistory is how many releases a lock remembers at least. Waits behind more of them are blamed on the latest.
 const maxHistory = 1024
 
+// evictable is of how many releases the oldest are forgotten at once: those of a sum.
+const evictable = fanOut * fanOut * fanOut * fanOut
+
 // hold is a time in which somebody held a lock, known by the release that ended it.
 type hold struct {
 	from, to  timeline.Time
-	owner     owner
-	past      *past         // the owner's
+	coOwner                 // the owner
 	pending   timeline.Time // since when the owner, a writer, had held back readers; from if not at all
 	known     bool          // from is when the owner ran after its own wait
 	prev      *hold         // the one before on the same lock, as far as that is certain
 	forgotten bool          // there was a prev, but it is too long ago
 	start     timeline.Time // from, but not before the release before
 	spans     []heldSpan    // since the release before
-	g         int64         // the owner's goroutine
 
 	// The waiter that the release woke:
 	queue    queue
@@ -101,11 +103,9 @@ const (
 // token for the waiter that it wakes. Whoever comes before that one runs takes the
 // token, tries the lock, and blocks at the head of the queue if somebody else was faster.
 func (l *tracedLock) placeAt(x *hold) queuePlace {
-	for i := len(l.history) - 1; i >= 0; i-- {
+	after := sort.Search(len(l.history), func(i int) bool { return l.history[i].to > x.asked+overlap })
+	for i := after - 1; i >= 0; i-- {
 		y := l.history[i]
-		if y.to > x.asked+overlap {
-			continue
-		}
 		if y.ran == 0 || y.ran > x.asked-overlap {
 			return anyPlace
 		}
@@ -192,17 +192,29 @@ func (l *tracedLock) waits() (n int) {
 
 func (l *tracedLock) evict() {
 	keep := l.memory()
-	n := len(l.history) - keep
+	n := (len(l.history) - keep) / evictable * evictable // whole sums
+	if n == 0 {
+		return
+	}
 	for _, h := range l.history[:n] {
 		// Chains of holds are no longer than the history.
 		h.forgotten = h.forgotten || h.prev != nil
 		h.prev = nil
 	}
 	copy(l.history, l.history[n:])
-	clear(l.history[keep:])
-	l.history = l.history[:keep]
+	clear(l.history[len(l.history)-n:])
+	l.history = l.history[:len(l.history)-n]
 	l.evicted = true
-	l.sumAgain()
+	for level, size := 0, fanOut; level < len(l.sums); level, size = level+1, size*fanOut {
+		if n%size == 0 {
+			l.sums[level] = slices.Delete(l.sums[level], 0, n/size)
+			continue
+		}
+		l.sums[level] = l.sums[level][:0]
+		for i := range len(l.history) / size {
+			l.sums[level] = append(l.sums[level], l.sumOf(level, i))
+		}
+	}
 }
 
 // last returns the latest release, or nil.
@@ -251,10 +263,11 @@ func unite(a, b *tracedLock) *tracedLock {
 	}
 	a.seen = append(a.seen, b.seen...)
 	b.seen, b.sums, b.woken = nil, nil, nil
-	if len(a.history) > a.memory() {
-		a.evict()
-	} else if len(b.history) > 0 {
+	if len(b.history) > 0 {
 		a.sumAgain()
+	}
+	if len(a.history) >= 2*a.memory() {
+		a.evict()
 	}
 	a.evicted = a.evicted || b.evicted
 	a.holds.merge(&b.holds)

@@ -10,8 +10,8 @@ import (
 // The past of a goroutine is what it did and, while it was blocked, because of whom at the root. It
 // answers what an owner did from one instant to another, which is asked when a wait for it ends.
 //
-// A past is a sequence of segments without gaps. 64 of them are a block, which has the sums of its
-// segments, so that a long time costs little more to look at than a short one. Of very long pasts, the
+// A past is a sequence of segments without gaps. 64 of them are a block, whose sums are kept once they were needed, so that a long
+// time costs little more to look at than a short one. Of very long pasts, the
 // oldest segments go. What remains of them is the sums, of up to 64 eras that become longer and longer; for an
 // era that is cut by a question, what the goroutine did in it is unknown.
 
@@ -21,11 +21,12 @@ type past struct {
 	end    timeline.Time // up to here
 	open   doing         // what it has done since
 	segs   []segment
-	blocks []ledger      // the sums of segs[:64], segs[64:128], …
+	blocks []ledger      // the sums of segs[:64], segs[64:128], … that were needed so far
 	gone   []era         // the sums of what is not kept
 	lost   timeline.Time // up to which that is
 	room   *pastRoom     // nil once the goroutine is gone
 	recent [4]*cause     // the latest with one root
+	waited *cause        // of those who waited for the lock of which this is the time line
 }
 
 // pastRoom is the memory that all live goroutines share.
@@ -73,9 +74,6 @@ func (p *past) add(to timeline.Time, did doing, c *cause) {
 		return
 	}
 	if n := len(p.segs); n == 0 || p.segs[n-1].did != did || !p.segs[n-1].cause.same(c) || c != nil && len(c.parts) > 1 {
-		if n > 0 && n%pastBlock == 0 && len(p.blocks) < n/pastBlock {
-			p.blocks = append(p.blocks, p.sum(n-pastBlock, n, p.segs[n-pastBlock].start, p.end))
-		}
 		p.segs = append(p.segs, segment{p.end, did, c})
 		if p.room != nil {
 			p.room.used++
@@ -103,7 +101,8 @@ func (p *past) trim(keep int) {
 	if len(p.segs) < 2*keep+pastBlock {
 		return
 	}
-	n := min(len(p.blocks), (len(p.segs)-keep)/pastBlock)
+	n := (len(p.segs) - keep) / pastBlock
+	p.block(n - 1)
 	if p.room != nil {
 		p.room.used -= n * pastBlock
 	}
@@ -119,6 +118,14 @@ func (p *past) trim(keep int) {
 		p.blocks, p.segs = slices.Clip(slices.Clone(p.blocks)), slices.Clip(slices.Clone(p.segs))
 	}
 	p.lost = p.segs[0].start
+}
+
+// block returns the sums of a block that is complete.
+func (p *past) block(i int) *ledger {
+	for n := len(p.blocks); n <= i; n++ {
+		p.blocks = append(p.blocks, p.sum(n*pastBlock, (n+1)*pastBlock, p.segs[n*pastBlock].start, p.segs[(n+1)*pastBlock].start))
+	}
+	return &p.blocks[i]
 }
 
 // era is a time that is not kept but for its sum. It begins where the one before ends.
@@ -208,7 +215,7 @@ func (p *past) between(from, to timeline.Time) (l ledger) {
 		from = first
 	}
 	if open := max(from, p.end); open < to {
-		l.did[p.open] += to - open
+		l.add(p.open, to-open)
 		to = open
 	}
 	if p.lost > from && from < to {
@@ -220,8 +227,8 @@ func (p *past) between(from, to timeline.Time) (l ledger) {
 	}
 	i, j := p.at(from), p.at(to-1)+1
 	for i < j {
-		if i%pastBlock == 0 && i+pastBlock < j && i/pastBlock < len(p.blocks) && p.segs[i].start >= from {
-			l.merge(&p.blocks[i/pastBlock])
+		if i%pastBlock == 0 && i+pastBlock < j && p.segs[i].start >= from {
+			l.merge(p.block(i / pastBlock))
 			i += pastBlock
 			continue
 		}
@@ -230,6 +237,24 @@ func (p *past) between(from, to timeline.Time) (l ledger) {
 		i = next
 	}
 	return l
+}
+
+// only returns what the goroutine did all the time between two instants, if that is one thing that nobody else was at the root of, and is
+// found at once.
+func (p *past) only(from, to timeline.Time) (doing, bool) {
+	switch n := 0; {
+	case p == nil:
+		return doingUnknown, true
+	case from >= to || from < p.first || from < p.lost:
+		return 0, false
+	case from >= p.end:
+		return p.open, true
+	default:
+		if n = len(p.segs) - 1; n < 0 || p.end < to || p.segs[n].start > from || p.segs[n].cause != nil {
+			return 0, false
+		}
+		return p.segs[n].did, true
+	}
 }
 
 // transition notes the end of one state, but for that of a wait, and the beginning of the next.
@@ -284,7 +309,7 @@ func (p *past) addSpan(sp *heldSpan, on doing) {
 	case sp.what == unattributedSpan:
 		p.addWaiting(sp.to, on, true)
 	case len(sp.with) == 0:
-		p.addBlamed(sp.from, sp.to, on, sp.holder.owner, sp.holder.past, &sp.did)
+		p.addBlamed(sp.from, sp.to, on, sp.holder.owner, sp.holder.past, sp.did)
 	default:
 		var roots ledger
 		sp.shares(sp.from, sp.to, func(by *coOwner, _ timeline.Time, did *ledger) {
@@ -309,14 +334,17 @@ func (p *past) addOfLock(from, to timeline.Time, on doing, q *past) {
 		p.addWaiting(to, on, true)
 		return
 	}
-	p.add(to, on, &cause{lock: q})
+	if q.waited == nil {
+		q.waited = &cause{lock: q}
+	}
+	p.add(to, on, q.waited)
 }
 
 // addBlamed appends a time in which the goroutine was blocked by an owner with the past q, who did then what
-// is in the ledger.
+// is in the ledger, which is nil if nobody else was at the root.
 func (p *past) addBlamed(from, to timeline.Time, on doing, by owner, q *past, did *ledger) {
 	by.flags = 0
-	if len(did.causes) > 0 && (q.lost > from || !p.addPlaced(from, to, on, by, q)) {
+	if did != nil && len(did.causes) > 0 && (q.lost > from || !p.addPlaced(from, to, on, by, q)) {
 		p.add(to, on, did.causeFor(by))
 		return
 	}

@@ -246,7 +246,7 @@ func compareOwners(a, b traceOwnerKey) int {
 // copyTo tells what the owner of a pair did, and who was at the root.
 func (l *ledger) copyTo(q *Pair) {
 	var ns [doings]int64
-	for i, d := range l.did {
+	for i, d := range l.times() {
 		ns[i] = int64(d)
 	}
 	q.Activity = activityOf(&ns)

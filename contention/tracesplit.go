@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -27,9 +28,34 @@ const overlap timeline.Time = 5_000
 type heldSpan struct {
 	from, to timeline.Time
 	what     spanKind
-	holder   coOwner   // if blamed
+	only     doing     // what the holder did all the time, if it was alone and did is nil
+	holder   *coOwner  // if blamed
 	with     []coOwner // who shared it
-	did      ledger    // what the holder did, if it was alone
+	did      *ledger   // what the holder did, if it was alone and did several things
+}
+
+// heldBy returns a span in which one goroutine alone held the lock.
+func heldBy(by *coOwner, from, to timeline.Time) heldSpan {
+	sp := heldSpan{from: from, to: to, what: blamedSpan, holder: by}
+	if only, ok := by.past.only(from, to); ok {
+		sp.only = only
+	} else {
+		did := by.past.between(from, to)
+		sp.did = &did
+	}
+	return sp
+}
+
+// ledger returns what the holder did in a part of the span.
+func (sp *heldSpan) ledger(from, to timeline.Time) (l ledger) {
+	switch {
+	case len(sp.with) > 0 || sp.did != nil && (from != sp.from || to != sp.to):
+		return sp.holder.past.between(from, to)
+	case sp.did != nil:
+		return *sp.did
+	}
+	l.add(sp.only, to-from)
+	return l
 }
 
 // endStretch makes the spans of the stretch that h ends, the latest in the history of its lock, and adds them to what is known of the lock.
@@ -39,12 +65,14 @@ func (o *TraceObserver) endStretch(l *tracedLock, h *hold) {
 		prev = l.history[n-1]
 	}
 	h.start = h.from
+	spans := o.cutRoom.spans[:0]
 	if prev != nil {
 		h.start = min(h.to, max(h.from, prev.to))
-		o.settleGap(l, h, prev)
+		spans = o.settleGap(spans, l, h, prev)
 	}
 	o.judgeSections(l, h)
-	o.settleHeld(h, h.start)
+	spans = o.settleHeld(spans, h, h.start)
+	h.spans, o.cutRoom.spans = slices.Clone(spans), spans
 	if !o.opt.Quick {
 		if l.past == nil {
 			l.past = &past{first: h.start, end: h.start, room: &o.room}
@@ -57,23 +85,26 @@ func (o *TraceObserver) endStretch(l *tracedLock, h *hold) {
 	l.seen = slices.DeleteFunc(l.seen, func(s heldSeen) bool { return s.to <= h.to })
 }
 
-// settleGap makes the spans between the release before and the hold h.
-func (o *TraceObserver) settleGap(l *tracedLock, h, prev *hold) {
+// settleGap appends the spans between the release before and the hold h.
+func (o *TraceObserver) settleGap(spans []heldSpan, l *tracedLock, h, prev *hold) []heldSpan {
 	at := prev.to
 	if handed := l.handedUntil(prev, h.start); handed > at {
-		h.spans = append(h.spans, heldSpan{from: at, to: handed, what: handOffSpan})
+		spans = append(spans, heldSpan{from: at, to: handed, what: handOffSpan})
 		at = handed
 	}
-	for _, s := range l.seenBetween(at, h.start) {
+	seen := l.seenBetween(at, h.start)
+	for i := range seen {
+		s := &seen[i]
 		if s.from > at {
-			h.spans = append(h.spans, heldSpan{from: at, to: s.from})
+			spans = append(spans, heldSpan{from: at, to: s.from})
 		}
-		h.spans = append(h.spans, heldSpan{from: s.from, to: s.to, what: blamedSpan, holder: s.holder, did: s.holder.past.between(s.from, s.to)})
+		spans = append(spans, heldBy(&s.holder, s.from, s.to))
 		at = s.to
 	}
 	if at < h.start {
-		h.spans = append(h.spans, heldSpan{from: at, to: h.start})
+		spans = append(spans, heldSpan{from: at, to: h.start})
 	}
+	return spans
 }
 
 // handedUntil returns until when, before t, the lock was given to the goroutine that x woke, which did not run yet.
@@ -90,10 +121,13 @@ func (l *tracedLock) handedUntil(x *hold, t timeline.Time) timeline.Time {
 	return max(x.to, until)
 }
 
-// settleHeld makes the spans of h from from on: of its owner and whoever shared the lock with it.
-func (o *TraceObserver) settleHeld(h *hold, from timeline.Time) {
+// settleHeld appends the spans of h from from on: of its owner and whoever shared the lock with it.
+func (o *TraceObserver) settleHeld(spans []heldSpan, h *hold, from timeline.Time) []heldSpan {
 	if from >= h.to {
-		return
+		return spans
+	}
+	if len(h.with) == 0 {
+		return append(spans, heldBy(&h.coOwner, from, h.to))
 	}
 	edges := append(o.cutRoom.edges[:0], from, h.to)
 	for i := range h.with {
@@ -106,17 +140,18 @@ func (o *TraceObserver) settleHeld(h *hold, from timeline.Time) {
 		if a >= b {
 			continue
 		}
-		sp := heldSpan{from: a, to: b, what: blamedSpan, holder: coOwner{owner: h.owner, past: h.past, g: h.g}}
+		sp := heldSpan{from: a, to: b, what: blamedSpan, holder: &h.coOwner}
 		for _, r := range h.with {
 			if r.from <= a && b <= r.to {
 				sp.with = append(sp.with, r)
 			}
 		}
 		if len(sp.with) == 0 {
-			sp.did = h.past.between(a, b)
+			sp = heldBy(&h.coOwner, a, b)
 		}
-		h.spans = append(h.spans, sp)
+		spans = append(spans, sp)
 	}
+	return spans
 }
 
 // contendedIn adds the part of the stretch that h ends in which its lock was held while others waited.
@@ -137,42 +172,56 @@ func (o *TraceObserver) contendedIn(l *tracedLock, h *hold, w *waiting) {
 }
 
 // fanOut is how many sums are put together to one of the next level.
-const fanOut = 16
+const (
+	fanOut  = 1 << fanBits
+	fanBits = 2
+)
 
 // spanSum is the sum of the spans of some stretches that follow each other.
 type spanSum struct {
 	from, to              timeline.Time
 	handOff, unattributed timeline.Time
 	parts                 []blamedPart
-	asked                 timeline.Time // the latest of their waiters asked then; see inOrder
+	asked                 [queues]timeline.Time // when the latest of their waiters asked, but for those that may be out of order; see inOrder
 }
 
-func (s *spanSum) blame(by owner, ns timeline.Time, did *ledger) {
+// none is a time before all others.
+const none timeline.Time = -1 << 62
+
+var noneAsked = [queues]timeline.Time{none, none, none}
+
+func (s *spanSum) blame(by owner, ns timeline.Time) *ledger {
 	for i := range s.parts {
 		if s.parts[i].owner == by {
 			s.parts[i].ns += ns
-			s.parts[i].did.merge(did)
-			return
+			return &s.parts[i].did
 		}
 	}
-	s.parts = append(s.parts, blamedPart{by, ns, did.clone()})
+	s.parts = append(s.parts, blamedPart{owner: by, ns: ns})
+	return &s.parts[len(s.parts)-1].did
 }
 
 func (s *spanSum) add(t *spanSum) {
-	s.to, s.asked = t.to, max(s.asked, t.asked)
+	s.to = t.to
+	s.notLater(t)
 	s.handOff += t.handOff
 	s.unattributed += t.unattributed
 	for i := range t.parts {
-		s.blame(t.parts[i].owner, t.parts[i].ns, &t.parts[i].did)
+		s.blame(t.parts[i].owner, t.parts[i].ns).merge(&t.parts[i].did)
+	}
+}
+
+// notLater makes s.asked at least that of t.
+func (s *spanSum) notLater(t *spanSum) {
+	for q, asked := range t.asked {
+		s.asked[q] = max(s.asked[q], asked)
 	}
 }
 
 // addHold adds the stretch of h.
 func (s *spanSum) addHold(h *hold) {
 	s.to = h.to
-	if !h.requeued {
-		s.asked = max(s.asked, h.asked)
-	}
+	s.asked[h.queue] = max(s.asked[h.queue], h.order())
 	for i := range h.spans {
 		switch sp := &h.spans[i]; sp.what {
 		case handOffSpan:
@@ -180,28 +229,35 @@ func (s *spanSum) addHold(h *hold) {
 		case unattributedSpan:
 			s.unattributed += sp.to - sp.from
 		default:
-			sp.shares(sp.from, sp.to, func(by *coOwner, ns timeline.Time, did *ledger) { s.blame(by.owner, ns, did) })
+			if len(sp.with) == 0 && sp.did == nil {
+				s.blame(sp.holder.owner, sp.to-sp.from).add(sp.only, sp.to-sp.from)
+				continue
+			}
+			sp.shares(sp.from, sp.to, func(by *coOwner, ns timeline.Time, did *ledger) { s.blame(by.owner, ns).merge(did) })
 		}
 	}
+}
+
+// order returns when the waiter that h woke had asked, if it is to come behind all that asked before.
+func (h *hold) order() timeline.Time {
+	if h.requeued || h.place == anyPlace {
+		return none
+	}
+	return h.asked
 }
 
 // shares calls f for each who held the lock in the part of the span from a to b. They share it in equal parts; the first, who is known
 // best, has the odd nanoseconds.
 func (sp *heldSpan) shares(a, b timeline.Time, f func(by *coOwner, ns timeline.Time, did *ledger)) {
+	did := sp.ledger(a, b)
 	if len(sp.with) == 0 {
-		if a == sp.from && b == sp.to {
-			f(&sp.holder, b-a, &sp.did)
-			return
-		}
-		did := sp.holder.past.between(a, b)
-		f(&sp.holder, b-a, &did)
+		f(sp.holder, b-a, &did)
 		return
 	}
 	n := timeline.Time(len(sp.with) + 1)
 	each := (b - a) / n
-	did := sp.holder.past.between(a, b)
 	did.scale(b - a - (n-1)*each)
-	f(&sp.holder, b-a-(n-1)*each, &did)
+	f(sp.holder, b-a-(n-1)*each, &did)
 	for i := range sp.with {
 		did := sp.with[i].past.between(a, b)
 		did.scale(each)
@@ -213,42 +269,44 @@ func (sp *heldSpan) shares(a, b timeline.Time, f func(by *coOwner, ns timeline.T
 func (l *tracedLock) sumUp() {
 	n := len(l.history)
 	for level, size := 0, fanOut; n%size == 0; level, size = level+1, size*fanOut {
-		s := &spanSum{asked: -1 << 62}
-		if level == 0 {
-			first := l.history[n-fanOut]
-			if s.from = first.to; len(first.spans) > 0 {
-				s.from = first.spans[0].from
-			}
-			for _, h := range l.history[n-fanOut:] {
-				s.addHold(h)
-			}
-			if len(l.sums) == 0 {
-				l.sums = append(l.sums, nil)
-			}
-		} else {
-			below := l.sums[level-1]
-			below = below[len(below)-fanOut:]
-			s.from = below[0].from
-			for _, t := range below {
-				s.add(t)
-			}
-			if level == len(l.sums) {
-				l.sums = append(l.sums, nil)
-			}
+		if level == len(l.sums) {
+			l.sums = append(l.sums, nil)
 		}
-		l.sums[level] = append(l.sums[level], s)
+		l.sums[level] = append(l.sums[level], l.sumOf(level, n/size-1))
 	}
+}
+
+// sumOf makes the sum with the number i of a level.
+func (l *tracedLock) sumOf(level, i int) *spanSum {
+	s := &spanSum{asked: noneAsked}
+	if level > 0 {
+		below := l.sums[level-1][i*fanOut:][:fanOut]
+		s.from = below[0].from
+		for _, t := range below {
+			s.add(t)
+		}
+		return s
+	}
+	stretches := l.history[i*fanOut:][:fanOut]
+	if s.from = stretches[0].to; len(stretches[0].spans) > 0 {
+		s.from = stretches[0].spans[0].from
+	}
+	for _, h := range stretches {
+		s.addHold(h)
+	}
+	return s
 }
 
 // sumAgain makes all sums anew, of another history.
 func (l *tracedLock) sumAgain() {
-	all := l.history
 	l.sums = nil
-	for i := range all {
-		l.history = all[:i+1]
-		l.sumUp()
+	for level, n := 0, len(l.history)/fanOut; n > 0; level, n = level+1, n/fanOut {
+		sums := make([]*spanSum, 0, n)
+		for i := range n {
+			sums = append(sums, l.sumOf(level, i))
+		}
+		l.sums = append(l.sums, sums)
 	}
-	l.history = all
 }
 
 // cut gives the wait of g up to the time at to the successive owners of its lock. h is the release that ended it, or nil.
@@ -257,8 +315,9 @@ func (o *TraceObserver) cut(g *tracedGoroutine, h *hold) {
 	c := cutter{o: o, g: g, w: w, lock: w.lock, start: max(w.asked, o.cuts.at), at: h.to, end: h}
 	o.cutRoom.given = o.cutRoom.given[:0]
 	if c.lock.several() || h.queue == readerQueue && h.pending < h.from {
+		c.placed = g.past != nil
 		c.byHold()
-		if g.past != nil {
+		if c.placed {
 			g.past.addCut(o.cutRoom.given, doingOf(w.kind))
 		}
 	} else {
@@ -282,13 +341,16 @@ type cutter struct {
 	lock      *tracedLock
 	start, at timeline.Time
 	end       *hold // which ended the wait
-	lost      bool  // the wait is older than what is remembered
+	lost      bool  // the wait is older than what is remembered, or too much is to be looked at
+	placed    bool  // the past of the goroutine gets each of the pieces
+	steps     int
 }
 
 // cutRoom is memory that cuts use one after another.
 type cutRoom struct {
 	given []givenTime // the latest first
 	edges []timeline.Time
+	spans []heldSpan
 	steps int // of cuts
 }
 
@@ -304,11 +366,18 @@ type givenTime struct {
 	shared   *cause // of several
 }
 
+// maxSteps bounds how much is looked at for one wait: far more than where its queue is in order.
+const maxSteps = 4096
+
 // bySums goes back over the time line of the lock, from sum to sum.
 func (c *cutter) bySums() {
 	i := len(c.lock.history) // what is before it is not accounted for
+	defer func() { c.o.cutRoom.steps += c.steps }()
 	for i > 0 && c.at > c.start {
-		c.o.cutRoom.steps++
+		if c.steps++; c.steps > maxSteps {
+			c.lost = true
+			return
+		}
 		if n := c.sum(i); n > 0 {
 			i -= n
 			continue
@@ -333,34 +402,58 @@ func (c *cutter) bySums() {
 // sum gives what the largest sum that ends before the stretch with the number i says, and returns of how many stretches that is; 0 if
 // there is none that is about this wait as a whole.
 func (c *cutter) sum(i int) int {
-	if noSums || c.o.audit != nil || i > 0 && c.lock.history[i-1].to != c.at {
+	if i%fanOut != 0 || noSums || c.o.audit != nil || c.lock.history[i-1].to != c.at {
 		return 0
 	}
-	for level := len(c.lock.sums) - 1; level >= 0; level-- {
-		size := fanOut
-		for range level {
-			size *= fanOut
-		}
-		if i%size != 0 {
-			continue
-		}
+	for level := min(bits.TrailingZeros(uint(i))/fanBits, len(c.lock.sums)) - 1; level >= 0; level-- {
+		size := 1 << ((level + 1) * fanBits)
 		s := c.lock.sums[level][i/size-1]
-		if s.from < c.start || s.asked > c.end.asked+overlap || !c.o.windows.oneHas(s.from, s.to) {
+		if s.from < c.start || !c.o.windows.oneHas(s.from, s.to) || !c.ordered(level, i/size-1) {
 			continue
 		}
 		c.w.handOff += s.handOff
 		c.w.unattributed += s.unattributed
-		c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: s.handOff, what: handOffSpan})
-		c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: s.unattributed, what: unattributedSpan})
 		for j := range s.parts {
 			p := &s.parts[j]
 			c.w.blame(p.owner, p.ns, &p.did)
-			c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: p.ns, what: blamedSpan, by: p.owner, did: &p.did})
+		}
+		if c.o.windows != nil {
+			c.noteSum(s)
 		}
 		c.at = s.from
 		return size
 	}
 	return 0
+}
+
+// noteSum adds a sum to the time line of the wait.
+func (c *cutter) noteSum(s *spanSum) {
+	c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: s.handOff, what: handOffSpan})
+	c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: s.unattributed, what: unattributedSpan})
+	for j := range s.parts {
+		p := &s.parts[j]
+		c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: p.ns, what: blamedSpan, by: p.owner, did: &p.did})
+	}
+}
+
+// ordered reports whether all waiters in the sum with the number i of a level may have been before that of c.end in one queue. Where a
+// waiter that was woken asked later, it looks once at what allowed that.
+func (c *cutter) ordered(level, i int) bool {
+	s, q := c.lock.sums[level][i], c.end.queue
+	if s.asked[q] <= c.end.asked+overlap {
+		return true
+	}
+	s.asked[q] = none
+	for j := i * fanOut; j < (i+1)*fanOut; j++ {
+		if c.steps++; level > 0 {
+			c.ordered(level-1, j)
+			s.asked[q] = max(s.asked[q], c.lock.sums[level-1][j].asked[q])
+		} else if x := c.lock.history[j]; x.queue == q {
+			c.inOrder(x)
+			s.asked[q] = max(s.asked[q], x.order())
+		}
+	}
+	return s.asked[q] <= c.end.asked+overlap
 }
 
 // stretch gives the spans of a stretch, as far as they are not before the wait.
@@ -379,7 +472,9 @@ func (c *cutter) stretch(spans []heldSpan) {
 		case handOffSpan:
 			c.w.handOff += to - from
 			c.o.windows.noteNobody(c.w, handOffSpan, from, to)
-			c.give(givenTime{from: from, to: to})
+			if c.placed {
+				c.give(givenTime{from: from, to: to})
+			}
 			if c.o.audit != nil {
 				c.o.audit(c.g.g, 0, owner{}, from, to, to-from)
 			}
@@ -400,6 +495,18 @@ func (c *cutter) unknown(from, to timeline.Time) {
 
 // held blames those who held the lock.
 func (c *cutter) held(sp *heldSpan, from, to timeline.Time) {
+	if len(sp.with) == 0 && !c.placed && c.o.windows == nil && c.o.audit == nil { // the usual case, without copies
+		switch {
+		case sp.did == nil:
+			c.w.blameOnly(sp.holder.owner, to-from, sp.only)
+		case from == sp.from && to == sp.to:
+			c.w.blame(sp.holder.owner, to-from, sp.did)
+		default:
+			did := sp.holder.past.between(from, to)
+			c.w.blame(sp.holder.owner, to-from, &did)
+		}
+		return
+	}
 	var roots ledger
 	sp.shares(from, to, func(by *coOwner, ns timeline.Time, did *ledger) {
 		c.w.blame(by.owner, ns, did)
@@ -408,7 +515,7 @@ func (c *cutter) held(sp *heldSpan, from, to timeline.Time) {
 			c.o.audit(c.g.g, by.g, by.owner, from, to, ns)
 		}
 		if len(sp.with) == 0 {
-			c.give(givenTime{from: from, to: to, by: &sp.holder, did: *did})
+			c.give(givenTime{from: from, to: to, by: sp.holder, did: *did})
 			return
 		}
 		root := by.owner
@@ -472,14 +579,13 @@ func (c *cutter) chained(x, before *hold) []heldSpan {
 	} else {
 		h.start = h.from
 	}
-	c.o.settleHeld(&h, h.start)
-	return h.spans
+	return c.o.settleHeld(h.spans, &h, h.start)
 }
 
 // pending adds the pending writer to those who held the lock while it held back the reader that waits.
 func (c *cutter) pending(spans []heldSpan) []heldSpan {
 	e := c.end
-	by := coOwner{owner: e.owner, past: e.past, g: e.g}
+	by := e.coOwner
 	by.owner.flags |= PendingWriter
 	var out []heldSpan
 	for _, sp := range spans {
@@ -497,7 +603,7 @@ func (c *cutter) pending(spans []heldSpan) []heldSpan {
 				p.with = append(slices.Clip(p.with), by)
 			}
 			if len(p.with) == 0 {
-				p.did = p.holder.past.between(p.from, p.to)
+				p = heldBy(sp.holder, p.from, p.to)
 			}
 			out = append(out, p)
 		}

@@ -7,21 +7,27 @@ type stretch struct{ start, end timeline.Time }
 
 // stretches remembers the latest of many stretches, in the order of time.
 type stretches struct {
-	ring [8]stretch
-	n    int // of all there were
+	ring []stretch // up to maxStretches
+	n    int       // of all there were
 }
 
+const maxStretches = 8
+
 func (s *stretches) add(x stretch) {
-	s.ring[s.n%len(s.ring)] = x
+	if len(s.ring) < maxStretches {
+		s.ring = append(s.ring, x)
+	} else {
+		s.ring[s.n%maxStretches] = x
+	}
 	s.n++
 }
 
 // back returns the i-th stretch from the end, which has the number 0, and whether it is remembered.
 func (s *stretches) back(i int) (stretch, bool) {
-	if i >= len(s.ring) || i >= s.n {
+	if i >= len(s.ring) {
 		return stretch{}, false
 	}
-	return s.ring[(s.n-1-i)%len(s.ring)], true
+	return s.ring[(s.n-1-i)%maxStretches], true
 }
 
 // firstActive returns the first instant from t on in which g, which is active now,

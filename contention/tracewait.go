@@ -282,14 +282,31 @@ func (w *waiting) blame(by owner, ns timeline.Time, did *ledger) {
 		return
 	}
 	w.blamed += ns
+	p := w.part(by)
+	p.ns += ns
+	p.did.merge(did)
+}
+
+// blameOnly is blame for an owner that did one thing all the time.
+func (w *waiting) blameOnly(by owner, ns timeline.Time, did doing) {
+	if ns <= 0 {
+		return
+	}
+	w.blamed += ns
+	p := w.part(by)
+	p.ns += ns
+	p.did.add(did, ns)
+}
+
+// part returns the part of an owner, which is new if it is not one of the latest.
+func (w *waiting) part(by owner) *blamedPart {
 	for i := len(w.parts) - 1; i >= 0 && i >= len(w.parts)-16; i-- {
 		if w.parts[i].owner == by {
-			w.parts[i].ns += ns
-			w.parts[i].did.merge(did)
-			return
+			return &w.parts[i]
 		}
 	}
-	w.parts = append(w.parts, blamedPart{by, ns, did.clone()})
+	w.parts = append(w.parts, blamedPart{owner: by})
+	return &w.parts[len(w.parts)-1]
 }
 
 // commit books the wait of g, if it has one and it is over.
