@@ -20,8 +20,12 @@ type Account struct {
 	// time for which goroutines ran or were in a system call with a processor, summed, + Idle. It is the single-threaded
 	// run that an estimate assumes. By component: where the workers of a single lane, or what ran beside them, would be.
 	Solo [NumComponents]time.Duration
-	// Idle is the time in which no goroutine had a processor.
-	Idle time.Duration
+	// Idle is the time in which no goroutine had a processor; Waking is the part of it in which a goroutine of the program was ready
+	// to run, so that it is the latency of a wake-up, not of the world outside.
+	Idle, Waking time.Duration
+	// Tracer is for how long the execution tracer's own goroutines ran beside the program, while none of its goroutines waited
+	// for a processor: work in Solo that is not the program's.
+	Tracer time.Duration
 	// Company is the time in which more than one goroutine of the program had a processor.
 	Company time.Duration
 	// Procs is the largest GOMAXPROCS meanwhile; 0 where the trace does not tell.
@@ -53,6 +57,8 @@ func (a *Account) add(b *Account) {
 	a.Wall += b.Wall
 	a.Procs = max(a.Procs, b.Procs)
 	a.Idle += b.Idle
+	a.Waking += b.Waking
+	a.Tracer += b.Tracer
 	a.Company += b.Company
 	for c := range b.Time {
 		a.Time[c] += b.Time[c]

@@ -68,6 +68,10 @@ func TestComponents(t *testing.T) {
 		{what: "more workers than lanes: the waiting ones share what is left", run: "w 0 run; w 0 mutex; w 0 network; end 10", want: "run 10, sync-mutex 5, io-network 5"},
 		{what: "more workers on processors than lanes: they share the lanes", n: 2, procs: 4, run: "w 0 run; w 0 run; w 0 run; w 0 syscall; w 0 mutex; end 10", want: "run 15, syscall 5"},
 		{what: "three share a lane for a time that three does not divide", run: "w 0 run; w 0 mutex; w 0 network; w 0 select; end 10", want: "run 10, sync-mutex 4, sync-select 3, io-network 3"},
+		{what: "one processor, which the collector has: not other workers", n: 1, procs: 1, run: "g 0 run; w 0 ready; w 0 ready; w 0 mutex; end 10", want: "gc-workers 10"},
+		{what: "one processor, which main has: neither other workers nor locks", n: 1, procs: 1, run: "m 0 run; w 0 ready; w 0 ready; w 0 mutex; end 10", want: "sched-application 10"},
+		{what: "one of two processors is free: wake-ups, not other workers", run: "w 0 run; w 0 ready; w 0 ready; w 0 ready; end 10", want: "run 10, sched-wakeup 10"},
+		{what: "more lanes than processors: other workers keep one", n: 3, run: "w 0 run; w 0 ready; w 0 ready; w 0 ready; end 12", want: "run 12, sched-workers 12, sched-wakeup 12"},
 		{what: "one lane, as in a single-threaded run", n: 1, procs: 1, run: "w 0 run 5 ready; w 0 ready 5 run; end 10", want: "run 10"},
 	} {
 		if tt.n == 0 {

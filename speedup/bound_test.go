@@ -70,6 +70,23 @@ func TestBoundIsAreaAndIdleTimeOfTheBottleGraph(t *testing.T) {
 	}
 }
 
+// A ping-pong is no faster with two workers. What its trace shows beside it is the execution tracer, and an estimate says so.
+func TestTheTracerIsNoneOfTheProgram(t *testing.T) {
+	const pingPong = "w 0 run 50 chan-receive; w 0 chan-receive 50 run; end 100\n"
+	for _, c := range []struct{ what, run, want string }{
+		{"alone", pingPong, ""},
+		{"the tracer runs beside it", pingPong + "t 20 run 40 sleep", "Of the estimate, 0.20 is the work of the execution tracer itself beside the program: without it, at most 1.00."},
+		{"the runtime does", pingPong + "r 20 run 40 sleep", ""},
+		{"a worker would run instead", "w 0 run; w 0 ready; t 0 run; end 100", ""},
+		{"nothing else runs", "w 0 mutex; t 0 run; end 100", ""},
+	} {
+		s := estimated(account(t, c.run, 2, Config{N: 2}))
+		if got := strings.Join(estimateWarnings(s, ""), " "); c.want == "" && strings.Contains(got, "tracer") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: at most %v: %q, want %q", c.what, s.Speedup, got, c.want)
+		}
+	}
+}
+
 // What waits for the world outside has no bound in its trace, and is told why.
 func TestRunsThatWaitForTheWorldCannotBeEstimated(t *testing.T) {
 	for _, c := range []struct{ what, run, want string }{
@@ -78,6 +95,8 @@ func TestRunsThatWaitForTheWorldCannotBeEstimated(t *testing.T) {
 		{"workers that sleep beside one that runs", "w 0 run; w 0 sleep; end 100", "because its workers waited for timers, the network or system calls for 50% of their time"},
 		{"work", "w 0 run; w 0 run 95 sleep; end 100", ""},
 		{"a lock is not the world outside", "w 0 run; w 0 mutex; end 100", ""},
+		{"a ping-pong whose players wake up late", "w 0 run 10 chan-receive 30 ready 40 run 50 chan-receive; w 0 chan-receive 10 ready 20 run 30 chan-receive 50 ready 60 run 70 exit; end 70", ""},
+		{"main wakes up late", "w 0 run 50 chan-receive; m 0 mutex 50 ready 90 run; end 100", ""},
 	} {
 		err := outside(account(t, c.run, 2, Config{N: 2}), workers)
 		switch {
@@ -97,12 +116,18 @@ func TestRunsThatWaitForTheWorldCannotBeEstimated(t *testing.T) {
 func TestPairsThatAreNoPairAreSaid(t *testing.T) {
 	for _, c := range []struct{ what, single, multi, want string }{
 		{"a pair", "w 0 run; end 100", "w 0 run; w 0 run; end 50", ""},
+		{"one goroutine an item: more of them live at once where they wait for the one processor", "w 0 run; w 0 ready; w 0 ready; end 100", "w 0 run; w 0 run; end 50", ""},
+		{"the wrong way round", "w 0 run; w 0 run; end 50", "w 0 run; end 100", "are the traces swapped?"},
 		{"a baseline with company", "w 0 run; m 0 run; end 100", "w 0 run; w 0 run; end 50", "did not run alone: for 100% of its time"},
-		{"twice the work", "w 0 run; end 40", "w 0 run; w 0 run; end 50", "ran for 40 ns in one run and for 100 ns in the other"},
-		{"half the work", "w 0 run; end 300", "w 0 run; w 0 run; end 50", "ran for 300 ns in one run and for 100 ns in the other"},
+		{"twice the work", "w 0 run; end 40", "w 0 run; w 0 run; end 50", "ran for 40 ns in one run and for 100 ns in the other: the two runs may have done different work, or the other had fewer processors of the machine than GOMAXPROCS, and"},
+		{"half the work", "w 0 run; end 300", "w 0 run; w 0 run; end 50", "ran for 300 ns in one run and for 100 ns in the other: the two runs may have done different work, and"},
 		{"another function in one of them", "w 0 run 60 exit; m 60 run; end 100", "w 0 run; w 0 run; end 40", "main.other"},
 	} {
-		one := &run{name: "one", survey: survey(t, c.single, 2, workers), workers: workers, account: account(t, c.single, 2, Config{N: 1})}
+		procs := 2
+		if strings.Contains(c.what, "one processor") {
+			procs = 1
+		}
+		one := &run{name: "one", survey: survey(t, c.single, procs, workers), workers: workers, account: account(t, c.single, procs, Config{N: 1})}
 		many := &run{name: "many", survey: survey(t, c.multi, 2, workers), workers: workers, account: account(t, c.multi, 2, Config{N: 2}), info: &timeline.Info{}}
 		got := strings.Join(compare(one, many), "\n")
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {

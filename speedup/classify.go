@@ -65,23 +65,29 @@ func onProc(c Component) bool { return c == Run || c == GCAssist || c == Syscall
 // worldIsGC reports whether the collector stopped the world, by the range's name.
 func worldIsGC(name string) bool { return strings.HasPrefix(name, worldRange+"GC") }
 
-// holder tells on whose behalf a goroutine that is no worker has a processor.
+// holder tells on whose behalf a goroutine that is no worker has a processor, or would have one.
 type holder uint8
 
 const (
 	holdsNone holder = iota
 	holdsGC
-	holdsRuntime // or the tracer
+	holdsRuntime
+	holdsTracer
 	holdsApplication
+	holdsReady // has none, but is ready to run: a goroutine of the application
 	numHolders
 )
 
 func holderOf(g *timeline.Goroutine, s timeline.State) holder {
 	switch {
+	case s == timeline.Runnable && g.Kind == timeline.Application:
+		return holdsReady
 	case !s.Runs():
 		return holdsNone
 	case g.Label != "" || g.Kind == timeline.GC:
 		return holdsGC
+	case g.Kind == timeline.Tracer:
+		return holdsTracer
 	case g.Kind != timeline.Application:
 		return holdsRuntime
 	}

@@ -30,7 +30,7 @@ func compare(single, multi *run) (w []string) {
 	peak, _ := multi.survey.Peak(multi.workers)
 	procsOne, procs := single.survey.procs, multi.survey.procs
 	switch {
-	case peakOne > peak, peakOne == peak && procsOne > procs && procs > 0:
+	case procsOne > procs && (procs == 1 || procs > 0 && peakOne >= peak), procsOne == procs && peakOne > peak:
 		w = append(w, fmt.Sprintf("%s has %s%s, %s has %d%s: are the traces swapped?", single.name,
 			format.Plural(peakOne, "worker", "workers"), known(procsOne, " on "+format.Plural(procsOne, "processor", "processors")), multi.name, peak, known(procs, fmt.Sprint(" on ", procs))))
 	case peakOne > 1 && procsOne != 1:
@@ -86,8 +86,12 @@ func differentWork(single, multi *run) (w []string) {
 	}
 	one, many := time.Duration(single.survey.all.running), time.Duration(multi.survey.all.running)
 	if r := float64(many) / float64(max(1, one)); one > 0 && (r < leastWork || r > mostWork) {
-		w = append(w, fmt.Sprintf("The program's goroutines ran for %s in one run and for %s in the other: the two runs may have done different work, and the stack then means nothing.",
-			format.Duration(one), format.Duration(many)))
+		or := ""
+		if many > one {
+			or = ", or the other had fewer processors of the machine than GOMAXPROCS"
+		}
+		w = append(w, fmt.Sprintf("The program's goroutines ran for %s in one run and for %s in the other: the two runs may have done different work%s, and the stack then means nothing.",
+			format.Duration(one), format.Duration(many), or))
 	}
 	for _, f := range different(single, multi) {
 		w = append(w, fmt.Sprintf("Only one of the two runs ran %s for long: they may have done different work.", f))

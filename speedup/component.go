@@ -36,7 +36,7 @@ const (
 	Imbalance // the lane has no worker any more
 	Spawn     // the lane has no worker yet
 
-	SchedWorkers     // ready, but other workers have the processors: more workers than processors
+	SchedWorkers     // ready, but other workers have the processors: more lanes than processors
 	SchedApplication // ready, but other goroutines of the program have the processors
 	SchedRuntime     // ready, but the runtime or the tracer has the processors
 	SchedWakeup      // ready, and a processor is free: the time it takes to wake up

@@ -28,16 +28,16 @@ var ErrOutside = errors.New("the speed-up cannot be estimated from one trace")
 
 // The parts of the time from which on the world outside, not the work, makes a run as long as it is.
 const (
-	mostIdle    = 0.25 // of the wall time, nothing ran
+	mostIdle    = 0.25 // of the wall time, nothing ran and no goroutine of the program was ready to run
 	mostWaiting = 0.10 // of the lanes' time, workers waited for timers, network or system calls
 )
 
 // outside returns an error if the world outside made the run as long as it is.
 func outside(multi *Account, workers Selector) error {
 	const then = "what a single worker would wait for, and how long, does not show; record a run with one worker"
-	if float64(multi.Idle) > mostIdle*float64(multi.Wall) {
+	if idle := multi.Idle - multi.Waking; float64(idle) > mostIdle*float64(multi.Wall) {
 		return fmt.Errorf("%w, because nothing ran for %s of the time: the program waited for timers, the network, a disk or another process, and %s",
-			ErrOutside, format.Percent(multi.Idle, multi.Wall), then)
+			ErrOutside, format.Percent(idle, multi.Wall), then)
 	}
 	lanes := multi.Wall * time.Duration(multi.N)
 	if waits := multi.Family(InputOutput); workers.name != everyone && float64(waits) > mostWaiting*float64(lanes) {
@@ -69,8 +69,9 @@ func estimated(multi *Account) *Stack {
 	return s
 }
 
-// estimateWarnings says how far the estimate can be trusted.
-func estimateWarnings(multi *Account, unit string) (w []string) {
+// estimateWarnings says how far an estimate can be trusted.
+func estimateWarnings(s *Stack, unit string) (w []string) {
+	multi := s.Multi
 	switch u := multi.Units; {
 	case u.usable():
 		w = append(w, fmt.Sprintf("An estimate without a single-threaded run: %s, each taken to be as long as the %s that ran alone (%s).",
@@ -81,6 +82,11 @@ func estimateWarnings(multi *Account, unit string) (w []string) {
 		fallthrough
 	default:
 		w = append(w, "An estimate without a single-threaded run: an upper bound of the speed-up if a single worker does the same work at the same speed. The remainder is hidden in it.")
+	}
+	if multi.Tracer > 0 && multi.Tracer*100 >= multi.Wall {
+		part := float64(multi.Tracer) / float64(multi.Wall)
+		w = append(w, fmt.Sprintf("Of the estimate, %s is the work of the execution tracer itself beside the program: without it, at most %s.",
+			format.Parallelism(part), format.Parallelism(s.Speedup-part)))
 	}
 	waits := multi.Family(InputOutput)
 	if multi.Wall > 0 && waits*100 > multi.Wall {

@@ -76,7 +76,7 @@ func (m *run) estimate(opt Options) (*Stack, error) {
 	}
 	stack := estimated(m.account)
 	stack.describe(m)
-	stack.Warnings = append(stack.Warnings, estimateWarnings(m.account, opt.Unit)...)
+	stack.Warnings = append(stack.Warnings, estimateWarnings(stack, opt.Unit)...)
 	stack.Warnings = append(stack.Warnings, limits(m)...)
 	stack.judge(m, opt.MultiDelay)
 	return stack, nil

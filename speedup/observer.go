@@ -21,10 +21,12 @@ import (
 //  4. Lanes without a worker: Imbalance after the peak, which is the first instant at which as many
 //     workers lived as ever, or N; Spawn before it (eq. 7).
 //
-// While more than N workers live, those that have a processor get lanes first; the lanes that are left are shared
-// equally by the workers that wait. So a pool that has more workers than the machine has processors, all of them busy,
-// runs on all lanes, as it does in truth, and a run with one lane is never charged for
-// its other workers. While more than N have a processor, these share all lanes.
+// While more than N workers live, those that have a processor get lanes first. Of the lanes that are left, those for which no
+// processor is free go to ready workers that the collector, the runtime, the tracer or other goroutines keep from running; the
+// others are shared equally by the workers that wait. So a pool that has more workers than the machine has processors, all of
+// them busy, runs on all lanes, as it does in truth; a run with one lane is never charged for
+// its other workers; and other workers keep a lane only where there are more lanes than processors. While more than N have a
+// processor, these share all lanes.
 //
 // Between two events nothing changes, so the work for an event is a sum over the components.
 
@@ -56,10 +58,13 @@ type Observer struct {
 	procs            int64
 
 	purse       purse
-	on, off     int64 // carries
+	on          int64 // carry
+	off         carries
 	solo        purse // see Account.Solo
-	alone       int64 // its carry
+	alone       carries
 	busy, idle  int64 // Σ solo
+	waking      int64 // the part of idle in which a goroutine of the program was ready
+	tracer      int64 // see Account.Tracer
 	globe       globe
 	whole       Account
 	windowFrom  timeline.Time
@@ -152,33 +157,21 @@ func (o *Observer) sequential() bool {
 
 // spendLanes does steps 3 and 4.
 func (o *Observer) spendLanes(dt int64) {
-	on, off := &o.scratch[0], &o.scratch[1]
-	nOn, nOff, busy := 0, 0, int64(0)
+	on, nOn, busy := &o.scratch[0], 0, int64(0)
 	for c, n := range o.counts[:NumComponents] {
-		switch {
-		case n == 0:
-		case onProc(Component(c)):
+		if n > 0 && onProc(Component(c)) {
 			on[nOn] = part{Component(c), n}
 			nOn++
 			busy += n
-		default:
-			off[nOff] = part{Component(c), n}
-			nOff++
 		}
 	}
-	waiting := o.live - busy
-	nOff += o.splitReady(off[nOff:], busy)
-
 	lanes := int64(o.cfg.N)
-	lanesOn := min(lanes, busy)
-	lanesOff := min(lanes-lanesOn, waiting)
-	if lanesOn > 0 {
+	if lanesOn := min(lanes, busy); lanesOn > 0 {
 		o.purse.share(&o.on, dt, lanesOn, busy, on[:nOn])
+		lanes -= lanesOn
 	}
-	if lanesOff > 0 {
-		o.purse.share(&o.off, dt, lanesOff, waiting, off[:nOff])
-	}
-	o.purse.ns[Imbalance] += dt * (lanes - lanesOn - lanesOff)
+	lanes -= o.without(&o.purse, &o.off, dt, busy, min(lanes, o.live-busy))
+	o.purse.ns[Imbalance] += dt * lanes
 }
 
 // spendSolo gives dt to each goroutine that has a processor, or to the one lane that waits with all of the workers.
@@ -187,10 +180,18 @@ func (o *Observer) spendSolo(dt int64) {
 		return
 	}
 	workers := o.counts[Run] + o.counts[GCAssist] + o.counts[Syscall]
-	others := o.holders[holdsGC] + o.holders[holdsRuntime] + o.holders[holdsApplication]
+	program := workers + o.holders[holdsGC] + o.holders[holdsApplication]
+	others := o.others()
+	isReady := o.counts[ready]+o.holders[holdsReady] > 0
 	o.busy += dt * (workers + others)
-	if workers+others == 0 {
+	switch {
+	case workers+others == 0:
 		o.idle += dt
+		if isReady {
+			o.waking += dt
+		}
+	case program > 0 && !isReady:
+		o.tracer += dt * o.holders[holdsTracer]
 	}
 	switch {
 	case o.worldGC > 0, o.world > 0, o.sequential():
@@ -206,52 +207,81 @@ func (o *Observer) spendSolo(dt int64) {
 		o.solo.ns[GCAssist] += dt * o.counts[GCAssist]
 		o.solo.ns[Syscall] += dt * o.counts[Syscall]
 		o.solo.ns[GCWorkers] += dt * o.holders[holdsGC]
-		o.solo.ns[SchedRuntime] += dt * o.holders[holdsRuntime]
+		o.solo.ns[SchedRuntime] += dt * (o.holders[holdsRuntime] + o.holders[holdsTracer])
 		o.solo.ns[SchedApplication] += dt * o.holders[holdsApplication]
 	default: // all workers wait
-		off, n := &o.scratch[1], 0
-		for c, count := range o.counts[:NumComponents] {
-			if count > 0 {
-				off[n] = part{Component(c), count}
-				n++
-			}
-		}
-		n += o.splitReady(off[n:], 0)
-		o.solo.share(&o.alone, dt, 1, o.live, off[:n])
+		o.without(&o.solo, &o.alone, dt, 0, 1)
 	}
 }
 
-// splitReady splits the workers that are ready by who keeps them from running.
-func (o *Observer) splitReady(to []part, busy int64) (n int) {
-	left := o.counts[ready]
-	take := func(c Component, most int64) {
-		if k := min(left, most); k > 0 {
-			to[n] = part{c, k}
+// others returns how many goroutines that are no workers have a processor.
+func (o *Observer) others() int64 {
+	return o.holders[holdsGC] + o.holders[holdsRuntime] + o.holders[holdsTracer] + o.holders[holdsApplication]
+}
+
+// carries are what divisions left over: see [purse.share].
+type carries struct{ kept, waiting int64 }
+
+// without gives lanes to workers that have no processor, and returns how many.
+func (o *Observer) without(to *purse, carry *carries, dt, busy, lanes int64) int64 {
+	if lanes == 0 {
+		return 0
+	}
+	parts, n := &o.scratch[1], 0
+	ready, kept := o.counts[ready], int64(0)
+	taken := busy + o.others()
+	free := max(0, o.procs-taken)
+	if o.procs == 0 && taken == 0 { // GOMAXPROCS is not known, but at least one P is free
+		free = ready
+	}
+	late := min(ready, free)
+	keep := func(c Component, most int64) {
+		if k := min(ready-late-kept, most); k > 0 {
+			parts[n] = part{c, k}
 			n++
-			left -= k
+			kept += k
 		}
 	}
-	taken := busy + o.holders[holdsGC] + o.holders[holdsRuntime] + o.holders[holdsApplication]
-	free := o.procs - taken
-	if o.procs == 0 && taken == 0 { // GOMAXPROCS is not known, but at least one P is free
-		free = left
+	keep(GCWorkers, o.holders[holdsGC])
+	keep(SchedRuntime, o.holders[holdsRuntime]+o.holders[holdsTracer])
+	keep(SchedApplication, o.holders[holdsApplication])
+	given := min(kept, max(0, lanes-free))
+	if given > 0 {
+		to.share(&carry.kept, dt, given, kept, parts[:n])
 	}
-	take(SchedWakeup, free)
-	take(GCWorkers, o.holders[holdsGC])
-	take(SchedRuntime, o.holders[holdsRuntime])
-	take(SchedApplication, o.holders[holdsApplication])
-	take(SchedWorkers, left)
-	return n
+	if given == lanes {
+		return lanes
+	}
+
+	left, waiting := lanes-given, o.live-busy-given
+	ready -= given
+	each := int64(1)     // the count of a worker
+	if left == waiting { // a lane each
+	} else if late*waiting >= ready*left {
+		late = ready
+	} else { // more lanes than processors
+		each, late, ready = left, late*waiting, ready*left
+	}
+	parts[0], parts[1], n = part{SchedWakeup, late}, part{SchedWorkers, ready - late}, 2
+	for c, count := range o.counts[:NumComponents] {
+		if count > 0 && !onProc(Component(c)) {
+			parts[n] = part{Component(c), count * each}
+			n++
+		}
+	}
+	to.share(&carry.waiting, dt, left, waiting*each, parts[:n])
+	return lanes
 }
 
 // turn closes the window at hand.
 func (o *Observer) turn() {
 	w := &Account{N: o.cfg.N, Start: time.Duration(o.windowFrom - o.begin), Wall: time.Duration(o.now - o.windowFrom), Procs: int(o.procs), Peak: int(o.peak)}
 	o.purse.empty(&w.Time, int64(w.Wall)*int64(w.N))
-	o.on, o.off = 0, 0
+	o.on, o.off, o.alone = 0, carries{}, carries{}
 	o.solo.empty(&w.Solo, o.busy+o.idle)
 	w.Idle, w.Company = time.Duration(o.idle), time.Duration(o.units.company-o.companyFrom)
-	o.alone, o.busy, o.idle, o.companyFrom = 0, 0, 0, o.units.company
+	w.Waking, w.Tracer = time.Duration(o.waking), time.Duration(o.tracer)
+	o.busy, o.idle, o.waking, o.tracer, o.companyFrom = 0, 0, 0, 0, o.units.company
 	o.windowFrom = o.now
 	if o.cfg.Window > 0 {
 		if w.Wall > 0 {

@@ -76,38 +76,43 @@ func (w words) instant(at timeline.Time, n, procs int, peakAt timeline.Time) map
 		add("sequential", int64(n), 1)
 		return lanes
 	}
-	free := procs - len(working) - holders['g'] - holders['r'] - holders['t'] - holders['m']
-	for range ready {
-		switch {
-		case free > 0:
-			free--
-			waiting = append(waiting, "sched-wakeup")
-		case holders['g'] > 0:
-			holders['g']--
-			waiting = append(waiting, "gc-workers")
-		case holders['r'] > 0:
-			holders['r']--
-			waiting = append(waiting, "sched-runtime")
-		case holders['t'] > 0:
-			holders['t']--
-			waiting = append(waiting, "sched-runtime")
-		case holders['m'] > 0:
-			holders['m']--
-			waiting = append(waiting, "sched-application")
-		default:
-			waiting = append(waiting, "sched-workers")
-		}
-	}
-	give := func(to []string, lanes int) {
-		for _, c := range to {
-			add(c, int64(lanes), int64(len(to)))
+	var keepers []string // each of which keeps a worker that is ready from running
+	for _, h := range []struct {
+		kind byte
+		what string
+	}{{'g', "gc-workers"}, {'r', "sched-runtime"}, {'t', "sched-runtime"}, {'m', "sched-application"}} {
+		for range holders[h.kind] {
+			keepers = append(keepers, h.what)
 		}
 	}
 	first := min(n, len(working))
-	give(working, first)
-	rest := min(n-first, len(waiting))
-	if rest > 0 {
-		give(waiting, rest)
+	for _, c := range working {
+		add(c, int64(first), int64(len(working)))
+	}
+	rest := min(n-first, len(waiting)+ready)
+	free := procs - len(working) - len(keepers)
+	late := min(free, ready)
+	keepers = keepers[:min(len(keepers), ready-late)]
+	// Where no processor is free, a lane of a worker that is ready is kept from it.
+	kept := min(len(keepers), max(0, rest-free))
+	for _, c := range keepers {
+		add(c, int64(kept), int64(len(keepers)))
+	}
+	// All others that wait have equal parts of the other lanes. Of the parts of those that are ready, the free processors come first.
+	all, others := len(waiting)+ready-kept, rest-kept
+	for _, c := range waiting {
+		add(c, int64(others), int64(all))
+	}
+	if ready > kept && others > 0 {
+		part := big.NewRat(int64(others*(ready-kept)), int64(all))
+		wakeup := big.NewRat(int64(late), 1)
+		if wakeup.Cmp(part) > 0 {
+			wakeup = part
+		}
+		add("sched-wakeup", 0, 1)
+		lanes["sched-wakeup"].Add(lanes["sched-wakeup"], wakeup)
+		add("sched-workers", 0, 1)
+		lanes["sched-workers"].Add(lanes["sched-workers"], part.Sub(part, wakeup))
 	}
 	if none := n - first - rest; none > 0 {
 		if at < peakAt {

@@ -39,11 +39,11 @@ func byExactFunction(name string) Selector {
 	return Selector{name: name, match: func(g *timeline.Goroutine) bool { return g.Func == name }}
 }
 
-// everyone selects every goroutine of the application: the choice where no two of one start function live at the same time, as in a
-// program that is serial.
-const everyone = "/./"
+// everyone is the name of the selector of every goroutine of the application: the choice where no two of one start function
+// live at the same time, as in a program that is serial.
+const everyone = "all goroutines"
 
-var everyWorker = ByRegexp(regexp.MustCompile("."))
+var everyWorker = Selector{name: everyone, match: func(g *timeline.Goroutine) bool { return g.Func != "" }}
 
 // ByPool selects the goroutines that execute tasks of the pool of that name, as package granularity tells
 // the tracer: from a goroutine's first task until its exit.
@@ -70,6 +70,7 @@ func ByRegexp(re *regexp.Regexp) Selector {
 // ParseSelector returns the selector that a text stands for:
 //
 //	"", auto             choose by itself
+//	all, all goroutines  all goroutines of the program
 //	NAME, NAME,NAME…     names of goroutines or start functions, in full or short
 //	pool:NAME            goroutines of a pool
 //	region:TYPE          goroutines in a user region
@@ -78,6 +79,8 @@ func ParseSelector(s string) (Selector, error) {
 	switch {
 	case s == "" || s == "auto":
 		return Selector{}, nil
+	case s == "all" || s == everyone:
+		return everyWorker, nil
 	case len(s) >= 2 && s[0] == '/' && s[len(s)-1] == '/':
 		re, err := regexp.Compile(s[1 : len(s)-1])
 		if err != nil {

@@ -30,12 +30,18 @@ func (s *Stack) Sentence() string {
 	}
 	worst, found := s.Largest()
 	switch {
+	case s.Speedup > (1+worthNaming)*float64(s.N):
+		return times + "; the single-threaded run took longer than all of them together: it did more work, or did it slower"
 	case s.Remainder > 0 && (!found || s.Remainder > s.Components[worst]) && s.Remainder >= worthNaming*float64(s.N):
 		return times + "; most is lost to the remainder, " + format.Parallelism(s.Remainder)
 	case found && s.Components[worst] >= worthNaming*float64(s.N):
 		times += "; most is lost to " + worst.Words() + ", " + format.Parallelism(s.Components[worst])
 		if without := s.WhatIf(worst); !math.IsInf(without, 0) {
-			times += "; without it, " + format.Parallelism(without) + " times"
+			times += "; without it, "
+			if s.Estimate {
+				times += "at most "
+			}
+			times += format.Parallelism(without) + " times"
 		}
 		return times
 	}

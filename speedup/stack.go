@@ -3,6 +3,8 @@ package speedup
 import (
 	"math"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // A stack follows from the accounts of two runs, one with N workers (MT) and
@@ -52,6 +54,14 @@ type Stack struct {
 type Workers struct {
 	Selector string // as ParseSelector takes it
 	Count    int    // goroutines, in the run with N workers
+}
+
+// String names the workers, such as "main.work, 4 goroutines".
+func (w Workers) String() string {
+	if w.Selector == everyone {
+		return "all of the program, " + format.Plural(w.Count, "goroutine", "goroutines")
+	}
+	return w.Selector + ", " + format.Plural(w.Count, "goroutine", "goroutines")
 }
 
 // New makes the stack of two accounts. single should have one lane. A single-threaded run without any worker,

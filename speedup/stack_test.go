@@ -114,14 +114,14 @@ func TestUnits(t *testing.T) {
 	if want := (80 - 62 + 50) / 60.0; math.Abs(s.Speedup-want) > 1e-15 || s.Remainder != (62-50)/60.0 {
 		t.Errorf("speed-up %v, want %v; remainder %v", s.Speedup, want, s.Remainder)
 	}
-	if w := estimateWarnings(multi, "unit"); len(w) != 1 || !strings.Contains(w[0], "5 units of work, each taken to be as long as the 3 that ran alone (10 ns)") {
+	if w := estimateWarnings(s, "unit"); len(w) != 1 || !strings.Contains(w[0], "5 units of work, each taken to be as long as the 3 that ran alone (10 ns)") {
 		t.Errorf("%q", w)
 	}
 	few := account(t, "w 0 run 1 (unit 5 (unit 7 ) 11 ) ; w 0 run; end 60", 2, Config{N: 2, Unit: "unit"})
 	if *few.Units != (Units{Count: 1, Running: 10}) {
 		t.Errorf("%+v", *few.Units)
 	}
-	if w := estimateWarnings(few, "unit"); len(w) != 2 || !strings.HasPrefix(w[0], "Only 0 of the 1 region of type") {
+	if w := estimateWarnings(estimated(few), "unit"); len(w) != 2 || !strings.HasPrefix(w[0], "Only 0 of the 1 region of type") {
 		t.Errorf("%q", w)
 	}
 }

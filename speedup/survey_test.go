@@ -26,9 +26,9 @@ func TestChoice(t *testing.T) {
 		{"the larger group, though main ran longer", "m 0 run; w 0 run 20 sleep; w 0 run; end 30", 4, "main.work", 2},
 		{"no more lanes than processors", "w 0 run; w 0 ready; w 0 ready; end 30", 2, "main.work", 3 - 1},
 		{"GOMAXPROCS is not known", "w 0 run; w 0 ready; w 0 ready; end 30", 0, "main.work", 3},
-		{"one after the other is no group", "w 0 run 10 exit; w 10 run 20 exit; end 30", 2, "/./", 1},
-		{"what the collector does is none", "g 0 run; g 0 run; w 0 run; end 30", 2, "/./", 1},
-		{"ping-pong of two functions", "m 0 run 10 chan-receive; w 0 chan-receive 10 run; end 20", 2, "/./", 2},
+		{"one after the other is no group", "w 0 run 10 exit; w 10 run 20 exit; end 30", 2, "all goroutines", 1},
+		{"what the collector does is none", "g 0 run; g 0 run; w 0 run; end 30", 2, "all goroutines", 1},
+		{"ping-pong of two functions", "m 0 run 10 chan-receive; w 0 chan-receive 10 run; end 20", 2, "all goroutines", 2},
 		{"no goroutine of the program", "g 0 run; g 0 run; end 30", 2, "", 0},
 		{"the larger of two groups", "m 0 run; m 0 run 5 sleep; w 0 run 20 exit; w 0 run 10 exit; end 30", 2, "main.other", 2},
 	} {
@@ -60,7 +60,7 @@ func TestSelectors(t *testing.T) {
 		{"work", "", 0, 0},
 		{"main.work,main.other", "run 57, sync-mutex 3", 3, 3}, // lanes are shared
 		{"/work$/", "run 50, sync-mutex 10", 2, 2},
-		{"/./", "run 57, sync-mutex 3", 3, 3},
+		{"all goroutines", "run 57, sync-mutex 3", 3, 3},
 		{"region:parse", "run 20, sequential 20, imbalance 20", 1, 1},
 		{"pool:indexers", "run 7, sequential 46, imbalance 7", 1, 1},
 	} {

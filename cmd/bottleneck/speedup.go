@@ -39,6 +39,7 @@ the same work with several: their bars stand side by side. "bottleneck scale" ma
                        auto         the name with the largest area among those with
                                     at least two goroutines at the same time, or all goroutines
                                     of the program if there is none (default)
+                       all          all goroutines of the program
                        NAME[,NAME]  names or start functions, in full or short
                        pool:NAME    goroutines of a pool
                        region:TYPE  goroutines in a runtime/trace region

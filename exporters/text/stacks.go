@@ -56,12 +56,7 @@ func WriteStacks(w io.Writer, stacks []*speedup.Stack, opt Options) error {
 }
 
 func workersLine(s *speedup.Stack) string {
-	who := s.Workers.Selector
-	if who == "/./" { // the choice where no two of one start function lived at the same time
-		who = "all of the program"
-	}
-	return "Workers: " + who + ", " + format.Plural(s.Workers.Count, "goroutine", "goroutines") +
-		". Parts are in units of the speed-up; they sum to N."
+	return "Workers: " + s.Workers.String() + ". Parts are in units of the speed-up; they sum to N."
 }
 
 // stackTable is the table of the components.

@@ -39,7 +39,7 @@ Workers: main.work, 2 goroutines. Parts are in units of the speed-up; they sum
 Warning: a ?[31mhostile warning
 `
 	const wantBoth = `at most 1.50 times faster with 4 workers than with one, if one does the same work at the same speed (an estimate from one run);
-  most is lost to mutex, 2.00; without it, 3.00 times
+  most is lost to mutex, 2.00; without it, at most 3.00 times
 
 workers                 2   four
 remainder            0.12   0.50
