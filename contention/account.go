@@ -3,6 +3,7 @@ package contention
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
@@ -82,6 +83,14 @@ type waitCell struct {
 	waited, blamed, handOff, unattributed int64
 	longest                               int64
 	variance                              variance // of waited
+}
+
+// stdErr is the standard error of waited. The total of waits that were timed only has none.
+func (c *waitCell) stdErr(k waitKey, missing time.Duration) time.Duration {
+	if k.chain == unsampled {
+		return 0
+	}
+	return rowError(k.flags, c.variance, missing)
 }
 
 type pairCell struct {

@@ -338,6 +338,7 @@ func (r *release) finish() {
 	}
 	if r.own.account != nil {
 		r.own.account.add(&r.own)
+		r.st.sampling.over(&r.own)
 	}
 	r.cost(from)
 	r.st.reconsider(r.released)

@@ -213,8 +213,8 @@ type Wait struct {
 	// ReadyIdle is the part of Ready in which a processor was idle: the latency of the wake-up, which is the price of blocking.
 	// In the rest, all processors were busy or stopped, which is not the lock's doing.
 	ReadyIdle time.Duration
-	// StdErr is the standard error of Waited, if Estimated, else 0. With less than some
-	// 30 waits Observed, it is a rough guess itself: the longest waits may be missing.
+	// StdErr is the standard error of Waited, if Estimated, else 0. It contains what is "[not sampled]". With less than some
+	// 30 waits Observed, it is a rough guess itself.
 	StdErr time.Duration
 	// Blamed is the part of Waited during which known owners held the lock.
 	Blamed time.Duration
@@ -239,7 +239,7 @@ type Pair struct {
 	Contentions int64
 	// Blamed is the time.
 	Blamed time.Duration
-	// StdErr is the standard error of Blamed, if Estimated, else 0.
+	// StdErr is the standard error of Blamed, if Estimated, else 0. It contains what is "[not sampled]".
 	StdErr time.Duration
 	// Longest is the most that a single wait lost to the owner.
 	Longest time.Duration

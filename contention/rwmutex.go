@@ -259,6 +259,8 @@ func (t *tracker[L]) readerAcquired(w *wait) {
 	t.deregister(st)
 	st.mu.Unlock()
 	w.account.add(w)
+	st.sampling.over(w)
+	st.sampling.after.Add(min(mostAfter, now()-w.end))
 	if t.waiters.Load() != 0 { // also if they came while the wait was settled
 		t.readerIn()
 	}

@@ -13,40 +13,35 @@ import (
 // Sampling
 //
 // While a recorded wait is under way, every owner that leaves writes down when it came and left, under the lock. For a
-// lock that is held for 50 ns, that would more than halve the throughput. So what recording costs is measured, and a lock
-// that would lose more than 1 % of its throughput records one wait in w. The wait is drawn before it begins, with
-// probability 1/w, independently of all others and of all that happens during it (Poisson sampling; Särndal, Swensson
-// and Wretman, Model Assisted Survey Sampling, 1992, section 3.5).
+// lock that is held for 50 ns, that would more than halve the throughput. So what recording costs is measured. Each lock earns
+// 1 % of the time, and pays for what recording takes of it. It may spend in advance what it earns in a quarter of a second, so a
+// burst of waits is recorded whole. A lock that is overdrawn records half as many waits as before: one in w, w = 1, 2, 4, …
+// A lock that has nothing to pay for records twice as many, until it records all.
 //
-// Every wait is timed, whether it was drawn or not, so the number and the total of a lock's waits are exact, and no long
-// wait is missed. Only who held the lock meanwhile is estimated: a wait that was timed is represented by the next drawn one
-// that is about as long (within a factor of 4: stratification by length), whose time then counts k-fold. k is a whole number, so
-// that the parts of a wait still sum to it exactly; what is left over, less than one wait, goes on to the next
-// drawn one. Waits that are not yet represented when a snapshot is taken have a row of their own, in which all is
-// unattributed.
+// A wait is drawn before it begins, with probability 1/w, independently of all others and of all that happens during it
+// (Poisson sampling; Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 3.5).
+//
+// Every wait is timed, whether it was drawn or not, so the number and the total of a lock's waits are exact. Only who held
+// the lock in the meantime is estimated. A drawn wait represents the waits before it that were only timed and are about as long
+// (within a factor of 4: stratification by length), and counts k-fold if they are k - 1; but no more is counted than was timed.
+// What was timed, and is not counted when a snapshot is taken, has a row of its own, "[not sampled]", in which all is unattributed.
+// It is small, but where most of the time is in a few long waits, of which hardly one was drawn.
 //
 // The variance of a row is estimated by Σ k(k-1)·y² over its drawn waits, y being the time. That is the
-// variance of an estimate that does not know the total (Horvitz and Thompson, 1952), and more than that of this one.
-//
-// At the end of a period of a millisecond or more, w is chosen anew from the number of waits in it, which is
-// known, and from what recording one costs, which was measured when one was last drawn.
+// variance of an estimate that does not use the total (Horvitz and Thompson, 1952), and more than that of this one.
+// What is not sampled may belong to any row, so the error of each contains it.
 
 const (
-	// The share of throughput that may be lost to recording all waits of a lock, and to recording
-	// those that are drawn if it is more than that.
-	exactBudget = 0.01
-	budget      = 0.005
+	// budget is the part of the throughput that recording may take of a lock, and advance what it may spend
+	// before it has earned it.
+	budget  = 0.01
+	advance = budget * float64(250*time.Millisecond)
 	// maxWeight is the greatest w, and the greatest number of times that a wait counts.
 	maxWeight = 1 << 20
 	// leastDrawn is how many waits a second are drawn at least, on average.
-	leastDrawn = 4
+	leastDrawn = 32
 
 	minPeriod = int64(time.Millisecond)
-	maxPeriod = 100 * int64(time.Millisecond)
-	// enough is the number of recorded waits at which a period may end, and spent the slowdown in ns at which it may, too:
-	// waits that are few, but long, have many owners.
-	enough = 16
-	spent  = 100_000
 
 	// Of the releases that write something down, one in timedReleases is timed, and counts as at most mostHeld and mostAfter:
 	// it may have lost its processor.
@@ -63,11 +58,10 @@ type sampling struct {
 	// What recording took since the period began, in ns: while the lock was held, and afterwards.
 	held, after atomic.Int64
 
-	timed atomic.Int64 // waits that were not drawn
-
-	arrivals    uint32  // when the period began
-	timedBefore int64   // likewise
-	each        float64 // what recording a wait costs, in ns of throughput
+	changed  atomic.Int64 // when w was last changed
+	seen     atomic.Bool  // a wait that was drawn after that is over
+	arrivals uint32       // at that time
+	owed     float64      // ns that recording has taken beyond what was earned
 }
 
 // draw is the decision about one wait: w - 1 as it is by then, and a random number. As w is a power of two, the number is a
@@ -97,10 +91,15 @@ func stratum(ns int64) int {
 }
 
 // timedWaits are the waits of a lock that were timed, and that no recorded wait represents yet.
-type timedWaits [2][lengths]struct{ count, ns atomic.Int64 } // of a reader in the second
+type timedWaits [2]struct { // of a reader in the second
+	ns    atomic.Int64
+	count [lengths]atomic.Int64 // by length
+}
+
+const notSampled = "[not sampled]"
 
 // unsampled is the waiter of waits that were timed, but are represented by none.
-var unsampled = callstack.NewChain([]callstack.Frame{{Func: "[not sampled]"}}, false)
+var unsampled = callstack.NewChain([]callstack.Frame{{Func: notSampled}}, false)
 
 // timed counts a wait that was not drawn, took so long, and ended at a moment.
 func (a *account) timed(st *state, kind kindID, took, at int64) {
@@ -109,10 +108,9 @@ func (a *account) timed(st *state, kind kindID, took, at int64) {
 		a.unrecorded.CompareAndSwap(nil, new(timedWaits))
 		u = a.unrecorded.Load()
 	}
-	c := &u[readers(kind)][stratum(took)]
+	c := &u[readers(kind)]
 	c.ns.Add(took)
-	c.count.Add(1)
-	st.sampling.timed.Add(1)
+	c.count[stratum(took)].Add(1)
 	a.session.markSampled()
 	st.reconsider(at)
 }
@@ -132,17 +130,13 @@ func (a *account) represent(w *wait) {
 		return
 	}
 	took := w.end - w.start
-	c := &u[readers(w.kind)][stratum(took)]
-	if n := c.count.Swap(0); n != 0 {
-		w.count += n
-	}
+	c := &u[readers(w.kind)]
+	n := c.count[stratum(took)].Swap(0)
+	w.count += n
 	if took > 0 {
-		left := c.ns.Swap(0)
-		more := min(left/took, maxWeight-1)
+		more := min(c.ns.Load()/took, n, maxWeight-1)
 		w.weight += more
-		if left -= more * took; left != 0 {
-			c.ns.Add(left)
-		}
+		c.ns.Add(-more * took)
 	}
 }
 
@@ -153,11 +147,11 @@ func (a *account) settleTimed() {
 		return
 	}
 	for i := range u {
-		var count, ns int64
-		for j := range u[i] {
-			count += u[i][j].count.Swap(0)
-			ns += u[i][j].ns.Swap(0)
+		var count int64
+		for j := range u[i].count {
+			count += u[i].count[j].Swap(0)
 		}
+		ns := u[i].ns.Swap(0)
 		if count == 0 && ns == 0 {
 			continue
 		}
@@ -189,6 +183,13 @@ func (a *account) bookTimed(kind kindID, count, ns int64) {
 	c.unattributed += ns
 }
 
+// over notes that a wait that was drawn has been settled.
+func (s *sampling) over(w *wait) {
+	if w.start > s.changed.Load() && !s.seen.Load() {
+		s.seen.Store(true)
+	}
+}
+
 // reconsider ends the period if it is time.
 func (st *state) reconsider(at int64) {
 	s := &st.sampling
@@ -197,21 +198,23 @@ func (st *state) reconsider(at int64) {
 		return
 	}
 	defer s.ending.Store(false)
-	arrivals := st.arrivals.Load()
-	cost := slowdown(s.held.Load(), s.after.Load())
-	wait := arrivals-s.arrivals < enough && cost < spent && at-began < maxPeriod
-	if s.began.Load() != began || wait && s.rest.Load() > 0 {
+	if s.began.Load() != began {
 		return
 	}
-	timed := s.timed.Load()
-	s.held.Store(0)
-	s.after.Store(0)
-	if began != 0 {
-		drawn := int64(arrivals - s.arrivals)
-		s.choose(cost, drawn, drawn+timed-s.timedBefore, at-began)
-	}
-	s.arrivals, s.timedBefore = arrivals, timed
+	cost := slowdown(s.held.Swap(0), s.after.Swap(0))
 	s.began.Store(at)
+	if began == 0 {
+		s.changed.Store(at)
+		return
+	}
+	arrivals := st.arrivals.Load()
+	w := s.rest.Load() + 1
+	if next := s.choose(w, cost, at-began, int64(arrivals-s.arrivals), at-s.changed.Load()); next != w {
+		s.arrivals = arrivals
+		s.seen.Store(false)
+		s.changed.Store(at)
+		s.rest.Store(next - 1)
+	}
 }
 
 // slowdown returns by how many ns recording has held up the program. If that is limited by the lock, it is what
@@ -221,18 +224,21 @@ func slowdown(held, after int64) int64 {
 	return max(held, (held+after)/int64(runtime.GOMAXPROCS(0)))
 }
 
-// choose sets w for the next period, given how much the last one was slowed down by recording some of all its waits.
-func (s *sampling) choose(cost, drawn, all, period int64) {
-	if drawn > 0 {
-		each := float64(cost) / float64(drawn)
-		s.each = max(each, (s.each+each)/2)
-	}
-	w := int64(1)
-	if demand := float64(all) * s.each / float64(period); demand > exactBudget {
-		most := min(maxWeight, all*int64(time.Second)/leastDrawn/period)
-		for ; demand > budget && 2*w <= most; demand /= 2 {
-			w *= 2
+// choose returns the next w, given by how much a period was slowed down, and how many waits were drawn since w was last changed.
+// That has to show in what recording costs, before there is another change for the same reason.
+func (s *sampling) choose(w uint32, cost, period, drawn, unchanged int64) uint32 {
+	s.owed += float64(cost) - budget*float64(period)
+	if s.owed > advance && w < maxWeight {
+		if w > 1 && (!s.seen.Load() || drawn*int64(time.Second) < 2*leastDrawn*unchanged) {
+			s.owed = advance
+			return w
 		}
+		s.owed = advance / 2
+		return 2 * w
 	}
-	s.rest.Store(uint32(w - 1))
+	for ; s.owed < 0 && w > 1; w /= 2 {
+		s.owed += advance / 2
+	}
+	s.owed = min(max(s.owed, 0), advance)
+	return w
 }

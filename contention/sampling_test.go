@@ -6,38 +6,79 @@ import (
 	"time"
 )
 
-// w follows what recording costs and how many waits there are, which is known also if none was drawn.
+// All waits are recorded while that takes less than the budget, however they come in bursts. Beyond it, w doubles until what
+// recording takes is about the budget, but not while too few are drawn, nor before the last change shows.
 func TestWaitsAreSampledByCost(t *testing.T) {
 	const ms = int64(time.Millisecond)
-	choose := func(s *sampling, cost, drawn, all, period int64) uint32 {
-		s.choose(cost, drawn, all, period)
-		return s.rest.Load() + 1
+	// run lets seconds pass, in periods of a millisecond; in each, cost tells what w, and the number of the period, make recording cost.
+	run := func(s *sampling, seconds int64, drawnAtW1 int64, cost func(w uint32, i int64) int64) (least, most, last uint32, share float64) {
+		least, most, last = maxWeight, 1, s.rest.Load()+1
+		var spent, drawn, unchanged int64
+		for i := range seconds * 1000 {
+			c := cost(last, i)
+			spent += c
+			drawn += drawnAtW1 * (i%int64(last) + 1) / int64(last) / max(1, i%int64(last)) // about drawnAtW1/w
+			unchanged += ms
+			s.seen.Store(true)
+			next := s.choose(last, c, ms, drawn, unchanged)
+			if next != last {
+				drawn, unchanged = 0, 0
+			}
+			last = next
+			least, most = min(least, last), max(most, last)
+		}
+		return least, most, last, float64(spent) / float64(seconds*1000*ms)
 	}
 	for _, c := range []struct {
-		what                     string
-		cost, drawn, all, period int64
-		want                     uint32
+		what string
+		cost func(w uint32, i int64) int64
 	}{
-		{"0.9 % of the time", 9 * ms / 1000, 100, 100, ms, 1},
-		{"long waits of 64 goroutines, whatever they sum to, that cost 0.9 %", 9 * ms / 10, 3000, 3000, 100 * ms, 1},
-		{"50 % of the time, so at most 1/100 for 0.5 %", ms / 2, 1000, 1000, ms, 128},
-		{"the same, of which 1/64 was drawn", ms / 128, 16, 1000, ms, 128},
-		{"few waits of which each costs much: some are drawn every second", 50 * ms, 40, 40, 100 * ms, 64},
+		{"0.9 % of the time", func(uint32, int64) int64 { return 9 * ms / 1000 }},
+		{"a burst at the start, of 2.4 ms of recording", func(_ uint32, i int64) int64 {
+			if i < 3 {
+				return 8 * ms / 10
+			}
+			return 0
+		}},
+		{"a burst of 2 ms of recording each 0.3 s", func(_ uint32, i int64) int64 {
+			if i%300 < 2 {
+				return ms
+			}
+			return 0
+		}},
 	} {
-		if w := choose(new(sampling), c.cost, c.drawn, c.all, c.period); w != c.want {
-			t.Errorf("%s: w = %d, want %d", c.what, w, c.want)
+		if _, most, _, _ := run(new(sampling), 10, 1000, c.cost); most != 1 {
+			t.Errorf("%s: w was up to %d, want 1", c.what, most)
 		}
 	}
-	// If none is drawn, w stays what it was, rather than to grow without end.
-	var s sampling
-	hot := choose(&s, ms/2, 1000, 1000, ms)
-	for range 100 {
-		if w := choose(&s, 0, 0, 1000, ms); w != hot {
-			t.Fatalf("w = %d after a period in which none was drawn, want %d", w, hot)
+	for _, c := range []struct {
+		what        string
+		cost        func(w uint32, i int64) int64
+		least, most uint32
+	}{
+		{"recording all takes 10 %", func(w uint32, _ int64) int64 { return ms / 10 / int64(w) }, 4, 16},
+		{"recording all takes 100 %", func(w uint32, _ int64) int64 { return ms / int64(w) }, 64, 128},
+		{"80 %, of which the half is taken as soon as a few are drawn", func(w uint32, _ int64) int64 {
+			return 8 * ms / 10 / max(1, int64(w)/32)
+		}, 1 << 11, 1 << 12},
+	} {
+		s := new(sampling)
+		if _, most, last, _ := run(s, 2, 100_000, c.cost); most > c.most || last < c.least {
+			t.Errorf("%s: w was up to %d and is %d, want %d to %d", c.what, most, last, c.least, c.most)
+		}
+		s.rest.Store(c.least - 1)
+		if _, _, _, share := run(s, 10, 100_000, c.cost); share < budget/2 || share > 1.5*budget {
+			t.Errorf("%s: recording took %.2f %% of the time", c.what, 100*share)
 		}
 	}
-	if w := choose(&s, 0, 0, 10, 100*ms); w != 1 {
-		t.Errorf("hardly a wait: w = %d", w)
+	s := new(sampling)
+	if _, most, _, _ := run(s, 10, 0, func(uint32, int64) int64 { return ms }); most > 2 {
+		t.Errorf("w = %d though no wait was drawn any more", most)
+	}
+	s = new(sampling)
+	s.owed = 2 * advance
+	if w := s.choose(64, ms, ms, 1000, ms); w != 64 {
+		t.Errorf("w = %d before a wait drawn with the last one was over", w)
 	}
 }
 
@@ -48,9 +89,8 @@ func TestSamplingEnds(t *testing.T) {
 	a := st.accountOf(current.Load())
 	s := &st.sampling
 	s.rest.Store(1<<10 - 1)
-	s.each = 1000
 	at := now()
-	s.began.Store(at - maxPeriod)
+	s.began.Store(at - 2*int64(time.Second))
 	a.timed(st, kindMutex, 10, at)
 	if w := s.rest.Load() + 1; w != 1 {
 		t.Errorf("w is %d", w)

@@ -75,6 +75,12 @@ func (a *account) copyTo(p *Profile) {
 		cell.roots = c.roots.clone()
 		pairs[k] = cell
 	}
+	var missing [len(kinds)]time.Duration // what no row has, of waits of that kind
+	for k, c := range waits {
+		if k.chain == unsampled {
+			missing[k.kind] += time.Duration(c.waited)
+		}
+	}
 	lock := &Lock{ID: a.info.id, Waiters: int(a.waiters), Longest: time.Duration(a.longest), Contended: time.Duration(a.contended)}
 	a.mu.Unlock()
 
@@ -89,14 +95,14 @@ func (a *account) copyTo(p *Profile) {
 			Contentions: c.count, Observed: c.observed,
 			Waited: time.Duration(c.waited), Blamed: time.Duration(c.blamed),
 			HandOff: time.Duration(c.handOff), Unattributed: time.Duration(c.unattributed),
-			Longest: time.Duration(c.longest), StdErr: c.variance.stdErr(),
+			Longest: time.Duration(c.longest), StdErr: c.stdErr(k, missing[k.kind]),
 		})
 	}
 	for k, c := range pairs {
 		q := Pair{
 			Kind: kinds[k.kind], Lock: lock, Flags: k.flags,
 			Waiter: s.party(k.waiter, k.waiterG), Owner: s.party(k.owner, k.ownerG),
-			Contentions: c.count, Blamed: time.Duration(c.blamed), Longest: time.Duration(c.longest), StdErr: c.variance.stdErr(),
+			Contentions: c.count, Blamed: time.Duration(c.blamed), Longest: time.Duration(c.longest), StdErr: rowError(k.flags, c.variance, missing[k.kind]),
 		}
 		s.ownerRoots(&q, c.roots)
 		p.Pairs = append(p.Pairs, q)
@@ -169,37 +175,65 @@ func (p *Profile) finish() {
 	slices.SortStableFunc(p.Pairs, func(a, b Pair) int {
 		return cmp.Or(cmp.Compare(b.Blamed, a.Blamed), cmp.Compare(a.Lock.ID, b.Lock.ID))
 	})
-	var waited, estimated, stdErr time.Duration
-	var observed int64
-	hot := map[*Lock]bool{}
+	var waited time.Duration
+	sampled := map[*Lock]*sampledLock{}
 	for i := range p.Waits {
 		w := &p.Waits[i]
 		waited += w.Waited
-		if w.Flags&Estimated != 0 {
-			estimated += w.Waited
-			stdErr = bothErrors(stdErr, w.StdErr)
-			observed += w.Observed
-			hot[w.Lock] = true
+		if w.Flags&Estimated == 0 {
+			continue
+		}
+		l := sampled[w.Lock]
+		if l == nil {
+			l = new(sampledLock)
+			sampled[w.Lock] = l
+		}
+		l.estimated += w.Waited
+		l.observed += w.Observed
+		if w.Observed == 0 {
+			l.missing += w.Waited
 		}
 	}
-	if len(hot) > 0 && p.Accuracy == Exact {
+	if len(sampled) > 0 && p.Accuracy == Exact {
 		p.Accuracy = Sampled
 	}
-	if estimated > 0 {
-		where := fmt.Sprintf("%s of the waiting, at %s,", format.Percent(estimated, waited), format.Plural(len(hot), "lock", "locks"))
-		if observed < fewDrawn {
-			p.warn("How %s divides among callers is unknown: of the waits, which were all timed, only %d were recorded. Collect for longer, or with Options.Exact.", where, observed)
-		} else {
-			p.warn("How %s divides among callers is estimated from %d waits drawn at random, to ±%.1f %% (one standard error); see StdErr of each row. All waits were timed: their number and total are exact.",
-				where, observed, 100*float64(stdErr)/float64(estimated))
-		}
-	}
+	p.warnSampled(sampled, waited)
 	d := p.Dropped
 	p.warnCount(d.Chains, "call chains were not kept because there were too many; raise MaxChains.")
 	p.warnCount(d.Locks, "locks are put together as "+OtherLocks+" because there were too many; raise MaxLocks.")
 	p.warnCount(d.Pairs, "times a wait was put into a row without call chains because there were too many rows; raise MaxPairs.")
 	p.warnCount(d.Exits, "releases could not be kept during long waits; what they explain is unattributed.")
 	p.warnCount(d.Events, "records are missing from the event file because writing failed, had stopped, or was too slow.")
+}
+
+// sampledLock is what is estimated of a lock's waits, from how many, and what no recorded wait represents.
+type sampledLock struct {
+	estimated, missing time.Duration
+	observed           int64
+}
+
+// warnSampled tells how well it is known which callers locks that were sampled delayed.
+func (p *Profile) warnSampled(locks map[*Lock]*sampledLock, waited time.Duration) {
+	var known, unknown sampledLock
+	few := 0
+	for _, l := range locks {
+		sum := &known
+		if l.observed < fewDrawn {
+			sum = &unknown
+			few++
+		}
+		sum.estimated += l.estimated
+		sum.missing += l.missing
+		sum.observed += l.observed
+	}
+	if known.estimated > 0 {
+		p.warn("How %s of the waiting, at %s, divides among callers is estimated from %d waits drawn at random; see StdErr of each row. None of them represents %s of the waiting, which is %s. All waits were timed: their number and total are exact.",
+			format.Percent(known.estimated, waited), format.Plural(len(locks)-few, "lock", "locks"), known.observed, format.Percent(known.missing, waited), notSampled)
+	}
+	if unknown.estimated > 0 {
+		p.warn("How %s of the waiting, at %s, divides among callers is unknown: of the waits, which were all timed, only %d were recorded. Collect for longer, or with Options.Exact.",
+			format.Percent(unknown.estimated, waited), format.Plural(few, "lock", "locks"), unknown.observed)
+	}
 }
 
 // fewDrawn is the number of drawn waits below which even the standard error is a guess.

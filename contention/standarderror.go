@@ -30,6 +30,15 @@ func (v *variance) add(wait, weight, ns int64) {
 // stdErr is the standard error of the row.
 func (v *variance) stdErr() time.Duration { return time.Duration(math.Sqrt(v.sum)) }
 
+// rowError is the standard error of a row with a variance, if other waits of the lock, which took so long, are in no row. They
+// may all belong to this one: with that, twice the error contains it.
+func rowError(flags Flags, v variance, missing time.Duration) time.Duration {
+	if flags&Estimated == 0 {
+		return 0
+	}
+	return v.stdErr() + missing/2
+}
+
 // bothErrors is the standard error of the sum of two independent estimates.
 func bothErrors(a, b time.Duration) time.Duration {
 	return time.Duration(math.Hypot(float64(a), float64(b)))

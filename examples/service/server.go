@@ -98,8 +98,8 @@ func (s *service) observe(continuous bool) error {
 		}
 	}
 	s.tasks.Start()
-	// Wrapped locks then tell the trace who holds them, of each wait: waits are few and long, so that costs little.
-	return contention.Start(contention.Options{Exact: true})
+	// Wrapped locks log in the trace who held them during each wait. Waits are few and long, so all of them are recorded.
+	return contention.Start(contention.Options{})
 }
 
 // item answers a request with the page of an item.
