@@ -28,6 +28,7 @@ func (o *Observer) Graph() *Graph {
 	}
 	g.finish()
 	g.Windows = o.windows
+	g.setCPUs(o.cpus)
 	g.Warnings = append(g.Warnings, o.warnings(g)...)
 	return g
 }

@@ -38,7 +38,8 @@ type Graph struct {
 	// IdleLost is what of the capacity fell into the idle time, in ns·processors.
 	IdleLost time.Duration
 	// CPUs is how many processors the machine and its control group gave the process: known for a process that records
-	// itself, or that the command has started; 0 where it is not known, as for a file. See [Graph.Oversubscribed].
+	// itself, or that the command has started, and from a recording of this module, which notes it; 0 where it is not known, as for
+	// a file of runtime/trace alone. See [Graph.Oversubscribed].
 	CPUs float64
 	// Procs is the largest GOMAXPROCS during the graph; 0 where the trace does not tell.
 	Procs int

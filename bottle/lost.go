@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/host"
 )
 
 // Lost capacity. While r goroutines run on p processors, p − r processors are not used. A box that
@@ -198,18 +199,7 @@ func (g *Graph) setCPUs(n float64) {
 // Oversubscribed says that GOMAXPROCS is higher than the number of processors that the process may use; it
 // returns "" if that is not so, or not known.
 func (g *Graph) Oversubscribed() string {
-	if g.CPUs <= 0 || float64(g.Procs) <= g.CPUs {
-		return ""
-	}
-	return fmt.Sprintf("GOMAXPROCS is %d, but the machine or its control group gives the process %s: goroutines that count as running may have waited for one.",
-		g.Procs, processors(g.CPUs))
-}
-
-func processors(n float64) string {
-	if n == 1 {
-		return "1 processor"
-	}
-	return strconv.FormatFloat(n, 'f', -1, 64) + " processors"
+	return host.Oversubscribed(g.Procs, g.CPUs)
 }
 
 // Sentence says where the capacity of the processors went, such as
@@ -230,7 +220,7 @@ func (g *Graph) Sentence(name func(*Box) string) string {
 
 func (g *Graph) sentence(name func(*Box) string) string {
 	mean := format.Parallelism(g.MeanParallelism())
-	of := processors(float64(g.Procs))
+	of := host.Count(float64(g.Procs))
 	if g.Capacity != time.Duration(g.Procs)*g.Wall {
 		of = "the processors (up to " + strconv.Itoa(g.Procs) + ")"
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -53,6 +54,7 @@ type Observer struct {
 	capacity        int64 // of the whole graph, and of its idle time
 	idleCapacity    int64
 	pieces          pieces
+	cpus            float64 // see [Graph.CPUs]
 }
 
 // member is a live goroutine.
@@ -377,6 +379,13 @@ func (o *Observer) Range(e *timeline.Range) {
 		}
 	}
 	o.relabel(e.G, e.Time)
+}
+
+// Log implements [timeline.Observer]: a recording of this module notes the processors of its machine.
+func (o *Observer) Log(l *timeline.Log) {
+	if n, ok := host.ReadNote(l.Category, l.Message); ok {
+		o.cpus = n
+	}
 }
 
 // Metric implements [timeline.Observer].

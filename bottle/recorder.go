@@ -241,6 +241,7 @@ func (r *Recorder) take(ctx context.Context, buf *bytes.Buffer) error {
 		r.mu.Unlock()
 		close(done)
 	}()
+	host.Note() // now, as what was noted at the start is overwritten
 	_, err := flight.WriteTo(w)
 	return explainSource(ctx, err)
 }

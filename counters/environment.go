@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"runtime/trace"
+
+	"github.com/bottleneck-go/bottleneck/internal/host"
 )
 
 // TraceVariable is the environment variable by which "bottleneck record -counters" tells a
@@ -37,6 +39,7 @@ func FromEnvironment() (stop func()) {
 		fmt.Fprintf(os.Stderr, "counters: %s asks for a trace: %v\n", TraceVariable, err)
 		return func() {}
 	}
+	host.Note()
 	return func() {
 		trace.Stop()
 		f.Close()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/background"
+	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -94,6 +95,7 @@ func (s *Session) startTrace() error {
 		os.Remove(f.Name())
 		return fmt.Errorf("counters: %w; if the program takes a trace itself, say so by StartOptions.OwnTrace", err)
 	}
+	host.Note()
 	s.file = f
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/host"
 )
 
 // describe says whose lanes the stack shows.
@@ -131,6 +132,9 @@ func limits(m *run) (w []string) {
 	}
 	if p := m.survey.procs; p > 0 && p < n {
 		w = append(w, fmt.Sprintf("GOMAXPROCS was %d: no more than that of the %d workers could run at the same time.", p, n))
+	}
+	if over := host.Oversubscribed(m.survey.procs, m.survey.cpus); over != "" {
+		w = append(w, over)
 	}
 	if m.info.Inconsistent > 0 {
 		w = append(w, fmt.Sprintf("%s: %d of %d events contradict what was known before them: the trace may be damaged.", m.name, m.info.Inconsistent, m.info.Events))

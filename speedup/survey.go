@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -23,6 +24,7 @@ type Survey struct {
 	workers Selector
 
 	begin, end timeline.Time
+	cpus       float64 // that the process could use, if the trace tells
 	now        timeline.Time
 	procs      int
 	members    []surveyed
@@ -77,6 +79,13 @@ func (s *Survey) Transition(t *timeline.Transition) {
 	}
 	if !t.To.Alive() {
 		m.g = nil
+	}
+}
+
+// Log implements [timeline.Observer]: a recording of this module notes the processors of its machine.
+func (s *Survey) Log(l *timeline.Log) {
+	if n, ok := host.ReadNote(l.Category, l.Message); ok {
+		s.cpus = n
 	}
 }
 

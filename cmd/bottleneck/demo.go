@@ -136,6 +136,7 @@ func (d *demo) record(ctx context.Context, std stdio) (*demoRun, error) {
 	if err := trace.Start(&buf); err != nil {
 		return nil, fmt.Errorf("cannot record: %w", err)
 	}
+	host.Note()
 	res, err := config.Run(ctx, workload.Repair{})
 	trace.Stop()
 	if err != nil {

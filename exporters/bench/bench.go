@@ -5,6 +5,8 @@ import (
 	"runtime/trace"
 	"sync"
 	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/host"
 )
 
 // Option is something that [Start] does beside what it always does.
@@ -55,6 +57,7 @@ func Start(b *testing.B, options ...Option) {
 			tellUntraced(b, err)
 		}
 	}
+	host.Note() // in the trace of go test -trace, too
 	b.ResetTimer()
 }
 

@@ -1,0 +1,56 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/trace"
+	"strconv"
+)
+
+// An execution trace holds GOMAXPROCS, but not how many processors the process could use. A recording that this module
+// makes notes it, so that a reader on another machine knows it: a message of runtime/trace.Log, which every trace may hold.
+
+// category is that of the messages.
+const category = "bottleneck.machine"
+
+const noteFormat = "%v of %d processors"
+
+// Note writes [Processors] and the number of the machine's processors into the execution trace that is being taken, if there is one.
+// It takes a microsecond.
+func Note() {
+	if trace.IsEnabled() {
+		trace.Log(context.Background(), category, fmt.Sprintf(noteFormat, Processors(), runtime.NumCPU()))
+	}
+}
+
+// ReadNote returns the processors that the recording process could use from a message of runtime/trace.Log; false if it is no note.
+func ReadNote(of, message string) (processors float64, ok bool) {
+	if of != category {
+		return 0, false
+	}
+	var all int
+	if _, err := fmt.Sscanf(message, noteFormat, &processors, &all); err != nil || !(processors > 0) || processors > float64(all) || all > math.MaxInt32 {
+		return 0, false
+	}
+	return processors, true
+}
+
+// Oversubscribed says that GOMAXPROCS is higher than the number of processors that the process may use; "" if that is not so,
+// or either is not known (0).
+func Oversubscribed(procs int, processors float64) string {
+	if processors <= 0 || float64(procs) <= processors {
+		return ""
+	}
+	return fmt.Sprintf("GOMAXPROCS is %d, but the machine or its control group gives the process %s: goroutines that count as running may have waited for one.",
+		procs, Count(processors))
+}
+
+// Count writes a number of processors, such as "1.5 processors".
+func Count(n float64) string {
+	if n == 1 {
+		return "1 processor"
+	}
+	return strconv.FormatFloat(n, 'f', -1, 64) + " processors"
+}
