@@ -3,8 +3,10 @@ package report
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/browser"
@@ -96,10 +98,72 @@ func (p *tester) firstRow(d *Data, by contention.Aspect) {
 	p.t.Helper()
 	tree, err := d.Contention.Aggregate(by)
 	p.must(err)
-	first := tree.Children[0]
+	var first *contention.Tree // that costs most
+	most := time.Duration(-1)
+	for _, c := range tree.Children {
+		costs := time.Duration(0)
+		if part, err := costing(d.Contention).Aggregate(by); err != nil {
+			p.t.Fatal(err)
+		} else if i := slices.IndexFunc(part.Children, func(x *contention.Tree) bool { return x.Key == c.Key }); i >= 0 {
+			costs = part.Children[i].Waited
+		}
+		if costs > most {
+			first, most = c, costs
+		}
+	}
 	label := p.eval(`document.querySelector("#tree [role=treeitem]").getAttribute("aria-label")`)
 	if want := "blocked " + format.Duration(first.Waited); !strings.Contains(label, want) {
 		p.t.Errorf("by %s the first row is %q, want %s with %v", by, label, first.Key, first.Waited)
+	}
+}
+
+// costing is a profile without the waits that need not cost anything.
+func costing(p *contention.Profile) *contention.Profile {
+	out := *p
+	out.Waits = slices.DeleteFunc(slices.Clone(p.Waits), func(w contention.Wait) bool { return w.ForWork() })
+	out.Pairs = slices.DeleteFunc(slices.Clone(p.Pairs), func(q contention.Pair) bool { return q.ForWork() })
+	return &out
+}
+
+// The lock table has the order and the numbers of the text's, and waits for work come last in it and in the tree.
+func TestWaitsForWorkComeLast(t *testing.T) {
+	d := testData(5, 50)
+	p := openFile(t, d, "by=kind", wide)
+	var want []string
+	for _, r := range d.Contention.LockTable() {
+		want = append(want, fmt.Sprint(r.Lock.String(), " ", format.Duration(r.Waited)))
+	}
+	if got, want := p.eval(`[...document.querySelectorAll("#lock-rows tbody tr")].map(r => r.querySelector(".name").title + " " + r.cells[3].innerText).join()`), strings.Join(want, ","); got != want {
+		t.Errorf("locks are %s\nwant      %s", got, want)
+	}
+	kinds := p.eval(`[...document.querySelectorAll("#tree > *")].map(e => e.matches(".tree-note") ? "note" : e.querySelector(".name").innerText).join()`)
+	if !strings.HasSuffix(kinds, ",note,waitgroup") {
+		t.Errorf("kinds are %s", kinds)
+	}
+	var forWork, all time.Duration
+	for _, w := range d.Contention.Waits {
+		if all += w.Waited; w.ForWork() {
+			forWork += w.Waited
+		}
+	}
+	p.shows("#contention-lead", fmt.Sprintf("%s (%s) of that is waits for workers", format.Duration(forWork), format.Percent(forWork, all)))
+}
+
+// Waits that went on have rows, those for locks first, with who holds the lock then or that it cannot be told; the selection filters them.
+func TestUnfinishedWaitsHaveRows(t *testing.T) {
+	p := openFile(t, testData(5, 50), "", wide)
+	const rows = `[...document.querySelectorAll("#unfinished-rows tbody tr")].map(r => [...r.cells].map(c => c.textContent).join(" | ")).join("\n")`
+	const want = `cache | mutex | index.(*Reader).query0, at cache.(*LRU).step1 | 7 | 2.1 s | 300 ms | main.main, at cache.(*LRU).step2
+cache.LRU#1 | rwmutex-reader | main.main, at cache.(*LRU).step3 | 1 | 150 ms | 150 ms | cannot tell`
+	if got := p.eval(rows); !strings.HasPrefix(got, want+"\n") {
+		t.Errorf("%s\nwant\n%s", got, want)
+	} else if last := got[strings.LastIndexByte(got, '\n')+1:]; !strings.HasPrefix(last, "[network] | network | ") || !strings.HasSuffix(last, " | 40 | 8 s | 200 ms | ") {
+		t.Errorf("the last row is %q", last)
+	}
+	p.shows("#unfinished", "still waiting when the trace ended, in none of the sums")
+	p = openFile(t, testData(5, 50), "lock=cache", wide)
+	if n := p.count("#unfinished-rows tbody tr"); n != 1 {
+		t.Errorf("%d rows of one lock", n)
 	}
 }
 

@@ -1,6 +1,9 @@
 package report
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
@@ -26,6 +29,24 @@ type contentionForm struct {
 	Pairs    pairColumns        `json:"pairs"`
 	Roots    rootColumns        `json:"roots"`
 	Windows  *contentionWindows `json:"windows"` // nil if it is not known when somebody waited
+
+	Unfinished []unfinishedForm `json:"unfinished"` // those for locks first, and waits for work last
+}
+
+// unfinishedForm is a row of waits that went on when the trace ended. Lock is a name as in locks, which may not have it.
+type unfinishedForm struct {
+	Kind        string `json:"kind"`
+	Lock        string `json:"lock"`
+	Title       string `json:"title"`
+	Group       int    `json:"wg"`
+	Goroutine   uint64 `json:"wid"`
+	Stack       int    `json:"ws"`
+	OfLock      bool   `json:"ofLock"`
+	Holder      int    `json:"og"` // −1 if it is not known
+	HolderStack int    `json:"os"`
+	Count       int64  `json:"n"`
+	Waited      int64  `json:"waited"`
+	Longest     int64  `json:"longest"`
 }
 
 type chainForm struct {
@@ -51,6 +72,7 @@ type waiterColumns struct {
 	Goroutine   []uint64 `json:"wid"`
 	Stack       []int    `json:"ws"`
 	Flags       []int    `json:"flags"`
+	ForWork     []int    `json:"forWork"` // 1 of waits that need not cost anything
 	Contentions []int64  `json:"n"`
 	Longest     []int64  `json:"longest"`
 }
@@ -112,6 +134,7 @@ func newContentionForm(p *contention.Profile, windows []Window[*contention.Profi
 		t.lock(l)
 	}
 	t.rows(p, &f.Waits, &f.Pairs, &f.Roots)
+	t.unfinished(p)
 	if len(windows) > 0 {
 		for _, l := range p.Locks {
 			t.byID[l.ID] = t.locks[l]
@@ -130,7 +153,7 @@ func newContentionForm(p *contention.Profile, windows []Window[*contention.Profi
 func (t *contentionTables) rows(p *contention.Profile, waits *waitColumns, pairs *pairColumns, roots *rootColumns) {
 	for i := range p.Waits {
 		w := &p.Waits[i]
-		t.waiter(&waits.waiterColumns, w.Kind, w.Lock, &w.Waiter, w.Flags, w.Contentions, int64(w.Longest))
+		t.waiter(&waits.waiterColumns, w.Kind, w.Lock, &w.Waiter, w.Flags, w.ForWork(), w.Contentions, int64(w.Longest))
 		waits.Waited = append(waits.Waited, int64(w.Waited))
 		waits.Blamed = append(waits.Blamed, int64(w.Blamed))
 		waits.HandOff = append(waits.HandOff, int64(w.HandOff))
@@ -141,7 +164,7 @@ func (t *contentionTables) rows(p *contention.Profile, waits *waitColumns, pairs
 	}
 	for i := range p.Pairs {
 		q := &p.Pairs[i]
-		t.waiter(&pairs.waiterColumns, q.Kind, q.Lock, &q.Waiter, q.Flags, q.Contentions, int64(q.Longest))
+		t.waiter(&pairs.waiterColumns, q.Kind, q.Lock, &q.Waiter, q.Flags, q.ForWork(), q.Contentions, int64(q.Longest))
 		pairs.OwnerGroup = append(pairs.OwnerGroup, t.parties.number(q.Owner.Group))
 		pairs.OwnerGoroutine = append(pairs.OwnerGoroutine, q.Owner.Goroutine)
 		pairs.OwnerStack = append(pairs.OwnerStack, t.stack(q.Owner.Stack))
@@ -151,15 +174,46 @@ func (t *contentionTables) rows(p *contention.Profile, waits *waitColumns, pairs
 	}
 }
 
-func (t *contentionTables) waiter(c *waiterColumns, kind contention.Kind, l *contention.Lock, who *contention.Party, flags contention.Flags, contentions, longest int64) {
+func (t *contentionTables) waiter(c *waiterColumns, kind contention.Kind, l *contention.Lock, who *contention.Party, flags contention.Flags, forWork bool, contentions, longest int64) {
 	c.Kind = append(c.Kind, t.kinds.number(string(kind)))
 	c.Lock = append(c.Lock, t.lock(l))
 	c.Group = append(c.Group, t.parties.number(who.Group))
 	c.Goroutine = append(c.Goroutine, who.Goroutine)
 	c.Stack = append(c.Stack, t.stack(who.Stack))
 	c.Flags = append(c.Flags, t.flags.number(flags.String()))
+	c.ForWork = append(c.ForWork, map[bool]int{true: 1}[forWork])
 	c.Contentions = append(c.Contentions, contentions)
 	c.Longest = append(c.Longest, longest)
+}
+
+// unfinished adds the waits that went on at the end.
+func (t *contentionTables) unfinished(p *contention.Profile) {
+	t.form.Unfinished = []unfinishedForm{}
+	rank := func(u contention.Unfinished) int {
+		switch {
+		case u.OfLock():
+			return 0
+		case !u.ForWork():
+			return 1
+		}
+		return 2
+	}
+	for _, u := range slices.SortedStableFunc(slices.Values(p.Unfinished), func(a, b contention.Unfinished) int { return rank(a) - rank(b) }) {
+		f := unfinishedForm{Kind: string(u.Kind), Lock: u.Lock, Title: lockTitle(u.Lock), Group: t.parties.number(u.Waiter.Group), Goroutine: u.Waiter.Goroutine, Stack: t.stack(u.Waiter.Stack),
+			OfLock: u.OfLock(), Holder: -1, HolderStack: -1, Count: u.Count, Waited: int64(u.Waited), Longest: int64(u.Longest)}
+		if u.OfLock() && u.Holder.Group != "" {
+			f.Holder, f.HolderStack = t.parties.number(u.Holder.Group), t.stack(u.Holder.Stack)
+		}
+		t.form.Unfinished = append(t.form.Unfinished, f)
+	}
+}
+
+// lockTitle shortens the name of a lock, as text does.
+func lockTitle(name string) string {
+	if strings.HasPrefix(name, "[") {
+		return name
+	}
+	return format.Func(name)
 }
 
 func (t *contentionTables) activity(c *pairColumns, a contention.Activity) {
@@ -199,7 +253,11 @@ func (t *contentionTables) lock(l *contention.Lock) int {
 		}
 		i = len(t.form.Locks)
 		t.locks[l] = i
-		t.form.Locks = append(t.form.Locks, lockForm{Name: l.String(), Title: l.Title(), Class: l.Class, Created: t.stack(l.Created),
+		title := l.Name
+		if title == "" {
+			title = lockTitle(l.String())
+		}
+		t.form.Locks = append(t.form.Locks, lockForm{Name: l.String(), Title: title, Class: l.Class, Created: t.stack(l.Created),
 			Waiters: l.Waiters, Longest: int64(l.Longest), Contended: int64(l.Contended)})
 	}
 	return i

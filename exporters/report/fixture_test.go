@@ -109,10 +109,10 @@ func testContention(names []string, seed uint64) *contention.Profile {
 		}
 		return who
 	}
-	kinds := []contention.Kind{contention.MutexKind, contention.RWMutexReaderKind, contention.ChanReceiveKind}
+	kinds := []contention.Kind{contention.MutexKind, contention.RWMutexReaderKind, contention.ChanReceiveKind, contention.WaitGroupKind}
 	seen := map[string]bool{}
 	for range 60 {
-		w := contention.Wait{Kind: kinds[rnd.IntN(3)], Lock: p.Locks[rnd.IntN(5)], Waiter: party(), Contentions: int64(1 + rnd.IntN(50)), Parks: int64(60 + rnd.IntN(50)), Ready: time.Duration(2+rnd.IntN(9)) * ms / 2, ReadyIdle: time.Duration(rnd.IntN(2)) * ms / 2, HandOff: time.Duration(rnd.IntN(3)) * ms, Unattributed: time.Duration(rnd.IntN(3)) * ms / 2}
+		w := contention.Wait{Kind: kinds[rnd.IntN(4)], Lock: p.Locks[rnd.IntN(5)], Waiter: party(), Contentions: int64(1 + rnd.IntN(50)), Parks: int64(60 + rnd.IntN(50)), Ready: time.Duration(2+rnd.IntN(9)) * ms / 2, ReadyIdle: time.Duration(rnd.IntN(2)) * ms / 2, HandOff: time.Duration(rnd.IntN(3)) * ms, Unattributed: time.Duration(rnd.IntN(3)) * ms / 2}
 		key := fmt.Sprint(w.Kind, w.Lock.ID, w.Waiter.Group, w.Waiter.Stack)
 		if seen[key] {
 			continue
@@ -137,6 +137,13 @@ func testContention(names []string, seed uint64) *contention.Profile {
 		w.Longest = w.Waited / 2
 		p.Waits = append(p.Waits, w)
 	}
+	p.Unfinished = []contention.Unfinished{
+		{Kind: contention.SelectKind, Lock: "main.queue#5", Waiter: party(), Count: 12, Waited: 9000 * ms, Longest: 3000 * ms},
+		{Kind: contention.NetworkKind, Lock: "[network]", Waiter: party(), Count: 40, Waited: 8000 * ms, Longest: 200 * ms},
+		{Kind: contention.MutexKind, Lock: "cache", Waiter: contention.Party{Group: names[1], Stack: stacks[1]}, Holder: contention.Party{Group: names[0], Stack: stacks[2]}, Count: 7, Waited: 2100 * ms, Longest: 300 * ms},
+		{Kind: contention.RWMutexReaderKind, Lock: "example.com/search/cache.LRU#1", Waiter: contention.Party{Group: names[0], Stack: stacks[3]}, Count: 1, Waited: 150 * ms, Longest: 150 * ms},
+	}
+	p.InFlight = 60
 	return p
 }
 

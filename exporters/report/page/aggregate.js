@@ -40,7 +40,7 @@ function keyOf(c, rows, i, aspect, r = -1) {
 	return stack ? chainText(c, stack[i]) : UNKNOWN;
 }
 
-const newNode = (aspect, key) => ({aspect, key, n: 0, waited: 0, blamed: 0, handOff: 0, unattributed: 0, ready: 0, idle: 0, children: [], index: new Map()});
+const newNode = (aspect, key) => ({aspect, key, n: 0, waited: 0, blamed: 0, handOff: 0, unattributed: 0, ready: 0, idle: 0, forWork: 0, children: [], index: new Map()});
 
 // wayOf returns the nodes from the root to the leaf of a row, making those that are missing. noOwner is the key for
 // aspects of the owner, if not empty.
@@ -70,8 +70,14 @@ function aggregate(c, aspects, filter) {
 		if (!keep.wait(i)) continue;
 		for (const t of wayOf(root, c, W, i, aspects.slice(0, owners), "")) t.n += W.n[i];
 		if (!keep.unowned) continue;
-		if (W.handOff[i] > 0) for (const t of wayOf(root, c, W, i, aspects, HAND_OFF)) t.handOff += W.handOff[i];
-		if (W.unattributed[i] > 0) for (const t of wayOf(root, c, W, i, aspects, UNATTRIBUTED)) t.unattributed += W.unattributed[i];
+		if (W.handOff[i] > 0) for (const t of wayOf(root, c, W, i, aspects, HAND_OFF)) {
+			t.handOff += W.handOff[i];
+			if (W.forWork[i]) t.forWork += W.handOff[i];
+		}
+		if (W.unattributed[i] > 0) for (const t of wayOf(root, c, W, i, aspects, UNATTRIBUTED)) {
+			t.unattributed += W.unattributed[i];
+			if (W.forWork[i]) t.forWork += W.unattributed[i];
+		}
 		if (W.ready[i] > 0) for (const t of wayOf(root, c, W, i, aspects, READY)) {
 			t.ready += W.ready[i];
 			t.idle += W.idle[i];
@@ -80,13 +86,17 @@ function aggregate(c, aspects, filter) {
 	const way = (i, to, r) => wayOf(root, c, P, i, aspects.slice(0, to), "", r);
 	for (let i = 0; i < (P.kind || []).length; i++) {
 		if (!keep.pair(i)) continue;
-		if (roots === aspects.length) for (const t of way(i, aspects.length)) t.blamed += P.blamed[i];
+		if (roots === aspects.length) for (const t of way(i, aspects.length)) {
+			t.blamed += P.blamed[i];
+			if (P.forWork[i]) t.forWork += P.blamed[i];
+		}
 		way(i, roots).forEach((t, level) => { if (level > owners) t.n += P.n[i]; });
 	}
 	for (let r = 0; roots < aspects.length && r < (c.roots.pair || []).length; r++) {
 		if (!keep.pair(c.roots.pair[r])) continue;
 		way(c.roots.pair[r], aspects.length, r).forEach((t, level) => {
 			t.blamed += c.roots.blamed[r];
+			if (P.forWork[c.roots.pair[r]]) t.forWork += c.roots.blamed[r];
 			if (level > roots) t.n += c.roots.n[r];
 		});
 	}
@@ -103,6 +113,9 @@ function finish(t) {
 	t.children.forEach(finish);
 	t.children.sort((a, b) => b.waited - a.waited || b.ready - a.ready || compareText(a.key, b.key));
 }
+
+// byCost orders nodes, locks and the like: waits for workers, for work or for the network, which need not cost anything, come last however long they are.
+const byCost = (a, b) => (b.waited - b.forWork) - (a.waited - a.forWork) || b.waited - a.waited || b.ready - a.ready;
 
 // shownContention is the profile with the rows that a selection is about: those of the windows that its time touches, whose numbers
 // are [lo, hi) of cover; or without a selection of time, or if it is not known when somebody waited, those of the whole.
@@ -126,6 +139,7 @@ function contentionFilter(sel) {
 		wait: i => then(W, i) && lock(W.lock[i]) && who(W.wg[i], W.wid[i]),
 		pair: i => then(P, i) && lock(P.lock[i]) && (free || who(P.wg[i], P.wid[i])),
 		blamedOn: i => then(P, i) && lock(P.lock[i]) && who(P.og[i], P.oid[i]),
+		unfinished: r => (!locks.size || locks.has(r.lock)) && who(r.wg, r.wid),
 		unowned: true,
 	};
 }

@@ -194,7 +194,7 @@ function placeLabels(root, labels, right, top, bottom) {
 }
 
 function drawIdle(root, g, x, y0, y1) {
-	if (!(g.idle > 0)) return;
+	if (!(g.idle > 0) || y0 - y1 < 1) return; // less is a smudge; the line below the table has it
 	const title = `idle: no goroutine ran for ${duration(g.idle)} (${percent(g.idle, g.wall)})`;
 	root.append(s("g.idle", null, s("title", null, title), s("path", {d: `M${x} ${y0}V${y1}M${x - 7} ${y1}H${x + 7}`}),
 		y0 - y1 >= 15 ? s("text.outside", {x: x + 12, y: (y0 + y1) / 2, "dominant-baseline": "central"}, `idle ${duration(g.idle)}`) : null));
@@ -242,8 +242,10 @@ function boxKey(ev) {
 function bottleTable(g) {
 	const rows = g.boxes.filter(b => b.share > 0 || b.running > 0).reverse();
 	const never = g.boxes.length - rows.length;
-	const place = (b, r) => (b.sites || []).filter(s => s.r === r).map(s => ", mostly at " + show(s.place, 60)).join("");
-	const waits = b => (b.waiting || []).slice().sort((x, y) => y[1] - x[1]).slice(0, 1).map(([r, t]) => `${show(D.bottle.reasons[r], 40)} ${duration(t)}${place(b, r)}`).join("");
+	const place = (b, r) => (b.sites || []).filter(s => s.r === r).map(s => show(s.place, 160)).join("");
+	const most = b => (b.waiting || []).slice().sort((x, y) => y[1] - x[1])[0];
+	const reason = ([r, t]) => `${show(D.bottle.reasons[r], 40)} ${duration(t)}`;
+	const waits = b => most(b) && [h("div", null, reason(most(b))), h("div.place.muted", {title: place(b, most(b)[0])}, place(b, most(b)[0]))];
 	return [dataTable({
 		id: "bottle-rows", label: "groups of the bottle graph", rows, limit: 20,
 		columns: [
@@ -252,11 +254,11 @@ function bottleTable(g) {
 			{title: "", num: true, value: b => b.share, cell: b => percent(b.share, g.wall), plain: true, wide: true},
 			{title: "lost", num: true, value: b => b.lost, cell: b => g.capacity ? percent(b.lost, g.capacity) : "–", help: "part of the capacity, GOMAXPROCS × time, that was not used meanwhile"},
 			{title: "parallelism", num: true, value: b => b.p, cell: b => two(b.p)},
-			{title: "running", num: true, value: b => b.running, cell: b => duration(b.running), wide: true},
+			{title: "running", num: true, value: b => b.running, cell: b => duration(b.running), wide: true, roomy: true},
 			{title: "ready", num: true, value: b => b.runnable || 0, cell: b => b.runnable ? duration(b.runnable) : "", wide: true, help: "ready to run, but no processor was free"},
 			...(rows.some(b => b.c) ? [{title: "in C", num: true, value: b => b.c || 0, cell: b => b.c ? duration(b.c) : "", wide: true, help: "in C code: part of the running time while a processor was free for it"}] : []),
-			{title: "mostly blocked on", cell: waits, text: waits, wide: true, help: "all of it is behind the box"},
+			{title: "mostly blocked on, and where", cell: waits, text: b => most(b) ? reason(most(b)) : "", wide: true, help: "all of it is behind the box"},
 		],
 		selected: b => state.sel.groups.includes(b.g), onselect: (b, more) => toggle("groups", b.g, more),
-	}), never ? h("p.muted", null, `${plural(never, "group", "groups")} never ran.`) : null];
+	}), h("p.muted#bottle-idle", null, g.idle > 0 ? `Nothing ran for ${duration(g.idle)} (${percent(g.idle, g.wall)})${g.capacity ? `, which lost ${percent(g.idleLost, g.capacity)} of the capacity` : ""}. ` : null, never ? `${plural(never, "group", "groups")} never ran.` : null)];
 }

@@ -26,9 +26,10 @@ function pairsBelow(path, filter) {
 function drawChains(filter) {
 	const c = shownContention(state.sel), {pairs, waits, noOwner} = pairsBelow(state.view.tree, filter);
 	const waiters = new Map(), owners = new Map();
-	const put = (map, stack, group, time) => {
-		const key = stack + ":" + group, e = map.get(key) || {key, stack, group, time: 0};
-		e.time += time;
+	const put = (map, stack, group, time, forWork) => {
+		const key = stack + ":" + group, e = map.get(key) || {key, stack, group, waited: 0, forWork: 0, ready: 0};
+		e.waited += time;
+		if (forWork) e.forWork += time;
 		map.set(key, e);
 	};
 	const P = c.pairs, W = c.waits, wkey = i => P.ws[i] + ":" + P.wg[i], okey = i => P.os[i] + ":" + P.og[i];
@@ -39,16 +40,16 @@ function drawChains(filter) {
 	}
 	for (const side of ["waiter", "owner"]) if (!there[side].has(chainsShown[side])) chainsShown[side] = null; // it has nothing to do with this selection
 	for (const i of pairs) {
-		if (chainsShown.owner === null || chainsShown.owner === okey(i)) put(waiters, P.ws[i], P.wg[i], P.blamed[i]);
-		if (chainsShown.waiter === null || chainsShown.waiter === wkey(i)) put(owners, P.os[i], P.og[i], P.blamed[i]);
+		if (chainsShown.owner === null || chainsShown.owner === okey(i)) put(waiters, P.ws[i], P.wg[i], P.blamed[i], P.forWork[i]);
+		if (chainsShown.waiter === null || chainsShown.waiter === wkey(i)) put(owners, P.os[i], P.og[i], P.blamed[i], P.forWork[i]);
 	}
 	for (const i of waits) {
 		const key = W.ws[i] + ":" + W.wg[i], off = !noOwner || noOwner === HAND_OFF ? W.handOff[i] : 0, un = !noOwner || noOwner === UNATTRIBUTED ? W.unattributed[i] : 0;
-		if (chainsShown.owner === null || chainsShown.owner === HAND_OFF) put(waiters, W.ws[i], W.wg[i], off);
-		if (chainsShown.owner === null || chainsShown.owner === UNATTRIBUTED) put(waiters, W.ws[i], W.wg[i], un);
+		if (chainsShown.owner === null || chainsShown.owner === HAND_OFF) put(waiters, W.ws[i], W.wg[i], off, W.forWork[i]);
+		if (chainsShown.owner === null || chainsShown.owner === UNATTRIBUTED) put(waiters, W.ws[i], W.wg[i], un, W.forWork[i]);
 		if (chainsShown.waiter === null || chainsShown.waiter === key) {
-			if (off) put(owners, HAND_OFF, -1, off);
-			if (un) put(owners, UNATTRIBUTED, -1, un);
+			if (off) put(owners, HAND_OFF, -1, off, W.forWork[i]);
+			if (un) put(owners, UNATTRIBUTED, -1, un, W.forWork[i]);
 		}
 	}
 	drawActivity(pairs);
@@ -56,10 +57,10 @@ function drawChains(filter) {
 }
 
 function chainList(side, title, map) {
-	const rows = [...map.values()].filter(e => e.time > 0).sort((a, b) => b.time - a.time), total = rows.reduce((t, e) => t + e.time, 0);
+	const rows = [...map.values()].filter(e => e.waited > 0).sort(byCost), total = rows.reduce((t, e) => t + e.waited, 0);
 	return h("div.chain-list", null, h("h4", null, title + ", and from where", h("span.muted", null, " " + duration(total))),
 		h("ul", {"aria-label": title}, rows.slice(0, 5).map(e => chainItem(side, e, total))),
-		rows.length > 5 ? h("p.muted", null, `${count(rows.length - 5)} more, ${duration(rows.slice(5).reduce((t, e) => t + e.time, 0))}`) : null);
+		rows.length > 5 ? h("p.muted", null, `${count(rows.length - 5)} more, ${duration(rows.slice(5).reduce((t, e) => t + e.waited, 0))}`) : null);
 }
 
 // drawActivity shows what the owners did while they were waited for.
@@ -84,8 +85,8 @@ function chainItem(side, e, total) {
 	return h("li" + (on ? ".on" : ""), null, h("button.chain", {type: "button", "aria-pressed": String(on), onclick: () => {
 		chainsShown[side] = on ? null : key;
 		drawContention();
-	}}, h("span.chain-head", null, h("span.chain-bar", {style: {width: 100 * e.time / Math.max(1, total) + "%"}, "aria-hidden": "true"}),
-		h("b", null, duration(e.time)), " ", group >= 0 ? [swatch(D.groups[group].color), h("bdi", null, groupTitle(group))] : NO_OWNER[e.stack] || UNKNOWN)),
+	}}, h("span.chain-head", null, h("span.chain-bar", {style: {width: 100 * e.waited / Math.max(1, total) + "%"}, "aria-hidden": "true"}),
+		h("b", null, duration(e.waited)), " ", group >= 0 ? [swatch(D.groups[group].color), h("bdi", null, groupTitle(group))] : NO_OWNER[e.stack] || UNKNOWN)),
 	frames.length ? h("ol.frames", null, frames.slice(0, on ? 64 : 5).map(([f, file, line]) => h("li", null, h("bdi.name", {title: show(`${c.funcs[f]} ${c.files[file]}:${line}`, 1000)}, show(c.short[f], 100)),
 		c.files[file] ? h("span.muted", null, " " + show(c.files[file].split(/[\\/]/).pop(), 60) + ":" + line) : null)),
 		frames.length > 5 && !on ? h("li.muted", null, `… ${frames.length - 5} more`) : null) : NO_OWNER[e.stack] ? null : h("p.muted", null, "call chain not known"));

@@ -7,13 +7,13 @@ function makeContention() {
 	return section("contention", "contention", h("p.about", null, "Who waited, for what, and who held it meanwhile. Time that belongs to no owner is hand-off (the lock was on its way to its next owner) or unattributed (it is not known who held it, or whether it was held)." + (tellsReady(c) ? " Ready is the time after a wait until the goroutine had a processor." : "") + " The root is who was at the end of a chain of owners that waited themselves."),
 		h("p.lead#contention-lead"), makeAspects(),
 		h("p.key", {"aria-hidden": "true"}, [["blamed", "blamed on an owner"], ["handoff", "hand-off"], ["unattributed", "unattributed"]].map(([what, words]) => h("span", null, h("i." + what), words))),
-		h("div.columns.wide-left", null, h("div", null, makeTree(), h("div#activity")), h("div#chains.chains")), h("h3", null, "locks, and what else was waited for"), h("div#locks"), notes(contentionNotes(c), "notes on contention"));
+		h("div.columns.wide-left", null, h("div", null, makeTree(), h("div#activity")), h("div#chains.chains")), h("h3", null, "locks, and what else was waited for"), h("div#locks"), h("div#unfinished"), notes(contentionNotes(c), "notes on contention"));
 }
 
 function contentionNotes(c) {
 	const out = [...c.warnings], d = c.dropped;
 	if (c.accuracy === "inferred") out.unshift("Owners are inferred from the trace; what it does not tell is unattributed.");
-	if (c.inFlight) out.push(`${plural(c.inFlight, "wait", "waits")} had not ended when the recording did: in no sum.`);
+	if (c.inFlight) out.push(`${plural(c.inFlight, "wait", "waits")} had not ended when the recording did. Sums are without them.`);
 	const lost = Object.entries(d).filter(([, n]) => n > 0).map(([what, n]) => `${count(n)} ${what.toLowerCase()}`);
 	if (lost.length) out.push("Did not fit into bounded memory, and is put together: " + lost.join(", ") + ".");
 	return out;
@@ -24,12 +24,35 @@ function drawContention() {
 	const filter = contentionFilter(state.sel), c = shownContention(state.sel), root = aggregate(c, aspectOrder(), filter);
 	drawAspects(document.activeElement && document.activeElement.dataset && byID("aspects-used").contains(document.activeElement) ? document.activeElement.dataset.aspect : null);
 	fill(byID("contention-lead"), h("b", null, duration(root.waited)), ` ${waitedWord(c)} in ${plural(root.n, "wait", "waits")}`, root.waited ? `: ${percent(root.blamed, root.waited)} blamed on owners, ${percent(root.handOff, root.waited)} hand-off, ${percent(root.unattributed, root.waited)} unattributed.` : ".",
+		root.forWork ? ` ${duration(root.forWork)} (${percent(root.forWork, root.waited)}) of that is waits for workers, for work or for the network, which need not cost anything.` : null,
 		root.ready ? ` Then ready for ${duration(root.ready)}, until they had a processor; for ${duration(root.idle)} of that, one was idle.` : null,
 		blamedOnSelection(), stretchNote(c.cover, "the profile does not say when somebody waited"),
 		state.sel.goroutines.length && !D.contention.hasGoroutines ? h("span.muted", null, " Of all goroutines: the profile does not tell single ones apart.") : null);
 	drawTree(root, root.waited);
 	drawChains(filter);
 	fill(byID("locks"), lockTable(filter));
+	fill(byID("unfinished"), unfinishedTable(filter));
+}
+
+// unfinishedTable shows what goroutines still waited for when the trace ended, and who held the locks then.
+function unfinishedTable(filter) {
+	const c = D.contention, rows = c.unfinished.filter(filter.unfinished);
+	if (!rows.length) return null;
+	const leaf = i => c.stacks[i] && c.stacks[i].f[0], func = i => leaf(i) ? c.funcs[leaf(i)[0]] : UNKNOWN;
+	const party = (group, stack) => [c.partyOf[group] >= 0 ? groupName(c.partyOf[group]) : UNKNOWN, leaf(stack) ? h("span.muted", null, ", at ", h("bdi", {title: show(chainText(c, stack), 1000)}, show(shortFunc(func(stack)), 100))) : null];
+	const holder = r => !r.ofLock ? "" : r.og < 0 ? h("span.muted", {title: "no event of the trace shows it"}, "cannot tell") : party(r.og, r.os);
+	return [h("h3", null, "still waiting when the trace ended, in none of the sums"), dataTable({
+		id: "unfinished-rows", label: "waits that went on when the trace ended", rows, limit: 10,
+		columns: [
+			{title: "lock", text: r => r.lock, cell: r => name(r.lock, r.title)},
+			{title: "kind", text: r => r.kind, cell: r => show(r.kind)},
+			{title: "who waits", text: r => func(r.ws), cell: r => party(r.wg, r.ws)},
+			{title: "goroutines", num: true, value: r => r.n, cell: r => count(r.n)},
+			{title: `${waitedWord(c)} so far`, num: true, value: r => r.waited, cell: r => duration(r.waited), help: "all together"},
+			{title: "longest", num: true, value: r => r.longest, cell: r => duration(r.longest), wide: true},
+			{title: "who holds it then", text: r => r.og < 0 ? "" : c.parties[r.og], cell: holder, help: "known of locks, where an event of the trace shows it"},
+		],
+	})];
 }
 
 // blamedOnSelection tells what others waited for the selected groups.
@@ -42,7 +65,7 @@ function blamedOnSelection() {
 }
 
 function lockTable(filter) {
-	const c = shownContention(state.sel), rows = c.locks.map(l => ({l, n: 0, waited: 0, blamed: 0, handOff: 0, unattributed: 0, ready: 0, idle: 0, parks: 0, longest: 0}));
+	const c = shownContention(state.sel), rows = c.locks.map(l => ({l, n: 0, waited: 0, blamed: 0, handOff: 0, unattributed: 0, ready: 0, idle: 0, forWork: 0, parks: 0, longest: 0}));
 	const W = c.waits, P = c.pairs;
 	for (let i = 0; i < (W.kind || []).length; i++) {
 		if (!filter.wait(i)) continue;
@@ -50,18 +73,22 @@ function lockTable(filter) {
 		r.n += W.n[i];
 		r.handOff += W.handOff[i];
 		r.unattributed += W.unattributed[i];
+		if (W.forWork[i]) r.forWork += W.handOff[i] + W.unattributed[i];
 		r.ready += W.ready[i];
 		r.idle += W.idle[i];
 		r.parks += W.parks[i];
 		r.kind = c.kinds[W.kind[i]];
 		r.longest = Math.max(r.longest, W.longest[i]);
 	}
-	for (let i = 0; i < (P.kind || []).length; i++) if (filter.pair(i)) rows[P.lock[i]].blamed += P.blamed[i];
+	for (let i = 0; i < (P.kind || []).length; i++) if (filter.pair(i)) {
+		rows[P.lock[i]].blamed += P.blamed[i];
+		if (P.forWork[i]) rows[P.lock[i]].forWork += P.blamed[i];
+	}
 	for (const r of rows) r.waited = r.blamed + r.handOff + r.unattributed;
 	return dataTable({
-		id: "lock-rows", label: "locks", rows: rows.filter(r => r.waited > 0 || r.n > 0).sort((a, b) => b.waited - a.waited), limit: 10,
+		id: "lock-rows", label: "locks", rows: rows.filter(r => r.waited > 0 || r.n > 0).sort(byCost), limit: 10,
 		columns: [
-			{title: "lock", text: r => r.l.name, cell: r => name(r.l.name, shortFunc(r.l.title))},
+			{title: "lock", text: r => r.l.name, cell: r => name(r.l.name, r.l.title)},
 			{title: "kind", text: r => r.kind || "", cell: r => show(r.kind || "")},
 			{title: "waits", num: true, value: r => r.n, cell: r => count(r.n)},
 			{title: waitedWord(c), num: true, value: r => r.waited, cell: r => duration(r.waited)},

@@ -24,7 +24,7 @@ function heading(t, st, c, i, draw) {
 	}}, c.title, h("span", {"aria-hidden": "true"}, st.sort === i ? (st.down ? " ▾" : " ▴") : "")));
 }
 
-const columnClass = c => [c.num ? "num" : "", c.wide ? "wide" : ""].join(" ").trim() || null;
+const columnClass = c => [c.num ? "num" : "", c.wide ? "wide" : "", c.roomy ? "roomy" : ""].join(" ").trim() || null;
 
 function sortedRows(t, st) {
 	const c = t.columns[st.sort];

@@ -4,14 +4,15 @@
 const openNodes = new Set(); // paths
 const pathSeparator = "\u0001";
 
-function makeTree() { return h("div.scroll#tree-scroll", {tabindex: "-1"}, h("div.tree#tree", {role: "tree", "aria-label": "totals of the waits"})); }
+function makeTree() { return h("div.scroll#tree-scroll", {tabindex: "-1"}, h("div.tree#tree" + (tellsReady(D.contention) ? ".ready-told" : ""), {role: "tree", "aria-label": "totals of the waits"})); }
 
 function drawTree(root, total) {
 	const tree = byID("tree"), focus = document.activeElement && tree.contains(document.activeElement) ? document.activeElement.dataset.path : null;
 	const rows = [];
 	const walk = (t, level, path) => {
-		const limit = shownChildren.get(path) || 12;
-		t.children.slice(0, limit).forEach((c, i) => {
+		const limit = shownChildren.get(path) || 12, children = [...t.children].sort((a, b) => byCost(a, b) || compareText(a.key, b.key));
+		children.slice(0, limit).forEach((c, i) => {
+			if (level === 1 && c.waited > 0 && c.forWork === c.waited && (i === 0 || children[i - 1].forWork < children[i - 1].waited)) rows.push(h("p.tree-note.muted", {role: "none"}, "Waits for workers, for work or for the network, which need not cost anything:"));
 			const at = path + pathSeparator + c.key;
 			rows.push(treeRow(c, level, at, total, i, t.children.length));
 			if (openNodes.has(at)) walk(c, level + 1, at);
@@ -21,7 +22,7 @@ function drawTree(root, total) {
 	const order = aspectOrder().join();
 	if (root.children.length && treeOrder !== order) {
 		openNodes.clear();
-		openNodes.add(pathSeparator + root.children[0].key);
+		openNodes.add(pathSeparator + [...root.children].sort(byCost)[0].key);
 		if (treeOrder !== null) state.view.tree = "";
 	}
 	treeOrder = order;

@@ -1,0 +1,80 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/exporters/pprof"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// TestAMutexHasTheSameNumbersEverywhere: in text, CSV, JSON, pprof's profile and the data of the page, and in the bottle graph of the same trace.
+func TestAMutexHasTheSameNumbersEverywhere(t *testing.T) {
+	const trace, group = "../../testdata/real/stdlog-file.trace.zst", "main.worker"
+	p, err := contention.ReadTraceFile(t.Context(), trace, contention.TraceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := p.LockTable()[0]
+	if row.Class != "log.Logger" {
+		t.Fatalf("the lock that costs most is %s", row.Lock)
+	}
+	blocked, ready := format.Duration(row.Waited), format.Duration(row.Ready)
+
+	var b bytes.Buffer
+	if err := text.WriteContention(&b, p, text.ContentionOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("\n %s  92%%   %s", blocked, ready); !strings.Contains(b.String(), want) || !strings.Contains(b.String(), "  "+row.String()+"\n") {
+		t.Errorf("no %q of %s in\n%s", want, row, b.String())
+	}
+	b.Reset()
+	if err := contention.WriteJSON(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := contention.ReadJSON(&b); err != nil {
+		t.Error(err)
+	} else if r := again.LockTable()[0]; r.String() != row.String() || r.Waited != row.Waited || r.Ready != row.Ready {
+		t.Errorf("JSON has %s: %v, then %v", r, r.Waited, r.Ready)
+	}
+	prof, err := pprof.Contention(p, pprof.ContentionOptions{View: contention.JoinedView})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var delay [2]int64
+	for _, s := range prof.Sample {
+		if s.Label["kind"][0] == string(contention.MutexKind) && s.Label["lock"][0] == row.Title() {
+			delay[0] += s.Value[1]
+			delay[1] += s.Value[2]
+		}
+	}
+	if delay != [2]int64{int64(row.Waited), int64(row.Ready)} {
+		t.Errorf("pprof has %v, want %v and %v", delay, row.Waited, row.Ready)
+	}
+	f := newContentionForm(p, nil, newNamer())
+	var onPage [2]int64
+	for i, l := range f.Waits.Lock {
+		if f.Locks[l].Name == row.String() {
+			onPage[0] += f.Waits.Waited[i]
+			onPage[1] += f.Waits.Ready[i]
+		}
+	}
+	if onPage != delay {
+		t.Errorf("the page has %v, want %v", onPage, delay)
+	}
+	g, err := bottle.ReadFile(t.Context(), trace, bottle.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, box := range g.Boxes {
+		if box.Group == group && (box.Waiting["mutex"]-row.Waited).Abs() > time.Microsecond {
+			t.Errorf("the box is blocked on mutex for %v, the lock for %v", box.Waiting["mutex"], row.Waited)
+		}
+	}
+}
