@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -40,6 +41,12 @@ type Profile struct {
 	Instances int
 
 	merged merged // what Merge has to know besides
+}
+
+// TellsReady reports whether the profile tells the time for which goroutines were ready after their waits from the waits: all
+// Waited in it is then what they were blocked for.
+func (p *Profile) TellsReady() bool {
+	return p.Source == FromTrace || slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.Ready > 0 })
 }
 
 // Unfinished is what goroutines waited for when the trace ended.

@@ -99,15 +99,12 @@ func (m *flowModel) column(nodes []*flowNode, heading string) flowColumn {
 	return c
 }
 
-// Headings of the sides.
-const (
-	waitersHeading = "waited"
-	ownersHeading  = "to blame"
-)
+// ownersHeading stands above the right side; above the left one stands what the waiters did.
+const ownersHeading = "to blame"
 
 // layout places everything.
 func (m *flowModel) layout() *scene {
-	left, right := m.column(m.waiters, waitersHeading), m.column(m.owners, ownersHeading)
+	left, right := m.column(m.waiters, m.waited()), m.column(m.owners, ownersHeading)
 	fixed := func() float64 { return 2*margin + left.width() + right.width() + 2*flowBar }
 	width := m.opt.Width
 	if width == 0 {
@@ -129,7 +126,7 @@ func (m *flowModel) layout() *scene {
 	x2 := x1 + flowBar + span
 	if len(m.flows) > 0 {
 		s.shapes = append(s.shapes,
-			text{x: x1 + flowBar, y: y - 8, s: waitersHeading, size: axisSize, anchor: end, fill: themed(muted)},
+			text{x: x1 + flowBar, y: y - 8, s: m.waited(), size: axisSize, anchor: end, fill: themed(muted)},
 			text{x: x2, y: y - 8, s: ownersHeading, size: axisSize, fill: themed(muted)})
 		y = m.place(y)
 		s.shapes = append(s.shapes, m.ribbons(x1+flowBar, x2)...)

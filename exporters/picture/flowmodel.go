@@ -197,7 +197,7 @@ func (m *flowModel) sentence() string {
 	if m.whole == 0 {
 		return "no goroutine waited"
 	}
-	s := format.Duration(m.whole) + " waited"
+	s := format.Duration(m.whole) + " " + m.waited()
 	if d := m.p.Duration; d > 0 {
 		s += " in " + format.Duration(d)
 	}
@@ -213,6 +213,14 @@ func (m *flowModel) sentence() string {
 	return s
 }
 
+// waited is what the time is in which groups waited: in a trace, that in which they were blocked.
+func (m *flowModel) waited() string {
+	if m.p.TellsReady() {
+		return "blocked"
+	}
+	return "waited"
+}
+
 // notes are what the picture leaves out, and the warnings of the profile.
 func (m *flowModel) notes() (out []string) {
 	if m.short > 0 {
@@ -223,7 +231,11 @@ func (m *flowModel) notes() (out []string) {
 
 // say tells a flow in words.
 func (m *flowModel) say(f *flow) string {
-	s := fmt.Sprintf("%s waited %s (%s) for %s", f.from.full, format.Duration(f.time), format.Percent(f.time, m.whole), f.to.full)
+	verb := "waited"
+	if m.p.TellsReady() {
+		verb = "was blocked"
+	}
+	s := fmt.Sprintf("%s %s %s (%s) for %s", f.from.full, verb, format.Duration(f.time), format.Percent(f.time, m.whole), f.to.full)
 	if f.contentions > 0 {
 		s += ", in " + format.Plural(f.contentions, "contention", "contentions")
 	}

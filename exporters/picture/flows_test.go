@@ -193,6 +193,21 @@ func TestFlowContent(t *testing.T) {
 	}
 }
 
+// TestFlowsOfATraceAreBlockedTime: what waiters were ready for afterwards is not in it, so the picture does not say "waited".
+func TestFlowsOfATraceAreBlockedTime(t *testing.T) {
+	p := threeGroups()
+	p.Source = contention.FromTrace
+	m, err := newFlowModel(p, ContentionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := m.layout()
+	words := strings.TrimPrefix(strings.Join(textsOf(s), "\n"), m.title()) + m.say(m.flows[0])
+	if strings.Contains(words, "waited") || !strings.Contains(words, "1.09 s blocked in 1 s; most for ") || !strings.Contains(words, " was blocked ") {
+		t.Errorf("%q", words)
+	}
+}
+
 func textsOf(s *scene) (out []string) {
 	for _, x := range texts(s) {
 		out = append(out, x.s)

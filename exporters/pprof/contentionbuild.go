@@ -271,7 +271,11 @@ func contentionComments(p *contention.Profile, view contention.View) []string {
 		waited += p.Waits[i].Waited
 	}
 	if p.Duration > 0 {
-		what += fmt.Sprintf(": %s waited in %s", format.Duration(waited), format.Duration(p.Duration))
+		verb := "waited"
+		if p.TellsReady() {
+			verb = "blocked"
+		}
+		what += fmt.Sprintf(": %s %s in %s", format.Duration(waited), verb, format.Duration(p.Duration))
 	}
 	return append([]string{what}, warningComments(p.Warnings)...)
 }

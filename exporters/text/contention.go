@@ -50,7 +50,7 @@ func WriteContention(w io.Writer, p *contention.Profile, opt ContentionOptions) 
 	if err != nil {
 		return fmt.Errorf("text: %w", err)
 	}
-	m := &contentionModel{p: p, costs: costs, tree: tree, opt: opt, ready: tellsReady(p), style: style{colour: opt.Colour, ascii: opt.ASCII}}
+	m := &contentionModel{p: p, costs: costs, tree: tree, opt: opt, ready: p.TellsReady(), style: style{colour: opt.Colour, ascii: opt.ASCII}}
 	sections := []string{m.headline()}
 	if tree.Waited > 0 || tree.Ready > 0 {
 		sections = append(sections, m.trees(idle), m.locks())
@@ -73,7 +73,7 @@ type contentionModel struct {
 	costs *contention.Profile // what of p comes first, see split
 	tree  *contention.Tree
 	opt   ContentionOptions
-	ready bool // see tellsReady
+	ready bool // see contention.Profile.TellsReady
 	style style
 }
 
@@ -115,11 +115,6 @@ func (m *contentionModel) headline() string {
 		parts += fmt.Sprintf(" %s: %s, %s (%s).", most, who, format.Duration(d), format.Percent(d, t.Waited))
 	}
 	return s + m.paragraph("", parts) + m.owners() + m.kinds()
-}
-
-// tellsReady reports whether a profile tells the time that goroutines were ready after their waits from the waits.
-func tellsReady(p *contention.Profile) bool {
-	return p.Source == contention.FromTrace || slices.ContainsFunc(p.Waits, func(w contention.Wait) bool { return w.Ready > 0 })
 }
 
 // verb is what goroutines did, in the past tense.

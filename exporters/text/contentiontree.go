@@ -33,7 +33,7 @@ func (m *contentionModel) cells(waited, percent, ready, count string, did [3]str
 }
 
 // showsDid reports whether the tree has the columns of what owners did. Where they would leave names no room, they are in the table of
-// locks only, unless the tree is about roots, which nobody understands without them.
+// locks only, unless the tree is about roots, which they explain.
 func (m *contentionModel) showsDid() bool {
 	return m.known() && (m.opt.Width >= 100 || slices.ContainsFunc(m.opt.By, func(a contention.Aspect) bool { return strings.HasPrefix(string(a), "root-") }))
 }
@@ -179,7 +179,7 @@ func (m *contentionModel) addLines(out *[]treeLine, t *contention.Tree, depth in
 
 func (m *contentionModel) line(t *contention.Tree, depth int) treeLine {
 	count := ""
-	if t.Contentions > 0 { // else nobody was the owner
+	if t.Contentions > 0 { // else there is no owner
 		count = format.Count(t.Contentions)
 	}
 	waited, percent, ready := m.duration(t.Waited), m.percent(t.Waited), ""

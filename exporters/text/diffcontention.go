@@ -167,7 +167,7 @@ func (d *contentionDiff) kinds(before, after *contention.Profile) {
 	waitedBefore, waitedAfter := d.before, d.after
 	waitedBefore.Ready, waitedAfter.Ready = 0, 0
 	all := "waited"
-	if tellsReady(before) && tellsReady(after) {
+	if before.TellsReady() && after.TellsReady() {
 		all = "blocked"
 	}
 	t.row(append([]string{all}, d.cells(waitedBefore, waitedAfter, true, true)...)...)

@@ -18,11 +18,11 @@ const goroutinesMissing = () => D.bottle.groupBy && D.bottle.groupBy !== "functi
 
 // waitBars shows how the time of the groups' goroutines passed, in the window at hand.
 function waitBars(groups) {
-	const parts = new Map([["running", 0], ["ready, no processor free", 0]]);
+	const parts = new Map([["running", 0], ["ready to run", 0]]);
 	for (const b of graphAt().boxes) {
 		if (!groups.includes(b.g)) continue;
 		parts.set("running", parts.get("running") + b.running);
-		parts.set("ready, no processor free", parts.get("ready, no processor free") + (b.runnable || 0));
+		parts.set("ready to run", parts.get("ready to run") + (b.runnable || 0));
 		for (const [r, t] of b.waiting || []) {
 			const key = "blocked: " + D.bottle.reasons[r];
 			parts.set(key, (parts.get(key) || 0) + t);

@@ -255,7 +255,7 @@ function bottleTable(g) {
 			{title: "lost", num: true, value: b => b.lost, cell: b => g.capacity ? percent(b.lost, g.capacity) : "–", help: "part of the capacity, GOMAXPROCS × time, that was not used meanwhile"},
 			{title: "parallelism", num: true, value: b => b.p, cell: b => two(b.p)},
 			{title: "running", num: true, value: b => b.running, cell: b => duration(b.running), wide: true, roomy: true},
-			{title: "ready", num: true, value: b => b.runnable || 0, cell: b => b.runnable ? duration(b.runnable) : "", wide: true, help: "ready to run, but no processor was free"},
+			{title: "ready", num: true, value: b => b.runnable || 0, cell: b => b.runnable ? duration(b.runnable) : "", wide: true, help: "ready to run, until they had a processor"},
 			...(rows.some(b => b.c) ? [{title: "in C", num: true, value: b => b.c || 0, cell: b => b.c ? duration(b.c) : "", wide: true, help: "in C code: part of the running time while a processor was free for it"}] : []),
 			{title: "mostly blocked on, and where", cell: waits, text: b => most(b) ? reason(most(b)) : "", wide: true, help: "all of it is behind the box"},
 		],

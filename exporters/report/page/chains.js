@@ -69,7 +69,7 @@ function drawActivity(pairs) {
 	const put = (what, t) => { if (t > 0) parts.set(what, (parts.get(what) || 0) + t); };
 	for (const i of pairs) {
 		put("ran", P.running[i]);
-		put("ready, no processor free", P.runnable[i]);
+		put("ready to run", P.runnable[i]);
 		put("not known", P.unknown[i]);
 		for (const [k, t] of P.blocked[i]) put("blocked: " + D.contention.kinds[k], t);
 	}
