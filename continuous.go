@@ -136,7 +136,7 @@ func (c *Continuous) start() error {
 	clock := &wallClock{}
 	var stream *timeline.Stream
 	stream = timeline.NewStream(timeline.StreamOptions{
-		Budget: c.opt.budget(nil), Horizon: c.opt.Horizon, MaxPending: c.opt.MaxPending,
+		Budget: c.opt.budget(nil), Horizon: c.opt.Horizon, MaxPending: c.opt.MaxPending, MaxMemory: c.opt.MaxMemory,
 		AfterGeneration: func(g *timeline.Generation) {
 			w := a.window(g, clock, c.opt.MaxGroups)
 			stream.SetBudget(c.opt.budget(w.graph))

@@ -8,6 +8,15 @@ func (r *replay) gap(d *decoded, g *Gap) {
 		to = d.firstReal
 	}
 	g.From, g.To = r.now, max(r.now, to)
+	r.leave()
+	r.now = g.To
+	for _, o := range r.observers {
+		o.Gap(g)
+	}
+}
+
+// leave shows that whatever lives leaves for Unknown.
+func (r *replay) leave() {
 	live := r.living()
 	for _, lg := range live {
 		r.change(lg, &interval{since: r.now, proc: -1, thread: -1}, nil, nil)
@@ -18,11 +27,18 @@ func (r *replay) gap(d *decoded, g *Gap) {
 	r.sysProc, r.procs = map[int32]*Goroutine{}, nil
 	r.tasks = map[uint64]openTask{}
 	r.open = map[rangeKey]Time{}
-	r.now = g.To
-	for _, o := range r.observers {
-		o.Gap(g)
-	}
 }
+
+// forget gives back the memory of what lives: a generation could not be read to its end without more.
+func (r *replay) forget() {
+	r.leave()
+	r.full, r.kept, r.d = nil, nil, nil
+	r.gs = map[int64]*Goroutine{}
+	r.forgetStacks()
+}
+
+// ofGoroutine is about how many bytes the replay and all analyses keep for a live goroutine.
+const ofGoroutine = 2048
 
 // living returns the living goroutines in the order of their ids.
 func (r *replay) living() []*Goroutine {
@@ -56,14 +72,21 @@ const (
 // chains are then not the same pointers as before.
 func (r *replay) bound() {
 	if r.stacks.size() > maxStreamStacks {
-		r.stacks = newStackTable()
-		number := r.number // old start functions remember it
-		r.naming = newNaming()
-		r.number = number
+		r.forgetStacks()
+	}
+	if r.meter != nil && int64(len(r.gs)) > r.meter.Limit()/ofGoroutine {
+		r.forget()
 	}
 	if len(r.tasks) > maxStreamTasks {
 		r.tasks = map[uint64]openTask{}
 	}
+}
+
+func (r *replay) forgetStacks() {
+	r.stacks = newStackTable()
+	number := r.number // old start functions remember it
+	r.naming = newNaming()
+	r.number = number
 }
 
 // size is about how many call chains or frames there are.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/bulk"
+	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
 // TestPassStaysBelowItsMemoryLimit: of traces that need several times the limit, a pass ends with an error that names the limit,
@@ -60,6 +61,59 @@ func TestPassStaysBelowItsMemoryLimit(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestStreamStaysBelowItsMemoryLimit: a Stream drops the generations that need more than its limit, and only those; the heap never grew by
+// more than the limit.
+func TestStreamStaysBelowItsMemoryLimit(t *testing.T) {
+	const limit = 32 << 20
+	for name, want := range map[string]struct {
+		n       int
+		all     int64 // generations
+		dropped int64 // at least
+	}{
+		"generations of many strings":           {200_000, 8, 6},
+		"goroutines of one generation of three": {150_000, 3, 1},
+		"generations":                           {20, 20, 0},
+	} {
+		var b bytes.Buffer
+		if err := bulk.Named(name).Write(&b, want.n); err != nil {
+			t.Fatal(err)
+		}
+		s := NewStream(StreamOptions{Budget: -1, MaxMemory: limit}, Base{})
+		most := highWater(func() {
+			for data := b.Bytes(); len(data) > 0; {
+				for s.Stats().Pending > 0 { // what waits to be read has a limit of its own
+					time.Sleep(time.Millisecond)
+				}
+				n := min(len(data), 64<<10)
+				s.Write(data[:n])
+				data = data[n:]
+			}
+			if err := s.Close(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+		st := s.Stats()
+		if over := st.Dropped.OverMemory; st.Generations+over.Generations != want.all || over != st.Dropped.Drop || over.Generations < want.dropped || want.dropped < 2 && over.Generations > want.dropped {
+			t.Errorf("%s: %d read, dropped %+v; want %d of %d", name, st.Generations, st.Dropped, want.dropped, want.all)
+		}
+		if most > limit {
+			t.Errorf("%s: the heap grew by %d, the limit is %d", name, most, limit)
+		}
+	}
+}
+
+// TestStreamForgetsGoroutinesBeyondItsMemoryLimit: goroutines that come in generation after generation and never leave do not pile up.
+func TestStreamForgetsGoroutinesBeyondItsMemoryLimit(t *testing.T) {
+	r := newReplay(26, newStackTable(), nil)
+	r.meter = memory.NewMeter(memory.Least)
+	for id := range int64(memory.Least/ofGoroutine + 1) {
+		r.gs[id] = &Goroutine{ID: id}
+	}
+	if r.bound(); len(r.gs) != 0 {
+		t.Errorf("%d goroutines are known", len(r.gs))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/background"
+	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
 // A Stream is a pass over a trace that is still being written:
@@ -41,6 +42,10 @@ type StreamOptions struct {
 	// MaxPending bounds the bytes that wait to be read, those of the generation under
 	// way included. 0 means 64 MB.
 	MaxPending int64
+	// MaxMemory bounds what the heap grows by while a generation is read, and what is kept of live goroutines from one to the next, in
+	// bytes. A generation that needs more is dropped, and what was known of goroutines is forgotten. 0 means half of the memory of the
+	// machine, or of the cgroup; less than 0 means that there is no limit.
+	MaxMemory int64
 	// AfterGeneration is called on the worker's goroutine, between two calls of the
 	// observers, when a generation was shown to them. The argument is valid during the call. It must not call Close.
 	AfterGeneration func(*Generation)
@@ -58,7 +63,7 @@ type StreamOptions struct {
 //	err := s.Close()
 //
 // It needs memory for the generations that wait to be read (StreamOptions.MaxPending), some five times its bytes for
-// the one being read, and for what lives in the program; none of it grows with time. Traces since Go 1.22 can be
+// the one being read, and for what lives in the program; none of it grows with time, and StreamOptions.MaxMemory bounds it. Traces since Go 1.22 can be
 // read live; older ones have no generations.
 type Stream struct {
 	opt StreamOptions
@@ -81,6 +86,7 @@ type Stream struct {
 
 	// The worker's own.
 	replay    *replay
+	meter     *memory.Meter
 	observers []Observer
 	missing   Gap // dropped since the generation that was shown last
 
@@ -102,6 +108,9 @@ func NewStream(opt StreamOptions, observers ...Observer) *Stream {
 	}
 	if opt.MaxPending <= 0 {
 		opt.MaxPending = 64 << 20
+	}
+	if opt.MaxMemory == 0 {
+		opt.MaxMemory = memory.Default()
 	}
 	s := &Stream{opt: opt, observers: observers, done: make(chan struct{}), collect: newCollector()}
 	s.wake.L = &s.mu
@@ -331,12 +340,16 @@ func (s *Stream) read(raw *rawGeneration) {
 	defer runtime.UnlockOSThread()
 	clock := startCPUClock()
 	if s.replay == nil {
+		s.meter = memory.NewMeter(s.opt.MaxMemory)
 		s.replay = newReplay(raw.version, newStackTable(), s.observers)
 		s.replay.info.Version, s.replay.info.Size = raw.version, -1
 	}
-	dec := raw.decoder(s.replay.stacks, &clock, limit)
+	s.meter = s.meter.Next()
+	defer s.meter.End()
+	s.replay.meter = s.meter
+	dec := raw.decoder(s.replay.stacks, s.meter, &clock, limit)
 	d := dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(raw.header), raw.open()) })
-	if d.err != nil && !errors.Is(d.err, errBudget) {
+	if d.err != nil && !errors.Is(d.err, errBudget) && !errors.Is(d.err, ErrMemory) {
 		var running map[int64]int64 // nothing is known of it after a gap
 		if s.missing.Generations == 0 {
 			running = s.replay.runners()
@@ -346,12 +359,15 @@ func (s *Stream) read(raw *rawGeneration) {
 	defer d.release()
 	if d.err != nil {
 		s.charge(clock.spent()+s.collect.cost(raw.size), 0)
-		if errors.Is(d.err, errBudget) {
+		switch {
+		case errors.Is(d.err, errBudget):
 			s.mu.Lock()
 			s.budget.tooLow()
 			s.mu.Unlock()
 			s.skip(raw, dropOverBudget, nil)
-		} else {
+		case errors.Is(d.err, ErrMemory):
+			s.skip(raw, dropOverMemory, nil)
+		default:
 			s.skip(raw, dropBroken, fmt.Errorf("timeline: generation %d cannot be read: %w", raw.number, d.err))
 		}
 		return
@@ -360,6 +376,12 @@ func (s *Stream) read(raw *rawGeneration) {
 	if !s.protect(func() { s.show(d, &gen) }) {
 		s.charge(clock.spent()+s.collect.cost(raw.size), raw.size)
 		s.skip(raw, dropBroken, nil)
+		return
+	}
+	if s.replay.full != nil {
+		s.charge(clock.spent()+s.collect.cost(raw.size), raw.size)
+		s.protect(s.replay.forget)
+		s.skip(raw, dropOverMemory, nil)
 		return
 	}
 	collecting := s.collect.cost(raw.size)

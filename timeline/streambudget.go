@@ -6,6 +6,8 @@ import (
 	"math"
 	"runtime"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
 // budget is a bucket of processor time. It fills with Budget × GOMAXPROCS for each second, up to that of
@@ -106,8 +108,8 @@ func (c *cpuBound) Err() error {
 }
 
 // decoder decodes the generation on the thread of the clock, for as long as limit allows.
-func (g *rawGeneration) decoder(stacks *stackTable, clock *cpuClock, limit time.Duration) decoder {
+func (g *rawGeneration) decoder(stacks *stackTable, meter *memory.Meter, clock *cpuClock, limit time.Duration) decoder {
 	const forReplay = 0.7 // the replay and the observers take the rest
 	ctx := &cpuBound{Context: context.Background(), clock: clock, limit: time.Duration(forReplay * float64(limit))}
-	return &readerDecoder{ctx: ctx, stacks: stacks}
+	return &readerDecoder{ctx: ctx, stacks: stacks, meter: meter}
 }

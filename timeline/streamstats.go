@@ -35,6 +35,8 @@ type Dropped struct {
 	Behind Drop
 	// OverBudget: reading them would have needed more CPU time than StreamOptions.Budget leaves.
 	OverBudget Drop
+	// OverMemory: reading them would have needed more memory than StreamOptions.MaxMemory.
+	OverMemory Drop
 	// Broken: they are not what a trace consists of, or an observer panicked.
 	Broken Drop
 }
@@ -45,12 +47,13 @@ type dropReason uint8
 const (
 	dropBehind dropReason = iota
 	dropOverBudget
+	dropOverMemory
 	dropBroken
 )
 
 func (d *Dropped) add(why dropReason, e Drop) {
 	d.Drop.add(e)
-	(*[...]*Drop{dropBehind: &d.Behind, dropOverBudget: &d.OverBudget, dropBroken: &d.Broken}[why]).add(e)
+	(*[...]*Drop{dropBehind: &d.Behind, dropOverBudget: &d.OverBudget, dropOverMemory: &d.OverMemory, dropBroken: &d.Broken}[why]).add(e)
 }
 
 // StreamStats tells what a [Stream] has done so far. Every generation that was

@@ -108,7 +108,7 @@ func (h *handler) continuousStates() []indexState {
 	dropped := indexState{Name: "Dropped", Value: format.Plural(st.Dropped.Generations, "generation", "generations"), Note: fmt.Sprintf("of %d, about a second each", st.Dropped.Generations+st.Generations)}
 	if n := st.Dropped; n.Generations > 0 {
 		dropped.Bad = true
-		dropped.Note += fmt.Sprintf(": %d over budget, %d too fast, %d broken", n.OverBudget.Generations, n.Behind.Generations, n.Broken.Generations)
+		dropped.Note += fmt.Sprintf(": %d over budget, %d over memory, %d too fast, %d broken", n.OverBudget.Generations, n.OverMemory.Generations, n.Behind.Generations, n.Broken.Generations)
 	}
 	states = append(states, dropped)
 	if st.Elapsed > 0 {

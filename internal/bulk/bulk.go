@@ -247,6 +247,23 @@ var Inputs = []Input{
 		}
 		return t.out.Flush()
 	}},
+	{"goroutines of one generation of three", func(w io.Writer, n int) error {
+		t := begin(w)
+		for i := range 3 {
+			g := t.generation()
+			g.status()
+			if i == 1 {
+				start, site := g.stack("main.worker"), g.stack("main.main")
+				for i := range n {
+					g.ev(evGoCreate, uint64(i)+2, start, site)
+				}
+			}
+			g.ev(evHeapAlloc, uint64(i))
+			g.ev(evHeapAlloc, uint64(i)+1)
+			g.end()
+		}
+		return t.out.Flush()
+	}},
 	{"generations with other functions at one address", func(w io.Writer, n int) error {
 		t := begin(w)
 		for i := range n {

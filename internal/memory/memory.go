@@ -111,6 +111,8 @@ type Meter struct {
 	next  atomic.Int64 // bytes of the heap at which to look closely
 
 	mu sync.Mutex // one collection at a time
+
+	ended uint64 // collections that were complete when the pass ended
 }
 
 // NewMeter returns a meter of what is allocated from now on; nil if the limit is negative.
@@ -121,6 +123,27 @@ func NewMeter(limit int64) *Meter {
 	m := &Meter{limit: max(limit, Least), base: min(heap(), lived())}
 	m.next.Store(m.base + m.enough())
 	return m
+}
+
+// End notes that the pass has ended. See Next.
+func (m *Meter) End() {
+	if m != nil {
+		m.ended = cycles()
+	}
+}
+
+// Next returns a meter for another pass of the same process, of which m has ended. As long as the collector has not looked again, what it
+// found to live may be of the pass that ended, and is not counted as living before.
+func (m *Meter) Next() *Meter {
+	if m == nil {
+		return nil
+	}
+	next := NewMeter(m.limit)
+	if cycles() <= m.ended+1 { // one of them may have begun before the end
+		next.base = min(next.base, m.base)
+		next.next.Store(next.base + next.enough())
+	}
+	return next
 }
 
 // Limit returns the limit.
@@ -173,6 +196,13 @@ func lived() int64 {
 	s := [1]metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(s[:])
 	return int64(s[0].Value.Uint64())
+}
+
+// cycles returns how many collections are complete.
+func cycles() uint64 {
+	s := [1]metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}}
+	metrics.Read(s[:])
+	return s[0].Value.Uint64()
 }
 
 // Resident returns the bytes that the Go runtime has from the system.

@@ -81,3 +81,27 @@ func TestDefaultIsHalf(t *testing.T) {
 		t.Errorf("default %d of %d", Default(), n)
 	}
 }
+
+// TestNextPassDoesNotCountTheOneBefore: what a pass held that has ended is not taken for what lived before the next one, although the
+// collector saw it live.
+func TestNextPassDoesNotCountTheOneBefore(t *testing.T) {
+	runtime.GC()
+	m := NewMeter(Least)
+	held := make([]byte, 64<<20)
+	held[len(held)-1] = 1
+	runtime.GC()
+	runtime.KeepAlive(held)
+	m.End()
+	if next := m.Next(); next.base > m.base {
+		t.Errorf("%d bytes are taken to live, %d did", next.base, m.base)
+	}
+	held = nil
+	runtime.GC()
+	runtime.GC()
+	if next := m.Next(); next.base > m.base+1<<20 {
+		t.Errorf("after two collections, %d bytes are taken to live, %d did", next.base, m.base)
+	}
+	if (*Meter)(nil).Next() != nil {
+		t.Error("no limit became one")
+	}
+}

@@ -173,7 +173,7 @@ const (
 )
 
 // droppedReasons are the reasons for dropping, as labels name them.
-var droppedReasons = []string{"behind", "broken", "over-budget"}
+var droppedReasons = []string{"behind", "broken", "over-budget", "over-memory"}
 
 func (r *Reader) readWhole(live *bottleneck.Live) {
 	totals := map[cell]int64{}
@@ -197,7 +197,7 @@ func (r *Reader) readWhole(live *bottleneck.Live) {
 	add("", generations, st.Generations)
 	add("", bytes, st.Bytes)
 	add("", cpu, int64(st.CPU))
-	for i, d := range []timeline.Drop{st.Dropped.Behind, st.Dropped.Broken, st.Dropped.OverBudget} {
+	for i, d := range []timeline.Drop{st.Dropped.Behind, st.Dropped.Broken, st.Dropped.OverBudget, st.Dropped.OverMemory} {
 		add(droppedReasons[i], droppedGenerations, d.Generations)
 		add(droppedReasons[i], droppedBytes, d.Bytes)
 		add(droppedReasons[i], droppedDuration, int64(d.Duration))
