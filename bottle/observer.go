@@ -18,6 +18,8 @@ type Options struct {
 	Window time.Duration
 	// From and To bound the graph, from the beginning of the trace. To 0 is its end.
 	From, To time.Duration
+	// Part is what to read of the trace, if not all of it, by First and Last; its From and To are not used.
+	Part timeline.Part
 	// Offered counts runnable goroutines as if they ran: see [Graph.Offered].
 	Offered bool
 	// MaxSingle bounds the boxes of exited goroutines that stay single when grouping by goroutine. 0 means 1000.

@@ -18,7 +18,7 @@ import (
 // nil only if nothing could be read, or nothing that a graph can hold: shares are exact up to 39 hours.
 func ReadTrace(ctx context.Context, r io.Reader, opt Options) (*Graph, error) {
 	o := NewObserver(opt)
-	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)
+	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Part: opt.part()}, o)
 	return o.result(info, err)
 }
 
@@ -28,7 +28,7 @@ func ReadFile(ctx context.Context, name string, opt Options) (*Graph, error) {
 		opt.Name = name
 	}
 	o := NewObserver(opt)
-	info, err := timeline.ReadFile(ctx, name, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)
+	info, err := timeline.ReadFile(ctx, name, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Part: opt.part()}, o)
 	return o.result(info, err)
 }
 
@@ -51,6 +51,18 @@ func (o *Observer) result(info *timeline.Info, err error) (*Graph, error) {
 	withoutC.Notes = slices.DeleteFunc(slices.Clone(info.Notes), func(n string) bool { return n == timeline.NoteC }) // the graph says more
 	g.Warnings = append(g.Warnings, withoutC.Warnings(err)...)
 	return g, err
+}
+
+// part is what has to be decoded. Where the grouping depends on more than names, what came before From counts, too.
+func (opt *Options) part() timeline.Part {
+	p := timeline.Part{From: opt.From, To: opt.To, First: opt.Part.First, Last: opt.Part.Last}
+	if p.First > 1 || opt.Group.group != nil && !opt.Group.byName {
+		p.From = 0 // and times are from the beginning of generation First
+	}
+	if p.First > 1 {
+		p.To = 0
+	}
+	return p
 }
 
 // maxWall is the longest time whose shares fit into 64 bits, with room for a sign.

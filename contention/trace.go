@@ -109,6 +109,8 @@ type TraceOptions struct {
 	Progress func(done, size int64)
 	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options: 0 means half of the machine's.
 	MaxMemory int64
+	// Part is what to read of the trace, if not all of it.
+	Part timeline.Part
 }
 
 // ReadTrace returns who waited for what, and because of whom, in the execution trace
@@ -150,7 +152,7 @@ type TraceOptions struct {
 // missing. The profile is nil only if nothing could be read.
 func ReadTrace(ctx context.Context, r io.Reader, opt TraceOptions) (*Profile, error) {
 	o := NewTraceObserver(opt)
-	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)
+	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Part: opt.Part}, o)
 	return o.result(info, err)
 }
 
@@ -160,7 +162,7 @@ func ReadTraceFile(ctx context.Context, name string, opt TraceOptions) (*Profile
 		opt.Name = name
 	}
 	o := NewTraceObserver(opt)
-	info, err := timeline.ReadFile(ctx, name, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)
+	info, err := timeline.ReadFile(ctx, name, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Part: opt.Part}, o)
 	return o.result(info, err)
 }
 

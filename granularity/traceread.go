@@ -26,6 +26,8 @@ type TraceOptions struct {
 	Progress func(done, size int64)
 	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options: 0 means half of the machine's.
 	MaxMemory int64
+	// Part is what to read of the trace, if not all of it.
+	Part timeline.Part
 }
 
 // ReadTrace returns the tasks of the execution trace in r: a file, a stream, packed with gzip or zstd or not.
@@ -47,7 +49,7 @@ type TraceOptions struct {
 // an error (a *[timeline.Error]). The profile is nil only if nothing could be read.
 func ReadTrace(ctx context.Context, r io.Reader, opt TraceOptions) (*Profile, error) {
 	o := NewTraceObserver(opt)
-	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)
+	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Part: opt.Part}, o)
 	if info.Generations == 0 {
 		return nil, err
 	}

@@ -53,26 +53,35 @@ var eventShapes = func() (s [256]eventShape) {
 
 // The events that matter by themselves here.
 const (
-	evStacks            = 2
-	evStack             = 3
-	evStrings           = 4
-	evString            = 5
-	evCPUSamples        = 6
-	evFrequency         = 8
-	evProcsChange       = 9
-	evProcStart         = 10
-	evProcStop          = 11
-	evProcSteal         = 12
-	evProcStatus        = 13
-	evGoCreateSyscall   = 15
-	evSyscallBegin      = 22
-	evSyscallEnd        = 23
-	evSyscallEndBlocked = 24
-	evGoStatus          = 25
-	evGoSwitch          = 45
-	evGoSwitchDestroy   = 46
-	evGoStatusStack     = 48
-	evSync              = 50
+	evStacks             = 2
+	evStack              = 3
+	evStrings            = 4
+	evString             = 5
+	evCPUSamples         = 6
+	evFrequency          = 8
+	evProcsChange        = 9
+	evProcStart          = 10
+	evProcStop           = 11
+	evProcSteal          = 12
+	evProcStatus         = 13
+	evGoCreate           = 14
+	evGoCreateSyscall    = 15
+	evGoStart            = 16
+	evGoDestroy          = 17
+	evGoDestroySyscall   = 18
+	evSyscallBegin       = 22
+	evSyscallEnd         = 23
+	evSyscallEndBlocked  = 24
+	evGoStatus           = 25
+	evGCActive           = 28
+	evGCSweepActive      = 31
+	evGCMarkAssistActive = 34
+	evGoSwitch           = 45
+	evGoSwitchDestroy    = 46
+	evGoCreateBlocked    = 47
+	evGoStatusStack      = 48
+	evSync               = 50
+	firstExperimental    = 128
 
 	// Statuses of goroutines.
 	goRunning = 2

@@ -48,6 +48,10 @@ type generation struct {
 	cut error
 	// at is where the trouble is, when cut is set.
 	at int64
+
+	skipped int    // generations before it that are not decoded
+	births  births // in those
+	origin  Time   // the first instant of the trace, if it is not to be that of the first generation; else 0
 }
 
 // source gives a cutter the bytes of a trace, in order.

@@ -62,8 +62,6 @@ func fieldAt(t reflect.Type, offset uintptr, name string, kind reflect.Kind, siz
 
 // The types of events that are read in place.
 const (
-	evGoStart        = 16
-	evGoDestroy      = 17
 	evGoStop         = 19
 	evGoBlock        = 20
 	evGoUnblock      = 21

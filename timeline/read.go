@@ -32,7 +32,11 @@ type Options struct {
 	// means half of the memory of the machine, or of the cgroup; less than 0 means that there is no limit.
 	MaxMemory int64
 
-	oneReader bool // tests: decode the whole trace with one Reader
+	// Part is what to read of the trace, if not all of it.
+	Part Part
+
+	oneReader bool            // tests: decode the whole trace with one Reader
+	decodes   func(index int) // tests: is told which generations are decoded
 }
 
 // ErrMemory is the error of a pass that would need more memory than Options.MaxMemory.
@@ -56,6 +60,7 @@ type Info struct {
 	Version     int   // of the trace format: 22 for Go 1.22; 0 if there was none
 	Start, End  Time  // the first and last event that is not a mere status
 	Generations int   // replayed
+	Skipped     int   // generations before these, which were not decoded: see Part
 	Events      int64 // decoded
 	Goroutines  int   // seen
 	MaxLive     int   // goroutines known at the same time
@@ -209,6 +214,11 @@ func open(ctx context.Context, r io.Reader, opt Options, observers []Observer) (
 // all reads the trace to its end.
 func (p *pass) all() error {
 	err := p.run()
+	if err == nil && !p.replay.begun && p.sel != nil {
+		if err = p.sel.missing(); err != nil {
+			err = &Error{Name: p.opt.Name, Compressed: p.in.compressed, Err: err}
+		}
+	}
 	if err == nil && !p.replay.begun {
 		err = &Error{Name: p.opt.Name, Compressed: p.in.compressed, Err: errors.New("the trace has a header but no events; a trace is complete only after trace.Stop")}
 	}
@@ -227,6 +237,7 @@ type pass struct {
 	meter  *memory.Meter
 	keep   func(*decoded) bool // takes a generation over that was replayed, if there is to be a second pass
 	orphan *generation         // was cut, but not put into the queue
+	sel    *selector
 }
 
 // job is a generation on its way through the pass.
@@ -246,7 +257,8 @@ func (p *pass) run() error {
 	if p.in.whole != nil || p.opt.oneReader {
 		return p.runWhole()
 	}
-	cut := &cutter{src: p.in.source, version: p.in.version, pos: headerSize}
+	p.sel = &selector{part: p.opt.Part, cut: &cutter{src: p.in.source, version: p.in.version, pos: headerSize}, births: births{}, stacks: p.stacks}
+	cut := p.sel
 	left, err := p.sideBySide(cut)
 	if left == nil || err != nil {
 		return err
@@ -270,7 +282,7 @@ func (p *pass) run() error {
 
 // sideBySide decodes generations side by side and replays them in order. If memory becomes scarce it stops
 // that, and returns the generations that were cut but not replayed: not nil, even if there are none.
-func (p *pass) sideBySide(cut *cutter) (left []*generation, err error) {
+func (p *pass) sideBySide(cut *selector) (left []*generation, err error) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	jobs := make(chan job, p.workers())
 	tokens := make(chan struct{}, p.workers()) // held from the cut to the end of the replay: they bound the memory
@@ -323,7 +335,7 @@ func (p *pass) sideBySide(cut *cutter) (left []*generation, err error) {
 }
 
 // produce cuts generations and starts their decoding.
-func (p *pass) produce(ctx context.Context, cut *cutter, jobs chan<- job, tokens chan struct{}) {
+func (p *pass) produce(ctx context.Context, cut *selector, jobs chan<- job, tokens chan struct{}) {
 	for {
 		select {
 		case tokens <- struct{}{}:
@@ -352,6 +364,9 @@ func (p *pass) decoder(ctx context.Context, limit Time) decoder {
 }
 
 func (p *pass) decode(ctx context.Context, g *generation) *decoded {
+	if p.opt.decodes != nil {
+		p.opt.decodes(g.index)
+	}
 	if g.cut != nil {
 		return &decoded{} // see salvage: it needs the state at the end of the generation before
 	}
@@ -383,6 +398,7 @@ func (p *pass) consume(g *generation, d *decoded) error {
 			d = s
 		}
 	}
+	p.replay.skip(g, d)
 	p.replay.generation(d)
 	if full := p.replay.full; full != nil {
 		full.read += g.off + g.size
@@ -412,6 +428,9 @@ func (p *pass) failure(g *generation, err error, at int64, partial bool) error {
 // runWhole decodes everything with one Reader: traces before Go 1.22 have no
 // generations.
 func (p *pass) runWhole() error {
+	if n := p.opt.Part.First; n > 1 {
+		return &Error{Name: p.opt.Name, Compressed: p.in.compressed, Err: fmt.Errorf("there is no generation %d: traces of %s have none", n, p.replay.info.GoVersion())}
+	}
 	// The input may not be read twice, so events are not read in place.
 	dec := &readerDecoder{ctx: p.ctx, stacks: p.stacks, meter: p.meter, byAccessors: true}
 	d := dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), p.in.rest()) })

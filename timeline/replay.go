@@ -38,6 +38,7 @@ type replay struct {
 	gomaxprocs uint64 // as told last
 	now        Time
 	begun      bool
+	origin     Time       // when the trace begins, if that is not when the replay does; else 0
 	from       Time       // when the observers join; far away if they have
 	joining    []Observer // who then do
 	gs         map[int64]*Goroutine
@@ -118,7 +119,12 @@ func (r *replay) generation(d *decoded) {
 		start = d.firstReal
 	}
 	if !r.begun {
-		r.begin(start)
+		if r.origin != 0 {
+			r.begin(min(r.origin, start))
+		} else {
+			r.begin(start)
+		}
+		r.now = start
 	}
 	r.d = d
 	if d.mislaid != nil {

@@ -311,7 +311,7 @@ func (s *salvage) horizon(r *replay) (Time, bool) {
 	if s.frequency == 0 {
 		s.frequency, s.assumed = defaultFrequency, true
 	}
-	return Time(float64(end) * (1 / (float64(s.frequency) / 1e9))), true
+	return timeOf(end, s.frequency), true
 }
 
 // strings notes which strings a batch defines.

@@ -13,6 +13,7 @@ type analysis[T any] struct {
 	flags *flag.FlagSet // of the whole command, which adds its own
 	to    destination
 	fail  conditions[*T]
+	part  generations
 }
 
 // set returns the flags that all of them have.
@@ -22,6 +23,7 @@ func (a *analysis[T]) set(name string, can *writings, about measures[*T]) *flag.
 	a.to.defineTop(a.flags)
 	a.fail.about = about
 	a.flags.Func("fail", "", a.fail.add)
+	a.flags.Var(&a.part, "generations", "")
 	return a.flags
 }
 

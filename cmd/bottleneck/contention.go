@@ -12,6 +12,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 func init() {
@@ -54,6 +55,8 @@ What is shown:
                      chain
     -focus REGEXP    only what is found in a lock or its class, or in a function of the waiter,
                      the owner or the root
+    -generations A:B read the generations of a trace (about a second each) from A to B only, counted
+                     from 1; A: is to the end
     -min DURATION    leave out what is shorter: lines of the tree, edges of the graph, rows.
                      The totals in text and pictures stay those of all; those in JSON, CSV,
                      pprof and folded stacks are what is left
@@ -222,7 +225,7 @@ func runContention(ctx context.Context, std stdio, args []string) error {
 		return err
 	}
 	read := func(ctx context.Context, std stdio, in *input) (*contention.Profile, error) {
-		p, err := readContention(ctx, std, in, contention.TraceOptions{Goroutines: f.draw.goroutines(), Syscalls: slices.Contains(f.filter.Kinds, contention.SyscallKind)})
+		p, err := readContention(ctx, std, in, contention.TraceOptions{Goroutines: f.draw.goroutines(), Syscalls: slices.Contains(f.filter.Kinds, contention.SyscallKind), Part: timeline.Part(f.part)})
 		if p != nil {
 			p = f.keep(p)
 		}
@@ -252,6 +255,8 @@ var eventMagic = []byte("bnkevt")
 func readContention(ctx context.Context, std stdio, in *input, opt contention.TraceOptions) (*contention.Profile, error) {
 	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (p *contention.Profile, err error) {
 		switch {
+		case (holdsJSON(head) || bytes.HasPrefix(head, eventMagic)) && opt.Part != timeline.Part{}:
+			return nil, usagef("-generations is for traces; %s is none", in.label)
 		case bytes.HasPrefix(head, eventMagic):
 			p, err = readEvents(r, contention.Options{Goroutines: opt.Goroutines})
 		case holdsJSON(head):

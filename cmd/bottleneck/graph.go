@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 func init() {
@@ -46,7 +47,12 @@ What is drawn:
                                   parenthesised part, or the whole match
     -window DURATION one graph for each stretch of that length, such as 500ms
     -from DURATION   leave out what comes before, from the beginning of the trace
-    -to DURATION     leave out what comes after
+    -to DURATION     leave out what comes after. Generations of the trace (about a second each)
+                     that lie outside are not decoded. Goroutines that began in them are named by
+                     what they do later; for -group creator, region or task, what is before -from
+                     is decoded
+    -generations A:B read the generations of the trace from A to B only, counted from 1; A: is to
+                     the end. -from and -to then count from the beginning of A
     -offered         count goroutines that are ready to run as if they ran: what the program
                      offers to a larger machine
     -top N           show the N groups with the largest shares and fold the others; 0 shows
@@ -112,6 +118,7 @@ func (f *graphFlags) parse(std stdio, args []string) (source string, err error) 
 	if source, err = f.analysis.parse(std, args, "trace", "groups"); err != nil {
 		return "", err
 	}
+	f.opt.Part = timeline.Part(f.part)
 	if f.opt.Group, err = bottle.ParseGrouping(f.group); err != nil {
 		return "", usagef("%v", err)
 	}
@@ -160,8 +167,8 @@ func readGraphJSON(r io.Reader, label string, opt bottle.Options) (*bottle.Graph
 	switch {
 	case err != nil:
 		return nil, err
-	case opt.Window != 0 || opt.From != 0 || opt.To != 0 || opt.Offered || group != bottle.ByFunction.String() && group != g.GroupBy:
-		return nil, usagef("-group, -window, -from, -to and -offered are for traces; %s is a graph already", label)
+	case opt.Window != 0 || opt.From != 0 || opt.To != 0 || opt.Offered || opt.Part != timeline.Part{} || group != bottle.ByFunction.String() && group != g.GroupBy:
+		return nil, usagef("-group, -window, -from, -to, -generations and -offered are for traces; %s is a graph already", label)
 	}
 	return g, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 func init() {
@@ -50,6 +51,8 @@ Of a trace:
     -user-tasks      tasks are those of trace.NewTask, not the regions of trace.StartRegion: what ran
                      in their regions, on whatever goroutines
     -aggregate       count regions inside of a region to that one
+    -generations A:B read the generations of a trace (about a second each) from A to B only, counted
+                     from 1; A: is to the end
     -hz FREQUENCY    of reference cycles on the machine of the trace, such as 2.4e9, to
                      have cycles
 
@@ -175,12 +178,12 @@ func (f *tasksFlags) choose(p *granularity.Profile) error {
 func (f *tasksFlags) read(ctx context.Context, std stdio, in *input) (*granularity.Profile, error) {
 	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*granularity.Profile, error) {
 		if !holdsJSON(head) {
-			f.trace.Name, f.trace.Progress = in.label, in.decoded
+			f.trace.Name, f.trace.Progress, f.trace.Part = in.label, in.decoded, timeline.Part(f.part)
 			return granularity.ReadTrace(ctx, r, f.trace)
 		}
 		p, err := readSaved(r, in.label, tasksDiff, granularity.ReadJSON)
-		if err == nil && (f.trace.Tasks || f.trace.AggregateNested || f.trace.Hz != 0) {
-			return nil, usagef("-user-tasks, -aggregate and -hz are for traces; %s is a recorded profile", in.label)
+		if err == nil && (f.trace.Tasks || f.trace.AggregateNested || f.trace.Hz != 0 || f.part != generations{}) {
+			return nil, usagef("-user-tasks, -aggregate, -generations and -hz are for traces; %s is a recorded profile", in.label)
 		}
 		return p, err
 	})

@@ -1,0 +1,205 @@
+package timeline
+
+import (
+	"encoding/binary"
+	"io"
+
+	"golang.org/x/exp/trace"
+)
+
+// Goroutines get their best names from the events that tell of their births, and one that only computes gets none from anything else.
+// So a generation that is not decoded is looked through for births: its batches are read event by event, without putting the events of
+// threads in order, which is most of what decoding costs.
+
+// births are the goroutines that live at the end of a generation, as far as their births or statuses told of their start.
+type births map[int64]birth
+
+// birth is what is told of a goroutine's start.
+type birth struct {
+	fn   string   // the start function
+	site *Stack   // the call chain of the go statement; nil if it began before the trace
+	rank nameRank // where fn comes from
+}
+
+// birthScan is the state of looking through a generation.
+type birthScan struct {
+	running map[uint64]uint64     // by thread: the goroutine
+	born    map[uint64]birthStack // by goroutine
+	gone    []uint64
+	stacks  map[uint64][]byte // by number: the frames as they stand in the trace
+	strings map[uint64]string
+	table   *stackTable
+}
+
+// birthStack is where a goroutine starts, and was started: numbers of call chains, 0 for none.
+type birthStack struct {
+	start, site uint64
+	rank        nameRank
+}
+
+// scan adds what a generation tells. What cannot be read, it leaves out.
+func (b births) scan(g *generation, table *stackTable) {
+	raw, err := io.ReadAll(g.open())
+	if err != nil {
+		return
+	}
+	s := &birthScan{running: map[uint64]uint64{}, born: map[uint64]birthStack{}, stacks: map[uint64][]byte{}, strings: map[uint64]string{}, table: table}
+	for len(raw) > 0 && raw[0] != evEndOfGeneration {
+		h, err := parseBatchHead(raw[:min(len(raw), maxBatchHead)])
+		end := int(h.headLen + h.dataLen)
+		if err != nil || end > len(raw) {
+			break
+		}
+		if data := raw[h.headLen:end]; raw[0] == evEventBatch && len(data) > 0 {
+			switch data[0] {
+			case evStacks:
+				s.stackBatch(data[1:])
+			case evStrings:
+				s.stringBatch(data[1:])
+			default:
+				s.events(h.m, data)
+			}
+		}
+		raw = raw[end:]
+	}
+	for id, at := range s.born {
+		if old, ok := b[int64(id)]; ok && old.rank >= at.rank {
+			continue
+		}
+		if root := s.stack(at.start).Root(); root != nil {
+			b[int64(id)] = birth{root.Func, s.stack(at.site), at.rank}
+		}
+	}
+	for _, id := range s.gone {
+		delete(b, int64(id)) // numbers of goroutines are not used again
+	}
+}
+
+// events follows the goroutines of a thread.
+func (s *birthScan) events(m uint64, data []byte) {
+	for len(data) > 0 {
+		args, n := readEvent(data)
+		if n == 0 {
+			return
+		}
+		switch typ := data[0]; typ {
+		case evGoCreate, evGoCreateBlocked:
+			s.born[args[1]] = birthStack{args[2], args[3], fromCreation}
+		case evGoStatusStack:
+			if old := s.born[args[1]]; args[4] != 0 && old.rank < fromStatus {
+				s.born[args[1]] = birthStack{args[4], 0, fromStatus}
+			}
+			s.status(m, args)
+		case evGoStatus:
+			s.status(m, args)
+		case evGoStart, evGoCreateSyscall, evGoSwitch:
+			s.running[m] = args[1]
+		case evGoDestroy, evGoDestroySyscall, evGoSwitchDestroy:
+			if g, ok := s.running[m]; ok {
+				s.gone = append(s.gone, g)
+			}
+			delete(s.running, m)
+			if typ == evGoSwitchDestroy {
+				s.running[m] = args[1]
+			}
+		}
+		data = data[n:]
+	}
+}
+
+// status notes the goroutine that a thread had when the generation began.
+func (s *birthScan) status(m uint64, args [5]uint64) {
+	if args[2] == m && (args[3] == goRunning || args[3] == goSyscall) {
+		s.running[m] = args[1]
+	}
+}
+
+func (s *birthScan) stackBatch(data []byte) {
+	for len(data) > 0 && data[0] == evStack {
+		var id, frames uint64
+		rest := data[1:]
+		if !numbers(&rest, &id, &frames) {
+			return
+		}
+		begin := rest
+		var skip uint64
+		for range 4 * frames {
+			if !numbers(&rest, &skip) {
+				return
+			}
+		}
+		s.stacks[id] = begin[:len(begin)-len(rest)]
+		data = rest
+	}
+}
+
+func (s *birthScan) stringBatch(data []byte) {
+	for len(data) > 0 && data[0] == evString {
+		var id, size uint64
+		rest := data[1:]
+		if !numbers(&rest, &id, &size) || size > uint64(len(rest)) {
+			return
+		}
+		s.strings[id] = string(rest[:size])
+		data = rest[size:]
+	}
+}
+
+// stack returns the call chain with a number; nil if there is none.
+func (s *birthScan) stack(id uint64) *Stack {
+	data := s.stacks[id]
+	if len(data) == 0 {
+		return nil
+	}
+	s.table.mu.Lock()
+	defer s.table.mu.Unlock()
+	var frames []*Frame
+	for len(data) > 0 {
+		var pc, fn, file, line uint64
+		if !numbers(&data, &pc, &fn, &file, &line) {
+			return nil
+		}
+		frames = append(frames, s.table.frame(trace.StackFrame{PC: pc, Func: s.strings[fn], File: s.strings[file], Line: line}))
+	}
+	return s.table.internFrames(frames)
+}
+
+// numbers takes numbers from the beginning of data; false if it ends before.
+func numbers(data *[]byte, to ...*uint64) bool {
+	for _, p := range to {
+		v, n := binary.Uvarint(*data)
+		if n <= 0 {
+			return false
+		}
+		*p, *data = v, (*data)[n:]
+	}
+	return true
+}
+
+// tell adds to what a generation tells what the births before it did.
+func (b births) tell(d *decoded) {
+	names, sites := map[string]int32{}, map[*Stack]int32{}
+	for i := range d.gs {
+		l := &d.gs[i]
+		known, ok := b[l.id]
+		if !ok || l.source >= known.rank {
+			continue
+		}
+		at, ok := names[known.fn]
+		if !ok {
+			at = int32(len(d.names))
+			names[known.fn] = at
+			d.names = append(d.names, known.fn)
+		}
+		l.name, l.source = at, known.rank
+		if known.site == nil {
+			continue
+		}
+		if at, ok = sites[known.site]; !ok {
+			at = int32(len(d.stacks))
+			sites[known.site] = at
+			d.stacks = append(d.stacks, known.site)
+		}
+		l.site = at
+	}
+}

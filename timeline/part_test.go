@@ -1,0 +1,146 @@
+package timeline
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// When a generation begins follows from the heads of its batches, and is what decoding it gives.
+func TestBeginsOfGenerations(t *testing.T) {
+	for _, c := range corpus(t) {
+		in, err := openInput(bytes.NewReader(c.data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut := &cutter{src: in.source, version: in.version, pos: headerSize}
+		for {
+			g, err := cut.next()
+			if err != nil {
+				break
+			}
+			d := (&readerDecoder{ctx: t.Context(), stacks: newStackTable()}).decode(func() io.Reader { return io.MultiReader(bytes.NewReader(in.header), g.open()) })
+			if at, ok := g.begin(); !ok || at != d.firstReal {
+				t.Errorf("%s, generation %d: %d, %v; decoded %d", c.name, g.index, at, ok, d.firstReal)
+			}
+			d.release()
+		}
+	}
+}
+
+// Only the generations of a part are decoded, from a file, a stream and a packed stream, and they show what they show when the trace
+// is those generations alone.
+func TestPart(t *testing.T) {
+	for _, name := range []string{"compute-go1.22.12.trace", "compute-go1.26.8.trace", "phases-go1.26.8.trace", "pgzip.trace.zst"} {
+		data := smallTrace(t, name)
+		alone := generations(t, data)
+		n := len(alone)
+		var begins []Time
+		for _, g := range alone {
+			info, err := Read(t.Context(), bytes.NewReader(g), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			begins = append(begins, info.Start)
+		}
+		if n < 2 {
+			t.Fatalf("%s has %d generations", name, n)
+		}
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		z.Write(data)
+		z.Close()
+		// read checks which generations are decoded.
+		read := func(part Part, from, to int) *Info {
+			t.Helper()
+			var last *Info
+			for how, r := range map[string]io.Reader{"file": bytes.NewReader(data), "stream": streamOnly{bytes.NewReader(data)}, "packed": bytes.NewReader(packed.Bytes())} {
+				var mu sync.Mutex
+				var decoded []int
+				check := newChecker()
+				info, err := Read(t.Context(), r, Options{Part: part, decodes: func(index int) {
+					mu.Lock()
+					defer mu.Unlock()
+					decoded = append(decoded, index)
+				}}, check)
+				if err != nil {
+					t.Fatalf("%s, %s, %+v: %v", name, how, part, err)
+				}
+				check.verify(t, info)
+				slices.Sort(decoded)
+				want := make([]int, 0, n)
+				for i := from; i <= to; i++ {
+					want = append(want, i)
+				}
+				if !slices.Equal(decoded, want) || info.Generations != len(want) || info.Skipped != from-1 || (len(info.Notes) > 0) != (from > 1) {
+					t.Errorf("%s, %s, %+v: decoded %v, want %v; %d skipped, notes %q", name, how, part, decoded, want, info.Skipped, info.Notes)
+				}
+				last = info
+			}
+			return last
+		}
+		for first := 1; first <= n; first++ {
+			for last := first; last <= n; last++ {
+				info := read(Part{First: first, Last: last}, first, last)
+				if info.Start != begins[first-1] {
+					t.Errorf("%s: generations %d to %d begin at %d, want %d", name, first, last, info.Start, begins[first-1])
+				}
+				// In the middle of both.
+				length := func(i int) time.Duration {
+					if i == n {
+						return time.Millisecond
+					}
+					return time.Duration(begins[i]-begins[i-1]) / 2
+				}
+				from := time.Duration(begins[first-1]-begins[0]) + length(first)
+				to := time.Duration(begins[last-1]-begins[0]) + length(last) + 1
+				if info := read(Part{From: from, To: to}, first, last); info.Start != begins[0] {
+					t.Errorf("%s: from %v to %v: the trace begins at %d, want %d", name, from, to, info.Start, begins[0])
+				}
+			}
+		}
+		read(Part{}, 1, n)
+		read(Part{From: time.Hour}, n, n) // who asks says that there is nothing
+		read(Part{To: 1}, 1, 1)
+		read(Part{From: time.Duration(begins[1] - begins[0])}, 2, n)
+		read(Part{To: time.Duration(begins[1] - begins[0])}, 1, 1)
+		for _, r := range []io.Reader{bytes.NewReader(data), streamOnly{bytes.NewReader(data)}} {
+			_, err := Read(t.Context(), r, Options{Name: "x", Part: Part{First: n + 1}})
+			if want := fmt.Sprintf("x: there is no generation %d: the trace has %d generations", n+1, n); err == nil || err.Error() != want {
+				t.Errorf("%v, want %s", err, want)
+			}
+		}
+	}
+	old, err := oldTraces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(t.Context(), bytes.NewReader(old[0].data), Options{Part: Part{First: 2}}); err == nil || !strings.Contains(err.Error(), "there is no generation 2: traces of go1.") {
+		t.Error(err)
+	}
+}
+
+// A trace that breaks after the part is read without an error, and one that breaks before it has one.
+func TestPartOfBrokenTrace(t *testing.T) {
+	data := bytes.Clone(smallTrace(t, "compute-go1.26.8.trace"))
+	size := 0
+	for _, g := range generations(t, data)[:3] {
+		size += len(g) - headerSize
+	}
+	data[headerSize+size+40] ^= 0xff // in generation 4
+	data = data[:headerSize+size+200]
+	if info, err := Read(t.Context(), bytes.NewReader(data), Options{Part: Part{First: 2, Last: 3}}); err != nil || info.Generations != 2 {
+		t.Errorf("%+v, %v", info, err)
+	}
+	var e *Error
+	if _, err := Read(t.Context(), bytes.NewReader(data), Options{Part: Part{First: 4}}); !errors.As(err, &e) || e.Generation != 4 {
+		t.Errorf("%v", err)
+	}
+}
