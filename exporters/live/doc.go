@@ -37,7 +37,7 @@
 //	speedup     an estimate of why N workers are not N times faster: an upper bound    svg, png, text, json
 //	wall        where goroutines are, running or not, with their boxes as the label "group"  pprof, text
 //	trace       the raw execution trace
-//	metrics     counters, in Prometheus' text format
+//	metrics     counters, in Prometheus' text format or, if the client asks for it, in OpenMetrics with exemplars
 //
 // # Asking
 //
@@ -85,6 +85,9 @@
 //
 // is the parallelism of each group, the width of its box; package exporters/prometheus, in a module of its own, describes all metrics and collects the same for
 // Prometheus' client library, exporters/otel for OpenTelemetry. The folder docs/fleet has a dashboard and configurations.
+//
+// Options.LeanMetrics keeps to 60 series an instance, for fleets of thousands. Answers are packed for clients that take gzip. In OpenMetrics, exemplars name the
+// lock, waiter and owner that most of a counter of contention is due to, and the place of most of a group's blocked time.
 //
 // # Cost
 //

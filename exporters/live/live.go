@@ -40,6 +40,11 @@ type Options struct {
 	Title string
 	// MaxGroups is how many groups of goroutines, and classes of tasks, have metrics of their own; others are added up. 0 means 50.
 	MaxGroups int
+	// LeanMetrics keeps metrics to 60 series: shares and running times of up to 8 groups, contention of 4 kinds, tasks as one class, and what
+	// tells whether these numbers can be trusted. MaxGroups is then not used.
+	LeanMetrics bool
+	// Version is the label version of the metric bottleneck_build_info; "" stands for the version of the program's module.
+	Version string
 	// FilePaths leaves the names of source files in profiles and JSON as the machine that built the program had them. Otherwise they are
 	// replaced by package and file, as "go build -trimpath" would have done.
 	FilePaths bool
@@ -71,7 +76,7 @@ func Handler(opt Options) http.Handler {
 }
 
 func newSeries(h *handler, source series.Source) *series.Reader {
-	return series.NewReader(source, h.tasks, series.Options{MaxGroups: h.opt.MaxGroups})
+	return series.NewReader(source, h.tasks, series.Options{MaxGroups: h.opt.MaxGroups, Lean: h.opt.LeanMetrics, Version: h.opt.Version})
 }
 
 // recorder is what a *bottle.Recorder has.
@@ -188,12 +193,16 @@ func (h *handler) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpo
 	}
 	if q.form == "" {
 		var ok bool
-		if q.form, ok = choose(r.Header, e.forms); !ok {
+		if q.form, ok = choose(r.Header, e.forms); !ok && !(e == &metricsEndpoint && prefersOpenMetrics(r.Header)) {
 			return &problem{status: http.StatusNotAcceptable, text: fmt.Sprintf("nothing of what the client accepts is here: there are %s, by ?format=", joined(e.forms))}
 		}
 	}
 	if text := e.missing(h); text != "" {
 		return &problem{status: http.StatusNotImplemented, text: text}
+	}
+	if e == &metricsEndpoint {
+		h.serveMetrics(w, r)
+		return nil
 	}
 	w.Header().Set("Vary", "Accept")
 	if r.Method == http.MethodHead {
@@ -215,9 +224,6 @@ func (h *handler) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpo
 // describe sets the headers of a form.
 func (h *handler) describe(w http.ResponseWriter, e *endpoint, f form) {
 	w.Header().Set("Content-Type", contentTypes[f])
-	if e == &metricsEndpoint {
-		w.Header().Set("Content-Type", metricsType)
-	}
 	if e == &traceEndpoint && h.recorder != nil {
 		w.Header().Set("Bottleneck-Window", h.recorder.Window().String()) // a trace holds no more than that
 	}
@@ -228,9 +234,6 @@ func (h *handler) describe(w http.ResponseWriter, e *endpoint, f form) {
 
 // collectOne collects, if nobody else does, and not for longer than a request may take.
 func (h *handler) collectOne(w http.ResponseWriter, r *http.Request, e *endpoint, q query) ([]byte, error) {
-	if e == &metricsEndpoint { // takes no time, and two servers may scrape at once
-		return e.collect(h, r.Context(), q)
-	}
 	takes := e.takes(h, q.orDefault())
 	leave, wait := h.gate.enter(e.name, takes)
 	if leave == nil {

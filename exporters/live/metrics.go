@@ -2,15 +2,20 @@ package live
 
 import (
 	"bytes"
-	"context"
+	"compress/gzip"
+	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/exporters/internal/series"
 )
 
-// metricsType is the media type of Prometheus' text format.
-const metricsType = "text/plain; version=0.0.4; charset=utf-8"
+// The media types of metrics: Prometheus' text format, and OpenMetrics for those that ask for it.
+const (
+	metricsType     = "text/plain; version=0.0.4; charset=utf-8"
+	openMetrics     = "application/openmetrics-text"
+	openMetricsType = openMetrics + "; version=1.0.0; charset=utf-8"
+)
 
 var metricsEndpoint = endpoint{
 	name:       "metrics",
@@ -25,64 +30,148 @@ var metricsEndpoint = endpoint{
 		}
 		return ""
 	},
-	collect: func(h *handler, _ context.Context, _ query) ([]byte, error) {
-		return writeMetrics(h.series.Read()), nil
-	},
 }
 
-// writeMetrics writes counters in Prometheus' text format.
-func writeMetrics(s *series.Snapshot) []byte {
-	var m metricWriter
+// serveMetrics answers at once, also when two servers scrape at the same time: in OpenMetrics if the client likes that as much as text, packed if
+// it takes gzip.
+func (h *handler) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	open := prefersOpenMetrics(r.Header)
+	w.Header().Set("Content-Type", metricsType)
+	if open {
+		w.Header().Set("Content-Type", openMetricsType)
+	}
+	w.Header().Set("Vary", "Accept, Accept-Encoding")
+	packed := acceptsGzip(r.Header)
+	if packed {
+		w.Header().Set("Content-Encoding", "gzip")
+	}
+	if r.Method == http.MethodHead {
+		return
+	}
+	body := writeMetrics(h.series.Read(), open)
+	if packed {
+		var buf bytes.Buffer
+		z, _ := gzip.NewWriterLevel(&buf, gzip.BestSpeed)
+		z.Write(body)
+		z.Close()
+		body = buf.Bytes()
+	}
+	send(w, r, body)
+}
+
+// prefersOpenMetrics reports whether the Accept header names OpenMetrics, and text with no higher quality.
+func prefersOpenMetrics(header http.Header) bool {
+	best := map[string]float64{}
+	for _, a := range acceptRanges(header.Values("Accept")) {
+		best[a.media] = max(best[a.media], a.quality)
+	}
+	return best[openMetrics] > 0 && best[openMetrics] >= best["text/plain"]
+}
+
+// acceptsGzip reports whether the client takes answers packed with gzip.
+func acceptsGzip(header http.Header) bool {
+	quality := map[string]float64{}
+	for _, line := range header.Values("Accept-Encoding") {
+		for part := range strings.SplitSeq(line, ",") {
+			coding, parameter, weighed := strings.Cut(part, ";")
+			q := 1.0
+			if value, ok := strings.CutPrefix(strings.ReplaceAll(parameter, " ", ""), "q="); weighed && ok {
+				var err error
+				if q, err = strconv.ParseFloat(value, 64); err != nil {
+					q = 0
+				}
+			}
+			quality[strings.ToLower(strings.TrimSpace(coding))] = q
+		}
+	}
+	if q, named := quality["gzip"]; named {
+		return q > 0
+	}
+	return quality["*"] > 0
+}
+
+// writeMetrics writes counters in Prometheus' text format, or in OpenMetrics.
+func writeMetrics(s *series.Snapshot, open bool) []byte {
+	m := metricWriter{open: open}
 	for _, f := range s.Families() {
 		if len(f.Points) > 0 || f.Type == series.Counter {
 			m.family(&f)
 		}
 	}
+	if open {
+		m.buf.WriteString("# EOF\n")
+	}
 	return m.buf.Bytes()
 }
 
 // metricWriter writes families of metrics.
-type metricWriter struct{ buf bytes.Buffer }
+type metricWriter struct {
+	buf  bytes.Buffer
+	open bool // OpenMetrics
+}
 
 func (m *metricWriter) family(f *series.Family) {
-	for _, part := range []string{"# HELP ", f.Name, " ", helpEscapes.Replace(f.Help), "\n# TYPE ", f.Name, " ", string(f.Type), "\n"} {
+	name, help := f.Name, helpEscapes.Replace(f.Help)
+	if m.open {
+		name, help = strings.TrimSuffix(name, "_total"), labelEscapes.Replace(f.Help) // as the names of the families are there
+	}
+	for _, part := range []string{"# HELP ", name, " ", help, "\n# TYPE ", name, " ", string(f.Type), "\n"} {
 		m.buf.WriteString(part)
 	}
 	for i := range f.Points {
 		p := &f.Points[i]
 		if f.Type != series.Histogram {
-			m.line(f.Name, p.Value, f.Labels, p.Values)
+			m.line(f.Name, p.Value, f.Labels, p.Values, p.Exemplar)
 			continue
 		}
 		names := append(f.Labels[:len(f.Labels):len(f.Labels)], "le")
 		bucket := func(le string, n uint64) {
-			m.line(f.Name+"_bucket", float64(n), names, append(p.Values[:len(p.Values):len(p.Values)], le))
+			m.line(f.Name+"_bucket", float64(n), names, append(p.Values[:len(p.Values):len(p.Values)], le), nil)
 		}
-		for k, bound := range series.TaskBounds {
-			bucket(number(bound), p.Buckets[k])
+		for k, n := range p.Buckets {
+			bucket(number(series.TaskBounds[k]), n)
 		}
 		bucket("+Inf", p.Count)
-		m.line(f.Name+"_sum", p.Value, f.Labels, p.Values)
-		m.line(f.Name+"_count", float64(p.Count), f.Labels, p.Values)
+		m.line(f.Name+"_sum", p.Value, f.Labels, p.Values, nil)
+		m.line(f.Name+"_count", float64(p.Count), f.Labels, p.Values, nil)
 	}
 }
 
-// line writes one metric.
-func (m *metricWriter) line(name string, v float64, labels, values []string) {
+// line writes one metric; an exemplar, if there is one, in OpenMetrics only, which alone knows them.
+func (m *metricWriter) line(name string, v float64, labels, values []string, e *series.Exemplar) {
 	m.buf.WriteString(name)
-	for i, label := range labels {
-		m.buf.WriteByte("{,"[min(i, 1)])
-		m.buf.WriteString(label)
-		m.buf.WriteString(`="`)
-		m.buf.WriteString(labelEscapes.Replace(strings.ToValidUTF8(values[i], "\uFFFD")))
-		m.buf.WriteByte('"')
-	}
 	if len(labels) > 0 {
+		for i, label := range labels {
+			m.label("{,"[min(i, 1)], label, values[i])
+		}
 		m.buf.WriteByte('}')
 	}
 	m.buf.WriteByte(' ')
 	m.buf.WriteString(number(v))
+	if m.open && e != nil {
+		m.buf.WriteString(" # ")
+		if len(e.Labels) == 0 {
+			m.buf.WriteByte('{')
+		}
+		for i, l := range e.Labels {
+			m.label("{,"[min(i, 1)], l.Name, l.Value)
+		}
+		m.buf.WriteString("} ")
+		m.buf.WriteString(number(e.Value))
+		if !e.Time.IsZero() {
+			m.buf.WriteByte(' ')
+			m.buf.WriteString(strconv.FormatFloat(float64(e.Time.UnixMilli())/1e3, 'f', 3, 64))
+		}
+	}
 	m.buf.WriteByte('\n')
+}
+
+func (m *metricWriter) label(before byte, name, value string) {
+	m.buf.WriteByte(before)
+	m.buf.WriteString(name)
+	m.buf.WriteString(`="`)
+	m.buf.WriteString(labelEscapes.Replace(strings.ToValidUTF8(value, "\uFFFD")))
+	m.buf.WriteByte('"')
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

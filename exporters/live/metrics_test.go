@@ -3,14 +3,20 @@ package live
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
 	"net/http"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
@@ -96,6 +102,103 @@ func TestMetricsAlways(t *testing.T) {
 	}
 	if a := get(t, base+"metrics?seconds=5"); a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "there is none") {
 		t.Errorf("%s %s", a.Status, a.body)
+	}
+}
+
+// Who prefers OpenMetrics gets it, with exemplars; who takes gzip gets that.
+func TestMetricsNegotiation(t *testing.T) {
+	t.Parallel()
+	base := serve(t, newHandler(Options{}, nil, &made{live: report()}), nil)
+	const prometheus = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+	text := get(t, base+"metrics").body
+	for accept, open := range map[string]bool{
+		prometheus: true, openMetrics: true, openMetrics + ", text/plain": true, "text/plain, " + openMetrics + ";q=0.9": false, "*/*": false, "": false,
+		openMetrics + ";q=0": false, "text/html,*/*;q=0.8": false,
+	} {
+		a := get(t, base+"metrics", "Accept", accept)
+		if open != (a.Header.Get("Content-Type") == openMetricsType) || a.Header.Get("Vary") != "Accept, Accept-Encoding" {
+			if accept != openMetrics+";q=0" || a.StatusCode != http.StatusNotAcceptable {
+				t.Errorf("%q: %s %s, vary %s", accept, a.Status, a.Header.Get("Content-Type"), a.Header.Get("Vary"))
+			}
+			continue
+		}
+		if !open {
+			if strings.Contains(a.body, "# EOF") || strings.Contains(a.body, "} 1 # {") {
+				t.Errorf("%q: there is OpenMetrics in the text", accept)
+			}
+			continue
+		}
+		for _, want := range []string{
+			"# TYPE bottleneck_contention_wait_seconds counter\n",
+			`bottleneck_contention_wait_seconds_total{kind="mutex",part="blamed"} 1 # {lock="main.cache",waiter="main.work",owner="main.main"} 1 ` + strconv.FormatInt(start.Unix()+10, 10) + ".000\n",
+			"\n# EOF\n",
+		} {
+			if !strings.Contains(a.body, want) {
+				t.Errorf("%q: there is no %q in\n%s", accept, want, a.body)
+			}
+		}
+		// The series are the same.
+		series := func(text string) (names []string) {
+			for line := range strings.Lines(text) {
+				if !strings.HasPrefix(line, "#") {
+					line, _, _ = strings.Cut(line, " # ")
+					names = append(names, strings.TrimSpace(line))
+				}
+			}
+			return names
+		}
+		if got, want := series(a.body), series(text); !slices.Equal(got, want) {
+			t.Errorf("the series are\n%s\nwant\n%s", got, want)
+		}
+	}
+	for encoding, packed := range map[string]bool{"gzip": true, "br, gzip;q=0.5": true, "*": true, "gzip;q=0": false, "identity": false, "deflate": false, "gzip;q=x": false} {
+		a := get(t, base+"metrics", "Accept-Encoding", encoding)
+		if packed != (a.Header.Get("Content-Encoding") == "gzip") {
+			t.Errorf("%q: %s", encoding, a.Header.Get("Content-Encoding"))
+		}
+		body := a.body
+		if packed {
+			z, err := gzip.NewReader(strings.NewReader(a.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, err := io.ReadAll(z)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body = string(all)
+		}
+		if body != text {
+			t.Errorf("%q: %d bytes, want %d", encoding, len(body), len(text))
+		}
+	}
+	if a := do(t, http.MethodHead, base+"metrics", "Accept-Encoding", "gzip"); a.Header.Get("Content-Encoding") != "gzip" || a.body != "" {
+		t.Errorf("HEAD: %v %q", a.Header, a.body)
+	}
+}
+
+// Lean metrics have 60 lines at most that are no comments.
+func TestLeanMetrics(t *testing.T) {
+	t.Parallel()
+	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
+	live := report()
+	for i := range 200 {
+		tasks.New(fmt.Sprint("class", i), func() {}).Run()
+		live.Bottle.Boxes = append(live.Bottle.Boxes, bottle.Box{Group: fmt.Sprint("main.f", i), Kind: bottle.Application, Share: time.Second, Running: time.Second, Waiting: map[string]time.Duration{"mutex": 1}})
+	}
+	for _, kind := range contention.Kinds {
+		live.Contention.Waits = append(live.Contention.Waits, contention.Wait{Kind: kind, Contentions: 1, Waited: time.Second, Unattributed: time.Second})
+	}
+	count := func(lean bool) (n int) {
+		for line := range strings.Lines(get(t, serve(t, newHandler(Options{Tasks: tasks, LeanMetrics: lean}, nil, &made{live: live}), nil)+"metrics").body) {
+			if !strings.HasPrefix(line, "#") {
+				n++
+			}
+		}
+		return n
+	}
+	if lean, whole := count(true), count(false); lean > 60 || lean < 40 || whole < 500 {
+		t.Errorf("%d series, lean %d", whole, lean)
 	}
 }
 

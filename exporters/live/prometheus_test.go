@@ -64,7 +64,7 @@ scrape_configs:
 	}
 	address := l.Addr().String()
 	l.Close()
-	cmd := exec.Command(path, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--log.level=warn")
+	cmd := exec.Command(path, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--log.level=warn", "--enable-feature=exemplar-storage")
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
@@ -164,7 +164,9 @@ func (c *growing) Read() *bottleneck.Live {
 		{Group: "main.work", Kind: bottle.Application, Share: 6 * t / 10, Running: 18 * t / 10, Runnable: t / 5, Waiting: map[string]time.Duration{"mutex": t / 2}},
 		{Group: "main.main", Kind: bottle.Application, Share: t - t/10 - 6*t/10, Running: t - t/10 - 6*t/10},
 	}}
-	live.Contention = &contention.Profile{Waits: []contention.Wait{{Kind: contention.MutexKind, Contentions: t.Milliseconds(), Waited: t / 2, Blamed: t / 4, HandOff: t / 8, Unattributed: t / 8}}}
+	live.Contention = &contention.Profile{Waits: []contention.Wait{{Kind: contention.MutexKind, Contentions: t.Milliseconds(), Waited: t / 2, Blamed: t / 4, HandOff: t / 8, Unattributed: t / 8}},
+		Pairs: []contention.Pair{{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "cache \"a\""}, Waiter: contention.Party{Group: "main.work"}, Owner: contention.Party{Group: "main.main"}, Blamed: t / 4}}}
+	live.To = time.Now()
 	live.Stream = timeline.StreamStats{Generations: int64(t.Seconds()), CPU: t / 100, Dropped: timeline.Dropped{OverBudget: timeline.Drop{Duration: t / 4}}}
 	return &live
 }
@@ -185,13 +187,21 @@ func TestPrometheusRulesAndDashboard(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	})
-	h := newHandler(Options{Tasks: tasks}, nil, &growing{since: time.Now()})
+	h := newHandler(Options{Tasks: tasks, Version: "v1.2.3"}, nil, &growing{since: time.Now()})
 	p := startPrometheus(t, serve(t, h, nil))
 	p.until("all rules have results", func() bool {
 		_, neck := p.one("instance:bottleneck_neck:ratio_rate5m")
 		_, dropped := p.one("instance:bottleneck_dropped:ratio_rate5m")
 		return neck && dropped
 	})
+	// In OpenMetrics, which Prometheus prefers, the counters have exemplars, and the version of the program is a label.
+	p.until("there are exemplars", func() bool {
+		text := get(t, fmt.Sprintf("%s/api/v1/query_exemplars?query=bottleneck_contention_wait_seconds_total&start=%d&end=%d", p.base, time.Now().Unix()-100, time.Now().Unix()+100)).body
+		return strings.Contains(text, `"labels":{"lock":"cache \\\"a\\\"","owner":"main.main","waiter":"main.work"}`)
+	})
+	if v, ok := p.one(`bottleneck_build_info{version="v1.2.3",goversion="` + runtime.Version() + `"}`); !ok || v != 1 {
+		t.Errorf("the version: %g, %v", v, ok)
+	}
 	near := func(expr string, want float64) {
 		t.Helper()
 		if got, ok := p.one(expr); !ok || math.Abs(got-want) > 0.01 { // milliseconds of at least a second

@@ -18,6 +18,11 @@ type Options struct {
 	Tasks *granularity.Recorder
 	// MaxGroups is how many groups of goroutines, and classes of tasks, have metrics of their own; others are added up. 0 means 50.
 	MaxGroups int
+	// Lean keeps to 60 series: shares and running times of up to 8 groups, contention of 4 kinds, tasks as one class, and what tells whether these
+	// numbers can be trusted. MaxGroups is not used.
+	Lean bool
+	// Version is the attribute version of bottleneck.build; "" stands for the version of the program's module.
+	Version string
 }
 
 // Register makes the metrics of what c finds and has the meter observe them, until Unregister is called on what it returns. It neither
@@ -36,8 +41,8 @@ func register(meter metric.Meter, source series.Source, opt Options) (metric.Reg
 	if opt.Tasks != nil {
 		tasks = opt.Tasks
 	}
-	o := &observer{reader: series.NewReader(source, tasks, series.Options{MaxGroups: opt.MaxGroups}), instruments: map[string]metric.Float64Observable{}}
-	empty := series.Snapshot{Live: source != nil}
+	o := &observer{reader: series.NewReader(source, tasks, series.Options{MaxGroups: opt.MaxGroups, Lean: opt.Lean, Version: opt.Version}), instruments: map[string]metric.Float64Observable{}}
+	empty := series.Snapshot{Live: source != nil, Lean: opt.Lean}
 	var all []metric.Observable
 	for _, f := range empty.Families() {
 		made, err := o.instrument(meter, &f)

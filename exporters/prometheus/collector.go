@@ -14,6 +14,11 @@ type Options struct {
 	Tasks *granularity.Recorder
 	// MaxGroups is how many groups of goroutines, and classes of tasks, have metrics of their own; others are added up. 0 means 50.
 	MaxGroups int
+	// Lean keeps to 60 series: shares and running times of up to 8 groups, contention of 4 kinds, tasks as one class, and what
+	// tells whether these numbers can be trusted. MaxGroups is then not used.
+	Lean bool
+	// Version is the label version of bottleneck_build_info; "" stands for the version of the program's module.
+	Version string
 }
 
 // Collector is a [prometheus.Collector]. It is safe for concurrent use. Each Collector counts for itself: register one.
@@ -38,8 +43,8 @@ func newCollector(source series.Source, opt Options) *Collector {
 	if opt.Tasks != nil {
 		tasks = opt.Tasks
 	}
-	c := &Collector{reader: series.NewReader(source, tasks, series.Options{MaxGroups: opt.MaxGroups}), descs: map[string]*prometheus.Desc{}}
-	empty := series.Snapshot{Live: source != nil}
+	c := &Collector{reader: series.NewReader(source, tasks, series.Options{MaxGroups: opt.MaxGroups, Lean: opt.Lean, Version: opt.Version}), descs: map[string]*prometheus.Desc{}}
+	empty := series.Snapshot{Live: source != nil, Lean: opt.Lean}
 	for _, f := range empty.Families() {
 		c.descs[f.Name] = prometheus.NewDesc(f.Name, f.Help, f.Labels, nil)
 	}
@@ -70,14 +75,21 @@ func metric(desc *prometheus.Desc, t series.Type, p *series.Point) prometheus.Me
 	switch t {
 	case series.Histogram:
 		buckets := make(map[float64]uint64, len(p.Buckets))
-		for i, bound := range series.TaskBounds {
-			buckets[bound] = p.Buckets[i]
+		for i, n := range p.Buckets {
+			buckets[series.TaskBounds[i]] = n
 		}
 		m, err = prometheus.NewConstHistogram(desc, p.Count, p.Value, buckets, p.Values...)
 	case series.Gauge:
 		m, err = prometheus.NewConstMetric(desc, prometheus.GaugeValue, p.Value, p.Values...)
 	default:
 		m, err = prometheus.NewConstMetric(desc, prometheus.CounterValue, p.Value, p.Values...)
+	}
+	if e := p.Exemplar; e != nil && err == nil {
+		labels := prometheus.Labels{}
+		for _, l := range e.Labels {
+			labels[l.Name] = l.Value
+		}
+		m, err = prometheus.NewMetricWithExemplars(m, prometheus.Exemplar{Value: e.Value, Labels: labels, Timestamp: e.Time})
 	}
 	if err != nil {
 		return prometheus.NewInvalidMetric(desc, err)

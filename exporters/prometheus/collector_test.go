@@ -92,6 +92,42 @@ func TestCollector(t *testing.T) {
 	}
 }
 
+// A lean collector has 60 series at most, and one without a pair of groups and reasons has exemplars of what is blamed.
+func TestLeanAndExemplars(t *testing.T) {
+	src := made()
+	src.live.To = time.Unix(1000, 0)
+	src.live.Contention.Pairs = []contention.Pair{{Kind: contention.MutexKind, Lock: &contention.Lock{Name: "cache"}, Waiter: contention.Party{Group: "main.work"}, Blamed: time.Second}}
+	for i := range 100 {
+		src.live.Bottle.Boxes = append(src.live.Bottle.Boxes, bottle.Box{Group: fmt.Sprint("main.f", i), Kind: bottle.Application, Share: time.Second, Running: time.Second})
+	}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(newCollector(src, Options{Lean: true, Version: "v1.2.3"}))
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, exemplar, version := 0, "", ""
+	for _, f := range families {
+		for _, m := range f.Metric {
+			n++
+			if e := m.GetCounter().GetExemplar(); e != nil {
+				exemplar += fmt.Sprint(f.GetName(), " ", e.GetValue(), " ", e.GetTimestamp().AsTime().Unix())
+				for _, l := range e.Label {
+					exemplar += " " + l.GetName() + "=" + l.GetValue()
+				}
+			}
+			for _, l := range m.Label {
+				if f.GetName() == "bottleneck_build_info" && l.GetName() == "version" {
+					version = l.GetValue()
+				}
+			}
+		}
+	}
+	if n > series.MaxLean || n < 20 || version != "v1.2.3" || exemplar != "bottleneck_contention_wait_seconds_total 1 1000 lock=cache waiter=main.work" && exemplar != "bottleneck_contention_wait_seconds_total 1 1000 waiter=main.work lock=cache" {
+		t.Errorf("%d series, version %q, exemplars %q", n, version, exemplar)
+	}
+}
+
 // Without a continuous analysis there are tasks only, and without anything nothing.
 func TestNothingToCollect(t *testing.T) {
 	if n := testutil.CollectAndCount(NewCollector(nil, Options{})); n != 0 {

@@ -43,6 +43,7 @@
 //	bottleneck_stream_…                                  what the analysis has read, cost and dropped
 //	bottleneck_recording, bottleneck_gomaxprocs          gauges
 //	bottleneck_panics_total                              of observers and groupings
+//	bottleneck_build_info{version,revision,goversion,…}  1: which version of the program runs
 //
 // A group's parallelism, the width of its box, is
 //
@@ -50,6 +51,19 @@
 //
 // All counters only grow, also when the analysis is stopped and started again. There are Options.MaxGroups groups at most, those that were largest
 // when there was room, and "(others)": so the number of series is bounded, and the sums are right.
+//
+// With promhttp.HandlerOpts.EnableOpenMetrics, exemplars name the lock, waiter and owner that most of a counter of contention is due to, and the
+// place of most of a group's blocked time.
+//
+// To compare versions of a program, join the build:
+//
+//	sum by (group, version) (rate(bottleneck_share_seconds_total[5m]) * on (instance) group_left (version) bottleneck_build_info)
+//
+// # Lean metrics
+//
+// For fleets of thousands, Options.Lean keeps to 60 series an instance: shares and running times of up to 8 groups, those that were largest when there was
+// room, and "(others)"; contention of 4 kinds, likewise; the wall and idle time; tasks as one class without buckets; the build, and what tells
+// whether these numbers can be trusted: whether the analysis goes on, its cost, and what it dropped. The sums are right all the same.
 //
 // # Cost
 //

@@ -1,6 +1,9 @@
 package series
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Type is what a metric's numbers mean.
 type Type string
@@ -29,7 +32,9 @@ type Point struct {
 	Values []string
 	// Value is the number, or the sum of a histogram.
 	Value float64
-	// Buckets and Count are a histogram's: up to each of TaskBounds, and in all.
+	// Exemplar may be there for a counter; nil if there is none.
+	Exemplar *Exemplar
+	// Buckets and Count are a histogram's: up to each of TaskBounds, or none if lean, and in all.
 	Buckets []uint64
 	Count   uint64
 }
@@ -38,12 +43,33 @@ type Point struct {
 func (s *Snapshot) Families() []Family {
 	var out []Family
 	if s.Live {
+		out = append(out, s.buildFamily())
 		out = append(out, s.whole()...)
 		out = append(out, s.groupFamilies()...)
 		out = append(out, s.contention()...)
 		out = append(out, s.stream()...)
 	}
-	return append(out, s.taskFamily())
+	out = append(out, s.taskFamily())
+	if s.Lean {
+		out = slices.DeleteFunc(out, func(f Family) bool { return !slices.Contains(leanFamilies, f.Name) })
+	}
+	return out
+}
+
+// leanFamilies are those of a lean reader.
+var leanFamilies = []string{
+	"bottleneck_build_info", "bottleneck_recording", "bottleneck_panics_total", "bottleneck_gomaxprocs", "bottleneck_wall_seconds_total", "bottleneck_idle_seconds_total", // 6
+	"bottleneck_share_seconds_total", "bottleneck_running_seconds_total", // 2 × (8 groups + 4 kinds of others)
+	"bottleneck_contentions_total", "bottleneck_contention_wait_seconds_total", // (1 + 3 parts) × (4 kinds + others)
+	"bottleneck_stream_cpu_seconds_total", "bottleneck_stream_dropped_seconds_total", // 1 + 3 reasons
+	"bottleneck_task_cycles", // 3: one class with one bucket
+}
+
+func (s *Snapshot) buildFamily() Family {
+	b := &s.Build
+	return Family{Name: "bottleneck_build_info", OTel: "bottleneck.build", Unit: "1", Type: Gauge, Labels: []string{"version", "revision", "goversion", "bottleneck"},
+		Points: []Point{{Values: []string{b.Version, b.Revision, b.GoVersion, b.Bottleneck}, Value: 1}},
+		Help:   "1, with the version of the program, the commit that it was built from, the version of Go and that of bottleneck."}
 }
 
 func one(v float64) []Point { return []Point{{Value: v}} }
@@ -80,7 +106,7 @@ func (s *Snapshot) groupFamilies() []Family {
 		Help: "The time for which the group's goroutines were blocked, summed, by reason."}
 	for _, g := range s.Groups {
 		for _, b := range g.Blocked {
-			blocked.Points = append(blocked.Points, Point{Values: []string{g.Name, g.Kind, b.Name}, Value: b.Time.Seconds()})
+			blocked.Points = append(blocked.Points, Point{Values: []string{g.Name, g.Kind, b.Name}, Value: b.Time.Seconds(), Exemplar: s.exemplars[exemplarKey{g.Name, g.Kind, b.Name}]})
 		}
 	}
 	return []Family{
@@ -109,8 +135,8 @@ func (s *Snapshot) contention() []Family {
 		Help: "How long they were ready after that, until they had a processor."}
 	for _, c := range s.Contention {
 		times.Points = append(times.Points, Point{Values: []string{c.Kind}, Value: float64(c.Contentions)})
-		for _, p := range []Part{{"blamed", c.Blamed}, {"hand-off", c.HandOff}, {"unattributed", c.Unattributed}} {
-			wait.Points = append(wait.Points, Point{Values: []string{c.Kind, p.Name}, Value: p.Time.Seconds()})
+		for _, p := range []Part{{blamed, c.Blamed}, {handOff, c.HandOff}, {unattributed, c.Unattributed}} {
+			wait.Points = append(wait.Points, Point{Values: []string{c.Kind, p.Name}, Value: p.Time.Seconds(), Exemplar: s.exemplars[exemplarKey{"", c.Kind, p.Name}]})
 		}
 		after.Points = append(after.Points, Point{Values: []string{c.Kind}, Value: c.Ready.Seconds()})
 	}
@@ -149,6 +175,9 @@ func (s *Snapshot) taskFamily() Family {
 	f := Family{Name: "bottleneck_task_cycles", OTel: "bottleneck.task.cycles", Unit: "{cycle}", Type: Histogram, Labels: []string{"class"},
 		Help: "Reference cycles that tasks execute."}
 	for _, t := range s.Tasks {
+		if s.Lean {
+			t.Buckets = nil
+		}
 		f.Points = append(f.Points, Point{Values: []string{t.Class}, Value: t.Cycles, Buckets: t.Buckets, Count: t.Count})
 	}
 	return f

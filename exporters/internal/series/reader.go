@@ -30,7 +30,22 @@ type Options struct {
 	// MaxGroups is how many groups of goroutines, and how many classes of tasks, have counters of their own. What others
 	// there are is added up as [Others]. 0 means 50.
 	MaxGroups int
+	// Lean keeps to [MaxLean] series: shares and running times of up to 8 groups, contention of 4 kinds, tasks as one class, and what tells whether
+	// these numbers can be trusted. MaxGroups is not used.
+	Lean bool
+	// Version is what the program calls its version; "" stands for that of its module.
+	Version string
 }
+
+// MaxLean is the largest number of series of a lean reader, those of a histogram counted one by one.
+const MaxLean = 60
+
+// What a lean reader has by itself: with "(others)" of each of the four kinds of groups, 24 series of groups; 20 of contention.
+const (
+	leanGroups = 8
+	leanKinds  = 4
+	maxKinds   = 100 // of contention, else
+)
 
 // Reader makes counters. It is safe for concurrent use.
 type Reader struct {
@@ -38,7 +53,10 @@ type Reader struct {
 	tasks  Tasker
 
 	mu                       sync.Mutex
-	groups, classes          names
+	groups, classes, kinds   names
+	contended                ledger // by kind of contention as the name
+	build                    Build
+	lean                     bool
 	share, running, runnable ledger
 	inC                      ledger
 	blocked                  ledger
@@ -55,14 +73,21 @@ func NewReader(source Source, tasks Tasker, opt Options) *Reader {
 	if opt.MaxGroups <= 0 {
 		opt.MaxGroups = 50
 	}
-	return &Reader{source: source, tasks: tasks, groups: names{limit: opt.MaxGroups}, classes: names{limit: opt.MaxGroups}}
+	r := &Reader{source: source, tasks: tasks, groups: names{limit: opt.MaxGroups}, classes: names{limit: opt.MaxGroups}, kinds: names{limit: maxKinds}, build: theBuild(), lean: opt.Lean}
+	if opt.Lean {
+		r.groups.limit, r.classes.limit, r.kinds.limit = leanGroups, 0, leanKinds
+	}
+	if opt.Version != "" {
+		r.build.Version = label(opt.Version)
+	}
+	return r
 }
 
 // Read returns the counters as they are now.
 func (r *Reader) Read() *Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := &Snapshot{}
+	s := &Snapshot{Build: r.build, Lean: r.lean}
 	if r.source != nil {
 		s.Live, s.Recording = true, r.source.Enabled()
 		if live := r.source.Read(); live != nil {
@@ -70,6 +95,8 @@ func (r *Reader) Read() *Snapshot {
 			r.notice(live)
 			r.readGroups(live)
 			r.readWhole(live)
+			r.readContention(live)
+			s.exemplars = exemplars(live)
 		}
 		r.tellGroups(s)
 		r.tellWhole(s)
@@ -182,17 +209,6 @@ func (r *Reader) readWhole(live *bottleneck.Live) {
 		add("", wall, int64(g.Wall))
 		add("", idle, int64(g.Idle))
 	}
-	if p := live.Contention; p != nil {
-		for i := range p.Waits {
-			w := &p.Waits[i]
-			kind := label(string(w.Kind))
-			add(kind, contentions, w.Contentions)
-			add(kind, blamed, int64(w.Blamed))
-			add(kind, handOff, int64(w.HandOff))
-			add(kind, unattributed, int64(w.Unattributed))
-			add(kind, ready, int64(w.Ready))
-		}
-	}
 	st := &live.Stream
 	add("", generations, st.Generations)
 	add("", bytes, st.Bytes)
@@ -205,22 +221,56 @@ func (r *Reader) readWhole(live *bottleneck.Live) {
 	r.whole.update(r.epoch, totals, func(cell) bool { return true })
 }
 
+// readContention takes in what was waited for.
+func (r *Reader) readContention(live *bottleneck.Live) {
+	p := live.Contention
+	if p == nil {
+		return
+	}
+	totals, sizes := map[cell]int64{}, map[cell]int64{}
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		c := cell{name: label(string(w.Kind))}
+		sizes[c] += int64(w.Waited + 1)
+		for _, part := range []struct {
+			name  string
+			value int64
+		}{{contentions, w.Contentions}, {blamed, int64(w.Blamed)}, {handOff, int64(w.HandOff)}, {unattributed, int64(w.Unattributed)}, {ready, int64(w.Ready)}} {
+			c.part = part.name
+			totals[c] += part.value
+		}
+	}
+	r.kinds.elect(sizes)
+	r.contended.update(r.epoch, totals, r.kinds.has)
+}
+
+// tellContention puts the counters of contention together.
+func (r *Reader) tellContention(s *Snapshot) {
+	for _, e := range r.contended.entries() { // sorted by name
+		if n := len(s.Contention); n == 0 || s.Contention[n-1].Kind != e.name {
+			s.Contention = append(s.Contention, Contention{Kind: e.name})
+		}
+		c := &s.Contention[len(s.Contention)-1]
+		switch d := time.Duration(e.value); e.part {
+		case contentions:
+			c.Contentions = e.value
+		case blamed:
+			c.Blamed = d
+		case handOff:
+			c.HandOff = d
+		case unattributed:
+			c.Unattributed = d
+		case ready:
+			c.Ready = d
+		}
+	}
+}
+
 func (r *Reader) tellWhole(s *Snapshot) {
 	value := func(kind, part string) int64 { return r.whole.own[cell{kind: kind, part: part}] }
 	s.Procs = r.procs
 	s.Wall, s.Idle = time.Duration(value("", wall)), time.Duration(value("", idle))
-	for c, n := range r.whole.own {
-		if c.part == contentions {
-			s.Contention = append(s.Contention, Contention{
-				Kind: c.kind, Contentions: n,
-				Blamed:       time.Duration(value(c.kind, blamed)),
-				HandOff:      time.Duration(value(c.kind, handOff)),
-				Unattributed: time.Duration(value(c.kind, unattributed)),
-				Ready:        time.Duration(value(c.kind, ready)),
-			})
-		}
-	}
-	slices.SortFunc(s.Contention, func(a, b Contention) int { return strings.Compare(a.Kind, b.Kind) })
+	r.tellContention(s)
 	s.Stream = Stream{Generations: value("", generations), Bytes: value("", bytes), CPU: time.Duration(value("", cpu))}
 	for _, reason := range droppedReasons {
 		s.Stream.Dropped = append(s.Stream.Dropped, Dropped{

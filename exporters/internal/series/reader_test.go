@@ -2,6 +2,8 @@ package series
 
 import (
 	"fmt"
+	"math"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
@@ -156,5 +159,134 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Read()
+	}
+}
+
+// largest has more of everything than a lean reader shows.
+func largest() (*source, *tasker) {
+	src := &source{live: bottleneck.Live{From: time.Unix(1000, 0), To: time.Unix(1010, 0)}}
+	g := graph(10_000, time.Millisecond)
+	for i := range g.Boxes {
+		g.Boxes[i].Kind = []bottle.Kind{bottle.Application, bottle.GC, bottle.Runtime, bottle.Tracer}[i%4]
+		g.Boxes[i].Share += time.Duration(i)
+	}
+	src.live.Bottle = g
+	p := &contention.Profile{}
+	for i, kind := range contention.Kinds {
+		w := contention.Wait{Kind: kind, Waiter: contention.Party{Group: "main.waiter"}, Contentions: int64(i + 1), Blamed: time.Duration(i+1) * time.Second, HandOff: time.Second, Unattributed: time.Second, Ready: time.Second}
+		w.Waited = w.Blamed + w.HandOff + w.Unattributed
+		p.Waits = append(p.Waits, w)
+		p.Pairs = append(p.Pairs, contention.Pair{Kind: kind, Waiter: w.Waiter, Owner: contention.Party{Group: "main.owner"}, Lock: &contention.Lock{Name: "cache" + string(kind)}, Blamed: w.Blamed})
+	}
+	src.live.Contention = p
+	tasks := &tasker{}
+	for i := range 200 {
+		c := granularity.Class{Name: fmt.Sprint("class", i), Tasks: 1}
+		c.Cycles.Add(uint64(i + 1))
+		tasks.p.Classes = append(tasks.p.Classes, c)
+	}
+	return src, tasks
+}
+
+// A lean reader has 60 series at most, whatever there is, and its sums are those of all.
+func TestLean(t *testing.T) {
+	src, tasks := largest()
+	lean, whole := NewReader(src, tasks, Options{Lean: true}), NewReader(src, tasks, Options{})
+	sums := func(s *Snapshot) (n int, sum map[string]float64) {
+		sum = map[string]float64{}
+		for _, f := range s.Families() {
+			for _, p := range f.Points {
+				n++
+				if f.Type == Histogram {
+					n += len(p.Buckets) + 2
+				}
+				sum[f.Name] += p.Value
+				if len(p.Values) != len(f.Labels) {
+					t.Errorf("%s: %q of %q", f.Name, p.Values, f.Labels)
+				}
+			}
+		}
+		return n, sum
+	}
+	for range 3 {
+		n, got := sums(lean.Read())
+		all, want := sums(whole.Read())
+		if n > MaxLean || n < 40 || all < 300 {
+			t.Errorf("%d series of %d", n, all)
+		}
+		for name, v := range got {
+			if math.Abs(v-want[name]) > 1e-9*want[name] {
+				t.Errorf("%s: %g in all, want %g", name, v, want[name])
+			}
+		}
+		if len(got) != len(leanFamilies) {
+			t.Errorf("%d families, want %d", len(got), len(leanFamilies))
+		}
+		for i := range src.live.Bottle.Boxes { // others are the largest now
+			src.live.Bottle.Boxes[i].Share += time.Duration(10_000-i) * time.Millisecond
+			src.live.Bottle.Wall += time.Duration(10_000-i) * time.Millisecond
+		}
+		for i := range src.live.Contention.Waits {
+			w := &src.live.Contention.Waits[i]
+			w.Blamed += time.Duration(100-i) * time.Second
+			w.Contentions += 10
+		}
+	}
+}
+
+// Exemplars name what most of a counter is due to, and fit into what OpenMetrics allows.
+func TestExemplars(t *testing.T) {
+	src, _ := largest()
+	long := strings.Repeat("λ", 300)
+	src.live.Contention.Pairs[0] = contention.Pair{Kind: contention.Kinds[0], Lock: &contention.Lock{Class: long}, Waiter: contention.Party{Group: long}, Owner: contention.Party{Group: "main.o"}, Blamed: time.Hour}
+	src.live.Bottle.Boxes[0].Sites = map[string][]bottle.Site{"mutex": {{Func: "main.(*cache).get", Time: time.Second}, {Func: "main.other", Time: time.Millisecond}}}
+	found := map[string]int{}
+	for _, f := range NewReader(src, nil, Options{MaxGroups: 10_000}).Read().Families() {
+		for _, p := range f.Points {
+			e := p.Exemplar
+			if e == nil {
+				continue
+			}
+			found[f.Name]++
+			n, text := 0, ""
+			for _, l := range e.Labels {
+				n += utf8.RuneCountInString(l.Name + l.Value)
+				text += l.Name + "=" + l.Value + " "
+				if !utf8.ValidString(l.Value) {
+					t.Errorf("%q", l.Value)
+				}
+			}
+			if n > maxExemplar || !e.Time.Equal(src.live.To) || e.Value <= 0 {
+				t.Errorf("%s %q: %d characters, %+v", f.Name, p.Values, n, e)
+			}
+			switch {
+			case f.Name == "bottleneck_blocked_seconds_total":
+				if text != "at=main.(*cache).get " || p.Values[0] != "main.f0" || e.Value != 1 {
+					t.Errorf("%q: %s%g", p.Values, text, e.Value)
+				}
+			case p.Values[0] == string(contention.Kinds[1]) && p.Values[1] == "blamed":
+				if text != "lock=cache"+p.Values[0]+" waiter=main.waiter owner=main.owner " || e.Value != 2 {
+					t.Errorf("%q: %s%g", p.Values, text, e.Value)
+				}
+			case p.Values[0] == string(contention.Kinds[0]) && p.Values[1] == "blamed":
+				if !strings.HasSuffix(text, " owner=main.o ") || n < maxExemplar-40 {
+					t.Errorf("%q: %s(%d characters)", p.Values, text, n)
+				}
+			}
+		}
+	}
+	if found["bottleneck_blocked_seconds_total"] != 1 || found["bottleneck_contention_wait_seconds_total"] != 3*len(contention.Kinds) {
+		t.Errorf("%v", found)
+	}
+}
+
+// The version is a label, the program's own or what it calls itself.
+func TestBuild(t *testing.T) {
+	for want, opt := range map[string]Options{theBuild().Version: {}, "v7\uFFFD": {Version: "v7\xff"}} {
+		for _, f := range NewReader(&source{}, nil, opt).Read().Families() {
+			if f.Name == "bottleneck_build_info" && (len(f.Points) != 1 || f.Points[0].Values[0] != want || f.Points[0].Values[2] != runtime.Version() || f.Points[0].Value != 1) {
+				t.Errorf("%+v, want version %q", f.Points, want)
+			}
+		}
 	}
 }

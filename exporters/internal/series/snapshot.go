@@ -4,6 +4,10 @@ import "time"
 
 // Snapshot holds the counters at one time. All of them grow from reading to reading, other than Recording and Procs.
 type Snapshot struct {
+	// Build says what runs.
+	Build Build
+	// Lean tells that only the most important families are wanted: see Options.
+	Lean bool
 	// Live tells that there is a continuous analysis. Else there are only Tasks.
 	Live bool
 	// Recording tells that the analysis goes on, and Panics how often an observer of it has panicked.
@@ -22,6 +26,8 @@ type Snapshot struct {
 	Stream Stream
 	// Tasks are sorted by class; none if no task was measured.
 	Tasks []Tasks
+
+	exemplars map[exemplarKey]*Exemplar
 }
 
 // Group is a box of the bottle graph, summed up over time.

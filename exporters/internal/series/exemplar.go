@@ -1,0 +1,94 @@
+package series
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// Exemplar says of a counter where most of it is from: which lock, and who waits for whom.
+type Exemplar struct {
+	Labels []Label
+	Value  float64 // that part of the counter, as the analysis has it
+	Time   time.Time
+}
+
+// Label is a name with a value.
+type Label struct{ Name, Value string }
+
+// maxExemplar is how long the names and values of an exemplar's labels may be together, in characters: a rule of OpenMetrics.
+const maxExemplar = 128
+
+// exemplarKey is what an exemplar is of: a part of a kind of contention, or what a group is blocked on.
+type exemplarKey struct{ group, kind, part string }
+
+// exemplars finds those of a report.
+func exemplars(live *bottleneck.Live) map[exemplarKey]*Exemplar {
+	out := map[exemplarKey]*Exemplar{}
+	take := func(key exemplarKey, d time.Duration, labels ...Label) {
+		if old := out[key]; d > 0 && (old == nil || d.Seconds() > old.Value) {
+			out[key] = &Exemplar{Labels: fitting(labels), Value: d.Seconds(), Time: live.To}
+		}
+	}
+	if p := live.Contention; p != nil {
+		for i := range p.Pairs {
+			q := &p.Pairs[i]
+			take(exemplarKey{kind: label(string(q.Kind)), part: blamed}, q.Blamed,
+				Label{"lock", lockTitle(q.Lock)}, Label{"waiter", q.Waiter.Group}, Label{"owner", q.Owner.Group})
+		}
+		for i := range p.Waits {
+			w := &p.Waits[i]
+			kind := label(string(w.Kind))
+			labels := []Label{{"lock", lockTitle(w.Lock)}, {"waiter", w.Waiter.Group}}
+			take(exemplarKey{kind: kind, part: handOff}, w.HandOff, labels...)
+			take(exemplarKey{kind: kind, part: unattributed}, w.Unattributed, labels...)
+		}
+	}
+	if g := live.Bottle; g != nil {
+		for i := range g.Boxes {
+			b := &g.Boxes[i]
+			for reason, sites := range b.Sites {
+				if len(sites) > 0 {
+					take(exemplarKey{label(b.Group), label(string(b.Kind)), label(reason)}, sites[0].Time, Label{"at", sites[0].Func})
+				}
+			}
+		}
+	}
+	return out
+}
+
+func lockTitle(l *contention.Lock) string {
+	if l == nil {
+		return ""
+	}
+	return l.Title()
+}
+
+// fitting leaves out empty labels, and cuts the others so that they fit into an exemplar.
+func fitting(labels []Label) (out []Label) {
+	room := maxExemplar
+	for _, l := range labels {
+		if l.Value != "" {
+			out = append(out, Label{l.Name, format.Func(label(l.Value))})
+			room -= len(l.Name)
+		}
+	}
+	for i := range out {
+		each := room / (len(out) - i)
+		v := out[i].Value
+		for n, k := 0, 0; k < len(v); n++ {
+			if n == each {
+				v = v[:k]
+				break
+			}
+			_, size := utf8.DecodeRuneInString(v[k:])
+			k += size
+		}
+		out[i].Value = v
+		room -= utf8.RuneCountInString(v)
+	}
+	return out
+}
