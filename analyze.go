@@ -26,6 +26,10 @@ type Options struct {
 	// Last, if positive, is how much of the end of the trace AnalyzeRecorder analyzes; 0 is the window of a
 	// *bottle.Recorder, and all of anything else. Analyze does not use it.
 	Last time.Duration
+	// NoSpeedup leaves out the estimate of the speedup, for which AnalyzeRecorder keeps all events: 16 bytes each.
+	NoSpeedup bool
+	// Workers is how many generations are decoded side by side, as in timeline.Options; 0 means up to 8. Each takes memory.
+	Workers int
 	// Bottle, Contention, Tasks and Speedup are the choices of the analyses; their Name, Progress and MaxMemory are not used.
 	Bottle     bottle.Options
 	Contention contention.TraceOptions
@@ -34,6 +38,13 @@ type Options struct {
 	// Observers see the same pass.
 	Observers []timeline.Observer
 }
+
+// pass returns the options of the pass.
+func (opt *Options) pass() timeline.Options {
+	return timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Workers: opt.Workers}
+}
+
+var errNoSpeedup = errors.New("no estimate of the speedup: Options.NoSpeedup is set")
 
 // Report holds what the analyses of one pass over a trace found.
 type Report struct {
@@ -86,9 +97,18 @@ const maxKept = 256 << 20
 // (a *[timeline.Error]) that says what is missing; the report is nil only if nothing could be read.
 func Analyze(ctx context.Context, r io.Reader, opt Options) (*Report, error) {
 	a := newAnalyses(&opt)
+	if opt.NoSpeedup {
+		info, err := timeline.Read(ctx, r, opt.pass(), a.observers(&opt)...)
+		if info.Generations == 0 {
+			return nil, err
+		}
+		report := a.report(info)
+		report.SpeedupErr = errNoSpeedup
+		return report, err
+	}
 	est := speedup.NewEstimator(opt.Speedup)
 	var estErr error
-	info, err := timeline.ReadTwice(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, maxKept,
+	info, err := timeline.ReadTwice(ctx, r, opt.pass(), maxKept,
 		append(a.observers(&opt), est.First()),
 		func(*timeline.Info) timeline.Second {
 			var second timeline.Observer

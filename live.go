@@ -1,7 +1,6 @@
 package bottleneck
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/host"
+	"github.com/bottleneck-go/bottleneck/internal/snapshot"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -35,7 +35,7 @@ type Live struct {
 
 // AnalyzeRecorder takes a snapshot of a running program and runs all analyses on it, of the same time. rec is a
 // *bottle.Recorder, a *trace.FlightRecorder, or anything that writes an execution trace. The snapshot is decoded once, in
-// memory: 16 bytes for each event, and the call chains. It takes some 0.4 µs of processor time for an event.
+// memory: 16 bytes for each event, unless Options.NoSpeedup is set, and the call chains. It takes some 0.4 µs of processor time for an event.
 //
 // Errors are those of rec, such as bottle.ErrBusy, and of [Analyze]; if ctx ends, its cause.
 func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (report *Report, err error) {
@@ -44,32 +44,42 @@ func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (report 
 			report, err = nil, fmt.Errorf("bottleneck: snapshot: panic: %v", p)
 		}
 	}()
-	buf := &snapshot{ctx: ctx}
-	if _, err := rec.WriteTo(buf); err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+	buf, ok := rec.(*snapshot.Buffer)
+	if !ok {
+		buf = snapshot.New(ctx)
+		if _, err := rec.WriteTo(buf); err != nil {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			return nil, fmt.Errorf("bottleneck: snapshot: %w", err)
 		}
-		return nil, fmt.Errorf("bottleneck: snapshot: %w", err)
 	}
 	if w, ok := rec.(interface{ Window() time.Duration }); ok && opt.Last == 0 {
 		opt.Last = w.Window()
 	}
-	est := speedup.NewEstimator(opt.Speedup)
 	a := newAnalyses(&opt)
+	est := speedup.NewEstimator(opt.Speedup)
+	var info *timeline.Info
 	var estErr error
-	info, err := timeline.ReadTwice(ctx, bytes.NewReader(buf.buf.Bytes()), timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, 0,
-		[]timeline.Observer{est.First()},
-		func(info *timeline.Info) (s timeline.Second) {
-			if opt.Last > 0 {
-				s.From = max(info.Start, info.End-timeline.Time(opt.Last))
-			}
-			s.Observers = a.observers(&opt)
-			var second timeline.Observer
-			if second, estErr = est.Second(); estErr == nil {
-				s.Observers = append(s.Observers, second)
-			}
-			return s
-		})
+	switch {
+	case opt.NoSpeedup && opt.Last > 0:
+		info, err = timeline.ReadLast(ctx, buf.Reader(), opt.pass(), opt.Last, a.observers(&opt))
+	case opt.NoSpeedup:
+		info, err = timeline.Read(ctx, buf.Reader(), opt.pass(), a.observers(&opt)...)
+	default:
+		info, err = timeline.ReadTwice(ctx, buf.Reader(), opt.pass(), 0, []timeline.Observer{est.First()},
+			func(info *timeline.Info) (s timeline.Second) {
+				if opt.Last > 0 {
+					s.From = max(info.Start, info.End-timeline.Time(opt.Last))
+				}
+				s.Observers = a.observers(&opt)
+				var second timeline.Observer
+				if second, estErr = est.Second(); estErr == nil {
+					s.Observers = append(s.Observers, second)
+				}
+				return s
+			})
+	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -84,21 +94,10 @@ func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (report 
 			w.CPUs = host.Processors()
 		}
 	}
-	if report.Speedup, report.SpeedupErr = est.Stack(info); estErr != nil {
+	if opt.NoSpeedup {
+		report.SpeedupErr = errNoSpeedup
+	} else if report.Speedup, report.SpeedupErr = est.Stack(info); estErr != nil {
 		report.SpeedupErr = estErr
 	}
 	return report, err
-}
-
-// snapshot is memory that a trace is written to, until the context ends.
-type snapshot struct {
-	ctx context.Context
-	buf bytes.Buffer
-}
-
-func (s *snapshot) Write(p []byte) (int, error) {
-	if err := s.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return s.buf.Write(p)
 }

@@ -1,7 +1,6 @@
 package bottle
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/host"
+	"github.com/bottleneck-go/bottleneck/internal/snapshot"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -158,14 +158,14 @@ func (r *Recorder) Snapshot(ctx context.Context) (g *Graph, err error) {
 	}
 	defer release()
 	defer contain(&err)
-	var buf bytes.Buffer
-	if err := r.take(ctx, &buf); err != nil {
+	buf := snapshot.New(ctx)
+	if err := r.take(ctx, buf); err != nil {
 		return nil, err
 	}
 	opt := r.opt.Options
 	opt.From, opt.To = 0, 0
 	o := NewObserver(opt)
-	info, err := timeline.ReadTwice(ctx, bytes.NewReader(buf.Bytes()), timeline.Options{Name: opt.Name}, 0, nil, func(info *timeline.Info) timeline.Second {
+	info, err := timeline.ReadTwice(ctx, buf.Reader(), timeline.Options{Name: opt.Name}, 0, nil, func(info *timeline.Info) timeline.Second {
 		return timeline.Second{From: max(info.Start, info.End-timeline.Time(r.Window())), Observers: []timeline.Observer{o}}
 	})
 	if ctx.Err() != nil {
@@ -185,7 +185,10 @@ func (r *Recorder) Snapshot(ctx context.Context) (g *Graph, err error) {
 // up to two seconds longer. The recorder is free again before it writes to w, however slow that is. Errors are those of
 // [Recorder.Snapshot] and of w.
 func (r *Recorder) WriteTo(w io.Writer) (int64, error) {
-	var buf bytes.Buffer
+	buf, memory := w.(*snapshot.Buffer)
+	if !memory {
+		buf = snapshot.New(context.Background())
+	}
 	release, err := r.acquire()
 	if err != nil {
 		return 0, err
@@ -193,10 +196,13 @@ func (r *Recorder) WriteTo(w io.Writer) (int64, error) {
 	err = func() (err error) {
 		defer release()
 		defer contain(&err)
-		return r.take(context.Background(), &buf)
+		return r.take(context.Background(), buf)
 	}()
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, err
+	case memory:
+		return buf.Size(), nil
 	}
 	return buf.WriteTo(w)
 }
@@ -220,10 +226,9 @@ func (r *Recorder) acquire() (release func(), err error) {
 }
 
 // take writes the recorded trace into memory.
-func (r *Recorder) take(ctx context.Context, buf *bytes.Buffer) error {
-	w := &cancelableWriter{ctx, buf}
+func (r *Recorder) take(ctx context.Context, buf *snapshot.Buffer) error {
 	if s := r.opt.Source; s != nil {
-		_, err := s.WriteTo(w)
+		_, err := s.WriteTo(buf)
 		return explainSource(ctx, err)
 	}
 	r.mu.Lock()
@@ -242,7 +247,7 @@ func (r *Recorder) take(ctx context.Context, buf *bytes.Buffer) error {
 		close(done)
 	}()
 	host.Note() // now, as what was noted at the start is overwritten
-	_, err := flight.WriteTo(w)
+	_, err := flight.WriteTo(buf)
 	return explainSource(ctx, err)
 }
 
@@ -259,19 +264,6 @@ func explainSource(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", ErrRecorderStopped, err)
 	}
 	return fmt.Errorf("bottle: snapshot: %w", err)
-}
-
-// cancelableWriter writes to memory until the context ends.
-type cancelableWriter struct {
-	ctx context.Context
-	buf *bytes.Buffer
-}
-
-func (w *cancelableWriter) Write(p []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return w.buf.Write(p)
 }
 
 // contain turns a panic of the source, or of a function that the options hold, into an error.

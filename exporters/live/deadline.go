@@ -4,15 +4,18 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/snapshot"
 )
 
 // A server's WriteTimeout bounds the time from the end of a request's header to the end of the answer. It is chosen
 // for answers that are at hand; a collection takes longer, so the deadline is moved.
 
-// writeTime is how long a client may take for a part of an answer, once it is there.
+// An answer has writeTime and what it takes at leastRate bytes a second: for a trace of 50 MB four minutes. A client that
+// reads more slowly loses it.
 const (
 	writeTime = 30 * time.Second
-	writePart = 1 << 20
+	leastRate = 256 << 10
 )
 
 // extend makes room for an answer that takes the time d until it begins. Where the deadline cannot be moved, because something
@@ -36,20 +39,46 @@ func writeTimeout(r *http.Request) time.Duration {
 	return 0
 }
 
-// send writes an answer. Where the server bounds the time to write, each part of it has its own.
-func send(w http.ResponseWriter, r *http.Request, body []byte) {
-	bounded := writeTimeout(r) > 0
+// send writes an answer, and gives its memory back as it goes.
+func (h *handler) send(w http.ResponseWriter, r *http.Request, a content) {
+	left := a.size()
+	defer func() { h.room.give(left) }()
 	control := http.NewResponseController(w)
-	for len(body) > 0 {
-		n := min(len(body), writePart)
-		if bounded {
-			control.SetWriteDeadline(time.Now().Add(writeTime)) // if not, the server's own holds
-		}
-		if _, err := w.Write(body[:n]); err != nil {
-			return // the client has gone
-		}
-		body = body[n:]
+	if control.SetWriteDeadline(time.Now().Add(writeTime+time.Duration(left)*time.Second/leastRate)) == nil && writeTimeout(r) == 0 {
+		defer func() {
+			control.Flush() // what is written later is not bounded by this deadline, nor is the next answer on the connection
+			control.SetWriteDeadline(time.Time{})
+		}()
 	}
+	out := writerFunc(func(p []byte) (int, error) {
+		n, err := w.Write(p)
+		h.room.give(int64(n))
+		left -= int64(n)
+		return n, err
+	})
+	if a.trace != nil {
+		a.trace.WriteTo(out) // an error is that the client has gone
+		return
+	}
+	out.Write(a.data)
+}
+
+// writerFunc is an io.Writer.
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// content is what an answer consists of: a trace, or data of another form.
+type content struct {
+	data  []byte
+	trace *snapshot.Buffer
+}
+
+func (c *content) size() int64 {
+	if c.trace != nil {
+		return c.trace.Size()
+	}
+	return int64(len(c.data))
 }
 
 // timeoutError tells that there is no time to collect for so long.

@@ -20,7 +20,13 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv("BOTTLENECK_MEMORY_CHILD") != "" {
+		memoryChild()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // tape is a recorder that always has the same trace, from a file.
 type tape struct {

@@ -19,6 +19,7 @@ import (
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/snapshot"
 )
 
 // Of ten requests at once one is answered, and nine are told when to come again.
@@ -276,7 +277,7 @@ func TestWriteTimeout(t *testing.T) {
 func TestTooMuch(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), nil)
-	h.analyze = func(ctx context.Context, _ []byte, _ time.Duration, _ bottle.Options) (*bottleneck.Report, error) {
+	h.analyze = func(ctx context.Context, _ *snapshot.Buffer, _ time.Duration, _ bottleneck.Options) (*bottleneck.Report, error) {
 		<-ctx.Done()
 		return nil, fmt.Errorf("reading: %w", ctx.Err())
 	}

@@ -48,7 +48,10 @@ func (h *handler) serveIndex(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	send(w, r, page)
+	if err := h.room.take(int64(len(page))); err != nil {
+		return err
+	}
+	h.send(w, r, content{data: page})
 	return nil
 }
 

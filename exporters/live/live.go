@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck"
@@ -15,6 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/internal/series"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/snapshot"
 )
 
 // Options configures a handler. The zero value shows an index page and wall-clock profiles: on a listener of
@@ -35,6 +37,11 @@ type Options struct {
 	Authorize func(*http.Request) error
 	// AllowRemote answers every request, if there is neither Authorize nor a token.
 	AllowRemote bool
+
+	// MaxMemory bounds, in bytes, what answers take of the heap: snapshots that are analyzed, with what the analysis needs, and what is being sent
+	// to clients that read slowly. A request for which there is no room gets 503. 0 means 256 MB, or a quarter of the memory of the machine
+	// or the cgroup if that is less; less than 0 means that there is no limit. The least is 32 MB.
+	MaxMemory int64
 
 	// Title is what the index page calls the service.
 	Title string
@@ -60,7 +67,9 @@ type Options struct {
 // It refuses all requests (403) unless the options, or the environment, have a token, or Authorize or AllowRemote is set: a handler cannot
 // tell whether a proxy stands before it. [ListenAndServe] needs none of them. The handler is safe for concurrent use and needs no Close.
 func Handler(opt Options) http.Handler {
-	h := &handler{opt: opt, guard: newGuard(&opt), analyze: analyzeSnapshot, patience: patience, born: time.Now(), snapshot: make(chan struct{}, 1)}
+	h := &handler{opt: opt, guard: newGuard(&opt), patience: patience, born: time.Now(), snapshot: make(chan struct{}, 1), analysis: make(chan struct{}, 1)}
+	h.room.limit = opt.memory()
+	h.analyze = h.analyzeSnapshot
 	var source series.Source
 	if opt.Recorder != nil {
 		h.recorder = opt.Recorder
@@ -99,11 +108,14 @@ type handler struct {
 	continuous continuous
 	tasks      series.Tasker
 	series     *series.Reader
-	analyze    func(context.Context, []byte, time.Duration, bottle.Options) (*bottleneck.Report, error)
+	analyze    func(context.Context, *snapshot.Buffer, time.Duration, bottleneck.Options) (*bottleneck.Report, error)
 	patience   time.Duration
 	born       time.Time
 	gate       gate
 	snapshot   chan struct{} // a token for who takes a snapshot from the recorder
+	analysis   chan struct{} // a token for who analyzes one
+	room       room
+	latest     atomic.Int64 // the size of the latest snapshot
 }
 
 // endpoint is one of the paths below the mount point.
@@ -215,9 +227,9 @@ func (h *handler) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpo
 	}
 	h.describe(w, e, q.form)
 	if q.form == formSVG {
-		w.Header().Set("Content-Security-Policy", policyFor(body, ""))
+		w.Header().Set("Content-Security-Policy", policyFor(body.data, ""))
 	}
-	send(w, r, body)
+	h.send(w, r, body)
 	return nil
 }
 
@@ -232,24 +244,36 @@ func (h *handler) describe(w http.ResponseWriter, e *endpoint, f form) {
 	}
 }
 
-// collectOne collects, if nobody else does, and not for longer than a request may take.
-func (h *handler) collectOne(w http.ResponseWriter, r *http.Request, e *endpoint, q query) ([]byte, error) {
+// collectOne collects, unless another request does, and not for longer than a request may take. There is room for what it returns.
+func (h *handler) collectOne(w http.ResponseWriter, r *http.Request, e *endpoint, q query) (content, error) {
 	takes := e.takes(h, q.orDefault())
 	leave, wait := h.gate.enter(e.name, takes)
 	if leave == nil {
-		return nil, &problem{status: http.StatusServiceUnavailable, retry: wait, text: fmt.Sprintf("another %s collection is in progress", e.name)}
+		return content{}, &problem{status: http.StatusServiceUnavailable, retry: wait, text: fmt.Sprintf("another %s collection is in progress", e.name)}
 	}
 	defer leave()
 	limit := takes + max(q.orDefault()/2, h.patience)
 	if left, bounded := extend(w, r, limit); bounded {
 		if left <= takes {
-			return nil, timeoutError(q.orDefault(), left)
+			return content{}, timeoutError(q.orDefault(), left)
 		}
 		limit = min(limit, left*4/5) // the rest is for the answer
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), limit)
 	defer cancel()
-	return e.collect(h, ctx, q)
+	return h.contentOf(ctx, e, q)
+}
+
+func (h *handler) contentOf(ctx context.Context, e *endpoint, q query) (content, error) {
+	if e == &traceEndpoint {
+		trace, err := h.trace(ctx, q)
+		return content{trace: trace}, err
+	}
+	data, err := e.collect(h, ctx, q)
+	if err == nil {
+		err = h.room.take(int64(len(data)))
+	}
+	return content{data: data}, err
 }
 
 // usualTime is what is collected if the request does not say.

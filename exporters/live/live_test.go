@@ -18,6 +18,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/snapshot"
 )
 
 // Every path gives every form that it says it has, and the form is what its media type says.
@@ -330,11 +331,11 @@ func TestTimeOfSnapshot(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), nil)
 	var began time.Time
-	h.analyze = func(ctx context.Context, data []byte, d time.Duration, opt bottle.Options) (*bottleneck.Report, error) {
+	h.analyze = func(ctx context.Context, data *snapshot.Buffer, d time.Duration, opt bottleneck.Options) (*bottleneck.Report, error) {
 		began = time.Now()
-		return analyzeSnapshot(ctx, data, d, opt)
+		return h.analyzeSnapshot(ctx, data, d, opt)
 	}
-	live, err := h.ofSnapshot(t.Context(), time.Second, bottle.Options{})
+	live, err := h.ofSnapshot(t.Context(), time.Second, bottleneck.Options{})
 	if err != nil || live.To.After(began) || live.To.Sub(live.From) != live.Covered {
 		t.Errorf("from %v to %v, analyzed since %v: %v", live.From, live.To, began, err)
 	}

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,8 @@ import (
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/memory"
+	"github.com/bottleneck-go/bottleneck/internal/snapshot"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -39,7 +40,7 @@ func (h *handler) report(ctx context.Context, d time.Duration) (*bottleneck.Live
 	if h.recorder == nil {
 		return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the continuous analysis is not running" + h.panicked()}
 	}
-	return h.ofSnapshot(ctx, d, bottle.Options{})
+	return h.ofSnapshot(ctx, d, bottleneck.Options{NoSpeedup: true})
 }
 
 // panicked says that the continuous analysis rests or has ended since an observer of it panicked; "" if none has.
@@ -72,26 +73,45 @@ func (h *handler) grouped(ctx context.Context, d time.Duration, name string) (*b
 	if err != nil {
 		return nil, err
 	}
-	return h.ofSnapshot(ctx, d, bottle.Options{Group: group})
+	return h.ofSnapshot(ctx, d, bottleneck.Options{NoSpeedup: true, Bottle: bottle.Options{Group: group}})
 }
 
-// ofSnapshot analyzes the end of what the recorder has.
-func (h *handler) ofSnapshot(ctx context.Context, d time.Duration, opt bottle.Options) (*bottleneck.Live, error) {
+// ofSnapshot analyzes the end of what the recorder has, one request after the other.
+func (h *handler) ofSnapshot(ctx context.Context, d time.Duration, opt bottleneck.Options) (*bottleneck.Live, error) {
+	leave, err := enter(ctx, h.analysis)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	data, err := h.recorded(ctx, d)
 	if err != nil {
 		return nil, err
 	}
+	defer h.room.give(data.Size())
 	now := time.Now() // the analysis may take long
 	rep, err := h.analyze(ctx, data, d, opt)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case errors.Is(err, timeline.ErrMemory):
+		return nil, &problem{status: http.StatusServiceUnavailable, retry: time.Minute, text: fmt.Sprintf("the analysis of the last %s would take more than %s of memory (live.Options.MaxMemory): ask for fewer seconds, or take the trace and analyze it elsewhere",
+			format.Duration(d), memory.Text(h.room.limit))}
 	case rep == nil || rep.Bottle == nil:
 		return nil, fmt.Errorf("the snapshot cannot be read: %w", err)
 	}
 	live := &bottleneck.Live{Report: *rep, From: now.Add(-rep.Bottle.Wall), To: now, Covered: rep.Bottle.Wall}
 	live.Bottle = warned(rep.Bottle, d)
 	return live, nil
+}
+
+// enter waits for a token, of which there is one.
+func enter(ctx context.Context, token chan struct{}) (leave func(), err error) {
+	select {
+	case token <- struct{}{}:
+		return func() { <-token }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // windows adds up the windows of the continuous analysis.
@@ -135,19 +155,23 @@ func warned(g *bottle.Graph, d time.Duration) *bottle.Graph {
 	return &out
 }
 
-// recorded takes the last d from the recorder, as a trace.
-func (h *handler) recorded(ctx context.Context, d time.Duration) ([]byte, error) {
+// recorded takes the last d from the recorder, as a trace, for which there is room: the caller gives that back.
+func (h *handler) recorded(ctx context.Context, d time.Duration) (*snapshot.Buffer, error) {
 	if !h.recorder.Enabled() {
 		return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the recorder is not running"}
 	}
-	select { // several analyses may be asked for at once, but the recorder gives one snapshot at a time
-	case h.snapshot <- struct{}{}:
-		defer func() { <-h.snapshot }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	leave, err := enter(ctx, h.snapshot) // several answers may need one at once, but the recorder gives one snapshot at a time
+	if err != nil {
+		return nil, err
 	}
-	var buf bytes.Buffer
-	_, err := h.recorder.WriteTo(&buf)
+	defer leave()
+	likely := min(h.latest.Load(), h.room.limit)
+	if err := h.room.take(likely); err != nil { // before there is more
+		return nil, err
+	}
+	h.room.give(likely)
+	data := snapshot.New(ctx)
+	_, err = h.recorder.WriteTo(data)
 	switch {
 	case errors.Is(err, bottle.ErrRecorderStopped):
 		return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the recorder is not running"}
@@ -156,10 +180,13 @@ func (h *handler) recorded(ctx context.Context, d time.Duration) ([]byte, error)
 	case err != nil:
 		return nil, fmt.Errorf("no snapshot: %w", err)
 	}
-	return timeline.Tail(buf.Bytes(), d), nil
+	h.latest.Store(data.Size())
+	data.DropTo(timeline.TailOffset(data.Reader(), d))
+	return data, h.room.take(data.Size())
 }
 
-// analyzeSnapshot runs all analyses on the last d of a trace.
-func analyzeSnapshot(ctx context.Context, data []byte, d time.Duration, opt bottle.Options) (*bottleneck.Report, error) {
-	return bottleneck.AnalyzeRecorder(ctx, bytes.NewReader(data), bottleneck.Options{Last: d, Bottle: opt})
+// analyzeSnapshot runs all analyses on the last d of a trace, on one generation after the other.
+func (h *handler) analyzeSnapshot(ctx context.Context, data *snapshot.Buffer, d time.Duration, opt bottleneck.Options) (*bottleneck.Report, error) {
+	opt.Last, opt.MaxMemory, opt.Workers = d, h.room.limit, 1
+	return bottleneck.AnalyzeRecorder(ctx, data, opt)
 }

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -30,7 +30,7 @@ var speedupEndpoint = endpoint{
 }
 
 func (h *handler) speedup(ctx context.Context, q query) ([]byte, error) {
-	live, err := h.ofSnapshot(ctx, q.orDefault(), bottle.Options{})
+	live, err := h.ofSnapshot(ctx, q.orDefault(), bottleneck.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package live
 import (
 	"context"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/snapshot"
 )
 
 var traceEndpoint = endpoint{
@@ -21,10 +23,9 @@ var traceEndpoint = endpoint{
 		}
 		return ""
 	},
-	collect: (*handler).trace,
 }
 
-func (h *handler) trace(ctx context.Context, q query) ([]byte, error) {
+func (h *handler) trace(ctx context.Context, q query) (*snapshot.Buffer, error) {
 	d := q.seconds
 	if d == 0 {
 		d = longestTime // all that is there

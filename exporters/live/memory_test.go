@@ -1,0 +1,245 @@
+package live
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+)
+
+// peaks is what a child process has measured, in bytes: memory that it has from the operating system, and has not given back.
+type peaks struct {
+	Snapshot int64 // size
+	Before   int64 // the process with a recorder that is full
+	Answers  map[string]int64
+	Status   map[string]int
+	Slow     int64 // with many clients that read slowly
+	Admitted int   // of these
+	Refused  int
+}
+
+// held is the memory that the process has from the operating system.
+func held() int64 {
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
+}
+
+// peakOf returns the most memory that the process has while f goes on.
+func peakOf(f func()) int64 {
+	debug.FreeOSMemory()
+	var peak atomic.Int64
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			peak.Store(max(peak.Load(), held()))
+			select {
+			case <-done:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	})
+	f()
+	close(done)
+	wg.Wait()
+	return peak.Load()
+}
+
+// fileTape writes a trace from a file.
+type fileTape struct{ f *os.File }
+
+func (t *fileTape) WriteTo(w io.Writer) (int64, error) {
+	buf := make([]byte, 64<<10) // a batch
+	info, err := t.f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{io.NewSectionReader(t.f, 0, info.Size())}, buf)
+}
+
+// memoryChild is the program of [TestMemory]: a busy service with a full recorder, whose pages are asked for.
+func memoryChild() {
+	var out peaks
+	rec := bottle.NewRecorder(bottle.RecorderOptions{MaxBytes: 6 << 20})
+	if err := rec.Start(); err != nil {
+		panic(err)
+	}
+	var wg sync.WaitGroup
+	var stop atomic.Bool
+	for range 2 * runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			c, d := make(chan int), make(chan int)
+			go func() {
+				defer close(d)
+				for v := range c {
+					d <- v
+				}
+			}()
+			for i := 0; !stop.Load(); i++ {
+				c <- i
+				<-d
+			}
+			close(c)
+		})
+	}
+	for begin := time.Now(); out.Snapshot < 4<<20 && time.Since(begin) < 30*time.Second; {
+		time.Sleep(200 * time.Millisecond)
+		out.Snapshot, _ = rec.WriteTo(io.Discard)
+	}
+	// From here on the snapshot is always the same, from a file.
+	f, err := os.CreateTemp("", "snapshot")
+	if err != nil {
+		panic(err)
+	}
+	defer os.Remove(f.Name())
+	if out.Snapshot, err = rec.WriteTo(f); err != nil {
+		panic(err)
+	}
+	stop.Store(true)
+	wg.Wait()
+	rec.Stop()
+	snapshots := bottle.NewRecorder(bottle.RecorderOptions{Source: &fileTape{f}})
+	debug.FreeOSMemory()
+	out.Before = held()
+
+	s := httptest.NewServer(Handler(Options{Recorder: snapshots, AllowRemote: true, MaxMemory: maxMemory}))
+	defer s.Close()
+	out.Answers, out.Status = map[string]int64{}, map[string]int{}
+	for _, path := range []string{"trace", "graph", "contention?format=json", "graph?group=start&format=pprof", "speedup"} {
+		out.Answers[path] = peakOf(func() {
+			resp, err := http.Get(s.URL + "/" + path)
+			if err != nil {
+				panic(err)
+			}
+			defer resp.Body.Close()
+			io.Copy(io.Discard, resp.Body)
+			out.Status[path] = resp.StatusCode
+		})
+	}
+	var slow []net.Conn
+	out.Slow = peakOf(func() {
+		for range slowClients {
+			c, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+			if err != nil {
+				panic(err)
+			}
+			c.(*net.TCPConn).SetReadBuffer(4 << 10)
+			slow = append(slow, c)
+			fmt.Fprintf(c, "GET /trace HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			status, err := bufio.NewReaderSize(c, 16).ReadString('\n') // and nothing more
+			switch {
+			case err != nil:
+				panic(err)
+			case strings.Contains(status, " 200 "):
+				out.Admitted++
+			case strings.Contains(status, " 503 "):
+				out.Refused++
+			}
+		}
+	})
+	for _, c := range slow {
+		c.Close()
+	}
+	json.NewEncoder(os.Stdout).Encode(out)
+}
+
+// slowClients is how many ask for traces, and read little of them.
+const slowClients = 60
+
+// maxMemory is the limit of the child.
+const maxMemory = 200 << 20
+
+// What answers take is a small multiple of the snapshot, and however many clients read slowly, it stays below the limit. The child has a
+// limit of its own for the heap, as a service in a container has.
+func TestMemory(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "BOTTLENECK_MEMORY_CHILD=1", "GOMEMLIMIT=300MiB")
+	cmd.Stderr = os.Stderr
+	data, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p peaks
+	if err := json.Unmarshal(data, &p); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", p)
+	const noise = 16 << 20 // stacks, the garbage of requests, connections
+	for path, peak := range p.Answers {
+		times := int64(8)
+		if path == "trace" {
+			times = 2
+		}
+		if limit := p.Before + times*p.Snapshot + noise; p.Status[path] != http.StatusOK || peak > limit {
+			t.Errorf("%s: %d, the peak is %d MB, want at most %d MB", path, p.Status[path], peak>>20, limit>>20)
+		}
+	}
+	if limit := p.Before + maxMemory + 48<<20; p.Slow > limit || p.Admitted == 0 || p.Refused == 0 || p.Admitted+p.Refused != slowClients {
+		t.Errorf("%d slow clients: %d admitted, %d told to come again, the peak is %d MB, want at most %d MB", slowClients, p.Admitted, p.Refused, p.Slow>>20, limit>>20)
+	}
+}
+
+// When a client has gone, or has read all, there is room for the next one.
+func TestRoomIsGivenBack(t *testing.T) {
+	t.Parallel()
+	r := readTape(t, httpTrace)
+	h := newHandler(Options{}, r, nil)
+	h.room.limit = int64(len(r.data)) * 3 / 2
+	base := serve(t, h, nil)
+	paths := []string{"trace", "graph", "graph?format=svg", "speedup", "", "trace?seconds=1", "graph?group=start", "tasks?format=json", "wall?seconds=0.1"}
+	for range 3 {
+		for _, path := range paths {
+			if a := get(t, base+path); a.StatusCode != http.StatusOK {
+				t.Fatalf("%s: %s %s", path, a.Status, a.body)
+			}
+			eventuallyFree(t, h)
+		}
+	}
+	c, err := net.Dial("tcp", strings.Split(base, "/")[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.(*net.TCPConn).SetReadBuffer(4 << 10)
+	fmt.Fprintf(c, "GET /debug/bottleneck/trace HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	io.ReadFull(c, make([]byte, 100))
+	c.Close()
+	eventuallyFree(t, h)
+	r.data = bytes.Repeat(r.data, 2)
+	if a := get(t, base+"trace"); a.StatusCode != http.StatusServiceUnavailable || !strings.Contains(a.body, "MaxMemory") {
+		t.Errorf("a trace above the limit: %s %.300s", a.Status, a.body)
+	}
+	eventuallyFree(t, h)
+}
+
+func eventuallyFree(t *testing.T, h *handler) {
+	t.Helper()
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		h.room.mu.Lock()
+		used := h.room.used
+		h.room.mu.Unlock()
+		if used == 0 {
+			return
+		}
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("%d bytes are held by nothing", used)
+		}
+	}
+}

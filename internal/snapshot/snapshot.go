@@ -1,0 +1,118 @@
+// Package snapshot keeps an execution trace in memory, once: it grows without being copied, and what was sent is free at once.
+package snapshot
+
+import (
+	"context"
+	"io"
+	"sync"
+)
+
+// chunkSize is the unit of memory.
+const chunkSize = 256 << 10
+
+// chunks are those that were sent, for the next snapshot.
+var chunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
+
+// headerSize is the length of the header of a trace, which stays when the beginning of the trace is dropped.
+const headerSize = 16
+
+// Buffer is a trace in memory. A bottle.Recorder writes to it without a copy of its own. It is for one goroutine while it is written
+// to; then any number may read.
+type Buffer struct {
+	ctx    context.Context
+	chunks [][]byte
+	size   int64 // written
+	drop   int64 // bytes after the header that are left out
+}
+
+// New returns an empty buffer. Writing fails once ctx has ended.
+func New(ctx context.Context) *Buffer { return &Buffer{ctx: ctx} }
+
+// Write appends p. Its error is that of the context.
+func (b *Buffer) Write(p []byte) (int, error) {
+	if err := b.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n := len(p)
+	for len(p) > 0 {
+		last := len(b.chunks) - 1
+		if last < 0 || len(b.chunks[last]) == cap(b.chunks[last]) {
+			b.chunks = append(b.chunks, chunks.Get().(*[chunkSize]byte)[:0])
+			last++
+		}
+		c := b.chunks[last]
+		k := copy(c[len(c):cap(c)], p)
+		b.chunks[last] = c[:len(c)+k]
+		p = p[k:]
+	}
+	b.size += int64(n)
+	return n, nil
+}
+
+// Size returns the number of bytes.
+func (b *Buffer) Size() int64 { return b.size - b.drop }
+
+// DropTo leaves out what is between the header and the offset off.
+func (b *Buffer) DropTo(off int64) {
+	if off <= headerSize || off > b.Size() {
+		return
+	}
+	b.drop += off - headerSize
+	for i := int64(1); (i+1)*chunkSize <= headerSize+b.drop; i++ { // the first holds the header
+		b.free(i)
+	}
+}
+
+func (b *Buffer) free(i int64) {
+	if c := b.chunks[i]; c != nil {
+		chunks.Put((*[chunkSize]byte)(c[:chunkSize]))
+		b.chunks[i] = nil
+	}
+}
+
+// ReadAt implements io.ReaderAt.
+func (b *Buffer) ReadAt(p []byte, off int64) (n int, err error) {
+	for n < len(p) {
+		part := b.at(off + int64(n))
+		if len(part) == 0 {
+			return n, io.EOF
+		}
+		n += copy(p[n:], part)
+	}
+	return n, nil
+}
+
+// at returns some of the bytes from an offset on; none at the end.
+func (b *Buffer) at(off int64) []byte {
+	if off >= b.Size() {
+		return nil
+	}
+	end := b.size
+	if off < headerSize {
+		end = headerSize
+	} else {
+		off += b.drop
+	}
+	c := b.chunks[off/chunkSize]
+	c = c[off%chunkSize:]
+	return c[:min(int64(len(c)), end-off)]
+}
+
+// Reader returns a reader of all, with random access.
+func (b *Buffer) Reader() *io.SectionReader { return io.NewSectionReader(b, 0, b.Size()) }
+
+// WriteTo writes all to w, and gives the memory back as it goes: the buffer is empty then, also after an error.
+func (b *Buffer) WriteTo(w io.Writer) (n int64, err error) {
+	for off, size := int64(0), b.Size(); off < size && err == nil; {
+		part := b.at(off)
+		var k int
+		k, err = w.Write(part)
+		n += int64(k)
+		off += int64(len(part))
+		if i := (off + b.drop) / chunkSize; off > headerSize && i > 0 {
+			b.free(i - 1)
+		}
+	}
+	*b = Buffer{ctx: b.ctx}
+	return n, err
+}

@@ -1,0 +1,91 @@
+package bottleneck
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// tape is a recorder of a trace.
+type tape []byte
+
+func (t tape) WriteTo(w io.Writer) (int64, error) { return bytes.NewReader(t).WriteTo(w) }
+
+// Without the estimate of the speedup no events are kept, and the other analyses of the last seconds find the same.
+func TestSnapshotWithoutSpeedupFindsTheSame(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/real/*.zst")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := zstd.NewReader(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(z)
+		z.Close()
+		f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := timeline.Read(t.Context(), bytes.NewReader(data), timeline.Options{})
+		if err != nil || testing.Short() && info.Events > 300_000 {
+			continue
+		}
+		for _, last := range []time.Duration{0, 10 * time.Millisecond, info.Duration() / 2, info.Duration() * 2} {
+			opt := Options{Last: last, Workers: 1}
+			end := data
+			if last > 0 {
+				end = timeline.Tail(data, last) // without the generations before, a few goroutines have other names
+			}
+			want := results(t, end, opt)
+			opt.NoSpeedup = true
+			if got := results(t, data, opt); !bytes.Equal(got, want) {
+				t.Errorf("%s, the last %v: %d bytes of results, want %d", name, last, len(got), len(want))
+			}
+			compared++
+		}
+		if info.Generations > 1 {
+			compared += 1000
+		}
+	}
+	if compared < 1000 {
+		t.Error("no trace has several generations")
+	}
+}
+
+// results is what the analyses of a snapshot write.
+func results(t *testing.T, data []byte, opt Options) []byte {
+	t.Helper()
+	r, err := AnalyzeRecorder(context.Background(), tape(data), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if (r.SpeedupErr == errNoSpeedup) != opt.NoSpeedup {
+		t.Errorf("NoSpeedup %v: %v", opt.NoSpeedup, r.SpeedupErr)
+	}
+	var buf bytes.Buffer
+	for _, err := range []error{bottle.WriteJSON(&buf, r.Bottle), contention.WriteJSON(&buf, r.Contention), granularity.WriteJSON(&buf, r.Tasks)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return buf.Bytes()
+}
