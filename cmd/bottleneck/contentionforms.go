@@ -56,7 +56,7 @@ var contentionForms = map[string]func(w io.Writer, p *contention.Profile, d cont
 		return picture.ContentionSVG(w, p, d.flows())
 	},
 	"png": func(w io.Writer, p *contention.Profile, d contentionDrawing) error {
-		return picture.ContentionPNG(w, p, d.flows())
+		return pixels(w)(picture.DrawContention(p, d.flows()))
 	},
 }
 

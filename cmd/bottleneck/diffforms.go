@@ -36,9 +36,9 @@ var diffForms = map[string]func(w io.Writer, p diffPair, d drawing) error{
 	},
 	"png": func(w io.Writer, p diffPair, d drawing) error {
 		if p[0].kind == graphDiff {
-			return picture.DiffPNG(w, p[0].graph, p[1].graph, d.picture())
+			return pixels(w)(picture.DrawDiff(p[0].graph, p[1].graph, d.picture()))
 		}
-		return picture.StacksPNG(w, p.stacks(), d.picture())
+		return pixels(w)(picture.DrawStacks(p.stacks(), d.picture()))
 	},
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/exporters/picture/png"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 )
@@ -30,7 +31,7 @@ var forms = map[string]form{
 	"json": func(w io.Writer, g *bottle.Graph, d drawing) error { return bottle.WriteJSON(w, d.fold(g)) },
 	"csv":  func(w io.Writer, g *bottle.Graph, d drawing) error { return text.CSV(w, d.fold(g)) },
 	"svg":  func(w io.Writer, g *bottle.Graph, d drawing) error { return picture.SVG(w, g, d.picture()) },
-	"png":  func(w io.Writer, g *bottle.Graph, d drawing) error { return picture.PNG(w, g, d.picture()) },
+	"png":  func(w io.Writer, g *bottle.Graph, d drawing) error { return pixels(w)(picture.Draw(g, d.picture())) },
 	"pprof": func(w io.Writer, g *bottle.Graph, d drawing) error {
 		return pprof.Write(w, d.fold(g), pprof.Options{File: d.source})
 	},
@@ -85,6 +86,16 @@ func (d drawing) exporterTop() int {
 
 func (d drawing) picture() picture.Options {
 	return picture.Options{Title: d.title, Subtitle: d.source, Top: d.exporterTop()}
+}
+
+// pixels writes a drawing as PNG.
+func pixels(w io.Writer) func(*picture.Drawing, error) error {
+	return func(d *picture.Drawing, err error) error {
+		if err != nil {
+			return err
+		}
+		return png.Write(w, d)
+	}
 }
 
 func writeText(w io.Writer, g *bottle.Graph, d drawing) error {

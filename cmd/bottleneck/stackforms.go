@@ -19,7 +19,7 @@ var stackForms = map[string]func(w io.Writer, stacks []*speedup.Stack, d drawing
 		return picture.StacksSVG(w, s, d.picture())
 	},
 	"png": func(w io.Writer, s []*speedup.Stack, d drawing) error {
-		return picture.StacksPNG(w, s, d.picture())
+		return pixels(w)(picture.DrawStacks(s, d.picture()))
 	},
 }
 

@@ -39,9 +39,9 @@ var tasksForms = map[string]func(w io.Writer, p *granularity.Profile, d tasksDra
 	},
 	"png": func(w io.Writer, p *granularity.Profile, d tasksDrawing) error {
 		if d.strip {
-			return picture.StripPNG(w, p, d.picture())
+			return pixels(w)(picture.DrawStrip(p, d.picture()))
 		}
-		return picture.TasksPNG(w, p, d.picture())
+		return pixels(w)(picture.DrawTasks(p, d.picture()))
 	},
 }
 

@@ -77,6 +77,7 @@ func policyFor(page []byte, also string) string {
 func (p *problem) write(w http.ResponseWriter) {
 	h := w.Header()
 	h.Del("Content-Disposition")
+	h.Del("Content-Encoding")
 	h.Set("Content-Type", contentTypes[formText])
 	h.Set("X-Go-Pprof", "1") // go tool pprof then shows the text
 	if p.retry > 0 {

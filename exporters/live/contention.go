@@ -39,10 +39,8 @@ func (h *handler) contention(ctx context.Context, q query) ([]byte, error) {
 	}
 	var buf bytes.Buffer
 	switch q.form {
-	case formSVG:
-		err = picture.ContentionSVG(&buf, p, picture.ContentionOptions{Options: h.look(live)})
-	case formPNG:
-		err = picture.ContentionPNG(&buf, p, picture.ContentionOptions{Options: h.look(live)})
+	case formSVG, formPNG:
+		err = h.draw(&buf, q.form)(picture.DrawContention(p, picture.ContentionOptions{Options: h.look(live)}))
 	case formText:
 		err = text.WriteContention(&buf, p, text.ContentionOptions{})
 	case formJSON:

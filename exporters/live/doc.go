@@ -49,7 +49,7 @@
 // group= chooses which goroutines share a box of the graph. A Continuous has one grouping, that of its options; for others a snapshot is taken,
 // so there must be a Recorder, which costs what it says.
 //
-// format= chooses the form. Without it the Accept header does: a browser gets a picture, curl gets text, and who sends no such header, as
+// format= chooses the form; png only with Options.PNG. Without it the Accept header does: a browser gets a picture, curl gets text, and who sends no such header, as
 // go tool pprof, Pyroscope's and Parca's scrapers do, gets a profile. debug=1 means text, and does not go together with seconds=.
 //
 //	curl 'http://localhost:6060/graph?seconds=2'

@@ -16,6 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/exporters/picture/png"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -110,6 +111,9 @@ func report() bottleneck.Live {
 
 // newHandler returns a handler with made-up sources, each of which may be nil, as on a listener of its own.
 func newHandler(opt Options, r recorder, c continuous) *handler {
+	if opt.PNG == nil {
+		opt.PNG = png.Write
+	}
 	h := Handler(opt).(*handler)
 	h.guard.own = true
 	h.patience = 3 * time.Minute // with the race detector on a busy machine, all takes long

@@ -37,10 +37,8 @@ func (h *handler) graph(ctx context.Context, q query) ([]byte, error) {
 	}
 	var buf bytes.Buffer
 	switch q.form {
-	case formSVG:
-		err = picture.SVG(&buf, live.Bottle, h.look(live))
-	case formPNG:
-		err = picture.PNG(&buf, live.Bottle, h.look(live))
+	case formSVG, formPNG:
+		err = h.draw(&buf, q.form)(picture.Draw(live.Bottle, h.look(live)))
 	case formText:
 		err = text.Write(&buf, live.Bottle, text.Options{})
 	case formJSON:
@@ -56,6 +54,19 @@ func (h *handler) graph(ctx context.Context, q query) ([]byte, error) {
 		}
 	}
 	return buf.Bytes(), err
+}
+
+// draw writes a drawing as SVG or PNG.
+func (h *handler) draw(buf *bytes.Buffer, f form) func(*picture.Drawing, error) error {
+	return func(d *picture.Drawing, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case f == formPNG:
+			return h.opt.PNG(buf, d)
+		}
+		return d.SVG(buf)
+	}
 }
 
 // look says under a picture when it was taken.

@@ -186,7 +186,7 @@ good size. Every link shows one moment: what happened in the last seconds, or wh
 <div><dt><code>seconds=</code></dt><dd>how much time the answer is about, 5 by default. The bottle graph, contention, the speedup stack and the trace show the last seconds,
 at once; the wall-clock profile takes the seconds to come. Where less is known, the answer says so.</dd></div>
 <div><dt><code>group=</code></dt><dd>of the bottle graph: which goroutines share a box, by function, start, creator, goroutine, region, task or /regexp/.</dd></div>
-<div><dt><code>format=</code></dt><dd>svg, png, text, json or pprof. Without it the Accept header decides: a browser gets a picture, curl gets text, go tool pprof gets a profile.</dd></div>
+<div><dt><code>format=</code></dt><dd>svg, text, json or pprof, and png if the program has it. Without it the Accept header decides: a browser gets a picture, curl gets text, go tool pprof gets a profile.</dd></div>
 <div><dt><code>debug=1</code></dt><dd>text, as elsewhere in Go. It does not go together with <code>seconds=</code>.</dd></div>
 </dl>
 <p>One collection of a kind goes on at a time; others are told when to come again (503 and Retry-After). Names of functions and groups are the program's own`)
@@ -212,7 +212,7 @@ func (h *handler) indexEnd(m *markup, e *endpoint) {
 		return
 	}
 	m.add(`<p class="forms">`)
-	for _, f := range e.forms {
+	for _, f := range h.forms(e) {
 		url, label := e.name+"?format="+string(f), e.title+" as "+string(f)
 		if len(e.parameters) == 0 {
 			url, label = e.name, e.title

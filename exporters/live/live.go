@@ -14,6 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/internal/series"
+	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/snapshot"
@@ -42,6 +43,9 @@ type Options struct {
 	// to clients that read slowly. A request for which there is no room gets 503. 0 means 256 MB, or a quarter of the memory of the machine
 	// or the cgroup if that is less; less than 0 means that there is no limit. The least is 32 MB.
 	MaxMemory int64
+
+	// PNG, if not nil, writes pictures as PNG: it is png.Write of package exporters/picture/png, which this package does not import because of its weight.
+	PNG func(io.Writer, *picture.Drawing) error
 
 	// Title is what the index page calls the service.
 	Title string
@@ -205,16 +209,18 @@ func (h *handler) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpo
 	}
 	if q.form == "" {
 		var ok bool
-		if q.form, ok = choose(r.Header, e.forms); !ok && !(e == &metricsEndpoint && prefersOpenMetrics(r.Header)) {
-			return &problem{status: http.StatusNotAcceptable, text: fmt.Sprintf("nothing of what the client accepts is here: there are %s, by ?format=", joined(e.forms))}
+		if q.form, ok = choose(r.Header, h.forms(e)); !ok && !(e == &metricsEndpoint && prefersOpenMetrics(r.Header)) {
+			return &problem{status: http.StatusNotAcceptable, text: fmt.Sprintf("nothing of what the client accepts is here: there are %s, by ?format=", joined(h.forms(e)))}
 		}
+	}
+	if q.form == formPNG && h.opt.PNG == nil {
+		return &problem{status: http.StatusNotImplemented, text: "this program has no PNG: use format=svg, or set live.Options.PNG to png.Write of package exporters/picture/png"}
 	}
 	if text := e.missing(h); text != "" {
 		return &problem{status: http.StatusNotImplemented, text: text}
 	}
 	if e == &metricsEndpoint {
-		h.serveMetrics(w, r)
-		return nil
+		return h.serveMetrics(w, r)
 	}
 	w.Header().Set("Vary", "Accept")
 	if r.Method == http.MethodHead {
@@ -231,6 +237,14 @@ func (h *handler) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpo
 	}
 	h.send(w, r, body)
 	return nil
+}
+
+// forms are those that there are of a path.
+func (h *handler) forms(e *endpoint) []form {
+	if h.opt.PNG != nil {
+		return e.forms
+	}
+	return slices.DeleteFunc(slices.Clone(e.forms), func(f form) bool { return f == formPNG })
 }
 
 // describe sets the headers of a form.

@@ -61,6 +61,26 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// Without a function that writes PNG there is none, and the answer says how to have it.
+func TestNoPNGUnlessTheProgramHasIt(t *testing.T) {
+	t.Parallel()
+	h := newHandler(Options{}, readTape(t, smallTrace), nil)
+	h.opt.PNG = nil
+	base := serve(t, h, nil)
+	if a := get(t, base+"graph?format=png"); a.StatusCode != http.StatusNotImplemented || !strings.Contains(a.body, "live.Options.PNG") || !strings.Contains(a.body, "format=svg") {
+		t.Errorf("%s %s", a.Status, a.body)
+	}
+	if a := get(t, base+"graph", "Accept", "image/png"); a.StatusCode != http.StatusNotAcceptable || strings.Contains(a.body, "png") {
+		t.Errorf("%s %s", a.Status, a.body)
+	}
+	if a := get(t, base+"graph", "Accept", "image/png, image/*;q=0.5"); a.StatusCode != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), "image/svg") {
+		t.Errorf("%s %s", a.Status, a.Header)
+	}
+	if a := get(t, base); strings.Contains(a.body, "format=png") {
+		t.Error("the index links to pictures that are not there")
+	}
+}
+
 // checkForm reads an answer as what it says it is.
 func checkForm(t *testing.T, url string, f form, a answer) {
 	t.Helper()

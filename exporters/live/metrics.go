@@ -34,7 +34,7 @@ var metricsEndpoint = endpoint{
 
 // serveMetrics answers at once, also when two servers scrape at the same time: in OpenMetrics if the client likes that as much as text, packed if
 // it takes gzip.
-func (h *handler) serveMetrics(w http.ResponseWriter, r *http.Request) {
+func (h *handler) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	open := prefersOpenMetrics(r.Header)
 	w.Header().Set("Content-Type", metricsType)
 	if open {
@@ -46,7 +46,7 @@ func (h *handler) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 	}
 	if r.Method == http.MethodHead {
-		return
+		return nil
 	}
 	body := writeMetrics(h.series.Read(), open)
 	if packed {
@@ -56,7 +56,11 @@ func (h *handler) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		z.Close()
 		body = buf.Bytes()
 	}
-	send(w, r, body)
+	if err := h.room.take(int64(len(body))); err != nil {
+		return err
+	}
+	h.send(w, r, content{data: body})
+	return nil
 }
 
 // prefersOpenMetrics reports whether the Accept header names OpenMetrics, and text with no higher quality.

@@ -44,10 +44,8 @@ func (h *handler) speedup(ctx context.Context, q query) ([]byte, error) {
 	stacks := []*speedup.Stack{live.Speedup}
 	var buf bytes.Buffer
 	switch q.form {
-	case formSVG:
-		err = picture.StacksSVG(&buf, stacks, h.look(live))
-	case formPNG:
-		err = picture.StacksPNG(&buf, stacks, h.look(live))
+	case formSVG, formPNG:
+		err = h.draw(&buf, q.form)(picture.DrawStacks(stacks, h.look(live)))
 	case formJSON:
 		err = speedup.WriteJSON(&buf, stacks...)
 	default:

@@ -51,10 +51,8 @@ func (h *handler) taskSizes(ctx context.Context, q query) ([]byte, error) {
 	}
 	var buf bytes.Buffer
 	switch q.form {
-	case formSVG:
-		err = picture.TasksSVG(&buf, p, look)
-	case formPNG:
-		err = picture.TasksPNG(&buf, p, look)
+	case formSVG, formPNG:
+		err = h.draw(&buf, q.form)(picture.DrawTasks(p, look))
 	case formText:
 		err = text.WriteTasks(&buf, p, text.TasksOptions{})
 	case formJSON:

@@ -1,7 +1,6 @@
 package picture
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -12,35 +11,17 @@ import (
 // DiffSVG writes two bottle graphs side by side as an SVG document: on the same scales, with the same colour for a
 // group in both, so that what changed can be seen. Of the options, Panels means nothing here. See [SVG].
 func DiffSVG(w io.Writer, before, after *bottle.Graph, opt Options) error {
-	s, err := layoutDiff(before, after, opt)
+	d, err := DrawDiff(before, after, opt)
 	if err != nil {
 		return err
 	}
-	if err := writeSVG(w, s); err != nil {
-		return fmt.Errorf("picture: writing SVG: %w", err)
-	}
-	return nil
+	return d.SVG(w)
 }
 
-// DiffPNG writes the same picture as [DiffSVG] as pixels. See [PNG].
-func DiffPNG(w io.Writer, before, after *bottle.Graph, opt Options) error {
-	if opt.Scale == 0 {
-		opt.Scale = 2
-	}
-	if !(opt.Scale >= 0.1 && opt.Scale <= 20) {
-		return fmt.Errorf("picture: scale %v is not between 0.1 and 20", opt.Scale)
-	}
+// DrawDiff lays out the picture of [DiffSVG].
+func DrawDiff(before, after *bottle.Graph, opt Options) (*Drawing, error) {
 	s, err := layoutDiff(before, after, opt)
-	if err != nil {
-		return err
-	}
-	if px := s.width * s.height * opt.Scale * opt.Scale; px > maxPixels {
-		return errors.New("picture: the PNG is too large; lower the scale, or draw fewer groups")
-	}
-	if err := writePNG(w, s, opt.Scale, opt.Dark); err != nil {
-		return fmt.Errorf("picture: writing PNG: %w", err)
-	}
-	return nil
+	return newDrawing(s, err, opt)
 }
 
 // Sizes of a picture of two graphs.

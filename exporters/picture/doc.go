@@ -1,4 +1,4 @@
-// Package picture draws bottle graphs as SVG and PNG; also speedup stacks ([StacksSVG]), and the granularity of
+// Package picture draws bottle graphs as SVG, and package png below it as PNG; also speedup stacks ([StacksSVG]), and the granularity of
 // tasks as distributions ([TasksSVG]) and over time ([StripSVG]).
 //
 // In a bottle graph each box is a group of goroutines. Its height is the group's share of
@@ -53,18 +53,15 @@
 //
 // The way of the data is
 //
-//	model.go → single.go or windows.go → scene.go → svg.go or png.go
+//	model.go → single.go or windows.go → scene.go → svg.go or drawing.go and package png
 //
 // model.go folds groups and gives names and colours. The layout puts rectangles, lines and texts in a scene,
 // with room for fonts 15 % wider than those it knows (20 % for bold). Both back ends only translate the
 // scene. An SVG needs nothing but the standard library; it changes to dark colours where its reader
-// prefers them, also inside of an <img> element. A PNG is painted by golang.org/x/image: package sfnt reads the
-// outlines of the Go fonts, package vector fills them. They are not drawn by package opentype, which
-// cannot turn a text upright as that of the time axis is.
+// prefers them, also inside of an <img> element. A [Drawing]
+// can be painted as polygons and texts; package png does that with golang.org/x/image, which this package does not import.
 //
 // # Cost
 //
-// A picture of 7 groups takes 0.2 ms and 14 kB as SVG, and 85 ms, 12 MB of memory and 180 kB as
-// PNG of 2.3 million pixels, most of that for compression; 300 groups take 1 ms and 30 kB, or 120 ms and 460 kB. 48 windows
-// take 1.5 ms and 110 kB as SVG, or 210 ms and 460 kB. (BenchmarkPicture, the fastest of 66 runs, one core of a Xeon, Go 1.26.)
+// A picture of 7 groups takes 0.2 ms and 14 kB as SVG; 300 groups take 1 ms and 30 kB, 48 windows 1.5 ms and 110 kB. (BenchmarkPicture, the fastest of 66 runs, one core of a Xeon, Go 1.26.)
 package picture

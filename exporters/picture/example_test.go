@@ -1,9 +1,7 @@
 package picture_test
 
 import (
-	"bytes"
 	"fmt"
-	"image/png"
 	"io"
 	"strings"
 	"time"
@@ -39,17 +37,6 @@ func ExampleSVG() {
 	}
 	// Output:
 	// 900 ms in all. 29% of the capacity of 4 processors was not used: 21% while main.merge ran (260 ms at a parallelism of 1.10), 4%
-}
-
-// A PNG has two pixels for each unit, so that it is sharp on any screen.
-func ExamplePNG() {
-	var b bytes.Buffer
-	if err := picture.PNG(&b, mergesort(), picture.Options{Width: 900}); err != nil {
-		fmt.Println(err)
-	}
-	c, err := png.DecodeConfig(&b)
-	fmt.Println(c.Width, err)
-	// Output: 1800 <nil>
 }
 
 // A graph with windows is drawn as a row of charts.

@@ -27,35 +27,17 @@ var errNoContention = errors.New("picture: no contention profile")
 //
 // The document is like that of [SVG]. The error is that of the writer, or says what is wrong with the options.
 func ContentionSVG(w io.Writer, p *contention.Profile, opt ContentionOptions) error {
-	s, err := layoutFlows(p, opt)
+	d, err := DrawContention(p, opt)
 	if err != nil {
 		return err
 	}
-	if err := writeSVG(w, s); err != nil {
-		return fmt.Errorf("picture: writing SVG: %w", err)
-	}
-	return nil
+	return d.SVG(w)
 }
 
-// ContentionPNG writes the same picture as [ContentionSVG] as pixels. See [PNG].
-func ContentionPNG(w io.Writer, p *contention.Profile, opt ContentionOptions) error {
-	if opt.Scale == 0 {
-		opt.Scale = 2
-	}
-	if !(opt.Scale >= 0.1 && opt.Scale <= 20) {
-		return fmt.Errorf("picture: scale %v is not between 0.1 and 20", opt.Scale)
-	}
+// DrawContention lays out the picture of [ContentionSVG].
+func DrawContention(p *contention.Profile, opt ContentionOptions) (*Drawing, error) {
 	s, err := layoutFlows(p, opt)
-	if err != nil {
-		return err
-	}
-	if px := s.width * s.height * opt.Scale * opt.Scale; px > maxPixels {
-		return fmt.Errorf("picture: a PNG of %.0f × %.0f pixels is too large; lower the scale, or draw fewer groups", s.width*opt.Scale, s.height*opt.Scale)
-	}
-	if err := writePNG(w, s, opt.Scale, opt.Dark); err != nil {
-		return fmt.Errorf("picture: writing PNG: %w", err)
-	}
-	return nil
+	return newDrawing(s, err, opt.Options)
 }
 
 func layoutFlows(p *contention.Profile, opt ContentionOptions) (*scene, error) {

@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/sfnt"
+
+	"github.com/bottleneck-go/bottleneck/exporters/picture/internal/pixels"
 )
 
 // glyphOf is the number of a character's glyph, 0 if the font has none, and its width.
@@ -16,7 +18,7 @@ func glyphOf(t *testing.T, f *sfnt.Font, buf *sfnt.Buffer, r rune) (sfnt.GlyphIn
 	if err != nil {
 		t.Fatal(err)
 	}
-	width, err := f.GlyphAdvance(buf, i, unitsPerEm, font.HintingNone)
+	width, err := f.GlyphAdvance(buf, i, pixels.UnitsPerEm, font.HintingNone)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +27,7 @@ func glyphOf(t *testing.T, f *sfnt.Font, buf *sfnt.Buffer, r rune) (sfnt.GlyphIn
 
 // TestWidthsAreThoseOfTheFonts compares the tables with the fonts that PNGs are drawn in.
 func TestWidthsAreThoseOfTheFonts(t *testing.T) {
-	fonts, err := loadFonts()
+	fonts, err := pixels.Fonts()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,14 +35,14 @@ func TestWidthsAreThoseOfTheFonts(t *testing.T) {
 	for i, bold := range []bool{false, true} {
 		for r := ' '; r <= '~'; r++ {
 			_, want := glyphOf(t, fonts[i], &buf, r)
-			if got := advance(string(r), unitsPerEm, bold); got != want {
+			if got := advance(string(r), pixels.UnitsPerEm, bold); got != want {
 				t.Errorf("bold %v: %q is %v wide in the table, %v in the font", bold, r, got, want)
 			}
 		}
 		// Of others the table may say too much, never too little for the room that is left.
 		for r := rune(0xa0); r < 0x2200; r++ {
 			glyph, want := glyphOf(t, fonts[i], &buf, r)
-			if got := room(string(r), unitsPerEm, bold); glyph != 0 && got < want && estimate(r) != 0 {
+			if got := room(string(r), pixels.UnitsPerEm, bold); glyph != 0 && got < want && estimate(r) != 0 {
 				t.Errorf("bold %v: %q has room of %v, its glyph takes %v", bold, r, got, want)
 			}
 		}
@@ -49,17 +51,17 @@ func TestWidthsAreThoseOfTheFonts(t *testing.T) {
 
 // TestFonts checks what painting takes for granted of the fonts.
 func TestFonts(t *testing.T) {
-	fonts, err := loadFonts()
+	fonts, err := pixels.Fonts()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var buf sfnt.Buffer
 	for n, f := range fonts {
-		if f.UnitsPerEm() != unitsPerEm {
-			t.Errorf("font %d has %d units per em, want %d", n, f.UnitsPerEm(), unitsPerEm)
+		if f.UnitsPerEm() != pixels.UnitsPerEm {
+			t.Errorf("font %d has %d units per em, want %d", n, f.UnitsPerEm(), pixels.UnitsPerEm)
 		}
 		for i := range sfnt.GlyphIndex(f.NumGlyphs()) {
-			segments, err := f.LoadGlyph(&buf, i, unitsPerEm, nil)
+			segments, err := f.LoadGlyph(&buf, i, pixels.UnitsPerEm, nil)
 			if err != nil {
 				t.Errorf("font %d, glyph %d: %v", n, i, err)
 			}
@@ -87,7 +89,7 @@ func TestFonts(t *testing.T) {
 			for s := ' '; s <= '~'; s++ {
 				a, _ := glyphOf(t, f, &buf, r)
 				b, _ := glyphOf(t, f, &buf, s)
-				if k, err := f.Kern(&buf, a, b, unitsPerEm, font.HintingNone); k != 0 || err != nil {
+				if k, err := f.Kern(&buf, a, b, pixels.UnitsPerEm, font.HintingNone); k != 0 || err != nil {
 					t.Fatalf("font %d: %q and %q are kerned by %v, %v", n, r, s, k, err)
 				}
 			}
@@ -101,13 +103,13 @@ func TestFonts(t *testing.T) {
 	// The outline of a glyph has all of its contours, also where it is composed of others.
 	for r, want := range map[rune]int{' ': 0, 'l': 1, 'o': 2, 'i': 2, 'B': 3, 'é': 3, 'ö': 4} {
 		i, _ := glyphOf(t, fonts[0], &buf, r)
-		segments, err := fonts[0].LoadGlyph(&buf, i, unitsPerEm, nil)
+		segments, err := fonts[0].LoadGlyph(&buf, i, pixels.UnitsPerEm, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := 0
-		for _, p := range outline(segments, func(x, y float64) point { return point{x, y} }) {
-			if p.op == sfnt.SegmentOpMoveTo {
+		for _, s := range segments {
+			if s.Op == sfnt.SegmentOpMoveTo {
 				got++
 			}
 		}

@@ -33,11 +33,10 @@ type Options struct {
 	Dark bool
 }
 
-// Limits of what is drawn. A PNG of maxPixels takes 4 bytes each in memory.
+// Limits of what is drawn.
 const (
-	minWidth  = 480.0
-	maxWidth  = 4000.0
-	maxPixels = 120e6
+	minWidth = 480.0
+	maxWidth = 4000.0
 )
 
 // errNoGraph is what both forms say when there is nothing to draw from; an
@@ -52,41 +51,17 @@ var errNoGraph = errors.New("picture: no graph")
 //
 // The error is that of the writer, or says what is wrong with the options.
 func SVG(w io.Writer, g *bottle.Graph, opt Options) error {
-	s, err := layout(g, opt)
+	d, err := Draw(g, opt)
 	if err != nil {
 		return err
 	}
-	if err := writeSVG(w, s); err != nil {
-		return fmt.Errorf("picture: writing SVG: %w", err)
-	}
-	return nil
+	return d.SVG(w)
 }
 
-// PNG writes the same picture as [SVG] as pixels, in the fonts of the Go project.
-//
-// These cover Latin, Greek and Cyrillic; other scripts are shown as empty boxes: use SVG for them.
-//
-// The error is that of the writer, or says what is wrong with the options: a picture of more than
-// 120 million pixels is refused.
-func PNG(w io.Writer, g *bottle.Graph, opt Options) error {
-	if opt.Scale == 0 {
-		opt.Scale = 2
-	}
-	if !(opt.Scale >= 0.1 && opt.Scale <= 20) {
-		return fmt.Errorf("picture: scale %v is not between 0.1 and 20", opt.Scale)
-	}
+// Draw lays out a graph, or the row of its windows if it has some. The error says what is wrong with the options.
+func Draw(g *bottle.Graph, opt Options) (*Drawing, error) {
 	s, err := layout(g, opt)
-	if err != nil {
-		return err
-	}
-	if px := s.width * s.height * opt.Scale * opt.Scale; px > maxPixels {
-		return fmt.Errorf("picture: a PNG of %.0f × %.0f pixels is too large; lower the scale, or draw fewer groups",
-			s.width*opt.Scale, s.height*opt.Scale)
-	}
-	if err := writePNG(w, s, opt.Scale, opt.Dark); err != nil {
-		return fmt.Errorf("picture: writing PNG: %w", err)
-	}
-	return nil
+	return newDrawing(s, err, opt)
 }
 
 // layout decides where everything stands. Both forms are written from its scene.

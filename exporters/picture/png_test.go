@@ -5,12 +5,49 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"io"
 	"math"
 	"sync"
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/exporters/picture/internal/pixels"
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/speedup"
 )
+
+// pngForm writes a drawing as package png does.
+func pngForm(w io.Writer) func(*Drawing, error) error {
+	return func(d *Drawing, err error) error {
+		if err != nil {
+			return err
+		}
+		return pixels.Write(w, d)
+	}
+}
+
+func PNG(w io.Writer, g *bottle.Graph, opt Options) error { return pngForm(w)(Draw(g, opt)) }
+
+func DiffPNG(w io.Writer, before, after *bottle.Graph, opt Options) error {
+	return pngForm(w)(DrawDiff(before, after, opt))
+}
+
+func ContentionPNG(w io.Writer, p *contention.Profile, opt ContentionOptions) error {
+	return pngForm(w)(DrawContention(p, opt))
+}
+
+func StacksPNG(w io.Writer, s []*speedup.Stack, opt Options) error {
+	return pngForm(w)(DrawStacks(s, opt))
+}
+
+func TasksPNG(w io.Writer, p *granularity.Profile, opt Options) error {
+	return pngForm(w)(DrawTasks(p, opt))
+}
+
+func StripPNG(w io.Writer, p *granularity.Profile, opt Options) error {
+	return pngForm(w)(DrawStrip(p, opt))
+}
 
 // pngOf is a picture as a reader of its file sees it.
 func pngOf(t testing.TB, g *bottle.Graph, opt Options) image.Image {
@@ -30,7 +67,7 @@ func pngOf(t testing.TB, g *bottle.Graph, opt Options) image.Image {
 // changes no pixel, as TestPNGOfEverything checks.
 func painted(t testing.TB, s *scene, opt Options) *image.RGBA {
 	t.Helper()
-	img, err := paintScene(s, opt.Scale, opt.Dark)
+	img, err := pixels.Paint(&Drawing{s, opt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +197,7 @@ func TestPNGsAtTheSameTime(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			if got, err := paintScene(s, opt.Scale, opt.Dark); err != nil || !bytes.Equal(got.Pix, want.Pix) {
+			if got, err := pixels.Paint(&Drawing{s, opt}); err != nil || !bytes.Equal(got.Pix, want.Pix) {
 				t.Errorf("two pictures of the same graph differ; error %v", err)
 			}
 		})

@@ -19,35 +19,17 @@ var errNoStack = errors.New("picture: no speedup stack")
 // Components that are too small to be seen are put together. The document is like that of [SVG]; of the options, Top
 // and Panels mean nothing here. The error is that of the writer, or says what is wrong with the options.
 func StacksSVG(w io.Writer, stacks []*speedup.Stack, opt Options) error {
-	s, err := layoutStacks(stacks, opt)
+	d, err := DrawStacks(stacks, opt)
 	if err != nil {
 		return err
 	}
-	if err := writeSVG(w, s); err != nil {
-		return fmt.Errorf("picture: writing SVG: %w", err)
-	}
-	return nil
+	return d.SVG(w)
 }
 
-// StacksPNG writes the same picture as [StacksSVG] as pixels. See [PNG].
-func StacksPNG(w io.Writer, stacks []*speedup.Stack, opt Options) error {
-	if opt.Scale == 0 {
-		opt.Scale = 2
-	}
-	if !(opt.Scale >= 0.1 && opt.Scale <= 20) {
-		return fmt.Errorf("picture: scale %v is not between 0.1 and 20", opt.Scale)
-	}
+// DrawStacks lays out the picture of [StacksSVG].
+func DrawStacks(stacks []*speedup.Stack, opt Options) (*Drawing, error) {
 	s, err := layoutStacks(stacks, opt)
-	if err != nil {
-		return err
-	}
-	if px := s.width * s.height * opt.Scale * opt.Scale; px > maxPixels {
-		return fmt.Errorf("picture: a PNG of %.0f × %.0f pixels is too large; lower the scale, or draw fewer stacks", s.width*opt.Scale, s.height*opt.Scale)
-	}
-	if err := writePNG(w, s, opt.Scale, opt.Dark); err != nil {
-		return fmt.Errorf("picture: writing PNG: %w", err)
-	}
-	return nil
+	return newDrawing(s, err, opt)
 }
 
 // maxStacks bounds the bars that are drawn side by side.

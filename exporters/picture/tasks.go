@@ -22,12 +22,16 @@ var errNoTasks = errors.New("picture: no profile of tasks")
 // document is like that of [SVG]; of the options, Panels means nothing here. The error is that of the writer, or says
 // what is wrong with the options.
 func TasksSVG(w io.Writer, p *granularity.Profile, opt Options) error {
-	return tasksForm(w, p, opt, layoutTasks, svgForm)
+	d, err := DrawTasks(p, opt)
+	if err != nil {
+		return err
+	}
+	return d.SVG(w)
 }
 
-// TasksPNG writes the same picture as [TasksSVG] as pixels. See [PNG].
-func TasksPNG(w io.Writer, p *granularity.Profile, opt Options) error {
-	return tasksForm(w, p, opt, layoutTasks, pngForm)
+// DrawTasks lays out the picture of [TasksSVG].
+func DrawTasks(p *granularity.Profile, opt Options) (*Drawing, error) {
+	return drawTasks(p, opt, layoutTasks)
 }
 
 // StripSVG writes what the tasks and the machine did over time as an SVG document: a row for each class that
@@ -37,48 +41,28 @@ func TasksPNG(w io.Writer, p *granularity.Profile, opt Options) error {
 //
 // The options mean what they mean to [TasksSVG].
 func StripSVG(w io.Writer, p *granularity.Profile, opt Options) error {
-	return tasksForm(w, p, opt, layoutStrip, svgForm)
+	d, err := DrawStrip(p, opt)
+	if err != nil {
+		return err
+	}
+	return d.SVG(w)
 }
 
-// StripPNG writes the same picture as [StripSVG] as pixels. See [PNG].
-func StripPNG(w io.Writer, p *granularity.Profile, opt Options) error {
-	return tasksForm(w, p, opt, layoutStrip, pngForm)
+// DrawStrip lays out the picture of [StripSVG].
+func DrawStrip(p *granularity.Profile, opt Options) (*Drawing, error) {
+	return drawTasks(p, opt, layoutStrip)
 }
 
-// tasksForm checks the options, lays a picture out and writes it in a form.
-func tasksForm(w io.Writer, p *granularity.Profile, opt Options, layout func(*granularity.Profile, Options) *scene, write func(io.Writer, *scene, Options) error) error {
+func drawTasks(p *granularity.Profile, opt Options, layout func(*granularity.Profile, Options) *scene) (*Drawing, error) {
 	if p == nil {
-		return errNoTasks
+		return nil, errNoTasks
 	}
 	if math.IsNaN(opt.Width) || opt.Width < 0 {
-		return fmt.Errorf("picture: width %v is not a number of units", opt.Width)
+		return nil, fmt.Errorf("picture: width %v is not a number of units", opt.Width)
 	}
 	if opt.Width == 0 {
 		opt.Width = tasksWidth
 	}
 	opt.Width = min(maxWidth, max(minWidth, opt.Width))
-	return write(w, layout(p, opt), opt)
-}
-
-func svgForm(w io.Writer, s *scene, _ Options) error {
-	if err := writeSVG(w, s); err != nil {
-		return fmt.Errorf("picture: writing SVG: %w", err)
-	}
-	return nil
-}
-
-func pngForm(w io.Writer, s *scene, opt Options) error {
-	if opt.Scale == 0 {
-		opt.Scale = 2
-	}
-	if !(opt.Scale >= 0.1 && opt.Scale <= 20) {
-		return fmt.Errorf("picture: scale %v is not between 0.1 and 20", opt.Scale)
-	}
-	if px := s.width * s.height * opt.Scale * opt.Scale; px > maxPixels {
-		return fmt.Errorf("picture: a PNG of %.0f × %.0f pixels is too large; lower the scale", s.width*opt.Scale, s.height*opt.Scale)
-	}
-	if err := writePNG(w, s, opt.Scale, opt.Dark); err != nil {
-		return fmt.Errorf("picture: writing PNG: %w", err)
-	}
-	return nil
+	return &Drawing{layout(p, opt), opt}, nil
 }

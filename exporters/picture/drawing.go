@@ -1,0 +1,139 @@
+package picture
+
+import (
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+)
+
+// Drawing is a picture that is laid out, to be written as SVG, or by package png as pixels.
+type Drawing struct {
+	scene *scene
+	opt   Options
+}
+
+// newDrawing returns the drawing of a layout, unless there is an error.
+func newDrawing(s *scene, err error, opt Options) (*Drawing, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Drawing{s, opt}, nil
+}
+
+// SVG writes the drawing as an SVG document. See the function [SVG].
+func (d *Drawing) SVG(w io.Writer) error {
+	if err := writeSVG(w, d.scene); err != nil {
+		return fmt.Errorf("picture: writing SVG: %w", err)
+	}
+	return nil
+}
+
+// Size returns the size in units, of which an SVG has one for a pixel and a PNG scale pixels.
+func (d *Drawing) Size() (width, height, scale float64) {
+	scale = d.opt.Scale
+	if scale == 0 {
+		scale = 2
+	}
+	return d.scene.width, d.scene.height, scale
+}
+
+// Paper returns the color of the background, light or dark as Options.Dark says.
+func (d *Drawing) Paper() color.RGBA { return d.theme()[paper] }
+
+func (d *Drawing) theme() map[role]color.RGBA {
+	if d.opt.Dark {
+		return darkTheme
+	}
+	return lightTheme
+}
+
+// Paint paints the drawing on its paper, by calls of fill for the corners of polygons and of text for lines of
+// text. x and y are where the baseline of a text is at the given part of its length, its anchor: 0 is the beginning. An upright text reads
+// from the bottom to the top. Colors are those of Options.Dark. Paint returns the first error of text.
+func (d *Drawing) Paint(fill func(corners [][2]float64, c color.RGBA), text func(x, y float64, s string, size, anchor float64, bold, upright bool, c color.RGBA) error) error {
+	b := brush{fill: fill, text: text, theme: d.theme()}
+	return b.shapes(d.scene.shapes)
+}
+
+// brush turns shapes into polygons and texts.
+type brush struct {
+	fill  func(corners [][2]float64, c color.RGBA)
+	text  func(x, y float64, s string, size, anchor float64, bold, upright bool, c color.RGBA) error
+	theme map[role]color.RGBA
+}
+
+func (b *brush) color(p paint) color.RGBA {
+	if p.role == fixed {
+		return p.rgb
+	}
+	return b.theme[p.role]
+}
+
+// shapes fails only where text does.
+func (b *brush) shapes(shapes []shape) error {
+	for _, s := range shapes {
+		var err error
+		switch s := s.(type) {
+		case *group:
+			err = b.shapes(s.shapes)
+		case rect:
+			b.rect(s)
+		case ribbon:
+			b.ribbon(s)
+		case lines:
+			b.lines(s)
+		case text:
+			err = b.text(s.x, s.y, s.s, s.size, [...]float64{start: 0, middle: 0.5, end: 1}[s.anchor], s.bold, s.upright, b.color(s.fill))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *brush) rect(r rect) {
+	x, y := r.x+r.w, r.y+r.h
+	b.fill([][2]float64{{r.x, r.y}, {x, r.y}, {x, y}, {r.x, y}}, b.color(r.fill))
+	if r.border {
+		b.lines(lines{segments: []segment{{r.x, r.y, x, r.y}, {x, r.y, x, y}, {x, y, r.x, y}, {r.x, y, r.x, r.y}}, stroke: themed(paper), width: borderWidth})
+	}
+}
+
+// borderWidth is that of the line that sets boxes off.
+const borderWidth = 0.8
+
+func (b *brush) lines(l lines) {
+	col := b.color(l.stroke)
+	for _, s := range l.segments {
+		for _, d := range dashes(s, l.dash) {
+			length := math.Hypot(d.x2-d.x1, d.y2-d.y1)
+			if length == 0 {
+				continue
+			}
+			// Half the width, at a right angle to the line.
+			nx, ny := -(d.y2-d.y1)/length*l.width/2, (d.x2-d.x1)/length*l.width/2
+			b.fill([][2]float64{{d.x1 + nx, d.y1 + ny}, {d.x2 + nx, d.y2 + ny}, {d.x2 - nx, d.y2 - ny}, {d.x1 - nx, d.y1 - ny}}, col)
+		}
+	}
+}
+
+// dashes cuts a line into dashes that are as long as the gaps between them.
+func dashes(s segment, dash float64) []segment {
+	length := math.Hypot(s.x2-s.x1, s.y2-s.y1)
+	if dash <= 0 || length <= dash {
+		return []segment{s}
+	}
+	at := func(d float64) (x, y float64) {
+		t := min(1, d/length)
+		return s.x1 + t*(s.x2-s.x1), s.y1 + t*(s.y2-s.y1)
+	}
+	var out []segment
+	for d := 0.0; d < length; d += 2 * dash {
+		x1, y1 := at(d)
+		x2, y2 := at(d + dash)
+		out = append(out, segment{x1, y1, x2, y2})
+	}
+	return out
+}
