@@ -53,7 +53,7 @@ func TestSnapshotWithoutSpeedupFindsTheSame(t *testing.T) {
 			opt := Options{Last: last, Workers: 1}
 			end := data
 			if last > 0 {
-				end = timeline.Tail(data, last) // without the generations before, a few goroutines have other names
+				end = timeline.Tail(data, last) // as ReadLast does: both see the same generations
 			}
 			want := results(t, end, opt)
 			opt.NoSpeedup = true
