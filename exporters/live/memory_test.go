@@ -137,6 +137,9 @@ func memoryChild() {
 	var slow []net.Conn
 	out.Slow = peakOf(func() {
 		for range slowClients {
+			if out.Refused == 10 {
+				break
+			}
 			c, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 			if err != nil {
 				panic(err)
@@ -161,8 +164,8 @@ func memoryChild() {
 	json.NewEncoder(os.Stdout).Encode(out)
 }
 
-// slowClients is how many ask for traces, and read little of them.
-const slowClients = 60
+// slowClients is how many ask for traces, and read little of them, unless ten are told to come again before that.
+const slowClients = 300
 
 // maxMemory is the limit of the child.
 const maxMemory = 200 << 20
@@ -192,8 +195,8 @@ func TestMemory(t *testing.T) {
 			t.Errorf("%s: %d, the peak is %d MB, want at most %d MB", path, p.Status[path], peak>>20, limit>>20)
 		}
 	}
-	if limit := p.Before + maxMemory + 48<<20; p.Slow > limit || p.Admitted == 0 || p.Refused == 0 || p.Admitted+p.Refused != slowClients {
-		t.Errorf("%d slow clients: %d admitted, %d told to come again, the peak is %d MB, want at most %d MB", slowClients, p.Admitted, p.Refused, p.Slow>>20, limit>>20)
+	if limit := p.Before + maxMemory + 48<<20; p.Slow > limit || p.Admitted == 0 || p.Refused == 0 {
+		t.Errorf("slow clients: %d admitted, %d told to come again, the peak is %d MB, want at most %d MB", p.Admitted, p.Refused, p.Slow>>20, limit>>20)
 	}
 }
 
