@@ -144,7 +144,7 @@ func (o *Observer) warnings(g *Graph) (w []string) {
 	if o.version < 22 {
 		w = append(w, fmt.Sprintf("A trace of Go 1.%d: it does not tell goroutine states as exactly as those since Go 1.22.", o.version))
 	}
-	return append(append(w, g.unnamedWarning()...), g.cWarning()...)
+	return append(append(w, g.unnamedWarning()...), g.cWarning(o.inC)...)
 }
 
 // unnamedWarning says that the names of goroutines are missing, if these are many.

@@ -39,7 +39,7 @@ func twoInC(t *testing.T, g *Graph, each time.Duration, parallelism float64) {
 	if all, running := g.InC(); all != b.InC || running > all || running*20 < all*19 {
 		t.Errorf("in C %v, running of it %v", all, running)
 	}
-	if n := slices.IndexFunc(g.Warnings, func(w string) bool { return strings.Contains(w, "C code, which the scheduler does not see") }); n < 0 ||
+	if n := slices.IndexFunc(g.Warnings, func(w string) bool { return strings.HasPrefix(w, "2 goroutines ran C code for ") }); n < 0 ||
 		slices.ContainsFunc(g.Warnings[n+1:], func(w string) bool { return strings.Contains(w, "C code") }) {
 		t.Errorf("not one warning of C: %q", g.Warnings)
 	}

@@ -261,6 +261,6 @@ func (m *merger) result() *Graph {
 	} else {
 		g.finish()
 	}
-	g.Warnings = append(append(g.Warnings, g.unnamedWarning()...), g.cWarning()...)
+	g.Warnings = append(append(g.Warnings, g.unnamedWarning()...), g.cWarning(0)...)
 	return g
 }

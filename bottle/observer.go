@@ -57,6 +57,7 @@ type Observer struct {
 	idleCapacity    int64
 	pieces          pieces
 	cpus            float64 // see [Graph.CPUs]
+	inC, inCOf      int     // goroutines that were in C; the number of the graph of which that is
 }
 
 // member is a live goroutine.
@@ -71,6 +72,7 @@ type member struct {
 	site   *timeline.Frame // where it waits
 	world  string          // the stop-the-world range it is in
 	visits []visit
+	inC    int // the last graph in which it was in C: see Observer.inCOf
 }
 
 // visit tells in which window and in which piece a goroutine was last counted for a box.
@@ -111,7 +113,7 @@ func NewObserver(opt Options) *Observer {
 	if opt.MaxSingle <= 0 {
 		opt.MaxSingle = 1000
 	}
-	return &Observer{opt: opt, boxes: map[boxKey]*box{}}
+	return &Observer{opt: opt, boxes: map[boxKey]*box{}, inCOf: 1}
 }
 
 // Begin implements [timeline.Observer].
@@ -201,6 +203,10 @@ func (o *Observer) settle(m *member) {
 			m.box.win.waiting[m.wait%32] += dt
 		}
 		m.box.win.inC += dt
+		if m.inC != o.inCOf && dt > 0 {
+			m.inC = o.inCOf
+			o.inC++
+		}
 		*m.box.sites.at(siteKey{m.wait, m.site}) += dt
 	}
 }

@@ -48,7 +48,7 @@ func (o *Observer) result(info *timeline.Info, err error) (*Graph, error) {
 	}
 	g := o.Graph()
 	withoutC := *info
-	withoutC.Notes = slices.DeleteFunc(slices.Clone(info.Notes), func(n string) bool { return n == timeline.NoteC }) // the graph says more
+	withoutC.Notes = slices.DeleteFunc(slices.Clone(info.Notes), func(n string) bool { return n == info.NoteC() }) // the graph says more
 	g.Warnings = append(g.Warnings, withoutC.Warnings(err)...)
 	return g, err
 }

@@ -170,8 +170,8 @@ func (g *Graph) InC() (all, running time.Duration) {
 	return all, running
 }
 
-// cWarning says what is not known of goroutines in C, if any were there.
-func (g *Graph) cWarning() []string {
+// cWarning says what is not known of goroutines in C, if any were there: as many as n, or 0 where that is not known.
+func (g *Graph) cWarning(n int) []string {
 	all, running := g.InC()
 	if all == 0 {
 		return nil
@@ -179,7 +179,11 @@ func (g *Graph) cWarning() []string {
 	if g.Offered {
 		running = all
 	}
-	return []string{fmt.Sprintf("Goroutines were in C code, which the scheduler does not see, for %s; %s of that counts as running, "+cReason, format.Duration(all), format.Duration(running))}
+	who := "Goroutines"
+	if n > 0 {
+		who = format.Plural(n, "goroutine", "goroutines")
+	}
+	return []string{fmt.Sprintf("%s ran C code for %s, which the scheduler does not see; %s of that counts as running, "+cReason, who, format.Duration(all), format.Duration(running))}
 }
 
 const cReason = "on processors that were free for it. A trace cannot tell whether C code computes or waits."

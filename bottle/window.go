@@ -57,6 +57,7 @@ func (o *Observer) discard() {
 		}
 	}
 	o.exited = 0
+	o.inC, o.inCOf = 0, o.inCOf+1
 	for i := range o.members {
 		m := &o.members[i]
 		m.visits = m.visits[:0]

@@ -1,6 +1,12 @@
 package timeline
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
 
 // To the scheduler, a call of C is a system call: the goroutine keeps its P until the runtime takes it, after 20 µs to
 // 10 ms, and is then "blocked", though the C code may compute on a thread, and a processor, of its own. The stack at the
@@ -21,8 +27,14 @@ import "strings"
 // A thread that C made, and that has called Go, is a goroutine as well. Between two calls of Go it is where no function of
 // the program has sent it: it is SyscallBlocked, with the wait WaitCThread.
 
-// NoteC is the note (Info.Notes) of a pass that has seen C code.
-const NoteC = "Goroutines were in C code, which the scheduler does not see. It counts as running while a processor is free for it; a trace cannot tell whether it computes or waits."
+// NoteC returns the note (Info.Notes) of a pass that has seen C code; "" of others.
+func (i *Info) NoteC() string {
+	if i.InC <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s ran C code for %s, which the scheduler does not see. It counts as running while a processor is free for it; a trace cannot tell whether it computes or waits.",
+		format.Plural(i.GoroutinesInC, "goroutine", "goroutines"), format.Duration(time.Duration(i.InC)))
+}
 
 // callsC reports whether a stack with which a goroutine left Go for a system call is that of a call of C: the
 // innermost function that is not the runtime's was made by cgo, or belongs to purego, which does without.

@@ -186,7 +186,7 @@ func TestCOfRecordedTraces(t *testing.T) {
 		info := mustRead(t, c.data, Options{Name: c.name}, rule)
 		rule.report(t)
 		inC := rule.seen[InC] > 0
-		if inC != (info.InC > 0) || inC != slices.Contains(info.Notes, NoteC) || inC != slices.Contains([]string{"cgo-go1.26.8.trace", "cgocalls-go1.26.8.trace"}, c.name) {
+		if inC != (info.InC > 0) || inC != (info.GoroutinesInC > 0) || inC != slices.Contains(info.Notes, info.NoteC()) || inC != slices.Contains([]string{"cgo-go1.26.8.trace", "cgocalls-go1.26.8.trace"}, c.name) {
 			t.Errorf("%s: %v in C, seen: %v, notes: %q", c.name, info.InC, rule.seen, info.Notes)
 		}
 	}

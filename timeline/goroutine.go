@@ -69,6 +69,7 @@ type Goroutine struct {
 	ranges []openRange
 	// ofC: a thread of C that called Go. older and newer are its neighbors in the list of inC.
 	ofC          bool
+	wasInC       bool
 	older, newer *Goroutine
 
 	start    *start // nil while Start is not known

@@ -67,8 +67,9 @@ type Info struct {
 	Size        int64 // of the input in bytes, −1 if not known
 	// Reordered counts transitions whose time was raised to that of the one before, of another generation.
 	Reordered int
-	// InC is the time for which goroutines were in C code, summed: see State.IsC.
-	InC Time
+	// InC is the time for which goroutines were in C code, summed: see State.IsC. GoroutinesInC is their number.
+	InC           Time
+	GoroutinesInC int
 	// Inconsistent counts events that contradict the state known before them.
 	Inconsistent int
 	// Notes says in sentences what else limits the trust in the pass.

@@ -336,6 +336,10 @@ func (r *replay) show(g *Goroutine, cur *interval, waker *Goroutine, wakerStack 
 	g.cur = *cur
 	if tr.State.IsC() {
 		r.info.InC += tr.End - tr.Start
+		if !g.wasInC {
+			g.wasInC = true
+			r.info.GoroutinesInC++
+		}
 	}
 	for _, o := range r.observers {
 		o.Transition(tr)
@@ -527,8 +531,8 @@ func (r *replay) end() {
 	for _, g := range r.living() {
 		r.change(g, &interval{since: r.now, proc: -1, thread: -1}, nil, nil)
 	}
-	if r.info.InC > 0 {
-		r.info.Notes = append(r.info.Notes, NoteC)
+	if note := r.info.NoteC(); note != "" {
+		r.info.Notes = append(r.info.Notes, note)
 	}
 	e := &End{Time: r.now}
 	for _, o := range r.observers {

@@ -96,9 +96,9 @@ func TestConditionSyntax(t *testing.T) {
 		"wall>2":                    "wants a duration",
 		"wall>2parsecs":             "wants a duration",
 		"group(main.main":           "never closed",
-		"group().share-%>3":         "want group(NAME).share-% or group(NAME).lost-% or group(NAME).parallelism",
-		"group(main.main)>3":        "want group(NAME).share-% or group(NAME).lost-% or group(NAME).parallelism",
-		"group(main.main).neck-%>3": "want one of share-%, lost-%, parallelism",
+		"group().share-%>3":         "want group(NAME).share-% or group(NAME).lost-% or group(NAME).in-c-% or group(NAME).parallelism",
+		"group(main.main)>3":        "want group(NAME).share-% or group(NAME).lost-% or group(NAME).in-c-% or group(NAME).parallelism",
+		"group(main.main).neck-%>3": "want one of share-%, lost-%, in-c-%, parallelism",
 	} {
 		c := conditions[*bottle.Graph]{about: graphMeasures}
 		if err := c.add(expr); err == nil || !strings.Contains(err.Error(), want) {
@@ -161,7 +161,7 @@ func TestConditionDigits(t *testing.T) {
 // An empty graph has no percentages.
 func TestConditionsOfNothing(t *testing.T) {
 	c := conditions[*bottle.Graph]{about: graphMeasures}
-	if err := c.add("neck-%>0,idle-%>0,gc-%>0,parallelism>0,wall>0s"); err != nil {
+	if err := c.add("neck-%>0,idle-%>0,gc-%>0,in-c-%>0,parallelism>0,wall>0s"); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.check(&bottle.Graph{}); err != nil {
@@ -179,5 +179,19 @@ func TestLostCapacityThatIsNotKnownFails(t *testing.T) {
 	}
 	if err := c.check(g); err == nil || !strings.Contains(err.Error(), "lost capacity is not known") {
 		t.Errorf("%v", err)
+	}
+}
+
+// The time in C is a measure of graphs, their groups and what changed between two.
+func TestTimeInCIsAMeasure(t *testing.T) {
+	const cTrace = "../../testdata/small/cgo-go1.26.8.trace"
+	bottleneck("graph", "-fail", "in-c-%>250,group(main.computing).in-c-%<150", cTrace).want(t, exitOK, "2 goroutines ran C code for", "")
+	bottleneck("graph", "-fail", "in-c-%>150", cTrace).want(t, exitFailure, "Bottle graph", "-fail: in-c-%>150: got 19")
+	bottleneck("graph", "-fail", "group(main.computing).in-c-%>150", cTrace).want(t, exitFailure, "Bottle graph", "in-c-%>150: got 19")
+	bottleneck("graph", "-fail", "in-c-%>0", computeTrace).want(t, exitOK, "Bottle graph", "")
+	bottleneck("diff", "-fail", "in-c-%>0", computeTrace, cTrace).want(t, exitFailure, "in C code", "in-c-%>0: got 19")
+	bottleneck("diff", "-format", "json", computeTrace, cTrace).want(t, exitOK, `"name": "in-c-%"`, "")
+	if r := bottleneck("diff", computeTrace, mutexTrace); strings.Contains(r.out, "in C code") {
+		t.Errorf("C code in programs without:\n%s", r.out)
 	}
 }

@@ -78,8 +78,10 @@ A check for continuous integration:
         neck-%        the same without idle time: what was lost while something ran
         idle-%        the part of the time in which nothing ran
         gc-%          the garbage collector's part of the time
+        in-c-%        the time for which goroutines were in C code, summed, in parts of the whole
+                      time: 200 where two were there all the time
         wall          the whole time, as a duration: wall>2s
-        group(NAME).share-%, group(NAME).lost-%, group(NAME).parallelism
+        group(NAME).share-%, group(NAME).lost-%, group(NAME).in-c-%, group(NAME).parallelism
                       those of one group, by the name in the graph, short or in full
 
     Exit status: 0 success, 1 failure or a condition that holds, 2 wrong usage.

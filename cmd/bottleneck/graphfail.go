@@ -16,9 +16,10 @@ var graphMeasures = measures[*bottle.Graph]{
 		{measure{name: "neck-%", percent: true}, neckPercent},
 		{measure{name: "idle-%", percent: true}, always(func(g *bottle.Graph) float64 { return percent(g.Idle, g.Wall) })},
 		{measure{name: "gc-%", percent: true}, always(gcPercent)},
+		{measure{name: "in-c-%", percent: true}, always(func(g *bottle.Graph) float64 { all, _ := g.InC(); return percent(all, g.Wall) })},
 		{measure{name: "wall", wall: true}, always(func(g *bottle.Graph) float64 { return float64(g.Wall) })},
 	},
-	part: ofPart("group", []measure{{name: "share-%", percent: true}, {name: "lost-%", percent: true}, {name: "parallelism"}}, groupMeasure),
+	part: ofPart("group", []measure{{name: "share-%", percent: true}, {name: "lost-%", percent: true}, {name: "in-c-%", percent: true}, {name: "parallelism"}}, groupMeasure),
 }
 
 func neckPercent(g *bottle.Graph) (float64, error) { return ofCapacity(g, g.Lost()-g.IdleLost) }
@@ -54,6 +55,8 @@ func groupMeasure(g *bottle.Graph, group string, m measure) (float64, error) {
 		return 0, err
 	case m.name == "lost-%":
 		return ofCapacity(g, b.Lost)
+	case m.name == "in-c-%":
+		return percent(b.InC, g.Wall), nil
 	case m.percent:
 		return percent(b.Share, g.Wall), nil
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 )
 
@@ -110,10 +111,28 @@ func (s *session) finish() {
 		s.b.Logf("bench: no graph: %v", err)
 		return
 	}
-	s.b.ReportMetric(g.MeanParallelism(), "parallelism")
-	s.b.ReportMetric(max(leastPercent, 100*float64(g.Lost()-g.IdleLost)/float64(max(1, g.Capacity))), "neck-%")
+	for _, m := range graphMetrics(g) {
+		s.b.ReportMetric(m.value, m.unit)
+	}
 	s.write(*bottleOut, ".svg", func(w file) error { return drawGraph(w, g, s) })
 	s.write(*bottleOut, ".json", func(w file) error { return writeGraph(w, g) })
+}
+
+type metric struct {
+	unit  string
+	value float64
+}
+
+// graphMetrics are what a graph tells of a benchmark.
+func graphMetrics(g *bottle.Graph) []metric {
+	list := []metric{
+		{"parallelism", g.MeanParallelism()},
+		{"neck-%", max(leastPercent, 100*float64(g.Lost()-g.IdleLost)/float64(max(1, g.Capacity)))},
+	}
+	if c, _ := g.InC(); c > 0 {
+		list = append(list, metric{"in-c-%", 100 * float64(c) / float64(g.Wall)})
+	}
+	return list
 }
 
 // leastPercent stands for none: a geometric mean cannot hold 0.

@@ -466,3 +466,21 @@ func TestBenchstat(t *testing.T) {
 		}
 	}
 }
+
+// The time in C code is a metric of benchmarks that have any.
+func TestTimeInCIsAMetric(t *testing.T) {
+	for file, want := range map[string]bool{"cgo": true, "compute": false} {
+		g, err := bottle.ReadFile(t.Context(), "../../testdata/small/"+file+"-go1.26.8.trace", bottle.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		units := map[string]float64{}
+		for _, m := range graphMetrics(g) {
+			units[m.unit] = m.value
+		}
+		all, _ := g.InC()
+		if got, ok := units["in-c-%"]; ok != want || got != 100*float64(all)/float64(g.Wall) || units["parallelism"] != g.MeanParallelism() {
+			t.Errorf("%s: %v", file, units)
+		}
+	}
+}

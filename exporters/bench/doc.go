@@ -31,6 +31,7 @@
 //	parallelism     with Trace: goroutines that ran at once, on average over the measured loop
 //	neck-%          with Trace: the part of the capacity, GOMAXPROCS × time, that was lost while something ran, but not on
 //	                all processors; idle time is not in it. See bottle.Box.Lost
+//	in-c-%          with Trace: the time for which goroutines were in C code, summed, in parts of the measured time, if any were
 //	blocked-ns/op   what goroutines waited for locks of package contention, for each operation, summed over goroutines
 //	contentions/op  how often they had to
 //	cycles/task     reference cycles of a task of package granularity, on average (of its default recorder)

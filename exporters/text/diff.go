@@ -31,6 +31,9 @@ func WriteDiff(w io.Writer, before, after *bottle.Graph, opt Options) error {
 	t.row("parallelism", format.Parallelism(before.MeanParallelism()), format.Parallelism(after.MeanParallelism()), ratioOf(before.MeanParallelism(), after.MeanParallelism()))
 	t.row("lost capacity", format.Percent(before.Lost(), before.Capacity), format.Percent(after.Lost(), after.Capacity), ratioOf(part(before.Lost(), before.Capacity), part(after.Lost(), after.Capacity)))
 	t.row("idle", format.Duration(before.Idle), format.Duration(after.Idle), ratioOf(float64(before.Idle), float64(after.Idle)))
+	if c, d := inC(before), inC(after); c+d > 0 {
+		t.row("in C code", format.Duration(c), format.Duration(d), ratioOf(float64(c), float64(d)))
+	}
 	t.write(&b, opt.Width)
 	b.WriteByte('\n')
 
@@ -77,6 +80,11 @@ func WriteDiff(w io.Writer, before, after *bottle.Graph, opt Options) error {
 		return fmt.Errorf("text: writing: %w", err)
 	}
 	return nil
+}
+
+func inC(g *bottle.Graph) time.Duration {
+	all, _ := g.InC()
+	return all
 }
 
 // Change is a group in two graphs.
