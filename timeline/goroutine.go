@@ -149,10 +149,13 @@ func (g *Goroutine) InRange(name string) bool {
 
 func (g *Goroutine) setStart(s *start) { g.start, g.Start, g.Kind = s, s.name, s.kind }
 
+// coroutineStart is the start function of the coroutines of iter.Pull, which execute the program's iterators.
+const coroutineStart = "runtime.corostart"
+
 // kindOf classifies a goroutine by its start function.
 func kindOf(fn string) Kind {
 	switch {
-	case fn == "runtime.main":
+	case fn == "runtime.main", fn == coroutineStart:
 		return Application
 	case strings.HasPrefix(fn, "runtime/trace."), strings.HasPrefix(fn, "runtime.trace"), strings.HasPrefix(fn, "runtime.(*trace"), isOwn(fn):
 		return Tracer

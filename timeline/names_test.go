@@ -112,7 +112,7 @@ func TestBirths(t *testing.T) {
 
 func TestKinds(t *testing.T) {
 	for in, want := range map[string]Kind{
-		"main.main": Application, "runtime.main": Application, "": Application, "net/http.(*conn).serve": Application, "runtimes.f": Application,
+		"main.main": Application, "runtime.main": Application, "": Application, "net/http.(*conn).serve": Application, "runtimes.f": Application, "runtime.corostart": Application,
 		"runtime.gcBgMarkWorker": GC, "runtime.bgsweep": GC, "runtime.bgscavenge": GC, "runtime.forcegchelper": GC, "runtime.gcenable.func1": GC,
 		"runtime.runfinq": Runtime, "runtime.runFinalizers": Runtime, "runtime.runCleanups": Runtime, "runtime/pprof.profileWriter": Runtime, "os/signal.loop": Runtime,
 		"runtime/trace.Start.func1": Tracer, "runtime.traceStartReadCPU.func1": Tracer, "runtime.(*traceAdvancerState).start.func1": Tracer, "runtime/trace.(*traceMultiplexer).startLocked.func1": Tracer,

@@ -20,6 +20,8 @@ import (
 //
 //   - a wrapper that the compiler made,
 //   - a function of the standard library, or of a library that is known to start goroutines for others,
+//   - a function of another module, if one of the program's own comes after it: no module can import the program,
+//     so it was called by a function value, as by the worker of a pool,
 //   - a launcher: a function that calls several other functions by function values.
 //
 // Where its call chains have no such function, a goroutine is called what the others are called that the same go statement
@@ -37,17 +39,20 @@ import (
 // A goroutine that does several such things, as the worker of a pool, has the name of the launcher: a task that neither waits
 // nor makes a system call leaves no call chain, so what ran between two of them is not known. The places of its
 // waits are. Where the standard library is the launcher, as package testing of a benchmark and its Cleanup, it has the name of the
-// first. The goroutines of servers (net/http, gRPC) read before they call a handler, and reading shows: their stretches of
-// running belong to what the call chain at the end shows; see server.
+// first. A library's goroutine that reads by itself and calls functions of the program is a server's, as that of net/http and gRPC: it reads
+// before it calls a handler, and reading shows. Its stretches of running belong to what the call chain at the end shows; see server.
 //
 // All that a generation (about a second) shows holds from its beginning. It does not change what was shown before: a launcher that
 // is found in a later generation is none in an earlier one.
 
 // calls is what a call chain shows of who started its goroutine, and for what. Call chains that show the same share it.
 type calls struct {
-	root  string // the outermost function
-	first *Frame // the outermost frame that is the program's own; nil if there is none
-	steps []step
+	root    string // the outermost function
+	first   *Frame // the outermost frame that is not transparent; nil if there is none
+	steps   []step // from there
+	own     *Frame // the outermost frame of the program's own modules, if first is of another one; nil if there is none
+	further []step // from there
+	reads   bool   // a library reads, and not to start goroutines for others
 }
 
 // step is a call from a frame that may be a launcher's.
@@ -56,6 +61,7 @@ type step struct {
 	at      *Frame // the frame that calls: from, or one of the same package
 	to      *Frame
 	byValue bool // by a function value, as the names show
+	passes  bool // from is a handler of net/http or gRPC that calls the next one, as middleware does
 }
 
 // maxSteps bounds the launchers that start each other.
@@ -75,27 +81,57 @@ func (t *stackTable) callsOf(frames []*Frame) *calls {
 	for i >= 0 && isTransparent(frames[i]) {
 		i--
 	}
-	c := calls{root: frames[n-1].Func}
+	root := frames[n-1]
+	c := calls{root: root.Func}
 	if i >= 0 {
 		c.first = frames[i]
-		c.follow(frames, i)
+		c.steps = follow(frames, i)
+		if c.first.its().foreign {
+			for i >= 0 && (frames[i].its().foreign || isTransparent(frames[i])) {
+				i--
+			}
+			if i >= 0 {
+				c.own = frames[i]
+				c.further = follow(frames, i)
+			}
+		}
 	}
-	if len(c.steps) == 0 && i == n-1 {
+	// The root starts no goroutines for others, there is nothing of the program in the call chain, and it reads.
+	c.reads = c.own == nil && (c.first == nil || c.first.its().foreign) && !isAdapter(root) && !starter.Is(root.Func) && reads(frames)
+	if len(c.steps) == 0 && c.own == nil && c.first == root && !c.reads {
 		return nil
 	}
 	return t.share(&c)
 }
 
+// reads reports whether a call chain reads from a file or the network.
+func reads(frames []*Frame) bool {
+	for _, f := range frames {
+		if strings.HasPrefix(f.Func, "internal/poll.(*FD).Read") {
+			return true
+		}
+	}
+	return false
+}
+
 // share returns the one calls that is equal to c.
 func (t *stackTable) share(c *calls) *calls {
 	key := append(t.key[:0], c.root...)
-	if c.first != nil {
-		key = append(append(key, '|'), c.first.Func...)
+	for _, f := range []*Frame{c.first, c.own} {
+		if key = append(key, '|'); f != nil {
+			key = append(key, f.Func...)
+		}
 	}
-	for i := range c.steps {
-		s := &c.steps[i]
-		key = binary.NativeEndian.AppendUint64(append(key, '|'), uint64(uintptr(unsafe.Pointer(s.at))))
-		key = append(key, s.to.Func...)
+	if c.reads {
+		key = append(key, 'r')
+	}
+	for _, steps := range [][]step{c.steps, c.further} {
+		for i := range steps {
+			s := &steps[i]
+			key = binary.NativeEndian.AppendUint64(append(key, '|'), uint64(uintptr(unsafe.Pointer(s.at))))
+			key = append(key, s.to.Func...)
+		}
+		key = append(key, '|')
 	}
 	t.key = key
 	if old := t.calls[string(key)]; old != nil {
@@ -105,34 +141,35 @@ func (t *stackTable) share(c *calls) *calls {
 	return c
 }
 
-// follow notes the calls that frame i may have made as a launcher, and those that they reach.
-func (c *calls) follow(frames []*Frame, i int) {
-	for len(c.steps) < maxSteps {
+// follow returns the calls that frame i may have made as a launcher, and those that they reach.
+func follow(frames []*Frame, i int) (steps []step) {
+	for len(steps) < maxSteps {
 		from := frames[i]
 		pkg := from.pkg()
-		j := callee(frames, i)
+		j, passes := callee(frames, i)
 		if j < 0 {
-			return
+			return steps
 		}
-		direct := step{from: from, at: from, to: frames[j], byValue: isByValue(from, frames[j])}
-		c.steps = append(c.steps, direct)
+		direct := step{from: from, at: from, to: frames[j], byValue: passes || isByValue(from, frames[j]), passes: passes}
+		steps = append(steps, direct)
 		if direct.byValue {
 			i = j
 			continue
 		}
 		if pkg == "main" || !isWithin(frames[j].pkg(), pkg) {
-			return
+			return steps
 		}
 		// Go on to where the package is left.
-		for k := callee(frames, j); ; k = callee(frames, j) {
+		for {
+			k, passes := callee(frames, j)
 			if k < 0 {
-				return
+				return steps
 			}
-			if !isWithin(frames[k].pkg(), pkg) {
-				exit := step{from: from, at: frames[j], to: frames[k], byValue: isByValue(frames[j], frames[k])}
-				c.steps = append(c.steps, exit)
+			if passes || !isWithin(frames[k].pkg(), pkg) {
+				exit := step{from: from, at: frames[j], to: frames[k], byValue: passes || isByValue(frames[j], frames[k]), passes: passes}
+				steps = append(steps, exit)
 				if !exit.byValue {
-					return
+					return steps
 				}
 				i = k
 				break
@@ -140,26 +177,33 @@ func (c *calls) follow(frames []*Frame, i int) {
 			j = k
 		}
 	}
+	return steps
 }
 
-// callee returns the frame that frame i calls, without what only passes a call on; −1 if there is none that is the program's own.
-func callee(frames []*Frame, i int) int {
+// callee returns the frame that frame i calls, without what only passes a call on; −1 if there is none that is the program's own. It
+// reports whether what passes it on is that of handlers.
+func callee(frames []*Frame, i int) (at int, passes bool) {
+	caller := frames[i]
 	for i--; i >= 0; i-- {
 		f := frames[i]
 		if isAdapter(f) {
+			passes = passes || f.its().handles
 			continue
 		}
 		if isTransparent(f) {
-			return -1
+			return -1, false
 		}
-		return i
+		return i, passes || strings.HasSuffix(f.Func, serveHTTP) && strings.HasSuffix(caller.Func, serveHTTP)
 	}
-	return -1
+	return -1, false
 }
+
+// serveHTTP ends the names of handlers of net/http.
+const serveHTTP = ".ServeHTTP"
 
 // isByValue reports whether the names of caller and callee show that the call was by a function value.
 func isByValue(from, to *Frame) bool {
-	if to.pkg() == "main" && from.pkg() != "main" {
+	if to.pkg() == "main" && from.pkg() != "main" || from.its().foreign && !to.its().foreign {
 		return true
 	}
 	enclosing := to.enclosing()
@@ -179,18 +223,47 @@ func isWithin(path, pkg string) bool {
 type role struct {
 	known                bool
 	adapter, transparent bool
+	handles              bool  // an adapter of handlers
+	foreign              bool  // of another module than the program's
 	pkg, enclosing       int32 // lengths of the import path and of the name of the declared function
 }
 
 func roleOf(f *Frame) role {
-	r := role{known: true, adapter: adapts(f), pkg: int32(len(symbol.Package(f.Func))), enclosing: int32(len(symbol.Enclosing(f.Func)))}
+	r := role{known: true, handles: passesOn[f.Func] || isMethodHandler(f.Func), pkg: int32(len(symbol.Package(f.Func))), enclosing: int32(len(symbol.Enclosing(f.Func)))}
+	r.adapter = r.handles || symbol.IsWrapper(f.Func, f.File)
 	r.transparent = r.adapter
+	r.foreign = strings.HasPrefix(f.Func, "google.golang.org/grpc.") || strings.HasPrefix(f.Func, "google.golang.org/grpc/internal/") || isForeign(f.File) && (f.Func[:r.pkg] != "main" || isInlined(f.Func[r.pkg:r.enclosing]))
 	if symbol.IsStandard(f.Func[:r.pkg]) {
 		r.transparent = !strings.HasSuffix(f.File, "_test.go") // the library's own tests and benchmarks are the program
 	} else if !r.transparent {
-		r.transparent = starter.Is(f.Func) || strings.HasPrefix(f.Func, "google.golang.org/grpc.") || strings.HasPrefix(f.Func, "google.golang.org/grpc/internal/")
+		r.transparent = starter.Is(f.Func)
 	}
 	return r
+}
+
+// isInlined reports whether the name of a declared function, without its package, is that of two: a function literal of a function that
+// is inlined in another one is called as that, as in "main.run.Recover.func1", and is in the file of the first. A main package
+// may be in the module cache, too.
+func isInlined(name string) bool {
+	return strings.Count(name[strings.LastIndexByte(name, ')')+1:], ".") > 1
+}
+
+// isForeign reports whether a file is in the module cache ("/pkg/mod/example.com/q@v1.2.3/q.go", also without its beginning, as
+// -trimpath has it) or in a directory of vendored modules.
+func isForeign(file string) bool {
+	if strings.Contains(file, "/vendor/") {
+		return true
+	}
+	for {
+		i := strings.Index(file, "@v")
+		if i < 0 {
+			return false
+		}
+		file = file[i+2:]
+		if major := strings.TrimLeft(file, "0123456789"); major != file && strings.HasPrefix(major, ".") {
+			return true
+		}
+	}
 }
 
 // its returns the role of a frame, which is not kept for one that is of no trace.
@@ -207,8 +280,13 @@ func (f *Frame) enclosing() string { return f.Func[:f.its().enclosing] }
 // isAdapter reports whether a function only passes a call on.
 func isAdapter(f *Frame) bool { return f.its().adapter }
 
-func adapts(f *Frame) bool {
-	return symbol.IsWrapper(f.Func, f.File) || f.Func == "net/http.HandlerFunc.ServeHTTP" || isMethodHandler(f.Func)
+// passesOn are handlers of net/http that call another one, and do nothing that takes long.
+var passesOn = map[string]bool{
+	"net/http.HandlerFunc.ServeHTTP":             true,
+	"net/http.(*ServeMux).ServeHTTP":             true,
+	"net/http.StripPrefix.func1":                 true,
+	"net/http.MaxBytesHandler.func1":             true,
+	"net/http.(*timeoutHandler).ServeHTTP.func1": true, // the goroutine that calls the handler
 }
 
 // isMethodHandler reports whether a function is what protoc-gen-go-grpc makes to call a method of a service: _Greeter_SayHello_Handler.
@@ -227,6 +305,9 @@ func isTransparent(f *Frame) bool { return f.its().transparent }
 //   - By a handler while that runs.
 //   - "net/http.(*conn).serve (reading)" while it reads a request or waits for one.
 //   - "net/http.(*conn).serve" in stretches that end elsewhere: a handler may have run, but no call chain shows which.
+//
+// Those of other libraries are found by their call chains (calls.reads); what they have in common is that they read from a file
+// or the network. They have no server.
 type server struct {
 	start   []string // prefixes of start functions
 	reading []string // what its call chains have while it reads
@@ -255,6 +336,9 @@ func serverOf(start string) *server {
 }
 
 func (s *server) reads(stack *Stack) bool {
+	if s == nil {
+		return reads(stack.Frames)
+	}
 	for _, f := range stack.Frames {
 		for _, p := range s.reading {
 			if strings.HasPrefix(f.Func, p) {
@@ -271,19 +355,23 @@ type naming struct {
 	callees   map[*Frame]*callees // by frame that calls
 	launchers map[string]*callees // by function: what it calls by function values
 	starts    map[string]bool     // start functions behind which there was one of the program's own
+	hosts     map[string]bool     // functions of other modules behind which there was one of the program's own
+	reads     map[string]bool     // start functions of libraries that read by themselves
 	sites     map[*Frame]string   // what goroutines are called that were started there; several if they differ
 	places    map[*Frame]string   // the names of these places
 
 	started map[string]*start // by name
 
 	// Of the generation at hand:
-	number  int      // it is the first, the second, …
-	byName  []*start // by local number of the start function's name
-	tracked []int32  // by local number of the goroutine, for those of servers: see lookAhead; nil if there are none
-	firsts  map[int32]int32
-	next    []int32  // what the call chain at the end of each stretch of a tracked goroutine shows, in the order of their beginnings
-	memo    []shown  // by local number of the call chain
-	sitesAt []siteAt // by local number of the call chain
+	number  int             // it is the first, the second, …
+	byName  []*start        // by local number of the start function's name
+	tracked []int32         // by local number of the goroutine, for those of servers: see lookAhead; nil if there are none
+	firsts  map[int32]int32 // the call chain at the end of what a tracked goroutine did when the generation began, by local number
+	begins  []int32         // by local number of a tracked goroutine: where in next its first stretch is, + 1; 0 if there is none
+	next    []int32         // what the call chain at the end of each stretch of a tracked goroutine shows, in the order of their beginnings
+	memo    []shown         // by local number of the call chain
+	turned  int             // how many stretches of next have begun
+	sitesAt []siteAt        // by local number of the call chain
 }
 
 // siteAt is where the go statement with a call chain started goroutines of a start function.
@@ -331,7 +419,7 @@ type shown struct {
 func newNaming() naming {
 	return naming{
 		learned: map[*calls]bool{}, callees: map[*Frame]*callees{}, launchers: map[string]*callees{},
-		starts: map[string]bool{}, sites: map[*Frame]string{}, places: map[*Frame]string{}, started: map[string]*start{},
+		starts: map[string]bool{}, hosts: map[string]bool{}, reads: map[string]bool{}, sites: map[*Frame]string{}, places: map[*Frame]string{}, started: map[string]*start{},
 	}
 }
 
@@ -359,8 +447,17 @@ func (n *naming) learn(stacks []*Stack) {
 		if c.first != nil && c.first.Func != c.root {
 			n.starts[c.root] = true
 		}
+		if c.own != nil {
+			n.hosts[c.first.Func] = true
+		}
+		if c.reads {
+			n.reads[c.root] = true
+		}
 		for i := range c.steps {
 			n.learnStep(&c.steps[i])
+		}
+		for i := range c.further {
+			n.learnStep(&c.further[i])
 		}
 	}
 }
@@ -399,23 +496,31 @@ func (n *naming) show(c *calls) shown {
 	if c == nil || c.first == nil {
 		return shown{looked: true}
 	}
-	cur := c.first
-	for i := range c.steps {
-		s := &c.steps[i]
+	cur, steps := c.first, c.steps
+	if c.own != nil {
+		cur, steps = c.own, c.further
+	}
+	for i := range steps {
+		s := &steps[i]
 		if s.from != cur {
 			continue
 		}
-		if !n.isLauncher(cur.Func) {
+		if !n.isLauncher(cur.Func) && !s.passes {
 			break
 		}
 		if at := n.callees[s.at]; s.byValue || at != nil && at.several {
 			cur = s.to
 		}
 	}
-	if n.isLauncher(cur.Func) {
-		return shown{own: cur.Func, looked: true}
+	return n.shown(cur.Func)
+}
+
+// shown returns what a call chain shows whose outermost function that may say something is fn.
+func (n *naming) shown(fn string) shown {
+	if n.isLauncher(fn) || n.hosts[fn] {
+		return shown{own: fn, looked: true}
 	}
-	return shown{name: cur.Func, looked: true}
+	return shown{name: fn, looked: true}
 }
 
 // startClass is what a start function says of its goroutine.
@@ -442,9 +547,9 @@ func (n *naming) classOf(s *start) startClass {
 	if s.number != n.number || s.class == unclassed {
 		s.number = n.number
 		switch {
-		case s.server != nil:
+		case s.server != nil, n.reads[s.name] && (n.starts[s.name] || n.hosts[s.name]):
 			s.class = serving
-		case s.wrapper, starter.Is(s.name), n.isLauncher(s.name):
+		case s.wrapper, starter.Is(s.name), n.isLauncher(s.name), n.hosts[s.name]:
 			s.class = behind
 		case !isTransparent(s.frame):
 			s.class = telling
@@ -522,11 +627,7 @@ func (n *naming) look(s *Stack) shown {
 	if s.calls != nil || len(s.Frames) >= maxFrames {
 		return n.show(s.calls)
 	}
-	if fn := s.Root().Func; n.isLauncher(fn) {
-		return shown{own: fn, looked: true}
-	} else {
-		return shown{name: fn, looked: true}
-	}
+	return n.shown(s.Root().Func)
 }
 
 // prepareNames learns what the generation shows, before any of it is replayed.
@@ -537,7 +638,7 @@ func (r *replay) prepareNames() {
 	r.byName = cleared(r.byName, len(d.names))
 	r.memo = cleared(r.memo, len(d.stacks))
 	r.sitesAt = cleared(r.sitesAt, len(d.stacks))
-	r.tracked, r.next, r.firsts = nil, nil, nil
+	r.tracked, r.next, r.turned, r.firsts = nil, nil, 0, nil
 	for i := range d.gs {
 		l := &d.gs[i]
 		g := r.local[i]
@@ -558,7 +659,7 @@ func (r *replay) prepareNames() {
 			continue
 		case serving:
 			if r.tracked == nil {
-				r.tracked = make([]int32, len(d.gs))
+				r.tracked, r.begins = make([]int32, len(d.gs)), make([]int32, len(d.gs))
 			}
 			r.tracked[i] = noStretch
 		}
@@ -661,8 +762,11 @@ func (r *replay) baptise(g *Goroutine, l *localG) bool {
 	switch {
 	case class == serving:
 		g.varies = true
-		if g.Func != "" {
+		switch {
+		case g.Func != "":
 			return false
+		case g.start.server == nil:
+			return g.rename(g.Start)
 		}
 		return g.rename(g.Start + reading)
 	case g.varies, name == several, name != "" && g.named && name != g.Func:
@@ -670,7 +774,7 @@ func (r *replay) baptise(g *Goroutine, l *localG) bool {
 		switch {
 		case g.launcher != "":
 			return g.rename(g.launcher)
-		case !isTransparent(g.start.frame):
+		case !symbol.IsStandard(g.start.frame.pkg()):
 			return g.rename(g.Start)
 		case g.Func == "":
 			return g.rename(first)
@@ -721,6 +825,9 @@ func (r *replay) lookAhead() {
 			switch aheadOf[uint8(rec.head)] {
 			case aheadBegin:
 				if tracked[rec.g] != 0 {
+					if tracked[rec.g] == noStretch {
+						r.begins[rec.g] = int32(len(r.next)) + 1
+					}
 					tracked[rec.g] = int32(len(r.next)) + inStretch
 					r.next = append(r.next, -1)
 				}
@@ -787,16 +894,39 @@ func (r *replay) shownIn(stack int32) *shown {
 	return v
 }
 
-// turn names the goroutine of a server for the stretch of running that begins now and ends with a call chain; a chain below 0 is
-// not known.
-func (r *replay) turn(g *Goroutine, stack int32, t Time) {
-	if stack < 0 || g.start == nil || g.start.server == nil || !g.varies || len(r.d.stacks[stack].Frames) >= maxFrames {
+// first names the goroutine of a server that appears now: by what it did when the generation began, by where it waits, or by what it does first.
+func (r *replay) first(g *Goroutine, i int32) {
+	if r.tracked == nil || r.tracked[i] == 0 {
 		return
+	}
+	stack, ok := r.firsts[i]
+	if l := &r.d.gs[i]; !ok {
+		stack = l.stack
+	}
+	if k := r.begins[i]; stack < 0 && k > 0 {
+		stack = r.next[k-1]
+	}
+	r.does(g, stack)
+}
+
+// turn names the goroutine of a server for the stretch of running that begins now and ends with a call chain.
+func (r *replay) turn(g *Goroutine, stack int32, t Time) {
+	if r.does(g, stack) {
+		for _, o := range r.observers {
+			o.Named(g, t)
+		}
+	}
+}
+
+// does names the goroutine of a server by a call chain; one below 0 is not known. It reports whether the name is new.
+func (r *replay) does(g *Goroutine, stack int32) bool {
+	if stack < 0 || g.start == nil || !g.varies || len(r.d.stacks[stack].Frames) >= maxFrames {
+		return false
 	}
 	v := r.shownIn(stack)
 	name := v.name
 	switch {
-	case name == "" && v.own != "":
+	case name == "" && v.own != "" && v.own != g.Start:
 		name = v.own
 	case name == "":
 		if !v.served {
@@ -809,11 +939,7 @@ func (r *replay) turn(g *Goroutine, stack int32, t Time) {
 			name = g.reading
 		}
 	}
-	if g.rename(name) {
-		for _, o := range r.observers {
-			o.Named(g, t)
-		}
-	}
+	return g.rename(name)
 }
 
 // place names goroutines by where they were started.
@@ -821,7 +947,10 @@ func (r *replay) place(f *Frame, st *start) string {
 	p := r.places[f]
 	if p == "" {
 		by := "go"
-		if !st.goWrapper {
+		switch {
+		case st.name == coroutineStart:
+			by = "iter.Pull"
+		case !st.goWrapper:
 			by = shortStarter(st.name)
 		}
 		p = fmt.Sprintf("%s:%d (%s)", f.Func, f.Line, by)

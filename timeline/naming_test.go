@@ -173,6 +173,14 @@ func TestGoroutinesAreNamedByTheFirstFrameThatSaysWhatTheyAreFor(t *testing.T) {
 		grpc     = "google.golang.org/grpc.(*Server).serveStreams.func2.1"
 		waitGo   = "sync.(*WaitGroup).Go.func1"
 		parallel = "testing.(*B).RunParallel.func1"
+		cron     = "github.com/robfig/cron/v3.(*Cron).startJob.func1"
+		conc     = "github.com/sourcegraph/conc.(*WaitGroup).Go.func1"
+		redcon   = "github.com/tidwall/redcon.handle"
+
+		// Frames of other modules.
+		antsFile   = "@4 /go/pkg/mod/github.com/panjf2000/ants/v2@v2.12.1/worker.go"
+		cronFile   = "@312 github.com/robfig/cron/v3@v3.0.1/cron.go" // -trimpath
+		redconFile = "@9 /go/pkg/mod/github.com/tidwall/redcon@v1.6.4/redcon.go"
 	)
 	sleeps := func(frames ...string) []string { return append([]string{"time.Sleep"}, frames...) }
 	mainRun := stk("main.run@20", "main.main@5")
@@ -234,6 +242,41 @@ func TestGoroutinesAreNamedByTheFirstFrameThatSaysWhatTheyAreFor(t *testing.T) {
 			{pond, mainRun, [][]string{sleeps("main.a.func1@3", "github.com/alitto/pond/v2/internal/dispatcher.invoke@4", pond+"@5")}},
 			{pond, mainRun, [][]string{sleeps("main.b.func1@3", "github.com/alitto/pond/v2/internal/dispatcher.invoke@4", pond+"@5")}},
 		}, [][]string{{"main.a.func1", "main.a.func1"}, {"main.b.func1", "main.b.func1"}}},
+		{"the worker of another module's pool that does one thing only", []life{
+			{ants, mainRun, [][]string{sleeps("main.parse@3", "sync.(*Once).Do@3", ants+antsFile), {"runtime.chanrecv2", ants + antsFile}}},
+			{ants, mainRun, [][]string{{"runtime.chanrecv2", ants + antsFile}}},
+		}, [][]string{{"main.parse", "main.parse", "main.parse"}, {"main.parse", "main.parse"}}}, // the same go statement
+		{"one that does two things", []life{
+			{ants, mainRun, [][]string{sleeps("main.parse@3", ants+antsFile), sleeps("example.com/p/q.Encode@3", ants+antsFile)}},
+		}, [][]string{{ants, ants, ants}}},
+		{"one that does what a third module has", []life{
+			{ants, mainRun, [][]string{sleeps("main.parse@3", ants+antsFile)}},
+			{ants, mainRun, [][]string{sleeps("gopkg.in/mail.v2.(*Mailer).Send@3 vendor/gopkg.in/mail.v2@v2.0.1/mail.go", ants+antsFile), {"runtime.chanrecv2", ants + antsFile}}},
+		}, [][]string{{"main.parse", "main.parse"}, {"gopkg.in/mail.v2.(*Mailer).Send", "gopkg.in/mail.v2.(*Mailer).Send", "gopkg.in/mail.v2.(*Mailer).Send"}}},
+		{"a literal of another module that is inlined", []life{
+			{cron, mainRun, [][]string{sleeps("main.(*job).Run@3", "main.jobs.Recover.func1.1@53 /home/x/vendor/github.com/robfig/cron/v3/chain.go", cron+cronFile)}},
+		}, [][]string{{"main.(*job).Run", "main.(*job).Run"}}},
+		{"a library that does its own work, without the program", []life{
+			{cron, mainRun, [][]string{sleeps("github.com/x/y.Next@3 /go/pkg/mod/github.com/x/y@v0.1.0/y.go", cron+cronFile)}},
+		}, [][]string{{cron, cron}}},
+		{"starters that are known, with two jobs", []life{
+			{conc, mainRun, [][]string{sleeps("main.a@3", conc), sleeps("main.b@3", conc)}},
+		}, [][]string{{conc, conc, conc}}},
+		{"coroutines", []life{
+			{"runtime.corostart", stk("iter.Pull[...]@271", "main.run@20"), [][]string{sleeps("main.generate@3", "iter.Pull[...].func1", "runtime.corostart")}},
+			{"runtime.corostart", stk("iter.Pull[...]@271", "main.run@21"), nil},
+		}, [][]string{{"main.generate", "main.generate"}, {"main.run:21 (iter.Pull)"}}},
+		{"a library's goroutine that reads, and calls the program", []life{
+			{redcon, mainRun, [][]string{
+				{"internal/poll.(*FD).Read", "net.(*conn).Read", redcon + redconFile}, sleeps("main.serve.func1@3", redcon+redconFile),
+				{"internal/poll.(*FD).Write", "net.(*conn).Write", redcon + redconFile}, {"internal/poll.(*FD).Read", "net.(*conn).Read", redcon + redconFile},
+			}},
+		}, [][]string{{redcon + " (reading)", "main.serve.func1", redcon, redcon + " (reading)", redcon + " (reading)"}}},
+		{"and one of the standard library that calls a hook", []life{
+			{"net/http.(*persistConn).readLoop", mainRun, [][]string{
+				{"internal/poll.(*FD).Read", "net.(*conn).Read", "net/http.(*persistConn).readLoop@9"}, sleeps("main.get.func1@3", "net/http.(*persistConn).readLoop@10"), {"runtime.selectgo", "net/http.(*persistConn).readLoop@11"},
+			}},
+		}, [][]string{{"net/http.(*persistConn).readLoop (reading)", "main.get.func1", "net/http.(*persistConn).readLoop", "net/http.(*persistConn).readLoop"}}},
 		{"cockroach's stopper", []life{
 			{stopper, mainRun, [][]string{sleeps("github.com/cockroachdb/cockroach/pkg/kv.(*Gossip).start.func1@3", stopper+"@4")}},
 			{stopper, mainRun, [][]string{sleeps("github.com/cockroachdb/cockroach/pkg/sql.(*Server).drain@3", stopper+"@4")}},
@@ -256,6 +299,21 @@ func TestGoroutinesAreNamedByTheFirstFrameThatSaysWhatTheyAreFor(t *testing.T) {
 				sleeps("main.b@3", "net/http.HandlerFunc.ServeHTTP@4", "github.com/gorilla/mux.(*Router).ServeHTTP@5", "net/http.serverHandler.ServeHTTP@6", serve+"@7"),
 			}},
 		}, [][]string{{"main.a", "main.b", "main.b"}}},
+		{"middleware that calls one handler", []life{
+			{serve, stk("net/http.(*Server).Serve@9", "main.main"), [][]string{
+				sleeps("main.handle@3", "net/http.HandlerFunc.ServeHTTP@4", "net/http.(*ServeMux).ServeHTTP@5", "main.logged.func1@6", "net/http.HandlerFunc.ServeHTTP@4", "net/http.serverHandler.ServeHTTP@6", serve+"@7"),
+				sleeps("main.page.ServeHTTP@3", "main.auth.ServeHTTP@4", "net/http.serverHandler.ServeHTTP@6", serve+"@7"),
+				sleeps("main.logged.func1@5", "net/http.HandlerFunc.ServeHTTP@4", "net/http.serverHandler.ServeHTTP@6", serve+"@7"),
+			}},
+		}, [][]string{{"main.handle", "main.page.ServeHTTP", "main.logged.func1", "main.logged.func1"}}},
+		{"a connection of gRPC", []life{
+			{"google.golang.org/grpc.(*Server).handleRawConn.func1", mainRun, [][]string{{"internal/poll.(*FD).Read", "golang.org/x/net/http2.(*Framer).ReadFrame@9 /go/pkg/mod/golang.org/x/net@v0.60.0/http2/frame.go", "google.golang.org/grpc.(*Server).handleRawConn.func1@8"}}},
+		}, [][]string{{"google.golang.org/grpc.(*Server).handleRawConn.func1", "google.golang.org/grpc.(*Server).handleRawConn.func1"}}},
+		{"a stream of gRPC behind an interceptor", []life{
+			{grpc, stk("google.golang.org/grpc.(*Server).serveStreams.func2@9", "main.main"), [][]string{
+				sleeps("main.(*server).SayHello@3", "example.com/pb._Greeter_SayHello_Handler.func1@2", "main.logCalls@3", "example.com/pb._Greeter_SayHello_Handler@3", "google.golang.org/grpc.(*Server).processUnaryRPC@4", grpc+"@6"),
+			}},
+		}, [][]string{{"main.(*server).SayHello", "main.(*server).SayHello"}}},
 		{"a stream of gRPC", []life{
 			{grpc, stk("google.golang.org/grpc.(*Server).serveStreams.func2@9", "main.main"), [][]string{
 				{"runtime.selectgo", "google.golang.org/grpc/internal/transport.(*recvBufferReader).read@2", "google.golang.org/grpc.(*parser).recvMsg@3", "google.golang.org/grpc.(*Server).processUnaryRPC@4", "google.golang.org/grpc.(*Server).handleStream@5", grpc + "@6"},
@@ -369,6 +427,40 @@ func TestDispatcherSharesNoNameWithTheGoroutinesThatItStarts(t *testing.T) {
 	}
 	if len(worker) != 1 {
 		t.Errorf("a worker that does several jobs is to have the name of the launcher: %v, %v", worker, n.names)
+	}
+}
+
+// TestAServersGoroutineBeginsWithWhatItDoes: one that is born, and one that waits in a handler since before the trace.
+func TestAServersGoroutineBeginsWithWhatItDoes(t *testing.T) {
+	serve := "net/http.(*conn).serve"
+	handler := stk("time.Sleep", "main.handle@3", "net/http.HandlerFunc.ServeHTTP@4", serve+"@7")
+	w := newWire(26)
+	m := w.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1010, wGoCreate, 5, stk(serve), stk("net/http.(*Server).Serve", "main.main"))
+	m.ev(1020, wGoStatusStack, 6, noM, sWaiting, handler).ev(1030, wGoBlock, "select", stk("main.main"))
+	m.ev(1040, wGoStart, 5, 1).ev(1050, wGoBlock, "sleep", handler).ev(1060, wGoUnblock, 5, 2, stk()).ev(1070, wGoStart, 5, 3)
+	m.ev(1080, wGoCreate, 7, stk(serve), stk("net/http.(*connReader).startBackgroundRead", serve)).ev(1090, wGoBlock, "network", stk("internal/poll.(*FD).Read", "net/http.(*connReader).Read@3", serve+"@5"))
+	m.ev(1100, wGoStart, 7, 1).ev(1110, wGoBlock, "sleep", handler).ev(1900, wHeapAlloc, 1)
+	fs := w.tell(t)
+	for id, f := range map[int64]string{5: fs.born[5].Func, 6: fs.born[6].Func, 7: fs.born[7].Func} {
+		if f != "main.handle" {
+			t.Errorf("goroutine %d begins as %q", id, f)
+		}
+	}
+	if want := []string{"5 net/http.(*conn).serve (reading) at 1070"}; !slices.Equal(fs.named, want) {
+		t.Errorf("named later: %v, want %v", fs.named, want)
+	}
+}
+
+// TestIsForeign: where the files of other modules are.
+func TestIsForeign(t *testing.T) {
+	for file, want := range map[string]bool{
+		"/root/go/pkg/mod/github.com/panjf2000/ants/v2@v2.12.1/worker.go": true, "github.com/panjf2000/ants/v2@v2.12.1/worker.go": true,
+		"/root/go/pkg/mod/golang.org/x/net@v0.0.0-20230530153820-e85fd2cbaebc/http2/frame.go": true, "/home/x/vendor/gopkg.in/yaml.v3/decode.go": true,
+		"/home/x/app@v/main.go": false, "/home/x/app@v2/main.go": false, "/home/x/main.go": false, "x.go": false, "": false,
+	} {
+		if got := isForeign(file); got != want {
+			t.Errorf("%q: %v", file, got)
+		}
 	}
 }
 

@@ -236,7 +236,7 @@ func (r *replay) enter(t Time) {
 		if l.status == Unknown {
 			continue // born later in this generation, or only mentioned
 		}
-		r.local[i] = r.appear(l, t)
+		r.local[i] = r.appear(int32(i), t)
 	}
 	for _, i := range slices.Sorted(maps.Keys(r.firsts)) {
 		if g := r.local[i]; g != nil {
@@ -246,11 +246,13 @@ func (r *replay) enter(t Time) {
 }
 
 // appear makes a goroutine that existed before the trace, or before anything was known of it.
-func (r *replay) appear(l *localG, t Time) *Goroutine {
+func (r *replay) appear(i int32, t Time) *Goroutine {
+	l := &r.d.gs[i]
 	g := r.add(l.id)
 	g.cur.since = t
 	r.recall(g)
 	r.baptise(g, l)
+	r.first(g, i)
 	stack := r.stackAt(l.stack)
 	cur := interval{state: l.status, since: t, proc: -1, thread: -1}
 	switch l.status {
@@ -364,8 +366,8 @@ func (r *replay) step(rec *record, t Time) {
 	case Running:
 		cur.thread, cur.proc = r.threadAt(rec.x), rec.y
 		if r.tracked != nil && r.tracked[rec.g] != 0 {
-			r.turn(g, r.next[0], t)
-			r.next = r.next[1:]
+			r.turn(g, r.next[r.turned], t)
+			r.turned++
 		}
 	case Runnable:
 		switch from {
@@ -468,6 +470,7 @@ func (r *replay) birth(rec *record, t Time, created bool) *Goroutine {
 	g := r.add(l.id)
 	r.local[rec.g] = g
 	r.baptise(g, l)
+	r.first(g, rec.g)
 	g.cur.since = t
 	if !created {
 		r.info.Inconsistent++

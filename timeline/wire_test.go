@@ -161,7 +161,8 @@ func (g *wireGen) arg(a any) uint64 {
 	panic(fmt.Sprintf("argument %v", a))
 }
 
-// stk is a call chain, leaf first. "main.worker@57" is the one call instruction in line 57 of main.worker.
+// stk is a call chain, leaf first. "main.worker@57" is the one call instruction in line 57 of main.worker, "main.worker@57 y.go" if it is in another
+// file than all others.
 func stk(functions ...string) []string { return functions }
 
 func (g *wireGen) sample(time, m, p, id uint64, stack []string) {
@@ -217,12 +218,16 @@ func (g *wireGen) bytes() []byte {
 				pc = 0x400000 + uint64(len(g.pcs))
 				g.pcs[f] = pc
 			}
-			name, at, ok := strings.Cut(f, "@")
+			call, file, _ := strings.Cut(f, " ")
+			if file == "" {
+				file = "x.go"
+			}
+			name, at, ok := strings.Cut(call, "@")
 			line := uint64(10 + i)
 			if n, err := strconv.ParseUint(at, 10, 64); ok && err == nil {
 				line = n
 			}
-			for _, v := range []uint64{pc, g.arg(name), g.arg("x.go"), line} {
+			for _, v := range []uint64{pc, g.arg(name), g.arg(file), line} {
 				stacks = binary.AppendUvarint(stacks, v)
 			}
 		}

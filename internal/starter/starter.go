@@ -8,6 +8,7 @@ import "strings"
 // prefixes begin the names of such functions.
 var prefixes = []string{
 	"sync.(*WaitGroup).Go",
+	"runtime.corostart", // of iter.Pull
 	"golang.org/x/sync/errgroup.(*Group).",
 	"github.com/sourcegraph/conc",
 	"github.com/bottleneck-go/bottleneck/granularity.",

@@ -11,9 +11,10 @@ func TestIs(t *testing.T) {
 		"github.com/bottleneck-go/bottleneck/granularity.(*Pool).work":       true,
 		"github.com/bottleneck-go/bottleneck/internal/cycles.(*Clock).Start": true,
 		"github.com/bottleneck-go/bottleneck/internal/perfevent.OpenThread":  true,
-		"sync.(*WaitGroup).Wait":                                             false,
-		"main.(*WaitGroup).Go":                                               false,
-		"":                                                                   false,
+		"runtime.corostart":      true,
+		"sync.(*WaitGroup).Wait": false,
+		"main.(*WaitGroup).Go":   false,
+		"":                       false,
 	} {
 		if got := Is(fn); got != want {
 			t.Errorf("Is(%q) = %v", fn, got)
