@@ -30,8 +30,12 @@ func (s *Stack) Sentence() string {
 	}
 	worst, found := s.Largest()
 	switch {
-	case s.Speedup > (1+worthNaming)*float64(s.N):
-		return times + "; the single-threaded run took longer than all of them together: it did more work, or did it slower"
+	case !s.Estimate && s.Speedup > (1+worthNaming)*float64(s.N):
+		all := "all of them together"
+		if s.N == 1 {
+			all = "it"
+		}
+		return times + "; the single-threaded run took longer than " + all + ": it did more work, or did it slower"
 	case s.Remainder > 0 && (!found || s.Remainder > s.Components[worst]) && s.Remainder >= worthNaming*float64(s.N):
 		return times + "; most is lost to the remainder, " + format.Parallelism(s.Remainder)
 	case found && s.Components[worst] >= worthNaming*float64(s.N):

@@ -25,6 +25,8 @@ func TestSentence(t *testing.T) {
 		"disturbed, not a result: at most 1.40 times faster with 2 workers than with one, if one does the same work at the same speed (an estimate from one run); most is lost to sequential, 0.50; without it, at most 1.87 times": stack(speedup.Stack{Speedup: 1.4, Disturbed: true, Estimate: true}),
 		"0.50 times as fast with 2 workers; most is lost to mutex, 2.20":                                                                                                                                                            more,
 		"2.00 times faster with 2 workers; nothing is lost":                                                                                                                                                                         {N: 2, Speedup: 2},
+		"1.10 times faster with 1 worker; the single-threaded run took longer than it: it did more work, or did it slower":                                                                                                          {N: 1, Speedup: 1.1, Remainder: -.1},
+		"at most 3.04 times faster with 2 workers than with one, if one does the same work at the same speed (an estimate from one run); nothing is lost":                                                                           {N: 2, Speedup: 3.04, Remainder: -1.04, Estimate: true}, // others work, too
 		"3.84 times faster with 2 workers; the single-threaded run took longer than all of them together: it did more work, or did it slower":                                                                                       stack(speedup.Stack{Speedup: 3.84}),
 	} {
 		if got := s.Sentence(); got != want {

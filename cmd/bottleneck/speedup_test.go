@@ -1,9 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/trace"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/speedup"
@@ -56,4 +62,58 @@ func TestSpeedupErrors(t *testing.T) {
 	} {
 		bottleneck(append([]string{"speedup"}, strings.Fields(tt.args)...)...).want(t, tt.status, "", tt.err)
 	}
+}
+
+var spun atomic.Uint64
+
+func spin(steps int) {
+	x := uint64(steps) | 1
+	for range steps {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+	}
+	spun.Add(x)
+}
+
+// spinTogether records workers that begin together, each with its steps.
+func spinTogether(t *testing.T, procs, workers, steps int) (name string) {
+	setProcs(t, procs)
+	var buf bytes.Buffer
+	if err := trace.Start(&buf); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	var there atomic.Int64
+	for range workers {
+		all.Go(func() {
+			for there.Add(1); int(there.Load()) < workers; {
+				runtime.Gosched()
+			}
+			spin(steps)
+		})
+	}
+	all.Wait()
+	trace.Stop()
+	name = filepath.Join(t.TempDir(), fmt.Sprintf("%d-of-%d.trace", workers, steps))
+	if err := os.WriteFile(name, buf.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// A baseline that did not run alone, and runs of different work, are said, of programs that really do that.
+func TestSpeedupOfRunsThatAreNoPair(t *testing.T) {
+	if trace.IsEnabled() {
+		t.Skip("the tests are being traced themselves")
+	}
+	const steps = 10_000_000
+	one, two, much := spinTogether(t, 1, 1, 2*steps), spinTogether(t, 2, 2, steps), spinTogether(t, 2, 2, 20*steps)
+	const company, different = "did not run alone: for ", "may have done different work"
+	bottleneck("speedup", "-format", "json", two, two).want(t, exitOK, company, "")
+	bottleneck("speedup", "-format", "json", one, much).want(t, exitOK, different, "")
+	if r := bottleneck("speedup", "-format", "json", one, two); strings.Contains(r.out, company) {
+		t.Errorf("a run on one processor had company:\n%s", r.out)
+	}
+	bottleneck("speedup", "-format", "json", two, one).want(t, exitOK, "are the traces swapped?", "")
 }
