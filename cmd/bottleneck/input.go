@@ -45,7 +45,7 @@ func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx c
 	defer r.Close()
 	from, head := peek(r)
 	if holdsJSON(head) {
-		from = savedInput(ctx, from, in.label)
+		from = savedInput(ctx, from)
 	}
 	p, err := read(reading, from, head)
 	if err != nil && reading.Err() != nil && ctx.Err() == nil {

@@ -51,10 +51,10 @@ func takeMemory(args []string) (limit int64, rest []string, err error) {
 }
 
 // savedInput reads a saved result, which takes some eight times its bytes in memory, up to the limit.
-func savedInput(ctx context.Context, r io.Reader, label string) io.Reader {
+func savedInput(ctx context.Context, r io.Reader) io.Reader {
 	limit := memory.Limit(ctx, 0)
-	return &savedReader{r: r, left: limit / 8, err: fmt.Errorf("%s: %w: it is longer than %s, and the limit is %s; raise it with -memory",
-		label, memory.ErrLimit, memory.Text(limit/8), memory.Text(limit))}
+	return &savedReader{r: r, left: limit / 8, err: fmt.Errorf("%w: it is longer than %s, and the limit is %s; raise it with -memory",
+		memory.ErrLimit, memory.Text(limit/8), memory.Text(limit))}
 }
 
 type savedReader struct {

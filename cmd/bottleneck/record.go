@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
 func init() {
@@ -37,6 +38,8 @@ the seconds to come.
                      ends in .svg, .png, .pb.gz (for go tool pprof), .json, .csv or .txt.
                      May be given several times: all are about the same seconds
     -seconds N       how many seconds of trace, 5 by default
+    -max-size SIZE   end the recording when the trace is longer than that, such as 500MB or
+                     10GB; 4GB by default
     -force           replace files that are there already
 
 A recording cannot be made a second time, so files that are there already are not replaced, unless
@@ -56,6 +59,7 @@ Examples:
 // recordFlags are the choices of the user.
 type recordFlags struct {
 	seconds float64
+	maxSize int64
 	force   bool
 	outputs outputs
 	source  *url.URL
@@ -65,6 +69,11 @@ func (f *recordFlags) set() *flag.FlagSet {
 	fs := flag.NewFlagSet("record", flag.ContinueOnError)
 	fs.Func("o", "", f.outputs.add)
 	fs.Float64Var(&f.seconds, "seconds", 5, "")
+	f.maxSize = 4e9
+	fs.Func("max-size", "", func(s string) (err error) {
+		f.maxSize, err = memory.Parse(s)
+		return err
+	})
 	fs.BoolVar(&f.force, "force", false, "")
 	return fs
 }

@@ -53,6 +53,33 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+// A server that never ends, or sends something else, does not fill the disk.
+func TestRecordIsBounded(t *testing.T) {
+	trace := read(t, mutexTrace)
+	mux := http.NewServeMux()
+	endless := func(begin []byte) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			for _, err := w.Write(begin); err == nil; _, err = w.Write(trace) {
+			}
+		}
+	}
+	mux.HandleFunc("/trace", endless(trace))
+	mux.HandleFunc("/json/trace", endless([]byte(`{"groups":["`)))
+	s := httptest.NewServer(mux)
+	defer s.Close()
+	name := filepath.Join(t.TempDir(), "a.trace")
+	bottleneck("record", "-max-size", "1MB", s.URL, "-o", name).want(t, exitFailure, "", "the trace is longer than 1 MB; raise the limit with -max-size; what had come is kept")
+	if n := len(read(t, name)); n > 1e6 || n < 9e5 {
+		t.Errorf("%d bytes are kept", n)
+	}
+	bottleneck("record", s.URL+"/json", "-o", name+"2").want(t, exitFailure, "", "not an execution trace")
+	if _, err := os.Stat(name + "2"); err == nil {
+		t.Error("what is no trace is kept")
+	}
+	bottleneck("record", "-max-size", "much", s.URL, "-o", name+"2").want(t, exitUsage, "", "is no amount of memory")
+	bottleneck("merge", "-memory", "40MB", s.URL+"/json/trace", "-o", name+".json").want(t, exitFailure, "", "/json/trace: memory limit exceeded: it is longer than 5 MB, and the limit is 40 MB; raise it with -memory")
+}
+
 // Files that are there already stay, unless they may be replaced.
 func TestRecordKeepsFiles(t *testing.T) {
 	s := service(t, read(t, mutexTrace))

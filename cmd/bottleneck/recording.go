@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
 // recording is a trace on its way from a service into files.
@@ -60,8 +61,11 @@ func (r *recording) store(ctx context.Context, std stdio) error {
 	defer t.discard()
 	in := urlInput(r.flags.traceURL())
 	in.answered = func(h http.Header) { r.keeps, _ = time.ParseDuration(h.Get("Bottleneck-Window")) }
-	n, broken := readInput(ctx, std, in, func(_ context.Context, from io.Reader, _ []byte) (int64, error) {
-		return copyTrace(t, from, in.label)
+	n, broken := readInput(ctx, std, in, func(_ context.Context, from io.Reader, head []byte) (int64, error) {
+		if !mayBeTrace(head) {
+			return 0, fmt.Errorf("%s: the answer is not an execution trace", in.label)
+		}
+		return copyTrace(t, from, in.label, r.flags.maxSize)
 	})
 	if n == 0 && broken == nil {
 		broken = fmt.Errorf("%s: the server sends nothing", in.label)
@@ -96,11 +100,24 @@ func hinted(err error) error {
 	return err
 }
 
+// mayBeTrace reports whether an answer begins like a trace, packed or not; so does an empty one, or one that breaks off at once.
+func mayBeTrace(head []byte) bool {
+	for _, magic := range []string{"go 1.", "\x1f\x8b", "\x28\xb5\x2f\xfd"} {
+		if n := min(len(head), len(magic)); string(head[:n]) == magic[:n] {
+			return true
+		}
+	}
+	return false
+}
+
 // copyTrace copies what comes. Errors of the two sides are told apart.
-func copyTrace(t *temp, from io.Reader, label string) (n int64, err error) {
+func copyTrace(t *temp, from io.Reader, label string, most int64) (n int64, err error) {
 	buf := make([]byte, 1<<16)
 	for {
 		m, readErr := from.Read(buf)
+		if n+int64(m) > most {
+			return n, fmt.Errorf("%s: the trace is longer than %s; raise the limit with -max-size", label, memory.Text(most))
+		}
 		if m > 0 {
 			if _, err := t.file.Write(buf[:m]); err != nil {
 				return n, writeError(t.name, err)
