@@ -83,6 +83,9 @@ func fetch(ctx context.Context, u *url.URL) (*http.Response, error) {
 	switch {
 	case resp.StatusCode != http.StatusOK:
 		err = &statusError{resp.StatusCode, "the server answers " + resp.Status + explanation(resp.Body, media)}
+		if resp.StatusCode == http.StatusUnauthorized && resp.Header.Get("WWW-Authenticate") == `Bearer realm="bottleneck"` {
+			err = &statusError{resp.StatusCode, "the server answers " + resp.Status + ": a token is needed, or another one; use -token-file FILE"}
+		}
 	case media == "text/html":
 		err = errors.New("the server answers with an HTML page, not a trace" + hint(u))
 	default:

@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/access"
@@ -90,6 +91,9 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	var config net.ListenConfig
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		l, err := config.Listen(ctx, "unix", path)
+		if err != nil && wasLeft(ctx, path) && os.Remove(path) == nil {
+			l, err = config.Listen(ctx, "unix", path)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("live: %w", err)
 		}
@@ -107,6 +111,18 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 		return nil, fmt.Errorf("live: %w", err)
 	}
 	return l, nil
+}
+
+// wasLeft reports whether a path is a socket on which no process listens, as one that was killed leaves it.
+func wasLeft(ctx context.Context, path string) bool {
+	if info, err := os.Lstat(path); err != nil || info.Mode().Type() != os.ModeSocket {
+		return false
+	}
+	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if err == nil {
+		c.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // Serve is [ListenAndServe] on a listener of [Listen]. It closes the listener. A listener that other machines can reach is

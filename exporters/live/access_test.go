@@ -220,19 +220,30 @@ http {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	for _, c := range []struct {
-		path   string
-		header []string
-		want   int
-	}{
-		{"/bare/graph", nil, http.StatusForbidden},
-		{"/bare/trace", nil, http.StatusForbidden},
-		{"/token/graph", nil, http.StatusUnauthorized},
-		{"/token/trace", nil, http.StatusUnauthorized},
-		{"/token/graph", []string{"Authorization", "Bearer " + secret}, http.StatusOK},
-	} {
-		if a := get(t, "http://"+at+c.path, c.header...); a.StatusCode != c.want {
-			t.Errorf("%s %v: %s %.200s", c.path, c.header, a.Status, a.body)
+	paths := []string{"", "nothing"}
+	for _, e := range endpoints {
+		paths = append(paths, e.name)
+	}
+	for _, path := range paths {
+		if path == "wall" {
+			path += "?seconds=0.2"
+		}
+		for _, method := range []string{"GET", "HEAD", "POST", "OPTIONS"} {
+			if a := ask(t, method, "http://"+at+"/bare/"+path); a.StatusCode != http.StatusForbidden || method == "GET" && !strings.Contains(a.body, "live.Options.Token") {
+				t.Errorf("%s /bare/%s: %s %.200s", method, path, a.Status, a.body)
+			}
+			if a := ask(t, method, "http://"+at+"/token/"+path); a.StatusCode != http.StatusUnauthorized {
+				t.Errorf("%s /token/%s: %s %.200s", method, path, a.Status, a.body)
+			}
+		}
+		want := map[string]int{"metrics": http.StatusNotImplemented, "nothing": http.StatusNotFound, "speedup": 0}
+		status, ok := want[path]
+		if !ok {
+			status = http.StatusOK
+		}
+		a := get(t, "http://"+at+"/token/"+path, "Authorization", "Bearer "+secret)
+		if status != 0 && a.StatusCode != status || a.StatusCode == http.StatusUnauthorized || a.StatusCode == http.StatusForbidden {
+			t.Errorf("/token/%s with the token: %s %.200s", path, a.Status, a.body)
 		}
 	}
 }

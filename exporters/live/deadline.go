@@ -3,6 +3,7 @@ package live
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/snapshot"
@@ -39,12 +40,16 @@ func writeTimeout(r *http.Request) time.Duration {
 	return 0
 }
 
+// sendTime is how long a client may take for an answer of n bytes.
+func sendTime(n int64) time.Duration { return writeTime + time.Duration(n)*time.Second/leastRate }
+
 // send writes an answer, and gives its memory back as it goes.
 func (h *handler) send(w http.ResponseWriter, r *http.Request, a content) {
 	left := a.size()
 	defer func() { h.room.give(left) }()
+	w.Header().Set("Content-Length", strconv.FormatInt(left, 10))
 	control := http.NewResponseController(w)
-	if control.SetWriteDeadline(time.Now().Add(writeTime+time.Duration(left)*time.Second/leastRate)) == nil && writeTimeout(r) == 0 {
+	if control.SetWriteDeadline(time.Now().Add(h.sendTime(left))) == nil && writeTimeout(r) == 0 {
 		defer func() {
 			control.Flush() // what is written later is not bounded by this deadline, nor is the next answer on the connection
 			control.SetWriteDeadline(time.Time{})

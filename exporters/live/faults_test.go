@@ -294,7 +294,7 @@ func TestTooMuch(t *testing.T) {
 func TestBreakOff(t *testing.T) {
 	t.Parallel()
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		(&handler{guard: guard{everybody: true}, series: nil, continuous: &made{live: report()}}).ServeHTTP(panicWriter{w}, r)
+		(&handler{guard: guard{everybody: true}, sendTime: sendTime, series: nil, continuous: &made{live: report()}}).ServeHTTP(panicWriter{w}, r)
 	})
 	s := httptest.NewUnstartedServer(h)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)

@@ -95,6 +95,9 @@ func (h *handler) continuousStates() []indexState {
 			state.Note = "for " + format.Duration(live.To.Sub(live.From)) + ", since " + live.From.Format("2006-01-02 15:04:05 MST")
 		}
 	}
+	if p := h.panicked(); p != "" && h.continuous.Enabled() {
+		state.Bad, state.Note = true, state.Note+p
+	}
 	states := []indexState{state}
 	if live == nil {
 		return states

@@ -71,7 +71,7 @@ type Options struct {
 // It refuses all requests (403) unless the options, or the environment, have a token, or Authorize or AllowRemote is set: a handler cannot
 // tell whether a proxy stands before it. [ListenAndServe] needs none of them. The handler is safe for concurrent use and needs no Close.
 func Handler(opt Options) http.Handler {
-	h := &handler{opt: opt, guard: newGuard(&opt), patience: patience, born: time.Now(), snapshot: make(chan struct{}, 1), analysis: make(chan struct{}, 1)}
+	h := &handler{opt: opt, guard: newGuard(&opt), patience: patience, sendTime: sendTime, born: time.Now(), snapshot: make(chan struct{}, 1), analysis: make(chan struct{}, 1)}
 	h.room.limit = opt.memory()
 	h.analyze = h.analyzeSnapshot
 	var source series.Source
@@ -114,6 +114,7 @@ type handler struct {
 	series     *series.Reader
 	analyze    func(context.Context, *snapshot.Buffer, time.Duration, bottleneck.Options) (*bottleneck.Report, error)
 	patience   time.Duration
+	sendTime   func(n int64) time.Duration
 	born       time.Time
 	gate       gate
 	snapshot   chan struct{} // a token for who takes a snapshot from the recorder

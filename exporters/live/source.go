@@ -118,15 +118,20 @@ func enter(ctx context.Context, token chan struct{}) (leave func(), err error) {
 func (h *handler) windows(d time.Duration) (*bottleneck.Live, error) {
 	last := h.continuous.Last(d)
 	if last == nil || last.Bottle == nil || last.Bottle.Wall == 0 {
-		text := "the continuous analysis has not seen a whole window yet, which takes a second or two"
+		text := "the continuous analysis has not seen a whole window yet, which takes a second or two" + h.panicked()
 		if last != nil && last.Stream.Dropped.Generations > 0 {
-			text = fmt.Sprintf("the continuous analysis has seen nothing in the last %s: %s been dropped so far, since reading them would have taken more than the budget or they came too fast",
-				format.Duration(d), format.Plural(last.Stream.Dropped.Generations, "generation has", "generations have"))
+			text = fmt.Sprintf("the continuous analysis has seen nothing in the last %s: %s been dropped so far, since reading them would have taken more than the budget or they came too fast%s",
+				format.Duration(d), format.Plural(last.Stream.Dropped.Generations, "generation has", "generations have"), h.panicked())
 		}
 		return nil, &problem{status: http.StatusServiceUnavailable, retry: 2 * time.Second, text: text}
 	}
 	live := *last
 	live.Bottle = dated(warned(last.Bottle, d), last.To)
+	if last.Panics > 0 {
+		g := *live.Bottle
+		g.Warnings = append(slices.Clip(g.Warnings), fmt.Sprintf("The analysis began anew after a panic, so what was before is lost: an observer or grouping of it has panicked %s, the last time with: %s.", format.Plural(last.Panics, "time", "times"), last.Panic))
+		live.Bottle = &g
+	}
 	return &live, nil
 }
 

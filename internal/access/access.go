@@ -127,7 +127,7 @@ func (t Token) Admit(w http.ResponseWriter, r *http.Request) (*http.Request, err
 	if fromOtherSite(r) {
 		return nil, ErrSite
 	}
-	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+	if scheme, bearer, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
 		if !same(strings.TrimSpace(bearer), secret) {
 			return nil, ErrToken
 		}

@@ -66,6 +66,7 @@ func TestTokenAdmitsRequestsThatCarryIt(t *testing.T) {
 		query            string // of the request that goes on
 	}{
 		{"header", "/graph?seconds=2", "Authorization: Bearer " + secret, nil, "seconds=2"},
+		{"header in lower case", "/graph", "Authorization: bearer " + secret, nil, ""},
 		{"parameter", "/graph?a=1&token=0123456789abcdef%2B%2F+%26&b=%2F", "", nil, "a=1&b=%2F"},
 		{"cookie", "/graph", "Cookie: " + name + "=" + sum, nil, ""},
 		{"nothing", "/graph", "", ErrToken, ""},
