@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"runtime/trace"
 	"time"
 
@@ -62,12 +63,14 @@ func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (report 
 	var info *timeline.Info
 	var estErr error
 	switch {
-	case opt.NoSpeedup && opt.Last > 0:
-		info, err = timeline.ReadLast(ctx, buf.Reader(), opt.pass(), opt.Last, a.observers(&opt))
 	case opt.NoSpeedup:
-		info, err = timeline.Read(ctx, buf.Reader(), opt.pass(), a.observers(&opt)...)
+		last := opt.Last
+		if last <= 0 {
+			last = math.MaxInt64
+		}
+		info, err = timeline.ReadLast(ctx, buf.Reader(), opt.pass(), last, a.observers(&opt))
 	default:
-		info, err = timeline.ReadTwice(ctx, buf.Reader(), opt.pass(), 0, []timeline.Observer{est.First()},
+		info, err = timeline.ReadSnapshot(ctx, buf.Reader(), opt.pass(), []timeline.Observer{est.First()},
 			func(info *timeline.Info) (s timeline.Second) {
 				if opt.Last > 0 {
 					s.From = max(info.Start, info.End-timeline.Time(opt.Last))

@@ -28,8 +28,12 @@ type sized interface {
 	Size() int64
 }
 
+// unpacker reads what is packed by gzip or zstd. Readers of snapshots, which are not packed, have none: so programs that only read those do
+// not carry the decoders.
+type unpacker func(r io.Reader, how string) (io.Reader, func(), error)
+
 // openInput looks at the beginning of r and finds out what it is and how to read it.
-func openInput(r io.Reader) (*input, error) {
+func openInput(r io.Reader, unpack unpacker) (*input, error) {
 	in := &input{size: -1, close: func() {}}
 	at, size := randomAccess(r)
 	if at != nil {
@@ -53,16 +57,19 @@ func openInput(r io.Reader) (*input, error) {
 		}
 		r = io.NewSectionReader(at, 0, size)
 	}
-	return in, in.openStream(r)
+	return in, in.openStream(r, unpack)
 }
 
-func (in *input) openStream(r io.Reader) error {
+func (in *input) openStream(r io.Reader, unpack unpacker) error {
 	br := bufio.NewReaderSize(r, 1<<16)
 	head, err := br.Peek(headerSize)
 	if err != nil && err != io.EOF {
 		return inputError(err)
 	}
 	if in.compressed = compression(head); in.compressed != "" {
+		if unpack == nil {
+			return errors.New("a snapshot is not packed, and this is")
+		}
 		plain, done, err := unpack(br, in.compressed)
 		if err != nil {
 			return err

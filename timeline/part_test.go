@@ -16,7 +16,7 @@ import (
 // When a generation begins follows from the heads of its batches, and is what decoding it gives.
 func TestBeginsOfGenerations(t *testing.T) {
 	for _, c := range corpus(t) {
-		in, err := openInput(bytes.NewReader(c.data))
+		in, err := openInput(bytes.NewReader(c.data), unpack)
 		if err != nil {
 			t.Fatal(err)
 		}

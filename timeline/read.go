@@ -184,7 +184,7 @@ func ReadFile(ctx context.Context, name string, opt Options, observers ...Observ
 // the error is an *[Error] that says where and what is missing. If nothing could be
 // read, no method of an observer was called.
 func Read(ctx context.Context, r io.Reader, opt Options, observers ...Observer) (*Info, error) {
-	p, err := open(ctx, r, opt, observers)
+	p, err := open(ctx, r, opt, unpack, observers)
 	if p.in != nil {
 		defer p.in.close()
 	}
@@ -196,8 +196,8 @@ func Read(ctx context.Context, r io.Reader, opt Options, observers ...Observer) 
 }
 
 // open begins a pass.
-func open(ctx context.Context, r io.Reader, opt Options, observers []Observer) (*pass, error) {
-	in, err := openInput(r)
+func open(ctx context.Context, r io.Reader, opt Options, unpack unpacker, observers []Observer) (*pass, error) {
+	in, err := openInput(r, unpack)
 	p := &pass{ctx: ctx, opt: opt, in: in, stacks: newStackTable(), meter: memory.ForPass(ctx, opt.MaxMemory)}
 	if s, ok := in.source.(*streamSource); ok {
 		s.meter = p.meter

@@ -1,16 +1,19 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"go.uber.org/goleak"
 
 	"github.com/bottleneck-go/bottleneck"
@@ -55,6 +58,16 @@ func readTape(t testing.TB, file string) *tape {
 	data, err := os.ReadFile("../../testdata/" + file)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if strings.HasSuffix(file, ".zst") { // snapshots are not packed
+		z, err := zstd.NewReader(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer z.Close()
+		if data, err = io.ReadAll(z); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return &tape{data: data}
 }

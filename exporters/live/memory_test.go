@@ -2,7 +2,6 @@ package live
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -120,7 +119,9 @@ func memoryChild() {
 	debug.FreeOSMemory()
 	out.Before = held()
 
-	s := httptest.NewServer(Handler(Options{Recorder: snapshots, AllowRemote: true, MaxMemory: maxMemory}))
+	h := Handler(Options{Recorder: snapshots, AllowRemote: true, MaxMemory: maxMemory}).(*handler)
+	h.patience = 3 * time.Minute // with the race detector on a busy machine, all takes long
+	s := httptest.NewServer(h)
 	defer s.Close()
 	out.Answers, out.Status = map[string]int64{}, map[string]int{}
 	for _, path := range []string{"trace", "graph", "contention?format=json", "graph?group=start&format=pprof", "speedup"} {
@@ -195,7 +196,8 @@ func TestMemory(t *testing.T) {
 			t.Errorf("%s: %d, the peak is %d MB, want at most %d MB", path, p.Status[path], peak>>20, limit>>20)
 		}
 	}
-	if limit := p.Before + maxMemory + 48<<20; p.Slow > limit || p.Admitted == 0 || p.Refused == 0 {
+	// The collector leaves garbage until there is as much as lives.
+	if limit := p.Before + 2*maxMemory; p.Slow > limit || p.Admitted == 0 || p.Refused == 0 {
 		t.Errorf("slow clients: %d admitted, %d told to come again, the peak is %d MB, want at most %d MB", p.Admitted, p.Refused, p.Slow>>20, limit>>20)
 	}
 }
@@ -205,7 +207,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 	t.Parallel()
 	r := readTape(t, httpTrace)
 	h := newHandler(Options{}, r, nil)
-	h.room.limit = int64(len(r.data)) * 3 / 2
+	h.room.limit = 100 << 20
 	base := serve(t, h, nil)
 	paths := []string{"trace", "graph", "graph?format=svg", "speedup", "", "trace?seconds=1", "graph?group=start", "tasks?format=json", "wall?seconds=0.1"}
 	for range 3 {
@@ -225,7 +227,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 	io.ReadFull(c, make([]byte, 100))
 	c.Close()
 	eventuallyFree(t, h)
-	r.data = bytes.Repeat(r.data, 2)
+	r.data = append(r.data, make([]byte, h.room.limit)...)
 	if a := get(t, base+"trace"); a.StatusCode != http.StatusServiceUnavailable || !strings.Contains(a.body, "MaxMemory") {
 		t.Errorf("a trace above the limit: %s %.300s", a.Status, a.body)
 	}

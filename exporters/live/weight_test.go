@@ -1,0 +1,90 @@
+package live
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/require"
+)
+
+// A service that has the tracer of the standard library, and the same with the pages.
+const (
+	plainService = `package main
+
+import (
+	"log"
+	"net/http"
+	"os"
+	"runtime/trace"
+)
+
+func main() {
+	trace.Start(os.Stdout)
+	defer trace.Stop()
+	recorder := trace.NewFlightRecorder(trace.FlightRecorderConfig{})
+	recorder.Start()
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { recorder.WriteTo(w) })
+	log.Print(http.ListenAndServe("localhost:6060", nil))
+}
+`
+	liveService = `package main
+
+import (
+	"log"
+	"net/http"
+
+	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/live"
+)
+
+func main() {
+	var recorder bottle.Recorder
+	recorder.Start()
+	c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{})
+	c.Start()
+	http.Handle("/", live.Handler(live.Options{Recorder: &recorder, Continuous: c}))
+	log.Print(http.ListenAndServe("localhost:6060", nil))
+}
+`
+)
+
+// The pages and the analyses add so many bytes to a program at most, with debugging information, and without (-ldflags="-s -w").
+const (
+	mostWeight     = 6_500_000
+	mostWeightBare = 4_700_000
+)
+
+func TestWeight(t *testing.T) {
+	goTool := require.Program(t, "go")
+	if testing.Short() || runtime.GOOS+"/"+runtime.GOARCH != "linux/amd64" {
+		t.Skip("sizes are those of linux/amd64, and building takes seconds")
+	}
+	dir := t.TempDir()
+	build := func(name, text string, flags ...string) int64 {
+		file := filepath.Join(dir, name+".go")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(dir, name)
+		cmd := exec.Command(goTool, append(append([]string{"build", "-o", out}, flags...), file)...)
+		cmd.Env = append(os.Environ(), "GOFLAGS=-pgo=off")
+		if text, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		info, err := os.Stat(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	full := build("live", liveService) - build("plain", plainService)
+	bare := build("live", liveService, "-ldflags=-s -w") - build("plain", plainService, "-ldflags=-s -w")
+	t.Logf("%.2f MB, %.2f MB without debugging information", float64(full)/1e6, float64(bare)/1e6)
+	if full > mostWeight || bare > mostWeightBare {
+		t.Errorf("the pages add %d bytes to a program, and %d without debugging information, want at most %d and %d", full, bare, mostWeight, mostWeightBare)
+	}
+}
