@@ -9,6 +9,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,8 +17,8 @@ import (
 	"testing"
 )
 
-// Every package that others can import shows a whole program in its comment, and it compiles.
-func TestProgramsInPackageComments(t *testing.T) {
+// Every package that others can import shows a whole program in its comment, and it compiles. So does each program in a Markdown file.
+func TestProgramsInDocumentation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs go build")
 	}
@@ -29,6 +30,38 @@ func TestProgramsInPackageComments(t *testing.T) {
 	overlay := map[string]string{} // files that are not there, and what is in them
 	var dirs []string
 	origin := map[string]string{}
+	add := func(code, from string) {
+		if want, err := format.Source([]byte(code)); err != nil || string(want) != code {
+			t.Errorf("the program in %s is not formatted: %v", from, err)
+		}
+		if fn := neverRun(t, code); fn != "" {
+			t.Errorf("the program in %s: what %s defers never runs, as log.Fatal or os.Exit ends the program", from, fn)
+		}
+		dir := fmt.Sprintf("zz_doc_%d", len(dirs))
+		file := filepath.Join(scratch, dir+".go")
+		if err := os.WriteFile(file, []byte(code), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		overlay[filepath.Join(top, dir, "program.go")] = file
+		dirs = append(dirs, "./"+dir)
+		origin[dir] = from
+	}
+	for _, file := range markdown(t) {
+		snippets := goSnippets(t, file)
+		for _, code := range snippets {
+			if strings.HasPrefix(code, "package ") {
+				add(code, file)
+			} else if missing := notInFile(code); missing != "" {
+				t.Errorf("%s: a snippet is neither a whole program, nor are its lines in the file that its first line names (// in FILE): %s", file, missing)
+			}
+		}
+		if text, _ := os.ReadFile(file); len(snippets) > 0 && file != filepath.Join("examples", "service", "README.md") && !strings.Contains(string(text), "go get github.com/bottleneck-go/bottleneck`") {
+			t.Errorf("%s has programs, and does not say what to get", file)
+		}
+	}
+	if len(dirs) < 5 {
+		t.Errorf("%d programs in Markdown", len(dirs))
+	}
 	for _, p := range importable(t) {
 		programs := 0
 		for _, code := range packageCode(t, p.Dir, p.GoFiles) {
@@ -36,17 +69,7 @@ func TestProgramsInPackageComments(t *testing.T) {
 				continue
 			}
 			programs++
-			if want, err := format.Source([]byte(code)); err != nil || string(want) != code {
-				t.Errorf("the program in the comment of %s is not formatted: %v", p.ImportPath, err)
-			}
-			dir := fmt.Sprintf("zz_doc_%d", len(dirs))
-			file := filepath.Join(scratch, dir+".go")
-			if err := os.WriteFile(file, []byte(code), 0o666); err != nil {
-				t.Fatal(err)
-			}
-			overlay[filepath.Join(top, dir, "program.go")] = file
-			dirs = append(dirs, "./"+dir)
-			origin[dir] = p.ImportPath
+			add(code, "the comment of "+p.ImportPath)
 		}
 		if programs == 0 {
 			t.Errorf("the comment of %s shows no whole program", p.ImportPath)
@@ -64,6 +87,111 @@ func TestProgramsInPackageComments(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v\n%s\n%v", err, out, origin)
 	}
+}
+
+// neverRun returns the name of a function that defers something and then ends the program, on the ordinary way through; "" if there is none.
+func neverRun(t *testing.T, code string) string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), "", code, 0)
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	for _, d := range f.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Body == nil {
+			continue
+		}
+		deferred := false
+		for _, s := range fn.Body.List {
+			if _, ok := s.(*ast.DeferStmt); ok {
+				deferred = true
+			}
+			ends := false
+			ast.Inspect(s, func(n ast.Node) bool {
+				if _, ok := n.(*ast.FuncLit); ok {
+					return false
+				}
+				if sel, ok := n.(*ast.SelectorExpr); ok {
+					if x, ok := sel.X.(*ast.Ident); ok {
+						ends = ends || x.Name == "log" && strings.HasPrefix(sel.Sel.Name, "Fatal") || x.Name == "os" && sel.Sel.Name == "Exit"
+					}
+				}
+				return true
+			})
+			if deferred && ends {
+				return fn.Name.Name
+			}
+		}
+	}
+	return ""
+}
+
+func TestNeverRun(t *testing.T) {
+	const program = "package main\nfunc main() {\n\tif err := a(); err != nil { log.Fatal(err) }\n\tdefer b()\n\t%s\n}"
+	for end, want := range map[string]string{"log.Fatal(c())": "main", "if x { os.Exit(1) }": "main", "log.Print(c())": "", "go func() { log.Fatal(1) }()": ""} {
+		if got := neverRun(t, fmt.Sprintf(program, end)); got != want {
+			t.Errorf("%s: %q, want %q", end, got, want)
+		}
+	}
+	for snippet, ok := range map[string]bool{"// in doc_test.go\nfunc TestNeverRun(t *testing.T) {\n": true, "// in doc_test.go\nfunc TestOther() {\n": false, "x := 1\n": false, "// in nowhere.go\nx\n": false} {
+		if missing := notInFile(snippet); (missing == "") != ok {
+			t.Errorf("%q: %q", snippet, missing)
+		}
+	}
+}
+
+// markdown lists the Markdown files of the module.
+func markdown(t *testing.T) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".md") {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil || len(files) < 8 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	return files
+}
+
+// goSnippets returns what a Markdown file marks as Go.
+func goSnippets(t *testing.T, file string) (snippets []string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(data), "\r\n", "\n")
+	for {
+		_, rest, found := strings.Cut(text, "\n```go\n")
+		if !found {
+			return snippets
+		}
+		code, after, _ := strings.Cut(rest, "```\n")
+		snippets, text = append(snippets, code), after
+	}
+}
+
+// notInFile returns the first line of a snippet that is not in the file that it says it is from; "" if all are.
+func notInFile(code string) string {
+	head, body, _ := strings.Cut(code, "\n")
+	name, ok := strings.CutPrefix(head, "// in ")
+	if !ok {
+		return head
+	}
+	data, err := os.ReadFile(filepath.FromSlash(name))
+	if err != nil {
+		return err.Error()
+	}
+	text := "\n" + strings.ReplaceAll(string(data), "\r\n", "\n")
+	for line := range strings.Lines(body) {
+		if !strings.Contains(text, "\n"+line) {
+			return line
+		}
+	}
+	return ""
 }
 
 type listed struct {

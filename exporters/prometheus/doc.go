@@ -21,7 +21,7 @@
 //		defer c.Stop()
 //		prometheus.MustRegister(bottleprom.NewCollector(c, bottleprom.Options{}))
 //		http.Handle("/metrics", promhttp.Handler())
-//		log.Fatal(http.ListenAndServe("localhost:6060", nil))
+//		log.Print(http.ListenAndServe("localhost:6060", nil))
 //	}
 //
 // A program without that library needs neither it nor this package: package exporters/live serves the same metrics under the same names.
