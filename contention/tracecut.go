@@ -176,7 +176,8 @@ func (o *TraceObserver) Gap(g *timeline.Gap) {
 		for _, s := range sites {
 			if s.lock != nil {
 				l := s.lock.root()
-				l.history, l.readers, l.evicted = nil, nil, false
+				l.history, l.sums, l.readers, l.evicted = nil, nil, nil, false
+				l.woken, l.seen = nil, nil
 			}
 		}
 	}
