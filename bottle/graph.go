@@ -78,6 +78,9 @@ type Box struct {
 	// Share is the height: the box's share of the wall time (eq. 1), rounded to
 	// nanoseconds so that all shares and the idle time sum to the wall time.
 	Share time.Duration
+	// ShareError is half the width of the 95 % confidence interval of Share, where only a part of the time was seen, drawn at random; 0 where all of
+	// it was. It is at most Wall, which means that nothing is known. [Merge] does not keep it.
+	ShareError time.Duration
 	// Running is the area: the time for which the members ran, summed (eq. 2).
 	// A member runs while it is in the state Running, in a system call that still holds its P, or in C code while there is a
 	// processor for it.
@@ -128,6 +131,9 @@ func (b *Box) Blocked() time.Duration {
 	}
 	return d
 }
+
+// Folded reports whether the box stands for several groups, since [Graph.Top] has put them together.
+func (b *Box) Folded() bool { return b.others }
 
 // Top returns a copy of the graph, and of its windows, that keeps the k boxes
 // with the largest shares and folds the others into one box for each kind, named like "12 others".
@@ -185,6 +191,7 @@ func fold(boxes []Box, kind Kind) (sum Box, n int) {
 		sum.known += b.known
 		sum.carried += b.carried
 		sum.Share += b.Share
+		sum.ShareError += b.ShareError // at most
 		sum.exact += b.exact
 		sum.room.plus(b.room)
 		sum.Lost += b.Lost

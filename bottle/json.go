@@ -15,7 +15,7 @@ import (
 //
 //	{"wall_ns":…, "idle_ns":…, "capacity_ns":…, "idle_lost_ns":…, "gomaxprocs":…, "cpus":…, "go_version":"go1.26", "start_ns":…,
 //	 "offered":true, "group_by":"function", "warnings":[…],
-//	 "boxes":[{"group":…, "kind":"application", "starts":["sync.(*WaitGroup).Go.func1"], "goroutines":…, "share_ns":…, "running_ns":…, "lost_ns":…,
+//	 "boxes":[{"group":…, "kind":"application", "starts":["sync.(*WaitGroup).Go.func1"], "goroutines":…, "share_ns":…, "share_error_ns":…, "running_ns":…, "lost_ns":…,
 //	           "parallelism":…, "self_parallelism":…, "runnable_ns":…, "waiting_ns":{"mutex":…}, "in_c_ns":…,
 //	           "waiting_sites":{"mutex":[{"function":"main.work", "file":…, "line":…, "ns":…}]}}]}
 //
@@ -24,7 +24,7 @@ import (
 // GOMAXPROCS over time, and Σ lost_ns + idle_lost_ns == capacity_ns − Σ running_ns; capacity_ns is 0 where
 // GOMAXPROCS is not known. Without these fields, as in older files, they follow from gomaxprocs.
 // A self-parallelism that is not known is null, "offered" is left out when it is false, "instances" when it is one,
-// "cpus" when it is not known, "starts" when they are the name of the group, "in_c_ns" when it is 0 and "waiting_sites" when there are none, as in windows; nothing
+// "cpus" when it is not known, "starts" when they are the name of the group, "in_c_ns" and "share_error_ns" when they are 0 and "waiting_sites" when there are none, as in windows; nothing
 // else is ever null or left out.
 // The pointers tell, when reading, a field that is missing from one that is 0.
 type graphJSON struct {
@@ -49,6 +49,7 @@ type boxJSON struct {
 	Starts          []string         `json:"starts,omitempty"`
 	Goroutines      int              `json:"goroutines"`
 	Share           *int64           `json:"share_ns"`
+	ShareError      int64            `json:"share_error_ns,omitempty"`
 	Running         *int64           `json:"running_ns"`
 	Lost            *int64           `json:"lost_ns"`
 	Parallelism     *float64         `json:"parallelism"`
@@ -145,6 +146,7 @@ func (g *Graph) form() (*graphJSON, error) {
 			Starts:      b.Starts,
 			Goroutines:  b.Goroutines,
 			Share:       nanos(b.Share),
+			ShareError:  int64(b.ShareError),
 			Running:     nanos(b.Running),
 			Lost:        nanos(b.Lost),
 			Parallelism: &b.Parallelism,

@@ -196,6 +196,8 @@ func (form *boxJSON) box(spent *int64) (Box, error) {
 		return Box{}, fmt.Errorf("kind is %q, not application, gc, runtime or tracer", form.Kind)
 	case *form.Share < 0:
 		return Box{}, fmt.Errorf("share_ns is negative: %d", *form.Share)
+	case form.ShareError < 0:
+		return Box{}, fmt.Errorf("share_error_ns is negative: %d", form.ShareError)
 	}
 	for _, t := range []struct {
 		field string
@@ -210,6 +212,7 @@ func (form *boxJSON) box(spent *int64) (Box, error) {
 		Kind:            form.Kind,
 		Goroutines:      form.Goroutines,
 		Share:           time.Duration(*form.Share),
+		ShareError:      time.Duration(form.ShareError),
 		Running:         time.Duration(*form.Running),
 		Parallelism:     *form.Parallelism,
 		SelfParallelism: math.NaN(),

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 // complete is handMade with what else a profile can hold.
@@ -193,7 +191,6 @@ func TestReadJSONErrors(t *testing.T) {
 
 // FuzzReadJSON: whatever is read keeps the promises of Profile, and is written and read again as it is.
 func FuzzReadJSON(f *testing.F) {
-	fuzzing.Brief(f)
 	b, err := json.Marshal(complete())
 	if err != nil {
 		f.Fatal(err)

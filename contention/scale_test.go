@@ -1,0 +1,46 @@
+package contention
+
+import (
+	"bytes"
+	"os"
+	"testing"
+)
+
+// TestScale: a profile scaled by n is that of n programs that do the same, but for what was seen.
+func TestScale(t *testing.T) {
+	data, err := os.ReadFile("../testdata/small/mutex-go1.26.8.trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := ReadTrace(t.Context(), bytes.NewReader(data), TraceOptions{})
+	if err != nil || len(p.Pairs) == 0 {
+		t.Fatalf("%d pairs, %v", len(p.Pairs), err)
+	}
+	const n = 37
+	copies := make([]*Profile, n)
+	for i := range copies {
+		copies[i] = p
+	}
+	want, scaled := Merge(copies...), p.Scale(n)
+	got := Merge(scaled)
+	want.Instances, want.InFlight, want.Unfinished, want.Dropped = got.Instances, got.InFlight, got.Unfinished, got.Dropped
+	for i, l := range want.Locks {
+		l.ID = got.Locks[i].ID // of several instances they are numbered anew
+	}
+	for i := range want.Waits {
+		want.Waits[i].Observed /= n
+	}
+	text := func(p *Profile) string {
+		var b bytes.Buffer
+		if err := WriteJSON(&b, p); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	if a, b := text(got), text(want); a != b {
+		t.Errorf("scaled\n%s\nmerged\n%s", a[:min(len(a), 2000)], b[:min(len(b), 2000)])
+	}
+	if again, err := ReadJSON(bytes.NewReader([]byte(text(scaled)))); err != nil || text(again) != text(scaled) {
+		t.Errorf("through JSON: %v", err)
+	}
+}
