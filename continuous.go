@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/trace"
+	"slices"
 	"sync"
 	"time"
-	"weak"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
@@ -16,23 +15,21 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// ContinuousOptions are the choices of [Continuous]. The zero value is right for most.
+// ContinuousOptions configures [Continuous]. The zero value is ready to use.
 type ContinuousOptions struct {
 	// Options are those of the analyses. Name, Progress, Last, Speedup, Bottle.From, To and Window are not used, and
 	// Contention is always Quick: roots and owners' activity are in snapshots.
-	// Observers are called on a goroutine of their own, and see gaps.
+	// Observers are called on a goroutine of their own, and see the bursts with gaps between them.
 	Options
 	// Budget is how much of the machine's processor time may be used, as in timeline.StreamOptions; 0 means 0.02. While the program
 	// itself keeps more than three quarters of GOMAXPROCS busy, only half of it is used: it is then taken from the program.
 	Budget float64
-	// Horizon is for how long unused budget is kept; 0 means a minute.
-	Horizon time.Duration
-	// Keep is how many windows, of about a second each, are kept for Last; 0 means 60.
+	// Keep is how many windows, one for each burst of tracing, are kept for Last; 0 means 60.
 	Keep int
 	// MaxGroups bounds the boxes of each graph, the rows of each contention profile, and the classes of tasks: what is
 	// more is put together as others. 0 means 256.
 	MaxGroups int
-	// MaxPending bounds the bytes of the trace that wait to be read; 0 means 64 MB.
+	// MaxPending bounds the bytes of the trace that wait to be read; 0 means 64 MB. A burst ends early when its trace comes to a quarter of that.
 	MaxPending int64
 }
 
@@ -45,55 +42,43 @@ type ContinuousOptions struct {
 //	}
 //	defer live.Stop()
 //
-// It reads the trace that runtime/trace.Start makes, generation by generation, of about a second each, which are
-// its windows; so what is read ends up to a second or two ago. When a generation would cost more than the budget leaves, as with
-// millions of events a second, it is dropped: [Live] counts that, and no number is scaled to make up for it.
+// It traces the program (runtime/trace.Start) in bursts of 0.1 s at random times, one a second or so, which are its windows. Each burst is weighed by the time that it
+// stands for: totals are unbiased estimates for all of the time, and shares come with 95 % confidence intervals: see [Live], and for the
+// formulas sampler.go. When a burst takes place is decided before it is known what it will cost, and what was traced is always analyzed; where that
+// costs much, as with millions of events a second, bursts become rarer, and half or a quarter as long.
 //
 // # Cost
 //
-// The budget is for all that the analysis does beyond what a trace.FlightRecorder would: copying what the tracer writes, reading it, the
-// analyses, and the garbage collector's work for them, by estimate. What the tracer takes itself, to record events, is not in it: that
-// is a FlightRecorder's cost as well, and both share it when both run. Live.Stream says what was used.
-//
-// Measured on two processors under full load, relative to a FlightRecorder alone, with 95 % confidence intervals:
-//
-//	                                throughput     processor time, of the machine
-//	an HTTP service                 −0.4 ± 2.4 %   +0.1 ± 1.1 %
-//	the same, with both of them     −0.1 ± 2.4 %   +0.6 ± 0.7 %
-//	redcon                          +1.0 ± 1.7 %   +0.6 ± 1.0 %
-//	fasthttp                        +0.8 ± 1.5 %   −0.1 ± 1.1 %
+// The budget is for all that the analysis does beyond tracing: copying what the tracer writes, reading it, the
+// analyses, and the garbage collector's work for them, by estimate. It is booked while it is spent: the analysis works for a quarter of a millisecond and
+// then rests until the budget allows the next one, so it takes one processor for a moment only. What the tracer takes itself, to record events, is not
+// in it; it does so for an eighth of the time at most. Live.Stream says what was used.
 //
 // The memory does not grow with time: the windows that are kept, of MaxGroups rows each (a few MB); what waits to be read, MaxPending at
-// most, but mostly no more than the generation under way; and, while a generation is read, some ten times its bytes. In ten minutes of 100,000
-// goroutines a second that was 7 to 14 MB that lived and 41 to 63 MB from the operating system, with no trend; with millions
-// of events a second up to 250 MB. "go run ./benchmarks/live" measures both.
+// most, but mostly no more than a few bursts; and, while a burst is read, some ten times its bytes. "go run ./benchmarks/live" measures both.
 //
-// A program has one trace.Start: while Continuous has it, /debug/pprof/trace and whoever else calls trace.Start gets an
-// error (take raw traces from a bottle.Recorder, which may run at the same time), and Start fails with [ErrTracing] if
-// somebody else has it. Whoever calls trace.Stop ends the analysis: Enabled then tells, what was found can still be read, and Start begins
-// again. Where a FlightRecorder runs as well, so that there is tracing all the same, that is known after the next garbage collection.
+// A program has one trace.Start: during a burst, /debug/pprof/trace and whatever else calls trace.Start gets an
+// error (take raw traces from a bottle.Recorder, which may run at the same time). While something else has it, no burst takes place, and
+// Live.Sampling counts those that are missing; Start fails with [ErrTracing] then. Continuous does not stop traces that it has not started: a call of trace.Stop by
+// something else ends the burst early, and no more than that.
 //
 // When an observer or a grouping panics, the analysis logs that (package log/slog) and begins anew after a second, then two, four, and so on;
 // after the tenth panic it ends. Live.Panics counts them.
 //
 // All methods may be called at the same time. Reports share memory with each other: do not change what is in them.
 type Continuous struct {
-	opt ContinuousOptions
+	opt   ContinuousOptions
+	burst time.Duration // how long bursts are
 
 	starting sync.Mutex // Start and Stop, one at a time
 
-	mu      sync.Mutex // guards what follows
-	enabled bool       // Start was called, and no Stop since
-	line    weak.Pointer[line]
+	mu      sync.Mutex  // guards what follows
+	session *session    // the one under way, nil if there is none
 	panics  int         // since the program began
 	panic   string      // the last one
 	again   *time.Timer // starts the analysis anew after a panic
 	found
 }
-
-// line is what the tracer writes to. Only the tracer has it, so it is garbage when somebody else has called trace.Stop: there is no
-// other way to know, as trace.IsEnabled is true with a FlightRecorder alone.
-type line struct{ *timeline.Stream }
 
 // found is what was found since Start.
 type found struct {
@@ -101,6 +86,8 @@ type found struct {
 	windows []*window // the latest, oldest first
 	total   sum       // of all
 	since   sum       // of those since ReadReset
+	missed  int       // bursts that did not take place
+	lost    int       // bursts that gave nothing
 }
 
 // ErrTracing is the error of [Continuous.Start] when the program is being traced already by somebody else.
@@ -114,12 +101,15 @@ func NewContinuous(opt ContinuousOptions) *Continuous {
 	if opt.MaxGroups <= 0 {
 		opt.MaxGroups = 256
 	}
+	if opt.MaxPending <= 0 {
+		opt.MaxPending = 64 << 20
+	}
 	opt.Bottle.From, opt.Bottle.To, opt.Bottle.Window = 0, 0, 0
 	opt.Contention.Quick = true
-	return &Continuous{opt: opt}
+	return &Continuous{opt: opt, burst: burstLength}
 }
 
-// Start begins with the analysis, and forgets what an earlier one has found. It does nothing if the analysis is
+// Start begins with the analysis, and with a burst, and forgets what an earlier one has found. It does nothing if the analysis is
 // under way. It fails with [ErrTracing] if somebody else has called trace.Start.
 func (c *Continuous) Start() error {
 	c.starting.Lock()
@@ -127,33 +117,21 @@ func (c *Continuous) Start() error {
 	if c.Enabled() {
 		return nil
 	}
-	return c.start()
+	return c.start(false)
 }
 
-func (c *Continuous) start() error {
-	c.stop() // what somebody else has ended: its goroutine, too
-	a := newAnalyses(&c.opt.Options)
-	clock := &wallClock{}
-	var stream *timeline.Stream
-	stream = timeline.NewStream(timeline.StreamOptions{
-		Budget: c.opt.budget(nil), Horizon: c.opt.Horizon, MaxPending: c.opt.MaxPending, MaxMemory: c.opt.MaxMemory,
-		AfterGeneration: func(g *timeline.Generation) {
-			w := a.window(g, clock, c.opt.MaxGroups)
-			stream.SetBudget(c.opt.budget(w.graph))
-			c.add(w)
-		},
-		Panicked: c.panicked,
-	}, append([]timeline.Observer{clock}, a.observers(&c.opt.Options)...)...)
-	to := &line{stream}
+func (c *Continuous) start(anyway bool) error {
+	c.stop()
+	s := newSession(c)
 	c.mu.Lock() // a reading meanwhile would see that nothing was found, which may not stay so
 	defer c.mu.Unlock()
 	before := c.found
-	c.found = found{stream: stream}
-	if err := trace.Start(to); err != nil {
+	c.found = found{stream: s.stream}
+	if err := s.begin(anyway); err != nil {
 		c.found = before
 		return fmt.Errorf("%w: %w", ErrTracing, err)
 	}
-	c.enabled, c.line = true, weak.Make(to)
+	c.session = s
 	return nil
 }
 
@@ -175,7 +153,8 @@ func (c *Continuous) panicked(value any) {
 	} else {
 		slog.Error("bottleneck: an observer or grouping of the continuous analysis panicked; the analysis begins anew", "panic", c.panic, "panics", c.panics, "after", rest)
 	}
-	if c.enabled {
+	if c.session != nil {
+		c.session.halt()
 		c.again = time.AfterFunc(rest, c.restart)
 	}
 }
@@ -185,7 +164,7 @@ func (c *Continuous) restart() {
 	c.starting.Lock()
 	defer c.starting.Unlock()
 	c.mu.Lock()
-	due := c.again != nil && c.traced()
+	due := c.again != nil && c.session != nil
 	c.again = nil
 	ends := c.panics >= maxPanics
 	c.mu.Unlock()
@@ -194,7 +173,7 @@ func (c *Continuous) restart() {
 	case ends:
 		c.stop()
 	default:
-		if err := c.start(); err != nil {
+		if err := c.start(true); err != nil {
 			slog.Error("bottleneck: the continuous analysis cannot begin anew", "error", err)
 		}
 	}
@@ -222,7 +201,7 @@ func (opt *ContinuousOptions) budget(g *bottle.Graph) float64 {
 	return share / 2
 }
 
-// Stop ends the analysis; what was found can still be read, the last window included, as far as the budget goes. It does
+// Stop ends the analysis; what was found can still be read, the last window included. It does
 // nothing if there is none. No goroutine is left.
 func (c *Continuous) Stop() {
 	c.starting.Lock()
@@ -232,30 +211,24 @@ func (c *Continuous) Stop() {
 
 func (c *Continuous) stop() {
 	c.mu.Lock()
-	stream, enabled, traced := c.stream, c.enabled, c.traced()
-	c.enabled = false
+	s := c.session
+	c.session = nil
 	if c.again != nil {
 		c.again.Stop()
 		c.again = nil
 	}
 	c.mu.Unlock()
-	if traced { // else trace.Stop would end what others have started, a FlightRecorder even
-		trace.Stop()
-	}
-	if enabled {
-		stream.Close() // what was wrong is in Live.Stream
+	if s != nil {
+		s.end()
 	}
 }
 
-// Enabled reports whether the analysis goes on. It does not while it rests after a panic.
+// Enabled reports whether the analysis goes on: Start was called, and no Stop since. It does not while it rests after a panic.
 func (c *Continuous) Enabled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.traced() && c.again == nil
+	return c.session != nil && c.again == nil
 }
-
-// traced reports whether the tracer writes for us.
-func (c *Continuous) traced() bool { return c.enabled && trace.IsEnabled() && c.line.Value() != nil }
 
 // Read returns what was found since Start, up to the last whole window.
 func (c *Continuous) Read() *Live {
@@ -320,6 +293,7 @@ func (c *Continuous) live(w *window) *Live {
 		l.Stream = c.stream.Stats()
 	}
 	l.Panics, l.Panic = c.panics, c.panic
+	l.Sampling.Missed, l.Sampling.Lost = c.missed, c.lost
 	if w == nil {
 		l.Info = &timeline.Info{Size: -1}
 		l.Bottle = &bottle.Graph{GroupBy: c.opt.Bottle.Group.String(), Offered: c.opt.Bottle.Offered}
@@ -327,8 +301,28 @@ func (c *Continuous) live(w *window) *Live {
 		l.Tasks = &granularity.Profile{Source: granularity.SourceTrace, Accuracy: "upper-bound"}
 		return l
 	}
-	info := w.info
-	l.Info, l.Bottle, l.Contention, l.Tasks = &info, w.graph, w.waits, w.tasks
-	l.From, l.To, l.Covered, l.Windows = w.from, w.to, w.graph.Wall, w.info.Generations
+	info, graph, waits, tasks := w.info, *w.graph, *w.waits, *w.tasks
+	graph.Boxes = slices.Clone(graph.Boxes)
+	l.Info, l.Bottle, l.Contention, l.Tasks = &info, &graph, &waits, &tasks
+	l.From, l.To, l.Covered, l.Windows = w.from, w.to, w.sample.seen, w.sample.bursts
+	l.Sampling.Cut = w.sample.cut
+	if all := info.End - info.Start; all > 0 {
+		l.Sampling.Coverage = float64(l.Covered) / float64(all)
+	}
+	l.Sampling.IdleError, l.Sampling.Widest = w.sample.errors(&graph)
+	for _, text := range []string{l.estimate(&w.sample), l.missing()} {
+		if text != "" {
+			graph.Warnings = append(slices.Clip(graph.Warnings), text)
+			waits.Warnings = append(slices.Clip(waits.Warnings), text)
+			tasks.Warnings = append(slices.Clip(tasks.Warnings), text)
+		}
+	}
 	return l
+}
+
+// count changes what was found besides windows.
+func (c *Continuous) count(change func(*found)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(&c.found)
 }

@@ -77,7 +77,7 @@
 // [Analyze] runs all analyses of a trace in one pass.
 //
 // A service can look at itself while it runs: [AnalyzeRecorder] makes the same report of the last seconds, which a
-// bottle.Recorder (a runtime/trace.FlightRecorder) keeps; [Continuous] analyzes all the time, with a budget of 2 %
+// bottle.Recorder (a runtime/trace.FlightRecorder) keeps; [Continuous] analyzes a fair sample of all the time, with a budget of 2 %
 // of the processors and bounded memory, and can be read at any moment. exporters/live serves both over HTTP.
 //
 //	var rec bottle.Recorder

@@ -21,7 +21,8 @@ func TestLastGoesByTheTimeOfTheTrace(t *testing.T) {
 		}
 		c.add(&window{
 			graph: &bottle.Graph{Wall: time.Second}, waits: &contention.Profile{}, tasks: &granularity.Profile{},
-			from: at.Add(-time.Second), to: at,
+			sample: sample{bursts: 1, seen: time.Second},
+			from:   at.Add(-time.Second), to: at,
 			info: timeline.Info{Start: timeline.Time(i) * 1e9, End: timeline.Time(i+1) * 1e9, Generations: 1},
 		})
 	}

@@ -6,32 +6,96 @@ import (
 	"io"
 	"math"
 	"runtime/trace"
+	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/snapshot"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Live is a report of a program that runs, made by [Continuous].
+// Live is a report of a program that runs, made by [Continuous] from bursts of tracing.
+//
+// Times and numbers are estimates for all of the time from From to To, but for the numbers of goroutines, the longest waits and tasks, and what goes
+// on at the end, which are those that were seen. The warnings of the graph, the contention and the tasks say how much that is. Waits and tasks longer than a burst are never seen as
+// a whole: the time of waits counts all the same, such tasks are unmeasured.
 type Live struct {
 	// Report is what was found; its Info is about the time of the report. Bottle, Contention and Tasks are never nil.
 	// There is no estimate of the speedup, which needs a snapshot: see [AnalyzeRecorder].
 	Report
 	// From and To are the time that the report is about; zero if there is no window yet.
 	From, To time.Time
-	// Covered is how much of it was really seen: the rest was dropped, and is in no number.
+	// Covered is how much of it was really seen. The rest is estimated: Bottle.Wall is an estimate of all of it.
 	Covered time.Duration
-	// Windows is the number of windows, one a generation of the trace, in the report.
+	// Windows is the number of windows, one a burst, in the report.
 	Windows int
+	// Sampling tells how well the shares are known.
+	Sampling Sampling
 	// Stream tells what the reading has cost and dropped since Start.
 	Stream timeline.StreamStats
 	// Panics is how often an observer or a grouping has panicked, and Panic what the last one said. What was found before a panic is
 	// lost; the analysis begins anew.
 	Panics int
 	Panic  string
+}
+
+// Sampling tells how well a [Live] knows its shares, and what is missing.
+type Sampling struct {
+	// Coverage is the part of the time from From to To that was seen; 0 if there is no window yet.
+	Coverage float64
+	// IdleError is half the width of the 95 % confidence interval of Bottle.Idle; those of the boxes are bottle.Box.ShareError.
+	IdleError time.Duration
+	// Widest is the largest of these, as a part of Bottle.Wall: 1 means that nothing is known.
+	Widest float64
+	// Cut is how many of the windows are shorter than planned, since the trace did not fit into memory or ended early.
+	Cut int
+	// Missed is how many bursts since Start did not take place, since something else traced the program with trace.Start, and Lost how many
+	// gave nothing, since their trace did not fit into memory, was broken, or was ended at once by something else.
+	Missed, Lost int
+}
+
+// few is below how many bursts, and wide above which error, an estimate is called poor.
+const (
+	few  = 10
+	wide = 0.1
+)
+
+// estimate says what the numbers are estimated from.
+func (l *Live) estimate(s *sample) string {
+	if s.gaps == 0 {
+		return fmt.Sprintf("Everything is about a single burst of tracing of %s, which began with the analysis.", format.Duration(s.seen))
+	}
+	text := fmt.Sprintf("Estimated from %s of tracing at random times, %s of %s: ",
+		format.Plural(s.bursts, "burst", "bursts"), format.Percent(s.seen, time.Duration(l.Info.End-l.Info.Start)), format.Duration(time.Duration(l.Info.End-l.Info.Start)))
+	if l.Sampling.Widest >= 1 {
+		text += "too few to tell how far off that may be."
+	} else {
+		text += fmt.Sprintf("with a confidence of 95%%, shares are off by %.2g%% of the time at most.", 100*l.Sampling.Widest)
+		if s.bursts < few || l.Sampling.Widest > wide {
+			text += " That is poor: a report of more time knows more."
+		}
+	}
+	return text
+}
+
+// missing says what is in no number; "" if nothing is missing.
+func (l *Live) missing() string {
+	var parts []string
+	add := func(n int, why string) {
+		if n > 0 {
+			parts = append(parts, format.Plural(n, "burst", "bursts")+" "+why)
+		}
+	}
+	add(l.Sampling.Cut, "ended early")
+	add(l.Sampling.Missed, "since the beginning did not take place, as something else traced the program")
+	add(l.Sampling.Lost, "since the beginning gave nothing: the trace was too large or broken")
+	if len(parts) == 0 {
+		return ""
+	}
+	return "Not all of the program had the same chance to be seen: " + strings.Join(parts, ", ") + "."
 }
 
 // AnalyzeRecorder takes a snapshot of a running program and runs all analyses on it, of the same time. rec is a

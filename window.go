@@ -10,25 +10,29 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// window is what was found in a generation of a live trace, or in several.
+// window is what was found in a burst of tracing, or in several: all times and numbers are those of the time that it stands for.
 type window struct {
 	graph    *bottle.Graph
 	waits    *contention.Profile
 	tasks    *granularity.Profile
+	sample   sample
 	from, to time.Time
-	info     timeline.Info // of Generations windows
+	info     timeline.Info
 }
 
-// window cuts all analyses at the end of a generation. No more than n groups of each are kept apart.
-func (a *analyses) window(g *timeline.Generation, clock *wallClock, n int) *window {
-	graph := a.graph.Cut(g.End).Top(n)
+// window cuts all analyses at the end of a burst. No more than n groups of each are kept apart. It returns nil if nothing was seen.
+func (a *analyses) window(planned burst, t *timeline.Traced, clock *wallClock, n int) *window {
+	graph, waits, tasks := a.graph.Cut(t.End).Top(n), a.waits.Cut(t.End).Top(n), a.tasks.Cut(t.End).Top(n)
+	if t.Generations == 0 || graph.Wall <= 0 {
+		return nil
+	}
 	graph.CPUs = host.Processors()
+	weight := planned.seen(graph.Wall)
 	return &window{
-		graph: graph,
-		waits: a.waits.Cut(g.End).Top(n),
-		tasks: a.tasks.Cut(g.End).Top(n),
-		from:  clock.at(g.Start), to: clock.at(g.End),
-		info: timeline.Info{Version: clock.version, Start: g.Start, End: g.End, Generations: 1, Events: g.Events, Size: -1},
+		graph: graph.Scale(weight), waits: waits.Scale(weight), tasks: tasks.Scale(weight),
+		sample: newSample(graph, planned, weight),
+		from:   clock.at(t.Start), to: clock.at(t.End),
+		info: timeline.Info{Version: clock.version, Start: t.Start, End: t.End, Generations: int(t.Generations), Events: t.Events, Size: -1},
 	}
 }
 
@@ -89,6 +93,7 @@ func mergeWindows(ws []*window, n int) *window {
 	out := &window{from: ws[0].from, to: ws[len(ws)-1].to, info: ws[0].info}
 	for i, w := range ws {
 		graphs[i], waits[i], tasks[i] = w.graph, w.waits, w.tasks
+		out.sample.add(&w.sample)
 		if i > 0 {
 			out.info.End = w.info.End
 			out.info.Generations += w.info.Generations
@@ -101,6 +106,7 @@ func mergeWindows(ws []*window, n int) *window {
 		graph.Warnings = append(graph.Warnings, err.Error())
 	}
 	out.graph = graph.Top(n)
+	out.sample.keep(out.graph)
 	out.waits = contention.Merge(waits...).Top(n)
 	out.tasks = granularity.Merge(tasks...).Top(n)
 	return out

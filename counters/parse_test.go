@@ -6,8 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 // canonicalMetrics are metrics for the round trip, right and wrong ones.
@@ -93,7 +91,6 @@ func checkSyntaxError(t *testing.T, text string, err error) {
 }
 
 func FuzzFilter(f *testing.F) {
-	fuzzing.Brief(f)
 	for _, text := range canonicalFilters() {
 		f.Add(text)
 	}
@@ -120,7 +117,6 @@ func FuzzFilter(f *testing.F) {
 }
 
 func FuzzMetric(f *testing.F) {
-	fuzzing.Brief(f)
 	for _, text := range canonicalMetrics {
 		f.Add(text)
 	}

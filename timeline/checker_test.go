@@ -237,7 +237,7 @@ func (c *checker) alive(what string, g *Goroutine) {
 // Gap: nobody lives during a gap.
 func (c *checker) Gap(g *Gap) {
 	c.call("Gap", g.To)
-	if g.To < g.From || g.Generations < 1 {
+	if g.To < g.From {
 		c.failf("a gap from %d to %d, of %d generations", g.From, g.To, g.Generations)
 	}
 	for id := range c.gs {

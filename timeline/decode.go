@@ -136,11 +136,12 @@ func (rd *readerDecoder) decodeWith(r io.Reader, layout *eventLayout) (d *decode
 			}
 			return d
 		}
-		if d.events&(1<<16-1) == 0 && rd.ctx.Err() != nil {
+		if d.events&(1<<7-1) == 0 && rd.ctx.Err() != nil {
 			d.err = rd.ctx.Err()
 			return d
 		}
 		if rd.limit != 0 && Time(ev.Time()) > rd.limit {
+			d.past = true
 			return d
 		}
 		if layout == nil || !c.frequent(&ev) {

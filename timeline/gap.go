@@ -1,6 +1,6 @@
 package timeline
 
-// gap shows that generations are missing before d: whatever lives leaves for Unknown now, and
+// gap shows that generations are missing before d, or that there was no trace for a while: whatever lives leaves for Unknown now, and
 // comes back as far as d tells of it.
 func (r *replay) gap(d *decoded, g *Gap) {
 	to := d.base

@@ -94,7 +94,7 @@ type End struct {
 }
 
 // Gap is a stretch of a live trace of which nothing is known, since whole generations were
-// dropped. Before it, every live goroutine was shown by a Transition to Unknown at From; after it, those that
+// dropped, or since there was no trace for a while. Before it, every live goroutine was shown by a Transition to Unknown at From; after it, those that
 // are still there are shown by one from Unknown at To, as at the beginning of a trace: with new
 // values of Index and another *Goroutine, but with the name and the creator that they had. Open ranges, regions
 // and tasks are forgotten without an end.

@@ -110,6 +110,7 @@ type decoded struct {
 	base                Time // time of the record before the first one
 	firstReal, lastReal Time // of events that are not statuses
 	hasReal             bool
+	past                bool // what is later than the limit of the decoder was left out
 	chunks              []*chunk
 	lastLen             int // records in the last chunk
 	events              int

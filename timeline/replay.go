@@ -62,9 +62,20 @@ type replay struct {
 
 	info Info
 
+	until   Time   // what happened later is left out, if it is not 0
+	breathe func() // is called again and again, if it is not nil
+
 	meter   *memory.Meter
 	relieve func()       // gives back the memory of what comes next, if it is not nil
 	full    *memoryError // why the replay stopped in the middle of a generation
+}
+
+// pause is called when so many records, or goroutines, were looked at, and reports whether memory came to the limit.
+func (r *replay) pause(n int) bool {
+	if r.breathe != nil {
+		r.breathe()
+	}
+	return n&(1<<11-1) == 0 && r.exceeded()
 }
 
 // exceeded looks whether memory comes to the limit, and notes it.
@@ -118,6 +129,9 @@ func (r *replay) generation(d *decoded) {
 	if d.hasReal {
 		start = d.firstReal
 	}
+	if r.until != 0 {
+		start = min(start, r.until)
+	}
 	if !r.begun {
 		if r.origin != 0 {
 			r.begin(min(r.origin, start))
@@ -140,13 +154,17 @@ func (r *replay) generation(d *decoded) {
 		return
 	}
 	t, from := d.base, r.from
+replaying:
 	for records := range d.all() {
 		for i := range records {
-			if i&(1<<11-1) == 0 && r.exceeded() {
+			if i&(1<<6-1) == 0 && r.pause(i) {
 				return
 			}
 			rec := &records[i]
 			t += Time(rec.head >> 8)
+			if t > r.until && r.until != 0 {
+				break replaying
+			}
 			if t >= from {
 				r.join(t)
 				from = never
@@ -176,6 +194,9 @@ func (r *replay) generation(d *decoded) {
 	r.info.Events += int64(d.events)
 	r.info.Generations++
 	if d.hasReal {
+		if r.until != 0 && (d.past || d.lastReal > r.until) {
+			d.lastReal = r.until
+		}
 		r.now = max(r.now, d.lastReal) // a P may have come or gone last
 		r.info.End = max(r.info.End, r.now)
 	}
@@ -221,7 +242,7 @@ func (r *replay) enter(t Time) {
 	}
 	r.prepareNames()
 	for i := range d.gs {
-		if i&(1<<11-1) == 1<<11-1 && r.exceeded() {
+		if i&(1<<6-1) == 1<<6-1 && r.pause(i+1) {
 			return
 		}
 		l := &d.gs[i]

@@ -22,7 +22,7 @@ type splitter struct {
 	size   int64          // of it
 	number uint64         // of it, 0 if none is under way
 	last   uint64         // number of the generation before
-	why    dropReason     // why it is dropped
+	why    dropReason     // why it is dropped, if raw is nil
 	broken bool
 }
 
@@ -34,6 +34,7 @@ type rawGeneration struct {
 	size    int64
 	chunks  [][]byte
 	took    time.Duration // from the generation before to this one
+	show    time.Duration // how much is shown of the trace it belongs to, 0 for all
 }
 
 // streamChunk is the unit of memory for what waits to be read.
@@ -182,7 +183,7 @@ func (c *splitter) begin(h batchHead, head []byte) int {
 	}
 	if c.number == 0 {
 		c.number, c.size = h.gen, 0
-		c.raw = &rawGeneration{number: h.gen, version: c.version, header: c.header}
+		c.raw = &rawGeneration{number: h.gen, version: c.version, header: c.header, show: c.stream.opt.Show}
 	}
 	c.left = h.dataLen
 	c.take(head)
@@ -198,9 +199,9 @@ func (c *splitter) take(p []byte) {
 	if c.raw == nil {
 		return
 	}
-	if why, ok := c.stream.admit(c.raw.size, int64(len(p))); !ok {
+	if c.stream.pending+int64(len(p)) > c.stream.opt.MaxPending {
 		c.stream.release(c.raw)
-		c.raw, c.why = nil, why
+		c.raw, c.why = nil, dropBehind
 		return
 	}
 	c.stream.pending += int64(len(p))

@@ -14,31 +14,30 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
-// A Stream is a pass over a trace that is still being written:
+// A Stream is a pass over a trace that is still being written, or over several that are written one after the other:
 //
-//	runtime/trace ── Write ──► splitter ──► queue ──► worker: budget ► decode ► replay ──► observers
+//	runtime/trace ── Write ──► splitter ──► queue ──► worker: decode ► replay ──► observers
+//	                                                          └─ pace ─┘
 //
 //  1. Write copies what comes and cuts it into generations (splitter.go). It never waits for the
 //     worker: the tracer's buffers would pile up behind it, and they have no bound.
-//  2. A generation is complete every second or so and goes into the queue. If more bytes than
-//     MaxPending wait, or it is clear already that the budget will not do, the generation is dropped: whole,
-//     since half of one is worth nothing. If more than four wait, the oldest is dropped.
-//  3. The worker takes generations in order. The budget (streambudget.go) lets it read one if what it
-//     will take, by what the ones before took, is at hand; else the generation is dropped.
-//  4. After a drop the replay starts again as at the beginning of a trace (gap.go), and observers are told.
+//  2. A generation that is complete goes into the queue. If more bytes than MaxPending wait, it is dropped: whole,
+//     since half of one is worth nothing.
+//  3. The worker takes generations in order. It books its processor time while it spends it, every few dozen microseconds, and rests
+//     when it has used what the budget allows so far (streambudget.go).
+//  4. After a drop, and between two traces, the replay starts again as at the beginning of a trace (gap.go), and observers are told.
 //
-// Everything that was written is counted: as read, as dropped, or as pending.
+// What is read does not depend on what it costs: reading takes longer then. Everything that was written is counted: as read, as dropped,
+// or as pending.
 
-// StreamOptions are the choices of a [Stream]. The zero value is right for most.
+// StreamOptions configures a [Stream]. The zero value is ready to use.
 type StreamOptions struct {
 	// Budget is how much of the machine the stream may use: its CPU time (StreamStats.CPU) stays below
-	// Budget × GOMAXPROCS × the time since the stream began, and below the same over any Horizon. Generations
-	// that would need more are dropped, and so is the oldest of more than four that wait. 0 means 0.02; at most 1. Less
-	// than 0 means that there is no limit.
+	// Budget × GOMAXPROCS × the time since the stream began, but for the last slice of 0.25 ms, for steps that cannot be interrupted,
+	// such as AfterGeneration, which are made up for, and for what Close reads. 0 means 0.02; at most 1. Less than 0 means that there is no limit.
 	Budget float64
-	// Horizon is for how long what was not used of the budget is kept. A generation that
-	// needs more than Budget × GOMAXPROCS × Horizon is always dropped. 0 means a minute.
-	Horizon time.Duration
+	// Show, if positive, is how much of each trace the observers see, from its first event on.
+	Show time.Duration
 	// MaxPending bounds the bytes that wait to be read, those of the generation under
 	// way included. 0 means 64 MB.
 	MaxPending int64
@@ -49,8 +48,8 @@ type StreamOptions struct {
 	// AfterGeneration is called on the worker's goroutine, between two calls of the
 	// observers, when a generation was shown to them. The argument is valid during the call. It must not call Close.
 	AfterGeneration func(*Generation)
-	// Panicked is called on the worker's goroutine when an observer, or AfterGeneration, has panicked with the value. None
-	// of them is called again: the stream counts all that comes as broken. It must not call Close.
+	// Panicked is called on the worker's goroutine when an observer, AfterGeneration or a function that was given to EndTrace has panicked
+	// with the value. None of them is called again: the stream counts all that comes as broken. It must not call Close.
 	Panicked func(value any)
 }
 
@@ -61,6 +60,10 @@ type StreamOptions struct {
 //	…
 //	trace.Stop()
 //	err := s.Close()
+//
+// A trace that costs more than the budget for long is not read as a whole: what does not fit into MaxPending is dropped, busy
+// generations more often than quiet ones. For a fair sample, trace for a short time now and then, decided before it is known what that costs,
+// and call EndTrace in between.
 //
 // It needs memory for the generations that wait to be read (StreamOptions.MaxPending), some five times its bytes for
 // the one being read, and for what lives in the program; none of it grows with time, and StreamOptions.MaxMemory bounds it. Traces since Go 1.22 can be
@@ -81,6 +84,7 @@ type Stream struct {
 	arrived  time.Time // when the latest generation was complete
 	started  bool      // the worker was
 	closed   bool
+	closing  chan struct{} // closed with it
 	done     chan struct{} // the worker has ended
 	panicked bool          // an observer did: none is called again
 
@@ -89,31 +93,34 @@ type Stream struct {
 	meter     *memory.Meter
 	observers []Observer
 	missing   Gap // dropped since the generation that was shown last
+	pace      pace
+	traced    Traced // the trace at hand, as far as it was read
+	cut       bool   // a trace has ended since the generation that was shown last
+	until     Time   // the end of what is shown of the trace at hand, 0 if that is not known yet
 
 	refuse func(number uint64) bool // tests: which generations to drop
 }
 
-// queued is a generation on its way to the worker, or a place where some were dropped.
+// queued is a generation on its way to the worker, a place where some were dropped, or the end of a trace.
 type queued struct {
 	raw     *rawGeneration
 	dropped Drop
+	end     *func(*Traced)
 }
 
 // NewStream returns a stream that shows what is written to it to the observers. Its goroutine starts with the
 // first generation; Close ends it.
 func NewStream(opt StreamOptions, observers ...Observer) *Stream {
 	opt.Budget = budgetOf(opt.Budget)
-	if opt.Horizon <= 0 {
-		opt.Horizon = time.Minute
-	}
 	if opt.MaxPending <= 0 {
 		opt.MaxPending = 64 << 20
 	}
 	if opt.MaxMemory == 0 {
 		opt.MaxMemory = memory.Default()
 	}
-	s := &Stream{opt: opt, observers: observers, done: make(chan struct{}), collect: newCollector()}
+	s := &Stream{opt: opt, observers: observers, closing: make(chan struct{}), done: make(chan struct{}), collect: newCollector()}
 	s.wake.L = &s.mu
+	s.pace.stream = s
 	s.split.stream = s
 	s.stats.CPUSource = cpuSource
 	return s
@@ -126,8 +133,7 @@ func budgetOf(share float64) float64 {
 	return min(share, 1)
 }
 
-// SetBudget changes StreamOptions.Budget from now on. What was saved of the old one is kept, up to the new Horizon's worth. It may be
-// called at any time, also by AfterGeneration.
+// SetBudget changes StreamOptions.Budget from now on. It may be called at any time, also by AfterGeneration.
 func (s *Stream) SetBudget(share float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,6 +141,13 @@ func (s *Stream) SetBudget(share float64) {
 	if !s.began.IsZero() {
 		s.budget.change(time.Now(), s.opt.Budget)
 	}
+}
+
+// SetShow changes StreamOptions.Show for what is written from now on. Call it between two traces.
+func (s *Stream) SetShow(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opt.Show = d
 }
 
 // errClosed is what Write returns after Close.
@@ -154,34 +167,42 @@ func (s *Stream) Write(p []byte) (int, error) {
 	if s.began.IsZero() {
 		s.began = time.Now()
 		s.arrived = s.began
-		s.budget.begin(s.began, s.opt.Budget, s.opt.Horizon)
+		s.budget.begin(s.began, s.opt.Budget)
 	}
 	s.split.write(p)
-	s.spend(clock.spent(), 0)
+	s.spend(clock.spent())
 	return len(p), nil
 }
 
-// spend counts processor time, of reading so many bytes or, if there are none, of other things.
-func (s *Stream) spend(cpu time.Duration, bytes int64) {
-	s.stats.CPU += cpu
-	s.budget.spend(cpu, bytes)
+// EndTrace tells the stream, after runtime/trace.Stop, that what is written next is the beginning of another trace. When what was written so
+// far has been read, then is called on the worker's goroutine with what there was of the trace, before the observers see the gap; not if
+// an observer has panicked. The argument is valid during the call.
+func (s *Stream) EndTrace(then func(*Traced)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.split.end()
+	s.split = splitter{stream: s}
+	s.queue = append(s.queue, queued{end: &then})
+	s.arrived = time.Time{}
+	s.run()
 }
 
-// admit reports whether there is room for n more bytes of a generation that has size already.
-func (s *Stream) admit(size, n int64) (why dropReason, ok bool) {
-	switch {
-	case s.pending+n > s.opt.MaxPending:
-		return dropBehind, false
-	case s.budget.hopeless(time.Now(), size+n):
-		return dropOverBudget, false
-	}
-	return 0, true
+// spend counts processor time.
+func (s *Stream) spend(cpu time.Duration) {
+	s.stats.CPU += cpu
+	s.budget.spend(time.Now(), cpu)
 }
 
 // complete takes a generation of which no more comes; dropped says why if it is only to be counted.
 func (s *Stream) complete(raw *rawGeneration, bytes int64, why dropReason) {
 	now := time.Now()
-	took := now.Sub(s.arrived)
+	var took time.Duration
+	if !s.arrived.IsZero() {
+		took = now.Sub(s.arrived)
+	}
 	s.arrived = now
 	if raw != nil && s.panicked {
 		s.release(raw)
@@ -192,12 +213,14 @@ func (s *Stream) complete(raw *rawGeneration, bytes int64, why dropReason) {
 		return
 	}
 	raw.took = took
-	if s.stats.Pending >= maxQueued && s.opt.Budget > 0 {
-		s.dropOldest()
-	}
 	s.queue = append(s.queue, queued{raw: raw})
 	s.stats.Pending++
 	s.stats.PendingBytes += raw.size
+	s.run()
+}
+
+// run sees to it that the worker looks at the queue.
+func (s *Stream) run() {
 	if !s.started {
 		s.started = true
 		background.Go(s.work)
@@ -205,34 +228,10 @@ func (s *Stream) complete(raw *rawGeneration, bytes int64, why dropReason) {
 	s.wake.Signal()
 }
 
-// maxQueued is how many generations wait at most: more would be old news when they are read.
-const maxQueued = 4
-
-// dropOldest drops the generation that has waited longest.
-func (s *Stream) dropOldest() {
-	var before Drop // of the marks before it
-	for i := range s.queue {
-		raw := s.queue[i].raw
-		if raw == nil {
-			before.add(s.queue[i].dropped)
-			continue
-		}
-		d := Drop{1, raw.size, raw.took}
-		s.stats.Pending--
-		s.stats.PendingBytes -= raw.size
-		s.stats.Dropped.add(dropBehind, d)
-		s.release(raw)
-		before.add(d)
-		s.queue = append(s.queue[:0], s.queue[i:]...)
-		s.queue[0] = queued{dropped: before}
-		return
-	}
-}
-
 // drop counts generations that are dropped before the worker has seen them, and leaves a mark in the queue.
 func (s *Stream) drop(why dropReason, d Drop) {
 	s.stats.Dropped.add(why, d)
-	if n := len(s.queue); n > 0 && s.queue[n-1].raw == nil {
+	if n := len(s.queue); n > 0 && s.queue[n-1].raw == nil && s.queue[n-1].end == nil {
 		s.queue[n-1].dropped.add(d)
 	} else {
 		s.queue = append(s.queue, queued{dropped: d})
@@ -267,13 +266,14 @@ func (s *Stream) Stats() StreamStats {
 	return st
 }
 
-// Close ends the stream, after runtime/trace.Stop: it waits until what is pending was read, as far as the
-// budget goes, and the observers have seen the End. It returns what is wrong with the stream: see [StreamStats].Err.
+// Close ends the stream, after runtime/trace.Stop: it waits until what is pending was read, which is done without a rest now, and the
+// observers have seen the End. It returns what is wrong with the stream: see [StreamStats].Err.
 func (s *Stream) Close() error {
 	s.mu.Lock()
 	if !s.closed {
 		s.split.end()
 		s.closed = true
+		close(s.closing)
 		s.wake.Broadcast()
 		if !s.started {
 			close(s.done)
@@ -297,12 +297,16 @@ func (s *Stream) work() {
 		if !ok {
 			break
 		}
-		if q.raw == nil {
+		switch {
+		case q.end != nil:
+			s.endTrace(*q.end)
+		case q.raw == nil:
 			s.missing.Generations += int(q.dropped.Generations)
 			s.missing.Bytes += q.dropped.Bytes
-			continue
+			s.traced.Dropped += q.dropped.Generations
+		default:
+			s.read(q.raw)
 		}
-		s.read(q.raw)
 	}
 	if s.replay != nil && !s.panicked {
 		s.protect(s.replay.end)
@@ -324,85 +328,101 @@ func (s *Stream) next() (q queued, ok bool) {
 	return q, true
 }
 
-// read decodes a generation and replays it, if the budget allows it.
+// read decodes a generation and replays it.
 func (s *Stream) read(raw *rawGeneration) {
-	s.mu.Lock()
-	limit, ok := s.budget.allow(time.Now(), raw.size)
-	s.mu.Unlock()
-	if s.refuse != nil && s.refuse(raw.number) {
-		ok = false
-	}
-	if !ok {
-		s.skip(raw, dropOverBudget, nil)
+	if s.until != 0 && s.replay != nil && s.replay.now >= s.until {
+		s.seen(raw, &Generation{Number: raw.number, Bytes: raw.size}) // nothing of it is to be shown
 		return
 	}
-	runtime.LockOSThread() // for the clock of the thread
-	defer runtime.UnlockOSThread()
-	clock := startCPUClock()
+	if s.refuse != nil && s.refuse(raw.number) {
+		s.skip(raw, dropBehind, nil)
+		return
+	}
 	if s.replay == nil {
 		s.meter = memory.NewMeter(s.opt.MaxMemory)
 		s.replay = newReplay(raw.version, newStackTable(), s.observers)
 		s.replay.info.Version, s.replay.info.Size = raw.version, -1
+		s.replay.breathe = s.pace.breathe
 	}
+	s.pace.begin()
+	defer s.pace.end()
 	s.meter = s.meter.Next()
 	defer s.meter.End()
 	s.replay.meter = s.meter
-	dec := raw.decoder(s.replay.stacks, s.meter, &clock, limit)
+	dec := &readerDecoder{ctx: s.pace.context(), stacks: s.replay.stacks, meter: s.meter, limit: s.until}
 	d := dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(raw.header), raw.open()) })
-	if d.err != nil && !errors.Is(d.err, errBudget) && !errors.Is(d.err, ErrMemory) {
+	if d.err != nil && !errors.Is(d.err, ErrMemory) {
 		var running map[int64]int64 // nothing is known of it after a gap
-		if s.missing.Generations == 0 {
+		if s.missing.Generations == 0 && !s.cut {
 			running = s.replay.runners()
 		}
 		d = decodeAgain(dec, d, raw.header, raw.open(), running)
 	}
 	defer d.release()
 	if d.err != nil {
-		s.charge(clock.spent()+s.collect.cost(raw.size), 0)
-		switch {
-		case errors.Is(d.err, errBudget):
-			s.mu.Lock()
-			s.budget.tooLow()
-			s.mu.Unlock()
-			s.skip(raw, dropOverBudget, nil)
-		case errors.Is(d.err, ErrMemory):
+		s.pace.book(s.collect.cost(raw.size))
+		if errors.Is(d.err, ErrMemory) {
 			s.skip(raw, dropOverMemory, nil)
-		default:
-			s.skip(raw, dropBroken, fmt.Errorf("timeline: generation %d cannot be read: %w", raw.number, d.err))
+			return
 		}
+		s.skip(raw, dropBroken, fmt.Errorf("timeline: generation %d cannot be read: %w", raw.number, d.err))
 		return
 	}
 	gen := Generation{Number: raw.number, Bytes: raw.size, Events: int64(d.events)}
-	if !s.protect(func() { s.show(d, &gen) }) {
-		s.charge(clock.spent()+s.collect.cost(raw.size), raw.size)
+	shown := s.protect(func() { s.show(d, &gen, raw.show) })
+	gen.CPU = s.pace.book(s.collect.cost(raw.size))
+	if !shown {
 		s.skip(raw, dropBroken, nil)
 		return
 	}
 	if s.replay.full != nil {
-		s.charge(clock.spent()+s.collect.cost(raw.size), raw.size)
 		s.protect(s.replay.forget)
 		s.skip(raw, dropOverMemory, nil)
 		return
 	}
-	collecting := s.collect.cost(raw.size)
-	gen.CPU = clock.spent() + collecting
+	s.seen(raw, &gen)
+	if f := s.opt.AfterGeneration; f != nil {
+		s.protect(func() { f(&gen) })
+	}
+}
+
+// seen counts a generation that was read.
+func (s *Stream) seen(raw *rawGeneration, gen *Generation) {
+	if gen.Events > 0 {
+		if s.traced.Generations == 0 {
+			s.traced.Start = gen.Start
+		}
+		s.traced.Generations++
+		s.traced.End = gen.End
+	}
+	s.traced.Bytes += gen.Bytes
+	s.traced.Events += gen.Events
+	s.traced.CPU += gen.CPU
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.stats.Pending--
 	s.stats.PendingBytes -= raw.size
 	s.stats.Generations++
 	s.stats.Bytes += raw.size
 	s.stats.Events += gen.Events
 	s.release(raw)
-	s.mu.Unlock()
-	if f := s.opt.AfterGeneration; f != nil {
-		s.protect(func() { f(&gen) })
-	}
-	s.charge(clock.spent()+collecting, raw.size)
 }
 
-func (s *Stream) charge(cpu time.Duration, bytes int64) {
+// endTrace does what is to be done between two traces.
+func (s *Stream) endTrace(then func(*Traced)) {
+	traced := s.traced
+	s.traced, s.until, s.cut = Traced{}, 0, true
+	if s.panicked || then == nil {
+		return
+	}
+	s.pace.begin()
+	defer s.pace.end()
+	s.protect(func() { then(&traced) })
+}
+
+func (s *Stream) charge(cpu time.Duration) {
 	s.mu.Lock()
-	s.spend(cpu, bytes)
+	s.spend(cpu)
 	s.mu.Unlock()
 }
 
@@ -410,6 +430,7 @@ func (s *Stream) charge(cpu time.Duration, bytes int64) {
 func (s *Stream) skip(raw *rawGeneration, why dropReason, err error) {
 	s.missing.Generations++
 	s.missing.Bytes += raw.size
+	s.traced.Dropped++
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Pending--
@@ -422,14 +443,18 @@ func (s *Stream) skip(raw *rawGeneration, why dropReason, err error) {
 }
 
 // show replays a generation, after the gap before it if there is one.
-func (s *Stream) show(d *decoded, gen *Generation) {
+func (s *Stream) show(d *decoded, gen *Generation, show time.Duration) {
 	r := s.replay
-	if s.missing.Generations > 0 && r.begun {
+	if (s.missing.Generations > 0 || s.cut) && r.begun {
 		gap := s.missing
 		r.gap(d, &gap)
 		gen.Gap = &gap
 	}
-	s.missing = Gap{}
+	s.missing, s.cut = Gap{}, false
+	if s.until == 0 && show > 0 && d.hasReal {
+		s.until = max(r.now, d.firstReal) + Time(show)
+	}
+	r.until = s.until
 	begun := r.begun
 	gen.Start = r.now
 	r.generation(d)

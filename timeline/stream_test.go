@@ -7,13 +7,12 @@ import (
 	"os"
 	"runtime"
 	"runtime/trace"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 // unlimited is a stream that drops nothing.
@@ -132,7 +131,7 @@ func TestStreamGaps(t *testing.T) {
 				t.Fatalf("%s: %v", c.name, err)
 			}
 			st := s.Stats()
-			if st.Generations+st.Dropped.Generations != int64(n) || st.Dropped.OverBudget.Generations != st.Dropped.Generations {
+			if st.Generations+st.Dropped.Generations != int64(n) || st.Dropped.Behind.Generations != st.Dropped.Generations {
 				t.Errorf("%s: %d read and %d dropped of %d", c.name, st.Generations, st.Dropped.Generations, n)
 			}
 			if int(st.Generations) != len(gens) {
@@ -262,54 +261,170 @@ func TestStreamManyGaps(t *testing.T) {
 	}
 }
 
-// TestStreamLate: a worker that is far behind drops what has waited longest, so that what it reads is not old.
-func TestStreamLate(t *testing.T) {
-	w := newWire(26)
-	for n := uint64(1); n <= 30; n++ {
-		w.generation(n, 1000*n).thread(1).runs(1000*n+1, 0, 1).ev(1000*n+10, wHeapAlloc, 1).ev(1000*n+300, wHeapAlloc, 2)
-	}
-	hold, held := make(chan struct{}), make(chan struct{}, 30)
-	var read []uint64
-	s := NewStream(StreamOptions{Budget: 1, MaxPending: 1 << 40, AfterGeneration: func(g *Generation) {
-		read = append(read, g.Number)
-		held <- struct{}{}
-		<-hold
-	}})
-	data := w.bytes()
-	s.Write(data[:headerSize])
-	first := true // the worker has nothing yet
-	for _, part := range generations(t, data) {
-		s.mu.Lock()
-		s.budget.credit = time.Minute // whatever the time: this is not about the budget
-		s.mu.Unlock()
-		s.Write(part[headerSize:])
-		if st := s.Stats(); first && st.Pending+st.Generations > 0 {
-			<-held // the worker has the first one
-			first = false
+// TestStreamTraces: of traces that follow each other, the observers see what they would of each by itself, up to the time that is to be
+// shown, and gaps between them.
+func TestStreamTraces(t *testing.T) {
+	const show = 1500
+	var data [][]byte
+	for n := uint64(1); n <= 3; n++ {
+		w, base := newWire(26), 10_000*n
+		for k := range n { // 1 to 3 generations
+			at := base + 1000*k
+			g := w.generation(5*n+k, at)
+			th := g.thread(1).runs(at+1, 0, 1).ev(at+10, wHeapAlloc, 1)
+			if k == 0 {
+				th.ev(at+100, wGoCreate, 7*n, stk("main.worker"), stk("main.spawn", "main.main"))
+			}
+			th.ev(at+800, wHeapAlloc, 1)
+			g.thread(noM).ev(at+900, wGoStatusStack, 9, noM, sWaiting, stk("runtime.chanrecv1", "main.idle"))
 		}
+		data = append(data, w.bytes())
 	}
-	if st := s.Stats(); st.Pending != maxQueued || st.Dropped.Behind.Generations != 30-1-maxQueued {
-		t.Errorf("%+v", st)
+	opt := unlimited
+	opt.Show = show
+	got := newOnProc(nil)
+	asleep := &waitOf9{}
+	s := NewStream(opt, got, asleep)
+	var ends []Traced
+	for _, d := range data {
+		s.Write(d)
+		s.EndTrace(func(e *Traced) { ends = append(ends, *e) })
 	}
-	close(hold)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if len(read) != 1+maxQueued || read[0] != 1 || read[len(read)-1] != 30 || s.pending != 0 {
-		t.Errorf("read %v, %d bytes pending", read, s.pending)
+	got.verify(t, &s.replay.info)
+	if want := []Gap{{From: 10_800, To: 20_010}, {From: 21_510, To: 30_010}}; !slices.Equal(got.gaps, want) {
+		t.Errorf("gaps %+v, want %+v", got.gaps, want)
+	}
+	want := []Traced{{Start: 10_010, End: 10_800, Generations: 1}, {Start: 20_010, End: 21_510, Generations: 2}, {Start: 30_010, End: 31_510, Generations: 2}}
+	for i := range ends {
+		e := &ends[i]
+		if e.Bytes != int64(len(data[i])-headerSize) || e.CPU <= 0 || e.Events == 0 {
+			t.Errorf("trace %d: %+v", i+1, e)
+		}
+		e.Bytes, e.CPU, e.Events = 0, 0, 0
+	}
+	if !slices.Equal(ends, want) {
+		t.Errorf("traces %+v, want %+v", ends, want)
+	}
+	// Its status comes with the last events, which are not shown of the later two.
+	if asleep.time != 790+1500+1500 {
+		t.Errorf("a goroutine that waited all the time did so for %d ns", asleep.time)
+	}
+	if st := s.Stats(); st.Generations != 6 || st.Dropped != (Dropped{}) || st.Pending != 0 || s.pending != 0 {
+		t.Errorf("%+v", st)
 	}
 }
 
-// TestStreamBudget: generations beyond the budget are dropped, and what was used stays within it.
-func TestStreamBudget(t *testing.T) {
-	data := smallTrace(t, "phases-go1.26.8.trace")
-	s := NewStream(StreamOptions{Budget: 1e-9})
-	if err := feed(t, s, data, pieces(512)); err != nil {
+// waitOf9 adds up for how long goroutine 9 waited.
+type waitOf9 struct {
+	Base
+	time Time
+}
+
+func (s *waitOf9) Transition(t *Transition) {
+	if t.G.ID == 9 && t.State == Waiting {
+		s.time += t.End - t.Start
+	}
+}
+
+// TestStreamCut: a trace that is cut off in the middle does no harm to the next one.
+func TestStreamCut(t *testing.T) {
+	data := smallTrace(t, "mutex-go1.26.8.trace")
+	whole := NewStream(unlimited)
+	if err := feed(t, whole, data, pieces(1000)); err != nil {
 		t.Fatal(err)
 	}
-	st := s.Stats()
-	if st.Generations != 0 || st.Dropped.OverBudget != st.Dropped.Drop || st.Dropped.Generations != int64(len(generations(t, data))) {
+	n := whole.Stats().Generations
+	for _, end := range []int{0, 3, headerSize, headerSize + 5, headerSize + 2000, len(data) - 1} {
+		s := NewStream(unlimited)
+		var ends []Traced
+		s.Write(data[:end])
+		s.EndTrace(func(e *Traced) { ends = append(ends, *e) })
+		s.Write(data)
+		s.EndTrace(func(e *Traced) { ends = append(ends, *e) })
+		if err := s.Close(); (err == nil) != (end == 0 || end == headerSize) {
+			t.Errorf("cut at %d: %v", end, err)
+		}
+		if st := s.Stats(); st.Generations < n || len(ends) != 2 || ends[1].Generations != n || ends[1].Dropped != 0 || s.pending != 0 {
+			t.Errorf("cut at %d: %+v, %+v of %d generations", end, st, ends, n)
+		}
+		s.EndTrace(nil) // after Close
+	}
+}
+
+// TestStreamBudget: with hardly any budget everything waits; Close reads it.
+func TestStreamBudget(t *testing.T) {
+	data := smallTrace(t, "phases-go1.26.8.trace")
+	s := NewStream(StreamOptions{Budget: 1e-9, MaxPending: 1 << 40})
+	s.Write(data[:len(data)/2])
+	if st := s.Stats(); st.Generations > 1 { // the first slice
 		t.Errorf("read with hardly any budget: %+v", st)
+	}
+	if err := feed(t, s, data[len(data)/2:], pieces(512)); err != nil {
+		t.Fatal(err)
+	}
+	if st := s.Stats(); st.Generations != int64(len(generations(t, data))) || st.Dropped != (Dropped{}) {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestStreamKeepsItsBudget: whatever is expensive, decoding, replay, an observer, or AfterGeneration, what is used stays below
+// what the budget allows, but for a slice and the longest step, at each moment that is looked at.
+func TestStreamKeepsItsBudget(t *testing.T) {
+	if cpuSource != "thread clock" {
+		t.Skip("the clock of a thread is not known here")
+	}
+	w := newWire(26)
+	th := w.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1010, wHeapAlloc, 1)
+	for i := range uint64(2000) {
+		th.ev(1100+2*i, wGoStop, "runtime.Gosched", stk("main.main")).ev(1101+2*i, wGoStart, 1, 1+i)
+	}
+	data := w.bytes()
+	const share, step = 0.2, 20 * time.Microsecond
+	rate := share * float64(runtime.GOMAXPROCS(0))
+	for name, opt := range map[string]struct { // the longest step is one of 64 events
+		observer Observer
+		after    func(*Generation)
+	}{
+		"decoding":        {Base{}, nil},
+		"observers":       {&burner{each: step}, nil},
+		"AfterGeneration": {Base{}, func(*Generation) { burn(4 * time.Millisecond) }},
+	} {
+		var s *Stream
+		var worst time.Duration // beyond the budget
+		began := time.Now()
+		look := func() {
+			cpu := s.Stats().CPU
+			worst = max(worst, cpu-time.Duration(rate*float64(time.Since(began))))
+		}
+		s = NewStream(StreamOptions{Budget: share, MaxPending: 1 << 40, AfterGeneration: opt.after}, opt.observer)
+		s.Write(data)
+		for deadline := time.Now().Add(time.Minute); s.Stats().Pending > 0; time.Sleep(time.Millisecond) {
+			if look(); time.Now().After(deadline) {
+				t.Fatalf("%s: %+v", name, s.Stats())
+			}
+		}
+		look()
+		if worst > slice+5*time.Millisecond {
+			t.Errorf("%s: %v beyond the budget of %v a second: %+v", name, worst, time.Duration(rate*float64(time.Second)), s.Stats())
+		}
+		s.Close()
+	}
+}
+
+// burner is an expensive observer.
+type burner struct {
+	Base
+	each time.Duration
+}
+
+func (b *burner) Transition(*Transition) { burn(b.each) }
+
+// burn uses processor time.
+func burn(d time.Duration) {
+	for c := startCPUClock(); c.spent() < d; {
 	}
 }
 
@@ -317,45 +432,27 @@ func TestBudget(t *testing.T) {
 	procs := time.Duration(runtime.GOMAXPROCS(0))
 	var b budget
 	now := time.Now()
-	b.begin(now, 0.1, 10*time.Second)
-	if _, ok := b.allow(now, 1000); ok {
-		t.Error("something is allowed before any time has passed")
+	b.begin(now, 0.1)
+	want := func(what string, rest time.Duration) {
+		t.Helper()
+		if got := b.rest(now); got < rest-time.Microsecond || got > rest+time.Microsecond {
+			t.Errorf("%s: rest of %v, want %v", what, got, rest)
+		}
 	}
-	now = now.Add(time.Second)
-	if got, _ := b.allow(now, 1); got != procs*100*time.Millisecond {
-		t.Errorf("after 1 s: %v", got)
-	}
-	if b.hopeless(now, 1<<20) || !b.hopeless(now, 1<<30) {
-		t.Error("1 GB is not hopeless, or 1 MB is")
-	}
-	b.spend(50*time.Millisecond, 1<<20) // 48 ns a byte
-	if c := b.cost(1 << 21); c < 99*time.Millisecond || c > 101*time.Millisecond {
-		t.Errorf("1 MB took 50 ms, 2 MB are expected to take %v", c)
-	}
-	if got, ok := b.allow(now, 1<<30); ok || got != procs*100*time.Millisecond-50*time.Millisecond {
-		t.Errorf("%v left, 1 GB allowed: %v", got, ok)
-	}
+	want("at the beginning", slice*10/procs)
+	now = now.Add(slice * 10 / procs)
+	want("after that", 0)
 	now = now.Add(time.Hour)
-	if got, _ := b.allow(now, 1); got != procs*time.Second {
-		t.Errorf("after an hour: %v, want that of the horizon", got)
-	}
-	b.spend(5*time.Second*procs, 0)
-	if _, ok := b.allow(now, 1); ok {
-		t.Error("allowed while in debt")
-	}
-	b.begin(now, 0.1, 10*time.Second)
-	now = now.Add(time.Second)
+	b.spend(now, slice)
+	want("nothing is saved but a slice", slice*10/procs)
+	b.spend(now, 10*time.Millisecond)
+	want("in debt", (slice+10*time.Millisecond)*10/procs)
 	b.change(now, 0.05)
-	now = now.Add(time.Second)
-	if got, _ := b.allow(now, 1); got != procs*150*time.Millisecond {
-		t.Errorf("after a second of 0.1 and one of 0.05: %v", got)
-	}
+	want("with half of the budget", (slice+10*time.Millisecond)*20/procs)
+	b.spend(now, time.Minute)
+	want("in deep debt", longestRest)
 	b.change(now, -1)
-	now = now.Add(time.Second)
-	b.change(now, 0.1)
-	if got, _ := b.allow(now, 1); got != procs*150*time.Millisecond {
-		t.Errorf("after a second without a limit: %v", got)
-	}
+	want("without a limit", 0)
 }
 
 // TestCollector: the part of the collector's work is that of the memory, and reading takes about as much memory as is assumed.
@@ -546,7 +643,6 @@ func (g *generationCounter) Write(p []byte) (int, error) {
 // FuzzStream: anything at all, in any pieces, is counted and shown as promised, and is the same as a pass over it up to where
 // it breaks.
 func FuzzStream(f *testing.F) {
-	fuzzing.Brief(f)
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if compression(data) != "" {

@@ -2,114 +2,143 @@ package timeline
 
 import (
 	"context"
-	"errors"
-	"math"
 	"runtime"
 	"time"
-
-	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
-// budget is a bucket of processor time. It fills with Budget × GOMAXPROCS for each second, up to that of
-// the horizon, and what the stream uses is taken out. It begins empty, so what was used is at no time more than what was allowed
-// since the beginning. A generation is read only if what it will probably take is in the bucket. That is
-// learnt from the generations before; if one takes longer than the bucket has, its decoding is broken off.
+// slice is how long the worker of a stream goes on, when it has rested: so long at most do others wait for its processor.
+const slice = 250 * time.Microsecond
+
+// budget is a bucket of processor time. It fills with Budget × GOMAXPROCS for each second, up to a slice,
+// and what the stream uses is taken out. It begins empty, so what was used is at no time more than what was allowed
+// since the beginning and the last slice.
 type budget struct {
-	share   float64 // of each processor; below 0 there is no limit
-	horizon time.Duration
-	at      time.Time // up to when the bucket was filled
-	credit  time.Duration
-	perByte float64 // ns: what a byte of a generation takes
-	learnt  bool    // perByte was
+	share  float64   // of each processor; below 0 there is no limit
+	at     time.Time // up to when the bucket was filled
+	credit time.Duration
 }
 
-// firstPerByte is what a byte of a trace is taken to need, in ns, as long as nothing is known: most
-// traces need 20 to 60, by what the observers do.
-const firstPerByte = 60
-
-func (b *budget) begin(now time.Time, share float64, horizon time.Duration) {
-	*b = budget{share: share, horizon: horizon, at: now, perByte: firstPerByte}
-}
+func (b *budget) begin(now time.Time, share float64) { *b = budget{share: share, at: now} }
 
 // rate is how much processor time there is for a second.
 func (b *budget) rate() float64 { return b.share * float64(runtime.GOMAXPROCS(0)) }
 
 func (b *budget) fill(now time.Time) {
-	rate := b.rate()
-	if dt := now.Sub(b.at); dt > 0 {
-		b.credit += time.Duration(float64(dt) * rate)
-		b.at = now
+	if dt := now.Sub(b.at); dt > 0 && b.share >= 0 {
+		b.credit = min(slice, b.credit+time.Duration(float64(dt)*b.rate()))
 	}
-	b.credit = min(b.credit, time.Duration(float64(b.horizon)*rate))
+	b.at = now
 }
 
 // change changes the share from now on.
 func (b *budget) change(now time.Time, share float64) {
+	b.fill(now)
+	b.share = share
+}
+
+// spend takes out what was used.
+func (b *budget) spend(now time.Time, cpu time.Duration) {
+	b.fill(now)
 	if b.share >= 0 {
-		b.fill(now)
+		b.credit -= cpu
 	}
-	b.share, b.at = share, now
 }
 
-// cost is what reading so many bytes will probably take.
-func (b *budget) cost(bytes int64) time.Duration { return time.Duration(float64(bytes) * b.perByte) }
+// longestRest is after how long a rest is thought over: the budget may have changed.
+const longestRest = time.Second
 
-// hopeless reports whether a generation that has so many bytes already will cost more than there will be.
-func (b *budget) hopeless(now time.Time, bytes int64) bool {
-	if bytes < streamChunk || b.share < 0 {
-		return false
-	}
+// rest returns how long to rest until there is a slice again; 0 while something is left of the last one.
+func (b *budget) rest(now time.Time) time.Duration {
 	b.fill(now)
-	soon := time.Duration(2 * float64(time.Second) * b.rate()) // when it will be complete
-	return b.cost(bytes) > max(b.credit, 0)+soon
-}
-
-// allow reports whether a generation may be read, and how long that may take.
-func (b *budget) allow(now time.Time, bytes int64) (limit time.Duration, ok bool) {
-	if b.share < 0 {
-		return math.MaxInt64, true
+	if b.share < 0 || b.credit > 0 {
+		return 0
 	}
-	b.fill(now)
-	return b.credit, b.cost(bytes) <= b.credit
+	return time.Duration(min(float64(slice-b.credit)/b.rate(), float64(longestRest)))
 }
 
-// spend takes out what was used, and learns from it if it was for reading so many bytes.
-func (b *budget) spend(cpu time.Duration, bytes int64) {
-	b.credit -= cpu
-	if bytes < 1<<10 {
+// pace books the processor time of the worker of a stream while it is spent, and has it rest.
+type pace struct {
+	stream *Stream
+	clock  cpuClock
+	since  time.Duration // booked since begin
+	looked time.Time     // when breathe looked at the clock of the thread last
+}
+
+// lookEvery is how often that is: it is a system call.
+const lookEvery = 20 * time.Microsecond
+
+// begin starts the clock of the thread.
+func (p *pace) begin() {
+	runtime.LockOSThread()
+	p.clock, p.since = startCPUClock(), 0
+}
+
+// end books what was spent, and rests if need be.
+func (p *pace) end() {
+	p.book(0)
+	runtime.UnlockOSThread()
+	p.rest()
+}
+
+// book books what was spent, and more that was spent elsewhere, and returns all since begin.
+func (p *pace) book(elsewhere time.Duration) time.Duration {
+	cpu := p.clock.spent() + elsewhere
+	p.clock = startCPUClock()
+	p.since += cpu
+	p.stream.charge(cpu)
+	return p.since
+}
+
+// breathe is called again and again, every few microseconds.
+func (p *pace) breathe() {
+	now := time.Now()
+	if now.Sub(p.looked) < lookEvery {
 		return
 	}
-	// Quick to learn that it takes longer, slow to forget.
-	if seen := float64(cpu) / float64(bytes); seen > b.perByte || !b.learnt {
-		b.perByte, b.learnt = seen, true
-	} else {
-		b.perByte += (seen - b.perByte) / 8
+	p.looked = now
+	p.book(0)
+	s := p.stream
+	s.mu.Lock()
+	tired := !s.closed && s.budget.rest(now) > 0
+	s.mu.Unlock()
+	if !tired {
+		return
+	}
+	runtime.UnlockOSThread() // a thread that sleeps costs more than a goroutine
+	p.rest()
+	runtime.LockOSThread()
+	p.clock, p.looked = startCPUClock(), time.Now()
+}
+
+// rest returns when the budget allows another slice, or at Close.
+func (p *pace) rest() {
+	s := p.stream
+	for {
+		s.mu.Lock()
+		d := s.budget.rest(time.Now())
+		s.mu.Unlock()
+		if d <= 0 {
+			return
+		}
+		timer := time.NewTimer(d)
+		select {
+		case <-timer.C:
+		case <-s.closing:
+			timer.Stop()
+			return
+		}
 	}
 }
 
-// tooLow notes that a generation took more than was expected, and how much more is not known.
-func (b *budget) tooLow() { b.perByte, b.learnt = 2*b.perByte, true }
+// context returns a context that never ends. A decoder asks it every few hundred events whether it has.
+func (p *pace) context() context.Context { return breathing{context.Background(), p} }
 
-// errBudget ends the decoding of a generation that takes too long.
-var errBudget = errors.New("CPU budget exceeded")
-
-// cpuBound is a context that ends when the thread has used so much processor time.
-type cpuBound struct {
+type breathing struct {
 	context.Context
-	clock *cpuClock
-	limit time.Duration
+	pace *pace
 }
 
-func (c *cpuBound) Err() error {
-	if c.clock.spent() > c.limit {
-		return errBudget
-	}
+func (b breathing) Err() error {
+	b.pace.breathe()
 	return nil
-}
-
-// decoder decodes the generation on the thread of the clock, for as long as limit allows.
-func (g *rawGeneration) decoder(stacks *stackTable, meter *memory.Meter, clock *cpuClock, limit time.Duration) decoder {
-	const forReplay = 0.7 // the replay and the observers take the rest
-	ctx := &cpuBound{Context: context.Background(), clock: clock, limit: time.Duration(forReplay * float64(limit))}
-	return &readerDecoder{ctx: ctx, stacks: stacks, meter: meter}
 }

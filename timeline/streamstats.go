@@ -14,6 +14,17 @@ type Generation struct {
 	Gap *Gap
 }
 
+// Traced tells of a trace that a [Stream] has read: see [Stream.EndTrace].
+type Traced struct {
+	// Start and End are the time that was shown of it.
+	Start, End Time
+	// Generations were shown, Dropped were not.
+	Generations, Dropped int64
+	Bytes, Events        int64
+	// CPU is what reading it took; see [StreamStats].CPUSource.
+	CPU time.Duration
+}
+
 // Drop counts generations that were dropped.
 type Drop struct {
 	Generations int64
@@ -31,10 +42,8 @@ func (d *Drop) add(e Drop) {
 // Dropped counts what a [Stream] dropped, in sum and by reason.
 type Dropped struct {
 	Drop
-	// Behind: StreamOptions.MaxPending bytes were waiting already, or four generations.
+	// Behind: StreamOptions.MaxPending bytes were waiting already.
 	Behind Drop
-	// OverBudget: reading them would have needed more CPU time than StreamOptions.Budget leaves.
-	OverBudget Drop
 	// OverMemory: reading them would have needed more memory than StreamOptions.MaxMemory.
 	OverMemory Drop
 	// Broken: they are not what a trace consists of, or an observer panicked.
@@ -46,20 +55,19 @@ type dropReason uint8
 
 const (
 	dropBehind dropReason = iota
-	dropOverBudget
 	dropOverMemory
 	dropBroken
 )
 
 func (d *Dropped) add(why dropReason, e Drop) {
 	d.Drop.add(e)
-	(*[...]*Drop{dropBehind: &d.Behind, dropOverBudget: &d.OverBudget, dropOverMemory: &d.OverMemory, dropBroken: &d.Broken}[why]).add(e)
+	(*[...]*Drop{dropBehind: &d.Behind, dropOverMemory: &d.OverMemory, dropBroken: &d.Broken}[why]).add(e)
 }
 
 // StreamStats tells what a [Stream] has done so far. Every generation that was
 // written is counted once: in Generations, in Dropped or in Pending.
 type StreamStats struct {
-	Generations int64 // shown to the observers
+	Generations int64 // shown to the observers, or after the end of what is to be shown of a trace (StreamOptions.Show)
 	Bytes       int64 // of these generations
 	Events      int64 // in them
 	Dropped     Dropped

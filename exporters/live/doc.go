@@ -43,7 +43,7 @@
 //
 // seconds=N says how much time the answer is about, 5 if it is not said. The graph, contention, speedup, trace and (without Options.Tasks)
 // tasks show the last N seconds, and answer at once: what made somebody ask has just been. They take them from the windows of the Continuous while it is
-// enabled, else from a snapshot of the Recorder; both know time in steps of about a second. Where less is known than was asked for, or
+// enabled, which are bursts of tracing about a second apart from which the rest is estimated, else from a snapshot of the Recorder. Where less is known than was asked for, or
 // what is known ends long ago, the graph's warnings say so. The wall-clock profile, and a profile of Options.Tasks, are of the N seconds to come.
 //
 // group= chooses which goroutines share a box of the graph. A Continuous has one grouping, that of its options; for others a snapshot is taken,

@@ -109,7 +109,7 @@ func TestSourceErrors(t *testing.T) {
 		{"no trace", &tape{data: []byte("hello")}, nil, "graph", 500, "cannot be read", false},
 		{"nothing", &tape{}, nil, "contention", 500, "cannot be read", false},
 		{"continuous, stopped", nil, &made{off: true}, "graph", 503, "not running", true},
-		{"continuous, too early", nil, &made{}, "graph", 503, "not seen a whole window yet", true},
+		{"continuous, too early", nil, &made{}, "graph", 503, "not analyzed a burst of tracing yet", true},
 		{"continuous, all dropped", nil, &made{live: dropsOnly()}, "graph", 503, "3 generations have been dropped", true},
 	} {
 		var rec recorder

@@ -106,15 +106,21 @@ func (h *handler) continuousStates() []indexState {
 	if all := live.To.Sub(live.From); live.Bottle != nil && all > 0 {
 		seen := indexState{Name: "Seen of that", Value: percent(live.Covered, all), Note: format.Duration(live.Covered)}
 		if all-live.Covered > all/1000 {
-			seen.Note += "; the rest was dropped, and is in no number"
+			seen.Note += " in " + format.Plural(live.Windows, "burst", "bursts") + " at random times; the rest is estimated from that"
 		}
-		seen.Bad = 10*live.Covered < 9*all
+		seen.Bad = live.Sampling.Missed+live.Sampling.Lost > 0
+		if live.Sampling.Missed > 0 {
+			seen.Note += "; " + format.Plural(live.Sampling.Missed, "burst", "bursts") + " did not take place, as something else traced the program"
+		}
+		if live.Sampling.Lost > 0 {
+			seen.Note += "; " + format.Plural(live.Sampling.Lost, "burst", "bursts") + " gave nothing"
+		}
 		states = append(states, seen)
 	}
-	dropped := indexState{Name: "Dropped", Value: format.Plural(st.Dropped.Generations, "generation", "generations"), Note: fmt.Sprintf("of %d, about a second each", st.Dropped.Generations+st.Generations)}
+	dropped := indexState{Name: "Dropped", Value: format.Plural(st.Dropped.Generations, "generation", "generations"), Note: fmt.Sprintf("of %d", st.Dropped.Generations+st.Generations)}
 	if n := st.Dropped; n.Generations > 0 {
 		dropped.Bad = true
-		dropped.Note += fmt.Sprintf(": %d over budget, %d over memory, %d too fast, %d broken", n.OverBudget.Generations, n.OverMemory.Generations, n.Behind.Generations, n.Broken.Generations)
+		dropped.Note += fmt.Sprintf(": %d over memory, %d too large, %d broken", n.OverMemory.Generations, n.Behind.Generations, n.Broken.Generations)
 	}
 	states = append(states, dropped)
 	if st.Elapsed > 0 {

@@ -70,7 +70,7 @@ func TestRecorder(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	g := graphOf(t, base+"graph?format=json&seconds=1")
-	if g.Wall != time.Second {
+	if g.Wall <= 0 || g.Wall > time.Second {
 		t.Errorf("the last second is %v long", g.Wall)
 	}
 	found := false
@@ -141,7 +141,7 @@ func TestContinuous(t *testing.T) {
 	if a := get(t, base+"metrics"); metric(t, a.body, "bottleneck_recording") != 0 || metric(t, a.body, "bottleneck_wall_seconds_total") <= 0 {
 		t.Errorf("stopped: %s", a.body)
 	}
-	if g := graphOf(t, base+"graph?format=json&seconds=1"); g.Wall != time.Second {
+	if g := graphOf(t, base+"graph?format=json&seconds=1"); g.Wall <= 0 || g.Wall > time.Second {
 		t.Errorf("with the analysis stopped, the recorder gives %v", g.Wall)
 	}
 }

@@ -100,7 +100,7 @@ func (h *handler) ofSnapshot(ctx context.Context, d time.Duration, opt bottlenec
 		return nil, fmt.Errorf("the snapshot cannot be read: %w", err)
 	}
 	live := &bottleneck.Live{Report: *rep, From: now.Add(-rep.Bottle.Wall), To: now, Covered: rep.Bottle.Wall}
-	live.Bottle = warned(rep.Bottle, d)
+	live.Bottle = warned(rep.Bottle, d, rep.Bottle.Wall)
 	return live, nil
 }
 
@@ -118,15 +118,19 @@ func enter(ctx context.Context, token chan struct{}) (leave func(), err error) {
 func (h *handler) windows(d time.Duration) (*bottleneck.Live, error) {
 	last := h.continuous.Last(d)
 	if last == nil || last.Bottle == nil || last.Bottle.Wall == 0 {
-		text := "the continuous analysis has not seen a whole window yet, which takes a second or two" + h.panicked()
+		text := "the continuous analysis has not analyzed a burst of tracing yet, which takes a second or two" + h.panicked()
 		if last != nil && last.Stream.Dropped.Generations > 0 {
-			text = fmt.Sprintf("the continuous analysis has seen nothing in the last %s: %s been dropped so far, since reading them would have taken more than the budget or they came too fast%s",
+			text = fmt.Sprintf("the continuous analysis has seen nothing in the last %s: %s been dropped so far, since they did not fit into memory or were broken%s",
 				format.Duration(d), format.Plural(last.Stream.Dropped.Generations, "generation has", "generations have"), h.panicked())
 		}
 		return nil, &problem{status: http.StatusServiceUnavailable, retry: 2 * time.Second, text: text}
 	}
 	live := *last
-	live.Bottle = dated(warned(last.Bottle, d), last.To)
+	known := last.To.Sub(last.From)
+	if last.Windows > 0 {
+		known += 2 * known / time.Duration(last.Windows) // there is a gap before the first burst, and after the last one
+	}
+	live.Bottle = dated(warned(last.Bottle, d, known), last.To)
 	if last.Panics > 0 {
 		g := *live.Bottle
 		g.Warnings = append(slices.Clip(g.Warnings), fmt.Sprintf("The analysis began anew after a panic, so what was before is lost: an observer or grouping of it has panicked %s, the last time with: %s.", format.Plural(last.Panics, "time", "times"), last.Panic))
@@ -135,28 +139,28 @@ func (h *handler) windows(d time.Duration) (*bottleneck.Live, error) {
 	return &live, nil
 }
 
-// oldNews is how long ago the latest window may have ended: a generation takes a second or two, and four may wait to be read.
-const oldNews = 10 * time.Second
+// oldNews is how long ago the latest window may have ended: bursts come at random times, seconds apart where they cost much, and wait to be read.
+const oldNews = 30 * time.Second
 
-// dated returns a graph that says so if it ends long ago: windows are dropped where reading them would take too much, and come no more when
-// somebody else has stopped the trace.
+// dated returns a graph that says so if it ends long ago: there are no bursts while something else
+// traces the program.
 func dated(g *bottle.Graph, to time.Time) *bottle.Graph {
 	age := time.Since(to)
 	if to.IsZero() || age < oldNews {
 		return g
 	}
 	out := *g
-	out.Warnings = append(slices.Clip(g.Warnings), fmt.Sprintf("It ends %s ago: what came after was dropped, or nobody traces the program any more.", format.Duration(age)))
+	out.Warnings = append(slices.Clip(g.Warnings), fmt.Sprintf("It ends %s ago: what came after waits to be read, or there was no burst of tracing.", format.Duration(age)))
 	return &out
 }
 
 // warned returns a graph that says so if it is about much less time than was asked for.
-func warned(g *bottle.Graph, d time.Duration) *bottle.Graph {
-	if missing := d - g.Wall; missing < 1500*time.Millisecond || missing < d/4 {
+func warned(g *bottle.Graph, d, known time.Duration) *bottle.Graph {
+	if missing := d - known; missing < 1500*time.Millisecond || missing < d/4 {
 		return g
 	}
 	out := *g
-	out.Warnings = append(slices.Clip(g.Warnings), fmt.Sprintf("Asked for the last %s, but no more than %s are known: that is what has been kept.", format.Duration(d), format.Duration(g.Wall)))
+	out.Warnings = append(slices.Clip(g.Warnings), fmt.Sprintf("Asked for the last %s, but no more than %s are known: that is what has been kept.", format.Duration(d), format.Duration(known)))
 	return &out
 }
 

@@ -38,7 +38,9 @@
 //	bottleneck.c             s             group, kind          … were in C code: part of running while a processor was free for it
 //	bottleneck.blocked       s             group, kind, reason  … were blocked
 //	bottleneck.idle          s                                  the time in which nothing ran
-//	bottleneck.wall          s                                  the time that was seen: all shares and the idle time
+//	bottleneck.wall          s                                  the time of the analysis, by estimate: all shares and the idle time
+//	bottleneck.seen          s                                  how much of it was seen
+//	bottleneck.bursts        {burst}                            in how many bursts of tracing
 //	bottleneck.contentions   {contention}  kind                 how often goroutines waited for each other
 //	bottleneck.contention.wait  s          kind, part           how long: blamed on an owner, hand-off, or unattributed
 //	bottleneck.contention.ready s          kind                 how long they were ready after that, until they had a processor

@@ -35,7 +35,8 @@
 //	bottleneck_c_seconds_total{group,kind}               … were in C code: part of running while a processor was free for it
 //	bottleneck_blocked_seconds_total{group,kind,reason}  … were blocked
 //	bottleneck_idle_seconds_total                        the time in which nothing ran
-//	bottleneck_wall_seconds_total                        the time that was seen: all shares and the idle time
+//	bottleneck_wall_seconds_total                        the time of the analysis, by estimate: all shares and the idle time
+//	bottleneck_seen_seconds_total, bottleneck_bursts_total  how much of it was seen, in how many bursts of tracing
 //	bottleneck_contentions_total{kind}                   how often goroutines waited for each other
 //	bottleneck_contention_wait_seconds_total{kind,part}  how long: blamed on an owner, hand-off, or unattributed
 //	bottleneck_contention_ready_seconds_total{kind}      how long they were ready after that, until they had a processor

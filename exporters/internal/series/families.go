@@ -87,9 +87,13 @@ func (s *Snapshot) whole() []Family {
 		{Name: "bottleneck_gomaxprocs", OTel: "bottleneck.gomaxprocs", Unit: "{processor}", Type: Gauge, Points: one(float64(s.Procs)),
 			Help: "The largest GOMAXPROCS so far; 0 if it is not known yet."},
 		{Name: "bottleneck_wall_seconds_total", OTel: "bottleneck.wall", Unit: "s", Type: Counter, Points: one(s.Wall.Seconds()),
-			Help: "The time that was seen. The shares of all groups and the idle time sum to it."},
+			Help: "The time of the analysis, estimated from what was seen, as are all times and numbers of groups and contention. The shares of all groups and the idle time sum to it."},
 		{Name: "bottleneck_idle_seconds_total", OTel: "bottleneck.idle", Unit: "s", Type: Counter, Points: one(s.Idle.Seconds()),
 			Help: "The time in which no goroutine ran."},
+		{Name: "bottleneck_seen_seconds_total", OTel: "bottleneck.seen", Unit: "s", Type: Counter, Points: one(s.Seen.Seconds()),
+			Help: "The time that was seen, in bursts of tracing. Divided by the wall time, it is the coverage."},
+		{Name: "bottleneck_bursts_total", OTel: "bottleneck.bursts", Unit: "{burst}", Type: Counter, Points: one(float64(s.Bursts)),
+			Help: "Bursts of tracing that were analyzed. Shares of a time with few of them are not known well."},
 	}
 }
 
@@ -154,14 +158,14 @@ func (s *Snapshot) stream() []Family {
 	}
 	return []Family{
 		{Name: "bottleneck_stream_generations_total", OTel: "bottleneck.stream.generations", Unit: "{generation}", Type: Counter, Points: one(float64(s.Stream.Generations)),
-			Help: "Generations of the execution trace, of about a second each, that were analyzed."},
+			Help: "Generations of the execution trace that were analyzed, one a burst or two."},
 		{Name: "bottleneck_stream_bytes_total", OTel: "bottleneck.stream.size", Unit: "By", Type: Counter, Points: one(float64(s.Stream.Bytes)),
 			Help: "Bytes of the execution trace that were analyzed."},
 		{Name: "bottleneck_stream_cpu_seconds_total", OTel: "bottleneck.stream.cpu", Unit: "s", Type: Counter, Points: one(s.Stream.CPU.Seconds()),
 			Help: "Processor time that the analysis took."},
 		{Name: "bottleneck_stream_dropped_generations_total", OTel: "bottleneck.stream.dropped.generations", Unit: "{generation}", Type: Counter, Labels: by,
 			Points: each(func(d *Dropped) float64 { return float64(d.Generations) }),
-			Help:   "Generations that were dropped, and are in no other number: the analysis was behind or over its budget, or they were broken."},
+			Help:   "Generations that were dropped, and are in no other number: they did not fit into memory, or were broken."},
 		{Name: "bottleneck_stream_dropped_bytes_total", OTel: "bottleneck.stream.dropped.size", Unit: "By", Type: Counter, Labels: by,
 			Points: each(func(d *Dropped) float64 { return float64(d.Bytes) }),
 			Help:   "Bytes of dropped generations."},

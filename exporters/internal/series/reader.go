@@ -193,14 +193,14 @@ func (r *Reader) tellGroups(s *Snapshot) {
 
 // The cells of what has no groups: a kind of contention, or a reason for dropping, is the kind.
 const (
-	wall, idle                                        = "wall", "idle"
+	wall, idle, seen, bursts                          = "wall", "idle", "seen", "bursts"
 	contentions, blamed, handOff, unattributed, ready = "contentions", "blamed", "hand-off", "unattributed", "ready"
 	generations, bytes, cpu                           = "generations", "bytes", "cpu"
 	droppedGenerations, droppedBytes, droppedDuration = "dropped generations", "dropped bytes", "dropped time"
 )
 
 // droppedReasons are the reasons for dropping, as labels name them.
-var droppedReasons = []string{"behind", "broken", "over-budget", "over-memory"}
+var droppedReasons = []string{"behind", "broken", "over-memory"}
 
 func (r *Reader) readWhole(live *bottleneck.Live) {
 	totals := map[cell]int64{}
@@ -208,12 +208,14 @@ func (r *Reader) readWhole(live *bottleneck.Live) {
 	if g := live.Bottle; g != nil {
 		add("", wall, int64(g.Wall))
 		add("", idle, int64(g.Idle))
+		add("", seen, int64(live.Covered))
+		add("", bursts, int64(live.Windows))
 	}
 	st := &live.Stream
 	add("", generations, st.Generations)
 	add("", bytes, st.Bytes)
 	add("", cpu, int64(st.CPU))
-	for i, d := range []timeline.Drop{st.Dropped.Behind, st.Dropped.Broken, st.Dropped.OverBudget, st.Dropped.OverMemory} {
+	for i, d := range []timeline.Drop{st.Dropped.Behind, st.Dropped.Broken, st.Dropped.OverMemory} {
 		add(droppedReasons[i], droppedGenerations, d.Generations)
 		add(droppedReasons[i], droppedBytes, d.Bytes)
 		add(droppedReasons[i], droppedDuration, int64(d.Duration))
@@ -270,6 +272,7 @@ func (r *Reader) tellWhole(s *Snapshot) {
 	value := func(kind, part string) int64 { return r.whole.own[cell{kind: kind, part: part}] }
 	s.Procs = r.procs
 	s.Wall, s.Idle = time.Duration(value("", wall)), time.Duration(value("", idle))
+	s.Seen, s.Bursts = time.Duration(value("", seen)), value("", bursts)
 	r.tellContention(s)
 	s.Stream = Stream{Generations: value("", generations), Bytes: value("", bytes), CPU: time.Duration(value("", cpu))}
 	for _, reason := range droppedReasons {

@@ -88,14 +88,14 @@ func TestDropsBeforeWindows(t *testing.T) {
 		for second := range 6 {
 			src.live = bottleneck.Live{}
 			src.live.Stream.Elapsed = time.Duration(1+second) * time.Second
-			src.live.Stream.Dropped.OverBudget.Generations = int64(1 + second)
+			src.live.Stream.Dropped.Broken.Generations = int64(1 + second)
 			if second >= 3 {
 				src.live.From = time.Unix(int64(1000*start+1000), 0)
 				src.live.Bottle = graph(1, time.Second)
 			}
 			total++
 			s := r.Read()
-			if d := s.Stream.Dropped[2]; d.Reason != "over-budget" || d.Generations != total {
+			if d := s.Stream.Dropped[1]; d.Reason != "broken" || d.Generations != total {
 				t.Fatalf("start %d, second %d: %+v, want %d generations", start, second, d, total)
 			}
 		}

@@ -15,9 +15,12 @@ type Snapshot struct {
 	Panics    int
 	// Procs is the largest GOMAXPROCS so far; 0 if it is not known.
 	Procs int
-	// Wall is the time that was seen, and Idle the part of it in which nothing ran: the shares of all groups and
+	// Wall is the time of the analysis, by estimate, and Idle the part of it in which nothing ran: the shares of all groups and
 	// Idle sum to Wall, but for the nanoseconds by which rounded shares may shrink.
 	Wall, Idle time.Duration
+	// Seen is how much of it was seen, in Bursts of tracing: all else is estimated from that.
+	Seen   time.Duration
+	Bursts int64
 	// Groups are sorted by name and kind.
 	Groups []Group
 	// Contention is sorted by kind.

@@ -1,0 +1,85 @@
+package bottleneck
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// generations cuts a trace of Go 1.26 into its generations, each of which is a trace.
+func generations(data []byte) (out [][]byte) {
+	const header, endOfGeneration = 16, 52
+	for from, at := header, header; at < len(data); {
+		if data[at] == endOfGeneration {
+			at++
+			out = append(out, append(bytes.Clone(data[:header]), data[from:at]...))
+			from = at
+			continue
+		}
+		if at++; data[at-1] != 1 { // an experimental batch
+			at++
+		}
+		var size uint64
+		for range 4 {
+			var n int
+			size, n = binary.Uvarint(data[at:])
+			at += n
+		}
+		at += int(size)
+	}
+	return out
+}
+
+// TestBurstsOfTraces: of real traces, of which bursts are shown, everything still sums.
+func TestBurstsOfTraces(t *testing.T) {
+	files, err := filepath.Glob("testdata/*/*go1.26*.trace")
+	if err != nil || len(files) < 3 {
+		t.Fatalf("%d traces, %v", len(files), err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := newAnalyses(&Options{})
+		var clock wallClock
+		s := timeline.NewStream(timeline.StreamOptions{Budget: -1, MaxPending: 1 << 40, Show: 30 * time.Millisecond}, append([]timeline.Observer{&clock}, a.observers(&Options{})...)...)
+		var all sum
+		for i, g := range generations(data) {
+			s.Write(g)
+			s.EndTrace(func(traced *timeline.Traced) {
+				w := a.window(burst{30 * time.Millisecond, 8}, traced, &clock, 256)
+				if w == nil {
+					t.Errorf("%s: nothing of generation %d", file, i+1)
+					return
+				}
+				if d := traced.End - traced.Start; w.graph.Wall != 8*time.Duration(d) && w.sample.cut == 0 || d > timeline.Time(30*time.Millisecond) {
+					t.Errorf("%s: generation %d shows %v, for %v", file, i+1, time.Duration(d), w.graph.Wall)
+				}
+				all.add(w, 256)
+				for _, x := range []*window{w, all.read(256)} {
+					total := x.graph.Idle
+					for i := range x.graph.Boxes {
+						total += x.graph.Boxes[i].Share
+					}
+					if total != x.graph.Wall || x.waits.Duration != x.graph.Wall || x.tasks.Wall != x.graph.Wall {
+						t.Errorf("%s: %v in boxes, contention in %v, tasks in %v of %v", file, total, x.waits.Duration, x.tasks.Wall, x.graph.Wall)
+					}
+					for i := range x.waits.Waits {
+						if r := &x.waits.Waits[i]; r.Waited != r.Blamed+r.HandOff+r.Unattributed {
+							t.Errorf("%s: %+v", file, r)
+						}
+					}
+				}
+			})
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
