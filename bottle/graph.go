@@ -30,7 +30,7 @@ type Graph struct {
 	Start time.Duration
 	// Wall is the time that the graph covers.
 	Wall time.Duration
-	// Idle is the time in which no goroutine ran.
+	// Idle is the time in which no goroutine ran: they waited, or were ready and the scheduler woke them up or switched between them.
 	Idle time.Duration
 	// Capacity is the integral of GOMAXPROCS over Wall, in ns·processors; 0 where the trace does not tell.
 	// What was not used of it is split exactly: Σ Lost + IdleLost == Capacity − Σ Running.

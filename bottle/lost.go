@@ -237,7 +237,7 @@ func (g *Graph) sentence(name func(*Box) string) string {
 	case g.Offered:
 		return "The program does not offer enough work for " + of + ": " + format.Percent(g.Lost(), g.Capacity) + " of the capacity was not asked for: " + g.where(name)
 	case g.Procs == 1 && g.Idle >= g.Wall/20:
-		return "With GOMAXPROCS 1, one goroutine runs at a time, and none can lack parallelism: for " + format.Percent(g.Idle, g.Wall) + " of the time nothing ran."
+		return "With GOMAXPROCS 1, one goroutine runs at a time, and none can lack parallelism: for " + format.Percent(g.Idle, g.Wall) + " of the time none ran, as they waited or the scheduler switched between them."
 	case g.Procs == 1:
 		return "With GOMAXPROCS 1, one goroutine runs at a time, and none can lack parallelism: one ran for " + used + " of the time."
 	case g.saturated():

@@ -63,7 +63,7 @@ func TestEverySentenceSaysTheCauseThatIsKnown(t *testing.T) {
 		{"one processor", graphOf(1, 0, Box{Group: "main.a", Share: 100 * ms, Parallelism: 1}),
 			"With GOMAXPROCS 1, one goroutine runs at a time, and none can lack parallelism: one ran for 100% of the time."},
 		{"one processor, idle", graphOf(1, 60*ms, Box{Group: "main.a", Share: 40 * ms, Parallelism: 1}),
-			"With GOMAXPROCS 1, one goroutine runs at a time, and none can lack parallelism: for 60% of the time nothing ran."},
+			"With GOMAXPROCS 1, one goroutine runs at a time, and none can lack parallelism: for 60% of the time none ran, as they waited or the scheduler switched between them."},
 		{"GOMAXPROCS above the processors", on(2, graphOf(4, 0, Box{Group: "main.a", Share: time.Second, Parallelism: 4})),
 			"GOMAXPROCS is 4, but the machine or its control group gives the process 2 processors: goroutines that count as running may have waited for one. " +
 				"Goroutines were running for 100% of the capacity of 4 processors. Running is not progressing: false sharing, atomics, spinning, C code and other programs do not show in a trace."},

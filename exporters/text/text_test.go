@@ -156,7 +156,7 @@ func TestSentence(t *testing.T) {
 		{"slivers only", 4, []bottle.Box{box("a", 50*s, 200*s), box("b", s, s)},
 			"50% of the capacity of 4 processors was not used: 49% while nothing ran (idle for 49 s), 1% while others ran."},
 		{"one processor", 1, []bottle.Box{box("a", 50*s, 50*s)},
-			"With GOMAXPROCS 1, one goroutine runs at a time, and none can lack parallelism: for 50% of the time nothing ran."},
+			"With GOMAXPROCS 1, one goroutine runs at a time, and none can lack parallelism: for 50% of the time none ran, as they waited or the scheduler switched between them."},
 		{"two processors", 2, []bottle.Box{box("a", 50*s, 80*s), box("b", 50*s, 70*s)},
 			"25% of the capacity of 2 processors was not used: 15% while b ran (50 s at a parallelism of 1.40), 10% while a ran (50 s at a parallelism of 1.60)."},
 	} {

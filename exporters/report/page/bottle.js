@@ -84,7 +84,7 @@ function verdict(g) {
 	if (!g.capacity) return `GOMAXPROCS is not known, so the lost capacity is not known either: the mean parallelism is ${two(mean)}.`;
 	if (D.bottle.offered && saturated) return `The program offers enough work for ${of}: on average, ${two(mean)} goroutines were running or ready to run.`;
 	if (D.bottle.offered) return [`The program does not offer enough work for ${of}: ${percent(lost, g.capacity)} of the capacity was not asked for: `, ...where(g, lost)];
-	if (g.procs === 1 && g.idle >= g.wall / 20) return `${one}for ${percent(g.idle, g.wall)} of the time nothing ran.`;
+	if (g.procs === 1 && g.idle >= g.wall / 20) return `${one}for ${percent(g.idle, g.wall)} of the time none ran, as they waited or the scheduler switched between them.`;
 	if (g.procs === 1) return `${one}one ran for ${percent(running, g.capacity)} of the time.`;
 	const progress = "Running is not progressing: false sharing, atomics, spinning, C code and other programs do not show in a trace.";
 	if (saturated) return `Goroutines were running for ${percent(running, g.capacity)} of the capacity of ${of}. ${progress}`;
