@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 func ExampleWriteJSON() {
@@ -300,6 +301,7 @@ func TestUnmarshalJSONKeeps(t *testing.T) {
 // FuzzReadJSON: whatever the input, no panic; and what is accepted is a graph:
 // its parts sum to the wall time, it can be written, and reads back the same.
 func FuzzReadJSON(f *testing.F) {
+	fuzzing.Brief(f)
 	for _, g := range []*bottle.Graph{{}, full(), {Windows: []*bottle.Graph{full(), {Start: time.Hour, GroupBy: "creator", Offered: true}}}} {
 		var buf bytes.Buffer
 		if err := bottle.WriteJSON(&buf, g); err != nil {

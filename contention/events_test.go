@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 // everything makes waits of all kinds.
@@ -214,6 +215,7 @@ func TestEventsForeignAndDamaged(t *testing.T) {
 
 // FuzzEvents: records that make no sense, after a file's head, are an error or a profile in which the sums are right.
 func FuzzEvents(f *testing.F) {
+	fuzzing.Brief(f)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 20 {
 		f.Add(scramble(rng))

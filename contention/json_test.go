@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 // complete is handMade with what else a profile can hold.
@@ -191,6 +193,7 @@ func TestReadJSONErrors(t *testing.T) {
 
 // FuzzReadJSON: whatever is read keeps the promises of Profile, and is written and read again as it is.
 func FuzzReadJSON(f *testing.F) {
+	fuzzing.Brief(f)
 	b, err := json.Marshal(complete())
 	if err != nil {
 		f.Fatal(err)

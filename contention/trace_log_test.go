@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -379,6 +380,7 @@ func waitedBy(p *Profile, flag Flags) (d time.Duration) {
 func lockKind(k Kind) bool { return k == MutexKind || k == RWMutexReaderKind || k == RWMutexWriterKind }
 
 func FuzzLogMessages(f *testing.F) {
+	fuzzing.Brief(f)
 	f.Add("1 x 9 5 6")
 	f.Add(sent(330) + told36(2, 98, 213, 213, 0))
 	f.Add(sent(330) + told36(2, 98, 213, 13, 0, loggedPart{number: 6, goroutine: 1, from: 20, length: 200, ns: 200, flags: ReadOwner}))

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 func written(t testing.TB, rec *Recording, set *Set) []byte {
@@ -96,6 +98,7 @@ func TestBrokenJSON(t *testing.T) {
 }
 
 func FuzzReadJSON(f *testing.F) {
+	fuzzing.Brief(f)
 	f.Add(written(f, made(1, 5), nil))
 	f.Add([]byte(`{"begin":[1],"duration":[9223372036854775807]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 // canonicalMetrics are metrics for the round trip, right and wrong ones.
@@ -91,6 +93,7 @@ func checkSyntaxError(t *testing.T, text string, err error) {
 }
 
 func FuzzFilter(f *testing.F) {
+	fuzzing.Brief(f)
 	for _, text := range canonicalFilters() {
 		f.Add(text)
 	}
@@ -117,6 +120,7 @@ func FuzzFilter(f *testing.F) {
 }
 
 func FuzzMetric(f *testing.F) {
+	fuzzing.Brief(f)
 	for _, text := range canonicalMetrics {
 		f.Add(text)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 // recorded is a profile as a recorder makes it.
@@ -115,6 +117,7 @@ func TestJSONErrors(t *testing.T) {
 
 // FuzzReadJSON: whatever is accepted can be diagnosed, and written and read again to the same text.
 func FuzzReadJSON(f *testing.F) {
+	fuzzing.Brief(f)
 	for _, p := range []*Profile{{}, run{procs: 2, tasks: 10, each: time.Millisecond, utilisation: 1}.profile()} {
 		text, err := json.Marshal(p)
 		if err != nil {

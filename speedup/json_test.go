@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 func exampleStack() *Stack {
@@ -94,6 +96,7 @@ func TestBadJSON(t *testing.T) {
 
 // FuzzReadJSON: what is accepted comes back as it was.
 func FuzzReadJSON(f *testing.F) {
+	fuzzing.Brief(f)
 	b, _ := json.Marshal(exampleStack())
 	f.Add(string(b))
 	f.Add(`{"n":2,"speedup":2,"components":{},"remainder":0} {"n":1,"speedup":1,"components":{},"remainder":0}`)

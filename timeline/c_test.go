@@ -226,3 +226,25 @@ func TestCallsC(t *testing.T) {
 		}
 	}
 }
+
+// TestSiteInTheStandardLibraryIsNotWhereAllWaitsGo: a goroutine of net/http alone waits in net/http, not in the runtime.
+func TestSiteInTheStandardLibraryIsNotWhereAllWaitsGo(t *testing.T) {
+	for _, c := range []struct {
+		want  string
+		chain []string
+	}{
+		{"net/http.(*persistConn).writeLoop", []string{"runtime.selectgo", "net/http.(*persistConn).writeLoop"}},
+		{"net/http.(*connReader).Read", []string{"internal/poll.(*FD).Read", "net.(*netFD).Read", "net.(*conn).Read", "net/http.(*connReader).Read", "bufio.(*Reader).fill", "net/http.(*conn).serve"}},
+		{"testing.(*B).run1", []string{"runtime.chanrecv1", "testing.(*B).run1", "testing.(*B).Run"}},
+		{"main.get", []string{"sync.(*Mutex).Lock", "encoding/json.(*Encoder).Encode", "main.get"}},
+		{"runtime.gopark", []string{"runtime.gopark", "runtime.bgsweep"}},
+	} {
+		var frames []*Frame
+		for _, f := range c.chain {
+			frames = append(frames, &Frame{Func: f})
+		}
+		if got := siteOf(frames).Func; got != c.want {
+			t.Errorf("%q: %s, want %s", c.chain, got, c.want)
+		}
+	}
+}

@@ -8,8 +8,9 @@ import (
 )
 
 // Site returns the place in the program's own code at which a call chain left it: the innermost frame that belongs
-// neither to the standard library nor to a stub of cgo nor to the wrappers of this module. Where there is none, as in a goroutine of the
-// runtime, it is the leaf. It returns nil for a nil Stack.
+// neither to the standard library nor to a stub of cgo nor to the wrappers of this module. Where there is none, as in a connection of net/http, it is
+// the innermost one outside the packages through which all waits go; and in a goroutine of the runtime, the leaf. It returns nil for a nil
+// Stack.
 func (s *Stack) Site() *Frame {
 	if s == nil {
 		return nil
@@ -23,7 +24,21 @@ func siteOf(frames []*Frame) *Frame {
 			return f
 		}
 	}
+	for _, f := range frames {
+		if p := symbol.Package(f.Func); !waitsInside(p) && !isStub(f.Func) && !starter.Is(f.Func) {
+			return f
+		}
+	}
 	return frames[0]
+}
+
+// waitsInside reports whether goroutines of all sorts wait inside a package of the standard library.
+func waitsInside(pkg string) bool {
+	switch first, _, _ := strings.Cut(pkg, "/"); first {
+	case "runtime", "internal", "sync", "syscall", "time":
+		return true
+	}
+	return pkg == "net" || pkg == "io" || pkg == "bufio"
 }
 
 // wrappers begins the names of the methods of the locks of this module.

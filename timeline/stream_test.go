@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 // unlimited is a stream that drops nothing.
@@ -643,6 +645,7 @@ func (g *generationCounter) Write(p []byte) (int, error) {
 // FuzzStream: anything at all, in any pieces, is counted and shown as promised, and is the same as a pass over it up to where
 // it breaks.
 func FuzzStream(f *testing.F) {
+	fuzzing.Brief(f)
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if compression(data) != "" {

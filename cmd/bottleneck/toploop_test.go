@@ -13,6 +13,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 // scripted is a source that answers what a test wants.
@@ -298,6 +299,7 @@ func TestTopKeys(t *testing.T) {
 }
 
 func FuzzTopKeys(f *testing.F) {
+	fuzzing.Brief(f)
 	f.Add([]byte("q\x1b[A\x1bO\x1b["))
 	f.Fuzz(func(t *testing.T, typed []byte) {
 		l := newTopLoop(&scripted{}, &topFlags{interval: time.Second, sort: "share"})

@@ -19,7 +19,7 @@ func TestThePictureSaysThatCodeRanInC(t *testing.T) {
 	if err := SVG(&b, g, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"4.5 s of goroutines in C code", "in C code 4.5 s, mostly at main.computing main.go:", "Goroutines were in C code"} {
+	for _, want := range []string{"4.5 s of goroutines in C code", "in C code 4.5 s, mostly at main.computing main.go:", " ran C code for 4.5 s, which the scheduler does not see"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing", want)
 		}

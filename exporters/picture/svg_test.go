@@ -14,6 +14,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 // allowed are all elements and attributes that a picture consists of: none of
@@ -188,6 +189,7 @@ func TestErrors(t *testing.T) {
 }
 
 func FuzzSVG(f *testing.F) {
+	fuzzing.Brief(f)
 	for i, name := range hostileNames {
 		f.Add(name, int64(i)*1e8, float64(i), "gc", int64(i)*1e7, 4, uint16(i*100), i%3 == 0)
 	}
@@ -206,7 +208,7 @@ func FuzzSVG(f *testing.F) {
 		g.Warnings = []string{name}
 		g.GroupBy = kind
 		if windows {
-			for i := range int(width % 70) {
+			for i := range int(width % 7) {
 				w := *g
 				w.Start = time.Duration(i) * time.Duration(share>>8)
 				g.Windows = append(g.Windows, &w)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 const ms = time.Millisecond
@@ -244,6 +245,7 @@ func TestContentionLimits(t *testing.T) {
 
 // FuzzContention: a name cannot break the profile, nor the terminal that shows it.
 func FuzzContention(f *testing.F) {
+	fuzzing.Brief(f)
 	f.Add("main.main", "cache", "main.T", "/a.go")
 	f.Add("\x1b[2J", "\u202e", "\xff\n", "\x00owner")
 	f.Add("std::vector<int>(x)", "", "[others]", strings.Repeat("é", 3000))
@@ -253,11 +255,15 @@ func FuzzContention(f *testing.F) {
 		p.Pairs[0].Owner.Group = name
 		p.Pairs[0].Owner.Stack.Frames[0].Func, p.Pairs[0].Owner.Stack.Frames[0].File = name, file
 		for _, view := range contention.Views {
-			var buf bytes.Buffer
-			if err := pprof.WriteContention(&buf, p, pprof.ContentionOptions{View: view}); err != nil {
+			written, err := pprof.Contention(p, pprof.ContentionOptions{View: view})
+			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := profile.Parse(&buf)
+			var buf bytes.Buffer
+			if err := written.WriteUncompressed(&buf); err != nil { // gzip would take most of the time
+				t.Fatal(err)
+			}
+			got, err := profile.ParseUncompressed(buf.Bytes())
 			if err != nil {
 				t.Fatal(err)
 			}

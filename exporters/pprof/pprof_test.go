@@ -18,6 +18,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
@@ -324,6 +325,7 @@ func TestGoToolPprof(t *testing.T) {
 
 // FuzzProfile: a name from a program cannot break the profile, nor the terminal that shows it.
 func FuzzProfile(f *testing.F) {
+	fuzzing.Brief(f)
 	f.Add("main.main", "gc", "function", "A warning.")
 	f.Add("\x1b[2J", "application", "goroutine", "\u202e")
 	f.Add("12 others", "", "function", "\xff")

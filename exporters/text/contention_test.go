@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 const msec = time.Millisecond
@@ -224,6 +225,7 @@ func TestDOT(t *testing.T) {
 
 // Names of the profiled program cannot do anything, whatever the form.
 func FuzzContention(f *testing.F) {
+	fuzzing.Brief(f)
 	f.Add("main.main", "cache", "net/http.(*conn).serve")
 	f.Add("\x1b[2J\u202e", "\";}digraph{", "a;b\nc 17")
 	f.Add("=1+1", "\xff", "[hand-off]")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 // sorting is a program on 4 processors that sorts in parallel (3 s at 4) after
@@ -454,6 +455,7 @@ func TestCSVIsHarmless(t *testing.T) {
 // FuzzWrite: whatever the names of a traced program, the terminal obeys none of them, and no
 // line is wider than asked for.
 func FuzzWrite(f *testing.F) {
+	fuzzing.Brief(f)
 	f.Add("main.main", "mutex", "A warning.", 100, true, false)
 	f.Add("\x1b]0;title\x07\x1b[2J", "\x9b31m", "\u202eabc\r\n", 48, true, true)
 	f.Add("解析器.(*解析)", "e\u0301\u0301\u0301\u0301\u0301", strings.Repeat("x", 500), 60, false, false)

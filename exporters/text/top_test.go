@@ -13,6 +13,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 // later is sorting a second later: main.main has less of the time, and a new group is there.
@@ -227,6 +228,7 @@ func TestTopWithoutWriter(t *testing.T) {
 }
 
 func FuzzTop(f *testing.F) {
+	fuzzing.Brief(f)
 	f.Add("main.work", 3, int64(time.Second), "gone", 80, 24, 2)
 	f.Fuzz(func(t *testing.T, name string, groups int, wall int64, problem string, width, height, skip int) {
 		v := hostileView(name, max(0, min(groups, 300)), time.Duration(wall), problem)

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 func TestDuration(t *testing.T) {
@@ -160,6 +162,7 @@ func TestClean(t *testing.T) {
 }
 
 func FuzzNames(f *testing.F) {
+	fuzzing.Brief(f)
 	f.Add("github.com/klauspost/pgzip.(*Writer).compressBlock", "a/v2.F")
 	f.Add("v2.", "/.[")
 	f.Fuzz(func(t *testing.T, a, b string) {

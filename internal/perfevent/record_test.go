@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 // kernelRecord makes a record as the kernel writes it.
@@ -117,6 +119,7 @@ func TestRing(t *testing.T) {
 }
 
 func FuzzRing(f *testing.F) {
+	fuzzing.Brief(f)
 	f.Add(kernelRecord(recordSample, 0, 78, pair(10, 11), 5000, pair(3, 0), 2, 900, 800, 40, 41), uint16(0))
 	f.Add(kernelRecord(recordFork, 0, pair(10, 10), pair(12, 11), 4900, pair(10, 11), 5000, pair(3, 0), 70), uint16(250))
 	f.Fuzz(func(t *testing.T, b []byte, at uint16) {

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
 )
 
@@ -71,6 +72,7 @@ func TestCutOff(t *testing.T) {
 }
 
 func FuzzDecoder(f *testing.F) {
+	fuzzing.Brief(f)
 	f.Add(pack(some))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		rs, _ := unpack(b)
