@@ -89,6 +89,18 @@ func TestSnapshotsQueue(t *testing.T) {
 	wg.Wait()
 }
 
+// Where the snapshots of others take too long, the answer says that, and does not blame the program's events.
+func TestWaitingForSnapshots(t *testing.T) {
+	t.Parallel()
+	h := newHandler(Options{}, readTape(t, smallTrace), nil)
+	h.patience = 50 * time.Millisecond
+	h.analysis <- struct{}{}
+	base := serve(t, h, nil)
+	if a := get(t, base+"graph?seconds=0.01"); a.StatusCode != http.StatusServiceUnavailable || !strings.Contains(a.body, "one after the other") || a.Header.Get("Retry-After") == "" {
+		t.Errorf("%s %s", a.Status, a.body)
+	}
+}
+
 // What the sources refuse has an answer of its own.
 func TestSourceErrors(t *testing.T) {
 	t.Parallel()

@@ -110,6 +110,9 @@ func enter(ctx context.Context, token chan struct{}) (leave func(), err error) {
 	case token <- struct{}{}:
 		return func() { <-token }, nil
 	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "other answers take the recorder's snapshots at the moment: one after the other"}
+		}
 		return nil, ctx.Err()
 	}
 }
