@@ -122,24 +122,28 @@ func TestClientThatReadsNothing(t *testing.T) {
 	eventuallyFree(t, h)
 }
 
-// On one connection, answers follow each other for longer than any of them may take.
+// The deadline of an answer is not that of what the service itself answers on the same connection later.
 func TestDeadlineOfAnAnswerIsNotThatOfTheNext(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), nil)
 	h.sendTime = func(int64) time.Duration { return 2 * time.Second }
 	base := serve(t, h, nil)
-	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
-	defer client.CloseIdleConnections()
-	for i := range 2 {
-		time.Sleep(time.Duration(i) * 2200 * time.Millisecond)
-		resp, err := client.Get(base + "graph")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
-			t.Errorf("%s: %v", resp.Status, err)
-		}
-		resp.Body.Close()
+	c, err := net.Dial("tcp", strings.Split(base, "/")[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	from := bufio.NewReader(c)
+	fmt.Fprint(c, "GET /debug/bottleneck/graph HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	resp, err := http.ReadResponse(from, nil)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatal("graph: ", err)
+	}
+	io.Copy(io.Discard, resp.Body)
+	time.Sleep(2200 * time.Millisecond)
+	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	if resp, err := http.ReadResponse(from, nil); err != nil || resp.StatusCode != http.StatusNotFound {
+		t.Error("the answer of the service itself: ", err)
 	}
 }
 

@@ -44,17 +44,11 @@ func writeTimeout(r *http.Request) time.Duration {
 func sendTime(n int64) time.Duration { return writeTime + time.Duration(n)*time.Second/leastRate }
 
 // send writes an answer, and gives its memory back as it goes.
-func (h *handler) send(w http.ResponseWriter, r *http.Request, a content) {
+func (h *handler) send(w http.ResponseWriter, a content) {
 	left := a.size()
 	defer func() { h.room.give(left) }()
 	w.Header().Set("Content-Length", strconv.FormatInt(left, 10))
-	control := http.NewResponseController(w)
-	if control.SetWriteDeadline(time.Now().Add(h.sendTime(left))) == nil && writeTimeout(r) == 0 {
-		defer func() {
-			control.Flush() // what is written later is not bounded by this deadline, nor is the next answer on the connection
-			control.SetWriteDeadline(time.Time{})
-		}()
-	}
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.sendTime(left))) // net/http takes it back when the answer is complete
 	out := writerFunc(func(p []byte) (int, error) {
 		n, err := w.Write(p)
 		h.room.give(int64(n))

@@ -51,7 +51,7 @@ func (h *handler) serveIndex(w http.ResponseWriter, r *http.Request) error {
 	if err := h.room.take(int64(len(page))); err != nil {
 		return err
 	}
-	h.send(w, r, content{data: page})
+	h.send(w, content{data: page})
 	return nil
 }
 

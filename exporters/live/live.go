@@ -236,7 +236,7 @@ func (h *handler) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpo
 	if q.form == formSVG {
 		w.Header().Set("Content-Security-Policy", policyFor(body.data, ""))
 	}
-	h.send(w, r, body)
+	h.send(w, body)
 	return nil
 }
 

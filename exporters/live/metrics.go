@@ -59,7 +59,7 @@ func (h *handler) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	if err := h.room.take(int64(len(body))); err != nil {
 		return err
 	}
-	h.send(w, r, content{data: body})
+	h.send(w, content{data: body})
 	return nil
 }
 
