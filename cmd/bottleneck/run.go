@@ -180,7 +180,7 @@ func flagError(fs *flag.FlagSet, err error) error {
 	}
 	var names []string
 	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-	if near := spelling.Nearest(strings.TrimLeft(name, "-"), names); near != "" {
+	if near := spelling.Nearest(strings.TrimLeft(name, "-"), names); near != "" && len(name) > 1 {
 		return usagef("unknown flag -%s; did you mean -%s?", name, near)
 	}
 	return usagef("unknown flag -%s", name)

@@ -238,3 +238,9 @@ func TestVersion(t *testing.T) {
 		}
 	}
 }
+
+// A letter is like any other: nothing is suggested.
+func TestNothingIsSuggestedForALetter(t *testing.T) {
+	r := bottleneck("graph", "-x", mutexTrace)
+	r.want(t, exitUsage, "", "bottleneck: graph: unknown flag -x\n")
+}

@@ -169,6 +169,9 @@ func (f *topFlags) open(ctx context.Context, std stdio, arg string) (topSource, 
 		return nil, usagef("%v", err)
 	}
 	if !isURL(arg) {
+		if arg == "-" {
+			return nil, usagef("top reads a URL, or a file that changes, again and again; for standard input, run \"bottleneck graph -\"")
+		}
 		if f.group != "function" {
 			return nil, usagef("-group is for net/http/pprof, whose traces top reads itself")
 		}

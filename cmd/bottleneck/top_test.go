@@ -172,3 +172,12 @@ func TestTopBusy(t *testing.T) {
 	r = bottleneck("top", "-n", "2", "-interval", "100ms", s.URL+"/")
 	r.want(t, exitFailure, "No graph yet", "no graph in 2 refreshes: the server answers 503")
 }
+
+// What top cannot read again and again it refuses.
+func TestTopReadsFilesThatChange(t *testing.T) {
+	bottleneck("top", "-").want(t, exitUsage, "", "for standard input, run \"bottleneck graph -\"")
+	bottleneck("top", t.TempDir()).want(t, exitFailure, "", "top wants a URL or the JSON of a graph in a regular file")
+	if _, err := os.Stat("/dev/zero"); err == nil {
+		bottleneck("top", "/dev/zero").want(t, exitFailure, "", "/dev/zero: top wants a URL or the JSON of a graph in a regular file")
+	}
+}

@@ -41,6 +41,9 @@ func (s *topFile) refresh() error {
 	if s.graphs != nil && st.ModTime().Equal(s.read) && st.Size() == s.size {
 		return nil
 	}
+	if !st.Mode().IsRegular() {
+		return fmt.Errorf("%s: top wants a URL or the JSON of a graph in a regular file, which it reads again when that changes", s.name)
+	}
 	data, err := os.ReadFile(s.name)
 	if err != nil {
 		return fileError(s.name, err)

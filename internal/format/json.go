@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -50,7 +51,20 @@ func ExplainJSON(err error, members string) error {
 	case errors.As(err, &wrongType) && wrongType.Field == "":
 		return fmt.Errorf("expected an object with %s, found a JSON %s", members, wrongType.Value)
 	case errors.As(err, &wrongType):
-		return fmt.Errorf("%s: expected %s, found a JSON %s", wrongType.Field, wrongType.Type, wrongType.Value)
+		return fmt.Errorf("%s: expected %s, found a JSON %s", wrongType.Field, jsonType(wrongType.Type), wrongType.Value)
 	}
 	return err
+}
+
+// jsonType names a type for somebody who knows JSON rather than Go.
+func jsonType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return jsonType(t.Elem())
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return t.Kind().String()
 }

@@ -24,13 +24,18 @@ func TestEscapeJSON(t *testing.T) {
 
 func TestExplainJSON(t *testing.T) {
 	type object struct {
-		Tasks uint64 `json:"tasks"`
+		Tasks uint64            `json:"tasks"`
+		List  []struct{ A int } `json:"list"`
+		One   *struct{ A int }  `json:"one"`
 	}
 	for text, want := range map[string]string{
 		"":                 "the input is empty",
 		`{"tasks":`:        "the input ends inside the object",
 		"[]":               "expected an object with tasks, found a JSON array",
 		`{"tasks":"many"}`: "tasks: expected uint64, found a JSON string",
+		`{"list":1}`:       "list: expected an array, found a JSON number",
+		`{"list":[1]}`:     "list: expected an object, found a JSON number",
+		`{"one":"x"}`:      "one: expected an object, found a JSON string",
 		"nonsense":         "invalid character 'o' in literal null (expecting 'u')",
 	} {
 		whole := ExplainJSON(json.Unmarshal([]byte(text), new(object)), "tasks")
