@@ -43,7 +43,7 @@ func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx c
 		return none, err
 	}
 	defer r.Close()
-	from, head := peek(r)
+	from, head := unpackJSON(peek(r))
 	if holdsJSON(head) {
 		from = savedInput(ctx, from)
 	}
