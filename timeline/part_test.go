@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 // When a generation begins follows from the heads of its batches, and is what decoding it gives.
@@ -143,4 +145,40 @@ func TestPartOfBrokenTrace(t *testing.T) {
 	if _, err := Read(t.Context(), bytes.NewReader(data), Options{Part: Part{First: 4}}); !errors.As(err, &e) || e.Generation != 4 {
 		t.Errorf("%v", err)
 	}
+}
+
+// FuzzPart: whatever the trace and the part, the calls are balanced, no more is decoded than asked for, and a stream shows what a file does.
+func FuzzPart(f *testing.F) {
+	fuzzing.Brief(f)
+	for _, c := range corpus(f) {
+		if len(c.data) < 10_000 && !c.real {
+			f.Add(c.data, uint8(2), uint8(0), uint16(0), uint16(0))
+			f.Add(c.data, uint8(0), uint8(2), uint16(500), uint16(1500))
+		}
+	}
+	f.Add(handMade(22), uint8(0), uint8(0), uint16(1), uint16(0))
+	f.Add(handMade(26), uint8(1), uint8(1), uint16(0), uint16(1))
+	f.Fuzz(func(t *testing.T, data []byte, first, last uint8, from, to uint16) {
+		if compression(data) != "" {
+			return
+		}
+		part := Part{First: int(first), Last: int(last), From: time.Duration(from) * time.Millisecond, To: time.Duration(to) * time.Millisecond}
+		var infos [2]*Info
+		var calls [2]int
+		for i, r := range []io.Reader{bytes.NewReader(data), streamOnly{bytes.NewReader(data)}} {
+			check := newChecker()
+			check.strict = false
+			info, err := Read(t.Context(), r, Options{Part: part, Workers: 1 + i*2}, check)
+			if info.Generations > 0 {
+				check.verify(t, info)
+			}
+			if part.Last > 0 && info.Version >= firstGenerational && info.Generations+info.Skipped > part.Last {
+				t.Errorf("%+v: %d generations after %d, %v", part, info.Generations, info.Skipped, err)
+			}
+			infos[i], calls[i] = info, check.calls
+		}
+		if calls[0] != calls[1] || infos[0].Skipped != infos[1].Skipped || infos[0].Generations != infos[1].Generations {
+			t.Errorf("%+v: file: %d calls, %+v; stream: %d calls, %+v", part, calls[0], infos[0], calls[1], infos[1])
+		}
+	})
 }
