@@ -4,7 +4,7 @@
 //	go run ./examples/indexer -trace indexer.trace
 //	go run ./cmd/bottleneck graph indexer.trace
 //
-// A CPU profile says that index is where the time goes. The bottle graph
+// A CPU profile adds up what all processors did, and shows both. The bottle graph
 // says that it is load that keeps the program from getting faster.
 //
 // With -serve it does the same over and over and serves net/http/pprof, to try
