@@ -4,16 +4,15 @@
 //	go run ./benchmarks/live                        # all workloads, some ten minutes
 //	go run ./benchmarks/live -workload service -rounds 5
 //	go run ./benchmarks/live -workload fasthttp,redcon      # fetches these modules
-//	GODEBUG=traceadvanceperiod=100000000 go run ./benchmarks/live -ways flight,recorder,continuous -rounds 40
+//	go run ./benchmarks/live -workload 1000 -ways flight,continuous   # 1,000 goroutines wait for one mutex
 //	go run ./benchmarks/live -churn -for 10m        # 100,000 goroutines born and gone a second: is memory flat?
 //
 // The ways are: nothing; flight, a trace.FlightRecorder; recorder, a bottle.Recorder; snapshots, the same with a snapshot
 // every two seconds; continuous, a bottleneck.Continuous; both, it and a FlightRecorder. Server and clients run in one process, on the loopback. Each way runs for a
 // few seconds in turn, back and forth, and is compared to "flight" in the same round.
 //
-// A Continuous reads a generation of a busy service, which is what happened in a second, once in half a minute, when it has saved the time for
-// that: slices of a few seconds see none of it. With the GODEBUG above, generations are of a tenth of a second, and it reads one every
-// few seconds.
+// The latency is that of clients which come at random times and take a third of the processors together, from when they should have come; for
+// goroutines that wait for a mutex, from asking for it.
 //
 // Quote the ratios and their confidence intervals: on a busy machine these are wide.
 package main
@@ -22,6 +21,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +29,7 @@ import (
 )
 
 func main() {
-	names := flag.String("workload", "service,files,fasthttp,redcon,pingpong", "which workloads, separated by commas")
+	names := flag.String("workload", "service,files,fasthttp,redcon,pingpong,100,1000,10000", "which workloads, separated by commas; a number is that of goroutines that wait for one mutex")
 	slice := flag.Duration("slice", 4*time.Second, "how long each way runs at a time")
 	rounds := flag.Int("rounds", 10, "how often each way gets its turn")
 	ways := flag.String("ways", "", "which ways, flight among them, separated by commas; all if empty")
@@ -63,6 +63,10 @@ func compare(names []string, opt ab.Options) error {
 		case "pingpong":
 			err = ab.Compare(os.Stdout, pingPong(), opt)
 		default:
+			if n, bad := strconv.Atoi(name); bad == nil && n > 0 {
+				err = ab.Compare(os.Stdout, waiters(n), opt)
+				break
+			}
 			err = foreign(name, opt)
 		}
 		if err != nil {

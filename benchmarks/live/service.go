@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/benchmarks/live/ab"
 )
@@ -101,6 +102,21 @@ func serve(h http.Handler, path func(client, n int) string) (func(int) error, fu
 		return err
 	}
 	return op, func() { s.Close(); client.CloseIdleConnections() }, nil
+}
+
+// waiters is goroutines that all wait for one mutex, each holder of which works for 20 µs.
+func waiters(n int) ab.Workload {
+	return ab.Workload{Name: fmt.Sprintf("%d waiters (one mutex, held for 20 µs at a time)", n), Clients: n, Full: true, Start: func() (func(int) error, func(), error) {
+		var mu sync.Mutex
+		op := func(int) error {
+			mu.Lock()
+			for start := time.Now(); time.Since(start) < 20*time.Microsecond; {
+			}
+			mu.Unlock()
+			return nil
+		}
+		return op, func() {}, nil
+	}}
 }
 
 // pingPong hands values over unbuffered channels and does nothing else: the worst case of tracing.

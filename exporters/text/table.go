@@ -116,7 +116,7 @@ func (t *tableText) line(b *bottle.Box, name string) line {
 	return line{name: name, reasons: reasonsOf(m, b), cells: [numbers]string{
 		goroutines:  format.Count(b.Goroutines),
 		share:       m.duration(b.Share),
-		percent:     m.percent(b.Share),
+		percent:     m.percentOf(b),
 		lost:        m.lost(b.Lost),
 		parallelism: m.parallelism(b.Parallelism),
 		self:        m.parallelism(b.SelfParallelism),
@@ -124,6 +124,15 @@ func (t *tableText) line(b *bottle.Box, name string) line {
 		runnable:    m.duration(b.Runnable),
 		blocked:     m.duration(b.Blocked()),
 	}}
+}
+
+// percentOf is the share of a box, with half the width of its confidence interval if it is an estimate.
+func (m *model) percentOf(b *bottle.Box) string {
+	s := m.percent(b.Share)
+	if b.ShareError > 0 {
+		s += " " + m.style.or("±", "+-") + " " + m.percent(b.ShareError)
+	}
+	return s
 }
 
 // mark is what stands before a name: the colour of its box, and a star for the neck.

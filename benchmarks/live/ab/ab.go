@@ -1,18 +1,23 @@
 // Package ab compares what ways of watching a running program cost, on one workload in one process: it runs
 // the workload without a pause, switches from one way to the next every few seconds, back and forth, and pairs
-// neighbouring slices, so that a machine that drifts drifts for all of them.
+// neighbouring slices, so that a machine that drifts drifts for all of them. Each slice has two halves: in one the clients do
+// as much as they can, which gives the throughput; in the other they do what takes a third of the processors, at random times, which gives the latency.
 package ab
 
 import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
 	"os"
 	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
 // Workload is something that a program does again and again.
@@ -22,6 +27,8 @@ type Workload struct {
 	Clients int
 	// Start begins, and returns what client number i does once, and how to end.
 	Start func() (op func(client int) error, stop func(), err error)
+	// Full is set if there is no latency at a third of the load to be had: it is taken from the other half.
+	Full bool
 }
 
 // Options are the choices of a comparison.
@@ -44,10 +51,14 @@ type slice struct {
 	rate   float64 // operations a second
 	cpu    float64 // processor seconds for an operation
 	cycles float64 // of the garbage collector, a second
+	p99    float64 // latency, in s
 }
 
+// load is the part of the processors that the workload takes while latencies are measured.
+const load = 0.34
+
 // Compare runs the workload in each mode in turn and prints the results to w.
-func Compare(w io.Writer, load Workload, opt Options) error {
+func Compare(w io.Writer, work Workload, opt Options) error {
 	if opt.Slice <= 0 {
 		opt.Slice = 4 * time.Second
 	}
@@ -60,16 +71,19 @@ func Compare(w io.Writer, load Workload, opt Options) error {
 	}
 	kept := make([]byte, opt.Heap)
 	defer runtime.KeepAlive(kept)
-	op, stop, err := load.Start()
+	op, stop, err := work.Start()
 	if err != nil {
-		return fmt.Errorf("%s: %w", load.Name, err)
+		return fmt.Errorf("%s: %w", work.Name, err)
 	}
 	defer stop()
-	r := &runner{op: op}
-	r.begin(load.Clients)
+	r := &runner{op: op, clients: make([]client, work.Clients)}
+	r.begin()
 	defer r.end()
 	time.Sleep(time.Second) // warm up
-	fmt.Fprintf(w, "%s: %d clients, %d slices of %v for each way, %d MB kept besides\n", load.Name, load.Clients, opt.Rounds, opt.Slice, opt.Heap>>20)
+	n, cpu := r.count.Load(), cpuTime()
+	time.Sleep(time.Second)
+	each := (cpuTime() - cpu).Seconds() / float64(max(1, r.count.Load()-n)) // of processor time
+	fmt.Fprintf(w, "%s: %d clients, %d slices of %v for each way, %d MB kept besides\n", work.Name, work.Clients, opt.Rounds, opt.Slice, opt.Heap>>20)
 	results := map[string][]slice{}
 	for round := range opt.Rounds {
 		for i := range modes {
@@ -77,9 +91,13 @@ func Compare(w io.Writer, load Workload, opt Options) error {
 			if round%2 == 1 {
 				m = modes[len(modes)-1-i] // back and forth
 			}
-			s, err := r.turn(m, opt.Slice)
+			rate := load * float64(runtime.GOMAXPROCS(0)) / each / float64(work.Clients)
+			if work.Full {
+				rate = 0
+			}
+			s, err := r.turn(m, opt.Slice, rate)
 			if err != nil {
-				return fmt.Errorf("%s, %s: %w", load.Name, m.Name, err)
+				return fmt.Errorf("%s, %s: %w", work.Name, m.Name, err)
 			}
 			results[m.Name] = append(results[m.Name], s)
 		}
@@ -91,31 +109,65 @@ func Compare(w io.Writer, load Workload, opt Options) error {
 
 // runner runs the clients.
 type runner struct {
-	op    func(int) error
-	count atomic.Int64
-	quit  chan struct{}
-	wg    sync.WaitGroup
-	err   atomic.Pointer[error]
+	op      func(int) error
+	clients []client
+	rate    atomic.Uint64 // bits of how often a client does it, a second; 0 means as often as it can
+	count   atomic.Int64
+	quit    chan struct{}
+	wg      sync.WaitGroup
+	err     atomic.Pointer[error]
 }
 
-func (r *runner) begin(clients int) {
+// client is what is known of a client.
+type client struct {
+	mu   sync.Mutex
+	took granularity.Histogram // ns
+}
+
+func (r *runner) begin() {
 	r.quit = make(chan struct{})
-	for i := range clients {
+	for i := range r.clients {
 		r.wg.Go(func() {
+			var due time.Time
 			for {
 				select {
 				case <-r.quit:
 					return
 				default:
 				}
+				if rate := math.Float64frombits(r.rate.Load()); rate == 0 {
+					due = time.Now()
+				} else { // as long as it is behind, it does not wait, and what is late counts as such
+					if due = due.Add(time.Duration(rand.ExpFloat64() / rate * 1e9)); time.Since(due) > time.Second {
+						due = time.Now()
+					}
+					time.Sleep(time.Until(due))
+				}
 				if err := r.op(i); err != nil {
 					r.err.CompareAndSwap(nil, &err)
 					return
 				}
 				r.count.Add(1)
+				c := &r.clients[i]
+				c.mu.Lock()
+				c.took.Add(uint64(time.Since(due)))
+				c.mu.Unlock()
 			}
 		})
 	}
+}
+
+// latencies returns how long operations took since it was asked last, in ns.
+func (r *runner) latencies() *granularity.Histogram {
+	var all granularity.Histogram
+	for i := range r.clients {
+		c := &r.clients[i]
+		c.mu.Lock()
+		all.Merge(&c.took)
+		c.took = granularity.Histogram{}
+		c.mu.Unlock()
+	}
+	return &all
 }
 
 func (r *runner) end() {
@@ -130,18 +182,28 @@ func (r *runner) failed() error {
 	return nil
 }
 
-// turn measures one mode.
-func (r *runner) turn(m Mode, length time.Duration) (slice, error) {
+// turn measures one mode, and the latency at a rate of each client, if that is not 0.
+func (r *runner) turn(m Mode, length time.Duration, rate float64) (slice, error) {
 	stop, err := m.Start()
 	if err != nil {
 		return slice{}, err
 	}
 	defer stop()
 	time.Sleep(length / 8) // what switching costs is not measured
+	r.latencies()
 	n, cpu, at, cycles := r.count.Load(), cpuTime(), time.Now(), collections()
 	time.Sleep(length)
 	took, ops := time.Since(at).Seconds(), float64(r.count.Load()-n)
-	return slice{rate: ops / took, cpu: (cpuTime() - cpu).Seconds() / ops, cycles: float64(collections()-cycles) / took}, r.failed()
+	s := slice{rate: ops / took, cpu: (cpuTime() - cpu).Seconds() / ops, cycles: float64(collections()-cycles) / took}
+	if rate > 0 {
+		r.rate.Store(math.Float64bits(rate))
+		time.Sleep(length / 4)
+		r.latencies()
+		time.Sleep(length)
+	}
+	s.p99 = r.latencies().Quantile(0.99) / 1e9
+	r.rate.Store(0)
+	return s, r.failed()
 }
 
 // collections is how often the garbage collector has run.
@@ -162,7 +224,7 @@ func progress(w io.Writer, round, rounds int, modes []Mode, results map[string][
 		s := results[m.Name][round]
 		fmt.Fprintf(w, "%s %s %.0f op/s", []string{"", ";"}[min(i, 1)], m.Name, s.rate)
 		if m.Name != reference {
-			fmt.Fprintf(w, " (%+.1f %%, CPU %+.1f %% of the machine)", 100*(s.rate/ref.rate-1), 100*s.beyond(ref))
+			fmt.Fprintf(w, " (%+.1f %%, CPU %+.1f %% of the machine, p99 × %.2f)", 100*(s.rate/ref.rate-1), 100*s.beyond(ref), s.p99/ref.p99)
 		}
 	}
 	fmt.Fprintln(w)
@@ -177,21 +239,31 @@ func report(w io.Writer, modes []Mode, results map[string][]slice) {
 	fmt.Fprintf(w, "  relative to %q in the same round, with 95 %% confidence:\n", reference)
 	ref := results[reference]
 	for _, m := range modes {
-		var rate, cpu, cycles, rateRatio, cpuRatio, machine []float64
+		var rate, cpu, cycles, rateRatio, cpuRatio, machine, p99, p99Ratio []float64
 		for i, s := range results[m.Name] {
 			rate, cpu, cycles = append(rate, s.rate), append(cpu, s.cpu), append(cycles, s.cycles)
 			rateRatio = append(rateRatio, s.rate/ref[i].rate-1)
 			cpuRatio = append(cpuRatio, s.cpu/ref[i].cpu-1)
 			machine = append(machine, s.beyond(ref[i]))
+			p99 = append(p99, s.p99)
+			p99Ratio = append(p99Ratio, s.p99/ref[i].p99-1)
 		}
 		fmt.Fprintf(w, "  %-11s %9.0f op/s  %7.2f µs CPU/op  %5.1f GC/s   throughput %s   CPU/op %s   CPU beyond, of the machine %s\n", m.Name,
 			mean(rate), 1e6*mean(cpu), mean(cycles), interval(rateRatio), interval(cpuRatio), interval(machine))
+		fmt.Fprintf(w, "  %-11s p99 %7.3f ms %s   throughput of %s ÷ this %.3f\n", "", 1e3*mean(p99), interval(p99Ratio), reference, mean(ratesOf(ref))/mean(rate))
 		if m.Report != nil {
 			if s := m.Report(); s != "" {
 				fmt.Fprintf(w, "  %-11s %s\n", "", s)
 			}
 		}
 	}
+}
+
+func ratesOf(slices []slice) (rates []float64) {
+	for _, s := range slices {
+		rates = append(rates, s.rate)
+	}
+	return rates
 }
 
 // Main is the main function of a program for one workload: its arguments are Options as [Options.Args] gives them, and

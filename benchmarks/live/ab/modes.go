@@ -96,7 +96,8 @@ func snapshots(name string, every time.Duration) Mode {
 // continuous runs a bottleneck.Continuous, beside something else.
 func continuous(name string, beside func() (func(), error)) Mode {
 	var cpu, elapsed time.Duration
-	var read, dropped int64
+	var read, dropped, cut int64
+	var seen, all time.Duration
 	var worst error
 	start := func() (func(), error) {
 		end, err := beside()
@@ -111,10 +112,14 @@ func continuous(name string, beside func() (func(), error)) Mode {
 		return func() {
 			c.Stop()
 			end()
-			s := c.Read().Stream
+			l := c.Read()
+			s := l.Stream
+			seen += l.Covered
+			all += s.Elapsed
+			cut += int64(l.Sampling.Cut + l.Sampling.Lost)
 			cpu += s.CPU
 			elapsed += s.Elapsed
-			read += s.Generations
+			read += int64(l.Windows)
 			dropped += s.Dropped.Generations
 			if s.Err != nil {
 				worst = s.Err
@@ -123,7 +128,7 @@ func continuous(name string, beside func() (func(), error)) Mode {
 	}
 	return Mode{Name: name, Start: start, Report: func() string {
 		share := 100 * float64(cpu) / float64(elapsed) / float64(runtime.GOMAXPROCS(0))
-		s := fmt.Sprintf("used %.2f %% of the machine (its budget is 2 %%), read %d generations, dropped %d", share, read, dropped)
+		s := fmt.Sprintf("used %.2f %% of the machine (its budget is 2 %%), saw %.1f %% of the time in %d bursts; %d of them cut short, %d generations dropped", share, 100*float64(seen)/float64(all), read, cut, dropped)
 		if worst != nil {
 			s += ", " + worst.Error()
 		}
