@@ -5,6 +5,7 @@
 //	go run ./benchmarks/live -workload service -rounds 5
 //	go run ./benchmarks/live -workload fasthttp,redcon      # fetches these modules
 //	go run ./benchmarks/live -workload 1000 -ways flight,continuous   # 1,000 goroutines wait for one mutex
+//	go run ./benchmarks/live -fair 20 -for 1m       # are shares within their intervals?
 //	go run ./benchmarks/live -churn -for 10m        # 100,000 goroutines born and gone a second: is memory flat?
 //
 // The ways are: nothing; flight, a trace.FlightRecorder; recorder, a bottle.Recorder; snapshots, the same with a snapshot
@@ -35,13 +36,16 @@ func main() {
 	ways := flag.String("ways", "", "which ways, flight among them, separated by commas; all if empty")
 	heap := flag.Int("heap", 128, "how many MB the program keeps besides what the workload does")
 	churning := flag.Bool("churn", false, "instead: continuous analysis while goroutines are born and gone, and the memory")
-	length := flag.Duration("for", 10*time.Minute, "how long the churn lasts")
+	length := flag.Duration("for", 10*time.Minute, "how long the churn, or each run of -fair, lasts")
 	rate := flag.Int("rate", 100_000, "goroutines a second in the churn")
 	budget := flag.Float64("budget", 0.02, "of the continuous analysis in the churn")
+	fairly := flag.Int("fair", 0, "instead: how many times to compare the shares of a program that is busy and quiet by turns to the true ones")
 	every := flag.Duration("every", 20*time.Second, "how often the churn prints the memory")
 	flag.Parse()
 	var err error
-	if *churning {
+	if *fairly > 0 {
+		err = fair(os.Stdout, *fairly, *length)
+	} else if *churning {
 		_, err = churn(os.Stdout, *length, *every, *rate, *budget)
 	} else {
 		err = compare(strings.Split(*names, ","), ab.Options{Slice: *slice, Rounds: *rounds, Ways: *ways, Heap: *heap << 20})
