@@ -45,7 +45,7 @@ func (p *pieces) recall(m *member) {
 		return
 	}
 	if v, ok := p.away[m.g.ID]; ok {
-		m.visits = append(m.visits[:0], v...)
+		m.visits, m.many = append(m.visits[:0], v...), nil
 		delete(p.away, m.g.ID)
 	}
 }
@@ -129,6 +129,7 @@ func (o *Observer) forget() {
 			continue
 		}
 		if pruned {
+			m.many = nil
 			m.visits = slices.DeleteFunc(m.visits, func(v visit) bool { return boxes[v.box.key] != v.box })
 		}
 		m.visit(m.box, o.stretch.number+1, o.pieces.number)

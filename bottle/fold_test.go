@@ -130,3 +130,27 @@ func TestOnlyExitedGoroutinesFold(t *testing.T) {
 		t.Errorf("%d goroutines, running %d in the box of the live one; want 1, 1001", b.Goroutines, b.Running)
 	}
 }
+
+// A goroutine that goes through very many boxes, and comes back to each, counts once in each of them.
+func TestOneGoroutineInManyBoxes(t *testing.T) {
+	d := drive(Options{}, 0)
+	g := d.appear(app(1, "main.main"), timeline.Running, timeline.WaitNone)
+	const n = 100
+	for round := range 2 {
+		for i := range n {
+			g.Label = fmt.Sprintf("label %d", (i+round*7)%n)
+			d.o.Label(g, d.now)
+			d.at(d.now + 10)
+		}
+	}
+	visits := len(d.o.members[g.Index].visits)
+	graph := d.end()
+	if len(graph.Boxes) != n+1 || visits != n+1 {
+		t.Errorf("%d boxes, %d visits, want %d", len(graph.Boxes), visits, n+1)
+	}
+	for i := range graph.Boxes {
+		if b := &graph.Boxes[i]; b.Goroutines != 1 || b.Group != "main.main" && b.Running != 20 {
+			t.Errorf("%s: %d goroutines, running %v", b.Group, b.Goroutines, b.Running)
+		}
+	}
+}

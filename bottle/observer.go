@@ -72,7 +72,33 @@ type member struct {
 	site   *timeline.Frame // where it waits
 	world  string          // the stop-the-world range it is in
 	visits []visit
-	inC    int // the last graph in which it was in C: see Observer.inCOf
+	inC    int          // the last graph in which it was in C: see Observer.inCOf
+	many   map[*box]int // the visits by box, if they are more than fewVisits; nil until it is needed
+}
+
+// fewVisits is how many visits of a goroutine are looked through one by one.
+const fewVisits = 8
+
+// visited returns the visit of a goroutine to a box, or nil.
+func (m *member) visited(b *box) *visit {
+	if len(m.visits) <= fewVisits {
+		for i := range m.visits {
+			if v := &m.visits[i]; v.box == b {
+				return v
+			}
+		}
+		return nil
+	}
+	if m.many == nil {
+		m.many = make(map[*box]int, 2*len(m.visits))
+		for i := range m.visits {
+			m.many[m.visits[i].box] = i
+		}
+	}
+	if i, ok := m.many[b]; ok {
+		return &m.visits[i]
+	}
+	return nil
 }
 
 // visit tells in which window and in which piece a goroutine was last counted for a box.
@@ -286,7 +312,7 @@ func (o *Observer) leave(m *member, exit bool) {
 // boxOf returns the box that the goroutine belongs to now.
 func (o *Observer) boxOf(m *member) *box {
 	key := o.opt.Group.keyOf(m.g, m.world)
-	for i := range m.visits { // a goroutine of a server goes to and fro
+	for i := range m.visits[:min(len(m.visits), fewVisits)] { // a goroutine of a server goes to and fro
 		if b := m.visits[i].box; b.key == key && !b.single {
 			return b
 		}
@@ -301,18 +327,19 @@ func (o *Observer) boxOf(m *member) *box {
 
 // visit counts the goroutine for the box, once a window and once a piece.
 func (m *member) visit(b *box, window, piece int) {
-	for i := range m.visits {
-		if v := &m.visits[i]; v.box == b {
-			if v.window != window {
-				v.window = window
-				b.win.goroutines++
-			}
-			if v.piece != piece {
-				b.sum.visitedAgain(v.piece == piece-1)
-				v.piece = piece
-			}
-			return
+	if v := m.visited(b); v != nil {
+		if v.window != window {
+			v.window = window
+			b.win.goroutines++
 		}
+		if v.piece != piece {
+			b.sum.visitedAgain(v.piece == piece-1)
+			v.piece = piece
+		}
+		return
+	}
+	if m.many != nil {
+		m.many[b] = len(m.visits)
 	}
 	m.visits = append(m.visits, visit{b, window, piece})
 	b.win.goroutines++

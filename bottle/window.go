@@ -60,7 +60,7 @@ func (o *Observer) discard() {
 	o.inC, o.inCOf = 0, o.inCOf+1
 	for i := range o.members {
 		m := &o.members[i]
-		m.visits = m.visits[:0]
+		m.visits, m.many = m.visits[:0], nil
 		if m.g != nil {
 			o.boxes[m.box.key] = m.box
 			m.visit(m.box, 0, o.pieces.number)
