@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/metrics"
 	"strings"
@@ -60,6 +61,36 @@ func TestPassStaysBelowItsMemoryLimit(t *testing.T) {
 					t.Errorf("the heap grew by %d, the limit is %d", most, limit)
 				}
 			})
+		}
+	}
+}
+
+// TestTwentyMillionGoroutines, with BOTTLENECK_LONG=1: traces of half a gigabyte, of which 20 million goroutines come one after the other,
+// and of 140 MB, of which they live at the same time, are read within the limit of memory, or end with its error.
+func TestTwentyMillionGoroutines(t *testing.T) {
+	if os.Getenv("BOTTLENECK_LONG") != "1" {
+		t.Skip("BOTTLENECK_LONG=1 is not set")
+	}
+	for _, name := range []string{"goroutines, one after the other", "goroutines at the same time"} {
+		f, err := os.CreateTemp(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := bulk.Named(name).Write(f, 20_000_000); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		for _, limit := range []int64{1 << 30, 0} {
+			began := time.Now()
+			var info *Info
+			most := highWater(func() { info, err = ReadFile(t.Context(), f.Name(), Options{MaxMemory: limit}, Base{}) })
+			if limit == 0 {
+				limit = memory.Default()
+			}
+			t.Logf("%s: %d events in %v, up to %d MB of %d: %v", name, info.Events, time.Since(began).Round(time.Second), most>>20, limit>>20, err)
+			if most > limit || err != nil && !errors.Is(err, ErrMemory) {
+				t.Errorf("%s: the heap grew by %d, the limit is %d: %v", name, most, limit, err)
+			}
 		}
 	}
 }
