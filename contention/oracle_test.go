@@ -23,6 +23,7 @@ type op struct {
 	site               string // what the chain key of its calls looks like
 	write              bool
 	request, got, left int64
+	gone               int64 // after the unlock; see settle
 	asked, in, out     int64 // see oracle_bracket_test.go
 	waited             bool  // likewise: it was not granted at once
 }
@@ -71,7 +72,7 @@ func siteA(w *worker, l anyLock) {
 	l.lock()
 	t = w.held(i, t)
 	l.unlock()
-	w.log[i].left = t
+	w.log[i].left, w.log[i].gone = t, now()
 }
 
 //go:noinline
@@ -80,7 +81,7 @@ func siteB(w *worker, l anyLock) {
 	l.lock()
 	t = w.held(i, t)
 	l.unlock()
-	w.log[i].left = t
+	w.log[i].left, w.log[i].gone = t, now()
 }
 
 //go:noinline
@@ -89,7 +90,7 @@ func siteC(w *worker, l anyLock) {
 	l.lock()
 	t = w.held(i, t)
 	l.unlock()
-	w.log[i].left = t
+	w.log[i].left, w.log[i].gone = t, now()
 }
 
 //go:noinline
@@ -98,7 +99,7 @@ func siteD(w *worker, l anyLock) {
 	l.lock()
 	t = w.held(i, t)
 	l.unlock()
-	w.log[i].left = t
+	w.log[i].left, w.log[i].gone = t, now()
 }
 
 var sites = []func(*worker, anyLock){siteA, siteB, siteC, siteD}

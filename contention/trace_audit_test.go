@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	rtrace "runtime/trace"
 	"slices"
 	"strconv"
@@ -39,19 +40,80 @@ func (c *clockTie) Log(l *timeline.Log) {
 	}
 }
 
+// starts notes when goroutines began to run after a wait for a lock.
+type starts struct {
+	timeline.Base
+	of map[int64][]timeline.Time
+}
+
+func (s *starts) Transition(t *timeline.Transition) {
+	if t.To == timeline.Running && t.State == timeline.Runnable && lockWait(t.Wait) {
+		s.of[t.G.ID] = append(s.of[t.G.ID], t.End)
+	}
+}
+
+// before returns the latest start of a goroutine that is not after t.
+func (s *starts) before(g string, t timeline.Time) timeline.Time {
+	id, _ := strconv.ParseInt(g, 10, 64)
+	of := s.of[id]
+	if i, _ := slices.BinarySearch(of, t+1); i > 0 {
+		return of[i-1]
+	}
+	return 0
+}
+
+// settle makes of a log the truth, as far as that is known. Between what a goroutine does and the line of the log about it, the operating
+// system may take its thread off the core for milliseconds. A lock was got after the goroutine had asked for it, after those before had
+// left, and after it began to run; it was let go of before the next one had it, and before Unlock returned. So what is taken for the
+// beginning and the end of a hold is the first and the last instant that is possible.
+func settle(log []op, ahead int64, runs *starts) []op {
+	log = slices.Clone(log)
+	got, left := func(o *op) int64 { return o.got }, func(o *op) int64 { return o.left }
+	var out []op
+	eachLock(log, got, left, func(ops []op, _ int64) {
+		var leftWriter, leftAny int64
+		for i := range ops {
+			o := &ops[i]
+			_, g, _ := strings.Cut(o.site, "@")
+			first := max(o.request, leftWriter, int64(runs.before(g, timeline.Time(o.got-ahead)))+ahead)
+			if o.write {
+				first = max(first, leftAny)
+				leftWriter = max(leftWriter, o.left)
+			}
+			leftAny = max(leftAny, o.left)
+			o.got = min(o.got, first)
+		}
+		nextWriter, nextAny := int64(math.MaxInt64), int64(math.MaxInt64)
+		for i := len(ops) - 1; i >= 0; i-- {
+			o := &ops[i]
+			last := min(max(o.left, o.gone), nextWriter)
+			if o.write {
+				last = min(last, nextAny)
+				nextWriter = min(nextWriter, o.got)
+			}
+			nextAny = min(nextAny, o.got)
+			o.left = max(o.left, last)
+		}
+		out = append(out, ops...)
+	})
+	return out
+}
+
 // auditor checks every stretch that is blamed on an owner against the log of that goroutine.
 type auditor struct {
 	holds         map[string][]op // by goroutine, in the order of time
-	ofLock        map[int][]op    // likewise, by lock
+	ofLock        map[int][]op    // likewise, by lock, as logged: what is certain
 	ahead         int64
 	blamed, right float64
 }
 
-func newAuditor(log []op, ahead int64) *auditor {
+func newAuditor(log, settled []op, ahead int64) *auditor {
 	a := &auditor{holds: map[string][]op{}, ofLock: map[int][]op{}, ahead: ahead}
-	for _, o := range log {
+	for _, o := range settled {
 		_, g, _ := strings.Cut(o.site, "@")
 		a.holds[g] = append(a.holds[g], o)
+	}
+	for _, o := range log {
 		a.ofLock[o.lock] = append(a.ofLock[o.lock], o)
 	}
 	for _, ops := range a.ofLock {

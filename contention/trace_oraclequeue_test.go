@@ -37,8 +37,10 @@ func (q *loggedQueue) Lock() {
 
 func (q *loggedQueue) Unlock() {
 	w := q.workers[callstack.Goid()]
-	w.log[len(w.log)-1].left = now()
+	o := &w.log[len(w.log)-1]
+	o.left = now()
 	q.mu.Unlock()
+	o.gone = now()
 }
 
 // work is what a worker does while it has the lock.
@@ -83,6 +85,14 @@ func siteLook(w *queueWorker) {
 	w.q.Unlock()
 }
 
+//go:noinline
+func siteEnd(w *queueWorker) {
+	w.at = "siteEnd"
+	w.q.Lock()
+	w.q.over = true
+	w.q.Unlock()
+}
+
 // runQueue does the workload for d and returns the log. Of three workers, one each produces, consumes, and looks on.
 func (wl tracedWorkload) runQueue(d time.Duration) []op {
 	q := &loggedQueue{workers: map[uint64]*queueWorker{}}
@@ -117,9 +127,7 @@ func (wl tracedWorkload) runQueue(d time.Duration) []op {
 					runtime.Gosched()
 				}
 			}
-			q.mu.Lock()
-			q.over = true
-			q.mu.Unlock()
+			siteEnd(w)
 			q.filled.Broadcast()
 			q.notFull.Broadcast()
 		})

@@ -130,3 +130,30 @@ func TestTraceHeadOfQueue(t *testing.T) {
 		}
 	}
 }
+
+// TestTraceDoubt: the first time that two goroutines hold what seems to be one lock, whoever waits for the second of them is not blamed
+// on the first.
+func TestTraceDoubt(t *testing.T) {
+	p := play(t, TraceOptions{Goroutines: true}, short.Replace(`
+		10 2 blocks mutex in L:f:10
+		11 4 blocks mutex in L:f:10
+		20 1 wakes 2 in U:f:12
+		20 2 runs
+		30 3 wakes 4 in U:f:12
+		30 4 runs
+		40 5 blocks mutex in L:f:10
+		41 6 blocks mutex in L:f:10
+		200 2 wakes 5 in U:f:12
+		200 5 runs
+		300 4 wakes 6 in U:f:12
+		300 6 runs
+		400 ends`))
+	for _, q := range p.Pairs {
+		if q.Waiter.Goroutine == 6 && (q.Owner.Goroutine != 4 || q.Blamed != 259*time.Microsecond) {
+			t.Errorf("6 waits for %d: %v", q.Owner.Goroutine, q.Blamed)
+		}
+	}
+	if name := p.Locks[0].Name; name != "" {
+		t.Errorf("it is named %s after two holds", name)
+	}
+}

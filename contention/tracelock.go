@@ -145,6 +145,10 @@ func (l *tracedLock) several() bool {
 	return l.early >= 4 && l.early*40 > l.compared || l.both >= 4 && l.both*5 > l.known
 }
 
+// doubtful reports whether there may be more than one lock behind the sites, by the few holds that are known so far. While it does, waits
+// are cut as if there were: less is blamed then.
+func (l *tracedLock) doubtful() bool { return l.early*40 > l.compared || l.both*5 > l.known }
+
 // add remembers a release.
 func (l *tracedLock) add(h *hold) {
 	l.compareHolds(h)

@@ -116,7 +116,7 @@ const starving timeline.Time = 1_000_000
 // for long, and was not the last in the queue.
 func (l *tracedLock) staysStarving(h *hold) bool {
 	x := l.woken
-	return x != nil && x.handed && x.wokenG == h.g && x.ran != 0 && x.to-x.asked > starving+overlap && h.asked < x.to && !l.several()
+	return x != nil && x.handed && x.wokenG == h.g && x.ran != 0 && x.to-x.asked > starving+overlap && h.asked < x.to && !l.doubtful()
 }
 
 // since bounds the beginning of a hold whose owner did not wait for the lock.
@@ -126,7 +126,7 @@ func (o *TraceObserver) since(h *hold, lock *tracedLock, waker *tracedGoroutine,
 	case h.queue != exclusiveQueue:
 		// The writer waits for readers that were there when it came, and a reader for the writer.
 		return from
-	case lock.several():
+	case lock.doubtful():
 		if h.requeued { // and nobody else was woken for it since
 			return min(from, h.to)
 		}

@@ -246,7 +246,7 @@ const maxHeldSeen = 64
 // seeHeld notes that g was in a section in the state that it leaves.
 func (o *TraceObserver) seeHeld(s *readSection, g *tracedGoroutine, t *timeline.Transition) {
 	l := s.unlock.lock.root()
-	if t.State.OnProc() && t.State != timeline.Syscall || t.End <= t.Start || l.several() || len(l.seen) >= maxHeldSeen {
+	if t.State.OnProc() && t.State != timeline.Syscall || t.End <= t.Start || l.doubtful() || len(l.seen) >= maxHeldSeen {
 		return
 	}
 	l.seen = append(l.seen, heldSeen{t.Start, t.End, coOwner{owner: o.ownerAs(g.g, s.unlock, 0), g: g.g.ID, past: g.past}, s, t.Stack})

@@ -314,8 +314,9 @@ func (o *TraceObserver) cut(g *tracedGoroutine, h *hold) {
 	w := &g.wait
 	c := cutter{o: o, g: g, w: w, lock: w.lock, start: max(w.asked, o.cuts.at), at: h.to, end: h}
 	o.cutRoom.given = o.cutRoom.given[:0]
-	if c.lock.several() || h.queue == readerQueue && h.pending < h.from {
+	if c.lock.doubtful() || h.queue == readerQueue && h.pending < h.from {
 		c.placed = g.past != nil
+		c.overtaken()
 		c.byHold()
 		if c.placed {
 			g.past.addCut(o.cutRoom.given, doingOf(w.kind))
@@ -535,13 +536,29 @@ func (c *cutter) held(sp *heldSpan, from, to timeline.Time) {
 
 func (c *cutter) give(t givenTime) { c.o.cutRoom.given = append(c.o.cutRoom.given, t) }
 
+// overtaken looks at the order in which waiters came as bySums does, as long as there is doubt.
+func (c *cutter) overtaken() {
+	if c.lock.several() || c.end.queue == readerQueue {
+		return
+	}
+	l := c.lock.history
+	for _, x := range slices.Backward(l[max(0, len(l)-maxChained):]) {
+		if x.to <= c.start {
+			return
+		}
+		if x != c.end && x.queue == c.end.queue {
+			c.inOrder(x)
+		}
+	}
+}
+
 // maxChained is how many holds a wait is given to where that has to be done one by one.
 const maxChained = 128
 
 // byHold goes back from hold to hold: of a lock that is one of several, those that are linked one by one; for a reader, which waits for
 // the pending writer as well as for those before it, all.
 func (c *cutter) byHold() {
-	several := c.lock.several()
+	several := c.lock.doubtful()
 	next := len(c.lock.history) - 1
 	for x, n := c.end, 0; x != nil && c.at > c.start && x.to > c.start; n++ {
 		if n == maxChained {
