@@ -1,7 +1,9 @@
 package contention
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -57,6 +59,44 @@ func TestNothingDependsOnARelease(t *testing.T) {
 	}
 	if a, b := list("."), list("-tags", "purego", "."); a != b {
 		t.Errorf("with the tag purego, the files are %s, without %s", b, a)
+	}
+}
+
+// The locks of words.go exclude one another, wake up whoever waits, and end in a state in which they are free, in every order of the
+// atomic operations of two or three goroutines, or in every one with a few preemptions. The program in testdata/model runs
+// the code itself, with its imports replaced: so each operation on a word, or on a lock of package sync, is a step.
+func TestWordsInEveryOrder(t *testing.T) {
+	goTool := require.Program(t, "go")
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/model")); err != nil {
+		t.Fatal(err)
+	}
+	imports := strings.NewReplacer(
+		"package contention", "package main", `"sync"`, `"model/sync"`, `"sync/atomic"`, `"model/atomic"`,
+		`"math/rand/v2"`, `"model/rand"`, `"runtime"`, `"model/runtime"`,
+	)
+	for _, name := range []string{"words.go", "words_norace.go"} {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(imports.Replace(string(b))), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module model\n\ngo 1.26\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), goTool, "run", ".")
+	if os.Getenv("BOTTLENECK_LONG") != "" {
+		cmd.Args = append(cmd.Args, "-long")
+	}
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Errorf("%v", err)
 	}
 }
 

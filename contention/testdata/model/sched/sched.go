@@ -1,0 +1,176 @@
+// Package sched runs a few goroutines one step at a time, in every order.
+//
+// A run is a sequence of choices: which goroutine takes the next step, and what a random number is. Explore repeats
+// the program with the next sequence until there is none left, depth first. What a goroutine does between two calls of Step is one
+// step. A switch away from a goroutine that could go on is a preemption; their number may be limited, as in M. Musuvathi,
+// S. Qadeer, "Iterative context bounding for systematic testing of multithreaded programs", PLDI 2007.
+package sched
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+type goroutine struct {
+	name    string
+	wake    chan struct{}
+	enabled func() bool // whether its next step can be taken; nil: it can
+	next    string      // what that is, for messages
+	yielded bool        // it waits for others to take a step
+	done    bool
+}
+
+type choice struct{ taken, of int }
+
+var (
+	all         []*goroutine
+	current     *goroutine
+	finished    chan struct{}
+	path        []choice
+	at          int // in path
+	preemptions int // left in this run
+	log         []string
+)
+
+// Explore runs program, which calls Go and returns what to check in the end, in all orders with at most so many preemptions; and
+// returns how many those are. A program that fails ends the process.
+func Explore(most int, program func() (check func())) (runs int) {
+	path = nil
+	for {
+		all, at, preemptions, log = nil, 0, most, log[:0]
+		finished = make(chan struct{})
+		current = nil
+		check := program()
+		resume(pick())
+		<-finished
+		current = nil
+		check()
+		runs++
+		for len(path) > 0 && path[len(path)-1].taken == path[len(path)-1].of-1 {
+			path = path[:len(path)-1]
+		}
+		if len(path) == 0 {
+			return runs
+		}
+		path[len(path)-1].taken++
+	}
+}
+
+// Go adds a goroutine.
+func Go(name string, f func()) {
+	g := &goroutine{name: name, wake: make(chan struct{}), next: "start"}
+	all = append(all, g)
+	go func() {
+		<-g.wake
+		f()
+		g.done = true
+		if next := pick(); next != nil {
+			resume(next)
+		} else {
+			close(finished)
+		}
+	}()
+}
+
+// Step lets others run before the next step of the calling goroutine, which can be taken when enabled returns true.
+func Step(what string, enabled func() bool) {
+	g := current
+	if g == nil { // the check at the end
+		return
+	}
+	g.next, g.enabled = what, enabled
+	next := pick()
+	if next != g {
+		resume(next)
+		<-g.wake
+	}
+	log = append(log, g.name+": "+what)
+	for _, other := range all {
+		if other != g {
+			other.yielded = false
+		}
+	}
+	g.enabled = nil
+}
+
+// Yield is runtime.Gosched.
+func Yield() {
+	current.yielded = true
+	Step("Gosched", nil)
+	current.yielded = false
+}
+
+func resume(g *goroutine) {
+	current = g
+	g.wake <- struct{}{}
+}
+
+// pick returns who takes the next step, nil if all are done.
+func pick() *goroutine {
+	var ready []*goroutine
+	add := func(g *goroutine, yielded bool) {
+		if !g.done && g.yielded == yielded && (g.enabled == nil || g.enabled()) {
+			ready = append(ready, g)
+		}
+	}
+	goesOn := false
+	for _, yielded := range []bool{false, true} {
+		if current != nil {
+			add(current, yielded)
+			goesOn = len(ready) > 0 && !yielded
+		}
+		if goesOn && preemptions == 0 {
+			break
+		}
+		for _, g := range all {
+			if g != current {
+				add(g, yielded)
+			}
+		}
+		if len(ready) > 0 {
+			break
+		}
+	}
+	if len(ready) == 0 {
+		for _, g := range all {
+			if !g.done {
+				Fail("deadlock")
+			}
+		}
+		return nil
+	}
+	i := Choose(len(ready))
+	if goesOn && i > 0 {
+		preemptions--
+	}
+	return ready[i]
+}
+
+// Choose returns each number below n in some run.
+func Choose(n int) int {
+	if n == 1 {
+		return 0
+	}
+	if at == len(path) {
+		path = append(path, choice{0, n})
+	}
+	c := path[at]
+	if c.of != n {
+		Fail("the program is not deterministic")
+	}
+	at++
+	return c.taken
+}
+
+// Fail ends the process, and prints the steps that lead to the failure.
+func Fail(why string, args ...any) {
+	fmt.Println(strings.Join(log, "\n"))
+	for _, g := range all {
+		if !g.done {
+			fmt.Printf("%s is about to: %s\n", g.name, g.next)
+		}
+	}
+	fmt.Printf(why+"\n", args...)
+	os.Exit(1)
+}
