@@ -38,17 +38,18 @@ func (m *Mutex) lockMore() { m.lockSlow(m.mu.tryQueued(), 0) }
 // goroutine may unlock what another has locked; the blame goes to the call chain
 // of the Unlock.
 func (m *Mutex) Unlock() {
-	if !m.mu.word.CompareAndSwap(wordLocked, 0) {
-		m.unlockMore()
+	if w := m.mu.word.Add(-wordLocked); w != 0 {
+		m.unlockMore(w)
 	}
 }
 
-// unlockMore is Unlock when goroutines wait, registered or not, or m is not locked.
-func (m *Mutex) unlockMore() {
+// unlockMore goes on with Unlock after the word was lowered to w: goroutines wait, registered or not, or m was not locked.
+func (m *Mutex) unlockMore(w int32) {
 	if m.waiters.Load() == 0 {
-		m.mu.unlockQueued()
+		m.mu.unlockQueued(w)
 		return
 	}
+	m.mu.word.Add(wordLocked) // what unlockSlow subtracts
 	m.unlockSlow()
 }
 

@@ -8,287 +8,278 @@ import (
 	"time"
 )
 
-// Loops of the same instructions differ by up to 20 % in speed for where in a cache line they
-// happen to be. So each is here five times, at different places, and the sums of the least
-// times are compared.
+// The same instructions differ by up to 20 % in speed for where in a cache line they happen to be. So each function
+// does the same six times, at different places.
 
 const (
-	uncontended = 50_000
-	copies      = 5
+	uncontended = 10_000 // calls of such a function between two looks at the clock
+	sixTimes    = 6
 )
 
-type leastTimes [copies]int64
+var (
+	pm, pheld sync.Mutex
+	wm, wheld Mutex
+	pr        sync.RWMutex
+	wr        RWMutex
+	counted   int // what a critical section changes
+)
 
-// took notes the time since from for a place, and returns the present.
-func (l *leastTimes) took(place int, from int64) int64 {
-	at := now()
-	if d := at - from; l[place] == 0 || d < l[place] {
-		l[place] = d
-	}
-	return at
+var uncontendedOperations = []struct {
+	name           string
+	plain, wrapped func()
+}{
+	{"Lock",
+		func() {
+			pm.Lock()
+			pm.Unlock()
+			pm.Lock()
+			pm.Unlock()
+			pm.Lock()
+			pm.Unlock()
+			pm.Lock()
+			pm.Unlock()
+			pm.Lock()
+			pm.Unlock()
+			pm.Lock()
+			pm.Unlock()
+		},
+		func() {
+			wm.Lock()
+			wm.Unlock()
+			wm.Lock()
+			wm.Unlock()
+			wm.Lock()
+			wm.Unlock()
+			wm.Lock()
+			wm.Unlock()
+			wm.Lock()
+			wm.Unlock()
+			wm.Lock()
+			wm.Unlock()
+		}},
+	{"LockAndCount",
+		func() {
+			pm.Lock()
+			counted++
+			pm.Unlock()
+			pm.Lock()
+			counted++
+			pm.Unlock()
+			pm.Lock()
+			counted++
+			pm.Unlock()
+			pm.Lock()
+			counted++
+			pm.Unlock()
+			pm.Lock()
+			counted++
+			pm.Unlock()
+			pm.Lock()
+			counted++
+			pm.Unlock()
+		},
+		func() {
+			wm.Lock()
+			counted++
+			wm.Unlock()
+			wm.Lock()
+			counted++
+			wm.Unlock()
+			wm.Lock()
+			counted++
+			wm.Unlock()
+			wm.Lock()
+			counted++
+			wm.Unlock()
+			wm.Lock()
+			counted++
+			wm.Unlock()
+			wm.Lock()
+			counted++
+			wm.Unlock()
+		}},
+	{"TryLock",
+		func() {
+			pm.TryLock()
+			pm.Unlock()
+			pm.TryLock()
+			pm.Unlock()
+			pm.TryLock()
+			pm.Unlock()
+			pm.TryLock()
+			pm.Unlock()
+			pm.TryLock()
+			pm.Unlock()
+			pm.TryLock()
+			pm.Unlock()
+		},
+		func() {
+			wm.TryLock()
+			wm.Unlock()
+			wm.TryLock()
+			wm.Unlock()
+			wm.TryLock()
+			wm.Unlock()
+			wm.TryLock()
+			wm.Unlock()
+			wm.TryLock()
+			wm.Unlock()
+			wm.TryLock()
+			wm.Unlock()
+		}},
+	{"TryLockHeld",
+		func() {
+			pheld.TryLock()
+			pheld.TryLock()
+			pheld.TryLock()
+			pheld.TryLock()
+			pheld.TryLock()
+			pheld.TryLock()
+		},
+		func() {
+			wheld.TryLock()
+			wheld.TryLock()
+			wheld.TryLock()
+			wheld.TryLock()
+			wheld.TryLock()
+			wheld.TryLock()
+		}},
+	{"RWLock",
+		func() {
+			pr.Lock()
+			pr.Unlock()
+			pr.Lock()
+			pr.Unlock()
+			pr.Lock()
+			pr.Unlock()
+			pr.Lock()
+			pr.Unlock()
+			pr.Lock()
+			pr.Unlock()
+			pr.Lock()
+			pr.Unlock()
+		},
+		func() {
+			wr.Lock()
+			wr.Unlock()
+			wr.Lock()
+			wr.Unlock()
+			wr.Lock()
+			wr.Unlock()
+			wr.Lock()
+			wr.Unlock()
+			wr.Lock()
+			wr.Unlock()
+			wr.Lock()
+			wr.Unlock()
+		}},
+	{"RWTryLock",
+		func() {
+			pr.TryLock()
+			pr.Unlock()
+			pr.TryLock()
+			pr.Unlock()
+			pr.TryLock()
+			pr.Unlock()
+			pr.TryLock()
+			pr.Unlock()
+			pr.TryLock()
+			pr.Unlock()
+			pr.TryLock()
+			pr.Unlock()
+		},
+		func() {
+			wr.TryLock()
+			wr.Unlock()
+			wr.TryLock()
+			wr.Unlock()
+			wr.TryLock()
+			wr.Unlock()
+			wr.TryLock()
+			wr.Unlock()
+			wr.TryLock()
+			wr.Unlock()
+			wr.TryLock()
+			wr.Unlock()
+		}},
+	{"RLock",
+		func() {
+			pr.RLock()
+			pr.RUnlock()
+			pr.RLock()
+			pr.RUnlock()
+			pr.RLock()
+			pr.RUnlock()
+			pr.RLock()
+			pr.RUnlock()
+			pr.RLock()
+			pr.RUnlock()
+			pr.RLock()
+			pr.RUnlock()
+		},
+		func() {
+			wr.RLock()
+			wr.RUnlock()
+			wr.RLock()
+			wr.RUnlock()
+			wr.RLock()
+			wr.RUnlock()
+			wr.RLock()
+			wr.RUnlock()
+			wr.RLock()
+			wr.RUnlock()
+			wr.RLock()
+			wr.RUnlock()
+		}},
+	{"TryRLock",
+		func() {
+			pr.TryRLock()
+			pr.RUnlock()
+			pr.TryRLock()
+			pr.RUnlock()
+			pr.TryRLock()
+			pr.RUnlock()
+			pr.TryRLock()
+			pr.RUnlock()
+			pr.TryRLock()
+			pr.RUnlock()
+			pr.TryRLock()
+			pr.RUnlock()
+		},
+		func() {
+			wr.TryRLock()
+			wr.RUnlock()
+			wr.TryRLock()
+			wr.RUnlock()
+			wr.TryRLock()
+			wr.RUnlock()
+			wr.TryRLock()
+			wr.RUnlock()
+			wr.TryRLock()
+			wr.RUnlock()
+			wr.TryRLock()
+			wr.RUnlock()
+		}},
 }
 
-// perOp is the mean over the places, in ns.
-func (l *leastTimes) perOp() (ns float64) {
-	for _, d := range l {
-		ns += float64(d) / (copies * uncontended)
+// leastTime returns how long a function takes, in ns for each of the six, at best so far.
+func leastTime(least float64, f func()) float64 {
+	took := float64(timed(func() {
+		for range uncontended {
+			f()
+		}
+	})) / (uncontended * sixTimes)
+	if least == 0 {
+		return took
 	}
-	return ns
+	return min(least, took)
 }
-
-//go:noinline
-func lockPlain(l *sync.Mutex, t *leastTimes) {
-	from := now()
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	from = t.took(0, from)
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	from = t.took(1, from)
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	from = t.took(2, from)
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	from = t.took(3, from)
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	t.took(4, from)
-}
-
-//go:noinline
-func lockWrapped(l *Mutex, t *leastTimes) {
-	from := now()
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	from = t.took(0, from)
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	from = t.took(1, from)
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	from = t.took(2, from)
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	from = t.took(3, from)
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	t.took(4, from)
-}
-
-//go:noinline
-func writePlain(l *sync.RWMutex, t *leastTimes) {
-	from := now()
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	from = t.took(0, from)
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	from = t.took(1, from)
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	from = t.took(2, from)
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	from = t.took(3, from)
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	t.took(4, from)
-}
-
-//go:noinline
-func writeWrapped(l *RWMutex, t *leastTimes) {
-	from := now()
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	from = t.took(0, from)
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	from = t.took(1, from)
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	from = t.took(2, from)
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	from = t.took(3, from)
-	for range uncontended {
-		l.Lock()
-		l.Unlock()
-	}
-	t.took(4, from)
-}
-
-//go:noinline
-func readPlain(l *sync.RWMutex, t *leastTimes) {
-	from := now()
-	for range uncontended {
-		l.RLock()
-		l.RUnlock()
-	}
-	from = t.took(0, from)
-	for range uncontended {
-		l.RLock()
-		l.RUnlock()
-	}
-	from = t.took(1, from)
-	for range uncontended {
-		l.RLock()
-		l.RUnlock()
-	}
-	from = t.took(2, from)
-	for range uncontended {
-		l.RLock()
-		l.RUnlock()
-	}
-	from = t.took(3, from)
-	for range uncontended {
-		l.RLock()
-		l.RUnlock()
-	}
-	t.took(4, from)
-}
-
-//go:noinline
-func readWrapped(l *RWMutex, t *leastTimes) {
-	from := now()
-	for range uncontended {
-		l.RLock()
-		l.RUnlock()
-	}
-	from = t.took(0, from)
-	for range uncontended {
-		l.RLock()
-		l.RUnlock()
-	}
-	from = t.took(1, from)
-	for range uncontended {
-		l.RLock()
-		l.RUnlock()
-	}
-	from = t.took(2, from)
-	for range uncontended {
-		l.RLock()
-		l.RUnlock()
-	}
-	from = t.took(3, from)
-	for range uncontended {
-		l.RLock()
-		l.RUnlock()
-	}
-	t.took(4, from)
-}
-
-//go:noinline
-func countPlain(l *sync.Mutex, t *leastTimes) {
-	from := now()
-	for range uncontended {
-		l.Lock()
-		counted++
-		l.Unlock()
-	}
-	from = t.took(0, from)
-	for range uncontended {
-		l.Lock()
-		counted++
-		l.Unlock()
-	}
-	from = t.took(1, from)
-	for range uncontended {
-		l.Lock()
-		counted++
-		l.Unlock()
-	}
-	from = t.took(2, from)
-	for range uncontended {
-		l.Lock()
-		counted++
-		l.Unlock()
-	}
-	from = t.took(3, from)
-	for range uncontended {
-		l.Lock()
-		counted++
-		l.Unlock()
-	}
-	t.took(4, from)
-}
-
-//go:noinline
-func countWrapped(l *Mutex, t *leastTimes) {
-	from := now()
-	for range uncontended {
-		l.Lock()
-		counted++
-		l.Unlock()
-	}
-	from = t.took(0, from)
-	for range uncontended {
-		l.Lock()
-		counted++
-		l.Unlock()
-	}
-	from = t.took(1, from)
-	for range uncontended {
-		l.Lock()
-		counted++
-		l.Unlock()
-	}
-	from = t.took(2, from)
-	for range uncontended {
-		l.Lock()
-		counted++
-		l.Unlock()
-	}
-	from = t.took(3, from)
-	for range uncontended {
-		l.Lock()
-		counted++
-		l.Unlock()
-	}
-	t.took(4, from)
-}
-
-var counted int // what a critical section changes
 
 func BenchmarkUncontended(b *testing.B) {
+	pheld.Lock()
+	wheld.Lock()
+	defer pheld.Unlock()
+	defer wheld.Unlock()
 	for _, on := range []bool{false, true} {
 		name := "off"
 		if on {
@@ -298,30 +289,17 @@ func BenchmarkUncontended(b *testing.B) {
 			if on {
 				collect(b, Options{})
 			}
-			var pm sync.Mutex
-			var wm Mutex
-			var pr sync.RWMutex
-			var wr RWMutex
-			for _, c := range []struct {
-				name           string
-				plain, wrapped func(*leastTimes)
-			}{
-				{"Lock", func(t *leastTimes) { lockPlain(&pm, t) }, func(t *leastTimes) { lockWrapped(&wm, t) }},
-				{"LockAndCount", func(t *leastTimes) { countPlain(&pm, t) }, func(t *leastTimes) { countWrapped(&wm, t) }},
-				{"RWLock", func(t *leastTimes) { writePlain(&pr, t) }, func(t *leastTimes) { writeWrapped(&wr, t) }},
-				{"RLock", func(t *leastTimes) { readPlain(&pr, t) }, func(t *leastTimes) { readWrapped(&wr, t) }},
-			} {
+			for _, c := range uncontendedOperations {
 				b.Run(c.name, func(b *testing.B) {
 					b.ReportAllocs()
 					for range b.N {
-						var p, w leastTimes
+						var p, w float64
 						for from := time.Now(); time.Since(from) < time.Second; {
-							c.plain(&p)
-							c.wrapped(&w)
+							p, w = leastTime(p, c.plain), leastTime(w, c.wrapped)
 						}
-						b.ReportMetric(p.perOp(), "plain-ns")
-						b.ReportMetric(w.perOp(), "wrapped-ns")
-						b.ReportMetric(w.perOp()/p.perOp(), "x-time")
+						b.ReportMetric(p, "plain-ns")
+						b.ReportMetric(w, "wrapped-ns")
+						b.ReportMetric(w/p, "x-time")
 					}
 				})
 			}

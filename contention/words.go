@@ -18,9 +18,12 @@ import (
 //
 // A wordMutex is a word as long as nobody waits for it, and is a sync.Mutex from when a goroutine has to wait until none does:
 //
-//	0                      free
-//	wordLocked             locked
-//	wordQueued + n·inLine  the lock is mu, which is locked or not; n goroutines have to find it in this form
+//	0                               free
+//	wordLocked                      locked
+//	wordQueued + n·inLine + unlocks  the lock is mu, which is locked or not; n goroutines have to find it in this form
+//
+// An Unlock subtracts wordLocked in either form, which is faster than to compare and swap. In the last one it thereby counts
+// down unlocks, and has to raise it again now and then.
 //
 // Who finds it locked takes mu for its owner, which it may as a Mutex does not belong to a goroutine, and then changes the word;
 // the owner's Unlock finds that out and unlocks mu. An owner that leaves while n is 0 changes the word back before it unlocks
@@ -34,8 +37,10 @@ type wordMutex struct {
 
 const (
 	wordLocked = 1
-	wordQueued = 2
-	inLine     = 4
+	wordQueued = math.MinInt32 // so the word is negative
+	inLine     = 64
+	// queued is the last form with n = 0, and with as many unlocks as there is room for.
+	queued = wordQueued + inLine - 1
 	// One in changeBack owners that leave while n is 0 changes the word back.
 	changeBack = 64
 )
@@ -46,10 +51,10 @@ func (m *wordMutex) TryLock() bool {
 }
 
 func (m *wordMutex) tryQueued() bool {
-	if m.word.Load()&wordQueued == 0 || !m.mu.TryLock() {
+	if m.word.Load() >= 0 || !m.mu.TryLock() {
 		return false
 	}
-	if m.word.Load()&wordQueued != 0 {
+	if m.word.Load() < 0 {
 		return true
 	}
 	m.mu.Unlock()
@@ -58,9 +63,9 @@ func (m *wordMutex) tryQueued() bool {
 
 // Lock locks m, which was not free when last looked at.
 func (m *wordMutex) Lock() {
-	if m.word.Load()&wordQueued != 0 {
+	if m.word.Load() < 0 {
 		m.mu.Lock()
-		if m.word.Load()&wordQueued != 0 {
+		if m.word.Load() < 0 {
 			return
 		}
 		m.mu.Unlock()
@@ -73,18 +78,18 @@ func (m *wordMutex) Lock() {
 // raise makes mu the lock, until lower is called as often.
 func (m *wordMutex) raise() {
 	for {
-		if w := m.word.Load(); w&wordQueued != 0 {
+		if w := m.word.Load(); w < 0 {
 			if m.word.CompareAndSwap(w, w+inLine) {
 				return
 			}
 			continue
 		}
 		m.mu.Lock()
-		for m.word.Load()&wordQueued == 0 {
-			if m.word.CompareAndSwap(wordLocked, wordQueued+inLine) {
+		for m.word.Load() >= 0 {
+			if m.word.CompareAndSwap(wordLocked, queued+inLine) {
 				return // mu is the owner's now
 			}
-			if m.word.CompareAndSwap(0, wordQueued+inLine) {
+			if m.word.CompareAndSwap(0, queued+inLine) {
 				m.mu.Unlock()
 				return
 			}
@@ -98,12 +103,12 @@ func (m *wordMutex) raiseOwn() {
 	for {
 		w := m.word.Load()
 		switch {
-		case w&wordQueued != 0:
+		case w < 0:
 			if m.word.CompareAndSwap(w, w+inLine) {
 				return
 			}
 		case m.mu.TryLock(): // and nobody has taken it for the owner, so the word is as it was
-			m.word.Store(wordQueued + inLine)
+			m.word.Store(queued + inLine)
 			return
 		default:
 			runtime.Gosched() // another goroutine is about to take mu for the owner, or to unlock it
@@ -115,17 +120,20 @@ func (m *wordMutex) lower() { m.word.Add(-inLine) }
 
 // Unlock unlocks m.
 func (m *wordMutex) Unlock() {
-	if !m.word.CompareAndSwap(wordLocked, 0) {
-		m.unlockQueued()
+	if w := m.word.Add(-wordLocked); w != 0 {
+		m.unlockQueued(w)
 	}
 }
 
-func (m *wordMutex) unlockQueued() {
-	switch w := m.word.Load(); {
-	case w&wordQueued == 0:
+// unlockQueued goes on with Unlock after the word was lowered to w, which is not 0.
+func (m *wordMutex) unlockQueued(w int32) {
+	switch {
+	case w == -wordLocked:
 		new(sync.Mutex).Unlock() // sync's fatal error
-	case w == wordQueued && rand.Uint32()%changeBack == 0:
-		m.word.CompareAndSwap(wordQueued, 0)
+	case w&^(inLine-1) == wordQueued && rand.Uint32()%changeBack == 0:
+		m.word.CompareAndSwap(w, 0)
+	case w&(inLine-1) < inLine/2:
+		m.word.Add(inLine / 2)
 	}
 	m.mu.Unlock()
 }

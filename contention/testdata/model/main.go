@@ -108,8 +108,8 @@ func mutexProgram(scripts []string) (check func()) {
 	m := new(wordMutex)
 	in := new(inside)
 	unlock := func() { // as Mutex.Unlock
-		if !m.word.CompareAndSwap(wordLocked, 0) {
-			m.unlockQueued()
+		if w := m.word.Add(-wordLocked); w != 0 {
+			m.unlockQueued(w)
 		}
 	}
 	lock := func(registered bool) { // as Mutex.Lock, lockMore, lockSlow and wait, unlockSlow and leave
@@ -155,7 +155,7 @@ func mutexProgram(scripts []string) (check func()) {
 		})
 	}
 	return func() {
-		if w := m.word.Load(); w != 0 && w != wordQueued || !m.mu.Free() {
+		if w := m.word.Load(); w != 0 && w&^(inLine-1) != wordQueued || !m.mu.Free() {
 			sched.Fail("the word is %d in the end, and mu is %+v", w, m.mu)
 		}
 	}
