@@ -9,7 +9,9 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -59,6 +61,10 @@ type Report struct {
 	// Speedup is an estimate of the speedup stack; nil if there is none, and SpeedupErr then says why.
 	Speedup    *speedup.Stack
 	SpeedupErr error
+	// Ledger says where the capacity of the processors went, between Options.Bottle.From and To, and Verdict what
+	// limits the program. Only Analyze and AnalyzeRecorder make them.
+	Ledger  *ledger.Ledger
+	Verdict *diagnose.Verdict
 }
 
 // analyses are the observers of a report.
@@ -85,6 +91,12 @@ func (a *analyses) report(info *timeline.Info) *Report {
 	return &Report{Info: info, Bottle: a.graph.Graph(), Contention: a.waits.Profile(), Tasks: a.tasks.Profile()}
 }
 
+// conclude adds the ledger, and what follows from all.
+func (r *Report) conclude(books *ledger.Observer) {
+	r.Ledger = books.Ledger()
+	r.Verdict = diagnose.New(diagnose.Results{Ledger: r.Ledger, Graph: r.Bottle, Contention: r.Contention})
+}
+
 // maxKept bounds what Analyze keeps of a trace for the estimate of the speedup: some 16 million events.
 const maxKept = 256 << 20
 
@@ -97,19 +109,21 @@ const maxKept = 256 << 20
 // (a *[timeline.Error]) that says what is missing; the report is nil only if nothing could be read.
 func Analyze(ctx context.Context, r io.Reader, opt Options) (*Report, error) {
 	a := newAnalyses(&opt)
+	books := ledger.NewObserver(ledger.Options{From: opt.Bottle.From, To: opt.Bottle.To})
 	if opt.NoSpeedup {
-		info, err := timeline.Read(ctx, r, opt.pass(), a.observers(&opt)...)
+		info, err := timeline.Read(ctx, r, opt.pass(), append(a.observers(&opt), books)...)
 		if info.Generations == 0 {
 			return nil, err
 		}
 		report := a.report(info)
+		report.conclude(books)
 		report.SpeedupErr = errNoSpeedup
 		return report, err
 	}
 	est := speedup.NewEstimator(opt.Speedup)
 	var estErr error
 	info, err := timeline.ReadTwice(ctx, r, opt.pass(), maxKept,
-		append(a.observers(&opt), est.First()),
+		append(a.observers(&opt), est.First(), books),
 		func(*timeline.Info) timeline.Second {
 			var second timeline.Observer
 			if second, estErr = est.Second(); estErr != nil {
@@ -121,6 +135,7 @@ func Analyze(ctx context.Context, r io.Reader, opt Options) (*Report, error) {
 		return nil, err
 	}
 	report := a.report(info)
+	report.conclude(books)
 	if report.Speedup, report.SpeedupErr = est.Stack(info); estErr != nil {
 		report.SpeedupErr = estErr
 	}

@@ -58,14 +58,16 @@ func (r *replay) metric(rec *record, t Time) {
 // rangeEvent opens or closes a range. One that is reported active and was
 // carried here from an earlier generation is open already.
 func (r *replay) rangeEvent(rec *record, begin bool, t Time) {
-	e := Range{Time: t, Start: t, Name: r.d.names[rec.x>>2], Begin: begin, Scope: Scope(rec.x & 3), G: r.localAt(rec.y), Proc: -1}
+	e := Range{Time: t, Start: t, Name: r.d.names[rec.x>>2], Begin: begin, Scope: Scope(rec.x & 3), Proc: -1}
 	var ok bool
 	if e.Scope == ScopeGoroutine {
 		if e.G = r.localAt(rec.g); e.G == nil {
 			return
 		}
+		e.Stack = r.stackAt(rec.y)
 		ok = e.G.turnRange(&e, r.info.Start)
 	} else {
+		e.G = r.localAt(rec.y)
 		if e.Scope == ScopeProc {
 			e.Proc = rec.g
 		}

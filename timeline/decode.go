@@ -309,7 +309,9 @@ func (c *cursor) rangeEvent(ev *trace.Event, code uint8) {
 	case trace.ResourceProc:
 		scope, id = ScopeProc, localProc(r.Scope.Proc())
 	}
-	if g := ev.Goroutine(); g != trace.NoGoroutine {
+	if scope == ScopeGoroutine {
+		by = c.lookup(ev.Stack())
+	} else if g := ev.Goroutine(); g != trace.NoGoroutine {
 		by = c.goroutine(g)
 	}
 	if code != codeRangeActive {

@@ -128,6 +128,9 @@ func (g *Goroutine) Name() string {
 	return g.Func
 }
 
+// Proc returns the P that the goroutine occupies, −1 when there is none or it is not known.
+func (g *Goroutine) Proc() int32 { return g.cur.proc }
+
 // UserTask returns the type of the user task that the goroutine works on: the
 // innermost region's, or the one that it was born into.
 func (g *Goroutine) UserTask() string {

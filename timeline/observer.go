@@ -154,6 +154,7 @@ type Range struct {
 	Scope Scope
 	G     *Goroutine // the goroutine of a ScopeGoroutine range, else the one that was executing, or nil
 	Proc  int32      // the P of a ScopeProc range, else −1
+	Stack *Stack     // where a ScopeGoroutine range began; nil when the trace does not tell
 }
 
 // RegionEvent is the beginning or the end of a user region.

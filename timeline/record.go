@@ -19,7 +19,7 @@ import (
 //	any other step from NotExist or Waiting:                who did it, its call chain
 //	any other step from Running:                            reason, call chain
 //	codeProcIdle:                                           1 if it is a status; g is the P
-//	codeRange…: g is the goroutine or P of its scope;       name<<2 | scope, who was executing
+//	codeRange…: g is the goroutine or P of its scope;       name<<2 | scope, who was executing; for a goroutine its call chain
 //	codeMetric: g is its name;                              low and high half of the value
 //	codeAux:                                                g is the index of the aux
 //	codeSkip:                                               low and high half of the ns to skip

@@ -8,9 +8,10 @@ import (
 )
 
 // Site returns the place in the program's own code at which a call chain left it: the innermost frame that belongs
-// neither to the standard library nor to a stub of cgo nor to the wrappers of this module. Where there is none, as in a connection of net/http, it is
-// the innermost one outside the packages through which all waits go; and in a goroutine of the runtime, the leaf. It returns nil for a nil
-// Stack.
+// neither to the standard library nor to golang.org/x/sync, a stub of cgo, or the wrappers of this
+// module. Where there is none, as in a connection of net/http, it is the innermost one outside the
+// packages through which all waits go; and in a goroutine of the runtime, the leaf. It returns nil for a
+// nil Stack.
 func (s *Stack) Site() *Frame {
 	if s == nil {
 		return nil
@@ -20,7 +21,7 @@ func (s *Stack) Site() *Frame {
 
 func siteOf(frames []*Frame) *Frame {
 	for _, f := range frames {
-		if !symbol.IsStandard(symbol.Package(f.Func)) && !isStub(f.Func) && !starter.Is(f.Func) && !strings.HasPrefix(f.Func, wrappers) {
+		if !symbol.IsStandard(symbol.Package(f.Func)) && !isStub(f.Func) && !starter.Is(f.Func) && !strings.HasPrefix(f.Func, wrappers) && !isLimit(f.Func) {
 			return f
 		}
 	}

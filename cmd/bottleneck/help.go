@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -51,6 +50,7 @@ meanwhile. Tall and narrow is the neck: look there first.
 
 Usage:
 
+    bottleneck FILE | URL | -               what limits the program that wrote a trace
     bottleneck COMMAND [flags] [arguments]
 
 Commands:
@@ -96,11 +96,7 @@ func (c *command) text() string {
 func unknownCommand(args []string) string {
 	word := args[0]
 	msg := fmt.Sprintf("unknown command %q", format.Clean(word))
-	_, err := os.Stat(word)
-	switch {
-	case word == "-" || isURL(word) || err == nil && strings.Contains(word, "."):
-		return msg + fmt.Sprintf(": to draw a trace, run \"bottleneck graph %s\"", format.Clean(word))
-	case strings.HasPrefix(word, "-"):
+	if strings.HasPrefix(word, "-") {
 		return msg + `: flags follow the command, as in "bottleneck graph -h"`
 	}
 	var names []string

@@ -86,6 +86,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		name = "version"
 	}
 	c := lookup(name)
+	if c == nil && isInput(name) {
+		c, rest = lookup("verdict"), args
+	}
 	if c == nil {
 		fmt.Fprintf(stderr, "bottleneck: %s\n", unknownCommand(args))
 		return exitUsage

@@ -149,8 +149,6 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"dem"}, `did you mean "demo"?`},
 		{[]string{"zzzzzz"}, `"bottleneck help" lists the commands`},
 		{[]string{"-window", "1s"}, `flags follow the command`},
-		{[]string{"run.go"}, `to draw a trace, run "bottleneck graph run.go"`},
-		{[]string{"http://localhost/"}, `run "bottleneck graph http://localhost/"`},
 		{[]string{"help", "grahp"}, `did you mean "graph"?`},
 		{[]string{"help", "graph", "demo"}, `more than one command`},
 		{[]string{"version", "1"}, `unexpected argument "1"`},

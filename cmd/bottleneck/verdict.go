@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	bn "github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/diagnose"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+)
+
+func init() {
+	register(&command{
+		name:    "verdict",
+		rank:    0,
+		args:    "[flags] [FILE | URL | -]",
+		summary: "say what limits a program, where in its code, and what to do",
+		help:    verdictHelp,
+		urls:    true,
+		reads:   true,
+		run:     runVerdict,
+	})
+}
+
+const verdictHelp = `Verdict says what limits a program: what the capacity of its processors went to, and up to
+five findings, the most costly first, each with the place in the code, what to do, and what it
+would gain at best. "bottleneck FILE" is short for it.
+
+The trace is a FILE, a URL, or standard input ("-", or nothing at all in a pipe); packed
+with gzip or zstd, or not.
+
+    -from DURATION   leave out what comes before, from the beginning of the trace
+    -to DURATION     leave out what comes after
+    -o FILE          write a file; its form follows from the name: .txt, .md or .json. May be
+                     given several times
+    -format FORM     what goes to standard output: text, md (for a comment on a pull request) or
+                     json; text if there is neither -format nor -o
+    -v               show the rows of the ledger behind each finding
+
+A check for continuous integration:
+
+    -fail CONDITION  exit with status 1 and one line that says why if the condition holds.
+                     Several are separated by commas, or given one by one; one is enough.
+
+    CONDITION = NAME ( < | <= | > | >= ) VALUE, where NAME is one of
+
+        lost          the part of the capacity, GOMAXPROCS × time, that did not run the
+                      program's own code, C code or system calls
+        lost(KIND)    what the findings of a kind cost, such as lost(lock) or lost(collector)
+        lost(PLACE)   what the findings in a function cost, such as lost(main.worker)
+        wall          the whole time, as a duration: wall>2s
+
+    Exit status: 0 success, 1 failure or a condition that holds, 2 wrong usage.
+
+Examples:
+
+    bottleneck trace.out
+    bottleneck 'http://localhost:6060/debug/pprof/trace?seconds=5'
+    bottleneck verdict -fail 'lost>30%, lost(lock)>10%' trace.out
+    bottleneck verdict -format md trace.out >> "$GITHUB_STEP_SUMMARY"
+`
+
+// isInput reports whether the first argument is not a command, but what the verdict is about.
+func isInput(word string) bool {
+	if word == "-" || isURL(word) {
+		return true
+	}
+	st, err := os.Stat(word)
+	return err == nil && !st.IsDir()
+}
+
+var verdictForms = map[string]func(w io.Writer, v *diagnosis, d drawing) error{
+	"text": func(w io.Writer, v *diagnosis, d drawing) error {
+		if err := text.Verdict(w, v.Verdict, d.terminal.textOptions()); err != nil || !v.rows {
+			return err
+		}
+		return v.writeRows(w)
+	},
+	"md": func(w io.Writer, v *diagnosis, _ drawing) error { return text.VerdictMarkdown(w, v.Verdict) },
+	"json": func(w io.Writer, v *diagnosis, _ drawing) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(v.Verdict)
+	},
+}
+
+var verdictWritings = &writings{
+	forms:   "text, md or json",
+	endings: ".txt, .md or .json",
+	has:     func(form string) bool { return verdictForms[form] != nil },
+	formOf: func(name string) string {
+		if strings.HasSuffix(strings.ToLower(name), ".md") {
+			return "md"
+		}
+		return formOf(name)
+	},
+}
+
+// diagnosis is what the command found.
+type diagnosis struct {
+	*diagnose.Verdict
+	report *bn.Report
+	rows   bool // to be shown
+}
+
+var verdictMeasures = measures[*diagnosis]{
+	example: "lost>30%",
+	whole: []measured[*diagnosis]{
+		{measure{name: "lost", percent: true}, always(func(v *diagnosis) float64 {
+			return percent(v.Capacity-v.used(), v.Capacity)
+		})},
+		{measure{name: "wall", wall: true}, always(func(v *diagnosis) float64 { return float64(v.Wall) })},
+	},
+	part: func(name string) (measured[*diagnosis], bool, error) {
+		inner, is := strings.CutPrefix(name, "lost(")
+		if !is {
+			return measured[*diagnosis]{}, false, nil
+		}
+		end := closing(inner)
+		if end < 0 || strings.TrimSpace(inner[end+1:]) != "" {
+			return measured[*diagnosis]{}, true, fmt.Errorf("%q: want lost(KIND) or lost(FUNCTION)", name)
+		}
+		of := strings.TrimSpace(inner[:end])
+		return measured[*diagnosis]{measure{name: name, percent: true}, always(func(v *diagnosis) float64 { return v.lost(of) })}, true, nil
+	},
+}
+
+func (v *diagnosis) used() (sum time.Duration) {
+	for i := range v.report.Ledger.Rows {
+		if r := &v.report.Ledger.Rows[i]; r.Category.Used() {
+			sum += r.Time
+		}
+	}
+	return sum
+}
+
+// lost returns what the findings of a kind, or in a function, cost, in percent of the capacity.
+func (v *diagnosis) lost(of string) (sum float64) {
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		match := string(f.Kind) == of
+		for _, p := range f.Where {
+			match = match || p.Func == of || strings.HasSuffix(p.Func, "/"+of)
+		}
+		if match {
+			sum += 100 * f.Share
+		}
+	}
+	return sum
+}
+
+// writeRows lists the rows of the ledger behind each finding.
+func (v *diagnosis) writeRows(w io.Writer) error {
+	var b strings.Builder
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if len(f.Rows) > 0 {
+			fmt.Fprintf(&b, "\nBehind finding %d:\n", i+1)
+		}
+		for k, row := range f.Rows {
+			if k == 10 {
+				fmt.Fprintf(&b, "  (%d more)\n", len(f.Rows)-k)
+				break
+			}
+			r := &v.report.Ledger.Rows[row]
+			fmt.Fprintf(&b, "  %5.1f%%  %s", percent(r.Time, v.Capacity), oneLine(r.String()))
+			b.WriteByte('\n')
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func runVerdict(ctx context.Context, std stdio, args []string) error {
+	var a analysis[diagnosis]
+	var opt bn.Options
+	var rows bool
+	opt.NoSpeedup = true
+	fs := a.set("verdict", verdictWritings, verdictMeasures)
+	fs.DurationVar(&opt.Bottle.From, "from", 0, "")
+	fs.DurationVar(&opt.Bottle.To, "to", 0, "")
+	fs.BoolVar(&rows, "v", false, "")
+	source, err := a.parse(std, args, "trace", "findings")
+	if err != nil {
+		return err
+	}
+	read := func(ctx context.Context, std stdio, in *input) (*diagnosis, error) {
+		return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*diagnosis, error) {
+			if holdsJSON(head) {
+				return nil, fmt.Errorf("%s is a saved result: a verdict needs the trace", in.label)
+			}
+			opt.Name, opt.Progress = in.label, in.decoded
+			report, err := bn.Analyze(ctx, r, opt)
+			if report == nil {
+				return nil, err
+			}
+			return &diagnosis{Verdict: report.Verdict, report: report, rows: rows}, err
+		})
+	}
+	return a.run(ctx, std, source, read, func(w io.Writer, form string, v *diagnosis, d drawing) error { return verdictForms[form](w, v, d) })
+}

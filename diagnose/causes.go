@@ -1,0 +1,271 @@
+package diagnose
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/symbol"
+	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Each row of the ledger that is not the program's own work belongs to one cause. What a processor
+// waited for decides, and where the wait was for another goroutine to get that far, who ran meanwhile:
+//
+//   - a lock: all rows whose goroutine waited for it. Places that acquire and places that release a lock
+//     belong together where one woke the other.
+//   - a limit: goroutines that waited at a semaphore, and those that were created after such a wait.
+//   - outside: sleeps, timers, the network, system calls that blocked.
+//   - the collector, the tracer, the runtime.
+//   - anything else: if one sort of goroutines ran meanwhile, that is the cause. If several did, there was too
+//     little work for all processors; if none did, it is the handing over.
+
+type diagnosis struct {
+	Results
+	l      *ledger.Ledger
+	boxes  map[string]*bottle.Box
+	code   map[string][]int              // by group: its rows of code, largest first
+	locks  map[ledger.Place]ledger.Place // union-find over places of locks
+	limits map[string]ledger.Place       // by group: where it waits at a semaphore
+	tiny   map[string]bool               // groups of many goroutines that hardly do anything
+	causes []*cause
+	byKey  map[key]*cause
+}
+
+// key identifies a cause.
+type key struct {
+	kind  Kind
+	place ledger.Place
+	name  string
+}
+
+// cause is a cause, with the rows that it explains.
+type cause struct {
+	key
+	rows  []int
+	lost  time.Duration
+	count int64
+}
+
+func (d *diagnosis) index() {
+	d.boxes, d.code, d.locks, d.limits, d.byKey = map[string]*bottle.Box{}, map[string][]int{}, map[ledger.Place]ledger.Place{}, map[string]ledger.Place{}, map[key]*cause{}
+	d.tiny = map[string]bool{}
+	if d.Graph != nil {
+		for i := range d.Graph.Boxes {
+			if b := &d.Graph.Boxes[i]; b.Kind == bottle.Application {
+				d.boxes[b.Group] = b
+				d.tiny[b.Group] = d.l.Born >= 1000 && b.Goroutines >= 1000 && b.Running < time.Duration(b.Goroutines)*tinyRunning
+			}
+		}
+	}
+	for i := range d.l.Rows {
+		r := &d.l.Rows[i]
+		switch {
+		case r.Category == ledger.Code:
+			d.code[r.Group] = append(d.code[r.Group], i)
+		case isLock(r.Wait):
+			d.union(r.Site, r.Site)
+			if r.Waker != "" {
+				d.union(r.Site, r.WakerSite)
+			}
+		case r.Wait == timeline.WaitSemaphore.String():
+			if _, known := d.limits[r.Group]; !known {
+				d.limits[r.Group] = r.Site
+			}
+		}
+	}
+}
+
+func (d *diagnosis) find(p ledger.Place) ledger.Place {
+	for {
+		up, ok := d.locks[p]
+		if !ok || up == p {
+			return p
+		}
+		p = up
+	}
+}
+
+// union joins two places of one lock. The first one, which acquires it, stands for both.
+func (d *diagnosis) union(a, b ledger.Place) {
+	if a, b = d.find(a), d.find(b); a != b {
+		d.locks[b] = a
+	}
+	if _, ok := d.locks[a]; !ok {
+		d.locks[a] = a
+	}
+}
+
+func isLock(wait string) bool {
+	return wait == timeline.WaitMutex.String() || wait == timeline.WaitRWMutexReader.String() || wait == timeline.WaitRWMutexWriter.String()
+}
+
+func (d *diagnosis) collect() {
+	for i := range d.l.Rows {
+		r := &d.l.Rows[i]
+		k, ok := d.keyOf(r)
+		if !ok {
+			continue
+		}
+		c := d.byKey[k]
+		if c == nil {
+			c = &cause{key: k}
+			d.byKey[k] = c
+			d.causes = append(d.causes, c)
+		}
+		c.rows = append(c.rows, i)
+		c.lost += r.Time
+		c.count += r.Count
+	}
+	d.mergeHeld()
+	for _, c := range d.causes {
+		slices.SortFunc(c.rows, func(a, b int) int { return int(min(max(d.l.Rows[b].Time-d.l.Rows[a].Time, -1), 1)) })
+	}
+}
+
+// mergeHeld adds to a lock what its owners waited for while others waited for the lock: where most of the
+// sleeps, say, of a sort of goroutines are such, they are the lock's.
+func (d *diagnosis) mergeHeld() {
+	for _, lock := range d.causes {
+		row := d.lockRow(lock.place)
+		if lock.kind != Lock || row == nil || row.Activity.Total() == 0 {
+			continue
+		}
+		held := func(kind string) time.Duration {
+			return time.Duration(float64(row.Contended) * float64(row.Activity.Blocked[contention.Kind(kind)]) / float64(row.Activity.Total()))
+		}
+		for _, c := range d.causes {
+			if c.kind != Sleep && c.kind != Blocking && c.kind != Network || len(c.rows) == 0 {
+				continue
+			}
+			wait := d.l.Rows[c.rows[0]].Wait
+			if wait == "" {
+				wait = timeline.WaitSyscall.String()
+			}
+			var all time.Duration // that they waited so
+			groups := map[string]bool{}
+			for _, i := range c.rows {
+				if r := &d.l.Rows[i]; !groups[r.Group] {
+					groups[r.Group] = true
+					if b := d.boxes[r.Group]; b != nil {
+						all += b.Waiting[wait]
+					}
+				}
+			}
+			if all > 0 && held(wait) > all/2 {
+				lock.rows = append(lock.rows, c.rows...)
+				lock.lost += c.lost
+				c.rows, c.lost = nil, 0
+			}
+		}
+	}
+	d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
+}
+
+// keyOf returns the cause of a row; false if it is the program's own work, or work on a processor that
+// had nothing else to do.
+func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
+	switch r.Category {
+	case ledger.Code, ledger.C:
+		return key{}, false
+	case ledger.Syscall:
+		if r.Time > time.Duration(r.Count)*longCall {
+			return key{kind: Blocking, place: r.Site}, true
+		}
+		return key{kind: Syscalls, place: ownOnly(d, r.Site)}, true
+	case ledger.GCWorker:
+		return key{kind: Collector}, r.Group != idleWorkers
+	case ledger.GCAssist, ledger.GCSweep, ledger.GCStop:
+		return key{kind: Collector}, true
+	case ledger.Tracer:
+		return key{kind: Tracing}, true
+	case ledger.Runtime:
+		return key{kind: Runtime}, true
+	}
+	switch w := r.Wait; {
+	case isLock(w):
+		return key{kind: Lock, place: d.find(r.Site)}, true
+	case w == timeline.WaitGC.String():
+		return key{kind: Collector}, true
+	case w == timeline.WaitSemaphore.String():
+		return key{kind: Limit, place: r.Site}, true
+	case w == timeline.WaitSleep.String():
+		return key{kind: Sleep, place: r.Site}, true
+	case w == timeline.WaitNetwork.String():
+		return key{kind: Network, place: ownOnly(d, r.Site)}, true
+	case w == timeline.WaitSyscall.String():
+		return key{kind: Blocking, place: r.Site}, true
+	case w == timeline.WaitCreated.String() && d.tiny[r.Group] && r.Category != ledger.Idle:
+		return key{kind: Tiny, name: r.Group}, true
+	case w == timeline.WaitC.String(), w == timeline.WaitCThread.String():
+		return key{kind: Cgo}, true
+	case r.Category == ledger.Outside:
+		return key{kind: Timer, place: r.Site}, true
+	case r.Category == ledger.Scheduler:
+		return key{kind: Switching}, true
+	case w == timeline.WaitCreated.String():
+		if site, ok := d.limits[r.Waker]; ok {
+			return key{kind: Limit, place: site}, true
+		}
+	}
+	switch {
+	case r.Meanwhile == ledger.Nobody && r.Category != ledger.NoWork:
+		return key{kind: HandOver}, true
+	case r.Meanwhile == ledger.Nobody:
+		return key{kind: NoWork}, true
+	case r.Meanwhile == ledger.Several:
+		return key{kind: Starved}, true
+	case r.Wait == timeline.WaitWaitGroup.String() && d.isGroup(r.Meanwhile):
+		return key{kind: Imbalance, place: r.Site, name: r.Meanwhile}, true
+	case r.Meanwhile == "GC (idle)", strings.HasPrefix(r.Meanwhile, "GC ("):
+		return key{kind: Collector}, true
+	}
+	return key{kind: Serial, name: r.Meanwhile}, true
+}
+
+// longCall is from which mean length on system calls block rather than compute: the runtime takes the processor
+// away after 20 µs at the earliest.
+const longCall = 100 * time.Microsecond
+
+// tinyRunning bounds the mean running time of goroutines that are too short: starting one, switching to it and
+// waiting for it takes a microsecond or so.
+const tinyRunning = 5 * time.Microsecond
+
+// idleWorkers mark for the collector on processors that have nothing else to do.
+const idleWorkers = "GC (idle)"
+
+// isGroup reports whether a name is that of several goroutines.
+func (d *diagnosis) isGroup(name string) bool {
+	b := d.boxes[name]
+	return b != nil && b.Goroutines > 1
+}
+
+// own reports whether a place is in the program's own code.
+func (d *diagnosis) own(p ledger.Place) bool {
+	return p.Func != "" && !symbol.IsStandard(symbol.Package(p.Func))
+}
+
+func ownOnly(d *diagnosis, p ledger.Place) ledger.Place {
+	if d.own(p) {
+		return p
+	}
+	return ledger.Place{}
+}
+
+// hot returns the place where a sort of goroutines ran most, as far as the trace shows it.
+func (d *diagnosis) hot(group string) (ledger.Place, bool) {
+	for _, i := range d.code[group] {
+		if p := d.l.Rows[i].Site; d.own(p) {
+			return p, true
+		}
+	}
+	for _, i := range d.code[group] {
+		if p := d.l.Rows[i].Site; p.Func != "" {
+			return p, true
+		}
+	}
+	return ledger.Place{Func: group}, group != ""
+}

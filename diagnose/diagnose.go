@@ -1,0 +1,198 @@
+// Package diagnose says what limits a program, where in its code, and what that costs.
+//
+// It ranks causes by the capacity that they cost, which the ledger books, and takes what it says of
+// locks and goroutines from the other results of the same pass. bottleneck.Analyze makes all of them:
+//
+//	package main
+//
+//	import (
+//		"context"
+//		"fmt"
+//		"log"
+//		"os"
+//
+//		"github.com/bottleneck-go/bottleneck"
+//	)
+//
+//	func main() {
+//		r, err := bottleneck.Analyze(context.Background(), os.Stdin, bottleneck.Options{})
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		for _, f := range r.Verdict.Findings {
+//			fmt.Println(f.Title, f.Where)
+//		}
+//	}
+//
+// A finding's gain is a bound: without what the cause cost, and with all else as it was, the program
+// would have taken at least (capacity − lost) ÷ GOMAXPROCS. Nothing is said of causes that cost less than
+// 3 % of the capacity.
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/ledger"
+)
+
+// Results are what the analyses of one pass found. All but Ledger may be nil.
+type Results struct {
+	Ledger     *ledger.Ledger
+	Graph      *bottle.Graph
+	Contention *contention.Profile
+}
+
+// Kind is the sort of a finding.
+type Kind string
+
+// The kinds.
+const (
+	Serial       Kind = "serial"        // one goroutine, or one sort, ran while the others had nothing to do
+	Imbalance    Kind = "imbalance"     // the last ones of a sort ran while others waited for them to finish
+	Starved      Kind = "starved"       // too few goroutines had work
+	Lock         Kind = "lock"          // a mutex or RWMutex
+	Limit        Kind = "limit"         // a semaphore, SetLimit, or a pool
+	HandOver     Kind = "hand-over"     // goroutines pass work on, and nothing runs meanwhile
+	Collector    Kind = "collector"     // garbage collection
+	Syscalls     Kind = "syscall"       // system calls that held the processor
+	Blocking     Kind = "blocking-call" // system calls that blocked, and nothing else to do
+	Sleep        Kind = "sleep"         // time.Sleep
+	Timer        Kind = "timer"         // tickers, timers, rate limiters
+	Network      Kind = "network"       // other processes
+	Cgo          Kind = "cgo"           // C code
+	Tiny         Kind = "tiny"          // goroutines too short to be worth one
+	Leak         Kind = "leak"          // goroutines that are born and never end
+	Tracing      Kind = "tracer"        // the cost of the measurement
+	Runtime      Kind = "runtime"       // other work of the runtime
+	Switching    Kind = "scheduler"     // the scheduler
+	NoWork       Kind = "no-work"       // nothing to do
+	Oversized    Kind = "oversized"     // GOMAXPROCS above the processors that there are
+	OneProc      Kind = "one-processor" // GOMAXPROCS 1
+	MoreProcs    Kind = "more-procs"    // goroutines were ready and had no processor
+	Saturated    Kind = "saturated"     // the program's code used the processors
+	CannotTell   Kind = "cannot-tell"   // the trace does not show it
+	worthTelling      = 0.03
+	maxFindings       = 5
+)
+
+// Finding is a cause of lost capacity, or what else has to be said of a program.
+type Finding struct {
+	Kind Kind `json:"kind"`
+	// Title is a sentence, with a number.
+	Title string `json:"title"`
+	// Where are places in the program's own code, the most important first.
+	Where []ledger.Place `json:"where,omitempty"`
+	// Advice is what to do, a sentence or two; "" if nothing follows from the evidence.
+	Advice string `json:"advice,omitempty"`
+	// Lost is the capacity that it cost, in ns·processors, and Share its part of the capacity.
+	Lost  time.Duration `json:"lost"`
+	Share float64       `json:"share"`
+	// Gain is how many times as fast the program would be at best if nothing of Lost had been lost, and all
+	// else had been as it was; 0 if that cannot be told, and Basis then says why, else how it is computed.
+	Gain  float64 `json:"gain,omitempty"`
+	Basis string  `json:"basis,omitempty"`
+	// Rows are the rows of the ledger behind it, as indices, largest first.
+	Rows []int `json:"rows,omitempty"`
+}
+
+// Part is a part of the capacity, for the summary.
+type Part struct {
+	Name  string        `json:"name"`
+	Time  time.Duration `json:"time"` // ns·processors
+	Share float64       `json:"share"`
+}
+
+// Verdict is what limits a program.
+type Verdict struct {
+	Wall       time.Duration `json:"wall"`
+	Procs      int           `json:"procs"`
+	Capacity   time.Duration `json:"capacity"`
+	Goroutines int           `json:"goroutines,omitempty"`
+	// Parts sum to the capacity.
+	Parts []Part `json:"parts"`
+	// Findings are at most five, the most costly first; what has to be said before all others comes first.
+	Findings []Finding `json:"findings"`
+	Warnings []string  `json:"warnings,omitempty"`
+}
+
+// New makes the verdict.
+func New(r Results) *Verdict {
+	d := &diagnosis{Results: r, l: r.Ledger}
+	v := &Verdict{Wall: d.l.Wall, Procs: d.l.Procs, Capacity: d.l.Capacity, Warnings: slices.Clone(d.l.Warnings)}
+	if r.Graph != nil {
+		for i := range r.Graph.Boxes {
+			if b := &r.Graph.Boxes[i]; b.Kind == bottle.Application {
+				v.Goroutines += b.Goroutines
+			}
+		}
+	}
+	v.Parts = d.parts()
+	if d.l.Capacity <= 0 {
+		v.Findings = []Finding{{Kind: CannotTell, Title: "The trace covers no time, so nothing can be told."}}
+		return v
+	}
+	d.index()
+	d.collect()
+	v.Findings = d.findings()
+	return v
+}
+
+// parts sums the ledger up for the bar.
+func (d *diagnosis) parts() []Part {
+	names := []struct {
+		name string
+		of   func(ledger.Category) bool
+	}{
+		{"your code", func(c ledger.Category) bool { return c == ledger.Code }},
+		{"C code", func(c ledger.Category) bool { return c == ledger.C }},
+		{"system calls", func(c ledger.Category) bool { return c == ledger.Syscall }},
+		{"collector", ledger.Category.Collector},
+		{"tracer and runtime", func(c ledger.Category) bool { return c == ledger.Tracer || c == ledger.Runtime }},
+		{"scheduler", func(c ledger.Category) bool { return c == ledger.Scheduler }},
+		{"waking up", func(c ledger.Category) bool { return c == ledger.WakeUp }},
+		{"idle", func(c ledger.Category) bool { return c == ledger.Idle || c == ledger.NoWork }},
+		{"idle, waiting for outside", func(c ledger.Category) bool { return c == ledger.Outside }},
+	}
+	var parts []Part
+	for _, n := range names {
+		p := Part{Name: n.name, Time: d.l.Sum(func(r *ledger.Row) bool { return n.of(r.Category) })}
+		if p.Time > 0 {
+			p.Share = ratio(p.Time, d.l.Capacity)
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+func ratio(a, b time.Duration) float64 {
+	if b == 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
+}
+
+// findings ranks what was collected.
+func (d *diagnosis) findings() []Finding {
+	first := d.before()
+	var costly []Finding
+	for _, c := range d.causes {
+		f := d.finding(c)
+		if f.Share >= worthTelling && (f.Kind != Tracing || f.Share >= 0.05) {
+			costly = append(costly, f)
+		}
+	}
+	slices.SortFunc(costly, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.Lost, a.Lost), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Title, b.Title))
+	})
+	last := d.after(costly)
+	room := max(maxFindings-len(first)-len(last), 0)
+	costly = costly[:min(len(costly), room)]
+	if n := len(last); n > 0 && last[n-1].Kind == Saturated && (len(costly) == 0 || costly[0].Share < 0.1) {
+		first, last = append(first, last[n-1]), last[:n-1]
+	}
+	return slices.Concat(first, costly, last)
+}

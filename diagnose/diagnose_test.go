@@ -1,0 +1,168 @@
+package diagnose_test
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/diagnose"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/ledger"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func analyze(t *testing.T, file string) *bottleneck.Report {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := bottleneck.Analyze(context.Background(), f, bottleneck.Options{NoSpeedup: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func each(t *testing.T, f func(t *testing.T, name string, r *bottleneck.Report)) {
+	for _, pattern := range []string{"small/*.trace*", "real/*.trace.zst"} {
+		files, err := filepath.Glob(filepath.Join("..", "testdata", pattern))
+		if err != nil || len(files) < 6 {
+			t.Fatalf("%s: %d traces, %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			name, _, _ := strings.Cut(filepath.Base(file), ".trace")
+			t.Run(name, func(t *testing.T) { f(t, name, analyze(t, file)) })
+		}
+	}
+}
+
+// What is known of six real programs is what the first finding says of them.
+func TestRealProgramsFirstFinding(t *testing.T) {
+	want := map[string]struct {
+		kind  diagnose.Kind
+		title string // part of it
+		place string // "" if the trace shows none outside of the standard library
+	}{
+		"stdlog-file":       {diagnose.Lock, "log.Logger", "main.worker main.go:29"},
+		"otel-old":          {diagnose.Lock, "aggregate.valueMap", "aggregate.(*valueMap[...]).measure sum.go:38"},
+		"gocompile-c2":      {diagnose.Serial, "While main.main ran alone", ""},
+		"pgzip":             {diagnose.Saturated, "It uses its processors", "fast_encoder.go"},
+		"json-gogc5":        {diagnose.Collector, "The garbage collector took", ""},
+		"nethttp-parallel4": {diagnose.Syscalls, "http.(*persistConn).writeLoop", ""},
+	}
+	for name, w := range want {
+		t.Run(name, func(t *testing.T) {
+			f := analyze(t, filepath.Join("..", "testdata", "real", name+".trace.zst")).Verdict.Findings[0]
+			if f.Kind != w.kind || !strings.Contains(f.Title, w.title) {
+				t.Errorf("got %s: %s", f.Kind, f.Title)
+			}
+			if w.place != "" && (len(f.Where) == 0 || !strings.Contains(f.Where[0].String(), w.place)) {
+				t.Errorf("got %v, want %s", f.Where, w.place)
+			}
+		})
+	}
+}
+
+// The parts sum to the capacity; findings cost at least 3 %, no row belongs to two of them, and their gain is
+// what the capacity says.
+func TestVerdictAddsUp(t *testing.T) {
+	each(t, func(t *testing.T, _ string, r *bottleneck.Report) {
+		v := r.Verdict
+		var sum time.Duration
+		for _, p := range v.Parts {
+			sum += p.Time
+		}
+		if sum != v.Capacity || v.Capacity != r.Ledger.Capacity {
+			t.Errorf("the parts sum to %v of %v", sum, v.Capacity)
+		}
+		if len(v.Findings) == 0 || len(v.Findings) > 5 {
+			t.Errorf("%d findings", len(v.Findings))
+		}
+		seen := map[int]bool{}
+		for _, f := range v.Findings {
+			var lost time.Duration
+			for _, i := range f.Rows {
+				if seen[i] {
+					t.Errorf("row %d belongs to two findings", i)
+				}
+				seen[i] = true
+				lost += r.Ledger.Rows[i].Time
+			}
+			if lost != f.Lost {
+				t.Errorf("%s: rows of %v, lost %v", f.Title, lost, f.Lost)
+			}
+			if f.Lost > 0 && f.Share < 0.03 {
+				t.Errorf("%s: costs %.3f", f.Title, f.Share)
+			}
+			if f.Gain != 0 && (f.Gain < 1 || f.Gain > float64(v.Capacity)/float64(v.Capacity-f.Lost)+1e-9) {
+				t.Errorf("%s: a gain of %v", f.Title, f.Gain)
+			}
+			if f.Title == "" || !strings.HasSuffix(f.Title, ".") {
+				t.Errorf("%q is no sentence", f.Title)
+			}
+		}
+	})
+}
+
+// The text has at most 30 lines of 80 columns, and is as the golden files have it, like the Markdown.
+func TestVerdictText(t *testing.T) {
+	each(t, func(t *testing.T, name string, r *bottleneck.Report) {
+		var plain, md strings.Builder
+		if err := text.Verdict(&plain, r.Verdict, text.Options{Width: 120}); err != nil {
+			t.Fatal(err)
+		}
+		if err := text.VerdictMarkdown(&md, r.Verdict); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSuffix(plain.String(), "\n"), "\n")
+		if len(lines) > 30 {
+			t.Errorf("%d lines:\n%s", len(lines), plain.String())
+		}
+		for _, line := range lines {
+			if utf8.RuneCountInString(line) > 80 {
+				t.Errorf("%d columns: %s", utf8.RuneCountInString(line), line)
+			}
+		}
+		for ending, got := range map[string]string{".txt": plain.String(), ".md": md.String()} {
+			file := filepath.Join("testdata", "golden", name+ending)
+			if *update {
+				if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("%s differs (go test ./diagnose -update writes it anew):\n%s", file, got)
+			}
+		}
+	})
+}
+
+// A trace without time, or without anything that runs, gets a sentence and no division by zero.
+func TestNothingToTell(t *testing.T) {
+	for _, l := range []*ledger.Ledger{{}, {Procs: 2, Wall: time.Second, Capacity: 2 * time.Second,
+		Rows: []ledger.Row{{Category: ledger.NoWork, Meanwhile: ledger.Nobody, Time: 2 * time.Second, Count: 1}}}} {
+		v := diagnose.New(diagnose.Results{Ledger: l})
+		if len(v.Findings) != 1 {
+			t.Errorf("got %v", v.Findings)
+		}
+		if err := text.Verdict(&strings.Builder{}, v, text.Options{}); err != nil {
+			t.Error(err)
+		}
+	}
+}

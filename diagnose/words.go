@@ -1,0 +1,434 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/ledger"
+)
+
+const boundBasis = "the capacity without what was lost here, all else as it was"
+
+// finding says a cause in words.
+func (d *diagnosis) finding(c *cause) Finding {
+	f := Finding{Kind: c.kind, Lost: c.lost, Share: ratio(c.lost, d.l.Capacity), Rows: c.rows}
+	if rest := d.l.Capacity - c.lost; rest > 0 {
+		f.Gain, f.Basis = float64(d.l.Capacity)/float64(rest), boundBasis
+	} else {
+		f.Basis = "all of the capacity was lost"
+	}
+	lost := format.Percent(c.lost, d.l.Capacity)
+	top := &d.l.Rows[c.rows[0]]
+	switch c.kind {
+	case Serial:
+		d.serial(&f, c, lost)
+	case Imbalance:
+		f.Title = fmt.Sprintf("Uneven work: %s of the capacity was idle while the last of the %s %s ran.", lost, format.Count(d.boxes[c.name].Goroutines), format.Func(c.name))
+		f.Where = d.places(c.place)
+		if hot, ok := d.hot(c.name); ok {
+			f.Where = append(f.Where, hot)
+		}
+		f.Advice = "Divide the work into more, smaller pieces, or let goroutines that are done take over."
+	case Starved:
+		f.Title = fmt.Sprintf("Too little parallel work: for %s of the capacity, processors had nothing to run while others did.", lost)
+		f.Where = d.places(top.Site)
+		f.Advice = "Offer more work at a time: more goroutines, or larger batches, before the program waits for them."
+	case Lock:
+		d.lock(&f, c, lost)
+	case Limit:
+		f.Title = fmt.Sprintf("A limit at %s kept %s of the capacity idle.", short(c.place), lost)
+		f.Where = d.places(c.place)
+		f.Advice = "Raise the limit (" + limitWords(d.l.Procs) + ")."
+	case HandOver:
+		d.handOver(&f, c, lost)
+	case Collector:
+		d.collector(&f, c, lost)
+	case Syscalls:
+		calls := fmt.Sprintf("(%s calls of %s)", format.Count(c.count), format.Duration(c.lost/time.Duration(max(c.count, 1))))
+		f.Title = fmt.Sprintf("System calls at %s held processors for %s of the capacity %s.", short(c.place), lost, calls)
+		f.Where = d.places(c.place)
+		if c.place == (ledger.Place{}) {
+			f.Title = fmt.Sprintf("System calls in the standard library held processors for %s of the capacity %s, most in %s.", lost, calls, d.mostGroups(c, 2))
+			f.Where = d.places(top.Site)
+		}
+		f.Advice = "Make fewer, larger calls: buffer writes and reads."
+	case Blocking:
+		f.Title = fmt.Sprintf("Waiting for system calls at %s left %s of the capacity idle (%s calls).", short(c.place), lost, format.Count(c.count))
+		f.Where = d.places(c.place)
+		f.Advice = "Have more of them under way at a time, or fewer (fsync, small reads)."
+	case Sleep:
+		f.Title = fmt.Sprintf("Sleeping at %s left %s of the capacity idle (%s times).", short(c.place), lost, format.Count(c.count))
+		f.Where = d.places(c.place)
+		f.Advice = "Wait for what is expected instead of sleeping, if the program has work to do."
+	case Timer:
+		f.Title = fmt.Sprintf("Waiting for a timer at %s left %s of the capacity idle (%s times).", short(c.place), lost, format.Count(c.count))
+		f.Where = d.places(c.place)
+		f.Advice = "A ticker, a timer or a rate limiter sets the pace there, not the processors."
+	case Network:
+		f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle (%s times).", lost, format.Count(c.count))
+		if c.place != (ledger.Place{}) {
+			f.Title = fmt.Sprintf("Waiting for the network at %s left %s of the capacity idle (%s times).", short(c.place), lost, format.Count(c.count))
+		}
+		f.Where = d.places(c.place)
+		f.Advice = "Others set the pace: have more requests under way at a time, or look at the other side."
+	case Cgo:
+		f.Title = fmt.Sprintf("Waiting for C code left %s of the capacity idle.", lost)
+		f.Where = d.places(top.Site)
+	case Tracing:
+		f.Title = fmt.Sprintf("Tracing itself took %s of the capacity: the other numbers are those of a program that is slower than usual.", lost)
+	case Runtime:
+		f.Title = fmt.Sprintf("The runtime took %s of the capacity besides the collector.", lost)
+	case Switching:
+		f.Title = fmt.Sprintf("The scheduler took %s of the capacity, from one goroutine to the next (%s times).", lost, format.Count(c.count))
+		f.Where = d.places(top.Site)
+		f.Advice = "Have goroutines do more before they wait."
+	case Tiny:
+		d.tinyGoroutines(&f, c.name, fmt.Sprintf("; %s of the capacity went to starting them", lost))
+		f.Where = d.places(top.Site)
+	case NoWork:
+		f.Title = fmt.Sprintf("Nothing ran for %s of the capacity, to the end of the trace.", lost)
+		f.Advice = "The program had no work, or all of its goroutines wait for ever."
+	}
+	return f
+}
+
+// mostGroups lists the sorts of goroutines with the most time of a cause.
+func (d *diagnosis) mostGroups(c *cause, n int) string {
+	sums := map[string]time.Duration{}
+	for _, i := range c.rows {
+		sums[d.l.Rows[i].Group] += d.l.Rows[i].Time
+	}
+	names := slices.SortedFunc(maps.Keys(sums), func(a, b string) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) })
+	var out []string
+	for _, name := range names[:min(n, len(names))] {
+		out = append(out, fmt.Sprintf("%s (%s)", format.Func(name), format.Percent(sums[name], d.l.Capacity)))
+	}
+	return strings.Join(out, " and ")
+}
+
+// handOver says between whom work was handed over while nothing ran.
+func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
+	f.Title = fmt.Sprintf("Handing over: until goroutines that others had woken went on, processors were idle for %s of the capacity (%s times), most for %s.", lost, format.Count(c.count), d.mostGroups(c, 2))
+	for _, i := range c.rows {
+		if r := &d.l.Rows[i]; d.own(r.Site) {
+			f.Where = d.places(r.Site, r.WakerSite)
+			break
+		}
+	}
+	f.Advice = "Hand over less often: do more for each message, or let one goroutine do both parts."
+}
+
+// serial says which sort of goroutines ran alone.
+func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
+	name := format.Func(c.name)
+	hot, _ := d.hot(c.name)
+	f.Where = d.places(hot)
+	what := "ran alone"
+	if d.isGroup(c.name) {
+		what = "ran, and no others"
+		f.Kind = Serial
+		if b := d.boxes[c.name]; b.SelfParallelism > 1.5 {
+			what = "ran, " + format.Parallelism(b.SelfParallelism) + " at a time"
+		}
+	}
+	f.Title = fmt.Sprintf("While %s %s, the other processors had nothing to do: %s of the capacity.", name, what, lost)
+	for _, i := range c.rows {
+		if r := &d.l.Rows[i]; r.Site.Func != "" && r.Wait != "" {
+			f.Where = append(f.Where, d.places(r.Site)...)
+			break
+		}
+	}
+	f.Advice = "Divide its work among goroutines, let the others begin before it is done, or make it faster."
+}
+
+// lock says which lock, and what its owners did.
+func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
+	f.Where = d.places(c.place)
+	for _, i := range c.rows {
+		if r := &d.l.Rows[i]; r.Waker != "" && r.WakerSite != c.place {
+			f.Where = append(f.Where, d.places(r.WakerSite)...)
+			break
+		}
+	}
+	name := "The lock at " + short(c.place)
+	row := d.lockRow(c.place)
+	if row != nil {
+		name = "The lock " + format.Clean(row.Title())
+	}
+	f.Title = fmt.Sprintf("%s kept %s of the capacity idle.", name, lost)
+	if row != nil {
+		f.Title = fmt.Sprintf("%s kept %s of the capacity idle (%s waits, %s).", name, lost, format.Count(row.Contentions), format.Duration(row.Waited))
+	}
+	f.Advice = "Hold it for less time, or divide what it guards among several locks."
+	if row != nil {
+		if did := owners(row); did != "" {
+			f.Advice = "While others waited, its owners " + did + ". " + f.Advice
+		}
+	}
+	// A slice that ends in a wait for the lock may have been spinning for it.
+	var spinning time.Duration
+	for _, rows := range d.code {
+		for _, i := range rows {
+			if r := &d.l.Rows[i]; d.locks[r.Site] != (ledger.Place{}) && d.find(r.Site) == c.place {
+				spinning += min(r.Time, time.Duration(r.Count)*maxSpin)
+			}
+		}
+	}
+	if spinning > d.l.Capacity/20 {
+		f.Basis = fmt.Sprintf("%.2f times as fast without the waits; more if goroutines spin for the lock, which may be up to %s of the capacity", f.Gain, format.Percent(spinning, d.l.Capacity))
+		f.Gain = 0
+	}
+}
+
+// maxSpin bounds what a goroutine spins for a mutex before it blocks.
+const maxSpin = 20 * time.Microsecond
+
+// lockRow finds the lock for which goroutines waited at a place; nil if that is not clear.
+func (d *diagnosis) lockRow(p ledger.Place) *contention.LockRow {
+	if d.Contention == nil {
+		return nil
+	}
+	waited := map[*contention.Lock]time.Duration{}
+	for i := range d.Contention.Waits {
+		w := &d.Contention.Waits[i]
+		if w.Lock == nil || w.Waiter.Stack == nil || !isLock(string(w.Kind)) && w.Kind != contention.MutexKind {
+			continue
+		}
+		for _, fr := range w.Waiter.Stack.Frames {
+			if fr.Func == p.Func && fr.Line == p.Line {
+				waited[w.Lock] += w.Waited
+				break
+			}
+		}
+	}
+	var best *contention.Lock
+	for l, t := range waited {
+		if best == nil || t > waited[best] || t == waited[best] && l.ID < best.ID {
+			best = l
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	for _, r := range d.Contention.LockTable() {
+		if r.Lock == best {
+			return &r
+		}
+	}
+	return nil
+}
+
+// owners says what the owners of a lock did for most of the time that is blamed on them.
+func owners(r *contention.LockRow) string {
+	total := r.Activity.Total()
+	if total == 0 || r.Blamed*10 < r.Waited {
+		return ""
+	}
+	kind, blocked := contention.Kind(""), time.Duration(0)
+	for _, k := range r.Activity.BlockedKinds() {
+		if d := r.Activity.Blocked[k]; d > blocked {
+			kind, blocked = k, d
+		}
+	}
+	switch {
+	case r.Activity.Running*2 >= total:
+		return "were running for " + format.Percent(r.Activity.Running, total)
+	case blocked*2 >= total:
+		return "waited themselves (" + string(kind) + ") for " + format.Percent(blocked, total)
+	case r.Activity.Runnable*2 >= total:
+		return "were ready to run and had no processor for " + format.Percent(r.Activity.Runnable, total)
+	}
+	return ""
+}
+
+// collector says which part of the collector costs most.
+func (d *diagnosis) collector(f *Finding, c *cause, lost string) {
+	var assist, workers, stop, wait time.Duration
+	var site ledger.Place
+	for _, i := range c.rows {
+		r := &d.l.Rows[i]
+		switch r.Category {
+		case ledger.GCAssist, ledger.GCSweep:
+			assist += r.Time
+			if site == (ledger.Place{}) && d.own(r.Site) {
+				site = r.Site
+			}
+		case ledger.GCWorker:
+			workers += r.Time
+		case ledger.GCStop:
+			stop += r.Time
+		default:
+			wait += r.Time
+		}
+	}
+	f.Where = d.places(site)
+	percent := func(t time.Duration) string { return format.Percent(t, d.l.Capacity) }
+	f.Title = fmt.Sprintf("The garbage collector took %s of the capacity: workers %s, assists %s, world stopped %s, waits for it %s.", lost, percent(workers), percent(assist), percent(stop), percent(wait))
+	f.Advice = "Allocate less (go tool pprof -sample_index=alloc_space), or give it more memory (GOGC, GOMEMLIMIT)."
+}
+
+// tinyGoroutines says that goroutines are too short.
+func (d *diagnosis) tinyGoroutines(f *Finding, group, what string) {
+	b := d.boxes[group]
+	f.Kind = Tiny
+	f.Title = fmt.Sprintf("Tiny goroutines: %s of %s ran for %s each, on average%s.", format.Count(b.Goroutines), format.Func(group), format.Duration(b.Running/time.Duration(b.Goroutines)), what)
+	f.Advice = "Give each goroutine more to do: a range of the work, or a pool of workers."
+	f.Gain, f.Basis = 0, "cannot tell: a trace does not show what it takes to start goroutines"
+}
+
+// before are findings that come first whatever they cost.
+func (d *diagnosis) before() []Finding {
+	var out []Finding
+	if d.Graph != nil {
+		if s := d.Graph.Oversubscribed(); s != "" {
+			out = append(out, Finding{Kind: Oversized, Title: s, Advice: "Leave GOMAXPROCS to the runtime, which sets it to what the machine and its control group allow."})
+		}
+	}
+	return out
+}
+
+// after are findings that cost nothing.
+func (d *diagnosis) after(costly []Finding) []Finding {
+	used := d.l.Sum(func(r *ledger.Row) bool { return r.Category.Used() })
+	var out []Finding
+	if d.l.Queue > d.l.Wall/4 && d.l.Queued > d.l.Wall/4 {
+		f := Finding{Kind: MoreProcs}
+		f.Title = fmt.Sprintf("All processors were in use for %s of the time while goroutines were ready: %s on average then.", format.Percent(d.l.Queued, d.l.Wall), mean(d.l.Queue, d.l.Queued))
+		if d.l.Procs == 1 {
+			f.Kind = OneProc
+			f.Title = "GOMAXPROCS is 1, and " + strings.ToLower(f.Title[:1]) + f.Title[1:]
+			f.Title = strings.Replace(f.Title, "all processors were", "it was", 1)
+		}
+		f.Advice = fmt.Sprintf("More processors would help, up to %d, as far as goroutines do not wait for each other then.", d.enough())
+		if !slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Lock }) && used > d.l.Capacity*7/10 {
+			out = append(out, f)
+		}
+	}
+	for _, group := range slices.Sorted(maps.Keys(d.tiny)) {
+		ran := d.l.Sum(func(r *ledger.Row) bool { return r.Category == ledger.Code && r.Group == group })
+		told := slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Tiny })
+		if d.tiny[group] && !told && ran >= d.l.Capacity/10 {
+			var f Finding
+			d.tinyGoroutines(&f, group, "")
+			p, _ := d.hot(group)
+			f.Where = d.places(p)
+			out = append(out, f)
+		}
+	}
+	if c := d.l.Of(ledger.C); ratio(c, d.l.Capacity) >= worthTelling {
+		f := Finding{Kind: Cgo}
+		for i := range d.l.Rows {
+			if r := &d.l.Rows[i]; r.Category == ledger.C {
+				f.Where = d.places(r.Site)
+				break
+			}
+		}
+		f.Title = fmt.Sprintf("C code ran for %s of the capacity. The scheduler does not see it, so a trace cannot tell whether it computes or waits.", format.Percent(c, d.l.Capacity))
+		out = append(out, f)
+	}
+	if living := d.l.Born - d.l.Ended; living >= 100 && d.l.Ended < d.l.Born/10 && d.l.BornLate >= d.l.Born/4 {
+		f := Finding{Kind: Leak}
+		f.Title = fmt.Sprintf("Goroutines are started and do not end: %s of %s still lived at the end.", format.Count(living), format.Count(d.l.Born))
+		if b := d.most(); b != nil {
+			f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf(", most of %s.", format.Func(b.Group))
+			for _, wait := range slices.Sorted(maps.Keys(b.Sites)) {
+				if s := b.TopSite(wait); s != nil && b.Waiting[wait] > b.Blocked()/2 {
+					f.Where = d.places(ledger.Place{Func: s.Func, File: s.File, Line: s.Line})
+				}
+			}
+		}
+		f.Advice = "Find out what they wait for, and who should end it (a context, a closed channel)."
+		out = append(out, f)
+	}
+	if used >= d.l.Capacity*9/10 {
+		f := Finding{Kind: Saturated, Title: fmt.Sprintf("It uses its processors: the program's own code ran for %s of the capacity.", format.Percent(used, d.l.Capacity))}
+		f.Advice = "Nothing to repair shows here. A trace cannot tell whether what runs makes progress: false sharing, atomics, spinning and memory bandwidth do not show. \"bottleneck scale\" measures it."
+		if group, place, share := d.hottest(); share > 0 {
+			f.Where = d.places(place)
+			f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf(", most of it in %s (%s).", format.Func(group), format.Percent(share, d.l.Capacity))
+		}
+		out = append(out, f)
+	} else if len(costly) == 0 && len(out) == 0 {
+		out = append(out, Finding{Kind: CannotTell, Title: fmt.Sprintf("No single cause cost %.0f%% of the capacity: the program's own code used %s of it.", 100*worthTelling, format.Percent(used, d.l.Capacity))})
+	}
+	return out
+}
+
+// most returns the box with the most goroutines.
+func (d *diagnosis) most() (most *bottle.Box) {
+	for _, b := range d.boxes {
+		if most == nil || b.Goroutines > most.Goroutines || b.Goroutines == most.Goroutines && b.Group < most.Group {
+			most = b
+		}
+	}
+	return most
+}
+
+// hottest returns the sort of goroutines that ran most.
+func (d *diagnosis) hottest() (group string, p ledger.Place, most time.Duration) {
+	sums := map[string]time.Duration{}
+	for g, rows := range d.code {
+		for _, i := range rows {
+			sums[g] += d.l.Rows[i].Time
+		}
+		if sums[g] > most || sums[g] == most && g < group {
+			group, most = g, sums[g]
+		}
+	}
+	p, _ = d.hot(group)
+	return group, p, most
+}
+
+// enough is how many processors would have served 95 % of what was offered.
+func (d *diagnosis) enough() int {
+	var all time.Duration
+	for n, t := range d.l.Offered {
+		all += time.Duration(n) * t
+	}
+	for k := 1; k < len(d.l.Offered); k++ {
+		var served time.Duration
+		for n, t := range d.l.Offered {
+			served += time.Duration(min(n, k)) * t
+		}
+		if served*20 >= all*19 {
+			return k
+		}
+	}
+	return max(len(d.l.Offered)-1, 1)
+}
+
+func mean(sum, over time.Duration) string {
+	if over == 0 {
+		return "0"
+	}
+	return strconv.FormatFloat(float64(sum)/float64(over), 'f', 1, 64)
+}
+
+func limitWords(procs int) string {
+	return fmt.Sprintf("there are %s", format.Plural(procs, "processor", "processors"))
+}
+
+// short names a place in a sentence.
+func short(p ledger.Place) string {
+	if p.Func == "" {
+		return "a place that the trace does not show"
+	}
+	return p.String()
+}
+
+func (d *diagnosis) places(ps ...ledger.Place) (out []ledger.Place) {
+	for _, p := range ps {
+		if p.Func != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}

@@ -1,0 +1,153 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/diagnose"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// verdictColours are those of the parts of the capacity, by name.
+var verdictColours = map[string]string{
+	"your code": coolColours[0], "C code": coolColours[1], "system calls": coolColours[2],
+	"collector": gcColours[0], "tracer and runtime": runtimeColours[0],
+	"scheduler": warmColours[2], "waking up": warmColours[1], "idle": warmColours[0], "idle, waiting for outside": tracerColours[0],
+}
+
+// Verdict writes what limits a program: what the capacity went to, in a bar, and the findings. It has at
+// most 30 lines of 80 columns. The error is that of w.
+func Verdict(w io.Writer, v *diagnose.Verdict, opt Options) error {
+	opt = opt.withDefaults()
+	width := min(opt.Width, 80)
+	st := style{colour: opt.Colour, ascii: opt.ASCII}
+	var b strings.Builder
+	b.WriteString(capacityLine(v) + "\n")
+	b.WriteString(capacityBar(v, st, width))
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		b.WriteByte('\n')
+		number := strconv.Itoa(i+1) + ". "
+		b.WriteString(st.paint(bold, number+indent(wrap(st.clean(f.Title), width-len(number), 0), len(number)-2)) + "\n")
+		if where := placesOf(f); where != "" {
+			b.WriteString(labelled("where", st.clean(where), width))
+		}
+		if f.Advice != "" {
+			b.WriteString(labelled("do", st.clean(f.Advice), width))
+		}
+		if gain := gainOf(f); gain != "" {
+			b.WriteString(labelled("gain", gain, width))
+		}
+	}
+	for i, warning := range v.Warnings {
+		if i == 2 {
+			fmt.Fprintf(&b, "(%d more warnings)\n", len(v.Warnings)-i)
+			break
+		}
+		b.WriteString("\n" + st.paint(bold, "Warning:") + wrap(st.clean(warning), width, len("Warning:")) + "\n")
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("text: writing: %w", err)
+	}
+	return nil
+}
+
+// capacityLine says what the capacity was.
+func capacityLine(v *diagnose.Verdict) string {
+	s := fmt.Sprintf("%s × %s", format.Duration(v.Wall), format.Plural(v.Procs, "processor", "processors"))
+	if v.Goroutines > 0 {
+		s += ", " + format.Plural(v.Goroutines, "goroutine", "goroutines")
+	}
+	return s + ":"
+}
+
+// capacityBar draws the parts of the capacity as one bar, and names them below.
+func capacityBar(v *diagnose.Verdict, st style, width int) string {
+	var bar, names strings.Builder
+	fills := []rune("█▓▒░█▓▒░█")
+	if st.ascii {
+		fills = []rune("#=+-#=+-#")
+	}
+	drawn, sum := 0, 0.0
+	var parts []string
+	for i, p := range v.Parts {
+		sum += p.Share
+		to := int(sum*float64(width) + 0.5)
+		fill := string(fills[i%len(fills)])
+		bar.WriteString(st.paint(verdictColours[p.Name], strings.Repeat(fill, max(to-drawn, 0))))
+		drawn = max(drawn, to)
+		if p.Share >= 0.005 {
+			parts = append(parts, fmt.Sprintf("%s %s %s", fill, p.Name, format.Percent(p.Time, v.Capacity)))
+		}
+	}
+	names.WriteString(wrap(strings.Join(parts, "  "), width, 0))
+	return bar.String() + "\n" + names.String() + "\n"
+}
+
+// indent adds blanks to the lines after the first.
+func indent(s string, n int) string {
+	return strings.ReplaceAll(s, "\n", "\n"+spaces(max(n, 0)))
+}
+
+func labelled(label, s string, width int) string {
+	const column = 9
+	head := "   " + left(label, column-3)
+	return head + indent(wrap(s, width-column, 0), column-2) + "\n"
+}
+
+// placesOf lists the places of a finding.
+func placesOf(f *diagnose.Finding) string {
+	var out []string
+	for i := range f.Where {
+		if s := f.Where[i].String(); len(out) < 3 && (len(out) == 0 || out[len(out)-1] != s) {
+			out = append(out, s)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// gainOf says what a finding would gain.
+func gainOf(f *diagnose.Finding) string {
+	if f.Gain > 0 {
+		return "at best " + strconv.FormatFloat(f.Gain, 'f', 2, 64) + " times as fast"
+	}
+	return f.Basis
+}
+
+// VerdictMarkdown writes what limits a program for a comment on a pull request. The error is that of w.
+func VerdictMarkdown(w io.Writer, v *diagnose.Verdict) error {
+	var b strings.Builder
+	b.WriteString("**" + strings.TrimSuffix(capacityLine(v), ":") + "**\n\n| capacity | |\n|---|---:|\n")
+	for _, p := range v.Parts {
+		fmt.Fprintf(&b, "| %s | %s |\n", p.Name, format.Percent(p.Time, v.Capacity))
+	}
+	b.WriteByte('\n')
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		fmt.Fprintf(&b, "%d. **%s**", i+1, markdown(f.Title))
+		if where := placesOf(f); where != "" {
+			fmt.Fprintf(&b, "\n   Where: `%s`.", strings.ReplaceAll(where, "`", "'"))
+		}
+		if f.Advice != "" {
+			b.WriteString("\n   " + markdown(f.Advice))
+		}
+		if gain := gainOf(f); gain != "" {
+			b.WriteString("\n   Gain: " + markdown(gain) + ".")
+		}
+		b.WriteByte('\n')
+	}
+	for _, warning := range v.Warnings {
+		fmt.Fprintf(&b, "\n> %s\n", markdown(warning))
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("text: writing: %w", err)
+	}
+	return nil
+}
+
+// markdown escapes what Markdown would take for itself.
+func markdown(s string) string {
+	return strings.NewReplacer("*", `\*`, "_", `\_`, "`", "'", "<", "&lt;", "[", `\[`, "|", `\|`).Replace(format.Clean(s))
+}

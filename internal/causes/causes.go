@@ -1,0 +1,331 @@
+// Package causes holds small programs whose cause of bad scaling is known, with what repairs them.
+package causes
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+)
+
+// Program is a program with a known cause.
+type Program struct {
+	Name string
+	// Kind is the kind of the finding that names the cause, and Func the end of the name of the function where it is.
+	Kind, Func string
+	// Run does the work; Repaired does the same work without the cause, if it is not nil. procs is GOMAXPROCS.
+	Run, Repaired func(procs int)
+}
+
+// Programs are all of them. They need at least two processors.
+var Programs = []Program{
+	{"serial part", "serial", "spin", func(p int) { prepare(1, p); share(p) }, func(p int) { prepare(p, p); share(p) }},
+	{"pipeline", "serial", "convert", func(int) { pipeline(1) }, pipeline},
+	{"lock, computing", "lock", "add", func(p int) { lock(p, 1, compute) }, func(p int) { lock(p, 2*p, compute) }},
+	{"lock, sleeping", "lock", "add", func(p int) { lock(p, 1, nap) }, func(p int) { lock(p, 2*p, nap) }},
+	{"lock, everybody reads", "lock", "get", func(p int) { table(p, true) }, func(p int) { table(p, false) }},
+	{"limit of an errgroup", "limit", "limited", func(p int) { limited(1) }, limited},
+	{"semaphore", "limit", "weighted", func(p int) { weighted(p, 1) }, func(p int) { weighted(p, p) }},
+	{"uneven work", "imbalance", "parallel", func(p int) { uneven(p, 6) }, func(p int) { uneven(p, 1) }},
+	{"tiny goroutines", "tiny", "tiny", func(int) { tiny(60000, 1) }, func(int) { tiny(60000, 1000) }},
+	{"collector", "collector", "", func(p int) { allocate(p, 10) }, func(p int) { allocate(p, 800) }},
+	{"small writes", "syscall", "write", func(p int) { write(p, 1) }, func(p int) { write(p, 1<<16) }},
+	{"blocking calls", "blocking-call", "block", func(p int) { calls() }, nil},
+	{"sleep", "sleep", "sleeper", func(int) { sleeper() }, nil},
+	{"ticker", "timer", "ticking", func(int) { ticking() }, nil},
+	{"network", "network", "listen", func(int) { listen() }, nil},
+	{"ping-pong", "hand-over", "", func(int) { pingPong(false) }, nil},
+	{"ping-pong of threads", "hand-over", "", func(int) { pingPong(true) }, nil},
+	{"goroutines that never end", "leak", "forget.func1", func(int) { forget() }, nil},
+	{"it scales", "saturated", "spin", func(p int) { share(p) }, nil},
+	{"more goroutines than processors", "more-procs", "", func(p int) { crowd(p) }, nil},
+}
+
+var sink atomic.Uint64
+
+// spin computes for about a nanosecond a step.
+func spin(steps int) {
+	x := uint64(steps) | 1
+	for range steps {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+	}
+	sink.Store(x)
+}
+
+func compute() { spin(100_000) }
+func nap()     { time.Sleep(200 * time.Microsecond) }
+
+// prepare is done by so many goroutines.
+func prepare(goroutines, procs int) {
+	const steps = 60_000_000
+	if goroutines == 1 {
+		spin(steps)
+		return
+	}
+	parallel(goroutines, func(int) { spin(steps / goroutines) })
+}
+
+func share(procs int) { parallel(procs, func(int) { spin(60_000_000 / procs) }) }
+
+func parallel(n int, work func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { work(i) })
+	}
+	wg.Wait()
+}
+
+// pipeline has three stages, of which the second takes most of the time.
+func pipeline(converters int) {
+	in, out := make(chan int, 4), make(chan int, 4)
+	go func() {
+		for i := range 600 {
+			spin(10_000)
+			in <- i
+		}
+		close(in)
+	}()
+	var wg sync.WaitGroup
+	for range converters {
+		wg.Go(func() { convert(in, out) })
+	}
+	go func() {
+		wg.Wait()
+		close(out)
+	}()
+	for range out {
+		spin(10_000)
+	}
+}
+
+func convert(in <-chan int, out chan<- int) {
+	for i := range in {
+		spin(150_000)
+		out <- i
+	}
+}
+
+type counter struct {
+	mu sync.Mutex
+	n  int
+}
+
+func (c *counter) add(hold func()) {
+	c.mu.Lock()
+	hold()
+	c.n++
+	c.mu.Unlock()
+}
+
+func lock(procs, locks int, hold func()) {
+	counters := make([]counter, locks)
+	parallel(2*procs, func(i int) {
+		for range 200 {
+			counters[i%locks].add(hold)
+			spin(30_000)
+		}
+	})
+}
+
+type dictionary struct {
+	mu    sync.RWMutex
+	words map[int]int
+}
+
+// get looks a word up and, as a cache does that counts its uses, takes the lock to write.
+func (d *dictionary) get(i int, exclusive bool) {
+	if exclusive {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+	} else {
+		d.mu.RLock()
+		defer d.mu.RUnlock()
+	}
+	_ = d.words[i]
+	spin(100_000)
+}
+
+func table(procs int, exclusive bool) {
+	d := &dictionary{words: map[int]int{1: 1}}
+	parallel(2*procs, func(i int) {
+		for range 200 {
+			d.get(i, exclusive)
+		}
+	})
+}
+
+func limited(limit int) {
+	var g errgroup.Group
+	g.SetLimit(limit)
+	for range 300 {
+		g.Go(func() error {
+			spin(300_000)
+			return nil
+		})
+	}
+	g.Wait()
+}
+
+func weighted(procs, limit int) {
+	sem := semaphore.NewWeighted(int64(limit))
+	parallel(2*procs, func(int) {
+		for range 60 {
+			if sem.Acquire(context.Background(), 1) != nil {
+				return
+			}
+			spin(300_000)
+			sem.Release(1)
+		}
+	})
+}
+
+// uneven gives the first goroutine so many times the work of the others, of the same total.
+func uneven(procs, times int) {
+	const steps = 120_000_000
+	part := steps / (procs - 1 + times)
+	parallel(procs, func(i int) {
+		if i == 0 {
+			spin(part * times)
+			return
+		}
+		spin(part)
+	})
+}
+
+func tiny(n, batch int) {
+	var wg sync.WaitGroup
+	for range n / batch {
+		wg.Go(func() {
+			for range batch {
+				spin(300)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+type node struct{ left, right *node }
+
+func grow(depth int) *node {
+	if depth == 0 {
+		return &node{}
+	}
+	return &node{grow(depth - 1), grow(depth - 1)}
+}
+
+func allocate(procs, gogc int) {
+	defer debug.SetGCPercent(debug.SetGCPercent(gogc))
+	live := grow(17)
+	parallel(procs, func(int) {
+		for range 40 {
+			grow(13)
+		}
+	})
+	runtime.KeepAlive(live)
+}
+
+func write(procs, buffer int) {
+	parallel(procs, func(int) {
+		f, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+		if err != nil {
+			return
+		}
+		defer f.Close()
+		w := bufio.NewWriterSize(f, max(buffer, 16))
+		for range 100_000 {
+			w.WriteByte('x')
+			if buffer == 1 {
+				w.Flush()
+			}
+		}
+		w.Flush()
+	})
+}
+
+func calls() {
+	parallel(2, func(int) {
+		for range 40 {
+			block()
+			spin(100_000)
+		}
+	})
+}
+
+func sleeper() {
+	for range 40 {
+		time.Sleep(2 * time.Millisecond)
+		spin(100_000)
+	}
+}
+
+func ticking() {
+	t := time.NewTicker(3 * time.Millisecond)
+	defer t.Stop()
+	for range 30 {
+		<-t.C
+		spin(100_000)
+	}
+}
+
+// listen waits for datagrams that nobody sends.
+func listen() {
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	var b [1]byte
+	for range 40 {
+		conn.SetReadDeadline(time.Now().Add(2 * time.Millisecond))
+		conn.ReadFrom(b[:])
+		spin(100_000)
+	}
+}
+
+func pingPong(threads bool) {
+	ping, pong := make(chan int), make(chan int)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if threads {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+		}
+		for i := range ping {
+			pong <- i
+		}
+		close(pong)
+	})
+	wg.Go(func() {
+		if threads {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+		}
+		for i := range 10_000 {
+			ping <- i
+			<-pong
+		}
+		close(ping)
+	})
+	wg.Wait()
+}
+
+var never = make(chan int)
+
+func forget() {
+	for range 400 {
+		go func() { <-never }()
+		spin(100_000)
+	}
+}
+
+func crowd(procs int) { parallel(6*procs, func(int) { spin(30_000_000 / procs) }) }

@@ -1,0 +1,149 @@
+package ledger
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+func traces(t *testing.T, f func(t *testing.T, file string)) {
+	for _, pattern := range []string{"small/*.trace*", "real/*.trace.zst"} {
+		files, err := filepath.Glob(filepath.Join("..", "testdata", pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: no traces (%v)", pattern, err)
+		}
+		for _, file := range files {
+			name, _, _ := strings.Cut(filepath.Base(file), ".trace")
+			t.Run(name, func(t *testing.T) { f(t, file) })
+		}
+	}
+}
+
+func read(t *testing.T, file string, observers ...timeline.Observer) {
+	t.Helper()
+	if _, err := timeline.ReadFile(context.Background(), file, timeline.Options{}, observers...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The rows sum to the capacity, which is GOMAXPROCS × wall, in the whole and in windows of it.
+func TestRowsSumToCapacity(t *testing.T) {
+	traces(t, func(t *testing.T, file string) {
+		whole := NewObserver(Options{})
+		graph := bottle.NewObserver(bottle.Options{})
+		read(t, file, whole, graph)
+		l, g := whole.Ledger(), graph.Graph()
+		if err := l.CheckValid(); err != nil {
+			t.Error(err)
+		}
+		if l.Capacity != g.Capacity || l.Wall != g.Wall || l.Procs != g.Procs {
+			t.Errorf("capacity %v, wall %v, %d processors; the bottle graph has %v, %v, %d", l.Capacity, l.Wall, l.Procs, g.Capacity, g.Wall, g.Procs)
+		}
+		if len(l.Warnings) > 0 && g.GoVersion >= "go1.22" {
+			t.Error(l.Warnings)
+		}
+		var capacity time.Duration
+		cuts := []time.Duration{0, l.Wall / 3, l.Wall / 2, l.Wall}
+		var windows []timeline.Observer
+		for i := range cuts[1:] {
+			windows = append(windows, NewObserver(Options{From: cuts[i], To: cuts[i+1]}))
+		}
+		read(t, file, windows...)
+		sums := map[Category]time.Duration{}
+		for _, w := range windows {
+			l := w.(*Observer).Ledger()
+			if err := l.CheckValid(); err != nil {
+				t.Error(err)
+			}
+			capacity += l.Capacity
+			for _, c := range Categories() {
+				sums[c] += l.Of(c)
+			}
+		}
+		if capacity != l.Capacity {
+			t.Errorf("windows have a capacity of %v, the whole has %v", capacity, l.Capacity)
+		}
+		// The end of a window is not the end of the trace: its gaps have the cause that they have in the whole, but
+		// for those that are short in one of them.
+		for _, c := range Categories() {
+			if d := (sums[c] - l.Of(c)).Abs(); d > l.Capacity/500 {
+				t.Errorf("%s: %v in the windows, %v in the whole", c, sums[c], l.Of(c))
+			}
+		}
+	})
+}
+
+// What ran is what the bottle graph says, group by group, to the nanosecond.
+func TestRunningAgreesWithBottleGraph(t *testing.T) {
+	traces(t, func(t *testing.T, file string) {
+		o := NewObserver(Options{})
+		graph := bottle.NewObserver(bottle.Options{})
+		read(t, file, o, graph)
+		l, g := o.Ledger(), graph.Graph()
+		want, got := map[string]time.Duration{}, map[string]time.Duration{}
+		for i := range g.Boxes {
+			b := &g.Boxes[i]
+			switch {
+			case b.Kind == bottle.Application:
+				want[b.Group] += b.Running
+			case strings.HasPrefix(b.Group, "stop-the-world (GC"):
+				want["stopped by the collector"] += b.Running
+			case b.Group == "GC assist":
+				want["assists"] += b.Running
+			case b.Kind == bottle.GC:
+				want["collector"] += b.Running
+			}
+		}
+		var stopped time.Duration
+		for i := range l.Rows {
+			switch r := &l.Rows[i]; r.Category {
+			case Code, C, Syscall, GCSweep:
+				got[r.Group] += r.Time
+			case GCAssist:
+				got["assists"] += r.Time
+			case GCWorker:
+				got["collector"] += r.Time
+			case GCStop:
+				stopped += r.Time
+			}
+		}
+		if stopped < want["stopped by the collector"] { // others have nothing to run then
+			t.Errorf("the world was stopped for %v; the goroutines that stopped it ran for %v", stopped, want["stopped by the collector"])
+		}
+		delete(want, "stopped by the collector")
+		for name, d := range want {
+			if got[name] != d {
+				t.Errorf("%s ran for %v; the bottle graph has %v", name, got[name], d)
+			}
+		}
+		for name, d := range got {
+			if _, ok := want[name]; !ok && d > 0 {
+				t.Errorf("%s ran for %v; the bottle graph does not have it", name, d)
+			}
+		}
+	})
+}
+
+// Ready goroutines that have no processor: the rows sum to the whole queue.
+func TestQueueSums(t *testing.T) {
+	traces(t, func(t *testing.T, file string) {
+		o := NewObserver(Options{})
+		read(t, file, o)
+		l := o.Ledger()
+		var sum, offered time.Duration
+		for i := range l.Rows {
+			sum += l.Rows[i].Queue
+		}
+		for _, d := range l.Offered {
+			offered += d
+		}
+		if sum != l.Queue || offered != l.Wall || l.Queued > l.Wall {
+			t.Errorf("rows have %v of a queue of %v; %v by number of goroutines, and %v with a queue, of %v", sum, l.Queue, offered, l.Queued, l.Wall)
+		}
+	})
+}

@@ -1,0 +1,458 @@
+package ledger
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+	"unsafe"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// rowKey identifies a row during the pass. Frames of one pass are compared by pointer; equal places
+// are joined at the end.
+type rowKey struct {
+	category  category
+	group     who
+	site      *timeline.Frame
+	wait      timeline.Wait
+	waker     who
+	wakerSite *timeline.Frame
+	meanwhile who
+}
+
+// category is the number of a Category.
+type category uint8
+
+const (
+	catCode category = iota
+	catC
+	catSyscall
+	catGCWorker
+	catGCAssist
+	catGCSweep
+	catGCStop
+	catTracer
+	catRuntime
+	catScheduler
+	catWakeUp
+	catIdle
+	catOutside
+	catNoWork
+)
+
+var categories = Categories()
+
+type row struct {
+	time  timeline.Time
+	count int64
+	queue uint64 // in 2^-16 ns
+}
+
+// maxRows bounds the rows: what comes later is added up by category.
+const maxRows = 1 << 14
+
+type rows struct {
+	of      map[rowKey]*row
+	recent  []recentRow         // of which most are found
+	samples map[sampleKey]int64 // of the CPU profiler
+}
+
+type sampleKey struct {
+	group who
+	site  *timeline.Frame
+}
+
+type recentRow struct {
+	key rowKey
+	row *row
+}
+
+const recentRows = 1 << 9
+
+// at returns the row of a key.
+func (r *rows) at(k rowKey) *row {
+	h := uintptr(unsafe.Pointer(k.site))>>3 ^ uintptr(unsafe.Pointer(k.wakerSite))>>6 ^ uintptr(k.group)<<2 ^ uintptr(k.category)<<5 ^ uintptr(k.meanwhile)<<4 ^ uintptr(k.waker)<<1
+	h = (h ^ h>>9) % recentRows
+	if r.recent == nil {
+		r.recent = make([]recentRow, recentRows)
+	}
+	e := &r.recent[h]
+	if e.row == nil || e.key != k {
+		e.key, e.row = k, r.find(k)
+	}
+	return e.row
+}
+
+func (r *rows) find(k rowKey) *row {
+	if found := r.of[k]; found != nil {
+		return found
+	}
+	if len(r.of) >= maxRows {
+		k = rowKey{category: k.category, group: otherGroups}
+		if found := r.of[k]; found != nil {
+			return found
+		}
+	}
+	if r.of == nil {
+		r.of = map[rowKey]*row{}
+	}
+	made := &row{}
+	r.of[k] = made
+	return made
+}
+
+func (r *rows) sample(group who, site *timeline.Frame) {
+	if r.samples == nil {
+		r.samples = map[sampleKey]int64{}
+	}
+	k := sampleKey{group, site}
+	if _, known := r.samples[k]; !known && len(r.samples) >= maxRows {
+		k.site = nil
+	}
+	r.samples[k]++
+}
+
+func (o *Observer) categoryOf(m *member) Category { return categories[o.category(m)] }
+
+// category says what a goroutine that runs does.
+func (o *Observer) category(m *member) category {
+	switch {
+	case o.stop != 0 && o.stopper == m.g:
+		return stopCategory(o.stop)
+	case m.g.Label != "" || m.g.Kind == timeline.GC:
+		return catGCWorker
+	case m.g.Kind == timeline.Tracer:
+		return catTracer
+	case m.g.Kind != timeline.Application:
+		return catRuntime
+	case m.inAssist:
+		return catGCAssist
+	case len(o.sweeping) > 0 && o.sweeping[m.proc]:
+		return catGCSweep
+	case m.c:
+		return catC
+	case m.call:
+		return catSyscall
+	}
+	return catCode
+}
+
+func stopCategory(w who) category {
+	switch w {
+	case stopGC:
+		return catGCStop
+	case stopTracer:
+		return catTracer
+	}
+	return catRuntime
+}
+
+// book adds the time that a goroutine has run to the row of what it did, at a site.
+func (o *Observer) book(m *member, site *timeline.Frame) {
+	dt, queue := o.now-m.since, o.queue-m.queue
+	m.since, m.queue = o.now, o.queue
+	if dt == 0 {
+		return
+	}
+	if m.slot < 0 {
+		o.unbooked += dt
+		return
+	}
+	c := o.category(m)
+	if c == catGCAssist {
+		site = m.assist
+	}
+	k := rowKey{category: c, group: m.group, site: site}
+	r := o.rows.at(k)
+	r.time += dt
+	r.queue += queue
+	r.count++
+}
+
+// shortGap bounds what counts as the scheduler's way from one goroutine to the next.
+const shortGap = 10 * timeline.Time(time.Microsecond)
+
+// close books the gap of a slot, which m ends; nil is the end of the trace.
+func (o *Observer) close(s *slot, m *member) {
+	idle := o.scratch[:0]
+	var ready spells // of the goroutine that ends the gap
+	start := o.marks.all[s.mark].time
+	if m != nil && m.mark != noMark && m.readyAt > start {
+		o.marks.between(s.mark, m.mark, &idle)
+		o.marks.between(m.mark, noMark, &ready)
+	} else if m != nil && m.g.Kind == timeline.Application {
+		o.marks.between(s.mark, noMark, &ready)
+	} else {
+		o.marks.between(s.mark, noMark, &idle)
+	}
+	by := o.enderOf(m)
+	switch {
+	case m == nil:
+		idle.addAll(s.pending)
+		s.pending = s.pending[:0]
+		o.empties(rowKey{category: catNoWork}, idle, true)
+	case by == nil:
+		s.pending.addAll(idle)
+		s.pending.addAll(ready)
+	default:
+		k := rowKey{category: catWakeUp, group: by.group, site: by.cause.site, wait: by.cause.wait}
+		if len(idle) == 0 && o.now-start <= shortGap {
+			k.category = catScheduler
+		}
+		o.empties(k, ready, k.category == catWakeUp)
+		idle.addAll(s.pending)
+		s.pending = s.pending[:0]
+		k = rowKey{category: catIdle, group: by.group, site: by.cause.site, wait: by.cause.wait, waker: by.cause.waker, wakerSite: by.cause.wakerSite}
+		if outside(&by.cause) {
+			k.category = catOutside
+		}
+		o.empties(k, idle, true)
+	}
+	o.scratch = idle[:0]
+	o.removeMark(s.mark)
+}
+
+// closeAll books the time in which nothing ran, of all slots, when m ends it: it explains why all of
+// them were empty. nil is the end of the trace.
+func (o *Observer) closeAll(m *member) {
+	if o.nobody == 0 || o.procs == 0 {
+		return // while GOMAXPROCS is not known, it is kept
+	}
+	by := o.enderOf(m)
+	if m != nil && by == nil {
+		return // it is counted as part of the next time
+	}
+	times := timeline.Time(o.procs)
+	if m == nil {
+		o.empties(rowKey{category: catNoWork}, spells{{nobody, o.nobody * times}}, true)
+		o.nobody = 0
+		return
+	}
+	ready := min(o.now-m.readyAt, o.nobody)
+	k := rowKey{category: catWakeUp, group: by.group, site: by.cause.site, wait: by.cause.wait}
+	o.empties(k, spells{{nobody, ready * times}}, true)
+	k.waker, k.wakerSite = by.cause.waker, by.cause.wakerSite
+	k.category = catIdle
+	if outside(&by.cause) {
+		k.category = catOutside
+	}
+	o.empties(k, spells{{nobody, (o.nobody - ready) * times}}, true)
+	o.nobody = 0
+}
+
+// enderOf returns the goroutine that is the cause of a gap's end. It is m, unless m had been stopped:
+// then it is the one that took the slot of m, as the receiver of a mutex does that is handed over. It
+// is nil if that is not one of the program, or was stopped as well: the gap is then counted as part of the
+// next one in its slot.
+func (o *Observer) enderOf(m *member) *member {
+	if m != nil && m.slot >= 0 && int(m.slot) < len(o.slots) && stopped(m.cause.wait) {
+		m = o.known(o.slots[m.slot].g)
+	}
+	if m == nil || stopped(m.cause.wait) || m.g.Kind != timeline.Application || m.g.Label != "" {
+		return nil
+	}
+	return m
+}
+
+// outside reports whether no goroutine ended the wait: a timer, the network or the operating system did.
+func outside(c *cause) bool {
+	if c.waker != 0 {
+		return false
+	}
+	switch c.wait {
+	case timeline.WaitSleep, timeline.WaitNetwork, timeline.WaitSyscall, timeline.WaitCThread,
+		timeline.WaitChanReceive, timeline.WaitSelect, timeline.WaitCreated:
+		return true
+	}
+	return false
+}
+
+// empties books the time of an empty slot, by who ran meanwhile if that matters.
+func (o *Observer) empties(k rowKey, s spells, meanwhile bool) {
+	for _, sp := range s {
+		if sp.time == 0 {
+			continue
+		}
+		key := k
+		switch {
+		case sp.who < 0:
+			key = rowKey{category: stopCategory(sp.who)}
+		case meanwhile:
+			key.meanwhile = sp.who
+		}
+		r := o.rows.at(key)
+		r.time += sp.time
+		r.count++
+	}
+}
+
+// Ledger returns the ledger of the pass, once it has ended.
+func (o *Observer) Ledger() *Ledger {
+	l := &Ledger{
+		Start: time.Duration(o.from), Wall: time.Duration(o.now), Procs: o.maxProcs, Capacity: time.Duration(o.capacity),
+		Queue: time.Duration(o.queueArea), Queued: time.Duration(o.queued),
+		Born: o.births.total, BornLate: o.births.late(o.now), Ended: o.births.ended, Slices: o.slices,
+	}
+	for _, d := range o.offered {
+		l.Offered = append(l.Offered, time.Duration(d))
+	}
+	sampled := o.sampledGroups()
+	type fine struct {
+		Row
+		queue uint64
+	}
+	joined := map[Row]*fine{}
+	add := func(r Row, t timeline.Time, count int64, queue uint64) {
+		f := joined[r]
+		if f == nil {
+			f = &fine{Row: r}
+			joined[r] = f
+		}
+		f.Time += time.Duration(t)
+		f.Count += count
+		f.queue += queue
+	}
+	totals := map[who]*row{}
+	for k, r := range o.rows.of {
+		if sampled[k.group] > 0 && k.category == catCode {
+			sum := totals[k.group]
+			if sum == nil {
+				sum = &row{}
+				totals[k.group] = sum
+			}
+			sum.time += r.time
+			sum.count += r.count
+			sum.queue += r.queue
+			continue
+		}
+		add(o.row(k), r.time, r.count, r.queue)
+	}
+	for group, sum := range totals {
+		o.divide(group, sum, sampled[group], func(site *timeline.Frame, t timeline.Time, queue uint64) {
+			r := o.row(rowKey{category: catCode, group: group, site: site})
+			r.Sampled = true
+			count := int64(0)
+			if sum.count > 0 {
+				count, sum.count = sum.count, 0
+			}
+			add(r, t, count, queue)
+		})
+	}
+	left := l.Queue
+	for _, f := range joined {
+		f.Queue = time.Duration(f.queue >> fracBits)
+		left -= f.Queue
+		l.Rows = append(l.Rows, f.Row)
+	}
+	slices.SortFunc(l.Rows, func(a, b Row) int { return cmp.Or(cmp.Compare(b.Time, a.Time), a.compareKey(&b)) })
+	if left > 0 {
+		for i := range l.Rows {
+			if l.Rows[i].Queue > 0 {
+				l.Rows[i].Queue += left // what rounding left
+				break
+			}
+		}
+	}
+	l.Warnings = o.warnings()
+	return l
+}
+
+// minSamples is how many samples of a group divide its time: with fewer, chance decides.
+const minSamples = 20
+
+func (o *Observer) sampledGroups() map[who]int64 {
+	n := map[who]int64{}
+	for k, c := range o.rows.samples {
+		n[k.group] += c
+	}
+	for group, c := range n {
+		if c < minSamples {
+			delete(n, group)
+		}
+	}
+	return n
+}
+
+// divide divides the running of a group among its sites as its samples are, to the nanosecond.
+func (o *Observer) divide(group who, sum *row, samples int64, add func(*timeline.Frame, timeline.Time, uint64)) {
+	type part struct {
+		site *timeline.Frame
+		n    int64
+	}
+	var parts []part
+	for k, n := range o.rows.samples {
+		if k.group == group {
+			parts = append(parts, part{k.site, n})
+		}
+	}
+	slices.SortFunc(parts, func(a, b part) int {
+		return cmp.Or(cmp.Compare(b.n, a.n), placeOf(a.site).compare(placeOf(b.site)))
+	})
+	// Cumulative, so that the parts sum to the whole.
+	var seen int64
+	var time timeline.Time
+	var queue uint64
+	for _, p := range parts {
+		seen += p.n
+		t := timeline.Time(float64(sum.time) * float64(seen) / float64(samples))
+		q := uint64(float64(sum.queue) * float64(seen) / float64(samples))
+		if seen == samples {
+			t, q = sum.time, sum.queue
+		}
+		add(p.site, t-time, q-queue)
+		time, queue = t, q
+	}
+}
+
+func (o *Observer) row(k rowKey) Row {
+	r := Row{Category: categories[k.category]}
+	if k.group != 0 {
+		r.Group = o.names[k.group]
+	}
+	switch r.Category {
+	case NoWork:
+		r.Meanwhile = o.names[k.meanwhile]
+		return r
+	case GCStop, Runtime:
+		r.Group = ""
+		return r
+	case GCWorker, Tracer:
+		return r
+	}
+	r.Site = placeOf(k.site)
+	if !r.Category.Empty() {
+		return r
+	}
+	r.Wait = k.wait.String()
+	if r.Category == Scheduler {
+		return r
+	}
+	if k.waker != 0 {
+		r.Waker, r.WakerSite = o.names[k.waker], placeOf(k.wakerSite)
+	}
+	r.Meanwhile = o.names[k.meanwhile]
+	return r
+}
+
+func placeOf(f *timeline.Frame) Place {
+	if f == nil {
+		return Place{}
+	}
+	return Place{f.Func, f.File, f.Line}
+}
+
+func (o *Observer) warnings() (w []string) {
+	if o.unbooked > 0 {
+		w = append(w, fmt.Sprintf("More goroutines ran than GOMAXPROCS: %s of running is not in the ledger.", format.Duration(time.Duration(o.unbooked))))
+	}
+	if o.maxProcs == 0 {
+		w = append(w, "The trace does not say GOMAXPROCS.")
+	}
+	if o.version > 0 && o.version < 22 {
+		w = append(w, fmt.Sprintf("A trace of Go 1.%d does not show the states of goroutines as exactly as those since Go 1.22.", o.version))
+	}
+	return w
+}
