@@ -11,7 +11,10 @@ import (
 	"runtime/trace"
 	"time"
 
+	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/diagnose"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/workload"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -22,15 +25,15 @@ func init() {
 		name:    "demo",
 		rank:    2,
 		args:    "[flags]",
-		summary: "run a small program with a known neck and draw its graph",
+		summary: "run a small program with a known neck, and say what limits it",
 		help:    demoHelp,
 		run:     runDemo,
 	})
 }
 
-const demoHelp = `Demo runs a small program inside this process and draws its bottle graph: some workers
-process a queue of files, of which the last one is much larger than the rest. Its worker
-goes on alone when the others are done: the neck. It takes about two seconds.
+const demoHelp = `Demo runs a small program inside this process, says what limits it, and draws its bottle
+graph: some workers process a queue of files, of which the last one is much larger than the
+rest. Its worker goes on alone when the others are done: the neck. It takes about two seconds.
 
     -o FILE          where the picture goes (default bottleneck-demo.svg); .svg or .png, or
                      any other form that "bottleneck graph -o" knows
@@ -118,11 +121,12 @@ func runDemo(ctx context.Context, std stdio, args []string) error {
 
 // demoRun is what came of a run.
 type demoRun struct {
-	factor int
-	result *workload.Result
-	trace  []byte
-	graph  *bottle.Graph
-	alone  map[string]time.Duration // for how long each worker was the only one running
+	factor  int
+	result  *workload.Result
+	trace   []byte
+	verdict *diagnose.Verdict
+	graph   *bottle.Graph
+	alone   map[string]time.Duration // for how long each worker was the only one running
 }
 
 // record runs the program under the tracer and reads the trace.
@@ -160,10 +164,11 @@ func (d *demo) progress(since time.Duration) string {
 func (r *demoRun) read(ctx context.Context) error {
 	graph := bottle.NewObserver(bottle.Options{Group: bottle.ByRegion})
 	alone := &loneliness{}
-	_, err := timeline.Read(ctx, bytes.NewReader(r.trace), timeline.Options{Name: "the demo's trace"}, graph, alone)
+	report, err := bn.Analyze(ctx, bytes.NewReader(r.trace), bn.Options{Name: "the demo's trace", NoSpeedup: true, Observers: []timeline.Observer{graph, alone}})
 	if err != nil {
 		return err
 	}
+	r.verdict = report.Verdict
 	r.graph, r.alone = graph.Graph(), alone.alone
 	r.graph.CPUs = host.Processors()
 	var running time.Duration
@@ -183,6 +188,12 @@ func (d *demo) show(std stdio, r *demoRun) error {
 		source: fmt.Sprintf("%d workers, %d files, the last one %d times larger than the others", d.workers, d.files, d.factor),
 	}
 	draw.terminal, _ = terminalOf(std.out)
+	if err := text.Verdict(std.out, r.verdict, draw.terminal.textOptions()); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(std.out, "\n"); err != nil {
+		return err
+	}
 	if err := writeText(std.out, r.graph, draw); err != nil {
 		return err
 	}
