@@ -26,6 +26,13 @@ import (
 //
 // A thread that C made, and that has called Go, is a goroutine as well. Between two calls of Go it is where no function of
 // the program has sent it: it is SyscallBlocked, with the wait WaitCThread.
+// It is called by the function that it calls, or "C thread" where that is not known, or where there are several.
+
+// callback is at the root of the call chains of a thread of C.
+const callback = "runtime.cgocallback"
+
+// cThread is the name of a thread of C of which no more is known.
+const cThread = "C thread"
 
 // NoteC returns the note (Info.Notes) of a pass that has seen C code; "" of others.
 func (i *Info) NoteC() string {
@@ -34,6 +41,16 @@ func (i *Info) NoteC() string {
 	}
 	return fmt.Sprintf("%s ran C code for %s, which the scheduler does not see. It counts as running while a processor is free for it; a trace cannot tell whether it computes or waits.",
 		format.Plural(i.GoroutinesInC, "goroutine", "goroutines"), format.Duration(time.Duration(i.InC)))
+}
+
+// noteUnplaced returns the note of a pass in which goroutines were in system calls, or in C, without a call chain; "" if no
+// goroutine is known to have been in C. The trace shows the call chain of such a call only at its beginning, or when it lasts as long as
+// a generation: where a goroutine went next is not where it was.
+func (r *replay) noteUnplaced() string {
+	if r.unplaced == 0 || r.info.InC == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Goroutines were in a system call or in C code for %s, and no call chain shows in which, as for those that were there when the trace began. It counts as a system call.", format.Duration(time.Duration(r.unplaced)))
 }
 
 // callsC reports whether a stack with which a goroutine left Go for a system call is that of a call of C: the

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -245,6 +246,58 @@ func TestSiteInTheStandardLibraryIsNotWhereAllWaitsGo(t *testing.T) {
 		}
 		if got := siteOf(frames).Func; got != c.want {
 			t.Errorf("%q: %s, want %s", c.chain, got, c.want)
+		}
+	}
+}
+
+// TestThreadsOfCAreNamedByWhatTheyCall: by the exported function, if it is one; and they are the program's.
+func TestThreadsOfCAreNamedByWhatTheyCall(t *testing.T) {
+	calls := func(fn string) []string {
+		return stk("time.Sleep", "main.work", fn, "_cgoexp_7607939f7577_"+fn, "runtime.cgocallbackg1", "runtime.cgocallbackg", "runtime.cgocallback")
+	}
+	for _, tt := range []struct {
+		what, want string
+		blocks     [][]string
+	}{
+		{"one function", "main.onEvent", [][]string{calls("main.onEvent"), calls("main.onEvent")}},
+		{"two functions", "C thread", [][]string{calls("main.onEvent"), calls("main.onClose")}},
+		{"a short call, which leaves no call chain", "C thread", nil},
+	} {
+		w := newWire(26)
+		g := w.generation(1, 1000)
+		g.thread(1).runs(1001, 0, 1).ev(1010, wHeapAlloc, 1).ev(1100, wGoBlock, "select", stk("main.main")).ev(1110, wProcStop)
+		m := g.thread(2).ev(1120, wGoCreateSyscall, 7).ev(1130, wProcStart, 0, 1).ev(1140, wSyscallEndBlocked).ev(1150, wGoStart, 7, 1)
+		seq := 1
+		for i, b := range tt.blocks {
+			at := uint64(1200 + 100*i)
+			m.ev(at, wGoBlock, "sleep", b).ev(at+10, wGoUnblock, 7, seq+1, stk()).ev(at+20, wGoStart, 7, seq+2)
+			seq += 2
+		}
+		m.ev(1500, wSyscallBegin, 2, stk()).ev(1520, wGoDestroySyscall)
+		fs := w.tell(t)
+		if got := fs.born[7].Func; got != tt.want {
+			t.Errorf("%s: born as %q, want %q", tt.what, got, tt.want)
+		}
+		if len(fs.named) > 0 {
+			t.Errorf("%s: named later: %q", tt.what, fs.named)
+		}
+	}
+	if k := kindOf("runtime.cgocallback"); k != Application {
+		t.Errorf("a thread of C is of the kind %v", k)
+	}
+}
+
+// TestCallsWithoutACallChainMayBeC: what is not known is said, but of a program without C.
+func TestCallsWithoutACallChainMayBeC(t *testing.T) {
+	for _, fn := range []string{"main._Cfunc_compute", "syscall.write"} {
+		w := newWire(26)
+		g := w.generation(1, 1000)
+		g.thread(1).runs(1001, 0, 1).ev(1010, wHeapAlloc, 1).ev(1100, wSyscallBegin, 1, stk(fn, "main.work")).ev(1200, wSyscallEnd)
+		g.thread(2).ev(1150, wGoStatus, 5, 2, sSyscall).ev(1151, wSyscallEndBlocked)
+		info := mustRead(t, w.bytes(), Options{}, newChecker())
+		said := slices.ContainsFunc(info.Notes, func(n string) bool { return strings.Contains(n, "in a system call or in C code for 14") })
+		if said != (info.InC > 0) || said != strings.Contains(fn, "_Cfunc_") {
+			t.Errorf("%s: %q", fn, info.Notes)
 		}
 	}
 }

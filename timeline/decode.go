@@ -389,6 +389,8 @@ func (c *cursor) goTransition(ev *trace.Event, st *trace.StateTransition) {
 		c.name(g, fromCreation, c.lookup(st.Stack))
 		if to != Syscall {
 			c.d.gs[g].site = y
+		} else if c.d.gs[g].name < 0 {
+			c.d.gs[g].name = c.nameID(callback)
 		}
 	}
 	c.real()

@@ -46,7 +46,7 @@ type Goroutine struct {
 	Func string
 	// Start is the function that the goroutine was started with as the compiler calls it, "main.run.gowrap1" for the second
 	// "go f(x)" in run where f is a variable; "" while the trace does not show it. A goroutine that is older than the trace shows it
-	// as the root of a call chain; it may stay unknown for as long as the goroutine never blocks.
+	// as the root of a call chain; it may stay unknown for as long as the goroutine never blocks. That of a thread of C is runtime.cgocallback.
 	Start string
 	// Kind follows from Start.
 	Kind Kind
@@ -158,7 +158,7 @@ const coroutineStart = "runtime.corostart"
 // kindOf classifies a goroutine by its start function.
 func kindOf(fn string) Kind {
 	switch {
-	case fn == "runtime.main", fn == coroutineStart:
+	case fn == "runtime.main", fn == coroutineStart, fn == callback:
 		return Application
 	case strings.HasPrefix(fn, "runtime/trace."), strings.HasPrefix(fn, "runtime.trace"), strings.HasPrefix(fn, "runtime.(*trace"), isOwn(fn):
 		return Tracer

@@ -230,7 +230,7 @@ type role struct {
 
 func roleOf(f *Frame) role {
 	r := role{known: true, handles: passesOn[f.Func] || isMethodHandler(f.Func), pkg: int32(len(symbol.Package(f.Func))), enclosing: int32(len(symbol.Enclosing(f.Func)))}
-	r.adapter = r.handles || symbol.IsWrapper(f.Func, f.File)
+	r.adapter = r.handles || symbol.IsWrapper(f.Func, f.File) || strings.HasPrefix(f.Func, "_cgoexp_") // cgo's, of an exported function
 	r.transparent = r.adapter
 	r.foreign = strings.HasPrefix(f.Func, "google.golang.org/grpc.") || strings.HasPrefix(f.Func, "google.golang.org/grpc/internal/") || isForeign(f.File) && (f.Func[:r.pkg] != "main" || isInlined(f.Func[r.pkg:r.enclosing]))
 	if symbol.IsStandard(f.Func[:r.pkg]) {
@@ -772,6 +772,8 @@ func (r *replay) baptise(g *Goroutine, l *localG) bool {
 	case g.varies, name == several, name != "" && g.named && name != g.Func:
 		g.varies, g.named = true, true
 		switch {
+		case g.Start == callback:
+			return g.rename(cThread)
 		case g.launcher != "":
 			return g.rename(g.launcher)
 		case !symbol.IsStandard(g.start.frame.pkg()):
@@ -785,6 +787,8 @@ func (r *replay) baptise(g *Goroutine, l *localG) bool {
 		return g.rename(name)
 	case g.named:
 		return false
+	case g.Start == callback:
+		return g.rename(cThread)
 	}
 	switch known := r.sites[g.site]; {
 	case g.site == nil:

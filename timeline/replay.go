@@ -48,6 +48,7 @@ type replay struct {
 	sysProc    map[int32]*Goroutine // by P: the goroutine in a system call that holds it
 	procs      []*Goroutine         // the same, for small numbers of P
 	detached   detached             // goroutines in C without a P
+	unplaced   Time                 // in system calls without a call chain
 	tasks      map[uint64]openTask
 	open       map[rangeKey]Time // ranges that belong to no goroutine
 	naming
@@ -291,6 +292,7 @@ func (r *replay) appear(i int32, t Time) *Goroutine {
 		cur.thread, cur.proc = r.threadAt(l.thread), l.proc
 	case Syscall:
 		cur.wait, cur.stack = WaitSyscall, stack
+		g.ofC = g.ofC || g.Start == callback
 		cur.thread, cur.proc = r.threadAt(l.thread), l.proc
 		if r.version < firstGenerational {
 			cur.proc = -1 // told with the P of the teller; the world was stopped, so the call has none
@@ -357,6 +359,9 @@ func (r *replay) show(g *Goroutine, cur *interval, waker *Goroutine, wakerStack 
 	tr.Waker, tr.WakerStack = waker, wakerStack
 	tr.To = cur.state
 	g.cur = *cur
+	if tr.Stack == nil && tr.Wait == WaitSyscall && tr.State != Runnable {
+		r.unplaced += tr.End - tr.Start
+	}
 	if tr.State.IsC() {
 		r.info.InC += tr.End - tr.Start
 		if !g.wasInC {
@@ -556,6 +561,9 @@ func (r *replay) end() {
 		r.change(g, &interval{since: r.now, proc: -1, thread: -1}, nil, nil)
 	}
 	if note := r.info.NoteC(); note != "" {
+		r.info.Notes = append(r.info.Notes, note)
+	}
+	if note := r.noteUnplaced(); note != "" {
 		r.info.Notes = append(r.info.Notes, note)
 	}
 	e := &End{Time: r.now}

@@ -155,7 +155,7 @@ func (t *stackTable) classify(s *Stack) {
 	s.wait = [3]Wait{waitOf("sync", s), waitOf("select", s), waitOf("chan send", s)}
 	s.calls = t.callsOf(s.Frames)
 	s.block = s
-	s.inC, s.fromC, s.site = callsC(s.Frames), s.Root().Func == "runtime.cgocallback", siteOf(s.Frames)
+	s.inC, s.fromC, s.site = callsC(s.Frames), s.Root().Func == callback, siteOf(s.Frames)
 	var skip int
 	if s.parked, skip = waitOfStatus(s); skip > 0 {
 		s.block = t.internFrames(s.Frames[skip:])

@@ -8,7 +8,8 @@ import "strings"
 // prefixes begin the names of such functions.
 var prefixes = []string{
 	"sync.(*WaitGroup).Go",
-	"runtime.corostart", // of iter.Pull
+	"runtime.corostart",   // of iter.Pull
+	"runtime.cgocallback", // by which a thread of C calls Go
 	"golang.org/x/sync/errgroup.(*Group).",
 	"github.com/sourcegraph/conc",
 	"github.com/bottleneck-go/bottleneck/granularity.",
