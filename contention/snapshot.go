@@ -152,17 +152,12 @@ func (s *session) party(c *callstack.Chain, g uint64) Party {
 	return newParty(s.stack(c), g)
 }
 
-// newParty puts a goroutine into the group of the function that it was started with or,
-// if a library started it, that it was started for.
+// newParty puts a goroutine into the group of the function that it was started for, as far as the call chain shows: the graph of a trace
+// names it by the same rules.
 func newParty(st *Stack, g uint64) Party {
 	p := Party{Goroutine: g, Stack: st}
-	if st.Truncated {
-		return p
-	}
-	for i := len(st.Frames) - 1; i >= 0; i-- {
-		if p.Group = st.Frames[i].Func; !starter.Is(p.Group) {
-			break
-		}
+	if n := len(st.Frames); n > 0 && !st.Truncated {
+		p.Group = st.Frames[starter.Name(n, func(i int) (string, string) { return st.Frames[i].Func, st.Frames[i].File })].Func
 	}
 	return p
 }

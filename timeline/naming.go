@@ -86,8 +86,8 @@ func (t *stackTable) callsOf(frames []*Frame) *calls {
 	if i >= 0 {
 		c.first = frames[i]
 		c.steps = follow(frames, i)
-		if c.first.its().foreign {
-			for i >= 0 && (frames[i].its().foreign || isTransparent(frames[i])) {
+		if c.first.its().Foreign {
+			for i >= 0 && (frames[i].its().Foreign || isTransparent(frames[i])) {
 				i--
 			}
 			if i >= 0 {
@@ -97,7 +97,7 @@ func (t *stackTable) callsOf(frames []*Frame) *calls {
 		}
 	}
 	// The root starts no goroutines for others, there is nothing of the program in the call chain, and it reads.
-	c.reads = c.own == nil && (c.first == nil || c.first.its().foreign) && !isAdapter(root) && !starter.Is(root.Func) && reads(frames)
+	c.reads = c.own == nil && (c.first == nil || c.first.its().Foreign) && !isAdapter(root) && !starter.Is(root.Func) && reads(frames)
 	if len(c.steps) == 0 && c.own == nil && c.first == root && !c.reads {
 		return nil
 	}
@@ -180,30 +180,14 @@ func follow(frames []*Frame, i int) (steps []step) {
 	return steps
 }
 
-// callee returns the frame that frame i calls, without what only passes a call on; −1 if there is none that is the program's own. It
-// reports whether what passes it on is that of handlers.
+// callee is starter.Callee for frames.
 func callee(frames []*Frame, i int) (at int, passes bool) {
-	caller := frames[i]
-	for i--; i >= 0; i-- {
-		f := frames[i]
-		if isAdapter(f) {
-			passes = passes || f.its().handles
-			continue
-		}
-		if isTransparent(f) {
-			return -1, false
-		}
-		return i, passes || strings.HasSuffix(f.Func, serveHTTP) && strings.HasSuffix(caller.Func, serveHTTP)
-	}
-	return -1, false
+	return starter.Callee(i, func(i int) (string, starter.Role) { return frames[i].Func, frames[i].its().Role })
 }
-
-// serveHTTP ends the names of handlers of net/http.
-const serveHTTP = ".ServeHTTP"
 
 // isByValue reports whether the names of caller and callee show that the call was by a function value.
 func isByValue(from, to *Frame) bool {
-	if to.pkg() == "main" && from.pkg() != "main" || from.its().foreign && !to.its().foreign {
+	if to.pkg() == "main" && from.pkg() != "main" || from.its().Foreign && !to.its().Foreign {
 		return true
 	}
 	enclosing := to.enclosing()
@@ -221,50 +205,11 @@ func isWithin(path, pkg string) bool {
 
 // role is what the names of a frame say of it. Frames of a trace have theirs from the beginning: the rules are many.
 type role struct {
-	known                bool
-	adapter, transparent bool
-	handles              bool  // an adapter of handlers
-	foreign              bool  // of another module than the program's
-	pkg, enclosing       int32 // lengths of the import path and of the name of the declared function
+	starter.Role
+	known bool
 }
 
-func roleOf(f *Frame) role {
-	r := role{known: true, handles: passesOn[f.Func] || isMethodHandler(f.Func), pkg: int32(len(symbol.Package(f.Func))), enclosing: int32(len(symbol.Enclosing(f.Func)))}
-	r.adapter = r.handles || symbol.IsWrapper(f.Func, f.File) || strings.HasPrefix(f.Func, "_cgoexp_") // cgo's, of an exported function
-	r.transparent = r.adapter
-	r.foreign = strings.HasPrefix(f.Func, "google.golang.org/grpc.") || strings.HasPrefix(f.Func, "google.golang.org/grpc/internal/") || isForeign(f.File) && (f.Func[:r.pkg] != "main" || isInlined(f.Func[r.pkg:r.enclosing]))
-	if symbol.IsStandard(f.Func[:r.pkg]) {
-		r.transparent = !strings.HasSuffix(f.File, "_test.go") // the library's own tests and benchmarks are the program
-	} else if !r.transparent {
-		r.transparent = starter.Is(f.Func)
-	}
-	return r
-}
-
-// isInlined reports whether the name of a declared function, without its package, is that of two: a function literal of a function that
-// is inlined in another one is called as that, as in "main.run.Recover.func1", and is in the file of the first. A main package
-// may be in the module cache, too.
-func isInlined(name string) bool {
-	return strings.Count(name[strings.LastIndexByte(name, ')')+1:], ".") > 1
-}
-
-// isForeign reports whether a file is in the module cache ("/pkg/mod/example.com/q@v1.2.3/q.go", also without its beginning, as
-// -trimpath has it) or in a directory of vendored modules.
-func isForeign(file string) bool {
-	if strings.Contains(file, "/vendor/") {
-		return true
-	}
-	for {
-		i := strings.Index(file, "@v")
-		if i < 0 {
-			return false
-		}
-		file = file[i+2:]
-		if major := strings.TrimLeft(file, "0123456789"); major != file && strings.HasPrefix(major, ".") {
-			return true
-		}
-	}
-}
+func roleOf(f *Frame) role { return role{starter.RoleOf(f.Func, f.File), true} }
 
 // its returns the role of a frame, which is not kept for one that is of no trace.
 func (f *Frame) its() role {
@@ -274,31 +219,15 @@ func (f *Frame) its() role {
 	return roleOf(f)
 }
 
-func (f *Frame) pkg() string       { return f.Func[:f.its().pkg] }
-func (f *Frame) enclosing() string { return f.Func[:f.its().enclosing] }
+func (f *Frame) pkg() string       { return f.Func[:f.its().Package] }
+func (f *Frame) enclosing() string { return f.Func[:f.its().Enclosing] }
 
 // isAdapter reports whether a function only passes a call on.
-func isAdapter(f *Frame) bool { return f.its().adapter }
-
-// passesOn are handlers of net/http that call another one, and do nothing that takes long.
-var passesOn = map[string]bool{
-	"net/http.HandlerFunc.ServeHTTP":             true,
-	"net/http.(*ServeMux).ServeHTTP":             true,
-	"net/http.StripPrefix.func1":                 true,
-	"net/http.MaxBytesHandler.func1":             true,
-	"net/http.(*timeoutHandler).ServeHTTP.func1": true, // the goroutine that calls the handler
-}
-
-// isMethodHandler reports whether a function is what protoc-gen-go-grpc makes to call a method of a service: _Greeter_SayHello_Handler.
-func isMethodHandler(fn string) bool {
-	fn = symbol.Enclosing(fn)
-	fn = fn[strings.LastIndexByte(fn, '.')+1:]
-	return strings.HasPrefix(fn, "_") && strings.HasSuffix(fn, "_Handler")
-}
+func isAdapter(f *Frame) bool { return f.its().Adapter }
 
 // isTransparent reports whether goroutines are not named by a function: it is the compiler's, of the standard library, of gRPC, or
 // known to start goroutines for others.
-func isTransparent(f *Frame) bool { return f.its().transparent }
+func isTransparent(f *Frame) bool { return f.its().Transparent }
 
 // server is how the goroutine of a connection or stream is named while no handler runs.
 //

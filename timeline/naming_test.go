@@ -451,19 +451,6 @@ func TestAServersGoroutineBeginsWithWhatItDoes(t *testing.T) {
 	}
 }
 
-// TestIsForeign: where the files of other modules are.
-func TestIsForeign(t *testing.T) {
-	for file, want := range map[string]bool{
-		"/root/go/pkg/mod/github.com/panjf2000/ants/v2@v2.12.1/worker.go": true, "github.com/panjf2000/ants/v2@v2.12.1/worker.go": true,
-		"/root/go/pkg/mod/golang.org/x/net@v0.0.0-20230530153820-e85fd2cbaebc/http2/frame.go": true, "/home/x/vendor/gopkg.in/yaml.v3/decode.go": true,
-		"/home/x/app@v/main.go": false, "/home/x/app@v2/main.go": false, "/home/x/main.go": false, "x.go": false, "": false,
-	} {
-		if got := isForeign(file); got != want {
-			t.Errorf("%q: %v", file, got)
-		}
-	}
-}
-
 // lifeNames collects, for each name, the goroutines that had it while they ran, and all start functions.
 type lifeNames struct {
 	Base

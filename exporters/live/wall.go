@@ -48,12 +48,18 @@ func ours(s *profile.Sample) bool {
 	})
 }
 
+// linesOf are the calls of a sample, leaf first.
+func linesOf(s *profile.Sample) (lines []profile.Line) {
+	for _, l := range s.Location {
+		lines = append(lines, l.Line...)
+	}
+	return lines
+}
+
 // callsOf are the functions of a sample, root first, without those of the runtime below it.
 func callsOf(s *profile.Sample) (calls []string) {
-	for _, l := range slices.Backward(s.Location) {
-		for _, line := range slices.Backward(l.Line) {
-			calls = append(calls, symbol.Unescape(line.Function.Name))
-		}
+	for _, line := range slices.Backward(linesOf(s)) {
+		calls = append(calls, symbol.Unescape(line.Function.Name))
 	}
 	if len(calls) > 1 && calls[0] == "runtime.goexit" {
 		calls = calls[1:]
@@ -64,22 +70,20 @@ func callsOf(s *profile.Sample) (calls []string) {
 	return calls
 }
 
-// groupOf is the group of the bottle graph that a goroutine belongs to, as package timeline names it, but
-// for the launchers, which a single sample does not show.
+// groupOf is the group of the bottle graph that a goroutine belongs to, by the rules of package timeline, but
+// for the program's own launchers, which a single sample does not show.
 func groupOf(s *profile.Sample) string {
 	if len(s.Location) >= deepStack {
 		return "(unknown: deep call chain)"
 	}
-	calls := callsOf(s)
-	if len(calls) == 0 {
+	lines := linesOf(s)
+	if len(lines) == 0 {
 		return "(unnamed)"
 	}
-	for _, call := range calls {
-		if !starter.Is(call) && !symbol.IsStandard(symbol.Package(call)) && !symbol.IsWrapper(call, "") {
-			return call
-		}
-	}
-	return calls[0]
+	i := starter.Name(len(lines), func(i int) (string, string) {
+		return symbol.Unescape(lines[i].Function.Name), lines[i].Function.Filename
+	})
+	return symbol.Unescape(lines[i].Function.Name)
 }
 
 // wallText says of each group how many goroutines it had on average, and what they did.
