@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unsafe"
 
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/starter"
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
@@ -43,7 +45,9 @@ import (
 // before it calls a handler, and reading shows. Its stretches of running belong to what the call chain at the end shows; see server.
 //
 // All that a generation (about a second) shows holds from its beginning. It does not change what was shown before: a launcher that
-// is found in a later generation is none in an earlier one.
+// is found in a later generation is none in an earlier one. Observers have added the goroutine to its group by then, and cannot take it
+// out: that at least one of a group ran, or that several did, is known of the group, not of each of any number of goroutines. A
+// note of the pass says how many have two names; see renamed.
 
 // calls is what a call chain shows of who started its goroutine, and for what. Call chains that show the same share it.
 type calls struct {
@@ -726,6 +730,40 @@ func (r *replay) baptise(g *Goroutine, l *localG) bool {
 		return g.rename(known)
 	}
 	return g.rename(r.place(g.site, g.start))
+}
+
+// renamed counts the goroutines that got another name, or their first one, in a later generation than the one that showed them.
+type renamed struct {
+	goroutines int
+	first      [2]string // the names of the first one
+	at         Time
+	counted    map[int64]bool
+}
+
+// maxRenamed bounds the goroutines of which it is known that they were counted: more than one new name is rare.
+const maxRenamed = 1 << 16
+
+func (n *renamed) add(g *Goroutine, before string, t Time) {
+	if g.Kind != Application || n.counted[g.ID] {
+		return
+	}
+	if n.goroutines == 0 {
+		n.first, n.at = [2]string{before, g.Func}, t
+		n.counted = map[int64]bool{}
+	}
+	n.goroutines++
+	if len(n.counted) < maxRenamed {
+		n.counted[g.ID] = true
+	}
+}
+
+// note returns the note of a pass; "" if no goroutine has two names.
+func (n *renamed) note(start Time) string {
+	if n.goroutines == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s two names, as the trace shows only later what they are for: one is called %s until %s, then %s.", format.Plural(n.goroutines, "goroutine has", "goroutines have"),
+		format.Clean(n.first[0]), format.Duration(time.Duration(n.at-start)), format.Clean(n.first[1]))
 }
 
 // reading is what a server's goroutine does besides handling.

@@ -81,19 +81,19 @@ func TestWrappedGoroutines(t *testing.T) {
 	}
 }
 
-// renamed notes every name that a goroutine gets.
-type renamed struct {
+// newNames notes every name that a goroutine gets.
+type newNames struct {
 	Base
 	got []string
 }
 
-func (r *renamed) Transition(t *Transition) {
+func (r *newNames) Transition(t *Transition) {
 	if t.State == NotExist {
 		r.got = append(r.got, "born "+t.G.Func)
 	}
 }
 
-func (r *renamed) Named(g *Goroutine, _ Time) { r.got = append(r.got, "named "+g.Func) }
+func (r *newNames) Named(g *Goroutine, _ Time) { r.got = append(r.got, "named "+g.Func) }
 
 // TestPlaceUntilKnown: in the first of two generations, a goroutine of WaitGroup.Go shows no call chain; in the second, it blocks.
 func TestPlaceUntilKnown(t *testing.T) {
@@ -102,11 +102,15 @@ func TestPlaceUntilKnown(t *testing.T) {
 	m.ev(1010, wGoCreate, 7, stk("sync.(*WaitGroup).Go.func1"), stk("sync.(*WaitGroup).Go", "main.run@20", "main.main")).ev(1900, wHeapAlloc, 1)
 	m = w.generation(2, 2000).thread(1).ev(2001, wProcStatus, 0, pRunning).ev(2002, wGoStatus, 1, 1, sRunning).ev(2010, wGoBlock, "select", stk("main.main"))
 	m.ev(2015, wGoStatus, 7, noM, sRunnable).ev(2020, wGoStart, 7, 1).ev(2030, wGoBlock, "select", stk("main.leaf", "main.run.func1", "sync.(*WaitGroup).Go.func1"))
-	o := &renamed{}
-	mustRead(t, w.bytes(), Options{}, o)
+	o := &newNames{}
+	info := mustRead(t, w.bytes(), Options{}, o)
 	want := []string{"born main.run:20 (WaitGroup.Go)", "named main.run.func1"}
 	if !slices.Equal(o.got, want) {
 		t.Errorf("got %q, want %q", o.got, want)
+	}
+	note := "1 goroutine has two names, as the trace shows only later what they are for: one is called main.run:20 (WaitGroup.Go) until 1 µs, then main.run.func1."
+	if !slices.Contains(info.Notes, note) {
+		t.Errorf("the notes are %q, want %q", info.Notes, note)
 	}
 }
 

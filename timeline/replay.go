@@ -48,7 +48,8 @@ type replay struct {
 	sysProc    map[int32]*Goroutine // by P: the goroutine in a system call that holds it
 	procs      []*Goroutine         // the same, for small numbers of P
 	detached   detached             // goroutines in C without a P
-	unplaced   Time                 // in system calls without a call chain
+	renamed    renamed
+	unplaced   Time // in system calls without a call chain
 	tasks      map[uint64]openTask
 	open       map[rangeKey]Time // ranges that belong to no goroutine
 	naming
@@ -248,7 +249,8 @@ func (r *replay) enter(t Time) {
 		}
 		l := &d.gs[i]
 		if g := r.local[i]; g != nil {
-			if r.baptise(g, l) {
+			if before := g.Name(); r.baptise(g, l) {
+				r.renamed.add(g, before, t)
 				for _, o := range r.observers {
 					o.Named(g, t)
 				}
@@ -564,6 +566,9 @@ func (r *replay) end() {
 		r.info.Notes = append(r.info.Notes, note)
 	}
 	if note := r.noteUnplaced(); note != "" {
+		r.info.Notes = append(r.info.Notes, note)
+	}
+	if note := r.renamed.note(r.info.Start); note != "" {
 		r.info.Notes = append(r.info.Notes, note)
 	}
 	e := &End{Time: r.now}
