@@ -178,7 +178,7 @@ func (o *Observer) advance(t timeline.Time) timeline.Time {
 	if o.procs > 0 {
 		o.capacity += int64(o.procs) * int64(dt)
 	}
-	if o.empty == 0 && o.ready > 0 && o.running > 0 {
+	if o.procs > 0 && o.empty == 0 && o.ready > 0 && o.running > 0 {
 		o.queued += dt
 		area := uint64(dt) * uint64(o.ready)
 		o.queueArea += int64(area)

@@ -1,0 +1,204 @@
+package ledger
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// play shows an observer a random schedule on some processors, and integrates in steps of the schedule,
+// without slots and marks, what the ledger has to say: for how long processors were empty, by who ran
+// meanwhile.
+func play(seed uint64, opt Options) (l *Ledger, empty map[string]time.Duration, ran map[string]time.Duration, queue time.Duration) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	procs := 1 + r.IntN(6)
+	o := NewObserver(opt)
+	now := timeline.Time(1000)
+	o.Begin(&timeline.Begin{Time: now, Version: 26})
+	type actor struct {
+		g       *timeline.Goroutine
+		proc    int32
+		running bool
+		ready   bool
+	}
+	free := make([]bool, procs)
+	for i := range free {
+		free[i] = true
+	}
+	var actors []*actor
+	turn := func(a *actor, to timeline.State, wait timeline.Wait, waker *actor) {
+		t := &timeline.Transition{To: to}
+		t.G, t.State, t.Wait, t.Start, t.End = a.g, a.g.State(), a.g.Wait(), a.g.Since(), now
+		if waker != nil {
+			t.Waker = waker.g
+		}
+		if a.running {
+			free[a.proc] = true
+		}
+		a.running, a.ready = to == timeline.Running, to == timeline.Runnable
+		if to == timeline.Runnable {
+			wait = a.g.Wait()
+		}
+		a.proc = -1
+		if a.running {
+			for i := range free { // any that is free
+				if k := (i + int(now)) % procs; free[k] {
+					a.proc, free[k] = int32(k), false
+					break
+				}
+			}
+		}
+		cur := reflect.ValueOf(a.g).Elem().FieldByName("cur")
+		*field[timeline.State](cur, "state"), *field[timeline.Wait](cur, "wait") = to, wait
+		*field[timeline.Time](cur, "since"), *field[int32](cur, "proc") = now, a.proc
+		o.Transition(t)
+	}
+	waits := []timeline.Wait{timeline.WaitChanReceive, timeline.WaitMutex, timeline.WaitSleep, timeline.WaitWaitGroup}
+	for i := range 2 + r.IntN(10) {
+		g := &timeline.Goroutine{ID: int64(i + 1), Index: i, Func: fmt.Sprintf("main.f%d", i%4)}
+		if i%7 == 6 {
+			g.Func, g.Kind = "runtime.bgsweep", timeline.GC
+		}
+		a := &actor{g: g, proc: -1}
+		actors = append(actors, a)
+		turn(a, timeline.Waiting, waits[r.IntN(len(waits))], nil)
+	}
+	known := r.IntN(3) == 0
+	metric := func() {
+		o.Metric(&timeline.Metric{Time: now, Name: "/sched/gomaxprocs:threads", Value: uint64(procs)})
+	}
+	if known {
+		metric()
+	}
+	empty, ran = map[string]time.Duration{}, map[string]time.Duration{}
+	from, to := timeline.Time(0), timeline.Time(1<<60)
+	if opt.From > 0 {
+		from = timeline.Time(opt.From)
+	}
+	if opt.To > 0 {
+		to = timeline.Time(opt.To)
+	}
+	clip := func(t timeline.Time) timeline.Time { return min(max(t-1000, from), to) }
+	for range 20 + r.IntN(200) {
+		before := now
+		now += timeline.Time(20_000 + r.IntN(1_000_000)) // longer than what counts as the scheduler's
+		dt := time.Duration(clip(now) - clip(before))
+		running, ready, names := 0, 0, map[string]bool{}
+		for _, a := range actors {
+			if a.running {
+				running++
+				names[a.g.Func] = true
+				ran[a.g.Func] += dt
+			}
+			if a.ready {
+				ready++
+			}
+		}
+		who := Several
+		switch len(names) {
+		case 0:
+			who = Nobody
+		case 1:
+			for name := range names {
+				who = name
+			}
+		}
+		empty[who] += time.Duration(procs-running) * dt
+		if running == procs && known { // else it is not known that there are no more
+			queue += time.Duration(ready) * dt
+		}
+		for range 1 + r.IntN(3) {
+			a := actors[r.IntN(len(actors))]
+			switch {
+			case a.running && r.IntN(4) == 0:
+				turn(a, timeline.Runnable, timeline.WaitPreempted, nil)
+			case a.running:
+				turn(a, timeline.Waiting, waits[r.IntN(len(waits))], nil)
+			case a.ready:
+				if running := count(free); running > 0 {
+					turn(a, timeline.Running, timeline.WaitNone, nil)
+				}
+			default:
+				turn(a, timeline.Runnable, timeline.WaitNone, actors[r.IntN(len(actors))])
+			}
+		}
+	}
+	if !known {
+		metric()
+	}
+	for _, a := range actors {
+		turn(a, timeline.Unknown, timeline.WaitNone, nil)
+	}
+	o.End(&timeline.End{Time: now})
+	return o.Ledger(), empty, ran, queue
+}
+
+func count(free []bool) (n int) {
+	for _, f := range free {
+		if f {
+			n++
+		}
+	}
+	return n
+}
+
+func field[T any](v reflect.Value, name string) *T {
+	return (*T)(unsafe.Pointer(v.FieldByName(name).UnsafeAddr()))
+}
+
+// Whatever the schedule, the ledger has the capacity, what ran, the queue, and the empty processors by who ran
+// meanwhile, to the nanosecond.
+func TestRandomSchedules(t *testing.T) {
+	for seed := range uint64(2000) {
+		opt := Options{}
+		if seed%3 == 1 {
+			opt.From, opt.To = 5*time.Millisecond, 40*time.Millisecond
+		}
+		l, empty, ran, queue := play(seed, opt)
+		if err := l.CheckValid(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if l.Capacity != time.Duration(l.Procs)*l.Wall || len(l.Warnings) > 0 {
+			t.Fatalf("seed %d: capacity %v of %d × %v, %v", seed, l.Capacity, l.Procs, l.Wall, l.Warnings)
+		}
+		for i := range l.Rows {
+			switch r := &l.Rows[i]; {
+			case r.Category == Code:
+				ran[r.Group] -= r.Time
+			case r.Category == GCWorker:
+				ran["runtime.bgsweep"] -= r.Time
+			default:
+				empty[r.Meanwhile] -= r.Time
+			}
+		}
+		total := time.Duration(0)
+		for who, d := range empty {
+			total += d
+			if opt.From > 0 && d.Abs() < 100*time.Microsecond {
+				continue // a gap that the ledger has the end of only counts as the scheduler's
+			}
+			if d != 0 {
+				t.Errorf("seed %d: processors were empty for %v more while %s ran", seed, d, who)
+			}
+		}
+		if total != 0 {
+			t.Errorf("seed %d: processors were empty for %v more", seed, total)
+		}
+		for name, d := range ran {
+			if d != 0 {
+				t.Errorf("seed %d: %s ran for %v more", seed, name, d)
+			}
+		}
+		if l.Queue != queue {
+			t.Errorf("seed %d: a queue of %v, want %v", seed, l.Queue, queue)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
