@@ -96,5 +96,5 @@ func at(f *diagnose.Finding, fn string) bool {
 			return true
 		}
 	}
-	return fn == ""
+	return fn == "" || strings.Contains(f.Title, "."+fn+" ")
 }

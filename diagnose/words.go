@@ -348,7 +348,7 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 		f.Advice = "Find out what they wait for, and who should end it (a context, a closed channel)."
 		out = append(out, f)
 	}
-	if used >= d.l.Capacity*9/10 {
+	if used >= d.l.Capacity*9/10 && d.l.Of(ledger.Code) >= d.l.Capacity*7/10 {
 		f := Finding{Kind: Saturated, Title: fmt.Sprintf("It uses its processors: the program's own code ran for %s of the capacity.", format.Percent(used, d.l.Capacity))}
 		f.Advice = "Nothing to repair shows here. A trace cannot tell whether what runs makes progress: false sharing, atomics, spinning and memory bandwidth do not show. \"bottleneck scale\" measures it."
 		if group, place, share := d.hottest(); share > 0 {

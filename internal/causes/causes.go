@@ -19,7 +19,7 @@ import (
 // Program is a program with a known cause.
 type Program struct {
 	Name string
-	// Kind is the kind of the finding that names the cause, and Func the end of the name of the function where it is.
+	// Kind is the kind of the finding that names the cause, and Func part of the name of the function where it is, or of the goroutine.
 	Kind, Func string
 	// Run does the work; Repaired does the same work without the cause, if it is not nil. procs is GOMAXPROCS.
 	Run, Repaired func(procs int)
@@ -28,7 +28,7 @@ type Program struct {
 // Programs are all of them. They need at least two processors.
 var Programs = []Program{
 	{"serial part", "serial", "spin", func(p int) { prepare(1, p); share(p) }, func(p int) { prepare(p, p); share(p) }},
-	{"pipeline", "serial", "convert", func(int) { pipeline(1) }, pipeline},
+	{"pipeline", "serial", "pipeline.func2", func(int) { pipeline(1) }, pipeline},
 	{"lock, computing", "lock", "add", func(p int) { lock(p, 1, compute) }, func(p int) { lock(p, 2*p, compute) }},
 	{"lock, sleeping", "lock", "add", func(p int) { lock(p, 1, nap) }, func(p int) { lock(p, 2*p, nap) }},
 	{"lock, everybody reads", "lock", "get", func(p int) { table(p, true) }, func(p int) { table(p, false) }},
