@@ -33,6 +33,7 @@ func TestAllGoroutinesOfTheModuleStartHere(t *testing.T) {
 		"counters/run.go":             "of the command that runs a program",
 		"internal/browser/browser.go": "of tests",
 		"internal/browser/pipe.go":    "of tests",
+		"internal/causes/causes.go":   "programs that are traced",
 	}
 	seen := map[string]bool{}
 	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
