@@ -161,11 +161,11 @@ func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 	name := "The lock at " + short(c.place)
 	row := d.lockRow(c.place)
 	if row != nil {
-		name = "The lock " + format.Clean(row.Title())
+		name = "The lock " + format.Clean(format.Func(row.Title()))
 	}
 	f.Title = fmt.Sprintf("%s kept %s of the capacity idle.", name, lost)
 	if row != nil {
-		f.Title = fmt.Sprintf("%s kept %s of the capacity idle (%s waits, %s).", name, lost, format.Count(row.Contentions), format.Duration(row.Waited))
+		f.Title = fmt.Sprintf("%s kept %s of the capacity idle (%s, blocked for %s in all).", name, lost, format.Plural(row.Contentions, "wait", "waits"), format.Duration(row.Waited))
 	}
 	f.Advice = "Hold it for less time, or divide what it guards among several locks."
 	if row != nil {

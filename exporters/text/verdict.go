@@ -10,11 +10,23 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// verdictColours are those of the parts of the capacity, by name.
-var verdictColours = map[string]string{
-	"your code": coolColours[0], "C code": coolColours[1], "system calls": coolColours[2],
-	"collector": gcColours[0], "tracer and runtime": runtimeColours[0],
-	"scheduler": warmColours[2], "waking up": warmColours[1], "idle": warmColours[0], "idle, waiting for outside": tracerColours[0],
+// capacityStyle is how a part of the capacity looks in the bar.
+type capacityStyle struct {
+	colour      string
+	fill, ascii string
+}
+
+// capacityStyles are those of the parts, by name: what runs is dense, what is idle is not.
+var capacityStyles = map[string]capacityStyle{
+	"your code":                 {coolColours[0], "█", "#"},
+	"C code":                    {coolColours[1], "▓", "%"},
+	"system calls":              {coolColours[2], "▒", "="},
+	"collector":                 {gcColours[0], "░", "o"},
+	"tracer and runtime":        {runtimeColours[0], "◦", "t"},
+	"scheduler":                 {warmColours[2], "+", "+"},
+	"waking up":                 {warmColours[1], "/", "/"},
+	"idle":                      {warmColours[0], "·", "."},
+	"idle, waiting for outside": {warmColours[3], "~", "~"},
 }
 
 // Verdict writes what limits a program: what the capacity went to, in a bar, and the findings. It has at
@@ -65,25 +77,21 @@ func capacityLine(v *diagnose.Verdict) string {
 
 // capacityBar draws the parts of the capacity as one bar, and names them below.
 func capacityBar(v *diagnose.Verdict, st style, width int) string {
-	var bar, names strings.Builder
-	fills := []rune("█▓▒░█▓▒░█")
-	if st.ascii {
-		fills = []rune("#=+-#=+-#")
-	}
+	var bar strings.Builder
 	drawn, sum := 0, 0.0
 	var parts []string
-	for i, p := range v.Parts {
+	for _, p := range v.Parts {
 		sum += p.Share
 		to := int(sum*float64(width) + 0.5)
-		fill := string(fills[i%len(fills)])
-		bar.WriteString(st.paint(verdictColours[p.Name], strings.Repeat(fill, max(to-drawn, 0))))
+		look := capacityStyles[p.Name]
+		fill := st.or(look.fill, look.ascii)
+		bar.WriteString(st.paint(look.colour, strings.Repeat(fill, max(to-drawn, 0))))
 		drawn = max(drawn, to)
 		if p.Share >= 0.005 {
 			parts = append(parts, fmt.Sprintf("%s %s %s", fill, p.Name, format.Percent(p.Time, v.Capacity)))
 		}
 	}
-	names.WriteString(wrap(strings.Join(parts, "  "), width, 0))
-	return bar.String() + "\n" + names.String() + "\n"
+	return bar.String() + "\n" + wrap(strings.Join(parts, "  "), width, 0) + "\n"
 }
 
 // indent adds blanks to the lines after the first.

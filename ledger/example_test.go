@@ -1,0 +1,37 @@
+package ledger_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/bottleneck-go/bottleneck/ledger"
+)
+
+// Where the capacity of a program went that spends its time under one lock.
+func ExampleReadTrace() {
+	f, err := os.Open("../testdata/small/mutex-go1.26.8.trace")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	l, err := ledger.ReadTrace(context.Background(), f, ledger.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, c := range []ledger.Category{ledger.Code, ledger.WakeUp, ledger.Idle} {
+		fmt.Printf("%-7s %.0f%%\n", c, 100*float64(l.Of(c))/float64(l.Capacity))
+	}
+	for i := range l.Rows {
+		if r := &l.Rows[i]; r.Category == ledger.Idle {
+			fmt.Println(r)
+			break
+		}
+	}
+	// Output:
+	// code    61%
+	// wake-up 1%
+	// idle    38%
+	// idle work.mutexWorker at work.mutexWorker work.go:172, after mutex, woken by work.mutexWorker at work.mutexWorker work.go:174; meanwhile work.mutexWorker ran
+}
