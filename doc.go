@@ -5,7 +5,7 @@
 // time, as wide as the number of goroutines that ran meanwhile. Tall and narrow is the neck.
 //
 //	go run github.com/bottleneck-go/bottleneck/cmd/bottleneck@latest demo
-//	go test -bench . -trace trace.out && bottleneck graph trace.out
+//	go test -bench . -trace trace.out && bottleneck trace.out && bottleneck graph trace.out
 //
 // The packages:
 //
@@ -14,6 +14,8 @@
 //     generations, decodes them side by side, and replays them in order through one
 //     state machine to any number of observers, in memory that follows
 //     the largest generation, not the length of the trace. Every analysis is such an observer.
+//   - [github.com/bottleneck-go/bottleneck/ledger] and [github.com/bottleneck-go/bottleneck/diagnose]: where
+//     every nanosecond of the processors' capacity went, and what limits the program.
 //   - [github.com/bottleneck-go/bottleneck/speedup]: speedup stacks, why N workers are not N times faster.
 //   - [github.com/bottleneck-go/bottleneck/contention]: locks that tell who waited and which owner is to
 //     blame; the same, as far as it can be known, from a trace.

@@ -91,7 +91,26 @@ func capacityBar(v *diagnose.Verdict, st style, width int) string {
 			parts = append(parts, fmt.Sprintf("%s %s %s", fill, p.Name, format.Percent(p.Time, v.Capacity)))
 		}
 	}
-	return bar.String() + "\n" + wrap(strings.Join(parts, "  "), width, 0) + "\n"
+	return bar.String() + "\n" + legend(parts, width)
+}
+
+// legend puts the parts on lines, each as a whole.
+func legend(parts []string, width int) string {
+	var b strings.Builder
+	used := 0
+	for _, p := range parts {
+		switch {
+		case used > 0 && used+2+columns(p) > width:
+			b.WriteByte('\n')
+			used = 0
+		case used > 0:
+			b.WriteString("  ")
+			used += 2
+		}
+		b.WriteString(p)
+		used += columns(p)
+	}
+	return b.String() + "\n"
 }
 
 // indent adds blanks to the lines after the first.
