@@ -121,9 +121,44 @@ func (d *diagnosis) collect() {
 		c.count += r.Count
 	}
 	d.mergeHeld()
+	d.mergeTurns()
 	for _, c := range d.causes {
 		slices.SortFunc(c.rows, func(a, b int) int { return int(min(max(d.l.Rows[b].Time-d.l.Rows[a].Time, -1), 1)) })
 	}
+}
+
+// mergeTurns makes one cause of two sorts of goroutines that take turns: each waits for the other, which runs
+// alone. What costs is the handing over.
+func (d *diagnosis) mergeTurns() {
+	for i, a := range d.causes {
+		for _, b := range d.causes[i+1:] {
+			if a.kind != Serial || b.kind != Serial || d.waitsFor(a, b) < a.lost/2 || d.waitsFor(b, a) < b.lost/2 || min(a.lost, b.lost) < max(a.lost, b.lost)/3 {
+				continue
+			}
+			k := key{kind: HandOver}
+			c := d.byKey[k]
+			if c == nil {
+				c = &cause{key: k}
+				d.byKey[k] = c
+				d.causes = append(d.causes, c)
+			}
+			for _, x := range []*cause{a, b} {
+				c.rows, c.lost, c.count = append(c.rows, x.rows...), c.lost+x.lost, c.count+x.count
+				x.rows, x.lost, x.kind = nil, 0, ""
+			}
+		}
+	}
+	d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
+}
+
+// waitsFor returns for how long the goroutines of other waited for those of c, which ran alone.
+func (d *diagnosis) waitsFor(c, other *cause) (sum time.Duration) {
+	for _, i := range c.rows {
+		if r := &d.l.Rows[i]; r.Group == other.name && (r.Waker == c.name || r.Category == ledger.WakeUp) {
+			sum += r.Time
+		}
+	}
+	return sum
 }
 
 // mergeHeld adds to a lock what its owners waited for while others waited for the lock: where most of the
@@ -245,7 +280,7 @@ func (d *diagnosis) isGroup(name string) bool {
 
 // own reports whether a place is in the program's own code.
 func (d *diagnosis) own(p ledger.Place) bool {
-	return p.Func != "" && !symbol.IsStandard(symbol.Package(p.Func))
+	return p.Func != "" && p.File != "_testmain.go" && !symbol.IsStandard(symbol.Package(p.Func))
 }
 
 func ownOnly(d *diagnosis, p ledger.Place) ledger.Place {

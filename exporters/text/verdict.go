@@ -39,19 +39,14 @@ func Verdict(w io.Writer, v *diagnose.Verdict, opt Options) error {
 	b.WriteString(capacityLine(v) + "\n")
 	b.WriteString(capacityBar(v, st, width))
 	for i := range v.Findings {
-		f := &v.Findings[i]
-		b.WriteByte('\n')
-		number := strconv.Itoa(i+1) + ". "
-		b.WriteString(st.paint(bold, number+indent(wrap(st.clean(f.Title), width-len(number), 0), len(number)-2)) + "\n")
-		if where := placesOf(f); where != "" {
-			b.WriteString(labelled("where", st.clean(where), width))
+		s := finding(&v.Findings[i], i+1, st, width, true)
+		if strings.Count(b.String()+s, "\n") > verdictLines {
+			s = finding(&v.Findings[i], i+1, st, width, false)
 		}
-		if f.Advice != "" {
-			b.WriteString(labelled("do", st.clean(f.Advice), width))
+		if strings.Count(b.String()+s, "\n") > verdictLines {
+			break
 		}
-		if gain := gainOf(f); gain != "" {
-			b.WriteString(labelled("gain", gain, width))
-		}
+		b.WriteString(s)
 	}
 	for i, warning := range v.Warnings {
 		if i == 2 {
@@ -64,6 +59,26 @@ func Verdict(w io.Writer, v *diagnose.Verdict, opt Options) error {
 		return fmt.Errorf("text: writing: %w", err)
 	}
 	return nil
+}
+
+// verdictLines is how many lines a verdict has at most, without warnings.
+const verdictLines = 30
+
+// finding writes a finding; advice tells whether there is room for it.
+func finding(f *diagnose.Finding, number int, st style, width int, advice bool) string {
+	var b strings.Builder
+	head := strconv.Itoa(number) + ". "
+	b.WriteString("\n" + st.paint(bold, head+indent(wrap(st.clean(f.Title), width-len(head), 0), len(head)-2)) + "\n")
+	if where := placesOf(f); where != "" {
+		b.WriteString(labelled("where", st.clean(where), width))
+	}
+	if f.Advice != "" && advice {
+		b.WriteString(labelled("do", st.clean(f.Advice), width))
+	}
+	if gain := gainOf(f); gain != "" {
+		b.WriteString(labelled("gain", st.clean(gain), width))
+	}
+	return b.String()
 }
 
 // capacityLine says what the capacity was.

@@ -293,6 +293,10 @@ func listen() {
 }
 
 func pingPong(threads bool) {
+	hops := 40_000
+	if threads { // each takes ten times as long
+		hops = 6_000
+	}
 	ping, pong := make(chan int), make(chan int)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -310,7 +314,7 @@ func pingPong(threads bool) {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 		}
-		for i := range 10_000 {
+		for i := range hops {
 			ping <- i
 			<-pong
 		}
