@@ -40,7 +40,9 @@ func TestExplainJSON(t *testing.T) {
 	} {
 		whole := ExplainJSON(json.Unmarshal([]byte(text), new(object)), "tasks")
 		stream := ExplainJSON(json.NewDecoder(strings.NewReader(text)).Decode(new(object)), "tasks")
-		if whole == nil || whole.Error() != want || stream == nil || stream.Error() != want {
+		// Since Go 1.27 the path names the element, too.
+		is := func(err error) bool { return err != nil && strings.Replace(err.Error(), "list.0:", "list:", 1) == want }
+		if !is(whole) || !is(stream) {
 			t.Errorf("%s: %v, %v, want %s", text, whole, stream, want)
 		}
 	}
