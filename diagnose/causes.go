@@ -123,7 +123,7 @@ func (d *diagnosis) collect() {
 	d.mergeHeld()
 	d.mergeTurns()
 	for _, c := range d.causes {
-		slices.SortFunc(c.rows, func(a, b int) int { return int(min(max(d.l.Rows[b].Time-d.l.Rows[a].Time, -1), 1)) })
+		slices.Sort(c.rows) // as the rows of the ledger: largest first
 	}
 }
 
@@ -255,7 +255,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Starved}, true
 	case r.Wait == timeline.WaitWaitGroup.String() && d.isGroup(r.Meanwhile):
 		return key{kind: Imbalance, place: r.Site, name: r.Meanwhile}, true
-	case r.Meanwhile == "GC (idle)", strings.HasPrefix(r.Meanwhile, "GC ("):
+	case strings.HasPrefix(r.Meanwhile, "GC ("):
 		return key{kind: Collector}, true
 	}
 	return key{kind: Serial, name: r.Meanwhile}, true

@@ -46,7 +46,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 	case Limit:
 		f.Title = fmt.Sprintf("A limit at %s kept %s of the capacity idle.", short(c.place), lost)
 		f.Where = d.places(c.place)
-		f.Advice = "Raise the limit (" + limitWords(d.l.Procs) + ")."
+		f.Advice = fmt.Sprintf("Raise the limit (there are %s).", format.Plural(d.l.Procs, "processor", "processors"))
 	case HandOver:
 		d.handOver(&f, c, lost)
 	case Collector:
@@ -135,7 +135,6 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 	what := "ran alone"
 	if d.isGroup(c.name) {
 		what = "ran, and no others"
-		f.Kind = Serial
 		if b := d.boxes[c.name]; b.SelfParallelism > 1.5 {
 			what = "ran, " + format.Parallelism(b.SelfParallelism) + " at a time"
 		}
@@ -419,10 +418,6 @@ func mean(sum, over time.Duration) string {
 		return "0"
 	}
 	return strconv.FormatFloat(float64(sum)/float64(over), 'f', 1, 64)
-}
-
-func limitWords(procs int) string {
-	return fmt.Sprintf("there are %s", format.Plural(procs, "processor", "processors"))
 }
 
 // short names a place in a sentence.

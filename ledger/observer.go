@@ -167,12 +167,12 @@ func (o *Observer) Begin(b *timeline.Begin) {
 	o.marks.init(0)
 }
 
-// advance moves the ledger's clock to a time of the trace and returns it.
-func (o *Observer) advance(t timeline.Time) timeline.Time {
+// advance moves the ledger's clock to a time of the trace.
+func (o *Observer) advance(t timeline.Time) {
 	t = min(max(t-o.begin-o.missed, o.from), o.to) - o.from
 	dt := t - o.now
 	if dt <= 0 {
-		return o.now
+		return
 	}
 	o.now = t
 	if o.procs > 0 {
@@ -194,7 +194,6 @@ func (o *Observer) advance(t timeline.Time) timeline.Time {
 		o.offered = append(o.offered, 0)
 	}
 	o.offered[n] += dt
-	return o.now
 }
 
 const (
@@ -213,6 +212,21 @@ func (o *Observer) turn() {
 		o.marks.all[o.marks.last].spells.add(o.who, o.now-o.whoSince)
 	}
 	o.whoSince = o.now
+}
+
+// starts counts a goroutine of a group that runs from now on, and stops one that no longer does.
+func (o *Observer) starts(w who) {
+	if o.active[w]++; o.active[w] == 1 {
+		o.distinct++
+		o.xor ^= w
+	}
+}
+
+func (o *Observer) stops(w who) {
+	if o.active[w]--; o.active[w] == 0 {
+		o.distinct--
+		o.xor ^= w
+	}
 }
 
 // look finds out who runs from now on.
@@ -354,10 +368,7 @@ func (o *Observer) enter(m *member, proc int32) {
 	if o.inside() && o.now < o.to-o.from {
 		o.slices++
 	}
-	if o.active[m.group]++; o.active[m.group] == 1 {
-		o.distinct++
-		o.xor ^= m.group
-	}
+	o.starts(m.group)
 	if i := o.free(m); i >= 0 {
 		o.occupy(m, i)
 	} else {
@@ -412,10 +423,7 @@ func (o *Observer) occupy(m *member, i int32) {
 // leave has a goroutine no longer run.
 func (o *Observer) leave(m *member) {
 	m.on = false
-	if o.active[m.group]--; o.active[m.group] == 0 {
-		o.distinct--
-		o.xor ^= m.group
-	}
+	o.stops(m.group)
 	if m.slot >= 0 {
 		o.vacate(m.slot)
 	}
@@ -458,14 +466,8 @@ func (o *Observer) regroup(g *timeline.Goroutine, t timeline.Time) {
 	}
 	if m.on {
 		o.book(m, m.site)
-		if o.active[m.group]--; o.active[m.group] == 0 {
-			o.distinct--
-			o.xor ^= m.group
-		}
-		if o.active[w]++; o.active[w] == 1 {
-			o.distinct++
-			o.xor ^= w
-		}
+		o.stops(m.group)
+		o.starts(w)
 	}
 	m.group = w
 	o.look()

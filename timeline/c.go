@@ -10,7 +10,7 @@ import (
 
 // To the scheduler, a call of C is a system call: the goroutine keeps its P until the runtime takes it, after 20 µs to
 // 10 ms, and is then "blocked", though the C code may compute on a thread, and a processor, of its own. The stack at the
-// beginning of the call names the stub that cgo made for the C function, so such calls are known, and are
+// beginning of the call names the function that cgo generated for the C function, so such calls are known, and are
 // states of their own:
 //
 //   - InC: the goroutine still holds its P. It runs.
@@ -58,14 +58,14 @@ func (r *replay) noteUnplaced() string {
 func callsC(frames []*Frame) bool {
 	for _, f := range frames {
 		if !isRuntimeFunc(f.Func) {
-			return isStub(f.Func)
+			return entersC(f.Func)
 		}
 	}
 	return false
 }
 
-// isStub reports whether a function is a stub between Go and a C function.
-func isStub(fn string) bool {
+// entersC reports whether a function was generated to call a C function.
+func entersC(fn string) bool {
 	return strings.Contains(fn, "._Cfunc_") || strings.Contains(fn, "._C2func_") || strings.Contains(fn, "/purego.")
 }
 

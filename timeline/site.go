@@ -8,7 +8,7 @@ import (
 )
 
 // Site returns the place in the program's own code at which a call chain left it: the innermost frame that belongs
-// neither to the standard library nor to golang.org/x/sync, a stub of cgo, or the wrappers of this
+// neither to the standard library nor to golang.org/x/sync, what cgo generates, or the wrappers of this
 // module. Where there is none, as in a connection of net/http, it is the innermost one outside the
 // packages through which all waits go; and in a goroutine of the runtime, the leaf. It returns nil for a
 // nil Stack.
@@ -21,12 +21,12 @@ func (s *Stack) Site() *Frame {
 
 func siteOf(frames []*Frame) *Frame {
 	for _, f := range frames {
-		if !symbol.IsStandard(symbol.Package(f.Func)) && !isStub(f.Func) && !starter.Is(f.Func) && !strings.HasPrefix(f.Func, wrappers) && !isLimit(f.Func) {
+		if !symbol.IsStandard(symbol.Package(f.Func)) && !entersC(f.Func) && !starter.Is(f.Func) && !strings.HasPrefix(f.Func, wrappers) && !isLimit(f.Func) {
 			return f
 		}
 	}
 	for _, f := range frames {
-		if p := symbol.Package(f.Func); !waitsInside(p) && !isStub(f.Func) && !starter.Is(f.Func) {
+		if p := symbol.Package(f.Func); !waitsInside(p) && !entersC(f.Func) && !starter.Is(f.Func) {
 			return f
 		}
 	}
