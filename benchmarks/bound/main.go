@@ -38,6 +38,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/causes"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
@@ -53,16 +54,6 @@ type program struct {
 const items = 240
 
 var sink atomic.Uint64
-
-func spin(steps int) {
-	x := uint64(steps) | 1
-	for range steps {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-	}
-	sink.Store(x)
-}
 
 // each runs work for all items on the workers, by turns.
 func each(workers int, work func(i int)) {
@@ -92,7 +83,7 @@ var large = func() []uint64 {
 var text = strings.Repeat("the quick brown fox jumps over the lazy dog; ", 2000)
 
 var programs = []program{
-	{"compute", func(n int) { each(n, func(int) { spin(unit) }) }},
+	{"compute", func(n int) { each(n, func(int) { causes.Spin(unit) }) }},
 	{"hash", func(n int) { each(n, func(int) { sha256.Sum256([]byte(text)) }) }},
 	{"compress", func(n int) {
 		each(n, func(i int) {
@@ -121,17 +112,17 @@ var programs = []program{
 	}},
 	{"half sequential", func(n int) {
 		for range items / 2 {
-			spin(unit)
+			causes.Spin(unit)
 		}
-		each(n, func(int) { spin(unit / 2) })
+		each(n, func(int) { causes.Spin(unit / 2) })
 	}},
 	{"one lock", func(n int) {
 		var mu sync.Mutex
 		each(n, func(int) {
 			mu.Lock()
-			spin(unit * 4 / 5)
+			causes.Spin(unit * 4 / 5)
 			mu.Unlock()
-			spin(unit / 5)
+			causes.Spin(unit / 5)
 		})
 	}},
 	{"short lock", func(n int) {
@@ -139,18 +130,18 @@ var programs = []program{
 		each(n, func(int) {
 			for range 1000 {
 				mu.Lock()
-				spin(200)
+				causes.Spin(200)
 				mu.Unlock()
-				spin(300)
+				causes.Spin(300)
 			}
 		})
 	}},
 	{"one large item", func(n int) {
 		each(n, func(i int) {
 			if i == items-1 {
-				spin(unit * items / 2)
+				causes.Spin(unit * items / 2)
 			}
-			spin(unit / 2)
+			causes.Spin(unit / 2)
 		})
 	}},
 	{"one counter", func(n int) {
@@ -183,7 +174,7 @@ var programs = []program{
 		for range n {
 			go func() {
 				for range work {
-					spin(unit / 20)
+					causes.Spin(unit / 20)
 					done <- 1
 				}
 			}()
@@ -202,7 +193,7 @@ var programs = []program{
 		a, b := make(chan int), make(chan int)
 		go pong(a, b)
 		for range items / 2 {
-			spin(unit)
+			causes.Spin(unit)
 			a <- 1
 			<-b
 		}
@@ -227,7 +218,7 @@ var programs = []program{
 
 func pong(a, b chan int) {
 	for range a {
-		spin(unit)
+		causes.Spin(unit)
 		b <- 1
 	}
 }

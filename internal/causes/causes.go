@@ -27,7 +27,7 @@ type Program struct {
 
 // Programs are all of them. They need at least two processors.
 var Programs = []Program{
-	{"serial part", "serial", "spin", func(p int) { prepare(1, p); share(p) }, func(p int) { prepare(p, p); share(p) }},
+	{"serial part", "serial", "Spin", func(p int) { prepare(1, p); share(p) }, func(p int) { prepare(p, p); share(p) }},
 	{"pipeline", "serial", "pipeline.func2", func(int) { pipeline(1) }, pipeline},
 	{"lock, computing", "lock", "add", func(p int) { lock(p, 1, compute) }, func(p int) { lock(p, 2*p, compute) }},
 	{"lock, sleeping", "lock", "add", func(p int) { lock(p, 1, nap) }, func(p int) { lock(p, 2*p, nap) }},
@@ -45,14 +45,14 @@ var Programs = []Program{
 	{"ping-pong", "hand-over", "", func(int) { pingPong(false) }, nil},
 	{"ping-pong of threads", "hand-over", "", func(int) { pingPong(true) }, nil},
 	{"goroutines that never end", "leak", "forget.func1", func(int) { forget() }, nil},
-	{"it scales", "saturated", "spin", func(p int) { share(p) }, nil},
+	{"it scales", "saturated", "Spin", func(p int) { share(p) }, nil},
 	{"more goroutines than processors", "more-procs", "", func(p int) { crowd(p) }, nil},
 }
 
 var sink atomic.Uint64
 
-// spin computes for about a nanosecond a step.
-func spin(steps int) {
+// Spin computes for about a nanosecond a step.
+func Spin(steps int) {
 	x := uint64(steps) | 1
 	for range steps {
 		x ^= x << 13
@@ -62,20 +62,20 @@ func spin(steps int) {
 	sink.Store(x)
 }
 
-func compute() { spin(100_000) }
+func compute() { Spin(100_000) }
 func nap()     { time.Sleep(200 * time.Microsecond) }
 
 // prepare is done by so many goroutines.
 func prepare(goroutines, procs int) {
 	const steps = 60_000_000
 	if goroutines == 1 {
-		spin(steps)
+		Spin(steps)
 		return
 	}
-	parallel(goroutines, func(int) { spin(steps / goroutines) })
+	parallel(goroutines, func(int) { Spin(steps / goroutines) })
 }
 
-func share(procs int) { parallel(procs, func(int) { spin(60_000_000 / procs) }) }
+func share(procs int) { parallel(procs, func(int) { Spin(60_000_000 / procs) }) }
 
 func parallel(n int, work func(i int)) {
 	var wg sync.WaitGroup
@@ -90,7 +90,7 @@ func pipeline(converters int) {
 	in, out := make(chan int, 4), make(chan int, 4)
 	go func() {
 		for i := range 600 {
-			spin(10_000)
+			Spin(10_000)
 			in <- i
 		}
 		close(in)
@@ -104,13 +104,13 @@ func pipeline(converters int) {
 		close(out)
 	}()
 	for range out {
-		spin(10_000)
+		Spin(10_000)
 	}
 }
 
 func convert(in <-chan int, out chan<- int) {
 	for i := range in {
-		spin(150_000)
+		Spin(150_000)
 		out <- i
 	}
 }
@@ -132,7 +132,7 @@ func lock(procs, locks int, hold func()) {
 	parallel(2*procs, func(i int) {
 		for range 200 {
 			counters[i%locks].add(hold)
-			spin(30_000)
+			Spin(30_000)
 		}
 	})
 }
@@ -152,7 +152,7 @@ func (d *dictionary) get(i int, exclusive bool) {
 		defer d.mu.RUnlock()
 	}
 	_ = d.words[i]
-	spin(100_000)
+	Spin(100_000)
 }
 
 func table(procs int, exclusive bool) {
@@ -169,7 +169,7 @@ func limited(limit int) {
 	g.SetLimit(limit)
 	for range 300 {
 		g.Go(func() error {
-			spin(300_000)
+			Spin(300_000)
 			return nil
 		})
 	}
@@ -183,7 +183,7 @@ func weighted(procs, limit int) {
 			if sem.Acquire(context.Background(), 1) != nil {
 				return
 			}
-			spin(300_000)
+			Spin(300_000)
 			sem.Release(1)
 		}
 	})
@@ -195,10 +195,10 @@ func uneven(procs, times int) {
 	part := steps / (procs - 1 + times)
 	parallel(procs, func(i int) {
 		if i == 0 {
-			spin(part * times)
+			Spin(part * times)
 			return
 		}
-		spin(part)
+		Spin(part)
 	})
 }
 
@@ -207,7 +207,7 @@ func tiny(n, batch int) {
 	for range n / batch {
 		wg.Go(func() {
 			for range batch {
-				spin(300)
+				Spin(300)
 			}
 		})
 	}
@@ -256,7 +256,7 @@ func calls() {
 	parallel(2, func(int) {
 		for range 40 {
 			block()
-			spin(100_000)
+			Spin(100_000)
 		}
 	})
 }
@@ -264,7 +264,7 @@ func calls() {
 func sleeper() {
 	for range 40 {
 		time.Sleep(2 * time.Millisecond)
-		spin(100_000)
+		Spin(100_000)
 	}
 }
 
@@ -273,7 +273,7 @@ func ticking() {
 	defer t.Stop()
 	for range 30 {
 		<-t.C
-		spin(100_000)
+		Spin(100_000)
 	}
 }
 
@@ -288,7 +288,7 @@ func listen() {
 	for range 40 {
 		conn.SetReadDeadline(time.Now().Add(2 * time.Millisecond))
 		conn.ReadFrom(b[:])
-		spin(100_000)
+		Spin(100_000)
 	}
 }
 
@@ -328,8 +328,8 @@ var never = make(chan int)
 func forget() {
 	for range 400 {
 		go func() { <-never }()
-		spin(100_000)
+		Spin(100_000)
 	}
 }
 
-func crowd(procs int) { parallel(6*procs, func(int) { spin(30_000_000 / procs) }) }
+func crowd(procs int) { parallel(6*procs, func(int) { Spin(30_000_000 / procs) }) }
