@@ -22,6 +22,13 @@ func KnownCounters() []string {
 	return names
 }
 
+// CheckNames returns an error if one of the names is not that of a counter; the error lists those that are known. A counter that
+// only this machine lacks is no error.
+func CheckNames(names []string) error {
+	_, _, err := newPlan(names)
+	return err
+}
+
 // plan says how the counters that were asked for are counted.
 type plan struct {
 	switched []string         // from the records of switches: task-clock and so on

@@ -94,6 +94,9 @@ func (f *programFlags) parse(args []string) error {
 	case f.traceURL != "" && !isURL(f.traceURL):
 		return usagef("-trace-url %q is not a URL", f.traceURL)
 	}
+	if err := counters.CheckNames(f.names()); err != nil {
+		return usagef("-counters: %s", strings.TrimPrefix(err.Error(), "counters: "))
+	}
 	return nil
 }
 
