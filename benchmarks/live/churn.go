@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/internal/trend"
 )
 
 // churn runs a continuous analysis while goroutines are born and gone, prints the heap that lives, and says at the end whether it
@@ -63,9 +62,9 @@ func churn(w io.Writer, length, every time.Duration, rate int, budget float64) (
 		return heaps, err
 	}
 	fmt.Fprintf(w, "%d goroutines, %.0f a second\n", n, float64(n)/time.Since(begin).Seconds())
-	live, fromOS := trendOf(heaps, every), trendOf(sys, every)
+	live, fromOS := trend.Of(heaps, every), trend.Of(sys, every)
 	verdict := "flat"
-	if !live.flat() {
+	if !live.Flat() {
 		verdict, err = "NOT FLAT", errors.New("the live heap is not flat")
 	}
 	fmt.Fprintf(w, "live heap: %s: %s\nfrom OS: %s\n", verdict, live, fromOS)
@@ -102,44 +101,4 @@ func churnLine(w io.Writer, c *bottleneck.Continuous, after time.Duration) (live
 	fmt.Fprintf(w, "%10v %7.1f MB %7.1f MB %9d %9d %8.1fM %14d %7d %6.2f %%\n", after.Round(time.Second), float64(m.HeapAlloc)/1e6, float64(fromOS)/1e6,
 		l.Windows, s.Dropped.Generations, float64(s.Events)/1e6, goroutines, len(l.Bottle.Boxes), share)
 	return m.HeapAlloc, fromOS
-}
-
-// trend is how a measure develops after a quarter of the time, in which windows and buffers fill. All in bytes.
-type trend struct {
-	n          int
-	least, max float64
-	growth     float64 // from the first to the last measurement, by the median of the slopes between any two (Theil and Sen)
-	low, high  float64 // its 95 % confidence interval, by Kendall's test
-	span       time.Duration
-}
-
-// trendOf looks at measurements that were made every so often.
-func trendOf(v []uint64, every time.Duration) trend {
-	v = v[len(v)/4:]
-	t := trend{n: len(v), span: every * time.Duration(max(0, len(v)-1))}
-	if len(v) == 0 {
-		return t
-	}
-	t.least, t.max = float64(slices.Min(v)), float64(slices.Max(v))
-	var slopes []float64
-	for i := range v {
-		for j := range i {
-			slopes = append(slopes, (float64(v[i])-float64(v[j]))/float64(i-j))
-		}
-	}
-	if len(slopes) > 0 {
-		slices.Sort(slopes)
-		n, last := float64(len(v)), len(slopes)-1
-		cut := int((float64(len(slopes)) - 1.96*math.Sqrt(n*(n-1)*(2*n+5)/18)) / 2)
-		cut = max(0, min(cut, last/2))
-		t.growth, t.low, t.high = slopes[len(slopes)/2]*(n-1), slopes[cut]*(n-1), slopes[last-cut]*(n-1)
-	}
-	return t
-}
-
-// flat reports whether the growth may well be below a tenth of what there is, or 4 MB.
-func (t trend) flat() bool { return t.low <= max(t.least/10, 4<<20) }
-
-func (t trend) String() string {
-	return fmt.Sprintf("%.1f to %.1f MB in %d measurements over %v after the first quarter, trend %+.1f MB in that time (95 %%: %+.1f to %+.1f)", t.least/1e6, t.max/1e6, t.n, t.span, t.growth/1e6, t.low/1e6, t.high/1e6)
 }

@@ -1,0 +1,307 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/internal/trend"
+)
+
+var soakTime = flag.Duration("soak", 2*time.Second, "how long TestSoak runs")
+
+// TestSoak runs the service under load with everything on: the Recorder, the Continuous, a scraper of metrics, "bottleneck top", and
+// clients that ask for all debug pages at random, some of which go away too early. It prints memory, processor time and goroutines, and
+// fails if memory grows, the analysis takes more than its budget, an answer is wrong, or a goroutine is left at the end.
+//
+//	go test ./examples/service -run Soak -soak 30m -timeout 0 -v
+//	go test -race ./examples/service -run Soak -soak 5m -v
+func TestSoak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	top := filepath.Join(t.TempDir(), "bottleneck.exe")
+	if text, err := exec.Command(require.Program(t, "go"), "build", "-o", top, "../../cmd/bottleneck").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	before := runtime.NumGoroutine()
+	s, err := start("127.0.0.1:0", "127.0.0.1:0", repairs{}, true)
+	if err != nil {
+		t.Skip(err) // the test itself is traced
+	}
+	l, err := newLoad(s.url, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &soak{s: s, load: l, answers: map[string]int{}, client: &http.Client{Transport: &http.Transport{}}}
+	ctx, cancel := context.WithCancel(t.Context())
+	loaded := l.start(ctx)
+	var others sync.WaitGroup
+	for i := range 3 {
+		others.Go(func() {
+			if i == 0 { // so that each is asked for, however short the time is
+				for _, page := range pages {
+					k.ask(ctx, page, "", nil)
+				}
+			}
+			k.visit(ctx)
+		})
+	}
+	others.Go(func() { k.scrape(ctx) })
+	others.Go(func() { k.probe(ctx) })
+	var frames bytes.Buffer
+	watch := exec.CommandContext(ctx, top, "top", s.debug)
+	watch.Stdout, watch.Stderr = &frames, &frames
+	if err := watch.Start(); err != nil {
+		t.Fatal(err)
+	}
+	k.watch(t, *soakTime)
+	cancel()
+	watch.Wait() // it was killed
+	others.Wait()
+	if err := loaded(); err != nil {
+		t.Error(err)
+	}
+	k.client.CloseIdleConnections()
+	if err := s.stop(); err != nil {
+		t.Error(err)
+	}
+	k.verdict(t)
+	if *soakTime > 10*time.Second && !bytes.Contains(frames.Bytes(), []byte(" service.(*service).item ")) {
+		t.Errorf("top shows no group of the service:\n%.2000s", &frames)
+	}
+	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			stacks := make([]byte, 1<<20)
+			t.Fatalf("%d goroutines before, %d after\n%s", before, runtime.NumGoroutine(), stacks[:runtime.Stack(stacks, true)])
+		}
+	}
+	t.Logf("%d goroutines before, %d after", before, runtime.NumGoroutine())
+}
+
+// soak is a service under observation.
+type soak struct {
+	s      *service
+	load   *load
+	client *http.Client
+	heaps  []uint64
+	fromOS []uint64
+	every  time.Duration
+
+	mu     sync.Mutex // guards what follows
+	latest granularity.Histogram
+	all    granularity.Histogram
+	// answers counts the answers by page and status.
+	answers map[string]int
+	wrong   []string
+	left    atomic.Int64 // requests that the client gave up
+}
+
+// watch measures until the time is over.
+func (k *soak) watch(t *testing.T, length time.Duration) {
+	k.every = max(length/60, 100*time.Millisecond)
+	begin, last, busy := time.Now(), k.load.count(), cpuSeconds()
+	first := busy
+	t.Logf("%8s %10s %10s %11s %10s %9s %10s %9s", "after", "live heap", "from OS", "goroutines", "requests/s", "p99", "CPU", "analysis")
+	line := func() {
+		now, cpu := k.load.count(), cpuSeconds()
+		k.mu.Lock()
+		p99 := time.Duration(k.latest.Quantile(0.99))
+		k.all.Merge(&k.latest)
+		k.latest = granularity.Histogram{}
+		k.mu.Unlock()
+		heap, fromOS := memory()
+		k.heaps, k.fromOS = append(k.heaps, heap), append(k.fromOS, fromOS)
+		machine := now.at.Sub(last.at).Seconds() * float64(runtime.GOMAXPROCS(0))
+		t.Logf("%8v %7.1f MB %7.1f MB %11d %10.0f %9v %8.1f %% %7.2f %%", now.at.Sub(begin).Round(time.Second/10), float64(heap)/1e6, float64(fromOS)/1e6, runtime.NumGoroutine(),
+			now.rate(last), p99.Round(10*time.Microsecond), 100*(cpu-busy)/machine, 100*k.analysis())
+		last, busy = now, cpu
+	}
+	for at := k.every; at <= length; at += k.every {
+		time.Sleep(time.Until(begin.Add(at)))
+		line()
+	}
+	cpu := (cpuSeconds() - first) / time.Since(begin).Seconds() / float64(runtime.GOMAXPROCS(0))
+	t.Logf("process and load took %.2f %% of the machine, the analysis by its own account %.2f %%: %.1f %% of that", 100*cpu, 100*k.analysis(), 100*k.analysis()/cpu)
+}
+
+// memory returns what lives on the heap and what the process has from the system. The pages that are being made are in it: they come and go.
+func memory() (heap, fromOS uint64) {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc, m.Sys - m.HeapReleased
+}
+
+// analysis is the part of the machine that the continuous analysis has used, by its own account.
+func (k *soak) analysis() float64 {
+	st := k.s.continuous.Read().Stream
+	return float64(st.CPU) / float64(max(1, st.Elapsed)) / float64(runtime.GOMAXPROCS(0))
+}
+
+// cpuSeconds is the processor time that the process has used, as the runtime knows it: it is told at each garbage collection.
+func cpuSeconds() float64 {
+	samples := []metrics.Sample{{Name: "/cpu/classes/total:cpu-seconds"}, {Name: "/cpu/classes/idle:cpu-seconds"}}
+	metrics.Read(samples)
+	return samples[0].Value.Float64() - samples[1].Value.Float64()
+}
+
+// verdict fails the test if something was not as it must be.
+func (k *soak) verdict(t *testing.T) {
+	for name, v := range map[string][]uint64{"live heap": k.heaps, "from OS": k.fromOS} {
+		switch d := trend.Of(v, k.every); {
+		case *soakTime < time.Minute: // windows and caches are still being filled
+			t.Logf("%s: %s", name, d)
+		case d.Flat():
+			t.Logf("%s: flat: %s", name, d)
+		default:
+			t.Errorf("%s: NOT FLAT: %s", name, d)
+		}
+	}
+	live := k.s.continuous.Read()
+	if part := k.analysis(); part > 0.02*1.05 && *soakTime > 30*time.Second {
+		t.Errorf("the analysis took %.2f %% of the machine, its budget is 2 %%", 100*part)
+	}
+	if live.Panics > 0 || live.Stream.Err != nil {
+		t.Errorf("%d panics, %v", live.Panics, live.Stream.Err)
+	}
+	t.Logf("%d windows, %.1f %% of the time seen, %d bursts cut, %d missed, %d lost; %d generations dropped", live.Windows, 100*live.Sampling.Coverage,
+		live.Sampling.Cut, live.Sampling.Missed, live.Sampling.Lost, live.Stream.Dropped.Generations)
+	t.Logf("p99 of a request every 20 ms or so: %v; %d pages were given up by the client", time.Duration(k.all.Quantile(0.99)).Round(10*time.Microsecond), k.left.Load())
+	for _, page := range slices.Sorted(maps.Keys(k.answers)) {
+		t.Logf("%6d × %s", k.answers[page], page)
+	}
+	for _, page := range pages {
+		if *soakTime > time.Minute && k.answers[page+": 200"] == 0 {
+			t.Errorf("/%s has never answered", page)
+		}
+	}
+	for _, w := range k.wrong {
+		t.Error(w)
+	}
+}
+
+// probe asks for an item again and again, and notes how long that takes.
+func (k *soak) probe(ctx context.Context) {
+	for ctx.Err() == nil {
+		begin := time.Now()
+		if err := k.load.get(ctx, rand.IntN(items)); err != nil {
+			if ctx.Err() == nil {
+				k.note("item", 0, err)
+			}
+			return
+		}
+		took := time.Since(begin)
+		k.mu.Lock()
+		k.latest.Add(uint64(took))
+		k.mu.Unlock()
+		sleep(ctx, rand.N(40*time.Millisecond))
+	}
+}
+
+// pages are those below the mount point; "" is the index.
+var pages = []string{"", "graph", "contention", "tasks", "speedup", "wall", "trace", "metrics"}
+
+// visit asks for pages at random.
+func (k *soak) visit(ctx context.Context) {
+	for ctx.Err() == nil {
+		k.ask(ctx, pages[rand.IntN(len(pages))], randomQuery(), nil)
+		sleep(ctx, rand.N(min(time.Second, *soakTime/20)))
+	}
+}
+
+// randomQuery makes parameters, of which not all go together or are known everywhere.
+func randomQuery() string {
+	q := url.Values{}
+	one := func(name string, values ...string) {
+		if rand.IntN(3) == 0 {
+			q.Set(name, values[rand.IntN(len(values))])
+		}
+	}
+	one("seconds", "0.001", "0.1", "0.5", "1", "5", "-1", "x", "1e99")
+	one("format", "svg", "text", "json", "pprof", "trace", "png", "none")
+	if rand.IntN(4) == 0 {
+		one("debug", "0", "1", "2", "x")
+		one("group", "start", "creator", "goroutine", "region", "/serv(ice)?/", "/(/")
+		one("view", "owner", "waiter", "joined")
+		one("nothing", "1")
+	}
+	return q.Encode()
+}
+
+// scrape asks for metrics as a server of Prometheus would, but more often.
+func (k *soak) scrape(ctx context.Context) {
+	for ctx.Err() == nil {
+		k.ask(ctx, "metrics", "", http.Header{"Accept": {"application/openmetrics-text,text/plain;q=0.5"}, "Accept-Encoding": {"gzip"}})
+		sleep(ctx, min(5*time.Second, *soakTime/10))
+	}
+}
+
+// ask asks for a page and notes the answer. Some clients go away before it is there.
+func (k *soak) ask(ctx context.Context, page, query string, header http.Header) {
+	hasty := header == nil && rand.IntN(10) == 0
+	if hasty {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, rand.N(30*time.Millisecond))
+		defer cancel()
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, k.s.debug+page+"?"+query, nil)
+	if err != nil {
+		k.note(page, 0, err)
+		return
+	}
+	maps.Copy(req.Header, header)
+	resp, err := k.client.Do(req)
+	if err == nil {
+		defer resp.Body.Close()
+		if _, err = io.Copy(io.Discard, resp.Body); err == nil {
+			k.note(page, resp.StatusCode, nil)
+			return
+		}
+	}
+	if ctx.Err() != nil {
+		k.left.Add(1)
+		return
+	}
+	k.note(page, 0, fmt.Errorf("/%s?%s: %w", page, query, err))
+}
+
+// note counts an answer. A page may be busy, not there, or refuse a question; an error of the server is wrong.
+func (k *soak) note(page string, status int, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch status {
+	case http.StatusOK, http.StatusBadRequest, http.StatusNotImplemented, http.StatusServiceUnavailable:
+		k.answers[fmt.Sprintf("%s: %d", page, status)]++
+		return
+	}
+	if len(k.wrong) < 20 {
+		k.wrong = append(k.wrong, fmt.Sprintf("%s: status %d, %v", page, status, errors.Join(err)))
+	}
+}
+
+// sleep sleeps, until ctx is done.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
