@@ -122,6 +122,8 @@ func (d *diagnosis) collect() {
 	}
 	d.mergeHeld()
 	d.mergeTurns()
+	d.mergeSites(Syscalls)
+	d.mergeSites(Network)
 	for _, c := range d.causes {
 		slices.Sort(c.rows) // as the rows of the ledger: largest first
 	}
@@ -150,6 +152,26 @@ func (d *diagnosis) mergeTurns() {
 	}
 	d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 }
+
+// mergeSites makes one cause of those of a kind at several places if none of them has two thirds: what costs is
+// the sum.
+func (d *diagnosis) mergeSites(kind Kind) {
+	all := &cause{key: key{kind: kind, name: severalPlaces}}
+	var largest time.Duration
+	for _, c := range d.causes {
+		if c.kind == kind {
+			all.rows, all.lost, all.count = append(all.rows, c.rows...), all.lost+c.lost, all.count+c.count
+			largest = max(largest, c.lost)
+		}
+	}
+	if largest*3 >= all.lost*2 {
+		return
+	}
+	d.causes = append(slices.DeleteFunc(d.causes, func(c *cause) bool { return c.kind == kind }), all)
+}
+
+// severalPlaces is the name of a cause that is at several places.
+const severalPlaces = "several places"
 
 // waitsFor returns for how long the goroutines of other waited for those of c, which ran alone.
 func (d *diagnosis) waitsFor(c, other *cause) (sum time.Duration) {
@@ -280,7 +302,7 @@ func (d *diagnosis) isGroup(name string) bool {
 
 // own reports whether a place is in the program's own code.
 func (d *diagnosis) own(p ledger.Place) bool {
-	return p.Func != "" && p.File != "_testmain.go" && !symbol.IsStandard(symbol.Package(p.Func))
+	return p.Func != "" && p.File != "_testmain.go" && symbol.IsProgram(p.Func, p.File)
 }
 
 func ownOnly(d *diagnosis, p ledger.Place) ledger.Place {

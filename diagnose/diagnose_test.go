@@ -56,7 +56,7 @@ func TestRealProgramsFirstFinding(t *testing.T) {
 		"otel-old":          {diagnose.Lock, "aggregate.valueMap", "aggregate.(*valueMap[...]).measure sum.go:38"},
 		"gocompile-c2":      {diagnose.Serial, "While main.main ran alone", ""},
 		"pgzip":             {diagnose.Saturated, "It uses its processors", "fast_encoder.go"},
-		"json-gogc5":        {diagnose.Collector, "The garbage collector took", ""},
+		"json-gogc5":        {diagnose.Collector, "The garbage collector took", "json.BenchmarkCodeUnmarshal.func1 bench_test.go:341"},
 		"nethttp-parallel4": {diagnose.Syscalls, "http.(*persistConn).writeLoop", ""},
 	}
 	for name, w := range want {

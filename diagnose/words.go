@@ -55,7 +55,9 @@ func (d *diagnosis) finding(c *cause) Finding {
 		calls := fmt.Sprintf("(%s calls of %s)", format.Count(c.count), format.Duration(c.lost/time.Duration(max(c.count, 1))))
 		f.Title = fmt.Sprintf("System calls at %s held processors for %s of the capacity %s.", short(c.place), lost, calls)
 		f.Where = d.places(c.place)
-		if c.place == (ledger.Place{}) {
+		if c.name == severalPlaces {
+			f.Title = fmt.Sprintf("System calls held processors for %s of the capacity %s, most at %s.", lost, calls, d.mostPlaces(&f, c))
+		} else if c.place == (ledger.Place{}) {
 			f.Title = fmt.Sprintf("System calls in the standard library held processors for %s of the capacity %s, most in %s.", lost, calls, d.mostGroups(c, 2))
 			f.Where = d.places(top.Site)
 		}
@@ -75,10 +77,12 @@ func (d *diagnosis) finding(c *cause) Finding {
 		f.Advice = "A ticker, a timer or a rate limiter sets the pace there, not the processors."
 	case Network:
 		f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle (%s times).", lost, format.Count(c.count))
-		if c.place != (ledger.Place{}) {
+		f.Where = d.places(c.place)
+		if c.name == severalPlaces {
+			f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle (%s times), most at %s.", lost, format.Count(c.count), d.mostPlaces(&f, c))
+		} else if c.place != (ledger.Place{}) {
 			f.Title = fmt.Sprintf("Waiting for the network at %s left %s of the capacity idle (%s times).", short(c.place), lost, format.Count(c.count))
 		}
-		f.Where = d.places(c.place)
 		f.Advice = "Others set the pace: have more requests under way at a time, or look at the other side."
 	case Cgo:
 		f.Title = fmt.Sprintf("Waiting for C code left %s of the capacity idle.", lost)
@@ -103,16 +107,34 @@ func (d *diagnosis) finding(c *cause) Finding {
 
 // mostGroups lists the sorts of goroutines with the most time of a cause.
 func (d *diagnosis) mostGroups(c *cause, n int) string {
-	sums := map[string]time.Duration{}
+	list, _ := d.most(c, n, func(r *ledger.Row) string { return format.Func(r.Group) })
+	return list
+}
+
+// mostPlaces lists the places with the most time of a cause, which become those of the finding.
+func (d *diagnosis) mostPlaces(f *Finding, c *cause) string {
+	list, first := d.most(c, 2, func(r *ledger.Row) string { return short(r.Site) })
+	for _, i := range first {
+		f.Where = append(f.Where, d.places(d.l.Rows[i].Site)...)
+	}
+	return list
+}
+
+// most lists the names with the most time of a cause, and returns a row of each.
+func (d *diagnosis) most(c *cause, n int, nameOf func(*ledger.Row) string) (list string, rows []int) {
+	sums, row := map[string]time.Duration{}, map[string]int{}
 	for _, i := range c.rows {
-		sums[d.l.Rows[i].Group] += d.l.Rows[i].Time
+		name := nameOf(&d.l.Rows[i])
+		sums[name] += d.l.Rows[i].Time
+		row[name] = i
 	}
 	names := slices.SortedFunc(maps.Keys(sums), func(a, b string) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) })
 	var out []string
 	for _, name := range names[:min(n, len(names))] {
-		out = append(out, fmt.Sprintf("%s (%s)", format.Func(name), format.Percent(sums[name], d.l.Capacity)))
+		out = append(out, fmt.Sprintf("%s (%s)", name, format.Percent(sums[name], d.l.Capacity)))
+		rows = append(rows, row[name])
 	}
-	return strings.Join(out, " and ")
+	return strings.Join(out, " and "), rows
 }
 
 // handOver says between whom work was handed over while nothing ran.
@@ -345,7 +367,7 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 	if living := d.l.Born - d.l.Ended; living >= 100 && d.l.Ended < d.l.Born/10 && d.l.BornLate >= d.l.Born/4 {
 		f := Finding{Kind: Leak}
 		f.Title = fmt.Sprintf("Goroutines are started and do not end: %s of %s still lived at the end.", format.Count(living), format.Count(d.l.Born))
-		if b := d.most(); b != nil {
+		if b := d.largestGroup(); b != nil {
 			f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf(", most of %s.", format.Func(b.Group))
 			for _, wait := range slices.Sorted(maps.Keys(b.Sites)) {
 				if s := b.TopSite(wait); s != nil && b.Waiting[wait] > b.Blocked()/2 {
@@ -370,8 +392,8 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 	return out
 }
 
-// most returns the box with the most goroutines.
-func (d *diagnosis) most() (most *bottle.Box) {
+// largestGroup returns the box with the most goroutines.
+func (d *diagnosis) largestGroup() (most *bottle.Box) {
 	for _, b := range d.boxes {
 		if most == nil || b.Goroutines > most.Goroutines || b.Goroutines == most.Goroutines && b.Group < most.Group {
 			most = b

@@ -204,6 +204,8 @@ func TestSite(t *testing.T) {
 		{"example.com/db.(*Conn).Read", []*Frame{frame("syscall.read", ""), frame("os.(*File).Read", "/go/src/os/file.go"), frame("example.com/db.(*Conn).Read", "db.go"), frame("main.main", "")}},
 		{"main.work", []*Frame{frame("internal/sync.(*Mutex).Lock", ""), frame("github.com/bottleneck-go/bottleneck/contention.(*Mutex).Lock", ""), frame("main.work", "")}},
 		{"runtime.gopark", []*Frame{frame("runtime.gopark", ""), frame("runtime.bgsweep", "")}},
+		// The benchmarks of the standard library are the program.
+		{"encoding/json.BenchmarkDecode", []*Frame{frame("encoding/json.(*Decoder).Decode", "/go/src/encoding/json/stream.go"), frame("encoding/json.BenchmarkDecode", "/go/src/encoding/json/bench_test.go"), frame("testing.(*B).runN", "/go/src/testing/benchmark.go")}},
 	} {
 		if got := siteOf(tt.frames).Func; got != tt.want {
 			t.Errorf("%v: %s", tt.want, got)
