@@ -19,7 +19,7 @@ func TestPlacesOfOneKindAreOneFinding(t *testing.T) {
 		where []ledger.Place
 	}{
 		{"even", []time.Duration{14, 12, 10}, "System calls held processors for 36% of the capacity (3 calls of 12 ns), most at main.work main.go:0 (14%) and main.work main.go:1 (12%).", []ledger.Place{at(0), at(1)}},
-		{"one has most", []time.Duration{24, 4, 2}, "System calls at main.work main.go:0 held processors for 24% of the capacity (1 calls of 24 ns).", []ledger.Place{at(0)}},
+		{"one has most", []time.Duration{24, 4, 2}, "System calls at main.work main.go:0 held processors for 24% of the capacity (1 call of 24 ns).", []ledger.Place{at(0)}},
 	} {
 		l := &ledger.Ledger{Wall: 100, Procs: 1, Capacity: 100}
 		var sum time.Duration

@@ -52,7 +52,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 	case Collector:
 		d.collector(&f, c, lost)
 	case Syscalls:
-		calls := fmt.Sprintf("(%s calls of %s)", format.Count(c.count), format.Duration(c.lost/time.Duration(max(c.count, 1))))
+		calls := fmt.Sprintf("(%s of %s)", format.Plural(c.count, "call", "calls"), format.Duration(c.lost/time.Duration(max(c.count, 1))))
 		f.Title = fmt.Sprintf("System calls at %s held processors for %s of the capacity %s.", short(c.place), lost, calls)
 		f.Where = d.places(c.place)
 		if c.name == severalPlaces {
@@ -64,24 +64,24 @@ func (d *diagnosis) finding(c *cause) Finding {
 		f.Advice = "Make fewer, larger calls: buffer writes and reads."
 		f.without("the calls", "without the code around them")
 	case Blocking:
-		f.Title = fmt.Sprintf("Waiting for system calls at %s left %s of the capacity idle (%s calls).", short(c.place), lost, format.Count(c.count))
+		f.Title = fmt.Sprintf("Waiting for system calls at %s left %s of the capacity idle (%s).", short(c.place), lost, format.Plural(c.count, "call", "calls"))
 		f.Where = d.places(c.place)
 		f.Advice = "Have more of them under way at a time, or fewer (fsync, small reads)."
 	case Sleep:
-		f.Title = fmt.Sprintf("Sleeping at %s left %s of the capacity idle (%s times).", short(c.place), lost, format.Count(c.count))
+		f.Title = fmt.Sprintf("Sleeping at %s left %s of the capacity idle (%s).", short(c.place), lost, format.Plural(c.count, "time", "times"))
 		f.Where = d.places(c.place)
 		f.Advice = "Wait for what is expected instead of sleeping, if the program has work to do."
 	case Timer:
-		f.Title = fmt.Sprintf("Waiting for a timer at %s left %s of the capacity idle (%s times).", short(c.place), lost, format.Count(c.count))
+		f.Title = fmt.Sprintf("Waiting for a timer at %s left %s of the capacity idle (%s).", short(c.place), lost, format.Plural(c.count, "time", "times"))
 		f.Where = d.places(c.place)
 		f.Advice = "A ticker, a timer or a rate limiter sets the pace there, not the processors."
 	case Network:
-		f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle (%s times).", lost, format.Count(c.count))
+		f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle (%s).", lost, format.Plural(c.count, "time", "times"))
 		f.Where = d.places(c.place)
 		if c.name == severalPlaces {
-			f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle (%s times), most at %s.", lost, format.Count(c.count), d.mostPlaces(&f, c))
+			f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle (%s), most at %s.", lost, format.Plural(c.count, "time", "times"), d.mostPlaces(&f, c))
 		} else if c.place != (ledger.Place{}) {
-			f.Title = fmt.Sprintf("Waiting for the network at %s left %s of the capacity idle (%s times).", short(c.place), lost, format.Count(c.count))
+			f.Title = fmt.Sprintf("Waiting for the network at %s left %s of the capacity idle (%s).", short(c.place), lost, format.Plural(c.count, "time", "times"))
 		}
 		f.Advice = "Others set the pace: have more requests under way at a time, or look at the other side."
 	case Cgo:
@@ -92,7 +92,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 	case Runtime:
 		f.Title = fmt.Sprintf("The runtime took %s of the capacity besides the collector.", lost)
 	case Switching:
-		f.Title = fmt.Sprintf("The scheduler took %s of the capacity, from one goroutine to the next (%s times).", lost, format.Count(c.count))
+		f.Title = fmt.Sprintf("The scheduler took %s of the capacity, from one goroutine to the next (%s).", lost, format.Plural(c.count, "time", "times"))
 		f.Where = d.places(top.Site)
 		f.Advice = "Have goroutines do more before they wait."
 	case Tiny:
@@ -139,7 +139,7 @@ func (d *diagnosis) most(c *cause, n int, nameOf func(*ledger.Row) string) (list
 
 // handOver says between whom work was handed over while nothing ran.
 func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
-	f.Title = fmt.Sprintf("Handing over: until goroutines that others had woken went on, processors were idle for %s of the capacity (%s times), most for %s.", lost, format.Count(c.count), d.mostGroups(c, 2))
+	f.Title = fmt.Sprintf("Handing over: until goroutines that others had woken went on, processors were idle for %s of the capacity (%s), most for %s.", lost, format.Plural(c.count, "time", "times"), d.mostGroups(c, 2))
 	for _, i := range c.rows {
 		if r := &d.l.Rows[i]; d.own(r.Site) {
 			f.Where = d.places(r.Site, r.WakerSite)
