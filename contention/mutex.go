@@ -56,11 +56,15 @@ func (m *Mutex) unlockMore(w int32) {
 // TryLock tries to lock m and reports whether it succeeded. A failure is no wait
 // and is not recorded.
 func (m *Mutex) TryLock() bool {
-	return m.mu.word.CompareAndSwap(0, wordLocked) || m.tryMore()
+	// A failure only reads the word, as in package sync: a write takes nine times as long.
+	return m.mu.word.Load() != wordLocked && m.tryMore()
 }
 
-// tryMore is TryLock when the lock is in use, or goroutines wait.
+// tryMore is TryLock when the lock is free, or goroutines wait.
 func (m *Mutex) tryMore() bool {
+	if m.mu.word.Load() >= 0 {
+		return m.mu.word.CompareAndSwap(0, wordLocked)
+	}
 	if !m.mu.tryQueued() {
 		return false
 	}

@@ -1,0 +1,50 @@
+//go:build unix
+
+package contention
+
+import (
+	"runtime/debug"
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+// TryLock of a lock that is in use only reads it, as in package sync: the lock lies in memory that cannot be written.
+func TestTryLockOfALockInUseWritesNothing(t *testing.T) {
+	type locks struct {
+		free, locked, queued Mutex
+		writing              RWMutex
+	}
+	page, err := syscall.Mmap(-1, 0, syscall.Getpagesize(), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Munmap(page)
+	l := (*locks)(unsafe.Pointer(&page[0]))
+	l.locked.Lock()
+	l.queued.Lock()
+	l.queued.mu.raiseOwn()
+	l.writing.Lock()
+	if err := syscall.Mprotect(page, syscall.PROT_READ); err != nil {
+		t.Fatal(err)
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	wrote := func(f func() bool) (did bool) {
+		defer func() { did = did || recover() != nil }()
+		if f() {
+			t.Error("a lock in use was locked")
+		}
+		return false
+	}
+	for name, f := range map[string]func() bool{
+		"TryLock, locked": l.locked.TryLock, "TryLock, goroutines wait": l.queued.TryLock,
+		"RWMutex.TryLock, a writer": l.writing.TryLock, "RWMutex.TryRLock, a writer": l.writing.TryRLock,
+	} {
+		if wrote(f) {
+			t.Errorf("%s: wrote", name)
+		}
+	}
+	if !wrote(l.free.TryLock) { // else the test shows nothing
+		t.Error("a free lock was locked without writing")
+	}
+}
