@@ -31,6 +31,10 @@ type segment struct {
 	state      timeline.State
 	wait       timeline.Wait
 	start, end timeline.Time
+	// entered is the number of the call chain with which the state began, ended that of the event at the end, 0 if it has none; left
+	// says that the state ended then.
+	entered, ended int
+	left           bool
 }
 
 func (s *segment) runs(offered bool) bool {

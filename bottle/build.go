@@ -16,6 +16,7 @@ func (o *Observer) Graph() *Graph {
 	if o.exited > o.opt.MaxSingle {
 		o.foldExited()
 	}
+	o.uncovered()
 	g := o.newGraph(o.from, o.to, o.idle, o.procs)
 	g.Capacity, g.IdleLost = time.Duration(o.capacity), time.Duration(o.idleCapacity)
 	g.Wall -= time.Duration(o.pieces.missed)
@@ -24,6 +25,7 @@ func (o *Observer) Graph() *Graph {
 		g.addBox(b, &b.sum)
 		if n := len(g.Boxes); n > 0 && b.sum.goroutines > 0 {
 			g.Boxes[n-1].Sites = b.sites.sites()
+			g.Boxes[n-1].Stacks = b.chains.stacks()
 		}
 	}
 	g.finish()
@@ -126,6 +128,7 @@ func (g *Graph) finish() {
 	for i := range g.Boxes {
 		b := &g.Boxes[i]
 		b.Parallelism = b.width()
+		b.roundStacks()
 	}
 	g.lose()
 	slices.SortFunc(g.Boxes, compareStack)

@@ -117,10 +117,11 @@ func (o *Observer) forget() {
 	boxes := make(map[boxKey]*box, len(used))
 	for k, b := range o.boxes {
 		if used[b] || unused <= keptBoxes && !b.single && !b.folded {
-			b.sum, b.sites = account{}, siteTimes{}
+			b.sum, b.sites, b.chains = account{}, siteTimes{}, chains{}
 			boxes[k] = b
 		}
 	}
+	o.chains = chainTable{}
 	pruned := len(boxes) < len(o.boxes)
 	o.boxes, o.exited = boxes, 0
 	for i := range o.members {

@@ -17,6 +17,14 @@ type driver struct {
 	free []int // indexes of exited goroutines
 	next int
 	live map[*timeline.Goroutine]bool
+	// calls is the call chain of the next event, which takes it.
+	calls *timeline.Stack
+}
+
+func (d *driver) takeCalls() *timeline.Stack {
+	calls := d.calls
+	d.calls = nil
+	return calls
 }
 
 // drive begins a trace of Go 1.26 at time t.
@@ -63,6 +71,7 @@ func (d *driver) to(g *timeline.Goroutine, to timeline.State, w timeline.Wait) {
 	tr := &timeline.Transition{To: to}
 	tr.G, tr.State, tr.Wait, tr.End = g, g.State(), g.Wait(), d.now
 	setState(g, to, w)
+	setCalls(g, d.takeCalls())
 	d.o.Transition(tr)
 	if !to.Alive() {
 		delete(d.live, g)
@@ -77,7 +86,7 @@ func (d *driver) exit(g *timeline.Goroutine)                   { d.to(g, timelin
 
 // region opens a user region, or closes the innermost one if typ is "".
 func (d *driver) region(g *timeline.Goroutine, typ, task string) {
-	e := &timeline.RegionEvent{Time: d.now, G: g, Begin: typ != ""}
+	e := &timeline.RegionEvent{Time: d.now, G: g, Begin: typ != "", Stack: d.takeCalls()}
 	if e.Begin {
 		e.Region = timeline.Region{Type: typ, Task: task, Start: d.now}
 		g.Regions = append(g.Regions, e.Region)
@@ -109,7 +118,7 @@ func (d *driver) ranges(g *timeline.Goroutine, names ...string) {
 	}
 	for _, n := range names {
 		if !slices.Contains(old, n) {
-			d.o.Range(&timeline.Range{Time: d.now, Name: n, Begin: true, Scope: timeline.ScopeGoroutine, G: g})
+			d.o.Range(&timeline.Range{Time: d.now, Name: n, Begin: true, Scope: timeline.ScopeGoroutine, G: g, Stack: d.takeCalls()})
 		}
 	}
 }
@@ -164,6 +173,11 @@ func setState(g *timeline.Goroutine, s timeline.State, w timeline.Wait) {
 	cur := reflect.ValueOf(g).Elem().FieldByName("cur")
 	*hidden[timeline.State](cur, "state") = s
 	*hidden[timeline.Wait](cur, "wait") = w
+}
+
+func setCalls(g *timeline.Goroutine, calls *timeline.Stack) {
+	cur := reflect.ValueOf(g).Elem().FieldByName("cur")
+	*hidden[*timeline.Stack](cur, "stack") = calls
 }
 
 func openRanges(g *timeline.Goroutine) (names []string) {

@@ -105,6 +105,9 @@ type Box struct {
 	// Sites are the places where members waited, by reason as in Waiting, largest first. They sum to what
 	// Waiting holds; those of InCode to InC. Graphs of windows have none.
 	Sites map[string][]Site
+	// Stacks are the call chains of the members while they ran, largest share first, with [Options.Stacks]: they sum to Share and
+	// to Running. Graphs of windows have none, nor does JSON.
+	Stacks []Stack
 
 	exact share         // before rounding
 	room  area          // the integral of GOMAXPROCS / r
@@ -187,6 +190,7 @@ func fold(boxes []Box, kind Kind) (sum Box, n int) {
 			sum.SelfParallelism, sum.busy, sum.others = math.NaN(), -1, true
 		}
 		again = again || b.others
+		sum.addStacks(b)
 		sum.Goroutines += b.Goroutines
 		sum.known += b.known
 		sum.carried += b.carried
@@ -212,6 +216,8 @@ func fold(boxes []Box, kind Kind) (sum Box, n int) {
 			sum.Group += " (" + string(kind) + ")"
 		}
 	}
+	sum.Stacks = joinStacks(sum.Stacks)
+	sum.sortStacks()
 	sum.Parallelism = sum.width()
 	return sum, n
 }

@@ -187,6 +187,7 @@ func (m *merger) box(b *Box, how joint) {
 		}
 	}
 	sum.addStarts(b.Starts)
+	sum.addStacks(b)
 	sum.Goroutines += b.Goroutines
 	switch how {
 	case follows:
@@ -246,6 +247,7 @@ func (m *merger) result() *Graph {
 	if m.instances > 1 {
 		g.Instances = m.instances
 	}
+	g.joinStacks(maxStacks)
 	for i := range g.Boxes {
 		b := &g.Boxes[i]
 		if b.SelfParallelism = ratio(b.Running, b.busy); b.busy < 0 {
@@ -253,6 +255,7 @@ func (m *merger) result() *Graph {
 		}
 		if g.Wall > maxWall {
 			b.exact = 0 // the shares are sums of rounded ones
+			b.sortStacks()
 			b.Parallelism = b.width()
 		}
 	}

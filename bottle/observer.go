@@ -22,6 +22,8 @@ type Options struct {
 	Part timeline.Part
 	// Offered counts runnable goroutines as if they ran: see [Graph.Offered].
 	Offered bool
+	// Stacks asks for the call chains of each box: see [Box.Stacks].
+	Stacks bool
 	// MaxSingle bounds the boxes of exited goroutines that stay single when grouping by goroutine. 0 means 1000.
 	// A window may have twice as many.
 	MaxSingle int
@@ -58,6 +60,8 @@ type Observer struct {
 	pieces          pieces
 	cpus            float64 // see [Graph.CPUs]
 	inC, inCOf      int     // goroutines that were in C; the number of the graph of which that is
+	chains          chainTable
+	open            []openCode // by Goroutine.Index, with Options.Stacks
 }
 
 // member is a live goroutine.
@@ -118,6 +122,7 @@ type box struct {
 	anySince timeline.Time
 	win, sum account
 	sites    siteTimes // of the whole graph
+	chains   chains    // likewise, with Options.Stacks
 }
 
 type account struct {
@@ -214,9 +219,13 @@ func (o *Observer) settle(m *member) {
 	dt := now - m.since
 	m.since = now
 	if m.active {
-		m.box.win.share += o.clock.a - m.a
+		d := o.clock.a - m.a
+		m.box.win.share += d
 		m.a = o.clock.a
 		m.box.win.running += dt
+		if o.opt.Stacks {
+			o.ran(m, ran{d, dt})
+		}
 	}
 	switch m.state {
 	case timeline.Runnable:
@@ -268,6 +277,9 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	}
 	for t.G.Index >= len(o.members) {
 		o.members = append(o.members, member{})
+		if o.opt.Stacks {
+			o.open = append(o.open, openCode{})
+		}
 	}
 	m := &o.members[t.G.Index]
 	if m.g != t.G {
@@ -277,6 +289,12 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		m.visit(m.box, o.stretch.number, o.pieces.number)
 	} else {
 		o.settle(m)
+		if o.opt.Stacks && m.state == timeline.Running {
+			o.covered(m, t.G.Stack())
+		}
+	}
+	if o.opt.Stacks {
+		o.open[t.G.Index].entered = t.G.Stack()
 	}
 	m.state, m.wait, m.site = t.To, t.G.Wait(), t.G.Stack().Site()
 	if run := o.runs(t.To); run != m.active {
@@ -368,18 +386,26 @@ func withStart(starts []string, fn string) []string {
 }
 
 // relabel moves a goroutine to another box if it belongs there now: a stop and
-// a start at the same instant, so that the number of running goroutines stays.
-func (o *Observer) relabel(g *timeline.Goroutine, t timeline.Time) {
+// a start at the same instant, so that the number of running goroutines stays. calls is its call chain, nil if
+// it is not known.
+func (o *Observer) relabel(g *timeline.Goroutine, t timeline.Time, calls *timeline.Stack) {
 	o.advance(t) // first: a box that is found before the graph begins may be gone when it has begun
 	if o.ended || g.Index >= len(o.members) || o.members[g.Index].g != g {
 		return // not shown yet: its first transition finds the box
 	}
 	m := &o.members[g.Index]
+	if calls != nil && o.opt.Stacks && m.state == timeline.Running {
+		o.settle(m)
+		o.covered(m, calls)
+	}
 	b := o.boxOf(m)
 	if b == m.box {
 		return
 	}
 	o.settle(m)
+	if o.opt.Stacks {
+		o.open[g.Index].moved(m.box)
+	}
 	active := m.active
 	if active {
 		o.stop(m)
@@ -392,28 +418,46 @@ func (o *Observer) relabel(g *timeline.Goroutine, t timeline.Time) {
 }
 
 // Named implements [timeline.Observer].
-func (o *Observer) Named(g *timeline.Goroutine, t timeline.Time) { o.relabel(g, t) }
+func (o *Observer) Named(g *timeline.Goroutine, t timeline.Time) { o.relabel(g, t, nil) }
 
 // Label implements [timeline.Observer].
-func (o *Observer) Label(g *timeline.Goroutine, t timeline.Time) { o.relabel(g, t) }
+func (o *Observer) Label(g *timeline.Goroutine, t timeline.Time) { o.relabel(g, t, nil) }
 
 // Region implements [timeline.Observer].
-func (o *Observer) Region(e *timeline.RegionEvent) { o.relabel(e.G, e.Time) }
+func (o *Observer) Region(e *timeline.RegionEvent) { o.relabel(e.G, e.Time, e.Stack) }
 
 // Range implements [timeline.Observer].
 func (o *Observer) Range(e *timeline.Range) {
 	if e.Scope != timeline.ScopeGoroutine || e.G == nil || e.G.Index >= len(o.members) {
 		return
 	}
-	if strings.HasPrefix(e.Name, worldRange) {
-		if m := &o.members[e.G.Index]; m.g == e.G {
+	calls := e.Stack
+	if m := &o.members[e.G.Index]; m.g == e.G {
+		if strings.HasPrefix(e.Name, worldRange) {
 			m.world = ""
 			if e.Begin {
 				m.world = e.Name
 			}
 		}
+		if o.opt.Stacks {
+			calls = o.open[e.G.Index].rangeCalls(e)
+		}
 	}
-	o.relabel(e.G, e.Time)
+	o.relabel(e.G, e.Time, calls)
+}
+
+// Sample implements [timeline.Observer].
+func (o *Observer) Sample(s *timeline.Sample) {
+	if !o.opt.Stacks || s.G == nil || s.Stack == nil {
+		return
+	}
+	o.advance(s.Time)
+	if o.ended || s.G.Index >= len(o.members) {
+		return
+	}
+	if m := &o.members[s.G.Index]; m.g == s.G && m.active && m.state == timeline.Running {
+		o.chains.sample(m.box, s.Stack, o.clock.running)
+	}
 }
 
 // Log implements [timeline.Observer]: a recording of this module notes the processors of its machine.
@@ -491,6 +535,7 @@ func (o *Observer) foldExited() {
 			into.starts = withStart(into.starts, fn)
 		}
 		into.sites.add(&b.sites)
+		o.chains.fold(b, into)
 		delete(o.boxes, b.key)
 	}
 	o.exited = min(len(gone), o.opt.MaxSingle)

@@ -43,6 +43,13 @@ func (b *Box) scale(k time.Duration) {
 		waiting[reason] = k * d
 	}
 	b.Waiting = waiting
+	b.Stacks = slices.Clone(b.Stacks)
+	for i := range b.Stacks {
+		s := &b.Stacks[i]
+		s.Share *= k
+		s.Running *= k
+		s.exact *= share(k)
+	}
 	if b.Sites == nil {
 		return
 	}

@@ -80,6 +80,7 @@ type actor struct {
 	world       string
 	regions     []string
 	open        segment
+	inRange     int                  // the call chain with which the present range began
 	g           **timeline.Goroutine // of the play at hand
 }
 
@@ -121,6 +122,8 @@ type generator struct {
 	now  timeline.Time
 	ids  int64
 	live []*actor
+	// events counts, for the numbers of call chains
+	events int
 }
 
 var functions = []string{"main.a", "main.b", "main.c", "main.d"}
@@ -146,7 +149,7 @@ func randomSchedule(rng *rand.Rand, how string) *schedule {
 	now := g.now
 	g.calls = append(g.calls, func(d *driver) { d.at(now) })
 	for _, a := range g.live {
-		g.close(a)
+		g.close(a, 0, true)
 	}
 	g.end = g.now
 	return g.schedule
@@ -194,19 +197,32 @@ func (g *generator) state() stateWait {
 	})
 }
 
-// close ends what the actor did until now.
-func (g *generator) close(a *actor) {
+// callChain numbers the call chain of an event; 0 is none.
+func (g *generator) callChain() int {
+	g.events++
+	return g.events * 7 % 11 % 6
+}
+
+// close ends what the actor did until now, at an event with a call chain. left says that its state ends, too.
+func (g *generator) close(a *actor, ended int, left bool) {
 	s := a.open
-	s.end = g.now
+	s.end, s.ended, s.left = g.now, ended, left
 	g.segments = append(g.segments, s)
 }
 
-// changed ends a segment and begins the next one.
-func (g *generator) changed(a *actor, to stateWait) {
+// changed ends a segment and begins the next one, in the same state.
+func (g *generator) changed(a *actor, ended int) {
+	s := a.open
+	g.close(a, ended, false)
+	a.open = segment{g: a.id, key: a.key(g.how), state: s.state, wait: s.wait, start: g.now, entered: s.entered}
+}
+
+// enters begins a segment in another state.
+func (g *generator) enters(a *actor, to stateWait, calls int) {
 	if a.open.g != 0 {
-		g.close(a)
+		g.close(a, calls, true)
 	}
-	a.open = segment{g: a.id, key: a.key(g.how), state: to.state, wait: to.wait, start: g.now}
+	a.open = segment{g: a.id, key: a.key(g.how), state: to.state, wait: to.wait, start: g.now, entered: calls}
 }
 
 func (g *generator) enter(from timeline.State, to stateWait) {
@@ -224,11 +240,13 @@ func (g *generator) enter(from timeline.State, to stateWait) {
 	if fn == "(unnamed)" {
 		fn = ""
 	}
-	g.changed(a, to)
+	calls := g.callChain()
+	g.enters(a, to, calls)
 	g.live = append(g.live, a)
 	id, kind, creator := a.id, a.kind, a.creator
 	g.calls = append(g.calls, func(d *driver) {
 		*a.g = &timeline.Goroutine{ID: id, Func: fn, Kind: kind, CreatorFunc: creator}
+		d.calls = callChains[calls]
 		d.enter(*a.g, from, to.state, to.wait)
 	})
 }
@@ -241,39 +259,47 @@ func (g *generator) act() {
 	}
 	i := g.rng.IntN(len(g.live))
 	a := g.live[i]
-	same := stateWait{a.open.state, a.open.wait}
+	calls := g.callChain()
 	switch g.rng.IntN(14) {
 	case 0:
-		g.close(a)
+		g.close(a, 0, true)
 		g.live = append(g.live[:i], g.live[i+1:]...)
 		g.calls = append(g.calls, func(d *driver) { d.exit(*a.g) })
 	case 1, 2:
 		if len(a.regions) > 0 && g.rng.IntN(2) == 0 {
 			a.regions = a.regions[:len(a.regions)-1]
-			g.calls = append(g.calls, func(d *driver) { d.region(*a.g, "", "") })
+			g.calls = append(g.calls, func(d *driver) { d.calls = callChains[calls]; d.region(*a.g, "", "") })
 		} else {
 			r := pick(g.rng, []string{"parse", "write"})
 			a.regions = append(a.regions, r)
-			g.calls = append(g.calls, func(d *driver) { d.region(*a.g, r, "") })
+			g.calls = append(g.calls, func(d *driver) { d.calls = callChains[calls]; d.region(*a.g, r, "") })
 		}
-		g.changed(a, same)
+		g.changed(a, calls)
 	case 3:
 		a.label = pick(g.rng, []string{"", "GC (dedicated)", "GC (idle)"})
 		l := a.label
 		g.calls = append(g.calls, func(d *driver) { d.label(*a.g, l) })
-		g.changed(a, same)
+		g.changed(a, 0)
 	case 4:
+		begins := true
 		switch {
 		case g.rng.IntN(2) == 0:
 			a.assist = !a.assist
+			begins = a.assist
 		case a.world != "":
 			a.world = ""
+			begins = false
 		default:
 			a.world = pick(g.rng, []string{"stop-the-world (GC mark termination)", "stop-the-world (start trace)", "stop-the-world (read mem stats)"})
 		}
 		ns := a.rangeNames()
-		g.calls = append(g.calls, func(d *driver) { d.ranges(*a.g, ns...) })
-		g.changed(a, same)
+		g.calls = append(g.calls, func(d *driver) { d.calls = callChains[calls]; d.ranges(*a.g, ns...); d.calls = nil })
+		if begins {
+			a.inRange = calls
+		} else {
+			calls, a.inRange = a.inRange, 0
+		}
+		g.changed(a, calls)
 	case 5:
 		if a.fn != "(unnamed)" {
 			return
@@ -281,11 +307,11 @@ func (g *generator) act() {
 		a.fn = pick(g.rng, functions)
 		fn := a.fn
 		g.calls = append(g.calls, func(d *driver) { d.name(*a.g, fn, timeline.Application) })
-		g.changed(a, same)
+		g.changed(a, 0)
 	default:
 		to := g.state()
-		g.changed(a, to)
-		g.calls = append(g.calls, func(d *driver) { d.to(*a.g, to.state, to.wait) })
+		g.enters(a, to, calls)
+		g.calls = append(g.calls, func(d *driver) { d.calls = callChains[calls]; d.to(*a.g, to.state, to.wait) })
 	}
 }
 

@@ -51,13 +51,15 @@ func (o *Observer) discard() {
 	o.stretch.counted, o.stretch.idleCounted = o.clock.elapsed, o.clock.idle
 	o.procs, o.minProcs = o.stretch.now, o.stretch.now
 	for k, b := range o.boxes {
-		b.win, b.sum, b.sites, b.starts = account{}, account{}, siteTimes{}, nil
+		b.win, b.sum, b.sites, b.starts, b.chains = account{}, account{}, siteTimes{}, nil, chains{}
 		if b.single {
 			delete(o.boxes, k)
 		}
 	}
 	o.exited = 0
 	o.inC, o.inCOf = 0, o.inCOf+1
+	o.chains = chainTable{}
+	o.forgetOpen()
 	for i := range o.members {
 		m := &o.members[i]
 		m.visits, m.many = m.visits[:0], nil

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/bottleneck-go/bottleneck/internal/apportion"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -331,7 +332,7 @@ func (o *Observer) Ledger() *Ledger {
 		add(o.row(k), r.time, r.count, r.queue)
 	}
 	for group, sum := range totals {
-		o.divide(group, sum, sampled[group], func(site *timeline.Frame, t timeline.Time, queue uint64) {
+		o.divide(group, sum, func(site *timeline.Frame, t timeline.Time, queue uint64) {
 			r := o.row(rowKey{category: catCode, group: group, site: site})
 			r.Sampled = true
 			count := int64(0)
@@ -360,16 +361,13 @@ func (o *Observer) Ledger() *Ledger {
 	return l
 }
 
-// minSamples is how many samples of a group divide its time: with fewer, chance decides.
-const minSamples = 20
-
 func (o *Observer) sampledGroups() map[who]int64 {
 	n := map[who]int64{}
 	for k, c := range o.rows.samples {
 		n[k.group] += c
 	}
 	for group, c := range n {
-		if c < minSamples {
+		if c < apportion.Enough {
 			delete(n, group)
 		}
 	}
@@ -377,7 +375,7 @@ func (o *Observer) sampledGroups() map[who]int64 {
 }
 
 // divide divides the running of a group among its sites as its samples are, to the nanosecond.
-func (o *Observer) divide(group who, sum *row, samples int64, add func(*timeline.Frame, timeline.Time, uint64)) {
+func (o *Observer) divide(group who, sum *row, add func(*timeline.Frame, timeline.Time, uint64)) {
 	type part struct {
 		site *timeline.Frame
 		n    int64
@@ -391,19 +389,13 @@ func (o *Observer) divide(group who, sum *row, samples int64, add func(*timeline
 	slices.SortFunc(parts, func(a, b part) int {
 		return cmp.Or(cmp.Compare(b.n, a.n), placeOf(a.site).compare(placeOf(b.site)))
 	})
-	// Cumulative, so that the parts sum to the whole.
-	var seen int64
-	var time timeline.Time
-	var queue uint64
-	for _, p := range parts {
-		seen += p.n
-		t := timeline.Time(float64(sum.time) * float64(seen) / float64(samples))
-		q := uint64(float64(sum.queue) * float64(seen) / float64(samples))
-		if seen == samples {
-			t, q = sum.time, sum.queue
-		}
-		add(p.site, t-time, q-queue)
-		time, queue = t, q
+	weights := make([]uint64, len(parts))
+	for i, p := range parts {
+		weights[i] = uint64(p.n)
+	}
+	times, queues := apportion.Divide(uint64(sum.time), weights), apportion.Divide(sum.queue, weights)
+	for i, p := range parts {
+		add(p.site, timeline.Time(times[i]), queues[i])
 	}
 }
 

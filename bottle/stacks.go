@@ -1,0 +1,420 @@
+package bottle
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+	"unsafe"
+
+	"github.com/bottleneck-go/bottleneck/internal/apportion"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// A box says who; a call chain says which code. With [Options.Stacks], each nanosecond of a box's share and
+// running time belongs to one call chain:
+//
+//   - A system call, C code, or waiting for a processor ([Options.Offered]) has the call chain with which it began.
+//   - Go code has no call chain of its own: an event that ends it has one, which stands for all the time since the one before.
+//     Such events are blocking, preemption, system calls, and the beginning or end of a range or region. What ends otherwise, as
+//     with the exit of the goroutine or the end of the trace, is [NotSampled].
+//   - Where a CPU profile ran as well, its samples divide the time in Go code of a box instead, if there are enough: each counts once for
+//     the running time and, for the share, 1/r while r goroutines run.
+//
+// What a goroutine ran Go code for is open until the event comes; meanwhile the goroutine may have gone to
+// another box. The sums are exact: in 2^-16 ns during the pass, in nanoseconds in the graph.
+
+// Stack is the part of a box that belongs to one call chain.
+type Stack struct {
+	// Calls is the call chain, shared with others: do not change it. It is nil where none is known, if Source is
+	// NotSampled; else the stack stands for all call chains of the box that were too many.
+	Calls *timeline.Stack
+	// Source says where the call chain comes from.
+	Source Source
+	// Share and Running are its parts of those of the box.
+	Share, Running time.Duration
+
+	exact share // before rounding
+}
+
+// Source says where a call chain comes from.
+type Source string
+
+// The sources of call chains.
+const (
+	CPUSamples       Source = "cpu samples"
+	SchedulingEvents Source = "scheduling events"
+	NotSampled       Source = "not sampled"
+)
+
+// Folded reports whether the stack stands for call chains that were too many.
+func (s *Stack) Folded() bool { return s.Calls == nil && s.Source != NotSampled }
+
+// maxStacks bounds the call chains of a graph, whatever the trace holds. What is more is added up, one stack a box.
+const maxStacks = 1 << 15
+
+// otherCalls stands for the call chains beyond maxStacks.
+var otherCalls = &timeline.Stack{}
+
+// ran is a time for which a goroutine ran.
+type ran struct {
+	share   share
+	running timeline.Time
+}
+
+func (r *ran) add(more ran) {
+	r.share += more.share
+	r.running += more.running
+}
+
+// ranIn is a time in a box.
+type ranIn struct {
+	box *box
+	ran
+}
+
+// openCode is what a goroutine ran Go code for, whose call chain is not known yet.
+type openCode struct {
+	here      ran             // in the present box
+	elsewhere []ranIn         // in those before
+	entered   *timeline.Stack // with which the present state began
+	inRange   *timeline.Stack // with which the present range began
+}
+
+// chains are the times by call chain of a box.
+type chains struct {
+	of      map[chainKey]*ran
+	samples map[*timeline.Stack]samples
+}
+
+// chainKey is a call chain. CPU samples divide what was Go code.
+type chainKey struct {
+	calls *timeline.Stack
+	code  bool
+}
+
+// samples of the CPU profiler: their number, and the sum of 2^32/r.
+type samples struct{ n, weight uint64 }
+
+// chainTable finds the times of call chains.
+type chainTable struct {
+	recent []recentChain // of which most are found
+	n      int           // of all boxes
+}
+
+type recentChain struct {
+	box *box
+	key chainKey
+	ran *ran
+}
+
+const recentChains = 1 << 9
+
+// at returns the time of a call chain in a box.
+func (t *chainTable) at(b *box, k chainKey) *ran {
+	h := uintptr(unsafe.Pointer(k.calls))>>4 ^ uintptr(unsafe.Pointer(b))>>7
+	h = (h ^ h>>9) % recentChains
+	if t.recent == nil {
+		t.recent = make([]recentChain, recentChains)
+	}
+	e := &t.recent[h]
+	if e.box != b || e.key != k || e.ran == nil {
+		e.box, e.key, e.ran = b, k, t.find(b, k)
+	}
+	return e.ran
+}
+
+func (t *chainTable) find(b *box, k chainKey) *ran {
+	if found := b.chains.of[k]; found != nil {
+		return found
+	}
+	if t.n >= maxStacks && k.calls != nil {
+		k.calls = otherCalls
+		if found := b.chains.of[k]; found != nil {
+			return found
+		}
+	}
+	if b.chains.of == nil {
+		b.chains.of = map[chainKey]*ran{}
+	}
+	made := &ran{}
+	b.chains.of[k] = made
+	t.n++
+	return made
+}
+
+// sample counts a sample of the CPU profiler while r goroutines run.
+func (t *chainTable) sample(b *box, calls *timeline.Stack, r int64) {
+	s, known := b.chains.samples[calls]
+	if !known && t.n >= maxStacks {
+		calls = otherCalls
+		s, known = b.chains.samples[calls]
+	}
+	if !known {
+		t.n++
+		if b.chains.samples == nil {
+			b.chains.samples = map[*timeline.Stack]samples{}
+		}
+	}
+	b.chains.samples[calls] = samples{s.n + 1, s.weight + 1<<32/uint64(r)}
+}
+
+// fold adds the times of a box to those of another.
+func (t *chainTable) fold(b, into *box) {
+	for k, r := range b.chains.of {
+		t.find(into, k).add(*r)
+		t.n--
+	}
+	for calls, s := range b.chains.samples {
+		if into.chains.samples == nil {
+			into.chains.samples = map[*timeline.Stack]samples{}
+		}
+		sum, known := into.chains.samples[calls]
+		if known {
+			t.n--
+		}
+		into.chains.samples[calls] = samples{sum.n + s.n, sum.weight + s.weight}
+	}
+	b.chains = chains{}
+}
+
+// ran accounts for what a goroutine ran in its box and state.
+func (o *Observer) ran(m *member, r ran) {
+	open := &o.open[m.g.Index]
+	if m.state == timeline.Running {
+		open.here.add(r)
+		return
+	}
+	o.chains.at(m.box, chainKey{calls: open.entered}).add(r)
+}
+
+// covered gives what was open a call chain; nil is none.
+func (o *Observer) covered(m *member, calls *timeline.Stack) {
+	open, k := &o.open[m.g.Index], chainKey{calls, true}
+	for _, r := range open.elsewhere {
+		o.chains.at(r.box, k).add(r.ran)
+	}
+	open.elsewhere = open.elsewhere[:0]
+	if open.here != (ran{}) {
+		o.chains.at(m.box, k).add(open.here)
+		open.here = ran{}
+	}
+}
+
+// rangeCalls returns the call chain of the beginning or end of a range: an end has that of its beginning.
+func (c *openCode) rangeCalls(e *timeline.Range) *timeline.Stack {
+	began := c.inRange
+	c.inRange = nil
+	if e.Begin {
+		c.inRange = e.Stack
+	}
+	if e.Begin || e.Stack != nil {
+		return e.Stack
+	}
+	return began
+}
+
+// moved has what is open stay in the box that the goroutine leaves.
+func (c *openCode) moved(from *box) {
+	if c.here == (ran{}) {
+		return
+	}
+	for i := range c.elsewhere {
+		if e := &c.elsewhere[i]; e.box == from {
+			e.add(c.here)
+			c.here = ran{}
+			return
+		}
+	}
+	c.elsewhere = append(c.elsewhere, ranIn{from, c.here})
+	c.here = ran{}
+}
+
+// uncovered ends the graph for what is open.
+func (o *Observer) uncovered() {
+	if !o.opt.Stacks {
+		return
+	}
+	for i := range o.members {
+		if m := &o.members[i]; m.g != nil {
+			o.covered(m, nil)
+		}
+	}
+}
+
+// forgetOpen forgets what is open.
+func (o *Observer) forgetOpen() {
+	for i := range o.open {
+		o.open[i].here, o.open[i].elsewhere = ran{}, nil
+	}
+}
+
+// stacks returns the stacks of a box, without rounded shares.
+func (c *chains) stacks() []Stack {
+	var out, sampled []Stack
+	var n uint64
+	for calls, s := range c.samples {
+		n += s.n
+		sampled = append(sampled, Stack{Calls: known(calls), Source: CPUSamples, Running: time.Duration(s.n), exact: share(s.weight)})
+	}
+	var code ran
+	for k, r := range c.of {
+		if k.code && n >= apportion.Enough {
+			code.add(*r)
+			continue
+		}
+		s := Stack{Calls: known(k.calls), Source: SchedulingEvents, Running: time.Duration(r.running), exact: r.share}
+		if k.calls == nil {
+			s.Source = NotSampled
+		}
+		out = append(out, s)
+	}
+	if n >= apportion.Enough {
+		sampled = joinStacks(sampled) // in an order that does not depend on that of the map
+		numbers, weights := make([]uint64, len(sampled)), make([]uint64, len(sampled))
+		for i := range sampled {
+			numbers[i], weights[i] = uint64(sampled[i].Running), uint64(sampled[i].exact)
+		}
+		running, shares := apportion.Divide(uint64(code.running), numbers), apportion.Divide(uint64(code.share), weights)
+		for i := range sampled {
+			sampled[i].Running, sampled[i].exact = time.Duration(running[i]), share(shares[i])
+		}
+		out = append(out, sampled...)
+	}
+	return joinStacks(out)
+}
+
+func known(calls *timeline.Stack) *timeline.Stack {
+	if calls == otherCalls {
+		return nil
+	}
+	return calls
+}
+
+// joinStacks adds up stacks of equal places and sources, and sorts them by place.
+func joinStacks(stacks []Stack) []Stack {
+	slices.SortFunc(stacks, compareStacks)
+	n := 0
+	for i := range stacks {
+		s := &stacks[i]
+		if s.Share == 0 && s.Running == 0 && s.exact == 0 {
+			continue
+		}
+		if n > 0 && compareStacks(stacks[n-1], *s) == 0 {
+			sum := &stacks[n-1]
+			sum.Share += s.Share
+			sum.Running += s.Running
+			sum.exact += s.exact
+			continue
+		}
+		stacks[n] = *s
+		n++
+	}
+	clear(stacks[n:])
+	return stacks[:n]
+}
+
+// compareStacks orders stacks by place and source.
+func compareStacks(a, b Stack) int {
+	if a.Calls == b.Calls {
+		return strings.Compare(string(a.Source), string(b.Source))
+	}
+	return cmp.Or(compareCalls(a.Calls, b.Calls), strings.Compare(string(a.Source), string(b.Source)))
+}
+
+// compareCalls orders call chains by their places, from the leaf. Calls in one line of the source are one place.
+func compareCalls(a, b *timeline.Stack) int {
+	if a == nil || b == nil {
+		return cmp.Compare(min(1, len(frames(a))), min(1, len(frames(b))))
+	}
+	for i, f := range a.Frames {
+		if i == len(b.Frames) {
+			return 1
+		}
+		g := b.Frames[i]
+		if f == g {
+			continue
+		}
+		if c := cmp.Or(strings.Compare(f.Func, g.Func), cmp.Compare(f.Line, g.Line), strings.Compare(f.File, g.File)); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(a.Frames), len(b.Frames))
+}
+
+func frames(s *timeline.Stack) []*timeline.Frame {
+	if s == nil {
+		return nil
+	}
+	return s.Frames
+}
+
+// roundStacks rounds the shares of stacks so that they sum to that of the box, and sorts them, the largest
+// first.
+func (b *Box) roundStacks() {
+	if len(b.Stacks) == 0 {
+		return
+	}
+	exact := make([]uint64, len(b.Stacks))
+	for i := range b.Stacks {
+		exact[i] = uint64(b.Stacks[i].exact)
+	}
+	for i, part := range apportion.Round(int64(b.Share), exact, fracBits) {
+		b.Stacks[i].Share = time.Duration(part)
+	}
+	b.sortStacks()
+}
+
+func (b *Box) sortStacks() {
+	slices.SortFunc(b.Stacks, func(x, y Stack) int {
+		return cmp.Or(cmp.Compare(y.Share, x.Share), cmp.Compare(y.Running, x.Running), compareStacks(x, y))
+	})
+}
+
+// addStacks adds the stacks of another box, to be joined later. Where only one of the two has any, the time of
+// the other is not sampled.
+func (b *Box) addStacks(more *Box) {
+	before := Stack{Source: NotSampled, Share: b.Share, Running: b.Running, exact: b.exact}
+	added := more.Stacks
+	if len(added) == 0 {
+		added = []Stack{{Source: NotSampled, Share: more.Share, Running: more.Running, exact: more.exactShare()}}
+	} else if more.exact == 0 { // of sums over more than 39 hours
+		added = slices.Clone(added)
+		for i := range added {
+			added[i].exact = share(added[i].Share) << fracBits
+		}
+	}
+	switch {
+	case len(b.Stacks) == 0 && len(more.Stacks) == 0:
+		return
+	case len(b.Stacks) == 0 && before != (Stack{Source: NotSampled}):
+		b.Stacks = append(b.Stacks, before)
+	}
+	b.Stacks = append(b.Stacks, added...)
+}
+
+// joinStacks joins the stacks that were added to the boxes, of which most are kept.
+func (g *Graph) joinStacks(most int) {
+	var all []share
+	for i := range g.Boxes {
+		b := &g.Boxes[i]
+		b.Stacks = joinStacks(b.Stacks)
+		for j := range b.Stacks {
+			all = append(all, b.Stacks[j].exact)
+		}
+	}
+	if len(all) <= most {
+		return
+	}
+	slices.Sort(all)
+	least := all[len(all)-most]
+	for i := range g.Boxes {
+		b := &g.Boxes[i]
+		for j := range b.Stacks {
+			if s := &b.Stacks[j]; s.exact <= least && s.Source != NotSampled {
+				s.Calls = nil
+			}
+		}
+		b.Stacks = joinStacks(b.Stacks)
+	}
+}
