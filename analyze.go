@@ -43,7 +43,8 @@ type Options struct {
 
 // pass returns the options of the pass.
 func (opt *Options) pass() timeline.Options {
-	return timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Workers: opt.Workers}
+	part := timeline.Part{First: opt.Bottle.Part.First, Last: opt.Bottle.Part.Last}
+	return timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Workers: opt.Workers, Part: part}
 }
 
 var errNoSpeedup = errors.New("no estimate of the speedup: Options.NoSpeedup is set")

@@ -46,6 +46,7 @@ package ledger
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -104,10 +105,10 @@ type Place struct {
 // it is not known.
 func (p Place) String() string {
 	name := format.Func(p.Func)
-	if p.File == "" {
-		return name
+	if line := p.line(); line != "" {
+		return name + " " + line
 	}
-	return fmt.Sprintf("%s %s:%d", name, format.Clean(p.File[strings.LastIndexAny(p.File, `/\`)+1:]), p.Line)
+	return name
 }
 
 func (p Place) compare(q Place) int {
@@ -173,6 +174,14 @@ func (r *Row) String() string {
 	return s
 }
 
+// lost returns the time, or 0 if the program's own work occupied the processor.
+func (r *Row) lost() time.Duration {
+	if r.Category.Used() {
+		return 0
+	}
+	return r.Time
+}
+
 func (r *Row) compareKey(s *Row) int {
 	return cmp.Or(strings.Compare(string(r.Category), string(s.Category)), strings.Compare(r.Group, s.Group), r.Site.compare(s.Site),
 		strings.Compare(r.Wait, s.Wait), strings.Compare(r.Waker, s.Waker), r.WakerSite.compare(s.WakerSite), strings.Compare(r.Meanwhile, s.Meanwhile))
@@ -207,7 +216,15 @@ type Ledger struct {
 
 // CheckValid returns an error if the ledger contradicts itself.
 func (l *Ledger) CheckValid() error {
-	sum := time.Duration(0)
+	for _, d := range append([]time.Duration{l.Start, l.Wall, l.Capacity, l.Queue, l.Queued}, l.Offered...) {
+		if d < 0 {
+			return fmt.Errorf("ledger: a time is negative: %d ns", d)
+		}
+	}
+	if l.Procs < 0 || l.Born < 0 || l.BornLate < 0 || l.Ended < 0 || l.Slices < 0 {
+		return errors.New("ledger: a number is negative")
+	}
+	left := l.Capacity
 	for i := range l.Rows {
 		r := &l.Rows[i]
 		if r.Time < 0 || r.Count < 0 || r.Queue < 0 {
@@ -216,10 +233,13 @@ func (l *Ledger) CheckValid() error {
 		if !slices.Contains(Categories(), r.Category) {
 			return fmt.Errorf("ledger: row %d: unknown category %q", i, r.Category)
 		}
-		sum += r.Time
+		if r.Time > left {
+			return fmt.Errorf("ledger: the rows sum to more than the capacity, which is %d ns", l.Capacity)
+		}
+		left -= r.Time
 	}
-	if sum != l.Capacity {
-		return fmt.Errorf("ledger: the rows sum to %d ns, and the capacity is %d ns", sum, l.Capacity)
+	if left > 0 {
+		return fmt.Errorf("ledger: the rows sum to %d ns less than the capacity, which is %d ns", left, l.Capacity)
 	}
 	return nil
 }

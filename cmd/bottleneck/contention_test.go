@@ -182,7 +182,7 @@ func TestContentionInputs(t *testing.T) {
 			t.Fatal(err)
 		}
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(content) }))
-		for _, r := range []result{
+		for _, r := range []outcome{
 			bottleneck("contention", "-format", "json", name),
 			commandWith(bytes.NewReader(content), "contention", "-format=json"),
 			bottleneck("contention", "-format", "json", server.URL),

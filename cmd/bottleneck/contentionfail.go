@@ -6,6 +6,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // contentionSum is what the measures are made from.
@@ -18,17 +19,17 @@ type contentionSum struct {
 var contentionMeasures = measures[*contention.Profile]{
 	example: "waited>2s",
 	whole: []measured[*contention.Profile]{
-		{measure{name: "waited", wall: true}, ofSum(func(s *contentionSum) float64 { return float64(s.waited) })},
-		{measure{name: "longest", wall: true}, ofSum(func(s *contentionSum) float64 { return float64(s.longest) })},
-		{measure{name: "ready", wall: true}, ofSum(func(s *contentionSum) float64 { return float64(s.ready) })},
-		{measure{name: "ready-idle", wall: true}, ofSum(func(s *contentionSum) float64 { return float64(s.readyIdle) })},
-		{measure{name: "contentions"}, ofSum(func(s *contentionSum) float64 { return float64(s.contentions) })},
-		{measure{name: "parks"}, ofSum(func(s *contentionSum) float64 { return float64(s.parks) })},
-		{measure{name: "waiting"}, ofSum(func(s *contentionSum) float64 { return percent(s.waited, s.duration) / 100 })},
-		{measure{name: "handoff-%", percent: true}, ofSum(func(s *contentionSum) float64 { return percent(s.handOff, s.waited) })},
-		{measure{name: "unattributed-%", percent: true}, ofSum(func(s *contentionSum) float64 { return percent(s.unattributed, s.waited) })},
+		measuring("waited", result.Duration, ofSum(func(s *contentionSum) float64 { return float64(s.waited) })),
+		measuring("longest", result.Duration, ofSum(func(s *contentionSum) float64 { return float64(s.longest) })),
+		measuring("ready", result.Duration, ofSum(func(s *contentionSum) float64 { return float64(s.ready) })),
+		measuring("ready-idle", result.Duration, ofSum(func(s *contentionSum) float64 { return float64(s.readyIdle) })),
+		measuring("contentions", result.Number, ofSum(func(s *contentionSum) float64 { return float64(s.contentions) })),
+		measuring("parks", result.Number, ofSum(func(s *contentionSum) float64 { return float64(s.parks) })),
+		measuring("waiting", result.Number, ofSum(func(s *contentionSum) float64 { return percent(s.waited, s.duration) / 100 })),
+		measuring("handoff-%", result.Ratio, ofSum(func(s *contentionSum) float64 { return percent(s.handOff, s.waited) })),
+		measuring("unattributed-%", result.Ratio, ofSum(func(s *contentionSum) float64 { return percent(s.unattributed, s.waited) })),
 	},
-	part: ofPart("lock", []measure{{name: "waited", wall: true}, {name: "ready", wall: true}, {name: "contentions"}, {name: "parks"}}, lockMeasure),
+	part: ofPart("lock", []measure{{name: "waited", unit: result.Duration}, {name: "ready", unit: result.Duration}, {name: "contentions", unit: result.Number}, {name: "parks", unit: result.Number}}, lockMeasure),
 }
 
 func ofSum(of func(*contentionSum) float64) func(*contention.Profile) (float64, error) {
@@ -61,7 +62,7 @@ func lockMeasure(p *contention.Profile, lock string, m measure) (sum float64, _ 
 			sum += float64(w.Ready)
 		case m.name == "parks":
 			sum += float64(w.Parks)
-		case m.wall:
+		case m.unit == result.Duration:
 			sum += float64(w.Waited)
 		default:
 			sum += float64(w.Contentions)

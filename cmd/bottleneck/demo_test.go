@@ -93,7 +93,7 @@ func TestDemoInterrupt(t *testing.T) {
 	time.AfterFunc(100*time.Millisecond, cancel)
 	var out, errs strings.Builder
 	status := run(ctx, []string{"demo", "-time", "1h", "-factor", "1000000", "-o", filepath.Join(t.TempDir(), "x.svg")}, nil, &out, &errs)
-	result{status, out.String(), errs.String()}.want(t, exitFailure, "", "bottleneck: interrupted\n")
+	outcome{status, out.String(), errs.String()}.want(t, exitFailure, "", "bottleneck: interrupted\n")
 	if trace.IsEnabled() {
 		t.Error("the tracer goes on")
 	}

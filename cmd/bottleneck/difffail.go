@@ -5,12 +5,14 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // changeCondition is a condition of diff's -fail: one on the new run alone, or, when its value ends in x, on the
 // quotient of two runs.
 type changeCondition struct {
-	comparison
+	result.Comparison
 	quotient bool
 	in       map[diffKind]changeMeasure // what the name means, in the kinds of runs that know it
 }
@@ -25,7 +27,7 @@ type changeConditions []changeCondition
 
 // add is what -fail does. Which names are right depends on what is compared: see know.
 func (c *changeConditions) add(s string) error {
-	list, err := parseComparisons(s, "neck-%>1.1x")
+	list, err := result.ParseComparisons(s, "neck-%>1.1x")
 	if err != nil {
 		return err
 	}
@@ -39,24 +41,24 @@ func (c *changeConditions) add(s string) error {
 	return nil
 }
 
-func newChange(one comparison) (c changeCondition, err error) {
-	c = changeCondition{comparison: one, in: map[diffKind]changeMeasure{}}
-	number, quotient := strings.CutSuffix(one.value, "x")
+func newChange(one result.Comparison) (c changeCondition, err error) {
+	c = changeCondition{Comparison: one, in: map[diffKind]changeMeasure{}}
+	number, quotient := strings.CutSuffix(one.Value, "x")
 	var limit float64
 	if c.quotient = quotient; quotient {
 		limit, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
 		if err != nil || math.IsNaN(limit) || math.IsInf(limit, 0) || limit < 0 {
-			return c, fmt.Errorf("%q: want a quotient such as 1.1x, not %q", one.text, one.value)
+			return c, fmt.Errorf("%q: want a quotient such as 1.1x, not %q", one.Text, one.Value)
 		}
 	}
-	found, err := findMeasures(one.name)
+	found, err := findMeasures(one.Name)
 	if err != nil {
 		return c, err
 	}
 	for kind, m := range found {
 		if !quotient {
 			var wrong error
-			if limit, wrong = m.parse(one.value); wrong != nil {
+			if m, limit, wrong = m.against(one.Value); wrong != nil {
 				err = wrong
 				continue
 			}
@@ -74,10 +76,10 @@ func (c changeConditions) know(p diffPair) error {
 	for _, one := range c {
 		m, ok := one.in[p[0].kind]
 		if !ok {
-			return usagef("-fail %s: a %s has no %s", one.text, p[0].kind.what(), one.name)
+			return usagef("-fail %s: a %s has no %s", one.Text, p[0].kind.what(), one.Name)
 		}
 		if err := p.comparable(m.measure); err != nil && one.quotient {
-			return fmt.Errorf("-fail %s: %w", one.text, err)
+			return fmt.Errorf("-fail %s: %w", one.Text, err)
 		}
 	}
 	return nil
@@ -90,22 +92,22 @@ func (c changeConditions) check(p diffPair) error {
 		m := one.in[p[0].kind]
 		after, err := m.of(p[1])
 		if err != nil {
-			return fmt.Errorf("-fail %s: %w", one.text, err)
+			return fmt.Errorf("-fail %s: %w", one.Text, err)
 		}
-		v, is := after, m.format(after, m.limit)
+		v, is := after, m.unit.FormatLimit(after, m.limit)
 		if one.quotient {
 			before, err := m.of(p[0])
 			if err != nil {
-				return fmt.Errorf("-fail %s: in the old run: %w", one.text, err)
+				return fmt.Errorf("-fail %s: in the old run: %w", one.Text, err)
 			}
 			v = quotient(before, after)
-			is += ", was " + m.format(before, m.limit)
+			is += ", was " + m.unit.FormatLimit(before, m.limit)
 			if !math.IsInf(v, 0) {
 				is += fmt.Sprintf(": %.2fx", v)
 			}
 		}
-		if one.holds(v, m.limit) {
-			held = append(held, fmt.Sprintf("%s: got %s", one.text, is))
+		if one.Holds(v, m.limit) {
+			held = append(held, fmt.Sprintf("%s: got %s", one.Text, is))
 		}
 	}
 	return failed(held)

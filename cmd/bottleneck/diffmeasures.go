@@ -9,6 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
@@ -23,7 +24,11 @@ var diffMeasures = map[diffKind]measures[diffSide]{
 // ofSide makes measures of a run from those of what it holds.
 func ofSide[T any](ms measures[T], held func(diffSide) T) (out measures[diffSide]) {
 	lift := func(m measured[T]) measured[diffSide] {
-		return measured[diffSide]{m.measure, func(s diffSide) (float64, error) { return m.of(held(s)) }}
+		out := measuring(m.name, m.unit, func(s diffSide) (float64, error) { return m.of(held(s)) })
+		if m.asPart != nil {
+			out.asPart = func(s diffSide) (float64, error) { return m.asPart(held(s)) }
+		}
+		return out
 	}
 	for _, m := range ms.whole {
 		out.whole = append(out.whole, lift(m))
@@ -38,15 +43,15 @@ func ofSide[T any](ms measures[T], held func(diffSide) T) (out measures[diffSide
 // stackMeasures has components as parts, by their bare names.
 var stackMeasures = measures[*speedup.Stack]{
 	whole: []measured[*speedup.Stack]{
-		{measure{name: "speedup"}, always(func(s *speedup.Stack) float64 { return s.Speedup })},
-		{measure{name: "remainder"}, always(func(s *speedup.Stack) float64 { return s.Remainder })},
+		measuring("speedup", result.Number, always(func(s *speedup.Stack) float64 { return s.Speedup })),
+		measuring("remainder", result.Number, always(func(s *speedup.Stack) float64 { return s.Remainder })),
 	},
 	part: func(name string) (m measured[*speedup.Stack], is bool, err error) {
 		part, err := speedup.ParseComponent(name)
 		if err != nil || part == speedup.Run { // which is named speedup
 			return m, false, nil
 		}
-		return measured[*speedup.Stack]{measure{name: name}, always(func(s *speedup.Stack) float64 { return s.Components[part] })}, true, nil
+		return measuring(name, result.Number, always(func(s *speedup.Stack) float64 { return s.Components[part] })), true, nil
 	},
 }
 
@@ -57,7 +62,7 @@ func findMeasures(name string) (map[diffKind]measured[diffSide], error) {
 	var known []string
 	for _, kind := range diffKinds {
 		m, err := diffMeasures[kind].find(name)
-		var unknown *unknownName
+		var unknown *result.UnknownName
 		switch {
 		case err == nil:
 			found[kind] = m
@@ -72,7 +77,7 @@ func findMeasures(name string) (map[diffKind]measured[diffSide], error) {
 	case wrong != nil:
 		return nil, wrong
 	}
-	return nil, unknownMeasure(name, known)
+	return nil, result.Unknown(name, known)
 }
 
 // comparable reports an error if granularity is in cycles in one run and in time in the other.

@@ -22,6 +22,7 @@ const (
 	stackDiff      diffKind = "stack"
 	contentionDiff diffKind = "contention"
 	tasksDiff      diffKind = "tasks"
+	ledgerDiff     diffKind = "ledger"
 	countersOnly   diffKind = "counters" // is not compared
 )
 
@@ -36,6 +37,8 @@ func (k diffKind) what() string {
 		return "speedup stack"
 	case contentionDiff:
 		return "contention profile"
+	case ledgerDiff:
+		return "ledger"
 	case countersOnly:
 		return "recording of hardware counters"
 	}
@@ -146,6 +149,7 @@ func knownKind(data []byte) diffKind {
 		Waits      json.RawMessage `json:"waits"`
 		Classes    json.RawMessage `json:"classes"`
 		Endings    json.RawMessage `json:"endings"`
+		Rows       json.RawMessage `json:"rows"`
 	}
 	if json.NewDecoder(bytes.NewReader(data)).Decode(&keys) != nil {
 		return ""
@@ -159,6 +163,8 @@ func knownKind(data []byte) diffKind {
 		return contentionDiff
 	case keys.Classes != nil:
 		return tasksDiff
+	case keys.Rows != nil:
+		return ledgerDiff
 	case keys.Boxes != nil:
 		return graphDiff
 	}

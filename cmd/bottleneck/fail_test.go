@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // sample is a graph of round numbers: 10 s, of which 2 idle; mean parallelism 1.6;
@@ -152,7 +153,7 @@ func TestConditionDigits(t *testing.T) {
 	for v, want := range map[float64]string{
 		3.9: "3.90", 3.996: "3.996", 3.99999: "3.99999", 4: "4.00", math.Nextafter(4, 0): "3.9999999999999996",
 	} {
-		if got := (measure{name: "parallelism"}).format(v, 4); got != want {
+		if got := result.Number.FormatLimit(v, 4); got != want {
 			t.Errorf("%v is shown as %s, want %s", v, got, want)
 		}
 	}

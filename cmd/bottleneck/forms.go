@@ -51,6 +51,7 @@ var extensions = map[string]string{
 	".pb.gz": "pprof",
 	".json":  "json",
 	".csv":   "csv",
+	".html":  "html",
 	".txt":   "text",
 }
 

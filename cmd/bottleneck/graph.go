@@ -126,15 +126,23 @@ func (f *graphFlags) parse(std stdio, args []string) (source string, err error) 
 	}
 	given := map[string]bool{}
 	fs.Visit(func(fl *flag.Flag) { given[fl.Name] = true })
-	switch {
-	case given["window"] && f.opt.Window <= 0:
+	if given["window"] && f.opt.Window <= 0 {
 		return "", usagef("-window %v: want a positive duration, such as 500ms", f.opt.Window)
-	case f.opt.From < 0:
-		return "", usagef("-from %v: want a time from the beginning of the trace", f.opt.From)
-	case given["to"] && f.opt.To <= f.opt.From:
-		return "", usagef("-to %v is not after -from %v", f.opt.To, f.opt.From)
 	}
-	return source, nil
+	return source, checkBounds(fs, f.opt)
+}
+
+// checkBounds rejects -from and -to that bound nothing.
+func checkBounds(fs *flag.FlagSet, opt bottle.Options) (err error) {
+	if opt.From < 0 {
+		return usagef("-from %v: want a time from the beginning of the trace", opt.From)
+	}
+	fs.Visit(func(fl *flag.Flag) {
+		if fl.Name == "to" && opt.To <= opt.From {
+			err = usagef("-to %v is not after -from %v", opt.To, opt.From)
+		}
+	})
+	return err
 }
 
 func runGraph(ctx context.Context, std stdio, args []string) error {

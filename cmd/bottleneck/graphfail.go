@@ -6,20 +6,21 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/result"
 )
 
 var graphMeasures = measures[*bottle.Graph]{
 	example: "parallelism<4",
 	whole: []measured[*bottle.Graph]{
-		{measure{name: "parallelism"}, always((*bottle.Graph).MeanParallelism)},
-		{measure{name: "lost-%", percent: true}, lostPercent},
-		{measure{name: "neck-%", percent: true}, neckPercent},
-		{measure{name: "idle-%", percent: true}, always(func(g *bottle.Graph) float64 { return percent(g.Idle, g.Wall) })},
-		{measure{name: "gc-%", percent: true}, always(gcPercent)},
-		{measure{name: "in-c-%", percent: true}, always(func(g *bottle.Graph) float64 { all, _ := g.InC(); return percent(all, g.Wall) })},
-		{measure{name: "wall", wall: true}, always(func(g *bottle.Graph) float64 { return float64(g.Wall) })},
+		measuring("parallelism", result.Number, always((*bottle.Graph).MeanParallelism)),
+		measuring("lost-%", result.Ratio, lostPercent),
+		measuring("neck-%", result.Ratio, neckPercent),
+		measuring("idle-%", result.Ratio, always(func(g *bottle.Graph) float64 { return percent(g.Idle, g.Wall) })),
+		measuring("gc-%", result.Ratio, always(gcPercent)),
+		measuring("in-c-%", result.Ratio, always(func(g *bottle.Graph) float64 { all, _ := g.InC(); return percent(all, g.Wall) })),
+		measuring("wall", result.Duration, always(func(g *bottle.Graph) float64 { return float64(g.Wall) })),
 	},
-	part: ofPart("group", []measure{{name: "share-%", percent: true}, {name: "lost-%", percent: true}, {name: "in-c-%", percent: true}, {name: "parallelism"}}, groupMeasure),
+	part: ofPart("group", []measure{{name: "share-%", unit: result.Ratio}, {name: "lost-%", unit: result.Ratio}, {name: "in-c-%", unit: result.Ratio}, {name: "parallelism", unit: result.Number}}, groupMeasure),
 }
 
 func neckPercent(g *bottle.Graph) (float64, error) { return ofCapacity(g, g.Lost()-g.IdleLost) }
@@ -57,7 +58,7 @@ func groupMeasure(g *bottle.Graph, group string, m measure) (float64, error) {
 		return ofCapacity(g, b.Lost)
 	case m.name == "in-c-%":
 		return percent(b.InC, g.Wall), nil
-	case m.percent:
+	case m.unit == result.Ratio:
 		return percent(b.Share, g.Wall), nil
 	}
 	return b.Parallelism, nil

@@ -195,7 +195,7 @@ func TestInterrupt(t *testing.T) {
 	time.AfterFunc(20*time.Millisecond, cancel)
 	var out, errs bytes.Buffer
 	status := run(ctx, []string{"graph", "-"}, r, &out, &errs)
-	result{status, out.String(), errs.String()}.want(t, exitFailure, "", "bottleneck: interrupted\n")
+	outcome{status, out.String(), errs.String()}.want(t, exitFailure, "", "bottleneck: interrupted\n")
 }
 
 // The wrapper of pipes loses nothing, whatever the sizes of reads and writes.

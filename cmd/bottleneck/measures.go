@@ -2,27 +2,44 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
+	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // measure is something that -fail can compare.
 type measure struct {
-	name    string
-	percent bool
-	wall    bool // a duration, in nanoseconds
+	name string
+	unit result.Unit // of a Ratio, the values are in percent
 }
 
 // measured is a measure of a T. It is an error if the T cannot tell.
 type measured[T any] struct {
 	measure
 	of func(T) (float64, error)
+	// asPart, if not nil, is what of is in percent of a whole.
+	asPart func(T) (float64, error)
+}
+
+// measuring returns the measure with a name.
+func measuring[T any](name string, unit result.Unit, of func(T) (float64, error)) measured[T] {
+	return measured[T]{measure: measure{name, unit}, of: of}
+}
+
+// against parses a value to compare the measure with, and returns the measure that can be compared with it.
+func (m measured[T]) against(value string) (measured[T], float64, error) {
+	if m.asPart != nil && strings.HasSuffix(value, "%") {
+		m.of, m.unit = m.asPart, result.Ratio
+	}
+	limit, err := m.unit.ParseLimit(m.name, value)
+	if err != nil && m.asPart != nil {
+		err = fmt.Errorf("%w, or a part such as 10%%", err)
+	}
+	return m, limit, err
 }
 
 // always is for measures that every T can tell.
@@ -39,7 +56,7 @@ type measures[T any] struct {
 	part func(name string) (m measured[T], is bool, err error)
 }
 
-// find returns the measure with a name; the error may be an [*unknownName].
+// find returns the measure with a name; the error may be an [*result.UnknownName].
 func (ms measures[T]) find(name string) (measured[T], error) {
 	if i := slices.IndexFunc(ms.whole, func(m measured[T]) bool { return m.name == name }); i >= 0 {
 		return ms.whole[i], nil
@@ -49,7 +66,7 @@ func (ms measures[T]) find(name string) (measured[T], error) {
 			return m, err
 		}
 	}
-	return measured[T]{}, unknownMeasure(name, ms.names())
+	return measured[T]{}, result.Unknown(name, ms.names())
 }
 
 func (ms measures[T]) names() (names []string) {
@@ -63,16 +80,14 @@ func (ms measures[T]) names() (names []string) {
 // of the part of v with a name.
 func ofPart[T any](word string, known []measure, of func(v T, name string, m measure) (float64, error)) func(string) (measured[T], bool, error) {
 	return func(s string) (none measured[T], is bool, err error) {
-		inner, is := strings.CutPrefix(s, word+"(")
-		if !is {
+		first, name, rest, filtered, err := result.CutFilter(s)
+		if first != word || !filtered && err == nil {
 			return none, false, nil
 		}
-		end := closing(inner)
-		if end < 0 {
-			return none, true, fmt.Errorf("\"%s(\" is never closed", word)
+		if err != nil {
+			return none, true, err
 		}
-		name := strings.TrimSpace(inner[:end])
-		last, dot := strings.CutPrefix(strings.TrimSpace(inner[end+1:]), ".")
+		last, dot := strings.CutPrefix(rest, ".")
 		last = strings.TrimSpace(last)
 		var names []string
 		for _, m := range known {
@@ -83,32 +98,42 @@ func ofPart[T any](word string, known []measure, of func(v T, name string, m mea
 		}
 		i := slices.Index(names, last)
 		if i < 0 {
-			return none, true, fmt.Errorf("%s(NAME): %w", word, unknownMeasure(last, names))
+			return none, true, fmt.Errorf("%s(NAME): %w", word, result.Unknown(last, names))
 		}
 		m := known[i]
-		return measured[T]{m, func(v T) (float64, error) { return of(v, name, m) }}, true, nil
+		return measuring(m.name, m.unit, func(v T) (float64, error) { return of(v, name, m) }), true, nil
 	}
 }
 
-// closing returns where the parenthesis that was opened before s is closed; negative if it is not.
-func closing(s string) int { return outside("("+s, ")") - 1 }
-
-// outside returns where one of some characters stands first that is in no parentheses, or −1. A parenthesis that
-// closes the first one is in none.
-func outside(s, chars string) int {
-	depth := 0
-	for i := range len(s) {
-		if s[i] == ')' {
-			depth--
+// ofTable returns what the columns of a table say about a T, all rows together or those of NAME(FILTER).
+func ofTable[T any](columns []result.Head, table func(T) *result.Table) (whole []measured[T], part func(string) (measured[T], bool, error)) {
+	find := func(name string) (measured[T], error) {
+		m, err := result.Find(columns, name)
+		if err != nil {
+			return measured[T]{}, err
 		}
-		if depth <= 0 && strings.IndexByte(chars, s[i]) >= 0 {
-			return i
+		out := measuring(name, m.Unit, func(v T) (float64, error) { return m.Of(table(v)) })
+		if m.Part {
+			out.asPart = func(v T) (float64, error) { return m.Share(table(v)) }
 		}
-		if s[i] == '(' {
-			depth++
+		return out, nil
+	}
+	for _, c := range columns {
+		if !c.Unit.IsText() {
+			m, err := find(c.Name)
+			if err != nil {
+				panic(err) // the name is no name
+			}
+			whole = append(whole, m)
 		}
 	}
-	return -1
+	return whole, func(name string) (m measured[T], is bool, err error) {
+		if _, _, _, filtered, err := result.CutFilter(name); err == nil && !filtered {
+			return m, false, nil
+		}
+		m, err = find(name)
+		return m, true, err
+	}
 }
 
 // findNamed finds a part by its name, in full or as text and pictures shorten it. Missing begins the error that there is none.
@@ -127,56 +152,6 @@ func findNamed[Part any](parts []Part, nameOf func(*Part) string, missing, name 
 		return nil, fmt.Errorf("%s %q; did you mean %q?", missing, name, near)
 	}
 	return nil, fmt.Errorf("%s %q", missing, name)
-}
-
-// unknownName is the error for a name that means nothing.
-type unknownName struct{ msg string }
-
-func (e *unknownName) Error() string { return e.msg }
-
-func unknownMeasure(name string, known []string) error {
-	if near := spelling.Nearest(name, known); near != "" {
-		return &unknownName{fmt.Sprintf("unknown name %q; did you mean %s?", name, near)}
-	}
-	return &unknownName{fmt.Sprintf("unknown name %q: want one of %s", name, strings.Join(known, ", "))}
-}
-
-// parse parses a value to compare with.
-func (m measure) parse(s string) (float64, error) {
-	if m.wall {
-		d, err := time.ParseDuration(s)
-		if err != nil {
-			return 0, fmt.Errorf("%s wants a duration such as 1.5s, not %q", m.name, s)
-		}
-		return float64(d), nil
-	}
-	number := s
-	if m.percent {
-		number = strings.TrimSpace(strings.TrimSuffix(s, "%"))
-	}
-	f, err := strconv.ParseFloat(number, 64)
-	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-		return 0, fmt.Errorf("%s wants a number, not %q", m.name, s)
-	}
-	return f, nil
-}
-
-// format writes a value with as many digits as it takes to see that it is not the limit.
-func (m measure) format(v, limit float64) string {
-	if m.wall {
-		return time.Duration(v).String()
-	}
-	s := ""
-	for decimals := 2; decimals < 20; decimals++ {
-		s = strconv.FormatFloat(v, 'f', decimals, 64)
-		if shown, _ := strconv.ParseFloat(s, 64); shown != limit || v == limit {
-			break
-		}
-	}
-	if m.percent {
-		s += "%"
-	}
-	return s
 }
 
 func percent(part, whole time.Duration) float64 {

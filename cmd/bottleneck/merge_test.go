@@ -424,7 +424,7 @@ func TestMergeMemory(t *testing.T) {
 	live := func(n int) (most uint64) {
 		names := fleetOf(t, n, 400, -1)
 		sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		done := make(chan result)
+		done := make(chan outcome)
 		runtime.GC()
 		go func() {
 			done <- commandWith(strings.NewReader(strings.Join(names, "\n")), "merge", "-files-from", "-", "-format", "json")

@@ -20,24 +20,24 @@ var (
 
 func small(name string) string { return filepath.Join("..", "..", "testdata", "small", name) }
 
-// result is what came of a command.
-type result struct {
+// outcome is what came of a command.
+type outcome struct {
 	status   int
 	out, err string
 }
 
 // commandWith runs the command with a standard input.
-func commandWith(stdin io.Reader, args ...string) result {
+func commandWith(stdin io.Reader, args ...string) outcome {
 	var out, err bytes.Buffer
 	status := run(context.Background(), args, stdin, &out, &err)
-	return result{status, out.String(), err.String()}
+	return outcome{status, out.String(), err.String()}
 }
 
-func bottleneck(args ...string) result { return commandWith(nil, args...) }
+func bottleneck(args ...string) outcome { return commandWith(nil, args...) }
 
 // want checks the status and that the outputs contain the given parts. Every
 // line of an error has to begin with the name of the command.
-func (r result) want(t *testing.T, status int, out, err string) {
+func (r outcome) want(t *testing.T, status int, out, err string) {
 	t.Helper()
 	if r.status != status {
 		t.Errorf("exit status %d, want %d; stderr:\n%s", r.status, status, r.err)

@@ -5,21 +5,22 @@ import (
 	"fmt"
 
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/result"
 )
 
 var tasksMeasures = measures[*granularity.Profile]{
 	example: "fine-tasks-%>10",
 	whole: []measured[*granularity.Profile]{
-		{measure{name: "tasks"}, always(func(p *granularity.Profile) float64 { return countTasks(p, "") })},
-		{measure{name: "fine-tasks-%", percent: true}, diagnosedShare(granularity.Fine)},
-		{measure{name: "coarse-tasks-%", percent: true}, diagnosedShare(granularity.Coarse)},
-		{measure{name: "blocked-tasks-%", percent: true}, diagnosedShare(granularity.Blocked)},
-		{measure{name: "unknown-tasks-%", percent: true}, diagnosedShare(granularity.Unknown)},
-		{measure{name: "cycles/task"}, cyclesPerTask},
-		{measure{name: "running/task", wall: true}, runningPerTask},
-		{measure{name: "wall/task", wall: true}, wallPerTask},
+		measuring("tasks", result.Number, always(func(p *granularity.Profile) float64 { return countTasks(p, "") })),
+		measuring("fine-tasks-%", result.Ratio, diagnosedShare(granularity.Fine)),
+		measuring("coarse-tasks-%", result.Ratio, diagnosedShare(granularity.Coarse)),
+		measuring("blocked-tasks-%", result.Ratio, diagnosedShare(granularity.Blocked)),
+		measuring("unknown-tasks-%", result.Ratio, diagnosedShare(granularity.Unknown)),
+		measuring("cycles/task", result.Number, cyclesPerTask),
+		measuring("running/task", result.Duration, runningPerTask),
+		measuring("wall/task", result.Duration, wallPerTask),
 	},
-	part: ofPart("tasks", []measure{{name: "p50"}, {name: "mean"}, {name: "p99"}, {name: "count"}, {name: "blocked-%", percent: true}}, classMeasure),
+	part: ofPart("tasks", []measure{{name: "p50", unit: result.Number}, {name: "mean", unit: result.Number}, {name: "p99", unit: result.Number}, {name: "count", unit: result.Number}, {name: "blocked-%", unit: result.Ratio}}, classMeasure),
 }
 
 var errNoTasks = errors.New("no task was measured")

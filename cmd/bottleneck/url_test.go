@@ -127,7 +127,7 @@ func TestURLInterrupt(t *testing.T) {
 		time.AfterFunc(50*time.Millisecond, cancel)
 		var out, errs bytes.Buffer
 		status := run(ctx, []string{"graph", s.URL + path}, nil, &out, &errs)
-		result{status, out.String(), errs.String()}.want(t, exitFailure, "", "bottleneck: interrupted\n")
+		outcome{status, out.String(), errs.String()}.want(t, exitFailure, "", "bottleneck: interrupted\n")
 	}
 }
 

@@ -7,11 +7,13 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/result"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 func init() {
@@ -53,6 +55,8 @@ A check for continuous integration:
                       program's own code, C code or system calls
         lost(KIND)    what the findings of a kind cost, such as lost(lock) or lost(collector)
         lost(PLACE)   what the findings in a function cost, such as lost(main.worker)
+        time(X), count(X), queue(X)
+                      the columns of the ledger, as in "bottleneck ledger -fail"
         wall          the whole time, as a duration: wall>2s
 
     Exit status: 0 success, 1 failure or a condition that holds, 2 wrong usage.
@@ -108,51 +112,21 @@ type diagnosis struct {
 	rows   bool // to be shown
 }
 
-var verdictMeasures = measures[*diagnosis]{
-	example: "lost>30%",
-	whole: []measured[*diagnosis]{
-		{measure{name: "lost", percent: true}, always(func(v *diagnosis) float64 {
-			return percent(v.Capacity-v.used(), v.Capacity)
-		})},
-		{measure{name: "wall", wall: true}, always(func(v *diagnosis) float64 { return float64(v.Wall) })},
-	},
-	part: func(name string) (measured[*diagnosis], bool, error) {
-		inner, is := strings.CutPrefix(name, "lost(")
-		if !is {
-			return measured[*diagnosis]{}, false, nil
+// verdictMeasures are those of the ledger, but for lost(FILTER): that is of the findings.
+var verdictMeasures = func() measures[*diagnosis] {
+	ms := measures[*diagnosis]{example: "lost>30%"}
+	var ofLedger func(string) (measured[*diagnosis], bool, error)
+	ms.whole, ofLedger = ofTable(result.Heads(ledger.Columns), func(v *diagnosis) *result.Table { return v.report.Ledger.Table() })
+	ms.whole = append(ms.whole, measuring("wall", result.Duration, always(func(v *diagnosis) float64 { return float64(v.Wall) })))
+	_, ofFindings := ofTable(result.Heads(diagnose.Columns), func(v *diagnosis) *result.Table { return v.Table() })
+	ms.part = func(name string) (measured[*diagnosis], bool, error) {
+		if word, _, _ := strings.Cut(name, "("); word == "lost" {
+			return ofFindings(name)
 		}
-		end := closing(inner)
-		if end < 0 || strings.TrimSpace(inner[end+1:]) != "" {
-			return measured[*diagnosis]{}, true, fmt.Errorf("%q: want lost(KIND) or lost(FUNCTION)", name)
-		}
-		of := strings.TrimSpace(inner[:end])
-		return measured[*diagnosis]{measure{name: name, percent: true}, always(func(v *diagnosis) float64 { return v.lost(of) })}, true, nil
-	},
-}
-
-func (v *diagnosis) used() (sum time.Duration) {
-	for i := range v.report.Ledger.Rows {
-		if r := &v.report.Ledger.Rows[i]; r.Category.Used() {
-			sum += r.Time
-		}
+		return ofLedger(name)
 	}
-	return sum
-}
-
-// lost returns what the findings of a kind, or in a function, cost, in percent of the capacity.
-func (v *diagnosis) lost(of string) (sum float64) {
-	for i := range v.Findings {
-		f := &v.Findings[i]
-		match := string(f.Kind) == of
-		for _, p := range f.Where {
-			match = match || p.Func == of || strings.HasSuffix(p.Func, "/"+of)
-		}
-		if match {
-			sum += 100 * f.Share
-		}
-	}
-	return sum
-}
+	return ms
+}()
 
 // writeRows lists the rows of the ledger behind each finding.
 func (v *diagnosis) writeRows(w io.Writer) error {
@@ -189,6 +163,7 @@ func runVerdict(ctx context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
+	opt.Bottle.Part = timeline.Part(a.part)
 	read := func(ctx context.Context, std stdio, in *input) (*diagnosis, error) {
 		return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*diagnosis, error) {
 			if holdsJSON(head) {

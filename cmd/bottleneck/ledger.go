@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	bn "github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/report"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/result"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+func init() {
+	register(&command{
+		name:    "ledger",
+		rank:    1,
+		args:    "[flags] [FILE | URL | -]",
+		summary: "list what the capacity of a program's processors went to",
+		help:    ledgerHelp(),
+		urls:    true,
+		reads:   true,
+		run:     runLedger,
+	})
+}
+
+// ledgerHelp lists the columns as well.
+func ledgerHelp() string {
+	var numbers, texts strings.Builder
+	for _, c := range ledger.Columns {
+		b := &numbers
+		if c.Unit.IsText() {
+			b = &texts
+		}
+		fmt.Fprintf(b, "        %-15s %s\n", c.Name, c.Help)
+	}
+	return `Ledger lists what the capacity of a program's processors, GOMAXPROCS × time, went to. Every
+nanosecond of it is in one row: the rows sum to the capacity exactly. While a processor has
+nothing to run, the time is in the row of what ended the gap: the goroutine that ran next, and
+what it had waited for.
+
+The trace is a FILE, a URL, or standard input ("-", or nothing at all in a pipe); packed
+with gzip or zstd, or not. A broken trace is read as far as possible. A ledger that was
+saved as JSON can be shown again.
+
+    -by COLUMNS      add up the rows that are the same in these columns, separated by commas:
+                     -by category, or -by category,function. Not for JSON
+    -from DURATION   leave out what comes before, from the beginning of the trace
+    -to DURATION     leave out what comes after
+    -generations A:B read the generations of the trace (about a second each) from A to B only,
+                     counted from 1; A: is to the end. -from and -to then count from the
+                     beginning of A
+    -top N           show N rows and add up the others; 0 shows all. Text shows 20 if not told
+                     otherwise, other forms all. Not for JSON
+
+Where it goes:
+
+    -o FILE          write a file; its form follows from the name: .json (read again by ledger,
+                     verdict and diff), .csv, .html or .txt. May be given several times
+    -format FORM     what goes to standard output: text, json, csv or html; text if there is
+                     neither -format nor -o
+
+The columns of texts are
+
+` + texts.String() + `
+and those of numbers, of which all times are in nanoseconds in CSV and JSON:
+
+` + numbers.String() + `
+A check for continuous integration:
+
+    -fail CONDITION  exit with status 1 and one line that says why if the condition holds.
+                     Several are separated by commas, or given one by one; one is enough.
+
+    CONDITION = NAME ( < | <= | > | >= ) VALUE. NAME is a column of numbers, whose rows are
+    added up: all of them, or with NAME(FILTER) those that have FILTER in one of their
+    texts, such as lost(idle), lost(mutex) or time(main.worker). VALUE is a duration, for
+    time and lost also a part of the capacity: lost>30%, lost>2s, queue>1s, count(gc-stop)>100
+
+    Exit status: 0 success, 1 failure or a condition that holds, 2 wrong usage.
+
+Examples:
+
+    bottleneck ledger trace.out
+    bottleneck ledger -by category trace.out
+    bottleneck ledger -from 1s -to 2s -o ledger.csv trace.out
+    bottleneck ledger -fail 'lost>30%, lost(mutex)>10%' trace.out
+`
+}
+
+// ledgerDrawing says how a ledger is written, in any form.
+type ledgerDrawing struct {
+	drawing
+	by []string
+}
+
+// table returns the rows as they were asked for.
+func (d ledgerDrawing) table(l *ledger.Ledger) (*result.Table, error) {
+	t := l.Table()
+	if d.by == nil {
+		return t, nil
+	}
+	return t.By(d.by...)
+}
+
+// ledgerTop is how many rows text shows.
+const ledgerTop = 20
+
+var ledgerForms = map[string]func(w io.Writer, l *ledger.Ledger, d ledgerDrawing) error{
+	"text": func(w io.Writer, l *ledger.Ledger, d ledgerDrawing) error {
+		t, err := d.table(l)
+		if err != nil {
+			return err
+		}
+		opt := d.terminal.textOptions()
+		if opt.Top = d.top; !d.topSet {
+			opt.Top = ledgerTop
+		}
+		return text.WriteTable(w, t, opt)
+	},
+	"json": func(w io.Writer, l *ledger.Ledger, _ ledgerDrawing) error { return ledger.WriteJSON(w, l) },
+	"csv": func(w io.Writer, l *ledger.Ledger, d ledgerDrawing) error {
+		t, err := d.table(l)
+		if err != nil {
+			return err
+		}
+		return text.TableCSV(w, t.Top(d.top))
+	},
+	"html": func(w io.Writer, l *ledger.Ledger, d ledgerDrawing) error {
+		t, err := d.table(l)
+		if err != nil {
+			return err
+		}
+		return report.WriteTable(w, t.Top(d.top))
+	},
+}
+
+var ledgerWritings = formsIn(ledgerForms, "text, json, csv or html", ".json, .csv, .html or .txt")
+
+var ledgerMeasures = func() measures[*ledger.Ledger] {
+	ms := measures[*ledger.Ledger]{example: "lost>30%"}
+	ms.whole, ms.part = ofTable(result.Heads(ledger.Columns), (*ledger.Ledger).Table)
+	return ms
+}()
+
+// ledgerFlags are the choices of the user.
+type ledgerFlags struct {
+	analysis[ledger.Ledger]
+	opt bottle.Options
+	by  []string
+}
+
+func (f *ledgerFlags) parse(std stdio, args []string) (source string, err error) {
+	fs := f.set("ledger", ledgerWritings, ledgerMeasures)
+	fs.DurationVar(&f.opt.From, "from", 0, "")
+	fs.DurationVar(&f.opt.To, "to", 0, "")
+	fs.Func("by", "", f.addColumns)
+	f.to.only["by"] = []string{"text", "csv", "html"}
+	f.to.only["top"] = f.to.only["by"]
+	if source, err = f.analysis.parse(std, args, "trace", "rows"); err != nil {
+		return "", err
+	}
+	f.opt.Part = timeline.Part(f.part)
+	return source, checkBounds(fs, f.opt)
+}
+
+// addColumns is what -by does.
+func (f *ledgerFlags) addColumns(s string) error {
+	for name := range strings.SplitSeq(s, ",") {
+		f.by = append(f.by, strings.TrimSpace(name))
+	}
+	_, err := (&ledger.Ledger{}).Table().By(f.by...)
+	return err
+}
+
+func runLedger(ctx context.Context, std stdio, args []string) error {
+	f := &ledgerFlags{}
+	source, err := f.parse(std, args)
+	if err != nil {
+		return err
+	}
+	read := func(ctx context.Context, std stdio, in *input) (*ledger.Ledger, error) {
+		return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*ledger.Ledger, error) {
+			if holdsJSON(head) {
+				return readLedgerJSON(r, in.label, f.opt)
+			}
+			report, err := bn.Analyze(ctx, r, bn.Options{Name: in.label, Progress: in.decoded, NoSpeedup: true, Bottle: f.opt})
+			if report == nil {
+				return nil, err
+			}
+			return report.Ledger, err
+		})
+	}
+	write := func(w io.Writer, form string, l *ledger.Ledger, d drawing) error {
+		return ledgerForms[form](w, l, ledgerDrawing{d, f.by})
+	}
+	return f.run(ctx, std, source, read, write)
+}
+
+// readLedgerJSON reads a ledger that was saved.
+func readLedgerJSON(r io.Reader, label string, opt bottle.Options) (*ledger.Ledger, error) {
+	if opt.From != 0 || opt.To != 0 || opt.Part != (timeline.Part{}) {
+		return nil, usagef("-from, -to and -generations are for traces; %s is saved JSON", label)
+	}
+	return readSaved(r, label, ledgerDiff, ledger.ReadJSON)
+}

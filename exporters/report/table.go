@@ -1,0 +1,84 @@
+package report
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"html"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/result"
+)
+
+// tableStyle is the style sheet of a page that is a table.
+const tableStyle = `body{font:15px/1.4 system-ui,sans-serif;margin:2em;color-scheme:light dark}` +
+	`table{border-collapse:collapse}caption{text-align:left;font-weight:bold;padding:.4em 0}` +
+	`th,td{padding:.2em .7em;text-align:left;border-bottom:1px solid #8884}` +
+	`.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}tfoot{font-weight:bold}`
+
+// WriteTable writes the table of any result as a small HTML page, which loads and runs nothing. Numbers are as people
+// read them; their titles hold all digits. The error is that of w.
+func WriteTable(w io.Writer, t *result.Table) error {
+	sum := sha256.Sum256([]byte(tableStyle))
+	var b strings.Builder
+	title := html.EscapeString(format.Clean(t.Title))
+	b.WriteString("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n" +
+		`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-` + base64.StdEncoding.EncodeToString(sum[:]) + "'\">\n" +
+		`<meta name="viewport" content="width=device-width">` + "\n<title>" + title + "</title>\n<style>" + tableStyle + "</style>\n</head>\n<body>\n" +
+		"<table>\n<caption>" + title + "</caption>\n<thead>\n<tr>")
+	for i := range t.Columns {
+		h := &t.Columns[i]
+		b.WriteString("<th scope=\"col\"" + class(h) + " title=\"" + html.EscapeString(h.Help) + "\">" + html.EscapeString(h.Title) + "</th>")
+		if percents(t, h) {
+			b.WriteString(`<th scope="col" class="n">%</th>`)
+		}
+	}
+	b.WriteString("</tr>\n</thead>\n<tbody>\n")
+	for _, row := range t.Rows {
+		tableRow(&b, t, row)
+	}
+	b.WriteString("</tbody>\n<tfoot>\n")
+	tableRow(&b, t, t.Total())
+	b.WriteString("</tfoot>\n</table>\n</body>\n</html>\n")
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("report: writing: %w", err)
+	}
+	return nil
+}
+
+func class(h *result.Head) string {
+	if h.Unit.IsText() {
+		return ""
+	}
+	return ` class="n"`
+}
+
+// percents reports whether the column is followed by one of percentages.
+func percents(t *result.Table, h *result.Head) bool { return h.Part && h.Unit.Whole() && t.Whole > 0 }
+
+func tableRow(b *strings.Builder, t *result.Table, row []result.Cell) {
+	b.WriteString("<tr>")
+	for i := range row {
+		h, c := &t.Columns[i], &row[i]
+		short, full := "", ""
+		if c.Known {
+			short, full = format.Clean(h.Unit.Format(c.Value)), format.Clean(h.Unit.Machine(c.Value))
+		}
+		b.WriteString("<td" + class(h))
+		if full != short {
+			b.WriteString(` title="` + html.EscapeString(full) + `"`)
+		}
+		b.WriteString(">" + html.EscapeString(short) + "</td>")
+		if percents(t, h) {
+			percent := ""
+			if c.Known {
+				percent = format.Percent(time.Duration(c.Int), time.Duration(t.Whole))
+			}
+			b.WriteString(`<td class="n">` + html.EscapeString(percent) + "</td>")
+		}
+	}
+	b.WriteString("</tr>\n")
+}

@@ -1,0 +1,56 @@
+package ledger
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/result"
+)
+
+// Columns are the columns of [Ledger.Rows]. The first ones matter most.
+var Columns = []result.Column[Row]{
+	{Name: "time", Title: "time", Unit: result.Duration, Part: true, Help: "processors' time: the rows sum to GOMAXPROCS × time",
+		Value: func(r *Row) (result.Value, bool) { return result.Int(r.Time), true }},
+	{Name: "category", Title: "category", Help: "what the processor did",
+		Value: func(r *Row) (result.Value, bool) { return text(string(r.Category)) }},
+	{Name: "wait", Title: "waited for", Help: "what the goroutine that ended the gap had waited for",
+		Value: func(r *Row) (result.Value, bool) { return text(r.Wait) }},
+	{Name: "function", Title: "function", Unit: result.Func, Help: "the function that ran, or in which the goroutine that ended the gap had waited",
+		Value: func(r *Row) (result.Value, bool) { return text(r.Site.Func) }},
+	{Name: "line", Title: "line", Help: "where in that function",
+		Value: func(r *Row) (result.Value, bool) { return text(r.Site.line()) }},
+	{Name: "group", Title: "goroutines", Unit: result.Func, Help: "the name of the goroutines that ran, or that ended the gap",
+		Value: func(r *Row) (result.Value, bool) { return text(r.Group) }},
+	{Name: "waker", Title: "woken by", Unit: result.Func, Help: "the name of the goroutines that ended the wait",
+		Value: func(r *Row) (result.Value, bool) { return text(r.Waker) }},
+	{Name: "waker_function", Title: "in", Unit: result.Func, Help: "the function in which they did",
+		Value: func(r *Row) (result.Value, bool) { return text(r.WakerSite.Func) }},
+	{Name: "waker_line", Title: "line", Help: "where in that function",
+		Value: func(r *Row) (result.Value, bool) { return text(r.WakerSite.line()) }},
+	{Name: "meanwhile", Title: "meanwhile", Unit: result.Func, Help: "the name of the goroutines that ran on other processors",
+		Value: func(r *Row) (result.Value, bool) { return text(r.Meanwhile) }},
+	{Name: "count", Title: "count", Unit: result.Count, Help: "how many slices of running, or gaps",
+		Value: func(r *Row) (result.Value, bool) { return result.Int(r.Count), true }},
+	{Name: "lost", Title: "lost", Unit: result.Duration, Part: true, Help: "the time, where the program's own code, C code or system calls did not run",
+		Value: func(r *Row) (result.Value, bool) { return result.Int(r.lost()), true }},
+	{Name: "queue", Title: "queue", Unit: result.Duration, Help: "goroutines' time that others were ready meanwhile and all processors were in use",
+		Value: func(r *Row) (result.Value, bool) { return result.Int(r.Queue), true }},
+}
+
+func text(s string) (result.Value, bool) { return result.Str(s), s != "" }
+
+// line returns "file.go:12", or "" if it is not known.
+func (p Place) line() string {
+	if p.File == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", format.Clean(p.File[strings.LastIndexAny(p.File, `/\`)+1:]), p.Line)
+}
+
+// Table returns the rows as a table.
+func (l *Ledger) Table() *result.Table {
+	t := result.New(Columns, l.Rows, l.Capacity)
+	t.Title = fmt.Sprintf("What %s × %s went to", format.Duration(l.Wall), format.Plural(l.Procs, "processor", "processors"))
+	return t
+}

@@ -1,0 +1,98 @@
+package result
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// Unit is what the values of a column are. It decides how they are written and aligned, whether those of several
+// rows are summed or averaged, and whether less is better.
+type Unit uint8
+
+// The units. Durations are in nanoseconds: of wall time, or of processors' or goroutines' time.
+const (
+	Text     Unit = iota
+	Func          // a text that is the name of a function: it is shortened for people
+	Duration      // summed; lower is better
+	Bytes         // summed; lower is better
+	Count         // summed; lower is better
+	Cycles        // summed; lower is better
+	Ratio         // a part of a whole: 0.27 is 27 %. Averaged; lower is better
+	Number        // any other, such as a parallelism. Averaged; higher is better
+)
+
+// IsText reports whether the values are texts: aligned left, and part of what tells rows apart.
+func (u Unit) IsText() bool { return u == Text || u == Func }
+
+// Whole reports whether the values are whole numbers: those are summed, and others averaged.
+func (u Unit) Whole() bool { return u == Duration || u == Bytes || u == Count || u == Cycles }
+
+// Better returns "lower" or "higher", as lines of units in benchmarks do, or "" for texts.
+func (u Unit) Better() string {
+	switch {
+	case u.IsText():
+		return ""
+	case u == Number:
+		return "higher"
+	}
+	return "lower"
+}
+
+// Format writes a value for people, in a few characters. It may hold µ and –. Texts are as they are: see
+// internal/format.Clean.
+func (u Unit) Format(v Value) string {
+	switch u {
+	case Duration:
+		return format.Duration(time.Duration(v.Int))
+	case Bytes:
+		return format.Quantity(float64(v.Int)) + "B"
+	case Count:
+		return format.Count(v.Int)
+	case Cycles:
+		return format.Quantity(float64(v.Int))
+	case Ratio:
+		return strconv.FormatFloat(100*v.Float+0, 'f', 1, 64) + "%"
+	case Number:
+		return format.Parallelism(v.Float)
+	case Func:
+		return withMore(format.Func(v.Text), v.More)
+	}
+	return withMore(v.Text, v.More)
+}
+
+func withMore(s string, more []string) string {
+	if len(more) == 0 {
+		return s
+	}
+	return fmt.Sprintf("%s +%d", s, len(more))
+}
+
+// Number returns a value as a number: nanoseconds, bytes, a count, a part of 1.
+func (u Unit) Number(v Value) float64 {
+	if u.Whole() {
+		return float64(v.Int)
+	}
+	return v.Float
+}
+
+// Machine writes a value for programs: all digits, no unit.
+func (u Unit) Machine(v Value) string {
+	switch {
+	case u.IsText():
+		return strings.Join(append([]string{v.Text}, v.More...), " ")
+	case u.Whole():
+		return strconv.FormatInt(v.Int, 10)
+	case math.IsNaN(v.Float) || math.IsInf(v.Float, 0):
+		return ""
+	}
+	form := byte('f')
+	if abs := math.Abs(v.Float); abs != 0 && abs < 1e-6 || abs >= 1e21 {
+		form = 'e' // as in JSON
+	}
+	return strconv.FormatFloat(v.Float, form, -1, 64)
+}
