@@ -51,6 +51,7 @@ type account struct {
 	found    []waitedPiece // this and the next two: scratch memory of follow and remember
 	pieces   []waitedPiece
 	whole    []waitedPiece
+	merging  bool   // the pieces of the present wait are put together by root
 	logClass string // see logwrite.go
 
 	forgotten bool // nothing is booked any more
@@ -185,7 +186,15 @@ func (w *wait) exits(f func(k uint64, e *exit) bool) {
 func (a *account) gather(w *wait, force bool) bool {
 	a.holders = a.holders[:0]
 	w.missing = nil
-	w.exits(func(k uint64, e *exit) bool {
+	c := w.pinned
+	for k := w.first + 1; k <= w.last; k++ {
+		for k >= c.first+chunkExits {
+			c = c.next.Load()
+		}
+		e := &c.exits[k-c.first]
+		if e.released <= w.start {
+			continue
+		}
 		if !force && !e.known() {
 			e.want(a)
 			if !e.known() {
@@ -193,11 +202,12 @@ func (a *account) gather(w *wait, force bool) bool {
 				return false
 			}
 		}
-		a.holders = append(a.holders, e.holder())
-		a.holders[len(a.holders)-1].number = k
-		return true
-	})
-	return w.missing == nil
+		a.holders = append(a.holders, holder{})
+		h := &a.holders[len(a.holders)-1]
+		e.holder(h)
+		h.number = k
+	}
+	return true
 }
 
 // settle splits w among its owners and books the parts. It returns false if it
@@ -221,6 +231,7 @@ func (a *account) book(w *wait) {
 		w.flags |= Estimated
 	}
 	parts, handOff := a.splitter.split(w.start, w.end, w.kind == kindReader, a.holders)
+	free := handOff
 	var blamed, unattributed, contended int64
 	if len(parts) == 0 || w.lost > 0 {
 		// Somebody held the lock and was not seen to leave.
@@ -228,7 +239,12 @@ func (a *account) book(w *wait) {
 		a.lost += w.lost
 	}
 	k, c := a.cellOf(w)
-	for i, p := range parts {
+	a.merging = len(parts) > mostApart && !a.session.goroutines
+	var pair *pairCell
+	var owner *holder // of pair
+	var flags Flags   // of the pair
+	for i := range parts {
+		p := &parts[i]
 		h := &a.holders[p.holder]
 		if h.chain == nil {
 			unattributed += p.ns
@@ -239,11 +255,14 @@ func (a *account) book(w *wait) {
 		longer := h.extend(p.ns)
 		contended += longer
 		a.contended += longer * w.weight
-		key := pairKey{waiter: k.chain, waiterG: k.g, owner: h.chain, kind: k.kind, flags: k.flags | p.flags | h.flags}
-		if a.session.goroutines {
-			key.ownerG = h.g
+		if owner == nil || h.chain != owner.chain || p.flags|h.flags != flags || a.session.goroutines && h.g != owner.g {
+			owner, flags = h, p.flags|h.flags
+			key := pairKey{waiter: k.chain, waiterG: k.g, owner: h.chain, kind: k.kind, flags: k.flags | flags}
+			if a.session.goroutines {
+				key.ownerG = h.g
+			}
+			pair = a.pairOf(key)
 		}
-		pair := a.pairOf(key)
 		if pair.wait != a.settled {
 			pair.wait, pair.inWait = a.settled, 0
 			pair.count += w.count
@@ -252,9 +271,9 @@ func (a *account) book(w *wait) {
 		pair.blamed += p.ns * w.weight
 		pair.longest = max(pair.longest, pair.inWait)
 		pair.variance.add(a.settled, w.weight, p.ns)
-		a.follow(pair, h, &parts[i], w)
+		a.follow(pair, h, p, w)
 	}
-	a.remember(w, len(parts) == 0 || w.lost > 0)
+	a.remember(w, free, len(parts) == 0 || w.lost > 0)
 	if a.session.tracing() {
 		a.logWait(w, parts, handOff, unattributed, contended)
 	}

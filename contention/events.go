@@ -213,7 +213,9 @@ func (ev *eventWriter) wait(a *account, w *wait) {
 	w.exits(func(k uint64, e *exit) bool {
 		if e.written.Load() != a || e.forward != nil {
 			e.written.Store(a)
-			ev.exit(lock, k, e.holder())
+			var h holder
+			e.holder(&h)
+			ev.exit(lock, k, &h)
 		}
 		return true
 	})
@@ -235,7 +237,7 @@ func (ev *eventWriter) wait(a *account, w *wait) {
 	ev.start()
 }
 
-func (ev *eventWriter) exit(lock, k uint64, h holder) {
+func (ev *eventWriter) exit(lock, k uint64, h *holder) {
 	chain := ev.chainID(h.chain)
 	var flags uint64
 	if h.shared {

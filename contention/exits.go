@@ -180,12 +180,10 @@ func (e *exit) want(a *account) {
 	}
 }
 
-// holder returns what is known of the owner.
-func (e *exit) holder() holder {
-	h := holder{
-		acquired: e.acquired, released: e.released, pending: e.pending, gaps: e.gaps,
-		shared: e.shared, chain: e.chain.Load(), g: e.g, contended: &e.contended,
-	}
+// holder fills in what is known of the owner.
+func (e *exit) holder(h *holder) {
+	h.acquired, h.released, h.pending, h.gaps = e.acquired, e.released, e.pending, e.gaps
+	h.shared, h.chain, h.g, h.contended = e.shared, e.chain.Load(), e.g, &e.contended
 	if e.forward != nil && h.chain != nil {
 		if final := e.forward.chain.Load(); final != nil {
 			h.chain = final
@@ -193,5 +191,4 @@ func (e *exit) holder() holder {
 			h.flags |= InWait
 		}
 	}
-	return h
 }

@@ -89,7 +89,11 @@ const (
 // hand-off sum to end − start.
 func (s *splitter) split(start, end int64, reader bool, holders []holder) (parts []part, handOff int64) {
 	s.parts = s.parts[:0]
-	if !slices.ContainsFunc(holders, func(h holder) bool { return h.shared }) {
+	shared := false
+	for i := range holders {
+		shared = shared || holders[i].shared
+	}
+	if !shared {
 		return s.sequence(start, end, holders)
 	}
 	s.edges = s.edges[:0]

@@ -18,12 +18,18 @@ import (
 // a second lock, and lets go of it before the first one, has settled that wait by then. What else an owner was blocked on, or whether
 // it ran, is not known.
 //
+// A wait behind many owners is remembered as a piece for each of its roots, which lasts as long as all of the wait that is due to
+// that root, and counts as much; and one for the time in which the lock was free.
+//
 // Goroutines share a fixed number of places. One that has to make room for another has no past: it
 // is the root itself.
 
 const (
 	waitedSlots  = 1 << 12
 	waitedPieces = 64
+	// A wait of more than mostApart parts is remembered by root, if the root is one of the last seenRoots.
+	mostApart = 16
+	seenRoots = 8
 )
 
 // waitedTable remembers waits by goroutine.
@@ -161,6 +167,10 @@ func (r *pairRoots) clone() *pairRoots {
 // cell of the pair and for those whom the waiter blocks.
 func (a *account) follow(c *pairCell, h *holder, p *part, w *wait) {
 	a.found = a.session.waited.of(h.g, p.from, p.to, a.found[:0])
+	if len(a.found) == 0 && p.ns == p.to-p.from {
+		a.piece(w, h.chain, h.g, 1, p.from, p.to, 1)
+		return
+	}
 	at, share := p.from, float64(p.ns)/float64(max(1, p.to-p.from))
 	left := p.ns
 	for i := range a.found {
@@ -194,15 +204,41 @@ func (a *account) follow(c *pairCell, h *holder, p *part, w *wait) {
 
 // piece notes that w was, from one instant to another and in a share of that, because of a root.
 func (a *account) piece(w *wait, chain *callstack.Chain, g uint64, links int32, from, to int64, share float64) {
-	if to > from && w.g != 0 {
-		a.pieces = append(a.pieces, waitedPiece{from: from, to: to, ns: int64(float64(to-from)*share + 0.5), kind: w.kind, links: links, chain: chain, g: g})
+	if to <= from || w.g == 0 {
+		return
 	}
+	ns := to - from
+	if share != 1 {
+		ns = int64(float64(ns)*share + 0.5)
+	}
+	if a.merging {
+		n := len(a.pieces)
+		for i := n - 1; i >= max(0, n-seenRoots); i-- {
+			if p := &a.pieces[i]; p.chain == chain && p.links == links {
+				p.from, p.to, p.ns = min(p.from, from), max(p.to, to), p.ns+ns
+				return
+			}
+		}
+	}
+	a.pieces = append(a.pieces, waitedPiece{from: from, to: to, ns: ns, kind: w.kind, links: links, chain: chain, g: g})
 }
 
 // remember keeps the pieces of w for those whom its goroutine delays. What nobody is blamed for is hand-off, with the
-// waiter itself as its root; or, if somebody unknown held the lock, has an unknown root.
-func (a *account) remember(w *wait, unknown bool) {
+// waiter itself as its root; or, if somebody unknown held the lock, has an unknown root. That is free.
+func (a *account) remember(w *wait, free int64, unknown bool) {
 	if w.g == 0 {
+		return
+	}
+	if a.merging {
+		if free > 0 {
+			var links int32
+			if unknown {
+				links = 1
+			}
+			a.pieces = append(a.pieces, waitedPiece{from: w.start, to: w.end, ns: free, kind: w.kind, links: links})
+		}
+		a.session.waited.add(w.g, a.pieces)
+		a.pieces = a.pieces[:0]
 		return
 	}
 	inTime := func(x, y waitedPiece) int { return cmp.Compare(x.from, y.from) }

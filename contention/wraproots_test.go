@@ -131,6 +131,46 @@ f4 for f2: 8ns, blocked 0s
 	}
 }
 
+// TestManyOwnersAreRememberedByRoot: of a wait behind more owners than there is room for, who waits for the waiter learns all roots and
+// how much of it each had, and that costs room for as many pieces as there are roots.
+func TestManyOwnersAreRememberedByRoot(t *testing.T) {
+	const n = 200 // owners by turns, held for 10 and 20, and free for 1 after each
+	s := newSession(Options{})
+	var chains []*callstack.Chain
+	for _, f := range []string{"waiter", "ten", "twenty", "last"} {
+		chains = append(chains, callstack.NewChain([]callstack.Frame{{Func: f}}, false))
+	}
+	a := s.open(newLockInfo(), false)
+	at := int64(100)
+	for i := range int64(n) {
+		hold := 10 * (1 + i%2)
+		a.holders = append(a.holders, holder{acquired: at, released: at + hold, chain: chains[1+i%2], g: uint64(10 + i)})
+		at += hold + 1
+	}
+	a.book(&wait{account: a, chain: chains[0], g: 1, start: 100, end: at, weight: 1, count: 1})
+	if slot := s.waited.slots.Load()[1].Load(); slot.n != 3 {
+		t.Errorf("%d pieces", slot.n)
+	}
+	b := s.open(newLockInfo(), false)
+	b.holders = []holder{{acquired: 50, released: at + 50, chain: chains[0], g: 1}}
+	b.book(&wait{account: b, chain: chains[3], g: 2, start: 60, end: at + 70, weight: 1, count: 1})
+	p := s.snapshot()
+	checkConservation(t, p)
+	roots, blocked := map[string]time.Duration{}, time.Duration(0)
+	for _, q := range p.Pairs {
+		if q.Waiter.Stack.Frames[0].Func == "last" {
+			blocked = q.Activity.BlockedTotal()
+			for _, r := range q.Roots {
+				roots[r.Owner.Stack.Frames[0].Func] += r.Blamed
+			}
+		}
+	}
+	// The hand-offs, and the time before and after the wait, are the waiter's own.
+	if roots["ten"] != n/2*10 || roots["twenty"] != n/2*20 || roots["waiter"] != n+40+50 || blocked != time.Duration(at-100) {
+		t.Errorf("roots %v, blocked for %v of %d", roots, blocked, at-100)
+	}
+}
+
 // TestFollowOverlapping: what is remembered of an owner contradicts itself. The sums stay right.
 func TestFollowOverlapping(t *testing.T) {
 	s := newSession(Options{})
