@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -97,7 +97,7 @@ func (g *Graph) addBox(b *box, a *account) {
 // rounding up some boxes is enough unless more than 65,536 run at once, as
 // they can in an offered graph. What is left then goes to the tallest box.
 func (g *Graph) finish() {
-	slices.SortFunc(g.Boxes, func(a, b Box) int {
+	order.Stable(g.Boxes, func(a, b Box) int {
 		const mask = 1<<fracBits - 1
 		if c := cmp.Compare(b.exact&mask, a.exact&mask); c != 0 {
 			return c
@@ -131,7 +131,7 @@ func (g *Graph) finish() {
 		b.roundStacks()
 	}
 	g.lose()
-	slices.SortFunc(g.Boxes, compareStack)
+	order.Stable(g.Boxes, compareStack)
 }
 
 func (o *Observer) warnings(g *Graph) (w []string) {

@@ -1,6 +1,7 @@
 package bottle
 
 import (
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"math"
 	"slices"
 	"strconv"
@@ -152,7 +153,7 @@ func (g *Graph) Top(k int) *Graph {
 		return &out
 	}
 	bySize := slices.Clone(g.Boxes)
-	slices.SortStableFunc(bySize, func(a, b Box) int {
+	order.Stable(bySize, func(a, b Box) int {
 		if a.others != b.others { // of an earlier Top: they are not kept single
 			if a.others {
 				return 1
@@ -168,7 +169,7 @@ func (g *Graph) Top(k int) *Graph {
 			out.Boxes = append(out.Boxes, b)
 		}
 	}
-	slices.SortStableFunc(out.Boxes, compareStack)
+	order.Stable(out.Boxes, compareStack)
 	return &out
 }
 

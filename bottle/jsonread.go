@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // ReadJSON reads what [WriteJSON] wrote: one object, or one for each window.
@@ -115,7 +116,7 @@ func (g *Graph) setForm(form *graphJSON) error {
 			return err
 		}
 	}
-	slices.SortStableFunc(boxes, func(a, b Box) int { return cmp.Compare(b.Parallelism, a.Parallelism) })
+	order.Stable(boxes, func(a, b Box) int { return cmp.Compare(b.Parallelism, a.Parallelism) })
 	*g = Graph{
 		Start:     time.Duration(form.Start),
 		Wall:      time.Duration(*form.Wall),
@@ -366,6 +367,6 @@ func joinBoxes(windows []*Graph) []Box {
 			b.SelfParallelism = math.NaN()
 		}
 	}
-	slices.SortStableFunc(boxes, compareStack)
+	order.Stable(boxes, compareStack)
 	return boxes
 }

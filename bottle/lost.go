@@ -12,6 +12,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/host"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // Lost capacity. While r goroutines run on p processors, p − r processors are not used. A box that
@@ -177,7 +178,7 @@ func (g *Graph) Losses() []Loss {
 	}
 	out = append(out, gc)
 	out = slices.DeleteFunc(out, func(l Loss) bool { return l.Lost <= 0 })
-	slices.SortStableFunc(out, func(a, b Loss) int { return cmp.Compare(b.Lost, a.Lost) })
+	order.Stable(out, func(a, b Loss) int { return cmp.Compare(b.Lost, a.Lost) })
 	return out
 }
 

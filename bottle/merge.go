@@ -3,6 +3,7 @@ package bottle
 import (
 	"errors"
 	"fmt"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"math"
 	"slices"
 	"strings"
@@ -260,7 +261,7 @@ func (m *merger) result() *Graph {
 		}
 	}
 	if g.Wall > maxWall {
-		slices.SortFunc(g.Boxes, compareStack)
+		order.Stable(g.Boxes, compareStack)
 	} else {
 		g.finish()
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -119,7 +120,7 @@ func (s *siteTimes) sites() map[string][]Site {
 // joinSites adds places up, largest first.
 func joinSites(a, b []Site) []Site {
 	all := append(slices.Clone(a), b...)
-	slices.SortFunc(all, comparePlace)
+	order.Stable(all, comparePlace)
 	n := 0
 	for i := range all {
 		if n > 0 && comparePlace(all[n-1], all[i]) == 0 {
@@ -130,7 +131,7 @@ func joinSites(a, b []Site) []Site {
 		n++
 	}
 	all = all[:n]
-	slices.SortStableFunc(all, func(a, b Site) int { return cmp.Compare(b.Time, a.Time) })
+	order.Stable(all, func(a, b Site) int { return cmp.Compare(b.Time, a.Time) })
 	return all
 }
 

@@ -2,6 +2,7 @@ package contention
 
 import (
 	"cmp"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"regexp"
 	"slices"
 	"time"
@@ -62,7 +63,7 @@ func (p *Profile) Filter(f Filter) *Profile {
 			out.Locks = append(out.Locks, l)
 		}
 	}
-	slices.SortStableFunc(out.Waits, func(a, b Wait) int { return cmp.Compare(b.Waited, a.Waited) })
+	order.Stable(out.Waits, func(a, b Wait) int { return cmp.Compare(b.Waited, a.Waited) })
 	return &out
 }
 

@@ -2,7 +2,7 @@ package contention
 
 import (
 	"cmp"
-	"slices"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"time"
 )
 
@@ -59,7 +59,7 @@ func (p *Profile) LockTable() []LockRow {
 	for _, l := range p.Locks {
 		rows = append(rows, *byLock[l])
 	}
-	slices.SortStableFunc(rows, func(a, b LockRow) int {
+	order.Stable(rows, func(a, b LockRow) int {
 		return cmp.Or(cmp.Compare(b.Waited-b.ForWork, a.Waited-a.ForWork), cmp.Compare(b.Waited, a.Waited))
 	})
 	return rows

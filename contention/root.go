@@ -2,7 +2,7 @@ package contention
 
 import (
 	"cmp"
-	"slices"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"time"
 )
 
@@ -65,7 +65,7 @@ func (q *Pair) setRoots(others []Root) {
 	if self.Blamed > 0 {
 		q.Roots = append(q.Roots, self)
 	}
-	slices.SortStableFunc(q.Roots, func(a, b Root) int { return cmp.Compare(b.Blamed, a.Blamed) })
+	order.Stable(q.Roots, func(a, b Root) int { return cmp.Compare(b.Blamed, a.Blamed) })
 }
 
 // otherRoots returns a copy of the roots of q other than its owner.

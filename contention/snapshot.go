@@ -8,6 +8,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/internal/starter"
 )
 
@@ -164,10 +165,10 @@ func newParty(st *Stack, g uint64) Party {
 
 // finish sorts the rows and says what limits the trust in them.
 func (p *Profile) finish() {
-	slices.SortStableFunc(p.Waits, func(a, b Wait) int {
+	order.Stable(p.Waits, func(a, b Wait) int {
 		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Lock.ID, b.Lock.ID))
 	})
-	slices.SortStableFunc(p.Pairs, func(a, b Pair) int {
+	order.Stable(p.Pairs, func(a, b Pair) int {
 		return cmp.Or(cmp.Compare(b.Blamed, a.Blamed), cmp.Compare(a.Lock.ID, b.Lock.ID))
 	})
 	var waited time.Duration

@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"slices"
 	"time"
 )
@@ -17,12 +18,12 @@ func (p *Profile) Top(n int) *Profile {
 	f.out.Waits, f.out.Pairs, f.out.Locks = nil, nil, nil
 	f.otherLock(p)
 	waits := slices.Clone(p.Waits)
-	slices.SortStableFunc(waits, func(a, b Wait) int { return compareTimes(b.Waited, a.Waited) })
+	order.Stable(waits, func(a, b Wait) int { return compareTimes(b.Waited, a.Waited) })
 	for i := range waits {
 		f.wait(&waits[i], i < n)
 	}
 	pairs := slices.Clone(p.Pairs)
-	slices.SortStableFunc(pairs, func(a, b Pair) int { return compareTimes(b.Blamed, a.Blamed) })
+	order.Stable(pairs, func(a, b Pair) int { return compareTimes(b.Blamed, a.Blamed) })
 	for i := range pairs {
 		f.pair(&pairs[i], i < n)
 	}
@@ -162,7 +163,7 @@ func (f *topFolder) finish(p *Profile) *Profile {
 	if f.was == nil && used[f.other] {
 		f.out.Locks = append(f.out.Locks, f.other)
 	}
-	slices.SortStableFunc(f.out.Waits, func(a, b Wait) int { return compareTimes(b.Waited, a.Waited) })
-	slices.SortStableFunc(f.out.Pairs, func(a, b Pair) int { return compareTimes(b.Blamed, a.Blamed) })
+	order.Stable(f.out.Waits, func(a, b Wait) int { return compareTimes(b.Waited, a.Waited) })
+	order.Stable(f.out.Pairs, func(a, b Pair) int { return compareTimes(b.Blamed, a.Blamed) })
 	return &f.out
 }

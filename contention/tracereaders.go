@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -219,7 +220,7 @@ func (l *tracedLock) readersBefore(h *hold) {
 			by := r.by
 			h.with = append(h.with, coOwner{by, r.g.g.ID, r.g.past, min(r.from, h.asked), min(r.to, h.to)})
 		}
-		slices.SortStableFunc(h.with, func(a, b coOwner) int { return cmp.Compare(b.to, a.to) })
+		order.Stable(h.with, func(a, b coOwner) int { return cmp.Compare(b.to, a.to) })
 		h.with = h.with[:min(len(h.with), maxSharers)]
 	}
 	clear(l.readers)
@@ -276,7 +277,7 @@ func (l *tracedLock) seenBetween(a, b timeline.Time) []heldSeen {
 			out = append(out, s)
 		}
 	}
-	slices.SortFunc(out, func(x, y heldSeen) int { return cmp.Compare(x.from, y.from) })
+	order.Stable(out, func(x, y heldSeen) int { return cmp.Compare(x.from, y.from) })
 	at, n := a, 0
 	for _, s := range out {
 		if s.from = max(s.from, at); s.from < s.to {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -206,7 +207,9 @@ func (r *traceRows) copyTo(p *Profile, facts func(*tracedLock) lockFacts) {
 		return l
 	}
 	united := r.united()
-	for _, k := range slices.SortedFunc(maps.Keys(united), compareRows) {
+	keys := slices.Collect(maps.Keys(united))
+	order.Stable(keys, compareRows)
+	for _, k := range keys {
 		row, lock := united[k], lockOf(k.lock)
 		waiter := Party{Goroutine: uint64(k.g), Group: k.group, Stack: k.waiter.stack}
 		p.Waits = append(p.Waits, Wait{
@@ -217,7 +220,9 @@ func (r *traceRows) copyTo(p *Profile, facts func(*tracedLock) lockFacts) {
 			HandOff: time.Duration(row.handOff), Unattributed: time.Duration(row.unattributed),
 			Longest: time.Duration(row.longest),
 		})
-		for _, o := range slices.SortedFunc(maps.Keys(row.pairs), compareOwners) {
+		owners := slices.Collect(maps.Keys(row.pairs))
+		order.Stable(owners, compareOwners)
+		for _, o := range owners {
 			c := row.pairs[o]
 			q := Pair{
 				Kind: traceKind(k.kind), Lock: lock, Waiter: waiter,

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -170,5 +171,5 @@ func (o *TraceObserver) unfinishedRows() []Unfinished {
 
 // sortUnfinished puts what costs most first.
 func sortUnfinished(rows []Unfinished) {
-	slices.SortStableFunc(rows, func(a, b Unfinished) int { return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Lock, b.Lock)) })
+	order.Stable(rows, func(a, b Unfinished) int { return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Lock, b.Lock)) })
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // Chains of blame of wrapped locks, as far as their own waits tell. See root.go.
@@ -243,7 +244,7 @@ func (a *account) remember(w *wait, free int64, unknown bool) {
 	}
 	inTime := func(x, y waitedPiece) int { return cmp.Compare(x.from, y.from) }
 	if !slices.IsSortedFunc(a.pieces, inTime) { // readers that held the lock together
-		slices.SortStableFunc(a.pieces, inTime)
+		order.Stable(a.pieces, inTime)
 	}
 	gap := waitedPiece{kind: w.kind, from: w.start}
 	if unknown {
@@ -297,7 +298,7 @@ func (s *session) ownerRoots(q *Pair, r *pairRoots) {
 		}
 		others = append(others, root)
 	}
-	slices.SortStableFunc(others, func(a, b Root) int {
+	order.Stable(others, func(a, b Root) int {
 		return cmp.Or(cmp.Compare(b.Blamed, a.Blamed), cmp.Compare(a.Via, b.Via), cmp.Compare(a.Owner.Stack.String(), b.Owner.Stack.String()))
 	})
 	q.setRoots(others)

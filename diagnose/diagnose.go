@@ -36,6 +36,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
@@ -185,7 +186,7 @@ func (d *diagnosis) findings() []Finding {
 			costly = append(costly, f)
 		}
 	}
-	slices.SortFunc(costly, func(a, b Finding) int {
+	order.Stable(costly, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(b.Lost, a.Lost), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Title, b.Title))
 	})
 	last := d.after(costly)

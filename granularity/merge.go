@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // Merge adds profiles of several instances of a program, or of several windows of one, into one profile, and
@@ -264,11 +265,11 @@ func (m *merger) result() *Profile {
 		if !m.chain {
 			c.Series = nil
 		}
-		slices.SortStableFunc(c.Sites, func(a, b Site) int {
+		order.Stable(c.Sites, func(a, b Site) int {
 			return cmp.Or(cmp.Compare(p.SiteGranularity(&b).Sum(), p.SiteGranularity(&a).Sum()), cmp.Compare(b.Tasks, a.Tasks))
 		})
 	}
-	slices.SortStableFunc(p.Classes, func(a, b Class) int {
+	order.Stable(p.Classes, func(a, b Class) int {
 		return cmp.Or(cmp.Compare(p.Granularity(&b).Sum(), p.Granularity(&a).Sum()), strings.Compare(a.Name, b.Name))
 	})
 	for _, s := range append([]*Sample{&p.Run}, pointers(p.Samples)...) {

@@ -11,6 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // Profile returns what was recorded so far, diagnosed. Tasks under way are not
@@ -124,16 +125,16 @@ func (s *snapshot) build() {
 			c.BlockedNS.Merge(&place.BlockedNS)
 			c.Sites = append(c.Sites, *place)
 		}
-		slices.SortFunc(c.Sites, func(a, b Site) int {
+		order.Stable(c.Sites, func(a, b Site) int {
 			return cmp.Or(cmp.Compare(b.Cycles.Sum(), a.Cycles.Sum()), cmp.Compare(b.Tasks, a.Tasks), strings.Compare(at(a.Submitted), at(b.Submitted)))
 		})
 		s.finishSeries(c, parts.series)
 		s.p.Classes = append(s.p.Classes, *c)
 	}
-	slices.SortFunc(s.p.Classes, func(a, b Class) int {
+	order.Stable(s.p.Classes, func(a, b Class) int {
 		return cmp.Or(cmp.Compare(b.Cycles.Sum(), a.Cycles.Sum()), strings.Compare(a.Name, b.Name))
 	})
-	slices.SortFunc(s.entries, func(a, b entry) int { return cmp.Compare(a.end, b.end) })
+	order.Stable(s.entries, func(a, b entry) int { return cmp.Compare(a.end, b.end) })
 	for i := range s.entries {
 		s.p.Log = append(s.p.Log, s.record(&s.entries[i]))
 	}

@@ -1,6 +1,10 @@
 package granularity
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/bottleneck-go/bottleneck/internal/order"
+)
 
 // Top returns a copy of the profile that keeps the n largest classes, and of each of them the largest sites, n for all
 // classes together; it puts the other classes together as "(other)", and the other sites of a class into one without
@@ -16,7 +20,7 @@ func (p *Profile) Top(n int) *Profile {
 	}
 	out := *p
 	classes := slices.Clone(p.Classes)
-	slices.SortStableFunc(classes, func(a, b Class) int {
+	order.Stable(classes, func(a, b Class) int {
 		switch {
 		case a.Name == otherClass:
 			return 1 // of an earlier Top: it is not kept single
@@ -66,7 +70,7 @@ func (p *Profile) topSites(sites []Site, n int) []Site {
 		return sites
 	}
 	sites = slices.Clone(sites)
-	slices.SortStableFunc(sites, func(a, b Site) int {
+	order.Stable(sites, func(a, b Site) int {
 		return int(min(1, max(-1, p.SiteGranularity(&b).Sum()-p.SiteGranularity(&a).Sum())))
 	})
 	var rest Site

@@ -3,11 +3,11 @@ package granularity
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // Profile returns the profile of the pass, diagnosed. Call it after End.
@@ -60,14 +60,14 @@ func (o *TraceObserver) build(p *Profile) {
 		c.Sites = append(c.Sites, site)
 	}
 	for from, c := range classes {
-		slices.SortFunc(c.Sites, func(a, b Site) int {
+		order.Stable(c.Sites, func(a, b Site) int {
 			return cmp.Or(cmp.Compare(b.RunningNS.Sum(), a.RunningNS.Sum()), cmp.Compare(b.Tasks, a.Tasks),
 				strings.Compare(at(a.Created), at(b.Created)), strings.Compare(at(a.Submitted), at(b.Submitted)))
 		})
 		o.finishSeries(c, from)
 		p.Classes = append(p.Classes, *c)
 	}
-	slices.SortFunc(p.Classes, func(a, b Class) int {
+	order.Stable(p.Classes, func(a, b Class) int {
 		return cmp.Or(cmp.Compare(b.RunningNS.Sum(), a.RunningNS.Sum()), strings.Compare(a.Name, b.Name))
 	})
 }

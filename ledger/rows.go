@@ -3,12 +3,12 @@ package ledger
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/apportion"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -348,7 +348,7 @@ func (o *Observer) Ledger() *Ledger {
 		left -= f.Queue
 		l.Rows = append(l.Rows, f.Row)
 	}
-	slices.SortFunc(l.Rows, func(a, b Row) int { return cmp.Or(cmp.Compare(b.Time, a.Time), a.compareKey(&b)) })
+	order.Stable(l.Rows, func(a, b Row) int { return cmp.Or(cmp.Compare(b.Time, a.Time), a.compareKey(&b)) })
 	if left > 0 {
 		for i := range l.Rows {
 			if l.Rows[i].Queue > 0 {
@@ -386,7 +386,7 @@ func (o *Observer) divide(group who, sum *row, add func(*timeline.Frame, timelin
 			parts = append(parts, part{k.site, n})
 		}
 	}
-	slices.SortFunc(parts, func(a, b part) int {
+	order.Stable(parts, func(a, b part) int {
 		return cmp.Or(cmp.Compare(b.n, a.n), placeOf(a.site).compare(placeOf(b.site)))
 	})
 	weights := make([]uint64, len(parts))

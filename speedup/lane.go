@@ -2,9 +2,9 @@ package speedup
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -51,7 +51,7 @@ func (l *lane) settle(now timeline.Time, at globe, own Component) {
 
 // foldLanes keeps the longest-lived lanes and folds the others into the last one.
 func foldLanes(lanes []Lane, most int) []Lane {
-	slices.SortStableFunc(lanes, func(a, b Lane) int {
+	order.Stable(lanes, func(a, b Lane) int {
 		if (a.Folded > 0) != (b.Folded > 0) {
 			return cmp.Compare(a.Folded, b.Folded)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"io"
 	"maps"
 	"math"
@@ -147,9 +148,9 @@ func (r *replay) join(now Time) {
 			r.showRange(&Range{Time: t, Start: t, Name: g.ranges[i].name, Begin: true, Scope: ScopeGoroutine, G: g, Proc: -1})
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(r.open), func(a, b rangeKey) int {
-		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.proc, b.proc))
-	}) {
+	open := slices.Collect(maps.Keys(r.open))
+	order.Stable(open, func(a, b rangeKey) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.proc, b.proc)) })
+	for _, key := range open {
 		r.open[key] = t
 		scope := ScopeProc
 		if key.proc < 0 {

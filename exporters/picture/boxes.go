@@ -10,6 +10,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // placedBox is a box of a graph with its place.
@@ -139,7 +140,7 @@ func waits(b *bottle.Box) []wait {
 			out = append(out, wait{reason, d})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b wait) int {
+	order.Stable(out, func(a, b wait) int {
 		switch {
 		case a.time > b.time:
 			return -1

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // model is what a picture shows, before anything has a place: the groups that are drawn,
@@ -171,7 +172,7 @@ func (m *model) fold(whole *bottle.Graph, top int) {
 func withBoxes(w *bottle.Graph, boxes []bottle.Box) *bottle.Graph {
 	out := *w
 	out.Boxes, _ = ran(boxes)
-	slices.SortStableFunc(out.Boxes, func(a, b bottle.Box) int {
+	order.Stable(out.Boxes, func(a, b bottle.Box) int {
 		switch {
 		case a.Parallelism > b.Parallelism:
 			return -1

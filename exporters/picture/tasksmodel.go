@@ -11,6 +11,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // tasksModel is what pictures of tasks show, before anything has a place.
@@ -51,7 +52,7 @@ func newTasksModel(p *granularity.Profile, opt Options) *tasksModel {
 			m.sum += g.Sum()
 		}
 	}
-	slices.SortStableFunc(measured, func(a, b granularity.Class) int {
+	order.Stable(measured, func(a, b granularity.Class) int {
 		return cmp.Compare(p.Granularity(&b).Sum(), p.Granularity(&a).Sum())
 	})
 	top := opt.Top
@@ -100,7 +101,7 @@ func addUp(rest []granularity.Class) granularity.Class {
 	for _, b := range series {
 		sum.Series = append(sum.Series, *b)
 	}
-	slices.SortFunc(sum.Series, func(a, b granularity.Bin) int { return cmp.Compare(a.At, b.At) })
+	order.Stable(sum.Series, func(a, b granularity.Bin) int { return cmp.Compare(a.At, b.At) })
 	return sum
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // A contention profile becomes samples in four steps:
@@ -155,7 +156,7 @@ func together(p *contention.Profile, view contention.View) []blame {
 		out[at].delays += int64(s.Delay)
 		out[at].ready += int64(s.Ready)
 	}
-	slices.SortStableFunc(out, func(a, b blame) int { return cmp.Compare(b.delays, a.delays) })
+	order.Stable(out, func(a, b blame) int { return cmp.Compare(b.delays, a.delays) })
 	return out
 }
 

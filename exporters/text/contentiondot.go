@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // DOT writes a contention profile as a graph for Graphviz: a node for each group of goroutines, and an
@@ -96,7 +96,7 @@ func (g *dotGraph) write(whole time.Duration) string {
 		}
 		fmt.Fprintf(&b, "\tn%d [label=%s, tooltip=%s%s];\n", i, dotQuote(label), dotQuote(n.name), look)
 	}
-	slices.SortStableFunc(g.edges, func(x, y dotEdge) int { return cmp.Compare(y.t.Waited, x.t.Waited) })
+	order.Stable(g.edges, func(x, y dotEdge) int { return cmp.Compare(y.t.Waited, x.t.Waited) })
 	for _, e := range g.edges {
 		tip := fmt.Sprintf("%s waited %s for %s", names[e.from], format.Duration(e.t.Waited), names[e.to])
 		width := 1 + 7*math.Sqrt(float64(e.t.Waited)/float64(max(1, whole)))

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
@@ -122,7 +122,7 @@ func Changes(before, after *bottle.Graph) []Change {
 		c := find(&after.Boxes[i])
 		c.After, c.InAfter = after.Boxes[i], true
 	}
-	slices.SortStableFunc(out, func(a, b Change) int {
+	order.Stable(out, func(a, b Change) int {
 		return cmp.Or(cmp.Compare((b.After.Share-b.Before.Share).Abs(), (a.After.Share-a.Before.Share).Abs()), strings.Compare(a.Group, b.Group))
 	})
 	return out

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // Contended is how often something was waited for, how long, and for how long the waiters were ready after that.
@@ -76,7 +76,7 @@ func ContentionChanges(before, after *contention.Profile) []ContentionChange {
 			add(w.Kind, w.Lock, w.Waiter.Group, contention.ReadyKey, Contended{Ready: w.Ready})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b ContentionChange) int {
+	order.Stable(out, func(a, b ContentionChange) int {
 		return cmp.Or(cmp.Compare((b.After.time()-b.Before.time()).Abs(), (a.After.time()-a.Before.time()).Abs()),
 			strings.Compare(a.Lock, b.Lock), strings.Compare(a.Waiter, b.Waiter), strings.Compare(a.Owner, b.Owner))
 	})

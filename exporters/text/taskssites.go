@@ -7,6 +7,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // sitesOf is a line of code that tasks come from, and how many.
@@ -33,7 +34,7 @@ const mostSites = 5
 
 // sites lists the lines, most tasks first.
 func (t *tasksText) sites(verb string, sites []sitesOf) {
-	slices.SortStableFunc(sites, func(a, b sitesOf) int { return cmp.Compare(b.tasks, a.tasks) })
+	order.Stable(sites, func(a, b sitesOf) int { return cmp.Compare(b.tasks, a.tasks) })
 	for i, s := range sites {
 		if i == mostSites && len(sites) > mostSites+1 {
 			t.b.WriteString("  and at " + format.Plural(len(sites)-i, "other line", "other lines") + "\n")

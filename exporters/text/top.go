@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // TopView is what a screen of a live view shows, in the manner of top: a graph of the last
@@ -358,7 +358,7 @@ func sortTop(rows []topRow, by TopSort, reverse bool) {
 		}
 		return float64(r.box.Lost)
 	}
-	slices.SortStableFunc(rows, func(a, b topRow) int {
+	order.Stable(rows, func(a, b topRow) int {
 		order := 0
 		switch x, y := of(&a), of(&b); {
 		case x > y:

@@ -2,7 +2,7 @@ package series
 
 import (
 	"cmp"
-	"slices"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // A ledger turns totals that grow into counters with few names.
@@ -96,7 +96,7 @@ func (l *ledger) entries() (out []entry) {
 			out = append(out, entry{c, s.others})
 		}
 	}
-	slices.SortFunc(out, func(a, b entry) int {
+	order.Stable(out, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.kind, b.kind), cmp.Compare(a.part, b.part))
 	})
 	return out

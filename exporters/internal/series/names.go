@@ -2,6 +2,7 @@ package series
 
 import (
 	"cmp"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"maps"
 	"slices"
 	"strings"
@@ -21,7 +22,8 @@ func (n *names) elect(sizes map[cell]int64) {
 	if len(n.known) >= n.limit {
 		return
 	}
-	candidates := slices.SortedFunc(maps.Keys(sizes), func(a, b cell) int {
+	candidates := slices.Collect(maps.Keys(sizes))
+	order.Stable(candidates, func(a, b cell) int {
 		return cmp.Or(cmp.Compare(sizes[b], sizes[a]), cmp.Compare(a.name, b.name), cmp.Compare(a.kind, b.kind))
 	})
 	for _, c := range candidates {

@@ -11,6 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -183,7 +184,7 @@ func (r *Reader) tellGroups(s *Snapshot) {
 		g := group(e.cell)
 		g.Blocked = append(g.Blocked, Part{e.part, time.Duration(e.value)})
 	}
-	slices.SortFunc(s.Groups, func(a, b Group) int {
+	order.Stable(s.Groups, func(a, b Group) int {
 		if c := strings.Compare(a.Name, b.Name); c != 0 {
 			return c
 		}
