@@ -3,7 +3,7 @@ package bottleneck
 import (
 	"errors"
 	"fmt"
-	"log/slog"
+	"log"
 	"slices"
 	"sync"
 	"time"
@@ -62,7 +62,7 @@ type ContinuousOptions struct {
 // Live.Sampling counts those that are missing; Start fails with [ErrTracing] then. Continuous does not stop traces that it has not started: a call of trace.Stop by
 // something else ends the burst early, and no more than that.
 //
-// When an observer or a grouping panics, the analysis logs that (package log/slog) and begins anew after a second, then two, four, and so on;
+// When an observer or a grouping panics, the analysis logs that (package log) and begins anew after a second, then two, four, and so on;
 // after the tenth panic it ends. Live.Panics counts them.
 //
 // All methods may be called at the same time. Reports share memory with each other: do not change what is in them.
@@ -149,9 +149,9 @@ func (c *Continuous) panicked(value any) {
 	c.panic = format.Clean(fmt.Sprint(value))
 	rest := afterPanic << min(c.panics-1, 6)
 	if c.panics >= maxPanics {
-		slog.Error("bottleneck: an observer or grouping of the continuous analysis panicked again; the analysis ends", "panic", c.panic, "panics", c.panics)
+		log.Printf("bottleneck: an observer or grouping of the continuous analysis panicked for the %dth time; the analysis ends: %s", c.panics, c.panic)
 	} else {
-		slog.Error("bottleneck: an observer or grouping of the continuous analysis panicked; the analysis begins anew", "panic", c.panic, "panics", c.panics, "after", rest)
+		log.Printf("bottleneck: an observer or grouping of the continuous analysis panicked; the analysis begins anew after %v: %s", rest, c.panic)
 	}
 	if c.session != nil {
 		c.session.halt()
@@ -174,7 +174,7 @@ func (c *Continuous) restart() {
 		c.stop()
 	default:
 		if err := c.start(true); err != nil {
-			slog.Error("bottleneck: the continuous analysis cannot begin anew", "error", err)
+			log.Printf("bottleneck: the continuous analysis cannot begin anew: %v", err)
 		}
 	}
 }
