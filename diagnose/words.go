@@ -12,6 +12,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
@@ -302,8 +303,32 @@ func (d *diagnosis) collector(f *Finding, c *cause, lost string) {
 	percent := func(t time.Duration) string { return format.Percent(t, d.l.Capacity) }
 	f.Title = fmt.Sprintf("The garbage collector took %s of the capacity: workers %s, assists %s, world stopped %s, waits for it %s.", lost, percent(workers), percent(assist), percent(stop), percent(wait))
 	f.without("the collector", "if the program allocates less")
-	f.Advice = "Allocate less (go tool pprof -sample_index=alloc_space), or give it more memory (GOGC, GOMEMLIMIT)."
+	f.Advice = d.collectorAdvice()
 }
+
+// collectorAdvice says how often the collector ran, on what heap, and what follows.
+func (d *diagnosis) collectorAdvice() string {
+	const less = "llocate less (go tool pprof -sample_index=alloc_space)"
+	h := d.l.Heap
+	if h == nil {
+		return "A" + less + ", or give it more memory (GOGC, GOMEMLIMIT)."
+	}
+	ran := fmt.Sprintf("It ran %s: the program allocated %s a second", format.Plural(h.Collections, "time", "times"), memory.Text(int64(h.Rate(d.l.Wall))))
+	if h.Collections < 3 {
+		return ran + ". A" + less + ", or give it more memory (GOGC, GOMEMLIMIT)."
+	}
+	ran += fmt.Sprintf(", and the live heap of %s grew by %.0f%% until the next collection. ", memory.Text(h.Live), 100*h.Growth())
+	switch {
+	case h.Growth() < 0.5:
+		return ran + "That is little: raise GOGC or GOMEMLIMIT, or a" + less + "."
+	case h.Growth() < 1.5 && h.Live < smallHeap:
+		return ran + fmt.Sprintf("GOGC=400 would take some %s more memory, and a quarter of the collections; or a%s.", memory.Text(3*h.Live), less)
+	}
+	return ran + "A" + less + ", or give it more memory (GOGC, GOMEMLIMIT)."
+}
+
+// smallHeap is up to what size of a heap four times as much is cheap.
+const smallHeap = 64 << 20
 
 // tinyGoroutines says that goroutines are too short.
 func (d *diagnosis) tinyGoroutines(f *Finding, group, what string) {

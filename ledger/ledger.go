@@ -210,6 +210,8 @@ type Ledger struct {
 	BornLate int64 `json:"born_late"`
 	Ended    int64 `json:"ended"`
 	Slices   int64 `json:"slices"`
+	// Heap is nil if the collector did not run.
+	Heap *Heap `json:"heap,omitempty"`
 	// Warnings say in sentences what limits the trust in the ledger.
 	Warnings []string `json:"warnings,omitempty"`
 }

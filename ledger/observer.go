@@ -75,6 +75,7 @@ type Observer struct {
 	rows     rows
 	births   births
 	slices   int64
+	heap     heap
 	sweeping map[int32]bool // by P
 	version  int
 }
@@ -362,6 +363,12 @@ func (o *Observer) Transition(t *timeline.Transition) {
 
 func (o *Observer) inside() bool { return o.now > 0 || o.from == 0 }
 
+// within reports whether an instant of the trace is in the ledger.
+func (o *Observer) within(t timeline.Time) bool {
+	t -= o.begin + o.missed
+	return o.from <= t && t < o.to
+}
+
 // enter has a goroutine run.
 func (o *Observer) enter(m *member, proc int32) {
 	m.on, m.since, m.queue, m.proc = true, o.now, o.queue, proc
@@ -476,6 +483,9 @@ func (o *Observer) regroup(g *timeline.Goroutine, t timeline.Time) {
 // Range implements [timeline.Observer].
 func (o *Observer) Range(e *timeline.Range) {
 	o.advance(e.Time)
+	if e.Name == markRange && !e.Begin {
+		o.heap.marked(o.within(e.Time))
+	}
 	switch {
 	case e.Name == assistRange:
 		if m := o.known(e.G); m != nil {
@@ -517,6 +527,10 @@ func (o *Observer) bookIfOn(m *member, site *timeline.Frame) {
 
 // Metric implements [timeline.Observer].
 func (o *Observer) Metric(e *timeline.Metric) {
+	if e.Name == heapMetric {
+		o.heap.metric(e, o.within(e.Time))
+		return
+	}
 	if e.Name != procsMetric {
 		return
 	}
@@ -614,6 +628,7 @@ func (o *Observer) Gap(g *timeline.Gap) {
 		}
 	}
 	o.missed += g.To - g.From
+	o.heap.size, o.heap.before = 0, 0
 }
 
 // End implements [timeline.Observer].

@@ -296,6 +296,7 @@ func (o *Observer) Ledger() *Ledger {
 		Start: time.Duration(o.from), Wall: time.Duration(o.now), Procs: o.maxProcs, Capacity: time.Duration(o.capacity),
 		Queue: time.Duration(o.queueArea), Queued: time.Duration(o.queued),
 		Born: o.births.total, BornLate: o.births.late(o.now), Ended: o.births.ended, Slices: o.slices,
+		Heap: o.heap.result(),
 	}
 	for _, d := range o.offered {
 		l.Offered = append(l.Offered, time.Duration(d))
