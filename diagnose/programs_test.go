@@ -3,15 +3,18 @@ package diagnose_test
 import (
 	"bytes"
 	"context"
+	"os"
 	"runtime"
 	"runtime/trace"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/causes"
+	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
 )
 
 // record returns the trace of a function.
@@ -51,30 +54,40 @@ func TestFirstFindingNamesTheCause(t *testing.T) {
 	}
 	for _, p := range programs {
 		t.Run(strings.ReplaceAll(p.Name, " ", "-"), func(t *testing.T) {
-			// Other programs may take the processors away, and make waking up slow. Then it is enough if the cause is
-			// among the findings.
+			// Other programs may take the processors away: then what the trace shows is their doing, too. And they may make
+			// waking up slow: then it is enough if the cause is among the findings.
 			const tries = 6
-			first, among := 0, 0
+			missed, among := 0, 0
 			var v *diagnose.Verdict
-			for try := 0; try < tries && first == 0; try++ {
-				v = verdict(t, record(t, func() { p.Run(procs) }))
-				switch at := found(v, p); {
+			for range tries {
+				before, begin := delayed(), time.Now()
+				recorded := record(t, func() { p.Run(procs) })
+				disturbed := delayed()-before > time.Since(begin)*time.Duration(procs)/10
+				last := verdict(t, recorded)
+				switch at := found(last, p); {
 				case at == 0:
-					first++
+					return
 				case at > 0:
 					among++
+				case !disturbed:
+					missed++
+					v = last
 				}
 			}
-			if first == 0 && among < tries {
+			if missed > 0 {
 				var b strings.Builder
 				text.Verdict(&b, v, text.Options{Width: 100})
 				t.Fatalf("want a %s in %s first:\n%s", p.Kind, p.Func, b.String())
 			}
-			if first == 0 {
-				t.Logf("a %s in %s was among the findings %d times, and never the first", p.Kind, p.Func, among)
-			}
+			t.Logf("a %s in %s was among the findings %d times, and never the first; else other programs took the processors away", p.Kind, p.Func, among)
 		})
 	}
+}
+
+// delayed returns for how long threads of this process were ready and had no processor; 0 where the system does not say.
+func delayed() time.Duration {
+	times, _ := schedstat.Read(os.Getpid())
+	return times.Delay
 }
 
 // found returns where the cause of a program is among the findings, negative if it is not. Causes that cost
