@@ -134,6 +134,9 @@ type TraceOptions struct {
 //   - Unattributed is the rest: the trace does not tell who held the lock, or whether it was held; or there is no owner, as for
 //     timers and the network. While a goroutine that Unlock woke does not run yet, others may lock a Mutex unseen.
 //
+// A goroutine may unlock a sync.Mutex that another one has locked. Where the trace shows that, the time is Unattributed; else who
+// let go of a lock is taken for who held it.
+//
 // A trace does not tell locks apart. Those of the same code are one [Lock], named
 // [SeveralLocks] if it shows that they are several. Of the readers that a writer waits for, the last
 // one is known, and those that block, are stopped or wake somebody while they have the lock; readers that only compute are not, and
@@ -141,7 +144,7 @@ type TraceOptions struct {
 // woken either are in Profile.Unfinished, with who holds the lock at the end where that is known.
 //
 // In workloads that log what they do, 95 % or more of what is blamed or called hand-off is right at that very time, in single runs
-// on a busy machine, but for one: readers and writers of four locks of the same code that never sleep, 92 %. A short run can
+// on a busy machine. A short run can
 // be worse where other programs take its threads off their cores: a trace does not show that. How much of the truth
 // is told differs: 67 to 100 % where processors are free, 9 to 100 % where they are not, and next to nothing of a lock that is
 // usually held for less than 8 µs, for which goroutines spin: there, no owner is blamed once that is known.
@@ -254,6 +257,7 @@ func (o *TraceObserver) Transition(t *timeline.Transition) {
 	o.idle.transition(t)
 	g.track(t)
 	o.noteSections(g, t)
+	g.seenAt(t.Stack)
 	g.handsOff(t)
 	if t.State == timeline.Waiting {
 		defer g.unparked() // the wait is of its lock until then
@@ -278,6 +282,7 @@ func (o *TraceObserver) Transition(t *timeline.Transition) {
 			o.resumed(g, t.End)
 		} else {
 			o.inFlight++
+			g.wait.claim(t.End)
 			o.bookContended(&g.wait)
 			g.wait = waiting{parts: g.wait.parts[:0], spans: g.wait.spans[:0]}
 		}

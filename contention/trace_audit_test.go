@@ -72,6 +72,7 @@ func settle(log []op, ahead int64, runs *starts) []op {
 	var out []op
 	eachLock(log, got, left, func(ops []op, _ int64) {
 		var leftWriter, leftAny int64
+		rw := slices.ContainsFunc(ops, func(o op) bool { return !o.write })
 		for i := range ops {
 			o := &ops[i]
 			_, g, _ := strings.Cut(o.site, "@")
@@ -88,7 +89,9 @@ func settle(log []op, ahead int64, runs *starts) []op {
 			o := &ops[i]
 			last := min(max(o.left, o.gone), nextWriter)
 			if o.write {
-				last = min(last, nextAny)
+				if !rw { // Unlock of a RWMutex lets new readers in before it wakes those that wait, and then the next writer
+					last = min(last, nextAny)
+				}
 				nextWriter = min(nextWriter, o.got)
 			}
 			nextAny = min(nextAny, o.got)

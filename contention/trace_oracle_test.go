@@ -41,7 +41,7 @@ var tracedWorkloads = []tracedWorkload{
 	{workload: workload{name: "spare rw 20% writes", workers: 6, locks: 1, hold: time.Millisecond, think: 1500 * time.Microsecond, rw: 0.2}, sleep: true, ci: true},
 	{workload: workload{name: "spare rw 50% writes", workers: 6, locks: 1, hold: time.Millisecond, think: 1500 * time.Microsecond, rw: 0.5}, sleep: true, ci: true},
 	{workload: workload{name: "spare rw heavy reader", workers: 6, locks: 1, hold: 300 * time.Microsecond, heavy: 3 * time.Millisecond, think: 1500 * time.Microsecond, rw: 0.2}, sleep: true, ci: true},
-	{workload: workload{name: "spare rw 4 shards", workers: 16, locks: 4, hold: time.Millisecond, heavy: 5 * time.Millisecond, think: 1500 * time.Microsecond, rw: 0.3}, sleep: true},
+	{workload: workload{name: "spare rw 4 shards", workers: 16, locks: 4, hold: time.Millisecond, heavy: 5 * time.Millisecond, think: 1500 * time.Microsecond, rw: 0.3}, sleep: true, ci: true},
 	{workload: workload{name: "spare nested", workers: 6, locks: 2, hold: time.Millisecond, think: 3 * time.Millisecond, nested: true}, sleep: true, ci: true},
 	{workload: workload{name: "spare queue", workers: 6, hold: 300 * time.Microsecond, heavy: 2 * time.Millisecond, think: 2 * time.Millisecond}, sleep: true, ci: true, queue: true},
 	{workload: workload{name: "2µs", workers: 4, locks: 1, hold: 2 * time.Microsecond, think: 5 * time.Microsecond}},
@@ -57,8 +57,8 @@ var tracedWorkloads = []tracedWorkload{
 	{workload: workload{name: "32 call chains", workers: 8, locks: 1, hold: 50 * time.Microsecond, heavy: 300 * time.Microsecond, think: 100 * time.Microsecond}, ci: true, chains: 32},
 	{workload: workload{name: "nested", workers: 4, locks: 2, hold: 60 * time.Microsecond, think: 50 * time.Microsecond, nested: true}, ci: true},
 	{workload: workload{name: "queue", workers: 6, hold: 60 * time.Microsecond, heavy: 200 * time.Microsecond, think: 50 * time.Microsecond}, ci: true, queue: true},
-	{workload: workload{name: "rw 10% writes", workers: 6, locks: 1, hold: 60 * time.Microsecond, think: 50 * time.Microsecond, rw: 0.1}},
-	{workload: workload{name: "rw 4 shards", workers: 16, locks: 4, hold: 50 * time.Microsecond, heavy: 400 * time.Microsecond, think: 10 * time.Microsecond, rw: 0.3}},
+	{workload: workload{name: "rw 10% writes", workers: 6, locks: 1, hold: 60 * time.Microsecond, think: 50 * time.Microsecond, rw: 0.1}, ci: true},
+	{workload: workload{name: "rw 4 shards", workers: 16, locks: 4, hold: 50 * time.Microsecond, heavy: 400 * time.Microsecond, think: 10 * time.Microsecond, rw: 0.3}, ci: true},
 	{workload: workload{name: "rw 50% writes", workers: 6, locks: 1, hold: 60 * time.Microsecond, think: 20 * time.Microsecond, rw: 0.5}, ci: true},
 }
 
@@ -319,8 +319,9 @@ func TestTraceOracle(t *testing.T) {
 			if raceEnabled {
 				instants = 0.9 // a look at the clock takes a part of a short hold
 			}
+			// How much of the truth is told depends on how soon threads that are woken run; but nothing is told by who tells nothing.
 			good := func() bool {
-				return best.precision >= 0.95 && best.instants >= instants && (!wl.sleep || best.err <= 0.05)
+				return best.precision >= 0.95 && best.instants >= instants && (!wl.sleep || best.recall >= 0.5)
 			}
 			judged := false
 			for try := 0; try < 8 && !good(); try++ {
@@ -331,6 +332,7 @@ func TestTraceOracle(t *testing.T) {
 				judged = true
 				best.err = min(best.err, v.err)
 				asNaive = min(asNaive, v.err/naive.err)
+				best.recall = max(best.recall, v.recall)
 				best.precision = max(best.precision, v.precision)
 				best.instants = max(best.instants, v.instants)
 				worst[wl.sleep] = max(worst[wl.sleep], naive.err)
@@ -338,9 +340,10 @@ func TestTraceOracle(t *testing.T) {
 			if !judged {
 				t.Skip("there was no contention")
 			}
-			t.Logf("error %.1f %%, precision %.1f %%, by instants %.1f %%", 100*best.err, 100*best.precision, 100*best.instants)
-			if best.precision < 0.95 || best.instants < instants || wl.sleep && best.err > 0.15 {
-				t.Errorf("error %.1f %%, %.2f times that of the naive estimate, precision %.1f %%, by instants %.1f %%", 100*best.err, asNaive, 100*best.precision, 100*best.instants)
+			t.Logf("error %.1f %%, %.2f times that of the naive estimate, precision %.1f %%, by instants %.1f %%, recall %.1f %%",
+				100*best.err, asNaive, 100*best.precision, 100*best.instants, 100*best.recall)
+			if !good() {
+				t.Errorf("want a precision of 95 %%, by instants of %.0f %%, and a recall of 50 %% where processors are free", 100*instants)
 			}
 		})
 	}

@@ -68,6 +68,34 @@ func TestTraceReaders(t *testing.T) {
 			|  g8 main.r:30: 23 of 1 [read-owner]
 			|  g6 main.r:30: 13 of 1 [read-owner]`},
 
+		// Unlock gave 6 and 7 the lock, but another reader that runs first takes what was meant for one of them, without a trace. What
+		// 5 has from 130 on, when both have run, is certain.
+		{"readers that were woken and do not run yet may let another one in", `
+			60 6 blocks rwmutex-reader in RL:r:20
+			61 7 blocks rwmutex-reader in RL:r:20
+			70 2 wakes 6 in WU:w:12
+			70 2 wakes 7 in WU:w:12
+			100 2 blocks rwmutex-writer in WL:w:10
+			120 6 runs
+			130 7 runs
+			200 5 wakes 2 in RU:r:30
+			200 2 runs
+			300 ends`, `
+			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 80 + hand-off 0 + unattributed 30; ready 0
+			|  g5 main.r:30: 80 of 2 [read-owner]`},
+
+		// 5 usually has the lock for 20 µs.
+		{"while they do not run, a reader had the lock for as long as is usual", `
+			60 6 blocks rwmutex-reader in RL:r:20
+			70 2 wakes 6 in WU:w:12
+			100 2 blocks rwmutex-writer in WL:w:10
+			200 5 wakes 2 in RU:r:30
+			200 2 runs
+			210 6 runs
+			300 ends`, `
+			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 30 + hand-off 0 + unattributed 80; ready 0
+			|  g5 main.r:30: 30 of 2 [read-owner]`},
+
 		{"the line of RLock itself is not inside, and neither is that of RUnlock", `
 			90 6 blocks sleep in time.Sleep < main.r:20
 			95 7 blocks sleep in time.Sleep < main.r:30

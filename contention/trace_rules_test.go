@@ -190,6 +190,71 @@ func TestTraceRules(t *testing.T) {
 			|mutex #1 main.b:5: 1 waited 10 = blamed 10 + hand-off 0 + unattributed 0; ready 0
 			|  main.a:3: 10 of 1`},
 
+		// 2 gets the lock at 205 with 3 and 4 in the queue: the next Unlock, by 9, is that of the hold of 2. In u, that is always so.
+		{"who unlocks for another goroutine is not to blame", TraceOptions{}, `
+			100 2 blocks mutex in L:f:10
+			110 3 blocks mutex in L:f:10
+			120 4 blocks mutex in L:f:10
+			200 9 wakes 2 in U:u:3
+			205 2 runs
+			300 9 wakes 3 in U:u:3
+			305 3 runs
+			400 9 wakes 4 in U:u:3
+			405 4 runs
+			410 5 blocks mutex in L:f:10
+			500 9 wakes 5 in U:u:3
+			505 5 runs
+			600 ends`, `
+			|mutex #1 main.f:10: 4 waited 660 = blamed 270 + hand-off 0 + unattributed 390; ready 20
+			|  main.u:3: 270 of 3`},
+
+		// After its first hold, 2 is elsewhere: that it let go of the lock is not in the trace. It gets it again unseen while 5 has
+		// been woken, but does not run yet.
+		{"a call that has returned holds no lock", TraceOptions{Goroutines: true}, `
+			100 2 blocks mutex in L:f:10 < main.loop:1
+			150 1 wakes 2 in U:a:3
+			150 2 runs
+			160 2 blocks sleep in time.Sleep < main.loop:2
+			170 0 wakes 2
+			170 2 runs
+			180 5 blocks mutex in L:f:10 < main.loop:1
+			181 6 blocks mutex in L:f:10 < main.loop:1
+			190 1 wakes 5 in U:a:3
+			250 2 wakes 6 in U:f:12 < main.loop:1
+			260 5 runs
+			260 6 runs
+			300 ends`, `
+			|mutex #1 g6 main.f:10: 1 waited 69 = blamed 9 + hand-off 0 + unattributed 60; ready 10
+			|  g1 main.a:3: 9 of 1
+			|mutex #1 g2 main.f:10: 1 waited 50 = blamed 50 + hand-off 0 + unattributed 0; ready 0
+			|  g1 main.a:3: 50 of 1
+			|mutex #1 g5 main.f:10: 1 waited 10 = blamed 9 + hand-off 0 + unattributed 1; ready 70
+			|  g1 main.a:3: 9 of 1
+			|sleep #2 [timer] g2 time.Sleep: 1 waited 10 = blamed 0 + hand-off 0 + unattributed 10; ready 0`},
+
+		// The same where it all is in one function.
+		{"who was seen behind the Unlock has let go of the lock", TraceOptions{Goroutines: true}, `
+			100 2 blocks mutex in L:f:10
+			150 1 wakes 2 in U:a:3
+			150 2 runs
+			160 2 blocks sleep in time.Sleep < main.f:15
+			170 0 wakes 2
+			170 2 runs
+			180 5 blocks mutex in L:f:10
+			181 6 blocks mutex in L:f:10
+			190 1 wakes 5 in U:a:3
+			250 2 wakes 6 in U:f:12
+			260 5 runs
+			260 6 runs
+			300 ends`, `
+			|mutex #1 g6 main.f:10: 1 waited 69 = blamed 9 + hand-off 0 + unattributed 60; ready 10
+			|  g1 main.a:3: 9 of 1
+			|mutex #1 g2 main.f:10: 1 waited 50 = blamed 50 + hand-off 0 + unattributed 0; ready 0
+			|  g1 main.a:3: 50 of 1
+			|mutex #1 g5 main.f:10: 1 waited 10 = blamed 9 + hand-off 0 + unattributed 1; ready 70
+			|  g1 main.a:3: 9 of 1
+			|sleep #2 [timer] g2 time.Sleep: 1 waited 10 = blamed 0 + hand-off 0 + unattributed 10; ready 0`},
+
 		{"nobody is seen to wake it: unattributed", TraceOptions{}, `
 			100 2 blocks mutex in L:f:10
 			150 0 wakes 2

@@ -93,6 +93,34 @@ func blamedIn(told string, line int) (sum time.Duration) {
 	return sum
 }
 
+// TestTraceTwoWritersPending: of one RWMutex, only one writer at a time waits for readers, the others for that one.
+func TestTraceTwoWritersPending(t *testing.T) {
+	const before = `
+		10 2 blocks rwmutex-writer in WL:w:10
+		11 4 wakes 2 in RU:r:30
+		12 2 runs`
+	for script, several := range map[string]bool{`
+		20 2 blocks rwmutex-writer in WL:w:10
+		30 3 blocks rwmutex-writer in WL:w:10
+		40 1 wakes 2 in RU:r:30
+		41 2 runs
+		50 4 wakes 3 in RU:r:30
+		51 3 runs
+		90 ends`: true, `
+		20 2 blocks rwmutex-writer in WL:w:10
+		40 1 wakes 2 in RU:r:30
+		41 2 runs
+		45 3 blocks rwmutex-writer in WL:w:10
+		50 4 wakes 3 in RU:r:30
+		51 3 runs
+		90 ends`: false} {
+		p := play(t, TraceOptions{}, reads.Replace(before+script))
+		if got := p.Locks[0].Name == SeveralLocks; len(p.Locks) != 1 || got != several {
+			t.Errorf("%+v for%s", *p.Locks[0], script)
+		}
+	}
+}
+
 // TestTraceHeadOfQueue: a single lock may wake a late comer first, if that one came to the head of the
 // queue: it had been woken in vain, or had taken the token of a waiter that was woken and did not run yet.
 func TestTraceHeadOfQueue(t *testing.T) {

@@ -177,7 +177,7 @@ func (o *TraceObserver) Gap(g *timeline.Gap) {
 			if s.lock != nil {
 				l := s.lock.root()
 				l.history, l.sums, l.readers, l.evicted = nil, nil, nil, false
-				l.woken, l.seen = nil, nil
+				l.woken, l.seen, l.unclaimed = nil, nil, 0
 			}
 		}
 	}

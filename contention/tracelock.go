@@ -16,14 +16,15 @@ import (
 //     fits the other (callSite.fits).
 //
 // That is one lock too few where the same code locks several: shards, or a lock in each of many
-// objects. Two things tell:
+// objects. Three things tell:
 //
 //   - The order. The queue of a sync.Mutex is first in, first out, but for a waiter that was woken in vain,
 //     which goes to its head. If a release wakes a waiter although one that had come earlier stays
 //     blocked, the latter waits for another lock, and the release is no part of its wait.
 //   - Two goroutines that are known to have held the lock at the same time.
+//   - Two writers that wait for readers at the same time: of one sync.RWMutex, the second waits for the first. Once is enough.
 //
-// Once this happens more than now and then, the lock is taken for several, and a wait is cut
+// Once one of these happens more than now and then, the lock is taken for several, and a wait is cut
 // only at those releases that are linked to it one by one: the owner before was the one that woke the
 // owner that ended it, and so on.
 
@@ -55,6 +56,9 @@ type tracedLock struct {
 	// known is how many holds are known from beginning to end, and both how many of them were at the
 	// same time as the one before.
 	known, both int
+	proved      bool          // two writers waited for readers at once: of one lock, the second would wait for the first
+	unclaimed   int           // readers that were woken and did not run yet; see insideSince
+	claimed     timeline.Time // when the latest of them ran
 	readers     []readerSeen  // since a writer was woken last,
 	readersLeft timeline.Time // which was then
 	lockFacts
@@ -72,6 +76,7 @@ type hold struct {
 	coOwner                 // the owner
 	pending   timeline.Time // since when the owner, a writer, had held back readers; from if not at all
 	known     bool          // from is when the owner ran after its own wait
+	foreign   bool          // another goroutine held the lock than the one that let go of it, or it was another lock
 	prev      *hold         // the one before on the same lock, as far as that is certain
 	forgotten bool          // there was a prev, but it is too long ago
 	start     timeline.Time // from, but not before the release before
@@ -142,12 +147,14 @@ func (l *tracedLock) root() *tracedLock {
 // 0.1 % of the wakes seem early, where the operating system takes threads off their cores; and up to
 // 10 % of the holds overlap if they last microseconds, since more are unseen then.
 func (l *tracedLock) several() bool {
-	return l.early >= 4 && l.early*40 > l.compared || l.both >= 4 && l.both*5 > l.known
+	return l.proved || l.early >= 4 && l.early*40 > l.compared || l.both >= 4 && l.both*5 > l.known
 }
 
 // doubtful reports whether there may be more than one lock behind the sites, by the few holds that are known so far. While it does, waits
 // are cut as if there were: less is blamed then.
-func (l *tracedLock) doubtful() bool { return l.early*40 > l.compared || l.both*5 > l.known }
+func (l *tracedLock) doubtful() bool {
+	return l.proved || l.early*40 > l.compared || l.both*5 > l.known
+}
 
 // add remembers a release.
 func (l *tracedLock) add(h *hold) {
@@ -169,6 +176,11 @@ func (l *tracedLock) compareHolds(h *hold) {
 	}
 	for i := len(l.history) - 1; i >= max(0, len(l.history)-4); i-- {
 		y := l.history[i]
+		if h.foreign || y.foreign && y.g != h.g && h.from < y.to-sameTime { // while h was held, y was let go of
+			l.known++
+			l.both++
+			return
+		}
 		if !y.known || y.owner.flags&ReadOwner != 0 {
 			continue
 		}
@@ -279,6 +291,9 @@ func unite(a, b *tracedLock) *tracedLock {
 	a.early += b.early
 	a.known += b.known
 	a.both += b.both
+	a.proved = a.proved || b.proved || a.waiting[writerQueue] > 1
+	a.unclaimed += b.unclaimed
+	a.claimed = max(a.claimed, b.claimed)
 	a.waiters = max(a.waiters, b.waiters)
 	a.longest = max(a.longest, b.longest)
 	a.contended += b.contended

@@ -10,13 +10,16 @@ import (
 // Who held a lock until a release, and since when
 //
 // A release that woke a waiter has the goroutine and the call chain of the owner. If the
-// owner had itself waited for the lock, in the call of a function that it lets go of it in,
-// it had the lock since it ran again after that wait. Else it got the lock without
+// owner had itself waited for the lock, in the call of a function that it lets go of it in, and was
+// not seen outside of it since, it had the lock since it ran again after that wait. Else it got the lock without
 // waiting, unseen. It is known to have held it since
 //
 //   - the first goroutine blocked for the lock, if no waiter was woken before: with a waiter in the queue, the next Unlock wakes it;
 //   - a waiter that was woken found the lock taken and blocked again;
 //   - the latest goroutine blocked, if the waiter that was woken last got the lock and let go of it unseen.
+//
+// If that waiter got the lock while another one stayed in the queue, its Unlock is the next that is in the trace. If that is another goroutine's,
+// that one did not hold the lock, or it was another lock: nobody is blamed.
 //
 // A goroutine that spins for the lock may get it unseen even so. Therefore a hold that seems to be three times as long as is usual for the
 // place is cut to that.
@@ -50,8 +53,10 @@ func (o *TraceObserver) release(h *hold, t *timeline.Transition, at *place, w *w
 	waker := o.goroutine(t.Waker)
 	h.owner, h.past, h.g, h.wokenG = o.ownerOf(t, r), waker.past, t.Waker.ID, t.G.ID
 	lock, own := o.lockOfRelease(waker, at, r)
+	h.foreign = lock.heldByOther(h)
 	switch again := waker.last; {
 	case own >= 0:
+		r.site.paired++
 		held := waker.held[own]
 		waker.held = slices.Delete(waker.held, own, own+1)
 		h.from, h.pending, h.prev = held.at, held.pending, held.by
@@ -64,6 +69,9 @@ func (o *TraceObserver) release(h *hold, t *timeline.Transition, at *place, w *w
 		}
 		waker.learn(r.site, lock, d)
 		o.sections.learn(held.site, r.site, r.flags&ReadOwner == 0)
+	case h.foreign:
+		r.site.foreign++
+		h.from, h.pending = h.to, h.to
 	case r.rw && again != nil && again.owner == h.owner && again.g == h.g && h.to-again.to <= futile:
 		// One Unlock of a RWMutex wakes all readers and the next writer.
 		h.from, h.pending, h.prev = again.from, again.pending, again.prev
@@ -77,7 +85,13 @@ func (o *TraceObserver) release(h *hold, t *timeline.Transition, at *place, w *w
 	if usual, n := lock.holds.median(); n >= manyHolds && usual < spins && h.queue == exclusiveQueue && !lock.several() {
 		h.from, h.pending, h.known = h.to, h.to, false
 	}
+	if r.site.foreign > r.site.paired && !lock.doubtful() {
+		h.from, h.pending, h.known = h.to, h.to, false
+	}
 	if h.queue == writerQueue {
+		if inside := lock.insideSince(h, waker, r.site); inside > h.from {
+			h.from, h.pending, h.known = inside, inside, false
+		}
 		lock.readersBefore(h)
 	}
 	waker.last = h
@@ -101,7 +115,7 @@ func (o *TraceObserver) lockOfRelease(waker *tracedGoroutine, at, r *place) (loc
 		lock = unite(lock, o.lockOf(at.site))
 	}
 	for i := len(waker.held) - 1; i >= 0; i-- {
-		if o.fit(waker.held[i].site, r.site) {
+		if o.fit(waker.held[i].site, r.site) && waker.held[i].mayEndAt(r.site) {
 			return unite(lock, o.lockOf(waker.held[i].site)), i
 		}
 	}
@@ -141,6 +155,8 @@ func (o *TraceObserver) since(h *hold, lock *tracedLock, waker *tracedGoroutine,
 		switch {
 		case x.ran == 0: // until it runs, locks are taken and let go of unseen
 			return h.to
+		case x.wokenG == h.g && h.asked <= x.ran: // with somebody in the queue all the time
+			return max(x.ran, from)
 		case x.again: // it found the lock taken
 			from = lock.firstPark
 		default:
@@ -157,6 +173,37 @@ func (o *TraceObserver) since(h *hold, lock *tracedLock, waker *tracedGoroutine,
 		from = max(from, waker.heldSince(h.to, farLonger*usual))
 	}
 	return min(from, h.to)
+}
+
+// heldByOther reports whether the lock was held by another goroutine than the one that let go of it with h: the one that was woken
+// before and got it, with somebody in the queue all the time, so that the next Unlock is in the trace. A sync.Mutex may be let go of by any
+// goroutine; who does so is not to blame. Or there are several locks, and it is not known since when the one of h was held.
+func (l *tracedLock) heldByOther(h *hold) bool {
+	x := l.woken
+	return h.queue == exclusiveQueue && x != nil && x.ran != 0 && !x.again && x.wokenG != h.g && h.asked <= x.ran && !l.doubtful()
+}
+
+// insideSince returns since when a reader that woke a writer with h has had the lock for certain. No reader is let in while a writer
+// waits, but for this: Unlock of a RWMutex leaves a token for each reader that it wakes, and a reader that comes before those
+// run takes one of their tokens unseen. Until all have run, only how long the reader usually held the lock is a hint.
+func (l *tracedLock) insideSince(h *hold, reader *tracedGoroutine, r *callSite) timeline.Time {
+	if l.unclaimed == 0 {
+		return l.claimed
+	}
+	if usual, n := reader.usually(r, l); n > 0 {
+		return reader.heldSince(h.to, usual)
+	}
+	return h.to
+}
+
+// claim notes that a reader of w that was woken runs, or is gone.
+func (w *waiting) claim(t timeline.Time) {
+	if w.by == nil || w.queue != readerQueue || !lockWait(w.kind) {
+		return
+	}
+	l := w.lock.root()
+	l.unclaimed--
+	l.claimed = t
 }
 
 // parked notes that g has blocked: the lock was taken then, and with somebody in the queue, the next Unlock is in the
@@ -180,6 +227,7 @@ func (o *TraceObserver) parked(g *tracedGoroutine, t *timeline.Transition) {
 	l.waiting[at.queue]++
 	l.peak = max(l.peak, l.waits())
 	g.parkedAt, g.parkedIn = l, at.queue
+	l.proved = l.proved || l.waiting[writerQueue] > 1
 	if x := l.woken; at.queue == exclusiveQueue && (x == nil || x.ran != 0) {
 		if x != nil && x.wokenG == t.G.ID && !x.again {
 			x.again, l.firstPark = true, t.End

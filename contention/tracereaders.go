@@ -217,8 +217,11 @@ func (l *tracedLock) readersBefore(h *hold) {
 				continue
 			}
 			r.section.right++
-			by := r.by
-			h.with = append(h.with, coOwner{by, r.g.g.ID, r.g.past, min(r.from, h.asked), min(r.to, h.to)})
+			from := r.from
+			if l.unclaimed == 0 && l.claimed <= h.asked { // nobody was let in since
+				from = min(from, h.asked)
+			}
+			h.with = append(h.with, coOwner{r.by, r.g.g.ID, r.g.past, from, min(r.to, h.to)})
 		}
 		order.Stable(h.with, func(a, b coOwner) int { return cmp.Compare(b.to, a.to) })
 		h.with = h.with[:min(len(h.with), maxSharers)]

@@ -13,7 +13,7 @@ import (
 // spans: the lock was held by a known owner, or by several readers; it was given to a goroutine that did not run yet, which is the
 // hand-off; or it is not known who held it, or whether it was held. A sync.Mutex in its normal mode is not given to the goroutine
 // that Unlock wakes: until that one runs, any other may lock it and unlock it again, and neither is in the trace. So this
-// time is a hand-off only where the lock cannot be taken in between: for the readers and the writer of a RWMutex, and for a Mutex
+// time is a hand-off only where the lock cannot be taken in between: for the writer of a RWMutex that the last reader woke, and for a Mutex
 // in starvation mode, in which Unlock gives it to a waiter. Otherwise, only goroutines that are seen in the midst of the code between
 // Lock and Unlock are known to hold it (tracereaders.go).
 //
@@ -109,16 +109,13 @@ func (o *TraceObserver) settleGap(spans []heldSpan, l *tracedLock, h, prev *hold
 
 // handedUntil returns until when, before t, the lock was given to the goroutine that x woke, which did not run yet.
 func (l *tracedLock) handedUntil(x *hold, t timeline.Time) timeline.Time {
-	if x.queue == exclusiveQueue && !x.handed {
+	if x.queue != writerQueue && !x.handed {
 		return x.to
 	}
-	until := t
-	for i := len(l.history) - 1; i >= 0 && l.history[i].to == x.to; i-- { // of readers that were woken together, the first
-		if r := l.history[i].ran; r != 0 {
-			until = min(until, r)
-		}
+	if x.ran != 0 {
+		t = min(t, x.ran)
 	}
-	return max(x.to, until)
+	return max(x.to, t)
 }
 
 // settleHeld appends the spans of h from from on: of its owner and whoever shared the lock with it.

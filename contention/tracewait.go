@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"math"
 	"slices"
 
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -76,6 +77,67 @@ type heldLock struct {
 	at      timeline.Time // when it ran again
 	pending timeline.Time // since when it had held back readers
 	by      *hold         // the release that woke it
+
+	calls       int // how many of the calls that led to the site, from the root on, have not returned since
+	first, last int // between which lines of the site's function the goroutine was seen since
+}
+
+// seenAt notes that the goroutine is at a stack: locks of calls that have returned are let go of.
+func (g *tracedGoroutine) seenAt(s *timeline.Stack) {
+	if s == nil || len(g.held) == 0 {
+		return
+	}
+	n := 0
+	for i := range g.held {
+		h := &g.held[i]
+		h.seenAt(s.Frames)
+		if h.calls > len(h.site.frames)-maxApart {
+			g.held[n] = *h
+			n++
+		}
+	}
+	clear(g.held[n:])
+	g.held = g.held[:n]
+}
+
+// maxApart is how many calls a Lock is at most inside of the function that its Unlock is in, too; see callSite.fits.
+const maxApart = 3
+
+func (h *heldLock) seenAt(now []*timeline.Frame) {
+	asked := h.site.frames
+	a, b := len(asked)-1, len(now)-1
+	if a < 0 || b < 0 || len(asked) >= maxTraceFrames || len(now) >= maxTraceFrames || outer(asked[a].Func) != outer(now[b].Func) {
+		return // the root is cut off
+	}
+	n := 0
+	for n <= a && n <= b && sameFrame(asked[a-n], now[b-n]) {
+		n++
+	}
+	if n <= a && n <= b && outer(asked[a-n].Func) == outer(now[b-n].Func) {
+		if f := now[b-n]; n == a && f.Func == asked[0].Func {
+			h.first, h.last = min(h.first, f.Line), max(h.last, f.Line)
+		}
+		n++
+	}
+	h.calls = min(h.calls, n)
+}
+
+// mayEndAt reports whether the lock may still be held when its owner lets go of it at r: the function in which that happens was
+// not left since, and not seen behind the line of r or before that of the Lock.
+func (h *heldLock) mayEndAt(r *callSite) bool {
+	a, b := h.site.frames, r.frames
+	n := 0
+	for n < len(a) && n < len(b) && sameFrame(a[len(a)-1-n], b[len(b)-1-n]) {
+		n++
+	}
+	if h.calls < min(n+1, len(a)) {
+		return false
+	}
+	if n != len(a)-1 || n >= len(b) || len(a) == 0 {
+		return true
+	}
+	lock, unlock := a[0], b[len(b)-1-n]
+	return lock.Func != unlock.Func || lock.Line > unlock.Line || h.first >= lock.Line && h.last <= unlock.Line
 }
 
 // track notes when the goroutine was active.
@@ -203,6 +265,9 @@ func (o *TraceObserver) lockWoken(g *tracedGoroutine, t *timeline.Transition, at
 	h := &hold{to: t.End, queue: at.queue, asked: t.Start, requeued: requeued}
 	w.lock = o.release(h, t, at, w)
 	w.by = h
+	if h.queue == readerQueue {
+		w.lock.unclaimed++
+	}
 	o.contendedIn(w.lock, h, w)
 	n := int32(w.lock.waits())
 	w.lock.waiters = max(w.lock.waiters, n)
@@ -220,13 +285,14 @@ func (o *TraceObserver) resumed(g *tracedGoroutine, t timeline.Time) {
 		return
 	}
 	w.by.ran = t
+	w.claim(t)
 	if i := g.waitedAt(w.site); i >= 0 {
 		g.held = slices.Delete(g.held, i, i+1) // let go of unseen, or not got at all
 	}
 	if len(g.held) >= maxHeld {
 		g.held = slices.Delete(g.held, 0, 1)
 	}
-	h := heldLock{site: w.site, at: t, pending: t, by: w.by}
+	h := heldLock{site: w.site, at: t, pending: t, by: w.by, calls: len(w.site.frames), first: math.MaxInt}
 	if w.queue == writerQueue {
 		h.pending = w.asked
 	}
