@@ -39,76 +39,74 @@ type Observer struct {
 	timeline.Base
 	opt Options
 
-	begin, from, to timeline.Time // of the trace; of the ledger
-	missed          timeline.Time // in gaps of a live trace
-	now             timeline.Time // of the ledger: 0 until from, and at rest from to on
+	offset, length timeline.Time // when the ledger begins in the trace, gaps of a live trace included; its longest wall
+	now            timeline.Time // of the ledger: 0 up to offset, and at rest from length on
 
-	procs, maxProcs int // GOMAXPROCS, 0 while it is not known
+	procs, maxProcs int           // GOMAXPROCS, 0 while it is not known
+	procsSince      timeline.Time // and counted in capacity up to then
 	capacity        int64
 	slots           []slot
+	gaps            gaps
 	empty           int // slots that nothing occupies
-	unused          int // the first that may have been empty since the beginning
+	unused          int // the first that may be fresh
 	members         []member
 	waiting         []*timeline.Goroutine // that run and found no slot
 	unbooked        timeline.Time         // of these
 
-	marks     marks
-	nobody    timeline.Time // for how long nothing has run that is not booked yet
-	who       who           // runs now
-	whoSince  timeline.Time // and is counted up to
-	groups    map[string]who
-	names     []string // of groups
-	active    []int32  // by group: goroutines that run
-	distinct  int      // groups that run
-	xor       who      // of their numbers
-	stop      who      // the world is stopped, 0 if not
-	stopper   *timeline.Goroutine
-	scratch   spells
-	ready     int64 // goroutines
-	running   int64 // with a slot
-	queue     uint64
-	carry     uint64
-	queueArea int64
-	queued    timeline.Time
-	offered   []timeline.Time
+	history  history
+	nobody   timeline.Time // for how long nothing has run that is not booked yet
+	who      who           // runs now
+	whoSince timeline.Time // and, if that is nobody, is counted in nobody up to then
+	groups   groups
+	active   []int32 // by group: goroutines that run
+	distinct int     // groups that run
+	xor      who     // of their numbers
+	stop     who     // the world is stopped, 0 if not
+	stopper  *timeline.Goroutine
+	ready    int64 // goroutines
+	running  int64 // with a slot
+	// queue is the queue's clock, in ns·goroutines. It advances only while all slots are occupied, so that each goroutine
+	// that runs gets a part 1/procs of it.
+	queue         uint64
+	inverse       uint64 // of procs, in 2^-64, rounded up
+	queued        timeline.Time
+	offered       []timeline.Time
+	wait, latency spells // of the gap that is closed
 
 	rows     rows
 	births   births
 	slices   int64
 	heap     heap
-	sweeping map[int32]bool // by P
+	sweeping sweeping
 	version  int
 }
 
 // member is a live goroutine.
 type member struct {
 	g     *timeline.Goroutine
-	group who
-	on    bool  // it runs
-	slot  int32 // it has, or had; −1 if none
-	proc  int32
 	since timeline.Time // up to which its running is booked
 	queue uint64        // the queue's clock then
-	c     bool          // in C
-	call  bool          // in a system call
-	site  *timeline.Frame
-	// assist is where it allocated.
-	inAssist bool
-	assist   *timeline.Frame
-
-	isReady bool
-	readyAt timeline.Time
-	mark    int32 // set when it became ready, noMark if no slot was empty
-	cause   cause
-	born    bool // in the time of the ledger
+	// site is where it called what it is in now, a system call or C, and assist where it allocated.
+	site, assist *timeline.Frame
+	readyAt      timeline.Time
+	cause        cause
+	group        who
+	slot         int32 // it has, or had; −1 if none
+	proc         int32
+	ticket       uint32 // if a slot was empty when it became ready, else 0
+	on           bool   // it runs
+	isReady      bool
+	c, call      bool // in C, in a system call
+	inAssist     bool
+	born         bool // in the time of the ledger
 }
 
 // cause is why a goroutine became ready.
 type cause struct {
-	wait      timeline.Wait
 	site      *timeline.Frame
-	waker     who // 0 if none
 	wakerSite *timeline.Frame
+	waker     who // 0 if none
+	wait      timeline.Wait
 }
 
 // births counts goroutines by when they were started, in intervals whose length doubles when there would be too many.
@@ -146,71 +144,70 @@ func (b *births) late(end timeline.Time) (n int64) {
 
 // NewObserver returns an observer for one pass.
 func NewObserver(opt Options) *Observer {
-	o := &Observer{opt: opt, groups: map[string]who{}, names: []string{Nobody, Several}, active: make([]int32, 2)}
-	o.groups[others] = 2
-	o.names, o.active = append(o.names, others), append(o.active, 0)
-	return o
+	return &Observer{opt: opt, gaps: gaps{noSlot, noSlot}, history: newHistory(), groups: newGroups(), active: make([]int32, 3)}
 }
-
-const otherGroups who = 2
 
 // Begin implements [timeline.Observer].
 func (o *Observer) Begin(b *timeline.Begin) {
 	o.version = b.Version
-	o.begin = b.Time
-	o.from, o.to = 0, math.MaxInt64
-	if o.opt.From > 0 {
-		o.from = timeline.Time(o.opt.From)
-	}
+	from, to := timeline.Time(min(max(o.opt.From, 0), math.MaxInt64/4)), timeline.Time(math.MaxInt64)
 	if o.opt.To > 0 {
-		o.to = max(o.from, timeline.Time(o.opt.To))
+		to = max(from, timeline.Time(o.opt.To))
 	}
-	o.marks.init(0)
+	o.offset, o.length = b.Time+from, to-from
 }
 
 // advance moves the ledger's clock to a time of the trace.
 func (o *Observer) advance(t timeline.Time) {
-	t = min(max(t-o.begin-o.missed, o.from), o.to) - o.from
+	t = min(t-o.offset, o.length)
 	dt := t - o.now
 	if dt <= 0 {
 		return
 	}
 	o.now = t
-	if o.procs > 0 {
-		o.capacity += int64(o.procs) * int64(dt)
+	n := o.running
+	if o.ready > 0 {
+		n += o.ready
+		if o.empty == 0 && o.procs > 0 {
+			o.queued += dt
+			o.queue += uint64(dt) * uint64(o.ready)
+		}
 	}
-	if o.procs > 0 && o.empty == 0 && o.ready > 0 && o.running > 0 {
-		o.queued += dt
-		area := uint64(dt) * uint64(o.ready)
-		o.queueArea += int64(area)
-		// As in package bottle: every goroutine that runs gets the same part, so one clock counts for all.
-		hi, lo := bits.Mul64(area, 1<<fracBits)
-		lo, c := bits.Add64(lo, o.carry, 0)
-		q, rem := bits.Div64((hi+c)%uint64(o.running), lo, uint64(o.running))
-		o.queue += q
-		o.carry = rem
-	}
-	n := int(min(o.running+o.ready, maxOffered))
-	for n >= len(o.offered) {
-		o.offered = append(o.offered, 0)
+	if n >= int64(len(o.offered)) {
+		n = o.offers(n)
 	}
 	o.offered[n] += dt
 }
 
-const (
-	fracBits   = 16
-	maxOffered = 4096
-)
+const maxOffered = 4096
 
-// turn counts the time up to now for who ran, before that changes.
-func (o *Observer) turn() {
-	if o.now == o.whoSince {
-		return
+// offers makes room for a number of goroutines that run or are ready, and returns that which counts them.
+func (o *Observer) offers(n int64) int64 {
+	n = min(n, maxOffered)
+	for n >= int64(len(o.offered)) {
+		o.offered = append(o.offered, 0)
 	}
+	return n
+}
+
+// queuedFor returns the part of the queue, in 2^-16 ns, of a goroutine that ran while its clock advanced so much.
+func (o *Observer) queuedFor(area uint64) uint64 {
+	procs := uint64(o.procs)
+	if area >= 1<<(64-fracBits-slotsBits) || procs <= 1 {
+		part, _ := bits.Div64(area>>(64-fracBits)%max(procs, 1), area<<fracBits, max(procs, 1))
+		return part
+	}
+	// A division by multiplication, which is exact for numbers below 2^64 / procs.
+	part, _ := bits.Mul64(area<<fracBits, o.inverse)
+	return part
+}
+
+const fracBits = 16
+
+// turn counts the time up to now in which nothing ran.
+func (o *Observer) turn() {
 	if o.who == nobody {
 		o.nobody += o.now - o.whoSince
-	} else {
-		o.marks.all[o.marks.last].spells.add(o.who, o.now-o.whoSince)
 	}
 	o.whoSince = o.now
 }
@@ -244,18 +241,50 @@ func (o *Observer) look() {
 	if w != o.who {
 		o.turn()
 		o.who = w
+		o.history.begin(o.now, w)
+		if o.history.full() {
+			o.shorten()
+		}
 	}
 }
 
-// setMark sets a mark, of the gap of a slot if that is not −1.
-func (o *Observer) setMark(slot int32) int32 {
-	o.turn()
-	return o.marks.set(o.now, slot)
+// shorten shortens the history.
+func (o *Observer) shorten() {
+	h := &o.history
+	ready := h.ready
+	h.ready = ready[:0]
+	for _, r := range ready {
+		if o.members[r.member].ticket == r.ticket {
+			h.ready = append(h.ready, r)
+		}
+	}
+	cuts := h.cuts[:0]
+	ready = h.ready
+	for i := o.gaps.first; i != noSlot; i = o.slots[i].next {
+		start := o.slots[i].start
+		for len(ready) > 0 && ready[0].at < start {
+			cuts = append(cuts, ready[0].at)
+			ready = ready[1:]
+		}
+		cuts = append(cuts, start)
+	}
+	for _, r := range ready {
+		cuts = append(cuts, r.at)
+	}
+	h.shorten(cuts)
+	h.cuts = cuts
+	h.limit = max(minLimit, 2*len(h.pieces), 2*len(cuts))
 }
 
-func (o *Observer) removeMark(i int32) {
-	o.turn()
-	o.marks.remove(i)
+func (o *Observer) member(g *timeline.Goroutine) *member {
+	for g.Index >= len(o.members) {
+		o.members = append(o.members, member{})
+	}
+	m := &o.members[g.Index]
+	if m.g != g {
+		*m = member{g: g, group: o.groupOf(g), slot: noSlot}
+	}
+	return m
 }
 
 // groupOf returns the number of the group that the goroutine belongs to now.
@@ -264,29 +293,11 @@ func (o *Observer) groupOf(g *timeline.Goroutine) who {
 	if g.Label != "" {
 		name = g.Label
 	}
-	w, ok := o.groups[name]
-	if !ok {
-		if len(o.names) >= maxGroups {
-			return otherGroups
-		}
-		w = who(len(o.names))
-		o.groups[name] = w
-		o.names, o.active = append(o.names, name), append(o.active, 0)
+	w := o.groups.number(name)
+	for int(w) >= len(o.active) {
+		o.active = append(o.active, 0)
 	}
 	return w
-}
-
-const maxGroups = 1 << 16
-
-func (o *Observer) member(g *timeline.Goroutine) *member {
-	for g.Index >= len(o.members) {
-		o.members = append(o.members, member{})
-	}
-	m := &o.members[g.Index]
-	if m.g != g {
-		*m = member{g: g, group: o.groupOf(g), slot: -1, mark: noMark}
-	}
-	return m
 }
 
 // known returns the goroutine if it was shown, else nil.
@@ -328,8 +339,8 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		case t.State == timeline.NotExist:
 			m.cause.wait, m.cause.site = timeline.WaitCreated, t.G.CreatorStack.Site()
 			m.cause.wakerSite = nil
-			if w, ok := o.groups[t.G.CreatorFunc]; ok && t.G.CreatorID != 0 {
-				m.cause.waker = w
+			if t.G.CreatorID != 0 {
+				m.cause.waker = o.groups.known(t.G.CreatorFunc)
 			}
 		case t.State == timeline.Running || t.State == timeline.Unknown:
 			m.cause.wait, m.cause.site = t.G.Wait(), t.G.Stack().Site()
@@ -337,7 +348,10 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		m.isReady, m.readyAt = true, o.now
 		o.ready++
 		if o.empty > 0 {
-			m.mark = o.setMark(-1)
+			m.ticket = o.history.becomes(o.now, int32(t.G.Index))
+			if o.history.full() {
+				o.shorten()
+			}
 		}
 	}
 	if m.isReady && t.To != timeline.Runnable {
@@ -346,10 +360,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		if runs {
 			o.enter(m, t.G.Proc())
 		}
-		if m.mark != noMark {
-			o.removeMark(m.mark)
-			m.mark = noMark
-		}
+		m.ticket = 0
 	}
 	m.call, m.c = t.To == timeline.Syscall, t.To.IsC()
 	m.site = nil
@@ -357,22 +368,23 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		m.site = t.G.Stack().Site()
 	}
 	if !t.To.Alive() {
-		m.g = nil
+		m.g, m.ticket = nil, 0
 	}
 }
 
-func (o *Observer) inside() bool { return o.now > 0 || o.from == 0 }
+// inside reports whether the ledger has begun.
+func (o *Observer) inside() bool { return o.now > 0 || o.opt.From <= 0 }
 
 // within reports whether an instant of the trace is in the ledger.
 func (o *Observer) within(t timeline.Time) bool {
-	t -= o.begin + o.missed
-	return o.from <= t && t < o.to
+	t -= o.offset
+	return t >= 0 && t < o.length
 }
 
 // enter has a goroutine run.
 func (o *Observer) enter(m *member, proc int32) {
 	m.on, m.since, m.queue, m.proc = true, o.now, o.queue, proc
-	if o.inside() && o.now < o.to-o.from {
+	if o.inside() && o.now < o.length {
 		o.slices++
 	}
 	o.starts(m.group)
@@ -400,20 +412,23 @@ func (o *Observer) free(m *member) int32 {
 		if o.procs > 0 || len(o.slots) >= maxSlots {
 			return -1
 		}
-		o.slots = append(o.slots, slot{}) // GOMAXPROCS is not known yet
+		o.slots = append(o.slots, slot{fresh: true}) // GOMAXPROCS is not known yet
 		o.empty++
 		return int32(len(o.slots) - 1)
 	}
 	for o.unused < len(o.slots) {
-		if s := &o.slots[o.unused]; !s.occupied && s.mark == 0 {
+		if o.slots[o.unused].fresh {
 			return int32(o.unused)
 		}
 		o.unused++
 	}
-	return o.marks.oldestGap()
+	return o.gaps.first
 }
 
-const maxSlots = 1 << 14
+const (
+	slotsBits = 14
+	maxSlots  = 1 << slotsBits
+)
 
 // occupy ends the gap of a slot.
 func (o *Observer) occupy(m *member, i int32) {
@@ -421,6 +436,7 @@ func (o *Observer) occupy(m *member, i int32) {
 	o.turn()
 	o.closeAll(m)
 	o.close(s, m)
+	o.gaps.end(o.slots, i)
 	s.occupied, s.g = true, m.g
 	o.empty--
 	o.running++
@@ -440,10 +456,9 @@ func (o *Observer) leave(m *member) {
 // vacate begins a gap, unless a goroutine runs that found no slot.
 func (o *Observer) vacate(i int32) {
 	o.running--
-	s := &o.slots[i]
-	s.occupied = false
+	o.slots[i].occupied = false
 	o.empty++
-	s.mark = o.setMark(i)
+	o.gaps.begin(o.slots, i, o.now)
 	for len(o.waiting) > 0 {
 		m := o.known(o.waiting[0])
 		o.waiting = o.waiting[1:]
@@ -501,14 +516,7 @@ func (o *Observer) Range(e *timeline.Range) {
 		}
 	case e.Name == sweepRange:
 		o.bookIfOn(o.known(e.G), nil)
-		if e.Begin {
-			if o.sweeping == nil {
-				o.sweeping = map[int32]bool{}
-			}
-			o.sweeping[e.Proc] = true
-		} else {
-			delete(o.sweeping, e.Proc)
-		}
+		o.sweeping.set(e.Proc, e.Begin)
 	case stopOf(e.Name) != 0:
 		o.bookIfOn(o.known(e.G), nil)
 		o.stop, o.stopper = 0, nil
@@ -540,58 +548,76 @@ func (o *Observer) Metric(e *timeline.Metric) {
 		return
 	}
 	first := o.procs == 0
-	if first {
-		o.capacity = int64(n) * int64(o.now) // it has been n from the beginning
-	}
 	o.turn()
 	if !first {
 		o.closeAll(nil) // it was idle with another GOMAXPROCS
 	}
-	o.procs, o.maxProcs = n, max(o.maxProcs, n)
+	o.setProcs(n)
 	o.resize(n, first)
+}
+
+// setProcs counts another GOMAXPROCS from now on; the first one, from the beginning.
+func (o *Observer) setProcs(n int) {
+	if o.procs > 0 {
+		o.countCapacity()
+		for i := range o.slots {
+			if s := &o.slots[i]; s.occupied { // else it runs no more
+				if m := o.known(s.g); m != nil {
+					m.queue = o.queue - rescale(o.queue-m.queue, uint64(o.procs), uint64(n))
+				}
+			}
+		}
+	}
+	o.procs, o.maxProcs = n, max(o.maxProcs, n)
+	o.inverse = math.MaxUint64/uint64(n) + 1
+}
+
+// rescale returns what is the same part of the queue when there are n processors as area when there were p.
+func rescale(area, p, n uint64) uint64 {
+	hi, lo := bits.Mul64(area, n)
+	area, _ = bits.Div64(hi%p, lo, p)
+	return area
+}
+
+// countCapacity counts the capacity up to now.
+func (o *Observer) countCapacity() {
+	o.capacity += int64(o.procs) * int64(o.now-o.procsSince)
+	o.procsSince = o.now
 }
 
 // resize makes the slots n. The first time, they have been there from the beginning.
 func (o *Observer) resize(n int, first bool) {
-	o.turn()
 	for len(o.slots) < n {
-		s := slot{}
-		if !first {
-			s.mark = o.setMark(int32(len(o.slots)))
-		}
-		o.slots = append(o.slots, s)
+		o.slots = append(o.slots, slot{fresh: first})
 		o.empty++
+		if !first {
+			o.gaps.begin(o.slots, int32(len(o.slots)-1), o.now)
+		}
 	}
 	o.unused = min(o.unused, n)
 	for len(o.slots) > n {
-		i := len(o.slots) - 1
+		i := int32(len(o.slots) - 1)
 		s := &o.slots[i]
 		if !s.occupied {
 			o.close(s, nil)
+			o.gaps.end(o.slots, i)
 			o.slots = o.slots[:i]
 			o.empty--
 			continue
 		}
-		// What runs there takes a slot that stays.
-		for j := range o.members {
-			m := &o.members[j]
-			if m.g == nil || !m.on || int(m.slot) != i {
-				continue
-			}
-			o.book(m, m.site)
-			o.slots = o.slots[:i]
-			o.running--
-			m.slot = -1
-			if k := o.free(m); k >= 0 {
-				o.occupy(m, k)
-			} else {
-				o.waiting = append(o.waiting, m.g)
-			}
-			break
+		m := o.known(s.g)
+		o.slots = o.slots[:i]
+		o.running--
+		if m == nil || !m.on || m.slot != i {
+			continue // it runs no more
 		}
-		if len(o.slots) > i { // nothing does
-			o.slots = o.slots[:i]
-			o.running--
+		// What runs there takes a slot that stays.
+		o.book(m, m.site)
+		m.slot = noSlot
+		if k := o.free(m); k >= 0 {
+			o.occupy(m, k)
+		} else {
+			o.waiting = append(o.waiting, m.g)
 		}
 	}
 	for len(o.waiting) > 0 && o.empty > 0 {
@@ -608,7 +634,7 @@ func (o *Observer) resize(n int, first bool) {
 func (o *Observer) Sample(s *timeline.Sample) {
 	o.advance(s.Time)
 	m := o.known(s.G)
-	if m == nil || !m.on || !o.inside() || o.now >= o.to-o.from || s.Stack == nil {
+	if m == nil || !m.on || !o.inside() || o.now >= o.length || s.Stack == nil {
 		return
 	}
 	if o.categoryOf(m) == Code {
@@ -624,10 +650,11 @@ func (o *Observer) Gap(g *timeline.Gap) {
 	for i := range o.slots {
 		if s := &o.slots[i]; !s.occupied {
 			o.close(s, nil)
-			s.mark = o.setMark(int32(i))
+			o.gaps.end(o.slots, int32(i))
+			o.gaps.begin(o.slots, int32(i), o.now)
 		}
 	}
-	o.missed += g.To - g.From
+	o.offset += g.To - g.From
 	o.heap.size, o.heap.before = 0, 0
 }
 
@@ -635,10 +662,9 @@ func (o *Observer) Gap(g *timeline.Gap) {
 func (o *Observer) End(e *timeline.End) {
 	o.advance(e.Time)
 	if o.procs == 0 {
-		o.turn()
 		o.procs, o.maxProcs = len(o.slots), len(o.slots)
-		o.capacity = int64(len(o.slots)) * int64(o.now)
 	}
+	o.countCapacity()
 	o.turn()
 	o.closeAll(nil)
 	for i := range o.slots {

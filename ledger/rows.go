@@ -131,7 +131,7 @@ func (o *Observer) category(m *member) category {
 		return catRuntime
 	case m.inAssist:
 		return catGCAssist
-	case len(o.sweeping) > 0 && o.sweeping[m.proc]:
+	case o.sweeping.on(m.proc):
 		return catGCSweep
 	case m.c:
 		return catC
@@ -153,7 +153,7 @@ func stopCategory(w who) category {
 
 // book adds the time that a goroutine has run to the row of what it did, at a site.
 func (o *Observer) book(m *member, site *timeline.Frame) {
-	dt, queue := o.now-m.since, o.queue-m.queue
+	dt, area := o.now-m.since, o.queue-m.queue
 	m.since, m.queue = o.now, o.queue
 	if dt == 0 {
 		return
@@ -169,7 +169,7 @@ func (o *Observer) book(m *member, site *timeline.Frame) {
 	k := rowKey{category: c, group: m.group, site: site}
 	r := o.rows.at(k)
 	r.time += dt
-	r.queue += queue
+	r.queue += o.queuedFor(area)
 	r.count++
 }
 
@@ -178,16 +178,17 @@ const shortGap = 10 * timeline.Time(time.Microsecond)
 
 // close books the gap of a slot, which m ends; nil is the end of the trace.
 func (o *Observer) close(s *slot, m *member) {
-	idle := o.scratch[:0]
-	var ready spells // of the goroutine that ends the gap
-	start := o.marks.all[s.mark].time
-	if m != nil && m.mark != noMark && m.readyAt > start {
-		o.marks.between(s.mark, m.mark, &idle)
-		o.marks.between(m.mark, noMark, &ready)
-	} else if m != nil && m.g.Kind == timeline.Application {
-		o.marks.between(s.mark, noMark, &ready)
-	} else {
-		o.marks.between(s.mark, noMark, &idle)
+	// idle is before the goroutine that ends the gap was ready, and ready is after.
+	idle, ready := o.wait[:0], o.latency[:0]
+	h, i := &o.history, len(o.history.pieces)-1
+	switch {
+	case m != nil && m.ticket != 0 && m.readyAt > s.start:
+		i = h.sum(m.readyAt, o.now, i, &ready)
+		h.sum(s.start, m.readyAt, i, &idle)
+	case m != nil && m.g.Kind == timeline.Application:
+		h.sum(s.start, o.now, i, &ready)
+	default:
+		h.sum(s.start, o.now, i, &idle)
 	}
 	by := o.enderOf(m)
 	switch {
@@ -200,7 +201,7 @@ func (o *Observer) close(s *slot, m *member) {
 		s.pending.addAll(ready)
 	default:
 		k := rowKey{category: catWakeUp, group: by.group, site: by.cause.site, wait: by.cause.wait}
-		if len(idle) == 0 && o.now-start <= shortGap {
+		if len(idle) == 0 && o.now-s.start <= shortGap {
 			k.category = catScheduler
 		}
 		o.empties(k, ready, k.category == catWakeUp)
@@ -212,8 +213,7 @@ func (o *Observer) close(s *slot, m *member) {
 		}
 		o.empties(k, idle, true)
 	}
-	o.scratch = idle[:0]
-	o.removeMark(s.mark)
+	o.wait, o.latency = idle, ready
 }
 
 // closeAll books the time in which nothing ran, of all slots, when m ends it: it explains why all of
@@ -293,8 +293,8 @@ func (o *Observer) empties(k rowKey, s spells, meanwhile bool) {
 // Ledger returns the ledger of the pass, once it has ended.
 func (o *Observer) Ledger() *Ledger {
 	l := &Ledger{
-		Start: time.Duration(o.from), Wall: time.Duration(o.now), Procs: o.maxProcs, Capacity: time.Duration(o.capacity),
-		Queue: time.Duration(o.queueArea), Queued: time.Duration(o.queued),
+		Start: max(o.opt.From, 0), Wall: time.Duration(o.now), Procs: o.maxProcs, Capacity: time.Duration(o.capacity),
+		Queue: time.Duration(o.queue), Queued: time.Duration(o.queued),
 		Born: o.births.total, BornLate: o.births.late(o.now), Ended: o.births.ended, Slices: o.slices,
 		Heap: o.heap.result(),
 	}
@@ -403,11 +403,11 @@ func (o *Observer) divide(group who, sum *row, add func(*timeline.Frame, timelin
 func (o *Observer) row(k rowKey) Row {
 	r := Row{Category: categories[k.category]}
 	if k.group != 0 {
-		r.Group = o.names[k.group]
+		r.Group = o.groups.names[k.group]
 	}
 	switch r.Category {
 	case NoWork:
-		r.Meanwhile = o.names[k.meanwhile]
+		r.Meanwhile = o.groups.names[k.meanwhile]
 		return r
 	case GCStop, Runtime:
 		r.Group = ""
@@ -424,9 +424,9 @@ func (o *Observer) row(k rowKey) Row {
 		return r
 	}
 	if k.waker != 0 {
-		r.Waker, r.WakerSite = o.names[k.waker], placeOf(k.wakerSite)
+		r.Waker, r.WakerSite = o.groups.names[k.waker], placeOf(k.wakerSite)
 	}
-	r.Meanwhile = o.names[k.meanwhile]
+	r.Meanwhile = o.groups.names[k.meanwhile]
 	return r
 }
 

@@ -1,0 +1,76 @@
+package ledger
+
+import "unsafe"
+
+// groups numbers the names of goroutines. Most names are found in recent, by the address of their text: goroutines
+// of the same name mostly share it.
+type groups struct {
+	of     map[string]who
+	names  []string // by number
+	recent [64]struct {
+		name string
+		who  who
+	}
+}
+
+const (
+	otherGroups who = 2 // those that have no number of their own
+	maxGroups       = 1 << 16
+)
+
+func newGroups() groups {
+	return groups{of: map[string]who{others: otherGroups}, names: []string{Nobody, Several, others}}
+}
+
+// number returns the number of a name.
+func (g *groups) number(name string) who {
+	r := &g.recent[uintptr(unsafe.Pointer(unsafe.StringData(name)))>>4%uintptr(len(g.recent))]
+	if r.who != 0 && r.name == name {
+		return r.who
+	}
+	w, known := g.of[name]
+	if !known {
+		if len(g.names) >= maxGroups {
+			return otherGroups
+		}
+		w = who(len(g.names))
+		g.of[name] = w
+		g.names = append(g.names, name)
+	}
+	r.name, r.who = name, w
+	return w
+}
+
+// known returns the number of a name, 0 if it has none yet.
+func (g *groups) known(name string) who {
+	r := &g.recent[uintptr(unsafe.Pointer(unsafe.StringData(name)))>>4%uintptr(len(g.recent))]
+	if r.who != 0 && r.name == name {
+		return r.who
+	}
+	return g.of[name]
+}
+
+// sweeping is the set of the Ps on which a goroutine sweeps.
+type sweeping struct {
+	bits []uint64
+	n    int
+}
+
+func (s *sweeping) set(proc int32, on bool) {
+	if proc < 0 || proc >= maxSlots || s.on(proc) == on {
+		return
+	}
+	for int(proc)/64 >= len(s.bits) {
+		s.bits = append(s.bits, 0)
+	}
+	s.bits[proc/64] ^= 1 << (proc % 64)
+	if on {
+		s.n++
+	} else {
+		s.n--
+	}
+}
+
+func (s *sweeping) on(proc int32) bool {
+	return s.n > 0 && proc >= 0 && int(proc)/64 < len(s.bits) && s.bits[proc/64]&(1<<(proc%64)) != 0
+}

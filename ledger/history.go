@@ -1,0 +1,229 @@
+package ledger
+
+import "github.com/bottleneck-go/bottleneck/timeline"
+
+// The history says who ran when, as far back as a gap may ask. It is a list of pieces in the order of
+// time: each lasts until the next one begins. A gap asks once, when it ends, for the time by who ran
+// since it began. The history goes back piece by piece up to the end of a block of 16, 32, … pieces, and
+// keeps the sums of such blocks: that is a logarithmic number of steps.
+//
+// Gaps only ask from times at which a gap began or a goroutine became ready. When there are too many
+// pieces, all those between two such times become one for each who, one after the other: no sum changes.
+// So the length of the history follows the number of empty slots and ready goroutines, and a piece costs
+// a constant time on average.
+
+// who says who runs: one of the following, or the number of a group.
+type who int32
+
+const (
+	nobody      who = 0
+	several     who = 1
+	stopGC      who = -1 // the world is stopped, whoever runs
+	stopTracer  who = -2
+	stopRuntime who = -3
+)
+
+// spell is a time by who ran.
+type spell struct {
+	who  who
+	time timeline.Time
+}
+
+// spells are distinct in who. What is more than maxSpells goes to several.
+type spells []spell
+
+const maxSpells = 32
+
+func (s *spells) add(w who, t timeline.Time) {
+	if t == 0 {
+		return
+	}
+	for i := range *s {
+		if (*s)[i].who == w {
+			(*s)[i].time += t
+			return
+		}
+	}
+	if len(*s) >= maxSpells && w > several {
+		s.add(several, t)
+		return
+	}
+	*s = append(*s, spell{w, t})
+}
+
+func (s *spells) addAll(more spells) {
+	for _, sp := range more {
+		s.add(sp.who, sp.time)
+	}
+}
+
+// piece is a time in which the same ran.
+type piece struct {
+	from timeline.Time
+	who  who
+}
+
+// readiness says when a goroutine became ready.
+type readiness struct {
+	at     timeline.Time
+	member int32
+	ticket uint32 // of the member, while it is ready
+}
+
+// block is the sum of some pieces, once it was asked for.
+type block struct {
+	known bool
+	sum   spells
+}
+
+type history struct {
+	pieces  []piece // the last one lasts
+	spare   []piece
+	ready   []readiness // of goroutines, some of which are ready still
+	tickets uint32
+	limit   int       // of pieces, and of ready
+	blocks  [][]block // by level and number: each of blockSize<<level pieces
+	group   spells
+	cuts    []timeline.Time
+}
+
+const blockSize = 16
+
+var minLimit = 512 // smaller in tests
+
+func newHistory() history { return history{pieces: []piece{{}}, limit: minLimit} }
+
+// begin says who runs from now on.
+func (h *history) begin(now timeline.Time, w who) {
+	if last := &h.pieces[len(h.pieces)-1]; last.from == now {
+		last.who = w
+		return
+	}
+	h.pieces = append(h.pieces, piece{now, w})
+}
+
+func (h *history) full() bool { return len(h.pieces) >= h.limit || len(h.ready) >= h.limit }
+
+// sum adds the time by who ran, from one time up to another that lies in piece i, but for that in which
+// nothing ran. It returns the piece in which from lies.
+func (h *history) sum(from, to timeline.Time, i int, into *spells) int {
+	for {
+		p := &h.pieces[i]
+		start := max(from, p.from)
+		if p.who != nobody {
+			into.add(p.who, to-start)
+		}
+		if p.from <= from {
+			return i
+		}
+		to = start
+		if i%blockSize == 0 {
+			for level := h.largest(i, from); level >= 0; level = h.largest(i, from) {
+				i -= blockSize << level
+				into.addAll(h.block(level, i/(blockSize<<level)))
+				to = h.pieces[i].from
+			}
+			if to <= from {
+				return i
+			}
+		}
+		i--
+	}
+}
+
+// largest returns the level of the largest block that ends before piece end and does not begin before
+// from, −1 if there is none.
+func (h *history) largest(end int, from timeline.Time) int {
+	level := -1
+	for size := blockSize; end >= size && end%size == 0 && h.pieces[end-size].from >= from; size *= 2 {
+		level++
+	}
+	return level
+}
+
+// block returns the sum of a block, but for the time in which nothing ran.
+func (h *history) block(level, n int) spells {
+	for level >= len(h.blocks) {
+		h.blocks = append(h.blocks, nil)
+	}
+	for n >= len(h.blocks[level]) {
+		h.blocks[level] = append(h.blocks[level], block{})
+	}
+	b := &h.blocks[level][n]
+	if b.known {
+		return b.sum
+	}
+	b.known, b.sum = true, b.sum[:0]
+	if level > 0 {
+		b.sum.addAll(h.block(level-1, 2*n))
+		b.sum.addAll(h.block(level-1, 2*n+1))
+		return b.sum
+	}
+	for i := n * blockSize; i < (n+1)*blockSize; i++ {
+		if p := &h.pieces[i]; p.who != nobody {
+			b.sum.add(p.who, h.pieces[i+1].from-p.from)
+		}
+	}
+	return b.sum
+}
+
+// shorten joins what lies between the times from which it may be asked, which are in order.
+func (h *history) shorten(cuts []timeline.Time) {
+	last := len(h.pieces) - 1
+	out, group := h.spare[:0], h.group[:0]
+	begin := h.pieces[0].from // of the group
+	flush := func() {
+		from := begin
+		put := func(sp spell) {
+			if n := len(out); n == 0 || out[n-1].who != sp.who {
+				out = append(out, piece{from, sp.who})
+			}
+			from += sp.time
+		}
+		first := -1
+		for k := range group {
+			if n := len(out); n > 0 && group[k].who == out[n-1].who {
+				first = k // it goes on
+				put(group[k])
+			}
+		}
+		for k := range group {
+			if k != first {
+				put(group[k])
+			}
+		}
+		group, begin = group[:0], from
+	}
+	for i := range last {
+		p, end := h.pieces[i], h.pieces[i+1].from
+		for from := p.from; from < end; {
+			for len(cuts) > 0 && cuts[0] <= from {
+				if cuts[0] > begin {
+					flush()
+				}
+				cuts = cuts[1:]
+			}
+			to := end
+			if len(cuts) > 0 {
+				to = min(to, cuts[0])
+			}
+			group.add(p.who, to-from)
+			from = to
+		}
+	}
+	flush()
+	out = append(out, h.pieces[last])
+	h.pieces, h.spare, h.group = out, h.pieces, group
+	for _, level := range h.blocks {
+		for k := range level {
+			level[k].known = false
+		}
+	}
+}
+
+// becomes notes that a goroutine becomes ready, and returns its ticket.
+func (h *history) becomes(now timeline.Time, member int32) uint32 {
+	h.tickets = max(h.tickets+1, 1) // 0 is none
+	h.ready = append(h.ready, readiness{now, member, h.tickets})
+	return h.tickets
+}
