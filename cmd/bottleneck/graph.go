@@ -5,6 +5,7 @@ import (
 	"flag"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,8 +61,9 @@ What is drawn:
 
 Where it goes:
 
-    -o FILE          write a file; its form follows from the name: .svg, .png, .pb.gz (for go
-                     tool pprof), .json, .csv or .txt. May be given several times
+    -o FILE          write a file; its form follows from the name: .svg, .png, .json, .csv, .txt
+                     or .pb.gz, for go tool pprof: each group with the call chains of its share.
+                     May be given several times
     -format FORM     what goes to standard output: text, json, csv, svg, png or pprof;
                      text if there is neither -format nor -o
     -title TEXT      the title of pictures
@@ -151,6 +153,7 @@ func runGraph(ctx context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
+	f.opt.Stacks = slices.Contains(f.to.asked(), "pprof")
 	read := func(ctx context.Context, std stdio, in *input) (*bottle.Graph, error) {
 		return readGraph(ctx, std, in, f.opt)
 	}

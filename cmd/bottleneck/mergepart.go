@@ -63,7 +63,7 @@ func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (part m
 			traces.Lock() // a pass has its own concurrency, and the limit of memory is that of one
 			defer traces.Unlock()
 		}
-		side, err := parseSide(ctx, in, r, head, want, bottle.Options{})
+		side, err := parseSide(ctx, in, r, head, want, bottle.Options{Stacks: slices.Contains(f.to.asked(), "pprof")})
 		return mergePart{diffSide: side, name: in.label}, err
 	})
 	if err == nil && part.kind == stackDiff {

@@ -26,7 +26,7 @@ var contentionEndpoint = endpoint{
 }
 
 func (h *handler) contention(ctx context.Context, q query) ([]byte, error) {
-	live, err := h.report(ctx, q.orDefault())
+	live, err := h.report(ctx, q.orDefault(), false)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ var graphEndpoint = endpoint{
 func atOnce(*handler, time.Duration) time.Duration { return 0 }
 
 func (h *handler) graph(ctx context.Context, q query) ([]byte, error) {
-	live, err := h.grouped(ctx, q.orDefault(), q.group)
+	live, err := h.grouped(ctx, q.orDefault(), q.group, q.form == formPprof)
 	if err != nil {
 		return nil, err
 	}

@@ -32,15 +32,15 @@ func noSource(h *handler) string {
 	return ""
 }
 
-// report analyzes what happened in the last d.
-func (h *handler) report(ctx context.Context, d time.Duration) (*bottleneck.Live, error) {
+// report analyzes what happened in the last d; stacks is that of grouped.
+func (h *handler) report(ctx context.Context, d time.Duration, stacks bool) (*bottleneck.Live, error) {
 	if h.continuous != nil && h.continuous.Enabled() {
 		return h.windows(d)
 	}
 	if h.recorder == nil {
 		return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the continuous analysis is not running" + h.panicked()}
 	}
-	return h.ofSnapshot(ctx, d, bottleneck.Options{NoSpeedup: true})
+	return h.ofSnapshot(ctx, d, bottleneck.Options{NoSpeedup: true, Bottle: bottle.Options{Stacks: stacks}})
 }
 
 // panicked says that the continuous analysis rests or has ended since an observer of it panicked; "" if none has.
@@ -56,9 +56,10 @@ func (h *handler) panicked() string {
 }
 
 // grouped is report with a graph of a certain grouping; "" is the usual one. The continuous analysis has one grouping, for all others it takes a snapshot.
-func (h *handler) grouped(ctx context.Context, d time.Duration, name string) (*bottleneck.Live, error) {
+// stacks asks for call chains, which the continuous analysis has if its options say so.
+func (h *handler) grouped(ctx context.Context, d time.Duration, name string, stacks bool) (*bottleneck.Live, error) {
 	if name == "" {
-		return h.report(ctx, d)
+		return h.report(ctx, d, stacks)
 	}
 	if h.continuous != nil && h.continuous.Enabled() {
 		live, err := h.windows(d)
@@ -73,7 +74,7 @@ func (h *handler) grouped(ctx context.Context, d time.Duration, name string) (*b
 	if err != nil {
 		return nil, err
 	}
-	return h.ofSnapshot(ctx, d, bottleneck.Options{NoSpeedup: true, Bottle: bottle.Options{Group: group}})
+	return h.ofSnapshot(ctx, d, bottleneck.Options{NoSpeedup: true, Bottle: bottle.Options{Group: group, Stacks: stacks}})
 }
 
 // ofSnapshot analyzes the end of what the recorder has, one request after the other.

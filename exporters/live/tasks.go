@@ -74,7 +74,7 @@ func (h *handler) taskProfile(ctx context.Context, q query) (*granularity.Profil
 	if h.tasks != nil {
 		return h.tasks.Profile(), picture.Options{Subtitle: h.opt.Title}, nil
 	}
-	live, err := h.report(ctx, q.orDefault())
+	live, err := h.report(ctx, q.orDefault(), false)
 	if err != nil {
 		return nil, picture.Options{}, err
 	}

@@ -1,7 +1,9 @@
 package pprof
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,21 +11,10 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 const docURL = "https://pkg.go.dev/github.com/bottleneck-go/bottleneck/exporters/pprof"
-
-// builder makes the tables of a profile; ids count from 1 in the order of first use.
-type builder struct {
-	p       *profile.Profile
-	code    *profile.Mapping // of frames that are functions
-	frames  map[frame]*profile.Location
-	grouped string // what the boxes are grouped by
-}
-
-// frame is one line of a stack. What is not code has an aspect ("group",
-// "kind", "idle"), which takes the place of the file name, and no mapping.
-type frame struct{ name, aspect string }
 
 // build makes the profile of a graph that is within the limits.
 func build(g *bottle.Graph, opt Options) *profile.Profile {
@@ -31,54 +22,55 @@ func build(g *bottle.Graph, opt Options) *profile.Profile {
 	if g.Offered {
 		share, running = "offered_share", "offered_running"
 	}
-	b := &builder{
-		p: &profile.Profile{
-			SampleType: []*profile.ValueType{
-				{Type: share, Unit: "nanoseconds"},
-				{Type: running, Unit: "nanoseconds"},
-			},
-			DefaultSampleType: share,
-			PeriodType:        &profile.ValueType{Type: "wall", Unit: "nanoseconds"},
-			Period:            1, // nothing is sampled: each nanosecond counts
-			DurationNanos:     int64(g.Wall),
-			DocURL:            docURL,
+	p := &profile.Profile{
+		SampleType: []*profile.ValueType{
+			{Type: share, Unit: "nanoseconds"},
+			{Type: running, Unit: "nanoseconds"},
 		},
-		// HasFunctions keeps pprof from looking for the executable.
-		code:    codeMapping(opt.File, opt.BuildID),
-		frames:  map[frame]*profile.Location{},
-		grouped: g.GroupBy,
+		DefaultSampleType: share,
+		PeriodType:        &profile.ValueType{Type: "wall", Unit: "nanoseconds"},
+		Period:            1, // nothing is sampled: each nanosecond counts
+		DurationNanos:     int64(g.Wall),
+		DocURL:            docURL,
+		Comments:          comments(g),
 	}
-	b.p.Mapping = []*profile.Mapping{b.code}
 	if !opt.Time.IsZero() {
-		b.p.TimeNanos = opt.Time.UnixNano()
+		p.TimeNanos = opt.Time.UnixNano()
 	}
+	b := &graphBuilder{builder: newBuilder(p, opt.File, opt.BuildID), grouped: g.GroupBy}
 	for _, window := range g.Windows {
 		b.graph(window, true)
 	}
 	if len(g.Windows) == 0 {
+		b.chooseStacks(g)
 		b.graph(g, false)
 	}
-	return b.p
+	return p
+}
+
+// graphBuilder makes the samples of graphs.
+type graphBuilder struct {
+	*builder
+	grouped string // what the boxes are grouped by
+	chosen  map[*bottle.Box][]stackSum
+}
+
+// stackSum is a sample of a box.
+type stackSum struct {
+	calls          []frame // below the box, from the root
+	source         string
+	share, running time.Duration
 }
 
 // graph adds the samples of a graph or window, boxes from the bottom up and idle time last.
-func (b *builder) graph(g *bottle.Graph, isWindow bool) {
-	add := func(stack []frame, share, running time.Duration, group, kind string) {
-		s := &profile.Sample{
-			Value: []int64{int64(share), int64(running)},
-			Label: map[string][]string{"kind": {kind}},
-		}
-		if group != "" {
-			s.Label["group"] = []string{group}
-		}
+func (b *graphBuilder) graph(g *bottle.Graph, isWindow bool) {
+	add := func(stack []frame, share, running time.Duration, group, kind, source string) {
+		s := b.add([]int64{int64(share), int64(running)}, stack, [2]string{"group", group}, [2]string{"source", source})
+		s.Label["kind"] = []string{kind}
 		if isWindow {
 			s.NumLabel = map[string][]int64{"window_start": {int64(g.Start)}}
 			s.NumUnit = map[string][]string{"window_start": {"nanoseconds"}}
 		}
-		for _, f := range stack {
-			s.Location = append(s.Location, b.location(f))
-		}
-		b.p.Sample = append(b.p.Sample, s)
 	}
 	for i := range g.Boxes {
 		box := &g.Boxes[i]
@@ -94,49 +86,85 @@ func (b *builder) graph(g *bottle.Graph, isWindow bool) {
 		if kind != "" { // it is one of four, but for what was made by hand
 			kind = cleanName(kind)
 		}
-		add(b.stack(name, box.Kind), box.Share, box.Running, label, kind)
+		root := frame{name: "[group] " + name, aspect: "group"}
+		if len(b.chosen[box]) == 0 {
+			add([]frame{root}, box.Share, box.Running, label, kind, noSource)
+		}
+		for _, s := range b.chosen[box] {
+			add(append([]frame{root}, s.calls...), s.share, s.running, label, kind, s.source)
+		}
 	}
 	if g.Idle > 0 || len(b.p.Sample) == 0 && !isWindow { // a profile without samples is an error to some
-		add([]frame{{"[idle]", "idle"}}, g.Idle, 0, "[idle]", "idle")
+		add([]frame{{name: "[idle]", aspect: "idle"}}, g.Idle, 0, "[idle]", "idle", noSource)
 	}
 }
 
-// stack is the stack of a box, leaf first as in a profile.
-func (b *builder) stack(name string, kind bottle.Kind) []frame {
-	leaf := frame{"[group] " + name, "group"}
-	if b.grouped == "function" && isFunction(name) {
-		leaf = frame{name, ""}
+// noSource is the label of what has no call chain because none was asked for.
+const noSource = "none"
+
+// Frames for what has no call chain.
+var (
+	notSampled  = frame{name: "[not sampled]", aspect: "not sampled"}
+	otherStacks = frame{name: "[others]", aspect: "others"}
+)
+
+// chooseStacks takes the stacks of all boxes that fit, the largest first; the others are added up, a sample for
+// each box and source.
+func (b *graphBuilder) chooseStacks(g *bottle.Graph) {
+	type boxStack struct {
+		box *bottle.Box
+		*bottle.Stack
 	}
-	if kind == bottle.Application || kind == "" {
-		return []frame{leaf}
+	var all []boxStack
+	for i := range g.Boxes {
+		box := &g.Boxes[i]
+		for j := range box.Stacks {
+			all = append(all, boxStack{box, &box.Stacks[j]})
+		}
 	}
-	return []frame{leaf, {"[" + cleanName(string(kind)) + "]", "kind"}}
+	slices.SortStableFunc(all, func(x, y boxStack) int {
+		return cmp.Or(cmp.Compare(y.Share, x.Share), cmp.Compare(y.Running, x.Running))
+	})
+	b.chosen = map[*bottle.Box][]stackSum{}
+	b.samples, b.bytes = size(g)
+	rest, dropped := map[*bottle.Box][]stackSum{}, 0
+	for _, s := range all {
+		sum := stackSum{source: cleanName(string(s.Source)), share: s.Share, running: s.Running, calls: codeFrames(s.Calls)}
+		switch {
+		case s.Source == bottle.NotSampled:
+			sum.calls = []frame{notSampled}
+		case s.Folded() || !b.fits(sum.calls):
+			if !s.Folded() {
+				dropped++
+			}
+			i := slices.IndexFunc(rest[s.box], func(r stackSum) bool { return r.source == sum.source })
+			if i < 0 {
+				i = len(rest[s.box])
+				rest[s.box] = append(rest[s.box], stackSum{source: sum.source, calls: []frame{otherStacks}})
+			}
+			rest[s.box][i].share += sum.share
+			rest[s.box][i].running += sum.running
+			continue
+		}
+		b.chosen[s.box] = append(b.chosen[s.box], sum)
+	}
+	for box, sums := range rest {
+		b.chosen[box] = append(b.chosen[box], sums...)
+	}
+	if dropped > 0 {
+		b.p.Comments = append(b.p.Comments, fmt.Sprintf("folded: %s with the smallest shares are added up under [others]", format.Plural(dropped, "stack", "stacks")))
+	}
 }
 
-// location returns the location of a frame, which has a function of its own.
-func (b *builder) location(f frame) *profile.Location {
-	if loc, ok := b.frames[f]; ok {
-		return loc
+// codeFrames are the frames of a call chain, from the root.
+func codeFrames(s *timeline.Stack) (stack []frame) {
+	if s == nil {
+		return nil
 	}
-	id := uint64(len(b.frames) + 1)
-	fn := &profile.Function{ID: id, Name: f.name, Filename: f.aspect}
-	loc := &profile.Location{ID: id, Line: []profile.Line{{Function: fn}}}
-	if f.aspect == "" {
-		fn.SystemName = f.name
-		loc.Mapping = b.code
-	} // else the system name stays empty, or pprof would demangle what looks like C++
-	b.frames[f] = loc
-	b.p.Function = append(b.p.Function, fn)
-	b.p.Location = append(b.p.Location, loc)
-	return loc
-}
-
-// isFunction reports whether the name of a group is that of a function, such
-// as "main.(*T).run" or "a.b/c.F[...]", and not one of ours, such as "12 others".
-func isFunction(name string) bool {
-	base := name[strings.LastIndexByte(name, '/')+1:]
-	dot := strings.IndexByte(base, '.')
-	return dot > 0 && !strings.ContainsAny(name[:len(name)-len(base)+dot], " ()[]")
+	for _, f := range slices.Backward(s.Frames) {
+		stack = append(stack, frame{name: cleanName(f.Func), file: cleanName(f.File), line: f.Line})
+	}
+	return stack
 }
 
 // maxName is how many runes of a name are kept; real ones are far shorter.
@@ -173,7 +201,29 @@ func comments(g *bottle.Graph) []string {
 	if g.Procs > 0 {
 		what += fmt.Sprintf(", GOMAXPROCS %d", g.Procs)
 	}
-	return append([]string{what}, warningComments(g.Warnings)...)
+	return append(append([]string{what}, sources(g)...), warningComments(g.Warnings)...)
+}
+
+// sources says where the call chains come from.
+func sources(g *bottle.Graph) []string {
+	var all time.Duration
+	by := map[bottle.Source]time.Duration{}
+	for i := range g.Boxes {
+		for _, s := range g.Boxes[i].Stacks {
+			by[s.Source] += s.Running
+			all += s.Running
+		}
+	}
+	if all == 0 || len(g.Windows) > 0 {
+		return nil
+	}
+	var parts []string
+	for _, s := range []bottle.Source{bottle.CPUSamples, bottle.SchedulingEvents, bottle.NotSampled} {
+		if by[s] > 0 {
+			parts = append(parts, format.Percent(by[s], all)+" "+string(s))
+		}
+	}
+	return []string{"call chains of the running time: " + strings.Join(parts, ", ")}
 }
 
 func warningComments(warnings []string) (out []string) {

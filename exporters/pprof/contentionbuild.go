@@ -23,7 +23,7 @@ import (
 
 // blame is a sample before it has locations.
 type blame struct {
-	stack         []contention.SampleFrame // root first
+	stack         []frame // root first
 	labels        blameLabels
 	count, delays int64
 	ready         int64
@@ -36,33 +36,29 @@ type blameLabels struct{ kind, lock, class, waiter, owner, root string }
 const maxLockNames = 100
 
 func buildContention(p *contention.Profile, opt ContentionOptions) *profile.Profile {
-	b := &builder{
-		p: &profile.Profile{
-			SampleType: []*profile.ValueType{
-				{Type: "contentions", Unit: "count"},
-				{Type: "delay", Unit: "nanoseconds"},
-				{Type: "ready", Unit: "nanoseconds"},
-			},
-			DefaultSampleType: "delay",
-			PeriodType:        &profile.ValueType{Type: "wall", Unit: "nanoseconds"},
-			Period:            1,
-			DurationNanos:     int64(p.Duration),
-			DocURL:            docURL,
-			Comments:          contentionComments(p, opt.View),
+	b := newBuilder(&profile.Profile{
+		SampleType: []*profile.ValueType{
+			{Type: "contentions", Unit: "count"},
+			{Type: "delay", Unit: "nanoseconds"},
+			{Type: "ready", Unit: "nanoseconds"},
 		},
-		code: codeMapping(opt.File, opt.BuildID),
-	}
-	b.p.Mapping = []*profile.Mapping{b.code}
+		DefaultSampleType: "delay",
+		PeriodType:        &profile.ValueType{Type: "wall", Unit: "nanoseconds"},
+		Period:            1,
+		DurationNanos:     int64(p.Duration),
+		DocURL:            docURL,
+		Comments:          contentionComments(p, opt.View),
+	}, opt.File, opt.BuildID)
+	b.samples = foldedKinds
 	if !p.Start.IsZero() {
 		b.p.TimeNanos = p.Start.UnixNano()
 	}
-	t := &callTable{b: b, strings: map[string]bool{}, functions: map[[2]string]*profile.Function{}, calls: map[contention.SampleFrame]*profile.Location{}}
 	blames := together(p, opt.View)
 	rest, dropped := map[string]*blame{}, 0
 	for i := range blames {
 		s := &blames[i]
-		if t.fits(s) {
-			t.add(s)
+		if b.fitsBlame(s) {
+			b.addBlame(s)
 			continue
 		}
 		dropped++
@@ -76,14 +72,14 @@ func buildContention(p *contention.Profile, opt ContentionOptions) *profile.Prof
 		r.ready += s.ready
 	}
 	for _, kind := range sortedKinds(rest) {
-		t.add(rest[kind])
+		b.addBlame(rest[kind])
 	}
 	if dropped > 0 {
 		b.p.Comments = append(b.p.Comments, fmt.Sprintf("folded: %s with the shortest delays are added up under [others]", format.Plural(dropped, "stack", "stacks")))
 	}
 	if len(b.p.Sample) == 0 { // a profile without samples is an error to some
-		t.add(&blame{
-			stack:  []contention.SampleFrame{{Frame: contention.Frame{Func: "[no contention]"}, Aspect: "none"}},
+		b.addBlame(&blame{
+			stack:  []frame{{name: "[no contention]", aspect: "none"}},
 			labels: blameLabels{kind: "none", class: "[none]"},
 		})
 	}
@@ -92,7 +88,7 @@ func buildContention(p *contention.Profile, opt ContentionOptions) *profile.Prof
 
 // folded is the sample for what does not fit of a kind.
 func folded(like blameLabels) *blame {
-	const name = "[others]"
+	name := otherStacks.name
 	some := func(s string) string {
 		if s == "" {
 			return ""
@@ -100,7 +96,7 @@ func folded(like blameLabels) *blame {
 		return name
 	}
 	return &blame{
-		stack:  []contention.SampleFrame{{Frame: contention.Frame{Func: name}, Aspect: "others"}},
+		stack:  []frame{otherStacks},
 		labels: blameLabels{like.kind, some(like.lock), name, some(like.waiter), some(like.owner), some(like.root)},
 	}
 }
@@ -139,18 +135,19 @@ func together(p *contention.Profile, view contention.View) []blame {
 		for _, label := range []string{l.kind, l.class, l.lock, l.waiter, l.owner, l.root} {
 			key = append(append(key, label...), '\n') // cleaned names have no line feeds
 		}
-		for i := range s.Stack {
-			f := &s.Stack[i]
-			f.Func, f.File, f.PC = cleanName(f.Func), cleanName(f.File), 0
-			key = append(append(key, f.Func...), '\n')
-			key = append(append(key, f.File...), '\n')
-			key = append(append(strconv.AppendInt(key, int64(f.Line), 10), f.Aspect...), '\n')
+		stack := make([]frame, len(s.Stack))
+		for i, call := range s.Stack {
+			f := frame{name: cleanName(call.Func), file: cleanName(call.File), line: call.Line, aspect: call.Aspect}
+			key = append(append(key, f.name...), '\n')
+			key = append(append(key, f.file...), '\n')
+			key = append(append(strconv.AppendInt(key, int64(f.line), 10), f.aspect...), '\n')
+			stack[i] = f
 		}
 		at, ok := index[string(key)]
 		if !ok {
 			at = len(out)
 			index[string(key)] = at
-			out = append(out, blame{stack: s.Stack, labels: l})
+			out = append(out, blame{stack: stack, labels: l})
 		}
 		out[at].count += s.Contentions
 		out[at].delays += int64(s.Delay)
@@ -167,98 +164,18 @@ func orNone(s string) string {
 	return s
 }
 
-// callTable makes the locations of calls.
-type callTable struct {
-	b         *builder
-	functions map[[2]string]*profile.Function
-	calls     map[contention.SampleFrame]*profile.Location
-	strings   map[string]bool
-	bytes     int // of what was taken, at most
-}
+// foldedKinds is how many samples may be added at the end.
+const foldedKinds = 20
 
-// Bounds of encoded sizes; ids and indices have up to 3 bytes, as there are fewer than 2^21 of anything.
-const (
-	contentionSampleBytes = 111 // two values of up to 10 bytes and a 0, six labels of 10
-	callBytes             = 28  // a location with its line
-	functionBytes         = 22
-	stringBytes           = 4  // before each string
-	foldedKinds           = 20 // samples that may be added at the end
-)
-
-// fits reports whether there is room for one more sample, and takes it.
-func (t *callTable) fits(s *blame) bool {
-	n := contentionSampleBytes + 3*len(s.stack)
-	var fresh []string
-	text := func(s string) {
-		if !t.strings[s] {
-			n += stringBytes + len(s) // perhaps twice
-			fresh = append(fresh, s)
-		}
-	}
-	for _, f := range s.stack {
-		if t.calls[f] == nil {
-			n += callBytes
-			if t.functions[[2]string{f.Func, f.File}] == nil {
-				n += functionBytes
-				text(f.Func)
-				text(f.File)
-			}
-		}
-	}
+func (b *builder) fitsBlame(s *blame) bool {
 	l := s.labels
-	for _, s := range []string{l.kind, l.class, l.lock, l.owner, l.waiter, l.root} {
-		text(s)
-	}
-	if len(t.b.p.Sample)+foldedKinds >= maxSamples || t.bytes+n > maxBytes-maxBytes/16 {
-		return false
-	}
-	t.bytes += n
-	for _, s := range fresh {
-		t.strings[s] = true
-	}
-	return true
+	return b.fits(s.stack, l.kind, l.class, l.lock, l.owner, l.waiter, l.root)
 }
 
-func (t *callTable) add(s *blame) {
+func (b *builder) addBlame(s *blame) {
 	l := s.labels
-	smp := &profile.Sample{Value: []int64{s.count, s.delays, s.ready}, Label: map[string][]string{"kind": {l.kind}, "lock_class": {l.class}}}
-	for _, label := range [][2]string{{"lock", l.lock}, {"waiter_group", l.waiter}, {"owner_group", l.owner}, {"root_group", l.root}} {
-		if label[1] != "" {
-			smp.Label[label[0]] = []string{label[1]}
-		}
-	}
-	for _, f := range slices.Backward(s.stack) {
-		smp.Location = append(smp.Location, t.location(f))
-	}
-	t.b.p.Sample = append(t.b.p.Sample, smp)
-}
-
-func (t *callTable) location(f contention.SampleFrame) *profile.Location {
-	if loc := t.calls[f]; loc != nil {
-		return loc
-	}
-	name := [2]string{f.Func, f.File}
-	if f.Aspect != "" {
-		name[1] = "\x00" + f.Aspect // no function is in such a file
-	}
-	fn := t.functions[name]
-	if fn == nil {
-		fn = &profile.Function{ID: uint64(len(t.functions) + 1), Name: f.Func, Filename: f.File}
-		if f.Aspect == "" {
-			fn.SystemName = f.Func
-		} else {
-			fn.Filename = f.Aspect // the system name stays empty, or pprof would demangle it
-		}
-		t.functions[name] = fn
-		t.b.p.Function = append(t.b.p.Function, fn)
-	}
-	loc := &profile.Location{ID: uint64(len(t.calls) + 1), Line: []profile.Line{{Function: fn, Line: int64(f.Line)}}}
-	if f.Aspect == "" {
-		loc.Mapping = t.b.code
-	}
-	t.calls[f] = loc
-	t.b.p.Location = append(t.b.p.Location, loc)
-	return loc
+	b.add([]int64{s.count, s.delays, s.ready}, s.stack, [2]string{"kind", l.kind}, [2]string{"lock_class", l.class},
+		[2]string{"lock", l.lock}, [2]string{"waiter_group", l.waiter}, [2]string{"owner_group", l.owner}, [2]string{"root_group", l.root})
 }
 
 // contentionComments tells what the profile shows, and its own warnings.

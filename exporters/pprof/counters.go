@@ -209,22 +209,17 @@ func (q *quanta) stops() []*stopSum {
 }
 
 func (q *quanta) build(opt CountersOptions) *profile.Profile {
-	b := &builder{
-		p: &profile.Profile{
-			SampleType: append([]*profile.ValueType{
-				{Type: "quanta", Unit: "count"},
-				{Type: "time", Unit: "nanoseconds"},
-			}, q.types...),
-			DefaultSampleType: "time",
-			PeriodType:        &profile.ValueType{Type: "wall", Unit: "nanoseconds"},
-			Period:            1,
-			DurationNanos:     int64(q.rec.Wall),
-			DocURL:            docURL,
-		},
-		code:   codeMapping(opt.File, opt.BuildID),
-		frames: map[frame]*profile.Location{},
-	}
-	b.p.Mapping = []*profile.Mapping{b.code}
+	b := newBuilder(&profile.Profile{
+		SampleType: append([]*profile.ValueType{
+			{Type: "quanta", Unit: "count"},
+			{Type: "time", Unit: "nanoseconds"},
+		}, q.types...),
+		DefaultSampleType: "time",
+		PeriodType:        &profile.ValueType{Type: "wall", Unit: "nanoseconds"},
+		Period:            1,
+		DurationNanos:     int64(q.rec.Wall),
+		DocURL:            docURL,
+	}, opt.File, opt.BuildID)
 	if !q.rec.Start.IsZero() {
 		b.p.TimeNanos = q.rec.Start.UnixNano()
 	}
@@ -247,9 +242,7 @@ func (q *quanta) samples(b *builder) {
 		}
 		kept++
 		name := cleanName(group.Name)
-		b.counted(s, []frame{fn, {"[group] " + name, "group"}}, map[string][]string{
-			"group": {orNone(name)}, "kind": {group.Kind.String()}, "ended": {s.ended.String()},
-		})
+		b.counted(s, []frame{{name: "[group] " + name, aspect: "group"}, fn}, [2]string{"group", orNone(name)}, [2]string{"kind", group.Kind.String()}, [2]string{"ended", s.ended.String()})
 	}
 	rest := &stopSum{sums: make([]float64, len(q.values))}
 	for _, s := range stops[kept:] {
@@ -264,7 +257,7 @@ func (q *quanta) samples(b *builder) {
 		name = "[no quanta]"
 	}
 	if kept < len(stops) || len(stops) == 0 {
-		b.counted(rest, []frame{{name, "others"}}, map[string][]string{"group": {name}, "kind": {"none"}, "ended": {"other"}})
+		b.counted(rest, []frame{{name: name, aspect: "others"}}, [2]string{"group", name}, [2]string{"kind", "none"}, [2]string{"ended", "other"})
 	}
 	if kept < len(stops) {
 		b.p.Comments = append(b.p.Comments, fmt.Sprintf("folded: %s with the shortest times are added up under [others]", format.Plural(len(stops)-kept, "sample", "samples")))
@@ -274,19 +267,16 @@ func (q *quanta) samples(b *builder) {
 // function is the frame of a function, which may not be known.
 func (q *quanta) function(fn int32) frame {
 	if fn == 0 {
-		return frame{"[not known]", "function"}
+		return frame{name: "[not known]", aspect: "function"}
 	}
-	return frame{cleanName(q.rec.Funcs[fn]), ""}
+	return frame{name: cleanName(q.rec.Funcs[fn])}
 }
 
-// counted adds a sample.
-func (b *builder) counted(s *stopSum, stack []frame, labels map[string][]string) {
-	sample := &profile.Sample{Value: []int64{s.quanta, s.time}, Label: labels}
+// counted adds a sample with a stack from the root.
+func (b *builder) counted(s *stopSum, stack []frame, labels ...[2]string) {
+	values := []int64{s.quanta, s.time}
 	for _, v := range s.sums {
-		sample.Value = append(sample.Value, int64(math.Round(max(-1<<62, min(v, 1<<62)))))
+		values = append(values, int64(math.Round(max(-1<<62, min(v, 1<<62)))))
 	}
-	for _, f := range stack {
-		sample.Location = append(sample.Location, b.location(f))
-	}
-	b.p.Sample = append(b.p.Sample, sample)
+	b.add(values, stack, labels...)
 }

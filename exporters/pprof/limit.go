@@ -44,27 +44,36 @@ func limit(g *bottle.Graph) (*bottle.Graph, []string) {
 	return folded, append([]string{fmt.Sprintf("folded: %d windows are too many for one profile; this is the whole", len(g.Windows))}, notes...)
 }
 
-// fits reports whether the profile of g is within the limits. It estimates the
+// fits reports whether the profile of g is within the limits, with one sample for each box and source. It estimates the
 // bytes from above: encoding the profile to know them takes longer than building it.
 func fits(g *bottle.Graph) bool {
+	samples, bytes := size(g)
+	return samples < maxSamples && bytes < maxBytes
+}
+
+// size returns the number of samples, without those of single call chains, and the bytes.
+func size(g *bottle.Graph) (samples, bytes int) {
 	graphs := g.Windows
 	if len(graphs) == 0 {
 		graphs = []*bottle.Graph{g}
 	}
-	samples, bytes := 0, 0
 	seen := map[string]bool{}
 	for _, g := range graphs {
 		samples += len(g.Boxes) + 1
 		for i := range g.Boxes {
-			if name := g.Boxes[i].Group; !seen[name] {
+			b := &g.Boxes[i]
+			if len(b.Stacks) > 0 {
+				samples += 3 // [not sampled], and [others] of two sources
+			}
+			if name := b.Group; !seen[name] {
 				seen[name] = true
 				bytes += 2 * min(len(name)+len("[group] "), 4*maxName) // as frame and as label
 			}
 		}
 	}
-	return samples < maxSamples && bytes+samples*sampleBytes < maxBytes
+	return samples, bytes + samples*sampleBytes
 }
 
 // sampleBytes bounds the encoded size of a sample with its location, function
 // and labels, without its strings: about 20 small integers and three of 9 bytes.
-const sampleBytes = 100
+const sampleBytes = 120

@@ -26,17 +26,19 @@
 //
 // and two ways to read it:
 //
-//	go tool pprof -top bottle.pb.gz                        # who takes the time: the shares; 100% is the wall time
+//	go tool pprof -top -cum bottle.pb.gz                   # who takes the time: the shares; 100% is the wall time
 //	go tool pprof -top -sample_index=running bottle.pb.gz  # 308% in all is a mean parallelism of 3.08
+//	go tool pprof -http=: bottle.pb.gz                     # the flame graph: the code of each box, as wide as its share
 //
-// Each box is one sample (one for each window when the graph has windows), and
-// the idle time is one of its own, [idle]. Stacks are short: below the frame of
-// the kind, such as [gc], which the program's own goroutines do not have, stands
-// the box: under its own name where that is a function, else as "[group] name".
-// What stands in brackets is not code: its file name tells what it is instead.
+// The root of each stack is a box, "[group] name". The call chains of its goroutines follow, if the graph has
+// them ([bottle.Options.Stacks]): the samples of a box sum to its share and to its running time. What has no call chain is
+// "[not sampled]"; the idle time is a sample of its own, "[idle]". Without call chains, as in a graph with windows or one that
+// was saved as JSON, a box is one sample. What stands in brackets is not code: its file name tells what it is instead.
 //
-// Samples carry the labels group and kind, and window_start (nanoseconds from
-// the beginning of the trace) in a graph with windows, so that
+// Samples carry the labels group, kind and source, and window_start (nanoseconds from
+// the beginning of the trace) in a graph with windows. The source is that of the call chain: "cpu samples" where a CPU profile
+// ran as well; "scheduling events" where the event that stopped the goroutine stands for the time before it; "not sampled" or
+// "none". So
 //
 //	go tool pprof -top -tagfocus=window_start=1s:2s bottle.pb.gz
 //	go tool pprof -http=: -tagroot=window_start bottle.pb.gz
@@ -44,7 +46,7 @@
 // show a phase, or phase by phase. Goroutine ids never become labels.
 //
 // Databases refuse large profiles. Write stays under 16,000 samples and 4 MB: it
-// folds the smallest boxes, or gives up the windows, and the profile's comments
+// folds the smallest boxes and call chains, or gives up the windows, and the profile's comments
 // (go tool pprof -comments) say what was done.
 //
 // Writing a graph of 12 boxes takes 0.4 ms, one of 300 boxes 2.5 ms, much of
@@ -79,7 +81,7 @@ type Options struct {
 func Profile(g *bottle.Graph, opt Options) (*profile.Profile, error) {
 	g, notes := limit(g)
 	p := build(g, opt)
-	p.Comments = append(comments(g), notes...)
+	p.Comments = append(p.Comments, notes...)
 	if err := p.CheckValid(); err != nil {
 		return nil, fmt.Errorf("pprof: building the profile: %w", err)
 	}

@@ -53,9 +53,9 @@ func ExampleProfile() {
 		fmt.Println(time.Duration(s.Value[0]), time.Duration(s.Value[1]), s.Location[0].Line[0].Function.Name)
 	}
 	// Output:
-	// 3s 12s example.com/sorter.(*Pool).worker
-	// 500ms 1s runtime.gcBgMarkWorker
-	// 1.5s 1.5s main.main
+	// 3s 12s [group] example.com/sorter.(*Pool).worker
+	// 500ms 1s [group] runtime.gcBgMarkWorker
+	// 1.5s 1.5s [group] main.main
 	// 500ms 0s [idle]
 }
 
@@ -99,32 +99,32 @@ func TestStacksAndLabels(t *testing.T) {
 		g    *bottle.Graph
 		want string
 	}{
-		{"functions are frames of code; kinds stand below", sorting(), `
-example.com/sorter.(*Pool).worker [example.com/sorter.(*Pool).worker] [application]: 3s, 12s
-[gc] (kind) > runtime.gcBgMarkWorker [runtime.gcBgMarkWorker] [gc]: 500ms, 1s
-main.main [main.main] [application]: 1.5s, 1.5s
+		{"boxes are the roots", sorting(), `
+[group] example.com/sorter.(*Pool).worker (group) [example.com/sorter.(*Pool).worker] [application]: 3s, 12s
+[group] runtime.gcBgMarkWorker (group) [runtime.gcBgMarkWorker] [gc]: 500ms, 1s
+[group] main.main (group) [main.main] [application]: 1.5s, 1.5s
 [idle] (idle) [[idle]] [idle]: 500ms, 0s
 `},
 		{"what was folded is no code", sorting().Top(1), `
-example.com/sorter.(*Pool).worker [example.com/sorter.(*Pool).worker] [application]: 3s, 12s
-[gc] (kind) > runtime.gcBgMarkWorker [runtime.gcBgMarkWorker] [gc]: 500ms, 1s
+[group] example.com/sorter.(*Pool).worker (group) [example.com/sorter.(*Pool).worker] [application]: 3s, 12s
+[group] runtime.gcBgMarkWorker (group) [runtime.gcBgMarkWorker] [gc]: 500ms, 1s
 [group] 2 others (group) [2 others] [application]: 1.5s, 1.5s
 [idle] (idle) [[idle]] [idle]: 500ms, 0s
 `},
-		{"other groupings have no frames of code", byCreator, `
+		{"so with other groupings", byCreator, `
 [group] example.com/sorter.(*Pool).worker (group) [example.com/sorter.(*Pool).worker] [application]: 3s, 12s
-[gc] (kind) > [group] runtime.gcBgMarkWorker (group) [runtime.gcBgMarkWorker] [gc]: 500ms, 1s
+[group] runtime.gcBgMarkWorker (group) [runtime.gcBgMarkWorker] [gc]: 500ms, 1s
 [group] main.main (group) [main.main] [application]: 1.5s, 1.5s
 [idle] (idle) [[idle]] [idle]: 500ms, 0s
 `},
 		{"goroutines get no label of their own", byGoroutine, `
 [group] worker 17 (group) [] [application]: 3s, 12s
-[gc] (kind) > [group] runtime.gcBgMarkWorker (group) [] [gc]: 500ms, 1s
+[group] runtime.gcBgMarkWorker (group) [] [gc]: 500ms, 1s
 [group] main.main (group) [] [application]: 1.5s, 1.5s
 [idle] (idle) [[idle]] [idle]: 500ms, 0s
 `},
 		{"windows are samples of their own, instead of the whole", windows, `
-main.main [main.main] [application] at 1s: 1s, 1s
+[group] main.main (group) [main.main] [application] at 1s: 1s, 1s
 [idle] (idle) [[idle]] [idle] at 2s: 1s, 0s
 `},
 		{"an empty graph still has a sample", &bottle.Graph{}, `
@@ -287,20 +287,19 @@ func TestGoToolPprof(t *testing.T) {
 		{"the shares are 100% of the wall time", sorting(), []string{"-top", "-unit=ms"}, []string{
 			"Type: share\n",
 			"Duration: 5.50s, Total samples = 5500ms (  100%)\n",
-			"3000ms 54.55% 54.55%     3000ms 54.55%  example.com/sorter.(*Pool).worker\n",
-			"1500ms 27.27% 81.82%     1500ms 27.27%  main.main\n",
-			" 500ms  9.09% 90.91%      500ms  9.09%  [idle]\n",
-			" 500ms  9.09%   100%      500ms  9.09%  runtime.gcBgMarkWorker\n",
-			"     0     0%   100%      500ms  9.09%  [gc]\n",
+			"3000ms 54.55% 54.55%     3000ms 54.55%  [group] example.com/sorter.(*Pool).worker\n",
+			"1500ms 27.27% 81.82%     1500ms 27.27%  [group] main.main\n",
+			" 500ms  9.09%   100%      500ms  9.09%  [idle]\n",
+			" 500ms  9.09% 90.91%      500ms  9.09%  [group] runtime.gcBgMarkWorker\n",
 		}},
 		{"running is the mean parallelism, 14.5 s in 5.5 s", sorting(), []string{"-top", "-unit=ms", "-sample_index=running"}, []string{
 			"Type: running\n",
 			"Duration: 5.50s, Total samples = 14500ms (263.64%)\n",
-			"12000ms 82.76% 82.76%    12000ms 82.76%  example.com/sorter.(*Pool).worker\n",
+			"12000ms 82.76% 82.76%    12000ms 82.76%  [group] example.com/sorter.(*Pool).worker\n",
 		}},
 		{"traces show stacks and labels", sorting(), []string{"-traces"}, []string{
-			"group:  runtime.gcBgMarkWorker\n", "kind:  gc\n",
-			"500ms   runtime.gcBgMarkWorker\n             [gc]\n",
+			"group:  runtime.gcBgMarkWorker\n", "kind:  gc\n", "source:  none\n",
+			"500ms   [group] runtime.gcBgMarkWorker\n",
 		}},
 		{"raw", sorting(), []string{"-raw"}, []string{
 			"PeriodType: wall nanoseconds\nPeriod: 1\n", "Samples:\nshare/nanoseconds[dflt] running/nanoseconds\n",
@@ -309,7 +308,7 @@ func TestGoToolPprof(t *testing.T) {
 		{"comments", sorting(), []string{"-comments"}, []string{"bottle graph by function, go1.26, GOMAXPROCS 4\nThe trace ends early.\n"}},
 		{"the focus on one window", windows, []string{"-top", "-unit=s", "-tagfocus=window_start=3s:5s"}, []string{
 			"Showing nodes accounting for 1.50s, 27.27% of 5.50s total\n", "[idle]\n"}},
-		{"a flame graph's first level can be the windows", windows, []string{"-traces", "-tagroot=window_start"}, []string{"4s   main.main\n             0\n", "1.50s   [idle]\n             4s\n"}},
+		{"a flame graph's first level can be the windows", windows, []string{"-traces", "-tagroot=window_start"}, []string{"4s   [group] main.main\n             0\n", "1.50s   [idle]\n             4s\n"}},
 		{"an empty graph", &bottle.Graph{}, []string{"-top"}, []string{"Type: share\n"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

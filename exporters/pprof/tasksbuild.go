@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
@@ -31,27 +30,23 @@ type taskSample struct {
 }
 
 func buildTasks(p *granularity.Profile, opt TasksOptions) *profile.Profile {
-	b := &builder{
-		p: &profile.Profile{
-			SampleType:        []*profile.ValueType{{Type: "tasks", Unit: "count"}, {Type: "cycles", Unit: "count"}, {Type: "time", Unit: "nanoseconds"}},
-			DefaultSampleType: "time",
-			PeriodType:        &profile.ValueType{Type: "wall", Unit: "nanoseconds"},
-			Period:            1,
-			DurationNanos:     int64(p.Wall),
-			DocURL:            docURL,
-			Comments:          tasksComments(p, opt),
-		},
-		code: codeMapping(opt.File, opt.BuildID),
-	}
-	b.p.Mapping = []*profile.Mapping{b.code}
+	b := newBuilder(&profile.Profile{
+		SampleType:        []*profile.ValueType{{Type: "tasks", Unit: "count"}, {Type: "cycles", Unit: "count"}, {Type: "time", Unit: "nanoseconds"}},
+		DefaultSampleType: "time",
+		PeriodType:        &profile.ValueType{Type: "wall", Unit: "nanoseconds"},
+		Period:            1,
+		DurationNanos:     int64(p.Wall),
+		DocURL:            docURL,
+		Comments:          tasksComments(p, opt),
+	}, opt.File, opt.BuildID)
+	b.samples = foldedKinds
 	if !p.Time.IsZero() {
 		b.p.TimeNanos = p.Time.UnixNano()
 	}
-	t := &callTable{b: b, functions: map[[2]string]*profile.Function{}, calls: map[contention.SampleFrame]*profile.Location{}, strings: map[string]bool{}}
 	rest, dropped := map[string]*taskSample{}, 0
 	for _, s := range taskSamples(p, opt) {
-		if t.fits(&s.blame) {
-			t.addTasks(s)
+		if b.fitsBlame(&s.blame) {
+			b.addTasks(s)
 			continue
 		}
 		dropped++
@@ -66,15 +61,15 @@ func buildTasks(p *granularity.Profile, opt TasksOptions) *profile.Profile {
 		r.time += s.time
 	}
 	for _, kind := range slices.Sorted(maps.Keys(rest)) {
-		t.addTasks(rest[kind])
+		b.addTasks(rest[kind])
 	}
 	if dropped > 0 {
 		b.p.Comments = append(b.p.Comments, fmt.Sprintf("folded: %s with the shortest times are added up under [others]", format.Plural(dropped, "sample", "samples")))
 	}
 	if len(b.p.Sample) == 0 { // a profile without samples is an error to some
-		none := &taskSample{blame: blame{stack: []contention.SampleFrame{{Frame: contention.Frame{Func: "[no tasks]"}, Aspect: "none"}}}}
+		none := &taskSample{blame: blame{stack: []frame{{name: "[no tasks]", aspect: "none"}}}}
 		none.labels = blameLabels{kind: "none", class: "[none]", lock: "unknown"}
-		t.addTasks(none)
+		b.addTasks(none)
 	}
 	return b.p
 }
@@ -108,11 +103,11 @@ func taskSamples(p *granularity.Profile, opt TasksOptions) (out []*taskSample) {
 }
 
 // taskStack is the stack of a class's tasks, root first.
-func taskStack(chain []granularity.Frame, class string) (stack []contention.SampleFrame) {
+func taskStack(chain []granularity.Frame, class string) (stack []frame) {
 	for _, f := range slices.Backward(chain) {
-		stack = append(stack, contention.SampleFrame{Frame: contention.Frame{Func: cleanName(f.Func), File: cleanName(f.File), Line: f.Line}})
+		stack = append(stack, frame{name: cleanName(f.Func), file: cleanName(f.File), line: f.Line})
 	}
-	return append(stack, contention.SampleFrame{Frame: contention.Frame{Func: "[class] " + orNone(cleanName(class))}, Aspect: "class"})
+	return append(stack, frame{name: "[class] " + orNone(cleanName(class)), aspect: "class"})
 }
 
 // nsPerCycle is the length of a cycle: by its frequency, or by the time on the processor of the class.
@@ -172,19 +167,10 @@ func power(d int) string {
 	return "1" + strings.Repeat("0", d%3) + [...]string{"ns", "µs", "ms", "s", "ks", "Ms", "Gs"}[d/3]
 }
 
-func (t *callTable) addTasks(s *taskSample) {
+func (b *builder) addTasks(s *taskSample) {
 	l := s.labels
-	smp := &profile.Sample{
-		Value: []int64{whole(s.tasks), whole(s.cycles), whole(s.time)},
-		Label: map[string][]string{"granularity": {l.kind}, "class": {l.class}, "diagnosis": {l.lock}},
-	}
-	if l.owner != "" {
-		smp.Label["pool"] = []string{l.owner}
-	}
-	for _, f := range slices.Backward(s.stack) {
-		smp.Location = append(smp.Location, t.location(f))
-	}
-	t.b.p.Sample = append(t.b.p.Sample, smp)
+	b.add([]int64{whole(s.tasks), whole(s.cycles), whole(s.time)}, s.stack,
+		[2]string{"granularity", l.kind}, [2]string{"class", l.class}, [2]string{"diagnosis", l.lock}, [2]string{"pool", l.owner})
 }
 
 // whole rounds to an integer that sums of few do not overflow.
