@@ -33,6 +33,7 @@ type Options struct {
 	// Workers is how many generations are decoded side by side, as in timeline.Options; 0 means up to 8. Each takes memory.
 	Workers int
 	// Bottle, Contention, Tasks and Speedup are the choices of the analyses; their Name, Progress and MaxMemory are not used.
+	// Generations outside of Bottle.From and To, and of Bottle.Part, are not decoded, so no analysis sees them.
 	Bottle     bottle.Options
 	Contention contention.TraceOptions
 	Tasks      granularity.TraceOptions
@@ -43,8 +44,7 @@ type Options struct {
 
 // pass returns the options of the pass.
 func (opt *Options) pass() timeline.Options {
-	part := timeline.Part{First: opt.Bottle.Part.First, Last: opt.Bottle.Part.Last}
-	return timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Workers: opt.Workers, Part: part}
+	return timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Workers: opt.Workers, Part: opt.Bottle.Reads()}
 }
 
 var errNoSpeedup = errors.New("no estimate of the speedup: Options.NoSpeedup is set")
@@ -62,8 +62,8 @@ type Report struct {
 	// Speedup is an estimate of the speedup stack; nil if there is none, and SpeedupErr then says why.
 	Speedup    *speedup.Stack
 	SpeedupErr error
-	// Ledger says where the capacity of the processors went, between Options.Bottle.From and To, and Verdict what
-	// limits the program. Only Analyze and AnalyzeRecorder make them.
+	// Ledger says where the capacity of the processors went, between Options.Bottle.From and To, and Verdict, which
+	// Bottle has as well, what limits the program. Only Analyze and AnalyzeRecorder make them.
 	Ledger  *ledger.Ledger
 	Verdict *diagnose.Verdict
 }
@@ -73,6 +73,10 @@ type analyses struct {
 	graph *bottle.Observer
 	waits *contention.TraceObserver
 	tasks *granularity.TraceObserver
+	// books and byFunction are for the verdict; nil if there is none. The verdict is about groups by function, in which the
+	// ledger books: byFunction is graph, or another one if that has other boxes.
+	books      *ledger.Observer
+	byFunction *bottle.Observer
 }
 
 func newAnalyses(opt *Options) *analyses {
@@ -83,19 +87,46 @@ func newAnalyses(opt *Options) *analyses {
 	}
 }
 
-// observers returns all that see the pass.
-func (a *analyses) observers(opt *Options) []timeline.Observer {
-	return append([]timeline.Observer{a.graph, a.waits, a.tasks}, opt.Observers...)
+// judge adds the observers of the verdict.
+func (a *analyses) judge(opt *Options) {
+	a.books = ledger.NewObserver(ledger.Options{From: opt.Bottle.From, To: opt.Bottle.To})
+	a.byFunction = a.graph
+	if opt.Bottle.Offered || opt.Bottle.Group.String() != bottle.ByFunction.String() {
+		a.byFunction = bottle.NewObserver(bottle.Options{From: opt.Bottle.From, To: opt.Bottle.To, Part: opt.Bottle.Part})
+	}
 }
 
-func (a *analyses) report(info *timeline.Info) *Report {
-	return &Report{Info: info, Bottle: a.graph.Graph(), Contention: a.waits.Profile(), Tasks: a.tasks.Profile()}
+// observers returns all that see the pass.
+func (a *analyses) observers(opt *Options) []timeline.Observer {
+	out := []timeline.Observer{a.graph, a.waits, a.tasks}
+	if a.books != nil {
+		out = append(out, a.books)
+	}
+	if a.byFunction != nil && a.byFunction != a.graph {
+		out = append(out, a.byFunction)
+	}
+	return append(out, opt.Observers...)
+}
+
+// report returns what the pass found, nil if there is nothing.
+func (a *analyses) report(info *timeline.Info, err error) (*Report, error) {
+	graph, err := a.graph.Result(info, err)
+	if graph == nil {
+		return nil, err
+	}
+	return &Report{Info: info, Bottle: graph, Contention: a.waits.Profile(), Tasks: a.tasks.Profile()}, err
 }
 
 // conclude adds the ledger, and what follows from all.
-func (r *Report) conclude(books *ledger.Observer) {
-	r.Ledger = books.Ledger()
-	r.Verdict = diagnose.New(diagnose.Results{Ledger: r.Ledger, Graph: r.Bottle, Contention: r.Contention})
+func (a *analyses) conclude(r *Report) {
+	r.Ledger = a.books.Ledger()
+	graph := r.Bottle
+	if a.byFunction != a.graph {
+		graph = a.byFunction.Graph()
+		graph.CPUs = r.Bottle.CPUs
+	}
+	r.Verdict = diagnose.New(diagnose.Results{Ledger: r.Ledger, Graph: graph, Contention: r.Contention})
+	r.Bottle.Verdict = r.Verdict
 }
 
 // maxKept bounds what Analyze keeps of a trace for the estimate of the speedup: some 16 million events.
@@ -110,21 +141,19 @@ const maxKept = 256 << 20
 // (a *[timeline.Error]) that says what is missing; the report is nil only if nothing could be read.
 func Analyze(ctx context.Context, r io.Reader, opt Options) (*Report, error) {
 	a := newAnalyses(&opt)
-	books := ledger.NewObserver(ledger.Options{From: opt.Bottle.From, To: opt.Bottle.To})
+	a.judge(&opt)
 	if opt.NoSpeedup {
-		info, err := timeline.Read(ctx, r, opt.pass(), append(a.observers(&opt), books)...)
-		if info.Generations == 0 {
-			return nil, err
+		report, err := a.report(timeline.Read(ctx, r, opt.pass(), a.observers(&opt)...))
+		if report != nil {
+			a.conclude(report)
+			report.SpeedupErr = errNoSpeedup
 		}
-		report := a.report(info)
-		report.conclude(books)
-		report.SpeedupErr = errNoSpeedup
 		return report, err
 	}
 	est := speedup.NewEstimator(opt.Speedup)
 	var estErr error
 	info, err := timeline.ReadTwice(ctx, r, opt.pass(), maxKept,
-		append(a.observers(&opt), est.First(), books),
+		append(a.observers(&opt), est.First()),
 		func(*timeline.Info) timeline.Second {
 			var second timeline.Observer
 			if second, estErr = est.Second(); estErr != nil {
@@ -132,16 +161,16 @@ func Analyze(ctx context.Context, r io.Reader, opt Options) (*Report, error) {
 			}
 			return timeline.Second{Observers: []timeline.Observer{second}}
 		})
-	if info.Generations == 0 {
+	if errors.Is(err, timeline.ErrTooLarge) {
+		estErr, err = fmt.Errorf("no estimate of the speedup: %w", err), nil
+	}
+	report, err := a.report(info, err)
+	if report == nil {
 		return nil, err
 	}
-	report := a.report(info)
-	report.conclude(books)
+	a.conclude(report)
 	if report.Speedup, report.SpeedupErr = est.Stack(info); estErr != nil {
 		report.SpeedupErr = estErr
-	}
-	if errors.Is(err, timeline.ErrTooLarge) {
-		report.SpeedupErr, err = fmt.Errorf("no estimate of the speedup: %w", err), nil
 	}
 	if report.Speedup == nil && report.SpeedupErr == nil {
 		report.SpeedupErr = errors.New("no estimate of the speedup: the trace could not be read to its end")

@@ -27,10 +27,10 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(report.Bottle.Sentence(nil))
+	fmt.Println(report.Verdict.Findings[0].Title)
 	fmt.Println("it waits for a", report.Contention.Waits[0].Kind)
 	// Output:
-	// 39% of the capacity of 2 processors was not used: 39% while proto/work.mutexWorker ran (894 ms at a parallelism of 1.22).
+	// The lock work.mutexWorker kept 39% of the capacity idle (293 waits, blocked for 2.3 s in all).
 	// it waits for a mutex
 }
 
@@ -53,6 +53,10 @@ func TestAnalyze(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if report.Bottle.Verdict == nil || report.Bottle.Verdict != report.Verdict {
+		t.Errorf("the graph's verdict is %p, and that of the report %p", report.Bottle.Verdict, report.Verdict)
+	}
+	g.Verdict = report.Verdict // which needs more than the graph
 	if got, want := asJSON(t, report.Bottle), asJSON(t, g); got != want {
 		t.Errorf("graph of the report:\n%s\nby itself:\n%s", got, want)
 	}

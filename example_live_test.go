@@ -10,7 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// A service analyzes itself all the time, and prints each minute where the capacity of the processors went.
+// A service analyzes itself all the time, and prints each minute what lost most of the capacity of its processors.
 func ExampleContinuous() {
 	live := bottleneck.NewContinuous(bottleneck.ContinuousOptions{Budget: 0.01})
 	if err := live.Start(); err != nil {
@@ -20,7 +20,9 @@ func ExampleContinuous() {
 
 	for range time.Tick(time.Minute) {
 		l := live.ReadReset()
-		fmt.Println(l.Bottle.Sentence(nil))
+		for _, loss := range l.Bottle.Neck() {
+			fmt.Println(loss.Lost, "lost while these ran:", loss.Boxes)
+		}
 		if d := l.Stream.Dropped; d.Generations > 0 {
 			fmt.Printf("%d of %d windows were dropped, of %v in all\n", d.Generations, d.Generations+l.Stream.Generations, d.Duration)
 		}

@@ -123,6 +123,7 @@ func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (report 
 		opt.Last = w.Window()
 	}
 	a := newAnalyses(&opt)
+	a.judge(&opt)
 	est := speedup.NewEstimator(opt.Speedup)
 	var info *timeline.Info
 	var estErr error
@@ -147,13 +148,12 @@ func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (report 
 				return s
 			})
 	}
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
-	case info.Generations == 0:
+	}
+	if report, err = a.report(info, err); report == nil {
 		return nil, err
 	}
-	report = a.report(info)
 	switch rec.(type) {
 	case *bottle.Recorder, *trace.FlightRecorder: // of this process
 		report.Bottle.CPUs = host.Processors()
@@ -161,6 +161,7 @@ func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (report 
 			w.CPUs = host.Processors()
 		}
 	}
+	a.conclude(report)
 	if opt.NoSpeedup {
 		report.SpeedupErr = errNoSpeedup
 	} else if report.Speedup, report.SpeedupErr = est.Stack(info); estErr != nil {

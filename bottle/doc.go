@@ -15,7 +15,7 @@
 //     a box of width 1 runs alone and stays as high as it is.
 //  3. What is tall and narrow is the neck of the bottle: while it ran, the other processors were not used.
 //     [Box.Lost] is how much of their time that is, share × (GOMAXPROCS − width), and [Graph.IdleLost] what was lost
-//     while nothing ran; together they are what was not used, exactly. Start with the largest ([Graph.Losses], [Graph.Sentence]):
+//     while nothing ran; together they are what was not used, exactly. Start with the largest ([Graph.Losses]):
 //     split that work, or let it run beside something else.
 //  4. The area of a box, height × width, is the time for which its goroutines ran; what they
 //     waited for meanwhile, and for how long, tells why a box is narrow.

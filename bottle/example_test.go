@@ -27,13 +27,15 @@ func ExampleReadFile() {
 		}
 		fmt.Printf("%v at width %.2f: %s, %d goroutines\n", b.Share.Round(ms), b.Parallelism, b.Group, b.Goroutines)
 	}
-	fmt.Println(g.Sentence(nil))
+	for _, l := range g.Neck() {
+		fmt.Printf("%.0f%% of the capacity was lost while %s ran\n", 100*float64(l.Lost)/float64(g.Capacity), l.Boxes[0].Group)
+	}
 	// Output:
 	// 1.404s of wall time, 1.56 of 2 processors in use
 	// 123ms at width 1.97: 9 others (gc), 33 goroutines
 	// 652ms at width 1.97: cmd/compile/internal/gc.compileFunctions.func3.1, 1371 goroutines
 	// 607ms at width 1.02: main.main, 1 goroutines
-	// 22% of the capacity of 2 processors was not used: 21% while main.main ran (607 ms at a parallelism of 1.02), 1% while others ran.
+	// 21% of the capacity was lost while main.main ran
 }
 
 // Windows show phases: a sequential one, two workers at full width, and in the end one that has more to do than the other.

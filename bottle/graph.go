@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // Kind tells what sort of goroutines a [Box] stands for.
@@ -57,6 +59,9 @@ type Graph struct {
 	Boxes []Box
 	// Warnings says in full sentences what limits the trust in the numbers.
 	Warnings []string
+	// Verdict is what limits the program, if the graph was made together with a ledger, as bottleneck.Analyze does; nil else, as for
+	// what [Merge] has added up. It is about the time of the graph, whatever the grouping.
+	Verdict *verdict.Verdict
 	// Windows holds one graph for each window, in order, when windows were asked for.
 	Windows []*Graph
 	// Instances is the number of programs that the graph is about, if [Merge] has added several; 0 is one.

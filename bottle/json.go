@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // The JSON form of a graph: one object, all times in nanoseconds.
@@ -17,14 +18,15 @@ import (
 //	 "offered":true, "group_by":"function", "warnings":[…],
 //	 "boxes":[{"group":…, "kind":"application", "starts":["sync.(*WaitGroup).Go.func1"], "goroutines":…, "share_ns":…, "share_error_ns":…, "running_ns":…, "lost_ns":…,
 //	           "parallelism":…, "self_parallelism":…, "runnable_ns":…, "waiting_ns":{"mutex":…}, "in_c_ns":…,
-//	           "waiting_sites":{"mutex":[{"function":"main.work", "file":…, "line":…, "ns":…}]}}]}
+//	           "waiting_sites":{"mutex":[{"function":"main.work", "file":…, "line":…, "ns":…}]}}],
+//	 "verdict":{…}}
 //
 // With "instances", times are summed over so many programs.
 // Σ share_ns + idle_ns == wall_ns. capacity_ns, idle_lost_ns and lost_ns are ns·processors, the integral of
 // GOMAXPROCS over time, and Σ lost_ns + idle_lost_ns == capacity_ns − Σ running_ns; capacity_ns is 0 where
 // GOMAXPROCS is not known. Without these fields, as in older files, they follow from gomaxprocs.
 // A self-parallelism that is not known is null, "offered" is left out when it is false, "instances" when it is one,
-// "cpus" when it is not known, "starts" when they are the name of the group, "in_c_ns" and "share_error_ns" when they are 0 and "waiting_sites" when there are none, as in windows; nothing
+// "cpus" when it is not known, "starts" when they are the name of the group, "verdict" when there is none, "in_c_ns" and "share_error_ns" when they are 0 and "waiting_sites" when there are none, as in windows; nothing
 // else is ever null or left out.
 // The pointers tell, when reading, a field that is missing from one that is 0.
 type graphJSON struct {
@@ -41,6 +43,8 @@ type graphJSON struct {
 	Instances int       `json:"instances,omitempty"` // only if there are several
 	Warnings  []string  `json:"warnings"`
 	Boxes     []boxJSON `json:"boxes"`
+
+	Verdict *verdict.Verdict `json:"verdict,omitempty"`
 }
 
 type boxJSON struct {
@@ -134,6 +138,7 @@ func (g *Graph) form() (*graphJSON, error) {
 		Instances: several(g.Instances),
 		Warnings:  append([]string{}, g.Warnings...), // [] instead of null
 		Boxes:     make([]boxJSON, len(g.Boxes)),
+		Verdict:   g.Verdict,
 	}
 	for i := range g.Boxes {
 		b := &g.Boxes[i]

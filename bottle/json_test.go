@@ -13,6 +13,8 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 func ExampleWriteJSON() {
@@ -64,8 +66,8 @@ func ExampleReadJSON() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(g.Sentence(nil))
-	// Output: 70% of the capacity of 2 processors was not used: 40% while nothing ran (idle for 400 ns), 30% while main.main ran (600 ns at a parallelism of 1.00).
+	fmt.Println(g.Capacity, g.Lost(), g.IdleLost)
+	// Output: 2µs 1.4µs 800ns
 }
 
 // full has a value in every field, and the odd ones: no waits, an unknown
@@ -80,6 +82,13 @@ func full() *bottle.Graph {
 			{Group: "", Kind: bottle.Tracer, Share: 100, Running: 100, Parallelism: 1, SelfParallelism: 1, Waiting: map[string]time.Duration{}},
 		},
 		Warnings: []string{"The trace ends early: <half> & half."},
+		Verdict: &verdict.Verdict{
+			Wall: 1000, Procs: 4, Capacity: 4000, Goroutines: 3,
+			Parts: []verdict.Part{{Name: "your code", Time: 2500, Share: .625}, {Name: "idle", Time: 1500, Share: .375}},
+			Findings: []verdict.Finding{{Kind: "serial", Title: "It is <serial>.", Where: []timeline.Place{{Func: "main.worker", File: "/src/main.go", Line: 12}},
+				Advice: "Divide it.", Lost: 1500, Share: .375, Gain: 1.6, Basis: "1500 of 4000", Rows: []int{1, 7}}},
+			Warnings: []string{"A row is missing."},
+		},
 	}
 	g.SetProcs(4)
 	return g
@@ -90,8 +99,8 @@ func same(t *testing.T, got, want *bottle.Graph) {
 	t.Helper()
 	normal := func(g *bottle.Graph) string {
 		c := *g
-		c.Windows, c.Boxes, c.Warnings = nil, nil, nil
-		s := fmt.Sprintf("%#v %q %d windows", c, g.Warnings, len(g.Windows))
+		c.Windows, c.Boxes, c.Warnings, c.Verdict = nil, nil, nil, nil
+		s := fmt.Sprintf("%#v %q %d windows %+v", c, g.Warnings, len(g.Windows), g.Verdict)
 		for _, b := range g.Boxes {
 			s += fmt.Sprintf("\n%#v", b) // maps print sorted
 		}
@@ -143,7 +152,10 @@ func TestJSONForm(t *testing.T) {
 	want := `{"wall_ns":1000,"idle_ns":100,"capacity_ns":4000,"idle_lost_ns":400,"gomaxprocs":4,"cpus":1.5,"go_version":"go1.26","start_ns":5000000000,"offered":true,"group_by":"creator",` +
 		`"warnings":["The trace ends early: <half> & half."],"boxes":[` +
 		`{"group":"main.worker","kind":"application","goroutines":3,"share_ns":500,"running_ns":1601,"lost_ns":399,"parallelism":3.202,"self_parallelism":0.3333333333333333,"runnable_ns":7,"waiting_ns":{"chan-receive":1152921504606846976,"mutex":12}},` +
-		`{"group":"2 others","kind":"gc","goroutines":2,"share_ns":300,"running_ns":600,"lost_ns":600,"parallelism":2,"self_parallelism":null,"runnable_ns":0,"waiting_ns":{}}]}`
+		`{"group":"2 others","kind":"gc","goroutines":2,"share_ns":300,"running_ns":600,"lost_ns":600,"parallelism":2,"self_parallelism":null,"runnable_ns":0,"waiting_ns":{}}],` +
+		`"verdict":{"wall":1000,"procs":4,"capacity":4000,"goroutines":3,"parts":[{"name":"your code","time":2500,"share":0.625},{"name":"idle","time":1500,"share":0.375}],` +
+		`"findings":[{"kind":"serial","title":"It is <serial>.","where":[{"func":"main.worker","file":"/src/main.go","line":12}],"advice":"Divide it.","lost":1500,"share":0.375,"gain":1.6,"basis":"1500 of 4000","rows":[1,7]}],` +
+		`"warnings":["A row is missing."]}}`
 	if string(data) != want {
 		t.Errorf("got  %s\nwant %s", data, want)
 	}
@@ -252,6 +264,8 @@ func TestReadJSONSaysWhatIsWrong(t *testing.T) {
 		{"a box without lost capacity", lost(`"capacity_ns":20,"idle_lost_ns":8`, box), `box 1 ("main.main"): lost_ns is missing`},
 		{"lost capacity above all that there is", lost(`"capacity_ns":20,"idle_lost_ns":8`, strings.Replace(box, `"share_ns"`, `"lost_ns":9223372036854775807,"share_ns"`, 1)), "lost_ns is out of range"},
 		{"lost capacity without capacity", lost(`"capacity_ns":0,"idle_lost_ns":0`, strings.Replace(box, `"share_ns"`, `"lost_ns":1,"share_ns"`, 1)), "lost_ns is 1, but capacity_ns is 0"},
+		{"parts of a verdict", `{"wall_ns":1,"idle_ns":1,"boxes":[],"verdict":{"wall":1,"capacity":4,"parts":[{"name":"idle","time":3,"share":0.75}]}}`, "the parts sum to 3 ns, and the capacity is 4 ns"},
+		{"a finding that says nothing", `{"wall_ns":1,"idle_ns":1,"boxes":[],"verdict":{"findings":[{"kind":"lock"}]}}`, "finding 1 has no title"},
 		{"negative cpus", `{"wall_ns":1,"idle_ns":1,"cpus":-1,"boxes":[]}`, "cpus is out of range: -1"},
 		{"end beyond all time", `{"wall_ns":9,"idle_ns":9,"start_ns":9223372036854775807,"boxes":[]}`, "start_ns is out of range"},
 		{"no share", with(`"share_ns":6,`, ``), `box 1 ("main.main"): share_ns is missing`},

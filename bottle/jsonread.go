@@ -94,6 +94,9 @@ func (g *Graph) setForm(form *graphJSON) error {
 	case form.Start < 0 || form.Start > math.MaxInt64-*form.Wall:
 		return fmt.Errorf("start_ns is out of range: %d", form.Start)
 	}
+	if err := form.Verdict.CheckValid(); err != nil {
+		return err
+	}
 	boxes := make([]Box, len(form.Boxes))
 	sum, spent := *form.Idle, int64(0)
 	for i := range form.Boxes {
@@ -131,6 +134,7 @@ func (g *Graph) setForm(form *graphJSON) error {
 		Instances: several(form.Instances),
 		Boxes:     boxes,
 		Warnings:  form.Warnings,
+		Verdict:   form.Verdict,
 	}
 	if form.Capacity == nil { // an older file
 		g.SetProcs(form.Procs)

@@ -2,15 +2,11 @@ package bottle
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
@@ -187,9 +183,6 @@ func (g *Graph) Neck() []Loss {
 	return slices.DeleteFunc(g.Losses(), func(l Loss) bool { return l.Lost < g.Capacity/20 })
 }
 
-// saturated reports whether less than 5% of the capacity was lost.
-func (g *Graph) saturated() bool { return g.Lost() <= 0 || g.Lost() < g.Capacity/20 }
-
 func (g *Graph) setCPUs(n float64) {
 	g.CPUs = n
 	for _, w := range g.Windows {
@@ -203,92 +196,17 @@ func (g *Graph) Oversubscribed() string {
 	return host.Oversubscribed(g.Procs, g.CPUs)
 }
 
-// Sentence says where the capacity of the processors went, such as
-//
-//	48% of the capacity of 4 processors was not used: 32% while main.reader ran (1.02 s at a parallelism of 1.12), 16% while nothing ran (idle).
-//
-// That GOMAXPROCS exceeds the processors of the machine comes first, in a sentence of its own. name returns
-// what a box is called; nil is its group as it is.
-func (g *Graph) Sentence(name func(*Box) string) string {
-	if name == nil {
-		name = func(b *Box) string { return format.Clean(b.Group) }
+// Sentences are what stands above the graph: those of its verdict, the most costly finding first. Without one, all that is said is
+// that the graph is of more processors than there were.
+func (g *Graph) Sentences() (out []string) {
+	if g.Verdict != nil {
+		for i := range g.Verdict.Findings {
+			out = append(out, g.Verdict.Findings[i].Title)
+		}
+		return out
 	}
 	if warning := g.Oversubscribed(); warning != "" {
-		return warning + " " + g.sentence(name)
+		return []string{warning}
 	}
-	return g.sentence(name)
-}
-
-func (g *Graph) sentence(name func(*Box) string) string {
-	mean := format.Parallelism(g.MeanParallelism())
-	of := host.Count(float64(g.Procs))
-	if g.Capacity != time.Duration(g.Procs)*g.Wall {
-		of = "the processors (up to " + strconv.Itoa(g.Procs) + ")"
-	}
-	used := format.Percent(g.running(), g.Capacity)
-	switch {
-	case g.Wall <= 0:
-		return "No time passed."
-	case g.running() == 0:
-		return "Nothing ran in this time."
-	case g.Capacity == 0:
-		return "GOMAXPROCS is not known, so the lost capacity is not known either: the mean parallelism is " + mean + "."
-	case g.Offered && g.saturated():
-		return "The program offers enough work for " + of + ": on average, " + mean + " goroutines were running or ready to run."
-	case g.Offered:
-		return "The program does not offer enough work for " + of + ": " + format.Percent(g.Lost(), g.Capacity) + " of the capacity was not asked for: " + g.where(name)
-	case g.Procs == 1 && g.Idle >= g.Wall/20:
-		return "With GOMAXPROCS 1, one goroutine runs at a time, and none can lack parallelism: for " + format.Percent(g.Idle, g.Wall) + " of the time none ran, as they waited or the scheduler switched between them."
-	case g.Procs == 1:
-		return "With GOMAXPROCS 1, one goroutine runs at a time, and none can lack parallelism: one ran for " + used + " of the time."
-	case g.saturated():
-		return "Goroutines were running for " + used + " of the capacity of " + of + ". " + notProgressing
-	}
-	s := format.Percent(g.Lost(), g.Capacity) + " of the capacity of " + of + " was not used: " + g.where(name)
-	if g.Lost() < g.Capacity/5 {
-		s += " " + notProgressing
-	}
-	return s
-}
-
-// notProgressing is what a graph cannot say where most of the capacity is used.
-const notProgressing = "Running is not progressing: false sharing, atomics, spinning, C code and other programs do not show in a trace."
-
-// where lists the largest losses. What they do not name is one sum.
-func (g *Graph) where(name func(*Box) string) string {
-	rest := g.Lost()
-	var parts []string
-	for _, l := range g.Losses() {
-		if len(parts) == 3 || len(parts) > 0 && l.Lost < g.Capacity/100 {
-			break
-		}
-		rest -= l.Lost
-		parts = append(parts, format.Percent(l.Lost, g.Capacity)+" while "+g.during(&l, name))
-	}
-	if rest >= g.Capacity/200 {
-		parts = append(parts, format.Percent(rest, g.Capacity)+" while others ran")
-	}
-	return strings.Join(parts, ", ") + "."
-}
-
-// during says what ran, for how long and how wide.
-func (g *Graph) during(l *Loss, name func(*Box) string) string {
-	if l.Idle() {
-		return "nothing ran (idle for " + format.Duration(g.Idle) + ")"
-	}
-	var sum Box
-	for _, b := range l.Boxes {
-		sum.Share += b.Share
-		sum.Running += b.Running
-		sum.exact += b.exact
-	}
-	what := "the garbage collector"
-	if b := l.Boxes[0]; len(l.Boxes) == 1 && b.Kind != GC {
-		what = name(b)
-	}
-	parallelism := "a parallelism"
-	if g.Offered {
-		parallelism = "an offered parallelism"
-	}
-	return fmt.Sprintf("%s ran (%s at %s of %s)", what, format.Duration(sum.Share), parallelism, format.Parallelism(sum.width()))
+	return nil
 }

@@ -3,12 +3,14 @@ package bottle
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 const ms = time.Millisecond
@@ -28,58 +30,19 @@ func graphOf(procs int, idle time.Duration, boxes ...Box) *Graph {
 	return g
 }
 
-func TestEverySentenceSaysTheCauseThatIsKnown(t *testing.T) {
-	offered := func(g *Graph) *Graph { g.Offered = true; return g }
-	on := func(cpus float64, g *Graph) *Graph { g.CPUs = cpus; return g }
-	gc := func(share time.Duration, p float64) Box {
-		return Box{Group: "GC (dedicated)", Kind: GC, Share: share, Parallelism: p}
+// A graph with a verdict has its sentences and no others; one without has none, but for more processors than there are.
+func TestSentencesAreThoseOfTheVerdict(t *testing.T) {
+	g := graphOf(4, 600*ms, Box{Group: "main.a", Share: 400 * ms, Parallelism: 1})
+	if got := g.Sentences(); got != nil {
+		t.Errorf("without a verdict: %q", got)
 	}
-	for _, c := range []struct {
-		cause string
-		g     *Graph
-		want  string
-	}{
-		{"empty trace", &Graph{Procs: 4}, "No time passed."},
-		{"nothing runs", graphOf(4, 100*ms), "Nothing ran in this time."},
-		{"GOMAXPROCS not known", graphOf(0, 10*ms, Box{Group: "main.a", Share: 10 * ms, Parallelism: 2}),
-			"GOMAXPROCS is not known, so the lost capacity is not known either: the mean parallelism is 1.00."},
-		{"serial part", graphOf(4, 0, Box{Group: "main.work", Share: 500 * ms, Parallelism: 4}, Box{Group: "main.read", Share: 500 * ms, Parallelism: 1}),
-			"38% of the capacity of 4 processors was not used: 38% while main.read ran (500 ms at a parallelism of 1.00)."},
-		{"one box a little narrower than half of the processors is no cliff", graphOf(2, 0, Box{Group: "main.a", Share: time.Second, Parallelism: 1.51}),
-			"25% of the capacity of 2 processors was not used: 25% while main.a ran (1 s at a parallelism of 1.51)."},
-		{"idle loses more than the box that is narrower", graphOf(4, 600*ms, Box{Group: "main.a", Share: 400 * ms, Parallelism: 1}),
-			"90% of the capacity of 4 processors was not used: 60% while nothing ran (idle for 600 ms), 30% while main.a ran (400 ms at a parallelism of 1.00)."},
-		{"the collector, of several boxes, loses more than any box", graphOf(4, 0, gc(300*ms, 1), Box{Group: "GC assist", Kind: GC, Share: 300 * ms, Parallelism: 3},
-			Box{Group: "main.a", Share: 400 * ms, Parallelism: 2}),
-			"50% of the capacity of 4 processors was not used: 30% while the garbage collector ran (600 ms at a parallelism of 2.00), 20% while main.a ran (400 ms at a parallelism of 2.00)."},
-		{"a stop of microseconds is not said first", graphOf(2, 10*ms, Box{Group: "main.a", Share: 90 * ms, Parallelism: 1.9},
-			Box{Group: "stop-the-world (start trace)", Kind: Tracer, Share: 6 * time.Microsecond, Parallelism: 1}),
-			"15% of the capacity of 2 processors was not used: 10% while nothing ran (idle for 10 ms), 4% while main.a ran (90 ms at a parallelism of 1.90). Running is not progressing: false sharing, atomics, spinning, C code and other programs do not show in a trace."},
-		{"many small ones", graphOf(2, 0, Box{Group: "a", Share: 10 * ms, Parallelism: 1}, Box{Group: "b", Share: 10 * ms, Parallelism: 1}, Box{Group: "c", Share: 10 * ms, Parallelism: 1},
-			Box{Group: "d", Share: 10 * ms, Parallelism: 1}, Box{Group: "e", Share: 10 * ms, Parallelism: 1}),
-			"50% of the capacity of 2 processors was not used: 10% while a ran (10 ms at a parallelism of 1.00), 10% while b ran (10 ms at a parallelism of 1.00), 10% while c ran (10 ms at a parallelism of 1.00), 20% while others ran."},
-		{"saturated", graphOf(8, 0, Box{Group: "main.spin", Share: time.Second, Parallelism: 7.9}),
-			"Goroutines were running for 99% of the capacity of 8 processors. Running is not progressing: false sharing, atomics, spinning, C code and other programs do not show in a trace."},
-		{"one processor", graphOf(1, 0, Box{Group: "main.a", Share: 100 * ms, Parallelism: 1}),
-			"With GOMAXPROCS 1, one goroutine runs at a time, and none can lack parallelism: one ran for 100% of the time."},
-		{"one processor, idle", graphOf(1, 60*ms, Box{Group: "main.a", Share: 40 * ms, Parallelism: 1}),
-			"With GOMAXPROCS 1, one goroutine runs at a time, and none can lack parallelism: for 60% of the time none ran, as they waited or the scheduler switched between them."},
-		{"GOMAXPROCS above the processors", on(2, graphOf(4, 0, Box{Group: "main.a", Share: time.Second, Parallelism: 4})),
-			"GOMAXPROCS is 4, but the machine or its control group gives the process 2 processors: goroutines that count as running may have waited for one. " +
-				"Goroutines were running for 100% of the capacity of 4 processors. Running is not progressing: false sharing, atomics, spinning, C code and other programs do not show in a trace."},
-		{"GOMAXPROCS above a quota", on(.5, graphOf(1, 0, Box{Group: "main.a", Share: time.Second, Parallelism: 1})),
-			"GOMAXPROCS is 1, but the machine or its control group gives the process 0.5 processors: goroutines that count as running may have waited for one. " +
-				"With GOMAXPROCS 1, one goroutine runs at a time, and none can lack parallelism: one ran for 100% of the time."},
-		{"GOMAXPROCS of the machine", on(4, graphOf(4, 0, Box{Group: "main.a", Share: time.Second, Parallelism: 2})),
-			"50% of the capacity of 4 processors was not used: 50% while main.a ran (1 s at a parallelism of 2.00)."},
-		{"offers too little", offered(graphOf(4, 0, Box{Group: "main.a", Share: time.Second, Parallelism: 3})),
-			"The program does not offer enough work for 4 processors: 25% of the capacity was not asked for: 25% while main.a ran (1 s at an offered parallelism of 3.00)."},
-		{"offers more than there is", offered(graphOf(4, 0, Box{Group: "main.a", Share: time.Second, Parallelism: 30})),
-			"The program offers enough work for 4 processors: on average, 30.00 goroutines were running or ready to run."},
-	} {
-		if got := c.g.Sentence(nil); got != c.want {
-			t.Errorf("%s:\n  %s\nwant\n  %s", c.cause, got, c.want)
-		}
+	g.CPUs = 2
+	if got := g.Sentences(); len(got) != 1 || !strings.HasPrefix(got[0], "GOMAXPROCS is 4, but the machine or its control group gives the process 2 processors") {
+		t.Errorf("of 4 processors where there are 2: %q", got)
+	}
+	g.Verdict = &verdict.Verdict{Findings: []verdict.Finding{{Title: "One."}, {Title: "Two."}}}
+	if got := g.Sentences(); !slices.Equal(got, []string{"One.", "Two."}) {
+		t.Errorf("with a verdict: %q", got)
 	}
 }
 

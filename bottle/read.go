@@ -18,8 +18,8 @@ import (
 // nil only if nothing could be read, or nothing that a graph can hold: shares are exact up to 39 hours.
 func ReadTrace(ctx context.Context, r io.Reader, opt Options) (*Graph, error) {
 	o := NewObserver(opt)
-	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Part: opt.part()}, o)
-	return o.result(info, err)
+	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Part: opt.Reads()}, o)
+	return o.Result(info, err)
 }
 
 // ReadFile returns the bottle graph of the execution trace in a file. See [ReadTrace].
@@ -28,11 +28,12 @@ func ReadFile(ctx context.Context, name string, opt Options) (*Graph, error) {
 		opt.Name = name
 	}
 	o := NewObserver(opt)
-	info, err := timeline.ReadFile(ctx, name, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Part: opt.part()}, o)
-	return o.result(info, err)
+	info, err := timeline.ReadFile(ctx, name, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Part: opt.Reads()}, o)
+	return o.Result(info, err)
 }
 
-func (o *Observer) result(info *timeline.Info, err error) (*Graph, error) {
+// Result returns the graph of a pass that gave info and err, with warnings of what is missing in the trace; nil and an error if there is none.
+func (o *Observer) Result(info *timeline.Info, err error) (*Graph, error) {
 	if info.Generations == 0 {
 		return nil, err
 	}
@@ -53,8 +54,8 @@ func (o *Observer) result(info *timeline.Info, err error) (*Graph, error) {
 	return g, err
 }
 
-// part is what has to be decoded. Where the grouping depends on more than names, what came before From counts, too.
-func (opt *Options) part() timeline.Part {
+// Reads returns what of the trace has to be decoded. Where the grouping depends on more than names, what came before From counts, too.
+func (opt *Options) Reads() timeline.Part {
 	p := timeline.Part{From: opt.From, To: opt.To, First: opt.Part.First, Last: opt.Part.Last}
 	if p.First > 1 || opt.Group.group != nil && !opt.Group.byName {
 		p.From = 0 // and times are from the beginning of generation First

@@ -75,7 +75,7 @@ func TestTracesCutOff(t *testing.T) {
 	for n := 0; n < len(whole); n += 1 + len(whole)/500 {
 		o := NewObserver(Options{Window: time.Second, Name: "cut.trace"})
 		info, terr := timeline.Read(context.Background(), bytes.NewReader(whole[:n]), timeline.Options{Name: "cut.trace"}, o)
-		g, err := o.result(info, terr)
+		g, err := o.Result(info, terr)
 		if err == nil {
 			t.Errorf("%d of %d bytes: no error", n, len(whole))
 			continue
@@ -173,7 +173,7 @@ func TestWarningsOfThePass(t *testing.T) {
 	d.o.version = 19
 	d.appear(app(1, "main.f"), timeline.Running, timeline.WaitNone)
 	d.at(100).end()
-	g, err := d.o.result(&timeline.Info{Generations: 1, Events: 1000, End: 100, Inconsistent: 3, Reordered: 4, Notes: []string{"A note."}}, nil)
+	g, err := d.o.Result(&timeline.Info{Generations: 1, Events: 1000, End: 100, Inconsistent: 3, Reordered: 4, Notes: []string{"A note."}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestTooLongForAGraph(t *testing.T) {
 			if warned := slices.Contains(own.Warnings, "The graph covers "+d.String()+": shares are right up to 39 hours only."); warned == ok {
 				t.Errorf("%v: the observer's own graph has the warnings %q", d, own.Warnings)
 			}
-			g, err := dr.o.result(&timeline.Info{Generations: 1, End: timeline.Time(d)}, broken)
+			g, err := dr.o.Result(&timeline.Info{Generations: 1, End: timeline.Time(d)}, broken)
 			if ok {
 				if g == nil || err != broken || g.Boxes[0].Share != d {
 					t.Errorf("%v: graph %v, error %v", d, g, err)

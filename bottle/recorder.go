@@ -171,7 +171,7 @@ func (r *Recorder) Snapshot(ctx context.Context) (g *Graph, err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if g, err = o.result(info, err); g == nil {
+	if g, err = o.Result(info, err); g == nil {
 		return nil, fmt.Errorf("bottle: snapshot: %w", err)
 	}
 	g.setCPUs(host.Processors())

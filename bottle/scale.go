@@ -13,7 +13,7 @@ import (
 func (g *Graph) Scale(n int) *Graph {
 	out := *g
 	k := time.Duration(n)
-	out.Windows = nil
+	out.Windows, out.Verdict = nil, nil
 	out.Wall *= k
 	out.Idle *= k
 	out.Capacity *= k

@@ -38,6 +38,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // Results are what the analyses of one pass found. All but Ledger may be nil.
@@ -47,8 +48,13 @@ type Results struct {
 	Contention *contention.Profile
 }
 
-// Kind is the sort of a finding.
-type Kind string
+// What a verdict consists of.
+type (
+	Verdict = verdict.Verdict
+	Finding = verdict.Finding
+	Part    = verdict.Part
+	Kind    = verdict.Kind
+)
 
 // The kinds.
 const (
@@ -79,46 +85,6 @@ const (
 	worthTelling      = 0.03
 	maxFindings       = 5
 )
-
-// Finding is a cause of lost capacity, or what else has to be said of a program.
-type Finding struct {
-	Kind Kind `json:"kind"`
-	// Title is a sentence, with a number.
-	Title string `json:"title"`
-	// Where are places in the program's own code, the most important first.
-	Where []ledger.Place `json:"where,omitempty"`
-	// Advice is what to do, a sentence or two; "" if nothing follows from the evidence.
-	Advice string `json:"advice,omitempty"`
-	// Lost is the capacity that it cost, in ns·processors, and Share its part of the capacity.
-	Lost  time.Duration `json:"lost"`
-	Share float64       `json:"share"`
-	// Gain is how many times as fast the program would be at best if nothing of Lost had been lost, and all
-	// else had been as it was; 0 if that cannot be told, and Basis then says why, else how it is computed.
-	Gain  float64 `json:"gain,omitempty"`
-	Basis string  `json:"basis,omitempty"`
-	// Rows are the rows of the ledger behind it, as indices, largest first.
-	Rows []int `json:"rows,omitempty"`
-}
-
-// Part is a part of the capacity, for the summary.
-type Part struct {
-	Name  string        `json:"name"`
-	Time  time.Duration `json:"time"` // ns·processors
-	Share float64       `json:"share"`
-}
-
-// Verdict is what limits a program.
-type Verdict struct {
-	Wall       time.Duration `json:"wall"`
-	Procs      int           `json:"procs"`
-	Capacity   time.Duration `json:"capacity"`
-	Goroutines int           `json:"goroutines,omitempty"`
-	// Parts sum to the capacity.
-	Parts []Part `json:"parts"`
-	// Findings are at most five, the most costly first; what has to be said before all others comes first.
-	Findings []Finding `json:"findings"`
-	Warnings []string  `json:"warnings,omitempty"`
-}
 
 // New makes the verdict.
 func New(r Results) *Verdict {

@@ -63,7 +63,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 			f.Where = d.places(top.Site)
 		}
 		f.Advice = "Make fewer, larger calls: buffer writes and reads."
-		f.without("the calls", "without the code around them")
+		without(&f, "the calls", "without the code around them")
 	case Blocking:
 		f.Title = fmt.Sprintf("Waiting for system calls at %s left %s of the capacity idle (%s).", short(c.place), lost, format.Plural(c.count, "call", "calls"))
 		f.Where = d.places(c.place)
@@ -206,12 +206,12 @@ func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 		}
 	}
 	if spinning > d.l.Capacity/20 {
-		f.without("the waits", "if goroutines spin for the lock, which may be up to "+format.Percent(spinning, d.l.Capacity)+" of the capacity")
+		without(f, "the waits", "if goroutines spin for the lock, which may be up to "+format.Percent(spinning, d.l.Capacity)+" of the capacity")
 	}
 }
 
 // without says that a repair can gain more than what was lost here, so that the gain is no bound.
-func (f *Finding) without(what, more string) {
+func without(f *Finding, what, more string) {
 	if f.Gain > 0 {
 		f.Basis = fmt.Sprintf("%.2f times as fast without %s; more %s", f.Gain, what, more)
 		f.Gain = 0
@@ -302,7 +302,7 @@ func (d *diagnosis) collector(f *Finding, c *cause, lost string) {
 	f.Where = d.places(site)
 	percent := func(t time.Duration) string { return format.Percent(t, d.l.Capacity) }
 	f.Title = fmt.Sprintf("The garbage collector took %s of the capacity: workers %s, assists %s, world stopped %s, waits for it %s.", lost, percent(workers), percent(assist), percent(stop), percent(wait))
-	f.without("the collector", "if the program allocates less")
+	without(f, "the collector", "if the program allocates less")
 	f.Advice = d.collectorAdvice()
 }
 

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/result"
@@ -19,7 +18,7 @@ var Columns = []result.Column[Row]{
 	{Name: "function", Title: "function", Unit: result.Func, Help: "the function that ran, or in which the goroutine that ended the gap had waited",
 		Value: func(r *Row) (result.Value, bool) { return text(r.Site.Func) }},
 	{Name: "line", Title: "line", Help: "where in that function",
-		Value: func(r *Row) (result.Value, bool) { return text(r.Site.line()) }},
+		Value: func(r *Row) (result.Value, bool) { return text(r.Site.Source()) }},
 	{Name: "group", Title: "goroutines", Unit: result.Func, Help: "the name of the goroutines that ran, or that ended the gap",
 		Value: func(r *Row) (result.Value, bool) { return text(r.Group) }},
 	{Name: "waker", Title: "woken by", Unit: result.Func, Help: "the name of the goroutines that ended the wait",
@@ -27,7 +26,7 @@ var Columns = []result.Column[Row]{
 	{Name: "waker_function", Title: "in", Unit: result.Func, Help: "the function in which they did",
 		Value: func(r *Row) (result.Value, bool) { return text(r.WakerSite.Func) }},
 	{Name: "waker_line", Title: "line", Help: "where in that function",
-		Value: func(r *Row) (result.Value, bool) { return text(r.WakerSite.line()) }},
+		Value: func(r *Row) (result.Value, bool) { return text(r.WakerSite.Source()) }},
 	{Name: "meanwhile", Title: "meanwhile", Unit: result.Func, Help: "the name of the goroutines that ran on other processors",
 		Value: func(r *Row) (result.Value, bool) { return text(r.Meanwhile) }},
 	{Name: "count", Title: "count", Unit: result.Count, Help: "how many slices of running, or gaps",
@@ -39,14 +38,6 @@ var Columns = []result.Column[Row]{
 }
 
 func text(s string) (result.Value, bool) { return result.Str(s), s != "" }
-
-// line returns "file.go:12", or "" if it is not known.
-func (p Place) line() string {
-	if p.File == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s:%d", format.Clean(p.File[strings.LastIndexAny(p.File, `/\`)+1:]), p.Line)
-}
 
 // Table returns the rows as a table.
 func (l *Ledger) Table() *result.Table {

@@ -53,6 +53,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // Category says what a processor did.
@@ -94,26 +95,8 @@ func (c Category) Empty() bool {
 	return c == Scheduler || c == WakeUp || c == Idle || c == Outside || c == NoWork
 }
 
-// Place is a place in the source. The zero value is a place that is not known.
-type Place struct {
-	Func string `json:"func,omitempty"`
-	File string `json:"file,omitempty"`
-	Line int    `json:"line,omitempty"`
-}
-
-// String returns the place as "main.work file.go:12", with the last element of the path, or "" if
-// it is not known.
-func (p Place) String() string {
-	name := format.Func(p.Func)
-	if line := p.line(); line != "" {
-		return name + " " + line
-	}
-	return name
-}
-
-func (p Place) compare(q Place) int {
-	return cmp.Or(strings.Compare(p.Func, q.Func), strings.Compare(p.File, q.File), cmp.Compare(p.Line, q.Line))
-}
+// Place is a place in the source.
+type Place = timeline.Place
 
 // Names that stand for goroutines in Row.Meanwhile.
 const (
@@ -183,8 +166,8 @@ func (r *Row) lost() time.Duration {
 }
 
 func (r *Row) compareKey(s *Row) int {
-	return cmp.Or(strings.Compare(string(r.Category), string(s.Category)), strings.Compare(r.Group, s.Group), r.Site.compare(s.Site),
-		strings.Compare(r.Wait, s.Wait), strings.Compare(r.Waker, s.Waker), r.WakerSite.compare(s.WakerSite), strings.Compare(r.Meanwhile, s.Meanwhile))
+	return cmp.Or(strings.Compare(string(r.Category), string(s.Category)), strings.Compare(r.Group, s.Group), r.Site.Compare(s.Site),
+		strings.Compare(r.Wait, s.Wait), strings.Compare(r.Waker, s.Waker), r.WakerSite.Compare(s.WakerSite), strings.Compare(r.Meanwhile, s.Meanwhile))
 }
 
 // Ledger says where the capacity of a program's processors went. Times are in ns·processors

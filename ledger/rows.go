@@ -388,7 +388,7 @@ func (o *Observer) divide(group who, sum *row, add func(*timeline.Frame, timelin
 		}
 	}
 	order.Stable(parts, func(a, b part) int {
-		return cmp.Or(cmp.Compare(b.n, a.n), placeOf(a.site).compare(placeOf(b.site)))
+		return cmp.Or(cmp.Compare(b.n, a.n), placeOf(a.site).Compare(placeOf(b.site)))
 	})
 	weights := make([]uint64, len(parts))
 	for i, p := range parts {
@@ -434,7 +434,7 @@ func placeOf(f *timeline.Frame) Place {
 	if f == nil {
 		return Place{}
 	}
-	return Place{f.Func, f.File, f.Line}
+	return Place{Func: f.Func, File: f.File, Line: f.Line}
 }
 
 func (o *Observer) warnings() (w []string) {

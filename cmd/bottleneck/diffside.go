@@ -130,8 +130,8 @@ func readSideTrace(ctx context.Context, in *input, r io.Reader, want diffKind, o
 			s.tasks.Diagnose()
 		}
 	default:
-		s.kind, opt.Name, opt.Progress = graphDiff, in.label, in.decoded
-		s.graph, err = bottle.ReadTrace(ctx, r, opt)
+		s.kind = graphDiff
+		s.graph, err = analyzeGraph(ctx, in, r, opt)
 	}
 	return s, err
 }

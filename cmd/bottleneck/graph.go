@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -168,9 +169,17 @@ func readGraph(ctx context.Context, std stdio, in *input, opt bottle.Options) (*
 		if holdsJSON(head) {
 			return readGraphJSON(r, in.label, opt)
 		}
-		opt.Name, opt.Progress = in.label, in.decoded
-		return bottle.ReadTrace(ctx, r, opt)
+		return analyzeGraph(ctx, in, r, opt)
 	})
+}
+
+// analyzeGraph makes the graph of a trace, with its verdict.
+func analyzeGraph(ctx context.Context, in *input, r io.Reader, opt bottle.Options) (*bottle.Graph, error) {
+	report, err := bn.Analyze(ctx, r, bn.Options{Name: in.label, Progress: in.decoded, NoSpeedup: true, Bottle: opt})
+	if report == nil {
+		return nil, err
+	}
+	return report.Bottle, err
 }
 
 // readGraphJSON reads a graph that was saved, or that a service sends.

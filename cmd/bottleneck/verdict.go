@@ -14,6 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 func init() {
@@ -118,7 +119,7 @@ var verdictMeasures = func() measures[*diagnosis] {
 	var ofLedger func(string) (measured[*diagnosis], bool, error)
 	ms.whole, ofLedger = ofTable(result.Heads(ledger.Columns), func(v *diagnosis) *result.Table { return v.report.Ledger.Table() })
 	ms.whole = append(ms.whole, measuring("wall", result.Duration, always(func(v *diagnosis) float64 { return float64(v.Wall) })))
-	_, ofFindings := ofTable(result.Heads(diagnose.Columns), func(v *diagnosis) *result.Table { return v.Table() })
+	_, ofFindings := ofTable(result.Heads(verdict.Columns), func(v *diagnosis) *result.Table { return v.Table() })
 	ms.part = func(name string) (measured[*diagnosis], bool, error) {
 		if word, _, _ := strings.Cut(name, "("); word == "lost" {
 			return ofFindings(name)
@@ -163,13 +164,12 @@ func runVerdict(ctx context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	opt.Bottle.Part = timeline.Part(a.part)
 	read := func(ctx context.Context, std stdio, in *input) (*diagnosis, error) {
 		return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*diagnosis, error) {
 			if holdsJSON(head) {
 				return nil, fmt.Errorf("%s is a saved result: a verdict needs the trace", in.label)
 			}
-			opt.Name, opt.Progress = in.label, in.decoded
+			opt.Name, opt.Progress, opt.Bottle.Part = in.label, in.decoded, timeline.Part(a.part)
 			report, err := bn.Analyze(ctx, r, opt)
 			if report == nil {
 				return nil, err

@@ -2,10 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"html"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 )
 
@@ -54,6 +58,45 @@ func TestVerdictFail(t *testing.T) {
 		}
 		if code == 1 && !strings.Contains(errs, "-fail: "+strings.FieldsFunc(tt.condition, func(r rune) bool { return r == '>' || r == '<' })[0]) {
 			t.Errorf("%s: %s", tt.condition, errs)
+		}
+	}
+}
+
+// There is one verdict on a recording: whatever shows it has the same findings, in the same words, also of a part of the trace,
+// by other groups and from a saved graph.
+func TestOneVerdictOnARecording(t *testing.T) {
+	parse := func(args ...string) (v *diagnose.Verdict) {
+		t.Helper()
+		r := bottleneck(args...)
+		if r.status != 0 {
+			t.Fatalf("%q: %s", args, r.err)
+		}
+		if err := json.Unmarshal([]byte(r.out), &v); err != nil {
+			t.Fatalf("%q: %v", args, err)
+		}
+		return v
+	}
+	for _, part := range [][]string{nil, {"-from", "50ms", "-to", "120ms"}} {
+		with := func(args ...string) []string { return append(append(args, part...), lockTrace) }
+		want := parse(with("verdict", "-format", "json")...)
+		for _, args := range [][]string{{}, {"-group", "start"}, {"-group", "goroutine"}, {"-offered"}} {
+			g, err := bottle.ReadJSON(strings.NewReader(bottleneck(with(append([]string{"graph", "-format", "json"}, args...)...)...).out))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(g.Verdict, want) {
+				t.Errorf("graph %q %q: %+v\nverdict: %+v", args, part, g.Verdict, want)
+			}
+		}
+		saved := filepath.Join(t.TempDir(), "graph.json")
+		bottleneck(with("graph", "-o", saved)...).want(t, exitOK, "", "")
+		words := func(s string) string { // of a text in lines, or of SVG
+			return strings.Join(strings.Fields(regexp.MustCompile("<[^>]*>").ReplaceAllString(html.UnescapeString(s), " ")), " ")
+		}
+		for _, args := range [][]string{with("verdict"), with("graph"), with("graph", "-format", "svg"), {"graph", saved}, {"graph", "-format", "svg", saved}} {
+			if out := words(bottleneck(args...).out); !strings.Contains(out, want.Findings[0].Title) {
+				t.Errorf("%q does not have %q:\n%s", args, want.Findings[0].Title, out)
+			}
 		}
 	}
 }

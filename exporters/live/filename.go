@@ -10,6 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // The names of source files in call chains are those of the machine that built the program, such as
@@ -123,5 +124,5 @@ func (t *trimmer) frames(of reflect.Type) bool {
 }
 
 func isFrame(of reflect.Type) bool {
-	return of == reflect.TypeFor[contention.Frame]() || of == reflect.TypeFor[granularity.Frame]() || of == reflect.TypeFor[bottle.Site]()
+	return of == reflect.TypeFor[contention.Frame]() || of == reflect.TypeFor[granularity.Frame]() || of == reflect.TypeFor[bottle.Site]() || of == reflect.TypeFor[timeline.Place]()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // mergesort is the graph of a program with four workers and one goroutine that merges.
@@ -21,6 +22,7 @@ func mergesort() *bottle.Graph {
 		},
 	}
 	g.SetProcs(4)
+	g.Verdict = &verdict.Verdict{Findings: []verdict.Finding{{Title: "While main.merge ran, the other processors had nothing to do: 21% of the capacity."}}} // of bottleneck.Analyze
 	return g
 }
 
@@ -36,7 +38,7 @@ func ExampleSVG() {
 		}
 	}
 	// Output:
-	// 900 ms in all. 29% of the capacity of 4 processors was not used: 21% while main.merge ran (260 ms at a parallelism of 1.10), 4%
+	// 900 ms in all. While main.merge ran, the other processors had nothing to do: 21% of the capacity.
 }
 
 // A graph with windows is drawn as a row of charts.

@@ -8,6 +8,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
+const maxHeading = 400 // in bytes: some three lines
+
 const axisRoom = 64.0 // left of a plot: title and labels of the time axis
 
 // title is the first line of the picture.
@@ -25,7 +27,7 @@ func (m *model) title() string {
 	return t
 }
 
-// sentence says how long it took and where the capacity went.
+// sentence says how long it took, and as much of the verdict as there is room for.
 func (m *model) sentence() string {
 	g := m.whole
 	if g.Wall <= 0 {
@@ -38,7 +40,14 @@ func (m *model) sentence() string {
 	if all, _ := g.InC(); all >= g.Wall/20 && all > 0 {
 		s += ", " + format.Duration(all) + " of goroutines in C code"
 	}
-	return s + ". " + m.verdict
+	s += "."
+	for i, sentence := range g.Sentences() {
+		if i > 0 && len(s)+len(sentence) > maxHeading {
+			break
+		}
+		s += " " + format.Clean(sentence)
+	}
+	return s
 }
 
 // axisTitle names the axis of parallelism.

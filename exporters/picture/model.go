@@ -29,8 +29,7 @@ type model struct {
 	folded  map[key]bool // groups that others were put into
 	never   int          // groups that never ran
 	// The neck is that of the graph as it was: folding would change it.
-	necks   map[key]bool // idle time is the zero key
-	verdict string       // where the capacity went
+	necks map[key]bool // idle time is the zero key
 }
 
 // key identifies a group over all windows.
@@ -72,7 +71,7 @@ func newModel(g *bottle.Graph, opt Options) *model {
 		m.merged = (m.count + opt.Panels - 1) / opt.Panels
 		m.windows = mergeWindows(m.windows, m.merged)
 	}
-	m.necks, m.verdict = neckOf(&whole), verdict(&whole)
+	m.necks = neckOf(&whole)
 	top := opt.Top
 	if top == 0 {
 		top = visible(&whole)
@@ -290,25 +289,6 @@ func neckOf(g *bottle.Graph) map[key]bool {
 		}
 	}
 	return out
-}
-
-// verdict says where the capacity went, with the names of the picture.
-func verdict(g *bottle.Graph) string {
-	names := make([]string, len(g.Boxes))
-	for i := range g.Boxes {
-		names[i] = g.Boxes[i].Group
-	}
-	if byFunction(g) {
-		names = format.Funcs(names)
-	}
-	return g.Sentence(func(b *bottle.Box) string {
-		for i := range g.Boxes {
-			if keyOf(&g.Boxes[i]) == keyOf(b) {
-				return clipName(label(names[i]))
-			}
-		}
-		return label(b.Group)
-	})
 }
 
 // byFunction reports whether groups are functions.

@@ -6,18 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// Sentence says where the capacity of the processors went, as [bottle.Graph.Sentence] does, such as
-//
-//	48% of the capacity of 4 processors was not used: 32% while main.reader ran (1.02 s at a parallelism of 1.12), 16% while nothing ran (idle for 320 ms).
-//
-// Names in it are shortened and safe to print; the text ends without a line feed.
-func Sentence(g *bottle.Graph) string { return newModel(g, -1, style{}).sentence() }
-
-// headline says what was measured and where the capacity went.
+// headline says what was measured, and the verdict.
 func headline(m *model, width int) string {
 	g := m.graph
 	what := "Bottle graph"
@@ -36,19 +28,15 @@ func headline(m *model, width int) string {
 	first := wrap(what+": "+strings.Join(parts, ", "), width, 0)
 	var b strings.Builder
 	b.WriteString(m.style.paintLines(bold, first) + "\n")
-	b.WriteString(wrap(m.sentence(), width, 0) + "\n")
+	b.WriteString(findings(g, m.style, width))
 	if all, _ := g.InC(); all > 0 && all >= g.Wall/20 {
 		b.WriteString(wrap(fmt.Sprintf("Goroutines were in C code for %s, which the scheduler does not see.", m.duration(all)), width, 0) + "\n")
 	}
 	return b.String()
 }
 
-func (m *model) sentence() string { return m.style.plain(m.graph.Sentence(m.short)) }
-
 // maxName is how many columns a name may take in running text.
 const maxName = 60
-
-func (m *model) short(b *bottle.Box) string { return m.style.fit(m.name(b), maxName) }
 
 func (m *model) duration(d time.Duration) string { return m.style.plain(format.Duration(d)) }
 

@@ -17,6 +17,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // sorting is a program on 4 processors that sorts in parallel (3 s at 4) after
@@ -65,8 +67,6 @@ func ExampleWrite() {
 	}
 	// Output:
 	// Bottle graph by function: 5.5 s, GOMAXPROCS 4, mean parallelism 2.64
-	// 34% of the capacity of 4 processors was not used: 20% while main.main ran (1.5 s at a parallelism of 1.00), 9%
-	//   while nothing ran (idle for 500 ms), 5% while the garbage collector ran (500 ms at a parallelism of 2.00).
 	//
 	//                             │
 	//                             │ ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ idle                    500 ms   9%
@@ -117,12 +117,6 @@ func ExampleCSV() {
 	// 2,4000000000,1500000000,[idle],idle,0,500000000,0,2000000000,0,,0,0,0,0,0,0,0
 }
 
-func ExampleSentence() {
-	fmt.Println(text.Sentence(sorting()))
-	// Output:
-	// 34% of the capacity of 4 processors was not used: 20% while main.main ran (1.5 s at a parallelism of 1.00), 9% while nothing ran (idle for 500 ms), 5% while the garbage collector ran (500 ms at a parallelism of 2.00).
-}
-
 func write(t testing.TB, g *bottle.Graph, opt text.Options) string {
 	t.Helper()
 	var buf bytes.Buffer
@@ -132,45 +126,24 @@ func write(t testing.TB, g *bottle.Graph, opt text.Options) string {
 	return buf.String()
 }
 
-func TestSentence(t *testing.T) {
-	const s = time.Second
-	box := func(name string, share, running time.Duration) bottle.Box {
-		return bottle.Box{Group: name, Kind: bottle.Application, Share: share, Running: running, Parallelism: float64(running) / float64(share)}
-	}
-	for _, c := range []struct {
-		name  string
-		procs int
-		boxes []bottle.Box // of 100 s, the rest idle
-		want  string
-	}{
-		{"nothing", 4, nil, "Nothing ran in this time."},
-		{"wide boxes only", 4, []bottle.Box{box("a", 50*s, 200*s), box("b", 20*s, 40*s)},
-			"40% of the capacity of 4 processors was not used: 30% while nothing ran (idle for 30 s), 10% while b ran (20 s at a parallelism of 2.00)."},
-		{"one narrow box", 4, []bottle.Box{box("a", 50*s, 200*s), box("b", 20*s, 30*s)},
-			"43% of the capacity of 4 processors was not used: 30% while nothing ran (idle for 30 s), 13% while b ran (20 s at a parallelism of 1.50)."},
-		{"one narrow box and a sliver", 4, []bottle.Box{box("b", 20*s, 30*s), box("c", s/10, s/10)},
-			"92% of the capacity of 4 processors was not used: 80% while nothing ran (idle for 79.9 s), 13% while b ran (20 s at a parallelism of 1.50)."},
-		{"two narrow boxes", 4, []bottle.Box{box("b", 20*s, 30*s), box("c", 30*s, 30*s)},
-			"85% of the capacity of 4 processors was not used: 50% while nothing ran (idle for 50 s), 23% while c ran (30 s at a parallelism of 1.00), 13% while b ran (20 s at a parallelism of 1.50)."},
-		{"three narrow boxes", 4, []bottle.Box{box("b", 20*s, 30*s), box("c", 30*s, 30*s), box("d", 9*s, 9*s)},
-			"83% of the capacity of 4 processors was not used: 41% while nothing ran (idle for 41 s), 23% while c ran (30 s at a parallelism of 1.00), 13% while b ran (20 s at a parallelism of 1.50), 7% while others ran."},
-		{"slivers only", 4, []bottle.Box{box("a", 50*s, 200*s), box("b", s, s)},
-			"50% of the capacity of 4 processors was not used: 49% while nothing ran (idle for 49 s), 1% while others ran."},
-		{"one processor", 1, []bottle.Box{box("a", 50*s, 50*s)},
-			"With GOMAXPROCS 1, one goroutine runs at a time, and none can lack parallelism: for 50% of the time none ran, as they waited or the scheduler switched between them."},
-		{"two processors", 2, []bottle.Box{box("a", 50*s, 80*s), box("b", 50*s, 70*s)},
-			"25% of the capacity of 2 processors was not used: 15% while b ran (50 s at a parallelism of 1.40), 10% while a ran (50 s at a parallelism of 1.60)."},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			g := &bottle.Graph{Wall: 100 * s, Idle: 100 * s, Procs: c.procs, Boxes: c.boxes}
-			for _, b := range c.boxes {
-				g.Idle -= b.Share
-			}
-			g.SetProcs(c.procs)
-			if got := text.Sentence(g); got != c.want {
-				t.Errorf("got  %s\nwant %s", got, c.want)
-			}
-		})
+// The sentences of the verdict stand above the graph, whole, with their places; without a verdict there are none.
+func TestVerdictStandsAboveTheGraph(t *testing.T) {
+	g := sorting()
+	bare := write(t, g, text.Options{Width: 80})
+	g.Verdict = &verdict.Verdict{Findings: []verdict.Finding{
+		{Title: "While main.main ran alone, the other processors had nothing to do: 20% of the capacity.", Where: []timeline.Place{{Func: "main.main", File: "/src/sorter/main.go", Line: 12}}},
+		{Title: "The collector took 5% of the capacity."},
+	}}
+	got := write(t, g, text.Options{Width: 80})
+	want := `Bottle graph by function: 5.5 s, GOMAXPROCS 4, mean parallelism 2.64
+1. While main.main ran alone, the other processors had nothing to do: 20% of the
+   capacity.
+   where main.main main.go:12
+2. The collector took 5% of the capacity.
+`
+	head, rest, _ := strings.Cut(bare, "\n")
+	if got != want+rest || !strings.HasPrefix(want, head+"\n") {
+		t.Errorf("with a verdict\n%s\nwithout\n%s", got, bare)
 	}
 }
 
@@ -180,7 +153,6 @@ func TestOffered(t *testing.T) {
 	out := write(t, g, text.Options{Width: 120})
 	for _, want := range []string{
 		"mean offered parallelism (running + runnable) 2.64\n",
-		"at an offered parallelism of 1.00)",
 		"  offered parallelism (running + runnable)\n", // caption of the axis
 		"all: goroutines running or runnable while the",
 		"0       offered parallelism", // scale of the windows
@@ -284,7 +256,7 @@ func TestHeights(t *testing.T) {
 	}}
 	out := write(t, g, text.Options{})
 	var eighths []int // of each box from the top
-	for _, line := range strings.Split(out[:strings.Index(out, "┌")], "\n")[3:] {
+	for _, line := range strings.Split(out[:strings.Index(out, "┌")], "\n")[2:] {
 		level := 0
 		for _, r := range line {
 			if r >= '▁' && r <= '█' {

@@ -153,7 +153,7 @@ func (t *topFrame) head() []string {
 	lines := []string{t.title()}
 	if t.v.Graph != nil {
 		lines = append(lines, t.fitLine(t.summary(), ""), t.fitLine(t.waiting(), ""))
-		lines = append(lines, t.fitLine(t.neck(), bold))
+		lines = append(lines, t.fitLine(t.finding(), bold))
 	}
 	if g := t.v.Graph; t.v.Note == "" && g != nil && len(g.Warnings) > 0 {
 		lines = append(lines, t.fitLine([]string{"Warning: " + g.Warnings[0]}, dim))
@@ -233,36 +233,15 @@ func (t *topFrame) summary() []string {
 	return parts
 }
 
-// neck says what lost most of the capacity.
-func (t *topFrame) neck() []string {
-	g := t.v.Graph
-	var parts []string
-	if w := g.Oversubscribed(); w != "" {
-		parts = append(parts, "GOMAXPROCS "+strconv.Itoa(g.Procs)+" of "+strconv.FormatFloat(g.CPUs, 'f', -1, 64)+" CPUs")
+// finding is the most costly finding, or what else stands above the graph.
+func (t *topFrame) finding() []string {
+	if s := t.v.Graph.Sentences(); len(s) > 0 {
+		return s[:1]
 	}
-	switch neck := g.Losses(); {
-	case g.Capacity == 0:
-		return append(parts, "lost capacity: not known, as GOMAXPROCS is not")
-	case g.Procs == 1:
-		return append(parts, "GOMAXPROCS 1: one goroutine runs at a time")
-	case len(g.Neck()) == 0:
-		return append(parts, "lost: "+t.m.lost(max(0, g.Lost()))+" of the capacity; running is not progressing")
-	default:
-		parts = append(parts, "* lost: "+t.m.lost(g.Lost())+" of the capacity")
-		for _, l := range neck[:min(4, len(neck))] {
-			switch {
-			case l.Lost < g.Capacity/100:
-			case l.Idle():
-				parts = append(parts, "idle "+t.m.lost(l.Lost))
-			case l.Boxes[0].Kind == bottle.GC:
-				parts = append(parts, "garbage collector "+t.m.lost(l.Lost))
-			default:
-				b := l.Boxes[0]
-				parts = append(parts, fmt.Sprintf("%s %s at %s", t.st.fit(t.m.name(b), 40), t.m.lost(l.Lost), t.m.parallelism(b.Parallelism)))
-			}
-		}
+	if t.v.Graph.Capacity == 0 {
+		return []string{"lost capacity: not known, as GOMAXPROCS is not"}
 	}
-	return parts
+	return []string{"* lost: " + t.m.lost(max(0, t.v.Graph.Lost())) + " of the capacity"}
 }
 
 // lockReasons are the reasons of being blocked that are waiting for locks.

@@ -43,7 +43,7 @@ func ExampleWriteTop() {
 	// bottleneck top: http://localhost:6060/debug/bottleneck/                                    14:03:22  every 1 s
 	// 5.5 s seen   mean parallelism 2.64   GOMAXPROCS 4   idle 9%
 	// waiting for locks: 2.36 goroutines   contentions 1,234/s   dropped nothing
-	// * lost: 34% of the capacity   main.main 20% at 1.00   idle 9%   garbage collector 5%
+	// * lost: 34% of the capacity
 	//
 	//   group                       share        %  lost   trend  parallel  running  runnable  blocked  blocked on
 	// * main.main                   █▌         18%   20%    ▼9.1      1.00     0.18         0     0.73  wait-group

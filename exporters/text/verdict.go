@@ -6,8 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bottleneck-go/bottleneck/diagnose"
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // capacityStyle is how a part of the capacity looks in the bar.
@@ -31,7 +32,7 @@ var capacityStyles = map[string]capacityStyle{
 
 // Verdict writes what limits a program: what the capacity went to, in a bar, and the findings. It has at
 // most 30 lines of 80 columns. The error is that of w.
-func Verdict(w io.Writer, v *diagnose.Verdict, opt Options) error {
+func Verdict(w io.Writer, v *verdict.Verdict, opt Options) error {
 	opt = opt.withDefaults()
 	width := min(opt.Width, 80)
 	st := style{colour: opt.Colour, ascii: opt.ASCII}
@@ -64,11 +65,35 @@ func Verdict(w io.Writer, v *diagnose.Verdict, opt Options) error {
 // verdictLines is how many lines a verdict has at most, without warnings.
 const verdictLines = 30
 
-// finding writes a finding; advice tells whether there is room for it.
-func finding(f *diagnose.Finding, number int, st style, width int, advice bool) string {
+// findings writes the sentences of a graph's verdict, with the places that they are about.
+func findings(g *bottle.Graph, st style, width int) string {
 	var b strings.Builder
+	if g.Verdict == nil {
+		for _, s := range g.Sentences() {
+			b.WriteString(wrap(st.clean(s), width, 0) + "\n")
+		}
+		return b.String()
+	}
+	for i := range g.Verdict.Findings {
+		f := &g.Verdict.Findings[i]
+		b.WriteString(numbered(f, i+1, st, width))
+		if where := placesOf(f); where != "" {
+			b.WriteString(labelled("where", st.clean(where), width))
+		}
+	}
+	return b.String()
+}
+
+// numbered is the sentence of a finding with its number.
+func numbered(f *verdict.Finding, number int, st style, width int) string {
 	head := strconv.Itoa(number) + ". "
-	b.WriteString("\n" + st.paint(bold, head+indent(wrap(st.clean(f.Title), width-len(head), 0), len(head)-2)) + "\n")
+	return st.paintLines(bold, head+indent(wrap(st.clean(f.Title), width-len(head), 0), len(head)-2)) + "\n"
+}
+
+// finding writes a finding; advice tells whether there is room for it.
+func finding(f *verdict.Finding, number int, st style, width int, advice bool) string {
+	var b strings.Builder
+	b.WriteString("\n" + numbered(f, number, st, width))
 	if where := placesOf(f); where != "" {
 		b.WriteString(labelled("where", st.clean(where), width))
 	}
@@ -82,7 +107,7 @@ func finding(f *diagnose.Finding, number int, st style, width int, advice bool) 
 }
 
 // capacityLine says what the capacity was.
-func capacityLine(v *diagnose.Verdict) string {
+func capacityLine(v *verdict.Verdict) string {
 	s := fmt.Sprintf("%s × %s", format.Duration(v.Wall), format.Plural(v.Procs, "processor", "processors"))
 	if v.Goroutines > 0 {
 		s += ", " + format.Plural(v.Goroutines, "goroutine", "goroutines")
@@ -91,7 +116,7 @@ func capacityLine(v *diagnose.Verdict) string {
 }
 
 // capacityBar draws the parts of the capacity as one bar, and names them below.
-func capacityBar(v *diagnose.Verdict, st style, width int) string {
+func capacityBar(v *verdict.Verdict, st style, width int) string {
 	var bar strings.Builder
 	drawn, sum := 0, 0.0
 	var parts []string
@@ -140,7 +165,7 @@ func labelled(label, s string, width int) string {
 }
 
 // placesOf lists the places of a finding.
-func placesOf(f *diagnose.Finding) string {
+func placesOf(f *verdict.Finding) string {
 	var out []string
 	for i := range f.Where {
 		if s := f.Where[i].String(); len(out) < 3 && (len(out) == 0 || out[len(out)-1] != s) {
@@ -151,7 +176,7 @@ func placesOf(f *diagnose.Finding) string {
 }
 
 // gainOf says what a finding would gain.
-func gainOf(f *diagnose.Finding) string {
+func gainOf(f *verdict.Finding) string {
 	if f.Gain > 0 {
 		return "at best " + strconv.FormatFloat(f.Gain, 'f', 2, 64) + " times as fast"
 	}
@@ -159,7 +184,7 @@ func gainOf(f *diagnose.Finding) string {
 }
 
 // VerdictMarkdown writes what limits a program for a comment on a pull request. The error is that of w.
-func VerdictMarkdown(w io.Writer, v *diagnose.Verdict) error {
+func VerdictMarkdown(w io.Writer, v *verdict.Verdict) error {
 	var b strings.Builder
 	b.WriteString("**" + strings.TrimSuffix(capacityLine(v), ":") + "**\n\n| capacity | |\n|---|---:|\n")
 	for _, p := range v.Parts {

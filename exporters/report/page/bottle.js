@@ -69,42 +69,12 @@ function drawBottle() {
 // inNeck tells whether a box is part of the neck of the graph that is shown; its colour is that of the whole recording.
 const inNeck = (b, g) => neckOf(g).some(l => l.boxes.includes(b));
 
-// drawLead says in a sentence where the capacity went; the words are those of bottle.Graph.Sentence.
+// drawLead says what is shown. What limits the program is at the top of the page.
 function drawLead(lead, g) {
-	fill(lead, D.bottle.oversubscribed ? [h("b", null, D.bottle.oversubscribed), " "] : null, `${duration(g.wall)} in all`, g !== D.bottle ? `, from ${duration(g.start)}` : "", ". ", verdict(g),
-		state.view.window < 0 ? stretchNote(coveredWindows(), "the graph has no windows") : null);
-}
-
-function verdict(g) {
-	const running = g.boxes.reduce((t, b) => t + b.running, 0), mean = g.wall > 0 ? running / g.wall : 0, lost = lostOf(g);
-	const of = g.capacity === g.procs * g.wall ? g.procs === 1 ? "1 processor" : `${g.procs} processors` : `the processors (up to ${g.procs})`;
-	const saturated = lost <= 0 || lost < g.capacity / 20, one = "With GOMAXPROCS 1, one goroutine runs at a time, and none can lack parallelism: ";
-	if (!(g.wall > 0)) return "No time passed.";
-	if (!running) return "Nothing ran in this time.";
-	if (!g.capacity) return `GOMAXPROCS is not known, so the lost capacity is not known either: the mean parallelism is ${two(mean)}.`;
-	if (D.bottle.offered && saturated) return `The program offers enough work for ${of}: on average, ${two(mean)} goroutines were running or ready to run.`;
-	if (D.bottle.offered) return [`The program does not offer enough work for ${of}: ${percent(lost, g.capacity)} of the capacity was not asked for: `, ...where(g, lost)];
-	if (g.procs === 1 && g.idle >= g.wall / 20) return `${one}for ${percent(g.idle, g.wall)} of the time none ran, as they waited or the scheduler switched between them.`;
-	if (g.procs === 1) return `${one}one ran for ${percent(running, g.capacity)} of the time.`;
-	const progress = "Running is not progressing: false sharing, atomics, spinning, C code and other programs do not show in a trace.";
-	if (saturated) return `Goroutines were running for ${percent(running, g.capacity)} of the capacity of ${of}. ${progress}`;
-	return [`${percent(lost, g.capacity)} of the capacity of ${of} was not used: `, ...where(g, lost), lost < g.capacity / 5 ? ` ${progress}` : ""];
-}
-
-// where lists the largest losses. What they do not name is one sum.
-function where(g, rest) {
-	const out = [];
-	let n = 0;
-	for (const l of lossesOf(g)) {
-		if (n === 3 || n > 0 && l.lost < g.capacity / 100) break;
-		rest -= l.lost;
-		const share = l.boxes.reduce((t, b) => t + b.share, 0), running = l.boxes.reduce((t, b) => t + b.running, 0), gc = l.boxes.length && D.groups[l.boxes[0].g].kind === "gc";
-		out.push(n++ ? ", " : "", `${percent(l.lost, g.capacity)} while `);
-		if (l.boxes.length) out.push(h("b", null, gc ? "the garbage collector" : groupTitle(l.boxes[0].g)), ` ran (${duration(share)} at ${D.bottle.offered ? "an offered" : "a"} parallelism of ${two(share > 0 ? running / share : 0)})`);
-		else out.push(h("b", null, "nothing ran"), ` (idle for ${duration(g.idle)})`);
-	}
-	if (rest >= g.capacity / 200) out.push(n ? ", " : "", `${percent(rest, g.capacity)} while others ran`);
-	return [...out, "."];
+	const running = g.boxes.reduce((t, b) => t + b.running, 0), facts = [`${duration(g.wall)} in all${g !== D.bottle ? `, from ${duration(g.start)}` : ""}`];
+	if (g.wall > 0) facts.push(`mean ${D.bottle.offered ? "offered " : ""}parallelism ${two(running / g.wall)}`);
+	if (g.capacity) facts.push(`${percent(lostOf(g), g.capacity)} of the capacity lost`);
+	fill(lead, facts.join(", ") + ".", state.view.window < 0 ? stretchNote(coveredWindows(), "the graph has no windows") : null);
 }
 
 const BAR = 24; // least height of a row of the table

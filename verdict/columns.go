@@ -1,4 +1,4 @@
-package diagnose
+package verdict
 
 import "github.com/bottleneck-go/bottleneck/result"
 

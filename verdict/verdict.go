@@ -1,0 +1,114 @@
+// Package verdict holds what limits a program, as data: where the capacity of its processors went, and the
+// findings. Package diagnose makes it of a trace, and everything that shows a recording shows this one. A graph that was saved
+// as JSON has it:
+//
+//	package main
+//
+//	import (
+//		"fmt"
+//		"log"
+//		"os"
+//
+//		"github.com/bottleneck-go/bottleneck/bottle"
+//	)
+//
+//	func main() {
+//		g, err := bottle.ReadJSON(os.Stdin)
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		if v := g.Verdict; v != nil {
+//			for _, f := range v.Findings {
+//				fmt.Println(f.Title, f.Where)
+//			}
+//		}
+//	}
+//
+// What was added up of several recordings has no verdict.
+package verdict
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Kind is the sort of a finding. Package diagnose lists the kinds.
+type Kind string
+
+// Finding is a cause of lost capacity, or what else has to be said of a program.
+type Finding struct {
+	Kind Kind `json:"kind"`
+	// Title is a sentence, with a number.
+	Title string `json:"title"`
+	// Where are places in the program's own code, the most important first.
+	Where []timeline.Place `json:"where,omitempty"`
+	// Advice is what to do, a sentence or two; "" if nothing follows from the evidence.
+	Advice string `json:"advice,omitempty"`
+	// Lost is the capacity that it cost, in ns·processors, and Share its part of the capacity.
+	Lost  time.Duration `json:"lost"`
+	Share float64       `json:"share"`
+	// Gain is how many times as fast the program would be at best if nothing of Lost had been lost, and all
+	// else had been as it was; 0 if that cannot be told, and Basis then says why, else how it is computed.
+	Gain  float64 `json:"gain,omitempty"`
+	Basis string  `json:"basis,omitempty"`
+	// Rows are the rows of the ledger behind it, as indices, largest first.
+	Rows []int `json:"rows,omitempty"`
+}
+
+// Part is a part of the capacity, for the summary.
+type Part struct {
+	Name  string        `json:"name"`
+	Time  time.Duration `json:"time"` // ns·processors
+	Share float64       `json:"share"`
+}
+
+// Verdict is what limits a program.
+type Verdict struct {
+	Wall       time.Duration `json:"wall"`
+	Procs      int           `json:"procs"`
+	Capacity   time.Duration `json:"capacity"`
+	Goroutines int           `json:"goroutines,omitempty"`
+	// Parts sum to the capacity.
+	Parts []Part `json:"parts"`
+	// Findings are at most five, the most costly first; what has to be said before all others comes first.
+	Findings []Finding `json:"findings"`
+	Warnings []string  `json:"warnings,omitempty"`
+}
+
+// CheckValid returns an error if the verdict contradicts itself. Nil is valid.
+func (v *Verdict) CheckValid() error {
+	if v == nil {
+		return nil
+	}
+	switch {
+	case v.Wall < 0 || v.Capacity < 0 || v.Procs < 0 || v.Goroutines < 0:
+		return errors.New("verdict: a total is negative")
+	case len(v.Findings) > maxRead || len(v.Parts) > maxRead:
+		return errors.New("verdict: too many findings or parts")
+	}
+	sum := time.Duration(0)
+	for _, p := range v.Parts {
+		if p.Time < 0 || p.Time > v.Capacity-sum || !(p.Share >= 0 && p.Share <= 1) {
+			return fmt.Errorf("verdict: part %q is not a part of the capacity", format.Clean(p.Name))
+		}
+		sum += p.Time
+	}
+	if sum != v.Capacity {
+		return fmt.Errorf("verdict: the parts sum to %d ns, and the capacity is %d ns", sum, v.Capacity)
+	}
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if f.Title == "" || !(f.Share >= 0 && f.Share <= 1) || !(f.Gain >= 0) || slices.ContainsFunc(f.Rows, func(row int) bool { return row < 0 }) {
+			return fmt.Errorf("verdict: finding %d has no title, or a number out of range", i+1)
+		}
+	}
+	return nil
+}
+
+// maxRead bounds what is read.
+const maxRead = 100
