@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -22,7 +23,7 @@ var roles = []role{paper, ink, muted, grid, axis, limit, shade}
 
 // styleSheet gives the classes their colours in both modes. Every rule is below
 // the root's class, so a page with the picture inside keeps its own look.
-func styleSheet() string {
+var styleSheet = sync.OnceValue(func() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".bottle-graph text{font-family:%s;font-variant-numeric:tabular-nums;white-space:pre}", fontStack)
 	b.WriteString(".bottle-graph .b{font-weight:700}")
@@ -36,7 +37,7 @@ func styleSheet() string {
 	rules(darkTheme)
 	b.WriteString("}")
 	return b.String()
-}
+})
 
 // writeSVG writes a scene as an SVG document.
 func writeSVG(w io.Writer, s *scene) error {

@@ -47,6 +47,8 @@ var styles = []string{"vendor/uPlot.min.css", "page.css", "controls.css", "chart
 type page struct {
 	head, tail    string // of the HTML, around the title and the body's data
 	script, style string
+	// The hashes of script and style, for the policy.
+	scriptHash, styleHash string
 }
 
 var thePage = sync.OnceValues(func() (*page, error) {
@@ -78,6 +80,8 @@ var thePage = sync.OnceValues(func() (*page, error) {
 			return nil, fmt.Errorf("report: a script or style would end too early")
 		}
 	}
+	p.scriptHash, p.styleHash = hashOf(p.script), hashOf(p.style)
+	p.tail = strings.Replace(p.tail, "{{script}}", p.script, 1)
 	return p, nil
 })
 
@@ -93,8 +97,7 @@ func concatenate(names []string) (string, error) {
 	return b.String(), nil
 }
 
-// policy is the content security policy: only the scripts and styles of the page, by their hashes. A served page may also
-// ask its server.
+// policy is the content security policy: only the scripts and styles with these hashes. A served page may also ask its server.
 func policy(scripts, styles []string, served bool) string {
 	var b strings.Builder
 	b.WriteString("default-src 'none'; base-uri 'none'; form-action 'none'; img-src data: blob:")
@@ -103,11 +106,11 @@ func policy(scripts, styles []string, served bool) string {
 	}
 	b.WriteString("; script-src")
 	for _, s := range scripts {
-		b.WriteString(" " + hashOf(s))
+		b.WriteString(" " + s)
 	}
 	b.WriteString("; style-src")
 	for _, s := range styles {
-		b.WriteString(" " + hashOf(s))
+		b.WriteString(" " + s)
 	}
 	return b.String()
 }
@@ -132,7 +135,11 @@ func writePage(w io.Writer, d *Data, form *pageData, served bool) error {
 	if err != nil {
 		return err
 	}
-	csp := policy([]string{p.script}, append([]string{p.style}, stillStyles...), served)
+	styles := []string{p.styleHash}
+	for _, style := range stillStyles {
+		styles = append(styles, hashOf(style))
+	}
+	csp := policy([]string{p.scriptHash}, styles, served)
 	head := strings.NewReplacer(
 		"{{policy}}", html.EscapeString(csp),
 		"{{icon}}", icon.Link,
@@ -140,8 +147,7 @@ func writePage(w io.Writer, d *Data, form *pageData, served bool) error {
 		"{{style}}", p.style,
 		"{{still}}", still,
 	).Replace(p.head)
-	tail := strings.Replace(p.tail, "{{script}}", p.script, 1)
-	for _, part := range []string{head, string(data), tail} {
+	for _, part := range []string{head, string(data), p.tail} {
 		if _, err := io.WriteString(w, part); err != nil {
 			return fmt.Errorf("report: writing the page: %w", err)
 		}
