@@ -67,7 +67,7 @@ func TestSoak(t *testing.T) {
 	}
 	others.Go(func() { k.scrape(ctx) })
 	others.Go(func() { k.probe(ctx) })
-	var frames bytes.Buffer
+	var frames tail
 	watch := exec.CommandContext(ctx, top, "top", s.debug)
 	watch.Stdout, watch.Stderr = &frames, &frames
 	if err := watch.Start(); err != nil {
@@ -85,8 +85,8 @@ func TestSoak(t *testing.T) {
 		t.Error(err)
 	}
 	k.verdict(t)
-	if *soakTime > 10*time.Second && !bytes.Contains(frames.Bytes(), []byte(" service.(*service).item ")) {
-		t.Errorf("top shows no group of the service:\n%.2000s", &frames)
+	if *soakTime > 10*time.Second && !bytes.Contains(frames.b, []byte(" service.(*service).item ")) {
+		t.Errorf("top shows no group of the service:\n%s", frames.b)
 	}
 	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -95,6 +95,16 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	t.Logf("%d goroutines before, %d after", before, runtime.NumGoroutine())
+}
+
+// tail keeps the last of what is written to it.
+type tail struct{ b []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	const most = 10_000
+	t.b = append(t.b, p...)
+	t.b = append(t.b[:0], t.b[max(0, len(t.b)-most):]...)
+	return len(p), nil
 }
 
 // soak is a service under observation.
