@@ -25,14 +25,17 @@ import (
 
 type diagnosis struct {
 	Results
-	l      *ledger.Ledger
-	boxes  map[string]*bottle.Box
-	code   map[string][]int              // by group: its rows of code, largest first
-	locks  map[ledger.Place]ledger.Place // union-find over places of locks
-	limits map[string]ledger.Place       // by group: where it waits at a semaphore
-	tiny   map[string]bool               // groups of many goroutines that hardly do anything
-	causes []*cause
-	byKey  map[key]*cause
+	l       *ledger.Ledger
+	boxes   map[string]*bottle.Box
+	code    map[string][]int              // by group: its rows of code, largest first
+	locks   map[ledger.Place]ledger.Place // union-find over places of locks
+	limits  map[string]ledger.Place       // by group: where it waits at a semaphore
+	limitAt map[ledger.Place]*limit
+	behalf  map[string]ledger.Place // by group of the standard library: see behalfOf
+	tiny    map[string]bool         // groups of many goroutines that hardly do anything
+	short   map[string]bool         // and that do so little that waiting for them may cost as much
+	causes  []*cause
+	byKey   map[key]*cause
 }
 
 // key identifies a cause.
@@ -45,18 +48,41 @@ type key struct {
 // cause is a cause, with the rows that it explains.
 type cause struct {
 	key
-	rows  []int
-	lost  time.Duration
-	count int64
+	rows   []int
+	lost   time.Duration
+	count  int64
+	inside []inside // of a limit
+}
+
+// causeOf returns the cause of a key, which is made if there is none.
+func (d *diagnosis) causeOf(k key) *cause {
+	c := d.byKey[k]
+	if c == nil {
+		c = &cause{key: k}
+		d.byKey[k] = c
+		d.causes = append(d.causes, c)
+	}
+	return c
+}
+
+// callers returns the callers of the place of a cause.
+func (c *cause) callers(d *diagnosis) []ledger.Place {
+	for _, i := range c.rows {
+		if r := &d.l.Rows[i]; r.Site == c.place && len(r.Callers) > 0 {
+			return r.Callers
+		}
+	}
+	return nil
 }
 
 func (d *diagnosis) index() {
 	d.boxes, d.code, d.locks, d.limits, d.byKey = map[string]*bottle.Box{}, map[string][]int{}, map[ledger.Place]ledger.Place{}, map[string]ledger.Place{}, map[key]*cause{}
-	d.tiny = map[string]bool{}
+	d.tiny, d.short = map[string]bool{}, map[string]bool{}
 	if d.Graph != nil {
 		for i := range d.Graph.Boxes {
 			if b := &d.Graph.Boxes[i]; b.Kind == bottle.Application {
 				d.boxes[b.Group] = b
+				d.short[b.Group] = b.Goroutines >= 1000 && b.Running < time.Duration(b.Goroutines)*shortRunning
 				d.tiny[b.Group] = d.l.Born >= 1000 && b.Goroutines >= 1000 && b.Running < time.Duration(b.Goroutines)*tinyRunning
 			}
 		}
@@ -103,24 +129,26 @@ func isLock(wait string) bool {
 	return wait == timeline.WaitMutex.String() || wait == timeline.WaitRWMutexReader.String() || wait == timeline.WaitRWMutexWriter.String()
 }
 
+// isChannel reports whether a wait is for a channel.
+func isChannel(wait string) bool {
+	return wait == timeline.WaitChanSend.String() || wait == timeline.WaitChanReceive.String() || wait == timeline.WaitSelect.String()
+}
+
 func (d *diagnosis) collect() {
+	d.findLimits()
 	for i := range d.l.Rows {
 		r := &d.l.Rows[i]
 		k, ok := d.keyOf(r)
 		if !ok {
 			continue
 		}
-		c := d.byKey[k]
-		if c == nil {
-			c = &cause{key: k}
-			d.byKey[k] = c
-			d.causes = append(d.causes, c)
-		}
+		c := d.causeOf(k)
 		c.rows = append(c.rows, i)
 		c.lost += r.Time
 		c.count += r.Count
 	}
 	d.mergeHeld()
+	d.mergeLimited()
 	d.mergeTurns()
 	d.mergeSites(Syscalls)
 	d.mergeSites(Network)
@@ -137,13 +165,7 @@ func (d *diagnosis) mergeTurns() {
 			if a.kind != Serial || b.kind != Serial || d.waitsFor(a, b) < a.lost/2 || d.waitsFor(b, a) < b.lost/2 || min(a.lost, b.lost) < max(a.lost, b.lost)/3 {
 				continue
 			}
-			k := key{kind: HandOver}
-			c := d.byKey[k]
-			if c == nil {
-				c = &cause{key: k}
-				d.byKey[k] = c
-				d.causes = append(d.causes, c)
-			}
+			c := d.causeOf(key{kind: HandOver})
 			for _, x := range []*cause{a, b} {
 				c.rows, c.lost, c.count = append(c.rows, x.rows...), c.lost+x.lost, c.count+x.count
 				x.rows, x.lost, x.kind = nil, 0, ""
@@ -249,18 +271,22 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Collector}, true
 	case w == timeline.WaitSemaphore.String():
 		return key{kind: Limit, place: r.Site}, true
+	case d.limitAt[r.Site] != nil && d.limitAt[r.Site].sort != workers && isChannel(w):
+		return key{kind: Limit, place: r.Site}, true
 	case w == timeline.WaitSleep.String():
 		return key{kind: Sleep, place: r.Site}, true
 	case w == timeline.WaitNetwork.String():
-		return key{kind: Network, place: ownOnly(d, r.Site)}, true
+		return key{kind: Network, place: d.ownOrBehalf(r)}, true
 	case w == timeline.WaitSyscall.String():
-		return key{kind: Blocking, place: r.Site}, true
-	case w == timeline.WaitCreated.String() && d.tiny[r.Group] && r.Category != ledger.Idle:
+		return key{kind: Blocking, place: d.behalfOf(r)}, true
+	case w == timeline.WaitCreated.String() && d.short[r.Group] && r.Category != ledger.Idle:
 		return key{kind: Tiny, name: r.Group}, true
 	case w == timeline.WaitC.String(), w == timeline.WaitCThread.String():
 		return key{kind: Cgo}, true
 	case r.Category == ledger.Outside:
-		return key{kind: Timer, place: r.Site}, true
+		return key{kind: Timer, place: d.behalfOf(r)}, true
+	case w == timeline.WaitYield.String():
+		return key{kind: Switching, place: r.Site}, true
 	case r.Category == ledger.Scheduler:
 		return key{kind: Switching}, true
 	case w == timeline.WaitCreated.String():
@@ -275,6 +301,8 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: NoWork}, true
 	case r.Meanwhile == ledger.Several:
 		return key{kind: Starved}, true
+	case r.Wait == timeline.WaitWaitGroup.String() && d.short[r.Meanwhile]:
+		return key{kind: Tiny, name: r.Meanwhile}, true
 	case r.Wait == timeline.WaitWaitGroup.String() && d.isGroup(r.Meanwhile):
 		return key{kind: Imbalance, place: r.Site, name: r.Meanwhile}, true
 	case strings.HasPrefix(r.Meanwhile, "GC ("):
@@ -290,6 +318,9 @@ const longCall = 100 * time.Microsecond
 // tinyRunning bounds the mean running time of goroutines that are too short: starting one, switching to it and
 // waiting for it takes a microsecond or so.
 const tinyRunning = 5 * time.Microsecond
+
+// shortRunning bounds the mean running time of goroutines for which waiting, on other processors, takes as long.
+const shortRunning = 25 * time.Microsecond
 
 // idleWorkers mark for the collector on processors that have nothing else to do.
 const idleWorkers = "GC (idle)"

@@ -142,6 +142,28 @@ func ratio(a, b time.Duration) float64 {
 	return float64(a) / float64(b)
 }
 
+// weight is what findings are ranked by. Goroutines that are too short make work for the collector, the scheduler and
+// those that wait for them, which shows as other findings, so they come before these.
+func (f *Finding) weight() time.Duration {
+	if f.Kind == Tiny && f.Share >= 0.1 {
+		return 1 << 62
+	}
+	return f.Lost
+}
+
+// split moves what costs nothing, but is certain, to the front: goroutines that never end, and a single processor
+// for which others wait.
+func split(first, last []Finding) (before, after []Finding) {
+	for _, f := range last {
+		if f.Kind == Leak || f.Kind == OneProc {
+			first = append(first, f)
+		} else {
+			after = append(after, f)
+		}
+	}
+	return first, after
+}
+
 // findings ranks what was collected.
 func (d *diagnosis) findings() []Finding {
 	first := d.before()
@@ -153,9 +175,9 @@ func (d *diagnosis) findings() []Finding {
 		}
 	}
 	order.Stable(costly, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(b.Lost, a.Lost), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Title, b.Title))
+		return cmp.Or(cmp.Compare(b.weight(), a.weight()), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Title, b.Title))
 	})
-	last := d.after(costly)
+	first, last := split(first, d.after(costly))
 	room := max(maxFindings-len(first)-len(last), 0)
 	costly = costly[:min(len(costly), room)]
 	if n := len(last); n > 0 && last[n-1].Kind == Saturated && (len(costly) == 0 || costly[0].Share < 0.1) {

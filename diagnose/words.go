@@ -33,9 +33,10 @@ func (d *diagnosis) finding(c *cause) Finding {
 		d.serial(&f, c, lost)
 	case Imbalance:
 		f.Title = fmt.Sprintf("Uneven work: %s of the capacity was idle while the last of the %s %s ran.", lost, format.Count(d.boxes[c.name].Goroutines), format.Func(c.name))
-		f.Where = d.places(c.place)
+		f.Where = d.from(c.place, c.callers(d))
+		f.Where = f.Where[:min(len(f.Where), 1)]
 		if hot, ok := d.hot(c.name); ok {
-			f.Where = append(f.Where, hot)
+			f.Where = append(f.Where, d.from(hot, d.callersOf(c.name, hot))...)
 		}
 		f.Advice = "Divide the work into more, smaller pieces, or let goroutines that are done take over."
 	case Starved:
@@ -45,9 +46,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 	case Lock:
 		d.lock(&f, c, lost)
 	case Limit:
-		f.Title = fmt.Sprintf("A limit at %s kept %s of the capacity idle.", short(c.place), lost)
-		f.Where = d.places(c.place)
-		f.Advice = fmt.Sprintf("Raise the limit (there are %s).", format.Plural(d.l.Procs, "processor", "processors"))
+		d.limited(&f, c, lost)
 	case HandOver:
 		d.handOver(&f, c, lost)
 	case Collector:
@@ -65,26 +64,22 @@ func (d *diagnosis) finding(c *cause) Finding {
 		f.Advice = "Make fewer, larger calls: buffer writes and reads."
 		without(&f, "the calls", "without the code around them")
 	case Blocking:
-		f.Title = fmt.Sprintf("Waiting for system calls at %s left %s of the capacity idle (%s).", short(c.place), lost, format.Plural(c.count, "call", "calls"))
-		f.Where = d.places(c.place)
+		at, where := d.outside(c)
+		f.Title = fmt.Sprintf("Waiting for system calls at %s left %s of the capacity idle (%s%s).", at, lost, format.Plural(c.count, "call", "calls"), d.atOnce(c))
+		f.Where = where
 		f.Advice = "Have more of them under way at a time, or fewer (fsync, small reads)."
 	case Sleep:
-		f.Title = fmt.Sprintf("Sleeping at %s left %s of the capacity idle (%s).", short(c.place), lost, format.Plural(c.count, "time", "times"))
-		f.Where = d.places(c.place)
+		at, where := d.outside(c)
+		f.Title = fmt.Sprintf("Sleeping at %s left %s of the capacity idle (%s%s).", at, lost, format.Plural(c.count, "time", "times"), d.atOnce(c))
+		f.Where = where
 		f.Advice = "Wait for what is expected instead of sleeping, if the program has work to do."
 	case Timer:
-		f.Title = fmt.Sprintf("Waiting for a timer at %s left %s of the capacity idle (%s).", short(c.place), lost, format.Plural(c.count, "time", "times"))
-		f.Where = d.places(c.place)
+		at, where := d.outside(c)
+		f.Title = fmt.Sprintf("Waiting for a timer at %s left %s of the capacity idle (%s%s).", at, lost, format.Plural(c.count, "time", "times"), d.atOnce(c))
+		f.Where = where
 		f.Advice = "A ticker, a timer or a rate limiter sets the pace there, not the processors."
 	case Network:
-		f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle (%s).", lost, format.Plural(c.count, "time", "times"))
-		f.Where = d.places(c.place)
-		if c.name == severalPlaces {
-			f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle (%s), most at %s.", lost, format.Plural(c.count, "time", "times"), d.mostPlaces(&f, c))
-		} else if c.place != (ledger.Place{}) {
-			f.Title = fmt.Sprintf("Waiting for the network at %s left %s of the capacity idle (%s).", short(c.place), lost, format.Plural(c.count, "time", "times"))
-		}
-		f.Advice = "Others set the pace: have more requests under way at a time, or look at the other side."
+		d.network(&f, c, lost)
 	case Cgo:
 		f.Title = fmt.Sprintf("Waiting for C code left %s of the capacity idle.", lost)
 		f.Where = d.places(top.Site)
@@ -93,11 +88,17 @@ func (d *diagnosis) finding(c *cause) Finding {
 	case Runtime:
 		f.Title = fmt.Sprintf("The runtime took %s of the capacity besides the collector.", lost)
 	case Switching:
+		if c.place != (ledger.Place{}) {
+			f.Title = fmt.Sprintf("Yielding at %s took %s of the capacity, from one goroutine to the next (%s).", short(c.place), lost, format.Plural(c.count, "time", "times"))
+			f.Where = d.from(c.place, c.callers(d))
+			f.Advice = "Wait for what is expected (a channel, a sync.Cond) instead of asking for it again and again."
+			break
+		}
 		f.Title = fmt.Sprintf("The scheduler took %s of the capacity, from one goroutine to the next (%s).", lost, format.Plural(c.count, "time", "times"))
 		f.Where = d.places(top.Site)
 		f.Advice = "Have goroutines do more before they wait."
 	case Tiny:
-		d.tinyGoroutines(&f, c.name, fmt.Sprintf("; %s of the capacity went to starting them", lost))
+		d.tinyGoroutines(&f, c.name, fmt.Sprintf("; %s of the capacity went to starting them and waiting for them", lost))
 		f.Where = d.places(top.Site)
 	case NoWork:
 		f.Title = fmt.Sprintf("Nothing ran for %s of the capacity, to the end of the trace.", lost)
@@ -138,6 +139,68 @@ func (d *diagnosis) most(c *cause, n int, nameOf func(*ledger.Row) string) (list
 	return strings.Join(out, " and "), rows
 }
 
+// atOnce says how many goroutines waited at a time, if it was more than one.
+func (d *diagnosis) atOnce(c *cause) string {
+	if n := d.atATime(c); n >= 1.5 {
+		return ", " + format.Parallelism(n) + " at a time"
+	}
+	return ""
+}
+
+// network says which connection is waited for.
+func (d *diagnosis) network(f *Finding, c *cause, lost string) {
+	times := format.Plural(c.count, "time", "times") + d.atOnce(c)
+	f.Advice = "Others set the pace: have more requests under way at a time, or look at the other side."
+	switch {
+	case d.forRequests(c):
+		f.Kind = NoWork
+		f.Title = fmt.Sprintf("Nothing to do for %s of the capacity: all waited until requests came from the network (%s).", lost, times)
+		f.Advice, f.Gain, f.Basis = "", 0, ""
+	case c.name == severalPlaces:
+		f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle (%s), most at %s.", lost, times, d.mostPlaces(f, c))
+	case c.place == ledger.Place{}:
+		f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle (%s).", lost, times)
+	default:
+		at, where := d.outside(c)
+		f.Where = where
+		f.Title = fmt.Sprintf("Waiting for the network at %s left %s of the capacity idle (%s).", at, lost, times)
+		if d.throughFile(c) {
+			f.Title = fmt.Sprintf("Waiting for a pipe or a device at %s left %s of the capacity idle (%s).", at, lost, times)
+			f.Advice = "The other end sets the pace."
+		}
+	}
+}
+
+// forRequests reports whether most of a cause was a server's waiting for clients.
+func (d *diagnosis) forRequests(c *cause) bool {
+	var waited time.Duration
+	for _, i := range c.rows {
+		r := &d.l.Rows[i]
+		switch {
+		case strings.HasPrefix(r.Site.Func, "net/http.(*connReader)."), strings.HasPrefix(r.Site.Func, "net/http.(*conn)."), strings.HasPrefix(r.Site.Func, "net/http.(*Server)."),
+			strings.HasPrefix(r.Site.Func, "net/http.(*http2serverConn)."), d.waitsIn(r.Site, contention.NetworkKind, "net.(*netFD).accept"):
+			waited += r.Time
+		}
+	}
+	return waited*10 > c.lost*9
+}
+
+// throughFile reports whether a cause is the waiting for a file, such as a pipe, which goes through the network poller.
+func (d *diagnosis) throughFile(c *cause) bool {
+	return d.waitsIn(c.place, contention.NetworkKind, "os.(*File).")
+}
+
+// waitsIn reports whether goroutines that wait at a place do so in a function.
+func (d *diagnosis) waitsIn(p ledger.Place, kind contention.Kind, fn string) bool {
+	if d.Contention == nil {
+		return false
+	}
+	return slices.ContainsFunc(d.Contention.Waits, func(w contention.Wait) bool {
+		return w.Kind == kind && w.Waiter.Stack != nil && calls(w.Waiter.Stack, fn) &&
+			slices.ContainsFunc(w.Waiter.Stack.Frames, func(f contention.Frame) bool { return f.Func == p.Func && f.Line == p.Line })
+	})
+}
+
 // handOver says between whom work was handed over while nothing ran.
 func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
 	f.Title = fmt.Sprintf("Handing over: until goroutines that others had woken went on, processors were idle for %s of the capacity (%s), most for %s.", lost, format.Plural(c.count, "time", "times"), d.mostGroups(c, 2))
@@ -154,7 +217,7 @@ func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
 func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 	name := format.Func(c.name)
 	hot, _ := d.hot(c.name)
-	f.Where = d.places(hot)
+	f.Where = d.from(hot, d.callersOf(c.name, hot))
 	what := "ran alone"
 	if d.isGroup(c.name) {
 		what = "ran, and no others"
@@ -164,8 +227,8 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 	}
 	f.Title = fmt.Sprintf("While %s %s, the other processors had nothing to do: %s of the capacity.", name, what, lost)
 	for _, i := range c.rows {
-		if r := &d.l.Rows[i]; r.Site.Func != "" && r.Wait != "" {
-			f.Where = append(f.Where, d.places(r.Site)...)
+		if r := &d.l.Rows[i]; r.Site.Func != "" && r.Wait != "" && !slices.Contains(f.Where, r.Site) {
+			f.Where = append(f.Where, r.Site)
 			break
 		}
 	}
@@ -174,9 +237,10 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 
 // lock says which lock, and what its owners did.
 func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
-	f.Where = d.places(c.place)
+	f.Where = d.from(c.place, c.callers(d))
+	f.Where = f.Where[:min(len(f.Where), 2)]
 	for _, i := range c.rows {
-		if r := &d.l.Rows[i]; r.Waker != "" && r.WakerSite != c.place {
+		if r := &d.l.Rows[i]; r.Waker != "" && !slices.Contains(f.Where, r.WakerSite) {
 			f.Where = append(f.Where, d.places(r.WakerSite)...)
 			break
 		}
@@ -336,7 +400,7 @@ func (d *diagnosis) tinyGoroutines(f *Finding, group, what string) {
 	f.Kind = Tiny
 	f.Title = fmt.Sprintf("Tiny goroutines: %s of %s ran for %s each, on average%s.", format.Count(b.Goroutines), format.Func(group), format.Duration(b.Running/time.Duration(b.Goroutines)), what)
 	f.Advice = "Give each goroutine more to do: a range of the work, or a pool of workers."
-	f.Gain, f.Basis = 0, "cannot tell: a trace does not show what it takes to start goroutines"
+	f.Gain, f.Basis = 0, "cannot tell: a trace does not show all that it takes to start goroutines"
 }
 
 // before are findings that come first whatever they cost.
@@ -374,7 +438,7 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 			var f Finding
 			d.tinyGoroutines(&f, group, "")
 			p, _ := d.hot(group)
-			f.Where = d.places(p)
+			f.Where = d.from(p, d.callersOf(group, p))
 			out = append(out, f)
 		}
 	}
@@ -407,7 +471,7 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 		f := Finding{Kind: Saturated, Title: fmt.Sprintf("It uses its processors: the program's own code ran for %s of the capacity.", format.Percent(used, d.l.Capacity))}
 		f.Advice = "Nothing to repair shows here. A trace cannot tell whether what runs makes progress: false sharing, atomics, spinning and memory bandwidth do not show. \"bottleneck scale\" measures it."
 		if group, place, share := d.hottest(); share > 0 {
-			f.Where = d.places(place)
+			f.Where = d.from(place, d.callersOf(group, place))
 			f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf(", most of it in %s (%s).", format.Func(group), format.Percent(share, d.l.Capacity))
 		}
 		out = append(out, f)

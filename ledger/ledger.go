@@ -113,6 +113,9 @@ type Row struct {
 	// Site is where in the program: the innermost frame outside of the standard library. For an empty
 	// processor it is where the goroutine that ran next had waited, for a created one its go statement.
 	Site Place `json:"site,omitzero"`
+	// Callers are the places of the program from which Site was called, innermost first: of the call chain of
+	// most of Time, as far as one stands out. Rows of less than a thousandth of the capacity have none.
+	Callers []Place `json:"callers,omitempty"`
 	// Wait is what the goroutine that ran next had waited for, as in timeline.Wait.
 	Wait string `json:"wait,omitempty"`
 	// Waker is the name of the goroutine that made it ready, "" if none did, and WakerSite is where.
@@ -163,6 +166,18 @@ func (r *Row) lost() time.Duration {
 		return 0
 	}
 	return r.Time
+}
+
+// name is what tells rows apart.
+type name struct {
+	category                      Category
+	group, wait, waker, meanwhile string
+	site, wakerSite               Place
+	sampled                       bool
+}
+
+func (r *Row) name() name {
+	return name{r.Category, r.Group, r.Wait, r.Waker, r.Meanwhile, r.Site, r.WakerSite, r.Sampled}
 }
 
 func (r *Row) compareKey(s *Row) int {

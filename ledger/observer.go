@@ -55,6 +55,7 @@ type Observer struct {
 
 	history  history
 	nobody   timeline.Time // for how long nothing has run that is not booked yet
+	kept     timeline.Time // what of it is for the next goroutine to explain that had waited
 	who      who           // runs now
 	whoSince timeline.Time // and, if that is nobody, is counted in nobody up to then
 	groups   groups
@@ -86,24 +87,24 @@ type member struct {
 	g     *timeline.Goroutine
 	since timeline.Time // up to which its running is booked
 	queue uint64        // the queue's clock then
-	// site is where it called what it is in now, a system call or C, and assist where it allocated.
-	site, assist *timeline.Frame
-	readyAt      timeline.Time
-	cause        cause
-	group        who
-	slot         int32 // it has, or had; −1 if none
-	proc         int32
-	ticket       uint32 // if a slot was empty when it became ready, else 0
-	on           bool   // it runs
-	isReady      bool
-	c, call      bool // in C, in a system call
-	inAssist     bool
-	born         bool // in the time of the ledger
+	// stack is where it called what it is in now, a system call or C, and assist where it allocated.
+	stack, assist *timeline.Stack
+	readyAt       timeline.Time
+	cause         cause
+	group         who
+	slot          int32 // it has, or had; −1 if none
+	proc          int32
+	ticket        uint32 // if a slot was empty when it became ready, else 0
+	on            bool   // it runs
+	isReady       bool
+	c, call       bool // in C, in a system call
+	inAssist      bool
+	born          bool // in the time of the ledger
 }
 
 // cause is why a goroutine became ready.
 type cause struct {
-	site      *timeline.Frame
+	stack     *timeline.Stack
 	wakerSite *timeline.Frame
 	waker     who // 0 if none
 	wait      timeline.Wait
@@ -321,9 +322,9 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	}
 	runs := t.To.Runs()
 	if m.on {
-		end := m.site // of a system call, or C: where it was called
+		end := m.stack // of a system call, or C: where it was called
 		if !m.call && !m.c {
-			end = t.G.Stack().Site()
+			end = t.G.Stack()
 		}
 		o.book(m, end)
 		if !runs {
@@ -331,19 +332,19 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		}
 	}
 	if !m.on && !m.isReady && (runs || t.To == timeline.Runnable) {
-		m.cause = cause{wait: t.Wait, site: t.Stack.Site(), wakerSite: t.WakerStack.Site()}
+		m.cause = cause{wait: t.Wait, stack: t.Stack, wakerSite: t.WakerStack.Site()}
 		if w := o.known(t.Waker); w != nil {
 			m.cause.waker = w.group
 		}
 		switch {
 		case t.State == timeline.NotExist:
-			m.cause.wait, m.cause.site = timeline.WaitCreated, t.G.CreatorStack.Site()
+			m.cause.wait, m.cause.stack = timeline.WaitCreated, t.G.CreatorStack
 			m.cause.wakerSite = nil
 			if t.G.CreatorID != 0 {
 				m.cause.waker = o.groups.known(t.G.CreatorFunc)
 			}
 		case t.State == timeline.Running || t.State == timeline.Unknown:
-			m.cause.wait, m.cause.site = t.G.Wait(), t.G.Stack().Site()
+			m.cause.wait, m.cause.stack = t.G.Wait(), t.G.Stack()
 		}
 		m.isReady, m.readyAt = true, o.now
 		o.ready++
@@ -363,9 +364,9 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		m.ticket = 0
 	}
 	m.call, m.c = t.To == timeline.Syscall, t.To.IsC()
-	m.site = nil
+	m.stack = nil
 	if m.call || m.c {
-		m.site = t.G.Stack().Site()
+		m.stack = t.G.Stack()
 	}
 	if !t.To.Alive() {
 		m.g, m.ticket = nil, 0
@@ -487,7 +488,7 @@ func (o *Observer) regroup(g *timeline.Goroutine, t timeline.Time) {
 		return
 	}
 	if m.on {
-		o.book(m, m.site)
+		o.book(m, m.stack)
 		o.stops(m.group)
 		o.starts(w)
 	}
@@ -504,14 +505,14 @@ func (o *Observer) Range(e *timeline.Range) {
 	switch {
 	case e.Name == assistRange:
 		if m := o.known(e.G); m != nil {
-			site := e.Stack.Site()
+			stack := e.Stack
 			if !e.Begin {
-				site = m.assist
+				stack = m.assist
 			}
-			o.bookIfOn(m, site)
+			o.bookIfOn(m, stack)
 			m.inAssist, m.assist = e.Begin, nil
 			if e.Begin {
-				m.assist = e.Stack.Site()
+				m.assist = e.Stack
 			}
 		}
 	case e.Name == sweepRange:
@@ -527,9 +528,9 @@ func (o *Observer) Range(e *timeline.Range) {
 	}
 }
 
-func (o *Observer) bookIfOn(m *member, site *timeline.Frame) {
+func (o *Observer) bookIfOn(m *member, stack *timeline.Stack) {
 	if m != nil && m.on {
-		o.book(m, site)
+		o.book(m, stack)
 	}
 }
 
@@ -612,7 +613,7 @@ func (o *Observer) resize(n int, first bool) {
 			continue // it runs no more
 		}
 		// What runs there takes a slot that stays.
-		o.book(m, m.site)
+		o.book(m, m.stack)
 		m.slot = noSlot
 		if k := o.free(m); k >= 0 {
 			o.occupy(m, k)
@@ -638,7 +639,7 @@ func (o *Observer) Sample(s *timeline.Sample) {
 		return
 	}
 	if o.categoryOf(m) == Code {
-		o.rows.sample(m.group, s.Stack.Site())
+		o.rows.sample(m.group, s.Stack)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/apportion"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/order"
+	"github.com/bottleneck-go/bottleneck/internal/starter"
+	"github.com/bottleneck-go/bottleneck/internal/symbol"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -50,6 +52,27 @@ type row struct {
 	time  timeline.Time
 	count int64
 	queue uint64 // in 2^-16 ns
+	majority
+}
+
+// majority is the call chain of more than half of the time of a row, if there is one, else some call chain
+// of it. It needs no table: a call chain gives way when the others have outweighed it (Boyer and Moore).
+type majority struct {
+	stack  *timeline.Stack
+	weight timeline.Time
+}
+
+func (m *majority) add(s *timeline.Stack, t timeline.Time) {
+	switch {
+	case s == m.stack:
+		m.weight += t
+	case s == nil || s.Root() == s.Site():
+		// It has no callers: the runtime has often lost them where it preempts a goroutine.
+	case t <= m.weight:
+		m.weight -= t
+	default:
+		m.stack, m.weight = s, t-m.weight
+	}
 }
 
 // maxRows bounds the rows: what comes later is added up by category.
@@ -57,13 +80,18 @@ const maxRows = 1 << 14
 
 type rows struct {
 	of      map[rowKey]*row
-	recent  []recentRow         // of which most are found
-	samples map[sampleKey]int64 // of the CPU profiler
+	recent  []recentRow            // of which most are found
+	samples map[sampleKey]*samples // of the CPU profiler
 }
 
 type sampleKey struct {
 	group who
 	site  *timeline.Frame
+}
+
+type samples struct {
+	n int64
+	majority
 }
 
 type recentRow struct {
@@ -105,15 +133,21 @@ func (r *rows) find(k rowKey) *row {
 	return made
 }
 
-func (r *rows) sample(group who, site *timeline.Frame) {
+func (r *rows) sample(group who, stack *timeline.Stack) {
 	if r.samples == nil {
-		r.samples = map[sampleKey]int64{}
+		r.samples = map[sampleKey]*samples{}
 	}
-	k := sampleKey{group, site}
-	if _, known := r.samples[k]; !known && len(r.samples) >= maxRows {
+	k := sampleKey{group, stack.Site()}
+	if r.samples[k] == nil && len(r.samples) >= maxRows {
 		k.site = nil
 	}
-	r.samples[k]++
+	s := r.samples[k]
+	if s == nil {
+		s = &samples{}
+		r.samples[k] = s
+	}
+	s.n++
+	s.add(stack, 1)
 }
 
 func (o *Observer) categoryOf(m *member) Category { return categories[o.category(m)] }
@@ -151,8 +185,8 @@ func stopCategory(w who) category {
 	return catRuntime
 }
 
-// book adds the time that a goroutine has run to the row of what it did, at a site.
-func (o *Observer) book(m *member, site *timeline.Frame) {
+// book adds the time that a goroutine has run to the row of what it did, and where.
+func (o *Observer) book(m *member, stack *timeline.Stack) {
 	dt, area := o.now-m.since, o.queue-m.queue
 	m.since, m.queue = o.now, o.queue
 	if dt == 0 {
@@ -164,10 +198,10 @@ func (o *Observer) book(m *member, site *timeline.Frame) {
 	}
 	c := o.category(m)
 	if c == catGCAssist {
-		site = m.assist
+		stack = m.assist
 	}
-	k := rowKey{category: c, group: m.group, site: site}
-	r := o.rows.at(k)
+	r := o.rows.at(rowKey{category: c, group: m.group, site: stack.Site()})
+	r.add(stack, dt)
 	r.time += dt
 	r.queue += o.queuedFor(area)
 	r.count++
@@ -192,28 +226,46 @@ func (o *Observer) close(s *slot, m *member) {
 	}
 	by := o.enderOf(m)
 	switch {
+	case by == nil && len(idle) == 0 && goesOn(m, o.now-s.start):
+		o.empties(o.between(m, o.now-s.start), m.cause.stack, ready, false)
 	case m == nil:
 		idle.addAll(s.pending)
 		s.pending = s.pending[:0]
-		o.empties(rowKey{category: catNoWork}, idle, true)
+		o.empties(rowKey{category: catNoWork}, nil, idle, true)
 	case by == nil:
 		s.pending.addAll(idle)
 		s.pending.addAll(ready)
 	default:
-		k := rowKey{category: catWakeUp, group: by.group, site: by.cause.site, wait: by.cause.wait}
-		if len(idle) == 0 && o.now-s.start <= shortGap {
-			k.category = catScheduler
+		k := o.between(by, o.now-s.start)
+		if len(idle) > 0 {
+			k.category = catWakeUp
 		}
-		o.empties(k, ready, k.category == catWakeUp)
+		o.empties(k, by.cause.stack, ready, k.category == catWakeUp)
 		idle.addAll(s.pending)
 		s.pending = s.pending[:0]
-		k = rowKey{category: catIdle, group: by.group, site: by.cause.site, wait: by.cause.wait, waker: by.cause.waker, wakerSite: by.cause.wakerSite}
+		k = rowKey{category: catIdle, group: by.group, site: by.cause.stack.Site(), wait: by.cause.wait, waker: by.cause.waker, wakerSite: by.cause.wakerSite}
 		if outside(&by.cause) {
 			k.category = catOutside
 		}
-		o.empties(k, idle, true)
+		o.empties(k, by.cause.stack, idle, true)
 	}
 	o.wait, o.latency = idle, ready
+}
+
+// between returns the row of a gap in which m was ready.
+func (o *Observer) between(m *member, gap timeline.Time) rowKey {
+	k := rowKey{category: catWakeUp, group: m.group, site: m.cause.stack.Site(), wait: m.cause.wait}
+	if gap <= shortGap {
+		k.category = catScheduler
+	}
+	return k
+}
+
+// goesOn reports whether a gap was only the way of a goroutine of the program from where it was stopped to where it
+// goes on.
+func goesOn(m *member, gap timeline.Time) bool {
+	return m != nil && (m.cause.wait == timeline.WaitYield || gap <= shortGap && stopped(m.cause.wait)) &&
+		m.g.Kind == timeline.Application && m.g.Label == ""
 }
 
 // closeAll books the time in which nothing ran, of all slots, when m ends it: it explains why all of
@@ -223,25 +275,30 @@ func (o *Observer) closeAll(m *member) {
 		return // while GOMAXPROCS is not known, it is kept
 	}
 	by := o.enderOf(m)
-	if m != nil && by == nil {
-		return // it is counted as part of the next time
-	}
 	times := timeline.Time(o.procs)
+	if m != nil && by == nil {
+		if ready := min(o.now-m.readyAt, o.nobody-o.kept); goesOn(m, ready) {
+			o.empties(o.between(m, ready), m.cause.stack, spells{{nobody, ready * times}}, false)
+			o.nobody -= ready
+		}
+		o.kept = o.nobody
+		return // the rest is counted as part of the next time
+	}
 	if m == nil {
-		o.empties(rowKey{category: catNoWork}, spells{{nobody, o.nobody * times}}, true)
-		o.nobody = 0
+		o.empties(rowKey{category: catNoWork}, nil, spells{{nobody, o.nobody * times}}, true)
+		o.nobody, o.kept = 0, 0
 		return
 	}
 	ready := min(o.now-m.readyAt, o.nobody)
-	k := rowKey{category: catWakeUp, group: by.group, site: by.cause.site, wait: by.cause.wait}
-	o.empties(k, spells{{nobody, ready * times}}, true)
+	k := rowKey{category: catWakeUp, group: by.group, site: by.cause.stack.Site(), wait: by.cause.wait}
+	o.empties(k, by.cause.stack, spells{{nobody, ready * times}}, true)
 	k.waker, k.wakerSite = by.cause.waker, by.cause.wakerSite
 	k.category = catIdle
 	if outside(&by.cause) {
 		k.category = catOutside
 	}
-	o.empties(k, spells{{nobody, (o.nobody - ready) * times}}, true)
-	o.nobody = 0
+	o.empties(k, by.cause.stack, spells{{nobody, (o.nobody - ready) * times}}, true)
+	o.nobody, o.kept = 0, 0
 }
 
 // enderOf returns the goroutine that is the cause of a gap's end. It is m, unless m had been stopped:
@@ -272,7 +329,7 @@ func outside(c *cause) bool {
 }
 
 // empties books the time of an empty slot, by who ran meanwhile if that matters.
-func (o *Observer) empties(k rowKey, s spells, meanwhile bool) {
+func (o *Observer) empties(k rowKey, stack *timeline.Stack, s spells, meanwhile bool) {
 	for _, sp := range s {
 		if sp.time == 0 {
 			continue
@@ -285,6 +342,7 @@ func (o *Observer) empties(k rowKey, s spells, meanwhile bool) {
 			key.meanwhile = sp.who
 		}
 		r := o.rows.at(key)
+		r.add(stack, sp.time)
 		r.time += sp.time
 		r.count++
 	}
@@ -305,14 +363,16 @@ func (o *Observer) Ledger() *Ledger {
 	type fine struct {
 		Row
 		queue uint64
+		majority
 	}
-	joined := map[Row]*fine{}
-	add := func(r Row, t timeline.Time, count int64, queue uint64) {
-		f := joined[r]
+	joined := map[name]*fine{}
+	add := func(r Row, t timeline.Time, count int64, queue uint64, m majority) {
+		f := joined[r.name()]
 		if f == nil {
 			f = &fine{Row: r}
-			joined[r] = f
+			joined[r.name()] = f
 		}
+		f.add(m.stack, m.weight)
 		f.Time += time.Duration(t)
 		f.Count += count
 		f.queue += queue
@@ -330,23 +390,26 @@ func (o *Observer) Ledger() *Ledger {
 			sum.queue += r.queue
 			continue
 		}
-		add(o.row(k), r.time, r.count, r.queue)
+		add(o.row(k), r.time, r.count, r.queue, r.majority)
 	}
 	for group, sum := range totals {
-		o.divide(group, sum, func(site *timeline.Frame, t timeline.Time, queue uint64) {
+		o.divide(group, sum, func(site *timeline.Frame, t timeline.Time, queue uint64, m majority) {
 			r := o.row(rowKey{category: catCode, group: group, site: site})
 			r.Sampled = true
 			count := int64(0)
 			if sum.count > 0 {
 				count, sum.count = sum.count, 0
 			}
-			add(r, t, count, queue)
+			add(r, t, count, queue, m)
 		})
 	}
 	left := l.Queue
 	for _, f := range joined {
 		f.Queue = time.Duration(f.queue >> fracBits)
 		left -= f.Queue
+		if f.Time >= l.Capacity/1000 { // the many small rows would take more memory than they are worth
+			f.Callers = callers(f.stack)
+		}
 		l.Rows = append(l.Rows, f.Row)
 	}
 	order.Stable(l.Rows, func(a, b Row) int { return cmp.Or(cmp.Compare(b.Time, a.Time), a.compareKey(&b)) })
@@ -365,7 +428,7 @@ func (o *Observer) Ledger() *Ledger {
 func (o *Observer) sampledGroups() map[who]int64 {
 	n := map[who]int64{}
 	for k, c := range o.rows.samples {
-		n[k.group] += c
+		n[k.group] += c.n
 	}
 	for group, c := range n {
 		if c < apportion.Enough {
@@ -376,10 +439,10 @@ func (o *Observer) sampledGroups() map[who]int64 {
 }
 
 // divide divides the running of a group among its sites as its samples are, to the nanosecond.
-func (o *Observer) divide(group who, sum *row, add func(*timeline.Frame, timeline.Time, uint64)) {
+func (o *Observer) divide(group who, sum *row, add func(*timeline.Frame, timeline.Time, uint64, majority)) {
 	type part struct {
 		site *timeline.Frame
-		n    int64
+		*samples
 	}
 	var parts []part
 	for k, n := range o.rows.samples {
@@ -396,7 +459,7 @@ func (o *Observer) divide(group who, sum *row, add func(*timeline.Frame, timelin
 	}
 	times, queues := apportion.Divide(uint64(sum.time), weights), apportion.Divide(sum.queue, weights)
 	for i, p := range parts {
-		add(p.site, timeline.Time(times[i]), queues[i])
+		add(p.site, timeline.Time(times[i]), queues[i], p.majority)
 	}
 }
 
@@ -428,6 +491,28 @@ func (o *Observer) row(k rowKey) Row {
 	}
 	r.Meanwhile = o.groups.names[k.meanwhile]
 	return r
+}
+
+// maxCallers bounds the callers of a row.
+const maxCallers = 16
+
+// callers returns the places of the program from which the site of a call chain was called, innermost first.
+func callers(s *timeline.Stack) (places []Place) {
+	site := s.Site()
+	if site == nil {
+		return nil
+	}
+	inside := true // of the site
+	for _, f := range s.Frames {
+		if inside {
+			inside = f != site
+			continue
+		}
+		if len(places) < maxCallers && symbol.IsProgram(f.Func, f.File) && !symbol.IsWrapper(f.Func, f.File) && !starter.Is(f.Func) {
+			places = append(places, placeOf(f))
+		}
+	}
+	return places
 }
 
 func placeOf(f *timeline.Frame) Place {

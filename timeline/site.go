@@ -21,7 +21,7 @@ func (s *Stack) Site() *Frame {
 
 func siteOf(frames []*Frame) *Frame {
 	for _, f := range frames {
-		if symbol.IsProgram(f.Func, f.File) && !entersC(f.Func) && !starter.Is(f.Func) && !strings.HasPrefix(f.Func, wrappers) && !isLimit(f.Func) {
+		if symbol.IsProgram(f.Func, f.File) && !entersC(f.Func) && !starter.Is(f.Func) && !strings.HasPrefix(f.Func, wrappers) && !strings.HasPrefix(f.Func, "golang.org/x/sync/") {
 			return f
 		}
 	}

@@ -1,0 +1,309 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/symbol"
+	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// A limit has goroutines wait until one of those that are past it is done: a semaphore, the connections of a
+// pool, a channel that holds so many, a number of workers. Those past it may sleep or wait for the network. What the
+// processors waited for is then a timer, say, but what sets the pace is the limit. So the time belongs to
+// the limit if goroutines waited there for most of it.
+
+// limit is a place where goroutines wait for one of a limited number.
+type limit struct {
+	place   ledger.Place
+	sort    limitSort
+	waiters string // most of them
+	holders map[string]time.Duration
+	waited  time.Duration
+	count   int64
+	callers []ledger.Place
+}
+
+type limitSort uint8
+
+const (
+	semaphores  limitSort = iota + 1 // golang.org/x/sync/semaphore, SetLimit
+	databases                        // SetMaxOpenConns
+	connections                      // MaxConnsPerHost
+	tokens                           // a channel: goroutines of one sort wait for each other
+	workers                          // a channel: goroutines of one sort wait until those of another take what they send
+)
+
+// The functions of the standard library in which goroutines wait at a limit.
+const (
+	waitsForDatabase   = "database/sql.(*DB).conn"
+	waitsForConnection = "net/http.(*Transport).getConn"
+	dials              = "net/http.(*Transport).dialConn"
+)
+
+// findLimits finds the places where goroutines wait at a limit, among all waits that a goroutine ended.
+func (d *diagnosis) findLimits() {
+	d.limitAt = map[ledger.Place]*limit{}
+	if d.Contention == nil {
+		return
+	}
+	grown := d.grown()
+	bySort := map[ledger.Place]map[limitSort]*limit{}
+	for i := range d.Contention.Pairs {
+		p := &d.Contention.Pairs[i]
+		if p.Waiter.Stack == nil || p.Owner.Stack == nil {
+			continue
+		}
+		sort := limitSort(0)
+		switch {
+		case p.Kind == contention.SemaphoreKind:
+			sort = semaphores
+		case p.Kind == contention.SelectKind && calls(p.Waiter.Stack, waitsForDatabase):
+			sort = databases
+		case p.Kind == contention.SelectKind && calls(p.Waiter.Stack, waitsForConnection):
+			if calls(p.Owner.Stack, dials) {
+				continue
+			}
+			sort = connections
+		case p.Kind != contention.ChanSendKind && p.Kind != contention.ChanReceiveKind && p.Kind != contention.SelectKind:
+			continue
+		case p.Waiter.Group == p.Owner.Group && !grown[p.Waiter.Group]:
+			sort = tokens
+		case p.Kind == contention.ChanSendKind && p.Waiter.Group != p.Owner.Group:
+			sort = workers
+		}
+		place, callers := d.placeIn(p.Waiter.Stack)
+		if place == (ledger.Place{}) {
+			continue
+		}
+		sorts := bySort[place]
+		if sorts == nil {
+			sorts = map[limitSort]*limit{}
+			bySort[place] = sorts
+		}
+		l := sorts[sort]
+		if l == nil {
+			l = &limit{place: place, sort: sort, waiters: p.Waiter.Group, holders: map[string]time.Duration{}, callers: callers}
+			sorts[sort] = l
+		}
+		l.holders[p.Owner.Group] += p.Blamed
+		l.waited += p.Blamed
+		l.count += p.Contentions
+	}
+	for place, sorts := range bySort {
+		var all time.Duration
+		var most *limit
+		for _, l := range sorts {
+			all += l.waited
+			if most == nil || l.waited > most.waited || l.waited == most.waited && l.sort < most.sort {
+				most = l
+			}
+		}
+		if most.sort != 0 && most.waited > all/2 {
+			d.limitAt[place] = most
+		}
+	}
+}
+
+// grown returns the sorts of goroutines that start others of their own sort: such as those of a sort that divides
+// its work in halves, which wait for each other without any limit.
+func (d *diagnosis) grown() map[string]bool {
+	m := map[string]bool{}
+	for i := range d.l.Rows {
+		if r := &d.l.Rows[i]; r.Wait == timeline.WaitCreated.String() && r.Waker == r.Group {
+			m[r.Group] = true
+		}
+	}
+	return m
+}
+
+// calls reports whether a call chain has a function.
+func calls(s *contention.Stack, fn string) bool {
+	return slices.ContainsFunc(s.Frames, func(f contention.Frame) bool { return strings.HasPrefix(f.Func, fn) })
+}
+
+// placeIn returns the innermost place of a call chain that is the program's own, and its callers.
+func (d *diagnosis) placeIn(s *contention.Stack) (p ledger.Place, callers []ledger.Place) {
+	for _, f := range s.Frames {
+		at := ledger.Place{Func: f.Func, File: f.File, Line: f.Line}
+		switch {
+		case !d.own(at) || launches(f.Func) || symbol.IsWrapper(f.Func, f.File):
+		case p == ledger.Place{}:
+			p = at
+		default:
+			callers = append(callers, at)
+		}
+	}
+	return p, callers
+}
+
+// launches reports whether a function belongs to a package that has limits of its own.
+func launches(fn string) bool {
+	return strings.HasPrefix(fn, "golang.org/x/sync/")
+}
+
+// mergeLimited adds to a limit what those past it waited for outside of the program, if others waited at it for most of
+// that time.
+func (d *diagnosis) mergeLimited() {
+	limits := make([]*limit, 0, len(d.limitAt))
+	for _, l := range d.limitAt {
+		limits = append(limits, l)
+	}
+	slices.SortFunc(limits, func(a, b *limit) int {
+		return cmp.Or(cmp.Compare(b.waited, a.waited), cmp.Compare(a.place.String(), b.place.String()))
+	})
+	for _, c := range d.causes {
+		if c.kind != Sleep && c.kind != Network && c.kind != Blocking && c.kind != Timer {
+			continue
+		}
+		for _, l := range limits {
+			if c.kind == Timer && l.sort == workers || !d.holds(l, c) || !d.covers(l, c) { // a ticker sets the pace of workers
+				continue
+			}
+			into := d.causeOf(key{kind: Limit, place: l.place})
+			into.inside = append(into.inside, inside{c.kind, c.place, d.atATime(c)})
+			into.rows, into.lost, into.count = append(into.rows, c.rows...), into.lost+c.lost, into.count+c.count
+			c.rows, c.lost = nil, 0
+			break
+		}
+	}
+	d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
+}
+
+// inside is what goroutines did that were past a limit.
+type inside struct {
+	kind  Kind
+	place ledger.Place
+	mean  float64 // how many did, on average
+}
+
+// holds reports whether goroutines that end waits at a limit, or start after such a wait, are those of a cause.
+func (d *diagnosis) holds(l *limit, c *cause) bool {
+	var held time.Duration
+	for _, i := range c.rows {
+		if r := &d.l.Rows[i]; l.holders[r.Group] > l.waited/20 && r.Site != l.place {
+			held += r.Time
+		}
+	}
+	return held > c.lost/2
+}
+
+// covers reports whether goroutines waited at a limit during most of the time of a cause. As no more than all of
+// them can wait at a time, some waited for at least their sum ÷ their number; and if there are half as many waits at the limit as
+// for the cause, most had to wait before.
+func (d *diagnosis) covers(l *limit, c *cause) bool {
+	waiters := 1
+	if b := d.boxes[l.waiters]; b != nil {
+		waiters = max(b.Goroutines, 1)
+	}
+	if float64(l.waited) >= 0.4*float64(waiters)*float64(d.Contention.Duration) {
+		return true
+	}
+	var times int64
+	for i := range d.Contention.Waits {
+		w := &d.Contention.Waits[i]
+		if w.Waiter.Stack == nil || l.holders[w.Waiter.Group] == 0 {
+			continue
+		}
+		if p, _ := d.placeIn(w.Waiter.Stack); p == c.place && (w.Kind == contention.SleepKind || w.Kind == contention.NetworkKind) {
+			times += w.Contentions
+		}
+	}
+	return times > 0 && l.count*2 >= times
+}
+
+// atATime returns how many goroutines waited for a cause on average.
+func (d *diagnosis) atATime(c *cause) float64 {
+	if d.Graph == nil || d.Graph.Wall <= 0 {
+		return 0
+	}
+	type seen struct {
+		group, wait string
+		site        ledger.Place
+	}
+	var sum time.Duration
+	done := map[seen]bool{}
+	for _, i := range c.rows {
+		r := &d.l.Rows[i]
+		wait := cmp.Or(r.Wait, timeline.WaitSyscall.String())
+		s := seen{r.Group, wait, r.Site}
+		if b := d.boxes[r.Group]; b != nil && !done[s] {
+			done[s] = true
+			for _, at := range b.Sites[wait] {
+				if at.Func == r.Site.Func && at.Line == r.Site.Line {
+					sum += at.Time
+				}
+			}
+		}
+	}
+	return float64(sum) / float64(d.Graph.Wall)
+}
+
+// limited says which limit, and what those past it did.
+func (d *diagnosis) limited(f *Finding, c *cause, lost string) {
+	l := d.limitAt[c.place]
+	f.Title = fmt.Sprintf("A limit at %s kept %s of the capacity idle.", short(c.place), lost)
+	f.Where = d.from(c.place, c.callers(d))
+	f.Advice = fmt.Sprintf("Raise the limit (there are %s).", format.Plural(d.l.Procs, "processor", "processors"))
+	if l == nil {
+		return
+	}
+	f.Where = d.from(c.place, l.callers)
+	what := "A limit at " + short(c.place)
+	switch l.sort {
+	case databases:
+		what = "The limit of the connections to a database, waited for at " + short(c.place) + ","
+		f.Advice = "Raise it (SetMaxOpenConns) if the database can bear it, or hold connections for less time."
+	case connections:
+		what = "The limit of the connections to a host, waited for at " + short(c.place) + ","
+		f.Advice = "Raise it (MaxConnsPerHost) if the other side can bear it."
+	case tokens:
+		what = fmt.Sprintf("A limit of the program: that goroutines of %s wait for one another at %s", format.Func(l.waiters), short(c.place))
+		f.Advice = "If the channel there bounds how many go on at a time, raise the bound; if it is a lock, hold it for less time."
+	case workers:
+		var most string
+		for g, t := range l.holders {
+			if most == "" || t > l.holders[most] || t == l.holders[most] && g < most {
+				most = g
+			}
+		}
+		what = fmt.Sprintf("The limit of how many %s work at a time, waited for at %s,", format.Func(most), short(c.place))
+		f.Advice = "Have more of them work at a time, if what they wait for can bear it."
+	case semaphores:
+		if len(c.inside) > 0 {
+			f.Advice = "Raise the limit, if what those past it wait for can bear it."
+		}
+	}
+	f.Title = fmt.Sprintf("%s kept %s of the capacity idle", what, lost)
+	if waiting := float64(l.waited) / float64(max(d.Contention.Duration, 1)); waiting >= 0.05 {
+		f.Title += ": " + format.Parallelism(waiting) + " waited on average"
+		if len(c.inside) > 0 {
+			f.Title += " while " + d.doing(c.inside)
+			for _, in := range c.inside {
+				f.Where = append(f.Where, d.places(in.place)...)
+			}
+		}
+	}
+	f.Title += "."
+}
+
+// doing says what goroutines past a limit did.
+func (d *diagnosis) doing(all []inside) string {
+	in := all[0]
+	did := map[Kind]string{Sleep: "slept", Network: "waited for the network", Blocking: "were in system calls", Timer: "waited for a timer"}[in.kind]
+	if in.mean > 0 {
+		did = format.Parallelism(in.mean) + " " + did
+	} else {
+		did = "others " + did
+	}
+	if in.place != (ledger.Place{}) {
+		did += " at " + short(in.place)
+	}
+	return did
+}

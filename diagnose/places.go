@@ -1,0 +1,97 @@
+package diagnose
+
+import (
+	"slices"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/starter"
+	"github.com/bottleneck-go/bottleneck/ledger"
+)
+
+// ownModule reports whether a place is in the module of the program, not in one that it uses.
+func (d *diagnosis) ownModule(p ledger.Place) bool {
+	return d.own(p) && !starter.RoleOf(p.Func, p.File).Foreign
+}
+
+// from returns a place and up to two from which it was called: of a place in a module that the program uses, first
+// the innermost one in its own. What a place calls may be a small function that many others call, too.
+func (d *diagnosis) from(p ledger.Place, callers []ledger.Place) []ledger.Place {
+	out := d.places(p)
+	foreign := !d.ownModule(p)
+	for _, q := range callers {
+		known := slices.ContainsFunc(out, func(at ledger.Place) bool { return at.Func == q.Func })
+		if len(out) < 3 && !known && (!foreign || d.ownModule(q)) {
+			out = append(out, q)
+			foreign = false
+		}
+	}
+	if n := len(out); n > 2 && out[n-1].Func == "main.main" {
+		out = out[:n-1] // it calls everything
+	}
+	return out
+}
+
+// callersOf returns the callers of a place where a sort of goroutines ran.
+func (d *diagnosis) callersOf(group string, p ledger.Place) []ledger.Place {
+	for _, i := range d.code[group] {
+		if r := &d.l.Rows[i]; r.Site == p && len(r.Callers) > 0 {
+			return r.Callers
+		}
+	}
+	for _, i := range d.code[group] {
+		if r := &d.l.Rows[i]; r.Site.Func == group && p.Func != group {
+			return []ledger.Place{r.Site} // in the function of the goroutine
+		}
+	}
+	return nil
+}
+
+// outside returns the place to name for a wait that something outside of the program ended: the innermost of the
+// program's own module, if there is one.
+func (d *diagnosis) outside(c *cause) (title string, where []ledger.Place) {
+	callers := c.callers(d)
+	if c.place != (ledger.Place{}) && !d.ownModule(c.place) {
+		for _, q := range callers {
+			if d.ownModule(q) {
+				return short(q) + " (in " + short(c.place) + ")", append(d.from(q, nil), c.place)
+			}
+		}
+	}
+	return short(c.place), d.from(c.place, callers)
+}
+
+// behalfOf returns where a goroutine waited or, if that is in the standard library, where those wait that it wakes: a
+// goroutine that only reads from a connection, or cancels a context, does so for others.
+func (d *diagnosis) behalfOf(r *ledger.Row) ledger.Place {
+	if d.own(r.Site) || d.Contention == nil {
+		return r.Site
+	}
+	if p, known := d.behalf[r.Group]; known {
+		if p == (ledger.Place{}) {
+			return r.Site
+		}
+		return p
+	}
+	sums := map[ledger.Place]time.Duration{}
+	var most ledger.Place
+	for i := range d.Contention.Pairs {
+		w := &d.Contention.Pairs[i]
+		if w.Owner.Group != r.Group || w.Waiter.Stack == nil {
+			continue
+		}
+		if p, _ := d.placeIn(w.Waiter.Stack); p != (ledger.Place{}) {
+			sums[p] += w.Blamed
+			if sums[p] > sums[most] || sums[p] == sums[most] && p.String() < most.String() {
+				most = p
+			}
+		}
+	}
+	if d.behalf == nil {
+		d.behalf = map[string]ledger.Place{}
+	}
+	d.behalf[r.Group] = most
+	return d.behalfOf(r)
+}
+
+// ownOrBehalf is behalfOf, and no place if that is not the program's own.
+func (d *diagnosis) ownOrBehalf(r *ledger.Row) ledger.Place { return ownOnly(d, d.behalfOf(r)) }
