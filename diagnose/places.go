@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/starter"
+	"github.com/bottleneck-go/bottleneck/internal/symbol"
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
@@ -29,6 +30,22 @@ func (d *diagnosis) from(p ledger.Place, callers []ledger.Place) []ledger.Place 
 		out = out[:n-1] // it calls everything
 	}
 	return out
+}
+
+// user returns the caller to name for a place that others use: the innermost one of another package, as that of
+// the place may be about a lock only, else the innermost one.
+func (d *diagnosis) user(p ledger.Place, callers []ledger.Place) (ledger.Place, bool) {
+	for _, q := range callers {
+		if symbol.Package(q.Func) != symbol.Package(p.Func) && d.own(q) {
+			return q, true
+		}
+	}
+	for _, q := range callers {
+		if q.Func != p.Func && d.own(q) && q.Func != "main.main" {
+			return q, true
+		}
+	}
+	return ledger.Place{}, false
 }
 
 // callersOf returns the callers of a place where a sort of goroutines ran.

@@ -171,8 +171,11 @@ func (d *diagnosis) network(f *Finding, c *cause, lost string) {
 	}
 }
 
-// forRequests reports whether most of a cause was a server's waiting for clients.
+// forRequests reports whether most of a cause was a server's waiting for clients, and the server did little else.
 func (d *diagnosis) forRequests(c *cause) bool {
+	if d.used() > d.l.Capacity/2 {
+		return false
+	}
 	var waited time.Duration
 	for _, i := range c.rows {
 		r := &d.l.Rows[i]
@@ -225,20 +228,28 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 			what = "ran, " + format.Parallelism(b.SelfParallelism) + " at a time"
 		}
 	}
-	f.Title = fmt.Sprintf("While %s %s, the other processors had nothing to do: %s of the capacity.", name, what, lost)
 	for _, i := range c.rows {
 		if r := &d.l.Rows[i]; r.Site.Func != "" && r.Wait != "" && !slices.Contains(f.Where, r.Site) {
 			f.Where = append(f.Where, r.Site)
 			break
 		}
 	}
+	if b := d.boxes[c.name]; b != nil && b.SelfParallelism > 1.5 && b.Goroutines < d.l.Procs {
+		f.Kind = Starved
+		f.Title = fmt.Sprintf("Too few goroutines: while the %d of %s ran, %s at a time, other processors had nothing to do: %s of the capacity.", b.Goroutines, name, format.Parallelism(b.SelfParallelism), lost)
+		f.Advice = fmt.Sprintf("Divide the work among more goroutines (there are %s).", format.Plural(d.l.Procs, "processor", "processors"))
+		return
+	}
+	f.Title = fmt.Sprintf("While %s %s, the other processors had nothing to do: %s of the capacity.", name, what, lost)
 	f.Advice = "Divide its work among goroutines, let the others begin before it is done, or make it faster."
 }
 
 // lock says which lock, and what its owners did.
 func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
-	f.Where = d.from(c.place, c.callers(d))
-	f.Where = f.Where[:min(len(f.Where), 2)]
+	f.Where = d.places(c.place)
+	if q, ok := d.user(c.place, c.callers(d)); ok {
+		f.Where = append(f.Where, q)
+	}
 	for _, i := range c.rows {
 		if r := &d.l.Rows[i]; r.Waker != "" && !slices.Contains(f.Where, r.WakerSite) {
 			f.Where = append(f.Where, d.places(r.WakerSite)...)
@@ -414,14 +425,18 @@ func (d *diagnosis) before() []Finding {
 	return out
 }
 
+func (d *diagnosis) used() time.Duration {
+	return d.l.Sum(func(r *ledger.Row) bool { return r.Category.Used() })
+}
+
 // after are findings that cost nothing.
 func (d *diagnosis) after(costly []Finding) []Finding {
-	used := d.l.Sum(func(r *ledger.Row) bool { return r.Category.Used() })
+	used := d.used()
 	var out []Finding
 	if d.l.Queue > d.l.Wall/4 && d.l.Queued > d.l.Wall/4 {
 		f := Finding{Kind: MoreProcs}
 		f.Title = fmt.Sprintf("All processors were in use for %s of the time while goroutines were ready: %s on average then.", format.Percent(d.l.Queued, d.l.Wall), mean(d.l.Queue, d.l.Queued))
-		if d.l.Procs == 1 {
+		if d.l.Capacity < d.l.Wall+d.l.Wall/20 {
 			f.Kind = OneProc
 			f.Title = "GOMAXPROCS is 1, and " + strings.ToLower(f.Title[:1]) + f.Title[1:]
 			f.Title = strings.Replace(f.Title, "all processors were", "it was", 1)
