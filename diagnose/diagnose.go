@@ -144,7 +144,7 @@ func ratio(a, b time.Duration) float64 {
 
 // weight is what findings are ranked by. Goroutines that are too short make work for the collector, the scheduler and
 // those that wait for them, which shows as other findings, so they come before these.
-func (f *Finding) weight() time.Duration {
+func weight(f *Finding) time.Duration {
 	if f.Kind == Tiny && f.Share >= 0.1 {
 		return 1 << 62
 	}
@@ -175,7 +175,7 @@ func (d *diagnosis) findings() []Finding {
 		}
 	}
 	order.Stable(costly, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(b.weight(), a.weight()), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Title, b.Title))
+		return cmp.Or(cmp.Compare(weight(&b), weight(&a)), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Title, b.Title))
 	})
 	first, last := split(first, d.after(costly))
 	room := max(maxFindings-len(first)-len(last), 0)
