@@ -218,7 +218,7 @@ func (l *tracedLock) readersBefore(h *hold) {
 			}
 			r.section.right++
 			from := r.from
-			if l.unclaimed == 0 && l.claimed <= h.asked { // nobody was let in since
+			if l.unclaimed == 0 && l.claimed <= h.asked { // no other was let in since
 				from = min(from, h.asked)
 			}
 			h.with = append(h.with, coOwner{r.by, r.g.g.ID, r.g.past, from, min(r.to, h.to)})

@@ -17,14 +17,14 @@ type Account struct {
 	Wall  time.Duration
 	Time  [NumComponents]time.Duration
 	// Solo is what all goroutines of the program would take one after the other, with the same idle time: Σ Solo is the
-	// time for which goroutines ran or were in a system call with a processor, summed, + Idle. It is the single-threaded
+	// time for which goroutines ran or were in a system call with a processor, summed, but for Tracer, + Idle. It is the single-threaded
 	// run that an estimate assumes. By component: where the workers of a single lane, or what ran beside them, would be.
 	Solo [NumComponents]time.Duration
 	// Idle is the time in which no goroutine had a processor; Waking is the part of it in which a goroutine of the program was ready
 	// to run, so that it is the latency of a wake-up, not of the world outside.
 	Idle, Waking time.Duration
-	// Tracer is for how long the execution tracer's own goroutines ran beside the program, while none of its goroutines waited
-	// for a processor: work in Solo that is not the program's.
+	// Tracer is for how long the execution tracer's own goroutines, and those of this module, ran beside others: it is not the program's
+	// work, and not in Solo. While nothing else runs, they count as one goroutine of the runtime.
 	Tracer time.Duration
 	// Company is the time in which more than one goroutine of the program had a processor.
 	Company time.Duration

@@ -14,6 +14,9 @@ import (
 //
 //	S_est = (Σ running, or in a system call with a processor, + idle) / T_p
 //
+// The execution tracer's own goroutines are not the program's: they count only while nothing else runs. What the program would have done on their
+// processors is not in it either.
+//
 // This is an upper bound of the speed-up if a single worker does the same work at the same speed: a single one
 // mostly runs faster, as no other fights it for caches and memory, and it saves the work for being parallel. It is at least 1, and 1
 // exactly where one goroutine at a time ran. It is too small where a single worker runs slower, or would
@@ -82,11 +85,6 @@ func estimateWarnings(s *Stack, unit string) (w []string) {
 		fallthrough
 	default:
 		w = append(w, "An estimate without a single-threaded run: an upper bound of the speed-up if a single worker does the same work at the same speed. The remainder is hidden in it.")
-	}
-	if multi.Tracer > 0 && multi.Tracer*100 >= multi.Wall {
-		part := float64(multi.Tracer) / float64(multi.Wall)
-		w = append(w, fmt.Sprintf("Of the estimate, %s is the work of the execution tracer itself beside the program: without it, at most %s.",
-			format.Parallelism(part), format.Parallelism(s.Speedup-part)))
 	}
 	waits := multi.Family(InputOutput)
 	if multi.Wall > 0 && waits*100 > multi.Wall {

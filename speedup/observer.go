@@ -180,18 +180,18 @@ func (o *Observer) spendSolo(dt int64) {
 		return
 	}
 	workers := o.counts[Run] + o.counts[GCAssist] + o.counts[Syscall]
-	program := workers + o.holders[holdsGC] + o.holders[holdsApplication]
-	others := o.others()
-	isReady := o.counts[ready]+o.holders[holdsReady] > 0
+	others, tracer := o.others()-o.holders[holdsTracer], int64(0)
+	if workers+others == 0 {
+		tracer = min(o.holders[holdsTracer], 1) // the run is as long as it is because of that
+		others = tracer
+	}
+	o.tracer += dt * (o.holders[holdsTracer] - tracer)
 	o.busy += dt * (workers + others)
-	switch {
-	case workers+others == 0:
+	if workers+others == 0 {
 		o.idle += dt
-		if isReady {
+		if o.counts[ready]+o.holders[holdsReady] > 0 {
 			o.waking += dt
 		}
-	case program > 0 && !isReady:
-		o.tracer += dt * o.holders[holdsTracer]
 	}
 	switch {
 	case o.worldGC > 0, o.world > 0, o.sequential():
@@ -207,7 +207,7 @@ func (o *Observer) spendSolo(dt int64) {
 		o.solo.ns[GCAssist] += dt * o.counts[GCAssist]
 		o.solo.ns[Syscall] += dt * o.counts[Syscall]
 		o.solo.ns[GCWorkers] += dt * o.holders[holdsGC]
-		o.solo.ns[SchedRuntime] += dt * (o.holders[holdsRuntime] + o.holders[holdsTracer])
+		o.solo.ns[SchedRuntime] += dt * (o.holders[holdsRuntime] + tracer)
 		o.solo.ns[SchedApplication] += dt * o.holders[holdsApplication]
 	default: // all workers wait
 		o.without(&o.solo, &o.alone, dt, 0, 1)

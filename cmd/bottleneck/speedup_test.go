@@ -32,7 +32,7 @@ func TestSpeedup(t *testing.T) {
 	if b, err := os.ReadFile(svg); err != nil || !strings.Contains(string(b), "Speedup stack") {
 		t.Error(err)
 	}
-	bottleneck("speedup", "-estimate", mutexTrace, computeTrace).want(t, exitOK, "speed-up (at most)   1.22   2.00", "")
+	bottleneck("speedup", "-estimate", mutexTrace, computeTrace).want(t, exitOK, "speed-up (at most)       1.22   1.95", "")
 	bottleneck("speedup", "-estimate", "-window", "50ms", phasesTrace).want(t, exitOK, "50 ms", "")
 	bottleneck("speedup", "-format", "csv", computeTrace, computeTrace).want(t, exitOK, "speedup,speedup,1,", "")
 	bottleneck("speedup", "-workers", "work.computeWorker", "-n", "3", computeTrace, computeTrace).want(t, exitOK, "never reached 3 workers", "")
