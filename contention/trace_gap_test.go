@@ -44,3 +44,22 @@ func TestGapForgetsSums(t *testing.T) {
 		}
 	}
 }
+
+// What wrapped locks told before a gap is forgotten, so a pass with many gaps needs no more memory than its longest part.
+func TestGapForgetsMessages(t *testing.T) {
+	s := newScript(t, TraceOptions{})
+	for i := range 3 {
+		at := 1000 * i
+		for number := range 5 {
+			s.play(fmt.Sprintf("%d 1 logs 1 x %[1]d 5 %d in main.f:13", at+number, 10*i+number))
+		}
+		if n := len(s.o.logs.exits); n != 5 || len(s.o.logs.ring) != n {
+			t.Errorf("after %d gaps, %d exits are remembered, want 5", i, n)
+		}
+		s.o.Cut(timeline.Time(at+500) * 1000)
+		s.o.Gap(&timeline.Gap{From: timeline.Time(at+500) * 1000, To: timeline.Time(at+1000) * 1000})
+	}
+	if s.o.logs.bad > 0 {
+		t.Errorf("%d messages are not understood", s.o.logs.bad)
+	}
+}

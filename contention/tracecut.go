@@ -172,6 +172,7 @@ func (o *TraceObserver) forget() {
 func (o *TraceObserver) Gap(g *timeline.Gap) {
 	o.cuts.missing += g.To - g.From
 	o.windows.gap(g)
+	o.logs.forgetOwners()
 	for _, sites := range o.places.sites {
 		for _, s := range sites {
 			if s.lock != nil {

@@ -129,6 +129,13 @@ func (l *traceLogs) drop(k *keptWait) {
 	}
 }
 
+// forgetOwners forgets who let go of locks, and messages of which parts are missing: all waits that they are about began before a gap.
+func (l *traceLogs) forgetOwners() {
+	clear(l.exits)
+	l.ring, l.next = l.ring[:0], 0
+	clear(l.open)
+}
+
 // Log implements [timeline.Observer]: it takes in what wrapped locks tell.
 func (o *TraceObserver) Log(m *timeline.Log) {
 	if m.Category != LogCategory || m.G == nil {
