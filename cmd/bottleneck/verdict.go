@@ -43,7 +43,8 @@ with gzip or zstd, or not.
                      given several times
     -format FORM     what goes to standard output: text, md (for a comment on a pull request) or
                      json; text if there is neither -format nor -o
-    -v               show the rows of the ledger behind each finding
+    -v               show the rows of the ledger and the call chains behind each finding, as
+                     "bottleneck explain" does for one
 
 A check for continuous integration:
 
@@ -81,10 +82,14 @@ func isInput(word string) bool {
 
 var verdictForms = map[string]func(w io.Writer, v *diagnosis, d drawing) error{
 	"text": func(w io.Writer, v *diagnosis, d drawing) error {
-		if err := text.Verdict(w, v.Verdict, d.terminal.textOptions()); err != nil || !v.rows {
+		if err := text.Verdict(w, v.Verdict, d.terminal.textOptions()); err != nil {
 			return err
 		}
-		return v.writeRows(w)
+		if v.verbose {
+			return v.explain(w, d)
+		}
+		_, err := fmt.Fprintf(w, "\n%s\n", text.VerdictNext(v.Verdict, v.file))
+		return err
 	},
 	"md": func(w io.Writer, v *diagnosis, _ drawing) error { return text.VerdictMarkdown(w, v.Verdict) },
 	"json": func(w io.Writer, v *diagnosis, _ drawing) error {
@@ -109,8 +114,9 @@ var verdictWritings = &writings{
 // diagnosis is what the command found.
 type diagnosis struct {
 	*diagnose.Verdict
-	report *bn.Report
-	rows   bool // to be shown
+	report  *bn.Report
+	verbose bool
+	file    string // the name of the trace; "" if it is not a file
 }
 
 // verdictMeasures are those of the ledger, but for lost(FILTER): that is of the findings.
@@ -129,37 +135,30 @@ var verdictMeasures = func() measures[*diagnosis] {
 	return ms
 }()
 
-// writeRows lists the rows of the ledger behind each finding.
-func (v *diagnosis) writeRows(w io.Writer) error {
-	var b strings.Builder
+// explain shows what is behind each finding.
+func (v *diagnosis) explain(w io.Writer, d drawing) error {
 	for i := range v.Findings {
-		f := &v.Findings[i]
-		if len(f.Rows) > 0 {
-			fmt.Fprintf(&b, "\nBehind finding %d:\n", i+1)
+		if len(v.Findings[i].Rows) == 0 {
+			continue
 		}
-		for k, row := range f.Rows {
-			if k == 10 {
-				fmt.Fprintf(&b, "  (%d more)\n", len(f.Rows)-k)
-				break
-			}
-			r := &v.report.Ledger.Rows[row]
-			fmt.Fprintf(&b, "  %5.1f%%  %s", percent(r.Time, v.Capacity), oneLine(r.String()))
-			b.WriteByte('\n')
+		if _, err := fmt.Fprintf(w, "\nBehind finding %d:\n\n", i+1); err != nil {
+			return err
+		}
+		if err := text.Evidence(w, diagnose.Explain(resultsOf(v.report), v.Verdict, i+1), d.evidence()); err != nil {
+			return err
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return nil
 }
 
 func runVerdict(ctx context.Context, std stdio, args []string) error {
 	var a analysis[diagnosis]
 	var opt bn.Options
-	var rows bool
 	opt.NoSpeedup = true
 	fs := a.set("verdict", verdictWritings, verdictMeasures)
 	fs.DurationVar(&opt.Bottle.From, "from", 0, "")
 	fs.DurationVar(&opt.Bottle.To, "to", 0, "")
-	fs.BoolVar(&rows, "v", false, "")
+	fs.BoolVar(&opt.Bottle.Stacks, "v", false, "")
 	source, err := a.parse(std, args, "trace", "findings")
 	if err != nil {
 		return err
@@ -174,7 +173,7 @@ func runVerdict(ctx context.Context, std stdio, args []string) error {
 			if report == nil {
 				return nil, err
 			}
-			return &diagnosis{Verdict: report.Verdict, report: report, rows: rows}, err
+			return &diagnosis{Verdict: report.Verdict, report: report, verbose: opt.Bottle.Stacks, file: source}, err
 		})
 	}
 	return a.run(ctx, std, source, read, func(w io.Writer, form string, v *diagnosis, d drawing) error { return verdictForms[form](w, v, d) })

@@ -3,14 +3,20 @@ package main
 import (
 	"encoding/json"
 	"html"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/diagnose"
+	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
 var lockTrace = filepath.Join("..", "..", "testdata", "real", "stdlog-file.trace.zst")
@@ -100,3 +106,75 @@ func TestOneVerdictOnARecording(t *testing.T) {
 		}
 	}
 }
+
+// Explain shows a finding, by number or kind, with rows that sum to what it lost, and call chains that lead through them.
+func TestExplain(t *testing.T) {
+	var v diagnose.Verdict
+	if err := json.Unmarshal([]byte(bottleneck("verdict", "-format", "json", lockTrace).out), &v); err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range v.Findings {
+		for _, word := range []string{strconv.Itoa(i + 1), string(f.Kind)} {
+			r := bottleneck("explain", "-format", "json", word, lockTrace)
+			var e diagnose.Evidence
+			if err := json.Unmarshal([]byte(r.out), &e); err != nil {
+				t.Fatalf("%s: %v, %s", word, err, r.err)
+			}
+			var sum time.Duration
+			for _, row := range e.Rows {
+				sum += row.Time
+			}
+			if e.Number != i+1 || !reflect.DeepEqual(e.Finding, f) || sum != f.Lost || e.Capacity != v.Capacity {
+				t.Errorf("%s: finding %d, rows of %v: %+v\nwant %d: %+v", word, e.Number, sum, e.Finding, i+1, f)
+			}
+			for _, c := range append(e.Blocked, e.Ran...) {
+				through := func(row ledger.Row) bool {
+					return c.Wait == "" && row.Category.Empty() && row.Meanwhile == c.Group || row.Wait == c.Wait && slices.Contains(c.Calls, row.Site)
+				}
+				if !slices.ContainsFunc(e.Rows, through) {
+					t.Errorf("%s: no row is about %+v", word, c)
+				}
+			}
+		}
+		text := bottleneck("explain", strconv.Itoa(i+1), lockTrace).out
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("%d columns: %s", n, line)
+			}
+		}
+		if !strings.Contains(text, "Rows of the ledger\n") || !strings.Contains(text, "main.worker main.go:29\n") {
+			t.Errorf("finding %d:\n%s", i+1, text)
+		}
+	}
+	bottleneck("explain", "9", lockTrace).want(t, exitUsage, "", `there is no finding "9"; there are 1 (lock), 2 (syscall), 3 (collector)`)
+	bottleneck("explain", "locks", lockTrace).want(t, exitUsage, "", "there are 1 (lock)")
+	bottleneck("explain", lockTrace).want(t, exitUsage, "", "which finding?")
+	bottleneck("explain").want(t, exitUsage, "", "which finding?")
+	bottleneck("explain", "-h").want(t, exitOK, "bottleneck explain [flags] FINDING [FILE | URL | -]", "")
+}
+
+// The verdict has at most 30 lines of 80 columns, of which the last one says what shows more, and runs.
+func TestVerdictNamesTheNextCommand(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	data, err := os.ReadFile(filepath.Join(here, lockTrace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("t.zst", data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(bottleneck("t.zst").out, "\n"), "\n")
+	next, ok := strings.CutPrefix(lines[len(lines)-1], "More: ")
+	if !ok || len(lines) > 30 {
+		t.Fatalf("%d lines, the last one %q", len(lines), lines[len(lines)-1])
+	}
+	for command := range strings.SplitSeq(next, ", ") {
+		if r := bottleneck(strings.Fields(command)[1:]...); r.status != exitOK {
+			t.Errorf("%s: %s", command, r.err)
+		}
+	}
+}
+
+// here is the directory of the package.
+var here, _ = os.Getwd()

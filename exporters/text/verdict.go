@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
@@ -62,8 +63,31 @@ func Verdict(w io.Writer, v *verdict.Verdict, opt Options) error {
 	return nil
 }
 
-// verdictLines is how many lines a verdict has at most, without warnings.
-const verdictLines = 30
+// verdictLines is how many lines a verdict has at most, without warnings and [VerdictNext]: 30 with both.
+const verdictLines = 28
+
+// VerdictNext returns a line that says which commands show more of a trace in a file.
+func VerdictNext(v *verdict.Verdict, file string) string {
+	file = format.Clean(file)
+	if file == "" || len(file) > 24 || strings.ContainsAny(file, " '\"$&;|<>()*?") {
+		file = "FILE"
+	}
+	var more []string
+	for i := range v.Findings {
+		if len(v.Findings[i].Rows) > 0 {
+			more = append(more, fmt.Sprintf("bottleneck explain %d %s", i+1, file))
+			break
+		}
+	}
+	next := "graph"
+	if len(v.Findings) > 0 {
+		switch v.Findings[0].Kind {
+		case diagnose.Lock, diagnose.Limit, diagnose.HandOver:
+			next = "contention"
+		}
+	}
+	return "More: " + strings.Join(append(more, "bottleneck "+next+" "+file), ", ")
+}
 
 // findings writes the sentences of a graph's verdict, with the places that they are about.
 func findings(g *bottle.Graph, st style, width int) string {
