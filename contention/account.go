@@ -98,6 +98,7 @@ type pairCell struct {
 	count, blamed, longest int64
 	wait, inWait           int64      // the latest wait, by number, and what it lost to the owner
 	variance               variance   // of blamed
+	unsure                 int64      // what may be the owner's, or not
 	roots                  *pairRoots // nil if the owner was never seen to be blocked
 }
 
@@ -186,6 +187,7 @@ func (w *wait) exits(f func(k uint64, e *exit) bool) {
 func (a *account) gather(w *wait, force bool) bool {
 	a.holders = a.holders[:0]
 	w.missing = nil
+	doubt := false
 	c := w.pinned
 	for k := w.first + 1; k <= w.last; k++ {
 		for k >= c.first+chunkExits {
@@ -206,6 +208,11 @@ func (a *account) gather(w *wait, force bool) bool {
 		h := &a.holders[len(a.holders)-1]
 		e.holder(h)
 		h.number = k
+		doubt = doubt || h.doubt != 0
+	}
+	if doubt {
+		w.flags |= Estimated
+		a.session.markSampled()
 	}
 	return true
 }
@@ -271,6 +278,13 @@ func (a *account) book(w *wait) {
 		pair.blamed += p.ns * w.weight
 		pair.longest = max(pair.longest, pair.inWait)
 		pair.variance.add(a.settled, w.weight, p.ns)
+		if h.doubt != 0 {
+			pair.variance.addShared(h.doubt, h.booked.Add(w.weight), w.weight)
+			unknown := min(h.unknown, handOff)
+			handOff -= unknown
+			unattributed += unknown
+			pair.unsure += h.unsure * w.weight
+		}
 		a.follow(pair, h, p, w)
 	}
 	a.remember(w, free, len(parts) == 0 || w.lost > 0)

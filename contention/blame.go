@@ -33,7 +33,8 @@ import (
 //     call chain, and settles its own wait.
 //     An owner that took the lock again before any waiter woke up, and was waited for
 //     by the same waiters and leaves by the same call chain as the last time, adds to
-//     its last exit instead: between two wake-ups there can be thousands of those.
+//     its last exit instead: between two wake-ups there can be thousands of those. Of many short ones, it looks at the clock
+//     in some only (runs.go).
 //  5. A wait is settled by cutting it at the exits that happened during it (split.go).
 //     What no owner covers is the hand-off: the time the scheduler took to run the
 //     next owner. If an exit has no call chain yet, because its owner was preempted
@@ -57,6 +58,8 @@ type state struct {
 	history
 	// arrivals counts registrations.
 	arrivals atomic.Uint32
+	// came is when the first one came since holds of a run pass unseen, or 0.
+	came atomic.Int64
 	// extended counts the exits that are part of an earlier one.
 	extended atomic.Uint64
 	sampling sampling
@@ -66,10 +69,12 @@ type state struct {
 	account atomic.Pointer[account]
 
 	// The present exclusive owner's, guarded by the lock itself.
-	since   int64    // when it got the lock; 0: before any present waiter came
+	since   int64    // when it got the lock; 0: before any present waiter came; or unseen
 	pending int64    // since when it held back readers, of an RWMutex
 	own     wait     // its own wait, if own.account is set
 	forward *forward // what its exits inside Cond.Wait refer to, if there were any
+	run     run
+	long    longCycles
 
 	// Readers of an RWMutex that got the lock while somebody waited.
 	mu      sync.Mutex
@@ -173,6 +178,7 @@ func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
 	} else {
 		t.registerBesideReaders(st)
 	}
+	st.came.CompareAndSwap(0, w.start)
 	st.arrivals.Add(1)
 	// From here on, time is the waiter's to waste.
 	w.chain = s.chains().CaptureAbove(unsafe.Pointer(w))
@@ -188,6 +194,9 @@ func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
 // had the lock before: like that in leave, it counts as hand-off.
 func (t *tracker[L]) acquired(w *wait) {
 	st := t.st.Load()
+	if st.run.passing {
+		st.catchUp(now())
+	}
 	w.lost = st.lost.Load() - w.lost
 	w.waiters = t.waiters.Load()
 	w.last = st.seq.Load()
@@ -208,6 +217,7 @@ func (t *tracker[L]) acquiredUnseen(w *wait) {
 		w.account.timed(st, w.kind, at-w.start, at)
 	}
 	if registered {
+		st.catchUp(at)
 		st.since = at
 		st.pending = w.start
 	}
@@ -217,7 +227,12 @@ func (t *tracker[L]) acquiredUnseen(w *wait) {
 func (t *tracker[L]) bargedIn() {
 	st := t.st.Load()
 	st.pending = 0
+	if st.run.left != 0 && st.pass() {
+		st.since = unseen
+		return
+	}
 	st.since = now()
+	st.catchUp(st.since)
 }
 
 // release is what is left to do once the lock is free.
@@ -239,6 +254,11 @@ func (t *tracker[L]) leave(r *release) {
 	r.released = now()
 	st := t.st.Load()
 	r.st = st
+	if st.since == unseen {
+		// A waiter came during the hold. For the earlier ones, what is known of it begins there.
+		st.since = max(st.came.Load(), st.last().released)
+		st.catchUp(st.since)
+	}
 	n := t.waiters.Load()
 	if st.own.account != nil {
 		r.own = st.own
@@ -281,6 +301,7 @@ func (st *state) exit(r *release) {
 	if e == nil {
 		return
 	}
+	st.run.end()
 	r.exit, r.chunk = e, c
 	e.acquired = st.since
 	e.pending = st.pending
@@ -304,10 +325,11 @@ func (st *state) extend(r *release) bool {
 	if chain == nil || e.forward != nil || chain != r.caller() {
 		return false
 	}
-	if st.since > e.released {
-		e.gaps += st.since - e.released
-	}
+	from := max(st.since, e.released)
+	free := from - e.released
+	e.gaps += free
 	e.released = r.released
+	st.seen(e, r.released-from, free)
 	st.extended.Add(1)
 	return true
 }
@@ -350,11 +372,11 @@ func (r *release) cost(from int64) {
 	if r.left != 0 {
 		s.held.Add(timedReleases * min(mostHeld, r.left-r.released))
 	}
-	switch after := min(mostAfter, now()-from); {
+	switch after := now() - from; {
 	case from == 0:
 	case r.own.account != nil:
-		s.after.Add(after)
+		s.after.Add(min(after, mostAfter+mostForExit*int64(r.own.last-r.own.first)))
 	default:
-		s.after.Add(timedReleases * after)
+		s.after.Add(timedReleases * min(after, mostAfter))
 	}
 }

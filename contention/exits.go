@@ -31,8 +31,13 @@ type exit struct {
 	// comes back again and again, before any waiter wakes, leaves one exit for all.
 	gaps     int64
 	arrivals uint32 // state.arrivals when this exit was published
-	shared   bool   // a reader's
-	g        uint64
+	// doubt is the variance of how long the owner held the lock, in ns², and booked how often that counts in profiles so far; see runs.go.
+	// unknown is the part of gaps in which it is not known whether the lock was held, and unsure that and what is likely.
+	doubt           float64
+	booked          atomic.Int64
+	unknown, unsure int64
+	shared          bool // a reader's
+	g               uint64
 
 	// chain is set after the lock was released.
 	chain atomic.Pointer[callstack.Chain]
@@ -123,6 +128,8 @@ func (h *history) next() (*exit, *chunk) {
 	e.pending, e.gaps, e.shared, e.forward = 0, 0, false, nil
 	e.written.Store(nil)
 	e.contended.Store(0)
+	e.doubt, e.unknown, e.unsure = 0, 0, 0
+	e.booked.Store(0)
 	return e, c
 }
 
@@ -184,6 +191,7 @@ func (e *exit) want(a *account) {
 func (e *exit) holder(h *holder) {
 	h.acquired, h.released, h.pending, h.gaps = e.acquired, e.released, e.pending, e.gaps
 	h.shared, h.chain, h.g, h.contended = e.shared, e.chain.Load(), e.g, &e.contended
+	h.doubt, h.booked, h.unknown, h.unsure = e.doubt, &e.booked, e.unknown, e.unsure
 	if e.forward != nil && h.chain != nil {
 		if final := e.forward.chain.Load(); final != nil {
 			h.chain = final

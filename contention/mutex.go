@@ -103,6 +103,15 @@ func (m *Mutex) wait(d draw, flags Flags) {
 
 // unlockSlow unlocks m when there are registered waiters.
 func (m *Mutex) unlockSlow() {
+	if m.st.Load().passed() {
+		m.mu.Unlock()
+		return
+	}
+	m.unlockSeen()
+}
+
+// unlockSeen is unlockSlow if the hold is to be recorded, or a wait to be settled.
+func (m *Mutex) unlockSeen() {
 	var r release
 	m.leave(&r)
 	m.mu.Unlock()

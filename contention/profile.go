@@ -113,7 +113,8 @@ type Flags uint32
 const (
 	// Reacquire marks the wait for the lock at the end of Cond.Wait.
 	Reacquire Flags = 1 << iota
-	// Estimated marks waits that were sampled because the lock is hot.
+	// Estimated marks waits that were sampled because the lock is hot, or that were behind an owner which took the lock so often that
+	// not every hold of it was seen.
 	Estimated
 
 	// ReadOwner marks an owner that held the lock for reading.
@@ -204,13 +205,13 @@ type Wait struct {
 	Lock   *Lock
 	Waiter Party
 	Flags  Flags
-	// Contentions is the number of times they had to wait; if Estimated, scaled. A goroutine that was woken, lost the
+	// Contentions is the number of times they had to wait; if the waits were sampled, scaled. A goroutine that was woken, lost the
 	// race for the lock and blocked again goes on with one wait.
 	Contentions int64
 	// Parks is the number of times that they blocked, as the runtime's block and mutex profiles count: once more for each
 	// race that was lost. Traces only; 0 for wrapped locks.
 	Parks int64
-	// Observed is the number of waits seen: less than Contentions if Estimated.
+	// Observed is the number of waits seen. Contentions is more if the waits were sampled.
 	Observed int64
 	// Waited is the time from asking for the lock to getting it; in a trace, the time that they were blocked.
 	Waited time.Duration
@@ -246,7 +247,8 @@ type Pair struct {
 	Contentions int64
 	// Blamed is the time.
 	Blamed time.Duration
-	// StdErr is the standard error of Blamed, if Estimated, else 0. It contains what is "[not sampled]".
+	// StdErr is the standard error of Blamed, if Estimated, else 0. It contains what is "[not sampled]", and what is unattributed
+	// because not every hold of the owner was seen.
 	StdErr time.Duration
 	// Longest is the most that a single wait lost to the owner.
 	Longest time.Duration

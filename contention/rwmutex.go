@@ -260,7 +260,7 @@ func (t *tracker[L]) readerAcquired(w *wait) {
 	st.mu.Unlock()
 	w.account.add(w)
 	st.sampling.over(w)
-	st.sampling.after.Add(min(mostAfter, now()-w.end))
+	st.sampling.after.Add(min(mostAfter+mostForExit*int64(w.last-w.first), now()-w.end))
 	if t.waiters.Load() != 0 { // also if they came while the wait was settled
 		t.readerIn()
 	}

@@ -13,7 +13,8 @@ import (
 // Sampling
 //
 // While a recorded wait is under way, every owner that leaves writes down when it came and left, under the lock. For a
-// lock that is held for 50 ns, that would more than halve the throughput. So what recording costs is measured. Each lock earns
+// lock that is held for 50 ns by one goroutine after the other, that would more than halve the throughput (of one that is taken by the
+// same goroutine again and again, see runs.go). So what recording costs is measured. Each lock earns
 // 1 % of the time, and pays for what recording takes of it. It may spend in advance what it earns in a quarter of a second, so a
 // burst of waits is recorded whole. A lock that is overdrawn records half as many waits as before: one in w, w = 1, 2, 4, …
 // A lock that has nothing to pay for records twice as many, until it records all.
@@ -43,11 +44,12 @@ const (
 
 	minPeriod = int64(time.Millisecond)
 
-	// Of the releases that write something down, one in timedReleases is timed, and counts as at most mostHeld and mostAfter:
-	// it may have lost its processor.
+	// Of the releases that write something down, one in timedReleases is timed, and counts as at most mostHeld and mostAfter, and
+	// mostForExit more for each exit during the wait that it settles: it may have lost its processor.
 	timedReleases = 16
 	mostHeld      = 2_000
-	mostAfter     = 20_000
+	mostAfter     = 5_000
+	mostForExit   = 200
 )
 
 // sampling tells which waits of a lock are recorded.

@@ -103,7 +103,8 @@ func (a *account) copyTo(p *Profile) {
 		q := Pair{
 			Kind: kinds[k.kind], Lock: lock, Flags: k.flags,
 			Waiter: s.party(k.waiter, k.waiterG), Owner: s.party(k.owner, k.ownerG),
-			Contentions: c.count, Blamed: time.Duration(c.blamed), Longest: time.Duration(c.longest), StdErr: rowError(k.flags, c.variance, missing[k.kind]),
+			Contentions: c.count, Blamed: time.Duration(c.blamed), Longest: time.Duration(c.longest),
+			StdErr: rowError(k.flags, c.variance, missing[k.kind]+time.Duration(c.unsure)),
 		}
 		s.ownerRoots(&q, c.roots)
 		p.Pairs = append(p.Pairs, q)
@@ -184,7 +185,11 @@ func (p *Profile) finish() {
 			l = new(sampledLock)
 			sampled[w.Lock] = l
 		}
-		l.estimated += w.Waited
+		if w.Observed == w.Contentions {
+			l.behindRuns += w.Waited
+		} else {
+			l.estimated += w.Waited
+		}
 		l.observed += w.Observed
 		if w.Observed == 0 {
 			l.missing += w.Waited
@@ -203,16 +208,23 @@ func (p *Profile) finish() {
 }
 
 // sampledLock is what is estimated of a lock's waits, from how many, and what no recorded wait represents.
+// behindRuns is the waiting that is not estimated, but may be behind holds that were not all seen.
 type sampledLock struct {
-	estimated, missing time.Duration
-	observed           int64
+	estimated, missing, behindRuns time.Duration
+	observed                       int64
 }
 
 // warnSampled tells how well it is known which callers locks that were sampled delayed.
 func (p *Profile) warnSampled(locks map[*Lock]*sampledLock, waited time.Duration) {
 	var known, unknown sampledLock
-	few := 0
+	few, drawn := 0, 0
+	var behindRuns time.Duration
 	for _, l := range locks {
+		behindRuns += l.behindRuns
+		if l.estimated == 0 {
+			continue
+		}
+		drawn++
 		sum := &known
 		if l.observed < fewDrawn {
 			sum = &unknown
@@ -224,11 +236,20 @@ func (p *Profile) warnSampled(locks map[*Lock]*sampledLock, waited time.Duration
 	}
 	if known.estimated > 0 {
 		p.warn("How %s of the waiting, at %s, divides among callers is estimated from %d waits drawn at random; see StdErr of each row. None of them represents %s of the waiting, which is %s. All waits were timed: their number and total are exact.",
-			format.Percent(known.estimated, waited), format.Plural(len(locks)-few, "lock", "locks"), known.observed, format.Percent(known.missing, waited), notSampled)
+			format.Percent(known.estimated, waited), format.Plural(drawn-few, "lock", "locks"), known.observed, format.Percent(known.missing, waited), notSampled)
 	}
+	p.warnRuns(behindRuns, waited)
 	if unknown.estimated > 0 {
 		p.warn("How %s of the waiting, at %s, divides among callers is unknown: of the waits, which were all timed, only %d were recorded. Collect for longer, or with Options.Exact.",
 			format.Percent(unknown.estimated, waited), format.Plural(few, "lock", "locks"), unknown.observed)
+	}
+}
+
+// warnRuns tells of waits whose owners held the lock so often that not every hold was seen.
+func (p *Profile) warnRuns(waited, all time.Duration) {
+	if waited > 0 {
+		p.warn("In %s of the waiting, an owner took the lock again and again, for less than 2 µs each time: how long it had the lock is estimated from some of these holds; see StdErr of each pair. Options.Exact records all of them.",
+			format.Percent(waited, all))
 	}
 }
 
