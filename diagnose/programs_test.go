@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"regexp"
 	"runtime"
 	"runtime/trace"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +66,14 @@ func TestFirstFindingNamesTheCause(t *testing.T) {
 				recorded := record(t, func() { p.Run(procs) })
 				disturbed := delayed()-before > time.Since(begin)*time.Duration(procs)/10
 				last := verdict(t, recorded)
-				switch at := found(last, p); {
+				at := found(last, p)
+				if at >= 0 {
+					title := masked(naming(last, p).Title)
+					if want := sentences[p.Name]; !slices.Contains(strings.Split(want, "\n"), title) {
+						t.Errorf("the sentence is\n%s\nand not\n%s", title, want)
+					}
+				}
+				switch {
 				case at == 0:
 					return
 				case at > 0:
@@ -93,17 +102,24 @@ func delayed() time.Duration {
 // found returns where the cause of a program is among the findings, negative if it is not. Causes that cost
 // nothing are not the first.
 func found(v *diagnose.Verdict, p causes.Program) int {
-	for i := range v.Findings {
-		f := &v.Findings[i]
-		if string(f.Kind) != p.Kind || !at(f, p.Func) {
-			continue
-		}
-		if f.Lost == 0 {
-			return 0
-		}
-		return i
+	f := naming(v, p)
+	switch {
+	case f == nil:
+		return -1
+	case f.Lost == 0:
+		return 0
 	}
-	return -1
+	return slices.IndexFunc(v.Findings, func(other diagnose.Finding) bool { return other.Title == f.Title })
+}
+
+// naming returns the finding that names the cause of a program, nil if none does.
+func naming(v *diagnose.Verdict, p causes.Program) *diagnose.Finding {
+	for i := range v.Findings {
+		if f := &v.Findings[i]; string(f.Kind) == p.Kind && at(f, p.Func) {
+			return f
+		}
+	}
+	return nil
 }
 
 // at reports whether a finding names a function.
@@ -114,4 +130,50 @@ func at(f *diagnose.Finding, fn string) bool {
 		}
 	}
 	return fn == "" || strings.Contains(f.Title, "."+fn+" ")
+}
+
+// masked returns a sentence with # for its numbers, their units and what depends on them.
+func masked(title string) string {
+	title = numbers.ReplaceAllString(title, "#")
+	return strings.NewReplacer("# time)", "# times)", "# call)", "# calls)", "# wait,", "# waits,").Replace(title)
+}
+
+var numbers = regexp.MustCompile(`[<>]?\b\d([\d,.]*\d)?( ?(ns|µs|ms|s)\b|%)?`)
+
+// sentences are what the findings say of the programs. Several lines are alternatives.
+var sentences = map[string]string{
+	"serial part":                     "While diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do: # of the capacity.",
+	"pipeline":                        "While causes.pipeline.func2 ran alone, the other processors had nothing to do: # of the capacity.",
+	"lock, computing":                 "The lock causes.counter kept # of the capacity idle (# waits, blocked for # in all).",
+	"lock, sleeping":                  "The lock causes.counter kept # of the capacity idle (# waits, blocked for # in all).",
+	"lock, everybody reads":           "The lock causes.dictionary kept # of the capacity idle (# waits, blocked for # in all).",
+	"limit of an errgroup":            "A limit at causes.limited causes.go:# kept # of the capacity idle: # waited on average.",
+	"semaphore":                       "A limit at causes.weighted.func1 causes.go:# kept # of the capacity idle: # waited on average.",
+	"uneven work":                     "Uneven work: # of the capacity was idle while the last of the # causes.uneven.func1 ran.",
+	"tiny goroutines":                 "Tiny goroutines: # of causes.tiny:# (WaitGroup.Go) ran for # each, on average; # of the capacity went to starting them and waiting for them.",
+	"collector":                       "The garbage collector took # of the capacity: workers #, assists #, world stopped #, waits for it #.",
+	"small writes":                    "System calls at causes.init.func19.write.# causes.go:# held processors for # of the capacity (# calls of #).",
+	"blocking calls":                  "Waiting for system calls at causes.block block_linux.go:# left # of the capacity idle (# calls).",
+	"sleep":                           "Sleeping at causes.sleeper causes.go:# left # of the capacity idle (# times).",
+	"ticker":                          "Waiting for a timer at causes.ticking causes.go:# left # of the capacity idle (# times).",
+	"network":                         "Waiting for the network at causes.listen causes.go:# left # of the capacity idle (# times).",
+	"ping-pong":                       "Handing over: until goroutines that others had woken went on, processors were idle for # of the capacity (# times), most for causes.pingPong.func1 (#) and causes.pingPong.func2 (#).\nHanding over: until goroutines that others had woken went on, processors were idle for # of the capacity (# times), most for causes.pingPong.func2 (#) and causes.pingPong.func1 (#).",
+	"ping-pong of threads":            "Handing over: until goroutines that others had woken went on, processors were idle for # of the capacity (# times), most for causes.pingPong.func1 (#) and causes.pingPong.func2 (#).\nHanding over: until goroutines that others had woken went on, processors were idle for # of the capacity (# times), most for causes.pingPong.func2 (#) and causes.pingPong.func1 (#).",
+	"goroutines that never end":       "Goroutines are started and do not end: # of # still lived at the end, most of causes.forget.func1.",
+	"it scales":                       "It uses its processors: the program's own code ran for # of the capacity, most of it in causes.parallel.func1 (#).",
+	"more goroutines than processors": "All processors were in use for # of the time while goroutines were ready: # on average then.",
+	"connections to a database":       "The limit of the connections to a database, waited for at causes.load waits.go:#, kept # of the capacity idle: # waited on average while # slept at causes.statement.Query waits.go:#.",
+	"a channel as a semaphore":        "A limit of the program: that goroutines of causes.parallel.func1 wait for one another at causes.admit waits.go:# kept # of the capacity idle: # waited on average while # slept at causes.work waits.go:#.",
+	"a token that goroutines pass":    "A limit of the program: that goroutines of causes.parallel.func1 wait for one another at causes.pass waits.go:# kept # of the capacity idle: # waited on average.",
+	"a pool of workers":               "The limit of how many causes.pool.func1 work at a time, waited for at causes.pool waits.go:#, kept # of the capacity idle: # waited on average while # slept at causes.work waits.go:#.",
+	"a queue with a condition":        "While diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do: # of the capacity.",
+	"done once":                       "While causes.parallel.func1 ran, and no others, the other processors had nothing to do: # of the capacity.",
+	"a barrier after each step":       "Uneven work: # of the capacity was idle while the last of the # causes.steps.func1 ran.",
+	"yielding":                        "Yielding at causes.yielding.func1 waits.go:# took # of the capacity, from one goroutine to the next (# times).",
+	"polling":                         "Waiting for a timer at causes.polling waits.go:# left # of the capacity idle (# times).",
+	"deadlines":                       "Waiting for a timer at causes.answer waits.go:# left # of the capacity idle (# times).",
+	"one goroutine owns the data":     "While causes.own ran alone, the other processors had nothing to do: # of the capacity.",
+	"too few goroutines":              "Too few goroutines: while the # of causes.few.func1 ran, # at a time, other processors had nothing to do: # of the capacity.",
+	"one processor":                   "GOMAXPROCS is #, and it was in use for # of the time while goroutines were ready: # on average then.",
+	"results that come too late":      "Goroutines are started and do not end: # of # still lived at the end, most of causes.deliver.",
 }

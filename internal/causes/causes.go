@@ -47,6 +47,20 @@ var Programs = []Program{
 	{"goroutines that never end", "leak", "forget.func1", func(int) { forget() }, nil},
 	{"it scales", "saturated", "Spin", func(p int) { share(p) }, nil},
 	{"more goroutines than processors", "more-procs", "", func(p int) { crowd(p) }, nil},
+	{"connections to a database", "limit", "load", func(int) { queries(2) }, func(int) { queries(64) }},
+	{"a channel as a semaphore", "limit", "admit", func(int) { admitted(3) }, func(int) { admitted(32) }},
+	{"a token that goroutines pass", "limit", "pass", func(p int) { passed(p, 1) }, func(p int) { passed(p, p) }},
+	{"a pool of workers", "limit", "pool", func(int) { pool(3) }, func(int) { pool(30) }},
+	{"a queue with a condition", "serial", "fill", queued, nil},
+	{"done once", "serial", "need", prepared, nil},
+	{"a barrier after each step", "imbalance", "step", func(p int) { steps(p, 5) }, func(p int) { steps(p, 1) }},
+	{"yielding", "scheduler", "yielding.func1", yielding, nil},
+	{"polling", "timer", "polling", func(int) { polling() }, nil},
+	{"deadlines", "timer", "answer", func(int) { timeouts() }, nil},
+	{"one goroutine owns the data", "serial", "own", asked, nil},
+	{"too few goroutines", "starved", "few", func(int) { few() }, nil},
+	{"one processor", "one-processor", "", func(int) { alone() }, nil},
+	{"results that come too late", "leak", "deliver", func(int) { abandoned() }, nil},
 }
 
 var sink atomic.Uint64

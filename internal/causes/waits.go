@@ -1,0 +1,283 @@
+package causes
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// work is what several programs do: wait for something outside, and compute a little with it.
+func work() {
+	time.Sleep(2 * time.Millisecond)
+	Spin(20_000)
+}
+
+// A database of which each query takes a millisecond.
+type (
+	database   struct{}
+	connection struct{}
+	statement  struct{}
+	noRows     struct{}
+)
+
+func (database) Connect(context.Context) (driver.Conn, error) { return connection{}, nil }
+func (database) Driver() driver.Driver                        { return nil }
+func (connection) Prepare(string) (driver.Stmt, error)        { return statement{}, nil }
+func (connection) Close() error                               { return nil }
+func (connection) Begin() (driver.Tx, error)                  { return nil, driver.ErrSkip }
+func (statement) Close() error                                { return nil }
+func (statement) NumInput() int                               { return -1 }
+func (statement) Exec([]driver.Value) (driver.Result, error)  { return nil, driver.ErrSkip }
+func (noRows) Columns() []string                              { return []string{"id"} }
+func (noRows) Close() error                                   { return nil }
+func (noRows) Next([]driver.Value) error                      { return io.EOF }
+
+func (statement) Query([]driver.Value) (driver.Rows, error) {
+	time.Sleep(time.Millisecond)
+	return noRows{}, nil
+}
+
+func queries(connections int) {
+	db := sql.OpenDB(database{})
+	defer db.Close()
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(64)
+	parallel(16, func(int) {
+		for range 6 {
+			load(db)
+		}
+	})
+}
+
+func load(db *sql.DB) {
+	rows, err := db.Query("select id from users")
+	if err == nil {
+		rows.Close()
+	}
+	Spin(20_000)
+}
+
+// admitted has a channel as a semaphore.
+func admitted(places int) {
+	sem := make(chan struct{}, places)
+	parallel(32, func(int) {
+		for range 4 {
+			admit(sem)
+		}
+	})
+}
+
+func admit(sem chan struct{}) {
+	sem <- struct{}{}
+	work()
+	<-sem
+}
+
+// passed has a channel with a token that goroutines pass to each other while they compute.
+func passed(procs, tokens int) {
+	free := make(chan struct{}, tokens)
+	for range tokens {
+		free <- struct{}{}
+	}
+	parallel(2*procs, func(int) {
+		for range 60 {
+			pass(free)
+		}
+	})
+}
+
+func pass(free chan struct{}) {
+	<-free
+	Spin(200_000)
+	free <- struct{}{}
+}
+
+// pool has so many workers that wait for something outside.
+func pool(workers int) {
+	jobs := make(chan int)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() { serve(jobs) })
+	}
+	for i := range 120 {
+		jobs <- i
+	}
+	close(jobs)
+	wg.Wait()
+}
+
+func serve(jobs <-chan int) {
+	for range jobs {
+		work()
+	}
+}
+
+type queue struct {
+	mu    sync.Mutex
+	more  sync.Cond
+	items int
+	done  bool
+}
+
+func (q *queue) put(done bool) {
+	q.mu.Lock()
+	q.items++
+	q.done = done
+	q.mu.Unlock()
+	q.more.Broadcast()
+}
+
+func (q *queue) take() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.items == 0 && !q.done {
+		q.more.Wait()
+	}
+	q.items--
+	return !q.done
+}
+
+// queued has a producer for whose items others wait at a sync.Cond.
+func queued(procs int) {
+	q := &queue{}
+	q.more.L = &q.mu
+	var wg sync.WaitGroup
+	for range 2 * procs {
+		wg.Go(func() {
+			for q.take() {
+				Spin(10_000)
+			}
+		})
+	}
+	fill(q)
+	wg.Wait()
+}
+
+func fill(q *queue) {
+	for i := range 200 {
+		Spin(300_000)
+		q.put(i == 199)
+	}
+}
+
+// prepared has goroutines wait until the first of them has done what all need.
+func prepared(procs int) {
+	var once sync.Once
+	parallel(2*procs, func(int) {
+		need(&once)
+		Spin(1_000_000)
+	})
+}
+
+func need(once *sync.Once) {
+	once.Do(func() { Spin(60_000_000) })
+}
+
+// steps has a barrier after each step, in each of which the last goroutine has so many times the work of the others.
+func steps(procs, times int) {
+	const all = 2_000_000
+	part := all / (procs - 1 + times)
+	for range 60 {
+		parallel(procs, func(i int) {
+			if i == procs-1 {
+				step(part * times)
+			} else {
+				step(part)
+			}
+		})
+	}
+}
+
+func step(n int) { Spin(n) }
+
+// yielding has goroutines that ask again and again whether it is their turn.
+func yielding(procs int) {
+	var turn atomic.Int64
+	parallel(procs, func(i int) {
+		for n := range 40 {
+			for turn.Load() != int64(n*procs+i) {
+				runtime.Gosched()
+			}
+			Spin(200_000)
+			turn.Add(1)
+		}
+	})
+}
+
+// polling asks after each tick whether something has happened.
+func polling() {
+	var done atomic.Bool
+	time.AfterFunc(100*time.Millisecond, func() { done.Store(true) })
+	for !done.Load() {
+		<-time.After(2 * time.Millisecond)
+		Spin(20_000)
+	}
+}
+
+// timeouts waits for answers that never come, until the deadline of a context.
+func timeouts() {
+	for range 20 {
+		ctx, cancel := context.WithTimeout(context.Background(), 4*time.Millisecond)
+		answer(ctx)
+		cancel()
+	}
+}
+
+func answer(ctx context.Context) {
+	select {
+	case <-never:
+	case <-ctx.Done():
+	}
+}
+
+// asked has a goroutine that owns the data, and others that ask it through a channel.
+func asked(procs int) {
+	questions := make(chan chan int)
+	go own(questions)
+	parallel(2*procs, func(int) {
+		answers := make(chan int)
+		for range 100 {
+			questions <- answers
+			<-answers
+			Spin(10_000)
+		}
+	})
+	close(questions)
+}
+
+func own(questions <-chan chan int) {
+	n := 0
+	for answers := range questions {
+		Spin(150_000)
+		n++
+		answers <- n
+	}
+}
+
+// few has less goroutines than processors.
+func few() {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(6))
+	parallel(2, func(int) { Spin(60_000_000) })
+}
+
+// alone has more goroutines than the one processor.
+func alone() {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	parallel(4, func(int) { Spin(25_000_000) })
+}
+
+// abandoned has goroutines that send what is no longer waited for.
+func abandoned() {
+	for range 300 {
+		late := make(chan int)
+		go deliver(late)
+		Spin(100_000)
+	}
+}
+
+func deliver(late chan<- int) { late <- 1 }
