@@ -202,7 +202,7 @@ func (d *diagnosis) covers(l *limit, c *cause) bool {
 	if b := d.boxes[l.waiters]; b != nil {
 		waiters = max(b.Goroutines, 1)
 	}
-	if float64(l.waited) >= 0.4*float64(waiters)*float64(d.Contention.Duration) {
+	if d.waitedAt(l) >= 0.4*float64(waiters) {
 		return true
 	}
 	var times int64
@@ -216,6 +216,24 @@ func (d *diagnosis) covers(l *limit, c *cause) bool {
 		}
 	}
 	return times > 0 && l.count*2 >= times
+}
+
+// waitedAt returns how many goroutines waited at a limit on average.
+func (d *diagnosis) waitedAt(l *limit) float64 {
+	if d.Graph == nil || d.Graph.Wall <= 0 {
+		return float64(l.waited) / float64(max(d.Contention.Duration, 1))
+	}
+	var sum time.Duration
+	for _, b := range d.boxes {
+		for _, wait := range []timeline.Wait{timeline.WaitSemaphore, timeline.WaitSelect, timeline.WaitChanSend, timeline.WaitChanReceive} {
+			for _, at := range b.Sites[wait.String()] {
+				if at.Func == l.place.Func && at.Line == l.place.Line {
+					sum += at.Time
+				}
+			}
+		}
+	}
+	return float64(sum) / float64(d.Graph.Wall)
 }
 
 // atATime returns how many goroutines waited for a cause on average.
@@ -281,7 +299,7 @@ func (d *diagnosis) limited(f *Finding, c *cause, lost string) {
 		}
 	}
 	f.Title = fmt.Sprintf("%s kept %s of the capacity idle", what, lost)
-	if waiting := float64(l.waited) / float64(max(d.Contention.Duration, 1)); waiting >= 0.05 {
+	if waiting := d.waitedAt(l); waiting >= 0.05 {
 		f.Title += ": " + format.Parallelism(waiting) + " waited on average"
 		if len(c.inside) > 0 {
 			f.Title += " while " + d.doing(c.inside)

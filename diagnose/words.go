@@ -214,6 +214,44 @@ func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
 		}
 	}
 	f.Advice = "Hand over less often: do more for each message, or let one goroutine do both parts."
+	if latency := d.latency(c); latency > 0 {
+		took := "They ran " + format.Duration(latency) + " after they were woken, on average"
+		if latency >= threadSwitch {
+			took += ": as long as it takes to wake a thread, which goroutines that are locked to one need (runtime.LockOSThread)"
+		}
+		f.Advice = took + ". " + f.Advice
+	}
+}
+
+// threadSwitch is from which latency on the operating system must have had a part in a wake-up.
+const threadSwitch = 3 * time.Microsecond
+
+// latency returns the mean time from being woken to running of the goroutines of a cause; 0 if it is not known.
+func (d *diagnosis) latency(c *cause) time.Duration {
+	if d.Contention == nil {
+		return 0
+	}
+	groups := map[string]bool{}
+	for _, i := range c.rows {
+		groups[d.l.Rows[i].Group] = true
+	}
+	var ready, idle time.Duration
+	var n int64
+	for i := range d.Contention.Waits {
+		w := &d.Contention.Waits[i]
+		switch w.Kind {
+		case contention.ChanSendKind, contention.ChanReceiveKind, contention.SelectKind, contention.CondKind, contention.WaitGroupKind:
+			if groups[w.Waiter.Group] {
+				ready += w.Ready
+				idle += w.ReadyIdle
+				n += w.Contentions
+			}
+		}
+	}
+	if idle < ready/2 {
+		return 0 // they waited for a processor
+	}
+	return ready / time.Duration(max(n, 1))
 }
 
 // serial says which sort of goroutines ran alone.
@@ -244,6 +282,11 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 	f.Advice = "Divide its work among goroutines, let the others begin before it is done, or make it faster."
 }
 
+// windowed reports whether the ledger is of a part of the trace only, while contention is of all of it.
+func (d *diagnosis) windowed() bool {
+	return d.Contention != nil && d.Contention.Duration > d.l.Wall+d.l.Wall/20
+}
+
 // lock says which lock, and what its owners did.
 func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 	f.Where = d.places(c.place)
@@ -262,7 +305,7 @@ func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 		name = "The lock " + format.Clean(format.Func(row.Title()))
 	}
 	f.Title = fmt.Sprintf("%s kept %s of the capacity idle.", name, lost)
-	if row != nil {
+	if row != nil && !d.windowed() {
 		f.Title = fmt.Sprintf("%s kept %s of the capacity idle (%s, blocked for %s in all).", name, lost, format.Plural(row.Contentions, "wait", "waits"), format.Duration(row.Waited))
 	}
 	f.Advice = "Hold it for less time, or divide what it guards among several locks."
