@@ -59,7 +59,10 @@ func TestSoak(t *testing.T) {
 		others.Go(func() {
 			if i == 0 { // so that each is asked for, however short the time is
 				for _, page := range pages {
-					k.ask(ctx, page, "", nil)
+					k.ask(ctx, page, "", http.Header{})
+					for _, form := range forms {
+						k.ask(ctx, page, "seconds=0.1&format="+form, http.Header{})
+					}
 				}
 			}
 			k.visit(ctx)
@@ -228,7 +231,10 @@ func (k *soak) probe(ctx context.Context) {
 }
 
 // pages are those below the mount point; "" is the index.
-var pages = []string{"", "graph", "contention", "tasks", "speedup", "wall", "trace", "metrics"}
+var pages = []string{"", "graph", "contention", "tasks", "speedup", "trace", "metrics", "wall"}
+
+// forms are those of all pages, one that the service does not have, and one that is none.
+var forms = []string{"svg", "text", "json", "pprof", "trace", "png", "none"}
 
 // visit asks for pages at random.
 func (k *soak) visit(ctx context.Context) {
@@ -247,7 +253,7 @@ func randomQuery() string {
 		}
 	}
 	one("seconds", "0.001", "0.1", "0.5", "1", "5", "-1", "x", "1e99")
-	one("format", "svg", "text", "json", "pprof", "trace", "png", "none")
+	one("format", forms...)
 	if rand.IntN(4) == 0 {
 		one("debug", "0", "1", "2", "x")
 		one("group", "start", "creator", "goroutine", "region", "/serv(ice)?/", "/(/")
