@@ -71,8 +71,11 @@ func (m *traceMachine) closeSample() {
 }
 
 func (m *traceMachine) transition(t *timeline.Transition) {
-	m.advance(t.End)
 	before, after := t.State.Runs(), t.To.Runs()
+	if before == after {
+		return
+	}
+	m.advance(t.End)
 	switch {
 	case before && !after:
 		m.running = max(0, m.running-1)

@@ -89,7 +89,7 @@ type history struct {
 
 const blockSize = 16
 
-var minLimit = 512 // smaller in tests
+var minLimit = 1024 // smaller in tests
 
 func newHistory() history { return history{pieces: []piece{{}}, limit: minLimit} }
 

@@ -3,6 +3,8 @@ package ledger
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"math/bits"
 	"time"
 	"unsafe"
 
@@ -15,15 +17,46 @@ import (
 )
 
 // rowKey identifies a row during the pass. Frames of one pass are compared by pointer; equal places
-// are joined at the end.
+// are joined at the end. It has four words, so that the compiler keeps it in registers: one is looked up for each event.
 type rowKey struct {
-	category  category
-	group     who
 	site      *timeline.Frame
-	wait      timeline.Wait
-	waker     who
 	wakerSite *timeline.Frame
-	meanwhile who
+	groups    uint64 // group, and above it waker
+	kind      uint64 // meanwhile, and above it wait and category
+}
+
+func keyOf(c category, group who, site *timeline.Frame) rowKey {
+	return rowKey{site: site, groups: uint64(group), kind: uint64(c) << 40}
+}
+
+func (k rowKey) category() category  { return category(k.kind >> 40) }
+func (k rowKey) wait() timeline.Wait { return timeline.Wait(k.kind >> 32) }
+func (k rowKey) meanwhile() who      { return who(k.kind) }
+func (k rowKey) group() who          { return who(k.groups) }
+func (k rowKey) waker() who          { return who(k.groups >> 32) }
+
+// after returns the key of a gap that ended with a wait.
+func (k rowKey) after(w timeline.Wait) rowKey {
+	k.kind |= uint64(w) << 32
+	return k
+}
+
+// whileRan returns the key of a gap in which others ran.
+func (k rowKey) whileRan(w who) rowKey {
+	k.kind |= uint64(w)
+	return k
+}
+
+// waited is the key of the gaps in which a goroutine was waited for.
+func (m *member) waited() rowKey {
+	c := catIdle
+	if outside(&m.cause) {
+		c = catOutside
+	}
+	k := keyOf(c, m.group, m.cause.stack.Site()).after(m.cause.wait)
+	k.wakerSite = m.cause.wakerSite
+	k.groups |= uint64(m.cause.waker) << 32
+	return k
 }
 
 // category is the number of a Category.
@@ -80,8 +113,8 @@ const maxRows = 1 << 14
 
 type rows struct {
 	of      map[rowKey]*row
-	recent  []recentRow            // of which most are found
-	samples map[sampleKey]*samples // of the CPU profiler
+	recent  *[1 << recentBits]recentRow // of which most are found
+	samples map[sampleKey]*samples      // of the CPU profiler
 }
 
 type sampleKey struct {
@@ -99,17 +132,16 @@ type recentRow struct {
 	row *row
 }
 
-const recentRows = 1 << 9
+const recentBits = 9
 
 // at returns the row of a key.
 func (r *rows) at(k rowKey) *row {
-	h := uintptr(unsafe.Pointer(k.site))>>3 ^ uintptr(unsafe.Pointer(k.wakerSite))>>6 ^ uintptr(k.group)<<2 ^ uintptr(k.category)<<5 ^ uintptr(k.meanwhile)<<4 ^ uintptr(k.waker)<<1
-	h = (h ^ h>>9) % recentRows
 	if r.recent == nil {
-		r.recent = make([]recentRow, recentRows)
+		r.recent = new([1 << recentBits]recentRow)
 	}
-	e := &r.recent[h]
-	if e.row == nil || e.key != k {
+	h := uint64(uintptr(unsafe.Pointer(k.site))) ^ uint64(uintptr(unsafe.Pointer(k.wakerSite)))<<20 ^ bits.RotateLeft64(k.groups, 24) ^ bits.RotateLeft64(k.kind, 48)
+	e := &r.recent[h*0x9E3779B97F4A7C15>>(64-recentBits)]
+	if e.key != k || e.row == nil {
 		e.key, e.row = k, r.find(k)
 	}
 	return e.row
@@ -120,7 +152,7 @@ func (r *rows) find(k rowKey) *row {
 		return found
 	}
 	if len(r.of) >= maxRows {
-		k = rowKey{category: k.category, group: otherGroups}
+		k = keyOf(k.category(), otherGroups, nil)
 		if found := r.of[k]; found != nil {
 			return found
 		}
@@ -200,7 +232,7 @@ func (o *Observer) book(m *member, stack *timeline.Stack) {
 	if c == catGCAssist {
 		stack = m.assist
 	}
-	r := o.rows.at(rowKey{category: c, group: m.group, site: stack.Site()})
+	r := o.rows.at(keyOf(c, m.group, stack.Site()))
 	r.add(stack, dt)
 	r.time += dt
 	r.queue += o.queuedFor(area)
@@ -231,34 +263,36 @@ func (o *Observer) close(s *slot, m *member) {
 	case m == nil:
 		idle.addAll(s.pending)
 		s.pending = s.pending[:0]
-		o.empties(rowKey{category: catNoWork}, nil, idle, true)
+		o.empties(keyOf(catNoWork, 0, nil), nil, idle, true)
 	case by == nil:
 		s.pending.addAll(idle)
 		s.pending.addAll(ready)
 	default:
-		k := o.between(by, o.now-s.start)
+		if len(ready) > 0 {
+			k := o.between(by, o.now-s.start)
+			if len(idle) > 0 {
+				k = o.between(by, math.MaxInt64) // the goroutine was waited for
+			}
+			o.empties(k, by.cause.stack, ready, k.category() == catWakeUp)
+		}
+		if len(s.pending) > 0 {
+			idle.addAll(s.pending)
+			s.pending = s.pending[:0]
+		}
 		if len(idle) > 0 {
-			k.category = catWakeUp
+			o.empties(by.waited(), by.cause.stack, idle, true)
 		}
-		o.empties(k, by.cause.stack, ready, k.category == catWakeUp)
-		idle.addAll(s.pending)
-		s.pending = s.pending[:0]
-		k = rowKey{category: catIdle, group: by.group, site: by.cause.stack.Site(), wait: by.cause.wait, waker: by.cause.waker, wakerSite: by.cause.wakerSite}
-		if outside(&by.cause) {
-			k.category = catOutside
-		}
-		o.empties(k, by.cause.stack, idle, true)
 	}
 	o.wait, o.latency = idle, ready
 }
 
 // between returns the row of a gap in which m was ready.
 func (o *Observer) between(m *member, gap timeline.Time) rowKey {
-	k := rowKey{category: catWakeUp, group: m.group, site: m.cause.stack.Site(), wait: m.cause.wait}
+	c := catWakeUp
 	if gap <= shortGap {
-		k.category = catScheduler
+		c = catScheduler
 	}
-	return k
+	return keyOf(c, m.group, m.cause.stack.Site()).after(m.cause.wait)
 }
 
 // goesOn reports whether a gap was only the way of a goroutine of the program from where it was stopped to where it
@@ -285,19 +319,13 @@ func (o *Observer) closeAll(m *member) {
 		return // the rest is counted as part of the next time
 	}
 	if m == nil {
-		o.empties(rowKey{category: catNoWork}, nil, spells{{nobody, o.nobody * times}}, true)
+		o.empties(keyOf(catNoWork, 0, nil), nil, spells{{nobody, o.nobody * times}}, true)
 		o.nobody, o.kept = 0, 0
 		return
 	}
 	ready := min(o.now-m.readyAt, o.nobody)
-	k := rowKey{category: catWakeUp, group: by.group, site: by.cause.stack.Site(), wait: by.cause.wait}
-	o.empties(k, by.cause.stack, spells{{nobody, ready * times}}, true)
-	k.waker, k.wakerSite = by.cause.waker, by.cause.wakerSite
-	k.category = catIdle
-	if outside(&by.cause) {
-		k.category = catOutside
-	}
-	o.empties(k, by.cause.stack, spells{{nobody, (o.nobody - ready) * times}}, true)
+	o.empties(o.between(by, math.MaxInt64), by.cause.stack, spells{{nobody, ready * times}}, true)
+	o.empties(by.waited(), by.cause.stack, spells{{nobody, (o.nobody - ready) * times}}, true)
 	o.nobody, o.kept = 0, 0
 }
 
@@ -337,9 +365,9 @@ func (o *Observer) empties(k rowKey, stack *timeline.Stack, s spells, meanwhile 
 		key := k
 		switch {
 		case sp.who < 0:
-			key = rowKey{category: stopCategory(sp.who)}
+			key = keyOf(stopCategory(sp.who), 0, nil)
 		case meanwhile:
-			key.meanwhile = sp.who
+			key = k.whileRan(sp.who)
 		}
 		r := o.rows.at(key)
 		r.add(stack, sp.time)
@@ -379,11 +407,11 @@ func (o *Observer) Ledger() *Ledger {
 	}
 	totals := map[who]*row{}
 	for k, r := range o.rows.of {
-		if sampled[k.group] > 0 && k.category == catCode {
-			sum := totals[k.group]
+		if group := k.group(); sampled[group] > 0 && k.category() == catCode {
+			sum := totals[group]
 			if sum == nil {
 				sum = &row{}
-				totals[k.group] = sum
+				totals[group] = sum
 			}
 			sum.time += r.time
 			sum.count += r.count
@@ -394,7 +422,7 @@ func (o *Observer) Ledger() *Ledger {
 	}
 	for group, sum := range totals {
 		o.divide(group, sum, func(site *timeline.Frame, t timeline.Time, queue uint64, m majority) {
-			r := o.row(rowKey{category: catCode, group: group, site: site})
+			r := o.row(keyOf(catCode, group, site))
 			r.Sampled = true
 			count := int64(0)
 			if sum.count > 0 {
@@ -464,13 +492,13 @@ func (o *Observer) divide(group who, sum *row, add func(*timeline.Frame, timelin
 }
 
 func (o *Observer) row(k rowKey) Row {
-	r := Row{Category: categories[k.category]}
-	if k.group != 0 {
-		r.Group = o.groups.names[k.group]
+	r := Row{Category: categories[k.category()]}
+	if k.group() != 0 {
+		r.Group = o.groups.names[k.group()]
 	}
 	switch r.Category {
 	case NoWork:
-		r.Meanwhile = o.groups.names[k.meanwhile]
+		r.Meanwhile = o.groups.names[k.meanwhile()]
 		return r
 	case GCStop, Runtime:
 		r.Group = ""
@@ -482,14 +510,14 @@ func (o *Observer) row(k rowKey) Row {
 	if !r.Category.Empty() {
 		return r
 	}
-	r.Wait = k.wait.String()
+	r.Wait = k.wait().String()
 	if r.Category == Scheduler {
 		return r
 	}
-	if k.waker != 0 {
-		r.Waker, r.WakerSite = o.groups.names[k.waker], placeOf(k.wakerSite)
+	if k.waker() != 0 {
+		r.Waker, r.WakerSite = o.groups.names[k.waker()], placeOf(k.wakerSite)
 	}
-	r.Meanwhile = o.groups.names[k.meanwhile]
+	r.Meanwhile = o.groups.names[k.meanwhile()]
 	return r
 }
 

@@ -202,3 +202,51 @@ func TestRandomSchedules(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkProcs shows an observer schedules on more and more processors: the cost of an event should hardly follow
+// their number. In "few", two goroutines run at a time and the others take turns; in "half", half of the processors
+// are occupied; in "full", all of them are, and as many goroutines again are ready.
+func BenchmarkProcs(b *testing.B) {
+	for _, load := range []string{"few", "half", "full"} {
+		for _, procs := range []int{2, 8, 32, 128, 512, 1024} {
+			b.Run(fmt.Sprintf("%s/%d", load, procs), func(b *testing.B) {
+				running := map[string]int{"few": 2, "half": procs / 2, "full": procs}[load]
+				o := NewObserver(Options{})
+				o.Begin(&timeline.Begin{Version: 26})
+				o.Metric(&timeline.Metric{Name: procsMetric, Value: uint64(procs)})
+				now := timeline.Time(0)
+				var t timeline.Transition
+				type actor struct {
+					g     *timeline.Goroutine
+					state *timeline.State
+				}
+				turn := func(a actor, to timeline.State, wait timeline.Wait) {
+					now += 1000
+					t.G, t.State, t.Wait, t.End, t.To = a.g, *a.state, wait, now, to
+					*a.state = to
+					o.Transition(&t)
+				}
+				gs := make([]actor, 2*procs)
+				for i := range gs {
+					g := &timeline.Goroutine{ID: int64(i + 1), Index: i, Func: fmt.Sprintf("main.f%d", i%5)}
+					gs[i] = actor{g, field[timeline.State](reflect.ValueOf(g).Elem().FieldByName("cur"), "state")}
+					turn(gs[i], timeline.Waiting, timeline.WaitChanReceive)
+				}
+				for i := range running {
+					turn(gs[i], timeline.Runnable, timeline.WaitChanReceive)
+					turn(gs[i], timeline.Running, timeline.WaitNone)
+				}
+				oldest, next := 0, running%len(gs)
+				b.ResetTimer()
+				for range b.N {
+					// One goroutine makes another one ready and blocks; that one runs then.
+					turn(gs[next], timeline.Runnable, timeline.WaitChanReceive)
+					turn(gs[oldest], timeline.Waiting, timeline.WaitChanReceive)
+					turn(gs[next], timeline.Running, timeline.WaitNone)
+					oldest, next = (oldest+1)%len(gs), (next+1)%len(gs)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(3*b.N), "ns/event")
+			})
+		}
+	}
+}
