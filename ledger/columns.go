@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"fmt"
-
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/result"
 )
@@ -42,6 +40,11 @@ func text(s string) (result.Value, bool) { return result.Str(s), s != "" }
 // Table returns the rows as a table.
 func (l *Ledger) Table() *result.Table {
 	t := result.New(Columns, l.Rows, l.Capacity)
-	t.Title = fmt.Sprintf("What %s × %s went to", format.Duration(l.Wall), format.Plural(l.Procs, "processor", "processors"))
+	t.Title = "What " + l.Extent() + " went to"
 	return t
+}
+
+// Extent says how large the capacity is: "2 s × 4 processors".
+func (l *Ledger) Extent() string {
+	return format.Duration(l.Wall) + " × " + format.Plural(l.Procs, "processor", "processors")
 }

@@ -45,11 +45,9 @@
 package ledger
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -180,11 +178,6 @@ func (r *Row) name() name {
 	return name{r.Category, r.Group, r.Wait, r.Waker, r.Meanwhile, r.Site, r.WakerSite, r.Sampled}
 }
 
-func (r *Row) compareKey(s *Row) int {
-	return cmp.Or(strings.Compare(string(r.Category), string(s.Category)), strings.Compare(r.Group, s.Group), r.Site.Compare(s.Site),
-		strings.Compare(r.Wait, s.Wait), strings.Compare(r.Waker, s.Waker), r.WakerSite.Compare(s.WakerSite), strings.Compare(r.Meanwhile, s.Meanwhile))
-}
-
 // Ledger says where the capacity of a program's processors went. Times are in ns·processors
 // unless they say otherwise.
 type Ledger struct {
@@ -210,6 +203,8 @@ type Ledger struct {
 	Slices   int64 `json:"slices"`
 	// Heap is nil if the collector did not run.
 	Heap *Heap `json:"heap,omitempty"`
+	// Instances is how many ledgers were merged into this one, if any were.
+	Instances int `json:"instances,omitempty"`
 	// Warnings say in sentences what limits the trust in the ledger.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -221,8 +216,11 @@ func (l *Ledger) CheckValid() error {
 			return fmt.Errorf("ledger: a time is negative: %d ns", d)
 		}
 	}
-	if l.Procs < 0 || l.Born < 0 || l.BornLate < 0 || l.Ended < 0 || l.Slices < 0 {
+	if l.Procs < 0 || l.Instances < 0 || l.Born < 0 || l.BornLate < 0 || l.Ended < 0 || l.Slices < 0 {
 		return errors.New("ledger: a number is negative")
+	}
+	if h := l.Heap; h != nil && (h.Collections < 0 || h.Allocated < 0 || h.Live < 0 || h.Peak < 0) {
+		return errors.New("ledger: a number of the heap is negative")
 	}
 	left := l.Capacity
 	for i := range l.Rows {

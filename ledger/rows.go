@@ -440,7 +440,7 @@ func (o *Observer) Ledger() *Ledger {
 		}
 		l.Rows = append(l.Rows, f.Row)
 	}
-	order.Stable(l.Rows, func(a, b Row) int { return cmp.Or(cmp.Compare(b.Time, a.Time), a.compareKey(&b)) })
+	sortRows(l.Rows)
 	if left > 0 {
 		for i := range l.Rows {
 			if l.Rows[i].Queue > 0 {

@@ -157,9 +157,6 @@ func Find(columns []Head, name string) (Measure, error) {
 	if err != nil {
 		return Measure{}, err
 	}
-	if filtered && (rest != "" || filter == "") {
-		return Measure{}, fmt.Errorf("%q: want %s(FILTER), where FILTER is the text of a row", name, word)
-	}
 	var numbers []string
 	for i := range columns {
 		if !columns[i].Unit.IsText() {
@@ -168,6 +165,9 @@ func Find(columns []Head, name string) (Measure, error) {
 	}
 	if !slices.Contains(numbers, word) {
 		return Measure{}, Unknown(word, numbers)
+	}
+	if filtered && (rest != "" || filter == "") {
+		return Measure{}, fmt.Errorf("%q: want %s(FILTER), where FILTER is the text of a row", name, word)
 	}
 	k, err := index(columns, word)
 	return Measure{Name: name, Unit: columns[k].Unit, Part: columns[k].Part, column: k, filter: filter, filtered: filtered}, err
@@ -186,10 +186,11 @@ func (m Measure) Of(t *Table) (float64, error) {
 // Share returns the measure in percent of the whole of the table, if it is a part of that.
 func (m Measure) Share(t *Table) (float64, error) {
 	c, err := m.cell(t)
-	if err == nil && (!m.Part || t.Whole <= 0) {
+	whole := t.Columns[m.column].Whole
+	if err == nil && whole <= 0 {
 		err = fmt.Errorf("the whole that %s is a part of is not known", m.Name)
 	}
-	return 100 * m.Unit.Number(c.Value) / float64(max(t.Whole, 1)), err
+	return 100 * m.Unit.Number(c.Value) / float64(max(whole, 1)), err
 }
 
 func (m Measure) cell(t *Table) (Cell, error) {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
@@ -19,8 +20,9 @@ type Table struct {
 	Title   string
 	Columns []Head
 	Rows    [][]Cell
-	// Whole is what the values of the columns with Part are parts of; 0 if it is not known.
-	Whole int64
+	// SortedBy is the name of the column of numbers by which the rows are sorted, the largest magnitude first; ""
+	// stands for the first one.
+	SortedBy string
 }
 
 // Head is a [Column] without its values.
@@ -29,7 +31,16 @@ type Head struct {
 	Unit        Unit
 	Help        string
 	Part        bool
+	// Whole is what the values are parts of, in the same unit; 0 if it is not known, or they are no parts.
+	Whole int64
+	// Signed says that the values are changes: those above 0 have a sign.
+	Signed bool
+	// Note says that the texts are about a row, and not what tells it apart.
+	Note bool
 }
+
+// isKey reports whether the texts of the column tell rows apart.
+func (h *Head) isKey() bool { return h.Unit.IsText() && !h.Note }
 
 // Cell is a value that may not be known.
 type Cell struct {
@@ -37,9 +48,39 @@ type Cell struct {
 	Known bool
 }
 
+// Format writes the cell for people; "" if it is not known.
+func (h *Head) Format(c *Cell) string {
+	if !c.Known {
+		return ""
+	}
+	s := h.Unit.Format(c.Value)
+	if h.Signed && h.Unit.Number(c.Value) > 0 {
+		s = "+" + s
+	}
+	return s
+}
+
+// Label returns the column of texts for what says something of many rows, such as "all"; −1 if there is none.
+func (t *Table) Label() int {
+	return slices.IndexFunc(t.Columns, func(h Head) bool { return h.isKey() })
+}
+
+// Percent writes the cell as a part of the whole of its column; "" if that is not known.
+func (h *Head) Percent(c *Cell) string {
+	if !c.Known || h.Whole <= 0 {
+		return ""
+	}
+	return format.Percent(time.Duration(c.Int), time.Duration(h.Whole))
+}
+
 // New returns the table of rows. Whole is what the values of the columns with Part are parts of.
 func New[Row any, N ~int | ~int64](columns []Column[Row], rows []Row, whole N) *Table {
-	t := &Table{Columns: Heads(columns), Rows: make([][]Cell, len(rows)), Whole: int64(whole)}
+	t := &Table{Columns: Heads(columns), Rows: make([][]Cell, len(rows))}
+	for k := range t.Columns {
+		if t.Columns[k].Part {
+			t.Columns[k].Whole = int64(whole)
+		}
+	}
 	for i := range rows {
 		t.Rows[i] = make([]Cell, len(columns))
 		for k := range columns {
@@ -55,7 +96,7 @@ func Heads[Row any](columns []Column[Row]) []Head {
 	heads := make([]Head, len(columns))
 	for i := range columns {
 		c := &columns[i]
-		heads[i] = Head{c.Name, c.Title, c.Unit, c.Help, c.Part}
+		heads[i] = Head{Name: c.Name, Title: c.Title, Unit: c.Unit, Help: c.Help, Part: c.Part}
 	}
 	return heads
 }
@@ -121,17 +162,17 @@ func (t *Table) By(names ...string) (*Table, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !t.Columns[k].Unit.IsText() {
-			return nil, fmt.Errorf("rows cannot be told apart by %s: it is a number", name)
+		if !t.Columns[k].isKey() {
+			return nil, fmt.Errorf("rows cannot be told apart by %s", name)
 		}
 	}
-	out := &Table{Title: t.Title, Whole: t.Whole}
+	out := &Table{Title: t.Title, SortedBy: t.SortedBy}
 	var columns, keys []int // of t
 	for k, h := range t.Columns {
 		switch {
 		case slices.Contains(names, h.Name):
 			keys = append(keys, k)
-		case h.Unit.IsText():
+		case h.isKey():
 			continue
 		}
 		columns = append(columns, k)
@@ -153,14 +194,22 @@ func (t *Table) By(names ...string) (*Table, error) {
 		sums := total(t.Columns, rows)
 		row := make([]Cell, len(columns))
 		for i, k := range columns {
-			if row[i] = sums[k]; t.Columns[k].Unit.IsText() {
+			switch h := &t.Columns[k]; {
+			case h.isKey() || h.Note && same(rows, k):
 				row[i] = rows[0][k]
+			default:
+				row[i] = sums[k]
 			}
 		}
 		out.Rows = append(out.Rows, row)
 	}
 	out.sort()
 	return out, nil
+}
+
+// same reports whether all rows have the same text in a column.
+func same(rows [][]Cell, k int) bool {
+	return !slices.ContainsFunc(rows, func(row []Cell) bool { return row[k].Text != rows[0][k].Text })
 }
 
 // keyOf returns the texts of some columns of a row, as one.
@@ -177,13 +226,13 @@ func keyOf(row []Cell, columns []int) string {
 	return b.String()
 }
 
-// sort sorts rows by the first column of numbers, largest first, then by their texts.
+// sort sorts rows as SortedBy says, then by their texts.
 func (t *Table) sort() {
-	first := slices.IndexFunc(t.Columns, func(h Head) bool { return !h.Unit.IsText() })
+	by := slices.IndexFunc(t.Columns, func(h Head) bool { return !h.Unit.IsText() && (t.SortedBy == "" || h.Name == t.SortedBy) })
+	size := func(c *Cell) float64 { return math.Abs(t.Columns[by].Unit.Number(c.Value)) }
 	slices.SortStableFunc(t.Rows, func(a, b []Cell) int {
-		if first >= 0 {
-			u := t.Columns[first].Unit
-			if c := cmp.Or(cmp.Compare(b[first].Int, a[first].Int), cmp.Compare(u.Number(b[first].Value), u.Number(a[first].Value))); c != 0 {
+		if by >= 0 {
+			if c := cmp.Compare(size(&b[by]), size(&a[by])); c != 0 {
 				return c
 			}
 		}
@@ -204,7 +253,7 @@ func (t *Table) Top(n int) *Table {
 	}
 	out := *t
 	rest := total(t.Columns, t.Rows[n:])
-	if k := slices.IndexFunc(t.Columns, func(h Head) bool { return h.Unit.IsText() }); k >= 0 {
+	if k := t.Label(); k >= 0 {
 		rest[k] = Cell{Str(fmt.Sprintf("%s others", format.Count(len(t.Rows)-n))), true}
 	}
 	out.Rows = append(slices.Clone(t.Rows[:n]), rest)

@@ -16,7 +16,7 @@ func init() {
 		name:    "diff",
 		rank:    7,
 		args:    "[flags] OLD NEW",
-		summary: "compare two runs: graphs, stacks, waiting or tasks",
+		summary: "compare two runs: graphs, ledgers, stacks, waiting or tasks",
 		help:    diffHelp,
 		urls:    true,
 		reads:   true,
@@ -25,18 +25,21 @@ func init() {
 }
 
 const diffHelp = `Diff compares two runs, OLD and NEW, each a trace or what was saved as JSON, in a file, at a URL
-or in standard input (-): bottle graphs group by group, speedup stacks component by component,
-contention profiles by lock, waiter and owner, and profiles of tasks class by class.
+or in standard input (-): bottle graphs group by group, ledgers by what the capacity went to,
+speedup stacks component by component, contention profiles by lock, waiter and owner, and
+profiles of tasks class by class.
 
-    -kind KIND       what is compared: graph, stack (an estimate, of a trace), contention or
-                     tasks (the regions of a trace). By default, traces are compared as graphs,
-                     and JSON as what it holds
+    -kind KIND       what is compared: graph, ledger, stack (an estimate, of a trace), contention or
+                     tasks (the regions of a trace). By default, traces are compared as graphs with
+                     the categories of their ledgers, and JSON as what it holds
     -group BY        which goroutines of traces share a box, as in "bottleneck graph"; of graphs only
+    -by COLUMNS      which rows of ledgers are added up, as in "bottleneck ledger"; by default
+                     -by category,wait,function,group. Of -kind ledger only
     -o FILE          write a file; its form follows from the name: .svg or .png (both side by
-                     side on the same scale; graphs and stacks only), .json or .txt. May be
-                     given several times
-    -format FORM     what goes to standard output: text, json, svg or png; text if there is
-                     neither -format nor -o
+                     side on the same scale; graphs and stacks only), .csv or .html (ledgers only),
+                     .json or .txt. May be given several times
+    -format FORM     what goes to standard output: text, json, csv, html, svg or png; text if there
+                     is neither -format nor -o
     -title TEXT      the title of pictures
     -fail CONDITION  exit with status 1 and one line that says why if the condition holds.
                      Several are separated by commas, or given one by one; one is enough.
@@ -48,6 +51,8 @@ contention profiles by lock, waiter and owner, and profiles of tasks class by cl
                      and NAME is
 
                          of graphs       one of those of "bottleneck graph -fail"
+                         of ledgers      one of those of "bottleneck ledger -fail", such as
+                                         lost(mutex); of traces also without -kind
                          of stacks       speedup, remainder or a component, such as sync-mutex
                          of contention   one of those of "bottleneck contention -fail", such as
                                          waited, ready or contentions; lock(LOCK).waited
@@ -62,6 +67,7 @@ Examples:
     bottleneck diff before.trace after.trace
     bottleneck diff -fail 'neck-% > 1.1x, wall > 1.2x' main.json branch.json
     bottleneck diff -o diff.svg stack-main.json stack-branch.json
+    bottleneck diff -kind ledger -fail 'lost(mutex) > 1.1x' before.trace after.trace
     bottleneck diff -kind contention -fail 'waited > 1.1x' before.trace after.trace
     bottleneck diff -fail 'tasks(main.crunch).p50 > 1.2x' tasks-main.json tasks-branch.json
 `
@@ -80,6 +86,7 @@ func (f *diffFlags) set() *flag.FlagSet {
 	fs.StringVar((*string)(&f.kind), "kind", "", "")
 	fs.StringVar(&f.group, "group", "", "")
 	f.to.define(fs, diffWritings)
+	fs.Func("by", "", f.to.draw.addColumns)
 	fs.Func("fail", "", f.fail.add)
 	return fs
 }
@@ -96,7 +103,7 @@ func (f *diffFlags) parse(std stdio, args []string) (before, after string, err e
 	}
 	switch {
 	case f.kind != "" && !slices.Contains(diffKinds, f.kind):
-		return "", "", usagef("-kind: want graph, stack, contention or tasks, not %q", f.kind)
+		return "", "", usagef("-kind: want graph, ledger, stack, contention or tasks, not %q", f.kind)
 	case f.group != "" && f.kind != "" && f.kind != graphDiff:
 		return "", "", usagef("-group is for graphs: -kind %s has no boxes", f.kind)
 	case len(rest) != 2:
@@ -129,12 +136,17 @@ func runDiff(ctx context.Context, std stdio, args []string) error {
 	if f.group != "" && pair[0].kind != graphDiff {
 		return usagef("-group is for graphs: a %s has no boxes", pair[0].kind.what())
 	}
-	if !pair[0].kind.drawn() {
-		for _, form := range f.to.asked() {
-			if form == "svg" || form == "png" {
-				return usagef("there are no pictures that compare a %s with another: want text or json", pair[0].kind.what())
-			}
+	for _, form := range f.to.asked() {
+		kind := pair[0].kind
+		switch {
+		case (form == "svg" || form == "png") && !kind.drawn():
+			return usagef("there are no pictures that compare a %s with another: want text or json", kind.what())
+		case (form == "csv" || form == "html") && kind != ledgerDiff:
+			return usagef("there is no %s that compares a %s with another: want text or json, or -kind ledger", form, kind.what())
 		}
+	}
+	if f.to.draw.by != nil && pair[0].kind != ledgerDiff {
+		return usagef("-by is for ledgers: want -kind ledger")
 	}
 	if err := f.fail.know(pair); err != nil {
 		return err

@@ -109,8 +109,8 @@ func TestDiffErrors(t *testing.T) {
 	}{
 		{"", exitUsage, "want two runs"},
 		{"a", exitUsage, "want two runs to compare, OLD and NEW; there are 1"},
-		{"-format csv a b", exitUsage, `unknown form "csv"`},
-		{"-o x.csv a b", exitUsage, "-o x.csv"},
+		{"-format dot a b", exitUsage, `unknown form "dot"`},
+		{"-o x.dot a b", exitUsage, "-o x.dot"},
 		{"-group nonsense a b", exitUsage, "unknown grouping"},
 		{"-group creator -kind tasks a b", exitUsage, "-group is for graphs"},
 		{"-group creator " + stack + " " + stack, exitUsage, "-group is for graphs"},

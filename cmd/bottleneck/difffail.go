@@ -71,10 +71,19 @@ func newChange(one result.Comparison) (c changeCondition, err error) {
 	return c, err
 }
 
+// of returns what the name means in these runs.
+func (c *changeCondition) of(p diffPair) (changeMeasure, bool) {
+	m, ok := c.in[p[0].kind]
+	if !ok && p[0].ledger != nil && p[1].ledger != nil {
+		m, ok = c.in[ledgerDiff]
+	}
+	return m, ok
+}
+
 // know rejects conditions on the other kinds of what is compared.
 func (c changeConditions) know(p diffPair) error {
 	for _, one := range c {
-		m, ok := one.in[p[0].kind]
+		m, ok := one.of(p)
 		if !ok {
 			return usagef("-fail %s: a %s has no %s", one.Text, p[0].kind.what(), one.Name)
 		}
@@ -89,7 +98,7 @@ func (c changeConditions) know(p diffPair) error {
 func (c changeConditions) check(p diffPair) error {
 	var held []string
 	for _, one := range c {
-		m := one.in[p[0].kind]
+		m, _ := one.of(p)
 		after, err := m.of(p[1])
 		if err != nil {
 			return fmt.Errorf("-fail %s: %w", one.Text, err)

@@ -2,14 +2,17 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
@@ -24,10 +27,28 @@ var diffForms = map[string]func(w io.Writer, p diffPair, d drawing) error{
 			return text.WriteContentionDiff(w, p[0].contention, p[1].contention, opt)
 		case tasksDiff:
 			return text.WriteTasksDiff(w, p[0].tasks, p[1].tasks, opt)
+		case ledgerDiff:
+			t, err := p.ledgers(d.by)
+			if err != nil {
+				return err
+			}
+			return text.WriteTable(w, t, d.textOfRows())
 		}
-		return text.WriteDiff(w, p[0].graph, p[1].graph, opt)
+		if err := text.WriteDiff(w, p[0].graph, p[1].graph, opt); err != nil || !p.booked() {
+			return err
+		}
+		t, err := p.ledgers([]string{"category"})
+		if err == nil {
+			_, err = io.WriteString(w, "\n")
+		}
+		if err != nil {
+			return err
+		}
+		return text.WriteTable(w, t, opt)
 	},
 	"json": writeDiffJSON,
+	"csv":  func(w io.Writer, p diffPair, d drawing) error { return p.table(w, d, text.TableCSV) },
+	"html": func(w io.Writer, p diffPair, d drawing) error { return p.table(w, d, report.WriteTable) },
 	"svg": func(w io.Writer, p diffPair, d drawing) error {
 		if p[0].kind == graphDiff {
 			return picture.DiffSVG(w, p[0].graph, p[1].graph, d.picture())
@@ -42,7 +63,34 @@ var diffForms = map[string]func(w io.Writer, p diffPair, d drawing) error{
 	},
 }
 
-var diffWritings = formsIn(diffForms, "text, json, svg or png", ".svg, .png, .json or .txt")
+var diffWritings = formsIn(diffForms, "text, json, csv, html, svg or png", ".svg, .png, .json, .csv, .html or .txt")
+
+// booked reports whether there are ledgers of both runs.
+func (p diffPair) booked() bool { return p[0].ledger != nil && p[1].ledger != nil }
+
+// ledgers compares the ledgers, whose rows some columns tell apart; by default without the lines, which each edit of
+// a file moves.
+func (p diffPair) ledgers(by []string) (*result.Table, error) {
+	if by == nil {
+		by = []string{"category", "wait", "function", "group"}
+	}
+	before, after := p[0].ledger, p[1].ledger
+	t, err := result.Diff(before.Table(), after.Table(), append([]string{"time"}, by...)...)
+	if err != nil {
+		return nil, err
+	}
+	t.Title = fmt.Sprintf("What the capacity went to: %s before, %s after", before.Extent(), after.Extent())
+	return t, nil
+}
+
+// table writes what the ledgers became with a writer of tables.
+func (p diffPair) table(w io.Writer, d drawing, write func(io.Writer, *result.Table) error) error {
+	t, err := p.ledgers(d.by)
+	if err != nil {
+		return err
+	}
+	return write(w, t)
+}
 
 // stacks are the two stacks with labels.
 func (p diffPair) stacks() []*speedup.Stack {
@@ -92,12 +140,14 @@ type taskClassJSON struct {
 	Diagnosis granularity.Diagnosis `json:"diagnosis"`
 }
 
-// writeDiffJSON writes one object: {"what":"bottle graph", "measures":[…], "changes":[…]}.
-func writeDiffJSON(w io.Writer, p diffPair, _ drawing) error {
+// writeDiffJSON writes one object: {"what":"bottle graph", "measures":[…], "changes":[…], "capacity":[…]}.
+func writeDiffJSON(w io.Writer, p diffPair, d drawing) error {
 	var out struct {
 		What     string       `json:"what"`
 		Measures []changeJSON `json:"measures"`
 		Changes  []any        `json:"changes"`
+		// Capacity is what the capacity went to.
+		Capacity *result.Table `json:"capacity,omitempty"`
 	}
 	out.What = p[0].kind.what()
 	out.Measures, out.Changes = p.measures(), []any{}
@@ -119,6 +169,16 @@ func writeDiffJSON(w io.Writer, p diffPair, _ drawing) error {
 	case tasksDiff:
 		for _, c := range text.TaskChanges(p[0].tasks, p[1].tasks) {
 			out.Changes = append(out.Changes, taskChangeJSON{c.Class, taskForm(p[0].tasks, c.Before), taskForm(p[1].tasks, c.After)})
+		}
+	}
+	if p.booked() {
+		by := d.by
+		if p[0].kind != ledgerDiff {
+			by = []string{"category"}
+		}
+		var err error
+		if out.Capacity, err = p.ledgers(by); err != nil {
+			return err
 		}
 	}
 	b, err := json.MarshalIndent(out, "", "  ")

@@ -9,6 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
@@ -16,6 +17,7 @@ import (
 // diffMeasures are what diff's -fail can compare, for each kind of run: what -fail of the command of that kind can.
 var diffMeasures = map[diffKind]measures[diffSide]{
 	graphDiff:      ofSide(graphMeasures, func(s diffSide) *bottle.Graph { return s.graph }),
+	ledgerDiff:     ofSide(ledgerMeasures, func(s diffSide) *ledger.Ledger { return s.ledger }),
 	stackDiff:      ofSide(stackMeasures, func(s diffSide) *speedup.Stack { return s.stack }),
 	contentionDiff: ofSide(contentionMeasures, func(s diffSide) *contention.Profile { return s.contention }),
 	tasksDiff:      ofSide(tasksMeasures, func(s diffSide) *granularity.Profile { return s.tasks }),

@@ -167,7 +167,7 @@ func TestDiffKindErrors(t *testing.T) {
 		status int
 		err    string
 	}{
-		{"-kind luck a b", exitUsage, `want graph, stack, contention or tasks, not "luck"`},
+		{"-kind luck a b", exitUsage, `want graph, ledger, stack, contention or tasks, not "luck"`},
 		{locks + " " + tasks, exitUsage, "is a contention profile, "},
 		{locks + " " + mutexTrace, exitUsage, "a bottle graph: they cannot be compared; -kind says what to make of a trace"},
 		{"-kind tasks " + locks + " " + locks, exitUsage, "is a contention profile: that is no -kind tasks"},

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 
+	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
@@ -26,7 +28,7 @@ const (
 	countersOnly   diffKind = "counters" // is not compared
 )
 
-var diffKinds = []diffKind{graphDiff, stackDiff, contentionDiff, tasksDiff}
+var diffKinds = []diffKind{graphDiff, ledgerDiff, stackDiff, contentionDiff, tasksDiff}
 
 // what names it in messages.
 func (k diffKind) what() string {
@@ -56,13 +58,15 @@ func (k diffKind) reader() string {
 // drawn reports whether there are pictures of differences.
 func (k diffKind) drawn() bool { return k == graphDiff || k == stackDiff }
 
-// diffSide is one of the two runs; of its pointers, that of its kind is not nil.
+// diffSide is one of the two runs; of its pointers, that of its kind is not nil. A graph of a trace has the ledger
+// beside it.
 type diffSide struct {
 	kind       diffKind
 	graph      *bottle.Graph
 	stack      *speedup.Stack
 	contention *contention.Profile
 	tasks      *granularity.Profile
+	ledger     *ledger.Ledger
 }
 
 type diffPair [2]diffSide
@@ -114,7 +118,7 @@ func readSideSaved(r io.Reader, data []byte, kind diffKind) (s diffSide, err err
 	return s, err
 }
 
-// readSideTrace reads a trace; a graph by default.
+// readSideTrace reads a trace; a graph and a ledger by default.
 func readSideTrace(ctx context.Context, in *input, r io.Reader, want diffKind, opt bottle.Options) (s diffSide, err error) {
 	switch s.kind = want; want {
 	case stackDiff:
@@ -129,9 +133,17 @@ func readSideTrace(ctx context.Context, in *input, r io.Reader, want diffKind, o
 		if err == nil {
 			s.tasks.Diagnose()
 		}
-	default:
-		s.kind = graphDiff
+	case graphDiff:
 		s.graph, err = analyzeGraph(ctx, in, r, opt)
+	default:
+		var report *bn.Report
+		report, err = bn.Analyze(ctx, r, bn.Options{Name: in.label, Progress: in.decoded, NoSpeedup: true, Bottle: opt})
+		if s.kind = cmp.Or(want, graphDiff); report != nil {
+			s.ledger = report.Ledger
+			if s.kind == graphDiff {
+				s.graph = report.Bottle
+			}
+		}
 	}
 	return s, err
 }
@@ -203,6 +215,8 @@ func readSideJSON(data []byte, kind diffKind) (s diffSide, err error) {
 		s.contention, err = contention.ReadJSON(r)
 	case tasksDiff:
 		s.tasks, err = granularity.ReadJSON(r)
+	case ledgerDiff:
+		s.ledger, err = ledger.ReadJSON(r)
 	default:
 		s.graph, err = bottle.ReadJSON(r)
 	}

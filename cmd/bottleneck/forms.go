@@ -16,9 +16,10 @@ import (
 // drawing says how a graph is drawn, in any form.
 type drawing struct {
 	title    string
-	source   string // the name of the trace
-	top      int    // 0 = all
-	topSet   bool   // else every form has its own
+	source   string   // the name of the trace
+	top      int      // 0 = all
+	topSet   bool     // else every form has its own
+	by       []string // columns that tell the rows of a ledger apart; nil: all
 	terminal terminal
 }
 

@@ -91,46 +91,44 @@ Examples:
 `
 }
 
-// ledgerDrawing says how a ledger is written, in any form.
-type ledgerDrawing struct {
-	drawing
-	by []string
+// rows returns the rows of a ledger as they were asked for.
+func (d drawing) rows(l *ledger.Ledger) (*result.Table, error) {
+	if d.by == nil {
+		return l.Table(), nil
+	}
+	return l.Table().By(d.by...)
 }
 
-// table returns the rows as they were asked for.
-func (d ledgerDrawing) table(l *ledger.Ledger) (*result.Table, error) {
-	t := l.Table()
-	if d.by == nil {
-		return t, nil
+// textOfRows returns the options of the text of a table.
+func (d drawing) textOfRows() text.Options {
+	opt := d.terminal.textOptions()
+	if opt.Top = d.top; !d.topSet {
+		opt.Top = ledgerTop
 	}
-	return t.By(d.by...)
+	return opt
 }
 
 // ledgerTop is how many rows text shows.
 const ledgerTop = 20
 
-var ledgerForms = map[string]func(w io.Writer, l *ledger.Ledger, d ledgerDrawing) error{
-	"text": func(w io.Writer, l *ledger.Ledger, d ledgerDrawing) error {
-		t, err := d.table(l)
+var ledgerForms = map[string]func(w io.Writer, l *ledger.Ledger, d drawing) error{
+	"text": func(w io.Writer, l *ledger.Ledger, d drawing) error {
+		t, err := d.rows(l)
 		if err != nil {
 			return err
 		}
-		opt := d.terminal.textOptions()
-		if opt.Top = d.top; !d.topSet {
-			opt.Top = ledgerTop
-		}
-		return text.WriteTable(w, t, opt)
+		return text.WriteTable(w, t, d.textOfRows())
 	},
-	"json": func(w io.Writer, l *ledger.Ledger, _ ledgerDrawing) error { return ledger.WriteJSON(w, l) },
-	"csv": func(w io.Writer, l *ledger.Ledger, d ledgerDrawing) error {
-		t, err := d.table(l)
+	"json": func(w io.Writer, l *ledger.Ledger, _ drawing) error { return ledger.WriteJSON(w, l) },
+	"csv": func(w io.Writer, l *ledger.Ledger, d drawing) error {
+		t, err := d.rows(l)
 		if err != nil {
 			return err
 		}
 		return text.TableCSV(w, t.Top(d.top))
 	},
-	"html": func(w io.Writer, l *ledger.Ledger, d ledgerDrawing) error {
-		t, err := d.table(l)
+	"html": func(w io.Writer, l *ledger.Ledger, d drawing) error {
+		t, err := d.rows(l)
 		if err != nil {
 			return err
 		}
@@ -150,14 +148,13 @@ var ledgerMeasures = func() measures[*ledger.Ledger] {
 type ledgerFlags struct {
 	analysis[ledger.Ledger]
 	opt bottle.Options
-	by  []string
 }
 
 func (f *ledgerFlags) parse(std stdio, args []string) (source string, err error) {
 	fs := f.set("ledger", ledgerWritings, ledgerMeasures)
 	fs.DurationVar(&f.opt.From, "from", 0, "")
 	fs.DurationVar(&f.opt.To, "to", 0, "")
-	fs.Func("by", "", f.addColumns)
+	fs.Func("by", "", f.to.draw.addColumns)
 	f.to.only["by"] = []string{"text", "csv", "html"}
 	f.to.only["top"] = f.to.only["by"]
 	if source, err = f.analysis.parse(std, args, "trace", "rows"); err != nil {
@@ -168,11 +165,11 @@ func (f *ledgerFlags) parse(std stdio, args []string) (source string, err error)
 }
 
 // addColumns is what -by does.
-func (f *ledgerFlags) addColumns(s string) error {
+func (d *drawing) addColumns(s string) error {
 	for name := range strings.SplitSeq(s, ",") {
-		f.by = append(f.by, strings.TrimSpace(name))
+		d.by = append(d.by, strings.TrimSpace(name))
 	}
-	_, err := (&ledger.Ledger{}).Table().By(f.by...)
+	_, err := d.rows(&ledger.Ledger{})
 	return err
 }
 
@@ -194,9 +191,7 @@ func runLedger(ctx context.Context, std stdio, args []string) error {
 			return report.Ledger, err
 		})
 	}
-	write := func(w io.Writer, form string, l *ledger.Ledger, d drawing) error {
-		return ledgerForms[form](w, l, ledgerDrawing{d, f.by})
-	}
+	write := func(w io.Writer, form string, l *ledger.Ledger, d drawing) error { return ledgerForms[form](w, l, d) }
 	return f.run(ctx, std, source, read, write)
 }
 

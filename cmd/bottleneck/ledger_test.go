@@ -117,7 +117,7 @@ func TestLedgerUsage(t *testing.T) {
 	}{
 		{[]string{"-by", "place"}, `-by place: unknown name "place": want one of`},
 		{[]string{"-by", "functoin"}, "did you mean function?"},
-		{[]string{"-by", "time"}, "rows cannot be told apart by time: it is a number"},
+		{[]string{"-by", "time"}, "rows cannot be told apart by time"},
 		{[]string{"-top", "-1"}, "-top -1: want a number of rows, or 0 for all"},
 		{[]string{"-top", "3", "-format", "json"}, "-top is for text or csv or html, and none is written"},
 		{[]string{"-from", "2s", "-to", "1s"}, "-to 1s is not after -from 2s"},
@@ -154,4 +154,118 @@ func TestLedgerBounds(t *testing.T) {
 			t.Errorf("%v: wall %v, capacity %v", bounds, l.Wall, l.Capacity)
 		}
 	}
+}
+
+// A diff has the ledgers of both runs: its sums are theirs, and its conditions compare them.
+func TestLedgerDiff(t *testing.T) {
+	saved := savedLedger(t)
+	after := filepath.Join(t.TempDir(), "after.json")
+	if err := os.WriteFile(after, []byte(`{"wall":100000000,"procs":2,"capacity":200000000,"rows":[
+		{"category":"code","group":"main.worker","site":{"func":"main.worker","line":99},"time":150000000},
+		{"category":"idle","wait":"sleep","group":"main.nap","time":50000000}]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := bottleneck("diff", "-format", "csv", saved, after)
+	records, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()
+	if err != nil || r.status != exitOK {
+		t.Fatalf("%v, %s", err, r.err)
+	}
+	if got, want := strings.Join(records[0], ","), "time_before,time_after,time_change,row,category,wait,function,group"; got != want {
+		t.Errorf("columns %s, want %s", got, want)
+	}
+	var sums [3]int64
+	found := map[string]string{}
+	for _, record := range records[1:] {
+		for k := range sums {
+			n, err := strconv.ParseInt(record[k], 10, 64)
+			if err != nil {
+				t.Error(err)
+			}
+			sums[k] += n
+		}
+		found[strings.Join(record[4:], " ")] = strings.Join(record[1:4], " ")
+	}
+	if sums != [3]int64{404630912, 200000000, 200000000 - 404630912} {
+		t.Errorf("the columns sum to %d", sums)
+	}
+	for row, want := range map[string]string{
+		"code  main.worker main.worker":            "150000000 -5659576 ", // in both, though the line differs
+		"idle sleep  main.nap":                     "50000000 50000000 added",
+		"syscall  main.worker main.worker":         "0 -100872594 gone",
+		"idle mutex main.worker main.worker":       "0 -4",
+		"wake-up mutex main.worker main.worker":    "0 -12",
+		"idle waitgroup main.main.func1 main.main": "0 -",
+	} {
+		if !strings.HasPrefix(found[row], want) || strings.HasPrefix(want, "0 ") != strings.HasSuffix(found[row], "gone") {
+			t.Errorf("%s: %q, want %q", row, found[row], want)
+		}
+	}
+	bottleneck("diff", saved, after).want(t, exitOK, "What the capacity went to: 202 ms × 2 processors before, 100 ms × 2 processors after", "")
+	bottleneck("diff", "-by", "category", saved, after).want(t, exitOK, "4.6 ms    1%   50 ms   25%  +45.4 ms        idle", "")
+	bottleneck("diff", "-format", "json", "-by", "category", saved, after).want(t, exitOK, `"time_change": 45`, "")
+	bottleneck("diff", "-format", "html", saved, after).want(t, exitOK, "<td>added</td>", "")
+	for condition, status := range map[string]int{
+		"lost(idle) > 5x": exitFailure, "lost(idle) > 50x": exitOK, "lost<1x": exitFailure, "time(mutex)>0s": exitOK,
+		"lost>30%": exitOK, "lost>20%": exitFailure, "neck-%>1": exitUsage, "idle>3%": exitUsage,
+	} {
+		if r := bottleneck("diff", "-fail", condition, saved, after); r.status != status {
+			t.Errorf("%s: exit status %d, want %d: %s", condition, r.status, status, r.err)
+		}
+	}
+	bottleneck("diff", "-by", "time", saved, after).want(t, exitUsage, "", "rows cannot be told apart by time")
+	bottleneck("diff", "-format", "svg", saved, after).want(t, exitUsage, "", "there are no pictures that compare a ledger with another")
+	bottleneck("diff", "-kind", "tasks", saved, after).want(t, exitUsage, "", "is a ledger: that is no -kind tasks")
+}
+
+// Traces are compared with their ledgers; both are in the text and in JSON, and conditions can be on both.
+func TestTracesAreComparedWithTheirLedgers(t *testing.T) {
+	for _, tt := range []struct {
+		args     []string
+		status   int
+		out, err string
+	}{
+		{nil, exitOK, "What the capacity went to: ", ""},
+		{[]string{"-fail", "time(code)>0s, wall>0s"}, exitFailure, "What the capacity went to: ", "time(code)>0s: got "},
+		{[]string{"-format", "json"}, exitOK, `"capacity": [`, ""},
+		{[]string{"-kind", "ledger", "-by", "function"}, exitOK, "function", ""},
+	} {
+		bottleneck(append([]string{"diff", computeTrace, mutexTrace}, tt.args...)...).want(t, tt.status, tt.out, tt.err)
+	}
+	if r := bottleneck("diff", "-kind", "graph", computeTrace, mutexTrace); strings.Contains(r.out, "went to") || r.status != exitOK {
+		t.Errorf("-kind graph: exit status %d\n%s", r.status, r.out)
+	}
+	bottleneck("diff", "-format", "csv", computeTrace, mutexTrace).want(t, exitUsage, "", "there is no csv that compares a bottle graph with another: want text or json, or -kind ledger")
+	bottleneck("diff", "-by", "category", computeTrace, mutexTrace).want(t, exitUsage, "", "-by is for ledgers: want -kind ledger")
+}
+
+// The sum of ledgers is a ledger, whose rows sum to the sum of the capacities.
+func TestLedgerMerge(t *testing.T) {
+	saved := savedLedger(t)
+	again := filepath.Join(t.TempDir(), "again.json")
+	b, err := os.ReadFile(saved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(again, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := bottleneck("merge", "-format", "json", saved, again)
+	l, err := ledger.ReadJSON(strings.NewReader(r.out))
+	if err != nil {
+		t.Fatal(err, r.err)
+	}
+	if l.Capacity != 2*404630912 || l.Instances != 2 || l.Procs != 2 {
+		t.Errorf("capacity %d, %d instances", l.Capacity, l.Instances)
+	}
+	bottleneck("merge", saved, again).want(t, exitOK, "Merged: 2 instances. Times are sums over them.", "")
+	bottleneck("merge", saved, lockTrace).want(t, exitUsage, "", "they cannot be merged")
+	bottleneck("merge", "-o", filepath.Join(t.TempDir(), "x.svg"), saved, again).want(t, exitUsage, "", "there is no svg of a merged ledger")
+}
+
+// A verdict on a saved ledger has the numbers of that on the trace.
+func TestVerdictOnLedger(t *testing.T) {
+	saved := savedLedger(t)
+	bottleneck(saved).want(t, exitOK, "kept 32% of the capacity idle", "")
+	bottleneck("verdict", "-fail", "lost(lock)>10%, lost>36.6%", saved).want(t, exitFailure, "kept 32%", "-fail: lost(lock)>10%: got 31.90%")
+	bottleneck("verdict", "-from", "1s", saved).want(t, exitUsage, "", "-from, -to and -generations are for traces")
 }

@@ -31,9 +31,9 @@ func init() {
 const mergeHelp = `Merge adds graphs or profiles of several instances of a program up into one, with one box or
 row for each group, and says how many instances it is about.
 
-It reads what the other commands and package exporters/live write: bottle graphs, contention
-profiles and profiles of tasks as JSON, the same as .pb.gz, and execution traces. All
-have to be of the same kind. A URL that ends in a slash is where a service has mounted
+It reads what the other commands and package exporters/live write: bottle graphs, ledgers,
+contention profiles and profiles of tasks as JSON, the same but ledgers as .pb.gz, and execution
+traces. All have to be of the same kind. A URL that ends in a slash is where a service has mounted
 exporters/live: merge asks there for what -kind says.
 
 Times are sums over the instances, shares and idle time too: they sum to the sum of the wall times.
@@ -45,17 +45,18 @@ number among the sources, each for itself, and the source that is farthest from 
 Medians are within 2 %.
 
     -kind KIND       what to ask services for, and what to make of traces: graph (default),
-                     contention or tasks
+                     contention, tasks or, of traces only, ledger
     -seconds N       how many seconds to ask services for, 5 by default
     -files-from FILE read further names of files and URLs from FILE, one a line; "-" is standard
                      input
     -partial         leave out what cannot be read to its end, and name it on standard error and
                      among the warnings of the result. Exit status 0 if something is left
     -o FILE          write a file; its form follows from the name: .json, .svg, .png, .pb.gz (for go
-                     tool pprof), .csv, .txt; of contention also .dot and .folded.
+                     tool pprof), .csv, .txt; of contention also .dot and .folded,
+                     of ledgers .html.
                      Profiles in .pb.gz can only be merged into .pb.gz. May be given several times
     -spread FILE     write the spread of all groups, as CSV
-    -format FORM     what goes to standard output: text, json, csv, svg, png, pprof, dot or
+    -format FORM     what goes to standard output: text, json, csv, html, svg, png, pprof, dot or
                      folded; text if there is neither -format nor -o
     -top N           show the N largest groups, as in the command of the kind
     -title TEXT      the title of pictures
@@ -87,9 +88,11 @@ type mergeFlags struct {
 
 // mergeWritings are the forms of any kind; those of the kind at hand are known when it has been read.
 var mergeWritings = &writings{
-	forms:   "text, json, csv, svg, png, pprof, dot or folded",
-	endings: ".svg, .png, .pb.gz, .json, .csv, .txt, .dot or .folded",
-	has:     func(form string) bool { return forms[form] != nil || contentionForms[form] != nil },
+	forms:   "text, json, csv, html, svg, png, pprof, dot or folded",
+	endings: ".svg, .png, .pb.gz, .json, .csv, .html, .txt, .dot or .folded",
+	has: func(form string) bool {
+		return forms[form] != nil || contentionForms[form] != nil || ledgerForms[form] != nil
+	},
 	formOf: func(name string) string {
 		if form := formOf(name); form != "" {
 			return form
@@ -115,8 +118,8 @@ func (f *mergeFlags) parse(std stdio, args []string) (sources []string, err erro
 		return nil, err
 	}
 	switch {
-	case f.kind != "" && f.kind != graphDiff && f.kind != contentionDiff && f.kind != tasksDiff:
-		return nil, usagef("-kind: want graph, contention or tasks, not %q", f.kind)
+	case f.kind != "" && (f.kind == stackDiff || !slices.Contains(diffKinds, f.kind)):
+		return nil, usagef("-kind: want graph, ledger, contention or tasks, not %q", f.kind)
 	case !(f.seconds >= 0.001 && f.seconds <= mostSeconds):
 		return nil, usagef("-seconds %v: want from 0.001 to %d", f.seconds, mostSeconds)
 	case f.filesFrom == "-" && slices.Contains(sources, "-"):

@@ -268,7 +268,7 @@ func TestMergeMistakes(t *testing.T) {
 		{[]string{"-spread", "x.json", graph}, exitUsage, "-spread x.json: want a file ending in .csv"},
 		{[]string{"-partial", filepath.Join(dir, "missing"), foreign}, exitFailure, "none of the sources could be read"},
 		{[]string{graph, graph}, exitUsage, "is given twice"},
-		{[]string{"-kind", "stack", graph}, exitUsage, "-kind: want graph, contention or tasks"},
+		{[]string{"-kind", "stack", graph}, exitUsage, "-kind: want graph, ledger, contention or tasks"},
 		{[]string{graph, waits}, exitUsage, "is a bottle graph, " + waits + " a contention profile: they cannot be merged"},
 		{[]string{graph, packed}, exitUsage, "cannot be merged"},
 		{[]string{packed, packedWaits}, exitUsage, "a profile of pprof, of contentions/count and delay/nanoseconds and ready/nanoseconds: they cannot be merged"},

@@ -17,6 +17,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
 // mergePart is one of the things to merge, or their sum: a side as diff compares them, or a profile of pprof.
@@ -98,6 +99,8 @@ func (p *mergePart) warn(w string) {
 		p.contention.Warnings = append(p.contention.Warnings, w)
 	case p.tasks != nil:
 		p.tasks.Warnings = append(p.tasks.Warnings, w)
+	case p.ledger != nil:
+		p.ledger.Warnings = append(p.ledger.Warnings, w)
 	}
 }
 
@@ -164,6 +167,8 @@ func mergeParts(parts []mergePart) (sum mergePart, err error) {
 		sum.contention = contention.Merge(collect(parts, func(p *mergePart) *contention.Profile { return p.contention })...)
 	case sum.kind == tasksDiff:
 		sum.tasks = granularity.Merge(collect(parts, func(p *mergePart) *granularity.Profile { return p.tasks })...)
+	case sum.kind == ledgerDiff:
+		sum.ledger, err = ledger.Merge(collect(parts, func(p *mergePart) *ledger.Ledger { return p.ledger })...)
 	default:
 		return sum, errNothing
 	}
@@ -201,6 +206,8 @@ func (p *mergePart) instances() int {
 		return max(1, p.graph.Instances)
 	case p.contention != nil:
 		return max(1, p.contention.Instances)
+	case p.ledger != nil:
+		return max(1, p.ledger.Instances)
 	}
 	return max(1, p.tasks.Instances)
 }
@@ -214,6 +221,8 @@ func (p *mergePart) writes(form string) bool {
 		return forms[form] != nil
 	case p.kind == contentionDiff:
 		return contentionForms[form] != nil
+	case p.kind == ledgerDiff:
+		return ledgerForms[form] != nil
 	}
 	return tasksForms[form] != nil
 }
@@ -226,6 +235,8 @@ func (p *mergePart) write(w io.Writer, form string, d drawing) error {
 		return forms[form](w, p.graph, d)
 	case p.kind == contentionDiff:
 		return contentionForms[form](w, p.contention, contentionDrawing{drawing: d})
+	case p.kind == ledgerDiff:
+		return ledgerForms[form](w, p.ledger, d)
 	}
 	return tasksForms[form](w, p.tasks, tasksDrawing{drawing: d})
 }

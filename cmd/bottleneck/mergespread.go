@@ -55,6 +55,13 @@ func (s *spread) add(p *mergePart) {
 			values[b.Group] += float64(b.Share) / wall
 		}
 		values["(idle)"] = float64(p.graph.Idle) / wall
+	case p.ledger != nil:
+		s.what, s.unit = "part of the capacity", "ratio"
+		s.write = func(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + "%" }
+		for i := range p.ledger.Rows {
+			r := &p.ledger.Rows[i]
+			values[string(r.Category)] += float64(r.Time) / float64(max(1, p.ledger.Capacity))
+		}
 	case p.contention != nil:
 		s.what, s.unit = "goroutines that wait, on average", "goroutines"
 		s.write = func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }

@@ -283,6 +283,9 @@ func niceWindow(wall time.Duration) time.Duration {
 func (r *reportReading) json(name string, data []byte) error {
 	wrap := func(err error) error { return fmt.Errorf("%s: %w", name, err) }
 	kind := kindOfJSON(data)
+	if kind == ledgerDiff {
+		return errKind(name, kind)
+	}
 	if kind == countersOnly {
 		rec, err := counters.ReadJSON(bytes.NewReader(data))
 		if err != nil {

@@ -35,10 +35,12 @@ five findings, the most costly first, each with the place in the code, what to d
 would gain at best. "bottleneck FILE" is short for it.
 
 The trace is a FILE, a URL, or standard input ("-", or nothing at all in a pipe); packed
-with gzip or zstd, or not.
+with gzip or zstd, or not. It may be a ledger that was saved as JSON; the verdict on that does not
+say what the owners of locks did.
 
     -from DURATION   leave out what comes before, from the beginning of the trace
     -to DURATION     leave out what comes after
+    -generations A:B read the generations of the trace (about a second each) from A to B only
     -o FILE          write a file; its form follows from the name: .txt, .md or .json. May be
                      given several times
     -format FORM     what goes to standard output: text, md (for a comment on a pull request) or
@@ -166,7 +168,12 @@ func runVerdict(ctx context.Context, std stdio, args []string) error {
 	read := func(ctx context.Context, std stdio, in *input) (*diagnosis, error) {
 		return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*diagnosis, error) {
 			if holdsJSON(head) {
-				return nil, fmt.Errorf("%s is a saved result: a verdict needs the trace", in.label)
+				l, err := readLedgerJSON(r, in.label, opt.Bottle)
+				if err != nil {
+					return nil, err
+				}
+				v := diagnose.New(diagnose.Results{Ledger: l})
+				return &diagnosis{Verdict: v, report: &bn.Report{Ledger: l, Verdict: v}, rows: rows}, nil
 			}
 			opt.Name, opt.Progress, opt.Bottle.Part = in.label, in.decoded, timeline.Part(a.part)
 			report, err := bn.Analyze(ctx, r, opt)

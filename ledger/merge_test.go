@@ -1,0 +1,165 @@
+package ledger
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// random returns a valid ledger of few distinct rows, so that some are in several ledgers.
+func random(r *rand.Rand) *Ledger {
+	pick := func(of ...string) string { return of[r.IntN(len(of))] }
+	l := &Ledger{
+		Start: time.Duration(r.IntN(9)), Wall: time.Duration(r.IntN(1000)), Procs: r.IntN(5), Queue: time.Duration(r.IntN(99)),
+		Queued: time.Duration(r.IntN(99)), Born: r.Int64N(9), BornLate: r.Int64N(9), Ended: r.Int64N(9), Slices: r.Int64N(99),
+		Offered: make([]time.Duration, r.IntN(4)),
+	}
+	for i := range l.Offered {
+		l.Offered[i] = time.Duration(r.IntN(9))
+	}
+	if len(l.Offered) == 0 {
+		l.Offered = nil
+	}
+	for range r.IntN(3) {
+		l.Warnings = append(l.Warnings, pick("x", "y", "z"))
+	}
+	if n := r.Int64N(4); n > 0 {
+		l.Heap = &Heap{Collections: n, Allocated: r.Int64N(1e6), Live: r.Int64N(1e6), Peak: r.Int64N(1e6)}
+	}
+	keys := map[name]bool{}
+	for range r.IntN(12) {
+		row := Row{Category: Categories()[r.IntN(3)], Group: pick("", "a", "b"), Site: Place{Func: pick("", "f"), Line: r.IntN(2)}, Wait: pick("", "mutex"),
+			Waker: pick("", "a"), Meanwhile: pick("", Nobody), Sampled: r.IntN(2) == 0}
+		if keys[row.name()] {
+			continue
+		}
+		keys[row.name()] = true
+		for range r.IntN(3) {
+			row.Callers = append(row.Callers, Place{Func: pick("g", "h")})
+		}
+		row.Time, row.Count, row.Queue = time.Duration(r.IntN(3)), r.Int64N(9), time.Duration(r.IntN(9))
+		l.Capacity += row.Time
+		l.Rows = append(l.Rows, row)
+	}
+	sortRows(l.Rows)
+	return l
+}
+
+func merge(t *testing.T, ledgers ...*Ledger) *Ledger {
+	t.Helper()
+	l, err := Merge(ledgers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// Neither the order of ledgers nor that of merges matters; sums are sums.
+func TestMergeLaws(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		a, b, c := random(r), random(r), random(r)
+		before := fmt.Sprint(a, b, c)
+		ab := merge(t, a, b)
+		if ba := merge(t, b, a); !reflect.DeepEqual(ab, ba) {
+			t.Fatalf("a+b is\n%+v\nb+a is\n%+v", ab, ba)
+		}
+		all := merge(t, a, b, c)
+		live, collections, allocated := 0., 0., int64(0)
+		for _, l := range []*Ledger{a, b, c} {
+			if l.Heap != nil {
+				collections += float64(l.Heap.Collections)
+				live += float64(l.Heap.Live * l.Heap.Collections)
+				allocated += l.Heap.Allocated
+			}
+		}
+		if h := all.Heap; h != nil && (math.Abs(float64(h.Live)-live/collections) > 2 || h.Allocated != allocated) || h == nil && collections > 0 {
+			t.Errorf("the heap is %+v, live %v in %v collections, %d allocated", h, live, collections, allocated)
+		}
+		for _, other := range []*Ledger{merge(t, ab, c), merge(t, a, merge(t, b, c)), merge(t, nil, c, b, nil, a)} {
+			if h, g := all.Heap, other.Heap; h != nil && g != nil && max(h.Live-g.Live, g.Live-h.Live, h.Peak-g.Peak, g.Peak-h.Peak) <= 2 {
+				h.Live, h.Peak = g.Live, g.Peak // are rounded
+			}
+			if !reflect.DeepEqual(all, other) {
+				t.Fatalf("a+b+c is\n%+v\nin another order\n%+v", all, other)
+			}
+		}
+		if err := all.CheckValid(); err != nil {
+			t.Fatal(err)
+		}
+		for _, category := range Categories() {
+			if got, want := all.Of(category), a.Of(category)+b.Of(category)+c.Of(category); got != want {
+				t.Errorf("%s: %d, want %d", category, got, want)
+			}
+		}
+		if all.Wall != a.Wall+b.Wall+c.Wall || all.Queue != a.Queue+b.Queue+c.Queue || all.Born != a.Born+b.Born+c.Born || all.Instances != 3 {
+			t.Errorf("%+v is not the sum of\n%+v\n%+v\n%+v", all, a, b, c)
+		}
+		for n := range 4 {
+			sum := time.Duration(0)
+			for _, l := range []*Ledger{a, b, c} {
+				if n < len(l.Offered) {
+					sum += l.Offered[n]
+				}
+			}
+			if n < len(all.Offered) && all.Offered[n] != sum || n >= len(all.Offered) && sum != 0 {
+				t.Errorf("offered %v of %v, %v, %v", all.Offered, a.Offered, b.Offered, c.Offered)
+			}
+		}
+		if after := fmt.Sprint(a, b, c); after != before {
+			t.Fatal("Merge changed what it merged")
+		}
+	}
+}
+
+func TestMergeRefuses(t *testing.T) {
+	if _, err := Merge(nil, nil); err == nil {
+		t.Error("no ledger is a ledger")
+	}
+	large := &Ledger{Wall: math.MaxInt64}
+	if _, err := Merge(large, &Ledger{Wall: 1}); err == nil || !strings.Contains(err.Error(), "too large") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A ledger that was written reads as the same ledger, and what is not valid is refused.
+func TestJSONRoundTrip(t *testing.T) {
+	for seed := range uint64(50) {
+		l := random(rand.New(rand.NewPCG(seed, 2)))
+		if l.Rows == nil {
+			l.Rows = []Row{}
+		}
+		var b bytes.Buffer
+		if err := WriteJSON(&b, l); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ReadJSON(&b)
+		if err != nil || !reflect.DeepEqual(got, l) {
+			t.Fatalf("%v: read\n%+v\nwritten\n%+v", err, got, l)
+		}
+	}
+	for in, want := range map[string]string{
+		"":                         "the input is empty",
+		`{"capacity":`:             "ends inside the object",
+		`{}`:                       "rows is missing",
+		`[]`:                       "expected an object with capacity and rows, found a JSON array",
+		`{"rows":[{"time":"x"}]}`:  "rows.time: expected int64, found a JSON string",
+		`{"rows":[],"capacity":1}`: "the rows sum to 1 ns less than the capacity",
+		`{"rows":[{"category":"code","time":2}],"capacity":1}`:                            "the rows sum to more than the capacity",
+		`{"rows":[{"category":"sleep","time":1}],"capacity":1}`:                           `unknown category "sleep"`,
+		`{"rows":[{"category":"code","time":-1},{"category":"c","time":2}],"capacity":1}`: "is negative",
+		`{"rows":[],"capacity":0,"offered":[-1]}`:                                         "a time is negative",
+		`{"rows":[],"capacity":0,"procs":-1}`:                                             "a number is negative",
+		// The sum would overflow to the capacity.
+		`{"rows":[{"category":"code","time":9223372036854775807},{"category":"c","time":9223372036854775807},{"category":"idle","time":3}],"capacity":1}`: "sum to more",
+	} {
+		if _, err := ReadJSON(strings.NewReader(in)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", in, err, want)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package result
+
+import (
+	"fmt"
+	"slices"
+)
+
+// The texts of the column "row" of a [Diff].
+const (
+	Added = "added" // the row is in the second table only
+	Gone  = "gone"  // it is in the first table only
+)
+
+// Diff compares two tables of the same columns: it adds up the rows of each that are the same in the columns of texts
+// among those named, and pairs them. The columns are, for each column of numbers among those named, its values before and
+// after and the change, "time_before", "time_after" and "time_change"; "row", which is [Added], [Gone] or, where a row is
+// in both tables, not known; and these texts. A sum that has no row is 0; a mean is not known. The rows whose first
+// number changed most come first.
+func Diff(before, after *Table, columns ...string) (*Table, error) {
+	var texts, numbers []string
+	for _, name := range columns {
+		k, err := index(before.Columns, name)
+		switch {
+		case err != nil:
+			return nil, err
+		case before.Columns[k].Unit.IsText():
+			texts = append(texts, name)
+		default:
+			numbers = append(numbers, name)
+		}
+	}
+	a, err := before.By(texts...)
+	if err != nil {
+		return nil, err
+	}
+	b, err := after.By(texts...)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.EqualFunc(a.Columns, b.Columns, func(g, h Head) bool { return g.Name == h.Name && g.Unit == h.Unit }) {
+		return nil, fmt.Errorf("the tables have other columns")
+	}
+	out := &Table{Title: after.Title}
+	var keys, values []int // of a and b
+	var last []Head
+	for k, h := range a.Columns {
+		switch {
+		case h.Unit.IsText():
+			keys = append(keys, k)
+			last = append(last, h)
+		case slices.Contains(numbers, h.Name):
+			values = append(values, k)
+			g, change := b.Columns[k], h
+			change.Name, change.Title, change.Part, change.Whole, change.Signed = h.Name+"_change", "change", false, 0, true
+			h.Name, h.Title = h.Name+"_before", h.Title+" before"
+			g.Name, g.Title = g.Name+"_after", "after"
+			out.Columns = append(out.Columns, h, g, change)
+		}
+	}
+	out.Columns = append(out.Columns, Head{Name: "row", Note: true, Help: "whether it is only there after, or was only there before"})
+	out.Columns = append(out.Columns, last...)
+	paired := map[string][2][]Cell{}
+	var order []string
+	for side, t := range []*Table{a, b} {
+		for _, row := range t.Rows {
+			key := keyOf(row, keys)
+			pair, known := paired[key]
+			if !known {
+				order = append(order, key)
+			}
+			pair[side] = row
+			paired[key] = pair
+		}
+	}
+	for _, key := range order {
+		out.Rows = append(out.Rows, pairRow(a.Columns, paired[key], keys, values))
+	}
+	if len(values) > 0 {
+		out.SortedBy = out.Columns[2].Name // the first change
+	}
+	out.sort()
+	return out, nil
+}
+
+// pairRow returns a row of a diff.
+func pairRow(columns []Head, pair [2][]Cell, keys, values []int) (row []Cell) {
+	is, there := Cell{}, pair[0]
+	switch {
+	case pair[0] == nil:
+		is, there = Cell{Str(Added), true}, pair[1]
+	case pair[1] == nil:
+		is = Cell{Str(Gone), true}
+	}
+	for _, k := range values {
+		none := Cell{Known: columns[k].Unit.Whole()}
+		before, after := none, none
+		if pair[0] != nil {
+			before = pair[0][k]
+		}
+		if pair[1] != nil {
+			after = pair[1][k]
+		}
+		row = append(row, before, after, Cell{Value{Int: after.Int - before.Int, Float: after.Float - before.Float}, before.Known && after.Known})
+	}
+	row = append(row, is)
+	for _, k := range keys {
+		row = append(row, there[k])
+	}
+	return row
+}

@@ -1,0 +1,293 @@
+package result_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/result"
+)
+
+// part is a row: who used how much.
+type part struct {
+	who, what string
+	also      []string
+	time      time.Duration
+	share     float64 // negative: not known
+	calls     int64
+}
+
+var columns = []result.Column[part]{
+	{Name: "who", Title: "who", Unit: result.Func,
+		Value: func(p *part) (result.Value, bool) { return result.Value{Text: p.who, More: p.also}, p.who != "" }},
+	{Name: "time", Title: "time", Unit: result.Duration, Part: true,
+		Value: func(p *part) (result.Value, bool) { return result.Int(p.time), true }},
+	{Name: "what", Title: "what",
+		Value: func(p *part) (result.Value, bool) { return result.Str(p.what), p.what != "" }},
+	{Name: "share", Title: "share", Unit: result.Ratio,
+		Value: func(p *part) (result.Value, bool) { return result.Float(p.share), p.share >= 0 }},
+	{Name: "calls", Title: "calls", Unit: result.Count,
+		Value: func(p *part) (result.Value, bool) { return result.Int(p.calls), true }},
+}
+
+func table(whole time.Duration, parts ...part) *result.Table {
+	return result.New(columns, parts, whole)
+}
+
+var before = table(100,
+	part{"example.com/x/cache.(*LRU).Get", "lock", nil, 60, .5, 3},
+	part{"main.main", "code", []string{"main.run"}, 25, .25, 2},
+	part{"main.main", "lock", nil, 10, -1, 1},
+	part{"", "idle", nil, 5, 1, 0},
+)
+
+func rows(t *result.Table) (lines []string) {
+	for _, row := range t.Rows {
+		line := ""
+		for k, c := range row {
+			if k > 0 {
+				line += "|"
+			}
+			if c.Known {
+				line += t.Columns[k].Unit.Machine(c.Value)
+			} else {
+				line += "?"
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func names(t *result.Table) (names []string) {
+	for _, c := range t.Columns {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+func equal(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s:\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Rows are added up by the texts that are left; what is not known stays not known.
+func TestBy(t *testing.T) {
+	by := func(names ...string) *result.Table {
+		out, err := before.By(names...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	equal(t, "by what", rows(by("what")), []string{"70|lock|?|4", "25|code|0.25|2", "5|idle|1|0"})
+	equal(t, "columns by what", names(by("what")), []string{"time", "what", "share", "calls"})
+	equal(t, "by who", rows(by("who")), []string{"example.com/x/cache.(*LRU).Get|60|0.5|3", "main.main main.run|25|0.25|2", "main.main|10|?|1", "?|5|1|0"})
+	equal(t, "by both", rows(by("who", "what")), rows(before))
+	equal(t, "by nothing", rows(by()), []string{"100|?|6"})
+	for _, name := range []string{"time", "where"} {
+		if _, err := before.By(name); err == nil {
+			t.Errorf("rows by %s", name)
+		}
+	}
+}
+
+// The first rows and the sum of the others sum to the whole.
+func TestTop(t *testing.T) {
+	for n, want := range map[int][]string{
+		0: rows(before), 3: rows(before), 4: rows(before), 9: rows(before),
+		2: {"example.com/x/cache.(*LRU).Get|60|lock|0.5|3", "main.main main.run|25|code|0.25|2", "2 others|15|?|?|1"},
+		1: {"example.com/x/cache.(*LRU).Get|60|lock|0.5|3", "3 others|40|?|?|3"},
+	} {
+		equal(t, fmt.Sprint("top ", n), rows(before.Top(n)), want)
+		if total := before.Top(n).Total(); total[1].Int != 100 {
+			t.Errorf("top %d sums to %d", n, total[1].Int)
+		}
+	}
+	empty := table(0)
+	if total := empty.Total(); !total[1].Known || total[1].Int != 0 || total[3].Known {
+		t.Errorf("no rows have a total of %+v", total)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	b, err := json.Marshal(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []map[string]any
+	if err := json.Unmarshal(b, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := []map[string]any{
+		{"who": "example.com/x/cache.(*LRU).Get", "time": 60., "what": "lock", "share": .5, "calls": 3.},
+		{"who": []any{"main.main", "main.run"}, "time": 25., "what": "code", "share": .25, "calls": 2.},
+		{"who": "main.main", "time": 10., "what": "lock", "share": nil, "calls": 1.},
+		{"who": nil, "time": 5., "what": "idle", "share": 1., "calls": 0.},
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if b, err := json.Marshal(table(0)); err != nil || string(b) != "[]" {
+		t.Errorf("no rows are %s, %v", b, err)
+	}
+	hostile := table(1, part{who: "a\u202eb\"<", share: math.NaN()})
+	if b, err := json.Marshal(hostile); err != nil || !strings.Contains(string(b), `"a\u202eb\"\u003c"`) || strings.Contains(string(b), "NaN") {
+		t.Errorf("%s, %v", b, err)
+	}
+}
+
+// A condition compares the sum or mean of a column, over all rows or those that have a text.
+func TestConditions(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		want  float64
+		share float64 // in percent of the whole; −1: it is not a part
+	}{
+		{"time", 100, 100},
+		{"time(lock)", 70, 70},
+		{"time( main.main )", 35, 35},
+		{"time(main.run)", 25, 25},
+		{"time(cache.(*LRU).Get)", 60, 60},
+		{"time(x/cache.(*LRU).Get)", 60, 60},
+		{"time(example.com/x/cache.(*LRU).Get)", 60, 60},
+		{"time(LRU)", 0, 0},
+		{"time(code )", 25, 25},
+		{"calls(lock)", 4, -1},
+		{"calls", 6, -1},
+		{"share(code)", 25, -1},
+		{"share(idle)", 100, -1},
+		{"share(nothing)", 0, -1},
+	} {
+		m, err := result.Find(before.Columns, tt.name)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if got, err := m.Of(before); err != nil || got != tt.want {
+			t.Errorf("%s is %v, %v, want %v", tt.name, got, err, tt.want)
+		}
+		if got, err := m.Share(before); (err != nil) != (tt.share < 0) || err == nil && math.Abs(got-tt.share) > 1e-12 {
+			t.Errorf("the share of %s is %v, %v, want %v", tt.name, got, err, tt.share)
+		}
+	}
+	m, err := result.Find(before.Columns, "share(lock)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Of(before); err == nil || !strings.Contains(err.Error(), "is not known of all rows") {
+		t.Errorf("the mean of what is not known: %v", err)
+	}
+	var unknown *result.UnknownName
+	for name, want := range map[string]string{
+		"who": "want one of time, share, calls", "tim": "did you mean time?", "tim(lock)": "did you mean time?",
+		"time(": "never closed", "time()": "want time(FILTER)", "time(lock).x": "want time(FILTER)", "": "want one of",
+	} {
+		if _, err := result.Find(before.Columns, name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		} else if errors.As(err, &unknown) != (strings.Contains(want, "one of") || strings.Contains(want, "mean")) {
+			t.Errorf("%s: %T", name, err)
+		}
+	}
+}
+
+func TestHolds(t *testing.T) {
+	for cond, want := range map[string]bool{
+		"x<3": false, "x<=3": true, "x>3": false, "x>=3": true, "x<4": true, "x > 2": true, " x(a,b) >= 3 ": true, "x((<))<1": false,
+	} {
+		list, err := result.ParseComparisons(cond, "x<1")
+		if err != nil || len(list) != 1 {
+			t.Errorf("%s: %v, %v", cond, list, err)
+			continue
+		}
+		limit, err := result.Number.ParseLimit("x", list[0].Value)
+		if err != nil || list[0].Holds(3, limit) != want {
+			t.Errorf("%s: %v, want %v", cond, err, want)
+		}
+	}
+	list, err := result.ParseComparisons("a<1, b(x,y)>=2 ,c>3", "")
+	if err != nil || fmt.Sprint(list) != "[{a<1 a < 1} {b(x,y)>=2 b(x,y) >= 2} {c>3 c > 3}]" {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// What changed: each sum before and after, rows that were added and that are gone, and the changes sum to that of the sums.
+func TestDiff(t *testing.T) {
+	after := table(200,
+		part{"main.main", "code", []string{"main.run"}, 120, .75, 5},
+		part{"main.main", "lock", nil, 11, .5, 9},
+		part{"main.new", "code", nil, 64, .1, 2},
+		part{"", "idle", nil, 5, 1, 1},
+	)
+	diff := func(columns ...string) *result.Table {
+		d, err := result.Diff(before, after, columns...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	d := diff("time", "who", "what")
+	equal(t, "columns", names(d), []string{"time_before", "time_after", "time_change", "row", "who", "what"})
+	equal(t, "diff", rows(d), []string{
+		"25|120|95|?|main.main main.run|code",
+		"0|64|64|added|main.new|code",
+		"60|0|-60|gone|example.com/x/cache.(*LRU).Get|lock",
+		"10|11|1|?|main.main|lock",
+		"5|5|0|?|?|idle",
+	})
+	equal(t, "diff by what", rows(diff("what", "time", "share")), []string{
+		"25|184|159|0.25|0.425|0.175|?|code",
+		"70|11|-59|?|0.5|?|?|lock",
+		"5|5|0|1|1|0|?|idle",
+	})
+	if sum := d.Total(); sum[0].Int != 100 || sum[1].Int != 200 || sum[2].Int != 100 {
+		t.Errorf("the sums are %v", sum)
+	}
+	if d.Columns[0].Whole != 100 || d.Columns[1].Whole != 200 || d.Columns[2].Whole != 0 {
+		t.Errorf("the wholes are %+v", d.Columns)
+	}
+	equal(t, "folded", rows(d.Top(1)), []string{"25|120|95|?|main.main main.run|code", "75|80|5|?|4 others|?"})
+	by, err := d.By("what")
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "diff, then by what", rows(by), []string{"25|184|159|?|code", "70|11|-59|?|lock", "5|5|0|?|idle"})
+	equal(t, "the same", rows(func() *result.Table { d, _ := result.Diff(before, before, "what", "calls"); return d }()),
+		[]string{"2|2|0|?|code", "0|0|0|?|idle", "4|4|0|?|lock"})
+	if _, err := result.Diff(before, after, "where"); err == nil {
+		t.Error("there is no column where")
+	}
+	if _, err := result.Diff(before, &result.Table{}, "what"); err == nil {
+		t.Error("tables of other columns are compared")
+	}
+}
+
+func TestUnits(t *testing.T) {
+	for _, tt := range []struct {
+		unit                  result.Unit
+		value                 result.Value
+		people, machine, best string
+	}{
+		{result.Duration, result.Int(1500 * time.Microsecond), "1.5 ms", "1500000", "lower"},
+		{result.Bytes, result.Int(35_200_000), "35.2MB", "35200000", "lower"},
+		{result.Count, result.Int(1371), "1,371", "1371", "lower"},
+		{result.Cycles, result.Int(2110), "2.11k", "2110", "lower"},
+		{result.Ratio, result.Float(.2719), "27.2%", "0.2719", "lower"},
+		{result.Number, result.Float(3.0801), "3.08", "3.0801", "higher"},
+		{result.Number, result.Float(1e-9), "0.00", "1e-09", "higher"},
+		{result.Number, result.Float(math.Inf(1)), "–", "", "higher"},
+		{result.Text, result.Str("a/b"), "a/b", "a/b", ""},
+		{result.Func, result.Value{Text: "example.com/a/b.F", More: []string{"c", "d"}}, "b.F +2", "example.com/a/b.F c d", ""},
+	} {
+		if people, machine := tt.unit.Format(tt.value), tt.unit.Machine(tt.value); people != tt.people || machine != tt.machine || tt.unit.Better() != tt.best {
+			t.Errorf("%v: %q, %q, %q, want %q, %q, %q", tt.value, people, machine, tt.unit.Better(), tt.people, tt.machine, tt.best)
+		}
+	}
+}
