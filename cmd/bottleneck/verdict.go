@@ -167,15 +167,16 @@ func runVerdict(ctx context.Context, std stdio, args []string) error {
 	}
 	read := func(ctx context.Context, std stdio, in *input) (*diagnosis, error) {
 		return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*diagnosis, error) {
+			opt.Bottle.Part = timeline.Part(a.part)
 			if holdsJSON(head) {
 				l, err := readLedgerJSON(r, in.label, opt.Bottle)
 				if err != nil {
 					return nil, err
 				}
 				v := diagnose.New(diagnose.Results{Ledger: l})
-				return &diagnosis{Verdict: v, report: &bn.Report{Ledger: l, Verdict: v}, rows: rows}, nil
+				return &diagnosis{Verdict: v, report: &bn.Report{Ledger: l, Verdict: v}, verbose: opt.Bottle.Stacks}, nil
 			}
-			opt.Name, opt.Progress, opt.Bottle.Part = in.label, in.decoded, timeline.Part(a.part)
+			opt.Name, opt.Progress = in.label, in.decoded
 			report, err := bn.Analyze(ctx, r, opt)
 			if report == nil {
 				return nil, err
