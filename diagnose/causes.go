@@ -129,9 +129,9 @@ func isLock(wait string) bool {
 	return wait == timeline.WaitMutex.String() || wait == timeline.WaitRWMutexReader.String() || wait == timeline.WaitRWMutexWriter.String()
 }
 
-// isChannel reports whether a wait is for a channel.
-func isChannel(wait string) bool {
-	return wait == timeline.WaitChanSend.String() || wait == timeline.WaitChanReceive.String() || wait == timeline.WaitSelect.String()
+// isTurn reports whether a wait may be for other goroutines of the same sort.
+func isTurn(wait string) bool {
+	return wait == timeline.WaitCond.String() || wait == timeline.WaitChanSend.String() || wait == timeline.WaitChanReceive.String() || wait == timeline.WaitSelect.String()
 }
 
 func (d *diagnosis) collect() {
@@ -271,7 +271,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Collector}, true
 	case w == timeline.WaitSemaphore.String():
 		return key{kind: Limit, place: r.Site}, true
-	case d.limitAt[r.Site] != nil && d.limitAt[r.Site].sort != workers && isChannel(w):
+	case d.limitAt[r.Site] != nil && d.limitAt[r.Site].sort != workers && isTurn(w):
 		return key{kind: Limit, place: r.Site}, true
 	case w == timeline.WaitSleep.String():
 		return key{kind: Sleep, place: r.Site}, true

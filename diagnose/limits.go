@@ -33,10 +33,10 @@ type limit struct {
 type limitSort uint8
 
 const (
-	semaphores  limitSort = iota + 1 // golang.org/x/sync/semaphore, SetLimit
+	semaphores  limitSort = iota + 1 // golang.org/x/sync/semaphore, SetLimit, a channel that goroutines of one sort fill and empty
 	databases                        // SetMaxOpenConns
 	connections                      // MaxConnsPerHost
-	tokens                           // a channel: goroutines of one sort wait for each other
+	tokens                           // goroutines of one sort wait for each other, at a channel or a sync.Cond
 	workers                          // a channel: goroutines of one sort wait until those of another take what they send
 )
 
@@ -71,10 +71,15 @@ func (d *diagnosis) findLimits() {
 				continue
 			}
 			sort = connections
-		case p.Kind != contention.ChanSendKind && p.Kind != contention.ChanReceiveKind && p.Kind != contention.SelectKind:
+		case p.Kind != contention.ChanSendKind && p.Kind != contention.ChanReceiveKind && p.Kind != contention.SelectKind && p.Kind != contention.CondKind:
 			continue
+		case calls(p.Owner.Stack, "runtime.closechan"), calls(p.Owner.Stack, "sync.(*Cond).Broadcast"):
+			// All go on: none of them has to be done before.
 		case p.Waiter.Group == p.Owner.Group && !grown[p.Waiter.Group]:
 			sort = tokens
+			if p.Kind == contention.ChanSendKind {
+				sort = semaphores
+			}
 		case p.Kind == contention.ChanSendKind && p.Waiter.Group != p.Owner.Group:
 			sort = workers
 		}
@@ -225,7 +230,7 @@ func (d *diagnosis) waitedAt(l *limit) float64 {
 	}
 	var sum time.Duration
 	for _, b := range d.boxes {
-		for _, wait := range []timeline.Wait{timeline.WaitSemaphore, timeline.WaitSelect, timeline.WaitChanSend, timeline.WaitChanReceive} {
+		for _, wait := range []timeline.Wait{timeline.WaitSemaphore, timeline.WaitSelect, timeline.WaitChanSend, timeline.WaitChanReceive, timeline.WaitCond} {
 			for _, at := range b.Sites[wait.String()] {
 				if at.Func == l.place.Func && at.Line == l.place.Line {
 					sum += at.Time
@@ -282,8 +287,11 @@ func (d *diagnosis) limited(f *Finding, c *cause, lost string) {
 		what = "The limit of the connections to a host, waited for at " + short(c.place) + ","
 		f.Advice = "Raise it (MaxConnsPerHost) if the other side can bear it."
 	case tokens:
-		what = fmt.Sprintf("A limit of the program: that goroutines of %s wait for one another at %s", format.Func(l.waiters), short(c.place))
-		f.Advice = "If the channel there bounds how many go on at a time, raise the bound; if it is a lock, hold it for less time."
+		what = fmt.Sprintf("Goroutines of %s wait for one another at %s, which", format.Func(l.waiters), short(c.place))
+		if hot, ok := d.hot(l.waiters); ok && len(c.inside) == 0 && hot != c.place {
+			f.Where = append(f.Where, d.from(hot, d.callersOf(l.waiters, hot))...)
+		}
+		f.Advice = "If that bounds how many go on at a time, raise the bound; if they take turns, have each do more in its turn."
 	case workers:
 		var most string
 		for g, t := range l.holders {

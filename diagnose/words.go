@@ -115,9 +115,9 @@ func (d *diagnosis) mostGroups(c *cause, n int) string {
 
 // mostPlaces lists the places with the most time of a cause, which become those of the finding.
 func (d *diagnosis) mostPlaces(f *Finding, c *cause) string {
-	list, first := d.most(c, 2, func(r *ledger.Row) string { return short(r.Site) })
+	list, first := d.most(c, 2, func(r *ledger.Row) string { return short(d.behalfOf(r)) })
 	for _, i := range first {
-		f.Where = append(f.Where, d.places(d.l.Rows[i].Site)...)
+		f.Where = append(f.Where, d.places(d.behalfOf(&d.l.Rows[i]))...)
 	}
 	return list
 }
