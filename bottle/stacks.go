@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/apportion"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -293,7 +294,7 @@ func known(calls *timeline.Stack) *timeline.Stack {
 
 // joinStacks adds up stacks of equal places and sources, and sorts them by place.
 func joinStacks(stacks []Stack) []Stack {
-	slices.SortFunc(stacks, compareStacks)
+	order.Stable(stacks, compareStacks)
 	n := 0
 	for i := range stacks {
 		s := &stacks[i]
@@ -366,7 +367,7 @@ func (b *Box) roundStacks() {
 }
 
 func (b *Box) sortStacks() {
-	slices.SortFunc(b.Stacks, func(x, y Stack) int {
+	order.Stable(b.Stacks, func(x, y Stack) int {
 		return cmp.Or(cmp.Compare(y.Share, x.Share), cmp.Compare(y.Running, x.Running), compareStacks(x, y))
 	})
 }

@@ -2,10 +2,10 @@ package diagnose
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -77,7 +77,7 @@ func (e *Evidence) addBlocked(r Results) {
 			e.Blocked = append(e.Blocked, Chain{Group: w.Waiter.Group, Wait: string(w.Kind), Calls: calls, Time: w.Waited, Count: w.Contentions})
 		}
 	}
-	slices.SortStableFunc(e.Blocked, func(a, b Chain) int { return cmp.Compare(b.Time, a.Time) })
+	order.Stable(e.Blocked, func(a, b Chain) int { return cmp.Compare(b.Time, a.Time) })
 }
 
 // addRan adds what ran: in rows of goroutines that ran, the call chains of these rows; where a processor was empty, all of
@@ -114,7 +114,7 @@ func (e *Evidence) addRan(r Results) {
 			}
 		}
 	}
-	slices.SortStableFunc(e.Ran, func(a, b Chain) int { return cmp.Compare(b.Share, a.Share) })
+	order.Stable(e.Ran, func(a, b Chain) int { return cmp.Compare(b.Share, a.Share) })
 }
 
 // chainOf returns a call chain of a box, if it leads through one of the places, or of is nil.
