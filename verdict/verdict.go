@@ -31,6 +31,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -78,6 +79,23 @@ type Verdict struct {
 	// Findings are at most five, the most costly first; what has to be said before all others comes first.
 	Findings []Finding `json:"findings"`
 	Warnings []string  `json:"warnings,omitempty"`
+}
+
+// Head says what the capacity was, such as "2.25 s × 2 processors, 3 goroutines".
+func (v *Verdict) Head() string {
+	s := fmt.Sprintf("%s × %s", format.Duration(v.Wall), format.Plural(v.Procs, "processor", "processors"))
+	if v.Goroutines > 0 {
+		s += ", " + format.Plural(v.Goroutines, "goroutine", "goroutines")
+	}
+	return s
+}
+
+// Bound says what the program would gain without the finding, or why that cannot be told.
+func (f *Finding) Bound() string {
+	if f.Gain > 0 {
+		return "at best " + strconv.FormatFloat(f.Gain, 'f', 2, 64) + " times as fast"
+	}
+	return f.Basis
 }
 
 // CheckValid returns an error if the verdict contradicts itself. Nil is valid.

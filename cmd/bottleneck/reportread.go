@@ -205,6 +205,11 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, open func() (i
 	}
 	d := r.data
 	d.Bottle, d.Goroutines, d.Contention = graph.Graph(), single.Graph(), waits.Profile()
+	if from, err := open(); err == nil { // the verdict is on the part of the trace that the graph is about, as everywhere
+		if judged, _ := analyzeGraph(ctx, in, from, bottle.Options{From: f.from, To: f.to}); judged != nil {
+			d.Bottle.Verdict = judged.Verdict
+		}
+	}
 	d.ContentionWindows = contentionWindows(waits, d.Contention)
 	if r.tasks(tasks.Profile()) {
 		d.TaskWindows = inWindows.list

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"time"
 
+	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // topTraces is a service with net/http/pprof: top takes traces and reads them itself.
@@ -48,13 +48,12 @@ func (s *topTraces) next(ctx context.Context) (sample topSample, err error) {
 		return sample, causeOf(err)
 	}
 	defer body.Close()
-	graph, waits := bottle.NewObserver(s.opt), contention.NewTraceObserver(contention.TraceOptions{})
-	info, err := timeline.Read(ctx, body, timeline.Options{Name: "the trace"}, graph, waits)
-	if info.Generations == 0 {
+	report, err := bn.Analyze(ctx, body, bn.Options{Name: "the trace", NoSpeedup: true, Bottle: s.opt})
+	if report == nil {
 		return sample, causeOf(err)
 	}
-	sample.graph = graph.Graph()
-	p := waits.Profile().Filter(contention.Filter{Kinds: lockKinds})
+	sample.graph = report.Bottle
+	p := report.Contention.Filter(contention.Filter{Kinds: lockKinds})
 	if p.Duration > 0 {
 		sample.rates.ContentionsKnown = true
 		sample.rates.Contentions = float64(sumContention(p).contentions) / p.Duration.Seconds()

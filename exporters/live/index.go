@@ -180,6 +180,7 @@ good size. Every link shows one moment: what happened in the last seconds, or wh
 <p class="picture"><a href="graph?format=svg"><img src="graph?format=svg" alt="Bottle graph of the last %s seconds: which groups of goroutines take how much of the time, at which parallelism. The same as text is below."></a></p>
 `, seconds, seconds)
 	}
+	h.indexVerdict(&m)
 	m.add("\n<h2>Look closer</h2>\n<ul class=\"ends\">\n")
 	for _, e := range endpoints {
 		h.indexEnd(&m, e)
@@ -206,6 +207,35 @@ at once; the wall-clock profile takes the seconds to come. Where less is known, 
 	}
 	m.add(".</p>\n</main>\n</body>\n</html>\n")
 	return m.String()
+}
+
+// indexVerdict adds the verdict of the latest snapshot that was analyzed. It takes none: that may take long.
+func (h *handler) indexVerdict(m *markup) {
+	judged := h.judged.Load()
+	if judged == nil {
+		return
+	}
+	v := judged.Verdict
+	m.add("\n<h2 id=\"verdict\">What limits it</h2>\n<p>%s, until %s:</p>\n<ol>\n", v.Head(), judged.To.Format("2006-01-02 15:04:05 MST"))
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		m.add("<li><b>%s</b>", format.Clean(f.Title))
+		for k, p := range f.Where {
+			separator := ", "
+			if k == 0 {
+				separator = "<br>"
+			}
+			m.add(separator+"<code>%s</code>", p.String())
+		}
+		if f.Advice != "" {
+			m.add("<br>%s", format.Clean(f.Advice))
+		}
+		if gain := f.Bound(); gain != "" {
+			m.add("<br>Gain: %s.", format.Clean(gain))
+		}
+		m.add("</li>\n")
+	}
+	m.add("</ol>\n")
 }
 
 // indexEnd adds a path with links to its forms.

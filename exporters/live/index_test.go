@@ -1,6 +1,7 @@
 package live
 
 import (
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/browser"
 )
@@ -45,6 +47,35 @@ func TestIndex(t *testing.T) {
 	}
 	if strings.Contains(a.body, "<script") || strings.Contains(a.body, "style=") {
 		t.Error("the page has scripts or styles that its policy forbids")
+	}
+}
+
+// The index shows the verdict of the latest snapshot that was analyzed, which is that of the answer, and takes none for it.
+func TestIndexShowsTheLatestVerdict(t *testing.T) {
+	t.Parallel()
+	h := newHandler(Options{}, readTape(t, smallTrace), nil)
+	base := serve(t, h, nil)
+	if a := get(t, base); strings.Contains(a.body, `id="verdict"`) {
+		t.Error("there is a verdict before there was a snapshot")
+	}
+	g, err := bottle.ReadJSON(strings.NewReader(get(t, base+"graph?format=json&seconds=5").body))
+	if err != nil || g.Verdict == nil || len(g.Verdict.Findings) == 0 {
+		t.Fatalf("%v: %+v", err, g)
+	}
+	page := get(t, base).body
+	for _, f := range g.Verdict.Findings {
+		if !strings.Contains(page, "<b>"+html.EscapeString(f.Title)+"</b>") {
+			t.Errorf("the index does not say %q", f.Title)
+		}
+		for _, p := range f.Where {
+			if strings.HasPrefix(p.File, "/") {
+				t.Errorf("%s: the JSON tells where the program was built", p.File)
+			}
+		}
+	}
+	text := strings.Join(strings.Fields(get(t, base+"graph?format=text&seconds=5").body), " ")
+	if !strings.Contains(text, g.Verdict.Findings[0].Title) {
+		t.Errorf("the text does not say %q", g.Verdict.Findings[0].Title)
 	}
 }
 

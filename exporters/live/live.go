@@ -120,7 +120,8 @@ type handler struct {
 	snapshot   chan struct{} // a token for who takes a snapshot from the recorder
 	analysis   chan struct{} // a token for who analyzes one
 	room       room
-	latest     atomic.Int64 // the size of the latest snapshot
+	latest     atomic.Int64                    // the size of the latest snapshot
+	judged     atomic.Pointer[bottleneck.Live] // the latest snapshot that was analyzed, without all but its verdict
 }
 
 // endpoint is one of the paths below the mount point.

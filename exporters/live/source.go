@@ -102,6 +102,9 @@ func (h *handler) ofSnapshot(ctx context.Context, d time.Duration, opt bottlenec
 	}
 	live := &bottleneck.Live{Report: *rep, From: now.Add(-rep.Bottle.Wall), To: now, Covered: rep.Bottle.Wall}
 	live.Bottle = warned(rep.Bottle, d, rep.Bottle.Wall)
+	if rep.Verdict != nil {
+		h.judged.Store(&bottleneck.Live{Report: bottleneck.Report{Verdict: rep.Verdict}, To: now})
+	}
 	return live, nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/internal/browser"
+	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 var wide = browser.Window{Width: 1280, Height: 900}
@@ -16,7 +18,7 @@ func TestClickBox(t *testing.T) {
 	if n := p.count("svg.bottle g[role=option]"); n != 7 {
 		t.Errorf("%d boxes, want 7", n)
 	}
-	p.shows("#bottle-lead", "3.28 s in all", "24% of the capacity of 4 processors was not used: 14% while the garbage collector ran")
+	p.shows("#bottle-lead", "3.28 s in all", "24% of the capacity lost")
 	before := p.text("#contention-lead")
 	p.click(`svg.bottle g[aria-label^="index.(*Reader).query0:"]`)
 	p.shows("#bar", "group", "index.(*Reader).query0")
@@ -110,4 +112,29 @@ func TestAddress(t *testing.T) {
 	p.shows("#bar", "everything", "mine")
 	p.click("#bar .named .chip")
 	p.shows("#bar", "group", "main.main")
+}
+
+// The page begins with the verdict of the graph, in its words, also where names are hostile; without one it has no such section.
+func TestVerdictIsAtTheTop(t *testing.T) {
+	d := testData(5, 500)
+	if p := openFile(t, d, "", wide); p.count("#verdict") != 0 {
+		t.Error("there is a verdict on a graph that has none")
+	}
+	d.Bottle.Verdict = &verdict.Verdict{
+		Wall: 3280 * ms, Procs: 4, Capacity: 13120 * ms,
+		Parts: []verdict.Part{{Name: "your code", Time: 9840 * ms, Share: .75}, {Name: "idle", Time: 3280 * ms, Share: .25}},
+		Findings: []verdict.Finding{
+			{Title: "The lock <b>main.cache</b> kept 20% of the capacity idle.", Where: []timeline.Place{{Func: "main.(*cache).Get", File: "/src/cache.go", Line: 7}}, Advice: "Hold it for less time.", Gain: 1.25},
+			{Title: "The collector took 5%.", Basis: "cannot tell"},
+		},
+	}
+	p := openFile(t, d, "", wide)
+	p.shows("#verdict", "3.28 s × 4 processors", "your code 75%", "idle 25%", "The lock <b>main.cache</b> kept 20% of the capacity idle.", "main.(*cache).Get cache.go:7",
+		"Hold it for less time.", "Gain: at best 1.25 times as fast.", "The collector took 5%.", "Gain: cannot tell.")
+	if first := p.count("#main > #verdict:first-of-type"); first != 1 {
+		t.Errorf("the verdict is not the first of the sections")
+	}
+	if n := p.count("#verdict svg.capacity rect"); n != 2 {
+		t.Errorf("the bar has %d parts", n)
+	}
 }

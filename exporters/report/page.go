@@ -32,7 +32,7 @@ var scripts = []string{
 	"lexer.js", "parser.js", "canonical.js", "metric.js", "sets.js", "statistics.js", "figures.js", "density.js", "lanecells.js", "comparison.js",
 	"engine.js", "remote.js", "query.js",
 	"table.js", "chips.js", "export.js", "pprof.js", "plot.js",
-	"bottle.js", "windows.js", "behind.js",
+	"verdict.js", "bottle.js", "windows.js", "behind.js",
 	"aggregate.js", "aspects.js", "tree.js", "chains.js", "contention.js",
 	"histogram.js", "cdf.js", "strip.js", "tasks.js",
 	"speedup.js",

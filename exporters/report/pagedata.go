@@ -24,6 +24,7 @@ type pageData struct {
 	Missing    map[Section]string `json:"missing"`
 	Warnings   []string           `json:"warnings"`
 	Groups     []groupForm        `json:"groups"`
+	Verdict    *verdictForm       `json:"verdict,omitempty"`
 	Bottle     *bottleForm        `json:"bottle"`
 	Goroutines []goroutineForm    `json:"goroutines"`
 	Contention *contentionForm    `json:"contention"`
@@ -43,6 +44,7 @@ func newPageData(d *Data, served bool) (*pageData, error) {
 	if g := d.Bottle; g != nil {
 		out.GoVersion, out.Procs, out.Wall = g.GoVersion, g.Procs, int64(g.Start+g.Wall)
 		out.Bottle = newBottleForm(g, n)
+		out.Verdict = newVerdictForm(g.Verdict)
 		functions = slices.Contains([]string{"", "function", "creator"}, g.GroupBy)
 	}
 	out.Goroutines = goroutineForms(d, n)

@@ -38,7 +38,7 @@ func Verdict(w io.Writer, v *verdict.Verdict, opt Options) error {
 	width := min(opt.Width, 80)
 	st := style{colour: opt.Colour, ascii: opt.ASCII}
 	var b strings.Builder
-	b.WriteString(capacityLine(v) + "\n")
+	b.WriteString(v.Head() + ":\n")
 	b.WriteString(capacityBar(v, st, width))
 	for i := range v.Findings {
 		s := finding(&v.Findings[i], i+1, st, width, true)
@@ -124,19 +124,10 @@ func finding(f *verdict.Finding, number int, st style, width int, advice bool) s
 	if f.Advice != "" && advice {
 		b.WriteString(labelled("do", st.clean(f.Advice), width))
 	}
-	if gain := gainOf(f); gain != "" {
+	if gain := f.Bound(); gain != "" {
 		b.WriteString(labelled("gain", st.clean(gain), width))
 	}
 	return b.String()
-}
-
-// capacityLine says what the capacity was.
-func capacityLine(v *verdict.Verdict) string {
-	s := fmt.Sprintf("%s × %s", format.Duration(v.Wall), format.Plural(v.Procs, "processor", "processors"))
-	if v.Goroutines > 0 {
-		s += ", " + format.Plural(v.Goroutines, "goroutine", "goroutines")
-	}
-	return s + ":"
 }
 
 // capacityBar draws the parts of the capacity as one bar, and names them below.
@@ -199,18 +190,10 @@ func placesOf(f *verdict.Finding) string {
 	return strings.Join(out, ", ")
 }
 
-// gainOf says what a finding would gain.
-func gainOf(f *verdict.Finding) string {
-	if f.Gain > 0 {
-		return "at best " + strconv.FormatFloat(f.Gain, 'f', 2, 64) + " times as fast"
-	}
-	return f.Basis
-}
-
 // VerdictMarkdown writes what limits a program for a comment on a pull request. The error is that of w.
 func VerdictMarkdown(w io.Writer, v *verdict.Verdict) error {
 	var b strings.Builder
-	b.WriteString("**" + strings.TrimSuffix(capacityLine(v), ":") + "**\n\n| capacity | |\n|---|---:|\n")
+	b.WriteString("**" + v.Head() + "**\n\n| capacity | |\n|---|---:|\n")
 	for _, p := range v.Parts {
 		fmt.Fprintf(&b, "| %s | %s |\n", p.Name, format.Percent(p.Time, v.Capacity))
 	}
@@ -224,7 +207,7 @@ func VerdictMarkdown(w io.Writer, v *verdict.Verdict) error {
 		if f.Advice != "" {
 			b.WriteString("\n   " + markdown(f.Advice))
 		}
-		if gain := gainOf(f); gain != "" {
+		if gain := f.Bound(); gain != "" {
 			b.WriteString("\n   Gain: " + markdown(gain) + ".")
 		}
 		b.WriteByte('\n')

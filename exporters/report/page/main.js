@@ -33,6 +33,7 @@ async function start() {
 	if (D.counters) await startEngine();
 	const main = byID("main");
 	add(main, notes(D.warnings, "notes on the recording"));
+	if (D.verdict) main.append(makeVerdict(D.verdict));
 	for (const id of Object.keys(MAKE)) main.append(present(id) ? MAKE[id]() : missing(id));
 	onChange(drawAll);
 	drawAll("start");
