@@ -45,7 +45,8 @@ func (m *Mutex) Unlock() {
 
 // unlockMore goes on with Unlock after the word was lowered to w: goroutines wait, registered or not, or m was not locked.
 func (m *Mutex) unlockMore(w int32) {
-	if m.waiters.Load() == 0 {
+	// While goroutines wait, the lock is held until unlockQueued.
+	if m.waiters.Load() == 0 || w < -wordLocked && m.st.Load().passed() {
 		m.mu.unlockQueued(w)
 		return
 	}
@@ -103,15 +104,6 @@ func (m *Mutex) wait(d draw, flags Flags) {
 
 // unlockSlow unlocks m when there are registered waiters.
 func (m *Mutex) unlockSlow() {
-	if m.st.Load().passed() {
-		m.mu.Unlock()
-		return
-	}
-	m.unlockSeen()
-}
-
-// unlockSeen is unlockSlow if the hold is to be recorded, or a wait to be settled.
-func (m *Mutex) unlockSeen() {
 	var r release
 	m.leave(&r)
 	m.mu.Unlock()
