@@ -26,9 +26,9 @@ var waitPrograms = []struct {
 // measureWaits compares what the profile says of the waiting for a lock with what the goroutines have logged themselves.
 func measureWaits(runs int, length time.Duration) error {
 	fmt.Println("waiting in the profile as a share of what the goroutines logged: least, median and most; runs in which the stated 95 % interval has it;")
-	fmt.Println("of the waiting, the part that is estimated, and the part that no recorded wait represents")
+	fmt.Println("waits; the part that was recorded; and of the waiting, what no recorded wait represents, and what else is unattributed")
 	for _, w := range waitPrograms {
-		var ratios, estimated, unknown []float64
+		var ratios, counts, recorded, unknown, unattributed []float64
 		within := 0
 		for range runs {
 			var mu contention.Mutex
@@ -39,36 +39,40 @@ func measureWaits(runs int, length time.Duration) error {
 			if err := contention.Stop(); err != nil {
 				return err
 			}
-			var waited, scaled, none time.Duration
+			var waited, none, nobody time.Duration
+			var count, observed int64
 			var square float64
 			for _, r := range contention.Snapshot().Waits {
 				waited += r.Waited
 				square += float64(r.StdErr) * float64(r.StdErr)
-				if r.Flags&contention.Estimated != 0 {
-					scaled += r.Waited
-				}
+				count += r.Contentions
+				observed += r.Observed
 				if r.Observed == 0 {
 					none += r.Waited
+				} else {
+					nobody += r.Unattributed
 				}
 			}
-			ratios = append(ratios, float64(waited)/float64(logged))
-			estimated = append(estimated, 100*float64(scaled)/float64(max(1, waited)))
+			ratios = append(ratios, float64(waited)/float64(max(1, logged)))
+			counts = append(counts, float64(count))
+			recorded = append(recorded, 100*float64(observed)/float64(max(1, count)))
+			unattributed = append(unattributed, 100*float64(nobody)/float64(max(1, waited)))
 			unknown = append(unknown, 100*float64(none)/float64(max(1, waited)))
 			if off := math.Abs(float64(waited - logged)); off <= 1.96*math.Sqrt(square)+0.01*float64(logged) {
 				within++
 			}
 		}
-		for _, x := range [][]float64{ratios, estimated, unknown} {
+		for _, x := range [][]float64{ratios, counts, recorded, unknown, unattributed} {
 			slices.Sort(x)
 		}
-		fmt.Printf("%6v by %-3d  %.3f  %.3f  %.3f   %2d of %d   %5.1f %%  %5.1f %%\n", w.hold, w.goroutines,
-			ratios[0], ratios[runs/2], ratios[runs-1], within, runs, estimated[runs/2], unknown[runs/2])
+		fmt.Printf("%6v by %-3d  %.3f  %.3f  %.3f   %2d of %d   %8.0f  %5.1f %%  %5.1f %%  %5.1f %%\n", w.hold, w.goroutines,
+			ratios[0], ratios[runs/2], ratios[runs-1], within, runs, counts[runs/2], recorded[runs/2], unknown[runs/2], unattributed[runs/2])
 	}
 	return nil
 }
 
-// logWaits returns how long the goroutines waited together, by their own clocks. What is less than a microsecond is no wait, but how long it
-// takes to look at the clock.
+// logWaits returns how long the goroutines waited together for the lock when it was in use, by their own clocks. What is less than a
+// microsecond is no wait, but how long it takes to look at the clock.
 func logWaits(mu *contention.Mutex, goroutines int, hold, length time.Duration) time.Duration {
 	var wg sync.WaitGroup
 	logged := make([]time.Duration, goroutines)
@@ -76,11 +80,16 @@ func logWaits(mu *contention.Mutex, goroutines int, hold, length time.Duration) 
 	for i := range goroutines {
 		wg.Go(func() {
 			var mine time.Duration
-			for asked := time.Now(); asked.Before(end); asked = time.Now() {
-				mu.Lock()
-				got := time.Now()
-				if d := got.Sub(asked); d > time.Microsecond {
-					mine += d
+			for got := time.Now(); got.Before(end); {
+				if mu.TryLock() { // else a goroutine that loses its processor on the way to a free lock would seem to wait
+					got = time.Now()
+				} else {
+					asked := time.Now()
+					mu.Lock()
+					got = time.Now()
+					if d := got.Sub(asked); d > time.Microsecond {
+						mine += d
+					}
 				}
 				for time.Since(got) < hold {
 				}
