@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -38,7 +39,8 @@ import (
 // Frames of the launcher's own package between it and such a call are its own, unless the package is main. Function main.main is
 // never a launcher.
 //
-// A goroutine that does several such things, as the worker of a pool, has the name of the launcher: a task that neither waits
+// A goroutine that does several such things, as the worker of a pool, has the name of the launcher, or that of the place of the go statement if
+// the launcher is a library's: a task that neither waits
 // nor makes a system call leaves no call chain, so what ran between two of them is not known. The places of its
 // waits are. Where the standard library is the launcher, as package testing of a benchmark and its Cleanup, it has the name of the
 // first. A library's goroutine that reads by itself and calls functions of the program is a server's, as that of net/http and gRPC: it reads
@@ -456,6 +458,11 @@ func (n *naming) shown(fn string) shown {
 	return shown{name: fn, looked: true}
 }
 
+// ofLibrary reports whether a function that starts goroutines for others is of another module than the program.
+func (n *naming) ofLibrary(launcher string) bool {
+	return n.hosts[launcher] || starter.Is(launcher) && !symbol.IsStandard(symbol.Package(launcher))
+}
+
 // startClass is what a start function says of its goroutine.
 type startClass uint8
 
@@ -707,6 +714,8 @@ func (r *replay) baptise(g *Goroutine, l *localG) bool {
 		switch {
 		case g.Start == callback:
 			return g.rename(cThread)
+		case g.site != nil && r.ofLibrary(cmp.Or(g.launcher, g.Start)):
+			return g.rename(r.place(g.site, g.start))
 		case g.launcher != "":
 			return g.rename(g.launcher)
 		case !symbol.IsStandard(g.start.frame.pkg()):

@@ -179,6 +179,8 @@ func TestGoroutinesAreNamedByTheFirstFrameThatSaysWhatTheyAreFor(t *testing.T) {
 		parallel = "testing.(*B).RunParallel.func1"
 		cron     = "github.com/robfig/cron/v3.(*Cron).startJob.func1"
 		conc     = "github.com/sourcegraph/conc.(*WaitGroup).Go.func1"
+		ours     = "github.com/bottleneck-go/bottleneck/"
+		ourPool  = ours + "granularity.(*Pool).work"
 		redcon   = "github.com/tidwall/redcon.handle"
 
 		// Frames of other modules.
@@ -252,7 +254,14 @@ func TestGoroutinesAreNamedByTheFirstFrameThatSaysWhatTheyAreFor(t *testing.T) {
 		}, [][]string{{"main.parse", "main.parse", "main.parse"}, {"main.parse", "main.parse"}}}, // the same go statement
 		{"one that does two things", []life{
 			{ants, mainRun, [][]string{sleeps("main.parse@3", ants+antsFile), sleeps("example.com/p/q.Encode@3", ants+antsFile)}},
-		}, [][]string{{ants, ants, ants}}},
+		}, [][]string{{"main.run:20 (goWorker.run)", "main.run:20 (goWorker.run)", "main.run:20 (goWorker.run)"}}},
+		{"one of our pools that does two things, and opens its counter of cycles", []life{
+			{ourPool, mainRun, [][]string{
+				sleeps("golang.org/x/sys/unix.PerfEventOpen@3 /go/pkg/mod/golang.org/x/sys@v0.40.0/unix/zsyscall_linux.go", ours+"internal/perfevent.OpenThread@4", ourPool),
+				sleeps("main.parse@3", ours+"granularity.(*Pool).run@5", ourPool), sleeps("main.render@3", ours+"granularity.(*Pool).run@5", ourPool),
+			}},
+			{ourPool, mainRun, [][]string{sleeps("golang.org/x/sys/unix.PerfEventOpen@3 /go/pkg/mod/golang.org/x/sys@v0.40.0/unix/zsyscall_linux.go", ours+"internal/perfevent.OpenThread@4", ourPool)}},
+		}, [][]string{{"main.run:20 (Pool.work)", "main.run:20 (Pool.work)", "main.run:20 (Pool.work)", "main.run:20 (Pool.work)"}, {"main.run:20 (Pool.work)", "main.run:20 (Pool.work)"}}},
 		{"one that does what a third module has", []life{
 			{ants, mainRun, [][]string{sleeps("main.parse@3", ants+antsFile)}},
 			{ants, mainRun, [][]string{sleeps("gopkg.in/mail.v2.(*Mailer).Send@3 vendor/gopkg.in/mail.v2@v2.0.1/mail.go", ants+antsFile), {"runtime.chanrecv2", ants + antsFile}}},
@@ -265,7 +274,7 @@ func TestGoroutinesAreNamedByTheFirstFrameThatSaysWhatTheyAreFor(t *testing.T) {
 		}, [][]string{{cron, cron}}},
 		{"starters that are known, with two jobs", []life{
 			{conc, mainRun, [][]string{sleeps("main.a@3", conc), sleeps("main.b@3", conc)}},
-		}, [][]string{{conc, conc, conc}}},
+		}, [][]string{{"main.run:20 (WaitGroup.Go)", "main.run:20 (WaitGroup.Go)", "main.run:20 (WaitGroup.Go)"}}},
 		{"coroutines", []life{
 			{"runtime.corostart", stk("iter.Pull[...]@271", "main.run@20"), [][]string{sleeps("main.generate@3", "iter.Pull[...].func1", "runtime.corostart")}},
 			{"runtime.corostart", stk("iter.Pull[...]@271", "main.run@21"), nil},

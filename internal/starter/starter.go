@@ -17,6 +17,7 @@ var prefixes = []string{
 	"github.com/bottleneck-go/bottleneck/internal/cycles.", // which granularity calls around each task
 	"github.com/bottleneck-go/bottleneck/internal/perfevent.",
 	"github.com/bottleneck-go/bottleneck/internal/callstack.",
+	"golang.org/x/sys/", // which they call
 }
 
 // Is reports whether the function starts goroutines for its callers, or is part of what it starts.
