@@ -17,7 +17,7 @@ import (
 
 const (
 	chunkExits = 16
-	// maxChunks bounds the history of one lock, to about 1 MB. Exits beyond it are
+	// maxChunks bounds the history of one lock, to about 2 MB. Exits beyond it are
 	// lost: they are counted, and what they explain becomes unattributed.
 	maxChunks = 1 << 10
 )

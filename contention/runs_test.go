@@ -72,7 +72,11 @@ func TestRunsOfShortHolds(t *testing.T) {
 	if callstack.Goid() == 0 {
 		t.Skip("no goroutine ids: all holds are seen")
 	}
-	const runs, n = 100, 2000
+	const n = 2000
+	runs := 100
+	if raceDetector { // which makes all 20 times slower
+		runs = 10
+	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	about := func(ns float64) time.Duration { return 1 + time.Duration(ns*rng.ExpFloat64()) }
 	for _, c := range []struct {
@@ -129,14 +133,14 @@ func TestRunsOfShortHolds(t *testing.T) {
 				unknown += float64(unattributed)
 			}
 			t.Logf("%s: %d of %d intervals hold the truth, the mean is %+.2f %% off, each by %.2f %%; %.2f %% of the time is unattributed; %.1f %% of the holds were seen",
-				c.name, within, said, 100*sum/truth, 100*math.Sqrt(square*runs)/truth, 100*unknown/all, 100*float64(seen)/(runs*n))
+				c.name, within, said, 100*sum/truth, 100*math.Sqrt(square*float64(runs))/truth, 100*unknown/all, 100*float64(seen)/float64(runs*n))
 			if float64(within) < 0.9*float64(said) {
 				t.Errorf("%s: %d of %d intervals hold the truth", c.name, within, said)
 			}
 			if noise := 3*math.Sqrt(square) + 0.005*truth; sum > noise || sum < -noise-unknown {
 				t.Errorf("%s: the mean is %+.2f %% off", c.name, 100*sum/truth)
 			}
-			if part := 1 - float64(seen)/(runs*n); part < c.mostly || c.mostly == 0 && part > 0.01 {
+			if part := 1 - float64(seen)/float64(runs*n); part < c.mostly || c.mostly == 0 && part > 0.01 {
 				t.Errorf("%s: %.1f %% of the holds were not seen", c.name, 100*part)
 			}
 		})
