@@ -117,6 +117,34 @@ func TestMergeLaws(t *testing.T) {
 	}
 }
 
+// Callers are those that all rows have.
+func TestMergeKeepsCommonCallers(t *testing.T) {
+	of := func(callers ...string) *Ledger {
+		row := Row{Category: Code, Group: "main.work", Time: 1}
+		for _, f := range callers {
+			row.Callers = append(row.Callers, Place{Func: f})
+		}
+		return &Ledger{Capacity: 1, Rows: []Row{row}}
+	}
+	for _, tt := range []struct {
+		a, b *Ledger
+		want string
+	}{
+		{of("f", "g", "h"), of("f", "g", "x"), "[f g]"},
+		{of("f", "g"), of("f", "g", "x"), "[f g]"},
+		{of("f", "g"), of("x", "g"), "[]"},
+		{of("f", "g"), of(), "[]"},
+	} {
+		before := fmt.Sprint(tt.a, tt.b)
+		if l := merge(t, tt.a, tt.b); len(l.Rows) != 1 || fmt.Sprint(l.Rows[0].Callers) != tt.want || l.Rows[0].Time != 2 {
+			t.Errorf("%v and %v make %+v, want %s", tt.a.Rows, tt.b.Rows, l.Rows, tt.want)
+		}
+		if fmt.Sprint(tt.a, tt.b) != before {
+			t.Error("Merge changed what it merged")
+		}
+	}
+}
+
 func TestMergeRefuses(t *testing.T) {
 	if _, err := Merge(nil, nil); err == nil {
 		t.Error("no ledger is a ledger")

@@ -159,6 +159,8 @@ func TestConditions(t *testing.T) {
 		{"time(x/cache.(*LRU).Get)", 60, 60},
 		{"time(example.com/x/cache.(*LRU).Get)", 60, 60},
 		{"time(LRU)", 0, 0},
+		{"time(Get)", 0, 0},
+		{"time(ain.main)", 0, 0},
 		{"time(code )", 25, 25},
 		{"calls(lock)", 4, -1},
 		{"calls", 6, -1},
