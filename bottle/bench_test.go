@@ -101,14 +101,16 @@ func BenchmarkReadFile(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(events), "ns/event")
 		})
-		b.Run(name+"/graph", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := ReadTrace(context.Background(), strings.NewReader(string(packed)), Options{}); err != nil {
-					b.Fatal(err)
+		for how, opt := range map[string]Options{"graph": {}, "stacks": {Stacks: true}} {
+			b.Run(name+"/"+how, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := ReadTrace(context.Background(), strings.NewReader(string(packed)), opt); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(events), "ns/event")
-		})
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(events), "ns/event")
+			})
+		}
 	}
 }

@@ -27,8 +27,9 @@ import (
 
 // Stack is the part of a box that belongs to one call chain.
 type Stack struct {
-	// Calls is the call chain, shared with others: do not change it. It is nil where none is known, if Source is
-	// NotSampled; else the stack stands for all call chains of the box that were too many.
+	// Calls is the call chain, or one of several whose [timeline.Stack.Code] is in the same lines. It is shared with
+	// others: do not change it. It is nil where none is known, if Source is NotSampled; else the stack stands for all call
+	// chains of the box that were too many.
 	Calls *timeline.Stack
 	// Source says where the call chain comes from.
 	Source Source
@@ -324,15 +325,13 @@ func compareStacks(a, b Stack) int {
 }
 
 // compareCalls orders call chains by their places, from the leaf. Calls in one line of the source are one place.
-func compareCalls(a, b *timeline.Stack) int {
-	if a == nil || b == nil {
-		return cmp.Compare(min(1, len(frames(a))), min(1, len(frames(b))))
-	}
-	for i, f := range a.Frames {
-		if i == len(b.Frames) {
+func compareCalls(x, y *timeline.Stack) int {
+	a, b := x.Code(), y.Code()
+	for i, f := range a {
+		if i == len(b) {
 			return 1
 		}
-		g := b.Frames[i]
+		g := b[i]
 		if f == g {
 			continue
 		}
@@ -340,14 +339,7 @@ func compareCalls(a, b *timeline.Stack) int {
 			return c
 		}
 	}
-	return cmp.Compare(len(a.Frames), len(b.Frames))
-}
-
-func frames(s *timeline.Stack) []*timeline.Frame {
-	if s == nil {
-		return nil
-	}
-	return s.Frames
+	return cmp.Compare(len(a), len(b))
 }
 
 // roundStacks rounds the shares of stacks so that they sum to that of the box, and sorts them, the largest

@@ -239,6 +239,41 @@ func TestStacksBySamples(t *testing.T) {
 	}
 }
 
+// Code that was interrupted is the code that it was: how it was interrupted makes no other stack.
+func TestStacksOfInterruptedCode(t *testing.T) {
+	d := drive(Options{Stacks: true}, 0)
+	g := d.appear(app(1, "main.f"), timeline.Running, timeline.WaitNone)
+	plain := calls("main.work", "main.f")
+	interrupted, sampled := &timeline.Stack{}, &timeline.Stack{}
+	interrupted.Frames = append(calls("runtime.asyncPreempt2", "runtime.asyncPreempt").Frames, plain.Frames...)
+	sampled.Frames = append(slices.Clone(plain.Frames), calls("runtime.goexit").Frames...)
+	for i, c := range []*timeline.Stack{plain, interrupted, sampled, calls("runtime.asyncPreempt")} {
+		d.at(timeline.Time(1000*i + 500))
+		d.calls = c
+		d.to(g, timeline.Runnable, timeline.WaitPreempted)
+		d.at(timeline.Time(1000*i + 1000))
+		d.run(g)
+	}
+	graph := d.end()
+	if wrong := stacksHold(graph); wrong != "" {
+		t.Error(wrong)
+	}
+	got := map[string]time.Duration{}
+	for _, s := range boxNamed(t, graph, "main.f").Stacks {
+		names := ""
+		for _, f := range s.Calls.Code() {
+			names += f.Func + " "
+		}
+		got[names] += s.Running
+		if len(boxNamed(t, graph, "main.f").Stacks) != 2 {
+			t.Errorf("stack %s of %v", s.Calls, s.Running)
+		}
+	}
+	if want := map[string]time.Duration{"main.work main.f ": 1500, "runtime.asyncPreempt ": 500}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 // However many call chains there are, a graph keeps a bounded number of them.
 func TestStacksAreBounded(t *testing.T) {
 	d := drive(Options{Stacks: true}, 0)

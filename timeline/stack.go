@@ -58,6 +58,23 @@ func (s *Stack) Root() *Frame {
 	return s.Frames[len(s.Frames)-1]
 }
 
+// Code returns the frames without those that are there only because the program was interrupted, or looked
+// at: runtime.asyncPreempt, which the signal for preemption makes a goroutine call, at the leaf, and runtime.goexit, which only
+// samples of the CPU profiler have, at the root. It returns nil for a nil Stack.
+func (s *Stack) Code() []*Frame {
+	if s == nil {
+		return nil
+	}
+	frames := s.Frames
+	for len(frames) > 1 && (frames[0].Func == "runtime.asyncPreempt2" || frames[0].Func == "runtime.asyncPreempt") {
+		frames = frames[1:]
+	}
+	if last := len(frames) - 1; last > 0 && frames[last].Func == "runtime.goexit" {
+		frames = frames[:last]
+	}
+	return frames
+}
+
 // String returns "leaf < caller < … < root", or "" for a nil Stack.
 func (s *Stack) String() string {
 	if s == nil {

@@ -158,10 +158,7 @@ func (b *graphBuilder) chooseStacks(g *bottle.Graph) {
 
 // codeFrames are the frames of a call chain, from the root.
 func codeFrames(s *timeline.Stack) (stack []frame) {
-	if s == nil {
-		return nil
-	}
-	for _, f := range slices.Backward(s.Frames) {
+	for _, f := range slices.Backward(s.Code()) {
 		stack = append(stack, frame{name: cleanName(f.Func), file: cleanName(f.File), line: f.Line})
 	}
 	return stack
