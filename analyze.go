@@ -89,7 +89,7 @@ func newAnalyses(opt *Options) *analyses {
 
 // judge adds the observers of the verdict.
 func (a *analyses) judge(opt *Options) {
-	a.books = ledger.NewObserver(ledger.Options{From: opt.Bottle.From, To: opt.Bottle.To})
+	a.books = ledger.NewObserver(ledger.Options{From: opt.Bottle.From, To: opt.Bottle.To, Stacks: opt.Bottle.Stacks})
 	a.byFunction = a.graph
 	if opt.Bottle.Offered || opt.Bottle.Group.String() != bottle.ByFunction.String() {
 		a.byFunction = bottle.NewObserver(bottle.Options{From: opt.Bottle.From, To: opt.Bottle.To, Part: opt.Bottle.Part})

@@ -188,6 +188,9 @@ type Ledger struct {
 	Capacity time.Duration `json:"capacity"`
 	// Rows sum to Capacity, largest first.
 	Rows []Row `json:"rows"`
+	// Stacks divide the rows that were lost, all but code, C code and system calls, by call chain, largest first, with
+	// [Options.Stacks]. JSON has none.
+	Stacks []Stack `json:"-"`
 	// Queue is the time that goroutines were ready while all processors were in use, in ns·goroutines,
 	// and Queued the time in which there was at least one, in ns.
 	Queue  time.Duration `json:"queue"`

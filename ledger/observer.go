@@ -20,6 +20,8 @@ type Options struct {
 	Progress func(done, size int64)
 	// MaxMemory bounds what the heap grows by during a pass, as in timeline.Options.
 	MaxMemory int64
+	// Stacks asks for the call chains of what was lost: see [Ledger.Stacks].
+	Stacks bool
 }
 
 // ReadTrace reads an execution trace and returns its ledger. Of a trace that is cut off or broken, it
@@ -104,10 +106,10 @@ type member struct {
 
 // cause is why a goroutine became ready.
 type cause struct {
-	stack     *timeline.Stack
-	wakerSite *timeline.Frame
-	waker     who // 0 if none
-	wait      timeline.Wait
+	stack      *timeline.Stack
+	wakerStack *timeline.Stack
+	waker      who // 0 if none
+	wait       timeline.Wait
 }
 
 // births counts goroutines by when they were started, in intervals whose length doubles when there would be too many.
@@ -332,14 +334,14 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		}
 	}
 	if !m.on && !m.isReady && (runs || t.To == timeline.Runnable) {
-		m.cause = cause{wait: t.Wait, stack: t.Stack, wakerSite: t.WakerStack.Site()}
+		m.cause = cause{wait: t.Wait, stack: t.Stack, wakerStack: t.WakerStack}
 		if w := o.known(t.Waker); w != nil {
 			m.cause.waker = w.group
 		}
 		switch {
 		case t.State == timeline.NotExist:
 			m.cause.wait, m.cause.stack = timeline.WaitCreated, t.G.CreatorStack
-			m.cause.wakerSite = nil
+			m.cause.wakerStack = nil
 			if t.G.CreatorID != 0 {
 				m.cause.waker = o.groups.known(t.G.CreatorFunc)
 			}

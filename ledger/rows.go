@@ -54,7 +54,7 @@ func (m *member) waited() rowKey {
 		c = catOutside
 	}
 	k := keyOf(c, m.group, m.cause.stack.Site()).after(m.cause.wait)
-	k.wakerSite = m.cause.wakerSite
+	k.wakerSite = m.cause.wakerStack.Site()
 	k.groups |= uint64(m.cause.waker) << 32
 	return k
 }
@@ -115,6 +115,7 @@ type rows struct {
 	of      map[rowKey]*row
 	recent  *[1 << recentBits]recentRow // of which most are found
 	samples map[sampleKey]*samples      // of the CPU profiler
+	chains  map[chainKey]timeline.Time  // with Options.Stacks
 }
 
 type sampleKey struct {
@@ -232,7 +233,11 @@ func (o *Observer) book(m *member, stack *timeline.Stack) {
 	if c == catGCAssist {
 		stack = m.assist
 	}
-	r := o.rows.at(keyOf(c, m.group, stack.Site()))
+	k := keyOf(c, m.group, stack.Site())
+	if o.opt.Stacks {
+		o.rows.chain(k, stack, nil, dt)
+	}
+	r := o.rows.at(k)
 	r.add(stack, dt)
 	r.time += dt
 	r.queue += o.queuedFor(area)
@@ -259,7 +264,7 @@ func (o *Observer) close(s *slot, m *member) {
 	by := o.enderOf(m)
 	switch {
 	case by == nil && len(idle) == 0 && goesOn(m, o.now-s.start):
-		o.empties(o.between(m, o.now-s.start), m.cause.stack, ready, false)
+		o.empties(o.between(m, o.now-s.start), &m.cause, ready, false)
 	case m == nil:
 		idle.addAll(s.pending)
 		s.pending = s.pending[:0]
@@ -273,14 +278,14 @@ func (o *Observer) close(s *slot, m *member) {
 			if len(idle) > 0 {
 				k = o.between(by, math.MaxInt64) // the goroutine was waited for
 			}
-			o.empties(k, by.cause.stack, ready, k.category() == catWakeUp)
+			o.empties(k, &by.cause, ready, k.category() == catWakeUp)
 		}
 		if len(s.pending) > 0 {
 			idle.addAll(s.pending)
 			s.pending = s.pending[:0]
 		}
 		if len(idle) > 0 {
-			o.empties(by.waited(), by.cause.stack, idle, true)
+			o.empties(by.waited(), &by.cause, idle, true)
 		}
 	}
 	o.wait, o.latency = idle, ready
@@ -312,7 +317,7 @@ func (o *Observer) closeAll(m *member) {
 	times := timeline.Time(o.procs)
 	if m != nil && by == nil {
 		if ready := min(o.now-m.readyAt, o.nobody-o.kept); goesOn(m, ready) {
-			o.empties(o.between(m, ready), m.cause.stack, spells{{nobody, ready * times}}, false)
+			o.empties(o.between(m, ready), &m.cause, spells{{nobody, ready * times}}, false)
 			o.nobody -= ready
 		}
 		o.kept = o.nobody
@@ -324,8 +329,8 @@ func (o *Observer) closeAll(m *member) {
 		return
 	}
 	ready := min(o.now-m.readyAt, o.nobody)
-	o.empties(o.between(by, math.MaxInt64), by.cause.stack, spells{{nobody, ready * times}}, true)
-	o.empties(by.waited(), by.cause.stack, spells{{nobody, (o.nobody - ready) * times}}, true)
+	o.empties(o.between(by, math.MaxInt64), &by.cause, spells{{nobody, ready * times}}, true)
+	o.empties(by.waited(), &by.cause, spells{{nobody, (o.nobody - ready) * times}}, true)
 	o.nobody, o.kept = 0, 0
 }
 
@@ -356,8 +361,12 @@ func outside(c *cause) bool {
 	return false
 }
 
-// empties books the time of an empty slot, by who ran meanwhile if that matters.
-func (o *Observer) empties(k rowKey, stack *timeline.Stack, s spells, meanwhile bool) {
+// empties books the time of an empty slot, by who ran meanwhile if that matters. c is its cause, nil if there is none.
+func (o *Observer) empties(k rowKey, c *cause, s spells, meanwhile bool) {
+	var stack *timeline.Stack
+	if c != nil {
+		stack = c.stack
+	}
 	for _, sp := range s {
 		if sp.time == 0 {
 			continue
@@ -368,6 +377,9 @@ func (o *Observer) empties(k rowKey, stack *timeline.Stack, s spells, meanwhile 
 			key = keyOf(stopCategory(sp.who), 0, nil)
 		case meanwhile:
 			key = k.whileRan(sp.who)
+		}
+		if o.opt.Stacks {
+			o.rows.chain(key, stack, c, sp.time)
 		}
 		r := o.rows.at(key)
 		r.add(stack, sp.time)
@@ -449,6 +461,7 @@ func (o *Observer) Ledger() *Ledger {
 			}
 		}
 	}
+	l.Stacks = o.stacks()
 	l.Warnings = o.warnings()
 	return l
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/ledger"
@@ -60,9 +62,11 @@ saved as JSON can be shown again.
 Where it goes:
 
     -o FILE          write a file; its form follows from the name: .json (read again by ledger,
-                     verdict and diff), .csv, .html or .txt. May be given several times
-    -format FORM     what goes to standard output: text, json, csv or html; text if there is
-                     neither -format nor -o
+                     verdict and diff), .csv, .html, .txt or .pb.gz, for go tool pprof: what was
+                     lost by the call chain that waited and the one that ended the wait. May be
+                     given several times
+    -format FORM     what goes to standard output: text, json, csv, html or pprof; text if there
+                     is neither -format nor -o
 
 The columns of texts are
 
@@ -88,6 +92,7 @@ Examples:
     bottleneck ledger -by category trace.out
     bottleneck ledger -from 1s -to 2s -o ledger.csv trace.out
     bottleneck ledger -fail 'lost>30%, lost(mutex)>10%' trace.out
+    bottleneck ledger -o lost.pb.gz trace.out && go tool pprof -http=: lost.pb.gz
 `
 }
 
@@ -134,9 +139,12 @@ var ledgerForms = map[string]func(w io.Writer, l *ledger.Ledger, d drawing) erro
 		}
 		return report.WriteTable(w, t.Top(d.top))
 	},
+	"pprof": func(w io.Writer, l *ledger.Ledger, d drawing) error {
+		return pprof.WriteLedger(w, l, pprof.LedgerOptions{File: d.source})
+	},
 }
 
-var ledgerWritings = formsIn(ledgerForms, "text, json, csv or html", ".json, .csv, .html or .txt")
+var ledgerWritings = formsIn(ledgerForms, "text, json, csv, html or pprof", ".json, .csv, .html, .txt or .pb.gz")
 
 var ledgerMeasures = func() measures[*ledger.Ledger] {
 	ms := measures[*ledger.Ledger]{example: "lost>30%"}
@@ -161,6 +169,7 @@ func (f *ledgerFlags) parse(std stdio, args []string) (source string, err error)
 		return "", err
 	}
 	f.opt.Part = timeline.Part(f.part)
+	f.opt.Stacks = slices.Contains(f.to.asked(), "pprof")
 	return source, checkBounds(fs, f.opt)
 }
 

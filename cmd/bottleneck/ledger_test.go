@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/csv"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/pprof/profile"
 
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
@@ -36,6 +39,49 @@ func TestLedgerRoundTrip(t *testing.T) {
 	}
 	bottleneck("graph", saved).want(t, exitUsage, "", `ledger.json is a ledger: "bottleneck ledger" reads it`)
 	bottleneck("ledger", "-from", "1s", saved).want(t, exitUsage, "", "-from, -to and -generations are for traces")
+}
+
+// The profile for pprof sums to what was lost, with call chains of a trace and places of what was saved.
+func TestLedgerProfile(t *testing.T) {
+	l, err := ledger.ReadTrace(t.Context(), bytes.NewReader(mustRead(t, lockTrace)), ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want int64
+	for i := range l.Rows {
+		if r := &l.Rows[i]; !r.Category.Used() {
+			want += int64(r.Time)
+		}
+	}
+	depths := map[string]int{}
+	for _, source := range []string{lockTrace, savedLedger(t)} {
+		name := filepath.Join(t.TempDir(), "lost.pb.gz")
+		bottleneck("ledger", "-o", name, source).want(t, exitOK, "", "")
+		p, err := profile.ParseData(mustRead(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sum int64
+		for _, s := range p.Sample {
+			sum += s.Value[0]
+			depths[source] = max(depths[source], len(s.Location))
+		}
+		if sum != want {
+			t.Errorf("%s: the samples sum to %d, want %d", source, sum, want)
+		}
+	}
+	if depths[lockTrace] < 6 {
+		t.Errorf("the deepest stack of the trace has %d frames", depths[lockTrace])
+	}
+}
+
+func mustRead(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 // The times of the CSV sum to GOMAXPROCS × time, whichever rows are added up, and lost is what did not run.
@@ -137,8 +183,8 @@ func TestLedgerUsage(t *testing.T) {
 		{[]string{"-top", "-1"}, "-top -1: want a number of rows, or 0 for all"},
 		{[]string{"-top", "3", "-format", "json"}, "-top is for text or csv or html, and none is written"},
 		{[]string{"-from", "2s", "-to", "1s"}, "-to 1s is not after -from 2s"},
-		{[]string{"-format", "svg"}, `unknown form "svg": want text, json, csv or html`},
-		{[]string{"-o", "x.svg"}, "want a file ending in .json, .csv, .html or .txt"},
+		{[]string{"-format", "svg"}, `unknown form "svg": want text, json, csv, html or pprof`},
+		{[]string{"-o", "x.svg"}, "want a file ending in .json, .csv, .html, .txt or .pb.gz"},
 		{[]string{"-generations", "3:1"}, "the last is before the first"},
 	} {
 		bottleneck(append([]string{"ledger", lockTrace}, tt.args...)...).want(t, exitUsage, "", tt.err)

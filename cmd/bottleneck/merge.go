@@ -32,7 +32,7 @@ const mergeHelp = `Merge adds graphs or profiles of several instances of a progr
 row for each group, and says how many instances it is about.
 
 It reads what the other commands and package exporters/live write: bottle graphs, ledgers,
-contention profiles and profiles of tasks as JSON, the same but ledgers as .pb.gz, and execution
+contention profiles and profiles of tasks as JSON, the same as .pb.gz, and execution
 traces. All have to be of the same kind. A URL that ends in a slash is where a service has mounted
 exporters/live: merge asks there for what -kind says.
 

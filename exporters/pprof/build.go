@@ -11,6 +11,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -122,7 +123,7 @@ func (b *graphBuilder) chooseStacks(g *bottle.Graph) {
 			all = append(all, boxStack{box, &box.Stacks[j]})
 		}
 	}
-	slices.SortStableFunc(all, func(x, y boxStack) int {
+	order.Stable(all, func(x, y boxStack) int {
 		return cmp.Or(cmp.Compare(y.Share, x.Share), cmp.Compare(y.Running, x.Running))
 	})
 	b.chosen = map[*bottle.Box][]stackSum{}

@@ -1,0 +1,60 @@
+package ledger
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/order"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Stack is a part of the capacity that was lost.
+type Stack struct {
+	// Row is that of which it is a part. Its Time is that of the stack; Count and Queue are 0.
+	Row
+	// Calls is the call chain of Site, and WakerCalls that of WakerSite; nil where they are not known.
+	Calls, WakerCalls *timeline.Stack
+}
+
+// chainKey identifies a part of a row by call chain.
+type chainKey struct {
+	rowKey
+	calls, wakerCalls *timeline.Stack
+}
+
+// maxChains bounds them as maxRows bounds the rows.
+const maxChains = 1 << 15
+
+// chain adds time to a part of a row, if it was lost. c is the cause of an empty processor.
+func (r *rows) chain(k rowKey, calls *timeline.Stack, c *cause, t timeline.Time) {
+	key := chainKey{rowKey: k}
+	switch category := k.category(); {
+	case categories[category].Used():
+		return
+	case category == catIdle || category == catOutside:
+		key.calls, key.wakerCalls = calls, c.wakerStack
+	case category == catGCAssist, category == catGCSweep, category == catScheduler, category == catWakeUp:
+		key.calls = calls
+	}
+	if _, known := r.chains[key]; !known && len(r.chains) >= maxChains {
+		key = chainKey{rowKey: keyOf(k.category(), otherGroups, nil)}
+	}
+	if r.chains == nil {
+		r.chains = map[chainKey]timeline.Time{}
+	}
+	r.chains[key] += t
+}
+
+// stacks returns the stacks of the pass, the most time first.
+func (o *Observer) stacks() (out []Stack) {
+	for k, t := range o.rows.chains {
+		s := Stack{Row: o.row(k.rowKey), Calls: k.calls, WakerCalls: k.wakerCalls}
+		s.Time = time.Duration(t)
+		out = append(out, s)
+	}
+	order.Stable(out, func(a, b Stack) int {
+		return cmp.Or(cmp.Compare(b.Time, a.Time), a.compareKey(&b.Row), strings.Compare(a.Calls.String(), b.Calls.String()), strings.Compare(a.WakerCalls.String(), b.WakerCalls.String()))
+	})
+	return out
+}

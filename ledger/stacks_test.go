@@ -1,0 +1,126 @@
+package ledger
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// stacksHold returns what is wrong with the stacks of a ledger: those of a row that was lost sum to it, and no other row has any.
+func stacksHold(l *Ledger) string {
+	left := map[string]time.Duration{}
+	key := func(r *Row) string {
+		return fmt.Sprintf("%q", []any{r.Category, r.Group, r.Site, r.Wait, r.Waker, r.WakerSite, r.Meanwhile})
+	}
+	for i := range l.Rows {
+		if r := &l.Rows[i]; !r.Category.Used() && r.Time != 0 {
+			left[key(r)] = r.Time
+		}
+	}
+	for i := range l.Stacks {
+		s := &l.Stacks[i]
+		if s.Calls != nil && placeOf(s.Calls.Site()) != s.Site || s.WakerCalls != nil && s.Waker != "" && placeOf(s.WakerCalls.Site()) != s.WakerSite {
+			return fmt.Sprintf("stack %+v is of another place", s)
+		}
+		k := key(&s.Row)
+		if left[k] -= s.Time; left[k] == 0 {
+			delete(left, k)
+		}
+	}
+	for k, d := range left {
+		return fmt.Sprintf("%s: the stacks lack %v", k, d)
+	}
+	return ""
+}
+
+func TestStacksSumToRows(t *testing.T) {
+	for seed := range uint64(300) {
+		opt := Options{Stacks: true}
+		if seed%3 == 1 {
+			opt.From, opt.To = 5*time.Millisecond, 40*time.Millisecond
+		}
+		l, _, _, _ := play(seed, opt)
+		if wrong := stacksHold(l); wrong != "" {
+			t.Fatalf("seed %d: %s", seed, wrong)
+		}
+	}
+	traces(t, func(t *testing.T, file string) {
+		with, without := NewObserver(Options{Stacks: true}), NewObserver(Options{})
+		part := NewObserver(Options{Stacks: true, From: 10 * time.Millisecond, To: 100 * time.Millisecond})
+		read(t, file, with, without, part)
+		l := with.Ledger()
+		for _, l := range []*Ledger{l, part.Ledger()} {
+			if wrong := stacksHold(l); wrong != "" {
+				t.Error(wrong)
+			}
+		}
+		if len(l.Stacks) == 0 {
+			t.Error("nothing was lost")
+		}
+		l.Stacks = nil
+		plain := without.Ledger()
+		for _, l := range []*Ledger{l, plain} {
+			for i := range l.Rows {
+				l.Rows[i].Callers = nil // of rows that join several, whichever came last
+			}
+		}
+		if !reflect.DeepEqual(l, plain) {
+			t.Error("with stacks, the ledger is another than without")
+		}
+	})
+}
+
+// One goroutine computes, and wakes another one that is missing on the second processor.
+func TestStacksOfWait(t *testing.T) {
+	chain := func(functions ...string) *timeline.Stack {
+		s := &timeline.Stack{}
+		for i, fn := range functions {
+			s.Frames = append(s.Frames, &timeline.Frame{Func: fn, Line: i + 1})
+		}
+		return s
+	}
+	o := NewObserver(Options{Stacks: true})
+	o.Begin(&timeline.Begin{Time: 1000, Version: 26})
+	o.Metric(&timeline.Metric{Time: 1000, Name: procsMetric, Value: 2})
+	show := func(at timeline.Time, g *timeline.Goroutine, to timeline.State, change func(*timeline.Transition)) {
+		tr := &timeline.Transition{To: to}
+		tr.G, tr.State, tr.Wait, tr.End, tr.Stack = g, g.State(), g.Wait(), at, g.Stack()
+		cur := reflect.ValueOf(g).Elem().FieldByName("cur")
+		*field[timeline.State](cur, "state") = to
+		if change != nil {
+			change(tr)
+			*field[timeline.Wait](cur, "wait"), *field[*timeline.Stack](cur, "stack") = tr.Wait, tr.Stack
+		}
+		o.Transition(tr)
+	}
+	sender, receiver := &timeline.Goroutine{ID: 1, Index: 0, Func: "main.send"}, &timeline.Goroutine{ID: 2, Index: 1, Func: "main.receive"}
+	waited, woke := chain("runtime.chanrecv1", "main.get", "main.receive"), chain("main.put", "main.send")
+	show(1000, sender, timeline.Running, nil)
+	show(1000, receiver, timeline.Waiting, func(t *timeline.Transition) { t.Wait, t.Stack = timeline.WaitChanReceive, waited })
+	show(51_000, receiver, timeline.Runnable, func(t *timeline.Transition) {
+		t.Wait, t.Stack, t.Waker, t.WakerStack = timeline.WaitChanReceive, waited, sender, woke
+	})
+	show(81_000, receiver, timeline.Running, nil)
+	show(101_000, sender, timeline.Unknown, nil)
+	show(101_000, receiver, timeline.Unknown, nil)
+	o.End(&timeline.End{Time: 101_000})
+	l := o.Ledger()
+	if wrong := stacksHold(l); wrong != "" {
+		t.Error(wrong)
+	}
+	got := map[string]time.Duration{}
+	for _, s := range l.Stacks {
+		got[fmt.Sprintf("%s: %s, woken by %s", s.Category, s.Calls, s.WakerCalls)] += s.Time
+	}
+	want := map[string]time.Duration{
+		"idle: " + waited.String() + ", woken by " + woke.String(): 50_000,
+		"wake-up: " + waited.String() + ", woken by ":              30_000,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+}
