@@ -159,7 +159,7 @@ var sentences = map[string]string{
 	"network":                         "Waiting for the network at causes.listen causes.go:# left # of the capacity idle (# times).",
 	"ping-pong":                       "Handing over: until goroutines that others had woken went on, processors were idle for # of the capacity (# times), most for causes.pingPong.func1 (#) and causes.pingPong.func2 (#).\nHanding over: until goroutines that others had woken went on, processors were idle for # of the capacity (# times), most for causes.pingPong.func2 (#) and causes.pingPong.func1 (#).",
 	"ping-pong of threads":            "Handing over: until goroutines that others had woken went on, processors were idle for # of the capacity (# times), most for causes.pingPong.func1 (#) and causes.pingPong.func2 (#).\nHanding over: until goroutines that others had woken went on, processors were idle for # of the capacity (# times), most for causes.pingPong.func2 (#) and causes.pingPong.func1 (#).",
-	"goroutines that never end":       "Goroutines are started and do not end: # of # still lived at the end, most of causes.forget.func1.",
+	"goroutines that never end":       "Goroutines are started and do not end: at the end, # of # causes.forget.func1 waited at causes.forget.func1 causes.go:#.",
 	"it scales":                       "It uses its processors: the program's own code ran for # of the capacity, most of it in causes.parallel.func1 (#).",
 	"more goroutines than processors": "All processors were in use for # of the time while goroutines were ready: # on average then.",
 	"connections to a database":       "The limit of the connections to a database, waited for at causes.load waits.go:#, kept # of the capacity idle: # waited on average while # slept at causes.statement.Query waits.go:#.",
@@ -175,5 +175,5 @@ var sentences = map[string]string{
 	"one goroutine owns the data":     "While causes.own ran alone, the other processors had nothing to do: # of the capacity.",
 	"too few goroutines":              "Too few goroutines: while the # of causes.few.func1 ran, # at a time, other processors had nothing to do: # of the capacity.",
 	"one processor":                   "GOMAXPROCS is #, and it was in use for # of the time while goroutines were ready: # on average then.",
-	"results that come too late":      "Goroutines are started and do not end: # of # still lived at the end, most of causes.deliver.",
+	"results that come too late":      "Goroutines are started and do not end: at the end, # of # causes.deliver waited at causes.deliver waits.go:#.",
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
@@ -511,18 +510,7 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 		f.Title = fmt.Sprintf("C code ran for %s of the capacity. The scheduler does not see it, so a trace cannot tell whether it computes or waits.", format.Percent(c, d.l.Capacity))
 		out = append(out, f)
 	}
-	if living := d.l.Born - d.l.Ended; living >= 100 && d.l.Ended < d.l.Born/10 && d.l.BornLate >= d.l.Born/4 {
-		f := Finding{Kind: Leak}
-		f.Title = fmt.Sprintf("Goroutines are started and do not end: %s of %s still lived at the end.", format.Count(living), format.Count(d.l.Born))
-		if b := d.largestGroup(); b != nil {
-			f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf(", most of %s.", format.Func(b.Group))
-			for _, wait := range slices.Sorted(maps.Keys(b.Sites)) {
-				if s := b.TopSite(wait); s != nil && b.Waiting[wait] > b.Blocked()/2 {
-					f.Where = d.places(ledger.Place{Func: s.Func, File: s.File, Line: s.Line})
-				}
-			}
-		}
-		f.Advice = "Find out what they wait for, and who should end it (a context, a closed channel)."
+	if f, ok := d.leaks(); ok {
 		out = append(out, f)
 	}
 	if used >= d.l.Capacity*9/10 && d.l.Of(ledger.Code) >= d.l.Capacity*7/10 {
@@ -537,16 +525,6 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 		out = append(out, Finding{Kind: CannotTell, Title: fmt.Sprintf("No single cause cost %.0f%% of the capacity: the program's own code used %s of it.", 100*worthTelling, format.Percent(used, d.l.Capacity))})
 	}
 	return out
-}
-
-// largestGroup returns the box with the most goroutines.
-func (d *diagnosis) largestGroup() (most *bottle.Box) {
-	for _, b := range d.boxes {
-		if most == nil || b.Goroutines > most.Goroutines || b.Goroutines == most.Goroutines && b.Group < most.Group {
-			most = b
-		}
-	}
-	return most
 }
 
 // hottest returns the sort of goroutines that ran most.

@@ -271,13 +271,17 @@ func alone() {
 	parallel(4, func(int) { Spin(25_000_000) })
 }
 
-// abandoned has goroutines that send what is no longer waited for.
+// abandoned has goroutines that send what is no longer waited for, and as many that end.
 func abandoned() {
 	for range 300 {
-		late := make(chan int)
+		late, soon := make(chan int), make(chan int)
 		go deliver(late)
+		go find(soon)
 		Spin(100_000)
+		<-soon
 	}
 }
 
 func deliver(late chan<- int) { late <- 1 }
+
+func find(soon chan<- int) { soon <- 1 }

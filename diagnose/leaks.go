@@ -1,0 +1,89 @@
+package diagnose
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/ledger"
+)
+
+// Goroutines that never end show at the end of the trace: many of one sort, started at different times, wait at one
+// place, and none of their sort has ever gone on there. Those of a pool have, those that wait for the network or a timer
+// are waited on by nothing of the program, and those of a start all begin together.
+
+// leak is where goroutines of a sort wait at the end.
+type leak struct {
+	group           string
+	place           ledger.Place
+	count           int64
+	waited, longest time.Duration
+}
+
+// manyLeft is how many goroutines must be left for a leak.
+const manyLeft = 100
+
+// leaks says which goroutines do not end; false if there are none.
+func (d *diagnosis) leaks() (Finding, bool) {
+	if d.Contention == nil || d.windowed() {
+		return Finding{}, false
+	}
+	type key struct {
+		group string
+		place ledger.Place
+	}
+	left := map[key]*leak{}
+	for i := range d.Contention.Unfinished {
+		u := &d.Contention.Unfinished[i]
+		if u.Waiter.Stack == nil || u.Kind == contention.NetworkKind || u.Kind == contention.SleepKind || u.Kind == contention.SyscallKind || u.Kind == contention.GCKind {
+			continue
+		}
+		p, _ := d.placeIn(u.Waiter.Stack)
+		k := key{u.Waiter.Group, p}
+		if left[k] == nil {
+			left[k] = &leak{group: k.group, place: p}
+		}
+		l := left[k]
+		l.count, l.waited, l.longest = l.count+u.Count, l.waited+u.Waited, max(l.longest, u.Longest)
+	}
+	var most *leak
+	for _, l := range left {
+		if l.count >= manyLeft && d.leaked(l) && (most == nil || l.count > most.count || l.count == most.count && l.group < most.group) {
+			most = l
+		}
+	}
+	if most == nil {
+		return Finding{}, false
+	}
+	f := Finding{Kind: Leak, Where: d.places(most.place)}
+	all := most.count
+	if b := d.boxes[most.group]; b != nil {
+		all = max(all, int64(b.Goroutines))
+	}
+	f.Title = fmt.Sprintf("Goroutines are started and do not end: at the end, %s of %s %s waited at %s.", format.Count(most.count), format.Count(all), format.Func(most.group), short(most.place))
+	f.Advice = "Find out what they wait for, and who should end it (a context, a closed channel)."
+	return f, true
+}
+
+// leaked reports whether those that are left were started in the time of the trace, little by little, are most of their sort,
+// and whether others of it did not go on where they wait.
+func (d *diagnosis) leaked(l *leak) bool {
+	if b := d.boxes[l.group]; b == nil || l.count*10 < int64(b.Goroutines)*9 {
+		return false
+	}
+	if d.l.Born*10 < l.count*9 || l.waited > time.Duration(l.count)*(l.longest/10*8) {
+		return false
+	}
+	var went int64
+	for i := range d.Contention.Waits {
+		w := &d.Contention.Waits[i]
+		if w.Waiter.Group != l.group || w.Waiter.Stack == nil {
+			continue
+		}
+		if p, _ := d.placeIn(w.Waiter.Stack); p == l.place {
+			went += w.Contentions
+		}
+	}
+	return went*10 <= l.count
+}
