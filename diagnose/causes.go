@@ -147,6 +147,7 @@ func (d *diagnosis) collect() {
 		c.lost += r.Time
 		c.count += r.Count
 	}
+	d.mergeSteps()
 	d.mergeHeld()
 	d.mergeLimited()
 	d.mergeTurns()
@@ -155,6 +156,31 @@ func (d *diagnosis) collect() {
 	for _, c := range d.causes {
 		slices.Sort(c.rows) // as the rows of the ledger: largest first
 	}
+}
+
+// mergeSteps adds to uneven work the processors that were idle until the goroutines of the next step began, which
+// begin when the last ones of the step before are done.
+func (d *diagnosis) mergeSteps() {
+	for _, c := range d.causes {
+		serial := d.byKey[key{kind: Serial, name: c.name}]
+		if c.kind != Imbalance || serial == nil {
+			continue
+		}
+		waits := map[string]bool{}
+		for _, i := range c.rows {
+			waits[d.l.Rows[i].Group] = true
+		}
+		serial.rows = slices.DeleteFunc(serial.rows, func(i int) bool {
+			r := &d.l.Rows[i]
+			next := r.Wait == timeline.WaitCreated.String() && waits[r.Waker]
+			if next {
+				c.rows, c.lost, c.count = append(c.rows, i), c.lost+r.Time, c.count+r.Count
+				serial.lost, serial.count = serial.lost-r.Time, serial.count-r.Count
+			}
+			return next
+		})
+	}
+	d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 }
 
 // mergeTurns makes one cause of two sorts of goroutines that take turns: each waits for the other, which runs

@@ -1,0 +1,92 @@
+package diagnose_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/diagnose"
+	"github.com/bottleneck-go/bottleneck/ledger"
+)
+
+// What rows have in common makes one finding of them.
+func TestRowsOfOneCauseAreOneFinding(t *testing.T) {
+	main, worker := "main.main", "main.worker"
+	at := func(fn string, line int) ledger.Place { return ledger.Place{Func: fn, File: "main.go", Line: line} }
+	graph := &bottle.Graph{Wall: 100, Boxes: []bottle.Box{
+		{Group: main, Kind: bottle.Application, Goroutines: 1, Waiting: map[string]time.Duration{"chan-send": 90},
+			Sites: map[string][]bottle.Site{"chan-send": {{Func: main, File: "main.go", Line: 5, Time: 90}}}},
+		{Group: worker, Kind: bottle.Application, Goroutines: 3, Waiting: map[string]time.Duration{"sleep": 300},
+			Sites: map[string][]bottle.Site{"sleep": {{Func: worker, File: "main.go", Line: 9, Time: 300}}}},
+	}}
+	stack := func(fn string, line int) *contention.Stack {
+		return &contention.Stack{Frames: []contention.Frame{{Func: fn, File: "main.go", Line: line}}}
+	}
+	for _, c := range []struct {
+		name  string
+		rows  []ledger.Row
+		waits *contention.Profile
+		title string // of the first finding
+		lost  time.Duration
+	}{
+		{"the next step of a barrier", []ledger.Row{
+			{Category: ledger.Idle, Group: main, Wait: "waitgroup", Site: at(main, 3), Waker: worker, Meanwhile: worker, Time: 30, Count: 1},
+			{Category: ledger.Idle, Group: worker, Wait: "created", Site: at(main, 4), Waker: main, Meanwhile: worker, Time: 20, Count: 1},
+		}, nil, "Uneven work: 25% of the capacity was idle while the last of the 3 main.worker ran.", 50},
+		{"the first step is no barrier's", []ledger.Row{
+			{Category: ledger.Idle, Group: main, Wait: "waitgroup", Site: at(main, 3), Waker: worker, Meanwhile: worker, Time: 30, Count: 1},
+			{Category: ledger.Idle, Group: worker, Wait: "created", Site: at(main, 4), Waker: "main.other", Meanwhile: worker, Time: 20, Count: 1},
+		}, nil, "Uneven work: 15% of the capacity was idle while the last of the 3 main.worker ran.", 30},
+		{"workers that sleep, and others that wait for them", []ledger.Row{
+			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 9), Meanwhile: ledger.Nobody, Time: 150, Count: 9},
+		}, &contention.Profile{Duration: 100, Pairs: []contention.Pair{{Kind: contention.ChanSendKind, Blamed: 90, Contentions: 9,
+			Waiter: contention.Party{Group: main, Stack: stack(main, 5)}, Owner: contention.Party{Group: worker, Stack: stack(worker, 8)}}}},
+			"The limit of how many main.worker work at a time, waited for at main.main main.go:5, kept 75% of the capacity idle: 0.90 waited on average while 3.00 slept at main.worker main.go:9.", 150},
+		{"a server without requests", []ledger.Row{
+			{Category: ledger.Outside, Group: "net/http.(*conn).serve", Wait: "network", Site: ledger.Place{Func: "net/http.(*connReader).Read", File: "server.go", Line: 1}, Meanwhile: ledger.Nobody, Time: 150, Count: 9},
+		}, nil, "Nothing to do for 75% of the capacity: all waited until requests came from the network (9 times).", 150},
+	} {
+		l := &ledger.Ledger{Wall: 100, Procs: 2, Capacity: 200}
+		rest := l.Capacity
+		for _, r := range c.rows {
+			rest -= r.Time
+		}
+		l.Rows = append(c.rows, ledger.Row{Category: ledger.Code, Group: worker, Time: rest, Count: 1})
+		f := diagnose.New(diagnose.Results{Ledger: l, Graph: graph, Contention: c.waits}).Findings[0]
+		if f.Title != c.title || f.Lost != c.lost {
+			t.Errorf("%s: %v, %s", c.name, f.Lost, f.Title)
+		}
+	}
+}
+
+// Goroutines leak if they wait at the end where none of them has gone on, and began little by little.
+func TestLeaks(t *testing.T) {
+	place := &contention.Stack{Frames: []contention.Frame{{Func: "main.deliver", File: "main.go", Line: 7}}}
+	deliver := contention.Party{Group: "main.deliver", Stack: place}
+	for _, c := range []struct {
+		name            string
+		kind            contention.Kind
+		waited, longest time.Duration // of 200
+		went            int64
+		goroutines      int
+		leaks           bool
+	}{
+		{"a leak", contention.ChanSendKind, 200 * 500, 1000, 0, 200, true},
+		{"all began together", contention.ChanSendKind, 200 * 990, 1000, 0, 200, false},
+		{"connections", contention.NetworkKind, 200 * 500, 1000, 0, 200, false},
+		{"a pool", contention.ChanReceiveKind, 200 * 500, 1000, 5000, 200, false},
+		{"most have ended", contention.ChanSendKind, 200 * 500, 1000, 0, 4000, false},
+	} {
+		l := &ledger.Ledger{Wall: 1000, Procs: 2, Capacity: 2000, Born: 1000, Rows: []ledger.Row{{Category: ledger.Code, Group: "main.main", Time: 2000, Count: 1}}}
+		graph := &bottle.Graph{Wall: 1000, Boxes: []bottle.Box{{Group: "main.deliver", Kind: bottle.Application, Goroutines: c.goroutines}}}
+		p := &contention.Profile{Duration: 1000, Unfinished: []contention.Unfinished{{Kind: c.kind, Waiter: deliver, Count: 200, Waited: c.waited, Longest: c.longest}}}
+		if c.went > 0 {
+			p.Waits = []contention.Wait{{Kind: c.kind, Waiter: deliver, Contentions: c.went}}
+		}
+		f := diagnose.New(diagnose.Results{Ledger: l, Graph: graph, Contention: p}).Findings[0]
+		if leaks := f.Kind == diagnose.Leak; leaks != c.leaks {
+			t.Errorf("%s: %s", c.name, f.Title)
+		}
+	}
+}
