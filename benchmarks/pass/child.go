@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -14,14 +15,18 @@ import (
 	"time"
 
 	xtrace "golang.org/x/exp/trace"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// child is what the measured processes do: record WORKLOAD SIZE FILE, serial FILE, pair FILE.
+// child is what the measured processes do: record WORKLOAD SIZE FILE, boxes FILE, serial FILE, pair FILE.
 func child(args []string) {
 	var err error
 	switch args[0] {
 	case "record":
 		err = recordWorkload(args[1], args[2], args[3])
+	case "boxes":
+		_, err = bottle.ReadFile(context.Background(), args[1], bottle.Options{})
 	case "serial":
 		err = serial(args[1])
 	case "pair":

@@ -7,6 +7,7 @@
 // process of its own, in turn, and prints medians of wall time, CPU time and peak memory, and their ratios:
 //
 //   - speed: `bottleneck graph` against one bare Reader, and two bare Readers side by side;
+//   - verdict: `bottleneck graph`, which runs all analyses, against the boxes of the bottle graph alone;
 //   - weight: against `go tool trace -pprof=sync`;
 //   - bound: the memory for a trace in which two million goroutines are born and gone against one a tenth as long.
 //
@@ -77,9 +78,12 @@ func measure(dir string, runs, megabytes int, gotool bool) error {
 	pair := reader{"two bare Readers side by side", []string{self, "child", "pair", mixed}}
 	sync := reader{"go tool trace -pprof=sync", []string{"go", "tool", "trace", "-pprof=sync", mixed}}
 
+	boxes := reader{"the boxes alone", []string{self, "child", "boxes", mixed}}
+
 	fmt.Printf("mixed workload, %s\n", size(mixed))
-	r := compare(runs, graph(mixed), bare, pair)
-	fmt.Printf("  graph / one bare Reader: wall %.2f, CPU %.2f\n\n", r[0].wall/r[1].wall, r[0].cpu/r[1].cpu)
+	r := compare(runs, graph(mixed), boxes, bare, pair)
+	fmt.Printf("  graph / one bare Reader: wall %.2f, CPU %.2f\n", r[0].wall/r[2].wall, r[0].cpu/r[2].cpu)
+	fmt.Printf("  graph / the boxes alone: wall %.2f, CPU %.2f, memory %.2f\n\n", r[0].wall/r[1].wall, r[0].cpu/r[1].cpu, r[0].mem/r[1].mem)
 	if gotool {
 		t := compare(1, sync)
 		fmt.Printf("  go tool trace / graph: CPU %.1f, memory %.1f\n\n", t[0].cpu/r[0].cpu, t[0].mem/r[0].mem)
