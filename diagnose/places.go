@@ -1,7 +1,10 @@
 package diagnose
 
 import (
+	"cmp"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/starter"
@@ -75,6 +78,60 @@ func (d *diagnosis) outside(c *cause) (title string, where []ledger.Place) {
 		}
 	}
 	return short(c.place), d.from(c.place, callers)
+}
+
+// through returns the innermost function of the program through which at least half of the running of a sort of
+// goroutines went, with the line that it had reached most, if that is spread over so many places that none
+// stands for it. The function of the goroutines themselves is none.
+func (d *diagnosis) through(group string) (ledger.Place, bool) {
+	type passed struct {
+		time, below time.Duration // below: Σ time × frames below
+		lines       map[ledger.Place]time.Duration
+	}
+	var all, most time.Duration
+	of := map[string]*passed{}
+	for _, i := range d.code[group] {
+		r := &d.l.Rows[i]
+		all += r.Time
+		if d.own(r.Site) {
+			most = max(most, r.Time)
+		}
+		seen := map[string]bool{}
+		for depth, p := range append([]ledger.Place{r.Site}, r.Callers...) {
+			if seen[p.Func] || !d.own(p) {
+				continue
+			}
+			seen[p.Func] = true
+			f := of[p.Func]
+			if f == nil {
+				f = &passed{lines: map[ledger.Place]time.Duration{}}
+				of[p.Func] = f
+			}
+			f.time += r.Time
+			f.below += r.Time * time.Duration(depth)
+			f.lines[p] += r.Time
+		}
+	}
+	if most >= all/4 {
+		return ledger.Place{}, false
+	}
+	innermost := ""
+	for fn, f := range of {
+		if f.time < all/2 || fn == group {
+			continue
+		}
+		best := of[innermost]
+		if best == nil || cmp.Or(cmp.Compare(float64(f.below)/float64(f.time), float64(best.below)/float64(best.time)), strings.Compare(fn, innermost)) < 0 {
+			innermost = fn
+		}
+	}
+	if innermost == "" {
+		return ledger.Place{}, false
+	}
+	lines := of[innermost].lines
+	return slices.MaxFunc(slices.Collect(maps.Keys(lines)), func(a, b ledger.Place) int {
+		return cmp.Or(cmp.Compare(lines[a], lines[b]), cmp.Compare(b.Line, a.Line))
+	}), true
 }
 
 // behalfOf returns where a goroutine waited or, if that is in the standard library, where those wait that it wakes: a

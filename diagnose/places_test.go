@@ -34,3 +34,30 @@ func TestPlacesOfOneKindAreOneFinding(t *testing.T) {
 		}
 	}
 }
+
+// A serial part that is spread over many places is named after what all of them are called from.
+func TestSerialPartOfManyPlacesIsWhatCalledThem(t *testing.T) {
+	at := func(fn string, line int) ledger.Place { return ledger.Place{Func: fn, File: "main.go", Line: line} }
+	root := at("main.main", 1)
+	l := &ledger.Ledger{Wall: 1000, Procs: 2, Capacity: 2000}
+	add := func(d time.Duration, places ...ledger.Place) {
+		l.Rows = append(l.Rows, ledger.Row{Category: ledger.Code, Group: "main.main", Site: places[0], Callers: places[1:], Time: d, Count: 1})
+	}
+	add(200, at("main.scan", 10), at("main.parse", 20), at("main.load", 30), root)
+	add(190, at("main.walk", 11), at("main.parse", 21), at("main.load", 30), root)
+	add(180, at("main.check", 12), at("main.load", 31), root)
+	add(190, at("main.emit", 13), at("main.write", 22), root)
+	add(240, at("main.sort", 14), root)
+	l.Rows = append(l.Rows, ledger.Row{Category: ledger.Idle, Group: "main.worker", Wait: "created", Meanwhile: "main.main", Time: 1000, Count: 1})
+	f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]
+	if f.Kind != diagnose.Serial || len(f.Where) == 0 || f.Where[0] != at("main.load", 30) {
+		t.Errorf("%s %v", f.Title, f.Where)
+	}
+	l.Rows[4].Time = 500 // one place stands for it
+	l.Rows[2].Time -= 130
+	l.Rows[3].Time -= 130
+	f = diagnose.New(diagnose.Results{Ledger: l}).Findings[0]
+	if len(f.Where) == 0 || f.Where[0] == at("main.load", 30) {
+		t.Errorf("%s %v", f.Title, f.Where)
+	}
+}

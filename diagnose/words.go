@@ -258,6 +258,9 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 	name := format.Func(c.name)
 	hot, _ := d.hot(c.name)
 	f.Where = d.from(hot, d.callersOf(c.name, hot))
+	if p, ok := d.through(c.name); ok {
+		f.Where = append([]ledger.Place{p}, hot)
+	}
 	what := "ran alone"
 	if d.isGroup(c.name) {
 		what = "ran, and no others"

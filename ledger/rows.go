@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -534,7 +535,7 @@ func (o *Observer) row(k rowKey) Row {
 	return r
 }
 
-// maxCallers bounds the callers of a row.
+// maxCallers bounds the callers of a row: half of them are the innermost, half the outermost.
 const maxCallers = 16
 
 // callers returns the places of the program from which the site of a call chain was called, innermost first.
@@ -549,9 +550,12 @@ func callers(s *timeline.Stack) (places []Place) {
 			inside = f != site
 			continue
 		}
-		if len(places) < maxCallers && symbol.IsProgram(f.Func, f.File) && !symbol.IsWrapper(f.Func, f.File) && !starter.Is(f.Func) {
+		if symbol.IsProgram(f.Func, f.File) && !symbol.IsWrapper(f.Func, f.File) && !starter.Is(f.Func) {
 			places = append(places, placeOf(f))
 		}
+	}
+	if n := len(places); n > maxCallers {
+		places = slices.Delete(places, maxCallers/2, n-maxCallers/2)
 	}
 	return places
 }
