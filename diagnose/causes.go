@@ -139,7 +139,7 @@ func (d *diagnosis) collect() {
 	for i := range d.l.Rows {
 		r := &d.l.Rows[i]
 		k, ok := d.keyOf(r)
-		if !ok {
+		if !ok || d.Focus != "" && !involves(r, d.Focus) {
 			continue
 		}
 		c := d.causeOf(k)

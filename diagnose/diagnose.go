@@ -46,6 +46,9 @@ type Results struct {
 	Ledger     *ledger.Ledger
 	Graph      *bottle.Graph
 	Contention *contention.Profile
+	// Focus, if it is not "", is a group of goroutines, as named in the ledger: the verdict is then on what of the capacity is lost
+	// in rows that the group is part of. See [Group].
+	Focus string
 }
 
 // What a verdict consists of.
@@ -97,7 +100,10 @@ func New(r Results) *Verdict {
 			}
 		}
 	}
-	v.Parts = d.parts()
+	v.Focus = r.Focus
+	if v.Parts = d.parts(); r.Focus != "" {
+		v.Parts = d.partsOfFocus()
+	}
 	if d.l.Capacity <= 0 {
 		v.Findings = []Finding{{Kind: CannotTell, Title: "The trace covers no time, so nothing can be told."}}
 		return v
@@ -177,6 +183,9 @@ func (d *diagnosis) findings() []Finding {
 	order.Stable(costly, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(weight(&b), weight(&a)), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Title, b.Title))
 	})
+	if d.Focus != "" {
+		return d.focused(costly)
+	}
 	first, last := split(first, d.after(costly))
 	room := max(maxFindings-len(first)-len(last), 0)
 	costly = costly[:min(len(costly), room)]

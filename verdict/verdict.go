@@ -74,6 +74,8 @@ type Verdict struct {
 	Procs      int           `json:"procs"`
 	Capacity   time.Duration `json:"capacity"`
 	Goroutines int           `json:"goroutines,omitempty"`
+	// Focus is the group of goroutines that the verdict is on; "" for the whole program.
+	Focus string `json:"focus,omitempty"`
 	// Parts sum to the capacity.
 	Parts []Part `json:"parts"`
 	// Findings are at most five, the most costly first; what has to be said before all others comes first.
@@ -86,6 +88,9 @@ func (v *Verdict) Head() string {
 	s := fmt.Sprintf("%s × %s", format.Duration(v.Wall), format.Plural(v.Procs, "processor", "processors"))
 	if v.Goroutines > 0 {
 		s += ", " + format.Plural(v.Goroutines, "goroutine", "goroutines")
+	}
+	if v.Focus != "" {
+		s += "; what " + format.Func(v.Focus) + " is part of"
 	}
 	return s
 }

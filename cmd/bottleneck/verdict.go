@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -41,6 +42,8 @@ say what the owners of locks did.
     -from DURATION   leave out what comes before, from the beginning of the trace
     -to DURATION     leave out what comes after
     -generations A:B read the generations of the trace (about a second each) from A to B only
+    -focus GROUP     the verdict on one group of goroutines, by its name in the graph, short or in
+                     full: what of the capacity is lost because of it, or while it waits
     -o FILE          write a file; its form follows from the name: .txt, .md or .json. May be
                      given several times
     -format FORM     what goes to standard output: text, md (for a comment on a pull request) or
@@ -90,7 +93,7 @@ var verdictForms = map[string]func(w io.Writer, v *diagnosis, d drawing) error{
 		if v.verbose {
 			return v.explain(w, d)
 		}
-		_, err := fmt.Fprintf(w, "\n%s\n", text.VerdictNext(v.Verdict, v.file))
+		_, err := fmt.Fprintf(w, "\n%s\n", text.VerdictNext(v.Verdict, v.file, v.part...))
 		return err
 	},
 	"md": func(w io.Writer, v *diagnosis, _ drawing) error { return text.VerdictMarkdown(w, v.Verdict) },
@@ -118,7 +121,8 @@ type diagnosis struct {
 	*diagnose.Verdict
 	report  *bn.Report
 	verbose bool
-	file    string // the name of the trace; "" if it is not a file
+	file    string   // the name of the trace; "" if it is not a file
+	part    []string // the flags of the part of it, if it is not all
 }
 
 // verdictMeasures are those of the ledger, but for lost(FILTER): that is of the findings.
@@ -153,6 +157,29 @@ func (v *diagnosis) explain(w io.Writer, d drawing) error {
 	return nil
 }
 
+// partFlags returns the flags that say which part of the trace the verdict is on.
+func partFlags(fs *flag.FlagSet) (flags []string) {
+	fs.Visit(func(f *flag.Flag) {
+		switch f.Name {
+		case "from", "to":
+			flags = append(flags, "-"+f.Name, f.Value.String())
+		}
+	})
+	return flags
+}
+
+// focusOn makes the verdict that on one group.
+func focusOn(report *bn.Report, name string) error {
+	r := resultsOf(report)
+	group, err := diagnose.Group(r.Ledger, name)
+	if err != nil {
+		return usagef("-focus: %v", err)
+	}
+	r.Focus = group
+	report.Verdict = diagnose.New(r)
+	return nil
+}
+
 func runVerdict(ctx context.Context, std stdio, args []string) error {
 	var a analysis[diagnosis]
 	var opt bn.Options
@@ -161,6 +188,7 @@ func runVerdict(ctx context.Context, std stdio, args []string) error {
 	fs.DurationVar(&opt.Bottle.From, "from", 0, "")
 	fs.DurationVar(&opt.Bottle.To, "to", 0, "")
 	fs.BoolVar(&opt.Bottle.Stacks, "v", false, "")
+	focus := fs.String("focus", "", "")
 	source, err := a.parse(std, args, "trace", "findings")
 	if err != nil {
 		return err
@@ -181,7 +209,12 @@ func runVerdict(ctx context.Context, std stdio, args []string) error {
 			if report == nil {
 				return nil, err
 			}
-			return &diagnosis{Verdict: report.Verdict, report: report, verbose: opt.Bottle.Stacks, file: source}, err
+			if *focus != "" {
+				if err := focusOn(report, *focus); err != nil {
+					return nil, err
+				}
+			}
+			return &diagnosis{Verdict: report.Verdict, report: report, verbose: opt.Bottle.Stacks, file: source, part: partFlags(fs)}, err
 		})
 	}
 	return a.run(ctx, std, source, read, func(w io.Writer, form string, v *diagnosis, d drawing) error { return verdictForms[form](w, v, d) })

@@ -169,6 +169,10 @@ func TestVerdictNamesTheNextCommand(t *testing.T) {
 	if !ok || len(lines) > 30 {
 		t.Fatalf("%d lines, the last one %q", len(lines), lines[len(lines)-1])
 	}
+	ranged := strings.TrimSuffix(bottleneck("verdict", "-from", "50ms", "-to", "120ms", "t.zst").out, "\n")
+	if last := ranged[strings.LastIndex(ranged, "\n")+1:]; last != "More: bottleneck explain 1 -from 50ms -to 120ms t.zst" {
+		t.Errorf("of a part of the trace: %q", last)
+	}
 	for command := range strings.SplitSeq(next, ", ") {
 		if r := bottleneck(strings.Fields(command)[1:]...); r.status != exitOK {
 			t.Errorf("%s: %s", command, r.err)
@@ -178,3 +182,49 @@ func TestVerdictNamesTheNextCommand(t *testing.T) {
 
 // here is the directory of the package.
 var here, _ = os.Getwd()
+
+// A verdict on one group is about the rows that it is part of; its parts sum to the whole capacity all the same.
+func TestVerdictOnOneGroup(t *testing.T) {
+	compile := filepath.Join("..", "..", "testdata", "real", "gocompile-c2.trace.zst")
+	for _, tt := range []struct{ trace, group string }{{lockTrace, "main.worker"}, {compile, "main.main"}, {compile, "gc.compileFunctions.func3.1"}} {
+		var l ledger.Ledger
+		if err := json.Unmarshal([]byte(bottleneck("ledger", "-format", "json", tt.trace).out), &l); err != nil {
+			t.Fatal(err)
+		}
+		r := bottleneck("verdict", "-format", "json", "-focus", tt.group, tt.trace)
+		var v diagnose.Verdict
+		if err := json.Unmarshal([]byte(r.out), &v); err != nil {
+			t.Fatalf("%s: %v", r.err, err)
+		}
+		if err := v.CheckValid(); err != nil || v.Capacity != l.Capacity || v.Capacity == 0 {
+			t.Errorf("%s: %v, capacity %v, want %v", tt.group, err, v.Capacity, l.Capacity)
+		}
+		part := func(row *ledger.Row) bool {
+			return row.Group == v.Focus || row.Waker == v.Focus || row.Meanwhile == v.Focus
+		}
+		var ran, without time.Duration
+		for i := range l.Rows {
+			switch row := &l.Rows[i]; {
+			case !row.Category.Empty() && row.Group == v.Focus:
+				ran += row.Time
+			case row.Category.Empty() && !part(row):
+				without += row.Time
+			}
+		}
+		got := map[string]time.Duration{}
+		for _, p := range v.Parts {
+			got[p.Name] = p.Time
+		}
+		if got["it ran"] != ran || ran == 0 || got["idle without it"] != without {
+			t.Errorf("%s: %v, want %v ran and %v without it", tt.group, got, ran, without)
+		}
+		for _, f := range v.Findings {
+			for _, i := range f.Rows {
+				if row := &l.Rows[i]; !part(row) {
+					t.Errorf("%s: finding %q is about %s", tt.group, f.Title, row.String())
+				}
+			}
+		}
+	}
+	bottleneck("verdict", "-focus", "nothing", lockTrace).want(t, exitUsage, "", `-focus: no group of goroutines is called "nothing"; the largest are main.worker`)
+}

@@ -29,6 +29,14 @@ var capacityStyles = map[string]capacityStyle{
 	"waking up":                 {warmColours[1], "/", "/"},
 	"idle":                      {warmColours[0], "·", "."},
 	"idle, waiting for outside": {warmColours[3], "~", "~"},
+
+	// Of one group.
+	"it ran":                    {coolColours[0], "█", "#"},
+	"others ran":                {runtimeColours[0], "▒", "="},
+	"idle while only it ran":    {warmColours[0], "·", "."},
+	"idle until it woke others": {warmColours[1], "/", "/"},
+	"idle until it ran":         {warmColours[2], "+", "+"},
+	"idle without it":           {warmColours[3], "~", "~"},
 }
 
 // Verdict writes what limits a program: what the capacity went to, in a bar, and the findings. It has at
@@ -38,7 +46,7 @@ func Verdict(w io.Writer, v *verdict.Verdict, opt Options) error {
 	width := min(opt.Width, 80)
 	st := style{colour: opt.Colour, ascii: opt.ASCII}
 	var b strings.Builder
-	b.WriteString(v.Head() + ":\n")
+	b.WriteString(wrap(st.clean(v.Head())+":", width, 0) + "\n")
 	b.WriteString(capacityBar(v, st, width))
 	for i := range v.Findings {
 		s := finding(&v.Findings[i], i+1, st, width, true)
@@ -66,15 +74,17 @@ func Verdict(w io.Writer, v *verdict.Verdict, opt Options) error {
 // verdictLines is how many lines a verdict has at most, without warnings and [VerdictNext]: 30 with both.
 const verdictLines = 28
 
-// VerdictNext returns a line that says which commands show more of a trace in a file.
-func VerdictNext(v *verdict.Verdict, file string) string {
+// VerdictNext returns a line that says which commands show more of a trace in a file. The flags are those of the part of it that
+// the verdict is on, such as "-from 1s".
+func VerdictNext(v *verdict.Verdict, file string, flags ...string) string {
 	file = format.Clean(file)
 	if file == "" || len(file) > 24 || strings.ContainsAny(file, " '\"$&;|<>()*?") {
 		file = "FILE"
 	}
+	file = strings.Join(append(flags, file), " ")
 	var more []string
 	for i := range v.Findings {
-		if len(v.Findings[i].Rows) > 0 {
+		if len(v.Findings[i].Rows) > 0 && v.Focus == "" { // the numbers are those of the whole program
 			more = append(more, fmt.Sprintf("bottleneck explain %d %s", i+1, file))
 			break
 		}
@@ -86,7 +96,15 @@ func VerdictNext(v *verdict.Verdict, file string) string {
 			next = "contention"
 		}
 	}
-	return "More: " + strings.Join(append(more, "bottleneck "+next+" "+file), ", ")
+	if next == "contention" && len(flags) > 0 {
+		next = "graph" // which takes them
+	}
+	const most = 80
+	more = append(more, "bottleneck "+next+" "+file)
+	for len(more) > 1 && columns("More: "+strings.Join(more, ", ")) > most {
+		more = more[:len(more)-1]
+	}
+	return "More: " + strings.Join(more, ", ")
 }
 
 // findings writes the sentences of a graph's verdict, with the places that they are about.
