@@ -134,9 +134,12 @@ func at(f *diagnose.Finding, fn string) bool {
 
 // masked returns a sentence with # for its numbers, their units and what depends on them.
 func masked(title string) string {
-	title = numbers.ReplaceAllString(title, "#")
+	title = numbers.ReplaceAllString(literals.ReplaceAllString(title, "causes.write "), "#")
 	return strings.NewReplacer("# time)", "# times)", "# call)", "# calls)", "# wait,", "# waits,").Replace(title)
 }
+
+// literals are names of function literals that depend on what the compiler inlines.
+var literals = regexp.MustCompile(`causes\.(init\.func\d+\.)?write[.\w]* `)
 
 var numbers = regexp.MustCompile(`[<>]?\b\d([\d,.]*\d)?( ?(ns|µs|ms|s)\b|%)?`)
 
@@ -152,7 +155,7 @@ var sentences = map[string]string{
 	"uneven work":                     "Uneven work: # of the capacity was idle while the last of the # causes.uneven.func1 ran.",
 	"tiny goroutines":                 "Tiny goroutines: # of causes.tiny:# (WaitGroup.Go) ran for # each, on average; # of the capacity went to starting them and waiting for them.",
 	"collector":                       "The garbage collector took # of the capacity: workers #, assists #, world stopped #, waits for it #.",
-	"small writes":                    "System calls at causes.init.func19.write.# causes.go:# held processors for # of the capacity (# calls of #).",
+	"small writes":                    "System calls at causes.write causes.go:# held processors for # of the capacity (# calls of #).",
 	"blocking calls":                  "Waiting for system calls at causes.block block_linux.go:# left # of the capacity idle (# calls).",
 	"sleep":                           "Sleeping at causes.sleeper causes.go:# left # of the capacity idle (# times).",
 	"ticker":                          "Waiting for a timer at causes.ticking causes.go:# left # of the capacity idle (# times).",
