@@ -380,3 +380,22 @@ func TestOldWindows(t *testing.T) {
 		}
 	}
 }
+
+// The profile of a snapshot's graph has the call chains of its boxes, with another grouping too.
+func TestGraphProfileHasCallChains(t *testing.T) {
+	t.Parallel()
+	base := serve(t, newHandler(Options{}, readTape(t, smallTrace), nil), nil)
+	for _, path := range []string{"graph?format=pprof", "graph?format=pprof&group=start"} {
+		p := checkProfile(t, path, get(t, base+path))
+		sources := map[string]int64{}
+		for _, s := range p.Sample {
+			if len(s.Label["source"]) != 1 {
+				t.Fatalf("%s: labels %v", path, s.Label)
+			}
+			sources[s.Label["source"][0]] += s.Value[1]
+		}
+		if sources["scheduling events"] == 0 || sources["none"] != 0 {
+			t.Errorf("%s: running by source: %v", path, sources)
+		}
+	}
+}
