@@ -160,7 +160,7 @@ func TestRunsEndWithAnotherGoroutine(t *testing.T) {
 			m.arrive(&first, always, kindMutex, 0)
 			for i := range 1000 {
 				m.Lock()
-				time.Sleep(50)
+				time.Sleep(50 * time.Nanosecond)
 				if i < 500 || m.st.Load().since != unseen {
 					m.Unlock()
 					continue

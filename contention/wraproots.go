@@ -244,7 +244,7 @@ func (a *account) remember(w *wait, free int64, unknown bool) {
 	}
 	inTime := func(x, y waitedPiece) int { return cmp.Compare(x.from, y.from) }
 	if !slices.IsSortedFunc(a.pieces, inTime) { // readers that held the lock together
-		order.Stable(a.pieces, inTime)
+		slices.SortStableFunc(a.pieces, inTime) // package order allocates
 	}
 	gap := waitedPiece{kind: w.kind, from: w.start}
 	if unknown {

@@ -4,11 +4,34 @@
 // exporters/text, HTML in exporters/report, JSON ([Table.MarshalJSON]), conditions ([Find]) and what changed
 // between two runs ([Diff]) here. One more column is one more line:
 //
-//	var columns = []result.Column[Box]{
-//		{Name: "share", Title: "share", Unit: result.Duration, Part: true, Help: "its part of the wall time",
-//			Value: func(b *Box) (result.Value, bool) { return result.Int(b.Share), true }},
-//		{Name: "group", Title: "group", Unit: result.Func, Help: "the name of the goroutines",
-//			Value: func(b *Box) (result.Value, bool) { return result.Str(b.Group), b.Group != "" }},
+//	package main
+//
+//	import (
+//		"encoding/json"
+//		"log"
+//		"os"
+//		"time"
+//
+//		"github.com/bottleneck-go/bottleneck/result"
+//	)
+//
+//	type phase struct {
+//		name string
+//		time time.Duration
+//	}
+//
+//	var columns = []result.Column[phase]{
+//		{Name: "time", Title: "time", Unit: result.Duration, Part: true, Help: "its part of the wall time",
+//			Value: func(p *phase) (result.Value, bool) { return result.Int(p.time), true }},
+//		{Name: "phase", Title: "phase", Help: "its name",
+//			Value: func(p *phase) (result.Value, bool) { return result.Str(p.name), p.name != "" }},
+//	}
+//
+//	func main() {
+//		t := result.New(columns, []phase{{"load", 6 * time.Second}, {"index", 4 * time.Second}}, 10*time.Second)
+//		if err := json.NewEncoder(os.Stdout).Encode(t); err != nil {
+//			log.Fatal(err)
+//		}
 //	}
 //
 // A value that is not known is not 0: it is empty in text and CSV, null in JSON, and an error in a condition.
