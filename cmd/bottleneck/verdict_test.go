@@ -37,6 +37,9 @@ func TestFileAloneIsTheVerdict(t *testing.T) {
 			t.Errorf("%q: exit status %d, %s\n%s", tt.args, code, errs, out)
 		}
 	}
+	// A file that is not there is no command.
+	bottleneck(filepath.Join(t.TempDir(), "missing")).want(t, exitFailure, "", "missing: no such file")
+	bottleneck("missing.trace").want(t, exitFailure, "", "missing.trace: no such file")
 	r := bottleneck("verdict", "-format", "json", lockTrace)
 	code, out, errs := r.status, r.out, r.err
 	var v diagnose.Verdict
