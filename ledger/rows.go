@@ -403,17 +403,17 @@ func (o *Observer) Ledger() *Ledger {
 	sampled := o.sampledGroups()
 	type fine struct {
 		Row
-		queue uint64
-		majority
+		queue  uint64
+		stacks map[*timeline.Stack]timeline.Time
 	}
 	joined := map[name]*fine{}
 	add := func(r Row, t timeline.Time, count int64, queue uint64, m majority) {
 		f := joined[r.name()]
 		if f == nil {
-			f = &fine{Row: r}
+			f = &fine{Row: r, stacks: map[*timeline.Stack]timeline.Time{}}
 			joined[r.name()] = f
 		}
-		f.add(m.stack, m.weight)
+		f.stacks[m.stack] += m.weight
 		f.Time += time.Duration(t)
 		f.Count += count
 		f.queue += queue
@@ -449,7 +449,7 @@ func (o *Observer) Ledger() *Ledger {
 		f.Queue = time.Duration(f.queue >> fracBits)
 		left -= f.Queue
 		if f.Time >= l.Capacity/1000 { // the many small rows would take more memory than they are worth
-			f.Callers = callers(f.stack)
+			f.Callers = most(f.stacks)
 		}
 		l.Rows = append(l.Rows, f.Row)
 	}
@@ -533,6 +533,20 @@ func (o *Observer) row(k rowKey) Row {
 	}
 	r.Meanwhile = o.groups.names[k.meanwhile()]
 	return r
+}
+
+// most returns the callers of the call chain with most time. Which of several with as much does not depend on the order of a map.
+func most(stacks map[*timeline.Stack]timeline.Time) (best []Place) {
+	longest := timeline.Time(-1)
+	for s, t := range stacks {
+		if t < longest {
+			continue
+		}
+		if places := callers(s); t > longest || slices.CompareFunc(places, best, Place.Compare) < 0 {
+			best, longest = places, t
+		}
+	}
+	return best
 }
 
 // maxCallers bounds the callers of a row: half of them are the innermost, half the outermost.
