@@ -22,18 +22,23 @@ type Options struct {
 	Name string
 	// Progress is told how many bytes of how many (−1 = not known) are done.
 	Progress func(done, size int64)
-	// MaxMemory bounds what the heap grows by during the pass, in bytes: a trace that needs more gives an error that is
-	// timeline.ErrMemory. 0 means half of the memory of the machine, or of the cgroup; less than 0 means that there is no limit.
+	// MaxMemory bounds what the heap grows by during the pass, in bytes: a trace that needs
+	// more gives an error that is timeline.ErrMemory. 0 means half of the memory of the
+	// machine, or of the cgroup; less than 0 means that there is no limit.
 	MaxMemory int64
-	// Last, if positive, is how much of the end of the trace AnalyzeRecorder analyzes; 0 is the window of a
+	// Last, if positive, is how much of the end of the trace AnalyzeRecorder analyzes; 0 is the
+	// window of a
 	// *bottle.Recorder, and all of anything else. Analyze does not use it.
 	Last time.Duration
-	// NoSpeedup leaves out the estimate of the speedup, for which AnalyzeRecorder keeps all events: 16 bytes each.
+	// NoSpeedup leaves out the estimate of the speedup, for which AnalyzeRecorder keeps all
+	// events: 16 bytes each.
 	NoSpeedup bool
-	// Workers is how many generations are decoded side by side, as in timeline.Options; 0 means up to 8. Each takes memory.
+	// Workers is how many generations are decoded side by side, as in timeline.Options; 0 means
+	// up to 8. Each takes memory.
 	Workers int
-	// Bottle, Contention, Tasks and Speedup are the choices of the analyses; their Name, Progress and MaxMemory are not used.
-	// Generations outside of Bottle.From and To, and of Bottle.Part, are not decoded, so no analysis sees them.
+	// Bottle, Contention, Tasks and Speedup are the choices of the analyses; their Name,
+	// Progress and MaxMemory are not used. Generations outside of Bottle.From and To, and of
+	// Bottle.Part, are not decoded, so no analysis sees them.
 	Bottle     bottle.Options
 	Contention contention.TraceOptions
 	Tasks      granularity.TraceOptions
@@ -59,11 +64,13 @@ type Report struct {
 	Contention *contention.Profile
 	// Tasks are the program's user regions, or tasks, and how large they are.
 	Tasks *granularity.Profile
-	// Speedup is an estimate of the speedup stack; nil if there is none, and SpeedupErr then says why.
+	// Speedup is an estimate of the speedup stack; nil if there is none, and SpeedupErr then
+	// says why.
 	Speedup    *speedup.Stack
 	SpeedupErr error
-	// Ledger says where the capacity of the processors went, between Options.Bottle.From and To, and Verdict, which
-	// Bottle has as well, what limits the program. Only Analyze and AnalyzeRecorder make them.
+	// Ledger says where the capacity of the processors went, between Options.Bottle.From and
+	// To, and Verdict, which Bottle has as well, what limits the program. Only Analyze and
+	// AnalyzeRecorder make them.
 	Ledger  *ledger.Ledger
 	Verdict *diagnose.Verdict
 }
@@ -73,8 +80,9 @@ type analyses struct {
 	graph *bottle.Observer
 	waits *contention.TraceObserver
 	tasks *granularity.TraceObserver
-	// books and byFunction are for the verdict; nil if there is none. The verdict is about groups by function, in which the
-	// ledger books: byFunction is graph, or another one if that has other boxes.
+	// books and byFunction are for the verdict; nil if there is none. The verdict is about
+	// groups by function, in which the ledger books: byFunction is graph, or another one if
+	// that has other boxes.
 	books      *ledger.Observer
 	byFunction *bottle.Observer
 }
@@ -129,13 +137,14 @@ func (a *analyses) conclude(r *Report) {
 	r.Bottle.Verdict = r.Verdict
 }
 
-// maxKept bounds what Analyze keeps of a trace for the estimate of the speedup: some 16 million events.
+// maxKept bounds what Analyze keeps of a trace for the estimate of the speedup: some 16 million
+// events.
 const maxKept = 256 << 20
 
 // Analyze reads an execution trace once and runs all analyses on it. The cost is that of
-// reading the trace, which takes most of the time of any of them, once. The estimate of the speedup needs the events a second
-// time, when the workers are known, so they are kept meanwhile, up to 256 MB; there is none of a larger trace: see
-// speedup.Estimate, which reads twice.
+// reading the trace, which takes most of the time of any of them, once. The estimate of the speedup
+// needs the events a second time, when the workers are known, so they are kept meanwhile, up to 256
+// MB; there is none of a larger trace: see speedup.Estimate, which reads twice.
 //
 // A trace that is cut off or broken gives the report of what could be read and an error
 // (a *[timeline.Error]) that says what is missing; the report is nil only if nothing could be read.

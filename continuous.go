@@ -17,25 +17,29 @@ import (
 
 // ContinuousOptions configures [Continuous]. The zero value is ready to use.
 type ContinuousOptions struct {
-	// Options are those of the analyses. Name, Progress, Last, Speedup, Bottle.From, To and Window are not used, and
-	// Contention is always Quick: roots and owners' activity are in snapshots.
-	// With Bottle.Stacks, each window keeps the call chains of its boxes, some 100 bytes each, and so do profiles of the graph.
-	// Observers are called on a goroutine of their own, and see the bursts with gaps between them.
+	// Options are those of the analyses. Name, Progress, Last, Speedup, Bottle.From, To and
+	// Window are not used, and Contention is always Quick: roots and owners' activity are in
+	// snapshots. With Bottle.Stacks, each window keeps the call chains of its boxes, some 100
+	// bytes each, and so do profiles of the graph. Observers are called on a goroutine of their
+	// own, and see the bursts with gaps between them.
 	Options
-	// Budget is how much of the machine's processor time may be used, as in timeline.StreamOptions; 0 means 0.02. While the program
-	// itself keeps more than three quarters of GOMAXPROCS busy, only half of it is used: it is then taken from the program.
+	// Budget is how much of the machine's processor time may be used, as in
+	// timeline.StreamOptions; 0 means 0.02. While the program itself keeps more than three
+	// quarters of GOMAXPROCS busy, only half of it is used: it is then taken from the program.
 	Budget float64
 	// Keep is how many windows, one for each burst of tracing, are kept for Last; 0 means 60.
 	Keep int
-	// MaxGroups bounds the boxes of each graph, the rows of each contention profile, and the classes of tasks: what is
-	// more is put together as others. 0 means 256.
+	// MaxGroups bounds the boxes of each graph, the rows of each contention profile, and the
+	// classes of tasks: what is more is put together as others. 0 means 256.
 	MaxGroups int
-	// MaxPending bounds the bytes of the trace that wait to be read; 0 means 64 MB. A burst ends early when its trace comes to a quarter of that.
+	// MaxPending bounds the bytes of the trace that wait to be read; 0 means 64 MB. A burst
+	// ends early when its trace comes to a quarter of that.
 	MaxPending int64
 }
 
-// Continuous analyzes the running program all the time, with bounded memory and within a budget of processor
-// time: the totals since its start can be read at any moment, and what happened in the last seconds.
+// Continuous analyzes the running program all the time, with bounded memory and within a budget of
+// processor time: the totals since its start can be read at any moment, and what happened in the
+// last seconds.
 //
 //	live := bottleneck.NewContinuous(bottleneck.ContinuousOptions{})
 //	if err := live.Start(); err != nil {
@@ -43,30 +47,37 @@ type ContinuousOptions struct {
 //	}
 //	defer live.Stop()
 //
-// It traces the program (runtime/trace.Start) in bursts of 0.1 s at random times, one a second or so, which are its windows. Each burst is weighed by the time that it
-// stands for: totals are unbiased estimates for all of the time, and shares come with 95 % confidence intervals: see [Live], and for the
-// formulas sampler.go. When a burst takes place is decided before it is known what it will cost, and what was traced is always analyzed; where that
-// costs much, as with millions of events a second, bursts become rarer, and half or a quarter as long.
+// It traces the program (runtime/trace.Start) in bursts of 0.1 s at random times, one a second or
+// so, which are its windows. Each burst is weighed by the time that it stands for: totals are
+// unbiased estimates for all of the time, and shares come with 95 % confidence intervals: see
+// [Live], and for the formulas sampler.go. When a burst takes place is decided before it is known
+// what it will cost, and what was traced is always analyzed; where that costs much, as with
+// millions of events a second, bursts become rarer, and half or a quarter as long.
 //
 // # Cost
 //
-// The budget is for all that the analysis does beyond tracing: copying what the tracer writes, reading it, the
-// analyses, and the garbage collector's work for them, by estimate. It is booked while it is spent: the analysis works for a quarter of a millisecond and
-// then rests until the budget allows the next one, so it takes one processor for a moment only. What the tracer takes itself, to record events, is not
-// in it; it does so for an eighth of the time at most. Live.Stream says what was used.
+// The budget is for all that the analysis does beyond tracing: copying what the tracer writes,
+// reading it, the analyses, and the garbage collector's work for them, by estimate. It is booked
+// while it is spent: the analysis works for a quarter of a millisecond and then rests until the
+// budget allows the next one, so it takes one processor for a moment only. What the tracer takes
+// itself, to record events, is not in it; it does so for an eighth of the time at most. Live.Stream
+// says what was used.
 //
-// The memory does not grow with time: the windows that are kept, of MaxGroups rows each (a few MB); what waits to be read, MaxPending at
-// most, but mostly no more than a few bursts; and, while a burst is read, some ten times its bytes. "go run ./benchmarks/live" measures both.
+// The memory does not grow with time: the windows that are kept, of MaxGroups rows each (a few MB);
+// what waits to be read, MaxPending at most, but mostly no more than a few bursts; and, while a
+// burst is read, some ten times its bytes. "go run ./benchmarks/live" measures both.
 //
-// A program has one trace.Start: during a burst, /debug/pprof/trace and whatever else calls trace.Start gets an
-// error (take raw traces from a bottle.Recorder, which may run at the same time). While something else has it, no burst takes place, and
-// Live.Sampling counts those that are missing; Start fails with [ErrTracing] then. Continuous does not stop traces that it has not started: a call of trace.Stop by
-// something else ends the burst early, and no more than that.
+// A program has one trace.Start: during a burst, /debug/pprof/trace and whatever else calls
+// trace.Start gets an error (take raw traces from a bottle.Recorder, which may run at the same
+// time). While something else has it, no burst takes place, and Live.Sampling counts those that are
+// missing; Start fails with [ErrTracing] then. Continuous does not stop traces that it has not
+// started: a call of trace.Stop by something else ends the burst early, and no more than that.
 //
-// When an observer or a grouping panics, the analysis logs that (package log) and begins anew after a second, then two, four, and so on;
-// after the tenth panic it ends. Live.Panics counts them.
+// When an observer or a grouping panics, the analysis logs that (package log) and begins anew after
+// a second, then two, four, and so on; after the tenth panic it ends. Live.Panics counts them.
 //
-// All methods may be called at the same time. Reports share memory with each other: do not change what is in them.
+// All methods may be called at the same time. Reports share memory with each other: do not change
+// what is in them.
 type Continuous struct {
 	opt   ContinuousOptions
 	burst time.Duration // how long bursts are
@@ -91,7 +102,8 @@ type found struct {
 	lost    int       // bursts that gave nothing
 }
 
-// ErrTracing is the error of [Continuous.Start] when the program is being traced already by somebody else.
+// ErrTracing is the error of [Continuous.Start] when the program is being traced already by
+// somebody else.
 var ErrTracing = errors.New("bottleneck: the program is being traced already")
 
 // NewContinuous returns a Continuous that is not started.
@@ -110,8 +122,9 @@ func NewContinuous(opt ContinuousOptions) *Continuous {
 	return &Continuous{opt: opt, burst: burstLength}
 }
 
-// Start begins with the analysis, and with a burst, and forgets what an earlier one has found. It does nothing if the analysis is
-// under way. It fails with [ErrTracing] if somebody else has called trace.Start.
+// Start begins with the analysis, and with a burst, and forgets what an earlier one has found. It
+// does nothing if the analysis is under way. It fails with [ErrTracing] if somebody else has called
+// trace.Start.
 func (c *Continuous) Start() error {
 	c.starting.Lock()
 	defer c.starting.Unlock()
@@ -183,8 +196,8 @@ func (c *Continuous) restart() {
 // busy is from which part of GOMAXPROCS on a program counts as one that needs all of it.
 const busy = 0.75
 
-// budget is how much of the machine may be used while the program does what the graph of a window says; nil if nothing
-// is known yet.
+// budget is how much of the machine may be used while the program does what the graph of a window
+// says; nil if nothing is known yet.
 func (opt *ContinuousOptions) budget(g *bottle.Graph) float64 {
 	share := opt.Budget
 	if share == 0 {
@@ -224,7 +237,8 @@ func (c *Continuous) stop() {
 	}
 }
 
-// Enabled reports whether the analysis goes on: Start was called, and no Stop since. It does not while it rests after a panic.
+// Enabled reports whether the analysis goes on: Start was called, and no Stop since. It does not
+// while it rests after a panic.
 func (c *Continuous) Enabled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,8 +262,8 @@ func (c *Continuous) ReadReset() *Live {
 	return c.live(w)
 }
 
-// Last returns what was found in the windows of the last d before the end of the latest, as far as they are
-// kept; in the latest window alone if d is 0.
+// Last returns what was found in the windows of the last d before the end of the latest, as far as
+// they are kept; in the latest window alone if d is 0.
 func (c *Continuous) Last(d time.Duration) *Live {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -78,16 +78,18 @@
 //
 // [Analyze] runs all analyses of a trace in one pass.
 //
-// A service can look at itself while it runs: [AnalyzeRecorder] makes the same report of the last seconds, which a
-// bottle.Recorder (a runtime/trace.FlightRecorder) keeps; [Continuous] analyzes a fair sample of all the time, with a budget of 2 %
-// of the processors and bounded memory, and can be read at any moment. exporters/live serves both over HTTP.
+// A service can look at itself while it runs: [AnalyzeRecorder] makes the same report of the last
+// seconds, which a bottle.Recorder (a runtime/trace.FlightRecorder) keeps; [Continuous] analyzes a
+// fair sample of all the time, with a budget of 2 % of the processors and bounded memory, and can
+// be read at any moment. exporters/live serves both over HTTP.
 //
 //	var rec bottle.Recorder
 //	if err := rec.Start(); err != nil { … }      // once, in main
 //	g, err := rec.Snapshot(ctx)                  // whenever somebody wants to know
 //
-// The ideas come from papers on Java programs; each package names its own. Bottle graphs are from Du Bois,
-// Sartor, Eyerman and Eeckhout, "Bottle graphs: visualizing scalable bottlenecks in multi-threaded applications", OOPSLA 2013.
+// The ideas come from papers on Java programs; each package names its own. Bottle graphs are from
+// Du Bois, Sartor, Eyerman and Eeckhout, "Bottle graphs: visualizing scalable bottlenecks in
+// multi-threaded applications", OOPSLA 2013.
 //
 // Importing any of the packages starts nothing and registers nothing.
 package bottleneck

@@ -19,16 +19,20 @@ import (
 
 // Live is a report of a program that runs, made by [Continuous] from bursts of tracing.
 //
-// Times and numbers are estimates for all of the time from From to To, but for the numbers of goroutines, the longest waits and tasks, and what goes
-// on at the end, which are those that were seen. The warnings of the graph, the contention and the tasks say how much that is. Waits and tasks longer than a burst are never seen as
-// a whole: the time of waits counts all the same, such tasks are unmeasured.
+// Times and numbers are estimates for all of the time from From to To, but for the numbers of
+// goroutines, the longest waits and tasks, and what goes on at the end, which are those that were
+// seen. The warnings of the graph, the contention and the tasks say how much that is. Waits and
+// tasks longer than a burst are never seen as a whole: the time of waits counts all the same, such
+// tasks are unmeasured.
 type Live struct {
-	// Report is what was found; its Info is about the time of the report. Bottle, Contention and Tasks are never nil.
-	// There is no estimate of the speedup, which needs a snapshot: see [AnalyzeRecorder].
+	// Report is what was found; its Info is about the time of the report. Bottle, Contention
+	// and Tasks are never nil. There is no estimate of the speedup, which needs a snapshot: see
+	// [AnalyzeRecorder].
 	Report
 	// From and To are the time that the report is about; zero if there is no window yet.
 	From, To time.Time
-	// Covered is how much of it was really seen. The rest is estimated: Bottle.Wall is an estimate of all of it.
+	// Covered is how much of it was really seen. The rest is estimated: Bottle.Wall is an
+	// estimate of all of it.
 	Covered time.Duration
 	// Windows is the number of windows, one a burst, in the report.
 	Windows int
@@ -36,24 +40,28 @@ type Live struct {
 	Sampling Sampling
 	// Stream tells what the reading has cost and dropped since Start.
 	Stream timeline.StreamStats
-	// Panics is how often an observer or a grouping has panicked, and Panic what the last one said. What was found before a panic is
-	// lost; the analysis begins anew.
+	// Panics is how often an observer or a grouping has panicked, and Panic what the last one
+	// said. What was found before a panic is lost; the analysis begins anew.
 	Panics int
 	Panic  string
 }
 
 // Sampling tells how well a [Live] knows its shares, and what is missing.
 type Sampling struct {
-	// Coverage is the part of the time from From to To that was seen; 0 if there is no window yet.
+	// Coverage is the part of the time from From to To that was seen; 0 if there is no window
+	// yet.
 	Coverage float64
-	// IdleError is half the width of the 95 % confidence interval of Bottle.Idle; those of the boxes are bottle.Box.ShareError.
+	// IdleError is half the width of the 95 % confidence interval of Bottle.Idle; those of the
+	// boxes are bottle.Box.ShareError.
 	IdleError time.Duration
 	// Widest is the largest of these, as a part of Bottle.Wall: 1 means that nothing is known.
 	Widest float64
-	// Cut is how many of the windows are shorter than planned, since the trace did not fit into memory or ended early.
+	// Cut is how many of the windows are shorter than planned, since the trace did not fit into
+	// memory or ended early.
 	Cut int
-	// Missed is how many bursts since Start did not take place, since something else traced the program with trace.Start, and Lost how many
-	// gave nothing, since their trace did not fit into memory, was broken, or was ended at once by something else.
+	// Missed is how many bursts since Start did not take place, since something else traced the
+	// program with trace.Start, and Lost how many gave nothing, since their trace did not fit
+	// into memory, was broken, or was ended at once by something else.
 	Missed, Lost int
 }
 
@@ -98,9 +106,11 @@ func (l *Live) missing() string {
 	return "Not all of the program had the same chance to be seen: " + strings.Join(parts, ", ") + "."
 }
 
-// AnalyzeRecorder takes a snapshot of a running program and runs all analyses on it, of the same time. rec is a
+// AnalyzeRecorder takes a snapshot of a running program and runs all analyses on it, of the same
+// time. rec is a
 // *bottle.Recorder, a *trace.FlightRecorder, or anything that writes an execution trace. The snapshot is decoded once, in
-// memory: 16 bytes for each event, unless Options.NoSpeedup is set, and the call chains. It takes some 0.4 µs of processor time for an event.
+// memory: 16 bytes for each event, unless Options.NoSpeedup is set, and the call chains. It takes
+// some 0.4 µs of processor time for an event.
 //
 // Errors are those of rec, such as bottle.ErrBusy, and of [Analyze]; if ctx ends, its cause.
 func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (report *Report, err error) {

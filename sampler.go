@@ -10,26 +10,29 @@ import (
 
 // A fair sample
 //
-// Continuous traces the program in bursts. Burst i shows a time L_i, after a gap that is drawn from the exponential distribution with
-// the mean m_i. Both are chosen when burst i−1 ends, by what the bursts up to then have cost; what happens later has no influence. So at each
-// instant of the gap the burst begins with the chance dt/m_i, whatever the program does then, and if x_i is a total in the burst (a time, a number
-// of waits), (m_i/L_i)·x_i is an unbiased estimate of that total in the gap (Horvitz and Thompson), and x_i is known: burst i stands for
-// k_i = m_i/L_i + 1 times what it shows. m_i is chosen such that k_i is a whole number, so weighing rounds nothing:
+// Continuous traces the program in bursts. Burst i shows a time L_i, after a gap that is drawn from
+// the exponential distribution with the mean m_i. Both are chosen when burst i−1 ends, by what the
+// bursts up to then have cost; what happens later has no influence. So at each instant of the gap
+// the burst begins with the chance dt/m_i, whatever the program does then, and if x_i is a total in
+// the burst (a time, a number of waits), (m_i/L_i)·x_i is an unbiased estimate of that total in the
+// gap (Horvitz and Thompson), and x_i is known: burst i stands for k_i = m_i/L_i + 1 times what it
+// shows. m_i is chosen such that k_i is a whole number, so weighing rounds nothing:
 //
 //	total = Σ k_i·x_i                      over all bursts
 //	share = Σ W_i·s_i / Σ W_i              W_i = k_i·L_i, s_i the share in burst i: a ratio estimate
 //	error = t · √( n/(n−1) · Σ m_i²·(s_i − share)² ) / Σ W_i,     n = (Σ m_i)² / Σ m_i²
 //
-// error is half the width of the 95 % confidence interval: the bursts are clusters, so what counts is how they differ from each other. n is
-// their number, less where weights differ (Kish), and t the quantile of Student's distribution with n−1 degrees of freedom. The first burst begins
-// at once, and stands for itself only: m_1 = 0.
+// error is half the width of the 95 % confidence interval: the bursts are clusters, so what counts
+// is how they differ from each other. n is their number, less where weights differ (Kish), and t
+// the quantile of Student's distribution with n−1 degrees of freedom. The first burst begins at
+// once, and stands for itself only: m_1 = 0.
 //
-// Bursts that cost much make those to come rarer, and shorter. The costs are smoothed over the last bursts, so that weights do not differ
-// more than they must.
+// Bursts that cost much make those to come rarer, and shorter. The costs are smoothed over the last
+// bursts, so that weights do not differ more than they must.
 
 const (
-	// burstLength is how long a burst is, and shortestBurst how long one is at least where bursts cost so much that longer
-	// ones would be further apart than rareBursts.
+	// burstLength is how long a burst is, and shortestBurst how long one is at least where
+	// bursts cost so much that longer ones would be further apart than rareBursts.
 	burstLength   = 100 * time.Millisecond
 	shortestBurst = burstLength / 4
 	rareBursts    = 4 * time.Second
@@ -37,11 +40,14 @@ const (
 	leastWeight = 8
 	// longestStand is for how long a burst stands at most.
 	longestStand = 5 * time.Minute
-	// usedBudget is the part of the budget that bursts are planned to cost. The rest is for the random: what waits to be read must shrink again.
+	// usedBudget is the part of the budget that bursts are planned to cost. The rest is for the
+	// random: what waits to be read must shrink again.
 	usedBudget = 0.7
-	// firstPerByte is what reading a byte of a trace is taken to cost, in ns, as long as nothing is known. Most traces cost 20 to 60.
+	// firstPerByte is what reading a byte of a trace is taken to cost, in ns, as long as
+	// nothing is known. Most traces cost 20 to 60.
 	firstPerByte = 60
-	// memory is over how many bursts costs are smoothed, and after how many gaps what waits now is to be read.
+	// memory is over how many bursts costs are smoothed, and after how many gaps what waits now
+	// is to be read.
 	memory = 8
 )
 
@@ -57,7 +63,8 @@ func (b burst) gap() time.Duration { return time.Duration(b.weight-1) * b.length
 // draw returns how long to wait for the burst.
 func (b burst) draw() time.Duration { return time.Duration(rand.ExpFloat64() * float64(b.gap())) }
 
-// seen returns the weight of a burst of which less was seen, since it was cut short: it stands for its gap and for itself.
+// seen returns the weight of a burst of which less was seen, since it was cut short: it stands for
+// its gap and for itself.
 func (b burst) seen(length time.Duration) int {
 	if length <= 0 || length >= b.length {
 		return b.weight
@@ -95,8 +102,8 @@ func smooth(v *float64, now float64) {
 	*v += (now - *v) / memory
 }
 
-// plan returns the next burst, of the length given or shorter. budget is the processor time there is for a second, below 0 without a limit, and pending how many bytes wait to be
-// read.
+// plan returns the next burst, of the length given or shorter. budget is the processor time there
+// is for a second, below 0 without a limit, and pending how many bytes wait to be read.
 func (s *sampler) plan(length time.Duration, budget float64, pending int64) burst {
 	b := burst{length, leastWeight}
 	if budget < 0 {
@@ -128,7 +135,8 @@ type groupKey struct {
 	kind bottle.Kind
 }
 
-// moments of a group are Σ m_i²·s_i and Σ m_i²·s_i². A group that is in no burst adds nothing to either.
+// moments of a group are Σ m_i²·s_i and Σ m_i²·s_i². A group that is in no burst adds nothing to
+// either.
 type moments struct{ first, second float64 }
 
 // newSample returns the sample of one burst, from the graph of what was seen.
@@ -186,7 +194,8 @@ func (s *sample) keep(g *bottle.Graph) {
 	s.groups = kept
 }
 
-// error returns half the width of the 95 % confidence interval of a share between 0 and 1: at most 1, if nothing is known.
+// error returns half the width of the 95 % confidence interval of a share between 0 and 1: at most
+// 1, if nothing is known.
 func (s *sample) error(k groupKey, share float64) float64 {
 	if s.gaps2 == 0 {
 		return 0 // all of the time was seen
@@ -200,7 +209,8 @@ func (s *sample) error(k groupKey, share float64) float64 {
 	return min(1, student(n-1)*math.Sqrt(n/(n-1)*squares)/s.stands)
 }
 
-// student returns the 97.5 % quantile of Student's t distribution, interpolated in 1/df, which gives rather more. df is at least 1.
+// student returns the 97.5 % quantile of Student's t distribution, interpolated in 1/df, which
+// gives rather more. df is at least 1.
 func student(df float64) float64 {
 	table := []struct{ df, t float64 }{{1, 12.706}, {2, 4.303}, {3, 3.182}, {4, 2.776}, {6, 2.447}, {10, 2.228}, {30, 2.042}, {math.Inf(1), 1.96}}
 	for i := 1; i < len(table); i++ {
@@ -212,8 +222,9 @@ func student(df float64) float64 {
 	return 1.96
 }
 
-// errors sets ShareError of the boxes of a graph and returns that of its idle time, and the largest of all, between 0 and 1. Of a box
-// of several groups, which may have been others in each burst, no more is known than that the shares sum to all of the time.
+// errors sets ShareError of the boxes of a graph and returns that of its idle time, and the largest
+// of all, between 0 and 1. Of a box of several groups, which may have been others in each burst, no
+// more is known than that the shares sum to all of the time.
 func (s *sample) errors(g *bottle.Graph) (idle time.Duration, widest float64) {
 	of := func(k groupKey, share time.Duration) time.Duration {
 		e := s.error(k, float64(share)/float64(g.Wall))

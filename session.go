@@ -11,7 +11,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// session is the analysis from a Start to the Stop after it. One goroutine traces the program in bursts:
+// session is the analysis from a Start to the Stop after it. One goroutine traces the program in
+// bursts:
 //
 //	trace.Start   burst   trace.Stop   gap   trace.Start   …
 //	     └── tap ── Write ──► timeline.Stream ──► observers ──► took
@@ -40,7 +41,8 @@ func newSession(c *Continuous) *session {
 	return s
 }
 
-// begin begins with the first burst. If something else traces the program it fails, or waits for a gap if it is to begin anyway.
+// begin begins with the first burst. If something else traces the program it fails, or waits for a
+// gap if it is to begin anyway.
 func (s *session) begin(anyway bool) error {
 	first := burst{s.c.burst, 1}
 	t, err := s.trace(first)
@@ -134,8 +136,9 @@ func (s *session) end() {
 	s.stream.Close() // what was wrong is in Live.Stream
 }
 
-// tap is what takes the trace of a burst from the tracer, and knows whether it is still this trace that trace.Stop would end: something else may
-// have ended it and begun another one. There is no question to ask the runtime, but a trace that is ended writes the end of a generation. Without
+// tap is what takes the trace of a burst from the tracer, and knows whether it is still this trace
+// that trace.Stop would end: something else may have ended it and begun another one. There is no
+// question to ask the runtime, but a trace that is ended writes the end of a generation. Without
 // one since the beginning, the trace goes on; with one, it does if
 //
 //   - some more was written a while later: when a trace is ended, the rest comes at once; or
@@ -152,7 +155,8 @@ type tap struct {
 	ended  time.Time // when a generation did last, unless more was written since
 }
 
-// writer is what the tracer has of a tap. Nothing else has it, so it is garbage when the trace has ended.
+// writer is what the tracer has of a tap. Nothing else has it, so it is garbage when the trace has
+// ended.
 type writer struct{ *tap }
 
 // newTap starts a trace.
@@ -166,7 +170,8 @@ func newTap(stream *timeline.Stream, limit int64) (*tap, error) {
 	return t, nil
 }
 
-// rest is how long after the end of a generation what is written may be the rest of a trace that was ended.
+// rest is how long after the end of a generation what is written may be the rest of a trace that
+// was ended.
 const rest = 20 * time.Millisecond
 
 func (t *tap) Write(p []byte) (int, error) {
@@ -206,11 +211,13 @@ func (t *tap) goesOn() bool {
 	return t.ended.IsZero()
 }
 
-// patience is for how long a tap waits for a sign that its trace goes on: a generation is written once a second at least.
+// patience is for how long a tap waits for a sign that its trace goes on: a generation is written
+// once a second at least.
 const patience = 2 * time.Second
 
-// stop ends the trace, unless something else has. What something else begins within the same instant in which it ends this one may be taken for
-// it: runtime/trace has no way to end a certain trace.
+// stop ends the trace, unless something else has. What something else begins within the same
+// instant in which it ends this one may be taken for it: runtime/trace has no way to end a certain
+// trace.
 func (t *tap) stop(quit <-chan struct{}) {
 	patient := time.After(patience)
 	for trace.IsEnabled() && t.writer.Value() != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// window is what was found in a burst of tracing, or in several: all times and numbers are those of the time that it stands for.
+// window is what was found in a burst of tracing, or in several: all times and numbers are those of
+// the time that it stands for.
 type window struct {
 	graph    *bottle.Graph
 	waits    *contention.Profile
@@ -20,7 +21,8 @@ type window struct {
 	info     timeline.Info
 }
 
-// window cuts all analyses at the end of a burst. No more than n groups of each are kept apart. It returns nil if nothing was seen.
+// window cuts all analyses at the end of a burst. No more than n groups of each are kept apart. It
+// returns nil if nothing was seen.
 func (a *analyses) window(planned burst, t *timeline.Traced, clock *wallClock, n int) *window {
 	graph, waits, tasks := a.graph.Cut(t.End).Top(n), a.waits.Cut(t.End).Top(n), a.tasks.Cut(t.End).Top(n)
 	if t.Generations == 0 || graph.Wall <= 0 {
@@ -54,8 +56,8 @@ func (w *wallClock) at(t timeline.Time) time.Time {
 	return w.clock.Wall.Add(time.Duration(t - w.clock.Trace))
 }
 
-// sum is a running total of windows. Putting them together takes some time for each row of the total, so it is done
-// for several windows at once.
+// sum is a running total of windows. Putting them together takes some time for each row of the
+// total, so it is done for several windows at once.
 type sum struct {
 	total   *window
 	pending []*window
@@ -82,7 +84,8 @@ func (s *sum) read(n int) *window {
 	return s.total
 }
 
-// mergeWindows puts windows together that follow each other, of which no more than n groups are kept apart; nil if there are none.
+// mergeWindows puts windows together that follow each other, of which no more than n groups are
+// kept apart; nil if there are none.
 func mergeWindows(ws []*window, n int) *window {
 	if len(ws) == 0 {
 		return nil

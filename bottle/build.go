@@ -91,11 +91,12 @@ func (g *Graph) addBox(b *box, a *account) {
 }
 
 // finish rounds the shares to nanoseconds so that they and the idle time sum
-// to the wall time, gives the boxes what they lost, and puts them in order. The largest remainders are rounded up.
+// to the wall time, gives the boxes what they lost, and puts them in order. The largest remainders
+// are rounded up.
 //
-// The shares lack what the clock carries, less than the number of running goroutines in 2^-16 ns, so
-// rounding up some boxes is enough unless more than 65,536 run at once, as
-// they can in an offered graph. What is left then goes to the tallest box.
+// The shares lack what the clock carries, less than the number of running goroutines in 2^-16 ns,
+// so rounding up some boxes is enough unless more than 65,536 run at once, as they can in an
+// offered graph. What is left then goes to the tallest box.
 func (g *Graph) finish() {
 	order.Stable(g.Boxes, func(a, b Box) int {
 		const mask = 1<<fracBits - 1

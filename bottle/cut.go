@@ -6,15 +6,17 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A pass over a live trace never ends, so its graph is taken in pieces. What a clock carries from one
-// piece goes into the next, so the pieces sum to what would have been one graph, bit for bit: see [Merge].
+// A pass over a live trace never ends, so its graph is taken in pieces. What a clock carries from
+// one piece goes into the next, so the pieces sum to what would have been one graph, bit for bit:
+// see [Merge].
 
 // pieces is how an observer takes a pass apart.
 type pieces struct {
 	source *int // tells the graphs of this pass from those of others
 	number int  // of the piece at hand
 	missed timeline.Time
-	// left and away are the boxes that goroutines without an exit had been in, by id: since the latest gap, and before it.
+	// left and away are the boxes that goroutines without an exit had been in, by id: since the
+	// latest gap, and before it.
 	left, away map[int64][]visit
 }
 
@@ -58,13 +60,13 @@ func (a *account) visitedAgain(directly bool) {
 	}
 }
 
-// keptBoxes is how many boxes without a live goroutine are kept from one piece to the next. They cost
-// nothing but memory, and keep goroutines from being counted twice that come back.
+// keptBoxes is how many boxes without a live goroutine are kept from one piece to the next. They
+// cost nothing but memory, and keep goroutines from being counted twice that come back.
 const keptBoxes = 1024
 
-// Cut ends the graph at hand at the time t, which is not before what was shown last, returns it, and begins the next
-// one. The graphs of all cuts, and that of the rest after the pass, sum to that of the whole, bit for bit:
-// see [Merge]. Windows are those since the cut before.
+// Cut ends the graph at hand at the time t, which is not before what was shown last, returns it,
+// and begins the next one. The graphs of all cuts, and that of the rest after the pass, sum to that
+// of the whole, bit for bit: see [Merge]. Windows are those since the cut before.
 //
 // It takes about 0.5 µs for each box and live goroutine. What was in a gap belongs to no graph.
 func (o *Observer) Cut(t timeline.Time) *Graph {

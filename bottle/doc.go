@@ -46,15 +46,16 @@
 //
 // The trace is what runtime/trace writes: "go test -trace trace.out", a service's
 // /debug/pprof/trace, a flight recorder. [Options] choose who shares a box
-// ([Grouping]), a part of the trace, and graphs of windows of it, which show phases. An [Observer] makes
-// the graph in one pass together with other analyses. The packages below exporters draw it.
+// ([Grouping]), a part of the trace, and graphs of windows of it, which show phases. An [Observer]
+// makes the graph in one pass together with other analyses. The packages below exporters draw it.
 //
 // # In a program that runs
 //
-// A [Recorder] keeps the last seconds of the program itself, and makes a graph of them whenever asked. [Observer.Cut] takes
-// a pass that never ends apart into graphs, and [Merge] adds graphs, of windows or of many instances of a
-// program. The module's root package has all analyses of a snapshot (AnalyzeRecorder) and an analysis that goes on
-// all the time (Continuous); exporters/live serves them.
+// A [Recorder] keeps the last seconds of the program itself, and makes a graph of them whenever
+// asked. [Observer.Cut] takes a pass that never ends apart into graphs, and [Merge] adds graphs, of
+// windows or of many instances of a program. The module's root package has all analyses of a
+// snapshot (AnalyzeRecorder) and an analysis that goes on all the time (Continuous); exporters/live
+// serves them.
 //
 // # What is exact
 //
@@ -67,23 +68,24 @@
 // # What a graph does not tell
 //
 // A width says that goroutines were running, not necessarily progressing. A
-// goroutine that spins for a lock, fights for a cache line, or whose thread the operating system has
-// descheduled counts as running: the trace does not show the difference. And parallelism is in Ps,
-// the processors of the Go scheduler; with GOMAXPROCS above the number of cores
-// a box may be wider than the machine.
+// goroutine that spins for a lock, fights for a cache line, or whose thread the operating system
+// has descheduled counts as running: the trace does not show the difference. And parallelism is in
+// Ps, the processors of the Go scheduler; with GOMAXPROCS above the number of cores a box may be
+// wider than the machine.
 //
 // A goroutine runs while it is in the state running, in a system call
-// that still holds its P, or in C code while a processor is free for it ([Box.InC]); what C code does
-// a trace does not show. Goroutines of the garbage collector, of the runtime and of
-// the tracer, and the application's when they assist the collector or stop the
-// world, have boxes of their own ([Kind]).
+// that still holds its P, or in C code while a processor is free for it ([Box.InC]); what C code
+// does a trace does not show. Goroutines of the garbage collector, of the runtime and of the
+// tracer, and the application's when they assist the collector or stop the world, have boxes of
+// their own ([Kind]).
 //
 // # Cost
 //
 // The fold takes about 10 ns for each transition of a goroutine and allocates
-// nothing once the boxes are there (BenchmarkFold); reading the trace takes more than ten times as long
-// (BenchmarkReadFile). A window adds about 0.3 µs for each box and live goroutine. A live goroutine takes about
-// 100 bytes, a box 700, and each of its windows 200. By goroutine, of those that have exited only the
-// largest keep their boxes (Options.MaxSingle), so that memory stays bounded however many there were. Call chains
-// (Options.Stacks) add 2 to 15 % to the time of reading (BenchmarkReadFile), and some 100 bytes each, of 32,768 at most.
+// nothing once the boxes are there (BenchmarkFold); reading the trace takes more than ten times as
+// long (BenchmarkReadFile). A window adds about 0.3 µs for each box and live goroutine. A live
+// goroutine takes about 100 bytes, a box 700, and each of its windows 200. By goroutine, of those
+// that have exited only the largest keep their boxes (Options.MaxSingle), so that memory stays
+// bounded however many there were. Call chains (Options.Stacks) add 2 to 15 % to the time of
+// reading (BenchmarkReadFile), and some 100 bytes each, of 32,768 at most.
 package bottle

@@ -33,16 +33,19 @@ type Graph struct {
 	Start time.Duration
 	// Wall is the time that the graph covers.
 	Wall time.Duration
-	// Idle is the time in which no goroutine ran: they waited, or were ready and the scheduler woke them up or switched between them.
+	// Idle is the time in which no goroutine ran: they waited, or were ready and the scheduler
+	// woke them up or switched between them.
 	Idle time.Duration
-	// Capacity is the integral of GOMAXPROCS over Wall, in ns·processors; 0 where the trace does not tell.
-	// What was not used of it is split exactly: Σ Lost + IdleLost == Capacity − Σ Running.
+	// Capacity is the integral of GOMAXPROCS over Wall, in ns·processors; 0 where the trace
+	// does not tell. What was not used of it is split exactly: Σ Lost + IdleLost == Capacity −
+	// Σ Running.
 	Capacity time.Duration
 	// IdleLost is what of the capacity fell into the idle time, in ns·processors.
 	IdleLost time.Duration
-	// CPUs is how many processors the machine and its control group gave the process: known for a process that records
-	// itself, or that the command has started, and from a recording of this module, which notes it; 0 where it is not known, as for
-	// a file of runtime/trace alone. See [Graph.Oversubscribed].
+	// CPUs is how many processors the machine and its control group gave the process: known for
+	// a process that records itself, or that the command has started, and from a recording of
+	// this module, which notes it; 0 where it is not known, as for a file of runtime/trace
+	// alone. See [Graph.Oversubscribed].
 	CPUs float64
 	// Procs is the largest GOMAXPROCS during the graph; 0 where the trace does not tell.
 	Procs int
@@ -59,13 +62,15 @@ type Graph struct {
 	Boxes []Box
 	// Warnings says in full sentences what limits the trust in the numbers.
 	Warnings []string
-	// Verdict is what limits the program, if the graph was made together with a ledger, as bottleneck.Analyze does; nil else, as for
-	// what [Merge] has added up. It is about the time of the graph, whatever the grouping.
+	// Verdict is what limits the program, if the graph was made together with a ledger, as
+	// bottleneck.Analyze does; nil else, as for what [Merge] has added up. It is about the time
+	// of the graph, whatever the grouping.
 	Verdict *verdict.Verdict
 	// Windows holds one graph for each window, in order, when windows were asked for.
 	Windows []*Graph
-	// Instances is the number of programs that the graph is about, if [Merge] has added several; 0 is one.
-	// Wall, Idle and all other times are then sums over them, Procs is that of the largest.
+	// Instances is the number of programs that the graph is about, if [Merge] has added
+	// several; 0 is one. Wall, Idle and all other times are then sums over them, Procs is that
+	// of the largest.
 	Instances int
 
 	merged merged // what Merge has to know besides
@@ -76,23 +81,26 @@ type Box struct {
 	// Group is the name of the goroutines, according to the grouping.
 	Group string
 	Kind  Kind
-	// Starts are the start functions of the application's goroutines, in the order of the alphabet, where they are not the name of the box: that
-	// of a goroutine is the function that it was started for (see timeline.Goroutine). At most 8 of a box are kept.
+	// Starts are the start functions of the application's goroutines, in the order of the
+	// alphabet, where they are not the name of the box: that of a goroutine is the function
+	// that it was started for (see timeline.Goroutine). At most 8 of a box are kept.
 	Starts []string
 	// Goroutines is the number of goroutines that belonged to the box at any time.
 	Goroutines int
 	// Share is the height: the box's share of the wall time (eq. 1), rounded to
 	// nanoseconds so that all shares and the idle time sum to the wall time.
 	Share time.Duration
-	// ShareError is half the width of the 95 % confidence interval of Share, where only a part of the time was seen, drawn at random; 0 where all of
-	// it was. It is at most Wall, which means that nothing is known. [Merge] does not keep it.
+	// ShareError is half the width of the 95 % confidence interval of Share, where only a part
+	// of the time was seen, drawn at random; 0 where all of it was. It is at most Wall, which
+	// means that nothing is known. [Merge] does not keep it.
 	ShareError time.Duration
 	// Running is the area: the time for which the members ran, summed (eq. 2).
-	// A member runs while it is in the state Running, in a system call that still holds its P, or in C code while there is a
-	// processor for it.
+	// A member runs while it is in the state Running, in a system call that still holds its P,
+	// or in C code while there is a processor for it.
 	Running time.Duration
-	// Lost is what of the capacity was not used while the box ran, in ns·processors: Share × GOMAXPROCS − Running, or
-	// Share × (GOMAXPROCS − Parallelism). It is negative if more ran than GOMAXPROCS, and 0 where GOMAXPROCS is not known.
+	// Lost is what of the capacity was not used while the box ran, in ns·processors: Share ×
+	// GOMAXPROCS − Running, or Share × (GOMAXPROCS − Parallelism). It is negative if more ran
+	// than GOMAXPROCS, and 0 where GOMAXPROCS is not known.
 	Lost time.Duration
 	// Parallelism is the width, Running ÷ Share (eq. 2): how many goroutines ran, on
 	// (harmonic) average, while the box ran. 0 when the box never ran.
@@ -105,20 +113,23 @@ type Box struct {
 	// Waiting is the time for which members were blocked, summed, by reason
 	// (the names of timeline.Wait, such as "mutex" or "chan-receive").
 	Waiting map[string]time.Duration
-	// InC is the time for which members were in C code, summed. It is part of Running, but for what is in Waiting under
-	// InCode: then no processor was free for them (see timeline.State).
+	// InC is the time for which members were in C code, summed. It is part of Running, but for
+	// what is in Waiting under InCode: then no processor was free for them (see
+	// timeline.State).
 	InC time.Duration
-	// Sites are the places where members waited, by reason as in Waiting, largest first. They sum to what
-	// Waiting holds; those of InCode to InC. Graphs of windows have none.
+	// Sites are the places where members waited, by reason as in Waiting, largest first. They
+	// sum to what Waiting holds; those of InCode to InC. Graphs of windows have none.
 	Sites map[string][]Site
-	// Stacks are the call chains of the members while they ran, largest share first, with [Options.Stacks]: they sum to Share and
-	// to Running. Graphs of windows have none, nor does JSON.
+	// Stacks are the call chains of the members while they ran, largest share first, with
+	// [Options.Stacks]: they sum to Share and to Running. Graphs of windows have none, nor does
+	// JSON.
 	Stacks []Stack
 
 	exact share         // before rounding
 	room  area          // the integral of GOMAXPROCS / r
 	busy  time.Duration // in which at least one member ran; −1 where it is not known
-	// known of the Goroutines were in an earlier piece of the pass, carried in the one directly before.
+	// known of the Goroutines were in an earlier piece of the pass, carried in the one directly
+	// before.
 	known, carried int
 	others         bool // of several groups
 }
@@ -141,7 +152,8 @@ func (b *Box) Blocked() time.Duration {
 	return d
 }
 
-// Folded reports whether the box stands for several groups, since [Graph.Top] has put them together.
+// Folded reports whether the box stands for several groups, since [Graph.Top] has put them
+// together.
 func (b *Box) Folded() bool { return b.others }
 
 // Top returns a copy of the graph, and of its windows, that keeps the k boxes

@@ -17,21 +17,23 @@ type Grouping struct {
 	group func(*timeline.Goroutine) string
 	// single: every goroutine has a box of its own; exited ones may be folded.
 	single bool
-	// byName: a box follows from the name of a goroutine, what it was started as, or its id, whatever else it did before.
+	// byName: a box follows from the name of a goroutine, what it was started as, or its id,
+	// whatever else it did before.
 	byName bool
 }
 
 // The groupings.
 var (
-	// ByFunction groups by the function that a goroutine was started for, which is the name of the goroutine: see
-	// timeline.Goroutine. A goroutine that does several things, as the worker of a pool does, is in the box of each for as long as it does it.
+	// ByFunction groups by the function that a goroutine was started for, which is the name of
+	// the goroutine: see timeline.Goroutine. A goroutine that does several things, as the
+	// worker of a pool does, is in the box of each for as long as it does it.
 	ByFunction = Grouping{name: "function", group: (*timeline.Goroutine).Name, byName: true}
 	// ByStart groups by the start function: the function of the go statement.
 	ByStart = Grouping{name: "start", group: start, byName: true}
 	// ByCreator groups by the name of the goroutine that executed the go statement.
 	ByCreator = Grouping{name: "creator", group: creator}
-	// ByGoroutine gives each goroutine a box. Of those that have exited, the largest stay single and the others
-	// are folded by function, so that memory stays bounded.
+	// ByGoroutine gives each goroutine a box. Of those that have exited, the largest stay
+	// single and the others are folded by function, so that memory stays bounded.
 	ByGoroutine = Grouping{name: "goroutine", group: single, single: true, byName: true}
 	// ByRegion groups by the innermost open user region (runtime/trace.Region).
 	ByRegion = Grouping{name: "region", group: region}
@@ -41,7 +43,8 @@ var (
 )
 
 // ByRegexp groups by what a regular expression finds in the name of the goroutine: its first
-// parenthesised part, or the whole match if it has none. What does not match goes into one box, "(no match)".
+// parenthesised part, or the whole match if it has none. What does not match goes into one box,
+// "(no match)".
 func ByRegexp(re *regexp.Regexp) Grouping {
 	return Grouping{name: "/" + re.String() + "/", byName: true, group: func(g *timeline.Goroutine) string {
 		m := re.FindStringSubmatch(g.Name())

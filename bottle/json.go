@@ -22,12 +22,13 @@ import (
 //	 "verdict":{…}}
 //
 // With "instances", times are summed over so many programs.
-// Σ share_ns + idle_ns == wall_ns. capacity_ns, idle_lost_ns and lost_ns are ns·processors, the integral of
-// GOMAXPROCS over time, and Σ lost_ns + idle_lost_ns == capacity_ns − Σ running_ns; capacity_ns is 0 where
-// GOMAXPROCS is not known. Without these fields, as in older files, they follow from gomaxprocs.
-// A self-parallelism that is not known is null, "offered" is left out when it is false, "instances" when it is one,
-// "cpus" when it is not known, "starts" when they are the name of the group, "verdict" when there is none, "in_c_ns" and "share_error_ns" when they are 0 and "waiting_sites" when there are none, as in windows; nothing
-// else is ever null or left out.
+// Σ share_ns + idle_ns == wall_ns. capacity_ns, idle_lost_ns and lost_ns are ns·processors, the
+// integral of GOMAXPROCS over time, and Σ lost_ns + idle_lost_ns == capacity_ns − Σ running_ns;
+// capacity_ns is 0 where GOMAXPROCS is not known. Without these fields, as in older files, they
+// follow from gomaxprocs. A self-parallelism that is not known is null, "offered" is left out when
+// it is false, "instances" when it is one, "cpus" when it is not known, "starts" when they are the
+// name of the group, "verdict" when there is none, "in_c_ns" and "share_error_ns" when they are 0
+// and "waiting_sites" when there are none, as in windows; nothing else is ever null or left out.
 // The pointers tell, when reading, a field that is missing from one that is 0.
 type graphJSON struct {
 	Wall      *int64    `json:"wall_ns"`
@@ -61,7 +62,8 @@ type boxJSON struct {
 	Runnable        int64            `json:"runnable_ns"`
 	Waiting         map[string]int64 `json:"waiting_ns"`
 	InC             int64            `json:"in_c_ns,omitempty"`
-	// Sites holds at most maxJSONSites places of each reason; the last one may stand for all others.
+	// Sites holds at most maxJSONSites places of each reason; the last one may stand for all
+	// others.
 	Sites map[string][]siteJSON `json:"waiting_sites,omitempty"`
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // Lost capacity. While r goroutines run on p processors, p − r processors are not used. A box that
-// runs then is given its part of them, 1/r for each member, as it is given its part of the time. Over the
-// graph this is
+// runs then is given its part of them, 1/r for each member, as it is given its part of the time.
+// Over the graph this is
 //
 //	Lost = Share × (GOMAXPROCS − Parallelism) = Share × GOMAXPROCS − Running
 //
@@ -21,8 +21,8 @@ import (
 //
 //	Σ Lost + IdleLost == Capacity − Σ Running
 //
-// is an identity of integers. GOMAXPROCS may change during a graph: Capacity is then the integral of
-// GOMAXPROCS over the time, and Share × GOMAXPROCS the integral of GOMAXPROCS / r.
+// is an identity of integers. GOMAXPROCS may change during a graph: Capacity is then the integral
+// of GOMAXPROCS over the time, and Share × GOMAXPROCS the integral of GOMAXPROCS / r.
 
 // maxProcs bounds GOMAXPROCS in sums, so that those over 39 hours do not overflow.
 const maxProcs = 1 << 14
@@ -80,9 +80,10 @@ func (o *Observer) setProcs(n int) {
 	o.clock.procs = int64(n)
 }
 
-// lose gives each box what it lost, so that the identity holds. Where GOMAXPROCS did not change, that is
-// Share × GOMAXPROCS − Running to the nanosecond: what rounding changes of a share, it changes of the capacity,
-// GOMAXPROCS times. Else some ns·processors are left, for the box that had most.
+// lose gives each box what it lost, so that the identity holds. Where GOMAXPROCS did not change,
+// that is Share × GOMAXPROCS − Running to the nanosecond: what rounding changes of a share, it
+// changes of the capacity, GOMAXPROCS times. Else some ns·processors are left, for the box that had
+// most.
 func (g *Graph) lose() {
 	if g.Capacity == 0 {
 		for i := range g.Boxes {
@@ -107,8 +108,8 @@ func (g *Graph) lose() {
 	}
 }
 
-// SetProcs sets Procs, Capacity, IdleLost and what each box lost as if GOMAXPROCS had been n all the time, in
-// the graph and its windows, for a graph whose source does not tell them.
+// SetProcs sets Procs, Capacity, IdleLost and what each box lost as if GOMAXPROCS had been n all
+// the time, in the graph and its windows, for a graph whose source does not tell them.
 func (g *Graph) SetProcs(n int) {
 	for _, w := range g.Windows {
 		if w != nil {
@@ -131,7 +132,8 @@ func (g *Graph) SetProcs(n int) {
 }
 
 // Lost returns the capacity that was not used: Capacity − Σ Running, in ns·processors. It is
-// negative if more ran than GOMAXPROCS, as with [Graph.Offered], and 0 where GOMAXPROCS is not known.
+// negative if more ran than GOMAXPROCS, as with [Graph.Offered], and 0 where GOMAXPROCS is not
+// known.
 func (g *Graph) Lost() time.Duration {
 	if g.Capacity == 0 {
 		return 0
@@ -148,7 +150,8 @@ func (g *Graph) running() (d time.Duration) {
 
 // Loss is a part of the capacity that was not used.
 type Loss struct {
-	// Boxes are the boxes that ran meanwhile: one, or all of the garbage collector. There is none if nothing ran.
+	// Boxes are the boxes that ran meanwhile: one, or all of the garbage collector. There is
+	// none if nothing ran.
 	Boxes []*Box
 	// Lost is in ns·processors.
 	Lost time.Duration
@@ -157,8 +160,8 @@ type Loss struct {
 // Idle reports whether the capacity was lost while nothing ran.
 func (l *Loss) Idle() bool { return len(l.Boxes) == 0 }
 
-// Losses returns where capacity was lost, the most first: idle time, the garbage collector as a whole, and
-// each other box, as far as they lost any.
+// Losses returns where capacity was lost, the most first: idle time, the garbage collector as a
+// whole, and each other box, as far as they lost any.
 func (g *Graph) Losses() []Loss {
 	out := make([]Loss, 1, len(g.Boxes)+2)
 	out[0].Lost = g.IdleLost
@@ -190,14 +193,14 @@ func (g *Graph) setCPUs(n float64) {
 	}
 }
 
-// Oversubscribed says that GOMAXPROCS is higher than the number of processors that the process may use; it
-// returns "" if that is not so, or not known.
+// Oversubscribed says that GOMAXPROCS is higher than the number of processors that the process may
+// use; it returns "" if that is not so, or not known.
 func (g *Graph) Oversubscribed() string {
 	return host.Oversubscribed(g.Procs, g.CPUs)
 }
 
-// Sentences are what stands above the graph: those of its verdict, the most costly finding first. Without one, all that is said is
-// that the graph is of more processors than there were.
+// Sentences are what stands above the graph: those of its verdict, the most costly finding first.
+// Without one, all that is said is that the graph is of more processors than there were.
 func (g *Graph) Sentences() (out []string) {
 	if g.Verdict != nil {
 		for i := range g.Verdict.Findings {

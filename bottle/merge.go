@@ -10,21 +10,23 @@ import (
 	"time"
 )
 
-// Merge adds graphs of several instances of a program, or of several windows of one, into one graph, with
-// one box for each group.
+// Merge adds graphs of several instances of a program, or of several windows of one, into one
+// graph, with one box for each group.
 //
-// Everything is summed: the shares, the idle time and Wall, so that Σ Share + Idle == Wall stays exact, Capacity and
-// what was lost of it, running, runnable and waiting times. The parallelism of a box is Σ Running ÷ Σ Share (eq. 2): that of an instance on
-// average, weighted by share. SelfParallelism is Σ Running ÷ the sum, over instances, of the time in which a
-// member ran. Procs is the largest of all; Start the earliest.
+// Everything is summed: the shares, the idle time and Wall, so that Σ Share + Idle == Wall stays
+// exact, Capacity and what was lost of it, running, runnable and waiting times. The parallelism of
+// a box is Σ Running ÷ Σ Share (eq. 2): that of an instance on average, weighted by share.
+// SelfParallelism is Σ Running ÷ the sum, over instances, of the time in which a member ran. Procs
+// is the largest of all; Start the earliest.
 //
 // Graphs that [Observer.Cut] returned one after the other are one instance, and a goroutine that is
-// in several of them counts once, as far as they follow each other; added up, they are the graph of the whole, bit
-// for bit, up to 39 hours, and to the nanosecond for each box and piece beyond. Any other graph is an instance of its own, or as
-// many as its Instances say: for windows of one program from elsewhere, set Instances of the result to 0.
+// in several of them counts once, as far as they follow each other; added up, they are the graph of
+// the whole, bit for bit, up to 39 hours, and to the nanosecond for each box and piece beyond. Any
+// other graph is an instance of its own, or as many as its Instances say: for windows of one
+// program from elsewhere, set Instances of the result to 0.
 //
-// It is an error to merge graphs that are grouped differently, or offered parallelism with actual. A nil graph is left
-// out. The graphs stay as they are; windows are not merged.
+// It is an error to merge graphs that are grouped differently, or offered parallelism with actual.
+// A nil graph is left out. The graphs stay as they are; windows are not merged.
 //
 // It takes about 0.2 µs a box.
 func Merge(graphs ...*Graph) (*Graph, error) {

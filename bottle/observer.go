@@ -18,20 +18,22 @@ type Options struct {
 	Window time.Duration
 	// From and To bound the graph, from the beginning of the trace. To 0 is its end.
 	From, To time.Duration
-	// Part is what to read of the trace, if not all of it, by First and Last; its From and To are not used.
+	// Part is what to read of the trace, if not all of it, by First and Last; its From and To
+	// are not used.
 	Part timeline.Part
 	// Offered counts runnable goroutines as if they ran: see [Graph.Offered].
 	Offered bool
 	// Stacks asks for the call chains of each box: see [Box.Stacks].
 	Stacks bool
-	// MaxSingle bounds the boxes of exited goroutines that stay single when grouping by goroutine. 0 means 1000.
-	// A window may have twice as many.
+	// MaxSingle bounds the boxes of exited goroutines that stay single when grouping by
+	// goroutine. 0 means 1000. A window may have twice as many.
 	MaxSingle int
 	// Name is what errors call the trace.
 	Name string
 	// Progress is told how many bytes of how many (−1 = not known) are done.
 	Progress func(done, size int64)
-	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options: 0 means half of the machine's.
+	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options:
+	// 0 means half of the machine's.
 	MaxMemory int64
 }
 
@@ -162,7 +164,8 @@ func (o *Observer) Begin(b *timeline.Begin) {
 	o.next = o.from
 }
 
-// after returns the time d, if positive, after t; a time that is never reached when there is none so late.
+// after returns the time d, if positive, after t; a time that is never reached when there is none
+// so late.
 func after(t timeline.Time, d time.Duration) timeline.Time {
 	if d <= 0 {
 		return t
@@ -386,8 +389,8 @@ func withStart(starts []string, fn string) []string {
 }
 
 // relabel moves a goroutine to another box if it belongs there now: a stop and
-// a start at the same instant, so that the number of running goroutines stays. calls is its call chain, nil if
-// it is not known.
+// a start at the same instant, so that the number of running goroutines stays. calls is its call
+// chain, nil if it is not known.
 func (o *Observer) relabel(g *timeline.Goroutine, t timeline.Time, calls *timeline.Stack) {
 	o.advance(t) // first: a box that is found before the graph begins may be gone when it has begun
 	if o.ended || g.Index >= len(o.members) || o.members[g.Index].g != g {
@@ -460,7 +463,8 @@ func (o *Observer) Sample(s *timeline.Sample) {
 	}
 }
 
-// Log implements [timeline.Observer]: a recording of this module notes the processors of its machine.
+// Log implements [timeline.Observer]: a recording of this module notes the processors of its
+// machine.
 func (o *Observer) Log(l *timeline.Log) {
 	if n, ok := host.ReadNote(l.Category, l.Message); ok {
 		o.cpus = n

@@ -14,8 +14,9 @@ import (
 // stream, the bytes of a flight recorder, packed with gzip or zstd or not.
 //
 // A trace that is cut off or broken gives the graph of what could be read, with
-// a warning, and an error (a *[timeline.Error]) that says where the trouble is and what is missing. The graph is
-// nil only if nothing could be read, or nothing that a graph can hold: shares are exact up to 39 hours.
+// a warning, and an error (a *[timeline.Error]) that says where the trouble is and what is missing.
+// The graph is nil only if nothing could be read, or nothing that a graph can hold: shares are
+// exact up to 39 hours.
 func ReadTrace(ctx context.Context, r io.Reader, opt Options) (*Graph, error) {
 	o := NewObserver(opt)
 	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Part: opt.Reads()}, o)
@@ -32,7 +33,8 @@ func ReadFile(ctx context.Context, name string, opt Options) (*Graph, error) {
 	return o.Result(info, err)
 }
 
-// Result returns the graph of a pass that gave info and err, with warnings of what is missing in the trace; nil and an error if there is none.
+// Result returns the graph of a pass that gave info and err, with warnings of what is missing in
+// the trace; nil and an error if there is none.
 func (o *Observer) Result(info *timeline.Info, err error) (*Graph, error) {
 	if info.Generations == 0 {
 		return nil, err
@@ -54,7 +56,8 @@ func (o *Observer) Result(info *timeline.Info, err error) (*Graph, error) {
 	return g, err
 }
 
-// Reads returns what of the trace has to be decoded. Where the grouping depends on more than names, what came before From counts, too.
+// Reads returns what of the trace has to be decoded. Where the grouping depends on more than names,
+// what came before From counts, too.
 func (opt *Options) Reads() timeline.Part {
 	p := timeline.Part{From: opt.From, To: opt.To, First: opt.Part.First, Last: opt.Part.Last}
 	if p.First > 1 || opt.Group.group != nil && !opt.Group.byName {

@@ -19,19 +19,20 @@ import (
 type RecorderOptions struct {
 	// Window is how much time a snapshot covers. 0 means 5 s.
 	Window time.Duration
-	// MaxBytes bounds the memory of the recording, and so, in a busy program, the window: it is a hint to
-	// runtime/trace.FlightRecorder, which goes before Window. 0 means 32 MB.
+	// MaxBytes bounds the memory of the recording, and so, in a busy program, the window: it is
+	// a hint to runtime/trace.FlightRecorder, which goes before Window. 0 means 32 MB.
 	MaxBytes uint64
-	// Source is where snapshots come from if not from a FlightRecorder of the Recorder's own: one that
-	// the program runs already, or anything that writes a trace. The Recorder neither starts nor stops it, and needs no
-	// Start.
+	// Source is where snapshots come from if not from a FlightRecorder of the Recorder's own:
+	// one that the program runs already, or anything that writes a trace. The Recorder neither
+	// starts nor stops it, and needs no Start.
 	Source io.WriterTo
 	// Options are those of the graphs. From, To and Progress are not used.
 	Options Options
 }
 
-// Recorder records the last seconds of the running program all the time, and makes a bottle graph of
-// them when asked. It is a runtime/trace.FlightRecorder with an analysis behind it. One call in main is enough:
+// Recorder records the last seconds of the running program all the time, and makes a bottle graph
+// of them when asked. It is a runtime/trace.FlightRecorder with an analysis behind it. One call in
+// main is enough:
 //
 //	var rec bottle.Recorder
 //
@@ -44,11 +45,12 @@ type RecorderOptions struct {
 //
 // The zero value is ready for use. All methods may be called at the same time.
 //
-// A recorder costs what the FlightRecorder does, which for most programs cannot be told from noise, and the
-// memory of the window, up to RecorderOptions.MaxBytes. A snapshot costs some 0.2 µs of processor time for each event in it, once, on as many
-// processors as there are: for an HTTP server with 30,000 requests a second 0.2 to 0.3 s for each second in it, so that one of
-// 5 s taken every 2 s, on two processors under full load, took 22 % of the throughput. For looking all
-// the time there is bottleneck.Continuous. After Stop no goroutine and no memory is left.
+// A recorder costs what the FlightRecorder does, which for most programs cannot be told from noise,
+// and the memory of the window, up to RecorderOptions.MaxBytes. A snapshot costs some 0.2 µs of
+// processor time for each event in it, once, on as many processors as there are: for an HTTP server
+// with 30,000 requests a second 0.2 to 0.3 s for each second in it, so that one of 5 s taken every
+// 2 s, on two processors under full load, took 22 % of the throughput. For looking all the time
+// there is bottleneck.Continuous. After Stop no goroutine and no memory is left.
 type Recorder struct {
 	opt RecorderOptions
 
@@ -81,9 +83,9 @@ func (r *Recorder) Window() time.Duration {
 	return r.opt.Window
 }
 
-// Start begins to record. It does nothing if the recorder records already, and fails with [ErrBusy] if
-// something else in the program runs a FlightRecorder. A trace.Start by somebody else is no obstacle; a trace.Stop without one
-// ends the recording, which Start then begins again.
+// Start begins to record. It does nothing if the recorder records already, and fails with [ErrBusy]
+// if something else in the program runs a FlightRecorder. A trace.Start by somebody else is no
+// obstacle; a trace.Stop without one ends the recording, which Start then begins again.
 func (r *Recorder) Start() error {
 	r.starting.Lock()
 	defer r.starting.Unlock()
@@ -109,8 +111,9 @@ func (r *Recorder) Start() error {
 	return nil
 }
 
-// Stop ends the recording; it does nothing if there is none. A snapshot that is under way is finished if it
-// has its data already; else it fails with [ErrRecorderStopped], or Stop waits for the data, some milliseconds.
+// Stop ends the recording; it does nothing if there is none. A snapshot that is under way is
+// finished if it has its data already; else it fails with [ErrRecorderStopped], or Stop waits for
+// the data, some milliseconds.
 func (r *Recorder) Stop() {
 	r.starting.Lock()
 	defer r.starting.Unlock()
@@ -142,15 +145,17 @@ func (r *Recorder) Enabled() bool {
 	return r.recording()
 }
 
-// recording reports whether there is something to take snapshots of. A trace.Stop that no trace.Start belongs to, as of somebody who
-// stops twice, ends a FlightRecorder, which does not know.
+// recording reports whether there is something to take snapshots of. A trace.Stop that no
+// trace.Start belongs to, as of somebody who stops twice, ends a FlightRecorder, which does not
+// know.
 func (r *Recorder) recording() bool {
 	return r.flight != nil && trace.IsEnabled() || r.opt.Source != nil && !r.stopped
 }
 
-// Snapshot returns the bottle graph of the last Window of the program, to the instant of the call. It fails
-// with [ErrRecorderStopped] or [ErrBusy], or when ctx ends; a program that traces too much for the window, or was started
-// less than a Window ago, gives the graph of what there is, with a warning.
+// Snapshot returns the bottle graph of the last Window of the program, to the instant of the call.
+// It fails with [ErrRecorderStopped] or [ErrBusy], or when ctx ends; a program that traces too much
+// for the window, or was started less than a Window ago, gives the graph of what there is, with a
+// warning.
 func (r *Recorder) Snapshot(ctx context.Context) (g *Graph, err error) {
 	release, err := r.acquire()
 	if err != nil {
@@ -182,8 +187,8 @@ func (r *Recorder) Snapshot(ctx context.Context) (g *Graph, err error) {
 }
 
 // WriteTo writes the execution trace of the last Window, in whole generations, so that it may be
-// up to two seconds longer. The recorder is free again before it writes to w, however slow that is. Errors are those of
-// [Recorder.Snapshot] and of w.
+// up to two seconds longer. The recorder is free again before it writes to w, however slow that is.
+// Errors are those of [Recorder.Snapshot] and of w.
 func (r *Recorder) WriteTo(w io.Writer) (int64, error) {
 	buf, memory := w.(*snapshot.Buffer)
 	if !memory {

@@ -5,9 +5,11 @@ import (
 	"time"
 )
 
-// Scale returns a copy of the graph in which every time is n times as long: the estimate of a time of which the graph shows the n-th
-// part, drawn at random. As n is a whole number, nothing is rounded, and what sums in the graph sums in the copy. Parallelisms, GOMAXPROCS and the numbers of
-// goroutines, which are of those that were seen, stay as they are. Windows are left out. n must be positive.
+// Scale returns a copy of the graph in which every time is n times as long: the estimate of a time
+// of which the graph shows the n-th part, drawn at random. As n is a whole number, nothing is
+// rounded, and what sums in the graph sums in the copy. Parallelisms, GOMAXPROCS and the numbers of
+// goroutines, which are of those that were seen, stay as they are. Windows are left out. n must be
+// positive.
 //
 // [Merge] adds up graphs that were scaled, of pieces of one pass, too.
 func (g *Graph) Scale(n int) *Graph {

@@ -12,8 +12,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Site is a place in the program where members of a box waited, or were in C: the innermost call in code that belongs neither
-// to the standard library nor to cgo ([timeline.Stack.Site]).
+// Site is a place in the program where members of a box waited, or were in C: the innermost call in
+// code that belongs neither to the standard library nor to cgo ([timeline.Stack.Site]).
 type Site struct {
 	Func string // full name; "(unknown)" where the trace has no call chain, "(others)" for all places that were too many
 	File string
@@ -37,7 +37,8 @@ func (s *Site) String() string {
 	return fmt.Sprintf("%s %s:%d", name, format.Clean(file), s.Line)
 }
 
-// TopSite returns the place of a kind of wait, a key of Sites, with the most time; nil where none is known.
+// TopSite returns the place of a kind of wait, a key of Sites, with the most time; nil where none
+// is known.
 func (b *Box) TopSite(wait string) *Site {
 	for i := range b.Sites[wait] {
 		if s := &b.Sites[wait][i]; s.Func != otherSites && s.Func != unknownSite {
@@ -47,10 +48,12 @@ func (b *Box) TopSite(wait string) *Site {
 	return nil
 }
 
-// InCode is the key of Sites for the time in C, and of Waiting for that part of it that does not count as running.
+// InCode is the key of Sites for the time in C, and of Waiting for that part of it that does not
+// count as running.
 var InCode = timeline.WaitC.String()
 
-// maxSites bounds the places of a box, whatever the trace holds. Those that come later are added up as one.
+// maxSites bounds the places of a box, whatever the trace holds. Those that come later are added up
+// as one.
 const maxSites = 1024
 
 // siteKey is a place and what for. The frame is nil where it is not known.
@@ -161,7 +164,8 @@ func (sum *Box) addSites(b *Box) {
 	}
 }
 
-// InC is the time for which goroutines were in C, summed over the boxes, and the part of it that counts as running.
+// InC is the time for which goroutines were in C, summed over the boxes, and the part of it that
+// counts as running.
 func (g *Graph) InC() (all, running time.Duration) {
 	for i := range g.Boxes {
 		b := &g.Boxes[i]
@@ -171,7 +175,8 @@ func (g *Graph) InC() (all, running time.Duration) {
 	return all, running
 }
 
-// cWarning says what is not known of goroutines in C, if any were there: as many as n, or 0 where that is not known.
+// cWarning says what is not known of goroutines in C, if any were there: as many as n, or 0 where
+// that is not known.
 func (g *Graph) cWarning(n int) []string {
 	all, running := g.InC()
 	if all == 0 {

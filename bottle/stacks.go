@@ -12,8 +12,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A box says who; a call chain says which code. With [Options.Stacks], each nanosecond of a box's share and
-// running time belongs to one call chain:
+// A box says who; a call chain says which code. With [Options.Stacks], each nanosecond of a box's
+// share and running time belongs to one call chain:
 //
 //   - A system call, C code, or waiting for a processor ([Options.Offered]) has the call chain with which it began.
 //   - Go code has no call chain of its own: an event that ends it has one, which stands for all the time since the one before.
@@ -22,14 +22,16 @@ import (
 //   - Where a CPU profile ran as well, its samples divide the time in Go code of a box instead, if there are enough: each counts once for
 //     the running time and, for the share, 1/r while r goroutines run.
 //
-// What a goroutine ran Go code for is open until the event comes; meanwhile the goroutine may have gone to
-// another box. The sums are exact: in 2^-16 ns during the pass, in nanoseconds in the graph.
+// What a goroutine ran Go code for is open until the event comes; meanwhile the goroutine may have
+// gone to another box. The sums are exact: in 2^-16 ns during the pass, in nanoseconds in the
+// graph.
 
 // Stack is the part of a box that belongs to one call chain.
 type Stack struct {
-	// Calls is the call chain, or one of several whose [timeline.Stack.Code] is in the same lines. It is shared with
-	// others: do not change it. It is nil where none is known, if Source is NotSampled; else the stack stands for all call
-	// chains of the box that were too many.
+	// Calls is the call chain, or one of several whose [timeline.Stack.Code] is in the same
+	// lines. It is shared with others: do not change it. It is nil where none is known, if
+	// Source is NotSampled; else the stack stands for all call chains of the box that were too
+	// many.
 	Calls *timeline.Stack
 	// Source says where the call chain comes from.
 	Source Source
@@ -52,7 +54,8 @@ const (
 // Folded reports whether the stack stands for call chains that were too many.
 func (s *Stack) Folded() bool { return s.Calls == nil && s.Source != NotSampled }
 
-// maxStacks bounds the call chains of a graph, whatever the trace holds. What is more is added up, one stack a box.
+// maxStacks bounds the call chains of a graph, whatever the trace holds. What is more is added up,
+// one stack a box.
 const maxStacks = 1 << 15
 
 // otherCalls stands for the call chains beyond maxStacks.
@@ -203,7 +206,8 @@ func (o *Observer) covered(m *member, calls *timeline.Stack) {
 	}
 }
 
-// rangeCalls returns the call chain of the beginning or end of a range: an end has that of its beginning.
+// rangeCalls returns the call chain of the beginning or end of a range: an end has that of its
+// beginning.
 func (c *openCode) rangeCalls(e *timeline.Range) *timeline.Stack {
 	began := c.inRange
 	c.inRange = nil
@@ -324,7 +328,8 @@ func compareStacks(a, b Stack) int {
 	return cmp.Or(compareCalls(a.Calls, b.Calls), strings.Compare(string(a.Source), string(b.Source)))
 }
 
-// compareCalls orders call chains by their places, from the leaf. Calls in one line of the source are one place.
+// compareCalls orders call chains by their places, from the leaf. Calls in one line of the source
+// are one place.
 func compareCalls(x, y *timeline.Stack) int {
 	a, b := x.Code(), y.Code()
 	for i, f := range a {
@@ -342,8 +347,8 @@ func compareCalls(x, y *timeline.Stack) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// roundStacks rounds the shares of stacks so that they sum to that of the box, and sorts them, the largest
-// first.
+// roundStacks rounds the shares of stacks so that they sum to that of the box, and sorts them, the
+// largest first.
 func (b *Box) roundStacks() {
 	if len(b.Stacks) == 0 {
 		return
@@ -364,8 +369,8 @@ func (b *Box) sortStacks() {
 	})
 }
 
-// addStacks adds the stacks of another box, to be joined later. Where only one of the two has any, the time of
-// the other is not sampled.
+// addStacks adds the stacks of another box, to be joined later. Where only one of the two has any,
+// the time of the other is not sampled.
 func (b *Box) addStacks(more *Box) {
 	before := Stack{Source: NotSampled, Share: b.Share, Running: b.Running, exact: b.exact}
 	added := more.Stacks

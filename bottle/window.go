@@ -2,8 +2,8 @@ package bottle
 
 import "github.com/bottleneck-go/bottleneck/timeline"
 
-// A graph has a window at hand from its beginning to its end, at least one. When it ends, what was accounted for in it
-// goes into the sums, and into a graph of its own if windows were asked for.
+// A graph has a window at hand from its beginning to its end, at least one. When it ends, what was
+// accounted for in it goes into the sums, and into a graph of its own if windows were asked for.
 
 // maxWindows bounds what a window that is far too small can cost.
 const maxWindows = 100_000

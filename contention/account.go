@@ -60,8 +60,8 @@ type account struct {
 const (
 	// maxDeferred bounds the waits put aside; beyond it, what is not known yet is unattributed.
 	maxDeferred = 256
-	// maxDeferredExits bounds the exits that they pin. An owner may be in Cond.Wait for hours, and the Unlock after it
-	// never come.
+	// maxDeferredExits bounds the exits that they pin. An owner may be in Cond.Wait for hours,
+	// and the Unlock after it never come.
 	maxDeferredExits = chunkExits * maxChunks / 2
 )
 
@@ -152,8 +152,8 @@ func (a *account) retryDeferred(final bool) (left int) {
 	return len(a.deferred)
 }
 
-// settleDeferred settles what was put aside, as far as possible. With final, those that miss nothing but the
-// Unlock after a Cond.Wait are settled, too.
+// settleDeferred settles what was put aside, as far as possible. With final, those that miss
+// nothing but the Unlock after a Cond.Wait are settled, too.
 func (a *account) settleDeferred(final bool) {
 	all := a.deferred
 	a.deferred = all[:0]
@@ -167,8 +167,8 @@ func (a *account) settleDeferred(final bool) {
 	clear(all[len(a.deferred):])
 }
 
-// exits calls f with number and record of each exit that may have ended a hold during the wait, until it
-// returns false.
+// exits calls f with number and record of each exit that may have ended a hold during the wait,
+// until it returns false.
 func (w *wait) exits(f func(k uint64, e *exit) bool) {
 	c := w.pinned
 	for k := w.first + 1; k <= w.last; k++ {

@@ -16,7 +16,8 @@ type Activity struct {
 	Running time.Duration
 	// Runnable is the time in which they were ready but had no processor.
 	Runnable time.Duration
-	// Blocked is the time in which they waited themselves, by what for. It is nil if they did not. Treat it as read-only.
+	// Blocked is the time in which they waited themselves, by what for. It is nil if they did
+	// not. Treat it as read-only.
 	Blocked map[Kind]time.Duration
 	// Unknown is the rest, such as the time before the owner's goroutine was started.
 	Unknown time.Duration

@@ -40,13 +40,14 @@ import (
 //     next owner. If an exit has no call chain yet, because its owner was preempted
 //     right after the release, the wait is put aside until it has (account.go).
 //
-// Nothing here runs in a goroutine of its own, but for the writing of an event file, so a deadlock of the program's locks
-// is still one in which all goroutines are asleep.
+// Nothing here runs in a goroutine of its own, but for the writing of an event file, so a deadlock
+// of the program's locks is still one in which all goroutines are asleep.
 
 // now is the time in nanoseconds by the monotonic clock; never 0.
 func now() int64 { return monotime.Now() | 1 }
 
-// tracker is a lock and what a wrapper adds to it, of which nothing is read unless there is contention.
+// tracker is a lock and what a wrapper adds to it, of which nothing is read unless there is
+// contention.
 type tracker[L any] struct {
 	mu      L
 	waiters atomic.Int32 // registered: goroutines that wait, and the owner if it has waited itself or has another reason to stop at its Unlock
@@ -117,7 +118,8 @@ func (t *tracker[L]) register(st *state) {
 // word is what registered waiters keep from being locked and unlocked with one instruction.
 func (t *tracker[L]) word() word { return any(&t.mu).(word) }
 
-// word is a lock that changes its form while goroutines are registered. raiseOwn is raise for its owner.
+// word is a lock that changes its form while goroutines are registered. raiseOwn is raise for its
+// owner.
 type word interface {
 	raise()
 	raiseOwn()
@@ -153,8 +155,8 @@ func (t *tracker[L]) draw() draw {
 	return always
 }
 
-// arrive registers the caller as a waiter, if its wait was drawn. It returns false if it was not, or collection is off:
-// then w has its start and its account, if it is to be timed.
+// arrive registers the caller as a waiter, if its wait was drawn. It returns false if it was not,
+// or collection is off: then w has its start and its account, if it is to be timed.
 func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
 	s := current.Load()
 	if s == nil {
@@ -206,7 +208,8 @@ func (t *tracker[L]) acquired(w *wait) {
 	st.own.end = st.since
 }
 
-// acquiredUnseen notes that the caller has got the lock exclusively after a wait that was only timed, if at all.
+// acquiredUnseen notes that the caller has got the lock exclusively after a wait that was only
+// timed, if at all.
 func (t *tracker[L]) acquiredUnseen(w *wait) {
 	registered := t.waiters.Load() != 0
 	if w.account == nil && !registered {
@@ -255,7 +258,8 @@ func (t *tracker[L]) leave(r *release) {
 	st := t.st.Load()
 	r.st = st
 	if st.since == unseen {
-		// A waiter came during the hold. For the earlier ones, what is known of it begins there.
+		// A waiter came during the hold. For the earlier ones, what is known of it begins
+		// there.
 		st.since = max(st.came.Load(), st.last().released)
 		st.catchUp(st.since)
 	}

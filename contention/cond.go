@@ -195,8 +195,8 @@ type waitLocker interface {
 	adopt(f *forward)
 }
 
-// ownLock returns l if it is such a lock, else nil. A type that embeds one has its methods, too, but may
-// have a Lock and an Unlock of its own, which are then to be called: it is not one.
+// ownLock returns l if it is such a lock, else nil. A type that embeds one has its methods, too,
+// but may have a Lock and an Unlock of its own, which are then to be called: it is not one.
 func ownLock(l sync.Locker) waitLocker {
 	switch m := l.(type) {
 	case *Mutex:

@@ -103,8 +103,8 @@ type rowKey struct {
 	flags           Flags
 }
 
-// keyedRows are the rows of a profile by key. Rows that have the same are put together: their call chains differ
-// in calls that are not shown, as with "go mu.Unlock()" in two places.
+// keyedRows are the rows of a profile by key. Rows that have the same are put together: their call
+// chains differ in calls that are not shown, as with "go mu.Unlock()" in two places.
 type keyedRows[R any] struct {
 	rows []R
 	at   map[rowKey]int

@@ -58,7 +58,8 @@ const (
 	eventMagic   = "bnkevt\x00"
 	eventVersion = 2
 	eventBuffer  = 64 << 10
-	// eventBacklog bounds the records that wait to be written. Waits beyond it are not in the file.
+	// eventBacklog bounds the records that wait to be written. Waits beyond it are not in the
+	// file.
 	eventBacklog = 16 << 20
 )
 
@@ -66,8 +67,9 @@ const (
 // mutex of its account, which is held around the calls.
 //
 // Options.Events may use locks of this package itself, and whoever has just released a lock may
-// hold another one that it needs. So it is called by a goroutine that holds nothing but the mutex out,
-// and nobody waits for that but Stop. The goroutine lives for as long as there is enough to write.
+// hold another one that it needs. So it is called by a goroutine that holds nothing but the mutex
+// out, and nobody waits for that but Stop. The goroutine lives for as long as there is enough to
+// write.
 type eventWriter struct {
 	dropped atomic.Uint64 // waits that are not in the file
 
@@ -323,7 +325,8 @@ func (ev *eventWriter) write() {
 	ev.writing = false
 }
 
-// flush passes the buffer on. The caller holds out and mu; others may go on to fill the buffer meanwhile.
+// flush passes the buffer on. The caller holds out and mu; others may go on to fill the buffer
+// meanwhile.
 func (ev *eventWriter) flush() {
 	full := ev.buf
 	ev.buf, ev.spare = ev.spare[:0], nil

@@ -31,8 +31,9 @@ type exit struct {
 	// comes back again and again, before any waiter wakes, leaves one exit for all.
 	gaps     int64
 	arrivals uint32 // state.arrivals when this exit was published
-	// doubt is the variance of how long the owner held the lock, in ns², and booked how often that counts in profiles so far; see runs.go.
-	// unknown is the part of gaps in which it is not known whether the lock was held, and unsure that and what is likely.
+	// doubt is the variance of how long the owner held the lock, in ns², and booked how often
+	// that counts in profiles so far; see runs.go. unknown is the part of gaps in which it is
+	// not known whether the lock was held, and unsure that and what is likely.
 	doubt           float64
 	booked          atomic.Int64
 	unknown, unsure int64
@@ -55,7 +56,8 @@ type exit struct {
 	forward *forward
 }
 
-// forward stands for the call chain of an Unlock that is yet to come. It is the same for all Waits before it.
+// forward stands for the call chain of an Unlock that is yet to come. It is the same for all Waits
+// before it.
 type forward struct {
 	chain  atomic.Pointer[callstack.Chain]
 	wanted atomic.Pointer[account]

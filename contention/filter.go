@@ -21,10 +21,10 @@ type Filter struct {
 
 // Filter returns a profile with those rows that f keeps. Where Focus finds something on
 // the waiter's side, the wait is kept with all of its parts; where only owners are found, it is
-// cut down to what is blamed on those, and its Contentions are at most as many; where only root owners
-// are found, a pair is cut down to their part. So what
-// holds for a Profile holds for the result, but its totals are those of what is left.
-// Rows are copied, locks and stacks are shared with p.
+// cut down to what is blamed on those, and its Contentions are at most as many; where only root
+// owners are found, a pair is cut down to their part. So what holds for a Profile holds for the
+// result, but its totals are those of what is left. Rows are copied, locks and stacks are shared
+// with p.
 func (p *Profile) Filter(f Filter) *Profile {
 	out := *p
 	out.Waits, out.Pairs, out.Locks, out.Unfinished = nil, nil, nil, nil

@@ -41,17 +41,17 @@ type Sample struct {
 	Stack []SampleFrame
 	Kind  Kind
 	Lock  *Lock
-	// WaiterGroup is empty in the owner's and the root's views, and OwnerGroup in the waiter's. Where
-	// there is no owner, OwnerGroup is [HandOffKey], [UnattributedKey] or [ReadyKey]. RootGroup is there
-	// in the root's view only, and is the same where there is no owner.
+	// WaiterGroup is empty in the owner's and the root's views, and OwnerGroup in the waiter's.
+	// Where there is no owner, OwnerGroup is [HandOffKey], [UnattributedKey] or [ReadyKey].
+	// RootGroup is there in the root's view only, and is the same where there is no owner.
 	WaiterGroup, OwnerGroup, RootGroup string
 	// Contentions is the number of waits; where there is an owner, of those that it
 	// delayed, so that these do not sum to the number of waits.
 	Contentions int64
 	// Delay is the time. The delays of all samples sum to what was waited.
 	Delay time.Duration
-	// Ready is for how long the waiters were ready after that, until they had a processor: below [ReadyKey], or with the waits in the
-	// waiter's view.
+	// Ready is for how long the waiters were ready after that, until they had a processor:
+	// below [ReadyKey], or with the waits in the waiter's view.
 	Ready time.Duration
 }
 
@@ -76,8 +76,8 @@ func (l *Lock) Title() string {
 }
 
 // Samples gives the stacks of a flame graph: one for each pair of waiter and owner, or for each
-// root of it in the root's view, and, but for the waiters' view, one each for what is hand-off, unattributed and ready in a
-// row of Waits. Equal stacks are not put together.
+// root of it in the root's view, and, but for the waiters' view, one each for what is hand-off,
+// unattributed and ready in a row of Waits. Equal stacks are not put together.
 func (p *Profile) Samples(v View) iter.Seq[Sample] {
 	if v == WaiterView {
 		return p.waiterSamples

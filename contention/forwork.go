@@ -2,9 +2,10 @@ package contention
 
 import "strings"
 
-// ForWork reports whether goroutines waited for others to finish, for the network, for a time, or for something to do. Most of
-// such waits cost nothing, however long they are: a main goroutine waits for its workers, and a connection that is kept
-// open for the next request. They come after what costs in tables.
+// ForWork reports whether goroutines waited for others to finish, for the network, for a time, or
+// for something to do. Most of such waits cost nothing, however long they are: a main goroutine
+// waits for its workers, and a connection that is kept open for the next request. They come after
+// what costs in tables.
 func (w *Wait) ForWork() bool { return forWork(w.Kind, w.Waiter.Stack) }
 
 // ForWork reports the same as [Wait.ForWork] of the wait that the pair is a part of.
@@ -24,7 +25,8 @@ func forWork(kind Kind, waiter *Stack) bool {
 	if waiter == nil || len(waiter.Frames) == 0 {
 		return false
 	}
-	// Benchmarks and tests wait for those that they run; connections for requests, answers and their ends.
+	// Benchmarks and tests wait for those that they run; connections for requests, answers and
+	// their ends.
 	for _, of := range []string{"testing.(*", "net/http.(*persistConn).", "net/http.(*conn).", "net/http.(*connReader).", "net/http.(*http2", "os/signal."} {
 		if strings.HasPrefix(waiter.Frames[0].Func, of) {
 			return true
@@ -33,7 +35,8 @@ func forWork(kind Kind, waiter *Stack) bool {
 	return false
 }
 
-// OfLock reports whether the wait was for a lock, which another goroutine held: a Mutex, an RWMutex or a Once.
+// OfLock reports whether the wait was for a lock, which another goroutine held: a Mutex, an RWMutex
+// or a Once.
 func (u *Unfinished) OfLock() bool {
 	switch u.Kind {
 	case MutexKind, RWMutexWriterKind, RWMutexReaderKind, OnceKind:

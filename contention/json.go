@@ -27,17 +27,20 @@ import (
 //
 // Stacks begin with the leaf; a frame is "func file:line", or "func" if the file is not
 // known. What a pair has as wait_ns is Blamed. The sum of wait_ns over the pairs, and
-// handoff_ns and unattributed_ns, is wait_ns. The parts of owner_activity sum to the pair's wait_ns, and so do those
-// of the roots; roots is empty if the owner itself is the root of all of it. The via of a root is empty if it is the owner.
-// ready_ns is for how long goroutines were ready after their waits, and waited for a processor; it is not in wait_ns. In
-// ready_idle_ns of it, a processor was idle. parks is how often they blocked; contentions counts those who were woken in vain once.
-// unfinished has what goroutines waited for when the trace ended, in none of these sums: as in pairs, but for count, how many they are, and
-// holder_group and holder_stack, which are empty if it is not known who holds the lock.
-// Pairs and waits that are estimated have the standard error of their wait_ns as stderr_ns.
+// handoff_ns and unattributed_ns, is wait_ns. The parts of owner_activity sum to the pair's
+// wait_ns, and so do those of the roots; roots is empty if the owner itself is the root of all of
+// it. The via of a root is empty if it is the owner. ready_ns is for how long goroutines were ready
+// after their waits, and waited for a processor; it is not in wait_ns. In ready_idle_ns of it, a
+// processor was idle. parks is how often they blocked; contentions counts those who were woken in
+// vain once. unfinished has what goroutines waited for when the trace ended, in none of these sums:
+// as in pairs, but for count, how many they are, and holder_group and holder_stack, which are empty
+// if it is not known who holds the lock. Pairs and waits that are estimated have the standard error
+// of their wait_ns as stderr_ns.
 //
 // What else is in the object is there to read it back: "locks", "stacks" (whose
 // frames are objects, for names may hold blanks) and "waits" are the tables of the profile, and
-// lock_id, waiter_id and owner_id refer to them; stacks are numbered from 1, and 0 is none. Nothing is ever null.
+// lock_id, waiter_id and owner_id refer to them; stacks are numbered from 1, and 0 is none. Nothing
+// is ever null.
 type profileJSON struct {
 	Wait         *int64              `json:"wait_ns"`
 	HandOff      int64               `json:"handoff_ns"`

@@ -9,13 +9,15 @@ import (
 // LockRow is one lock's line in the table of locks.
 type LockRow struct {
 	*Lock
-	// Contentions is the number of waits for the lock, and Parks how often goroutines blocked for it; see Wait.
+	// Contentions is the number of waits for the lock, and Parks how often goroutines blocked
+	// for it; see Wait.
 	Contentions, Parks int64
 	// Waited == Blamed + HandOff + Unattributed is what all waiters lost together.
 	Waited, Blamed, HandOff, Unattributed time.Duration
 	// ForWork is the part of Waited in waits that need not cost anything; see [Wait.ForWork].
 	ForWork time.Duration
-	// Ready is for how long they were ready after that, and ReadyIdle the part of it in which a processor was idle.
+	// Ready is for how long they were ready after that, and ReadyIdle the part of it in which a
+	// processor was idle.
 	Ready, ReadyIdle time.Duration
 	// Activity is what the owners did while they were waited for: its parts sum to Blamed.
 	Activity Activity
@@ -24,7 +26,8 @@ type LockRow struct {
 	ContendedShare float64
 }
 
-// LockTable returns a row for each lock, the one that cost most first: that is Waited without ForWork.
+// LockTable returns a row for each lock, the one that cost most first: that is Waited without
+// ForWork.
 func (p *Profile) LockTable() []LockRow {
 	byLock := make(map[*Lock]*LockRow, len(p.Locks))
 	for _, l := range p.Locks {

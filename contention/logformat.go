@@ -10,12 +10,13 @@ import (
 
 // Log messages of wrapped locks, version 1
 //
-// While collection is on and the program is traced by runtime/trace, wrapped locks tell the trace what a
-// trace does not show: which lock was waited for, and who held it when. They do so once a lock
-// that was waited for has been released. [ReadTrace] replaces what it would have to infer by that.
+// While collection is on and the program is traced by runtime/trace, wrapped locks tell the trace
+// what a trace does not show: which lock was waited for, and who held it when. They do so once a
+// lock that was waited for has been released. [ReadTrace] replaces what it would have to infer by
+// that.
 //
-// The messages have the category [LogCategory]. Their fields are separated by blanks; numbers are in
-// base 36, and times in nanoseconds. The first field is the version of the format.
+// The messages have the category [LogCategory]. Their fields are separated by blanks; numbers are
+// in base 36, and times in nanoseconds. The first field is the version of the format.
 //
 //	1 x SENT LOCK NUMBER
 //	        an owner has let go of a lock that somebody waited for. Who that was, and where, is told by the goroutine and
@@ -33,8 +34,8 @@ import (
 //	        the owner that left by that exit is to blame for NS of the time that begins FROM after START and
 //	        lasts FOR. FLAGS are 1: a reader; 2: a writer that was pending; 4: in Cond.Wait
 //
-// The NS of all parts, HANDOFF and UNATTRIBUTED sum to WAITED. A later version may begin with another number;
-// whoever does not know it leaves the message out, and counts it.
+// The NS of all parts, HANDOFF and UNATTRIBUTED sum to WAITED. A later version may begin with
+// another number; whoever does not know it leaves the message out, and counts it.
 
 // LogCategory is the category of the log messages that wrapped locks write into execution traces.
 const LogCategory = "bottleneck.lock"
@@ -43,7 +44,8 @@ const (
 	logVersion = "1"
 	// maxLogParts is the most parts of a wait that is told.
 	maxLogParts = 512
-	// maxLogMessage is the length at which parts go on in another message; the runtime cuts off at 1024.
+	// maxLogMessage is the length at which parts go on in another message; the runtime cuts off
+	// at 1024.
 	maxLogMessage = 900
 	// maxLogName is the length of a name or class in bytes, before it is quoted.
 	maxLogName = 100

@@ -10,21 +10,23 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// logQueue holds messages for the execution trace until no lock is held any more that somebody waits for.
+// logQueue holds messages for the execution trace until no lock is held any more that somebody
+// waits for.
 type logQueue struct {
 	n       atomic.Int32
 	mu      sync.Mutex
 	waiting [][]string // each the messages of one wait
 }
 
-// maxLogQueue bounds the waits that wait to be written. More are left out: a reader of the trace has to infer them.
+// maxLogQueue bounds the waits that wait to be written. More are left out: a reader of the trace
+// has to infer them.
 const maxLogQueue = 256
 
 // tracing reports whether waits are to be written to an execution trace.
 func (s *session) tracing() bool { return s.live && rtrace.IsEnabled() }
 
-// goid returns the id of the calling goroutine, which waits. Without it, its messages would tell nothing; so it may take
-// 5 to 15 µs where there is no assembly, if there is to be a message.
+// goid returns the id of the calling goroutine, which waits. Without it, its messages would tell
+// nothing; so it may take 5 to 15 µs where there is no assembly, if there is to be a message.
 func (s *session) goid() uint64 {
 	if s.tracing() {
 		return callstack.GoidSlowly()

@@ -13,19 +13,22 @@ type merged struct {
 	sameIDs     bool // a lock has the same ID in all of them
 }
 
-// Merge adds profiles of several instances of a program, or of several windows of one, into one profile.
+// Merge adds profiles of several instances of a program, or of several windows of one, into one
+// profile.
 //
-// Contentions and times add, the longest wait is that of all. Duration is summed as well, so that waited
-// time ÷ Duration stays the mean number of goroutines that wait, by instance. Rows are the same if they
-// agree in kind, lock, call chains (by function, file and line), groups and flags. Locks are the same if they
-// have the same name, class and place of creation; those without a name also have to be waited for by the
-// same call chain, and if a profile has several such locks, they are put together with those of
-// the others one by one, in order. Those of the [TraceObserver.Windows] of one pass are told apart by their ID. Of several instances the ids of goroutines are left out, as they mean nothing
-// together.
+// Contentions and times add, the longest wait is that of all. Duration is summed as well, so that
+// waited time ÷ Duration stays the mean number of goroutines that wait, by instance. Rows are the
+// same if they agree in kind, lock, call chains (by function, file and line), groups and flags.
+// Locks are the same if they have the same name, class and place of creation; those without a name
+// also have to be waited for by the same call chain, and if a profile has several such locks, they
+// are put together with those of the others one by one, in order. Those of the
+// [TraceObserver.Windows] of one pass are told apart by their ID. Of several instances the ids of
+// goroutines are left out, as they mean nothing together.
 //
-// Profiles that [TraceObserver.Cut] returned one after the other are one instance; any other profile is an
-// instance of its own, or as many as its Instances say. A nil profile is left out. The accuracy is that of the least
-// accurate. The profiles stay as they are; the result shares their call chains.
+// Profiles that [TraceObserver.Cut] returned one after the other are one instance; any other
+// profile is an instance of its own, or as many as its Instances say. A nil profile is left out.
+// The accuracy is that of the least accurate. The profiles stay as they are; the result shares
+// their call chains.
 //
 // It takes about a microsecond a row.
 func Merge(profiles ...*Profile) *Profile {
@@ -80,7 +83,8 @@ type alikeLocks struct {
 	n    int
 }
 
-// take returns the first lock that may be one of profile n, but has not been found by that yet, or nil.
+// take returns the first lock that may be one of profile n, but has not been found by that yet, or
+// nil.
 func (a *alikeLocks) take(n int, of merged) *mergedLock {
 	if a.n != n {
 		a.n, a.free = n, 0

@@ -5,8 +5,8 @@ package contention
 // not be copied after first use, which go vet checks. It has the methods, the fatal
 // errors and the memory model of sync.Mutex, in which goroutines wait.
 //
-// It is 24 bytes on 64-bit machines. An uncontended Lock, Unlock or TryLock costs as much as that of
-// sync.Mutex, whether collection is on or off.
+// It is 24 bytes on 64-bit machines. An uncontended Lock, Unlock or TryLock costs as much as that
+// of sync.Mutex, whether collection is on or off.
 type Mutex struct {
 	tracker[wordMutex]
 }
@@ -43,7 +43,8 @@ func (m *Mutex) Unlock() {
 	}
 }
 
-// unlockMore goes on with Unlock after the word was lowered to w: goroutines wait, registered or not, or m was not locked.
+// unlockMore goes on with Unlock after the word was lowered to w: goroutines wait, registered or
+// not, or m was not locked.
 func (m *Mutex) unlockMore(w int32) {
 	// While goroutines wait, the lock is held until unlockQueued.
 	if m.waiters.Load() == 0 || w < -wordLocked && m.st.Load().passed() {

@@ -29,22 +29,22 @@ type Profile struct {
 	// InFlight is the number of contentions that had begun but were not yet
 	// settled, and so are in no row of Waits.
 	InFlight int64
-	// Unfinished has those of InFlight in which a goroutine was still blocked when the trace ended, longest Waited
-	// first. They are in no sum. Only traces tell them.
+	// Unfinished has those of InFlight in which a goroutine was still blocked when the trace
+	// ended, longest Waited first. They are in no sum. Only traces tell them.
 	Unfinished []Unfinished
 	// Dropped counts what did not fit into bounded memory.
 	Dropped Dropped
 	// Warnings says in full sentences what limits the trust in the numbers.
 	Warnings []string
-	// Instances is the number of programs that the profile is about, if [Merge] has added several; 0 is
-	// one. Duration is then the sum of theirs.
+	// Instances is the number of programs that the profile is about, if [Merge] has added
+	// several; 0 is one. Duration is then the sum of theirs.
 	Instances int
 
 	merged merged // what Merge has to know besides
 }
 
-// TellsReady reports whether the profile tells the time for which goroutines were ready after their waits from the waits: all
-// Waited in it is then what they were blocked for.
+// TellsReady reports whether the profile tells the time for which goroutines were ready after their
+// waits from the waits: all Waited in it is then what they were blocked for.
 func (p *Profile) TellsReady() bool {
 	return p.Source == FromTrace || slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.Ready > 0 })
 }
@@ -55,8 +55,8 @@ type Unfinished struct {
 	Lock   string // as Lock.String names it
 	Waiter Party
 	Holder Party // who holds the lock then, and where that goroutine is; zero if it is not known
-	// Count is how many goroutines wait, Waited for how long they have been blocked so far, all together, and Longest
-	// for how long the first of them has.
+	// Count is how many goroutines wait, Waited for how long they have been blocked so far, all
+	// together, and Longest for how long the first of them has.
 	Count           int64
 	Waited, Longest time.Duration
 }
@@ -113,8 +113,8 @@ type Flags uint32
 const (
 	// Reacquire marks the wait for the lock at the end of Cond.Wait.
 	Reacquire Flags = 1 << iota
-	// Estimated marks waits that were sampled because the lock is hot, or that were behind an owner which took the lock so often that
-	// not every hold of it was seen.
+	// Estimated marks waits that were sampled because the lock is hot, or that were behind an
+	// owner which took the lock so often that not every hold of it was seen.
 	Estimated
 
 	// ReadOwner marks an owner that held the lock for reading.
@@ -128,8 +128,8 @@ const (
 	// Unlock was not known yet: its call chain is that of the Wait.
 	InWait
 
-	// Logged belongs to the waiter, too: it marks waits of a trace that wrapped locks have told exactly, by
-	// messages of [LogCategory].
+	// Logged belongs to the waiter, too: it marks waits of a trace that wrapped locks have told
+	// exactly, by messages of [LogCategory].
 	Logged
 )
 
@@ -205,30 +205,34 @@ type Wait struct {
 	Lock   *Lock
 	Waiter Party
 	Flags  Flags
-	// Contentions is the number of times they had to wait; if the waits were sampled, scaled. A goroutine that was woken, lost the
-	// race for the lock and blocked again goes on with one wait.
+	// Contentions is the number of times they had to wait; if the waits were sampled, scaled. A
+	// goroutine that was woken, lost the race for the lock and blocked again goes on with one
+	// wait.
 	Contentions int64
-	// Parks is the number of times that they blocked, as the runtime's block and mutex profiles count: once more for each
-	// race that was lost. Traces only; 0 for wrapped locks.
+	// Parks is the number of times that they blocked, as the runtime's block and mutex profiles
+	// count: once more for each race that was lost. Traces only; 0 for wrapped locks.
 	Parks int64
 	// Observed is the number of waits seen. Contentions is more if the waits were sampled.
 	Observed int64
-	// Waited is the time from asking for the lock to getting it; in a trace, the time that they were blocked.
+	// Waited is the time from asking for the lock to getting it; in a trace, the time that they
+	// were blocked.
 	Waited time.Duration
-	// Ready is for how long they were ready then, and waited for a processor: it is not in Waited. Traces only; wrapped locks
-	// cannot tell, and have it in Waited.
+	// Ready is for how long they were ready then, and waited for a processor: it is not in
+	// Waited. Traces only; wrapped locks cannot tell, and have it in Waited.
 	Ready time.Duration
-	// ReadyIdle is the part of Ready in which a processor was idle: the latency of the wake-up, which is the price of blocking.
-	// In the rest, all processors were busy or stopped, which is not the lock's doing.
+	// ReadyIdle is the part of Ready in which a processor was idle: the latency of the wake-up,
+	// which is the price of blocking. In the rest, all processors were busy or stopped, which
+	// is not the lock's doing.
 	ReadyIdle time.Duration
-	// StdErr is the standard error of Waited, if Estimated, else 0. It contains what is "[not sampled]". With less than some
-	// 30 waits Observed, it is a rough guess itself.
+	// StdErr is the standard error of Waited, if Estimated, else 0. It contains what is "[not
+	// sampled]". With less than some 30 waits Observed, it is a rough guess itself.
 	StdErr time.Duration
 	// Blamed is the part of Waited during which known owners held the lock.
 	Blamed time.Duration
 	// HandOff is the part in which the lock was given to a goroutine that did not run yet.
 	HandOff time.Duration
-	// Unattributed is the part for which it is not known whether the lock was held, and by which goroutine.
+	// Unattributed is the part for which it is not known whether the lock was held, and by
+	// which goroutine.
 	Unattributed time.Duration
 	// Longest is the longest single wait.
 	Longest time.Duration
@@ -247,8 +251,8 @@ type Pair struct {
 	Contentions int64
 	// Blamed is the time.
 	Blamed time.Duration
-	// StdErr is the standard error of Blamed, if Estimated, else 0. It contains what is "[not sampled]", and what is unattributed
-	// because not every hold of the owner was seen.
+	// StdErr is the standard error of Blamed, if Estimated, else 0. It contains what is "[not
+	// sampled]", and what is unattributed because not every hold of the owner was seen.
 	StdErr time.Duration
 	// Longest is the most that a single wait lost to the owner.
 	Longest time.Duration
@@ -266,7 +270,8 @@ type Dropped struct {
 	Chains uint64
 	// Locks is the number of locks that were put together as "[other locks]".
 	Locks uint64
-	// Pairs is the number of times a wait or a part of it was put into a row without call chains.
+	// Pairs is the number of times a wait or a part of it was put into a row without call
+	// chains.
 	Pairs uint64
 	// Exits is the number of releases that were not kept while a wait went on: what
 	// they explain is unattributed.

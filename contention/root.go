@@ -20,9 +20,10 @@ import (
 //     that was given to a goroutine that does not run yet;
 //   - with nobody that is known, if a goroutine waits for a lock whose owner is not known.
 //
-// Each goroutine's past is written with the roots of its waits as soon as they are over. Owners that
-// delayed a wait have ended their own waits before, so the roots are there when they are needed: no chain has to be
-// followed twice, none can be a circle, and a long one costs no more than a short one.
+// Each goroutine's past is written with the roots of its waits as soon as they are over. Owners
+// that delayed a wait have ended their own waits before, so the roots are there when they are
+// needed: no chain has to be followed twice, none can be a circle, and a long one costs no more
+// than a short one.
 
 // Root is the goroutine at the end of a chain of blame, and its part of a [Pair].
 type Root struct {
@@ -32,8 +33,9 @@ type Root struct {
 	// Via is what the owner of the pair was blocked on meanwhile. It is empty if it was not
 	// blocked on anybody: the root is then the owner of the pair itself.
 	Via Kind
-	// Links is how many goroutines of the chain were blocked, from the owner of the pair on; the
-	// most if there were several chains. It is 0 if the root is the owner of the pair itself.
+	// Links is how many goroutines of the chain were blocked, from the owner of the pair on;
+	// the most if there were several chains. It is 0 if the root is the owner of the pair
+	// itself.
 	Links int
 	// Contentions is the number of waits in which the root had a part.
 	Contentions int64

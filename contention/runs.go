@@ -8,28 +8,34 @@ import (
 
 // Runs
 //
-// While waiters sleep, a goroutine may take a Mutex again and again: it has a run of holds, which make one exit. Of holds of 50 ns
-// there are some ten thousand in a wait. To look at the clock at both ends of each would take more time than the holds do.
+// While waiters sleep, a goroutine may take a Mutex again and again: it has a run of holds, which
+// make one exit. Of holds of 50 ns there are some ten thousand in a wait. To look at the clock at
+// both ends of each would take more time than the holds do.
 //
-// So short holds of a run, of one call chain, are seen in pairs: two holds that follow one another, and the time in between in which
-// the lock is free. Between two pairs, a random number of holds pass unseen. That number doubles with each pair, up to
-// mostBetween on average. A hold of another call chain, or a long one, ends that, and so does another owner or a new waiter.
+// So short holds of a run, of one call chain, are seen in pairs: two holds that follow one another,
+// and the time in between in which the lock is free. Between two pairs, a random number of holds
+// pass unseen. That number doubles with each pair, up to mostBetween on average. A hold of another
+// call chain, or a long one, ends that, and so does another owner or a new waiter.
 //
-// How long a stretch of unseen holds lasted is known, as a seen one precedes and follows it. It is divided between the run's owner
-// and free time as the pairs of the run are. At worst, that is wrong by all of the stretch. So each stretch adds a quarter of its square
-// to the variance of the blame, and the rows are flagged Estimated. That error is the same for all waits behind the run, which
-// therefore sums before it is squared.
+// How long a stretch of unseen holds lasted is known, as a seen one precedes and follows it. It is
+// divided between the run's owner and free time as the pairs of the run are. At worst, that is
+// wrong by all of the stretch. So each stretch adds a quarter of its square to the variance of the
+// blame, and the rows are flagged Estimated. That error is the same for all waits behind the run,
+// which therefore sums before it is squared.
 //
-// A stretch that lasted for much longer than so many holds like the seen ones has a long hold in it, or its goroutine lost its
-// processor. What it lasted too long is divided as the long ones that were seen of this lock, or unattributed if they are less than
-// fewLong. All of it may be the owner's, or nobody's: the error of the row contains it.
+// A stretch that lasted for much longer than so many holds like the seen ones has a long hold in
+// it, or its goroutine lost its processor. What it lasted too long is divided as the long ones that
+// were seen of this lock, or unattributed if they are less than fewLong. All of it may be the
+// owner's, or nobody's: the error of the row contains it.
 //
-// With Options.Exact, with an event file, or while an execution trace is being recorded, all holds are seen.
+// With Options.Exact, with an event file, or while an execution trace is being recorded, all holds
+// are seen.
 
 const (
 	// mostBetween is the mean number of holds between two pairs in a long run.
 	mostBetween = 128
-	// longCycle is from when on a hold, with the time after it, is long enough to be seen each time, in ns.
+	// longCycle is from when on a hold, with the time after it, is long enough to be seen each
+	// time, in ns.
 	longCycle = 2000
 	fewLong   = 8
 	// unseen is state.since of a hold that is not seen.
@@ -63,7 +69,8 @@ func (st *state) pass() bool {
 	return true
 }
 
-// passed reports whether the hold that ends has passed unseen. It has to be recorded if a waiter came during it.
+// passed reports whether the hold that ends has passed unseen. It has to be recorded if a waiter
+// came during it.
 func (st *state) passed() bool {
 	if st.since != unseen || st.run.arrivals != st.arrivals.Load() || st.forward != nil {
 		return false
@@ -105,8 +112,8 @@ func (st *state) catchUp(at int64) {
 	e.released = at
 }
 
-// seen notes a hold that was added to the last exit, and the time for which the lock was free before it, and decides how many
-// holds pass unseen now.
+// seen notes a hold that was added to the last exit, and the time for which the lock was free
+// before it, and decides how many holds pass unseen now.
 func (st *state) seen(e *exit, held, free int64) {
 	r := &st.run
 	if r.first { // the time before it is not known

@@ -114,8 +114,9 @@ func (rw *RWMutex) RUnlock() {
 	}
 }
 
-// runlockMore goes on with RUnlock after the word was lowered to c. A writer that waits for this reader goes on waiting
-// until left is called. If none has announced itself, one that waits may have been about to.
+// runlockMore goes on with RUnlock after the word was lowered to c. A writer that waits for this
+// reader goes on waiting until left is called. If none has announced itself, one that waits may
+// have been about to.
 //
 //go:noinline
 func (rw *RWMutex) runlockMore(c int64) {
@@ -266,7 +267,8 @@ func (t *tracker[L]) readerAcquired(w *wait) {
 	}
 }
 
-// readerAcquiredUnseen notes that the caller has got the lock for reading after a wait that was only timed, if at all.
+// readerAcquiredUnseen notes that the caller has got the lock for reading after a wait that was
+// only timed, if at all.
 func (t *tracker[L]) readerAcquiredUnseen(w *wait) {
 	if w.account != nil {
 		at := now()
@@ -300,8 +302,9 @@ func (t *tracker[L]) readerLeave(r *release) {
 // maxStrays is the most readers that are remembered although a writer holds the lock.
 const maxStrays = 64
 
-// forgetStrays forgets the readers if there are many, while a writer holds the lock: they have left. A few of them may still
-// be about to say so; those that another goroutine has unlocked never will.
+// forgetStrays forgets the readers if there are many, while a writer holds the lock: they have
+// left. A few of them may still be about to say so; those that another goroutine has unlocked never
+// will.
 func (st *state) forgetStrays() {
 	if len(st.readers) > maxStrays {
 		st.readers = st.readers[:0]

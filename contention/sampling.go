@@ -12,29 +12,34 @@ import (
 
 // Sampling
 //
-// While a recorded wait is under way, every owner that leaves writes down when it came and left, under the lock. For a
-// lock that is held for 50 ns by one goroutine after the other, that would more than halve the throughput (of one that is taken by the
-// same goroutine again and again, see runs.go). So what recording costs is measured. Each lock earns
-// 1 % of the time, and pays for what recording takes of it. It may spend in advance what it earns in a quarter of a second, so a
-// burst of waits is recorded whole. A lock that is overdrawn records half as many waits as before: one in w, w = 1, 2, 4, …
-// A lock that has nothing to pay for records twice as many, until it records all.
+// While a recorded wait is under way, every owner that leaves writes down when it came and left,
+// under the lock. For a lock that is held for 50 ns by one goroutine after the other, that would
+// more than halve the throughput (of one that is taken by the same goroutine again and again, see
+// runs.go). So what recording costs is measured. Each lock earns 1 % of the time, and pays for what
+// recording takes of it. It may spend in advance what it earns in a quarter of a second, so a burst
+// of waits is recorded whole. A lock that is overdrawn records half as many waits as before: one in
+// w, w = 1, 2, 4, … A lock that has nothing to pay for records twice as many, until it records all.
 //
-// A wait is drawn before it begins, with probability 1/w, independently of all others and of all that happens during it
-// (Poisson sampling; Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 3.5).
+// A wait is drawn before it begins, with probability 1/w, independently of all others and of all
+// that happens during it (Poisson sampling; Särndal, Swensson and Wretman, Model Assisted Survey
+// Sampling, 1992, section 3.5).
 //
-// Every wait is timed, whether it was drawn or not, so the number and the total of a lock's waits are exact. Only who held
-// the lock in the meantime is estimated. A drawn wait represents the waits before it that were only timed and are about as long
-// (within a factor of 4: stratification by length), and counts k-fold if they are k - 1; but no more is counted than was timed.
-// What was timed, and is not counted when a snapshot is taken, has a row of its own, "[not sampled]", in which all is unattributed.
-// It is small, but where most of the time is in a few long waits, of which hardly one was drawn.
+// Every wait is timed, whether it was drawn or not, so the number and the total of a lock's waits
+// are exact. Only who held the lock in the meantime is estimated. A drawn wait represents the waits
+// before it that were only timed and are about as long (within a factor of 4: stratification by
+// length), and counts k-fold if they are k - 1; but no more is counted than was timed. What was
+// timed, and is not counted when a snapshot is taken, has a row of its own, "[not sampled]", in
+// which all is unattributed. It is small, but where most of the time is in a few long waits, of
+// which hardly one was drawn.
 //
-// The variance of a row is estimated by Σ k(k-1)·y² over its drawn waits, y being the time. That is the
-// variance of an estimate that does not use the total (Horvitz and Thompson, 1952), and more than that of this one.
-// What is not sampled may belong to any row, so the error of each contains it.
+// The variance of a row is estimated by Σ k(k-1)·y² over its drawn waits, y being the time. That is
+// the variance of an estimate that does not use the total (Horvitz and Thompson, 1952), and more
+// than that of this one. What is not sampled may belong to any row, so the error of each contains
+// it.
 
 const (
-	// budget is the part of the throughput that recording may take of a lock, and advance what it may spend
-	// before it has earned it.
+	// budget is the part of the throughput that recording may take of a lock, and advance what
+	// it may spend before it has earned it.
 	budget  = 0.01
 	advance = budget * float64(250*time.Millisecond)
 	// maxWeight is the greatest w, and the greatest number of times that a wait counts.
@@ -44,8 +49,9 @@ const (
 
 	minPeriod = int64(time.Millisecond)
 
-	// Of the releases that write something down, one in timedReleases is timed, and counts as at most mostHeld and mostAfter, and
-	// mostForExit more for each exit during the wait that it settles: it may have lost its processor.
+	// Of the releases that write something down, one in timedReleases is timed, and counts as
+	// at most mostHeld and mostAfter, and mostForExit more for each exit during the wait that
+	// it settles: it may have lost its processor.
 	timedReleases = 16
 	mostHeld      = 2_000
 	mostAfter     = 5_000
@@ -57,7 +63,8 @@ type sampling struct {
 	rest   atomic.Uint32 // w - 1
 	began  atomic.Int64  // when the period began; 0: not yet
 	ending atomic.Bool   // guards the last fields
-	// What recording took since the period began, in ns: while the lock was held, and afterwards.
+	// What recording took since the period began, in ns: while the lock was held, and
+	// afterwards.
 	held, after atomic.Int64
 
 	changed  atomic.Int64 // when w was last changed
@@ -66,8 +73,8 @@ type sampling struct {
 	owed     float64      // ns that recording has taken beyond what was earned
 }
 
-// draw is the decision about one wait: w - 1 as it is by then, and a random number. As w is a power of two, the number is a
-// multiple of w once in w times.
+// draw is the decision about one wait: w - 1 as it is by then, and a random number. As w is a power
+// of two, the number is a multiple of w once in w times.
 type draw struct{ rest, random uint32 }
 
 // always is the draw of a wait that is recorded in any case.
@@ -125,7 +132,8 @@ func readers(k kindID) int {
 	return 0
 }
 
-// represent lets a wait that is over stand for those that were only timed, and about as long. The caller holds a.mu.
+// represent lets a wait that is over stand for those that were only timed, and about as long. The
+// caller holds a.mu.
 func (a *account) represent(w *wait) {
 	u := a.unrecorded.Load()
 	if u == nil || w.kind == kindCond {
@@ -142,7 +150,8 @@ func (a *account) represent(w *wait) {
 	}
 }
 
-// settleTimed books the waits that none represents, so that the totals are complete. The caller holds a.mu.
+// settleTimed books the waits that none represents, so that the totals are complete. The caller
+// holds a.mu.
 func (a *account) settleTimed() {
 	u := a.unrecorded.Load()
 	if u == nil || a.forgotten {
@@ -219,15 +228,17 @@ func (st *state) reconsider(at int64) {
 	}
 }
 
-// slowdown returns by how many ns recording has held up the program. If that is limited by the lock, it is what
-// happens while the lock is held that counts; if it is limited by its processors, what one of them does holds up all
-// of them by a fraction only. Which one it is, is not known, so it is whichever is more.
+// slowdown returns by how many ns recording has held up the program. If that is limited by the
+// lock, it is what happens while the lock is held that counts; if it is limited by its processors,
+// what one of them does holds up all of them by a fraction only. Which one it is, is not known, so
+// it is whichever is more.
 func slowdown(held, after int64) int64 {
 	return max(held, (held+after)/int64(runtime.GOMAXPROCS(0)))
 }
 
-// choose returns the next w, given by how much a period was slowed down, and how many waits were drawn since w was last changed.
-// That has to show in what recording costs, before there is another change for the same reason.
+// choose returns the next w, given by how much a period was slowed down, and how many waits were
+// drawn since w was last changed. That has to show in what recording costs, before there is another
+// change for the same reason.
 func (s *sampling) choose(w uint32, cost, period, drawn, unchanged int64) uint32 {
 	s.owed += float64(cost) - budget*float64(period)
 	if s.owed > advance && w < maxWeight {

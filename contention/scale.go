@@ -6,9 +6,11 @@ import (
 	"time"
 )
 
-// Scale returns a copy of the profile in which every time, and every number of contentions, is n times as large: the estimate of a time of
-// which the profile shows the n-th part, drawn at random. As n is a whole number, nothing is rounded, and what sums in the profile sums in the
-// copy. What was seen stays as it is: Wait.Observed, the longest waits, Lock.Waiters, what is in flight, and what was dropped. n must be positive.
+// Scale returns a copy of the profile in which every time, and every number of contentions, is n
+// times as large: the estimate of a time of which the profile shows the n-th part, drawn at random.
+// As n is a whole number, nothing is rounded, and what sums in the profile sums in the copy. What
+// was seen stays as it is: Wait.Observed, the longest waits, Lock.Waiters, what is in flight, and
+// what was dropped. n must be positive.
 func (p *Profile) Scale(n int) *Profile {
 	out := *p
 	k, count := time.Duration(n), int64(n)

@@ -16,14 +16,14 @@ type Options struct {
 	// Goroutines keeps rows of the profile apart by the ids of waiter and owner.
 	// Programs that start a goroutine for each request then have very many rows.
 	Goroutines bool
-	// Exact records all waits and all holds of hot locks, too, which may take two thirds of their throughput,
-	// rather than a random part of them.
+	// Exact records all waits and all holds of hot locks, too, which may take two thirds of
+	// their throughput, rather than a random part of them.
 	Exact bool
 	// Events, if set, receives every wait and every owner of it as a compact stream,
 	// which ReadEvents reads back; see events.go for the format. Writes are made by a
-	// goroutine of their own, which ends when it is done, about one for 64 kB of records. No lock waits
-	// for them: while 16 MB are still to be written, waits are left out, and counted in Dropped.Events.
-	// Stop writes the rest; it does not close Events.
+	// goroutine of their own, which ends when it is done, about one for 64 kB of records. No
+	// lock waits for them: while 16 MB are still to be written, waits are left out, and counted
+	// in Dropped.Events. Stop writes the rest; it does not close Events.
 	Events io.Writer
 	// MaxChains, MaxLocks and MaxPairs bound the memory: the number of call chains
 	// (0: 65536), of locks (0: 16384), and of rows in the profile (0: 65536). What
@@ -76,8 +76,9 @@ var (
 )
 
 // Start begins to collect, for all locks of this package in the process. Until then
-// they record nothing. What an earlier collection has found is forgotten, once a Snapshot of it that is being taken is done. It returns
-// [ErrStarted] if collection is on, and an error if Options.Events cannot be written.
+// they record nothing. What an earlier collection has found is forgotten, once a Snapshot of it
+// that is being taken is done. It returns [ErrStarted] if collection is on, and an error if
+// Options.Events cannot be written.
 func Start(o Options) error {
 	control.Lock()
 	defer control.Unlock()
@@ -117,7 +118,8 @@ func newSession(o Options) *session {
 // chains are the call chains of the session.
 func (s *session) chains() *callstack.Table { return s.table.Load() }
 
-// leftover are the call chains of those who leave a lock that nobody has waited for since its session was forgotten.
+// leftover are the call chains of those who leave a lock that nobody has waited for since its
+// session was forgotten.
 var leftover lazyTable
 
 func orDefault(n, def int) int {
@@ -171,8 +173,8 @@ func Snapshot() *Profile {
 	return s.snapshot()
 }
 
-// forget lets go of what the session has found. Locks that were waited for in it point to it until they are
-// waited for again, and waits that had begun in it may still end.
+// forget lets go of what the session has found. Locks that were waited for in it point to it until
+// they are waited for again, and waits that had begun in it may still end.
 func (s *session) forget() {
 	s.kept.Lock()
 	defer s.kept.Unlock()

@@ -154,8 +154,8 @@ func (s *session) party(c *callstack.Chain, g uint64) Party {
 	return newParty(s.stack(c), g)
 }
 
-// newParty puts a goroutine into the group of the function that it was started for, as far as the call chain shows: the graph of a trace
-// names it by the same rules.
+// newParty puts a goroutine into the group of the function that it was started for, as far as the
+// call chain shows: the graph of a trace names it by the same rules.
 func newParty(st *Stack, g uint64) Party {
 	p := Party{Goroutine: g, Stack: st}
 	if n := len(st.Frames); n > 0 && !st.Truncated {
@@ -207,8 +207,9 @@ func (p *Profile) finish() {
 	p.warnCount(d.Events, "records are missing from the event file because writing failed, had stopped, or was too slow.")
 }
 
-// sampledLock is what is estimated of a lock's waits, from how many, and what no recorded wait represents.
-// behindRuns is the waiting that is not estimated, but may be behind holds that were not all seen.
+// sampledLock is what is estimated of a lock's waits, from how many, and what no recorded wait
+// represents. behindRuns is the waiting that is not estimated, but may be behind holds that were
+// not all seen.
 type sampledLock struct {
 	estimated, missing, behindRuns time.Duration
 	observed                       int64

@@ -35,10 +35,12 @@ type holder struct {
 	number                      uint64 // of the exit
 	// contended, if set, is the longest time for which a wait has blamed this hold.
 	contended *atomic.Int64
-	// doubt is the variance of the hold, and booked, if that is not 0, the number of waits that have blamed it.
+	// doubt is the variance of the hold, and booked, if that is not 0, the number of waits that
+	// have blamed it.
 	doubt  float64
 	booked *atomic.Int64
-	// unknown is the part of gaps in which it is not known whether the lock was held, and unsure that and what is likely.
+	// unknown is the part of gaps in which it is not known whether the lock was held, and
+	// unsure that and what is likely.
 	unknown, unsure int64
 }
 

@@ -27,8 +27,9 @@ func (v *variance) add(wait, weight, ns int64) {
 	v.sum += float64(weight) * float64(weight-1) * (after*after - before*before)
 }
 
-// addShared adds an error of the given variance that waits of this weight have in common with others, of weight before
-// them, in this row or another one: the sum of the rows has the variance of the sum.
+// addShared adds an error of the given variance that waits of this weight have in common with
+// others, of weight before them, in this row or another one: the sum of the rows has the variance
+// of the sum.
 func (v *variance) addShared(doubt float64, sum, weight int64) {
 	after, before := float64(sum), float64(sum-weight)
 	v.sum += doubt * (after*after - before*before)
@@ -37,8 +38,8 @@ func (v *variance) addShared(doubt float64, sum, weight int64) {
 // stdErr is the standard error of the row.
 func (v *variance) stdErr() time.Duration { return time.Duration(math.Sqrt(v.sum)) }
 
-// rowError is the standard error of a row with a variance, if other waits of the lock, which took so long, are in no row. They
-// may all belong to this one: with that, twice the error contains it.
+// rowError is the standard error of a row with a variance, if other waits of the lock, which took
+// so long, are in no row. They may all belong to this one: with that, twice the error contains it.
 func rowError(flags Flags, v variance, missing time.Duration) time.Duration {
 	if flags&Estimated == 0 {
 		return 0

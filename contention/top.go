@@ -7,9 +7,10 @@ import (
 )
 
 // Top returns a copy of the profile that keeps the n rows of Waits with the longest Waited and the
-// n pairs with the most Blamed, and their locks. The others are put together: into a row for each kind with the lock
-// [OtherLocks] and no call chain, and for each row into a pair without the owner's call chain. So everything
-// still sums, in memory that follows n. It returns p itself if that has no more than n of each, or n <= 0.
+// n pairs with the most Blamed, and their locks. The others are put together: into a row for each
+// kind with the lock [OtherLocks] and no call chain, and for each row into a pair without the
+// owner's call chain. So everything still sums, in memory that follows n. It returns p itself if
+// that has no more than n of each, or n <= 0.
 func (p *Profile) Top(n int) *Profile {
 	if n <= 0 || len(p.Waits) <= n && len(p.Pairs) <= n {
 		return p
@@ -51,7 +52,8 @@ type topFolder struct {
 	pairs map[topRow]int
 }
 
-// restChain returns the call chain that stands for those that are put together: that of an earlier Top, if there is one.
+// restChain returns the call chain that stands for those that are put together: that of an earlier
+// Top, if there is one.
 func (p *Profile) restChain() *Stack {
 	isRest := func(s *Stack) bool { return s != nil && len(s.Frames) == 1 && s.Frames[0].Func == droppedChain }
 	for i := range p.Waits {
@@ -131,8 +133,8 @@ func (f *topFolder) pair(q *Pair, keep bool) {
 	into.StdErr = stdErr
 }
 
-// limit takes account of that one wait may have lost time to several of the owners that are put together: they
-// count it once, and know it no worse than the wait.
+// limit takes account of that one wait may have lost time to several of the owners that are put
+// together: they count it once, and know it no worse than the wait.
 func (f *topFolder) limit() {
 	waits := map[topRow]*Wait{}
 	for i := range f.out.Waits {

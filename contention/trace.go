@@ -48,10 +48,12 @@ import (
 // # How true it is
 //
 // trace_oracle_test.go runs workloads under the tracer whose locks log every request,
-// acquisition and release, and compares (go test -bench TraceOracle). On 2 virtual cores that other programs keep busy, Go 1.26, one run of
-// half a second each, in %: "at the time" is how much of what is blamed falls on a goroutine that held that very lock at that very time, or
-// of the hand-off on a time in which it was free; recall is how much of the truth is told; "naive" blames the waker. Where the log leaves open
-// when a hold began or ended, since its goroutine was off its core between the lock and the line of the log, all that is possible is right.
+// acquisition and release, and compares (go test -bench TraceOracle). On 2 virtual cores that other
+// programs keep busy, Go 1.26, one run of half a second each, in %: "at the time" is how much of
+// what is blamed falls on a goroutine that held that very lock at that very time, or of the
+// hand-off on a time in which it was free; recall is how much of the truth is told; "naive" blames
+// the waker. Where the log leaves open when a hold began or ended, since its goroutine was off its
+// core between the lock and the line of the log, all that is possible is right.
 //
 //	                          at the time  recall   naive precision
 //	spare 2µs, 2 goroutines         100.0    88.2             100.0
@@ -84,35 +86,40 @@ import (
 //	rw 4 shards                      92.1    79.0              82.2
 //	rw 50% writes                    99.6    58.2              59.9
 //
-// In "spare" the owners sleep while they hold the lock; else they compute, on more goroutines than processors. What is
-// missing is Unattributed. A single run of a short workload can be worse where other programs take threads off their cores.
+// In "spare" the owners sleep while they hold the lock; else they compute, on more goroutines than
+// processors. What is missing is Unattributed. A single run of a short workload can be worse where
+// other programs take threads off their cores.
 
 // TraceOptions are the choices of an analysis of a trace. The zero value is right for most.
 type TraceOptions struct {
 	// Goroutines keeps rows apart by the ids of waiter and owner.
 	Goroutines bool
-	// Runtime has the waits of the runtime's own goroutines (the collector's workers, the tracer, the
-	// scavenger), too, most of which are idle on purpose.
+	// Runtime has the waits of the runtime's own goroutines (the collector's workers, the
+	// tracer, the scavenger), too, most of which are idle on purpose.
 	Runtime bool
-	// Syscalls has the system calls that lost their processor, too, by call chain: they block, but on
-	// nothing that another goroutine could let go of.
+	// Syscalls has the system calls that lost their processor, too, by call chain: they block,
+	// but on nothing that another goroutine could let go of.
 	Syscalls bool
 	// MaxPairs bounds the rows of the profile; 0 means 65536. What does not fit goes into
 	// rows without call chains and is counted in Profile.Dropped.
 	MaxPairs int
-	// MaxChains bounds the call chains that are told apart; 0 means 65536. The others are put together as one, so that for
-	// locks that are waited for there the owner is not known, and are counted in Profile.Dropped.
+	// MaxChains bounds the call chains that are told apart; 0 means 65536. The others are put
+	// together as one, so that for locks that are waited for there the owner is not known, and
+	// are counted in Profile.Dropped.
 	MaxChains int
-	// Quick leaves out what owners did meanwhile, and who is at the root of chains of blame: Pair.Activity is then unknown. It
-	// saves about a third of the time that the analysis takes besides reading the trace.
+	// Quick leaves out what owners did meanwhile, and who is at the root of chains of blame:
+	// Pair.Activity is then unknown. It saves about a third of the time that the analysis takes
+	// besides reading the trace.
 	Quick bool
-	// Window, if positive, asks [TraceObserver] for a profile of each stretch of that length as well: see [TraceObserver.Windows].
+	// Window, if positive, asks [TraceObserver] for a profile of each stretch of that length as
+	// well: see [TraceObserver.Windows].
 	Window time.Duration
 	// Name is what errors call the trace.
 	Name string
 	// Progress is told how many bytes of how many (−1 = not known) are done.
 	Progress func(done, size int64)
-	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options: 0 means half of the machine's.
+	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options:
+	// 0 means half of the machine's.
 	MaxMemory int64
 	// Part is what to read of the trace, if not all of it.
 	Part timeline.Part
@@ -134,26 +141,31 @@ type TraceOptions struct {
 //   - Unattributed is the rest: the trace does not tell who held the lock, or whether it was held; or there is no owner, as for
 //     timers and the network. While a goroutine that Unlock woke does not run yet, others may lock a Mutex unseen.
 //
-// A goroutine may unlock a sync.Mutex that another one has locked. Where the trace shows that, the time is Unattributed; else who
-// let go of a lock is taken for who held it.
+// A goroutine may unlock a sync.Mutex that another one has locked. Where the trace shows that, the
+// time is Unattributed; else who let go of a lock is taken for who held it.
 //
 // A trace does not tell locks apart. Those of the same code are one [Lock], named
-// [SeveralLocks] if it shows that they are several. Of the readers that a writer waits for, the last
-// one is known, and those that block, are stopped or wake somebody while they have the lock; readers that only compute are not, and
-// the last one has their share. Waits that the trace does not see the end of are InFlight, and those for which the goroutine was not
-// woken either are in Profile.Unfinished, with who holds the lock at the end where that is known.
+// [SeveralLocks] if it shows that they are several. Of the readers that a writer waits for, the
+// last one is known, and those that block, are stopped or wake somebody while they have the lock;
+// readers that only compute are not, and the last one has their share. Waits that the trace does
+// not see the end of are InFlight, and those for which the goroutine was not woken either are in
+// Profile.Unfinished, with who holds the lock at the end where that is known.
 //
-// In workloads that log what they do, 95 % or more of what is blamed or called hand-off is right at that very time, in single runs
-// beside two programs that compute. It is less where other programs take the cores away, which a trace does not show: with 15
-// busy threads for each core, 66 % of holds of 10 µs. How much of the truth is told differs: 67 to 100 % where processors are free, 9 to 100 % where they are not, and next to nothing of a lock that is
-// usually held for less than 8 µs, for which goroutines spin: there, no owner is blamed once that is known.
+// In workloads that log what they do, 95 % or more of what is blamed or called hand-off is right at
+// that very time, in single runs beside two programs that compute. It is less where other programs
+// take the cores away, which a trace does not show: with 15 busy threads for each core, 66 % of
+// holds of 10 µs. How much of the truth is told differs: 67 to 100 % where processors are free, 9
+// to 100 % where they are not, and next to nothing of a lock that is usually held for less than 8
+// µs, for which goroutines spin: there, no owner is blamed once that is known.
 //
-// While an owner is blamed, the trace shows what it did: Pair.Activity. If it was itself blocked by another, that one is in
-// Pair.Roots, or whoever blocked that one, and so on. Both are exact for who is blamed; the past of a goroutine with very
-// many changes of state is kept in sums, and then some of it is Unknown.
+// While an owner is blamed, the trace shows what it did: Pair.Activity. If it was itself blocked by
+// another, that one is in Pair.Roots, or whoever blocked that one, and so on. Both are exact for
+// who is blamed; the past of a goroutine with very many changes of state is kept in sums, and then
+// some of it is Unknown.
 //
-// Programs that use the locks of this package, with collection on, tell more to the trace: waits for those are exact, with the
-// names of the locks, and flagged [Logged]. Waits that a hot lock did not record are inferred like all others; see Options.Exact.
+// Programs that use the locks of this package, with collection on, tell more to the trace: waits
+// for those are exact, with the names of the locks, and flagged [Logged]. Waits that a hot lock did
+// not record are inferred like all others; see Options.Exact.
 //
 // A trace that is cut off or broken gives the profile of what could be read, with a
 // warning, and an error (a *[timeline.Error]) that says where the trouble is and what is
@@ -302,15 +314,16 @@ func (o *TraceObserver) blocked(s timeline.State) bool {
 	return s == timeline.Waiting || s == timeline.SyscallBlocked && o.opt.Syscalls
 }
 
-// suspended reports whether the runtime stopped a goroutine that was running, for the collector to scan
-// its stack or for the tracer to note its state. It waited for nothing; the function in which that
-// happened has nothing to do with it.
+// suspended reports whether the runtime stopped a goroutine that was running, for the collector to
+// scan its stack or for the tracer to note its state. It waited for nothing; the function in which
+// that happened has nothing to do with it.
 func suspended(i *timeline.Interval) bool {
 	return i.State == timeline.Waiting && i.Wait == timeline.WaitRuntime && i.Reason == "preempted"
 }
 
-// counts reports whether a wait is one of the program. The runtime's own parking is not, such as when the tracer stops, but for
-// suspensions while the collector marks, and the waits of testing/synctest.
+// counts reports whether a wait is one of the program. The runtime's own parking is not, such as
+// when the tracer stops, but for suspensions while the collector marks, and the waits of
+// testing/synctest.
 func (o *TraceObserver) counts(g *timeline.Goroutine, i *timeline.Interval) bool {
 	switch {
 	case g.Kind != timeline.Application:

@@ -7,9 +7,9 @@ import (
 )
 
 // A pass over a live trace never ends, so its profile is taken in pieces. A wait that goes on
-// while the pass is cut counts by time in the profiles before and after: what was waited before is Unattributed
-// there, since who is to blame shows only at the end of a wait. As a contention it counts once, where it ended, and so
-// does its length in Longest.
+// while the pass is cut counts by time in the profiles before and after: what was waited before is
+// Unattributed there, since who is to blame shows only at the end of a wait. As a contention it
+// counts once, where it ended, and so does its length in Longest.
 
 // traceCuts is where a pass was cut.
 type traceCuts struct {
@@ -32,8 +32,8 @@ func (c *traceCuts) mark() merged {
 	return merged{source: c.source, first: c.number, last: c.number}
 }
 
-// presentState is the state of a goroutine as it was shown last. The goroutine itself may be in the next one
-// already: a pass may be cut between the two.
+// presentState is the state of a goroutine as it was shown last. The goroutine itself may be in the
+// next one already: a pass may be cut between the two.
 type presentState struct {
 	state  timeline.State
 	wait   timeline.Wait
@@ -49,11 +49,12 @@ func (p *presentState) set(t *timeline.Transition) {
 // maxTraceSites is how many call chains a pass remembers from one piece to the next.
 const maxTraceSites = 1 << 14
 
-// Cut ends the profile at hand at the time t, which is not before what was shown last, returns it, and
-// begins the next one. [Merge] puts profiles that follow each other together.
+// Cut ends the profile at hand at the time t, which is not before what was shown last, returns it,
+// and begins the next one. [Merge] puts profiles that follow each other together.
 //
-// Blame for the part of a wait before the cut is Unattributed: see above [TraceObserver]. InFlight counts the
-// waits that go on; unlike those at the end of a trace, their time so far is in the rows.
+// Blame for the part of a wait before the cut is Unattributed: see above [TraceObserver]. InFlight
+// counts the waits that go on; unlike those at the end of a trace, their time so far is in the
+// rows.
 //
 // It takes about a microsecond for each row and each goroutine that waits.
 func (o *TraceObserver) Cut(t timeline.Time) *Profile {
@@ -127,7 +128,8 @@ func (o *TraceObserver) cutBlocked(g *tracedGoroutine, kind timeline.Wait, t tim
 	o.rows.part(g, &p, o.opt.Goroutines)
 }
 
-// part books the time of a wait that goes on, which is not a contention yet, and takes it off the wait.
+// part books the time of a wait that goes on, which is not a contention yet, and takes it off the
+// wait.
 func (r *traceRows) part(g *tracedGoroutine, w *waiting, goroutines bool) {
 	k := traceRowKey{kind: w.kind, lock: w.lock.root(), waiter: w.site, group: g.g.Func, flags: w.flags}
 	if goroutines {
@@ -167,8 +169,8 @@ func (o *TraceObserver) forget() {
 	}
 }
 
-// Gap implements [timeline.Observer]: nobody is blamed across a gap, and its time is not in Duration.
-// Waits that it cut off are InFlight.
+// Gap implements [timeline.Observer]: nobody is blamed across a gap, and its time is not in
+// Duration. Waits that it cut off are InFlight.
 func (o *TraceObserver) Gap(g *timeline.Gap) {
 	o.cuts.missing += g.To - g.From
 	o.windows.gap(g)

@@ -24,9 +24,9 @@ import (
 //   - Two goroutines that are known to have held the lock at the same time.
 //   - Two writers that wait for readers at the same time: of one sync.RWMutex, the second waits for the first. Once is enough.
 //
-// Once one of these happens more than now and then, the lock is taken for several, and a wait is cut
-// only at those releases that are linked to it one by one: the owner before was the one that woke the
-// owner that ended it, and so on.
+// Once one of these happens more than now and then, the lock is taken for several, and a wait is
+// cut only at those releases that are linked to it one by one: the owner before was the one that
+// woke the owner that ended it, and so on.
 
 // SeveralLocks is the name of an entry of Profile.Locks that stands for several locks which
 // a trace cannot tell apart.
@@ -41,7 +41,8 @@ type tracedLock struct {
 	history []*hold   // the latest releases, in the order of time
 	evicted bool      // there were more
 	holds   durations // known holds, wherever they ended
-	// compared is how many wakes could be compared to a longer wait, and early how many were too early for that.
+	// compared is how many wakes could be compared to a longer wait, and early how many were
+	// too early for that.
 	compared, early int
 	// waiting is how many wait in each queue, and waitingSince when there was none last.
 	waiting      [queues]int
@@ -53,8 +54,8 @@ type tracedLock struct {
 	sums         [][]*spanSum  // of the history
 	past         *past         // who was at the root for those who waited for it
 	seen         []heldSeen    // who was seen to hold it since the latest release
-	// known is how many holds are known from beginning to end, and both how many of them were at the
-	// same time as the one before.
+	// known is how many holds are known from beginning to end, and both how many of them were
+	// at the same time as the one before.
 	known, both int
 	proved      bool          // two writers waited for readers at once: of one lock, the second would wait for the first
 	unclaimed   int           // readers that were woken and did not run yet; see insideSince
@@ -64,7 +65,8 @@ type tracedLock struct {
 	lockFacts
 }
 
-// maxHistory is how many releases a lock remembers at least. Waits behind more of them are blamed on the latest.
+// maxHistory is how many releases a lock remembers at least. Waits behind more of them are blamed
+// on the latest.
 const maxHistory = 1024
 
 // evictable is of how many releases the oldest are forgotten at once: those of a sum.
@@ -144,14 +146,14 @@ func (l *tracedLock) root() *tracedLock {
 }
 
 // several reports whether there is more than one lock behind the sites. For one lock, some
-// 0.1 % of the wakes seem early, where the operating system takes threads off their cores; and up to
-// 10 % of the holds overlap if they last microseconds, since more are unseen then.
+// 0.1 % of the wakes seem early, where the operating system takes threads off their cores; and up
+// to 10 % of the holds overlap if they last microseconds, since more are unseen then.
 func (l *tracedLock) several() bool {
 	return l.proved || l.early >= 4 && l.early*40 > l.compared || l.both >= 4 && l.both*5 > l.known
 }
 
-// doubtful reports whether there may be more than one lock behind the sites, by the few holds that are known so far. While it does, waits
-// are cut as if there were: less is blamed then.
+// doubtful reports whether there may be more than one lock behind the sites, by the few holds that
+// are known so far. While it does, waits are cut as if there were: less is blamed then.
 func (l *tracedLock) doubtful() bool {
 	return l.proved || l.early*40 > l.compared || l.both*5 > l.known
 }
@@ -195,7 +197,8 @@ func (l *tracedLock) compareHolds(h *hold) {
 // sameTime is how long two holds overlap at least if they are of different locks.
 const sameTime timeline.Time = 50_000
 
-// memory is how many releases the lock remembers: more if many wait, who may have to be told of them.
+// memory is how many releases the lock remembers: more if many wait, who may have to be told of
+// them.
 func (l *tracedLock) memory() int { return max(maxHistory, 2*l.peak) }
 
 // waits returns how many wait for the lock.

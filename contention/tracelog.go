@@ -12,9 +12,9 @@ import (
 
 // Waits that wrapped locks have told
 //
-// The messages of wrapped locks (logformat.go) come after the waits that they are about: the owner's when it
-// has let go of the lock, the waiter's when it has let go of it itself. So waits in the methods of this package's
-// types are not booked at once, but kept for a while:
+// The messages of wrapped locks (logformat.go) come after the waits that they are about: the
+// owner's when it has let go of the lock, the waiter's when it has let go of it itself. So waits in
+// the methods of this package's types are not booked at once, but kept for a while:
 //
 //  1. A message about a wait takes the place of all waits of that goroutine that fall into its time, which may be several
 //     for the trace. What they were inferred to be is forgotten.
@@ -24,13 +24,14 @@ import (
 //     lock is hot and the wait was not drawn, or the pass was cut before the message (TraceObserver.Cut). So is one that
 //     began before the trace, or before the latest cut: the message does not tell what of it was since.
 //
-// Waits that a message tells and the trace does not show, since the waiter got the lock while it was spinning, are not
-// in the profile: they are no waits of a goroutine as all others in it.
+// Waits that a message tells and the trace does not show, since the waiter got the lock while it
+// was spinning, are not in the profile: they are no waits of a goroutine as all others in it.
 //
-// The messages have times of a clock of their own. Since none is written before its time, the least difference seen between
-// the two clocks is nearly right, and it is only for finding waits: a message can be off by logTolerance. On Windows, the two
-// clocks differ in speed, by up to a percent in a short trace. So the least difference is that of the latest messages, and
-// long waits can be off by more.
+// The messages have times of a clock of their own. Since none is written before its time, the least
+// difference seen between the two clocks is nearly right, and it is only for finding waits: a
+// message can be off by logTolerance. On Windows, the two clocks differ in speed, by up to a
+// percent in a short trace. So the least difference is that of the latest messages, and long waits
+// can be off by more.
 //
 // Anybody can write log messages. One that does not sum up, or fits no wait, changes nothing.
 
@@ -129,7 +130,8 @@ func (l *traceLogs) drop(k *keptWait) {
 	}
 }
 
-// forgetOwners forgets who let go of locks, and messages of which parts are missing: all waits that they are about began before a gap.
+// forgetOwners forgets who let go of locks, and messages of which parts are missing: all waits that
+// they are about began before a gap.
 func (l *traceLogs) forgetOwners() {
 	clear(l.exits)
 	l.ring, l.next = l.ring[:0], 0

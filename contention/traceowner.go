@@ -11,26 +11,28 @@ import (
 //
 // A release that woke a waiter has the goroutine and the call chain of the owner. If the
 // owner had itself waited for the lock, in the call of a function that it lets go of it in, and was
-// not seen outside of it since, it had the lock since it ran again after that wait. Else it got the lock without
-// waiting, unseen. It is known to have held it since
+// not seen outside of it since, it had the lock since it ran again after that wait. Else it got the
+// lock without waiting, unseen. It is known to have held it since
 //
 //   - the first goroutine blocked for the lock, if no waiter was woken before: with a waiter in the queue, the next Unlock wakes it;
 //   - a waiter that was woken found the lock taken and blocked again;
 //   - the latest goroutine blocked, if the waiter that was woken last got the lock and let go of it unseen.
 //
-// If that waiter got the lock while another one stayed in the queue, its Unlock is the next that is in the trace. If that is another goroutine's,
-// that one did not hold the lock, or it was another lock: nobody is blamed.
+// If that waiter got the lock while another one stayed in the queue, its Unlock is the next that is
+// in the trace. If that is another goroutine's, that one did not hold the lock, or it was another
+// lock: nobody is blamed.
 //
-// A goroutine that spins for the lock may get it unseen even so. Therefore a hold that seems to be three times as long as is usual for the
-// place is cut to that.
+// A goroutine that spins for the lock may get it unseen even so. Therefore a hold that seems to be
+// three times as long as is usual for the place is cut to that.
 //
-// Where holds are usually shorter than goroutines spin, most owners come and go unseen, and only the end of a hold that woke a waiter is
-// known: nobody is blamed there.
+// Where holds are usually shorter than goroutines spin, most owners come and go unseen, and only
+// the end of a hold that woke a waiter is known: nobody is blamed there.
 //
-// Until a waiter that was woken runs, Unlock wakes no other: what happens then is not in the trace. Of
-// several locks of the same code, it is not known who blocked for which. There, a hold is no longer than the third
-// quartile of the known holds that ended at the same place, the owner's own ones if there are a few, of which the time in
-// which an owner was runnable does not count, since that lengthens holds at random.
+// Until a waiter that was woken runs, Unlock wakes no other: what happens then is not in the trace.
+// Of several locks of the same code, it is not known who blocked for which. There, a hold is no
+// longer than the third quartile of the known holds that ended at the same place, the owner's own
+// ones if there are a few, of which the time in which an owner was runnable does not count, since
+// that lengthens holds at random.
 
 // ownerOf returns who woke the goroutine of t, at a place.
 func (o *TraceObserver) ownerOf(t *timeline.Transition, at *place) owner {
@@ -104,8 +106,8 @@ func (o *TraceObserver) release(h *hold, t *timeline.Transition, at *place, w *w
 	return lock
 }
 
-// lockOfRelease returns the lock of a release at r that woke somebody who waits at the place at, and
-// the index in waker.held of the waker's own wait for it, or −1.
+// lockOfRelease returns the lock of a release at r that woke somebody who waits at the place at,
+// and the index in waker.held of the waker's own wait for it, or −1.
 func (o *TraceObserver) lockOfRelease(waker *tracedGoroutine, at, r *place) (lock *tracedLock, own int) {
 	if !o.places.tell(r) {
 		return o.lockOf(at.site), -1
@@ -122,12 +124,13 @@ func (o *TraceObserver) lockOfRelease(waker *tracedGoroutine, at, r *place) (loc
 	return lock, -1
 }
 
-// starving is how long a goroutine has waited for a sync.Mutex when it finds it taken, at least, so that the lock goes into its starvation
-// mode: from then on, Unlock gives it to the waiter at the head of the queue, and nobody else can lock it.
+// starving is how long a goroutine has waited for a sync.Mutex when it finds it taken, at least, so
+// that the lock goes into its starvation mode: from then on, Unlock gives it to the waiter at the
+// head of the queue, and nobody else can lock it.
 const starving timeline.Time = 1_000_000
 
-// staysStarving reports whether the lock was in its starvation mode when h ended: its owner was given the lock, after it had waited
-// for long, and was not the last in the queue.
+// staysStarving reports whether the lock was in its starvation mode when h ended: its owner was
+// given the lock, after it had waited for long, and was not the last in the queue.
 func (l *tracedLock) staysStarving(h *hold) bool {
 	x := l.woken
 	return x != nil && x.handed && x.wokenG == h.g && x.ran != 0 && x.to-x.asked > starving+overlap && h.asked < x.to && !l.doubtful()
@@ -138,7 +141,8 @@ func (o *TraceObserver) since(h *hold, lock *tracedLock, waker *tracedGoroutine,
 	from := h.asked // it was held when its waiter came
 	switch {
 	case h.queue != exclusiveQueue:
-		// The writer waits for readers that were there when it came, and a reader for the writer.
+		// The writer waits for readers that were there when it came, and a reader for the
+		// writer.
 		return from
 	case lock.doubtful():
 		if h.requeued { // and nobody else was woken for it since
@@ -175,17 +179,20 @@ func (o *TraceObserver) since(h *hold, lock *tracedLock, waker *tracedGoroutine,
 	return min(from, h.to)
 }
 
-// heldByOther reports whether the lock was held by another goroutine than the one that let go of it with h: the one that was woken
-// before and got it, with somebody in the queue all the time, so that the next Unlock is in the trace. A sync.Mutex may be let go of by any
-// goroutine; who does so is not to blame. Or there are several locks, and it is not known since when the one of h was held.
+// heldByOther reports whether the lock was held by another goroutine than the one that let go of it
+// with h: the one that was woken before and got it, with somebody in the queue all the time, so
+// that the next Unlock is in the trace. A sync.Mutex may be let go of by any goroutine; who does so
+// is not to blame. Or there are several locks, and it is not known since when the one of h was
+// held.
 func (l *tracedLock) heldByOther(h *hold) bool {
 	x := l.woken
 	return h.queue == exclusiveQueue && x != nil && x.ran != 0 && !x.again && x.wokenG != h.g && h.asked <= x.ran && !l.doubtful()
 }
 
-// insideSince returns since when a reader that woke a writer with h has had the lock for certain. No reader is let in while a writer
-// waits, but for this: Unlock of a RWMutex leaves a token for each reader that it wakes, and a reader that comes before those
-// run takes one of their tokens unseen. Until all have run, only how long the reader usually held the lock is a hint.
+// insideSince returns since when a reader that woke a writer with h has had the lock for certain.
+// No reader is let in while a writer waits, but for this: Unlock of a RWMutex leaves a token for
+// each reader that it wakes, and a reader that comes before those run takes one of their tokens
+// unseen. Until all have run, only how long the reader usually held the lock is a hint.
 func (l *tracedLock) insideSince(h *hold, reader *tracedGoroutine, r *callSite) timeline.Time {
 	if l.unclaimed == 0 {
 		return l.claimed
@@ -206,8 +213,8 @@ func (w *waiting) claim(t timeline.Time) {
 	l.claimed = t
 }
 
-// parked notes that g has blocked: the lock was taken then, and with somebody in the queue, the next Unlock is in the
-// trace unless a goroutine is woken already.
+// parked notes that g has blocked: the lock was taken then, and with somebody in the queue, the
+// next Unlock is in the trace unless a goroutine is woken already.
 func (o *TraceObserver) parked(g *tracedGoroutine, t *timeline.Transition) {
 	wait, stack := t.G.Wait(), t.G.Stack()
 	if o.nowOf != nil {
@@ -252,10 +259,12 @@ func (g *tracedGoroutine) unparked() {
 	g.parkedAt = nil
 }
 
-// yields is how long after it gave the lock to a waiter a goroutine has yielded its processor, at most.
+// yields is how long after it gave the lock to a waiter a goroutine has yielded its processor, at
+// most.
 const yields timeline.Time = 50_000
 
-// handsOff notes that g, which is stopped now, gave the lock that it let go of just before to the waiter: it yields its processor in Unlock.
+// handsOff notes that g, which is stopped now, gave the lock that it let go of just before to the
+// waiter: it yields its processor in Unlock.
 func (g *tracedGoroutine) handsOff(t *timeline.Transition) {
 	h := g.last
 	if h == nil || t.State != timeline.Running || t.To != timeline.Runnable || t.End-h.to > yields || h.queue != exclusiveQueue {
@@ -292,8 +301,8 @@ func (g *tracedGoroutine) learn(r *callSite, lock *tracedLock, d timeline.Time) 
 // maxUsual is for how many places a goroutine's own holds are remembered.
 const maxUsual = 8
 
-// usually returns the third quartile of the known holds of g that ended at r if there are a few; else of
-// the known holds of all; else of the known holds of the lock. It tells the number of them.
+// usually returns the third quartile of the known holds of g that ended at r if there are a few;
+// else of the known holds of all; else of the known holds of the lock. It tells the number of them.
 func (g *tracedGoroutine) usually(r *callSite, lock *tracedLock) (timeline.Time, int) {
 	for i := range g.usual {
 		if u := &g.usual[i]; u.site == r && len(u.holds.recent) >= fewHolds {
@@ -309,14 +318,14 @@ func (g *tracedGoroutine) usually(r *callSite, lock *tracedLock) (timeline.Time,
 // fewHolds is how many holds of one goroutine tell more than those of all.
 const fewHolds = 3
 
-// A goroutine that waited for a lock may have let go of it unseen, and got it again: only when nobody
-// waits, but also when somebody spins, is a release not in the trace. A hold that is farLonger
-// than many known ones is taken for several, of which only the last one is known.
+// A goroutine that waited for a lock may have let go of it unseen, and got it again: only when
+// nobody waits, but also when somebody spins, is a release not in the trace. A hold that is
+// farLonger than many known ones is taken for several, of which only the last one is known.
 const (
 	farLonger = 3
 	manyHolds = 8
 )
 
-// spins is about the longest time for which a goroutine spins for a sync.Mutex before it blocks: four times
-// 30 pauses of the processor, of up to 140 cycles each. It is an estimate, not measured.
+// spins is about the longest time for which a goroutine spins for a sync.Mutex before it blocks:
+// four times 30 pauses of the processor, of up to 140 cycles each. It is an estimate, not measured.
 const spins timeline.Time = 8_000

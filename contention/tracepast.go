@@ -10,10 +10,10 @@ import (
 // The past of a goroutine is what it did and, while it was blocked, because of whom at the root. It
 // answers what an owner did from one instant to another, which is asked when a wait for it ends.
 //
-// A past is a sequence of segments without gaps. 64 of them are a block, whose sums are kept once they were needed, so that a long
-// time costs little more to look at than a short one. Of very long pasts, the
-// oldest segments go. What remains of them is the sums, of up to 64 eras that become longer and longer; for an
-// era that is cut by a question, what the goroutine did in it is unknown.
+// A past is a sequence of segments without gaps. 64 of them are a block, whose sums are kept once
+// they were needed, so that a long time costs little more to look at than a short one. Of very long
+// pasts, the oldest segments go. What remains of them is the sums, of up to 64 eras that become
+// longer and longer; for an era that is cut by a question, what the goroutine did in it is unknown.
 
 // past is the past of one goroutine.
 type past struct {
@@ -62,8 +62,9 @@ const (
 	pastBudget = 1 << 20
 	// maxCauses is how many roots a cause or a sum tells apart, the longest of them.
 	maxCauses = 16
-	// maxPlaced is how many pieces one wait is cut into by its roots. Of more, only the longest are; of the others between
-	// them, only the sums are known. That is so for all if there are more than maxSeen.
+	// maxPlaced is how many pieces one wait is cut into by its roots. Of more, only the longest
+	// are; of the others between them, only the sums are known. That is so for all if there are
+	// more than maxSeen.
 	maxPlaced = 128
 	maxSeen   = 1024
 )
@@ -239,8 +240,8 @@ func (p *past) between(from, to timeline.Time) (l ledger) {
 	return l
 }
 
-// only returns what the goroutine did all the time between two instants, if that is one thing that nobody else was at the root of, and is
-// found at once.
+// only returns what the goroutine did all the time between two instants, if that is one thing that
+// nobody else was at the root of, and is found at once.
 func (p *past) only(from, to timeline.Time) (doing, bool) {
 	switch n := 0; {
 	case p == nil:
@@ -340,8 +341,8 @@ func (p *past) addOfLock(from, to timeline.Time, on doing, q *past) {
 	p.add(to, on, q.waited)
 }
 
-// addBlamed appends a time in which the goroutine was blocked by an owner with the past q, who did then what
-// is in the ledger, which is nil if nobody else was at the root.
+// addBlamed appends a time in which the goroutine was blocked by an owner with the past q, who did
+// then what is in the ledger, which is nil if nobody else was at the root.
 func (p *past) addBlamed(from, to timeline.Time, on doing, by owner, q *past, did *ledger) {
 	by.flags = 0
 	if did != nil && len(did.causes) > 0 && (q.lost > from || !p.addPlaced(from, to, on, by, q)) {
@@ -404,8 +405,8 @@ func (p *past) addPlaced(from, to timeline.Time, on doing, by owner, q *past) bo
 	return true
 }
 
-// addPlacedOf appends a time in which the owner was itself blocked by a lock, for each segment of that lock's time line. It returns false
-// if there are too many, or they are not known.
+// addPlacedOf appends a time in which the owner was itself blocked by a lock, for each segment of
+// that lock's time line. It returns false if there are too many, or they are not known.
 func (p *past) addPlacedOf(s *segment, from, to timeline.Time, on doing, by owner) bool {
 	q := s.cause.lock
 	if len(q.segs) == 0 || q.lost > from || q.first > from || q.end < to {
@@ -427,8 +428,8 @@ func (p *past) addPlacedOf(s *segment, from, to timeline.Time, on doing, by owne
 	return true
 }
 
-// addLedger appends a time up to the given one in which the goroutine was blocked by one that did what is in the
-// ledger, and empties that.
+// addLedger appends a time up to the given one in which the goroutine was blocked by one that did
+// what is in the ledger, and empties that.
 func (p *past) addLedger(to timeline.Time, on doing, by owner, did *ledger) {
 	if to <= p.end {
 		return
@@ -444,8 +445,8 @@ func (p *past) addLedger(to timeline.Time, on doing, by owner, did *ledger) {
 	*did = ledger{causes: did.causes[:0]}
 }
 
-// addWaiting appends a time up to the given one in which the goroutine was blocked by nobody that is known. For a
-// lock, somebody is to blame.
+// addWaiting appends a time up to the given one in which the goroutine was blocked by nobody that
+// is known. For a lock, somebody is to blame.
 func (p *past) addWaiting(to timeline.Time, on doing, lock bool) {
 	if to <= p.end {
 		return

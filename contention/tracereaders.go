@@ -10,10 +10,11 @@ import (
 
 // Which readers a writer waits for
 //
-// Of the readers that a writer waits for, a trace shows the last one, whose RUnlock wakes the writer. The others get the
-// lock and let go of it unseen. But who blocks, is stopped, or wakes somebody shows its call chain. If that goes through the function
-// that asked for the lock, in the same call, between the lines of its RLock and its RUnlock, then the
-// goroutine has the lock: until then at least, and since before the writer came, as no reader is let in after that. Thus
+// Of the readers that a writer waits for, a trace shows the last one, whose RUnlock wakes the
+// writer. The others get the lock and let go of it unseen. But who blocks, is stopped, or wakes
+// somebody shows its call chain. If that goes through the function that asked for the lock, in the
+// same call, between the lines of its RLock and its RUnlock, then the goroutine has the lock: until
+// then at least, and since before the writer came, as no reader is let in after that. Thus
 //
 //   - the lines are learned from goroutines that waited for the lock, and later let go of it as the last reader;
 //   - until a writer is woken, the lock remembers who was seen between them, and when last;
@@ -21,8 +22,9 @@ import (
 //     and the others are blamed for that. It cannot be known: if it only computes, the trace is the same whether it let go
 //     of the lock before the writer came or directly before the last one did.
 //
-// Lines do not tell all: there may be an early RUnlock between the two, or another lock of the same code. Then, sooner or
-// later, somebody is seen there while a writer gets the lock, and that part of the code tells nothing any more.
+// Lines do not tell all: there may be an early RUnlock between the two, or another lock of the same
+// code. Then, sooner or later, somebody is seen there while a writer gets the lock, and that part
+// of the code tells nothing any more.
 
 // readSection is the code between an RLock and an RUnlock that was reached through the same calls.
 type readSection struct {
@@ -46,8 +48,9 @@ type readSections struct {
 }
 
 const (
-	// maxSections is how many sections are known in one function, maxSeenReaders how many readers a lock remembers for one writer,
-	// and maxSharers how many of them share the blame with the last one.
+	// maxSections is how many sections are known in one function, maxSeenReaders how many
+	// readers a lock remembers for one writer, and maxSharers how many of them share the blame
+	// with the last one.
 	maxSections    = 8
 	maxSeenReaders = 64
 	maxSharers     = 15
@@ -153,7 +156,8 @@ type readerSeen struct {
 	from, to timeline.Time
 }
 
-// noteSections notes whether g had locks in the state that it leaves, and whether the goroutine that ended that had any for reading.
+// noteSections notes whether g had locks in the state that it leaves, and whether the goroutine
+// that ended that had any for reading.
 func (o *TraceObserver) noteSections(g *tracedGoroutine, t *timeline.Transition) {
 	if o.sections.version == 0 {
 		return
@@ -232,9 +236,11 @@ func (l *tracedLock) readersBefore(h *hold) {
 
 // Who holds a lock while it is not known
 //
-// In the same way, a goroutine that is in a system call, blocked or stopped between the lines of Lock and Unlock has the lock, whatever calls led
-// there: for as long as it is. That tells of a time in which the trace shows neither who got the lock nor who let go of it. It is believed
-// only of code where it agrees with what is known otherwise: in the holds that are, nobody else is seen there.
+// In the same way, a goroutine that is in a system call, blocked or stopped between the lines of
+// Lock and Unlock has the lock, whatever calls led there: for as long as it is. That tells of a
+// time in which the trace shows neither who got the lock nor who let go of it. It is believed only
+// of code where it agrees with what is known otherwise: in the holds that are, nobody else is seen
+// there.
 
 // heldSeen is a time in which a goroutine was seen to hold a lock.
 type heldSeen struct {

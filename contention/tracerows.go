@@ -237,8 +237,8 @@ func (r *traceRows) copyTo(p *Profile, facts func(*tracedLock) lockFacts) {
 	slices.SortFunc(p.Locks, func(a, b *Lock) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// compareRows and compareOwners put rows in the order in which their call chains came in the trace, so
-// that a profile is the same each time.
+// compareRows and compareOwners put rows in the order in which their call chains came in the trace,
+// so that a profile is the same each time.
 func compareRows(a, b traceRowKey) int {
 	return cmp.Or(cmp.Compare(a.lock.id, b.lock.id), cmp.Compare(a.kind, b.kind), cmp.Compare(a.flags, b.flags),
 		cmp.Compare(a.waiter.id, b.waiter.id), cmp.Compare(a.group, b.group), cmp.Compare(a.g, b.g))

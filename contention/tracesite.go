@@ -18,7 +18,8 @@ type callSite struct {
 	// pseudoFor such a wait.
 	pseudoFor timeline.Wait
 	holds     durations // how long those who let go of a lock here had held it
-	// paired is how often a goroutine let go of a lock here that it had waited for, and foreign how often of one that another held.
+	// paired is how often a goroutine let go of a lock here that it had waited for, and foreign
+	// how often of one that another held.
 	paired, foreign int
 }
 

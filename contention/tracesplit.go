@@ -9,16 +9,19 @@ import (
 
 // The time line of a lock
 //
-// Each release ends a stretch of its lock's time line, which began with the release before. A stretch is made of
-// spans: the lock was held by a known owner, or by several readers; it was given to a goroutine that did not run yet, which is the
-// hand-off; or it is not known who held it, or whether it was held. A sync.Mutex in its normal mode is not given to the goroutine
-// that Unlock wakes: until that one runs, any other may lock it and unlock it again, and neither is in the trace. So this
-// time is a hand-off only where the lock cannot be taken in between: for the writer of a RWMutex that the last reader woke, and for a Mutex
-// in starvation mode, in which Unlock gives it to a waiter. Otherwise, only goroutines that are seen in the midst of the code between
-// Lock and Unlock are known to hold it (tracereaders.go).
+// Each release ends a stretch of its lock's time line, which began with the release before. A
+// stretch is made of spans: the lock was held by a known owner, or by several readers; it was given
+// to a goroutine that did not run yet, which is the hand-off; or it is not known who held it, or
+// whether it was held. A sync.Mutex in its normal mode is not given to the goroutine that Unlock
+// wakes: until that one runs, any other may lock it and unlock it again, and neither is in the
+// trace. So this time is a hand-off only where the lock cannot be taken in between: for the writer
+// of a RWMutex that the last reader woke, and for a Mutex in starvation mode, in which Unlock gives
+// it to a waiter. Otherwise, only goroutines that are seen in the midst of the code between Lock
+// and Unlock are known to hold it (tracereaders.go).
 //
-// A wait is a stretch of the time line of its lock. So that many waiters behind many owners do not take time for each of the
-// pairs, the sums of 16, 256, 4096 and so on stretches are kept, and a wait adds up the largest that fit.
+// A wait is a stretch of the time line of its lock. So that many waiters behind many owners do not
+// take time for each of the pairs, the sums of 16, 256, 4096 and so on stretches are kept, and a
+// wait adds up the largest that fit.
 
 // overlap is by how much the trace may tell of two goroutines that queue up in the wrong
 // order: they are in the queue before they say so.
@@ -58,7 +61,8 @@ func (sp *heldSpan) ledger(from, to timeline.Time) (l ledger) {
 	return l
 }
 
-// endStretch makes the spans of the stretch that h ends, the latest in the history of its lock, and adds them to what is known of the lock.
+// endStretch makes the spans of the stretch that h ends, the latest in the history of its lock, and
+// adds them to what is known of the lock.
 func (o *TraceObserver) endStretch(l *tracedLock, h *hold) {
 	var prev *hold
 	if n := len(l.history); n > 0 {
@@ -107,7 +111,8 @@ func (o *TraceObserver) settleGap(spans []heldSpan, l *tracedLock, h, prev *hold
 	return spans
 }
 
-// handedUntil returns until when, before t, the lock was given to the goroutine that x woke, which did not run yet.
+// handedUntil returns until when, before t, the lock was given to the goroutine that x woke, which
+// did not run yet.
 func (l *tracedLock) handedUntil(x *hold, t timeline.Time) timeline.Time {
 	if x.queue != writerQueue && !x.handed {
 		return x.to
@@ -151,7 +156,8 @@ func (o *TraceObserver) settleHeld(spans []heldSpan, h *hold, from timeline.Time
 	return spans
 }
 
-// contendedIn adds the part of the stretch that h ends in which its lock was held while others waited.
+// contendedIn adds the part of the stretch that h ends in which its lock was held while others
+// waited.
 func (o *TraceObserver) contendedIn(l *tracedLock, h *hold, w *waiting) {
 	for i := range h.spans {
 		sp := &h.spans[i]
@@ -235,7 +241,8 @@ func (s *spanSum) addHold(h *hold) {
 	}
 }
 
-// order returns when the waiter that h woke had asked, if it is to come behind all that asked before.
+// order returns when the waiter that h woke had asked, if it is to come behind all that asked
+// before.
 func (h *hold) order() timeline.Time {
 	if h.requeued || h.place == anyPlace {
 		return none
@@ -243,8 +250,8 @@ func (h *hold) order() timeline.Time {
 	return h.asked
 }
 
-// shares calls f for each who held the lock in the part of the span from a to b. They share it in equal parts; the first, who is known
-// best, has the odd nanoseconds.
+// shares calls f for each who held the lock in the part of the span from a to b. They share it in
+// equal parts; the first, who is known best, has the odd nanoseconds.
 func (sp *heldSpan) shares(a, b timeline.Time, f func(by *coOwner, ns timeline.Time, did *ledger)) {
 	did := sp.ledger(a, b)
 	if len(sp.with) == 0 {
@@ -306,7 +313,8 @@ func (l *tracedLock) sumAgain() {
 	}
 }
 
-// cut gives the wait of g up to the time at to the successive owners of its lock. h is the release that ended it, or nil.
+// cut gives the wait of g up to the time at to the successive owners of its lock. h is the release
+// that ended it, or nil.
 func (o *TraceObserver) cut(g *tracedGoroutine, h *hold) {
 	w := &g.wait
 	c := cutter{o: o, g: g, w: w, lock: w.lock, start: max(w.asked, o.cuts.at), at: h.to, end: h}
@@ -355,8 +363,8 @@ type cutRoom struct {
 // noSums has tests cut waits stretch by stretch.
 var noSums = false
 
-// givenTime is a time that was given to the owner of a lock, and what that one did then; or, without an owner, to
-// the hand-off, or to several.
+// givenTime is a time that was given to the owner of a lock, and what that one did then; or,
+// without an owner, to the hand-off, or to several.
 type givenTime struct {
 	from, to timeline.Time
 	by       *coOwner
@@ -397,8 +405,8 @@ func (c *cutter) bySums() {
 	c.lost = c.at > c.start && c.lock.evicted
 }
 
-// sum gives what the largest sum that ends before the stretch with the number i says, and returns of how many stretches that is; 0 if
-// there is none that is about this wait as a whole.
+// sum gives what the largest sum that ends before the stretch with the number i says, and returns
+// of how many stretches that is; 0 if there is none that is about this wait as a whole.
 func (c *cutter) sum(i int) int {
 	if i%fanOut != 0 || noSums || c.o.audit != nil || c.lock.history[i-1].to != c.at {
 		return 0
@@ -434,8 +442,9 @@ func (c *cutter) noteSum(s *spanSum) {
 	}
 }
 
-// ordered reports whether all waiters in the sum with the number i of a level may have been before that of c.end in one queue. Where a
-// waiter that was woken asked later, it looks once at what allowed that.
+// ordered reports whether all waiters in the sum with the number i of a level may have been before
+// that of c.end in one queue. Where a waiter that was woken asked later, it looks once at what
+// allowed that.
 func (c *cutter) ordered(level, i int) bool {
 	s, q := c.lock.sums[level][i], c.end.queue
 	if s.asked[q] <= c.end.asked+overlap {
@@ -552,8 +561,8 @@ func (c *cutter) overtaken() {
 // maxChained is how many holds a wait is given to where that has to be done one by one.
 const maxChained = 128
 
-// byHold goes back from hold to hold: of a lock that is one of several, those that are linked one by one; for a reader, which waits for
-// the pending writer as well as for those before it, all.
+// byHold goes back from hold to hold: of a lock that is one of several, those that are linked one
+// by one; for a reader, which waits for the pending writer as well as for those before it, all.
 func (c *cutter) byHold() {
 	several := c.lock.doubtful()
 	next := len(c.lock.history) - 1
@@ -596,7 +605,8 @@ func (c *cutter) chained(x, before *hold) []heldSpan {
 	return c.o.settleHeld(h.spans, &h, h.start)
 }
 
-// pending adds the pending writer to those who held the lock while it held back the reader that waits.
+// pending adds the pending writer to those who held the lock while it held back the reader that
+// waits.
 func (c *cutter) pending(spans []heldSpan) []heldSpan {
 	e := c.end
 	by := e.coOwner

@@ -60,7 +60,8 @@ func (g *tracedGoroutine) heldFor(a, b timeline.Time) timeline.Time {
 	return d
 }
 
-// heldSince returns the instant from which on g was not merely runnable for d before b, which is now.
+// heldSince returns the instant from which on g was not merely runnable for d before b, which is
+// now.
 func (g *tracedGoroutine) heldSince(b, d timeline.Time) timeline.Time {
 	for i := range g.gaps.n {
 		s, ok := g.gaps.back(i)

@@ -15,7 +15,8 @@ import (
 //   - the waiter that was woken last, if it went on after that Lock, in the same call of the function, while another one waited in the queue all
 //     the time: its Unlock would have woken that one.
 //
-// Everything else is not known: a lock that was taken without waiting and never let go of is not in the trace.
+// Everything else is not known: a lock that was taken without waiting and never let go of is not in
+// the trace.
 
 // unfinishedWait is a wait that goes on at the end of the trace.
 type unfinishedWait struct {
@@ -27,7 +28,8 @@ type unfinishedWait struct {
 	from, to timeline.Time
 }
 
-// leftHolding is a goroutine that waited for locks, and was not seen to let go of them when the trace ended.
+// leftHolding is a goroutine that waited for locks, and was not seen to let go of them when the
+// trace ended.
 type leftHolding struct {
 	g     *tracedGoroutine
 	stack *timeline.Stack
@@ -57,7 +59,8 @@ func (o *TraceObserver) leaves(g *tracedGoroutine, t *timeline.Transition) {
 	}
 }
 
-// holderSeen returns who was seen to hold the lock of a wait that goes on, and is not known if it has no group.
+// holderSeen returns who was seen to hold the lock of a wait that goes on, and is not known if it
+// has no group.
 func (o *TraceObserver) holderSeen(u *unfinishedWait) Party {
 	l := u.lock.root()
 	for _, s := range l.seen {
@@ -68,7 +71,8 @@ func (o *TraceObserver) holderSeen(u *unfinishedWait) Party {
 	return Party{}
 }
 
-// holderWoken returns the goroutine that was woken last for a lock, if it has kept some of those who wait for it from getting it since.
+// holderWoken returns the goroutine that was woken last for a lock, if it has kept some of those
+// who wait for it from getting it since.
 func (o *TraceObserver) holderWoken(l *tracedLock, waits []unfinishedWait) Party {
 	x := l.woken
 	if x == nil || x.ran == 0 || x.again ||
@@ -91,7 +95,8 @@ func (p *place) party(by *owner) Party {
 	return Party{Goroutine: uint64(by.g), Group: by.group, Stack: p.site.stack}
 }
 
-// stillIn reports whether a call chain is behind a Lock, in the same call of the function, and not behind the Unlock if that is known.
+// stillIn reports whether a call chain is behind a Lock, in the same call of the function, and not
+// behind the Unlock if that is known.
 func (s *readSections) stillIn(lock []*timeline.Frame, now *timeline.Stack) bool {
 	if now == nil || len(lock) == 0 || len(now.Frames) < len(lock) {
 		return false

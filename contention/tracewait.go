@@ -100,7 +100,8 @@ func (g *tracedGoroutine) seenAt(s *timeline.Stack) {
 	g.held = g.held[:n]
 }
 
-// maxApart is how many calls a Lock is at most inside of the function that its Unlock is in, too; see callSite.fits.
+// maxApart is how many calls a Lock is at most inside of the function that its Unlock is in, too;
+// see callSite.fits.
 const maxApart = 3
 
 func (h *heldLock) seenAt(now []*timeline.Frame) {
@@ -122,8 +123,9 @@ func (h *heldLock) seenAt(now []*timeline.Frame) {
 	h.calls = min(h.calls, n)
 }
 
-// mayEndAt reports whether the lock may still be held when its owner lets go of it at r: the function in which that happens was
-// not left since, and not seen behind the line of r or before that of the Lock.
+// mayEndAt reports whether the lock may still be held when its owner lets go of it at r: the
+// function in which that happens was not left since, and not seen behind the line of r or before
+// that of the Lock.
 func (h *heldLock) mayEndAt(r *callSite) bool {
 	a, b := h.site.frames, r.frames
 	n := 0
@@ -232,14 +234,16 @@ func waitOf(i *timeline.Interval) timeline.Wait {
 	return i.Wait
 }
 
-// inVain reports whether the goroutine, which blocks for a lock at a site, was woken for it before, but found it taken. Who
-// waits for readers, or for a writer as a reader, has the lock when it is woken.
+// inVain reports whether the goroutine, which blocks for a lock at a site, was woken for it before,
+// but found it taken. Who waits for readers, or for a writer as a reader, has the lock when it is
+// woken.
 func (g *tracedGoroutine) inVain(at *callSite) bool {
 	w := &g.wait
 	return w.open && w.site == at && lockWait(w.kind) && w.queue == exclusiveQueue && g.ran <= futile
 }
 
-// blameWaker blames the waker for the last part of a wait that is for no lock, which is all of it unless there was a cut.
+// blameWaker blames the waker for the last part of a wait that is for no lock, which is all of it
+// unless there was a cut.
 func (o *TraceObserver) blameWaker(g *tracedGoroutine, t *timeline.Transition, by owner, waited timeline.Time) {
 	p := o.goroutine(t.Waker).past
 	did := p.between(t.End-waited, t.End)
@@ -309,7 +313,8 @@ func (o *TraceObserver) readied(w *waiting, t timeline.Time) {
 	w.readied, w.idleThen = t, idle
 }
 
-// idleTime is for how long a processor was idle: fewer goroutines ran than GOMAXPROCS, and the world was not stopped.
+// idleTime is for how long a processor was idle: fewer goroutines ran than GOMAXPROCS, and the
+// world was not stopped.
 type idleTime struct {
 	procs, active, stopped int
 	at, sum                timeline.Time
@@ -334,7 +339,8 @@ func (i *idleTime) transition(t *timeline.Transition) {
 	}
 }
 
-// maxHeld is how many locks are remembered that a goroutine has waited for and not been seen to let go of.
+// maxHeld is how many locks are remembered that a goroutine has waited for and not been seen to let
+// go of.
 const maxHeld = 16
 
 // waitedAt returns the index of the lock that g has got at a site, or −1.
@@ -387,7 +393,8 @@ func (o *TraceObserver) commit(g *tracedGoroutine) {
 	*w = waiting{parts: w.parts[:0], spans: w.spans[:0]}
 }
 
-// bookContended adds what w has made longer in the time in which its lock was held while somebody waited.
+// bookContended adds what w has made longer in the time in which its lock was held while somebody
+// waited.
 func (o *TraceObserver) bookContended(w *waiting) {
 	for _, s := range w.contended {
 		w.lock.root().contended += s.end - s.start

@@ -9,10 +9,11 @@ import (
 
 // Windows of a pass
 //
-// Whom a wait is to be blamed on shows at its end, so a profile of a stretch of time cannot be had by looking at the
-// stretch alone. With TraceOptions.Window, each wait therefore keeps its time line: the spans that were blamed on an owner, were
-// hand-off, or are of nobody. When the wait is booked, its spans are cut at the edges of the windows, and each piece goes to
-// the window in which it passed. So
+// Whom a wait is to be blamed on shows at its end, so a profile of a stretch of time cannot be had
+// by looking at the stretch alone. With TraceOptions.Window, each wait therefore keeps its time
+// line: the spans that were blamed on an owner, were hand-off, or are of nobody. When the wait is
+// booked, its spans are cut at the edges of the windows, and each piece goes to the window in which
+// it passed. So
 //
 //   - times of all windows sum to those of the profile, row by row, to the nanosecond;
 //   - a wait counts as a contention in the window in which it ended, and for an owner in the one in which that one was blamed last,
@@ -20,10 +21,12 @@ import (
 //   - what owners did, and the roots, are looked up for each piece. A root that the trace tells only for a wait as a whole is
 //     unknown in its pieces.
 //
-// The memory is bounded: where windows have too many rows together, two neighbours become one, and so on.
+// The memory is bounded: where windows have too many rows together, two neighbours become one, and
+// so on.
 
 const (
-	// maxTraceWindows is how many windows are kept apart at most, and maxWindowCells how many rows and pairs they have together.
+	// maxTraceWindows is how many windows are kept apart at most, and maxWindowCells how many
+	// rows and pairs they have together.
 	maxTraceWindows = 2048
 	maxWindowCells  = 1 << 16
 )
@@ -122,7 +125,8 @@ func (s *traceWindows) noteBlame(w *waiting, by owner, from, to, ns timeline.Tim
 	s.note(w, waitSpan{from: from, to: to, ns: ns, what: blamedSpan, by: by, past: p})
 }
 
-// noteLogged adds a span that a message of a wrapped lock has told now. Its clock is known only nearly.
+// noteLogged adds a span that a message of a wrapped lock has told now. Its clock is known only
+// nearly.
 func (s *traceWindows) noteLogged(w *waiting, sp waitSpan, now timeline.Time) {
 	if s == nil || sp.ns <= 0 {
 		return
@@ -341,7 +345,8 @@ func (s *traceWindows) gap(g *timeline.Gap) {
 	s.each(g.From, g.To, g.To-g.From, func(win *traceWindow, _, _, ns timeline.Time) { win.missing += ns })
 }
 
-// WindowLength is how long each of the [TraceObserver.Windows] is, but for the last; 0 if there are none. The first begins with the trace.
+// WindowLength is how long each of the [TraceObserver.Windows] is, but for the last; 0 if there are
+// none. The first begins with the trace.
 func (o *TraceObserver) WindowLength() time.Duration {
 	if o.windows == nil {
 		return 0
@@ -349,16 +354,18 @@ func (o *TraceObserver) WindowLength() time.Duration {
 	return time.Duration(o.windows.width)
 }
 
-// Windows returns a profile of each stretch of TraceOptions.Window, in order, the last one up to the end of the trace; all of
-// them after the pass. It is nil without that option, and after a [TraceObserver.Cut].
+// Windows returns a profile of each stretch of TraceOptions.Window, in order, the last one up to
+// the end of the trace; all of them after the pass. It is nil without that option, and after a
+// [TraceObserver.Cut].
 //
-// The times of the windows sum to those of [TraceObserver.Profile], row by row, and so do contentions: a wait is divided among the
-// windows in which it went on, and counts as a contention where it ended. [Merge] adds windows up. What owners did and the root owners are
-// those of each piece; roots that are known only for a wait as a whole are unknown in pieces of it. InFlight, Unfinished and Dropped, which do not say when,
-// are in the last one.
+// The times of the windows sum to those of [TraceObserver.Profile], row by row, and so do
+// contentions: a wait is divided among the windows in which it went on, and counts as a contention
+// where it ended. [Merge] adds windows up. What owners did and the root owners are those of each
+// piece; roots that are known only for a wait as a whole are unknown in pieces of it. InFlight,
+// Unfinished and Dropped, which do not say when, are in the last one.
 //
-// There are no more than 2,048 windows, and 65,536 rows and pairs in all of them; where there would be, they are of twice the
-// length, or four times, and so on: see WindowLength.
+// There are no more than 2,048 windows, and 65,536 rows and pairs in all of them; where there would
+// be, they are of twice the length, or four times, and so on: see WindowLength.
 func (o *TraceObserver) Windows() []*Profile {
 	s := o.windows
 	if s == nil || o.end <= o.begin {

@@ -14,8 +14,9 @@ type Aspect string
 
 // The aspects. Those of the owner tell apart what the owners are blamed for; the time
 // for which no owner is known, or the owner did not run yet, is then under [UnattributedKey] and
-// [HandOffKey], and what waiters were ready for after their waits under [ReadyKey]. Those of the root tell apart who was at the end of the chain of blame: the owner, or
-// whom it was itself blocked by, and so on; see [Root].
+// [HandOffKey], and what waiters were ready for after their waits under [ReadyKey]. Those of the
+// root tell apart who was at the end of the chain of blame: the owner, or whom it was itself
+// blocked by, and so on; see [Root].
 const (
 	ByKind            Aspect = "kind"
 	ByClass           Aspect = "class"
@@ -59,12 +60,14 @@ type Tree struct {
 	// Key is what it has there, such as the name of a function.
 	Key string
 	// Contentions is the number of waits. Below an aspect of the owner, it is the
-	// number of pairs of a wait and an owner; below one of the root, of a wait, an owner and a root.
+	// number of pairs of a wait and an owner; below one of the root, of a wait, an owner and a
+	// root.
 	Contentions int64
 	// Waited == Blamed + HandOff + Unattributed.
 	Waited, Blamed, HandOff, Unattributed time.Duration
-	// Ready is for how long the waiters were ready after that, and ReadyIdle the part of it in which a processor was idle; see
-	// Wait. Below an aspect of the owner, it is under [ReadyKey].
+	// Ready is for how long the waiters were ready after that, and ReadyIdle the part of it in
+	// which a processor was idle; see Wait. Below an aspect of the owner, it is under
+	// [ReadyKey].
 	Ready, ReadyIdle time.Duration
 	// Activity is what the owners did while they are blamed: its parts sum to Blamed.
 	Activity Activity

@@ -11,25 +11,29 @@ import (
 
 // The locks under the wrappers
 //
-// An uncontended operation has to take as long as that of package sync, and must find out, without another look at memory, whether
-// goroutines wait that want to know who held the lock. So each lock has a word of its own, on which such an operation is one
-// atomic instruction, as in package sync, and which does not have the expected value if there is more to do. Whatever has to wait
-// does so in a lock of package sync. There is nothing here but the public methods of that.
+// An uncontended operation has to take as long as that of package sync, and must find out, without
+// another look at memory, whether goroutines wait that want to know who held the lock. So each lock
+// has a word of its own, on which such an operation is one atomic instruction, as in package sync,
+// and which does not have the expected value if there is more to do. Whatever has to wait does so
+// in a lock of package sync. There is nothing here but the public methods of that.
 //
-// A wordMutex is a word as long as nobody waits for it, and is a sync.Mutex from when a goroutine has to wait until none does:
+// A wordMutex is a word as long as nobody waits for it, and is a sync.Mutex from when a goroutine
+// has to wait until none does:
 //
 //	0                               free
 //	wordLocked                      locked
 //	wordQueued + n·inLine + unlocks  the lock is mu, which is locked or not; n goroutines have to find it in this form
 //
-// An Unlock subtracts wordLocked in either form, which is faster than to compare and swap. In the last one it thereby counts
-// down unlocks, and has to raise it again now and then.
+// An Unlock subtracts wordLocked in either form, which is faster than to compare and swap. In the
+// last one it thereby counts down unlocks, and has to raise it again now and then.
 //
-// Who finds it locked takes mu for its owner, which it may as a Mutex does not belong to a goroutine, and then changes the word;
-// the owner's Unlock finds that out and unlocks mu. An owner that leaves while n is 0 changes the word back before it unlocks
-// mu, now and then: a lock that goroutines wait for all the time is better left as it is. So mu is locked in the first two forms
-// only by one that is about to unlock it, or to change the form. Who waits in mu when the word is changed back finds that out,
-// too; it then counts in n, so that it loses its place in line once at most.
+// Who finds it locked takes mu for its owner, which it may as a Mutex does not belong to a
+// goroutine, and then changes the word; the owner's Unlock finds that out and unlocks mu. An owner
+// that leaves while n is 0 changes the word back before it unlocks mu, now and then: a lock that
+// goroutines wait for all the time is better left as it is. So mu is locked in the first two forms
+// only by one that is about to unlock it, or to change the form. Who waits in mu when the word is
+// changed back finds that out, too; it then counts in n, so that it loses its place in line once at
+// most.
 type wordMutex struct {
 	word atomic.Int32
 	mu   sync.Mutex
@@ -98,7 +102,8 @@ func (m *wordMutex) raise() {
 	}
 }
 
-// raiseOwn is raise for the owner of the lock: in raise it would wait for itself if another goroutine took mu for it in between.
+// raiseOwn is raise for the owner of the lock: in raise it would wait for itself if another
+// goroutine took mu for it in between.
 func (m *wordMutex) raiseOwn() {
 	for {
 		w := m.word.Load()
@@ -138,12 +143,14 @@ func (m *wordMutex) unlockQueued(w int32) {
 	m.mu.Unlock()
 }
 
-// A wordRWMutex does what sync.RWMutex does, with a word that is negative if there is a writer, or a registered waiter:
+// A wordRWMutex does what sync.RWMutex does, with a word that is negative if there is a writer, or
+// a registered waiter:
 //
 //	readers - writers·oneWriter - registered·oneRegistered
 //
-// with writers at most 1. Readers that a writer keeps out are counted as well. Instead of on semaphores, goroutines
-// wait in locks of package sync that are held on behalf of others; see gates.
+// with writers at most 1. Readers that a writer keeps out are counted as well. Instead of on
+// semaphores, goroutines wait in locks of package sync that are held on behalf of others; see
+// gates.
 type wordRWMutex struct {
 	word    atomic.Int64
 	writers sync.Mutex
@@ -274,8 +281,8 @@ func (rw *wordRWMutex) blocking() *gates {
 
 // gates is where the readers and the writer of a wordRWMutex wait.
 type gates struct {
-	// leaving is how many readers the pending writer waits for, and turn is locked for reading on their
-	// behalf. While the writer has not told how many they are, leaving is negative.
+	// leaving is how many readers the pending writer waits for, and turn is locked for reading
+	// on their behalf. While the writer has not told how many they are, leaving is negative.
 	leaving atomic.Int32
 	turn    sync.RWMutex
 

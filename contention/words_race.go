@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// The race detector must not take one reader of a lock for ordered after another, as the atomic operations on the word would
-// have it: only a writer and others are.
+// The race detector must not take one reader of a lock for ordered after another, as the atomic
+// operations on the word would have it: only a writer and others are.
 
 const raceDetector = true
 

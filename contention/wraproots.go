@@ -15,12 +15,13 @@ import (
 //
 // A session remembers the latest waits of each goroutine, in pieces: because of whom at the root it
 // waited, from when to when. When a wait is settled, each of its owners is looked up: a piece that
-// falls into the time for which the owner is blamed goes on to the root of that piece. An owner that waited for
-// a second lock, and lets go of it before the first one, has settled that wait by then. What else an owner was blocked on, or whether
-// it ran, is not known.
+// falls into the time for which the owner is blamed goes on to the root of that piece. An owner
+// that waited for a second lock, and lets go of it before the first one, has settled that wait by
+// then. What else an owner was blocked on, or whether it ran, is not known.
 //
-// A wait behind many owners is remembered as a piece for each of its roots, which lasts as long as all of the wait that is due to
-// that root, and counts as much; and one for the time in which the lock was free.
+// A wait behind many owners is remembered as a piece for each of its roots, which lasts as long as
+// all of the wait that is due to that root, and counts as much; and one for the time in which the
+// lock was free.
 //
 // Goroutines share a fixed number of places. One that has to make room for another has no past: it
 // is the root itself.
@@ -28,7 +29,8 @@ import (
 const (
 	waitedSlots  = 1 << 12
 	waitedPieces = 64
-	// A wait of more than mostApart parts is remembered by root, if the root is one of the last seenRoots.
+	// A wait of more than mostApart parts is remembered by root, if the root is one of the last
+	// seenRoots.
 	mostApart = 16
 	seenRoots = 8
 )
@@ -117,8 +119,8 @@ func (t *waitedTable) add(g uint64, pieces []waitedPiece) {
 // overlap returns how much of the piece falls between two instants.
 func (p *waitedPiece) overlap(from, to int64) int64 { return max(0, min(p.to, to)-max(p.from, from)) }
 
-// pairRoots is what is known of what an owner did, and because of whom. The owner itself is the root of
-// the rest.
+// pairRoots is what is known of what an owner did, and because of whom. The owner itself is the
+// root of the rest.
 type pairRoots struct {
 	blocked [len(kinds)]int64
 	causes  []pairCause
@@ -164,8 +166,8 @@ func (r *pairRoots) clone() *pairRoots {
 	return &c
 }
 
-// follow goes on from an owner that is blamed for p to whom it was itself blocked by, and notes both in the
-// cell of the pair and for those whom the waiter blocks.
+// follow goes on from an owner that is blamed for p to whom it was itself blocked by, and notes
+// both in the cell of the pair and for those whom the waiter blocks.
 func (a *account) follow(c *pairCell, h *holder, p *part, w *wait) {
 	a.found = a.session.waited.of(h.g, p.from, p.to, a.found[:0])
 	if len(a.found) == 0 && p.ns == p.to-p.from {
@@ -224,8 +226,9 @@ func (a *account) piece(w *wait, chain *callstack.Chain, g uint64, links int32, 
 	a.pieces = append(a.pieces, waitedPiece{from: from, to: to, ns: ns, kind: w.kind, links: links, chain: chain, g: g})
 }
 
-// remember keeps the pieces of w for those whom its goroutine delays. What nobody is blamed for is hand-off, with the
-// waiter itself as its root; or, if somebody unknown held the lock, has an unknown root. That is free.
+// remember keeps the pieces of w for those whom its goroutine delays. What nobody is blamed for is
+// hand-off, with the waiter itself as its root; or, if somebody unknown held the lock, has an
+// unknown root. That is free.
 func (a *account) remember(w *wait, free int64, unknown bool) {
 	if w.g == 0 {
 		return
@@ -268,7 +271,8 @@ func (a *account) remember(w *wait, free int64, unknown bool) {
 	a.pieces = a.pieces[:0]
 }
 
-// joinPiece appends a piece, or makes it part of the last one if it follows that and has the same root.
+// joinPiece appends a piece, or makes it part of the last one if it follows that and has the same
+// root.
 func joinPiece(pieces []waitedPiece, p *waitedPiece) []waitedPiece {
 	if n := len(pieces) - 1; n >= 0 {
 		q := &pieces[n]

@@ -97,10 +97,11 @@ func packed(r io.Reader) func(io.Writer) error {
 // IsArchive reports whether a file that begins so may be an archive.
 func IsArchive(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
-// ReadArchive returns the recording in the archive that "bottleneck record -counters" or [Session.StopTo] wrote.
+// ReadArchive returns the recording in the archive that "bottleneck record -counters" or
+// [Session.StopTo] wrote.
 //
-// As with [Read], a trace or samples that cannot be read to their end give what could be read, and an error.
-// The observers see its execution trace in the same pass.
+// As with [Read], a trace or samples that cannot be read to their end give what could be read, and
+// an error. The observers see its execution trace in the same pass.
 func ReadArchive(ctx context.Context, name string, opt Options, observers ...timeline.Observer) (*Recording, error) {
 	f, err := os.Open(name)
 	if err != nil {

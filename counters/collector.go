@@ -105,8 +105,9 @@ func (c *collector) warn(format string, args ...any) {
 	c.meta.Warnings = append(c.meta.Warnings, fmt.Sprintf(format, args...))
 }
 
-// step sleeps for a while and takes the records that came meanwhile: sooner, the more there are. It sleeps as goroutines do:
-// a system call that waits for records would keep a P for a part of the time.
+// step sleeps for a while and takes the records that came meanwhile: sooner, the more there are. It
+// sleeps as goroutines do: a system call that waits for records would keep a P for a part of the
+// time.
 func (c *collector) step() {
 	const soonest, latest = time.Millisecond, 20 * time.Millisecond
 	if c.pause == 0 {
@@ -215,7 +216,8 @@ func groupNames(groups [][]eventMeta) string {
 	return namesOf(all)
 }
 
-// proveQuanta shows that the breakpoints are met when the scheduler works, of which a program of one's own can make sure.
+// proveQuanta shows that the breakpoints are met when the scheduler works, of which a program of
+// one's own can make sure.
 func (c *collector) proveQuanta() {
 	if !c.meta.AtQuanta {
 		return

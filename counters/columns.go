@@ -96,7 +96,8 @@ func (o *Observer) addSweep(s sweep, until timeline.Time) {
 	}
 }
 
-// settleSweep ends the share of a quantum in the sweep of its P. A sweep does not outlast it, but in a damaged trace.
+// settleSweep ends the share of a quantum in the sweep of its P. A sweep does not outlast it, but
+// in a damaged trace.
 func (o *Observer) settleSweep(q *quantum, t timeline.Time) {
 	if len(o.sweeps) == 0 {
 		return

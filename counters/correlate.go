@@ -14,12 +14,13 @@ import (
 // CorrelateQuery asks for the correlations of all pairs of metrics.
 type CorrelateQuery struct {
 	Metrics []string `json:"metrics"` // at most 20
-	// Ranks asks for Spearman's correlation, too, which also sees what is not linear and does not mind outliers.
+	// Ranks asks for Spearman's correlation, too, which also sees what is not linear and does
+	// not mind outliers.
 	Ranks bool `json:"ranks,omitempty"`
 }
 
-// Correlation is the answer to a [CorrelateQuery]: symmetric matrices. A pair counts the quanta for which both are known.
-// What has fewer than two of them, or does not vary, has no correlation.
+// Correlation is the answer to a [CorrelateQuery]: symmetric matrices. A pair counts the quanta for
+// which both are known. What has fewer than two of them, or does not vary, has no correlation.
 type Correlation struct {
 	Metrics  []string  `json:"metrics"`
 	N        [][]int   `json:"n"`
@@ -27,9 +28,10 @@ type Correlation struct {
 	Spearman [][]Value `json:"spearman"` // nil if not asked for
 }
 
-// Correlate answers a [CorrelateQuery] for a set. It holds the metrics of the set in memory, 8 bytes
-// each a row, and takes some 10 ns a row and pair, or 30 where not everything is known; with ranks, some 150 ns a row and metric
-// more, or a row and pair where not everything is known (BenchmarkAnswer). Pairs are computed side by side.
+// Correlate answers a [CorrelateQuery] for a set. It holds the metrics of the set in memory, 8
+// bytes each a row, and takes some 10 ns a row and pair, or 30 where not everything is known; with
+// ranks, some 150 ns a row and metric more, or a row and pair where not everything is known
+// (BenchmarkAnswer). Pairs are computed side by side.
 func (e *Explorer) Correlate(ctx context.Context, q CorrelateQuery, set *Set) (*Correlation, error) {
 	m, err := e.compileAll("correlate", q.Metrics, 20)
 	if err != nil {
@@ -77,7 +79,8 @@ func (e *Explorer) Correlate(ctx context.Context, q CorrelateQuery, set *Set) (*
 	return out, group.Wait()
 }
 
-// sample is a metric of all rows of a set. What is computed of it once serves all pairs in which everything is known.
+// sample is a metric of all rows of a set. What is computed of it once serves all pairs in which
+// everything is known.
 type sample struct {
 	values   []float64
 	complete bool // all are known
@@ -117,7 +120,8 @@ func (s *sample) known() *sample {
 	return s.only
 }
 
-// correlate is Pearson's correlation of two columns, Spearman's if it is wanted, and of how many rows.
+// correlate is Pearson's correlation of two columns, Spearman's if it is wanted, and of how many
+// rows.
 func correlate(x, y *sample, wantRanks bool) (r, rho Value, n int) {
 	switch {
 	case x.complete && y.complete:
@@ -171,7 +175,8 @@ func pearson(x, y *sample) float64 {
 	return max(-1, min(1, xy.total()/a/b))
 }
 
-// constantColumn reports that nothing varies: the mean of equal values may be rounded, and the differences to it not 0.
+// constantColumn reports that nothing varies: the mean of equal values may be rounded, and the
+// differences to it not 0.
 func constantColumn(x []float64) bool {
 	return !slices.ContainsFunc(x, func(v float64) bool { return v != x[0] })
 }

@@ -12,13 +12,15 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// WriteCSV writes the rows of a set (nil means all) as comma-separated values (RFC 4180, lines end in LF), with a header. The columns are
+// WriteCSV writes the rows of a set (nil means all) as comma-separated values (RFC 4180, lines end
+// in LF), with a header. The columns are
 //
 //	begin_ns, duration_ns, goroutine, group, kind, thread, proc, ended, wait, func
 //
-// then every counter of the recording by its name, then the given metrics in their canonical form. What is not
-// known is empty. Names are safe to show in a terminal and to open in a spreadsheet: control characters are replaced, and a name that
-// looks like a formula gets a "'" in front. Errors are those of [Explorer.Values] and of w.
+// then every counter of the recording by its name, then the given metrics in their canonical form.
+// What is not known is empty. Names are safe to show in a terminal and to open in a spreadsheet:
+// control characters are replaced, and a name that looks like a formula gets a "'" in front. Errors
+// are those of [Explorer.Values] and of w.
 func (e *Explorer) WriteCSV(ctx context.Context, w io.Writer, set *Set, metrics ...*Metric) error {
 	rec := e.rec
 	if set == nil {

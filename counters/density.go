@@ -7,8 +7,8 @@ import (
 	"math/bits"
 )
 
-// DensityQuery asks how many quanta have which values of two metrics: a scatter plot in bins, in which
-// nothing is left out; or of one metric, if Y is empty: a histogram.
+// DensityQuery asks how many quanta have which values of two metrics: a scatter plot in bins, in
+// which nothing is left out; or of one metric, if Y is empty: a histogram.
 type DensityQuery struct {
 	X      string `json:"x"`
 	Y      string `json:"y,omitempty"`
@@ -17,12 +17,14 @@ type DensityQuery struct {
 	// LogX and LogY make bins of the decimal logarithms. Values of 0 and less are then outside.
 	LogX bool `json:"log_x,omitempty"`
 	LogY bool `json:"log_y,omitempty"`
-	// XRange and YRange are the least and the largest value that is shown; nil means those that occur.
+	// XRange and YRange are the least and the largest value that is shown; nil means those that
+	// occur.
 	XRange *[2]float64 `json:"x_range,omitempty"`
 	YRange *[2]float64 `json:"y_range,omitempty"`
 }
 
-// Density is the answer to a [DensityQuery]. The counts, Unknown and Outside sum to the rows of the set.
+// Density is the answer to a [DensityQuery]. The counts, Unknown and Outside sum to the rows of the
+// set.
 type Density struct {
 	X      string      `json:"x"`
 	Y      string      `json:"y"`

@@ -12,16 +12,18 @@ import (
 // program where to write its execution trace: the name of a file.
 const TraceVariable = "BOTTLENECK_TRACE"
 
-// FromEnvironment takes an execution trace if the environment asks for one, so that "bottleneck record -counters" can record
-// the program from outside. It belongs at the beginning of main:
+// FromEnvironment takes an execution trace if the environment asks for one, so that "bottleneck
+// record -counters" can record the program from outside. It belongs at the beginning of main:
 //
 //	func main() {
 //		defer counters.FromEnvironment()()
 //
-// The function that it returns ends the trace. Without the variable nothing happens, which takes a microsecond.
-// A program that ends by os.Exit or a signal leaves a trace that is cut off: a second of it may be missing.
+// The function that it returns ends the trace. Without the variable nothing happens, which takes a
+// microsecond. A program that ends by os.Exit or a signal leaves a trace that is cut off: a second
+// of it may be missing.
 //
-// It is a call, not an import for its side effect, so that a reader of main sees that the program does this.
+// It is a call, not an import for its side effect, so that a reader of main sees that the program
+// does this.
 func FromEnvironment() (stop func()) {
 	name := os.Getenv(TraceVariable)
 	if name == "" {

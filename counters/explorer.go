@@ -21,8 +21,8 @@ type Explorer struct {
 	groups []int32   // by number, see mainGroups
 }
 
-// NewExplorer returns an Explorer of a recording. It fails when the recording is not a table: columns of
-// different lengths, names that do not exist, rows out of order, negative durations.
+// NewExplorer returns an Explorer of a recording. It fails when the recording is not a table:
+// columns of different lengths, names that do not exist, rows out of order, negative durations.
 func NewExplorer(rec *Recording) (*Explorer, error) {
 	if rec == nil {
 		return nil, errors.New("counters: no recording")
@@ -178,7 +178,8 @@ func isBuiltin(name string) bool {
 	return slices.ContainsFunc(builtins, func(b Name) bool { return b.Name == name })
 }
 
-// counter finds a counter by its name, or by its name with every "-" turned into "_"; −1 if there is none.
+// counter finds a counter by its name, or by its name with every "-" turned into "_"; −1 if there
+// is none.
 func (e *Explorer) counter(word string) int {
 	if i := e.exactly(word); i >= 0 {
 		return i

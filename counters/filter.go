@@ -10,8 +10,9 @@ type Filter struct {
 //
 //	group =~ "worker" && duration > 100us && !(ended = preempted) && first(20, gc)
 //
-// The package comment describes the language. "" is all quanta. The error is a [*SyntaxError]. Texts longer than
-// 16 KiB, nested more than 64 deep, or with more than 500 operations are refused; parsing takes microseconds.
+// The package comment describes the language. "" is all quanta. The error is a [*SyntaxError].
+// Texts longer than 16 KiB, nested more than 64 deep, or with more than 500 operations are refused;
+// parsing takes microseconds.
 func ParseFilter(text string) (*Filter, error) {
 	root, err := parse(text, func(l *lexer) *node {
 		if l.space(); l.at == len(text) {
@@ -25,8 +26,8 @@ func ParseFilter(text string) (*Filter, error) {
 	return &Filter{root, text}, nil
 }
 
-// String returns the canonical form, which parses to the same filter (unless the text was already close to the bounds: the canonical form
-// may be longer and have more parentheses).
+// String returns the canonical form, which parses to the same filter (unless the text was already
+// close to the bounds: the canonical form may be longer and have more parentheses).
 func (f *Filter) String() string { return f.root.String() }
 
 // Metric is a parsed metric: a number of each quantum of any recording. See [ParseMetric].

@@ -7,9 +7,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Select returns the set of the rows that a filter lets pass. The error is a [*SyntaxError] if the recording lacks
-// what the filter names or units do not fit, or that of ctx. It takes a few nanoseconds a row for each comparison and
-// operation (BenchmarkSelect), and less for what depends on names only.
+// Select returns the set of the rows that a filter lets pass. The error is a [*SyntaxError] if the
+// recording lacks what the filter names or units do not fit, or that of ctx. It takes a few
+// nanoseconds a row for each comparison and operation (BenchmarkSelect), and less for what depends
+// on names only.
 func (e *Explorer) Select(ctx context.Context, f *Filter) (set *Set, err error) {
 	defer func() { err = caught(recover(), f.text, err) }()
 	s := selector{resolver: resolver{e: e}, ctx: ctx}
@@ -80,7 +81,8 @@ func (s *selector) where(c column, test func(values []float64, words []uint64)) 
 	return set
 }
 
-// bitsOf packs what test says of each value. It is called with one function from each place, so it is inlined there.
+// bitsOf packs what test says of each value. It is called with one function from each place, so it
+// is inlined there.
 func bitsOf(values []float64, words []uint64, test func(float64) bool) {
 	for i := range words {
 		var w uint64
@@ -119,8 +121,8 @@ func (s *selector) compare(n *node) *Set {
 	})
 }
 
-// difference is a − b. By IEEE 754 it is 0, positive or negative just as a compares with b, since it
-// never underflows to 0; and infinite where it overflows, which compares rightly, too.
+// difference is a − b. By IEEE 754 it is 0, positive or negative just as a compares with b, since
+// it never underflows to 0; and infinite where it overflows, which compares rightly, too.
 func difference(a, b column) column {
 	buf := make([]float64, blockRows)
 	return func(dst []float64, lo int) {

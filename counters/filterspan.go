@@ -9,10 +9,11 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
 
-// Filters by what happened beside the quanta: spans, such as those of garbage collections, and markers.
+// Filters by what happened beside the quanta: spans, such as those of garbage collections, and
+// markers.
 
-// spans returns those of a name, in the order of their beginnings. An unknown name is an error, except for a
-// program that never collected.
+// spans returns those of a name, in the order of their beginnings. An unknown name is an error,
+// except for a program that never collected.
 func (s *selector) spans(n *node) (out []Span) {
 	var names []string
 	for _, span := range s.e.rec.Spans {
@@ -58,8 +59,9 @@ func (s *selector) eachOf(each string) func(row int) int64 {
 
 // ranked is the first n quanta after each span, or the last n before it.
 //
-// first: of those that begin at the end of the span or later, and before the next span begins, the first n.
-// last: of those that end before the span begins, and begin at the end of the span before or later, the last n.
+// first: of those that begin at the end of the span or later, and before the next span begins, the
+// first n. last: of those that end before the span begins, and begin at the end of the span before
+// or later, the last n.
 func (s *selector) ranked(n *node) *Set {
 	rec, each := s.e.rec, s.eachOf(n.each)
 	set := NoRows(rec.Len())
@@ -96,7 +98,8 @@ func (s *selector) ranked(n *node) *Set {
 	return set
 }
 
-// during is the set of the quanta that overlap a stretch of time or a span. A quantum without duration is at its beginning.
+// during is the set of the quanta that overlap a stretch of time or a span. A quantum without
+// duration is at its beginning.
 func (s *selector) during(n *node) *Set {
 	rec := s.e.rec
 	if len(n.kids) > 0 {
@@ -123,7 +126,8 @@ func (s *selector) during(n *node) *Set {
 	}
 	return RowsWhere(rec.Len(), func(row int) bool {
 		begin, end := rec.Begin[row], rec.Begin[row]+rec.Duration[row]
-		// Spans that have begun when the quantum ends; a quantum without duration at the beginning of a span is in it.
+		// Spans that have begun when the quantum ends; a quantum without duration at the
+		// beginning of a span is in it.
 		n := sort.Search(len(spans), func(i int) bool { return spans[i].Begin >= max(end, begin+1) })
 		return n > 0 && ends[n-1] > begin
 	})
@@ -137,8 +141,9 @@ func (s *selector) constant(n *node) (float64, unit) {
 	return out[0], u
 }
 
-// between is the set of the quanta that begin between two markers: from each with the first text up to
-// the next with the second, or the end of the recording. Rows and markers are swept in the order of time.
+// between is the set of the quanta that begin between two markers: from each with the first text up
+// to the next with the second, or the end of the recording. Rows and markers are swept in the order
+// of time.
 func (s *selector) between(n *node) *Set {
 	rec := s.e.rec
 	markers := slices.Clone(rec.Markers)

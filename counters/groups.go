@@ -4,9 +4,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A quantum belongs to the group in which its goroutine spent most of it: an allocation that assists
-// the collector for a moment leaves the quantum with the application, as it is in a bottle graph for most of
-// its time.
+// A quantum belongs to the group in which its goroutine spent most of it: an allocation that
+// assists the collector for a moment leaves the quantum with the application, as it is in a bottle
+// graph for most of its time.
 
 // groupOf returns the group that a goroutine belongs to now.
 func (o *Observer) groupOf(q *quantum) int32 {

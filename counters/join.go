@@ -7,14 +7,15 @@ import (
 
 // Joining samples with quanta
 //
-// The records of the kernel say thread and time; the trace says which goroutine had which thread from when to
-// when. Both times are of one clock, CLOCK_MONOTONIC: the trace ties its own to it
-// once a generation, and is within 64 ns of it. So an event belongs to the quantum of its thread
-// at its time, or to none: then it happened in the scheduler, or on a thread without a goroutine, and is a part of the counter's
-// Remainder.
+// The records of the kernel say thread and time; the trace says which goroutine had which thread
+// from when to when. Both times are of one clock, CLOCK_MONOTONIC: the trace ties its own to it
+// once a generation, and is within 64 ns of it. So an event belongs to the quantum of its thread at
+// its time, or to none: then it happened in the scheduler, or on a thread without a goroutine, and
+// is a part of the counter's Remainder.
 //
 // The switches of a thread tell when it had a processor. The time that a quantum shares with
-// that is its task-clock: what is left of its duration, the operating system took the thread away from the goroutine.
+// that is its task-clock: what is left of its duration, the operating system took the thread away
+// from the goroutine.
 
 // joiner adds counters to a recording.
 type joiner struct {
@@ -100,7 +101,8 @@ func leavings(t *thread, preempted bool) (times []int64) {
 	return times
 }
 
-// moments adds a counter of single moments of threads. Each belongs to the quantum that it falls into.
+// moments adds a counter of single moments of threads. Each belongs to the quantum that it falls
+// into.
 func (j *joiner) moments(s *samples, name, source string, of func(*thread) []int64) *Counter {
 	c := j.column(Counter{Name: name, Source: source, Accuracy: Exact})
 	for id, t := range s.threads {
@@ -156,7 +158,8 @@ func (j *joiner) taskClock(s *samples) {
 	j.add(c)
 }
 
-// on returns when a thread that executed quanta had a processor. One that was never switched had it all the time.
+// on returns when a thread that executed quanta had a processor. One that was never switched had it
+// all the time.
 func (j *joiner) on(t *thread) []stretch {
 	if t == nil || t.still {
 		return []stretch{{j.meta.Begin, j.meta.End}}

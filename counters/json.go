@@ -21,7 +21,8 @@ import (
 //	 "counters":[{"name":…,"unit":…,"level":false,"source":…,"accuracy":…,"values":[1,null,…],"total":…,"remainder":…}],
 //	 "markers":[{"time":…,"goroutine":…,"text":…}], "spans":[{"name":…,"begin":…,"end":…}], "warnings":[…]}
 //
-// The columns group, ended, wait and func are indexes into the lists of names. A value that is not known is null.
+// The columns group, ended, wait and func are indexes into the lists of names. A value that is not
+// known is null.
 
 // recordingJSON is the head of the form: all but the columns, which are written as a stream.
 type recordingJSON struct {
@@ -81,8 +82,9 @@ type counterJSON struct {
 	Values    []*int64 `json:"values,omitempty"`
 }
 
-// WriteJSON writes a recording as JSON, or only the rows of a set of it (nil means all). A counter's remainder is then what
-// belongs to no row that is written. [ReadJSON] reads it. The errors are that of a broken recording and those of w.
+// WriteJSON writes a recording as JSON, or only the rows of a set of it (nil means all). A
+// counter's remainder is then what belongs to no row that is written. [ReadJSON] reads it. The
+// errors are that of a broken recording and those of w.
 func WriteJSON(w io.Writer, rec *Recording, set *Set) error {
 	if err := rec.check(); err != nil {
 		return fmt.Errorf("counters: writing JSON: %w", err)
@@ -187,8 +189,8 @@ func writeCounter(out *bufio.Writer, c *Counter, set *Set) {
 	_, _ = out.WriteString("]}")
 }
 
-// ReadJSON reads a recording that [WriteJSON] wrote. The error tells what is wrong with it; what it returns is a
-// table that [NewExplorer] accepts.
+// ReadJSON reads a recording that [WriteJSON] wrote. The error tells what is wrong with it; what it
+// returns is a table that [NewExplorer] accepts.
 func ReadJSON(r io.Reader) (*Recording, error) {
 	var form recordingJSON
 	dec := json.NewDecoder(r)

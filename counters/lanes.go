@@ -46,8 +46,8 @@ type Lane struct {
 	Cells  []LaneCell `json:"cells"`
 }
 
-// LaneCell is what a lane shows in a pixel, or in several that a single quantum fills. Pixels without a quantum have none.
-// In JSON it is an array of its fields, with null for a Row of −1.
+// LaneCell is what a lane shows in a pixel, or in several that a single quantum fills. Pixels
+// without a quantum have none. In JSON it is an array of its fields, with null for a Row of −1.
 type LaneCell struct {
 	X, Width int
 	Busy     int64 // ns, rounded
@@ -72,8 +72,8 @@ func (c *LaneCell) append(b []byte) []byte {
 	return append(c.Value.append(append(b, ',')), ']')
 }
 
-// MarshalJSON writes the fields of a lane. There are many cells, which are written here at once: one by one they would take longer than
-// finding them.
+// MarshalJSON writes the fields of a lane. There are many cells, which are written here at once:
+// one by one they would take longer than finding them.
 func (l Lane) MarshalJSON() ([]byte, error) {
 	type fields Lane // which has no MarshalJSON
 	cells := l.Cells
@@ -122,9 +122,11 @@ type pixel struct {
 	n, row                 int32
 }
 
-// Lanes answers a [LanesQuery] for a set. It takes some 30 ns a row, and 50 bytes for each pixel of each lane.
+// Lanes answers a [LanesQuery] for a set. It takes some 30 ns a row, and 50 bytes for each pixel of
+// each lane.
 //
-// A quantum is in the pixels from floor(x(begin)) to ceil(x(end)) − 1, where x(t) = (t − From)/(To − From)·Width.
+// A quantum is in the pixels from floor(x(begin)) to ceil(x(end)) − 1, where x(t) = (t − From)/(To
+// − From)·Width.
 func (e *Explorer) Lanes(ctx context.Context, q LanesQuery, set *Set) (*Lanes, error) {
 	d := drawer{e: e}
 	columns, err := d.init(q)

@@ -16,7 +16,8 @@ type meta struct {
 	Start   time.Time `json:"start"`
 	System  string    `json:"system"` // GOOS/GOARCH
 
-	// Begin and End are between which times of CLOCK_MONOTONIC was counted, in ns. Begin is 0 if nothing was.
+	// Begin and End are between which times of CLOCK_MONOTONIC was counted, in ns. Begin is 0
+	// if nothing was.
 	Begin int64 `json:"begin,omitempty"`
 	End   int64 `json:"end,omitempty"`
 
@@ -24,8 +25,9 @@ type meta struct {
 	Clock    *eventMeta    `json:"clock,omitempty"`    // the total of task-clock, counted on its own
 	Hits     []eventMeta   `json:"hits,omitempty"`
 	Groups   [][]eventMeta `json:"groups,omitempty"`
-	// AtSwitches tells that groups were read at switches of threads, AtQuanta that they were at the beginning and the end of quanta, and Extra how many values a reading has before
-	// those of the group. Period is how often they were read otherwise.
+	// AtSwitches tells that groups were read at switches of threads, AtQuanta that they were at
+	// the beginning and the end of quanta, and Extra how many values a reading has before those
+	// of the group. Period is how often they were read otherwise.
 	AtSwitches bool  `json:"at_switches,omitempty"`
 	AtQuanta   bool  `json:"at_quanta,omitempty"`
 	Extra      int   `json:"extra,omitempty"`

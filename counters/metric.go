@@ -15,7 +15,8 @@ import (
 // blockRows is how many rows are evaluated at once: the slices stay in the cache.
 const blockRows = 1024
 
-// column fills dst with the values of the rows from lo on. It has memory of its own: one user at a time.
+// column fills dst with the values of the rows from lo on. It has memory of its own: one user at a
+// time.
 type column func(dst []float64, lo int)
 
 // compiled is a metric made ready for a recording.
@@ -135,8 +136,8 @@ func each(kid column, f func(float64) float64) column {
 	}
 }
 
-// arithmetic combines two columns. The conversions keep a compiler from fusing a multiplication with
-// an addition, which some processors would round differently.
+// arithmetic combines two columns. The conversions keep a compiler from fusing a multiplication
+// with an addition, which some processors would round differently.
 func arithmetic(op nodeOp, a, b column) column {
 	buf := make([]float64, blockRows)
 	return func(dst []float64, lo int) {
@@ -258,7 +259,8 @@ func (r *resolver) gap() column {
 	}
 }
 
-// change is the difference to the goroutine's quantum before. It looks far back, so it needs the whole column.
+// change is the difference to the goroutine's quantum before. It looks far back, so it needs the
+// whole column.
 func (r *resolver) change(n *node) (column, unit) {
 	if r.changes++; r.changes > maxChanges {
 		r.fail(n, "more than 8 changes in one metric", "")
@@ -306,8 +308,8 @@ func visit(ctx context.Context, set *Set, columns []column, f func(row int, valu
 	})
 }
 
-// visitBlocks calls f with the rows of a set from lo on, as the bits of words, and the values of each column from lo on. A loop over these is
-// faster than visit where little is done for a row.
+// visitBlocks calls f with the rows of a set from lo on, as the bits of words, and the values of
+// each column from lo on. A loop over these is faster than visit where little is done for a row.
 func visitBlocks(ctx context.Context, set *Set, columns []column, f func(lo int, words []uint64, buffers [][]float64)) error {
 	buffers := make([][]float64, len(columns))
 	for i := range buffers {
@@ -339,8 +341,9 @@ func allZero(words []uint64) bool {
 	return true
 }
 
-// Values returns the metric's values of the rows of a set, in order; NaN is what is not known. The error is a *SyntaxError if
-// the recording lacks what the metric names or its units do not fit, or that of ctx.
+// Values returns the metric's values of the rows of a set, in order; NaN is what is not known. The
+// error is a *SyntaxError if the recording lacks what the metric names or its units do not fit, or
+// that of ctx.
 func (e *Explorer) Values(ctx context.Context, m *Metric, set *Set) ([]float64, error) {
 	c, err := e.compileMetric(m)
 	if err != nil {

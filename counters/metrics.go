@@ -7,9 +7,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Counters of the runtime are read every few milliseconds, for the whole process. A level is that of the last reading before the
-// end of the quantum. What was allocated between two readings is divided among all the quanta of the
-// program that ran meanwhile, by overlap: interpolated, and coarse, since a trace does not tell who allocated.
+// Counters of the runtime are read every few milliseconds, for the whole process. A level is that
+// of the last reading before the end of the quantum. What was allocated between two readings is
+// divided among all the quanta of the program that ran meanwhile, by overlap: interpolated, and
+// coarse, since a trace does not tell who allocated.
 
 // metricSample is one reading.
 type metricSample struct {

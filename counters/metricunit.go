@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// unit is a product of powers of nanoseconds and bytes. A plain count has neither, and a number written in a
-// metric is free: it goes with everything.
+// unit is a product of powers of nanoseconds and bytes. A plain count has neither, and a number
+// written in a metric is free: it goes with everything.
 type unit struct {
 	ns, bytes int
 	free      bool

@@ -14,9 +14,10 @@ import (
 // Quanta from a trace
 //
 // A quantum begins when a goroutine comes onto a P and ends when it leaves it. A system call that
-// keeps its P is a part of the quantum, as it is of the running time of a bottle graph. A row is made when the
-// quantum begins, which puts the rows in the order of Begin, and filled in when it ends. Only the goroutine's next
-// transition tells where it was stopped and why: then the row gets its function.
+// keeps its P is a part of the quantum, as it is of the running time of a bottle graph. A row is
+// made when the quantum begins, which puts the rows in the order of Begin, and filled in when it
+// ends. Only the goroutine's next transition tells where it was stopped and why: then the row gets
+// its function.
 //
 // The trace's own counters:
 //
@@ -28,22 +29,26 @@ import (
 //	heap-goal     bytes, level, observed: the size at which the collector's cycle should end
 //	gomaxprocs    level, observed
 //
-// The runtime tells heap-objects when a P takes a new span or gives one back: it is behind by less than
-// a span for each size class and P.
+// The runtime tells heap-objects when a P takes a new span or gives one back: it is behind by less
+// than a span for each size class and P.
 
-// Options are the choices of a recording that is made from a trace. The zero value is right for most.
+// Options are the choices of a recording that is made from a trace. The zero value is right for
+// most.
 type Options struct {
 	// Group says which goroutines belong together; by start function if zero.
 	Group bottle.Grouping
-	// MaxRows bounds the number of quanta, of about 100 bytes each: more are an error. 0 means 10 million.
+	// MaxRows bounds the number of quanta, of about 100 bytes each: more are an error. 0 means
+	// 10 million.
 	MaxRows int
-	// Categories are those of runtime/trace.Log whose messages become markers, beside those of [Mark].
+	// Categories are those of runtime/trace.Log whose messages become markers, beside those of
+	// [Mark].
 	Categories []string
 	// Name is what errors and pages call the recording.
 	Name string
 	// Progress is told how many bytes of how many (−1 = not known) are done.
 	Progress func(done, size int64)
-	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options: 0 means half of the machine's.
+	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options:
+	// 0 means half of the machine's.
 	MaxMemory int64
 }
 
@@ -150,7 +155,8 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	}
 }
 
-// start begins a quantum. Its thread and P are those of the interval that begins, which ends later: see close.
+// start begins a quantum. Its thread and P are those of the interval that begins, which ends later:
+// see close.
 func (o *Observer) start(q *quantum, t *timeline.Transition) {
 	r := o.rec
 	if len(r.Begin) >= o.opt.MaxRows {
@@ -267,7 +273,8 @@ func (o *Observer) leaf(s *timeline.Stack) int32 {
 	return i
 }
 
-// runtimeFrame reports whether a function is the runtime's, or an entry into it that other packages declare.
+// runtimeFrame reports whether a function is the runtime's, or an entry into it that other packages
+// declare.
 func runtimeFrame(fn string) bool {
 	return strings.HasPrefix(fn, "runtime.") || strings.HasPrefix(fn, "internal/runtime/") || strings.Contains(fn, ".runtime_")
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The language of filters and metrics, by recursive descent. See the package comment for what it means.
+// The language of filters and metrics, by recursive descent. See the package comment for what it
+// means.
 //
 //	filter  = and { "||" and } .
 //	and     = not { "&&" not } .
@@ -19,7 +20,8 @@ import (
 //	product = unary { ( "*" | "/" ) unary } .
 //	unary   = "-" unary | number | name | string | "min(…)" | "max(…)" | "abs(…)" | "change(…)" | "(" sum ")" .
 //
-// A "(" may open a filter or a metric: both are parsed as a filter, and what came of it is checked after.
+// A "(" may open a filter or a metric: both are parsed as a filter, and what came of it is checked
+// after.
 
 // gcSpan is what "gc" stands for in a filter: the phase between the two pauses of a collection.
 const gcSpan = "GC concurrent mark phase"

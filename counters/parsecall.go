@@ -95,7 +95,8 @@ func (l *lexer) eachOf(allowed []string) string {
 	return name
 }
 
-// maybeSpan parses the name of a span, if one comes next: gc, or a string that nothing but "," or ")" follows.
+// maybeSpan parses the name of a span, if one comes next: gc, or a string that nothing but "," or
+// ")" follows.
 func (l *lexer) maybeSpan() string {
 	at := l.pos()
 	if l.peekName() == "gc" {

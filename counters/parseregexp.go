@@ -9,8 +9,8 @@ import (
 
 const maxRegexp = 1000
 
-// compileRegexp compiles a regular expression of those that Go and JavaScript (with the flag u) read alike, so that a filter means
-// the same on the page and in the command.
+// compileRegexp compiles a regular expression of those that Go and JavaScript (with the flag u)
+// read alike, so that a filter means the same on the page and in the command.
 func compileRegexp(text string) (*regexp.Regexp, error) {
 	if len(text) > maxRegexp {
 		return nil, errors.New("the regular expression is longer than 1000 bytes")

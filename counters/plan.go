@@ -8,22 +8,23 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
 )
 
-// DefaultCounters are those that are counted when nothing else is asked for, beside those of the trace.
-// Where the machine refuses one of them, a warning of the recording says why.
+// DefaultCounters are those that are counted when nothing else is asked for, beside those of the
+// trace. Where the machine refuses one of them, a warning of the recording says why.
 func DefaultCounters() []string {
 	return []string{"task-clock", "context-switches", "preemptions", "migrations", "minor-faults", "major-faults", "goroutines", "heap-allocs", "cycles", "instructions"}
 }
 
 // KnownCounters are the names that [StartOptions].Counters and the command's -counters take beside
-// rNNN, a raw hardware event in hexadecimal, and device/event, one that the system lists, such as msr/tsc.
+// rNNN, a raw hardware event in hexadecimal, and device/event, one that the system lists, such as
+// msr/tsc.
 func KnownCounters() []string {
 	names := append(perfevent.Names(), "preemptions", "faults", "switches", "goroutines", "heap-allocs", "heap-alloc-objects")
 	slices.Sort(names)
 	return names
 }
 
-// CheckNames returns an error if one of the names is not that of a counter; the error lists those that are known. A counter that
-// only this machine lacks is no error.
+// CheckNames returns an error if one of the names is not that of a counter; the error lists those
+// that are known. A counter that only this machine lacks is no error.
 func CheckNames(names []string) error {
 	_, _, err := newPlan(names)
 	return err
@@ -52,8 +53,8 @@ var aliases = map[string][]string{
 	"tsc":            {"msr/tsc"},
 }
 
-// newPlan finds out how to count what was asked for. A name that means nothing is an error; one that this machine does not have
-// is a warning.
+// newPlan finds out how to count what was asked for. A name that means nothing is an error; one
+// that this machine does not have is a warning.
 func newPlan(names []string) (p plan, warnings []string, err error) {
 	if names == nil {
 		names = DefaultCounters()

@@ -13,16 +13,17 @@ import (
 // Reading counters at every quantum (experimental)
 //
 // Between two readings, a uniform counter is divided evenly, which is right on average only. With
-// breakpoints on two functions of the runtime's scheduler, a thread's counters are read whenever it begins and ends
-// a quantum, and hardly anything is left to divide:
+// breakpoints on two functions of the runtime's scheduler, a thread's counters are read whenever it
+// begins and ends a quantum, and hardly anything is left to divide:
 //
 //	runtime.gogo      jumps into a goroutine; the trace has told of the quantum's beginning already
 //	runtime.schedule  looks for the next goroutine; the trace has told of the end
 //
-// Each costs a trap. The functions are found in the program's file, by the symbols or, without them, in the table
-// that every Go program carries for its stack traces. The processor's breakpoints belong to all debuggers of the thread together:
-// there are four. It is experimental because the two functions are the runtime's own business: a later Go may change
-// them. So it proves itself: readings must come at the rate of the quanta, else they are said to be missing.
+// Each costs a trap. The functions are found in the program's file, by the symbols or, without
+// them, in the table that every Go program carries for its stack traces. The processor's
+// breakpoints belong to all debuggers of the thread together: there are four. It is experimental
+// because the two functions are the runtime's own business: a later Go may change them. So it
+// proves itself: readings must come at the rate of the quanta, else they are said to be missing.
 
 var quantumFuncs = []string{"runtime.gogo", "runtime.schedule"}
 
@@ -102,7 +103,8 @@ func lookup(f *elf.File, names []string) ([]uint64, error) {
 	return found, nil
 }
 
-// biasOf tells by how much a program was moved: where its first segment is, and where it was linked to be.
+// biasOf tells by how much a program was moved: where its first segment is, and where it was linked
+// to be.
 func biasOf(maps, exe string, f *elf.File) (uint64, error) {
 	for line := range strings.Lines(maps) {
 		fields := strings.Fields(line) // from-to rwxp offset device inode path

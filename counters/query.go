@@ -8,8 +8,8 @@ import (
 	"math"
 )
 
-// Query is a question about a recording: a set of its quanta, and what is to be known of them. Every part may be left out.
-// It is JSON both ways, so that a command, a URL and a page ask alike.
+// Query is a question about a recording: a set of its quanta, and what is to be known of them.
+// Every part may be left out. It is JSON both ways, so that a command, a URL and a page ask alike.
 type Query struct {
 	// Filter makes the set: see [ParseFilter]. "" is all quanta.
 	Filter string `json:"filter,omitempty"`
@@ -44,8 +44,8 @@ type Answer struct {
 	Comparison   *Comparison   `json:"comparison,omitempty"`
 }
 
-// PartError tells which part of a [Query] is wrong. In JSON it is {"error":…, "part":…}, and "pos" where
-// the error is a [SyntaxError].
+// PartError tells which part of a [Query] is wrong. In JSON it is {"error":…, "part":…}, and "pos"
+// where the error is a [SyntaxError].
 type PartError struct {
 	Part string // filter, against, stats, table, …
 	Err  error
@@ -71,7 +71,8 @@ func (e *PartError) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// Answer answers a query. Errors are a [*PartError] that says what is wrong with the query, or that of ctx.
+// Answer answers a query. Errors are a [*PartError] that says what is wrong with the query, or that
+// of ctx.
 func (e *Explorer) Answer(ctx context.Context, q Query) (*Answer, error) {
 	set, canonical, err := e.selectText(ctx, "filter", q.Filter)
 	if err != nil {

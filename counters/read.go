@@ -9,10 +9,12 @@ import (
 )
 
 // Read returns the recording of the execution trace in r: a file, a stream, the bytes of a flight
-// recorder, packed with gzip or zstd or not. It has the counters of the trace itself: see [Observer].
+// recorder, packed with gzip or zstd or not. It has the counters of the trace itself: see
+// [Observer].
 //
-// A trace that is cut off or broken gives the recording of what could be read, with a warning, and an
-// error (a *[timeline.Error]). The recording is nil only if nothing could be read, or if it has too many quanta.
+// A trace that is cut off or broken gives the recording of what could be read, with a warning, and
+// an error (a *[timeline.Error]). The recording is nil only if nothing could be read, or if it has
+// too many quanta.
 func Read(ctx context.Context, r io.Reader, opt Options) (*Recording, error) {
 	o := NewObserver(opt)
 	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)

@@ -16,7 +16,8 @@ const Unknown = math.MinInt64
 type Recording struct {
 	// Name is what people call the recording: a file's name, a command.
 	Name string
-	// GoVersion is that of the recorded program, Procs its largest GOMAXPROCS; "" and 0 if not known.
+	// GoVersion is that of the recorded program, Procs its largest GOMAXPROCS; "" and 0 if not
+	// known.
 	GoVersion string
 	Procs     int
 	// Start is when the recording began by the wall clock; zero if not known.
@@ -39,12 +40,14 @@ type Recording struct {
 	Groups []Group
 	Funcs  []string
 
-	// Counters are more columns: what was counted during each quantum, or the level of something then.
+	// Counters are more columns: what was counted during each quantum, or the level of
+	// something then.
 	Counters []Counter
 	// Markers, Spans are what happened beside the quanta, in order of time.
 	Markers []Marker
 	Spans   []Span
-	// Warnings says in full sentences what limits the trust in the numbers, and which counters were refused, and why.
+	// Warnings says in full sentences what limits the trust in the numbers, and which counters
+	// were refused, and why.
 	Warnings []string
 }
 
@@ -63,15 +66,18 @@ type Counter struct {
 	Name string
 	// Unit is "" for a plain count, else "ns", "bytes".
 	Unit string
-	// Level tells that the values are levels (as of a gauge) at the end of the quantum, not changes during it.
+	// Level tells that the values are levels (as of a gauge) at the end of the quantum, not
+	// changes during it.
 	Level bool
-	// Source says where the values come from, and Accuracy how far to trust them for a single quantum.
+	// Source says where the values come from, and Accuracy how far to trust them for a single
+	// quantum.
 	Source   string
 	Accuracy Accuracy
 	// Values has one value a row: the change during the quantum, or the level; or Unknown.
 	Values []int64
 	// Total is what was counted in all while the recording ran, and Remainder the part of
-	// it that belongs to no quantum: the known Values and the Remainder sum to Total. Both are 0 for levels.
+	// it that belongs to no quantum: the known Values and the Remainder sum to Total. Both are
+	// 0 for levels.
 	Total, Remainder int64
 }
 
@@ -82,7 +88,8 @@ type Accuracy string
 const (
 	// Exact values were counted, event by event, for the quantum they are given to.
 	Exact Accuracy = "exact"
-	// Interpolated values were counted over a longer stretch of the same thread and divided by overlap.
+	// Interpolated values were counted over a longer stretch of the same thread and divided by
+	// overlap.
 	Interpolated Accuracy = "interpolated"
 	// Observed levels are those that the trace told last.
 	Observed Accuracy = "observed"

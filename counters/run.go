@@ -19,8 +19,8 @@ import (
 
 // RunOptions are the choices of a recording of another program. The zero value is right for most.
 type RunOptions struct {
-	// Counters are what to count: see [KnownCounters]. nil means [DefaultCounters], as far as they can be
-	// counted from outside.
+	// Counters are what to count: see [KnownCounters]. nil means [DefaultCounters], as far as
+	// they can be counted from outside.
 	Counters []string
 	// Period and Quantum are as in StartOptions.
 	Period  time.Duration
@@ -28,28 +28,30 @@ type RunOptions struct {
 	// MaxBytes bounds the records of events: more are an error. 0 means 16 GB, on disk.
 	MaxBytes int64
 	// TraceURL is where the program serves its execution trace, such as
-	// http://localhost:6060/debug/pprof/trace?seconds=5. It is asked for as soon as it answers, and the counting ends with it.
-	// "" means that the program calls [FromEnvironment].
+	// http://localhost:6060/debug/pprof/trace?seconds=5. It is asked for as soon as it answers,
+	// and the counting ends with it. "" means that the program calls [FromEnvironment].
 	TraceURL string
 	// Forward are signals that are handed on to the program.
 	Forward []os.Signal
-	// Warning is told, as soon as it is known, what limits the trust in the recording, and which counters were refused,
-	// and why. The archive has it, too.
+	// Warning is told, as soon as it is known, what limits the trust in the recording, and
+	// which counters were refused, and why. The archive has it, too.
 	Warning func(string)
-	// Threads is told, line by line, what each thread did, if the program took no trace: there is nothing else then.
+	// Threads is told, line by line, what each thread did, if the program took no trace: there
+	// is nothing else then.
 	Threads func(string)
 }
 
 // ErrNoTrace is the error of a run whose program took no execution trace.
 var ErrNoTrace = errors.New("counters: the program wrote no execution trace: call counters.FromEnvironment at the beginning of its main, or give the URL of its trace")
 
-// Run starts a command, counts what its threads do from its first instruction on, and writes that and
-// the program's execution trace as an archive: see [ReadArchive]. It returns when the command has ended.
+// Run starts a command, counts what its threads do from its first instruction on, and writes that
+// and the program's execution trace as an archive: see [ReadArchive]. It returns when the command
+// has ended.
 //
-// The error is, or contains, an *exec.ExitError when the command failed; the archive is written nevertheless, in whole unless
-// the error contains something else.
-// When ctx is done, the command is killed, and what it wrote until then is in the archive. Events that the machine refuses
-// are warnings in the archive, as for [Start]. On other systems than Linux only the trace is recorded.
+// The error is, or contains, an *exec.ExitError when the command failed; the archive is written
+// nevertheless, in whole unless the error contains something else. When ctx is done, the command is
+// killed, and what it wrote until then is in the archive. Events that the machine refuses are
+// warnings in the archive, as for [Start]. On other systems than Linux only the trace is recorded.
 func Run(ctx context.Context, cmd *exec.Cmd, w io.Writer, opt RunOptions) error {
 	p, warnings, err := newPlan(opt.Counters)
 	if err != nil {
@@ -194,7 +196,8 @@ func (r *outside) fetch(ctx context.Context) (<-chan error, context.CancelFunc) 
 	return done, cancel
 }
 
-// fetchTrace asks for a trace until somebody answers, and writes it to a file. When ctx ends, what came until then is there.
+// fetchTrace asks for a trace until somebody answers, and writes it to a file. When ctx ends, what
+// came until then is there.
 func fetchTrace(ctx context.Context, url, name string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

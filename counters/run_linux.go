@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// startStopped starts a command and calls attach before it executes its first instruction: traced processes
-// stop when they have executed a program. Everything but that stop is as usual; it is not traced any longer when startStopped returns.
+// startStopped starts a command and calls attach before it executes its first instruction: traced
+// processes stop when they have executed a program. Everything but that stop is as usual; it is not
+// traced any longer when startStopped returns.
 func startStopped(cmd *exec.Cmd, attach func(pid int)) error {
 	runtime.LockOSThread() // the thread that starts a process traces it
 	defer runtime.UnlockOSThread()

@@ -4,7 +4,8 @@ package counters
 
 import "os/exec"
 
-// startStopped starts a command and calls attach: there is nothing to attach on this system but the reason why.
+// startStopped starts a command and calls attach: there is nothing to attach on this system but the
+// reason why.
 func startStopped(cmd *exec.Cmd, attach func(pid int)) error {
 	if err := cmd.Start(); err != nil {
 		return err

@@ -10,13 +10,15 @@ import (
 
 // CompareQuery asks which metrics tell two sets apart.
 type CompareQuery struct {
-	// Metrics are the candidates; none means the duration, the gap before the quantum, every counter, and for each counter of
-	// changes its rate, that is, divided by the duration. At most 200.
+	// Metrics are the candidates; none means the duration, the gap before the quantum, every
+	// counter, and for each counter of changes its rate, that is, divided by the duration. At
+	// most 200.
 	Metrics []string `json:"metrics,omitempty"`
 	Limit   int      `json:"limit,omitempty"` // of the answer's rows; 0 means 20
 }
 
-// Comparison is the answer to a [CompareQuery]: the metrics, that with the largest standardised difference first, those without one last.
+// Comparison is the answer to a [CompareQuery]: the metrics, that with the largest standardised
+// difference first, those without one last.
 type Comparison struct {
 	Candidates int             `json:"candidates"`
 	Rows       []ComparisonRow `json:"rows"`
@@ -31,11 +33,12 @@ type ComparisonRow struct {
 	B      Side   `json:"b"`
 	// Difference is A's mean less B's.
 	Difference Value `json:"difference"`
-	// Standardized is the difference in units of the deviation within the sets, √((s²A + s²B)/2). It does not
-	// depend on how large the sets are: 0.2 is small, 0.8 is large.
+	// Standardized is the difference in units of the deviation within the sets, √((s²A +
+	// s²B)/2). It does not depend on how large the sets are: 0.2 is small, 0.8 is large.
 	Standardized Value `json:"standardized"`
-	// T is Welch's t, the difference in units of its own uncertainty, with DF degrees of freedom; Low and High bound the
-	// difference with 95 % confidence if the quanta are independent. Not known below 3 degrees of freedom.
+	// T is Welch's t, the difference in units of its own uncertainty, with DF degrees of
+	// freedom; Low and High bound the difference with 95 % confidence if the quanta are
+	// independent. Not known below 3 degrees of freedom.
 	T    Value `json:"t"`
 	DF   Value `json:"df"`
 	Low  Value `json:"low"`
@@ -53,8 +56,9 @@ const comparisonNote = "Of many metrics compared, one in twenty differs at 95 % 
 	"and quanta that follow each other are rarely independent, so the intervals are too narrow. " +
 	"Take a difference for a hint, and confirm it in another recording."
 
-// Compare answers a [CompareQuery] for two sets: what Sweeney, Hauswirth and others did by hand in their table 3. It takes some
-// 30 ns a row and metric. The sets may overlap, though a difference then means little.
+// Compare answers a [CompareQuery] for two sets: what Sweeney, Hauswirth and others did by hand in
+// their table 3. It takes some 30 ns a row and metric. The sets may overlap, though a difference
+// then means little.
 func (e *Explorer) Compare(ctx context.Context, q CompareQuery, a, b *Set) (*Comparison, error) {
 	metrics := q.Metrics
 	if len(metrics) == 0 {
@@ -136,8 +140,9 @@ func compareMeans(x, y []float64) (r ComparisonRow) {
 	return r
 }
 
-// studentQuantile is the 97.5 % quantile of Student's distribution, by its expansion at the normal quantile z (Abramowitz and
-// Stegun, 26.7.5). It is off by 0.12 % at 3 degrees of freedom, the least that it answers for, and by less for more.
+// studentQuantile is the 97.5 % quantile of Student's distribution, by its expansion at the normal
+// quantile z (Abramowitz and Stegun, 26.7.5). It is off by 0.12 % at 3 degrees of freedom, the
+// least that it answers for, and by less for more.
 func studentQuantile(df float64) float64 {
 	if !(df >= 3) {
 		return math.NaN()

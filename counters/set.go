@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// Set is a set of the rows of a [Recording]: a bit for each, 250 kB for two million. A Set does not change; the
-// operations make new ones. Both sides of an operation must be sets of the same recording; what one of
-// them has beyond the length of the other counts as not in it. The zero Set has no rows.
+// Set is a set of the rows of a [Recording]: a bit for each, 250 kB for two million. A Set does not
+// change; the operations make new ones. Both sides of an operation must be sets of the same
+// recording; what one of them has beyond the length of the other counts as not in it. The zero Set
+// has no rows.
 type Set struct {
 	words []uint64
 	n     int

@@ -16,7 +16,8 @@ func (o *Observer) span(e *timeline.Range) {
 	o.addSpan(e.Name, e.Start, e.Time)
 }
 
-// worldSpan follows a stop-the-world phase: a range of the goroutine that stops it, but everybody's business.
+// worldSpan follows a stop-the-world phase: a range of the goroutine that stops it, but everybody's
+// business.
 func (o *Observer) worldSpan(e *timeline.Range) { o.span(e) }
 
 func (o *Observer) addSpan(name string, from, to timeline.Time) {

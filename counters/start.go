@@ -16,22 +16,28 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// StartOptions are the choices of a recording that the program makes of itself. The zero value is right for most.
+// StartOptions are the choices of a recording that the program makes of itself. The zero value is
+// right for most.
 type StartOptions struct {
 	// Options are those of the recording.
 	Options
 	// Counters are what to count: see [KnownCounters]. nil means [DefaultCounters].
 	Counters []string
-	// Period is how often counters that cannot be recorded one by one are read on a thread that runs, beside its switches. 0 means 1 ms.
+	// Period is how often counters that cannot be recorded one by one are read on a thread that
+	// runs, beside its switches. 0 means 1 ms.
 	Period time.Duration
-	// Quantum has counters that cannot be recorded one by one read at the beginning and the end of every quantum, by breakpoints on the
-	// scheduler of the runtime. It is experimental, and costs 10 to 25 µs a breakpoint.
+	// Quantum has counters that cannot be recorded one by one read at the beginning and the end
+	// of every quantum, by breakpoints on the scheduler of the runtime. It is experimental, and
+	// costs 10 to 25 µs a breakpoint.
 	Quantum bool
-	// OwnTrace tells that the program takes the execution trace itself: give it to [Session.StopWith].
+	// OwnTrace tells that the program takes the execution trace itself: give it to
+	// [Session.StopWith].
 	OwnTrace bool
-	// MaxBytes bounds the records of events, of six bytes each, and twenty for a reading of counters: more are an error. 0 means 1 GB.
+	// MaxBytes bounds the records of events, of six bytes each, and twenty for a reading of
+	// counters: more are an error. 0 means 1 GB.
 	MaxBytes int64
-	// Dir is where the trace is put until the end. "" means the system's directory for temporary files.
+	// Dir is where the trace is put until the end. "" means the system's directory for
+	// temporary files.
 	Dir string
 }
 
@@ -49,15 +55,17 @@ type Session struct {
 // ErrStopped is the error of a session that has been stopped before.
 var ErrStopped = errors.New("counters: the recording is over already")
 
-// Start begins a recording of the calling program: an execution trace, and what the kernel and the runtime count meanwhile.
+// Start begins a recording of the calling program: an execution trace, and what the kernel and the
+// runtime count meanwhile.
 //
-// An event that the machine refuses is no error: the recording has a warning that says why, and everything else. On other systems than
-// Linux only the trace and the runtime's metrics are recorded. A name that is no counter's, and a
-// trace that is being taken already ([StartOptions].OwnTrace is for that), are errors.
+// An event that the machine refuses is no error: the recording has a warning that says why, and
+// everything else. On other systems than Linux only the trace and the runtime's metrics are
+// recorded. A name that is no counter's, and a trace that is being taken already
+// ([StartOptions].OwnTrace is for that), are errors.
 //
-// It takes 0.5 % of the time of a busy service whose requests compute for 0.5 ms, and 1.4 to 2.6 % where they
-// compute for 0.2 ms (see benchmarks/counters; two virtual cores): a microsecond for each switch
-// of a thread and each page fault, and the trace's own cost.
+// It takes 0.5 % of the time of a busy service whose requests compute for 0.5 ms, and 1.4 to 2.6 %
+// where they compute for 0.2 ms (see benchmarks/counters; two virtual cores): a microsecond for
+// each switch of a thread and each page fault, and the trace's own cost.
 func Start(opt StartOptions) (*Session, error) {
 	p, warnings, err := newPlan(opt.Counters)
 	if err != nil {
@@ -135,7 +143,8 @@ func (s *Session) removeTrace() {
 	}
 }
 
-// Stop ends the recording and returns it. If something went wrong meanwhile, the error says what is missing in it.
+// Stop ends the recording and returns it. If something went wrong meanwhile, the error says what is
+// missing in it.
 func (s *Session) Stop() (*Recording, error) {
 	if s.opt.OwnTrace && !s.over {
 		return nil, errors.New("counters: the program takes the trace itself: hand it to StopWith")
@@ -152,8 +161,8 @@ func (s *Session) Stop() (*Recording, error) {
 	return r, errors.Join(err, rerr)
 }
 
-// StopWith ends the recording of a program that takes the trace itself, and joins it with that trace,
-// which must have been stopped and must lie within the session.
+// StopWith ends the recording of a program that takes the trace itself, and joins it with that
+// trace, which must have been stopped and must lie within the session.
 func (s *Session) StopWith(ctx context.Context, r io.Reader) (*Recording, error) {
 	if !s.opt.OwnTrace {
 		return nil, errors.New("counters: the session takes the trace: call Stop")
@@ -200,8 +209,8 @@ func readJoined(ctx context.Context, traceReader, sampleReader io.Reader, m *met
 	return r, err
 }
 
-// zero returns the monotonic clock at the beginning of the trace. Traces before Go 1.25 do not tell it, but their
-// own clock is the same one on Linux.
+// zero returns the monotonic clock at the beginning of the trace. Traces before Go 1.25 do not tell
+// it, but their own clock is the same one on Linux.
 func (o *Observer) zero() int64 {
 	if o.anchored {
 		return o.mono

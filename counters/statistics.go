@@ -41,7 +41,8 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*float64)(v))
 }
 
-// Statistics sums up a metric over a set of quanta. What is not known in a quantum is left out, and counted.
+// Statistics sums up a metric over a set of quanta. What is not known in a quantum is left out, and
+// counted.
 type Statistics struct {
 	Metric string `json:"metric"` // canonical
 	Unit   string `json:"unit"`
@@ -50,18 +51,19 @@ type Statistics struct {
 	Sum    Value  `json:"sum"`
 	Min    Value  `json:"min"`
 	Max    Value  `json:"max"`
-	// Mean is that of the quanta, each with the same weight. For a metric that is a quotient it is the mean of the
-	// quotients: see RatioOfSums.
+	// Mean is that of the quanta, each with the same weight. For a metric that is a quotient it
+	// is the mean of the quotients: see RatioOfSums.
 	Mean      Value `json:"mean"`
 	Deviation Value `json:"deviation"` // of a sample: n − 1; not known of fewer than 2 quanta
 	// Quantiles are exact: values that occur, of the nearest rank.
 	Quantiles []Quantile `json:"quantiles"`
-	// MeanChange is the mean difference to the quantum before of the same goroutine, which need not be in
-	// the set, over the Changes quanta of the set that have one.
+	// MeanChange is the mean difference to the quantum before of the same goroutine, which need
+	// not be in the set, over the Changes quanta of the set that have one.
 	MeanChange Value `json:"mean_change"`
 	Changes    int   `json:"changes"`
-	// RatioOfSums is, for a metric a/b, Σa/Σb over the RatioRows quanta for which both are known: what the set as a
-	// whole has, long quanta with more weight than short ones. Not known for other metrics.
+	// RatioOfSums is, for a metric a/b, Σa/Σb over the RatioRows quanta for which both are
+	// known: what the set as a whole has, long quanta with more weight than short ones. Not
+	// known for other metrics.
 	RatioOfSums Value `json:"ratio_of_sums"`
 	RatioRows   int   `json:"ratio_rows"`
 }
@@ -72,8 +74,9 @@ type Quantile struct {
 	Value Value   `json:"value"`
 }
 
-// Statistics sums up a metric over a set of the recording's rows. It takes some 50 ns a row of the set
-// (BenchmarkStatistics), most of it for the quantiles, and 8 to 16 bytes. Errors are as those of [Explorer.Values].
+// Statistics sums up a metric over a set of the recording's rows. It takes some 50 ns a row of the
+// set (BenchmarkStatistics), most of it for the quantiles, and 8 to 16 bytes. Errors are as those
+// of [Explorer.Values].
 func (e *Explorer) Statistics(ctx context.Context, m *Metric, set *Set) (*Statistics, error) {
 	c, err := e.compileMetric(m)
 	if err != nil {

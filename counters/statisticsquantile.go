@@ -16,8 +16,8 @@ func rank(q float64, n int) int {
 	return max(1, min(r, n)) - 1
 }
 
-// quantiles returns exact quantiles of values, which it reorders: values that occur. Finding those shown takes about a third
-// of the time of sorting.
+// quantiles returns exact quantiles of values, which it reorders: values that occur. Finding those
+// shown takes about a third of the time of sorting.
 func quantiles(values []float64, qs []float64) []float64 {
 	out := make([]float64, len(qs))
 	if len(values) == 0 {
@@ -39,9 +39,9 @@ func quantiles(values []float64, qs []float64) []float64 {
 	return out
 }
 
-// selectRanks reorders values, whose first has the index base, so that those at the given indexes are what they
-// would be if all were sorted: quicksort that leaves out the parts without such an index, and turns to
-// sorting where the pivots are bad too often.
+// selectRanks reorders values, whose first has the index base, so that those at the given indexes
+// are what they would be if all were sorted: quicksort that leaves out the parts without such an
+// index, and turns to sorting where the pivots are bad too often.
 func selectRanks(values []float64, base int, ranks []int, budget int) {
 	for len(ranks) > 0 && len(values) > 1 {
 		if len(values) < 64 || budget == 0 {
@@ -58,7 +58,8 @@ func selectRanks(values []float64, base int, ranks []int, budget int) {
 	}
 }
 
-// partition puts what is less than a pivot first, what is equal in the middle, what is greater last.
+// partition puts what is less than a pivot first, what is equal in the middle, what is greater
+// last.
 func partition(values []float64) (low, high int) {
 	pivot := ninther(values)
 	low, high = 0, len(values)

@@ -2,8 +2,8 @@ package counters
 
 import "math"
 
-// sum is Neumaier's compensated sum: its error does not grow with the number of terms, and sums of integers
-// are exact as long as they fit a float64. The order of the terms is that of the rows.
+// sum is Neumaier's compensated sum: its error does not grow with the number of terms, and sums of
+// integers are exact as long as they fit a float64. The order of the terms is that of the rows.
 type sum struct{ s, c float64 }
 
 func (k *sum) add(v float64) {

@@ -11,11 +11,13 @@ import (
 
 // TableQuery asks for sums and means of the quanta of a set that have something in common.
 type TableQuery struct {
-	// By is what they have in common: group, kind, goroutine, func, proc, thread, ended or wait.
+	// By is what they have in common: group, kind, goroutine, func, proc, thread, ended or
+	// wait.
 	By string `json:"by"`
 	// Metrics are at most 8.
 	Metrics []string `json:"metrics,omitempty"`
-	// Sort is "duration" (the default), "count", or the index of a metric, whose sum is meant. The largest come first.
+	// Sort is "duration" (the default), "count", or the index of a metric, whose sum is meant.
+	// The largest come first.
 	Sort string `json:"sort,omitempty"`
 	// Limit is how many rows are given; the others are added up. 0 means 50.
 	Limit int `json:"limit,omitempty"`
@@ -162,7 +164,8 @@ func (m *metricSet) row(t *tallies) TableRow {
 	return out
 }
 
-// Table answers a [TableQuery] for a set, at some 20 ns a row and metric. Errors tell what is wrong with the query.
+// Table answers a [TableQuery] for a set, at some 20 ns a row and metric. Errors tell what is wrong
+// with the query.
 func (e *Explorer) Table(ctx context.Context, q TableQuery, set *Set) (*Table, error) {
 	keys, ok := e.by(q.By)
 	if !ok {

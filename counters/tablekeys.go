@@ -63,8 +63,9 @@ func (e *Explorer) byGoroutine(k *keys) {
 	k.group = func(key int32) int32 { return e.groups[key] }
 }
 
-// mainGroups returns the group of each goroutine: of those in which it ran, the one in which it ran for longest. Groups of the
-// application come before others, such as that of the moments in which it assisted the collector or stopped the world.
+// mainGroups returns the group of each goroutine: of those in which it ran, the one in which it ran
+// for longest. Groups of the application come before others, such as that of the moments in which
+// it assisted the collector or stopped the world.
 func (e *Explorer) mainGroups() []int32 {
 	type pair struct{ goroutine, group int32 }
 	rec, ran := e.rec, map[pair]int64{}

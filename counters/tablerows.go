@@ -41,7 +41,8 @@ type Row struct {
 	Values    []Value `json:"values"`
 }
 
-// Rows answers a [RowsQuery] for a set. Rows whose value is not known come last, equal ones in the order of the recording.
+// Rows answers a [RowsQuery] for a set. Rows whose value is not known come last, equal ones in the
+// order of the recording.
 func (e *Explorer) Rows(ctx context.Context, q RowsQuery, set *Set) (*Rows, error) {
 	m, err := e.compileAll("rows", q.Metrics, 20)
 	if err != nil {
@@ -124,8 +125,8 @@ func (e *Explorer) ordered(ctx context.Context, q RowsQuery, set *Set) ([]int32,
 	return sortPage(rows, values, q.Offset+q.Limit), nil
 }
 
-// sortPage sorts rows by values, but only the first n of them: finding the value of the last of these is
-// faster than sorting all.
+// sortPage sorts rows by values, but only the first n of them: finding the value of the last of
+// these is faster than sorting all.
 func sortPage(rows []int32, values []float64, n int) []int32 {
 	type keyed struct {
 		row   int32

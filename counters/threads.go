@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// threadTotals says what each thread of a program did, for a program that took no trace: then there are no quanta,
-// but what was counted need not be lost. Threads with most processor time come first.
+// threadTotals says what each thread of a program did, for a program that took no trace: then there
+// are no quanta, but what was counted need not be lost. Threads with most processor time come
+// first.
 func threadTotals(r io.Reader, m *meta) ([]string, error) {
 	s, err := readSamples(r, m)
 	type total struct {

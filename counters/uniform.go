@@ -9,12 +9,13 @@ import (
 
 // Dividing uniform counters
 //
-// A group of counters is read now and then: whenever its thread leaves a processor, if the kernel permits that,
-// and once a period while it has one. What was counted between two readings is divided among the quanta that the thread
-// executed meanwhile, and what it did without a goroutine, by the time for which they had a processor:
-// counters of a thread stand still without one. It is as if the counter had grown evenly between the readings, so
-// the result is interpolated; the longer a quantum lasts, the more of it is as read. Shares are whole numbers: what rounding takes from one
-// is carried to the next, so that they add up to what was read.
+// A group of counters is read now and then: whenever its thread leaves a processor, if the kernel
+// permits that, and once a period while it has one. What was counted between two readings is
+// divided among the quanta that the thread executed meanwhile, and what it did without a goroutine,
+// by the time for which they had a processor: counters of a thread stand still without one. It is
+// as if the counter had grown evenly between the readings, so the result is interpolated; the
+// longer a quantum lasts, the more of it is as read. Shares are whole numbers: what rounding takes
+// from one is carried to the next, so that they add up to what was read.
 
 // uniform adds the counters of a group.
 func (j *joiner) uniform(s *samples, group int, events []eventMeta) {
@@ -72,8 +73,8 @@ func namesOf(events []eventMeta) (s string) {
 	return s
 }
 
-// divide divides what one thread's readings say. It returns the smallest part of the time for which the
-// events really counted, 1 if always.
+// divide divides what one thread's readings say. It returns the smallest part of the time for which
+// the events really counted, 1 if always.
 func (j *joiner) divide(cols []*Counter, t *thread, group int, rows []int32) (scaled float64) {
 	rs := t.readings[group]
 	scaled = 1
@@ -120,7 +121,8 @@ type partOf struct {
 	time int64
 }
 
-// parts returns how the time between two readings, as far as the thread had a processor, is divided among rows.
+// parts returns how the time between two readings, as far as the thread had a processor, is divided
+// among rows.
 func (j *joiner) parts(t *thread, from, to int64, rows []int32) (parts []partOf, all int64) {
 	on := later(j.on(t), from)
 	all = overlap(on, from, to)
@@ -139,14 +141,16 @@ func (j *joiner) parts(t *thread, from, to int64, rows []int32) (parts []partOf,
 // fractionBits is the precision of what rounding carries on.
 const fractionBits = 16
 
-// rounding is where the next division begins to round, in units of 2^-16: another place each time, evenly spread, so that small
-// shares, which are mostly rounded to nothing, get their due on average. It is not random: the same samples give the same shares.
+// rounding is where the next division begins to round, in units of 2^-16: another place each time,
+// evenly spread, so that small shares, which are mostly rounded to nothing, get their due on
+// average. It is not random: the same samples give the same shares.
 type rounding int64
 
 // share divides d among the parts of all; what is left belongs to no row.
 //
-// With E the exact share of the parts so far and c what rounding has left over, the next part gets the whole number in its difference
-// of E and c, and c is what remains. E ends at d, a whole number: so c ends where it began, and all sums are exact.
+// With E the exact share of the parts so far and c what rounding has left over, the next part gets
+// the whole number in its difference of E and c, and c is what remains. E ends at d, a whole
+// number: so c ends where it began, and all sums are exact.
 func (k *rounding) share(c *Counter, d int64, parts []partOf, all int64) {
 	const golden = 0x9E37 // of 2^16: multiples of the golden ratio are spread most evenly
 	*k = (*k + golden) & (1<<fractionBits - 1)
@@ -174,7 +178,8 @@ func muldiv(a, b, c int64) int64 {
 	return int64(q)
 }
 
-// delta is the change of a counter between two readings, scaled if it shared the hardware meanwhile.
+// delta is the change of a counter between two readings, scaled if it shared the hardware
+// meanwhile.
 func delta(a, b, enabled, running uint64) int64 {
 	if b <= a {
 		return 0
@@ -186,7 +191,8 @@ func delta(a, b, enabled, running uint64) int64 {
 	return int64(min(d, math.MaxInt64/2))
 }
 
-// proveQuanta compares the readings with the quanta: each must have one at its end, at the latest when the next one begins.
+// proveQuanta compares the readings with the quanta: each must have one at its end, at the latest
+// when the next one begins.
 func (j *joiner) proveQuanta(s *samples, group int) {
 	with, all := 0, 0
 	for id, t := range s.threads {
@@ -212,8 +218,9 @@ func (j *joiner) proveQuanta(s *samples, group int) {
 	}
 }
 
-// snap moves the readings of breakpoints to the beginning and the end of the quanta that they are about: a trap takes its time
-// only after microseconds, in which the thread has done nothing but that.
+// snap moves the readings of breakpoints to the beginning and the end of the quanta that they are
+// about: a trap takes its time only after microseconds, in which the thread has done nothing but
+// that.
 func (j *joiner) snap(rs []reading, rows []int32) {
 	const latest = int64(time.Millisecond) / 5 // after which it is not about that quantum
 	before, i := int64(math.MinInt64), 0

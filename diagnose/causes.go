@@ -13,7 +13,8 @@ import (
 )
 
 // Each row of the ledger that is not the program's own work belongs to one cause. What a processor
-// waited for decides, and where the wait was for another goroutine to get that far, who ran meanwhile:
+// waited for decides, and where the wait was for another goroutine to get that far, who ran
+// meanwhile:
 //
 //   - a lock: all rows whose goroutine waited for it. Places that acquire and places that release a lock
 //     belong together where one woke the other.
@@ -158,8 +159,8 @@ func (d *diagnosis) collect() {
 	}
 }
 
-// mergeSteps adds to uneven work the processors that were idle until the goroutines of the next step began, which
-// begin when the last ones of the step before are done.
+// mergeSteps adds to uneven work the processors that were idle until the goroutines of the next
+// step began, which begin when the last ones of the step before are done.
 func (d *diagnosis) mergeSteps() {
 	for _, c := range d.causes {
 		serial := d.byKey[key{kind: Serial, name: c.name}]
@@ -183,8 +184,8 @@ func (d *diagnosis) mergeSteps() {
 	d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 }
 
-// mergeTurns makes one cause of two sorts of goroutines that take turns: each waits for the other, which runs
-// alone. What costs is the handing over.
+// mergeTurns makes one cause of two sorts of goroutines that take turns: each waits for the other,
+// which runs alone. What costs is the handing over.
 func (d *diagnosis) mergeTurns() {
 	for i, a := range d.causes {
 		for _, b := range d.causes[i+1:] {
@@ -201,8 +202,8 @@ func (d *diagnosis) mergeTurns() {
 	d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 }
 
-// mergeSites makes one cause of those of a kind at several places if none of them has two thirds: what costs is
-// the sum.
+// mergeSites makes one cause of those of a kind at several places if none of them has two thirds:
+// what costs is the sum.
 func (d *diagnosis) mergeSites(kind Kind) {
 	all := &cause{key: key{kind: kind, name: severalPlaces}}
 	var largest time.Duration
@@ -231,8 +232,8 @@ func (d *diagnosis) waitsFor(c, other *cause) (sum time.Duration) {
 	return sum
 }
 
-// mergeHeld adds to a lock what its owners waited for while others waited for the lock: where most of the
-// sleeps, say, of a sort of goroutines are such, they are the lock's.
+// mergeHeld adds to a lock what its owners waited for while others waited for the lock: where most
+// of the sleeps, say, of a sort of goroutines are such, they are the lock's.
 func (d *diagnosis) mergeHeld() {
 	for _, lock := range d.causes {
 		row := d.lockRow(lock.place)
@@ -270,8 +271,8 @@ func (d *diagnosis) mergeHeld() {
 	d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 }
 
-// keyOf returns the cause of a row; false if it is the program's own work, or work on a processor that
-// had nothing else to do.
+// keyOf returns the cause of a row; false if it is the program's own work, or work on a processor
+// that had nothing else to do.
 func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 	switch r.Category {
 	case ledger.Code, ledger.C:
@@ -337,15 +338,16 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 	return key{kind: Serial, name: r.Meanwhile}, true
 }
 
-// longCall is from which mean length on system calls block rather than compute: the runtime takes the processor
-// away after 20 µs at the earliest.
+// longCall is from which mean length on system calls block rather than compute: the runtime takes
+// the processor away after 20 µs at the earliest.
 const longCall = 100 * time.Microsecond
 
-// tinyRunning bounds the mean running time of goroutines that are too short: starting one, switching to it and
-// waiting for it takes a microsecond or so.
+// tinyRunning bounds the mean running time of goroutines that are too short: starting one,
+// switching to it and waiting for it takes a microsecond or so.
 const tinyRunning = 5 * time.Microsecond
 
-// shortRunning bounds the mean running time of goroutines for which waiting, on other processors, takes as long.
+// shortRunning bounds the mean running time of goroutines for which waiting, on other processors,
+// takes as long.
 const shortRunning = 25 * time.Microsecond
 
 // idleWorkers mark for the collector on processors that have nothing else to do.

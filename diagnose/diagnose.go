@@ -1,7 +1,8 @@
 // Package diagnose says what limits a program, where in its code, and what that costs.
 //
 // It ranks causes by the capacity that they cost, which the ledger books, and takes what it says of
-// locks and goroutines from the other results of the same pass. bottleneck.Analyze makes all of them:
+// locks and goroutines from the other results of the same pass. bottleneck.Analyze makes all of
+// them:
 //
 //	package main
 //
@@ -24,9 +25,9 @@
 //		}
 //	}
 //
-// A finding's gain is a bound: without what the cause cost, and with all else as it was, the program
-// would have taken at least (capacity − lost) ÷ GOMAXPROCS. Nothing is said of causes that cost less than
-// 3 % of the capacity.
+// A finding's gain is a bound: without what the cause cost, and with all else as it was, the
+// program would have taken at least (capacity − lost) ÷ GOMAXPROCS. Nothing is said of causes that
+// cost less than 3 % of the capacity.
 package diagnose
 
 import (
@@ -46,8 +47,8 @@ type Results struct {
 	Ledger     *ledger.Ledger
 	Graph      *bottle.Graph
 	Contention *contention.Profile
-	// Focus, if it is not "", is a group of goroutines, as named in the ledger: the verdict is then on what of the capacity is lost
-	// in rows that the group is part of. See [Group].
+	// Focus, if it is not "", is a group of goroutines, as named in the ledger: the verdict is
+	// then on what of the capacity is lost in rows that the group is part of. See [Group].
 	Focus string
 }
 
@@ -148,8 +149,9 @@ func ratio(a, b time.Duration) float64 {
 	return float64(a) / float64(b)
 }
 
-// weight is what findings are ranked by. Goroutines that are too short make work for the collector, the scheduler and
-// those that wait for them, which shows as other findings, so they come before these.
+// weight is what findings are ranked by. Goroutines that are too short make work for the collector,
+// the scheduler and those that wait for them, which shows as other findings, so they come before
+// these.
 func weight(f *Finding) time.Duration {
 	if f.Kind == Tiny && f.Share >= 0.1 {
 		return 1 << 62
@@ -157,8 +159,8 @@ func weight(f *Finding) time.Duration {
 	return f.Lost
 }
 
-// split moves what costs nothing, but is certain, to the front: goroutines that never end, and a single processor
-// for which others wait.
+// split moves what costs nothing, but is certain, to the front: goroutines that never end, and a
+// single processor for which others wait.
 func split(first, last []Finding) (before, after []Finding) {
 	for _, f := range last {
 		if f.Kind == Leak || f.Kind == OneProc {

@@ -14,11 +14,13 @@ import (
 type Evidence struct {
 	Number  int     `json:"number"` // of the finding, from 1
 	Finding Finding `json:"finding"`
-	// Capacity is that of the ledger, and Rows are the rows of it that the finding is about, largest first.
+	// Capacity is that of the ledger, and Rows are the rows of it that the finding is about,
+	// largest first.
 	Capacity time.Duration `json:"capacity"`
 	Rows     []ledger.Row  `json:"rows"`
-	// Blocked are call chains that waited in these rows, the longest wait first, and Ran those that ran in them or beside
-	// them, by share of the wall time. Ran is empty unless the graph has call chains (bottle.Options.Stacks).
+	// Blocked are call chains that waited in these rows, the longest wait first, and Ran those
+	// that ran in them or beside them, by share of the wall time. Ran is empty unless the graph
+	// has call chains (bottle.Options.Stacks).
 	Blocked []Chain `json:"blocked"`
 	Ran     []Chain `json:"ran"`
 }
@@ -28,7 +30,8 @@ type Chain struct {
 	Group string           `json:"group"`          // the name of the goroutines
 	Wait  string           `json:"wait,omitempty"` // what they waited for, as in timeline.Wait
 	Calls []timeline.Place `json:"calls"`          // leaf first; none if it is not known
-	// Time is that of the goroutines, summed; Share, of what ran, its part of the wall time, as in a bottle graph.
+	// Time is that of the goroutines, summed; Share, of what ran, its part of the wall time, as
+	// in a bottle graph.
 	Time  time.Duration `json:"time"`
 	Share time.Duration `json:"share,omitempty"`
 	Count int64         `json:"count,omitempty"` // of waits
@@ -80,8 +83,8 @@ func (e *Evidence) addBlocked(r Results) {
 	order.Stable(e.Blocked, func(a, b Chain) int { return cmp.Compare(b.Time, a.Time) })
 }
 
-// addRan adds what ran: in rows of goroutines that ran, the call chains of these rows; where a processor was empty, all of
-// the goroutines that ran beside it.
+// addRan adds what ran: in rows of goroutines that ran, the call chains of these rows; where a
+// processor was empty, all of the goroutines that ran beside it.
 func (e *Evidence) addRan(r Results) {
 	if r.Graph == nil {
 		return

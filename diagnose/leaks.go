@@ -9,9 +9,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
-// Goroutines that never end show at the end of the trace: many of one sort, started at different times, wait at one
-// place, and none of their sort has ever gone on there. Those of a pool have, those that wait for the network or a timer
-// are waited on by nothing of the program, and those of a start all begin together.
+// Goroutines that never end show at the end of the trace: many of one sort, started at different
+// times, wait at one place, and none of their sort has ever gone on there. Those of a pool have,
+// those that wait for the network or a timer are waited on by nothing of the program, and those of
+// a start all begin together.
 
 // leak is where goroutines of a sort wait at the end.
 type leak struct {
@@ -66,8 +67,8 @@ func (d *diagnosis) leaks() (Finding, bool) {
 	return f, true
 }
 
-// leaked reports whether those that are left were started in the time of the trace, little by little, are most of their sort,
-// and whether others of it did not go on where they wait.
+// leaked reports whether those that are left were started in the time of the trace, little by
+// little, are most of their sort, and whether others of it did not go on where they wait.
 func (d *diagnosis) leaked(l *leak) bool {
 	if b := d.boxes[l.group]; b == nil || l.count*10 < int64(b.Goroutines)*9 {
 		return false

@@ -14,10 +14,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A limit has goroutines wait until one of those that are past it is done: a semaphore, the connections of a
-// pool, a channel that holds so many, a number of workers. Those past it may sleep or wait for the network. What the
-// processors waited for is then a timer, say, but what sets the pace is the limit. So the time belongs to
-// the limit if goroutines waited there for most of it.
+// A limit has goroutines wait until one of those that are past it is done: a semaphore, the
+// connections of a pool, a channel that holds so many, a number of workers. Those past it may sleep
+// or wait for the network. What the processors waited for is then a timer, say, but what sets the
+// pace is the limit. So the time belongs to the limit if goroutines waited there for most of it.
 
 // limit is a place where goroutines wait for one of a limited number.
 type limit struct {
@@ -47,7 +47,8 @@ const (
 	dials              = "net/http.(*Transport).dialConn"
 )
 
-// findLimits finds the places where goroutines wait at a limit, among all waits that a goroutine ended.
+// findLimits finds the places where goroutines wait at a limit, among all waits that a goroutine
+// ended.
 func (d *diagnosis) findLimits() {
 	d.limitAt = map[ledger.Place]*limit{}
 	if d.Contention == nil {
@@ -116,8 +117,8 @@ func (d *diagnosis) findLimits() {
 	}
 }
 
-// grown returns the sorts of goroutines that start others of their own sort: such as those of a sort that divides
-// its work in halves, which wait for each other without any limit.
+// grown returns the sorts of goroutines that start others of their own sort: such as those of a
+// sort that divides its work in halves, which wait for each other without any limit.
 func (d *diagnosis) grown() map[string]bool {
 	m := map[string]bool{}
 	for i := range d.l.Rows {
@@ -153,8 +154,8 @@ func launches(fn string) bool {
 	return strings.HasPrefix(fn, "golang.org/x/sync/")
 }
 
-// mergeLimited adds to a limit what those past it waited for outside of the program, if others waited at it for most of
-// that time.
+// mergeLimited adds to a limit what those past it waited for outside of the program, if others
+// waited at it for most of that time.
 func (d *diagnosis) mergeLimited() {
 	limits := make([]*limit, 0, len(d.limitAt))
 	for _, l := range d.limitAt {
@@ -188,7 +189,8 @@ type inside struct {
 	mean  float64 // how many did, on average
 }
 
-// holds reports whether goroutines that end waits at a limit, or start after such a wait, are those of a cause.
+// holds reports whether goroutines that end waits at a limit, or start after such a wait, are those
+// of a cause.
 func (d *diagnosis) holds(l *limit, c *cause) bool {
 	var held time.Duration
 	for _, i := range c.rows {
@@ -199,9 +201,9 @@ func (d *diagnosis) holds(l *limit, c *cause) bool {
 	return held > c.lost/2
 }
 
-// covers reports whether goroutines waited at a limit during most of the time of a cause. As no more than all of
-// them can wait at a time, some waited for at least their sum ÷ their number; and if there are half as many waits at the limit as
-// for the cause, most had to wait before.
+// covers reports whether goroutines waited at a limit during most of the time of a cause. As no
+// more than all of them can wait at a time, some waited for at least their sum ÷ their number; and
+// if there are half as many waits at the limit as for the cause, most had to wait before.
 func (d *diagnosis) covers(l *limit, c *cause) bool {
 	waiters := 1
 	if b := d.boxes[l.waiters]; b != nil {

@@ -17,8 +17,9 @@ func (d *diagnosis) ownModule(p ledger.Place) bool {
 	return d.own(p) && !starter.RoleOf(p.Func, p.File).Foreign
 }
 
-// from returns a place and up to two from which it was called: of a place in a module that the program uses, first
-// the innermost one in its own. What a place calls may be a small function that many others call, too.
+// from returns a place and up to two from which it was called: of a place in a module that the
+// program uses, first the innermost one in its own. What a place calls may be a small function that
+// many others call, too.
 func (d *diagnosis) from(p ledger.Place, callers []ledger.Place) []ledger.Place {
 	out := d.places(p)
 	foreign := !d.ownModule(p)
@@ -35,8 +36,8 @@ func (d *diagnosis) from(p ledger.Place, callers []ledger.Place) []ledger.Place 
 	return out
 }
 
-// user returns the caller to name for a place that others use: the innermost one of another package, as that of
-// the place may be about a lock only, else the innermost one.
+// user returns the caller to name for a place that others use: the innermost one of another
+// package, as that of the place may be about a lock only, else the innermost one.
 func (d *diagnosis) user(p ledger.Place, callers []ledger.Place) (ledger.Place, bool) {
 	for _, q := range callers {
 		if symbol.Package(q.Func) != symbol.Package(p.Func) && d.own(q) {
@@ -66,8 +67,8 @@ func (d *diagnosis) callersOf(group string, p ledger.Place) []ledger.Place {
 	return nil
 }
 
-// outside returns the place to name for a wait that something outside of the program ended: the innermost of the
-// program's own module, if there is one.
+// outside returns the place to name for a wait that something outside of the program ended: the
+// innermost of the program's own module, if there is one.
 func (d *diagnosis) outside(c *cause) (title string, where []ledger.Place) {
 	callers := c.callers(d)
 	if c.place != (ledger.Place{}) && !d.ownModule(c.place) {
@@ -80,9 +81,9 @@ func (d *diagnosis) outside(c *cause) (title string, where []ledger.Place) {
 	return short(c.place), d.from(c.place, callers)
 }
 
-// through returns the innermost function of the program through which at least half of the running of a sort of
-// goroutines went, with the line that it had reached most, if that is spread over so many places that none
-// stands for it. The function of the goroutines themselves is none.
+// through returns the innermost function of the program through which at least half of the running
+// of a sort of goroutines went, with the line that it had reached most, if that is spread over so
+// many places that none stands for it. The function of the goroutines themselves is none.
 func (d *diagnosis) through(group string) (ledger.Place, bool) {
 	type passed struct {
 		time, below time.Duration // below: Σ time × frames below
@@ -134,8 +135,9 @@ func (d *diagnosis) through(group string) (ledger.Place, bool) {
 	}), true
 }
 
-// behalfOf returns where a goroutine waited or, if that is in the standard library, where those wait that it wakes: a
-// goroutine that only reads from a connection, or cancels a context, does so for others.
+// behalfOf returns where a goroutine waited or, if that is in the standard library, where those
+// wait that it wakes: a goroutine that only reads from a connection, or cancels a context, does so
+// for others.
 func (d *diagnosis) behalfOf(r *ledger.Row) ledger.Place {
 	if d.own(r.Site) || d.Contention == nil {
 		return r.Site

@@ -170,7 +170,8 @@ func (d *diagnosis) network(f *Finding, c *cause, lost string) {
 	}
 }
 
-// forRequests reports whether most of a cause was a server's waiting for clients, and the server did little else.
+// forRequests reports whether most of a cause was a server's waiting for clients, and the server
+// did little else.
 func (d *diagnosis) forRequests(c *cause) bool {
 	if d.used() > d.l.Capacity/2 {
 		return false
@@ -187,7 +188,8 @@ func (d *diagnosis) forRequests(c *cause) bool {
 	return waited*10 > c.lost*9
 }
 
-// throughFile reports whether a cause is the waiting for a file, such as a pipe, which goes through the network poller.
+// throughFile reports whether a cause is the waiting for a file, such as a pipe, which goes through
+// the network poller.
 func (d *diagnosis) throughFile(c *cause) bool {
 	return d.waitsIn(c.place, contention.NetworkKind, "os.(*File).")
 }
@@ -225,7 +227,8 @@ func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
 // threadSwitch is from which latency on the operating system must have had a part in a wake-up.
 const threadSwitch = 3 * time.Microsecond
 
-// latency returns the mean time from being woken to running of the goroutines of a cause; 0 if it is not known.
+// latency returns the mean time from being woken to running of the goroutines of a cause; 0 if it
+// is not known.
 func (d *diagnosis) latency(c *cause) time.Duration {
 	if d.Contention == nil {
 		return 0
@@ -284,7 +287,8 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 	f.Advice = "Divide its work among goroutines, let the others begin before it is done, or make it faster."
 }
 
-// windowed reports whether the ledger is of a part of the trace only, while contention is of all of it.
+// windowed reports whether the ledger is of a part of the trace only, while contention is of all of
+// it.
 func (d *diagnosis) windowed() bool {
 	return d.Contention != nil && d.Contention.Duration > d.l.Wall+d.l.Wall/20
 }

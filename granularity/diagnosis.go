@@ -222,8 +222,9 @@ func (c *Class) offShare() float64 {
 	return c.BlockedNS.Sum() / c.WallNS.Sum()
 }
 
-// ready returns for how much of its time off the processor the class waited for one, at most; whether
-// that is exact; and whether it contains the time in which other programs had the processor.
+// ready returns for how much of its time off the processor the class waited for one, at most;
+// whether that is exact; and whether it contains the time in which other programs had the
+// processor.
 func (v *verdict) ready() (ns float64, exact, others bool) {
 	if v.p.Source == SourceTrace { // there, the time of other programs counts as running
 		return v.c.ReadyNS.Sum(), true, true
@@ -231,7 +232,8 @@ func (v *verdict) ready() (ns float64, exact, others bool) {
 	return float64(v.p.Run.Ready + v.p.Run.Delayed), false, v.p.Run.Delayed > 0
 }
 
-// blocked decides whether the class is blocked for most of its time, or notes why that cannot be decided.
+// blocked decides whether the class is blocked for most of its time, or notes why that cannot be
+// decided.
 func (v *verdict) blocked() bool {
 	c := v.c
 	off, wall := c.BlockedNS.Sum(), c.WallNS.Sum()
@@ -337,7 +339,8 @@ func (v *verdict) coarse() bool {
 		return false
 	}
 	total := v.mean * float64(c.Tasks)
-	// 8 a processor level out what the last one to finish leaves idle; but none so small that it is overhead.
+	// 8 a processor level out what the last one to finish leaves idle; but none so small that
+	// it is overhead.
 	split := uint64(min(float64(fewPerProc*procs), total/(coarseOverheads*float64(v.most))))
 	if split <= c.Tasks {
 		return false
@@ -424,9 +427,9 @@ func duration(ns float64) string {
 	return d.Round(unit).String()
 }
 
-// blockedKnown tells whether blocked times are: the wall clock takes a blocked task for a running one, and cycles of
-// varying length do not tell a slow core from one that does something else,
-// but a trace shows how long a goroutine ran, if not for how much of that its thread had a processor.
+// blockedKnown tells whether blocked times are: the wall clock takes a blocked task for a running
+// one, and cycles of varying length do not tell a slow core from one that does something else, but
+// a trace shows how long a goroutine ran, if not for how much of that its thread had a processor.
 func (p *Profile) blockedKnown() bool {
 	return p.Accuracy != string(cycles.UpperBound) && p.Accuracy != string(cycles.CoreCycles) || p.Source == SourceTrace
 }
@@ -454,7 +457,8 @@ func (p *Profile) during(c *Class) float64 {
 	return math.NaN()
 }
 
-// activeTime is the time within [from, to) in which the class was active, in nanoseconds. The series begins with the run.
+// activeTime is the time within [from, to) in which the class was active, in nanoseconds. The
+// series begins with the run.
 func (c *Class) activeTime(begin, from, to int64) (active float64) {
 	for i := range c.Series {
 		b := &c.Series[i]

@@ -24,7 +24,8 @@ func recorderOf(ctx context.Context) *Recorder {
 }
 
 // Do executes f as a task of the named class, on the calling goroutine, and
-// returns its error. It is for pools that are not [Pool]: call it in the worker, around each piece of work.
+// returns its error. It is for pools that are not [Pool]: call it in the worker, around each piece
+// of work.
 //
 // The goroutine is locked to its thread while f executes. A Do inside a task is a
 // nested task: measured on its own, and taken off the outer task. A panic in f

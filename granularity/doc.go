@@ -56,11 +56,12 @@
 // runtime/trace is recorded, tasks are regions in it (type: the class), of a trace task
 // named after the pool.
 //
-// The runtime ends the program when the iterator of an [iter.Pull] is advanced or stopped with other locks to a thread than it was made with.
-// Make, advance and stop one in the same task: not across its begin or end, a task nested in it, or a pause.
+// The runtime ends the program when the iterator of an [iter.Pull] is advanced or stopped with
+// other locks to a thread than it was made with. Make, advance and stop one in the same task: not
+// across its begin or end, a task nested in it, or a pause.
 //
-// [ReadTrace] finds the tasks of any program in an execution trace, by its regions. [WriteJSON] and [ReadJSON] keep a
-// profile in a file, which "bottleneck tasks FILE" shows.
+// [ReadTrace] finds the tasks of any program in an execution trace, by its regions. [WriteJSON] and
+// [ReadJSON] keep a profile in a file, which "bottleneck tasks FILE" shows.
 //
 // A task that blocks without Pause pays for it: another thread must take over its processor, which
 // costs some 10 µs (3 to 25 µs on the virtual machine below), and that part of it which
@@ -80,27 +81,30 @@
 //	trace-running      upper-bound    from a trace ([ReadTrace]): running time of the goroutine
 //	wall-tsc           upper-bound    elapsed time × TSC frequency
 //
-// On Linux the first task on a thread gives the kernel two addresses, by the system calls rseq and set_tid_address.
-// [RecorderOptions].NoThreadState, or BOTTLENECK_NO_THREAD_STATE=1 in the environment, keeps the process from both; the rseq clock is then
-// not among the sources.
+// On Linux the first task on a thread gives the kernel two addresses, by the system calls rseq and
+// set_tid_address. [RecorderOptions].NoThreadState, or BOTTLENECK_NO_THREAD_STATE=1 in the
+// environment, keeps the process from both; the rseq clock is then not among the sources.
 //
-// Against spinning of known length, with interrupts bracketed, the rseq clock is within the bracket for
-// 199 or 200 of 200 tasks of 100 µs (median distance from it at most 0.05 %), for 176 to 200 of 200 that 8
-// workers on 2 processors preempt, and for 200 of 200 that change threads in a pause (TestTasksAreTrue). In internal/cycles
-// the same holds for msr/tsc and the thread clock, also while other processes compute and tasks sleep, wait for
-// channels and mutexes or yield (TestTruth); readings of goroutines that are not locked to
-// their threads are within it in less than a quarter of the cases (TestTruthHasTeeth).
-// Time that a hypervisor steals counts as executed.
+// Against spinning of known length, with interrupts bracketed, the rseq clock is within the bracket
+// for 199 or 200 of 200 tasks of 100 µs (median distance from it at most 0.05 %), for 176 to 200 of
+// 200 that 8 workers on 2 processors preempt, and for 200 of 200 that change threads in a pause
+// (TestTasksAreTrue). In internal/cycles the same holds for msr/tsc and the thread clock, also
+// while other processes compute and tasks sleep, wait for channels and mutexes or yield
+// (TestTruth); readings of goroutines that are not locked to their threads are within it in less
+// than a quarter of the cases (TestTruthHasTeeth). Time that a hypervisor steals counts as
+// executed.
 //
-// Profiles of several instances of a program, or of windows of one ([TraceObserver.Cut]), become one by [Merge].
+// Profiles of several instances of a program, or of windows of one ([TraceObserver.Cut]), become
+// one by [Merge].
 //
 // # What it costs
 //
 // Go 1.26, 2 virtual cores of an AMD EPYC of the Zen 4 kind (reading the TSC takes 10 ns there),
-// rseq clock, on a quiet machine. The same tasks bare and measured, by turns in one process, 25 rounds each
-// (BenchmarkOverhead, run three times): what measuring adds to the processor time of
-// a task, over all threads, and by how much the wall time of the whole run grows; from the least of all rounds to the
-// medians, of all runs. Bare is a channel with workers for Pool, errgroup for Group, and the plain call for Do.
+// rseq clock, on a quiet machine. The same tasks bare and measured, by turns in one process, 25
+// rounds each (BenchmarkOverhead, run three times): what measuring adds to the processor time of a
+// task, over all threads, and by how much the wall time of the whole run grows; from the least of
+// all rounds to the medians, of all runs. Bare is a channel with workers for Pool, errgroup for
+// Group, and the plain call for Do.
 //
 //	task      Pool                      Group                      Do
 //	empty     +61–93 ns (bare 52)       +80–177 ns (bare 300)      +68–73 ns
@@ -108,30 +112,35 @@
 //	10 µs     +15–227 ns, 0.99–1.05×    +20–178 ns, 1.01–1.03×     +74–139 ns, 1.00–1.01×
 //	100 µs    1.000–1.008×              1.000–1.007×               1.000–1.005×
 //
-// In five further runs of the tasks of 1 µs alone, the medians in a Group are 1.08 to 1.10. In five of those of 10 µs,
-// the least of all rounds gives 0.99 to 1.00 in a Pool and 1.01 to 1.03 in a Group; the medians of wall times vary by more there, from 0.98
-// to 1.08. The cycles below tell more exactly.
+// In five further runs of the tasks of 1 µs alone, the medians in a Group are 1.08 to 1.10. In five
+// of those of 10 µs, the least of all rounds gives 0.99 to 1.00 in a Pool and 1.01 to 1.03 in a
+// Group; the medians of wall times vary by more there, from 0.98 to 1.08. The cycles below tell
+// more exactly.
 //
-// Of what an empty task costs in a Group, the two readings of the TSC are 35 to 50 ns, finding the thread and locking to it 10 ns, the
-// bookkeeping and the recording 35 ns, the call chain, its site and the pooled task 40 ns.
+// Of what an empty task costs in a Group, the two readings of the TSC are 35 to 50 ns, finding the
+// thread and locking to it 10 ns, the bookkeeping and the recording 35 ns, the call chain, its site
+// and the pooled task 40 ns.
 //
-// The cycles of a whole run, over all threads, grow by this much (BenchmarkPerturbation, 120 rounds by turns; the medians of
-// six measurements with tasks of 10 µs, and of one with 100 µs, and the outer ends of their intervals of 95 %):
+// The cycles of a whole run, over all threads, grow by this much (BenchmarkPerturbation, 120 rounds
+// by turns; the medians of six measurements with tasks of 10 µs, and of one with 100 µs, and the
+// outer ends of their intervals of 95 %):
 //
 //	task      Pool                        Group                       Do                     an errgroup against itself
 //	10 µs     1.005–1.010 (1.003–1.015)   1.015–1.019 (1.008–1.025)   1.008 (1.005–1.009)    0.999 (0.997–1.002)
 //	100 µs    1.003 (1.001–1.004)         1.002 (1.001–1.003)         1.004 (1.002–1.006)    1.000 (0.999–1.001)
 //
-// It depends on the machine. On two older ones of the same size, a Pool comes to 1.007 to 1.016 with tasks of 10 µs, but a Group to 1.028 and
-// 1.033, and to 1.041 and 1.049. On the last one, at 2.45 GHz, reading the thread clock takes
-// 0.9 µs instead of 0.3 (a task needs that whose thread was off the processor since the last one), and an empty task costs +102 ns in a
-// Pool and +233 ns in a Group. Each of the parts that a Group cannot do without, alone over an
-// errgroup, comes to about 1.01 there: the pooled task, without which there would be an allocation more,
-// the call chain, and the two readings with all that they lead to.
+// It depends on the machine. On two older ones of the same size, a Pool comes to 1.007 to 1.016
+// with tasks of 10 µs, but a Group to 1.028 and 1.033, and to 1.041 and 1.049. On the last one, at
+// 2.45 GHz, reading the thread clock takes 0.9 µs instead of 0.3 (a task needs that whose thread
+// was off the processor since the last one), and an empty task costs +102 ns in a Pool and +233 ns
+// in a Group. Each of the parts that a Group cannot do without, alone over an errgroup, comes to
+// about 1.01 there: the pooled task, without which there would be an allocation more, the call
+// chain, and the two readings with all that they lead to.
 //
-// Measuring allocates nothing: +0.000 allocations a task for Pool, Group and Do. A task of [Results]
-// needs one allocation more, and one in the log one. A pause costs 0.15 µs. While a trace is recorded
-// each task costs a region in addition, 0.2 to 0.4 µs.
+// Measuring allocates nothing: +0.000 allocations a task for Pool, Group and Do. A task of
+// [Results] needs one allocation more, and one in the log one. A pause costs 0.15 µs. While a trace
+// is recorded each task costs a region in addition, 0.2 to 0.4 µs.
 //
-// With other sources than rdpmc and the rseq clock a task costs two system calls more, 0.6 to 0.9 µs.
+// With other sources than rdpmc and the rseq clock a task costs two system calls more, 0.6 to 0.9
+// µs.
 package granularity

@@ -11,11 +11,11 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/monotime"
 )
 
-// What an empty task costs, the least overhead that a task can have: handing it to a worker over a channel,
-// and counting it. It is measured in many short rounds before the first task of a recorder, and only rounds
-// count before and after which nothing else ran in the process: in a busy process the worker waits its turn, and
-// what the others do would be charged to the task. Of those rounds the lower quartile is taken, because other
-// programs on the machine disturb some.
+// What an empty task costs, the least overhead that a task can have: handing it to a worker over a
+// channel, and counting it. It is measured in many short rounds before the first task of a
+// recorder, and only rounds count before and after which nothing else ran in the process: in a busy
+// process the worker waits its turn, and what the others do would be charged to the task. Of those
+// rounds the lower quartile is taken, because other programs on the machine disturb some.
 
 // emptyTask measures it until that has succeeded once in the process.
 type emptyTask struct {
@@ -35,7 +35,8 @@ func (e *emptyTask) measured() time.Duration {
 	return e.cost
 }
 
-// emptyTaskCost measures for some 2 ms, and tries for 20 ms. It returns 0 if fewer than ten rounds were quiet.
+// emptyTaskCost measures for some 2 ms, and tries for 20 ms. It returns 0 if fewer than ten rounds
+// were quiet.
 func emptyTaskCost(quiet func() bool) time.Duration {
 	const rounds, tasks, enough = 100, 64, 10
 	queue := make(chan func(), 8)
@@ -76,8 +77,9 @@ func emptyTaskCost(quiet func() bool) time.Duration {
 	return max(costs[len(costs)/4], 1)
 }
 
-// quiet returns a function that reports whether nothing but its caller runs, or is ready to, in the process. An
-// idle processor that still looks for work counts as running for some µs, so it it looks again after a while.
+// quiet returns a function that reports whether nothing but its caller runs, or is ready to, in the
+// process. An idle processor that still looks for work counts as running for some µs, so it it
+// looks again after a while.
 func quiet() func() bool {
 	s := []metrics.Sample{{Name: "/sched/goroutines/running:goroutines"}, {Name: "/sched/goroutines/runnable:goroutines"}}
 	at := func(i int) uint64 {

@@ -2,16 +2,16 @@ package granularity
 
 import "time"
 
-// SourceTrace is the [Profile].Source of [ReadTrace]: the time for which a goroutine held a processor of
-// the Go scheduler.
+// SourceTrace is the [Profile].Source of [ReadTrace]: the time for which a goroutine held a
+// processor of the Go scheduler.
 const SourceTrace = "trace-running"
 
 // ByTime tells that granularity is given as running time in nanoseconds, because cycles are not
 // known: the profile is from a trace and nobody told the frequency.
 func (p *Profile) ByTime() bool { return p.Source == SourceTrace && p.Hz == 0 }
 
-// Granularity returns the distribution of the class's granularity: [Class].Cycles, or [Class].RunningNS in
-// nanoseconds where [Profile.ByTime].
+// Granularity returns the distribution of the class's granularity: [Class].Cycles, or
+// [Class].RunningNS in nanoseconds where [Profile.ByTime].
 func (p *Profile) Granularity(c *Class) *Histogram {
 	if p.ByTime() {
 		return &c.RunningNS
@@ -27,8 +27,8 @@ func (p *Profile) SiteGranularity(s *Site) *Histogram {
 	return &s.Cycles
 }
 
-// Duration converts a granularity, in cycles or nanoseconds as [Profile.Granularity] gives it, to a duration; ok is false
-// where cycles have no fixed length.
+// Duration converts a granularity, in cycles or nanoseconds as [Profile.Granularity] gives it, to a
+// duration; ok is false where cycles have no fixed length.
 func (p *Profile) Duration(granularity float64) (d time.Duration, ok bool) {
 	switch {
 	case p.ByTime():
@@ -39,9 +39,9 @@ func (p *Profile) Duration(granularity float64) (d time.Duration, ok bool) {
 	return 0, false
 }
 
-// FineBelow returns the granularity, in cycles or nanoseconds as [Profile.Granularity] gives it, below which
-// overhead is 5 % or more of what a task costs, so that a class may be fine-grained; 0 when it
-// is not known. It follows from [Profile].Overhead.
+// FineBelow returns the granularity, in cycles or nanoseconds as [Profile.Granularity] gives it,
+// below which overhead is 5 % or more of what a task costs, so that a class may be fine-grained; 0
+// when it is not known. It follows from [Profile].Overhead.
 func (p *Profile) FineBelow() float64 {
 	ns := float64(p.Overhead) * (1/fineOverhead - 1)
 	switch {
@@ -53,8 +53,9 @@ func (p *Profile) FineBelow() float64 {
 	return 0
 }
 
-// SwitchesName says what [Sample].Voluntary and Involuntary count: "context switches" of the system, or
-// "goroutine switches" of the Go scheduler in a profile from a trace, which does not show the former.
+// SwitchesName says what [Sample].Voluntary and Involuntary count: "context switches" of the
+// system, or "goroutine switches" of the Go scheduler in a profile from a trace, which does not
+// show the former.
 func (p *Profile) SwitchesName() string {
 	if p.Source == SourceTrace {
 		return "goroutine switches"

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// histogramJSON is a histogram as JSON: the buckets in use as pairs of the least value that falls into
-// one, and how many did.
+// histogramJSON is a histogram as JSON: the buckets in use as pairs of the least value that falls
+// into one, and how many did.
 type histogramJSON struct {
 	Min     uint64      `json:"min"`
 	Max     uint64      `json:"max"`

@@ -9,11 +9,13 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// The JSON of a profile has two layers. What a program needs to act on comes under short names: source,
-// accuracy, hz, warnings, and for each class its quantiles, diagnosis and call sites. What is needed to rebuild the
-// profile, its distributions, series and samples, follows under further names.
+// The JSON of a profile has two layers. What a program needs to act on comes under short names:
+// source, accuracy, hz, warnings, and for each class its quantiles, diagnosis and call sites. What
+// is needed to rebuild the profile, its distributions, series and samples, follows under further
+// names.
 
-// quantilesJSON is how a histogram is summed up: null where nothing was measured, as cycles in a trace.
+// quantilesJSON is how a histogram is summed up: null where nothing was measured, as cycles in a
+// trace.
 type quantilesJSON struct {
 	P1   *float64 `json:"p1"`
 	P25  *float64 `json:"p25"`
@@ -125,8 +127,8 @@ type profileJSON struct {
 	Pauses         []pauseJSON  `json:"gc_pauses"`
 }
 
-// WriteJSON writes the profile as one line, as [Profile.MarshalJSON] does. The error is that of w, or
-// says that a number in the profile is not finite.
+// WriteJSON writes the profile as one line, as [Profile.MarshalJSON] does. The error is that of w,
+// or says that a number in the profile is not finite.
 func WriteJSON(w io.Writer, p *Profile) error {
 	text, err := json.Marshal(p)
 	if err == nil {
@@ -146,9 +148,9 @@ func WriteJSON(w io.Writer, p *Profile) error {
 //	  class, tasks, cycles{p1,p25,p50,p75,p99,mean,sum}, wall_ns{…}, blocked_ns{…},
 //	  diagnosis (fine, coarse, blocked, ok, unknown), reasons[], created_at[], submitted_at[]
 //
-// and running_ns{…} in a profile from a trace, whose cycles and hz are null: a trace does not tell them. Then follows what [ReadJSON] needs to rebuild the
-// profile: histograms, series, sites with whole call chains, samples and pauses. The log is
-// not written. Lists are never null.
+// and running_ns{…} in a profile from a trace, whose cycles and hz are null: a trace does not tell
+// them. Then follows what [ReadJSON] needs to rebuild the profile: histograms, series, sites with
+// whole call chains, samples and pauses. The log is not written. Lists are never null.
 func (p *Profile) MarshalJSON() ([]byte, error) {
 	out := profileJSON{
 		Source: p.Source, Accuracy: p.Accuracy, Warnings: list(p.Warnings), Classes: []classJSON{},

@@ -13,11 +13,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// ReadJSON reads a profile that [WriteJSON] or json.Marshal wrote. The diagnosis is that of the machine
-// that recorded it; [Profile.Diagnose] makes one anew.
+// ReadJSON reads a profile that [WriteJSON] or json.Marshal wrote. The diagnosis is that of the
+// machine that recorded it; [Profile.Diagnose] makes one anew.
 //
 // What it accepts is consistent: no time is negative, histograms sum to what they say, no sum
-// overflows. The error for anything else says which class and field is wrong. Names it does not know are ignored.
+// overflows. The error for anything else says which class and field is wrong. Names it does not
+// know are ignored.
 func ReadJSON(r io.Reader) (*Profile, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -30,8 +31,8 @@ func ReadJSON(r io.Reader) (*Profile, error) {
 	return p, nil
 }
 
-// UnmarshalJSON replaces the profile by the one in a JSON object. It accepts what [ReadJSON] accepts; the
-// profile is unchanged after an error.
+// UnmarshalJSON replaces the profile by the one in a JSON object. It accepts what [ReadJSON]
+// accepts; the profile is unchanged after an error.
 func (p *Profile) UnmarshalJSON(text []byte) error {
 	if string(bytes.TrimSpace(text)) == "null" {
 		return nil // the convention of encoding/json

@@ -40,8 +40,8 @@ func (r *Recorder) logging(goid func() uint64) *pending {
 	return &pending{id: r.logIDs.Add(1), created: cycles.Ticks(), creator: goid()}
 }
 
-// unlog gives back what logging returned for a task that will not be in the log although there may be room: it
-// does not execute, or not as a task of its own, or is not measured.
+// unlog gives back what logging returned for a task that will not be in the log although there may
+// be room: it does not execute, or not as a task of its own, or is not measured.
 func (r *Recorder) unlog(p *pending) {
 	switch {
 	case r.opts.Log == 0:

@@ -34,8 +34,9 @@ type usage struct {
 // waits are how long goroutines of the process were ready, and its threads, since it began.
 type waits struct{ ready, delayed time.Duration }
 
-// processWaits returns them, in some 0.1 ms. The runtime measures one in eight times that a goroutine is ready, in
-// a histogram: the sum is taken from the upper ends of its buckets, which are up to a quarter too large.
+// processWaits returns them, in some 0.1 ms. The runtime measures one in eight times that a
+// goroutine is ready, in a histogram: the sum is taken from the upper ends of its buckets, which
+// are up to a quarter too large.
 func processWaits() (w waits) {
 	const tracked = 8 // runtime.gTrackingPeriod
 	s := []metrics.Sample{{Name: "/sched/latencies:seconds"}}
@@ -75,9 +76,9 @@ type Sample struct {
 	// Voluntary and Involuntary count the context switches of the process's threads.
 	Voluntary, Involuntary uint64
 	// Ready is the time for which goroutines of the process were ready and waited for a
-	// processor, summed over all, an estimate from above by what the runtime samples; Delayed that for which
-	// its threads waited for other threads, its own or of other programs. Both are known
-	// only of the whole run ([Profile].Run); 0 is not known.
+	// processor, summed over all, an estimate from above by what the runtime samples; Delayed
+	// that for which its threads waited for other threads, its own or of other programs. Both
+	// are known only of the whole run ([Profile].Run); 0 is not known.
 	Ready, Delayed time.Duration
 	// Utilisation is CPU ÷ (Wall × GOMAXPROCS), pauses left out of both.
 	Utilisation float64
@@ -211,7 +212,8 @@ func (m *machine) add(s Sample) {
 }
 
 // collect notes the collector's pauses between two moments, of which the runtime
-// remembers 256. They are found by their number: the time of day, which is all that is known of them, may be set back.
+// remembers 256. They are found by their number: the time of day, which is all that is known of
+// them, may be set back.
 func (m *machine) collect(from, to *moment, monotonic func(tick int64) int64) {
 	var stats debug.GCStats
 	debug.ReadGCStats(&stats)

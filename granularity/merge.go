@@ -11,15 +11,16 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Merge adds profiles of several instances of a program, or of several windows of one, into one profile, and
-// diagnoses it.
+// Merge adds profiles of several instances of a program, or of several windows of one, into one
+// profile, and diagnoses it.
 //
-// Tasks and histograms add, class by class (by name) and site by site (by pool and call chains). Wall and what the
-// processes used are summed, so that utilisation stays that of an instance on average; Procs is the largest, and
-// the diagnosis counts tasks by processor of all instances. ActiveShare is the mean, weighted by Wall. Samples, pauses
-// and series are kept only of profiles that [TraceObserver.Cut] returned one after the other: they are one
-// instance. Any other profile is an instance of its own, or as many as its Instances say. Logs are not merged: what was
-// in them is counted as LogDropped. A nil profile is left out.
+// Tasks and histograms add, class by class (by name) and site by site (by pool and call chains).
+// Wall and what the processes used are summed, so that utilisation stays that of an instance on
+// average; Procs is the largest, and the diagnosis counts tasks by processor of all instances.
+// ActiveShare is the mean, weighted by Wall. Samples, pauses and series are kept only of profiles
+// that [TraceObserver.Cut] returned one after the other: they are one instance. Any other profile
+// is an instance of its own, or as many as its Instances say. Logs are not merged: what was in them
+// is counted as LogDropped. A nil profile is left out.
 //
 // Where the profiles' sources differ, or the frequency of the cycles does, the warnings say so.
 //
@@ -217,7 +218,8 @@ func (m *merger) padSeries(p *Profile) {
 	}
 }
 
-// foldBins puts neighbours together until there are no more than most bins. The first one begins at start, with the run.
+// foldBins puts neighbours together until there are no more than most bins. The first one begins at
+// start, with the run.
 func foldBins(start int64, bins []Bin, most int) []Bin {
 	for len(bins) > most {
 		bins = foldPairs(start, bins)
@@ -299,8 +301,8 @@ func foldSamples(samples []Sample) []Sample {
 	return samples[:n]
 }
 
-// judge computes what follows from GOMAXPROCS, as [Sample.finish] does. In a trace, processor time within pauses was
-// not counted.
+// judge computes what follows from GOMAXPROCS, as [Sample.finish] does. In a trace, processor time
+// within pauses was not counted.
 func (s *Sample) judge(procs int, trace bool) {
 	s.Excluded = 2*s.Paused > s.Wall
 	s.Utilisation = 0

@@ -84,7 +84,8 @@ var shadows struct {
 	byIndex []*shadow
 }
 
-// newShadow gives the thread its shadow stack: that of the dead thread whose index it has, if there was one.
+// newShadow gives the thread its shadow stack: that of the dead thread whose index it has, if there
+// was one.
 //
 //go:norace
 func newShadow(th *cycles.Thread) {

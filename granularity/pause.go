@@ -22,8 +22,9 @@ type paused struct {
 	one        [1]frame // where frames are, mostly
 }
 
-// pauses has what is paused: the pause has undone the lock of the goroutine to its thread for each of the tasks, so that
-// a task that ends in it must not undo another one, and may not be resumed any more.
+// pauses has what is paused: the pause has undone the lock of the goroutine to its thread for each
+// of the tasks, so that a task that ends in it must not undo another one, and may not be resumed
+// any more.
 var pauses pausedLists
 
 type pausedLists [64]struct {
@@ -60,7 +61,8 @@ func (l *pausedLists) remove(p *paused) {
 	p.next, p.prev = nil, nil
 }
 
-// ended tells that the execution has ended on the calling goroutine, and returns its frame if it was paused.
+// ended tells that the execution has ended on the calling goroutine, and returns its frame if it
+// was paused.
 func (l *pausedLists) ended(g uintptr, first int64) *frame {
 	p, f := l.find(g, goroutine(), first)
 	if p == nil {
@@ -96,12 +98,12 @@ func (l *pausedLists) find(g uintptr, goid uint64, first int64) (*paused, *frame
 //	paused.Resume()
 //
 // Without it a blocking operation costs the task some 10 µs, because another
-// thread must take over; with it, about 0.15 µs and one allocation (two in a nested task). The pause belongs to the task's
-// wall and blocked time, not to its cycles.
+// thread must take over; with it, about 0.15 µs and one allocation (two in a nested task). The
+// pause belongs to the task's wall and blocked time, not to its cycles.
 //
 // Outside of a task Pause does nothing. A task that ends while paused is
-// counted as unmeasured, and the tasks around it that were paused with it, too. A goroutine that the user locked to its thread
-// stays locked.
+// counted as unmeasured, and the tasks around it that were paused with it, too. A goroutine that
+// the user locked to its thread stays locked.
 func Pause() Paused {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -109,8 +111,9 @@ func Pause() Paused {
 	return Paused{shadowOf(mark.Thread).pause(&mark)}
 }
 
-// pause takes all frames of the goroutine off the thread. The mark is a reading of the default clock, which nearly
-// always is the tasks' own: where a reading is a system call, a second one would be much to count to a task.
+// pause takes all frames of the goroutine off the thread. The mark is a reading of the default
+// clock, which nearly always is the tasks' own: where a reading is a system call, a second one
+// would be much to count to a task.
 //
 //go:norace
 func (sh *shadow) pause(mark *cycles.Mark) *paused {
@@ -149,8 +152,8 @@ func (sh *shadow) pause(mark *cycles.Mark) *paused {
 }
 
 // Resume continues the measurement, on whatever thread the goroutine is by now.
-// It must be called by the goroutine that called Pause, once, before the paused tasks end, and after the tasks that
-// were begun during the pause; else it does nothing and the paused tasks count
+// It must be called by the goroutine that called Pause, once, before the paused tasks end, and
+// after the tasks that were begun during the pause; else it does nothing and the paused tasks count
 // as unmeasured.
 func (p Paused) Resume() {
 	if p.state != nil {

@@ -244,8 +244,8 @@ func (p *Pool) send(j job) {
 // offer hands a task to a worker if there is room for it, and starts one on demand if none is free.
 func (p *Pool) offer(j job) bool {
 	if p.opts.OnDemand && p.workers.Load() < int64(p.opts.Workers) {
-		// Another worker may finish the task before ours is started: until then we are pending
-		// as well, lest Close take the workers for gone.
+		// Another worker may finish the task before ours is started: until then we are
+		// pending as well, lest Close take the workers for gone.
 		p.pending.Add(1)
 		defer p.leave()
 	}
@@ -295,8 +295,9 @@ func (p *Pool) work() {
 	finished = true
 }
 
-// execute executes one task, on the thread of the last one if the worker has not moved. Whatever the task does, it is measured and counted as
-// finished; but for a panic that ends the program: until then nobody may think that all went well.
+// execute executes one task, on the thread of the last one if the worker has not moved. Whatever
+// the task does, it is measured and counted as finished; but for a panic that ends the program:
+// until then nobody may think that all went well.
 func (p *Pool) execute(j *job, last **cycles.Thread) {
 	returned := false
 	defer func() {

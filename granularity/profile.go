@@ -9,8 +9,8 @@ import (
 // says so, and [ReadJSON] reads a recorded one.
 //
 // Its memory is bounded: for each class and site three histograms of about 2 kB
-// (at most 30 kB) and a series of 512 bins a class, times the 32 shards that record; a limited number of
-// sites, samples and log entries. What did not fit is counted in Warnings.
+// (at most 30 kB) and a series of 512 bins a class, times the 32 shards that record; a limited
+// number of sites, samples and log entries. What did not fit is counted in Warnings.
 type Profile struct {
 	// Source says what counted the cycles, such as "rseq-clock" or, from a
 	// trace, "trace-running"; the package documentation lists the sources.
@@ -37,7 +37,8 @@ type Profile struct {
 	// Run is what the process used from the begin of the run to its end; its
 	// Wall is 0 when that is not known.
 	Run Sample
-	// Samples is what the process used over time, if the machine was sampled and the system tells.
+	// Samples is what the process used over time, if the machine was sampled and the system
+	// tells.
 	Samples []Sample
 	// Pauses are the collector's.
 	Pauses []GCPause
@@ -53,8 +54,8 @@ type Profile struct {
 	Log []TaskRecord
 	// LogDropped counts the tasks that did not fit into the log.
 	LogDropped uint64
-	// Instances is the number of programs that the profile is about, if [Merge] has added several; 0 is
-	// one. Wall and Run are then sums over them, Procs is that of the largest.
+	// Instances is the number of programs that the profile is about, if [Merge] has added
+	// several; 0 is one. Wall and Run are then sums over them, Procs is that of the largest.
 	Instances int
 
 	merged merged // what Merge has to know besides
@@ -76,17 +77,18 @@ type Class struct {
 	// Cycles is the granularity: the reference cycles that each task executed,
 	// without those of tasks nested in it.
 	Cycles Histogram
-	// RunningNS is the granularity as running time, in nanoseconds: only from a trace, where Cycles is
-	// empty unless the frequency was told. See [Profile.Granularity].
+	// RunningNS is the granularity as running time, in nanoseconds: only from a trace, where
+	// Cycles is empty unless the frequency was told. See [Profile.Granularity].
 	RunningNS Histogram
 	// WallNS is the time from the begin of each task to its end, in nanoseconds.
 	WallNS Histogram
 	// BlockedNS is the part of it in which the task was off the processor: blocked, or
-	// waiting for a processor, in nanoseconds; nested tasks' own such time left out. Where Accuracy is "upper-bound", but for
-	// a trace, only pauses are known, and it counts only the tasks that made one.
+	// waiting for a processor, in nanoseconds; nested tasks' own such time left out. Where
+	// Accuracy is "upper-bound", but for a trace, only pauses are known, and it counts only the
+	// tasks that made one.
 	BlockedNS Histogram
-	// ReadyNS is the part of BlockedNS in which the task was ready and waited for a processor, in
-	// nanoseconds: only from a trace.
+	// ReadyNS is the part of BlockedNS in which the task was ready and waited for a processor,
+	// in nanoseconds: only from a trace.
 	ReadyNS Histogram
 	// ActiveShare is the share of the run in which at least one task of the
 	// class was under way, estimated from bins of the series.
@@ -100,8 +102,8 @@ type Class struct {
 	Diagnosis Diagnosis
 	Reasons   []string
 	Advice    []string
-	// Merge is how many tasks to merge into one, of a fine-grained class, and Split how many tasks there
-	// should be at least instead, of a coarse-grained one; 0 for others.
+	// Merge is how many tasks to merge into one, of a fine-grained class, and Split how many
+	// tasks there should be at least instead, of a coarse-grained one; 0 for others.
 	Merge, Split uint64
 }
 

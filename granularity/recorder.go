@@ -24,10 +24,11 @@ type RecorderOptions struct {
 	// [Task.Run], by the goroutine that created it) to that task, instead of as a task
 	// of its own: it could not have run in parallel.
 	AggregateNested bool
-	// NoThreadState keeps this process, from then on, from giving the Linux kernel addresses to write to for the threads
-	// that execute tasks (rseq and set_tid_address). The clock is then the best one that needs neither, such as
-	// "thread-clock", whose reading takes some 0.3 µs instead of 17 ns: see [Profile].Source. Tasks under way are not measured. The
-	// environment variable BOTTLENECK_NO_THREAD_STATE=1 does the same from the start.
+	// NoThreadState keeps this process, from then on, from giving the Linux kernel addresses to
+	// write to for the threads that execute tasks (rseq and set_tid_address). The clock is then
+	// the best one that needs neither, such as "thread-clock", whose reading takes some 0.3 µs
+	// instead of 17 ns: see [Profile].Source. Tasks under way are not measured. The environment
+	// variable BOTTLENECK_NO_THREAD_STATE=1 does the same from the start.
 	NoThreadState bool
 }
 
@@ -93,7 +94,8 @@ func NewRecorder(opts RecorderOptions) *Recorder {
 // to a task: the least that any of several hundred empty tasks seems to execute, some 40 ns.
 var bias = sync.OnceValue(func() int64 { return measureBias(RecorderOptions{}) })
 
-// secondBias is the bias of the clock of recorders with NoThreadState, where it is not the default one.
+// secondBias is the bias of the clock of recorders with NoThreadState, where it is not the default
+// one.
 var secondBias = sync.OnceValue(func() int64 { return measureBias(RecorderOptions{NoThreadState: true}) })
 
 func measureBias(opts RecorderOptions) int64 {

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// Scale returns a copy of the profile with n times as many tasks in n times the time, diagnosed: the estimate of a time of which the
-// profile shows the n-th part, drawn at random. As n is a whole number, nothing is rounded. What was seen over time stays as it is: samples,
-// pauses, the log, and the series of classes. n must be positive.
+// Scale returns a copy of the profile with n times as many tasks in n times the time, diagnosed:
+// the estimate of a time of which the profile shows the n-th part, drawn at random. As n is a whole
+// number, nothing is rounded. What was seen over time stays as it is: samples, pauses, the log, and
+// the series of classes. n must be positive.
 func (p *Profile) Scale(n int) *Profile {
 	out := *p
 	k, count := time.Duration(n), uint64(n)

@@ -30,8 +30,8 @@ import (
 // A frame that is not on top when its task ends belongs to a task that unlocked
 // its goroutine from the thread, or paused and did not resume: its cycles are not
 // known, and it is counted as unmeasured. Such frames are found out because a frame remembers its
-// goroutine, and another goroutine can only run on the thread when the first is not locked to it; and
-// the task that misses its frame at its end tells the stack that has it.
+// goroutine, and another goroutine can only run on the thread when the first is not locked to it;
+// and the task that misses its frame at its end tells the stack that has it.
 
 // frame is one executing task. Frames are touched only by the goroutine that
 // is locked to the thread. Of most tasks only the first half, a cache line, is touched.
@@ -130,7 +130,8 @@ type execution struct {
 }
 
 // begin starts the measurement of a task of the site on the calling goroutine, which it locks
-// to its thread until end. That is most likely the given one, if any. Both take about 60 ns together.
+// to its thread until end. That is most likely the given one, if any. Both take about 60 ns
+// together.
 //
 //go:norace
 func (x *execution) begin(s *site, likely *cycles.Thread, task *Task, inline bool, log *pending) {
@@ -233,8 +234,8 @@ func (sh *shadow) executing(task *Task) bool {
 	return false
 }
 
-// top returns the number that the innermost task has in the log; 0 where there is none, or it has no place there. A task
-// that will be aggregated into the one around it is not looked at.
+// top returns the number that the innermost task has in the log; 0 where there is none, or it has
+// no place there. A task that will be aggregated into the one around it is not looked at.
 //
 //go:norace
 func (sh *shadow) top() uint64 {
@@ -278,8 +279,8 @@ func (x *execution) end() {
 		x.leave()
 		return
 	}
-	// The rest is what finish comes to for a task like most: nested in none, with none nested in it,
-	// never paused, and in no log.
+	// The rest is what finish comes to for a task like most: nested in none, with none nested
+	// in it, never paused, and in no log.
 	counted, wall := mark.CPU-f.cpu, mark.Wall-f.first
 	mark.Thread.Leave()
 	if sh.notes.full() {

@@ -72,8 +72,8 @@ func (r *Recorder) site(key *siteKey) *site {
 // usualSite is the first site of a pool or group, and mostly its only one.
 type usualSite struct{ atomic.Pointer[site] }
 
-// site returns the site of the pool's tasks that execute the function and are created and submitted by
-// the chain.
+// site returns the site of the pool's tasks that execute the function and are created and submitted
+// by the chain.
 func (u *usualSite) site(r *Recorder, pool *poolName, fn uintptr, chain *callstack.Chain) *site {
 	if s := u.Load(); s != nil && s.key.fn == fn && s.key.created == chain {
 		return s

@@ -15,8 +15,8 @@ type SweepOptions struct {
 	Runs int
 	// Least is the smallest number of tasks to try, 1 if 0.
 	Least int
-	// Counts are the numbers of tasks to compare with, such as the one that a diagnosis advises, instead of
-	// halves; larger ones, too.
+	// Counts are the numbers of tasks to compare with, such as the one that a diagnosis
+	// advises, instead of halves; larger ones, too.
 	Counts []int
 }
 
@@ -30,8 +30,8 @@ type SweepPoint struct {
 	Speedup, Low, High float64
 }
 
-// SweepResult has one point for each number of tasks, in the order of trying: from most tasks on, unless
-// there were Counts.
+// SweepResult has one point for each number of tasks, in the order of trying: from most tasks on,
+// unless there were Counts.
 type SweepResult []SweepPoint
 
 // Sweep runs a workload cut into tasks, tasks/2, tasks/4, … tasks and compares the
@@ -43,7 +43,8 @@ type SweepResult []SweepPoint
 // All numbers of tasks take turns, so that a change of the machine's speed meets
 // all of them alike; one turn before the first is not counted. The intervals are Welch's t
 // intervals on the logarithms of the times: they assume that
-// relative errors are about normal. It panics when tasks is less than 1; a panic in run passes through.
+// relative errors are about normal. It panics when tasks is less than 1; a panic in run passes
+// through.
 func Sweep(tasks int, run func(tasks int), opts SweepOptions) SweepResult {
 	if tasks < 1 {
 		panic("granularity: Sweep of less than one task")

@@ -6,10 +6,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Top returns a copy of the profile that keeps the n largest classes, and of each of them the largest sites, n for all
-// classes together; it puts the other classes together as "(other)", and the other sites of a class into one without
-// call chains. So everything still sums, in memory that follows n. It returns p itself if there is nothing to
-// put together, or n <= 0.
+// Top returns a copy of the profile that keeps the n largest classes, and of each of them the
+// largest sites, n for all classes together; it puts the other classes together as "(other)", and
+// the other sites of a class into one without call chains. So everything still sums, in memory that
+// follows n. It returns p itself if there is nothing to put together, or n <= 0.
 func (p *Profile) Top(n int) *Profile {
 	sites := 0
 	for i := range p.Classes {

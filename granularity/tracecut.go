@@ -6,8 +6,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A pass over a live trace never ends, so its profile is taken in pieces. A task belongs, with all its time, to
-// the piece in which it ended; that it was under way shows in the series of all of them.
+// A pass over a live trace never ends, so its profile is taken in pieces. A task belongs, with all
+// its time, to the piece in which it ended; that it was under way shows in the series of all of
+// them.
 
 // tracePieces is how an observer takes a pass apart.
 type tracePieces struct {
@@ -29,8 +30,9 @@ func (p *tracePieces) mark() merged {
 	return merged{source: p.source, first: p.number, last: p.number}
 }
 
-// Cut ends the profile at hand at the time t, which is not before what was shown last, returns it, and begins the
-// next one. A task counts where it ended. [Merge] puts profiles that follow each other together.
+// Cut ends the profile at hand at the time t, which is not before what was shown last, returns it,
+// and begins the next one. A task counts where it ended. [Merge] puts profiles that follow each
+// other together.
 //
 // It takes some 20 µs and 40 kB for each class.
 func (o *TraceObserver) Cut(t timeline.Time) *Profile {
@@ -82,7 +84,8 @@ func (o *TraceObserver) goOn(s **traceSite) {
 	}
 }
 
-// Gap implements [timeline.Observer]: the time in a gap is not in Wall, and tasks that were under way are unmeasured.
+// Gap implements [timeline.Observer]: the time in a gap is not in Wall, and tasks that were under
+// way are unmeasured.
 func (o *TraceObserver) Gap(g *timeline.Gap) {
 	o.machine.advance(g.From)
 	for id, t := range o.open {

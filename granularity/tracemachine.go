@@ -118,8 +118,8 @@ func (m *traceMachine) finish(t timeline.Time) {
 	}
 }
 
-// utilisation computes what follows from GOMAXPROCS, and the sample of the whole run. Processor time within
-// pauses was not counted.
+// utilisation computes what follows from GOMAXPROCS, and the sample of the whole run. Processor
+// time within pauses was not counted.
 func (m *traceMachine) utilisation(p *Profile) {
 	p.Run = m.run
 	for _, s := range append([]*Sample{&p.Run}, pointers(p.Samples)...) {

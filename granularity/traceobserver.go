@@ -14,11 +14,11 @@ import (
 //	total of a region = running time at its end − at its start
 //	self              = total − Σ total of the regions directly nested in it
 //
-// and the selves of a region and of all that is nested in it sum to the outermost total, as in the shadow stack
-// of measured tasks.
+// and the selves of a region and of all that is nested in it sum to the outermost total, as in the
+// shadow stack of measured tasks.
 
-// TraceObserver folds a pass over a trace into a profile of its tasks: the way to get it in one pass together
-// with other analyses. [ReadTrace] is simpler if the profile is all you need.
+// TraceObserver folds a pass over a trace into a profile of its tasks: the way to get it in one
+// pass together with other analyses. [ReadTrace] is simpler if the profile is all you need.
 type TraceObserver struct {
 	timeline.Base
 	opt TraceOptions
@@ -189,8 +189,8 @@ func (o *TraceObserver) ended(g *goroutineTasks, r *openRegion, e *timeline.Regi
 	r.site.record(&x, o.begin, o.opt.Hz)
 }
 
-// lost counts a region or task that is not known as a whole; at is when the trace ends for it, or −1 if
-// it had not been shown to begin. A region that is no task of the profile has no site.
+// lost counts a region or task that is not known as a whole; at is when the trace ends for it, or
+// −1 if it had not been shown to begin. A region that is no task of the profile has no site.
 func (o *TraceObserver) lost(s *traceSite, at timeline.Time) {
 	if s == nil {
 		return
@@ -275,7 +275,8 @@ func (o *TraceObserver) regionSite(e *timeline.RegionEvent, nested bool) *traceS
 	return o.site(key)
 }
 
-// ours reports whether nothing but our own code is in a call chain: a pool begins the regions of its tasks itself.
+// ours reports whether nothing but our own code is in a call chain: a pool begins the regions of
+// its tasks itself.
 func ours(s *timeline.Stack) bool { return s != nil && len(traceFrames(s)) == 0 }
 
 const ownPackage = "github.com/bottleneck-go/bottleneck/granularity."

@@ -9,41 +9,47 @@ import (
 
 // TraceOptions are the choices of [ReadTrace]. The zero value is a good one.
 type TraceOptions struct {
-	// Tasks makes the tasks of runtime/trace (trace.NewTask) the tasks of the profile, instead of its
-	// regions (trace.StartRegion): class is the task's type, and the granularity of a task what ran in
-	// its regions, on whatever goroutines.
+	// Tasks makes the tasks of runtime/trace (trace.NewTask) the tasks of the profile, instead
+	// of its regions (trace.StartRegion): class is the task's type, and the granularity of a
+	// task what ran in its regions, on whatever goroutines.
 	Tasks bool
-	// AggregateNested counts regions inside of a region to that one, instead of as tasks of their own.
+	// AggregateNested counts regions inside of a region to that one, instead of as tasks of
+	// their own.
 	AggregateNested bool
-	// Hz is the frequency of reference cycles on the machine of the trace, if it is known: the profile then
-	// has cycles, too.
+	// Hz is the frequency of reference cycles on the machine of the trace, if it is known: the
+	// profile then has cycles, too.
 	Hz float64
-	// MaxSites limits the places that tasks come from, as [RecorderOptions].MaxSites does; 2048 if 0.
+	// MaxSites limits the places that tasks come from, as [RecorderOptions].MaxSites does; 2048
+	// if 0.
 	MaxSites int
 	// Name is what errors call the trace.
 	Name string
 	// Progress is told how many bytes of how many (−1 = not known) are done.
 	Progress func(done, size int64)
-	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options: 0 means half of the machine's.
+	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options:
+	// 0 means half of the machine's.
 	MaxMemory int64
 	// Part is what to read of the trace, if not all of it.
 	Part timeline.Part
 }
 
-// ReadTrace returns the tasks of the execution trace in r: a file, a stream, packed with gzip or zstd or not.
+// ReadTrace returns the tasks of the execution trace in r: a file, a stream, packed with gzip or
+// zstd or not.
 //
-// Each user region is a task, its type the class. Its granularity is the time for which its goroutine
-// ran (or was in a system call that kept its processor), without regions inside of it: an upper bound
-// of processor time, since a trace does not show when the system took the thread off its core. Source and
-// Accuracy of the profile say so, and there are no cycles unless the options tell their frequency. Regions
-// of [Pool], [Group] and [Do] are found, too, with pools' names.
+// Each user region is a task, its type the class. Its granularity is the time for which its
+// goroutine ran (or was in a system call that kept its processor), without regions inside of it: an
+// upper bound of processor time, since a trace does not show when the system took the thread off
+// its core. Source and Accuracy of the profile say so, and there are no cycles unless the options
+// tell their frequency. Regions of [Pool], [Group] and [Do] are found, too, with pools' names.
 //
-// Created is the call chain of StartRegion; for our own pools, which start the regions themselves, that of the go
-// statement. Submitted is where the region's user task began or, without one, where its goroutine was started: for
-// workers that take tasks from a queue, where the workers were started. It is nil for nested regions.
+// Created is the call chain of StartRegion; for our own pools, which start the regions themselves,
+// that of the go statement. Submitted is where the region's user task began or, without one, where
+// its goroutine was started: for workers that take tasks from a queue, where the workers were
+// started. It is nil for nested regions.
 //
-// Samples and pauses are those of the trace; the samples count goroutine switches in the place of context switches,
-// see [Profile.SwitchesName]. Regions that began before the trace, or end after it, are unmeasured.
+// Samples and pauses are those of the trace; the samples count goroutine switches in the place of
+// context switches, see [Profile.SwitchesName]. Regions that began before the trace, or end after
+// it, are unmeasured.
 //
 // A trace that is cut off or broken gives the profile of what could be read, with a warning, and
 // an error (a *[timeline.Error]). The profile is nil only if nothing could be read.

@@ -2,8 +2,8 @@ package ledger
 
 import "unsafe"
 
-// groups numbers the names of goroutines. Most names are found in recent, by the address of their text: goroutines
-// of the same name mostly share it.
+// groups numbers the names of goroutines. Most names are found in recent, by the address of their
+// text: goroutines of the same name mostly share it.
 type groups struct {
 	of     map[string]who
 	names  []string // by number

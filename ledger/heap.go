@@ -14,13 +14,14 @@ type Heap struct {
 	Collections int64 `json:"collections"`
 	// Allocated is by how many bytes the heap grew, an estimate.
 	Allocated int64 `json:"allocated"`
-	// Live and Peak are sizes in bytes, means over Collections: what lived after one, and the heap when it ended.
+	// Live and Peak are sizes in bytes, means over Collections: what lived after one, and the
+	// heap when it ended.
 	Live int64 `json:"live"`
 	Peak int64 `json:"peak"`
 }
 
-// heap adds up the sizes of the heap. When marking ends, while the world is stopped, the runtime writes how much
-// lives; all other changes are allocations, or parts of spans that are given back.
+// heap adds up the sizes of the heap. When marking ends, while the world is stopped, the runtime
+// writes how much lives; all other changes are allocations, or parts of spans that are given back.
 type heap struct {
 	size, before uint64 // the latest sizes; 0: not known
 	grown        int64  // by the latest one, as counted
@@ -71,8 +72,9 @@ func (h *Heap) Rate(wall time.Duration) float64 {
 	return float64(h.Allocated) / wall.Seconds()
 }
 
-// Growth returns by what part of what lives the heap grows until it is collected: what GOGC sets, divided by 100, unless
-// the heap is tiny, GOMEMLIMIT is reached, or the program collects by itself.
+// Growth returns by what part of what lives the heap grows until it is collected: what GOGC sets,
+// divided by 100, unless the heap is tiny, GOMEMLIMIT is reached, or the program collects by
+// itself.
 func (h *Heap) Growth() float64 {
 	if h.Live == 0 {
 		return 0

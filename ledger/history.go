@@ -2,15 +2,15 @@ package ledger
 
 import "github.com/bottleneck-go/bottleneck/timeline"
 
-// The history says who ran when, as far back as a gap may ask. It is a list of pieces in the order of
-// time: each lasts until the next one begins. A gap asks once, when it ends, for the time by who ran
-// since it began. The history goes back piece by piece up to the end of a block of 16, 32, … pieces, and
-// keeps the sums of such blocks: that is a logarithmic number of steps.
+// The history says who ran when, as far back as a gap may ask. It is a list of pieces in the order
+// of time: each lasts until the next one begins. A gap asks once, when it ends, for the time by who
+// ran since it began. The history goes back piece by piece up to the end of a block of 16, 32, …
+// pieces, and keeps the sums of such blocks: that is a logarithmic number of steps.
 //
-// Gaps only ask from times at which a gap began or a goroutine became ready. When there are too many
-// pieces, all those between two such times become one for each who, one after the other: no sum changes.
-// So the length of the history follows the number of empty slots and ready goroutines, and a piece costs
-// a constant time on average.
+// Gaps only ask from times at which a gap began or a goroutine became ready. When there are too
+// many pieces, all those between two such times become one for each who, one after the other: no
+// sum changes. So the length of the history follows the number of empty slots and ready goroutines,
+// and a piece costs a constant time on average.
 
 // who says who runs: one of the following, or the number of a group.
 type who int32
@@ -104,8 +104,8 @@ func (h *history) begin(now timeline.Time, w who) {
 
 func (h *history) full() bool { return len(h.pieces) >= h.limit || len(h.ready) >= h.limit }
 
-// sum adds the time by who ran, from one time up to another that lies in piece i, but for that in which
-// nothing ran. It returns the piece in which from lies.
+// sum adds the time by who ran, from one time up to another that lies in piece i, but for that in
+// which nothing ran. It returns the piece in which from lies.
 func (h *history) sum(from, to timeline.Time, i int, into *spells) int {
 	for {
 		p := &h.pieces[i]
@@ -131,8 +131,8 @@ func (h *history) sum(from, to timeline.Time, i int, into *spells) int {
 	}
 }
 
-// largest returns the level of the largest block that ends before piece end and does not begin before
-// from, −1 if there is none.
+// largest returns the level of the largest block that ends before piece end and does not begin
+// before from, −1 if there is none.
 func (h *history) largest(end int, from timeline.Time) int {
 	level := -1
 	for size := blockSize; end >= size && end%size == 0 && h.pieces[end-size].from >= from; size *= 2 {

@@ -29,15 +29,15 @@
 //		}
 //	}
 //
-// While a processor has nothing to run, no event says why. The ledger books such a gap to what ended
-// it: the goroutine that ran next on the processor, what it had waited for, where, and what woke
-// it. The part of the gap in which that goroutine was ready already is wake-up latency.
+// While a processor has nothing to run, no event says why. The ledger books such a gap to what
+// ended it: the goroutine that ran next on the processor, what it had waited for, where, and what
+// woke it. The part of the gap in which that goroutine was ready already is wake-up latency.
 //
 // # Cost
 //
-// An [Observer] takes some 25 ns an event (BenchmarkObserver), and more where most of many processors
-// are empty: a logarithm of their number (BenchmarkProcs). Its memory follows the live goroutines and
-// the distinct rows, of which there are at most 16,384.
+// An [Observer] takes some 25 ns an event (BenchmarkObserver), and more where most of many
+// processors are empty: a logarithm of their number (BenchmarkProcs). Its memory follows the live
+// goroutines and the distinct rows, of which there are at most 16,384.
 //
 // # Limits
 //
@@ -107,31 +107,35 @@ const (
 // Row is a part of the capacity.
 type Row struct {
 	Category Category `json:"category"`
-	// Group is the name of the goroutines that ran or, for an empty processor, of those that ran next.
+	// Group is the name of the goroutines that ran or, for an empty processor, of those that
+	// ran next.
 	Group string `json:"group,omitempty"`
-	// Site is where in the program: the innermost frame outside of the standard library. For an empty
-	// processor it is where the goroutine that ran next had waited, for a created one its go statement.
+	// Site is where in the program: the innermost frame outside of the standard library. For an
+	// empty processor it is where the goroutine that ran next had waited, for a created one its
+	// go statement.
 	Site Place `json:"site,omitzero"`
-	// Callers are the places of the program from which Site was called, innermost first: of the call chain of
-	// most of Time, as far as one stands out. Rows of less than a thousandth of the capacity have none.
+	// Callers are the places of the program from which Site was called, innermost first: of the
+	// call chain of most of Time, as far as one stands out. Rows of less than a thousandth of
+	// the capacity have none.
 	Callers []Place `json:"callers,omitempty"`
 	// Wait is what the goroutine that ran next had waited for, as in timeline.Wait.
 	Wait string `json:"wait,omitempty"`
-	// Waker is the name of the goroutine that made it ready, "" if none did, and WakerSite is where.
+	// Waker is the name of the goroutine that made it ready, "" if none did, and WakerSite is
+	// where.
 	Waker     string `json:"waker,omitempty"`
 	WakerSite Place  `json:"waker_site,omitzero"`
-	// Meanwhile is the name of the goroutines that ran on other processors while this one was empty:
-	// [Nobody], a name if all of them had the same, else [Several].
+	// Meanwhile is the name of the goroutines that ran on other processors while this one was
+	// empty: [Nobody], a name if all of them had the same, else [Several].
 	Meanwhile string `json:"meanwhile,omitempty"`
 	// Time is in ns·processors.
 	Time time.Duration `json:"time"`
 	// Count is the number of slices of running, or of empty processors.
 	Count int64 `json:"count"`
-	// Queue is the time that other goroutines were ready meanwhile and had no processor, as all were in
-	// use: in ns·goroutines, of each slice its part of them.
+	// Queue is the time that other goroutines were ready meanwhile and had no processor, as all
+	// were in use: in ns·goroutines, of each slice its part of them.
 	Queue time.Duration `json:"queue,omitempty"`
-	// Sampled: the time of the group was divided among sites by samples of the CPU profiler. Else each slice
-	// counts for the place where it ended.
+	// Sampled: the time of the group was divided among sites by samples of the CPU profiler.
+	// Else each slice counts for the place where it ended.
 	Sampled bool `json:"sampled,omitempty"`
 }
 
@@ -189,18 +193,19 @@ type Ledger struct {
 	Capacity time.Duration `json:"capacity"`
 	// Rows sum to Capacity, largest first.
 	Rows []Row `json:"rows"`
-	// Stacks divide the rows that were lost, all but code, C code and system calls, by call chain, largest first, with
-	// [Options.Stacks]. JSON has none.
+	// Stacks divide the rows that were lost, all but code, C code and system calls, by call
+	// chain, largest first, with [Options.Stacks]. JSON has none.
 	Stacks []Stack `json:"-"`
-	// Queue is the time that goroutines were ready while all processors were in use, in ns·goroutines,
-	// and Queued the time in which there was at least one, in ns.
+	// Queue is the time that goroutines were ready while all processors were in use, in
+	// ns·goroutines, and Queued the time in which there was at least one, in ns.
 	Queue  time.Duration `json:"queue"`
 	Queued time.Duration `json:"queued"`
 	// Offered is the time in ns by how many goroutines ran or were ready, from 0; the last
 	// element holds all larger numbers.
 	Offered []time.Duration `json:"offered,omitempty"`
-	// Born is how many goroutines of the program were started, BornLate how many of them in the second half of
-	// the time, and Ended how many of those that were started have ended. Slices is how often a goroutine began to run.
+	// Born is how many goroutines of the program were started, BornLate how many of them in the
+	// second half of the time, and Ended how many of those that were started have ended. Slices
+	// is how often a goroutine began to run.
 	Born     int64 `json:"born"`
 	BornLate int64 `json:"born_late"`
 	Ended    int64 `json:"ended"`

@@ -11,11 +11,12 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Merge adds up ledgers of several runs or machines, as if they had been one after the other: rows that differ in
-// their numbers only are one, and Wall, Capacity and all other times and counts are sums. Procs is the largest of all,
-// Start the earliest, Warnings are those of any, and Callers those that all rows have. The order of the ledgers and of merges does not matter, but for
-// some bytes of the means in Heap. A nil
-// ledger is left out. Stacks are not merged: the sum has none. It is an error if the sums do not fit into an int64, which is 292 years.
+// Merge adds up ledgers of several runs or machines, as if they had been one after the other: rows
+// that differ in their numbers only are one, and Wall, Capacity and all other times and counts are
+// sums. Procs is the largest of all, Start the earliest, Warnings are those of any, and Callers
+// those that all rows have. The order of the ledgers and of merges does not matter, but for some
+// bytes of the means in Heap. A nil ledger is left out. Stacks are not merged: the sum has none. It
+// is an error if the sums do not fit into an int64, which is 292 years.
 //
 // It takes about 0.3 µs a row.
 func Merge(ledgers ...*Ledger) (*Ledger, error) {

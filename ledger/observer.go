@@ -24,9 +24,9 @@ type Options struct {
 	Stacks bool
 }
 
-// ReadTrace reads an execution trace and returns its ledger. Of a trace that is cut off or broken, it
-// returns the ledger of what could be read and an error, a *timeline.Error; the ledger is nil only
-// if nothing could be read.
+// ReadTrace reads an execution trace and returns its ledger. Of a trace that is cut off or broken,
+// it returns the ledger of what could be read and an error, a *timeline.Error; the ledger is nil
+// only if nothing could be read.
 func ReadTrace(ctx context.Context, r io.Reader, opt Options) (*Ledger, error) {
 	o := NewObserver(opt)
 	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)
@@ -68,8 +68,8 @@ type Observer struct {
 	stopper  *timeline.Goroutine
 	ready    int64 // goroutines
 	running  int64 // with a slot
-	// queue is the queue's clock, in ns·goroutines. It advances only while all slots are occupied, so that each goroutine
-	// that runs gets a part 1/procs of it.
+	// queue is the queue's clock, in ns·goroutines. It advances only while all slots are
+	// occupied, so that each goroutine that runs gets a part 1/procs of it.
 	queue         uint64
 	inverse       uint64 // of procs, in 2^-64, rounded up
 	queued        timeline.Time
@@ -89,7 +89,8 @@ type member struct {
 	g     *timeline.Goroutine
 	since timeline.Time // up to which its running is booked
 	queue uint64        // the queue's clock then
-	// stack is where it called what it is in now, a system call or C, and assist where it allocated.
+	// stack is where it called what it is in now, a system call or C, and assist where it
+	// allocated.
 	stack, assist *timeline.Stack
 	readyAt       timeline.Time
 	cause         cause
@@ -112,7 +113,8 @@ type cause struct {
 	wait       timeline.Wait
 }
 
-// births counts goroutines by when they were started, in intervals whose length doubles when there would be too many.
+// births counts goroutines by when they were started, in intervals whose length doubles when there
+// would be too many.
 type births struct {
 	count  [64]int64
 	length timeline.Time // of an interval
@@ -184,7 +186,8 @@ func (o *Observer) advance(t timeline.Time) {
 
 const maxOffered = 4096
 
-// offers makes room for a number of goroutines that run or are ready, and returns that which counts them.
+// offers makes room for a number of goroutines that run or are ready, and returns that which counts
+// them.
 func (o *Observer) offers(n int64) int64 {
 	n = min(n, maxOffered)
 	for n >= int64(len(o.offered)) {
@@ -193,7 +196,8 @@ func (o *Observer) offers(n int64) int64 {
 	return n
 }
 
-// queuedFor returns the part of the queue, in 2^-16 ns, of a goroutine that ran while its clock advanced so much.
+// queuedFor returns the part of the queue, in 2^-16 ns, of a goroutine that ran while its clock
+// advanced so much.
 func (o *Observer) queuedFor(area uint64) uint64 {
 	procs := uint64(o.procs)
 	if area >= 1<<(64-fracBits-slotsBits) || procs <= 1 {
@@ -400,8 +404,8 @@ func (o *Observer) enter(m *member, proc int32) {
 	o.look()
 }
 
-// stopped reports whether a goroutine became ready because it was stopped, not because a wait of its
-// own ended.
+// stopped reports whether a goroutine became ready because it was stopped, not because a wait of
+// its own ended.
 func stopped(w timeline.Wait) bool {
 	return w == timeline.WaitPreempted || w == timeline.WaitYield || w == timeline.WaitRuntime
 }
@@ -575,7 +579,8 @@ func (o *Observer) setProcs(n int) {
 	o.inverse = math.MaxUint64/uint64(n) + 1
 }
 
-// rescale returns what is the same part of the queue when there are n processors as area when there were p.
+// rescale returns what is the same part of the queue when there are n processors as area when there
+// were p.
 func rescale(area, p, n uint64) uint64 {
 	hi, lo := bits.Mul64(area, n)
 	area, _ = bits.Div64(hi%p, lo, p)

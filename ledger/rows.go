@@ -18,7 +18,8 @@ import (
 )
 
 // rowKey identifies a row during the pass. Frames of one pass are compared by pointer; equal places
-// are joined at the end. It has four words, so that the compiler keeps it in registers: one is looked up for each event.
+// are joined at the end. It has four words, so that the compiler keeps it in registers: one is
+// looked up for each event.
 type rowKey struct {
 	site      *timeline.Frame
 	wakerSite *timeline.Frame
@@ -89,8 +90,9 @@ type row struct {
 	majority
 }
 
-// majority is the call chain of more than half of the time of a row, if there is one, else some call chain
-// of it. It needs no table: a call chain gives way when the others have outweighed it (Boyer and Moore).
+// majority is the call chain of more than half of the time of a row, if there is one, else some
+// call chain of it. It needs no table: a call chain gives way when the others have outweighed it
+// (Boyer and Moore).
 type majority struct {
 	stack  *timeline.Stack
 	weight timeline.Time
@@ -301,15 +303,15 @@ func (o *Observer) between(m *member, gap timeline.Time) rowKey {
 	return keyOf(c, m.group, m.cause.stack.Site()).after(m.cause.wait)
 }
 
-// goesOn reports whether a gap was only the way of a goroutine of the program from where it was stopped to where it
-// goes on.
+// goesOn reports whether a gap was only the way of a goroutine of the program from where it was
+// stopped to where it goes on.
 func goesOn(m *member, gap timeline.Time) bool {
 	return m != nil && (m.cause.wait == timeline.WaitYield || gap <= shortGap && stopped(m.cause.wait)) &&
 		m.g.Kind == timeline.Application && m.g.Label == ""
 }
 
-// closeAll books the time in which nothing ran, of all slots, when m ends it: it explains why all of
-// them were empty. nil is the end of the trace.
+// closeAll books the time in which nothing ran, of all slots, when m ends it: it explains why all
+// of them were empty. nil is the end of the trace.
 func (o *Observer) closeAll(m *member) {
 	if o.nobody == 0 || o.procs == 0 {
 		return // while GOMAXPROCS is not known, it is kept
@@ -335,10 +337,10 @@ func (o *Observer) closeAll(m *member) {
 	o.nobody, o.kept = 0, 0
 }
 
-// enderOf returns the goroutine that is the cause of a gap's end. It is m, unless m had been stopped:
-// then it is the one that took the slot of m, as the receiver of a mutex does that is handed over. It
-// is nil if that is not one of the program, or was stopped as well: the gap is then counted as part of the
-// next one in its slot.
+// enderOf returns the goroutine that is the cause of a gap's end. It is m, unless m had been
+// stopped: then it is the one that took the slot of m, as the receiver of a mutex does that is
+// handed over. It is nil if that is not one of the program, or was stopped as well: the gap is then
+// counted as part of the next one in its slot.
 func (o *Observer) enderOf(m *member) *member {
 	if m != nil && m.slot >= 0 && int(m.slot) < len(o.slots) && stopped(m.cause.wait) {
 		m = o.known(o.slots[m.slot].g)
@@ -349,7 +351,8 @@ func (o *Observer) enderOf(m *member) *member {
 	return m
 }
 
-// outside reports whether no goroutine ended the wait: a timer, the network or the operating system did.
+// outside reports whether no goroutine ended the wait: a timer, the network or the operating system
+// did.
 func outside(c *cause) bool {
 	if c.waker != 0 {
 		return false
@@ -362,7 +365,8 @@ func outside(c *cause) bool {
 	return false
 }
 
-// empties books the time of an empty slot, by who ran meanwhile if that matters. c is its cause, nil if there is none.
+// empties books the time of an empty slot, by who ran meanwhile if that matters. c is its cause,
+// nil if there is none.
 func (o *Observer) empties(k rowKey, c *cause, s spells, meanwhile bool) {
 	var stack *timeline.Stack
 	if c != nil {
@@ -535,7 +539,8 @@ func (o *Observer) row(k rowKey) Row {
 	return r
 }
 
-// most returns the callers of the call chain with most time. Which of several with as much does not depend on the order of a map.
+// most returns the callers of the call chain with most time. Which of several with as much does not
+// depend on the order of a map.
 func most(stacks map[*timeline.Stack]timeline.Time) (best []Place) {
 	longest := timeline.Time(-1)
 	for s, t := range stacks {
@@ -552,7 +557,8 @@ func most(stacks map[*timeline.Stack]timeline.Time) (best []Place) {
 // maxCallers bounds the callers of a row: half of them are the innermost, half the outermost.
 const maxCallers = 16
 
-// callers returns the places of the program from which the site of a call chain was called, innermost first.
+// callers returns the places of the program from which the site of a call chain was called,
+// innermost first.
 func callers(s *timeline.Stack) (places []Place) {
 	site := s.Site()
 	if site == nil {

@@ -3,17 +3,17 @@ package ledger
 import "github.com/bottleneck-go/bottleneck/timeline"
 
 // A slot stands for one of GOMAXPROCS processors, without being a particular P: which P is idle is
-// chance, and the scheduler prefers those that were in use, so that the gaps of the others would say
-// nothing. A goroutine that runs occupies a slot: the one that it had before if nothing else ran
-// there since, so that its own wait explains the gap there, else the one that has been empty for
-// the longest time. A goroutine in C without a P that counts as running (timeline.InCDetached) occupies one
-// as well.
+// chance, and the scheduler prefers those that were in use, so that the gaps of the others would
+// say nothing. A goroutine that runs occupies a slot: the one that it had before if nothing else
+// ran there since, so that its own wait explains the gap there, else the one that has been empty
+// for the longest time. A goroutine in C without a P that counts as running (timeline.InCDetached)
+// occupies one as well.
 //
 // The time in which nothing occupies a slot is a gap. It is booked when it ends, since what ends it
 // says why it was. Who ran on other processors during the gap is in the history.
 //
-// Time in which nothing runs at all is not looked up there: what ends it explains why all slots were
-// empty, so it is booked at once, for all of them.
+// Time in which nothing runs at all is not looked up there: what ends it explains why all slots
+// were empty, so it is booked at once, for all of them.
 
 // slot is a processor.
 type slot struct {

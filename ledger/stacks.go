@@ -13,7 +13,8 @@ import (
 type Stack struct {
 	// Row is that of which it is a part. Its Time is that of the stack; Count and Queue are 0.
 	Row
-	// Calls is the call chain of Site, and WakerCalls that of WakerSite; nil where they are not known.
+	// Calls is the call chain of Site, and WakerCalls that of WakerSite; nil where they are not
+	// known.
 	Calls, WakerCalls *timeline.Stack
 }
 

@@ -19,14 +19,15 @@ import (
 //	value      = a number, with or without "%" for a Ratio; a duration for a Duration; a number with "%" for
 //	             what is a part of the whole
 //
-// Blanks may stand anywhere between them. A FILTER ends at the parenthesis that closes the first one,
-// so that main.(*T).run needs no quoting. NAME is that of a column of numbers, and FILTER what one of the texts of
-// a row is: in full, or from the last slash on.
+// Blanks may stand anywhere between them. A FILTER ends at the parenthesis that closes the first
+// one, so that main.(*T).run needs no quoting. NAME is that of a column of numbers, and FILTER what
+// one of the texts of a row is: in full, or from the last slash on.
 
 // Comparison is a condition as it was written.
 type Comparison struct{ Text, Name, Op, Value string }
 
-// ParseComparisons takes conditions apart, without asking what the names mean. Example is one for an error.
+// ParseComparisons takes conditions apart, without asking what the names mean. Example is one for
+// an error.
 func ParseComparisons(s, example string) (list []Comparison, err error) {
 	for more := true; more; {
 		text := s
@@ -66,8 +67,8 @@ func (c Comparison) Holds(v, limit float64) bool {
 	return v >= limit
 }
 
-// CutFilter takes a name such as "lost(main.work).x" apart: "lost", "main.work" and ".x". Filtered is false if
-// there are no parentheses.
+// CutFilter takes a name such as "lost(main.work).x" apart: "lost", "main.work" and ".x". Filtered
+// is false if there are no parentheses.
 func CutFilter(name string) (word, filter, rest string, filtered bool, err error) {
 	word, inner, opened := strings.Cut(name, "(")
 	if !opened {
@@ -83,8 +84,8 @@ func CutFilter(name string) (word, filter, rest string, filtered bool, err error
 // closing returns where the parenthesis that was opened before s is closed; negative if it is not.
 func closing(s string) int { return outside("("+s, ")") - 1 }
 
-// outside returns where one of some characters stands first that is in no parentheses, or −1. A parenthesis that
-// closes the first one is in none.
+// outside returns where one of some characters stands first that is in no parentheses, or −1. A
+// parenthesis that closes the first one is in none.
 func outside(s, chars string) int {
 	depth := 0
 	for i := range len(s) {
@@ -101,7 +102,8 @@ func outside(s, chars string) int {
 	return -1
 }
 
-// ParseLimit parses a value to compare with, of what is called name: nanoseconds, a number, or percent of a Ratio.
+// ParseLimit parses a value to compare with, of what is called name: nanoseconds, a number, or
+// percent of a Ratio.
 func (u Unit) ParseLimit(name, s string) (float64, error) {
 	if u == Duration {
 		d, err := time.ParseDuration(s)
@@ -121,8 +123,8 @@ func (u Unit) ParseLimit(name, s string) (float64, error) {
 	return f, nil
 }
 
-// FormatLimit writes a value that was compared with a limit, with as many digits as it takes to see that it is
-// not the limit.
+// FormatLimit writes a value that was compared with a limit, with as many digits as it takes to see
+// that it is not the limit.
 func (u Unit) FormatLimit(v, limit float64) string {
 	if u == Duration {
 		return time.Duration(v).String()
@@ -140,7 +142,8 @@ func (u Unit) FormatLimit(v, limit float64) string {
 	return s
 }
 
-// Measure is a number that a table has: the sum or mean of a column, over all rows or those that a filter finds.
+// Measure is a number that a table has: the sum or mean of a column, over all rows or those that a
+// filter finds.
 type Measure struct {
 	Name     string
 	Unit     Unit
@@ -150,8 +153,8 @@ type Measure struct {
 	filtered bool
 }
 
-// Find returns what a name means in tables with these columns: NAME or NAME(FILTER). The error for a name that
-// no column of numbers has is an [*UnknownName].
+// Find returns what a name means in tables with these columns: NAME or NAME(FILTER). The error for
+// a name that no column of numbers has is an [*UnknownName].
 func Find(columns []Head, name string) (Measure, error) {
 	word, filter, rest, filtered, err := CutFilter(name)
 	if err != nil {
@@ -173,8 +176,8 @@ func Find(columns []Head, name string) (Measure, error) {
 	return Measure{Name: name, Unit: columns[k].Unit, Part: columns[k].Part, column: k, filter: filter, filtered: filtered}, err
 }
 
-// Of returns the measure of a table with the columns of [Find]: nanoseconds, a number, or percent of a Ratio. The
-// sum of no rows is 0.
+// Of returns the measure of a table with the columns of [Find]: nanoseconds, a number, or percent
+// of a Ratio. The sum of no rows is 0.
 func (m Measure) Of(t *Table) (float64, error) {
 	c, err := m.cell(t)
 	if m.Unit == Ratio {
@@ -210,7 +213,8 @@ func (m Measure) cell(t *Table) (Cell, error) {
 	return sum, nil
 }
 
-// matches reports whether one of the texts of a row is the filter, in full or from the last slash on.
+// matches reports whether one of the texts of a row is the filter, in full or from the last slash
+// on.
 func (t *Table) matches(row []Cell, filter string) bool {
 	for k := range row {
 		if u := t.Columns[k].Unit; !u.IsText() || !row[k].Known {

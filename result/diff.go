@@ -11,11 +11,12 @@ const (
 	Gone  = "gone"  // it is in the first table only
 )
 
-// Diff compares two tables of the same columns: it adds up the rows of each that are the same in the columns of texts
-// among those named, and pairs them. The columns are, for each column of numbers among those named, its values before and
-// after and the change, "time_before", "time_after" and "time_change"; "row", which is [Added], [Gone] or, where a row is
-// in both tables, not known; and these texts. A sum that has no row is 0; a mean is not known. The rows whose first
-// number changed most come first.
+// Diff compares two tables of the same columns: it adds up the rows of each that are the same in
+// the columns of texts among those named, and pairs them. The columns are, for each column of
+// numbers among those named, its values before and after and the change, "time_before",
+// "time_after" and "time_change"; "row", which is [Added], [Gone] or, where a row is in both
+// tables, not known; and these texts. A sum that has no row is 0; a mean is not known. The rows
+// whose first number changed most come first.
 func Diff(before, after *Table, columns ...string) (*Table, error) {
 	var texts, numbers []string
 	for _, name := range columns {

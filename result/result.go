@@ -1,8 +1,8 @@
 // Package result is the contract of what the analyses find: a table of rows with columns.
 //
-// A result lists its columns once. What prints, writes, compares or checks it goes over them: text and CSV in
-// exporters/text, HTML in exporters/report, JSON ([Table.MarshalJSON]), conditions ([Find]) and what changed
-// between two runs ([Diff]) here. One more column is one more line:
+// A result lists its columns once. What prints, writes, compares or checks it goes over them: text
+// and CSV in exporters/text, HTML in exporters/report, JSON ([Table.MarshalJSON]), conditions
+// ([Find]) and what changed between two runs ([Diff]) here. One more column is one more line:
 //
 //	package main
 //
@@ -34,21 +34,25 @@
 //		}
 //	}
 //
-// A value that is not known is not 0: it is empty in text and CSV, null in JSON, and an error in a condition.
+// A value that is not known is not 0: it is empty in text and CSV, null in JSON, and an error in a
+// condition.
 //
-// [New] calls each column's function once a row; a table of 16,384 rows and 12 columns takes some 14 MB.
+// [New] calls each column's function once a row; a table of 16,384 rows and 12 columns takes some
+// 14 MB.
 package result
 
 // Column is a column of the table of a result whose rows are of type Row.
 type Column[Row any] struct {
-	// Name is that in JSON, CSV and conditions: "share". It holds no parentheses, commas, "<" or ">".
+	// Name is that in JSON, CSV and conditions: "share". It holds no parentheses, commas, "<"
+	// or ">".
 	Name string
 	// Title is the heading of a table.
 	Title string
 	Unit  Unit
 	// Help is a phrase that says what the values are.
 	Help string
-	// Part says that the values are parts of the whole of the table, such as the capacity: they have percentages.
+	// Part says that the values are parts of the whole of the table, such as the capacity: they
+	// have percentages.
 	Part bool
 	// Value returns the value of a row, and whether it is known.
 	Value func(*Row) (v Value, known bool)

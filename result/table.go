@@ -14,14 +14,15 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
 
-// Table is what the columns of a result say of its rows. What draws tables needs no other type of a result.
+// Table is what the columns of a result say of its rows. What draws tables needs no other type of a
+// result.
 type Table struct {
 	// Title is the caption.
 	Title   string
 	Columns []Head
 	Rows    [][]Cell
-	// SortedBy is the name of the column of numbers by which the rows are sorted, the largest magnitude first; ""
-	// stands for the first one.
+	// SortedBy is the name of the column of numbers by which the rows are sorted, the largest
+	// magnitude first; "" stands for the first one.
 	SortedBy string
 }
 
@@ -31,7 +32,8 @@ type Head struct {
 	Unit        Unit
 	Help        string
 	Part        bool
-	// Whole is what the values are parts of, in the same unit; 0 if it is not known, or they are no parts.
+	// Whole is what the values are parts of, in the same unit; 0 if it is not known, or they
+	// are no parts.
 	Whole int64
 	// Signed says that the values are changes: those above 0 have a sign.
 	Signed bool
@@ -60,7 +62,8 @@ func (h *Head) Format(c *Cell) string {
 	return s
 }
 
-// Label returns the column of texts for what says something of many rows, such as "all"; −1 if there is none.
+// Label returns the column of texts for what says something of many rows, such as "all"; −1 if
+// there is none.
 func (t *Table) Label() int {
 	return slices.IndexFunc(t.Columns, func(h Head) bool { return h.isKey() })
 }
@@ -126,8 +129,8 @@ func Unknown(name string, known []string) error {
 	return &UnknownName{fmt.Sprintf("unknown name %q: want one of %s", name, strings.Join(known, ", "))}
 }
 
-// Total returns the sums of the columns, or their means where the unit says so. A sum or mean of values that are
-// not all known is not known; texts are not.
+// Total returns the sums of the columns, or their means where the unit says so. A sum or mean of
+// values that are not all known is not known; texts are not.
 func (t *Table) Total() []Cell { return total(t.Columns, t.Rows) }
 
 func total(columns []Head, rows [][]Cell) []Cell {
@@ -154,8 +157,9 @@ func total(columns []Head, rows [][]Cell) []Cell {
 	return sums
 }
 
-// By returns the table whose rows are told apart by the columns of texts with these names only. The other texts
-// are left out, and numbers are those of [Table.Total]. Rows are sorted by the first column of numbers, largest first.
+// By returns the table whose rows are told apart by the columns of texts with these names only. The
+// other texts are left out, and numbers are those of [Table.Total]. Rows are sorted by the first
+// column of numbers, largest first.
 func (t *Table) By(names ...string) (*Table, error) {
 	for _, name := range names {
 		k, err := index(t.Columns, name)
@@ -245,8 +249,8 @@ func (t *Table) sort() {
 	})
 }
 
-// Top returns the table with its first n rows and one that sums up the others, whose first text says how many
-// they are. It returns t if there are no more than n+1, or n is 0.
+// Top returns the table with its first n rows and one that sums up the others, whose first text
+// says how many they are. It returns t if there are no more than n+1, or n is 0.
 func (t *Table) Top(n int) *Table {
 	if n <= 0 || len(t.Rows) <= n+1 {
 		return t
@@ -260,9 +264,9 @@ func (t *Table) Top(n int) *Table {
 	return &out
 }
 
-// MarshalJSON writes the rows as an array of objects, by the names of the columns. Values are whole numbers in
-// nanoseconds, bytes and so on, other numbers, or strings (an array of them where there are several); null if they
-// are not known.
+// MarshalJSON writes the rows as an array of objects, by the names of the columns. Values are whole
+// numbers in nanoseconds, bytes and so on, other numbers, or strings (an array of them where there
+// are several); null if they are not known.
 func (t *Table) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('[')

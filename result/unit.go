@@ -10,8 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// Unit is what the values of a column are. It decides how they are written and aligned, whether those of several
-// rows are summed or averaged, and whether less is better.
+// Unit is what the values of a column are. It decides how they are written and aligned, whether
+// those of several rows are summed or averaged, and whether less is better.
 type Unit uint8
 
 // The units. Durations are in nanoseconds: of wall time, or of processors' or goroutines' time.
@@ -43,8 +43,8 @@ func (u Unit) Better() string {
 	return "lower"
 }
 
-// Format writes a value for people, in a few characters. It may hold µ and –. Texts are as they are: see
-// internal/format.Clean.
+// Format writes a value for people, in a few characters. It may hold µ and –. Texts are as they
+// are: see internal/format.Clean.
 func (u Unit) Format(v Value) string {
 	switch u {
 	case Duration:

@@ -47,7 +47,8 @@ func compare(single, multi *run) (w []string) {
 	return append(append(w, differentWork(single, multi)...), limits(multi)...)
 }
 
-// mostCompany is the part of the time for which a single-threaded run may run two goroutines at once, such as one that hands over to another.
+// mostCompany is the part of the time for which a single-threaded run may run two goroutines at
+// once, such as one that hands over to another.
 const mostCompany = 0.05
 
 // known returns words about a number of processors; "" where the trace does not tell it.
@@ -100,14 +101,16 @@ func differentWork(single, multi *run) (w []string) {
 	return w
 }
 
-// The running times of two runs of the same work differ by caches and work for being parallel, but mostly not by more than this.
+// The running times of two runs of the same work differ by caches and work for being parallel, but
+// mostly not by more than this.
 const (
 	leastWork = 0.7
 	mostWork  = 2
 )
 
-// different returns up to three start functions that ran for at least a tenth of the running time in one run, and are not in
-// the other. Workers may be missing in a single-threaded run: main does their work there.
+// different returns up to three start functions that ran for at least a tenth of the running time
+// in one run, and are not in the other. Workers may be missing in a single-threaded run: main does
+// their work there.
 func different(single, multi *run) (out []string) {
 	seen := func(a, b *run) {
 		for _, f := range a.survey.functions() {

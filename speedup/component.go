@@ -5,8 +5,8 @@ import "fmt"
 // Component is what a lane of the stack does at an instant. Each lane is in exactly one.
 type Component uint8
 
-// The components. Run is what speeds up; all others are what keeps the speed-up below N. Their names are those of
-// [Component.String].
+// The components. Run is what speeds up; all others are what keeps the speed-up below N. Their
+// names are those of [Component.String].
 const (
 	Run Component = iota // the worker executes Go code, or C code on a processor of its own: no delimiter
 
@@ -97,7 +97,8 @@ func ParseComponent(name string) (Component, error) {
 	return 0, fmt.Errorf("unknown component %q", name)
 }
 
-// Delimiters returns all components but Run, in the order in which a stack shows them, from the bottom.
+// Delimiters returns all components but Run, in the order in which a stack shows them, from the
+// bottom.
 func Delimiters() []Component {
 	out := make([]Component, 0, NumComponents-1)
 	for c := Run + 1; int(c) < NumComponents; c++ {

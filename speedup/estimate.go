@@ -8,28 +8,31 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// Without a single-threaded run, the stack needs a guess of what a single worker would do. Whatever ran at once in
-// the run with N workers runs one after the other then, whether it is the workers' own, other goroutines' or the
-// collector's work; and the time in which nothing ran, as all waited for the world outside, is as long:
+// Without a single-threaded run, the stack needs a guess of what a single worker would do. Whatever
+// ran at once in the run with N workers runs one after the other then, whether it is the workers'
+// own, other goroutines' or the collector's work; and the time in which nothing ran, as all waited
+// for the world outside, is as long:
 //
 //	S_est = (Σ running, or in a system call with a processor, + idle) / T_p
 //
-// The execution tracer's own goroutines are not the program's: they count only while nothing else runs. What the program would have done on their
-// processors is not in it either.
+// The execution tracer's own goroutines are not the program's: they count only while nothing else
+// runs. What the program would have done on their processors is not in it either.
 //
-// This is an upper bound of the speed-up if a single worker does the same work at the same speed: a single one
-// mostly runs faster, as no other fights it for caches and memory, and it saves the work for being parallel. It is at least 1, and 1
-// exactly where one goroutine at a time ran. It is too small where a single worker runs slower, or would
-// wait for timers, network and disks one after the other, not all at once: see outside.
+// This is an upper bound of the speed-up if a single worker does the same work at the same speed: a
+// single one mostly runs faster, as no other fights it for caches and memory, and it saves the work
+// for being parallel. It is at least 1, and 1 exactly where one goroutine at a time ran. It is too
+// small where a single worker runs slower, or would wait for timers, network and disks one after
+// the other, not all at once: see outside.
 //
 // Units of equal work remove the bias: running time in units is replaced by their number times
 // the time of a unit that ran alone.
 
-// ErrOutside is the error of an [Estimate] whose run was as long as it was because of the world outside. What a single
-// worker would wait for, and how long, is not in the trace.
+// ErrOutside is the error of an [Estimate] whose run was as long as it was because of the world
+// outside. What a single worker would wait for, and how long, is not in the trace.
 var ErrOutside = errors.New("the speed-up cannot be estimated from one trace")
 
-// The parts of the time from which on the world outside, not the work, makes a run as long as it is.
+// The parts of the time from which on the world outside, not the work, makes a run as long as it
+// is.
 const (
 	mostIdle    = 0.25 // of the wall time, nothing ran and no goroutine of the program was ready to run
 	mostWaiting = 0.10 // of the lanes' time, workers waited for timers, network or system calls
@@ -93,8 +96,8 @@ func estimateWarnings(s *Stack, unit string) (w []string) {
 	return w
 }
 
-// Windows returns a stack for each window of the run with N workers, when windows were asked for. A window has no
-// counterpart in the single-threaded run, so all of them are estimates.
+// Windows returns a stack for each window of the run with N workers, when windows were asked for. A
+// window has no counterpart in the single-threaded run, so all of them are estimates.
 func (s *Stack) Windows() []*Stack {
 	if s.Multi == nil {
 		return nil

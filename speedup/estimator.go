@@ -6,8 +6,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Estimator makes an [Estimate] in two passes over a trace that it shares with other analyses, for whoever reads
-// the trace with timeline.ReadTwice. [Estimate] is simpler if the stack is all you need.
+// Estimator makes an [Estimate] in two passes over a trace that it shares with other analyses, for
+// whoever reads the trace with timeline.ReadTwice. [Estimate] is simpler if the stack is all you
+// need.
 //
 //	e := speedup.NewEstimator(opt)
 //	info, err := timeline.ReadTwice(ctx, r, timeline.Options{}, 0, []timeline.Observer{e.First()}, func(*timeline.Info) timeline.Second {
@@ -30,7 +31,8 @@ func NewEstimator(opt Options) *Estimator {
 // First returns the observer of the first pass, which finds the workers.
 func (e *Estimator) First() timeline.Observer { return e.run.survey }
 
-// Second returns the observer of the second pass, after the first. The error tells why there is no estimate.
+// Second returns the observer of the second pass, after the first. The error tells why there is no
+// estimate.
 func (e *Estimator) Second() (timeline.Observer, error) {
 	m := &e.run
 	opt, err := e.opt.chosen(m)
@@ -41,8 +43,8 @@ func (e *Estimator) Second() (timeline.Observer, error) {
 	return e.second, nil
 }
 
-// Stack returns the estimate after the second pass, of which info is; nil if there was none. The error is
-// [ErrOutside] if the trace does not tell.
+// Stack returns the estimate after the second pass, of which info is; nil if there was none. The
+// error is [ErrOutside] if the trace does not tell.
 func (e *Estimator) Stack(info *timeline.Info) (*Stack, error) {
 	if e.second == nil {
 		return nil, nil

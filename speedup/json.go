@@ -35,7 +35,8 @@ type workersJSON struct {
 	Count    int    `json:"count"`
 }
 
-// MarshalJSON writes the stack as one JSON object, without the accounts. It fails for numbers that JSON cannot hold.
+// MarshalJSON writes the stack as one JSON object, without the accounts. It fails for numbers that
+// JSON cannot hold.
 func (s Stack) MarshalJSON() ([]byte, error) {
 	form := stackJSON{
 		N: &s.N, Speedup: &s.Speedup, Estimate: s.Estimate, Components: map[string]float64{}, Remainder: &s.Remainder,
@@ -102,7 +103,8 @@ func (form *stackJSON) stack() (*Stack, error) {
 	return s, nil
 }
 
-// WriteJSON writes stacks as JSON objects, one a line and in order; a single one is indented. Errors are those of w and of [Stack.MarshalJSON].
+// WriteJSON writes stacks as JSON objects, one a line and in order; a single one is indented.
+// Errors are those of w and of [Stack.MarshalJSON].
 func WriteJSON(w io.Writer, stacks ...*Stack) error {
 	for _, s := range stacks {
 		b, err := s.MarshalJSON()
@@ -123,8 +125,8 @@ func WriteJSON(w io.Writer, stacks ...*Stack) error {
 	return nil
 }
 
-// ReadJSON reads what [WriteJSON] wrote: one object or several. The error for anything else says which object is wrong, and why.
-// Fields that it does not know are ignored.
+// ReadJSON reads what [WriteJSON] wrote: one object or several. The error for anything else says
+// which object is wrong, and why. Fields that it does not know are ignored.
 func ReadJSON(r io.Reader) ([]*Stack, error) {
 	dec := json.NewDecoder(r)
 	var out []*Stack

@@ -10,7 +10,8 @@ import (
 
 // Lane is what one worker did while it lived. Time by families sums to To − From exactly.
 //
-// A worker that is ready but has no processor is in the family scheduling here, whoever has the processors.
+// A worker that is ready but has no processor is in the family scheduling here, whoever has the
+// processors.
 type Lane struct {
 	Goroutine int64         // its number, 0 for folded ones
 	Func      string        // start function
@@ -30,7 +31,8 @@ type lane struct {
 	globe globe // when since was
 }
 
-// globe is the time until now in which all lanes were in the same component, whatever their workers did.
+// globe is the time until now in which all lanes were in the same component, whatever their workers
+// did.
 type globe struct {
 	gc, runtime, sequential timeline.Time
 }

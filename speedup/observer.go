@@ -8,8 +8,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The observer keeps N lanes and puts each, at every instant, into exactly one component. The first that
-// matches counts:
+// The observer keeps N lanes and puts each, at every instant, into exactly one component. The first
+// that matches counts:
 //
 //  1. The world is stopped: all lanes, GCStopTheWorld or RuntimeStopTheWorld.
 //  2. No worker lives; or none is running or ready while another goroutine of the application runs:
@@ -21,24 +21,27 @@ import (
 //  4. Lanes without a worker: Imbalance after the peak, which is the first instant at which as many
 //     workers lived as ever, or N; Spawn before it (eq. 7).
 //
-// While more than N workers live, those that have a processor get lanes first. Of the lanes that are left, those for which no
-// processor is free go to ready workers that the collector, the runtime, the tracer or other goroutines keep from running; the
-// others are shared equally by the workers that wait. So a pool that has more workers than the machine has processors, all of
-// them busy, runs on all lanes, as it does in truth; a run with one lane is never charged for
-// its other workers; and other workers keep a lane only where there are more lanes than processors. While more than N have a
-// processor, these share all lanes.
+// While more than N workers live, those that have a processor get lanes first. Of the lanes that
+// are left, those for which no processor is free go to ready workers that the collector, the
+// runtime, the tracer or other goroutines keep from running; the others are shared equally by the
+// workers that wait. So a pool that has more workers than the machine has processors, all of them
+// busy, runs on all lanes, as it does in truth; a run with one lane is never charged for its other
+// workers; and other workers keep a lane only where there are more lanes than processors. While
+// more than N have a processor, these share all lanes.
 //
 // Between two events nothing changes, so the work for an event is a sum over the components.
 
 // Config says what an [Observer] counts.
 type Config struct {
-	// Workers selects the lanes' goroutines. The zero value selects none here: see [Survey] for a choice.
+	// Workers selects the lanes' goroutines. The zero value selects none here: see [Survey] for
+	// a choice.
 	Workers Selector
 	// N is the number of lanes, at least 1.
 	N int
 	// Window, if positive, asks for an account of each stretch of that length.
 	Window time.Duration
-	// Unit, if not empty, is a type of user regions that are units of equal work: see [Options.Unit].
+	// Unit, if not empty, is a type of user regions that are units of equal work: see
+	// [Options.Unit].
 	Unit string
 }
 
@@ -174,7 +177,8 @@ func (o *Observer) spendLanes(dt int64) {
 	o.purse.ns[Imbalance] += dt * lanes
 }
 
-// spendSolo gives dt to each goroutine that has a processor, or to the one lane that waits with all of the workers.
+// spendSolo gives dt to each goroutine that has a processor, or to the one lane that waits with all
+// of the workers.
 func (o *Observer) spendSolo(dt int64) {
 	if dt == 0 {
 		return

@@ -15,37 +15,43 @@ import (
 
 // Options are the choices of a stack. The zero value is right for most.
 type Options struct {
-	// Workers selects the goroutines that the lanes stand for; the zero value chooses by itself: see [Selector].
+	// Workers selects the goroutines that the lanes stand for; the zero value chooses by
+	// itself: see [Selector].
 	Workers Selector
-	// N is the number of lanes. 0 finds it: the largest number of workers that lived at the same time, but no more than GOMAXPROCS.
+	// N is the number of lanes. 0 finds it: the largest number of workers that lived at the
+	// same time, but no more than GOMAXPROCS.
 	N int
-	// Window, if positive, asks for an account of each stretch of the run with N workers: see [Stack.Windows].
+	// Window, if positive, asks for an account of each stretch of the run with N workers: see
+	// [Stack.Windows].
 	Window time.Duration
-	// Unit names a type of user regions (runtime/trace.Region) each of which is the same amount of
-	// work. An estimate then knows what a single worker needs from the regions during which nothing else ran; of two
-	// runs, the numbers of regions tell whether the work was the same.
+	// Unit names a type of user regions (runtime/trace.Region) each of which is the same amount
+	// of work. An estimate then knows what a single worker needs from the regions during which
+	// nothing else ran; of two runs, the numbers of regions tell whether the work was the same.
 	Unit string
-	// SingleDelay and MultiDelay are how long threads of the runs were ready but had to wait for a core that another program
-	// used, summed over threads: schedstat.Times.Lost tells it on Linux. 0 where it is not known.
+	// SingleDelay and MultiDelay are how long threads of the runs were ready but had to wait
+	// for a core that another program used, summed over threads: schedstat.Times.Lost tells it
+	// on Linux. 0 where it is not known.
 	SingleDelay, MultiDelay time.Duration
 	// SingleName and MultiName are what errors and warnings call the traces.
 	SingleName, MultiName string
-	// Progress is told how many bytes of how many (−1 = not known) are done, in each of three passes.
+	// Progress is told how many bytes of how many (−1 = not known) are done, in each of three
+	// passes.
 	Progress func(done, size int64)
-	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options: 0 means half of the machine's.
+	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options:
+	// 0 means half of the machine's.
 	MaxMemory int64
 }
 
-// MaxDelay is the part of the wall time for which threads may have waited for a core that another program
-// used before a run counts as disturbed.
+// MaxDelay is the part of the wall time for which threads may have waited for a core that another
+// program used before a run counts as disturbed.
 const MaxDelay = 0.03
 
-// FromTraces returns the stack of two runs of the same program with the same work: one with a single worker
-// (or one processor), one with many.
+// FromTraces returns the stack of two runs of the same program with the same work: one with a
+// single worker (or one processor), one with many.
 //
-// The workers are chosen in the second run, so it is read twice; what cannot seek is kept in memory.
-// A trace that is not complete is an error: its time is not that of the run. Everything that only limits the trust in the result is in
-// [Stack.Warnings].
+// The workers are chosen in the second run, so it is read twice; what cannot seek is kept in
+// memory. A trace that is not complete is an error: its time is not that of the run. Everything
+// that only limits the trust in the result is in [Stack.Warnings].
 func FromTraces(ctx context.Context, single, multi io.Reader, opt Options) (*Stack, error) {
 	m, err := readMulti(ctx, multi, opt, "the run with many workers")
 	if err != nil {
@@ -70,9 +76,10 @@ func FromTraces(ctx context.Context, single, multi io.Reader, opt Options) (*Sta
 	return stack, nil
 }
 
-// Estimate returns an estimate of the stack from one run with many workers. Its speed-up is an upper bound if a single
-// worker does the same work at the same speed: what the work took longer because it was done in parallel, the remainder, cannot be seen in one
-// run. See [Options.Unit] for programs that can tell. The error is [ErrOutside] if the run was as long as it was because of
+// Estimate returns an estimate of the stack from one run with many workers. Its speed-up is an
+// upper bound if a single worker does the same work at the same speed: what the work took longer
+// because it was done in parallel, the remainder, cannot be seen in one run. See [Options.Unit] for
+// programs that can tell. The error is [ErrOutside] if the run was as long as it was because of
 // timers, the network or a disk.
 func Estimate(ctx context.Context, multi io.Reader, opt Options) (*Stack, error) {
 	m, err := readMulti(ctx, multi, opt, "the trace")

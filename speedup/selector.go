@@ -14,16 +14,18 @@ import (
 // Selector says which goroutines are the workers: the lanes of the stack. Only goroutines of
 // the application can be workers.
 //
-// The zero value chooses by itself: of the start functions with at least two goroutines that lived at the
-// same time, the one whose goroutines ran longest in the run with many workers; all goroutines of the program if there is none.
+// The zero value chooses by itself: of the start functions with at least two goroutines that lived
+// at the same time, the one whose goroutines ran longest in the run with many workers; all
+// goroutines of the program if there is none.
 type Selector struct {
 	name  string
 	match func(*timeline.Goroutine) bool
 	stays bool // once a worker, a goroutine is one until it exits
 }
 
-// ByFunction selects by the name of a goroutine (see [timeline.Goroutine]) or its start function, in full or short ("main.work" for
-// "example.com/cmd/main.work"). To include the feeder of a pipeline, name it, too.
+// ByFunction selects by the name of a goroutine (see [timeline.Goroutine]) or its start function,
+// in full or short ("main.work" for "example.com/cmd/main.work"). To include the feeder of a
+// pipeline, name it, too.
 func ByFunction(names ...string) Selector {
 	return Selector{name: strings.Join(names, ","), match: func(g *timeline.Goroutine) bool {
 		return isOne(names, g.Func) || isOne(names, g.Start)
@@ -39,14 +41,14 @@ func byExactFunction(name string) Selector {
 	return Selector{name: name, match: func(g *timeline.Goroutine) bool { return g.Func == name }}
 }
 
-// everyone is the name of the selector of every goroutine of the application: the choice where no two of one start function
-// live at the same time, as in a program that is serial.
+// everyone is the name of the selector of every goroutine of the application: the choice where no
+// two of one start function live at the same time, as in a program that is serial.
 const everyone = "all goroutines"
 
 var everyWorker = Selector{name: everyone, match: func(g *timeline.Goroutine) bool { return g.Func != "" }}
 
-// ByPool selects the goroutines that execute tasks of the pool of that name, as package granularity tells
-// the tracer: from a goroutine's first task until its exit.
+// ByPool selects the goroutines that execute tasks of the pool of that name, as package granularity
+// tells the tracer: from a goroutine's first task until its exit.
 func ByPool(name string) Selector {
 	return Selector{name: "pool:" + name, stays: true, match: func(g *timeline.Goroutine) bool {
 		return slices.ContainsFunc(g.Regions, func(r timeline.Region) bool { return r.Task == name })

@@ -14,29 +14,31 @@ import (
 //	S = T_s / T_p = Σ_c O_c,ST / T_p           likewise, with one lane
 //	N − S = Σ_c (O_c,MT − O_c,ST) / T_p        eq. 3 with the single-threaded parts of eq. 4 to 6
 //
-// The difference of Run is the remainder: what the same work took longer (or less) on N processors, by caches,
-// memory and work for being parallel. All others are delimiters. So
+// The difference of Run is the remainder: what the same work took longer (or less) on N processors,
+// by caches, memory and work for being parallel. All others are delimiters. So
 //
 //	S + Σ components + remainder == N
 //
-// is an identity of rationals with the denominator T_p; their numerators are differences of integers in [Account].
-// A component is negative if the single-threaded run has more of it: it helped.
+// is an identity of rationals with the denominator T_p; their numerators are differences of
+// integers in [Account]. A component is negative if the single-threaded run has more of it: it
+// helped.
 
 // Stack is a speedup stack: a bar of height N.
 type Stack struct {
 	// N is the number of workers that the stack asks a speed-up of N of.
 	N int
-	// Speedup is how many times faster the run with N workers is. In an estimate it is an upper bound, if a single worker
-	// does the same work at the same speed.
+	// Speedup is how many times faster the run with N workers is. In an estimate it is an upper
+	// bound, if a single worker does the same work at the same speed.
 	Speedup float64
 	// Estimate tells that there was no single-threaded run: see [Estimate].
 	Estimate bool
 	// Components are the delimiters in units of the speed-up; Components[Run] is 0.
 	Components [NumComponents]float64
-	// Remainder is what the components do not explain: interference in the hardware, and work for being parallel.
+	// Remainder is what the components do not explain: interference in the hardware, and work
+	// for being parallel.
 	Remainder float64
-	// Disturbed tells that the operating system took processors away in one of the runs for so long
-	// that the stack is not a result: see [MaxDelay].
+	// Disturbed tells that the operating system took processors away in one of the runs for so
+	// long that the stack is not a result: see [MaxDelay].
 	Disturbed bool
 	// Warnings says in full sentences what limits the trust in the numbers.
 	Warnings []string
@@ -45,8 +47,8 @@ type Stack struct {
 
 	// Label names the stack among others, such as a number of processors; "" for N.
 	Label string
-	// Single and Multi are the accounts that it was made of; nil when it was read from JSON. Single of an
-	// estimate is what it assumes.
+	// Single and Multi are the accounts that it was made of; nil when it was read from JSON.
+	// Single of an estimate is what it assumes.
 	Single, Multi *Account
 }
 
@@ -64,8 +66,9 @@ func (w Workers) String() string {
 	return w.Selector + ", " + format.Plural(w.Count, "goroutine", "goroutines")
 }
 
-// New makes the stack of two accounts. single should have one lane. A single-threaded run without any worker,
-// one that does the work in another goroutine, is taken to be sequential for as long as the other run.
+// New makes the stack of two accounts. single should have one lane. A single-threaded run without
+// any worker, one that does the work in another goroutine, is taken to be sequential for as long as
+// the other run.
 func New(single, multi *Account) *Stack {
 	s := &Stack{N: multi.N, Single: single, Multi: multi}
 	if single.Workers == 0 && multi.Workers > 0 {
@@ -108,13 +111,13 @@ func (s *Stack) Of(f Family) (sum float64) {
 	return sum
 }
 
-// WhatIf returns the speed-up if a component were zero. The lane time that it took is then free, a part of
-// 1/N on every lane, and the run is shorter by that much:
+// WhatIf returns the speed-up if a component were zero. The lane time that it took is then free, a
+// part of 1/N on every lane, and the run is shorter by that much:
 //
 //	S' = T_s / (T_p · (1 − c/N)) = S · N / (N − c)
 //
-// It supposes that the rest of the work spreads over the freed lanes. Without all components and the remainder it is N.
-// It is +Inf if nothing else is left.
+// It supposes that the rest of the work spreads over the freed lanes. Without all components and
+// the remainder it is N. It is +Inf if nothing else is left.
 func (s *Stack) WhatIf(c Component) float64 { return s.without(s.Components[c]) }
 
 // WhatIfFamily is [Stack.WhatIf] for all components of a family.

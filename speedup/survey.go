@@ -16,9 +16,10 @@ import (
 // Survey is an observer that finds out what an account must know before it begins: who the
 // workers are and how many lanes there are, and what tells whether two runs did the same work.
 //
-// The automatic choice is the start function with the largest area, that is running time summed over
-// goroutines, among those of which at least two goroutines lived at the same time. The number of
-// lanes is the largest number of workers that lived at the same time, but no more than GOMAXPROCS.
+// The automatic choice is the start function with the largest area, that is running time summed
+// over goroutines, among those of which at least two goroutines lived at the same time. The number
+// of lanes is the largest number of workers that lived at the same time, but no more than
+// GOMAXPROCS.
 type Survey struct {
 	timeline.Base
 	workers Selector
@@ -54,7 +55,8 @@ type surveyGroup struct {
 // maxTypes bounds the types of regions and tasks that are compared between runs.
 const maxTypes = 1000
 
-// NewSurvey returns a survey for one pass. The workers may be given; the zero value asks for a choice.
+// NewSurvey returns a survey for one pass. The workers may be given; the zero value asks for a
+// choice.
 func NewSurvey(workers Selector) *Survey {
 	return &Survey{workers: workers, groups: map[string]*surveyGroup{}, regions: map[string]int{}, tasks: map[string]int{}}
 }
@@ -82,7 +84,8 @@ func (s *Survey) Transition(t *timeline.Transition) {
 	}
 }
 
-// Log implements [timeline.Observer]: a recording of this module notes the processors of its machine.
+// Log implements [timeline.Observer]: a recording of this module notes the processors of its
+// machine.
 func (s *Survey) Log(l *timeline.Log) {
 	if n, ok := host.ReadNote(l.Category, l.Message); ok {
 		s.cpus = n
@@ -201,8 +204,8 @@ func (s *Survey) End(e *timeline.End) { s.end = e.Time }
 // Wall returns the time that the run took.
 func (s *Survey) Wall() time.Duration { return time.Duration(s.end - s.begin) }
 
-// Workers returns the selector that was given or, if none was, the choice. It fails if there is no choice: no start
-// function has two goroutines that lived at the same time.
+// Workers returns the selector that was given or, if none was, the choice. It fails if there is no
+// choice: no start function has two goroutines that lived at the same time.
 func (s *Survey) Workers() (Selector, error) {
 	if s.workers.match != nil {
 		return s.workers, nil
@@ -252,7 +255,8 @@ func (s *Survey) running(workers Selector) time.Duration {
 	return 0
 }
 
-// Lanes returns the number of lanes for the workers: as many as lived at the same time, but no more than GOMAXPROCS.
+// Lanes returns the number of lanes for the workers: as many as lived at the same time, but no more
+// than GOMAXPROCS.
 func (s *Survey) Lanes(workers Selector) int {
 	peak, _ := s.Peak(workers)
 	if s.procs > 0 {

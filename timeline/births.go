@@ -7,11 +7,13 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// Goroutines get their best names from the events that tell of their births, and one that only computes gets none from anything else.
-// So a generation that is not decoded is looked through for births: its batches are read event by event, without putting the events of
-// threads in order, which is most of what decoding costs.
+// Goroutines get their best names from the events that tell of their births, and one that only
+// computes gets none from anything else. So a generation that is not decoded is looked through for
+// births: its batches are read event by event, without putting the events of threads in order,
+// which is most of what decoding costs.
 
-// births are the goroutines that live at the end of a generation, as far as their births or statuses told of their start.
+// births are the goroutines that live at the end of a generation, as far as their births or
+// statuses told of their start.
 type births map[int64]birth
 
 // birth is what is told of a goroutine's start.

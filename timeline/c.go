@@ -8,25 +8,27 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// To the scheduler, a call of C is a system call: the goroutine keeps its P until the runtime takes it, after 20 µs to
-// 10 ms, and is then "blocked", though the C code may compute on a thread, and a processor, of its own. The stack at the
-// beginning of the call names the function that cgo generated for the C function, so such calls are known, and are
-// states of their own:
+// To the scheduler, a call of C is a system call: the goroutine keeps its P until the runtime takes
+// it, after 20 µs to 10 ms, and is then "blocked", though the C code may compute on a thread, and a
+// processor, of its own. The stack at the beginning of the call names the function that cgo
+// generated for the C function, so such calls are known, and are states of their own:
 //
 //   - InC: the goroutine still holds its P. It runs.
 //   - InCDetached: it has none, and a processor is free for its thread. It counts as running.
 //   - InCUncounted: it has none, and no processor is free. It does not count as running.
 //
-// A processor is free if no goroutine has it: GOMAXPROCS less the goroutines on a P. So no more goroutines count as running
-// than there are Ps, at any instant. Where more are in C than processors are free, those count that entered C last: one
-// that has been in C for long rather waits there, as an event loop in C does. GOMAXPROCS counts as one before the trace
-// has told it.
+// A processor is free if no goroutine has it: GOMAXPROCS less the goroutines on a P. So no more
+// goroutines count as running than there are Ps, at any instant. Where more are in C than
+// processors are free, those count that entered C last: one that has been in C for long rather
+// waits there, as an event loop in C does. GOMAXPROCS counts as one before the trace has told it.
 //
-// Whether C code computes or waits (in a system call, for a lock of C, for the processor) a trace cannot tell.
+// Whether C code computes or waits (in a system call, for a lock of C, for the processor) a trace
+// cannot tell.
 //
-// A thread that C made, and that has called Go, is a goroutine as well. Between two calls of Go it is where no function of
-// the program has sent it: it is SyscallBlocked, with the wait WaitCThread.
-// It is called by the function that it calls, or "C thread" where that is not known, or where there are several.
+// A thread that C made, and that has called Go, is a goroutine as well. Between two calls of Go it
+// is where no function of the program has sent it: it is SyscallBlocked, with the wait WaitCThread.
+// It is called by the function that it calls, or "C thread" where that is not known, or where there
+// are several.
 
 // callback is at the root of the call chains of a thread of C.
 const callback = "runtime.cgocallback"
@@ -43,9 +45,10 @@ func (i *Info) NoteC() string {
 		format.Plural(i.GoroutinesInC, "goroutine", "goroutines"), format.Duration(time.Duration(i.InC)))
 }
 
-// noteUnplaced returns the note of a pass in which goroutines were in system calls, or in C, without a call chain; "" if no
-// goroutine is known to have been in C. The trace shows the call chain of such a call only at its beginning, or when it lasts as long as
-// a generation: where a goroutine went next is not where it was.
+// noteUnplaced returns the note of a pass in which goroutines were in system calls, or in C,
+// without a call chain; "" if no goroutine is known to have been in C. The trace shows the call
+// chain of such a call only at its beginning, or when it lasts as long as a generation: where a
+// goroutine went next is not where it was.
 func (r *replay) noteUnplaced() string {
 	if r.unplaced == 0 || r.info.InC == 0 {
 		return ""
@@ -53,8 +56,9 @@ func (r *replay) noteUnplaced() string {
 	return fmt.Sprintf("Goroutines were in a system call or in C code for %s, and no call chain shows in which, as for those that were there when the trace began. It counts as a system call.", format.Duration(time.Duration(r.unplaced)))
 }
 
-// callsC reports whether a stack with which a goroutine left Go for a system call is that of a call of C: the
-// innermost function that is not the runtime's was made by cgo, or belongs to purego, which does without.
+// callsC reports whether a stack with which a goroutine left Go for a system call is that of a call
+// of C: the innermost function that is not the runtime's was made by cgo, or belongs to purego,
+// which does without.
 func callsC(frames []*Frame) bool {
 	for _, f := range frames {
 		if !isRuntimeFunc(f.Func) {
@@ -72,7 +76,8 @@ func entersC(fn string) bool {
 // detached reports whether a goroutine in the state is in C without a P.
 func (s State) detached() bool { return s == InCDetached || s == InCUncounted }
 
-// detached is the list of the goroutines that are in C without a P, in the order in which they lost it or entered.
+// detached is the list of the goroutines that are in C without a P, in the order in which they lost
+// it or entered.
 type detached struct {
 	n, counted int        // of them, and of those that count as running: the newest ones
 	newest     *Goroutine // the end of the list

@@ -6,20 +6,22 @@ import (
 	"io"
 )
 
-// The runtime tells the status of a goroutine before its first event of a generation, with one exception: a
-// coroutine (iter.Pull) whose first event is its end. The runtime has let go of the goroutine already when it writes
-// that event (Go 1.23 to 1.26), so a Reader that begins with the generation meets a thread that ends a goroutine that it has
-// not, and cannot read on. One Reader over the whole trace knows better, but only from the second generation on.
+// The runtime tells the status of a goroutine before its first event of a generation, with one
+// exception: a coroutine (iter.Pull) whose first event is its end. The runtime has let go of the
+// goroutine already when it writes that event (Go 1.23 to 1.26), so a Reader that begins with the
+// generation meets a thread that ends a goroutine that it has not, and cannot read on. One Reader
+// over the whole trace knows better, but only from the second generation on.
 //
-// So the status is put where it belongs, before the event. The replay knows from the generation before which goroutine it
-// is. Where there was none, it gets a number that no goroutine of the runtime has: that one ran until then is certain.
+// So the status is put where it belongs, before the event. The replay knows from the generation
+// before which goroutine it is. Where there was none, it gets a number that no goroutine of the
+// runtime has: that one ran until then is certain.
 
-// lostGoroutine is the number of the goroutine that a thread ran, of which only its end is known. The runtime counts
-// goroutines from 1, and JavaScript numbers are exact up to twice as much.
+// lostGoroutine is the number of the goroutine that a thread ran, of which only its end is known.
+// The runtime counts goroutines from 1, and JavaScript numbers are exact up to twice as much.
 func lostGoroutine(thread int64) int64 { return 1<<52 | thread&(1<<52-1) }
 
-// withCoroutines returns the batches of a generation with the statuses that are missing in it; nil if none is.
-// running is who ran on which thread when the generation before ended.
+// withCoroutines returns the batches of a generation with the statuses that are missing in it; nil
+// if none is. running is who ran on which thread when the generation before ended.
 func withCoroutines(raw []byte, running map[int64]int64) []byte {
 	var out []byte
 	told := map[uint64]bool{} // threads of which it is known what they run
@@ -61,8 +63,8 @@ func withCoroutines(raw []byte, running map[int64]int64) []byte {
 	return append(out, raw[kept:]...)
 }
 
-// untoldEnd looks for the first event that tells what a thread runs. If that is the end of a coroutine, it is at data[end:],
-// after the time now; else end is −1.
+// untoldEnd looks for the first event that tells what a thread runs. If that is the end of a
+// coroutine, it is at data[end:], after the time now; else end is −1.
 func untoldEnd(h batchHead, data []byte) (end int, now uint64, told bool) {
 	now = h.time
 	for i := 0; i < len(data); {
@@ -106,7 +108,8 @@ func (r *replay) runners() map[int64]int64 {
 	return on
 }
 
-// decodeAgain decodes a generation that could not be read, as d says, with the statuses of coroutines. It returns d if that is no better.
+// decodeAgain decodes a generation that could not be read, as d says, with the statuses of
+// coroutines. It returns d if that is no better.
 func decodeAgain(dec decoder, d *decoded, header []byte, generation io.Reader, running map[int64]int64) *decoded {
 	raw, err := io.ReadAll(generation)
 	if err != nil {

@@ -19,14 +19,16 @@ import (
 // There is one implementation, on the Reader of x/exp/trace. Decoding is four
 // fifths of the cost of a pass, so a faster one may come.
 type decoder interface {
-	// decode reads one generation from what open returns, a header and the generation. It always returns what it
-	// could read; decoded.err tells why it stopped early. It may open the generation twice.
+	// decode reads one generation from what open returns, a header and the generation. It
+	// always returns what it could read; decoded.err tells why it stopped early. It may open
+	// the generation twice.
 	decode(open func() io.Reader) *decoded
 }
 
 // readerDecoder decodes with the Reader of x/exp/trace. Every generation gets a
 // Reader of its own: one Reader over a whole trace moves real events, since the
-// statuses of a generation are written late, overlap the next one, and the Reader forces time to increase.
+// statuses of a generation are written late, overlap the next one, and the Reader forces time to
+// increase.
 type readerDecoder struct {
 	ctx    context.Context
 	stacks *stackTable
@@ -62,7 +64,8 @@ type cursor struct {
 	full  bool // there is no room for a table
 }
 
-// room looks whether a table of n elements of size bytes that is full can grow. It is asked only then.
+// room looks whether a table of n elements of size bytes that is full can grow. It is asked only
+// then.
 func (c *cursor) room(n int, size uintptr) {
 	if !c.meter.Room(int64(n) * int64(size) * 2) {
 		c.full = true
@@ -154,8 +157,8 @@ func (rd *readerDecoder) decodeWith(r io.Reader, layout *eventLayout) (d *decode
 	}
 }
 
-// watched is what the Reader reads. It ends when memory comes to the limit: the Reader reads all of a generation, and makes its
-// tables, before its first event.
+// watched is what the Reader reads. It ends when memory comes to the limit: the Reader reads all of
+// a generation, and makes its tables, before its first event.
 type watched struct {
 	r        io.Reader
 	meter    *memory.Meter
@@ -443,8 +446,8 @@ func (c *cursor) name(g int32, rank nameRank, stack int32) {
 	}
 }
 
-// stopped notes the call chain with which a goroutine stopped running, or did something else. If it did
-// not do so by itself, the chain may lack its root: it is no evidence for the start function.
+// stopped notes the call chain with which a goroutine stopped running, or did something else. If it
+// did not do so by itself, the chain may lack its root: it is no evidence for the start function.
 func (c *cursor) stopped(g, stack int32, byItself bool) {
 	l := &c.d.gs[g]
 	if byItself && l.source == unnamed {

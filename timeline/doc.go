@@ -14,10 +14,10 @@
 //	replay.go, procs.go    replays the records in order through one state machine
 //	observer.go            what observers are shown
 //
-// Beside it, salvage.go and eventshape.go read what a generation that was cut off still tells, coroutine.go adds
-// what the runtime leaves out, c.go finds calls of C among system calls and says when they count as
-// running, wait.go says what goroutines wait for by the runtime's reasons and the call chains, and wrapper.go names
-// goroutines that a library started for somebody else.
+// Beside it, salvage.go and eventshape.go read what a generation that was cut off still tells,
+// coroutine.go adds what the runtime leaves out, c.go finds calls of C among system calls and says
+// when they count as running, wait.go says what goroutines wait for by the runtime's reasons and
+// the call chains, and wrapper.go names goroutines that a library started for somebody else.
 //
 // Every generation has a Reader of its own, also when only one is decoded at a
 // time: one Reader over a whole trace moves real events, since statuses
@@ -59,7 +59,8 @@
 //		fmt.Println(time.Duration(w.mutex), "in", info.Duration())
 //	}
 //
-// An observer is called on one goroutine, in the order of time. What it is given is valid during the call.
+// An observer is called on one goroutine, in the order of time. What it is given is valid during
+// the call.
 //
 // # Live
 //
@@ -70,17 +71,19 @@
 //	                          dropped whole, and counted
 //	gap.go                    begins anew after a drop, and tells observers of the [Gap]
 //
-// Observers need nothing for that, unless they hold what would grow for ever. Those of bottle, contention and
-// granularity can be cut: their Cut methods end the result at hand and begin the next.
+// Observers need nothing for that, unless they hold what would grow for ever. Those of bottle,
+// contention and granularity can be cut: their Cut methods end the result at hand and begin the
+// next.
 //
-// [ReadTwice] shows a trace that fits into memory twice, the second time knowing what the first pass found.
+// [ReadTwice] shows a trace that fits into memory twice, the second time knowing what the first
+// pass found.
 //
 // # Cost
 //
 // Nearly all of a pass is the decoding of the trace; the replay and the
 // calls of an observer take a fifth. Decoding uses as many processors as there are, up to eight
-// (Options.Workers); a Stream uses one thread. The memory follows the largest generations in flight, the live
-// goroutines and the distinct call chains, not the length of the trace.
+// (Options.Workers); a Stream uses one thread. The memory follows the largest generations in
+// flight, the live goroutines and the distinct call chains, not the length of the trace.
 //
 // A Stream spends some 60 to 100 ns for an event, 4 to 6 bytes, and what its observers take;
 // "go run ./benchmarks/live" measures that, and what it does to a program.
@@ -88,7 +91,8 @@
 // # Limits
 //
 // Traces of Go 1.22 to 1.27 are read by generations. Older ones, from Go 1.11, have none
-// and are read in one piece, which takes memory for the whole of it; newer ones get an error that says so.
+// and are read in one piece, which takes memory for the whole of it; newer ones get an error that
+// says so.
 //
 // A trace does not tell when the operating system took a thread off its core,
 // so a goroutine in the state Running may not have run, nor what C code does

@@ -10,7 +10,8 @@ type eventShape struct {
 }
 
 // eventShapes is the part of the format (internal/trace/tracev2) that has to
-// be known to step over events. Only generations that are cut, or that lack something, are read with it.
+// be known to step over events. Only generations that are cut, or that lack something, are read
+// with it.
 var eventShapes = func() (s [256]eventShape) {
 	for typ, shape := range map[uint8]eventShape{
 		evProcsChange: {args: 2, stacks: 1 << 1}, evProcStart: {args: 2}, evProcStop: {}, evProcSteal: {args: 3}, evProcStatus: {args: 2},
@@ -91,8 +92,8 @@ const (
 	defaultFrequency = 1e9 / 64
 )
 
-// readEvent reads the event that data begins with: its arguments, the time first, and its length. The length is 0 if it is no event
-// with a time, or not whole.
+// readEvent reads the event that data begins with: its arguments, the time first, and its length.
+// The length is 0 if it is no event with a time, or not whole.
 func readEvent(data []byte) (args [5]uint64, n int) {
 	shape := eventShapes[data[0]]
 	if !shape.timed {

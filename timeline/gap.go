@@ -1,7 +1,7 @@
 package timeline
 
-// gap shows that generations are missing before d, or that there was no trace for a while: whatever lives leaves for Unknown now, and
-// comes back as far as d tells of it.
+// gap shows that generations are missing before d, or that there was no trace for a while: whatever
+// lives leaves for Unknown now, and comes back as far as d tells of it.
 func (r *replay) gap(d *decoded, g *Gap) {
 	to := d.base
 	if d.hasReal {
@@ -29,7 +29,8 @@ func (r *replay) leave() {
 	r.open = map[rangeKey]Time{}
 }
 
-// forget gives back the memory of what lives: a generation could not be read to its end without more.
+// forget gives back the memory of what lives: a generation could not be read to its end without
+// more.
 func (r *replay) forget() {
 	r.leave()
 	r.full, r.kept, r.d = nil, nil, nil
@@ -68,8 +69,8 @@ const (
 	maxStreamTasks  = 1 << 16
 )
 
-// bound forgets what would grow for ever: call chains that are many, and tasks that never end. Equal call
-// chains are then not the same pointers as before.
+// bound forgets what would grow for ever: call chains that are many, and tasks that never end.
+// Equal call chains are then not the same pointers as before.
 func (r *replay) bound() {
 	if r.stacks.size() > maxStreamStacks {
 		r.forgetStacks()

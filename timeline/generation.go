@@ -41,7 +41,8 @@ type generation struct {
 	size   int64
 	last   bool             // nothing follows
 	open   func() io.Reader // reads the bytes, without a header
-	// frequency of the clock in Hz, of this generation or the latest one that told it; 0 if none did.
+	// frequency of the clock in Hz, of this generation or the latest one that told it; 0 if
+	// none did.
 	frequency uint64
 	// cut is set when the generation does not end as it should: the file was
 	// cut off, or what follows cannot be read.
@@ -56,10 +57,11 @@ type generation struct {
 
 // source gives a cutter the bytes of a trace, in order.
 type source interface {
-	// head returns up to maxBatchHead bytes at the offset, fewer at the end, none at or after it.
-	// The error is that of the input, never io.EOF.
+	// head returns up to maxBatchHead bytes at the offset, fewer at the end, none at or after
+	// it. The error is that of the input, never io.EOF.
 	head(off int64) ([]byte, error)
-	// take steps over n bytes from the offset and keeps them for the generation; it returns how many there were.
+	// take steps over n bytes from the offset and keeps them for the generation; it returns how
+	// many there were.
 	take(off, n int64) (int64, error)
 	// cut returns a function that opens the bytes taken since the last cut.
 	cut(off, size int64) func() io.Reader

@@ -33,20 +33,24 @@ func (k Kind) String() string {
 // owns it: observers read it during a call, and keep its ID or Index, not the pointer,
 // once it has exited.
 type Goroutine struct {
-	// ID is the runtime's number of the goroutine. It is not used again within a program, but by a thread of C that calls Go
-	// once more. From 1<<52 on it is not the runtime's, but of a coroutine of which the trace tells only that it ended.
+	// ID is the runtime's number of the goroutine. It is not used again within a program, but
+	// by a thread of C that calls Go once more. From 1<<52 on it is not the runtime's, but of a
+	// coroutine of which the trace tells only that it ended.
 	ID int64
 	// Index is a small number that no other live goroutine has: an index for
 	// tables of observers. It is reused after the goroutine's exit.
 	Index int
-	// Func is the name of the goroutine: the function of the program that it was started for, which is the start function
-	// unless that is a compiler's wrapper, of the standard library or a launcher, such as the worker of a pool; the place
-	// "main.run:57 (go)" where no such function is known; "" while nothing is. It may change: a pool's worker is
-	// named by what it works on. See naming.go in this package for the rules.
+	// Func is the name of the goroutine: the function of the program that it was started for,
+	// which is the start function unless that is a compiler's wrapper, of the standard library
+	// or a launcher, such as the worker of a pool; the place "main.run:57 (go)" where no such
+	// function is known; "" while nothing is. It may change: a pool's worker is named by what
+	// it works on. See naming.go in this package for the rules.
 	Func string
-	// Start is the function that the goroutine was started with as the compiler calls it, "main.run.gowrap1" for the second
-	// "go f(x)" in run where f is a variable; "" while the trace does not show it. A goroutine that is older than the trace shows it
-	// as the root of a call chain; it may stay unknown for as long as the goroutine never blocks. That of a thread of C is runtime.cgocallback.
+	// Start is the function that the goroutine was started with as the compiler calls it,
+	// "main.run.gowrap1" for the second "go f(x)" in run where f is a variable; "" while the
+	// trace does not show it. A goroutine that is older than the trace shows it as the root of
+	// a call chain; it may stay unknown for as long as the goroutine never blocks. That of a
+	// thread of C is runtime.cgocallback.
 	Start string
 	// Kind follows from Start.
 	Kind Kind
@@ -57,7 +61,8 @@ type Goroutine struct {
 	CreatorFunc string
 	// CreatorStack is the call chain of the go statement; nil if not known.
 	CreatorStack *Stack
-	// Label is what the runtime calls the present work of a mark worker, such as "GC (dedicated)".
+	// Label is what the runtime calls the present work of a mark worker, such as "GC
+	// (dedicated)".
 	Label string
 	// Regions are the open regions (runtime/trace.Region), outermost first.
 	Regions []Region
@@ -117,7 +122,8 @@ func (g *Goroutine) Wait() Wait { return g.cur.wait }
 // Reason returns the runtime's own word for why the state began; see [Interval].
 func (g *Goroutine) Reason() string { return g.cur.reason }
 
-// Stack returns where the present state began, as [Interval].Stack will show it; nil when the trace does not tell.
+// Stack returns where the present state began, as [Interval].Stack will show it; nil when the trace
+// does not tell.
 func (g *Goroutine) Stack() *Stack { return g.cur.stack }
 
 // Name returns Func, or "(unnamed)" while the trace has not told it.
@@ -152,7 +158,8 @@ func (g *Goroutine) InRange(name string) bool {
 
 func (g *Goroutine) setStart(s *start) { g.start, g.Start, g.Kind = s, s.name, s.kind }
 
-// coroutineStart is the start function of the coroutines of iter.Pull, which execute the program's iterators.
+// coroutineStart is the start function of the coroutines of iter.Pull, which execute the program's
+// iterators.
 const coroutineStart = "runtime.corostart"
 
 // kindOf classifies a goroutine by its start function.
@@ -170,8 +177,8 @@ func kindOf(fn string) Kind {
 	return Application
 }
 
-// isOwn reports whether a start function is that of the goroutines with which this module measures the program: all of them
-// start in one package.
+// isOwn reports whether a start function is that of the goroutines with which this module measures
+// the program: all of them start in one package.
 func isOwn(fn string) bool {
 	return strings.HasPrefix(fn, "github.com/bottleneck-go/bottleneck/internal/background.")
 }

@@ -77,8 +77,9 @@ func looksLike(b []byte) string {
 	return fmt.Sprintf("it begins with %q", b)
 }
 
-// isProfile tells a profile for pprof, a message of profile.proto: after numbers, if any, comes a type of
-// values, which is a message of two numbers. No text begins like that. 16 bytes are enough for those that the runtime writes.
+// isProfile tells a profile for pprof, a message of profile.proto: after numbers, if any, comes a
+// type of values, which is a message of two numbers. No text begins like that. 16 bytes are enough
+// for those that the runtime writes.
 func isProfile(b []byte) bool {
 	number := func(b []byte) []byte {
 		_, n := binary.Uvarint(b)

@@ -28,8 +28,8 @@ type sized interface {
 	Size() int64
 }
 
-// unpacker reads what is packed by gzip or zstd. Readers of snapshots, which are not packed, have none: so programs that only read those do
-// not carry the decoders.
+// unpacker reads what is packed by gzip or zstd. Readers of snapshots, which are not packed, have
+// none: so programs that only read those do not carry the decoders.
 type unpacker func(r io.Reader, how string) (io.Reader, func(), error)
 
 // openInput looks at the beginning of r and finds out what it is and how to read it.

@@ -12,17 +12,17 @@ import (
 )
 
 // The accessors of an event of the trace Reader copy it and what they return,
-// 200 bytes for a transition: a fifth of the cost of a pass. Eight kinds of events make up nearly all of
-// a busy trace, and they need three or four words each. So those words are read
-// where they are. Reflection finds where that is, and three checks compare what is read in place with what the
+// 200 bytes for a transition: a fifth of the cost of a pass. Eight kinds of events make up nearly
+// all of a busy trace, and they need three or four words each. So those words are read where they
+// are. Reflection finds where that is, and three checks compare what is read in place with what the
 // accessors return:
 //
 //  1. once a process, on events made by the Reader's own package (eventLayout.check);
 //  2. in each generation every field of the first events of each type, and of the 32nd, the 64th, … (cursor.differs);
 //  3. in each generation every number of a call chain or a reason when it is first met.
 //
-// If one fails, the generation is decoded again and all others are decoded by the accessors, with the right
-// result and a fifth slower, and Info.Notes has a warning.
+// If one fails, the generation is decoded again and all others are decoded by the accessors, with
+// the right result and a fifth slower, and Info.Notes has a warning.
 
 // eventLayout tells where the words of a trace.Event are.
 type eventLayout struct {
@@ -235,11 +235,12 @@ func (c *cursor) frequent(ev *trace.Event) bool {
 	return true
 }
 
-// checkedEvents is how many events of a type are compared with the accessors before only each event whose number is a power of two is.
+// checkedEvents is how many events of a type are compared with the accessors before only each event
+// whose number is a power of two is.
 const checkedEvents = 16
 
-// differs compares all that frequent reads of an event of the type with what the accessors return. It
-// names the first field that differs.
+// differs compares all that frequent reads of an event of the type with what the accessors return.
+// It names the first field that differs.
 func (c *cursor) differs(ev *trace.Event, typ uint8) string {
 	v, args := &c.direct, c.direct.argsOf(ev)
 	if typ == evHeapAlloc {
@@ -301,8 +302,8 @@ func (c *cursor) differs(ev *trace.Event, typ uint8) string {
 	return ""
 }
 
-// stackNumber returns the number that the Reader has for a call chain: 0 for none, and a number that no
-// call chain has if it cannot be found.
+// stackNumber returns the number that the Reader has for a call chain: 0 for none, and a number
+// that no call chain has if it cannot be found.
 func stackNumber(s trace.Stack) uint64 {
 	if s == trace.NoStack {
 		return 0
@@ -313,7 +314,8 @@ func stackNumber(s trace.Stack) uint64 {
 	return math.MaxUint64
 }
 
-// stackID returns where the number of a call chain is. To ask reflection once for each call chain would cost 3 % of a pass that has many.
+// stackID returns where the number of a call chain is. To ask reflection once for each call chain
+// would cost 3 % of a pass that has many.
 var stackID = sync.OnceValues(func() (offset uintptr, ok bool) {
 	return fieldAt(reflect.TypeFor[trace.Stack](), 0, "id", reflect.Uint64, 8)
 })
@@ -355,7 +357,8 @@ func (c *cursor) step(ev *trace.Event, code uint8, g, x, y int32) {
 	c.put(code, g, x, y)
 }
 
-// directStack returns the local number of the event's call chain, which has the given number in the Reader's table.
+// directStack returns the local number of the event's call chain, which has the given number in the
+// Reader's table.
 func (c *cursor) directStack(ev *trace.Event, id uint64) int32 {
 	if id == 0 {
 		return -1

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// Records name goroutines, call chains, reasons and threads by small numbers, which are those of one
-// generation: the order in which its decoder met them.
+// Records name goroutines, call chains, reasons and threads by small numbers, which are those of
+// one generation: the order in which its decoder met them.
 
 func (c *cursor) goroutine(id trace.GoID) int32 {
 	i, isNew := c.goroutines.index(int64(id))

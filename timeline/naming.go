@@ -16,10 +16,11 @@ import (
 
 // How goroutines get their names.
 //
-// The start function of a goroutine often says nothing of what it is for: every goroutine of sync.(*WaitGroup).Go starts in
-// sync.(*WaitGroup).Go.func1, those of a pool in its worker, and "go f(x)" in g, where f is a variable or a
-// method of an interface, in g.gowrap1, which the compiler made. So the name of a goroutine is the outermost function
-// in its call chains that is none of these:
+// The start function of a goroutine often says nothing of what it is for: every goroutine of
+// sync.(*WaitGroup).Go starts in sync.(*WaitGroup).Go.func1, those of a pool in its worker, and "go
+// f(x)" in g, where f is a variable or a method of an interface, in g.gowrap1, which the compiler
+// made. So the name of a goroutine is the outermost function in its call chains that is none of
+// these:
 //
 //   - a wrapper that the compiler made,
 //   - a function of the standard library, or of a library that is known to start goroutines for others,
@@ -27,8 +28,9 @@ import (
 //     so it was called by a function value, as by the worker of a pool,
 //   - a launcher: a function that calls several other functions by function values.
 //
-// Where its call chains have no such function, a goroutine is called what the others are called that the same go statement
-// started, if that is one name, else by the place of the statement: "main.run:57 (go)".
+// Where its call chains have no such function, a goroutine is called what the others are called
+// that the same go statement started, if that is one name, else by the place of the statement:
+// "main.run:57 (go)".
 //
 // A call is by a function value, or by a method of an interface, if
 //
@@ -36,22 +38,26 @@ import (
 //   - the callee is a function literal of another function, or
 //   - the callee is in package main, which no other package can import.
 //
-// Frames of the launcher's own package between it and such a call are its own, unless the package is main. Function main.main is
-// never a launcher.
+// Frames of the launcher's own package between it and such a call are its own, unless the package
+// is main. Function main.main is never a launcher.
 //
-// A goroutine that does several such things, as the worker of a pool, has the name of the launcher, or that of the place of the go statement if
-// the launcher is a library's: a task that neither waits
-// nor makes a system call leaves no call chain, so what ran between two of them is not known. The places of its
-// waits are. Where the standard library is the launcher, as package testing of a benchmark and its Cleanup, it has the name of the
-// first. A library's goroutine that reads by itself and calls functions of the program is a server's, as that of net/http and gRPC: it reads
-// before it calls a handler, and reading shows. Its stretches of running belong to what the call chain at the end shows; see server.
+// A goroutine that does several such things, as the worker of a pool, has the name of the launcher,
+// or that of the place of the go statement if the launcher is a library's: a task that neither
+// waits nor makes a system call leaves no call chain, so what ran between two of them is not known.
+// The places of its waits are. Where the standard library is the launcher, as package testing of a
+// benchmark and its Cleanup, it has the name of the first. A library's goroutine that reads by
+// itself and calls functions of the program is a server's, as that of net/http and gRPC: it reads
+// before it calls a handler, and reading shows. Its stretches of running belong to what the call
+// chain at the end shows; see server.
 //
-// All that a generation (about a second) shows holds from its beginning. It does not change what was shown before: a launcher that
-// is found in a later generation is none in an earlier one. Observers have added the goroutine to its group by then, and cannot take it
-// out: that at least one of a group ran, or that several did, is known of the group, not of each of any number of goroutines. A
-// note of the pass says how many have two names; see renamed.
+// All that a generation (about a second) shows holds from its beginning. It does not change what
+// was shown before: a launcher that is found in a later generation is none in an earlier one.
+// Observers have added the goroutine to its group by then, and cannot take it out: that at least
+// one of a group ran, or that several did, is known of the group, not of each of any number of
+// goroutines. A note of the pass says how many have two names; see renamed.
 
-// calls is what a call chain shows of who started its goroutine, and for what. Call chains that show the same share it.
+// calls is what a call chain shows of who started its goroutine, and for what. Call chains that
+// show the same share it.
 type calls struct {
 	root    string // the outermost function
 	first   *Frame // the outermost frame that is not transparent; nil if there is none
@@ -73,8 +79,8 @@ type step struct {
 // maxSteps bounds the launchers that start each other.
 const maxSteps = 6
 
-// callsOf returns what the frames show; nil if that is nothing but a root that is the program's own,
-// or if the root may be cut off.
+// callsOf returns what the frames show; nil if that is nothing but a root that is the program's
+// own, or if the root may be cut off.
 func (t *stackTable) callsOf(frames []*Frame) *calls {
 	n := len(frames)
 	if n == 0 || n >= maxFrames {
@@ -102,7 +108,8 @@ func (t *stackTable) callsOf(frames []*Frame) *calls {
 			}
 		}
 	}
-	// The root starts no goroutines for others, there is nothing of the program in the call chain, and it reads.
+	// The root starts no goroutines for others, there is nothing of the program in the call
+	// chain, and it reads.
 	c.reads = c.own == nil && (c.first == nil || c.first.its().Foreign) && !isAdapter(root) && !starter.Is(root.Func) && reads(frames)
 	if len(c.steps) == 0 && c.own == nil && c.first == root && !c.reads {
 		return nil
@@ -191,7 +198,8 @@ func callee(frames []*Frame, i int) (at int, passes bool) {
 	return starter.Callee(i, func(i int) (string, starter.Role) { return frames[i].Func, frames[i].its().Role })
 }
 
-// isByValue reports whether the names of caller and callee show that the call was by a function value.
+// isByValue reports whether the names of caller and callee show that the call was by a function
+// value.
 func isByValue(from, to *Frame) bool {
 	if to.pkg() == "main" && from.pkg() != "main" || from.its().Foreign && !to.its().Foreign {
 		return true
@@ -209,7 +217,8 @@ func isWithin(path, pkg string) bool {
 	return path == pkg || strings.HasPrefix(path, pkg) && path[len(pkg)] == '/'
 }
 
-// role is what the names of a frame say of it. Frames of a trace have theirs from the beginning: the rules are many.
+// role is what the names of a frame say of it. Frames of a trace have theirs from the beginning:
+// the rules are many.
 type role struct {
 	starter.Role
 	known bool
@@ -231,8 +240,8 @@ func (f *Frame) enclosing() string { return f.Func[:f.its().Enclosing] }
 // isAdapter reports whether a function only passes a call on.
 func isAdapter(f *Frame) bool { return f.its().Adapter }
 
-// isTransparent reports whether goroutines are not named by a function: it is the compiler's, of the standard library, of gRPC, or
-// known to start goroutines for others.
+// isTransparent reports whether goroutines are not named by a function: it is the compiler's, of
+// the standard library, of gRPC, or known to start goroutines for others.
 func isTransparent(f *Frame) bool { return f.its().Transparent }
 
 // server is how the goroutine of a connection or stream is named while no handler runs.
@@ -241,8 +250,8 @@ func isTransparent(f *Frame) bool { return f.its().Transparent }
 //   - "net/http.(*conn).serve (reading)" while it reads a request or waits for one.
 //   - "net/http.(*conn).serve" in stretches that end elsewhere: a handler may have run, but no call chain shows which.
 //
-// Those of other libraries are found by their call chains (calls.reads); what they have in common is that they read from a file
-// or the network. They have no server.
+// Those of other libraries are found by their call chains (calls.reads); what they have in common
+// is that they read from a file or the network. They have no server.
 type server struct {
 	start   []string // prefixes of start functions
 	reading []string // what its call chains have while it reads
@@ -458,7 +467,8 @@ func (n *naming) shown(fn string) shown {
 	return shown{name: fn, looked: true}
 }
 
-// ofLibrary reports whether a function that starts goroutines for others is of another module than the program.
+// ofLibrary reports whether a function that starts goroutines for others is of another module than
+// the program.
 func (n *naming) ofLibrary(launcher string) bool {
 	return n.hosts[launcher] || starter.Is(launcher) && !symbol.IsStandard(symbol.Package(launcher))
 }
@@ -533,8 +543,8 @@ func (l *localG) shownAt(i int) (stack int32, byItself bool) {
 	return v >> 1, v&1 != 0
 }
 
-// shownBy returns the name that the call chains of a goroutine with the root show, several if they differ, "" for none; the first of
-// them; and the launcher behind which they are.
+// shownBy returns the name that the call chains of a goroutine with the root show, several if they
+// differ, "" for none; the first of them; and the launcher behind which they are.
 func (r *replay) shownBy(root string, l *localG) (name, first, launcher string) {
 	if root == "" {
 		return "", "", ""
@@ -642,8 +652,8 @@ func (r *replay) learnSite(g *Goroutine, st *start, l *localG) {
 	}
 }
 
-// siteOf returns the frame that started a goroutine: that of the go statement or, if a library or a launcher executed
-// it for others, that of their caller.
+// siteOf returns the frame that started a goroutine: that of the go statement or, if a library or a
+// launcher executed it for others, that of their caller.
 func (r *replay) siteOf(l *localG, st *start) *Frame {
 	if l.site < 0 {
 		return nil
@@ -741,7 +751,8 @@ func (r *replay) baptise(g *Goroutine, l *localG) bool {
 	return g.rename(r.place(g.site, g.start))
 }
 
-// renamed counts the goroutines that got another name, or their first one, in a later generation than the one that showed them.
+// renamed counts the goroutines that got another name, or their first one, in a later generation
+// than the one that showed them.
 type renamed struct {
 	goroutines int
 	first      [2]string // the names of the first one
@@ -749,7 +760,8 @@ type renamed struct {
 	counted    map[int64]bool
 }
 
-// maxRenamed bounds the goroutines of which it is known that they were counted: more than one new name is rare.
+// maxRenamed bounds the goroutines of which it is known that they were counted: more than one new
+// name is rare.
 const maxRenamed = 1 << 16
 
 func (n *renamed) add(g *Goroutine, before string, t Time) {
@@ -787,8 +799,8 @@ func (g *Goroutine) rename(name string) bool {
 	return true
 }
 
-// noStretch and inStretch are what tracked has of a goroutine: it has not run yet; the number in next of its latest stretch is added to the
-// second. 0 is for goroutines that are not tracked.
+// noStretch and inStretch are what tracked has of a goroutine: it has not run yet; the number in
+// next of its latest stretch is added to the second. 0 is for goroutines that are not tracked.
 const (
 	noStretch = 1
 	inStretch = 2
@@ -874,7 +886,8 @@ func (r *replay) shownIn(stack int32) *shown {
 	return v
 }
 
-// first names the goroutine of a server that appears now: by what it did when the generation began, by where it waits, or by what it does first.
+// first names the goroutine of a server that appears now: by what it did when the generation began,
+// by where it waits, or by what it does first.
 func (r *replay) first(g *Goroutine, i int32) {
 	if r.tracked == nil || r.tracked[i] == 0 {
 		return
@@ -889,7 +902,8 @@ func (r *replay) first(g *Goroutine, i int32) {
 	r.does(g, stack)
 }
 
-// turn names the goroutine of a server for the stretch of running that begins now and ends with a call chain.
+// turn names the goroutine of a server for the stretch of running that begins now and ends with a
+// call chain.
 func (r *replay) turn(g *Goroutine, stack int32, t Time) {
 	if r.does(g, stack) {
 		for _, o := range r.observers {
@@ -898,7 +912,8 @@ func (r *replay) turn(g *Goroutine, stack int32, t Time) {
 	}
 }
 
-// does names the goroutine of a server by a call chain; one below 0 is not known. It reports whether the name is new.
+// does names the goroutine of a server by a call chain; one below 0 is not known. It reports
+// whether the name is new.
 func (r *replay) does(g *Goroutine, stack int32) bool {
 	if stack < 0 || g.start == nil || !g.varies || len(r.d.stacks[stack].Frames) >= maxFrames {
 		return false

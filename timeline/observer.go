@@ -11,13 +11,17 @@ type Observer interface {
 	// Begin comes first, once the first instant of the trace is known.
 	// Then every goroutine that existed already is shown by a Transition from Unknown.
 	Begin(*Begin)
-	// Transition: a goroutine left one state for another; the interval of the old one is complete.
+	// Transition: a goroutine left one state for another; the interval of the old one is
+	// complete.
 	Transition(*Transition)
-	// Named: a goroutine that was already shown got its name (Goroutine.Func), or a better one, only now.
+	// Named: a goroutine that was already shown got its name (Goroutine.Func), or a better one,
+	// only now.
 	Named(*Goroutine, Time)
-	// Label: the runtime labelled the work of a goroutine; Goroutine.Label is set, or "" at the end of that work.
+	// Label: the runtime labelled the work of a goroutine; Goroutine.Label is set, or "" at the
+	// end of that work.
 	Label(*Goroutine, Time)
-	// Range: a range of the runtime began or ended: a mark phase, a sweep, an assist, a stop-the-world.
+	// Range: a range of the runtime began or ended: a mark phase, a sweep, an assist, a
+	// stop-the-world.
 	Range(*Range)
 	// Region: a user region began or ended. Goroutine.Regions is already changed.
 	Region(*RegionEvent)
@@ -94,10 +98,11 @@ type End struct {
 }
 
 // Gap is a stretch of a live trace of which nothing is known, since whole generations were
-// dropped, or since there was no trace for a while. Before it, every live goroutine was shown by a Transition to Unknown at From; after it, those that
-// are still there are shown by one from Unknown at To, as at the beginning of a trace: with new
-// values of Index and another *Goroutine, but with the name and the creator that they had. Open ranges, regions
-// and tasks are forgotten without an end.
+// dropped, or since there was no trace for a while. Before it, every live goroutine was shown by a
+// Transition to Unknown at From; after it, those that are still there are shown by one from Unknown
+// at To, as at the beginning of a trace: with new values of Index and another *Goroutine, but with
+// the name and the creator that they had. Open ranges, regions and tasks are forgotten without an
+// end.
 type Gap struct {
 	From, To    Time
 	Generations int   // dropped

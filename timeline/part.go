@@ -9,17 +9,22 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// Part is a part of a trace, in whole generations of about a second each; the zero value is all of it. What comes before it is not decoded,
-// but looked through for the births of goroutines, which takes a tenth of the time, and what comes after it is not read.
+// Part is a part of a trace, in whole generations of about a second each; the zero value is all of
+// it. What comes before it is not decoded, but looked through for the births of goroutines, which
+// takes a tenth of the time, and what comes after it is not read.
 //
-// The states of goroutines are exact from the beginning of the part on, as each generation tells them. Goroutines that began before
-// it are named by their start and by their call chains since the beginning of the part, but have no creator, and their open regions, tasks and labels
-// are not known. A note of the Info says so. Traces before Go 1.22 have no generations: all of them is decoded.
+// The states of goroutines are exact from the beginning of the part on, as each generation tells
+// them. Goroutines that began before it are named by their start and by their call chains since the
+// beginning of the part, but have no creator, and their open regions, tasks and labels are not
+// known. A note of the Info says so. Traces before Go 1.22 have no generations: all of them is
+// decoded.
 type Part struct {
-	// From and To bound the part by time, from the beginning of the trace, which [Begin] tells all the same. The part is the generations
-	// that have a time in between; 0 for To is the end.
+	// From and To bound the part by time, from the beginning of the trace, which [Begin] tells
+	// all the same. The part is the generations that have a time in between; 0 for To is the
+	// end.
 	From, To time.Duration
-	// First and Last bound it by number, from 1; 0 for Last is the last one. Observers see a trace that begins with the First.
+	// First and Last bound it by number, from 1; 0 for Last is the last one. Observers see a
+	// trace that begins with the First.
 	First, Last int
 }
 
@@ -78,7 +83,8 @@ func (s *selector) take() (g *generation, err error) {
 	return s.cut.next()
 }
 
-// before reports whether the part begins after the generation that was taken: in the next one, which is whole.
+// before reports whether the part begins after the generation that was taken: in the next one,
+// which is whole.
 func (s *selector) before() bool {
 	if s.ahead, s.err = s.cut.next(); s.err != nil || s.ahead.cut != nil {
 		return false
@@ -110,7 +116,8 @@ func (r *replay) skip(g *generation, d *decoded) {
 	r.note(first + " not decoded: goroutines that began there are named by their start and by what they did later; their creators, open regions and tasks are not known.")
 }
 
-// begin returns when the first event of the generation happened that is not a status. It reads the beginnings of the batches only.
+// begin returns when the first event of the generation happened that is not a status. It reads the
+// beginnings of the batches only.
 func (g *generation) begin() (first Time, ok bool) {
 	if g.frequency == 0 {
 		return 0, false
@@ -158,7 +165,8 @@ func timeOf(units, frequency uint64) Time {
 	return Time(float64(units) * (1 / (float64(frequency) / 1e9)))
 }
 
-// firstEvent returns the time, in units of the clock, of the first event of a batch that is not a status.
+// firstEvent returns the time, in units of the clock, of the first event of a batch that is not a
+// status.
 func firstEvent(data []byte, at uint64) (t uint64, found bool) {
 	for len(data) > 0 {
 		args, n := readEvent(data)

@@ -30,7 +30,8 @@ func (r *replay) placeSyscall(g *Goroutine, cur *interval) {
 	}
 }
 
-// withoutProc returns the state in which a goroutine is that was in s, a system call or C, when its P is taken.
+// withoutProc returns the state in which a goroutine is that was in s, a system call or C, when its
+// P is taken.
 func withoutProc(s State) State {
 	if s == InC {
 		return InCDetached

@@ -25,11 +25,13 @@ type Options struct {
 	// Workers is how many generations are decoded side by side, and so, with
 	// the size of a generation, how much memory a pass takes. 0 means GOMAXPROCS, at most 8.
 	Workers int
-	// Progress is told after each generation how many bytes of how many (−1 = not known) are done.
+	// Progress is told after each generation how many bytes of how many (−1 = not known) are
+	// done.
 	Progress func(done, size int64)
-	// MaxMemory bounds what the heap of the process may grow by during the pass, in bytes: one that needs more ends with
-	// an error that is [ErrMemory], with what was replayed before. Generations are decoded one after the other rather than side by side first. 0
-	// means half of the memory of the machine, or of the cgroup; less than 0 means that there is no limit.
+	// MaxMemory bounds what the heap of the process may grow by during the pass, in bytes: one
+	// that needs more ends with an error that is [ErrMemory], with what was replayed before.
+	// Generations are decoded one after the other rather than side by side first. 0 means half
+	// of the memory of the machine, or of the cgroup; less than 0 means that there is no limit.
 	MaxMemory int64
 
 	// Part is what to read of the trace, if not all of it.
@@ -65,9 +67,11 @@ type Info struct {
 	Goroutines  int   // seen
 	MaxLive     int   // goroutines known at the same time
 	Size        int64 // of the input in bytes, −1 if not known
-	// Reordered counts transitions whose time was raised to that of the one before, of another generation.
+	// Reordered counts transitions whose time was raised to that of the one before, of another
+	// generation.
 	Reordered int
-	// InC is the time for which goroutines were in C code, summed: see State.IsC. GoroutinesInC is their number.
+	// InC is the time for which goroutines were in C code, summed: see State.IsC. GoroutinesInC
+	// is their number.
 	InC           Time
 	GoroutinesInC int
 	// Inconsistent counts events that contradict the state known before them.
@@ -84,9 +88,10 @@ func (i *Info) GoVersion() string {
 	return fmt.Sprintf("go1.%d", i.Version)
 }
 
-// Warnings says in sentences what limits the trust in whatever was made of the pass, which ended with err:
-// that the trace could not be read to its end, the Notes, and what was Inconsistent and Reordered. They name a file
-// without the folders of this machine, since they are passed on with what was made.
+// Warnings says in sentences what limits the trust in whatever was made of the pass, which ended
+// with err: that the trace could not be read to its end, the Notes, and what was Inconsistent and
+// Reordered. They name a file without the folders of this machine, since they are passed on with
+// what was made.
 func (i *Info) Warnings(err error) (w []string) {
 	if full := (*Error)(nil); errors.As(err, &full) && full.Name != "" && !strings.Contains(full.Name, "://") {
 		short := *full
@@ -281,8 +286,9 @@ func (p *pass) run() error {
 	}
 }
 
-// sideBySide decodes generations side by side and replays them in order. If memory becomes scarce it stops
-// that, and returns the generations that were cut but not replayed: not nil, even if there are none.
+// sideBySide decodes generations side by side and replays them in order. If memory becomes scarce
+// it stops that, and returns the generations that were cut but not replayed: not nil, even if there
+// are none.
 func (p *pass) sideBySide(cut *selector) (left []*generation, err error) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	jobs := make(chan job, p.workers())
@@ -389,7 +395,8 @@ func (p *pass) consume(g *generation, d *decoded) error {
 	if d.err != nil && err == nil {
 		err, at = d.err, g.off
 		if g.last && p.in.source != nil && p.in.version < 26 {
-			// Nothing marks the end of a generation of these versions: this may be a cut between two batches.
+			// Nothing marks the end of a generation of these versions: this may be a
+			// cut between two batches.
 			err, at = fmt.Errorf("it is not complete (%w); perhaps the trace was cut off", d.err), g.off+g.size
 		}
 	}

@@ -62,8 +62,8 @@ type localG struct {
 	source nameRank // where name comes from
 	assist bool     // a mark assist was under way at the status
 	site   int32    // call chain of the creation, −1
-	// The call chains with which it stopped, started or woke others, one of those that show the same, times 2, + 1 if it was not stopped.
-	// See naming.go.
+	// The call chains with which it stopped, started or woke others, one of those that show the
+	// same, times 2, + 1 if it was not stopped. See naming.go.
 	shown  int32 // the first one, −1 if there is none
 	last   int32 // the call chain of the latest of them, −1
 	others []int32

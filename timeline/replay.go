@@ -72,7 +72,8 @@ type replay struct {
 	full    *memoryError // why the replay stopped in the middle of a generation
 }
 
-// pause is called when so many records, or goroutines, were looked at, and reports whether memory came to the limit.
+// pause is called when so many records, or goroutines, were looked at, and reports whether memory
+// came to the limit.
 func (r *replay) pause(n int) bool {
 	if r.breathe != nil {
 		r.breathe()
@@ -212,9 +213,10 @@ func (r *replay) note(s string) {
 	}
 }
 
-// tick moves the clock of the pass to t. Generations hardly overlap, as their real events are behind barriers in
-// the runtime; but a thread that the operating system took off its core while it wrote the last event of a
-// generation can be milliseconds late, and what the others did meanwhile belongs to the next one.
+// tick moves the clock of the pass to t. Generations hardly overlap, as their real events are
+// behind barriers in the runtime; but a thread that the operating system took off its core while it
+// wrote the last event of a generation can be milliseconds late, and what the others did meanwhile
+// belongs to the next one.
 func (r *replay) tick(t Time) Time {
 	if t < r.now {
 		r.info.Reordered++
@@ -328,8 +330,8 @@ func (r *replay) add(id int64) *Goroutine {
 	return g
 }
 
-// change ends the interval of g and begins cur. Whether a goroutine that is in C without a P counts as running is
-// decided here: see c.go.
+// change ends the interval of g and begins cur. Whether a goroutine that is in C without a P counts
+// as running is decided here: see c.go.
 func (r *replay) change(g *Goroutine, cur *interval, waker *Goroutine, wakerStack *Stack) {
 	was, is := g.cur.state, cur.state
 	if was.OnProc() {

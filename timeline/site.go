@@ -7,11 +7,11 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 
-// Site returns the place in the program's own code at which a call chain left it: the innermost frame that belongs
-// neither to the standard library nor to golang.org/x/sync, what cgo generates, or the wrappers of this
-// module. Where there is none, as in a connection of net/http, it is the innermost one outside the
-// packages through which all waits go; and in a goroutine of the runtime, the leaf. It returns nil for a
-// nil Stack.
+// Site returns the place in the program's own code at which a call chain left it: the innermost
+// frame that belongs neither to the standard library nor to golang.org/x/sync, what cgo generates,
+// or the wrappers of this module. Where there is none, as in a connection of net/http, it is the
+// innermost one outside the packages through which all waits go; and in a goroutine of the runtime,
+// the leaf. It returns nil for a nil Stack.
 func (s *Stack) Site() *Frame {
 	if s == nil {
 		return nil
@@ -33,7 +33,8 @@ func siteOf(frames []*Frame) *Frame {
 	return frames[0]
 }
 
-// waitsInside reports whether goroutines of all sorts wait inside a package of the standard library.
+// waitsInside reports whether goroutines of all sorts wait inside a package of the standard
+// library.
 func waitsInside(pkg string) bool {
 	switch first, _, _ := strings.Cut(pkg, "/"); first {
 	case "runtime", "internal", "sync", "syscall", "time":

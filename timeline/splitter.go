@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// splitter cuts a trace that comes in pieces into generations. runtime/trace writes one batch at a time, so
-// the heads of batches are mostly at the beginning of a piece; but it takes pieces of any size.
+// splitter cuts a trace that comes in pieces into generations. runtime/trace writes one batch at a
+// time, so the heads of batches are mostly at the beginning of a piece; but it takes pieces of any
+// size.
 type splitter struct {
 	stream  *Stream
 	header  []byte

@@ -58,9 +58,10 @@ func (s *Stack) Root() *Frame {
 	return s.Frames[len(s.Frames)-1]
 }
 
-// Code returns the frames without those that are there only because the program was interrupted, or looked
-// at: runtime.asyncPreempt, which the signal for preemption makes a goroutine call, at the leaf, and runtime.goexit, which only
-// samples of the CPU profiler have, at the root. It returns nil for a nil Stack.
+// Code returns the frames without those that are there only because the program was interrupted, or
+// looked at: runtime.asyncPreempt, which the signal for preemption makes a goroutine call, at the
+// leaf, and runtime.goexit, which only samples of the CPU profiler have, at the root. It returns
+// nil for a nil Stack.
 func (s *Stack) Code() []*Frame {
 	if s == nil {
 		return nil

@@ -20,10 +20,11 @@ const (
 	SyscallBlocked
 	// Waiting: blocked in the Go runtime; Wait tells for what.
 	Waiting
-	// InC: in a C function that Go called, still holding its P. The scheduler takes C code for a system call; see c.go.
+	// InC: in a C function that Go called, still holding its P. The scheduler takes C code for
+	// a system call; see c.go.
 	InC
-	// InCDetached: in a C function, on a thread of its own; the P was taken, and another processor is
-	// free for the thread as far as the scheduler shows.
+	// InCDetached: in a C function, on a thread of its own; the P was taken, and another
+	// processor is free for the thread as far as the scheduler shows.
 	InCDetached
 	// InCUncounted: likewise, but no processor is free: others run on all of them.
 	InCUncounted
@@ -47,12 +48,12 @@ func (s State) String() string {
 // a system call or a C function that still holds its P. No more goroutines than GOMAXPROCS do.
 func (s State) OnProc() bool { return s == Running || s == Syscall || s == InC }
 
-// Runs reports whether a goroutine in the state counts as running: it occupies a P, or is InCDetached.
-// No more goroutines than GOMAXPROCS do.
+// Runs reports whether a goroutine in the state counts as running: it occupies a P, or is
+// InCDetached. No more goroutines than GOMAXPROCS do.
 func (s State) Runs() bool { return s.OnProc() || s == InCDetached }
 
-// IsC reports whether a goroutine in the state is in a C function: it computes there or waits, which a trace
-// does not show.
+// IsC reports whether a goroutine in the state is in a C function: it computes there or waits,
+// which a trace does not show.
 func (s State) IsC() bool { return s == InC || s == InCDetached || s == InCUncounted }
 
 // Alive reports whether a goroutine in the state exists and is part of the trace.

@@ -14,7 +14,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
-// A Stream is a pass over a trace that is still being written, or over several that are written one after the other:
+// A Stream is a pass over a trace that is still being written, or over several that are written one
+// after the other:
 //
 //	runtime/trace ── Write ──► splitter ──► queue ──► worker: decode ► replay ──► observers
 //	                                                          └─ pace ─┘
@@ -27,29 +28,34 @@ import (
 //     when it has used what the budget allows so far (streambudget.go).
 //  4. After a drop, and between two traces, the replay starts again as at the beginning of a trace (gap.go), and observers are told.
 //
-// What is read does not depend on what it costs: reading takes longer then. Everything that was written is counted: as read, as dropped,
-// or as pending.
+// What is read does not depend on what it costs: reading takes longer then. Everything that was
+// written is counted: as read, as dropped, or as pending.
 
 // StreamOptions configures a [Stream]. The zero value is ready to use.
 type StreamOptions struct {
-	// Budget is how much of the machine the stream may use: its CPU time (StreamStats.CPU) stays below
-	// Budget × GOMAXPROCS × the time since the stream began, but for the last slice of 0.25 ms, for steps that cannot be interrupted,
-	// such as AfterGeneration, which are made up for, and for what Close reads. 0 means 0.02; at most 1. Less than 0 means that there is no limit.
+	// Budget is how much of the machine the stream may use: its CPU time (StreamStats.CPU)
+	// stays below Budget × GOMAXPROCS × the time since the stream began, but for the last slice
+	// of 0.25 ms, for steps that cannot be interrupted, such as AfterGeneration, which are made
+	// up for, and for what Close reads. 0 means 0.02; at most 1. Less than 0 means that there
+	// is no limit.
 	Budget float64
 	// Show, if positive, is how much of each trace the observers see, from its first event on.
 	Show time.Duration
 	// MaxPending bounds the bytes that wait to be read, those of the generation under
 	// way included. 0 means 64 MB.
 	MaxPending int64
-	// MaxMemory bounds what the heap grows by while a generation is read, and what is kept of live goroutines from one to the next, in
-	// bytes. A generation that needs more is dropped, and what was known of goroutines is forgotten. 0 means half of the memory of the
-	// machine, or of the cgroup; less than 0 means that there is no limit.
+	// MaxMemory bounds what the heap grows by while a generation is read, and what is kept of
+	// live goroutines from one to the next, in bytes. A generation that needs more is dropped,
+	// and what was known of goroutines is forgotten. 0 means half of the memory of the machine,
+	// or of the cgroup; less than 0 means that there is no limit.
 	MaxMemory int64
 	// AfterGeneration is called on the worker's goroutine, between two calls of the
-	// observers, when a generation was shown to them. The argument is valid during the call. It must not call Close.
+	// observers, when a generation was shown to them. The argument is valid during the call. It
+	// must not call Close.
 	AfterGeneration func(*Generation)
-	// Panicked is called on the worker's goroutine when an observer, AfterGeneration or a function that was given to EndTrace has panicked
-	// with the value. None of them is called again: the stream counts all that comes as broken. It must not call Close.
+	// Panicked is called on the worker's goroutine when an observer, AfterGeneration or a
+	// function that was given to EndTrace has panicked with the value. None of them is called
+	// again: the stream counts all that comes as broken. It must not call Close.
 	Panicked func(value any)
 }
 
@@ -61,13 +67,15 @@ type StreamOptions struct {
 //	trace.Stop()
 //	err := s.Close()
 //
-// A trace that costs more than the budget for long is not read as a whole: what does not fit into MaxPending is dropped, busy
-// generations more often than quiet ones. For a fair sample, trace for a short time now and then, decided before it is known what that costs,
-// and call EndTrace in between.
+// A trace that costs more than the budget for long is not read as a whole: what does not fit into
+// MaxPending is dropped, busy generations more often than quiet ones. For a fair sample, trace for
+// a short time now and then, decided before it is known what that costs, and call EndTrace in
+// between.
 //
-// It needs memory for the generations that wait to be read (StreamOptions.MaxPending), some five times its bytes for
-// the one being read, and for what lives in the program; none of it grows with time, and StreamOptions.MaxMemory bounds it. Traces since Go 1.22 can be
-// read live; older ones have no generations.
+// It needs memory for the generations that wait to be read (StreamOptions.MaxPending), some five
+// times its bytes for the one being read, and for what lives in the program; none of it grows with
+// time, and StreamOptions.MaxMemory bounds it. Traces since Go 1.22 can be read live; older ones
+// have no generations.
 type Stream struct {
 	opt StreamOptions
 
@@ -101,15 +109,16 @@ type Stream struct {
 	refuse func(number uint64) bool // tests: which generations to drop
 }
 
-// queued is a generation on its way to the worker, a place where some were dropped, or the end of a trace.
+// queued is a generation on its way to the worker, a place where some were dropped, or the end of a
+// trace.
 type queued struct {
 	raw     *rawGeneration
 	dropped Drop
 	end     *func(*Traced)
 }
 
-// NewStream returns a stream that shows what is written to it to the observers. Its goroutine starts with the
-// first generation; Close ends it.
+// NewStream returns a stream that shows what is written to it to the observers. Its goroutine
+// starts with the first generation; Close ends it.
 func NewStream(opt StreamOptions, observers ...Observer) *Stream {
 	opt.Budget = budgetOf(opt.Budget)
 	if opt.MaxPending <= 0 {
@@ -133,7 +142,8 @@ func budgetOf(share float64) float64 {
 	return min(share, 1)
 }
 
-// SetBudget changes StreamOptions.Budget from now on. It may be called at any time, also by AfterGeneration.
+// SetBudget changes StreamOptions.Budget from now on. It may be called at any time, also by
+// AfterGeneration.
 func (s *Stream) SetBudget(share float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,8 +163,9 @@ func (s *Stream) SetShow(d time.Duration) {
 // errClosed is what Write returns after Close.
 var errClosed = fmt.Errorf("timeline: the stream is closed: %w", os.ErrClosed)
 
-// Write takes the next bytes of the trace, in pieces of any size. It fails only after Close: what is wrong with the bytes
-// is told by Stats and Close, since runtime/trace looks at no error. It never waits for the observers.
+// Write takes the next bytes of the trace, in pieces of any size. It fails only after Close: what
+// is wrong with the bytes is told by Stats and Close, since runtime/trace looks at no error. It
+// never waits for the observers.
 func (s *Stream) Write(p []byte) (int, error) {
 	runtime.LockOSThread() // for the clock of the thread
 	defer runtime.UnlockOSThread()
@@ -174,9 +185,10 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// EndTrace tells the stream, after runtime/trace.Stop, that what is written next is the beginning of another trace. When what was written so
-// far has been read, then is called on the worker's goroutine with what there was of the trace, before the observers see the gap; not if
-// an observer has panicked. The argument is valid during the call.
+// EndTrace tells the stream, after runtime/trace.Stop, that what is written next is the beginning
+// of another trace. When what was written so far has been read, then is called on the worker's
+// goroutine with what there was of the trace, before the observers see the gap; not if an observer
+// has panicked. The argument is valid during the call.
 func (s *Stream) EndTrace(then func(*Traced)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,7 +240,8 @@ func (s *Stream) run() {
 	s.wake.Signal()
 }
 
-// drop counts generations that are dropped before the worker has seen them, and leaves a mark in the queue.
+// drop counts generations that are dropped before the worker has seen them, and leaves a mark in
+// the queue.
 func (s *Stream) drop(why dropReason, d Drop) {
 	s.stats.Dropped.add(why, d)
 	if n := len(s.queue); n > 0 && s.queue[n-1].raw == nil && s.queue[n-1].end == nil {
@@ -266,8 +279,9 @@ func (s *Stream) Stats() StreamStats {
 	return st
 }
 
-// Close ends the stream, after runtime/trace.Stop: it waits until what is pending was read, which is done without a rest now, and the
-// observers have seen the End. It returns what is wrong with the stream: see [StreamStats].Err.
+// Close ends the stream, after runtime/trace.Stop: it waits until what is pending was read, which
+// is done without a rest now, and the observers have seen the End. It returns what is wrong with
+// the stream: see [StreamStats].Err.
 func (s *Stream) Close() error {
 	s.mu.Lock()
 	if !s.closed {

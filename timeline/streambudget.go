@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// slice is how long the worker of a stream goes on, when it has rested: so long at most do others wait for its processor.
+// slice is how long the worker of a stream goes on, when it has rested: so long at most do others
+// wait for its processor.
 const slice = 250 * time.Microsecond
 
-// budget is a bucket of processor time. It fills with Budget × GOMAXPROCS for each second, up to a slice,
-// and what the stream uses is taken out. It begins empty, so what was used is at no time more than what was allowed
-// since the beginning and the last slice.
+// budget is a bucket of processor time. It fills with Budget × GOMAXPROCS for each second, up to a
+// slice, and what the stream uses is taken out. It begins empty, so what was used is at no time
+// more than what was allowed since the beginning and the last slice.
 type budget struct {
 	share  float64   // of each processor; below 0 there is no limit
 	at     time.Time // up to when the bucket was filled
@@ -47,7 +48,8 @@ func (b *budget) spend(now time.Time, cpu time.Duration) {
 // longestRest is after how long a rest is thought over: the budget may have changed.
 const longestRest = time.Second
 
-// rest returns how long to rest until there is a slice again; 0 while something is left of the last one.
+// rest returns how long to rest until there is a slice again; 0 while something is left of the last
+// one.
 func (b *budget) rest(now time.Time) time.Duration {
 	b.fill(now)
 	if b.share < 0 || b.credit > 0 {
@@ -130,7 +132,8 @@ func (p *pace) rest() {
 	}
 }
 
-// context returns a context that never ends. A decoder asks it every few hundred events whether it has.
+// context returns a context that never ends. A decoder asks it every few hundred events whether it
+// has.
 func (p *pace) context() context.Context { return breathing{context.Background(), p} }
 
 type breathing struct {

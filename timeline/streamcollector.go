@@ -5,12 +5,14 @@ import (
 	"time"
 )
 
-// The garbage collector works on threads of its own, for all that the program allocates. What it does because of a stream is
-// estimated: its processor time so far, by the stream's part of what was allocated. In a program that keeps little and allocates much that is
-// a tenth of what the stream takes itself, else a few hundredths.
+// The garbage collector works on threads of its own, for all that the program allocates. What it
+// does because of a stream is estimated: its processor time so far, by the stream's part of what
+// was allocated. In a program that keeps little and allocates much that is a tenth of what the
+// stream takes itself, else a few hundredths.
 
-// allocatedPerByte is how many bytes are allocated to read a byte of a trace: 3 to 10 for the decoder and the replay, and as much
-// again for the analyses of this module where goroutines live shortly.
+// allocatedPerByte is how many bytes are allocated to read a byte of a trace: 3 to 10 for the
+// decoder and the replay, and as much again for the analyses of this module where goroutines live
+// shortly.
 const allocatedPerByte = 10
 
 // collector reads what the garbage collector has cost so far.

@@ -73,15 +73,15 @@ type StreamStats struct {
 	Dropped     Dropped
 	// Pending and PendingBytes are what waits to be read, without the generation under way.
 	Pending, PendingBytes int64
-	// CPU is the time that the stream used: for copying, decoding, replay and observers, and what the garbage collector does because
-	// of the memory that this takes, by estimate.
+	// CPU is the time that the stream used: for copying, decoding, replay and observers, and
+	// what the garbage collector does because of the memory that this takes, by estimate.
 	CPU time.Duration
 	// CPUSource says how CPU was measured: "thread clock", or "wall clock", an upper
 	// bound, on systems where Go does not reach the clock of a thread.
 	CPUSource string
 	// Elapsed is the time from the first byte until now, or until Close.
 	Elapsed time.Duration
-	// Err is what is wrong with the stream: what was written is no trace, is broken or ends in the middle, or
-	// an observer panicked.
+	// Err is what is wrong with the stream: what was written is no trace, is broken or ends in
+	// the middle, or an observer panicked.
 	Err error
 }

@@ -8,12 +8,14 @@ import (
 	"time"
 )
 
-// Tail returns the end of a trace: its header and as many of the last generations as it takes to cover the time d, which is
-// a trace, too. Generations take about a second each, so it covers up to that much more. Of a trace that has
-// no more, that is packed, older than Go 1.22, or that cannot be read, it returns all.
+// Tail returns the end of a trace: its header and as many of the last generations as it takes to
+// cover the time d, which is a trace, too. Generations take about a second each, so it covers up to
+// that much more. Of a trace that has no more, that is packed, older than Go 1.22, or that cannot
+// be read, it returns all.
 //
-// A recorder of the last seconds keeps as many as the longest question needs; Tail is for the shorter ones. It reads
-// the heads of the batches only, some 2 µs for a megabyte, and copies what it returns unless that is all.
+// A recorder of the last seconds keeps as many as the longest question needs; Tail is for the
+// shorter ones. It reads the heads of the batches only, some 2 µs for a megabyte, and copies what
+// it returns unless that is all.
 func Tail(trace []byte, d time.Duration) []byte {
 	keep, _ := tailOf(bytes.NewReader(trace), d)
 	if keep <= headerSize {
@@ -22,7 +24,8 @@ func Tail(trace []byte, d time.Duration) []byte {
 	return append(bytes.Clone(trace[:headerSize]), trace[keep:]...)
 }
 
-// TailOffset returns where the generations of [Tail] begin: what is between the 16 bytes of the header and that offset can be left out.
+// TailOffset returns where the generations of [Tail] begin: what is between the 16 bytes of the
+// header and that offset can be left out.
 func TailOffset(trace *io.SectionReader, d time.Duration) int64 {
 	keep, _ := tailOf(trace, d)
 	return keep
@@ -34,8 +37,8 @@ type sizedReader interface {
 	sized
 }
 
-// tailOf returns where the last generations begin that cover the time d, and where the very last one does. Both are headerSize where
-// they are not known.
+// tailOf returns where the last generations begin that cover the time d, and where the very last
+// one does. Both are headerSize where they are not known.
 func tailOf(trace sizedReader, d time.Duration) (keep, last int64) {
 	in, err := openInput(trace, nil)
 	defer in.close()
@@ -73,7 +76,8 @@ func tailOf(trace sizedReader, d time.Duration) (keep, last int64) {
 	return keep, last
 }
 
-// latestBatch is the time at which the last batch from an offset on begins: at most that of the last event.
+// latestBatch is the time at which the last batch from an offset on begins: at most that of the
+// last event.
 func latestBatch(src source, off int64) (latest uint64) {
 	for {
 		head, err := src.head(off)
@@ -89,9 +93,11 @@ func latestBatch(src source, off int64) (latest uint64) {
 	}
 }
 
-// ReadLast replays the last d of a trace to observers, who see a trace that begins then, with every goroutine in the state
-// that it really was in. Unlike [ReadTwice] it keeps no events: it decodes the last generation first, to find the end, and then the generations
-// that cover d. The memory is that of one generation for each of Options.Workers. Of a trace that has no generations, or one that is broken, events are kept all the same. A packed one is an error.
+// ReadLast replays the last d of a trace to observers, who see a trace that begins then, with every
+// goroutine in the state that it really was in. Unlike [ReadTwice] it keeps no events: it decodes
+// the last generation first, to find the end, and then the generations that cover d. The memory is
+// that of one generation for each of Options.Workers. Of a trace that has no generations, or one
+// that is broken, events are kept all the same. A packed one is an error.
 func ReadLast(ctx context.Context, trace *io.SectionReader, opt Options, d time.Duration, observers []Observer) (*Info, error) {
 	keep, last := tailOf(trace, d)
 	if last > headerSize {

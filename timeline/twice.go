@@ -16,8 +16,8 @@ const never Time = math.MaxInt64
 
 // Second is the second pass of [ReadTwice].
 type Second struct {
-	// From is when it begins; 0 means at the beginning. The observers see a trace that begins then, with every
-	// goroutine in the state that it really was in.
+	// From is when it begins; 0 means at the beginning. The observers see a trace that begins
+	// then, with every goroutine in the state that it really was in.
 	From Time
 	// Observers see it.
 	Observers []Observer
@@ -26,18 +26,19 @@ type Second struct {
 // ErrTooLarge is the error of [ReadTwice] for a trace that cannot be kept for the second pass.
 var ErrTooLarge = errors.New("the trace is too large to be kept in memory for a second pass")
 
-// ReadTwice replays a trace to the observers of a first pass and then, knowing what the first one found, to
-// those of a second one. The trace is decoded once and kept in memory in between: 16 bytes for each event, and the
-// call chains. Replaying takes about a fifth of what decoding does.
+// ReadTwice replays a trace to the observers of a first pass and then, knowing what the first one
+// found, to those of a second one. The trace is decoded once and kept in memory in between: 16
+// bytes for each event, and the call chains. Replaying takes about a fifth of what decoding does.
 //
-// maxKept bounds the memory in bytes, 0 means that there is no bound; of a trace that needs more, there is
-// no second pass, and an error that is [ErrTooLarge] unless the first pass had one. Else it does what [Read] does. The Info is
-// that of the second pass, if there was one.
+// maxKept bounds the memory in bytes, 0 means that there is no bound; of a trace that needs more,
+// there is no second pass, and an error that is [ErrTooLarge] unless the first pass had one. Else
+// it does what [Read] does. The Info is that of the second pass, if there was one.
 func ReadTwice(ctx context.Context, r io.Reader, opt Options, maxKept int64, first []Observer, second func(*Info) Second) (*Info, error) {
 	return readTwice(ctx, r, opt, unpack, maxKept, first, second)
 }
 
-// ReadSnapshot is [ReadTwice] of a trace that is in memory, and not packed, without a bound of what is kept.
+// ReadSnapshot is [ReadTwice] of a trace that is in memory, and not packed, without a bound of what
+// is kept.
 func ReadSnapshot(ctx context.Context, trace *io.SectionReader, opt Options, first []Observer, second func(*Info) Second) (*Info, error) {
 	return readTwice(ctx, io.NewSectionReader(trace, 0, trace.Size()), opt, nil, 0, first, second)
 }

@@ -153,13 +153,15 @@ func waitOfSync(s *Stack) Wait {
 		case strings.HasPrefix(fn, "sync.(*Once)."):
 			return WaitOnce
 		case strings.HasPrefix(fn, "internal/sync."), strings.HasPrefix(fn, "sync."), strings.HasPrefix(fn, "internal/poll.(*fdMutex)."):
-			// Containers that hide the frame of Lock (sync.Map, sync.Pool), the lock of a file descriptor.
+			// Containers that hide the frame of Lock (sync.Map, sync.Pool), the lock of
+			// a file descriptor.
 			return WaitMutex
 		case strings.HasPrefix(fn, "runtime.trace"), strings.HasPrefix(fn, "runtime.(*trace"),
 			strings.HasPrefix(fn, "runtime.StartTrace"), strings.HasPrefix(fn, "runtime.StopTrace"), strings.HasPrefix(fn, "runtime/trace."):
 			return WaitRuntime
 		case strings.HasPrefix(fn, "runtime."):
-			// An allocation or the start of a cycle that queues behind the collector's own semaphores.
+			// An allocation or the start of a cycle that queues behind the collector's
+			// own semaphores.
 			return WaitGC
 		}
 		return WaitOther

@@ -1,6 +1,6 @@
-// Package verdict holds what limits a program, as data: where the capacity of its processors went, and the
-// findings. Package diagnose makes it of a trace, and everything that shows a recording shows this one. A graph that was saved
-// as JSON has it:
+// Package verdict holds what limits a program, as data: where the capacity of its processors went,
+// and the findings. Package diagnose makes it of a trace, and everything that shows a recording
+// shows this one. A graph that was saved as JSON has it:
 //
 //	package main
 //
@@ -53,8 +53,9 @@ type Finding struct {
 	// Lost is the capacity that it cost, in ns·processors, and Share its part of the capacity.
 	Lost  time.Duration `json:"lost"`
 	Share float64       `json:"share"`
-	// Gain is how many times as fast the program would be at best if nothing of Lost had been lost, and all
-	// else had been as it was; 0 if that cannot be told, and Basis then says why, else how it is computed.
+	// Gain is how many times as fast the program would be at best if nothing of Lost had been
+	// lost, and all else had been as it was; 0 if that cannot be told, and Basis then says why,
+	// else how it is computed.
 	Gain  float64 `json:"gain,omitempty"`
 	Basis string  `json:"basis,omitempty"`
 	// Rows are the rows of the ledger behind it, as indices, largest first.
@@ -78,7 +79,8 @@ type Verdict struct {
 	Focus string `json:"focus,omitempty"`
 	// Parts sum to the capacity.
 	Parts []Part `json:"parts"`
-	// Findings are at most five, the most costly first; what has to be said before all others comes first.
+	// Findings are at most five, the most costly first; what has to be said before all others
+	// comes first.
 	Findings []Finding `json:"findings"`
 	Warnings []string  `json:"warnings,omitempty"`
 }

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// analysis is what graph, contention and tasks have in common: each reads one input, makes a T of it, writes that
-// in the forms that were asked for, and checks the conditions of -fail.
+// analysis is what graph, contention and tasks have in common: each reads one input, makes a T of
+// it, writes that in the forms that were asked for, and checks the conditions of -fail.
 type analysis[T any] struct {
 	flags *flag.FlagSet // of the whole command, which adds its own
 	to    destination
@@ -39,8 +39,8 @@ func (a *analysis[T]) parse(std stdio, args []string, what, counted string) (sou
 	return oneInput(rest, what)
 }
 
-// reader makes something of an input. What it returns may be there even if there is an error: it is then
-// what could be read.
+// reader makes something of an input. What it returns may be there even if there is an error: it is
+// then what could be read.
 type reader[T any] func(ctx context.Context, std stdio, in *input) (*T, error)
 
 // run does what the flags say.

@@ -52,7 +52,8 @@ func sumContention(p *contention.Profile) *contentionSum {
 	return sum
 }
 
-// lockMeasure is one of the locks of a name or class. A lock that nobody waited for is 0: being gone is what one hopes for.
+// lockMeasure is one of the locks of a name or class. A lock that nobody waited for is 0: being
+// gone is what one hopes for.
 func lockMeasure(p *contention.Profile, lock string, m measure) (sum float64, _ error) {
 	for i := range p.Waits {
 		w := &p.Waits[i]

@@ -81,7 +81,8 @@ func (d *destination) settle(std stdio, what string) error {
 	return d.effective()
 }
 
-// effective rejects flags that would do nothing, as nothing is written in the forms that they are for.
+// effective rejects flags that would do nothing, as nothing is written in the forms that they are
+// for.
 func (d *destination) effective() (err error) {
 	asked := d.asked()
 	d.flags.Visit(func(f *flag.Flag) {

@@ -9,8 +9,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// changeCondition is a condition of diff's -fail: one on the new run alone, or, when its value ends in x, on the
-// quotient of two runs.
+// changeCondition is a condition of diff's -fail: one on the new run alone, or, when its value ends
+// in x, on the quotient of two runs.
 type changeCondition struct {
 	result.Comparison
 	quotient bool

@@ -68,8 +68,8 @@ var diffWritings = formsIn(diffForms, "text, json, csv, html, svg or png", ".svg
 // booked reports whether there are ledgers of both runs.
 func (p diffPair) booked() bool { return p[0].ledger != nil && p[1].ledger != nil }
 
-// ledgers compares the ledgers, whose rows some columns tell apart; by default without the lines, which each edit of
-// a file moves.
+// ledgers compares the ledgers, whose rows some columns tell apart; by default without the lines,
+// which each edit of a file moves.
 func (p diffPair) ledgers(by []string) (*result.Table, error) {
 	if by == nil {
 		by = []string{"category", "wait", "function", "group"}
@@ -99,7 +99,8 @@ func (p diffPair) stacks() []*speedup.Stack {
 	return []*speedup.Stack{&before, &after}
 }
 
-// changeJSON is a measure, group or component in a diff: times in nanoseconds, components in units of the speed-up; null where it is not there.
+// changeJSON is a measure, group or component in a diff: times in nanoseconds, components in units
+// of the speed-up; null where it is not there.
 type changeJSON struct {
 	Name   string   `json:"name"`
 	Kind   string   `json:"kind,omitempty"`
@@ -131,7 +132,8 @@ type taskChangeJSON struct {
 	After  *taskClassJSON `json:"after"`
 }
 
-// taskClassJSON sums up a class: the median in cycles, or in nanoseconds where cycles are not known.
+// taskClassJSON sums up a class: the median in cycles, or in nanoseconds where cycles are not
+// known.
 type taskClassJSON struct {
 	Tasks     uint64                `json:"tasks"`
 	Cycles    *float64              `json:"p50_cycles,omitempty"`
@@ -140,7 +142,8 @@ type taskClassJSON struct {
 	Diagnosis granularity.Diagnosis `json:"diagnosis"`
 }
 
-// writeDiffJSON writes one object: {"what":"bottle graph", "measures":[…], "changes":[…], "capacity":[…]}.
+// writeDiffJSON writes one object: {"what":"bottle graph", "measures":[…], "changes":[…],
+// "capacity":[…]}.
 func writeDiffJSON(w io.Writer, p diffPair, d drawing) error {
 	var out struct {
 		What     string       `json:"what"`
@@ -189,7 +192,8 @@ func writeDiffJSON(w io.Writer, p diffPair, d drawing) error {
 	return err
 }
 
-// measures are the measures of the whole that -fail knows, of both runs; null where a run cannot tell.
+// measures are the measures of the whole that -fail knows, of both runs; null where a run cannot
+// tell.
 func (p diffPair) measures() (out []changeJSON) {
 	for _, m := range diffMeasures[p[0].kind].whole {
 		value := func(s diffSide) *float64 {

@@ -14,7 +14,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
-// diffMeasures are what diff's -fail can compare, for each kind of run: what -fail of the command of that kind can.
+// diffMeasures are what diff's -fail can compare, for each kind of run: what -fail of the command
+// of that kind can.
 var diffMeasures = map[diffKind]measures[diffSide]{
 	graphDiff:      ofSide(graphMeasures, func(s diffSide) *bottle.Graph { return s.graph }),
 	ledgerDiff:     ofSide(ledgerMeasures, func(s diffSide) *ledger.Ledger { return s.ledger }),

@@ -58,8 +58,8 @@ func (k diffKind) reader() string {
 // drawn reports whether there are pictures of differences.
 func (k diffKind) drawn() bool { return k == graphDiff || k == stackDiff }
 
-// diffSide is one of the two runs; of its pointers, that of its kind is not nil. A graph of a trace has the ledger
-// beside it.
+// diffSide is one of the two runs; of its pointers, that of its kind is not nil. A graph of a trace
+// has the ledger beside it.
 type diffSide struct {
 	kind       diffKind
 	graph      *bottle.Graph
@@ -71,7 +71,8 @@ type diffSide struct {
 
 type diffPair [2]diffSide
 
-// readSide reads a trace as what is wanted, or what was saved as JSON, which must be what is wanted if anything is.
+// readSide reads a trace as what is wanted, or what was saved as JSON, which must be what is wanted
+// if anything is.
 func readSide(ctx context.Context, std stdio, name string, want diffKind, opt bottle.Options) (diffSide, error) {
 	in, err := findInput(std, name)
 	if err != nil {
@@ -148,7 +149,8 @@ func readSideTrace(ctx context.Context, in *input, r io.Reader, want diffKind, o
 	return s, err
 }
 
-// kindOfJSON recognises saved JSON. What is of no kind is read as a graph, which tells what is wrong.
+// kindOfJSON recognises saved JSON. What is of no kind is read as a graph, which tells what is
+// wrong.
 func kindOfJSON(data []byte) diffKind {
 	return cmp.Or(knownKind(data), graphDiff)
 }

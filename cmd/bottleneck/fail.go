@@ -8,9 +8,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// conditions is the value of -fail, about a T, in the grammar of result.ParseComparisons. A name is a measure of the
-// whole, such as parallelism, or one of a part: word "(" NAME ")." measure, such as group(main.main).share-%, or
-// a column of a table, with a filter or without: see result.Find.
+// conditions is the value of -fail, about a T, in the grammar of result.ParseComparisons. A name is
+// a measure of the whole, such as parallelism, or one of a part: word "(" NAME ")." measure, such
+// as group(main.main).share-%, or a column of a table, with a filter or without: see result.Find.
 type conditions[T any] struct {
 	about measures[T]
 	list  []condition[T]

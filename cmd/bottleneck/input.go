@@ -21,7 +21,8 @@ import (
 type input struct {
 	label string // what errors and pictures call it
 	meter meter
-	// decoded is told how many bytes of how many the pass has done; nil where open counts them itself.
+	// decoded is told how many bytes of how many the pass has done; nil where open counts them
+	// itself.
 	decoded func(done, size int64)
 	open    func(ctx context.Context, cancel context.CancelCauseFunc) (io.ReadCloser, error)
 	// answered, if not nil, gets the headers of a server's answer.
@@ -30,8 +31,9 @@ type input struct {
 	progress func(time.Duration) string
 }
 
-// readInput opens an input and reads it, with progress on a terminal. Read is told the first bytes of
-// what it reads. What it returns may be there even if there is an error: it is then what could be read.
+// readInput opens an input and reads it, with progress on a terminal. Read is told the first bytes
+// of what it reads. What it returns may be there even if there is an error: it is then what could
+// be read.
 func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx context.Context, r io.Reader, head []byte) (P, error)) (P, error) {
 	reading, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -57,8 +59,8 @@ func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx c
 // headLength is enough to tell what an input is.
 const headLength = 512
 
-// peek returns the first bytes of what is read, and a reader of all of it: a file itself, which can be
-// read with random access.
+// peek returns the first bytes of what is read, and a reader of all of it: a file itself, which can
+// be read with random access.
 func peek(r io.Reader) (all io.Reader, head []byte) {
 	f, ok := r.(*os.File)
 	if ok {
@@ -166,7 +168,8 @@ func errDirectory(name string) error {
 	return fmt.Errorf("%s: it is a directory, not a trace", name)
 }
 
-// fileError says in one line what is wrong with a file: its name comes first, the system call not at all.
+// fileError says in one line what is wrong with a file: its name comes first, the system call not
+// at all.
 func fileError(name string, err error) error {
 	var pe *os.PathError
 	if errors.As(err, &pe) {

@@ -30,7 +30,8 @@ func measuring[T any](name string, unit result.Unit, of func(T) (float64, error)
 	return measured[T]{measure: measure{name, unit}, of: of}
 }
 
-// against parses a value to compare the measure with, and returns the measure that can be compared with it.
+// against parses a value to compare the measure with, and returns the measure that can be compared
+// with it.
 func (m measured[T]) against(value string) (measured[T], float64, error) {
 	if m.asPart != nil && strings.HasSuffix(value, "%") {
 		m.of, m.unit = m.asPart, result.Ratio
@@ -51,8 +52,8 @@ func always[T any](of func(T) float64) func(T) (float64, error) {
 type measures[T any] struct {
 	example string        // of a condition
 	whole   []measured[T] // in the order in which an error lists them
-	// part returns what a name that is not of the whole means: word(NAME).measure, see [ofPart].
-	// None is false if it means nothing. Nil where there are no parts.
+	// part returns what a name that is not of the whole means: word(NAME).measure, see
+	// [ofPart]. None is false if it means nothing. Nil where there are no parts.
 	part func(name string) (m measured[T], is bool, err error)
 }
 
@@ -105,7 +106,8 @@ func ofPart[T any](word string, known []measure, of func(v T, name string, m mea
 	}
 }
 
-// ofTable returns what the columns of a table say about a T, all rows together or those of NAME(FILTER).
+// ofTable returns what the columns of a table say about a T, all rows together or those of
+// NAME(FILTER).
 func ofTable[T any](columns []result.Head, table func(T) *result.Table) (whole []measured[T], part func(string) (measured[T], bool, error)) {
 	find := func(name string) (measured[T], error) {
 		m, err := result.Find(columns, name)
@@ -136,7 +138,8 @@ func ofTable[T any](columns []result.Head, table func(T) *result.Table) (whole [
 	}
 }
 
-// findNamed finds a part by its name, in full or as text and pictures shorten it. Missing begins the error that there is none.
+// findNamed finds a part by its name, in full or as text and pictures shorten it. Missing begins
+// the error that there is none.
 func findNamed[Part any](parts []Part, nameOf func(*Part) string, missing, name string) (*Part, error) {
 	names := make([]string, len(parts))
 	for i := range parts {

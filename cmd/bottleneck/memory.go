@@ -22,7 +22,8 @@ Memory:
                      of the cgroup
 `
 
-// takeMemory takes -memory out of the arguments of a command; the limit is 0 if it is not among them.
+// takeMemory takes -memory out of the arguments of a command; the limit is 0 if it is not among
+// them.
 func takeMemory(args []string) (limit int64, rest []string, err error) {
 	last := args[len(args):]
 	if i := slices.Index(args, "--"); i >= 0 {
@@ -50,7 +51,8 @@ func takeMemory(args []string) (limit int64, rest []string, err error) {
 	return limit, append(rest, last...), nil
 }
 
-// savedInput reads a saved result, which takes some eight times its bytes in memory, up to the limit.
+// savedInput reads a saved result, which takes some eight times its bytes in memory, up to the
+// limit.
 func savedInput(ctx context.Context, r io.Reader) io.Reader {
 	limit := memory.Limit(ctx, 0)
 	return &savedReader{r: r, left: limit / 8, err: fmt.Errorf("%w: it is longer than %s, and the limit is %s; raise it with -memory",
@@ -71,11 +73,13 @@ func (s *savedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// guard is called with the limit of a command; main sets it. Tests share a process, which has no limit.
+// guard is called with the limit of a command; main sets it. Tests share a process, which has no
+// limit.
 var guard = func(limit int64) {}
 
-// guardProcess ends the process before it takes more memory than the limit. Passes over traces watch it themselves and say what was read;
-// this is for all else: saved results, and what is made of a trace after it was read.
+// guardProcess ends the process before it takes more memory than the limit. Passes over traces
+// watch it themselves and say what was read; this is for all else: saved results, and what is made
+// of a trace after it was read.
 func guardProcess(limit int64) {
 	debug.SetMemoryLimit(limit / 10 * 9)
 	go func() {

@@ -86,7 +86,8 @@ type mergeFlags struct {
 	to        destination
 }
 
-// mergeWritings are the forms of any kind; those of the kind at hand are known when it has been read.
+// mergeWritings are the forms of any kind; those of the kind at hand are known when it has been
+// read.
 var mergeWritings = &writings{
 	forms:   "text, json, csv, html, svg, png, pprof, dot or folded",
 	endings: ".svg, .png, .pb.gz, .json, .csv, .html, .txt, .dot or .folded",

@@ -20,7 +20,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
-// mergePart is one of the things to merge, or their sum: a side as diff compares them, or a profile of pprof.
+// mergePart is one of the things to merge, or their sum: a side as diff compares them, or a profile
+// of pprof.
 type mergePart struct {
 	diffSide
 	name  string

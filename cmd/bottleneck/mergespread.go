@@ -14,8 +14,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// spread is how a number of each group differs among the sources of a merge: which of them is odd. Its size does not
-// depend on the number of sources: of each group there are the extremes and a histogram.
+// spread is how a number of each group differs among the sources of a merge: which of them is odd.
+// Its size does not depend on the number of sources: of each group there are the extremes and a
+// histogram.
 type spread struct {
 	what    string // the number, for the head of the table
 	unit    string // in CSV
@@ -27,7 +28,8 @@ type spread struct {
 	more    bool // there were too many groups
 }
 
-// maxSpread bounds the groups, first come, first kept: with a histogram of some 10 kB each, at most 20 MB.
+// maxSpread bounds the groups, first come, first kept: with a histogram of some 10 kB each, at most
+// 20 MB.
 const maxSpread = 2000
 
 // spreadScale makes whole numbers of values for the histogram, which has them to 1.6 %.
@@ -143,7 +145,8 @@ type oddity struct {
 	at                      string // the source that is farthest from the median, with that value
 }
 
-// oddest are the rows, that with the source that is farthest from the median first; means by how many times.
+// oddest are the rows, that with the source that is farthest from the median first; means by how
+// many times.
 func (s *spread) oddest() (out []oddity) {
 	for _, r := range s.rows {
 		o := oddity{spreadRow: r, median: s.median(r), at: r.highAt, value: r.high}

@@ -14,8 +14,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// Sources are read side by side and added up in their order, so that the result does not depend on which one is read
-// first. What is read but not added up yet is bounded: one part for each reader, and one batch.
+// Sources are read side by side and added up in their order, so that the result does not depend on
+// which one is read first. What is read but not added up yet is bounded: one part for each reader,
+// and one batch.
 
 const (
 	mergeServices = 32 // asked at a time: they mostly wait

@@ -10,8 +10,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// unpackJSON unpacks what a command has saved and gzip or zstd has packed; its head is then that of the JSON. All else stays packed: traces are unpacked
-// by their reader, profiles for pprof by theirs.
+// unpackJSON unpacks what a command has saved and gzip or zstd has packed; its head is then that of
+// the JSON. All else stays packed: traces are unpacked by their reader, profiles for pprof by
+// theirs.
 func unpackJSON(from io.Reader, head []byte) (io.Reader, []byte) {
 	unpack := unpackerOf(head)
 	if unpack == nil {

@@ -51,8 +51,8 @@ func (r *recording) check() error {
 	return nil
 }
 
-// store writes the trace as it comes, and then what is made of it. What has come is worth keeping even
-// when the rest does not come: nothing can be recorded a second time.
+// store writes the trace as it comes, and then what is made of it. What has come is worth keeping
+// even when the rest does not come: nothing can be recorded a second time.
 func (r *recording) store(ctx context.Context, std stdio) error {
 	t, err := createTemp(r.traces[0])
 	if err != nil {
@@ -100,7 +100,8 @@ func hinted(err error) error {
 	return err
 }
 
-// mayBeTrace reports whether an answer begins like a trace, packed or not; so does an empty one, or one that breaks off at once.
+// mayBeTrace reports whether an answer begins like a trace, packed or not; so does an empty one, or
+// one that breaks off at once.
 func mayBeTrace(head []byte) bool {
 	for _, magic := range []string{"go 1.", "\x1f\x8b", "\x28\xb5\x2f\xfd"} {
 		if n := min(len(head), len(magic)); string(head[:n]) == magic[:n] {

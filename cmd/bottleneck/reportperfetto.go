@@ -12,7 +12,8 @@ import (
 // perfettoForm is the form of files for the viewer of Perfetto.
 const perfettoForm = "perfetto-trace"
 
-// perfetto writes a trace as Perfetto reads it, in a pass of its own. A trace that is cut off is written as far as it goes.
+// perfetto writes a trace as Perfetto reads it, in a pass of its own. A trace that is cut off is
+// written as far as it goes.
 func (r *reportReading) perfetto(ctx context.Context, in *input, name string, open func() (io.Reader, error)) error {
 	from, err := open()
 	if err != nil {

@@ -30,7 +30,8 @@ type reportReading struct {
 	saved []func() error            // saved profiles come after the trace, whose parts they replace
 }
 
-// read reads all files. The data may be there even if there is an error: it is then what could be read.
+// read reads all files. The data may be there even if there is an error: it is then what could be
+// read.
 func (f *reportFlags) read(ctx context.Context, std stdio, files []string) (*report.Data, error) {
 	r := &reportReading{flags: f, data: &report.Data{Missing: map[report.Section]string{}}, from: map[report.Section]string{}}
 	var broken []error
@@ -115,7 +116,8 @@ type seeker interface {
 	io.ReaderAt
 }
 
-// seekable returns a reader that can be read several times: the file itself, or all of it in memory.
+// seekable returns a reader that can be read several times: the file itself, or all of it in
+// memory.
 func seekable(from io.Reader) (seeker, int64, error) {
 	if f, ok := from.(*os.File); ok {
 		if st, err := f.Stat(); err == nil && st.Mode().IsRegular() {
@@ -146,8 +148,9 @@ func (r *reportReading) archive(ctx context.Context, in *input, from io.ReaderAt
 	return err
 }
 
-// readTrace makes all analyses of a trace, in three passes: two for the speed-up, which must know who the workers are before
-// it can count, and one for all others, which then know how long the trace is (by a pass of its own where there is no speed-up).
+// readTrace makes all analyses of a trace, in three passes: two for the speed-up, which must know
+// who the workers are before it can count, and one for all others, which then know how long the
+// trace is (by a pass of its own where there is no speed-up).
 func (r *reportReading) readTrace(ctx context.Context, in *input, open func() (io.Reader, error), quanta bool) error {
 	for _, name := range r.flags.outputs {
 		if reportFormOf(name) == perfettoForm {

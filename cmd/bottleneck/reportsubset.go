@@ -45,7 +45,8 @@ func stretch(from, to time.Duration) string {
 	return "from " + from.String() + " to " + to.String()
 }
 
-// subset copies rows of a recording. Totals stay what they were: what the other rows counted is in the remainders then.
+// subset copies rows of a recording. Totals stay what they were: what the other rows counted is in
+// the remainders then.
 func subset(rec *counters.Recording, set *counters.Set) *counters.Recording {
 	out := *rec
 	out.Goroutine, out.Group, out.Thread, out.Proc = pick(rec.Goroutine, set), pick(rec.Group, set), pick(rec.Thread, set), pick(rec.Proc, set)

@@ -12,8 +12,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// What a page knows by time: besides the bottle graph, which has windows of its own, contention, tasks and the speed-up are recorded for each
-// window of the slider, so that a selection of time filters them, too.
+// What a page knows by time: besides the bottle graph, which has windows of its own, contention,
+// tasks and the speed-up are recorded for each window of the slider, so that a selection of time
+// filters them, too.
 
 // contentionWindows are the profiles of an observer's windows.
 func contentionWindows(o *contention.TraceObserver, whole *contention.Profile) (out []report.Window[*contention.Profile]) {
@@ -36,7 +37,8 @@ type taskWindows struct {
 	classes     int // of all
 }
 
-// The memory of a window's classes is some 20 kB each. Where there would be more, two windows become one.
+// The memory of a window's classes is some 20 kB each. Where there would be more, two windows
+// become one.
 const (
 	maxTaskWindows = 2048
 	maxTaskClasses = 4096
@@ -46,7 +48,8 @@ func newTaskWindows(width time.Duration) *taskWindows {
 	return &taskWindows{TraceObserver: granularity.NewTraceObserver(granularity.TraceOptions{}), width: timeline.Time(max(1, width))}
 }
 
-// Begin implements [timeline.Observer], as do the methods below: what they are shown belongs to a window.
+// Begin implements [timeline.Observer], as do the methods below: what they are shown belongs to a
+// window.
 func (w *taskWindows) Begin(b *timeline.Begin) {
 	w.begin, w.next = b.Time, b.Time+w.width
 	w.TraceObserver.Begin(b)
@@ -114,7 +117,8 @@ func stackWindows(s *speedup.Stack, width time.Duration) *speedup.Observer {
 	return speedup.NewObserver(speedup.Config{Workers: workers, N: s.N, Window: width})
 }
 
-// narrowWindows takes the windows of contention and tasks that -from and -to ask for, widened to their edges, and says so.
+// narrowWindows takes the windows of contention and tasks that -from and -to ask for, widened to
+// their edges, and says so.
 func (r *reportReading) narrowWindows() {
 	f, d := r.flags, r.data
 	if f.from == 0 && f.to == 0 {

@@ -167,7 +167,8 @@ func runScale(ctx context.Context, std stdio, args []string) (err error) {
 	return f.show(ctx, std, taken)
 }
 
-// show makes the stacks and graphs of the runs that were taken, writes the files first, and then prints.
+// show makes the stacks and graphs of the runs that were taken, writes the files first, and then
+// prints.
 func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*scaleRun) error {
 	stacks, err := f.stacks(ctx, taken)
 	if err != nil {

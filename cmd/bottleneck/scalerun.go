@@ -103,10 +103,12 @@ func keepTrace(run *scaleRun, dir string) error {
 	return writeFile(name, func(w io.Writer) error { _, err := io.Copy(w, in); return err })
 }
 
-// tools are the commands that build a test, which are not watched. The kernel keeps 15 bytes of a name.
+// tools are the commands that build a test, which are not watched. The kernel keeps 15 bytes of a
+// name.
 var tools = []string{"go", "compile", "link", "asm", "cgo", "vet", "buildid", "pack", "covdata", "gcc", "cc1", "as", "ld", "collect2"}
 
-// run executes a command and returns what it printed. into is told what its threads waited for; it may be nil.
+// run executes a command and returns what it printed. into is told what its threads waited for; it
+// may be nil.
 func (r *scaler) run(ctx context.Context, args []string, width int, into *scaleRun) (string, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.WaitDelay = patience

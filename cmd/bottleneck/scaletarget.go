@@ -54,7 +54,8 @@ func newTarget(command []string) (*target, error) {
 	return t, nil
 }
 
-// find returns where the command gives a flag of the test, [from, to), and its value; from is −1 if it does not.
+// find returns where the command gives a flag of the test, [from, to), and its value; from is −1 if
+// it does not.
 func (t *target) find(name string) (from, to int, value string) {
 	for i, a := range t.command {
 		if a == "-args" || a == "--args" {
@@ -108,7 +109,8 @@ func (t *target) args(width int, trace, temp string) []string {
 	return t.with(t.own(flags, temp)...)
 }
 
-// own adds what only go test has: a place for the binary, which it would leave in the working directory.
+// own adds what only go test has: a place for the binary, which it would leave in the working
+// directory.
 func (t *target) own(flags []string, temp string) []string {
 	if t.kind == goTest {
 		flags = append(flags, "-o="+filepath.Join(temp, "scaled.test"))

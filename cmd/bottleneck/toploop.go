@@ -88,7 +88,8 @@ func (l *topLoop) problem(now time.Time) string {
 	return ""
 }
 
-// batch prints frames one below the other; without a number, until there is an error or ctx is done.
+// batch prints frames one below the other; without a number, until there is an error or ctx is
+// done.
 func (l *topLoop) batch(ctx context.Context, w io.Writer, t terminal, frames int) error {
 	tick := time.NewTicker(l.interval)
 	defer tick.Stop()

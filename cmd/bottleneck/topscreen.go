@@ -11,8 +11,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 )
 
-// What the terminal is told when the view begins and when it ends: the alternate screen, which leaves
-// what was there before as it was; no cursor; no line that goes on in the next.
+// What the terminal is told when the view begins and when it ends: the alternate screen, which
+// leaves what was there before as it was; no cursor; no line that goes on in the next.
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l"
 	leaveScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"
@@ -91,7 +91,8 @@ func (s *ttyScreen) leave() {
 	}
 }
 
-// suspend leaves the terminal to the shell, and takes it again when the shell lets the process go on.
+// suspend leaves the terminal to the shell, and takes it again when the shell lets the process go
+// on.
 func (s *ttyScreen) suspend() {
 	if !s.watch.canStop() {
 		return

@@ -57,15 +57,15 @@ func (w *terminalWatch) stop() {
 	close(w.done)
 }
 
-// canStop tells that there is a shell which lets a stopped process go on: it has given a process group
-// of its own to the command.
+// canStop tells that there is a shell which lets a stopped process go on: it has given a process
+// group of its own to the command.
 func (w *terminalWatch) canStop() bool {
 	session, err := unix.Getsid(0)
 	return err == nil && session != unix.Getpgrp()
 }
 
-// stopProcess stops the process as ctrl-Z does, and returns when it goes on. It takes SIGSTOP, since a Go
-// program that has once asked for SIGTSTP does not stop by that any more.
+// stopProcess stops the process as ctrl-Z does, and returns when it goes on. It takes SIGSTOP,
+// since a Go program that has once asked for SIGTSTP does not stop by that any more.
 func (w *terminalWatch) stopProcess() {
 	goesOn := make(chan os.Signal, 1)
 	signal.Notify(goesOn, unix.SIGCONT)

@@ -76,8 +76,8 @@ Examples:
     bottleneck verdict -format md trace.out >> "$GITHUB_STEP_SUMMARY"
 `
 
-// isInput reports whether the first argument is not a command, but what the verdict is about: no command has a dot or
-// a slash in its name, so such a word is that of a file, be it there or not.
+// isInput reports whether the first argument is not a command, but what the verdict is about: no
+// command has a dot or a slash in its name, so such a word is that of a file, be it there or not.
 func isInput(word string) bool {
 	if word == "-" || isURL(word) || !strings.HasPrefix(word, "-") && strings.ContainsAny(word, `./\`) {
 		return true

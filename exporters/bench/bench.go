@@ -25,15 +25,16 @@ type session struct {
 	over     bool // another session has taken its place
 }
 
-// active is the innermost benchmark that called Start and has not ended. Benchmarks run one at a time, but a
-// benchmark with sub-benchmarks waits for these.
+// active is the innermost benchmark that called Start and has not ended. Benchmarks run one at a
+// time, but a benchmark with sub-benchmarks waits for these.
 var active struct {
 	sync.Mutex
 	session *session
 }
 
-// Start begins to observe a benchmark. Call it once in the benchmark function, before the loop; what comes before it is not measured, as
-// with b.ResetTimer. What was found is reported when the benchmark has ended; there is nothing to stop.
+// Start begins to observe a benchmark. Call it once in the benchmark function, before the loop;
+// what comes before it is not measured, as with b.ResetTimer. What was found is reported when the
+// benchmark has ended; there is nothing to stop.
 //
 // It never fails the benchmark: what cannot be measured is told in the benchmark's log.
 func Start(b *testing.B, options ...Option) {
@@ -62,7 +63,8 @@ func Start(b *testing.B, options ...Option) {
 	b.ResetTimer()
 }
 
-// untraced is the last benchmark that was told of a trace in the way. Package testing runs a benchmark several times.
+// untraced is the last benchmark that was told of a trace in the way. Package testing runs a
+// benchmark several times.
 var untraced string
 
 // tellUntraced says in the log, once for each benchmark, why there is no parallelism and no neck.
@@ -78,7 +80,8 @@ func tellUntraced(b *testing.B, err error) {
 	untraced = b.Name()
 }
 
-// supersede ends a session whose benchmark runs sub-benchmarks now: its own numbers would be theirs.
+// supersede ends a session whose benchmark runs sub-benchmarks now: its own numbers would be
+// theirs.
 func (s *session) supersede() {
 	s.over = true
 	s.profiles.stop()

@@ -4,8 +4,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// clip shows an observer only some stretches of a trace, as if nothing had been between them: times outside of them become that
-// of the next edge, so that what happened there takes no time. All else is passed on, and the states of goroutines stay right.
+// clip shows an observer only some stretches of a trace, as if nothing had been between them: times
+// outside of them become that of the next edge, so that what happened there takes no time. All else
+// is passed on, and the states of goroutines stay right.
 type clip struct {
 	timeline.Base
 	to    timeline.Observer
@@ -29,7 +30,8 @@ func (c *clip) at(t timeline.Time) timeline.Time {
 // Begin implements [timeline.Observer].
 func (c *clip) Begin(b *timeline.Begin) { c.to.Begin(&timeline.Begin{Version: b.Version}) }
 
-// Transition implements [timeline.Observer]. The beginning of the interval is not mapped: a bottle graph has no use for it.
+// Transition implements [timeline.Observer]. The beginning of the interval is not mapped: a bottle
+// graph has no use for it.
 func (c *clip) Transition(t *timeline.Transition) {
 	moved := *t
 	moved.End = c.at(t.End)

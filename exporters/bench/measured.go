@@ -11,12 +11,14 @@ import (
 
 // Which part of the trace is the measured loop?
 //
-// Package testing calls runtime.ReadMemStats whenever the benchmark's timer starts, stops or is reset while it runs
-// (StartTimer, StopTimer, ResetTimer, the first and the last b.Loop). That stops the world, for a reason that the trace names, on the
-// benchmark's goroutine: a mark. It does not tell which of the three it was. But the timer is off at the end, so the last mark was
-// a stop, the one before it a start or a reset, and so on backwards in pairs, until a reset has set the elapsed time to 0. Since
-// b.Elapsed tells the sum, the pairs are those whose lengths sum to it. The program may read memory statistics
-// after the loop, too: some of the last marks may be left out.
+// Package testing calls runtime.ReadMemStats whenever the benchmark's timer starts, stops or is
+// reset while it runs (StartTimer, StopTimer, ResetTimer, the first and the last b.Loop). That
+// stops the world, for a reason that the trace names, on the benchmark's goroutine: a mark. It does
+// not tell which of the three it was. But the timer is off at the end, so the last mark was a stop,
+// the one before it a start or a reset, and so on backwards in pairs, until a reset has set the
+// elapsed time to 0. Since b.Elapsed tells the sum, the pairs are those whose lengths sum to it.
+// The program may read memory statistics after the loop, too: some of the last marks may be left
+// out.
 
 // mark is a call of ReadMemStats.
 type mark struct{ begin, end timeline.Time }
@@ -79,7 +81,8 @@ func measured(all []mark, elapsed time.Duration) ([]span, error) {
 	if bestPairs == 0 {
 		return nil, errNoLoop
 	}
-	// The marks lie outside of what the timer measures by the time it takes to stop the world, on a busy machine by more.
+	// The marks lie outside of what the timer measures by the time it takes to stop the world,
+	// on a busy machine by more.
 	if allowed := timeline.Time(elapsed)/20 + timeline.Time(200*time.Millisecond)*timeline.Time(min(bestPairs, 5)); best > allowed {
 		return nil, fmt.Errorf("%w: what it shows differs from the measured %v by %v", errNoLoop, elapsed, time.Duration(best))
 	}

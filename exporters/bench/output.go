@@ -53,8 +53,8 @@ func writeWhole(name string, content func(w file) error) error {
 	return os.Rename(f.Name(), name)
 }
 
-// fileName makes a name without separators of a benchmark's: BenchmarkSort/size=1k on 4 processors is
-// BenchmarkSort-size=1k-4.
+// fileName makes a name without separators of a benchmark's: BenchmarkSort/size=1k on 4 processors
+// is BenchmarkSort-size=1k-4.
 func fileName(benchmark string, procs int) string {
 	safe := strings.Map(func(r rune) rune {
 		switch {

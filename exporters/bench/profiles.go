@@ -55,7 +55,8 @@ func totalsOf(p *granularity.Profile) (t taskTotals) {
 	return t
 }
 
-// leastPerOp stands for what is less: package testing writes seven decimals, and so would write 0, which a geometric mean cannot hold.
+// leastPerOp stands for what is less: package testing writes seven decimals, and so would write 0,
+// which a geometric mean cannot hold.
 const leastPerOp = 1e-7
 
 // report reports what there is.

@@ -34,7 +34,8 @@ func record() (*recording, error) {
 	return r, nil
 }
 
-// Write takes what the tracer has. What does not fit is only counted: an error would not stop the tracer.
+// Write takes what the tracer has. What does not fit is only counted: an error would not stop the
+// tracer.
 func (r *recording) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,9 +17,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// The pages are about the inside of a program, and making them takes processor time. A handler that is mounted
-// somewhere cannot tell who asks: many proxies add no header, so that all requests seem to come from this machine. So it
-// answers nobody until it has a token, an Authorize, or a listener of its own.
+// The pages are about the inside of a program, and making them takes processor time. A handler that
+// is mounted somewhere cannot tell who asks: many proxies add no header, so that all requests seem
+// to come from this machine. So it answers nobody until it has a token, an Authorize, or a listener
+// of its own.
 
 // guard decides whether a handler answers a request. Without any of its fields set, it refuses all.
 type guard struct {
@@ -45,7 +46,8 @@ func (g *guard) closed() bool {
 var errClosed = errors.New("this handler answers nobody yet, since behind a proxy all requests seem to come from this machine: set live.Options.Token or TokenFile " +
 	"(or BOTTLENECK_TOKEN or BOTTLENECK_TOKEN_FILE in the environment), or serve it by live.ListenAndServe, on a loopback address or a Unix socket of its own")
 
-// admit returns the request without its token, or the reason for a refusal. A nil request without an error is answered already.
+// admit returns the request without its token, or the reason for a refusal. A nil request without
+// an error is answered already.
 func (g *guard) admit(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
 	switch {
 	case g.authorize != nil:
@@ -73,9 +75,10 @@ func refused(err error) error {
 	return &problem{status: http.StatusForbidden, text: format.Clean(err.Error())}
 }
 
-// ListenAndServe serves the pages on an address of their own, which no other handler shares, until the context ends. The address is
-// HOST:PORT with a loopback address as host, such as "localhost:6061", or "unix:" and the path of a socket, which only
-// the user of the process can connect to. The pages are at "/". Clients on this machine need no token unless one is set.
+// ListenAndServe serves the pages on an address of their own, which no other handler shares, until
+// the context ends. The address is HOST:PORT with a loopback address as host, such as
+// "localhost:6061", or "unix:" and the path of a socket, which only the user of the process can
+// connect to. The pages are at "/". Clients on this machine need no token unless one is set.
 //
 // The error is nil if the context has ended.
 func ListenAndServe(ctx context.Context, address string, opt Options) error {
@@ -86,7 +89,8 @@ func ListenAndServe(ctx context.Context, address string, opt Options) error {
 	return Serve(ctx, l, opt)
 }
 
-// Listen returns a listener for [Serve] on an address as [ListenAndServe] takes it. It refuses addresses that other machines can reach.
+// Listen returns a listener for [Serve] on an address as [ListenAndServe] takes it. It refuses
+// addresses that other machines can reach.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	var config net.ListenConfig
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
@@ -113,7 +117,8 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// wasLeft reports whether a path is a socket on which no process listens, as one that was killed leaves it.
+// wasLeft reports whether a path is a socket on which no process listens, as one that was killed
+// leaves it.
 func wasLeft(ctx context.Context, path string) bool {
 	if info, err := os.Lstat(path); err != nil || info.Mode().Type() != os.ModeSocket {
 		return false
@@ -125,8 +130,8 @@ func wasLeft(ctx context.Context, path string) bool {
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// Serve is [ListenAndServe] on a listener of [Listen]. It closes the listener. A listener that other machines can reach is
-// refused unless the options have a Token, an Authorize or AllowRemote.
+// Serve is [ListenAndServe] on a listener of [Listen]. It closes the listener. A listener that
+// other machines can reach is refused unless the options have a Token, an Authorize or AllowRemote.
 func Serve(ctx context.Context, l net.Listener, opt Options) error {
 	h := Handler(opt).(*handler)
 	if h.guard.own = isOwn(l.Addr()); !h.guard.own && h.guard.closed() {
@@ -138,7 +143,8 @@ func Serve(ctx context.Context, l net.Listener, opt Options) error {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(ended)
-		// What is being collected ends with its context, so answers under way do not take long.
+		// What is being collected ends with its context, so answers under way do not take
+		// long.
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if server.Shutdown(late) != nil {

@@ -40,8 +40,9 @@ func problemOf(err error) *problem {
 	return &problem{status: http.StatusInternalServerError, text: format.Clean(err.Error())}
 }
 
-// header sets what every answer has: it is about this moment (no-store), it is what it says (nosniff), it is for nobody else's page,
-// and it loads and runs nothing unless the page of the index says otherwise.
+// header sets what every answer has: it is about this moment (no-store), it is what it says
+// (nosniff), it is for nobody else's page, and it loads and runs nothing unless the page of the
+// index says otherwise.
 func header(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -54,7 +55,8 @@ func header(h http.Header) {
 // policy allows nothing.
 const policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// policyFor is the policy with the style sheets of a page, by their hashes, and what else the page needs.
+// policyFor is the policy with the style sheets of a page, by their hashes, and what else the page
+// needs.
 func policyFor(page []byte, also string) string {
 	styles := ""
 	for {

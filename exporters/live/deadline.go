@@ -9,18 +9,20 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/snapshot"
 )
 
-// A server's WriteTimeout bounds the time from the end of a request's header to the end of the answer. It is chosen
-// for answers that are at hand; a collection takes longer, so the deadline is moved.
+// A server's WriteTimeout bounds the time from the end of a request's header to the end of the
+// answer. It is chosen for answers that are at hand; a collection takes longer, so the deadline is
+// moved.
 
-// An answer has writeTime and what it takes at leastRate bytes a second: for a trace of 50 MB four minutes. A client that
-// reads more slowly loses it.
+// An answer has writeTime and what it takes at leastRate bytes a second: for a trace of 50 MB four
+// minutes. A client that reads more slowly loses it.
 const (
 	writeTime = 30 * time.Second
 	leastRate = 256 << 10
 )
 
-// extend makes room for an answer that takes the time d until it begins. Where the deadline cannot be moved, because something
-// around the ResponseWriter hides it, left is how much time there is, and the answer must do with it.
+// extend makes room for an answer that takes the time d until it begins. Where the deadline cannot
+// be moved, because something around the ResponseWriter hides it, left is how much time there is,
+// and the answer must do with it.
 func extend(w http.ResponseWriter, r *http.Request, d time.Duration) (left time.Duration, bounded bool) {
 	timeout := writeTimeout(r)
 	if timeout <= 0 {

@@ -14,8 +14,9 @@ import (
 )
 
 // The names of source files in call chains are those of the machine that built the program, such as
-// "/home/ann/src/shop/cart/cart.go": they tell who built it, and where. Unless Options.FilePaths asks for them, they are replaced by
-// what "go build -trimpath" would have put there, "example.com/shop/cart/cart.go", as far as the function's name tells it.
+// "/home/ann/src/shop/cart/cart.go": they tell who built it, and where. Unless Options.FilePaths
+// asks for them, they are replaced by what "go build -trimpath" would have put there,
+// "example.com/shop/cart/cart.go", as far as the function's name tells it.
 
 // sourceFile is the name of a function's file by its package.
 func sourceFile(function, file string) string {
@@ -40,8 +41,9 @@ func trimProfile(p *profile.Profile) {
 	}
 }
 
-// trimmed returns a copy of a graph, or of a profile of contention or tasks, in which the frames of all call chains, wherever they are, have other names of
-// files. What has no frames below it is shared with the original: that belongs to the source, which may have given it to others, too.
+// trimmed returns a copy of a graph, or of a profile of contention or tasks, in which the frames of
+// all call chains, wherever they are, have other names of files. What has no frames below it is
+// shared with the original: that belongs to the source, which may have given it to others, too.
 func trimmed[T any](p *T) *T {
 	t := trimmer{pointers: map[any]reflect.Value{}, has: map[reflect.Type]bool{}}
 	return t.copy(reflect.ValueOf(p)).Interface().(*T)

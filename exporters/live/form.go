@@ -32,8 +32,8 @@ var contentTypes = map[form]string{
 // extensions name files, for the forms that a browser would save.
 var extensions = map[form]string{formPprof: ".pb.gz", formTrace: ".trace"}
 
-// asked are the media types by which a client may ask for a form. A browser that opens an address asks for
-// HTML: it gets the picture, or text where there is none.
+// asked are the media types by which a client may ask for a form. A browser that opens an address
+// asks for HTML: it gets the picture, or text where there is none.
 var asked = map[form][]string{
 	formSVG:   {"image/svg+xml", "text/html", "application/xhtml+xml"},
 	formPNG:   {"image/png"},
@@ -45,8 +45,8 @@ var asked = map[form][]string{
 
 // choose picks one of the forms for the request's Accept header; false if none is acceptable.
 //
-// A client that sends no such header is a program, such as go tool pprof or a scraper of profiles, and gets a profile if there
-// is one. A client that takes anything, such as curl, gets text.
+// A client that sends no such header is a program, such as go tool pprof or a scraper of profiles,
+// and gets a profile if there is one. A client that takes anything, such as curl, gets text.
 func choose(header http.Header, forms []form) (form, bool) {
 	ranges := acceptRanges(header.Values("Accept"))
 	if len(ranges) == 0 {
@@ -127,7 +127,8 @@ func (r rank) less(o rank) bool {
 	return r.quality < o.quality || r.quality == o.quality && r.exactness < o.exactness
 }
 
-// rankOf is the rank of a form among others: that of its best media type, for which the most exact range counts.
+// rankOf is the rank of a form among others: that of its best media type, for which the most exact
+// range counts.
 func rankOf(f form, forms []form, ranges []acceptRange) (best rank) {
 	media := asked[f]
 	if f == formText && preferred(forms, formSVG) != formSVG {

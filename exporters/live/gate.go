@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// gate lets one collection of each kind go on at a time. Who comes meanwhile is told when to come again
-// instead of being queued: a queue would only make the service slower when it is slow already.
+// gate lets one collection of each kind go on at a time. Who comes meanwhile is told when to come
+// again instead of being queued: a queue would only make the service slower when it is slow
+// already.
 type gate struct {
 	mu   sync.Mutex
 	busy map[string]time.Time // until when, about
 }
 
-// enter begins a collection that takes about d. If there is one of the kind already, it tells how long that
-// still takes, about.
+// enter begins a collection that takes about d. If there is one of the kind already, it tells how
+// long that still takes, about.
 func (g *gate) enter(kind string, d time.Duration) (leave func(), wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

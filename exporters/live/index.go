@@ -22,10 +22,12 @@ type indexState struct {
 	Bad               bool
 }
 
-// markup is HTML under construction. Package html/template would do the same for 3 MB of every program that imports this package.
+// markup is HTML under construction. Package html/template would do the same for 3 MB of every
+// program that imports this package.
 type markup struct{ strings.Builder }
 
-// add adds HTML in which each %s stands for a text, which is escaped for elements and for attributes in double quotes.
+// add adds HTML in which each %s stands for a text, which is escaped for elements and for
+// attributes in double quotes.
 func (m *markup) add(format string, texts ...string) {
 	for _, text := range texts {
 		before, after, _ := strings.Cut(format, "%s")
@@ -36,7 +38,8 @@ func (m *markup) add(format string, texts ...string) {
 	m.WriteString(format)
 }
 
-// serveIndex answers with the page that explains the others. It collects nothing, so it is always there.
+// serveIndex answers with the page that explains the others. It collects nothing, so it is always
+// there.
 func (h *handler) serveIndex(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r.URL.RawQuery, nil, nil); err != nil {
 		return &problem{status: http.StatusBadRequest, text: format.Clean(err.Error())}
@@ -79,7 +82,8 @@ func (h *handler) states(now time.Time) (states []indexState) {
 	return append(states, indexState{Name: "This page", Value: format.Duration(now.Sub(h.born)), Note: "since the handler was made; it is " + now.Format("2006-01-02 15:04:05 MST")})
 }
 
-// continuousStates are the lines about the continuous analysis: how long, how much of it was seen, and at which cost.
+// continuousStates are the lines about the continuous analysis: how long, how much of it was seen,
+// and at which cost.
 func (h *handler) continuousStates() []indexState {
 	if h.continuous == nil {
 		return []indexState{{Name: "Continuous analysis", Value: "none", Note: "live.Options.Continuous is not set"}}
@@ -209,7 +213,8 @@ at once; the wall-clock profile takes the seconds to come. Where less is known, 
 	return m.String()
 }
 
-// indexVerdict adds the verdict of the latest snapshot that was analyzed. It takes none: that may take long.
+// indexVerdict adds the verdict of the latest snapshot that was analyzed. It takes none: that may
+// take long.
 func (h *handler) indexVerdict(m *markup) {
 	judged := h.judged.Load()
 	if judged == nil {

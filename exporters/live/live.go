@@ -20,8 +20,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/snapshot"
 )
 
-// Options configures a handler. The zero value shows an index page and wall-clock profiles: on a listener of
-// [ListenAndServe] to clients on the same machine, and elsewhere to nobody. The handler starts and stops nothing.
+// Options configures a handler. The zero value shows an index page and wall-clock profiles: on a
+// listener of [ListenAndServe] to clients on the same machine, and elsewhere to nobody. The handler
+// starts and stops nothing.
 type Options struct {
 	// Recorder is asked for the last seconds. Without it there is no raw trace.
 	Recorder *bottle.Recorder
@@ -30,46 +31,59 @@ type Options struct {
 	// Tasks are shown instead of the user regions of the execution trace.
 	Tasks *granularity.Recorder
 
-	// Token is a secret that each request must carry, as "Authorization: Bearer TOKEN" or as the parameter token=TOKEN. It has at least
-	// 16 bytes; "openssl rand -hex 16" prints one. TokenFile is a file that holds it, read for each request, if Token is "". If both are
-	// "", and Authorize and AllowRemote are not set, the environment variables BOTTLENECK_TOKEN and BOTTLENECK_TOKEN_FILE take their place.
+	// Token is a secret that each request must carry, as "Authorization: Bearer TOKEN" or as
+	// the parameter token=TOKEN. It has at least 16 bytes; "openssl rand -hex 16" prints one.
+	// TokenFile is a file that holds it, read for each request, if Token is "". If both are "",
+	// and Authorize and AllowRemote are not set, the environment variables BOTTLENECK_TOKEN and
+	// BOTTLENECK_TOKEN_FILE take their place.
 	Token, TokenFile string
-	// Authorize, if not nil, decides alone who is answered: an error refuses the request, and its text is the answer (403).
+	// Authorize, if not nil, decides alone who is answered: an error refuses the request, and
+	// its text is the answer (403).
 	Authorize func(*http.Request) error
 	// AllowRemote answers every request, if there is neither Authorize nor a token.
 	AllowRemote bool
 
-	// MaxMemory bounds, in bytes, what answers take of the heap: snapshots that are analyzed, with what the analysis needs, and what is being sent
-	// to clients that read slowly. A request for which there is no room gets 503. 0 means 256 MB, or a quarter of the memory of the machine
-	// or the cgroup if that is less; less than 0 means that there is no limit. The least is 32 MB.
+	// MaxMemory bounds, in bytes, what answers take of the heap: snapshots that are analyzed,
+	// with what the analysis needs, and what is being sent to clients that read slowly. A
+	// request for which there is no room gets 503. 0 means 256 MB, or a quarter of the memory
+	// of the machine or the cgroup if that is less; less than 0 means that there is no limit.
+	// The least is 32 MB.
 	MaxMemory int64
 
-	// PNG, if not nil, writes pictures as PNG: it is png.Write of package exporters/picture/png, which this package does not import because of its weight.
+	// PNG, if not nil, writes pictures as PNG: it is png.Write of package
+	// exporters/picture/png, which this package does not import because of its weight.
 	PNG func(io.Writer, *picture.Drawing) error
 
 	// Title is what the index page calls the service.
 	Title string
-	// MaxGroups is how many groups of goroutines, and classes of tasks, have metrics of their own; others are added up. 0 means 50.
+	// MaxGroups is how many groups of goroutines, and classes of tasks, have metrics of their
+	// own; others are added up. 0 means 50.
 	MaxGroups int
-	// LeanMetrics keeps metrics to 60 series: shares and running times of up to 8 groups, contention of 4 kinds, tasks as one class, and what
-	// tells whether these numbers can be trusted. MaxGroups is then not used.
+	// LeanMetrics keeps metrics to 60 series: shares and running times of up to 8 groups,
+	// contention of 4 kinds, tasks as one class, and what tells whether these numbers can be
+	// trusted. MaxGroups is then not used.
 	LeanMetrics bool
-	// Version is the label version of the metric bottleneck_build_info; "" stands for the version of the program's module.
+	// Version is the label version of the metric bottleneck_build_info; "" stands for the
+	// version of the program's module.
 	Version string
-	// FilePaths leaves the names of source files in profiles and JSON as the machine that built the program had them. Otherwise they are
-	// replaced by package and file, as "go build -trimpath" would have done.
+	// FilePaths leaves the names of source files in profiles and JSON as the machine that built
+	// the program had them. Otherwise they are replaced by package and file, as "go build
+	// -trimpath" would have done.
 	FilePaths bool
-	// NoTrace refuses raw traces, which hold everything that the execution tracer knows: names of source files as they are,
-	// and the program's own logs, tasks and regions with their texts.
+	// NoTrace refuses raw traces, which hold everything that the execution tracer knows: names
+	// of source files as they are, and the program's own logs, tasks and regions with their
+	// texts.
 	NoTrace bool
 }
 
-// Handler returns a handler to be mounted under any path that ends with a slash, with or without [http.StripPrefix]:
+// Handler returns a handler to be mounted under any path that ends with a slash, with or without
+// [http.StripPrefix]:
 //
 //	mux.Handle("/debug/bottleneck/", live.Handler(live.Options{Recorder: recorder, TokenFile: "/run/secrets/bottleneck"}))
 //
-// It refuses all requests (403) unless the options, or the environment, have a token, or Authorize or AllowRemote is set: a handler cannot
-// tell whether a proxy stands before it. [ListenAndServe] needs none of them. The handler is safe for concurrent use and needs no Close.
+// It refuses all requests (403) unless the options, or the environment, have a token, or Authorize
+// or AllowRemote is set: a handler cannot tell whether a proxy stands before it. [ListenAndServe]
+// needs none of them. The handler is safe for concurrent use and needs no Close.
 func Handler(opt Options) http.Handler {
 	h := &handler{opt: opt, guard: newGuard(&opt), patience: patience, sendTime: sendTime, born: time.Now(), snapshot: make(chan struct{}, 1), analysis: make(chan struct{}, 1)}
 	h.room.limit = opt.memory()
@@ -144,7 +158,8 @@ var usual = []string{"seconds", "debug", "format"}
 // endpoints are all paths, in the order of the index page.
 var endpoints = []*endpoint{&graphEndpoint, &contentionEndpoint, &tasksEndpoint, &speedupEndpoint, &wallEndpoint, &traceEndpoint, &metricsEndpoint}
 
-// ServeHTTP answers a request. The last element of the path says for what: so it does not matter where the handler is mounted.
+// ServeHTTP answers a request. The last element of the path says for what: so it does not matter
+// where the handler is mounted.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header(w.Header())
 	out := &onceWriter{ResponseWriter: w}
@@ -260,7 +275,8 @@ func (h *handler) describe(w http.ResponseWriter, e *endpoint, f form) {
 	}
 }
 
-// collectOne collects, unless another request does, and not for longer than a request may take. There is room for what it returns.
+// collectOne collects, unless another request does, and not for longer than a request may take.
+// There is room for what it returns.
 func (h *handler) collectOne(w http.ResponseWriter, r *http.Request, e *endpoint, q query) (content, error) {
 	takes := e.takes(h, q.orDefault())
 	leave, wait := h.gate.enter(e.name, takes)
@@ -302,8 +318,9 @@ func (q query) orDefault() time.Duration {
 	return usualTime
 }
 
-// patience is how long it may take at least to make an answer of what was collected, on a machine that is busy. It is half of the time that the answer
-// is about if that is longer: so who asks again and again gets answers in time.
+// patience is how long it may take at least to make an answer of what was collected, on a machine
+// that is busy. It is half of the time that the answer is about if that is longer: so who asks
+// again and again gets answers in time.
 const patience = 10 * time.Second
 
 // onceWriter knows whether an answer has begun.

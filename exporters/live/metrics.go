@@ -32,8 +32,8 @@ var metricsEndpoint = endpoint{
 	},
 }
 
-// serveMetrics answers at once, also when two servers scrape at the same time: in OpenMetrics if the client likes that as much as text, packed if
-// it takes gzip.
+// serveMetrics answers at once, also when two servers scrape at the same time: in OpenMetrics if
+// the client likes that as much as text, packed if it takes gzip.
 func (h *handler) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	open := prefersOpenMetrics(r.Header)
 	w.Header().Set("Content-Type", metricsType)
@@ -63,7 +63,8 @@ func (h *handler) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// prefersOpenMetrics reports whether the Accept header names OpenMetrics, and text with no higher quality.
+// prefersOpenMetrics reports whether the Accept header names OpenMetrics, and text with no higher
+// quality.
 func prefersOpenMetrics(header http.Header) bool {
 	best := map[string]float64{}
 	for _, a := range acceptRanges(header.Values("Accept")) {
@@ -141,7 +142,8 @@ func (m *metricWriter) family(f *series.Family) {
 	}
 }
 
-// line writes one metric; an exemplar, if there is one, in OpenMetrics only, which alone knows them.
+// line writes one metric; an exemplar, if there is one, in OpenMetrics only, which alone knows
+// them.
 func (m *metricWriter) line(name string, v float64, labels, values []string, e *series.Exemplar) {
 	m.buf.WriteString(name)
 	if len(labels) > 0 {

@@ -22,14 +22,16 @@ type query struct {
 	group   string          // which goroutines share a box of the bottle graph; "" if it does not say
 }
 
-// The bounds of ?seconds=. Less than a millisecond shows nothing, and more than this is not collected in a request.
+// The bounds of ?seconds=. Less than a millisecond shows nothing, and more than this is not
+// collected in a request.
 const (
 	shortestTime = time.Millisecond
 	longestTime  = time.Hour
 )
 
-// parseQuery reads the parameters of a request; the error says which is wrong, and what would be right. Parameters that the
-// path does not know are errors, since a misspelt one would otherwise give an answer to another question.
+// parseQuery reads the parameters of a request; the error says which is wrong, and what would be
+// right. Parameters that the path does not know are errors, since a misspelt one would otherwise
+// give an answer to another question.
 func parseQuery(raw string, known []string, forms []form) (query, error) {
 	var q query
 	if len(raw) > 1000 {

@@ -9,8 +9,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
-// A client that reads slowly keeps its answer in memory. So the bytes of all answers that are collected or sent have a limit
-// together, and the time to send one has one, too: those who come when there is no room are told when to come again.
+// A client that reads slowly keeps its answer in memory. So the bytes of all answers that are
+// collected or sent have a limit together, and the time to send one has one, too: those who come
+// when there is no room are told when to come again.
 
 // room is the memory for snapshots and answers.
 type room struct {
@@ -32,7 +33,8 @@ func (opt *Options) memory() int64 {
 	return min(defaultMemory, memory.Default()/2)
 }
 
-// take takes n bytes, if there are so many. Where nothing is taken, one answer of up to the limit can be had.
+// take takes n bytes, if there are so many. Where nothing is taken, one answer of up to the limit
+// can be had.
 func (r *room) take(n int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,17 +13,20 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// A sample of all goroutines stops the world twice and then takes time in proportion to their number: about a microsecond each. So the rate follows
-// from what samples have cost. The time is cut into intervals, each as long as keeps the cost of the sample in it at sampleShare of one
-// processor. The sample is taken at a moment drawn from its interval, and counts for all of it. As the length of an interval depends on
-// what was before it only, each instant of the program counts for the same, on average, however the number of goroutines changes.
+// A sample of all goroutines stops the world twice and then takes time in proportion to their
+// number: about a microsecond each. So the rate follows from what samples have cost. The time is
+// cut into intervals, each as long as keeps the cost of the sample in it at sampleShare of one
+// processor. The sample is taken at a moment drawn from its interval, and counts for all of it. As
+// the length of an interval depends on what was before it only, each instant of the program counts
+// for the same, on average, however the number of goroutines changes.
 
 const (
 	// sampleShare is which part of one processor the samples may take.
 	sampleShare = 0.01
 	// shortestInterval keeps a program of few goroutines from more than 99 samples a second.
 	shortestInterval = time.Second / 99
-	// firstCost is what a goroutine adds to the cost of a sample, as long as none has been taken.
+	// firstCost is what a goroutine adds to the cost of a sample, as long as none has been
+	// taken.
 	firstCost = 2 * time.Microsecond
 )
 
@@ -76,7 +79,8 @@ func (s *sampler) interval() time.Duration {
 	return max(shortestInterval, time.Duration(float64(s.goroutines())*float64(s.each)/sampleShare))
 }
 
-// run samples for the time d. It refuses if a single sample would cost more than the share of that time.
+// run samples for the time d. It refuses if a single sample would cost more than the share of that
+// time.
 func (s *sampler) run(ctx context.Context, d time.Duration) error {
 	if need := s.interval(); need > max(d, shortestInterval) {
 		return tooMany(s.goroutines(), s.each, d, need)

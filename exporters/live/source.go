@@ -16,13 +16,15 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// All analyses are about the last seconds, not about those to come: so an answer needs no waiting, and shows what made somebody ask.
+// All analyses are about the last seconds, not about those to come: so an answer needs no waiting,
+// and shows what made somebody ask.
 //
 //   - While the continuous analysis is enabled, they are the windows of the last seconds, added up.
 //     That takes milliseconds, and the windows are about a second long.
 //   - Else a snapshot of the recorder is analyzed: the end of it, of so many seconds. An estimate of the speedup always needs one.
 //
-// Where less is known than was asked for, or not of just now, the answer is about what is known, and its warnings say so.
+// Where less is known than was asked for, or not of just now, the answer is about what is known,
+// and its warnings say so.
 
 // noSource is what misses for an analysis of the last seconds.
 func noSource(h *handler) string {
@@ -43,7 +45,8 @@ func (h *handler) report(ctx context.Context, d time.Duration, stacks bool) (*bo
 	return h.ofSnapshot(ctx, d, bottleneck.Options{NoSpeedup: true, Bottle: bottle.Options{Stacks: stacks}})
 }
 
-// panicked says that the continuous analysis rests or has ended since an observer of it panicked; "" if none has.
+// panicked says that the continuous analysis rests or has ended since an observer of it panicked;
+// "" if none has.
 func (h *handler) panicked() string {
 	if h.continuous == nil {
 		return ""
@@ -55,8 +58,9 @@ func (h *handler) panicked() string {
 	return fmt.Sprintf(": an observer or grouping of it has panicked %s, the last time with: %s", format.Plural(l.Panics, "time", "times"), l.Panic)
 }
 
-// grouped is report with a graph of a certain grouping; "" is the usual one. The continuous analysis has one grouping, for all others it takes a snapshot.
-// stacks asks for call chains, which the continuous analysis has if its options say so.
+// grouped is report with a graph of a certain grouping; "" is the usual one. The continuous
+// analysis has one grouping, for all others it takes a snapshot. stacks asks for call chains, which
+// the continuous analysis has if its options say so.
 func (h *handler) grouped(ctx context.Context, d time.Duration, name string, stacks bool) (*bottleneck.Live, error) {
 	if name == "" {
 		return h.report(ctx, d, stacks)
@@ -146,7 +150,8 @@ func (h *handler) windows(d time.Duration) (*bottleneck.Live, error) {
 	return &live, nil
 }
 
-// oldNews is how long ago the latest window may have ended: bursts come at random times, seconds apart where they cost much, and wait to be read.
+// oldNews is how long ago the latest window may have ended: bursts come at random times, seconds
+// apart where they cost much, and wait to be read.
 const oldNews = 30 * time.Second
 
 // dated returns a graph that says so if it ends long ago: there are no bursts while something else
@@ -171,7 +176,8 @@ func warned(g *bottle.Graph, d, known time.Duration) *bottle.Graph {
 	return &out
 }
 
-// recorded takes the last d from the recorder, as a trace, for which there is room: the caller gives that back.
+// recorded takes the last d from the recorder, as a trace, for which there is room: the caller
+// gives that back.
 func (h *handler) recorded(ctx context.Context, d time.Duration) (*snapshot.Buffer, error) {
 	if !h.recorder.Enabled() {
 		return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the recorder is not running"}

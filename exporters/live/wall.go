@@ -18,13 +18,15 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 
-// The wall-clock profile samples what all goroutines do, running or not, for the seconds to come. Its stacks
-// show where the goroutines of a box of the bottle graph spent their time: they carry the box's name as the label "group".
+// The wall-clock profile samples what all goroutines do, running or not, for the seconds to come.
+// Its stacks show where the goroutines of a box of the bottle graph spent their time: they carry
+// the box's name as the label "group".
 
 // minWall has at least a few samples, also on a machine that is busy.
 const minWall = 100 * time.Millisecond
 
-// deepStack is how many calls the runtime tells of a goroutine at most: of more, the root is not known.
+// deepStack is how many calls the runtime tells of a goroutine at most: of more, the root is not
+// known.
 const deepStack = 32
 
 // wallProfile samples for the time d, or until the context ends.
@@ -70,8 +72,8 @@ func callsOf(s *profile.Sample) (calls []string) {
 	return calls
 }
 
-// groupOf is the group of the bottle graph that a goroutine belongs to, by the rules of package timeline, but
-// for the program's own launchers, which a single sample does not show.
+// groupOf is the group of the bottle graph that a goroutine belongs to, by the rules of package
+// timeline, but for the program's own launchers, which a single sample does not show.
 func groupOf(s *profile.Sample) string {
 	if len(s.Location) >= deepStack {
 		return "(unknown: deep call chain)"

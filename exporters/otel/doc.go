@@ -48,13 +48,16 @@
 //	bottleneck.task.cycles   {cycle}       class                what they executed, summed: OpenTelemetry has no observable histograms
 //	bottleneck.stream.…                                         what the analysis has read, cost and dropped
 //
-// and bottleneck.recording and bottleneck.gomaxprocs observable gauges. A group's parallelism is the rate of bottleneck.running divided by that of
-// bottleneck.share. An exporter for Prometheus makes of most of them the names that package exporters/live has, such as bottleneck_share_seconds_total.
+// and bottleneck.recording and bottleneck.gomaxprocs observable gauges. A group's parallelism is
+// the rate of bottleneck.running divided by that of bottleneck.share. An exporter for Prometheus
+// makes of most of them the names that package exporters/live has, such as
+// bottleneck_share_seconds_total.
 //
-// All counters only grow, also when the analysis is stopped and started again. There are Options.MaxGroups groups at most, those that were largest
-// when there was room, and "(others)".
+// All counters only grow, also when the analysis is stopped and started again. There are
+// Options.MaxGroups groups at most, those that were largest when there was room, and "(others)".
 //
 // # Cost
 //
-// A collection costs what Continuous.Read costs and about 0.5 ms for 50 groups (BenchmarkCollect); the analysis itself is package bottleneck's.
+// A collection costs what Continuous.Read costs and about 0.5 ms for 50 groups (BenchmarkCollect);
+// the analysis itself is package bottleneck's.
 package otel

@@ -16,18 +16,22 @@ import (
 type Options struct {
 	// Tasks is a recorder whose tasks are counted for each class.
 	Tasks *granularity.Recorder
-	// MaxGroups is how many groups of goroutines, and classes of tasks, have metrics of their own; others are added up. 0 means 50.
+	// MaxGroups is how many groups of goroutines, and classes of tasks, have metrics of their
+	// own; others are added up. 0 means 50.
 	MaxGroups int
-	// Lean keeps to 60 series: shares and running times of up to 8 groups, contention of 4 kinds, tasks as one class, and what tells whether these
-	// numbers can be trusted. MaxGroups is not used.
+	// Lean keeps to 60 series: shares and running times of up to 8 groups, contention of 4
+	// kinds, tasks as one class, and what tells whether these numbers can be trusted. MaxGroups
+	// is not used.
 	Lean bool
-	// Version is the attribute version of bottleneck.build; "" stands for the version of the program's module.
+	// Version is the attribute version of bottleneck.build; "" stands for the version of the
+	// program's module.
 	Version string
 }
 
-// Register makes the metrics of what c finds and has the meter observe them, until Unregister is called on what it returns. It neither
-// starts nor stops c, which may be nil if there are only tasks to observe. The error is the meter's. Call it once for a
-// meter: OpenTelemetry adds up what two registrations observe, so that all counters would be doubled.
+// Register makes the metrics of what c finds and has the meter observe them, until Unregister is
+// called on what it returns. It neither starts nor stops c, which may be nil if there are only
+// tasks to observe. The error is the meter's. Call it once for a meter: OpenTelemetry adds up what
+// two registrations observe, so that all counters would be doubled.
 func Register(meter metric.Meter, c *bottleneck.Continuous, opt Options) (metric.Registration, error) {
 	var source series.Source
 	if c != nil {
@@ -64,7 +68,8 @@ type observer struct {
 	instruments map[string]metric.Float64Observable // by name
 }
 
-// taskCount is the name of the number of tasks: OpenTelemetry has no observable histograms, so theirs becomes two counters.
+// taskCount is the name of the number of tasks: OpenTelemetry has no observable histograms, so
+// theirs becomes two counters.
 const taskCount = "bottleneck.tasks"
 
 func (o *observer) instrument(meter metric.Meter, f *series.Family) ([]metric.Observable, error) {

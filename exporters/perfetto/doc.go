@@ -1,5 +1,6 @@
-// Package perfetto writes an execution trace of a Go program as a trace for Perfetto (https://ui.perfetto.dev), the viewer and
-// query engine for timelines: what each goroutine did when, what it was blocked on, and who woke it.
+// Package perfetto writes an execution trace of a Go program as a trace for Perfetto
+// (https://ui.perfetto.dev), the viewer and query engine for timelines: what each goroutine did
+// when, what it was blocked on, and who woke it.
 //
 // A program that converts a trace:
 //
@@ -37,22 +38,25 @@
 //   - Flows: an arrow from the instant at which a goroutine wakes another, by an unlock, a send, a close, to the one that it wakes. Only
 //     wakes that the trace shows have one: those by timers and the network have no waker.
 //
-// The slices of running goroutines, of processors, and the counter of parallelism sum to the same time, that of a bottle graph,
-// to the nanosecond; so do those of each kind of waiting. Times are those of the trace.
+// The slices of running goroutines, of processors, and the counter of parallelism sum to the same
+// time, that of a bottle graph, to the nanosecond; so do those of each kind of waiting. Times are
+// those of the trace.
 //
 // # Limits
 //
-// 5000 goroutines have tracks of their own ([Options].MaxTracks); later ones share tracks of their group, one at a time. A goroutine
-// whose name the trace tells late moves to a track of its group then; the regions that are open are cut there. Names
-// are cut after 300 characters, call chains after 16 frames, and made safe: valid UTF-8 without control characters.
-// Samples of the CPU profiler and arrows from a go statement to its goroutine are not written.
+// 5000 goroutines have tracks of their own ([Options].MaxTracks); later ones share tracks of their
+// group, one at a time. A goroutine whose name the trace tells late moves to a track of its group
+// then; the regions that are open are cut there. Names are cut after 300 characters, call chains
+// after 16 frames, and made safe: valid UTF-8 without control characters. Samples of the CPU
+// profiler and arrows from a go statement to its goroutine are not written.
 //
 // # Cost
 //
-// The file is written in one pass, as the trace is read: about 130 bytes and half a microsecond of processor time an event of
-// the trace, as much again as reading it takes (BenchmarkWrite). The memory follows the live goroutines and the distinct
-// names, of which 4096 of each sort are kept; it does not grow with the trace. The same trace always
-// becomes the same bytes.
+// The file is written in one pass, as the trace is read: about 130 bytes and half a microsecond of
+// processor time an event of the trace, as much again as reading it takes (BenchmarkWrite). The
+// memory follows the live goroutines and the distinct names, of which 4096 of each sort are kept;
+// it does not grow with the trace. The same trace always becomes the same bytes.
 //
-// The encoding is written out by hand: wire.go has the numbers of all fields by their names in Perfetto's proto files.
+// The encoding is written out by hand: wire.go has the numbers of all fields by their names in
+// Perfetto's proto files.
 package perfetto

@@ -4,8 +4,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// observer turns what it is shown into packets, in the order of time, but for the slices of processors, which can only be written when
-// they end: the trace tells then which processor it was.
+// observer turns what it is shown into packets, in the order of time, but for the slices of
+// processors, which can only be written when they end: the trace tells then which processor it was.
 type observer struct {
 	timeline.Base
 	w *Writer
@@ -125,7 +125,8 @@ func (o *observer) count(s timeline.State, by int64) {
 	}
 }
 
-// wake marks on the waker's track that it woke the goroutine, and returns the flow; 0 if nobody did.
+// wake marks on the waker's track that it woke the goroutine, and returns the flow; 0 if nobody
+// did.
 func (o *observer) wake(t *timeline.Transition) uint64 {
 	waker := o.lane(t.Waker)
 	if t.State != timeline.Waiting || t.To != timeline.Runnable || waker == nil || !waker.open {
@@ -245,7 +246,8 @@ func (o *observer) onProc(t *timeline.Transition) {
 	o.w.end(t.End, p.track)
 }
 
-// Named implements [timeline.Observer]. A goroutine whose name comes late moves to a track of its group.
+// Named implements [timeline.Observer]. A goroutine whose name comes late moves to a track of its
+// group.
 func (o *observer) Named(g *timeline.Goroutine, t timeline.Time) {
 	o.at(t)
 	l := o.lane(g)
@@ -276,7 +278,8 @@ func (o *observer) Label(g *timeline.Goroutine, t timeline.Time) {
 	}
 }
 
-// Gap implements [timeline.Observer]: what was open ends where it begins, as nobody tells of it any more.
+// Gap implements [timeline.Observer]: what was open ends where it begins, as nobody tells of it any
+// more.
 func (o *observer) Gap(g *timeline.Gap) {
 	o.at(g.From)
 	o.closeSpans()

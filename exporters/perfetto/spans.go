@@ -24,8 +24,8 @@ func (s *stack) begin(w *Writer, t timeline.Time, category, name string, notes .
 	w.slice(typeSliceBegin, t, s.track, category, name, notes...)
 }
 
-// end ends the innermost open slice of the name, and what is within it. One whose beginning the trace did not show began at start, if
-// nothing else was on the track since.
+// end ends the innermost open slice of the name, and what is within it. One whose beginning the
+// trace did not show began at start, if nothing else was on the track since.
 func (s *stack) end(w *Writer, start, t timeline.Time, category, name string) {
 	at := len(s.open) - 1
 	for at >= 0 && s.open[at] != name {

@@ -7,13 +7,14 @@ import (
 )
 
 // Perfetto knows processes with threads. Here, the program as a whole, its processors, and each
-// group of goroutines are processes; processors and goroutines are threads. Process numbers are above those of threads, since
-// a process has a first thread of the same number.
+// group of goroutines are processes; processors and goroutines are threads. Process numbers are
+// above those of threads, since a process has a first thread of the same number.
 const (
 	programPID    = 2_000_000_000
 	processorsPID = programPID + 1
 	groupsPID     = programPID + 2
-	// Goroutines with numbers from here on, and threads that are not a goroutine's, get numbers of their own.
+	// Goroutines with numbers from here on, and threads that are not a goroutine's, get numbers
+	// of their own.
 	otherTIDs = 1_000_000_000
 )
 

@@ -2,8 +2,9 @@ package perfetto
 
 import "encoding/binary"
 
-// message is a protobuf message that is being written. Of the format, a trace needs three wire types only: variable-length
-// integers (0), 8 bytes (1) and strings of bytes (2). A field is its number and wire type, then the value.
+// message is a protobuf message that is being written. Of the format, a trace needs three wire
+// types only: variable-length integers (0), 8 bytes (1) and strings of bytes (2). A field is its
+// number and wire type, then the value.
 type message []byte
 
 func (m *message) integer(field int, v uint64) {
@@ -28,8 +29,9 @@ func (m *message) embed(field int, sub message) {
 	*m = append(*m, sub...)
 }
 
-// The fields that are written, by the names of perfetto's trace_packet.proto, track_descriptor.proto, track_event.proto,
-// interned_data.proto, debug_annotation.proto, process_descriptor.proto, thread_descriptor.proto and counter_descriptor.proto.
+// The fields that are written, by the names of perfetto's trace_packet.proto,
+// track_descriptor.proto, track_event.proto, interned_data.proto, debug_annotation.proto,
+// process_descriptor.proto, thread_descriptor.proto and counter_descriptor.proto.
 const (
 	traceFieldPacket = 1
 

@@ -15,10 +15,12 @@ type Options struct {
 	Name string
 	// Group names the group of a goroutine; nil means the function that it was started with.
 	Group func(*timeline.Goroutine) string
-	// MaxTracks is how many goroutines get tracks of their own; 0 means 5000. Later ones share tracks, a track a goroutine
-	// at a time, since neither people nor programs can show so many.
+	// MaxTracks is how many goroutines get tracks of their own; 0 means 5000. Later ones share
+	// tracks, a track a goroutine at a time, since neither people nor programs can show so
+	// many.
 	MaxTracks int
-	// MaxGroups bounds the groups; 0 means 1000. Goroutines of later ones are in a group of others.
+	// MaxGroups bounds the groups; 0 means 1000. Goroutines of later ones are in a group of
+	// others.
 	MaxGroups int
 }
 
@@ -44,7 +46,8 @@ type Writer struct {
 	observer observer
 }
 
-// NewWriter returns a Writer to w. Give its Observer to a pass of package timeline, and call Close after it.
+// NewWriter returns a Writer to w. Give its Observer to a pass of package timeline, and call Close
+// after it.
 func NewWriter(w io.Writer, opt Options) *Writer {
 	if opt.Name == "" {
 		opt.Name = "program"
@@ -69,8 +72,8 @@ func NewWriter(w io.Writer, opt Options) *Writer {
 // Observer returns the observer that writes. It sees one trace.
 func (w *Writer) Observer() timeline.Observer { return &w.observer }
 
-// Close writes what is left. The error is the first of the underlying writer, also of earlier writes. A trace that is
-// cut off is still a trace: call Close after a pass that failed, too.
+// Close writes what is left. The error is the first of the underlying writer, also of earlier
+// writes. A trace that is cut off is still a trace: call Close after a pass that failed, too.
 func (w *Writer) Close() error {
 	if !w.closed {
 		w.closed = true
@@ -143,7 +146,8 @@ func (w *Writer) intern(field int, name string) uint64 {
 // maxName is how many runes of a name are kept.
 const maxName = 300
 
-// clean makes a name of the program safe to show: valid UTF-8 without control characters, and not too long.
+// clean makes a name of the program safe to show: valid UTF-8 without control characters, and not
+// too long.
 func clean(name string) string {
 	name = format.Clean(name)
 	if len(name) <= maxName {

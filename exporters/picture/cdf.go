@@ -49,7 +49,8 @@ func layoutTasks(profile *granularity.Profile, opt Options) *scene {
 	return s
 }
 
-// decades is the range of the axis: what the tasks take, and the end of the shaded area if that is near.
+// decades is the range of the axis: what the tasks take, and the end of the shaded area if that is
+// near.
 func (m *tasksModel) decades() (lo, hi int) {
 	least, most := math.Inf(1), 0.0
 	for i := range m.classes {

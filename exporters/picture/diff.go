@@ -8,8 +8,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// DiffSVG writes two bottle graphs side by side as an SVG document: on the same scales, with the same colour for a
-// group in both, so that what changed can be seen. Of the options, Panels means nothing here. See [SVG].
+// DiffSVG writes two bottle graphs side by side as an SVG document: on the same scales, with the
+// same colour for a group in both, so that what changed can be seen. Of the options, Panels means
+// nothing here. See [SVG].
 func DiffSVG(w io.Writer, before, after *bottle.Graph, opt Options) error {
 	d, err := DrawDiff(before, after, opt)
 	if err != nil {
@@ -57,7 +58,8 @@ func layoutDiff(before, after *bottle.Graph, opt Options) (*scene, error) {
 	return s, nil
 }
 
-// newDiffModel is the model of a graph whose two windows are the graphs: it folds and colours groups for both alike.
+// newDiffModel is the model of a graph whose two windows are the graphs: it folds and colours
+// groups for both alike.
 func newDiffModel(before, after *bottle.Graph, opt Options) *model {
 	both := &bottle.Graph{GroupBy: after.GroupBy, Offered: after.Offered, Procs: max(before.Procs, after.Procs)}
 	for _, g := range []*bottle.Graph{before, after} {

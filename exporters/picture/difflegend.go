@@ -7,7 +7,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// diffLegend is the table of two graphs: a row for each group with its shares in both and the difference.
+// diffLegend is the table of two graphs: a row for each group with its shares in both and the
+// difference.
 type diffLegend struct {
 	rows   [][]string
 	names  float64 // widths

@@ -48,9 +48,10 @@ func (d *Drawing) theme() map[role]color.RGBA {
 	return lightTheme
 }
 
-// Paint paints the drawing on its paper, by calls of fill for the corners of polygons and of text for lines of
-// text. x and y are where the baseline of a text is at the given part of its length, its anchor: 0 is the beginning. An upright text reads
-// from the bottom to the top. Colors are those of Options.Dark. Paint returns the first error of text.
+// Paint paints the drawing on its paper, by calls of fill for the corners of polygons and of text
+// for lines of text. x and y are where the baseline of a text is at the given part of its length,
+// its anchor: 0 is the beginning. An upright text reads from the bottom to the top. Colors are
+// those of Options.Dark. Paint returns the first error of text.
 func (d *Drawing) Paint(fill func(corners [][2]float64, c color.RGBA), text func(x, y float64, s string, size, anchor float64, bold, upright bool, c color.RGBA) error) error {
 	b := brush{fill: fill, text: text, theme: d.theme()}
 	return b.shapes(d.scene.shapes)

@@ -8,8 +8,9 @@ import (
 )
 
 // The layout has two layers, waiters and owners. A node is as tall as its time, but has
-// at least a line of room. Groups stand in the order of their time, the largest at the top, unless another
-// order has less crossing: then each is put where its flows come from, on average (barycentres).
+// at least a line of room. Groups stand in the order of their time, the largest at the top, unless
+// another order has less crossing: then each is put where its flows come from, on average
+// (barycentres).
 
 // Lengths of a picture of flows.
 const (
@@ -168,7 +169,8 @@ func (m *flowModel) place(y float64) float64 {
 	return y + tallest
 }
 
-// ribbons lays the flows. On each side they leave a node in the order of where they go, so that those of one node do not cross.
+// ribbons lays the flows. On each side they leave a node in the order of where they go, so that
+// those of one node do not cross.
 func (m *flowModel) ribbons(x1, x2 float64) (out []shape) {
 	flows := slices.Clone(m.flows)
 	from := map[*flow]float64{}

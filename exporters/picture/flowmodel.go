@@ -162,7 +162,8 @@ func (m *flowModel) fold(t *contention.Tree, names map[string]string) map[string
 	return nodes
 }
 
-// present lists the nodes that flows begin or end at, by size; those that are no single group come last.
+// present lists the nodes that flows begin or end at, by size; those that are no single group come
+// last.
 func present(t *contention.Tree, nodes map[string]*flowNode) (out []*flowNode) {
 	for _, c := range t.Children {
 		if n := nodes[c.Key]; n != nil && n.time > 0 && !slices.Contains(out, n) {

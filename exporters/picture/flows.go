@@ -11,21 +11,25 @@ import (
 )
 
 // ContentionOptions says how a picture of contention looks. The zero value is right for most.
-// Of the [Options] in it, Top is the number of groups on either side, the others of which are folded into one;
-// 0 means those with at least a hundredth of the time, but 15 at most, and negative all. Panels means nothing here.
+// Of the [Options] in it, Top is the number of groups on either side, the others of which are
+// folded into one; 0 means those with at least a hundredth of the time, but 15 at most, and
+// negative all. Panels means nothing here.
 type ContentionOptions struct {
 	Options
-	// Min leaves out the flows between two groups that are shorter; the picture says how much that is.
+	// Min leaves out the flows between two groups that are shorter; the picture says how much
+	// that is.
 	Min time.Duration
 }
 
 var errNoContention = errors.New("picture: no contention profile")
 
-// ContentionSVG writes who waited for whom as an SVG document: the groups of goroutines that waited on the left, those that are
-// to blame on the right, as tall as the time, and between them flows in the colour of the owner. Who waits for
-// its own kind stands on both sides. Hand-off and unattributed time are on the right, too, in grey.
+// ContentionSVG writes who waited for whom as an SVG document: the groups of goroutines that waited
+// on the left, those that are to blame on the right, as tall as the time, and between them flows in
+// the colour of the owner. Who waits for its own kind stands on both sides. Hand-off and
+// unattributed time are on the right, too, in grey.
 //
-// The document is like that of [SVG]. The error is that of the writer, or says what is wrong with the options.
+// The document is like that of [SVG]. The error is that of the writer, or says what is wrong with
+// the options.
 func ContentionSVG(w io.Writer, p *contention.Profile, opt ContentionOptions) error {
 	d, err := DrawContention(p, opt)
 	if err != nil {

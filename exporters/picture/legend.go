@@ -243,7 +243,8 @@ func (t *table) cells(x, baseline float64, r row, name, cell role) (out []shape)
 	return out
 }
 
-// drawNotes places the notes under the table: kinds beside each other, other notes on lines of their own.
+// drawNotes places the notes under the table: kinds beside each other, other notes on lines of
+// their own.
 func (t *table) drawNotes(x, y float64) (out []shape, bottom float64) {
 	right := x + t.width()
 	at := x

@@ -117,7 +117,8 @@ func keyOf(b *bottle.Box) key { return key{b.Group, b.Kind} }
 const mostParallelism = 9999999
 
 // ran returns copies of the boxes that have a height, and the number of the others. They
-// are safe to draw: nothing is negative, a parallelism that is no number is computed again, an unknown kind is the program's own.
+// are safe to draw: nothing is negative, a parallelism that is no number is computed again, an
+// unknown kind is the program's own.
 func ran(boxes []bottle.Box) (out []bottle.Box, never int) {
 	for _, b := range boxes {
 		if b.Share <= 0 {

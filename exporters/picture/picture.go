@@ -17,19 +17,22 @@ type Options struct {
 	// the sentence about the neck, which is always there.
 	Subtitle string
 	// Width is the width of the picture in units of which an SVG has one, and a
-	// PNG Scale, for a pixel. 0 means as wide as the names need, between 900 and 1240; the height
-	// always follows from the content. Less than 480 is drawn as 480, more than 4000 as 4000.
+	// PNG Scale, for a pixel. 0 means as wide as the names need, between 900 and 1240; the
+	// height always follows from the content. Less than 480 is drawn as 480, more than 4000 as
+	// 4000.
 	Width float64
 	// Top is the number of groups that are drawn as boxes of their own, those with
-	// the largest shares; the others are folded into one box for each kind. 0 means those that can be seen, with
-	// at least a thousandth of the time, but 15 at most. Negative means all.
+	// the largest shares; the others are folded into one box for each kind. 0 means those that
+	// can be seen, with at least a thousandth of the time, but 15 at most. Negative means all.
 	Top int
 	// Panels is the largest number of windows that are drawn side by side; if there
-	// are more, neighbours are drawn as one and the picture says so. 0 means 48, or fewer in a narrow picture.
+	// are more, neighbours are drawn as one and the picture says so. 0 means 48, or fewer in a
+	// narrow picture.
 	Panels int
 	// Scale is the number of a PNG's pixels for a unit; 0 means 2. An SVG has no use for it.
 	Scale float64
-	// Dark draws a PNG in light ink on dark paper. An SVG follows its reader's preference by itself.
+	// Dark draws a PNG in light ink on dark paper. An SVG follows its reader's preference by
+	// itself.
 	Dark bool
 }
 
@@ -58,7 +61,8 @@ func SVG(w io.Writer, g *bottle.Graph, opt Options) error {
 	return d.SVG(w)
 }
 
-// Draw lays out a graph, or the row of its windows if it has some. The error says what is wrong with the options.
+// Draw lays out a graph, or the row of its windows if it has some. The error says what is wrong
+// with the options.
 func Draw(g *bottle.Graph, opt Options) (*Drawing, error) {
 	s, err := layout(g, opt)
 	return newDrawing(s, err, opt)

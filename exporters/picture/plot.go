@@ -66,7 +66,8 @@ const (
 	lineHeight = 17.0 // of labels beside the boxes
 )
 
-// grid draws the lines behind the boxes, those of time from left on, and the labels of the axis of parallelism.
+// grid draws the lines behind the boxes, those of time from left on, and the labels of the axis of
+// parallelism.
 func (p plot) grid(wall, left, labels float64, procs int) (out []shape) {
 	_, size := timeUnit(wall)
 	var rules, marks []segment

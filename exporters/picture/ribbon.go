@@ -32,7 +32,8 @@ func (b *brush) ribbon(r ribbon) {
 	var upper, lower [][2]float64
 	for i := range parts + 1 {
 		t := float64(i) / parts
-		// A cubic Bézier curve; the control points are at the bend, on the level of either end.
+		// A cubic Bézier curve; the control points are at the bend, on the level of either
+		// end.
 		p, q, u, v := (1-t)*(1-t)*(1-t), 3*t*(1-t)*(1-t), 3*t*t*(1-t), t*t*t
 		x := p*r.x1 + (q+u)*r.bend() + v*r.x2
 		y := (p+q)*r.top1 + (u+v)*r.top2

@@ -54,8 +54,8 @@ func layoutSingle(m *model, opt Options) *scene {
 }
 
 // columns shares the width of the picture among chart and legend. fixedWidth is what is left
-// empty. Where there is not enough, the reasons to wait go first, then the running times, the ends of long names, and
-// then the legend goes below the chart.
+// empty. Where there is not enough, the reasons to wait go first, then the running times, the ends
+// of long names, and then the legend goes below the chart.
 func (m *model) columns(wanted, empty float64) (width float64, t *table, below bool) {
 	t = m.newTable(allCells)
 	width = wanted

@@ -7,8 +7,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
-// stackLegend is the table beside the bars: a row for each part in the order of the bars, from the top,
-// with its values, and for a single bar what the speed-up would be without it.
+// stackLegend is the table beside the bars: a row for each part in the order of the bars, from the
+// top, with its values, and for a single bar what the speed-up would be without it.
 type stackLegend struct {
 	header  []string
 	rows    [][]string // name first, then numbers
@@ -116,7 +116,8 @@ func (l *stackLegend) draw(m *stackModel, x, y float64) (out []shape) {
 	return out
 }
 
-// legendRow draws a name, beside the place for its colour, and numbers in columns of the given widths.
+// legendRow draws a name, beside the place for its colour, and numbers in columns of the given
+// widths.
 func legendRow(row []string, names float64, numbers []float64, x, y float64, bold bool, r role) (out []shape) {
 	at := x + swatchSide + 8
 	out = append(out, text{x: at, y: y, s: row[0], size: tableSize, bold: bold, fill: themed(r)})

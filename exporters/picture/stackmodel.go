@@ -25,7 +25,8 @@ type stackPart struct {
 	values []float64 // by stack
 	fill   color.RGBA
 	bold   bool
-	// what is the component, for a what-if; −1 for the speed-up, the remainder and what was put together
+	// what is the component, for a what-if; −1 for the speed-up, the remainder and what was put
+	// together
 	what int
 }
 

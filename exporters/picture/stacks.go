@@ -12,12 +12,14 @@ import (
 // errNoStack is what both forms say when there is nothing to draw from.
 var errNoStack = errors.New("picture: no speedup stack")
 
-// StacksSVG writes speedup stacks as an SVG document: bars side by side, as in figure 3 of the paper on them, with
-// the speed-up at the bottom and what keeps it from being N above it. Components that are negative, which helped, hang below the
-// zero line and are hatched; the others then rise above N by as much. Marks on both sides of a bar show N.
+// StacksSVG writes speedup stacks as an SVG document: bars side by side, as in figure 3 of the
+// paper on them, with the speed-up at the bottom and what keeps it from being N above it.
+// Components that are negative, which helped, hang below the zero line and are hatched; the others
+// then rise above N by as much. Marks on both sides of a bar show N.
 //
-// Components that are too small to be seen are put together. The document is like that of [SVG]; of the options, Top
-// and Panels mean nothing here. The error is that of the writer, or says what is wrong with the options.
+// Components that are too small to be seen are put together. The document is like that of [SVG]; of
+// the options, Top and Panels mean nothing here. The error is that of the writer, or says what is
+// wrong with the options.
 func StacksSVG(w io.Writer, stacks []*speedup.Stack, opt Options) error {
 	d, err := DrawStacks(stacks, opt)
 	if err != nil {

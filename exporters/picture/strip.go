@@ -179,7 +179,8 @@ func (m *tasksModel) steps(st *strip, base float64, value func(i int) float64, f
 	return g
 }
 
-// pauses draws a line through all bands where the collector had stopped the world. Of lines that would touch, it draws the first.
+// pauses draws a line through all bands where the collector had stopped the world. Of lines that
+// would touch, it draws the first.
 func (st *strip) pauses(pauses []granularity.GCPause) *group {
 	l := lines{stroke: rgb(gcColors[0]), width: 0.8}
 	last := math.Inf(-1)

@@ -32,7 +32,8 @@ type taskClass struct {
 	title string // a tooltip
 }
 
-// lineColors are colours of Okabe and Ito that can be seen as thin lines on white and on dark paper, then others.
+// lineColors are colours of Okabe and Ito that can be seen as thin lines on white and on dark
+// paper, then others.
 var lineColors = []color.RGBA{
 	hex(0x0072b2), hex(0xd55e00), hex(0x009e73), hex(0xcc79a7), hex(0xb8860b), hex(0x3fa0d8),
 	hex(0x8a4a78), hex(0x7a8fd6), hex(0xa84a00), hex(0x5fa052), hex(0x6a7480), hex(0xc94f6d),

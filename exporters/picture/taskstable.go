@@ -10,8 +10,8 @@ import (
 // tasksRow is the height of a row of the table.
 const tasksRow = 24.0
 
-// table is the legend: a row for each curve with its numbers. Columns that have no room are left out, from the
-// least important.
+// table is the legend: a row for each curve with its numbers. Columns that have no room are left
+// out, from the least important.
 func (m *tasksModel) table(x, y float64) (out []shape, bottom float64) {
 	if len(m.classes) == 0 {
 		return nil, y - 8

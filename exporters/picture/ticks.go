@@ -12,7 +12,8 @@ type tick struct {
 	label string
 }
 
-// niceStep is the smallest of …, 0.1, 0.2, 0.5, 1, 2, 5, 10, … that cuts a length into at most n parts.
+// niceStep is the smallest of …, 0.1, 0.2, 0.5, 1, 2, 5, 10, … that cuts a length into at most n
+// parts.
 func niceStep(length float64, n int) float64 {
 	if length <= 0 || n < 1 {
 		return 1

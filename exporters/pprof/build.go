@@ -109,8 +109,8 @@ var (
 	otherStacks = frame{name: "[others]", aspect: "others"}
 )
 
-// chooseStacks takes the stacks of all boxes that fit, the largest first; the others are added up, a sample for
-// each box and source.
+// chooseStacks takes the stacks of all boxes that fit, the largest first; the others are added up,
+// a sample for each box and source.
 func (b *graphBuilder) chooseStacks(g *bottle.Graph) {
 	type boxStack struct {
 		box *bottle.Box
@@ -234,8 +234,9 @@ func warningComments(warnings []string) (out []string) {
 	return out
 }
 
-// codeMapping is the mapping of the program's code. Its file is the first word of the title that pprof shows, "unknown" without
-// one. Everything else is known, so pprof does not look for symbols in the file.
+// codeMapping is the mapping of the program's code. Its file is the first word of the title that
+// pprof shows, "unknown" without one. Everything else is known, so pprof does not look for symbols
+// in the file.
 func codeMapping(file, buildID string) *profile.Mapping {
 	if file == "" {
 		file = "program"

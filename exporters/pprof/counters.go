@@ -18,25 +18,28 @@ import (
 
 // CountersOptions says what a profile of quanta shows. The zero value is ready to use.
 type CountersOptions struct {
-	// Metrics are what is added up beside the number of quanta and their time; nil means every counter of changes. A metric of levels or
-	// of quotients is refused, since its sum means nothing.
+	// Metrics are what is added up beside the number of quanta and their time; nil means every
+	// counter of changes. A metric of levels or of quotients is refused, since its sum means
+	// nothing.
 	Metrics []string
-	// File and BuildID name the executable that was recorded; empty when not known: pprof then shows
-	// "program" in titles.
+	// File and BuildID name the executable that was recorded; empty when not known: pprof then
+	// shows "program" in titles.
 	File, BuildID string
 }
 
-// Counters turns the quanta of a set (nil means all) of a recording into a profile with the sample types quanta/count,
-// time/nanoseconds, the default, and one for each metric:
+// Counters turns the quanta of a set (nil means all) of a recording into a profile with the sample
+// types quanta/count, time/nanoseconds, the default, and one for each metric:
 //
 //	go tool pprof -top -sample_index=minor_faults counters.pb.gz   # in which function quanta with faults end
 //
-// A sample sums up the quanta of one group that ended in one function: the group is the root of its stack, "[group] name", and
-// the function the leaf, so it says where goroutines stopped, not where they spent their time. Labels are group, kind and ended. What is
-// not known of a quantum is left out; the profile's comments say of how many, and what of a counter belongs to no quantum.
+// A sample sums up the quanta of one group that ended in one function: the group is the root of its
+// stack, "[group] name", and the function the leaf, so it says where goroutines stopped, not where
+// they spent their time. Labels are group, kind and ended. What is not known of a quantum is left
+// out; the profile's comments say of how many, and what of a counter belongs to no quantum.
 //
-// Like [Write], it keeps under 16,000 samples and 4 MB: the smallest are added up under "[others]", and a comment says so. The errors are
-// those of the metrics (see [counters.ParseMetric]) and of ctx.
+// Like [Write], it keeps under 16,000 samples and 4 MB: the smallest are added up under "[others]",
+// and a comment says so. The errors are those of the metrics (see [counters.ParseMetric]) and of
+// ctx.
 func Counters(ctx context.Context, e *counters.Explorer, set *counters.Set, opt CountersOptions) (*profile.Profile, error) {
 	if e == nil {
 		return nil, errors.New("pprof: no recording")

@@ -15,8 +15,8 @@ type builder struct {
 	samples   int                         // likewise
 }
 
-// frame is one line of a stack. What is not code has an aspect ("group", "idle"), which takes the place of the
-// file name, and no mapping.
+// frame is one line of a stack. What is not code has an aspect ("group", "idle"), which takes the
+// place of the file name, and no mapping.
 type frame struct {
 	name, aspect string
 	file         string
@@ -66,7 +66,8 @@ func (b *builder) function(f frame) *profile.Function {
 	return fn
 }
 
-// Bounds of encoded sizes; ids and indices have up to 3 bytes, as there are fewer than 2^21 of anything.
+// Bounds of encoded sizes; ids and indices have up to 3 bytes, as there are fewer than 2^21 of
+// anything.
 const (
 	valuesBytes   = 111 // a sample: two values of up to 10 bytes and a 0, six labels of 10
 	callBytes     = 28  // a location with its line

@@ -19,28 +19,32 @@ import (
 
 // LedgerOptions says what a ledger does not know. The zero value is ready to use.
 type LedgerOptions struct {
-	// File and BuildID name the executable that was traced; empty when not known: pprof then shows
-	// "program" in titles.
+	// File and BuildID name the executable that was traced; empty when not known: pprof then
+	// shows "program" in titles.
 	File, BuildID string
 }
 
-// Ledger turns a ledger into a profile of the capacity that was lost, with the sample type lost/nanoseconds, in ns·processors:
+// Ledger turns a ledger into a profile of the capacity that was lost, with the sample type
+// lost/nanoseconds, in ns·processors:
 //
 //	go tool pprof -http=: ledger.pb.gz                          # the flame graph: what the processors waited for
 //	go tool pprof -top -cum -tagfocus=part=idle ledger.pb.gz    # only what was idle
 //
-// The samples sum to the time of all rows but those of the program's own code, C code and system calls. Of a stack, the root is
-// the category of the row, such as "[idle]". For an empty processor, the call chain follows with which the goroutine that ended the gap had
-// waited, then "[wait] mutex", "[woken by]" and the call chain that woke it, upside down, from the call that did to where
-// its goroutine began. So a reader from the root sees who was missing, and from the leaf who should hurry. Where the ledger has no
-// call chains ([ledger.Options.Stacks]), each of the two is one place in the program. Frames in brackets are not code: their file name
-// tells what they stand for.
+// The samples sum to the time of all rows but those of the program's own code, C code and system
+// calls. Of a stack, the root is the category of the row, such as "[idle]". For an empty processor,
+// the call chain follows with which the goroutine that ended the gap had waited, then "[wait]
+// mutex", "[woken by]" and the call chain that woke it, upside down, from the call that did to
+// where its goroutine began. So a reader from the root sees who was missing, and from the leaf who
+// should hurry. Where the ledger has no call chains ([ledger.Options.Stacks]), each of the two is
+// one place in the program. Frames in brackets are not code: their file name tells what they stand
+// for.
 //
-// Samples carry the labels part, the category; kind, what was waited for; group, the goroutines that ran or that ended the gap; and, where
-// they are known, waker, the goroutines that woke them, and meanwhile, those that ran on other processors.
+// Samples carry the labels part, the category; kind, what was waited for; group, the goroutines
+// that ran or that ended the gap; and, where they are known, waker, the goroutines that woke them,
+// and meanwhile, those that ran on other processors.
 //
-// Like [Write], it keeps under 16,000 samples and 4 MB: the smallest are added up under "[others]", and the profile's
-// comments say so.
+// Like [Write], it keeps under 16,000 samples and 4 MB: the smallest are added up under "[others]",
+// and the profile's comments say so.
 func Ledger(l *ledger.Ledger, opt LedgerOptions) (*profile.Profile, error) {
 	if l == nil {
 		return nil, errors.New("pprof: no ledger")

@@ -44,8 +44,9 @@ func limit(g *bottle.Graph) (*bottle.Graph, []string) {
 	return folded, append([]string{fmt.Sprintf("folded: %d windows are too many for one profile; this is the whole", len(g.Windows))}, notes...)
 }
 
-// fits reports whether the profile of g is within the limits, with one sample for each box and source. It estimates the
-// bytes from above: encoding the profile to know them takes longer than building it.
+// fits reports whether the profile of g is within the limits, with one sample for each box and
+// source. It estimates the bytes from above: encoding the profile to know them takes longer than
+// building it.
 func fits(g *bottle.Graph) bool {
 	samples, bytes := size(g)
 	return samples < maxSamples && bytes < maxBytes

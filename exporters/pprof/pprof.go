@@ -30,15 +30,16 @@
 //	go tool pprof -top -sample_index=running bottle.pb.gz  # 308% in all is a mean parallelism of 3.08
 //	go tool pprof -http=: bottle.pb.gz                     # the flame graph: the code of each box, as wide as its share
 //
-// The root of each stack is a box, "[group] name". The call chains of its goroutines follow, if the graph has
-// them ([bottle.Options.Stacks]): the samples of a box sum to its share and to its running time. What has no call chain is
-// "[not sampled]"; the idle time is a sample of its own, "[idle]". Without call chains, as in a graph with windows or one that
-// was saved as JSON, a box is one sample. What stands in brackets is not code: its file name tells what it is instead.
+// The root of each stack is a box, "[group] name". The call chains of its goroutines follow, if the
+// graph has them ([bottle.Options.Stacks]): the samples of a box sum to its share and to its
+// running time. What has no call chain is "[not sampled]"; the idle time is a sample of its own,
+// "[idle]". Without call chains, as in a graph with windows or one that was saved as JSON, a box is
+// one sample. What stands in brackets is not code: its file name tells what it is instead.
 //
 // Samples carry the labels group, kind and source, and window_start (nanoseconds from
-// the beginning of the trace) in a graph with windows. The source is that of the call chain: "cpu samples" where a CPU profile
-// ran as well; "scheduling events" where the event that stopped the goroutine stands for the time before it; "not sampled" or
-// "none". So
+// the beginning of the trace) in a graph with windows. The source is that of the call chain: "cpu
+// samples" where a CPU profile ran as well; "scheduling events" where the event that stopped the
+// goroutine stands for the time before it; "not sampled" or "none". So
 //
 //	go tool pprof -top -tagfocus=window_start=1s:2s bottle.pb.gz
 //	go tool pprof -http=: -tagroot=window_start bottle.pb.gz
@@ -67,8 +68,8 @@ import (
 type Options struct {
 	// Time is when the graph begins, by the clock on the wall; zero when that is not known.
 	Time time.Time
-	// File and BuildID name the executable that was traced; empty when not known: pprof then shows
-	// "program" in titles.
+	// File and BuildID name the executable that was traced; empty when not known: pprof then
+	// shows "program" in titles.
 	File, BuildID string
 }
 

@@ -12,10 +12,11 @@ import (
 
 // TasksOptions says what a profile of task granularity shows. The zero value is ready to use.
 type TasksOptions struct {
-	// Submission roots the stacks in the call chains that submitted the tasks, instead of those that created them.
+	// Submission roots the stacks in the call chains that submitted the tasks, instead of those
+	// that created them.
 	Submission bool
-	// File and BuildID name the executable that was profiled; empty when not known: pprof then shows
-	// "program" in titles.
+	// File and BuildID name the executable that was profiled; empty when not known: pprof then
+	// shows "program" in titles.
 	File, BuildID string
 }
 
@@ -26,17 +27,17 @@ type TasksOptions struct {
 //	go tool pprof -peek 'main.walk' -sample_index=tasks tasks.pb.gz  # how many tasks a function creates
 //	go tool pprof -tags tasks.pb.gz                                 # how large the tasks are
 //
-// The stacks are the call chains that created the tasks, or submitted them, with the class as the leaf, "[class] name".
-// That is not code: its file name is "class". Each sample carries the labels granularity, the decade of its
-// tasks' granularity such as "1e4-1e5 cycles" (or "10µs-100µs" in a profile by time), class, diagnosis, and
-// pool where there is one.
+// The stacks are the call chains that created the tasks, or submitted them, with the class as the
+// leaf, "[class] name". That is not code: its file name is "class". Each sample carries the labels
+// granularity, the decade of its tasks' granularity such as "1e4-1e5 cycles" (or "10µs-100µs" in a
+// profile by time), class, diagnosis, and pool where there is one.
 //
-// Time is cycles by their frequency; running time in a profile from a trace; and time on the processor where cycles have no fixed
-// length. Cycles are 0 where they are not known. The samples of a site sum to its cycles; a
-// sample of one decade is as exact as the histogram's buckets, 1 %.
+// Time is cycles by their frequency; running time in a profile from a trace; and time on the
+// processor where cycles have no fixed length. Cycles are 0 where they are not known. The samples
+// of a site sum to its cycles; a sample of one decade is as exact as the histogram's buckets, 1 %.
 //
-// Like [Write], it keeps under 16,000 samples and 4 MB: the smallest sites are added up under "[others]", and the
-// profile's comments say so.
+// Like [Write], it keeps under 16,000 samples and 4 MB: the smallest sites are added up under
+// "[others]", and the profile's comments say so.
 func Tasks(p *granularity.Profile, opt TasksOptions) (*profile.Profile, error) {
 	if p == nil {
 		return nil, errors.New("pprof: no profile of tasks")

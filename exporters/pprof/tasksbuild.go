@@ -74,8 +74,8 @@ func buildTasks(p *granularity.Profile, opt TasksOptions) *profile.Profile {
 	return b.p
 }
 
-// taskSamples are those of all sites and decades, the longest time first. A class whose sites are not known has
-// itself for one.
+// taskSamples are those of all sites and decades, the longest time first. A class whose sites are
+// not known has itself for one.
 func taskSamples(p *granularity.Profile, opt TasksOptions) (out []*taskSample) {
 	for i := range p.Classes {
 		c := &p.Classes[i]
@@ -110,7 +110,8 @@ func taskStack(chain []granularity.Frame, class string) (stack []frame) {
 	return append(stack, frame{name: "[class] " + orNone(cleanName(class)), aspect: "class"})
 }
 
-// nsPerCycle is the length of a cycle: by its frequency, or by the time on the processor of the class.
+// nsPerCycle is the length of a cycle: by its frequency, or by the time on the processor of the
+// class.
 func nsPerCycle(p *granularity.Profile, c *granularity.Class) float64 {
 	switch {
 	case p.Hz > 0:
@@ -121,7 +122,8 @@ func nsPerCycle(p *granularity.Profile, c *granularity.Class) float64 {
 	return 0
 }
 
-// decades tells the tasks of a site apart by size. The distribution gives how many there are in each bucket.
+// decades tells the tasks of a site apart by size. The distribution gives how many there are in
+// each bucket.
 func decades(p *granularity.Profile, s *granularity.Site, like taskSample, perCycle float64) (out []*taskSample) {
 	h := p.SiteGranularity(s)
 	byDecade := map[int]*taskSample{}

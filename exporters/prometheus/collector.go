@@ -12,16 +12,20 @@ import (
 type Options struct {
 	// Tasks is a recorder whose tasks are shown as a histogram for each class.
 	Tasks *granularity.Recorder
-	// MaxGroups is how many groups of goroutines, and classes of tasks, have metrics of their own; others are added up. 0 means 50.
+	// MaxGroups is how many groups of goroutines, and classes of tasks, have metrics of their
+	// own; others are added up. 0 means 50.
 	MaxGroups int
-	// Lean keeps to 60 series: shares and running times of up to 8 groups, contention of 4 kinds, tasks as one class, and what
-	// tells whether these numbers can be trusted. MaxGroups is then not used.
+	// Lean keeps to 60 series: shares and running times of up to 8 groups, contention of 4
+	// kinds, tasks as one class, and what tells whether these numbers can be trusted. MaxGroups
+	// is then not used.
 	Lean bool
-	// Version is the label version of bottleneck_build_info; "" stands for the version of the program's module.
+	// Version is the label version of bottleneck_build_info; "" stands for the version of the
+	// program's module.
 	Version string
 }
 
-// Collector is a [prometheus.Collector]. It is safe for concurrent use. Each Collector counts for itself: register one.
+// Collector is a [prometheus.Collector]. It is safe for concurrent use. Each Collector counts for
+// itself: register one.
 type Collector struct {
 	reader *series.Reader
 	descs  map[string]*prometheus.Desc // by name
@@ -29,7 +33,8 @@ type Collector struct {
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// NewCollector returns a collector of what c finds. It neither starts nor stops c, which may be nil if there are only tasks to collect.
+// NewCollector returns a collector of what c finds. It neither starts nor stops c, which may be nil
+// if there are only tasks to collect.
 func NewCollector(c *bottleneck.Continuous, opt Options) *Collector {
 	var source series.Source
 	if c != nil {

@@ -1,4 +1,5 @@
-// Package prometheus collects the metrics of a continuous analysis for programs that use Prometheus' client library already.
+// Package prometheus collects the metrics of a continuous analysis for programs that use
+// Prometheus' client library already.
 //
 //	package main
 //
@@ -24,8 +25,9 @@
 //		log.Print(http.ListenAndServe("localhost:6060", nil))
 //	}
 //
-// A program without that library needs neither it nor this package: package exporters/live serves the same metrics under the same names.
-// This is a module of its own, so that only who uses it depends on the library.
+// A program without that library needs neither it nor this package: package exporters/live serves
+// the same metrics under the same names. This is a module of its own, so that only who uses it
+// depends on the library.
 //
 // # Metrics
 //
@@ -50,11 +52,12 @@
 //
 //	rate(bottleneck_running_seconds_total[1m]) / rate(bottleneck_share_seconds_total[1m])
 //
-// All counters only grow, also when the analysis is stopped and started again. There are Options.MaxGroups groups at most, those that were largest
-// when there was room, and "(others)": so the number of series is bounded, and the sums are right.
+// All counters only grow, also when the analysis is stopped and started again. There are
+// Options.MaxGroups groups at most, those that were largest when there was room, and "(others)": so
+// the number of series is bounded, and the sums are right.
 //
-// With promhttp.HandlerOpts.EnableOpenMetrics, exemplars name the lock, waiter and owner that most of a counter of contention is due to, and the
-// place of most of a group's blocked time.
+// With promhttp.HandlerOpts.EnableOpenMetrics, exemplars name the lock, waiter and owner that most
+// of a counter of contention is due to, and the place of most of a group's blocked time.
 //
 // To compare versions of a program, join the build:
 //
@@ -62,11 +65,14 @@
 //
 // # Lean metrics
 //
-// For fleets of thousands, Options.Lean keeps to 60 series an instance: shares and running times of up to 8 groups, those that were largest when there was
-// room, and "(others)"; contention of 4 kinds, likewise; the wall and idle time; tasks as one class without buckets; the build, and what tells
-// whether these numbers can be trusted: whether the analysis goes on, how much it has seen, its cost, and what it dropped. The sums are right all the same.
+// For fleets of thousands, Options.Lean keeps to 60 series an instance: shares and running times of
+// up to 8 groups, those that were largest when there was room, and "(others)"; contention of 4
+// kinds, likewise; the wall and idle time; tasks as one class without buckets; the build, and what
+// tells whether these numbers can be trusted: whether the analysis goes on, how much it has seen,
+// its cost, and what it dropped. The sums are right all the same.
 //
 // # Cost
 //
-// A scrape costs what Continuous.Read costs and about 0.5 ms for 50 groups (BenchmarkCollect); the analysis itself is package bottleneck's.
+// A scrape costs what Continuous.Read costs and about 0.5 ms for 50 groups (BenchmarkCollect); the
+// analysis itself is package bottleneck's.
 package prometheus

@@ -8,7 +8,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// contentionForm is a profile in columns: aggregate.js adds it up as [contention.Profile.Aggregate] does.
+// contentionForm is a profile in columns: aggregate.js adds it up as [contention.Profile.Aggregate]
+// does.
 type contentionForm struct {
 	Source   string             `json:"source"`
 	Accuracy string             `json:"accuracy"`
@@ -33,7 +34,8 @@ type contentionForm struct {
 	Unfinished []unfinishedForm `json:"unfinished"` // those for locks first, and waits for work last
 }
 
-// unfinishedForm is a row of waits that went on when the trace ended. Lock is a name as in locks, which may not have it.
+// unfinishedForm is a row of waits that went on when the trace ended. Lock is a name as in locks,
+// which may not have it.
 type unfinishedForm struct {
 	Kind        string `json:"kind"`
 	Lock        string `json:"lock"`
@@ -101,7 +103,8 @@ type pairColumns struct {
 	Blocked  [][][2]int64 `json:"blocked"`
 }
 
-// rootColumns are the ends of the chains of blame, by pair. A pair that has only itself as root is here, too.
+// rootColumns are the ends of the chains of blame, by pair. A pair that has only itself as root is
+// here, too.
 type rootColumns struct {
 	Pair        []int    `json:"pair"`
 	Group       []int    `json:"rg"`

@@ -13,8 +13,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// countersForm describes the table of quanta. In a page that holds its data, Packed has all columns: little-endian
-// arrays, one after the other, each of the narrowest type that holds its values exactly, packed by gzip, in base64.
+// countersForm describes the table of quanta. In a page that holds its data, Packed has all
+// columns: little-endian arrays, one after the other, each of the narrowest type that holds its
+// values exactly, packed by gzip, in base64.
 type countersForm struct {
 	Name       string                `json:"name"`
 	Rows       int                   `json:"rows"`
@@ -55,8 +56,8 @@ type spanForm struct {
 	End   int64  `json:"end"`
 }
 
-// columnForm tells where a column is. A column of type "const" has one value; where Unknown is set, the largest value of
-// the type stands for one that is not known.
+// columnForm tells where a column is. A column of type "const" has one value; where Unknown is set,
+// the largest value of the type stands for one that is not known.
 type columnForm struct {
 	Type    string `json:"type"`
 	Offset  int    `json:"offset,omitempty"`
@@ -173,7 +174,8 @@ func widen[T ~uint8 | ~int32](in []T) []int64 {
 	return out
 }
 
-// add writes a column, aligned to 8 bytes, in the narrowest type that holds all of its values less their minimum.
+// add writes a column, aligned to 8 bytes, in the narrowest type that holds all of its values less
+// their minimum.
 func (p *packer) add(name string, values []int64) {
 	lo, hi, unknown := int64(math.MaxInt64), int64(math.MinInt64), false
 	for _, v := range values {

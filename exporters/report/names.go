@@ -4,7 +4,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// groupForm is a group of goroutines: all sections mean the same one by the same number, and show it in one colour.
+// groupForm is a group of goroutines: all sections mean the same one by the same number, and show
+// it in one colour.
 type groupForm struct {
 	Name  string `json:"name"`
 	Short string `json:"short"`

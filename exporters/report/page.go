@@ -19,8 +19,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// The page is put together from small files: styles and scripts are each concatenated, in the order below, and the content
-// security policy allows these two, by their hashes, and nothing else. The scripts share one function scope.
+// The page is put together from small files: styles and scripts are each concatenated, in the order
+// below, and the content security policy allows these two, by their hashes, and nothing else. The
+// scripts share one function scope.
 //
 //go:embed page
 var assets embed.FS
@@ -64,7 +65,8 @@ var thePage = sync.OnceValues(func() (*page, error) {
 	if p.script, err = concatenate(scripts); err != nil {
 		return nil, err
 	}
-	// The page's own modules see each other, and nobody else sees them; the vendored one must stay as it is.
+	// The page's own modules see each other, and nobody else sees them; the vendored one must
+	// stay as it is.
 	vendor, own, _ := strings.Cut(p.script, "\n/* element.js */\n")
 	p.script = vendor + "\n(() => {\n\"use strict\";\n" + own + "})();\n"
 	licence, err := fs.ReadFile(assets, "page/vendor/uPlot.LICENSE") // goes with every copy, as it asks to
@@ -97,7 +99,8 @@ func concatenate(names []string) (string, error) {
 	return b.String(), nil
 }
 
-// policy is the content security policy: only the scripts and styles with these hashes. A served page may also ask its server.
+// policy is the content security policy: only the scripts and styles with these hashes. A served
+// page may also ask its server.
 func policy(scripts, styles []string, served bool) string {
 	var b strings.Builder
 	b.WriteString("default-src 'none'; base-uri 'none'; form-action 'none'; img-src data: blob:")
@@ -120,8 +123,9 @@ func hashOf(s string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// writePage writes the document. What comes from the recording is the title, which is escaped; the picture for readers
-// without scripts, which package picture escapes; and the data, JSON in which every "<" is written \u003c.
+// writePage writes the document. What comes from the recording is the title, which is escaped; the
+// picture for readers without scripts, which package picture escapes; and the data, JSON in which
+// every "<" is written \u003c.
 func writePage(w io.Writer, d *Data, form *pageData, served bool) error {
 	p, err := thePage()
 	if err != nil {
@@ -157,7 +161,8 @@ func writePage(w io.Writer, d *Data, form *pageData, served bool) error {
 
 var styleElement = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
 
-// stillPicture is the graph as package picture draws it, for readers without scripts, with the styles in it.
+// stillPicture is the graph as package picture draws it, for readers without scripts, with the
+// styles in it.
 func stillPicture(d *Data) (svg string, styles []string, err error) {
 	if d.Bottle == nil {
 		return "", nil, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// pageData is what the scripts get, as JSON. All times are in nanoseconds. Numbers in it are those of JavaScript: exact
-// up to 2^53, for times 104 days.
+// pageData is what the scripts get, as JSON. All times are in nanoseconds. Numbers in it are those
+// of JavaScript: exact up to 2^53, for times 104 days.
 type pageData struct {
 	Title      string             `json:"title"`
 	Source     string             `json:"source"`
@@ -215,8 +215,8 @@ type goroutineForm struct {
 	Waiting  map[string]int64 `json:"waiting"`
 }
 
-// goroutineForms are the boxes of the goroutines of the program. Their names, "main.work #12", tell the group, which is
-// right where the graph is by function.
+// goroutineForms are the boxes of the goroutines of the program. Their names, "main.work #12", tell
+// the group, which is right where the graph is by function.
 func goroutineForms(d *Data, n *namer) []goroutineForm {
 	out := []goroutineForm{}
 	if d.Goroutines == nil || d.Bottle == nil || d.Bottle.GroupBy != "" && d.Bottle.GroupBy != "function" {

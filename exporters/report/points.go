@@ -24,8 +24,9 @@ const maxPoints = 200_000
 // tooMany stands for the number of points where there are more than were asked for.
 const tooMany = math.MaxUint32
 
-// servePoints answers in a binary form that a page reads without parsing: the number of points as uint32 and four bytes of padding,
-// then x, y, begin and goroutine as arrays of float64, row as one of uint32 and the page's group as one of int32, all little-endian.
+// servePoints answers in a binary form that a page reads without parsing: the number of points as
+// uint32 and four bytes of padding, then x, y, begin and goroutine as arrays of float64, row as one
+// of uint32 and the page's group as one of int32, all little-endian.
 func (s *server) servePoints(w http.ResponseWriter, r *http.Request) {
 	var q pointsQuery
 	if !s.ask(w, r, &q) {
@@ -45,7 +46,8 @@ func (s *server) points(r *http.Request, q pointsQuery) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A wrong metric is told also where there are too many points: nobody asked for other values.
+	// A wrong metric is told also where there are too many points: nobody asked for other
+	// values.
 	of := set
 	if n := set.Count(); n > min(q.Most, maxPoints) {
 		of = counters.NoRows(set.Len())

@@ -9,8 +9,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters"
 )
 
-// writeProfile writes the quanta of a set as a profile: a sample for each group and function on top, with the number of quanta and
-// the time for which they ran.
+// writeProfile writes the quanta of a set as a profile: a sample for each group and function on
+// top, with the number of quanta and the time for which they ran.
 func writeProfile(w io.Writer, rec *counters.Recording, set *counters.Set) error {
 	p := &profile.Profile{
 		SampleType: []*profile.ValueType{{Type: "quanta", Unit: "count"}, {Type: "running", Unit: "nanoseconds"}}, DefaultSampleType: "running",

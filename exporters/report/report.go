@@ -14,25 +14,29 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
-// Data is what a page shows. Any part may be missing; the page then says so, in the words of Missing if there are some.
+// Data is what a page shows. Any part may be missing; the page then says so, in the words of
+// Missing if there are some.
 type Data struct {
 	// Title names the recording; Source is where it came from, such as the name of a file.
 	Title, Source string
 	// Bottle is the bottle graph. If it has Windows, the page has a slider over them.
 	Bottle *bottle.Graph
-	// Goroutines is a graph of the same run with a box for each goroutine ([bottle.ByGoroutine]): what is found behind a
-	// box of Bottle.
+	// Goroutines is a graph of the same run with a box for each goroutine
+	// ([bottle.ByGoroutine]): what is found behind a box of Bottle.
 	Goroutines *bottle.Graph
 	// Contention says who waited, and for whom.
 	Contention *contention.Profile
-	// ContentionWindows is the same for each stretch of time, in order; they sum to Contention. With them, a selection of time
-	// filters contention, too. See [contention.TraceObserver.Windows].
+	// ContentionWindows is the same for each stretch of time, in order; they sum to Contention.
+	// With them, a selection of time filters contention, too. See
+	// [contention.TraceObserver.Windows].
 	ContentionWindows []Window[*contention.Profile]
 	// Tasks says how large the tasks were.
 	Tasks *granularity.Profile
-	// TaskWindows is the same for the tasks that ended in each stretch of time, in order. See [granularity.TraceObserver.Cut].
+	// TaskWindows is the same for the tasks that ended in each stretch of time, in order. See
+	// [granularity.TraceObserver.Cut].
 	TaskWindows []Window[*granularity.Profile]
-	// Speedup are stacks, shown side by side. If an account has Windows, a selection of time filters it, too.
+	// Speedup are stacks, shown side by side. If an account has Windows, a selection of time
+	// filters it, too.
 	Speedup []*speedup.Stack
 	// Counters is the table of scheduling quanta.
 	Counters *counters.Recording
@@ -65,13 +69,15 @@ const (
 
 // Options are the choices of [Write]. The zero value is right for most.
 type Options struct {
-	// MaxRows and MaxBytes bound the file: more is refused with a [*SizeError], for a browser would take too long
-	// over it. 0 means DefaultMaxRows and DefaultMaxBytes, less than 0 no limit.
+	// MaxRows and MaxBytes bound the file: more is refused with a [*SizeError], for a browser
+	// would take too long over it. 0 means DefaultMaxRows and DefaultMaxBytes, less than 0 no
+	// limit.
 	MaxRows  int
 	MaxBytes int64
 }
 
-// SizeError tells that a recording is too large for a page that holds all of it. Nothing was written.
+// SizeError tells that a recording is too large for a page that holds all of it. Nothing was
+// written.
 type SizeError struct {
 	Rows, MaxRows   int   // quanta; 0 if they are not too many
 	Bytes, MaxBytes int64 // of the page; 0 if it is not too large
@@ -88,8 +94,8 @@ func (e *SizeError) Error() string {
 
 var errNoData = errors.New("report: no data")
 
-// Write writes a page that holds all of its data: one HTML file that needs no network. It is never thinned: what is
-// too large is refused with a [*SizeError]. Other errors are those of w.
+// Write writes a page that holds all of its data: one HTML file that needs no network. It is never
+// thinned: what is too large is refused with a [*SizeError]. Other errors are those of w.
 //
 // It takes about 0.3 µs for each quantum and column of counters.
 func Write(w io.Writer, d *Data, opt Options) error {

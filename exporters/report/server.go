@@ -16,19 +16,22 @@ import (
 
 // HandlerOptions configures [NewHandler]. The zero value is ready to use.
 type HandlerOptions struct {
-	// Token, if not "", is a secret of at least 16 bytes that each request must carry: in a cookie, which the page
-	// gets when it is asked for with the parameter token=TOKEN, or as "Authorization: Bearer TOKEN".
+	// Token, if not "", is a secret of at least 16 bytes that each request must carry: in a
+	// cookie, which the page gets when it is asked for with the parameter token=TOKEN, or as
+	// "Authorization: Bearer TOKEN".
 	Token string
 }
 
-// NewHandler returns a handler that serves the page of a recording, and answers its questions about the quanta. The
-// recording may be large: the table of quanta stays here, and the page gets only what it shows.
+// NewHandler returns a handler that serves the page of a recording, and answers its questions about
+// the quanta. The recording may be large: the table of quanta stays here, and the page gets only
+// what it shows.
 //
-// The handler is for a person at this machine. Without a token, it answers requests that come from a loopback address and
-// that name one as their Host, so that no page of another origin can read the recording, not even by changing what its own
-// name resolves to (DNS rebinding). A proxy may hide where requests come from: where one can reach the handler, set a
-// token. The handler registers nothing, and serves only the paths "/", "/api/query", "/api/points" and
-// "/api/export" below where it is mounted with [http.StripPrefix].
+// The handler is for a person at this machine. Without a token, it answers requests that come from
+// a loopback address and that name one as their Host, so that no page of another origin can read
+// the recording, not even by changing what its own name resolves to (DNS rebinding). A proxy may
+// hide where requests come from: where one can reach the handler, set a token. The handler
+// registers nothing, and serves only the paths "/", "/api/query", "/api/points" and "/api/export"
+// below where it is mounted with [http.StripPrefix].
 //
 // The error tells what is wrong with the data. d must not be changed while the handler is in use.
 func NewHandler(d *Data, opt HandlerOptions) (http.Handler, error) {
@@ -66,7 +69,8 @@ type server struct {
 	groupOf  []int              // the page's groups, by those of the recording
 }
 
-// guard refuses requests that do not come from this machine's user, and sets the headers that all answers have.
+// guard refuses requests that do not come from this machine's user, and sets the headers that all
+// answers have.
 func (s *server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

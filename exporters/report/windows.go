@@ -60,8 +60,8 @@ func newContentionWindows(t *contentionTables, windows []Window[*contention.Prof
 	return f
 }
 
-// taskWindow is what ended of a class in a window: the histogram of granularity as pairs of the least value of a bucket and how
-// many fell into it.
+// taskWindow is what ended of a class in a window: the histogram of granularity as pairs of the
+// least value of a bucket and how many fell into it.
 type taskWindow struct {
 	Window  int       `json:"w"`
 	Tasks   uint64    `json:"tasks"`
@@ -120,7 +120,8 @@ type stackWindow struct {
 	Components map[int32]float64 `json:"components"` // by their place in the page's list
 }
 
-// newStackWindows are the stacks of windows: what a stack of several of them is follows, as all parts are parts of the time.
+// newStackWindows are the stacks of windows: what a stack of several of them is follows, as all
+// parts are parts of the time.
 func newStackWindows(s *speedup.Stack) []stackWindow {
 	out := []stackWindow{}
 	if s.Multi == nil {

@@ -20,8 +20,8 @@ type ContentionOptions struct {
 	Options
 	// By are the aspects of the tree; none means owner-func, lock, waiter-func.
 	By []contention.Aspect
-	// Kinds are those that the profile was cut down to, if it was. Of what goroutines still waited for when a trace ended, only locks and
-	// the like are shown, and what is named here.
+	// Kinds are those that the profile was cut down to, if it was. Of what goroutines still
+	// waited for when a trace ended, only locks and the like are shown, and what is named here.
 	Kinds []contention.Kind
 	// Min leaves out what is shorter. What is left out below a line is added up.
 	Min time.Duration
@@ -34,8 +34,8 @@ var DefaultAspects = []contention.Aspect{contention.ByOwnerFunc, contention.ByLo
 var errNoContention = errors.New("text: no contention profile")
 
 // WriteContention writes a contention profile: in sentences how long goroutines waited and who is
-// most to blame, the tree of the totals by some aspects, the table of locks and the warnings. The error is
-// that of w, or of aspects that are unknown or come twice.
+// most to blame, the tree of the totals by some aspects, the table of locks and the warnings. The
+// error is that of w, or of aspects that are unknown or come twice.
 func WriteContention(w io.Writer, p *contention.Profile, opt ContentionOptions) error {
 	if p == nil {
 		return errNoContention

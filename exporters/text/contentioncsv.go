@@ -14,24 +14,28 @@ import (
 
 // ContentionCSV writes a contention profile as comma-separated values (RFC 4180, lines end in
 // LF): a header, a row for each pair of waiter and owner, and a row each for the hand-off and the
-// unattributed time of each wait, whose owner is "[hand-off]" or "[unattributed]"; so the column wait_ns sums to what was waited. A row
-// with the owner "[ready]" follows for waits of a trace, with a wait_ns of 0: its ready_ns is for how long the goroutines were ready after
-// the waits, until they had a processor; ready_idle_ns is the part in which a processor was idle; parks is how often they blocked, and contentions
-// is the number of waits. Those three columns are empty in all other rows.
+// unattributed time of each wait, whose owner is "[hand-off]" or "[unattributed]"; so the column
+// wait_ns sums to what was waited. A row with the owner "[ready]" follows for waits of a trace,
+// with a wait_ns of 0: its ready_ns is for how long the goroutines were ready after the waits,
+// until they had a processor; ready_idle_ns is the part in which a processor was idle; parks is how
+// often they blocked, and contentions is the number of waits. Those three columns are empty in all
+// other rows.
 //
-// Rows for the waits that went on when a trace ended come last, with contentions and a wait_ns of 0: unfinished is the number of goroutines,
-// unfinished_ns for how long they had been blocked in all, and unfinished_longest_ns for how long the first of them had. Their owner is who held the lock
-// then, "[cannot tell]" if the trace does not show it, and empty for waits that are not for a lock. The class is empty: the lock is
-// named as in the other rows. Those three columns are empty in all other rows.
+// Rows for the waits that went on when a trace ended come last, with contentions and a wait_ns of
+// 0: unfinished is the number of goroutines, unfinished_ns for how long they had been blocked in
+// all, and unfinished_longest_ns for how long the first of them had. Their owner is who held the
+// lock then, "[cannot tell]" if the trace does not show it, and empty for waits that are not for a
+// lock. The class is empty: the lock is named as in the other rows. Those three columns are empty
+// in all other rows.
 //
-// The columns are kind, lock, class, waiter_group, waiter_func, waiter_stack, owner_group, owner_func,
-// owner_stack, flags, contentions and wait_ns. Stacks are "func file:line", leaf first, separated by " < ". Contentions
-// are those that the owner delayed; 0 where there is no owner.
+// The columns are kind, lock, class, waiter_group, waiter_func, waiter_stack, owner_group,
+// owner_func, owner_stack, flags, contentions and wait_ns. Stacks are "func file:line", leaf first,
+// separated by " < ". Contentions are those that the owner delayed; 0 where there is no owner.
 //
-// What the owner did meanwhile follows: running_ns, runnable_ns, blocked_ns and unknown_ns, which sum to wait_ns, and
-// blocked_on, such as "mutex=1200 chan-receive=300". Then root_group, root_func, root_stack and
-// root_ns, are who was at the end of the chain of blame for the longest part of wait_ns, and for how long. These nine
-// are empty where there is no owner.
+// What the owner did meanwhile follows: running_ns, runnable_ns, blocked_ns and unknown_ns, which
+// sum to wait_ns, and blocked_on, such as "mutex=1200 chan-receive=300". Then root_group,
+// root_func, root_stack and root_ns, are who was at the end of the chain of blame for the longest
+// part of wait_ns, and for how long. These nine are empty where there is no owner.
 //
 // Control characters in names become U+FFFD, and names that a spreadsheet would take for a
 // formula get an apostrophe in front. The error is that of w.
@@ -119,8 +123,9 @@ func leafOf(s *contention.Stack) string {
 }
 
 // FoldedStacks writes a contention profile as the folded stacks that flamegraph.pl and many viewers
-// read: a line for each stack, its frames from the root separated by semicolons, and the nanoseconds behind
-// a blank. Equal stacks are put together, in the order of their first row. The error is that of w, or of a view that there is not.
+// read: a line for each stack, its frames from the root separated by semicolons, and the
+// nanoseconds behind a blank. Equal stacks are put together, in the order of their first row. The
+// error is that of w, or of a view that there is not.
 //
 //	bottleneck contention -format folded trace.out | flamegraph.pl --countname ns > contention.svg
 //

@@ -34,7 +34,8 @@ func (m *contentionModel) did(a contention.Activity, blamed time.Duration) [3]st
 // known reports whether anything is known of what owners did.
 func (m *contentionModel) known() bool { return m.tree.Activity.Unknown < m.tree.Blamed }
 
-// owners says what owners did while they were waited for, and who was at the end of the chains of blame.
+// owners says what owners did while they were waited for, and who was at the end of the chains of
+// blame.
 func (m *contentionModel) owners() string {
 	s := ""
 	if m.known() {
@@ -64,7 +65,8 @@ func (m *contentionModel) owners() string {
 	return m.paragraph("", strings.TrimSpace(s))
 }
 
-// mostAtRoot is the function of the root owners that most is due to, if any owner was blocked by another.
+// mostAtRoot is the function of the root owners that most is due to, if any owner was blocked by
+// another.
 func (m *contentionModel) mostAtRoot() (string, time.Duration) {
 	for i := range m.p.Pairs {
 		if m.p.Pairs[i].Roots != nil {

@@ -13,9 +13,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// DOT writes a contention profile as a graph for Graphviz: a node for each group of goroutines, and an
-// edge from each group that waited to each that is to blame, the wider the longer. Hand-off and unattributed time are nodes with dashed
-// borders. Edges shorter than least are left out. The error is that of w.
+// DOT writes a contention profile as a graph for Graphviz: a node for each group of goroutines, and
+// an edge from each group that waited to each that is to blame, the wider the longer. Hand-off and
+// unattributed time are nodes with dashed borders. Edges shorter than least are left out. The error
+// is that of w.
 //
 //	bottleneck contention -o contention.dot trace.out && dot -Tsvg contention.dot
 func DOT(w io.Writer, p *contention.Profile, least time.Duration) error {

@@ -121,8 +121,8 @@ func lockNames(rows []contention.LockRow) []string {
 // leastLockName is the width of the names that the columns beside them leave.
 const leastLockName = 24
 
-// lockLines lays the table out, numbers first as in the tree. Columns that have no room beside the names follow in a second
-// table of the same locks.
+// lockLines lays the table out, numbers first as in the tree. Columns that have no room beside the
+// names follow in a second table of the same locks.
 func (m *contentionModel) lockLines(lines [][]string, names []string) string {
 	var b strings.Builder
 	widths := make([]int, len(lines[0]))

@@ -48,10 +48,12 @@ func isStack(a contention.Aspect) bool {
 	return a == contention.ByOwnerStack || a == contention.ByWaiterStack || a == contention.ByRootStack
 }
 
-// frameSeparator is what [contention.Stack.String] puts between the frames "func file:line" of a call chain.
+// frameSeparator is what [contention.Stack.String] puts between the frames "func file:line" of a
+// call chain.
 const frameSeparator = " < "
 
-// shortStack shortens the functions and files of a call chain: where the chains part should fit into the line.
+// shortStack shortens the functions and files of a call chain: where the chains part should fit
+// into the line.
 func shortStack(key string, short map[string]string) string {
 	frames := strings.Split(key, frameSeparator)
 	for i, frame := range frames {
@@ -67,7 +69,8 @@ func shortStack(key string, short map[string]string) string {
 	return strings.Join(frames, frameSeparator)
 }
 
-// cutFrame cuts a frame into its function and its place, "" if there is none. Blanks in brackets belong to type parameters.
+// cutFrame cuts a frame into its function and its place, "" if there is none. Blanks in brackets
+// belong to type parameters.
 func cutFrame(frame string) (function, place string) {
 	depth := 0
 	for i, r := range frame {

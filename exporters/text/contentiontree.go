@@ -19,7 +19,8 @@ type treeLine struct {
 	stack     bool // it matters less, the farther to the right
 }
 
-// cells keeps the numbers of a line that the profile can tell: not ready if it does not, nor what owners did if that is not known.
+// cells keeps the numbers of a line that the profile can tell: not ready if it does not, nor what
+// owners did if that is not known.
 func (m *contentionModel) cells(waited, percent, ready, count string, did [3]string) []string {
 	cells := []string{waited, percent}
 	if m.ready {
@@ -32,14 +33,15 @@ func (m *contentionModel) cells(waited, percent, ready, count string, did [3]str
 	return cells
 }
 
-// showsDid reports whether the tree has the columns of what owners did. Where they would leave names no room, they are in the table of
-// locks only, unless the tree is about roots, which they explain.
+// showsDid reports whether the tree has the columns of what owners did. Where they would leave
+// names no room, they are in the table of locks only, unless the tree is about roots, which they
+// explain.
 func (m *contentionModel) showsDid() bool {
 	return m.known() && (m.opt.Width >= 100 || slices.ContainsFunc(m.opt.By, func(a contention.Aspect) bool { return strings.HasPrefix(string(a), "root-") }))
 }
 
-// split takes the waits apart that need not cost anything; see [contention.Wait.ForWork]. idle is nil if
-// there are none of one sort. Rows of both are those of p.
+// split takes the waits apart that need not cost anything; see [contention.Wait.ForWork]. idle is
+// nil if there are none of one sort. Rows of both are those of p.
 func split(p *contention.Profile) (costs, idle *contention.Profile) {
 	first, second := *p, *p
 	first.Waits, first.Pairs, second.Waits, second.Pairs = nil, nil, nil, nil
@@ -191,13 +193,14 @@ func (m *contentionModel) line(t *contention.Tree, depth int) treeLine {
 	return treeLine{numbers: m.cells(waited, percent, ready, count, m.did(t.Activity, t.Blamed)), depth: depth}
 }
 
-// least is for how long something is waited that has a line among what is waited for the given time in all.
+// least is for how long something is waited that has a line among what is waited for the given time
+// in all.
 func (m *contentionModel) least(waited time.Duration) time.Duration {
 	return max(waited/200, m.tree.Waited/2000)
 }
 
-// limits are how many lines are shown, all if negative, and for how long something is waited that has one: at least for the given time, if the options do
-// not say.
+// limits are how many lines are shown, all if negative, and for how long something is waited that
+// has one: at least for the given time, if the options do not say.
 func (m *contentionModel) limits(least time.Duration) (int, time.Duration) {
 	switch {
 	case m.opt.Top != 0:
@@ -208,8 +211,8 @@ func (m *contentionModel) limits(least time.Duration) (int, time.Duration) {
 	return 12, least
 }
 
-// worthShowing takes the children of a node that have lines of their own from those that are left: least is for how long they
-// waited, if the options do not say.
+// worthShowing takes the children of a node that have lines of their own from those that are left:
+// least is for how long they waited, if the options do not say.
 func (m *contentionModel) worthShowing(t *contention.Tree, least time.Duration) (shown, left []*contention.Tree) {
 	top, least := m.limits(least)
 	if top < 0 {

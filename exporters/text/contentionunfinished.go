@@ -9,7 +9,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// unfinished says what goroutines still waited for when the trace ended, and who held the locks then.
+// unfinished says what goroutines still waited for when the trace ended, and who held the locks
+// then.
 func (m *contentionModel) unfinished() string {
 	var rows []*contention.Unfinished
 	for i := range m.p.Unfinished {
@@ -37,7 +38,8 @@ func (m *contentionModel) unfinished() string {
 	return s
 }
 
-// tellsUnfinished reports whether a wait that goes on is worth a line: of goroutines that wait for something to do, only if they were asked for.
+// tellsUnfinished reports whether a wait that goes on is worth a line: of goroutines that wait for
+// something to do, only if they were asked for.
 func (m *contentionModel) tellsUnfinished(u *contention.Unfinished) bool {
 	switch u.Kind {
 	case contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind, contention.WaitGroupKind, contention.SemaphoreKind:

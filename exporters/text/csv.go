@@ -17,8 +17,9 @@ import (
 
 // CSV writes a graph as comma-separated values (RFC 4180, lines end in LF): a header,
 // a row for each box from the bottom of the stack up, and a row "[idle]" where there was
-// idle time, so that the column share_ns sums to wall_ns and the column lost_ns to what was not used of the capacity. A graph with windows gives the rows
-// of each window in order, and none for the whole.
+// idle time, so that the column share_ns sums to wall_ns and the column lost_ns to what was not
+// used of the capacity. A graph with windows gives the rows of each window in order, and none for
+// the whole.
 //
 // The columns are
 //

@@ -16,8 +16,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
-// WriteDiff writes what changed from one bottle graph to another: the whole, then a line for each group with its share, what it lost of the capacity, and its
-// parallelism in both, those whose share changed most first. Groups that changed by less than a thousandth of the longer run are
+// WriteDiff writes what changed from one bottle graph to another: the whole, then a line for each
+// group with its share, what it lost of the capacity, and its parallelism in both, those whose
+// share changed most first. Groups that changed by less than a thousandth of the longer run are
 // only counted. The error is that of w.
 func WriteDiff(w io.Writer, before, after *bottle.Graph, opt Options) error {
 	if before == nil || after == nil {
@@ -146,7 +147,8 @@ func ratioOf(before, after float64) string {
 	return strconv.FormatFloat(after/before, 'f', 2, 64) + "x"
 }
 
-// WriteStackDiff writes two speedup stacks side by side with the difference of each part. The error is that of w.
+// WriteStackDiff writes two speedup stacks side by side with the difference of each part. The error
+// is that of w.
 func WriteStackDiff(w io.Writer, before, after *speedup.Stack, opt Options) error {
 	if before == nil || after == nil {
 		return errors.New("text: no speedup stack")

@@ -12,7 +12,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Contended is how often something was waited for, how long, and for how long the waiters were ready after that.
+// Contended is how often something was waited for, how long, and for how long the waiters were
+// ready after that.
 type Contended struct {
 	Contentions   int64
 	Waited, Ready time.Duration
@@ -27,21 +28,25 @@ func (c *Contended) add(b Contended) {
 // time is that of a line: only one with the owner "[ready]" has any of Ready.
 func (c *Contended) time() time.Duration { return c.Waited + c.Ready }
 
-// ContentionChange is a group of waiters, the group of owners that delayed it, and what they met at, in two profiles.
+// ContentionChange is a group of waiters, the group of owners that delayed it, and what they met
+// at, in two profiles.
 type ContentionChange struct {
 	Kind contention.Kind
-	// Lock is the lock's name or, without one, its class: numbers of locks differ from run to run.
+	// Lock is the lock's name or, without one, its class: numbers of locks differ from run to
+	// run.
 	Lock, Class string
-	// Waiter and Owner are groups of goroutines. The owner is "[hand-off]" or "[unattributed]" for
-	// waiting that is no owner's, and "[ready]" for the time after it. Contentions is 0 there: those are counted where an owner is known.
+	// Waiter and Owner are groups of goroutines. The owner is "[hand-off]" or "[unattributed]"
+	// for waiting that is no owner's, and "[ready]" for the time after it. Contentions is 0
+	// there: those are counted where an owner is known.
 	Waiter, Owner string
 	// Before and After sum up all pairs that these names fit; zero where there are none.
 	Before, After     Contended
 	InBefore, InAfter bool
 }
 
-// ContentionChanges pairs what is waited for in two profiles, those first whose waiting changed most. All Waited together are what
-// was waited in each profile, in traces what goroutines were blocked for.
+// ContentionChanges pairs what is waited for in two profiles, those first whose waiting changed
+// most. All Waited together are what was waited in each profile, in traces what goroutines were
+// blocked for.
 func ContentionChanges(before, after *contention.Profile) []ContentionChange {
 	at := map[ContentionChange]int{}
 	var out []ContentionChange
@@ -91,9 +96,10 @@ func lockGroup(l *contention.Lock) string {
 	return cmp.Or(l.Class, contention.UnknownKey)
 }
 
-// WriteContentionDiff writes what changed from one contention profile to another: the whole, then a line for each kind, and one for
-// each lock with its waiters and owners, those whose time changed most first. Lines that changed by less than a thousandth of what
-// was waited are only counted. The error is that of w.
+// WriteContentionDiff writes what changed from one contention profile to another: the whole, then a
+// line for each kind, and one for each lock with its waiters and owners, those whose time changed
+// most first. Lines that changed by less than a thousandth of what was waited are only counted. The
+// error is that of w.
 func WriteContentionDiff(w io.Writer, before, after *contention.Profile, opt Options) error {
 	if before == nil || after == nil {
 		return errNoContention

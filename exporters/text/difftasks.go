@@ -20,8 +20,8 @@ type TaskChange struct {
 	Before, After *granularity.Class
 }
 
-// TaskChanges pairs the classes of two profiles, in the order of the later one; those which only the earlier one has
-// follow.
+// TaskChanges pairs the classes of two profiles, in the order of the later one; those which only
+// the earlier one has follow.
 func TaskChanges(before, after *granularity.Profile) []TaskChange {
 	var out []TaskChange
 	for i := range after.Classes {
@@ -38,9 +38,10 @@ func TaskChanges(before, after *granularity.Profile) []TaskChange {
 	return out
 }
 
-// WriteTasksDiff writes what changed from one profile of tasks to another: for each class the number of tasks, their median
-// granularity, what part of their time they were blocked, and the diagnosis. Granularity is in cycles, or in time unless both
-// profiles have cycles. The error is that of w.
+// WriteTasksDiff writes what changed from one profile of tasks to another: for each class the
+// number of tasks, their median granularity, what part of their time they were blocked, and the
+// diagnosis. Granularity is in cycles, or in time unless both profiles have cycles. The error is
+// that of w.
 func WriteTasksDiff(w io.Writer, before, after *granularity.Profile, opt Options) error {
 	if before == nil || after == nil {
 		return errors.New("text: no profile of tasks")
@@ -136,8 +137,8 @@ func tasksOf(c *granularity.Class) string {
 	return format.Count(c.Tasks)
 }
 
-// blockedOf is the part of their time that tasks were off the processor. Where only pauses are known, it counts
-// tasks that made one alone, and says nothing of the others.
+// blockedOf is the part of their time that tasks were off the processor. Where only pauses are
+// known, it counts tasks that made one alone, and says nothing of the others.
 func blockedOf(c *granularity.Class) string {
 	if c == nil || c.WallNS.Sum() == 0 || c.BlockedNS.Count() < c.WallNS.Count() {
 		return format.Unknown

@@ -141,7 +141,8 @@ func (p *plot) column(d time.Duration, label string) []string {
 	return lines
 }
 
-// cells is one line of a box of some half columns on each side of 0, filled from below to some eighths.
+// cells is one line of a box of some half columns on each side of 0, filled from below to some
+// eighths.
 func (p *plot) cells(halves, eighths int) string {
 	full := (halves - 1) | 1 // whole columns: that of 0 has half a column on each side
 	blocks := strings.Repeat(p.or(string([]rune(" ▁▂▃▄▅▆▇█")[eighths]), "#"), full)

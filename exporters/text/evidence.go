@@ -22,9 +22,9 @@ func Explanation(w io.Writer, e *diagnose.Evidence, opt Options) error {
 	return Evidence(w, e, opt)
 }
 
-// Evidence writes the rows of the ledger behind a finding, and the call chains. Options.Top is how many rows and
-// call chains there are of each sort; 0 means 10 rows and 3 call chains, negative all. No line has more than
-// 80 columns. The error is that of w.
+// Evidence writes the rows of the ledger behind a finding, and the call chains. Options.Top is how
+// many rows and call chains there are of each sort; 0 means 10 rows and 3 call chains, negative
+// all. No line has more than 80 columns. The error is that of w.
 func Evidence(w io.Writer, e *diagnose.Evidence, opt Options) error {
 	opt = opt.withDefaults()
 	opt.Width = min(opt.Width, 80)

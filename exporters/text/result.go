@@ -10,9 +10,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// WriteTable writes the table of any result: a heading, the rows, their sums, and which columns there was no room
-// for. Columns that hold nothing are left out, then those on the right for which there is no room; rows that look the
-// same without these are added up. The error is that of w.
+// WriteTable writes the table of any result: a heading, the rows, their sums, and which columns
+// there was no room for. Columns that hold nothing are left out, then those on the right for which
+// there is no room; rows that look the same without these are added up. The error is that of w.
 func WriteTable(w io.Writer, t *result.Table, opt Options) error {
 	opt = opt.withDefaults()
 	st := style{colour: opt.Colour, ascii: opt.ASCII}
@@ -176,9 +176,10 @@ func writeColumns(b *strings.Builder, shown []*columnText, st style) {
 	}
 }
 
-// TableCSV writes the table of any result as comma-separated values (RFC 4180, lines end in LF): a header with the
-// names of the columns, and the rows. Numbers have all digits and no unit: times are in nanoseconds. What is not
-// known is empty. Texts are as harmless as those of [CSV]. The error is that of w.
+// TableCSV writes the table of any result as comma-separated values (RFC 4180, lines end in LF): a
+// header with the names of the columns, and the rows. Numbers have all digits and no unit: times
+// are in nanoseconds. What is not known is empty. Texts are as harmless as those of [CSV]. The
+// error is that of w.
 func TableCSV(w io.Writer, t *result.Table) error {
 	out := csv.NewWriter(w)
 	record := make([]string, len(t.Columns))

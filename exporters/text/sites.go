@@ -10,7 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// sites lists where the groups of the program waited most, for each reason that matters, and where they were in C.
+// sites lists where the groups of the program waited most, for each reason that matters, and where
+// they were in C.
 func sites(m *model, width int) string {
 	var lines [][3]string
 	var places []string
@@ -61,8 +62,8 @@ func sites(m *model, width int) string {
 	return b.String()
 }
 
-// siteReasons are the reasons for which a box waited for at least a twentieth of the time for which it was blocked or in C, longest
-// first; and its time in C.
+// siteReasons are the reasons for which a box waited for at least a twentieth of the time for which
+// it was blocked or in C, longest first; and its time in C.
 func siteReasons(b *bottle.Box) []string {
 	of := maps.Clone(b.Waiting)
 	if of == nil {

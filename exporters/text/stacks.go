@@ -13,10 +13,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
-// WriteStacks writes speedup stacks: a sentence about the one that asks most, a table with a row for each
-// component and a column for each stack, and the warnings. A single stack gets bars beside the numbers and what the
-// speed-up would be without a component. Components below a two-hundredth of N in all stacks are added up.
-// The error is that of w.
+// WriteStacks writes speedup stacks: a sentence about the one that asks most, a table with a row
+// for each component and a column for each stack, and the warnings. A single stack gets bars beside
+// the numbers and what the speed-up would be without a component. Components below a two-hundredth
+// of N in all stacks are added up. The error is that of w.
 func WriteStacks(w io.Writer, stacks []*speedup.Stack, opt Options) error {
 	if len(stacks) == 0 {
 		return errors.New("text: no speedup stack")
@@ -198,8 +198,9 @@ func (t *stackTable) bar(r stackRow, used int) string {
 }
 
 // StacksCSV writes speedup stacks as comma-separated values: a header, and for each stack a row
-// for the speed-up, one for each component that is not 0, and one for the remainder. The columns are label, n,
-// estimate, disturbed, family, part, value, and without (the speed-up if the component were zero; empty for the others). The error is that of w.
+// for the speed-up, one for each component that is not 0, and one for the remainder. The columns
+// are label, n, estimate, disturbed, family, part, value, and without (the speed-up if the
+// component were zero; empty for the others). The error is that of w.
 func StacksCSV(w io.Writer, stacks []*speedup.Stack) error {
 	out := csv.NewWriter(w)
 	write := func(record ...string) { _ = out.Write(record) } // csv.Writer keeps the first error

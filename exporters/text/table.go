@@ -126,7 +126,8 @@ func (t *tableText) line(b *bottle.Box, name string) line {
 	}}
 }
 
-// percentOf is the share of a box, with half the width of its confidence interval if it is an estimate.
+// percentOf is the share of a box, with half the width of its confidence interval if it is an
+// estimate.
 func (m *model) percentOf(b *bottle.Box) string {
 	s := m.percent(b.Share)
 	if b.ShareError > 0 {

@@ -15,14 +15,15 @@ type TasksOptions struct {
 	Options // of them, Top is the number of classes; 0 means 15
 	// Creation and Submission choose the call sites that are listed; both if neither is set.
 	Creation, Submission bool
-	// Strip adds a line of blocks for each class that shows when its tasks were under way, and such lines of the
-	// context switches and of the utilisation of the processors.
+	// Strip adds a line of blocks for each class that shows when its tasks were under way, and
+	// such lines of the context switches and of the utilisation of the processors.
 	Strip bool
 }
 
-// WriteTasks writes a profile of tasks: a sentence, a table with the quantiles and the diagnosis of each class, and
-// for each class the reasons, the advice and the call sites that create and submit its tasks. Granularity is in
-// cycles, with the time they take, or in time where cycles are not known. The error is that of w.
+// WriteTasks writes a profile of tasks: a sentence, a table with the quantiles and the diagnosis of
+// each class, and for each class the reasons, the advice and the call sites that create and submit
+// its tasks. Granularity is in cycles, with the time they take, or in time where cycles are not
+// known. The error is that of w.
 func WriteTasks(w io.Writer, p *granularity.Profile, opt TasksOptions) error {
 	if p == nil {
 		return errors.New("text: no profile of tasks")

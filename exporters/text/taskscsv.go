@@ -10,8 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// TasksCSV writes a profile of tasks as comma-separated values (RFC 4180, lines end in LF): a header, and a row for
-// each class and place that its tasks come from. The columns are
+// TasksCSV writes a profile of tasks as comma-separated values (RFC 4180, lines end in LF): a
+// header, and a row for each class and place that its tasks come from. The columns are
 //
 //	class, diagnosis (of the class), pool
 //	created_at, submitted_at        the leaves of the call chains

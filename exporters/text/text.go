@@ -1,6 +1,6 @@
 // Package text writes bottle graphs for terminals and files: a sentence that
-// says where the capacity went, a bottle of block characters and a table ([Write]), or comma-separated
-// values ([CSV]).
+// says where the capacity went, a bottle of block characters and a table ([Write]), or
+// comma-separated values ([CSV]).
 //
 // A small program that shows a graph as JSON in the terminal:
 //
@@ -57,8 +57,9 @@ type Options struct {
 	Top int
 }
 
-// Write writes a graph: where the capacity went, in a sentence, the bottle, a table, the places where groups waited, a line or
-// less for each window when it has windows, and the warnings. The error is that of w.
+// Write writes a graph: where the capacity went, in a sentence, the bottle, a table, the places
+// where groups waited, a line or less for each window when it has windows, and the warnings. The
+// error is that of w.
 func Write(w io.Writer, g *bottle.Graph, opt Options) error {
 	if g == nil {
 		return errors.New("text: no graph")

@@ -36,7 +36,8 @@ type TopView struct {
 	// Paused says that the view is not refreshed because somebody wanted so.
 	Paused bool
 
-	// Sort is the order of the groups, "" that of the capacity they lost; Reverse turns it round.
+	// Sort is the order of the groups, "" that of the capacity they lost; Reverse turns it
+	// round.
 	Sort    TopSort
 	Reverse bool
 	// Skip is how many groups are scrolled past.
@@ -47,7 +48,8 @@ type TopView struct {
 
 // TopRates are what services count besides their bottle graph.
 type TopRates struct {
-	// Contentions is how often a second somebody had to wait for somebody else. Not known unless ContentionsKnown.
+	// Contentions is how often a second somebody had to wait for somebody else. Not known
+	// unless ContentionsKnown.
 	Contentions      float64
 	ContentionsKnown bool
 	// Seen and Dropped are how much time a continuous analysis has seen and has
@@ -76,16 +78,16 @@ var TopSorts = []TopSort{SortLost, SortShare, SortParallelism, SortRunning, Sort
 // TopOptions says how a live view looks.
 type TopOptions struct {
 	Options
-	// Height is how many lines the screen has: what does not fit is left out, and the last line tells the
-	// keys. 0 is for a file: as many lines as Options.Top asks for, and no keys.
+	// Height is how many lines the screen has: what does not fit is left out, and the last line
+	// tells the keys. 0 is for a file: as many lines as Options.Top asks for, and no keys.
 	Height int
 }
 
-// WriteTop writes one frame of a live view. It depends on the arguments only. No line is wider than the
-// options say, and there are at most Height of them, if that is not 0. The error is that of w.
+// WriteTop writes one frame of a live view. It depends on the arguments only. No line is wider than
+// the options say, and there are at most Height of them, if that is not 0. The error is that of w.
 //
-// Shares are parts of the wall time, lost ones of the capacity, running, runnable and blocked mean numbers of goroutines, trends the
-// change of a share since the graph before in points of percent.
+// Shares are parts of the wall time, lost ones of the capacity, running, runnable and blocked mean
+// numbers of goroutines, trends the change of a share since the graph before in points of percent.
 //
 // A frame of 300 groups takes 0.4 ms.
 func WriteTop(w io.Writer, v *TopView, opt TopOptions) error {

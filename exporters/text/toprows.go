@@ -74,7 +74,8 @@ const (
 	topReasonLeast, topReasonMost = 12, 36
 )
 
-// layout decides how wide the columns are and which are left out. It returns the width of the names.
+// layout decides how wide the columns are and which are left out. It returns the width of the
+// names.
 func (t *topFrame) layout() (columnsOf [topColumnCount]topColumn, name int) {
 	c := [topColumnCount]topColumn{
 		topBar:         {heading: "share", width: topBarLeast},
@@ -143,7 +144,8 @@ func (t *topFrame) groups(lines int) []string {
 	return out
 }
 
-// window chooses the rows to show: as many as there is room for, but at least the last screen of them.
+// window chooses the rows to show: as many as there is room for, but at least the last screen of
+// them.
 func (t *topFrame) window(room int) (from, to int) {
 	n := len(t.rows)
 	if room < 0 {

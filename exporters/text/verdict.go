@@ -39,8 +39,8 @@ var capacityStyles = map[string]capacityStyle{
 	"idle without it":           {warmColours[3], "~", "~"},
 }
 
-// Verdict writes what limits a program: what the capacity went to, in a bar, and the findings. It has at
-// most 30 lines of 80 columns. The error is that of w.
+// Verdict writes what limits a program: what the capacity went to, in a bar, and the findings. It
+// has at most 30 lines of 80 columns. The error is that of w.
 func Verdict(w io.Writer, v *verdict.Verdict, opt Options) error {
 	opt = opt.withDefaults()
 	width := min(opt.Width, 80)
@@ -71,11 +71,12 @@ func Verdict(w io.Writer, v *verdict.Verdict, opt Options) error {
 	return nil
 }
 
-// verdictLines is how many lines a verdict has at most, without warnings and [VerdictNext]: 30 with both.
+// verdictLines is how many lines a verdict has at most, without warnings and [VerdictNext]: 30 with
+// both.
 const verdictLines = 28
 
-// VerdictNext returns a line that says which commands show more of a trace in a file. The flags are those of the part of it that
-// the verdict is on, such as "-from 1s".
+// VerdictNext returns a line that says which commands show more of a trace in a file. The flags are
+// those of the part of it that the verdict is on, such as "-from 1s".
 func VerdictNext(v *verdict.Verdict, file string, flags ...string) string {
 	file = format.Clean(file)
 	if file == "" || len(file) > 24 || strings.ContainsAny(file, " '\"$&;|<>()*?") {
@@ -208,7 +209,8 @@ func placesOf(f *verdict.Finding) string {
 	return strings.Join(out, ", ")
 }
 
-// VerdictMarkdown writes what limits a program for a comment on a pull request. The error is that of w.
+// VerdictMarkdown writes what limits a program for a comment on a pull request. The error is that
+// of w.
 func VerdictMarkdown(w io.Writer, v *verdict.Verdict) error {
 	var b strings.Builder
 	b.WriteString("**" + v.Head() + "**\n\n| capacity | |\n|---|---:|\n")

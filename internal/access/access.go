@@ -82,13 +82,15 @@ func LoopbackHost(host string) bool {
 // MinToken is the least length of a token, in bytes.
 const MinToken = 16
 
-// Token is a secret that requests have to carry. The zero value has none: its Admit refuses every request.
+// Token is a secret that requests have to carry. The zero value has none: its Admit refuses every
+// request.
 type Token struct {
 	value, file string
 }
 
-// NewToken returns a token with the given value or, if that is empty, with the content of a file, which is read anew for
-// each request, so that the token can be changed without a restart. White space around the token does not count.
+// NewToken returns a token with the given value or, if that is empty, with the content of a file,
+// which is read anew for each request, so that the token can be changed without a restart. White
+// space around the token does not count.
 func NewToken(value, file string) Token { return Token{strings.TrimSpace(value), file} }
 
 // RandomToken returns a token that cannot be guessed.
@@ -115,10 +117,11 @@ func (t Token) Value() (string, error) {
 
 // Admit returns the request without its token if the token is right, else the reason for a refusal.
 //
-// The token may be in the header "Authorization: Bearer TOKEN", in the parameter "token", or in a cookie. A browser that asks
-// for a page with the parameter is sent to the same page with the cookie instead, so that the token is neither in the
-// links of the page nor in the address bar; the request is then nil. The cookie holds a hash of the token. Pages of
-// other sites cannot send it, except by a link that the user follows.
+// The token may be in the header "Authorization: Bearer TOKEN", in the parameter "token", or in a
+// cookie. A browser that asks for a page with the parameter is sent to the same page with the
+// cookie instead, so that the token is neither in the links of the page nor in the address bar; the
+// request is then nil. The cookie holds a hash of the token. Pages of other sites cannot send it,
+// except by a link that the user follows.
 func (t Token) Admit(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
 	secret, err := t.Value()
 	if err != nil {
@@ -157,7 +160,8 @@ func (t Token) Admit(w http.ResponseWriter, r *http.Request) (*http.Request, err
 	return nil, ErrToken
 }
 
-// relative is a reference from a page to itself that does not depend on where a proxy or http.StripPrefix has mounted it.
+// relative is a reference from a page to itself that does not depend on where a proxy or
+// http.StripPrefix has mounted it.
 func relative(path string) string { return "./" + path[strings.LastIndexByte(path, '/')+1:] }
 
 // cutToken takes the parameter "token" out of a query. The others keep their order and spelling.
@@ -176,8 +180,8 @@ func cutToken(query string) (token, rest string) {
 	return token, strings.Join(kept, "&")
 }
 
-// cookieOf returns the name and the value of the cookie that stands for a token. Cookies of all ports of a host are in one
-// place, so the name differs from token to token.
+// cookieOf returns the name and the value of the cookie that stands for a token. Cookies of all
+// ports of a host are in one place, so the name differs from token to token.
 func cookieOf(secret string) (name, value string) {
 	sum := sha256.Sum256([]byte("cookie of " + secret))
 	return "bottleneck-" + hex.EncodeToString(sum[:4]), hex.EncodeToString(sum[4:])

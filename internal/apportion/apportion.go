@@ -9,9 +9,9 @@ import (
 // Enough is how many samples divide a time: with fewer, chance decides.
 const Enough = 20
 
-// Divide divides a whole in proportion to weights. The parts sum to the whole, and each differs from
-// its exact value by less than 1. The weights sum to less than 2^64. Without any weight, the whole
-// goes to the first part.
+// Divide divides a whole in proportion to weights. The parts sum to the whole, and each differs
+// from its exact value by less than 1. The weights sum to less than 2^64. Without any weight, the
+// whole goes to the first part.
 func Divide(whole uint64, weights []uint64) []uint64 {
 	parts := make([]uint64, len(weights))
 	var total uint64
@@ -37,9 +37,9 @@ func Divide(whole uint64, weights []uint64) []uint64 {
 	return parts
 }
 
-// Round rounds numbers with fraction bits to whole ones that sum to a whole: down, and then those with
-// the largest remainders up. What is left after that, if the whole is not the rounded sum of the
-// numbers, goes to the largest of them.
+// Round rounds numbers with fraction bits to whole ones that sum to a whole: down, and then those
+// with the largest remainders up. What is left after that, if the whole is not the rounded sum of
+// the numbers, goes to the largest of them.
 func Round(whole int64, exact []uint64, fraction uint) []int64 {
 	parts := make([]int64, len(exact))
 	if len(exact) == 0 {

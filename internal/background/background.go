@@ -1,6 +1,6 @@
 // Package background starts the goroutines with which this module measures a program and reads its
-// traces. A trace shows where a goroutine started; those that start here are the module's own, and never
-// counted as the application's (timeline.Tracer).
+// traces. A trace shows where a goroutine started; those that start here are the module's own, and
+// never counted as the application's (timeline.Tracer).
 package background
 
 // Go calls f in a goroutine of the module's own.

@@ -1,5 +1,5 @@
-// Package browser drives a headless Chromium for tests: it opens a page, clicks, drags and types with real
-// input events, and reads what is on the screen.
+// Package browser drives a headless Chromium for tests: it opens a page, clicks, drags and types
+// with real input events, and reads what is on the screen.
 //
 //	func TestPage(t *testing.T) {
 //		b := browser.Test(t) // skips where there is no Chromium

@@ -8,8 +8,8 @@ import (
 // Point is a place in the window, in CSS pixels.
 type Point struct{ X, Y float64 }
 
-// Find scrolls the first element that a selector finds into view and returns the middle of it. It is an error if there is
-// none, if it has no size, or if something else lies above it.
+// Find scrolls the first element that a selector finds into view and returns the middle of it. It
+// is an error if there is none, if it has no size, or if something else lies above it.
 func (p *Page) Find(selector string) (Point, error) {
 	var at struct {
 		Point
@@ -108,8 +108,8 @@ var keyCodes = map[string]int{
 // modifiers are what may be held while a key is pressed.
 var modifiers = map[string]int{"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
 
-// Key presses and releases a key, by its name in the DOM, such as "ArrowLeft", "Enter", " ", "a", with modifiers
-// before it: "Shift+Tab", "Alt+ArrowRight".
+// Key presses and releases a key, by its name in the DOM, such as "ArrowLeft", "Enter", " ", "a",
+// with modifiers before it: "Shift+Tab", "Alt+ArrowRight".
 func (p *Page) Key(name string) error {
 	held := 0
 	for {

@@ -12,7 +12,8 @@ import (
 
 // Window is how a page is looked at.
 type Window struct {
-	// Width and Height are in CSS pixels, Scale is how many of the screen make one of them; 0 means 1.
+	// Width and Height are in CSS pixels, Scale is how many of the screen make one of them; 0
+	// means 1.
 	Width, Height int
 	Scale         float64
 	// Dark prefers dark pages.
@@ -125,8 +126,8 @@ func (p *Page) note(s string) {
 	p.errors = append(p.errors, s)
 }
 
-// Errors returns the console's errors and warnings, exceptions that nobody caught, and violations of the content security
-// policy since the page was opened.
+// Errors returns the console's errors and warnings, exceptions that nobody caught, and violations
+// of the content security policy since the page was opened.
 func (p *Page) Errors() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,8 +158,8 @@ func (e *exception) String() string {
 	return fmt.Sprintf("%s %v (line %d)", e.Text, e.Exception, e.Line+1)
 }
 
-// Eval evaluates an expression in the page, waits for it if it is a promise, and stores its value, which must be one that
-// JSON can hold, in out, unless that is nil.
+// Eval evaluates an expression in the page, waits for it if it is a promise, and stores its value,
+// which must be one that JSON can hold, in out, unless that is nil.
 func (p *Page) Eval(expression string, out any) error {
 	var result struct {
 		Result    remoteObject `json:"result"`

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// pipe speaks the DevTools protocol: JSON messages that end with a zero byte, answered by their id; and events,
-// which have none. Both belong to a page by its session.
+// pipe speaks the DevTools protocol: JSON messages that end with a zero byte, answered by their id;
+// and events, which have none. Both belong to a page by its session.
 type pipe struct {
 	mu      sync.Mutex // guards what follows, and writing
 	w       io.Writer

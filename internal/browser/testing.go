@@ -7,7 +7,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
-// Test starts a browser for a test. Where there is none, the test is skipped; with BOTTLENECK_REQUIRE_ALL=1 it fails.
+// Test starts a browser for a test. Where there is none, the test is skipped; with
+// BOTTLENECK_REQUIRE_ALL=1 it fails.
 func Test(t testing.TB) *Browser {
 	t.Helper()
 	b, err := Start()
@@ -17,8 +18,8 @@ func Test(t testing.TB) *Browser {
 	return b
 }
 
-// Shared is one browser for all tests of a package, started by the first of them. The zero value is ready;
-// TestMain closes it.
+// Shared is one browser for all tests of a package, started by the first of them. The zero value is
+// ready; TestMain closes it.
 type Shared struct {
 	mu sync.Mutex
 	b  *Browser

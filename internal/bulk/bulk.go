@@ -1,8 +1,10 @@
-// Package bulk writes execution traces that hold many of one thing: strings, call chains, goroutines, waiters, regions,
-// generations. They are the inputs of the tests that hold time and memory of every pass to n log n, and to its limit.
+// Package bulk writes execution traces that hold many of one thing: strings, call chains,
+// goroutines, waiters, regions, generations. They are the inputs of the tests that hold time and
+// memory of every pass to n log n, and to its limit.
 //
-// Each [Input] is a well-formed trace of Go 1.26 of one processor, on which goroutine 1 of a program executes main.main. Times are
-// nanoseconds. Writing takes memory for the tables of one generation.
+// Each [Input] is a well-formed trace of Go 1.26 of one processor, on which goroutine 1 of a
+// program executes main.main. Times are nanoseconds. Writing takes memory for the tables of one
+// generation.
 package bulk
 
 import (

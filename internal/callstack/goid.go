@@ -88,7 +88,8 @@ func goidMatches() uint64 {
 	return set
 }
 
-// GoidSlowly returns the id of the calling goroutine, also where [Goid] does not know it: it takes 5–15 µs there.
+// GoidSlowly returns the id of the calling goroutine, also where [Goid] does not know it: it takes
+// 5–15 µs there.
 func GoidSlowly() uint64 {
 	if id := Goid(); id != 0 {
 		return id

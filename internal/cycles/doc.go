@@ -40,9 +40,10 @@
 //
 // # What the kernel is given
 //
-// On Linux without a C library each thread that is read gives the kernel an address that it zeroes when the thread exits
-// (set_tid_address), and for the rseq clock one of a struct rseq. [NoThreadState] and [WithoutThreadState] keep it from both; the ladder then
-// goes on without the rseq clock, and finding the thread takes a system call (90 ns).
+// On Linux without a C library each thread that is read gives the kernel an address that it zeroes
+// when the thread exits (set_tid_address), and for the rseq clock one of a struct rseq.
+// [NoThreadState] and [WithoutThreadState] keep it from both; the ladder then goes on without the
+// rseq clock, and finding the thread takes a system call (90 ns).
 //
 // # Limits
 //

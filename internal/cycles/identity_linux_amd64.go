@@ -19,8 +19,8 @@ var (
 	byFS = fsgsbase && !libcThreads && !noThreadState.Load()
 )
 
-// identifyByNumber makes the thread's number its identity: an FS base can come again with another thread, and
-// without an address for the kernel to zero nothing tells.
+// identifyByNumber makes the thread's number its identity: an FS base can come again with another
+// thread, and without an address for the kernel to zero nothing tells.
 func identifyByNumber() { byFS = false }
 
 func identity() uintptr {
@@ -57,8 +57,8 @@ func hasFSGSBase() bool {
 	return false
 }
 
-// here reads the FS base, the address of the goroutine's structure and then the time-stamp counter. The
-// base is 0 where it is not to be used as an identity.
+// here reads the FS base, the address of the goroutine's structure and then the time-stamp counter.
+// The base is 0 where it is not to be used as an identity.
 //
 //go:noescape
 func here() (thread, goroutine uintptr, tick int64)

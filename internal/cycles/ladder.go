@@ -133,7 +133,8 @@ func (c *Clock) probeEvent(spec perfevent.Spec, accuracy Accuracy, th *Thread) (
 
 // probe shows that the source counts while the thread spins and does not while
 // it sleeps. Other threads may take the processor from the spinning one, and an interrupt may
-// come between the readings of the source and of the ticks, so the best of several short spins decides.
+// come between the readings of the source and of the ticks, so the best of several short spins
+// decides.
 func (c *Clock) probe(th *Thread) (*Clock, error) {
 	const spin, sleep = 300 * time.Microsecond, time.Millisecond
 	least, most := 0.5, 1.1
@@ -170,8 +171,9 @@ func (c *Clock) probe(th *Thread) (*Clock, error) {
 	return c, nil
 }
 
-// standsStill shows that the source does not count while the thread sleeps. Here, too, the best of several decides: what a
-// hypervisor takes of the processor just before or after a sleep counts as executed.
+// standsStill shows that the source does not count while the thread sleeps. Here, too, the best of
+// several decides: what a hypervisor takes of the processor just before or after a sleep counts as
+// executed.
 func standsStill(sleep func() (cyclesPerTick float64)) error {
 	var last float64
 	for range 5 {

@@ -31,10 +31,10 @@ import (
 // The marker is left standing when a task ends and its thread is unlocked: the
 // next task on the thread, often one of the same pool, then needs no new anchor (400 ns).
 // That is safe as long as a marker cannot outlive its thread in an area
-// that a new thread takes for its own. The kernel vouches for it: it zeroes area.life at the thread's
-// exit. Where it cannot, because a C library uses that mechanism, [Thread.Leave]
-// clears the marker before the thread is unlocked, and step 1 asks the kernel again whether
-// this very thread is registered.
+// that a new thread takes for its own. The kernel vouches for it: it zeroes area.life at the
+// thread's exit. Where it cannot, because a C library uses that mechanism, [Thread.Leave] clears
+// the marker before the thread is unlocked, and step 1 asks the kernel again whether this very
+// thread is registered.
 //
 // fork and exec: the child of a fork that shares memory (Go's own way to start
 // processes) has no registration, and exec drops it, so that a child never writes
@@ -127,7 +127,8 @@ func (a *area) threadClock() int64 {
 	return a.time.Nano()
 }
 
-// anchorTicks is the least that the three readings of an anchor took while the clock was probed; 0 before.
+// anchorTicks is the least that the three readings of an anchor took while the clock was probed; 0
+// before.
 var anchorTicks atomic.Int64
 
 // anchor sets the marker and the offset. The returned ticks are the first and
@@ -154,7 +155,8 @@ func (a *area) anchor(base *Timebase) (first, last int64, standing bool) {
 
 // probeRseq registers the calling thread and shows that the marker tells the
 // truth: sleeping must clear it every time, and it must stand through 20 µs of spinning (not every
-// time: other threads may take the processor), during which the TSC and the thread clock must agree.
+// time: other threads may take the processor), during which the TSC and the thread clock must
+// agree.
 func probeRseq(th *Thread, base *Timebase) error {
 	if base.Hz == 1e9 && !haveTSC {
 		return errNoTSC

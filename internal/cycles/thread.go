@@ -22,8 +22,8 @@ import (
 // and the kernel zeroes it when the thread exits (thread_linux.go). Where an identity is
 // a goroutine's (no system call, other systems), it never dies.
 
-// NoThreadState is the environment variable that keeps the package from giving the kernel addresses to write to
-// (set_tid_address and rseq), when it is neither empty nor 0. See [WithoutThreadState].
+// NoThreadState is the environment variable that keeps the package from giving the kernel addresses
+// to write to (set_tid_address and rseq), when it is neither empty nor 0. See [WithoutThreadState].
 const NoThreadState = "BOTTLENECK_NO_THREAD_STATE"
 
 // noThreadState: threads are registered with the registry only, not with the kernel.
@@ -34,9 +34,10 @@ var noThreadState = func() *atomic.Bool {
 	return off
 }()
 
-// WithoutThreadState keeps the package from then on from giving the kernel addresses to write to, and returns a
-// clock that does without: the best source of the ladder but for the rseq clock. Threads that have measured something before keep theirs.
-// An earlier [Default] that is the rseq clock goes on, at the price of the thread clock.
+// WithoutThreadState keeps the package from then on from giving the kernel addresses to write to,
+// and returns a clock that does without: the best source of the ladder but for the rseq clock.
+// Threads that have measured something before keep theirs. An earlier [Default] that is the rseq
+// clock goes on, at the price of the thread clock.
 func WithoutThreadState() *Clock {
 	threads.mu.Lock()
 	noThreadState.Store(true)
@@ -115,7 +116,8 @@ func (t *table) find(id uintptr) *Thread {
 }
 
 // lately returns the thread that was registered last of those that share the identity's place among
-// the recent; nil when there is none. Whether it has the identity, and lives, is for the caller to see.
+// the recent; nil when there is none. Whether it has the identity, and lives, is for the caller to
+// see.
 func (t *table) lately(id uintptr) *Thread { return t.recent[hash(id)%uintptr(len(t.recent))].Load() }
 
 // hash spreads identities, which are addresses or small numbers.
@@ -204,8 +206,9 @@ func (t *table) rebuild() {
 	t.slots.Store(&slots)
 }
 
-// bury gives back what a dead thread held. The table's recent threads and callers may have kept the Thread: it must not
-// seem to live, as it would where nobody zeroed its life, when the system gives its identity to another thread.
+// bury gives back what a dead thread held. The table's recent threads and callers may have kept the
+// Thread: it must not seem to live, as it would where nobody zeroed its life, when the system gives
+// its identity to another thread.
 func (t *table) bury(th *Thread) {
 	atomic.StoreUint32(&th.area.life, 0)
 	if e := th.event.Swap(nil); e != nil {

@@ -47,7 +47,8 @@ func newArea() *area {
 
 // enter takes possession of the area for the calling thread and returns its
 // number. In a program without a C library the kernel is asked to zero life when the thread exits
-// (set_tid_address(2)), unless that is switched off; Go's runtime does not use that address. A C library does, to join its threads.
+// (set_tid_address(2)), unless that is switched off; Go's runtime does not use that address. A C
+// library does, to join its threads.
 func (a *area) enter() (tid int) {
 	tid = unix.Gettid()
 	atomic.StoreUint32(&a.life, uint32(tid))

@@ -52,8 +52,9 @@ func quota(root fs.FS) float64 {
 	return least
 }
 
-// upwards returns the least that of returns for a group and the groups around it. In a container the path
-// may be that of the host while the mount shows the container's group at its root, which is asked in any case.
+// upwards returns the least that of returns for a group and the groups around it. In a container
+// the path may be that of the host while the mount shows the container's group at its root, which
+// is asked in any case.
 func upwards(group string, of func(dir string) float64, mounts ...string) float64 {
 	least := math.Inf(1)
 	for _, mount := range mounts {

@@ -9,23 +9,25 @@ import (
 	"strconv"
 )
 
-// An execution trace holds GOMAXPROCS, but not how many processors the process could use. A recording that this module
-// makes notes it, so that a reader on another machine knows it: a message of runtime/trace.Log, which every trace may hold.
+// An execution trace holds GOMAXPROCS, but not how many processors the process could use. A
+// recording that this module makes notes it, so that a reader on another machine knows it: a
+// message of runtime/trace.Log, which every trace may hold.
 
 // category is that of the messages.
 const category = "bottleneck.machine"
 
 const noteFormat = "%v of %d processors"
 
-// Note writes [Processors] and the number of the machine's processors into the execution trace that is being taken, if there is one.
-// It takes a microsecond.
+// Note writes [Processors] and the number of the machine's processors into the execution trace that
+// is being taken, if there is one. It takes a microsecond.
 func Note() {
 	if trace.IsEnabled() {
 		trace.Log(context.Background(), category, fmt.Sprintf(noteFormat, Processors(), runtime.NumCPU()))
 	}
 }
 
-// ReadNote returns the processors that the recording process could use from a message of runtime/trace.Log; false if it is no note.
+// ReadNote returns the processors that the recording process could use from a message of
+// runtime/trace.Log; false if it is no note.
 func ReadNote(of, message string) (processors float64, ok bool) {
 	if of != category {
 		return 0, false
@@ -37,8 +39,8 @@ func ReadNote(of, message string) (processors float64, ok bool) {
 	return processors, true
 }
 
-// Oversubscribed says that GOMAXPROCS is higher than the number of processors that the process may use; "" if that is not so,
-// or either is not known (0).
+// Oversubscribed says that GOMAXPROCS is higher than the number of processors that the process may
+// use; "" if that is not so, or either is not known (0).
 func Oversubscribed(procs int, processors float64) string {
 	if processors <= 0 || float64(procs) <= processors {
 		return ""

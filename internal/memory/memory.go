@@ -1,9 +1,10 @@
 // Package memory holds a pass over a trace, and the command, below a limit of memory.
 //
-// A [Meter] watches the bytes of objects in the heap, garbage included. When they come to six tenths of the limit it lets the
-// collector run, and when so much lives it reports that the limit is exceeded: the rest is for what is allocated between two
-// looks, for tables that grow by being copied, for results that are made of them, and for what the runtime needs besides. A
-// look takes half a microsecond; callers look after every 64 kB that they read and every few thousand events.
+// A [Meter] watches the bytes of objects in the heap, garbage included. When they come to six
+// tenths of the limit it lets the collector run, and when so much lives it reports that the limit
+// is exceeded: the rest is for what is allocated between two looks, for tables that grow by being
+// copied, for results that are made of them, and for what the runtime needs besides. A look takes
+// half a microsecond; callers look after every 64 kB that they read and every few thousand events.
 package memory
 
 import (
@@ -25,8 +26,8 @@ var ErrLimit = errors.New("memory limit exceeded")
 // Least is the smallest limit that is accepted: below it, hardly any trace can be read.
 const Least = 32 << 20
 
-// Default is the limit where none is given: half of the memory of the machine, or of the cgroup if that is less; 2 GB
-// where neither is known.
+// Default is the limit where none is given: half of the memory of the machine, or of the cgroup if
+// that is less; 2 GB where neither is known.
 func Default() int64 { return defaultLimit() }
 
 var defaultLimit = sync.OnceValue(func() int64 {
@@ -47,8 +48,8 @@ func WithLimit(ctx context.Context, limit int64) context.Context {
 	return context.WithValue(ctx, limitKey{}, limit)
 }
 
-// ForPass returns a meter for a pass: of what is allocated from now on, or of the whole process if the context has its limit and the
-// options of the pass give none.
+// ForPass returns a meter for a pass: of what is allocated from now on, or of the whole process if
+// the context has its limit and the options of the pass give none.
 func ForPass(ctx context.Context, option int64) *Meter {
 	m := NewMeter(Limit(ctx, option))
 	if _, ok := ctx.Value(limitKey{}).(int64); ok && option == 0 && m != nil {
@@ -58,8 +59,8 @@ func ForPass(ctx context.Context, option int64) *Meter {
 	return m
 }
 
-// Limit returns the limit of a pass, of whose options it is given: 0 is that of the context, or else
-// the default one. A negative one is none.
+// Limit returns the limit of a pass, of whose options it is given: 0 is that of the context, or
+// else the default one. A negative one is none.
 func Limit(ctx context.Context, option int64) int64 {
 	if option != 0 {
 		return option
@@ -103,8 +104,8 @@ func Text(n int64) string {
 	return strconv.FormatInt(n, 10) + " B"
 }
 
-// Meter watches the heap of the process for one pass, or for the whole process. Its methods may be called from
-// several goroutines. A nil Meter never reports.
+// Meter watches the heap of the process for one pass, or for the whole process. Its methods may be
+// called from several goroutines. A nil Meter never reports.
 type Meter struct {
 	limit int64
 	base  int64        // what lived before
@@ -132,8 +133,9 @@ func (m *Meter) End() {
 	}
 }
 
-// Next returns a meter for another pass of the same process, of which m has ended. As long as the collector has not looked again, what it
-// found to live may be of the pass that ended, and is not counted as living before.
+// Next returns a meter for another pass of the same process, of which m has ended. As long as the
+// collector has not looked again, what it found to live may be of the pass that ended, and is not
+// counted as living before.
 func (m *Meter) Next() *Meter {
 	if m == nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// total returns the memory that the process can have, in bytes: that of the machine, or of its cgroup if that is
-// less; 0 if neither is known.
+// total returns the memory that the process can have, in bytes: that of the machine, or of its
+// cgroup if that is less; 0 if neither is known.
 func total() int64 {
 	return totalIn("/")
 }
@@ -40,8 +40,9 @@ func machine(root string) int64 {
 	return 0
 }
 
-// cgroups returns the limits of the process's cgroup and of those around it. In a container, the path of a cgroup may be
-// one of the host's, which is not there: the root is then the container's own.
+// cgroups returns the limits of the process's cgroup and of those around it. In a container, the
+// path of a cgroup may be one of the host's, which is not there: the root is then the container's
+// own.
 func cgroups(root string) (limits []int64) {
 	text, err := os.ReadFile(path.Join(root, "proc/self/cgroup"))
 	if err != nil {

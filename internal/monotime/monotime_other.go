@@ -7,12 +7,12 @@ import "time"
 // Source is what is read.
 const Source = "the system's monotonic clock"
 
-// epoch is so long ago that the clock of package testing/synctest, which begins with the year 2000, is after it:
-// a reading is not negative.
+// epoch is so long ago that the clock of package testing/synctest, which begins with the year 2000,
+// is after it: a reading is not negative.
 var epoch = time.Now().Add(-60 * 365 * 24 * time.Hour)
 
-// Now returns nanoseconds since a moment in the past that is the same in the whole process; always positive. In a bubble of
-// testing/synctest it is the bubble's time.
+// Now returns nanoseconds since a moment in the past that is the same in the whole process; always
+// positive. In a bubble of testing/synctest it is the bubble's time.
 func Now() int64 { return int64(time.Since(epoch)) }
 
 // Time returns the time of day of a reading.

@@ -20,7 +20,8 @@ var (
 	frequency = kernel32.NewProc("QueryPerformanceFrequency")
 )
 
-// perSecond is how often the performance counter counts in a second. Every Windows that Go runs on has one.
+// perSecond is how often the performance counter counts in a second. Every Windows that Go runs on
+// has one.
 var perSecond = sync.OnceValue(func() uint64 { return cmp.Or(query(frequency), 1e7) })
 
 func query(p *windows.LazyProc) uint64 {
@@ -29,8 +30,8 @@ func query(p *windows.LazyProc) uint64 {
 	return uint64(n)
 }
 
-// Now returns nanoseconds since a moment in the past that is the same in the whole process; always positive. It is real time
-// in a bubble of testing/synctest, too.
+// Now returns nanoseconds since a moment in the past that is the same in the whole process; always
+// positive. It is real time in a bubble of testing/synctest, too.
 func Now() int64 {
 	hi, lo := bits.Mul64(query(counter), 1e9)
 	ns, _ := bits.Div64(hi, lo, perSecond())

@@ -1,11 +1,12 @@
-// Package order sorts slices of structs in little code. The functions of package slices are compiled anew for each type of elements: 5 to
-// 28 kB for a struct, which all programs that import these packages would have to carry.
+// Package order sorts slices of structs in little code. The functions of package slices are
+// compiled anew for each type of elements: 5 to 28 kB for a struct, which all programs that import
+// these packages would have to carry.
 package order
 
 import "slices"
 
-// Stable sorts s and keeps the order of equal elements, as slices.SortStableFunc does. It sorts the indexes and then moves each
-// element once, so it needs memory for a second s.
+// Stable sorts s and keeps the order of equal elements, as slices.SortStableFunc does. It sorts the
+// indexes and then moves each element once, so it needs memory for a second s.
 func Stable[S ~[]E, E any](s S, compare func(a, b E) int) {
 	if len(s) < 2 {
 		return

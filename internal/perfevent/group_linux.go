@@ -9,12 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groupRing is the size of the ring of a thread: readings of 100 bytes, one a switch and one a period.
+// groupRing is the size of the ring of a thread: readings of 100 bytes, one a switch and one a
+// period.
 const groupRing = 64 << 10
 
 // groupReader are the groups of one thread. Each is led by a clock that ticks while the
-// thread has a processor and reads the group; where the kernel permits it, a count of switches, which reads
-// it whenever the thread leaves its processor, is part of the group.
+// thread has a processor and reads the group; where the kernel permits it, a count of switches,
+// which reads it whenever the thread leaves its processor, is part of the group.
 type groupReader struct {
 	leaders []int
 	fds     []int
@@ -188,8 +189,8 @@ func (s *Sampler) openGroup(tid int, specs []Spec, number int) (_ *groupReader, 
 	return g, nil
 }
 
-// Follow opens the groups of threads that are new since the last call, and calls found with each of them. What such a thread did
-// before is not counted.
+// Follow opens the groups of threads that are new since the last call, and calls found with each of
+// them. What such a thread did before is not counted.
 func (s *Sampler) Follow(found func(tid int)) error {
 	if len(s.groups) == 0 {
 		return nil

@@ -29,7 +29,8 @@ var named = map[string]Spec{
 	"alignment-faults": {Type: typeSoftware, Config: 7},
 	"emulation-faults": {Type: typeSoftware, Config: 8},
 
-	// PERF_TYPE_HW_CACHE: the cache, the operation << 8 (0 read, 1 write), the result << 16 (0 access, 1 miss).
+	// PERF_TYPE_HW_CACHE: the cache, the operation << 8 (0 read, 1 write), the result << 16 (0
+	// access, 1 miss).
 	"L1-dcache-loads":       {Type: typeCache, Config: 0},
 	"L1-dcache-load-misses": {Type: typeCache, Config: 0x10000},
 	"L1-icache-load-misses": {Type: typeCache, Config: 0x10001},
@@ -57,8 +58,8 @@ func Names() []string {
 	return names
 }
 
-// Named finds an event by its name: one of [Names], rNNN for a raw hardware event in hexadecimal, or
-// device/event for one that the system lists, such as msr/tsc.
+// Named finds an event by its name: one of [Names], rNNN for a raw hardware event in hexadecimal,
+// or device/event for one that the system lists, such as msr/tsc.
 func Named(name string) (Spec, error) {
 	if s, ok := named[name]; ok {
 		s.Name = name
@@ -80,7 +81,8 @@ func local(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\")
 }
 
-// Hits reports whether occurrences of the event are rare enough, and cheap enough, to be recorded one by one.
+// Hits reports whether occurrences of the event are rare enough, and cheap enough, to be recorded
+// one by one.
 func (s Spec) Hits() bool {
 	return s.Type == typeSoftware && (s.Config == 2 || s.Config >= 5 && s.Config <= 8)
 }

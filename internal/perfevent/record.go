@@ -32,7 +32,8 @@ type Record struct {
 	Thread int    // its id; 0 if not known
 	Time   int64  // CLOCK_MONOTONIC, nanoseconds
 	Value  uint64 // of Lost: how many
-	// Values are those of a Reading, in the order of the group. They are valid until the next record is read.
+	// Values are those of a Reading, in the order of the group. They are valid until the next
+	// record is read.
 	Values []uint64
 	// Enabled and Running of a Reading: see Count.
 	Enabled, Running uint64
@@ -63,7 +64,8 @@ const (
 	sampleBytes  = 32 // identifier; pid, tid; time; cpu, 0
 )
 
-// parse reads a record of the kernel's, with its header. It reports false for records that tell nothing here.
+// parse reads a record of the kernel's, with its header. It reports false for records that tell
+// nothing here.
 func parse(b []byte, sources map[uint64]source, r *Record) (ok bool, err error) {
 	if len(b) < headerBytes {
 		return false, fmt.Errorf("perfevent: a record of %d bytes", len(b))

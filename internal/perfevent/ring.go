@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// ring is the buffer that the kernel writes records into: a control page, then a number of bytes that is a
-// power of two. The kernel moves the head, the reader the tail; both only grow.
+// ring is the buffer that the kernel writes records into: a control page, then a number of bytes
+// that is a power of two. The kernel moves the head, the reader the tail; both only grow.
 type ring struct {
 	page []byte // the control page and the data
 	data []byte
@@ -16,7 +16,8 @@ type ring struct {
 	buf  []byte // for records that wrap around the end of the ring
 }
 
-// Where the control page keeps head and tail: data_head and data_tail of struct perf_event_mmap_page.
+// Where the control page keeps head and tail: data_head and data_tail of struct
+// perf_event_mmap_page.
 const (
 	headOffset = 1024
 	tailOffset = 1032

@@ -12,9 +12,10 @@ import (
 // A Sampler records what happens to the threads of a process.
 //
 // Two kinds of events are open. Those whose single occurrences matter, and the switches of threads,
-// are open for each thread and processor, with inheritance: the kernel opens them for each new thread
-// before it runs, so that nothing is missed. One ring a processor takes their records. A group of counters, which older
-// kernels cannot inherit and read at the same time, is open for each thread that [Sampler.Follow] has found, with a ring of its own.
+// are open for each thread and processor, with inheritance: the kernel opens them for each new
+// thread before it runs, so that nothing is missed. One ring a processor takes their records. A
+// group of counters, which older kernels cannot inherit and read at the same time, is open for each
+// thread that [Sampler.Follow] has found, with a ring of its own.
 //
 // A Sampler is used by one goroutine at a time.
 type Sampler struct {
@@ -39,8 +40,8 @@ type Sampler struct {
 // perThreads are the descriptors of one event.
 type perThreads struct{ fds []int }
 
-// NewSampler opens the events and begins to record. It fails when not even switches can be recorded; events that
-// are refused one by one are returned, and the rest is recorded.
+// NewSampler opens the events and begins to record. It fails when not even switches can be
+// recorded; events that are refused one by one are returned, and the rest is recorded.
 func NewSampler(opt SamplerOptions) (*Sampler, []Refusal, error) {
 	if opt.RingBytes <= 0 {
 		opt.RingBytes = defaultRing
@@ -64,7 +65,8 @@ func NewSampler(opt SamplerOptions) (*Sampler, []Refusal, error) {
 	return s, refused, nil
 }
 
-// probe finds out on the process's first thread which of the events can be opened, and how, and leaves the rest out.
+// probe finds out on the process's first thread which of the events can be opened, and how, and
+// leaves the rest out.
 func (s *Sampler) probe() (refused []Refusal) {
 	try := func(specs []Spec, attr func(Spec) unix.PerfEventAttr) (granted []Spec) {
 		for _, spec := range specs {
@@ -116,7 +118,8 @@ func (s *Sampler) Groups() [][]Spec { return s.groups }
 // AtSwitches reports whether groups are read at switches, too, not only once a period.
 func (s *Sampler) AtSwitches() bool { return s.switchy }
 
-// Fill returns how full the fullest ring of a processor is, from 0 to 1: whether to come again soon.
+// Fill returns how full the fullest ring of a processor is, from 0 to 1: whether to come again
+// soon.
 func (s *Sampler) Fill() (fill float64) {
 	for _, r := range s.rings {
 		if r != nil {
@@ -131,8 +134,8 @@ func (s *Sampler) Fill() (fill float64) {
 	return fill
 }
 
-// Drain calls emit with each record that is there, in the order of time for each processor and each group.
-// The record is valid during the call.
+// Drain calls emit with each record that is there, in the order of time for each processor and each
+// group. The record is valid during the call.
 func (s *Sampler) Drain(emit func(*Record)) {
 	each := func(b []byte) error {
 		ok, err := parse(b, s.sources, &s.rec)
@@ -156,8 +159,9 @@ func (s *Sampler) Drain(emit func(*Record)) {
 	}
 }
 
-// Totals returns what the Hits and the events of the Groups, one after the other, have counted in all so
-// far, on all threads, and how long these had a processor. It is read from the kernel's counters, not from records.
+// Totals returns what the Hits and the events of the Groups, one after the other, have counted in
+// all so far, on all threads, and how long these had a processor. It is read from the kernel's
+// counters, not from records.
 func (s *Sampler) Totals() (clock Count, hits, groups []Count, err error) {
 	all, err := readAll(append([]perThreads{s.clocks}, s.hits...))
 	if err != nil {
@@ -192,7 +196,8 @@ func readCount(fd int) (Count, error) {
 	return e.Read()
 }
 
-// Stop ends the recording: nothing more is counted or written. What is in the rings can still be drained.
+// Stop ends the recording: nothing more is counted or written. What is in the rings can still be
+// drained.
 func (s *Sampler) Stop() {
 	for _, fd := range s.fds {
 		unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_DISABLE, 0)

@@ -44,8 +44,8 @@ func (s *Sampler) hitAttr(spec Spec) unix.PerfEventAttr {
 	return a
 }
 
-// openAll opens the events of every thread that there is. A thread that is made meanwhile inherits them
-// if its maker had them already, as a record in a ring tells; else it is opened, too.
+// openAll opens the events of every thread that there is. A thread that is made meanwhile inherits
+// them if its maker had them already, as a record in a ring tells; else it is opened, too.
 func (s *Sampler) openAll() error {
 	for range 100 {
 		tids, err := threadsOf(s.pid)
@@ -120,7 +120,8 @@ func (s *Sampler) openOne(a unix.PerfEventAttr, tid, i int, into *perThreads, sr
 	return s.direct(fd, i)
 }
 
-// direct makes an event write into the ring of the processor, and makes that ring if it is the first.
+// direct makes an event write into the ring of the processor, and makes that ring if it is the
+// first.
 func (s *Sampler) direct(fd, i int) error {
 	for len(s.rings) <= i {
 		s.rings, s.outputs = append(s.rings, nil), append(s.outputs, -1)

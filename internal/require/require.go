@@ -1,5 +1,6 @@
-// Package require says what becomes of a test on a machine that lacks what the test is made of, a browser for
-// instance: it is skipped, with the reason. Where BOTTLENECK_REQUIRE_ALL=1 is set, as in continuous integration, it fails.
+// Package require says what becomes of a test on a machine that lacks what the test is made of, a
+// browser for instance: it is skipped, with the reason. Where BOTTLENECK_REQUIRE_ALL=1 is set, as
+// in continuous integration, it fails.
 package require
 
 import (

@@ -1,4 +1,5 @@
-// Package snapshot keeps an execution trace in memory, once: it grows without being copied, and what was sent is free at once.
+// Package snapshot keeps an execution trace in memory, once: it grows without being copied, and
+// what was sent is free at once.
 package snapshot
 
 import (
@@ -13,11 +14,12 @@ const chunkSize = 256 << 10
 // chunks are those that were sent, for the next snapshot.
 var chunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
 
-// headerSize is the length of the header of a trace, which stays when the beginning of the trace is dropped.
+// headerSize is the length of the header of a trace, which stays when the beginning of the trace is
+// dropped.
 const headerSize = 16
 
-// Buffer is a trace in memory. A bottle.Recorder writes to it without a copy of its own. It is for one goroutine while it is written
-// to; then any number may read.
+// Buffer is a trace in memory. A bottle.Recorder writes to it without a copy of its own. It is for
+// one goroutine while it is written to; then any number may read.
 type Buffer struct {
 	ctx    context.Context
 	chunks [][]byte
@@ -101,7 +103,8 @@ func (b *Buffer) at(off int64) []byte {
 // Reader returns a reader of all, with random access.
 func (b *Buffer) Reader() *io.SectionReader { return io.NewSectionReader(b, 0, b.Size()) }
 
-// WriteTo writes all to w, and gives the memory back as it goes: the buffer is empty then, also after an error.
+// WriteTo writes all to w, and gives the memory back as it goes: the buffer is empty then, also
+// after an error.
 func (b *Buffer) WriteTo(w io.Writer) (n int64, err error) {
 	for off, size := int64(0), b.Size(); off < size && err == nil; {
 		part := b.at(off)

@@ -10,15 +10,18 @@ import (
 type Role struct {
 	// Adapter: it only passes a call on. Handles: that of handlers of net/http or gRPC.
 	Adapter, Handles bool
-	// Transparent: goroutines are not named by it: it is an adapter, of the standard library, or starts goroutines for others.
+	// Transparent: goroutines are not named by it: it is an adapter, of the standard library,
+	// or starts goroutines for others.
 	Transparent bool
 	// Foreign: it is of another module than the program's.
 	Foreign bool
-	// Package and Enclosing are the lengths of the import path and of the name of the declared function.
+	// Package and Enclosing are the lengths of the import path and of the name of the declared
+	// function.
 	Package, Enclosing int32
 }
 
-// RoleOf returns the role of a function. It reads the names character by character: ask once for each.
+// RoleOf returns the role of a function. It reads the names character by character: ask once for
+// each.
 func RoleOf(function, file string) Role {
 	r := Role{Handles: passesOn[function] || isMethodHandler(function), Package: int32(len(symbol.Package(function))), Enclosing: int32(len(symbol.Enclosing(function)))}
 	r.Adapter = r.Handles || symbol.IsWrapper(function, file) || strings.HasPrefix(function, "_cgoexp_") // cgo's, of an exported function
@@ -34,9 +37,10 @@ func RoleOf(function, file string) Role {
 	return r
 }
 
-// Name returns the index of the frame that names the goroutine of a call chain of n frames, leaf first, as far as one call chain
-// shows: the outermost that is the program's own, else the outermost of another module, else the root. A handler that calls the
-// next one is middleware, which names none. Package timeline, which sees all call chains, knows more launchers.
+// Name returns the index of the frame that names the goroutine of a call chain of n frames, leaf
+// first, as far as one call chain shows: the outermost that is the program's own, else the
+// outermost of another module, else the root. A handler that calls the next one is middleware,
+// which names none. Package timeline, which sees all call chains, knows more launchers.
 func Name(n int, at func(i int) (function, file string)) int {
 	role := func(i int) (string, Role) {
 		function, file := at(i)
@@ -74,8 +78,8 @@ func Name(n int, at func(i int) (function, file string)) int {
 	return n - 1
 }
 
-// Callee returns the frame that frame i calls, without what only passes a call on; −1 if there is none that is the program's own. It
-// reports whether frame i passes a call of a handler on.
+// Callee returns the frame that frame i calls, without what only passes a call on; −1 if there is
+// none that is the program's own. It reports whether frame i passes a call of a handler on.
 func Callee(i int, at func(i int) (function string, r Role)) (callee int, passes bool) {
 	caller, _ := at(i)
 	for i--; i >= 0; i-- {
@@ -95,14 +99,16 @@ func Callee(i int, at func(i int) (function string, r Role)) (callee int, passes
 // serveHTTP ends the names of handlers of net/http.
 const serveHTTP = ".ServeHTTP"
 
-// isInlined reports whether the name of a declared function, without its package, is that of two: a function literal of a function that
-// is inlined in another one is called as that, as in "main.run.Recover.func1", and is in the file of the first. A main package
-// may be in the module cache, too.
+// isInlined reports whether the name of a declared function, without its package, is that of two: a
+// function literal of a function that is inlined in another one is called as that, as in
+// "main.run.Recover.func1", and is in the file of the first. A main package may be in the module
+// cache, too.
 func isInlined(name string) bool {
 	return strings.Count(name[strings.LastIndexByte(name, ')')+1:], ".") > 1
 }
 
-// isForeign reports whether a file is in the module cache ("/pkg/mod/example.com/q@v1.2.3/q.go", also without its beginning, as
+// isForeign reports whether a file is in the module cache ("/pkg/mod/example.com/q@v1.2.3/q.go",
+// also without its beginning, as
 // -trimpath has it) or in a directory of vendored modules.
 func isForeign(file string) bool {
 	if strings.Contains(file, "/vendor/") {
@@ -129,7 +135,8 @@ var passesOn = map[string]bool{
 	"net/http.(*timeoutHandler).ServeHTTP.func1": true, // the goroutine that calls the handler
 }
 
-// isMethodHandler reports whether a function is what protoc-gen-go-grpc makes to call a method of a service: _Greeter_SayHello_Handler.
+// isMethodHandler reports whether a function is what protoc-gen-go-grpc makes to call a method of a
+// service: _Greeter_SayHello_Handler.
 func isMethodHandler(fn string) bool {
 	fn = symbol.Enclosing(fn)
 	fn = fn[strings.LastIndexByte(fn, '.')+1:]

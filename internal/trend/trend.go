@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Trend is how a measure develops after a quarter of the time, in which windows and buffers fill. All in bytes.
+// Trend is how a measure develops after a quarter of the time, in which windows and buffers fill.
+// All in bytes.
 type Trend struct {
 	N          int
 	Least, Max float64

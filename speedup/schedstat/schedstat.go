@@ -1,11 +1,14 @@
-// Package schedstat measures on Linux for how long the threads of a process were ready but had to wait for a core.
+// Package schedstat measures on Linux for how long the threads of a process were ready but had to
+// wait for a core.
 //
-// An execution trace shows a goroutine as running even while the operating system has given the core to another
-// program. The kernel counts that time for each thread, in /proc/PID/task/TID/schedstat: time on a core, time in the run
-// queue (the delay), and time slices. A thread waits also for other threads of its own process: one that was just woken
-// often waits behind the one that woke it, on a machine that nobody else uses. So the time that others used the processors,
-// by /proc/stat, bounds what they can have taken from the process ([Times.Lost]). A run that lost
-// more than a few percent of its wall time was disturbed: what it shows is the machine, not the program.
+// An execution trace shows a goroutine as running even while the operating system has given the
+// core to another program. The kernel counts that time for each thread, in
+// /proc/PID/task/TID/schedstat: time on a core, time in the run queue (the delay), and time slices.
+// A thread waits also for other threads of its own process: one that was just woken often waits
+// behind the one that woke it, on a machine that nobody else uses. So the time that others used the
+// processors, by /proc/stat, bounds what they can have taken from the process ([Times.Lost]). A run
+// that lost more than a few percent of its wall time was disturbed: what it shows is the machine,
+// not the program.
 //
 //	package main
 //
@@ -27,8 +30,9 @@
 //		}
 //	}
 //
-// A look at a process with ten threads takes about 0.1 ms; [Watch] looks fifty times a second, since a
-// thread takes its numbers with it when it exits. So what a thread did in the last moments before its exit is lost.
+// A look at a process with ten threads takes about 0.1 ms; [Watch] looks fifty times a second,
+// since a thread takes its numbers with it when it exits. So what a thread did in the last moments
+// before its exit is lost.
 package schedstat
 
 import (
@@ -46,8 +50,8 @@ import (
 type Times struct {
 	Running time.Duration // on a core
 	Delay   time.Duration // ready, but waiting for a core
-	// Others is the processor time of everything else on the machine meanwhile, steps of 10 ms at best; with
-	// what a hypervisor stole. −1 where the kernel does not tell.
+	// Others is the processor time of everything else on the machine meanwhile, steps of 10 ms
+	// at best; with what a hypervisor stole. −1 where the kernel does not tell.
 	Others time.Duration
 }
 
@@ -66,7 +70,8 @@ const interval = 20 * time.Millisecond
 // procRoot is where the kernel shows processes; tests have their own.
 var procRoot = "/proc"
 
-// Meter measures one or more processes until it is stopped. It is safe for use by several goroutines.
+// Meter measures one or more processes until it is stopped. It is safe for use by several
+// goroutines.
 type Meter struct {
 	mu      sync.Mutex
 	pids    func() []int
@@ -80,7 +85,8 @@ type Meter struct {
 
 type thread struct{ pid, tid int }
 
-// Read returns what the threads of a process did since each began; false where the kernel does not tell. Others is not known.
+// Read returns what the threads of a process did since each began; false where the kernel does not
+// tell. Others is not known.
 func Read(pid int) (Times, bool) {
 	m := newMeter(func() []int { return []int{pid} })
 	sum := Times{Others: -1}
@@ -101,8 +107,9 @@ func Watch(pid int) *Meter {
 	return m
 }
 
-// WatchTree begins to measure a process, its children, children of these and so on, if their command (the
-// first 15 bytes of the executable's name, as the kernel keeps it) is accepted. All that they did counts.
+// WatchTree begins to measure a process, its children, children of these and so on, if their
+// command (the first 15 bytes of the executable's name, as the kernel keeps it) is accepted. All
+// that they did counts.
 func WatchTree(root int, accept func(command string) bool) *Meter {
 	m := newMeter(func() []int { return descendants(root, accept) })
 	background.Go(m.loop)
@@ -127,7 +134,8 @@ func (m *Meter) loop() {
 	}
 }
 
-// Stop ends the measurement and returns what was counted in it; false where the kernel does not tell. A second call returns the same.
+// Stop ends the measurement and returns what was counted in it; false where the kernel does not
+// tell. A second call returns the same.
 func (m *Meter) Stop() (Times, bool) {
 	m.mu.Lock()
 	stopped := m.stopped
@@ -189,8 +197,9 @@ func parseThread(b []byte) (Times, bool) {
 	return Times{Running: time.Duration(running), Delay: time.Duration(delay)}, err1 == nil && err2 == nil && running >= 0 && delay >= 0
 }
 
-// descendants finds the accepted processes from root on. The kernel's lists of children make that cheap: to read the
-// state of all processes of a machine fifty times a second would disturb what is measured.
+// descendants finds the accepted processes from root on. The kernel's lists of children make that
+// cheap: to read the state of all processes of a machine fifty times a second would disturb what is
+// measured.
 func descendants(root int, accept func(string) bool) (out []int) {
 	next := []int{root}
 	for seen := 0; len(next) > 0 && seen < 1000; seen++ {

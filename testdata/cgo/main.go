@@ -3,7 +3,8 @@
 //	CGO_ENABLED=1 GOMAXPROCS=2 go run -trimpath ./testdata/cgo compute testdata/small/cgo-go1.26.8.trace
 //	CGO_ENABLED=1 GOMAXPROCS=2 go run -trimpath ./testdata/cgo calls testdata/small/cgocalls-go1.26.8.trace
 //
-// Times in C are of the thread's processor clock, so that a busy machine makes them longer but not less.
+// Times in C are of the thread's processor clock, so that a busy machine makes them longer but not
+// less.
 package main
 
 /*

@@ -1,4 +1,5 @@
-// Model runs the locks of words.go, which are copied beside it, in every order of their atomic operations. See words_test.go.
+// Model runs the locks of words.go, which are copied beside it, in every order of their atomic
+// operations. See words_test.go.
 package main
 
 import (
@@ -10,7 +11,8 @@ import (
 	"model/sched"
 )
 
-// A script is what a goroutine does, a letter an operation. Upper case: a registered waiter, or owner.
+// A script is what a goroutine does, a letter an operation. Upper case: a registered waiter, or
+// owner.
 //
 //	l L  Lock, and Unlock    t  TryLock, and Unlock if it succeeded
 //	o    Lock, then register as the owner does after a Cond's Wait, and Unlock

@@ -1,8 +1,9 @@
 // Package icon is the bottle that browsers show beside the title of our pages.
 //
-// It is part of the page: a browser that finds none there asks the server for /favicon.ico, which belongs to the program
-// that a page is served by, or to nobody. A page writes [Link] into its head and allows "img-src data:" in its content
-// security policy; see exporters/report/page.go and exporters/live/index.go.
+// It is part of the page: a browser that finds none there asks the server for /favicon.ico, which
+// belongs to the program that a page is served by, or to nobody. A page writes [Link] into its head
+// and allows "img-src data:" in its content security policy; see exporters/report/page.go and
+// exporters/live/index.go.
 package icon
 
 // Link is the element for a page's head. The blue can be told from light and dark tabs.

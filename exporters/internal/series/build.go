@@ -8,8 +8,9 @@ import (
 
 // Build says what runs, so that series of a fleet can be compared by version.
 type Build struct {
-	// Version is that of the program's module, or what the program calls itself; Revision the commit that it was built from; Bottleneck the
-	// version of this module; "" where the program does not tell.
+	// Version is that of the program's module, or what the program calls itself; Revision the
+	// commit that it was built from; Bottleneck the version of this module; "" where the
+	// program does not tell.
 	Version, Revision, GoVersion, Bottleneck string
 }
 

@@ -19,10 +19,12 @@ type Exemplar struct {
 // Label is a name with a value.
 type Label struct{ Name, Value string }
 
-// maxExemplar is how long the names and values of an exemplar's labels may be together, in characters: a rule of OpenMetrics.
+// maxExemplar is how long the names and values of an exemplar's labels may be together, in
+// characters: a rule of OpenMetrics.
 const maxExemplar = 128
 
-// exemplarKey is what an exemplar is of: a part of a kind of contention, or what a group is blocked on.
+// exemplarKey is what an exemplar is of: a part of a kind of contention, or what a group is blocked
+// on.
 type exemplarKey struct{ group, kind, part string }
 
 // exemplars finds those of a report.

@@ -19,7 +19,8 @@ const (
 type Family struct {
 	// Name and Help are Prometheus'.
 	Name, Help string
-	// OTel is the name in OpenTelemetry, which leaves units out of names, and Unit the unit there.
+	// OTel is the name in OpenTelemetry, which leaves units out of names, and Unit the unit
+	// there.
 	OTel, Unit string
 	Type       Type
 	Labels     []string
@@ -34,7 +35,8 @@ type Point struct {
 	Value float64
 	// Exemplar may be there for a counter; nil if there is none.
 	Exemplar *Exemplar
-	// Buckets and Count are a histogram's: up to each of TaskBounds, or none if lean, and in all.
+	// Buckets and Count are a histogram's: up to each of TaskBounds, or none if lean, and in
+	// all.
 	Buckets []uint64
 	Count   uint64
 }

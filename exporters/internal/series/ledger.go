@@ -7,9 +7,10 @@ import (
 
 // A ledger turns totals that grow into counters with few names.
 //
-// What is read are totals of any number of names since some beginning, an epoch: a map from cells to numbers. What comes out are
-// counters in the sense of Prometheus: they only grow, also when an epoch ends and the totals begin at 0 again. Only some names have
-// counters of their own; what the others grow by goes to the name [Others].
+// What is read are totals of any number of names since some beginning, an epoch: a map from cells
+// to numbers. What comes out are counters in the sense of Prometheus: they only grow, also when an
+// epoch ends and the totals begin at 0 again. Only some names have counters of their own; what the
+// others grow by goes to the name [Others].
 //
 // Three rules keep the counters true:
 //
@@ -40,7 +41,8 @@ type sum struct {
 // Others is the name under which groups without counters of their own are added up.
 const Others = "(others)"
 
-// update takes the totals as they are now. named tells which names have counters of their own: once true, always true.
+// update takes the totals as they are now. named tells which names have counters of their own: once
+// true, always true.
 func (l *ledger) update(epoch any, totals map[cell]int64, named func(cell) bool) {
 	if l.own == nil {
 		l.own, l.sums = map[cell]int64{}, map[cell]sum{}

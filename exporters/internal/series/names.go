@@ -39,7 +39,8 @@ func (n *names) elect(sizes map[cell]int64) {
 // has reports whether a cell's name has counters of its own.
 func (n *names) has(c cell) bool { return n.known[cell{name: c.name, kind: c.kind}] }
 
-// collective reports whether a name stands for groups that were added up, such as "12 others (gc)": such names come and go.
+// collective reports whether a name stands for groups that were added up, such as "12 others (gc)":
+// such names come and go.
 func collective(name string) bool {
 	digits := len(name) - len(strings.TrimLeft(name, "0123456789"))
 	return name == Others || digits > 0 && (name[digits:] == " others" || strings.HasPrefix(name[digits:], " others ("))

@@ -28,20 +28,23 @@ type Tasker interface {
 
 // Options are the choices of a [Reader].
 type Options struct {
-	// MaxGroups is how many groups of goroutines, and how many classes of tasks, have counters of their own. What others
-	// there are is added up as [Others]. 0 means 50.
+	// MaxGroups is how many groups of goroutines, and how many classes of tasks, have counters
+	// of their own. What others there are is added up as [Others]. 0 means 50.
 	MaxGroups int
-	// Lean keeps to [MaxLean] series: shares and running times of up to 8 groups, contention of 4 kinds, tasks as one class, and what tells whether
-	// these numbers can be trusted. MaxGroups is not used.
+	// Lean keeps to [MaxLean] series: shares and running times of up to 8 groups, contention of
+	// 4 kinds, tasks as one class, and what tells whether these numbers can be trusted.
+	// MaxGroups is not used.
 	Lean bool
 	// Version is what the program calls its version; "" stands for that of its module.
 	Version string
 }
 
-// MaxLean is the largest number of series of a lean reader, those of a histogram counted one by one.
+// MaxLean is the largest number of series of a lean reader, those of a histogram counted one by
+// one.
 const MaxLean = 60
 
-// What a lean reader has by itself: with "(others)" of each of the four kinds of groups, 24 series of groups; 20 of contention.
+// What a lean reader has by itself: with "(others)" of each of the four kinds of groups, 24 series
+// of groups; 20 of contention.
 const (
 	leanGroups = 8
 	leanKinds  = 4
@@ -69,7 +72,8 @@ type Reader struct {
 	elapsed                  time.Duration // since its start
 }
 
-// NewReader returns a reader of a continuous analysis and a recorder of tasks, each of which may be nil.
+// NewReader returns a reader of a continuous analysis and a recorder of tasks, each of which may be
+// nil.
 func NewReader(source Source, tasks Tasker, opt Options) *Reader {
 	if opt.MaxGroups <= 0 {
 		opt.MaxGroups = 50
@@ -111,8 +115,9 @@ func (r *Reader) Read() *Snapshot {
 	return s
 }
 
-// notice finds out whether the analysis was started again, which makes its totals begin at 0. What it saw first is then another
-// time, by more than the clocks may differ; but there may be nothing yet, or nothing for a while.
+// notice finds out whether the analysis was started again, which makes its totals begin at 0. What
+// it saw first is then another time, by more than the clocks may differ; but there may be nothing
+// yet, or nothing for a while.
 func (r *Reader) notice(live *bottleneck.Live) {
 	if live.Stream.Elapsed < r.elapsed || !live.From.IsZero() && !r.from.IsZero() && live.From.Sub(r.from).Abs() > time.Second {
 		r.epoch++

@@ -2,7 +2,8 @@ package series
 
 import "time"
 
-// Snapshot holds the counters at one time. All of them grow from reading to reading, other than Recording and Procs.
+// Snapshot holds the counters at one time. All of them grow from reading to reading, other than
+// Recording and Procs.
 type Snapshot struct {
 	// Build says what runs.
 	Build Build
@@ -10,13 +11,15 @@ type Snapshot struct {
 	Lean bool
 	// Live tells that there is a continuous analysis. Else there are only Tasks.
 	Live bool
-	// Recording tells that the analysis goes on, and Panics how often an observer of it has panicked.
+	// Recording tells that the analysis goes on, and Panics how often an observer of it has
+	// panicked.
 	Recording bool
 	Panics    int
 	// Procs is the largest GOMAXPROCS so far; 0 if it is not known.
 	Procs int
-	// Wall is the time of the analysis, by estimate, and Idle the part of it in which nothing ran: the shares of all groups and
-	// Idle sum to Wall, but for the nanoseconds by which rounded shares may shrink.
+	// Wall is the time of the analysis, by estimate, and Idle the part of it in which nothing
+	// ran: the shares of all groups and Idle sum to Wall, but for the nanoseconds by which
+	// rounded shares may shrink.
 	Wall, Idle time.Duration
 	// Seen is how much of it was seen, in Bursts of tracing: all else is estimated from that.
 	Seen   time.Duration
@@ -51,8 +54,9 @@ type Part struct {
 // Contention is what was waited for locks, channels and so on, of one kind.
 type Contention struct {
 	Kind string
-	// Contentions is how often, and the times, which sum to what was waited, whose it was: that of a known owner,
-	// of the hand-off from one owner to the next, or not known. Ready followed it, until there was a processor.
+	// Contentions is how often, and the times, which sum to what was waited, whose it was: that
+	// of a known owner, of the hand-off from one owner to the next, or not known. Ready
+	// followed it, until there was a processor.
 	Contentions                   int64
 	Blamed, HandOff, Unattributed time.Duration
 	Ready                         time.Duration
@@ -83,8 +87,9 @@ type Tasks struct {
 	Cycles float64
 }
 
-// TaskBounds are the upper bounds of the buckets of task sizes, in cycles: powers of 4, from 0.1 µs to half a minute
-// at 2 GHz. A bucket of a [granularity.Histogram] that lies across a bound, 1.6 % wide, counts as above it.
+// TaskBounds are the upper bounds of the buckets of task sizes, in cycles: powers of 4, from 0.1 µs
+// to half a minute at 2 GHz. A bucket of a [granularity.Histogram] that lies across a bound, 1.6 %
+// wide, counts as above it.
 var TaskBounds = func() (bounds []float64) {
 	for b := 256.0; b <= 1<<36; b *= 4 {
 		bounds = append(bounds, b)

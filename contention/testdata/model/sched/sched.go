@@ -1,9 +1,10 @@
 // Package sched runs a few goroutines one step at a time, in every order.
 //
-// A run is a sequence of choices: which goroutine takes the next step, and what a random number is. Explore repeats
-// the program with the next sequence until there is none left, depth first. What a goroutine does between two calls of Step is one
-// step. A switch away from a goroutine that could go on is a preemption; their number may be limited, as in M. Musuvathi,
-// S. Qadeer, "Iterative context bounding for systematic testing of multithreaded programs", PLDI 2007.
+// A run is a sequence of choices: which goroutine takes the next step, and what a random number is.
+// Explore repeats the program with the next sequence until there is none left, depth first. What a
+// goroutine does between two calls of Step is one step. A switch away from a goroutine that could
+// go on is a preemption; their number may be limited, as in M. Musuvathi, S. Qadeer, "Iterative
+// context bounding for systematic testing of multithreaded programs", PLDI 2007.
 package sched
 
 import (
@@ -33,8 +34,8 @@ var (
 	log         []string
 )
 
-// Explore runs program, which calls Go and returns what to check in the end, in all orders with at most so many preemptions; and
-// returns how many those are. A program that fails ends the process.
+// Explore runs program, which calls Go and returns what to check in the end, in all orders with at
+// most so many preemptions; and returns how many those are. A program that fails ends the process.
 func Explore(most int, program func() (check func())) (runs int) {
 	path = nil
 	for {
@@ -73,7 +74,8 @@ func Go(name string, f func()) {
 	}()
 }
 
-// Step lets others run before the next step of the calling goroutine, which can be taken when enabled returns true.
+// Step lets others run before the next step of the calling goroutine, which can be taken when
+// enabled returns true.
 func Step(what string, enabled func() bool) {
 	g := current
 	if g == nil { // the check at the end

@@ -1,4 +1,5 @@
-// Package sync has locks that take the place of those of package sync: each operation is a step, or two.
+// Package sync has locks that take the place of those of package sync: each operation is a step, or
+// two.
 package sync
 
 import "model/sched"

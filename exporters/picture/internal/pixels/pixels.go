@@ -1,5 +1,6 @@
-// Package pixels paints pictures by golang.org/x/image: package sfnt reads the outlines of the Go fonts, package vector
-// fills them. They are not drawn by package opentype, which cannot turn a text upright as that of a time axis is.
+// Package pixels paints pictures by golang.org/x/image: package sfnt reads the outlines of the Go
+// fonts, package vector fills them. They are not drawn by package opentype, which cannot turn a
+// text upright as that of a time axis is.
 package pixels
 
 import (
@@ -26,7 +27,8 @@ type Drawing interface {
 	Size() (width, height, scale float64)
 	// Paper returns the color of the background.
 	Paper() color.RGBA
-	// Paint calls fill for the corners of polygons and text for lines of text, in order. It returns the first error of text.
+	// Paint calls fill for the corners of polygons and text for lines of text, in order. It
+	// returns the first error of text.
 	Paint(fill func(corners [][2]float64, c color.RGBA), text func(x, y float64, s string, size, anchor float64, bold, upright bool, c color.RGBA) error) error
 }
 
@@ -101,7 +103,8 @@ func (c *canvas) polygon(corners [][2]float64, col color.RGBA) {
 	c.fill(out, col)
 }
 
-// text paints a line of text; anchor is the part of it that is left of x. The Go fonts have no kerning: a glyph's advance alone says where the next one stands.
+// text paints a line of text; anchor is the part of it that is left of x. The Go fonts have no
+// kerning: a glyph's advance alone says where the next one stands.
 func (c *canvas) text(x, y float64, s string, size, anchor float64, bold, upright bool, col color.RGBA) error {
 	f := c.fonts[0]
 	if bold {
