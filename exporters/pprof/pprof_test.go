@@ -382,9 +382,6 @@ func TestNoTitleIsUnknown(t *testing.T) {
 		"time": func(w io.Writer, file string) error {
 			return pprof.WriteTasks(w, &granularity.Profile{}, pprof.TasksOptions{File: file})
 		},
-		"time of quanta": func(w io.Writer, file string) error {
-			return pprof.WriteCounters(t.Context(), w, explore(t, counted()), nil, pprof.CountersOptions{File: file})
-		},
 	} {
 		for file, want := range map[string]string{"": "program", "/home/somebody/shop.trace": "shop.trace"} {
 			out := goToolOn(t, func(w io.Writer) error { return write(w, file) }, "-top")
