@@ -3,7 +3,6 @@ package counters
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -22,10 +21,8 @@ type collector struct {
 	max     int64
 	write   func([]byte) error // takes a buffer that is full enough; nil keeps all of it
 	err     error
-	late    int // threads whose groups were opened late
-	quantum bool
+	late    int           // threads whose groups were opened late
 	pause   time.Duration // between two looks at the rings
-	trapped int           // readings at breakpoints
 }
 
 const (
@@ -46,7 +43,6 @@ func (c *collector) open(pid int, period time.Duration) {
 		return
 	}
 	opt := perfevent.SamplerOptions{PID: pid, Hits: c.plan.hits, Group: c.plan.group, Period: period}
-	opt.Breakpoints = c.breakpoints(pid)
 	s, refused, err := perfevent.NewSampler(opt)
 	if err != nil {
 		c.warn("%s: not counted: %s.", strings.Join(c.plan.names(), ", "), perfevent.Reason(perfevent.Spec{}, err))
@@ -60,29 +56,8 @@ func (c *collector) open(pid int, period time.Duration) {
 		c.meta.Groups = append(c.meta.Groups, eventsOf(g))
 	}
 	c.meta.AtSwitches, c.meta.Period, c.meta.Extra = s.AtSwitches(), int64(period), s.Extra()
-	c.meta.AtQuanta = len(opt.Breakpoints) > 0 && s.Breakpoints() == len(opt.Breakpoints)
 	c.follow()
 	c.late = 0 // those that were there are followed from the beginning
-}
-
-// breakpoints are the addresses at which groups are read with the option for quanta.
-func (c *collector) breakpoints(pid int) []uint64 {
-	if !c.quantum {
-		return nil
-	}
-	if len(c.plan.group) == 0 {
-		c.warn("Nothing is read at every quantum: none of the counters that are asked for is read in groups.")
-		return nil
-	}
-	if pid == 0 {
-		pid = os.Getpid()
-	}
-	addresses, err := quantumAddresses(pid)
-	if err != nil {
-		c.warn("Counters are not read at every quantum: %v.", err)
-		return nil
-	}
-	return addresses
 }
 
 // refuse tells of refused events, those with the same reason together.
@@ -157,9 +132,6 @@ func (c *collector) take(r *perfevent.Record) {
 	if c.n > c.max {
 		return
 	}
-	if c.meta.AtQuanta && r.Kind == perfevent.Reading && r.Values[c.meta.Extra-1] > 0 {
-		c.trapped++
-	}
 	before := len(c.buf)
 	c.buf = c.enc.Append(c.buf, r)
 	if c.n += int64(len(c.buf) - before); c.n > c.max {
@@ -214,20 +186,4 @@ func groupNames(groups [][]eventMeta) string {
 		all = append(all, g...)
 	}
 	return namesOf(all)
-}
-
-// proveQuanta shows that the breakpoints are met when the scheduler works, of which a program of
-// one's own can make sure.
-func (c *collector) proveQuanta() {
-	if !c.meta.AtQuanta {
-		return
-	}
-	const enough = 5
-	for range 100 {
-		time.Sleep(100 * time.Microsecond) // which blocks, and is woken
-		if c.step(); c.trapped >= enough {
-			return
-		}
-	}
-	c.warn("Counters are not read at every quantum: the breakpoints are set, but the scheduler does not meet them.")
 }

@@ -75,9 +75,7 @@
 // the kernel then; and they are divided by overlap with the time on a processor ([Interpolated]):
 // of known amounts of processor time, in pieces of 0.2 to 1 ms, each goroutine got its part of the
 // sum within 2 % (TestUniformCounters), but a fifth of what is concentrated at the beginning of
-// shorter quanta was put into the wrong ones (TestQuantum). StartOptions.Quantum reads them at each
-// quantum, by breakpoints on the runtime's scheduler, for 25 µs a breakpoint on the virtual machine
-// of these numbers: 0.2 % wrong. Levels of the heap are those told last ([Observed]).
+// shorter quanta was put into the wrong ones. Levels of the heap are those told last ([Observed]).
 //
 // For each counter, the values that are known and [Counter].Remainder sum to [Counter].Total,
 // exactly. The total is what the kernel has counted on all threads in all; the remainder is what
@@ -95,7 +93,7 @@
 // together with, and which counters tell two sets apart, as Sweeney and others found by hand. A
 // [Query] and its [Answer] hold all of that as JSON; the page of package exporters/report and the
 // command ask the same. A [Set] of rows can be joined, intersected and subtracted, and written as
-// CSV, JSON or (package exporters/pprof) a profile:
+// CSV or JSON:
 //
 //	e, err := counters.NewExplorer(rec)
 //	if err != nil {

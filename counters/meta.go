@@ -25,11 +25,9 @@ type meta struct {
 	Clock    *eventMeta    `json:"clock,omitempty"`    // the total of task-clock, counted on its own
 	Hits     []eventMeta   `json:"hits,omitempty"`
 	Groups   [][]eventMeta `json:"groups,omitempty"`
-	// AtSwitches tells that groups were read at switches of threads, AtQuanta that they were at
-	// the beginning and the end of quanta, and Extra how many values a reading has before those
-	// of the group. Period is how often they were read otherwise.
+	// AtSwitches tells that groups were read at switches of threads, and Extra how many values a
+	// reading has before those of the group. Period is how often they were read otherwise.
 	AtSwitches bool  `json:"at_switches,omitempty"`
-	AtQuanta   bool  `json:"at_quanta,omitempty"`
 	Extra      int   `json:"extra,omitempty"`
 	Period     int64 `json:"period_ns,omitempty"`
 

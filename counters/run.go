@@ -22,9 +22,8 @@ type RunOptions struct {
 	// Counters are what to count: see [KnownCounters]. nil means [DefaultCounters], as far as
 	// they can be counted from outside.
 	Counters []string
-	// Period and Quantum are as in StartOptions.
-	Period  time.Duration
-	Quantum bool
+	// Period is as in StartOptions.
+	Period time.Duration
 	// MaxBytes bounds the records of events: more are an error. 0 means 16 GB, on disk.
 	MaxBytes int64
 	// TraceURL is where the program serves its execution trace, such as
@@ -64,7 +63,7 @@ func Run(ctx context.Context, cmd *exec.Cmd, w io.Writer, opt RunOptions) error 
 	}
 	defer os.RemoveAll(dir)
 	r := &outside{opt: opt, cmd: cmd, trace: filepath.Join(dir, "trace"), samples: filepath.Join(dir, "samples.zst")}
-	r.c = &collector{plan: p, max: opt.MaxBytes, quantum: opt.Quantum}
+	r.c = &collector{plan: p, max: opt.MaxBytes}
 	if r.c.max <= 0 {
 		r.c.max = 16 << 30
 	}

@@ -29,7 +29,6 @@ type thread struct {
 	still    bool // it was never switched: it slept, or ran, all the time
 
 	switches []switching // as they came
-	traps    [][2]uint64 // by group: how often its breakpoints were met
 }
 
 // stretch is a time for which a thread had a processor.
@@ -48,19 +47,9 @@ type switching struct {
 
 type reading struct {
 	time             int64
-	cause            cause
 	enabled, running uint64
 	values           []uint64
 }
-
-// cause is why a group was read.
-type cause uint8
-
-const (
-	otherCause cause = iota
-	quantumBegins
-	quantumEnds
-)
 
 // readSamples unpacks records. What comes before an error is returned with it.
 func readSamples(r io.Reader, m *meta) (*samples, error) {
@@ -86,7 +75,7 @@ func readSamples(r io.Reader, m *meta) (*samples, error) {
 func (s *samples) thread(id int64, m *meta) *thread {
 	t := s.threads[id]
 	if t == nil {
-		t = &thread{hits: make([][]int64, len(m.Hits)), readings: make([][]reading, len(m.Groups)), traps: make([][2]uint64, len(m.Groups))}
+		t = &thread{hits: make([][]int64, len(m.Hits)), readings: make([][]reading, len(m.Groups))}
 		s.threads[id] = t
 	}
 	return t
@@ -112,28 +101,9 @@ func (s *samples) add(r *perfevent.Record, m *meta) {
 	case perfevent.Reading:
 		if r.Event < len(m.Groups) && len(r.Values) == m.Extra+len(m.Groups[r.Event]) {
 			t := s.thread(int64(r.Thread), m)
-			t.readings[r.Event] = append(t.readings[r.Event], reading{r.Time, t.cause(r, m), r.Enabled, r.Running, slices.Clone(r.Values[m.Extra:])})
+			t.readings[r.Event] = append(t.readings[r.Event], reading{r.Time, r.Enabled, r.Running, slices.Clone(r.Values[m.Extra:])})
 		}
 	}
-}
-
-// cause tells why a group was read. Of the values before those of the group, the last are how
-// often the thread came to each of the breakpoints.
-func (t *thread) cause(r *perfevent.Record, m *meta) cause {
-	n := len(quantumFuncs)
-	if !m.AtQuanta || m.Extra < n {
-		return otherCause
-	}
-	traps := r.Values[m.Extra-n : m.Extra]
-	old := t.traps[r.Event]
-	t.traps[r.Event] = [2]uint64(traps)
-	switch {
-	case traps[1] > old[1]:
-		return quantumEnds
-	case traps[0] > old[0]:
-		return quantumBegins
-	}
-	return otherCause
 }
 
 // order sorts what came from several processors, and makes stretches of switches.

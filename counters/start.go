@@ -26,10 +26,6 @@ type StartOptions struct {
 	// Period is how often counters that cannot be recorded one by one are read on a thread that
 	// runs, beside its switches. 0 means 1 ms.
 	Period time.Duration
-	// Quantum has counters that cannot be recorded one by one read at the beginning and the end
-	// of every quantum, by breakpoints on the scheduler of the runtime. It is experimental, and
-	// costs 10 to 25 µs a breakpoint.
-	Quantum bool
 	// OwnTrace tells that the program takes the execution trace itself: give it to
 	// [Session.StopWith].
 	OwnTrace bool
@@ -76,11 +72,10 @@ func Start(opt StartOptions) (*Session, error) {
 
 func startPlan(opt StartOptions, p plan, warnings []string) (*Session, error) {
 	s := &Session{opt: opt, stop: make(chan struct{}), done: make(chan error, 1)}
-	s.c = &collector{plan: p, max: opt.MaxBytes, quantum: opt.Quantum}
+	s.c = &collector{plan: p, max: opt.MaxBytes}
 	s.c.meta.Start, s.c.meta.System = time.Now().Round(0), runtime.GOOS+"/"+runtime.GOARCH
 	s.c.meta.Warnings = warnings
 	s.c.open(0, opt.Period)
-	s.c.proveQuanta()
 	s.metrics = newMetricReader(p.metrics)
 	s.metrics.read()
 	if !opt.OwnTrace {

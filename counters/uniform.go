@@ -32,9 +32,6 @@ func (j *joiner) uniform(s *samples, group int, events []eventMeta) {
 		}
 		cols[i] = &c
 	}
-	if j.meta.AtQuanta {
-		j.proveQuanta(s, group)
-	}
 	scaled := 1.0
 	for id, t := range s.threads {
 		scaled = min(scaled, j.divide(cols, t, group, j.rows[id]))
@@ -54,9 +51,6 @@ func (j *joiner) uniform(s *samples, group int, events []eventMeta) {
 // readings says when groups were read.
 func (m *meta) readings() string {
 	how := "readings of the thread's counter"
-	if m.AtQuanta {
-		how += " at quanta,"
-	}
 	if m.AtSwitches {
 		how += " at switches"
 	}
@@ -80,9 +74,6 @@ func (j *joiner) divide(cols []*Counter, t *thread, group int, rows []int32) (sc
 	scaled = 1
 	if len(rs) < 2 {
 		return scaled
-	}
-	if j.meta.AtQuanta {
-		j.snap(rs, rows)
 	}
 	first, last := rs[0].time, rs[len(rs)-1].time
 	for _, row := range rows {
@@ -189,58 +180,4 @@ func delta(a, b, enabled, running uint64) int64 {
 		d = uint64(float64(d) * float64(enabled) / float64(running))
 	}
 	return int64(min(d, math.MaxInt64/2))
-}
-
-// proveQuanta compares the readings with the quanta: each must have one at its end, at the latest
-// when the next one begins.
-func (j *joiner) proveQuanta(s *samples, group int) {
-	with, all := 0, 0
-	for id, t := range s.threads {
-		rs := t.readings[group]
-		rows := j.rows[id]
-		for i, row := range rows {
-			from, to := j.span(row)
-			if len(rs) == 0 || from < rs[0].time || i+1 == len(rows) || to > j.meta.End {
-				continue
-			}
-			next, _ := j.span(rows[i+1])
-			for len(rs) > 0 && rs[0].time < to {
-				rs = rs[1:]
-			}
-			all++
-			if len(rs) > 0 && rs[0].time <= next+int64(time.Millisecond)/10 {
-				with++
-			}
-		}
-	}
-	if float64(with) < 0.99*float64(all) {
-		j.rec.Warnings = append(j.rec.Warnings, fmt.Sprintf("Counters were to be read at every quantum, but only %d of %d quanta have such a reading: this Go version's scheduler may be another one than is expected, or a program without symbols was replaced.", with, all))
-	}
-}
-
-// snap moves the readings of breakpoints to the beginning and the end of the quanta that they are
-// about: a trap takes its time only after microseconds, in which the thread has done nothing but
-// that.
-func (j *joiner) snap(rs []reading, rows []int32) {
-	const latest = int64(time.Millisecond) / 5 // after which it is not about that quantum
-	before, i := int64(math.MinInt64), 0
-	for k := range rs {
-		r := &rs[k]
-		for i+1 < len(rows) {
-			if from, _ := j.span(rows[i+1]); from > r.time {
-				break
-			}
-			i++
-		}
-		if i < len(rows) {
-			from, to := j.span(rows[i])
-			switch {
-			case r.cause == quantumBegins && from <= r.time && r.time-from < latest:
-				r.time = max(from, before)
-			case r.cause == quantumEnds && to <= r.time && r.time-to < latest:
-				r.time = max(to, before)
-			}
-		}
-		before = r.time
-	}
 }

@@ -36,7 +36,6 @@ func main() {
 	requests := flag.Int("requests", 4000, "requests of a round and way")
 	work := flag.Duration("work", 200*time.Microsecond, "about how much processor time a request needs")
 	list := flag.String("counters", strings.Join(counters.DefaultCounters(), ","), "what to count")
-	quantum := flag.Bool("experimental-quantum", false, "measure that, too")
 	flag.Parse()
 	if flag.NArg() > 0 || *rounds < 1 || *requests < 1 {
 		flag.Usage()
@@ -46,9 +45,6 @@ func main() {
 		{name: "no recording"},
 		{name: "trace alone", record: true, opt: counters.StartOptions{Counters: []string{}}},
 		{name: "trace and counters", record: true, opt: counters.StartOptions{Counters: strings.Split(*list, ",")}},
-	}
-	if *quantum {
-		ways = append(ways, &way{name: "counters at quanta", record: true, opt: counters.StartOptions{Counters: strings.Split(*list, ","), Quantum: true}})
 	}
 	s, err := newService(*work)
 	if err != nil {

@@ -38,9 +38,6 @@ its main, or serves it, see -trace-url.
                      http://localhost:6060/debug/pprof/trace?seconds=5; it is asked for as
                      soon as it answers, and what is counted ends with it
     -period D        how often counters are read on a thread that runs, 1ms by default
-    -experimental-quantum
-                     read counters at the beginning and the end of every quantum, by breakpoints on
-                     the scheduler: exact, for 10 to 25 µs a breakpoint
 
 The exit status is that of the program, if that is not 0. An interrupt is the program's business:
 what it wrote is kept.
@@ -51,7 +48,6 @@ type programFlags struct {
 	counters string
 	traceURL string
 	period   time.Duration
-	quantum  bool
 	output   string
 	force    bool
 	command  []string
@@ -70,7 +66,6 @@ func (f *programFlags) set() *flag.FlagSet {
 	fs.StringVar(&f.counters, "counters", "default", "")
 	fs.StringVar(&f.traceURL, "trace-url", "", "")
 	fs.DurationVar(&f.period, "period", time.Millisecond, "")
-	fs.BoolVar(&f.quantum, "experimental-quantum", false, "")
 	fs.StringVar(&f.output, "o", "", "")
 	fs.BoolVar(&f.force, "force", false, "")
 	return fs
@@ -129,7 +124,7 @@ func runRecordProgram(ctx context.Context, std stdio, args []string) error {
 	cmd := exec.Command(f.command[0], f.command[1:]...)
 	std.err = shared(std.err)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
-	opt := counters.RunOptions{Counters: f.names(), Period: f.period, Quantum: f.quantum, TraceURL: f.traceURL, Forward: forwarded(onTerminal(std.in))}
+	opt := counters.RunOptions{Counters: f.names(), Period: f.period, TraceURL: f.traceURL, Forward: forwarded(onTerminal(std.in))}
 	opt.Warning = func(s string) { fmt.Fprintf(std.err, "bottleneck: %s\n", oneLine(s)) }
 	opt.Threads = opt.Warning
 	var exit *exec.ExitError

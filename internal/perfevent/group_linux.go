@@ -46,7 +46,7 @@ func readerAttr(spec Spec, every uint64) unix.PerfEventAttr {
 // extra is how many values a group's reading has before those that were asked for: the clock's and,
 // perhaps, that of the switches.
 func (s *Sampler) extra() int {
-	n := 1 + len(s.opt.Breakpoints)
+	n := 1
 	if s.switchy {
 		n++
 	}
@@ -55,39 +55,6 @@ func (s *Sampler) extra() int {
 
 // Extra is how many values a reading has before those of the events that were asked for.
 func (s *Sampler) Extra() int { return s.extra() }
-
-// Breakpoints is how many breakpoints are set on each thread.
-func (s *Sampler) Breakpoints() int { return len(s.opt.Breakpoints) }
-
-// breakpointAttr is an event that reads its group when the thread comes to an address.
-func breakpointAttr(address uint64) unix.PerfEventAttr {
-	const onExecution, length = 4, uint64(unsafe.Sizeof(uintptr(0)))
-	a := readerAttr(Spec{Type: typeBreakpoint, ExcludeKernel: true}, 1)
-	a.Bp_type, a.Ext1, a.Ext2 = onExecution, address, length
-	return a
-}
-
-// Breakpoint is what a refusal of breakpoints calls them.
-var Breakpoint = Spec{Name: "breakpoints", Type: typeBreakpoint}
-
-// probeBreakpoints finds out whether the machine has as many breakpoints as are wanted.
-func (s *Sampler) probeBreakpoints() error {
-	fds := []int{}
-	defer func() {
-		for _, fd := range fds {
-			unix.Close(fd)
-		}
-	}()
-	for _, address := range s.opt.Breakpoints {
-		a := breakpointAttr(address)
-		fd, err := openEvent(&a, s.pid, -1, -1)
-		if err != nil {
-			return err
-		}
-		fds = append(fds, fd)
-	}
-	return nil
-}
 
 // planGroups puts the events into as few groups as the hardware can count at once.
 func (s *Sampler) planGroups() {
@@ -158,15 +125,8 @@ func (s *Sampler) openGroup(tid int, specs []Spec, number int) (_ *groupReader, 
 		return nil, err
 	}
 	g.rings = append(g.rings, r)
-	var readers []unix.PerfEventAttr
 	if s.switchy {
-		readers = append(readers, readerAttr(switches, 1))
-	}
-	for _, address := range s.opt.Breakpoints {
-		readers = append(readers, breakpointAttr(address))
-	}
-	for _, a := range readers {
-		fd, err := open(a, true)
+		fd, err := open(readerAttr(switches, 1), true)
 		if err != nil {
 			return nil, err
 		}

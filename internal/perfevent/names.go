@@ -43,9 +43,8 @@ var named = map[string]Spec{
 }
 
 const (
-	typeCache      = 3
-	typeRaw        = 4
-	typeBreakpoint = 5
+	typeCache = 3
+	typeRaw   = 4
 )
 
 // Names returns the names that [Named] knows without asking the system, sorted.

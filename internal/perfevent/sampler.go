@@ -11,10 +11,6 @@ type SamplerOptions struct {
 	// Group are events that are read together, whenever a thread leaves its processor (where
 	// the kernel permits that) and, while it has one, once a Period.
 	Group []Spec
-	// Breakpoints are addresses of code of the process. Groups are read whenever a thread comes
-	// there: four at most, of which the debugger's share is taken. Each time costs a trap, of
-	// several µs in a virtual machine.
-	Breakpoints []uint64
 	// Period is 1 ms if 0.
 	Period time.Duration
 	// RingBytes is how large the buffer of a processor should be; a power of two, 2 MB if 0. It

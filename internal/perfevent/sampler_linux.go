@@ -99,12 +99,6 @@ func (s *Sampler) probe() (refused []Refusal) {
 	s.opt.Hits = try(s.opt.Hits, s.hitAttr)
 	s.opt.Group = try(s.opt.Group, memberAttr)
 	s.hits = make([]perThreads, len(s.opt.Hits))
-	if len(s.opt.Breakpoints) > 0 {
-		if err := s.probeBreakpoints(); err != nil {
-			refused = append(refused, Refusal{Breakpoint, fmt.Errorf("perfevent: open a breakpoint: %w", err)})
-			s.opt.Breakpoints = nil
-		}
-	}
 	s.planGroups()
 	return refused
 }

@@ -32,12 +32,6 @@ func (s *Sampler) Groups() [][]Spec { return nil }
 // Extra returns 0 on this system.
 func (s *Sampler) Extra() int { return 0 }
 
-// Breakpoints returns 0 on this system.
-func (s *Sampler) Breakpoints() int { return 0 }
-
-// Breakpoint is what a refusal of breakpoints calls them.
-var Breakpoint = Spec{Name: "breakpoints"}
-
 // AtSwitches reports false on this system.
 func (s *Sampler) AtSwitches() bool { return false }
 
