@@ -3,7 +3,7 @@
 # does nothing else. The pictures of the page need Chromium, too. Afterwards, compare the numbers in the READMEs with what the programs print.
 #
 #	bash docs/pictures.sh                    # all of them
-#	bash docs/pictures.sh pmd service        # only some: gallery page indexer pmd service speedup tasks
+#	bash docs/pictures.sh demo service        # only some: gallery page indexer demo service speedup tasks
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)
@@ -36,7 +36,7 @@ indexer() {
 	"$scratch/bottleneck" graph -title 'indexer: load, then index' -o docs/indexer.svg "$scratch/indexer.trace"
 }
 
-pmd() { go run ./examples/pmd -time 800ms -o examples/pmd; }
+demo() { "$scratch/bottleneck" demo -time 800ms -workers 2 -o docs/demo.svg; }
 
 service() {
 	go run ./examples/service -o "$scratch/service"
@@ -53,6 +53,6 @@ tasks() {
 	"$scratch/bottleneck" tasks -o docs/granularity-cdf.svg -title 'pmdtasks: 570 files, a task each, and merged as advised' "$scratch/pmd.json"
 }
 
-for part in "${@:-gallery page indexer pmd service speedup tasks}"; do
+for part in "${@:-gallery page indexer demo service speedup tasks}"; do
 	for p in $part; do "$p"; done
 done

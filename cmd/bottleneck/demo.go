@@ -40,6 +40,7 @@ rest. Its worker goes on alone when the others are done: the neck. It takes abou
     -workers N       number of workers (default GOMAXPROCS, at least 4)
     -files N         number of files, the large one included (default 40 for each processor)
     -factor N        how many times larger the large file is (default 60)
+    -repair REPAIR   largest-first: begin with the large file; split: cut it into pieces
     -time DURATION   about how long the run takes (default 2s)
     -trace FILE      keep the execution trace, to try "bottleneck graph" on
 
@@ -47,14 +48,16 @@ Examples:
 
     bottleneck demo
     bottleneck demo -trace demo.trace && bottleneck graph -group region -window 250ms demo.trace
+    bottleneck demo -repair split
     GOMAXPROCS=4 bottleneck demo -workers 8 -factor 200
-
-examples/pmd in the repository of this command shows the same program with its repairs.
 `
+
+// repairs are the values of -repair.
+var repairs = map[string]workload.Repair{"": {}, "largest-first": {LargestFirst: true}, "split": {Split: true}}
 
 // demo is the choices of a run.
 type demo struct {
-	out, trace             string
+	out, trace, repair     string
 	workers, files, factor int
 	time                   time.Duration
 	procs                  int
@@ -68,17 +71,21 @@ func (d *demo) set() *flag.FlagSet {
 	fs.IntVar(&d.files, "files", 40*d.procs+1, "")
 	fs.IntVar(&d.factor, "factor", 60, "")
 	fs.DurationVar(&d.time, "time", 2*time.Second, "")
+	fs.StringVar(&d.repair, "repair", "", "")
 	fs.StringVar(&d.trace, "trace", "", "")
 	return fs
 }
 
 func (d *demo) parse(args []string) error {
 	rest, err := parseFlags(d.set(), args)
+	_, known := repairs[d.repair]
 	switch {
 	case err != nil:
 		return err
 	case len(rest) > 0:
 		return usagef("unexpected argument %q: the demo brings its own program", rest[0])
+	case !known:
+		return usagef("-repair %q: want largest-first or split", d.repair)
 	case formOf(d.out) == "":
 		return usagef("-o %q: want a file ending in .svg, .png, .pb.gz, .json, .csv or .txt", d.out)
 	case d.workers < 2 || d.workers > 10_000:
@@ -141,7 +148,7 @@ func (d *demo) record(ctx context.Context, std stdio) (*demoRun, error) {
 		return nil, fmt.Errorf("cannot record: %w", err)
 	}
 	host.Note()
-	res, err := config.Run(ctx, workload.Repair{})
+	res, err := config.Run(ctx, repairs[d.repair])
 	trace.Stop()
 	if err != nil {
 		return nil, err

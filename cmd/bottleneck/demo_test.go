@@ -60,6 +60,33 @@ func TestDemo(t *testing.T) {
 		want(t, exitFailure, "Bottle graph", "-fail: ")
 }
 
+// A split queue has a neck of less than half the height, whatever else the machine does meanwhile.
+func TestDemoRepair(t *testing.T) {
+	if trace.IsEnabled() {
+		t.Skip("the tests are being traced themselves")
+	}
+	setProcs(t, 2)
+	height := func(repair string) float64 {
+		d := &demo{}
+		if err := d.parse([]string{"-time", "700ms", "-workers", "2", "-files", "11", "-factor", "400", "-repair", repair}); err != nil {
+			t.Fatal(err)
+		}
+		run, err := d.record(t.Context(), stdio{err: new(strings.Builder)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b := neckOf(run.graph); b != nil {
+			return float64(b.Share) / float64(run.graph.Wall)
+		}
+		return 0
+	}
+	before, after := height(""), height("split")
+	if before < 0.5 || after > before/2 {
+		t.Errorf("the neck takes %.0f%% of the time before the repair, %.0f%% after it", 100*before, 100*after)
+	}
+	bottleneck("demo", "-repair", "hammer").want(t, exitUsage, "", "want largest-first or split")
+}
+
 func TestDemoOneProcessor(t *testing.T) {
 	setProcs(t, 1)
 	bottleneck("demo", "-o", filepath.Join(t.TempDir(), "x.svg")).want(t, exitFailure, "", "demo needs GOMAXPROCS >= 2")

@@ -1,16 +1,17 @@
-// Package workload is a program with a known neck, for the demo of the command
-// and for examples/pmd: a queue of files, one of which is much larger than the rest, as
-// in the paper's pmd (Du Bois, Sartor, Eyerman, Eeckhout, OOPSLA 2013, section 5).
+// Package workload is a program with a known neck, for the demo of the command: a queue of
+// files, one of which is much larger than the rest, as in the paper's pmd (Du Bois, Sartor,
+// Eyerman, Eeckhout, OOPSLA 2013, section 5).
 //
 // Workers take files from the queue until it is empty. The large file is the last one, so its
-// worker goes on alone when the others have nothing left to do. There are two repairs: to begin with the
-// largest file, and to split it into pieces of the size of the others.
+// worker goes on alone when the others have nothing left to do. There are two repairs: to begin
+// with the largest file, and to split it into pieces of the size of the others.
 //
-// Nothing is read from a disk: a file is a number of units of computation that
-// depend on each other, touch no memory and end in a checksum. The checksums show that the
-// work is the same in every order, and the runs take about the time that was asked for on any machine.
+// Nothing is read from a disk: a file is a number of units of computation that depend on each
+// other, touch no memory and end in a checksum. The checksums show that the work is the same in
+// every order, and the runs take about the time that was asked for on any machine.
 //
-// In an execution trace every worker has a user region of its own, "worker 1", "worker 2" and so on.
+// In an execution trace every worker has a user region of its own, "worker 1", "worker 2" and so
+// on.
 package workload
 
 import (
