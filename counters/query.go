@@ -15,6 +15,8 @@ type Query struct {
 	Filter string `json:"filter,omitempty"`
 	// Against makes a second set, for Compare. "" is all quanta that are not in the first.
 	Against string `json:"against,omitempty"`
+	// Units are metrics whose units are wanted, of the first 50. Their values are not computed.
+	Units []string `json:"units,omitempty"`
 	// Stats are metrics to sum up, at most 50.
 	Stats     []string        `json:"stats,omitempty"`
 	Table     *TableQuery     `json:"table,omitempty"`
@@ -34,6 +36,7 @@ type Answer struct {
 	Count        int           `json:"count"`             // quanta of the set
 	Duration     Value         `json:"duration"`          // ns, of the set in all
 	AgainstCount int           `json:"against_count,omitempty"`
+	Units        []string      `json:"units,omitempty"`
 	Stats        []*Statistics `json:"stats,omitempty"`
 	Table        *Table        `json:"table,omitempty"`
 	Rows         *Rows         `json:"rows,omitempty"`
@@ -90,6 +93,13 @@ func (e *Explorer) Answer(ctx context.Context, q Query) (*Answer, error) {
 	}
 	if other != nil {
 		a.AgainstCount = other.Count()
+	}
+	for i, text := range q.Units[:min(len(q.Units), 50)] {
+		c, _, err := e.compileText(fmt.Sprintf("units[%d]", i), text)
+		if err != nil {
+			return nil, err
+		}
+		a.Units = append(a.Units, c.unit.String())
 	}
 	if err := e.stats(ctx, q.Stats, set, a); err != nil {
 		return nil, err

@@ -104,7 +104,7 @@ func BenchmarkServedPage(b *testing.B) {
 			b.Fatal(err)
 		}
 		filter, redraw = min(filter, ms[0]), min(redraw, ms[1]) // a busy machine disturbs some
-		time.Sleep(1500 * time.Millisecond)                     // the tables and correlations of the last filter
+		time.Sleep(1500 * time.Millisecond)                     // the tables of the last filter
 	}
 	b.ReportMetric(filter, "filter-ms")
 	b.ReportMetric(redraw, "redraw-ms")

@@ -37,7 +37,9 @@ func openURL(t *testing.T, address string, w browser.Window) *tester {
 	page := &tester{p, t}
 	t.Cleanup(func() {
 		for _, e := range p.Errors() {
-			t.Errorf("the page says: %s", e)
+			if !strings.Contains(e, "status of 422") { // the browser notes each refused query, which the page shows
+				t.Errorf("the page says: %s", e)
+			}
 		}
 		p.Close()
 	})
@@ -58,6 +60,12 @@ func openFile(t *testing.T, d *Data, fragment string, w browser.Window) *tester 
 		t.Fatal(err)
 	}
 	return openURL(t, (&url.URL{Scheme: "file", Path: name}).String()+"#"+fragment, w)
+}
+
+// openServed serves data and opens the page with a fragment.
+func openServed(t *testing.T, d *Data, fragment string, w browser.Window) *tester {
+	t.Helper()
+	return openURL(t, serve(t, d).URL+"#"+fragment, w)
 }
 
 // inBrowser runs scripts of the page, and then code of a test, in a browser. The code finds its input in V, and
@@ -96,6 +104,13 @@ func (p *tester) must(err error) {
 func (p *tester) wait(condition string) { p.t.Helper(); p.must(p.Wait(condition)) }
 
 func (p *tester) click(selector string) { p.t.Helper(); p.must(p.Click(selector)); p.settle() }
+
+// choose takes a value of a list.
+func (p *tester) choose(selector, value string) {
+	p.t.Helper()
+	p.must(p.Eval(fmt.Sprintf(`(() => { const s = document.querySelector(%q); s.value = %q; s.dispatchEvent(new Event("change")) })()`, selector, value), nil))
+	p.settle()
+}
 
 func (p *tester) key(names ...string) {
 	p.t.Helper()

@@ -39,7 +39,7 @@ func (p *tester) answered(n int) {
 // Conditions and metrics that are typed in select and show what Go's explorer says.
 func TestConditions(t *testing.T) {
 	d := testData(5, 3000)
-	p := openFile(t, d, "", wide)
+	p := openServed(t, d, "", wide)
 	p.answered(3000)
 	p.must(p.Fill("#condition", "duration > 100us && ended = preempted"))
 	a := answer(t, d, counters.Query{Filter: "duration > 100us && ended = preempted"})
@@ -52,18 +52,62 @@ func TestConditions(t *testing.T) {
 	p.wait(`document.querySelector("#stats-rows").innerText.includes("1000 * minor_faults / duration")`)
 	p.click("#clear")
 	p.answered(3000)
-	a = answer(t, d, counters.Query{Stats: []string{"1000 * minor_faults / duration"}, Correlate: &counters.CorrelateQuery{Metrics: []string{"minor_faults", "1000 * minor_faults / duration"}}})
-	p.wait(fmt.Sprintf(`document.querySelector("#counter-figures").innerText.includes("r = %.3f")`, float64(a.Correlation.Pearson[0][1])))
+}
+
+// A saved page says that it has no conditions, also where its address has one.
+func TestNoConditionsInAFile(t *testing.T) {
+	p := openFile(t, testData(3, 200), "", wide)
+	p.answered(200)
+	p.shows("#counters .about", "need the served page")
+	if n := p.count("#condition"); n > 0 {
+		t.Error("there is a field for conditions")
+	}
+	p.must(p.Eval(`location.hash = "where=proc+%3C+4"`, nil))
+	p.wait(`document.querySelector("#metric-trouble").innerText.includes("need the served page")`)
+	p.click("#bar .chip")
+	p.wait(`document.querySelector("#metric-trouble").innerText == ""`)
+	p.must(p.Eval(`location.hash = "y=1000+*+duration"`, nil))
+	p.wait(`document.querySelector("#metric-trouble").innerText.includes("need the served page")`)
+}
+
+// What is picked in a saved page shows the same numbers as in a served one, where Go computes them.
+func TestPickedAsServed(t *testing.T) {
+	d := testData(5, 3000)
+	d.Counters.Proc[7], d.Counters.Thread[7] = -1, -1
+	address := serve(t, d).URL
+	for _, fragment := range []string{
+		"", "group=main.main", "goroutine=2&goroutine=5&table=goroutine", "proc=3&proc=0&lanes=proc", "ended=preempted&ended=exited&table=ended", "time=300000000-900000000&table=func",
+		"thread=1001&table=thread&lanes=thread", "group=main.main&ended=blocked&time=0-2000000000&table=kind&lanes=group", "x=gap&y=minor_faults+%2F+duration&table=wait&color=minor_faults",
+		"x=end&y=thread&table=proc&color=instructions+%2F+cycles", "goroutine=99999",
+	} {
+		file, served := openFile(t, d, fragment, wide), openURL(t, address+"#"+fragment, wide)
+		for _, p := range []*tester{file, served} {
+			p.wait(`document.documentElement.dataset.answered`)
+		}
+		for _, part := range []string{"#counter-figures", "#counters .lead", "#stats-rows", "#sums-rows", "#record-rows", "#lanes", "#bar .chips"} {
+			text := fmt.Sprintf(`(document.querySelector(%q) || {innerText: ""}).innerText`, part)
+			if got, want := file.eval("%s", text), served.eval("%s", text); got != want {
+				t.Errorf("%s: %s of the file shows\n%s\nthat of the server\n%s", fragment, part, got, want)
+			}
+		}
+		for _, chart := range []string{"#overtime canvas", "#scatter canvas", "#lanes canvas"} {
+			text := fmt.Sprintf(`document.querySelector(%q).getAttribute("aria-label")`, chart)
+			if got, want := file.eval("%s", text), served.eval("%s", text); got != want {
+				t.Errorf("%s: %s of the file is %q, that of the server %q", fragment, chart, got, want)
+			}
+		}
+	}
 }
 
 // What is wrong is said where it is, and nothing else changes.
 func TestSyntaxTrouble(t *testing.T) {
-	p := openFile(t, testData(3, 200), "", wide)
+	p := openServed(t, testData(3, 200), "", wide)
 	p.must(p.Fill("#condition", "duration >"))
-	p.shows("#metric-trouble", "at character 11")
+	p.wait(`document.querySelector("#metric-trouble").innerText.includes("at character 11")`)
 	p.shows("#bar", "everything")
 	p.must(p.Fill("#condition", "no_such > 1"))
-	p.shows("#metric-trouble", "at character 1", "no counter")
+	p.wait(`document.querySelector("#metric-trouble").innerText.includes("no counter")`)
+	p.shows("#metric-trouble", "at character 1")
 	p.shows("#bar", "everything")
 	p.must(p.Fill("#condition", "proc < 4"))
 	p.wait(`document.querySelector("#metric-trouble").innerText == ""`)
@@ -78,7 +122,7 @@ func TestSyntaxTrouble(t *testing.T) {
 // A drag over the chart over time selects it; one over the scatter selects values of both metrics.
 func TestDragCharts(t *testing.T) {
 	d := testData(5, 2000)
-	p := openFile(t, d, "x=minor_faults&y=duration", wide)
+	p := openServed(t, d, "x=minor_faults&y=duration", wide)
 	p.answered(2000)
 	drag := func(selector string, dx, dy float64) {
 		t.Helper()
@@ -110,7 +154,7 @@ func TestDragCharts(t *testing.T) {
 	}
 }
 
-// A click on a point selects its group; one on a lane its goroutine; one on a cell of the correlations takes the pair as x and y.
+// A click on a point selects its group, and one on a lane its goroutine.
 func TestClickCharts(t *testing.T) {
 	p := openFile(t, testData(3, 40), "x=begin&y=duration", wide)
 	p.answered(40)
@@ -136,13 +180,6 @@ func TestClickCharts(t *testing.T) {
 	p.answered(40)
 	p.click("#lanes .lane-names button")
 	p.shows("#bar", "goroutine")
-	p.click("#clear")
-	p.answered(40)
-	p.wait(`document.querySelector("#correlation-rows")`)
-	p.click("#correlation-rows tbody tr:nth-child(4) td:nth-child(6) button")
-	if x, y := p.eval(`document.querySelector("#x").value`), p.eval(`document.querySelector("#y").value`); x == "begin" || y == "duration" {
-		t.Errorf("x and y are still %s and %s", x, y)
-	}
 }
 
 // Lanes are coloured by a metric, of processors as of goroutines.
@@ -153,9 +190,9 @@ func TestLanes(t *testing.T) {
 	if n := p.count("#lanes .lane-names li"); n != 10 {
 		t.Errorf("%d goroutines, want 10", n)
 	}
-	p.must(p.Eval(`(() => { const s = document.querySelector("#choose-lanes"); s.value = "proc"; s.dispatchEvent(new Event("change")) })()`, nil))
+	p.choose("#choose-lanes", "proc")
 	p.wait(`document.querySelectorAll("#lanes .lane-names li").length == 8`)
-	p.must(p.Fill("#color", "instructions / cycles"))
+	p.choose("#color", "instructions / cycles")
 	p.wait(`document.querySelector("#lanes .scale")?.innerText.includes("instructions / cycles")`)
 	// Something is painted in more than a few colours.
 	p.wait(`(() => { const c = document.querySelector("#lanes canvas"), d = c.getContext("2d").getImageData(0, 0, c.width, 100).data, seen = new Set(); for (let i = 0; i < d.length; i += 4) seen.add(d[i] << 16 | d[i+1] << 8 | d[i+2]); return seen.size > 50 })()`)
@@ -183,39 +220,6 @@ func TestLanesAreNotLabeledByTheirFirstQuantum(t *testing.T) {
 	}
 }
 
-// Two named selections are compared; the metrics that differ most come first, as in Go.
-func TestSearchDifferences(t *testing.T) {
-	d := testData(5, 2000)
-	p := openFile(t, d, "", wide)
-	p.must(p.Fill("#condition", "during(0, 200ms)"))
-	p.must(p.Fill("#set-name", "cold"))
-	p.settle()
-	p.click("#clear")
-	p.must(p.Fill("#condition", "during(600ms, 750ms)"))
-	p.must(p.Fill("#set-name", "before GC"))
-	p.settle()
-	p.shows("#bar", "cold", "before GC")
-	for id, choice := range map[string]string{"set-a": "set:cold", "set-b": "set:before GC"} {
-		p.must(p.Eval(fmt.Sprintf(`(() => { const s = document.querySelector("#%s"); s.value = %q; s.dispatchEvent(new Event("change")) })()`, id, choice), nil))
-		p.settle()
-	}
-	p.click("#search")
-	a := answer(t, d, counters.Query{Filter: "during(0, 200ms)", Against: "during(600ms, 750ms)", Compare: &counters.CompareQuery{}})
-	p.wait(`document.querySelector("#compare-rows")`)
-	if got := p.eval(`document.querySelector("#compare-rows tbody th").innerText`); got != a.Comparison.Rows[0].Metric {
-		t.Errorf("first is %q, want %q", got, a.Comparison.Rows[0].Metric)
-	}
-	result := fmt.Sprintf("A: %d quanta, B: %d quanta", a.Count, a.AgainstCount)
-	p.shows("#compare-result", result)
-	// What is found stays while the page draws anew, and goes with the selections that it is about.
-	p.must(p.Eval(`document.querySelector("#compare-rows tbody button").click()`, nil))
-	p.settle()
-	p.shows("#compare-result", result)
-	p.must(p.Eval(`(() => { const s = document.querySelector("#set-b"); s.value = "everything"; s.dispatchEvent(new Event("change")) })()`, nil))
-	p.settle()
-	p.wait(`document.querySelector("#compare-result").innerText === ""`)
-}
-
 // exported clicks a button of the export menu and returns the file as text, or as base64.
 func (p *tester) exported(what string, binary bool) string {
 	p.t.Helper()
@@ -233,9 +237,7 @@ func (p *tester) exported(what string, binary bool) string {
 // What is selected is exported as CSV, JSON and for go tool pprof, with the numbers of the page.
 func TestExport(t *testing.T) {
 	d := testData(5, 300)
-	p := openFile(t, d, "", wide)
-	p.answered(300)
-	p.must(p.Fill("#condition", "proc = 3"))
+	p := openFile(t, d, "proc=3", wide)
 	a := answer(t, d, counters.Query{Filter: "proc = 3", Table: &counters.TableQuery{By: "group"}})
 	p.answered(a.Count)
 	if lines := strings.Count(p.exported("quanta.csv", false), "\n"); lines != a.Count+1 {
@@ -282,6 +284,6 @@ func TestDensityIsLabelled(t *testing.T) {
 	p := openFile(t, testData(5, 51000), "", wide)
 	p.answered(51000)
 	p.shows("#counters .lead", "shown as density", "more than 50,000 points")
-	p.must(p.Fill("#condition", "proc < 2"))
+	p.must(p.Eval(`location.hash = "proc=0&proc=1"`, nil))
 	p.wait(`!document.querySelector("#counters .lead").innerText.includes("density")`)
 }

@@ -26,6 +26,7 @@ type countersForm struct {
 	Funcs      []string              `json:"funcs"`
 	Endings    []string              `json:"endings"`
 	Waits      []string              `json:"waits"`
+	Names      []counters.Name       `json:"names"` // what metrics are made of: the counters last, in their order
 	Counters   []counterForm         `json:"counters"`
 	Markers    []markerForm          `json:"markers"`
 	Spans      []spanForm            `json:"spans"`
@@ -72,14 +73,16 @@ func newCountersForm(r *counters.Recording, n *namer) (*countersForm, error) {
 		Name: r.Name, Rows: r.Len(), Wall: int64(r.Wall), Funcs: append([]string{}, r.Funcs...), Warnings: append([]string{}, r.Warnings...),
 		Groups: []int{}, Goroutines: []int64{}, Threads: []string{}, Endings: endingNames(), Waits: waitNames(), Counters: []counterForm{}, Markers: []markerForm{}, Spans: []spanForm{},
 	}
+	e, err := counters.NewExplorer(r)
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	f.Names = e.Names()
 	for _, g := range r.Groups {
 		f.Groups = append(f.Groups, n.group(g.Name, g.Kind.String()))
 	}
 	for i := range r.Counters {
 		c := &r.Counters[i]
-		if len(c.Values) != r.Len() {
-			return nil, fmt.Errorf("report: counter %q has %d values for %d quanta", c.Name, len(c.Values), r.Len())
-		}
 		f.Counters = append(f.Counters, counterForm{c.Name, c.Unit, c.Level, c.Source, string(c.Accuracy), c.Total, c.Remainder})
 	}
 	for _, m := range r.Markers {

@@ -47,17 +47,21 @@
 // What is selected, how it is looked at, and selections that were given names are in the fragment
 // of the page's address in both forms, so a copied address shows the same.
 //
+// Both forms filter by what is picked: groups, goroutines, a stretch of time, processors, threads,
+// and how quanta ended. Conditions and arithmetic on counters need the served page, which asks
+// [counters.Explorer]; a saved page knows names of counters and quotients of two of them.
+//
 // # How numbers are kept true
 //
 // The page computes with the definitions of the Go packages: its tree of contention is that of
 // [contention.Profile.Aggregate], what a speed-up would be without a part that of
-// [speedup.Stack.WhatIf], and its answers about quanta those of [counters.Explorer.Answer], to the
-// last bit. Tests run Go's vectors in the browser. Nothing is thinned: where there are more than
-// 50,000 points a picture shows how many fall into each bin, and says so. A selection of time
-// filters graph, contention, tasks and speed-up by windows, for less than a window cannot be told
-// apart there: it is widened to the windows that it touches, and the page says so, as it says where
-// a saved profile does not tell when ([Data].ContentionWindows, TaskWindows). Numbers are those of
-// JavaScript, exact up to 2^53: times up to 104 days.
+// [speedup.Stack.WhatIf], and its answers about quanta those of [counters.Explorer.Answer]. Tests
+// compare them in the browser. Nothing is thinned: where there are more than 50,000 points a
+// picture shows how many fall into each bin, and says so. A selection of time filters graph,
+// contention, tasks and speed-up by windows, for less than a window cannot be told apart there: it
+// is widened to the windows that it touches, and the page says so, as it says where a saved profile
+// does not tell when ([Data].ContentionWindows, TaskWindows). Numbers are those of JavaScript,
+// exact up to 2^53: times up to 104 days.
 //
 // Names come from the recorded program and may be hostile. They become text nodes and nothing else;
 // what controls, reorders or hides text is shown as U+FFFD, and long names are cut in their middle.
@@ -81,6 +85,6 @@
 //
 // Served, with two million quanta, on two virtual cores: 225 ms from a new filter to the new
 // charts, of which drawing is 34 ms, the least of 8; 505 ms and 49 ms were measured while other
-// work used the machine at a load of 8 to 15 (BenchmarkServedPage, BenchmarkServer). Statistics and
-// correlations, which take longer, follow.
+// work used the machine at a load of 8 to 15 (BenchmarkServedPage, BenchmarkServer). Tables, which
+// take longer, follow.
 package report

@@ -55,7 +55,7 @@ func TestSkipLinkKeepsTheSelection(t *testing.T) {
 // Quanta whose function is not known can be selected like others.
 func TestFunctionNotKnown(t *testing.T) {
 	d := testData(3, 300)
-	p := openFile(t, d, "table=func", wide)
+	p := openServed(t, d, "table=func", wide)
 	p.wait(`document.querySelector("#sums-rows tbody tr")`)
 	rows := strings.Split(p.text("#sums-rows tbody"), "\n")
 	i := slices.IndexFunc(rows, func(s string) bool { return strings.HasPrefix(s, "(not known)") })
@@ -68,14 +68,14 @@ func TestFunctionNotKnown(t *testing.T) {
 
 // Values that differ by less than an axis can be divided into.
 func TestNearlyEqualValues(t *testing.T) {
-	p := openFile(t, &Data{Title: "equal", Counters: steady(300)}, "y=duration+*+0.1+/+duration", wide)
+	p := openServed(t, &Data{Title: "equal", Counters: steady(300)}, "y=duration+*+0.1+/+duration", wide)
 	p.answered(300)
 }
 
 // A drag over values that lie close together, far from 0, selects those that it covers.
 func TestDragFarFromZero(t *testing.T) {
 	d := &Data{Title: "far", Counters: steady(400)}
-	p := openFile(t, d, "x=heap_objects&y=duration", wide)
+	p := openServed(t, d, "x=heap_objects&y=duration", wide)
 	p.answered(400)
 	at, err := p.Find("#scatter .u-over")
 	p.must(err)
@@ -133,14 +133,6 @@ func TestChosenOwnerIsGone(t *testing.T) {
 			t.Errorf("%s: owners, but no waiters: %q", d.Contention.Locks[i], p.text("#chains"))
 		}
 	}
-}
-
-// The selection at hand may be everything, also as the second of two that are compared.
-func TestCompareWithEverything(t *testing.T) {
-	p := openFile(t, testData(3, 200), "set=three%0Aproc%3D3&compare=set:three&compare=selection", wide)
-	p.click("#search")
-	p.wait(`document.querySelector("#compare-rows")`)
-	p.shows("#compare-result", "B: 200 quanta")
 }
 
 // A selection of time before all windows has nothing in it.

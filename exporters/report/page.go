@@ -30,14 +30,13 @@ var assets embed.FS
 var scripts = []string{
 	"vendor/uPlot.iife.min.js",
 	"element.js", "text.js", "color.js", "data.js", "state.js", "stretch.js",
-	"lexer.js", "parser.js", "canonical.js", "metric.js", "sets.js", "statistics.js", "figures.js", "density.js", "lanecells.js", "comparison.js",
-	"engine.js", "remote.js", "query.js",
+	"quanta.js", "remote.js", "query.js",
 	"table.js", "chips.js", "export.js", "pprof.js", "plot.js",
 	"verdict.js", "bottle.js", "windows.js", "behind.js",
 	"aggregate.js", "aspects.js", "tree.js", "chains.js", "contention.js",
 	"histogram.js", "cdf.js", "strip.js", "tasks.js",
 	"speedup.js",
-	"overtime.js", "lanes.js", "summary.js", "compare.js", "counters.js",
+	"overtime.js", "lanes.js", "summary.js", "counters.js",
 	"main.js",
 }
 

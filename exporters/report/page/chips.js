@@ -1,6 +1,6 @@
 // The bar at the top of the page: the selection as chips that can be removed, and the named selections.
 
-const PLACES = {groups: "group", goroutines: "goroutine", locks: "lock", tasks: "task", procs: "processor", threads: "thread", where: "where"};
+const PLACES = {groups: "group", goroutines: "goroutine", locks: "lock", tasks: "task", procs: "processor", threads: "thread", ended: "ended", where: "where"};
 
 // chipList gives what is selected as {label, value, remove}.
 function chipList(sel) {

@@ -3,40 +3,49 @@
 const countersSection = {};
 
 function makeCounters() {
-	const c = D.counters, at = id => h("div.chart#" + id), field = (key, label, hint) => {
-		const input = h("input.code", {type: "text", id: key, list: "metric-names", spellcheck: "false", autocomplete: "off", placeholder: hint, "aria-describedby": "metric-trouble"});
+	const c = D.counters, at = id => h("div.chart#" + id), described = {"aria-describedby": "metric-trouble"}, code = {type: "text", spellcheck: "false", autocomplete: "off", ...described};
+	// In a served page any arithmetic is a metric; else one of a list.
+	const field = (key, label, none) => {
+		const options = [none ? h("option", {value: ""}, none) : null, metricChoices().map(name => h("option", {value: name}, name))];
+		const input = countersSection[key] = D.served ? h("input.code", {id: key, list: "metric-names", placeholder: none || "a metric", ...code}) : h("select.code", {id: key, ...described}, options);
 		input.addEventListener("change", () => look({[key]: input.value.trim() || defaultMetric(key)}));
-		countersSection[key] = input;
 		return h("label.grow", {for: key}, label, input);
 	};
 	state.view.x = state.view.x || defaultMetric("x");
 	state.view.y = state.view.y || defaultMetric("y");
-	const condition = h("input.code", {type: "text", id: "condition", spellcheck: "false", autocomplete: "off", placeholder: "duration > 1ms && ended = preempted", "aria-label": "condition", "aria-describedby": "metric-trouble"});
+	const condition = h("input.code", {id: "condition", placeholder: "duration > 1ms && ended = preempted", "aria-label": "condition", ...code});
 	const addCondition = ev => { ev.preventDefault(); tryCondition(condition); };
-	Object.assign(countersSection, {time: at("overtime"), scatter: at("scatter"), lanes: at("lanes"), stats: h("div"), correlation: h("div"), sums: h("div"), records: h("div"), figures: h("span#counter-figures", {role: "status"}), trouble: h("p.trouble#metric-trouble", {role: "alert"}), lead: h("p.lead")});
+	Object.assign(countersSection, {time: at("overtime"), scatter: at("scatter"), lanes: at("lanes"), stats: h("div"), sums: h("div"), records: h("div"), figures: h("span#counter-figures", {role: "status"}), trouble: h("p.trouble#metric-trouble", {role: "alert"}), lead: h("p.lead")});
 	for (const key of ["time", "scatter", "lanes"]) onWidth(countersSection[key], soon(() => drawCounters("width")));
 	const choice = (key, label, list) => h("label", null, label, h("select", {id: "choose-" + key, onchange: ev => look({[key]: ev.target.value})}, list.map(v => h("option", {value: v, selected: state.view[key] === v}, v))));
 	const check = (id, axis, label) => h("label.switch", null, h("input", {type: "checkbox", id, checked: isLog(axis), onchange: ev => look({log: "xy".split("").filter(a => a === axis ? ev.target.checked : isLog(a)).join("")})}), label);
 	const block = (title, ...children) => h("div", null, h("h3", null, title), children);
-	return section("counters", "counters", h("p.about", null, "A quantum is a stretch of time for which a goroutine ran without a break. Metrics are names or arithmetic on them, such as 1000 * minor_faults / duration; conditions compare metrics, or test group, func, ended and wait; first(5, gc) are the first five quanta after each collection."),
-		countersSection.lead, h("datalist#metric-names", null, namesOf(c).map(n => h("option", {value: n.name}))),
-		h("div.fields", null, h("span.pair", null, field("x", "x", "a metric"), check("log-x", "x", "log")), h("span.pair", null, field("y", "y", "a metric"), check("log-y", "y", "log")), h("button#whole-run", {type: "button", onclick: () => { look({window: -1}); select({time: null}); }}, "whole run"), countersSection.figures),
-		h("form.fields", {onsubmit: addCondition}, h("label.grow", {for: "condition"}, "only", condition), h("button", {type: "submit"}, "add"), countersSection.trouble),
-		h("div.columns", null, block("over time (drag to select)", countersSection.time), block("scatter of the selection (drag to select)", countersSection.scatter)),
+	return section("counters", "counters", h("p.about", null, "A quantum is a stretch of time for which a goroutine ran without a break. ", D.served ? "Metrics are names or arithmetic on them, such as 1000 * minor_faults / duration; conditions compare metrics, or test group, func, ended and wait; first(5, gc) are the first five quanta after each collection."
+		: "Click groups, goroutines, processors, threads or endings to select their quanta. Conditions and arithmetic on counters need the served page: bottleneck report -http=localhost:0 FILE."),
+		countersSection.lead, h("datalist#metric-names", null, metricChoices().map(name => h("option", {value: name}))),
+		h("div.fields", null, h("span.pair", null, field("x", "x"), check("log-x", "x", "log")), h("span.pair", null, field("y", "y"), check("log-y", "y", "log")), h("button#whole-run", {type: "button", onclick: () => { look({window: -1}); select({time: null}); }}, "whole run"), countersSection.figures),
+		D.served ? h("form.fields", {onsubmit: addCondition}, h("label.grow", {for: "condition"}, "only", condition), h("button", {type: "submit"}, "add")) : null, countersSection.trouble,
+		h("div.columns", null, block("over time (drag to select)", countersSection.time), block("scatter of the selection" + (D.served ? " (drag to select)" : ""), countersSection.scatter)),
 		block("timelines", h("div.fields", null, choice("lanes", "of each", ["goroutine", "proc", "thread", "group"]), field("color", "coloured by", "group")), countersSection.lanes),
 		block("statistics of the selection", countersSection.stats), block("sums", h("div.fields", null, choice("table", "by", Object.keys(TABLE_BY))), countersSection.sums),
-		block("correlation of all pairs", countersSection.correlation), makeCompare(), block("quanta", countersSection.records), counterSources(c), notes(c.warnings, "notes on counters"));
+		block("quanta", countersSection.records), counterSources(c), notes(c.warnings, "notes on counters"));
 }
 
 // isLog tells whether an axis is logarithmic.
 const isLog = axis => state.view.log.includes(axis);
 
+// metricChoices are the names that metrics can be made of, and usual quotients of them.
+function metricChoices() {
+	const names = D.counters.names, ipc = ["instructions / cycles", "instr / cycles"].filter(q => q.split(" / ").every(n => names.some(o => o.name === n)));
+	return [...names.map(n => n.name), ...ipc, ...names.filter(n => !n.builtin && !n.level).map(n => n.name + " / duration")];
+}
+
 // defaultMetric prefers instructions per cycle, then what the trace always tells.
 function defaultMetric(key) {
 	if (key === "color") return "";
-	const names = namesOf(D.counters).map(n => n.name), has = n => names.includes(n), known = names.filter(n => !Object.hasOwn(BUILTINS, n));
-	if (key === "y") return has("instructions") && has("cycles") ? "instructions / cycles" : has("instr") && has("cycles") ? "instr / cycles" : "duration";
-	return known.find(n => /miss|fault/.test(n)) || (has("sched_delay") ? "sched_delay" : known[0] || "gap");
+	const known = D.counters.names.filter(n => !n.builtin).map(n => n.name);
+	if (key === "y") return metricChoices().find(n => n.endsWith(" / cycles")) || "duration";
+	return known.find(n => /miss|fault/.test(n)) || known.find(n => n === "sched_delay") || known[0] || "gap";
 }
 
 // counterSources says where each counter comes from, how exact it is, and what belongs to no quantum.
@@ -48,12 +57,12 @@ function counterSources(c) {
 	}));
 }
 
-// tryCondition adds a condition if it can be parsed.
-function tryCondition(input) {
+// tryCondition adds a condition if the server understands it.
+async function tryCondition(input) {
 	const text = input.value.trim();
 	if (!text) return;
 	try {
-		checkNames("filter", text, parseFilter);
+		await engine.answer(emptySelection(), {filter: text});
 	} catch (err) {
 		return trouble(err, input);
 	}
@@ -63,7 +72,7 @@ function tryCondition(input) {
 }
 
 function trouble(err, input) {
-	fill(countersSection.trouble, err ? (err instanceof SyntaxTrouble ? `${input ? show(input.value || "", 80) + ": " : ""}at character ${err.pos + 1}: ${err.message}` : err.message) : "");
+	fill(countersSection.trouble, err ? `${input && err.part ? show(input.value || "", 80) + ": " : ""}${err.message}` : "");
 	for (const key of ["x", "y", "color"]) countersSection[key].removeAttribute("aria-invalid");
 	if (input) input.setAttribute("aria-invalid", "true");
 }
@@ -93,52 +102,40 @@ const askAndDraw = latest(async (current, why) => {
 	byID("log-x").checked = isLog("x");
 	byID("log-y").checked = isLog("y");
 	if (why.has("sel")) recordView.offset = 0;
-	if (why.size > 1 || !why.has("width")) drawCompare();
-	const filter = filterText(state.sel), [from, to] = state.sel.time || [0, wall];
+	const [from, to] = state.sel.time || [0, wall], sel = state.sel;
 	const widthOf = e => Math.max(100, Math.min(4000, Math.floor(e.clientWidth || 600)));
-	const answer = q => engine.answer({filter, ...q});
 	try {
-		for (const [part, text] of [["x", v.x], ["y", v.y], ["lanes", v.color]]) if (text) checkNames(part, text, parseMetric);
-		checkNames("filter", filter, parseFilter);
 		engine.overtake();
 		// What is looked at first comes first; the tables follow.
 		const [a, time, scatter] = await Promise.all([
-			answer({lanes: {by: v.lanes, metric: v.color, from, to, width: Math.max(60, widthOf(S.lanes) - 150), limit: lanesShown.n}}),
-			pointsOf(filter, "begin", v.y, S.time, widthOf), pointsOf(filter, v.x, v.y, S.scatter, widthOf)]);
+			engine.answer(sel, {units: [v.x, v.y], lanes: {by: v.lanes, metric: v.color, from, to, width: Math.max(60, widthOf(S.lanes) - 150), limit: lanesShown.n}}),
+			pointsOf(sel, "begin", v.y, S.time, widthOf), pointsOf(sel, v.x, v.y, S.scatter, widthOf)]);
 		if (!current()) return;
 		trouble(null);
 		const begin = performance.now();
-		showCharts(a, {time, scatter, xUnit: metricUnit(v.x), yUnit: metricUnit(v.y)});
+		showCharts(a, {time, scatter, xUnit: a.units[0], yUnit: a.units[1]});
 		document.documentElement.dataset.drawn = String(performance.now() - begin); // for the benchmark
 		await breathe();
 		if (!current()) return;
-		const all = measures(9);
-		const tables = await answer({stats: all, table: {by: v.table, metrics: [v.x, v.y], limit: 100}, rows: {metrics: [v.x, v.y], sort: recordView.sort, descending: recordView.down, offset: recordView.offset, limit: recordView.size}});
+		const tables = await engine.answer(sel, {stats: measures(9), table: {by: v.table, metrics: [v.x, v.y], limit: 100}, rows: {metrics: [v.x, v.y], sort: recordView.sort, descending: recordView.down, offset: recordView.offset, limit: recordView.size}});
 		if (!current()) return;
 		showTables(tables);
-		await breathe();
-		if (!current()) return;
-		const pairs = await answer({correlate: {metrics: all, ranks: tables.count <= MOST_RANKS}});
-		if (!current()) return;
-		showPairs(pairs, all);
 		document.documentElement.dataset.answered = String(++answered);
 	} catch (err) {
 		if (!current() || err.name === "AbortError") return;
-		const field = {x: S.x, y: S.y, density: S.y, lanes: S.color}[(err.part || "").replace(/\[.*/, "")];
+		const field = {x: S.x, y: S.y, "units[0]": S.x, "units[1]": S.y, density: S.y, lanes: S.color}[err.part];
 		trouble(err, field || null);
 	}
 });
 
 let answered = 0; // how often everything was answered, for tests
 
-const MOST_RANKS = 200000; // more quanta than that are correlated by values, but not by ranks
-
 // pointsOf gets single points, or their density where they are too many.
-async function pointsOf(filter, x, y, host, widthOf) {
-	const points = await engine.points(filter, x, y, MOST_POINTS);
+async function pointsOf(sel, x, y, host, widthOf) {
+	const points = await engine.points(sel, x, y, MOST_POINTS);
 	if (points) return {points};
 	const width = Math.min(600, Math.floor(widthOf(host) / 3));
-	return {density: (await engine.answer({filter, density: {x, y, width, height: Math.floor(width / 2.2), log_x: x !== "begin" && isLog("x"), log_y: isLog("y")}})).density};
+	return {density: (await engine.answer(sel, {density: {x, y, width, height: Math.floor(width / 2.2), log_x: x !== "begin" && isLog("x"), log_y: isLog("y")}})).density};
 }
 
 function showCharts(a, found) {
@@ -156,11 +153,4 @@ function showTables(a) {
 	fill(S.stats, statsTable(a.stats));
 	fill(S.sums, sumsTable(a.table));
 	fill(S.records, recordsTable(a.rows));
-}
-
-// showPairs shows the correlations; that of x and y stands beside their fields, too.
-function showPairs(a, all) {
-	const S = countersSection, c = a.correlation, i = all.indexOf(state.view.x), j = all.indexOf(state.view.y), r = c.pearson[i][j];
-	fill(S.correlation, correlationTable(c));
-	fill(S.figures, h("b#selected-count", null, count(a.count)), ` of ${count(a.of)} quanta`, r === null || i === j ? "" : `\u2003r = ${r.toFixed(3).replace("-", "−")}`);
 }

@@ -14,7 +14,7 @@ function exportMenu() {
 async function runExport(label, form, rows) {
 	try {
 		const file = `${(clean(D.title).replace(/[^\w.-]+/g, "-").slice(0, 60) || "recording")}-${label}.${form === "pprof" ? "pb.gz" : form}`;
-		const blob = label === "quanta" ? await engine.exported(form) : form === "pprof" ? await pprofBlob(PPROF[label]()) : form === "csv" ? csvBlob(rows()) : jsonBlob(rows());
+		const blob = label === "quanta" ? await engine.exported(state.sel, form) : form === "pprof" ? await pprofBlob(PPROF[label]()) : form === "csv" ? csvBlob(rows()) : jsonBlob(rows());
 		download(blob, file);
 		fill(byID("export-note"), `${file}: ${quantity(blob.size)}B`);
 	} catch (err) {

@@ -30,7 +30,7 @@ function drawAll(what) {
 async function start() {
 	readAddress();
 	drawHead();
-	if (D.counters) await startEngine();
+	if (D.counters) engine = D.served ? new RemoteEngine() : new PickingEngine(await loadColumns(D.counters));
 	const main = byID("main");
 	add(main, notes(D.warnings, "notes on the recording"));
 	if (D.verdict) main.append(makeVerdict(D.verdict));

@@ -12,7 +12,7 @@ function drawOverTime(host, found) {
 			if (points) paintPoints(u, ctx, points.x, points.y, points.group);
 			else paintDensity(u, ctx, density, false, isLog("y"));
 		},
-		onselect: ([a, b]) => selectTime(a, b), ...pointEvents(points),
+		onselect: ([a, b]) => selectTime(a, b), ...pointEvents(points, found.yUnit),
 	});
 }
 
@@ -22,12 +22,12 @@ function drawScatter(host, found) {
 	makePlot(host, {
 		label: `${state.view.y} against ${state.view.x}, ${plotWords(found.scatter)}`, x, y, both: true,
 		paint: (u, ctx) => points ? paintPoints(u, ctx, points.x, points.y, points.group) : paintDensity(u, ctx, density, lx, ly),
-		onselect: (xr, yr, wide, high) => {
+		onselect: !D.served ? null : (xr, yr, wide, high) => {
 			const add = [];
 			if (wide) add.push(between(state.view.x, lx ? xr.map(v => 10 ** v) : xr, found.xUnit));
 			if (high) add.push(between(state.view.y, ly ? yr.map(v => 10 ** v) : yr, found.yUnit));
 			select({where: [...state.sel.where, add.join(" && ")]});
-		}, ...pointEvents(points),
+		}, ...pointEvents(points, found.yUnit),
 	});
 }
 
@@ -54,12 +54,12 @@ function between(text, [lo, hi], unitName) {
 
 const wrapped = text => /^[\w]+$/.test(text) ? text : `(${text})`;
 
-function pointEvents(points) {
+function pointEvents(points, unitName) {
 	if (!points) return {};
 	return {
 		tip: (px, py, u) => {
 			const i = nearestPoint(u, px, py, points.x, points.y);
-			return i < 0 ? null : [h("b", null, swatch(D.groups[points.group[i]].color), groupTitle(points.group[i])), h("br"), `goroutine ${points.goroutine[i]}, at ${duration(points.begin[i])}`, h("br"), `${show(state.view.y, 40)}: ${measure((points.value || points.y)[i], metricUnit(state.view.y))}`];
+			return i < 0 ? null : [h("b", null, swatch(D.groups[points.group[i]].color), groupTitle(points.group[i])), h("br"), `goroutine ${points.goroutine[i]}, at ${duration(points.begin[i])}`, h("br"), `${show(state.view.y, 40)}: ${measure((points.value || points.y)[i], unitName)}`];
 		},
 		onpoint: (px, py, u, more) => {
 			const i = nearestPoint(u, px, py, points.x, points.y);

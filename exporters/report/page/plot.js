@@ -32,7 +32,7 @@ function makePlot(host, p) {
 	const width = Math.max(240, host.clientWidth), height = Math.round(Math.min(420 * zoom(), Math.max(240, width * .5)));
 	const options = {
 		width, height, legend: {show: false}, padding: [10, 14, 0, 0],
-		cursor: {drag: {x: true, y: !!p.both, setScale: false, uni: p.both ? 20 : null, dist: 5}, points: {show: false}, focus: {prox: -1}},
+		cursor: {drag: {x: !!p.onselect, y: !!(p.onselect && p.both), setScale: false, uni: p.both ? 20 : null, dist: 5}, points: {show: false}, focus: {prox: -1}},
 		scales: {x: {time: false, range: () => p.x.range}, y: {range: () => p.y.range}},
 		axes: [axisFor(p.x, 34, 2), axisFor(p.y, 58, 3)],
 		series: [{}, {paths: () => null, points: {show: false}, stroke: "transparent"}],

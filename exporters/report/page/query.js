@@ -5,8 +5,8 @@ function groupTests(groups) {
 	const plain = [], mixed = [];
 	for (const g of groups) {
 		const {name, kind} = D.groups[g];
-		if (D.groups.filter(o => o.name === name).length > 1) mixed.push(`group = ${quoteText(name)} && kind = ${kind}`);
-		else plain.push(quoteText(name));
+		if (D.groups.filter(o => o.name === name).length > 1) mixed.push(`group = ${JSON.stringify(name)} && kind = ${kind}`);
+		else plain.push(JSON.stringify(name));
 	}
 	return [plain.length ? `group in (${plain.join(", ")})` : "", ...mixed].filter(Boolean).join(" || ");
 }
@@ -18,6 +18,7 @@ function filterText(sel) {
 	if (sel.goroutines.length) parts.push(`goroutine in (${sel.goroutines.join(", ")})`);
 	if (sel.procs.length) parts.push(`proc in (${sel.procs.join(", ")})`);
 	if (sel.threads.length) parts.push(`thread in (${sel.threads.join(", ")})`);
+	if (sel.ended.length) parts.push(`ended in (${sel.ended.join(", ")})`);
 	if (sel.time) parts.push(`during(${sel.time[0]}ns, ${sel.time[1]}ns)`);
 	parts.push(...sel.where);
 	return parts.length === 1 ? parts[0] : parts.map(p => `(${p})`).join(" && ");

@@ -1,5 +1,7 @@
-// The engine of a page that a server holds the data for: every query is a request, and an answer that is overtaken by a newer
-// selection is dropped by who asked.
+// The engine of a page that a server holds the data for: every query is a request, in the form of Go's query.Query and query.Answer.
+// An answer that is overtaken by a newer selection is dropped by who asked.
+
+let engine = null;
 
 class RemoteEngine {
 	// overtake gives up on what was asked about an older selection.
@@ -15,18 +17,14 @@ class RemoteEngine {
 		try {
 			trouble = await response.json();
 		} catch { /* not JSON: the status has to do */ }
-		if (trouble.pos === undefined) throw new Error(trouble.error || response.status + " " + response.statusText);
-		const err = new SyntaxTrouble("", 0, trouble.error.replace(/^at character \d+: /, ""));
-		err.pos = trouble.pos;
-		err.part = trouble.part;
-		throw err;
+		throw Object.assign(new Error(trouble.error || response.status + " " + response.statusText), {part: trouble.part});
 	}
 
-	async answer(q) { return (await this.ask("api/query", q)).json(); }
+	async answer(sel, q) { return (await this.ask("api/query", {filter: filterText(sel), ...q})).json(); }
 
 	// points asks for as many points as can be drawn singly, in a binary form: see Go's points.go.
-	async points(filter, x, y, most) {
-		const bytes = await (await this.ask("api/points", {filter, x, y, most})).arrayBuffer();
+	async points(sel, x, y, most) {
+		const bytes = await (await this.ask("api/points", {filter: filterText(sel), x, y, most})).arrayBuffer();
 		const n = new DataView(bytes).getUint32(0, true);
 		if (n === 0xffffffff) return null;
 		let at = 8;
@@ -39,5 +37,5 @@ class RemoteEngine {
 		return {...out, row: take(Uint32Array), group: take(Int32Array)};
 	}
 
-	async exported(form) { return (await this.ask("api/export", {filter: filterText(state.sel), form})).blob(); }
+	async exported(sel, form) { return (await this.ask("api/export", {filter: filterText(sel), form})).blob(); }
 }

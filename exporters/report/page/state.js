@@ -9,10 +9,11 @@
 //   tasks      names of classes
 //   procs      numbers of processors
 //   threads    ids of threads
-//   where      filters in the language of counters, such as "instr / cycles < 1", "ended = preempted", "first(5, gc)"
-const emptySelection = () => ({groups: [], goroutines: [], time: null, locks: [], tasks: [], procs: [], threads: [], where: []});
+//   ended      how quanta ended: "preempted", "blocked"
+//   where      filters in the language of Go's counters/query, such as "instr / cycles < 1", "first(5, gc)": for a served page
+const emptySelection = () => ({groups: [], goroutines: [], time: null, locks: [], tasks: [], procs: [], threads: [], ended: [], where: []});
 
-const defaultView = () => ({window: -1, by: null, x: "", y: "", color: "", lanes: "goroutine", table: "group", log: "", off: [], sets: ["", ""], tree: ""});
+const defaultView = () => ({window: -1, by: null, x: "", y: "", color: "", lanes: "goroutine", table: "group", log: "", off: [], tree: ""});
 
 const state = {sel: emptySelection(), view: defaultView(), named: new Map()};
 
@@ -56,7 +57,7 @@ const sameSelection = (a, b) => selectionText(a) === selectionText(b);
 
 // The address.
 
-const LISTS = {group: "groups", goroutine: "goroutines", lock: "locks", task: "tasks", proc: "procs", thread: "threads", where: "where"};
+const LISTS = {group: "groups", goroutine: "goroutines", lock: "locks", task: "tasks", proc: "procs", thread: "threads", ended: "ended", where: "where"};
 const NUMBERS = new Set(["goroutines", "procs", "threads"]);
 
 // selectionText writes a selection as parameters of an address.
@@ -101,7 +102,6 @@ function writeAddress() {
 	if (v.window >= 0) p.set("window", v.window);
 	if (v.by) p.set("by", v.by.join(","));
 	for (const name of v.off) p.append("without", name);
-	if (v.sets.some(Boolean)) for (const name of v.sets) p.append("compare", name);
 	for (const [name, sel] of state.named) p.append("set", name + "\n" + selectionText(sel));
 	const text = p.toString();
 	try {
@@ -124,8 +124,6 @@ function readAddress() {
 	v.window = Number.isInteger(w) && w < windows ? Math.max(-1, w) : -1;
 	if (p.has("by")) v.by = p.get("by").split(",").filter(Boolean);
 	v.off = p.getAll("without");
-	const sets = p.getAll("compare");
-	if (sets.length === 2) v.sets = sets;
 	state.view = v;
 	state.named = new Map(p.getAll("set").map(text => {
 		const cut = text.indexOf("\n");

@@ -1,13 +1,13 @@
-// Tables about the selection: statistics of the metrics, correlations of all pairs, sums by group and so on, and the quanta themselves.
+// Tables about the selection: statistics of the metrics, sums by group and so on, and the quanta themselves.
 
 // measures are the metrics that tables show: x, y, and what the recording has, without those that name things.
 function measures(most) {
-	const own = namesOf(D.counters).filter(n => !n.builtin).map(n => n.name);
+	const own = D.counters.names.filter(n => !n.builtin).map(n => n.name);
 	return [...new Set([state.view.x, state.view.y, "duration", ...own])].slice(0, most);
 }
 
 function statsTable(stats) {
-	const levels = new Set(namesOf(D.counters).filter(n => n.level).map(n => n.name)); // their sum means nothing
+	const levels = new Set(D.counters.names.filter(n => n.level).map(n => n.name)); // their sum means nothing
 	const quantile = (r, q) => { const e = r.quantiles.find(e => e.q === q); return e && e.value !== null ? e.value : NaN; };
 	const col = (title, f, wide, help) => ({title, num: true, wide, help, value: r => f(r) ?? NaN, cell: r => measure(f(r) ?? NaN, r.unit)});
 	return dataTable({
@@ -20,29 +20,11 @@ function statsTable(stats) {
 	});
 }
 
-// twoSigned writes two decimals, and no −0.00.
-const twoSigned = v => (Math.abs(v) < .005 ? "0.00" : v.toFixed(2)).replace("-", "−");
-
-// correlationTable shows all pairs; a click takes the two as x and y.
-function correlationTable(c) {
-	const dark = isDark(), cell = (i, j) => {
-		const r = c.pearson[i][j];
-		if (i === j) return h("td.num.muted", null, "1");
-		if (r === null) return h("td.num.muted", {title: `known in ${count(c.n[i][j])} quanta`}, "–");
-		const color = r < 0 ? [0, 114, 178] : [213, 94, 0], a = .06 + .62 * Math.abs(r);
-		return h("td.heat", {style: {background: rgb(color, a)}}, h("button.sort", {type: "button", title: `Pearson ${r.toFixed(3)}${c.spearman ? ", Spearman " + (c.spearman[i][j] === null ? "–" : c.spearman[i][j].toFixed(3)) : ""}, ${count(c.n[i][j])} quanta; show as x and y`,
-			"aria-label": `${c.metrics[i]} with ${c.metrics[j]}: ${r.toFixed(2)}; show as x and y`, onclick: () => look({x: c.metrics[j], y: c.metrics[i]})}, twoSigned(r)));
-	};
-	return h("div.scroll", {tabindex: "0", role: "region", "aria-label": "correlations"}, h("table#correlation-rows", null, h("caption.unseen", null, "Pearson’s correlation of all pairs of metrics"),
-		h("thead", null, h("tr", null, h("th", {scope: "col"}, "r"), c.metrics.map(m => h("th.num", {scope: "col"}, h("bdi", null, show(m, 16)))))),
-		h("tbody", null, c.metrics.map((m, i) => h("tr", null, h("th", {scope: "row"}, h("bdi.code", null, show(m, 40))), c.metrics.map((_, j) => cell(i, j)))))));
-}
-
-const TABLE_BY = {group: "groups", goroutine: "goroutines", func: null, ended: null, wait: null, proc: "procs", thread: "threads", kind: null};
+const TABLE_BY = {group: "groups", goroutine: "goroutines", func: null, ended: "ended", wait: null, proc: "procs", thread: "threads", kind: null};
 
 // sumsTable has a row for each group, goroutine and so on of the selection.
 function sumsTable(a) {
-	const list = TABLE_BY[a.by], value = r => a.by === "group" ? groupOf(r.key) : r[a.by];
+	const list = TABLE_BY[a.by], value = r => a.by === "group" ? groupOf(r.key) : a.by === "ended" ? r.key : r[a.by];
 	const key = r => a.by === "group" && value(r) >= 0 ? groupName(value(r)) : h("bdi", null, show(r.key === "" ? "(not known)" : a.by === "func" ? shortFunc(r.key) : r.key, 80));
 	const rows = a.others ? [...a.rows, {...a.others, key: `${count(a.others.groups)} others`, rest: true}] : a.rows;
 	const cell = i => r => r.cells[i].ratio_of_sums ?? r.cells[i].mean ?? NaN;
@@ -50,15 +32,15 @@ function sumsTable(a) {
 		id: "sums-rows", label: "sums by " + a.by, rows, limit: 15,
 		columns: [{title: a.by, text: r => r.key, cell: key}, {title: "quanta", num: true, value: r => r.count, cell: r => count(r.count)}, {title: "ran", num: true, value: r => r.duration, cell: r => duration(r.duration)},
 			...a.metrics.map((m, i) => ({title: "mean " + show(m, 30), num: true, help: "of a quotient, that of the sums", value: cell(i), cell: r => measure(cell(i)(r), a.units[i])}))],
-		selected: list ? r => !r.rest && state.sel[list].includes(value(r)) : a.by === "ended" || a.by === "wait" || a.by === "kind" || a.by === "func" ? r => state.sel.where.includes(textTest(a.by, r.key)) : null,
-		onselect: (r, more) => {
+		selected: list ? r => !r.rest && state.sel[list].includes(value(r)) : D.served ? r => state.sel.where.includes(textTest(a.by, r.key)) : null,
+		onselect: list || D.served ? (r, more) => {
 			if (r.rest) return;
 			if (list) { if (value(r) !== null && value(r) !== undefined && value(r) !== -1) toggle(list, value(r), more); } else if (r.key) toggleWhere(textTest(a.by, r.key));
-		},
+		} : null,
 	});
 }
 
-const textTest = (field, text) => field === "func" && text === "(not known)" ? "!known(func)" : `${field} = ${["ended", "wait", "kind"].includes(field) ? text : quoteText(text)}`;
+const textTest = (field, text) => field === "func" && text === "(not known)" ? "!known(func)" : `${field} = ${["wait", "kind"].includes(field) ? text : JSON.stringify(text)}`;
 
 const toggleWhere = text => select({where: state.sel.where.includes(text) ? state.sel.where.filter(t => t !== text) : [...state.sel.where, text]});
 
