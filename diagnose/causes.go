@@ -7,6 +7,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/starter"
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -361,7 +362,7 @@ func (d *diagnosis) isGroup(name string) bool {
 
 // own reports whether a place is in the program's own code.
 func (d *diagnosis) own(p ledger.Place) bool {
-	return p.Func != "" && p.File != "_testmain.go" && symbol.IsProgram(p.Func, p.File)
+	return p.Func != "" && p.File != "_testmain.go" && symbol.IsProgram(p.Func, p.File) && !starter.Is(p.Func)
 }
 
 func ownOnly(d *diagnosis, p ledger.Place) ledger.Place {
@@ -371,16 +372,24 @@ func ownOnly(d *diagnosis, p ledger.Place) ledger.Place {
 	return ledger.Place{}
 }
 
-// hot returns the place where a sort of goroutines ran most, as far as the trace shows it.
+// hot returns the place where a sort of goroutines ran most, as far as the trace shows it. The call
+// chain of a worker of a library's pool that has run until it waits for the next task tells
+// nothing of the task: a place in the program's own module comes first if they ran at least half
+// as long before it.
 func (d *diagnosis) hot(group string) (ledger.Place, bool) {
+	most := time.Duration(0)
 	for _, i := range d.code[group] {
-		if p := d.l.Rows[i].Site; d.own(p) {
-			return p, true
+		r := &d.l.Rows[i]
+		most = max(most, r.Time)
+		if d.ownModule(r.Site) && r.Time >= most/2 {
+			return r.Site, true
 		}
 	}
-	for _, i := range d.code[group] {
-		if p := d.l.Rows[i].Site; p.Func != "" {
-			return p, true
+	for _, is := range []func(ledger.Place) bool{d.own, func(p ledger.Place) bool { return p.Func != "" }} {
+		for _, i := range d.code[group] {
+			if p := d.l.Rows[i].Site; is(p) {
+				return p, true
+			}
 		}
 	}
 	return ledger.Place{Func: group}, group != ""

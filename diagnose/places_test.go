@@ -61,3 +61,30 @@ func TestSerialPartOfManyPlacesIsWhatCalledThem(t *testing.T) {
 		t.Errorf("%s %v", f.Title, f.Where)
 	}
 }
+
+// A pool of a library waits for tasks in its own code: a place in the program's own module stands
+// for the tasks, if there is enough of it.
+func TestPlaceOfATaskIsNotThatOfItsPool(t *testing.T) {
+	pool := ledger.Place{Func: "github.com/panjf2000/ants/v2.(*goWorker).run.func1", File: "/go/pkg/mod/github.com/panjf2000/ants/v2@v2.12.1/worker.go", Line: 68}
+	task := ledger.Place{Func: "main.resize", File: "/src/main.go", Line: 28}
+	launcher := ledger.Place{Func: "github.com/sourcegraph/conc/pool.(*Pool).worker", File: "/go/pkg/mod/github.com/sourcegraph/conc@v0.3.0/pool/pool.go", Line: 154}
+	for _, c := range []struct {
+		name  string
+		times map[ledger.Place]time.Duration
+		want  ledger.Place
+	}{
+		{"half as long as the pool", map[ledger.Place]time.Duration{pool: 60, task: 40}, task},
+		{"hardly ever", map[ledger.Place]time.Duration{pool: 90, task: 10}, pool},
+		{"a launcher", map[ledger.Place]time.Duration{launcher: 90, task: 10}, task},
+	} {
+		l := &ledger.Ledger{Wall: 100, Procs: 1, Capacity: 100}
+		for _, p := range []ledger.Place{pool, launcher, task} {
+			if d := c.times[p]; d > 0 {
+				l.Rows = append(l.Rows, ledger.Row{Category: ledger.Code, Group: "main.main.func1", Site: p, Time: d, Count: 1})
+			}
+		}
+		if f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]; len(f.Where) == 0 || f.Where[0] != c.want {
+			t.Errorf("%s: %s %v", c.name, f.Title, f.Where)
+		}
+	}
+}

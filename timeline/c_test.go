@@ -204,6 +204,8 @@ func TestSite(t *testing.T) {
 		{"example.com/db.(*Conn).Read", []*Frame{frame("syscall.read", ""), frame("os.(*File).Read", "/go/src/os/file.go"), frame("example.com/db.(*Conn).Read", "db.go"), frame("main.main", "")}},
 		{"main.work", []*Frame{frame("internal/sync.(*Mutex).Lock", ""), frame("github.com/bottleneck-go/bottleneck/contention.(*Mutex).Lock", ""), frame("main.work", "")}},
 		{"runtime.gopark", []*Frame{frame("runtime.gopark", ""), frame("runtime.bgsweep", "")}},
+		// A worker of a launcher waits for tasks.
+		{"github.com/sourcegraph/conc/pool.(*Pool).worker", []*Frame{frame("runtime.chanrecv2", ""), frame("github.com/sourcegraph/conc/pool.(*Pool).worker", ""), frame("github.com/sourcegraph/conc.(*WaitGroup).Go.func1", "")}},
 		// The benchmarks of the standard library are the program.
 		{"encoding/json.BenchmarkDecode", []*Frame{frame("encoding/json.(*Decoder).Decode", "/go/src/encoding/json/stream.go"), frame("encoding/json.BenchmarkDecode", "/go/src/encoding/json/bench_test.go"), frame("testing.(*B).runN", "/go/src/testing/benchmark.go")}},
 	} {

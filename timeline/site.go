@@ -10,8 +10,8 @@ import (
 // Site returns the place in the program's own code at which a call chain left it: the innermost
 // frame that belongs neither to the standard library nor to golang.org/x/sync, what cgo generates,
 // or the wrappers of this module. Where there is none, as in a connection of net/http, it is the
-// innermost one outside the packages through which all waits go; and in a goroutine of the runtime,
-// the leaf. It returns nil for a nil Stack.
+// innermost one outside the packages through which all waits go, or of the launcher; and in a
+// goroutine of the runtime, the leaf. It returns nil for a nil Stack.
 func (s *Stack) Site() *Frame {
 	if s == nil {
 		return nil
@@ -27,6 +27,11 @@ func siteOf(frames []*Frame) *Frame {
 	}
 	for _, f := range frames {
 		if p := symbol.Package(f.Func); !waitsInside(p) && !entersC(f.Func) && !starter.Is(f.Func) {
+			return f
+		}
+	}
+	for _, f := range frames { // what a launcher does by itself, such as a worker that waits for tasks
+		if symbol.IsProgram(f.Func, f.File) {
 			return f
 		}
 	}
