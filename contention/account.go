@@ -44,15 +44,16 @@ type account struct {
 	contended int64
 
 	// deferred are waits behind an owner whose call chain is yet to come.
-	deferred []wait
-	oldest   uint64 // the first exit that they may need follows this one
-	splitter splitter
-	holders  []holder
-	found    []waitedPiece // this and the next two: scratch memory of follow and remember
-	pieces   []waitedPiece
-	whole    []waitedPiece
-	merging  bool   // the pieces of the present wait are put together by root
-	logClass string // see logwrite.go
+	deferred   []wait
+	oldest     uint64 // the first exit that they may need follows this one
+	cumulative cumulative
+	splitter   splitter
+	holders    []holder
+	found      []waitedPiece // this and the next two: scratch memory of follow and remember
+	pieces     []waitedPiece
+	whole      []waitedPiece
+	merging    bool   // the pieces of the present wait are put together by root
+	logClass   string // see logwrite.go
 
 	forgotten bool // nothing is booked any more
 }
@@ -84,6 +85,9 @@ type waitCell struct {
 	waited, blamed, handOff, unattributed int64
 	longest                               int64
 	variance                              variance // of waited
+
+	pairs []*pairCell // by cause of the account, as of
+	age   int
 }
 
 // stdErr is the standard error of waited. The total of waits that were timed only has none.
@@ -129,7 +133,7 @@ func (a *account) forget() {
 	}
 	a.forgotten = true
 	a.deferred, a.waits, a.pairs, a.inLatest = nil, nil, nil, nil
-	a.splitter, a.holders = splitter{}, nil
+	a.cumulative, a.splitter, a.holders = cumulative{}, splitter{}, nil
 	a.found, a.pieces, a.whole = nil, nil, nil
 }
 
@@ -220,6 +224,11 @@ func (a *account) gather(w *wait, force bool) bool {
 // settle splits w among its owners and books the parts. It returns false if it
 // cannot yet.
 func (a *account) settle(w *wait, force bool) bool {
+	if !force {
+		if settled, done := a.bySums(w); done {
+			return settled
+		}
+	}
 	if !a.gather(w, force) {
 		return false
 	}
@@ -258,6 +267,9 @@ func (a *account) book(w *wait) {
 			a.piece(w, nil, 0, 1, p.from, p.to, 1)
 			continue
 		}
+		if p.ns == 0 && h.doubt == 0 {
+			continue
+		}
 		blamed += p.ns
 		longer := h.extend(p.ns)
 		contended += longer
@@ -291,6 +303,11 @@ func (a *account) book(w *wait) {
 	if a.session.tracing() {
 		a.logWait(w, parts, handOff, unattributed, contended)
 	}
+	a.close(w, c, blamed, handOff, unattributed)
+}
+
+// close adds a wait to its cell.
+func (a *account) close(w *wait, c *waitCell, blamed, handOff, unattributed int64) {
 	c.count += w.count
 	c.observed++
 	c.waited += (w.end - w.start) * w.weight

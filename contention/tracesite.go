@@ -31,6 +31,7 @@ type place struct {
 	rw    bool  // a RWMutex lets go here
 
 	wrapped bool // a lock of this package is asked for or let go of here
+	own     bool // a lock that this package needs for its records is
 }
 
 // queue tells the queues of one lock apart: each wakes its goroutines in order.
@@ -76,8 +77,11 @@ func (p *places) of(s *timeline.Stack) *place {
 		return l
 	}
 	l := &place{}
-	n := l.strip(s.Frames)
-	if l.site = p.site(s.Frames[n:]); l.site == nil {
+	frames := s.Frames[l.strip(s.Frames):]
+	if l.own { // not the program's: it is not to be taken for the lock that was asked for there
+		frames = append([]*timeline.Frame{{Func: profilerLock}}, frames...)
+	}
+	if l.site = p.site(frames); l.site == nil {
 		p.uses++
 		return p.dropped
 	}
@@ -91,8 +95,10 @@ func (p *places) of(s *timeline.Stack) *place {
 // and takes from them what they tell. If that is all of them, it is those of the tracer only.
 func (l *place) strip(frames []*timeline.Frame) int {
 	n := 0
+	inLock := len(frames) > 0 && (strings.HasPrefix(frames[0].Func, "sync.") || strings.HasPrefix(frames[0].Func, "internal/sync."))
 	for n < len(frames) && plumbing(frames[n].Func) {
 		l.wrapped = l.wrapped || strings.HasPrefix(frames[n].Func, wrapperMethods)
+		l.own = l.own || inLock && ownRecords(frames[n].Func) // not where messages are written
 		switch _, fn, _ := strings.Cut(frames[n].Func, "("); {
 		case strings.HasPrefix(fn, "*RWMutex).RLock"):
 			l.queue = readerQueue
@@ -107,6 +113,7 @@ func (l *place) strip(frames []*timeline.Frame) int {
 		}
 		n++
 	}
+	l.wrapped = l.wrapped && !l.own
 	if n == len(frames) { // only the runtime: all of it but the tracer
 		for n = 0; n < len(frames)-1 && strings.HasPrefix(frames[n].Func, "runtime.trace"); n++ {
 		}
@@ -116,7 +123,7 @@ func (l *place) strip(frames []*timeline.Frame) int {
 
 // plumbing reports whether a function blocks or wakes on behalf of its caller.
 func plumbing(fn string) bool {
-	for _, p := range []string{"sync.", "internal/sync.", "runtime.", "runtime/trace.Log", "internal/poll.runtime_", wrapperMethods} {
+	for _, p := range []string{"sync.", "internal/sync.", "runtime.", "runtime/trace.Log", "internal/poll.runtime_", wrapperMethods, callstackMethods} {
 		if strings.HasPrefix(fn, p) {
 			return true
 		}
@@ -126,6 +133,31 @@ func plumbing(fn string) bool {
 
 // wrapperMethods begins the names of the methods of the types of this package.
 const wrapperMethods = "github.com/bottleneck-go/bottleneck/contention.(*"
+
+// callstackMethods begins those of the table of call chains.
+const callstackMethods = "github.com/bottleneck-go/bottleneck/internal/callstack.(*"
+
+// profilerLock is the innermost frame, and so the name, of the locks with which this package keeps
+// its records.
+const profilerLock = "[profiler]"
+
+// ownRecords reports whether a function keeps the records of wrapped locks. What blocks in it is
+// none of the program's locks: these wait in functions that do nothing but that.
+func ownRecords(fn string) bool {
+	if strings.HasPrefix(fn, callstackMethods) {
+		return true
+	}
+	method, ok := strings.CutPrefix(fn, wrapperMethods)
+	if !ok {
+		return false
+	}
+	for _, typ := range []string{"account)", "release)", "session)", "state)", "eventWriter)", "waitedTable)", "tracker["} {
+		if strings.HasPrefix(method, typ) {
+			return true
+		}
+	}
+	return false
+}
 
 // maxTraceFrames is the number of frames at which the runtime cuts a call chain.
 const maxTraceFrames = 128

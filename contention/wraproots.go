@@ -119,6 +119,12 @@ func (t *waitedTable) add(g uint64, pieces []waitedPiece) {
 // overlap returns how much of the piece falls between two instants.
 func (p *waitedPiece) overlap(from, to int64) int64 { return max(0, min(p.to, to)-max(p.from, from)) }
 
+// share is how much of the piece is due to a goroutine that held a lock for a share of the time
+// between two instants.
+func (p *waitedPiece) share(from, to int64, share float64) int64 {
+	return int64(float64(p.overlap(from, to))*float64(p.ns)/float64(p.to-p.from)*share + 0.5)
+}
+
 // pairRoots is what is known of what an owner did, and because of whom. The owner itself is the
 // root of the rest.
 type pairRoots struct {
@@ -181,7 +187,7 @@ func (a *account) follow(c *pairCell, h *holder, p *part, w *wait) {
 		from, to := max(f.from, p.from), min(f.to, p.to)
 		a.piece(w, h.chain, h.g, 1, at, from, share)
 		at = max(at, to)
-		ns := min(left, int64(float64(f.overlap(p.from, p.to))*float64(f.ns)/float64(f.to-f.from)*share+0.5))
+		ns := min(left, f.share(p.from, p.to, share))
 		if ns <= 0 {
 			continue
 		}

@@ -1,0 +1,352 @@
+package contention
+
+import (
+	"slices"
+
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
+)
+
+// Cumulative sums of holds
+//
+// A wait of a Mutex behind 63 owners has 63 holds to be blamed on, but the owners have a few call
+// chains. So an account adds up, exit by exit, for how long each call chain has held the lock. The
+// sums after the last exit of a wait, less those after its first one, are what the wait lost to
+// each: the cost of a wait depends on the number of call chains, not on that of the holds in it.
+// Each exit is added once, by the first wait behind it that is settled.
+//
+// The first hold of a wait may have begun before the wait. Only the part of it since then counts,
+// and is found in the exit itself, as in split.go.
+//
+// Owners may themselves have waited while they held the lock (root.go). What they lost to each root
+// has a sum of its own: a sum is for a cause, which is an owner and its root.
+//
+// The sums after the latest exits are in a ring. A wait that began before these starts the sums
+// anew. Waits behind few owners are split hold by hold, as are those whose holds have to be told
+// apart: for an execution trace, for an event file, with Options.Goroutines, and behind readers.
+
+const (
+	// mostCauses bounds the sums of a lock. If there are more, they start anew.
+	mostCauses = 16
+	// A wait that alone has more causes is split hold by hold, as are so many after it.
+	pause = 64
+	// fewRows is the least length of the ring.
+	fewRows = 64
+)
+
+// ownerCause is an owner, and who was at the end of the chain of blame that begins with it.
+type ownerCause struct {
+	owner, root *callstack.Chain // the root is nil if it is not known
+	links       int32            // as in Root
+	blocked     bool             // the owner was blocked, on
+	via         kindID
+}
+
+// loss is what waits have lost to a cause.
+type loss struct {
+	held int64
+	// Of runs of holds, as in exit. The unknown part is not in held.
+	unknown, unsure int64
+	doubt           float64
+}
+
+func (l *loss) add(m loss) {
+	l.held += m.held
+	l.unknown += m.unknown
+	l.unsure += m.unsure
+	l.doubt += m.doubt
+}
+
+func (l *loss) subtract(m loss) { l.add(loss{-m.held, -m.unknown, -m.unsure, -m.doubt}) }
+
+// cumulative are the sums of an account, guarded by its mutex.
+type cumulative struct {
+	causes []ownerCause
+	age    int    // how often the causes were forgotten
+	sums   []loss // by cause, after exit last
+	at     int64  // when the last hold ended
+
+	// rows are the sums after exits base to last, stride to an exit, in a ring.
+	rows       []loss
+	stride     int
+	base, last uint64
+
+	// chunk is where the latest exit is, and first its first one at that time.
+	chunk *chunk
+	first uint64
+
+	paused int    // how many waits are still to be split hold by hold
+	lost   []loss // scratch memory: what the present wait has lost
+}
+
+// bySums settles w by cumulative sums, if it may be. It returns done if it has, or if w has to wait
+// for an owner to tell its call chain.
+func (a *account) bySums(w *wait) (settled, done bool) {
+	s := &a.cumulative
+	n := w.last - w.first
+	if n <= mostApart || n > maxDeferredExits || w.kind != kindMutex || w.weight > 1 || w.count > 1 || a.holdsApart() {
+		return false, false
+	}
+	if s.paused > 0 {
+		s.paused--
+		return false, false
+	}
+	if missing, ok := s.reach(a, w); missing != nil {
+		w.missing = missing
+		return false, true
+	} else if !ok || !s.between(a, w) {
+		s.paused = pause
+		return false, false
+	}
+	a.bookSums(w)
+	w.pinned.pins.Add(-1)
+	return true, true
+}
+
+// holdsApart reports whether the holds of a wait have to be told apart.
+func (a *account) holdsApart() bool {
+	s := a.session
+	return a.rw || s.goroutines || s.events != nil || s.tracing()
+}
+
+// reach adds the exits up to the last one of w. It returns the first one whose owner is not known
+// yet, if there is one, and false if there are too many causes.
+func (s *cumulative) reach(a *account, w *wait) (missing *exit, ok bool) {
+	if w.last-w.first >= uint64(s.length()) || w.first < s.base || w.first > s.last || s.stride == 0 {
+		s.restart(w)
+	}
+	again := false
+	for s.last < w.last {
+		e := s.exit(w, s.last+1)
+		if !e.known() {
+			if e.want(a); !e.known() {
+				return e, false
+			}
+		}
+		if s.fold(a, e, w.start) {
+			continue
+		}
+		if again {
+			return nil, false
+		}
+		again = true
+		if len(s.causes) >= mostCauses {
+			s.causes, s.age = s.causes[:0], s.age+1
+		}
+		s.restart(w)
+	}
+	return nil, true
+}
+
+func (s *cumulative) length() int {
+	if s.stride == 0 {
+		return 0
+	}
+	return len(s.rows) / s.stride
+}
+
+// restart makes the sums begin before the first exit of w.
+func (s *cumulative) restart(w *wait) {
+	n := max(fewRows, s.length())
+	for uint64(n) <= 2*(w.last-w.first) { // so that waits which began before this one find theirs
+		n *= 2
+	}
+	stride := max(2, s.stride)
+	for stride < mostCauses && stride < len(s.causes)+1 {
+		stride *= 2
+	}
+	if len(s.rows) != n*stride {
+		s.rows = make([]loss, n*stride)
+	}
+	s.stride = stride
+	s.sums = slices.Grow(s.sums[:0], stride)[:stride]
+	clear(s.sums)
+	s.base, s.last, s.at = w.first, w.first, 0
+	s.chunk = nil
+	copy(s.row(s.last), s.sums)
+}
+
+// row returns the sums after an exit of the ring.
+func (s *cumulative) row(k uint64) []loss {
+	i := int(k%uint64(s.length())) * s.stride
+	return s.rows[i : i+s.stride]
+}
+
+// exit returns exit k, which is one of w.
+func (s *cumulative) exit(w *wait, k uint64) *exit {
+	c := s.chunk
+	if c == nil || s.first < w.pinned.first || k < s.first { // it may be in use for later exits
+		c = w.pinned
+	}
+	for k >= c.first+chunkExits {
+		c = c.next.Load()
+	}
+	s.chunk, s.first = c, c.first
+	return &c.exits[k-c.first]
+}
+
+// fold adds exit last+1, for a wait that began at a moment. It returns false if there is no room for
+// its causes.
+func (s *cumulative) fold(a *account, e *exit, start int64) bool {
+	if from := max(s.at, e.acquired); e.released > from {
+		if !s.spread(a, e, from, s.sums) {
+			return false
+		}
+		if s.at != 0 && (e.acquired != 0 || s.at >= start) {
+			a.contend(e, e.released-from-e.gaps)
+		}
+		s.at = e.released
+	}
+	s.last++
+	s.base = max(s.base, s.last-min(s.last, uint64(s.length()-1)))
+	copy(s.row(s.last), s.sums)
+	return true
+}
+
+// spread adds what e held the lock for, since an instant, to the sums of its causes. It returns
+// false, and leaves sums as it is, if there is no room for one of them.
+func (s *cumulative) spread(a *account, e *exit, from int64, sums []loss) bool {
+	var h holder
+	e.holder(&h)
+	held := max(0, h.released-from-h.gaps)
+	a.found = a.session.waited.of(h.g, from, h.released, a.found[:0])
+	itself := s.of(ownerCause{owner: h.chain, root: h.chain})
+	for i := range a.found {
+		if s.of(rootCause(h.chain, &a.found[i])) < 0 {
+			return false
+		}
+	}
+	if itself < 0 {
+		return false
+	}
+	left, share := held, float64(held)/float64(h.released-from)
+	for i := range a.found {
+		f := &a.found[i]
+		ns := min(left, f.share(from, h.released, share))
+		sums[s.of(rootCause(h.chain, f))].held += ns
+		left -= ns
+	}
+	sums[itself].add(loss{held: left, unknown: h.unknown, unsure: h.unsure, doubt: h.doubt})
+	return true
+}
+
+// rootCause is the cause of what an owner lost to a root while it waited.
+func rootCause(owner *callstack.Chain, f *waitedPiece) ownerCause {
+	c := ownerCause{owner: owner, root: f.chain, links: f.links, blocked: true, via: f.kind}
+	if f.links == 0 {
+		c.root = owner
+	}
+	return c
+}
+
+// of returns the number of a cause, or -1 if there is no room for it.
+func (s *cumulative) of(c ownerCause) int {
+	for i := range s.causes {
+		if s.causes[i] == c {
+			return i
+		}
+	}
+	if len(s.causes) >= s.stride {
+		return -1
+	}
+	s.causes = append(s.causes, c)
+	return len(s.causes) - 1
+}
+
+// between finds what w has lost to each cause. It returns false if there is no room for a cause of
+// the first hold.
+func (s *cumulative) between(a *account, w *wait) bool {
+	k := w.first + 1
+	e := s.exit(w, k)
+	for e.released <= w.start && k < w.last {
+		k++
+		e = s.exit(w, k)
+	}
+	s.lost = append(s.lost[:0], s.row(w.last)...)
+	for i, before := range s.row(k) {
+		s.lost[i].subtract(before)
+	}
+	from := max(w.start, e.acquired)
+	if e.released <= from {
+		return true
+	}
+	a.contend(e, e.released-from-e.gaps)
+	return s.spread(a, e, from, s.lost)
+}
+
+// contend notes that a wait has blamed e for ns.
+func (a *account) contend(e *exit, ns int64) {
+	h := holder{contended: &e.contended}
+	a.contended += h.extend(max(0, ns))
+}
+
+// bookSums adds what w has lost to the cells.
+func (a *account) bookSums(w *wait) {
+	s := &a.cumulative
+	a.settled++
+	for i := range s.causes {
+		if s.lost[i].doubt != 0 {
+			w.flags |= Estimated
+			a.session.markSampled()
+			break
+		}
+	}
+	k, c := a.cellOf(w)
+	if c.age != s.age {
+		c.pairs, c.age = c.pairs[:0], s.age
+	}
+	for len(c.pairs) < len(s.causes) {
+		c.pairs = append(c.pairs, nil)
+	}
+	var blamed, unknown int64
+	for i := range s.causes {
+		lost := &s.lost[i]
+		unknown += lost.unknown
+		if lost.held <= 0 && lost.doubt == 0 {
+			continue
+		}
+		why := &s.causes[i]
+		pair := c.pairs[i]
+		if pair == nil {
+			pair = a.pairOf(pairKey{waiter: k.chain, waiterG: k.g, owner: why.owner, kind: k.kind, flags: k.flags})
+			c.pairs[i] = pair
+		}
+		if pair.wait != a.settled {
+			pair.wait, pair.inWait = a.settled, 0
+			pair.count++
+		}
+		pair.inWait += lost.held
+		pair.blamed += lost.held
+		pair.longest = max(pair.longest, pair.inWait)
+		blamed += lost.held
+		if lost.doubt != 0 {
+			// If as many waits are behind those holds as there are waiters, which may all be of
+			// this row, the errors of all sum to no less than variance.addShared has.
+			pair.variance.sum += lost.doubt * float64(2*max(1, w.waiters)-1)
+			pair.unsure += lost.unsure
+		}
+		if why.blocked {
+			if pair.roots == nil {
+				pair.roots = new(pairRoots)
+			}
+			pair.roots.blocked[why.via] += lost.held
+			if why.links > 0 {
+				pair.roots.add(pairCause{chain: why.root, via: why.via, links: why.links, count: 1, ns: lost.held, wait: a.settled})
+			}
+		}
+		if w.g != 0 && lost.held > 0 {
+			a.pieces = append(a.pieces, waitedPiece{from: w.start, to: w.end, ns: lost.held, kind: w.kind, links: why.links + 1, chain: why.root})
+		}
+	}
+	free := w.end - w.start - blamed
+	handOff, unattributed := free, int64(0)
+	if w.lost > 0 {
+		handOff, unattributed = 0, free
+		a.lost += w.lost
+	} else {
+		unattributed = min(unknown, handOff)
+		handOff -= unattributed
+	}
+	a.merging = true
+	a.remember(w, free, w.lost > 0)
+	a.close(w, c, blamed, handOff, unattributed)
+}

@@ -1,0 +1,212 @@
+package contention
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
+)
+
+// madeHold is a hold of a history that is made up: who held the lock from when to when, how long the
+// lock was free in between, and when the owner was itself blocked because of a root.
+type madeHold struct {
+	owner, root            int
+	from, to, gaps         int64
+	blockedFrom, blockedTo int64
+	exit                   *exit
+	chunk                  *chunk
+	contended              int64
+}
+
+// lost is what a wait lost to the hold, and the part of it because of the root.
+func (h *madeHold) lost(w *wait) (held, because int64) {
+	from, to := max(h.from, w.start), min(h.to, w.end)
+	if to <= from {
+		return 0, 0
+	}
+	return max(0, to-from-h.gaps), max(0, min(h.blockedTo, to)-max(h.blockedFrom, from))
+}
+
+// TestBlameByCumulativeSums makes up histories of a lock: holds of a few call chains, some of which are
+// blocked by others, and waits behind up to 200 of them, which overlap, end in about the order in which
+// they began, and are settled in another one, partly before the owners have told who they are. What the
+// profile blames is what each wait lost to each hold.
+func TestBlameByCumulativeSums(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		s := newSession(Options{})
+		info := newLockInfo()
+		st := &state{info: info}
+		a := s.open(info, false)
+		st.account.Store(a)
+		var chains []*callstack.Chain
+		for i := range 2 + rng.IntN(4) {
+			chains = append(chains, callstack.NewChain([]callstack.Frame{{Func: fmt.Sprint("f", i)}}, false))
+		}
+		if seed%8 == 7 { // more than there are sums for
+			for i := range 40 {
+				chains = append(chains, callstack.NewChain([]callstack.Frame{{Func: fmt.Sprint("g", i)}}, false))
+			}
+		}
+		var holds []*madeHold
+		var active, over, all []*wait
+		var untold []*madeHold
+		begin := func(at int64) {
+			w := &wait{account: a, chain: chains[rng.IntN(2)], g: uint64(4000 + rng.IntN(64)), start: at, weight: 1, count: 1}
+			w.pinned, w.first = st.pin()
+			a.begun.Add(1)
+			active, all = append(active, w), append(all, w)
+		}
+		most := []int{4, 30, 200}[seed%3] // waiters
+		at := int64(1000)
+		for i := range 3000 {
+			h := &madeHold{owner: rng.IntN(len(chains)), from: at + rng.Int64N(20)}
+			h.to = h.from + 2 + rng.Int64N(200)
+			waited := len(active) > 0
+			for len(active) < most && rng.IntN(3) > 0 && i < 2800 {
+				begin(h.from + rng.Int64N(h.to-h.from))
+			}
+			if !waited {
+				h.from = min(h.from, at)
+			}
+			if len(active) == 0 && i < 2999 {
+				at = h.to + 1
+				continue
+			}
+			if st.tail.Load() == nil {
+				st.pin()
+			}
+			e, c := st.next()
+			h.exit, h.chunk = e, c
+			e.released, e.g = h.to, uint64(1+i)
+			if e.acquired = h.from; !waited {
+				e.acquired = 0
+			} else if seed%2 == 1 && rng.IntN(20) == 0 { // it slipped in before it could see a waiter
+				h.from, e.acquired = at-1, 0
+			}
+			if rng.IntN(4) == 0 && waited {
+				h.gaps = rng.Int64N(h.to - h.from)
+				e.gaps = h.gaps
+			} else if rng.IntN(6) == 0 {
+				h.root = rng.IntN(2)
+				h.blockedFrom = h.from + rng.Int64N(h.to-h.from)
+				h.blockedTo = h.blockedFrom + rng.Int64N(h.to-h.blockedFrom)
+				if h.blockedTo > h.blockedFrom {
+					s.waited.add(e.g, []waitedPiece{{from: h.blockedFrom, to: h.blockedTo, ns: h.blockedTo - h.blockedFrom, links: 1, chain: chains[h.root]}})
+				}
+			}
+			if rng.IntN(3) == 0 {
+				begin(h.to + 1) // before the exit is there
+			}
+			st.publish()
+			holds = append(holds, h)
+			untold = append(untold, h)
+			at = h.to + 1
+			for len(active) > 0 && (len(active) >= most || i > 2900 || rng.IntN(4) == 0) {
+				k := rng.IntN(min(3, len(active)))
+				w := active[k]
+				active = append(active[:k], active[k+1:]...)
+				w.end, w.last, w.waiters = at, st.seq.Load(), int32(len(active)+1)
+				over = append(over, w)
+				if rng.IntN(2) == 0 {
+					break
+				}
+			}
+			tell := func() {
+				untold[0].exit.complete(untold[0].chunk, chains[untold[0].owner])
+				untold = untold[1:]
+			}
+			for len(untold) > 3 || len(untold) > 0 && rng.IntN(2) == 0 {
+				tell()
+			}
+			for len(over) > 4 || len(over) > 0 && rng.IntN(2) == 0 {
+				k := rng.IntN(len(over))
+				a.add(over[k])
+				over = append(over[:k], over[k+1:]...)
+			}
+			if i == 2999 {
+				for len(untold) > 0 {
+					tell()
+				}
+				for _, w := range append(over, active...) {
+					if w.end == 0 {
+						w.end, w.last, w.waiters = at, st.seq.Load(), 1
+					}
+					a.add(w)
+				}
+			}
+		}
+
+		p := s.snapshot()
+		checkConservation(t, p)
+		blamed, because, counts := map[string]int64{}, map[string]int64{}, map[string]int64{}
+		var waited, contended int64
+		n := 0
+		for _, w := range all {
+			waited += w.end - w.start
+			if w.last-w.first > mostApart {
+				n++
+			}
+			seen := map[string]bool{}
+			for _, h := range holds[w.first:w.last] {
+				held, blocked := h.lost(w)
+				if held == 0 && blocked == 0 {
+					continue
+				}
+				pair := name(w.chain) + " " + name(chains[h.owner])
+				blamed[pair] += held
+				because[pair+" "+name(chains[h.root])] += blocked
+				if !seen[pair] {
+					seen[pair] = true
+					counts[pair]++
+				}
+				h.contended = max(h.contended, held)
+			}
+		}
+		if s := &a.cumulative; most >= 30 && seed%8 != 7 && (s.stride == 0 || s.paused > 0 || s.age > 0) {
+			t.Errorf("seed %d: there are no sums", seed)
+		}
+		for _, h := range holds {
+			contended += h.contended
+		}
+		if most >= 30 && n < len(all)/2 {
+			t.Errorf("seed %d: only %d of %d waits are behind many holds", seed, n, len(all))
+		}
+		if got, _, _, unattributed := totals(p); int64(got) != waited || unattributed != 0 || p.InFlight != 0 {
+			t.Errorf("seed %d: waited %d, want %d; %d unattributed, %d in flight", seed, got, waited, unattributed, p.InFlight)
+		}
+		if got := int64(p.Locks[0].Contended); got > contended || got < contended-contended/50 || seed%2 == 0 && got != contended {
+			t.Errorf("seed %d: contended for %d, want %d", seed, got, contended)
+		}
+		for _, q := range p.Pairs {
+			pair := q.Waiter.Stack.Frames[0].Func + " " + q.Owner.Stack.Frames[0].Func
+			if int64(q.Blamed) != blamed[pair] || q.Contentions != counts[pair] {
+				t.Errorf("seed %d: %s: %d waits lost %d, want %d and %d", seed, pair, q.Contentions, q.Blamed, counts[pair], blamed[pair])
+			}
+			delete(blamed, pair)
+			for _, r := range q.Roots {
+				if r.Via == "" {
+					continue
+				}
+				key := pair + " " + r.Owner.Stack.Frames[0].Func
+				if int64(r.Blamed) != because[key] {
+					t.Errorf("seed %d: %s: %d because of the root, want %d", seed, key, r.Blamed, because[key])
+				}
+				delete(because, key)
+			}
+		}
+		for pair, ns := range blamed {
+			if ns != 0 {
+				t.Errorf("seed %d: %s lost %d, which is in no row", seed, pair, ns)
+			}
+		}
+		for key, ns := range because {
+			if ns != 0 {
+				t.Errorf("seed %d: %s: %d because of that root are in no row", seed, key, ns)
+			}
+		}
+	}
+}
+
+func name(c *callstack.Chain) string { return c.Frames()[0].Func }
