@@ -19,7 +19,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// child is what the measured processes do: record WORKLOAD SIZE FILE, boxes FILE, serial FILE, pair FILE.
+// child is what the measured processes do: record WORKLOAD SIZE FILE, boxes FILE, serial FILE, pair FILE, replay ANALYSES FILE.
 func child(args []string) {
 	var err error
 	switch args[0] {
@@ -29,6 +29,8 @@ func child(args []string) {
 		_, err = bottle.ReadFile(context.Background(), args[1], bottle.Options{})
 	case "serial":
 		err = serial(args[1])
+	case "replay":
+		err = replay(args[1], args[2])
 	case "pair":
 		err = pair(args[1])
 	}

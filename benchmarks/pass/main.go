@@ -8,6 +8,7 @@
 //
 //   - speed: `bottleneck graph` against one bare Reader, and two bare Readers side by side;
 //   - verdict: `bottleneck graph`, which runs all analyses, against the boxes of the bottle graph alone;
+//   - observers: what each analysis adds to the replay of a trace that is decoded already;
 //   - weight: against `go tool trace -pprof=sync`;
 //   - bound: the memory for a trace in which two million goroutines are born and gone against one a tenth as long.
 //
@@ -84,6 +85,9 @@ func measure(dir string, runs, megabytes int, gotool bool) error {
 	r := compare(runs, graph(mixed), boxes, bare, pair)
 	fmt.Printf("  graph / one bare Reader: wall %.2f, CPU %.2f\n", r[0].wall/r[2].wall, r[0].cpu/r[2].cpu)
 	fmt.Printf("  graph / the boxes alone: wall %.2f, CPU %.2f, memory %.2f\n\n", r[0].wall/r[1].wall, r[0].cpu/r[1].cpu, r[0].mem/r[1].mem)
+	if err := compareObservers(self, mixed, runs); err != nil {
+		return err
+	}
 	if gotool {
 		t := compare(1, sync)
 		fmt.Printf("  go tool trace / graph: CPU %.1f, memory %.1f\n\n", t[0].cpu/r[0].cpu, t[0].mem/r[0].mem)

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/speedup"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// analyses are the observers of a pass, by name.
+var analyses = []struct {
+	name string
+	made func() timeline.Observer
+}{
+	{"boxes", func() timeline.Observer { return bottle.NewObserver(bottle.Options{}) }},
+	{"ledger", func() timeline.Observer { return ledger.NewObserver(ledger.Options{}) }},
+	{"contention", func() timeline.Observer { return contention.NewTraceObserver(contention.TraceOptions{}) }},
+	{"tasks", func() timeline.Observer { return granularity.NewTraceObserver(granularity.TraceOptions{}) }},
+	{"survey", func() timeline.Observer { return speedup.NewSurvey(speedup.Selector{}) }},
+	{"account", func() timeline.Observer { return speedup.NewObserver(speedup.Config{N: 2}) }},
+}
+
+// replay decodes a trace, keeps it, and replays it to the analyses with the names, which commas
+// separate. It prints the processor time of the replay in ns for each event.
+func replay(names, file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	begin, end := &stopwatch{}, &stopwatch{}
+	observers := []timeline.Observer{begin}
+	for _, a := range analyses {
+		if strings.Contains(","+names+",", ","+a.name+",") {
+			observers = append(observers, a.made())
+		}
+	}
+	observers = append(observers, end)
+	info, err := timeline.ReadTwice(context.Background(), f, timeline.Options{Name: file}, 0, nil,
+		func(*timeline.Info) timeline.Second { return timeline.Second{Observers: observers} })
+	if err != nil {
+		return err
+	}
+	fmt.Println((end.ended - begin.began).Seconds() * 1e9 / float64(info.Events))
+	return nil
+}
+
+// stopwatch notes the processor time of the process when a replay begins and ends.
+type stopwatch struct {
+	timeline.Base
+	began, ended time.Duration
+}
+
+// Begin implements [timeline.Observer].
+func (w *stopwatch) Begin(*timeline.Begin) { w.began = processorTimeNow() }
+
+// End implements [timeline.Observer].
+func (w *stopwatch) End(*timeline.End) { w.ended = processorTimeNow() }
+
+// compareObservers prints what each analysis adds to a replay for the boxes, in ns for each event: the least of
+// some runs, as others on the machine only add to it.
+func compareObservers(self, trace string, runs int) error {
+	names := []string{"none", "boxes"}
+	for _, a := range analyses[1:] {
+		names = append(names, "boxes,"+a.name)
+	}
+	least := map[string]float64{}
+	for range runs {
+		for _, name := range names {
+			out, err := output(self, "child", "replay", name, trace)
+			if err != nil {
+				return err
+			}
+			ns, err := strconv.ParseFloat(strings.TrimSpace(out), 64)
+			if err != nil {
+				return err
+			}
+			if old, known := least[name]; !known || ns < old {
+				least[name] = ns
+			}
+		}
+	}
+	fmt.Printf("processor time of a replay for each event: %.0f ns for no analysis, %.0f more for the boxes; more than that for\n", least["none"], least["boxes"]-least["none"])
+	for _, a := range analyses[1:] {
+		fmt.Printf("  %-12s %5.1f ns\n", a.name, least["boxes,"+a.name]-least["boxes"])
+	}
+	fmt.Println()
+	return nil
+}
