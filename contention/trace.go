@@ -205,12 +205,14 @@ type TraceObserver struct {
 	wall  time.Time // of begin; zero if not known
 
 	goroutines []*tracedGoroutine // by Goroutine.Index
+	spare      []*tracedGoroutine // have exited
 	places     places
 	sections   readSections
 	rows       traceRows
 	locks      uint64 // how many there were
 	pseudo     map[pseudoKey]*tracedLock
 	fits       map[[2]*callSite]bool // see site.mayRelease
+	apart      *[recentPlaces]recentApart
 	inFlight   int64
 	cutOff     timeline.Time // the longest wait for a lock that the trace did not see the end of
 	waiting    []unfinishedWait
@@ -243,6 +245,7 @@ func NewTraceObserver(opt TraceOptions) *TraceObserver {
 		rows:   newTraceRows(orDefault(opt.MaxPairs, 1<<16)),
 		pseudo: map[pseudoKey]*tracedLock{},
 		fits:   map[[2]*callSite]bool{},
+		apart:  new([recentPlaces]recentApart),
 	}
 }
 
@@ -268,11 +271,8 @@ func (o *TraceObserver) Transition(t *timeline.Transition) {
 	o.idle.transition(t)
 	g.track(t)
 	o.noteSections(g, t)
-	g.seenAt(t.Stack)
+	o.seenAt(g, t.Stack)
 	g.handsOff(t)
-	if t.State == timeline.Waiting {
-		defer g.unparked() // the wait is of its lock until then
-	}
 	switch {
 	case o.blocked(t.State):
 		if !o.opt.Runtime && !o.counts(t.G, &t.Interval) {
@@ -298,14 +298,19 @@ func (o *TraceObserver) Transition(t *timeline.Transition) {
 			g.wait = waiting{parts: g.wait.parts[:0], spans: g.wait.spans[:0]}
 		}
 	}
-	if t.To == timeline.Waiting && (o.opt.Runtime || t.G.Kind == timeline.Application) {
-		defer o.parked(g, t)
-	}
 	if !t.To.Alive() {
 		o.leaves(g, t)
 		o.commit(g)
-		o.letGo(g)
 		o.goroutines[t.G.Index] = nil
+	}
+	if t.To == timeline.Waiting && (o.opt.Runtime || t.G.Kind == timeline.Application) {
+		o.parked(g, t)
+	}
+	if t.State == timeline.Waiting {
+		g.unparked() // the wait was of its lock until now
+	}
+	if !t.To.Alive() {
+		o.letGo(g)
 	}
 }
 
@@ -365,13 +370,23 @@ func (o *TraceObserver) goroutine(g *timeline.Goroutine) *tracedGoroutine {
 	}
 	k := o.goroutines[g.Index]
 	if k == nil || k.g != g {
-		if k != nil {
+		if k != nil { // its end was not shown: it may be in use
 			o.commit(k)
+			k.shown = true
 			o.letGo(k)
 		}
-		k = &tracedGoroutine{g: g}
-		if !o.opt.Quick {
-			k.past = &past{room: &o.room}
+		if n := len(o.spare); n > 0 {
+			k = o.spare[n-1]
+			o.spare = o.spare[:n-1]
+		} else {
+			k = &tracedGoroutine{}
+			if !o.opt.Quick {
+				k.past = &past{}
+			}
+		}
+		k.g = g
+		if k.past != nil {
+			k.past.room = &o.room
 			o.room.live++
 		}
 		o.goroutines[g.Index] = k
@@ -379,8 +394,21 @@ func (o *TraceObserver) goroutine(g *timeline.Goroutine) *tracedGoroutine {
 	return k
 }
 
+// maxSpare bounds the goroutines that have exited whose memory is kept for those that come. Tests
+// keep none.
+var maxSpare = 1 << 10
+
 // letGo lets go of a goroutine that has exited, but for what holds still need of its past.
 func (o *TraceObserver) letGo(g *tracedGoroutine) {
+	if !g.shown && len(o.spare) < maxSpare {
+		if g.past != nil {
+			o.room.used -= len(g.past.segs)
+			o.room.live--
+		}
+		g.reset()
+		o.spare = append(o.spare, g)
+		return
+	}
 	if g.past == nil {
 		return
 	}

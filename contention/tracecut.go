@@ -131,7 +131,7 @@ func (o *TraceObserver) cutBlocked(g *tracedGoroutine, kind timeline.Wait, t tim
 // part books the time of a wait that goes on, which is not a contention yet, and takes it off the
 // wait.
 func (r *traceRows) part(g *tracedGoroutine, w *waiting, goroutines bool) {
-	k := traceRowKey{kind: w.kind, lock: w.lock.root(), waiter: w.site, group: g.g.Func, flags: w.flags}
+	k := traceRowKey{kind: w.kind, lock: w.lock.root(), waiter: w.site, group: g.group(), flags: w.flags}
 	if goroutines {
 		k.g = g.g.ID
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+	"unique"
 
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -127,10 +128,27 @@ func (l *tracedLock) placeAt(x *hold) queuePlace {
 // token it may have taken.
 const placeWindow timeline.Time = 10_000_000
 
+// group is the name of goroutines: one word, as it is compared again and again.
+type group struct{ handle unique.Handle[string] }
+
+func groupOf(name string) (g group) {
+	if name != "" {
+		g.handle = unique.Make(name)
+	}
+	return g
+}
+
+func (g group) name() string {
+	if g == (group{}) {
+		return ""
+	}
+	return g.handle.Value()
+}
+
 // owner is who is to blame. g is 0 unless goroutines are told apart.
 type owner struct {
 	g     int64
-	group string
+	group group
 	site  *callSite
 	flags Flags
 }

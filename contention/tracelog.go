@@ -194,8 +194,10 @@ func (o *TraceObserver) logExit(m *timeline.Log, text string) error {
 			l.next = (l.next + 1) % maxLoggedExit
 		}
 	}
-	by := o.ownerAs(m.G, o.places.of(m.Stack).site, 0)
-	l.exits[k] = loggedOwner{by, o.goroutine(m.G).past}
+	g := o.goroutine(m.G)
+	g.shown = true
+	by := o.ownerAs(g, o.places.of(m.Stack).site, 0)
+	l.exits[k] = loggedOwner{by, g.past}
 	return nil
 }
 

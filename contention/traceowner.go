@@ -34,16 +34,16 @@ import (
 // ones if there are a few, of which the time in which an owner was runnable does not count, since
 // that lengthens holds at random.
 
-// ownerOf returns who woke the goroutine of t, at a place.
-func (o *TraceObserver) ownerOf(t *timeline.Transition, at *place) owner {
-	return o.ownerAs(t.Waker, at.site, at.flags&(ReadOwner|InWait))
+// ownerOf returns who woke a goroutine, at a place.
+func (o *TraceObserver) ownerOf(waker *tracedGoroutine, at *place) owner {
+	return o.ownerAs(waker, at.site, at.flags&(ReadOwner|InWait))
 }
 
 // ownerAs returns a goroutine as an owner that let go of a lock at a site.
-func (o *TraceObserver) ownerAs(g *timeline.Goroutine, site *callSite, flags Flags) owner {
-	by := owner{group: g.Func, site: site, flags: flags}
+func (o *TraceObserver) ownerAs(g *tracedGoroutine, site *callSite, flags Flags) owner {
+	by := owner{group: g.group(), site: site, flags: flags}
 	if o.opt.Goroutines {
-		by.g = g.ID
+		by.g = g.g.ID
 	}
 	return by
 }
@@ -53,7 +53,8 @@ func (o *TraceObserver) ownerAs(g *timeline.Goroutine, site *callSite, flags Fla
 func (o *TraceObserver) release(h *hold, t *timeline.Transition, at *place, w *waiting) *tracedLock {
 	r := o.places.of(t.WakerStack)
 	waker := o.goroutine(t.Waker)
-	h.owner, h.past, h.g, h.wokenG = o.ownerOf(t, r), waker.past, t.Waker.ID, t.G.ID
+	waker.shown = true
+	h.owner, h.past, h.g, h.wokenG = o.ownerOf(waker, r), waker.past, t.Waker.ID, t.G.ID
 	lock, own := o.lockOfRelease(waker, at, r)
 	h.foreign = lock.heldByOther(h)
 	switch again := waker.last; {

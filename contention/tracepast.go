@@ -32,6 +32,16 @@ type past struct {
 // pastRoom is the memory that all live goroutines share.
 type pastRoom struct{ live, used int }
 
+// reset makes p the past of a goroutine of which nothing is known, and keeps memory if it is little.
+func (p *past) reset() {
+	segs := p.segs
+	clear(segs)
+	if cap(segs) > pastBlock {
+		segs = nil
+	}
+	*p = past{segs: segs[:0], recent: p.recent}
+}
+
 // each returns how many segments a goroutine may keep.
 func (r *pastRoom) each() int { return max(pastBlock, min(maxPast, pastBudget/max(1, r.live))) }
 

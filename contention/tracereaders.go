@@ -43,6 +43,7 @@ type sectionKey struct {
 // readSections are those of a pass.
 type readSections struct {
 	in      map[sectionKey][]*readSection
+	recent  *[recentPlaces]recentSections // of the answers in at, most of which are found
 	at      map[*timeline.Stack]*sectionsAround
 	version int // grows when there is another one
 }
@@ -128,18 +129,35 @@ func (o *TraceObserver) sectionsAt(s *timeline.Stack) []*readSection {
 	if s == nil || o.sections.version == 0 {
 		return nil
 	}
-	at := o.sections.at[s]
-	if at == nil {
-		if o.sections.at == nil || len(o.sections.at) >= maxFits {
-			o.sections.at = map[*timeline.Stack]*sectionsAround{}
-		}
-		at = &sectionsAround{}
-		o.sections.at[s] = at
+	if o.sections.recent == nil {
+		o.sections.recent = new([recentPlaces]recentSections)
 	}
-	if at.asOf != o.sections.version {
+	e := &o.sections.recent[slotOf(s, recentPlaces)]
+	if e.stack != s {
+		e.stack, e.at = s, o.sections.find(s)
+	}
+	if at := e.at; at.asOf != o.sections.version {
 		at.sections, at.asOf = o.sections.around(s.Frames), o.sections.version
 	}
-	return at.sections
+	return e.at.sections
+}
+
+// find returns the kept answer for a call chain, which may be of an earlier version.
+func (s *readSections) find(stack *timeline.Stack) *sectionsAround {
+	at := s.at[stack]
+	if at == nil {
+		if s.at == nil || len(s.at) >= maxFits {
+			s.at = map[*timeline.Stack]*sectionsAround{}
+		}
+		at = &sectionsAround{}
+		s.at[stack] = at
+	}
+	return at
+}
+
+type recentSections struct {
+	stack *timeline.Stack
+	at    *sectionsAround
 }
 
 // sectionsAround are those that a call chain is inside of, as of a version of readSections.
@@ -201,7 +219,8 @@ func (o *TraceObserver) see(s *readSection, g *tracedGoroutine, from, to timelin
 	if len(l.readers) >= maxSeenReaders {
 		l.readers = slices.Delete(l.readers, 0, 1)
 	}
-	l.readers = append(l.readers, readerSeen{g, o.ownerAs(g.g, s.unlock, ReadOwner), s, from, to})
+	g.shown = true
+	l.readers = append(l.readers, readerSeen{g, o.ownerAs(g, s.unlock, ReadOwner), s, from, to})
 }
 
 // coOwner is one who held a lock together with the owner of a hold.
@@ -259,7 +278,8 @@ func (o *TraceObserver) seeHeld(s *readSection, g *tracedGoroutine, t *timeline.
 	if t.State.OnProc() && t.State != timeline.Syscall || t.End <= t.Start || l.doubtful() || len(l.seen) >= maxHeldSeen {
 		return
 	}
-	l.seen = append(l.seen, heldSeen{t.Start, t.End, coOwner{owner: o.ownerAs(g.g, s.unlock, 0), g: g.g.ID, past: g.past}, s, t.Stack})
+	g.shown = true
+	l.seen = append(l.seen, heldSeen{t.Start, t.End, coOwner{owner: o.ownerAs(g, s.unlock, 0), g: g.g.ID, past: g.past}, s, t.Stack})
 }
 
 // judgeSections compares who was seen to hold the lock with the known hold h.

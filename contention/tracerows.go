@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -12,6 +13,7 @@ import (
 
 // traceRows are the rows of the profile of a trace.
 type traceRows struct {
+	recent  *[recentRows]recentRow // of which most are found; nil if they are not kept
 	rows    map[traceRowKey]*traceRow
 	cells   int // rows and pairs
 	max     int
@@ -24,14 +26,14 @@ type traceRowKey struct {
 	kind   timeline.Wait
 	lock   *tracedLock
 	waiter *callSite
-	group  string
+	group  group
 	g      int64
 	flags  Flags
 }
 
 type traceOwnerKey struct {
 	site  *callSite
-	group string
+	group group
 	g     int64
 	flags Flags
 }
@@ -43,6 +45,21 @@ type traceRow struct {
 	ready  int64 // after the waits; idle is the part in which a processor was idle
 	idle   int64
 	pairs  map[traceOwnerKey]*tracePair
+	last   traceOwnerKey // whose pair was asked for last,
+	pair   *tracePair    // which is this one
+}
+
+type recentRow struct {
+	key traceRowKey
+	row *traceRow
+}
+
+const recentRows = 1 << 7
+
+// slot returns where the row of a key is among the recent ones.
+func (k *traceRowKey) slot() uintptr {
+	h := uintptr(unsafe.Pointer(k.waiter)) ^ uintptr(unsafe.Pointer(k.lock))<<5 ^ *(*uintptr)(unsafe.Pointer(&k.group))<<3
+	return (h>>4 ^ h>>11 ^ uintptr(k.g)) % recentRows
 }
 
 type tracePair struct {
@@ -57,12 +74,12 @@ const droppedChain = "[call chains dropped]"
 
 func newTraceRows(limit int) traceRows {
 	rest := &Stack{Frames: []Frame{{Func: droppedChain}}}
-	return traceRows{rows: map[traceRowKey]*traceRow{}, max: limit, rest: &callSite{stack: rest}}
+	return traceRows{recent: new([recentRows]recentRow), rows: map[traceRowKey]*traceRow{}, max: limit, rest: &callSite{stack: rest}}
 }
 
 // add books a wait that is over.
 func (r *traceRows) add(g *tracedGoroutine, w *waiting, goroutines bool) {
-	k := traceRowKey{kind: w.kind, lock: w.lock.root(), waiter: w.site, group: g.g.Func, flags: w.flags}
+	k := traceRowKey{kind: w.kind, lock: w.lock.root(), waiter: w.site, group: g.group(), flags: w.flags}
 	if goroutines {
 		k.g = g.g.ID
 	}
@@ -90,10 +107,26 @@ func (r *traceRows) add(g *tracedGoroutine, w *waiting, goroutines bool) {
 
 // row returns the row of a key, or that of the dropped if there is no room for another one.
 func (r *traceRows) row(k traceRowKey) *traceRow {
+	if r.recent == nil {
+		return r.find(k)
+	}
+	e := &r.recent[k.slot()]
+	if e.row == nil || e.key != k {
+		row := r.find(k)
+		if r.rows[k] != row {
+			return row // that of the dropped
+		}
+		e.key, e.row = k, row
+	}
+	return e.row
+}
+
+// find is row without the recent ones.
+func (r *traceRows) find(k traceRowKey) *traceRow {
 	row := r.rows[k]
 	if row == nil && r.cells >= r.max {
 		r.crowded++
-		k.waiter, k.group, k.g = r.rest, "", 0
+		k.waiter, k.group, k.g = r.rest, group{}, 0
 		row = r.rows[k]
 	}
 	if row == nil {
@@ -106,10 +139,17 @@ func (r *traceRows) row(k traceRowKey) *traceRow {
 
 // pair returns the pair of a row, or that of the dropped.
 func (r *traceRows) pair(row *traceRow, k traceOwnerKey) *tracePair {
+	if row.pair != nil && row.last == k {
+		return row.pair
+	}
 	p := row.pairs[k]
-	if p == nil && r.cells >= r.max {
+	if p != nil {
+		row.last, row.pair = k, p
+		return p
+	}
+	if r.cells >= r.max {
 		r.crowded++
-		k.site, k.group, k.g = r.rest, "", 0
+		k.site, k.group, k.g = r.rest, group{}, 0
 		p = row.pairs[k]
 	}
 	if p == nil {
@@ -211,7 +251,7 @@ func (r *traceRows) copyTo(p *Profile, facts func(*tracedLock) lockFacts) {
 	order.Stable(keys, compareRows)
 	for _, k := range keys {
 		row, lock := united[k], lockOf(k.lock)
-		waiter := Party{Goroutine: uint64(k.g), Group: k.group, Stack: k.waiter.stack}
+		waiter := Party{Goroutine: uint64(k.g), Group: k.group.name(), Stack: k.waiter.stack}
 		p.Waits = append(p.Waits, Wait{
 			Kind: traceKind(k.kind), Lock: lock, Waiter: waiter, Flags: k.flags,
 			Contentions: row.count, Observed: row.observed, Parks: row.blocks,
@@ -226,7 +266,7 @@ func (r *traceRows) copyTo(p *Profile, facts func(*tracedLock) lockFacts) {
 			c := row.pairs[o]
 			q := Pair{
 				Kind: traceKind(k.kind), Lock: lock, Waiter: waiter,
-				Owner: Party{Goroutine: uint64(o.g), Group: o.group, Stack: o.site.stack},
+				Owner: Party{Goroutine: uint64(o.g), Group: o.group.name(), Stack: o.site.stack},
 				Flags: k.flags | o.flags, Contentions: c.count,
 				Blamed: time.Duration(c.blamed), Longest: time.Duration(c.longest),
 			}
@@ -241,11 +281,11 @@ func (r *traceRows) copyTo(p *Profile, facts func(*tracedLock) lockFacts) {
 // so that a profile is the same each time.
 func compareRows(a, b traceRowKey) int {
 	return cmp.Or(cmp.Compare(a.lock.id, b.lock.id), cmp.Compare(a.kind, b.kind), cmp.Compare(a.flags, b.flags),
-		cmp.Compare(a.waiter.id, b.waiter.id), cmp.Compare(a.group, b.group), cmp.Compare(a.g, b.g))
+		cmp.Compare(a.waiter.id, b.waiter.id), cmp.Compare(a.group.name(), b.group.name()), cmp.Compare(a.g, b.g))
 }
 
 func compareOwners(a, b traceOwnerKey) int {
-	return cmp.Or(cmp.Compare(a.site.id, b.site.id), cmp.Compare(a.flags, b.flags), cmp.Compare(a.group, b.group), cmp.Compare(a.g, b.g))
+	return cmp.Or(cmp.Compare(a.site.id, b.site.id), cmp.Compare(a.flags, b.flags), cmp.Compare(a.group.name(), b.group.name()), cmp.Compare(a.g, b.g))
 }
 
 // copyTo tells what the owner of a pair did, and who was at the root.
@@ -260,7 +300,7 @@ func (l *ledger) copyTo(q *Pair) {
 		c := &l.causes[i]
 		r := Root{Via: c.via.kind(), Links: int(c.links), Contentions: min(c.n, q.Contentions), Blamed: time.Duration(c.ns)}
 		if c.root.site != nil {
-			r.Owner = Party{Goroutine: uint64(c.root.g), Group: c.root.group, Stack: c.root.site.stack}
+			r.Owner = Party{Goroutine: uint64(c.root.g), Group: c.root.group.name(), Stack: c.root.site.stack}
 		}
 		roots = append(roots, r)
 	}

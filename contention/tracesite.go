@@ -3,6 +3,7 @@ package contention
 import (
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -46,6 +47,7 @@ const (
 
 // places are all call chains of a pass.
 type places struct {
+	recent  *[recentPlaces]recentPlace // of which most are found
 	byStack map[*timeline.Stack]*place
 	sites   map[uint64][]*callSite // by hash of the program counters
 	count   int
@@ -55,8 +57,22 @@ type places struct {
 	uses    uint64 // of dropped
 }
 
+type recentPlace struct {
+	stack *timeline.Stack
+	place *place
+}
+
+const recentPlaces = 1 << 8
+
+// slotOf returns where a table of so many recent answers has that for a call chain.
+func slotOf(s *timeline.Stack, slots uintptr) uintptr {
+	h := uintptr(unsafe.Pointer(s)) / unsafe.Sizeof(*s)
+	return (h ^ h>>9) % slots
+}
+
 func newPlaces(limit int) places {
 	return places{
+		recent:  new([recentPlaces]recentPlace),
 		byStack: map[*timeline.Stack]*place{},
 		sites:   map[uint64][]*callSite{},
 		unknown: &place{site: &callSite{}},
@@ -70,7 +86,23 @@ func (p *places) tell(at *place) bool { return at != p.unknown && at != p.droppe
 
 // of returns the place of a call chain.
 func (p *places) of(s *timeline.Stack) *place {
-	if s == nil || len(s.Frames) == 0 {
+	if s == nil {
+		return p.unknown
+	}
+	e := &p.recent[slotOf(s, recentPlaces)]
+	if e.stack != s {
+		at := p.find(s)
+		if at == p.dropped {
+			return at
+		}
+		e.stack, e.place = s, at
+	}
+	return e.place
+}
+
+// find is of without the recent places.
+func (p *places) find(s *timeline.Stack) *place {
+	if len(s.Frames) == 0 {
 		return p.unknown
 	}
 	if l := p.byStack[s]; l != nil {

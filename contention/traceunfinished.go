@@ -55,6 +55,7 @@ func (o *TraceObserver) unfinished(t *timeline.Transition) {
 // leaves notes what a goroutine that has not exited when the trace ends may still hold.
 func (o *TraceObserver) leaves(g *tracedGoroutine, t *timeline.Transition) {
 	if t.To != timeline.NotExist && t.State != timeline.Running && t.Stack != nil && len(g.held) > 0 {
+		g.shown = true
 		o.left = append(o.left, leftHolding{g, t.Stack})
 	}
 }
@@ -83,7 +84,7 @@ func (o *TraceObserver) holderWoken(l *tracedLock, waits []unfinishedWait) Party
 		i := slices.IndexFunc(left.g.held, func(h heldLock) bool { return h.by == x })
 		if at := o.places.of(left.stack); i >= 0 && left.g.g.ID == x.wokenG && at.flags&InWait == 0 &&
 			o.sections.stillIn(left.g.held[i].site.frames, left.stack) {
-			by := o.ownerAs(left.g.g, nil, 0)
+			by := o.ownerAs(left.g, nil, 0)
 			return at.party(&by)
 		}
 	}
@@ -92,7 +93,7 @@ func (o *TraceObserver) holderWoken(l *tracedLock, waits []unfinishedWait) Party
 
 // party returns an owner that is at a place.
 func (p *place) party(by *owner) Party {
-	return Party{Goroutine: uint64(by.g), Group: by.group, Stack: p.site.stack}
+	return Party{Goroutine: uint64(by.g), Group: by.group.name(), Stack: p.site.stack}
 }
 
 // stillIn reports whether a call chain is behind a Lock, in the same call of the function, and not

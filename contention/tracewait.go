@@ -15,6 +15,8 @@ const futile timeline.Time = 20_000
 // tracedGoroutine is what is known of a live goroutine.
 type tracedGoroutine struct {
 	g    *timeline.Goroutine
+	name string // its present one, at latest when it was asked for,
+	of   group  // which is this group
 	wait waiting
 	held []heldLock // locks that it has got after waiting, the latest last
 	last *hold      // the latest that it let go of with somebody waiting
@@ -34,6 +36,31 @@ type tracedGoroutine struct {
 	ran     timeline.Time // on a processor, since its latest wait
 	runs    stretches     // when it was active
 	gaps    stretches     // when it was runnable: neither it nor what it waited for was to blame
+
+	shown bool // what is not its own refers to it, or to its past
+}
+
+// group returns the name that the goroutine has now.
+func (g *tracedGoroutine) group() group {
+	if g.name != g.g.Func {
+		g.name, g.of = g.g.Func, groupOf(g.g.Func)
+	}
+	return g.of
+}
+
+// reset makes g one of which nothing is known, and keeps memory.
+func (g *tracedGoroutine) reset() {
+	clear(g.held)
+	clear(g.usual)
+	*g = tracedGoroutine{
+		name: g.name, of: g.of,
+		wait: waiting{parts: g.wait.parts[:0], spans: g.wait.spans[:0]},
+		held: g.held[:0], usual: g.usual[:0], past: g.past,
+		runs: stretches{ring: g.runs.ring[:0]}, gaps: stretches{ring: g.gaps.ring[:0]},
+	}
+	if g.past != nil {
+		g.past.reset()
+	}
 }
 
 // waiting is a wait that goes on; or that may go on: whether a wake was futile is known
@@ -83,16 +110,23 @@ type heldLock struct {
 }
 
 // seenAt notes that the goroutine is at a stack: locks of calls that have returned are let go of.
-func (g *tracedGoroutine) seenAt(s *timeline.Stack) {
+func (o *TraceObserver) seenAt(g *tracedGoroutine, s *timeline.Stack) {
 	if s == nil || len(g.held) == 0 {
 		return
 	}
 	n := 0
 	for i := range g.held {
 		h := &g.held[i]
-		h.seenAt(s.Frames)
+		if a := o.apartOf(h.site, s); a.known {
+			h.calls = min(h.calls, a.calls)
+			if a.inside {
+				h.first, h.last = min(h.first, a.line), max(h.last, a.line)
+			}
+		}
 		if h.calls > len(h.site.frames)-maxApart {
-			g.held[n] = *h
+			if n < i {
+				g.held[n] = *h
+			}
 			n++
 		}
 	}
@@ -104,11 +138,34 @@ func (g *tracedGoroutine) seenAt(s *timeline.Stack) {
 // see callSite.fits.
 const maxApart = 3
 
-func (h *heldLock) seenAt(now []*timeline.Frame) {
-	asked := h.site.frames
+// apart says where a call chain is, seen from the place where a lock was asked for.
+type apart struct {
+	known  bool // neither root is cut off
+	calls  int  // how many calls they have in common, from the root on
+	inside bool // it is in the function that asked, in the same call,
+	line   int  // at this line
+}
+
+type recentApart struct {
+	site  *callSite
+	stack *timeline.Stack
+	apart apart
+}
+
+// apartOf returns where s is seen from a site.
+func (o *TraceObserver) apartOf(site *callSite, s *timeline.Stack) *apart {
+	e := &o.apart[(slotOf(s, recentPlaces)+uintptr(site.id))%recentPlaces]
+	if e.site != site || e.stack != s {
+		e.site, e.stack, e.apart = site, s, site.apart(s.Frames)
+	}
+	return &e.apart
+}
+
+func (s *callSite) apart(now []*timeline.Frame) (at apart) {
+	asked := s.frames
 	a, b := len(asked)-1, len(now)-1
 	if a < 0 || b < 0 || len(asked) >= maxTraceFrames || len(now) >= maxTraceFrames || outer(asked[a].Func) != outer(now[b].Func) {
-		return // the root is cut off
+		return at // the root is cut off
 	}
 	n := 0
 	for n <= a && n <= b && sameFrame(asked[a-n], now[b-n]) {
@@ -116,11 +173,12 @@ func (h *heldLock) seenAt(now []*timeline.Frame) {
 	}
 	if n <= a && n <= b && outer(asked[a-n].Func) == outer(now[b-n].Func) {
 		if f := now[b-n]; n == a && f.Func == asked[0].Func {
-			h.first, h.last = min(h.first, f.Line), max(h.last, f.Line)
+			at.inside, at.line = true, f.Line
 		}
 		n++
 	}
-	h.calls = min(h.calls, n)
+	at.known, at.calls = true, n
+	return at
 }
 
 // mayEndAt reports whether the lock may still be held when its owner lets go of it at r: the
@@ -186,8 +244,9 @@ func lockWait(w timeline.Wait) bool {
 // woken does a wait that was ended, but for the time until the goroutine runs.
 func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
 	at, kind := o.places.of(t.Stack), waitOf(&t.Interval)
+	var waker *tracedGoroutine
 	if t.Waker != nil {
-		if waker := o.goroutine(t.Waker); !waker.wait.chosen {
+		if waker = o.goroutine(t.Waker); !waker.wait.chosen {
 			o.commit(waker) // it is past its own wait
 		}
 	}
@@ -217,12 +276,12 @@ func (o *TraceObserver) woken(g *tracedGoroutine, t *timeline.Transition) {
 		o.windows.noteNobody(w, unattributedSpan, t.Start, t.End)
 	default:
 		w.lock = o.pseudoLock(kind, at.site)
-		by := o.ownerOf(t, o.places.of(t.WakerStack))
+		by := o.ownerOf(waker, o.places.of(t.WakerStack))
 		by.flags = 0
 		if t.Wait == timeline.WaitCond {
 			by.flags = Signaller
 		}
-		o.blameWaker(g, t, by, waited)
+		o.blameWaker(g, waker, t, by, waited)
 	}
 }
 
@@ -244,8 +303,9 @@ func (g *tracedGoroutine) inVain(at *callSite) bool {
 
 // blameWaker blames the waker for the last part of a wait that is for no lock, which is all of it
 // unless there was a cut.
-func (o *TraceObserver) blameWaker(g *tracedGoroutine, t *timeline.Transition, by owner, waited timeline.Time) {
-	p := o.goroutine(t.Waker).past
+func (o *TraceObserver) blameWaker(g, waker *tracedGoroutine, t *timeline.Transition, by owner, waited timeline.Time) {
+	waker.shown = waker.shown || o.windows != nil
+	p := waker.past
 	did := p.between(t.End-waited, t.End)
 	g.wait.blame(by, waited, &did)
 	o.windows.noteBlame(&g.wait, by, t.Start, t.End, t.End-t.Start, p)

@@ -150,7 +150,7 @@ func (s *traceWindows) at(t timeline.Time) *traceWindow {
 	}
 	for i >= len(s.list) {
 		win := &traceWindow{rows: newTraceRows(s.max), locks: map[*tracedLock]*lockFacts{}}
-		win.rows.rest = s.rest
+		win.rows.rest, win.rows.recent = s.rest, nil // there are many windows
 		s.list = append(s.list, win)
 	}
 	return s.list[i]
@@ -224,7 +224,7 @@ func (s *traceWindows) book(g *tracedGoroutine, w *waiting, goroutines bool) {
 	if s == nil {
 		return
 	}
-	k := traceRowKey{kind: w.kind, lock: w.lock.root(), waiter: w.site, group: g.g.Func, flags: w.flags}
+	k := traceRowKey{kind: w.kind, lock: w.lock.root(), waiter: w.site, group: g.group(), flags: w.flags}
 	if goroutines {
 		k.g = g.g.ID
 	}
