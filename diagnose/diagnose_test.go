@@ -96,6 +96,12 @@ func TestVerdictAddsUp(t *testing.T) {
 				}
 				seen[i] = true
 				lost += r.Ledger.Rows[i].Time
+				if used := r.Ledger.Rows[i].Category == ledger.Code; used != (f.Kind == diagnose.Saturated) {
+					t.Errorf("%s: row %+v", f.Title, r.Ledger.Rows[i])
+				}
+			}
+			if f.Kind == diagnose.Saturated {
+				lost = 0 // its rows are what ran
 			}
 			if lost != f.Lost {
 				t.Errorf("%s: rows of %v, lost %v", f.Title, lost, f.Lost)

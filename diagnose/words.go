@@ -521,15 +521,21 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 		out = append(out, f)
 	}
 	if used >= d.l.Capacity*9/10 && d.l.Of(ledger.Code) >= d.l.Capacity*7/10 {
-		f := Finding{Kind: Saturated, Title: fmt.Sprintf("It uses its processors: the program's own code ran for %s of the capacity.", format.Percent(used, d.l.Capacity))}
+		ran := d.l.Of(ledger.Code)
+		f := Finding{Kind: Saturated, Title: fmt.Sprintf("It uses its processors: the program's own code ran for %s of the capacity.", format.Percent(ran, d.l.Capacity))}
 		f.Advice = "Nothing to repair shows here. A trace cannot tell whether what runs makes progress: false sharing, atomics, spinning and memory bandwidth do not show. \"bottleneck scale\" measures it."
 		if group, place, share := d.hottest(); share > 0 {
 			f.Where = d.from(place, d.callersOf(group, place))
-			f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf(", most of it in %s (%s).", format.Func(group), format.Percent(share, d.l.Capacity))
+			part := "most"
+			if share <= ran/2 {
+				part = "the largest part"
+			}
+			f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf(", %s of it in %s (%s).", part, format.Func(group), format.Percent(share, d.l.Capacity))
+			f.Rows = d.code[group]
 		}
 		out = append(out, f)
 	} else if len(costly) == 0 && len(out) == 0 {
-		out = append(out, Finding{Kind: CannotTell, Title: fmt.Sprintf("No single cause cost %.0f%% of the capacity: the program's own code used %s of it.", 100*worthTelling, format.Percent(used, d.l.Capacity))})
+		out = append(out, Finding{Kind: CannotTell, Title: fmt.Sprintf("No single cause cost %.0f%% of the capacity: the program's own code ran for %s of it.", 100*worthTelling, format.Percent(d.l.Of(ledger.Code), d.l.Capacity))})
 	}
 	return out
 }
