@@ -1,7 +1,17 @@
 package counters
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
 	"math"
+	"runtime/trace"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -12,73 +22,217 @@ import (
 const Unknown = math.MinInt64
 
 // Recording is a table with one row for each scheduling quantum, a stretch of time for which a
-// goroutine ran without a break, in columns of the same length, in the order of Begin.
+// goroutine ran without a break, in columns of the same length, in the order of Begin. Its JSON is
+// its fields, with times in nanoseconds: see [ReadJSON] and [WriteJSON].
 type Recording struct {
 	// Name is what people call the recording: a file's name, a command.
-	Name string
+	Name string `json:"name"`
 	// GoVersion is that of the recorded program, Procs its largest GOMAXPROCS; "" and 0 if not
 	// known.
-	GoVersion string
-	Procs     int
+	GoVersion string `json:"go_version"`
+	Procs     int    `json:"procs"`
 	// Start is when the recording began by the wall clock; zero if not known.
-	Start time.Time
+	Start time.Time `json:"start,omitzero"`
 	// Wall is how long it took.
-	Wall time.Duration
+	Wall time.Duration `json:"wall"`
 
 	// The columns of a row.
-	Goroutine []int64
-	Group     []int32 // index into Groups
-	Thread    []int64 // the operating system's, −1 if not known
-	Proc      []int32 // the P, −1 if not known
-	Begin     []int64 // ns from the beginning of the recording
-	Duration  []int64 // ns
-	Ending    []Ending
-	Wait      []timeline.Wait // what it blocked on, when Ending is Blocked, SyscallBlocked or InC
-	Func      []int32         // index into Funcs: the function on top when the quantum ended; 0 when not known
+	Goroutine []int64         `json:"goroutine,omitempty"`
+	Group     []int32         `json:"group,omitempty"`    // index into Groups
+	Thread    []int64         `json:"thread,omitempty"`   // the operating system's, −1 if not known
+	Proc      []int32         `json:"proc,omitempty"`     // the P, −1 if not known
+	Begin     []int64         `json:"begin,omitempty"`    // ns from the beginning of the recording
+	Duration  []int64         `json:"duration,omitempty"` // ns
+	Ending    []Ending        `json:"ended,omitempty"`
+	Wait      []timeline.Wait `json:"wait,omitempty"` // what it blocked on, when Ending is Blocked, SyscallBlocked or InC
+	Func      []int32         `json:"func,omitempty"` // index into Funcs: the function on top when the quantum ended; 0 when not known
 
 	// Groups and Funcs are the names that columns refer to. Funcs[0] is "".
-	Groups []Group
-	Funcs  []string
+	Groups []Group  `json:"groups,omitempty"`
+	Funcs  []string `json:"funcs,omitempty"`
 
 	// Counters are more columns: what was counted during each quantum, or the level of
 	// something then.
-	Counters []Counter
+	Counters []Counter `json:"counters"`
 	// Markers, Spans are what happened beside the quanta, in order of time.
-	Markers []Marker
-	Spans   []Span
+	Markers []Marker `json:"markers,omitempty"`
+	Spans   []Span   `json:"spans,omitempty"`
 	// Warnings says in full sentences what limits the trust in the numbers, and which counters
 	// were refused, and why.
-	Warnings []string
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Len returns the number of quanta.
 func (r *Recording) Len() int { return len(r.Begin) }
 
+// Counter returns the counter with the name, or nil.
+func (r *Recording) Counter(name string) *Counter {
+	for i := range r.Counters {
+		if r.Counters[i].Name == name {
+			return &r.Counters[i]
+		}
+	}
+	return nil
+}
+
+// CheckValid returns an error that says why a recording is not a table: columns of different
+// lengths, names that do not exist, rows out of order, negative durations.
+func (r *Recording) CheckValid() error {
+	n := r.Len()
+	if n > math.MaxInt32 {
+		return fmt.Errorf("%d rows are more than %d", n, math.MaxInt32)
+	}
+	lengths := []struct {
+		name string
+		n    int
+	}{{"Goroutine", len(r.Goroutine)}, {"Group", len(r.Group)}, {"Thread", len(r.Thread)}, {"Proc", len(r.Proc)},
+		{"Duration", len(r.Duration)}, {"Ending", len(r.Ending)}, {"Wait", len(r.Wait)}, {"Func", len(r.Func)}}
+	for i := range r.Counters {
+		lengths = append(lengths, struct {
+			name string
+			n    int
+		}{"counter " + strconv.Quote(r.Counters[i].Name), len(r.Counters[i].Values)})
+	}
+	for _, column := range lengths {
+		if column.n != n {
+			return fmt.Errorf("column %s has %d rows, column Begin %d", column.name, column.n, n)
+		}
+	}
+	if r.Wall < 0 {
+		return errors.New("the wall time is negative")
+	}
+	for row := range n {
+		switch {
+		case int(r.Group[row]) < 0 || int(r.Group[row]) >= len(r.Groups):
+			return fmt.Errorf("row %d: there is no group %d", row, r.Group[row])
+		case int(r.Func[row]) < 0 || int(r.Func[row]) >= len(r.Funcs) && r.Func[row] != 0:
+			return fmt.Errorf("row %d: there is no function %d", row, r.Func[row])
+		case r.Duration[row] < 0 || r.Begin[row] > math.MaxInt64-r.Duration[row]:
+			return fmt.Errorf("row %d: impossible duration %d", row, r.Duration[row])
+		case row > 0 && r.Begin[row] < r.Begin[row-1]:
+			return fmt.Errorf("row %d begins before row %d", row, row-1)
+		}
+	}
+	return nil
+}
+
+// Only returns a recording of some of the rows, in the order of rows. What the others counted is in
+// the remainder.
+func (r *Recording) Only(rows iter.Seq[int]) *Recording {
+	out := *r
+	keep := slices.Collect(rows)
+	out.Goroutine, out.Group, out.Thread, out.Proc = at(r.Goroutine, keep), at(r.Group, keep), at(r.Thread, keep), at(r.Proc, keep)
+	out.Begin, out.Duration, out.Ending, out.Wait, out.Func = at(r.Begin, keep), at(r.Duration, keep), at(r.Ending, keep), at(r.Wait, keep), at(r.Func, keep)
+	out.Counters = slices.Clone(r.Counters)
+	for i := range out.Counters {
+		c := &out.Counters[i]
+		if c.Values = at(c.Values, keep); !c.Level {
+			c.settle()
+		}
+	}
+	return &out
+}
+
+func at[S ~[]T, T any](column S, rows []int) S {
+	out := make(S, len(rows))
+	for i, row := range rows {
+		out[i] = column[row]
+	}
+	return out
+}
+
+// Values are the values of a counter by row. In JSON, Unknown is null.
+type Values []int64
+
+// MarshalJSON writes an array of numbers and null.
+func (v Values) MarshalJSON() ([]byte, error) {
+	b := append(make([]byte, 0, 2+8*len(v)), '[')
+	for i, n := range v {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if n == Unknown {
+			b = append(b, "null"...)
+		} else {
+			b = strconv.AppendInt(b, n, 10)
+		}
+	}
+	return append(b, ']'), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (v *Values) UnmarshalJSON(data []byte) error {
+	var numbers []*int64
+	if err := json.Unmarshal(data, &numbers); err != nil {
+		return err
+	}
+	*v = make(Values, len(numbers))
+	for i, n := range numbers {
+		if (*v)[i] = Unknown; n != nil {
+			(*v)[i] = *n
+		}
+	}
+	return nil
+}
+
+// WriteJSON writes a recording as one JSON object, which [ReadJSON] reads. The errors are that of
+// CheckValid and those of w.
+func WriteJSON(w io.Writer, r *Recording) error {
+	err := r.CheckValid()
+	if err == nil {
+		err = json.NewEncoder(w).Encode(r)
+	}
+	if err != nil {
+		return fmt.Errorf("counters: writing JSON: %w", err)
+	}
+	return nil
+}
+
+// ReadJSON reads a recording that [WriteJSON] wrote, and checks it.
+func ReadJSON(r io.Reader) (*Recording, error) {
+	rec := &Recording{}
+	dec := json.NewDecoder(r)
+	err := dec.Decode(rec)
+	if err == nil {
+		if _, end := dec.Token(); end != io.EOF {
+			err = errors.New("unexpected data after the recording")
+		}
+	}
+	if err == nil {
+		err = rec.CheckValid()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("counters: reading JSON: %w", err)
+	}
+	return rec, nil
+}
+
 // Group names goroutines that belong together.
 type Group struct {
-	Name string
-	Kind timeline.Kind
+	Name string        `json:"name"`
+	Kind timeline.Kind `json:"kind"`
 }
 
 // Counter is a column of a Recording.
 type Counter struct {
 	// Name is short and lower case: "cycles", "minor-faults", "heap-objects".
-	Name string
+	Name string `json:"name"`
 	// Unit is "" for a plain count, else "ns", "bytes".
-	Unit string
+	Unit string `json:"unit"`
 	// Level tells that the values are levels (as of a gauge) at the end of the quantum, not
 	// changes during it.
-	Level bool
+	Level bool `json:"level"`
 	// Source says where the values come from, and Accuracy how far to trust them for a single
 	// quantum.
-	Source   string
-	Accuracy Accuracy
+	Source   string   `json:"source"`
+	Accuracy Accuracy `json:"accuracy"`
 	// Values has one value a row: the change during the quantum, or the level; or Unknown.
-	Values []int64
+	Values Values `json:"values,omitempty"`
 	// Total is what was counted in all while the recording ran, and Remainder the part of
 	// it that belongs to no quantum: the known Values and the Remainder sum to Total. Both are
 	// 0 for levels.
-	Total, Remainder int64
+	Total     int64 `json:"total"`
+	Remainder int64 `json:"remainder"`
 }
 
 // Accuracy says how far to trust the value of a counter for a single quantum.
@@ -110,15 +264,78 @@ const (
 	InC                          // it went on in C code, on a thread of its own; its processor was taken
 )
 
+var endingNames = [...]string{"other", "blocked", "syscall", "yielded", "preempted", "exited", "cut", "in-c"}
+
+// String names the ending as the language of filters does: "blocked", "preempted".
+func (e Ending) String() string {
+	if int(e) < len(endingNames) {
+		return endingNames[e]
+	}
+	return endingNames[OtherEnding]
+}
+
+// ParseEnding returns the ending with the name.
+func ParseEnding(name string) (Ending, bool) {
+	i := slices.Index(endingNames[:], name)
+	return Ending(max(i, 0)), i >= 0
+}
+
+// MarshalText writes the name.
+func (e Ending) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// UnmarshalText reads a name. One that is not known, as of a later version, is OtherEnding.
+func (e *Ending) UnmarshalText(name []byte) error {
+	*e, _ = ParseEnding(string(name))
+	return nil
+}
+
+// Endings lists all endings.
+func Endings() []Ending {
+	all := make([]Ending, len(endingNames))
+	for i := range all {
+		all[i] = Ending(i)
+	}
+	return all
+}
+
 // Marker is a point in time that the program named: see [Mark].
 type Marker struct {
-	Time      int64 // ns from the beginning of the recording
-	Goroutine int64 // 0 if not known
-	Text      string
+	Time      int64  `json:"time"`      // ns from the beginning of the recording
+	Goroutine int64  `json:"goroutine"` // 0 if not known
+	Text      string `json:"text"`
 }
 
 // Span is a stretch of time of the whole program, such as a collection's mark phase.
 type Span struct {
-	Name       string // as in the trace: "GC concurrent mark phase", "stop-the-world (…)"
-	Begin, End int64  // ns from the beginning of the recording
+	Name  string `json:"name"`  // as in the trace: "GC concurrent mark phase", "stop-the-world (…)"
+	Begin int64  `json:"begin"` // ns from the beginning of the recording
+	End   int64  `json:"end"`   // likewise
 }
+
+// markCategory is the category of runtime/trace.Log for markers.
+const markCategory = "bottleneck.mark"
+
+// Mark puts a named point in time into the recording, or into any execution trace that is being
+// taken, from which a recording is made later. Filters of an analysis then select what ran between
+// two markers.
+//
+// Without a trace Mark does nothing and takes 2 ns, so calls may stay in a program; with one it
+// takes about half a microsecond. The context only says which user task (runtime/trace.NewTask) the
+// marker belongs to.
+func Mark(ctx context.Context, text string) {
+	if trace.IsEnabled() {
+		trace.Log(ctx, markCategory, text)
+	}
+}
+
+// rowsByEnd returns the rows in the order of their ends.
+func rowsByEnd(r *Recording) []int32 {
+	rows := make([]int32, r.Len())
+	for i := range rows {
+		rows[i] = int32(i)
+	}
+	slices.SortStableFunc(rows, func(a, b int32) int { return cmp.Compare(r.Begin[a]+r.Duration[a], r.Begin[b]+r.Duration[b]) })
+	return rows
+}
+
+func clampInt(v uint64) int64 { return int64(min(v, math.MaxInt64)) }

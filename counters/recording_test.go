@@ -1,129 +1,21 @@
 package counters
 
 import (
-	"math/rand/v2"
-	"time"
-
-	"github.com/bottleneck-go/bottleneck/timeline"
+	"slices"
+	"testing"
 )
 
-// made is a recording of n quanta with everything that a filter may meet: unknown values, threads and functions, several groups
-// and kinds, collections, markers, quanta without duration, quanta that begin at the same time. The same seed
-// makes the same recording.
-func made(seed uint64, n int) *Recording {
-	r := rand.New(rand.NewPCG(seed, 7))
-	rec := &Recording{
-		Name: "made", GoVersion: "go1.26", Procs: 3,
-		Start: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		Groups: []Group{
-			{"main.main", timeline.Application}, {"main.worker", timeline.Application}, {"<script>alert(1)</script>", timeline.Application},
-			{"GC workers", timeline.GC}, {"runtime.forcegchelper", timeline.Runtime},
-		},
-		Funcs: []string{"", "main.work", "main.(*T).walk[...]", "runtime.gcBgMarkWorker", "=1+1"},
-		Counters: []Counter{
-			{Name: "cycles", Source: "made", Accuracy: Interpolated},
-			{Name: "instructions", Source: "made", Accuracy: Interpolated},
-			{Name: "minor-faults", Source: "made", Accuracy: Exact},
-			{Name: "task-clock", Unit: "ns", Source: "made", Accuracy: Interpolated},
-			{Name: "heap", Unit: "bytes", Level: true, Source: "made", Accuracy: Observed},
-			{Name: "msr/tsc", Source: "made", Accuracy: Interpolated},
-		},
-		Warnings: []string{"made up"},
+// Totals of counters stay true when rows are left out: what is gone is in the remainder.
+func TestOnlyKeepsTotals(t *testing.T) {
+	rec := &Recording{Begin: []int64{0, 1, 2}, Duration: []int64{1, 1, 1}, Goroutine: []int64{1, 1, 1}, Group: make([]int32, 3), Thread: make([]int64, 3), Proc: make([]int32, 3), Func: make([]int32, 3),
+		Ending: make([]Ending, 3), Groups: []Group{{Name: "g"}}, Funcs: []string{""},
+		Counters: []Counter{{Name: "faults", Values: []int64{5, Unknown, 7}, Total: 13, Remainder: 1}}}
+	rec.Wait = append(rec.Wait, 0, 0, 0)
+	got := rec.Only(slices.Values([]int{1, 2}))
+	if c := got.Counters[0]; c.Total != 13 || c.Remainder != 6 || len(c.Values) != 2 || c.Values[1] != 7 {
+		t.Errorf("counter: %+v", c)
 	}
-	groupOf := func(g int64) int32 { return int32(g % int64(len(rec.Groups))) }
-	now, heap := int64(0), int64(4<<20)
-	for row := range n {
-		if r.IntN(8) > 0 {
-			now += r.Int64N(50_000)
-		}
-		g := 1 + r.Int64N(12)
-		duration := r.Int64N(200_000)
-		if r.IntN(20) == 0 {
-			duration = 0
-		}
-		rec.Begin, rec.Duration = append(rec.Begin, now), append(rec.Duration, duration)
-		rec.Goroutine, rec.Group = append(rec.Goroutine, g), append(rec.Group, groupOf(g))
-		rec.Thread, rec.Proc = append(rec.Thread, 1000+r.Int64N(4)), append(rec.Proc, int32(r.IntN(3)))
-		if r.IntN(10) == 0 {
-			rec.Thread[row], rec.Proc[row] = -1, -1
-		}
-		ending := Ending(r.IntN(7))
-		wait := timeline.WaitNone
-		if ending == Blocked {
-			wait = []timeline.Wait{timeline.WaitMutex, timeline.WaitChanReceive, timeline.WaitSleep}[r.IntN(3)]
-		}
-		rec.Ending, rec.Wait = append(rec.Ending, ending), append(rec.Wait, wait)
-		rec.Func = append(rec.Func, int32(r.IntN(len(rec.Funcs))))
-		cycles := duration*2 + r.Int64N(1000)
-		heap += r.Int64N(100_000)
-		values := []int64{cycles, cycles * (50 + r.Int64N(100)) / 100, r.Int64N(4), duration * 9 / 10, heap, cycles + 7}
-		for i := range values {
-			if i > 0 && r.IntN(12) == 0 {
-				values[i] = Unknown
-			}
-			c := &rec.Counters[i]
-			c.Values = append(c.Values, values[i])
-			if !c.Level && values[i] != Unknown {
-				c.Total += values[i]
-			}
-		}
+	if rec.Counters[0].Remainder != 1 || got.Len() != 2 {
+		t.Error("the recording was changed")
 	}
-	for i := range rec.Counters {
-		if c := &rec.Counters[i]; !c.Level {
-			c.Remainder = 100
-			c.Total += 100
-		}
-	}
-	rec.Wall = time.Duration(now + 300_000)
-	for i := range 4 { // the spans begin and end just when quanta begin
-		if n == 0 {
-			break
-		}
-		begin, end := rec.Begin[n*(1+2*i)/9], rec.Begin[n*(1+2*i)/9+n/20]
-		rec.Spans = append(rec.Spans,
-			Span{"stop-the-world (GC sweep termination)", begin - 2000, begin},
-			Span{gcSpan, begin, end},
-			Span{"within", begin, rec.Begin[n-1]}, Span{"within", begin + 1, begin + 2})
-	}
-	texts := []string{"start", "end", "start", "start", "end", "lonely", "start"}
-	for i, text := range texts {
-		rec.Markers = append(rec.Markers, Marker{now * int64(i+1) / 9, 1 + int64(i%3), text})
-	}
-	return rec
-}
-
-// large is a recording of n quanta for benchmarks, made in no time.
-func large(n, goroutines int) *Recording {
-	rec := &Recording{Name: "large", Procs: 8, Funcs: []string{"", "main.work", "main.rest"}}
-	for i := range 40 {
-		rec.Groups = append(rec.Groups, Group{Name: "main.worker" + string(rune('a'+i%26)), Kind: timeline.Application})
-	}
-	columns := make([][]int64, 4)
-	r := rand.New(rand.NewPCG(1, 2))
-	for row := range n {
-		g := 1 + r.Int64N(int64(goroutines))
-		v := r.Uint64()
-		duration := int64(v>>20&0xfffff) + 100
-		rec.Goroutine, rec.Group = append(rec.Goroutine, g), append(rec.Group, int32(g%40))
-		rec.Thread, rec.Proc = append(rec.Thread, int64(v&15)), append(rec.Proc, int32(v>>4&7))
-		rec.Begin, rec.Duration = append(rec.Begin, int64(row)*5000), append(rec.Duration, duration)
-		rec.Ending, rec.Wait = append(rec.Ending, Ending(v>>8%7)), append(rec.Wait, timeline.WaitNone)
-		rec.Func = append(rec.Func, int32(v>>12%3))
-		columns[0] = append(columns[0], duration*3)
-		columns[1] = append(columns[1], duration*int64(1+v>>16&3))
-		columns[2] = append(columns[2], int64(v&3))
-		columns[3] = append(columns[3], int64(v>>30))
-		if v&31 == 0 {
-			columns[3][row] = Unknown
-		}
-	}
-	for i, name := range []string{"cycles", "instructions", "minor-faults", "heap"} {
-		rec.Counters = append(rec.Counters, Counter{Name: name, Values: columns[i]})
-	}
-	for i := range int64(100) {
-		begin := int64(n) * 50 * i
-		rec.Spans = append(rec.Spans, Span{gcSpan, begin, begin + 10_000})
-	}
-	rec.Wall = time.Duration(int64(n)*5000 + 1<<21)
-	return rec
 }

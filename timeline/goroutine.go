@@ -1,6 +1,9 @@
 package timeline
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Time is nanoseconds on the clock of the trace: the monotonic clock of the
 // machine that wrote it (CLOCK_MONOTONIC on Linux, in steps of 64 ns).
@@ -27,6 +30,15 @@ func (k Kind) String() string {
 		return kindNames[k]
 	}
 	return "other"
+}
+
+// MarshalText writes the name.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads a name. One that is not known, as of a later version, is Application.
+func (k *Kind) UnmarshalText(name []byte) error {
+	*k = Kind(max(0, slices.Index(kindNames[:], string(name))))
+	return nil
 }
 
 // Goroutine is a goroutine as far as the trace has told by now. The replay

@@ -1,6 +1,9 @@
 package timeline
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Wait says what a goroutine waits for or, while it is Runnable, what it had
 // waited for before it became ready. It refines the runtime's own reason by
@@ -49,6 +52,18 @@ func (w Wait) String() string {
 		return waitNames[w]
 	}
 	return "other"
+}
+
+// MarshalText writes the name.
+func (w Wait) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
+
+// UnmarshalText reads a name. One that is not known, as of a later version, is WaitOther.
+func (w *Wait) UnmarshalText(name []byte) error {
+	*w = WaitOther
+	if i := slices.Index(waitNames[:], string(name)); i >= 0 {
+		*w = Wait(i)
+	}
+	return nil
 }
 
 // Waits returns all kinds of waiting, in the order of their constants.

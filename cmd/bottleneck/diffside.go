@@ -162,14 +162,14 @@ func knownKind(data []byte) diffKind {
 		Components json.RawMessage `json:"components"`
 		Waits      json.RawMessage `json:"waits"`
 		Classes    json.RawMessage `json:"classes"`
-		Endings    json.RawMessage `json:"endings"`
+		Counters   json.RawMessage `json:"counters"`
 		Rows       json.RawMessage `json:"rows"`
 	}
 	if json.NewDecoder(bytes.NewReader(data)).Decode(&keys) != nil {
 		return ""
 	}
 	switch {
-	case keys.Endings != nil:
+	case keys.Counters != nil:
 		return countersOnly
 	case keys.Components != nil:
 		return stackDiff

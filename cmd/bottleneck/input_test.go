@@ -234,7 +234,7 @@ func TestWrongKind(t *testing.T) {
 	graph := temporary(t, "graph.json", []byte(bottleneck("graph", "-format", "json", mutexTrace).out))
 	windows := temporary(t, "windows.json", []byte(bottleneck("graph", "-window", "100ms", "-format", "json", mutexTrace).out))
 	locks, tasks := contentionProfile(t, "c.json", 10, time.Second), taskProfile(t, "t.json", 10, 1000, granularity.OK)
-	counted := temporary(t, "counted.json", []byte(`{"endings":[],"waits":[],"groups":[]}`))
+	counted := temporary(t, "counted.json", []byte(`{"counters":[],"groups":[]}`))
 	events := temporary(t, "locks.events", []byte("bnkevt\x00\x01 and so on, for some bytes"))
 	const ask = "not a Go execution trace: it is a profile for go tool pprof; ask net/http/pprof for /debug/pprof/trace?seconds=5, and exporters/live for format=json or a trace"
 	for _, tt := range []struct {

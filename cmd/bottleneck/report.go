@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/query"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 )
 
@@ -72,7 +72,7 @@ type reportFlags struct {
 	group    string
 	grouping bottle.Grouping
 	only     string
-	filter   *counters.Filter
+	filter   *query.Filter
 	workers  string
 	title    string
 }
@@ -107,7 +107,7 @@ func (f *reportFlags) parse(args []string) (files []string, err error) {
 	if f.grouping, err = bottle.ParseGrouping(f.group); err != nil {
 		return nil, usagef("%v", err)
 	}
-	if f.filter, err = counters.ParseFilter(f.only); err != nil {
+	if f.filter, err = query.ParseFilter(f.only); err != nil {
 		return nil, usagef("-only: %v", err)
 	}
 	switch {

@@ -125,21 +125,6 @@ func TestReportPart(t *testing.T) {
 	bottleneck("report", "-o", out, "-from", "1h", mutexTrace).want(t, exitFailure, "", "so nothing is left from 1h0m0s")
 }
 
-// Totals of counters stay true when rows are left out: what is gone is in the remainder.
-func TestSubset(t *testing.T) {
-	rec := &counters.Recording{Begin: []int64{0, 1, 2}, Duration: []int64{1, 1, 1}, Goroutine: []int64{1, 1, 1}, Group: make([]int32, 3), Thread: make([]int64, 3), Proc: make([]int32, 3), Func: make([]int32, 3),
-		Ending: make([]counters.Ending, 3), Groups: []counters.Group{{Name: "g"}}, Funcs: []string{""},
-		Counters: []counters.Counter{{Name: "faults", Values: []int64{5, counters.Unknown, 7}, Total: 13, Remainder: 1}}}
-	rec.Wait = append(rec.Wait, 0, 0, 0)
-	got := subset(rec, counters.RowsWhere(3, func(row int) bool { return row > 0 }))
-	if c := got.Counters[0]; c.Total != 13 || c.Remainder != 6 || len(c.Values) != 2 || c.Values[1] != 7 {
-		t.Errorf("counter: %+v", c)
-	}
-	if rec.Counters[0].Remainder != 1 || got.Len() != 2 {
-		t.Error("the recording was changed")
-	}
-}
-
 func TestReportUsage(t *testing.T) {
 	for _, tt := range []struct{ args, err string }{
 		{"", "no recording"}, {"trace.out", "-o FILE.html"}, {"-o page.txt trace.out", ".html"}, {"-o a.html -window -1s t", "positive duration"}, {"-o a.html -from 2s -to 1s t", "is not after"},

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/query"
 )
 
 // narrow takes the quanta that -from, -to and -only ask for, and says so in a warning.
@@ -18,7 +18,7 @@ func (r *reportReading) narrow(ctx context.Context) error {
 	if rec == nil || f.only == "" && f.from == 0 && f.to == 0 {
 		return nil
 	}
-	e, err := counters.NewExplorer(rec)
+	e, err := query.NewExplorer(rec)
 	if err != nil {
 		return err
 	}
@@ -27,11 +27,11 @@ func (r *reportReading) narrow(ctx context.Context) error {
 		return usagef("-only: %v", err)
 	}
 	to := int64(f.to)
-	inside := counters.RowsWhere(rec.Len(), func(row int) bool {
+	inside := query.RowsWhere(rec.Len(), func(row int) bool {
 		return rec.Begin[row] >= int64(f.from) && (to == 0 || rec.Begin[row] < to)
 	})
 	kept := set.Intersect(inside)
-	r.data.Counters = subset(rec, kept)
+	r.data.Counters = rec.Only(kept.Rows())
 	if f.only != "" {
 		r.data.Warnings = append(r.data.Warnings, fmt.Sprintf("Only the quanta with %s were kept: %d of %d.", f.filter, kept.Count(), rec.Len()))
 	}
@@ -43,41 +43,4 @@ func stretch(from, to time.Duration) string {
 		return "from " + from.String() + " on"
 	}
 	return "from " + from.String() + " to " + to.String()
-}
-
-// subset copies rows of a recording. Totals stay what they were: what the other rows counted is in
-// the remainders then.
-func subset(rec *counters.Recording, set *counters.Set) *counters.Recording {
-	out := *rec
-	out.Goroutine, out.Group, out.Thread, out.Proc = pick(rec.Goroutine, set), pick(rec.Group, set), pick(rec.Thread, set), pick(rec.Proc, set)
-	out.Begin, out.Duration = pick(rec.Begin, set), pick(rec.Duration, set)
-	out.Ending, out.Wait, out.Func = pick(rec.Ending, set), pick(rec.Wait, set), pick(rec.Func, set)
-	out.Counters = nil
-	for _, c := range rec.Counters {
-		values := c.Values
-		c.Values = pick(values, set)
-		if !c.Level {
-			c.Remainder += known(values) - known(c.Values)
-		}
-		out.Counters = append(out.Counters, c)
-	}
-	return &out
-}
-
-func pick[T any](column []T, set *counters.Set) []T {
-	out := make([]T, 0, set.Count())
-	for row := range set.Rows() {
-		out = append(out, column[row])
-	}
-	return out
-}
-
-// known sums up the values that are known.
-func known(values []int64) (sum int64) {
-	for _, v := range values {
-		if v != counters.Unknown {
-			sum += v
-		}
-	}
-	return sum
 }

@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/query"
 )
 
 func main() {
@@ -108,7 +109,7 @@ func (o *options) tell(w io.Writer, r *counters.Recording) error {
 	if r.Counter("task-clock") == nil {
 		metric = "duration" // what the operating system took away is in it, too
 	}
-	e, err := counters.NewExplorer(r)
+	e, err := query.NewExplorer(r)
 	if err != nil {
 		return err
 	}
@@ -141,9 +142,9 @@ func (o *options) tell(w io.Writer, r *counters.Recording) error {
 }
 
 // ends returns how long units take on average just after collections, and just before them.
-func ends(e *counters.Explorer, metric string) (first, last float64, err error) {
+func ends(e *query.Explorer, metric string) (first, last float64, err error) {
 	mean := func(filter string) (float64, error) {
-		a, err := e.Answer(context.Background(), counters.Query{Filter: workers + " && " + filter, Stats: []string{metric}})
+		a, err := e.Answer(context.Background(), query.Query{Filter: workers + " && " + filter, Stats: []string{metric}})
 		if err != nil {
 			return 0, err
 		}
@@ -161,14 +162,14 @@ func ends(e *counters.Explorer, metric string) (first, last float64, err error) 
 }
 
 // tenthsOf returns the mean of a metric in each tenth of the time between two collections.
-func tenthsOf(r *counters.Recording, e *counters.Explorer, metric string) (tenths [10]float64, collections int, err error) {
+func tenthsOf(r *counters.Recording, e *query.Explorer, metric string) (tenths [10]float64, collections int, err error) {
 	var marks []counters.Span
 	for _, s := range r.Spans {
 		if s.Name == "GC concurrent mark phase" {
 			marks = append(marks, s)
 		}
 	}
-	filter, err := counters.ParseFilter(workers)
+	filter, err := query.ParseFilter(workers)
 	if err != nil {
 		return tenths, 0, err
 	}
@@ -176,7 +177,7 @@ func tenthsOf(r *counters.Recording, e *counters.Explorer, metric string) (tenth
 	if err != nil {
 		return tenths, 0, err
 	}
-	m, err := counters.ParseMetric(metric)
+	m, err := query.ParseMetric(metric)
 	if err != nil {
 		return tenths, 0, err
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/query"
 )
 
 // TestWarmup: units are recorded, between collections and compactions. How much slower they get is a matter of the processor's
@@ -28,7 +28,7 @@ func TestWarmup(t *testing.T) {
 		if r.Counter("task-clock") != nil {
 			metric = "task_clock"
 		}
-		e, err := counters.NewExplorer(r)
+		e, err := query.NewExplorer(r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/query"
 )
 
-func groupQuery(name string) counters.Query {
-	return counters.Query{Filter: "group = \"" + name + "\""}
+func groupQuery(name string) query.Query {
+	return query.Query{Filter: "group = \"" + name + "\""}
 }
 
 // unnamed lists what a reader of screens could not tell: controls without a name, pictures and tables without a label, ids that

@@ -10,15 +10,16 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/query"
 	"github.com/bottleneck-go/bottleneck/internal/browser"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // answer asks Go what the page should show.
-func answer(t *testing.T, d *Data, q counters.Query) *counters.Answer {
+func answer(t *testing.T, d *Data, q query.Query) *query.Answer {
 	t.Helper()
-	e, err := counters.NewExplorer(d.Counters)
+	e, err := query.NewExplorer(d.Counters)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,11 +43,11 @@ func TestConditions(t *testing.T) {
 	p := openServed(t, d, "", wide)
 	p.answered(3000)
 	p.must(p.Fill("#condition", "duration > 100us && ended = preempted"))
-	a := answer(t, d, counters.Query{Filter: "duration > 100us && ended = preempted"})
+	a := answer(t, d, query.Query{Filter: "duration > 100us && ended = preempted"})
 	p.answered(a.Count)
 	p.shows("#bar", "where", "duration > 100us && ended = preempted")
 	p.must(p.Fill("#condition", "first(5, gc)"))
-	a = answer(t, d, counters.Query{Filter: "duration > 100us && ended = preempted && first(5, gc)"})
+	a = answer(t, d, query.Query{Filter: "duration > 100us && ended = preempted && first(5, gc)"})
 	p.answered(a.Count)
 	p.must(p.Fill("#y", "1000 * minor_faults / duration"))
 	p.wait(`document.querySelector("#stats-rows").innerText.includes("1000 * minor_faults / duration")`)
@@ -140,14 +141,14 @@ func TestDragCharts(t *testing.T) {
 	if mid := 3280e6 / 2; math.Abs(from-mid) > 100e6 || to < from+150e6 || to > from+1000e6 {
 		t.Errorf("selected %v to %v", from, to)
 	}
-	a := answer(t, d, counters.Query{Filter: fmt.Sprintf("during(%.0fns, %.0fns)", from, to)})
+	a := answer(t, d, query.Query{Filter: fmt.Sprintf("during(%.0fns, %.0fns)", from, to)})
 	p.answered(a.Count)
 	p.click("#whole-run")
 	p.answered(2000)
 	drag("#scatter", 120, 60)
 	p.shows("#bar", "where", "minor_faults >=", "duration <=")
 	where := p.eval(`new URLSearchParams(location.hash.slice(1)).get("where")`)
-	a = answer(t, d, counters.Query{Filter: where})
+	a = answer(t, d, query.Query{Filter: where})
 	p.answered(a.Count)
 	if a.Count == 0 || a.Count == 2000 {
 		t.Errorf("the drag selects %d quanta: %s", a.Count, where)
@@ -238,7 +239,7 @@ func (p *tester) exported(what string, binary bool) string {
 func TestExport(t *testing.T) {
 	d := testData(5, 300)
 	p := openFile(t, d, "proc=3", wide)
-	a := answer(t, d, counters.Query{Filter: "proc = 3", Table: &counters.TableQuery{By: "group"}})
+	a := answer(t, d, query.Query{Filter: "proc = 3", Table: &query.TableQuery{By: "group"}})
 	p.answered(a.Count)
 	if lines := strings.Count(p.exported("quanta.csv", false), "\n"); lines != a.Count+1 {
 		t.Errorf("%d lines of CSV, want %d and a heading", lines, a.Count)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/query"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -24,37 +25,15 @@ type countersForm struct {
 	Goroutines []int64               `json:"goroutines"` // the column goroutine has indexes of these
 	Threads    []string              `json:"threads"`    // likewise; "" is not known
 	Funcs      []string              `json:"funcs"`
-	Endings    []string              `json:"endings"`
-	Waits      []string              `json:"waits"`
-	Names      []counters.Name       `json:"names"` // what metrics are made of: the counters last, in their order
-	Counters   []counterForm         `json:"counters"`
-	Markers    []markerForm          `json:"markers"`
-	Spans      []spanForm            `json:"spans"`
+	Endings    []counters.Ending     `json:"endings"`
+	Waits      []timeline.Wait       `json:"waits"`
+	Names      []query.Name          `json:"names"`    // what metrics are made of: the counters last, in their order
+	Counters   []counters.Counter    `json:"counters"` // without values: they are columns
+	Markers    []counters.Marker     `json:"markers"`
+	Spans      []counters.Span       `json:"spans"`
 	Warnings   []string              `json:"warnings"`
 	Columns    map[string]columnForm `json:"columns,omitempty"`
 	Packed     string                `json:"packed,omitempty"`
-}
-
-type counterForm struct {
-	Name      string `json:"name"`
-	Unit      string `json:"unit"`
-	Level     bool   `json:"level"`
-	Source    string `json:"source"`
-	Accuracy  string `json:"accuracy"`
-	Total     int64  `json:"total"`
-	Remainder int64  `json:"remainder"`
-}
-
-type markerForm struct {
-	Time      int64  `json:"time"`
-	Goroutine int64  `json:"goroutine"`
-	Text      string `json:"text"`
-}
-
-type spanForm struct {
-	Name  string `json:"name"`
-	Begin int64  `json:"begin"`
-	End   int64  `json:"end"`
 }
 
 // columnForm tells where a column is. A column of type "const" has one value; where Unknown is set,
@@ -71,9 +50,9 @@ type columnForm struct {
 func newCountersForm(r *counters.Recording, n *namer) (*countersForm, error) {
 	f := &countersForm{
 		Name: r.Name, Rows: r.Len(), Wall: int64(r.Wall), Funcs: append([]string{}, r.Funcs...), Warnings: append([]string{}, r.Warnings...),
-		Groups: []int{}, Goroutines: []int64{}, Threads: []string{}, Endings: endingNames(), Waits: waitNames(), Counters: []counterForm{}, Markers: []markerForm{}, Spans: []spanForm{},
+		Groups: []int{}, Goroutines: []int64{}, Threads: []string{}, Endings: counters.Endings(), Waits: timeline.Waits(), Counters: []counters.Counter{}, Markers: append([]counters.Marker{}, r.Markers...), Spans: append([]counters.Span{}, r.Spans...),
 	}
-	e, err := counters.NewExplorer(r)
+	e, err := query.NewExplorer(r)
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
@@ -81,31 +60,11 @@ func newCountersForm(r *counters.Recording, n *namer) (*countersForm, error) {
 	for _, g := range r.Groups {
 		f.Groups = append(f.Groups, n.group(g.Name, g.Kind.String()))
 	}
-	for i := range r.Counters {
-		c := &r.Counters[i]
-		f.Counters = append(f.Counters, counterForm{c.Name, c.Unit, c.Level, c.Source, string(c.Accuracy), c.Total, c.Remainder})
-	}
-	for _, m := range r.Markers {
-		f.Markers = append(f.Markers, markerForm(m))
-	}
-	for _, s := range r.Spans {
-		f.Spans = append(f.Spans, spanForm(s))
+	f.Counters = append(f.Counters, r.Counters...)
+	for i := range f.Counters {
+		f.Counters[i].Values = nil
 	}
 	return f, nil
-}
-
-func endingNames() (out []string) {
-	for e := counters.OtherEnding; e <= counters.InC; e++ {
-		out = append(out, e.String())
-	}
-	return out
-}
-
-func waitNames() (out []string) {
-	for _, w := range timeline.Waits() {
-		out = append(out, w.String())
-	}
-	return out
 }
 
 // packer writes columns.

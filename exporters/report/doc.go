@@ -49,13 +49,13 @@
 //
 // Both forms filter by what is picked: groups, goroutines, a stretch of time, processors, threads,
 // and how quanta ended. Conditions and arithmetic on counters need the served page, which asks
-// [counters.Explorer]; a saved page knows names of counters and quotients of two of them.
+// [query.Explorer]; a saved page knows names of counters and quotients of two of them.
 //
 // # How numbers are kept true
 //
 // The page computes with the definitions of the Go packages: its tree of contention is that of
 // [contention.Profile.Aggregate], what a speed-up would be without a part that of
-// [speedup.Stack.WhatIf], and its answers about quanta those of [counters.Explorer.Answer]. Tests
+// [speedup.Stack.WhatIf], and its answers about quanta those of [query.Explorer.Answer]. Tests
 // compare them in the browser. Nothing is thinned: where there are more than 50,000 points a
 // picture shows how many fall into each bin, and says so. A selection of time filters graph,
 // contention, tasks and speed-up by windows, for less than a window cannot be told apart there: it

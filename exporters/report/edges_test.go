@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/query"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/browser"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -63,7 +64,7 @@ func TestFunctionNotKnown(t *testing.T) {
 		t.Fatalf("%q", rows)
 	}
 	p.click(fmt.Sprintf("#sums-rows tbody tr:nth-child(%d)", 1+strings.Count(strings.Join(rows[:i], "\n"), "\n")+min(i, 1)))
-	p.answered(answer(t, d, counters.Query{Filter: "!known(func)"}).Count)
+	p.answered(answer(t, d, query.Query{Filter: "!known(func)"}).Count)
 }
 
 // Values that differ by less than an axis can be divided into.
@@ -82,7 +83,7 @@ func TestDragFarFromZero(t *testing.T) {
 	p.must(p.Drag(at, browser.Point{X: at.X + 100, Y: at.Y}))
 	p.settle()
 	where := p.eval(`new URLSearchParams(location.hash.slice(1)).get("where")`)
-	n := answer(t, d, counters.Query{Filter: where}).Count
+	n := answer(t, d, query.Query{Filter: where}).Count
 	p.answered(n)
 	if n < 40 || n > 160 {
 		t.Errorf("a quarter of the width selects %d of 400: %s", n, where)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/query"
 )
 
 // pointsQuery asks for single quanta as points of a plot, unless they are more than Most.
@@ -50,16 +51,16 @@ func (s *server) points(r *http.Request, q pointsQuery) ([]byte, error) {
 	// values.
 	of := set
 	if n := set.Count(); n > min(q.Most, maxPoints) {
-		of = counters.NoRows(set.Len())
+		of = query.NoRows(set.Len())
 	}
 	var out [2][]float64
 	for i, text := range []string{q.X, q.Y} {
-		m, err := counters.ParseMetric(text)
+		m, err := query.ParseMetric(text)
 		if err == nil {
 			out[i], err = s.explorer.Values(r.Context(), m, of)
 		}
 		if err != nil {
-			return nil, &counters.PartError{Part: "xy"[i : i+1], Err: err}
+			return nil, &query.PartError{Part: "xy"[i : i+1], Err: err}
 		}
 	}
 	if of != set {
@@ -68,7 +69,7 @@ func (s *server) points(r *http.Request, q pointsQuery) ([]byte, error) {
 	return s.encode(set, out[0], out[1]), nil
 }
 
-func (s *server) encode(set *counters.Set, x, y []float64) []byte {
+func (s *server) encode(set *query.Set, x, y []float64) []byte {
 	rec := s.explorer.Recording()
 	var begin, goroutine []float64
 	var row []uint32
@@ -87,14 +88,14 @@ func (s *server) encode(set *counters.Set, x, y []float64) []byte {
 }
 
 // selected is the set of a filter.
-func (s *server) selected(r *http.Request, filter string) (*counters.Set, error) {
-	f, err := counters.ParseFilter(filter)
+func (s *server) selected(r *http.Request, filter string) (*query.Set, error) {
+	f, err := query.ParseFilter(filter)
 	if err != nil {
-		return nil, &counters.PartError{Part: "filter", Err: err}
+		return nil, &query.PartError{Part: "filter", Err: err}
 	}
 	set, err := s.explorer.Select(r.Context(), f)
 	if err != nil && r.Context().Err() == nil {
-		err = &counters.PartError{Part: "filter", Err: err}
+		err = &query.PartError{Part: "filter", Err: err}
 	}
 	return set, err
 }
@@ -122,7 +123,7 @@ func (s *server) serveExport(w http.ResponseWriter, r *http.Request) {
 		err = s.explorer.WriteCSV(r.Context(), w, set)
 	case "json":
 		w.Header().Set("Content-Type", "application/json")
-		err = counters.WriteJSON(w, s.explorer.Recording(), set)
+		err = counters.WriteJSON(w, s.explorer.Recording().Only(set.Rows()))
 	case "pprof":
 		w.Header().Set("Content-Type", "application/octet-stream")
 		err = writeProfile(w, s.explorer.Recording(), set)

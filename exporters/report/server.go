@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/query"
 	"github.com/bottleneck-go/bottleneck/internal/access"
 )
 
@@ -48,7 +48,7 @@ func NewHandler(d *Data, opt HandlerOptions) (http.Handler, error) {
 	}
 	s := &server{token: access.NewToken(opt.Token, ""), page: page.Bytes(), policy: pagePolicy(page.Bytes())}
 	if d.Counters != nil {
-		if s.explorer, err = counters.NewExplorer(d.Counters); err != nil {
+		if s.explorer, err = query.NewExplorer(d.Counters); err != nil {
 			return nil, fmt.Errorf("report: %w", err)
 		}
 		s.groupOf = form.Counters.Groups
@@ -65,8 +65,8 @@ type server struct {
 	token    access.Token
 	page     []byte
 	policy   string
-	explorer *counters.Explorer // nil if there are no quanta
-	groupOf  []int              // the page's groups, by those of the recording
+	explorer *query.Explorer // nil if there are no quanta
+	groupOf  []int           // the page's groups, by those of the recording
 }
 
 // guard refuses requests that do not come from this machine's user, and sets the headers that all
@@ -152,8 +152,8 @@ func (s *server) ask(w http.ResponseWriter, r *http.Request, question any) bool 
 
 // fail answers with an error.
 func fail(w http.ResponseWriter, r *http.Request, err error) {
-	var part *counters.PartError
-	var syntax *counters.SyntaxError
+	var part *query.PartError
+	var syntax *query.SyntaxError
 	switch {
 	case r.Context().Err() != nil: // nobody waits for the answer any more
 	case errors.As(err, &part):
@@ -172,7 +172,7 @@ func failJSON(w http.ResponseWriter, err any) {
 }
 
 func (s *server) serveQuery(w http.ResponseWriter, r *http.Request) {
-	var q counters.Query
+	var q query.Query
 	if !s.ask(w, r, &q) {
 		return
 	}

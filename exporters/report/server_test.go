@@ -14,6 +14,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/query"
 	"github.com/bottleneck-go/bottleneck/internal/browser"
 )
 
@@ -151,7 +152,7 @@ func TestServerWithoutCounters(t *testing.T) {
 func TestServerExport(t *testing.T) {
 	d := testData(3, 300)
 	s := serve(t, d)
-	n := answer(t, d, counters.Query{Filter: "proc = 3"}).Count
+	n := answer(t, d, query.Query{Filter: "proc = 3"}).Count
 	_, csv := request(t, s, "POST", "/api/export", `{"filter":"proc = 3","form":"csv"}`, nil)
 	if strings.Count(csv, "\n") != n+1 {
 		t.Errorf("%d lines of CSV, want %d", strings.Count(csv, "\n"), n+1)
@@ -177,7 +178,7 @@ func TestServedPage(t *testing.T) {
 	p.answered(3000)
 	p.click(`svg.bottle g[aria-label^="main.main:"]`)
 	p.must(p.Fill("#condition", "duration > 50us"))
-	a := answer(t, d, counters.Query{Filter: `group = "main.main" && duration > 50us`, Stats: []string{"minor_faults"}})
+	a := answer(t, d, query.Query{Filter: `group = "main.main" && duration > 50us`, Stats: []string{"minor_faults"}})
 	p.answered(a.Count)
 	p.must(p.Fill("#y", "no_such"))
 	p.wait(`document.querySelector("#metric-trouble").innerText.includes("no counter")`)

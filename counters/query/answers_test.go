@@ -1,0 +1,275 @@
+package query
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+func answer(t testing.TB, e *Explorer, q Query) *Answer {
+	t.Helper()
+	a, err := e.Answer(context.Background(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Whatever the rows are grouped by, and however many groups are shown, the parts sum to the whole.
+func TestTableSums(t *testing.T) {
+	rec := made(21, 1300)
+	e := explorer(t, rec)
+	const filter = "duration > 30us || ended = blocked"
+	metrics := []string{"minor_faults", "cycles", "instructions / cycles"}
+	a := answer(t, e, Query{Filter: filter, Stats: metrics})
+	for _, by := range []string{"group", "kind", "goroutine", "func", "proc", "thread", "ended", "wait"} {
+		for _, limit := range []int{1, 2, 100} {
+			table := answer(t, e, Query{Filter: filter, Table: &TableQuery{By: by, Metrics: metrics, Limit: limit}}).Table
+			rows := table.Rows
+			if table.Others != nil {
+				rows = append(rows, *table.Others)
+			}
+			count, duration, groups := 0, Value(0), 0
+			known, sums := make([]int, 3), make([]Value, 3)
+			low, high := Value(math.Inf(1)), Value(math.Inf(-1))
+			for i, row := range rows {
+				count += row.Count
+				duration += row.Duration
+				groups += max(1, row.Groups)
+				low, high = min(low, row.Cells[1].Min), max(high, row.Cells[1].Max)
+				if i > 0 && row.Groups == 0 && row.Duration > rows[i-1].Duration {
+					t.Errorf("by %s: row %d is out of order", by, i)
+				}
+				for j, cell := range row.Cells {
+					known[j] += cell.Known
+					if cell.Sum.Known() {
+						sums[j] += cell.Sum
+					}
+				}
+			}
+			if count != a.Count || duration != a.Duration || groups != table.Groups || low != a.Stats[1].Min || high != a.Stats[1].Max {
+				t.Errorf("by %s, %d rows: %d quanta, %v, %d groups; want %d, %v, %d", by, limit, count, duration, groups, a.Count, a.Duration, table.Groups)
+			}
+			for j, s := range a.Stats {
+				if known[j] != s.Known || math.Abs(float64(sums[j]-s.Sum)) > 1e-9*math.Abs(float64(s.Sum)) {
+					t.Errorf("by %s, %d rows, %s: %v of %d, want %v of %d", by, limit, s.Metric, sums[j], known[j], s.Sum, s.Known)
+				}
+			}
+		}
+	}
+}
+
+// Each cell of a table is what the statistics of that part say.
+func TestTableCells(t *testing.T) {
+	rec := made(22, 800)
+	e := explorer(t, rec)
+	table := answer(t, e, Query{Table: &TableQuery{By: "goroutine", Metrics: []string{"instructions / cycles"}}}).Table
+	if len(table.Rows) != 12 || table.Others != nil {
+		t.Fatalf("%d goroutines", len(table.Rows))
+	}
+	for _, row := range table.Rows {
+		s := statsOf(t, e, "instructions / cycles", "goroutine = "+row.Key)
+		c := row.Cells[0]
+		if c.Known != s.Known || c.Sum != s.Sum || c.Mean != s.Mean || c.Min != s.Min || c.Max != s.Max || c.RatioOfSums != s.RatioOfSums || row.Count != s.Count {
+			t.Errorf("goroutine %s: %+v, want %+v", row.Key, c, s)
+		}
+		if row.Goroutine == nil || row.Proc != nil {
+			t.Errorf("goroutine %s has no number", row.Key)
+		}
+	}
+}
+
+func TestRowsPages(t *testing.T) {
+	rec := made(23, 333)
+	e := explorer(t, rec)
+	for _, descending := range []bool{false, true} {
+		var all []Row
+		for offset := 0; ; offset += 50 {
+			page := answer(t, e, Query{Filter: "duration > 10us", Rows: &RowsQuery{Sort: "minor_faults", Metrics: []string{"minor_faults"}, Descending: descending, Offset: offset, Limit: 50}}).Rows
+			if len(page.Rows) == 0 {
+				break
+			}
+			all = append(all, page.Rows...)
+		}
+		seen := map[int]bool{}
+		for i, row := range all {
+			seen[row.Row] = true
+			if rec.Begin[row.Row] != row.Begin || rec.Groups[rec.Group[row.Row]].Name != row.Group || (rec.Proc[row.Row] < 0) != (row.Proc == nil) {
+				t.Fatalf("row %d is told wrongly: %+v", row.Row, row)
+			}
+			if i == 0 {
+				continue
+			}
+			a, b := all[i-1].Values[0], row.Values[0]
+			if descending {
+				a, b = b, a
+			}
+			ordered := a < b || a == b && all[i-1].Row < row.Row || !row.Values[0].Known() && (all[i-1].Values[0].Known() || all[i-1].Row < row.Row)
+			if !ordered {
+				t.Fatalf("row %d (%v) after row %d (%v)", row.Row, row.Values, all[i-1].Row, all[i-1].Values)
+			}
+		}
+		if want := chosen(t, e, "duration > 10us").Count(); len(seen) != want || len(all) != want {
+			t.Errorf("%d rows of %d on all pages", len(seen), want)
+		}
+	}
+}
+
+// Nothing is lost between the bins of a series, and each is what the statistics of that time say.
+func TestSeries(t *testing.T) {
+	rec := made(24, 900)
+	e := explorer(t, rec)
+	s := answer(t, e, Query{Series: &SeriesQuery{Metric: "minor_faults", Bins: 8, From: 800_000, To: 8_800_000}}).Series
+	count := s.Outside
+	for i, bin := range s.Bins {
+		count += bin.Count
+		from := 800_000 + i*1_000_000
+		st := statsOf(t, e, "minor_faults", "begin >= "+itoa(from)+" && begin < "+itoa(from+1_000_000))
+		if bin.Count != st.Count || bin.Known != st.Known || bin.Known > 0 && (bin.Sum != st.Sum || bin.Min != st.Min || bin.Max != st.Max || bin.Mean != st.Mean) {
+			t.Errorf("bin %d: %+v, want %+v", i, bin, st)
+		}
+	}
+	if count != 900 || s.Outside == 0 {
+		t.Errorf("%d quanta, %d outside", count, s.Outside)
+	}
+	if all := answer(t, e, Query{Series: &SeriesQuery{Metric: "1"}}).Series; all.Outside != 0 || len(all.Bins) != 400 {
+		t.Errorf("by default %d outside of %d bins", all.Outside, len(all.Bins))
+	}
+}
+
+func itoa(i int) string { return formatNumber(float64(i)) }
+
+// Every quantum is in the bin that a filter finds it in.
+func TestDensity(t *testing.T) {
+	e := explorer(t, made(25, 2000))
+	d := answer(t, e, Query{Density: &DensityQuery{X: "duration", Y: "minor_faults", Width: 4, Height: 3, XRange: &[2]float64{20_000, 100_000}, YRange: &[2]float64{0, 3}}}).Density
+	total := int32(0)
+	for y := range 3 {
+		for x := range 4 {
+			filter := "duration >= " + itoa(20_000+20_000*x) + " && duration < " + itoa(40_000+20_000*x) + " && minor_faults = " + itoa(y)
+			if y == 2 { // the last bin has the upper end
+				filter = "duration >= " + itoa(20_000+20_000*x) + " && duration < " + itoa(40_000+20_000*x) + " && minor_faults >= 2"
+			}
+			want := chosen(t, e, filter).Count()
+			if x == 3 {
+				want += chosen(t, e, "duration = 100000 && minor_faults = "+itoa(y)).Count()
+			}
+			if got := d.Counts[y*4+x]; int(got) != want {
+				t.Errorf("bin %d, %d: %d, want %d", x, y, got, want)
+			}
+			total += d.Counts[y*4+x]
+		}
+	}
+	if d.Known+d.Unknown != 2000 || int(total)+d.Outside != d.Known || d.Unknown == 0 || d.Outside == 0 {
+		t.Errorf("%d counted, %d outside, %d known, %d unknown", total, d.Outside, d.Known, d.Unknown)
+	}
+	// By logarithms: a decade a bin.
+	d = answer(t, e, Query{Density: &DensityQuery{X: "duration + 1", LogX: true, Width: 6, XRange: &[2]float64{1, 1e6}}}).Density
+	low := 1
+	for i, got := range d.Counts {
+		if want := chosen(t, e, "duration + 1 >= "+itoa(low)+" && duration + 1 < "+itoa(low*10)).Count(); int(got) != want {
+			t.Errorf("decade %d: %d, want %d", i, got, want)
+		}
+		low *= 10
+	}
+}
+
+// A lane is labeled with the group that its goroutine belongs to, not with that of its first quantum.
+func TestLanesAreNotLabeledByTheirFirstQuantum(t *testing.T) {
+	rec := &counters.Recording{Name: "made", Procs: 1, Wall: 1000, Groups: []counters.Group{{Name: "stop-the-world", Kind: timeline.GC}, {Name: "main.BenchmarkX", Kind: timeline.Application}, {Name: "GC workers", Kind: timeline.GC}, {Name: "main.other", Kind: timeline.Application}}, Funcs: []string{""}}
+	for i, q := range []struct {
+		goroutine int64
+		group     int32
+		duration  int64
+	}{{27, 0, 500}, {27, 1, 20}, {27, 3, 10}, {27, 1, 20}, {5, 2, 10}, {5, 0, 1}} {
+		rec.Goroutine, rec.Group, rec.Duration = append(rec.Goroutine, q.goroutine), append(rec.Group, q.group), append(rec.Duration, q.duration)
+		rec.Thread, rec.Proc, rec.Begin = append(rec.Thread, 1), append(rec.Proc, 0), append(rec.Begin, int64(i))
+		rec.Ending, rec.Wait, rec.Func = append(rec.Ending, counters.Blocked), append(rec.Wait, 0), append(rec.Func, 0)
+	}
+	got := map[string]string{}
+	for _, lane := range answer(t, explorer(t, rec), Query{Lanes: &LanesQuery{By: "goroutine"}}).Lanes.Lanes {
+		got[lane.Key] = lane.Group
+	}
+	if len(got) != 2 || got["27"] != "main.BenchmarkX" || got["5"] != "GC workers" {
+		t.Errorf("%v", got)
+	}
+}
+
+// Lanes against a brute-force look at every pixel.
+func TestLanes(t *testing.T) {
+	rec := made(26, 400)
+	e := explorer(t, rec)
+	for _, by := range []string{"goroutine", "proc", "thread", "group"} {
+		const from, to, width = 1_000_000, 5_000_000, 37
+		lanes := answer(t, e, Query{Filter: "duration > 0", Lanes: &LanesQuery{By: by, Metric: "cycles", From: from, To: to, Width: width}}).Lanes
+		busy := Value(0)
+		for _, lane := range lanes.Lanes {
+			busy += lane.Busy
+			checkLane(t, rec, e, by, lane, from, to, width)
+		}
+		want := int64(0)
+		for row := range rec.Len() {
+			want += max(0, min(rec.Begin[row]+rec.Duration[row], to)-max(rec.Begin[row], from))
+		}
+		if busy != Value(want) || lanes.Omitted != 0 {
+			t.Errorf("by %s: %v ns in all lanes, want %d", by, busy, want)
+		}
+		few := answer(t, e, Query{Filter: "duration > 0", Lanes: &LanesQuery{By: by, From: from, To: to, Limit: 2}}).Lanes
+		if few.Omitted != len(lanes.Lanes)-2 || few.Lanes[0].Busy+few.Lanes[1].Busy+few.OmittedBusy != busy {
+			t.Errorf("by %s: %d lanes omitted, %v", by, few.Omitted, few.OmittedBusy)
+		}
+	}
+}
+
+func checkLane(t *testing.T, rec *counters.Recording, e *Explorer, by string, lane Lane, from, to int64, width int) {
+	t.Helper()
+	keys, _ := e.by(by)
+	busy := make([]float64, width)
+	n := make([]int, width)
+	for row := range rec.Len() {
+		if keys.label(keys.of(row)) != lane.Key || rec.Duration[row] == 0 {
+			continue
+		}
+		for x := range width {
+			low := float64(from) + float64(to-from)*float64(x)/float64(width)
+			high := float64(from) + float64(to-from)*float64(x+1)/float64(width)
+			if o := min(high, float64(rec.Begin[row]+rec.Duration[row])) - max(low, float64(rec.Begin[row])); o > 1e-6 {
+				busy[x] += o
+				n[x]++
+			}
+		}
+	}
+	next := 0
+	for _, cell := range lane.Cells {
+		for x := next; x < cell.X; x++ {
+			if n[x] != 0 {
+				t.Errorf("%s: pixel %d is empty, but has %d quanta", lane.Key, x, n[x])
+			}
+		}
+		sum := 0.0
+		for x := cell.X; x < cell.X+cell.Width; x++ {
+			sum += busy[x]
+			if n[x] != cell.Quanta || (n[x] == 1) != (cell.Row >= 0) {
+				t.Errorf("%s: pixel %d has %d quanta (row %d), want %d", lane.Key, x, cell.Quanta, cell.Row, n[x])
+			}
+		}
+		if math.Abs(sum-float64(cell.Busy)) > 0.6 {
+			t.Errorf("%s: pixels from %d: %d ns, want %v", lane.Key, cell.X, cell.Busy, sum)
+		}
+		if cell.Row >= 0 && cell.Value != Value(rec.Counter("cycles").Values[cell.Row]) {
+			t.Errorf("%s: pixel %d has the value %v", lane.Key, cell.X, cell.Value)
+		}
+		next = cell.X + cell.Width
+	}
+}
+
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := explorer(t, made(1, 10)).Answer(ctx, Query{Filter: "duration > 1"}); err != context.Canceled {
+		t.Errorf("%v", err)
+	}
+}

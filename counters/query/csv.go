@@ -1,0 +1,97 @@
+package query
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+)
+
+// WriteCSV writes the rows of a set (nil means all) as comma-separated values (RFC 4180, lines end
+// in LF), with a header. The columns are
+//
+//	begin_ns, duration_ns, goroutine, group, kind, thread, proc, ended, wait, func
+//
+// then every counter of the recording by its name, then the given metrics in their canonical form.
+// What is not known is empty. Names are safe to show in a terminal and to open in a spreadsheet:
+// control characters are replaced, and a name that looks like a formula gets a "'" in front. Errors
+// are those of [Explorer.Values] and of w.
+func (e *Explorer) WriteCSV(ctx context.Context, w io.Writer, set *Set, metrics ...*Metric) error {
+	rec := e.rec
+	if set == nil {
+		set = AllRows(rec.Len())
+	}
+	header := []string{"begin_ns", "duration_ns", "goroutine", "group", "kind", "thread", "proc", "ended", "wait", "func"}
+	for i := range rec.Counters {
+		header = append(header, harmless(rec.Counters[i].Name))
+	}
+	var columns []column
+	for _, m := range metrics {
+		c, err := e.compileMetric(m)
+		if err != nil {
+			return err
+		}
+		columns = append(columns, c.column)
+		header = append(header, harmless(m.String()))
+	}
+	out := csv.NewWriter(w)
+	_ = out.Write(header) // csv.Writer keeps the first error
+	record := make([]string, 0, len(header))
+	err := visit(ctx, set, columns, func(row int, values []float64) {
+		group := &rec.Groups[rec.Group[row]]
+		fn := ""
+		if rec.Func[row] > 0 {
+			fn = harmless(rec.Funcs[rec.Func[row]])
+		}
+		record = append(record[:0], strconv.FormatInt(rec.Begin[row], 10), strconv.FormatInt(rec.Duration[row], 10),
+			strconv.FormatInt(rec.Goroutine[row], 10), harmless(group.Name), group.Kind.String(),
+			idText(rec.Thread[row]), idText(int64(rec.Proc[row])), rec.Ending[row].String(), rec.Wait[row].String(), fn)
+		for i := range rec.Counters {
+			v := rec.Counters[i].Values[row]
+			if v == counters.Unknown {
+				record = append(record, "")
+			} else {
+				record = append(record, strconv.FormatInt(v, 10))
+			}
+		}
+		for _, v := range values {
+			if math.IsNaN(v) {
+				record = append(record, "")
+			} else {
+				record = append(record, strconv.FormatFloat(v, 'g', -1, 64))
+			}
+		}
+		_ = out.Write(record)
+	})
+	if err != nil {
+		return err
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("query: writing CSV: %w", err)
+	}
+	return nil
+}
+
+// idText is the number of a thread or P; empty if not known.
+func idText(id int64) string {
+	if id < 0 {
+		return ""
+	}
+	return strconv.FormatInt(id, 10)
+}
+
+// harmless is a name that neither a terminal nor a spreadsheet obeys.
+func harmless(name string) string {
+	name = format.Clean(name)
+	if strings.IndexFunc(strings.TrimLeft(name, " "), func(r rune) bool { return strings.ContainsRune("=+-@＝＋－＠", r) }) == 0 {
+		return "'" + name
+	}
+	return name
+}

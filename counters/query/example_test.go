@@ -1,0 +1,107 @@
+package query_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/query"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// sixQuanta is a recording of two goroutines around a collection.
+func sixQuanta() *counters.Recording {
+	return &counters.Recording{
+		Name: "six quanta", Wall: 700 * time.Microsecond,
+		Groups:    []counters.Group{{Name: "main.reader"}, {Name: "main.worker"}},
+		Funcs:     []string{"", "main.work"},
+		Goroutine: []int64{7, 8, 7, 8, 7, 8}, Group: []int32{0, 1, 0, 1, 0, 1}, Thread: []int64{1, 2, 1, 2, 1, 2}, Proc: []int32{0, 1, 0, 1, 0, 1},
+		Begin: []int64{0, 100_000, 200_000, 400_000, 500_000, 600_000}, Duration: []int64{50_000, 80_000, 90_000, 20_000, 60_000, 10_000},
+		Ending: make([]counters.Ending, 6), Wait: make([]timeline.Wait, 6), Func: []int32{1, 1, 1, 0, 1, 1},
+		Counters: []counters.Counter{
+			{Name: "cycles", Values: []int64{100, 160, 180, 40, 120, 20}, Total: 620},
+			{Name: "minor-faults", Values: []int64{1, 0, 2, 9, counters.Unknown, 7}, Total: 19},
+		},
+		Spans: []counters.Span{{Name: "GC concurrent mark phase", Begin: 300_000, End: 380_000}},
+	}
+}
+
+func ExampleExplorer_Answer() {
+	e, err := query.NewExplorer(sixQuanta())
+	if err != nil {
+		log.Fatal(err)
+	}
+	answer, err := e.Answer(context.Background(), query.Query{
+		Filter:  "first(3, gc)",
+		Stats:   []string{"minor_faults", "minor_faults / cycles"},
+		Compare: &query.CompareQuery{Metrics: []string{"minor_faults", "cycles"}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(answer.Count, "of", answer.Of, "quanta")
+	faults, rate := answer.Stats[0], answer.Stats[1]
+	fmt.Println("faults:", faults.Sum, "in", faults.Known, "quanta, mean", faults.Mean)
+	fmt.Printf("faults per cycle: %.2f on average, %.2f in all\n", float64(rate.Mean), float64(rate.RatioOfSums))
+	most := answer.Comparison.Rows[0]
+	fmt.Println("differs most:", most.Metric, "is", most.A.Mean, "instead of", most.B.Mean)
+	// Output:
+	// 3 of 6 quanta
+	// faults: 16 in 2 quanta, mean 8
+	// faults per cycle: 0.29 on average, 0.27 in all
+	// differs most: minor_faults is 8 instead of 1
+}
+
+func ExampleParseFilter() {
+	f, err := query.ParseFilter(`group=~"work" && duration>0.1ms && !ended=preempted`)
+	fmt.Println(f, err)
+	_, err = query.ParseFilter("ended = premepted")
+	fmt.Println(err)
+	// Output:
+	// group =~ "work" && duration > 0.1ms && !(ended = preempted) <nil>
+	// at character 9: ended is never "premepted"; did you mean preempted?
+}
+
+func ExampleParseMetric() {
+	e, err := query.NewExplorer(sixQuanta())
+	if err != nil {
+		log.Fatal(err)
+	}
+	m, err := query.ParseMetric("change(cycles) / 10")
+	if err != nil {
+		log.Fatal(err)
+	}
+	values, err := e.Values(context.Background(), m, query.AllRows(6))
+	fmt.Println(values, err) // of each goroutine's first quantum the change is not known
+	// Output: [NaN NaN 8 -12 -6 -2] <nil>
+}
+
+func ExampleSet() {
+	e, err := query.NewExplorer(sixQuanta())
+	if err != nil {
+		log.Fatal(err)
+	}
+	pick := func(filter string) *query.Set {
+		f, err := query.ParseFilter(filter)
+		if err != nil {
+			log.Fatal(err)
+		}
+		set, err := e.Select(context.Background(), f)
+		if err != nil {
+			log.Fatal(err)
+		}
+		return set
+	}
+	long, faulty := pick("duration >= 50us"), pick("minor_faults > 1")
+	fmt.Println(long.Count(), faulty.Count(), long.Union(faulty).Count(), long.Intersect(faulty).Count(), long.Difference(faulty).Count())
+	if err := e.WriteCSV(context.Background(), os.Stdout, long.Intersect(faulty)); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// 4 3 6 1 3
+	// begin_ns,duration_ns,goroutine,group,kind,thread,proc,ended,wait,func,cycles,minor-faults
+	// 200000,90000,7,main.reader,application,1,0,other,none,main.work,180,2
+}

@@ -1,0 +1,135 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/counters"
+)
+
+func explorer(t testing.TB, rec *counters.Recording) *Explorer {
+	t.Helper()
+	e, err := NewExplorer(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func chosen(t testing.TB, e *Explorer, filter string) *Set {
+	t.Helper()
+	f, err := ParseFilter(filter)
+	if err != nil {
+		t.Fatalf("%s: %v", filter, err)
+	}
+	set, err := e.Select(context.Background(), f)
+	if err != nil {
+		t.Fatalf("%s: %v", filter, err)
+	}
+	return set
+}
+
+func valuesOf(t testing.TB, e *Explorer, metric string) []float64 {
+	t.Helper()
+	m, err := ParseMetric(metric)
+	if err != nil {
+		t.Fatalf("%s: %v", metric, err)
+	}
+	v, err := e.Values(context.Background(), m, AllRows(e.rec.Len()))
+	if err != nil {
+		t.Fatalf("%s: %v", metric, err)
+	}
+	return v
+}
+
+// syntaxOf returns the SyntaxError in an error; nil if there is none.
+func syntaxOf(t testing.TB, err error) *SyntaxError {
+	t.Helper()
+	var syntax *SyntaxError
+	if err != nil && !errors.As(err, &syntax) {
+		t.Errorf("not a SyntaxError: %v", err)
+	}
+	return syntax
+}
+
+func TestBrokenRecordings(t *testing.T) {
+	for name, spoil := range map[string]func(*counters.Recording){
+		"a short column":       func(r *counters.Recording) { r.Proc = r.Proc[1:] },
+		"a short counter":      func(r *counters.Recording) { r.Counters[1].Values = nil },
+		"no such group":        func(r *counters.Recording) { r.Group[3] = 99 },
+		"a negative group":     func(r *counters.Recording) { r.Group[3] = -1 },
+		"no such function":     func(r *counters.Recording) { r.Func[3] = 99 },
+		"a negative duration":  func(r *counters.Recording) { r.Duration[3] = -1 },
+		"an endless duration":  func(r *counters.Recording) { r.Duration[99] = math.MaxInt64 },
+		"rows out of order":    func(r *counters.Recording) { r.Begin[50] = 0 },
+		"a negative wall time": func(r *counters.Recording) { r.Wall = -1 },
+	} {
+		rec := made(1, 100)
+		if _, err := NewExplorer(rec); err != nil {
+			t.Fatal(err)
+		}
+		spoil(rec)
+		if _, err := NewExplorer(rec); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, err := NewExplorer(nil); err == nil {
+		t.Error("nil: no error")
+	}
+	if _, err := NewExplorer(&counters.Recording{}); err != nil {
+		t.Errorf("empty: %v", err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	rec := made(1, 10)
+	for _, name := range []string{"duration", "in", "a-b", "a_b", "2x", "=1+1", `"quoted"`, "<b>", "", "group", "first"} {
+		rec.Counters = append(rec.Counters, counters.Counter{Name: name, Values: slices.Clone(rec.Duration)})
+	}
+	e := explorer(t, rec)
+	seen := map[string]bool{}
+	for _, name := range e.Names() {
+		if seen[name.Name] {
+			t.Errorf("%s twice", name.Name)
+		}
+		seen[name.Name] = true
+		m, err := ParseMetric(name.Name)
+		if err != nil {
+			t.Errorf("%s: %v", name.Name, err)
+			continue
+		}
+		v, err := e.Values(context.Background(), m, AllRows(10))
+		if err != nil {
+			t.Errorf("%s: %v", name.Name, err)
+			continue
+		}
+		if c := rec.Counter(name.Title); c != nil && !name.Builtin {
+			for row := range v {
+				if want := float64(c.Values[row]); v[row] != want && c.Values[row] != counters.Unknown {
+					t.Errorf("%s: row %d is %v, not %v", name.Name, row, v[row], want)
+				}
+			}
+		}
+	}
+	if !seen["minor_faults"] || !seen[`"msr/tsc"`] || !seen[`"duration"`] || !seen["a_b"] || !seen[`"a-b"`] {
+		t.Errorf("names: %v", seen)
+	}
+}
+
+// Goroutines are numbered alike by a table, when they are close together, and by a map.
+func TestNumberer(t *testing.T) {
+	near := []int64{7, 3, 7, 9, 3, -1, 8}
+	far := []int64{7e15, 3, 7e15, 9e12, 3, math.MinInt64, math.MaxInt64}
+	want := []int32{0, 1, 0, 2, 1, 3, 4}
+	for _, ids := range [][]int64{near, far} {
+		number := numberer(ids)
+		for i, id := range ids {
+			if got := number(id); got != want[i] {
+				t.Errorf("%d: %d, want %d", id, got, want[i])
+			}
+		}
+	}
+}

@@ -1,0 +1,432 @@
+package query
+
+import (
+	"context"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/internal/spelling"
+)
+
+// A metric is evaluated block by block: a column of a tree's node is a function that fills a slice
+// with the node's values of consecutive rows. NaN stands for what is not known, and nothing else
+// becomes NaN or infinite: what would is not known.
+
+// blockRows is how many rows are evaluated at once: the slices stay in the cache.
+const blockRows = 1024
+
+// column fills dst with the values of the rows from lo on. It has memory of its own: one user at a
+// time.
+type column func(dst []float64, lo int)
+
+// compiled is a metric made ready for a recording.
+type compiled struct {
+	column column
+	unit   unit
+	root   *node
+	// For a quotient, its sides.
+	over, under column
+}
+
+// compileMetric resolves the names of a metric. The error is a *SyntaxError.
+func (e *Explorer) compileMetric(m *Metric) (c *compiled, err error) {
+	defer func() { err = caught(recover(), m.text, err) }()
+	r := resolver{e: e}
+	c = &compiled{root: m.root}
+	if m.root.op != opDiv {
+		c.column, c.unit = r.compile(m.root)
+		return c, nil
+	}
+	var u, v unit
+	c.over, u = r.compile(m.root.kids[0])
+	c.under, v = r.compile(m.root.kids[1])
+	c.column, c.unit = arithmetic(opDiv, c.over, c.under), u.over(v)
+	return c, nil
+}
+
+// unresolved is what a resolver panics with.
+type unresolved struct {
+	at            *node
+	message, near string
+}
+
+// caught turns what a resolver panicked with into an error.
+func caught(r any, text string, err error) error {
+	if r == nil {
+		return err
+	}
+	u, ok := r.(unresolved)
+	if !ok {
+		panic(r)
+	}
+	return syntaxError(text, u.at.pos, u.message, u.near)
+}
+
+// maxChanges bounds the columns that a metric computes in advance.
+const maxChanges = 8
+
+type resolver struct {
+	e       *Explorer
+	changes int
+}
+
+func (r *resolver) fail(n *node, message, near string) { panic(unresolved{n, message, near}) }
+
+// compile returns the column of a node, and its unit.
+func (r *resolver) compile(n *node) (column, unit) {
+	switch n.op {
+	case opNumber:
+		u := unit{free: true}
+		if n.word != "" {
+			u = suffixes[n.word].unit
+		}
+		return constant(n.num), u
+	case opName, opQuoted:
+		return r.named(n)
+	case opNeg, opAbs:
+		kid, u := r.compile(n.kids[0])
+		if n.op == opNeg {
+			return each(kid, func(v float64) float64 { return -v }), u
+		}
+		return each(kid, math.Abs), u
+	case opChange:
+		return r.change(n)
+	}
+	out, u := r.compile(n.kids[0])
+	for _, kid := range n.kids[1:] {
+		next, v := r.compile(kid)
+		switch n.op {
+		case opMul:
+			u = u.times(v)
+		case opDiv:
+			u = u.over(v)
+		default:
+			both, ok := u.with(v)
+			if !ok {
+				r.fail(n, "the units differ: "+unitName(u)+" and "+unitName(v), "")
+			}
+			u = both
+		}
+		out = arithmetic(n.op, out, next)
+	}
+	return out, u
+}
+
+func unitName(u unit) string {
+	if u == plainCount {
+		return "a plain count"
+	}
+	return u.String()
+}
+
+func constant(v float64) column {
+	return func(dst []float64, _ int) {
+		for i := range dst {
+			dst[i] = v
+		}
+	}
+}
+
+func each(kid column, f func(float64) float64) column {
+	return func(dst []float64, lo int) {
+		kid(dst, lo)
+		for i, v := range dst {
+			dst[i] = f(v)
+		}
+	}
+}
+
+// arithmetic combines two columns. The conversions keep a compiler from fusing a multiplication
+// with an addition, which some processors would round differently.
+func arithmetic(op nodeOp, a, b column) column {
+	buf := make([]float64, blockRows)
+	return func(dst []float64, lo int) {
+		right := buf[:len(dst)]
+		a(dst, lo)
+		b(right, lo)
+		switch op {
+		case opAdd:
+			for i, v := range right {
+				dst[i] = finite(dst[i] + v)
+			}
+		case opSub:
+			for i, v := range right {
+				dst[i] = finite(dst[i] - v)
+			}
+		case opMul:
+			for i, v := range right {
+				dst[i] = finite(float64(dst[i] * v))
+			}
+		case opDiv:
+			for i, v := range right {
+				dst[i] = finite(dst[i] / v)
+			}
+		case opMin:
+			for i, v := range right {
+				dst[i] = min(dst[i], v)
+			}
+		case opMax:
+			for i, v := range right {
+				dst[i] = max(dst[i], v)
+			}
+		}
+	}
+}
+
+// finite turns infinities into what is not known.
+func finite(v float64) float64 {
+	if v-v != 0 {
+		return math.NaN()
+	}
+	return v
+}
+
+// named is the column of a name: built in, or a counter.
+func (r *resolver) named(n *node) (column, unit) {
+	rec := r.e.rec
+	if n.op == opName {
+		switch n.word {
+		case "duration":
+			return integers(rec.Duration, math.MinInt64), nanoseconds
+		case "begin":
+			return integers(rec.Begin, math.MinInt64), nanoseconds
+		case "end":
+			return r.end(), nanoseconds
+		case "gap":
+			return r.gap(), nanoseconds
+		case "goroutine":
+			return integers(rec.Goroutine, math.MinInt64), plainCount
+		case "thread":
+			return integers(rec.Thread, 0), plainCount
+		case "proc":
+			return integers(rec.Proc, 0), plainCount
+		}
+	}
+	i := -1
+	if n.op == opQuoted {
+		i = r.e.exactly(n.word)
+	} else {
+		i = r.e.counter(n.word)
+	}
+	if i < 0 {
+		var known []string
+		for _, name := range r.e.Names() {
+			known = append(known, name.Name)
+		}
+		r.fail(n, "this recording has no counter "+quote(n.word), spelling.Nearest(n.word, known))
+	}
+	return integers(rec.Counters[i].Values, counters.Unknown+1), parseUnit(rec.Counters[i].Unit)
+}
+
+// integers is the column of a table's column. What is less than least is not known.
+func integers[T int32 | int64](values []T, least int64) column {
+	if least == math.MinInt64 {
+		return func(dst []float64, lo int) {
+			for i, v := range values[lo : lo+len(dst)] {
+				dst[i] = float64(v)
+			}
+		}
+	}
+	return func(dst []float64, lo int) {
+		for i, v := range values[lo : lo+len(dst)] {
+			if dst[i] = float64(v); int64(v) < least {
+				dst[i] = math.NaN()
+			}
+		}
+	}
+}
+
+func (r *resolver) end() column {
+	rec := r.e.rec
+	return func(dst []float64, lo int) {
+		for i := range dst {
+			dst[i] = float64(rec.Begin[lo+i] + rec.Duration[lo+i])
+		}
+	}
+}
+
+func (r *resolver) gap() column {
+	rec, e := r.e.rec, r.e
+	e.index()
+	return func(dst []float64, lo int) {
+		for i := range dst {
+			if prev := e.prev[lo+i]; prev < 0 {
+				dst[i] = math.NaN()
+			} else {
+				dst[i] = float64(rec.Begin[lo+i] - rec.Begin[prev] - rec.Duration[prev])
+			}
+		}
+	}
+}
+
+// change is the difference to the goroutine's quantum before. It looks far back, so it needs the
+// whole column.
+func (r *resolver) change(n *node) (column, unit) {
+	if r.changes++; r.changes > maxChanges {
+		r.fail(n, "more than 8 changes in one metric", "")
+	}
+	kid, u := r.compile(n.kids[0])
+	return changeOf(r.e, kid), u
+}
+
+func changeOf(e *Explorer, kid column) column {
+	e.index()
+	values := wholeColumn(kid, e.rec.Len())
+	return func(dst []float64, lo int) {
+		for i := range dst {
+			if prev := e.prev[lo+i]; prev < 0 {
+				dst[i] = math.NaN()
+			} else {
+				dst[i] = finite(values[lo+i] - values[prev])
+			}
+		}
+	}
+}
+
+// wholeColumn evaluates a column for all of n rows.
+func wholeColumn(c column, n int) []float64 {
+	out := make([]float64, n)
+	for lo := 0; lo < n; lo += blockRows {
+		c(out[lo:min(lo+blockRows, n)], lo)
+	}
+	return out
+}
+
+// visit calls f with the rows of a set, in order, and their values of each column.
+func visit(ctx context.Context, set *Set, columns []column, f func(row int, values []float64)) error {
+	values := make([]float64, len(columns))
+	return visitBlocks(ctx, set, columns, func(lo int, words []uint64, buffers [][]float64) {
+		for i, w := range words {
+			for ; w != 0; w &= w - 1 {
+				at := i<<6 + bits.TrailingZeros64(w)
+				for j := range values {
+					values[j] = buffers[j][at]
+				}
+				f(lo+at, values)
+			}
+		}
+	})
+}
+
+// visitBlocks calls f with the rows of a set from lo on, as the bits of words, and the values of
+// each column from lo on. A loop over these is faster than visit where little is done for a row.
+func visitBlocks(ctx context.Context, set *Set, columns []column, f func(lo int, words []uint64, buffers [][]float64)) error {
+	buffers := make([][]float64, len(columns))
+	for i := range buffers {
+		buffers[i] = make([]float64, blockRows)
+	}
+	for lo := 0; lo < set.n; lo += blockRows {
+		if lo%(blockRows*64) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		words := set.words[lo>>6 : min(lo+blockRows, len(set.words)<<6)>>6]
+		if allZero(words) {
+			continue
+		}
+		size := min(blockRows, set.n-lo)
+		for i, c := range columns {
+			c(buffers[i][:size], lo)
+		}
+		f(lo, words, buffers)
+	}
+	return nil
+}
+
+func allZero(words []uint64) bool {
+	for _, w := range words {
+		if w != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Values returns the metric's values of the rows of a set, in order; NaN is what is not known. The
+// error is a *SyntaxError if the recording lacks what the metric names or its units do not fit, or
+// that of ctx.
+func (e *Explorer) Values(ctx context.Context, m *Metric, set *Set) ([]float64, error) {
+	c, err := e.compileMetric(m)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, 0, set.Count())
+	err = visit(ctx, set, []column{c.column}, func(_ int, v []float64) { out = append(out, v[0]) })
+	return out, err
+}
+
+// unit is a product of powers of nanoseconds and bytes. A plain count has neither, and a number
+// written in a metric is free: it goes with everything.
+type unit struct {
+	ns, bytes int
+	free      bool
+}
+
+var (
+	plainCount  = unit{}
+	nanoseconds = unit{ns: 1}
+	inBytes     = unit{bytes: 1}
+)
+
+func parseUnit(s string) unit {
+	switch s {
+	case "ns":
+		return nanoseconds
+	case "bytes":
+		return inBytes
+	}
+	return plainCount
+}
+
+// String writes "ns", "bytes/ns", "1/ns", "ns^2"; "" for a plain count.
+func (u unit) String() string {
+	var over, under []string
+	for _, p := range []struct {
+		name  string
+		power int
+	}{{"ns", u.ns}, {"bytes", u.bytes}} {
+		name := p.name
+		if p.power > 1 || p.power < -1 {
+			name += "^" + strconv.Itoa(max(p.power, -p.power))
+		}
+		switch {
+		case p.power > 0:
+			over = append(over, name)
+		case p.power < 0:
+			under = append(under, name)
+		}
+	}
+	if len(over)+len(under) == 0 {
+		return ""
+	}
+	s := strings.Join(over, "*")
+	if s == "" {
+		s = "1"
+	}
+	if len(under) > 0 {
+		s += "/" + strings.Join(under, "/")
+	}
+	return s
+}
+
+// times and over multiply and divide; a free number changes nothing.
+func (u unit) times(v unit) unit {
+	return unit{u.ns + v.ns, u.bytes + v.bytes, u.free && v.free}
+}
+
+func (u unit) over(v unit) unit {
+	return unit{u.ns - v.ns, u.bytes - v.bytes, u.free && v.free}
+}
+
+// with is the unit of a sum, if the two can be added and compared.
+func (u unit) with(v unit) (unit, bool) {
+	switch {
+	case u.free:
+		return v, true
+	case v.free:
+		return u, true
+	}
+	return u, u == v
+}

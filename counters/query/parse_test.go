@@ -1,0 +1,172 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+)
+
+// canonicalMetrics are metrics for the round trip, right and wrong ones.
+var canonicalMetrics = []string{
+	"instructions/cycles", "1000*minor_faults/duration", "(a+b)*c", "a+b*c", "a-(b-c)", "a-b-c", "a/(b/c)", "a/b/c", "a*(b*c)", "-(a+b)", "-a+b", "--a", "-(-a)", "-a*b", "-(a*b)", "a- -b",
+	"((a))", "min(a,b+1, c)", "max(a)", "abs(-a)", "change(change(a))", `"msr/tsc" / 2`, `"with \"quotes\" and \\"`, `"\u0041\n"`, "1.50", "1e3", "1E+3", "1e-7", "123456789012345678901234567890", "0.1us", "5µs", "5ms*2", "3KiB", "1e21ns",
+	"a in b", "a b", "1 2", "a+", "(a", "a)", "min()", "min(a,)", "abs(a,b)", "all", "a > b", "group", "", "5x", "1..2", "1e", "change", "first(1,gc)", "\"a", "5 ms",
+}
+
+func canonicalFilters() (out []string) {
+	for _, c := range filterCases {
+		out = append(out, c.filter)
+	}
+	return append(out,
+		"  all  ", "a=b", "a==b", "a<b&&c>d||e!=f", "(a<b||c<d)&&e<f", "a<b&&(c<d&&e<f)", "!a<b", "!(a<b)", "!all", "!!(a<b)", "((a<b))", "(a+b)*2<(c)", "a in 5", "a in (5,-3..-1, 1us..2us)",
+		"group=worker", "group=a-b/c.d", `group="a b"`, "ended=\"blocked\"", "ended in (blocked,yielded)", "wait=~chan", "func!~\"^x$\"", "first(20,gc)", `first(20,"GC concurrent mark phase",goroutine)`, `last(1,"x")`,
+		"during(gc)", `during("x")`, "during(1ms,2ms)", "during(-1+2*3, 5)", `between("a","b")`, `between("a","b",goroutine)`, "known(a+b)", "known(func)", "known((a))", `group =~ "(?i)a|b[^c-e]{2,3}\\."`, `group =~ "[\\]\\-a]"`,
+		"duration>100us", `group = "<script>alert(1)</script>"`, "ended=prempted", "first(20)", "known()", "between(a,b)", `group =~ "[[:alpha:]]"`, `group =~ "[]a]"`, `group =~ "a**"`, `group =~ "x{1001}"`, `group =~ "]"`, `group =~ "}"`,
+		`group =~ "\\b\\d\\w\\s"`, `group =~ "[\\b]"`, `group =~ "\\/"`, `group =~ "\\x41"`, `group =~ "(?:a)(?=b)"`, `group =~ "a(?i)b"`, "a &&", "|| a", "a<b<c", "(", ")", "!", "in", "a in", "a in ()", "group in ()", "group in (a,)", "group", "a", "5", "é<1", "a<é",
+	)
+}
+
+// The canonical form of a filter is its own canonical form, so it can stand in a URL.
+func TestCanonical(t *testing.T) {
+	for _, text := range canonicalFilters() {
+		roundTrip(t, text, ParseFilter)
+	}
+	for _, text := range canonicalMetrics {
+		roundTrip(t, text, ParseMetric)
+	}
+	for _, c := range [][2]string{
+		{"a<b&&c>d||e!=f", "a < b && c > d || e != f"}, {"(a<b||c<d)&&e<f", "(a < b || c < d) && e < f"}, {"!a<b", "!(a < b)"}, {"", "all"},
+		{"(a+b)*2<(c)", "(a + b) * 2 < c"}, {"a in (5,-3..-1,1us..2us)", "a in (5, -3..-1, 1us..2us)"}, {"group=a-b/c.d", `group = "a-b/c.d"`},
+		{`first(20,"GC concurrent mark phase",goroutine)`, "first(20, gc, goroutine)"}, {"ended==\"blocked\"", "ended = blocked"},
+		{"wait=~chan", `wait =~ "chan"`}, {`group="\u0041\n\"\\é"`, `group = "A\u000a\"\\é"`},
+	} {
+		f, err := ParseFilter(c[0])
+		if err != nil || f.String() != c[1] {
+			t.Errorf("%s: %v, %v; want %s", c[0], f, err, c[1])
+		}
+	}
+	for _, c := range [][2]string{
+		{"a-(b-c)", "a - (b - c)"}, {"a-b-c", "a - b - c"}, {"-(a*b)", "-(a * b)"}, {"-a*b", "-a * b"}, {"1.50", "1.5"}, {"5µs", "5us"}, {"1e3", "1000"}, {"1e-7", "1e-7"},
+		{"123456789012345678901234567890", "1.2345678901234568e+29"}, {"a/b/c", "a / b / c"}, {"a/(b/c)", "a / (b / c)"},
+	} {
+		m, err := ParseMetric(c[0])
+		if err != nil || m.String() != c[1] {
+			t.Errorf("%s: %v, %v; want %s", c[0], m, err, c[1])
+		}
+	}
+}
+
+// roundTrip parses a text, and what it is written as.
+func roundTrip[T fmt.Stringer](t *testing.T, text string, parse func(string) (T, error)) {
+	parsed, err := parse(text)
+	if err != nil {
+		checkSyntaxError(t, text, err)
+		return
+	}
+	canonical := parsed.String()
+	again, err := parse(canonical)
+	if err != nil {
+		if len(canonical) <= maxText && !strings.Contains(err.Error(), "nested") { // it may be longer, and have parentheses more
+			t.Errorf("%q became %q: %v", text, canonical, err)
+		}
+		return
+	}
+	if again.String() != canonical {
+		t.Errorf("%q became %q, and that %q", text, canonical, again)
+	}
+}
+
+// checkSyntaxError: an error is one of the language, and its position is in the text.
+func checkSyntaxError(t *testing.T, text string, err error) {
+	var syntax *SyntaxError
+	if !errors.As(err, &syntax) {
+		t.Errorf("%q: not a SyntaxError: %v", text, err)
+		return
+	}
+	if n := len([]rune(text)); syntax.Pos < 0 || syntax.Pos > n {
+		t.Errorf("%q: position %d of %d", text, syntax.Pos, n)
+	}
+}
+
+func FuzzFilter(f *testing.F) {
+	fuzzing.Brief(f)
+	for _, text := range canonicalFilters() {
+		f.Add(text)
+	}
+	e := explorer(f, made(5, 130))
+	f.Fuzz(func(t *testing.T, text string) {
+		roundTrip(t, text, ParseFilter)
+		filter, err := ParseFilter(text)
+		if err != nil {
+			return
+		}
+		set, err := e.Select(t.Context(), filter)
+		if err != nil {
+			checkSyntaxError(t, text, err)
+			return
+		}
+		again, err := ParseFilter(filter.String())
+		if err != nil {
+			return // longer than what was written
+		}
+		if other, err := e.Select(t.Context(), again); err != nil || !other.Equal(set) {
+			t.Errorf("%q and %q are different sets: %v", text, filter, err)
+		}
+	})
+}
+
+func FuzzMetric(f *testing.F) {
+	fuzzing.Brief(f)
+	for _, text := range canonicalMetrics {
+		f.Add(text)
+	}
+	e := explorer(f, made(5, 130))
+	f.Fuzz(func(t *testing.T, text string) {
+		roundTrip(t, text, ParseMetric)
+		m, err := ParseMetric(text)
+		if err != nil {
+			return
+		}
+		values, err := e.Values(t.Context(), m, AllRows(130))
+		if err != nil {
+			checkSyntaxError(t, text, err)
+			return
+		}
+		for _, v := range values {
+			if v-v != 0 && v == v {
+				t.Fatalf("%q is %v", text, v)
+			}
+		}
+	})
+}
+
+// Every filter of the package comment means something for a recording that has what it names.
+func TestFiltersOfTheComment(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := made(1, 300)
+	rec.Spans = append(rec.Spans, counters.Span{Name: "stop-the-world (GC mark termination)", Begin: 5, End: 6})
+	e := explorer(t, rec)
+	_, block, _ := strings.Cut(string(doc), "goes with everything.\n//\n")
+	block, _, _ = strings.Cut(block, "//\n// make filters")
+	n := 0
+	for line := range strings.Lines(block) {
+		line = strings.TrimSpace(strings.TrimPrefix(line, "//"))
+		for filter := range strings.SplitSeq(line, "   ") {
+			if filter = strings.TrimSpace(filter); filter != "" && filter != "all, none" {
+				n++
+				chosen(t, e, filter)
+			}
+		}
+	}
+	if n != 17 {
+		t.Errorf("%d filters found", n)
+	}
+}

@@ -1,0 +1,248 @@
+package query
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/counters"
+)
+
+var update = flag.Bool("update", false, "write testdata/queries.json anew")
+
+// vectors are what every implementation of the language must agree on: this one, and that of a page.
+type vectors struct {
+	Recordings map[string]json.RawMessage `json:"recordings"`
+	Parse      []parseVector              `json:"parse"`
+	Cases      []caseVector               `json:"cases"`
+}
+
+type parseVector struct {
+	Filter    *string `json:"filter,omitempty"`
+	Metric    *string `json:"metric,omitempty"`
+	Canonical string  `json:"canonical,omitempty"`
+	Pos       *int    `json:"pos,omitempty"` // of the error
+}
+
+type caseVector struct {
+	Recording string          `json:"recording"`
+	Query     Query           `json:"query"`
+	Set       []int           `json:"set"` // the rows
+	Answer    json.RawMessage `json:"answer,omitempty"`
+	Part      string          `json:"part,omitempty"` // which is wrong
+	Pos       *int            `json:"pos,omitempty"`
+}
+
+// vectorQueries are the questions of the vectors, beside those of filterCases.
+func vectorQueries() (out []Query) {
+	metrics := []string{"duration", "instructions/cycles", "1000*minor_faults/duration", `"msr/tsc"`, "heap", "change(heap)", "gap", "proc", "-cycles", "(cycles+instructions)/2", "min(cycles, 1e5)", "abs(gap)", "0/0"}
+	for _, filter := range []string{"", "ended = blocked", "none", "goroutine = 3"} {
+		out = append(out, Query{Filter: filter, Stats: metrics})
+	}
+	for _, by := range []string{"group", "kind", "goroutine", "func", "proc", "thread", "ended", "wait"} {
+		out = append(out, Query{Filter: "duration > 20us", Table: &TableQuery{By: by, Metrics: []string{"minor_faults", "instructions / cycles"}, Limit: 3}})
+	}
+	out = append(out,
+		Query{Table: &TableQuery{By: "goroutine", Metrics: []string{"heap"}, Sort: "0"}},
+		Query{Table: &TableQuery{By: "group", Sort: "count"}},
+		Query{Filter: "first(3, gc)", Rows: &RowsQuery{Metrics: []string{"cycles", "gap"}}},
+		Query{Rows: &RowsQuery{Metrics: []string{"minor_faults"}, Sort: "minor_faults", Descending: true, Offset: 5, Limit: 7}},
+		Query{Rows: &RowsQuery{Sort: "minor_faults", Offset: 50, Limit: 20}},
+		Query{Rows: &RowsQuery{Descending: true, Limit: 3}},
+		Query{Series: &SeriesQuery{Metric: "instructions / cycles", Bins: 7}},
+		Query{Filter: "kind = application", Series: &SeriesQuery{Metric: "heap", Bins: 5, From: 100_000, To: 900_001}},
+		Query{Density: &DensityQuery{X: "duration", Y: "cycles", Width: 6, Height: 4}},
+		Query{Density: &DensityQuery{X: "duration", Width: 9}},
+		Query{Density: &DensityQuery{X: "duration", Y: "minor_faults", Width: 5, Height: 3, XRange: &[2]float64{10_000, 150_000}, YRange: &[2]float64{1, 3}}},
+		Query{Density: &DensityQuery{X: "cycles", Y: "duration", LogX: true, LogY: true, Width: 5, Height: 5, XRange: &[2]float64{10, 1e7}, YRange: &[2]float64{1, 1e6}}},
+		Query{Filter: "none", Density: &DensityQuery{X: "cycles", Y: "duration", Width: 2, Height: 2}},
+		Query{Lanes: &LanesQuery{By: "goroutine", Metric: "instructions / cycles", Width: 20, Limit: 4}},
+		Query{Lanes: &LanesQuery{By: "proc", Width: 50, From: 200_000, To: 700_000}},
+		Query{Filter: "proc = 1", Lanes: &LanesQuery{By: "group", Metric: "heap", Width: 10}},
+		Query{Lanes: &LanesQuery{By: "thread", Metric: "minor_faults", Width: 300, From: 200_000, To: 300_001}},
+		Query{Correlate: &CorrelateQuery{Metrics: []string{"duration", "cycles", "instructions", "heap", "minor_faults", "1"}, Ranks: true}},
+		Query{Correlate: &CorrelateQuery{Metrics: []string{"duration", "gap"}}},
+		Query{Filter: "first(10, gc)", Compare: &CompareQuery{}},
+		Query{Filter: "group = main.worker", Against: "kind = gc", Compare: &CompareQuery{Metrics: []string{"cycles", "heap", "1"}, Limit: 2}},
+		Query{Filter: "goroutine = 1", Against: "none", Compare: &CompareQuery{Metrics: []string{"cycles"}}},
+		// Wrong ones.
+		Query{Filter: "cycels > 1"}, Query{Against: "duration >"}, Query{Stats: []string{"duration", "heap + begin"}},
+		Query{Table: &TableQuery{By: "grup"}}, Query{Rows: &RowsQuery{Sort: "x"}}, Query{Series: &SeriesQuery{Metric: "cycles", From: 5, To: 5}},
+		Query{Density: &DensityQuery{X: "cycles", Width: 1 << 30}}, Query{Lanes: &LanesQuery{By: "func"}}, Query{Correlate: &CorrelateQuery{Metrics: []string{"cycles", "a b"}}},
+		Query{Compare: &CompareQuery{Metrics: []string{"all"}}},
+	)
+	return out
+}
+
+func jsonOf(t testing.TB, v any) json.RawMessage {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// makeVectors computes the vectors.
+func makeVectors(t *testing.T) *vectors {
+	v := &vectors{Recordings: map[string]json.RawMessage{}}
+	explorers := map[string]*Explorer{}
+	for name, rec := range map[string]*counters.Recording{"small": made(42, 70), "empty": made(1, 0)} {
+		var buf bytes.Buffer
+		if err := counters.WriteJSON(&buf, rec); err != nil {
+			t.Fatal(err)
+		}
+		v.Recordings[name] = bytes.TrimSpace(buf.Bytes())
+		explorers[name] = explorer(t, rec)
+	}
+	for _, text := range canonicalFilters() {
+		v.Parse = append(v.Parse, parseFilterVector(text))
+	}
+	for _, text := range canonicalMetrics {
+		m, err := ParseMetric(text)
+		p := parseVector{Metric: &text}
+		if err == nil {
+			p.Canonical = m.String()
+		} else {
+			p.Pos = &syntaxOf(t, err).Pos
+		}
+		v.Parse = append(v.Parse, p)
+	}
+	var queries []Query
+	for _, c := range filterCases {
+		queries = append(queries, Query{Filter: c.filter})
+	}
+	for _, q := range append(queries, vectorQueries()...) {
+		v.Cases = append(v.Cases, makeCase(t, explorers["small"], "small", q))
+	}
+	for _, q := range vectorQueries() {
+		if q.Filter != "first(3, gc)" {
+			v.Cases = append(v.Cases, makeCase(t, explorers["empty"], "empty", q))
+		}
+	}
+	return v
+}
+
+func parseFilterVector(text string) parseVector {
+	p := parseVector{Filter: &text}
+	f, err := ParseFilter(text)
+	var syntax *SyntaxError
+	if errors.As(err, &syntax) {
+		p.Pos = &syntax.Pos
+	} else {
+		p.Canonical = f.String()
+	}
+	return p
+}
+
+func makeCase(t *testing.T, e *Explorer, name string, q Query) caseVector {
+	c := caseVector{Recording: name, Query: q, Set: []int{}}
+	a, err := e.Answer(context.Background(), q)
+	var part *PartError
+	if errors.As(err, &part) {
+		c.Part = part.Part
+		var syntax *SyntaxError
+		if errors.As(err, &syntax) {
+			c.Pos = &syntax.Pos
+		}
+		return c
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Set = append(c.Set, slices.Collect(chosen(t, e, q.Filter).Rows())...)
+	c.Answer = jsonOf(t, a)
+	return c
+}
+
+// The answers to the vectors are those on record. What they mean is checked by the other tests; this one keeps them
+// from changing unnoticed, since a page has to agree.
+func TestVectors(t *testing.T) {
+	got := makeVectors(t)
+	name := filepath.Join("testdata", "queries.json")
+	if *update {
+		if err := os.WriteFile(name, vectorText(t, got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want vectors
+	if err := json.Unmarshal(data, &want); err != nil {
+		t.Fatal(err)
+	}
+	if len(want.Parse) != len(got.Parse) || len(want.Cases) != len(got.Cases) {
+		t.Fatalf("%d and %d vectors, %d and %d on record", len(got.Parse), len(got.Cases), len(want.Parse), len(want.Cases))
+	}
+	for i := range want.Parse {
+		if a, b := jsonOf(t, got.Parse[i]), jsonOf(t, want.Parse[i]); !bytes.Equal(a, b) {
+			t.Errorf("parsed\n%s, on record\n%s", a, b)
+		}
+	}
+	for i := range want.Cases {
+		if a, b := jsonOf(t, got.Cases[i]), jsonOf(t, want.Cases[i]); !bytes.Equal(a, b) {
+			t.Errorf("case %d\n%.2000s, on record\n%.2000s", i, a, b)
+		}
+	}
+	for name, rec := range want.Recordings {
+		if !bytes.Equal(jsonOf(t, rec), jsonOf(t, got.Recordings[name])) {
+			t.Errorf("the recording %s is another on record", name)
+		}
+	}
+}
+
+// vectorText writes a vector a line.
+func vectorText(t *testing.T, v *vectors) []byte {
+	var b strings.Builder
+	b.WriteString("{\"recordings\":" + string(jsonOf(t, v.Recordings)) + ",\n\"parse\":[\n")
+	for i, p := range v.Parse {
+		if i > 0 {
+			b.WriteString(",\n")
+		}
+		b.Write(jsonOf(t, p))
+	}
+	b.WriteString("],\n\"cases\":[\n")
+	for i, c := range v.Cases {
+		if i > 0 {
+			b.WriteString(",\n")
+		}
+		b.Write(jsonOf(t, c))
+	}
+	b.WriteString("]}\n")
+	return []byte(b.String())
+}
+
+// Queries and answers survive JSON.
+func TestAnswerJSON(t *testing.T) {
+	e := explorer(t, made(42, 70))
+	for _, q := range vectorQueries() {
+		var q2 Query
+		if err := json.Unmarshal(jsonOf(t, q), &q2); err != nil {
+			t.Fatal(err)
+		}
+		a, err := e.Answer(context.Background(), q2)
+		if err != nil {
+			var part *PartError
+			if !errors.As(err, &part) || !json.Valid(jsonOf(t, part)) {
+				t.Errorf("%v", err)
+			}
+			continue
+		}
+		var again Answer
+		if err := json.Unmarshal(jsonOf(t, a), &again); err != nil {
+			t.Fatal(err)
+		}
+		if x, y := jsonOf(t, a), jsonOf(t, &again); !bytes.Equal(x, y) {
+			t.Errorf("%s\nbecame\n%s", x, y)
+		}
+	}
+}

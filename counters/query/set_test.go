@@ -1,0 +1,63 @@
+package query
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Every operation against a map of rows.
+func TestSetOperations(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, n := range []int{0, 1, 63, 64, 65, 127, 128, 129, 1000} {
+		in := func(m map[int]bool) *Set { return RowsWhere(n, func(row int) bool { return m[row] }) }
+		a, b := map[int]bool{}, map[int]bool{}
+		for row := range n {
+			if r.IntN(3) == 0 {
+				a[row] = true
+			}
+			if r.IntN(2) == 0 {
+				b[row] = true
+			}
+		}
+		x, y := in(a), in(b)
+		for name, c := range map[string]struct {
+			got  *Set
+			want func(row int) bool
+		}{
+			"union":        {x.Union(y), func(row int) bool { return a[row] || b[row] }},
+			"intersection": {x.Intersect(y), func(row int) bool { return a[row] && b[row] }},
+			"difference":   {x.Difference(y), func(row int) bool { return a[row] && !b[row] }},
+			"complement":   {x.Complement(), func(row int) bool { return !a[row] }},
+			"all":          {AllRows(n), func(int) bool { return true }},
+			"none":         {NoRows(n), func(int) bool { return false }},
+		} {
+			count := 0
+			var rows []int
+			for row := range n {
+				if c.want(row) {
+					count++
+					rows = append(rows, row)
+				}
+				if c.got.Has(row) != c.want(row) {
+					t.Fatalf("%s of %d: row %d is wrong", name, n, row)
+				}
+			}
+			if c.got.Count() != count || c.got.Len() != n || !slices.Equal(slices.Collect(c.got.Rows()), rows) {
+				t.Errorf("%s of %d: %d rows %v", name, n, c.got.Count(), slices.Collect(c.got.Rows()))
+			}
+			if c.got.Has(-1) || c.got.Has(n) || c.got.Has(n+1) {
+				t.Errorf("%s of %d has rows that do not exist", name, n)
+			}
+		}
+	}
+	if s := AllRows(70).Intersect(AllRows(200)); s.Count() != 70 {
+		t.Errorf("sets of different lengths: %d", s.Count())
+	}
+	if NoRows(-1).Len() != 0 || (&Set{}).Complement().Count() != 0 {
+		t.Error("a set of nothing")
+	}
+	if AllRows(70).Equal(AllRows(71)) {
+		t.Error("sets of different lengths are equal")
+	}
+}
