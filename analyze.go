@@ -1,6 +1,7 @@
 package bottleneck
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,15 +12,45 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	limits "github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Options are the choices of [Analyze] and [AnalyzeRecorder]. The zero value is right for most.
+// Want is a set of results. The zero value stands for all of them.
+type Want uint8
+
+// The results of a [Report].
+const (
+	WantBottle Want = 1 << iota
+	WantContention
+	WantTasks
+	WantSpeedup
+	// WantVerdict asks for the ledger and the verdict, and for the bottle graph and the
+	// contention, from which the verdict is made as well.
+	WantVerdict
+	// WantInfo asks for no result: the report has Info alone, and Options.Observers see the
+	// pass.
+	WantInfo
+)
+
+// has reports whether a result is wanted.
+func (w Want) has(result Want) bool {
+	if w&WantVerdict != 0 {
+		w |= WantBottle | WantContention
+	}
+	return w == 0 || w&result != 0
+}
+
+// Options configures [Analyze] and [AnalyzeRecorder]. The zero value is ready to use.
 type Options struct {
 	// Name is what errors call the trace.
 	Name string
+	// Want is the set of results; the zero value means all. Each takes time and memory, the
+	// estimate of the speedup the most: it needs the events twice, and they are kept for that,
+	// 16 bytes each.
+	Want Want
 	// Progress is told how many bytes of how many (−1 = not known) are done.
 	Progress func(done, size int64)
 	// MaxMemory bounds what the heap grows by during the pass, in bytes: a trace that needs
@@ -30,9 +61,17 @@ type Options struct {
 	// window of a
 	// *bottle.Recorder, and all of anything else. Analyze does not use it.
 	Last time.Duration
-	// NoSpeedup leaves out the estimate of the speedup, for which AnalyzeRecorder keeps all
-	// events: 16 bytes each.
-	NoSpeedup bool
+	// Single is the trace of a run of the same work with one worker. With it, the speedup is
+	// measured, not estimated. AnalyzeRecorder does not use it.
+	Single io.Reader
+	// Plan, if not nil, is called when the length of the trace is known, before the results are
+	// made, and may change the options of the analyses and add Observers. The events are kept
+	// until then. AnalyzeRecorder does not use it.
+	Plan func(opt *Options, info *timeline.Info)
+	// CPUs is how many processors the program could use at once, where that is known, as in
+	// bottle.Graph; 0 leaves it to the trace. AnalyzeRecorder finds it for recorders of this
+	// process.
+	CPUs float64
 	// Workers is how many generations are decoded side by side, as in timeline.Options; 0 means
 	// up to 8. Each takes memory.
 	Workers int
@@ -52,9 +91,10 @@ func (opt *Options) pass() timeline.Options {
 	return timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Workers: opt.Workers, Part: opt.Bottle.Reads()}
 }
 
-var errNoSpeedup = errors.New("no estimate of the speedup: Options.NoSpeedup is set")
+var errNoSpeedup = errors.New("no estimate of the speedup: Options.Want does not ask for it")
 
-// Report holds what the analyses of one pass over a trace found.
+// Report holds what the analyses of one pass over a trace found. Results that are not wanted are
+// nil.
 type Report struct {
 	// Info sums up the pass.
 	Info *timeline.Info
@@ -62,71 +102,131 @@ type Report struct {
 	Bottle *bottle.Graph
 	// Contention says who waited, and for whom.
 	Contention *contention.Profile
+	// ContentionWindows are the profiles of the windows of Options.Contention.Window, which are
+	// ContentionWindow long: longer than asked for where there would be too many.
+	ContentionWindows []*contention.Profile
+	ContentionWindow  time.Duration
 	// Tasks are the program's user regions, or tasks, and how large they are.
 	Tasks *granularity.Profile
-	// Speedup is an estimate of the speedup stack; nil if there is none, and SpeedupErr then
-	// says why.
+	// Speedup is the speedup stack, an estimate without Options.Single; nil if there is none,
+	// and SpeedupErr then says why.
 	Speedup    *speedup.Stack
 	SpeedupErr error
 	// Ledger says where the capacity of the processors went, between Options.Bottle.From and
-	// To, and Verdict, which Bottle has as well, what limits the program. Only Analyze and
+	// To, and Verdict, which Bottle and Ledger have as well, what limits the program. Only Analyze and
 	// AnalyzeRecorder make them.
 	Ledger  *ledger.Ledger
 	Verdict *diagnose.Verdict
 }
 
-// analyses are the observers of a report.
+// analyses are the observers of a report; nil for results that are not wanted.
 type analyses struct {
+	opt   *Options
 	graph *bottle.Observer
 	waits *contention.TraceObserver
 	tasks *granularity.TraceObserver
-	// books and byFunction are for the verdict; nil if there is none. The verdict is about
-	// groups by function, in which the ledger books: byFunction is graph, or another one if
-	// that has other boxes.
+	// books and byFunction are for the verdict. The verdict is about groups by function, in
+	// which the ledger books: byFunction is graph, or another one if that has other boxes.
 	books      *ledger.Observer
 	byFunction *bottle.Observer
+	// estimator needs two passes. Why it has none is noEstimate.
+	estimator  *speedup.Estimator
+	noEstimate error
 }
 
+// newAnalyses returns analyses that have no observers yet but for the estimator.
 func newAnalyses(opt *Options) *analyses {
-	return &analyses{
-		graph: bottle.NewObserver(opt.Bottle),
-		waits: contention.NewTraceObserver(opt.Contention),
-		tasks: granularity.NewTraceObserver(opt.Tasks),
+	a := &analyses{opt: opt}
+	if opt.Want.has(WantSpeedup) {
+		of := opt.Speedup
+		of.Progress, of.MaxMemory = opt.Progress, opt.MaxMemory
+		a.estimator = speedup.NewEstimator(of)
 	}
+	return a
 }
 
-// judge adds the observers of the verdict.
-func (a *analyses) judge(opt *Options) {
-	a.books = ledger.NewObserver(ledger.Options{From: opt.Bottle.From, To: opt.Bottle.To, Stacks: opt.Bottle.Stacks})
-	a.byFunction = a.graph
-	if opt.Bottle.Offered || opt.Bottle.Group.String() != bottle.ByFunction.String() {
-		a.byFunction = bottle.NewObserver(bottle.Options{From: opt.Bottle.From, To: opt.Bottle.To, Part: opt.Bottle.Part})
+// observers makes the observers of all results but the speedup, as the options are now.
+func (a *analyses) observers() (out []timeline.Observer) {
+	opt := a.opt
+	if opt.Want.has(WantBottle) {
+		of := opt.Bottle
+		of.Name = cmp.Or(of.Name, opt.Name)
+		a.graph = bottle.NewObserver(of)
+		out = append(out, a.graph)
 	}
-}
-
-// observers returns all that see the pass.
-func (a *analyses) observers(opt *Options) []timeline.Observer {
-	out := []timeline.Observer{a.graph, a.waits, a.tasks}
-	if a.books != nil {
+	if opt.Want.has(WantContention) {
+		a.waits = contention.NewTraceObserver(opt.Contention)
+		out = append(out, a.waits)
+	}
+	if opt.Want.has(WantTasks) {
+		a.tasks = granularity.NewTraceObserver(opt.Tasks)
+		out = append(out, a.tasks)
+	}
+	if opt.Want.has(WantVerdict) {
+		a.books = ledger.NewObserver(ledger.Options{From: opt.Bottle.From, To: opt.Bottle.To, Stacks: opt.Bottle.Stacks})
 		out = append(out, a.books)
-	}
-	if a.byFunction != nil && a.byFunction != a.graph {
-		out = append(out, a.byFunction)
+		a.byFunction = a.graph
+		if opt.Bottle.Offered || opt.Bottle.Group.String() != bottle.ByFunction.String() {
+			a.byFunction = bottle.NewObserver(bottle.Options{From: opt.Bottle.From, To: opt.Bottle.To, Part: opt.Bottle.Part})
+			out = append(out, a.byFunction)
+		}
 	}
 	return append(out, opt.Observers...)
 }
 
-// report returns what the pass found, nil if there is nothing.
-func (a *analyses) report(info *timeline.Info, err error) (*Report, error) {
-	graph, err := a.graph.Result(info, err)
-	if graph == nil {
-		return nil, err
+// survey returns the observer of the first pass of the estimator, if there is one.
+func (a *analyses) survey() (out []timeline.Observer) {
+	if a.estimator != nil {
+		out = append(out, a.estimator.First())
 	}
-	return &Report{Info: info, Bottle: graph, Contention: a.waits.Profile(), Tasks: a.tasks.Profile()}, err
+	return out
 }
 
-// conclude adds the ledger, and what follows from all.
+// estimate returns the observer of the second pass of the estimator, if there is one.
+func (a *analyses) estimate() (out []timeline.Observer) {
+	if a.estimator == nil {
+		return nil
+	}
+	a.estimator.Window(a.opt.Speedup.Window)
+	second, err := a.estimator.Second()
+	if a.noEstimate = err; err != nil {
+		return nil
+	}
+	return []timeline.Observer{second}
+}
+
+// report returns what the pass found, but for the verdict and the speedup; nil if there is nothing.
+func (a *analyses) report(info *timeline.Info, err error) (*Report, error) {
+	r := &Report{Info: info}
+	missing := info.Warnings(err)
+	if info.Generations == 0 {
+		return nil, err
+	}
+	if a.graph != nil {
+		if r.Bottle, err = a.graph.Result(info, err); r.Bottle == nil {
+			return nil, err
+		}
+		for _, g := range append([]*bottle.Graph{r.Bottle}, r.Bottle.Windows...) {
+			g.CPUs = cmp.Or(a.opt.CPUs, g.CPUs)
+		}
+	}
+	if a.waits != nil {
+		r.Contention = a.waits.Profile()
+		r.Contention.Warnings = append(r.Contention.Warnings, missing...)
+		r.ContentionWindows, r.ContentionWindow = a.waits.Windows(), a.waits.WindowLength()
+	}
+	if a.tasks != nil {
+		r.Tasks = a.tasks.Profile()
+		r.Tasks.Warnings = append(r.Tasks.Warnings, missing...)
+	}
+	return r, err
+}
+
+// conclude adds the ledger and the verdict, if they are wanted.
 func (a *analyses) conclude(r *Report) {
+	if a.books == nil {
+		return
+	}
 	r.Ledger = a.books.Ledger()
 	graph := r.Bottle
 	if a.byFunction != a.graph {
@@ -134,55 +234,103 @@ func (a *analyses) conclude(r *Report) {
 		graph.CPUs = r.Bottle.CPUs
 	}
 	r.Verdict = diagnose.New(diagnose.Results{Ledger: r.Ledger, Graph: graph, Contention: r.Contention})
-	r.Bottle.Verdict = r.Verdict
+	r.Bottle.Verdict, r.Ledger.Verdict = r.Verdict, r.Verdict
 }
 
-// maxKept bounds what Analyze keeps of a trace for the estimate of the speedup: some 16 million
-// events.
-const maxKept = 256 << 20
+// speedup adds the speedup stack, or why there is none.
+func (a *analyses) speedup(ctx context.Context, r *Report) {
+	switch {
+	case a.estimator == nil:
+		r.SpeedupErr = errNoSpeedup
+	case a.noEstimate != nil:
+		r.SpeedupErr = a.noEstimate
+	case a.opt.Single != nil:
+		r.Speedup, r.SpeedupErr = a.estimator.Compare(ctx, a.opt.Single, r.Info)
+	default:
+		r.Speedup, r.SpeedupErr = a.estimator.Stack(r.Info)
+	}
+	if r.Speedup == nil && r.SpeedupErr == nil {
+		r.SpeedupErr = errors.New("no estimate of the speedup: the trace could not be read to its end")
+	}
+}
 
-// Analyze reads an execution trace once and runs all analyses on it. The cost is that of
-// reading the trace, which takes most of the time of any of them, once. The estimate of the speedup
-// needs the events a second time, when the workers are known, so they are kept meanwhile, up to 256
-// MB; there is none of a larger trace: see speedup.Estimate, which reads twice.
+// mostKept bounds what Analyze keeps of a trace for a second pass: some 16 million events.
+var mostKept int64 = 256 << 20
+
+// maxKept is mostKept, but no more than a quarter of the memory that the pass may take.
+func (opt *Options) maxKept(ctx context.Context) int64 {
+	if limit := limits.Limit(ctx, opt.MaxMemory); limit > 0 {
+		return min(mostKept, limit/4)
+	}
+	return mostKept
+}
+
+// Analyze reads an execution trace once and makes the results that are wanted. The cost is mostly
+// that of reading the trace. The estimate of the speedup, and Options.Plan, need the events a
+// second time; they are kept meanwhile, up to 256 MB. A larger trace is decoded twice if r can seek;
+// else there is no estimate, and it is an error if there is a Plan.
 //
 // A trace that is cut off or broken gives the report of what could be read and an error
 // (a *[timeline.Error]) that says what is missing; the report is nil only if nothing could be read.
 func Analyze(ctx context.Context, r io.Reader, opt Options) (*Report, error) {
 	a := newAnalyses(&opt)
-	a.judge(&opt)
-	if opt.NoSpeedup {
-		report, err := a.report(timeline.Read(ctx, r, opt.pass(), a.observers(&opt)...))
-		if report != nil {
-			a.conclude(report)
-			report.SpeedupErr = errNoSpeedup
-		}
-		return report, err
-	}
-	est := speedup.NewEstimator(opt.Speedup)
-	var estErr error
-	info, err := timeline.ReadTwice(ctx, r, opt.pass(), maxKept,
-		append(a.observers(&opt), est.First()),
-		func(*timeline.Info) timeline.Second {
-			var second timeline.Observer
-			if second, estErr = est.Second(); estErr != nil {
-				return timeline.Second{}
-			}
-			return timeline.Second{Observers: []timeline.Observer{second}}
-		})
-	if errors.Is(err, timeline.ErrTooLarge) {
-		estErr, err = fmt.Errorf("no estimate of the speedup: %w", err), nil
-	}
+	info, err := a.read(ctx, r)
 	report, err := a.report(info, err)
 	if report == nil {
 		return nil, err
 	}
 	a.conclude(report)
-	if report.Speedup, report.SpeedupErr = est.Stack(info); estErr != nil {
-		report.SpeedupErr = estErr
-	}
-	if report.Speedup == nil && report.SpeedupErr == nil {
-		report.SpeedupErr = errors.New("no estimate of the speedup: the trace could not be read to its end")
-	}
+	a.speedup(ctx, report)
 	return report, err
+}
+
+// read makes the passes.
+func (a *analyses) read(ctx context.Context, r io.Reader) (*timeline.Info, error) {
+	opt := a.opt
+	if a.estimator == nil && opt.Plan == nil {
+		return timeline.Read(ctx, r, opt.pass(), a.observers()...)
+	}
+	first := a.survey()
+	if opt.Plan == nil {
+		first = append(first, a.observers()...)
+	}
+	again := false
+	second := func(info *timeline.Info) []timeline.Observer {
+		again = true
+		if opt.Plan == nil {
+			return a.estimate()
+		}
+		opt.Plan(opt, info)
+		return append(a.observers(), a.estimate()...)
+	}
+	rewind := rewinder(r)
+	info, err := timeline.ReadTwice(ctx, r, opt.pass(), opt.maxKept(ctx), first,
+		func(info *timeline.Info) timeline.Second { return timeline.Second{Observers: second(info)} })
+	switch {
+	case again || info.Generations == 0 || ctx.Err() != nil:
+	case rewind():
+		info, err = timeline.Read(ctx, r, opt.pass(), second(info)...)
+	case opt.Plan != nil:
+		info = &timeline.Info{} // nothing was seen
+		err = cmp.Or(err, timeline.ErrTooLarge)
+	case errors.Is(err, timeline.ErrTooLarge):
+		a.noEstimate, err = fmt.Errorf("no estimate of the speedup: %w", err), nil
+	}
+	return info, err
+}
+
+// rewinder returns a function that has r read again from where it is now, and reports whether it
+// can.
+func rewinder(r io.Reader) func() bool {
+	s, can := r.(io.Seeker)
+	if !can {
+		return func() bool { return false }
+	}
+	at, err := s.Seek(0, io.SeekCurrent)
+	return func() bool {
+		if err == nil {
+			_, err = s.Seek(at, io.SeekStart)
+		}
+		return err == nil
+	}
 }

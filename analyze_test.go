@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"os"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck"
@@ -87,5 +90,117 @@ func TestAnalyzeBroken(t *testing.T) {
 	var te *timeline.Error
 	if report != nil || !errors.As(err, &te) || te.Name != "none" {
 		t.Errorf("nothing to read: report %v, error %v", report, err)
+	}
+}
+
+// TestWant: a report has what is wanted and no more, and that is the same as in a report of all.
+func TestWant(t *testing.T) {
+	data, err := os.ReadFile("testdata/small/phases-go1.26.8.trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := bottleneck.Analyze(t.Context(), bytes.NewReader(data), bottleneck.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		want                                        bottleneck.Want
+		bottle, contention, tasks, speedup, verdict bool
+	}{
+		{0, true, true, true, true, true},
+		{bottleneck.WantInfo, false, false, false, false, false},
+		{bottleneck.WantBottle, true, false, false, false, false},
+		{bottleneck.WantContention, false, true, false, false, false},
+		{bottleneck.WantTasks, false, false, true, false, false},
+		{bottleneck.WantSpeedup, false, false, false, true, false},
+		{bottleneck.WantVerdict, true, true, false, false, true},
+		{bottleneck.WantTasks | bottleneck.WantSpeedup, false, false, true, true, false},
+	} {
+		r, err := bottleneck.Analyze(t.Context(), bytes.NewReader(data), bottleneck.Options{Want: tt.want})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := []bool{r.Bottle != nil, r.Contention != nil, r.Tasks != nil, r.Speedup != nil, r.Verdict != nil, r.Ledger != nil, r.SpeedupErr == nil}
+		if want := []bool{tt.bottle, tt.contention, tt.tasks, tt.speedup, tt.verdict, tt.verdict, tt.speedup}; !slices.Equal(got, want) {
+			t.Errorf("wanted %b: there are %v, want %v", tt.want, got, want)
+		}
+		if r.Info.Events != all.Info.Events {
+			t.Errorf("wanted %b: %d events, want %d", tt.want, r.Info.Events, all.Info.Events)
+		}
+		if tt.verdict && !reflect.DeepEqual(r.Verdict, all.Verdict) || tt.speedup && r.Speedup.Speedup != all.Speedup.Speedup || tt.contention && len(r.Contention.Waits) != len(all.Contention.Waits) {
+			t.Errorf("wanted %b: the report is another one than that of all", tt.want)
+		}
+	}
+}
+
+// unseekable hides that a reader can seek.
+type unseekable struct{ io.Reader }
+
+// TestPlan: a plan knows the length of the trace before the results are made. A trace that is too
+// large to be kept is decoded again, if the reader can seek.
+func TestPlan(t *testing.T) {
+	data, err := os.ReadFile("testdata/small/phases-go1.26.8.trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := bottleneck.Analyze(t.Context(), bytes.NewReader(data), bottleneck.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plans := 0
+	opt := bottleneck.Options{Plan: func(opt *bottleneck.Options, info *timeline.Info) {
+		plans++
+		window := info.Duration() / 4
+		opt.Bottle.Window, opt.Contention.Window, opt.Speedup.Window = window, window, window
+	}}
+	planned := func(r io.Reader) (*bottleneck.Report, error) {
+		return bottleneck.Analyze(t.Context(), r, opt)
+	}
+	check := func(name string, r *bottleneck.Report, err error) {
+		t.Helper()
+		if err != nil || r.SpeedupErr != nil {
+			t.Fatalf("%s: %v, %v", name, err, r.SpeedupErr)
+		}
+		n := len(r.Bottle.Windows)
+		if n < 4 || n > 5 || len(r.ContentionWindows) != n || len(r.Speedup.Multi.Windows) != n || !reflect.DeepEqual(r.Verdict, whole.Verdict) || r.Speedup.Speedup != whole.Speedup.Speedup {
+			t.Errorf("%s: %d windows, %d of contention, %d of the speedup, verdict %+v", name, n, len(r.ContentionWindows), len(r.Speedup.Multi.Windows), r.Verdict)
+		}
+	}
+	r, err := planned(unseekable{bytes.NewReader(data)})
+	check("kept", r, err)
+	defer bottleneck.SetMostKept(1)()
+	r, err = planned(bytes.NewReader(data))
+	check("decoded again", r, err)
+	if plans != 2 {
+		t.Errorf("%d plans in two passes", plans)
+	}
+	if r, err = planned(unseekable{bytes.NewReader(data)}); r != nil || !errors.Is(err, timeline.ErrTooLarge) {
+		t.Errorf("too large: %v, %v", r, err)
+	}
+	// Without a plan there is everything but the estimate.
+	r, err = bottleneck.Analyze(t.Context(), unseekable{bytes.NewReader(data)}, bottleneck.Options{})
+	if err != nil || !errors.Is(r.SpeedupErr, timeline.ErrTooLarge) || !reflect.DeepEqual(r.Verdict, whole.Verdict) {
+		t.Errorf("no estimate: %v, %v", err, r.SpeedupErr)
+	}
+}
+
+// TestSingle: with the trace of a run with one worker, the stack is that of both.
+func TestSingle(t *testing.T) {
+	open := func(name string) *os.File {
+		f, err := os.Open("testdata/small/" + name + "-go1.26.8.trace")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	opt := speedup.Options{SingleName: "one", MultiName: "many"}
+	want, err := speedup.FromTraces(t.Context(), open("compute"), open("mutex"), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := bottleneck.Analyze(t.Context(), open("mutex"), bottleneck.Options{Single: open("compute"), Speedup: opt})
+	if err != nil || r.SpeedupErr != nil || r.Speedup.Estimate || !reflect.DeepEqual(r.Speedup, want) {
+		t.Errorf("%+v, %v, %v, want %+v", r.Speedup, err, r.SpeedupErr, want)
 	}
 }

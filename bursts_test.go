@@ -46,9 +46,9 @@ func TestBurstsOfTraces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := newAnalyses(&Options{})
+		a := newAnalyses(&Options{Want: WantBottle | WantContention | WantTasks})
 		var clock wallClock
-		s := timeline.NewStream(timeline.StreamOptions{Budget: -1, MaxPending: 1 << 40, Show: 30 * time.Millisecond}, append([]timeline.Observer{&clock}, a.observers(&Options{})...)...)
+		s := timeline.NewStream(timeline.StreamOptions{Budget: -1, MaxPending: 1 << 40, Show: 30 * time.Millisecond}, append([]timeline.Observer{&clock}, a.observers()...)...)
 		var all sum
 		for i, g := range generations(data) {
 			s.Write(g)

@@ -17,8 +17,8 @@ import (
 
 // ContinuousOptions configures [Continuous]. The zero value is ready to use.
 type ContinuousOptions struct {
-	// Options are those of the analyses. Name, Progress, Last, Speedup, Bottle.From, To and
-	// Window are not used, and Contention is always Quick: roots and owners' activity are in
+	// Options are those of the analyses. Name, Want, Progress, Last, Single, Plan, Speedup,
+	// Bottle.From, To and Window are not used, and Contention is always Quick: roots and owners' activity are in
 	// snapshots. With Bottle.Stacks, each window keeps the call chains of its boxes, some 100
 	// bytes each, and so do profiles of the graph. Observers are called on a goroutine of their
 	// own, and see the bursts with gaps between them.
@@ -119,6 +119,7 @@ func NewContinuous(opt ContinuousOptions) *Continuous {
 	}
 	opt.Bottle.From, opt.Bottle.To, opt.Bottle.Window = 0, 0, 0
 	opt.Contention.Quick = true
+	opt.Want = WantBottle | WantContention | WantTasks
 	return &Continuous{opt: opt, burst: burstLength}
 }
 

@@ -7,3 +7,10 @@ func Hurry(c *Continuous, burst time.Duration) *Continuous {
 	c.burst = burst
 	return c
 }
+
+// SetMostKept sets what Analyze keeps of a trace, until the function that it returns is called.
+func SetMostKept(n int64) func() {
+	before := mostKept
+	mostKept = n
+	return func() { mostKept = before }
+}

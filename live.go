@@ -13,7 +13,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/snapshot"
-	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -109,7 +108,7 @@ func (l *Live) missing() string {
 // AnalyzeRecorder takes a snapshot of a running program and runs all analyses on it, of the same
 // time. rec is a
 // *bottle.Recorder, a *trace.FlightRecorder, or anything that writes an execution trace. The snapshot is decoded once, in
-// memory: 16 bytes for each event, unless Options.NoSpeedup is set, and the call chains. It takes
+// memory: 16 bytes for each event, if the speedup is wanted, and the call chains. It takes
 // some 0.4 µs of processor time for an event.
 //
 // Errors are those of rec, such as bottle.ErrBusy, and of [Analyze]; if ctx ends, its cause.
@@ -132,31 +131,26 @@ func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (report 
 	if w, ok := rec.(interface{ Window() time.Duration }); ok && opt.Last == 0 {
 		opt.Last = w.Window()
 	}
+	switch rec.(type) {
+	case *bottle.Recorder, *trace.FlightRecorder: // of this process
+		opt.CPUs = host.Processors()
+	}
 	a := newAnalyses(&opt)
-	a.judge(&opt)
-	est := speedup.NewEstimator(opt.Speedup)
 	var info *timeline.Info
-	var estErr error
-	switch {
-	case opt.NoSpeedup:
+	if a.estimator == nil {
 		last := opt.Last
 		if last <= 0 {
 			last = math.MaxInt64
 		}
-		info, err = timeline.ReadLast(ctx, buf.Reader(), opt.pass(), last, a.observers(&opt))
-	default:
-		info, err = timeline.ReadSnapshot(ctx, buf.Reader(), opt.pass(), []timeline.Observer{est.First()},
-			func(info *timeline.Info) (s timeline.Second) {
-				if opt.Last > 0 {
-					s.From = max(info.Start, info.End-timeline.Time(opt.Last))
-				}
-				s.Observers = a.observers(&opt)
-				var second timeline.Observer
-				if second, estErr = est.Second(); estErr == nil {
-					s.Observers = append(s.Observers, second)
-				}
-				return s
-			})
+		info, err = timeline.ReadLast(ctx, buf.Reader(), opt.pass(), last, a.observers())
+	} else {
+		info, err = timeline.ReadSnapshot(ctx, buf.Reader(), opt.pass(), a.survey(), func(info *timeline.Info) (s timeline.Second) {
+			if opt.Last > 0 {
+				s.From = max(info.Start, info.End-timeline.Time(opt.Last))
+			}
+			s.Observers = append(a.observers(), a.estimate()...)
+			return s
+		})
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -164,18 +158,7 @@ func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (report 
 	if report, err = a.report(info, err); report == nil {
 		return nil, err
 	}
-	switch rec.(type) {
-	case *bottle.Recorder, *trace.FlightRecorder: // of this process
-		report.Bottle.CPUs = host.Processors()
-		for _, w := range report.Bottle.Windows {
-			w.CPUs = host.Processors()
-		}
-	}
 	a.conclude(report)
-	if opt.NoSpeedup {
-		report.SpeedupErr = errNoSpeedup
-	} else if report.Speedup, report.SpeedupErr = est.Stack(info); estErr != nil {
-		report.SpeedupErr = estErr
-	}
+	a.speedup(ctx, report)
 	return report, err
 }

@@ -36,7 +36,8 @@ func TestPassesGrowNoFasterThanNLogN(t *testing.T) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			if _, err := bottleneck.Analyze(t.Context(), bytes.NewReader(b.Bytes()), bottleneck.Options{}); err != nil {
+			// A reader that can seek would be read twice from a certain size on.
+			if _, err := bottleneck.Analyze(t.Context(), unseekable{&b}, bottleneck.Options{}); err != nil {
 				t.Errorf("%s: %v", in.Name, err)
 			}
 			runtime.ReadMemStats(&after)
@@ -75,7 +76,7 @@ func growsLong(t *testing.T) {
 				var m, after runtime.MemStats
 				runtime.ReadMemStats(&m)
 				began := time.Now()
-				_, err = bottleneck.Analyze(t.Context(), f, bottleneck.Options{})
+				_, err = bottleneck.Analyze(t.Context(), unseekable{f}, bottleneck.Options{})
 				took := time.Since(began)
 				runtime.ReadMemStats(&after)
 				allocated := after.TotalAlloc - m.TotalAlloc

@@ -56,7 +56,7 @@ func TestSnapshotWithoutSpeedupFindsTheSame(t *testing.T) {
 				end = timeline.Tail(data, last) // as ReadLast does: both see the same generations
 			}
 			want := results(t, end, opt)
-			opt.NoSpeedup = true
+			opt.Want = WantVerdict | WantTasks
 			if got := results(t, data, opt); !bytes.Equal(got, want) {
 				t.Errorf("%s, the last %v: %d bytes of results, want %d", name, last, len(got), len(want))
 			}
@@ -78,8 +78,8 @@ func results(t *testing.T, data []byte, opt Options) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if (r.SpeedupErr == errNoSpeedup) != opt.NoSpeedup {
-		t.Errorf("NoSpeedup %v: %v", opt.NoSpeedup, r.SpeedupErr)
+	if (r.SpeedupErr == errNoSpeedup) == opt.Want.has(WantSpeedup) {
+		t.Errorf("wanted %b: %v", opt.Want, r.SpeedupErr)
 	}
 	var buf bytes.Buffer
 	for _, err := range []error{bottle.WriteJSON(&buf, r.Bottle), contention.WriteJSON(&buf, r.Contention), granularity.WriteJSON(&buf, r.Tasks)} {

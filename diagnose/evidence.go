@@ -23,6 +23,8 @@ type Evidence struct {
 	// has call chains (bottle.Options.Stacks).
 	Blocked []Chain `json:"blocked"`
 	Ran     []Chain `json:"ran"`
+	// Missing says in a sentence what the results do not have, as they were saved; "" if nothing.
+	Missing string `json:"missing,omitempty"`
 }
 
 // Chain is a call chain and the time that it took.
@@ -40,8 +42,16 @@ type Chain struct {
 }
 
 // Explain returns what is behind finding number n of a verdict on the same results, counted from 1.
+// Of results without a ledger that is the finding alone.
 func Explain(r Results, v *Verdict, n int) *Evidence {
 	e := &Evidence{Number: n, Finding: v.Findings[n-1], Capacity: v.Capacity, Rows: []ledger.Row{}, Blocked: []Chain{}, Ran: []Chain{}}
+	switch {
+	case r.Ledger == nil:
+		e.Missing = "The rows of the ledger and the call chains were not saved: they are in the trace."
+		return e
+	case r.Contention == nil && r.Graph == nil:
+		e.Missing = "The call chains were not saved: they are in the trace."
+	}
 	for _, row := range e.Finding.Rows {
 		e.Rows = append(e.Rows, r.Ledger.Rows[row])
 	}

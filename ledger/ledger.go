@@ -53,6 +53,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // Category says what a processor did.
@@ -216,6 +217,8 @@ type Ledger struct {
 	Instances int `json:"instances,omitempty"`
 	// Warnings say in sentences what limits the trust in the ledger.
 	Warnings []string `json:"warnings,omitempty"`
+	// Verdict is what limits the program, if the ledger was made by bottleneck.Analyze.
+	Verdict *verdict.Verdict `json:"verdict,omitempty"`
 }
 
 // CheckValid returns an error if the ledger contradicts itself.
@@ -248,7 +251,15 @@ func (l *Ledger) CheckValid() error {
 	if left > 0 {
 		return fmt.Errorf("ledger: the rows sum to %d ns less than the capacity, which is %d ns", left, l.Capacity)
 	}
-	return nil
+	if l.Verdict == nil {
+		return nil
+	}
+	for i := range l.Verdict.Findings {
+		if slices.ContainsFunc(l.Verdict.Findings[i].Rows, func(row int) bool { return row >= len(l.Rows) }) {
+			return fmt.Errorf("ledger: finding %d of the verdict is about a row that is not there", i+1)
+		}
+	}
+	return l.Verdict.CheckValid()
 }
 
 // Sum returns the time of the rows for which keep returns true.

@@ -1,7 +1,10 @@
 package speedup
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -31,6 +34,9 @@ func NewEstimator(opt Options) *Estimator {
 // First returns the observer of the first pass, which finds the workers.
 func (e *Estimator) First() timeline.Observer { return e.run.survey }
 
+// Window sets Options.Window, before the second pass.
+func (e *Estimator) Window(d time.Duration) { e.opt.Window = d }
+
 // Second returns the observer of the second pass, after the first. The error tells why there is no
 // estimate.
 func (e *Estimator) Second() (timeline.Observer, error) {
@@ -46,11 +52,30 @@ func (e *Estimator) Second() (timeline.Observer, error) {
 // Stack returns the estimate after the second pass, of which info is; nil if there was none. The
 // error is [ErrOutside] if the trace does not tell.
 func (e *Estimator) Stack(info *timeline.Info) (*Stack, error) {
+	if err := e.ended(info); e.second == nil || err != nil {
+		return nil, err
+	}
+	return e.run.estimate(e.opt)
+}
+
+// Compare is [FromTraces] after the second pass: it reads the trace of the run with a single worker.
+func (e *Estimator) Compare(ctx context.Context, single io.Reader, info *timeline.Info) (*Stack, error) {
+	if err := e.ended(info); e.second == nil || err != nil {
+		return nil, err
+	}
+	return e.run.compare(ctx, single, e.opt)
+}
+
+// ended takes what the second pass found, if there was one.
+func (e *Estimator) ended(info *timeline.Info) error {
 	if e.second == nil {
-		return nil, nil
+		return nil
+	}
+	if info.Duration() <= 0 {
+		return fmt.Errorf("%s: %w", e.run.name, errEmptyRun)
 	}
 	e.run.info, e.run.account = info, e.second.Account()
-	return e.run.estimate(e.opt)
+	return nil
 }
 
 // chosen returns the options with the workers and their number, as the survey found them.

@@ -57,10 +57,16 @@ func FromTraces(ctx context.Context, single, multi io.Reader, opt Options) (*Sta
 	if err != nil {
 		return nil, err
 	}
+	return m.compare(ctx, single, opt)
+}
+
+// compare makes the stack of a run with many workers and one with a single worker, which it reads.
+func (m *run) compare(ctx context.Context, single io.Reader, opt Options) (*Stack, error) {
 	one := opt
 	one.N, one.Workers, one.Window = 1, m.workers, 0
 	s := &run{name: nameOr(opt.SingleName, "the single-threaded run"), survey: NewSurvey(m.workers)}
 	observer := NewObserver(one.config())
+	var err error
 	if s.info, err = read(ctx, single, s.name, opt, s.survey, observer); err != nil {
 		return nil, err
 	}

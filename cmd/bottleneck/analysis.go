@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"io"
+
+	bn "github.com/bottleneck-go/bottleneck"
 )
 
 // analysis is what graph, contention and tasks have in common: each reads one input, makes a T of
@@ -42,6 +46,52 @@ func (a *analysis[T]) parse(std stdio, args []string, what, counted string) (sou
 // reader makes something of an input. What it returns may be there even if there is an error: it is
 // then what could be read.
 type reader[T any] func(ctx context.Context, std stdio, in *input) (*T, error)
+
+// analyze makes results of a trace. All commands read traces with it.
+func analyze(ctx context.Context, in *input, r io.Reader, opt bn.Options) (*bn.Report, error) {
+	opt.Name, opt.Progress = in.label, in.decoded
+	return bn.Analyze(ctx, r, opt)
+}
+
+// analyzeFile makes results of a trace in a file and, unless single is "", of one of a run of the
+// same work with one worker. It is an error if a speedup is wanted and there is none.
+func analyzeFile(ctx context.Context, name, single string, opt bn.Options) (*bn.Report, error) {
+	if single != "" {
+		r, err := fileInput(single).open(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		opt.Single, opt.Speedup.SingleName = r, cmp.Or(opt.Speedup.SingleName, single)
+	}
+	r, err := fileInput(name).open(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	opt.Speedup.MultiName = cmp.Or(opt.Speedup.MultiName, opt.Name, name)
+	opt.Name = opt.Speedup.MultiName
+	report, err := bn.Analyze(ctx, r, opt)
+	if err == nil && opt.Want&bn.WantSpeedup != 0 {
+		err = report.SpeedupErr
+	}
+	return report, err
+}
+
+// resultFrom makes a result of a trace, or reads one that was saved. The result may be there even
+// if there is an error: it is then what could be read.
+func resultFrom[T any](ctx context.Context, std stdio, in *input, opt bn.Options, of func(*bn.Report) *T, saved func(r io.Reader, head []byte) (*T, error)) (*T, error) {
+	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*T, error) {
+		if holdsJSON(head) || opt.Want == bn.WantContention && bytes.HasPrefix(head, eventMagic) {
+			return saved(r, head)
+		}
+		report, err := analyze(ctx, in, r, opt)
+		if report == nil {
+			return nil, err
+		}
+		return of(report), err
+	})
+}
 
 // run does what the flags say.
 func (a *analysis[T]) run(ctx context.Context, std stdio, source string, read reader[T], write func(w io.Writer, form string, v *T, d drawing) error) error {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	bn "github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -253,23 +254,20 @@ var eventMagic = []byte("bnkevt")
 // readContention reads a trace, an event file or JSON, whatever it is. The profile may be there
 // even if there is an error: it is then that of what could be read.
 func readContention(ctx context.Context, std stdio, in *input, opt contention.TraceOptions) (*contention.Profile, error) {
-	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (p *contention.Profile, err error) {
-		switch {
-		case (holdsJSON(head) || bytes.HasPrefix(head, eventMagic)) && opt.Part != timeline.Part{}:
-			return nil, usagef("-generations is for traces; %s is none", in.label)
-		case bytes.HasPrefix(head, eventMagic):
-			p, err = readEvents(r, contention.Options{Goroutines: opt.Goroutines})
-		case holdsJSON(head):
-			return readSaved(r, in.label, contentionDiff, contention.ReadJSON)
-		default:
-			opt.Name, opt.Progress = in.label, in.decoded
-			return contention.ReadTrace(ctx, r, opt)
-		}
-		if err != nil {
-			err = fmt.Errorf("%s: %w", in.label, err)
-		}
-		return p, err
-	})
+	return resultFrom(ctx, std, in, bn.Options{Want: bn.WantContention, Contention: opt, Bottle: bottle.Options{Part: opt.Part}}, func(r *bn.Report) *contention.Profile { return r.Contention },
+		func(r io.Reader, head []byte) (*contention.Profile, error) {
+			switch {
+			case opt.Part != timeline.Part{}:
+				return nil, usagef("-generations is for traces; %s is none", in.label)
+			case holdsJSON(head):
+				return readSaved(r, in.label, contentionDiff, contention.ReadJSON)
+			}
+			p, err := readEvents(r, contention.Options{Goroutines: opt.Goroutines})
+			if err != nil {
+				err = fmt.Errorf("%s: %w", in.label, err)
+			}
+			return p, err
+		})
 }
 
 // readEvents reads an event file. What could be read of one that is damaged or cut off says so in

@@ -13,11 +13,9 @@ import (
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/workload"
-	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 func init() {
@@ -128,12 +126,9 @@ func runDemo(ctx context.Context, std stdio, args []string) error {
 
 // demoRun is what came of a run.
 type demoRun struct {
-	factor  int
-	result  *workload.Result
-	trace   []byte
-	verdict *diagnose.Verdict
-	graph   *bottle.Graph
-	alone   map[string]time.Duration // for how long each worker was the only one running
+	result *workload.Result
+	trace  []byte
+	graph  *bottle.Graph
 }
 
 // record runs the program under the tracer and reads the trace.
@@ -153,7 +148,7 @@ func (d *demo) record(ctx context.Context, std stdio) (*demoRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &demoRun{factor: d.factor, result: res, trace: buf.Bytes()}
+	run := &demoRun{result: res, trace: buf.Bytes()}
 	return run, run.read(ctx)
 }
 
@@ -166,18 +161,14 @@ func (d *demo) progress(since time.Duration) string {
 	return s
 }
 
-// read turns the trace into the graph. Every worker is in a region of its own, so that
-// grouping by region gives it a box of its own, with a name to speak of it.
+// read turns the trace into the graph, with the verdict. Every worker is in a region of its own, so
+// that grouping by region gives it a box of its own, with a name to speak of it.
 func (r *demoRun) read(ctx context.Context) error {
-	graph := bottle.NewObserver(bottle.Options{Group: bottle.ByRegion})
-	alone := &loneliness{}
-	report, err := bn.Analyze(ctx, bytes.NewReader(r.trace), bn.Options{Name: "the demo's trace", NoSpeedup: true, Observers: []timeline.Observer{graph, alone}})
+	report, err := bn.Analyze(ctx, bytes.NewReader(r.trace), bn.Options{Name: "the demo's trace", Want: bn.WantVerdict, CPUs: host.Processors(), Bottle: bottle.Options{Group: bottle.ByRegion}})
 	if err != nil {
 		return err
 	}
-	r.verdict = report.Verdict
-	r.graph, r.alone = graph.Graph(), alone.alone
-	r.graph.CPUs = host.Processors()
+	r.graph = report.Bottle
 	var running time.Duration
 	for i := range r.graph.Boxes {
 		running += r.graph.Boxes[i].Running
@@ -188,20 +179,22 @@ func (r *demoRun) read(ctx context.Context) error {
 	return nil
 }
 
-// show prints the graph and the sentence, and writes the files.
+// show prints the verdict and the graph, and writes the files.
 func (d *demo) show(std stdio, r *demoRun) error {
 	draw := drawing{
 		title:  "Bottle graph of the demo, by worker",
 		source: fmt.Sprintf("%d workers, %d files, the last one %d times larger than the others", d.workers, d.files, d.factor),
 	}
 	draw.terminal, _ = terminalOf(std.out)
-	if err := text.Verdict(std.out, r.verdict, draw.terminal.textOptions()); err != nil {
+	if err := text.Verdict(std.out, r.graph.Verdict, draw.terminal.textOptions()); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(std.out, "\n"); err != nil {
 		return err
 	}
-	if err := writeText(std.out, r.graph, draw); err != nil {
+	opt := draw.terminal.textOptions()
+	opt.Judged = true
+	if err := text.Write(std.out, r.graph, opt); err != nil {
 		return err
 	}
 	wrote := d.out
@@ -214,6 +207,10 @@ func (d *demo) show(std stdio, r *demoRun) error {
 		}
 		wrote += " and " + d.trace
 	}
-	_, err := fmt.Fprintf(std.out, "\n%s\nWrote %s.\n", r.sentence(), wrote)
+	truth := "In truth, the large file was cut into pieces."
+	if w := r.result.Large(); w != nil {
+		truth = fmt.Sprintf("In truth, %s had the one file that is %d times larger than the others.", w.Name, d.factor)
+	}
+	_, err := fmt.Fprintf(std.out, "\n%s\nWrote %s.\n", truth, wrote)
 	return err
 }

@@ -11,9 +11,11 @@ import (
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/speedup"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // diffKind is what is compared.
@@ -26,6 +28,7 @@ const (
 	tasksDiff      diffKind = "tasks"
 	ledgerDiff     diffKind = "ledger"
 	countersOnly   diffKind = "counters" // is not compared
+	verdictOnly    diffKind = "verdict"  // likewise
 )
 
 var diffKinds = []diffKind{graphDiff, ledgerDiff, stackDiff, contentionDiff, tasksDiff}
@@ -43,6 +46,8 @@ func (k diffKind) what() string {
 		return "ledger"
 	case countersOnly:
 		return "recording of hardware counters"
+	case verdictOnly:
+		return "verdict"
 	}
 	return "profile of tasks"
 }
@@ -67,6 +72,7 @@ type diffSide struct {
 	contention *contention.Profile
 	tasks      *granularity.Profile
 	ledger     *ledger.Ledger
+	verdict    *verdict.Verdict // on a graph or a ledger; nil if there is none
 }
 
 type diffPair [2]diffSide
@@ -93,7 +99,7 @@ func parseSide(ctx context.Context, in *input, r io.Reader, head []byte, want di
 		if data, err = io.ReadAll(r); err != nil {
 			return diffSide{}, fileError(in.label, err)
 		}
-		if kind = kindOfJSON(data); kind == countersOnly {
+		if kind = kindOfJSON(data); kind == countersOnly || kind == verdictOnly {
 			return diffSide{}, errKind(in.label, kind)
 		}
 	case !bytes.HasPrefix(head, eventMagic):
@@ -121,30 +127,27 @@ func readSideSaved(r io.Reader, data []byte, kind diffKind) (s diffSide, err err
 
 // readSideTrace reads a trace; a graph and a ledger by default.
 func readSideTrace(ctx context.Context, in *input, r io.Reader, want diffKind, opt bottle.Options) (s diffSide, err error) {
-	switch s.kind = want; want {
+	s.kind = cmp.Or(want, graphDiff)
+	results := map[diffKind]bn.Want{graphDiff: bn.WantVerdict, ledgerDiff: bn.WantVerdict, stackDiff: bn.WantSpeedup, contentionDiff: bn.WantContention, tasksDiff: bn.WantTasks}
+	report, err := analyze(ctx, in, r, bn.Options{Want: results[s.kind], Bottle: opt, Speedup: speedup.Options{MultiName: in.label}})
+	if report == nil {
+		return s, err
+	}
+	s.contention, s.tasks = report.Contention, report.Tasks
+	switch s.kind {
 	case stackDiff:
-		s.stack, err = speedup.Estimate(ctx, r, speedup.Options{Progress: in.decoded})
-		if err != nil {
-			err = fmt.Errorf("%s: %w", in.label, err)
+		if s.stack = report.Speedup; err == nil {
+			err = report.SpeedupErr
 		}
-	case contentionDiff:
-		s.contention, err = contention.ReadTrace(ctx, r, contention.TraceOptions{Name: in.label, Progress: in.decoded})
 	case tasksDiff:
-		s.tasks, err = granularity.ReadTrace(ctx, r, granularity.TraceOptions{Name: in.label, Progress: in.decoded})
-		if err == nil {
-			s.tasks.Diagnose()
-		}
+		s.tasks.Diagnose()
 	case graphDiff:
-		s.graph, err = analyzeGraph(ctx, in, r, opt)
-	default:
-		var report *bn.Report
-		report, err = bn.Analyze(ctx, r, bn.Options{Name: in.label, Progress: in.decoded, NoSpeedup: true, Bottle: opt})
-		if s.kind = cmp.Or(want, graphDiff); report != nil {
-			s.ledger = report.Ledger
-			if s.kind == graphDiff {
-				s.graph = report.Bottle
-			}
+		s.graph = report.Bottle
+		if want == "" {
+			s.ledger = report.Ledger // beside it
 		}
+	case ledgerDiff:
+		s.ledger = report.Ledger
 	}
 	return s, err
 }
@@ -164,6 +167,7 @@ func knownKind(data []byte) diffKind {
 		Classes    json.RawMessage `json:"classes"`
 		Counters   json.RawMessage `json:"counters"`
 		Rows       json.RawMessage `json:"rows"`
+		Findings   json.RawMessage `json:"findings"`
 	}
 	if json.NewDecoder(bytes.NewReader(data)).Decode(&keys) != nil {
 		return ""
@@ -181,6 +185,8 @@ func knownKind(data []byte) diffKind {
 		return ledgerDiff
 	case keys.Boxes != nil:
 		return graphDiff
+	case keys.Findings != nil:
+		return verdictOnly
 	}
 	return ""
 }
@@ -218,9 +224,19 @@ func readSideJSON(data []byte, kind diffKind) (s diffSide, err error) {
 	case tasksDiff:
 		s.tasks, err = granularity.ReadJSON(r)
 	case ledgerDiff:
-		s.ledger, err = ledger.ReadJSON(r)
+		if s.ledger, err = ledger.ReadJSON(r); err == nil {
+			if s.verdict = s.ledger.Verdict; s.verdict == nil {
+				s.verdict = diagnose.New(diagnose.Results{Ledger: s.ledger})
+			}
+		}
+	case verdictOnly:
+		if err = json.NewDecoder(r).Decode(&s.verdict); err == nil {
+			err = s.verdict.CheckValid()
+		}
 	default:
-		s.graph, err = bottle.ReadJSON(r)
+		if s.graph, err = bottle.ReadJSON(r); err == nil {
+			s.verdict = s.graph.Verdict
+		}
 	}
 	return s, err
 }

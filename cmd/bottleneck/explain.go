@@ -33,7 +33,8 @@ and the call chains that waited, or ran meanwhile.
 
 FINDING is the number of the finding, as the verdict counts them, or its kind, such as lock,
 serial or collector; of several of a kind, the first. The trace is a FILE, a URL, or standard
-input ("-", or nothing at all in a pipe); packed with gzip or zstd, or not.
+input ("-", or nothing at all in a pipe); packed with gzip or zstd, or not. Of a ledger that was
+saved as JSON there are the rows but no call chains, of a graph or a verdict the finding alone.
 
     -from DURATION   leave out what comes before, from the beginning of the trace
     -to DURATION     leave out what comes after
@@ -84,7 +85,7 @@ var explainWritings = formsIn(explainForms, "text or json", ".txt or .json")
 func runExplain(ctx context.Context, std stdio, args []string) error {
 	var to destination
 	var part generations
-	opt := bn.Options{NoSpeedup: true}
+	opt := bn.Options{Want: bn.WantVerdict}
 	opt.Bottle.Stacks = true
 	fs := flag.NewFlagSet("explain", flag.ContinueOnError)
 	to.define(fs, explainWritings)
@@ -117,13 +118,7 @@ func runExplain(ctx context.Context, std stdio, args []string) error {
 	if err := to.outputs.check(); err != nil {
 		return err
 	}
-	report, broken := readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*bn.Report, error) {
-		if holdsJSON(head) {
-			return nil, fmt.Errorf("%s is a saved result: what is behind a finding needs the trace", in.label)
-		}
-		opt.Name, opt.Progress = in.label, in.decoded
-		return bn.Analyze(ctx, r, opt)
-	})
+	report, broken := readJudged(ctx, std, in, opt)
 	if report == nil || ctx.Err() != nil {
 		return broken
 	}

@@ -165,34 +165,18 @@ func runGraph(ctx context.Context, std stdio, args []string) error {
 // readGraph reads a trace, with progress on a terminal. The graph may be there even if
 // there is an error: it is then that of what could be read.
 func readGraph(ctx context.Context, std stdio, in *input, opt bottle.Options) (*bottle.Graph, error) {
-	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*bottle.Graph, error) {
-		if holdsJSON(head) {
-			return readGraphJSON(r, in.label, opt)
-		}
-		return analyzeGraph(ctx, in, r, opt)
-	})
-}
-
-// analyzeGraph makes the graph of a trace, with its verdict.
-func analyzeGraph(ctx context.Context, in *input, r io.Reader, opt bottle.Options) (*bottle.Graph, error) {
-	report, err := bn.Analyze(ctx, r, bn.Options{Name: in.label, Progress: in.decoded, NoSpeedup: true, Bottle: opt})
-	if report == nil {
-		return nil, err
-	}
-	return report.Bottle, err
-}
-
-// readGraphJSON reads a graph that was saved, or that a service sends.
-func readGraphJSON(r io.Reader, label string, opt bottle.Options) (*bottle.Graph, error) {
-	g, err := readSaved(r, label, graphDiff, bottle.ReadJSON)
-	group := opt.Group.String()
-	switch {
-	case err != nil:
-		return nil, err
-	case opt.Window != 0 || opt.From != 0 || opt.To != 0 || opt.Offered || opt.Part != timeline.Part{} || group != bottle.ByFunction.String() && group != g.GroupBy:
-		return nil, usagef("-group, -window, -from, -to, -generations and -offered are for traces; %s is a graph already", label)
-	}
-	return g, nil
+	return resultFrom(ctx, std, in, bn.Options{Want: bn.WantVerdict, Bottle: opt}, func(r *bn.Report) *bottle.Graph { return r.Bottle },
+		func(r io.Reader, _ []byte) (*bottle.Graph, error) {
+			g, err := readSaved(r, in.label, graphDiff, bottle.ReadJSON)
+			group := opt.Group.String()
+			switch {
+			case err != nil:
+				return nil, err
+			case opt.Window != 0 || opt.From != 0 || opt.To != 0 || opt.Offered || opt.Part != timeline.Part{} || group != bottle.ByFunction.String() && group != g.GroupBy:
+				return nil, usagef("-group, -window, -from, -to, -generations and -offered are for traces; %s is a graph already", in.label)
+			}
+			return g, nil
+		})
 }
 
 // progressDelay is how long a command runs before it says what it is doing.

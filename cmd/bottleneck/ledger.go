@@ -189,25 +189,14 @@ func runLedger(ctx context.Context, std stdio, args []string) error {
 		return err
 	}
 	read := func(ctx context.Context, std stdio, in *input) (*ledger.Ledger, error) {
-		return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*ledger.Ledger, error) {
-			if holdsJSON(head) {
-				return readLedgerJSON(r, in.label, f.opt)
-			}
-			report, err := bn.Analyze(ctx, r, bn.Options{Name: in.label, Progress: in.decoded, NoSpeedup: true, Bottle: f.opt})
-			if report == nil {
-				return nil, err
-			}
-			return report.Ledger, err
-		})
+		return resultFrom(ctx, std, in, bn.Options{Want: bn.WantVerdict, Bottle: f.opt}, func(r *bn.Report) *ledger.Ledger { return r.Ledger },
+			func(r io.Reader, _ []byte) (*ledger.Ledger, error) {
+				if f.opt.From != 0 || f.opt.To != 0 || f.opt.Part != (timeline.Part{}) {
+					return nil, usagef("-from, -to and -generations are for traces; %s is saved JSON", in.label)
+				}
+				return readSaved(r, in.label, ledgerDiff, ledger.ReadJSON)
+			})
 	}
 	write := func(w io.Writer, form string, l *ledger.Ledger, d drawing) error { return ledgerForms[form](w, l, d) }
 	return f.run(ctx, std, source, read, write)
-}
-
-// readLedgerJSON reads a ledger that was saved.
-func readLedgerJSON(r io.Reader, label string, opt bottle.Options) (*ledger.Ledger, error) {
-	if opt.From != 0 || opt.To != 0 || opt.Part != (timeline.Part{}) {
-		return nil, usagef("-from, -to and -generations are for traces; %s is saved JSON", label)
-	}
-	return readSaved(r, label, ledgerDiff, ledger.ReadJSON)
 }

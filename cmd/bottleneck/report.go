@@ -171,9 +171,17 @@ func runReport(ctx context.Context, std stdio, args []string) error {
 	return errors.Join(errs...)
 }
 
+// perfettoForm is the form of files for the viewer of Perfetto.
+const perfettoForm = "perfetto-trace"
+
+// perfetto returns the files of that form.
+func (f *reportFlags) perfetto() []string {
+	return slices.DeleteFunc(slices.Clone(f.outputs), func(name string) bool { return reportFormOf(name) != perfettoForm })
+}
+
 // page tells that a page is wanted, and not only the trace in another form.
 func (f *reportFlags) page() bool {
-	return f.http != "" || slices.ContainsFunc(f.outputs, func(name string) bool { return reportFormOf(name) != perfettoForm })
+	return f.http != "" || len(f.perfetto()) < len(f.outputs)
 }
 
 func shownSources(files []string) (out []string) {

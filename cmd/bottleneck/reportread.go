@@ -12,9 +12,11 @@ import (
 	"slices"
 	"time"
 
+	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/exporters/perfetto"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/speedup"
@@ -51,7 +53,7 @@ func (f *reportFlags) read(ctx context.Context, std stdio, files []string) (*rep
 			return nil, err
 		}
 	}
-	if r.trace == "" && slices.ContainsFunc(f.outputs, func(name string) bool { return reportFormOf(name) == perfettoForm }) {
+	if r.trace == "" && len(f.perfetto()) > 0 {
 		return nil, usagef("there is no trace among the files: -o FILE.perfetto-trace takes one")
 	}
 	for _, apply := range r.saved {
@@ -98,10 +100,7 @@ func (r *reportReading) file(ctx context.Context, in *input, from io.Reader, hea
 	if counters.IsArchive(head) {
 		return r.archive(ctx, in, again, size)
 	}
-	return r.readTrace(ctx, in, func() (io.Reader, error) {
-		_, err := again.Seek(0, io.SeekStart)
-		return again, err
-	}, true)
+	return r.readTrace(ctx, in, again, true)
 }
 
 func partly(name string, err error) error {
@@ -137,102 +136,139 @@ func (r *reportReading) archive(ctx context.Context, in *input, from io.ReaderAt
 	rec.Name = shownSource(in.label)
 	r.data.Counters, r.from[report.CountersSection] = rec, in.label
 	broken := partly(in.label, err)
-	z, err := zip.NewReader(from, size)
+	trace, err := traceIn(from, size)
 	if err != nil {
 		return errors.Join(broken, fmt.Errorf("%s: %w", in.label, err))
 	}
-	err = r.readTrace(ctx, in, func() (io.Reader, error) { return z.Open("trace.zst") }, false)
-	if err == nil {
-		return broken
+	if err := r.readTrace(ctx, in, trace, false); err != nil {
+		return err
 	}
-	return err
+	return broken
 }
 
-// readTrace makes all analyses of a trace, in three passes: two for the speed-up, which must know
-// who the workers are before it can count, and one for all others, which then know how long the
-// trace is (by a pass of its own where there is no speed-up).
-func (r *reportReading) readTrace(ctx context.Context, in *input, open func() (io.Reader, error), quanta bool) error {
-	for _, name := range r.flags.outputs {
-		if reportFormOf(name) == perfettoForm {
-			if err := r.perfetto(ctx, in, name, open); err != nil {
-				return err
+// traceIn returns the trace in an archive, which is stored there as it is.
+func traceIn(from io.ReaderAt, size int64) (io.ReadSeeker, error) {
+	z, err := zip.NewReader(from, size)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range z.File {
+		if f.Name == "trace.zst" && f.Method == zip.Store {
+			at, err := f.DataOffset()
+			return io.NewSectionReader(from, at, int64(f.CompressedSize64)), err
+		}
+	}
+	return nil, errors.New("the archive has no trace")
+}
+
+// readTrace makes all results of a trace in one pass. Where -from and -to ask for a part, the graph,
+// the verdict and the goroutines are of that, and another pass makes them.
+func (r *reportReading) readTrace(ctx context.Context, in *input, from io.ReadSeeker, quanta bool) error {
+	f, d := r.flags, r.data
+	opt := bn.Options{Want: bn.WantInfo}
+	part := bn.Options{Want: bn.WantVerdict, Bottle: bottle.Options{Group: f.grouping, From: f.from, To: f.to}}
+	single := bottle.NewObserver(bottle.Options{Group: bottle.ByGoroutine, From: f.from, To: f.to})
+	narrowed := f.from > 0 || f.to > 0
+	var inWindows *taskWindows
+	var rows *counters.Observer
+	if f.page() {
+		opt.Want = bn.WantContention | bn.WantTasks
+		workers, err := speedup.ParseSelector(f.workers)
+		if err == nil {
+			opt.Want |= bn.WantSpeedup
+			opt.Speedup = speedup.Options{Workers: workers, MultiName: shownSource(in.label)}
+		} else {
+			r.noSpeedup(err)
+		}
+		if !narrowed {
+			opt.Want |= bn.WantVerdict
+			opt.Bottle = part.Bottle
+		}
+		opt.Plan = func(opt *bn.Options, info *timeline.Info) {
+			window := f.window
+			if window == 0 {
+				window = niceWindow(info.Duration())
+			}
+			opt.Bottle.Window, opt.Contention.Window, opt.Speedup.Window, part.Bottle.Window = window, window, window, window
+			inWindows = newTaskWindows(window)
+			opt.Observers = append(opt.Observers, inWindows)
+			if !narrowed {
+				opt.Observers = append(opt.Observers, single)
+			}
+			if quanta {
+				rows = counters.NewObserver(counters.Options{Group: f.grouping, Name: shownSource(in.label)})
+				opt.Observers = append(opt.Observers, rows)
 			}
 		}
 	}
-	if !r.flags.page() {
-		return nil
-	}
-	from, err := open()
-	if err != nil {
-		return fileError(in.label, err)
-	}
-	wall := r.speedup(ctx, in, from)
-	if wall == 0 {
-		wall = r.length(ctx, in, open)
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	f, window := r.flags, r.flags.window
-	if window == 0 {
-		window = niceWindow(wall)
-	}
-	graph := bottle.NewObserver(bottle.Options{Group: f.grouping, Window: window, From: f.from, To: f.to})
-	single := bottle.NewObserver(bottle.Options{Group: bottle.ByGoroutine, From: f.from, To: f.to})
-	waits := contention.NewTraceObserver(contention.TraceOptions{Window: window})
-	tasks := granularity.NewTraceObserver(granularity.TraceOptions{})
-	inWindows := newTaskWindows(window)
-	observers := []timeline.Observer{graph, single, waits, tasks, inWindows}
-	var stack *speedup.Stack
-	if len(r.data.Speedup) == 1 {
-		stack = r.data.Speedup[0]
-	}
-	lanes := stackWindows(stack, window)
-	if lanes != nil {
-		observers = append(observers, lanes)
-	}
-	var rows *counters.Observer
-	if quanta {
-		rows = counters.NewObserver(counters.Options{Group: f.grouping, Name: shownSource(in.label)})
-		observers = append(observers, rows)
-	}
-	if from, err = open(); err != nil {
-		return fileError(in.label, err)
-	}
-	info, err := timeline.Read(ctx, from, timeline.Options{Name: in.label, Progress: in.decoded}, observers...)
-	switch {
-	case info.Generations == 0:
+	all, err := r.pass(ctx, in, from, opt, f.perfetto())
+	if all == nil || ctx.Err() != nil {
 		return err
-	case f.from > 0 && f.from >= info.Duration() && err == nil:
-		return fmt.Errorf("%s: the trace covers %v, so nothing is left from %v", in.label, info.Duration(), f.from)
 	}
-	d := r.data
-	d.Bottle, d.Goroutines, d.Contention = graph.Graph(), single.Graph(), waits.Profile()
-	if from, err := open(); err == nil { // the verdict is on the part of the trace that the graph is about, as everywhere
-		if judged, _ := analyzeGraph(ctx, in, from, bottle.Options{From: f.from, To: f.to}); judged != nil {
-			d.Bottle.Verdict = judged.Verdict
+	if f.page() {
+		judged := all
+		if narrowed {
+			if _, err := from.Seek(0, io.SeekStart); err != nil {
+				return fileError(in.label, err)
+			}
+			part.Observers = []timeline.Observer{single}
+			var missing error
+			if judged, missing = analyze(ctx, in, from, part); judged == nil {
+				return missing
+			}
 		}
-	}
-	d.ContentionWindows = contentionWindows(waits, d.Contention)
-	if r.tasks(tasks.Profile()) {
-		d.TaskWindows = inWindows.list
-	}
-	if lanes != nil {
-		stack.Multi.Windows = lanes.Account().Windows
-	}
-	if rows != nil {
-		rec, tooMany := rows.Recording()
-		if tooMany != nil {
-			d.Missing[report.CountersSection] = "There are too many scheduling quanta: " + tooMany.Error() + "."
-		} else {
-			d.Counters = rec
+		d.Bottle, d.Goroutines, d.Contention = judged.Bottle, single.Graph(), all.Contention
+		d.ContentionWindows = contentionWindows(all)
+		if r.tasks(all.Tasks) {
+			d.TaskWindows = inWindows.list
 		}
+		if all.Speedup != nil {
+			d.Speedup = []*speedup.Stack{all.Speedup}
+		} else if opt.Want&bn.WantSpeedup != 0 {
+			r.noSpeedup(all.SpeedupErr)
+		}
+		if rows != nil {
+			rec, tooMany := rows.Recording()
+			if tooMany != nil {
+				d.Missing[report.CountersSection] = "There are too many scheduling quanta: " + tooMany.Error() + "."
+			} else {
+				d.Counters = rec
+			}
+		}
+		r.warn(all.Info.Warnings(err))
 	}
-	d.Warnings = append(d.Warnings, info.Warnings(err)...)
 	if err != nil {
 		return &partialError{err}
 	}
 	return nil
+}
+
+// pass reads a trace for the page, and writes it as Perfetto reads it to files at the same time.
+func (r *reportReading) pass(ctx context.Context, in *input, from io.Reader, opt bn.Options, files []string) (report *bn.Report, err error) {
+	if len(files) == 0 {
+		return analyze(ctx, in, from, opt)
+	}
+	var missing error
+	err = writeFile(files[0], func(w io.Writer) error {
+		p := perfetto.NewWriter(w, perfetto.Options{Name: shownSource(in.label)})
+		opt.Observers = append(opt.Observers, p.Observer())
+		if report, missing = r.pass(ctx, in, from, opt, files[1:]); report == nil || ctx.Err() != nil {
+			return errors.Join(missing, p.Close())
+		}
+		return p.Close()
+	})
+	switch {
+	case report == nil:
+		return nil, missing // not the fault of the file that was to be written
+	case err != nil:
+		return nil, err
+	}
+	return report, missing
+}
+
+// noSpeedup says why there is no stack.
+func (r *reportReading) noSpeedup(err error) {
+	r.data.Missing[report.SpeedupSection] = "There is no speedup stack: " + err.Error() + "."
 }
 
 // tasks keeps the tasks of a trace, and reports whether it has some.
@@ -246,31 +282,17 @@ func (r *reportReading) tasks(p *granularity.Profile) bool {
 	return true
 }
 
-// speedup estimates the stack, and returns how long the trace is, 0 if that is not known.
-func (r *reportReading) speedup(ctx context.Context, in *input, from io.Reader) time.Duration {
-	workers, err := speedup.ParseSelector(r.flags.workers)
-	if err == nil {
-		var s *speedup.Stack
-		if s, err = speedup.Estimate(ctx, from, speedup.Options{Workers: workers, MultiName: shownSource(in.label), Progress: in.decoded}); err == nil {
-			r.data.Speedup = []*speedup.Stack{s}
-			return s.Multi.Wall
-		}
+// warn puts warnings that are about all of the page above it, and takes them out of its sections.
+func (r *reportReading) warn(general []string) {
+	d := r.data
+	d.Warnings = append(d.Warnings, general...)
+	of := []*[]string{&d.Bottle.Warnings, &d.Contention.Warnings}
+	if d.Tasks != nil {
+		of = append(of, &d.Tasks.Warnings)
 	}
-	r.data.Missing[report.SpeedupSection] = "There is no speedup stack: " + err.Error() + "."
-	return 0
-}
-
-// length is how long a trace without a stack is; 0 if that cannot be known.
-func (r *reportReading) length(ctx context.Context, in *input, open func() (io.Reader, error)) time.Duration {
-	if rec := r.data.Counters; rec != nil {
-		return rec.Wall
+	for _, w := range of {
+		*w = slices.DeleteFunc(*w, func(s string) bool { return slices.Contains(general, s) })
 	}
-	from, err := open()
-	if err != nil {
-		return 0 // the next pass meets the error, too
-	}
-	info, _ := timeline.Read(ctx, from, timeline.Options{Name: in.label, Progress: in.decoded})
-	return info.Duration()
 }
 
 // niceWindow is about a hundredth of a time, in a round number; 100 ms if the time is not known.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/granularity"
-	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -16,13 +16,13 @@ import (
 // tasks and the speed-up are recorded for each window of the slider, so that a selection of time
 // filters them, too.
 
-// contentionWindows are the profiles of an observer's windows.
-func contentionWindows(o *contention.TraceObserver, whole *contention.Profile) (out []report.Window[*contention.Profile]) {
+// contentionWindows are the profiles of the windows of contention.
+func contentionWindows(r *bn.Report) (out []report.Window[*contention.Profile]) {
 	at := time.Duration(0)
-	for _, p := range o.Windows() {
-		length := min(o.WindowLength(), max(0, whole.Duration-at))
+	for _, p := range r.ContentionWindows {
+		length := min(r.ContentionWindow, max(0, r.Contention.Duration-at))
 		out = append(out, report.Window[*contention.Profile]{From: at, To: at + cmp.Or(length, p.Duration), Part: p})
-		at += o.WindowLength()
+		at += r.ContentionWindow
 	}
 	return out
 }
@@ -103,18 +103,6 @@ func (w *taskWindows) double() {
 	}
 	w.list = half
 	w.width *= 2
-}
-
-// stackWindows returns an observer for the windows of an estimated stack, or nil if there is none.
-func stackWindows(s *speedup.Stack, width time.Duration) *speedup.Observer {
-	if s == nil || s.Multi == nil {
-		return nil
-	}
-	workers, err := speedup.ParseSelector(s.Workers.Selector)
-	if err != nil {
-		return nil
-	}
-	return speedup.NewObserver(speedup.Config{Workers: workers, N: s.N, Window: width})
 }
 
 // narrowWindows takes the windows of contention and tasks that -from and -to ask for, widened to

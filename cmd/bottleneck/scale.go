@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
@@ -170,7 +172,7 @@ func runScale(ctx context.Context, std stdio, args []string) (err error) {
 // show makes the stacks and graphs of the runs that were taken, writes the files first, and then
 // prints.
 func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*scaleRun) error {
-	stacks, err := f.stacks(ctx, taken)
+	graphs, stacks, err := f.analyze(ctx, taken)
 	if err != nil {
 		return err
 	}
@@ -181,18 +183,11 @@ func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*scaleRun) err
 			errs = append(errs, writeFile(filepath.Join(f.dir, name), func(w io.Writer) error { return stackForms[formOf(name)](w, stacks, f.out.draw) }))
 		}
 	}
-	graphs := make([]*bottle.Graph, len(taken))
 	for i, run := range taken {
-		g, err := bottle.ReadFile(ctx, run.trace, bottle.Options{})
-		if err != nil {
-			return errors.Join(append(errs, err)...)
-		}
-		g.CPUs = host.Processors() // the run was on this machine
-		graphs[i] = g
 		if f.dir != "" {
 			name := filepath.Join(f.dir, fmt.Sprintf("graph-%d.svg", run.width))
 			errs = append(errs, writeFile(name, func(w io.Writer) error {
-				return picture.SVG(w, g, picture.Options{Title: run.title(), Subtitle: f.out.draw.source})
+				return picture.SVG(w, graphs[i], picture.Options{Title: run.title(), Subtitle: f.out.draw.source})
 			}))
 		}
 	}
@@ -213,27 +208,29 @@ func (r *scaleRun) title() string {
 	return fmt.Sprintf("GOMAXPROCS %d, %s", r.width, format.Duration(r.wall))
 }
 
-// stacks compares every run with the one on one processor; without that one, they are estimates.
-func (f *scaleFlags) stacks(ctx context.Context, taken []*scaleRun) (stacks []*speedup.Stack, err error) {
-	opt, single := f.opt, ""
-	multis := taken
+// analyze returns the graph of every run, and the stacks that compare them with the one on one
+// processor; without that one, they are estimates.
+func (f *scaleFlags) analyze(ctx context.Context, taken []*scaleRun) (graphs []*bottle.Graph, stacks []*speedup.Stack, err error) {
+	of, single := f.opt, ""
 	if taken[0].width == 1 {
-		single, opt.SingleDelay, opt.SingleName = taken[0].trace, taken[0].delay, "the run on 1 processor"
-		if len(taken) > 1 {
-			multis = taken[1:]
-		}
+		single, of.SingleDelay, of.SingleName = taken[0].trace, taken[0].delay, "the run on 1 processor"
 	}
-	for _, run := range multis {
-		o := opt
-		o.MultiDelay, o.MultiName = run.delay, fmt.Sprintf("the run on %s", format.Plural(run.width, "processor", "processors"))
-		if o.N == 0 {
-			o.N = run.width
+	for i, run := range taken {
+		opt := bn.Options{Want: bn.WantVerdict, CPUs: host.Processors(), Name: fmt.Sprintf("the run on %s", format.Plural(run.width, "processor", "processors"))}
+		against := ""
+		if i > 0 || single == "" || len(taken) == 1 {
+			opt.Want |= bn.WantSpeedup
+			opt.Speedup, against = of, single
+			opt.Speedup.MultiDelay, opt.Speedup.N = run.delay, cmp.Or(of.N, run.width)
 		}
-		s, err := speedup.FromFiles(ctx, single, run.trace, o)
+		report, err := analyzeFile(ctx, run.trace, against, opt)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		stacks = append(stacks, s)
+		graphs = append(graphs, report.Bottle)
+		if report.Speedup != nil {
+			stacks = append(stacks, report.Speedup)
+		}
 	}
-	return stacks, nil
+	return graphs, stacks, nil
 }

@@ -16,9 +16,9 @@ import (
 	"strings"
 	"time"
 
+	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
-	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // defaultWidths are the powers of two up to the number of processors, and that number.
@@ -67,14 +67,14 @@ func (r *scaler) measure(ctx context.Context) ([]*scaleRun, error) {
 			if _, err := r.run(ctx, args, width, run); err != nil {
 				return nil, err
 			}
-			info, err := timeline.ReadFile(ctx, run.trace, timeline.Options{})
+			report, err := analyzeFile(ctx, run.trace, "", bn.Options{Want: bn.WantInfo})
 			if errors.Is(err, os.ErrNotExist) {
 				return nil, fmt.Errorf("%s has written no trace to %s", args[0], run.trace)
 			}
 			if err != nil {
 				return nil, err
 			}
-			run.wall = info.Duration()
+			run.wall = report.Info.Duration()
 			runs[i] = append(runs[i], run)
 		}
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
+	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
@@ -143,22 +143,12 @@ func (f *speedupFlags) read(ctx context.Context, std stdio, traces []string) (st
 	m := &meter{}
 	p := startProgress(std.err, func(time.Duration) string { return "reading traces" + m.String() })
 	defer p.stop()
-	opt := f.opt
-	opt.Progress = m.decoded
-	for _, name := range traces {
-		if st, err := os.Stat(name); err == nil && st.IsDir() {
-			return nil, errDirectory(name)
-		}
-	}
 	for _, multi := range multis {
-		s, err := speedup.FromFiles(ctx, single, multi, opt)
-		if pe, ok := err.(*os.PathError); ok {
-			return nil, fileError(pe.Path, err)
-		}
+		report, err := analyzeFile(ctx, multi, single, bn.Options{Want: bn.WantSpeedup, Speedup: f.opt, Progress: m.decoded})
 		if err != nil {
 			return nil, err
 		}
-		stacks = append(stacks, s)
+		stacks = append(stacks, report.Speedup)
 	}
 	return stacks, nil
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	bn "github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -176,15 +178,13 @@ func (f *tasksFlags) choose(p *granularity.Profile) error {
 // read reads a trace or a recorded profile, whatever it is. The profile may be there even if there
 // is an error: it is then that of what could be read.
 func (f *tasksFlags) read(ctx context.Context, std stdio, in *input) (*granularity.Profile, error) {
-	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*granularity.Profile, error) {
-		if !holdsJSON(head) {
-			f.trace.Name, f.trace.Progress, f.trace.Part = in.label, in.decoded, timeline.Part(f.part)
-			return granularity.ReadTrace(ctx, r, f.trace)
-		}
-		p, err := readSaved(r, in.label, tasksDiff, granularity.ReadJSON)
-		if err == nil && (f.trace.Tasks || f.trace.AggregateNested || f.trace.Hz != 0 || f.part != generations{}) {
-			return nil, usagef("-user-tasks, -aggregate, -generations and -hz are for traces; %s is a recorded profile", in.label)
-		}
-		return p, err
-	})
+	opt := bn.Options{Want: bn.WantTasks, Tasks: f.trace, Bottle: bottle.Options{Part: timeline.Part(f.part)}}
+	return resultFrom(ctx, std, in, opt, func(r *bn.Report) *granularity.Profile { return r.Tasks },
+		func(r io.Reader, _ []byte) (*granularity.Profile, error) {
+			p, err := readSaved(r, in.label, tasksDiff, granularity.ReadJSON)
+			if err == nil && (f.trace.Tasks || f.trace.AggregateNested || f.trace.Hz != 0 || f.part != generations{}) {
+				return nil, usagef("-user-tasks, -aggregate, -generations and -hz are for traces; %s is a recorded profile", in.label)
+			}
+			return p, err
+		})
 }

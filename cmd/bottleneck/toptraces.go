@@ -48,7 +48,7 @@ func (s *topTraces) next(ctx context.Context) (sample topSample, err error) {
 		return sample, causeOf(err)
 	}
 	defer body.Close()
-	report, err := bn.Analyze(ctx, body, bn.Options{Name: "the trace", NoSpeedup: true, Bottle: s.opt})
+	report, err := bn.Analyze(ctx, body, bn.Options{Name: "the trace", Want: bn.WantVerdict, Bottle: s.opt})
 	if report == nil {
 		return sample, causeOf(err)
 	}

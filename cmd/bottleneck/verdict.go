@@ -36,8 +36,8 @@ five findings, the most costly first, each with the place in the code, what to d
 would gain at best. "bottleneck FILE" is short for it.
 
 The trace is a FILE, a URL, or standard input ("-", or nothing at all in a pipe); packed
-with gzip or zstd, or not. It may be a ledger that was saved as JSON; the verdict on that does not
-say what the owners of locks did.
+with gzip or zstd, or not. It may be a ledger, a graph or a verdict that was saved as JSON. The
+verdict on one group of a saved ledger does not say what the owners of locks did.
 
     -from DURATION   leave out what comes before, from the beginning of the trace
     -to DURATION     leave out what comes after
@@ -169,9 +169,38 @@ func partFlags(fs *flag.FlagSet) (flags []string) {
 	return flags
 }
 
+// readJudged makes the verdict on a trace, or on a ledger that was saved, or reads that of a graph
+// that was saved.
+func readJudged(ctx context.Context, std stdio, in *input, opt bn.Options) (*bn.Report, error) {
+	return resultFrom(ctx, std, in, opt, func(r *bn.Report) *bn.Report { return r }, func(r io.Reader, _ []byte) (*bn.Report, error) {
+		if of := opt.Bottle; of.From != 0 || of.To != 0 || of.Part != (timeline.Part{}) {
+			return nil, usagef("-from, -to and -generations are for traces; %s is saved", in.label)
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return nil, fileError(in.label, err)
+		}
+		kind := kindOfJSON(data)
+		if kind != ledgerDiff && kind != graphDiff && kind != verdictOnly {
+			return nil, errKind(in.label, kind)
+		}
+		saved, err := readSideJSON(data, kind)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", in.label, err)
+		case saved.verdict == nil:
+			return nil, fmt.Errorf("%s: the graph has no verdict: it is a sum of several recordings, or was not made of a trace by this program", in.label)
+		}
+		return &bn.Report{Bottle: saved.graph, Ledger: saved.ledger, Verdict: saved.verdict}, nil
+	})
+}
+
 // focusOn makes the verdict that on one group.
-func focusOn(report *bn.Report, name string) error {
+func focusOn(report *bn.Report, label, name string) error {
 	r := resultsOf(report)
+	if r.Ledger == nil {
+		return usagef("-focus: %s has no ledger: the verdict on one group needs the trace, or what \"bottleneck ledger -o ledger.json\" saves", label)
+	}
 	group, err := diagnose.Group(r.Ledger, name)
 	if err != nil {
 		return usagef("-focus: %v", err)
@@ -184,8 +213,8 @@ func focusOn(report *bn.Report, name string) error {
 func runVerdict(ctx context.Context, std stdio, args []string) error {
 	var a analysis[diagnosis]
 	var opt bn.Options
-	opt.NoSpeedup = true
 	fs := a.set("verdict", verdictWritings, verdictMeasures)
+	opt.Want = bn.WantVerdict
 	fs.DurationVar(&opt.Bottle.From, "from", 0, "")
 	fs.DurationVar(&opt.Bottle.To, "to", 0, "")
 	fs.BoolVar(&opt.Bottle.Stacks, "v", false, "")
@@ -195,28 +224,24 @@ func runVerdict(ctx context.Context, std stdio, args []string) error {
 		return err
 	}
 	read := func(ctx context.Context, std stdio, in *input) (*diagnosis, error) {
-		return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*diagnosis, error) {
-			opt.Bottle.Part = timeline.Part(a.part)
-			if holdsJSON(head) {
-				l, err := readLedgerJSON(r, in.label, opt.Bottle)
-				if err != nil {
-					return nil, err
-				}
-				v := diagnose.New(diagnose.Results{Ledger: l})
-				return &diagnosis{Verdict: v, report: &bn.Report{Ledger: l, Verdict: v}, verbose: opt.Bottle.Stacks}, nil
-			}
-			opt.Name, opt.Progress = in.label, in.decoded
-			report, err := bn.Analyze(ctx, r, opt)
-			if report == nil {
+		opt.Bottle.Part = timeline.Part(a.part)
+		report, err := readJudged(ctx, std, in, opt)
+		if report == nil {
+			return nil, err
+		}
+		if report.Ledger == nil && len(a.fail.list) > 0 {
+			return nil, usagef("-fail: %s has no ledger: conditions need the trace, or what \"bottleneck ledger -o ledger.json\" saves", in.label)
+		}
+		if *focus != "" {
+			if err := focusOn(report, in.label, *focus); err != nil {
 				return nil, err
 			}
-			if *focus != "" {
-				if err := focusOn(report, *focus); err != nil {
-					return nil, err
-				}
-			}
-			return &diagnosis{Verdict: report.Verdict, report: report, verbose: opt.Bottle.Stacks, file: source, part: partFlags(fs)}, err
-		})
+		}
+		v := &diagnosis{Verdict: report.Verdict, report: report, verbose: opt.Bottle.Stacks, part: partFlags(fs)}
+		if report.Info != nil { // a trace
+			v.file = source
+		}
+		return v, err
 	}
 	return a.run(ctx, std, source, read, func(w io.Writer, form string, v *diagnosis, d drawing) error { return verdictForms[form](w, v, d) })
 }

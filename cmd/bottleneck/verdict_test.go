@@ -231,3 +231,55 @@ func TestVerdictOnOneGroup(t *testing.T) {
 	}
 	bottleneck("verdict", "-focus", "nothing", lockTrace).want(t, exitUsage, "", `-focus: no group of goroutines is called "nothing"; the largest are main.worker`)
 }
+
+// What is behind a finding, and the verdict on one group, can be had of saved results as far as
+// these have it; what they lack is said.
+func TestSavedVerdict(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	bottleneck("ledger", "-o", file("ledger.json"), lockTrace).want(t, exitOK, "", "")
+	bottleneck("graph", "-o", file("graph.json"), lockTrace).want(t, exitOK, "", "")
+	bottleneck("verdict", "-o", file("verdict.json"), lockTrace).want(t, exitOK, "", "")
+	bottleneck("contention", "-o", file("waits.json"), lockTrace).want(t, exitOK, "", "")
+	of := func(args ...string) (v struct {
+		Findings []struct {
+			Kind, Title string
+			Lost        int64
+		}
+	}) {
+		t.Helper()
+		r := bottleneck(append([]string{"verdict", "-format", "json"}, args...)...)
+		if err := json.Unmarshal([]byte(r.out), &v); err != nil || len(v.Findings) == 0 {
+			t.Fatalf("%v of %q", err, r.out)
+		}
+		return v
+	}
+	trace := of(lockTrace)
+	for _, name := range []string{"ledger.json", "graph.json", "verdict.json"} {
+		if got := of(file(name)); !slices.Equal(got.Findings, trace.Findings) {
+			t.Errorf("%s: %+v, want %+v", name, got, trace)
+		}
+		if name == "ledger.json" {
+			continue
+		}
+		r := bottleneck("explain", "lock", file(name))
+		r.want(t, exitOK, trace.Findings[0].Title[:40], "")
+		if !strings.Contains(r.out, "were not saved") || strings.Contains(r.out, "Rows of the ledger") {
+			t.Errorf("%s: it explains\n%s", name, r.out)
+		}
+		bottleneck("verdict", "-focus", "main.worker", file(name)).want(t, exitUsage, "", "-focus: "+file(name)+" has no ledger")
+		bottleneck("verdict", "-fail", "lost>1%", file(name)).want(t, exitUsage, "", "has no ledger")
+	}
+	r := bottleneck("explain", "lock", file("ledger.json"))
+	r.want(t, exitOK, "Rows of the ledger", "")
+	if !strings.Contains(r.out, "The call chains were not saved") || strings.Contains(r.out, "Waited there") {
+		t.Errorf("ledger.json: it explains\n%s", r.out)
+	}
+	if got, want := of("-focus", "main.worker", file("ledger.json")), of("-focus", "main.worker", lockTrace); got.Findings[0].Kind != want.Findings[0].Kind || got.Findings[0].Lost > want.Findings[0].Lost || got.Findings[0].Lost < want.Findings[0].Lost*9/10 {
+		t.Errorf("the verdict on main.worker is %+v, of the trace %+v", got, want)
+	}
+	bottleneck("verdict", "-from", "1ms", file("graph.json")).want(t, exitUsage, "", "-from, -to and -generations are for traces")
+	bottleneck("explain", "1", file("waits.json")).want(t, exitUsage, "", `is a contention profile: "bottleneck contention" reads it`)
+	bottleneck("graph", file("verdict.json")).want(t, exitUsage, "", `is a verdict: "bottleneck verdict" reads it`)
+	bottleneck("diff", file("verdict.json"), file("verdict.json")).want(t, exitUsage, "", `is a verdict: "bottleneck verdict" reads it`)
+}

@@ -42,7 +42,7 @@ func (h *handler) report(ctx context.Context, d time.Duration, stacks bool) (*bo
 	if h.recorder == nil {
 		return nil, &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: "the continuous analysis is not running" + h.panicked()}
 	}
-	return h.ofSnapshot(ctx, d, bottleneck.Options{NoSpeedup: true, Bottle: bottle.Options{Stacks: stacks}})
+	return h.ofSnapshot(ctx, d, bottleneck.Options{Want: bottleneck.WantVerdict | bottleneck.WantTasks, Bottle: bottle.Options{Stacks: stacks}})
 }
 
 // panicked says that the continuous analysis rests or has ended since an observer of it panicked;
@@ -78,7 +78,7 @@ func (h *handler) grouped(ctx context.Context, d time.Duration, name string, sta
 	if err != nil {
 		return nil, err
 	}
-	return h.ofSnapshot(ctx, d, bottleneck.Options{NoSpeedup: true, Bottle: bottle.Options{Group: group, Stacks: stacks}})
+	return h.ofSnapshot(ctx, d, bottleneck.Options{Want: bottleneck.WantVerdict | bottleneck.WantTasks, Bottle: bottle.Options{Group: group, Stacks: stacks}})
 }
 
 // ofSnapshot analyzes the end of what the recorder has, one request after the other.

@@ -34,9 +34,9 @@ func Evidence(w io.Writer, e *diagnose.Evidence, opt Options) error {
 	}
 	st := style{colour: opt.Colour, ascii: opt.ASCII}
 	var b strings.Builder
-	if len(e.Rows) == 0 {
+	if len(e.Rows) == 0 && len(e.Finding.Rows) == 0 {
 		b.WriteString(wrap("No rows of the ledger are behind it: it follows from the whole recording.", opt.Width, 0) + "\n")
-	} else {
+	} else if len(e.Rows) > 0 {
 		t := result.New(ledger.Columns, e.Rows, e.Capacity)
 		t.Title = "Rows of the ledger"
 		table := opt
@@ -47,6 +47,9 @@ func Evidence(w io.Writer, e *diagnose.Evidence, opt Options) error {
 	}
 	writeChains(&b, "Waited there", e.Blocked, chains, opt.Width, st)
 	writeChains(&b, "Ran meanwhile, or there", e.Ran, chains, opt.Width, st)
+	if e.Missing != "" {
+		b.WriteString(wrap(st.clean(e.Missing), opt.Width, 0) + "\n")
+	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("text: writing: %w", err)
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // headline says what was measured, and the verdict.
-func headline(m *model, width int) string {
-	g := m.graph
+func headline(m *model, opt Options) string {
+	g, width := m.graph, opt.Width
 	what := "Bottle graph"
 	if g.GroupBy != "" {
 		what += " by " + m.style.fit(m.style.clean(g.GroupBy), maxName)
@@ -28,7 +28,9 @@ func headline(m *model, width int) string {
 	first := wrap(what+": "+strings.Join(parts, ", "), width, 0)
 	var b strings.Builder
 	b.WriteString(m.style.paintLines(bold, first) + "\n")
-	b.WriteString(findings(g, m.style, width))
+	if !opt.Judged {
+		b.WriteString(findings(g, m.style, width))
+	}
 	if all, _ := g.InC(); all > 0 && all >= g.Wall/20 {
 		b.WriteString(wrap(fmt.Sprintf("Goroutines were in C code for %s, which the scheduler does not see.", m.duration(all)), width, 0) + "\n")
 	}

@@ -55,6 +55,8 @@ type Options struct {
 	// largest shares; the others are added up, one line a kind. 0 means up to 15, as many
 	// as have half a percent of the wall time; negative, all.
 	Top int
+	// Judged leaves out the sentences of the verdict above a graph: [Verdict] has written them.
+	Judged bool
 }
 
 // Write writes a graph: where the capacity went, in a sentence, the bottle, a table, the places
@@ -69,7 +71,7 @@ func Write(w io.Writer, g *bottle.Graph, opt Options) error {
 	m := newModel(g, opt.Top, st)
 	var sections []string
 	for _, s := range []string{
-		headline(m, opt.Width),
+		headline(m, opt),
 		drawBottle(m, opt.Width),
 		table(m, opt.Width),
 		sites(m, opt.Width),
