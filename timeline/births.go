@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"golang.org/x/exp/trace"
+
+	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
 // Goroutines get their best names from the events that tell of their births, and one that only
@@ -47,19 +49,19 @@ func (b births) scan(g *generation, table *stackTable) {
 	}
 	s := &birthScan{running: map[uint64]uint64{}, born: map[uint64]birthStack{}, stacks: map[uint64][]byte{}, strings: map[uint64]string{}, table: table}
 	for len(raw) > 0 && raw[0] != evEndOfGeneration {
-		h, err := parseBatchHead(raw[:min(len(raw), maxBatchHead)])
-		end := int(h.headLen + h.dataLen)
+		h, err := wireformat.ParseHead(raw[:min(len(raw), maxBatchHead)])
+		end := int(h.HeadLen + h.DataLen)
 		if err != nil || end > len(raw) {
 			break
 		}
-		if data := raw[h.headLen:end]; raw[0] == evEventBatch && len(data) > 0 {
-			switch data[0] {
-			case evStacks:
+		if data := raw[h.HeadLen:end]; raw[0] == evEventBatch && len(data) > 0 {
+			switch wireformat.Type(data[0]) {
+			case wireformat.Stacks:
 				s.stackBatch(data[1:])
-			case evStrings:
+			case wireformat.Strings:
 				s.stringBatch(data[1:])
 			default:
-				s.events(h.m, data)
+				s.events(h.M, data)
 			}
 		}
 		raw = raw[end:]
@@ -80,28 +82,28 @@ func (b births) scan(g *generation, table *stackTable) {
 // events follows the goroutines of a thread.
 func (s *birthScan) events(m uint64, data []byte) {
 	for len(data) > 0 {
-		args, n := readEvent(data)
+		args, n := wireformat.ReadEvent(data)
 		if n == 0 {
 			return
 		}
-		switch typ := data[0]; typ {
-		case evGoCreate, evGoCreateBlocked:
+		switch typ := wireformat.Type(data[0]); typ {
+		case wireformat.GoCreate, wireformat.GoCreateBlocked:
 			s.born[args[1]] = birthStack{args[2], args[3], fromCreation}
-		case evGoStatusStack:
+		case wireformat.GoStatusStack:
 			if old := s.born[args[1]]; args[4] != 0 && old.rank < fromStatus {
 				s.born[args[1]] = birthStack{args[4], 0, fromStatus}
 			}
 			s.status(m, args)
-		case evGoStatus:
+		case wireformat.GoStatus:
 			s.status(m, args)
-		case evGoStart, evGoCreateSyscall, evGoSwitch:
+		case wireformat.GoStart, wireformat.GoCreateSyscall, wireformat.GoSwitch:
 			s.running[m] = args[1]
-		case evGoDestroy, evGoDestroySyscall, evGoSwitchDestroy:
+		case wireformat.GoDestroy, wireformat.GoDestroySyscall, wireformat.GoSwitchDestroy:
 			if g, ok := s.running[m]; ok {
 				s.gone = append(s.gone, g)
 			}
 			delete(s.running, m)
-			if typ == evGoSwitchDestroy {
+			if typ == wireformat.GoSwitchDestroy {
 				s.running[m] = args[1]
 			}
 		}
@@ -111,13 +113,13 @@ func (s *birthScan) events(m uint64, data []byte) {
 
 // status notes the goroutine that a thread had when the generation began.
 func (s *birthScan) status(m uint64, args [5]uint64) {
-	if args[2] == m && (args[3] == goRunning || args[3] == goSyscall) {
+	if args[2] == m && (args[3] == wireformat.GoRunning || args[3] == wireformat.GoSyscall) {
 		s.running[m] = args[1]
 	}
 }
 
 func (s *birthScan) stackBatch(data []byte) {
-	for len(data) > 0 && data[0] == evStack {
+	for len(data) > 0 && data[0] == byte(wireformat.Stack) {
 		var id, frames uint64
 		rest := data[1:]
 		if !numbers(&rest, &id, &frames) {
@@ -136,7 +138,7 @@ func (s *birthScan) stackBatch(data []byte) {
 }
 
 func (s *birthScan) stringBatch(data []byte) {
-	for len(data) > 0 && data[0] == evString {
+	for len(data) > 0 && data[0] == byte(wireformat.String) {
 		var id, size uint64
 		rest := data[1:]
 		if !numbers(&rest, &id, &size) || size > uint64(len(rest)) {

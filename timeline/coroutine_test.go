@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
 // coroutineEnds is a trace in which a coroutine runs over the end of a generation, and ends in the next one: the runtime
@@ -47,8 +49,8 @@ func TestCoroutineEnds(t *testing.T) {
 func TestCoroutineEndsFirst(t *testing.T) {
 	w := coroutineEnds(26, false)
 	lives := map[int64]string{
-		lostGoroutine(1): "running 2050-9091 P0",
-		1:                "waiting 2050-9090 other woken by 4503599627370497; runnable 9090-9092 other; running 9092-9100 P0",
+		wireformat.LostGoroutine(1): "running 2050-9091 P0",
+		1:                           "waiting 2050-9090 other woken by 4503599627370497; runnable 9090-9092 other; running 9092-9100 P0",
 	}
 	w.gens = w.gens[1:]
 	fs := w.tell(t)
@@ -78,10 +80,9 @@ func TestCoroutineEndsFirst(t *testing.T) {
 
 // What is wrong in another way stays wrong, and nothing is added to what lacks nothing.
 func TestNoCoroutineEnds(t *testing.T) {
-	data := handMade(26)
-	for i, part := range generations(t, data) {
-		if got := withCoroutines(part[headerSize:], nil); got != nil {
-			t.Errorf("generation %d: %d bytes became %d", i+1, len(part)-headerSize, len(got))
+	for i, part := range generations(t, handMade(26)) {
+		if _, got := bothDecode(t, part); len(got.lost) != 0 {
+			t.Errorf("generation %d: %v", i+1, got.lost)
 		}
 	}
 	w := newWire(26)

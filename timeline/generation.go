@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/bottleneck-go/bottleneck/internal/memory"
+	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
 // A trace since Go 1.22 is a 16-byte header and then generations of about a
@@ -23,14 +24,12 @@ import (
 // cuts takes reading the heads of the batches only.
 
 const (
-	headerSize = 16
+	headerSize   = wireformat.HeaderSize
+	maxBatchHead = wireformat.MaxHead
+	maxBatchSize = wireformat.MaxBatch
 
-	evEventBatch        = 1
-	evExperimentalBatch = 49
-	evEndOfGeneration   = 52
-
-	maxBatchHead = 2 + 4*binary.MaxVarintLen64
-	maxBatchSize = 64 << 10 // as in the runtime (internal/trace/tracev2.MaxBatchSize)
+	evEventBatch      = byte(wireformat.EventBatch)
+	evEndOfGeneration = byte(wireformat.EndOfGeneration)
 )
 
 // generation is a run of batches of a trace.
@@ -120,15 +119,13 @@ func (c *cutter) next() (*generation, error) {
 var errEnd = errors.New("end of the trace")
 
 // errCutOff is the end of the input where more must follow.
-var errCutOff = errors.New("the trace is cut off")
+var errCutOff = wireformat.ErrCutOff
 
 // batchHead is the head of a batch.
 type batchHead struct {
-	gen, m, time uint64
-	headLen      int64
-	dataLen      int64
-	endsBefore   bool // the batch belongs to the next generation
-	endsAfter    bool // it is the mark of the end
+	wireformat.Head
+	endsBefore bool // the batch belongs to the next generation
+	endsAfter  bool // it is the mark of the end
 }
 
 // batch takes the next batch into the generation, unless it belongs to the next one.
@@ -145,7 +142,8 @@ func (c *cutter) batch(g *generation) (batchHead, error) {
 		c.pos++
 		return batchHead{endsAfter: true}, err
 	}
-	h, err := parseBatchHead(buf)
+	head, err := wireformat.ParseHead(buf)
+	h := batchHead{Head: head}
 	if err != nil {
 		if len(buf) == maxBatchHead || !errors.Is(err, errCutOff) {
 			return h, err
@@ -161,20 +159,20 @@ func (c *cutter) batch(g *generation) (batchHead, error) {
 		return h, errCutOff
 	}
 	if g.number == 0 {
-		if c.last != 0 && h.gen != c.last+1 {
-			return h, fmt.Errorf("generation %d follows generation %d: what is between them is missing", h.gen, c.last)
+		if c.last != 0 && h.Gen != c.last+1 {
+			return h, fmt.Errorf("generation %d follows generation %d: what is between them is missing", h.Gen, c.last)
 		}
-		g.number = h.gen
+		g.number = h.Gen
 	}
-	if h.gen != g.number {
+	if h.Gen != g.number {
 		if c.version >= 26 {
-			return h, fmt.Errorf("generation %d has no end before generation %d begins", g.number, h.gen)
+			return h, fmt.Errorf("generation %d has no end before generation %d begins", g.number, h.Gen)
 		}
 		h.endsBefore = true
 		return h, nil
 	}
-	c.noteFrequency(buf[h.headLen:])
-	want := h.headLen + h.dataLen
+	c.noteFrequency(buf[h.HeadLen:])
+	want := h.HeadLen + h.DataLen
 	n, err := c.src.take(c.pos, want)
 	if err != nil {
 		c.pos += n
@@ -189,47 +187,14 @@ func (c *cutter) batch(g *generation) (batchHead, error) {
 
 // noteFrequency remembers the frequency of the clock if the batch begins with it.
 func (c *cutter) noteFrequency(data []byte) {
-	if len(data) > 0 && data[0] == evSync && c.version >= 25 {
+	if len(data) > 0 && data[0] == byte(wireformat.Sync) && c.version >= 25 {
 		data = data[1:]
 	}
-	if len(data) > 1 && data[0] == evFrequency {
+	if len(data) > 1 && data[0] == byte(wireformat.Frequency) {
 		if f, n := binary.Uvarint(data[1:]); n > 0 {
 			c.freq = f
 		}
 	}
-}
-
-func parseBatchHead(buf []byte) (h batchHead, err error) {
-	i := 1
-	switch buf[0] {
-	case evEventBatch:
-	case evExperimentalBatch:
-		i++
-	default:
-		return h, fmt.Errorf("byte %d is not the beginning of a batch of events", buf[0])
-	}
-	var v [4]uint64 // gen, m, time, size
-	for k := range v {
-		if i >= len(buf) {
-			return h, errCutOff
-		}
-		x, n := binary.Uvarint(buf[i:])
-		if n == 0 {
-			return h, errCutOff
-		}
-		if n < 0 {
-			return h, errors.New("a number in the head of a batch is too large")
-		}
-		v[k] = x
-		i += n
-	}
-	if v[0] == 0 {
-		return h, errors.New("a batch belongs to generation 0, which does not exist")
-	}
-	if v[3] > maxBatchSize {
-		return h, fmt.Errorf("a batch says it is %d bytes long; the longest are %d", v[3], maxBatchSize)
-	}
-	return batchHead{gen: v[0], m: v[1], time: v[2], headLen: int64(i), dataLen: int64(v[3])}, nil
 }
 
 // fileSource reads a trace with random access: only the heads of the batches

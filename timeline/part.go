@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
 // Part is a part of a trace, in whole generations of about a second each; the zero value is all of
@@ -137,19 +138,19 @@ func (g *generation) begin() (first Time, ok bool) {
 		if n == 0 || buf[0] == evEndOfGeneration {
 			break
 		}
-		h, err := parseBatchHead(buf[:n])
+		h, err := wireformat.ParseHead(buf[:n])
 		if err != nil {
 			break
 		}
-		end := int(h.headLen + h.dataLen)
-		if buf[0] == evEventBatch && !seen[h.m] {
-			t, found := firstEvent(buf[h.headLen:min(n, end)], h.time)
+		end := int(h.HeadLen + h.DataLen)
+		if buf[0] == evEventBatch && !seen[h.M] {
+			t, found := firstEvent(buf[h.HeadLen:min(n, end)], h.Time)
 			if !found && n < end {
 				n, _ = from.ReadAt(buf[:end], off)
-				t, found = firstEvent(buf[h.headLen:n], h.time)
+				t, found = firstEvent(buf[h.HeadLen:n], h.Time)
 			}
 			if found {
-				seen[h.m] = true
+				seen[h.M] = true
 				if at := timeOf(t, g.frequency); !ok || at < first {
 					first, ok = at, true
 				}
@@ -169,15 +170,15 @@ func timeOf(units, frequency uint64) Time {
 // status.
 func firstEvent(data []byte, at uint64) (t uint64, found bool) {
 	for len(data) > 0 {
-		args, n := readEvent(data)
+		args, n := wireformat.ReadEvent(data)
 		if n == 0 {
 			return 0, false
 		}
 		at += args[0]
-		switch typ := data[0]; typ {
-		case evProcStatus, evGoStatus, evGoStatusStack, evGCActive, evGCSweepActive, evGCMarkAssistActive:
+		switch typ := wireformat.Type(data[0]); typ {
+		case wireformat.ProcStatus, wireformat.GoStatus, wireformat.GoStatusStack, wireformat.GCActive, wireformat.GCSweepActive, wireformat.GCMarkAssistActive:
 		default:
-			if typ < firstExperimental {
+			if typ < wireformat.FirstExperimental {
 				return at, true
 			}
 		}

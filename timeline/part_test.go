@@ -28,7 +28,7 @@ func TestBeginsOfGenerations(t *testing.T) {
 			if err != nil {
 				break
 			}
-			d := (&readerDecoder{ctx: t.Context(), stacks: newStackTable()}).decode(func() io.Reader { return io.MultiReader(bytes.NewReader(in.header), g.open()) })
+			d := (&wireDecoder{readerDecoder: readerDecoder{ctx: t.Context(), stacks: newStackTable()}}).decode(func() io.Reader { return io.MultiReader(bytes.NewReader(in.header), g.open()) })
 			if at, ok := g.begin(); !ok || at != d.firstReal {
 				t.Errorf("%s, generation %d: %d, %v; decoded %d", c.name, g.index, at, ok, d.firstReal)
 			}

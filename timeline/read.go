@@ -365,9 +365,14 @@ func (p *pass) produce(ctx context.Context, cut *selector, jobs chan<- job, toke
 	}
 }
 
-// decoder returns a decoder of one generation, up to limit if that is not 0.
-func (p *pass) decoder(ctx context.Context, limit Time) decoder {
-	return &readerDecoder{ctx: ctx, stacks: p.stacks, limit: limit, meter: p.meter}
+// decoder returns a decoder of a generation.
+func (p *pass) decoder(ctx context.Context, g *generation) *wireDecoder {
+	return &wireDecoder{readerDecoder: readerDecoder{ctx: ctx, stacks: p.stacks, meter: p.meter, size: g.size}}
+}
+
+// opener returns what a decoder opens.
+func (p *pass) opener(g *generation) func() io.Reader {
+	return func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), g.open()) }
 }
 
 func (p *pass) decode(ctx context.Context, g *generation) *decoded {
@@ -377,8 +382,7 @@ func (p *pass) decode(ctx context.Context, g *generation) *decoded {
 	if g.cut != nil {
 		return &decoded{} // see salvage: it needs the state at the end of the generation before
 	}
-	dec := &readerDecoder{ctx: ctx, stacks: p.stacks, meter: p.meter, size: g.size}
-	return dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), g.open()) })
+	return p.decoder(ctx, g).decode(p.opener(g))
 }
 
 // consume replays a generation and returns why the pass ends with it, if it does.
@@ -389,8 +393,13 @@ func (p *pass) consume(g *generation, d *decoded) error {
 		d.release()
 		return p.failure(g, full, g.off, false)
 	}
-	if d.err != nil && err == nil && p.in.source != nil {
-		d = decodeAgain(p.decoder(p.ctx, 0), d, p.in.header, g.open(), p.replay.runners())
+	if len(d.lost) > 0 && err == nil {
+		if running := p.replay.runners(); d.knowsLost(running) {
+			d.release()
+			dec := p.decoder(p.ctx, g)
+			dec.running = running
+			d = dec.decode(p.opener(g))
+		}
 	}
 	if d.err != nil && err == nil {
 		err, at = d.err, g.off
@@ -439,8 +448,7 @@ func (p *pass) runWhole() error {
 	if n := p.opt.Part.First; n > 1 {
 		return &Error{Name: p.opt.Name, Compressed: p.in.compressed, Err: fmt.Errorf("there is no generation %d: traces of %s have none", n, p.replay.info.GoVersion())}
 	}
-	// The input may not be read twice, so events are not read in place.
-	dec := &readerDecoder{ctx: p.ctx, stacks: p.stacks, meter: p.meter, byAccessors: true}
+	dec := &readerDecoder{ctx: p.ctx, stacks: p.stacks, meter: p.meter}
 	d := dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), p.in.rest()) })
 	if err := p.ctx.Err(); err != nil {
 		return context.Cause(p.ctx)

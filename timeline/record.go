@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
 // A decoder turns one generation into a decoded: every event as a record of
@@ -122,8 +123,11 @@ type decoded struct {
 	aux                 []aux
 	// err is why decoding ended early; what came before it is good.
 	err error
-	// mislaid is why the events were not read in place; nil if they were.
-	mislaid *layoutError
+	// lost are the coroutines of which the generation has only the end.
+	lost []wireformat.Lost
+	// instead is why the Reader of x/exp/trace decoded the generation; nil if it did not, or had
+	// to.
+	instead error
 }
 
 // holds says what takes the memory of the generation.

@@ -144,8 +144,8 @@ func (r *replay) generation(d *decoded) {
 		r.now = start
 	}
 	r.d = d
-	if d.mislaid != nil {
-		r.note(fmt.Sprintf("The %v. All events were read by its accessors: the results are the same, reading takes longer.", d.mislaid))
+	if d.instead != nil {
+		r.note(fmt.Sprintf("The fast decoder could not read a part of the trace (%v). The one of golang.org/x/exp/trace read it: the results are those of that, reading takes longer.", d.instead))
 	}
 	if d.hasReal {
 		r.now = max(start, r.now)

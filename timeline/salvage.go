@@ -1,41 +1,32 @@
 package timeline
 
 import (
-	"bytes"
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
-	"regexp"
-	"strconv"
+
+	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
 // A generation that is cut off lacks what the runtime writes last: the call
 // chains and strings that its events refer to. What is there can be had
 // nevertheless, but for names and reasons:
 //
-//  1. Keep the whole batches and the whole events of the last one.
-//  2. Add empty call chains and strings for every number that is referred to
-//     and not defined, the clock's frequency if it is missing, and the end mark.
-//  3. Find the horizon. The threads write their batches one by one, when 64 kB
+//  1. Find the horizon. The threads write their batches one by one, when 64 kB
 //     are full, so the events of the threads end at different times, and any thread
 //     may be missing altogether. What runs is known as long as it is known of every P
 //     which thread has it; the numbers that events give to the changes of a P tell
 //     whether one was missed. Nothing is known of the time after the first P is lost sight of.
-//  4. Decode as usual, up to the horizon, or to the first event for which the
-//     Reader waits in vain, because one of a thread that is missing must come before it.
+//  2. Decode what is there (wireformat.Options.Cut), up to the horizon, or to the first event that
+//     has to wait for one of a thread that is missing.
 
-// salvage is the state of mending one generation.
+// salvage is the state of looking for the horizon of one generation.
 type salvage struct {
 	version   int
-	out       bytes.Buffer
-	gen       uint64
-	firstTime uint64
 	frequency uint64
 	assumed   bool // the frequency is not from the trace
 	synced    bool
-	defined   [2]map[uint64]bool // stacks, strings
-	used      [2]map[uint64]bool
 	threads   map[uint64]*salvagedThread
 	procs     map[uint64]*salvagedProc
 	maxProcs  uint64
@@ -55,11 +46,6 @@ type tenure struct {
 	started bool // taken from idle: the one before must have given it up
 }
 
-const (
-	stackIDs = iota
-	stringIDs
-)
-
 // salvagedThread follows the P of one thread through its own events.
 type salvagedThread struct {
 	m      uint64
@@ -71,22 +57,20 @@ type salvagedThread struct {
 // salvage reads what a cut generation still tells. It returns nil if that is nothing.
 func (p *pass) salvage(g *generation) *decoded {
 	raw, err := io.ReadAll(g.open())
-	if err != nil {
+	if err != nil || !wireformat.Knows(p.in.version) {
 		return nil
 	}
 	s := &salvage{
-		version: p.in.version, gen: g.number, frequency: g.frequency,
-		defined: [2]map[uint64]bool{{0: true}, {0: true}},
-		used:    [2]map[uint64]bool{{}, {}},
+		version: p.in.version, frequency: g.frequency,
 		threads: map[uint64]*salvagedThread{},
 		procs:   map[uint64]*salvagedProc{},
 	}
-	for len(raw) > 0 {
-		n := s.batch(raw)
+	for rest := raw; len(rest) > 0; {
+		n := s.batch(rest)
 		if n == 0 {
 			break
 		}
-		raw = raw[n:]
+		rest = rest[n:]
 	}
 	if !s.synced && s.version >= 25 {
 		return nil // it comes first: nothing else is there
@@ -95,18 +79,16 @@ func (p *pass) salvage(g *generation) *decoded {
 	if !ok {
 		return nil
 	}
-	s.complete()
-	mended := s.out.Bytes()
-	dec := &readerDecoder{ctx: p.ctx, stacks: p.stacks}
-	open := func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), bytes.NewReader(mended)) }
-	d := dec.decode(open)
-	if stuck, ok := firstStuck(dec.broken); ok {
-		horizon = min(horizon, stuck-1)
+	dec := &wireDecoder{readerDecoder: readerDecoder{ctx: p.ctx, stacks: p.stacks}}
+	opt := wireformat.Options{Version: s.version, Cut: true, Frequency: s.frequency, Running: p.replay.runners()}
+	d := dec.decodeBytes(raw, opt)
+	if broken := (*wireformat.Error)(nil); errors.As(d.err, &broken) && broken.Stuck {
+		horizon = min(horizon, Time(broken.Earliest)-1)
 	}
 	d.release()
 	dec.limit = horizon
-	d = dec.decode(open)
-	d.err = nil // the Reader stumbles over the end, as it must
+	d = dec.decodeBytes(raw, opt)
+	d.err = nil // it stumbles over the end, as it must
 	if !d.hasReal || d.firstReal == d.lastReal {
 		d.release()
 		return nil
@@ -118,36 +100,21 @@ func (p *pass) salvage(g *generation) *decoded {
 	return d
 }
 
-var frontierTime = regexp.MustCompile(`\[\w+ time=(\d+)`)
-
-// firstStuck returns the time of the earliest event that the Reader waited for
-// in vain, because an event of a missing thread must come before it. It has shown
-// later ones of other threads. The Reader tells it only in the words of its error.
-func firstStuck(err error) (first Time, ok bool) {
-	if err == nil {
-		return 0, false
-	}
-	for _, m := range frontierTime.FindAllStringSubmatch(err.Error(), -1) {
-		if t, err := strconv.ParseInt(m[1], 10, 64); err == nil && (!ok || Time(t) < first) {
-			first, ok = Time(t), true
-		}
-	}
-	return first, ok
-}
-
 // batch takes one batch over and returns its length; 0 when nothing more can be used.
 func (s *salvage) batch(raw []byte) int {
-	h, err := parseBatchHead(raw[:min(len(raw), maxBatchHead)])
+	h, err := wireformat.ParseHead(raw[:min(len(raw), maxBatchHead)])
 	if err != nil {
 		return 0
 	}
-	whole := int(h.headLen + h.dataLen)
-	data := raw[h.headLen:min(whole, len(raw))]
-	if s.firstTime == 0 || h.time < s.firstTime {
-		s.firstTime = h.time
-	}
-	if raw[0] == evEventBatch && len(data) > 0 {
-		s.content(h, data, len(raw) >= whole)
+	whole := int(h.HeadLen + h.DataLen)
+	if data := raw[h.HeadLen:min(whole, len(raw))]; h.Type == wireformat.EventBatch && len(data) > 0 {
+		switch wireformat.Type(data[0]) {
+		case wireformat.Strings, wireformat.Stacks, wireformat.CPUSamples:
+		case wireformat.Sync, wireformat.Frequency:
+			s.synced = s.synced || len(raw) >= whole
+		default:
+			s.events(h, data)
+		}
 	}
 	if len(raw) < whole {
 		return 0
@@ -155,93 +122,52 @@ func (s *salvage) batch(raw []byte) int {
 	return whole
 }
 
-func (s *salvage) content(h batchHead, data []byte, whole bool) {
-	switch data[0] {
-	case evStrings:
-		if whole {
-			s.strings(data[1:])
-			s.emit(h.m, h.time, data)
-		}
-	case evStacks:
-		if whole {
-			s.stacks(data[1:])
-			s.emit(h.m, h.time, data)
-		}
-	case evCPUSamples:
-		// Samples refer to call chains and say nothing of states.
-	case evSync, evFrequency:
-		if whole {
-			s.synced = true
-			s.emit(h.m, h.time, data)
-		}
-	default:
-		if n := s.events(h, data); n > 0 {
-			s.emit(h.m, h.time, data[:n])
-		}
-	}
-}
-
-// events steps over the events of a batch and returns the length of the whole ones.
-func (s *salvage) events(h batchHead, data []byte) int {
-	t := s.threads[h.m]
+// events steps over the whole events of a batch.
+func (s *salvage) events(h wireformat.Head, data []byte) {
+	t := s.threads[h.M]
 	if t == nil {
-		t = &salvagedThread{m: h.m}
-		s.threads[h.m] = t
+		t = &salvagedThread{m: h.M}
+		s.threads[h.M] = t
 	}
-	now, i := h.time, 0
-	for i < len(data) {
-		typ := data[i]
-		args, n := readEvent(data[i:])
+	for now := h.Time; len(data) > 0; {
+		args, n := wireformat.ReadEvent(data)
 		if n == 0 {
 			break
 		}
-		i += n
 		now += args[0]
 		t.last = max(t.last, now)
-		s.refer(eventShapes[typ], args[1:])
-		s.proc(typ, t, args[1:])
-	}
-	return i
-}
-
-func (s *salvage) refer(shape eventShape, args []uint64) {
-	for a := range args {
-		if shape.stacks>>a&1 != 0 {
-			s.used[stackIDs][args[a]] = true
-		}
-		if shape.strings>>a&1 != 0 {
-			s.used[stringIDs][args[a]] = true
-		}
+		s.proc(wireformat.Type(data[0]), t, args[1:])
+		data = data[n:]
 	}
 }
 
-func (s *salvage) proc(typ uint8, t *salvagedThread, args []uint64) {
+func (s *salvage) proc(typ wireformat.Type, t *salvagedThread, args []uint64) {
 	switch typ {
-	case evProcsChange:
+	case wireformat.ProcsChange:
 		s.maxProcs = args[0]
-	case evProcStart:
+	case wireformat.ProcStart:
 		s.taken(t)
 		t.p, t.seq = args[0], args[1]
 		s.tenure(t.p, t.seq, tenure{m: t.m, time: t.last, started: true})
-	case evSyscallBegin:
+	case wireformat.GoSyscallBegin:
 		t.seq, t.inCall = args[0], true
 		s.tenure(t.p, t.seq, tenure{m: t.m, time: t.last})
-	case evProcStop:
+	case wireformat.ProcStop:
 		if p := s.procs[t.p]; p != nil {
 			p.stops[t.seq] = t.last
 		}
 		t.inCall = false
-	case evSyscallEnd:
+	case wireformat.GoSyscallEnd:
 		t.inCall = false
-	case evSyscallEndBlocked:
+	case wireformat.GoSyscallEndBlock:
 		s.taken(t)
-	case evProcStatus:
+	case wireformat.ProcStatus:
 		running := args[1] == 1 || args[1] == 3 // ProcRunning, ProcSyscall
 		if running {
 			t.p, t.seq, t.inCall = args[0], 0, args[1] == 3
 		}
 		s.tenure(args[0], 0, tenure{m: t.m, time: t.last, idle: !running})
-	case evProcSteal:
+	case wireformat.ProcSteal:
 		s.tenure(args[0], args[1], tenure{m: t.m, time: t.last, idle: true})
 	}
 }
@@ -314,79 +240,5 @@ func (s *salvage) horizon(r *replay) (Time, bool) {
 	return timeOf(end, s.frequency), true
 }
 
-// strings notes which strings a batch defines.
-func (s *salvage) strings(data []byte) {
-	for len(data) > 0 && data[0] == evString {
-		id, n := binary.Uvarint(data[1:])
-		if n <= 0 {
-			return
-		}
-		size, m := binary.Uvarint(data[1+n:])
-		if m <= 0 || size > uint64(len(data)-1-n-m) {
-			return
-		}
-		s.defined[stringIDs][id] = true
-		data = data[1+n+m+int(size):]
-	}
-}
-
-// stacks notes which call chains a batch defines and which strings these use.
-func (s *salvage) stacks(data []byte) {
-	for len(data) > 0 && data[0] == evStack {
-		data = data[1:]
-		next := func() uint64 {
-			v, n := binary.Uvarint(data)
-			if n <= 0 {
-				data = nil // rubbish: the Reader will say so
-				return 0
-			}
-			data = data[n:]
-			return v
-		}
-		s.defined[stackIDs][next()] = true
-		for n := next(); n > 0 && len(data) > 0; n-- {
-			next() // program counter
-			s.used[stringIDs][next()] = true
-			s.used[stringIDs][next()] = true
-			next() // line
-		}
-	}
-}
-
-// complete adds what is missing from the end of the generation.
-func (s *salvage) complete() {
-	if !s.synced {
-		s.emit(math.MaxUint64, s.firstTime, binary.AppendUvarint([]byte{evFrequency}, s.frequency))
-	}
-	s.define(evStacks, evStack, stackIDs)
-	s.define(evStrings, evString, stringIDs)
-	if s.version >= 26 {
-		s.out.WriteByte(evEndOfGeneration)
-	}
-}
-
-// define writes batches of empty call chains or strings.
-func (s *salvage) define(batch, entry byte, which int) {
-	data := []byte{batch}
-	flush := func() {
-		if len(data) > 1 {
-			s.emit(math.MaxUint64, s.firstTime, data)
-		}
-		data = append(data[:0], batch)
-	}
-	for id := range s.used[which] {
-		if s.defined[which][id] {
-			continue
-		}
-		data = binary.AppendUvarint(append(data, entry), id)
-		data = append(data, 0) // no frames, or no bytes
-		if len(data) > maxBatchSize-2*binary.MaxVarintLen64 {
-			flush()
-		}
-	}
-	flush()
-}
-
-func (s *salvage) emit(m, time uint64, data []byte) {
-	s.out.Write(appendBatch(nil, s.gen, m, time, data))
-}
+// defaultFrequency is the clock of every Go but on Windows: units of 64 ns.
+const defaultFrequency = 1e9 / 64

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
 // splitter cuts a trace that comes in pieces into generations. runtime/trace writes one batch at a
@@ -130,7 +132,7 @@ func (c *splitter) takeHead(p []byte) int {
 	if len(c.head) == 0 {
 		h, err := c.parse(p[:min(len(p), maxBatchHead)])
 		if err == nil {
-			return c.begin(h, p[:h.headLen])
+			return c.begin(h, p[:h.HeadLen])
 		}
 		if !errors.Is(err, errCutOff) {
 			c.fail(err)
@@ -157,25 +159,26 @@ func (c *splitter) takeHead(p []byte) int {
 
 func (c *splitter) parse(p []byte) (batchHead, error) {
 	if p[0] == evEndOfGeneration && c.version >= 26 {
-		return batchHead{gen: c.number, headLen: 1, endsAfter: true}, nil
+		return batchHead{Head: wireformat.Head{Gen: c.number, HeadLen: 1}, endsAfter: true}, nil
 	}
-	h, err := parseBatchHead(p)
+	head, err := wireformat.ParseHead(p)
+	h := batchHead{Head: head}
 	if err != nil {
 		return h, err
 	}
 	switch {
-	case c.number != 0 && h.gen == c.number:
+	case c.number != 0 && h.Gen == c.number:
 	case c.number != 0 && c.version >= 26:
-		return h, fmt.Errorf("generation %d has no end before generation %d begins", c.number, h.gen)
-	case c.number != 0 && h.gen != c.number+1, c.number == 0 && c.last != 0 && h.gen != c.last+1:
-		return h, fmt.Errorf("generation %d follows generation %d: what is between them is missing", h.gen, max(c.number, c.last))
+		return h, fmt.Errorf("generation %d has no end before generation %d begins", c.number, h.Gen)
+	case c.number != 0 && h.Gen != c.number+1, c.number == 0 && c.last != 0 && h.Gen != c.last+1:
+		return h, fmt.Errorf("generation %d follows generation %d: what is between them is missing", h.Gen, max(c.number, c.last))
 	}
 	return h, nil
 }
 
 // begin begins a batch and returns the length of its head.
 func (c *splitter) begin(h batchHead, head []byte) int {
-	if c.number != 0 && h.gen != c.number {
+	if c.number != 0 && h.Gen != c.number {
 		c.finish() // versions without a mark of the end
 	}
 	if c.number == 0 && h.endsAfter { // a generation may be empty: there is nothing to read in it
@@ -183,10 +186,10 @@ func (c *splitter) begin(h batchHead, head []byte) int {
 		return len(head)
 	}
 	if c.number == 0 {
-		c.number, c.size = h.gen, 0
-		c.raw = &rawGeneration{number: h.gen, version: c.version, header: c.header, show: c.stream.opt.Show}
+		c.number, c.size = h.Gen, 0
+		c.raw = &rawGeneration{number: h.Gen, version: c.version, header: c.header, show: c.stream.opt.Show}
 	}
-	c.left = h.dataLen
+	c.left = h.DataLen
 	c.take(head)
 	if h.endsAfter {
 		c.finish()

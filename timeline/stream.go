@@ -363,14 +363,15 @@ func (s *Stream) read(raw *rawGeneration) {
 	s.meter = s.meter.Next()
 	defer s.meter.End()
 	s.replay.meter = s.meter
-	dec := &readerDecoder{ctx: s.pace.context(), stacks: s.replay.stacks, meter: s.meter, limit: s.until}
-	d := dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(raw.header), raw.open()) })
-	if d.err != nil && !errors.Is(d.err, ErrMemory) {
-		var running map[int64]int64 // nothing is known of it after a gap
-		if s.missing.Generations == 0 && !s.cut {
-			running = s.replay.runners()
+	dec := &wireDecoder{readerDecoder: readerDecoder{ctx: s.pace.context(), stacks: s.replay.stacks, meter: s.meter, limit: s.until, size: raw.size}}
+	open := func() io.Reader { return io.MultiReader(bytes.NewReader(raw.header), raw.open()) }
+	d := dec.decode(open)
+	if len(d.lost) > 0 && s.missing.Generations == 0 && !s.cut { // nothing is known of it after a gap
+		if running := s.replay.runners(); d.knowsLost(running) {
+			d.release()
+			dec.running = running
+			d = dec.decode(open)
 		}
-		d = decodeAgain(dec, d, raw.header, raw.open(), running)
 	}
 	defer d.release()
 	if d.err != nil {

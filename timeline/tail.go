@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
 // Tail returns the end of a trace: its header and as many of the last generations as it takes to
@@ -67,8 +69,8 @@ func tailOf(trace sizedReader, d time.Duration) (keep, last int64) {
 		if err != nil || len(head) == 0 {
 			break
 		}
-		h, err := parseBatchHead(head)
-		if err != nil || h.time > end || float64(end-h.time)/float64(c.freq) < d.Seconds() {
+		h, err := wireformat.ParseHead(head)
+		if err != nil || h.Time > end || float64(end-h.Time)/float64(c.freq) < d.Seconds() {
 			break
 		}
 		keep = off
@@ -84,12 +86,12 @@ func latestBatch(src source, off int64) (latest uint64) {
 		if err != nil || len(head) == 0 || head[0] == evEndOfGeneration {
 			return latest
 		}
-		h, err := parseBatchHead(head)
-		if err != nil || h.headLen+h.dataLen > math.MaxInt64-off {
+		h, err := wireformat.ParseHead(head)
+		if err != nil || h.HeadLen+h.DataLen > math.MaxInt64-off {
 			return latest
 		}
-		latest = max(latest, h.time)
-		off += h.headLen + h.dataLen
+		latest = max(latest, h.Time)
+		off += h.HeadLen + h.DataLen
 	}
 }
 

@@ -1,0 +1,340 @@
+package wireformat
+
+import (
+	"cmp"
+	"encoding/binary"
+	"io"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// Options configures a Decoder.
+type Options struct {
+	Version int // of the format: 22, 23, 25 or 26
+	// Running has the goroutines that ran on threads when the generation before ended, for
+	// coroutines. One that it does not have gets a number of its own, LostGoroutine.
+	Running map[int64]int64
+	// Cut accepts a generation that ends early: tables may miss entries, and the last batch
+	// may be cut in the middle of an event. Frequency is that of the clock if it is missing, in
+	// units a second.
+	Cut       bool
+	Frequency uint64
+	// Room reports whether there is room for a table of so many bytes; nil if there always is.
+	Room func(size int64) bool
+}
+
+// Knows reports whether the package decodes a version of the format.
+func Knows(version int) bool {
+	return version == 22 || version == 23 || version == 25 || version == 26
+}
+
+// LostGoroutine is the number of the goroutine that a thread ran, of which only its end is known.
+// The runtime counts goroutines from 1, and JavaScript numbers are exact up to twice as much.
+func LostGoroutine(thread int64) int64 { return 1<<52 | thread&(1<<52-1) }
+
+// Decoder decodes one generation.
+type Decoder struct {
+	opt  Options
+	data []byte
+	tables
+
+	threads  []*thread
+	byThread map[uint64]int32
+	last     uint64    // the thread that was looked up last
+	lastIs   int32     // its index, −1 if there is none
+	order    []*thread // those that have batches of events, as they are met
+	heap     []waiting // those that have events left
+	gs       []goroutine
+	byG      Numbers
+	procs    []proc
+	smallP   []int32 // index + 1 of the processors with small numbers
+	byProc   map[uint64]int32
+	extras   []extra
+	tasks    map[uint64]task
+	gcSeq    uint64
+	gcState  uint8
+	lost     []Lost
+
+	out     [3]Event // what an event of the trace becomes
+	n, next int      // of out
+	time    int64    // of the last event
+	invalid error    // what an event refers to is missing
+	failed  error
+}
+
+// waiting is a thread in the heap.
+type waiting struct {
+	time int64 // of its next event
+	t    *thread
+}
+
+// thread is a thread and its next event.
+type thread struct {
+	id      uint64
+	index   int32 // −1 for the events of no thread
+	g       int32 // the goroutine that it executes, −1
+	p       int32 // its processor, −1
+	seen    bool  // an event of it was tried, or another named it
+	bound   bool  // it had a goroutine
+	listed  bool
+	typ     Type
+	procID  int64
+	time    int64
+	args    [maxArgs]uint64
+	at      int // offset of the event
+	pos     int // of the rest of the batch
+	end     int
+	base    uint64
+	now     int64 // time of the event before, 0 at the beginning of a batch
+	batches []batch
+}
+
+// New returns a decoder of the generation in data, which must stay as it is. It has read all but
+// the events.
+func New(data []byte, opt Options) (*Decoder, error) {
+	d := &Decoder{data: data, opt: opt, byThread: map[uint64]int32{}, lastIs: -1}
+	if err := d.read(); err != nil {
+		return d, err
+	}
+	d.time = d.Begin()
+	for _, t := range d.order {
+		ok, err := d.advanceCursor(t)
+		if err != nil {
+			return d, err
+		}
+		if ok {
+			d.heap = append(d.heap, waiting{t.time, t})
+			d.up(len(d.heap) - 1)
+		}
+	}
+	return d, nil
+}
+
+// Begin returns the time at which the generation begins: before all events.
+func (d *Decoder) Begin() int64 { return max(1, d.nanos(d.minTime)) }
+
+// thread returns the index of a thread.
+func (d *Decoder) thread(id uint64) int32 {
+	if d.lastIs >= 0 && d.last == id {
+		return d.lastIs
+	}
+	i, ok := d.byThread[id]
+	if !ok {
+		i = int32(len(d.threads))
+		d.byThread[id] = i
+		t := &thread{id: id, index: i, g: -1, p: -1, procID: -1}
+		if id == math.MaxUint64 {
+			t.index = -1
+		}
+		d.threads = append(d.threads, t)
+	}
+	d.last, d.lastIs = id, i
+	return i
+}
+
+// Next returns the next event, which is good until the next call, or io.EOF.
+func (d *Decoder) Next() (*Event, error) {
+	if d.next >= d.n {
+		if d.failed != nil {
+			return nil, d.failed
+		}
+		if err := d.step(); err != nil {
+			d.failed = err
+			return nil, err
+		}
+	}
+	ev := &d.out[d.next]
+	d.next++
+	if ev.Time <= d.time {
+		ev.Time = d.time + 1
+	}
+	d.time = ev.Time
+	return ev, nil
+}
+
+// step decodes one event of the trace.
+func (d *Decoder) step() error {
+	d.n, d.next = 0, 0
+	if len(d.samples) > 0 && (len(d.heap) == 0 || d.samples[0].time < d.heap[0].time) {
+		d.sample(&d.samples[0])
+		d.samples = d.samples[1:]
+		return d.invalid
+	}
+	if len(d.heap) == 0 {
+		return io.EOF
+	}
+	ok, err := d.try(0)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		// The event must wait for one of another thread. A sorted heap is a heap.
+		slices.SortFunc(d.heap, func(a, b waiting) int { return cmp.Compare(a.time, b.time) })
+		for i := 1; i < len(d.heap) && !ok; i++ {
+			if ok, err = d.try(i); err != nil {
+				return err
+			}
+		}
+		if !ok {
+			return d.stuck()
+		}
+	}
+	return d.invalid
+}
+
+// stuck is the error where no thread can go on.
+func (d *Decoder) stuck() error {
+	w := d.heap[0]
+	e := broken(w.t.at, "no thread can go on: an event that must come before the one of type %d at %d ns on thread %d is missing", w.t.typ, w.time, int64(w.t.id)).(*Error)
+	e.Stuck, e.Earliest = true, w.time
+	return e
+}
+
+// try takes the next event of a thread of the heap if it can come now.
+func (d *Decoder) try(i int) (bool, error) {
+	t := d.heap[i].t
+	if ok, err := d.take(t); !ok || err != nil {
+		return false, err
+	}
+	more, err := d.advanceCursor(t)
+	switch {
+	case err != nil:
+		return false, err
+	case more:
+		d.heap[i].time = t.time
+		if i == 0 || d.up(i) == i {
+			d.down(i)
+		}
+	default:
+		d.remove(i)
+	}
+	return true, nil
+}
+
+// advanceCursor reads the next event of a thread; false if there is none.
+func (d *Decoder) advanceCursor(t *thread) (bool, error) {
+	for {
+		for t.pos == t.end {
+			if len(t.batches) == 0 {
+				return false, nil
+			}
+			b := t.batches[0]
+			t.batches = t.batches[1:]
+			t.pos, t.end, t.base, t.now = b.begin, b.end, b.time, 0
+		}
+		if t.now == 0 {
+			t.now = d.nanos(t.base)
+		}
+		data, pos, end := d.data, t.pos, t.end
+		typ := Type(data[pos])
+		if typ == GoSwitchDestroy && t.g < 0 && !t.bound && t.index >= 0 {
+			d.lose(t)
+			return true, nil
+		}
+		n := timed[typ]
+		dt, pos := number(data, pos+1, end)
+		for a := 0; a < int(n) && pos > 0; a++ {
+			t.args[a&(maxArgs-1)], pos = number(data, pos, end)
+		}
+		switch {
+		case n >= 0 && pos > 0:
+			t.at, t.typ = t.pos, typ
+			t.now += d.nanos(dt)
+			t.time, t.pos = t.now, pos
+			return true, nil
+		case d.opt.Cut:
+			t.pos = t.end
+		case n < 0:
+			return false, broken(t.pos, "type %d among the events of a thread", typ)
+		default:
+			return false, broken(t.pos, "%v", errNumber)
+		}
+	}
+}
+
+// number reads the number at pos. It returns where the next one is, −1 if it is not whole.
+func number(data []byte, pos, end int) (uint64, int) {
+	if pos < end && pos < len(data) && data[pos] < 0x80 {
+		return uint64(data[pos]), pos + 1
+	}
+	return long(data, pos, end)
+}
+
+// long reads a number of more than one byte: up to eight of them at once.
+func long(data []byte, pos, end int) (uint64, int) {
+	if pos < 0 {
+		return 0, -1
+	}
+	if pos+8 <= len(data) {
+		w := binary.LittleEndian.Uint64(data[pos:])
+		if stop := ^w & 0x8080808080808080; stop != 0 {
+			w &= stop ^ (stop - 1) // up to the first byte that has no others after it
+			w &= 0x7f7f7f7f7f7f7f7f
+			w = w&0x007f007f007f007f | w&0x7f007f007f007f00>>1
+			w = w&0x00003fff00003fff | w&0x3fff00003fff0000>>2
+			w = w&0x000000000fffffff | w&0x0fffffff00000000>>4
+			if pos += bits.TrailingZeros64(stop)>>3 + 1; pos > end {
+				return 0, -1
+			}
+			return w, pos
+		}
+	}
+	v, n := binary.Uvarint(data[pos:end])
+	if n <= 0 {
+		return 0, -1
+	}
+	return v, pos + n
+}
+
+// lose makes the status of a coroutine the next event of its thread: see the package comment.
+func (d *Decoder) lose(t *thread) {
+	id, ok := d.opt.Running[int64(t.id)]
+	if !ok {
+		id = LostGoroutine(int64(t.id))
+	}
+	d.lost = append(d.lost, Lost{int64(t.id), id})
+	t.bound = true
+	t.at, t.typ, t.time = t.pos, GoStatus, t.now
+	t.args = [maxArgs]uint64{uint64(id), t.id, GoRunning}
+}
+
+// The heap is binary. Of equal times the parent, then the left child comes first.
+
+func (d *Decoder) up(i int) int {
+	h := d.heap
+	for i > 0 && h[(i-1)/2].time > h[i].time {
+		h[(i-1)/2], h[i] = h[i], h[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	return i
+}
+
+func (d *Decoder) down(i int) {
+	h := d.heap
+	for {
+		least := i
+		if l := 2*i + 1; l < len(h) && h[l].time < h[least].time {
+			least = l
+		}
+		if r := 2*i + 2; r < len(h) && h[r].time < h[least].time {
+			least = r
+		}
+		if least == i {
+			return
+		}
+		h[i], h[least] = h[least], h[i]
+		i = least
+	}
+}
+
+func (d *Decoder) remove(i int) {
+	h := d.heap
+	for ; i > 0; i = (i - 1) / 2 {
+		h[(i-1)/2], h[i] = h[i], h[(i-1)/2]
+	}
+	last := len(h) - 1
+	h[0], h[last] = h[last], h[0]
+	d.heap = h[:last]
+	d.down(0)
+}

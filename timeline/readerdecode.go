@@ -1,0 +1,358 @@
+package timeline
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/exp/trace"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/memory"
+	"github.com/bottleneck-go/bottleneck/internal/wireformat"
+)
+
+// readerDecoder decodes with the Reader of x/exp/trace. Every generation gets a
+// Reader of its own: one Reader over a whole trace moves real events, since the
+// statuses of a generation are written late, overlap the next one, and the Reader forces time to
+// increase.
+type readerDecoder struct {
+	ctx    context.Context
+	stacks *stackTable
+	limit  Time // events later than this are left out; 0 = none
+	meter  *memory.Meter
+	size   int64 // of the generation, 0 if it is not known
+}
+
+// readerCursor is the state of decoding one generation with the Reader. Records name goroutines,
+// call chains, reasons and threads by small numbers, which are those of one generation: the order
+// in which its decoder met them.
+type readerCursor struct {
+	cursor
+	goroutines wireformat.Numbers
+	stackIDs   map[trace.Stack]int32
+	threadIDs  map[trace.ThreadID]int32
+	thread     trace.ThreadID // the last one looked up
+	threadID   int32
+}
+
+func (rd *readerDecoder) decode(open func() io.Reader) (d *decoded) {
+	d = &decoded{}
+	defer func() {
+		// The Reader validates, but its accessors panic on what validation missed.
+		if p := recover(); p != nil {
+			d.err = fmt.Errorf("the trace reader failed: %v", firstLine(fmt.Sprint(p)))
+		}
+	}()
+	in := &watched{r: open(), meter: rd.meter}
+	buffer := int64(1 << 16)
+	if rd.size > 0 {
+		buffer = min(buffer, max(rd.size+headerSize, 1<<12))
+	}
+	tr, err := trace.NewReader(bufio.NewReaderSize(in, int(buffer)))
+	if err != nil {
+		d.err = readerError(err)
+		return d
+	}
+	c := &readerCursor{
+		cursor:    newCursor(d, rd.stacks, rd.meter),
+		stackIDs:  map[trace.Stack]int32{},
+		threadIDs: map[trace.ThreadID]int32{},
+		thread:    trace.NoThread,
+		threadID:  -1,
+	}
+	defer func() { d.lastLen = c.n }()
+	for {
+		ev, err := tr.ReadEvent()
+		if in.exceeded || c.full || err == nil && d.events&(1<<12-1) == 0 && rd.meter.Exceeded() {
+			d.err = &memoryError{limit: rd.meter.Limit(), read: in.n, holds: d.holds()}
+			return d
+		}
+		if err != nil {
+			if err != io.EOF {
+				d.err = readerError(err)
+			}
+			return d
+		}
+		if d.events&(1<<7-1) == 0 && rd.ctx.Err() != nil {
+			d.err = rd.ctx.Err()
+			return d
+		}
+		if rd.limit != 0 && Time(ev.Time()) > rd.limit {
+			d.past = true
+			return d
+		}
+		c.event(&ev)
+	}
+}
+
+// watched is what the Reader reads. It ends when memory comes to the limit: the Reader reads all of
+// a generation, and makes its tables, before its first event.
+type watched struct {
+	r        io.Reader
+	meter    *memory.Meter
+	n        int64 // bytes read
+	exceeded bool
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	if w.meter.Exceeded() {
+		w.exceeded = true
+		return 0, ErrMemory
+	}
+	n, err := w.r.Read(p)
+	w.n += int64(n)
+	return n, err
+}
+
+// readerError cuts the Reader's errors to one line, since they may hold the state of
+// every goroutine, and cleans it, since they may hold text of the trace.
+func readerError(err error) error {
+	return errors.New(firstLine(err.Error()))
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	s = format.Clean(strings.TrimRight(s, ": "))
+	if len(s) > 200 {
+		s = strings.ToValidUTF8(s[:200], "") + "…"
+	}
+	return s
+}
+
+func (c *readerCursor) goroutine(id trace.GoID) int32 {
+	i, isNew := c.goroutines.Add(uint64(id))
+	if isNew {
+		c.newG(int64(id))
+	}
+	return i
+}
+
+// lookup returns the local number of a call chain, −1 for none.
+func (c *readerCursor) lookup(s trace.Stack) int32 {
+	if s == trace.NoStack {
+		return -1
+	}
+	if id, ok := c.stackIDs[s]; ok {
+		return id
+	}
+	id := int32(-1)
+	if stack := c.table.intern(s); stack != nil {
+		id = int32(len(c.d.stacks))
+		c.d.stacks = append(c.d.stacks, stack)
+	}
+	c.stackIDs[s] = id
+	return id
+}
+
+func (c *readerCursor) threadOf(m trace.ThreadID) int32 {
+	if m == c.thread {
+		return c.threadID
+	}
+	id := int32(-1)
+	if m != trace.NoThread {
+		var ok bool
+		if id, ok = c.threadIDs[m]; !ok {
+			id = int32(len(c.d.threads))
+			c.threadIDs[m] = id
+			c.d.threads = append(c.d.threads, int64(m))
+		}
+	}
+	c.thread, c.threadID = m, id
+	return id
+}
+
+// localProc narrows the number of a P; a trace that is not damaged has no larger ones.
+func localProc(p trace.ProcID) int32 { return narrowProc(int64(p)) }
+
+func narrowProc(p int64) int32 {
+	if p < 0 || p > maxProc {
+		return -1
+	}
+	return int32(p)
+}
+
+// maxProc is far above any GOMAXPROCS.
+const maxProc = 1 << 20
+
+func (c *readerCursor) event(ev *trace.Event) {
+	switch ev.Kind() {
+	case trace.EventStateTransition:
+		c.transition(ev)
+	case trace.EventSync:
+		if s := ev.Sync(); s.ClockSnapshot != nil {
+			c.aux(ev, false, aux{kind: auxClock, id: uint64(s.ClockSnapshot.Trace), parent: s.ClockSnapshot.Mono, at: s.ClockSnapshot.Wall.UnixNano()})
+		}
+	case trace.EventMetric:
+		m := ev.Metric()
+		if m.Value.Kind() == trace.ValueUint64 {
+			c.at(ev)
+			c.metric(m.Name, m.Value.Uint64())
+		}
+	case trace.EventLabel:
+		l := ev.Label()
+		if l.Resource.Kind == trace.ResourceGoroutine {
+			c.aux(ev, true, aux{kind: auxLabel, name: l.Label, at: int64(c.goroutine(l.Resource.Goroutine()))})
+		}
+	case trace.EventStackSample:
+		c.aux(ev, false, aux{kind: auxSample})
+	case trace.EventRangeBegin:
+		c.rangeEvent(ev, codeRangeBegin)
+	case trace.EventRangeActive:
+		c.rangeEvent(ev, codeRangeActive)
+	case trace.EventRangeEnd:
+		c.rangeEvent(ev, codeRangeEnd)
+	case trace.EventTaskBegin, trace.EventTaskEnd:
+		t := ev.Task()
+		a := aux{kind: auxTaskBegin, name: t.Type, id: uint64(t.ID), parent: uint64(t.Parent)}
+		if t.Parent == trace.NoTask {
+			a.parent = 0
+		}
+		if ev.Kind() == trace.EventTaskEnd {
+			a.kind = auxTaskEnd
+		}
+		c.aux(ev, true, a)
+	case trace.EventRegionBegin, trace.EventRegionEnd:
+		r := ev.Region()
+		a := aux{kind: auxRegionBegin, name: r.Type, id: uint64(r.Task)}
+		if ev.Kind() == trace.EventRegionEnd {
+			a.kind = auxRegionEnd
+		}
+		c.aux(ev, true, a)
+	case trace.EventLog:
+		l := ev.Log()
+		c.aux(ev, true, aux{kind: auxLog, name: l.Category, value: l.Message, id: uint64(l.Task)})
+	}
+}
+
+// at moves the clock to the event.
+func (c *readerCursor) at(ev *trace.Event) { c.tick(Time(ev.Time())) }
+
+func (c *readerCursor) aux(ev *trace.Event, real bool, a aux) {
+	c.at(ev)
+	if real {
+		c.real()
+	}
+	by := int32(-1)
+	if g := ev.Goroutine(); g != trace.NoGoroutine {
+		by = c.goroutine(g)
+	}
+	a.by, a.proc, a.thread, a.stack = by, localProc(ev.Proc()), c.threadOf(ev.Thread()), c.lookup(ev.Stack())
+	c.addAux(a)
+}
+
+func (c *readerCursor) rangeEvent(ev *trace.Event, code uint8) {
+	c.at(ev)
+	r := ev.Range()
+	scope, id, by := ScopeGlobal, int32(-1), int32(-1)
+	switch r.Scope.Kind {
+	case trace.ResourceGoroutine:
+		scope, id = ScopeGoroutine, c.goroutine(r.Scope.Goroutine())
+		if code == codeRangeActive && r.Name == assistRange {
+			c.d.gs[id].assist = true
+		}
+	case trace.ResourceProc:
+		scope, id = ScopeProc, localProc(r.Scope.Proc())
+	}
+	if scope == ScopeGoroutine {
+		by = c.lookup(ev.Stack())
+	} else if g := ev.Goroutine(); g != trace.NoGoroutine {
+		by = c.goroutine(g)
+	}
+	if code != codeRangeActive {
+		c.real()
+	}
+	c.put(code, id, c.nameID(r.Name)<<2|int32(scope), by)
+}
+
+var stateOf = [...]State{
+	trace.GoUndetermined: Unknown,
+	trace.GoNotExist:     NotExist,
+	trace.GoRunnable:     Runnable,
+	trace.GoRunning:      Running,
+	trace.GoWaiting:      Waiting,
+	trace.GoSyscall:      Syscall,
+}
+
+// localState translates a state; one that this version does not know is a way of not running.
+func localState(s trace.GoState) State {
+	if int(s) < len(stateOf) {
+		return stateOf[s]
+	}
+	return Waiting
+}
+
+func (c *readerCursor) transition(ev *trace.Event) {
+	st := ev.StateTransition()
+	switch st.Resource.Kind {
+	case trace.ResourceGoroutine:
+		c.goTransition(ev, &st)
+	case trace.ResourceProc:
+		c.at(ev)
+		from, to := st.Proc()
+		status := int32(1)
+		if from == trace.ProcRunning || from == trace.ProcIdle {
+			c.real()
+			status = 0
+		}
+		if to == trace.ProcIdle && from != to {
+			c.put(codeProcIdle, localProc(st.Resource.Proc()), status, -1)
+		}
+	}
+}
+
+// goTransition records a transition with as few looks at the event as its kind
+// needs: each accessor of an event copies it.
+func (c *readerCursor) goTransition(ev *trace.Event, st *trace.StateTransition) {
+	f, t := st.Goroutine()
+	from, to := localState(f), localState(t)
+	g := c.goroutine(st.Resource.Goroutine())
+	c.at(ev)
+	if from == Unknown || from == to {
+		c.status(g, to, ev, st)
+		return
+	}
+	x, y := int32(-1), int32(-1)
+	switch {
+	case to == Running, from == NotExist && to == Syscall:
+		x, y = c.threadOf(ev.Thread()), localProc(ev.Proc())
+	case from == NotExist, from == Waiting:
+		x, y = c.executing(ev)
+		c.does(x, y)
+	case from == Running && to != NotExist:
+		x, y = c.reason(st.Reason), c.lookup(st.Stack)
+		if y >= 0 && c.d.gs[g].last != y {
+			c.stopped(g, y, to != Runnable && st.Reason != "preempted")
+		}
+	}
+	switch {
+	case from == NotExist && to == Syscall:
+		c.createdInC(g)
+	case from == NotExist:
+		c.name(g, fromCreation, c.lookup(st.Stack))
+		c.d.gs[g].site = y
+	}
+	c.real()
+	c.put(stepCode(from, to), g, x, y)
+}
+
+// executing returns the goroutine that an event happened on, and its call chain.
+func (c *readerCursor) executing(ev *trace.Event) (g, stack int32) {
+	g = -1
+	if id := ev.Goroutine(); id != trace.NoGoroutine {
+		g = c.goroutine(id)
+	}
+	return g, c.lookup(ev.Stack())
+}
+
+// status notes the state that a goroutine had since before its first event of the generation.
+func (c *readerCursor) status(g int32, to State, ev *trace.Event, st *trace.StateTransition) {
+	stack := c.lookup(st.Stack)
+	if l := &c.d.gs[g]; l.isFirst() {
+		l.status, l.proc, l.thread, l.stack = to, localProc(ev.Proc()), c.threadOf(ev.Thread()), stack
+	}
+	c.statusStack(g, to, stack)
+}

@@ -1,0 +1,379 @@
+package timeline
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
+	"github.com/bottleneck-go/bottleneck/internal/wireformat"
+)
+
+// The oracle of package wireformat is the Reader of golang.org/x/exp/trace: of each generation, both decoders must give the same records and tables.
+
+// bothDecode decodes the one generation of a trace with both decoders. The Reader does without the statuses that only wireformat adds: then want is nil.
+func bothDecode(t testing.TB, data []byte) (want, got *decoded) {
+	t.Helper()
+	table := newStackTable()
+	rd := readerDecoder{ctx: context.Background(), stacks: table}
+	want = rd.decode(func() io.Reader { return bytes.NewReader(data) })
+	version, err := parseHeader(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = (&wireDecoder{readerDecoder: rd}).decodeBytes(data[headerSize:], wireformat.Options{Version: version})
+	return want, got
+}
+
+// unlike says in what two generations differ; "" if they are the same.
+func unlike(want, got *decoded) string {
+	w, g := recordsOf(want), recordsOf(got)
+	for i := range min(len(w), len(g)) {
+		if w[i] != g[i] {
+			return fmt.Sprintf("record %d of %d: %+v, the Reader has %+v", i, len(w), g[i], w[i])
+		}
+	}
+	if len(w) != len(g) {
+		return fmt.Sprintf("%d records, the Reader has %d", len(g), len(w))
+	}
+	a, b := *want, *got
+	a.chunks, b.chunks, a.err, b.err, a.lost, b.lost = nil, nil, nil, nil, nil, nil
+	if len(a.gs) == 0 && len(b.gs) == 0 {
+		a.gs, b.gs = nil, nil
+	}
+	if reflect.DeepEqual(a, b) {
+		return ""
+	}
+	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
+	for i := range va.NumField() {
+		name := va.Type().Field(i).Name
+		if fmt.Sprintf("%+v", va.Field(i)) != fmt.Sprintf("%+v", vb.Field(i)) {
+			return fmt.Sprintf("%s differs: %.300s, the Reader has %.300s", name, fmt.Sprintf("%+v", vb.Field(i)), fmt.Sprintf("%+v", va.Field(i)))
+		}
+	}
+	return "something differs"
+}
+
+// TestSameAsTheReader holds package wireformat against the Reader on the traces of real programs.
+func TestSameAsTheReader(t *testing.T) {
+	files, _ := filepath.Glob("../testdata/*/*.trace")
+	packed, _ := filepath.Glob("../testdata/*/*.zst")
+	files = append(files, packed...)
+	if more := os.Getenv("BOTTLENECK_TRACES"); more != "" {
+		found, _ := filepath.Glob(more)
+		files = append(files, found...)
+	}
+	if len(files) == 0 {
+		t.Fatal("no traces in ../testdata")
+	}
+	events := 0
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			data := plain(t, file)
+			if version, err := parseHeader(data); err != nil || !wireformat.Knows(version) {
+				t.Skip("older than Go 1.22")
+			}
+			for i, part := range generations(t, data) {
+				want, got := bothDecode(t, part)
+				if want.err != nil || got.err != nil {
+					t.Fatalf("generation %d: %v, the Reader: %v", i+1, got.err, want.err)
+				}
+				if what := unlike(want, got); what != "" {
+					t.Fatalf("generation %d: %s", i+1, what)
+				}
+				events += got.events
+				want.release()
+				got.release()
+			}
+		})
+	}
+	t.Logf("%d events", events)
+}
+
+// agree compares both decoders on each whole generation of any bytes. Both must stop at the same event, if they do.
+func agree(t testing.TB, data []byte) (events, broken int) {
+	t.Helper()
+	version, err := parseHeader(data)
+	if err != nil || !wireformat.Knows(version) {
+		return 0, 0
+	}
+	c := &cutter{src: &fileSource{r: bytes.NewReader(data), size: int64(len(data))}, version: version, pos: headerSize}
+	for {
+		g, err := c.next()
+		if err != nil {
+			return events, broken
+		}
+		if g.cut != nil {
+			continue
+		}
+		part := append(bytes.Clone(data[:headerSize]), data[g.off:g.off+g.size]...)
+		want, got := bothDecode(t, part)
+		switch {
+		case len(got.lost) > 0: // the Reader cannot read it
+		case (want.err == nil) != (got.err == nil):
+			if !differByDesign(want, got) {
+				t.Fatalf("generation %d: %v, the Reader: %v", g.index, got.err, want.err)
+			}
+		default:
+			if what := unlike(want, got); what != "" {
+				t.Fatalf("generation %d: %s\nerrors: %v, the Reader: %v", g.index, what, got.err, want.err)
+			}
+			events += got.events
+		}
+		if got.err != nil {
+			broken++
+		}
+		want.release()
+		got.release()
+	}
+}
+
+// differByDesign reports whether only one decoder refuses a generation for a reason that is known:
+//
+//   - no goroutine or processor has the number 2⁶⁴−1, which the Reader takes for none;
+//   - a mark of the end, which the Reader accepts as the data of a batch;
+//   - a table that lacks the last number of an entry, which the Reader takes for the end of the trace;
+//   - experiments that the Reader does not know, whose data it refuses.
+func differByDesign(want, got *decoded) bool {
+	if got.err != nil {
+		if want.events == 0 && strings.Contains(got.err.Error(), "a number is not whole") {
+			return true
+		}
+		for _, reason := range []string{"there is no such number", "type 52 among the events"} {
+			if strings.Contains(got.err.Error(), reason) {
+				return true
+			}
+		}
+		return false
+	}
+	return strings.Contains(want.err.Error(), "index out of range")
+}
+
+// FuzzSameAsTheReader: both decoders agree on any input.
+func FuzzSameAsTheReader(f *testing.F) {
+	fuzzing.Brief(f)
+	seeds(f)
+	for _, data := range goTestTraces(f) {
+		if len(data) <= maxSeed {
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { agree(t, data) })
+}
+
+// TestSameOnGoTests holds both decoders together on the traces of the tests of Go's own internal/trace, which are about rare orders of events, and
+// on its fuzz corpus.
+func TestSameOnGoTests(t *testing.T) {
+	traces := goTestTraces(t)
+	if len(traces) == 0 {
+		t.Skip("the Go distribution has no tests")
+	}
+	all, sound := 0, 0
+	for name, data := range traces {
+		t.Run(name, func(t *testing.T) {
+			events, _ := agree(t, data)
+			if all += events; events > 0 {
+				sound++
+			}
+		})
+	}
+	if sound < 15 {
+		t.Errorf("only %d of %d traces have events", sound, len(traces))
+	}
+	t.Logf("%d events of %d traces", all, len(traces))
+}
+
+// TestSameWhenCut: both decoders stop at the same event of a generation that ends early, at any byte. Before Go 1.26 nothing marks the end, and
+// the Reader shows what comes before the batch that is cut: see salvage.go.
+func TestSameWhenCut(t *testing.T) {
+	for _, version := range []int{22, 23, 25, 26} {
+		for i, part := range generations(t, handMade(version)) {
+			for n := headerSize + 1; n < len(part); n++ {
+				if version < 26 {
+					agree(t, part[:n])
+					continue
+				}
+				want, got := bothDecode(t, part[:n])
+				if what := unlike(want, got); (want.err == nil) != (got.err == nil) && want.events > 0 || what != "" {
+					t.Fatalf("Go 1.%d, generation %d, %d of %d bytes: %s; %v, the Reader: %v", version, i+1, n, len(part), what, got.err, want.err)
+				}
+			}
+		}
+	}
+}
+
+// TestSameWhenDamaged: of a small real trace, in which one byte is another.
+func TestSameWhenDamaged(t *testing.T) {
+	for _, name := range []string{"compute-go1.22.12.trace", "compute-go1.25.5.trace", "mutex-go1.26.8.trace"} {
+		data := smallTrace(t, name)
+		step := 11
+		if raceEnabled {
+			step = 97
+		}
+		broken := 0
+		for at := headerSize; at < len(data); at += step {
+			for _, flip := range []byte{1, 0x80} {
+				damaged := bytes.Clone(data)
+				damaged[at] ^= flip
+				_, b := agree(t, damaged)
+				broken += b
+			}
+		}
+		t.Logf("%s: %d broken generations", name, broken)
+	}
+}
+
+// goTestTraces returns the traces of the tests of Go's internal/trace, as far as the Go that runs this test has them.
+func goTestTraces(t testing.TB) map[string][]byte {
+	t.Helper()
+	traces := map[string][]byte{}
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil
+	}
+	dir := filepath.Join(strings.TrimSpace(string(out)), "src", "internal", "trace", "testdata")
+	texts, _ := filepath.Glob(filepath.Join(dir, "tests", "*.test"))
+	for _, file := range texts {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := fromText(string(text))
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		traces[filepath.Base(file)] = data
+	}
+	inputs, _ := filepath.Glob(filepath.Join(dir, "fuzz", "FuzzReader", "*"))
+	for _, file := range inputs {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, quoted, _ := strings.Cut(string(text), "[]byte(")
+		if s, err := strconv.Unquote(strings.TrimSuffix(strings.TrimSpace(quoted), ")")); err == nil {
+			traces[filepath.Base(file)] = []byte(s)
+		}
+	}
+	return traces
+}
+
+// fromText makes a trace of the text form that Go's tests have: an event a line, its arguments in the order of the format.
+func fromText(text string) ([]byte, error) {
+	_, text, ok := strings.Cut(text, "-- trace --\n")
+	if !ok {
+		return nil, errors.New("no trace")
+	}
+	types := map[string]byte{}
+	for i, name := range strings.Fields(`EventBatch Stacks Stack Strings String CPUSamples CPUSample Frequency ProcsChange ProcStart ProcStop
+		ProcSteal ProcStatus GoCreate GoCreateSyscall GoStart GoDestroy GoDestroySyscall GoStop GoBlock GoUnblock GoSyscallBegin GoSyscallEnd
+		GoSyscallEndBlocked GoStatus STWBegin STWEnd GCActive GCBegin GCEnd GCSweepActive GCSweepBegin GCSweepEnd GCMarkAssistActive
+		GCMarkAssistBegin GCMarkAssistEnd HeapAlloc HeapGoal GoLabel UserTaskBegin UserTaskEnd UserRegionBegin UserRegionEnd UserLog
+		GoSwitch GoSwitchDestroy GoCreateBlocked GoStatusStack ExperimentalBatch Sync ClockSnapshot EndOfGeneration`) {
+		types[name] = byte(i + 1)
+	}
+	var out []byte
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		if version, ok := strings.CutPrefix(line, "Trace Go"); ok {
+			out = fmt.Appendf(out, "go %s trace\x00\x00\x00", strings.TrimSpace(version))
+			continue
+		}
+		if quoted, ok := strings.CutPrefix(strings.TrimSpace(line), "data="); ok {
+			s, err := strconv.Unquote(quoted)
+			if err != nil {
+				return nil, err
+			}
+			out = append(binary.AppendUvarint(out, uint64(len(s))), s...)
+			continue
+		}
+		if !strings.Contains(fields[0], "=") {
+			typ, ok := types[fields[0]]
+			if !ok {
+				return nil, fmt.Errorf("unknown event %s", fields[0])
+			}
+			out, fields = append(out, typ), fields[1:]
+		}
+		for _, f := range fields {
+			_, number, _ := strings.Cut(f, "=")
+			v, err := strconv.ParseUint(number, 10, 64)
+			if err != nil {
+				return nil, err
+			}
+			out = binary.AppendUvarint(out, v)
+		}
+	}
+	return out, nil
+}
+
+// allLines writes down every interval with its reason and call chain.
+type allLines struct {
+	Base
+	of []string
+}
+
+func (a *allLines) Transition(tr *Transition) {
+	a.of = append(a.of, fmt.Sprint(tr.G.ID, tr.State, tr.Start, tr.End, tr.Wait, tr.Reason, tr.Stack, tr.Proc, tr.Thread, tr.WakerStack))
+}
+
+// oneRealTrace is a small trace of a real program.
+func oneRealTrace(t *testing.T) string {
+	t.Helper()
+	files, _ := filepath.Glob("../testdata/*/*.zst")
+	var best string
+	var least int64
+	for _, f := range files {
+		st, err := os.Stat(f)
+		if err == nil && (best == "" || st.Size() < least) {
+			best, least = f, st.Size()
+		}
+	}
+	if best == "" {
+		t.Fatal("no traces in ../testdata")
+	}
+	return best
+}
+
+func recordsOf(d *decoded) (all []record) {
+	for rs := range d.all() {
+		all = append(all, rs...)
+	}
+	return all
+}
+
+// plain returns the trace in a file, unpacked.
+func plain(t *testing.T, file string) []byte {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var r io.Reader = f
+	if filepath.Ext(file) == ".zst" {
+		u, done, err := unpack(f, "zstd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer done()
+		r = u
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
