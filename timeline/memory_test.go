@@ -24,8 +24,8 @@ func TestPassStaysBelowItsMemoryLimit(t *testing.T) {
 		"strings":                     300_000,
 		"long strings":                60_000,
 		"stacks":                      90_000,
-		"goroutines at the same time": 100_000,
-		"waiters for one lock":        100_000,
+		"goroutines at the same time": 300_000,
+		"waiters for one lock":        300_000,
 	} {
 		var b bytes.Buffer
 		if err := bulk.Named(name).Write(&b, n); err != nil {
@@ -105,7 +105,7 @@ func TestStreamStaysBelowItsMemoryLimit(t *testing.T) {
 		dropped int64 // at least
 	}{
 		"generations of many strings":           {200_000, 8, 6},
-		"goroutines of one generation of three": {150_000, 3, 1},
+		"goroutines of one generation of three": {450_000, 3, 1},
 		"generations":                           {20, 20, 0},
 	} {
 		var b bytes.Buffer

@@ -355,7 +355,7 @@ func recordsOf(d *decoded) (all []record) {
 }
 
 // plain returns the trace in a file, unpacked.
-func plain(t *testing.T, file string) []byte {
+func plain(t testing.TB, file string) []byte {
 	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
