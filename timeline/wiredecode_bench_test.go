@@ -1,0 +1,73 @@
+package timeline
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"testing"
+
+	"golang.org/x/exp/trace"
+
+	"github.com/bottleneck-go/bottleneck/internal/wireformat"
+)
+
+// BenchmarkDecode compares the decoders of a generation, in ns for each event, on one core. BOTTLENECK_TRACE is a trace to use.
+func BenchmarkDecode(b *testing.B) {
+	file := os.Getenv("BOTTLENECK_TRACE")
+	if file == "" {
+		file = "../testdata/real/nethttp-parallel4.trace.zst"
+	}
+	parts := generations(b, plain(b, file))
+	each := func(b *testing.B, decode func(data []byte) int) {
+		events := 0
+		b.ReportAllocs()
+		for b.Loop() {
+			events = 0
+			for _, part := range parts {
+				events += decode(part)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(events), "ns/event")
+	}
+	rd := readerDecoder{ctx: context.Background(), stacks: newStackTable()}
+	whole := func(d decoder) func(data []byte) int {
+		return func(data []byte) int {
+			got := d.decode(func() io.Reader { return bytes.NewReader(data) })
+			if got.err != nil {
+				b.Fatal(got.err)
+			}
+			got.release()
+			return got.events
+		}
+	}
+	b.Run("records", func(b *testing.B) { each(b, whole(&wireDecoder{readerDecoder: rd})) })
+	b.Run("events", func(b *testing.B) {
+		each(b, func(data []byte) int {
+			version, _ := parseHeader(data)
+			d, err := wireformat.New(data[headerSize:], wireformat.Options{Version: version})
+			if err != nil {
+				b.Fatal(err)
+			}
+			for n := 0; ; n++ {
+				if _, err := d.Next(); err != nil {
+					return n
+				}
+			}
+		})
+	})
+	b.Run("Reader records", func(b *testing.B) { each(b, whole(&rd)) })
+	b.Run("Reader events", func(b *testing.B) {
+		each(b, func(data []byte) int {
+			tr, err := trace.NewReader(bytes.NewReader(data))
+			if err != nil {
+				b.Fatal(err)
+			}
+			for n := 0; ; n++ {
+				if _, err := tr.ReadEvent(); err != nil {
+					return n
+				}
+			}
+		})
+	})
+}
