@@ -3,6 +3,7 @@ package counters
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -323,4 +324,264 @@ func (o *Observer) prefix() string {
 		return ""
 	}
 	return o.opt.Name + ": "
+}
+
+// The counters that are sums over a quantum, in the order of the columns.
+const (
+	sumDelay = iota
+	sumSyscall
+	sumAssist
+	sumSweep
+	numSums
+)
+
+// The counters that are levels; their columns follow.
+const (
+	levelHeap = iota
+	levelGoal
+	levelProcs
+	numLevels
+)
+
+const numColumns = numSums + numLevels
+
+const (
+	assistRange = "GC mark assist"
+	sweepRange  = "GC incremental sweep"
+	worldRange  = "stop-the-world ("
+)
+
+// levelOf maps the metrics of a trace to levels.
+var levelOf = map[string]int{
+	"/memory/classes/heap/objects:bytes": levelHeap,
+	"/gc/heap/goal:bytes":                levelGoal,
+	"/sched/gomaxprocs:threads":          levelProcs,
+}
+
+func (o *Observer) addColumns() {
+	const source = "execution trace"
+	ns := func(name string) *Counter {
+		return &Counter{Name: name, Unit: "ns", Source: source, Accuracy: Exact}
+	}
+	level := func(name, unit string) *Counter {
+		return &Counter{Name: name, Unit: unit, Level: true, Source: source, Accuracy: Observed}
+	}
+	o.cols = [numColumns]*Counter{
+		ns("sched-delay"), ns("syscall"), ns("gc-assist"), ns("gc-sweep"),
+		level("heap-objects", "bytes"), level("heap-goal", "bytes"), level("gomaxprocs", ""),
+	}
+}
+
+// Metric implements [timeline.Observer].
+func (o *Observer) Metric(m *timeline.Metric) {
+	l, ok := levelOf[m.Name]
+	if !ok {
+		return
+	}
+	o.levels[l] = int64(min(m.Value, math.MaxInt64))
+	if l == levelProcs {
+		o.rec.Procs = max(o.rec.Procs, int(min(m.Value, math.MaxInt32)))
+	}
+}
+
+// Range implements [timeline.Observer].
+func (o *Observer) Range(e *timeline.Range) {
+	switch {
+	case e.Scope == timeline.ScopeProc && e.Name == sweepRange:
+		o.sweep(e)
+	case e.Scope == timeline.ScopeGoroutine && e.G != nil:
+		o.goroutineRange(e)
+	case e.Scope == timeline.ScopeGlobal:
+		o.span(e)
+	}
+}
+
+// sweep follows a sweep on a P: it is done by the goroutine that runs there.
+func (o *Observer) sweep(e *timeline.Range) {
+	if e.Begin {
+		if q := o.quantumOf(e.G); q != nil && q.row >= 0 {
+			o.sweeps[e.Proc] = sweep{e.G.Index, e.Time}
+		}
+		return
+	}
+	if s, ok := o.sweeps[e.Proc]; ok {
+		o.addSweep(s, e.Time)
+		delete(o.sweeps, e.Proc)
+	}
+}
+
+func (o *Observer) addSweep(s sweep, until timeline.Time) {
+	if q := &o.quanta[s.index]; q.row >= 0 {
+		q.sums[sumSweep] += int64(until - max(s.since, q.begin))
+	}
+}
+
+// settleSweep ends the share of a quantum in the sweep of its P. A sweep does not outlast it, but
+// in a damaged trace.
+func (o *Observer) settleSweep(q *quantum, t timeline.Time) {
+	if len(o.sweeps) == 0 {
+		return
+	}
+	for p, s := range o.sweeps {
+		if s.index == q.g.Index {
+			o.addSweep(s, t)
+			delete(o.sweeps, p)
+		}
+	}
+}
+
+// goroutineRange follows assists and stop-the-world phases.
+func (o *Observer) goroutineRange(e *timeline.Range) {
+	world := len(e.Name) > len(worldRange) && e.Name[:len(worldRange)] == worldRange
+	if world {
+		o.worldSpan(e)
+	}
+	q := o.quantumOf(e.G)
+	if q == nil {
+		return
+	}
+	switch {
+	case world:
+		q.world = ""
+		if e.Begin {
+			q.world = e.Name
+		}
+	case e.Name == assistRange && e.Begin:
+		q.assist = e.Time
+	case e.Name == assistRange && q.row >= 0:
+		q.sums[sumAssist] += int64(e.Time - max(q.assist, q.begin))
+	}
+	o.regroup(e.G, e.Time)
+}
+
+// quantumOf returns what is known of a goroutine, nil if it was not shown yet.
+func (o *Observer) quantumOf(g *timeline.Goroutine) *quantum {
+	if g == nil || g.Index >= len(o.quanta) || o.quanta[g.Index].g != g {
+		return nil
+	}
+	return &o.quanta[g.Index]
+}
+
+// A quantum belongs to the group in which its goroutine spent most of it: an allocation that
+// assists the collector for a moment leaves the quantum with the application, as it is in a bottle
+// graph for most of its time.
+
+// groupOf returns the group that a goroutine belongs to now.
+func (o *Observer) groupOf(q *quantum) int32 {
+	name, kind := o.opt.Group.BoxOf(q.g, q.world)
+	g := Group{Name: name, Kind: kinds[string(kind)]}
+	i, ok := o.groups[g]
+	if !ok {
+		i = int32(len(o.rec.Groups))
+		o.rec.Groups = append(o.rec.Groups, g)
+		o.groups[g] = i
+	}
+	return i
+}
+
+// kinds are the kinds of groups by name, as a bottle graph has them.
+var kinds = map[string]timeline.Kind{
+	timeline.Application.String(): timeline.Application,
+	timeline.GC.String():          timeline.GC,
+	timeline.Runtime.String():     timeline.Runtime,
+	timeline.Tracer.String():      timeline.Tracer,
+}
+
+// regroup looks for the group of a goroutine anew.
+func (o *Observer) regroup(g *timeline.Goroutine, t timeline.Time) {
+	q := o.quantumOf(g)
+	if q == nil || q.row < 0 {
+		return
+	}
+	if now := o.groupOf(q); now != q.group {
+		o.settleGroup(q, t)
+		q.group = now
+	}
+}
+
+// settleGroup accounts for the time that the quantum spent for its group until now.
+func (o *Observer) settleGroup(q *quantum, t timeline.Time) {
+	d := t - q.groupSince
+	q.groupSince = t
+	for i := range q.parts {
+		if q.parts[i].group == q.group {
+			q.parts[i].time += d
+			return
+		}
+	}
+	q.parts = append(q.parts, part{q.group, d})
+}
+
+// longest returns the group with most of the quantum's time, the latest of equals.
+func longest(q *quantum) int32 {
+	best := q.parts[0]
+	for _, p := range q.parts[1:] {
+		if p.time >= best.time {
+			best = p
+		}
+	}
+	return best.group
+}
+
+// Named implements [timeline.Observer].
+func (o *Observer) Named(g *timeline.Goroutine, t timeline.Time) { o.regroup(g, t) }
+
+// Label implements [timeline.Observer].
+func (o *Observer) Label(g *timeline.Goroutine, t timeline.Time) { o.regroup(g, t) }
+
+// Region implements [timeline.Observer].
+func (o *Observer) Region(e *timeline.RegionEvent) { o.regroup(e.G, e.Time) }
+
+// span follows a range of the whole program, such as a mark phase.
+func (o *Observer) span(e *timeline.Range) {
+	if e.Begin {
+		o.open[e.Name] = e.Time
+		return
+	}
+	delete(o.open, e.Name)
+	o.addSpan(e.Name, e.Start, e.Time)
+}
+
+// worldSpan follows a stop-the-world phase: a range of the goroutine that stops it, but everybody's
+// business.
+func (o *Observer) worldSpan(e *timeline.Range) { o.span(e) }
+
+func (o *Observer) addSpan(name string, from, to timeline.Time) {
+	o.rec.Spans = append(o.rec.Spans, Span{Name: name, Begin: int64(max(from, o.begin) - o.begin), End: int64(to - o.begin)})
+}
+
+// endSpans closes at the end of the trace what is still open.
+func (o *Observer) endSpans(t timeline.Time) {
+	names := make([]string, 0, len(o.open))
+	for name := range o.open {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		o.addSpan(name, o.open[name], t)
+	}
+	clear(o.open)
+}
+
+// Log implements [timeline.Observer].
+func (o *Observer) Log(l *timeline.Log) {
+	if l.Category != markCategory && !slices.Contains(o.opt.Categories, l.Category) {
+		return
+	}
+	m := Marker{Time: int64(l.Time - o.begin), Text: l.Message}
+	if l.G != nil {
+		m.Goroutine = l.G.ID
+	}
+	o.rec.Markers = append(o.rec.Markers, m)
+}
+
+// Clock implements [timeline.Observer].
+func (o *Observer) Clock(c *timeline.Clock) {
+	if o.anchored {
+		return
+	}
+	o.anchored = true
+	since := c.Trace - o.begin
+	o.mono = int64(c.Mono) - int64(since)
+	o.rec.Start = c.Wall.Add(-duration(since))
 }

@@ -2,6 +2,8 @@ package counters
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -44,3 +46,37 @@ func (o *Observer) result(info *timeline.Info, err error) (*Recording, error) {
 }
 
 func duration(t timeline.Time) time.Duration { return time.Duration(t) }
+
+// readJoined makes a recording of a trace and samples.
+func readJoined(ctx context.Context, traceReader, sampleReader io.Reader, m *meta, opt Options, observers ...timeline.Observer) (*Recording, error) {
+	o := NewObserver(opt)
+	info, err := timeline.Read(ctx, traceReader, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, append(observers, o)...)
+	r, err := o.result(info, err)
+	if r == nil {
+		return nil, err
+	}
+	if r.Start.IsZero() {
+		r.Start = m.Start
+	}
+	addMetrics(r, m.MetricNames, m.Metrics)
+	r.Warnings = append(r.Warnings, m.Warnings...)
+	if m.Begin == 0 {
+		return r, err
+	}
+	s, serr := readSamples(sampleReader, m)
+	if serr != nil {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("The records of events could not be read to their end: %v.", serr))
+		err = errors.Join(err, serr)
+	}
+	newJoiner(r, o.zero(), m).join(s)
+	return r, err
+}
+
+// zero returns the monotonic clock at the beginning of the trace. Traces before Go 1.25 do not tell
+// it, but their own clock is the same one on Linux.
+func (o *Observer) zero() int64 {
+	if o.anchored {
+		return o.mono
+	}
+	return int64(o.begin)
+}

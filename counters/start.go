@@ -13,7 +13,6 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/internal/background"
 	"github.com/bottleneck-go/bottleneck/internal/host"
-	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // StartOptions are the choices of a recording that the program makes of itself. The zero value is
@@ -177,38 +176,4 @@ func (s *Session) recording(ctx context.Context, r io.Reader) (*Recording, error
 
 func (s *Session) fillMeta() {
 	s.c.meta.MetricNames, s.c.meta.Metrics = s.c.plan.metrics, s.metrics.samples
-}
-
-// readJoined makes a recording of a trace and samples.
-func readJoined(ctx context.Context, traceReader, sampleReader io.Reader, m *meta, opt Options, observers ...timeline.Observer) (*Recording, error) {
-	o := NewObserver(opt)
-	info, err := timeline.Read(ctx, traceReader, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, append(observers, o)...)
-	r, err := o.result(info, err)
-	if r == nil {
-		return nil, err
-	}
-	if r.Start.IsZero() {
-		r.Start = m.Start
-	}
-	addMetrics(r, m.MetricNames, m.Metrics)
-	r.Warnings = append(r.Warnings, m.Warnings...)
-	if m.Begin == 0 {
-		return r, err
-	}
-	s, serr := readSamples(sampleReader, m)
-	if serr != nil {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("The records of events could not be read to their end: %v.", serr))
-		err = errors.Join(err, serr)
-	}
-	newJoiner(r, o.zero(), m).join(s)
-	return r, err
-}
-
-// zero returns the monotonic clock at the beginning of the trace. Traces before Go 1.25 do not tell
-// it, but their own clock is the same one on Linux.
-func (o *Observer) zero() int64 {
-	if o.anchored {
-		return o.mono
-	}
-	return int64(o.begin)
 }

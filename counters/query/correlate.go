@@ -93,17 +93,6 @@ type sample struct {
 	only    *sample
 }
 
-// moments are a mean, Σ (v − mean)², and whether nothing varies.
-type moments struct {
-	mean, squares float64
-	constant      bool
-}
-
-func momentsOf(values []float64) moments {
-	mean := meanOf(values)
-	return moments{mean, squares(values, mean), constantColumn(values)}
-}
-
 func (s *sample) sums() moments {
 	s.once.Do(func() { s.moments = momentsOf(s.values) })
 	return s.moments

@@ -114,8 +114,8 @@ func (s *Statistics) describe(values []float64) {
 	}
 	s.Sum = Value(sumOf(values))
 	s.Min, s.Max = Value(slices.Min(values)), Value(slices.Max(values))
-	mean := finite(float64(s.Sum) / float64(len(values)))
-	s.Mean, s.Deviation = Value(mean), Value(deviationOf(values, mean))
+	m := momentsOf(values)
+	s.Mean, s.Deviation = Value(m.mean), Value(m.deviation())
 }
 
 func (e *Explorer) changes(ctx context.Context, c *compiled, set *Set, s *Statistics) error {
@@ -183,18 +183,37 @@ func squares(values []float64, mean float64) float64 {
 	return k.total()
 }
 
-// meanOf and deviationOf are NaN where there is nothing to compute them from.
-func meanOf(values []float64) float64 { return finite(sumOf(values) / float64(len(values))) }
+// moments are the number, the mean and the sum of the squared differences to the mean of values. They
+// are a sample of the tests of package stats, whose own sums are not compensated.
+type moments struct {
+	n, mean, squares float64
+	constant         bool
+}
 
-func deviationOf(values []float64, mean float64) float64 { return math.Sqrt(varianceOf(values, mean)) }
+// momentsOf takes values that are known. What there are too few of for is NaN.
+func momentsOf(values []float64) moments {
+	n := float64(len(values))
+	mean := finite(sumOf(values) / n)
+	return moments{n, mean, squares(values, mean), constantColumn(values)}
+}
 
-// varianceOf is that of a sample: divided by n − 1.
-func varianceOf(values []float64, mean float64) float64 {
-	if len(values) < 2 {
+// Weight returns the number of values.
+func (m moments) Weight() float64 { return m.n }
+
+// Mean returns their mean.
+func (m moments) Mean() float64 { return m.mean }
+
+// Variance returns that of a sample: divided by n − 1.
+func (m moments) Variance() float64 {
+	if m.n < 2 {
 		return math.NaN()
 	}
-	return squares(values, mean) / float64(len(values)-1)
+	return m.squares / (m.n - 1)
 }
+
+func (m moments) deviation() float64 { return math.Sqrt(m.Variance()) }
+
+func (m moments) side() Side { return Side{int(m.n), Value(m.mean), Value(m.deviation())} }
 
 // quantilesShown are those that statistics give.
 var quantilesShown = []float64{.01, .05, .25, .5, .75, .95, .99}

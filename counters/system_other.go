@@ -13,3 +13,6 @@ func startStopped(cmd *exec.Cmd, attach func(pid int)) error {
 	attach(cmd.Process.Pid)
 	return nil
 }
+
+// now is not needed where there are no records to compare it with.
+func now() int64 { return 0 }

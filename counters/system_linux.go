@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // startStopped starts a command and calls attach before it executes its first instruction: traced
@@ -41,4 +43,13 @@ func giveUp(cmd *exec.Cmd, err error) error {
 	cmd.Process.Kill()
 	cmd.Wait()
 	return err
+}
+
+// now is CLOCK_MONOTONIC, as the kernel's records have it.
+func now() int64 {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) != nil {
+		return 0 // it cannot fail
+	}
+	return ts.Nano()
 }
