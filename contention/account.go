@@ -31,15 +31,13 @@ type account struct {
 	// See sampling.go.
 	unrecorded atomic.Pointer[timedWaits]
 
-	mu       sync.Mutex
-	settled  int64
-	waits    map[waitKey]*waitCell
-	pairs    map[pairKey]*pairCell
-	latest   pairKey   // the pair last booked: owners that follow one another are mostly of one chain,
-	inLatest *pairCell // and this saves the look into the map
-	lost     uint64    // exits that happened during waits and were not recorded
-	waiters  int32     // most at once
-	longest  int64
+	mu      sync.Mutex
+	settled int64
+	waits   map[waitKey]*waitCell
+	pairs   map[pairKey]*pairCell
+	lost    uint64 // exits that happened during waits and were not recorded
+	waiters int32  // most at once
+	longest int64
 	// contended is for how long the lock was held while somebody waited.
 	contended int64
 
@@ -86,8 +84,18 @@ type waitCell struct {
 	longest                               int64
 	variance                              variance // of waited
 
-	pairs []*pairCell // by cause of the account, as of
-	age   int
+	// latest are some of its pairs, which saves the look into the map.
+	latest []latestPair
+	next   int // the one to be replaced
+}
+
+const mostLatest = 8
+
+type latestPair struct {
+	owner  *callstack.Chain
+	ownerG uint64
+	flags  Flags
+	pair   *pairCell
 }
 
 // stdErr is the standard error of waited. The total of waits that were timed only has none.
@@ -132,7 +140,7 @@ func (a *account) forget() {
 		a.deferred[i].pinned.pins.Add(-1)
 	}
 	a.forgotten = true
-	a.deferred, a.waits, a.pairs, a.inLatest = nil, nil, nil, nil
+	a.deferred, a.waits, a.pairs = nil, nil, nil
 	a.cumulative, a.splitter, a.holders = cumulative{}, splitter{}, nil
 	a.found, a.pieces, a.whole = nil, nil, nil
 }
@@ -280,7 +288,7 @@ func (a *account) book(w *wait) {
 			if a.session.goroutines {
 				key.ownerG = h.g
 			}
-			pair = a.pairOf(key)
+			pair = a.pairOf(c, key)
 		}
 		if pair.wait != a.settled {
 			pair.wait, pair.inWait = a.settled, 0
@@ -339,22 +347,30 @@ func (a *account) cellOf(w *wait) (waitKey, *waitCell) {
 	return k, c
 }
 
-// pairOf returns the cell of a waiter and an owner. If there is no room for another
-// one, that is the cell of the waiter and the dropped: so the pairs of a waiter still
-// sum to what it lost, and there is at most one such cell for each waiter's.
-func (a *account) pairOf(k pairKey) *pairCell {
-	if k == a.latest && a.inLatest != nil {
-		return a.inLatest
+// pairOf returns the cell of a pair, of which c is the waiter's. If there is no room for another
+// one, that is the cell of the waiter and the dropped: so the pairs of a waiter still sum to what it
+// lost, and there is at most one such cell for each waiter's.
+func (a *account) pairOf(c *waitCell, k pairKey) *pairCell {
+	for i := range c.latest {
+		if l := &c.latest[i]; l.owner == k.owner && l.flags == k.flags && l.ownerG == k.ownerG {
+			return l.pair
+		}
 	}
-	c := a.pairs[k]
-	if c == nil && !a.session.room() {
+	if len(c.latest) < mostLatest {
+		c.latest = append(c.latest, latestPair{})
+		c.next = len(c.latest) - 1
+	}
+	latest := &c.latest[c.next]
+	c.next = (c.next + 1) % mostLatest
+	latest.owner, latest.ownerG, latest.flags = k.owner, k.ownerG, k.flags
+	latest.pair = a.pairs[k]
+	if latest.pair == nil && !a.session.room() {
 		k.owner, k.ownerG = a.session.chains().Rest(), 0
-		c = a.pairs[k]
+		latest.pair = a.pairs[k]
 	}
-	if c == nil {
-		c = new(pairCell)
-		a.pairs[k] = c
+	if latest.pair == nil {
+		latest.pair = new(pairCell)
+		a.pairs[k] = latest.pair
 	}
-	a.latest, a.inLatest = k, c
-	return c
+	return latest.pair
 }

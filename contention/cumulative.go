@@ -61,7 +61,6 @@ func (l *loss) subtract(m loss) { l.add(loss{-m.held, -m.unknown, -m.unsure, -m.
 // cumulative are the sums of an account, guarded by its mutex.
 type cumulative struct {
 	causes []ownerCause
-	age    int    // how often the causes were forgotten
 	sums   []loss // by cause, after exit last
 	at     int64  // when the last hold ended
 
@@ -130,7 +129,7 @@ func (s *cumulative) reach(a *account, w *wait) (missing *exit, ok bool) {
 		}
 		again = true
 		if len(s.causes) >= mostCauses {
-			s.causes, s.age = s.causes[:0], s.age+1
+			s.causes = s.causes[:0]
 		}
 		s.restart(w)
 	}
@@ -291,12 +290,6 @@ func (a *account) bookSums(w *wait) {
 		}
 	}
 	k, c := a.cellOf(w)
-	if c.age != s.age {
-		c.pairs, c.age = c.pairs[:0], s.age
-	}
-	for len(c.pairs) < len(s.causes) {
-		c.pairs = append(c.pairs, nil)
-	}
 	var blamed, unknown int64
 	for i := range s.causes {
 		lost := &s.lost[i]
@@ -305,11 +298,7 @@ func (a *account) bookSums(w *wait) {
 			continue
 		}
 		why := &s.causes[i]
-		pair := c.pairs[i]
-		if pair == nil {
-			pair = a.pairOf(pairKey{waiter: k.chain, waiterG: k.g, owner: why.owner, kind: k.kind, flags: k.flags})
-			c.pairs[i] = pair
-		}
+		pair := a.pairOf(c, pairKey{waiter: k.chain, waiterG: k.g, owner: why.owner, kind: k.kind, flags: k.flags})
 		if pair.wait != a.settled {
 			pair.wait, pair.inWait = a.settled, 0
 			pair.count++

@@ -14,8 +14,10 @@ import (
 //
 // So short holds of a run, of one call chain, are seen in pairs: two holds that follow one another,
 // and the time in between in which the lock is free. Between two pairs, a random number of holds
-// pass unseen. That number doubles with each pair, up to mostBetween on average. A hold of another
-// call chain, or a long one, ends that, and so does another owner or a new waiter.
+// pass unseen. That number doubles with each pair, up to mostBetween on average, or as many as last
+// for longStretch. So the clock takes less than 1 % of the time for which the lock is held, but for
+// the shortest holds. A hold of another call chain, or a long one, ends that, and so does another
+// owner or a new waiter.
 //
 // How long a stretch of unseen holds lasted is known, as a seen one precedes and follows it. It is
 // divided between the run's owner and free time as the pairs of the run are. At worst, that is
@@ -32,12 +34,16 @@ import (
 // are seen.
 
 const (
-	// mostBetween is the mean number of holds between two pairs in a long run.
+	// mostBetween is the greatest mean number of holds between two pairs in a long run, and
+	// longStretch how long they last at most, in ns.
 	mostBetween = 128
+	longStretch = 20_000
 	// longCycle is from when on a hold, with the time after it, is long enough to be seen each
 	// time, in ns.
-	longCycle = 2000
-	fewLong   = 8
+	longCycle = 4000
+	// A stretch that lasted for so much longer than it should, in ns, has a long hold in it.
+	tooLong = 2000
+	fewLong = 8
 	// unseen is state.since of a hold that is not seen.
 	unseen = -1
 )
@@ -95,7 +101,7 @@ func (st *state) catchUp(at int64) {
 	}
 	e.doubt += float64(stretch) * float64(stretch) / 4
 	cycle := (r.held + r.free) / r.pairs
-	if likely := (n + 1) * cycle; stretch > likely*3/2+longCycle {
+	if likely := (n + 1) * cycle; stretch > likely*3/2+2*cycle+tooLong {
 		more := stretch - likely
 		e.unsure += more
 		switch long := &st.long; {
@@ -133,7 +139,7 @@ func (st *state) seen(e *exit, held, free int64) {
 	r.held += held
 	r.free += free
 	r.pairs++
-	r.between = min(mostBetween, max(1, 2*r.between))
+	r.between = min(mostBetween, max(1, 2*r.between), uint32(max(1, longStretch*r.pairs/(r.held+r.free))))
 	r.sent = 1 + rand.Uint32N(2*r.between-1)
 	r.left = r.sent
 	st.came.Store(0)

@@ -100,7 +100,9 @@ func TestRunsOfShortHolds(t *testing.T) {
 			return about(20)
 		}, 0.8},
 		{"two call chains by turns", func(i int) (time.Duration, bool) { return about(50 + 500*float64(i%2)), i%2 == 1 }, func(int) time.Duration { return about(20) }, 0},
-		{"long holds", func(i int) (time.Duration, bool) { return 3000, false }, func(int) time.Duration { return about(20) }, 0},
+		{"of 2 µs", func(int) (time.Duration, bool) { return about(2000), false }, func(int) time.Duration { return about(100) }, 0.7},
+		{"of 3 µs", func(int) (time.Duration, bool) { return 3000, false }, func(int) time.Duration { return about(100) }, 0.5},
+		{"long holds", func(i int) (time.Duration, bool) { return 4500, false }, func(int) time.Duration { return about(20) }, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			within, said := 0, 0

@@ -15,7 +15,7 @@ import (
 // While a recorded wait is under way, every owner that leaves writes down when it came and left,
 // under the lock. For a lock that is held for 50 ns by one goroutine after the other, that would
 // more than halve the throughput (of one that is taken by the same goroutine again and again, see
-// runs.go). So what recording costs is measured. Each lock earns 1 % of the time, and pays for what
+// runs.go). So what recording costs is measured. Each lock earns 2 % of the time, and pays for what
 // recording takes of it. It may spend in advance what it earns in a quarter of a second, so a burst
 // of waits is recorded whole. A lock that is overdrawn records half as many waits as before: one in
 // w, w = 1, 2, 4, … A lock that has nothing to pay for records twice as many, until it records all.
@@ -40,7 +40,7 @@ import (
 const (
 	// budget is the part of the throughput that recording may take of a lock, and advance what
 	// it may spend before it has earned it.
-	budget  = 0.01
+	budget  = 0.02
 	advance = budget * float64(250*time.Millisecond)
 	// maxWeight is the greatest w, and the greatest number of times that a wait counts.
 	maxWeight = 1 << 20

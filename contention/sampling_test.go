@@ -60,7 +60,7 @@ func TestWaitsAreSampledByCost(t *testing.T) {
 		{"recording all takes 100 %", func(w uint32, _ int64) int64 { return ms / int64(w) }, 64, 128},
 		{"80 %, of which the half is taken as soon as a few are drawn", func(w uint32, _ int64) int64 {
 			return 8 * ms / 10 / max(1, int64(w)/32)
-		}, 1 << 11, 1 << 12},
+		}, 1 << 10, 1 << 11},
 	} {
 		s := new(sampling)
 		if _, most, last, _ := run(s, 2, 100_000, c.cost); most > c.most || last < c.least {

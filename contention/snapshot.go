@@ -249,7 +249,7 @@ func (p *Profile) warnSampled(locks map[*Lock]*sampledLock, waited time.Duration
 // warnRuns tells of waits whose owners held the lock so often that not every hold was seen.
 func (p *Profile) warnRuns(waited, all time.Duration) {
 	if waited > 0 {
-		p.warn("In %s of the waiting, an owner took the lock again and again, for less than 2 µs each time: how long it had the lock is estimated from some of these holds; see StdErr of each pair. Options.Exact records all of them.",
+		p.warn("In %s of the waiting, an owner took the lock again and again, for less than 4 µs each time: how long it had the lock is estimated from some of these holds; see StdErr of each pair. Options.Exact records all of them.",
 			format.Percent(waited, all))
 	}
 }
