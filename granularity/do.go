@@ -27,7 +27,7 @@ func recorderOf(ctx context.Context) *Recorder {
 // returns its error. It is for pools that are not [Pool]: call it in the worker, around each piece
 // of work.
 //
-// The goroutine is locked to its thread while f executes. A Do inside a task is a
+// A Do inside a task is a
 // nested task: measured on its own, and taken off the outer task. A panic in f
 // passes through, and runtime.Goexit ends the goroutine as usual; the task is counted
 // in both cases. An empty class is named after the function f. Do(ctx, class, nil) panics.
@@ -43,7 +43,7 @@ func Do(ctx context.Context, class string, f func(context.Context) error) error 
 		key.fn = functionOf(f)
 	}
 	var x execution
-	x.begin(r.site(&key), nil, nil, true, r.logging(callstack.Goid))
+	x.begin(r.site(&key), nil, true, r.logging(callstack.Goid))
 	defer x.end()
 	return f(ctx)
 }

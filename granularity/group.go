@@ -98,7 +98,7 @@ func init() {
 			f, s, log := t.f, t.site, t.log
 			t.free() // nobody else has it: errgroup calls it once
 			var x execution
-			x.begin(s, nil, nil, false, log)
+			x.begin(s, nil, false, log)
 			defer x.end()
 			return f()
 		}

@@ -121,37 +121,37 @@ func TestSeries(t *testing.T) {
 		s.add(start, start+length)
 		busy += length
 	}
-	merged, active := total([]*series{s, {shift: seriesShift}})
 	var ended uint64
 	var sum int64
-	for i, b := range merged.bins {
+	for i, b := range s.bins {
 		ended += b.ended
 		sum += b.busy
-		if active[i] < 0 || active[i] > 1 {
-			t.Errorf("bin %d is active for %g of its time", i, active[i])
+		if active := s.active(i); active < 0 || active > 1 {
+			t.Errorf("bin %d is active for %g of its time", i, active)
 		}
 	}
 	if ended != 3000 || sum != busy {
 		t.Errorf("%d tasks, %d ticks in the bins; want 3000, %d", ended, sum, busy)
 	}
-	if merged.shift <= seriesShift {
+	if s.shift <= seriesShift {
 		t.Error("a long run did not widen the bins")
 	}
 }
 
 func TestSeriesActive(t *testing.T) {
 	const bin = int64(1) << seriesShift
-	a, b := &series{shift: seriesShift}, &series{shift: seriesShift}
-	a.add(0, 2*bin)                   // two whole bins
-	a.add(3*bin, 3*bin+bin/2)         // half a bin …
-	b.add(3*bin+bin/4, 3*bin+3*bin/4) // … and another half on another thread
-	merged, active := total([]*series{a, b})
-	for i, want := range []float64{1, 1, 0, 0.75} {
-		if math.Abs(active[i]-want) > 1e-6 {
-			t.Errorf("bin %d is active for %g of its time; want %g", i, active[i], want)
+	s := &series{shift: seriesShift}
+	s.add(0, 2*bin)                 // two whole bins
+	s.add(3*bin, 3*bin+bin/2)       // half a bin …
+	s.add(3*bin+bin/4, 3*bin+bin/2) // … and a quarter, which overlap, but that is not seen
+	s.add(4*bin, 5*bin-1)
+	s.add(4*bin, 5*bin-1)
+	for i, want := range []float64{1, 1, 0, 0.75, 1} {
+		if math.Abs(s.active(i)-want) > 1e-6 {
+			t.Errorf("bin %d is active for %g of its time; want %g", i, s.active(i), want)
 		}
 	}
-	if merged.bins[3].ended != 2 || merged.bins[2].ended != 1 {
-		t.Errorf("tasks ended in bins 2 and 3: %d, %d; want 1, 2", merged.bins[2].ended, merged.bins[3].ended)
+	if s.bins[3].ended != 2 || s.bins[2].ended != 1 {
+		t.Errorf("tasks ended in bins 2 and 3: %d, %d; want 1, 2", s.bins[2].ended, s.bins[3].ended)
 	}
 }

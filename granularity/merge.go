@@ -161,6 +161,7 @@ func (m *merger) class(c *Class, p *Profile) {
 	sum := &m.out.Classes[at]
 	sum.Tasks += c.Tasks
 	sum.Unmeasured += c.Unmeasured
+	sum.Estimated += c.Estimated
 	sum.Nested += c.Nested
 	sum.Aggregated += c.Aggregated
 	sum.Cycles.Merge(&c.Cycles)

@@ -1,117 +1,113 @@
 package granularity
 
 import (
-	"sync"
+	"runtime"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
-// What a task came to is first noted by its thread, in a ring that only the thread writes, and
-// counted when the ring is full or somebody asks: a note takes no lock and touches one or two
-// cache lines, where counting touches a dozen, in statistics that the tasks themselves may
-// have driven from the cache.
+// What a task came to is first noted, and counted when there are many notes or somebody asks: a
+// note touches one or two cache lines, where counting touches a dozen, in statistics that the tasks
+// themselves may have driven from the cache. There are several places for notes, so that threads
+// hardly ever want the same one at the same time.
 
 // note is what one execution came to.
 type note struct {
-	site       *site
-	first      int64 // tick at the start of the execution
-	wall       int64 // ticks
-	self       int64 // cycles
-	off        int64 // ticks off the processor
-	nested     bool  // in another task
-	aggregated bool  // into that other task
+	site  *site
+	first int64 // tick at the start of the execution
+	wall  int64 // ticks
+	self  int64 // cycles
+	off   int64 // ticks off the processor
+	kind  noteKind
+	turns uint8 // how often it let others run, if it has left its thread
 }
 
-const notesSize = 32 // a power of two
+// noteKind has a bit for each of what follows.
+type noteKind uint8
 
-// notes are those of one thread.
+const (
+	noteNested     noteKind = 1 << iota // in another task
+	noteAggregated                      // into that other task
+	noteLeft                            // it has left its thread: self and off are not known
+	noteSample                          // it has not, because it was locked, which has cost it time
+	noteTypical                         // it has not, because it was locked, at hardly any cost
+)
+
+const notesSize = 32
+
+// notes belong to whoever has made them busy.
 type notes struct {
-	noted   uint32        // so many; written by the thread alone, with publish
-	counted atomic.Uint32 // so many of them; written under mu
-	thread  int           // its index, which chooses the shards
-	mu      sync.Mutex    // serialises counting
-	ring    [notesSize]note
+	busy uint32
+	n    int
+	list [notesSize]note
+	_    [64]byte // keeps the next one's words off this one's cache line
 }
 
-// full tells that there is no place for a note before some are counted.
+var allNotes [64]notes
+
+// notesOf returns notes, preferably those last used on the thread. They must be released soon.
 //
 //go:norace
-func (n *notes) full() bool { return n.noted-n.counted.Load() == notesSize }
-
-// next returns the place of the next note. The caller is on the thread.
-//
-//go:norace
-func (n *notes) next() *note { return &n.ring[n.noted%notesSize] }
-
-// publish makes what next returned a note.
-//
-//go:norace
-func (n *notes) publish() { publish(&n.noted, n.noted+1) }
-
-// count counts what was noted so far. Any goroutine may call it.
-func (n *notes) count() {
-	n.mu.Lock()
-	from, to := n.counted.Load(), atomic.LoadUint32(&n.noted)
-	var in *shard
-	var c *cell
-	for ; from != to; from++ {
-		note := &n.ring[from%notesSize]
-		if c == nil || c.site != note.site {
-			if sh := &note.site.rec.shards[n.thread%shardCount]; sh != in {
-				if in != nil {
-					in.mu.Unlock()
-				}
-				in = sh
-				in.mu.Lock()
-			}
-			c = in.cell(note.site)
+func notesOf(th *cycles.Thread, g uintptr) *notes {
+	i := th.Index
+	if th.TID == 0 { // all threads are the same one
+		i = int(uint64(g) * 0x9e3779b97f4a7c15 >> 58)
+	}
+	for ; ; i++ {
+		if n := &allNotes[i%len(allNotes)]; atomic.CompareAndSwapUint32(&n.busy, 0, 1) {
+			return n
 		}
-		c.add(note)
+	}
+}
+
+func (n *notes) release() { publish(&n.busy, 0) }
+
+// next returns a new note.
+func (n *notes) next() *note {
+	if n.n == len(n.list) {
+		n.count()
+	}
+	n.n++
+	return &n.list[n.n-1]
+}
+
+// learn counts at once if the site has to learn that its tasks may leave their threads.
+func (n *notes) learn(s *site) {
+	if s.mode.Load() == 0 {
+		n.count()
+	}
+}
+
+// count counts what was noted so far.
+func (n *notes) count() {
+	var in *cell
+	for i := range n.list[:n.n] {
+		note := &n.list[i]
+		if c := &note.site.cell; c != in {
+			if in != nil {
+				in.mu.Unlock()
+			}
+			in = c
+			in.mu.Lock()
+		}
+		in.add(note)
 		note.site = nil // nor does it keep a recorder alive
 	}
 	if in != nil {
 		in.mu.Unlock()
 	}
-	n.counted.Store(to)
-	n.mu.Unlock()
+	n.n = 0
 }
 
-// shadows has the shadow stack of every thread, by index, to find what the threads have noted.
-var shadows struct {
-	mu      sync.Mutex
-	byIndex []*shadow
-}
-
-// newShadow gives the thread its shadow stack: that of the dead thread whose index it has, if there
-// was one.
-//
-//go:norace
-func newShadow(th *cycles.Thread) {
-	shadows.mu.Lock()
-	defer shadows.mu.Unlock()
-	for th.Index >= len(shadows.byIndex) {
-		shadows.byIndex = append(shadows.byIndex, nil)
-	}
-	sh := shadows.byIndex[th.Index]
-	if sh == nil {
-		sh = &shadow{frames: make([]frame, 0, 4)}
-		sh.notes.thread = th.Index
-		shadows.byIndex[th.Index] = sh
-	}
-	sh.drop()
-	th.Local = unsafe.Pointer(sh)
-}
-
-// countNotes counts what all threads have noted so far.
+// countNotes counts what all have noted so far.
 func countNotes() {
-	shadows.mu.Lock()
-	all := shadows.byIndex[:len(shadows.byIndex):len(shadows.byIndex)]
-	shadows.mu.Unlock()
-	for _, sh := range all {
-		if sh != nil {
-			sh.notes.count()
+	for i := range allNotes {
+		n := &allNotes[i]
+		for !atomic.CompareAndSwapUint32(&n.busy, 0, 1) {
+			runtime.Gosched()
 		}
+		n.count()
+		n.release()
 	}
 }

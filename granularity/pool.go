@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
-	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
 // ErrClosed is what [Pool.Submit] returns, and [Pool.Go] panics with, after [Pool.Close].
@@ -43,9 +42,7 @@ type PoolOptions struct {
 // What a task is called: its class is the name of its function. Where it is
 // created and submitted: the line that calls Submit or Go.
 //
-// A task executes locked to its worker's thread. If it calls [runtime.Goexit],
-// the worker is replaced and nothing else is lost. If it unlocks itself from its thread,
-// it is counted as unmeasured.
+// If a task calls [runtime.Goexit], the worker is replaced and nothing else is lost.
 //
 // A task may submit to its own pool, but when the queue is full and all
 // workers do so they wait for each other for ever, as with any bounded queue.
@@ -288,17 +285,15 @@ func (p *Pool) work() {
 		}
 		p.stopped.Done()
 	}()
-	var last *cycles.Thread
 	for j := range p.tasks {
-		p.execute(&j, &last)
+		p.execute(&j)
 	}
 	finished = true
 }
 
-// execute executes one task, on the thread of the last one if the worker has not moved. Whatever
-// the task does, it is measured and counted as finished; but for a panic that ends the program:
-// until then nobody may think that all went well.
-func (p *Pool) execute(j *job, last **cycles.Thread) {
+// execute executes one task. Whatever it does, it is counted as finished, but for a panic that ends
+// the program: until then nobody may think that all went well.
+func (p *Pool) execute(j *job) {
 	returned := false
 	defer func() {
 		if returned || !panicking() {
@@ -314,8 +309,7 @@ func (p *Pool) execute(j *job, last **cycles.Thread) {
 		task, log = j.more.task, j.more.log
 	}
 	var x execution
-	x.begin(j.site, *last, task, false, log)
-	*last = x.thread
+	x.begin(j.site, task, false, log)
 	defer x.end()
 	if j.f != nil {
 		j.f()

@@ -8,8 +8,8 @@ import (
 // from measurements, [ReadTrace] from an execution trace, with a Source that
 // says so, and [ReadJSON] reads a recorded one.
 //
-// Its memory is bounded: for each class and site three histograms of about 2 kB
-// (at most 30 kB) and a series of 512 bins a class, times the 32 shards that record; a limited
+// Its memory is bounded: for each site three histograms of about 2 kB
+// (at most 30 kB) and a series of 512 bins a class; a limited
 // number of sites, samples and log entries. What did not fit is counted in Warnings.
 type Profile struct {
 	// Source says what counted the cycles, such as "rseq-clock" or, from a
@@ -68,9 +68,12 @@ type Class struct {
 	Name string
 	// Tasks is the number of executions that were measured.
 	Tasks uint64
-	// Unmeasured counts executions that unlocked themselves from their thread
-	// or ended while paused: they are in no histogram.
+	// Unmeasured counts executions that ended while paused, or that blocked and are like none that
+	// was measured: they are in no histogram.
 	Unmeasured uint64
+	// Estimated is how many of Tasks blocked and so are known by a sample of such tasks only. It
+	// is their cycles, and what follows from these, that are estimated, not their wall time.
+	Estimated uint64
 	// Nested counts the tasks that executed inside of another one, Aggregated those
 	// that were counted to that other one instead ([RecorderOptions].AggregateNested).
 	Nested, Aggregated uint64

@@ -1,7 +1,6 @@
 package granularity
 
 import (
-	"math"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -42,8 +41,17 @@ type Recorder struct {
 	overhead time.Duration // that an empty task costs; 0: not known
 	cache    siteCache
 
-	shards   [shardCount]shard
 	other    *site
+	locks    bool // tasks may be locked to their threads
+	anywhere bool // the clock is the same on all threads: tasks need not stay on theirs
+
+	nextSample atomic.Int64 // the tick from which a sample may be locked to its thread
+	spent      atomic.Int64 // ticks that samples have cost
+	locked     atomic.Int64 // tasks of which all of the site are locked
+	blocking   atomic.Int64 // sites whose tasks have left their threads
+
+	logMu    sync.Mutex
+	log      []entry
 	logged   atomic.Int64  // tasks that have a place in the log
 	unlogged atomic.Int64  // tasks for which there was none
 	logIDs   atomic.Uint64 // the last number given
@@ -103,19 +111,13 @@ func measureBias(opts RecorderOptions) int64 {
 	empty := r.addSite(siteKey{})
 	for range 500 {
 		var x execution
-		x.begin(empty, nil, nil, false, nil)
+		x.begin(empty, nil, false, nil)
 		x.end()
 	}
 	countNotes()
-	least := uint64(math.MaxUint64)
-	for i := range r.shards {
-		for _, c := range r.shards[i].cells {
-			if c != nil && c.cycles.Count() > 0 {
-				least = min(least, c.cycles.Min())
-			}
-		}
-	}
-	return int64(least)
+	empty.cell.mu.Lock()
+	defer empty.cell.mu.Unlock()
+	return int64(empty.cell.cycles.Min())
 }
 
 func newRecorder(opts RecorderOptions) *Recorder {
@@ -134,7 +136,9 @@ func newRecorder(opts RecorderOptions) *Recorder {
 		sites:   make(map[siteKey]*site),
 		classes: make(map[string]*class),
 		pools:   make(map[string]*poolName),
+		locks:   !cycles.Coroutines(),
 	}
+	r.anywhere = r.clock.Info().Source == cycles.WallTSC
 	r.began, r.waited = r.now(), processWaits()
 	r.other = r.addSite(siteKey{name: "(other)"})
 	return r
@@ -156,83 +160,79 @@ func (r *Recorder) or() *Recorder {
 	return r
 }
 
-// Statistics are kept in shards, chosen by thread, so that threads hardly ever wait for
-// each other.
-const shardCount = 32
-
-type shard struct {
-	mu     sync.Mutex
-	cells  []*cell   // by site
-	series []*series // by class
-	log    []entry
-	_      [64]byte // keeps the next shard's lock off this one's cache line
-}
-
-// cell is the statistics of one site on the threads of one shard.
+// cell is the statistics of one site.
 type cell struct {
-	site       *site
-	series     *series
+	mu         sync.Mutex
 	cycles     Histogram // self
 	wall       Histogram // nanoseconds
 	blocked    Histogram // nanoseconds, of those that were off the processor at all
+	left       *left     // nil: none has left its thread
 	unmeasured uint64
 	nested     uint64
 	aggregated uint64
 }
 
-// cell returns the shard's statistics for the site. The caller holds sh.mu.
-func (sh *shard) cell(s *site) *cell {
-	if s.id < len(sh.cells) {
-		if c := sh.cells[s.id]; c != nil {
-			return c
-		}
-	}
-	for len(sh.cells) <= s.id {
-		sh.cells = append(sh.cells, nil)
-	}
-	for len(sh.series) <= s.class.id {
-		sh.series = append(sh.series, nil)
-	}
-	if sh.series[s.class.id] == nil {
-		sh.series[s.class.id] = &series{shift: seriesShift}
-	}
-	c := &cell{site: s, series: sh.series[s.class.id]}
-	sh.cells[s.id] = c
-	return c
+// left is the statistics of tasks that have left their threads, and of those that were measured
+// because they were locked.
+type left struct {
+	wall    Histogram // nanoseconds, of those that were not measured
+	cycles  Histogram // self, of those that were
+	sampled Histogram // nanoseconds of wall time, of those that were at a cost
 }
 
-// add counts an execution, about 10 ns. The caller holds the lock of the cell's shard.
+// add counts an execution, about 10 ns. The caller holds the lock.
 func (c *cell) add(n *note) {
-	if n.aggregated {
+	if n.kind&noteAggregated != 0 {
 		c.aggregated++
 		return
 	}
-	if n.nested {
+	if n.kind&noteNested != 0 {
 		c.nested++
 	}
-	r := c.site.rec
+	r := n.site.rec
 	wall := max(n.wall, 0) // where the counter was set back meanwhile, as by a virtual machine that moves
+	start := n.first - r.began.tick
+	n.site.class.addToSeries(start, start+wall)
+	if n.kind&(noteLeft|noteSample|noteTypical) != 0 {
+		c.addLeft(n, uint64(r.base.NS(wall)))
+	}
+	if n.kind&(noteLeft|noteSample) != 0 {
+		return
+	}
 	c.cycles.Add(uint64(n.self))
 	c.wall.Add(uint64(r.base.NS(wall)))
 	if n.off > 0 {
 		c.blocked.Add(uint64(r.base.NS(n.off)))
 	}
-	start := n.first - r.began.tick
-	c.series.add(start, start+wall)
+}
+
+// addLeft counts one that has left its thread, or was locked to it and would have.
+func (c *cell) addLeft(n *note, wall uint64) {
+	if c.left == nil {
+		c.left = new(left)
+	}
+	if n.kind&noteLeft == 0 {
+		c.left.cycles.Add(uint64(n.self))
+		if n.kind&noteSample != 0 {
+			c.left.sampled.Add(wall)
+		}
+		return
+	}
+	c.left.wall.Add(wall)
+	n.site.learn(n)
 }
 
 // enter enters an execution into the log.
 func (r *Recorder) enter(f *frame, mark *cycles.Mark, m *measurement) {
-	sh := &r.shards[mark.Thread.Index%shardCount]
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	sh.log = append(sh.log, entry{pending: *f.log, site: f.site, start: f.first, end: mark.Wall, m: *m, goid: goroutine(), tid: mark.Thread.TID})
+	e := entry{pending: *f.log, site: f.site, start: f.first, end: mark.Wall, m: *m, goid: goroutine(), tid: mark.Thread.TID}
+	r.logMu.Lock()
+	defer r.logMu.Unlock()
+	r.log = append(r.log, e)
 }
 
-// lost counts an execution whose cycles are not known.
-func (r *Recorder) lost(s *site, mark cycles.Mark) {
-	sh := &r.shards[mark.Thread.Index%shardCount]
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	sh.cell(s).unmeasured++
+// lose counts an execution of which nothing is known.
+func (c *cell) lose() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unmeasured++
 }

@@ -14,9 +14,8 @@ import (
 func TestCounterStepsBack(t *testing.T) {
 	rec := recorder(RecorderOptions{})
 	s := rec.site(&siteKey{name: "x"})
-	sh := &rec.shards[0]
 	for range 2 {
-		sh.cell(s).add(&note{site: s, first: rec.began.tick + 1000, wall: -5000})
+		s.cell.add(&note{site: s, first: rec.began.tick + 1000, wall: -5000})
 	}
 	p := rec.Profile()
 	if c := classNamed(t, p, "x"); c.WallNS.Max() != 0 || c.WallNS.Count() != 2 {

@@ -22,7 +22,7 @@ func (p *Profile) Scale(n int) *Profile {
 	out.Classes = slices.Clone(p.Classes)
 	for i := range out.Classes {
 		c := &out.Classes[i]
-		for _, v := range []*uint64{&c.Tasks, &c.Unmeasured, &c.Nested, &c.Aggregated} {
+		for _, v := range []*uint64{&c.Tasks, &c.Unmeasured, &c.Estimated, &c.Nested, &c.Aggregated} {
 			*v *= count
 		}
 		for _, h := range []*Histogram{&c.Cycles, &c.RunningNS, &c.WallNS, &c.BlockedNS, &c.ReadyNS} {

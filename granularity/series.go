@@ -10,9 +10,9 @@ const seriesBins = 512
 // seriesShift is the first width of a bin: 2^22 ticks are 2 ms at 2 GHz.
 const seriesShift = 22
 
-// series counts the tasks of one class on the threads of one shard.
+// series counts the tasks of one class.
 type series struct {
-	shift uint
+	shift uint // the width of a bin is 2 to the power of it
 	bins  [seriesBins]seriesBin
 }
 
@@ -53,34 +53,8 @@ func (s *series) fold() {
 	s.shift++
 }
 
-// total merges the series of several shards. A thread runs one task of a class
-// at a time (nested ones apart), so in a bin a shard was active for at most the bin's
-// width; the shards are taken as independent: the class was inactive in a bin for
-// the product of the shards' inactive fractions.
-func total(parts []*series) (merged series, active []float64) {
-	merged.shift = seriesShift
-	for _, p := range parts {
-		merged.shift = max(merged.shift, p.shift)
-	}
-	idle := make([]float64, seriesBins)
-	for i := range idle {
-		idle[i] = 1
-	}
-	width := float64(int64(1) << merged.shift)
-	for _, p := range parts {
-		copied := *p
-		for copied.shift < merged.shift {
-			copied.fold()
-		}
-		for i, b := range copied.bins {
-			merged.bins[i].ended += b.ended
-			merged.bins[i].busy += b.busy
-			idle[i] *= 1 - min(1, float64(b.busy)/width)
-		}
-	}
-	active = make([]float64, seriesBins)
-	for i := range active {
-		active[i] = 1 - idle[i]
-	}
-	return merged, active
+// active returns the part of the bin in which at least one task was under way, at most: tasks at the
+// same time count as one after the other.
+func (s *series) active(bin int) float64 {
+	return min(1, float64(s.bins[bin].busy)/float64(int64(1)<<s.shift))
 }

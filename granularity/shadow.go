@@ -12,10 +12,8 @@ import (
 
 // Measuring one execution, after section 4 of the paper.
 //
-// A task is locked to its thread while it executes, because counters count
-// threads. Each thread has a shadow stack of the tasks that are executing
-// on it. When a task starts, the clock is read and a frame is pushed; when it
-// ends, the clock is read and the frame is popped:
+// Each goroutine has a shadow stack of the tasks that it executes. When a task starts, a frame is
+// pushed and the clock is read; when it ends, the clock is read and the frame is popped:
 //
 //	total cycles = clock at the end − clock at the start
 //	self cycles  = total − Σ total of the tasks directly nested in it
@@ -24,26 +22,26 @@ import (
 // all that is nested in it sum to the outermost total. A [Task] that runs itself again
 // inside its own execution gets no second frame: it is one execution.
 //
-// [Pause] takes the goroutine's frames off the thread and unlocks it; Resume
-// puts them onto the thread that the goroutine is on by then. The cycles in between are nobody's.
+// The clock counts what a thread executes. The difference of two readings is what the goroutine has
+// executed if it stayed on its thread between them ([cycles.Mark.Stayed]), as most tasks do. Of a
+// task that blocked and so left its thread, only the wall time is known. Some of these are locked
+// to their threads while they execute, which measures them: see locking.go. In a program that
+// contains coroutines ([iter.Pull]) no task is, because that could end the program.
 //
-// A frame that is not on top when its task ends belongs to a task that unlocked
-// its goroutine from the thread, or paused and did not resume: its cycles are not
-// known, and it is counted as unmeasured. Such frames are found out because a frame remembers its
-// goroutine, and another goroutine can only run on the thread when the first is not locked to it;
-// and the task that misses its frame at its end tells the stack that has it.
+// [Pause] takes the goroutine's frames off its stack, and Resume puts them back. The cycles in
+// between are nobody's. A task that ends while it is paused is counted as unmeasured.
 
-// frame is one executing task. Frames are touched only by the goroutine that
-// is locked to the thread. Of most tasks only the first half, a cache line, is touched.
+// frame is one executing task. Frames are touched only by their goroutine.
 type frame struct {
 	site   *site
-	first  int64   // tick at the start of the execution; with the goroutine it names the execution
-	wall   int64   // tick at the start, or at the last Resume
-	cpu    int64   // the clock then
-	g      uintptr // the goroutine, see cycles.Goroutine: no other has it while the task executes
-	inline bool    // run by its creator, never submitted
-	more   bool    // something of what follows is not zero
+	first  int64       // tick at the start of the execution; on its goroutine it names the execution
+	start  cycles.Mark // the clock at the start, or at the last Resume
+	inline bool        // run by its creator, never submitted
+	lock   lockKind    // the goroutine is locked to its thread for the task
+	more   bool        // something of what follows is not zero
 
+	left    bool  // before the last Pause it has left its thread: its cycles are not known
+	turns   uint8 // how often it let others run before the last Pause, or between two
 	before  int64 // cycles before the last Pause
 	offCPU  int64 // ticks off the processor before the last Resume
 	nested  int64 // total cycles of directly nested tasks
@@ -52,69 +50,60 @@ type frame struct {
 	log     *pending
 }
 
-// shadow is the stack of one thread, and what the thread has noted of tasks that ended.
+// shadow is the stack of one goroutine.
 type shadow struct {
+	g      uintptr // see [cycles.Goroutine]
 	frames []frame
-	latest int64       // the clock when it was read last, while there are frames
-	stale  atomic.Bool // elsewhere is not empty
-	notes  notes
-
-	mu        sync.Mutex
-	elsewhere map[int64]bool // executions, by frame.first, that ended elsewhere and left their frames here
+	one    [1]frame       // where frames are, mostly
+	latest int64          // the clock when it was read last, while there are frames
+	on     *cycles.Thread // on which
+	paused *paused        // what the goroutine has paused last, and not resumed
 }
 
-// abandon notes that the execution's frame, on the stack of a thread that is not the
-// calling one, is nobody's any more.
-func (sh *shadow) abandon(first int64) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if sh.elsewhere == nil {
-		sh.elsewhere = map[int64]bool{}
-	}
-	sh.elsewhere[first] = true
-	sh.stale.Store(true)
+// shadows has the shadow stacks of all goroutines that have executed tasks. The runtime uses the
+// structures of goroutines that have ended again, so that there are only as many as ever lived at
+// the same time.
+var shadows struct {
+	recent [4096]atomic.Pointer[shadow]
+	all    sync.Map // by the goroutine
 }
 
-// sweep removes abandoned frames.
+// shadowOf returns the calling goroutine's shadow stack. Later goroutines have it as well, but only
+// one at a time, which the race detector cannot know.
 //
 //go:norace
-func (sh *shadow) sweep() {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	kept := 0
-	for i := range sh.frames {
-		if !sh.elsewhere[sh.frames[i].first] {
-			sh.frames[kept] = sh.frames[i]
-			kept++
-		}
+func shadowOf(g uintptr) *shadow {
+	recent := &shadows.recent[uint64(g)*0x9e3779b97f4a7c15>>52]
+	if sh := recent.Load(); sh != nil && sh.g == g {
+		return sh
 	}
-	clear(sh.frames[kept:])
-	sh.frames = sh.frames[:kept]
-	clear(sh.elsewhere)
-	sh.stale.Store(false)
+	found, ok := shadows.all.Load(g)
+	if !ok {
+		sh := &shadow{g: g}
+		sh.frames = sh.one[:0]
+		found, _ = shadows.all.LoadOrStore(g, sh)
+	}
+	recent.Store(found.(*shadow))
+	return found.(*shadow)
 }
 
-// shadowOf returns the thread's shadow stack. The caller is locked to the thread,
-// and so the only one to touch it; the race detector cannot know that.
+// forget gives up the stack of a goroutine whose number will not come again.
 //
 //go:norace
-func shadowOf(th *cycles.Thread) *shadow {
-	if th.Local == nil {
-		newShadow(th)
+func (sh *shadow) forget() {
+	if !cycles.Reused && len(sh.frames) == 0 && sh.paused == nil {
+		shadows.all.Delete(sh.g)
+		shadows.recent[uint64(sh.g)*0x9e3779b97f4a7c15>>52].CompareAndSwap(sh, nil)
 	}
-	return (*shadow)(th.Local)
 }
 
 // goroutine tells the calling goroutine from others: by its id or, where that is
-// not known, by its address with the bit unnamed set; 0 where neither is known.
+// not known, by [cycles.Goroutine] with the bit unnamed set.
 func goroutine() uint64 {
 	if id := callstack.Goid(); id != 0 {
 		return id
 	}
-	if g := cycles.Goroutine(); g != 0 {
-		return unnamed | uint64(g)
-	}
-	return 0
+	return unnamed | uint64(cycles.Goroutine())
 }
 
 const unnamed = 1 << 63
@@ -123,60 +112,51 @@ const unnamed = 1 << 63
 // written, wider than it was written, stalls the processor for longer than all the writing took.
 type execution struct {
 	site   *site
-	thread *cycles.Thread // at the start; nil: the task executes itself, and there is nothing to measure
+	shadow *shadow // nil: the task executes itself, and there is nothing to measure
 	first  int64
-	g      uintptr
 	region *trace.Region
 }
 
-// begin starts the measurement of a task of the site on the calling goroutine, which it locks
-// to its thread until end. That is most likely the given one, if any. Both take about 60 ns
-// together.
+// begin starts the measurement of a task of the site on the calling goroutine.
 //
 //go:norace
-func (x *execution) begin(s *site, likely *cycles.Thread, task *Task, inline bool, log *pending) {
+func (x *execution) begin(s *site, task *Task, inline bool, log *pending) {
 	x.site = s
 	if trace.IsEnabled() {
 		x.region = s.startRegion()
 	}
-	runtime.LockOSThread()
-	mark := s.rec.clock.StartOn(likely)
-	sh := shadowOf(mark.Thread)
-	if sh.stale.Load() {
-		sh.sweep()
+	sh := shadowOf(cycles.Goroutine())
+	if task != nil && sh.executing(task) {
+		s.rec.unlog(log)
+		return
 	}
-	if n := len(sh.frames); n > 0 {
-		if sh.frames[n-1].g != mark.Goroutine {
-			sh.drop()
-		} else if task != nil && sh.executing(task) {
-			s.rec.unlog(log)
-			runtime.UnlockOSThread() // the lock of the execution around it is enough, and Pause can undo that one
-			return
-		}
-		sh.forward(&mark)
-	}
-	sh.latest = mark.CPU
-	x.first, x.thread, x.g = mark.Wall, mark.Thread, mark.Goroutine
+	x.shadow = sh
 	if log != nil {
 		log.outer = sh.top()
 	}
 	f := sh.push()
-	f.site, f.first, f.wall, f.cpu, f.g, f.inline = s, mark.Wall, mark.Wall, mark.CPU, mark.Goroutine, inline
+	f.site, f.inline = s, inline
 	if task != nil || log != nil {
 		f.task, f.log, f.more = task, log, true
 	}
+	if r := s.rec; r.locks && (log != nil || s.mode.Load() != 0 || !cycles.TurnsKnown()) {
+		f.lockFor(r)
+	}
+	f.start = s.rec.clock.Start()
+	sh.forward(&f.start)
+	f.first, x.first = f.start.Wall, f.start.Wall
 }
 
-// forward keeps the clock from stepping back between two readings of one root task. A
+// forward keeps the clock from stepping back between two readings of one thread in a root task. A
 // thread clock that anchors itself anew can, by a few microseconds; then a task
 // nested in another would seem to have executed more than the whole.
 //
 //go:norace
 func (sh *shadow) forward(mark *cycles.Mark) {
-	if len(sh.frames) > 0 && mark.CPU < sh.latest {
+	if len(sh.frames) > 1 && mark.CPU < sh.latest && mark.Thread == sh.on {
 		mark.CPU = sh.latest
 	}
-	sh.latest = mark.CPU
+	sh.latest, sh.on = mark.CPU, mark.Thread
 }
 
 // push returns a new frame, of which begin sets the first half and the second is zero.
@@ -214,14 +194,6 @@ func (sh *shadow) pop() {
 	sh.frames = sh.frames[:n]
 }
 
-// drop removes all frames: they were left by a goroutine that was unlocked.
-//
-//go:norace
-func (sh *shadow) drop() {
-	clear(sh.frames)
-	sh.frames = sh.frames[:0]
-}
-
 // executing reports whether the task is on the stack.
 //
 //go:norace
@@ -254,50 +226,43 @@ func (sh *shadow) top() uint64 {
 //
 //go:norace
 func (x *execution) end() {
-	if x.thread == nil {
+	sh := x.shadow
+	if sh == nil {
 		x.endRegion()
 		return
 	}
 	r := x.site.rec
-	mark := r.clock.Stop(x.thread)
-	sh := shadowOf(mark.Thread)
 	n := len(sh.frames) - 1
-	if n < 0 || sh.frames[n].first != x.first || sh.frames[n].g != x.g {
-		r.lost(x.site, mark)
-		if f := pauses.ended(x.g, x.first); f != nil {
-			r.unlog(f.log)
-			x.endRegion() // the pause has unlocked the goroutine: what lock it has now is the user's
-			return
-		}
-		shadowOf(x.thread).abandon(x.first)
-		x.leave()
+	if n < 0 || sh.frames[n].first != x.first {
+		x.site.cell.lose()
+		sh.endPaused(r, x.first)
+		sh.forget()
+		x.endRegion()
 		return
 	}
 	f := &sh.frames[n]
+	mark := r.clock.Stop(f.start.Thread)
 	if n > 0 || f.more {
 		sh.finish(f, &mark)
-		x.leave()
+		sh.forget()
+		x.endRegion()
 		return
 	}
 	// The rest is what finish comes to for a task like most: nested in none, with none nested
-	// in it, never paused, and in no log.
-	counted, wall := mark.CPU-f.cpu, mark.Wall-f.first
-	mark.Thread.Leave()
-	if sh.notes.full() {
-		sh.notes.count()
-	}
-	note := sh.notes.next()
+	// in it, never paused or locked, and in no log.
+	counted, wall := mark.CPU-f.start.CPU, mark.Wall-f.first
+	notes := notesOf(mark.Thread, sh.g)
+	note := notes.next()
 	note.site, note.first, note.wall = x.site, x.first, wall
 	note.self, note.off = max(counted-r.bias, 0), max(wall-max(counted, 0), 0)
-	note.nested, note.aggregated = false, false
-	sh.notes.publish()
+	note.kind = 0
+	if !r.anywhere && !mark.Stayed(&f.start) {
+		note.kind, note.turns = noteLeft, mark.Turns(&f.start)
+		notes.learn(x.site)
+	}
+	notes.release()
 	sh.frames = sh.frames[:0]
-	x.leave()
-}
-
-// leave unlocks the goroutine from its thread.
-func (x *execution) leave() {
-	runtime.UnlockOSThread()
+	sh.forget()
 	x.endRegion()
 }
 
@@ -314,27 +279,40 @@ func (sh *shadow) finish(f *frame, mark *cycles.Mark) {
 	r, n := f.site.rec, len(sh.frames)-1
 	sh.forward(mark)
 	var m measurement
-	f.measure(mark, r.bias, &m)
-	if n == 0 {
-		mark.Thread.Leave()
-	} else {
-		m.nested = true
-		m.aggregated = r.opts.AggregateNested && f.inline
-		sh.frames[n-1].addNested(f, &m)
+	f.measure(mark, r, &m)
+	var kind noteKind
+	if n > 0 {
+		kind |= noteNested
+		if r.opts.AggregateNested && f.inline {
+			kind |= noteAggregated
+		}
+		sh.frames[n-1].addNested(f, &m, kind)
+	}
+	if m.left {
+		kind |= noteLeft
+	} else if m.turns > 0 && f.lock == lockSample {
+		kind |= noteSample
+	} else if m.turns > 0 && f.lock == lockCheap {
+		kind |= noteTypical
 	}
 	switch {
-	case m.aggregated:
+	case kind&(noteAggregated|noteLeft) != 0:
 		r.unlog(f.log)
 	case f.log != nil:
 		r.enter(f, mark, &m)
 	}
-	if sh.notes.full() {
-		sh.notes.count()
+	notes := notesOf(mark.Thread, sh.g)
+	note := notes.next()
+	note.site, note.first, note.wall, note.self, note.off, note.kind = f.site, f.first, m.wall, m.self, m.selfOff, kind
+	note.turns = m.turns
+	if m.left {
+		notes.learn(f.site)
 	}
-	note := sh.notes.next()
-	note.site, note.first, note.wall, note.self, note.off = f.site, f.first, m.wall, m.self, m.selfOff
-	note.nested, note.aggregated = m.nested, m.aggregated
-	sh.notes.publish()
+	notes.release()
+	if f.lock != 0 {
+		runtime.UnlockOSThread()
+		f.lockEnds(r, m.wall, m.turns)
+	}
 	sh.pop()
 }
 
@@ -342,9 +320,9 @@ func (sh *shadow) finish(f *frame, mark *cycles.Mark) {
 // own; when the task is aggregated into f, only those that the task had taken off itself.
 //
 //go:norace
-func (f *frame) addNested(inner *frame, m *measurement) {
+func (f *frame) addNested(inner *frame, m *measurement, kind noteKind) {
 	f.more = true
-	if m.aggregated {
+	if kind&noteAggregated != 0 {
 		f.nested += inner.nested
 		f.nestOff += inner.nestOff
 		return
@@ -358,19 +336,31 @@ type measurement struct {
 	total, self       int64 // cycles
 	wall              int64 // ticks
 	totalOff, selfOff int64 // ticks off the processor
-	nested            bool  // in another task
-	aggregated        bool  // into that other task: not recorded as a task of its own
+	left              bool  // it has left its thread: only wall is known
+	turns             uint8 // how often it has let others run, locked or not
 }
 
-// measure computes the execution that ends at the mark. The bias is what an
-// empty task seems to execute.
+// measure computes the execution that ends at the mark.
 //
 //go:norace
-func (f *frame) measure(mark *cycles.Mark, bias int64, m *measurement) {
-	counted, wall := mark.CPU-f.cpu, mark.Wall-f.wall
-	m.total = max(f.before+counted-bias, 0)
+func (f *frame) measure(mark *cycles.Mark, r *Recorder, m *measurement) {
+	counted, wall := mark.CPU-f.start.CPU, mark.Wall-f.start.Wall
+	m.left = f.left || !r.stayed(f, mark)
+	m.turns = max(f.turns, mark.Turns(&f.start))
+	if m.left {
+		counted = 0
+	}
+	m.total = max(f.before+counted-r.bias, 0)
 	m.self = max(m.total-f.nested, 0)
 	m.wall = mark.Wall - f.first
 	m.totalOff = f.offCPU + max(wall-counted, 0)
 	m.selfOff = max(m.totalOff-f.nestOff, 0)
+}
+
+// stayed reports whether what the clock counted since the frame's start is what the task executed.
+//
+//go:norace
+func (r *Recorder) stayed(f *frame, mark *cycles.Mark) bool {
+	return r.anywhere || mark.Stayed(&f.start) ||
+		f.lock != 0 && !cycles.TurnsKnown() && mark.Thread == f.start.Thread
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -15,13 +16,18 @@ import (
 // given to, the call chain that created them and the one that submitted them. Statistics
 // are kept for each site, and a task carries one pointer to its site.
 type site struct {
-	id        int // dense in the recorder
 	rec       *Recorder
 	class     *class
 	created   *callstack.Chain
 	submitted *callstack.Chain // nil: never submitted
 	pool      *poolName
 	key       siteKey
+
+	mode       atomic.Uint32 // a lockMode; 0 while no task has left its thread
+	longest    atomic.Int64  // ticks of the longest task that has
+	cost       atomic.Int64  // ticks that locking one of them costs, at most
+	nextSample atomic.Int64  // the tick from which one of them may be locked
+	cell       cell
 }
 
 // siteKey is what finds a site again. A class is known by its function's address
@@ -36,8 +42,17 @@ type siteKey struct {
 
 // class is one kind of task of one recorder.
 type class struct {
-	id   int
 	name string
+
+	mu     sync.Mutex
+	series series
+}
+
+// addToSeries counts a task that ran from start to end, in ticks since the recorder began.
+func (c *class) addToSeries(start, end int64) {
+	c.mu.Lock()
+	c.series.add(start, end)
+	c.mu.Unlock()
 }
 
 // poolName names a pool; all pools of the same name of one recorder share it.
@@ -112,10 +127,10 @@ func (r *Recorder) addSite(key siteKey) *site {
 	}
 	c := r.classes[name]
 	if c == nil {
-		c = &class{id: len(r.classes), name: name}
+		c = &class{name: name, series: series{shift: seriesShift}}
 		r.classes[name] = c
 	}
-	s := &site{id: len(r.sites), rec: r, class: c, created: key.created, submitted: key.submitted, pool: key.pool, key: key}
+	s := &site{rec: r, class: c, created: key.created, submitted: key.submitted, pool: key.pool, key: key}
 	r.sites[key] = s
 	return s
 }

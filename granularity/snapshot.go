@@ -3,6 +3,8 @@ package granularity
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -24,6 +26,7 @@ func (r *Recorder) Profile() *Profile {
 	if r.machine.stop != nil {
 		r.machine.sample(now, r.base.Monotonic)
 	}
+	sites := slices.Collect(maps.Values(r.sites))
 	samples, pauses := slices.Clone(r.machine.samples), slices.Clone(r.machine.pauses)
 	r.mu.Unlock()
 
@@ -49,9 +52,12 @@ func (r *Recorder) Profile() *Profile {
 	if p.Overhead, p.OverheadOrigin = r.overhead, "the cost of an empty task, measured when the recorder was made"; p.Overhead == 0 {
 		p.OverheadOrigin = "not known, because the process was busy when the recorder was made"
 	}
-	s := snapshot{r: r, p: p, now: now, classes: map[*class]*classParts{}}
-	for i := range r.shards {
-		s.add(&r.shards[i])
+	s := snapshot{r: r, p: p, now: now, classes: map[*class]*Class{}}
+	r.logMu.Lock()
+	s.entries = slices.Clone(r.log)
+	r.logMu.Unlock()
+	for _, site := range sites {
+		s.add(site)
 	}
 	s.build()
 	s.warn(info)
@@ -59,76 +65,113 @@ func (r *Recorder) Profile() *Profile {
 	return p
 }
 
-// snapshot merges the shards.
+// snapshot makes a profile of what a recorder has.
 type snapshot struct {
 	r       *Recorder
 	p       *Profile
 	now     moment
-	classes map[*class]*classParts
+	classes map[*class]*Class
 	entries []entry
 }
 
-// classParts are the parts of one class.
-type classParts struct {
-	class  Class
-	sites  map[*site]*Site
-	series []*series
+// add adds one site to its class.
+func (s *snapshot) add(from *site) {
+	var place Site
+	c := &from.cell
+	c.mu.Lock()
+	place.Cycles.Merge(&c.cycles)
+	place.WallNS.Merge(&c.wall)
+	place.BlockedNS.Merge(&c.blocked)
+	unmeasured, nested, aggregated := c.unmeasured, c.nested, c.aggregated
+	var gone left
+	if c.left != nil {
+		gone.wall.Merge(&c.left.wall)
+		gone.sampled.Merge(&c.left.sampled)
+		gone.cycles.Merge(&c.left.cycles)
+	}
+	c.mu.Unlock()
+	if place.Cycles.Count()+gone.wall.Count()+gone.cycles.Count()+unmeasured+nested+aggregated == 0 {
+		return
+	}
+	into := s.classes[from.class]
+	if into == nil {
+		into = &Class{Name: from.class.name}
+		s.classes[from.class] = into
+	}
+	into.Unmeasured += unmeasured
+	into.Nested += nested
+	into.Aggregated += aggregated
+	if !gone.estimate(&place, s.nsPerCycle()) {
+		into.Unmeasured += gone.wall.Count()
+	} else {
+		into.Estimated += gone.wall.Count()
+	}
+	s.finishSite(from, &place)
+	into.Tasks += place.Tasks
+	into.Cycles.Merge(&place.Cycles)
+	into.WallNS.Merge(&place.WallNS)
+	into.BlockedNS.Merge(&place.BlockedNS)
+	into.Sites = append(into.Sites, place)
 }
 
-// add merges one shard, which is locked while its numbers are copied.
-func (s *snapshot) add(sh *shard) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	for _, c := range sh.cells {
-		if c == nil {
-			continue
-		}
-		parts := s.classes[c.site.class]
-		if parts == nil {
-			parts = &classParts{class: Class{Name: c.site.class.name}, sites: map[*site]*Site{}}
-			s.classes[c.site.class] = parts
-		}
-		place := parts.sites[c.site]
-		if place == nil {
-			place = &Site{}
-			parts.sites[c.site] = place
-		}
-		place.Tasks += c.cycles.Count()
-		place.Cycles.Merge(&c.cycles)
-		place.WallNS.Merge(&c.wall)
-		place.BlockedNS.Merge(&c.blocked)
-		parts.class.Unmeasured += c.unmeasured
-		parts.class.Nested += c.nested
-		parts.class.Aggregated += c.aggregated
+// nsPerCycle returns the nanoseconds of a cycle; 0 where that varies.
+func (s *snapshot) nsPerCycle() float64 {
+	if s.p.Hz == 0 {
+		return 0
 	}
-	for _, parts := range s.classes {
-		for site := range parts.sites {
-			if id := site.class.id; id < len(sh.series) && sh.series[id] != nil {
-				copied := *sh.series[id]
-				parts.series = append(parts.series, &copied)
-			}
-			break // all sites are of the class
-		}
-	}
-	s.entries = append(s.entries, sh.log...)
+	return 1e9 / s.p.Hz
 }
 
-// build makes the classes from their parts.
+// estimate adds the tasks that have left their threads: their cycles are those of the sample, each
+// as often as there are tasks for one of the sample, and their time off the processor is the rest
+// of their wall time. It reports false if there is no sample.
+func (l *left) estimate(place *Site, nsPerCycle float64) bool {
+	sample, all, costly := l.cycles.Count(), l.wall.Count(), l.sampled.Count()
+	switch {
+	case all+costly == 0:
+		return true
+	case sample == 0:
+		return false
+	}
+	// A block costs a locked task more than others: no task executes for longer than it takes.
+	most := uint64(math.MaxUint64)
+	if mean := l.wall.Mean(); all > 0 && nsPerCycle > 0 {
+		most = uint64(mean / nsPerCycle)
+	}
+	total, given, seen := all+costly, uint64(0), uint64(0)
+	var sum float64
+	for b := range l.cycles.Buckets() {
+		seen += b.Count
+		n := total*seen/sample - given
+		given += n
+		value := min(b.Low+(b.High-b.Low)/2, most)
+		place.Cycles.AddN(value, n)
+		sum += float64(value) * float64(n)
+	}
+	executed := uint64(sum / float64(total) * nsPerCycle)
+	walls := &l.wall
+	if all == 0 {
+		walls = &l.sampled
+	} else {
+		// The sample's own wall times are longer than others: it counts as tasks like those.
+		place.WallNS.AddN(uint64(l.wall.Mean()), costly)
+		place.BlockedNS.AddN(uint64(l.wall.Mean())-min(executed, uint64(l.wall.Mean())), costly)
+	}
+	place.WallNS.Merge(walls)
+	for b := range walls.Buckets() {
+		middle := b.Low + (b.High-b.Low)/2
+		place.BlockedNS.AddN(middle-min(executed, middle), b.Count)
+	}
+	return true
+}
+
+// build makes the classes and the log.
 func (s *snapshot) build() {
-	for _, parts := range s.classes {
-		c := &parts.class
-		for site, place := range parts.sites {
-			s.finishSite(site, place)
-			c.Tasks += place.Tasks
-			c.Cycles.Merge(&place.Cycles)
-			c.WallNS.Merge(&place.WallNS)
-			c.BlockedNS.Merge(&place.BlockedNS)
-			c.Sites = append(c.Sites, *place)
-		}
+	for from, c := range s.classes {
 		order.Stable(c.Sites, func(a, b Site) int {
 			return cmp.Or(cmp.Compare(b.Cycles.Sum(), a.Cycles.Sum()), cmp.Compare(b.Tasks, a.Tasks), strings.Compare(at(a.Submitted), at(b.Submitted)))
 		})
-		s.finishSeries(c, parts.series)
+		s.finishSeries(c, from)
 		s.p.Classes = append(s.p.Classes, *c)
 	}
 	order.Stable(s.p.Classes, func(a, b Class) int {
@@ -144,6 +187,7 @@ func (s *snapshot) build() {
 // finishSite turns chains into frames and counts the tasks that were never off
 // the processor.
 func (s *snapshot) finishSite(site *site, place *Site) {
+	place.Tasks = place.Cycles.Count()
 	if s.p.Accuracy != string(cycles.UpperBound) { // which does not tell whether a task was off the processor
 		place.BlockedNS.AddN(0, place.Tasks-place.BlockedNS.Count())
 	}
@@ -154,18 +198,20 @@ func (s *snapshot) finishSite(site *site, place *Site) {
 }
 
 // finishSeries turns ticks into times. The last bin ends now.
-func (s *snapshot) finishSeries(c *Class, parts []*series) {
-	merged, active := total(parts)
-	width := int64(1) << merged.shift
+func (s *snapshot) finishSeries(c *Class, from *class) {
+	from.mu.Lock()
+	series := from.series
+	from.mu.Unlock()
+	width := int64(1) << series.shift
 	length := s.now.tick - s.r.began.tick
 	var activeTicks float64
-	for i, b := range merged.bins {
+	for i, b := range series.bins {
 		start := int64(i) * width
 		if start >= length {
 			break
 		}
 		end := min(start+width, length)
-		part := min(1, active[i]*float64(width)/float64(end-start))
+		part := min(1, series.active(i)*float64(width)/float64(end-start))
 		activeTicks += part * float64(end-start)
 		c.Series = append(c.Series, Bin{
 			At:     s.r.base.Monotonic(s.r.began.tick + end),
@@ -199,6 +245,9 @@ func (s *snapshot) record(e *entry) TaskRecord {
 	return t
 }
 
+// cheapReading is less than what a clock costs that needs a system call to be read.
+const cheapReading = 100 * time.Nanosecond
+
 // warn says what limits the trust.
 func (s *snapshot) warn(info cycles.Info) {
 	p := s.p
@@ -211,16 +260,27 @@ func (s *snapshot) warn(info cycles.Info) {
 	case cycles.CountedUser:
 		add("Cycles are those in user mode only: the system does not grant counting in the kernel.")
 	}
-	var unmeasured uint64
+	if info.Costs >= cheapReading {
+		add("The clock is %s: a task needs two readings of %v each. Better ones are refused here: %s.", info.Source, info.Costs, strings.Join(info.Refused, "; "))
+	}
+	var unmeasured, estimated uint64
 	for i := range p.Classes {
 		unmeasured += p.Classes[i].Unmeasured
+		estimated += p.Classes[i].Estimated
 	}
 	if unmeasured > 0 {
-		add("%s not measured: %s from %s thread, or ended while paused.", format.Plural(unmeasured, "execution was", "executions were"),
-			one(unmeasured, "it unlocked itself", "they unlocked themselves"), one(unmeasured, "its", "their"))
+		why := ""
+		if !s.r.locks {
+			why = " The program contains coroutines (iter.Pull), so that no task can be locked to its thread, which would measure some that block."
+		}
+		add("%s not measured: %s, or ended while paused.%s", format.Plural(unmeasured, "execution was", "executions were"),
+			one(unmeasured, "it blocked", "they blocked"), why)
 	}
-	if parts := s.classes[s.r.other.class]; parts != nil && parts.sites[s.r.other] != nil {
-		add("More than %s tasks: %s of further places are in the class (other).", format.Plural(s.r.opts.MaxSites, "place creates", "places create"), tasks(parts.sites[s.r.other].Tasks))
+	if estimated > 0 {
+		add("%s: %s cycles are estimated from a sample of such tasks.", format.Plural(estimated, "task blocked", "tasks blocked"), one(estimated, "its", "their"))
+	}
+	if other := s.classes[s.r.other.class]; other != nil {
+		add("More than %s tasks: %s of further places are in the class (other).", format.Plural(s.r.opts.MaxSites, "place creates", "places create"), tasks(other.Tasks))
 	}
 	if n := chains.Dropped(); n > 0 {
 		add("%s did not fit into their table.", format.Plural(n, "call chain", "call chains"))

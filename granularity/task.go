@@ -47,7 +47,7 @@ func newTask(r *Recorder, class string, f func()) *Task {
 func (t *Task) Run() {
 	g := goroutine()
 	var x execution
-	x.begin(t.rec.site(&t.key), nil, t, g == t.creator && g != 0, t.entry())
+	x.begin(t.rec.site(&t.key), t, g == t.creator && g != 0, t.entry())
 	defer x.end()
 	t.f()
 }

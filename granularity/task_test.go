@@ -129,7 +129,7 @@ func TestRecursionCountsOnce(t *testing.T) {
 	p.SubmitTask(task)
 	p.Close()
 	if c := classNamed(t, rec.Profile(), "recursive"); c.Tasks != 3 || c.Nested != 0 || depth != 15 {
-		t.Errorf("%d tasks, %d nested, %d calls; want 3, 0, 15", c.Tasks, c.Nested, depth)
+		t.Errorf("%d tasks, %d nested, %d calls; want 3, 0, 15; %d", c.Tasks, c.Nested, depth, c.Unmeasured)
 	}
 }
 
@@ -343,7 +343,7 @@ func TestNoThreadIsLeftLocked(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("looks at threads in /proc")
 	}
-	rec := recorder(RecorderOptions{})
+	rec := recorder(RecorderOptions{Log: 1000}) // so that tasks are locked
 	ctx := WithRecorder(context.Background(), rec)
 	tid := func() int {
 		runtime.LockOSThread()
@@ -464,7 +464,7 @@ func locked() bool {
 
 // However a pause ends, the goroutine is locked to its thread only as far as the user did it.
 func TestPauseAndLocks(t *testing.T) {
-	rec := recorder(RecorderOptions{})
+	rec := recorder(RecorderOptions{Log: 1000})
 	ctx := WithRecorder(context.Background(), rec)
 	var late Paused
 	for name, f := range map[string]func(){
@@ -493,6 +493,9 @@ func TestPauseAndLocks(t *testing.T) {
 				if f(); locked() != own {
 					t.Errorf("%s: locked to the thread: %v; the user's lock: %v", name, locked(), own)
 				}
+				if sh := shadowOf(cycles.Goroutine()); sh.paused != nil || len(sh.frames) > 0 {
+					t.Errorf("%s: tasks that have ended are still there", name)
+				}
 				before := rec.Profile()
 				Do(ctx, "after", namedTask)
 				if c := classNamed(t, rec.Profile(), "after"); c.Nested != 0 {
@@ -505,17 +508,15 @@ func TestPauseAndLocks(t *testing.T) {
 			<-done
 		}
 	}
-	for i := range pauses {
-		if pauses[i].list != nil {
-			t.Error("a pause of tasks that have ended is still there")
-		}
-	}
 	depth := 0
 	var task *Task
 	task = rec.New("recursive", func() {
 		if depth++; depth < 3 {
 			task.Run()
 			return
+		}
+		if !locked() {
+			t.Error("a task in the log is not locked")
 		}
 		p := Pause()
 		if locked() {

@@ -51,6 +51,7 @@ func foldClasses(rest []Class) Class {
 		c := &rest[i]
 		sum.Tasks += c.Tasks
 		sum.Unmeasured += c.Unmeasured
+		sum.Estimated += c.Estimated
 		sum.Nested += c.Nested
 		sum.Aggregated += c.Aggregated
 		sum.Cycles.Merge(&c.Cycles)

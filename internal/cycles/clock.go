@@ -22,8 +22,9 @@ type Mark struct {
 	CPU int64
 	// Thread is the thread that was read.
 	Thread *Thread
-	// Goroutine is the calling goroutine, as [Goroutine] tells it.
-	Goroutine uintptr
+	// Turn tells whether the goroutine has left its thread between two readings, see
+	// [Mark.Stayed].
+	Turn Turn
 }
 
 // Start and Stop are in rseq_linux.go and rseq_other.go.
@@ -34,11 +35,14 @@ func (c *Clock) Info() Info { return c.info }
 // Timebase returns the timebase of Mark.Wall.
 func (c *Clock) Timebase() *Timebase { return c.base }
 
-// readSlow reads a source other than the rseq clock.
+// readSlow reads a source other than the rseq clock. What belongs to the thread is only touched
+// while the goroutine is locked to it.
 func (c *Clock) readSlow() Mark {
+	p, unlock := lockHere()
+	defer unlock()
 	th := threads.current()
 	wall := ticks()
-	return Mark{Wall: wall, CPU: c.read(th, wall), Thread: th, Goroutine: Goroutine()}
+	return Mark{Wall: wall, CPU: c.read(th, wall), Thread: th, Turn: p.turn}
 }
 
 // Elapsed returns the cycles that were executed and the ticks that passed

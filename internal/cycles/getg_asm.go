@@ -3,9 +3,12 @@
 package cycles
 
 // Goroutine returns the address of the calling goroutine's structure in the runtime, 2 ns. It
-// tells living goroutines apart; later ones get the same structure again. It
-// returns 0 on processors other than amd64 and arm64.
+// tells living goroutines apart; later ones get the same structure again. On processors other than
+// amd64 and arm64 it is the number of the goroutine.
 func Goroutine() uintptr { return getg() }
+
+// Reused tells that a later goroutine may get what Goroutine returns.
+const Reused = true
 
 // getg returns the address of the calling goroutine's structure.
 //

@@ -2,7 +2,11 @@
 
 package cycles
 
-import "golang.org/x/sys/unix"
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
 
 // libcThreads: whether the program's threads belong to a C library. Only
 // the build tells here, so that a program that might is taken for one that does.
@@ -18,10 +22,11 @@ func identity() uintptr {
 func identifyByNumber() {}
 
 // here returns no identity of the thread: there is no FS base.
-func here() (thread, g uintptr, tick int64) { return 0, Goroutine(), 0 }
+func here() place { return place{turn: turn()} }
 
-// numberAndTick returns the calling thread's identity and then the tick.
-func numberAndTick() (id uintptr, tick int64) {
-	id = identity()
-	return id, ticks()
-}
+// findLibcRseq fails: the place of the area is looked for on amd64 only.
+func findLibcRseq() error { return errors.New("rseq: the C library's area is used on amd64 only") }
+
+func libcArea() uintptr { return 0 }
+
+func findProcid() {}

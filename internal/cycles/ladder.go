@@ -27,6 +27,7 @@ func Open(sources ...Source) (*Clock, error) {
 	if len(sources) == 0 {
 		sources = Ladder
 	}
+	prepare()
 	base := TimebaseOf()
 	th, unlock := lockThread()
 	defer unlock()
@@ -42,14 +43,17 @@ func Open(sources ...Source) (*Clock, error) {
 	return nil, fmt.Errorf("cycles: no source counts: %q", refused)
 }
 
+// prepare finds what is needed of the runtime's own state.
+var prepare = sync.OnceFunc(func() {
+	findTurn()
+	findProcid()
+})
+
 // lockThread locks the calling goroutine to its thread and returns that thread.
 func lockThread() (th *Thread, unlock func()) {
 	runtime.LockOSThread()
 	th = threads.current()
-	return th, func() {
-		th.Leave()
-		runtime.UnlockOSThread()
-	}
+	return th, runtime.UnlockOSThread
 }
 
 // openSource opens one source on the calling thread and probes it.
@@ -185,7 +189,7 @@ func standsStill(sleep func() (cyclesPerTick float64)) error {
 }
 
 // measure finds what a pair of readings costs in the source's own count, which
-// Elapsed takes off, and the source's resolution.
+// Elapsed takes off, what a reading takes, and the source's resolution.
 func (c *Clock) measure(th *Thread) {
 	bias, step := int64(math.MaxInt64), int64(math.MaxInt64)
 	for range 200 {
@@ -197,6 +201,13 @@ func (c *Clock) measure(th *Thread) {
 		}
 	}
 	c.bias = bias
+	best := int64(math.MaxInt64)
+	for range 20 {
+		from := ticks()
+		c.Start()
+		best = min(best, ticks()-from)
+	}
+	c.info.Costs = time.Duration(c.base.NS(best))
 	if bias == 0 && step != math.MaxInt64 {
 		c.info.Resolution = time.Duration(c.base.NS(step)) // a coarse source: it mostly stands still
 	} else {

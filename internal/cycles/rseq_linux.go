@@ -28,13 +28,17 @@ import (
 //  4. from now on read the TSC; if the marker stands *after* that, thread CPU
 //     time = offset + TSC, else start over at 1.
 //
-// The marker is left standing when a task ends and its thread is unlocked: the
-// next task on the thread, often one of the same pool, then needs no new anchor (400 ns).
-// That is safe as long as a marker cannot outlive its thread in an area
-// that a new thread takes for its own. The kernel vouches for it: it zeroes area.life at the
-// thread's exit. Where it cannot, because a C library uses that mechanism, [Thread.Leave] clears
-// the marker before the thread is unlocked, and step 1 asks the kernel again whether this very
-// thread is registered.
+// The marker is left standing when a task ends: the next task on the thread then needs no new
+// anchor (400 ns). That is safe as long as a marker cannot outlive its thread in an area that a new
+// thread takes for its own. There are two kinds of areas:
+//
+//   - Without a C library the area is ours. The kernel zeroes area.life when the thread exits.
+//   - glibc (2.35 and later) has registered an area in each thread's own memory. We look for its
+//     place once, by asking the kernel whether this is what is registered, and use the word rseq_cs
+//     in it. The kernel clears the word when a thread registers the area (Linux 6.14 and what took
+//     that fix over). Each thread's marker is the address of a sequence of its own, and threads are
+//     told apart by their numbers, so that the marker of a dead thread is not taken for the one of
+//     the thread that got its memory.
 //
 // fork and exec: the child of a fork that shares memory (Go's own way to start
 // processes) has no registration, and exec drops it, so that a child never writes
@@ -49,19 +53,21 @@ type rseq struct {
 	_          [3]uint32
 }
 
-// descriptor is struct rseq_cs of linux/rseq.h, followed by what its addresses
-// point to. All of it is plain data: nothing here is ever executed.
-type descriptor struct {
+// sequence is struct rseq_cs of linux/rseq.h. All that it points to is plain data: nothing is ever
+// executed there.
+type sequence struct {
 	version, flags uint32
 	start          uint64 // of the range of code
 	length         uint64 // of the range
 	abort          uint64 // where the kernel would send a thread that it interrupts in the range
+}
 
+// noCode is what all sequences point to.
+type noCode struct {
 	code      [8]byte // the range
 	_         [20]byte
 	signature uint32  // must stand before the abort address
 	landing   [8]byte // the abort address
-	_         [24]byte
 }
 
 // rseqSignature is what glibc uses on x86; any number will do.
@@ -74,52 +80,92 @@ const (
 	rseqRefused
 )
 
-// marker returns the address of the process's only descriptor, made at first use.
-var marker = sync.OnceValue(func() uint64 {
+// neverExecuted is the process's only noCode, made at first use; nil when the system has no memory.
+var neverExecuted = sync.OnceValue(func() *noCode {
 	mem, err := unix.Mmap(-1, 0, unix.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
-		return 0
+		return nil
 	}
-	d := (*descriptor)(unsafe.Pointer(&mem[0]))
-	*d = descriptor{
-		start:     uint64(uintptr(unsafe.Pointer(&d.code))),
-		length:    1,
-		abort:     uint64(uintptr(unsafe.Pointer(&d.landing))),
-		signature: rseqSignature,
-	}
-	return uint64(uintptr(unsafe.Pointer(d)))
+	c := (*noCode)(unsafe.Pointer(&mem[0]))
+	c.signature = rseqSignature
+	return c
 })
 
-// register makes the area the calling thread's. It is repeated where nothing
-// tells that the area's thread is still the calling one.
-func (a *area) register() error {
-	if a.state == rseqRegistered && a.kept == 1 {
-		return nil
-	}
-	if noThreadState.Load() {
-		return errors.New("rseq: switched off, by " + NoThreadState + " or an option")
-	}
-	if a.state == rseqRefused || marker() == 0 {
-		return errors.New("the thread's registration was refused before")
-	}
-	_, _, errno := unix.RawSyscall6(unix.SYS_RSEQ, uintptr(unsafe.Pointer(&a.rseq)), unsafe.Sizeof(a.rseq), 0, rseqSignature, 0, 0)
-	switch errno {
-	case 0, unix.EBUSY: // EBUSY: this very area is this thread's already
-		a.state = rseqRegistered
-		return nil
-	case unix.EINVAL:
-		a.state = rseqRefused
-		return errors.New("rseq: the C library has registered an area of its own")
-	}
-	a.state = rseqRefused
-	return fmt.Errorf("rseq: %w", errno)
+// marker is what rseq_cs holds while the marker stands.
+func (a *area) marker() uint64 { return uint64(uintptr(unsafe.Pointer(&a.sequence))) }
+
+// rseqCall is the system call rseq for the calling thread. unix.EBUSY says that this area is
+// registered already.
+func rseqCall(at uintptr, flags uintptr) unix.Errno {
+	_, _, errno := unix.RawSyscall6(unix.SYS_RSEQ, at, unsafe.Sizeof(rseq{}), flags, rseqSignature, 0, 0)
+	return errno
 }
 
-// standing reports whether the thread has stayed on the processor since the anchor.
-func (a *area) standing() bool { return atomic.LoadUint64(&a.rseq.cs) != 0 }
+// register makes the area usable for the calling thread, once.
+func (a *area) register() error {
+	switch {
+	case a.state == rseqRegistered:
+		return nil
+	case noThreadState.Load():
+		return errors.New("rseq: switched off, by " + NoThreadState + " or an option")
+	case a.state == rseqRefused:
+		return errors.New("the thread's registration was refused before")
+	}
+	code := neverExecuted()
+	if code == nil {
+		return errors.New("rseq: no memory")
+	}
+	a.state = rseqRefused
+	at := uintptr(unsafe.Pointer(&a.rseq))
+	if libcThreads {
+		if err := findLibcRseq(); err != nil {
+			return err
+		}
+		at = libcArea()
+	}
+	switch errno := rseqCall(at, 0); {
+	case errno == unix.EBUSY: // by the C library, as it should be, or by us
+	case errno == 0 && !libcThreads:
+	case errno == 0:
+		rseqCall(at, rseqUnregister)
+		return errors.New("rseq: the C library has not registered this thread")
+	case errno == unix.EINVAL:
+		return errors.New("rseq: another area is registered")
+	default:
+		return fmt.Errorf("rseq: %w", errno)
+	}
+	a.sequence = sequence{
+		start:  uint64(uintptr(unsafe.Pointer(&code.code))),
+		length: 1,
+		abort:  uint64(uintptr(unsafe.Pointer(&code.landing))),
+	}
+	a.state = rseqRegistered
+	return nil
+}
+
+const rseqUnregister = 1 // RSEQ_FLAG_UNREGISTER
+
+// cs is the word rseq_cs of the calling thread, whose area a is.
+func (a *area) cs() *uint64 {
+	if libcThreads {
+		at := libcArea() + unsafe.Offsetof(a.rseq.cs)
+		return *(**uint64)(unsafe.Pointer(&at)) // the memory is the C library's
+	}
+	return &a.rseq.cs
+}
+
+// standing reports whether the thread, which is the calling one, has stayed on the processor since
+// the anchor.
+func (a *area) standing() bool {
+	return a.state == rseqRegistered && atomic.LoadUint64(a.cs()) == a.marker()
+}
 
 // drop clears the marker.
-func (a *area) drop() { atomic.StoreUint64(&a.rseq.cs, 0) }
+func (a *area) drop() {
+	if a.state == rseqRegistered {
+		atomic.StoreUint64(a.cs(), 0)
+	}
+}
 
 // threadClock reads the calling thread's CPU clock, in nanoseconds, 300 ns.
 func (a *area) threadClock() int64 {
@@ -140,7 +186,7 @@ func (a *area) anchor(base *Timebase) (first, last int64, standing bool) {
 	loose := 8 * anchorTicks.Load()
 	for try := range 32 {
 		if registered {
-			atomic.StoreUint64(&a.rseq.cs, marker())
+			atomic.StoreUint64(a.cs(), a.marker())
 		}
 		first = ticks()
 		cpu := a.threadClock()
@@ -235,75 +281,57 @@ func switches() int64 {
 	return int64(usage.Nvcsw)
 }
 
-// Start reads the clock at the begin of a measurement: what the reading itself
-// costs is left out as far as possible. The goroutine must be locked to its thread.
-func (c *Clock) Start() Mark { return c.StartOn(nil) }
-
-// StartOn is Start where the thread to be read is most likely the given one, which saves
-// looking it up. It may be nil.
-func (c *Clock) StartOn(likely *Thread) Mark {
+// Start reads the clock at the begin of a measurement: what the reading itself costs is left out as
+// far as possible.
+func (c *Clock) Start() Mark {
 	if !c.rseq {
 		return c.readSlow()
 	}
-	id, g, tick := here()
-	th := likely
-	if th == nil || th.id != id {
-		th = threads.lately(id)
+	p := here()
+	if th := threads.lately(p.thread); th != nil && th.id == p.thread && th.alive() && th.stands(p.marker) {
+		return Mark{Wall: p.tick, CPU: th.area.offset + p.tick, Thread: th, Turn: p.turn}
 	}
-	if th != nil && th.id == id && th.alive() && th.area.standing() {
-		return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th, Goroutine: g}
-	}
-	return c.startAnew(id, g, tick)
+	return c.anew(false)
 }
 
-// startAnew is Start where no marker stands: the work of setting it comes before the reading.
-func (c *Clock) startAnew(id, g uintptr, tick int64) Mark {
-	if id == 0 {
-		id, tick = numberAndTick()
-	}
-	th := threads.find(id)
-	if th == nil {
-		th = threads.register(id)
-	}
-	if !th.area.standing() {
-		_, tick, _ = th.area.anchor(c.base)
-	}
-	return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th, Goroutine: g}
-}
-
-// Stop reads the clock at the end of a measurement, as Start does at its begin.
-// The thread at the begin is most likely the one to be read, which saves looking it up.
+// Stop reads the clock at the end of a measurement, as Start does at its begin. The thread at the
+// begin is most likely the one to be read, which saves looking it up.
 func (c *Clock) Stop(likely *Thread) Mark {
 	if !c.rseq {
 		return c.readSlow()
 	}
-	id, g, tick := here()
-	if th := likely; th != nil && th.id == id && th.alive() && th.area.standing() {
-		return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th, Goroutine: g}
+	p := here()
+	if th := likely; th != nil && th.id == p.thread && th.alive() && th.stands(p.marker) {
+		m := Mark{Wall: p.tick, CPU: th.area.offset + p.tick, Thread: th, Turn: p.turn}
+		if here().turn != p.turn {
+			m.Turn = 0 // it left the thread before the offset was read
+		}
+		return m
 	}
-	return c.stopAnew(id, g, tick)
+	return c.anew(true)
 }
 
-// stopAnew is Stop on another thread, or where no marker stands: the work of setting it comes after
-// the reading.
-func (c *Clock) stopAnew(id, g uintptr, tick int64) Mark {
-	if id == 0 {
-		id, tick = numberAndTick()
+// stands reports whether the marker of the thread stands, which was the calling one when here
+// returned the marker.
+func (th *Thread) stands(marker uint64) bool {
+	if !libcThreads {
+		marker = atomic.LoadUint64(&th.area.rseq.cs)
 	}
-	th := threads.find(id)
-	if th == nil {
-		th = threads.register(id)
-	}
+	return marker == th.area.marker()
+}
+
+// anew reads the clock where no marker stands, or the thread is not known yet: the work of setting
+// the marker comes before the reading, or after it at the end of a measurement. What belongs to the
+// thread is only touched while the goroutine is locked to it.
+func (c *Clock) anew(end bool) Mark {
+	p, unlock := lockHere()
+	defer unlock()
+	th := threads.current()
 	if !th.area.standing() {
-		tick, _, _ = th.area.anchor(c.base)
+		first, last, _ := th.area.anchor(c.base)
+		if p.tick = last; end {
+			p.tick = first
+		}
 	}
-	return Mark{Wall: tick, CPU: th.area.offset + tick, Thread: th, Goroutine: g}
-}
-
-// Leave must be called before the goroutine unlocks from the thread, when no
-// measurement is under way there any more.
-func (th *Thread) Leave() {
-	if th.area.kept == 0 {
-		th.area.drop()
-	}
+	return Mark{Wall: p.tick, CPU: th.area.offset + p.tick, Thread: th, Turn: p.turn}
 }

@@ -6,11 +6,8 @@ import "errors"
 
 func probeRseq(*Thread, *Timebase) error { return errors.New("rseq: Linux only") }
 
-// Start reads the clock at the begin of a measurement. The goroutine must be locked to its thread.
+// Start reads the clock at the begin of a measurement.
 func (c *Clock) Start() Mark { return c.readSlow() }
-
-// StartOn is Start where the thread to be read is most likely the given one.
-func (c *Clock) StartOn(likely *Thread) Mark { return c.readSlow() }
 
 // Stop reads the clock at the end of a measurement. The thread at the begin is
 // most likely the one to be read.

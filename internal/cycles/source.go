@@ -57,6 +57,8 @@ type Info struct {
 	// Resolution is the smallest difference that the source was seen to
 	// count while it was probed.
 	Resolution time.Duration
+	// Costs is what a reading takes.
+	Costs time.Duration
 	// Refused says for each better source why it was not taken.
 	Refused []string
 }

@@ -4,7 +4,6 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
 )
@@ -61,11 +60,7 @@ type Thread struct {
 	// Index is a small number of its own for each living thread.
 	Index int
 	// TID is the system's number of the thread; 0 where it is not known.
-	TID int
-	// Local is for the caller, who is locked to the thread: it starts nil and dies with
-	// the thread. Only the thread itself touches it, so it needs no atomic access.
-	Local unsafe.Pointer
-
+	TID   int
 	id    uintptr
 	life  uint32 // what area.life is while the thread lives
 	area  *area

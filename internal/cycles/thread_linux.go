@@ -13,7 +13,8 @@ import (
 // writes to it whenever it likes and until the thread dies. The memory is never
 // returned to the system. Only its own thread touches it, but for `life`.
 type area struct {
-	rseq rseq // must come first: the kernel wants it aligned to 32 bytes
+	rseq     rseq     // must come first: the kernel wants it aligned to 32 bytes
+	sequence sequence // what the marker names; aligned likewise
 
 	// offset is thread CPU time − TSC, in ticks, when the marker was last set:
 	// while the marker stands, thread CPU time = offset + TSC.
@@ -22,7 +23,7 @@ type area struct {
 	state  uint32        // of the registration: rseqNew, …
 	life   uint32        // 0 once the thread has exited
 	kept   uint32        // 1: the kernel will zero life
-	_      [128 - 32 - 8 - 16 - 12]byte
+	_      [128 - 2*32 - 8 - 16 - 12]byte
 }
 
 const areasChunk = 64 << 10

@@ -149,7 +149,6 @@ func (j job) trials(c *Clock, pinned bool) (t trial) {
 		to := c.Stop(from.Thread)
 		tr.hi += Ticks() - asked // the reading is somewhere in between: a system call takes 1 µs or more after other work
 		if pinned {
-			to.Thread.Leave()
 			runtime.UnlockOSThread()
 		}
 		got := to.CPU - from.CPU - c.bias

@@ -1,0 +1,90 @@
+// Package coroutines tests what programs with coroutines ([iter.Pull]) do to the measurement of tasks. It is a program of
+// its own: that it contains coroutines changes how all of its tasks are measured.
+package coroutines
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+// numbers yields numbers, and blocks before each.
+func numbers(yield func(int) bool) {
+	for i := range 1000 {
+		time.Sleep(time.Microsecond)
+		if !yield(i) {
+			return
+		}
+	}
+}
+
+// An iterator that is made outside of tasks, advanced in tasks that block, and stopped outside, is a correct program. It was a
+// fatal error while tasks were locked to their threads.
+func TestIteratorsGoThroughTasks(t *testing.T) {
+	rec := granularity.NewRecorder(granularity.RecorderOptions{Log: 100})
+	ctx := granularity.WithRecorder(context.Background(), rec)
+	next, stop := iter.Pull(numbers)
+	const tasks = 200
+	for i := range tasks {
+		granularity.Do(ctx, "advance", func(ctx context.Context) error {
+			if n, ok := next(); n != i || !ok {
+				t.Errorf("number %d is %d, %v", i, n, ok)
+			}
+			paused := granularity.Pause()
+			time.Sleep(time.Microsecond)
+			paused.Resume()
+			return nil
+		})
+	}
+	stop()
+	var group granularity.Group
+	group.Recorder = rec
+	group.Go(func() error {
+		next, stop := iter.Pull(numbers)
+		defer stop()
+		return granularity.Do(ctx, "inner", func(context.Context) error { next(); return nil })
+	})
+	group.Wait()
+	p := rec.Profile()
+	for _, c := range p.Classes {
+		if c.Name == "advance" && c.Tasks+c.Unmeasured != tasks {
+			t.Errorf("%d tasks, %d unmeasured; want %d", c.Tasks, c.Unmeasured, tasks)
+		}
+	}
+	if said := strings.Join(p.Warnings, "\n"); !strings.Contains(said, "coroutines") {
+		t.Errorf("nothing says why tasks are not measured:\n%s", said)
+	}
+}
+
+// What an iterator executes belongs to the task that advances it; what others execute while it blocks does not.
+func TestOthersTimeIsNotCharged(t *testing.T) {
+	rec := granularity.NewRecorder(granularity.RecorderOptions{})
+	ctx := granularity.WithRecorder(context.Background(), rec)
+	stop := make(chan bool)
+	defer close(stop)
+	for range 4 { // others that want all processors
+		go func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		}()
+	}
+	next, end := iter.Pull(numbers)
+	defer end()
+	for range 20 {
+		granularity.Do(ctx, "advance", func(ctx context.Context) error { next(); return nil })
+	}
+	for _, c := range rec.Profile().Classes {
+		if most := c.Cycles.Max(); c.Name == "advance" && float64(most) > 0.005*2e9 {
+			t.Errorf("a task that sleeps for 1 µs is charged %d cycles", most)
+		}
+	}
+}

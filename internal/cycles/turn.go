@@ -1,0 +1,61 @@
+package cycles
+
+// Whether a goroutine has left its thread.
+//
+// A thread's counter measures a goroutine only if the goroutine stays on the thread. LockOSThread
+// makes it stay, but then each time that it blocks costs 10 µs, and a goroutine that is locked may
+// not advance an iterator (iter.Pull) that was made unlocked. The runtime counts for each goroutine
+// how often it went from running to waiting or ready (g.trackingSeq, 8 bits: what it samples its
+// own statistics by). If that count is the same at two readings, the goroutine has stayed on its
+// thread between them and no other one has executed there.
+//
+// Two things escape the count. It wraps: a goroutine that blocks 256 times, or a multiple of that,
+// and is on its first thread again, seems to have stayed. And coroutines (iter.Pull) switch without
+// counting. Their time belongs to whoever advances them, but a coroutine that blocks may come back
+// after other goroutines had the thread. Where the program contains coroutines, the reason of the
+// goroutine's last wait (g.waitreason) must be one of those that are known not to be a coroutine's.
+//
+// The count also grows when the stack of the goroutine does: the size of the stack tells. One turn
+// is a growth if the stack has grown. Of several, some may be others; they all count as growths only
+// if there are no more than the stack has doubled and the goroutine has never waited for anything.
+//
+// A goroutine that is locked to its thread at both readings stays as well; how often it blocks does
+// not matter. (That the program unlocks it between them and locks it again is not seen.)
+//
+// The places of all in the runtime's structure are found by what they do: see findTurn. Where that
+// fails, no goroutine is known to have stayed.
+
+// Turn is the state of a goroutine's scheduling at an instant: the count, the reason of the last
+// wait in the byte above, the logarithm of the size of the stack in the next, and two bits. 0 is not
+// known.
+type Turn uint32
+
+const (
+	turnKnown  Turn = 1 << 31
+	turnLocked Turn = 1 << 30 // the goroutine is locked to its thread
+)
+
+// Stayed reports whether the goroutine is known to have stayed on its thread since start, another
+// reading of the same goroutine: the difference of both is what it executed.
+func (m *Mark) Stayed(start *Mark) bool {
+	if m.Thread != start.Thread || m.Turn == 0 {
+		return false
+	}
+	if m.Turn == start.Turn || m.Turn.grown(start.Turn) {
+		return !Coroutines() || harmless[m.Turn.reason()]
+	}
+	return m.Turn&start.Turn&turnLocked != 0
+}
+
+// grown reports whether all that happened since start is that the stack has grown.
+func (t Turn) grown(start Turn) bool {
+	doubled, turns := int(uint8(t>>16))-int(uint8(start>>16)), int(uint8(t)-uint8(start))
+	return doubled > 0 && t.reason() == start.reason() && (t^start)&turnLocked == 0 &&
+		(turns == 1 || turns <= doubled && t.reason() == 0)
+}
+
+// reason is that of the last wait; 0 for none.
+func (t Turn) reason() uint8 { return uint8(t >> 8) }
+
+// Turns returns how often the goroutine has let others run since start, less any multiple of 256.
+func (m *Mark) Turns(start *Mark) uint8 { return uint8(m.Turn) - uint8(start.Turn) }
