@@ -241,7 +241,7 @@ func (x *execution) end() {
 		return
 	}
 	f := &sh.frames[n]
-	mark := r.clock.Stop(f.start.Thread)
+	mark := r.clock.End(&f.start)
 	if n > 0 || f.more {
 		sh.finish(f, &mark)
 		sh.forget()

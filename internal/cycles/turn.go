@@ -47,6 +47,15 @@ func (m *Mark) Stayed(start *Mark) bool {
 	return m.Turn&start.Turn&turnLocked != 0
 }
 
+// End is Stop at the end of what began at start, on the same goroutine. If that has left its thread, its
+// cycles are not known, and only the time and the turn are read.
+func (c *Clock) End(start *Mark) Mark {
+	if p := here(); c.rseq && p.tick != 0 && p.turn != start.Turn && p.turn&start.Turn&turnLocked == 0 && !p.turn.grown(start.Turn) {
+		return Mark{Wall: p.tick, Thread: start.Thread, Turn: p.turn}
+	}
+	return c.Stop(start.Thread)
+}
+
 // grown reports whether all that happened since start is that the stack has grown.
 func (t Turn) grown(start Turn) bool {
 	doubled, turns := int(uint8(t>>16))-int(uint8(start>>16)), int(uint8(t)-uint8(start))
