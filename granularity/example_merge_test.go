@@ -18,7 +18,7 @@ func ExampleMerge() {
 		return rec.Profile()
 	}
 	both := granularity.Merge(traced(), traced())
-	fmt.Println(both.Instances, "instances,", both.Classes[0].Tasks, "tasks")
+	fmt.Println(both.Instances, "instances,", both.Classes[0].Executions(), "tasks")
 	// Output:
 	// 2 instances, 6 tasks
 }

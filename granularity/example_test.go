@@ -65,7 +65,7 @@ func ExampleDo() {
 		})
 	}
 	for _, c := range rec.Profile().Classes {
-		fmt.Println(c.Name, c.Tasks, "tasks,", c.Nested, "nested")
+		fmt.Println(c.Name, c.Executions(), "tasks,", c.Nested, "nested")
 	}
 	// Unordered output:
 	// request 3 tasks, 0 nested
@@ -80,7 +80,7 @@ func ExampleTask() {
 	pool.SubmitTask(task)
 	pool.SubmitTask(task) // a second execution counts as a second task
 	pool.Close()
-	fmt.Println(rec.Profile().Classes[0].Tasks)
+	fmt.Println(rec.Profile().Classes[0].Executions())
 	// Output: 2
 }
 

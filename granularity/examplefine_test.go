@@ -24,7 +24,7 @@ func Example() {
 	pool.Close()
 
 	c := rec.Profile().Classes[0]
-	fmt.Println(c.Name[strings.LastIndexByte(c.Name, '/')+1:], c.Tasks, "tasks:", c.Diagnosis)
+	fmt.Println(c.Name[strings.LastIndexByte(c.Name, '/')+1:], c.Executions(), "tasks:", c.Diagnosis)
 	fmt.Println("submitted to", c.Sites[0].Pool, "by", c.Sites[0].Submitted[0].Func[strings.LastIndexByte(c.Sites[0].Submitted[0].Func, '.')+1:])
 	// Output:
 	// granularity_test.Example.func1 10000 tasks: fine

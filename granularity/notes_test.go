@@ -38,11 +38,10 @@ func TestNotesAreCountedOnce(t *testing.T) {
 	counting.Wait()
 	const thirds = (tasks + 2) / 3
 	for r, want := range map[*Recorder]uint64{rec: workers * (tasks - thirds), other: workers * thirds} {
-		if got := classNamed(t, r.Profile(), "noted").Tasks; got != want {
-			t.Errorf("%d tasks, want %d", got, want)
-		}
-		if got := classNamed(t, r.Profile(), "noted").Tasks; got != want {
-			t.Errorf("asked again: %d tasks, want %d", got, want)
+		for _, when := range []string{"first", "asked again"} { // some may be preempted and so unmeasured
+			if c := classNamed(t, r.Profile(), "noted"); c.Executions() != want {
+				t.Errorf("%s: %d tasks, want %d", when, c.Executions(), want)
+			}
 		}
 	}
 }

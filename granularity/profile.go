@@ -110,6 +110,9 @@ type Class struct {
 	Merge, Split uint64
 }
 
+// Executions returns how often tasks of the class have executed, measured or not.
+func (c *Class) Executions() uint64 { return c.Tasks + c.Unmeasured }
+
 // Bin is a class during one interval of the run.
 type Bin struct {
 	// At is the end of the interval, on the clock of [Profile].Start; the length

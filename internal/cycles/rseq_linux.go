@@ -107,7 +107,7 @@ func (a *area) register() error {
 	case a.state == rseqRegistered:
 		return nil
 	case noThreadState.Load():
-		return errors.New("rseq: switched off, by " + NoThreadState + " or an option")
+		return errSwitchedOff
 	case a.state == rseqRefused:
 		return errors.New("the thread's registration was refused before")
 	}
@@ -144,6 +144,8 @@ func (a *area) register() error {
 }
 
 const rseqUnregister = 1 // RSEQ_FLAG_UNREGISTER
+
+var errSwitchedOff = errors.New("rseq: switched off, by " + NoThreadState + " or an option")
 
 // cs is the word rseq_cs of the calling thread, whose area a is.
 func (a *area) cs() *uint64 {
@@ -206,6 +208,9 @@ func (a *area) anchor(base *Timebase) (first, last int64, standing bool) {
 func probeRseq(th *Thread, base *Timebase) error {
 	if base.Hz == 1e9 && !haveTSC {
 		return errNoTSC
+	}
+	if noThreadState.Load() {
+		return errSwitchedOff
 	}
 	a := th.area
 	if err := a.register(); err != nil {
