@@ -11,7 +11,7 @@ import (
 // The machine is sampled on the tasks' clock, and the collector's pauses are found.
 func TestSampling(t *testing.T) {
 	noLeak(t)
-	rec := recorder(RecorderOptions{})
+	rec := recorder(RecorderOptions{Log: 4}) // so that they are measured although they are preempted
 	rec.Start()
 	rec.Start() // does nothing
 	ctx := WithRecorder(context.Background(), rec)
