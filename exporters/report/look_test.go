@@ -53,7 +53,7 @@ func TestReadmePictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := (&url.URL{Scheme: "file", Path: page}).String()
-	const selected = "#x=heap_objects&y=task_clock&group=main.worker&where=task_clock+<+1ms"
+	const selected = "#x=heap_objects&y=task_clock&group=main.worker&ended=blocked"
 	for name, fragment := range map[string]string{"light": selected, "dark": selected + "&color=task_clock"} {
 		p := openURL(t, address+fragment, browser.Window{Width: 1400, Height: 1010, Dark: name == "dark"})
 		if name == "dark" { // below the bar with the selection, which stays
