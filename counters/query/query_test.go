@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/queries.json anew")
 
-// vectors are what every implementation of the language must agree on: this one, and that of a page.
+// vectors are what is on record: how texts parse, and the answers to queries.
 type vectors struct {
 	Recordings map[string]json.RawMessage `json:"recordings"`
 	Parse      []parseVector              `json:"parse"`
@@ -163,7 +163,7 @@ func makeCase(t *testing.T, e *Explorer, name string, q Query) caseVector {
 }
 
 // The answers to the vectors are those on record. What they mean is checked by the other tests; this one keeps them
-// from changing unnoticed, since a page has to agree.
+// from changing unnoticed.
 func TestVectors(t *testing.T) {
 	got := makeVectors(t)
 	name := filepath.Join("testdata", "queries.json")
