@@ -28,6 +28,12 @@ func (m *traceMachine) begin(t timeline.Time) {
 
 // advance accounts for the time up to t, sample by sample.
 func (m *traceMachine) advance(t timeline.Time) {
+	if dt := time.Duration(t - m.now); m.stops == 0 && 0 <= dt && dt < m.width-m.sample.Wall { // the usual case
+		m.now = t
+		m.sample.Wall += dt
+		m.sample.CPU += dt * time.Duration(m.running)
+		return
+	}
 	for m.now < t {
 		step := min(t-m.now, timeline.Time(m.width-m.sample.Wall))
 		m.sample.Wall += time.Duration(step)

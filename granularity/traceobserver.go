@@ -86,6 +86,10 @@ func (o *TraceObserver) Begin(b *timeline.Begin) {
 
 // Transition implements [timeline.Observer].
 func (o *TraceObserver) Transition(t *timeline.Transition) {
+	o.machine.transition(t)
+	if !o.regions {
+		return // only the time between the beginning and the end of a region matters
+	}
 	g := o.goroutine(t.G)
 	switch {
 	case t.State.Runs():
@@ -93,7 +97,6 @@ func (o *TraceObserver) Transition(t *timeline.Transition) {
 	case t.State == timeline.Runnable:
 		g.ready += t.End - t.Start
 	}
-	o.machine.transition(t)
 	if t.To == timeline.NotExist || t.To == timeline.Unknown {
 		for i := range g.stack {
 			o.lost(g.stack[i].site, t.End)
