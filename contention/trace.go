@@ -221,6 +221,7 @@ type TraceObserver struct {
 	room       pastRoom
 	logs       traceLogs
 	cutRoom    cutRoom
+	did        ledger // of a waker, while it is blamed
 	cuts       traceCuts
 	windows    *traceWindows // nil if there are none
 	idle       idleTime

@@ -78,9 +78,15 @@ func (l *ledger) addSegment(s *segment, whole, d timeline.Time) {
 	switch {
 	case s.cause == nil:
 	case len(s.cause.parts) == 1:
-		c := s.cause.parts[0]
-		c.ns = d
-		l.addCause(ledgerCause{causePart: c, via: s.did})
+		c := &s.cause.parts[0]
+		for i := range l.causes { // the usual case, without copies
+			if k := &l.causes[i]; d > 0 && k.via == s.did && k.root == c.root {
+				k.ns += d
+				k.links = max(k.links, c.links)
+				return
+			}
+		}
+		l.addCause(ledgerCause{causePart: causePart{root: c.root, links: c.links, ns: d}, via: s.did})
 	case d == whole:
 		for _, c := range s.cause.parts {
 			l.addCause(ledgerCause{causePart: c, via: s.did})

@@ -133,13 +133,14 @@ func (o *TraceObserver) sectionsAt(s *timeline.Stack) []*readSection {
 		o.sections.recent = new([recentPlaces]recentSections)
 	}
 	e := &o.sections.recent[slotOf(s, recentPlaces)]
-	if e.stack != s {
-		e.stack, e.at = s, o.sections.find(s)
+	if e.stack != s || e.asOf != o.sections.version {
+		at := o.sections.find(s)
+		if at.asOf != o.sections.version {
+			at.sections, at.asOf = o.sections.around(s.Frames), o.sections.version
+		}
+		e.stack, e.sectionsAround = s, *at
 	}
-	if at := e.at; at.asOf != o.sections.version {
-		at.sections, at.asOf = o.sections.around(s.Frames), o.sections.version
-	}
-	return e.at.sections
+	return e.sections
 }
 
 // find returns the kept answer for a call chain, which may be of an earlier version.
@@ -157,7 +158,7 @@ func (s *readSections) find(stack *timeline.Stack) *sectionsAround {
 
 type recentSections struct {
 	stack *timeline.Stack
-	at    *sectionsAround
+	sectionsAround
 }
 
 // sectionsAround are those that a call chain is inside of, as of a version of readSections.

@@ -234,11 +234,8 @@ func active(s timeline.State) bool {
 }
 
 func lockWait(w timeline.Wait) bool {
-	switch w {
-	case timeline.WaitMutex, timeline.WaitRWMutexWriter, timeline.WaitRWMutexReader, timeline.WaitOnce:
-		return true
-	}
-	return false
+	const locks = 1<<timeline.WaitMutex | 1<<timeline.WaitRWMutexWriter | 1<<timeline.WaitRWMutexReader | 1<<timeline.WaitOnce
+	return locks>>w&1 != 0
 }
 
 // woken does a wait that was ended, but for the time until the goroutine runs.
@@ -306,14 +303,17 @@ func (g *tracedGoroutine) inVain(at *callSite) bool {
 func (o *TraceObserver) blameWaker(g, waker *tracedGoroutine, t *timeline.Transition, by owner, waited timeline.Time) {
 	waker.shown = waker.shown || o.windows != nil
 	p := waker.past
-	did := p.between(t.End-waited, t.End)
-	g.wait.blame(by, waited, &did)
+	did := &o.did
+	*did = ledger{causes: did.causes[:0]}
+	p.addBetween(did, t.End-waited, t.End)
+	g.wait.blame(by, waited, did)
 	o.windows.noteBlame(&g.wait, by, t.Start, t.End, t.End-t.Start, p)
 	if g.past == nil {
 		return
 	}
-	g.past.addWaiting(t.End-waited, doingOf(waitOf(&t.Interval)), false)
-	g.past.addBlamed(t.End-waited, t.End, doingOf(waitOf(&t.Interval)), by, p, &did)
+	on := doingOf(waitOf(&t.Interval))
+	g.past.addWaiting(t.End-waited, on, false)
+	g.past.addBlamed(t.End-waited, t.End, on, by, p, did)
 }
 
 // lockWoken does the end of a wait for a lock.
@@ -369,7 +369,9 @@ func (o *TraceObserver) readied(w *waiting, t timeline.Time) {
 	w.ready += t - w.readied
 	w.idle += min(t-w.readied, idle-w.idleThen)
 	o.windows.noteNobody(w, readySpan, w.readied, t)
-	o.windows.note(w, waitSpan{from: w.readied, to: t, ns: min(t-w.readied, idle-w.idleThen), what: idleSpan})
+	if o.windows != nil {
+		o.windows.note(w, waitSpan{from: w.readied, to: t, ns: min(t-w.readied, idle-w.idleThen), what: idleSpan})
+	}
 	w.readied, w.idleThen = t, idle
 }
 

@@ -117,12 +117,16 @@ func (sp *waitSpan) whole() bool { return sp.ns == sp.to-sp.from }
 
 // noteNobody adds a span that is nobody's.
 func (s *traceWindows) noteNobody(w *waiting, what spanKind, from, to timeline.Time) {
-	s.note(w, waitSpan{from: from, to: to, ns: to - from, what: what})
+	if s != nil {
+		s.note(w, waitSpan{from: from, to: to, ns: to - from, what: what})
+	}
 }
 
 // noteBlame adds a span of which ns are blamed on an owner.
 func (s *traceWindows) noteBlame(w *waiting, by owner, from, to, ns timeline.Time, p *past) {
-	s.note(w, waitSpan{from: from, to: to, ns: ns, what: blamedSpan, by: by, past: p})
+	if s != nil {
+		s.note(w, waitSpan{from: from, to: to, ns: ns, what: blamedSpan, by: by, past: p})
+	}
 }
 
 // noteLogged adds a span that a message of a wrapped lock has told now. Its clock is known only

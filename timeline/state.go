@@ -44,13 +44,16 @@ func (s State) String() string {
 	return "other"
 }
 
+// onProcs is the set of states in which a goroutine occupies a P.
+const onProcs = 1<<Running | 1<<Syscall | 1<<InC
+
 // OnProc reports whether a goroutine in the state occupies a P: running, or in
 // a system call or a C function that still holds its P. No more goroutines than GOMAXPROCS do.
-func (s State) OnProc() bool { return s == Running || s == Syscall || s == InC }
+func (s State) OnProc() bool { return onProcs>>s&1 != 0 }
 
 // Runs reports whether a goroutine in the state counts as running: it occupies a P, or is
 // InCDetached. No more goroutines than GOMAXPROCS do.
-func (s State) Runs() bool { return s.OnProc() || s == InCDetached }
+func (s State) Runs() bool { return (onProcs|1<<InCDetached)>>s&1 != 0 }
 
 // IsC reports whether a goroutine in the state is in a C function: it computes there or waits,
 // which a trace does not show.
