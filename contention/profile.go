@@ -197,6 +197,9 @@ type Lock struct {
 	Longest time.Duration
 	// Contended is for how long the lock was held while somebody waited for it.
 	Contended time.Duration
+	// Hold is the median of the latest holds that a trace shows from beginning to end; 0 if
+	// there are too few. JSON has none.
+	Hold time.Duration
 }
 
 // Wait is what goroutines with one call chain lost at one lock.

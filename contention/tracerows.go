@@ -238,6 +238,9 @@ func (r *traceRows) copyTo(p *Profile, facts func(*tracedLock) lockFacts) {
 		if l == nil {
 			f := facts(t)
 			l = &Lock{ID: t.id, Name: t.name, Class: t.class, Waiters: int(f.waiters), Longest: time.Duration(f.longest), Contended: time.Duration(f.contended)}
+			if usual, n := t.holds.median(); n >= manyHolds {
+				l.Hold = time.Duration(usual)
+			}
 			if t.several() {
 				l.Name = SeveralLocks
 			}

@@ -36,8 +36,11 @@ type diagnosis struct {
 	behalf  map[string]ledger.Place // by group of the standard library: see behalfOf
 	tiny    map[string]bool         // groups of many goroutines that hardly do anything
 	short   map[string]bool         // and that do so little that waiting for them may cost as much
-	causes  []*cause
-	byKey   map[key]*cause
+	tracers map[string]bool         // groups of the tracer
+	// waitPlaces counts waits for channels by place: see blocksAt.
+	waitPlaces map[ledger.Place]int64
+	causes     []*cause
+	byKey      map[key]*cause
 }
 
 // key identifies a cause.
@@ -54,6 +57,10 @@ type cause struct {
 	lost   time.Duration
 	count  int64
 	inside []inside // of a limit
+	// alone is what of lost is processors that were idle while who makes the system calls ran
+	// alone.
+	alone time.Duration
+	queue bool // of a lock: see queues
 }
 
 // causeOf returns the cause of a key, which is made if there is none.
@@ -79,7 +86,7 @@ func (c *cause) callers(d *diagnosis) []ledger.Place {
 
 func (d *diagnosis) index() {
 	d.boxes, d.code, d.locks, d.limits, d.byKey = map[string]*bottle.Box{}, map[string][]int{}, map[ledger.Place]ledger.Place{}, map[string]ledger.Place{}, map[key]*cause{}
-	d.tiny, d.short = map[string]bool{}, map[string]bool{}
+	d.tiny, d.short, d.tracers = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	if d.Graph != nil {
 		for i := range d.Graph.Boxes {
 			if b := &d.Graph.Boxes[i]; b.Kind == bottle.Application {
@@ -91,9 +98,13 @@ func (d *diagnosis) index() {
 	}
 	for i := range d.l.Rows {
 		r := &d.l.Rows[i]
-		switch {
-		case r.Category == ledger.Code:
+		switch r.Category {
+		case ledger.Code:
 			d.code[r.Group] = append(d.code[r.Group], i)
+		case ledger.Tracer:
+			d.tracers[r.Group] = true
+		}
+		switch {
 		case isLock(r.Wait):
 			d.union(r.Site, r.Site)
 			if r.Waker != "" {
@@ -104,6 +115,9 @@ func (d *diagnosis) index() {
 				d.limits[r.Group] = r.Site
 			}
 		}
+	}
+	for group := range d.code {
+		delete(d.tracers, group) // of the program: it starts and stops the tracer
 	}
 }
 
@@ -150,6 +164,7 @@ func (d *diagnosis) collect() {
 		c.count += r.Count
 	}
 	d.mergeSteps()
+	d.mergeCalls()
 	d.mergeHeld()
 	d.mergeLimited()
 	d.mergeTurns()
@@ -157,11 +172,13 @@ func (d *diagnosis) collect() {
 	d.mergeSites(Network)
 	for _, c := range d.causes {
 		slices.Sort(c.rows) // as the rows of the ledger: largest first
+		c.queue = d.queues(c)
 	}
 }
 
 // mergeSteps adds to uneven work the processors that were idle until the goroutines of the next
-// step began, which begin when the last ones of the step before are done.
+// step began, which begin when the last ones of the step before are done, and those that were idle
+// to the end.
 func (d *diagnosis) mergeSteps() {
 	for _, c := range d.causes {
 		serial := d.byKey[key{kind: Serial, name: c.name}]
@@ -172,15 +189,52 @@ func (d *diagnosis) mergeSteps() {
 		for _, i := range c.rows {
 			waits[d.l.Rows[i].Group] = true
 		}
+		enough := d.boxes[c.name].Goroutines >= d.l.Procs // else some processors never had a part
 		serial.rows = slices.DeleteFunc(serial.rows, func(i int) bool {
 			r := &d.l.Rows[i]
-			next := r.Wait == timeline.WaitCreated.String() && waits[r.Waker]
+			next := r.Wait == timeline.WaitCreated.String() && waits[r.Waker] || r.Category == ledger.NoWork && enough
 			if next {
 				c.rows, c.lost, c.count = append(c.rows, i), c.lost+r.Time, c.count+r.Count
 				serial.lost, serial.count = serial.lost-r.Time, serial.count-r.Count
 			}
 			return next
 		})
+	}
+	d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
+}
+
+// mergeCalls adds to system calls the processors that were idle while who makes them ran alone, if
+// the calls took at least half of what it ran.
+func (d *diagnosis) mergeCalls() {
+	for _, alone := range d.causes {
+		if alone.kind != Serial {
+			continue
+		}
+		var calls, code time.Duration
+		for i := range d.l.Rows {
+			switch r := &d.l.Rows[i]; {
+			case r.Group != alone.name:
+			case r.Category == ledger.Syscall:
+				calls += r.Time
+			case r.Category == ledger.Code || r.Category == ledger.C:
+				code += r.Time
+			}
+		}
+		if calls == 0 || calls < code || ratio(alone.lost, d.l.Capacity) < worthTelling {
+			continue
+		}
+		var into *cause
+		for _, c := range d.causes {
+			if c.kind == Syscalls && d.l.Rows[c.rows[0]].Group == alone.name && (into == nil || c.lost > into.lost) {
+				into = c
+			}
+		}
+		if into == nil || into.lost < calls/2 {
+			continue
+		}
+		into.name, into.alone = alone.name, into.alone+alone.lost
+		into.rows, into.lost = append(into.rows, alone.rows...), into.lost+alone.lost
+		alone.rows, alone.lost = nil, 0
 	}
 	d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 }
@@ -210,7 +264,7 @@ func (d *diagnosis) mergeSites(kind Kind) {
 	var largest time.Duration
 	for _, c := range d.causes {
 		if c.kind == kind {
-			all.rows, all.lost, all.count = append(all.rows, c.rows...), all.lost+c.lost, all.count+c.count
+			all.rows, all.lost, all.count, all.alone = append(all.rows, c.rows...), all.lost+c.lost, all.count+c.count, all.alone+c.alone
 			largest = max(largest, c.lost)
 		}
 	}
@@ -276,7 +330,9 @@ func (d *diagnosis) mergeHeld() {
 // that had nothing else to do.
 func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 	switch r.Category {
-	case ledger.Code, ledger.C:
+	case ledger.Code:
+		return key{kind: Lock, place: d.find(r.Site)}, isLock(r.Wait)
+	case ledger.C:
 		return key{}, false
 	case ledger.Syscall:
 		if r.Time > time.Duration(r.Count)*longCall {
@@ -301,6 +357,8 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Limit, place: r.Site}, true
 	case d.limitAt[r.Site] != nil && d.limitAt[r.Site].sort != workers && isTurn(w):
 		return key{kind: Limit, place: r.Site}, true
+	case r.Category == ledger.Outside && r.Meanwhile != r.Group && d.busy(r.Meanwhile):
+		return key{kind: Serial, name: r.Meanwhile}, true
 	case w == timeline.WaitSleep.String():
 		return key{kind: Sleep, place: r.Site}, true
 	case w == timeline.WaitNetwork.String():
@@ -329,6 +387,10 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: NoWork}, true
 	case r.Meanwhile == ledger.Several:
 		return key{kind: Starved}, true
+	case d.tracers[r.Meanwhile]:
+		return key{kind: Tracing}, true
+	case r.Wait == timeline.WaitOnce.String():
+		return key{kind: once, place: r.Site, name: r.Meanwhile}, true
 	case r.Wait == timeline.WaitWaitGroup.String() && d.short[r.Meanwhile]:
 		return key{kind: Tiny, name: r.Meanwhile}, true
 	case r.Wait == timeline.WaitWaitGroup.String() && d.isGroup(r.Meanwhile):
@@ -353,6 +415,13 @@ const shortRunning = 25 * time.Microsecond
 
 // idleWorkers mark for the collector on processors that have nothing else to do.
 const idleWorkers = "GC (idle)"
+
+// busy reports whether a sort of goroutines ran nearly all of the time, so that nothing else sets the
+// pace.
+func (d *diagnosis) busy(name string) bool {
+	b := d.boxes[name]
+	return b != nil && b.SelfParallelism >= 1 && float64(b.Running)/b.SelfParallelism >= 0.9*float64(d.Graph.Wall)
+}
 
 // isGroup reports whether a name is that of several goroutines.
 func (d *diagnosis) isGroup(name string) bool {

@@ -86,9 +86,18 @@ const (
 	MoreProcs    Kind = "more-procs"    // goroutines were ready and had no processor
 	Saturated    Kind = "saturated"     // the program's code used the processors
 	CannotTell   Kind = "cannot-tell"   // the trace does not show it
+	once         Kind = "once"          // becomes serial: others waited for what one of them did, with a sync.Once
 	worthTelling      = 0.03
 	maxFindings       = 5
 )
+
+// Kinds returns all kinds.
+func Kinds() []Kind {
+	return []Kind{
+		Serial, Imbalance, Starved, Lock, Limit, HandOver, Collector, Syscalls, Blocking, Sleep, Timer, Network, Cgo, Tiny, Leak,
+		Tracing, Runtime, Switching, NoWork, Oversized, OneProc, MoreProcs, Saturated, CannotTell,
+	}
+}
 
 // New makes the verdict.
 func New(r Results) *Verdict {
@@ -151,10 +160,13 @@ func ratio(a, b time.Duration) float64 {
 
 // weight is what findings are ranked by. Goroutines that are too short make work for the collector,
 // the scheduler and those that wait for them, which shows as other findings, so they come before
-// these.
-func weight(f *Finding) time.Duration {
-	if f.Kind == Tiny && f.Share >= 0.1 {
+// these. A lock for which goroutines queue costs more than the processors that it kept idle.
+func (d *diagnosis) weight(f *Finding, c *cause) time.Duration {
+	switch {
+	case f.Kind == Tiny && f.Share >= 0.1:
 		return 1 << 62
+	case c.queue:
+		return f.Lost + d.l.Capacity/5
 	}
 	return f.Lost
 }
@@ -172,26 +184,36 @@ func split(first, last []Finding) (before, after []Finding) {
 	return first, after
 }
 
+// weighed is a finding with its weight.
+type weighed struct {
+	Finding
+	weight time.Duration
+}
+
 // findings ranks what was collected.
 func (d *diagnosis) findings() []Finding {
 	first := d.before()
-	var costly []Finding
+	var ranked []weighed
 	for _, c := range d.causes {
 		f := d.finding(c)
-		if f.Share >= worthTelling && (f.Kind != Tracing || f.Share >= 0.05) {
-			costly = append(costly, f)
+		if f.Share >= worthTelling && (f.Kind != Tracing || f.Share >= 0.05) || c.queue {
+			ranked = append(ranked, weighed{f, d.weight(&f, c)})
 		}
 	}
-	order.Stable(costly, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(weight(&b), weight(&a)), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Title, b.Title))
+	order.Stable(ranked, func(a, b weighed) int {
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Title, b.Title))
 	})
+	costly := make([]Finding, len(ranked))
+	for i := range ranked {
+		costly[i] = ranked[i].Finding
+	}
 	if d.Focus != "" {
 		return d.focused(costly)
 	}
 	first, last := split(first, d.after(costly))
 	room := max(maxFindings-len(first)-len(last), 0)
 	costly = costly[:min(len(costly), room)]
-	if n := len(last); n > 0 && last[n-1].Kind == Saturated && (len(costly) == 0 || costly[0].Share < 0.1) {
+	if n := len(last); n > 0 && last[n-1].Kind == Saturated && (len(costly) == 0 || ranked[0].weight < d.l.Capacity/10) {
 		first, last = append(first, last[n-1]), last[:n-1]
 	}
 	return slices.Concat(first, costly, last)

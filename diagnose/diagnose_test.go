@@ -53,7 +53,7 @@ func TestRealProgramsFirstFinding(t *testing.T) {
 		place string // "" if the trace shows none outside of the standard library
 	}{
 		"stdlog-file":       {diagnose.Lock, "log.Logger", "main.worker main.go:29"},
-		"otel-old":          {diagnose.Lock, "aggregate.valueMap", "aggregate.(*valueMap[...]).measure sum.go:38"},
+		"otel-old":          {diagnose.Lock, "aggregate.valueMap", "main.consume main.go:34"},
 		"gocompile-c2":      {diagnose.Serial, "While main.main ran alone", ""},
 		"pgzip":             {diagnose.Saturated, "It uses its processors", "fast_encoder.go"},
 		"json-gogc5":        {diagnose.Collector, "The garbage collector took", "json.BenchmarkCodeUnmarshal.func1 bench_test.go:341"},

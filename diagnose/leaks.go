@@ -68,9 +68,9 @@ func (d *diagnosis) leaks() (Finding, bool) {
 }
 
 // leaked reports whether those that are left were started in the time of the trace, little by
-// little, are most of their sort, and whether others of it did not go on where they wait.
+// little, are a good part of their sort, and whether others of it did not go on where they wait.
 func (d *diagnosis) leaked(l *leak) bool {
-	if b := d.boxes[l.group]; b == nil || l.count*10 < int64(b.Goroutines)*9 {
+	if b := d.boxes[l.group]; b == nil || l.count*4 < int64(b.Goroutines) {
 		return false
 	}
 	if d.l.Born*10 < l.count*9 || l.waited > time.Duration(l.count)*(l.longest/10*8) {

@@ -76,7 +76,7 @@ func (d *diagnosis) findLimits() {
 			continue
 		case calls(p.Owner.Stack, "runtime.closechan"), calls(p.Owner.Stack, "sync.(*Cond).Broadcast"):
 			// All go on: none of them has to be done before.
-		case p.Waiter.Group == p.Owner.Group && !grown[p.Waiter.Group]:
+		case p.Waiter.Group == p.Owner.Group && !grown[p.Waiter.Group] && !d.blocksAt(p.Owner.Stack):
 			sort = tokens
 			if p.Kind == contention.ChanSendKind {
 				sort = semaphores
@@ -115,6 +115,25 @@ func (d *diagnosis) findLimits() {
 			d.limitAt[place] = most
 		}
 	}
+}
+
+// blocksAt reports whether goroutines also wait for a channel at the place of a call chain. Who gives
+// back a place in a limit, or a token, never waits there: they are stages of a pipeline, or a ring.
+func (d *diagnosis) blocksAt(s *contention.Stack) bool {
+	p, _ := d.placeIn(s)
+	if d.waitPlaces == nil {
+		d.waitPlaces = map[ledger.Place]int64{}
+		for i := range d.Contention.Waits {
+			switch w := &d.Contention.Waits[i]; w.Kind {
+			case contention.ChanSendKind, contention.ChanReceiveKind, contention.SelectKind:
+				if w.Waiter.Stack != nil {
+					at, _ := d.placeIn(w.Waiter.Stack)
+					d.waitPlaces[at] += w.Contentions
+				}
+			}
+		}
+	}
+	return d.waitPlaces[p] > 0
 }
 
 // grown returns the sorts of goroutines that start others of their own sort: such as those of a
@@ -194,11 +213,20 @@ type inside struct {
 func (d *diagnosis) holds(l *limit, c *cause) bool {
 	var held time.Duration
 	for _, i := range c.rows {
-		if r := &d.l.Rows[i]; l.holders[r.Group] > l.waited/20 && r.Site != l.place {
+		// A server in the same program answers those past a limit of connections.
+		if r := &d.l.Rows[i]; (l.holders[r.Group] > l.waited/20 || l.sort == connections && d.answers(r.Group)) && r.Site != l.place {
 			held += r.Time
 		}
 	}
 	return held > c.lost/2
+}
+
+// answers reports whether goroutines are those of a server of net/http.
+func (d *diagnosis) answers(group string) bool {
+	const serves = "net/http.(*conn).serve"
+	return group == serves || slices.ContainsFunc(d.Contention.Waits, func(w contention.Wait) bool {
+		return w.Waiter.Group == group && w.Waiter.Stack != nil && calls(w.Waiter.Stack, serves)
+	})
 }
 
 // covers reports whether goroutines waited at a limit during most of the time of a cause. As no
@@ -273,23 +301,27 @@ func (d *diagnosis) atATime(c *cause) float64 {
 // limited says which limit, and what those past it did.
 func (d *diagnosis) limited(f *Finding, c *cause, lost string) {
 	l := d.limitAt[c.place]
-	f.Title = fmt.Sprintf("A limit at %s kept %s of the capacity idle.", short(c.place), lost)
-	f.Where = d.from(c.place, c.callers(d))
+	callers := c.callers(d)
+	if l != nil {
+		callers = l.callers
+	}
+	at, where := d.named(c.place, callers)
+	f.Title = fmt.Sprintf("A limit at %s kept %s of the capacity idle.", at, lost)
+	f.Where = where
 	f.Advice = fmt.Sprintf("Raise the limit (there are %s).", format.Plural(d.l.Procs, "processor", "processors"))
 	if l == nil {
 		return
 	}
-	f.Where = d.from(c.place, l.callers)
-	what := "A limit at " + short(c.place)
+	what := "A limit at " + at
 	switch l.sort {
 	case databases:
-		what = "The limit of the connections to a database, waited for at " + short(c.place) + ","
+		what = "The limit of the connections to a database, waited for at " + at + ","
 		f.Advice = "Raise it (SetMaxOpenConns) if the database can bear it, or hold connections for less time."
 	case connections:
-		what = "The limit of the connections to a host, waited for at " + short(c.place) + ","
+		what = "The limit of the connections to a host, waited for at " + at + ","
 		f.Advice = "Raise it (MaxConnsPerHost) if the other side can bear it."
 	case tokens:
-		what = fmt.Sprintf("Goroutines of %s wait for one another at %s, which", format.Func(l.waiters), short(c.place))
+		what = fmt.Sprintf("Goroutines of %s wait for one another at %s, which", format.Func(l.waiters), at)
 		if hot, ok := d.hot(l.waiters); ok && len(c.inside) == 0 && hot != c.place {
 			f.Where = append(f.Where, d.from(hot, d.callersOf(l.waiters, hot))...)
 		}
@@ -301,7 +333,7 @@ func (d *diagnosis) limited(f *Finding, c *cause, lost string) {
 				most = g
 			}
 		}
-		what = fmt.Sprintf("The limit of how many %s work at a time, waited for at %s,", format.Func(most), short(c.place))
+		what = fmt.Sprintf("The limit of how many %s work at a time, waited for at %s,", format.Func(most), at)
 		f.Advice = "Have more of them work at a time, if what they wait for can bear it."
 	case semaphores:
 		if len(c.inside) > 0 {

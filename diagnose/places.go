@@ -67,18 +67,17 @@ func (d *diagnosis) callersOf(group string, p ledger.Place) []ledger.Place {
 	return nil
 }
 
-// outside returns the place to name for a wait that something outside of the program ended: the
-// innermost of the program's own module, if there is one.
-func (d *diagnosis) outside(c *cause) (title string, where []ledger.Place) {
-	callers := c.callers(d)
-	if c.place != (ledger.Place{}) && !d.ownModule(c.place) {
+// named returns how a sentence names a place that was called from others, and the places of the
+// finding: of a place in a module that the program uses, the innermost one in its own comes first.
+func (d *diagnosis) named(p ledger.Place, callers []ledger.Place) (title string, where []ledger.Place) {
+	if p != (ledger.Place{}) && !d.ownModule(p) {
 		for _, q := range callers {
 			if d.ownModule(q) {
-				return short(q) + " (in " + short(c.place) + ")", append(d.from(q, nil), c.place)
+				return short(q) + " (in " + short(p) + ")", append(d.from(q, nil), p)
 			}
 		}
 	}
-	return short(c.place), d.from(c.place, callers)
+	return short(p), d.from(p, callers)
 }
 
 // through returns the innermost function of the program through which at least half of the running

@@ -13,6 +13,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 const boundBasis = "the capacity without what was lost here, all else as it was"
@@ -30,6 +31,15 @@ func (d *diagnosis) finding(c *cause) Finding {
 	switch c.kind {
 	case Serial:
 		d.serial(&f, c, lost)
+	case once:
+		at, where := d.named(c.place, c.callers(d))
+		f.Kind = Serial
+		f.Title = fmt.Sprintf("Done once: while one of %s did at %s what others waited for, the other processors had nothing to do: %s of the capacity.", format.Func(c.name), at, lost)
+		f.Where = where
+		if hot, ok := d.hot(c.name); ok {
+			f.Where = append(f.Where, d.from(hot, d.callersOf(c.name, hot))...)
+		}
+		f.Advice = "Divide that among goroutines, begin it earlier, or let others do something else meanwhile."
 	case Imbalance:
 		f.Title = fmt.Sprintf("Uneven work: %s of the capacity was idle while the last of the %s %s ran.", lost, format.Count(d.boxes[c.name].Goroutines), format.Func(c.name))
 		f.Where = d.from(c.place, c.callers(d))
@@ -40,7 +50,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 		f.Advice = "Divide the work into more, smaller pieces, or let goroutines that are done take over."
 	case Starved:
 		f.Title = fmt.Sprintf("Too little parallel work: for %s of the capacity, processors had nothing to run while others did.", lost)
-		f.Where = d.places(top.Site)
+		f.Where = d.firstPlaces(c)
 		f.Advice = "Offer more work at a time: more goroutines, or larger batches, before the program waits for them."
 	case Lock:
 		d.lock(&f, c, lost)
@@ -51,29 +61,38 @@ func (d *diagnosis) finding(c *cause) Finding {
 	case Collector:
 		d.collector(&f, c, lost)
 	case Syscalls:
-		calls := fmt.Sprintf("(%s of %s)", format.Plural(c.count, "call", "calls"), format.Duration(c.lost/time.Duration(max(c.count, 1))))
-		f.Title = fmt.Sprintf("System calls at %s held processors for %s of the capacity %s.", short(c.place), lost, calls)
+		inCalls := c.lost - c.alone
+		held := format.Percent(inCalls, d.l.Capacity)
+		calls := fmt.Sprintf("(%s of %s)", format.Plural(c.count, "call", "calls"), format.Duration(inCalls/time.Duration(max(c.count, 1))))
+		f.Title = fmt.Sprintf("System calls at %s held processors for %s of the capacity %s.", short(c.place), held, calls)
 		f.Where = d.places(c.place)
 		if c.name == severalPlaces {
-			f.Title = fmt.Sprintf("System calls held processors for %s of the capacity %s, most at %s.", lost, calls, d.mostPlaces(&f, c))
+			f.Title = fmt.Sprintf("System calls held processors for %s of the capacity %s, most at %s.", held, calls, d.mostPlaces(&f, c))
 		} else if c.place == (ledger.Place{}) {
-			f.Title = fmt.Sprintf("System calls in the standard library held processors for %s of the capacity %s, most in %s.", lost, calls, d.mostGroups(c, 2))
+			f.Title = fmt.Sprintf("System calls in the standard library held processors for %s of the capacity %s, most in %s.", held, calls, d.mostGroups(c, 2))
 			f.Where = d.places(top.Site)
 		}
 		f.Advice = "Make fewer, larger calls: buffer writes and reads."
+		if c.alone > 0 {
+			who := "goroutines that make them"
+			if c.name != severalPlaces {
+				who = format.Func(c.name)
+			}
+			f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; while %s ran alone, the other processors had nothing to do for %s.", who, format.Percent(c.alone, d.l.Capacity))
+		}
 		without(&f, "the calls", "without the code around them")
 	case Blocking:
-		at, where := d.outside(c)
+		at, where := d.named(c.place, c.callers(d))
 		f.Title = fmt.Sprintf("Waiting for system calls at %s left %s of the capacity idle (%s%s).", at, lost, format.Plural(c.count, "call", "calls"), d.atOnce(c))
 		f.Where = where
 		f.Advice = "Have more of them under way at a time, or fewer (fsync, small reads)."
 	case Sleep:
-		at, where := d.outside(c)
+		at, where := d.named(c.place, c.callers(d))
 		f.Title = fmt.Sprintf("Sleeping at %s left %s of the capacity idle (%s%s).", at, lost, format.Plural(c.count, "time", "times"), d.atOnce(c))
 		f.Where = where
 		f.Advice = "Wait for what is expected instead of sleeping, if the program has work to do."
 	case Timer:
-		at, where := d.outside(c)
+		at, where := d.named(c.place, c.callers(d))
 		f.Title = fmt.Sprintf("Waiting for a timer at %s left %s of the capacity idle (%s%s).", at, lost, format.Plural(c.count, "time", "times"), d.atOnce(c))
 		f.Where = where
 		f.Advice = "A ticker, a timer or a rate limiter sets the pace there, not the processors."
@@ -88,8 +107,9 @@ func (d *diagnosis) finding(c *cause) Finding {
 		f.Title = fmt.Sprintf("The runtime took %s of the capacity besides the collector.", lost)
 	case Switching:
 		if c.place != (ledger.Place{}) {
-			f.Title = fmt.Sprintf("Yielding at %s took %s of the capacity, from one goroutine to the next (%s).", short(c.place), lost, format.Plural(c.count, "time", "times"))
-			f.Where = d.from(c.place, c.callers(d))
+			at, where := d.named(c.place, c.callers(d))
+			f.Title = fmt.Sprintf("Yielding at %s took %s of the capacity, from one goroutine to the next (%s).", at, lost, format.Plural(c.count, "time", "times"))
+			f.Where = where
 			f.Advice = "Wait for what is expected (a channel, a sync.Cond) instead of asking for it again and again."
 			break
 		}
@@ -104,6 +124,18 @@ func (d *diagnosis) finding(c *cause) Finding {
 		f.Advice = "The program had no work, or all of its goroutines wait for ever."
 	}
 	return f
+}
+
+// firstPlaces returns the first place that a row of a cause has, with its callers; if none has, that
+// where the program ran most.
+func (d *diagnosis) firstPlaces(c *cause) []ledger.Place {
+	for _, i := range c.rows {
+		if r := &d.l.Rows[i]; d.own(r.Site) {
+			return d.from(r.Site, r.Callers)
+		}
+	}
+	group, p, _ := d.hottest()
+	return d.from(p, d.callersOf(group, p))
 }
 
 // mostGroups lists the sorts of goroutines with the most time of a cause.
@@ -155,12 +187,15 @@ func (d *diagnosis) network(f *Finding, c *cause, lost string) {
 		f.Kind = NoWork
 		f.Title = fmt.Sprintf("Nothing to do for %s of the capacity: all waited until requests came from the network (%s).", lost, times)
 		f.Advice, f.Gain, f.Basis = "", 0, ""
+		if d.own(c.place) {
+			f.Where = d.from(c.place, c.callers(d))
+		}
 	case c.name == severalPlaces:
 		f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle (%s), most at %s.", lost, times, d.mostPlaces(f, c))
 	case c.place == ledger.Place{}:
 		f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle (%s).", lost, times)
 	default:
-		at, where := d.outside(c)
+		at, where := d.named(c.place, c.callers(d))
 		f.Where = where
 		f.Title = fmt.Sprintf("Waiting for the network at %s left %s of the capacity idle (%s).", at, lost, times)
 		if d.throughFile(c) {
@@ -208,17 +243,44 @@ func (d *diagnosis) waitsIn(p ledger.Place, kind contention.Kind, fn string) boo
 // handOver says between whom work was handed over while nothing ran.
 func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
 	f.Title = fmt.Sprintf("Handing over: until goroutines that others had woken went on, processors were idle for %s of the capacity (%s), most for %s.", lost, format.Plural(c.count, "time", "times"), d.mostGroups(c, 2))
+	var pulled, ofAll time.Duration // by iter.Pull
+	var groups []string
 	for _, i := range c.rows {
-		if r := &d.l.Rows[i]; d.own(r.Site) {
-			f.Where = d.places(r.Site, r.WakerSite)
-			break
+		r := &d.l.Rows[i]
+		for _, p := range d.places(r.Site, r.WakerSite) {
+			if d.own(p) && len(f.Where) < 3 && !slices.Contains(f.Where, p) {
+				f.Where = append(f.Where, p)
+			}
+		}
+		if ofAll += r.Time; r.Wait == timeline.WaitCoroutine.String() {
+			pulled += r.Time
+		}
+		if !slices.Contains(groups, r.Group) {
+			groups = append(groups, r.Group)
+		}
+	}
+	for _, group := range groups {
+		if p, ok := d.hot(group); ok && len(f.Where) < 2 {
+			f.Where = append(f.Where, d.from(p, d.callersOf(group, p))...)
 		}
 	}
 	f.Advice = "Hand over less often: do more for each message, or let one goroutine do both parts."
+	if pulled > ofAll/2 {
+		f.Title = fmt.Sprintf("Taking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is %s of the capacity (%s), most for %s.", lost, format.Plural(c.count, "turn", "turns"), d.mostGroups(c, 2))
+		f.Advice = "If both parts take long, have a goroutine send batches through a channel; else range over the iterator itself."
+		return
+	}
 	if latency := d.latency(c); latency > 0 {
 		took := "They ran " + format.Duration(latency) + " after they were woken, on average"
-		if latency >= threadSwitch {
-			took += ": as long as it takes to wake a thread, which goroutines that are locked to one need (runtime.LockOSThread)"
+		pinned := slices.DeleteFunc(slices.Clone(d.l.Pinned), func(group string) bool { return !slices.Contains(groups, group) })
+		switch {
+		case latency < threadSwitch:
+		case len(pinned) > 0:
+			f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; %s always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake.", format.Func(pinned[0]))
+			f.Advice = took + ". Do without LockOSThread where no C library needs it, or do more for each message."
+			return
+		default:
+			took += ": as long as it takes to wake a thread"
 		}
 		f.Advice = took + ". " + f.Advice
 	}
@@ -258,8 +320,8 @@ func (d *diagnosis) latency(c *cause) time.Duration {
 
 // serial says which sort of goroutines ran alone.
 func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
-	name := format.Func(c.name)
 	hot, _ := d.hot(c.name)
+	name := d.nameOf(c.name, hot)
 	f.Where = d.from(hot, d.callersOf(c.name, hot))
 	if p, ok := d.through(c.name); ok {
 		f.Where = append([]ledger.Place{p}, hot)
@@ -287,6 +349,19 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 	f.Advice = "Divide its work among goroutines, let the others begin before it is done, or make it faster."
 }
 
+// nameOf returns the name of goroutines for a sentence: of those whose start the trace does not show,
+// the outermost function in which they ran.
+func (d *diagnosis) nameOf(group string, hot ledger.Place) string {
+	if group == unnamed && hot.Func != unnamed {
+		callers := d.callersOf(group, hot)
+		return "a goroutine in " + format.Func(append([]ledger.Place{hot}, callers...)[len(callers)].Func)
+	}
+	return format.Func(group)
+}
+
+// unnamed is the name of goroutines whose start the trace does not show.
+const unnamed = "(unnamed)"
+
 // windowed reports whether the ledger is of a part of the trace only, while contention is of all of
 // it.
 func (d *diagnosis) windowed() bool {
@@ -295,9 +370,12 @@ func (d *diagnosis) windowed() bool {
 
 // lock says which lock, and what its owners did.
 func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
-	f.Where = d.places(c.place)
-	if q, ok := d.user(c.place, c.callers(d)); ok {
-		f.Where = append(f.Where, q)
+	at, where := d.named(c.place, c.callers(d))
+	if f.Where = where; d.ownModule(c.place) {
+		f.Where = d.places(c.place)
+		if q, ok := d.user(c.place, c.callers(d)); ok {
+			f.Where = append(f.Where, q)
+		}
 	}
 	for _, i := range c.rows {
 		if r := &d.l.Rows[i]; r.Waker != "" && !slices.Contains(f.Where, r.WakerSite) {
@@ -305,19 +383,35 @@ func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 			break
 		}
 	}
-	name := "The lock at " + short(c.place)
+	name := "The lock at " + at
 	row := d.lockRow(c.place)
 	if row != nil {
 		name = "The lock " + format.Clean(format.Func(row.Title()))
 	}
 	f.Title = fmt.Sprintf("%s kept %s of the capacity idle.", name, lost)
-	if row != nil && !d.windowed() {
-		f.Title = fmt.Sprintf("%s kept %s of the capacity idle (%s, blocked for %s in all).", name, lost, format.Plural(row.Contentions, "wait", "waits"), format.Duration(row.Waited))
-	}
 	f.Advice = "Hold it for less time, or divide what it guards among several locks."
-	if row != nil {
-		if did := owners(row); did != "" {
-			f.Advice = "While others waited, its owners " + did + ". " + f.Advice
+	if row == nil {
+		return
+	}
+	if did := owners(row); did != "" {
+		f.Advice = "While others waited, its owners " + did + ". " + f.Advice
+	}
+	if d.windowed() {
+		return
+	}
+	waits := fmt.Sprintf("(%s, blocked for %s in all)", format.Plural(row.Contentions, "wait", "waits"), format.Duration(row.Waited))
+	f.Title = fmt.Sprintf("%s kept %s of the capacity idle %s.", name, lost, waits)
+	in := d.l.Sum(func(r *ledger.Row) bool {
+		return r.Category == ledger.Code && isLock(r.Wait) && d.find(r.Site) == c.place
+	})
+	if in > 0 {
+		f.Title = fmt.Sprintf("%s cost %s of the capacity: processors were idle for %s, and ran in its own methods for %s %s.", name, lost, format.Percent(c.lost-in, d.l.Capacity), format.Percent(in, d.l.Capacity), waits)
+	}
+	if c.queue {
+		ready := mean(d.l.Queue, d.l.Wall)
+		f.Advice = fmt.Sprintf("%s goroutines waited for it on average, and %s for a processor: it is the lock that limits. ", mean(row.Waited, d.l.Wall), ready) + f.Advice
+		if f.Share < worthTelling {
+			f.Title = fmt.Sprintf("%s has a queue that the processors do not have: %s goroutines waited for it on average, and %s for a processor %s.", name, mean(row.Waited, d.l.Wall), ready, waits)
 		}
 	}
 	// A slice that ends in a wait for the lock may have been spinning for it.
@@ -329,9 +423,36 @@ func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 			}
 		}
 	}
-	if spinning > d.l.Capacity/20 {
+	switch {
+	case spunFor(row):
+		without(f, "the waits", "if goroutines spin for the lock, which looks as if they worked")
+	case spinning > d.l.Capacity/20:
 		without(f, "the waits", "if goroutines spin for the lock, which may be up to "+format.Percent(spinning, d.l.Capacity)+" of the capacity")
 	}
+}
+
+// spunFor reports whether goroutines may get a lock by spinning for it, which leaves no event: it
+// is held for so short that it can be had before a goroutine blocks, or taken again by others
+// before one that was woken runs.
+func spunFor(row *contention.LockRow) bool {
+	return row.Hold > 0 && row.Hold < 2*maxSpin || row.Parks >= 2*row.Contentions
+}
+
+// queues reports whether what goroutines queue for is a lock, not the processors, although these are
+// in use: then what runs may spin, or do nothing but pass the lock on.
+func (d *diagnosis) queues(c *cause) bool {
+	if c.kind != Lock || d.Graph == nil || d.l.Procs < 2 || d.windowed() {
+		return false
+	}
+	row := d.lockRow(c.place)
+	if row == nil || !spunFor(row) || row.Waited < d.l.Wall || row.Waited < d.l.Queue*3/2 {
+		return false
+	}
+	takes := map[string]bool{}
+	for _, i := range c.rows {
+		takes[d.l.Rows[i].Group] = true
+	}
+	return d.l.Sum(func(r *ledger.Row) bool { return r.Category == ledger.Code && takes[r.Group] }) >= d.l.Capacity/2
 }
 
 // without says that a repair can gain more than what was lost here, so that the gain is no bound.
@@ -482,7 +603,7 @@ func (d *diagnosis) used() time.Duration {
 func (d *diagnosis) after(costly []Finding) []Finding {
 	used := d.used()
 	var out []Finding
-	if d.l.Queue > d.l.Wall/4 && d.l.Queued > d.l.Wall/4 {
+	if d.l.Queue > d.l.Wall/4 && d.l.Queued > d.l.Wall/4 && d.l.Queue > time.Duration(d.l.Slices)*threadSwitch {
 		f := Finding{Kind: MoreProcs}
 		f.Title = fmt.Sprintf("All processors were in use for %s of the time while goroutines were ready: %s on average then.", format.Percent(d.l.Queued, d.l.Wall), mean(d.l.Queue, d.l.Queued))
 		if d.l.Capacity < d.l.Wall+d.l.Wall/20 {

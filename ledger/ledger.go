@@ -119,7 +119,9 @@ type Row struct {
 	// call chain of most of Time, as far as one stands out. Rows of less than a thousandth of
 	// the capacity have none.
 	Callers []Place `json:"callers,omitempty"`
-	// Wait is what the goroutine that ran next had waited for, as in timeline.Wait.
+	// Wait is what the goroutine that ran next had waited for, as in timeline.Wait. For code,
+	// it is the kind of lock in whose methods samples of the CPU profiler were: goroutines
+	// spun for it, or woke others.
 	Wait string `json:"wait,omitempty"`
 	// Waker is the name of the goroutine that made it ready, "" if none did, and WakerSite is
 	// where.
@@ -149,8 +151,12 @@ func (r *Row) String() string {
 	if r.Site.Func != "" {
 		s += " at " + r.Site.String()
 	}
-	if r.Wait != "" {
+	switch {
+	case r.Wait == "":
+	case r.Category.Empty():
 		s += ", after " + r.Wait
+	default:
+		s += ", in " + r.Wait
 	}
 	if r.Waker != "" {
 		s += ", woken by " + format.Func(r.Waker)
@@ -211,6 +217,9 @@ type Ledger struct {
 	BornLate int64 `json:"born_late"`
 	Ended    int64 `json:"ended"`
 	Slices   int64 `json:"slices"`
+	// Pinned are the names of goroutines that waited at least 1,000 times, one after the other, on
+	// the same thread, which ran nothing else between, as after runtime.LockOSThread.
+	Pinned []string `json:"pinned,omitempty"`
 	// Heap is nil if the collector did not run.
 	Heap *Heap `json:"heap,omitempty"`
 	// Instances is how many ledgers were merged into this one, if any were.

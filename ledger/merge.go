@@ -13,8 +13,8 @@ import (
 
 // Merge adds up ledgers of several runs or machines, as if they had been one after the other: rows
 // that differ in their numbers only are one, and Wall, Capacity and all other times and counts are
-// sums. Procs is the largest of all, Start the earliest, Warnings are those of any, and Callers
-// those that all rows have. The order of the ledgers and of merges does not matter, but for some
+// sums. Procs is the largest of all, Start the earliest, Warnings and Pinned are those of any,
+// and Callers those that all rows have. The order of the ledgers and of merges does not matter, but for some
 // bytes of the means in Heap. A nil ledger is left out. Stacks are not merged: the sum has none. It
 // is an error if the sums do not fit into an int64, which is 292 years.
 //
@@ -33,6 +33,7 @@ func Merge(ledgers ...*Ledger) (*Ledger, error) {
 		out.Procs = max(out.Procs, l.Procs)
 		out.Instances += max(1, l.Instances)
 		out.Warnings = append(out.Warnings, l.Warnings...)
+		out.Pinned = append(out.Pinned, l.Pinned...)
 		ok := addTo(&out.Wall, l.Wall) && addTo(&out.Capacity, l.Capacity) && addTo(&out.Queue, l.Queue) && addTo(&out.Queued, l.Queued) &&
 			addTo(&out.Born, l.Born) && addTo(&out.BornLate, l.BornLate) && addTo(&out.Ended, l.Ended) && addTo(&out.Slices, l.Slices)
 		out.Heap = out.Heap.plus(l.Heap)
@@ -71,6 +72,8 @@ func Merge(ledgers ...*Ledger) (*Ledger, error) {
 	sortRows(out.Rows)
 	slices.Sort(out.Warnings)
 	out.Warnings = slices.Compact(out.Warnings)
+	slices.Sort(out.Pinned)
+	out.Pinned = slices.Compact(out.Pinned)
 	return out, nil
 }
 

@@ -81,6 +81,7 @@ type Observer struct {
 	slices   int64
 	heap     heap
 	sweeping sweeping
+	threads  threads
 	version  int
 }
 
@@ -94,6 +95,7 @@ type member struct {
 	stack, assist *timeline.Stack
 	readyAt       timeline.Time
 	cause         cause
+	ranOn         ranOn
 	group         who
 	slot          int32 // it has, or had; −1 if none
 	proc          int32
@@ -333,6 +335,9 @@ func (o *Observer) Transition(t *timeline.Transition) {
 			end = t.G.Stack()
 		}
 		o.book(m, end)
+		if t.To == timeline.Waiting {
+			o.threads.ran(m, t.Thread)
+		}
 		if !runs {
 			o.leave(m)
 		}

@@ -124,6 +124,7 @@ type rows struct {
 type sampleKey struct {
 	group who
 	site  *timeline.Frame
+	in    timeline.Wait // a lock
 }
 
 type samples struct {
@@ -173,9 +174,9 @@ func (r *rows) sample(group who, stack *timeline.Stack) {
 	if r.samples == nil {
 		r.samples = map[sampleKey]*samples{}
 	}
-	k := sampleKey{group, stack.Site()}
+	k := sampleKey{group, stack.Site(), stack.InLock()}
 	if r.samples[k] == nil && len(r.samples) >= maxRows {
-		k.site = nil
+		k.site, k.in = nil, timeline.WaitNone
 	}
 	s := r.samples[k]
 	if s == nil {
@@ -399,7 +400,7 @@ func (o *Observer) Ledger() *Ledger {
 		Start: max(o.opt.From, 0), Wall: time.Duration(o.now), Procs: o.maxProcs, Capacity: time.Duration(o.capacity),
 		Queue: time.Duration(o.queue), Queued: time.Duration(o.queued),
 		Born: o.births.total, BornLate: o.births.late(o.now), Ended: o.births.ended, Slices: o.slices,
-		Heap: o.heap.result(),
+		Pinned: o.threads.names(&o.groups), Heap: o.heap.result(),
 	}
 	for _, d := range o.offered {
 		l.Offered = append(l.Offered, time.Duration(d))
@@ -438,8 +439,8 @@ func (o *Observer) Ledger() *Ledger {
 		add(o.row(k), r.time, r.count, r.queue, r.majority)
 	}
 	for group, sum := range totals {
-		o.divide(group, sum, func(site *timeline.Frame, t timeline.Time, queue uint64, m majority) {
-			r := o.row(keyOf(catCode, group, site))
+		o.divide(group, sum, func(k sampleKey, t timeline.Time, queue uint64, m majority) {
+			r := o.row(keyOf(catCode, group, k.site).after(k.in))
 			r.Sampled = true
 			count := int64(0)
 			if sum.count > 0 {
@@ -485,19 +486,19 @@ func (o *Observer) sampledGroups() map[who]int64 {
 }
 
 // divide divides the running of a group among its sites as its samples are, to the nanosecond.
-func (o *Observer) divide(group who, sum *row, add func(*timeline.Frame, timeline.Time, uint64, majority)) {
+func (o *Observer) divide(group who, sum *row, add func(sampleKey, timeline.Time, uint64, majority)) {
 	type part struct {
-		site *timeline.Frame
+		sampleKey
 		*samples
 	}
 	var parts []part
 	for k, n := range o.rows.samples {
 		if k.group == group {
-			parts = append(parts, part{k.site, n})
+			parts = append(parts, part{k, n})
 		}
 	}
 	order.Stable(parts, func(a, b part) int {
-		return cmp.Or(cmp.Compare(b.n, a.n), placeOf(a.site).Compare(placeOf(b.site)))
+		return cmp.Or(cmp.Compare(b.n, a.n), placeOf(a.site).Compare(placeOf(b.site)), cmp.Compare(a.in, b.in))
 	})
 	weights := make([]uint64, len(parts))
 	for i, p := range parts {
@@ -505,7 +506,7 @@ func (o *Observer) divide(group who, sum *row, add func(*timeline.Frame, timelin
 	}
 	times, queues := apportion.Divide(uint64(sum.time), weights), apportion.Divide(sum.queue, weights)
 	for i, p := range parts {
-		add(p.site, timeline.Time(times[i]), queues[i], p.majority)
+		add(p.sampleKey, timeline.Time(times[i]), queues[i], p.majority)
 	}
 }
 
@@ -525,10 +526,12 @@ func (o *Observer) row(k rowKey) Row {
 		return r
 	}
 	r.Site = placeOf(k.site)
+	if r.Category.Empty() || k.wait() != timeline.WaitNone {
+		r.Wait = k.wait().String()
+	}
 	if !r.Category.Empty() {
 		return r
 	}
-	r.Wait = k.wait().String()
 	if r.Category == Scheduler {
 		return r
 	}

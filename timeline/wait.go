@@ -19,7 +19,7 @@ const (
 	WaitRWMutexReader             // sync.RWMutex, RLock
 	WaitWaitGroup                 // sync.WaitGroup
 	WaitCond                      // sync.Cond
-	WaitOnce                      // sync.Once, behind the goroutine that does it
+	WaitOnce                      // sync.Once or golang.org/x/sync/singleflight, behind the goroutine that does it
 	WaitChanSend                  // a channel send
 	WaitChanReceive               // a channel receive
 	WaitSelect                    // select over several channels
@@ -164,6 +164,9 @@ func waitOfSync(s *Stack) Wait {
 		case strings.HasPrefix(fn, "sync.(*RWMutex)."):
 			return WaitRWMutexWriter
 		case strings.HasPrefix(fn, "sync.(*WaitGroup)."):
+			if i+1 < len(s.Frames) && strings.HasPrefix(s.Frames[i+1].Func, "golang.org/x/sync/singleflight.") {
+				return WaitOnce
+			}
 			return WaitWaitGroup
 		case strings.HasPrefix(fn, "sync.(*Once)."):
 			return WaitOnce
@@ -199,6 +202,27 @@ func waitOfMutex(frames []*Frame) Wait {
 		break
 	}
 	return WaitMutex
+}
+
+// InLock returns the kind of lock whose code is the innermost in a call chain, as in a sample of
+// the CPU profiler of a goroutine that spins for a sync.Mutex; WaitNone if that is other code, or s
+// is nil.
+func (s *Stack) InLock() Wait {
+	frames := s.Code()
+	for len(frames) > 0 && strings.HasPrefix(frames[0].Func, "runtime.") {
+		frames = frames[1:]
+	}
+	if len(frames) == 0 {
+		return WaitNone
+	}
+	for _, of := range []string{"sync.(*Mutex).", "internal/sync.(*Mutex).", "sync.(*RWMutex).", "sync.runtime_", "internal/sync.runtime_"} {
+		if strings.HasPrefix(frames[0].Func, of) {
+			if w := waitOfSync(&Stack{Frames: frames}); w.Lock() {
+				return w
+			}
+		}
+	}
+	return WaitNone
 }
 
 // parkFrames are the runtime's frames between the parking itself and the

@@ -148,9 +148,22 @@ var ledgerWritings = formsIn(ledgerForms, "text, json, csv, html or pprof", ".js
 
 var ledgerMeasures = func() measures[*ledger.Ledger] {
 	ms := measures[*ledger.Ledger]{example: "lost>30%"}
-	ms.whole, ms.part = ofTable(result.Heads(ledger.Columns), (*ledger.Ledger).Table)
+	ms.whole, ms.part = ofTable(result.Heads(ledger.Columns), ledgerWords(), (*ledger.Ledger).Table)
 	return ms
 }()
+
+// ledgerWords are the plain words that stand in a ledger.
+func ledgerWords() (words []string) {
+	for _, c := range ledger.Categories() {
+		words = append(words, string(c))
+	}
+	for _, w := range timeline.Waits() {
+		words = append(words, w.String())
+	}
+	words = append(words, ledger.Nobody, ledger.Several)
+	slices.Sort(words)
+	return slices.Compact(words)
+}
 
 // ledgerFlags are the choices of the user.
 type ledgerFlags struct {

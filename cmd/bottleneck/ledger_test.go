@@ -151,7 +151,7 @@ func TestLedgerFail(t *testing.T) {
 		{"lost(wake-up)>30%", exitOK, ""},
 		{"time(main.worker)>=95%", exitFailure, "got 95.00%"},
 		{"lost(code)>0s", exitOK, ""},
-		{"lost(nothing)>0%", exitOK, ""},
+		{"lost(main.nothing)>0%", exitOK, ""},
 		{"count(gc-stop)<53, queue>1h", exitFailure, "-fail: count(gc-stop)<53: got 52.00"},
 		{"queue>=5ms", exitFailure, "got 5ms"},
 		{"time>=100%", exitFailure, "got 100.00%"},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
@@ -107,8 +108,9 @@ func ofPart[T any](word string, known []measure, of func(v T, name string, m mea
 }
 
 // ofTable returns what the columns of a table say about a T, all rows together or those of
-// NAME(FILTER).
-func ofTable[T any](columns []result.Head, table func(T) *result.Table) (whole []measured[T], part func(string) (measured[T], bool, error)) {
+// NAME(FILTER). A FILTER that is a plain word is one of words: only functions and lines, which have
+// a dot, may be missing in one table and be in the next.
+func ofTable[T any](columns []result.Head, words []string, table func(T) *result.Table) (whole []measured[T], part func(string) (measured[T], bool, error)) {
 	find := func(name string) (measured[T], error) {
 		m, err := result.Find(columns, name)
 		if err != nil {
@@ -130,12 +132,20 @@ func ofTable[T any](columns []result.Head, table func(T) *result.Table) (whole [
 		}
 	}
 	return whole, func(name string) (m measured[T], is bool, err error) {
-		if _, _, _, filtered, err := result.CutFilter(name); err == nil && !filtered {
+		column, filter, _, filtered, err := result.CutFilter(name)
+		if err == nil && !filtered {
 			return m, false, nil
 		}
-		m, err = find(name)
+		if m, err = find(name); err == nil && isPlainWord(filter) && !slices.Contains(words, filter) {
+			err = fmt.Errorf("%s(%s): %w, or a function such as main.main", column, filter, result.Unknown(filter, words))
+		}
 		return m, true, err
 	}
+}
+
+// isPlainWord reports whether a text has nothing but letters and hyphens.
+func isPlainWord(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) })
 }
 
 // findNamed finds a part by its name, in full or as text and pictures shorten it. Missing begins

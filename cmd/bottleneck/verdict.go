@@ -61,7 +61,8 @@ A check for continuous integration:
         lost          the part of the capacity, GOMAXPROCS × time, that did not run the
                       program's own code, C code or system calls
         lost(KIND)    what the findings of a kind cost, such as lost(lock) or lost(collector)
-        lost(PLACE)   what the findings in a function cost, such as lost(main.worker)
+        lost(PLACE)   what the findings in a function cost, such as lost(main.worker); 0 if
+                      none is there. A word that is no KIND is an error
         time(X), count(X), queue(X)
                       the columns of the ledger, as in "bottleneck ledger -fail"
         wall          the whole time, as a duration: wall>2s
@@ -129,10 +130,14 @@ type diagnosis struct {
 // verdictMeasures are those of the ledger, but for lost(FILTER): that is of the findings.
 var verdictMeasures = func() measures[*diagnosis] {
 	ms := measures[*diagnosis]{example: "lost>30%"}
+	var kinds []string
+	for _, k := range diagnose.Kinds() {
+		kinds = append(kinds, string(k))
+	}
 	var ofLedger func(string) (measured[*diagnosis], bool, error)
-	ms.whole, ofLedger = ofTable(result.Heads(ledger.Columns), func(v *diagnosis) *result.Table { return v.report.Ledger.Table() })
+	ms.whole, ofLedger = ofTable(result.Heads(ledger.Columns), ledgerWords(), func(v *diagnosis) *result.Table { return v.report.Ledger.Table() })
 	ms.whole = append(ms.whole, measuring("wall", result.Duration, always(func(v *diagnosis) float64 { return float64(v.Wall) })))
-	_, ofFindings := ofTable(result.Heads(verdict.Columns), func(v *diagnosis) *result.Table { return v.Table() })
+	_, ofFindings := ofTable(result.Heads(verdict.Columns), kinds, func(v *diagnosis) *result.Table { return v.Table() })
 	ms.part = func(name string) (measured[*diagnosis], bool, error) {
 		if word, _, _ := strings.Cut(name, "("); word == "lost" {
 			return ofFindings(name)

@@ -59,6 +59,7 @@ func TestVerdictFail(t *testing.T) {
 	}{
 		{"lost>30%", 1}, {"lost>99%", 0}, {"lost(lock)>10%", 1}, {"lost(lock)>60%", 0}, {"lost(main.worker)>5%", 1},
 		{"lost(collector)>50%", 0}, {"wall<1h", 1}, {"lost(", 2}, {"lost(lock).x>1", 2}, {"found>1", 2},
+		{"lost(lokc)>1%", 2}, {"lost(worker)>1%", 2}, {"lost(main.absent)>1%", 0}, {"lost(no-work)>50%", 0}, {"time(mutx)>1s", 2}, {"time(network)>1h", 0},
 	} {
 		r := bottleneck("verdict", "-fail", tt.condition, lockTrace)
 		code, errs := r.status, r.err

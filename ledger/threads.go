@@ -1,0 +1,61 @@
+package ledger
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// A goroutine that is locked to a thread (runtime.LockOSThread) runs on that only, and nothing else
+// runs there, so that each of its wake-ups is that of a thread. No event says so, but it shows
+// where goroutines wake each other often: the scheduler mostly runs the one that was woken on the
+// thread of the other.
+
+// threads finds goroutines that run on a thread of their own.
+type threads struct {
+	of     [256]turns // Threads with the same remainder count as one: then it finds fewer.
+	pinned map[who]bool
+}
+
+// turns are the latest slices on a thread, all of one goroutine.
+type turns struct {
+	goroutine, n int64
+}
+
+// ranOn are the latest slices of a goroutine, all on one thread.
+type ranOn struct {
+	thread, n int64
+}
+
+// pinnedSlices is from how many slices on it is not taken for chance.
+const pinnedSlices = 1000
+
+// ran counts a slice of a goroutine, which ended in a wait.
+func (t *threads) ran(m *member, thread int64) {
+	if thread < 0 {
+		return
+	}
+	on, here := &m.ranOn, &t.of[uint64(thread)%uint64(len(t.of))]
+	if on.n++; on.thread != thread {
+		*on = ranOn{thread, 1}
+	}
+	if here.n++; here.goroutine != m.g.ID {
+		*here = turns{m.g.ID, 1}
+	}
+	if min(on.n, here.n) == pinnedSlices && m.g.Kind == timeline.Application {
+		if t.pinned == nil {
+			t.pinned = map[who]bool{}
+		}
+		t.pinned[m.group] = true
+	}
+}
+
+// names returns the names of what was found.
+func (t *threads) names(g *groups) (names []string) {
+	for w := range maps.Keys(t.pinned) {
+		names = append(names, g.names[w])
+	}
+	slices.Sort(names)
+	return names
+}
