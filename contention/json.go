@@ -143,6 +143,7 @@ type lockJSON struct {
 	Waiters   int    `json:"waiters"`
 	Longest   int64  `json:"longest_ns"`
 	Contended int64  `json:"contended_ns"`
+	Hold      int64  `json:"hold_ns,omitempty"`
 }
 
 type unfinishedJSON struct {
@@ -229,7 +230,7 @@ func (p *Profile) form() (*profileJSON, error) {
 	t := &jsonTables{form: f, locks: map[*Lock]bool{}, stacks: map[*Stack]int{}}
 	for i, l := range p.Locks {
 		t.locks[l] = true
-		f.Locks[i] = lockJSON{l.ID, l.Name, l.Class, t.stack(l.Created), l.Waiters, int64(l.Longest), int64(l.Contended)}
+		f.Locks[i] = lockJSON{l.ID, l.Name, l.Class, t.stack(l.Created), l.Waiters, int64(l.Longest), int64(l.Contended), int64(l.Hold)}
 	}
 	for i := range p.Pairs {
 		q := &p.Pairs[i]

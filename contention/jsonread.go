@@ -146,13 +146,15 @@ func (r *jsonReader) readLocks() error {
 			err = fmt.Errorf("longest_ns is negative: %d", f.Longest)
 		case f.Contended < 0:
 			err = fmt.Errorf("contended_ns is negative: %d", f.Contended)
+		case f.Hold < 0:
+			err = fmt.Errorf("hold_ns is negative: %d", f.Hold)
 		}
 		if err != nil {
 			return fmt.Errorf("lock %d (%q): %w", f.ID, f.Name, err)
 		}
 		l := &Lock{
 			ID: f.ID, Name: f.Name, Class: f.Class, Created: created,
-			Waiters: f.Waiters, Longest: time.Duration(f.Longest), Contended: time.Duration(f.Contended),
+			Waiters: f.Waiters, Longest: time.Duration(f.Longest), Contended: time.Duration(f.Contended), Hold: time.Duration(f.Hold),
 		}
 		r.locks[f.ID] = l
 		r.p.Locks = append(r.p.Locks, l)

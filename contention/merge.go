@@ -348,6 +348,7 @@ func (m *merger) match(l *Lock, of merged, keys []lockKey) *mergedLock {
 	e.lock.Waiters = max(e.lock.Waiters, l.Waiters)
 	e.lock.Longest = max(e.lock.Longest, l.Longest)
 	e.lock.Contended += l.Contended
+	e.lock.Hold = max(e.lock.Hold, l.Hold)
 	return e
 }
 

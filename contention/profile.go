@@ -198,7 +198,7 @@ type Lock struct {
 	// Contended is for how long the lock was held while somebody waited for it.
 	Contended time.Duration
 	// Hold is the median of the latest holds that a trace shows from beginning to end; 0 if
-	// there are too few. JSON has none.
+	// there are too few. Of several recordings, it is the longest.
 	Hold time.Duration
 }
 
