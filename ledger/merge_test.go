@@ -191,3 +191,29 @@ func TestJSONRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+// The stacks of a sum sum to its rows, in any order of the ledgers; where one of them has none, the
+// sum has none.
+func TestMergeStacks(t *testing.T) {
+	played := func(seed uint64, stacks bool) *Ledger {
+		l, _, _, _ := play(seed, Options{Stacks: stacks})
+		return l
+	}
+	a, b, c := played(1, true), played(2, true), played(3, true)
+	sum := merge(t, a, b, c)
+	if wrong := stacksHold(sum); wrong != "" || len(sum.Stacks) == 0 || len(sum.Stacks) >= len(a.Stacks)+len(b.Stacks)+len(c.Stacks) {
+		t.Errorf("%d stacks of %d, %d and %d: %s", len(sum.Stacks), len(a.Stacks), len(b.Stacks), len(c.Stacks), wrong)
+	}
+	times := func(l *Ledger) (times []time.Duration) {
+		for i := range l.Stacks {
+			times = append(times, l.Stacks[i].Time)
+		}
+		return times
+	}
+	if other := merge(t, c, merge(t, b, a)); !reflect.DeepEqual(times(other), times(sum)) {
+		t.Errorf("in another order %v, want %v", times(other), times(sum))
+	}
+	if half := merge(t, a, played(2, false)); half.Stacks != nil {
+		t.Errorf("%d stacks, though one ledger has none", len(half.Stacks))
+	}
+}

@@ -22,6 +22,9 @@ type Options struct {
 	MaxMemory int64
 	// Stacks asks for the call chains of what was lost: see [Ledger.Stacks].
 	Stacks bool
+	// Group names the group of a goroutine of the program; nil means by function. It is called
+	// when the goroutine appears, gets another name, or begins or ends a user region.
+	Group func(*timeline.Goroutine) string
 }
 
 // ReadTrace reads an execution trace and returns its ledger. Of a trace that is cut off or broken,
@@ -299,8 +302,11 @@ func (o *Observer) member(g *timeline.Goroutine) *member {
 // groupOf returns the number of the group that the goroutine belongs to now.
 func (o *Observer) groupOf(g *timeline.Goroutine) who {
 	name := g.Name()
-	if g.Label != "" {
+	switch {
+	case g.Label != "":
 		name = g.Label
+	case o.opt.Group != nil && g.Kind == timeline.Application:
+		name = o.opt.Group(g)
 	}
 	w := o.groups.number(name)
 	for int(w) >= len(o.active) {
@@ -487,6 +493,13 @@ func (o *Observer) Named(g *timeline.Goroutine, t timeline.Time) { o.regroup(g, 
 
 // Label implements [timeline.Observer].
 func (o *Observer) Label(g *timeline.Goroutine, t timeline.Time) { o.regroup(g, t) }
+
+// Region implements [timeline.Observer].
+func (o *Observer) Region(e *timeline.RegionEvent) {
+	if o.opt.Group != nil {
+		o.regroup(e.G, e.Time)
+	}
+}
 
 func (o *Observer) regroup(g *timeline.Goroutine, t timeline.Time) {
 	o.advance(t)

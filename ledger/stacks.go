@@ -54,8 +54,13 @@ func (o *Observer) stacks() (out []Stack) {
 		s.Time = time.Duration(t)
 		out = append(out, s)
 	}
-	order.Stable(out, func(a, b Stack) int {
+	sortStacks(out)
+	return out
+}
+
+// sortStacks sorts stacks, the most time first; the order does not depend on that before.
+func sortStacks(stacks []Stack) {
+	order.Stable(stacks, func(a, b Stack) int {
 		return cmp.Or(cmp.Compare(b.Time, a.Time), a.compareKey(&b.Row), strings.Compare(a.Calls.String(), b.Calls.String()), strings.Compare(a.WakerCalls.String(), b.WakerCalls.String()))
 	})
-	return out
 }

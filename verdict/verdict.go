@@ -24,7 +24,7 @@
 //		}
 //	}
 //
-// What was added up of several recordings has no verdict.
+// A sum of several recordings has a verdict only if it was made of their traces or ledgers.
 package verdict
 
 import (

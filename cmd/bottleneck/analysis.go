@@ -18,26 +18,31 @@ type analysis[T any] struct {
 	to    destination
 	fail  conditions[*T]
 	part  generations
+	// counted is what -top counts; "" if there is no such flag.
+	counted string
 }
 
-// set returns the flags that all of them have.
-func (a *analysis[T]) set(name string, can *writings, about measures[*T]) *flag.FlagSet {
+// set returns the flags that all of them have; -top counts what counted names.
+func (a *analysis[T]) set(name, counted string, can *writings, about measures[*T]) *flag.FlagSet {
 	a.flags = flag.NewFlagSet(name, flag.ContinueOnError)
 	a.to.define(a.flags, can)
-	a.to.defineTop(a.flags)
+	if counted != "" {
+		a.to.defineTop(a.flags)
+	}
+	a.counted = counted
 	a.fail.about = about
 	a.flags.Func("fail", "", a.fail.add)
 	a.flags.Var(&a.part, "generations", "")
 	return a.flags
 }
 
-// parse reads all flags and returns the input. What names what is read, counted what -top counts.
-func (a *analysis[T]) parse(std stdio, args []string, what, counted string) (source string, err error) {
+// parse reads all flags and returns the input. What names what is read.
+func (a *analysis[T]) parse(std stdio, args []string, what string) (source string, err error) {
 	rest, err := parseFlags(a.flags, args)
 	if err != nil {
 		return "", err
 	}
-	if err := a.to.settle(std, counted); err != nil {
+	if err := a.to.settle(std, a.counted); err != nil {
 		return "", err
 	}
 	return oneInput(rest, what)

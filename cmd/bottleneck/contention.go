@@ -118,7 +118,7 @@ type contentionFlags struct {
 }
 
 func (f *contentionFlags) set() *flag.FlagSet {
-	fs := f.analysis.set("contention", contentionWritings, contentionMeasures)
+	fs := f.analysis.set("contention", "lines", contentionWritings, contentionMeasures)
 	fs.StringVar(&f.by, "by", "", "")
 	fs.StringVar(&f.kinds, "kind", "", "")
 	fs.StringVar(&f.focus, "focus", "", "")
@@ -132,7 +132,7 @@ func (f *contentionFlags) set() *flag.FlagSet {
 // parse reads the flags and rejects what cannot be right before anything is read.
 func (f *contentionFlags) parse(std stdio, args []string) (source string, err error) {
 	f.set()
-	if source, err = f.analysis.parse(std, args, "input", "lines"); err != nil {
+	if source, err = f.analysis.parse(std, args, "input"); err != nil {
 		return "", err
 	}
 	if f.draw.by, err = parseAspects(f.by); err != nil {

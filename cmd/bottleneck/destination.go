@@ -39,7 +39,9 @@ func (d *destination) define(fs *flag.FlagSet, can *writings) {
 	d.only = map[string][]string{"title": {"svg", "png"}}
 	fs.Func("o", "", d.add)
 	fs.StringVar(&d.format, "format", "", "")
-	fs.StringVar(&d.draw.title, "title", "", "")
+	if can.has("svg") {
+		fs.StringVar(&d.draw.title, "title", "", "")
+	}
 }
 
 // defineTop adds -top.

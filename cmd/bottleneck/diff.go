@@ -27,7 +27,7 @@ func init() {
 const diffHelp = `Diff compares two runs, OLD and NEW, each a trace or what was saved as JSON, in a file, at a URL
 or in standard input (-): bottle graphs group by group, ledgers by what the capacity went to,
 speedup stacks component by component, contention profiles by lock, waiter and owner, and
-profiles of tasks class by class.
+profiles of tasks class by class. Above graphs and ledgers stand the first sentences of the verdicts.
 
     -kind KIND       what is compared: graph, ledger, stack (an estimate, of a trace), contention or
                      tasks (the regions of a trace). By default, traces are compared as graphs with

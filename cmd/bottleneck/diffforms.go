@@ -14,12 +14,16 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/speedup"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // diffForms write a pair; pictures, of kinds that are drawn only.
 var diffForms = map[string]func(w io.Writer, p diffPair, d drawing) error{
 	"text": func(w io.Writer, p diffPair, d drawing) error {
 		opt := d.terminal.textOptions()
+		if err := text.VerdictDiff(w, p[0].verdict, p[1].verdict, opt); err != nil {
+			return err
+		}
 		switch p[0].kind {
 		case stackDiff:
 			return text.WriteStackDiff(w, p[0].stack, p[1].stack, opt)
@@ -125,6 +129,12 @@ type contendedJSON struct {
 	Ready       int64 `json:"ready_ns"`
 }
 
+// verdictsJSON are the verdicts on two runs.
+type verdictsJSON struct {
+	Before *verdict.Verdict `json:"before"`
+	After  *verdict.Verdict `json:"after"`
+}
+
 // taskChangeJSON is a class in a diff of tasks; null where it is not there.
 type taskChangeJSON struct {
 	Class  string         `json:"class"`
@@ -143,7 +153,7 @@ type taskClassJSON struct {
 }
 
 // writeDiffJSON writes one object: {"what":"bottle graph", "measures":[…], "changes":[…],
-// "capacity":[…]}.
+// "capacity":[…], "verdicts":{"before":…, "after":…}}.
 func writeDiffJSON(w io.Writer, p diffPair, d drawing) error {
 	var out struct {
 		What     string       `json:"what"`
@@ -151,9 +161,14 @@ func writeDiffJSON(w io.Writer, p diffPair, d drawing) error {
 		Changes  []any        `json:"changes"`
 		// Capacity is what the capacity went to.
 		Capacity *result.Table `json:"capacity,omitempty"`
+		// Verdicts are those of graphs and ledgers; null where there is none.
+		Verdicts *verdictsJSON `json:"verdicts,omitempty"`
 	}
 	out.What = p[0].kind.what()
 	out.Measures, out.Changes = p.measures(), []any{}
+	if p[0].verdict != nil || p[1].verdict != nil {
+		out.Verdicts = &verdictsJSON{p[0].verdict, p[1].verdict}
+	}
 	switch p[0].kind {
 	case graphDiff:
 		out.Changes = p.graphChanges()

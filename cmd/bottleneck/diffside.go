@@ -133,21 +133,23 @@ func readSideTrace(ctx context.Context, in *input, r io.Reader, want diffKind, o
 	if report == nil {
 		return s, err
 	}
-	s.contention, s.tasks = report.Contention, report.Tasks
 	switch s.kind {
 	case stackDiff:
 		if s.stack = report.Speedup; err == nil {
 			err = report.SpeedupErr
 		}
+	case contentionDiff:
+		s.contention = report.Contention
 	case tasksDiff:
+		s.tasks = report.Tasks
 		s.tasks.Diagnose()
 	case graphDiff:
-		s.graph = report.Bottle
+		s.graph, s.verdict = report.Bottle, report.Verdict
 		if want == "" {
-			s.ledger = report.Ledger // beside it
+			s.ledger, s.contention = report.Ledger, report.Contention // beside it
 		}
 	case ledgerDiff:
-		s.ledger = report.Ledger
+		s.ledger, s.verdict = report.Ledger, report.Verdict
 	}
 	return s, err
 }

@@ -108,7 +108,7 @@ type graphFlags struct {
 }
 
 func (f *graphFlags) set() *flag.FlagSet {
-	fs := f.analysis.set("graph", graphWritings, graphMeasures)
+	fs := f.analysis.set("graph", "groups", graphWritings, graphMeasures)
 	fs.StringVar(&f.group, "group", "function", "")
 	fs.DurationVar(&f.opt.Window, "window", 0, "")
 	fs.DurationVar(&f.opt.From, "from", 0, "")
@@ -120,7 +120,7 @@ func (f *graphFlags) set() *flag.FlagSet {
 // parse reads the flags and rejects what cannot be right before anything is read.
 func (f *graphFlags) parse(std stdio, args []string) (source string, err error) {
 	fs := f.set()
-	if source, err = f.analysis.parse(std, args, "trace", "groups"); err != nil {
+	if source, err = f.analysis.parse(std, args, "trace"); err != nil {
 		return "", err
 	}
 	f.opt.Part = timeline.Part(f.part)

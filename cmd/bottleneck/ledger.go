@@ -51,6 +51,8 @@ saved as JSON can be shown again.
 
     -by COLUMNS      add up the rows that are the same in these columns, separated by commas:
                      -by category, or -by category,function. Not for JSON
+    -group BY        which goroutines are one group: function, start, creator, goroutine, region,
+                     task or /regexp/, as in "bottleneck help graph"
     -from DURATION   leave out what comes before, from the beginning of the trace
     -to DURATION     leave out what comes after
     -generations A:B read the generations of the trace (about a second each) from A to B only,
@@ -168,18 +170,23 @@ func ledgerWords() (words []string) {
 // ledgerFlags are the choices of the user.
 type ledgerFlags struct {
 	analysis[ledger.Ledger]
-	opt bottle.Options
+	group string
+	opt   bottle.Options
 }
 
 func (f *ledgerFlags) parse(std stdio, args []string) (source string, err error) {
-	fs := f.set("ledger", ledgerWritings, ledgerMeasures)
+	fs := f.set("ledger", "rows", ledgerWritings, ledgerMeasures)
 	fs.DurationVar(&f.opt.From, "from", 0, "")
 	fs.DurationVar(&f.opt.To, "to", 0, "")
+	fs.StringVar(&f.group, "group", "function", "")
 	fs.Func("by", "", f.to.draw.addColumns)
 	f.to.only["by"] = []string{"text", "csv", "html"}
 	f.to.only["top"] = f.to.only["by"]
-	if source, err = f.analysis.parse(std, args, "trace", "rows"); err != nil {
+	if source, err = f.analysis.parse(std, args, "trace"); err != nil {
 		return "", err
+	}
+	if f.opt.Group, err = bottle.ParseGrouping(f.group); err != nil {
+		return "", usagef("%v", err)
 	}
 	f.opt.Part = timeline.Part(f.part)
 	f.opt.Stacks = slices.Contains(f.to.asked(), "pprof")
@@ -195,6 +202,18 @@ func (d *drawing) addColumns(s string) error {
 	return err
 }
 
+// regrouped reports whether goroutines are not grouped by function.
+func (f *ledgerFlags) regrouped() bool { return f.opt.Group.String() != bottle.ByFunction.String() }
+
+// groupOf returns the group of a goroutine of the program.
+func (f *ledgerFlags) groupOf(g *timeline.Goroutine) string {
+	group, kind := f.opt.Group.BoxOf(g, "")
+	if kind != bottle.Application { // it assists the collector, say
+		return g.Name()
+	}
+	return group
+}
+
 func runLedger(ctx context.Context, std stdio, args []string) error {
 	f := &ledgerFlags{}
 	source, err := f.parse(std, args)
@@ -202,10 +221,17 @@ func runLedger(ctx context.Context, std stdio, args []string) error {
 		return err
 	}
 	read := func(ctx context.Context, std stdio, in *input) (*ledger.Ledger, error) {
-		return resultFrom(ctx, std, in, bn.Options{Want: bn.WantVerdict, Bottle: f.opt}, func(r *bn.Report) *ledger.Ledger { return r.Ledger },
+		opt := bn.Options{Want: bn.WantVerdict, Bottle: f.opt}
+		of := func(r *bn.Report) *ledger.Ledger { return r.Ledger }
+		if f.regrouped() {
+			books := ledger.NewObserver(ledger.Options{From: f.opt.From, To: f.opt.To, Stacks: f.opt.Stacks, Group: f.groupOf})
+			opt.Observers = []timeline.Observer{books}
+			of = func(*bn.Report) *ledger.Ledger { return books.Ledger() }
+		}
+		return resultFrom(ctx, std, in, opt, of,
 			func(r io.Reader, _ []byte) (*ledger.Ledger, error) {
-				if f.opt.From != 0 || f.opt.To != 0 || f.opt.Part != (timeline.Part{}) {
-					return nil, usagef("-from, -to and -generations are for traces; %s is saved JSON", in.label)
+				if f.regrouped() || f.opt.From != 0 || f.opt.To != 0 || f.opt.Part != (timeline.Part{}) {
+					return nil, usagef("-group, -from, -to and -generations are for traces; %s is saved JSON", in.label)
 				}
 				return readSaved(r, in.label, ledgerDiff, ledger.ReadJSON)
 			})

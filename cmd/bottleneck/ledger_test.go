@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -331,4 +332,39 @@ func TestVerdictOnLedger(t *testing.T) {
 	bottleneck("verdict", "-v", saved).want(t, exitOK, "Behind finding 1:", "")
 	bottleneck("verdict", "-fail", "lost(lock)>10%, lost>40%", saved).want(t, exitFailure, "kept 35%", "-fail: lost(lock)>10%: got 35.00%")
 	bottleneck("verdict", "-from", "1s", saved).want(t, exitUsage, "", "-from, -to and -generations are for traces")
+}
+
+// -group names goroutines as the graph does: a region ran for as long in both.
+func TestLedgerGroup(t *testing.T) {
+	trace := tracedRegions(t)
+	parse := func(out string, into any) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(out), into); err != nil {
+			t.Fatalf("%v of %s", err, out)
+		}
+	}
+	var l, functions ledger.Ledger
+	parse(bottleneck("ledger", "-group", "region", "-format", "json", trace).out, &l)
+	parse(bottleneck("ledger", "-format", "json", trace).out, &functions)
+	if err := l.CheckValid(); err != nil || l.Capacity != functions.Capacity {
+		t.Errorf("%v, capacity %v, want %v", err, l.Capacity, functions.Capacity)
+	}
+	g := parseGraph(t, bottleneck("graph", "-group", "region", "-format", "json", trace).out)
+	want := time.Duration(0)
+	for _, b := range g.Boxes {
+		if b.Group == "step" {
+			want = time.Duration(b.Running)
+		}
+	}
+	got := l.Sum(func(r *ledger.Row) bool { return r.Group == "step" && !r.Category.Empty() })
+	if want == 0 || got < want*9/10 || got > want*11/10 {
+		t.Errorf("the region ran for %v, in the graph for %v", got, want)
+	}
+	if functions.Sum(func(r *ledger.Row) bool { return r.Group == "step" }) != 0 {
+		t.Error("by function, a group is called as a region")
+	}
+	saved := filepath.Join(t.TempDir(), "l.json")
+	bottleneck("ledger", "-o", saved, trace).want(t, exitOK, "", "")
+	bottleneck("ledger", "-group", "region", saved).want(t, exitUsage, "", "-group, -from, -to and -generations are for traces")
+	bottleneck("ledger", "-group", "nonsense", trace).want(t, exitUsage, "", "unknown grouping")
 }

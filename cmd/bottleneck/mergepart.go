@@ -58,8 +58,8 @@ func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (part m
 			return mergePart{pprof: p, name: in.label}, err
 		}
 		want := f.kind
-		if want == "" && !holdsJSON(head) && !bytes.HasPrefix(head, eventMagic) {
-			want = graphDiff
+		if want == graphDiff && !holdsJSON(head) && !bytes.HasPrefix(head, eventMagic) {
+			want = "" // of a trace that is a graph with a ledger, of which the verdict follows
 		}
 		if !holdsJSON(head) {
 			traces.Lock() // a pass has its own concurrency, and the limit of memory is that of one
@@ -163,7 +163,13 @@ func mergeParts(parts []mergePart) (sum mergePart, err error) {
 	case parts[0].pprof != nil:
 		sum.pprof, err = mergeProfiles(parts)
 	case sum.kind == graphDiff:
-		sum.graph, err = bottle.Merge(collect(parts, func(p *mergePart) *bottle.Graph { return p.graph })...)
+		if sum.graph, err = bottle.Merge(collect(parts, func(p *mergePart) *bottle.Graph { return p.graph })...); err != nil {
+			return sum, err
+		}
+		if ledgers := collect(parts, func(p *mergePart) *ledger.Ledger { return p.ledger }); !slices.Contains(ledgers, nil) {
+			sum.ledger, err = ledger.Merge(ledgers...)
+			sum.contention = contention.Merge(collect(parts, func(p *mergePart) *contention.Profile { return p.contention })...)
+		}
 	case sum.kind == contentionDiff:
 		sum.contention = contention.Merge(collect(parts, func(p *mergePart) *contention.Profile { return p.contention })...)
 	case sum.kind == tasksDiff:

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -184,6 +185,9 @@ func (f *mergeFlags) readAll(ctx context.Context, std stdio, sources []string, s
 func (s *mergeSum) result() (mergePart, error) {
 	if err := s.flush(); err != nil {
 		return mergePart{}, err
+	}
+	if p := &s.sum; p.graph != nil && p.ledger != nil { // of traces alone
+		p.graph.Verdict = diagnose.New(diagnose.Results{Ledger: p.ledger, Graph: p.graph, Contention: p.contention})
 	}
 	if len(s.missing) > 0 {
 		const named = 20

@@ -86,7 +86,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		name = "version"
 	}
 	c := lookup(name)
-	if c == nil && isInput(name) {
+	if c == nil && (isInput(name) || isVerdictFlag(name)) {
 		c, rest = lookup("verdict"), args
 	}
 	if c == nil {
@@ -127,7 +127,7 @@ func status(ctx context.Context, std stdio, c *command, err error) int {
 		}
 		return exitOK
 	case errors.As(err, &usage):
-		fmt.Fprintf(std.err, "bottleneck: %s: %s\nRun \"bottleneck help %s\" for usage.\n", c.name, oneLine(usage.msg), c.name)
+		fmt.Fprintf(std.err, "bottleneck: %s: %s (see \"bottleneck help %s\")\n", c.name, oneLine(usage.msg), c.name)
 		return exitUsage
 	case errors.Is(err, syscall.EPIPE):
 		return exitFailure // whoever read our output has seen enough of it, as head does

@@ -96,7 +96,7 @@ type tasksFlags struct {
 }
 
 func (f *tasksFlags) set() *flag.FlagSet {
-	fs := f.analysis.set("tasks", tasksWritings, tasksMeasures)
+	fs := f.analysis.set("tasks", "classes", tasksWritings, tasksMeasures)
 	fs.StringVar(&f.class, "class", "", "")
 	fs.StringVar(&f.site, "site", "", "")
 	fs.BoolVar(&f.draw.strip, "strip", false, "")
@@ -111,7 +111,7 @@ func (f *tasksFlags) set() *flag.FlagSet {
 // parse reads the flags and rejects what cannot be right before anything is read.
 func (f *tasksFlags) parse(std stdio, args []string) (source string, err error) {
 	f.set()
-	if source, err = f.analysis.parse(std, args, "input", "classes"); err != nil {
+	if source, err = f.analysis.parse(std, args, "input"); err != nil {
 		return "", err
 	}
 	if f.class != "" {

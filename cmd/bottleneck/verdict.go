@@ -33,7 +33,7 @@ func init() {
 
 const verdictHelp = `Verdict says what limits a program: what the capacity of its processors went to, and up to
 five findings, the most costly first, each with the place in the code, what to do, and what it
-would gain at best. "bottleneck FILE" is short for it.
+would gain at best. "bottleneck FILE" is short for it, and "bottleneck -format md FILE" is, too.
 
 The trace is a FILE, a URL, or standard input ("-", or nothing at all in a pipe); packed
 with gzip or zstd, or not. It may be a ledger, a graph or a verdict that was saved as JSON. The
@@ -83,8 +83,14 @@ func isInput(word string) bool {
 	if word == "-" || isURL(word) || !strings.HasPrefix(word, "-") && strings.ContainsAny(word, `./\`) {
 		return true
 	}
-	st, err := os.Stat(word)
-	return err == nil && !st.IsDir()
+	_, err := os.Stat(word)
+	return err == nil
+}
+
+// isVerdictFlag reports whether the first argument is a flag of the verdict, which follow it.
+func isVerdictFlag(word string) bool {
+	name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
+	return strings.HasPrefix(word, "-") && name != "" && strings.Contains(lookup("verdict").text(), "\n    -"+name+" ")
 }
 
 var verdictForms = map[string]func(w io.Writer, v *diagnosis, d drawing) error{
@@ -185,7 +191,10 @@ func readJudged(ctx context.Context, std stdio, in *input, opt bn.Options) (*bn.
 		if err != nil {
 			return nil, fileError(in.label, err)
 		}
-		kind := kindOfJSON(data)
+		kind := knownKind(data)
+		if kind == "" {
+			return nil, fmt.Errorf("%s: it is JSON, but not a ledger, a graph or a verdict that this program saved", in.label)
+		}
 		if kind != ledgerDiff && kind != graphDiff && kind != verdictOnly {
 			return nil, errKind(in.label, kind)
 		}
@@ -218,14 +227,17 @@ func focusOn(report *bn.Report, label, name string) error {
 func runVerdict(ctx context.Context, std stdio, args []string) error {
 	var a analysis[diagnosis]
 	var opt bn.Options
-	fs := a.set("verdict", verdictWritings, verdictMeasures)
+	fs := a.set("verdict", "", verdictWritings, verdictMeasures)
 	opt.Want = bn.WantVerdict
 	fs.DurationVar(&opt.Bottle.From, "from", 0, "")
 	fs.DurationVar(&opt.Bottle.To, "to", 0, "")
 	fs.BoolVar(&opt.Bottle.Stacks, "v", false, "")
 	focus := fs.String("focus", "", "")
-	source, err := a.parse(std, args, "trace", "findings")
+	source, err := a.parse(std, args, "trace")
 	if err != nil {
+		return err
+	}
+	if err := checkBounds(fs, opt.Bottle); err != nil {
 		return err
 	}
 	read := func(ctx context.Context, std stdio, in *input) (*diagnosis, error) {

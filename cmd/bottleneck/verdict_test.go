@@ -284,3 +284,108 @@ func TestSavedVerdict(t *testing.T) {
 	bottleneck("graph", file("verdict.json")).want(t, exitUsage, "", `is a verdict: "bottleneck verdict" reads it`)
 	bottleneck("diff", file("verdict.json"), file("verdict.json")).want(t, exitUsage, "", `is a verdict: "bottleneck verdict" reads it`)
 }
+
+// firstFinding is the first sentence of the verdict on a trace.
+func firstFinding(t *testing.T, trace string) string {
+	t.Helper()
+	var v diagnose.Verdict
+	if err := json.Unmarshal([]byte(bottleneck("verdict", "-format", "json", trace).out), &v); err != nil || len(v.Findings) == 0 {
+		t.Fatal(err)
+	}
+	return v.Findings[0].Title
+}
+
+// oneLineOf joins wrapped lines.
+func oneLineOf(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// A comparison begins with the first sentences of both verdicts, and has both verdicts as fields.
+func TestDiffShowsVerdicts(t *testing.T) {
+	before, after := firstFinding(t, mutexTrace), firstFinding(t, phasesTrace)
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		traces [2]string
+	}{
+		{"traces", nil, [2]string{mutexTrace, phasesTrace}},
+		{"ledgers of traces", []string{"-kind", "ledger"}, [2]string{mutexTrace, phasesTrace}},
+		{"saved graphs", nil, [2]string{file("a-graph.json"), file("b-graph.json")}},
+		{"saved ledgers", nil, [2]string{file("a-ledger.json"), file("b-ledger.json")}},
+	} {
+		for i, trace := range []string{mutexTrace, phasesTrace} {
+			for _, command := range []string{"graph", "ledger"} {
+				bottleneck(command, "-o", file([2]string{"a", "b"}[i]+"-"+command+".json"), trace).want(t, exitOK, "", "")
+			}
+		}
+		out := bottleneck(append(append([]string{"diff"}, tt.args...), tt.traces[:]...)...).out
+		if !strings.HasPrefix(oneLineOf(out), oneLineOf("before: "+before+" after: "+after)) {
+			t.Errorf("%s: want %q and %q above\n%s", tt.name, before, after, out)
+		}
+		var got struct {
+			Verdicts struct{ Before, After diagnose.Verdict }
+		}
+		out = bottleneck(append(append([]string{"diff", "-format", "json"}, tt.args...), tt.traces[:]...)...).out
+		if err := json.Unmarshal([]byte(out), &got); err != nil || len(got.Verdicts.Before.Findings) == 0 || got.Verdicts.Before.Findings[0].Title != before || got.Verdicts.After.Findings[0].Title != after {
+			t.Errorf("%s: %v, verdicts %+v", tt.name, err, got)
+		}
+	}
+	if out := bottleneck("diff", "-kind", "contention", mutexTrace, phasesTrace).out; strings.HasPrefix(out, "before: ") {
+		t.Errorf("there is a verdict on waiting:\n%s", out)
+	}
+}
+
+// A sum of traces has a verdict on all of them, a sum of saved graphs has none.
+func TestMergeHasVerdict(t *testing.T) {
+	var merged struct{ Verdict *diagnose.Verdict }
+	parse := func(args ...string) {
+		t.Helper()
+		merged.Verdict = nil
+		if err := json.Unmarshal([]byte(bottleneck(append([]string{"merge", "-format", "json"}, args...)...).out), &merged); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copied := filepath.Join(t.TempDir(), "copy.trace")
+	if err := copyFile(copied, mutexTrace); err != nil {
+		t.Fatal(err)
+	}
+	parse(mutexTrace, copied)
+	var alone diagnose.Verdict
+	if err := json.Unmarshal([]byte(bottleneck("verdict", "-format", "json", mutexTrace).out), &alone); err != nil {
+		t.Fatal(err)
+	}
+	v := merged.Verdict
+	if v == nil || v.Capacity != 2*alone.Capacity || v.Findings[0].Kind != alone.Findings[0].Kind || v.Findings[0].Lost != 2*alone.Findings[0].Lost {
+		t.Fatalf("the verdict on the same twice is %+v, on it once %+v", v, alone)
+	}
+	bottleneck("merge", mutexTrace, copied).want(t, exitOK, "1. ", "")
+	parse("-kind", "graph", mutexTrace, copied)
+	if merged.Verdict == nil {
+		t.Error("with -kind graph there is no verdict")
+	}
+	saved := filepath.Join(t.TempDir(), "g.json")
+	bottleneck("graph", "-o", saved, mutexTrace).want(t, exitOK, "", "")
+	if parse(saved, copied); merged.Verdict != nil {
+		t.Errorf("a sum with a saved graph has the verdict %+v", merged.Verdict)
+	}
+}
+
+// Flags of the verdict may stand before the trace, and what is wrong with them is usage.
+func TestFlagsBeforeTrace(t *testing.T) {
+	want := bottleneck("verdict", "-format", "md", mutexTrace)
+	if got := bottleneck("-format", "md", mutexTrace); got != want || got.status != exitOK {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	dir := t.TempDir()
+	bottleneck("-o", filepath.Join(dir, "v.json"), mutexTrace).want(t, exitOK, "", "")
+	bottleneck("-fail", "lost>1%", mutexTrace).want(t, exitFailure, "1. ", "-fail: lost>1%: got ")
+	bottleneck("-window", "1s", mutexTrace).want(t, exitUsage, "", "flags follow the command")
+	bottleneck("-from", "10ms", "-to", "5ms", mutexTrace).want(t, exitUsage, "", "-to 5ms is not after -from 10ms")
+	bottleneck(dir).want(t, exitFailure, "", "it is a directory, not a trace")
+	bottleneck("-title", "x", mutexTrace).want(t, exitUsage, "", "flags follow the command")
+	other := filepath.Join(dir, "other.json")
+	if err := os.WriteFile(other, []byte(`{"a":1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bottleneck(other).want(t, exitFailure, "", "it is JSON, but not a ledger, a graph or a verdict that this program saved")
+}

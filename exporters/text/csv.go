@@ -13,6 +13,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // CSV writes a graph as comma-separated values (RFC 4180, lines end in LF): a header,
@@ -127,14 +128,7 @@ func ns(d time.Duration) string { return strconv.FormatInt(int64(d), 10) }
 
 // float writes all digits; what is not a finite number is empty.
 func float(f float64) string {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return ""
-	}
-	form := byte('f')
-	if abs := math.Abs(f); abs != 0 && abs < 1e-6 || abs >= 1e21 {
-		form = 'e' // as in JSON: a number of nanoseconds stays one that looks whole
-	}
-	return strconv.FormatFloat(f, form, -1, 64)
+	return result.Number.Machine(result.Float(f))
 }
 
 // harmless is a name that neither a terminal nor a spreadsheet obeys: a spreadsheet takes

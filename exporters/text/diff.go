@@ -14,6 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/speedup"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // WriteDiff writes what changed from one bottle graph to another: the whole, then a line for each
@@ -78,6 +79,30 @@ func WriteDiff(w io.Writer, before, after *bottle.Graph, opt Options) error {
 		b.WriteString(st.paint(bold, "Warning:") + wrap(st.clean(fmt.Sprintf("the graphs are grouped differently, by %s and by %s.", before.GroupBy, after.GroupBy)), opt.Width, len("Warning:")) + "\n")
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("text: writing: %w", err)
+	}
+	return nil
+}
+
+// VerdictDiff writes the first sentence of the verdicts on two runs, with a line between them and
+// what follows; nothing if there is no verdict. The error is that of w.
+func VerdictDiff(w io.Writer, before, after *verdict.Verdict, opt Options) error {
+	if before == nil && after == nil {
+		return nil
+	}
+	opt = opt.withDefaults()
+	st := style{colour: opt.Colour, ascii: opt.ASCII}
+	const column = len("before: ")
+	var b strings.Builder
+	for i, v := range []*verdict.Verdict{before, after} {
+		s := "(no verdict: it is a sum of several recordings)"
+		if v != nil && len(v.Findings) > 0 {
+			s = st.clean(v.Findings[0].Title)
+		}
+		name := [2]string{"before: ", "after:  "}[i]
+		b.WriteString(st.paintLines(bold, name+indent(wrap(s, opt.Width-column, 0), column-2)) + "\n")
+	}
+	if _, err := io.WriteString(w, b.String()+"\n"); err != nil {
 		return fmt.Errorf("text: writing: %w", err)
 	}
 	return nil
