@@ -47,8 +47,7 @@
 //
 // # What is measured
 //
-// A task is locked to its thread while it executes ([runtime.LockOSThread]), because
-// counters count threads. Its class is the name of its function, or a name given to it. Of
+// Its class is the name of a task's function, or a name given to it. Of
 // each class, and of each place that creates or submits its tasks, a [Profile] has
 // the distribution of cycles, wall time and time off the processor. Tasks nested in a task are
 // measured on their own and taken off it. [Pause] leaves out an operation that
@@ -56,16 +55,21 @@
 // runtime/trace is recorded, tasks are regions in it (type: the class), of a trace task
 // named after the pool.
 //
-// The runtime ends the program when the iterator of an [iter.Pull] is advanced or stopped with
-// other locks to a thread than it was made with. Make, advance and stop one in the same task: not
-// across its begin or end, a task nested in it, or a pause.
+// Counters count threads. A task that stays on its thread is measured exactly; the runtime's own
+// count of how often its goroutine let others run tells which tasks do. Of a task that blocks, or
+// is preempted, the wall time is known, and its cycles are estimated from a sample of such
+// tasks of the same place, which are locked to their threads ([runtime.LockOSThread]) at a cost of
+// at most 1 % of the time ([Class].Estimated). Without a sample, as for the first
+// ones, or in a program that contains coroutines ([iter.Pull]), where a lock could end the
+// program, they count as unmeasured. A task that has a place in the log is always locked if it can be.
+// A block costs a locked task some 10 µs (3 to 25 µs on the virtual machine below), and that part of
+// it which its own thread executes is in its cycles.
+//
+// One thing escapes: a task that blocks exactly 256 times, or a multiple of that, and ends on the
+// thread where it began, is charged with what other goroutines executed there.
 //
 // [ReadTrace] finds the tasks of any program in an execution trace, by its regions. [WriteJSON] and
 // [ReadJSON] keep a profile in a file, which "bottleneck tasks FILE" shows.
-//
-// A task that blocks without Pause pays for it: another thread must take over its processor, which
-// costs some 10 µs (3 to 25 µs on the virtual machine below), and that part of it which
-// the task's own thread executes is in its cycles.
 //
 // # What counts, and how well
 //
@@ -75,7 +79,7 @@
 //	ref-cycles/rdpmc   counted        hardware reference cycles (counted-user: in user mode only)
 //	ref-cycles/read    counted        the same by a system call, some 0.5 µs a reading
 //	cpu-cycles/read    core-cycles    hardware cycles at the core's varying clock; blocked times are not known
-//	rseq-clock         thread-time    the thread's CPU time, kept current by the TSC (Linux 4.18 to 6.18, no C library)
+//	rseq-clock         thread-time    the thread's CPU time, kept current by the TSC (Linux 4.18 to 6.18; with a C library glibc 2.35, amd64)
 //	msr/tsc            thread-time    TSC ticks while the thread is on a processor; needs privileges
 //	thread-clock       thread-time    the thread's CPU clock × TSC frequency; elsewhere than Linux 1 µs and coarser
 //	trace-running      upper-bound    from a trace ([ReadTrace]): running time of the goroutine

@@ -12,8 +12,8 @@ import (
 )
 
 // What an empty task costs, the least overhead that a task can have: handing it to a worker over a
-// channel, and counting it. It is measured in many short rounds before the first task of a
-// recorder, and only rounds count before and after which nothing else ran in the process: in a busy
+// channel, and counting it. It is measured in many short rounds when a
+// recorder is made, or a profile if that was not, and only rounds count before and after which nothing else ran in the process: in a busy
 // process the worker waits its turn, and what the others do would be charged to the task. Of those
 // rounds the lower quartile is taken, because other programs on the machine disturb some.
 
@@ -33,6 +33,17 @@ func (e *emptyTask) measured() time.Duration {
 		e.cost = emptyTaskCost(quiet())
 	}
 	return e.cost
+}
+
+// known returns the cost, and measures it if it is not known and the process is quiet.
+func (e *emptyTask) known() time.Duration {
+	e.mu.Lock()
+	cost := e.cost
+	e.mu.Unlock()
+	if cost == 0 && quiet()() {
+		return e.measured()
+	}
+	return cost
 }
 
 // emptyTaskCost measures for some 2 ms, and tries for 20 ms. It returns 0 if fewer than ten rounds

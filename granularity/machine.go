@@ -135,7 +135,7 @@ func (r *Recorder) Start() {
 				return
 			case <-tick.C:
 				r.mu.Lock()
-				r.machine.sample(r.now(), r.base.Monotonic)
+				r.machine.sample(r.now(), r.base.Refined().Monotonic)
 				r.mu.Unlock()
 			}
 		}
@@ -155,7 +155,7 @@ func (r *Recorder) Stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.machine.stop == nil { // nobody has started it again meanwhile
-		r.machine.sample(r.now(), r.base.Monotonic)
+		r.machine.sample(r.now(), r.base.Refined().Monotonic)
 	}
 }
 

@@ -259,6 +259,9 @@ func childMain(child string) {
 	case "state-variable", "state-option", "state-late":
 		stateChild(child)
 		return
+	case "first":
+		firstChild()
+		return
 	case "panic-pool":
 		p := NewPool(PoolOptions{})
 		p.Submit(explode)

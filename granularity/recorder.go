@@ -85,16 +85,22 @@ func (r *Recorder) now() moment {
 }
 
 // NewRecorder returns a recorder that records from now on. The first one in a
-// process takes some 20 ms to choose and calibrate the cycle counter, and 2 ms to measure what an
+// process takes some 1 ms to choose and calibrate the cycle counter, and 2 ms to measure what an
 // empty task costs: make it before the work begins, as a busy process shows no costs.
 func NewRecorder(opts RecorderOptions) *Recorder {
+	r := prepared(opts)
+	r.overhead = empty.measured()
+	return r
+}
+
+// prepared returns a recorder that does not know yet what an empty task costs.
+func prepared(opts RecorderOptions) *Recorder {
 	r := newRecorder(opts)
 	if r.clock == cycles.Default() {
 		r.bias = bias()
 	} else {
 		r.bias = secondBias()
 	}
-	r.overhead = empty.measured()
 	return r
 }
 
@@ -144,18 +150,22 @@ func newRecorder(opts RecorderOptions) *Recorder {
 	return r
 }
 
-// Default returns the recorder that is used where none is given. It is made
-// at the first call.
-var defaultRecorder = sync.OnceValue(func() *Recorder { return NewRecorder(RecorderOptions{}) })
+// defaultRecorder returns the recorder that is used where none is given. It is made at the first
+// call, which may be that of the first task: what an empty task costs is measured later.
+var defaultRecorder = sync.OnceValue(func() *Recorder { return prepared(RecorderOptions{}) })
 
 // Default returns the recorder that pools, groups and tasks use to which none
-// was given. It keeps no log and does not aggregate.
-func Default() *Recorder { return defaultRecorder() }
+// was given. It keeps no log and does not aggregate. The first call takes as long as that of
+// [NewRecorder].
+func Default() *Recorder {
+	empty.measured()
+	return defaultRecorder()
+}
 
 // or returns r, or the default recorder if it is nil.
 func (r *Recorder) or() *Recorder {
 	if r == nil {
-		return Default()
+		return defaultRecorder()
 	}
 	return r
 }

@@ -24,13 +24,13 @@ func (r *Recorder) Profile() *Profile {
 	r.mu.Lock()
 	now := r.now()
 	if r.machine.stop != nil {
-		r.machine.sample(now, r.base.Monotonic)
+		r.machine.sample(now, r.base.Refined().Monotonic)
 	}
 	sites := slices.Collect(maps.Values(r.sites))
 	samples, pauses := slices.Clone(r.machine.samples), slices.Clone(r.machine.pauses)
 	r.mu.Unlock()
 
-	info := r.clock.Info()
+	info, base := r.clock.Info(), r.base.Refined()
 	p := &Profile{
 		Source:   string(info.Source),
 		Accuracy: string(info.Accuracy),
@@ -38,21 +38,28 @@ func (r *Recorder) Profile() *Profile {
 		HzOrigin: info.HzOrigin,
 		HzPPM:    info.HzPPM,
 		Time:     r.began.at,
-		Start:    r.base.Monotonic(r.began.tick),
+		Start:    base.Monotonic(r.began.tick),
 		Wall:     now.at.Sub(r.began.at),
 		Procs:    runtime.GOMAXPROCS(0),
 		Samples:  samples,
 		Pauses:   pauses,
 	}
 	if now.usage.known {
-		p.Run = newSample(&r.began, &now, r.base.Monotonic(now.tick))
+		p.Run = newSample(&r.began, &now, base.Monotonic(now.tick))
 		w := processWaits()
 		p.Run.Ready, p.Run.Delayed = max(0, w.ready-r.waited.ready), max(0, w.delayed-r.waited.delayed)
 	}
-	if p.Overhead, p.OverheadOrigin = r.overhead, "the cost of an empty task, measured when the recorder was made"; p.Overhead == 0 {
-		p.OverheadOrigin = "not known, because the process was busy when the recorder was made"
+	p.Overhead, p.OverheadOrigin = r.overhead, "the cost of an empty task, measured when the recorder was made"
+	if p.Overhead == 0 {
+		p.Overhead, p.OverheadOrigin = empty.known(), "the cost of an empty task"
 	}
-	s := snapshot{r: r, p: p, now: now, classes: map[*class]*Class{}}
+	if p.Overhead == 0 {
+		p.OverheadOrigin = "not known, because the process was busy when the recorder and the profile were made"
+	}
+	if info.Hz == r.base.Hz {
+		p.Hz, p.HzPPM = base.Hz, base.PPM
+	}
+	s := snapshot{r: r, p: p, base: base, now: now, classes: map[*class]*Class{}}
 	r.logMu.Lock()
 	s.entries = slices.Clone(r.log)
 	r.logMu.Unlock()
@@ -68,6 +75,7 @@ func (r *Recorder) Profile() *Profile {
 // snapshot makes a profile of what a recorder has.
 type snapshot struct {
 	r       *Recorder
+	base    *cycles.Timebase
 	p       *Profile
 	now     moment
 	classes map[*class]*Class
@@ -214,9 +222,9 @@ func (s *snapshot) finishSeries(c *Class, from *class) {
 		part := min(1, series.active(i)*float64(width)/float64(end-start))
 		activeTicks += part * float64(end-start)
 		c.Series = append(c.Series, Bin{
-			At:     s.r.base.Monotonic(s.r.began.tick + end),
+			At:     s.base.Monotonic(s.r.began.tick + end),
 			Ended:  b.ended,
-			Busy:   time.Duration(s.r.base.NS(b.busy)),
+			Busy:   time.Duration(s.base.NS(b.busy)),
 			Active: part,
 		})
 	}
@@ -227,7 +235,7 @@ func (s *snapshot) finishSeries(c *Class, from *class) {
 
 // record makes the public record of a task.
 func (s *snapshot) record(e *entry) TaskRecord {
-	base := s.r.base
+	base := s.base
 	t := TaskRecord{
 		ID: e.id, Outer: e.outer, Class: e.site.class.name,
 		Created: frames(e.site.created), Submitted: frames(e.site.submitted),

@@ -6,9 +6,8 @@
 // A. Rosà, E. Rosales, W. Binder, "Analysis and Optimization of Task Granularity
 // on the Java Virtual Machine" (TOPLAS 2019), section 3.
 //
-// All counters count threads, not goroutines. A caller locks its goroutine to
-// its thread ([runtime.LockOSThread]) before [Clock.Start] and unlocks it after
-// [Clock.Stop]; [Clock.Elapsed] says when the two came from different threads.
+// All counters count threads, not goroutines. Two readings measure a goroutine if it has stayed on
+// its thread between them, which [Mark.Stayed] tells: see turn.go.
 //
 // # The ladder
 //
@@ -33,8 +32,8 @@
 //
 // # Costs
 //
-// The first Open takes some 20 ms, 10 of them to calibrate the time-stamp counter against
-// CLOCK_MONOTONIC; later ones 4 ms. The first reading on each thread registers it, 0.7 µs.
+// The first Open takes some 1 ms, a third of it to calibrate the time-stamp counter against
+// CLOCK_MONOTONIC; later ones 0.5 ms. The first reading on each thread registers it, 0.7 µs.
 // The numbers were measured on a 2-core virtual machine (Linux 6.18, Go 1.26) with
 // BenchmarkRead.
 //
@@ -49,9 +48,9 @@
 //
 // From Linux 6.19 on the kernel looks at a restartable sequence only when it
 // interrupted user code, so that a voluntary sleep may leave the marker of the rseq clock
-// standing: the self-test notices and the ladder goes on. The same
-// happens in cgo programs with glibc 2.35 or newer, whose threads have
-// registered an area of their own. On arm64 the rseq clock is built from CNTVCT_EL0 and
+// standing: the self-test notices and the ladder goes on. In programs with a C library the rseq
+// clock needs glibc 2.35 or newer on amd64, whose threads have registered an area of their own. On
+// arm64 the rseq clock is built from CNTVCT_EL0 and
 // guarded by the same self-test, but it was not run on such a machine; nor were the
 // macOS and Windows thread clocks.
 package cycles

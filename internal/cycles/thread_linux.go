@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -59,6 +60,12 @@ func (a *area) enter() (tid int) {
 		}
 	}
 	return tid
+}
+
+// sleepThread lets the calling thread sleep. time.Sleep takes up to 1 ms longer.
+func sleepThread(d time.Duration) {
+	t := unix.NsecToTimespec(int64(d))
+	unix.Nanosleep(&t, nil)
 }
 
 // exists asks the system whether the thread lives, where nobody zeroes its life.
