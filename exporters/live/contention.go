@@ -35,7 +35,7 @@ func (h *handler) contention(ctx context.Context, q query) ([]byte, error) {
 		p = &contention.Profile{Source: contention.FromTrace, Accuracy: contention.Inferred}
 	}
 	if !h.opt.FilePaths {
-		p = trimmed(p)
+		p = trimContention(p)
 	}
 	var buf bytes.Buffer
 	switch q.form {

@@ -1,7 +1,8 @@
 package live
 
 import (
-	"reflect"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/google/pprof/profile"
@@ -10,7 +11,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
-	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // The names of source files in call chains are those of the machine that built the program, such as
@@ -41,90 +41,116 @@ func trimProfile(p *profile.Profile) {
 	}
 }
 
-// trimmed returns a copy of a graph, or of a profile of contention or tasks, in which the frames of
-// all call chains, wherever they are, have other names of files. What has no frames below it is
-// shared with the original: that belongs to the source, which may have given it to others, too.
-func trimmed[T any](p *T) *T {
-	t := trimmer{pointers: map[any]reflect.Value{}, has: map[reflect.Type]bool{}}
-	return t.copy(reflect.ValueOf(p)).Interface().(*T)
-}
+// The functions below return copies in which all call chains and places have other names of files.
+// The originals belong to the source, which may have given them to others, too. A test finds the
+// names that they miss.
 
-// trimmer copies values. Two pointers to the same value are so in the copy as well.
-type trimmer struct {
-	pointers map[any]reflect.Value // by pointer
-	has      map[reflect.Type]bool // whether there are frames in a type
-}
-
-func (t *trimmer) copy(v reflect.Value) reflect.Value {
-	if !t.frames(v.Type()) {
-		return v
-	}
-	switch v.Kind() {
-	case reflect.Pointer:
-		if v.IsNil() {
-			return v
+func trimGraph(g *bottle.Graph) *bottle.Graph {
+	out := *g
+	out.Boxes = slices.Clone(g.Boxes)
+	for i := range out.Boxes {
+		sites := maps.Clone(out.Boxes[i].Sites)
+		for reason, list := range sites {
+			list = slices.Clone(list)
+			for k := range list {
+				list[k].File = sourceFile(list[k].Func, list[k].File)
+			}
+			sites[reason] = list
 		}
-		c, ok := t.pointers[v.Interface()]
+		out.Boxes[i].Sites = sites
+	}
+	if g.Verdict != nil {
+		v := *g.Verdict
+		v.Findings = slices.Clone(v.Findings)
+		for i := range v.Findings {
+			where := slices.Clone(v.Findings[i].Where)
+			for k := range where {
+				where[k].File = sourceFile(where[k].Func, where[k].File)
+			}
+			v.Findings[i].Where = where
+		}
+		out.Verdict = &v
+	}
+	out.Windows = slices.Clone(g.Windows)
+	for i, w := range out.Windows {
+		out.Windows[i] = trimGraph(w)
+	}
+	return &out
+}
+
+func trimContention(p *contention.Profile) *contention.Profile {
+	out := *p
+	stacks := map[*contention.Stack]*contention.Stack{nil: nil} // the same chain is the same pointer
+	stack := func(s **contention.Stack) {
+		trimmed, ok := stacks[*s]
 		if !ok {
-			c = reflect.New(v.Type().Elem())
-			t.pointers[v.Interface()] = c
-			c.Elem().Set(t.copy(v.Elem()))
+			trimmed = &contention.Stack{Frames: slices.Clone((*s).Frames), Truncated: (*s).Truncated}
+			for i := range trimmed.Frames {
+				f := &trimmed.Frames[i]
+				f.File = sourceFile(f.Func, f.File)
+			}
+			stacks[*s] = trimmed
 		}
-		return c
-	case reflect.Slice:
-		if v.IsNil() {
-			return v
-		}
-		c := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
-		for i := range v.Len() {
-			c.Index(i).Set(t.copy(v.Index(i)))
-		}
-		return c
-	case reflect.Map:
-		if v.IsNil() {
-			return v
-		}
-		c := reflect.MakeMapWithSize(v.Type(), v.Len())
-		for k, e := range v.Seq2() {
-			c.SetMapIndex(k, t.copy(e))
-		}
-		return c
+		*s = trimmed
 	}
-	c := reflect.New(v.Type()).Elem()
-	c.Set(v)
-	for i := range v.NumField() {
-		if v.Type().Field(i).IsExported() {
-			c.Field(i).Set(t.copy(v.Field(i)))
+	locks := map[*contention.Lock]*contention.Lock{nil: nil}
+	lock := func(l **contention.Lock) {
+		trimmed, ok := locks[*l]
+		if !ok {
+			copied := **l
+			trimmed = &copied
+			stack(&trimmed.Created)
+			locks[*l] = trimmed
+		}
+		*l = trimmed
+	}
+	out.Locks, out.Waits, out.Pairs, out.Unfinished = slices.Clone(p.Locks), slices.Clone(p.Waits), slices.Clone(p.Pairs), slices.Clone(p.Unfinished)
+	for i := range out.Locks {
+		lock(&out.Locks[i])
+	}
+	for i := range out.Waits {
+		w := &out.Waits[i]
+		lock(&w.Lock)
+		stack(&w.Waiter.Stack)
+	}
+	for i := range out.Pairs {
+		q := &out.Pairs[i]
+		lock(&q.Lock)
+		stack(&q.Waiter.Stack)
+		stack(&q.Owner.Stack)
+		q.Roots = slices.Clone(q.Roots)
+		for k := range q.Roots {
+			stack(&q.Roots[k].Owner.Stack)
 		}
 	}
-	if isFrame(v.Type()) {
-		file := c.FieldByName("File")
-		file.SetString(sourceFile(c.FieldByName("Func").String(), file.String()))
+	for i := range out.Unfinished {
+		stack(&out.Unfinished[i].Waiter.Stack)
+		stack(&out.Unfinished[i].Holder.Stack)
 	}
-	return c
+	return &out
 }
 
-// frames reports whether values of a type can have frames below them.
-func (t *trimmer) frames(of reflect.Type) bool {
-	has, ok := t.has[of]
-	if ok {
-		return has
-	}
-	t.has[of] = false // while we look, for types that refer to themselves
-	switch of.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Map:
-		has = t.frames(of.Elem())
-	case reflect.Struct:
-		has = isFrame(of)
-		for i := range of.NumField() {
-			f := of.Field(i)
-			has = has || f.IsExported() && t.frames(f.Type)
+func trimTasks(p *granularity.Profile) *granularity.Profile {
+	out := *p
+	chain := func(frames *[]granularity.Frame) {
+		*frames = slices.Clone(*frames)
+		for i := range *frames {
+			f := &(*frames)[i]
+			f.File = sourceFile(f.Func, f.File)
 		}
 	}
-	t.has[of] = has
-	return has
-}
-
-func isFrame(of reflect.Type) bool {
-	return of == reflect.TypeFor[contention.Frame]() || of == reflect.TypeFor[granularity.Frame]() || of == reflect.TypeFor[bottle.Site]() || of == reflect.TypeFor[timeline.Place]()
+	out.Classes, out.Log = slices.Clone(p.Classes), slices.Clone(p.Log)
+	for i := range out.Classes {
+		sites := slices.Clone(out.Classes[i].Sites)
+		for k := range sites {
+			chain(&sites[k].Created)
+			chain(&sites[k].Submitted)
+		}
+		out.Classes[i].Sites = sites
+	}
+	for i := range out.Log {
+		chain(&out.Log[i].Created)
+		chain(&out.Log[i].Submitted)
+	}
+	return &out
 }

@@ -44,7 +44,7 @@ func (h *handler) graph(ctx context.Context, q query) ([]byte, error) {
 	case formJSON:
 		g := live.Bottle
 		if !h.opt.FilePaths {
-			g = trimmed(g)
+			g = trimGraph(g)
 		}
 		err = bottle.WriteJSON(&buf, g)
 	default:

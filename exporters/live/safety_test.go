@@ -19,6 +19,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
@@ -244,7 +245,7 @@ func TestTrimCopies(t *testing.T) {
 	p := live.Contention
 	p.Locks[0].Created = p.Waits[0].Waiter.Stack
 	p.Pairs[0].Owner.Stack = nil
-	out := trimmed(p)
+	out := trimContention(p)
 	if f := p.Waits[0].Waiter.Stack.Frames[0].File; f != "/home/ann/secret/shop/cache.go" {
 		t.Errorf("the source's file is now %s", f)
 	}
@@ -259,4 +260,89 @@ func TestTrimCopies(t *testing.T) {
 	if out.Waits[0].Lock != out.Locks[0] || out.Pairs[0].Lock != out.Locks[0] {
 		t.Error("rows refer to other locks than the list")
 	}
+}
+
+const secretFile = "/home/ann/secret/shop/cache.go"
+
+// fillPaths makes one of everything in a value, and puts a path into each field that is called File.
+func fillPaths(v reflect.Value, depth int) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if depth < 12 {
+			v.Set(reflect.New(v.Type().Elem()))
+			fillPaths(v.Elem(), depth+1)
+		}
+	case reflect.Slice:
+		if depth < 11 { // so that no element is nil
+			v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+			fillPaths(v.Index(0), depth+1)
+			fillPaths(v.Index(1), depth+1)
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		value := reflect.New(v.Type().Elem()).Elem()
+		fillPaths(value, depth+1)
+		v.SetMapIndex(reflect.New(v.Type().Key()).Elem(), value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); !f.IsExported() || f.Type == reflect.TypeFor[time.Time]() || v.Type() == reflect.TypeFor[bottle.Stack]() {
+				continue // the chains of a bottle graph are in profiles only: see trimProfile
+			} else if f.Name == "File" {
+				v.Field(i).SetString(secretFile)
+			} else {
+				fillPaths(v.Field(i), depth+1)
+			}
+		}
+	}
+}
+
+// countPaths counts the fields called File that have the path.
+func countPaths(v reflect.Value) (n int) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			n = countPaths(v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			n += countPaths(v.Index(i))
+		}
+	case reflect.Map:
+		for _, e := range v.Seq2() {
+			n += countPaths(e)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Field(i); v.Type().Field(i).Name == "File" && f.String() == secretFile {
+				n++
+			} else if v.Type().Field(i).IsExported() {
+				n += countPaths(f)
+			}
+		}
+	}
+	return n
+}
+
+// Trimming finds every path that the types can hold, and leaves the originals as they are.
+func TestTrimFindsEveryPath(t *testing.T) {
+	t.Parallel()
+	check := func(name string, original any, trim func() any) {
+		t.Helper()
+		v := reflect.ValueOf(original)
+		fillPaths(v.Elem(), 0)
+		paths := countPaths(v)
+		if paths < 2 {
+			t.Fatalf("%s: only %d paths to trim", name, paths)
+		}
+		if left := countPaths(reflect.ValueOf(trim())); left > 0 {
+			t.Errorf("%s: %d of %d paths are left", name, left, paths)
+		}
+		if after := countPaths(v); after != paths {
+			t.Errorf("%s: %d paths of the original were changed", name, paths-after)
+		}
+	}
+	graph, waits, tasks := new(bottle.Graph), new(contention.Profile), new(granularity.Profile)
+	check("graph", graph, func() any { return trimGraph(graph) })
+	check("contention", waits, func() any { return trimContention(waits) })
+	check("tasks", tasks, func() any { return trimTasks(tasks) })
 }

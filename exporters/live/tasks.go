@@ -47,7 +47,7 @@ func (h *handler) taskSizes(ctx context.Context, q query) ([]byte, error) {
 		return nil, err
 	}
 	if !h.opt.FilePaths {
-		p = trimmed(p)
+		p = trimTasks(p)
 	}
 	var buf bytes.Buffer
 	switch q.form {
