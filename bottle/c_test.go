@@ -72,7 +72,7 @@ func TestAProgramThatComputesInC(t *testing.T) {
 	dir := t.TempDir()
 	exe, file := filepath.Join(dir, "cgo.exe"), filepath.Join(dir, "trace")
 	build := exec.Command(goCmd, "build", "-o", exe, "../testdata/cgo")
-	build.Env = append(os.Environ(), "CGO_ENABLED=1", "CC=gcc", "GOFLAGS=-pgo=off")
+	build.Env = append(os.Environ(), "CGO_ENABLED=1", "CC=gcc")
 	if out, err := build.CombinedOutput(); err != nil {
 		require.Missing(t, "cgo does not work here: ", err, "\n", string(out))
 	}

@@ -13,11 +13,6 @@
 //   - bound: the memory for a trace in which two million goroutines are born and gone against one a tenth as long.
 //
 // Quote ratios, not seconds: they hold when the machine is busy or slow.
-//
-// The command is built with a profile of its own work, which makes a pass a tenth cheaper. After a change
-// of the hot paths, make it anew:
-//
-//	go test -run='^$' -bench=ReadFile -cpuprofile=cmd/bottleneck/default.pgo -o=/dev/null ./bottle
 package main
 
 import (

@@ -75,7 +75,6 @@ func TestWeight(t *testing.T) {
 		}
 		out := filepath.Join(dir, name)
 		cmd := exec.Command(goTool, append(append([]string{"build", "-o", out}, flags...), file)...)
-		cmd.Env = append(os.Environ(), "GOFLAGS=-pgo=off")
 		if text, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
