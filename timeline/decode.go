@@ -75,24 +75,30 @@ func (c *cursor) tick(t Time) {
 
 // put adds a record that happened now.
 func (c *cursor) put(code uint8, g, x, y int32) {
-	dt := c.now - c.recorded // not negative: the Reader's times increase
+	dt := c.now - c.recorded // not negative: the times of decoders increase
 	c.recorded = c.now
 	if uint64(dt) > maxDelta {
-		*c.slot() = record{head: uint32(codeSkip), x: int32(dt), y: int32(dt >> 32)}
+		s := c.slot()
+		s.head, s.g, s.x, s.y = uint32(codeSkip), 0, int32(dt), int32(dt>>32)
 		dt = 0
 	}
-	*c.slot() = record{head: uint32(dt)<<8 | uint32(code), g: g, x: x, y: y}
+	s := c.slot()
+	s.head, s.g, s.x, s.y = uint32(dt)<<8|uint32(code), g, x, y
 }
 
 // slot returns where the next record goes.
 func (c *cursor) slot() *record {
-	if c.n == recordsPerChunk || c.chunk == nil {
-		c.chunk, c.n = chunkPool.Get().(*chunk), 0
-		c.d.chunks = append(c.d.chunks, c.chunk)
+	if c.n >= recordsPerChunk || c.chunk == nil {
+		c.nextChunk()
 	}
-	s := &c.chunk[c.n]
+	s := &c.chunk[c.n&(recordsPerChunk-1)]
 	c.n++
 	return s
+}
+
+func (c *cursor) nextChunk() {
+	c.chunk, c.n = chunkPool.Get().(*chunk), 0
+	c.d.chunks = append(c.d.chunks, c.chunk)
 }
 
 // real notes that the event says when something happened, as statuses do not.

@@ -8,20 +8,21 @@
 //
 //	input.go, header.go    opens a file, a stream, bytes, packed or not; finds out the version
 //	generation.go          cuts the trace into generations, of about a second each
-//	decode.go, record.go   decodes generations side by side, with one Reader of
-//	                       golang.org/x/exp/trace each, into compact records, with
-//	                       localnumbers.go
+//	decode.go, record.go   decodes generations side by side into compact records:
+//	wiredecode.go          with internal/wireformat,
+//	readerdecode.go        or with golang.org/x/exp/trace, traces before Go 1.22 and
+//	                       what the other does not know
 //	replay.go, procs.go    replays the records in order through one state machine
 //	observer.go            what observers are shown
 //
-// Beside it, salvage.go and eventshape.go read what a generation that was cut off still tells,
-// coroutine.go adds what the runtime leaves out, c.go finds calls of C among system calls and says
+// Beside it, salvage.go reads what a generation that was cut off still tells, coroutine.go adds
+// what the runtime leaves out, c.go finds calls of C among system calls and says
 // when they count as running, wait.go says what goroutines wait for by the runtime's reasons and
 // the call chains, and wrapper.go names goroutines that a library started for somebody else.
 //
-// Every generation has a Reader of its own, also when only one is decoded at a
-// time: one Reader over a whole trace moves real events, since statuses
-// of one generation are written into the time of the next and the Reader forces time to increase.
+// Every generation has a decoder of its own, also when only one is decoded at a
+// time: one decoder over a whole trace would move real events, since statuses of one generation
+// are written into the time of the next and decoders force time to increase.
 //
 // # A program
 //

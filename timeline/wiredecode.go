@@ -157,10 +157,11 @@ func (wd *wireDecoder) decodeBytes(data []byte, opt wireformat.Options) *decoded
 type wireCursor struct {
 	cursor
 	dec      *wireformat.Decoder
-	stackOf  []int32  // by index of wireformat: number of the call chain + 2, 0 = not asked yet
-	frameOf  []*Frame // likewise
-	reasonOf []int32  // by index of the string + 1: number + 1
-	threadOf []int32  // by index: number + 1
+	stackOf  []int32    // by index of wireformat: number of the call chain + 2, 0 = not asked yet
+	frameOf  []*Frame   // likewise
+	reasonOf []int32    // by index of the string + 1: number + 1
+	threadOf []int32    // by index: number + 1
+	recent   [][2]int32 // by goroutine: the two latest call chains, times 2, + 1 if it was not stopped
 
 	metricName [3]int32
 	stwNames   map[int32]int32 // by the string of the kind
@@ -177,8 +178,29 @@ var goState = [...]State{Unknown, wireformat.GoRunnable: Runnable, wireformat.Go
 func (c *wireCursor) g(i int32) int32 {
 	for int(i) >= len(c.d.gs) {
 		c.newG(c.dec.Goroutine(int32(len(c.d.gs))))
+		c.recent = append(c.recent, nothingRecent)
 	}
 	return i
+}
+
+// nothingRecent are the recent call chains of a goroutine that has none, or a new name.
+var nothingRecent = [2]int32{-1, -1}
+
+// shown is stopped, for a call chain that is not the last one. Most goroutines go to and fro
+// between two, for which there is nothing to note any more.
+func (c *wireCursor) shown(g, stack int32, byItself bool) {
+	v := stack << 1
+	if byItself {
+		v |= 1
+	}
+	r := &c.recent[g]
+	again := r[1] == v
+	r[0], r[1] = v, r[0]
+	if again {
+		c.d.gs[g].last = stack
+		return
+	}
+	c.stopped(g, stack, byItself)
 }
 
 func (c *wireCursor) thread(i int32) int32 {
@@ -251,7 +273,7 @@ func (c *wireCursor) event(ev *wireformat.Event) {
 		reason, stack := c.why(ev.Text), c.stack(ev.Stack)
 		byItself := ev.Type == wireformat.GoBlock
 		if stack >= 0 && c.d.gs[g].last != stack {
-			c.stopped(g, stack, byItself && c.d.reasons[reason] != "preempted")
+			c.shown(g, stack, byItself && c.d.reasons[reason] != "preempted")
 		}
 		code := stepCode(Running, Runnable)
 		if byItself {
@@ -264,13 +286,15 @@ func (c *wireCursor) event(ev *wireformat.Event) {
 			by = c.g(ev.G)
 		}
 		stack := c.stack(ev.Stack)
-		c.does(by, stack)
+		if by >= 0 && stack >= 0 && c.d.gs[by].last != stack {
+			c.shown(by, stack, true)
+		}
 		c.step(t, stepCode(Waiting, Runnable), g, by, stack)
 	case wireformat.GoSyscallBegin:
 		g := c.g(ev.G)
 		stack := c.stack(ev.Stack)
 		if stack >= 0 && c.d.gs[g].last != stack {
-			c.stopped(g, stack, true)
+			c.shown(g, stack, true)
 		}
 		c.step(t, stepCode(Running, Syscall), g, c.why(-1), stack)
 	case wireformat.GoSyscallEnd:
@@ -311,6 +335,7 @@ func (c *wireCursor) event(ev *wireformat.Event) {
 		if l := &c.d.gs[g]; l.isFirst() {
 			l.status, l.proc, l.thread, l.stack = to, narrowProc(ev.Proc), c.thread(ev.Thread), stack
 		}
+		c.recent[g] = nothingRecent
 		c.statusStack(g, to, stack)
 	default:
 		c.rare(ev)
@@ -334,7 +359,10 @@ func (c *wireCursor) create(ev *wireformat.Event) {
 		by = c.g(ev.G)
 	}
 	stack := c.stack(ev.Stack)
-	c.does(by, stack)
+	if by >= 0 && stack >= 0 && c.d.gs[by].last != stack {
+		c.shown(by, stack, true)
+	}
+	c.recent[g] = nothingRecent
 	c.name(g, fromCreation, c.stack(ev.Start))
 	c.d.gs[g].site = stack
 	to := Runnable

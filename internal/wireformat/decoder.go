@@ -99,7 +99,7 @@ func New(data []byte, opt Options) (*Decoder, error) {
 	}
 	d.time = d.Begin()
 	for _, t := range d.order {
-		ok, err := d.advanceCursor(t)
+		ok, err := d.advance(t)
 		if err != nil {
 			return d, err
 		}
@@ -136,9 +136,6 @@ func (d *Decoder) thread(id uint64) int32 {
 // Next returns the next event, which is good until the next call, or io.EOF.
 func (d *Decoder) Next() (*Event, error) {
 	if d.next >= d.n {
-		if d.failed != nil {
-			return nil, d.failed
-		}
 		if err := d.step(); err != nil {
 			d.failed = err
 			return nil, err
@@ -156,31 +153,49 @@ func (d *Decoder) Next() (*Event, error) {
 // step decodes one event of the trace.
 func (d *Decoder) step() error {
 	d.n, d.next = 0, 0
-	if len(d.samples) > 0 && (len(d.heap) == 0 || d.samples[0].time < d.heap[0].time) {
+	switch {
+	case d.failed != nil:
+		return d.failed
+	case len(d.samples) > 0 && (len(d.heap) == 0 || d.samples[0].time < d.heap[0].time):
 		d.sample(&d.samples[0])
 		d.samples = d.samples[1:]
 		return d.invalid
-	}
-	if len(d.heap) == 0 {
+	case len(d.heap) == 0:
 		return io.EOF
 	}
-	ok, err := d.try(0)
+	t := d.heap[0].t
+	ok, err := d.take(t)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		// The event must wait for one of another thread. A sorted heap is a heap.
-		slices.SortFunc(d.heap, func(a, b waiting) int { return cmp.Compare(a.time, b.time) })
-		for i := 1; i < len(d.heap) && !ok; i++ {
-			if ok, err = d.try(i); err != nil {
-				return err
-			}
-		}
-		if !ok {
-			return d.stuck()
-		}
+		return d.others()
+	}
+	if err := d.goOn(t, 0); err != nil {
+		return err
 	}
 	return d.invalid
+}
+
+// others takes the next event of the first thread but that at the root of the heap whose event can
+// come now.
+func (d *Decoder) others() error {
+	// A sorted heap is a heap.
+	slices.SortFunc(d.heap, func(a, b waiting) int { return cmp.Compare(a.time, b.time) })
+	for i := 1; i < len(d.heap); i++ {
+		t := d.heap[i].t
+		ok, err := d.take(t)
+		if err != nil {
+			return err
+		}
+		if ok {
+			if err := d.goOn(t, i); err != nil {
+				return err
+			}
+			return d.invalid
+		}
+	}
+	return d.stuck()
 }
 
 // stuck is the error where no thread can go on.
@@ -191,29 +206,28 @@ func (d *Decoder) stuck() error {
 	return e
 }
 
-// try takes the next event of a thread of the heap if it can come now.
-func (d *Decoder) try(i int) (bool, error) {
-	t := d.heap[i].t
-	if ok, err := d.take(t); !ok || err != nil {
-		return false, err
+// goOn reads the next event of a thread, which is at i in the heap.
+func (d *Decoder) goOn(t *thread, i int) error {
+	more, err := d.advance(t)
+	if err != nil {
+		return err
 	}
-	more, err := d.advanceCursor(t)
-	switch {
-	case err != nil:
-		return false, err
-	case more:
-		d.heap[i].time = t.time
-		if i == 0 || d.up(i) == i {
+	if !more {
+		d.remove(i)
+		return nil
+	}
+	h := d.heap
+	h[i].time = t.time
+	if i == 0 || d.up(i) == i {
+		if l := 2*i + 1; l < len(h) && (h[l].time < t.time || l+1 < len(h) && h[l+1].time < t.time) {
 			d.down(i)
 		}
-	default:
-		d.remove(i)
 	}
-	return true, nil
+	return nil
 }
 
-// advanceCursor reads the next event of a thread; false if there is none.
-func (d *Decoder) advanceCursor(t *thread) (bool, error) {
+// advance reads the next event of a thread; false if there is none.
+func (d *Decoder) advance(t *thread) (bool, error) {
 	for {
 		for t.pos == t.end {
 			if len(t.batches) == 0 {
@@ -226,16 +240,28 @@ func (d *Decoder) advanceCursor(t *thread) (bool, error) {
 		if t.now == 0 {
 			t.now = d.nanos(t.base)
 		}
-		data, pos, end := d.data, t.pos, t.end
+		data, pos := d.data[:t.end], t.pos
 		typ := Type(data[pos])
 		if typ == GoSwitchDestroy && t.g < 0 && !t.bound && t.index >= 0 {
 			d.lose(t)
 			return true, nil
 		}
-		n := timed[typ]
-		dt, pos := number(data, pos+1, end)
-		for a := 0; a < int(n) && pos > 0; a++ {
-			t.args[a&(maxArgs-1)], pos = number(data, pos, end)
+		pos++
+		n := int(timed[typ])
+		var dt uint64
+		if pos < len(data) && data[pos] < 0x80 {
+			dt = uint64(data[pos])
+			pos++
+		} else if dt, pos = long(d.data, pos, len(data)); pos < 0 {
+			n = min(n, 0)
+		}
+		for a := 0; a < n; a++ {
+			if pos < len(data) && data[pos] < 0x80 {
+				t.args[a&(maxArgs-1)] = uint64(data[pos])
+				pos++
+			} else if t.args[a&(maxArgs-1)], pos = long(d.data, pos, len(data)); pos < 0 {
+				break
+			}
 		}
 		switch {
 		case n >= 0 && pos > 0:
@@ -253,19 +279,9 @@ func (d *Decoder) advanceCursor(t *thread) (bool, error) {
 	}
 }
 
-// number reads the number at pos. It returns where the next one is, −1 if it is not whole.
-func number(data []byte, pos, end int) (uint64, int) {
-	if pos < end && pos < len(data) && data[pos] < 0x80 {
-		return uint64(data[pos]), pos + 1
-	}
-	return long(data, pos, end)
-}
-
-// long reads a number of more than one byte: up to eight of them at once.
+// long reads a number of more than one byte, up to eight of them at once, from what ends at end. It
+// returns where the next one is, −1 if this one is not whole.
 func long(data []byte, pos, end int) (uint64, int) {
-	if pos < 0 {
-		return 0, -1
-	}
 	if pos+8 <= len(data) {
 		w := binary.LittleEndian.Uint64(data[pos:])
 		if stop := ^w & 0x8080808080808080; stop != 0 {

@@ -123,22 +123,23 @@ func ReadEvent(data []byte) (args [1 + maxArgs]uint64, n int) {
 }
 
 // Event is an event, in order. Indexes of goroutines, threads, strings and call chains are those of
-// the Decoder; −1 is none.
+// the Decoder; −1 is none. The fields after Text hold something only for the types that they name.
 type Event struct {
-	Type Type
-	// From and To are the statuses before and after, of a status and of ProcSteal; 0 if not
-	// known.
+	Type   Type
+	Thread int32
+	Time   int64 // in ns
+	G      int32 // the goroutine that was executing before the event
+	Target int32 // the goroutine that the event is about, if that is another
+	Proc   int64 // the processor that was executing before the event
+	Stack  int32 // where the executing goroutine was
+	Text   int32 // a reason, a label, a name, a category
+
+	// From and To are the statuses before and after, 0 if not known: GoStatus, ProcStart,
+	// ProcStop, ProcSteal, ProcStatus.
 	From, To uint8
-	Thread   int32
-	Time     int64 // in ns
-	G        int32 // the goroutine that was executing before the event
-	Target   int32 // the goroutine that the event is about, if that is another
-	Proc     int64 // the processor that was executing before the event
-	Stack    int32 // where the executing goroutine was
-	Start    int32 // where a new goroutine starts
-	Text     int32 // a reason, a label, a name, a category
-	Text2    int32 // the message of a log
-	// Value is the processor or task that the event is about, or the value of a metric. Value2
-	// is the parent of a task.
+	Start    int32 // where a new goroutine starts: GoCreate
+	Text2    int32 // the message: UserLog
+	// Value is the processor, the task, or the value of the metric that the event is about.
+	// Value2 is the parent of the task: UserTaskBegin, UserTaskEnd.
 	Value, Value2 uint64
 }

@@ -140,10 +140,9 @@ func (d *Decoder) put(t *thread) *Event {
 	d.n++
 	// Field by field: a composite literal is made elsewhere and copied, which takes five times as
 	// long.
-	ev.Type, ev.From, ev.To = t.typ, 0, 0
-	ev.Thread, ev.Time, ev.G, ev.Target, ev.Proc = t.index, t.time, t.g, -1, t.procID
-	ev.Stack, ev.Start, ev.Text, ev.Text2 = -1, -1, -1, -1
-	ev.Value, ev.Value2 = 0, 0
+	ev.Type, ev.Thread, ev.Time = t.typ, t.index, t.time
+	ev.G, ev.Target, ev.Proc = t.g, -1, t.procID
+	ev.Stack, ev.Text = -1, -1
 	return ev
 }
 
@@ -615,7 +614,7 @@ func (d *Decoder) takeProcStatus(t *thread) (bool, error) {
 		return false, contradicts(t, badNumber)
 	}
 	ev := d.put(t)
-	ev.To, ev.Value = seenAs[status], id
+	ev.From, ev.To, ev.Value = 0, seenAs[status], id
 	i := d.findProc(id)
 	if i < 0 {
 		i = d.addProc(id, uint8(status))
@@ -774,7 +773,7 @@ func (d *Decoder) takeTask(t *thread) (bool, error) {
 	ev := d.put(t)
 	ev.Value = id
 	if t.typ == UserTaskEnd {
-		ev.Stack = d.stackIndex(t.args[1])
+		ev.Stack, ev.Value2 = d.stackIndex(t.args[1]), 0
 		if open {
 			ev.Value2, ev.Text = was.parent, was.name
 			delete(d.tasks, id)
