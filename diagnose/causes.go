@@ -189,10 +189,9 @@ func (d *diagnosis) mergeSteps() {
 		for _, i := range c.rows {
 			waits[d.l.Rows[i].Group] = true
 		}
-		enough := d.boxes[c.name].Goroutines >= d.l.Procs // else some processors never had a part
 		serial.rows = slices.DeleteFunc(serial.rows, func(i int) bool {
 			r := &d.l.Rows[i]
-			next := r.Wait == timeline.WaitCreated.String() && waits[r.Waker] || r.Category == ledger.NoWork && enough
+			next := r.Wait == timeline.WaitCreated.String() && waits[r.Waker] || r.Category == ledger.NoWork
 			if next {
 				c.rows, c.lost, c.count = append(c.rows, i), c.lost+r.Time, c.count+r.Count
 				serial.lost, serial.count = serial.lost-r.Time, serial.count-r.Count
@@ -393,7 +392,7 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: once, place: r.Site, name: r.Meanwhile}, true
 	case r.Wait == timeline.WaitWaitGroup.String() && d.short[r.Meanwhile]:
 		return key{kind: Tiny, name: r.Meanwhile}, true
-	case r.Wait == timeline.WaitWaitGroup.String() && d.isGroup(r.Meanwhile):
+	case r.Wait == timeline.WaitWaitGroup.String() && d.isGroup(r.Meanwhile) && d.boxes[r.Meanwhile].Goroutines >= d.l.Procs:
 		return key{kind: Imbalance, place: r.Site, name: r.Meanwhile}, true
 	case strings.HasPrefix(r.Meanwhile, "GC ("):
 		return key{kind: Collector}, true

@@ -115,7 +115,7 @@ func found(v *diagnose.Verdict, p causes.Program) int {
 // naming returns the finding that names the cause of a program, nil if none does.
 func naming(v *diagnose.Verdict, p causes.Program) *diagnose.Finding {
 	for i := range v.Findings {
-		if f := &v.Findings[i]; string(f.Kind) == p.Kind && at(f, p.Func) {
+		if f := &v.Findings[i]; slices.Contains(strings.Split(p.Kind, "|"), string(f.Kind)) && at(f, p.Func) {
 			return f
 		}
 	}
@@ -182,5 +182,17 @@ var sentences = map[string]string{
 	"one goroutine owns the data":     "While causes.own ran alone, the other processors had nothing to do: # of the capacity.",
 	"too few goroutines":              "Too few goroutines: while the # of causes.few.func1 ran, # at a time, other processors had nothing to do: # of the capacity.",
 	"one processor":                   "GOMAXPROCS is #, and it was in use for # of the time while goroutines were ready: # on average then.",
+	"connections to a host":           "The limit of the connections to a host, waited for at causes.get libraries.go:#, kept # of the capacity idle: # waited on average while others slept at causes.requests.func1 libraries.go:#.\nThe limit of the connections to a host, waited for at causes.get libraries.go:#, kept # of the capacity idle: # waited on average while # slept at causes.requests.func1 libraries.go:#.",
+	"an idle server":                  "Nothing to do for # of the capacity: all waited until requests came from the network (# times).",
+	"a journal":                       "Waiting for system calls at causes.enter libraries.go:# left # of the capacity idle (# calls).\nSystem calls at causes.enter libraries.go:# held processors for # of the capacity (# calls of #).\nSystem calls at causes.enter libraries.go:# held processors for # of the capacity (# calls of #); while diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do for #.",
+	"a library's lock":                "The lock log.Logger kept # of the capacity idle (# waits, blocked for # in all).",
+	"a rate":                          "Waiting for a timer at causes.(*bucket).wait libraries.go:# left # of the capacity idle (# times, # at a time).",
+	"a writer among readers":          "The lock causes.read kept # of the capacity idle (# waits, blocked for # in all).\nThe lock causes.refresh kept # of the capacity idle (# waits, blocked for # in all).",
+	"a short lock":                    "The lock causes.counter kept # of the capacity idle (# waits, blocked for # in all).\nThe lock causes.counter has a queue that the processors do not have: # goroutines waited for it on average, and # for a processor (# waits, blocked for # in all).",
+	"pulling from an iterator":        "Taking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is # of the capacity (# turns), most for diagnose_test.TestFirstFindingNamesTheCause.func1 (#) and causes.init.func1 (#).\nTaking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is # of the capacity (# turns), most for causes.init.func1 (#) and diagnose_test.TestFirstFindingNamesTheCause.func1 (#).",
+	"the same asked at once":          "Done once: while one of causes.parallel.func1 did at causes.lookUp libraries.go:# what others waited for, the other processors had nothing to do: # of the capacity.",
+	"stages of one function":          "While causes.stage.func1 ran, and no others, the other processors had nothing to do: # of the capacity.",
+	"one computes, one looks":         "While diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do: # of the capacity.",
+	"some results that come too late": "Goroutines are started and do not end: at the end, # of # causes.deliver waited at causes.deliver waits.go:#.",
 	"results that come too late":      "Goroutines are started and do not end: at the end, # of # causes.deliver waited at causes.deliver waits.go:#.",
 }

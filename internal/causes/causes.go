@@ -19,7 +19,8 @@ import (
 // Program is a program with a known cause.
 type Program struct {
 	Name string
-	// Kind is the kind of the finding that names the cause, and Func part of the name of the function where it is, or of the goroutine.
+	// Kind is the kind of the finding that names the cause, or several that may, and Func part of the name of the function where it is,
+	// or of the goroutine.
 	Kind, Func string
 	// Run does the work; Repaired does the same work without the cause, if it is not nil. procs is GOMAXPROCS.
 	Run, Repaired func(procs int)
@@ -60,6 +61,18 @@ var Programs = []Program{
 	{"one goroutine owns the data", "serial", "own", asked, nil},
 	{"too few goroutines", "starved", "few", func(int) { few() }, nil},
 	{"one processor", "one-processor", "", func(int) { alone() }, nil},
+	{"connections to a host", "limit", "get", func(int) { requests(2) }, func(int) { requests(16) }},
+	{"an idle server", "no-work", "serveOne", func(int) { idle() }, nil},
+	{"a journal", "blocking-call|syscall", "enter", func(int) { journal() }, nil},
+	{"a library's lock", "lock", "note", logged, nil},
+	{"a rate", "timer", "(*bucket).wait", func(int) { rated() }, nil},
+	{"a writer among readers", "lock", "read", refreshed, nil},
+	{"a short lock", "lock", "add", func(p int) { hot(p, 1) }, func(p int) { hot(p, 16*p) }},
+	{"pulling from an iterator", "hand-over", "pulled", func(int) { pulled() }, nil},
+	{"the same asked at once", "serial", "lookUp", shared, nil},
+	{"stages of one function", "serial", "stage", func(int) { stages(1) }, stages},
+	{"one computes, one looks", "serial", "beside", func(int) { beside() }, nil},
+	{"some results that come too late", "leak", "deliver", func(int) { partly() }, nil},
 	{"results that come too late", "leak", "deliver", func(int) { abandoned() }, nil},
 }
 

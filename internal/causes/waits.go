@@ -285,3 +285,105 @@ func abandoned() {
 func deliver(late chan<- int) { late <- 1 }
 
 func find(soon chan<- int) { soon <- 1 }
+
+// refreshed has readers of a table that is replaced again and again.
+func refreshed(procs int) {
+	d := &dictionary{words: map[int]int{1: 1}}
+	var stop sync.WaitGroup
+	end := time.Now().Add(250 * time.Millisecond)
+	stop.Go(func() {
+		for time.Now().Before(end) {
+			refresh(d)
+			Spin(100_000)
+		}
+	})
+	parallel(4*procs, func(int) {
+		for time.Now().Before(end) {
+			read(d)
+		}
+	})
+	stop.Wait()
+}
+
+func refresh(d *dictionary) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	Spin(5_000_000)
+}
+
+func read(d *dictionary) {
+	d.mu.RLock()
+	_ = d.words[1]
+	d.mu.RUnlock()
+	Spin(20_000)
+}
+
+// hot has many goroutines that hold a lock for a microsecond each: they spin for it.
+func hot(procs, locks int) {
+	counters := make([]counter, locks)
+	parallel(16*procs, func(i int) {
+		for range 10_000 {
+			counters[i%locks].add(func() { Spin(1_500) })
+			Spin(300)
+		}
+	})
+}
+
+// stages has a pipeline of which all stages are the same function, and one takes most of the time.
+func stages(workers int) {
+	in := make(chan int, 2)
+	go func() {
+		for i := range 600 {
+			in <- i
+		}
+		close(in)
+	}()
+	out := stage(stage(stage(in, 5_000, 1), 300_000, workers), 5_000, 1)
+	for range out {
+		Spin(1_000)
+	}
+}
+
+func stage(in <-chan int, steps, workers int) <-chan int {
+	out := make(chan int, 2)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for i := range in {
+				Spin(steps)
+				out <- i
+			}
+		})
+	}
+	go func() {
+		wg.Wait()
+		close(out)
+	}()
+	return out
+}
+
+// beside has a goroutine that computes all the time, and one that looks now and then.
+func beside() {
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil {
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	for ctx.Err() == nil {
+		Spin(1_000_000)
+	}
+}
+
+// partly abandons two of three goroutines.
+func partly() {
+	for i := range 600 {
+		result := make(chan int)
+		go deliver(result)
+		if i%3 == 0 {
+			<-result
+		}
+		Spin(100_000)
+	}
+}

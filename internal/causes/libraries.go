@@ -1,0 +1,163 @@
+package causes
+
+// Programs that wait in a library, at a place of their own.
+
+import (
+	"io"
+	"iter"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+// requests asks a server that takes its time, through so many connections.
+func requests(connections int) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(4 * time.Millisecond) }))
+	defer server.Close()
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: connections, MaxIdleConnsPerHost: 16}}
+	defer client.CloseIdleConnections()
+	parallel(16, func(int) {
+		for range 6 {
+			get(client, server.URL)
+		}
+	})
+}
+
+func get(client *http.Client, url string) {
+	if r, err := client.Get(url); err == nil {
+		io.Copy(io.Discard, r.Body)
+		r.Body.Close()
+	}
+}
+
+// idle has a server to which no request comes.
+func idle() {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return
+	}
+	defer listener.Close()
+	for range 4 {
+		listener.(*net.TCPListener).SetDeadline(time.Now().Add(40 * time.Millisecond))
+		serveOne(listener)
+	}
+}
+
+func serveOne(listener net.Listener) {
+	if c, err := listener.Accept(); err == nil {
+		c.Close()
+	}
+}
+
+// journal writes each entry to the disk before the next.
+func journal() {
+	f, err := os.CreateTemp("", "journal")
+	if err != nil {
+		return
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	for end := time.Now().Add(200 * time.Millisecond); time.Now().Before(end); {
+		enter(f)
+	}
+}
+
+func enter(f *os.File) {
+	f.WriteString("entry\n")
+	f.Sync()
+}
+
+// logged has goroutines that log with one Logger, whose lock is held while it writes slowly.
+func logged(procs int) {
+	l := log.New(slow{}, "", 0)
+	parallel(2*procs, func(int) {
+		for range 100 {
+			note(l)
+			Spin(30_000)
+		}
+	})
+}
+
+type slow struct{}
+
+func (slow) Write(b []byte) (int, error) {
+	Spin(200_000)
+	return len(b), nil
+}
+
+func note(l *log.Logger) { l.Print("done") }
+
+// bucket lets goroutines go on at a rate, as a rate limiter does: who comes early sleeps until it is due.
+type bucket struct {
+	mu   sync.Mutex
+	next time.Time
+}
+
+func (b *bucket) wait(every time.Duration) {
+	b.mu.Lock()
+	now := time.Now()
+	if b.next.Before(now) {
+		b.next = now
+	}
+	due := b.next.Sub(now)
+	b.next = b.next.Add(every)
+	b.mu.Unlock()
+	if due > 0 {
+		t := time.NewTimer(due)
+		<-t.C
+	}
+}
+
+func rated() {
+	b := &bucket{}
+	parallel(4, func(int) {
+		for range 30 {
+			b.wait(2 * time.Millisecond)
+			Spin(20_000)
+		}
+	})
+}
+
+// pulled has an iterator that a goroutine pulls from.
+func pulled() {
+	next, stop := iter.Pull(values)
+	defer stop()
+	for {
+		if _, more := next(); !more {
+			return
+		}
+		Spin(5_000)
+	}
+}
+
+var values iter.Seq[int] = func(yield func(int) bool) {
+	for i := range 30_000 {
+		Spin(5_000)
+		if !yield(i) {
+			return
+		}
+	}
+}
+
+// shared has goroutines ask for the same at the same time.
+func shared(procs int) {
+	var group singleflight.Group
+	parallel(4*procs, func(int) {
+		for range 4 {
+			lookUp(&group)
+		}
+	})
+}
+
+func lookUp(group *singleflight.Group) {
+	group.Do("key", func() (any, error) {
+		Spin(40_000_000)
+		return nil, nil
+	})
+}
