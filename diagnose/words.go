@@ -641,8 +641,13 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 	if f, ok := d.leaks(); ok {
 		out = append(out, f)
 	}
-	small := !slices.ContainsFunc(costly, func(f Finding) bool { return f.Share >= 0.1 })
-	if (used >= d.l.Capacity*9/10 || small && used >= d.l.Capacity*8/10) && d.l.Of(ledger.Code) >= d.l.Capacity*7/10 {
+	little := d.l.Capacity / 10 // is idle only since some goroutines end before others
+	if slices.ContainsFunc(costly, func(f Finding) bool {
+		return f.Kind != Serial && f.Kind != Starved && f.Kind != Imbalance || f.Share >= 0.1
+	}) {
+		little = 0
+	}
+	if used+little >= d.l.Capacity*9/10 && d.l.Of(ledger.Code) >= d.l.Capacity*7/10 {
 		ran := d.l.Of(ledger.Code)
 		f := Finding{Kind: Saturated, Title: fmt.Sprintf("It uses its processors: the program's own code ran for %s of the capacity.", format.Percent(ran, d.l.Capacity))}
 		f.Advice = "Nothing to repair shows here. A trace cannot tell whether what runs makes progress: false sharing, atomics, spinning and memory bandwidth do not show. \"bottleneck scale\" measures it."
