@@ -28,6 +28,8 @@ type account struct {
 	begun   atomic.Int64 // waits that were registered
 	rw      bool         // of an RWMutex
 
+	flights flights
+
 	// See sampling.go.
 	unrecorded atomic.Pointer[timedWaits]
 

@@ -88,13 +88,14 @@ type wait struct {
 	chain       *callstack.Chain
 	g           uint64
 	start, end  int64
-	pinned      *chunk // holds exit first, or will hold the one after it
-	first, last uint64 // the exits during the wait are those in (first, last]
-	lost        uint64 // exits during the wait that could not be recorded
-	weight      int64  // how many times its time it stands for, and
-	count       int64  // how many contentions: more than 1 if others were only timed; see sampling.go
-	missing     *exit  // the first exit that had not told its owner when last looked
-	waiters     int32  // how many waited when this one was granted the lock
+	pinned      *chunk  // holds exit first, or will hold the one after it
+	first, last uint64  // the exits during the wait are those in (first, last]
+	lost        uint64  // exits during the wait that could not be recorded
+	weight      int64   // how many times its time it stands for, and
+	count       int64   // how many contentions: more than 1 if others were only timed; see sampling.go
+	missing     *exit   // the first exit that had not told its owner when last looked
+	waiters     int32   // how many waited when this one was granted the lock
+	flight      *flight // its place while it goes on, if it has one
 	kind        kindID
 	flags       Flags
 }
@@ -187,6 +188,7 @@ func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
 	w.g = s.goid()
 	w.account.begun.Add(1)
 	w.account.firstSeen(w.chain)
+	w.account.flights.begin(w)
 	st.reconsider(w.start)
 	return true
 }
@@ -202,6 +204,8 @@ func (t *tracker[L]) acquired(w *wait) {
 	w.lost = st.lost.Load() - w.lost
 	w.waiters = t.waiters.Load()
 	w.last = st.seq.Load()
+	w.over()
+	w.account.flights.holds(w)
 	st.pending = w.start
 	st.own = *w
 	st.since = now()
@@ -267,6 +271,7 @@ func (t *tracker[L]) leave(r *release) {
 	if st.own.account != nil {
 		r.own = st.own
 		st.own.account = nil
+		r.own.account.flights.holder.Store(nil)
 		n = t.deregister(st)
 	}
 	if st.forward != nil {

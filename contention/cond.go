@@ -90,10 +90,10 @@ func (c *Cond) Wait() {
 	w.chain = s.chains().CaptureAbove(unsafe.Pointer(&here))
 	w.account.begun.Add(1)
 	w.account.firstSeen(w.chain)
-
 	c.recorded.Add(1)
 	c.mu.Lock()
 	w.start = now()
+	w.account.flights.begin(&w.wait)
 	c.queue = append(c.queue, w)
 	c.entering = w
 	c.cond.Wait() // unlocks c.mu and c.L, and locks c.L
@@ -109,6 +109,7 @@ func (c *Cond) awake(w *condWait) {
 	c.remove(w)
 	c.recorded.Add(-1)
 	w.end = max(w.start, w.signal.released, min(c.woken.Load(), now()))
+	w.over()
 	w.account.addCond(w)
 	*w = condWait{}
 	condWaits.Put(w)

@@ -30,7 +30,8 @@ type Profile struct {
 	// settled, and so are in no row of Waits.
 	InFlight int64
 	// Unfinished has those of InFlight in which a goroutine was still blocked when the trace
-	// ended, longest Waited first. They are in no sum. Only traces tell them.
+	// ended, longest Waited first; and of wrapped locks, those that have lasted for 10 ms by the
+	// time of the Snapshot. They are in no sum. Event files do not tell them.
 	Unfinished []Unfinished
 	// Dropped counts what did not fit into bounded memory.
 	Dropped Dropped
@@ -49,12 +50,15 @@ func (p *Profile) TellsReady() bool {
 	return p.Source == FromTrace || slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.Ready > 0 })
 }
 
-// Unfinished is what goroutines waited for when the trace ended.
+// Unfinished is what goroutines waited for when the trace ended, or the Snapshot was taken.
 type Unfinished struct {
 	Kind   Kind
 	Lock   string // as Lock.String names it
 	Waiter Party
-	Holder Party // who holds the lock then, and where that goroutine is; zero if it is not known
+	// Holder is who holds the lock then, and where that goroutine is; of a wrapped lock, where it
+	// took the lock. It is zero if it is not known: for wrapped locks, if that goroutine got the
+	// lock without waiting.
+	Holder Party
 	// Count is how many goroutines wait, Waited for how long they have been blocked so far, all
 	// together, and Longest for how long the first of them has.
 	Count           int64

@@ -253,6 +253,7 @@ func (t *tracker[L]) readerIn() {
 func (t *tracker[L]) readerAcquired(w *wait) {
 	st := t.st.Load()
 	w.end = now()
+	w.over()
 	st.mu.Lock()
 	w.last = st.seq.Load()
 	w.lost = st.lost.Load() - w.lost

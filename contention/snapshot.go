@@ -39,6 +39,7 @@ func (s *session) snapshot() *Profile {
 	if s.sampled.Load() {
 		p.Accuracy = Sampled
 	}
+	sortUnfinished(p.Unfinished)
 	p.finish()
 	return p
 }
@@ -85,10 +86,11 @@ func (a *account) copyTo(p *Profile) {
 	lock := &Lock{ID: a.info.id, Waiters: int(a.waiters), Longest: time.Duration(a.longest), Contended: time.Duration(a.contended)}
 	a.mu.Unlock()
 
+	a.describe(lock)
+	a.unfinished(p, lock)
 	if len(waits) == 0 {
 		return
 	}
-	a.describe(lock)
 	p.Locks = append(p.Locks, lock)
 	for k, c := range waits {
 		p.Waits = append(p.Waits, Wait{

@@ -44,6 +44,37 @@ func TestUncontendedOperationsAreOneInstruction(t *testing.T) {
 	}
 }
 
+// While one lock is waited for, with collection on, others are locked and unlocked as if none were: with one instruction each, and
+// without a state of their own.
+func TestWaitersOfOneLockAreNoBurdenToOthers(t *testing.T) {
+	collecting(t, Options{Exact: true})
+	var m, waitedFor Mutex
+	var rw, rwWaitedFor RWMutex
+	waitedFor.Lock()
+	rwWaitedFor.RLock()
+	done := make(chan bool)
+	go func() { waitedFor.Lock(); waitedFor.Unlock(); done <- true }()
+	go func() { rwWaitedFor.Lock(); rwWaitedFor.Unlock(); done <- true }()
+	waitFor(t, "the waiters", func() bool { return waitedFor.registered() == 1 && rwWaitedFor.registered() == 1 })
+	for _, c := range []struct {
+		do   func()
+		want [2]int64
+	}{
+		{m.Lock, [2]int64{wordLocked, 0}}, {m.Unlock, [2]int64{0, 0}},
+		{rw.RLock, [2]int64{0, 1}}, {rw.RUnlock, [2]int64{0, 0}},
+		{rw.Lock, [2]int64{0, -oneWriter}}, {rw.Unlock, [2]int64{0, 0}},
+	} {
+		c.do()
+		if got := [2]int64{int64(m.mu.word.Load()), rw.mu.word.Load()}; got != c.want || m.st.Load() != nil || rw.st.Load() != nil {
+			t.Errorf("words are %v, want %v; states %v and %v", got, c.want, m.st.Load(), rw.st.Load())
+		}
+	}
+	waitedFor.Unlock()
+	rwWaitedFor.RUnlock()
+	<-done
+	<-done
+}
+
 // Nothing here depends on what is inside of package sync, or on a release of Go.
 func TestNothingDependsOnARelease(t *testing.T) {
 	goTool := require.Program(t, "go")

@@ -545,3 +545,20 @@ func TestReadyTimeHasALineOfItsOwn(t *testing.T) {
 		t.Errorf("the lines of\n%s", got)
 	}
 }
+
+// Of wrapped locks, the end is that of the profile, and the holder is known if it waited itself.
+func TestStillWaitingForWrappedLocks(t *testing.T) {
+	get := party("net/http.(*conn).serve", "example.com/cache.(*LRU).Get", "net/http.(*conn).serve")
+	p := &contention.Profile{Source: contention.FromWrappers, Duration: time.Second, InFlight: 5, Unfinished: []contention.Unfinished{
+		{Kind: contention.MutexKind, Lock: "cache", Waiter: get, Count: 5, Waited: 10000 * msec, Longest: 2001 * msec},
+	}}
+	const want = `No wait ended in 1 s.
+
+Still waiting at the end (in none of the sums):
+5 goroutines in cache.(*LRU).Get: mutex of cache, for up to 2 s, 10 s in all;
+  cannot tell who holds it, because that goroutine did not wait for it.
+`
+	if got := contentionText(t, p, ContentionOptions{Options: Options{ASCII: true, Width: 80}}); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}

@@ -9,8 +9,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// unfinished says what goroutines still waited for when the trace ended, and who held the locks
-// then.
+// unfinished says what goroutines still waited for when the trace ended, or the snapshot was taken,
+// and who held the locks then.
 func (m *contentionModel) unfinished() string {
 	var rows []*contention.Unfinished
 	for i := range m.p.Unfinished {
@@ -28,7 +28,11 @@ func (m *contentionModel) unfinished() string {
 	if shown < 0 || shown > len(rows) {
 		shown = len(rows)
 	}
-	s := m.paragraph(bold, "Still waiting when the trace ended (in none of the sums):")
+	when := "when the trace ended"
+	if m.p.Source == contention.FromWrappers {
+		when = "at the end"
+	}
+	s := m.paragraph(bold, "Still waiting "+when+" (in none of the sums):")
 	for _, u := range rows[:shown] {
 		s += m.paragraph("", m.unfinishedSentence(u))
 	}
@@ -68,7 +72,11 @@ func (m *contentionModel) unfinishedSentence(u *contention.Unfinished) string {
 	if !u.OfLock() {
 		return s + "."
 	}
-	if u.Holder.Group == "" {
+	switch {
+	case u.Holder.Group != "":
+	case m.p.Source == contention.FromWrappers:
+		return s + "; cannot tell who holds it, because that goroutine did not wait for it."
+	default:
 		return s + "; cannot tell who holds it, because no event of the trace shows it."
 	}
 	s += "; " + format.Func(u.Holder.Group) + " holds it"

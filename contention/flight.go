@@ -1,0 +1,125 @@
+package contention
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
+)
+
+// Waits that go on
+//
+// A wait is booked when it is over. One that goes on for long is what a user most wants to see, so
+// each recorded waiter has a place in its lock's account while it waits, by the number of its
+// goroutine. One that finds its place taken is in no row of Profile.Unfinished, only in InFlight.
+//
+// Who holds the lock is known if that goroutine has waited for it, too, and that was recorded: others
+// leave no trace.
+
+const (
+	flightBlock  = 16
+	flightBlocks = 8
+	// leastFlight is the length from which a wait is in Profile.Unfinished, in ns. Shorter ones
+	// are over before anybody looks.
+	leastFlight = int64(10 * time.Millisecond)
+)
+
+// flight is a wait that goes on.
+type flight struct {
+	since atomic.Int64 // 0: the place is free; -1: it is being filled
+	chain atomic.Pointer[callstack.Chain]
+	g     atomic.Uint64
+	kind  atomic.Uint32
+}
+
+// flights are the waits for a lock that go on, and who holds it.
+type flights struct {
+	blocks  [flightBlocks]atomic.Pointer[[flightBlock]flight]
+	holder  atomic.Pointer[callstack.Chain] // nil if it is not known
+	holderG atomic.Uint64
+}
+
+// begin gives w a place, if that is free.
+func (f *flights) begin(w *wait) {
+	n := w.g % (flightBlock * flightBlocks)
+	block := f.blocks[n/flightBlock].Load()
+	if block == nil {
+		f.blocks[n/flightBlock].CompareAndSwap(nil, new([flightBlock]flight))
+		block = f.blocks[n/flightBlock].Load()
+	}
+	place := &block[n%flightBlock]
+	if !place.since.CompareAndSwap(0, -1) {
+		return
+	}
+	place.chain.Store(w.chain)
+	place.g.Store(w.g)
+	place.kind.Store(uint32(w.kind))
+	place.since.Store(w.start)
+	w.flight = place
+}
+
+// over gives back the place of w.
+func (w *wait) over() {
+	if w.flight != nil {
+		w.flight.since.Store(0)
+		w.flight = nil
+	}
+}
+
+// holds notes that w is over, and its goroutine has the lock now.
+func (f *flights) holds(w *wait) {
+	f.holderG.Store(w.g)
+	f.holder.Store(w.chain)
+}
+
+// unfinished adds the waits that go on to the profile.
+func (a *account) unfinished(p *Profile, lock *Lock) {
+	type waiter struct {
+		kind  kindID
+		party Party
+	}
+	s, at := a.session, now()
+	rows := map[waiter]int{}
+	for i := range a.flights.blocks {
+		block := a.flights.blocks[i].Load()
+		if block == nil {
+			continue
+		}
+		for j := range block {
+			place := &block[j]
+			since := place.since.Load()
+			chain, g, kind := place.chain.Load(), place.g.Load(), kindID(place.kind.Load())
+			if since <= 0 || at-since < leastFlight || place.since.Load() != since {
+				continue
+			}
+			if !s.goroutines {
+				g = 0
+			}
+			k := waiter{kind, s.party(chain, g)}
+			n, ok := rows[k]
+			if !ok {
+				n = len(p.Unfinished)
+				rows[k] = n
+				p.Unfinished = append(p.Unfinished, Unfinished{Kind: kinds[kind], Lock: lock.String(), Waiter: k.party, Holder: a.holder()})
+			}
+			u := &p.Unfinished[n]
+			waited := time.Duration(at - since)
+			u.Count++
+			u.Waited += waited
+			u.Longest = max(u.Longest, waited)
+		}
+	}
+}
+
+// holder returns who holds the lock, if that is known.
+func (a *account) holder() (p Party) {
+	chain := a.flights.holder.Load()
+	if chain == nil || a.info.name.Load() != nil && *a.info.name.Load() == OtherLocks {
+		return p
+	}
+	g := a.flights.holderG.Load()
+	if !a.session.goroutines {
+		g = 0
+	}
+	return a.session.party(chain, g)
+}

@@ -1,0 +1,123 @@
+package contention
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+)
+
+//go:noinline
+func flightHolds(m *Mutex, locked chan<- bool, release <-chan bool) {
+	m.Lock()
+	locked <- true
+	<-release
+	m.Unlock()
+}
+
+//go:noinline
+func flightWaits(m *Mutex, done chan<- bool) {
+	m.Lock()
+	m.Unlock() //lint:ignore SA2001 the test is about the wait
+	done <- true
+}
+
+// Goroutines that have been stuck for long are in rows of their own, with who holds the lock if that goroutine has waited for it, too. When
+// they have got the lock, they are in the sums instead.
+func TestWaitsThatGoOn(t *testing.T) {
+	collecting(t, Options{})
+	m := NewMutex("stuck")
+	const stuck = 5
+	locked, release, done := make(chan bool), make(chan bool), make(chan bool, stuck)
+	m.Lock()
+	go flightHolds(m, locked, release)
+	waitFor(t, "the owner to wait", func() bool { return m.registered() == 1 })
+	long := func() { time.Sleep(time.Duration(leastFlight) + 5*time.Millisecond) }
+	long()
+	if u := Snapshot().Unfinished; len(u) != 1 || u[0].Count != 1 || u[0].Holder.Stack != nil || !strings.HasPrefix(u[0].Lock, "stuck") {
+		t.Errorf("behind an owner that did not wait: %+v", u)
+	}
+	m.Unlock()
+	<-locked
+	for range stuck {
+		go flightWaits(m, done)
+	}
+	waitFor(t, "all to wait", func() bool { return m.registered() == 1+stuck })
+	long()
+	p := Snapshot()
+	checkConservation(t, p)
+	if len(p.Unfinished) != 1 {
+		t.Fatalf("%+v", p.Unfinished)
+	}
+	u := p.Unfinished[0]
+	at := func(p Party) string {
+		if p.Stack == nil {
+			return "nowhere"
+		}
+		return p.Stack.Frames[0].Func
+	}
+	if !strings.HasSuffix(at(u.Waiter), ".flightWaits") || !strings.HasSuffix(at(u.Holder), ".flightHolds") || u.Kind != MutexKind {
+		t.Errorf("%s waits for %s: %+v", at(u.Waiter), at(u.Holder), u)
+	}
+	// Goroutines whose places are the same are in one of them.
+	if u.Count < 1 || u.Count > stuck || p.InFlight < stuck || u.Longest < time.Duration(leastFlight) || u.Waited < time.Duration(u.Count)*time.Duration(leastFlight) {
+		t.Errorf("%+v, %d in flight", u, p.InFlight)
+	}
+	var b bytes.Buffer
+	if err := WriteJSON(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	if q, err := ReadJSON(&b); err != nil || len(q.Unfinished) != 1 || at(q.Unfinished[0].Holder) != at(u.Holder) {
+		t.Errorf("read back: %v", err)
+	}
+	release <- true
+	for range stuck {
+		<-done
+	}
+	if p := Snapshot(); len(p.Unfinished) != 0 || p.InFlight != 0 {
+		t.Errorf("when all have had it: %+v, %d in flight", p.Unfinished, p.InFlight)
+	}
+	m.Lock()
+	go flightWaits(m, done)
+	waitFor(t, "one to wait", func() bool { return m.registered() == 1 })
+	long()
+	if u := Snapshot().Unfinished; len(u) != 1 || u[0].Holder.Stack != nil {
+		t.Errorf("a former owner holds it: %+v", u)
+	}
+	m.Unlock()
+	<-done
+}
+
+// Readers, writers and those in Cond.Wait are there as well.
+func TestWaitsOfAllKindsThatGoOn(t *testing.T) {
+	collecting(t, Options{})
+	var rw RWMutex
+	var m Mutex
+	c := NewCond(&m)
+	done := make(chan bool)
+	rw.Lock()
+	go func() { rw.Lock(); rw.Unlock(); done <- true }()
+	go func() { rw.RLock(); rw.RUnlock(); done <- true }()
+	go func() { m.Lock(); c.Wait(); m.Unlock(); done <- true }()
+	waitFor(t, "all to wait", func() bool { return rw.registered() == 2 && c.recorded.Load() == 1 })
+	time.Sleep(time.Duration(leastFlight) + 5*time.Millisecond)
+	kinds := map[Kind]int64{}
+	for _, u := range Snapshot().Unfinished {
+		kinds[u.Kind] += u.Count
+	}
+	for _, k := range []Kind{RWMutexWriterKind, RWMutexReaderKind, CondKind} {
+		if kinds[k] != 1 {
+			t.Errorf("%d of kind %s go on", kinds[k], k)
+		}
+	}
+	rw.Unlock()
+	m.Lock()
+	c.Signal()
+	m.Unlock()
+	for range 3 {
+		<-done
+	}
+	if p := Snapshot(); len(p.Unfinished) != 0 {
+		t.Errorf("%+v", p.Unfinished)
+	}
+}
