@@ -13,8 +13,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // Every package that others can import shows a whole program in its comment, and it compiles. So does each program in a Markdown file.
@@ -154,6 +156,63 @@ func markdown(t *testing.T) (files []string) {
 		t.Fatalf("%q, %v", files, err)
 	}
 	return files
+}
+
+// Every relative link of a Markdown file leads to a file, and to a heading where it names one.
+func TestLinksInDocumentation(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	links := 0
+	for _, file := range markdown(t) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(data), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			links++
+			path, heading, _ := strings.Cut(m[1], "#")
+			target := filepath.Join(filepath.Dir(file), filepath.FromSlash(path))
+			if path == "" {
+				target = file
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: %v", file, err)
+			} else if heading != "" && !hasHeading(t, target, heading) {
+				t.Errorf("%s: %s has no heading #%s", file, target, heading)
+			}
+		}
+	}
+	if links < 50 {
+		t.Errorf("%d links", links)
+	}
+}
+
+// hasHeading reports whether a Markdown file has a heading with the anchor that GitHub makes of it.
+func hasHeading(t *testing.T, file, anchor string) bool {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if title := strings.TrimLeft(line, "#"); title != line {
+			made := strings.Map(func(r rune) rune {
+				switch {
+				case r == ' ':
+					return '-'
+				case unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_':
+					return unicode.ToLower(r)
+				}
+				return -1
+			}, strings.TrimSpace(title))
+			if made == anchor {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // goSnippets returns what a Markdown file marks as Go.

@@ -7,28 +7,28 @@ import (
 	"testing"
 )
 
-// What the README shows of a trace in testdata is what the command prints.
-func TestReadmeShowsOutput(t *testing.T) {
+// What the documentation shows of a trace in testdata is what the command prints.
+func TestDocumentationShowsOutput(t *testing.T) {
 	const command = "go run ./cmd/bottleneck contention -by root-func,owner-func -top 4 testdata/"
 	top := filepath.Join("..", "..")
-	readme, err := os.ReadFile(filepath.Join(top, "README.md"))
+	page, err := os.ReadFile(filepath.Join(top, "docs", "contention.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, found := strings.Cut(strings.ReplaceAll(string(readme), "\r\n", "\n"), command)
+	_, rest, found := strings.Cut(strings.ReplaceAll(string(page), "\r\n", "\n"), command)
 	if !found {
-		t.Fatalf("the README has no command %s…", command)
+		t.Fatalf("docs/contention.md has no command %s…", command)
 	}
 	trace, rest, _ := strings.Cut(rest, "\n")
 	_, rest, _ = strings.Cut(rest, "```\n\n```\n")
 	shown, _, found := strings.Cut(rest, "```\n")
 	if !found {
-		t.Fatal("the README shows no output of it")
+		t.Fatal("docs/contention.md shows no output of it")
 	}
 	got := bottleneck("contention", "-by", "root-func,owner-func", "-top", "4", filepath.Join(top, "testdata", filepath.FromSlash(trace))).out
 	for line := range strings.Lines(shown) {
 		if !strings.Contains(got, line) {
-			t.Errorf("the README shows\n%s\n which is not in\n%s", line, got)
+			t.Errorf("docs/contention.md shows\n%s\n which is not in\n%s", line, got)
 		}
 	}
 }
