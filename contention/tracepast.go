@@ -301,6 +301,7 @@ func doingIn(s timeline.State) doing {
 
 // addCut appends a wait for a lock, as it was cut. The latest part comes first.
 func (p *past) addCut(given []givenTime, on doing) {
+	p.segs = slices.Grow(p.segs, len(given))
 	for i := len(given) - 1; i >= 0; i-- {
 		s := &given[i]
 		p.addWaiting(s.from, on, true)

@@ -354,10 +354,11 @@ type cutter struct {
 
 // cutRoom is memory that cuts use one after another.
 type cutRoom struct {
-	given []givenTime // the latest first
-	edges []timeline.Time
-	spans []heldSpan
-	steps int // of cuts
+	given   []givenTime // the latest first
+	edges   []timeline.Time
+	spans   []heldSpan
+	chained []heldSpan // see cutter.chained
+	steps   int        // of cuts
 }
 
 // noSums has tests cut waits stretch by stretch.
@@ -514,6 +515,16 @@ func (c *cutter) held(sp *heldSpan, from, to timeline.Time) {
 		}
 		return
 	}
+	if len(sp.with) == 0 {
+		did, by := sp.ledger(from, to), sp.holder
+		c.w.blame(by.owner, to-from, &did)
+		c.o.windows.noteBlame(c.w, by.owner, from, to, to-from, by.past)
+		if c.o.audit != nil && by.owner.flags&PendingWriter == 0 {
+			c.o.audit(c.g.g, by.g, by.owner, from, to, to-from)
+		}
+		c.give(givenTime{from: from, to: to, by: by, did: did})
+		return
+	}
 	var roots ledger
 	sp.shares(from, to, func(by *coOwner, ns timeline.Time, did *ledger) {
 		c.w.blame(by.owner, ns, did)
@@ -521,23 +532,17 @@ func (c *cutter) held(sp *heldSpan, from, to timeline.Time) {
 		if c.o.audit != nil && by.owner.flags&PendingWriter == 0 {
 			c.o.audit(c.g.g, by.g, by.owner, from, to, ns)
 		}
-		if len(sp.with) == 0 {
-			c.give(givenTime{from: from, to: to, by: sp.holder, did: *did})
-			return
-		}
 		root := by.owner
 		root.flags = 0
 		for _, p := range did.causeFor(root).parts {
 			roots.addCause(ledgerCause{causePart: p})
 		}
 	})
-	if len(sp.with) > 0 {
-		shared := &cause{}
-		for i := range roots.causes {
-			shared.parts = append(shared.parts, roots.causes[i].causePart)
-		}
-		c.give(givenTime{from: from, to: to, shared: shared})
+	shared := &cause{}
+	for i := range roots.causes {
+		shared.parts = append(shared.parts, roots.causes[i].causePart)
 	}
+	c.give(givenTime{from: from, to: to, shared: shared})
 }
 
 func (c *cutter) give(t givenTime) { c.o.cutRoom.given = append(c.o.cutRoom.given, t) }
@@ -591,18 +596,23 @@ func (c *cutter) byHold() {
 	}
 }
 
-// chained makes the spans of the hold x, which is linked to the one before.
+// chained makes the spans of the hold x, which is linked to the one before. They are valid up to the
+// next call.
 func (c *cutter) chained(x, before *hold) []heldSpan {
-	h := *x
-	if h.spans = nil; before != nil {
-		h.start = min(h.to, max(h.from, before.to))
+	spans, start := c.o.cutRoom.chained[:0], x.from
+	if before != nil {
+		start = min(x.to, max(x.from, before.to))
 		if before.handed && before.ran != 0 {
-			h.spans = append(h.spans, heldSpan{from: before.to, to: min(h.start, before.ran), what: handOffSpan})
+			spans = append(spans, heldSpan{from: before.to, to: min(start, before.ran), what: handOffSpan})
 		}
-	} else {
-		h.start = h.from
 	}
-	return c.o.settleHeld(h.spans, &h, h.start)
+	if n := len(x.spans); n > 0 && len(x.with) == 0 && x.spans[n-1].what == blamedSpan && x.spans[n-1].from == start && x.spans[n-1].holder == &x.coOwner {
+		spans = append(spans, x.spans[n-1]) // it was the same when x ended
+	} else {
+		spans = c.o.settleHeld(spans, x, start)
+	}
+	c.o.cutRoom.chained = spans
+	return spans
 }
 
 // pending adds the pending writer to those who held the lock while it held back the reader that
