@@ -47,7 +47,7 @@
 //
 // # What is measured
 //
-// Its class is the name of a task's function, or a name given to it. Of
+// The class of a task is the name of its function, or a name given to it. Of
 // each class, and of each place that creates or submits its tasks, a [Profile] has
 // the distribution of cycles, wall time and time off the processor. Tasks nested in a task are
 // measured on their own and taken off it. [Pause] leaves out an operation that

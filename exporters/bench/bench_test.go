@@ -227,6 +227,31 @@ func TestWrappers(t *testing.T) {
 	}
 }
 
+// The tasks of a benchmark are judged by themselves: not by those of the same class in the benchmarks before.
+func TestTasksOfThisBenchmarkAlone(t *testing.T) {
+	in(t, "test.benchtime", "1x")
+	bench := func(tasks, size int) map[string]float64 {
+		return testing.Benchmark(func(b *testing.B) {
+			Start(b)
+			p := granularity.NewPool(granularity.PoolOptions{Workers: 1})
+			for range tasks {
+				p.Submit(func() { spin(size) })
+			}
+			p.Close()
+		}).Extra
+	}
+	if v := bench(20_000, 1); v["fine-tasks-%"] < 99 {
+		t.Fatalf("tiny tasks: %v", v)
+	}
+	large := bench(300, 20_000)
+	if large["fine-tasks-%"] > leastPercent {
+		t.Errorf("large tasks, of the class that tiny ones had before: %v", large)
+	}
+	if small := bench(20_000, 1); small["fine-tasks-%"] < 99 || small["cycles/task"] > large["cycles/task"]/10 {
+		t.Errorf("tiny tasks again: %v, after %v", small, large)
+	}
+}
+
 // A benchmark that fails, is skipped or runs others reports nothing of its own, and the next one is well.
 func TestUnusual(t *testing.T) {
 	in(t, "test.benchtime", "3x")

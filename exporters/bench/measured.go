@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,15 +14,50 @@ import (
 //
 // Package testing calls runtime.ReadMemStats whenever the benchmark's timer starts, stops or is
 // reset while it runs (StartTimer, StopTimer, ResetTimer, the first and the last b.Loop). That
-// stops the world, for a reason that the trace names, on the benchmark's goroutine: a mark. It does
-// not tell which of the three it was. But the timer is off at the end, so the last mark was a stop,
-// the one before it a start or a reset, and so on backwards in pairs, until a reset has set the
-// elapsed time to 0. Since b.Elapsed tells the sum, the pairs are those whose lengths sum to it.
+// stops the world, for a reason that the trace names, on the benchmark's goroutine: a mark, with the
+// call chain that says which of them it was. From a start to a stop the timer ran; a reset forgets
+// what was before.
+//
+// Where the trace has no call chains, the marks are paired: the timer is off at the end, so the last
+// mark was a stop, the one before it a start or a reset, and so on backwards, until a reset has set
+// the elapsed time to 0. Since b.Elapsed tells the sum, the pairs are those whose lengths sum to it.
 // The program may read memory statistics after the loop, too: some of the last marks may be left
 // out.
 
 // mark is a call of ReadMemStats.
-type mark struct{ begin, end timeline.Time }
+type mark struct {
+	begin, end timeline.Time
+	by         caller
+}
+
+// caller is what called ReadMemStats.
+type caller uint8
+
+const (
+	unknown caller = iota // the trace does not tell
+	program
+	start
+	stop
+	reset
+)
+
+// callerOf returns the caller by the innermost function of package testing.
+func callerOf(s *timeline.Stack) caller {
+	if s.Leaf() == nil {
+		return unknown
+	}
+	for _, f := range s.Frames {
+		switch f.Func {
+		case "testing.(*B).StartTimer":
+			return start
+		case "testing.(*B).StopTimer":
+			return stop
+		case "testing.(*B).ResetTimer":
+			return reset
+		}
+	}
+	return program
+}
 
 // span is a stretch of the trace.
 type span struct{ from, to timeline.Time }
@@ -54,7 +90,7 @@ func (m *marks) Range(r *timeline.Range) {
 		return
 	}
 	if r.Begin {
-		m.all = append(m.all, mark{begin: r.Time, end: r.Time})
+		m.all = append(m.all, mark{begin: r.Time, end: r.Time, by: callerOf(r.Stack)})
 	} else if n := len(m.all); n > 0 {
 		m.all[n-1].end = r.Time
 	}
@@ -68,6 +104,42 @@ var errNoLoop = errors.New("the trace does not show when the benchmark's timer r
 
 // measured returns the stretches during which the timer ran, which sum to about elapsed.
 func measured(all []mark, elapsed time.Duration) ([]span, error) {
+	if len(all) > 0 && !slices.ContainsFunc(all, func(m mark) bool { return m.by == unknown }) {
+		return told(all, elapsed)
+	}
+	return paired(all, elapsed)
+}
+
+// told returns the stretches between starts and stops, as the marks tell. A reset while the timer is
+// off has no mark: of the stretches, the last ones count that sum to elapsed.
+func told(all []mark, elapsed time.Duration) ([]span, error) {
+	var spans []span
+	on, from := false, timeline.Time(0)
+	for _, m := range all {
+		switch {
+		case m.by == reset:
+			spans, from, on = nil, m.end, true
+		case m.by == start:
+			from, on = m.end, true
+		case m.by == stop && on:
+			spans, on = append(spans, span{from, m.begin}), false
+		}
+	}
+	first, best, sum := len(spans), timeline.Time(1<<62), timeline.Time(0)
+	for i := len(spans) - 1; i >= 0; i-- {
+		sum += spans[i].to - spans[i].from
+		if off := max(sum-timeline.Time(elapsed), timeline.Time(elapsed)-sum); off < best {
+			first, best = i, off
+		}
+	}
+	if first == len(spans) {
+		return nil, errNoLoop
+	}
+	return spans[first:], nil
+}
+
+// paired returns the stretches that sum to about elapsed.
+func paired(all []mark, elapsed time.Duration) ([]span, error) {
 	best, bestAt, bestPairs := timeline.Time(1<<62), 0, 0
 	for after := range min(mostAfter, len(all)) {
 		sum := timeline.Time(0)

@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -12,7 +14,7 @@ import (
 // marksAt makes marks of one nanosecond.
 func marksAt(times ...timeline.Time) (all []mark) {
 	for _, t := range times {
-		all = append(all, mark{t, t + 1})
+		all = append(all, mark{begin: t, end: t + 1})
 	}
 	return all
 }
@@ -53,6 +55,76 @@ func TestMeasured(t *testing.T) {
 		if got = got[:max(0, len(got)-1)]; got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.what, got, tt.want)
 		}
+	}
+}
+
+// Where the trace tells what started and stopped the timer, a set-up as long as the loop is never taken for it, whatever the
+// program reads besides.
+func TestToldByTheTrace(t *testing.T) {
+	var all []mark
+	at := timeline.Time(0)
+	add := func(by caller, after timeline.Time) {
+		at += after
+		all = append(all, mark{begin: at, end: at + 1, by: by})
+	}
+	add(reset, 5)
+	for i := range 7 {
+		if i%2 == 0 {
+			add(program, 30)
+		}
+		add(stop, 60) // 60 or 91 of the loop
+		add(start, 100)
+	}
+	add(stop, 60)
+	for after := range 3 { // reads of memory statistics after the loop
+		for i := range after {
+			add(program, timeline.Time(100+i))
+		}
+		spans, err := measured(all, 8*60+4*31)
+		if err != nil || len(spans) != 8 {
+			t.Fatalf("%d stretches, %v; want 8", len(spans), err)
+		}
+		for _, s := range spans {
+			if length := s.to - s.from; length > 92 {
+				t.Errorf("with %d reads after it: a stretch of %d, which is not of the loop", after, length)
+			}
+		}
+	}
+	// A reset while the timer is off leaves no mark.
+	all, at = nil, 0
+	add(reset, 0)
+	add(stop, 300)
+	add(start, 600)
+	add(stop, 700)
+	if spans, err := measured(all, 700); err != nil || len(spans) != 1 || spans[0] != (span{901, 1600}) {
+		t.Errorf("%v, %v; want what is after the reset", spans, err)
+	}
+}
+
+// The trace of a benchmark does tell.
+func TestTraceTellsCallers(t *testing.T) {
+	in(t, "test.benchtime", "3x")
+	var kinds [reset + 1]int
+	r := testing.Benchmark(func(b *testing.B) {
+		rec, err := record()
+		if err != nil {
+			b.Skip(err)
+		}
+		b.ResetTimer()
+		b.StopTimer()
+		b.StartTimer()
+		rec.stop()
+		m := &marks{}
+		if _, err := timeline.Read(context.Background(), bytes.NewReader(rec.data.Bytes()), timeline.Options{}, m); err != nil {
+			b.Fatal(err)
+		}
+		kinds = [reset + 1]int{}
+		for _, k := range m.all {
+			kinds[k.by]++
+		}
+	})
+	if r.N > 0 && (kinds[reset] != 1 || kinds[stop] != 1 || kinds[start] != 1 || kinds[unknown] != 0) {
+		t.Errorf("%v marks of unknown, program, start, stop and reset; want one of each of the last three", kinds)
 	}
 }
 

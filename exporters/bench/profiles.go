@@ -11,13 +11,13 @@ import (
 type profiles struct {
 	locks   bool // this session collects
 	waits   *contention.Profile
-	before  taskTotals // of the default recorder
+	before  *granularity.Profile // of the default recorder
 	stopped bool
 }
 
 // start begins to collect. If the program collects contention by itself, that is left alone.
 func (p *profiles) start() {
-	p.before = totalsOf(granularity.Default().Profile())
+	p.before = granularity.Default().Profile()
 	p.locks = contention.Start(contention.Options{}) == nil
 }
 
@@ -61,13 +61,11 @@ const leastPerOp = 1e-7
 
 // report reports what there is.
 func (p *profiles) report(s *session) {
-	profile := granularity.Default().Profile()
-	if t := totalsOf(profile); t.tasks > p.before.tasks {
-		n := t.tasks - p.before.tasks
-		s.b.ReportMetric((t.cycles-p.before.cycles)/n, "cycles/task")
-		// A class may have had another diagnosis before: then all its tasks count now.
-		s.b.ReportMetric(min(100, max(leastPercent, 100*(t.fine-p.before.fine)/n)), "fine-tasks-%")
-		s.b.ReportMetric(min(100, max(leastPercent, 100*(t.coarse-p.before.coarse)/n)), "coarse-tasks-%")
+	profile := granularity.Default().Profile().Since(p.before)
+	if t := totalsOf(profile); t.tasks > 0 {
+		s.b.ReportMetric(t.cycles/t.tasks, "cycles/task")
+		s.b.ReportMetric(max(leastPercent, 100*t.fine/t.tasks), "fine-tasks-%")
+		s.b.ReportMetric(max(leastPercent, 100*t.coarse/t.tasks), "coarse-tasks-%")
 		s.write(*tasksOut, ".tasks.json", func(w file) error { return writeTasks(w, profile) })
 	}
 	if p.waits == nil {
