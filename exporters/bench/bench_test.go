@@ -310,7 +310,7 @@ func TestUnusual(t *testing.T) {
 func TestRareWaits(t *testing.T) {
 	in(t, "test.benchtime", "1000000000x")
 	r := testing.Benchmark(func(b *testing.B) {
-		p := profiles{waits: &contention.Profile{Waits: []contention.Wait{{Contentions: 3, Waited: 20}}}}
+		p := profiles{before: granularity.Default().Profile(), waits: &contention.Profile{Waits: []contention.Wait{{Contentions: 3, Waited: 20}}}}
 		p.report(&session{b: b})
 	})
 	for _, unit := range []string{"blocked-ns/op", "contentions/op"} {
