@@ -141,8 +141,8 @@
 // about 1.01 there: the pooled task, without which there would be an allocation more, the call
 // chain, and the two readings with all that they lead to.
 //
-// Measuring allocates nothing: +0.000 allocations a task for Pool, Group and Do. A task of
-// [Results] needs one allocation more, and one in the log one. A pause costs 0.15 µs. While a trace
+// Measuring allocates nothing: +0.000 allocations a task for Pool, Group and Do. A task in the log
+// needs one. A pause costs 0.15 µs. While a trace
 // is recorded each task costs a region in addition, 0.2 to 0.4 µs.
 //
 // With other sources than rdpmc and the rseq clock a task costs two system calls more, 0.6 to 0.9

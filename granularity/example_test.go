@@ -39,17 +39,6 @@ func ExampleGroup() {
 	// Output: page 3 is missing context canceled
 }
 
-func ExampleResults() {
-	pool := granularity.NewPool(granularity.PoolOptions{})
-	defer pool.Close()
-	lengths := granularity.NewResults[int](pool)
-	for _, word := range []string{"task", "granularity"} {
-		lengths.Go(func() (int, error) { return len(word), nil })
-	}
-	fmt.Println(lengths.Wait())
-	// Output: [4 11] <nil>
-}
-
 // In a pool of one's own, Do is put around each piece of work.
 func ExampleDo() {
 	rec := granularity.NewRecorder(granularity.RecorderOptions{})

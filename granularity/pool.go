@@ -76,7 +76,7 @@ type job struct {
 	more *more // nil for most
 }
 
-// more is what only tasks made by [New], or with a log, have.
+// more is what only tasks made by [Recorder.New], or with a log, have.
 type more struct {
 	task *Task
 	log  *pending

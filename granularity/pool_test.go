@@ -126,7 +126,7 @@ func TestPoolAfterClose(t *testing.T) {
 	if err := p.SubmitContext(context.Background(), func() { ran = true }); err != ErrClosed {
 		t.Errorf("SubmitContext after Close: %v; want ErrClosed", err)
 	}
-	if err := p.SubmitTask(New("late", func() { ran = true })); err != ErrClosed {
+	if err := p.SubmitTask(Default().New("late", func() { ran = true })); err != ErrClosed {
 		t.Errorf("SubmitTask after Close: %v; want ErrClosed", err)
 	}
 	if got := panicOf(func() { p.Go(func() error { ran = true; return nil }) }); got != ErrClosed {
@@ -173,9 +173,8 @@ func TestNilFunctions(t *testing.T) {
 		"Go":            func() { p.Go(nil) },
 		"SubmitContext": func() { p.SubmitContext(context.Background(), nil) },
 		"SubmitTask":    func() { p.SubmitTask(nil) },
-		"New":           func() { New("x", nil) },
+		"New":           func() { Default().New("x", nil) },
 		"Do":            func() { Do(context.Background(), "x", nil) },
-		"Results.Go":    func() { NewResults[int](p).Go(nil) },
 	} {
 		if got := panicOf(f); got == nil {
 			t.Errorf("%s(nil) did not panic", name)
@@ -381,7 +380,7 @@ func TestSubmitOnDemand(t *testing.T) {
 	for name, opts := range poolKinds {
 		for way, submit := range map[string]func(p *Pool, f func()) error{
 			"Submit":        (*Pool).Submit,
-			"SubmitTask":    func(p *Pool, f func()) error { return p.SubmitTask(New("x", f)) },
+			"SubmitTask":    func(p *Pool, f func()) error { return p.SubmitTask(Default().New("x", f)) },
 			"SubmitContext": func(p *Pool, f func()) error { return p.SubmitContext(context.Background(), f) },
 		} {
 			opts.Recorder = recorder(RecorderOptions{})
@@ -421,32 +420,5 @@ func TestOnDemandCloseRace(t *testing.T) {
 		runtime.Gosched()
 		p.Close()
 		wg.Wait()
-	}
-}
-
-func TestResults(t *testing.T) {
-	noLeak(t)
-	rec := recorder(RecorderOptions{})
-	p := NewPool(PoolOptions{Workers: 4, Recorder: rec})
-	defer p.Close()
-	r := NewResults[string](p)
-	failure := errors.New("failure")
-	for i := range 50 {
-		r.Go(func() (string, error) {
-			switch i {
-			case 10:
-				return "", failure
-			case 20:
-				runtime.Goexit()
-			}
-			return fmt.Sprint(i), nil
-		})
-	}
-	values, err := r.Wait()
-	if err != failure || len(values) != 48 || values[0] != "0" || values[47] != "49" {
-		t.Errorf("%d results from %q to %q, error %v; want 48 in the order of submission, and the failure", len(values), values[0], values[len(values)-1], err)
-	}
-	if name := rec.Profile().Classes[0].Name; !strings.HasSuffix(name, "TestResults.func1") {
-		t.Errorf("the class is %s; want the function given to Go", name)
 	}
 }

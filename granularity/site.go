@@ -153,10 +153,6 @@ func functionOf[F func() | func() error | func(context.Context) error](f F) uint
 	return **(**uintptr)(unsafe.Pointer(&f))
 }
 
-func functionOfResult[T any](f func() (T, error)) uintptr {
-	return **(**uintptr)(unsafe.Pointer(&f))
-}
-
 func functionName(pc uintptr) string {
 	f := runtime.FuncForPC(pc)
 	if f == nil {

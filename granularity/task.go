@@ -20,14 +20,10 @@ type Task struct {
 	at      int64 // tick of the creation, when there is a log
 }
 
-// New creates a task of the named class that executes f, recorded by the default
-// recorder; an empty class is named after the function. It panics when f is nil.
-func New(class string, f func()) *Task { return newTask(Default(), class, f) }
-
-// New creates a task as the function [New] does, recorded by r.
-func (r *Recorder) New(class string, f func()) *Task { return newTask(r.or(), class, f) }
-
-func newTask(r *Recorder, class string, f func()) *Task {
+// New creates a task of the named class that executes f; an empty class is named after the
+// function. It panics when f is nil.
+func (r *Recorder) New(class string, f func()) *Task {
+	r = r.or()
 	if f == nil {
 		panic("granularity: New with a nil function")
 	}
