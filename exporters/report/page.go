@@ -29,12 +29,12 @@ var assets embed.FS
 // scripts are the modules in their order: what a module uses while it is loaded comes before it.
 var scripts = []string{
 	"vendor/uPlot.iife.min.js",
-	"element.js", "text.js", "color.js", "data.js", "state.js", "stretch.js",
-	"quanta.js", "remote.js", "query.js",
+	"element.js", "text.js", "color.js", "data.js", "state.js",
+	"quanta.js", "remote.js",
 	"table.js", "chips.js", "export.js", "pprof.js", "plot.js",
 	"verdict.js", "bottle.js", "windows.js", "behind.js",
 	"aggregate.js", "aspects.js", "tree.js", "chains.js", "contention.js",
-	"histogram.js", "cdf.js", "strip.js", "tasks.js",
+	"histogram.js", "taskcharts.js", "tasks.js",
 	"speedup.js",
 	"overtime.js", "lanes.js", "summary.js", "counters.js",
 	"main.js",

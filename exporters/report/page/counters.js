@@ -91,6 +91,15 @@ function drawCounters(what) {
 // breathe lets the browser show what there is before the next long computation.
 const breathe = () => new Promise(done => setTimeout(done));
 
+// latest makes of an asynchronous function one whose overtaken results are dropped.
+function latest(f) {
+	let turn = 0;
+	return async (...args) => {
+		const mine = ++turn;
+		return f(() => mine === turn, ...args);
+	};
+}
+
 // askAndDraw asks the engine about the selection, and draws what it answers, unless the selection has changed meanwhile.
 const askAndDraw = latest(async (current, why) => {
 	const v = state.view, wall = Math.max(1, D.counters.wall), S = countersSection;

@@ -1,5 +1,5 @@
-// The engine of a page that a server holds the data for: every query is a request, in the form of Go's query.Query and query.Answer.
-// An answer that is overtaken by a newer selection is dropped by who asked.
+// The engine of a page that a server holds the data for: every query is a request, in the form of Go's query.Query and query.Answer,
+// with the selection as a filter. An answer that is overtaken by a newer selection is dropped by who asked.
 
 let engine = null;
 
@@ -38,4 +38,28 @@ class RemoteEngine {
 	}
 
 	async exported(sel, form) { return (await this.ask("api/export", {filter: filterText(sel), form})).blob(); }
+}
+
+// groupTests names groups in the language; two groups of one name differ by their kind.
+function groupTests(groups) {
+	const plain = [], mixed = [];
+	for (const g of groups) {
+		const {name, kind} = D.groups[g];
+		if (D.groups.filter(o => o.name === name).length > 1) mixed.push(`group = ${JSON.stringify(name)} && kind = ${kind}`);
+		else plain.push(JSON.stringify(name));
+	}
+	return [plain.length ? `group in (${plain.join(", ")})` : "", ...mixed].filter(Boolean).join(" || ");
+}
+
+// filterText writes a selection as a filter. Locks and tasks are no property of a quantum: they filter other sections.
+function filterText(sel) {
+	const parts = [];
+	if (sel.groups.length) parts.push(groupTests(sel.groups));
+	if (sel.goroutines.length) parts.push(`goroutine in (${sel.goroutines.join(", ")})`);
+	if (sel.procs.length) parts.push(`proc in (${sel.procs.join(", ")})`);
+	if (sel.threads.length) parts.push(`thread in (${sel.threads.join(", ")})`);
+	if (sel.ended.length) parts.push(`ended in (${sel.ended.join(", ")})`);
+	if (sel.time) parts.push(`during(${sel.time[0]}ns, ${sel.time[1]}ns)`);
+	parts.push(...sel.where);
+	return parts.length === 1 ? parts[0] : parts.map(p => `(${p})`).join(" && ");
 }
