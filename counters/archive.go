@@ -51,7 +51,7 @@ type archive struct {
 	packedSamples io.Reader
 }
 
-// write writes the archive. The trace comes last, so that one that is cut off still tells the rest.
+// write writes the archive. The trace comes last, so that one that is cut off still has the rest.
 func (a *archive) write(w io.Writer) error {
 	z := zip.NewWriter(w)
 	b, err := json.MarshalIndent(a.meta, "", "\t")
@@ -230,7 +230,7 @@ type meta struct {
 	Clock    *eventMeta    `json:"clock,omitempty"`    // the total of task-clock, counted on its own
 	Hits     []eventMeta   `json:"hits,omitempty"`
 	Groups   [][]eventMeta `json:"groups,omitempty"`
-	// AtSwitches tells that groups were read at switches of threads, and Extra how many values a
+	// AtSwitches is set when groups were read at switches of threads, and Extra how many values a
 	// reading has before those of the group. Period is how often they were read otherwise.
 	AtSwitches bool  `json:"at_switches,omitempty"`
 	Extra      int   `json:"extra,omitempty"`

@@ -60,7 +60,7 @@ func (c *collector) open(pid int, period time.Duration) {
 	c.late = 0 // those that were there are followed from the beginning
 }
 
-// refuse tells of refused events, those with the same reason together.
+// refuse warns of refused events, those with the same reason together.
 func (c *collector) refuse(refused []perfevent.Refusal) {
 	var reasons []string
 	names := map[string][]string{}
@@ -80,7 +80,7 @@ func (c *collector) warn(format string, args ...any) {
 	c.meta.Warnings = append(c.meta.Warnings, fmt.Sprintf(format, args...))
 }
 
-// step sleeps for a while and takes the records that came meanwhile: sooner, the more there are. It
+// step sleeps for a while and takes the records that came: it sleeps less, the more there are. It
 // sleeps as goroutines do: a system call that waits for records would keep a P for a part of the
 // time.
 func (c *collector) step() {

@@ -1,10 +1,10 @@
 // Package counters records what a Go program's goroutines did, quantum by quantum: a row for each
-// stretch of time for which a goroutine ran without a break, with what was counted meanwhile.
+// stretch of time for which a goroutine ran without a break, with what was counted in it.
 //
 // It is the hardware performance monitor trace of P. Sweeney, M. Hauswirth and others ("Using
 // Hardware Performance Monitors to Understand the Behavior of Java Applications", VM 2004), with
 // goroutines in the place of their Java threads: the change of each counter in each
-// scheduling quantum tells what the sums over a run hide, such as a rate that drops towards every
+// scheduling quantum shows what the sums over a run hide, such as a rate that drops towards every
 // garbage collection.
 //
 // # Where rows come from
@@ -75,16 +75,17 @@
 // the kernel then; and they are divided by overlap with the time on a processor ([Interpolated]):
 // of known amounts of processor time, in pieces of 0.2 to 1 ms, each goroutine got its part of the
 // sum within 2 % (TestUniformCounters), but a fifth of what is concentrated at the beginning of
-// shorter quanta was put into the wrong ones. Levels of the heap are those told last ([Observed]).
+// shorter quanta was put into the wrong ones. Levels of the heap are the latest in
+// the trace ([Observed]).
 //
 // For each counter, the values that are known and [Counter].Remainder sum to [Counter].Total,
 // exactly. The total is what the kernel has counted on all threads in all; the remainder is what
 // the scheduler did, what happened before the trace began, and records that were lost. What is not
 // known is [Unknown], never zero.
 //
-// What the machine refuses is told in Recording.Warnings with the reason: no performance monitoring
-// unit, the paranoid level, a seccomp filter. Elsewhere than on Linux there are the trace and
-// runtime/metrics.
+// Recording.Warnings lists the events that the machine refused, with the reason: no performance
+// monitoring unit, the paranoid level, a seccomp filter. On other systems than Linux there are the
+// trace and runtime/metrics.
 //
 // # Analysis
 //

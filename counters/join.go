@@ -27,7 +27,7 @@ type joiner struct {
 	zero   int64 // the monotonic clock at the beginning of the recording
 	meta   *meta
 	rows   map[int64][]int32 // by thread: its rows in the order of time
-	within []bool            // by row: whether it was counted meanwhile
+	within []bool            // by row: whether it was counted all the time
 }
 
 func newJoiner(r *Recording, zero int64, m *meta) *joiner {
@@ -197,7 +197,7 @@ func later(on []stretch, t int64) []stretch {
 //
 // A group of counters is read now and then: whenever its thread leaves a processor, if the kernel
 // permits that, and once a period while it has one. What was counted between two readings is
-// divided among the quanta that the thread executed meanwhile, and what it did without a goroutine,
+// divided among the quanta that the thread executed between them, and its time without a goroutine,
 // by the time for which they had a processor: counters of a thread stand still without one. It is
 // as if the counter had grown evenly between the readings, so the result is interpolated; the
 // longer a quantum lasts, the more of it is as read. Shares are whole numbers: what rounding takes
@@ -355,8 +355,7 @@ func muldiv(a, b, c int64) int64 {
 	return int64(q)
 }
 
-// delta is the change of a counter between two readings, scaled if it shared the hardware
-// meanwhile.
+// delta is the change of a counter between two readings, scaled if it shared the hardware.
 func delta(a, b, enabled, running uint64) int64 {
 	if b <= a {
 		return 0

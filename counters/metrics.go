@@ -9,12 +9,14 @@ import (
 
 // Counters of the runtime are read every few milliseconds, for the whole process. A level is that
 // of the last reading before the end of the quantum. What was allocated between two readings is
-// divided among all the quanta of the program that ran meanwhile, by overlap: interpolated, and
+// divided among all the quanta of the program that ran between them, by overlap: interpolated, and
 // coarse, since a trace does not tell who allocated.
 
 // metricSample is one reading.
 type metricSample struct {
-	Wall   int64    `json:"t"` // ns since 1970: as long after the first one as the monotonic clock says, even if the other one was set meanwhile
+	// Wall is in ns since 1970, and as long after the first one as the monotonic clock says, even
+	// if the clock of the wall was set.
+	Wall   int64    `json:"t"`
 	Values []uint64 `json:"v"`
 }
 
@@ -94,7 +96,7 @@ func levelOfMetric(r *Recording, c *Counter, i int, zero int64, samples []metric
 	}
 }
 
-// divideMetric divides what was counted between two readings among the quanta that ran meanwhile.
+// divideMetric divides what was counted between two readings among the quanta between them.
 func divideMetric(r *Recording, c *Counter, i int, zero int64, samples []metricSample) {
 	first, last := samples[0].Wall-zero, samples[len(samples)-1].Wall-zero
 	for row := range c.Values {

@@ -17,7 +17,7 @@ import (
 // A quantum begins when a goroutine comes onto a P and ends when it leaves it. A system call that
 // keeps its P is a part of the quantum, as it is of the running time of a bottle graph. A row is
 // made when the quantum begins, which puts the rows in the order of Begin, and filled in when it
-// ends. Only the goroutine's next transition tells where it was stopped and why: then the row gets
+// ends. Only the goroutine's next transition shows where it was stopped and why: then the row gets
 // its function.
 //
 // The trace's own counters:
@@ -26,15 +26,14 @@ import (
 //	syscall       ns, exact: in system calls that kept their P
 //	gc-assist     ns, exact: assisting the collector's mark phase
 //	gc-sweep      ns, exact: sweeping spans before it could allocate
-//	heap-objects  bytes, level, observed: the live and dead objects on the heap, as told last
+//	heap-objects  bytes, level, observed: the live and dead objects on the heap, the latest value
 //	heap-goal     bytes, level, observed: the size at which the collector's cycle should end
 //	gomaxprocs    level, observed
 //
-// The runtime tells heap-objects when a P takes a new span or gives one back: it is behind by less
+// The runtime writes heap-objects when a P takes a new span or gives one back: it is behind by less
 // than a span for each size class and P.
 
-// Options are the choices of a recording that is made from a trace. The zero value is right for
-// most.
+// Options configures a recording that is made from a trace. The zero value is ready to use.
 type Options struct {
 	// Group says which goroutines belong together; by start function if zero.
 	Group bottle.Grouping
@@ -46,7 +45,7 @@ type Options struct {
 	Categories []string
 	// Name is what errors and pages call the recording.
 	Name string
-	// Progress is told how many bytes of how many (−1 = not known) are done.
+	// Progress is called with the bytes that are read, and all of them (−1 if not known).
 	Progress func(done, size int64)
 	// MaxMemory bounds what the heap grows by during a pass, in bytes, as in timeline.Options:
 	// 0 means half of the machine's.
@@ -90,7 +89,7 @@ func NewObserver(opt Options) *Observer {
 	return o
 }
 
-// quantum is what is known of a live goroutine's quantum at hand and the one before.
+// quantum is what is known of a live goroutine's current quantum and the one before.
 type quantum struct {
 	g     *timeline.Goroutine
 	row   int // −1 when it is not on a P
@@ -189,7 +188,7 @@ func (o *Observer) start(q *quantum, t *timeline.Transition) {
 	}
 }
 
-// close ends the quantum at hand with the transition t.
+// close ends the current quantum with the transition t.
 func (o *Observer) close(q *quantum, t *timeline.Transition) {
 	r, i := o.rec, q.row
 	r.Thread[i], r.Proc[i] = t.Thread, t.Proc
@@ -220,7 +219,7 @@ func (o *Observer) close(q *quantum, t *timeline.Transition) {
 	q.row, q.parts = -1, q.parts[:0]
 }
 
-// endingOf tells how the quantum ended that t leaves.
+// endingOf returns how the quantum ended that t leaves.
 func endingOf(t *timeline.Transition) (Ending, timeline.Wait) {
 	switch w := t.G.Wait(); t.To {
 	case timeline.Waiting:
@@ -248,7 +247,7 @@ func endingOf(t *timeline.Transition) (Ending, timeline.Wait) {
 	return OtherEnding, timeline.WaitNone
 }
 
-// explain fills in what the interval after a quantum tells of how it ended.
+// explain fills in how a quantum ended, from the interval after it.
 func (o *Observer) explain(row int, t *timeline.Transition) {
 	r := o.rec
 	r.Func[row] = o.leaf(t.Stack)

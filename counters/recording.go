@@ -219,7 +219,7 @@ type Counter struct {
 	Name string `json:"name"`
 	// Unit is "" for a plain count, else "ns", "bytes".
 	Unit string `json:"unit"`
-	// Level tells that the values are levels (as of a gauge) at the end of the quantum, not
+	// Level is set when the values are levels (as of a gauge) at the end of the quantum, not
 	// changes during it.
 	Level bool `json:"level"`
 	// Source says where the values come from, and Accuracy how far to trust them for a single
@@ -245,7 +245,7 @@ const (
 	// Interpolated values were counted over a longer stretch of the same thread and divided by
 	// overlap.
 	Interpolated Accuracy = "interpolated"
-	// Observed levels are those that the trace told last.
+	// Observed levels are the latest in the trace.
 	Observed Accuracy = "observed"
 )
 

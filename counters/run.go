@@ -20,7 +20,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/host"
 )
 
-// RunOptions are the choices of a recording of another program. The zero value is right for most.
+// RunOptions configures a recording of another program. The zero value is ready to use.
 type RunOptions struct {
 	// Counters are what to count: see [KnownCounters]. nil means [DefaultCounters], as far as
 	// they can be counted from outside.
@@ -35,10 +35,10 @@ type RunOptions struct {
 	TraceURL string
 	// Forward are signals that are handed on to the program.
 	Forward []os.Signal
-	// Warning is told, as soon as it is known, what limits the trust in the recording, and
+	// Warning is called as soon as it is known what limits the trust in the recording, and
 	// which counters were refused, and why. The archive has it, too.
 	Warning func(string)
-	// Threads is told, line by line, what each thread did, if the program took no trace: there
+	// Threads is called with a line for each thread, if the program took no trace: there
 	// is nothing else then.
 	Threads func(string)
 }
@@ -145,7 +145,7 @@ func (r *outside) run(ctx context.Context) (runErr, err error) {
 	}
 }
 
-// tell tells of the warnings that are new.
+// tell passes on the warnings that are new.
 func (r *outside) tell() {
 	for ; r.told < len(r.c.meta.Warnings); r.told++ {
 		if r.opt.Warning != nil {
@@ -198,7 +198,7 @@ func (r *outside) fetch(ctx context.Context) (<-chan error, context.CancelFunc) 
 	return done, cancel
 }
 
-// fetchTrace asks for a trace until somebody answers, and writes it to a file. When ctx ends, what
+// fetchTrace asks for a trace until it gets an answer, and writes it to a file. When ctx ends, what
 // came until then is there.
 func fetchTrace(ctx context.Context, url, name string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -256,7 +256,7 @@ func (r *outside) archive(w io.Writer) error {
 	return a.write(w)
 }
 
-// noTrace tells what was counted for each thread: more there is not.
+// noTrace reports what was counted for each thread. There is nothing else.
 func (r *outside) noTrace() error {
 	if r.opt.Threads == nil || r.c.meta.Begin == 0 {
 		return ErrNoTrace
@@ -278,7 +278,7 @@ func (r *outside) noTrace() error {
 	return errors.Join(ErrNoTrace, err)
 }
 
-// TraceVariable is the environment variable by which "bottleneck record -counters" tells a
+// TraceVariable is the environment variable by which "bottleneck record -counters" shows a
 // program where to write its execution trace: the name of a file.
 const TraceVariable = "BOTTLENECK_TRACE"
 
@@ -307,7 +307,7 @@ func FromEnvironment() (stop func()) {
 		}
 	}
 	if err != nil {
-		// Whoever set the variable waits for the trace; the program itself goes on as ever.
+		// The command that set the variable waits for the trace. The program itself goes on.
 		fmt.Fprintf(os.Stderr, "counters: %s asks for a trace: %v\n", TraceVariable, err)
 		return func() {}
 	}

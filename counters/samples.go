@@ -151,7 +151,7 @@ func (t *thread) order(m *meta) {
 	t.switches = nil
 }
 
-// warnings tells what limits the trust in the samples.
+// warnings says what limits the trust in the samples.
 func (s *samples) warnings() (out []string) {
 	if s.lost > 0 {
 		out = append(out, fmt.Sprintf("%d of %d records of events were lost, because the program made them faster than they could be taken away: what they counted is in no quantum.", s.lost, s.lost+uint64(s.n)))

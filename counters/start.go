@@ -15,8 +15,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/host"
 )
 
-// StartOptions are the choices of a recording that the program makes of itself. The zero value is
-// right for most.
+// StartOptions configures a recording that the program makes of itself. The zero value is ready to
+// use.
 type StartOptions struct {
 	// Options are those of the recording.
 	Options
@@ -25,7 +25,7 @@ type StartOptions struct {
 	// Period is how often counters that cannot be recorded one by one are read on a thread that
 	// runs, beside its switches. 0 means 1 ms.
 	Period time.Duration
-	// OwnTrace tells that the program takes the execution trace itself: give it to
+	// OwnTrace is set when the program takes the execution trace itself. The trace goes to
 	// [Session.StopWith].
 	OwnTrace bool
 	// MaxBytes bounds the records of events, of six bytes each, and twenty for a reading of
@@ -51,7 +51,7 @@ type Session struct {
 var ErrStopped = errors.New("counters: the recording is over already")
 
 // Start begins a recording of the calling program: an execution trace, and what the kernel and the
-// runtime count meanwhile.
+// runtime count during it.
 //
 // An event that the machine refuses is no error: the recording has a warning that says why, and
 // everything else. On other systems than Linux only the trace and the runtime's metrics are
@@ -137,7 +137,7 @@ func (s *Session) removeTrace() {
 	}
 }
 
-// Stop ends the recording and returns it. If something went wrong meanwhile, the error says what is
+// Stop ends the recording and returns it. If something went wrong, the error says what is
 // missing in it.
 func (s *Session) Stop() (*Recording, error) {
 	if s.opt.OwnTrace && !s.over {

@@ -11,7 +11,7 @@ import (
 )
 
 // Explorer answers questions about a [Recording]: see [Explorer.Answer]. It may be used by many
-// goroutines at a time; the recording must not change meanwhile.
+// goroutines at a time; the recording must not change.
 type Explorer struct {
 	rec *counters.Recording
 

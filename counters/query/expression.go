@@ -57,7 +57,7 @@ type node struct {
 // interval is an item of a list of numbers, both ends included. A single number is both ends.
 type interval struct{ low, high *node }
 
-// isSet tells a filter from a metric.
+// isSet reports whether the node is a filter, not a metric.
 func (n *node) isSet() bool { return n.op < opAdd }
 
 // binding is the precedence of an operation: the higher, the tighter.

@@ -234,7 +234,7 @@ func (s *selector) bound(item *node, u unit) float64 {
 	return value
 }
 
-// matcher tells of a text whether it passes.
+// matcher returns a function that reports whether a text passes.
 func matcher(n *node) func(string) bool {
 	switch n.word {
 	case "=~", "!~":

@@ -47,7 +47,7 @@ type Answer struct {
 	Comparison   *Comparison   `json:"comparison,omitempty"`
 }
 
-// PartError tells which part of a [Query] is wrong. In JSON it is {"error":…, "part":…}, and "pos"
+// PartError says which part of a [Query] is wrong. In JSON it is {"error":…, "part":…}, and "pos"
 // where the error is a [SyntaxError].
 type PartError struct {
 	Part string // filter, against, stats, table, …

@@ -183,8 +183,8 @@ func squares(values []float64, mean float64) float64 {
 	return k.total()
 }
 
-// moments are the number, the mean and the sum of the squared differences to the mean of values. They
-// are a sample of the tests of package stats, whose own sums are not compensated.
+// moments are the number of values, their mean, and the sum of the squared differences to it. They
+// are a sample for the tests of package stats, whose own sums are not compensated.
 type moments struct {
 	n, mean, squares float64
 	constant         bool

@@ -36,7 +36,7 @@ type countersForm struct {
 	Packed     string                `json:"packed,omitempty"`
 }
 
-// columnForm tells where a column is. A column of type "const" has one value; where Unknown is set,
+// columnForm says where a column is. A column of type "const" has one value; where Unknown is set,
 // the largest value of the type stands for one that is not known.
 type columnForm struct {
 	Type    string `json:"type"`

@@ -49,7 +49,7 @@ func (n *namer) named(name string) int {
 	return n.group(name, "application")
 }
 
-// shorten gives all groups their short names. functions tells that they are names of functions.
+// shorten gives all groups their short names. functions is set when they are names of functions.
 func (n *namer) shorten(functions bool) []groupForm {
 	names := make([]string, len(n.groups))
 	for i := range n.groups {

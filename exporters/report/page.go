@@ -64,7 +64,7 @@ var thePage = sync.OnceValues(func() (*page, error) {
 	if p.script, err = concatenate(scripts); err != nil {
 		return nil, err
 	}
-	// The page's own modules see each other, and nobody else sees them; the vendored one must
+	// The page's own modules see each other, and nothing else sees them; the vendored one must
 	// stay as it is.
 	vendor, own, _ := strings.Cut(p.script, "\n/* element.js */\n")
 	p.script = vendor + "\n(() => {\n\"use strict\";\n" + own + "})();\n"

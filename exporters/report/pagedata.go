@@ -80,7 +80,7 @@ func newPageData(d *Data, served bool) (*pageData, error) {
 	return out, nil
 }
 
-// usualReasons say why a section is missing, if nobody knows better.
+// usualReasons say why a section is missing, if Data.Missing does not.
 var usualReasons = map[Section]string{
 	BottleSection:     "There is no bottle graph: it comes from an execution trace, or from what “bottleneck graph -o graph.json” has saved.",
 	ContentionSection: "There is no contention profile: it comes from an execution trace, or from a profile that package contention has written.",

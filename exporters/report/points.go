@@ -47,8 +47,7 @@ func (s *server) points(r *http.Request, q pointsQuery) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A wrong metric is told also where there are too many points: nobody asked for other
-	// values.
+	// A wrong metric is an error also where there are too many points.
 	of := set
 	if n := set.Count(); n > min(q.Most, maxPoints) {
 		of = query.NoRows(set.Len())

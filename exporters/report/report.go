@@ -67,7 +67,7 @@ const (
 	DefaultMaxBytes = 64 << 20  // of the file
 )
 
-// Options are the choices of [Write]. The zero value is right for most.
+// Options configures [Write]. The zero value is ready to use.
 type Options struct {
 	// MaxRows and MaxBytes bound the file: more is refused with a [*SizeError], for a browser
 	// would take too long over it. 0 means DefaultMaxRows and DefaultMaxBytes, less than 0 no
@@ -76,7 +76,7 @@ type Options struct {
 	MaxBytes int64
 }
 
-// SizeError tells that a recording is too large for a page that holds all of it. Nothing was
+// SizeError says that a recording is too large for a page that holds all of it. Nothing was
 // written.
 type SizeError struct {
 	Rows, MaxRows   int   // quanta; 0 if they are not too many

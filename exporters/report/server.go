@@ -33,7 +33,7 @@ type HandlerOptions struct {
 // registers nothing, and serves only the paths "/", "/api/query", "/api/points" and "/api/export"
 // below where it is mounted with [http.StripPrefix].
 //
-// The error tells what is wrong with the data. d must not be changed while the handler is in use.
+// The error says what is wrong with the data. d must not be changed while the handler is in use.
 func NewHandler(d *Data, opt HandlerOptions) (http.Handler, error) {
 	if d == nil {
 		return nil, errNoData
@@ -155,7 +155,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	var part *query.PartError
 	var syntax *query.SyntaxError
 	switch {
-	case r.Context().Err() != nil: // nobody waits for the answer any more
+	case r.Context().Err() != nil: // the client has left
 	case errors.As(err, &part):
 		failJSON(w, part)
 	case errors.As(err, &syntax):
