@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -50,6 +51,7 @@ func (c *cursor) room(n int, size uintptr) {
 func (c *cursor) newG(id int64) {
 	if len(c.d.gs) == cap(c.d.gs) {
 		c.room(len(c.d.gs), unsafe.Sizeof(localG{})+64) // and the tables of the decoder grow
+		c.d.gs = slices.Grow(c.d.gs, max(64, len(c.d.gs)))
 	}
 	c.d.gs = append(c.d.gs, localG{id: id, name: -1, stack: -1, thread: -1, proc: -1, site: -1, shown: -1, last: -1})
 }
@@ -216,14 +218,20 @@ func (c *cursor) shows(l *localG, stack int32, byItself bool) {
 	if same(l.shown) {
 		return
 	}
-	for _, o := range l.others {
+	others := c.d.othersOf(l)
+	for _, o := range others {
 		if same(o) {
 			return
 		}
 	}
-	if len(l.others) < maxShown {
-		l.others = append(l.others, v)
+	if len(others) == maxShown {
+		return
 	}
+	if l.others == 0 {
+		c.d.others = append(c.d.others, nil)
+		l.others = int32(len(c.d.others))
+	}
+	c.d.others[l.others-1] = append(others, v)
 }
 
 func (c *cursor) nameID(fn string) int32 {

@@ -518,10 +518,11 @@ func (r *replay) rootOf(st *start, l *localG) string {
 		return st.name
 	}
 	// The start function is not in call chains.
+	others := r.d.othersOf(l)
 	for pass := range 2 {
-		for i := -1; i < len(l.others); i++ {
+		for i := -1; i < len(others); i++ {
 			// Where a goroutine was stopped, the caller of the leaf may be missing.
-			if k, byItself := l.shownAt(i); k >= 0 && (byItself || pass == 1 && len(r.d.stacks[k].Frames) > 1) {
+			if k, byItself := l.shownAt(i, others); k >= 0 && (byItself || pass == 1 && len(r.d.stacks[k].Frames) > 1) {
 				if root := r.d.stacks[k].Root().Func; root != "" {
 					return root
 				}
@@ -532,10 +533,10 @@ func (r *replay) rootOf(st *start, l *localG) string {
 }
 
 // shownAt returns the local number of a call chain that is noted for the goroutine, −1 for none.
-func (l *localG) shownAt(i int) (stack int32, byItself bool) {
+func (l *localG) shownAt(i int, others []int32) (stack int32, byItself bool) {
 	v := l.shown
 	if i >= 0 {
-		v = l.others[i]
+		v = others[i]
 	}
 	if v < 0 {
 		return -1, false
@@ -549,8 +550,9 @@ func (r *replay) shownBy(root string, l *localG) (name, first, launcher string) 
 	if root == "" {
 		return "", "", ""
 	}
-	for i := -1; i < len(l.others); i++ {
-		k, _ := l.shownAt(i)
+	others := r.d.othersOf(l)
+	for i := -1; i < len(others); i++ {
+		k, _ := l.shownAt(i, others)
 		if k < 0 {
 			continue
 		}

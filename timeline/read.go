@@ -16,6 +16,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/internal/background"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
+	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
 // Options are the choices of a pass. The zero value is right for most.
@@ -403,6 +404,9 @@ func (p *pass) consume(g *generation, d *decoded) error {
 	}
 	if d.err != nil && err == nil {
 		err, at = d.err, g.off
+		if broken := (*wireformat.Error)(nil); errors.As(err, &broken) {
+			at += broken.Offset
+		}
 		if g.last && p.in.source != nil && p.in.version < 26 {
 			// Nothing marks the end of a generation of these versions: this may be a
 			// cut between two batches.

@@ -67,7 +67,7 @@ type localG struct {
 	// same, times 2, + 1 if it was not stopped. See naming.go.
 	shown  int32 // the first one, −1 if there is none
 	last   int32 // the call chain of the latest of them, −1
-	others []int32
+	others int32 // further ones: index of decoded.others + 1, 0 if there are none
 }
 
 // nameRank orders the evidence for a goroutine's start function.
@@ -115,7 +115,8 @@ type decoded struct {
 	chunks              []*chunk
 	lastLen             int // records in the last chunk
 	events              int
-	gs                  []localG
+	gs                  []localG // without pointers, like the records
+	others              [][]int32
 	names               []string // of functions, ranges and metrics
 	stacks              []*Stack
 	reasons             []string
@@ -128,6 +129,14 @@ type decoded struct {
 	// instead is why the Reader of x/exp/trace decoded the generation; nil if it did not, or had
 	// to.
 	instead error
+}
+
+// othersOf returns the call chains that are noted for a goroutine besides the first.
+func (d *decoded) othersOf(l *localG) []int32 {
+	if l.others == 0 {
+		return nil
+	}
+	return d.others[l.others-1]
 }
 
 // holds says what takes the memory of the generation.

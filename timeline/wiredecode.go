@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"golang.org/x/exp/trace"
@@ -178,6 +179,9 @@ var goState = [...]State{Unknown, wireformat.GoRunnable: Runnable, wireformat.Go
 func (c *wireCursor) g(i int32) int32 {
 	for int(i) >= len(c.d.gs) {
 		c.newG(c.dec.Goroutine(int32(len(c.d.gs))))
+		if len(c.recent) == cap(c.recent) {
+			c.recent = slices.Grow(c.recent, len(c.recent))
+		}
 		c.recent = append(c.recent, nothingRecent)
 	}
 	return i

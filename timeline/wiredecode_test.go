@@ -293,6 +293,18 @@ func TestSameOnRules(t *testing.T) {
 	}
 }
 
+// TestErrorIsAtTheEvent: the error of a trace that breaks a rule has the offset of the event that does.
+func TestErrorIsAtTheEvent(t *testing.T) {
+	w := newWire(26)
+	w.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1010, wGCBegin, 1, stk("main.f")).ev(1020, wGCBegin, 2, stk("main.f")).ev(1030, wGCEnd, 3)
+	data := w.bytes()
+	_, err := Read(t.Context(), bytes.NewReader(data), Options{})
+	var e *Error
+	if !errors.As(err, &e) || !bytes.HasPrefix(data[e.Offset:], []byte{wGCBegin, 10, 2}) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestFallback: where only the Reader can read a generation, its result is shown, and a note says so.
 func TestFallback(t *testing.T) {
 	w := newWire(26)
@@ -320,8 +332,11 @@ func TestCutShows(t *testing.T) {
 		w.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1010, wProcsChange, 1, f).ev(1500, wGoBlock, "select", f).
 			ev(1600, wGoUnblock, 1, 1, f).ev(1700, wGoStart, 1, 2).ev(1800, wHeapAlloc, 1)
 		data := w.bytes()
+		events := w.gens[0].threads[0].data
+		rest := data[bytes.Index(data, events)+len(events):]
+		data = data[:len(data)-len(rest)+bytes.Index(rest, []byte{2, 3, 1})+1] // where the call chains begin
 		fs := &facts{}
-		info, err := Read(t.Context(), bytes.NewReader(data[:len(data)-12]), Options{}, fs)
+		info, err := Read(t.Context(), bytes.NewReader(data), Options{}, fs)
 		wait := "coroutine" // which has no reason either
 		if version == 22 {
 			wait = "other"

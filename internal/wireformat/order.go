@@ -1,6 +1,9 @@
 package wireformat
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // gone is the status of a goroutine that does not exist (any more), or is only mentioned.
 const gone = 255
@@ -66,6 +69,9 @@ func (d *Decoder) find(id uint64) int32 {
 func (d *Decoder) enter(id uint64) int32 {
 	g, isNew := d.byG.Add(id)
 	if isNew {
+		if len(d.gs) == cap(d.gs) {
+			d.gs = slices.Grow(d.gs, len(d.gs)) // append alone would copy three times as much
+		}
 		d.gs = append(d.gs, goroutine{id: int64(id), status: gone})
 	}
 	return g
