@@ -113,8 +113,7 @@ type Report struct {
 	Speedup    *speedup.Stack
 	SpeedupErr error
 	// Ledger says where the capacity of the processors went, between Options.Bottle.From and
-	// To, and Verdict, which Bottle and Ledger have as well, what limits the program. Only Analyze and
-	// AnalyzeRecorder make them.
+	// To, and Verdict, which Bottle and Ledger have as well, what limits the program.
 	Ledger  *ledger.Ledger
 	Verdict *diagnose.Verdict
 }
@@ -129,6 +128,8 @@ type analyses struct {
 	// which the ledger books: byFunction is graph, or another one if that has other boxes.
 	books      *ledger.Observer
 	byFunction *bottle.Observer
+	// bursts stands for both in the continuous analysis.
+	bursts burstLedger
 	// estimator needs two passes. Why it has none is noEstimate.
 	estimator  *speedup.Estimator
 	noEstimate error
@@ -237,17 +238,15 @@ func (a *analyses) conclude(r *Report) {
 	r.Bottle.Verdict, r.Ledger.Verdict = r.Verdict, r.Verdict
 }
 
-// speedup adds the speedup stack, or why there is none.
-func (a *analyses) speedup(ctx context.Context, r *Report) {
+// speedup adds the speedup stack that stack returns, or why there is none.
+func (a *analyses) speedup(r *Report, stack func() (*speedup.Stack, error)) {
 	switch {
 	case a.estimator == nil:
 		r.SpeedupErr = errNoSpeedup
 	case a.noEstimate != nil:
 		r.SpeedupErr = a.noEstimate
-	case a.opt.Single != nil:
-		r.Speedup, r.SpeedupErr = a.estimator.Compare(ctx, a.opt.Single, r.Info)
 	default:
-		r.Speedup, r.SpeedupErr = a.estimator.Stack(r.Info)
+		r.Speedup, r.SpeedupErr = stack()
 	}
 	if r.Speedup == nil && r.SpeedupErr == nil {
 		r.SpeedupErr = errors.New("no estimate of the speedup: the trace could not be read to its end")
@@ -280,7 +279,12 @@ func Analyze(ctx context.Context, r io.Reader, opt Options) (*Report, error) {
 		return nil, err
 	}
 	a.conclude(report)
-	a.speedup(ctx, report)
+	a.speedup(report, func() (*speedup.Stack, error) {
+		if opt.Single != nil {
+			return a.estimator.Compare(ctx, opt.Single, info)
+		}
+		return a.estimator.Stack(info)
+	})
 	return report, err
 }
 

@@ -48,7 +48,7 @@ func TestBurstsOfTraces(t *testing.T) {
 		}
 		a := newAnalyses(&Options{Want: WantBottle | WantContention | WantTasks})
 		var clock wallClock
-		s := timeline.NewStream(timeline.StreamOptions{Budget: -1, MaxPending: 1 << 40, Show: 30 * time.Millisecond}, append([]timeline.Observer{&clock}, a.observers()...)...)
+		s := timeline.NewStream(timeline.StreamOptions{Budget: -1, MaxPending: 1 << 40, Show: 30 * time.Millisecond}, append([]timeline.Observer{&clock, &a.bursts}, a.observers()...)...)
 		var all sum
 		for i, g := range generations(data) {
 			s.Write(g)
@@ -69,6 +69,9 @@ func TestBurstsOfTraces(t *testing.T) {
 					}
 					if total != x.graph.Wall || x.waits.Duration != x.graph.Wall || x.tasks.Wall != x.graph.Wall {
 						t.Errorf("%s: %v in boxes, contention in %v, tasks in %v of %v", file, total, x.waits.Duration, x.tasks.Wall, x.graph.Wall)
+					}
+					if l := x.ledger; l == nil || l.CheckValid() != nil || l.Wall != x.graph.Wall || l.Capacity != x.graph.Capacity {
+						t.Errorf("%s: the ledger of %v, %v of capacity, is of %v and %v: %v", file, x.graph.Wall, x.graph.Capacity, l.Wall, l.Capacity, l.CheckValid())
 					}
 					for i := range x.waits.Waits {
 						if r := &x.waits.Waits[i]; r.Waited != r.Blamed+r.HandOff+r.Unattributed {

@@ -10,8 +10,10 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -333,7 +335,32 @@ func (c *Continuous) live(w *window) *Live {
 			tasks.Warnings = append(slices.Clip(tasks.Warnings), text)
 		}
 	}
+	if l.Ledger = w.ledger; l.Ledger != nil {
+		l.Verdict = c.judge(l)
+		graph.Verdict = l.Verdict
+	}
 	return l
+}
+
+// judge makes the verdict of windows that were put together. It is as uncertain as the numbers, and
+// says so. Which goroutines never end is not to be seen in bursts.
+func (c *Continuous) judge(l *Live) *diagnose.Verdict {
+	waits := *l.Contention
+	waits.Unfinished = nil
+	graph := *l.Bottle
+	if c.opt.Bottle.Offered || c.opt.Bottle.Group.String() != bottle.ByFunction.String() {
+		graph.Boxes = nil // the verdict is about groups by function
+	}
+	v := diagnose.New(diagnose.Results{Ledger: l.Ledger, Graph: &graph, Contention: &waits})
+	for _, text := range l.Bottle.Warnings {
+		if !slices.Contains(v.Warnings, text) {
+			v.Warnings = append(v.Warnings, text)
+		}
+	}
+	if l.Ledger.Of(ledger.NoWork) > l.Ledger.Capacity/10 {
+		v.Warnings = append(v.Warnings, "The end of a wait that is longer than a burst of tracing is not seen: such time counts as time without work.")
+	}
+	return v
 }
 
 // count changes what was found besides windows.

@@ -90,6 +90,17 @@ func checkLive(t *testing.T, l *bottleneck.Live) {
 	if says := slices.ContainsFunc(l.Bottle.Warnings, func(w string) bool { return strings.Contains(w, "burst") }); says != (l.Windows > 0) {
 		t.Errorf("%d windows, %q", l.Windows, l.Bottle.Warnings)
 	}
+	if l.Windows > 0 {
+		if err := l.Ledger.CheckValid(); err != nil || l.Ledger.Wall != l.Bottle.Wall || l.Ledger.Capacity != l.Bottle.Capacity {
+			t.Errorf("%v; the ledger is of %v and %v, the graph of %v and %v", err, l.Ledger.Wall, l.Ledger.Capacity, l.Bottle.Wall, l.Bottle.Capacity)
+		}
+		v := l.Verdict
+		if v == nil || v != l.Bottle.Verdict || len(v.Findings) == 0 || v.Capacity != l.Ledger.Capacity || !slices.ContainsFunc(v.Warnings, func(w string) bool { return strings.Contains(w, "burst") }) {
+			t.Errorf("the verdict is %+v, that of the graph %+v", v, l.Bottle.Verdict)
+		}
+	} else if l.Verdict != nil || l.Bottle.Verdict != nil {
+		t.Errorf("a verdict on nothing: %+v", l.Verdict)
+	}
 	for i := range l.Contention.Waits {
 		w := &l.Contention.Waits[i]
 		if w.Waited != w.Blamed+w.HandOff+w.Unattributed {

@@ -13,6 +13,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/snapshot"
+	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -20,8 +21,8 @@ import (
 //
 // Times and numbers are estimates for all of the time from From to To, but for the numbers of
 // goroutines, the longest waits and tasks, and what goes on at the end, which are those that were
-// seen. The warnings of the graph, the contention and the tasks say how much that is. Waits and
-// tasks longer than a burst are never seen as a whole: the time of waits counts all the same, such
+// seen. The warnings of the graph, the contention, the tasks and the verdict say how much that is.
+// Waits and tasks longer than a burst are never seen as a whole: the time of waits counts all the same, such
 // tasks are unmeasured.
 type Live struct {
 	// Report is what was found; its Info is about the time of the report. Bottle, Contention
@@ -159,6 +160,6 @@ func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (report 
 		return nil, err
 	}
 	a.conclude(report)
-	a.speedup(ctx, report)
+	a.speedup(report, func() (*speedup.Stack, error) { return a.estimator.Stack(info) })
 	return report, err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/host"
+	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -16,6 +17,7 @@ type window struct {
 	graph    *bottle.Graph
 	waits    *contention.Profile
 	tasks    *granularity.Profile
+	ledger   *ledger.Ledger // nil if it is not wanted
 	sample   sample
 	from, to time.Time
 	info     timeline.Info
@@ -25,17 +27,54 @@ type window struct {
 // returns nil if nothing was seen.
 func (a *analyses) window(planned burst, t *timeline.Traced, clock *wallClock, n int) *window {
 	graph, waits, tasks := a.graph.Cut(t.End).Top(n), a.waits.Cut(t.End).Top(n), a.tasks.Cut(t.End).Top(n)
+	books := a.bursts.cut(t.End)
 	if t.Generations == 0 || graph.Wall <= 0 {
 		return nil
 	}
 	graph.CPUs = host.Processors()
 	weight := planned.seen(graph.Wall)
+	if books != nil {
+		books = books.Top(n).Scale(weight)
+	}
 	return &window{
-		graph: graph.Scale(weight), waits: waits.Scale(weight), tasks: tasks.Scale(weight),
+		ledger: books,
+		graph:  graph.Scale(weight), waits: waits.Scale(weight), tasks: tasks.Scale(weight),
 		sample: newSample(graph, planned, weight),
 		from:   clock.at(t.Start), to: clock.at(t.End),
 		info: timeline.Info{Version: clock.version, Start: t.Start, End: t.End, Generations: int(t.Generations), Events: t.Events, Size: -1},
 	}
+}
+
+// burstLedger makes a ledger of each burst: an observer of its own sees each.
+type burstLedger struct {
+	timeline.Observer                  // of the burst under way, else one that ignores all
+	books             *ledger.Observer // the same; nil between bursts
+	version           int
+}
+
+func (b *burstLedger) Begin(e *timeline.Begin) {
+	b.version = e.Version
+	b.books = ledger.NewObserver(ledger.Options{})
+	b.Observer = b.books
+	b.books.Begin(e)
+}
+
+func (b *burstLedger) Gap(g *timeline.Gap) {
+	if b.books == nil {
+		b.Begin(&timeline.Begin{Time: g.To, Version: b.version})
+		return
+	}
+	b.books.Gap(g)
+}
+
+// cut ends the ledger of a burst and returns it, nil if there is none.
+func (b *burstLedger) cut(t timeline.Time) *ledger.Ledger {
+	if b.books == nil {
+		return nil
+	}
+	l := b.books.Finish(t)
+	b.Observer, b.books = timeline.Base{}, nil
+	return l
 }
 
 // wallClock tells the time of day of instants of the trace.
@@ -93,9 +132,10 @@ func mergeWindows(ws []*window, n int) *window {
 	graphs := make([]*bottle.Graph, len(ws))
 	waits := make([]*contention.Profile, len(ws))
 	tasks := make([]*granularity.Profile, len(ws))
+	books := make([]*ledger.Ledger, len(ws))
 	out := &window{from: ws[0].from, to: ws[len(ws)-1].to, info: ws[0].info}
 	for i, w := range ws {
-		graphs[i], waits[i], tasks[i] = w.graph, w.waits, w.tasks
+		graphs[i], waits[i], tasks[i], books[i] = w.graph, w.waits, w.tasks, w.ledger
 		out.sample.add(&w.sample)
 		if i > 0 {
 			out.info.End = w.info.End
@@ -110,6 +150,10 @@ func mergeWindows(ws []*window, n int) *window {
 	}
 	out.graph = graph.Top(n)
 	out.sample.keep(out.graph)
+	if l, err := ledger.Merge(books...); err == nil {
+		l.Instances = 0
+		out.ledger = l.Top(n)
+	}
 	out.waits = contention.Merge(waits...).Top(n)
 	out.tasks = granularity.Merge(tasks...).Top(n)
 	return out

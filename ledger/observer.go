@@ -701,6 +701,20 @@ func (o *Observer) End(e *timeline.End) {
 	o.slots = nil
 }
 
+// Finish ends the pass at a time of the trace at which goroutines may still run, and returns its
+// ledger.
+func (o *Observer) Finish(t timeline.Time) *Ledger {
+	o.advance(t)
+	for i := range o.members {
+		if m := &o.members[i]; m.g != nil && m.on {
+			o.book(m, m.stack)
+			o.leave(m)
+		}
+	}
+	o.End(&timeline.End{Time: t})
+	return o.Ledger()
+}
+
 // Names of the runtime.
 const (
 	assistRange = "GC mark assist"

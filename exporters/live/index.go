@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/exporters/internal/icon"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
@@ -213,10 +214,21 @@ at once; the wall-clock profile takes the seconds to come. Where less is known, 
 	return m.String()
 }
 
-// indexVerdict adds the verdict of the latest snapshot that was analyzed. It takes none: that may
-// take long.
+// lastVerdict returns the verdict on the last seconds of the continuous analysis, else that of the latest
+// snapshot that was analyzed, and until when it is; nil if there is none. It takes no snapshot: that
+// may take long.
+func (h *handler) lastVerdict() *bottleneck.Live {
+	if h.continuous != nil && h.continuous.Enabled() {
+		if last := h.continuous.Last(usualTime); last != nil && last.Verdict != nil {
+			return last
+		}
+	}
+	return h.judged.Load()
+}
+
+// indexVerdict adds the verdict.
 func (h *handler) indexVerdict(m *markup) {
-	judged := h.judged.Load()
+	judged := h.lastVerdict()
 	if judged == nil {
 		return
 	}
@@ -241,6 +253,9 @@ func (h *handler) indexVerdict(m *markup) {
 		m.add("</li>\n")
 	}
 	m.add("</ol>\n")
+	for _, w := range v.Warnings {
+		m.add("<p class=\"why\">%s</p>\n", format.Clean(w))
+	}
 }
 
 // indexEnd adds a path with links to its forms.

@@ -9,10 +9,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/browser"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // The index page says what goes on, and all its links lead somewhere.
@@ -76,6 +78,30 @@ func TestIndexShowsTheLatestVerdict(t *testing.T) {
 	text := strings.Join(strings.Fields(get(t, base+"graph?format=text&seconds=5").body), " ")
 	if !strings.Contains(text, g.Verdict.Findings[0].Title) {
 		t.Errorf("the text does not say %q", g.Verdict.Findings[0].Title)
+	}
+}
+
+// While the continuous analysis goes on, the index shows its verdict, and how uncertain that is.
+func TestIndexShowsTheVerdictOfNow(t *testing.T) {
+	t.Parallel()
+	live := report()
+	live.Verdict = &verdict.Verdict{Wall: 9 * time.Second, Procs: 2, Findings: []verdict.Finding{{Kind: "lock", Title: "The lock a<b kept it waiting."}}, Warnings: []string{"Estimated from 9 bursts."}}
+	live.Bottle.Verdict = live.Verdict
+	c := &made{live: live}
+	h := newHandler(Options{}, readTape(t, smallTrace), c)
+	base := serve(t, h, nil)
+	for _, want := range []string{"<b>The lock a&lt;b kept it waiting.</b>", "Estimated from 9 bursts."} {
+		if page := get(t, base).body; !strings.Contains(page, want) {
+			t.Errorf("the index does not say %q", want)
+		}
+	}
+	text := strings.Join(strings.Fields(get(t, base+"graph?format=text").body), " ")
+	if !strings.Contains(text, "1. The lock a<b kept it waiting.") {
+		t.Errorf("the text does not say it: %s", text)
+	}
+	c.off = true // then the latest snapshot counts, of which there is none
+	if page := get(t, base).body; strings.Contains(page, "kept it waiting") {
+		t.Error("the index has the verdict of an analysis that does not go on")
 	}
 }
 
