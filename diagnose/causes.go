@@ -202,33 +202,38 @@ func (d *diagnosis) mergeSteps() {
 	d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 }
 
-// mergeCalls adds to system calls the processors that were idle while who makes them ran alone, if
-// the calls took at least half of what it ran.
+// mergeCalls adds to system calls, or to C code, the processors that were idle while who makes them
+// ran alone, if the calls took at least half of what it ran.
 func (d *diagnosis) mergeCalls() {
 	for _, alone := range d.causes {
 		if alone.kind != Serial {
 			continue
 		}
-		var calls, code time.Duration
+		var calls, code, c time.Duration
 		for i := range d.l.Rows {
 			switch r := &d.l.Rows[i]; {
 			case r.Group != alone.name:
 			case r.Category == ledger.Syscall:
 				calls += r.Time
-			case r.Category == ledger.Code || r.Category == ledger.C:
+			case r.Category == ledger.Code:
 				code += r.Time
+			case r.Category == ledger.C:
+				c += r.Time
 			}
 		}
-		if calls == 0 || calls < code || ratio(alone.lost, d.l.Capacity) < worthTelling {
+		if ratio(alone.lost, d.l.Capacity) < worthTelling || max(calls, c) < code {
 			continue
 		}
 		var into *cause
+		if c > calls {
+			calls, into = 0, d.causeOf(key{kind: Cgo})
+		}
 		for _, c := range d.causes {
-			if c.kind == Syscalls && d.l.Rows[c.rows[0]].Group == alone.name && (into == nil || c.lost > into.lost) {
+			if calls > 0 && c.kind == Syscalls && d.l.Rows[c.rows[0]].Group == alone.name && (into == nil || c.lost > into.lost) {
 				into = c
 			}
 		}
-		if into == nil || into.lost < calls/2 {
+		if into == nil || calls == 0 && into.kind != Cgo || into.lost < calls/2 {
 			continue
 		}
 		into.name, into.alone = alone.name, into.alone+alone.lost

@@ -175,9 +175,12 @@ func (d *diagnosis) weight(f *Finding, c *cause) time.Duration {
 // single processor for which others wait.
 func split(first, last []Finding) (before, after []Finding) {
 	for _, f := range last {
-		if f.Kind == Leak || f.Kind == OneProc {
+		switch f.Kind {
+		case Leak:
+			first = slices.Insert(first, 0, f)
+		case OneProc:
 			first = append(first, f)
-		} else {
+		default:
 			after = append(after, f)
 		}
 	}

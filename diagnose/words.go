@@ -101,6 +101,13 @@ func (d *diagnosis) finding(c *cause) Finding {
 	case Cgo:
 		f.Title = fmt.Sprintf("Waiting for C code left %s of the capacity idle.", lost)
 		f.Where = d.places(top.Site)
+		if c.alone > 0 {
+			place := d.inC(c.name)
+			f.Where = d.from(place.Site, place.Callers)
+			f.Title = fmt.Sprintf("C code at %s left %s of the capacity idle: no others ran beside %s, which calls it.", short(place.Site), lost, format.Func(c.name))
+			f.Advice = "Have several goroutines call it at a time, or make fewer calls. Whether it computes or waits, a trace does not show."
+			without(&f, "idle processors", "with fewer calls")
+		}
 	case Tracing:
 		f.Title = fmt.Sprintf("Tracing itself took %s of the capacity: the other numbers are those of a program that is slower than usual.", lost)
 	case Runtime:
@@ -347,6 +354,16 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 	}
 	f.Title = fmt.Sprintf("While %s %s, the other processors had nothing to do: %s of the capacity.", name, what, lost)
 	f.Advice = "Divide its work among goroutines, let the others begin before it is done, or make it faster."
+}
+
+// inC returns the row of a sort of goroutines that ran most in C.
+func (d *diagnosis) inC(group string) *ledger.Row {
+	for i := range d.l.Rows {
+		if r := &d.l.Rows[i]; r.Category == ledger.C && r.Group == group {
+			return r
+		}
+	}
+	return &ledger.Row{}
 }
 
 // nameOf returns the name of goroutines for a sentence: of those whose start the trace does not show,
@@ -627,7 +644,7 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 			out = append(out, f)
 		}
 	}
-	if c := d.l.Of(ledger.C); ratio(c, d.l.Capacity) >= worthTelling {
+	if c := d.l.Of(ledger.C); ratio(c, d.l.Capacity) >= worthTelling && !slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Cgo }) {
 		f := Finding{Kind: Cgo}
 		for i := range d.l.Rows {
 			if r := &d.l.Rows[i]; r.Category == ledger.C {

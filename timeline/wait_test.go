@@ -36,6 +36,7 @@ func TestWaitOf(t *testing.T) {
 		{"sync", "sync.(*rlocker).Lock < main.f", WaitMutex},
 		{"sync", "sync.(*RWMutex).RLock < sync.(*rlocker).Lock < main.f", WaitRWMutexReader},
 		{"sync", "sync.(*WaitGroup).Wait < main.f", WaitWaitGroup},
+		{"sync", "sync.(*WaitGroup).Wait < golang.org/x/sync/singleflight.(*Group).Do < main.f", WaitOnce},
 		{"sync", "sync.(*WaitGroup).Wait < golang.org/x/sync/errgroup.(*Group).Wait < main.f", WaitWaitGroup},
 		{"sync", "sync.(*Mutex).Lock < sync.(*Once).doSlow < sync.(*Once).Do < main.f", WaitOnce},
 		{"sync", "sync.(*Mutex).lockSlow < sync.(*Mutex).Lock < sync.(*Once).doSlow < main.f", WaitOnce},
@@ -185,5 +186,27 @@ func TestStacks(t *testing.T) {
 	var none *Stack
 	if none.Leaf() != nil || none.Root() != nil || none.String() != "" {
 		t.Error("nil is something")
+	}
+}
+
+// A lock is found where its methods are the innermost, or the runtime on their behalf.
+func TestInLock(t *testing.T) {
+	for _, tt := range []struct {
+		calls string
+		want  Wait
+	}{
+		{"internal/sync.(*Mutex).lockSlow internal/sync.(*Mutex).Lock sync.(*Mutex).Lock main.add", WaitMutex},
+		{"runtime.procyield internal/sync.runtime_doSpin internal/sync.(*Mutex).lockSlow sync.(*Mutex).Lock main.add", WaitMutex},
+		{"runtime.asyncPreempt sync.(*RWMutex).RLock main.get", WaitRWMutexReader},
+		{"sync.(*Mutex).Lock sync.(*RWMutex).Lock main.put", WaitRWMutexWriter},
+		{"sync.(*Mutex).Lock sync.(*Once).doSlow main.need", WaitNone},
+		{"runtime.mallocgc main.add", WaitNone},
+		{"main.add sync.(*Mutex).Lock", WaitNone},
+		{"runtime.semrelease1 sync.runtime_Semrelease sync.(*WaitGroup).Add main.done", WaitNone},
+		{"", WaitNone},
+	} {
+		if got := chain(strings.ReplaceAll(tt.calls, " ", " < ")).InLock(); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.calls, got, tt.want)
+		}
 	}
 }
