@@ -16,7 +16,7 @@ type Options struct {
 	// Goroutines keeps rows of the profile apart by the ids of waiter and owner.
 	// Programs that start a goroutine for each request then have very many rows.
 	Goroutines bool
-	// Exact records all waits and all holds of hot locks, too, which may take two thirds of
+	// Exact records all waits and all holds of hot locks, too, which may take three quarters of
 	// their throughput, rather than a random part of them.
 	Exact bool
 	// Events, if set, receives every wait and every owner of it as a compact stream,

@@ -24,6 +24,9 @@ import (
 //     lock is hot and the wait was not drawn, or the pass was cut before the message (TraceObserver.Cut). So is one that
 //     began before the trace, or before the latest cut: the message does not tell what of it was since.
 //
+// A message may come from another goroutine, before the trace shows that the waiter goes on after its
+// wait. It is kept until then.
+//
 // Waits that a message tells and the trace does not show, since the waiter got the lock while it
 // was spinning, are not in the profile: they are no waits of a goroutine as all others in it.
 //
@@ -56,6 +59,7 @@ type traceLogs struct {
 	next  int
 	locks map[uint64]*tracedLock
 	open  map[int64]*loggedWait // by goroutine: parts are missing
+	early map[int64]earlyWait   // by goroutine
 
 	offset timeline.Time // of the trace's clock against that of the messages, at most
 	latest timeline.Time // the same, of the last ties messages alone
@@ -70,6 +74,13 @@ type keptWait struct {
 	g    *tracedGoroutine // as it was
 	w    waiting
 	gone bool
+}
+
+// earlyWait is a message from another goroutine, about a wait of one that has not been seen to go on
+// since. It came at a time.
+type earlyWait struct {
+	at   timeline.Time
+	wait *loggedWait
 }
 
 type loggedExit struct{ lock, number uint64 }
@@ -96,7 +107,11 @@ func (o *TraceObserver) keep(g *tracedGoroutine, w *waiting) bool {
 	}
 	l.kept[g.g.ID] = append(l.kept[g.g.ID], k)
 	l.order = append(l.order, k)
-	for l.order[0].gone || len(l.order) > maxLogged {
+	if e, ok := l.early[g.g.ID]; ok {
+		delete(l.early, g.g.ID)
+		o.takeWait(e.at, e.wait)
+	}
+	for len(l.order) > 0 && (l.order[0].gone || len(l.order) > maxLogged) {
 		o.bookKept(l.order[0])
 		l.order = l.order[1:]
 	}
@@ -136,6 +151,7 @@ func (l *traceLogs) forgetOwners() {
 	clear(l.exits)
 	l.ring, l.next = l.ring[:0], 0
 	clear(l.open)
+	clear(l.early)
 }
 
 // Log implements [timeline.Observer]: it takes in what wrapped locks tell.
@@ -222,11 +238,24 @@ func (o *TraceObserver) logWait(m *timeline.Log, w *loggedWait) error {
 			o.commit(g) // it is past that wait
 		}
 	}
+	if !o.takeWait(m.Time, w) && m.G.ID != int64(w.goroutine) {
+		if l.early == nil || len(l.early) >= maxLogOpen { // of goroutines that never went on
+			l.early = map[int64]earlyWait{}
+		}
+		l.early[int64(w.goroutine)] = earlyWait{m.Time, w}
+	}
+	return nil
+}
+
+// takeWait books the wait of a message that came at a time, in place of those that are kept. It
+// returns false if none of them is that wait.
+func (o *TraceObserver) takeWait(at timeline.Time, w *loggedWait) bool {
+	l := &o.logs
 	waited := timeline.Time(w.waited)
 	start, tolerance := timeline.Time(w.start)+l.offset, logTolerance+waited/64
 	end := start + waited
-	if start < o.cuts.at-tolerance || end > m.Time+tolerance {
-		return nil // a part of it is in another profile, or it is not over
+	if start < o.cuts.at-tolerance || end > at+tolerance {
+		return true // a part of it is in another profile, or it is not over
 	}
 	var told waiting
 	var g *tracedGoroutine
@@ -241,22 +270,22 @@ func (o *TraceObserver) logWait(m *timeline.Log, w *loggedWait) error {
 		l.drop(k)
 	}
 	if g == nil {
-		return nil // it did not block, or not in the trace
+		return false // it did not block, or not in the trace
 	}
 	lock := l.lock(o, w)
 	if lock == nil {
 		lock = o.lockOf(told.site)
 	}
 	told.lock = lock
-	o.fill(&told, w, start, m.Time)
+	o.fill(&told, w, start, at)
 	lock.waiters = max(lock.waiters, int32(w.waiters))
 	lock.contended += timeline.Time(w.contended)
-	told.resumed = min(end, m.Time)
+	told.resumed = min(end, at)
 	o.windows.waiters(lock, told.resumed, int32(w.waiters))
 	o.windows.contended(lock, min(start, told.resumed-1), told.resumed, timeline.Time(w.contended))
 	l.exact++
 	o.book(g, &told)
-	return nil
+	return true
 }
 
 // tie compares the two clocks at a message, which may have been held up after it was sent.
