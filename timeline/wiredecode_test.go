@@ -223,6 +223,12 @@ func TestSameOnRules(t *testing.T) {
 			g.thread(1).ev(1001, wProcStatus, 0, pSyscall).ev(1002, wGoStatus, 1, 1, sSyscall).ev(1040, wSyscallEndBlocked)
 			g.thread(2).runs(1003, 1, 2).ev(1010, wProcStatus, 0, 4).ev(1011, wProcSteal, 0, 1, 1).ev(1020, wHeapAlloc, 1)
 		}},
+		{"a goroutine is stopped where it later blocks", "", func(g *wireGen) {
+			x, y := stk("main.a", "main.x"), stk("main.b", "main.y")
+			g.thread(1).runs(1001, 0, 1).ev(1010, wGoBlock, "select", y).ev(1020, wGoUnblock, 1, 1, f).ev(1030, wGoStart, 1, 2).
+				ev(1040, wGoStop, "preempted", x).ev(1050, wGoStart, 1, 3).ev(1060, wGoBlock, "select", y).ev(1070, wGoUnblock, 1, 4, f).ev(1080, wGoStart, 1, 5).
+				ev(1090, wGoBlock, "select", x)
+		}},
 		{"samples come in any order", "", func(g *wireGen) {
 			g.thread(1).runs(1001, 0, 1).ev(1010, wHeapAlloc, 1).ev(1050, wHeapAlloc, 1)
 			for _, at := range []uint64{1040, 1020, 1030, 1020, 900} {
@@ -343,6 +349,26 @@ func TestCutShows(t *testing.T) {
 		}
 		if want := fmt.Sprintf("running 1010-1500 P0; waiting 1500-1600 %s; runnable 1600-1700 %[1]s; running 1700-1800 P0", wait); err == nil || fs.life(1) != want {
 			t.Errorf("Go 1.%d: %d events, %v\n got  %s\n want %s", version, info.Events, err, fs.life(1), want)
+		}
+	}
+}
+
+// TestNoAllocationForEvents: the events of a real trace take less than one allocation for a hundred, tables included.
+func TestNoAllocationForEvents(t *testing.T) {
+	for _, part := range generations(t, plain(t, "../testdata/real/nethttp-parallel4.trace.zst")) {
+		version, _ := parseHeader(part)
+		events := 0
+		allocs := testing.AllocsPerRun(1, func() {
+			d, err := wireformat.New(part[headerSize:], wireformat.Options{Version: version})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for events = 0; err == nil; events++ {
+				_, err = d.Next()
+			}
+		})
+		if allocs > float64(events)/100 {
+			t.Errorf("%.0f allocations for %d events", allocs, events)
 		}
 	}
 }
