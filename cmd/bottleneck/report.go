@@ -42,7 +42,8 @@ fills the sections that it can; a saved profile takes the place of what a trace 
     -o FILE.perfetto-trace
                      write the trace for https://ui.perfetto.dev instead: tracks for groups of
                      goroutines, how many run, and arrows from who woke to whom
-    -http HOST:PORT  serve the page instead, for recordings of any size. HOST must be this
+    -http HOST:PORT  serve the page instead, for recordings of any size, and with conditions and
+                     arithmetic on counters, which a file does not have. HOST must be this
                      machine (localhost, the default); port 0 takes a free one. The address is
                      printed. Only requests from this machine are answered
     -window DURATION the stretches of the slider; by default a hundredth of the recording
