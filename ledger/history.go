@@ -167,6 +167,34 @@ func (h *history) block(level, n int) spells {
 	return b.sum
 }
 
+// forget drops what is before the first time from which it may be asked, and reports whether that
+// is enough. It is where processors are not empty for long.
+func (h *history) forget(first timeline.Time) bool {
+	keep := 0
+	for n := len(h.pieces); n-keep > 1; { // the last piece that begins at first or before is from keep on, among n
+		if middle := (keep + n) / 2; h.pieces[middle].from <= first {
+			keep = middle
+		} else {
+			n = middle
+		}
+	}
+	if 2*(len(h.pieces)-keep) > h.limit || 2*len(h.ready) > h.limit {
+		return false
+	}
+	h.pieces = h.pieces[:copy(h.pieces, h.pieces[keep:])]
+	h.forgetSums()
+	return true
+}
+
+// forgetSums forgets the sums of blocks.
+func (h *history) forgetSums() {
+	for _, level := range h.blocks {
+		for k := range level {
+			level[k].known = false
+		}
+	}
+}
+
 // shorten joins what lies between the times from which it may be asked, which are in order.
 func (h *history) shorten(cuts []timeline.Time) {
 	last := len(h.pieces) - 1
@@ -214,11 +242,7 @@ func (h *history) shorten(cuts []timeline.Time) {
 	flush()
 	out = append(out, h.pieces[last])
 	h.pieces, h.spare, h.group = out, h.pieces, group
-	for _, level := range h.blocks {
-		for k := range level {
-			level[k].known = false
-		}
-	}
+	h.forgetSums()
 }
 
 // becomes notes that a goroutine becomes ready, and returns its ticket.

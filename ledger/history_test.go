@@ -30,13 +30,19 @@ func TestHistorySums(t *testing.T) {
 				cuts = append(cuts, now)
 			}
 			if len(cuts) > 1 && r.IntN(3) == 0 {
-				k := 1 + r.IntN(len(cuts)-1)
+				k := r.IntN(len(cuts))
 				cuts = slices.Delete(cuts, k, k+1)
+			}
+			if r.IntN(20) == 0 {
+				h.limit = 1000
+				if !h.forget(cuts[0]) || len(h.pieces) > 1 && h.pieces[1].from <= cuts[0] {
+					t.Fatalf("seed %d: %v and so on are remembered, from %d on", seed, h.pieces[:2], cuts[0])
+				}
 			}
 			if r.IntN(40) == 0 {
 				before := len(h.pieces)
 				h.shorten(cuts)
-				if most := len(whos)*len(cuts) + 2; len(h.pieces) > min(most, before+len(cuts)) {
+				if most := len(whos)*(len(cuts)+1) + 2; len(h.pieces) > min(most, before+len(cuts)) {
 					t.Fatalf("seed %d: %d pieces of %d, with %d cuts", seed, len(h.pieces), before, len(cuts))
 				}
 			}

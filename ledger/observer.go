@@ -270,6 +270,19 @@ func (o *Observer) shorten() {
 			h.ready = append(h.ready, r)
 		}
 	}
+	first := o.now // from which it may be asked
+	if len(h.ready) > 0 {
+		first = h.ready[0].at
+	}
+	if i := o.gaps.first; i != noSlot {
+		first = min(first, o.slots[i].start)
+	}
+	if o.procs == 0 || o.fresh() != noSlot { // from the beginning
+		first = 0
+	}
+	if h.forget(first) {
+		return
+	}
 	cuts := h.cuts[:0]
 	ready = h.ready
 	for i := o.gaps.first; i != noSlot; i = o.slots[i].next {
@@ -434,13 +447,20 @@ func (o *Observer) free(m *member) int32 {
 		o.empty++
 		return int32(len(o.slots) - 1)
 	}
-	for o.unused < len(o.slots) {
+	if i := o.fresh(); i != noSlot {
+		return i
+	}
+	return o.gaps.first
+}
+
+// fresh returns a slot that is fresh, noSlot if there is none.
+func (o *Observer) fresh() int32 {
+	for ; o.unused < len(o.slots); o.unused++ {
 		if o.slots[o.unused].fresh {
 			return int32(o.unused)
 		}
-		o.unused++
 	}
-	return o.gaps.first
+	return noSlot
 }
 
 const (
