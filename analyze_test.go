@@ -8,8 +8,10 @@ import (
 	"io"
 	"log"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck"
@@ -202,5 +204,29 @@ func TestSingle(t *testing.T) {
 	r, err := bottleneck.Analyze(t.Context(), open("mutex"), bottleneck.Options{Single: open("compute"), Speedup: opt})
 	if err != nil || r.SpeedupErr != nil || r.Speedup.Estimate || !reflect.DeepEqual(r.Speedup, want) {
 		t.Errorf("%+v, %v, %v, want %+v", r.Speedup, err, r.SpeedupErr, want)
+	}
+}
+
+// BenchmarkAnalyze is the cost of a verdict, with all that is before it.
+func BenchmarkAnalyze(b *testing.B) {
+	files, _ := filepath.Glob(filepath.Join("testdata", "real", "*.zst"))
+	for _, file := range files {
+		name, _, _ := strings.Cut(filepath.Base(file), ".")
+		packed, err := os.ReadFile(file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			events := int64(0)
+			for b.Loop() {
+				report, err := bottleneck.Analyze(b.Context(), bytes.NewReader(packed), bottleneck.Options{Want: bottleneck.WantVerdict})
+				if err != nil {
+					b.Fatal(err)
+				}
+				events += report.Info.Events
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(events), "ns/event")
+		})
 	}
 }
