@@ -15,18 +15,24 @@ import (
 // processors are under-used. The rules below put numbers to these words. The first that
 // holds decides; a class is
 //
-//	unknown  if fewer than nine in ten executions were measured;
-//	blocked  if its tasks were blocked for more than half of their time: a size does not
-//	         change what they wait for;
-//	fine     if it has at least 16 tasks a processor and 100 in all, three quarters of
-//	         them are so small that the overhead of a task is 5 % or more of what it costs,
-//	         they are similar (p75 ≤ 10 × p25, or p75 below the overhead itself), and at
-//	         least two can be merged into one so that 8 a processor remain;
-//	coarse   if it has at most 8 tasks a processor, three quarters of them take at least
-//	         100 times the overhead of a task, and the processors were used to less than
-//	         80 % while they were under way;
-//	unknown  if a rule cannot be decided;
-//	ok       otherwise.
+//	unknown    if fewer than nine in ten executions were measured;
+//	blocked    if its tasks were blocked for more than half of their time: a size does not
+//	           change what they wait for;
+//	too many   workers: if they have more workers than there are processors, all of these
+//	           are used, and on average so many tasks are under way at a time that each waits
+//	           for a processor for a third of its time;
+//	fine       if it has at least 16 tasks a processor and 100 in all, the overhead of
+//	           a task is 5 % or more of what an average one costs, and at
+//	           least two can be merged into one so that 8 a processor remain;
+//	too few    workers: if they have fewer workers than there are processors, these were used
+//	           to less than 80 %, and the workers were nearly always busy;
+//	coarse     if it has at most 8 tasks a processor, three quarters of them take at least
+//	           100 times the overhead of a task, and the processors were used to less than
+//	           80 % while they were under way;
+//	straggler  if under such use the largest task alone takes longer than all would on all
+//	           processors;
+//	unknown    if a rule cannot be decided;
+//	ok         otherwise.
 //
 // The overhead of a task is what an empty one costs in a quiet process ([emptyTask]). Waking
 // up a worker's thread costs more, about 20 times that; it shows as processor time that the
@@ -48,12 +54,16 @@ const (
 	Blocked Diagnosis = "blocked" // mostly blocked: the size matters little
 	OK      Diagnosis = "ok"      // none of these
 	Unknown Diagnosis = "unknown" // the numbers do not tell
+
+	Straggler      Diagnosis = "straggler"        // one is so large that processors idle until it ends
+	TooFewWorkers  Diagnosis = "too-few-workers"  // processors idle although tasks wait
+	TooManyWorkers Diagnosis = "too-many-workers" // tasks wait for processors that others have
 )
 
 // OrUnknown returns d if it is one of the diagnoses, else Unknown.
 func (d Diagnosis) OrUnknown() Diagnosis {
 	switch d {
-	case Fine, Coarse, Blocked, OK:
+	case Fine, Coarse, Blocked, OK, Straggler, TooFewWorkers, TooManyWorkers:
 		return d
 	}
 	return Unknown
@@ -64,13 +74,15 @@ const (
 	manyPerProc     = 16
 	manyTasks       = 100
 	fineOverhead    = 0.05
-	similarSpread   = 10
 	fewPerProc      = 8
 	coarseOverheads = 100
 	fullUtilisation = 0.80
 	targetOverhead  = 0.01 // what merging aims at
 	measuredEnough  = 0.9
 	mostlyBlocked   = 0.5
+	busyWorkers     = 0.8                   // of their time: tasks wait for them
+	crowded         = 1.5                   // tasks under way for each processor
+	dominant        = 1.1                   // times what all would take on all processors
 	wakeUp          = 20                    // overheads: what waking up a thread costs
 	noOverhead      = 50 * time.Microsecond // no empty task costs more on any machine
 	leastBlocked    = time.Microsecond      // of a task on average: less is how exact clocks are
@@ -187,7 +199,7 @@ func (v *verdict) decide() {
 	g := v.p.Granularity(c)
 	v.mean, v.p25, v.p75 = v.ns(g.Mean()), v.ns(g.Quantile(.25)), v.ns(g.Quantile(.75))
 	v.utilisation = v.p.during(c)
-	if v.blocked() || v.fine() || v.coarse() || len(c.Reasons) > 0 {
+	if v.blocked() || v.tooManyWorkers() || v.fine() || v.tooFewWorkers() || v.coarse() || v.straggler() || len(c.Reasons) > 0 {
 		return
 	}
 	c.Diagnosis = OK
@@ -279,9 +291,8 @@ func (v *verdict) blocked() bool {
 func (v *verdict) fine() bool {
 	c, procs := v.c, v.p.allProcs()
 	many := c.Tasks >= manyPerProc*procs && c.Tasks >= manyTasks
-	small := v.overhead > 0 && share(v.overhead, v.p75) >= fineOverhead
-	similar := v.p75 <= similarSpread*v.p25 || v.p75 <= float64(v.most)
-	if !many || !similar || share(v.most, v.p75) < fineOverhead {
+	small := v.overhead > 0 && share(v.overhead, v.mean) >= fineOverhead
+	if !many || share(v.most, v.mean) < fineOverhead {
 		return false
 	}
 	room := c.Tasks / (fewPerProc * procs) // so many can become one, and 8 a processor remain
@@ -304,7 +315,7 @@ func (v *verdict) fine() bool {
 		return false
 	}
 	c.Diagnosis, c.Merge = Fine, merge
-	v.because("%s on %s, three quarters of them execute %s or less (p25 %s): similar and small", tasks(c.Tasks), processors(procs), duration(v.p75), duration(v.p25))
+	v.because("%s on %s, three quarters of them execute %s or less (p25 %s)", tasks(c.Tasks), processors(procs), duration(v.p75), duration(v.p25))
 	v.because("the overhead of a task, %s (%s), is %s of the cost of an average task of %s", v.overhead, v.p.OverheadOrigin, percent(share(v.overhead, v.mean)), duration(v.mean))
 	v.advise("merge ~%d tasks into one: overhead falls from %s to %s of the cost, and %d tasks remain for %s",
 		merge, percent(share(v.overhead, v.mean)), percent(share(v.overhead, v.mean*float64(merge))), c.Tasks/merge, processors(procs))
@@ -322,7 +333,7 @@ func (v *verdict) coarse() bool {
 	c, procs := v.c, v.p.allProcs()
 	few := c.Tasks <= fewPerProc*procs
 	large := v.p25 >= coarseOverheads*float64(v.most)
-	if procs == 1 || !few || !large || c.offShare() > mostlyBlocked && v.p.blockedKnown() || len(c.Reasons) > 0 {
+	if procs == 1 || c.Workers == 1 || !few || !large || c.offShare() > mostlyBlocked && v.p.blockedKnown() || len(c.Reasons) > 0 {
 		return false
 	}
 	if !(v.utilisation > 0) { // 0 is a clock too coarse for so short a run: the tasks did execute
@@ -354,6 +365,69 @@ func (v *verdict) coarse() bool {
 		v.because("the largest task is %.1f times the average", float64(g.Max())/g.Mean())
 	}
 	v.advise("split into at least %d tasks of about %s each, the largest first", split, duration(total/float64(split)))
+	v.where()
+	return true
+}
+
+// straggler decides whether one task keeps the others' processors idle.
+func (v *verdict) straggler() bool {
+	c, procs := v.c, v.p.allProcs()
+	g := v.p.Granularity(c)
+	total, largest := v.mean*float64(c.Tasks), v.ns(float64(g.Max()))
+	if procs == 1 || c.Workers == 1 || c.Tasks < 2 || !(v.utilisation > 0) || v.utilisation >= fullUtilisation || v.instances() > 1 ||
+		largest < coarseOverheads*float64(v.most) || largest < dominant*total/float64(procs) ||
+		c.offShare() > mostlyBlocked && v.p.blockedKnown() || len(c.Reasons) > 0 {
+		return false
+	}
+	pieces := uint64(math.Ceil(largest / (total / float64(fewPerProc*procs))))
+	c.Diagnosis, c.Split = Straggler, pieces
+	v.because("the largest of %s executes %s, %s of all: on %s they cannot end before it does, and would take %s if it were not for that",
+		tasks(c.Tasks), duration(largest), percent(largest/total), processors(procs), duration(total/float64(procs)))
+	v.because("the processors were used to %.0f %% while they were under way", 100*v.utilisation)
+	v.advise("split the largest tasks into pieces of about %s, the largest one into %d, and begin with the largest", duration(largest/float64(pieces)), pieces)
+	v.where()
+	return true
+}
+
+// instances is the number of programs that the profile is about.
+func (v *verdict) instances() int { return max(1, v.p.Instances) }
+
+// underWay is how many tasks of the class were under way at a time, while any was; NaN if that is
+// not known.
+func (v *verdict) underWay() float64 {
+	if v.c.ActiveShare == 0 || v.p.Wall == 0 || v.instances() > 1 {
+		return math.NaN()
+	}
+	return v.c.WallNS.Sum() / (v.c.ActiveShare * float64(v.p.Wall))
+}
+
+// tooFewWorkers decides whether tasks wait for workers while processors idle.
+func (v *verdict) tooFewWorkers() bool {
+	c, procs := v.c, v.p.allProcs()
+	workers := uint64(c.Workers)
+	if workers == 0 || workers >= procs || c.Tasks < 2*workers || !(v.utilisation > 0) || v.utilisation >= fullUtilisation ||
+		!(v.underWay() >= busyWorkers*float64(workers)) || c.offShare() > mostlyBlocked && v.p.blockedKnown() {
+		return false
+	}
+	c.Diagnosis = TooFewWorkers
+	v.because("%s have %s on %s, which were used to %.0f %%, and the workers were busy for %.0f %% of the time",
+		tasks(c.Tasks), format.Plural(workers, "worker", "workers"), processors(procs), 100*v.utilisation, min(100, 100*v.underWay()/float64(workers)))
+	v.advise("use %d workers, one for each processor: %.2g times faster at most", procs, float64(procs)/float64(workers))
+	v.where()
+	return true
+}
+
+// tooManyWorkers decides whether tasks wait for processors because there are more workers.
+func (v *verdict) tooManyWorkers() bool {
+	c, procs := v.c, v.p.allProcs()
+	if uint64(c.Workers) <= procs || !(v.utilisation >= fullUtilisation) || !(v.underWay() >= crowded*float64(procs)) || len(c.Reasons) > 0 ||
+		v.mean < float64(v.most) || v.mean*float64(c.Tasks) < 0.5*v.c.ActiveShare*float64(v.p.Wall)*float64(procs) {
+		return false
+	}
+	c.Diagnosis = TooManyWorkers
+	v.because("%s have %d workers on %s: %.1f are under way at a time, and each executes for %s of the %s that it takes on average",
+		tasks(c.Tasks), c.Workers, processors(procs), v.underWay(), duration(v.mean), duration(c.WallNS.Mean()))
+	v.advise("use %d workers, one for each processor: the tasks take no longer together, and each a shorter time", procs)
 	v.where()
 	return true
 }

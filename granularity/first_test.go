@@ -63,9 +63,9 @@ func TestMemoryOfAClass(t *testing.T) {
 		}
 		countNotes()
 	}
-	before := heap()
+	before := heapInUse()
 	tasks()
-	if each := (heap() - before) / classes; each > 20_000 {
+	if each := (heapInUse() - before) / classes; each > 20_000 {
 		t.Errorf("a class takes %d bytes", each)
 	}
 	if n := len(rec.Profile().Classes); n != classes {
@@ -73,8 +73,8 @@ func TestMemoryOfAClass(t *testing.T) {
 	}
 }
 
-// heap returns the bytes in use.
-func heap() int64 {
+// heapInUse returns the bytes in use.
+func heapInUse() int64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -33,6 +33,8 @@ type Group struct {
 	rec   *Recorder
 	name  *poolName
 	usual usualSite
+
+	limited int // the last limit set; 0: none
 }
 
 // WithContext returns a new Group and a context derived from ctx, which is canceled
@@ -74,7 +76,13 @@ func (g *Group) TryGo(f func() error) bool {
 // SetLimit limits the number of active goroutines in this group to at most n. A
 // negative value indicates no limit. A limit of zero prevents any new goroutines from being
 // added. The limit must not be modified while any goroutines in the group are active.
-func (g *Group) SetLimit(n int) { g.errgroup().SetLimit(n) }
+func (g *Group) SetLimit(n int) {
+	g.errgroup().SetLimit(n)
+	g.limited = max(n, 0)
+	if g.name != nil {
+		g.name.limit(g.limited)
+	}
+}
 
 // Wait blocks until all function calls from the Go method have returned, then
 // returns the first non-nil error (if any) from them.
@@ -110,6 +118,10 @@ func init() {
 func (g *Group) settle() {
 	g.rec = g.Recorder.or()
 	g.name = g.rec.poolName(g.Name)
+	if g.limited == 0 {
+		g.limited = unlimited
+	}
+	g.name.limit(g.limited)
 }
 
 // task prepares the function for a goroutine.

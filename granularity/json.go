@@ -49,6 +49,7 @@ type classJSON struct {
 	Advice      []string        `json:"advice"`
 	Merge       uint64          `json:"merge,omitempty"`
 	Split       uint64          `json:"split,omitempty"`
+	Workers     int             `json:"workers,omitempty"`
 	Unmeasured  uint64          `json:"unmeasured"`
 	Estimated   uint64          `json:"estimated,omitempty"`
 	Nested      uint64          `json:"nested"`
@@ -199,7 +200,7 @@ func (c *Class) form() classJSON {
 		SubmittedAt: c.places(func(s *Site) []Frame { return s.Submitted }),
 		Advice:      list(c.Advice),
 		Merge:       c.Merge, Split: c.Split,
-		Unmeasured: c.Unmeasured, Estimated: c.Estimated, Nested: c.Nested, Aggregated: c.Aggregated, ActiveShare: c.ActiveShare,
+		Workers: c.Workers, Unmeasured: c.Unmeasured, Estimated: c.Estimated, Nested: c.Nested, Aggregated: c.Aggregated, ActiveShare: c.ActiveShare,
 		Histograms: histogramForms(&c.Cycles, &c.RunningNS, &c.WallNS, &c.BlockedNS, &c.ReadyNS),
 		Series:     []binJSON{}, Sites: []siteJSON{},
 	}

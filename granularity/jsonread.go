@@ -132,7 +132,7 @@ func (form *sampleJSON) sample() (Sample, error) {
 
 func (form *classJSON) class() (Class, error) {
 	c := Class{
-		Name: form.Class, Tasks: form.Tasks, Unmeasured: form.Unmeasured, Estimated: min(form.Estimated, form.Tasks), Nested: form.Nested, Aggregated: form.Aggregated,
+		Name: form.Class, Tasks: form.Tasks, Workers: max(0, form.Workers), Unmeasured: form.Unmeasured, Estimated: min(form.Estimated, form.Tasks), Nested: form.Nested, Aggregated: form.Aggregated,
 		ActiveShare: form.ActiveShare, Diagnosis: form.Diagnosis, Advice: form.Advice, Merge: form.Merge, Split: form.Split,
 	}
 	switch {

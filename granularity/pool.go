@@ -114,6 +114,7 @@ func NewPool(opts PoolOptions) *Pool {
 		tasks: make(chan job, max(opts.Queue, 0)),
 	}
 	p.name = p.rec.poolName(opts.Name)
+	p.name.limit(opts.Workers)
 	p.idle.L = &p.mu
 	if !opts.OnDemand {
 		for range opts.Workers {

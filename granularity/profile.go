@@ -101,6 +101,10 @@ type Class struct {
 	// Sites are the places that the tasks come from, most cycles first.
 	Sites []Site
 
+	// Workers is the number of workers of the pool, or the limit of the group, that the tasks were
+	// given to; the largest if there are several, and 0 if there is no limit or it is not known.
+	Workers int
+
 	// Diagnosis, Reasons and Advice are set by [Profile.Diagnose].
 	Diagnosis Diagnosis
 	Reasons   []string

@@ -57,8 +57,9 @@ func (c *class) addToSeries(start, end int64) {
 
 // poolName names a pool; all pools of the same name of one recorder share it.
 type poolName struct {
-	name  string
-	trace poolTrace
+	name    string
+	trace   poolTrace
+	workers atomic.Int64 // the most of those pools, or limits of groups; 0: none
 }
 
 // chains holds the call chains of all recorders.
@@ -146,6 +147,19 @@ func (r *Recorder) poolName(name string) *poolName {
 	}
 	return p
 }
+
+// limit takes account of so many workers of a pool, or the limit of a group; without one, unlimited
+// stays.
+func (p *poolName) limit(workers int) {
+	for {
+		old := p.workers.Load()
+		if old == unlimited || workers != unlimited && old >= int64(workers) || p.workers.CompareAndSwap(old, int64(workers)) {
+			return
+		}
+	}
+}
+
+const unlimited = -1
 
 // functionOf returns the address of a function value's code. A function value
 // is a pointer to a closure, whose first word is that address.

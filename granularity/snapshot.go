@@ -116,6 +116,15 @@ func (s *snapshot) add(from *site) {
 	}
 	s.finishSite(from, &place)
 	into.Tasks += place.Tasks
+	if pool := from.pool; pool != nil && into.Workers >= 0 {
+		if n := int(pool.workers.Load()); n > 0 {
+			into.Workers = max(into.Workers, n)
+		} else {
+			into.Workers = unlimited
+		}
+	} else {
+		into.Workers = unlimited
+	}
 	into.Cycles.Merge(&place.Cycles)
 	into.WallNS.Merge(&place.WallNS)
 	into.BlockedNS.Merge(&place.BlockedNS)
@@ -180,6 +189,7 @@ func (s *snapshot) build() {
 			return cmp.Or(cmp.Compare(b.Cycles.Sum(), a.Cycles.Sum()), cmp.Compare(b.Tasks, a.Tasks), strings.Compare(at(a.Submitted), at(b.Submitted)))
 		})
 		s.finishSeries(c, from)
+		c.Workers = max(c.Workers, 0)
 		s.p.Classes = append(s.p.Classes, *c)
 	}
 	order.Stable(s.p.Classes, func(a, b Class) int {

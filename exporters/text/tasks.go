@@ -175,7 +175,7 @@ func (t *tasksText) rows(rows [][]string) {
 		switch d := row[len(row)-1]; {
 		case i == 0:
 			attribute = dim
-		case d == string(granularity.Fine) || d == string(granularity.Coarse) || d == string(granularity.Blocked):
+		case d != string(granularity.OK) && d != string(granularity.Unknown):
 			attribute = warmColours[0]
 		}
 		t.b.WriteString(t.style.paint(attribute, strings.TrimRight(line, " ")) + "\n")

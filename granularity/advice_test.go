@@ -1,0 +1,185 @@
+package granularity
+
+import (
+	"container/heap"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// The advice is followed in a simulated machine, and what comes out is compared with the best of all sizes and numbers of
+// workers. The machine knows nothing of the rules: it hands tasks to workers in order, each at the price of an overhead.
+
+// program is tasks and how they are executed.
+type program struct {
+	procs, workers int
+	tasks          []time.Duration
+}
+
+// run returns how long the program takes, and what a recorder would see of it.
+func (p program) run() (took time.Duration, busy time.Duration) {
+	lanes := make(lanes, min(p.procs, p.workers)) // more workers than processors take turns
+	for _, d := range p.tasks {
+		lanes[0] += d + empty0
+		busy += d + empty0
+		heap.Fix(&lanes, 0)
+	}
+	return slices.Max(lanes), busy
+}
+
+type lanes []time.Duration
+
+func (l lanes) Len() int           { return len(l) }
+func (l lanes) Less(i, j int) bool { return l[i] < l[j] }
+func (l lanes) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
+func (l *lanes) Push(any)          {}
+func (l *lanes) Pop() any          { return nil }
+
+// profile returns the diagnosed profile of a run.
+func (p program) profile() *Profile {
+	const hz = 2e9
+	took, busy := p.run()
+	used := float64(busy) / float64(took) / float64(p.procs)
+	out := &Profile{Source: "test", Accuracy: "thread-time", Hz: hz, Procs: p.procs, Wall: took, Overhead: empty0, OverheadOrigin: "an empty task"}
+	out.Run = Sample{Wall: took, CPU: busy, Utilisation: used}
+	c := Class{Name: "work", Tasks: uint64(len(p.tasks)), ActiveShare: 1, Workers: p.workers}
+	turns := max(1, float64(p.workers)/float64(p.procs)) // a task waits for a processor while others have their turns
+	for _, d := range p.tasks {
+		c.Cycles.Add(uint64(d.Seconds() * hz))
+		c.WallNS.Add(uint64(float64(d) * turns))
+		c.BlockedNS.Add(uint64(float64(d) * (turns - 1)))
+		out.Run.Ready += time.Duration(float64(d) * (turns - 1))
+	}
+	out.Classes = []Class{c}
+	out.Diagnose()
+	return out
+}
+
+// merged returns the program with so many tasks in one.
+func (p program) merged(n int) program {
+	out := program{procs: p.procs, workers: p.workers}
+	for i := 0; i < len(p.tasks); i += n {
+		var sum time.Duration
+		for _, d := range p.tasks[i:min(i+n, len(p.tasks))] {
+			sum += d
+		}
+		out.tasks = append(out.tasks, sum)
+	}
+	return out
+}
+
+// split returns the program with tasks that are at most so large, the largest first.
+func (p program) split(most time.Duration) program {
+	out := program{procs: p.procs, workers: p.workers}
+	for _, d := range p.tasks {
+		n := max(1, time.Duration(math.Ceil(float64(d)/float64(most))))
+		for range n {
+			out.tasks = append(out.tasks, d/n)
+		}
+	}
+	slices.SortFunc(out.tasks, func(a, b time.Duration) int { return int(b - a) })
+	return out
+}
+
+func (p program) total() (sum time.Duration) {
+	for _, d := range p.tasks {
+		sum += d
+	}
+	return sum
+}
+
+// best returns the least time of all sizes, by trying them.
+func (p program) best() time.Duration {
+	best, _ := p.run()
+	for _, workers := range []int{p.workers, p.procs} {
+		q := p
+		q.workers = workers
+		for n := 1; n <= len(p.tasks); n += 1 + n/8 {
+			took, _ := q.merged(n).run()
+			best = min(best, took)
+		}
+		for pieces := 1; pieces <= 1000; pieces += 1 + pieces/8 {
+			took, _ := q.split(p.total() / time.Duration(pieces)).run()
+			best = min(best, took)
+		}
+	}
+	return best
+}
+
+// advised returns the program as the advice says.
+func (p program) advised() (program, Diagnosis) {
+	c := &p.profile().Classes[0]
+	switch c.Diagnosis {
+	case Fine:
+		return p.merged(int(c.Merge)), c.Diagnosis
+	case Coarse:
+		return p.split(p.total() / time.Duration(c.Split)), c.Diagnosis
+	case Straggler:
+		return p.split(slices.Max(p.tasks) / time.Duration(c.Split)), c.Diagnosis
+	case TooFewWorkers, TooManyWorkers:
+		p.workers = p.procs
+	}
+	return p, c.Diagnosis
+}
+
+// repeat returns n tasks.
+func repeat(n int, each func(i int) time.Duration) (tasks []time.Duration) {
+	for i := range n {
+		tasks = append(tasks, each(i))
+	}
+	return tasks
+}
+
+// quicksort returns the tasks of sorting n numbers: one for each part, which takes time in proportion to its length.
+func quicksort(n, cutoff int, rng *rand.Rand) []time.Duration {
+	if n <= cutoff {
+		return nil
+	}
+	left := rng.IntN(n)
+	tasks := []time.Duration{time.Duration(n) * 2}
+	return append(append(tasks, quicksort(left, cutoff, rng)...), quicksort(n-1-left, cutoff, rng)...)
+}
+
+func TestAdviceIsNearTheOptimum(t *testing.T) {
+	const us, ms = time.Microsecond, time.Millisecond
+	rng := rand.New(rand.NewPCG(1, 2))
+	equal := func(d time.Duration) func(int) time.Duration { return func(int) time.Duration { return d } }
+	for _, tt := range []struct {
+		name string
+		p    program
+		want Diagnosis
+	}{
+		{"570 tiny tasks", program{2, 2, repeat(570, equal(281))}, Fine},
+		{"100,000 nearly empty ones", program{4, 4, repeat(100_000, equal(20))}, Fine},
+		{"quicksort with cut-off 1", program{2, 2, quicksort(100_000, 1, rng)}, Fine},
+		{"tiles of 1×1", program{2, 2, repeat(250_000, func(int) time.Duration { return 100 + time.Duration(rng.IntN(100)) })}, Fine},
+		{"tiny ones of very different sizes", program{4, 4, repeat(50_000, func(int) time.Duration { return time.Duration(math.Exp(rng.Float64() * 9)) })}, Fine},
+		{"every hundredth is large", program{2, 2, repeat(20_000, func(i int) time.Duration { return time.Duration(50 + 20_000*(1-min(1, i%100))) })}, Fine},
+		{"1 × 50 ms and 19 × 1 ms", program{2, 2, append(repeat(19, equal(ms)), 50*ms)}, Straggler},
+		{"a large one among many", program{8, 8, append(repeat(1000, equal(20*us)), 30*ms)}, Straggler},
+		{"two uneven ones", program{2, 2, []time.Duration{90 * ms, 10 * ms}}, Coarse},
+		{"nine on eight processors", program{8, 8, repeat(9, equal(10*ms))}, Coarse},
+		{"one worker", program{4, 1, repeat(500, equal(ms))}, TooFewWorkers},
+		{"a few large ones of one worker", program{2, 1, repeat(6, equal(20*ms))}, TooFewWorkers},
+		{"three workers on eight processors", program{8, 3, repeat(500, equal(ms))}, TooFewWorkers},
+		{"64 workers on four processors", program{4, 64, repeat(1000, equal(ms))}, TooManyWorkers},
+		{"many workers and tiny tasks", program{2, 2, repeat(10_000, equal(500))}, Fine},
+		{"a sensible size", program{4, 4, repeat(400, equal(100*us))}, OK},
+		{"a sensible size, uneven", program{4, 4, repeat(4000, func(int) time.Duration { return time.Duration(rng.IntN(int(100 * us))) })}, OK},
+	} {
+		best := tt.p.best()
+		before, _ := tt.p.run()
+		after, got := tt.p.advised()
+		took, _ := after.run()
+		c := &tt.p.profile().Classes[0]
+		if got != tt.want {
+			t.Errorf("%s: %s, want %s: %q", tt.name, got, tt.want, c.Reasons)
+		}
+		if float64(took) > 1.15*float64(best) {
+			t.Errorf("%s: as advised it takes %v, after %v; the best of all is %v: %q", tt.name, took, before, best, c.Advice)
+		}
+		t.Logf("%s: %s: %v before, %v as advised, %v at best", tt.name, got, before, took, best)
+	}
+}
