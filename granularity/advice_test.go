@@ -96,11 +96,11 @@ func (p program) best() time.Duration {
 	for _, workers := range []int{p.workers, p.procs} {
 		q := p
 		q.workers = workers
-		for n := 1; n <= len(p.tasks); n += 1 + n/8 {
+		for n := 1; n <= len(p.tasks); n += 1 + n/4 {
 			took, _ := q.merged(n).run()
 			best = min(best, took)
 		}
-		for pieces := 1; pieces <= 1000; pieces += 1 + pieces/8 {
+		for pieces := 1; pieces <= 1000; pieces += 1 + pieces/4 {
 			took, _ := q.split(p.total() / time.Duration(pieces)).run()
 			best = min(best, took)
 		}
@@ -154,7 +154,7 @@ func TestAdviceIsNearTheOptimum(t *testing.T) {
 		{"570 tiny tasks", program{2, 2, repeat(570, equal(281))}, Fine},
 		{"100,000 nearly empty ones", program{4, 4, repeat(100_000, equal(20))}, Fine},
 		{"quicksort with cut-off 1", program{2, 2, quicksort(100_000, 1, rng)}, Fine},
-		{"tiles of 1×1", program{2, 2, repeat(250_000, func(int) time.Duration { return 100 + time.Duration(rng.IntN(100)) })}, Fine},
+		{"tiles of 1×1", program{2, 2, repeat(40_000, func(int) time.Duration { return 100 + time.Duration(rng.IntN(100)) })}, Fine},
 		{"tiny ones of very different sizes", program{4, 4, repeat(50_000, func(int) time.Duration { return time.Duration(math.Exp(rng.Float64() * 9)) })}, Fine},
 		{"every hundredth is large", program{2, 2, repeat(20_000, func(i int) time.Duration { return time.Duration(50 + 20_000*(1-min(1, i%100))) })}, Fine},
 		{"1 × 50 ms and 19 × 1 ms", program{2, 2, append(repeat(19, equal(ms)), 50*ms)}, Straggler},
@@ -181,5 +181,37 @@ func TestAdviceIsNearTheOptimum(t *testing.T) {
 			t.Errorf("%s: as advised it takes %v, after %v; the best of all is %v: %q", tt.name, took, before, best, c.Advice)
 		}
 		t.Logf("%s: %s: %v before, %v as advised, %v at best", tt.name, got, before, took, best)
+	}
+}
+
+// A class knows how many workers it has: of a pool, or of a group with a limit.
+func TestWorkersOfAClass(t *testing.T) {
+	rec := recorder(RecorderOptions{})
+	for _, workers := range []int{3, 5, 2} {
+		p := NewPool(PoolOptions{Name: "of five", Workers: workers, Recorder: rec})
+		p.Submit(func() {})
+		p.Close()
+	}
+	limited := &Group{Name: "of two", Recorder: rec}
+	limited.SetLimit(2)
+	limited.Go(func() error { return nil })
+	limited.Wait()
+	later := &Group{Name: "of seven", Recorder: rec}
+	later.Go(func() error { return nil })
+	later.Wait()
+	later.SetLimit(7) // some have executed without one
+	later.Go(func() error { return nil })
+	later.Wait()
+	free := &Group{Name: "without limit", Recorder: rec}
+	free.Go(func() error { return nil })
+	free.Wait()
+	got := map[string]int{}
+	for _, c := range rec.Profile().Classes {
+		got[c.Sites[0].Pool] = c.Workers
+	}
+	for pool, want := range map[string]int{"of five": 5, "of two": 2, "without limit": 0} {
+		if got[pool] != want {
+			t.Errorf("%s: %d workers; want %d", pool, got[pool], want)
+		}
 	}
 }

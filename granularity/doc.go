@@ -40,7 +40,7 @@
 // It prints, for example:
 //
 //	main.main.func1 100000 tasks: fine
-//		100,000 tasks on 2 processors, three quarters of them execute 35ns or less (p25 21ns): similar and small
+//		100,000 tasks on 2 processors, three quarters of them execute 35ns or less (p25 21ns)
 //		the overhead of a task, 69ns (the cost of an empty task, measured when the recorder was made), is 71 % of the cost of an average task of 28ns
 //		merge ~1019 tasks into one: overhead falls from 71 % to 0.24 % of the cost, and 98 tasks remain for 2 processors
 //		created at main.main (main.go:16)
