@@ -31,13 +31,13 @@ func compare(single, multi *run) (w []string) {
 	peak, _ := multi.survey.Peak(multi.workers)
 	procsOne, procs := single.survey.procs, multi.survey.procs
 	switch {
-	case procsOne > procs && (procs == 1 || procs > 0 && peakOne >= peak), procsOne == procs && peakOne > peak:
+	case procsOne > procs && (procs == 1 || procs > 0 && peakOne >= peak), procsOne == procs && peakOne > peak && !apart(single, multi):
 		w = append(w, fmt.Sprintf("%s has %s%s, %s has %d%s: are the traces swapped?", single.name,
 			format.Plural(peakOne, "worker", "workers"), known(procsOne, " on "+format.Plural(procsOne, "processor", "processors")), multi.name, peak, known(procs, fmt.Sprint(" on ", procs))))
-	case peakOne > 1 && procsOne != 1:
+	case peakOne > 1 && procsOne != 1 && !alone(single):
 		w = append(w, fmt.Sprintf("%s is not single-threaded: %d workers lived at the same time%s. The speed-up is relative to that.", single.name, peakOne, known(procsOne, fmt.Sprintf(", on %d processors", procsOne))))
 	}
-	if c, wall := single.account.Company, single.account.Wall; procsOne != 1 && float64(c) > mostCompany*float64(wall) {
+	if c, wall := single.account.Company, single.account.Wall; procsOne != 1 && !alone(single) {
 		w = append(w, fmt.Sprintf("%s did not run alone: for %s of its time more than one goroutine of the program ran. The speed-up is relative to that, not to a single-threaded run.",
 			single.name, format.Percent(c, wall)))
 	}
@@ -45,6 +45,16 @@ func compare(single, multi *run) (w []string) {
 		return append(w, f)
 	}
 	return append(append(w, differentWork(single, multi)...), limits(multi)...)
+}
+
+// alone reports whether hardly ever more than one goroutine of the program ran at a time.
+func alone(r *run) bool { return float64(r.account.Company) <= mostCompany*float64(r.account.Wall) }
+
+// apart reports whether the runs are the right way round by what ran at the same time: numbers of
+// workers do not tell where each lives for one item.
+func apart(single, multi *run) bool {
+	one, many := single.account, multi.account
+	return float64(one.Company)*float64(many.Wall) < float64(many.Company)*float64(one.Wall)
 }
 
 // mostCompany is the part of the time for which a single-threaded run may run two goroutines at

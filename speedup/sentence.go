@@ -28,7 +28,7 @@ func (s *Stack) Sentence() string {
 	if s.Disturbed {
 		times = "disturbed, not a result: " + times
 	}
-	worst, found := s.Largest()
+	worst, found := s.worst()
 	switch {
 	case !s.Estimate && s.Speedup > (1+worthNaming)*float64(s.N):
 		all := "all of them together"
@@ -36,11 +36,11 @@ func (s *Stack) Sentence() string {
 			all = "it"
 		}
 		return times + "; the single-threaded run took longer than " + all + ": it did more work, or did it slower"
-	case s.Remainder > 0 && (!found || s.Remainder > s.Components[worst]) && s.Remainder >= worthNaming*float64(s.N):
+	case s.Remainder > 0 && (!found || s.Remainder > worst.part) && s.Remainder >= worthNaming*float64(s.N):
 		return times + "; most is lost to the remainder, " + format.Parallelism(s.Remainder)
-	case found && s.Components[worst] >= worthNaming*float64(s.N):
-		times += "; most is lost to " + worst.Words() + ", " + format.Parallelism(s.Components[worst])
-		if without := s.WhatIf(worst); !math.IsInf(without, 0) {
+	case found && worst.part >= worthNaming*float64(s.N):
+		times += "; most is lost to " + worst.words + ", " + format.Parallelism(worst.part)
+		if without := s.without(worst.part); !math.IsInf(without, 0) {
 			times += "; without it, "
 			if s.Estimate {
 				times += "at most "
@@ -50,4 +50,31 @@ func (s *Stack) Sentence() string {
 		return times
 	}
 	return times + "; nothing is lost"
+}
+
+// loss is what keeps the speed-up down, in words, and how much of it that is.
+type loss struct {
+	words string
+	part  float64
+}
+
+// mostOfFamily is the part of a family from which on its largest component is named instead of it.
+const mostOfFamily = 0.9
+
+// worst returns the family that keeps the speed-up down most, or the component that is nearly all
+// of it; false if none does. The parts of one cause, such as those of a collection, count together.
+func (s *Stack) worst() (worst loss, found bool) {
+	for f := Running + 1; int(f) < NumFamilies; f++ {
+		part := s.Of(f)
+		if part <= worst.part {
+			continue
+		}
+		worst, found = loss{f.String(), part}, true
+		for _, c := range Delimiters() {
+			if v := s.Components[c]; c.Family() == f && v >= mostOfFamily*part {
+				worst = loss{c.Words(), min(v, part)}
+			}
+		}
+	}
+	return worst, found
 }

@@ -15,6 +15,11 @@ func TestSentence(t *testing.T) {
 	}
 	more := speedup.Stack{N: 2, Speedup: 0.5, Remainder: -0.7} // than all of the bar: without it, nothing would be left
 	more.Components[speedup.SyncMutex] = 2.2
+	quarters := speedup.Stack{N: 4, Speedup: 1.5, Remainder: 0.4} // of which each is less than something else
+	for _, c := range []speedup.Component{speedup.GCStopTheWorld, speedup.GCAssist, speedup.GCWait, speedup.GCWorkers} {
+		quarters.Components[c] = 0.3
+	}
+	quarters.Components[speedup.Sequential], quarters.Components[speedup.SyncMutex] = 0.5, 0.4
 	for want, s := range map[string]speedup.Stack{
 		"1.40 times faster with 2 workers; most is lost to sequential, 0.50; without it, 1.87 times":                                                                                                                                stack(speedup.Stack{Speedup: 1.4}),
 		"0.50 times as fast with 2 workers; most is lost to the remainder, 1.00":                                                                                                                                                    stack(speedup.Stack{Speedup: 0.5}),
@@ -24,6 +29,7 @@ func TestSentence(t *testing.T) {
 		"disturbed, not a result: 1.40 times faster with 2 workers; most is lost to sequential, 0.50; without it, 1.87 times":                                                                                                       stack(speedup.Stack{Speedup: 1.4, Disturbed: true}),
 		"disturbed, not a result: at most 1.40 times faster with 2 workers than with one, if one does the same work at the same speed (an estimate from one run); most is lost to sequential, 0.50; without it, at most 1.87 times": stack(speedup.Stack{Speedup: 1.4, Disturbed: true, Estimate: true}),
 		"0.50 times as fast with 2 workers; most is lost to mutex, 2.20":                                                                                                                                                            more,
+		"1.50 times faster with 4 workers; most is lost to garbage collection, 1.20; without it, 2.14 times":                                                                                                                        quarters,
 		"2.00 times faster with 2 workers; nothing is lost":                                                                                                                                                                         {N: 2, Speedup: 2},
 		"1.10 times faster with 1 worker; the single-threaded run took longer than it: it did more work, or did it slower":                                                                                                          {N: 1, Speedup: 1.1, Remainder: -.1},
 		"at most 3.04 times faster with 2 workers than with one, if one does the same work at the same speed (an estimate from one run); nothing is lost":                                                                           {N: 2, Speedup: 3.04, Remainder: -1.04, Estimate: true}, // others work, too

@@ -136,6 +136,7 @@ func TestWarnings(t *testing.T) {
 		{"swapped, by processors", two, two, 2, 1, 2, "are the traces swapped?"},
 		{"not single-threaded", two, two, 2, 2, 2, "is not single-threaded: 2 workers lived at the same time, on 2 processors"},
 		{"several workers on one processor are single-threaded", two, two, 1, 2, 2, ""},
+		{"a goroutine an item, one at a time", "w 0 run 10 exit; w 0 mutex 10 run 20 exit; w 0 mutex 20 run 30 exit; end 30", "w 0 run 15 exit; w 0 run 15 exit; end 15", 2, 2, 2, ""},
 		{"different programs", "m 0 run; end 40", two, 1, 2, 2, "different programs"},
 		{"different numbers of regions", "w 0 run 0 (unit 10 ) 20 (unit 30 ) ; end 40", two, 1, 2, 2, `The two runs did different work: 2 regions of type "unit" against 1.`},
 		{"less running time", "w 0 run 0 (unit 10 ) ; end 60", two, 1, 2, 2, "ran for 60 ns in one run and for 40 ns in the other"},
