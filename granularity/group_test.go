@@ -75,7 +75,7 @@ func TestGroupLimits(t *testing.T) {
 	g.Wait()
 	var tasks uint64
 	for _, c := range rec.Profile().Classes {
-		tasks += c.Tasks
+		tasks += c.Executions()
 	}
 	if tasks != 1 {
 		t.Errorf("%d tasks recorded; want only the one that ran", tasks)
