@@ -38,3 +38,19 @@ func TestAloneInCalls(t *testing.T) {
 		}
 	}
 }
+
+// Goroutines that are too short to show a call chain have the line at which they are started.
+func TestShortGoroutinesHaveALine(t *testing.T) {
+	start := ledger.Place{Func: "main.start", File: "/src/main.go", Line: 7}
+	l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+		{Category: ledger.Code, Group: "main.start.func1", Time: time.Second, Count: 100},
+		{Category: ledger.NoWork, Meanwhile: "main.start.func1", Time: 900 * time.Millisecond, Count: 1},
+		{Category: ledger.Idle, Group: "main.start.func1", Site: start, Wait: "created", Waker: "main.main", Meanwhile: ledger.Nobody, Time: 100 * time.Millisecond, Count: 100},
+	}}
+	if err := l.CheckValid(); err != nil {
+		t.Fatal(err)
+	}
+	if f := diagnose.New(diagnose.Results{Ledger: l}).Findings[0]; f.Kind != diagnose.Serial || len(f.Where) == 0 || f.Where[0] != start {
+		t.Errorf("got %s: %s %v", f.Kind, f.Title, f.Where)
+	}
+}

@@ -465,5 +465,10 @@ func (d *diagnosis) hot(group string) (ledger.Place, bool) {
 			}
 		}
 	}
+	for i := range d.l.Rows { // too short to be seen: where they are started
+		if r := &d.l.Rows[i]; r.Group == group && r.Wait == timeline.WaitCreated.String() && d.own(r.Site) {
+			return r.Site, true
+		}
+	}
 	return ledger.Place{Func: group}, group != ""
 }
