@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/pprof"
 	"strings"
 	"testing"
@@ -268,6 +269,23 @@ func TestWrongKind(t *testing.T) {
 		r := bottleneck(strings.Fields(tt.args)...)
 		if r.status != tt.status || !strings.Contains(r.err, tt.err) || r.out != "" {
 			t.Errorf("%s: %d, %q, %q; want %d, %q", tt.args, r.status, r.out, r.err, tt.status, tt.err)
+		}
+	}
+}
+
+// Commands read traces with bottleneck.Analyze alone, so that there is one verdict on a recording.
+func TestCommandsReadWithAnalyze(t *testing.T) {
+	other := regexp.MustCompile(`\b(timeline\.Read\w*|\w+\.ReadTrace\w*|bottle\.ReadFile|speedup\.(Estimate|From\w+))\(`)
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		if found := other.FindString(string(read(t, file))); found != "" {
+			t.Errorf("%s: %s…)", file, found)
 		}
 	}
 }
