@@ -263,6 +263,8 @@ func TestContentionFail(t *testing.T) {
 		{"unattributed-%>50", ""},
 		{"handoff-%<50%", "handoff-%<50%: got 0."},
 		{"lock(nobody).waited>0s", ""},
+		{"lock(work.mutexWorker#99).waited>0s", ""}, // of many locks made in one place, another one
+		{"lock(work.mutexWorkr).waited>1h", `no goroutine waited for a lock "work.mutexWorkr"; did you mean "work.mutexWorker"?`},
 		{"lock(work.mutexWorker#1).contentions>0, lock(proto/work.mutexWorker).waited>1s", "contentions>0: got "},
 	} {
 		r := bottleneck("contention", "-format", "csv", "-fail", tt.expr, mutexTrace)

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/spelling"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
@@ -52,13 +55,17 @@ func sumContention(p *contention.Profile) *contentionSum {
 	return sum
 }
 
-// lockMeasure is one of the locks of a name or class. A lock that nobody waited for is 0: being
-// gone is what one hopes for.
+// lockMeasure is one of the locks of a name or class. A lock that is not in the profile is 0: that
+// nobody waits for it is what one hopes for. But it is an error if there is one with nearly that
+// name.
 func lockMeasure(p *contention.Profile, lock string, m measure) (sum float64, _ error) {
+	found := false
 	for i := range p.Waits {
 		w := &p.Waits[i]
+		is := isLock(w.Lock, lock)
+		found = found || is
 		switch {
-		case !isLock(w.Lock, lock):
+		case !is:
 		case m.name == "ready":
 			sum += float64(w.Ready)
 		case m.name == "parks":
@@ -69,10 +76,34 @@ func lockMeasure(p *contention.Profile, lock string, m measure) (sum float64, _ 
 			sum += float64(w.Contentions)
 		}
 	}
+	if near := mistyped(p, lock); !found && near != "" {
+		return 0, fmt.Errorf("no goroutine waited for a lock %q; did you mean %q?", lock, near)
+	}
 	return sum, nil
+}
+
+// mistyped returns the lock that a name which is not in the profile may be meant to be, or "". Names
+// that differ only in the number after # are those of two locks.
+func mistyped(p *contention.Profile, lock string) string {
+	word, _, _ := strings.Cut(lock, "#")
+	var names []string
+	for _, l := range p.Locks {
+		for _, name := range lockNames(l) {
+			if name, _, _ = strings.Cut(name, "#"); name == word {
+				return ""
+			}
+			names = append(names, name)
+		}
+	}
+	return spelling.Nearest(word, names)
 }
 
 // isLock reports whether a lock has that name or class, in full or short.
 func isLock(l *contention.Lock, name string) bool {
-	return slices.Contains([]string{l.Name, l.String(), format.Func(l.String()), l.Class, format.Func(l.Class)}, name)
+	return slices.Contains(lockNames(l), name)
+}
+
+// lockNames are what a lock may be called.
+func lockNames(l *contention.Lock) []string {
+	return []string{l.Name, l.String(), format.Func(l.String()), l.Class, format.Func(l.Class)}
 }
