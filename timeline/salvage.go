@@ -81,13 +81,13 @@ func (p *pass) salvage(g *generation) *decoded {
 	}
 	dec := &wireDecoder{readerDecoder: readerDecoder{ctx: p.ctx, stacks: p.stacks}}
 	opt := wireformat.Options{Version: s.version, Cut: true, Frequency: s.frequency, Running: p.replay.runners()}
-	d := dec.decodeBytes(raw, opt)
+	d := dec.decodeSafely(raw, opt)
 	if broken := (*wireformat.Error)(nil); errors.As(d.err, &broken) && broken.Stuck {
 		horizon = min(horizon, Time(broken.Earliest)-1)
 	}
 	d.release()
 	dec.limit = horizon
-	d = dec.decodeBytes(raw, opt)
+	d = dec.decodeSafely(raw, opt)
 	d.err = nil // it stumbles over the end, as it must
 	if !d.hasReal || d.firstReal == d.lastReal {
 		d.release()

@@ -37,7 +37,7 @@ func (wd *wireDecoder) decode(open func() io.Reader) *decoded {
 	case err != nil:
 		return &decoded{err: readerError(err)}
 	}
-	d := wd.decodeBytes(data.b, wireformat.Options{Version: version, Running: wd.running})
+	d := wd.decodeSafely(data.b, wireformat.Options{Version: version, Running: wd.running})
 	data.release()
 	if d.err != nil && errors.As(d.err, new(*wireformat.Error)) {
 		return wd.instead(d, open)
@@ -101,6 +101,17 @@ func (wd *wireDecoder) load(r io.Reader) (*buffer, error) {
 			want = 2 * cap(b.b)
 		}
 	}
+}
+
+// decodeSafely is decodeBytes with an error in the place of a panic, which no input is known to
+// cause.
+func (wd *wireDecoder) decodeSafely(data []byte, opt wireformat.Options) (d *decoded) {
+	defer func() {
+		if p := recover(); p != nil {
+			d = &decoded{err: &wireformat.Error{What: "the decoder failed: " + firstLine(fmt.Sprint(p))}}
+		}
+	}()
+	return wd.decodeBytes(data, opt)
 }
 
 // decodeBytes decodes a generation, without its header.
