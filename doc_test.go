@@ -272,7 +272,7 @@ func importable(t *testing.T) (list []listed) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		if p.Name != "main" && !strings.Contains(p.ImportPath, "/internal/") && !strings.Contains(p.ImportPath, "/benchmarks/") {
+		if p.Name != "main" && len(p.GoFiles) > 0 && !strings.Contains(p.ImportPath, "/internal/") && !strings.Contains(p.ImportPath, "/benchmarks/") {
 			list = append(list, p)
 		}
 	}

@@ -2,15 +2,37 @@
 // a filter selects, the statistics of a metric over them, how it develops over time, what it goes
 // together with, and which counters tell two sets of quanta apart.
 //
-//	e, err := query.NewExplorer(rec)
-//	if err != nil {
-//		log.Fatal(err)
+//	package main
+//
+//	import (
+//		"context"
+//		"encoding/json"
+//		"log"
+//		"os"
+//
+//		"github.com/bottleneck-go/bottleneck/counters"
+//		"github.com/bottleneck-go/bottleneck/counters/query"
+//	)
+//
+//	func main() {
+//		rec, err := counters.ReadFile(context.Background(), "indexer.zip", counters.Options{})
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		e, err := query.NewExplorer(rec)
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		answer, err := e.Answer(context.Background(), query.Query{
+//			Filter:  "first(20, gc, goroutine)", // of each goroutine, the first 20 quanta after each collection
+//			Stats:   []string{"instructions / cycles", "1000 * minor_faults / duration"},
+//			Compare: &query.CompareQuery{}, // with all the other quanta
+//		})
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		json.NewEncoder(os.Stdout).Encode(answer)
 //	}
-//	answer, err := e.Answer(ctx, query.Query{
-//		Filter:  "first(20, gc, goroutine)", // of each goroutine, the first 20 quanta after each collection
-//		Stats:   []string{"instructions / cycles", "1000 * minor_faults / duration"},
-//		Compare: &query.CompareQuery{}, // with all the other quanta
-//	})
 //
 // A [Query] and its [Answer] are JSON; the served page of package exporters/report asks the same. A
 // [Set] of quanta can be joined, intersected and subtracted, and written as CSV or JSON.
