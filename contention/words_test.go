@@ -53,8 +53,8 @@ func TestWaitersOfOneLockAreNoBurdenToOthers(t *testing.T) {
 	waitedFor.Lock()
 	rwWaitedFor.RLock()
 	done := make(chan bool)
-	go func() { waitedFor.Lock(); waitedFor.Unlock(); done <- true }()
-	go func() { rwWaitedFor.Lock(); rwWaitedFor.Unlock(); done <- true }()
+	go func() { defer func() { done <- true }(); waitedFor.Lock(); defer waitedFor.Unlock() }()
+	go func() { defer func() { done <- true }(); rwWaitedFor.Lock(); defer rwWaitedFor.Unlock() }()
 	waitFor(t, "the waiters", func() bool { return waitedFor.registered() == 1 && rwWaitedFor.registered() == 1 })
 	for _, c := range []struct {
 		do   func()

@@ -518,34 +518,6 @@ func fromText(text string) ([]byte, error) {
 	return out, nil
 }
 
-// allLines writes down every interval with its reason and call chain.
-type allLines struct {
-	Base
-	of []string
-}
-
-func (a *allLines) Transition(tr *Transition) {
-	a.of = append(a.of, fmt.Sprint(tr.G.ID, tr.State, tr.Start, tr.End, tr.Wait, tr.Reason, tr.Stack, tr.Proc, tr.Thread, tr.WakerStack))
-}
-
-// oneRealTrace is a small trace of a real program.
-func oneRealTrace(t *testing.T) string {
-	t.Helper()
-	files, _ := filepath.Glob("../testdata/*/*.zst")
-	var best string
-	var least int64
-	for _, f := range files {
-		st, err := os.Stat(f)
-		if err == nil && (best == "" || st.Size() < least) {
-			best, least = f, st.Size()
-		}
-	}
-	if best == "" {
-		t.Fatal("no traces in ../testdata")
-	}
-	return best
-}
-
 func recordsOf(d *decoded) (all []record) {
 	for rs := range d.all() {
 		all = append(all, rs...)

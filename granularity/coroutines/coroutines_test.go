@@ -6,6 +6,7 @@ import (
 	"context"
 	"iter"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,16 +65,11 @@ func TestIteratorsGoThroughTasks(t *testing.T) {
 func TestOthersTimeIsNotCharged(t *testing.T) {
 	rec := granularity.NewRecorder(granularity.RecorderOptions{})
 	ctx := granularity.WithRecorder(context.Background(), rec)
-	stop := make(chan bool)
-	defer close(stop)
+	var stop atomic.Bool
+	defer stop.Store(true)
 	for range 4 { // others that want all processors
 		go func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
+			for !stop.Load() {
 			}
 		}()
 	}

@@ -62,7 +62,7 @@ func findCount() bool {
 		if round%2 == 0 {
 			runtime.Gosched()
 		} else {
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 		}
 		for i := structureFrom; i < structureTo; i++ {
 			grows[i] = grows[i] && g[i]-before[i] == 1
@@ -103,7 +103,7 @@ func findReason() bool {
 	}()
 	var never chan bool
 	waits := [...]func(){
-		func() { time.Sleep(1) },
+		func() { time.Sleep(time.Nanosecond) },
 		func() { ping <- true; <-pong },
 		func() {
 			ping <- true

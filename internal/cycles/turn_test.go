@@ -50,7 +50,7 @@ func TestStayed(t *testing.T) {
 		"a huge stack":     func() { deep(100) },
 		"computing":        func() { busy(10_000) },
 		"a system call":    callSystem,
-		"an idle lock":     func() { mu.Lock(); mu.Unlock() },
+		"an idle lock":     func() { mu.Lock(); defer mu.Unlock() },
 		"another function": func() { context.Background().Err() },
 	} {
 		if n := often(f); n < 10 {
@@ -77,13 +77,13 @@ func TestStayed(t *testing.T) {
 			mu.Lock()
 			go func() { time.Sleep(10 * time.Microsecond); mu.Unlock() }()
 			mu.Lock()
-			mu.Unlock()
+			defer mu.Unlock()
 		},
 		"a larger stack and Gosched": func() { deep(8); runtime.Gosched() },
 		"a larger stack and a sleep": func() { deep(100); time.Sleep(time.Microsecond) },
 		"a wait group":               func() { var wg sync.WaitGroup; wg.Go(func() { time.Sleep(time.Microsecond) }); wg.Wait() },
 		"an iterator":                func() { iterate() },
-		"an iterator and more":       func() { time.Sleep(1); iterate(); runtime.Gosched() },
+		"an iterator and more":       func() { time.Sleep(time.Nanosecond); iterate(); runtime.Gosched() },
 	} {
 		if n := often(f); n > 0 {
 			t.Errorf("%s: stayed in %d of 50 cases", name, n)
@@ -103,7 +103,7 @@ func deep(n int) byte {
 	return frame[0] + frame[n]
 }
 
-func callSystem() { pair(); time.Now() }
+func callSystem() { pair(); _ = time.Now() }
 
 // lockedStays reports whether a goroutine that is locked to its thread counts as having stayed.
 func lockedStays(c *Clock, f func()) bool {

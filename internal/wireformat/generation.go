@@ -56,7 +56,6 @@ type tables struct {
 	frames    []Frame
 	samples   []sample
 
-	synced      bool
 	perUnit     float64 // ns in a unit of the clock
 	whole       int64   // the same, if it is an integer
 	exact       uint64  // up to which number of units whole · units is the same as perUnit · units
