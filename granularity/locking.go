@@ -14,21 +14,24 @@ import (
 // costs it and the others 15 µs. Tasks that do not block need no lock. So a task is locked only if
 //
 //   - it has a place in the log, which asks for the cycles of every task; or
-//   - tasks of its site have left their threads, and the cost is at most 1 % of the time that they
-//     take anyway, as for tasks that compute for long and are preempted; or
+//   - it is one of the first of its site: a program may have few tasks, which compute for long and
+//     are preempted. What they cost decides on the others; or
+//   - tasks of its site have left their threads, or would have, and the cost is at most 1 % of the
+//     time that they take anyway, as for tasks that compute for long and are preempted; or
 //   - tasks of its site have left their threads, and what all such samples have cost so far, and
 //     what this one is expected to, is at most 1 % of the time since the recorder was made. There
 //     is one such task at a time. It stands for others of its site; or
 //   - the runtime does not tell which tasks have left their threads.
 //
-// A site whose tasks may take longer than longestLocked gets no locks: if one of them blocks all the
-// time, the cost would be known too late.
+// A site whose tasks may take longer than longestLocked gets no locks, unless the first ones have
+// shown what a lock costs: if one of them blocks all the time, the cost would be known too late.
 
 // lockKind says why a goroutine is locked.
 type lockKind uint8
 
 const (
 	lockLogged lockKind = iota + 1
+	lockFirst
 	lockCheap
 	lockSample
 )
@@ -37,7 +40,8 @@ const (
 type lockMode = uint32
 
 const (
-	sampleLocked lockMode = iota + 1
+	firstLocked lockMode = iota + 1
+	sampleLocked
 	allLocked
 	noneLocked
 )
@@ -46,6 +50,8 @@ const (
 	blockCost     = 15 * time.Microsecond // what a block costs a locked task
 	lockBudget    = 100                   // the part of the time that locks may cost: 1 %
 	longestLocked = 250 * time.Millisecond
+
+	firstOnes = 4 // tasks of each site are locked at first
 )
 
 // lockFor locks the goroutine to its thread if the task is to be.
@@ -55,11 +61,20 @@ func (f *frame) lockFor(r *Recorder) {
 	switch s := f.site; {
 	case f.log != nil || !cycles.TurnsKnown():
 		f.lock = lockLogged
-	case s.mode.Load() == allLocked && r.locked.Add(1) <= 4*int64(runtime.GOMAXPROCS(0)):
-		f.lock = lockCheap
+	case s.mode.Load() == firstLocked:
+		if s.begun.Add(1) > firstOnes {
+			s.mode.CompareAndSwap(firstLocked, 0)
+			return
+		}
+		if !r.mayLock() {
+			return
+		}
+		f.lock, f.switches = lockFirst, -1
 	case s.mode.Load() == allLocked:
-		r.locked.Add(-1)
-		return
+		if !r.mayLock() {
+			return
+		}
+		f.lock = lockCheap
 	case s.mode.Load() == sampleLocked && r.sample(s):
 		f.lock = lockSample
 	default:
@@ -67,17 +82,48 @@ func (f *frame) lockFor(r *Recorder) {
 	}
 	f.more = true
 	runtime.LockOSThread()
+	if f.switches < 0 {
+		f.switches = threadSwitches()
+	}
+}
+
+// mayLock reports whether one more task may be locked to its thread, and counts it.
+//
+//go:norace
+func (r *Recorder) mayLock() bool {
+	if r.locked.Add(1) <= 4*int64(runtime.GOMAXPROCS(0)) {
+		return true
+	}
+	r.locked.Add(-1)
+	return false
+}
+
+// gaveWay returns how often a locked task that is about to end let others run: the bits of the
+// runtime's count, or what the system counts, which does not wrap.
+//
+//go:norace
+func (f *frame) gaveWay(turns uint8) int64 {
+	if f.lock == lockFirst && turns > 0 {
+		return max(int64(turns), threadSwitches()-f.switches)
+	}
+	return int64(turns)
 }
 
 // lockEnds takes account of a lock, for a task that took so many ticks and let others run so often.
 //
 //go:norace
-func (f *frame) lockEnds(r *Recorder, wall int64, turns uint8) {
+func (f *frame) lockEnds(r *Recorder, wall, turns int64) {
+	cost := r.base.FromNS(int64(blockCost)) * turns
 	switch s := f.site; f.lock {
+	case lockFirst:
+		r.locked.Add(-1)
+		if turns > 0 {
+			s.decide(wall, wall, cost, true)
+		}
 	case lockCheap:
 		r.locked.Add(-1)
 	case lockSample:
-		cost := r.base.FromNS(int64(blockCost))*int64(turns) + max(0, wall-4*s.longest.Load())
+		cost += max(0, wall-4*s.longest.Load())
 		r.spent.Add(cost)
 		s.nextSample.Store(cycles.Ticks() + lockBudget*cost*r.blocking.Load())
 		r.nextSample.Store(0)
@@ -95,19 +141,29 @@ func (r *Recorder) sample(s *site) bool {
 // the site's cell.
 func (s *site) learn(n *note) {
 	r := s.rec
-	if s.mode.Load() == 0 {
-		r.blocking.Add(1)
-	}
 	wall := max(s.longest.Load(), n.wall)
 	cost := max(s.cost.Load(), r.base.FromNS(int64(blockCost))*int64(max(n.turns, 1)))
-	s.longest.Store(wall)
+	s.decide(wall, r.base.FromNS(int64(s.cell.left.wall.Mean())), cost, false)
+}
+
+// decide chooses which tasks of the site are locked, where the longest takes so many ticks and the
+// typical one so many, and a lock costs so many. A cost is sure if it was counted in a locked task.
+//
+//go:norace
+func (s *site) decide(longest, typical, cost int64, sure bool) {
+	r := s.rec
+	was := s.mode.Load()
+	if was == 0 || was == firstLocked {
+		r.blocking.Add(1)
+	}
+	s.longest.Store(longest)
 	s.cost.Store(cost)
-	typical := r.base.FromNS(int64(s.cell.left.wall.Mean()))
+	cheap := lockBudget*cost <= typical
 	switch {
-	case wall > r.base.FromNS(int64(longestLocked)):
-		s.mode.Store(noneLocked)
-	case lockBudget*cost <= typical:
+	case cheap && (sure || was == allLocked || longest <= r.base.FromNS(int64(longestLocked))):
 		s.mode.Store(allLocked)
+	case longest > r.base.FromNS(int64(longestLocked)):
+		s.mode.Store(noneLocked)
 	default:
 		s.mode.Store(sampleLocked)
 	}

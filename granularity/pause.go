@@ -111,8 +111,9 @@ func (p *paused) resume() {
 	sh.paused = p.outer
 	for i := range p.frames {
 		*sh.push() = p.frames[i]
-		if p.frames[i].lock != 0 {
+		if f := &p.frames[i]; f.lock != 0 {
 			runtime.LockOSThread()
+			f.switches = threadSwitches() // of whatever thread it is by now
 		}
 	}
 	p.frames = nil

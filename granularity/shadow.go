@@ -40,14 +40,16 @@ type frame struct {
 	lock   lockKind    // the goroutine is locked to its thread for the task
 	more   bool        // something of what follows is not zero
 
-	left    bool  // before the last Pause it has left its thread: its cycles are not known
-	turns   uint8 // how often it let others run before the last Pause, or between two
-	before  int64 // cycles before the last Pause
-	offCPU  int64 // ticks off the processor before the last Resume
-	nested  int64 // total cycles of directly nested tasks
-	nestOff int64 // ticks off the processor in directly nested tasks
-	task    *Task // when the task is an object of its own
-	log     *pending
+	left  bool  // before the last Pause it has left its thread: its cycles are not known
+	turns uint8 // how often it let others run before the last Pause, or between two
+	// switches is what threadSwitches returned when the goroutine was locked.
+	switches int64
+	before   int64 // cycles before the last Pause
+	offCPU   int64 // ticks off the processor before the last Resume
+	nested   int64 // total cycles of directly nested tasks
+	nestOff  int64 // ticks off the processor in directly nested tasks
+	task     *Task // when the task is an object of its own
+	log      *pending
 }
 
 // shadow is the stack of one goroutine.
@@ -288,11 +290,14 @@ func (sh *shadow) finish(f *frame, mark *cycles.Mark) {
 		}
 		sh.frames[n-1].addNested(f, &m, kind)
 	}
-	if m.left {
+	turns := f.gaveWay(m.turns)
+	switch {
+	case m.left:
 		kind |= noteLeft
-	} else if m.turns > 0 && f.lock == lockSample {
+	case turns == 0:
+	case f.lock == lockSample || f.lock == lockFirst && lockBudget*r.base.FromNS(int64(blockCost))*turns > m.wall:
 		kind |= noteSample
-	} else if m.turns > 0 && f.lock == lockCheap {
+	case f.lock == lockCheap || f.lock == lockFirst:
 		kind |= noteTypical
 	}
 	switch {
@@ -311,7 +316,7 @@ func (sh *shadow) finish(f *frame, mark *cycles.Mark) {
 	notes.release()
 	if f.lock != 0 {
 		runtime.UnlockOSThread()
-		f.lockEnds(r, m.wall, m.turns)
+		f.lockEnds(r, m.wall, turns)
 	}
 	sh.pop()
 }

@@ -23,7 +23,8 @@ type site struct {
 	pool      *poolName
 	key       siteKey
 
-	mode       atomic.Uint32 // a lockMode; 0 while no task has left its thread
+	mode       atomic.Uint32 // a lockMode; 0 while no task after the first has left its thread
+	begun      atomic.Int32  // tasks, in the mode firstLocked
 	longest    atomic.Int64  // ticks of the longest task that has
 	cost       atomic.Int64  // ticks that locking one of them costs, at most
 	nextSample atomic.Int64  // the tick from which one of them may be locked
@@ -132,6 +133,7 @@ func (r *Recorder) addSite(key siteKey) *site {
 		r.classes[name] = c
 	}
 	s := &site{rec: r, class: c, created: key.created, submitted: key.submitted, pool: key.pool, key: key}
+	s.mode.Store(firstLocked)
 	r.sites[key] = s
 	return s
 }

@@ -28,7 +28,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if p, err := granularity.ReadJSON(f); err != nil || p.Classes[0].Tasks != uint64(runtime.GOMAXPROCS(0)) {
+	if p, err := granularity.ReadJSON(f); err != nil || p.Classes[0].Executions() != uint64(runtime.GOMAXPROCS(0)) || p.Classes[0].Tasks == 0 {
 		t.Errorf("%v: %v", err, p)
 	}
 }

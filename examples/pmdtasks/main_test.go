@@ -32,7 +32,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if p, err := granularity.ReadJSON(f); err != nil || !slices.ContainsFunc(p.Classes, func(c granularity.Class) bool { return c.Tasks == 570 }) {
+	if p, err := granularity.ReadJSON(f); err != nil || !slices.ContainsFunc(p.Classes, func(c granularity.Class) bool { return c.Executions() == 570 }) {
 		t.Errorf("%v: %v", err, p)
 	}
 }

@@ -59,7 +59,7 @@ func mostWeight() (full, bare int64) {
 	if strings.HasPrefix(runtime.Version(), "go1.26") {
 		return 6_400_000, 4_550_000
 	}
-	return 7_200_000, 5_100_000
+	return 7_350_000, 5_150_000
 }
 
 func TestWeight(t *testing.T) {

@@ -90,7 +90,7 @@ func (t *tasksText) headline() {
 	p := t.p
 	var tasks uint64
 	for i := range p.Classes {
-		tasks += p.Classes[i].Tasks
+		tasks += p.Classes[i].Executions()
 	}
 	s := "Task granularity: " + format.Plural(tasks, "task", "tasks") + " of " + format.Plural(len(p.Classes), "class", "classes")
 	if p.Wall > 0 {

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bottleneck-go/bottleneck/internal/background"
 )
 
 // A thread's identity on linux/amd64 is its FS base, which user code reads in
@@ -116,7 +118,7 @@ func findProcid() {
 	runtime.LockOSThread() // the goroutine must have another thread
 	defer runtime.UnlockOSThread()
 	there := make(chan [words]bool)
-	go func() { there <- numbers() }()
+	background.Go(func() { there <- numbers() })
 	a, b := numbers(), <-there
 	for i := range words {
 		if a[i] && b[i] {

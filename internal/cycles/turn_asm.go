@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"time"
 	"unsafe"
+
+	"github.com/bottleneck-go/bottleneck/internal/background"
 )
 
 // Where the runtime's structure of a goroutine has the count, the reason and the lock, and the bits
@@ -29,7 +31,7 @@ type structure [structureTo]byte
 func findTurn() {
 	for range 10 {
 		found := make(chan bool)
-		go func() { found <- stackFound() && findCount() && findLock() && (!Coroutines() || findReason()) }()
+		background.Go(func() { found <- stackFound() && findCount() && findLock() && (!Coroutines() || findReason()) })
 		if <-found {
 			turnMask = ^Turn(0)
 			return
@@ -96,11 +98,11 @@ func findReason() bool {
 	g := thisStructure()
 	ping, pong := make(chan bool, 1), make(chan bool)
 	defer close(ping)
-	go func() {
+	background.Go(func() {
 		for range ping {
 			pong <- true
 		}
-	}()
+	})
 	var never chan bool
 	waits := [...]func(){
 		func() { time.Sleep(time.Nanosecond) },
