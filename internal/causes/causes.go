@@ -73,7 +73,7 @@ var Programs = []Program{
 	{"stages of one function", "serial", "stage", func(int) { stages(1) }, stages},
 	{"one computes, one looks", "serial", "beside", func(int) { beside() }, nil},
 	{"some results that come too late", "leak", "deliver", func(int) { partly() }, nil},
-	{"results that come too late", "leak", "deliver", func(int) { abandoned() }, nil},
+	{"results that come too late", "leak", "offer", func(int) { abandoned() }, nil},
 }
 
 var sink atomic.Uint64

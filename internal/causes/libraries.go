@@ -126,7 +126,7 @@ func rated() {
 
 // pulled has an iterator that a goroutine pulls from.
 func pulled() {
-	next, stop := iter.Pull(values)
+	next, stop := iter.Pull(pulledValues)
 	defer stop()
 	for {
 		if _, more := next(); !more {
@@ -136,7 +136,7 @@ func pulled() {
 	}
 }
 
-var values iter.Seq[int] = func(yield func(int) bool) {
+func pulledValues(yield func(int) bool) {
 	for i := range 30_000 {
 		Spin(5_000)
 		if !yield(i) {

@@ -275,7 +275,7 @@ func alone() {
 func abandoned() {
 	for range 300 {
 		late, soon := make(chan int), make(chan int)
-		go deliver(late)
+		go offer(late)
 		go find(soon)
 		Spin(100_000)
 		<-soon
@@ -283,6 +283,8 @@ func abandoned() {
 }
 
 func deliver(late chan<- int) { late <- 1 }
+
+func offer(late chan<- int) { late <- 1 }
 
 func find(soon chan<- int) { soon <- 1 }
 
