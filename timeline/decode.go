@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"io"
-	"slices"
 	"strings"
 	"unsafe"
 
@@ -47,12 +46,20 @@ func (c *cursor) room(n int, size uintptr) {
 	}
 }
 
+// roomForGs makes room for the goroutines of the next event, as far as there is memory.
+func (c *cursor) roomForGs() {
+	n := len(c.d.gs)
+	if n+4 <= cap(c.d.gs) {
+		return
+	}
+	c.room(n, unsafe.Sizeof(localG{})+64) // and the tables of the decoder grow
+	if !c.full {
+		c.d.gs = append(make([]localG, 0, 2*n+64), c.d.gs...) // slices.Grow takes twice as much with the race detector
+	}
+}
+
 // newG adds a goroutine to those of the generation.
 func (c *cursor) newG(id int64) {
-	if len(c.d.gs) == cap(c.d.gs) {
-		c.room(len(c.d.gs), unsafe.Sizeof(localG{})+64) // and the tables of the decoder grow
-		c.d.gs = slices.Grow(c.d.gs, max(64, len(c.d.gs)))
-	}
 	c.d.gs = append(c.d.gs, localG{id: id, name: -1, stack: -1, thread: -1, proc: -1, site: -1, shown: -1, last: -1})
 }
 
@@ -121,7 +128,9 @@ func (c *cursor) step(t Time, code uint8, g, x, y int32) {
 // addAux records what is too rare or too large for a record.
 func (c *cursor) addAux(a aux) {
 	if len(c.d.aux) == cap(c.d.aux) {
-		c.room(len(c.d.aux), unsafe.Sizeof(a))
+		if c.room(len(c.d.aux), unsafe.Sizeof(a)); c.full {
+			return
+		}
 	}
 	c.d.aux = append(c.d.aux, a)
 	c.put(codeAux, int32(len(c.d.aux)-1), -1, -1)

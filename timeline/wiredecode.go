@@ -140,6 +140,7 @@ func (wd *wireDecoder) decodeBytes(data []byte, opt wireformat.Options) *decoded
 	}
 	for {
 		ev, err := dec.Next()
+		c.roomForGs()
 		if c.full || err == nil && d.events&(1<<12-1) == 0 && wd.meter.Exceeded() {
 			wd.overMemory(d, int64(len(data)))
 			break
