@@ -110,18 +110,20 @@ func (f *frame) gaveWay(turns uint8) int64 {
 }
 
 // lockEnds takes account of a lock, for a task that took so many ticks and let others run so often.
+// What seemed cheap at first may not be: the sums decide again.
 //
 //go:norace
 func (f *frame) lockEnds(r *Recorder, wall, turns int64) {
 	cost := r.base.FromNS(int64(blockCost)) * turns
 	switch s := f.site; f.lock {
-	case lockFirst:
+	case lockFirst, lockCheap:
 		r.locked.Add(-1)
 		if turns > 0 {
-			s.decide(wall, wall, cost, true)
+			costs, walls := lockBudget*s.costs.Add(cost), s.walls.Add(wall)
+			if f.lock == lockFirst || costs > 2*walls {
+				s.decide(wall, cost, costs <= walls, true)
+			}
 		}
-	case lockCheap:
-		r.locked.Add(-1)
 	case lockSample:
 		cost += max(0, wall-4*s.longest.Load())
 		r.spent.Add(cost)
@@ -141,28 +143,29 @@ func (r *Recorder) sample(s *site) bool {
 // the site's cell.
 func (s *site) learn(n *note) {
 	r := s.rec
-	wall := max(s.longest.Load(), n.wall)
 	cost := max(s.cost.Load(), r.base.FromNS(int64(blockCost))*int64(max(n.turns, 1)))
-	s.decide(wall, r.base.FromNS(int64(s.cell.left.wall.Mean())), cost, false)
+	s.decide(n.wall, cost, lockBudget*cost <= r.base.FromNS(int64(s.cell.left.wall.Mean())), false)
 }
 
-// decide chooses which tasks of the site are locked, where the longest takes so many ticks and the
-// typical one so many, and a lock costs so many. A cost is sure if it was counted in a locked task.
+// decide chooses which tasks of the site are locked after one that took so many ticks and for which
+// a lock costs so many, or did, and that is cheap or not. It is sure if it was counted in a locked
+// task.
 //
 //go:norace
-func (s *site) decide(longest, typical, cost int64, sure bool) {
+func (s *site) decide(wall, cost int64, cheap, sure bool) {
 	r := s.rec
 	was := s.mode.Load()
 	if was == 0 || was == firstLocked {
 		r.blocking.Add(1)
 	}
+	longest := max(s.longest.Load(), wall)
 	s.longest.Store(longest)
-	s.cost.Store(cost)
-	cheap := lockBudget*cost <= typical
+	s.cost.Store(max(s.cost.Load(), cost))
+	long := longest > r.base.FromNS(int64(longestLocked))
 	switch {
-	case cheap && (sure || was == allLocked || longest <= r.base.FromNS(int64(longestLocked))):
+	case cheap && (sure || was == allLocked || !long):
 		s.mode.Store(allLocked)
-	case longest > r.base.FromNS(int64(longestLocked)):
+	case long:
 		s.mode.Store(noneLocked)
 	default:
 		s.mode.Store(sampleLocked)

@@ -25,6 +25,8 @@ type site struct {
 
 	mode       atomic.Uint32 // a lockMode; 0 while no task after the first has left its thread
 	begun      atomic.Int32  // tasks, in the mode firstLocked
+	costs      atomic.Int64  // ticks that the locks of the first, and of cheap ones, have cost
+	walls      atomic.Int64  // ticks that those took
 	longest    atomic.Int64  // ticks of the longest task that has
 	cost       atomic.Int64  // ticks that locking one of them costs, at most
 	nextSample atomic.Int64  // the tick from which one of them may be locked

@@ -1,0 +1,48 @@
+package granularity
+
+import (
+	"testing"
+	"time"
+)
+
+// One of the first tasks of a site that takes long by chance, while locks cost little, has all of the site locked. Where
+// the others show that locks cost more than they may, that ends.
+func TestLocksThatWereCheapByChanceEnd(t *testing.T) {
+	r := NewRecorder(RecorderOptions{})
+	s := r.site(&siteKey{name: "blocks"})
+	long, short := r.base.FromNS(int64(20*time.Millisecond)), r.base.FromNS(int64(200*time.Microsecond))
+	f := &frame{site: s, lock: lockFirst}
+	r.locked.Add(1)
+	if f.lockEnds(r, long, 3); s.mode.Load() != allLocked {
+		t.Fatalf("after one that took 20 ms and let others run three times, the mode is %d", s.mode.Load())
+	}
+	n := 0
+	for ; s.mode.Load() == allLocked && n < 100; n++ {
+		f.lock = lockCheap
+		r.locked.Add(1)
+		f.lockEnds(r, short, 3)
+	}
+	if s.mode.Load() != sampleLocked || n > 20 {
+		t.Errorf("after %d of 0.2 ms that let others run three times, the mode is %d", n, s.mode.Load())
+	}
+	if r.locked.Load() != 0 {
+		t.Errorf("%d tasks are locked", r.locked.Load())
+	}
+}
+
+// A site whose first tasks compute for long, and are preempted, keeps its locks.
+func TestLongTasksStayLocked(t *testing.T) {
+	r := NewRecorder(RecorderOptions{})
+	s := r.site(&siteKey{name: "computes"})
+	wall := r.base.FromNS(int64(2 * time.Second))
+	for i := range 50 {
+		f := &frame{site: s, lock: lockCheap}
+		if i < firstOnes {
+			f.lock = lockFirst
+		}
+		r.locked.Add(1)
+		if f.lockEnds(r, wall, 200); s.mode.Load() != allLocked {
+			t.Fatalf("after %d of 2 s that were preempted 200 times, the mode is %d", i+1, s.mode.Load())
+		}
+	}
+}
