@@ -3,6 +3,7 @@ package contention
 import (
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
@@ -11,7 +12,8 @@ import (
 //
 // A wait is booked when it is over. One that goes on for long is what a user most wants to see, so
 // each recorded waiter has a place in its lock's account while it waits, by the number of its
-// goroutine. One that finds its place taken is in no row of Profile.Unfinished, only in InFlight.
+// goroutine, or one of those behind it. One that finds them taken is in no row of
+// Profile.Unfinished, only in InFlight.
 //
 // Who holds the lock is known if that goroutine has waited for it, too, and that was recorded: others
 // leave no trace.
@@ -39,23 +41,30 @@ type flights struct {
 	holderG atomic.Uint64
 }
 
-// begin gives w a place, if that is free.
+// begin gives w a place, if one is free.
 func (f *flights) begin(w *wait) {
-	n := w.g % (flightBlock * flightBlocks)
-	block := f.blocks[n/flightBlock].Load()
-	if block == nil {
-		f.blocks[n/flightBlock].CompareAndSwap(nil, new([flightBlock]flight))
-		block = f.blocks[n/flightBlock].Load()
+	n := w.g
+	if n == 0 { // it is not known here: w is on the goroutine's own stack
+		n = uint64(uintptr(unsafe.Pointer(w))) >> 8
 	}
-	place := &block[n%flightBlock]
-	if !place.since.CompareAndSwap(0, -1) {
+	for try := range uint64(4) {
+		n := (n + try) % (flightBlock * flightBlocks)
+		block := f.blocks[n/flightBlock].Load()
+		if block == nil {
+			f.blocks[n/flightBlock].CompareAndSwap(nil, new([flightBlock]flight))
+			block = f.blocks[n/flightBlock].Load()
+		}
+		place := &block[n%flightBlock]
+		if !place.since.CompareAndSwap(0, -1) {
+			continue
+		}
+		place.chain.Store(w.chain)
+		place.g.Store(w.g)
+		place.kind.Store(uint32(w.kind))
+		place.since.Store(w.start)
+		w.flight = place
 		return
 	}
-	place.chain.Store(w.chain)
-	place.g.Store(w.g)
-	place.kind.Store(uint32(w.kind))
-	place.since.Store(w.start)
-	w.flight = place
 }
 
 // over gives back the place of w.
