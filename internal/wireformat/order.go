@@ -391,6 +391,20 @@ func (d *Decoder) take(t *thread) (bool, error) {
 	return true, nil
 }
 
+// create enters the goroutine that an event creates.
+func (d *Decoder) create(t *thread, status uint8) (g int32, err error) {
+	if t.args[0] == none {
+		return 0, contradicts(t, badNumber)
+	}
+	g = d.enter(t.args[0])
+	s := &d.gs[g]
+	if s.status != gone {
+		return 0, contradicts(t, isThere)
+	}
+	s.status, s.seq = status, 0
+	return g, nil
+}
+
 func (d *Decoder) takeCreate(t *thread) (bool, error) {
 	if err := onProc(t); err != nil {
 		return false, err
@@ -398,17 +412,13 @@ func (d *Decoder) takeCreate(t *thread) (bool, error) {
 	if t.g >= 0 && d.gs[t.g].status != gone && d.gs[t.g].status != GoRunning {
 		return false, contradicts(t, notRuns)
 	}
-	if t.args[0] == none {
-		return false, contradicts(t, badNumber)
+	status := uint8(GoRunnable)
+	if t.typ == GoCreateBlocked {
+		status = GoWaiting
 	}
-	g := d.enter(t.args[0])
-	s := &d.gs[g]
-	if s.status != gone {
-		return false, contradicts(t, isThere)
-	}
-	s.seq = 0
-	if s.status = GoRunnable; t.typ == GoCreateBlocked {
-		s.status = GoWaiting
+	g, err := d.create(t, status)
+	if err != nil {
+		return false, err
 	}
 	ev := d.put(t)
 	ev.Target, ev.Start, ev.Stack = g, d.stackIndex(t.args[1]), d.stackIndex(t.args[2])
@@ -500,15 +510,10 @@ func (d *Decoder) takeCallback(t *thread) (bool, error) {
 		if t.g >= 0 {
 			return false, contradicts(t, hasG)
 		}
-		if t.args[0] == none {
-			return false, contradicts(t, badNumber)
+		g, err := d.create(t, GoSyscall)
+		if err != nil {
+			return false, err
 		}
-		g := d.enter(t.args[0])
-		s := &d.gs[g]
-		if s.status != gone {
-			return false, contradicts(t, isThere)
-		}
-		s.status, s.seq = GoSyscall, 0
 		d.put(t).Target = g
 		t.bind(g)
 		return true, nil
