@@ -20,10 +20,10 @@ import (
 // ContinuousOptions configures [Continuous]. The zero value is ready to use.
 type ContinuousOptions struct {
 	// Options are those of the analyses. Name, Want, Progress, Last, Single, Plan, Speedup,
-	// Bottle.From, To and Window are not used, and Contention is always Quick: roots and owners' activity are in
-	// snapshots. With Bottle.Stacks, each window keeps the call chains of its boxes, some 100
-	// bytes each, and so do profiles of the graph. Observers are called on a goroutine of their
-	// own, and see the bursts with gaps between them.
+	// Bottle.From, To and Window are not used, and Contention is always Quick: roots and
+	// owners' activity are in snapshots. With Bottle.Stacks, each window keeps the call chains
+	// of its boxes, some 100 bytes each, and so do profiles of the graph. Observers are called
+	// on a goroutine of their own, and see the bursts with gaps between them.
 	Options
 	// Budget is how much of the machine's processor time may be used, as in
 	// timeline.StreamOptions; 0 means 0.02. While the program itself keeps more than three

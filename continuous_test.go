@@ -128,7 +128,8 @@ func steps(l *bottleneck.Live) (n uint64) {
 	return n
 }
 
-// TestContinuous: the parts that ReadReset returns sum to what Read does, and all generations are counted.
+// TestContinuous: the parts that ReadReset returns sum to what Read does, and all generations are
+// counted.
 func TestContinuous(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	t.Run("", func(t *testing.T) {
@@ -174,7 +175,8 @@ func TestContinuous(t *testing.T) {
 		if s := total.Sampling; s.Cut > 1 || s.Missed != 0 || s.Lost > 1 { // Stop may cut the last one short
 			t.Errorf("%+v", s)
 		}
-		// The estimate of the time is right on average: a burst stands for 8 times its length, or 9 if Stop comes early.
+		// The estimate of the time is right on average: a burst stands for 8 times its
+		// length, or 9 if Stop comes early.
 		if least := 8*(total.Covered-5*time.Millisecond) - 40*time.Millisecond; total.Bottle.Wall < least || total.Bottle.Wall > total.Covered*9+time.Second {
 			t.Errorf("%v seen stand for %v", total.Covered, total.Bottle.Wall)
 		}
@@ -208,7 +210,8 @@ func TestContinuousForLong(t *testing.T) {
 			t.Skip(err)
 		}
 		defer c.Stop()
-		// The least of several looks: at most times a burst is being read, which takes some MB.
+		// The least of several looks: at most times a burst is being read, which takes some
+		// MB.
 		look := func(windows int) (heap uint64, goroutines int) {
 			heap = math.MaxUint64
 			for i := range 10 {
@@ -274,7 +277,8 @@ func TestContinuousFaults(t *testing.T) {
 				}
 				defer rec.Stop()
 			}
-			// The burst is long: it is at its end that a trace of somebody else could be taken for it.
+			// The burst is long: it is at its end that a trace of somebody else could
+			// be taken for it.
 			c := bottleneck.Hurry(bottleneck.NewContinuous(unlimited), time.Second)
 			if err := c.Start(); err != nil {
 				t.Skip(err)

@@ -7,7 +7,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// TestContinuousBudget: half of the budget while the program needs the machine, or nothing is known.
+// TestContinuousBudget: half of the budget while the program needs the machine, or nothing is
+// known.
 func TestContinuousBudget(t *testing.T) {
 	graph := func(procs int, running ...time.Duration) *bottle.Graph {
 		g := &bottle.Graph{Procs: procs, Wall: time.Second}

@@ -19,7 +19,8 @@ import (
 	"unicode"
 )
 
-// Every package that others can import shows a whole program in its comment, and it compiles. So does each program in a Markdown file.
+// Every package that others can import shows a whole program in its comment, and it compiles. So
+// does each program in a Markdown file.
 func TestProgramsInDocumentation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs go build")

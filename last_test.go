@@ -10,7 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The wall clock is set back by an hour between the second and the third of four windows of a second each.
+// The wall clock is set back by an hour between the second and the third of four windows of a
+// second each.
 func TestLastGoesByTheTimeOfTheTrace(t *testing.T) {
 	c := NewContinuous(ContinuousOptions{})
 	noon := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)

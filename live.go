@@ -22,8 +22,8 @@ import (
 // Times and numbers are estimates for all of the time from From to To, but for the numbers of
 // goroutines, the longest waits and tasks, and what goes on at the end, which are those that were
 // seen. The warnings of the graph, the contention, the tasks and the verdict say how much that is.
-// Waits and tasks longer than a burst are never seen as a whole: the time of waits counts all the same, such
-// tasks are unmeasured.
+// Waits and tasks longer than a burst are never seen as a whole: the time of waits counts all the
+// same, such tasks are unmeasured.
 type Live struct {
 	// Report is what was found; its Info is about the time of the report. Bottle, Contention
 	// and Tasks are never nil. There is no estimate of the speedup, which needs a snapshot: see

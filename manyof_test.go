@@ -19,9 +19,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// TestPassesGrowNoFasterThanNLogN: of everything that a trace can hold many of, four times as much makes all analyses together allocate
-// at most n log n times as much. BenchmarkManyOf has the times. With BOTTLENECK_LONG=1, it is of 62,500, 250,000 and 1,000,000, and of what comes
-// to the memory limit before, the error says so.
+// TestPassesGrowNoFasterThanNLogN: of everything that a trace can hold many of, four times as much
+// makes all analyses together allocate at most n log n times as much. BenchmarkManyOf has the
+// times. With BOTTLENECK_LONG=1, it is of 62,500, 250,000 and 1,000,000, and of what comes to the
+// memory limit before, the error says so.
 func TestPassesGrowNoFasterThanNLogN(t *testing.T) {
 	if os.Getenv("BOTTLENECK_LONG") == "1" {
 		growsLong(t)
@@ -51,8 +52,8 @@ func TestPassesGrowNoFasterThanNLogN(t *testing.T) {
 	}
 }
 
-// growsLong compares the time and the memory for 62,500, 250,000 and 1,000,000 of everything. It asserts only what a busy machine leaves
-// as it is: what is allocated.
+// growsLong compares the time and the memory for 62,500, 250,000 and 1,000,000 of everything. It
+// asserts only what a busy machine leaves as it is: what is allocated.
 func growsLong(t *testing.T) {
 	for _, in := range bulk.Inputs {
 		t.Run(in.Name, func(t *testing.T) {
@@ -98,7 +99,8 @@ func growsLong(t *testing.T) {
 	}
 }
 
-// BenchmarkManyOf is the time for a thing that a trace holds many of: it must be about the same for 10,000 and 160,000.
+// BenchmarkManyOf is the time for a thing that a trace holds many of: it must be about the same for
+// 10,000 and 160,000.
 func BenchmarkManyOf(b *testing.B) {
 	for _, in := range bulk.Inputs {
 		for _, size := range []struct {
@@ -122,8 +124,9 @@ func BenchmarkManyOf(b *testing.B) {
 	}
 }
 
-// BenchmarkWaitersOfOneLock is how many times the processor time of graph the analysis of contention takes for a real program in
-// which n goroutines wait for one mutex that is held for 20 µs at a time.
+// BenchmarkWaitersOfOneLock is how many times the processor time of graph the analysis of
+// contention takes for a real program in which n goroutines wait for one mutex that is held for 20
+// µs at a time.
 func BenchmarkWaitersOfOneLock(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {

@@ -12,7 +12,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
-// The releases of Go whose internals were checked, and the format of the traces that they write. What depends on a release is:
+// The releases of Go whose internals were checked, and the format of the traces that they write.
+// What depends on a release is:
 //
 //	the format of traces            timeline   this test
 //	how each wait looks in a trace  timeline   TestCatalogue
@@ -25,7 +26,8 @@ import (
 // They fail, rather than skip, where a new release differs.
 var releases = map[string]string{"go1.26": "go 1.26 trace", "go1.27": "go 1.26 trace"}
 
-// Each supported release of Go is one whose internals were checked, and CI and the README name the same ones.
+// Each supported release of Go is one whose internals were checked, and CI and the README name the
+// same ones.
 func TestEveryReleaseOfGoIsKnown(t *testing.T) {
 	minor := regexp.MustCompile(`^go1\.[0-9]+`).FindString(runtime.Version())
 	format, known := releases[minor]

@@ -9,14 +9,15 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// phase is a time in which a simulated program does the same: a group has a share of it, and tracing it without a pause costs a
-// number of processors.
+// phase is a time in which a simulated program does the same: a group has a share of it, and
+// tracing it without a pause costs a number of processors.
 type phase struct {
 	length      time.Duration
 	share, cost float64
 }
 
-// simulation runs the sampler against phases on a clock of its own. Reading goes on at the rate of the budget, as in the stream.
+// simulation runs the sampler against phases on a clock of its own. Reading goes on at the rate of
+// the budget, as in the stream.
 type simulation struct {
 	rng     *rand.Rand
 	phases  []phase
@@ -122,8 +123,8 @@ func (s *simulation) estimate() (share, err float64) {
 	return share, all.error(groupKey{group, bottle.Application}, share)
 }
 
-// alternating is a program that hands over 37,000, 170,000 and 1.7 million times a second by turns, at 1.2 µs each of tracing and reading, as
-// measured; the group's share goes with it.
+// alternating is a program that hands over 37,000, 170,000 and 1.7 million times a second by turns,
+// at 1.2 µs each of tracing and reading, as measured; the group's share goes with it.
 func alternating(rng *rand.Rand) (phases []phase) {
 	for range 60 {
 		for _, rate := range []float64{37e3, 170e3, 1.7e6} {
@@ -133,8 +134,8 @@ func alternating(rng *rand.Rand) (phases []phase) {
 	return phases
 }
 
-// heavyTailed is a program whose phases cost anything from next to nothing to 4 processors, by a distribution without a variance, and whose share
-// goes with it.
+// heavyTailed is a program whose phases cost anything from next to nothing to 4 processors, by a
+// distribution without a variance, and whose share goes with it.
 func heavyTailed(rng *rand.Rand) (phases []phase) {
 	for range 200 {
 		cost := min(4, 0.1*math.Pow(1-rng.Float64(), -1/1.2))
@@ -146,8 +147,9 @@ func heavyTailed(rng *rand.Rand) (phases []phase) {
 // steady is a program that does the same all the time.
 func steady(*rand.Rand) []phase { return []phase{{3 * time.Minute, 0.4, 0.3}} }
 
-// TestSampleIsFair: on average over many runs the estimated share is the true one, the printed interval of 95 % holds it nearly as often, and reading
-// keeps its budget and up, whatever busy times cost.
+// TestSampleIsFair: on average over many runs the estimated share is the true one, the printed
+// interval of 95 % holds it nearly as often, and reading keeps its budget and up, whatever busy
+// times cost.
 func TestSampleIsFair(t *testing.T) {
 	for name, c := range map[string]struct {
 		program func(*rand.Rand) []phase

@@ -51,7 +51,8 @@ func TestKnownAnswers(t *testing.T) {
 		{"real/otel-old", "s ready but without a processor: the waiting that does not show as waiting", ready("main.consume"), 1.01, .01},
 		{"real/otel-old", "boxes of the application in the neck but main.main", necks(Application), 1, 0},
 
-		// Compression that scales. 1.86 is what ran outside of system calls, 1.93 all that held a processor.
+		// Compression that scales. 1.86 is what ran outside of system calls, 1.93 all that
+		// held a processor.
 		{"real/pgzip", "run on average", graph.mean, 1.93, .005},
 		{"real/pgzip", "goroutines compress a block each", count(compress), 1122, 0},
 		{"real/pgzip", "ms does a block take", func(g graph) float64 { return 1e3 * runs(compress)(g) / 1122 }, 1.75, .005},
@@ -81,7 +82,8 @@ func TestKnownAnswers(t *testing.T) {
 		{"small/compute-go1.22.12", "s of waiting for locks", graph.locks, 0, 0},
 		{"small/compute-go1.26.8", "goroutines are they", count("proto/work.computeWorker"), 2, 0},
 
-		// A sequential phase of a quarter of a second, then two workers at a time, one of which ends up alone.
+		// A sequential phase of a quarter of a second, then two workers at a time, one of
+		// which ends up alone.
 		{"small/phases-go1.26.8", "s runs main.main", height("main.main"), .247, .001},
 		{"small/phases-go1.26.8", "and alone", wide("main.main"), 1, .001},
 		{"small/phases-go1.26.8", "are the workers wide", wide("proto/work.phaseWorker"), 1.67, .01},
@@ -106,7 +108,8 @@ func TestKnownAnswers(t *testing.T) {
 	}
 }
 
-// graph has what the facts above speak of, in seconds. What is not there is NaN, so that no fact is true of it.
+// graph has what the facts above speak of, in seconds. What is not there is NaN, so that no fact is
+// true of it.
 type graph struct{ *Graph }
 
 var loaded = map[string]graph{}

@@ -11,7 +11,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// recorder keeps what an observer is shown, to show it again: transitions only, with the goroutines as they are at the end.
+// recorder keeps what an observer is shown, to show it again: transitions only, with the goroutines
+// as they are at the end.
 type recorder struct {
 	timeline.Base
 	begin timeline.Begin

@@ -13,16 +13,16 @@ import (
 )
 
 // The paper's equations, taken literally: time is cut into intervals at every
-// start and stop of a goroutine; in an interval of length t with r running goroutines, m of them in a
-// box, the box gets a share of m·t/r (eq. 1) and a running time of m·t (eq. 2). Over
-// rationals nothing is rounded. Every interval looks at every segment.
+// start and stop of a goroutine; in an interval of length t with r running goroutines, m of them in
+// a box, the box gets a share of m·t/r (eq. 1) and a running time of m·t (eq. 2). Over rationals
+// nothing is rounded. Every interval looks at every segment.
 //
 // The clock of the package counts in units of 2^-16 ns and carries the remainder c < r of
 // each division into the next one. In an interval it advances by (t·2^16 + c₀ − c₁)/r
-// units where eq. 1 says t·2^16/r, so the share of a box is off by m·(c₀ − c₁)/r there, which is at most
-// m/r·(max(r₀, r) − 1) units, r₀ being the r of the interval before. The sum of that over
-// the intervals in which the box ran bounds its error: 0 while one goroutine runs
-// alone, less than r units for each change of r otherwise. The errors of all boxes together are the carry.
+// units where eq. 1 says t·2^16/r, so the share of a box is off by m·(c₀ − c₁)/r there, which is at
+// most m/r·(max(r₀, r) − 1) units, r₀ being the r of the interval before. The sum of that over the
+// intervals in which the box ran bounds its error: 0 while one goroutine runs alone, less than r
+// units for each change of r otherwise. The errors of all boxes together are the carry.
 
 // segment is a stretch of time that a goroutine spent in one state and box.
 type segment struct {
@@ -31,8 +31,8 @@ type segment struct {
 	state      timeline.State
 	wait       timeline.Wait
 	start, end timeline.Time
-	// entered is the number of the call chain with which the state began, ended that of the event at the end, 0 if it has none; left
-	// says that the state ended then.
+	// entered is the number of the call chain with which the state began, ended that of the
+	// event at the end, 0 if it has none; left says that the state ended then.
 	entered, ended int
 	left           bool
 }
@@ -218,8 +218,9 @@ func differs(g *Graph, want *truths) string {
 		if d := b.Share - time.Duration(b.exact>>fracBits); d < 0 || d > 1 {
 			return fmt.Sprintf("%s: share %d ns is not %d·2^-16 ns, rounded", b.Group, b.Share, b.exact)
 		}
-		// What the error of the share is to the time, GOMAXPROCS times that is to the capacity; rounding adds 1 ns, and the box that
-		// takes what is left over at most 1 ns·processor for each box.
+		// What the error of the share is to the time, GOMAXPROCS times that is to the
+		// capacity; rounding adds 1 ns, and the box that takes what is left over at most 1
+		// ns·processor for each box.
 		lost += b.Lost
 		off.Sub(new(big.Rat).SetFrac64(int64(b.Lost+b.Running), 1), w.room)
 		most := new(big.Rat).Add(big.NewRat(int64(g.Procs)+int64(len(g.Boxes)), 1), new(big.Rat).Mul(w.bound, big.NewRat(int64(g.Procs), 1<<fracBits)))

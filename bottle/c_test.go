@@ -19,8 +19,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
-// twoInC checks a graph of a program in which two goroutines take the given processor time each, in C, on two processors, and
-// nothing else goes on. However busy the machine was, they were in C all that time; the parallelism is less than 2 where one ended before the other.
+// twoInC checks a graph of a program in which two goroutines take the given processor time each, in
+// C, on two processors, and nothing else goes on. However busy the machine was, they were in C all
+// that time; the parallelism is less than 2 where one ended before the other.
 func twoInC(t *testing.T, g *Graph, each time.Duration, parallelism float64) {
 	t.Helper()
 	b := boxNamed(t, g, "main.computing")
@@ -113,7 +114,8 @@ func sitesDiffer(g *Graph) string {
 	return ""
 }
 
-// TestPlacesSumToTheBlockedTime: of every box, reason and grouping of all recorded traces, after Top and in JSON, too.
+// TestPlacesSumToTheBlockedTime: of every box, reason and grouping of all recorded traces, after
+// Top and in JSON, too.
 func TestPlacesSumToTheBlockedTime(t *testing.T) {
 	traces(t, func(t *testing.T, s *study) {
 		for _, g := range append(slices.Clone(s.groupings), s.again) {
@@ -139,8 +141,8 @@ func throughJSON(t *testing.T, g *Graph) *Graph {
 	return back
 }
 
-// TestSystemCallsHaveAPlace counts the system calls without a P of a recorded trace again, event by event, and by the innermost
-// function whose name says that it is the program's.
+// TestSystemCallsHaveAPlace counts the system calls without a P of a recorded trace again, event by
+// event, and by the innermost function whose name says that it is the program's.
 func TestSystemCallsHaveAPlace(t *testing.T) {
 	f, err := os.Open("../testdata/small/sys-go1.26.8.trace.zst")
 	if err != nil {

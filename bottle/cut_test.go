@@ -59,7 +59,8 @@ func comparable(g *Graph) *Graph {
 	return &c
 }
 
-// TestCutsSum: wherever a pass is cut, the graphs sum to that of the whole, bit for bit, goroutines included.
+// TestCutsSum: wherever a pass is cut, the graphs sum to that of the whole, bit for bit, goroutines
+// included.
 func TestCutsSum(t *testing.T) {
 	files, err := filepath.Glob("../testdata/*/*.trace*")
 	if err != nil || len(files) < 8 {
@@ -141,7 +142,8 @@ func checkSum(t *testing.T, g *Graph) {
 	}
 }
 
-// TestCutAtGap: the time in a gap belongs to no graph; a goroutine that comes back is not counted twice.
+// TestCutAtGap: the time in a gap belongs to no graph; a goroutine that comes back is not counted
+// twice.
 func TestCutAtGap(t *testing.T) {
 	d := drive(Options{Window: 40}, 100)
 	g := &timeline.Goroutine{ID: 1, Func: "main.a"}

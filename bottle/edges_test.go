@@ -111,7 +111,8 @@ func TestFirstEventOfTheGraphChangesTheBox(t *testing.T) {
 	}
 }
 
-// Windows that are far too small cost no more than the largest number of windows, and the whole stays right.
+// Windows that are far too small cost no more than the largest number of windows, and the whole
+// stays right.
 func TestTooManyWindows(t *testing.T) {
 	d := drive(Options{Window: 1}, 0)
 	g := d.appear(app(1, "main.f"), timeline.Running, timeline.WaitNone)

@@ -10,7 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// crowd lets n goroutines of two functions run one after the other, number i for i ns, and sleep as long before.
+// crowd lets n goroutines of two functions run one after the other, number i for i ns, and sleep as
+// long before.
 func crowd(opt Options, n int) (*Graph, *Observer) {
 	d := drive(opt, 0)
 	d.appear(app(0, "main.main"), timeline.Running, timeline.WaitNone)
@@ -131,7 +132,8 @@ func TestOnlyExitedGoroutinesFold(t *testing.T) {
 	}
 }
 
-// A goroutine that goes through very many boxes, and comes back to each, counts once in each of them.
+// A goroutine that goes through very many boxes, and comes back to each, counts once in each of
+// them.
 func TestOneGoroutineInManyBoxes(t *testing.T) {
 	d := drive(Options{}, 0)
 	g := d.appear(app(1, "main.main"), timeline.Running, timeline.WaitNone)

@@ -114,7 +114,8 @@ func TestMeanParallelism(t *testing.T) {
 	}
 }
 
-// Boxes stand as they are stacked: widest first, of two equally wide ones the taller first, and then in an order that runs repeat.
+// Boxes stand as they are stacked: widest first, of two equally wide ones the taller first, and
+// then in an order that runs repeat.
 func TestOrderOfBoxes(t *testing.T) {
 	g := shelf(4,
 		Box{Group: "z", Share: 10, Running: 10}, Box{Group: "y", Share: 10, Running: 10}, Box{Group: "x", Share: 20, Running: 20},

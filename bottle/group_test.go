@@ -82,7 +82,8 @@ func TestGroupings(t *testing.T) {
 	}
 }
 
-// A grouping is found by the name that it gives, and a wrong name gets an error that tells the right ones.
+// A grouping is found by the name that it gives, and a wrong name gets an error that tells the
+// right ones.
 func TestParseGrouping(t *testing.T) {
 	for _, g := range []Grouping{{}, ByFunction, ByStart, ByCreator, ByGoroutine, ByRegion, ByTask, ByRegexp(regexp.MustCompile(`a(b)/c`))} {
 		p, err := ParseGrouping(g.String())
@@ -128,7 +129,8 @@ func TestRegionsOpenAndClose(t *testing.T) {
 	}
 }
 
-// Work for the runtime is in boxes of its own, under any grouping, and who is beside it keeps its width.
+// Work for the runtime is in boxes of its own, under any grouping, and who is beside it keeps its
+// width.
 func TestWorkForTheRuntime(t *testing.T) {
 	for _, by := range []Grouping{ByFunction, ByStart, ByCreator, ByGoroutine, ByRegion, ByTask} {
 		d := drive(Options{Group: by}, 0)
@@ -194,8 +196,8 @@ func TestNamedLate(t *testing.T) {
 	}
 }
 
-// TestTheStartFunctionIsTheSecondLine: a box has the start functions of its goroutines where they are not its name, in JSON, too, and
-// merged; grouping by start makes them the names.
+// TestTheStartFunctionIsTheSecondLine: a box has the start functions of its goroutines where they
+// are not its name, in JSON, too, and merged; grouping by start makes them the names.
 func TestTheStartFunctionIsTheSecondLine(t *testing.T) {
 	read := func(by Grouping) *Graph {
 		g, err := ReadFile(t.Context(), "../testdata/real/nethttp-parallel4.trace.zst", Options{Group: by})
@@ -249,8 +251,8 @@ func TestTheStartFunctionIsTheSecondLine(t *testing.T) {
 	}
 }
 
-// TestSharesAndIdleSumToTheWallTimeWhereNamesChange: the goroutines of connections change their boxes all the time, and in each
-// grouping the same time is accounted for.
+// TestSharesAndIdleSumToTheWallTimeWhereNamesChange: the goroutines of connections change their
+// boxes all the time, and in each grouping the same time is accounted for.
 func TestSharesAndIdleSumToTheWallTimeWhereNamesChange(t *testing.T) {
 	var running []time.Duration
 	for _, by := range []Grouping{ByFunction, ByStart} {

@@ -15,7 +15,8 @@ import (
 
 const ms = time.Millisecond
 
-// graphOf is a graph of boxes of the given share and parallelism, with GOMAXPROCS procs and idle time.
+// graphOf is a graph of boxes of the given share and parallelism, with GOMAXPROCS procs and idle
+// time.
 func graphOf(procs int, idle time.Duration, boxes ...Box) *Graph {
 	g := &Graph{Idle: idle, Wall: idle}
 	for _, b := range boxes {
@@ -30,7 +31,8 @@ func graphOf(procs int, idle time.Duration, boxes ...Box) *Graph {
 	return g
 }
 
-// A graph with a verdict has its sentences and no others; one without has none, but for more processors than there are.
+// A graph with a verdict has its sentences and no others; one without has none, but for more
+// processors than there are.
 func TestSentencesAreThoseOfTheVerdict(t *testing.T) {
 	g := graphOf(4, 600*ms, Box{Group: "main.a", Share: 400 * ms, Parallelism: 1})
 	if got := g.Sentences(); got != nil {
@@ -46,7 +48,8 @@ func TestSentencesAreThoseOfTheVerdict(t *testing.T) {
 	}
 }
 
-// The neck is what lost at least 5% of the capacity, idle time and the collector as a whole included.
+// The neck is what lost at least 5% of the capacity, idle time and the collector as a whole
+// included.
 func TestNeckIsWhatLostCapacity(t *testing.T) {
 	for _, c := range []struct {
 		g    *Graph
@@ -78,7 +81,8 @@ func TestNeckIsWhatLostCapacity(t *testing.T) {
 	}
 }
 
-// While GOMAXPROCS is 4, one goroutine runs for 10 ns and two for 6; while it is 2, both run for 8 ns, and nothing for 5.
+// While GOMAXPROCS is 4, one goroutine runs for 10 ns and two for 6; while it is 2, both run for 8
+// ns, and nothing for 5.
 func TestLostCapacityWhereGomaxprocsChanges(t *testing.T) {
 	d := drive(Options{Window: 20}, 100)
 	d.gomaxprocs(4)
@@ -120,7 +124,8 @@ func TestLostCapacityBeforeGomaxprocsIsKnown(t *testing.T) {
 	}
 }
 
-// Graphs of which one does not know GOMAXPROCS lose an unknown capacity together, in whatever order.
+// Graphs of which one does not know GOMAXPROCS lose an unknown capacity together, in whatever
+// order.
 func TestMergedLostCapacity(t *testing.T) {
 	a := graphOf(4, 10, Box{Group: "a", Share: 10, Parallelism: 1})
 	b := graphOf(2, 5, Box{Group: "a", Share: 10, Parallelism: 2}, Box{Group: "b", Share: 10, Parallelism: 1})

@@ -66,8 +66,8 @@ func TestRangesThatHoldNothing(t *testing.T) {
 	}
 }
 
-// However little is left of a trace: what can be read is a graph in which everything holds, with the
-// error as a warning; if nothing can be read there is no graph.
+// However little is left of a trace: what can be read is a graph in which everything holds, with
+// the error as a warning; if nothing can be read there is no graph.
 func TestTracesCutOff(t *testing.T) {
 	whole := small(t, "phases-go1.26.8.trace") // three generations
 	var graphs int
@@ -151,7 +151,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A stream, a file and a packed file of the same trace give the same graph; the progress ends at the size.
+// A stream, a file and a packed file of the same trace give the same graph; the progress ends at
+// the size.
 func TestFileAndStream(t *testing.T) {
 	b := small(t, "phases-go1.26.8.trace")
 	var done, size int64
@@ -188,7 +189,8 @@ func TestWarningsOfThePass(t *testing.T) {
 	}
 }
 
-// Shares of more than 39 hours do not fit into their 64 bits: there is no graph, read to its end or not.
+// Shares of more than 39 hours do not fit into their 64 bits: there is no graph, read to its end or
+// not.
 func TestTooLongForAGraph(t *testing.T) {
 	const most = 140737 * time.Second
 	for _, broken := range []error{nil, errors.New("it broke off")} {

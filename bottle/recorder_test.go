@@ -241,7 +241,8 @@ type panicking struct{}
 
 func (panicking) WriteTo(io.Writer) (int64, error) { panic("source") }
 
-// TestRecorderTenAtOnce: of ten snapshots at once each gets a graph or ErrBusy, also while the recorder is stopped and started.
+// TestRecorderTenAtOnce: of ten snapshots at once each gets a graph or ErrBusy, also while the
+// recorder is stopped and started.
 func TestRecorderTenAtOnce(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	r := started(t, RecorderOptions{})

@@ -54,8 +54,8 @@ func stacksHold(g *Graph) string {
 	return ""
 }
 
-// chainOf returns the call chain of a segment by the rules: that of its state, or that of the event that ends what it is a part of. later are
-// the segments of the goroutine from this one on.
+// chainOf returns the call chain of a segment by the rules: that of its state, or that of the event
+// that ends what it is a part of. later are the segments of the goroutine from this one on.
 func chainOf(later []segment, before timeline.Time) int {
 	if later[0].state != timeline.Running {
 		return later[0].entered
@@ -71,7 +71,8 @@ func chainOf(later []segment, before timeline.Time) int {
 	return 0
 }
 
-// Each nanosecond of a box belongs to the call chain that the rules say, by the paper's equations over rationals.
+// Each nanosecond of a box belongs to the call chain that the rules say, by the paper's equations
+// over rationals.
 func TestStacksByBruteForce(t *testing.T) {
 	runs := uint64(400)
 	if testing.Short() {
@@ -191,8 +192,8 @@ func TestStacksAddUp(t *testing.T) {
 	}
 }
 
-// CPU samples divide Go code from 20 samples on: each counts once for the running time, and 1/r for the share. System calls are
-// known without.
+// CPU samples divide Go code from 20 samples on: each counts once for the running time, and 1/r for
+// the share. System calls are known without.
 func TestStacksBySamples(t *testing.T) {
 	for _, n := range []int{19, 20} {
 		d := drive(Options{Stacks: true}, 0)
@@ -224,7 +225,8 @@ func TestStacksBySamples(t *testing.T) {
 		for _, s := range boxNamed(t, g, "main.f").Stacks {
 			got[string(s.Source)+": "+s.Calls.String()] = fmt.Sprint(int64(s.Share), " ", int64(s.Running))
 		}
-		// 20 samples: 15 alone, 5 beside another: 20,000 ns of Go code are divided 15:5, and its share, 20,000 − 5·999/2, 15:5/2. The box is rounded up.
+		// 20 samples: 15 alone, 5 beside another: 20,000 ns of Go code are divided 15:5,
+		// and its share, 20,000 − 5·999/2, 15:5/2. The box is rounded up.
 		want := map[string]string{
 			"scheduling events: syscall.read < main.f": "500 500",
 			"cpu samples: main.alone < main.f":         "15002 15000",

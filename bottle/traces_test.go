@@ -261,9 +261,9 @@ func TestWindowsSumToTheWhole(t *testing.T) {
 	})
 }
 
-// Three graphs of parts of a trace sum to that of the whole: running, runnable and waiting time exactly. Each
-// part begins without a carry, so the shares may differ by what is proven of the clock: with two
-// processors less than two units of 2^-16 ns for each transition, in either graph.
+// Three graphs of parts of a trace sum to that of the whole: running, runnable and waiting time
+// exactly. Each part begins without a carry, so the shares may differ by what is proven of the
+// clock: with two processors less than two units of 2^-16 ns for each transition, in either graph.
 func TestCutsSumToTheWhole(t *testing.T) {
 	traces(t, func(t *testing.T, s *study) {
 		var wall, idle time.Duration

@@ -350,8 +350,8 @@ func (a *account) cellOf(w *wait) (waitKey, *waitCell) {
 }
 
 // pairOf returns the cell of a pair, of which c is the waiter's. If there is no room for another
-// one, that is the cell of the waiter and the dropped: so the pairs of a waiter still sum to what it
-// lost, and there is at most one such cell for each waiter's.
+// one, that is the cell of the waiter and the dropped: so the pairs of a waiter still sum to what
+// it lost, and there is at most one such cell for each waiter's.
 func (a *account) pairOf(c *waitCell, k pairKey) *pairCell {
 	for i := range c.latest {
 		if l := &c.latest[i]; l.owner == k.owner && l.flags == k.flags && l.ownerG == k.ownerG {

@@ -57,8 +57,8 @@ func hammer(l sync.Locker, goroutines, n int, d time.Duration) float64 {
 	})
 }
 
-// A contest is rounds of a plain and a wrapped lock by turns, who goes first by turns as well. Rounds
-// are short, so that what disturbs one does not disturb many.
+// A contest is rounds of a plain and a wrapped lock by turns, who goes first by turns as well.
+// Rounds are short, so that what disturbs one does not disturb many.
 type contest struct{ plain, wrapped []float64 }
 
 func (c *contest) run(rounds int, plain, wrapped func() float64) {
@@ -92,8 +92,8 @@ func mean(x []float64) (m float64) {
 	return m
 }
 
-// alone returns a lock that shares its cache lines with nothing, which is neutral: what happens to lie beside a
-// lock makes up to 20 % of the throughput of short holds.
+// alone returns a lock that shares its cache lines with nothing, which is neutral: what happens to
+// lie beside a lock makes up to 20 % of the throughput of short holds.
 func alone[L any]() *L {
 	p := new(struct {
 		_ [128]byte
@@ -180,8 +180,9 @@ func benchmarkContended(b *testing.B, locks func() (plain, wrapped sync.Locker))
 				n := int(float64(hold) * perNS)
 				var c contest
 				for range b.N {
-					// The locks live on, as those of programs do; the first millisecond, in which
-					// every wait is recorded, is not in the ratio.
+					// The locks live on, as those of programs do; the first
+					// millisecond, in which every wait is recorded, is not in
+					// the ratio.
 					plain, wrapped := locks()
 					hammer(wrapped, g, n, 10*round)
 					c.run(801,

@@ -24,7 +24,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// deepLeft and deepRight call each other along the bits of n, so that f has a call chain of its own for each n.
+// deepLeft and deepRight call each other along the bits of n, so that f has a call chain of its own
+// for each n.
 //
 //go:noinline
 func deepLeft(n, bits int, f func()) {
@@ -52,8 +53,8 @@ func deepRight(n, bits int, f func()) {
 	f()
 }
 
-// TestMillionChains: waits with a million call chains, as owners and waiters. The memory is bounded, what is not kept is counted, and the sums
-// stay exact.
+// TestMillionChains: waits with a million call chains, as owners and waiters. The memory is
+// bounded, what is not kept is counted, and the sums stay exact.
 func TestMillionChains(t *testing.T) {
 	const kept = 1000
 	n := manyChains()

@@ -297,8 +297,8 @@ func TestCondWithEmbeddedMutex(t *testing.T) {
 	}
 }
 
-// The exit of a goroutine that is in Wait for very long, before the Unlock that it refers to, does not keep the
-// history of the lock for as long: later exits would be lost.
+// The exit of a goroutine that is in Wait for very long, before the Unlock that it refers to, does
+// not keep the history of the lock for as long: later exits would be lost.
 func TestHistoryDuringLongWait(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var m Mutex

@@ -183,8 +183,8 @@ func (s *cumulative) exit(w *wait, k uint64) *exit {
 	return &c.exits[k-c.first]
 }
 
-// fold adds exit last+1, for a wait that began at a moment. It returns false if there is no room for
-// its causes.
+// fold adds exit last+1, for a wait that began at a moment. It returns false if there is no room
+// for its causes.
 func (s *cumulative) fold(a *account, e *exit, start int64) bool {
 	if from := max(s.at, e.acquired); e.released > from {
 		if !s.spread(a, e, from, s.sums) {
@@ -308,8 +308,9 @@ func (a *account) bookSums(w *wait) {
 		pair.longest = max(pair.longest, pair.inWait)
 		blamed += lost.held
 		if lost.doubt != 0 {
-			// If as many waits are behind those holds as there are waiters, which may all be of
-			// this row, the errors of all sum to no less than variance.addShared has.
+			// If as many waits are behind those holds as there are waiters, which may
+			// all be of this row, the errors of all sum to no less than
+			// variance.addShared has.
 			pair.variance.sum += lost.doubt * float64(2*max(1, w.waiters)-1)
 			pair.unsure += lost.unsure
 		}

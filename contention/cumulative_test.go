@@ -8,8 +8,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// madeHold is a hold of a history that is made up: who held the lock from when to when, how long the
-// lock was free in between, and when the owner was itself blocked because of a root.
+// madeHold is a hold of a history that is made up: who held the lock from when to when, how long
+// the lock was free in between, and when the owner was itself blocked because of a root.
 type madeHold struct {
 	owner, root            int
 	from, to, gaps         int64
@@ -28,10 +28,10 @@ func (h *madeHold) lost(w *wait) (held, because int64) {
 	return max(0, to-from-h.gaps), max(0, min(h.blockedTo, to)-max(h.blockedFrom, from))
 }
 
-// TestBlameByCumulativeSums makes up histories of a lock: holds of a few call chains, some of which are
-// blocked by others, and waits behind up to 200 of them, which overlap, end in about the order in which
-// they began, and are settled in another one, partly before the owners have told who they are. What the
-// profile blames is what each wait lost to each hold.
+// TestBlameByCumulativeSums makes up histories of a lock: holds of a few call chains, some of which
+// are blocked by others, and waits behind up to 200 of them, which overlap, end in about the order
+// in which they began, and are settled in another one, partly before the owners have told who they
+// are. What the profile blames is what each wait lost to each hold.
 func TestBlameByCumulativeSums(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -211,7 +211,8 @@ func TestBlameByCumulativeSums(t *testing.T) {
 
 func name(c *callstack.Chain) string { return c.Frames()[0].Func }
 
-// BenchmarkSettle is what a wait costs after the lock was released, by how many owners it was behind. They have four call chains.
+// BenchmarkSettle is what a wait costs after the lock was released, by how many owners it was
+// behind. They have four call chains.
 func BenchmarkSettle(b *testing.B) {
 	for _, owners := range []uint64{1, 8, 63, 500} {
 		b.Run(fmt.Sprint(owners), func(b *testing.B) {

@@ -104,7 +104,8 @@ func TestEventsReadBack(t *testing.T) {
 		if len(live.Waits)+len(live.Pairs) < 8 {
 			t.Errorf("only %d and %d rows", len(live.Waits), len(live.Pairs))
 		}
-		// What an owner did meanwhile is told by its own waits, and which of two locks' waits are settled first is not in the file.
+		// What an owner did meanwhile is told by its own waits, and which of two locks'
+		// waits are settled first is not in the file.
 		for _, p := range []*Profile{live, read} {
 			for i := range p.Pairs {
 				p.Pairs[i].Activity, p.Pairs[i].Roots = Activity{}, nil
@@ -213,7 +214,8 @@ func TestEventsForeignAndDamaged(t *testing.T) {
 	}
 }
 
-// FuzzEvents: records that make no sense, after a file's head, are an error or a profile in which the sums are right.
+// FuzzEvents: records that make no sense, after a file's head, are an error or a profile in which
+// the sums are right.
 func FuzzEvents(f *testing.F) {
 	fuzzing.Brief(f)
 	rng := rand.New(rand.NewPCG(3, 4))

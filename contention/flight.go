@@ -15,8 +15,8 @@ import (
 // goroutine, or one of those behind it. One that finds them taken is in no row of
 // Profile.Unfinished, only in InFlight.
 //
-// Who holds the lock is known if that goroutine has waited for it, too, and that was recorded: others
-// leave no trace.
+// Who holds the lock is known if that goroutine has waited for it, too, and that was recorded:
+// others leave no trace.
 
 const (
 	flightBlock  = 16

@@ -22,8 +22,8 @@ func flightWaits(m *Mutex, done chan<- bool) {
 	done <- true
 }
 
-// Goroutines that have been stuck for long are in rows of their own, with who holds the lock if that goroutine has waited for it, too. When
-// they have got the lock, they are in the sums instead.
+// Goroutines that have been stuck for long are in rows of their own, with who holds the lock if
+// that goroutine has waited for it, too. When they have got the lock, they are in the sums instead.
 func TestWaitsThatGoOn(t *testing.T) {
 	collecting(t, Options{})
 	m := NewMutex("stuck")

@@ -191,7 +191,8 @@ func TestReadJSONErrors(t *testing.T) {
 	}
 }
 
-// FuzzReadJSON: whatever is read keeps the promises of Profile, and is written and read again as it is.
+// FuzzReadJSON: whatever is read keeps the promises of Profile, and is written and read again as it
+// is.
 func FuzzReadJSON(f *testing.F) {
 	fuzzing.Brief(f)
 	b, err := json.Marshal(complete())

@@ -13,7 +13,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// clipper cuts the observer's profile again and again, and adds up by itself for how long goroutines waited.
+// clipper cuts the observer's profile again and again, and adds up by itself for how long
+// goroutines waited.
 type clipper struct {
 	*TraceObserver
 	every, next timeline.Time
@@ -66,8 +67,8 @@ func smallTraces(t *testing.T) map[string][]byte {
 	return out
 }
 
-// TestCutCountsAllTime: wherever a pass is cut, the profiles hold all time that goroutines waited, and the
-// contentions are those of the whole.
+// TestCutCountsAllTime: wherever a pass is cut, the profiles hold all time that goroutines waited,
+// and the contentions are those of the whole.
 func TestCutCountsAllTime(t *testing.T) {
 	read := 0
 	for name, data := range smallTraces(t) {
@@ -109,7 +110,8 @@ func TestCutCountsAllTime(t *testing.T) {
 			if a, b := longest(m), longest(whole); a > b || every == time.Hour && a != b {
 				t.Errorf("%s, every %v: the longest wait is %v, as a whole %v", name, every, a, b)
 			}
-			// A contention that ended directly before a cut may count as two, as it cannot be told whether it was in vain.
+			// A contention that ended directly before a cut may count as two, as it
+			// cannot be told whether it was in vain.
 			if n < contentions || n > contentions+int64(len(c.cuts))+inFlight {
 				t.Errorf("%s, every %v: %d contentions, as a whole %d", name, every, n, contentions)
 			}
@@ -223,7 +225,8 @@ func TestMergeInstances(t *testing.T) {
 	}
 }
 
-// TestMergeAlikeInOnePass: what the pieces of a pass tell apart by its ID is not mixed up with what is alike.
+// TestMergeAlikeInOnePass: what the pieces of a pass tell apart by its ID is not mixed up with what
+// is alike.
 func TestMergeAlikeInOnePass(t *testing.T) {
 	source, chain := new(int), &Stack{Frames: []Frame{{Func: "main.worker", File: "main.go", Line: 7}}}
 	piece := func(n int, sameIDs bool, ids ...uint64) *Profile {
@@ -283,7 +286,8 @@ func TestTop(t *testing.T) {
 	}
 }
 
-// TestTopOfOneWait: owners that are put together were waited for by the same waits, which count once.
+// TestTopOfOneWait: owners that are put together were waited for by the same waits, which count
+// once.
 func TestTopOfOneWait(t *testing.T) {
 	lock := &Lock{ID: 1}
 	waiter := Party{Stack: &Stack{Frames: []Frame{{Func: "main.waiter"}}}}

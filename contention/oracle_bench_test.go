@@ -14,13 +14,14 @@ import (
 const quiet = 0.05
 
 // BenchmarkOracle prints the error table of the package documentation. Of many short runs
-// it gives the median error, how much of that is too much or too little blame for all (the bias), the error of the quiet
-// runs alone, and the share of those. If another process takes the processor in the 100 ns between a line of the log and the
-// release of the lock, the lock is held for milliseconds more than the log says. These runs
-// have Options.Exact. As many have not, and the median error of those that went over to
-// sampling is given beside the share of waits that were estimated. As many have locks that tell when their own steps
-// begin and end (oracle_bracket_test.go): how much the profile is beyond what these leave open, in the median and the
-// worst run, and how much of the blame that is.
+// it gives the median error, how much of that is too much or too little blame for all (the bias),
+// the error of the quiet runs alone, and the share of those. If another process takes the processor
+// in the 100 ns between a line of the log and the release of the lock, the lock is held for
+// milliseconds more than the log says. These runs have Options.Exact. As many have not, and the
+// median error of those that went over to sampling is given beside the share of waits that were
+// estimated. As many have locks that tell when their own steps begin and end
+// (oracle_bracket_test.go): how much the profile is beyond what these leave open, in the median and
+// the worst run, and how much of the blame that is.
 func BenchmarkOracle(b *testing.B) {
 	const runs, length = 20, 100 * time.Millisecond
 	for _, wl := range workloads {

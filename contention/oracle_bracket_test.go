@@ -20,8 +20,8 @@ import (
 //	in       acquired, which notes the beginning of the hold   got
 //	left     leave, which notes its end                        out
 //
-// What the profile has noted was between the two in each line, whatever the scheduler did. That gives
-// every pair of call chains a least and a greatest blame, and the profile must be within.
+// What the profile has noted was between the two in each line, whatever the scheduler did. That
+// gives every pair of call chains a least and a greatest blame, and the profile must be within.
 
 func (t *tracker[L]) lockProbed(o *op, kind kindID, try func() bool, lock func()) {
 	if try() {
@@ -39,8 +39,9 @@ func (t *tracker[L]) lockProbed(o *op, kind kindID, try func() bool, lock func()
 	var w wait
 	drawn := t.arrive(&w, t.draw(), kind, 0)
 	if s := current.Load(); !drawn && s != nil {
-		// What a wait that is recorded does in the meantime makes it shorter, as the owner may have left by then. So
-		// that drawn waits stand for the others, these do the same.
+		// What a wait that is recorded does in the meantime makes it shorter, as the owner
+		// may have left by then. So that drawn waits stand for the others, these do the
+		// same.
 		s.chains().CaptureAbove(unsafe.Pointer(&w))
 		callstack.Goid()
 	}
@@ -84,7 +85,8 @@ func probed[L any](w *worker, t *tracker[L], id int, kind kindID, try func() boo
 // bracket is the least and the greatest blame of every pair.
 type bracket struct{ least, most blameTable }
 
-// beyond is Σ(what the estimate is outside of the bracket) / Σ(its middle), and width the bracket's own.
+// beyond is Σ(what the estimate is outside of the bracket) / Σ(its middle), and width the bracket's
+// own.
 func (b bracket) beyond(est blameTable) (beyond, width float64) {
 	var middle float64
 	for k, most := range b.most {
@@ -212,7 +214,8 @@ func TestBracket(t *testing.T) {
 	line := func(site string, write bool, request, asked, in, got, left, out int64) op {
 		return op{site: site, write: write, request: request, asked: asked, in: in, got: got, left: left, out: out}
 	}
-	// W waits for the reader A until 200, and until 150 for the reader B, too; R waits behind both and W, the writer that is pending.
+	// W waits for the reader A until 200, and until 150 for the reader B, too; R waits behind
+	// both and W, the writer that is pending.
 	log := []op{
 		line("A", false, 0, 0, 1, 5, 200, 204),
 		line("B", false, 0, 0, 2, 6, 150, 154),
@@ -245,8 +248,9 @@ func TestBracket(t *testing.T) {
 	}
 }
 
-// TestOracleBracket holds however busy the machine is, but for an owner that takes the lock while a waiter
-// is about to register (blame.go), if that waiter is interrupted just then: so the best of some runs counts.
+// TestOracleBracket holds however busy the machine is, but for an owner that takes the lock while a
+// waiter is about to register (blame.go), if that waiter is interrupted just then: so the best of
+// some runs counts.
 func TestOracleBracket(t *testing.T) {
 	for _, wl := range workloads {
 		t.Run(wl.name, func(t *testing.T) {

@@ -9,18 +9,21 @@ import (
 
 // The clock of the log
 //
-// The log is to be closer to the truth than the profile. A look at the clock takes 40 ns, and two of them are 4 % of a hold of
-// 2 µs: that is more than the error that is looked for. But how long it takes is known, and so is where it belongs: of the look
-// after Lock, what comes before the clock is read is the user's already, and of that before Unlock, what comes after it is still;
-// both together are one look. Of the wait in between calling Lock and its return, the log has one look too much.
+// The log is to be closer to the truth than the profile. A look at the clock takes 40 ns, and two
+// of them are 4 % of a hold of 2 µs: that is more than the error that is looked for. But how long
+// it takes is known, and so is where it belongs: of the look after Lock, what comes before the
+// clock is read is the user's already, and of that before Unlock, what comes after it is still;
+// both together are one look. Of the wait in between calling Lock and its return, the log has one
+// look too much.
 //
-// (The time-stamp counter takes a third, but unless the processor is told to wait, it reads it before the
-// atomic operation of Lock is through: the log then has two owners at once.)
+// (The time-stamp counter takes a third, but unless the processor is told to wait, it reads it
+// before the atomic operation of Lock is through: the log then has two owners at once.)
 //
-// So the truth is the user's view of a lock: it is asked for when Lock is called, and held from when Lock returns
-// until Unlock is called. What they do themselves is not the user's: the steps of the wrapper, and the atomic operations,
-// which wait for the lock's words to come from another processor. The profile counts as held what lies between
-// the last look at the clock in Lock and the first one in Unlock. That is more, by some 100 ns, which is most of its error.
+// So the truth is the user's view of a lock: it is asked for when Lock is called, and held from
+// when Lock returns until Unlock is called. What they do themselves is not the user's: the steps of
+// the wrapper, and the atomic operations, which wait for the lock's words to come from another
+// processor. The profile counts as held what lies between the last look at the clock in Lock and
+// the first one in Unlock. That is more, by some 100 ns, which is most of its error.
 
 // clockCost is how long a look at the clock takes.
 var clockCost = sync.OnceValue(func() time.Duration {
@@ -47,7 +50,8 @@ func withoutClock(log []op) {
 	}
 }
 
-// The log is that of a lock: whoever got it did so after the one before had left it, as nearly as is known how long a look takes.
+// The log is that of a lock: whoever got it did so after the one before had left it, as nearly as
+// is known how long a look takes.
 func TestLogIsOfALock(t *testing.T) {
 	known := int64(clockCost())
 	log := workloads[0].run(50 * time.Millisecond)

@@ -16,8 +16,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// Rows of locks that are sampled are estimates. Here, waits of which the truth is known go through the sampler, and what
-// the profile says of them is held against it.
+// Rows of locks that are sampled are estimates. Here, waits of which the truth is known go through
+// the sampler, and what the profile says of them is held against it.
 
 // replayed is one wait of a log, and what it lost to each owner.
 type replayed struct {
@@ -65,8 +65,9 @@ func replays(t *testing.T) map[string][]replayed {
 	return all
 }
 
-// readReplay reads waits of a program with 64 or 8 goroutines that hold a lock for 10 or 2 µs, written down outside the lock: the
-// waiter, how long it waited, and what it lost to each of four owners.
+// readReplay reads waits of a program with 64 or 8 goroutines that hold a lock for 10 or 2 µs,
+// written down outside the lock: the waiter, how long it waited, and what it lost to each of four
+// owners.
 func readReplay(t *testing.T, name string) (rs []replayed) {
 	b, err := os.ReadFile("testdata/waits-" + name + ".txt")
 	if err != nil {
@@ -82,9 +83,10 @@ func readReplay(t *testing.T, name string) (rs []replayed) {
 	return rs
 }
 
-// TestSampledIntervalsHoldTheTruth replays waits 100 times, each with other random numbers, that are the same in every test. Totals
-// are exact in all, and 95 % intervals of what waiters lost to owners hold the truth in at least 90, where the profile does not
-// warn that too few waits were recorded. The mean of the estimates is the truth, but for what the profile has as not sampled.
+// TestSampledIntervalsHoldTheTruth replays waits 100 times, each with other random numbers, that
+// are the same in every test. Totals are exact in all, and 95 % intervals of what waiters lost to
+// owners hold the truth in at least 90, where the profile does not warn that too few waits were
+// recorded. The mean of the estimates is the truth, but for what the profile has as not sampled.
 func TestSampledIntervalsHoldTheTruth(t *testing.T) {
 	const runs = 100
 	collecting(t, Options{})
@@ -188,8 +190,9 @@ func (st *state) drawn(w uint32) {
 	st.sampling.began.Store(now() + int64(time.Hour)) // the period never ends
 }
 
-// TestSampledTotalsAreExact counts all waits of a workload by the way, drawn or not, in the steps of oracle_bracket_test.go. However
-// busy the machine is, the profile has every one of them, and their total within the steps.
+// TestSampledTotalsAreExact counts all waits of a workload by the way, drawn or not, in the steps
+// of oracle_bracket_test.go. However busy the machine is, the profile has every one of them, and
+// their total within the steps.
 func TestSampledTotalsAreExact(t *testing.T) {
 	const w = 8
 	for _, wl := range []workload{workloads[0], workloads[2], workloads[len(workloads)-1]} {
@@ -236,7 +239,8 @@ func TestSampledTotalsAreExact(t *testing.T) {
 	}
 }
 
-// TestSampledConservation: the sums of estimates are exact, too: in the profile, its growth, what is put together, and the file read back.
+// TestSampledConservation: the sums of estimates are exact, too: in the profile, its growth, what
+// is put together, and the file read back.
 func TestSampledConservation(t *testing.T) {
 	var file bytes.Buffer
 	if err := Start(Options{Events: &file}); err != nil {

@@ -158,8 +158,8 @@ func truth(log []op) (pairs blameTable, naive blameTable, waited float64) {
 	return pairs, naive, waited
 }
 
-// eachLock calls f with the operations on each lock in the order of a moment, and how long they took at most until
-// their end.
+// eachLock calls f with the operations on each lock in the order of a moment, and how long they
+// took at most until their end.
 func eachLock(log []op, moment, end func(*op) int64, f func(ops []op, longest int64)) {
 	byLock := map[int][]op{}
 	for _, o := range log {
@@ -215,7 +215,8 @@ func blameOne(ops []op, i int, longest int64, pairs, naive blameTable) {
 			continue
 		}
 		if !writer && !me.write {
-			// A reader behind readers: only because a writer is pending, the one that is next.
+			// A reader behind readers: only because a writer is pending, the one that
+			// is next.
 			var next *op
 			for _, o := range near {
 				if o.write && o.request <= from && o.got >= to && o.got <= me.got && (next == nil || o.got < next.got) {
@@ -453,7 +454,8 @@ func TestOracle(t *testing.T) {
 			// Another process may take the processor between two lines of the log, so
 			// the best of a few runs counts. A wrong algorithm is wrong in all of them.
 			best := math.Inf(1)
-			// The race detector's own work is part of what the log takes for a hold. Conservation is checked always.
+			// The race detector's own work is part of what the log takes for a hold.
+			// Conservation is checked always.
 			tries, enough := 8, limit(wl.hold)/4
 			if raceEnabled {
 				tries = 2
@@ -481,6 +483,6 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// limit is the error that is taken for a wrong algorithm or a look at the clock in a wrong place: 5 %, and four
-// looks at the clock a hold, whatever these take here.
+// limit is the error that is taken for a wrong algorithm or a look at the clock in a wrong place: 5
+// %, and four looks at the clock a hold, whatever these take here.
 func limit(hold time.Duration) float64 { return 0.05 + 4*float64(clockCost())/float64(hold) }

@@ -30,8 +30,8 @@ type Profile struct {
 	// settled, and so are in no row of Waits.
 	InFlight int64
 	// Unfinished has those of InFlight in which a goroutine was still blocked when the trace
-	// ended, longest Waited first; and of wrapped locks, those that have lasted for 10 ms by the
-	// time of the Snapshot. They are in no sum. Event files do not tell them.
+	// ended, longest Waited first; and of wrapped locks, those that have lasted for 10 ms by
+	// the time of the Snapshot. They are in no sum. Event files do not tell them.
 	Unfinished []Unfinished
 	// Dropped counts what did not fit into bounded memory.
 	Dropped Dropped
@@ -55,9 +55,9 @@ type Unfinished struct {
 	Kind   Kind
 	Lock   string // as Lock.String names it
 	Waiter Party
-	// Holder is who holds the lock then, and where that goroutine is; of a wrapped lock, where it
-	// took the lock. It is zero if it is not known: for wrapped locks, if that goroutine got the
-	// lock without waiting.
+	// Holder is who holds the lock then, and where that goroutine is; of a wrapped lock, where
+	// it took the lock. It is zero if it is not known: for wrapped locks, if that goroutine got
+	// the lock without waiting.
 	Holder Party
 	// Count is how many goroutines wait, Waited for how long they have been blocked so far, all
 	// together, and Longest for how long the first of them has.

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// rooted has a wait of 100 behind fill, of which 60 were due to disk and 15 to nobody that is known.
+// rooted has a wait of 100 behind fill, of which 60 were due to disk and 15 to nobody that is
+// known.
 func rooted() *Profile {
 	stack := func(f string) *Stack { return &Stack{Frames: []Frame{{Func: f, File: "app.go", Line: 1}}} }
 	lock := &Lock{ID: 1, Name: "cache", Class: "app.Cache"}

@@ -10,9 +10,10 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// runOf has the caller take a lock n times while a waiter sleeps, by the clock of a bubble: hold tells for the i-th time how long it is
-// held by which of two call chains, and free how long it is not held after that. It returns the profile, what the two blocked the waiter for, how
-// long the lock was free, and how many holds were seen.
+// runOf has the caller take a lock n times while a waiter sleeps, by the clock of a bubble: hold
+// tells for the i-th time how long it is held by which of two call chains, and free how long it is
+// not held after that. It returns the profile, what the two blocked the waiter for, how long the
+// lock was free, and how many holds were seen.
 func runOf(o Options, n int, hold func(i int) (d time.Duration, second bool), free func(i int) time.Duration) (p *Profile, held [2]time.Duration, idle time.Duration, seen uint64) {
 	Start(o)
 	var m Mutex
@@ -66,8 +67,8 @@ func blamedOn(p *Profile) (blamed, stdErr [2]time.Duration) {
 	return blamed, stdErr
 }
 
-// Of a run of short holds, few are seen. What its owner is blamed for is what it held the lock for: in the mean of many runs, and within the
-// stated interval in 90 of 100.
+// Of a run of short holds, few are seen. What its owner is blamed for is what it held the lock for:
+// in the mean of many runs, and within the stated interval in 90 of 100.
 func TestRunsOfShortHolds(t *testing.T) {
 	if callstack.Goid() == 0 {
 		t.Skip("no goroutine ids: all holds are seen")
@@ -149,7 +150,8 @@ func TestRunsOfShortHolds(t *testing.T) {
 	}
 }
 
-// A waiter that comes during an unseen hold, and an owner that overtakes it, are seen: what they hold and wait for is exact.
+// A waiter that comes during an unseen hold, and an owner that overtakes it, are seen: what they
+// hold and wait for is exact.
 func TestRunsEndWithAnotherGoroutine(t *testing.T) {
 	if callstack.Goid() == 0 {
 		t.Skip("no goroutine ids: all holds are seen")
@@ -197,7 +199,8 @@ func TestRunsEndWithAnotherGoroutine(t *testing.T) {
 			p := Snapshot()
 			checkConservation(t, p)
 			blamed, _ := blamedOn(p)
-			// The second waiter lost nothing but that millisecond, and the first one the short holds, too.
+			// The second waiter lost nothing but that millisecond, and the first one
+			// the short holds, too.
 			if another == "waiter" && (blamed[0]-p.Waits[0].Waited-time.Millisecond).Abs() > 50 {
 				t.Errorf("blamed %v, waited %v", blamed[0], p.Waits[0].Waited)
 			}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A reader may leave before a writer announces itself, and say so in the history only when that writer has the
-// lock and leaves as well. Both then add to the history, one after the other.
+// A reader may leave before a writer announces itself, and say so in the history only when that
+// writer has the lock and leaves as well. Both then add to the history, one after the other.
 func TestWriterLeavesBesideReader(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var rw RWMutex
@@ -42,7 +42,8 @@ func TestWriterLeavesBesideReader(t *testing.T) {
 	rw.deregister(st) // nobody really waits
 }
 
-// A reader settles its wait while it has the lock. A writer that comes meanwhile does not blame it for that.
+// A reader settles its wait while it has the lock. A writer that comes meanwhile does not blame it
+// for that.
 func TestSettlingReaderIsNotBlamed(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var rw RWMutex

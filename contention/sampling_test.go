@@ -6,11 +6,13 @@ import (
 	"time"
 )
 
-// All waits are recorded while that takes less than the budget, however they come in bursts. Beyond it, w doubles until what
-// recording takes is about the budget, but not while too few are drawn, nor before the last change shows.
+// All waits are recorded while that takes less than the budget, however they come in bursts. Beyond
+// it, w doubles until what recording takes is about the budget, but not while too few are drawn,
+// nor before the last change shows.
 func TestWaitsAreSampledByCost(t *testing.T) {
 	const ms = int64(time.Millisecond)
-	// run lets seconds pass, in periods of a millisecond; in each, cost tells what w, and the number of the period, make recording cost.
+	// run lets seconds pass, in periods of a millisecond; in each, cost tells what w, and the
+	// number of the period, make recording cost.
 	run := func(s *sampling, seconds int64, drawnAtW1 int64, cost func(w uint32, i int64) int64) (least, most, last uint32, share float64) {
 		least, most, last = maxWeight, 1, s.rest.Load()+1
 		var spent, drawn, unchanged int64
@@ -97,7 +99,8 @@ func TestSamplingEnds(t *testing.T) {
 	}
 }
 
-// Waits that are not drawn are in the totals, to the nanosecond, and the profile says that it is sampled, even if none was drawn.
+// Waits that are not drawn are in the totals, to the nanosecond, and the profile says that it is
+// sampled, even if none was drawn.
 func TestProfileSaysSampledThoughNoneWasDrawn(t *testing.T) {
 	collecting(t, Options{})
 	st := new(Mutex).state()

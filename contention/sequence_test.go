@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// The goroutines here take turns: one takes a step of Lock or Unlock while all others stand still, and notes what the clock was
-// before and after it. So it is known to some 100 ns who waited for whom, whatever the machine does, and the profile must
-// have that: nothing twice, nothing left out, nothing put down to another owner.
+// The goroutines here take turns: one takes a step of Lock or Unlock while all others stand still,
+// and notes what the clock was before and after it. So it is known to some 100 ns who waited for
+// whom, whatever the machine does, and the profile must have that: nothing twice, nothing left out,
+// nothing put down to another owner.
 
 // span is when something happened: between the two.
 type span struct{ least, most int64 }
@@ -194,7 +195,8 @@ func TestBlameOfSequences(t *testing.T) {
 				}
 			}
 			if rng.IntN(2) == 0 {
-				// The session ends amid holds and waits, which go on into the next one.
+				// The session ends amid holds and waits, which go on into the next
+				// one.
 				if err := Stop(); err != nil {
 					t.Fatal(err)
 				}

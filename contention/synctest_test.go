@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// The clock of a synctest bubble is far from the other one, and what is recorded by it makes as much sense.
+// The clock of a synctest bubble is far from the other one, and what is recorded by it makes as
+// much sense.
 func TestInBubble(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("bubbles have no performance counter of their own")

@@ -62,10 +62,11 @@ func (s *starts) before(g string, t timeline.Time) timeline.Time {
 	return 0
 }
 
-// settle makes of a log the truth, as far as that is known. Between what a goroutine does and the line of the log about it, the operating
-// system may take its thread off the core for milliseconds. A lock was got after the goroutine had asked for it, after those before had
-// left, and after it began to run; it was let go of before the next one had it, and before Unlock returned. So what is taken for the
-// beginning and the end of a hold is the first and the last instant that is possible.
+// settle makes of a log the truth, as far as that is known. Between what a goroutine does and the
+// line of the log about it, the operating system may take its thread off the core for milliseconds.
+// A lock was got after the goroutine had asked for it, after those before had left, and after it
+// began to run; it was let go of before the next one had it, and before Unlock returned. So what is
+// taken for the beginning and the end of a hold is the first and the last instant that is possible.
 func settle(log []op, ahead int64, runs *starts) []op {
 	log = slices.Clone(log)
 	got, left := func(o *op) int64 { return o.got }, func(o *op) int64 { return o.left }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// condQueue is a queue with a Cond. It logs, under its lock, who waited since when and who signalled; a Cond wakes
-// its waiters in order.
+// condQueue is a queue with a Cond. It logs, under its lock, who waited since when and who
+// signalled; a Cond wakes its waiters in order.
 type condQueue struct {
 	mu      sync.Mutex
 	cond    *sync.Cond
@@ -132,7 +132,8 @@ func TestTraceCondQueue(t *testing.T) {
 		t.Fatalf("got %v, want %v", got, q.truth)
 	}
 	for k, want := range q.truth {
-		// The log begins before the goroutine is parked, and a busy machine may take the processor away in between.
+		// The log begins before the goroutine is parked, and a busy machine may take the
+		// processor away in between.
 		if d := (got[k] - want).Abs(); d > want/5+5*time.Millisecond {
 			t.Errorf("%v: %v, want %v", k, got[k], want)
 		}

@@ -45,7 +45,8 @@ func TestGapForgetsSums(t *testing.T) {
 	}
 }
 
-// What wrapped locks told before a gap is forgotten, so a pass with many gaps needs no more memory than its longest part.
+// What wrapped locks told before a gap is forgotten, so a pass with many gaps needs no more memory
+// than its longest part.
 func TestGapForgetsMessages(t *testing.T) {
 	s := newScript(t, TraceOptions{})
 	for i := range 3 {

@@ -12,7 +12,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// TestWindows: while windows of 100 µs pass, each part of a wait is in the window in which it passed, and the wait counts where it ended.
+// TestWindows: while windows of 100 µs pass, each part of a wait is in the window in which it
+// passed, and the wait counts where it ended.
 func TestWindows(t *testing.T) {
 	s := newScript(t, TraceOptions{Goroutines: true, Window: 100 * time.Microsecond})
 	s.play(short.Replace(queueOfThree + `
@@ -58,7 +59,8 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// windowClock adds up by itself how long goroutines waited in each window: waits whose end the trace shows.
+// windowClock adds up by itself how long goroutines waited in each window: waits whose end the
+// trace shows.
 type windowClock struct {
 	timeline.Base
 	width   timeline.Time
@@ -97,8 +99,8 @@ func (c *windowClock) Transition(t *timeline.Transition) {
 	delete(c.open, t.G)
 }
 
-// TestWindowsSum: whatever the length of the windows, they sum to the whole, row by row; and what goroutines waited in
-// each is what a count of its own says.
+// TestWindowsSum: whatever the length of the windows, they sum to the whole, row by row; and what
+// goroutines waited in each is what a count of its own says.
 func TestWindowsSum(t *testing.T) {
 	compared := 0
 	for name, data := range smallTraces(t) {
@@ -205,7 +207,8 @@ func totalTexts(p *Profile) []string {
 	return []string{fmt.Sprint(w.Contentions, w.Observed, w.Parks, w.Waited, w.Blamed, w.HandOff, w.Unattributed, w.Ready, w.ReadyIdle, w.Longest, q.Blamed)}
 }
 
-// checkWindows plays a script again, with windows, which must not change a thing, and sum to the whole.
+// checkWindows plays a script again, with windows, which must not change a thing, and sum to the
+// whole.
 func checkWindows(t *testing.T, opt TraceOptions, text string, whole *Profile) {
 	t.Helper()
 	for _, opt.Window = range []time.Duration{37 * time.Microsecond, 250 * time.Microsecond} {
@@ -269,7 +272,8 @@ func TestWindowsTakeAnyTime(t *testing.T) {
 	}
 }
 
-// TestWindowsOfAlikeLocks: locks of the same code that messages tell apart stay apart, and what was inferred of them is forgotten.
+// TestWindowsOfAlikeLocks: locks of the same code that messages tell apart stay apart, and what was
+// inferred of them is forgotten.
 func TestWindowsOfAlikeLocks(t *testing.T) {
 	message := func(lock uint64, start int64) string {
 		w := loggedWait{lock: lock, waiters: 1, goroutine: 2, start: uint64(start)*1000 + 1e9, waited: 210_000, handOff: 210_000, class: "main.T"}

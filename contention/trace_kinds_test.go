@@ -37,7 +37,8 @@ func TestTraceKinds(t *testing.T) {
 			|rwmutex-writer #1 g2 main.w:10: 1 waited 100 = blamed 100 + hand-off 0 + unattributed 0; ready 5
 			|  g1 main.r:22: 100 of 1 [read-owner]`},
 
-		// 5 is known to read for 10 µs, but 2 had to wait for 100: the reader was there all the time.
+		// 5 is known to read for 10 µs, but 2 had to wait for 100: the reader was there all
+		// the time.
 		{"a writer waits for readers that were there when it came", TraceOptions{Goroutines: true}, `
 			10 5 blocks rwmutex-reader in sync.(*RWMutex).RLock < main.r:20
 			20 1 wakes 5 in sync.(*RWMutex).Unlock < main.w:12

@@ -24,7 +24,8 @@ const (
 	wUnlock = "sync.(*Mutex).Unlock < " + wrapperMethods + "Mutex).Unlock < main."
 )
 
-// told36 is the message about a wait in microseconds. The clock of the messages is that of the script and a second.
+// told36 is the message about a wait in microseconds. The clock of the messages is that of the
+// script and a second.
 func told36(g, start, waited, handOff, unattributed int64, parts ...loggedPart) string {
 	w := loggedWait{
 		lock: 5, waiters: 2, goroutine: uint64(g), start: uint64(start)*1000 + 1e9, waited: waited * 1000, handOff: handOff * 1000,
@@ -46,8 +47,8 @@ func sent(at int64) string { return "1 w" + string(appendLog(nil, uint64(at)*100
 // Messages of wrapped locks take the place of what is inferred.
 func TestTraceLogs(t *testing.T) {
 	write := strings.NewReplacer("L:", wLock, "U:", wUnlock)
-	// 2 waits from 100 to 310, says the trace: for 1 up to 300. But 3 had the lock from 120 to 180 without being seen, and
-	// from 180 to 190 nobody.
+	// 2 waits from 100 to 310, says the trace: for 1 up to 300. But 3 had the lock from 120 to
+	// 180 without being seen, and from 180 to 190 nobody.
 	const seen = `
 		100 2 blocks mutex in L:f:10
 		300 1 wakes 2 in U:h:12
@@ -202,7 +203,8 @@ func TestTraceLogRoots(t *testing.T) {
 	}
 }
 
-// TestTraceLogsForeign: what is no message of a lock is counted; the rest is as if it was not there.
+// TestTraceLogsForeign: what is no message of a lock is counted; the rest is as if it was not
+// there.
 func TestTraceLogsForeign(t *testing.T) {
 	good := sent(330) + told36(2, 98, 213, 213, 0)
 	texts := []string{
@@ -378,8 +380,9 @@ func TestTraceOfWrappers(t *testing.T) {
 	}
 }
 
-// TestWaitingOfWrappersJoinsTheTrace: of a lock that is held for 10 µs by eight goroutines in turn, at least 95 % of the waiting in the
-// profile of a trace is what the wrapper has told. The locks of the profiler itself are in no other row than its own.
+// TestWaitingOfWrappersJoinsTheTrace: of a lock that is held for 10 µs by eight goroutines in turn,
+// at least 95 % of the waiting in the profile of a trace is what the wrapper has told. The locks of
+// the profiler itself are in no other row than its own.
 func TestWaitingOfWrappersJoinsTheTrace(t *testing.T) {
 	best := 0.0
 	for try := 0; try < 5 && best < 0.95; try++ { // a goroutine that loses its processor may hold up messages for long
@@ -461,7 +464,8 @@ func FuzzLogMessages(f *testing.F) {
 	})
 }
 
-// BenchmarkTraceLog is a wait behind one owner, all but the blocking: with collection, and with what it tells the trace.
+// BenchmarkTraceLog is a wait behind one owner, all but the blocking: with collection, and with
+// what it tells the trace.
 func BenchmarkTraceLog(b *testing.B) {
 	run := func(b *testing.B) {
 		if err := Start(Options{Exact: true}); err != nil {
@@ -490,7 +494,8 @@ func BenchmarkTraceLog(b *testing.B) {
 	})
 }
 
-// TestTie: the offset of the messages' clock is known if single messages are held up, also if that clock goes a percent slower.
+// TestTie: the offset of the messages' clock is known if single messages are held up, also if that
+// clock goes a percent slower.
 func TestTie(t *testing.T) {
 	for _, slower := range []timeline.Time{0, 100} { // by one part in so many
 		var l traceLogs

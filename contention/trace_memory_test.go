@@ -14,7 +14,8 @@ func TestTraceHistory(t *testing.T) {
 	s.play(short.Replace("1 2 blocks mutex in L:f:10"))
 	const n = 5000
 	for i := range n {
-		// 3 and 4 hand the lock to each other. As a late comer, each takes the other's token.
+		// 3 and 4 hand the lock to each other. As a late comer, each takes the other's
+		// token.
 		a, b := 3+i%2, 4-i%2
 		s.play(short.Replace(fmt.Sprintf(`
 			%d %d blocks mutex in L:f:10
@@ -92,7 +93,8 @@ func TestTraceManyGoroutines(t *testing.T) {
 	}
 }
 
-// TestTraceManyOwners: 2 waits behind 20 goroutines that hold the lock twice each. An owner counts once a wait.
+// TestTraceManyOwners: 2 waits behind 20 goroutines that hold the lock twice each. An owner counts
+// once a wait.
 func TestTraceManyOwners(t *testing.T) {
 	s := newScript(t, TraceOptions{Goroutines: true})
 	s.play(short.Replace("1 2 blocks mutex in L:f:10"))

@@ -21,8 +21,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// checkNoLocks fails if the profile has a wait for a lock, or one that is named after the function in which the runtime
-// stopped a goroutine.
+// checkNoLocks fails if the profile has a wait for a lock, or one that is named after the function
+// in which the runtime stopped a goroutine.
 func checkNoLocks(t *testing.T, name string, p *Profile) {
 	t.Helper()
 	for _, w := range p.Waits {
@@ -37,8 +37,8 @@ func checkNoLocks(t *testing.T, name string, p *Profile) {
 	}
 }
 
-// TestProgramsWithoutLocksHaveNoLocksInContention: recorded programs, and one that keeps the collector busy, so that it stops
-// goroutines to scan their stacks.
+// TestProgramsWithoutLocksHaveNoLocksInContention: recorded programs, and one that keeps the
+// collector busy, so that it stops goroutines to scan their stacks.
 func TestProgramsWithoutLocksHaveNoLocksInContention(t *testing.T) {
 	for _, name := range []string{"json-gogc5", "pgzip"} {
 		checkNoLocks(t, name, realTrace(t, name))
@@ -82,8 +82,8 @@ func (c *suspensionCounter) Transition(t *timeline.Transition) {
 	}
 }
 
-// TestSuspensionsBelongToTheCollector: a goroutine that is stopped while the collector marks waits for the collector, wherever it was;
-// one that the tracer stops waits for nothing.
+// TestSuspensionsBelongToTheCollector: a goroutine that is stopped while the collector marks waits
+// for the collector, wherever it was; one that the tracer stops waits for nothing.
 func TestSuspensionsBelongToTheCollector(t *testing.T) {
 	s := newScript(t, TraceOptions{})
 	s.play("10 2 runs\n 10 3 runs")
@@ -106,8 +106,9 @@ func (s *script) suspend(at timeline.Time, id int64, where string) {
 	s.now[id].Reason = "preempted"
 }
 
-// TestSyscallsAreListedByTheirSite compares the time of system calls without a processor with a count by the accessors of x/exp/trace, and
-// their sites with what "go tool trace -pprof=syscall" has: the whole time of all system calls.
+// TestSyscallsAreListedByTheirSite compares the time of system calls without a processor with a
+// count by the accessors of x/exp/trace, and their sites with what "go tool trace -pprof=syscall"
+// has: the whole time of all system calls.
 func TestSyscallsAreListedByTheirSite(t *testing.T) {
 	for _, file := range []string{filepath.Join("..", "testdata", "small", "sys-go1.26.8.trace.zst"), filepath.Join("..", "testdata", "real", "stdlog-file.trace.zst")} {
 		p, err := ReadTraceFile(context.Background(), file, TraceOptions{Syscalls: true})
@@ -151,8 +152,9 @@ func shortSite(frames []Frame) string {
 	return strings.Join(names, " < ")
 }
 
-// countSyscalls returns for how long application goroutines were in system calls without a processor, but for calls that the trace does not
-// see the end of, and for how long they were in system calls at all, by call chain.
+// countSyscalls returns for how long application goroutines were in system calls without a
+// processor, but for calls that the trace does not see the end of, and for how long they were in
+// system calls at all, by call chain.
 func countSyscalls(t *testing.T, file string) (without time.Duration, bySite map[string]time.Duration) {
 	t.Helper()
 	f, err := os.Open(file)

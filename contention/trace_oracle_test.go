@@ -62,7 +62,8 @@ var tracedWorkloads = []tracedWorkload{
 	{workload: workload{name: "rw 50% writes", workers: 6, locks: 1, hold: 60 * time.Microsecond, think: 20 * time.Microsecond, rw: 0.5}, ci: true},
 }
 
-// tracedMatrix has holds of 2 µs to 1 ms by 2 to 16 goroutines, with processors to spare and without.
+// tracedMatrix has holds of 2 µs to 1 ms by 2 to 16 goroutines, with processors to spare and
+// without.
 func tracedMatrix() (out []tracedWorkload) {
 	for _, sleep := range []bool{true, false} {
 		for _, hold := range []time.Duration{2 * time.Microsecond, 20 * time.Microsecond, 200 * time.Microsecond, time.Millisecond} {
@@ -93,8 +94,8 @@ func (wl tracedWorkload) locks() (read, write []anyLock) {
 	return read, write
 }
 
-// run does the workload for d and returns the log, in which the sites have the number of the lock and that
-// of the goroutine with them: "0:siteA@17".
+// run does the workload for d and returns the log, in which the sites have the number of the lock
+// and that of the goroutine with them: "0:siteA@17".
 func (wl tracedWorkload) run(d time.Duration) []op {
 	if wl.queue {
 		return wl.runQueue(d)
@@ -302,8 +303,8 @@ func traceWorkload(t testing.TB, wl tracedWorkload, d time.Duration) (ours, naiv
 	return ours, naive, p
 }
 
-// TestTraceOracle asserts what holds on a machine that is busy with other things, too: the best of a few
-// runs counts. A wrong algorithm is wrong in all of them.
+// TestTraceOracle asserts what holds on a machine that is busy with other things, too: the best of
+// a few runs counts. A wrong algorithm is wrong in all of them.
 func TestTraceOracle(t *testing.T) {
 	worst := map[bool]float64{} // error of the naive estimate, by whether there are processors to spare
 	for _, wl := range tracedWorkloads {
@@ -319,7 +320,8 @@ func TestTraceOracle(t *testing.T) {
 			if raceEnabled {
 				instants = 0.9 // a look at the clock takes a part of a short hold
 			}
-			// How much of the truth is told depends on how soon threads that are woken run; but nothing is told by who tells nothing.
+			// How much of the truth is told depends on how soon threads that are woken
+			// run; but nothing is told by who tells nothing.
 			good := func() bool {
 				return best.precision >= 0.95 && best.instants >= instants && (!wl.sleep || best.recall >= 0.5)
 			}

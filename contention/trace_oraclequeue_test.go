@@ -10,7 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// The oracle for a queue: producers and consumers share a lock, which consumers let go of and get back in Cond.Wait.
+// The oracle for a queue: producers and consumers share a lock, which consumers let go of and get
+// back in Cond.Wait.
 
 // loggedQueue is a queue whose lock logs what the workers do, also inside Wait.
 type loggedQueue struct {
@@ -93,7 +94,8 @@ func siteEnd(w *queueWorker) {
 	w.q.Unlock()
 }
 
-// runQueue does the workload for d and returns the log. Of three workers, one each produces, consumes, and looks on.
+// runQueue does the workload for d and returns the log. Of three workers, one each produces,
+// consumes, and looks on.
 func (wl tracedWorkload) runQueue(d time.Duration) []op {
 	q := &loggedQueue{workers: map[uint64]*queueWorker{}}
 	q.notFull, q.filled = sync.NewCond(q), sync.NewCond(q)

@@ -97,8 +97,8 @@ func whole(p *past, at, from, to timeline.Time) bool {
 	return false
 }
 
-// TestTracePastOutgrown: the owner changes its state more often than is remembered. Who asks for all of its
-// life still gets all; who asks for a part of it gets nearly all.
+// TestTracePastOutgrown: the owner changes its state more often than is remembered. Who asks for
+// all of its life still gets all; who asks for a part of it gets nearly all.
 func TestTracePastOutgrown(t *testing.T) {
 	s := newScript(t, TraceOptions{})
 	s.play(`
@@ -170,7 +170,8 @@ func TestTraceDeepChain(t *testing.T) {
 	}
 }
 
-// TestTraceManyRoots: the owner waits for 100 others while it is waited for; the shortest are put together.
+// TestTraceManyRoots: the owner waits for 100 others while it is waited for; the shortest are put
+// together.
 func TestTraceManyRoots(t *testing.T) {
 	s := newScript(t, TraceOptions{})
 	s.play(short.Replace("10 2 blocks mutex in L:f:1\n10 3 blocks chan-receive in runtime.chanrecv1 < main.w:1"))

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// The locks with which wrapped locks keep their records are no locks of the program, though they are waited for in its call of Unlock:
-// they have a name of their own, and no message is waited for.
+// The locks with which wrapped locks keep their records are no locks of the program, though they
+// are waited for in its call of Unlock: they have a name of their own, and no message is waited
+// for.
 func TestTheProfilersOwnLocksAreLabelled(t *testing.T) {
 	const own = wrapperMethods + "account).add < " + wrapperMethods + "release).finish < " + wrapperMethods + "Mutex).Unlock < main.f:12"
 	p := play(t, TraceOptions{}, `

@@ -10,8 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// TestTraceRandom: whatever happens, in whatever order, the sums are exact. The total of what was waited is
-// added up independently.
+// TestTraceRandom: whatever happens, in whatever order, the sums are exact. The total of what was
+// waited is added up independently.
 func TestTraceRandom(t *testing.T) {
 	stacks := []string{
 		"", mLock + "f:10", mLock + "g:20", mLock + "f:10 < main.h:1", "sync.(*Mutex).Lock < sync.(*RWMutex).Lock < main.w:10",
@@ -77,8 +77,8 @@ func TestTraceRandom(t *testing.T) {
 	}
 }
 
-// TestSpareGoroutinesChangeNothing: goroutines that use the memory of others that have exited are as
-// those with memory of their own, whatever locks and windows remember of the dead.
+// TestSpareGoroutinesChangeNothing: goroutines that use the memory of others that have exited are
+// as those with memory of their own, whatever locks and windows remember of the dead.
 func TestSpareGoroutinesChangeNothing(t *testing.T) {
 	play := func(seed uint64, opt TraceOptions) string {
 		rng := rand.New(rand.NewPCG(seed, 2))

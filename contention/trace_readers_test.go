@@ -11,8 +11,8 @@ import (
 var reads = strings.NewReplacer("RL:", "sync.(*RWMutex).RLock < main.", "RU:", "sync.(*RWMutex).RUnlock < main.",
 	"WL:", "sync.(*RWMutex).Lock < main.", "WU:", "sync.(*RWMutex).Unlock < main.")
 
-// lesson is how the pass learns that r has the lock between the lines 20 and 30: 5 waits for it in the one, and is the last
-// to let go of it in the other.
+// lesson is how the pass learns that r has the lock between the lines 20 and 30: 5 waits for it in
+// the one, and is the last to let go of it in the other.
 const lesson = `
 	10 5 blocks rwmutex-reader in RL:r:20
 	20 1 wakes 5 in WU:w:12
@@ -25,7 +25,8 @@ const lesson = `
 // TestTraceReaders: a writer waits for several readers.
 func TestTraceReaders(t *testing.T) {
 	for _, tt := range []struct{ what, script, want string }{
-		// The trace is the same whether 6 has the lock until 199, or has let go of it long ago. 7 sleeps elsewhere.
+		// The trace is the same whether 6 has the lock until 199, or has let go of it long
+		// ago. 7 sleeps elsewhere.
 		{"of who only runs, or is elsewhere, nothing is known: the last one has it all", `
 			50 6 stops in main.z:1
 			60 6 runs
@@ -39,7 +40,8 @@ func TestTraceReaders(t *testing.T) {
 			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0; ready 0
 			|  g5 main.r:30: 110 of 2 [read-owner]`},
 
-		// 6 came before 2, and was seen with the lock until 160. In the lesson, 5 was blamed for 10 µs.
+		// 6 came before 2, and was seen with the lock until 160. In the lesson, 5 was
+		// blamed for 10 µs.
 		{"a reader that sleeps with the lock shares the blame until it runs again", `
 			90 6 blocks sleep in time.Sleep < main.work:3 < main.r:25
 			100 2 blocks rwmutex-writer in WL:w:10
@@ -68,8 +70,9 @@ func TestTraceReaders(t *testing.T) {
 			|  g8 main.r:30: 23 of 1 [read-owner]
 			|  g6 main.r:30: 13 of 1 [read-owner]`},
 
-		// Unlock gave 6 and 7 the lock, but another reader that runs first takes what was meant for one of them, without a trace. What
-		// 5 has from 130 on, when both have run, is certain.
+		// Unlock gave 6 and 7 the lock, but another reader that runs first takes what was
+		// meant for one of them, without a trace. What 5 has from 130 on, when both have
+		// run, is certain.
 		{"readers that were woken and do not run yet may let another one in", `
 			60 6 blocks rwmutex-reader in RL:r:20
 			61 7 blocks rwmutex-reader in RL:r:20
@@ -121,7 +124,8 @@ func TestTraceReaders(t *testing.T) {
 			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0; ready 0
 			|  g5 main.r:30: 110 of 2 [read-owner]`},
 
-		// From 50 on, nobody waited for 6; it is not blamed for the time until 100, and had left by then, or not.
+		// From 50 on, nobody waited for 6; it is not blamed for the time until 100, and had
+		// left by then, or not.
 		{"who was seen before the writer came is not to blame", `
 			50 6 blocks sleep in time.Sleep < main.r:25
 			90 0 wakes 6
@@ -133,7 +137,8 @@ func TestTraceReaders(t *testing.T) {
 			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0; ready 0
 			|  g5 main.r:30: 110 of 2 [read-owner]`},
 
-		// 3 waits from 110 on, behind the writer 2 that came at 100, and the readers 5 and 6: until 160 each has a third of the blame.
+		// 3 waits from 110 on, behind the writer 2 that came at 100, and the readers 5 and
+		// 6: until 160 each has a third of the blame.
 		{"who waits behind the pending writer waits for all of them", `
 			90 6 blocks sleep in time.Sleep < main.r:25
 			100 2 blocks rwmutex-writer in WL:w:10
@@ -154,7 +159,8 @@ func TestTraceReaders(t *testing.T) {
 			|  g5 main.r:30: 80 of 2 [read-owner]
 			|  g6 main.r:30: 30 of 1 [read-owner]`},
 
-		// 6 and 2 have different locks of this code: 6 is there before 2 gets its lock and after it.
+		// 6 and 2 have different locks of this code: 6 is there before 2 gets its lock and
+		// after it.
 		{"who is there while a writer gets the lock has another one, or none: the place tells nothing any more", `
 			50 6 blocks sleep in time.Sleep < main.r:25
 			60 2 blocks rwmutex-writer in WL:w:10
@@ -234,8 +240,8 @@ func only(told string, words ...string) string {
 	return b.String()
 }
 
-// TestTraceReadersRoots: 9 waits for the writer, which waits for two readers: each is the root for half of the time in
-// which both have the lock.
+// TestTraceReadersRoots: 9 waits for the writer, which waits for two readers: each is the root for
+// half of the time in which both have the lock.
 func TestTraceReadersRoots(t *testing.T) {
 	p := play(t, TraceOptions{}, reads.Replace(lesson+`
 		90 6 blocks sleep in time.Sleep < main.r:25
@@ -265,7 +271,8 @@ func TestTraceReadersRoots(t *testing.T) {
 	t.Error("nobody waits for the channel")
 }
 
-// TestTraceReadersAreBounded: however many readers were seen, only the latest are remembered, and a few share.
+// TestTraceReadersAreBounded: however many readers were seen, only the latest are remembered, and a
+// few share.
 func TestTraceReadersAreBounded(t *testing.T) {
 	s := newScript(t, TraceOptions{Goroutines: true})
 	s.play(reads.Replace(lesson))

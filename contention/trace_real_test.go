@@ -101,8 +101,8 @@ func between(t *testing.T, what string, got, low, high time.Duration) {
 	}
 }
 
-// The waiters and owners of the standard logger are in the same function: it holds its lock while it
-// writes. 3,877 blocks, 12 of which are for a sync.Once; 1,353 of the others were futile.
+// The waiters and owners of the standard logger are in the same function: it holds its lock while
+// it writes. 3,877 blocks, 12 of which are for a sync.Once; 1,353 of the others were futile.
 func TestTraceStdlog(t *testing.T) {
 	p := realTrace(t, "stdlog-file")
 	n, s := sumOf(p, MutexKind)
@@ -131,7 +131,8 @@ func TestTraceStdlog(t *testing.T) {
 	}
 }
 
-// A convoy: 82,312 blocks on one lock. Most of the time a goroutine was chosen that did not run yet.
+// A convoy: 82,312 blocks on one lock. Most of the time a goroutine was chosen that did not run
+// yet.
 func TestTraceConvoy(t *testing.T) {
 	p := realTrace(t, "otel-old")
 	n, s := sumOf(p, MutexKind)
@@ -148,7 +149,8 @@ func TestTraceConvoy(t *testing.T) {
 	if len(ls) != 1 || ls[0].Class != "go.opentelemetry.io/otel/sdk/metric/internal/aggregate.valueMap" || ls[0].Name != "" || ls[0].Waiters != 7 {
 		t.Errorf("%d locks, %+v", len(ls), *ls[0])
 	}
-	// It is held for less time than goroutines spin for it, so most owners come and go unseen: nobody is blamed once that is known.
+	// It is held for less time than goroutines spin for it, so most owners come and go unseen:
+	// nobody is blamed once that is known.
 	if s.Blamed == 0 || s.Blamed > s.Waited/100 {
 		t.Errorf("%v of %v is blamed", s.Blamed, s.Waited)
 	}

@@ -17,7 +17,8 @@ func TestTraceRoots(t *testing.T) {
 			300 ends`, `
 			|mutex main.f:10 for main.hold:3: 100 = running 55 runnable 15 sleep 30`},
 
-		// 2 waits for 1 from 100 to 200. From 120 to 170, 1 waits for the channel that 3 sends on.
+		// 2 waits for 1 from 100 to 200. From 120 to 170, 1 waits for the channel that 3
+		// sends on.
 		{"the owner waits for a channel: its sender is the root for so long", `
 			100 2 blocks mutex in L:f:10
 			120 1 blocks chan-receive in runtime.chanrecv1 < main.hold:2
@@ -45,7 +46,8 @@ func TestTraceRoots(t *testing.T) {
 			|  root main.send:7: 70 of 1 via chan-receive, 1 links
 			|  root main.hold:3: 30 of 1`},
 
-		// 4 waits for 3, who waits for 2, who waits for 1: each from a later time, and up to an earlier one.
+		// 4 waits for 3, who waits for 2, who waits for 1: each from a later time, and up
+		// to an earlier one.
 		{"a chain of three locks", `
 			10 4 blocks mutex in L:a:1
 			20 3 blocks mutex in L:b:1 < main.y:2
@@ -66,7 +68,8 @@ func TestTraceRoots(t *testing.T) {
 			|  root main.b:3: 20 of 1
 			|mutex main.c:1 for main.c:3: 20 = running 20`},
 
-		// The owner 1 waits twice: for 3 up to 130, and for the timer of a network call up to 180.
+		// The owner 1 waits twice: for 3 up to 130, and for the timer of a network call up
+		// to 180.
 		{"the chain ends where nobody is to blame", `
 			100 2 blocks mutex in L:f:10
 			110 1 blocks chan-send in runtime.chansend1 < main.hold:1
@@ -96,7 +99,8 @@ func TestTraceRoots(t *testing.T) {
 			|  root main.hold:3: 70 of 1
 			|  root ?: 30 of 1 via mutex, 1 links`},
 
-		// While 1 waits for 3 up to 140, then for 4 up to 160 (3 had let go, 4 came next), 2 waits for 1.
+		// While 1 waits for 3 up to 140, then for 4 up to 160 (3 had let go, 4 came next),
+		// 2 waits for 1.
 		{"the owner waits behind two owners: two roots", `
 			100 2 blocks mutex in L:f:10
 			110 4 blocks mutex in L:g:20

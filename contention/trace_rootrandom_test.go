@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// rootModel plays goroutines that block on channels and wake each other at random, and works out, microsecond by microsecond, who is at the end
-// of each chain of blame.
+// rootModel plays goroutines that block on channels and wake each other at random, and works out,
+// microsecond by microsecond, who is at the end of each chain of blame.
 type rootModel struct {
 	script  strings.Builder
 	waits   [][]modelWait // by goroutine, in the order of time

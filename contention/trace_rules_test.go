@@ -102,7 +102,8 @@ func TestTraceRules(t *testing.T) {
 			|mutex #1 g2 main.f:10: 1 waited 100 = blamed 100 + hand-off 0 + unattributed 0; ready 5
 			|  g1 main.hold:3: 100 of 1`},
 
-		// 2 waits in f and lets go there, waking 3, who waits in g: one lock. In h there is another.
+		// 2 waits in f and lets go there, waking 3, who waits in g: one lock. In h there is
+		// another.
 		{"waits and releases are linked into locks", TraceOptions{}, `
 			100 2 blocks mutex in L:f:10
 			101 3 blocks mutex in L:g:20
@@ -122,7 +123,8 @@ func TestTraceRules(t *testing.T) {
 			|mutex #2 main.h:30: 1 waited 8 = blamed 8 + hand-off 0 + unattributed 0; ready 1
 			|  main.h:32: 8 of 1`},
 
-		// 5 has never waited. 2 was woken and ran: others may have got the lock and let go of it unseen before 5 did.
+		// 5 has never waited. 2 was woken and ran: others may have got the lock and let go
+		// of it unseen before 5 did.
 		{"unknown beginning of a hold: not known after a waiter was woken", TraceOptions{Goroutines: true}, `
 			100 2 blocks mutex in L:f:10
 			110 3 blocks mutex in L:f:10
@@ -152,7 +154,8 @@ func TestTraceRules(t *testing.T) {
 			|mutex #1 g2 main.f:10: 1 waited 100 = blamed 100 + hand-off 0 + unattributed 0; ready 5
 			|  g1 main.a:3: 100 of 1`},
 
-		// 5 once held the lock for 30 µs. When 3 blocks, no waiter is woken: whoever held the lock then is the one whose Unlock wakes 3.
+		// 5 once held the lock for 30 µs. When 3 blocks, no waiter is woken: whoever held
+		// the lock then is the one whose Unlock wakes 3.
 		{"unknown beginning of a hold: since a goroutine blocked, however long known ones are", TraceOptions{}, `
 			10 5 blocks mutex in L:b:5
 			12 4 blocks mutex in L:f:10
@@ -190,7 +193,8 @@ func TestTraceRules(t *testing.T) {
 			|mutex #1 main.b:5: 1 waited 10 = blamed 10 + hand-off 0 + unattributed 0; ready 0
 			|  main.a:3: 10 of 1`},
 
-		// 2 gets the lock at 205 with 3 and 4 in the queue: the next Unlock, by 9, is that of the hold of 2. In u, that is always so.
+		// 2 gets the lock at 205 with 3 and 4 in the queue: the next Unlock, by 9, is that
+		// of the hold of 2. In u, that is always so.
 		{"who unlocks for another goroutine is not to blame", TraceOptions{}, `
 			100 2 blocks mutex in L:f:10
 			110 3 blocks mutex in L:f:10
@@ -208,8 +212,8 @@ func TestTraceRules(t *testing.T) {
 			|mutex #1 main.f:10: 4 waited 660 = blamed 270 + hand-off 0 + unattributed 390; ready 20
 			|  main.u:3: 270 of 3`},
 
-		// After its first hold, 2 is elsewhere: that it let go of the lock is not in the trace. It gets it again unseen while 5 has
-		// been woken, but does not run yet.
+		// After its first hold, 2 is elsewhere: that it let go of the lock is not in the
+		// trace. It gets it again unseen while 5 has been woken, but does not run yet.
 		{"a call that has returned holds no lock", TraceOptions{Goroutines: true}, `
 			100 2 blocks mutex in L:f:10 < main.loop:1
 			150 1 wakes 2 in U:a:3
@@ -287,7 +291,8 @@ func TestTraceRules(t *testing.T) {
 			|mutex #1 g4 main.f:10: 1 waited 70 = blamed 70 + hand-off 0 + unattributed 0; ready 0
 			|  g3 main.(*T).unlock:2: 70 of 1`},
 
-		// 2 holds the lock of f and waits for that of g: it lets go of each where it took it.
+		// 2 holds the lock of f and waits for that of g: it lets go of each where it took
+		// it.
 		{"nested locks", TraceOptions{}, `
 			100 2 blocks mutex in L:f:10
 			150 1 wakes 2 in U:a:3
@@ -309,8 +314,9 @@ func TestTraceRules(t *testing.T) {
 			|  main.b:4: 50 of 2
 			|  main.g:22: 20 of 1`},
 
-		// 4 came later than 2 but was woken earlier: 3 let go of another lock. Whether 1 had the lock of 2 before it let go of it
-		// is not known, if it was the same lock after all.
+		// 4 came later than 2 but was woken earlier: 3 let go of another lock. Whether 1
+		// had the lock of 2 before it let go of it is not known, if it was the same lock
+		// after all.
 		{"whoever was overtaken waits for another lock", TraceOptions{Goroutines: true}, `
 			10 2 blocks mutex in L:f:10
 			20 4 blocks mutex in L:f:10
@@ -348,7 +354,8 @@ func checkRules(t *testing.T, rules []traceRule) {
 }
 
 // TestTraceFarLongerHold: owners hold the lock for 10 µs after they have waited; then one seems
-// to for a millisecond. Goroutines that spun may have had it in between, so only three times as long as is usual is certain.
+// to for a millisecond. Goroutines that spun may have had it in between, so only three times as
+// long as is usual is certain.
 func TestTraceFarLongerHold(t *testing.T) {
 	s := newScript(t, TraceOptions{})
 	at := 0

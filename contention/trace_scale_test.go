@@ -29,14 +29,16 @@ func convoy(t *testing.T, n int, opt TraceOptions) (*TraceObserver, *Profile) {
 	return s.o, p
 }
 
-// TestManyWaitersForOneLockTakeNoTimeForEachOwner: the work for a wait grows with the logarithm of the number of owners in it.
+// TestManyWaitersForOneLockTakeNoTimeForEachOwner: the work for a wait grows with the logarithm of
+// the number of owners in it.
 func TestManyWaitersForOneLockTakeNoTimeForEachOwner(t *testing.T) {
 	const n = 10_000
 	o, p := convoy(t, n, TraceOptions{})
 	if o.cutRoom.steps > n*8*fanOut {
 		t.Errorf("%d steps for %d waits", o.cutRoom.steps, n)
 	}
-	// The first waits until the hold of goroutine 1 is over, the next for a hold longer, and so on; 2 µs before each are not known.
+	// The first waits until the hold of goroutine 1 is over, the next for a hold longer, and so
+	// on; 2 µs before each are not known.
 	waited, blamed, _, unattributed := totals(p)
 	if blamed+unattributed != waited || unattributed == 0 || len(p.Waits) != 1 || p.Waits[0].Contentions != n || p.Locks[0].Waiters != n || p.Dropped.Exits != 0 {
 		t.Errorf("%d waiters at once, %+v, %+v", p.Locks[0].Waiters, p.Waits[0], p.Dropped)
@@ -46,8 +48,9 @@ func TestManyWaitersForOneLockTakeNoTimeForEachOwner(t *testing.T) {
 	}
 }
 
-// overtaking plays a trace in which n goroutines wait for one lock in turn, rounds times each. All but the first ask while a goroutine that
-// was woken does not run yet, so that they may overtake each other, and every fifth does, by far.
+// overtaking plays a trace in which n goroutines wait for one lock in turn, rounds times each. All
+// but the first ask while a goroutine that was woken does not run yet, so that they may overtake
+// each other, and every fifth does, by far.
 func overtaking(t *testing.T, n, rounds int, opt TraceOptions) (*TraceObserver, *Profile) {
 	s := newScript(t, opt)
 	block, unlock := s.stack(mLock+"f:10"), s.stack(mUnlock+"f:12")
@@ -78,7 +81,8 @@ func overtaking(t *testing.T, n, rounds int, opt TraceOptions) (*TraceObserver, 
 	return s.o, p
 }
 
-// TestOvertakingTakesNoTimeForEachOwner: waiters that come out of the order of the queue do not make each wait look at all owners.
+// TestOvertakingTakesNoTimeForEachOwner: waiters that come out of the order of the queue do not
+// make each wait look at all owners.
 func TestOvertakingTakesNoTimeForEachOwner(t *testing.T) {
 	const n, rounds = 1000, 6
 	o, p := overtaking(t, n, rounds, TraceOptions{})
@@ -90,7 +94,8 @@ func TestOvertakingTakesNoTimeForEachOwner(t *testing.T) {
 	}
 }
 
-// TestSumsOfStretchesChangeNothing: waits that are cut by the sums of many stretches have the same blame as those that are cut one by one.
+// TestSumsOfStretchesChangeNothing: waits that are cut by the sums of many stretches have the same
+// blame as those that are cut one by one.
 func TestSumsOfStretchesChangeNothing(t *testing.T) {
 	for _, play := range []func(TraceOptions) *Profile{
 		func(opt TraceOptions) *Profile { _, p := convoy(t, 300, opt); return p },

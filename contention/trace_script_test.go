@@ -180,8 +180,8 @@ func (s *script) stack(chain string) *timeline.Stack {
 	return st
 }
 
-// told puts a profile into words, with times in microseconds: a line for each wait and, indented, for each
-// owner that is blamed for it.
+// told puts a profile into words, with times in microseconds: a line for each wait and, indented,
+// for each owner that is blamed for it.
 func told(p *Profile) string {
 	var b strings.Builder
 	locks := map[*Lock]int{} // numbered as they come

@@ -34,7 +34,8 @@ func TestTraceSeveralLocks(t *testing.T) {
 	s.play("9000 ends")
 	p = s.o.Profile()
 	checkConservation(t, p)
-	// Now 2 waits for 90 µs because of 1, which let go of the lock in line 13, and of nobody else.
+	// Now 2 waits for 90 µs because of 1, which let go of the lock in line 13, and of nobody
+	// else.
 	diff := func(line int) time.Duration {
 		var d time.Duration
 		for _, q := range p.Pairs {
@@ -49,8 +50,8 @@ func TestTraceSeveralLocks(t *testing.T) {
 	}
 }
 
-// TestTraceHoldsAtTheSameTime: 2 and 4 wait for 1 and 3, and then hold the lock at the same time: these are
-// two. 5 waits behind 2, 6 behind 4.
+// TestTraceHoldsAtTheSameTime: 2 and 4 wait for 1 and 3, and then hold the lock at the same time:
+// these are two. 5 waits behind 2, 6 behind 4.
 func TestTraceHoldsAtTheSameTime(t *testing.T) {
 	s := newScript(t, TraceOptions{Goroutines: true})
 	for i := range 8 {
@@ -93,7 +94,8 @@ func blamedIn(told string, line int) (sum time.Duration) {
 	return sum
 }
 
-// TestTraceTwoWritersPending: of one RWMutex, only one writer at a time waits for readers, the others for that one.
+// TestTraceTwoWritersPending: of one RWMutex, only one writer at a time waits for readers, the
+// others for that one.
 func TestTraceTwoWritersPending(t *testing.T) {
 	const before = `
 		10 2 blocks rwmutex-writer in WL:w:10
@@ -121,8 +123,9 @@ func TestTraceTwoWritersPending(t *testing.T) {
 	}
 }
 
-// TestTraceHeadOfQueue: a single lock may wake a late comer first, if that one came to the head of the
-// queue: it had been woken in vain, or had taken the token of a waiter that was woken and did not run yet.
+// TestTraceHeadOfQueue: a single lock may wake a late comer first, if that one came to the head of
+// the queue: it had been woken in vain, or had taken the token of a waiter that was woken and did
+// not run yet.
 func TestTraceHeadOfQueue(t *testing.T) {
 	for _, script := range []string{`
 		10 2 blocks mutex in L:f:10
@@ -159,8 +162,8 @@ func TestTraceHeadOfQueue(t *testing.T) {
 	}
 }
 
-// TestTraceDoubt: the first time that two goroutines hold what seems to be one lock, whoever waits for the second of them is not blamed
-// on the first.
+// TestTraceDoubt: the first time that two goroutines hold what seems to be one lock, whoever waits
+// for the second of them is not blamed on the first.
 func TestTraceDoubt(t *testing.T) {
 	p := play(t, TraceOptions{Goroutines: true}, short.Replace(`
 		10 2 blocks mutex in L:f:10

@@ -22,8 +22,9 @@ func toldUnfinished(p *Profile) string {
 	return b.String()
 }
 
-// TestWaitsThatStillRunAtTheEndAreShownWithWhoHoldsTheLockNow: 2 waits for the lock at main.f:10, and has it from its wake-up until it lets go
-// of it at main.f:20. What it does the next time tells who holds the lock at the end, or does not.
+// TestWaitsThatStillRunAtTheEndAreShownWithWhoHoldsTheLockNow: 2 waits for the lock at main.f:10,
+// and has it from its wake-up until it lets go of it at main.f:20. What it does the next time tells
+// who holds the lock at the end, or does not.
 func TestWaitsThatStillRunAtTheEndAreShownWithWhoHoldsTheLockNow(t *testing.T) {
 	const learned = `
 		10 2 blocks mutex in L:f:10
@@ -136,7 +137,8 @@ func TestWaitsThatStillRunAtTheEndAreShownWithWhoHoldsTheLockNow(t *testing.T) {
 	}
 }
 
-// TestWaitsThatStillRunDoNotStayFromPieceToPiece: only the last piece of a pass has those that still run.
+// TestWaitsThatStillRunDoNotStayFromPieceToPiece: only the last piece of a pass has those that
+// still run.
 func TestWaitsThatStillRunDoNotStayFromPieceToPiece(t *testing.T) {
 	s := newScript(t, TraceOptions{})
 	s.play(short.Replace("100 2 blocks mutex in L:f:10"))
@@ -148,7 +150,8 @@ func TestWaitsThatStillRunDoNotStayFromPieceToPiece(t *testing.T) {
 	}
 }
 
-// TestWhoHoldsTheLockAtTheEndIsTrue: at any moment of a program with one mutex, whoever is named holds it.
+// TestWhoHoldsTheLockAtTheEndIsTrue: at any moment of a program with one mutex, whoever is named
+// holds it.
 func TestWhoHoldsTheLockAtTheEndIsTrue(t *testing.T) {
 	named, random := 0, rand.New(rand.NewPCG(1, 2))
 	for range 400 {

@@ -24,8 +24,8 @@ import (
 //     lock is hot and the wait was not drawn, or the pass was cut before the message (TraceObserver.Cut). So is one that
 //     began before the trace, or before the latest cut: the message does not tell what of it was since.
 //
-// A message may come from another goroutine, before the trace shows that the waiter goes on after its
-// wait. It is kept until then.
+// A message may come from another goroutine, before the trace shows that the waiter goes on after
+// its wait. It is kept until then.
 //
 // Waits that a message tells and the trace does not show, since the waiter got the lock while it
 // was spinning, are not in the profile: they are no waits of a goroutine as all others in it.
@@ -76,8 +76,8 @@ type keptWait struct {
 	gone bool
 }
 
-// earlyWait is a message from another goroutine, about a wait of one that has not been seen to go on
-// since. It came at a time.
+// earlyWait is a message from another goroutine, about a wait of one that has not been seen to go
+// on since. It came at a time.
 type earlyWait struct {
 	at   timeline.Time
 	wait *loggedWait

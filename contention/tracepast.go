@@ -32,7 +32,8 @@ type past struct {
 // pastRoom is the memory that all live goroutines share.
 type pastRoom struct{ live, used int }
 
-// reset makes p the past of a goroutine of which nothing is known, and keeps memory if it is little.
+// reset makes p the past of a goroutine of which nothing is known, and keeps memory if it is
+// little.
 func (p *past) reset() {
 	segs := p.segs
 	clear(segs)

@@ -596,8 +596,8 @@ func (c *cutter) byHold() {
 	}
 }
 
-// chained makes the spans of the hold x, which is linked to the one before. They are valid up to the
-// next call.
+// chained makes the spans of the hold x, which is linked to the one before. They are valid up to
+// the next call.
 func (c *cutter) chained(x, before *hold) []heldSpan {
 	spans, start := c.o.cutRoom.chained[:0], x.from
 	if before != nil {

@@ -9,7 +9,8 @@ import (
 	"unsafe"
 )
 
-// TryLock of a lock that is in use only reads it, as in package sync: the lock lies in memory that cannot be written.
+// TryLock of a lock that is in use only reads it, as in package sync: the lock lies in memory that
+// cannot be written.
 func TestTryLockOfALockInUseWritesNothing(t *testing.T) {
 	if raceDetector {
 		t.Skip("a fault within the race detector cannot be recovered from")

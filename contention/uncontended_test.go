@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The same instructions differ by up to 20 % in speed for where in a cache line they happen to be. So each function
-// does the same six times, at different places.
+// The same instructions differ by up to 20 % in speed for where in a cache line they happen to be.
+// So each function does the same six times, at different places.
 
 const (
 	uncontended = 10_000 // calls of such a function between two looks at the clock

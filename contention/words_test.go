@@ -13,8 +13,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/require"
 )
 
-// The methods that package sync has inlined are inlined here, too, with one atomic operation each: so they cost the same in every release
-// of Go, and on every processor.
+// The methods that package sync has inlined are inlined here, too, with one atomic operation each:
+// so they cost the same in every release of Go, and on every processor.
 func TestUncontendedOperationsAreOneInstruction(t *testing.T) {
 	goTool := require.Program(t, "go")
 	out, err := exec.CommandContext(t.Context(), goTool, "build", "-gcflags=-m", ".").CombinedOutput()
@@ -22,7 +22,8 @@ func TestUncontendedOperationsAreOneInstruction(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, method := range []string{"(*Mutex).Lock", "(*Mutex).Unlock", "(*Mutex).TryLock", "(*RWMutex).RLock", "(*RWMutex).RUnlock"} {
-		// For 386, atomic operations are calls, and the compiler inlines none of these methods of package sync either.
+		// For 386, atomic operations are calls, and the compiler inlines none of these
+		// methods of package sync either.
 		if runtime.GOARCH != "386" && !strings.Contains(string(out), ": can inline "+method+"\n") {
 			t.Errorf("%s is not inlined", method)
 		}
@@ -44,8 +45,8 @@ func TestUncontendedOperationsAreOneInstruction(t *testing.T) {
 	}
 }
 
-// While one lock is waited for, with collection on, others are locked and unlocked as if none were: with one instruction each, and
-// without a state of their own.
+// While one lock is waited for, with collection on, others are locked and unlocked as if none were:
+// with one instruction each, and without a state of their own.
 func TestWaitersOfOneLockAreNoBurdenToOthers(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var m, waitedFor Mutex
@@ -93,9 +94,10 @@ func TestNothingDependsOnARelease(t *testing.T) {
 	}
 }
 
-// The locks of words.go exclude one another, wake up whoever waits, and end in a state in which they are free, in every order of the
-// atomic operations of two or three goroutines, or in every one with a few preemptions. The program in testdata/model runs
-// the code itself, with its imports replaced: so each operation on a word, or on a lock of package sync, is a step.
+// The locks of words.go exclude one another, wake up whoever waits, and end in a state in which
+// they are free, in every order of the atomic operations of two or three goroutines, or in every
+// one with a few preemptions. The program in testdata/model runs the code itself, with its imports
+// replaced: so each operation on a word, or on a lock of package sync, is a step.
 func TestWordsInEveryOrder(t *testing.T) {
 	goTool := require.Program(t, "go")
 	dir := t.TempDir()
@@ -132,7 +134,8 @@ func TestWordsInEveryOrder(t *testing.T) {
 	}
 }
 
-// A lock goes back to the form that is fast when nobody waits any more, however its waiters came and went.
+// A lock goes back to the form that is fast when nobody waits any more, however its waiters came
+// and went.
 func TestWordsComeBack(t *testing.T) {
 	for _, o := range []*Options{nil, {}, {Exact: true}} {
 		if o != nil {
@@ -215,7 +218,8 @@ func TestWordsComeBack(t *testing.T) {
 	}
 }
 
-// The owner registers, as it does after a Cond's Wait, while others make the lock one that is waited for.
+// The owner registers, as it does after a Cond's Wait, while others make the lock one that is
+// waited for.
 func TestOwnerNeverWaitsForItself(t *testing.T) {
 	var m wordMutex
 	lock := func() {

@@ -74,7 +74,8 @@ func TestWrapperRoots(t *testing.T) {
 	if !strings.HasSuffix(name(root.Owner), ".chainRoot") || root.Via != MutexKind || root.Links != 1 || root.Contentions != 1 || root.Owner.Goroutine != waitB.Owner.Goroutine {
 		t.Errorf("root %s %+v", name(root.Owner), root)
 	}
-	// The victim came while the owner waited for b: what it lost to that is the wait for b but for its beginning.
+	// The victim came while the owner waited for b: what it lost to that is the wait for b but
+	// for its beginning.
 	if root.Blamed > waitB.Blamed || root.Blamed < 40*time.Millisecond || self.Blamed < 20*time.Millisecond || self.Owner != pairA.Owner {
 		t.Errorf("root %v, of a wait of %v; itself %+v", root.Blamed, waitB.Blamed, self)
 	}
@@ -131,8 +132,9 @@ f4 for f2: 8ns, blocked 0s
 	}
 }
 
-// TestManyOwnersAreRememberedByRoot: of a wait behind more owners than there is room for, who waits for the waiter learns all roots and
-// how much of it each had, and that costs room for as many pieces as there are roots.
+// TestManyOwnersAreRememberedByRoot: of a wait behind more owners than there is room for, who waits
+// for the waiter learns all roots and how much of it each had, and that costs room for as many
+// pieces as there are roots.
 func TestManyOwnersAreRememberedByRoot(t *testing.T) {
 	const n = 200 // owners by turns, held for 10 and 20, and free for 1 after each
 	s := newSession(Options{})
@@ -189,8 +191,9 @@ func TestFollowOverlapping(t *testing.T) {
 	}
 }
 
-// TestRootsOfTraceAndWrappers: in a program whose every owner of one lock waits for a second one, the wrappers find
-// the roots that the trace finds, which knows all waits; and more, as the trace has to infer some owners.
+// TestRootsOfTraceAndWrappers: in a program whose every owner of one lock waits for a second one,
+// the wrappers find the roots that the trace finds, which knows all waits; and more, as the trace
+// has to infer some owners.
 func TestRootsOfTraceAndWrappers(t *testing.T) {
 	var buf bytes.Buffer
 	if err := rtrace.Start(&buf); err != nil {

@@ -230,8 +230,8 @@ type meta struct {
 	Clock    *eventMeta    `json:"clock,omitempty"`    // the total of task-clock, counted on its own
 	Hits     []eventMeta   `json:"hits,omitempty"`
 	Groups   [][]eventMeta `json:"groups,omitempty"`
-	// AtSwitches is set when groups were read at switches of threads, and Extra how many values a
-	// reading has before those of the group. Period is how often they were read otherwise.
+	// AtSwitches is set when groups were read at switches of threads, and Extra how many values
+	// a reading has before those of the group. Period is how often they were read otherwise.
 	AtSwitches bool  `json:"at_switches,omitempty"`
 	Extra      int   `json:"extra,omitempty"`
 	Period     int64 `json:"period_ns,omitempty"`

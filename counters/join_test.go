@@ -11,7 +11,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/samplelog"
 )
 
-// TestShare: shares are off by less than one, sum to no more than what is divided, and small shares get their due.
+// TestShare: shares are off by less than one, sum to no more than what is divided, and small shares
+// get their due.
 func TestShare(t *testing.T) {
 	var k rounding
 	c := &Counter{Values: make([]int64, 3)}
@@ -57,7 +58,8 @@ func TestShare(t *testing.T) {
 
 // TestJoin: samples written down by hand, and what follows from them.
 //
-// Thread 7 executes row 0 in [100, 200) and row 1 in [300, 500). It has a processor in [50, 150) and [250, 600).
+// Thread 7 executes row 0 in [100, 200) and row 1 in [300, 500). It has a processor in [50, 150)
+// and [250, 600).
 func TestJoin(t *testing.T) {
 	r := &Recording{Wall: 1000, Groups: []Group{{}}, Funcs: []string{""},
 		Goroutine: []int64{1, 2, 3}, Group: []int32{0, 0, 0}, Thread: []int64{7, 7, -1}, Proc: []int32{0, 0, 0},
@@ -76,7 +78,8 @@ func TestJoin(t *testing.T) {
 		{Kind: perfevent.Hit, Time: 450},
 		{Kind: perfevent.SwitchOut, Time: 600, CPU: 1},
 		{Kind: perfevent.Lost, Value: 4},
-		// Nothing, then 200 in [50, 150), of which the quantum has half; then 700 in [250, 600), of which it has 200/350.
+		// Nothing, then 200 in [50, 150), of which the quantum has half; then 700 in [250,
+		// 600), of which it has 200/350.
 		{Kind: perfevent.Reading, Time: 50, Values: []uint64{0, 0}},
 		{Kind: perfevent.Reading, Time: 200, Values: []uint64{0, 200}, Enabled: 100, Running: 100},
 		{Kind: perfevent.Reading, Time: 700, Values: []uint64{0, 900}, Enabled: 450, Running: 450},

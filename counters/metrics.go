@@ -14,8 +14,8 @@ import (
 
 // metricSample is one reading.
 type metricSample struct {
-	// Wall is in ns since 1970, and as long after the first one as the monotonic clock says, even
-	// if the clock of the wall was set.
+	// Wall is in ns since 1970, and as long after the first one as the monotonic clock says,
+	// even if the clock of the wall was set.
 	Wall   int64    `json:"t"`
 	Values []uint64 `json:"v"`
 }

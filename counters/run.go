@@ -307,7 +307,8 @@ func FromEnvironment() (stop func()) {
 		}
 	}
 	if err != nil {
-		// The command that set the variable waits for the trace. The program itself goes on.
+		// The command that set the variable waits for the trace. The program itself goes
+		// on.
 		fmt.Fprintf(os.Stderr, "counters: %s asks for a trace: %v\n", TraceVariable, err)
 		return func() {}
 	}

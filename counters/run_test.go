@@ -83,7 +83,8 @@ func child(t *testing.T, how string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe, "-test.run=^TestChild$")
-	// Generations of 100 ms, so that a trace that is cut off has some, however busy the machine.
+	// Generations of 100 ms, so that a trace that is cut off has some, however busy the
+	// machine.
 	cmd.Env = append(os.Environ(), childVariable+"="+how, "GODEBUG=traceadvanceperiod=100000000")
 	return cmd
 }
@@ -158,7 +159,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunFails: what goes wrong in the program is its exit status; what goes wrong with the recording is told.
+// TestRunFails: what goes wrong in the program is its exit status; what goes wrong with the
+// recording is told.
 func TestRunFails(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "run.zip")
 	err := runTo(t.Context(), t, child(t, "exit3"), name, RunOptions{})

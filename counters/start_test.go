@@ -95,7 +95,8 @@ func TestUnknownDevice(t *testing.T) {
 	}
 }
 
-// TestTooManyRecords: a bound that is too low is an error with what there is, and the table still adds up.
+// TestTooManyRecords: a bound that is too low is an error with what there is, and the table still
+// adds up.
 func TestTooManyRecords(t *testing.T) {
 	s, err := Start(StartOptions{Counters: []string{"task-clock", "minor-faults"}, MaxBytes: 100})
 	if err != nil {
@@ -130,7 +131,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A clock that is set back while it is recorded does not put the readings of the runtime's metrics out of order.
+// A clock that is set back while it is recorded does not put the readings of the runtime's metrics
+// out of order.
 func TestMetricsWhileTheClockIsSet(t *testing.T) {
 	r := newMetricReader([]string{"goroutines"})
 	const hour = 3600 << 30 // in the first word of a time that has a monotonic reading: a bit, 33 of seconds, 30 of nanoseconds

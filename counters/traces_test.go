@@ -47,7 +47,8 @@ func (o *truth) Transition(t *timeline.Transition) {
 	}
 }
 
-// onProcs shows a bottle graph no C code on threads of its own: quanta are of processors of the scheduler.
+// onProcs shows a bottle graph no C code on threads of its own: quanta are of processors of the
+// scheduler.
 type onProcs struct{ *bottle.Observer }
 
 func (o onProcs) Transition(t *timeline.Transition) {
@@ -58,8 +59,8 @@ func (o onProcs) Transition(t *timeline.Transition) {
 	o.Observer.Transition(&c)
 }
 
-// TestQuantaAreTheRunningTime: over all recorded traces, the quanta sum to the running time of the bottle graph, whole
-// and by goroutine, and every counter to its total.
+// TestQuantaAreTheRunningTime: over all recorded traces, the quanta sum to the running time of the
+// bottle graph, whole and by goroutine, and every counter to its total.
 func TestQuantaAreTheRunningTime(t *testing.T) {
 	for _, file := range corpus(t) {
 		name, _, _ := strings.Cut(filepath.Base(file), ".trace")
@@ -114,7 +115,8 @@ func TestQuantaAreTheRunningTime(t *testing.T) {
 	}
 }
 
-// compareGroups: a quantum belongs to one group, while a graph moves its goroutine into another box for an assist.
+// compareGroups: a quantum belongs to one group, while a graph moves its goroutine into another box
+// for an assist.
 func compareGroups(t *testing.T, r *Recording, running map[string]time.Duration) {
 	t.Helper()
 	of := make([]time.Duration, len(r.Groups))
@@ -127,7 +129,8 @@ func compareGroups(t *testing.T, r *Recording, running map[string]time.Duration)
 		d := of[i] - running[g.Name]
 		off += max(d, -d)
 	}
-	// Quanta that assist or stop the world for a part of their time are the only difference, but for a late name here and there.
+	// Quanta that assist or stop the world for a part of their time are the only difference,
+	// but for a late name here and there.
 	within := time.Duration(r.Counter("gc-assist").Total)
 	for _, s := range r.Spans {
 		if strings.HasPrefix(s.Name, worldRange) {
@@ -217,7 +220,8 @@ func TestNobodyRunsTwiceAtOnce(t *testing.T) {
 				unknown++
 				continue
 			}
-			// Steps of a coroutine switch, of the same time, are moved apart by a nanosecond each.
+			// Steps of a coroutine switch, of the same time, are moved apart by a
+			// nanosecond each.
 			const slack = 3
 			if proc[p] > r.Begin[i]+slack || thread[th] > r.Begin[i]+slack {
 				t.Errorf("%s: row %d begins on P %d, thread %d at %d, while another runs there until %d, %d", file, i, p, th, r.Begin[i], proc[p], thread[th])

@@ -98,10 +98,12 @@ func turns0(c *toucher, turns int, work time.Duration) { c.turns(turns, 1, work)
 func turns1(c *toucher, turns int, work time.Duration) { c.turns(turns, 2, work) }
 func turns2(c *toucher, turns int, work time.Duration) { c.turns(turns, 3, work) }
 
-// TestFaultsOfAlternatingGoroutines: goroutines that take turns every 100 µs, 24,000 times, touch fresh pages. At least 99.9 % of
-// the faults are given to the goroutine that had them. What is wrong is at the edges of quanta, when the system
-// takes a thread off its core between the note that a goroutine runs and the fault, or the clocks of the two differ by more than
-// the time between: more of it happens on a machine that does other things as well, so the best of three attempts counts.
+// TestFaultsOfAlternatingGoroutines: goroutines that take turns every 100 µs, 24,000 times, touch
+// fresh pages. At least 99.9 % of the faults are given to the goroutine that had them. What is
+// wrong is at the edges of quanta, when the system takes a thread off its core between the note
+// that a goroutine runs and the fault, or the clocks of the two differ by more than the time
+// between: more of it happens on a machine that does other things as well, so the best of three
+// attempts counts.
 func TestFaultsOfAlternatingGoroutines(t *testing.T) {
 	const least = 0.999
 	var share float64
@@ -120,7 +122,8 @@ func alternate(t *testing.T) float64 {
 	cs := make([]*toucher, len(run))
 	for i := range cs {
 		cs[i] = &toucher{t: t, memory: fresh(t, (i+1)*turns), in: make(chan bool, 1)}
-		// Written to once, so that growing it, and the race detector's notes of it, are no faults of the turns.
+		// Written to once, so that growing it, and the race detector's notes of it, are no
+		// faults of the turns.
 		cs[i].times = slices.Repeat([]time.Time{time.Now()}, turns)[:0]
 	}
 	for i := range cs {
@@ -146,8 +149,8 @@ func alternate(t *testing.T) float64 {
 	return share
 }
 
-// attributed counts how many of the faults are in a quantum of the goroutine that had them, and how many more
-// these quanta have.
+// attributed counts how many of the faults are in a quantum of the goroutine that had them, and how
+// many more these quanta have.
 func attributed(t *testing.T, r *Recording, c *Counter, cs []*toucher, pages []int, ids []int64) (right, extra, all int64) {
 	t.Helper()
 	if len(ids) != len(cs) {
@@ -165,7 +168,8 @@ func attributed(t *testing.T, r *Recording, c *Counter, cs []*toucher, pages []i
 			if c.Values[row] == Unknown {
 				t.Fatalf("row %d has no value", row)
 			}
-			// A turn has so many faults for its pages, and now and then one of the runtime's own.
+			// A turn has so many faults for its pages, and now and then one of the
+			// runtime's own.
 			turns := int64(0)
 			end := r.Start.Add(time.Duration(r.Begin[row] + r.Duration[row]))
 			for len(cs[i].times) > 0 && cs[i].times[0].Before(end) {
@@ -180,7 +184,8 @@ func attributed(t *testing.T, r *Recording, c *Counter, cs []*toucher, pages []i
 	return right, extra, all
 }
 
-// goroutinesOf returns the goroutines whose group has the name in its own, in the order of their ids.
+// goroutinesOf returns the goroutines whose group has the name in its own, in the order of their
+// ids.
 func goroutinesOf(r *Recording, name string) (ids []int64) {
 	seen := map[int64]bool{}
 	for i := range r.Len() {
@@ -261,10 +266,11 @@ func threads(n int) {
 	wg.Wait()
 }
 
-// TestUniformCounters: goroutines use known amounts of processor time, in pieces of 0.5 to 1.25 ms, on the same threads, beside
-// one that fights with them for the processors. The pieces are long against being woken, which is in the counts but not in what is
-// known (some 6 µs each on a busy machine). Each has its part of the sum, within 2 %: by switches, and by dividing readings.
-// A machine whose processors are taken away meanwhile may do worse: one recording of five must do.
+// TestUniformCounters: goroutines use known amounts of processor time, in pieces of 0.5 to 1.25 ms,
+// on the same threads, beside one that fights with them for the processors. The pieces are long
+// against being woken, which is in the counts but not in what is known (some 6 µs each on a busy
+// machine). Each has its part of the sum, within 2 %: by switches, and by dividing readings. A
+// machine whose processors are taken away meanwhile may do worse: one recording of five must do.
 func TestUniformCounters(t *testing.T) {
 	wrong := ""
 	for range 5 {
@@ -340,7 +346,8 @@ func uniform(t *testing.T) (wrong string) {
 			continue // a thread began after all
 		}
 		for i := range ids {
-			// The hypervisor and interrupts take time that some clocks count and others do not: the parts are what must be right.
+			// The hypervisor and interrupts take time that some clocks count and others
+			// do not: the parts are what must be right.
 			part, want := float64(got[i])/float64(all), float64(cs[i].used)/float64(used)
 			if part < 0.98*want || part > 1.02*want {
 				wrong += fmt.Sprintf("%s, goroutine %d: %.4f of the sum, the truth is %.4f\n", name, i, part, want)

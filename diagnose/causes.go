@@ -420,8 +420,8 @@ const shortRunning = 25 * time.Microsecond
 // idleWorkers mark for the collector on processors that have nothing else to do.
 const idleWorkers = "GC (idle)"
 
-// busy reports whether a sort of goroutines ran nearly all of the time, so that nothing else sets the
-// pace.
+// busy reports whether a sort of goroutines ran nearly all of the time, so that nothing else sets
+// the pace.
 func (d *diagnosis) busy(name string) bool {
 	b := d.boxes[name]
 	return b != nil && b.SelfParallelism >= 1 && float64(b.Running)/b.SelfParallelism >= 0.9*float64(d.Graph.Wall)

@@ -72,8 +72,8 @@ func TestRealProgramsFirstFinding(t *testing.T) {
 	}
 }
 
-// The parts sum to the capacity; findings cost at least 3 %, no row belongs to two of them, and their gain is
-// what the capacity says.
+// The parts sum to the capacity; findings cost at least 3 %, no row belongs to two of them, and
+// their gain is what the capacity says.
 func TestVerdictAddsUp(t *testing.T) {
 	each(t, func(t *testing.T, _ string, r *bottleneck.Report) {
 		v := r.Verdict
@@ -119,7 +119,8 @@ func TestVerdictAddsUp(t *testing.T) {
 	})
 }
 
-// The text has at most 30 lines of 80 columns, and is as the golden files have it, like the Markdown.
+// The text has at most 30 lines of 80 columns, and is as the golden files have it, like the
+// Markdown.
 func TestVerdictText(t *testing.T) {
 	each(t, func(t *testing.T, name string, r *bottleneck.Report) {
 		var plain, md strings.Builder

@@ -23,7 +23,8 @@ type Evidence struct {
 	// has call chains (bottle.Options.Stacks).
 	Blocked []Chain `json:"blocked"`
 	Ran     []Chain `json:"ran"`
-	// Missing says in a sentence what the results do not have, as they were saved; "" if nothing.
+	// Missing says in a sentence what the results do not have, as they were saved; "" if
+	// nothing.
 	Missing string `json:"missing,omitempty"`
 }
 

@@ -117,8 +117,9 @@ func (d *diagnosis) findLimits() {
 	}
 }
 
-// blocksAt reports whether goroutines also wait for a channel at the place of a call chain. Who gives
-// back a place in a limit, or a token, never waits there: they are stages of a pipeline, or a ring.
+// blocksAt reports whether goroutines also wait for a channel at the place of a call chain. Who
+// gives back a place in a limit, or a token, never waits there: they are stages of a pipeline, or a
+// ring.
 func (d *diagnosis) blocksAt(s *contention.Stack) bool {
 	p, _ := d.placeIn(s)
 	if d.waitPlaces == nil {

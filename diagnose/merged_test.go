@@ -60,7 +60,8 @@ func TestRowsOfOneCauseAreOneFinding(t *testing.T) {
 	}
 }
 
-// Goroutines leak if they wait at the end where none of them has gone on, and began little by little.
+// Goroutines leak if they wait at the end where none of them has gone on, and began little by
+// little.
 func TestLeaks(t *testing.T) {
 	place := &contention.Stack{Frames: []contention.Frame{{Func: "main.deliver", File: "main.go", Line: 7}}}
 	deliver := contention.Party{Group: "main.deliver", Stack: place}

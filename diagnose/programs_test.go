@@ -56,8 +56,9 @@ func TestFirstFindingNamesTheCause(t *testing.T) {
 	}
 	for _, p := range programs {
 		t.Run(strings.ReplaceAll(p.Name, " ", "-"), func(t *testing.T) {
-			// Other programs may take the processors away: then what the trace shows is their doing, too. And they may make
-			// waking up slow: then it is enough if the cause is among the findings.
+			// Other programs may take the processors away: then what the trace shows is
+			// their doing, too. And they may make waking up slow: then it is enough if
+			// the cause is among the findings.
 			const tries = 6
 			missed, among := 0, 0
 			var v *diagnose.Verdict
@@ -93,14 +94,15 @@ func TestFirstFindingNamesTheCause(t *testing.T) {
 	}
 }
 
-// delayed returns for how long threads of this process were ready and had no processor; 0 where the system does not say.
+// delayed returns for how long threads of this process were ready and had no processor; 0 where the
+// system does not say.
 func delayed() time.Duration {
 	times, _ := schedstat.Read(os.Getpid())
 	return times.Delay
 }
 
-// found returns where the cause of a program is among the findings, negative if it is not. Causes that cost
-// nothing are not the first.
+// found returns where the cause of a program is among the findings, negative if it is not. Causes
+// that cost nothing are not the first.
 func found(v *diagnose.Verdict, p causes.Program) int {
 	f := naming(v, p)
 	switch {

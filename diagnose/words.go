@@ -133,8 +133,8 @@ func (d *diagnosis) finding(c *cause) Finding {
 	return f
 }
 
-// firstPlaces returns the first place that a row of a cause has, with its callers; if none has, that
-// where the program ran most.
+// firstPlaces returns the first place that a row of a cause has, with its callers; if none has,
+// that where the program ran most.
 func (d *diagnosis) firstPlaces(c *cause) []ledger.Place {
 	for _, i := range c.rows {
 		if r := &d.l.Rows[i]; d.own(r.Site) {
@@ -366,8 +366,8 @@ func (d *diagnosis) inC(group string) *ledger.Row {
 	return &ledger.Row{}
 }
 
-// nameOf returns the name of goroutines for a sentence: of those whose start the trace does not show,
-// the outermost function in which they ran.
+// nameOf returns the name of goroutines for a sentence: of those whose start the trace does not
+// show, the outermost function in which they ran.
 func (d *diagnosis) nameOf(group string, hot ledger.Place) string {
 	if group == unnamed && hot.Func != unnamed {
 		callers := d.callersOf(group, hot)
@@ -455,8 +455,8 @@ func spunFor(row *contention.LockRow) bool {
 	return row.Hold > 0 && row.Hold < 2*maxSpin || row.Parks >= 2*row.Contentions
 }
 
-// queues reports whether what goroutines queue for is a lock, not the processors, although these are
-// in use: then what runs may spin, or do nothing but pass the lock on.
+// queues reports whether what goroutines queue for is a lock, not the processors, although these
+// are in use: then what runs may spin, or do nothing but pass the lock on.
 func (d *diagnosis) queues(c *cause) bool {
 	if c.kind != Lock || d.Graph == nil || d.l.Procs < 2 || d.windowed() {
 		return false

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// The advice is followed in a simulated machine, and what comes out is compared with the best of all sizes and numbers of
-// workers. The machine knows nothing of the rules: it hands tasks to workers in order, each at the price of an overhead.
+// The advice is followed in a simulated machine, and what comes out is compared with the best of
+// all sizes and numbers of workers. The machine knows nothing of the rules: it hands tasks to
+// workers in order, each at the price of an overhead.
 
 // program is tasks and how they are executed.
 type program struct {
@@ -132,7 +133,8 @@ func repeat(n int, each func(i int) time.Duration) (tasks []time.Duration) {
 	return tasks
 }
 
-// quicksort returns the tasks of sorting n numbers: one for each part, which takes time in proportion to its length.
+// quicksort returns the tasks of sorting n numbers: one for each part, which takes time in
+// proportion to its length.
 func quicksort(n, cutoff int, rng *rand.Rand) []time.Duration {
 	if n <= cutoff {
 		return nil

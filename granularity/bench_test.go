@@ -153,8 +153,9 @@ func (c contest) run(rounds, tasks int, f func()) (bare, measured results) {
 	return bare, measured
 }
 
-// results are per task, one for each round: nanoseconds of wall and processor time, and allocations. The processor time
-// of all threads, in ticks of constant length, is the reference cycles of the whole run.
+// results are per task, one for each round: nanoseconds of wall and processor time, and
+// allocations. The processor time of all threads, in ticks of constant length, is the reference
+// cycles of the whole run.
 type results struct{ wall, cpu, allocs []float64 }
 
 func (r *results) take(tasks int, f func()) {
@@ -203,9 +204,10 @@ func BenchmarkOverhead(b *testing.B) {
 	}
 }
 
-// BenchmarkPerturbation prints by how much measuring grows the reference cycles of the whole run, over all
-// threads: by turns, so many rounds that the interval of 95 % about the ratio, which it prints too, is narrow. What the
-// benchmark itself is off by is seen in the rows "none", of an errgroup against itself.
+// BenchmarkPerturbation prints by how much measuring grows the reference cycles of the whole run,
+// over all threads: by turns, so many rounds that the interval of 95 % about the ratio, which it
+// prints too, is narrow. What the benchmark itself is off by is seen in the rows "none", of an
+// errgroup against itself.
 func BenchmarkPerturbation(b *testing.B) {
 	Default()
 	none := contest{"none", contests[1].bare, contests[1].bare}

@@ -45,8 +45,9 @@ var blockers = map[string]func() (task func() error, end func()){
 	},
 }
 
-// A task that blocks is not slowed down: the wall time of a group of them is that of an errgroup. Locked to their threads, such
-// tasks took 3 to 30 times as long, which is what the bound is for; BenchmarkBlocking shows how little it is.
+// A task that blocks is not slowed down: the wall time of a group of them is that of an errgroup.
+// Locked to their threads, such tasks took 3 to 30 times as long, which is what the bound is for;
+// BenchmarkBlocking shows how little it is.
 func TestBlockingCostsLittle(t *testing.T) {
 	if !cycles.TurnsKnown() {
 		t.Skip("on this processor it is not known which tasks have left their threads, and all are locked")
@@ -64,7 +65,8 @@ func TestBlockingCostsLittle(t *testing.T) {
 	}
 }
 
-// BenchmarkBlocking prints the ratio of wall times: of the least of all rounds, and of their medians.
+// BenchmarkBlocking prints the ratio of wall times: of the least of all rounds, and of their
+// medians.
 func BenchmarkBlocking(b *testing.B) {
 	Default()
 	for name, make := range blockers {
@@ -83,7 +85,8 @@ func BenchmarkBlocking(b *testing.B) {
 	}
 }
 
-// blocking runs the tasks in an errgroup and in a Group, in turn, and returns the wall time of a task in each round.
+// blocking runs the tasks in an errgroup and in a Group, in turn, and returns the wall time of a
+// task in each round.
 func blocking(rounds, tasks int, task func() error) (bare, measured []float64) {
 	type group interface {
 		Go(func() error)

@@ -175,8 +175,8 @@ func verdictOn(p *Profile) (Diagnosis, string) {
 	return c.Diagnosis, strings.Join(append(append([]string{}, c.Reasons...), c.Advice...), "; ")
 }
 
-// service is the pool of examples/service: its tasks execute for 230 µs and wait for a lock for 81 ms, while the
-// goroutines of an HTTP server and its clients use processors and switch.
+// service is the pool of examples/service: its tasks execute for 230 µs and wait for a lock for 81
+// ms, while the goroutines of an HTTP server and its clients use processors and switch.
 func serviceRun() *Profile {
 	p := run{procs: 2, tasks: 583, each: 230 * time.Microsecond, blocked: 81 * time.Millisecond, besides: 700 * time.Microsecond, utilisation: 0.07}.profile()
 	p.Wall, p.Run.Wall, p.Run.Voluntary = 4*time.Second, 4*time.Second, 19_000
@@ -217,7 +217,8 @@ func TestFineAndBlockedIsBlocked(t *testing.T) {
 	}
 }
 
-// What the goroutines of others do, and how often they switch, makes no class fine, nor does it hide one that is.
+// What the goroutines of others do, and how often they switch, makes no class fine, nor does it
+// hide one that is.
 func TestSwitchesOutsideOfTasksAreNotOverhead(t *testing.T) {
 	for _, switches := range []uint64{0, 500, 5_000, 500_000} {
 		for _, besides := range []time.Duration{0, 10 * time.Microsecond, 10 * time.Millisecond} {
@@ -331,7 +332,8 @@ func TestEmptyTaskIsMeasuredInAQuietProcess(t *testing.T) {
 	spinning.Wait()
 }
 
-// The time for which goroutines were ready and threads waited is known of a run, but for other systems than Linux.
+// The time for which goroutines were ready and threads waited is known of a run, but for other
+// systems than Linux.
 func TestWaitsForProcessorsAreMeasured(t *testing.T) {
 	before := processWaits()
 	after := before

@@ -61,9 +61,9 @@
 // tasks of the same place, which are locked to their threads ([runtime.LockOSThread]) at a cost of
 // at most 1 % of the time ([Class].Estimated). Without a sample, as for the first
 // ones, or in a program that contains coroutines ([iter.Pull]), where a lock could end the
-// program, they count as unmeasured. A task that has a place in the log is always locked if it can be.
-// A block costs a locked task some 10 µs (3 to 25 µs on the virtual machine below), and that part of
-// it which its own thread executes is in its cycles.
+// program, they count as unmeasured. A task that has a place in the log is always locked if it can
+// be. A block costs a locked task some 10 µs (3 to 25 µs on the virtual machine below), and that
+// part of it which its own thread executes is in its cycles.
 //
 // One thing escapes: a task that blocks exactly 256 times, or a multiple of that, and ends on the
 // thread where it began, is charged with what other goroutines executed there.
@@ -121,10 +121,10 @@
 // Group; the medians of wall times vary by more there, from 0.98 to 1.08. The cycles below tell
 // more exactly.
 //
-// The tables were measured with each task locked to its thread. Not locked, on the same machine while
-// it was busy, tasks of 1 µs cost +94–135 ns in a Pool and +153–165 ns in a Group, also in a program
-// with a C library, and tasks that block take 1.02–1.11 times as long as in an errgroup for http.Get
-// and 1.28–1.30 times for a lock and a channel round trip of 0.6 µs (BenchmarkBlocking).
+// The tables were measured with each task locked to its thread. Not locked, on the same machine
+// while it was busy, tasks of 1 µs cost +94–135 ns in a Pool and +153–165 ns in a Group, also in a
+// program with a C library, and tasks that block take 1.02–1.11 times as long as in an errgroup for
+// http.Get and 1.28–1.30 times for a lock and a channel round trip of 0.6 µs (BenchmarkBlocking).
 //
 // The cycles of a whole run, over all threads, grow by this much (BenchmarkPerturbation, 120 rounds
 // by turns; the medians of six measurements with tasks of 10 µs, and of one with 100 µs, and the

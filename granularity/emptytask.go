@@ -13,9 +13,10 @@ import (
 
 // What an empty task costs, the least overhead that a task can have: handing it to a worker over a
 // channel, and counting it. It is measured in many short rounds when a
-// recorder is made, or a profile if that was not, and only rounds count before and after which nothing else ran in the process: in a busy
-// process the worker waits its turn, and what the others do would be charged to the task. Of those
-// rounds the lower quartile is taken, because other programs on the machine disturb some.
+// recorder is made, or a profile if that was not, and only rounds count before and after which
+// nothing else ran in the process: in a busy process the worker waits its turn, and what the others
+// do would be charged to the task. Of those rounds the lower quartile is taken, because other
+// programs on the machine disturb some.
 
 // emptyTask measures it until that has succeeded once in the process.
 type emptyTask struct {

@@ -21,8 +21,8 @@ func firstChild() {
 	g.Wait()
 }
 
-// The first task of a process waits for the clock to be chosen and calibrated: 1 ms on a quiet machine, of which the bound
-// leaves a lot. It took more than 10 ms to calibrate alone.
+// The first task of a process waits for the clock to be chosen and calibrated: 1 ms on a quiet
+// machine, of which the bound leaves a lot. It took more than 10 ms to calibrate alone.
 func TestFirstTaskIsQuick(t *testing.T) {
 	if !cycles.Reused {
 		t.Skip("on this processor the goroutine is read from a text of the runtime's, and every clock takes a system call")
@@ -46,7 +46,8 @@ func TestFirstTaskIsQuick(t *testing.T) {
 	}
 }
 
-// A class takes at most 20 kB, whatever the number of threads and goroutines that execute its tasks.
+// A class takes at most 20 kB, whatever the number of threads and goroutines that execute its
+// tasks.
 func TestMemoryOfAClass(t *testing.T) {
 	const classes = 500
 	rec := recorder(RecorderOptions{MaxSites: 4 * classes})

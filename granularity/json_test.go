@@ -99,7 +99,8 @@ func TestJSONErrors(t *testing.T) {
 	} {
 		got := Profile{Source: "before"}
 		err := got.UnmarshalJSON([]byte(tt.text))
-		// From Go 1.27 on, the path in an error of encoding/json has the index of the element.
+		// From Go 1.27 on, the path in an error of encoding/json has the index of the
+		// element.
 		if err == nil || !strings.Contains(strings.Replace(err.Error(), ": classes.0.", ": classes.", 1), tt.want) || !strings.HasPrefix(err.Error(), "granularity: reading JSON: ") {
 			t.Errorf("%.200s: %v; want %q", tt.text, err, tt.want)
 		}

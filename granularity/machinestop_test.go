@@ -33,8 +33,8 @@ func pausedSoFar() time.Duration {
 	return stats.PauseTotal
 }
 
-// Pauses belong to the interval in which they were, also when sampling is stopped and started again, and more of them
-// than the runtime remembers.
+// Pauses belong to the interval in which they were, also when sampling is stopped and started
+// again, and more of them than the runtime remembers.
 func TestPausesWhileStopped(t *testing.T) {
 	rec := recorder(RecorderOptions{})
 	created := pausedSoFar()

@@ -129,7 +129,8 @@ func TestMergeInstances(t *testing.T) {
 	}
 }
 
-// A profile alone is used as far as before: the collector's own time is in what a process used, but for a trace.
+// A profile alone is used as far as before: the collector's own time is in what a process used, but
+// for a trace.
 func TestMergeKeepsUtilisation(t *testing.T) {
 	at := time.Now()
 	procs := runtime.GOMAXPROCS(0)

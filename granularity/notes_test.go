@@ -46,8 +46,8 @@ func TestNotesAreCountedOnce(t *testing.T) {
 	}
 }
 
-// A profile has the tasks of goroutines and threads that have ended, and what is kept for goroutines is as much as
-// live at one time.
+// A profile has the tasks of goroutines and threads that have ended, and what is kept for
+// goroutines is as much as live at one time.
 func TestShadowsOfDeadGoroutines(t *testing.T) {
 	rec := recorder(RecorderOptions{})
 	const goroutines = 300

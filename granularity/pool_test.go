@@ -302,8 +302,9 @@ func stateChild(child string) {
 	fmt.Println(profile.Source, tasks, unmeasured)
 }
 
-// TestProfileNamesTheClockWithoutThreadState: by the environment variable, by the option, and by the option
-// after another recorder was made, tasks are measured by a clock that is not the rseq clock, and the profile names it.
+// TestProfileNamesTheClockWithoutThreadState: by the environment variable, by the option, and by
+// the option after another recorder was made, tasks are measured by a clock that is not the rseq
+// clock, and the profile names it.
 func TestProfileNamesTheClockWithoutThreadState(t *testing.T) {
 	for _, child := range []string{"state-variable", "state-option", "state-late"} {
 		cmd := exec.Command(os.Args[0])
@@ -333,7 +334,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestREADMESaysWhatIsDoneToThreads: the section of the README names the system calls, the variable and the option.
+// TestREADMESaysWhatIsDoneToThreads: the section of the README names the system calls, the variable
+// and the option.
 func TestREADMESaysWhatIsDoneToThreads(t *testing.T) {
 	text, err := os.ReadFile("../README.md")
 	if err != nil {
@@ -403,7 +405,8 @@ func TestSubmitOnDemand(t *testing.T) {
 	}
 }
 
-// A worker that is started on demand is not started beside Close, which waits for all: the race detector tells.
+// A worker that is started on demand is not started beside Close, which waits for all: the race
+// detector tells.
 func TestOnDemandCloseRace(t *testing.T) {
 	noLeak(t)
 	rec := recorder(RecorderOptions{})

@@ -68,11 +68,11 @@ type Class struct {
 	Name string
 	// Tasks is the number of executions that were measured.
 	Tasks uint64
-	// Unmeasured counts executions that ended while paused, or that blocked and are like none that
-	// was measured: they are in no histogram.
+	// Unmeasured counts executions that ended while paused, or that blocked and are like none
+	// that was measured: they are in no histogram.
 	Unmeasured uint64
-	// Estimated is how many of Tasks blocked and so are known by a sample of such tasks only. It
-	// is their cycles, and what follows from these, that are estimated, not their wall time.
+	// Estimated is how many of Tasks blocked and so are known by a sample of such tasks only.
+	// It is their cycles, and what follows from these, that are estimated, not their wall time.
 	Estimated uint64
 	// Nested counts the tasks that executed inside of another one, Aggregated those
 	// that were counted to that other one instead ([RecorderOptions].AggregateNested).
@@ -101,8 +101,9 @@ type Class struct {
 	// Sites are the places that the tasks come from, most cycles first.
 	Sites []Site
 
-	// Workers is the number of workers of the pool, or the limit of the group, that the tasks were
-	// given to; the largest if there are several, and 0 if there is no limit or it is not known.
+	// Workers is the number of workers of the pool, or the limit of the group, that the tasks
+	// were given to; the largest if there are several, and 0 if there is no limit or it is not
+	// known.
 	Workers int
 
 	// Diagnosis, Reasons and Advice are set by [Profile.Diagnose].

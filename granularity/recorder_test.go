@@ -10,7 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
-// The counter may be set back, as when a virtual machine moves: a task that ends before it begins takes no time.
+// The counter may be set back, as when a virtual machine moves: a task that ends before it begins
+// takes no time.
 func TestCounterStepsBack(t *testing.T) {
 	rec := recorder(RecorderOptions{})
 	s := rec.site(&siteKey{name: "x"})

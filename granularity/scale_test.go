@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestScale: a profile scaled by n is that of n programs that do the same, but for what was seen over time.
+// TestScale: a profile scaled by n is that of n programs that do the same, but for what was seen
+// over time.
 func TestScale(t *testing.T) {
 	const n = 37
 	p := taskProfile("class", 10)

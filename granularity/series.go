@@ -53,8 +53,8 @@ func (s *series) fold() {
 	s.shift++
 }
 
-// active returns the part of the bin in which at least one task was under way, at most: tasks at the
-// same time count as one after the other.
+// active returns the part of the bin in which at least one task was under way, at most: tasks at
+// the same time count as one after the other.
 func (s *series) active(bin int) float64 {
 	return min(1, float64(s.bins[bin].busy)/float64(int64(1)<<s.shift))
 }

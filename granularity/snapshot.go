@@ -170,7 +170,8 @@ func (l *left) estimate(place *Site, nsPerCycle float64) bool {
 	if all == 0 {
 		walls = &l.sampled
 	} else {
-		// The sample's own wall times are longer than others: it counts as tasks like those.
+		// The sample's own wall times are longer than others: it counts as tasks like
+		// those.
 		place.WallNS.AddN(uint64(l.wall.Mean()), costly)
 		place.BlockedNS.AddN(uint64(l.wall.Mean())-min(executed, uint64(l.wall.Mean())), costly)
 	}

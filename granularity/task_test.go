@@ -89,8 +89,8 @@ func TestAggregateNested(t *testing.T) {
 	}
 }
 
-// aggregates reports whether the cycles of a nested task are in the outer one's when they should: busy goes by the wall, so
-// that on a busy machine it may execute little.
+// aggregates reports whether the cycles of a nested task are in the outer one's when they should:
+// busy goes by the wall, so that on a busy machine it may execute little.
 func aggregates(t *testing.T) bool {
 	t.Helper()
 	each, whole := recorder(RecorderOptions{}), recorder(RecorderOptions{AggregateNested: true})

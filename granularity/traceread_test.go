@@ -57,8 +57,8 @@ func regions() {
 	<-done
 }
 
-// The running times of nested regions are those that a bottle graph by the innermost region has, exactly; and whether
-// nested regions are tasks or not, they sum to the same.
+// The running times of nested regions are those that a bottle graph by the innermost region has,
+// exactly; and whether nested regions are tasks or not, they sum to the same.
 func TestTraceRunningTimes(t *testing.T) {
 	text := traced(t, regions)
 	p, whole := readTrace(t, text, TraceOptions{}), readTrace(t, text, TraceOptions{AggregateNested: true})
@@ -150,8 +150,8 @@ func TestTraceTasks(t *testing.T) {
 	}
 }
 
-// What runs in a region for no task in particular, such as a Do, is work of the task around it; what runs for another
-// task is not.
+// What runs in a region for no task in particular, such as a Do, is work of the task around it;
+// what runs for another task is not.
 func TestTraceTasksWithForeignRegions(t *testing.T) {
 	rec := recorder(RecorderOptions{})
 	text := traced(t, func() {

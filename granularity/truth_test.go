@@ -96,7 +96,8 @@ func tasksInside(workers int, work func(tr *truth)) (inside, all int, median flo
 	for i, task := range prof.Log {
 		tr := truths[i]
 		got := int64(task.Cycles)
-		// What the race detector makes of our own work is no share of a task, but some µs of each.
+		// What the race detector makes of our own work is no share of a task, but some µs
+		// of each.
 		tr.hi += (slow-1)*base.FromNS(1000) + varies
 		slack := slow * (base.FromNS(1500) + tr.lo/500)
 		if got >= tr.lo-slack && got <= tr.hi+slack {
@@ -108,8 +109,9 @@ func tasksInside(workers int, work func(tr *truth)) (inside, all int, median flo
 	return inside, len(errs), errs[len(errs)/2]
 }
 
-// readingVaries returns the ticks by which reading the clock at both ends of a task mostly takes longer than at
-// the least, which is what a task is not charged with: where readings are system calls, microseconds on some machines.
+// readingVaries returns the ticks by which reading the clock at both ends of a task mostly takes
+// longer than at the least, which is what a task is not charged with: where readings are system
+// calls, microseconds on some machines.
 func readingVaries(clock *cycles.Clock) int64 {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -124,8 +126,8 @@ func readingVaries(clock *cycles.Clock) int64 {
 	return took[len(took)*3/4] - took[0]
 }
 
-// A pause costs a task nothing where each reading of the clock is a system call: what the readings at both of
-// its ends take is not the task's work.
+// A pause costs a task nothing where each reading of the clock is a system call: what the readings
+// at both of its ends take is not the task's work.
 func TestPauseIsNotCounted(t *testing.T) {
 	if !cycles.Reused {
 		t.Skip("on this processor a goroutine is told from others by a text of the runtime's, which allocates and takes microseconds")

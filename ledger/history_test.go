@@ -10,7 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A history that is shortened now and then gives the sums of one that is kept whole, looked at nanosecond by nanosecond.
+// A history that is shortened now and then gives the sums of one that is kept whole, looked at
+// nanosecond by nanosecond.
 func TestHistorySums(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))

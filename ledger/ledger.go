@@ -217,8 +217,8 @@ type Ledger struct {
 	BornLate int64 `json:"born_late"`
 	Ended    int64 `json:"ended"`
 	Slices   int64 `json:"slices"`
-	// Pinned are the names of goroutines that waited at least 1,000 times, one after the other, on
-	// the same thread, which ran nothing else between, as after runtime.LockOSThread.
+	// Pinned are the names of goroutines that waited at least 1,000 times, one after the other,
+	// on the same thread, which ran nothing else between, as after runtime.LockOSThread.
 	Pinned []string `json:"pinned,omitempty"`
 	// Heap is nil if the collector did not run.
 	Heap *Heap `json:"heap,omitempty"`

@@ -68,8 +68,8 @@ func TestRowsSumToCapacity(t *testing.T) {
 		if capacity != l.Capacity {
 			t.Errorf("windows have a capacity of %v, the whole has %v", capacity, l.Capacity)
 		}
-		// The end of a window is not the end of the trace: its gaps have the cause that they have in the whole, but
-		// for those that are short in one of them.
+		// The end of a window is not the end of the trace: its gaps have the cause that
+		// they have in the whole, but for those that are short in one of them.
 		for _, c := range Categories() {
 			if d := (sums[c] - l.Of(c)).Abs(); d > l.Capacity/500 {
 				t.Errorf("%s: %v in the windows, %v in the whole", c, sums[c], l.Of(c))

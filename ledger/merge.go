@@ -17,8 +17,8 @@ import (
 // that differ in their numbers only are one, and Wall, Capacity and all other times and counts are
 // sums. Procs is the largest of all, Start the earliest, Warnings and Pinned are those of any, and
 // Callers those that all rows have. The order of the ledgers and of merges does not matter, but for
-// some bytes of the means in Heap. A nil ledger is left out. The sum has Stacks if all ledgers have,
-// and no Verdict. It is an error if the sums do not fit into an int64, which is 292 years.
+// some bytes of the means in Heap. A nil ledger is left out. The sum has Stacks if all ledgers
+// have, and no Verdict. It is an error if the sums do not fit into an int64, which is 292 years.
 //
 // It takes about 0.3 µs a row.
 func Merge(ledgers ...*Ledger) (*Ledger, error) {

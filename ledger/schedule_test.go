@@ -11,9 +11,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// play shows an observer a random schedule on some processors, and integrates in steps of the schedule,
-// without slots and marks, what the ledger has to say: for how long processors were empty, by who ran
-// meanwhile.
+// play shows an observer a random schedule on some processors, and integrates in steps of the
+// schedule, without slots and marks, what the ledger has to say: for how long processors were
+// empty, by who ran meanwhile.
 func play(seed uint64, opt Options) (l *Ledger, empty map[string]time.Duration, ran map[string]time.Duration, queue time.Duration) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	procs := 1 + r.IntN(6)
@@ -151,8 +151,8 @@ func field[T any](v reflect.Value, name string) *T {
 	return (*T)(unsafe.Pointer(v.FieldByName(name).UnsafeAddr()))
 }
 
-// Whatever the schedule, the ledger has the capacity, what ran, the queue, and the empty processors by who ran
-// meanwhile, to the nanosecond.
+// Whatever the schedule, the ledger has the capacity, what ran, the queue, and the empty processors
+// by who ran meanwhile, to the nanosecond.
 func TestRandomSchedules(t *testing.T) {
 	for seed := range uint64(2000) {
 		opt := Options{}
@@ -203,9 +203,10 @@ func TestRandomSchedules(t *testing.T) {
 	}
 }
 
-// BenchmarkProcs shows an observer schedules on more and more processors: the cost of an event should hardly follow
-// their number. In "few", two goroutines run at a time and the others take turns; in "half", half of the processors
-// are occupied; in "full", all of them are, and as many goroutines again are ready.
+// BenchmarkProcs shows an observer schedules on more and more processors: the cost of an event
+// should hardly follow their number. In "few", two goroutines run at a time and the others take
+// turns; in "half", half of the processors are occupied; in "full", all of them are, and as many
+// goroutines again are ready.
 func BenchmarkProcs(b *testing.B) {
 	for _, load := range []string{"few", "half", "full"} {
 		for _, procs := range []int{2, 8, 32, 128, 512, 1024} {
@@ -239,7 +240,8 @@ func BenchmarkProcs(b *testing.B) {
 				oldest, next := 0, running%len(gs)
 				b.ResetTimer()
 				for range b.N {
-					// One goroutine makes another one ready and blocks; that one runs then.
+					// One goroutine makes another one ready and blocks; that
+					// one runs then.
 					turn(gs[next], timeline.Runnable, timeline.WaitChanReceive)
 					turn(gs[oldest], timeline.Waiting, timeline.WaitChanReceive)
 					turn(gs[next], timeline.Running, timeline.WaitNone)

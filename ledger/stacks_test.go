@@ -10,7 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// stacksHold returns what is wrong with the stacks of a ledger: those of a row that was lost sum to it, and no other row has any.
+// stacksHold returns what is wrong with the stacks of a ledger: those of a row that was lost sum to
+// it, and no other row has any.
 func stacksHold(l *Ledger) string {
 	left := map[string]time.Duration{}
 	key := func(r *Row) string {

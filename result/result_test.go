@@ -220,7 +220,8 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// What changed: each sum before and after, rows that were added and that are gone, and the changes sum to that of the sums.
+// What changed: each sum before and after, rows that were added and that are gone, and the changes
+// sum to that of the sums.
 func TestDiff(t *testing.T) {
 	after := table(200,
 		part{"main.main", "code", []string{"main.run"}, 120, .75, 5},

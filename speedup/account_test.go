@@ -98,8 +98,8 @@ func TestComponents(t *testing.T) {
 	}
 }
 
-// The paper's equation 7: without synchronisation and exits in the single-threaded run, imbalance is
-// Σ (T_p − exit_i) / T_p, and the speed-up N minus that, minus synchronisation.
+// The paper's equation 7: without synchronisation and exits in the single-threaded run, imbalance
+// is Σ (T_p − exit_i) / T_p, and the speed-up N minus that, minus synchronisation.
 func TestEquation7(t *testing.T) {
 	const tp = 100
 	for _, exits := range [][]int{{100, 25}, {100, 75, 50, 25}, {100, 100, 1}, {100}} {

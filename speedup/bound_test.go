@@ -13,7 +13,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The bound is (Σ running, or in a system call with a processor, + idle) ÷ wall, of runs whose answer is known.
+// The bound is (Σ running, or in a system call with a processor, + idle) ÷ wall, of runs whose
+// answer is known.
 func TestEstimateIsAnUpperBoundOfKnownRuns(t *testing.T) {
 	for _, c := range []struct {
 		what, run string
@@ -48,8 +49,8 @@ func TestEstimateIsAnUpperBoundOfKnownRuns(t *testing.T) {
 	}
 }
 
-// The bound agrees with the areas and the idle time of package bottle, which counts them by itself, on every trace, to the nanosecond, but
-// for what the tracer did beside others.
+// The bound agrees with the areas and the idle time of package bottle, which counts them by itself,
+// on every trace, to the nanosecond, but for what the tracer did beside others.
 func TestBoundIsAreaAndIdleTimeOfTheBottleGraph(t *testing.T) {
 	for name, data := range corpus() {
 		if testing.Short() && len(data) > 1<<20 {
@@ -121,7 +122,8 @@ func (o *intervals) Transition(t *timeline.Transition) {
 	}
 }
 
-// A ping-pong is no faster with two workers. What its trace shows beside it is the execution tracer.
+// A ping-pong is no faster with two workers. What its trace shows beside it is the execution
+// tracer.
 func TestTheTracerIsNoneOfTheProgram(t *testing.T) {
 	const pingPong = "w 0 run 50 chan-receive; w 0 chan-receive 50 run; end 100\n"
 	for _, c := range []struct {

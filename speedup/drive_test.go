@@ -18,10 +18,10 @@ import (
 //
 //	w 0 run 10 mutex 20 ready 25 run 30 exit
 //
-// The first letter tells what it is: w a worker, m another goroutine of the application (main), g the collector, r the
-// runtime, t the tracer, and x is no goroutine but the world: "x 5 GC mark termination 7 go".
-// States are run, assist, syscall, blocked, ready, exit, and the names of waits; "(type" begins a region, ")" ends one, at once.
-// The last line is the end: "end 40".
+// The first letter tells what it is: w a worker, m another goroutine of the application (main), g
+// the collector, r the runtime, t the tracer, and x is no goroutine but the world: "x 5 GC mark
+// termination 7 go". States are run, assist, syscall, blocked, ready, exit, and the names of waits;
+// "(type" begins a region, ")" ends one, at once. The last line is the end: "end 40".
 type words struct {
 	lives []life
 	end   timeline.Time

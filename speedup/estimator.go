@@ -58,7 +58,8 @@ func (e *Estimator) Stack(info *timeline.Info) (*Stack, error) {
 	return e.run.estimate(e.opt)
 }
 
-// Compare is [FromTraces] after the second pass: it reads the trace of the run with a single worker.
+// Compare is [FromTraces] after the second pass: it reads the trace of the run with a single
+// worker.
 func (e *Estimator) Compare(ctx context.Context, single io.Reader, info *timeline.Info) (*Stack, error) {
 	if err := e.ended(info); e.second == nil || err != nil {
 		return nil, err

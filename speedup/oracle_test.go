@@ -11,8 +11,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// The rules taken literally, an instant after the other: at each nanosecond, every goroutine's state is looked up in
-// the words, every lane is put into a component, and shared lanes are counted as rationals.
+// The rules taken literally, an instant after the other: at each nanosecond, every goroutine's
+// state is looked up in the words, every lane is put into a component, and shared lanes are counted
+// as rationals.
 
 // stateAt is what a goroutine does at an instant, "" if it does not live.
 func (l life) stateAt(at timeline.Time) (what string) {
@@ -98,7 +99,8 @@ func (w words) instant(at timeline.Time, n, procs int, peakAt timeline.Time) map
 	for _, c := range keepers {
 		add(c, int64(kept), int64(len(keepers)))
 	}
-	// All others that wait have equal parts of the other lanes. Of the parts of those that are ready, the free processors come first.
+	// All others that wait have equal parts of the other lanes. Of the parts of those that are
+	// ready, the free processors come first.
 	all, others := len(waiting)+ready-kept, rest-kept
 	for _, c := range waiting {
 		add(c, int64(others), int64(all))
@@ -124,7 +126,8 @@ func (w words) instant(at timeline.Time, n, procs int, peakAt timeline.Time) map
 	return lanes
 }
 
-// peakAt is the first instant at which as many workers lived as ever, or n. Workers may live for no time.
+// peakAt is the first instant at which as many workers lived as ever, or n. Workers may live for no
+// time.
 func (w words) peakAt(n int) (at timeline.Time, peak int) {
 	type edge struct {
 		at   timeline.Time
@@ -168,7 +171,8 @@ func (w words) oracle(from, to timeline.Time, n, procs int) map[string]*big.Rat 
 	return sum
 }
 
-// randomWords makes a run with all kinds of goroutines. No more of them are on processors than there are.
+// randomWords makes a run with all kinds of goroutines. No more of them are on processors than
+// there are.
 func randomWords(rng *rand.Rand) (text string, n, procs int) {
 	n, procs = 1+rng.IntN(5), 1+rng.IntN(6)
 	end := 20 + rng.IntN(200)

@@ -161,7 +161,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// Runs with more types of regions than are counted are not told to be different for those that were not.
+// Runs with more types of regions than are counted are not told to be different for those that were
+// not.
 func TestTypesBeyondTheBound(t *testing.T) {
 	var pair [2]*run
 	for i := range pair {

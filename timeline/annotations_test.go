@@ -212,7 +212,8 @@ func TestSamples(t *testing.T) {
 		t.Errorf("from %d to %d", fs.begin, fs.end)
 	}
 
-	// The last that happens is that a P goes: the trace ends there, and a sample before it is in time.
+	// The last that happens is that a P goes: the trace ends there, and a sample before it is
+	// in time.
 	w = newWire(26)
 	g := w.generation(1, 1000)
 	g.thread(1).runs(1001, 0, 1).ev(1010, wHeapAlloc, 1)

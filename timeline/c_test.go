@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// cRule holds every instant of a pass against the rule of c.go, by looking at all goroutines: of those in C without a P, as many
-// count as running as processors are free, and they are the ones that entered last.
+// cRule holds every instant of a pass against the rule of c.go, by looking at all goroutines: of
+// those in C without a P, as many count as running as processors are free, and they are the ones
+// that entered last.
 type cRule struct {
 	Base
 	procs    uint64
@@ -232,7 +233,8 @@ func TestCallsC(t *testing.T) {
 	}
 }
 
-// TestSiteInTheStandardLibraryIsNotWhereAllWaitsGo: a goroutine of net/http alone waits in net/http, not in the runtime.
+// TestSiteInTheStandardLibraryIsNotWhereAllWaitsGo: a goroutine of net/http alone waits in
+// net/http, not in the runtime.
 func TestSiteInTheStandardLibraryIsNotWhereAllWaitsGo(t *testing.T) {
 	for _, c := range []struct {
 		want  string
@@ -254,7 +256,8 @@ func TestSiteInTheStandardLibraryIsNotWhereAllWaitsGo(t *testing.T) {
 	}
 }
 
-// TestThreadsOfCAreNamedByWhatTheyCall: by the exported function, if it is one; and they are the program's.
+// TestThreadsOfCAreNamedByWhatTheyCall: by the exported function, if it is one; and they are the
+// program's.
 func TestThreadsOfCAreNamedByWhatTheyCall(t *testing.T) {
 	calls := func(fn string) []string {
 		return stk("time.Sleep", "main.work", fn, "_cgoexp_7607939f7577_"+fn, "runtime.cgocallbackg1", "runtime.cgocallbackg", "runtime.cgocallback")

@@ -410,8 +410,8 @@ func (sp *spotter) Transition(tr *Transition) {
 	}
 }
 
-// golden reads, or with -update writes, the golden catalogue. It is one for all releases of Go: where a new one waits in
-// another way, the test fails.
+// golden reads, or with -update writes, the golden catalogue. It is one for all releases of Go:
+// where a new one waits in another way, the test fails.
 func golden(t *testing.T, kind string, seen []string) map[string]string {
 	t.Helper()
 	file := filepath.Join("testdata", "golden", kind+".txt")

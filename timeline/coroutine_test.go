@@ -8,8 +8,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
-// coroutineEnds is a trace in which a coroutine runs over the end of a generation, and ends in the next one: the runtime
-// does not tell its status there. If full, the thread's batch is as long as it may be.
+// coroutineEnds is a trace in which a coroutine runs over the end of a generation, and ends in the
+// next one: the runtime does not tell its status there. If full, the thread's batch is as long as
+// it may be.
 func coroutineEnds(version int, full bool) *wire {
 	w := newWire(version)
 	g := w.generation(1, 1000)
@@ -45,7 +46,8 @@ func TestCoroutineEnds(t *testing.T) {
 	}
 }
 
-// In the first generation, and after a gap, nobody knows which goroutine it was: it is one of its own.
+// In the first generation, and after a gap, nobody knows which goroutine it was: it is one of its
+// own.
 func TestCoroutineEndsFirst(t *testing.T) {
 	w := coroutineEnds(26, false)
 	lives := map[int64]string{

@@ -10,7 +10,8 @@ import (
 
 // TestCutIsTrue: what a cut trace still shows is what the whole trace says of
 // the same time: the same goroutines run, or are in a system call with a P, from the
-// first to the last of it. (A goroutine that waits may be missing: its status comes last in a generation.)
+// first to the last of it. (A goroutine that waits may be missing: its status comes last in a
+// generation.)
 func TestCutIsTrue(t *testing.T) {
 	step := 41
 	if raceEnabled {

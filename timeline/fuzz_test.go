@@ -10,7 +10,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
-// maxSeed keeps seeds so small that the targets come to 1,000 executions a second and more. Larger traces are what the other tests read.
+// maxSeed keeps seeds so small that the targets come to 1,000 executions a second and more. Larger
+// traces are what the other tests read.
 const maxSeed = 6000
 
 // seeds adds small traces of all versions, whole, in pieces and by hand.

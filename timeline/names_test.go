@@ -78,7 +78,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNamedLater: a goroutine that ran through the first generation is named by what it does in the next.
+// TestNamedLater: a goroutine that ran through the first generation is named by what it does in the
+// next.
 func TestNamedLater(t *testing.T) {
 	w := newWire(26)
 	w.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1010, wHeapAlloc, 1).ev(1900, wHeapAlloc, 1)
@@ -126,7 +127,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestNamesOfATraceAreUnescaped: the linker's escapes of import paths appear neither as names of goroutines nor in call chains.
+// TestNamesOfATraceAreUnescaped: the linker's escapes of import paths appear neither as names of
+// goroutines nor in call chains.
 func TestNamesOfATraceAreUnescaped(t *testing.T) {
 	w := newWire(26)
 	m := w.generation(1, 1000).thread(1).runs(1001, 0, 1)

@@ -95,7 +95,8 @@ func (r *newNames) Transition(t *Transition) {
 
 func (r *newNames) Named(g *Goroutine, _ Time) { r.got = append(r.got, "named "+g.Func) }
 
-// TestPlaceUntilKnown: in the first of two generations, a goroutine of WaitGroup.Go shows no call chain; in the second, it blocks.
+// TestPlaceUntilKnown: in the first of two generations, a goroutine of WaitGroup.Go shows no call
+// chain; in the second, it blocks.
 func TestPlaceUntilKnown(t *testing.T) {
 	w := newWire(26)
 	m := w.generation(1, 1000).thread(1).runs(1001, 0, 1)
@@ -114,15 +115,17 @@ func TestPlaceUntilKnown(t *testing.T) {
 	}
 }
 
-// life is what a goroutine does in a hand-made trace: a start function, the call chain of its creation, and the call chains with which it
-// blocks, one after the other; "preempted" before a call chain makes it stopped.
+// life is what a goroutine does in a hand-made trace: a start function, the call chain of its
+// creation, and the call chains with which it blocks, one after the other; "preempted" before a
+// call chain makes it stopped.
 type life struct {
 	start   string
 	created []string
 	blocks  [][]string
 }
 
-// namesOf replays lives, one goroutine after the other, and returns the names of each in the order in which it had them.
+// namesOf replays lives, one goroutine after the other, and returns the names of each in the order
+// in which it had them.
 func namesOf(t *testing.T, lives ...life) [][]string {
 	t.Helper()
 	w := newWire(26)
@@ -154,7 +157,8 @@ func namesOf(t *testing.T, lives ...life) [][]string {
 	return r.names
 }
 
-// allNames collects the names that goroutines 10, 11, … have in stretches of running that end with a call chain.
+// allNames collects the names that goroutines 10, 11, … have in stretches of running that end with
+// a call chain.
 type allNames struct {
 	Base
 	names [][]string
@@ -166,8 +170,8 @@ func (a *allNames) Transition(t *Transition) {
 	}
 }
 
-// TestGoroutinesAreNamedByTheFirstFrameThatSaysWhatTheyAreFor: the shapes in which goroutines are started. The last name
-// is that of the stretch that ends with the goroutine.
+// TestGoroutinesAreNamedByTheFirstFrameThatSaysWhatTheyAreFor: the shapes in which goroutines are
+// started. The last name is that of the stretch that ends with the goroutine.
 func TestGoroutinesAreNamedByTheFirstFrameThatSaysWhatTheyAreFor(t *testing.T) {
 	const (
 		ants     = "github.com/panjf2000/ants/v2.(*goWorker).run.func1"
@@ -388,8 +392,8 @@ func runJobs(jobs <-chan func(), ended chan<- bool) {
 	ended <- true
 }
 
-// TestDispatcherSharesNoNameWithTheGoroutinesThatItStarts records "go f(x)" of variables and of methods of an interface, and the worker
-// of a pool that executes closures.
+// TestDispatcherSharesNoNameWithTheGoroutinesThatItStarts records "go f(x)" of variables and of
+// methods of an interface, and the worker of a pool that executes closures.
 func TestDispatcherSharesNoNameWithTheGoroutinesThatItStarts(t *testing.T) {
 	jobs := make(chan func())
 	data := recordTrace(t, func() {
@@ -443,7 +447,8 @@ func TestDispatcherSharesNoNameWithTheGoroutinesThatItStarts(t *testing.T) {
 	}
 }
 
-// TestAServersGoroutineBeginsWithWhatItDoes: one that is born, and one that waits in a handler since before the trace.
+// TestAServersGoroutineBeginsWithWhatItDoes: one that is born, and one that waits in a handler
+// since before the trace.
 func TestAServersGoroutineBeginsWithWhatItDoes(t *testing.T) {
 	serve := "net/http.(*conn).serve"
 	handler := stk("time.Sleep", "main.handle@3", "net/http.HandlerFunc.ServeHTTP@4", serve+"@7")
@@ -464,7 +469,8 @@ func TestAServersGoroutineBeginsWithWhatItDoes(t *testing.T) {
 	}
 }
 
-// lifeNames collects, for each name, the goroutines that had it while they ran, and all start functions.
+// lifeNames collects, for each name, the goroutines that had it while they ran, and all start
+// functions.
 type lifeNames struct {
 	Base
 	names  map[string]map[int64]bool

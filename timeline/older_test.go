@@ -296,7 +296,8 @@ func TestShortGenerations(t *testing.T) {
 	mustRead(t, data, Options{Workers: 8}, many)
 	many.sameAs(t, "8 workers", one)
 
-	// What one Reader over the whole says of states is the same: only the times of statuses and what they push away differ.
+	// What one Reader over the whole says of states is the same: only the times of statuses and
+	// what they push away differ.
 	whole := newChecker()
 	whole.verify(t, mustRead(t, data, Options{oneReader: true}, whole))
 	if whole.transitions != check.transitions || whole.goroutines != check.goroutines {

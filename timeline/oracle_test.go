@@ -308,7 +308,8 @@ func (g *tallied) expect(o *oracleG, end, last Time) oracleG {
 			}
 		case g.last == SyscallBlocked:
 			// A system call that lost its P and has not returned: snapshotStat adds
-			// the part without P to the time in system calls and to the scheduling wait.
+			// the part without P to the time in system calls and to the scheduling
+			// wait.
 			blocked := int64(end-g.lastSince) + tail
 			add(SyscallBlocked, "", -int64(end-g.lastSince))
 			add(Syscall, "", blocked)
@@ -366,7 +367,8 @@ func (o *oracleG) diff(e *oracleG, slack int64) string {
 //
 // The Reader brings the events of traces before Go 1.22 that have the same time
 // in an order that differs from run to run (it goes over a map of Ps) and adds a
-// nanosecond to make them differ: there, and only there, each transition may be off by a few nanoseconds.
+// nanosecond to make them differ: there, and only there, each transition may be off by a few
+// nanoseconds.
 func compare(t *testing.T, name string, data []byte, o *oracleFile) (nonzero map[string]int) {
 	t.Helper()
 	ty := &tally{}

@@ -37,8 +37,8 @@ func TestBeginsOfGenerations(t *testing.T) {
 	}
 }
 
-// Only the generations of a part are decoded, from a file, a stream and a packed stream, and they show what they show when the trace
-// is those generations alone.
+// Only the generations of a part are decoded, from a file, a stream and a packed stream, and they
+// show what they show when the trace is those generations alone.
 func TestPart(t *testing.T) {
 	for _, name := range []string{"compute-go1.22.12.trace", "compute-go1.26.8.trace", "phases-go1.26.8.trace", "pgzip.trace.zst"} {
 		data := smallTrace(t, name)
@@ -129,7 +129,8 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// A trace that breaks after the part is read without an error, and one that breaks before it has one.
+// A trace that breaks after the part is read without an error, and one that breaks before it has
+// one.
 func TestPartOfBrokenTrace(t *testing.T) {
 	data := bytes.Clone(smallTrace(t, "compute-go1.26.8.trace"))
 	size := 0
@@ -147,7 +148,8 @@ func TestPartOfBrokenTrace(t *testing.T) {
 	}
 }
 
-// FuzzPart: whatever the trace and the part, the calls are balanced, no more is decoded than asked for, and a stream shows what a file does.
+// FuzzPart: whatever the trace and the part, the calls are balanced, no more is decoded than asked
+// for, and a stream shows what a file does.
 func FuzzPart(f *testing.F) {
 	fuzzing.Brief(f)
 	for _, c := range corpus(f) {

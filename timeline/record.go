@@ -126,8 +126,8 @@ type decoded struct {
 	err error
 	// lost are the coroutines of which the generation has only the end.
 	lost []wireformat.Lost
-	// instead is why the Reader of x/exp/trace decoded the generation; nil if it did not, or had
-	// to.
+	// instead is why the Reader of x/exp/trace decoded the generation; nil if it did not, or
+	// had to.
 	instead error
 }
 

@@ -162,8 +162,8 @@ func TestTruncated(t *testing.T) {
 					t.Fatalf("cut after %d bytes: %v", n, err)
 				}
 				if err == nil {
-					// Without marks a cut between two batches cannot be seen, if what
-					// is missing are only strings or events.
+					// Without marks a cut between two batches cannot be seen,
+					// if what is missing are only strings or events.
 					silent++
 					if ends[n] == 0 && strings.HasSuffix(name, "1.26") {
 						t.Fatalf("cut after %d bytes: no error", n)

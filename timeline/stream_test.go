@@ -37,7 +37,8 @@ func feed(t testing.TB, s *Stream, data []byte, next func() int) error {
 
 func pieces(n int) func() int { return func() int { return n } }
 
-// TestStreamSame: the observers of a stream see what those of a pass over the whole trace see, in whatever pieces it comes.
+// TestStreamSame: the observers of a stream see what those of a pass over the whole trace see, in
+// whatever pieces it comes.
 func TestStreamSame(t *testing.T) {
 	for _, c := range corpus(t) {
 		if len(c.data) > 3<<20 || raceEnabled && len(c.data) > 200_000 {
@@ -68,7 +69,8 @@ func TestStreamSame(t *testing.T) {
 	}
 }
 
-// onProc is an observer that adds up for how long each goroutine was on a processor, outside of the gaps.
+// onProc is an observer that adds up for how long each goroutine was on a processor, outside of the
+// gaps.
 type onProc struct {
 	checker
 	out   []Gap // these times do not count
@@ -101,8 +103,8 @@ func (o *onProc) Gap(g *Gap) {
 	o.gaps = append(o.gaps, *g)
 }
 
-// TestStreamGaps: with generations left out, goroutines are shown to run exactly as long as the whole trace says
-// for the same time, and the calls keep their promises.
+// TestStreamGaps: with generations left out, goroutines are shown to run exactly as long as the
+// whole trace says for the same time, and the calls keep their promises.
 func TestStreamGaps(t *testing.T) {
 	tried := 0
 	for _, c := range corpus(t) {
@@ -169,7 +171,8 @@ func TestStreamGaps(t *testing.T) {
 	}
 }
 
-// TestStreamGapNames: a goroutine that was named before a gap has its name after it, and its creator.
+// TestStreamGapNames: a goroutine that was named before a gap has its name after it, and its
+// creator.
 func TestStreamGapNames(t *testing.T) {
 	w := newWire(26)
 	g := w.generation(1, 1000)
@@ -236,7 +239,8 @@ func TestStreamBehind(t *testing.T) {
 	}
 }
 
-// TestStreamManyGaps: each gap tells of its own generations; and of what was in a system call before one, nothing is left.
+// TestStreamManyGaps: each gap tells of its own generations; and of what was in a system call
+// before one, nothing is left.
 func TestStreamManyGaps(t *testing.T) {
 	w := newWire(26)
 	for n := uint64(1); n <= 7; n++ {
@@ -263,8 +267,8 @@ func TestStreamManyGaps(t *testing.T) {
 	}
 }
 
-// TestStreamTraces: of traces that follow each other, the observers see what they would of each by itself, up to the time that is to be
-// shown, and gaps between them.
+// TestStreamTraces: of traces that follow each other, the observers see what they would of each by
+// itself, up to the time that is to be shown, and gaps between them.
 func TestStreamTraces(t *testing.T) {
 	const show = 1500
 	var data [][]byte
@@ -372,8 +376,9 @@ func TestStreamBudget(t *testing.T) {
 	}
 }
 
-// TestStreamKeepsItsBudget: whatever is expensive, decoding, replay, an observer, or AfterGeneration, what is used stays below
-// what the budget allows, but for a slice and the longest step, at each moment that is looked at.
+// TestStreamKeepsItsBudget: whatever is expensive, decoding, replay, an observer, or
+// AfterGeneration, what is used stays below what the budget allows, but for a slice and the longest
+// step, at each moment that is looked at.
 func TestStreamKeepsItsBudget(t *testing.T) {
 	if cpuSource != "thread clock" {
 		t.Skip("the clock of a thread is not known here")
@@ -457,7 +462,8 @@ func TestBudget(t *testing.T) {
 	want("without a limit", 0)
 }
 
-// TestCollector: the part of the collector's work is that of the memory, and reading takes about as much memory as is assumed.
+// TestCollector: the part of the collector's work is that of the memory, and reading takes about as
+// much memory as is assumed.
 func TestCollector(t *testing.T) {
 	c := newCollector()
 	runtime.GC()
@@ -486,7 +492,8 @@ func TestCollector(t *testing.T) {
 	}
 }
 
-// TestStreamBroken: foreign, old and cut streams get an error that says so, everything is counted, and nothing panics.
+// TestStreamBroken: foreign, old and cut streams get an error that says so, everything is counted,
+// and nothing panics.
 func TestStreamBroken(t *testing.T) {
 	data := smallTrace(t, "mutex-go1.26.8.trace")
 	bad := bytes.Clone(data)
@@ -574,7 +581,8 @@ func TestStreamPanic(t *testing.T) {
 	}
 }
 
-// TestStreamLive: a stream reads the trace of the program that it is part of, and counts every generation.
+// TestStreamLive: a stream reads the trace of the program that it is part of, and counts every
+// generation.
 func TestStreamLive(t *testing.T) {
 	check := newChecker()
 	check.strict = false
@@ -628,7 +636,8 @@ func (b both) Write(p []byte) (int, error) {
 	return b.s.Write(p)
 }
 
-// generationCounter counts the marks at the end of generations, which runtime/trace writes one by one.
+// generationCounter counts the marks at the end of generations, which runtime/trace writes one by
+// one.
 type generationCounter struct {
 	generations int
 	bytes       int64
@@ -642,8 +651,8 @@ func (g *generationCounter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// FuzzStream: anything at all, in any pieces, is counted and shown as promised, and is the same as a pass over it up to where
-// it breaks.
+// FuzzStream: anything at all, in any pieces, is counted and shown as promised, and is the same as
+// a pass over it up to where it breaks.
 func FuzzStream(f *testing.F) {
 	fuzzing.Brief(f)
 	seeds(f)

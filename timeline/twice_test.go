@@ -30,8 +30,8 @@ func TestReadTwice(t *testing.T) {
 	}
 }
 
-// TestReadTwiceFrom: observers that join later see goroutines on processors exactly as long as those who saw all of it, and a
-// trace that keeps all promises.
+// TestReadTwiceFrom: observers that join later see goroutines on processors exactly as long as
+// those who saw all of it, and a trace that keeps all promises.
 func TestReadTwiceFrom(t *testing.T) {
 	for _, c := range corpus(t) {
 		if len(c.data) > 8<<20 || raceEnabled && len(c.data) > 200_000 {

@@ -10,7 +10,8 @@ import (
 )
 
 // wire writes traces by hand, in the format since Go 1.22. The clock ticks
-// nanoseconds, so the times that a test writes are the times that it expects, as long as no two events have the same.
+// nanoseconds, so the times that a test writes are the times that it expects, as long as no two
+// events have the same.
 type wire struct {
 	version int
 	gens    []*wireGen
@@ -161,8 +162,8 @@ func (g *wireGen) arg(a any) uint64 {
 	panic(fmt.Sprintf("argument %v", a))
 }
 
-// stk is a call chain, leaf first. "main.worker@57" is the one call instruction in line 57 of main.worker, "main.worker@57 y.go" if it is in another
-// file than all others.
+// stk is a call chain, leaf first. "main.worker@57" is the one call instruction in line 57 of
+// main.worker, "main.worker@57 y.go" if it is in another file than all others.
 func stk(functions ...string) []string { return functions }
 
 func (g *wireGen) sample(time, m, p, id uint64, stack []string) {

@@ -20,9 +20,11 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
 
-// The oracle of package wireformat is the Reader of golang.org/x/exp/trace: of each generation, both decoders must give the same records and tables.
+// The oracle of package wireformat is the Reader of golang.org/x/exp/trace: of each generation,
+// both decoders must give the same records and tables.
 
-// bothDecode decodes the one generation of a trace with both decoders. The Reader does without the statuses that only wireformat adds: then want is nil.
+// bothDecode decodes the one generation of a trace with both decoders. The Reader does without the
+// statuses that only wireformat adds: then want is nil.
 func bothDecode(t testing.TB, data []byte) (want, got *decoded) {
 	t.Helper()
 	table := newStackTable()
@@ -104,7 +106,8 @@ func TestSameAsTheReader(t *testing.T) {
 	t.Logf("%d events", events)
 }
 
-// agree compares both decoders on each whole generation of any bytes. Both must stop at the same event, if they do.
+// agree compares both decoders on each whole generation of any bytes. Both must stop at the same
+// event, if they do.
 func agree(t testing.TB, data []byte) (events, broken int) {
 	t.Helper()
 	version, err := parseHeader(data)
@@ -149,7 +152,8 @@ func agree(t testing.TB, data []byte) (events, broken int) {
 	}
 }
 
-// endsInside reports whether a batch has the mark of the end for its first event. The Reader takes that for the end of the generation.
+// endsInside reports whether a batch has the mark of the end for its first event. The Reader takes
+// that for the end of the generation.
 func endsInside(part []byte) bool {
 	for rest := part[headerSize:]; len(rest) > 0; {
 		h, err := wireformat.ParseHead(rest[:min(len(rest), maxBatchHead)])
@@ -165,7 +169,8 @@ func endsInside(part []byte) bool {
 	return false
 }
 
-// differByDesign reports whether only one decoder refuses an event or a generation for a reason that is known:
+// differByDesign reports whether only one decoder refuses an event or a generation for a reason
+// that is known:
 //
 //   - no goroutine or processor has the number 2⁶⁴−1, which the Reader takes for none;
 //   - a table that lacks the last number of an entry, which the Reader takes for the end of the trace;
@@ -190,8 +195,8 @@ func FuzzSameAsTheReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { agree(t, data) })
 }
 
-// TestSameOnGoTests holds both decoders together on the traces of the tests of Go's own internal/trace, which are about rare orders of events, and
-// on its fuzz corpus.
+// TestSameOnGoTests holds both decoders together on the traces of the tests of Go's own
+// internal/trace, which are about rare orders of events, and on its fuzz corpus.
 func TestSameOnGoTests(t *testing.T) {
 	traces := goTestTraces(t)
 	if len(traces) == 0 {
@@ -212,8 +217,8 @@ func TestSameOnGoTests(t *testing.T) {
 	t.Logf("%d events of %d traces", all, len(traces))
 }
 
-// TestSameOnRules: hand-made generations that keep the rules of the format, though the clocks of the threads differ, and some that break one. Both
-// decoders must accept, or refuse, each of them.
+// TestSameOnRules: hand-made generations that keep the rules of the format, though the clocks of
+// the threads differ, and some that break one. Both decoders must accept, or refuse, each of them.
 func TestSameOnRules(t *testing.T) {
 	f := stk("main.f")
 	for _, tt := range []struct {
@@ -309,7 +314,8 @@ func TestSameOnRules(t *testing.T) {
 	}
 }
 
-// TestErrorIsAtTheEvent: the error of a trace that breaks a rule has the offset of the event that does.
+// TestErrorIsAtTheEvent: the error of a trace that breaks a rule has the offset of the event that
+// does.
 func TestErrorIsAtTheEvent(t *testing.T) {
 	w := newWire(26)
 	w.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1010, wGCBegin, 1, stk("main.f")).ev(1020, wGCBegin, 2, stk("main.f")).ev(1030, wGCEnd, 3)
@@ -321,7 +327,8 @@ func TestErrorIsAtTheEvent(t *testing.T) {
 	}
 }
 
-// TestDecoderThatPanics: a panic in a decoder, here for want of a table of call chains, is an error of the generation.
+// TestDecoderThatPanics: a panic in a decoder, here for want of a table of call chains, is an error
+// of the generation.
 func TestDecoderThatPanics(t *testing.T) {
 	data := generations(t, handMade(26))[0]
 	d := (&wireDecoder{readerDecoder: readerDecoder{ctx: t.Context()}}).decode(func() io.Reader { return bytes.NewReader(data) })
@@ -330,7 +337,8 @@ func TestDecoderThatPanics(t *testing.T) {
 	}
 }
 
-// TestFallback: where only the Reader can read a generation, its result is shown, and a note says so.
+// TestFallback: where only the Reader can read a generation, its result is shown, and a note says
+// so.
 func TestFallback(t *testing.T) {
 	w := newWire(26)
 	w.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1010, wGoStatus, noM, noM, sWaiting).ev(1020, wGoBlock, "select", stk("main.f")).ev(1030, wHeapAlloc, 1)
@@ -349,7 +357,8 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// TestCutShows: of a generation without its tables, which come last, all intervals are shown, without names and reasons.
+// TestCutShows: of a generation without its tables, which come last, all intervals are shown,
+// without names and reasons.
 func TestCutShows(t *testing.T) {
 	for _, version := range []int{22, 25, 26} {
 		w := newWire(version)
@@ -372,7 +381,8 @@ func TestCutShows(t *testing.T) {
 	}
 }
 
-// TestNoAllocationForEvents: the events of a real trace take less than one allocation for a hundred, tables included.
+// TestNoAllocationForEvents: the events of a real trace take less than one allocation for a
+// hundred, tables included.
 func TestNoAllocationForEvents(t *testing.T) {
 	for _, part := range generations(t, plain(t, "../testdata/real/nethttp-parallel4.trace.zst")) {
 		version, _ := parseHeader(part)
@@ -392,8 +402,9 @@ func TestNoAllocationForEvents(t *testing.T) {
 	}
 }
 
-// TestSameWhenCut: both decoders stop at the same event of a generation that ends early, at any byte. Before Go 1.26 nothing marks the end, and
-// the Reader shows what comes before the batch that is cut: see salvage.go.
+// TestSameWhenCut: both decoders stop at the same event of a generation that ends early, at any
+// byte. Before Go 1.26 nothing marks the end, and the Reader shows what comes before the batch that
+// is cut: see salvage.go.
 func TestSameWhenCut(t *testing.T) {
 	for _, version := range []int{22, 23, 25, 26} {
 		for i, part := range generations(t, handMade(version)) {
@@ -432,7 +443,8 @@ func TestSameWhenDamaged(t *testing.T) {
 	}
 }
 
-// goTestTraces returns the traces of the tests of Go's internal/trace, as far as the Go that runs this test has them.
+// goTestTraces returns the traces of the tests of Go's internal/trace, as far as the Go that runs
+// this test has them.
 func goTestTraces(t testing.TB) map[string][]byte {
 	t.Helper()
 	traces := map[string][]byte{}
@@ -467,7 +479,8 @@ func goTestTraces(t testing.TB) map[string][]byte {
 	return traces
 }
 
-// fromText makes a trace of the text form that Go's tests have: an event a line, its arguments in the order of the format.
+// fromText makes a trace of the text form that Go's tests have: an event a line, its arguments in
+// the order of the format.
 func fromText(text string) ([]byte, error) {
 	_, text, ok := strings.Cut(text, "-- trace --\n")
 	if !ok {

@@ -58,8 +58,8 @@ type Finding struct {
 	// else how it is computed.
 	Gain  float64 `json:"gain,omitempty"`
 	Basis string  `json:"basis,omitempty"`
-	// Rows are the rows of the ledger behind it, as indices, largest first: those that sum to Lost
-	// or, of a program that uses its processors, what ran.
+	// Rows are the rows of the ledger behind it, as indices, largest first: those that sum to
+	// Lost or, of a program that uses its processors, what ran.
 	Rows []int `json:"rows,omitempty"`
 }
 

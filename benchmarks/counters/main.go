@@ -1,17 +1,19 @@
-// Counters measures what recording counters costs a service: the same requests without a recording, with an execution trace
-// alone, and with the default counters beside it, by turns.
+// Counters measures what recording counters costs a service: the same requests without a recording,
+// with an execution trace alone, and with the default counters beside it, by turns.
 //
 //	go run ./benchmarks/counters
 //	go run ./benchmarks/counters -counters task-clock,faults -rounds 20
 //
-// The service is like examples/service, but it computes where that one waits for a disk, so that both processors are busy all the time,
-// and all that a recording costs shows in the wall time. For examples/service itself, without its flight recorder, there is
+// The service is like examples/service, but it computes where that one waits for a disk, so that
+// both processors are busy all the time, and all that a recording costs shows in the wall time. For
+// examples/service itself, without its flight recorder, there is
 //
 //	go test -run - -bench Counters -benchtime 20x ./examples/service
 //
-// It prints, for each way, the ratio to the requests without a recording of the wall time and of the processor time of the process: the
-// median of the rounds' ratios, as the ways of a round run one after the other, with its 95 % confidence interval, and that of the
-// smallest times. Quote ratios, not seconds; on a machine that others use, trust the processor time.
+// It prints, for each way, the ratio to the requests without a recording of the wall time and of
+// the processor time of the process: the median of the rounds' ratios, as the ways of a round run
+// one after the other, with its 95 % confidence interval, and that of the smallest times. Quote
+// ratios, not seconds; on a machine that others use, trust the processor time.
 package main
 
 import (
@@ -72,8 +74,8 @@ type way struct {
 	warnings  []string
 }
 
-// run answers the requests once. The first round is to warm up. What is measured ends with the requests: making a recording of what was
-// recorded is done later, or elsewhere, in practice.
+// run answers the requests once. The first round is to warm up. What is measured ends with the
+// requests: making a recording of what was recorded is done later, or elsewhere, in practice.
 func (w *way) run(s *service, requests int, measured bool) error {
 	var session *counters.Session
 	if w.record {

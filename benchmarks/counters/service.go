@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// service is an HTTP service on this machine, with its clients: it parses a request, computes, looks things up in what all requests
-// share, and writes an answer.
+// service is an HTTP service on this machine, with its clients: it parses a request, computes,
+// looks things up in what all requests share, and writes an answer.
 type service struct {
 	server *http.Server
 	url    string

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestChurn: the heap that lives does not grow with the goroutines that are born and gone. There are as many of them as the
-// machine can follow, which with the race detector are fewer.
+// TestChurn: the heap that lives does not grow with the goroutines that are born and gone. There
+// are as many of them as the machine can follow, which with the race detector are fewer.
 func TestChurn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")

@@ -14,7 +14,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// The phases of a program that is busy and quiet by turns: two goroutines hand a value over, 37,000, 170,000 and some 1.7 million times a second.
+// The phases of a program that is busy and quiet by turns: two goroutines hand a value over,
+// 37,000, 170,000 and some 1.7 million times a second.
 
 func quiet(from, to chan bool, end func()) { handOver(from, to, end, 27*time.Microsecond) }
 func brisk(from, to chan bool, end func()) { handOver(from, to, end, 5800*time.Nanosecond) }
@@ -68,8 +69,8 @@ func shareOf(g *bottle.Graph, kind int) (share, half float64) {
 	return share, half
 }
 
-// alone returns the share that a phase's group has of a time in which there is no other phase, by a trace of all of it: the rest is the
-// tracer's, and idle time between one hand and the other.
+// alone returns the share that a phase's group has of a time in which there is no other phase, by a
+// trace of all of it: the rest is the tracer's, and idle time between one hand and the other.
 func alone(kind int) (float64, error) {
 	var buf bytes.Buffer
 	if err := trace.Start(&buf); err != nil {
@@ -93,7 +94,8 @@ func alternate(length time.Duration) (done []phase) {
 	return done
 }
 
-// fair runs a continuous analysis of that program again and again, and prints how often the share of each phase is within its interval.
+// fair runs a continuous analysis of that program again and again, and prints how often the share
+// of each phase is within its interval.
 func fair(w io.Writer, runs int, length time.Duration) error {
 	within, all := 0, 0
 	whole := make([]float64, len(phases))

@@ -8,12 +8,14 @@
 //	go run ./benchmarks/live -fair 20 -for 1m       # are shares within their intervals?
 //	go run ./benchmarks/live -churn -for 10m        # 100,000 goroutines born and gone a second: is memory flat?
 //
-// The ways are: nothing; flight, a trace.FlightRecorder; recorder, a bottle.Recorder; snapshots, the same with a snapshot
-// every two seconds; continuous, a bottleneck.Continuous; both, it and a FlightRecorder. Server and clients run in one process, on the loopback. Each way runs for a
-// few seconds in turn, back and forth, and is compared to "flight" in the same round.
+// The ways are: nothing; flight, a trace.FlightRecorder; recorder, a bottle.Recorder; snapshots,
+// the same with a snapshot every two seconds; continuous, a bottleneck.Continuous; both, it and a
+// FlightRecorder. Server and clients run in one process, on the loopback. Each way runs for a few
+// seconds in turn, back and forth, and is compared to "flight" in the same round.
 //
-// The latency is that of clients which come at random times and take a third of the processors together, from when they should have come; for
-// goroutines that wait for a mutex, from asking for it.
+// The latency is that of clients which come at random times and take a third of the processors
+// together, from when they should have come; for goroutines that wait for a mutex, from asking for
+// it.
 //
 // Quote the ratios and their confidence intervals: on a busy machine these are wide.
 package main

@@ -11,12 +11,13 @@
 // The libraries come from the module cache or, if they are not there, from the module
 // proxy; nothing of them is kept. Each line has the throughput of the copy as a share of
 // the original's: the median over the rounds and its 95 % confidence interval, which makes
-// no assumption on how rounds are distributed. The original against itself, in programs of their own, is in the table,
-// too: what differs from 1 there is the machine, not the locks. Rounds are short and many, in all orders of the three.
-// Programs of libraries are linked several times, with
-// their functions in different orders, and each round compares two other ones. Behind the interval is the
-// ratio of the best rounds: other programs can only make a round slower.
+// no assumption on how rounds are distributed. The original against itself, in programs of their
+// own, is in the table, too: what differs from 1 there is the machine, not the locks. Rounds are
+// short and many, in all orders of the three. Programs of libraries are linked several times, with
+// their functions in different orders, and each round compares two other ones. Behind the interval
+// is the ratio of the best rounds: other programs can only make a round slower.
 //
-// The workloads of the examples keep their locks from round to round, and collection stays on: what a lock that has just become hot
-// costs in its first 0.1 s, until it is sampled, is in the first rounds only.
+// The workloads of the examples keep their locks from round to round, and collection stays on: what
+// a lock that has just become hot costs in its first 0.1 s, until it is sampled, is in the first
+// rounds only.
 package main

@@ -7,8 +7,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/benchmarks/internal/median"
 )
 
-// medianOf writes the median of some ratios, and where the true one is with a probability of 95 % at least. That is [NaN, NaN] if
-// there are less than 6.
+// medianOf writes the median of some ratios, and where the true one is with a probability of 95 %
+// at least. That is [NaN, NaN] if there are less than 6.
 func medianOf(ratios []float64) string {
 	i := median.Of(ratios)
 	return fmt.Sprintf("%.3f  [%.3f, %.3f]", i.Median, i.Low, i.High)

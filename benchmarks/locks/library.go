@@ -18,9 +18,10 @@ type library struct {
 	folder                string // of the package, within the module
 	pkg                   string // the name of the package
 	bench                 string // which of its benchmarks; all of them use locks
-	// repeat is how often each benchmark is run in a round, of which the median counts, and more how many
-	// times as many rounds there are. Single runs that are short are best repeated; those of lru are bound by memory, whose speed
-	// depends on where a process happens to have it, so that only more processes tell more.
+	// repeat is how often each benchmark is run in a round, of which the median counts, and
+	// more how many times as many rounds there are. Single runs that are short are best
+	// repeated; those of lru are bound by memory, whose speed depends on where a process
+	// happens to have it, so that only more processes tell more.
 	repeat, more int
 }
 
@@ -48,12 +49,13 @@ func (l *library) download(ctx context.Context, scratch string) (string, error) 
 	return m.Dir, nil
 }
 
-// layouts is how many programs are made of the locks of package sync and of ours, of the former twice. They have their functions in different orders, as a loop
-// may be some percent faster at one place than at another, for no merit of its own.
+// layouts is how many programs are made of the locks of package sync and of ours, of the former
+// twice. They have their functions in different orders, as a loop may be some percent faster at one
+// place than at another, for no merit of its own.
 const layouts = 4
 
-// build makes the library's test programs from the folder from, in layouts first and up; with wrapped, from a copy
-// in which the locks are replaced. It returns the programs and how many were.
+// build makes the library's test programs from the folder from, in layouts first and up; with
+// wrapped, from a copy in which the locks are replaced. It returns the programs and how many were.
 func (l *library) build(ctx context.Context, root, from, to string, wrapped bool, first int) (programs []string, replaced int, err error) {
 	if err := copyTree(from, to); err != nil {
 		return nil, 0, err

@@ -134,7 +134,8 @@ func (l *library) subject(ctx context.Context, scratch string, o options) (subje
 		begin: occupy,
 		more:  l.more,
 		run: func(ctx context.Context, round, variant int) (speeds, error) {
-			// Of each 16 times six rounds, one has any two layouts together in any order.
+			// Of each 16 times six rounds, one has any two layouts together in any
+			// order.
 			i := round / len(orders) % layouts
 			if variant != original {
 				i = round / len(orders) / layouts % layouts

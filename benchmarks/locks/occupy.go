@@ -10,10 +10,11 @@ import (
 	"sync/atomic"
 )
 
-// Where two logical processors share a core, as those of many virtual machines do, a program of one goroutine is 1.6 times
-// as fast while the other one is idle, and whether it is changes with every background task, within milliseconds.
-// That has nothing to do with locks but is most of the difference between two runs. So while libraries run, a program
-// of the lowest priority keeps busy what would be idle.
+// Where two logical processors share a core, as those of many virtual machines do, a program of one
+// goroutine is 1.6 times as fast while the other one is idle, and whether it is changes with every
+// background task, within milliseconds. That has nothing to do with locks but is most of the
+// difference between two runs. So while libraries run, a program of the lowest priority keeps busy
+// what would be idle.
 
 // occupy starts that program, where there is the command nice; elsewhere it does nothing.
 func occupy(ctx context.Context) (end func(), err error) {

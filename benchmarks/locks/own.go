@@ -66,8 +66,8 @@ func compute(x uint32, steps int) uint32 {
 	return x
 }
 
-// ownSubjects returns the workloads. Their locks live on from round to round, as those of programs do, and
-// collection is on all the while, which those of package sync know nothing of.
+// ownSubjects returns the workloads. Their locks live on from round to round, as those of programs
+// do, and collection is on all the while, which those of package sync know nothing of.
 func ownSubjects(d time.Duration) []subject {
 	var all []subject
 	for _, w := range workloads {

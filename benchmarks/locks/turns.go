@@ -30,8 +30,8 @@ func runProgram(ctx context.Context, program, bench string, n, repeat int) (spee
 	return s, nil
 }
 
-// parse reads the lines that begin with Benchmark. Of a benchmark that was repeated, it takes the median, as
-// one repetition in twenty is hit by what else the machine has to do.
+// parse reads the lines that begin with Benchmark. Of a benchmark that was repeated, it takes the
+// median, as one repetition in twenty is hit by what else the machine has to do.
 func parse(out string) speeds {
 	all := map[string][]float64{}
 	for line := range strings.Lines(out) {
@@ -53,7 +53,8 @@ func parse(out string) speeds {
 // subject is what can be run with the locks of package sync and with ours.
 type subject struct {
 	name string
-	// begin is called before the first round, and what it returns after the last one. It may be nil.
+	// begin is called before the first round, and what it returns after the last one. It may be
+	// nil.
 	begin func(ctx context.Context) (end func(), err error)
 	// run runs one of the variants once.
 	run func(ctx context.Context, round, variant int) (speeds, error)
@@ -95,9 +96,9 @@ func (o *outcome) compare(best, original speeds) {
 
 func newOutcome() outcome { return outcome{each: map[string][]float64{}, bestOf: speeds{}} }
 
-// orders are all orders of the variants. Of six rounds that follow them, each variant is first, second and third
-// in two, and comes as often right before any other as right after it: what drifts, or what one leaves behind
-// for the next, is the same for all.
+// orders are all orders of the variants. Of six rounds that follow them, each variant is first,
+// second and third in two, and comes as often right before any other as right after it: what
+// drifts, or what one leaves behind for the next, is the same for all.
 var orders = [...][variants]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {0, 2, 1}, {2, 0, 1}, {1, 0, 2}}
 
 // turns runs all variants in each round, in an order that changes.

@@ -23,7 +23,8 @@ var waitPrograms = []struct {
 	{50 * time.Nanosecond, 8},
 }
 
-// measureWaits compares what the profile says of the waiting for a lock with what the goroutines have logged themselves.
+// measureWaits compares what the profile says of the waiting for a lock with what the goroutines
+// have logged themselves.
 func measureWaits(runs int, length time.Duration) error {
 	fmt.Println("waiting in the profile as a share of what the goroutines logged: least, median and most; runs in which the stated 95 % interval has it;")
 	fmt.Println("waits; the part that was recorded; and of the waiting, what no recorded wait represents, and what else is unattributed")
@@ -71,8 +72,9 @@ func measureWaits(runs int, length time.Duration) error {
 	return nil
 }
 
-// logWaits returns how long the goroutines waited together for the lock when it was in use, by their own clocks. What is less than a
-// microsecond is no wait, but how long it takes to look at the clock.
+// logWaits returns how long the goroutines waited together for the lock when it was in use, by
+// their own clocks. What is less than a microsecond is no wait, but how long it takes to look at
+// the clock.
 func logWaits(mu *contention.Mutex, goroutines int, hold, length time.Duration) time.Duration {
 	var wg sync.WaitGroup
 	logged := make([]time.Duration, goroutines)

@@ -19,7 +19,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// child is what the measured processes do: record WORKLOAD SIZE FILE, boxes FILE, serial FILE, pair FILE, replay ANALYSES FILE.
+// child is what the measured processes do: record WORKLOAD SIZE FILE, boxes FILE, serial FILE, pair
+// FILE, replay ANALYSES FILE.
 func child(args []string) {
 	var err error
 	switch args[0] {

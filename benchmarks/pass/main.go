@@ -4,7 +4,8 @@
 //	go run ./benchmarks/pass
 //
 // It records its own traces (about half a minute), runs every reader as a
-// process of its own, in turn, and prints medians of wall time, CPU time and peak memory, and their ratios:
+// process of its own, in turn, and prints medians of wall time, CPU time and peak memory, and their
+// ratios:
 //
 //   - speed: `bottleneck graph` against one bare Reader, and two bare Readers side by side;
 //   - verdict: `bottleneck graph`, which runs all analyses, against the boxes of the bottle graph alone;

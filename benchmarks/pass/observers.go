@@ -66,8 +66,8 @@ func (w *stopwatch) Begin(*timeline.Begin) { w.began = processorTimeNow() }
 // End implements [timeline.Observer].
 func (w *stopwatch) End(*timeline.End) { w.ended = processorTimeNow() }
 
-// compareObservers prints what each analysis adds to a replay for the boxes, in ns for each event: the least of
-// some runs, as others on the machine only add to it.
+// compareObservers prints what each analysis adds to a replay for the boxes, in ns for each event:
+// the least of some runs, as others on the machine only add to it.
 func compareObservers(self, trace string, runs int) error {
 	names := []string{"none", "boxes"}
 	for _, a := range analyses[1:] {

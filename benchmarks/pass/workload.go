@@ -72,7 +72,8 @@ func burst(more func() bool, work int) {
 	}
 }
 
-// churn starts at most 100,000 short goroutines a second, a thousand each time that it asks for more.
+// churn starts at most 100,000 short goroutines a second, a thousand each time that it asks for
+// more.
 func churn(more func() bool) {
 	for more() {
 		begin := time.Now()

@@ -200,7 +200,8 @@ func TestContentionInputs(t *testing.T) {
 	bottleneck("contention", "-by", "lock,owner-goroutine", events).want(t, exitOK, "by lock > owner-goroutine\n", "")
 }
 
-// JSON that leaves out short rows says how much that is, and reads back; so does the root of all waits.
+// JSON that leaves out short rows says how much that is, and reads back; so does the root of all
+// waits.
 func TestContentionMinAndRoots(t *testing.T) {
 	r := bottleneck("contention", "-min", "1s", "-format", "json", mutexTrace)
 	r.want(t, exitOK, "What is shorter than 1s is left out, as -min says: ", "")

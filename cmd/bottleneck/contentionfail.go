@@ -82,8 +82,8 @@ func lockMeasure(p *contention.Profile, lock string, m measure) (sum float64, _ 
 	return sum, nil
 }
 
-// mistyped returns the lock that a name which is not in the profile may be meant to be, or "". Names
-// that differ only in the number after # are those of two locks.
+// mistyped returns the lock that a name which is not in the profile may be meant to be, or "".
+// Names that differ only in the number after # are those of two locks.
 func mistyped(p *contention.Profile, lock string) string {
 	word, _, _ := strings.Cut(lock, "#")
 	var names []string

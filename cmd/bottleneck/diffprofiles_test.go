@@ -12,7 +12,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity"
 )
 
-// contentionProfile saves a profile of one lock: a worker that waited for a janitor, who held it all the time but for 1 ms.
+// contentionProfile saves a profile of one lock: a worker that waited for a janitor, who held it
+// all the time but for 1 ms.
 func contentionProfile(t *testing.T, name string, contentions int64, waited time.Duration) string {
 	t.Helper()
 	l := &contention.Lock{ID: 7, Class: "example.com/lru.Cache"}
@@ -28,7 +29,8 @@ func contentionProfile(t *testing.T, name string, contentions int64, waited time
 	return asJSON(t, name, p)
 }
 
-// taskProfile saves a profile of one class whose tasks all execute so many cycles and are blocked half of their time.
+// taskProfile saves a profile of one class whose tasks all execute so many cycles and are blocked
+// half of their time.
 func taskProfile(t *testing.T, name string, tasks, cycles uint64, d granularity.Diagnosis) string {
 	t.Helper()
 	c := granularity.Class{Name: "example.com/app/main.crunch", Tasks: tasks, Diagnosis: d}

@@ -15,7 +15,8 @@ import (
 	"testing"
 )
 
-// The terminal goes away while a service is recorded: what had come is kept, and no temporary file is left.
+// The terminal goes away while a service is recorded: what had come is kept, and no temporary file
+// is left.
 func TestRecordKeepsWhatCameBeforeHangup(t *testing.T) {
 	if url := os.Getenv("BOTTLENECK_TEST_RECORD"); url != "" {
 		os.Args = []string{"bottleneck", "record", "-o", os.Getenv("BOTTLENECK_TEST_OUTPUT"), url}

@@ -42,7 +42,8 @@ func TestLedgerRoundTrip(t *testing.T) {
 	bottleneck("ledger", "-from", "1s", saved).want(t, exitUsage, "", "-from, -to and -generations are for traces")
 }
 
-// The profile for pprof sums to what was lost, with call chains of a trace and places of what was saved.
+// The profile for pprof sums to what was lost, with call chains of a trace and places of what was
+// saved.
 func TestLedgerProfile(t *testing.T) {
 	l, err := ledger.ReadTrace(t.Context(), bytes.NewReader(mustRead(t, lockTrace)), ledger.Options{})
 	if err != nil {
@@ -85,7 +86,8 @@ func mustRead(t *testing.T, name string) []byte {
 	return data
 }
 
-// The times of the CSV sum to GOMAXPROCS × time, whichever rows are added up, and lost is what did not run.
+// The times of the CSV sum to GOMAXPROCS × time, whichever rows are added up, and lost is what did
+// not run.
 func TestLedgerCSVSumsToCapacity(t *testing.T) {
 	saved := savedLedger(t)
 	for _, args := range [][]string{{}, {"-by", "category"}, {"-by", "function,wait"}, {"-top", "1"}} {
@@ -280,7 +282,8 @@ func TestLedgerDiff(t *testing.T) {
 	bottleneck("diff", "-kind", "tasks", saved, after).want(t, exitUsage, "", "is a ledger: that is no -kind tasks")
 }
 
-// Traces are compared with their ledgers; both are in the text and in JSON, and conditions can be on both.
+// Traces are compared with their ledgers; both are in the text and in JSON, and conditions can be
+// on both.
 func TestTracesAreComparedWithTheirLedgers(t *testing.T) {
 	for _, tt := range []struct {
 		args     []string

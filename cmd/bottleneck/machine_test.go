@@ -15,8 +15,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/host"
 )
 
-// What this module records notes the processors of its machine, so that a reader elsewhere can say that GOMAXPROCS is higher. Of
-// a trace of runtime/trace alone nothing is said.
+// What this module records notes the processors of its machine, so that a reader elsewhere can say
+// that GOMAXPROCS is higher. Of a trace of runtime/trace alone nothing is said.
 func TestRecordingsKnowTheProcessorsOfTheirMachine(t *testing.T) {
 	if trace.IsEnabled() {
 		t.Skip("the tests are being traced themselves")

@@ -11,8 +11,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/bulk"
 )
 
-// TestCommandsStopBeforeTheMemoryLimit: every command on inputs that need more than -memory allows exits with status 1 and one line that
-// names the limit and the flag.
+// TestCommandsStopBeforeTheMemoryLimit: every command on inputs that need more than -memory allows
+// exits with status 1 and one line that names the limit and the flag.
 func TestCommandsStopBeforeTheMemoryLimit(t *testing.T) {
 	dir := t.TempDir()
 	big := func(name, of string, n int) string {
@@ -44,7 +44,8 @@ func TestCommandsStopBeforeTheMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestMemoryFlag: what is no amount of memory, or too little, is wrong usage; what suffices changes nothing.
+// TestMemoryFlag: what is no amount of memory, or too little, is wrong usage; what suffices changes
+// nothing.
 func TestMemoryFlag(t *testing.T) {
 	for _, value := range []string{"", "lots", "-1GB", "1kB", "0"} {
 		if r := bottleneck("graph", "-memory", value, computeTrace); r.status != exitUsage || !strings.Contains(r.err, "-memory") {
@@ -59,7 +60,8 @@ func TestMemoryFlag(t *testing.T) {
 	}
 }
 
-// TestProcessEndsAtTheMemoryLimit: what no pass watches ends the process, with one line and status 1.
+// TestProcessEndsAtTheMemoryLimit: what no pass watches ends the process, with one line and status
+// 1.
 func TestProcessEndsAtTheMemoryLimit(t *testing.T) {
 	if os.Getenv("BOTTLENECK_MEMORY_CHILD") != "" {
 		guardProcess(64 << 20)

@@ -287,7 +287,8 @@ func TestMergeMistakes(t *testing.T) {
 	}
 }
 
-// What cannot be read is left out with -partial, and named: in the warnings, in the head and on standard error.
+// What cannot be read is left out with -partial, and named: in the warnings, in the head and on
+// standard error.
 func TestMergePartial(t *testing.T) {
 	dir, a, b := parts(t, "graph", ".json")
 	_, waits, _ := parts(t, "contention", ".json")
@@ -323,7 +324,8 @@ func TestMergePartial(t *testing.T) {
 	}
 }
 
-// fleetOf writes graphs of n instances, which spend their time alike but for one, and returns their names.
+// fleetOf writes graphs of n instances, which spend their time alike but for one, and returns their
+// names.
 func fleetOf(t *testing.T, n, boxes, odd int) (names []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -353,7 +355,8 @@ func fleetOf(t *testing.T, n, boxes, odd int) (names []string) {
 	return names
 }
 
-// Many files, named on standard input, give the sum that they have when they are merged at once, and the odd one is named.
+// Many files, named on standard input, give the sum that they have when they are merged at once,
+// and the odd one is named.
 func TestMergeMany(t *testing.T) {
 	names := fleetOf(t, 101, 4, 77)
 	dir := t.TempDir()
@@ -386,7 +389,8 @@ func TestMergeMany(t *testing.T) {
 	if err != nil || len(rows) != 1+4+1 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
-	// Of 101 shares, 0.5 s less 0 to 100 µs, the median is in the middle, and one is 0.25 s; of 1/8 s, one is 1/4 s.
+	// Of 101 shares, 0.5 s less 0 to 100 µs, the median is in the middle, and one is 0.25 s; of
+	// 1/8 s, one is 1/4 s.
 	number := func(s string) float64 {
 		v, err := strconv.ParseFloat(s, 64)
 		if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// What was saved is read packed, too: from files, from standard input, and by all commands that read it.
+// What was saved is read packed, too: from files, from standard input, and by all commands that
+// read it.
 func TestPackedJSON(t *testing.T) {
 	dir, graph, other := parts(t, "graph", ".json")
 	_, waits, _ := parts(t, "contention", ".json")

@@ -97,7 +97,8 @@ func TestRecordKeepsFiles(t *testing.T) {
 	}
 }
 
-// When the connection breaks off, or somebody has waited long enough, what came is kept and can be read.
+// When the connection breaks off, or somebody has waited long enough, what came is kept and can be
+// read.
 func TestRecordBreaksOff(t *testing.T) {
 	trace := read(t, mutexTrace)
 	half := trace[:len(trace)*3/4]

@@ -140,7 +140,8 @@ func TestReportUsage(t *testing.T) {
 	}
 }
 
-// A trace that is cut off gives a page of what could be read, and the exit status says that it is not all.
+// A trace that is cut off gives a page of what could be read, and the exit status says that it is
+// not all.
 func TestReportCutOff(t *testing.T) {
 	data, err := os.ReadFile(phasesTrace)
 	if err != nil {
@@ -227,7 +228,8 @@ func TestReportPerfetto(t *testing.T) {
 	bottleneck("report", "-o", out, tasksFile(t)).want(t, exitUsage, "", "no trace")
 }
 
-// What is wrong with a trace is not the fault of the file that was to be written, and is named once.
+// What is wrong with a trace is not the fault of the file that was to be written, and is named
+// once.
 func TestPerfettoOfBadTraces(t *testing.T) {
 	whole, err := os.ReadFile(computeTrace)
 	if err != nil {

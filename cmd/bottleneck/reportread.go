@@ -161,8 +161,8 @@ func traceIn(from io.ReaderAt, size int64) (io.ReadSeeker, error) {
 	return nil, errors.New("the archive has no trace")
 }
 
-// readTrace makes all results of a trace in one pass. Where -from and -to ask for a part, the graph,
-// the verdict and the goroutines are of that, and another pass makes them.
+// readTrace makes all results of a trace in one pass. Where -from and -to ask for a part, the
+// graph, the verdict and the goroutines are of that, and another pass makes them.
 func (r *reportReading) readTrace(ctx context.Context, in *input, from io.ReadSeeker, quanta bool) error {
 	f, d := r.flags, r.data
 	opt := bn.Options{Want: bn.WantInfo}

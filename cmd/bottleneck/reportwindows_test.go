@@ -100,7 +100,8 @@ func total(values []int64) (sum int64) {
 	return sum
 }
 
-// What the page knows of windows sums to what it knows of the whole, and the windows are those of the slider.
+// What the page knows of windows sums to what it knows of the whole, and the windows are those of
+// the slider.
 func TestReportWindows(t *testing.T) {
 	p := readWindowedPage(t, "-window", "2ms", tracedRegions(t))
 	c, w := p.Contention.Waits, p.Contention.Windows

@@ -123,7 +123,8 @@ func TestScaleProgram(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/env"); err != nil {
 		t.Skip(err)
 	}
-	// Who computes without ever stopping is named after the line that started it, as no event tells the function.
+	// Who computes without ever stopping is named after the line that started it, as no event
+	// tells the function.
 	program := []string{"/usr/bin/env", scaled + "={trace}", self, "-test.run=^TestScaledProgram$"}
 	r := bottleneck(append([]string{"scale", "-cpu", "2", "-count", "1", "-workers", "/TestScaledProgram/", "--"}, program...)...)
 	r.want(t, exitOK, "an estimate from one run", "")

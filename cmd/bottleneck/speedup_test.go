@@ -102,7 +102,8 @@ func spinTogether(t *testing.T, procs, workers, steps int) (name string) {
 	return name
 }
 
-// A baseline that did not run alone, and runs of different work, are said, of programs that really do that.
+// A baseline that did not run alone, and runs of different work, are said, of programs that really
+// do that.
 func TestSpeedupOfRunsThatAreNoPair(t *testing.T) {
 	if trace.IsEnabled() {
 		t.Skip("the tests are being traced themselves")

@@ -72,8 +72,8 @@ func TestVerdictFail(t *testing.T) {
 	}
 }
 
-// There is one verdict on a recording: whatever shows it has the same findings, in the same words, also of a part of the trace,
-// by other groups and from a saved graph.
+// There is one verdict on a recording: whatever shows it has the same findings, in the same words,
+// also of a part of the trace, by other groups and from a saved graph.
 func TestOneVerdictOnARecording(t *testing.T) {
 	parse := func(args ...string) (v *diagnose.Verdict) {
 		t.Helper()
@@ -111,7 +111,8 @@ func TestOneVerdictOnARecording(t *testing.T) {
 	}
 }
 
-// Explain shows a finding, by number or kind, with rows that sum to what it lost, and call chains that lead through them.
+// Explain shows a finding, by number or kind, with rows that sum to what it lost, and call chains
+// that lead through them.
 func TestExplain(t *testing.T) {
 	var v diagnose.Verdict
 	if err := json.Unmarshal([]byte(bottleneck("verdict", "-format", "json", lockTrace).out), &v); err != nil {
@@ -157,7 +158,8 @@ func TestExplain(t *testing.T) {
 	bottleneck("explain", "-h").want(t, exitOK, "bottleneck explain [flags] FINDING [FILE | URL | -]", "")
 }
 
-// The verdict has at most 30 lines of 80 columns, of which the last one says what shows more, and runs.
+// The verdict has at most 30 lines of 80 columns, of which the last one says what shows more, and
+// runs.
 func TestVerdictNamesTheNextCommand(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -187,7 +189,8 @@ func TestVerdictNamesTheNextCommand(t *testing.T) {
 // here is the directory of the package.
 var here, _ = os.Getwd()
 
-// A verdict on one group is about the rows that it is part of; its parts sum to the whole capacity all the same.
+// A verdict on one group is about the rows that it is part of; its parts sum to the whole capacity
+// all the same.
 func TestVerdictOnOneGroup(t *testing.T) {
 	compile := filepath.Join("..", "..", "testdata", "real", "gocompile-c2.trace.zst")
 	for _, tt := range []struct{ trace, group string }{{lockTrace, "main.worker"}, {compile, "main.main"}, {compile, "gc.compileFunctions.func3.1"}} {

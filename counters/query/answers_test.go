@@ -177,7 +177,8 @@ func TestDensity(t *testing.T) {
 	}
 }
 
-// A lane is labeled with the group that its goroutine belongs to, not with that of its first quantum.
+// A lane is labeled with the group that its goroutine belongs to, not with that of its first
+// quantum.
 func TestLanesAreNotLabeledByTheirFirstQuantum(t *testing.T) {
 	rec := &counters.Recording{Name: "made", Procs: 1, Wall: 1000, Groups: []counters.Group{{Name: "stop-the-world", Kind: timeline.GC}, {Name: "main.BenchmarkX", Kind: timeline.Application}, {Name: "GC workers", Kind: timeline.GC}, {Name: "main.other", Kind: timeline.Application}}, Funcs: []string{""}}
 	for i, q := range []struct {

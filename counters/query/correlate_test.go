@@ -72,7 +72,8 @@ func TestStudent(t *testing.T) {
 // Welch's t by hand: means 20 and 23, variances 2.5 and 10, five values each.
 func TestWelch(t *testing.T) {
 	r := compareMeans([]float64{18, 19, 20, 21, 22}, []float64{19, 21, 23, 25, 27})
-	// The squared errors of the means are .5 and 2, so t = −3/√2.5, and df = 2.5²/(.5²/4 + 2²/4).
+	// The squared errors of the means are .5 and 2, so t = −3/√2.5, and df = 2.5²/(.5²/4 +
+	// 2²/4).
 	checks := map[string][2]float64{
 		"difference":   {float64(r.Difference), -3},
 		"standardized": {float64(r.Standardized), -3 / math.Sqrt(6.25)},

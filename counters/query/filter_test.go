@@ -41,8 +41,9 @@ func (q slowRow) before() (slowRow, bool) {
 	return slowRow{}, false
 }
 
-// rankAfter is how many quanta begin between the end of the latest collection and q, in the order of rows, of
-// those that same accepts, and before the next collection begins; −1 if q is not after a collection.
+// rankAfter is how many quanta begin between the end of the latest collection and q, in the order
+// of rows, of those that same accepts, and before the next collection begins; −1 if q is not after
+// a collection.
 func (q slowRow) rankAfter(span string, same func(slowRow) bool) int {
 	var spans []counters.Span
 	for _, s := range q.rec.Spans {
@@ -117,7 +118,8 @@ func (q slowRow) between(each bool) bool {
 	return open
 }
 
-// filterCases are filters with what they mean, said in another language and computed in another way.
+// filterCases are filters with what they mean, said in another language and computed in another
+// way.
 var filterCases = []struct {
 	filter string
 	in     func(q slowRow) bool

@@ -8,9 +8,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// made is a recording of n quanta with everything that a filter may meet: unknown values, threads and functions, several groups
-// and kinds, collections, markers, quanta without duration, quanta that begin at the same time. The same seed
-// makes the same recording.
+// made is a recording of n quanta with everything that a filter may meet: unknown values, threads
+// and functions, several groups and kinds, collections, markers, quanta without duration, quanta
+// that begin at the same time. The same seed makes the same recording.
 func made(seed uint64, n int) *counters.Recording {
 	r := rand.New(rand.NewPCG(seed, 7))
 	rec := &counters.Recording{

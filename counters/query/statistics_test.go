@@ -122,7 +122,8 @@ func TestQuantiles(t *testing.T) {
 		slices.Sort(sorted)
 		got := quantiles(values, quantilesShown)
 		for i, q := range quantilesShown {
-			// The least value that at least the part q of all is not above; q in hundredths.
+			// The least value that at least the part q of all is not above; q in
+			// hundredths.
 			hundredths := int(math.Round(q * 100))
 			want := sorted[(hundredths*len(sorted)+99)/100-1]
 			if got[i] != want {

@@ -115,7 +115,8 @@ func TestMeasuredLoopOnly(t *testing.T) {
 		},
 	} {
 		in(t, "test.benchtime", "30ms")
-		// A machine that takes the processor away for longer than the setup takes may hide which marks belong together.
+		// A machine that takes the processor away for longer than the setup takes may hide
+		// which marks belong together.
 		wrong := ""
 		for range 5 {
 			if wrong = measuredWrong(t, f); wrong == "" {
@@ -227,7 +228,8 @@ func TestWrappers(t *testing.T) {
 	}
 }
 
-// The tasks of a benchmark are judged by themselves: not by those of the same class in the benchmarks before.
+// The tasks of a benchmark are judged by themselves: not by those of the same class in the
+// benchmarks before.
 func TestTasksOfThisBenchmarkAlone(t *testing.T) {
 	in(t, "test.benchtime", "1x")
 	bench := func(tasks, size int) map[string]float64 {
@@ -252,7 +254,8 @@ func TestTasksOfThisBenchmarkAlone(t *testing.T) {
 	}
 }
 
-// A benchmark that fails, is skipped or runs others reports nothing of its own, and the next one is well.
+// A benchmark that fails, is skipped or runs others reports nothing of its own, and the next one is
+// well.
 func TestUnusual(t *testing.T) {
 	in(t, "test.benchtime", "3x")
 	for _, f := range []func(b *testing.B){
@@ -368,8 +371,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// BenchmarkCost shows what is left in the measured loop, by turns. The bare tracer, whose trace goes nowhere, is what Trace is to be
-// compared with.
+// BenchmarkCost shows what is left in the measured loop, by turns. The bare tracer, whose trace
+// goes nowhere, is what Trace is to be compared with.
 //
 //	go test -run=- -bench=Cost -benchtime=300ms -count=12 ./exporters/bench >cost.txt && go tool benchstat -col /way cost.txt
 func BenchmarkCost(b *testing.B) {
@@ -415,7 +418,8 @@ func BenchmarkCost(b *testing.B) {
 // garbage keeps the compiler from leaving allocations out.
 var garbage []byte
 
-// handOver hands a value to another goroutine and back, which is several events of a trace each time.
+// handOver hands a value to another goroutine and back, which is several events of a trace each
+// time.
 func handOver(n int) {
 	there, back := make(chan int), make(chan int)
 	go func() {

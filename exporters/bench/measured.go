@@ -14,15 +14,15 @@ import (
 //
 // Package testing calls runtime.ReadMemStats whenever the benchmark's timer starts, stops or is
 // reset while it runs (StartTimer, StopTimer, ResetTimer, the first and the last b.Loop). That
-// stops the world, for a reason that the trace names, on the benchmark's goroutine: a mark, with the
-// call chain that says which of them it was. From a start to a stop the timer ran; a reset forgets
-// what was before.
+// stops the world, for a reason that the trace names, on the benchmark's goroutine: a mark, with
+// the call chain that says which of them it was. From a start to a stop the timer ran; a reset
+// forgets what was before.
 //
-// Where the trace has no call chains, the marks are paired: the timer is off at the end, so the last
-// mark was a stop, the one before it a start or a reset, and so on backwards, until a reset has set
-// the elapsed time to 0. Since b.Elapsed tells the sum, the pairs are those whose lengths sum to it.
-// The program may read memory statistics after the loop, too: some of the last marks may be left
-// out.
+// Where the trace has no call chains, the marks are paired: the timer is off at the end, so the
+// last mark was a stop, the one before it a start or a reset, and so on backwards, until a reset
+// has set the elapsed time to 0. Since b.Elapsed tells the sum, the pairs are those whose lengths
+// sum to it. The program may read memory statistics after the loop, too: some of the last marks may
+// be left out.
 
 // mark is a call of ReadMemStats.
 type mark struct {
@@ -110,8 +110,8 @@ func measured(all []mark, elapsed time.Duration) ([]span, error) {
 	return paired(all, elapsed)
 }
 
-// told returns the stretches between starts and stops, as the marks tell. A reset while the timer is
-// off has no mark: of the stretches, the last ones count that sum to elapsed.
+// told returns the stretches between starts and stops, as the marks tell. A reset while the timer
+// is off has no mark: of the stretches, the last ones count that sum to elapsed.
 func told(all []mark, elapsed time.Duration) ([]span, error) {
 	var spans []span
 	on, from := false, timeline.Time(0)

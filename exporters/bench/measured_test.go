@@ -58,8 +58,8 @@ func TestMeasured(t *testing.T) {
 	}
 }
 
-// Where the trace tells what started and stopped the timer, a set-up as long as the loop is never taken for it, whatever the
-// program reads besides.
+// Where the trace tells what started and stopped the timer, a set-up as long as the loop is never
+// taken for it, whatever the program reads besides.
 func TestToldByTheTrace(t *testing.T) {
 	var all []mark
 	at := timeline.Time(0)
@@ -139,8 +139,8 @@ func TestClipTimes(t *testing.T) {
 	}
 }
 
-// What is cut out leaves nothing but the states: a goroutine that runs throughout is there for the spans only, one that
-// ran between them not at all.
+// What is cut out leaves nothing but the states: a goroutine that runs throughout is there for the
+// spans only, one that ran between them not at all.
 func TestClip(t *testing.T) {
 	o := bottle.NewObserver(bottle.Options{})
 	c := &clip{to: o, spans: []span{{100, 200}, {500, 650}}}

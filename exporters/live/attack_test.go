@@ -38,8 +38,8 @@ func ask(t *testing.T, method, url string) answer {
 	return answer{resp, string(body)}
 }
 
-// A hundred clients ask for everything at once, some of which hang up or read slowly: each gets an answer, or is told when to come again, and
-// nothing is held afterwards.
+// A hundred clients ask for everything at once, some of which hang up or read slowly: each gets an
+// answer, or is told when to come again, and nothing is held afterwards.
 func TestManyClientsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), &made{live: report()})
@@ -102,7 +102,8 @@ func TestManyClientsAtOnce(t *testing.T) {
 	}
 }
 
-// A client that reads nothing loses its answer after the time that the answer has, and its memory is free; the server has no WriteTimeout.
+// A client that reads nothing loses its answer after the time that the answer has, and its memory
+// is free; the server has no WriteTimeout.
 func TestClientThatReadsNothing(t *testing.T) {
 	t.Parallel()
 	r := readTape(t, smallTrace)
@@ -122,7 +123,8 @@ func TestClientThatReadsNothing(t *testing.T) {
 	eventuallyFree(t, h)
 }
 
-// The deadline of an answer is not that of what the service itself answers on the same connection later.
+// The deadline of an answer is not that of what the service itself answers on the same connection
+// later.
 func TestDeadlineOfAnAnswerIsNotThatOfTheNext(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), nil)
@@ -147,7 +149,8 @@ func TestDeadlineOfAnAnswerIsNotThatOfTheNext(t *testing.T) {
 	}
 }
 
-// A socket that a process which was killed has left does not keep the next one from listening; one that is in use does.
+// A socket that a process which was killed has left does not keep the next one from listening; one
+// that is in use does.
 func TestSocketThatWasLeft(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "b")
@@ -202,7 +205,8 @@ func (o *onceBroken) Begin(*timeline.Begin) {
 	}
 }
 
-// After a panic of an observer the analysis begins anew; the pages and a metric say what has happened.
+// After a panic of an observer the analysis begins anew; the pages and a metric say what has
+// happened.
 func TestPanickingObserver(t *testing.T) {
 	underLoad(t)
 	opt := bottleneck.ContinuousOptions{Budget: 1}

@@ -122,7 +122,8 @@ func report() bottleneck.Live {
 	return live
 }
 
-// newHandler returns a handler with made-up sources, each of which may be nil, as on a listener of its own.
+// newHandler returns a handler with made-up sources, each of which may be nil, as on a listener of
+// its own.
 func newHandler(opt Options, r recorder, c continuous) *handler {
 	if opt.PNG == nil {
 		opt.PNG = png.Write

@@ -89,7 +89,8 @@ func TestSnapshotsQueue(t *testing.T) {
 	wg.Wait()
 }
 
-// Where the snapshots of others take too long, the answer says that, and does not blame the program's events.
+// Where the snapshots of others take too long, the answer says that, and does not blame the
+// program's events.
 func TestWaitingForSnapshots(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), nil)
@@ -205,7 +206,8 @@ func TestDisconnect(t *testing.T) {
 	}
 }
 
-// When the server's context ends, as by SIGTERM, Shutdown need not wait for a collection, whose client is told.
+// When the server's context ends, as by SIGTERM, Shutdown need not wait for a collection, whose
+// client is told.
 func TestShutdown(t *testing.T) {
 	t.Parallel()
 	ctx, sigterm := context.WithCancel(context.Background())
@@ -270,7 +272,8 @@ func TestWriteTimeout(t *testing.T) {
 		t.Errorf("a late error: %s %s", a.Status, a.body)
 	}
 	r.write = write
-	// Something around the writer hides it, as some middleware does: it is said before time is lost.
+	// Something around the writer hides it, as some middleware does: it is said before time is
+	// lost.
 	hidden := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(struct{ http.ResponseWriter }{w}, r) }), short)
 	began := r.calls.Load()
 	a := get(t, hidden+"wall?seconds=0.8")

@@ -214,9 +214,9 @@ at once; the wall-clock profile takes the seconds to come. Where less is known, 
 	return m.String()
 }
 
-// lastVerdict returns the verdict on the last seconds of the continuous analysis, else that of the latest
-// snapshot that was analyzed, and until when it is; nil if there is none. It takes no snapshot: that
-// may take long.
+// lastVerdict returns the verdict on the last seconds of the continuous analysis, else that of the
+// latest snapshot that was analyzed, and until when it is; nil if there is none. It takes no
+// snapshot: that may take long.
 func (h *handler) lastVerdict() *bottleneck.Live {
 	if h.continuous != nil && h.continuous.Enabled() {
 		if last := h.continuous.Last(usualTime); last != nil && last.Verdict != nil {

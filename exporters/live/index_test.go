@@ -52,7 +52,8 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// The index shows the verdict of the latest snapshot that was analyzed, which is that of the answer, and takes none for it.
+// The index shows the verdict of the latest snapshot that was analyzed, which is that of the
+// answer, and takes none for it.
 func TestIndexShowsTheLatestVerdict(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), nil)
@@ -105,7 +106,8 @@ func TestIndexShowsTheVerdictOfNow(t *testing.T) {
 	}
 }
 
-// A link may lead to any path below the mount point: the commands on the page are one argument for a shell all the same.
+// A link may lead to any path below the mount point: the commands on the page are one argument for
+// a shell all the same.
 func TestIndexCommands(t *testing.T) {
 	t.Parallel()
 	h := newHandler(Options{}, readTape(t, smallTrace), &made{live: report()})
@@ -122,8 +124,9 @@ func TestIndexCommands(t *testing.T) {
 	}
 }
 
-// Chromium shows the index page and the picture on it, without a violation of its policy, in light and dark, on a large and a small screen.
-// With the environment variable LIVE_LOOKS, the pictures are kept there.
+// Chromium shows the index page and the picture on it, without a violation of its policy, in light
+// and dark, on a large and a small screen. With the environment variable LIVE_LOOKS, the pictures
+// are kept there.
 func TestIndexInBrowser(t *testing.T) {
 	b := browser.Test(t)
 	defer b.Close()

@@ -117,9 +117,11 @@ func checkForm(t *testing.T, url string, f form, a answer) {
 	}
 }
 
-// checkProfile holds a profile to what the scrapers of Pyroscope, Parca and Grafana Alloy want: Alloy looks at the status, the media type and
-// the first bytes; Parca at the identifiers, which must be 1, 2, 3 …, and takes the time and the sort of profile from the profile itself, for which
-// there must be a period, and a duration where it covers some time; Pyroscope has no room for a "-" in a name of a label.
+// checkProfile holds a profile to what the scrapers of Pyroscope, Parca and Grafana Alloy want:
+// Alloy looks at the status, the media type and the first bytes; Parca at the identifiers, which
+// must be 1, 2, 3 …, and takes the time and the sort of profile from the profile itself, for which
+// there must be a period, and a duration where it covers some time; Pyroscope has no room for a "-"
+// in a name of a label.
 func checkProfile(t *testing.T, url string, a answer) *profile.Profile {
 	t.Helper()
 	if !strings.HasPrefix(a.body, "\x1f\x8b") {
@@ -292,7 +294,8 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// Another grouping than the usual one is of a snapshot, also where a continuous analysis has the usual one.
+// Another grouping than the usual one is of a snapshot, also where a continuous analysis has the
+// usual one.
 func TestGroup(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]continuous{"recorder": nil, "both": &made{live: report()}} {

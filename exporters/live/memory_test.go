@@ -22,7 +22,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// peaks is what a child process has measured, in bytes: memory that it has from the operating system, and has not given back.
+// peaks is what a child process has measured, in bytes: memory that it has from the operating
+// system, and has not given back.
 type peaks struct {
 	Snapshot int64 // size
 	Before   int64 // the process with a recorder that is full
@@ -74,7 +75,8 @@ func (t *fileTape) WriteTo(w io.Writer) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{io.NewSectionReader(t.f, 0, info.Size())}, buf)
 }
 
-// memoryChild is the program of [TestMemory]: a busy service with a full recorder, whose pages are asked for.
+// memoryChild is the program of [TestMemory]: a busy service with a full recorder, whose pages are
+// asked for.
 func memoryChild() {
 	var out peaks
 	rec := bottle.NewRecorder(bottle.RecorderOptions{MaxBytes: 6 << 20})
@@ -165,14 +167,16 @@ func memoryChild() {
 	json.NewEncoder(os.Stdout).Encode(out)
 }
 
-// slowClients is how many ask for traces, and read little of them, unless ten are told to come again before that.
+// slowClients is how many ask for traces, and read little of them, unless ten are told to come
+// again before that.
 const slowClients = 300
 
 // maxMemory is the limit of the child.
 const maxMemory = 200 << 20
 
-// What answers take is a small multiple of the snapshot, and however many clients read slowly, it stays below the limit. The child has a
-// limit of its own for the heap, as a service in a container has.
+// What answers take is a small multiple of the snapshot, and however many clients read slowly, it
+// stays below the limit. The child has a limit of its own for the heap, as a service in a container
+// has.
 func TestMemory(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "BOTTLENECK_MEMORY_CHILD=1", "GOMEMLIMIT=300MiB")
@@ -202,8 +206,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// When a client has gone, or has read all, there is room for the next one. The test has the process for itself: the limit of an
-// analysis is one of the heap, to which other tests would add.
+// When a client has gone, or has read all, there is room for the next one. The test has the process
+// for itself: the limit of an analysis is one of the heap, to which other tests would add.
 func TestRoomIsGivenBack(t *testing.T) {
 	r := readTape(t, httpTrace)
 	h := newHandler(Options{}, r, nil)

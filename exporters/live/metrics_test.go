@@ -206,7 +206,8 @@ func TestLeanMetrics(t *testing.T) {
 	}
 }
 
-// promtool, of Prometheus, finds nothing to complain about: not in ordinary metrics, not in those of hostile names.
+// promtool, of Prometheus, finds nothing to complain about: not in ordinary metrics, not in those
+// of hostile names.
 func TestPromtool(t *testing.T) {
 	promtool := require.Program(t, "promtool")
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})

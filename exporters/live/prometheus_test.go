@@ -33,7 +33,8 @@ type prometheus struct {
 	base string
 }
 
-// startPrometheus starts one that scrapes the metrics below base twice a second, and evaluates the rules of docs/fleet.
+// startPrometheus starts one that scrapes the metrics below base twice a second, and evaluates the
+// rules of docs/fleet.
 func startPrometheus(t *testing.T, base string) *prometheus {
 	t.Helper()
 	path := require.Program(t, "prometheus")
@@ -151,8 +152,8 @@ func (p *prometheus) one(expr string) (v float64, ok bool) {
 	return out[0].value, true
 }
 
-// growing is a continuous analysis of a program that does the same thing for ever: of each second, 0.6 belong to main.work at a parallelism of 3,
-// 0.3 to main.main at 1, and 0.1 are idle.
+// growing is a continuous analysis of a program that does the same thing for ever: of each second,
+// 0.6 belong to main.work at a parallelism of 3, 0.3 to main.main at 1, and 0.1 are idle.
 type growing struct{ since time.Time }
 
 func (c *growing) Enabled() bool                       { return true }
@@ -171,7 +172,8 @@ func (c *growing) Read() *bottleneck.Live {
 	return &live
 }
 
-// The expressions of the dashboard and the rules of docs/fleet, evaluated by Prometheus, say what the program does.
+// The expressions of the dashboard and the rules of docs/fleet, evaluated by Prometheus, say what
+// the program does.
 func TestPrometheusRulesAndDashboard(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
@@ -194,7 +196,8 @@ func TestPrometheusRulesAndDashboard(t *testing.T) {
 		_, dropped := p.one("instance:bottleneck_dropped:ratio_rate5m")
 		return neck && dropped
 	})
-	// In OpenMetrics, which Prometheus prefers, the counters have exemplars, and the version of the program is a label.
+	// In OpenMetrics, which Prometheus prefers, the counters have exemplars, and the version of
+	// the program is a label.
 	p.until("there are exemplars", func() bool {
 		text := get(t, fmt.Sprintf("%s/api/v1/query_exemplars?query=bottleneck_contention_wait_seconds_total&start=%d&end=%d", p.base, time.Now().Unix()-100, time.Now().Unix()+100)).body
 		return strings.Contains(text, `"labels":{"lock":"cache \\\"a\\\"","owner":"main.main","waiter":"main.work"}`)
@@ -223,7 +226,8 @@ func TestPrometheusRulesAndDashboard(t *testing.T) {
 			t.Errorf("%s: nothing by %s", title, expr)
 			continue
 		}
-		// The cost is a rate in real time, which Prometheus extrapolates; others are ratios of rates.
+		// The cost is a rate in real time, which Prometheus extrapolates; others are ratios
+		// of rates.
 		tolerance := 0.01
 		if want, ok := values[title]; ok && math.Abs(out[0].value-want) > tolerance {
 			t.Errorf("%s: %g, want %g", title, out[0].value, want)
@@ -259,11 +263,13 @@ func dashboardExpressions(t *testing.T) map[string]string {
 	return out
 }
 
-// A service under load that analyzes itself, scraped by Prometheus: its numbers are those of the graph.
+// A service under load that analyzes itself, scraped by Prometheus: its numbers are those of the
+// graph.
 //
-// When the analysis has stopped, the counters stand still, so both can be read at the same time: the quotient of the totals is
-// that of the graph. The quotient of the rates leaves out what the counters had when they were scraped first, a part f of the share; since a parallelism is
-// between 1 and GOMAXPROCS, it differs by less than f/(1−f) times their difference.
+// When the analysis has stopped, the counters stand still, so both can be read at the same time:
+// the quotient of the totals is that of the graph. The quotient of the rates leaves out what the
+// counters had when they were scraped first, a part f of the share; since a parallelism is between
+// 1 and GOMAXPROCS, it differs by less than f/(1−f) times their difference.
 func TestPrometheusAgrees(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
@@ -284,7 +290,8 @@ func TestPrometheusAgrees(t *testing.T) {
 	}
 	const group = `{group=~".*TestPrometheusAgrees.func.*"}`
 	p.until("some seconds of the load are seen", func() bool {
-		// Functions of this test may be groups, too. What a group had when it was scraped first is in no rate.
+		// Functions of this test may be groups, too. What a group had when it was scraped
+		// first is in no rate.
 		v, ok := p.one("max(bottleneck_share_seconds_total" + group + " - min_over_time(bottleneck_share_seconds_total" + group + "[5m]))")
 		return ok && v > 4
 	})
@@ -337,8 +344,9 @@ func load(ctx context.Context) {
 		loadLock.Lock()
 		busy(100 * time.Microsecond)
 		loadLock.Unlock()
-		// A goroutine that never stops has no name in a trace that is younger than it. One that sleeps has the speed-up stack say that it
-		// cannot know, where a busy machine makes the sleep long.
+		// A goroutine that never stops has no name in a trace that is younger than it. One
+		// that sleeps has the speed-up stack say that it cannot know, where a busy machine
+		// makes the sleep long.
 		runtime.Gosched()
 	}
 }

@@ -121,7 +121,8 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// Whatever a query says, it is understood within its bounds or refused with 400 and a text; nothing is collected then, and no panic.
+// Whatever a query says, it is understood within its bounds or refused with 400 and a text; nothing
+// is collected then, and no panic.
 func FuzzQuery(f *testing.F) {
 	fuzzing.Brief(f)
 	for _, s := range []string{"", "seconds=5", "seconds=-1&debug=1", "format=svg", "view=joined&seconds=0.1", "seconds=1e308", "a=b;c", "%00=%ff", "debug=256", "group=creator", "group=/x(/", "seconds=0x1p3"} {

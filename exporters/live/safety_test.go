@@ -119,7 +119,8 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// No answer but the raw trace tells where the program was built, by whom, where it runs, with which arguments or environment.
+// No answer but the raw trace tells where the program was built, by whom, where it runs, with which
+// arguments or environment.
 func TestNoPaths(t *testing.T) {
 	t.Setenv("LIVE_SECRET", "s3cr3t-value")
 	r := &tape{data: recordHere(t)}
@@ -264,7 +265,8 @@ func TestTrimCopies(t *testing.T) {
 
 const secretFile = "/home/ann/secret/shop/cache.go"
 
-// fillPaths makes one of everything in a value, and puts a path into each field that is called File.
+// fillPaths makes one of everything in a value, and puts a path into each field that is called
+// File.
 func fillPaths(v reflect.Value, depth int) {
 	switch v.Kind() {
 	case reflect.Pointer:

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// simulated is a program with a clock of its own: a number of goroutines at each time, which cost so much in a sample.
+// simulated is a program with a clock of its own: a number of goroutines at each time, which cost
+// so much in a sample.
 type simulated struct {
 	at         time.Duration // since the sampling began
 	goroutines func(time.Duration) int
@@ -81,7 +82,8 @@ func TestSamplesCostOnePercentOfAProcessor(t *testing.T) {
 	}
 }
 
-// With ten goroutines for most of the time, and a thousand now and then, the rates differ a hundredfold, and the averages are true all the same.
+// With ten goroutines for most of the time, and a thousand now and then, the rates differ a
+// hundredfold, and the averages are true all the same.
 func TestWeightsMakeUpForTheRate(t *testing.T) {
 	t.Parallel()
 	crowded := func(at time.Duration) bool { return at%(7*time.Second) >= 5*time.Second }

@@ -16,9 +16,10 @@ import (
 
 const fleet = "../../docs/fleet"
 
-// The profiles that the configurations of Grafana Alloy and Parca name are there, in answer to what these two send: a User-Agent, no Accept,
-// "seconds" where the profile is a delta (Alloy: one second less than its interval; twice where its configuration has params; Parca: its
-// interval), and what their HTTP clients add, which is Go's "Accept-Encoding: gzip".
+// The profiles that the configurations of Grafana Alloy and Parca name are there, in answer to what
+// these two send: a User-Agent, no Accept, "seconds" where the profile is a delta (Alloy: one
+// second less than its interval; twice where its configuration has params; Parca: its interval),
+// and what their HTTP clients add, which is Go's "Accept-Encoding: gzip".
 func TestScrapers(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]*handler{
@@ -53,7 +54,8 @@ func TestScrapers(t *testing.T) {
 	}
 }
 
-// profilePaths are the paths of the profiles in a configuration; each is a delta, and there are all four.
+// profilePaths are the paths of the profiles in a configuration; each is a delta, and there are all
+// four.
 func profilePaths(t *testing.T, config string) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(fleet, config))
@@ -82,8 +84,8 @@ func TestPromtoolConfig(t *testing.T) {
 	}
 }
 
-// All metrics that the dashboard and the rules name are in the metrics of a handler, or are series that the rules record; the path that the
-// configurations scrape is that of the metrics.
+// All metrics that the dashboard and the rules name are in the metrics of a handler, or are series
+// that the rules record; the path that the configurations scrape is that of the metrics.
 func TestFleetMetrics(t *testing.T) {
 	t.Parallel()
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})

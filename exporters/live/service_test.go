@@ -105,7 +105,8 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// A service that analyzes itself all the time, with a recorder beside: both answer, and the one says what the other does.
+// A service that analyzes itself all the time, with a recorder beside: both answer, and the one
+// says what the other does.
 func TestContinuous(t *testing.T) {
 	underLoad(t)
 	var rec bottle.Recorder
@@ -146,7 +147,8 @@ func TestContinuous(t *testing.T) {
 	}
 }
 
-// While somebody starts and stops the recorder, and several ask, all are answered: with what there is, or that there is nothing now.
+// While somebody starts and stops the recorder, and several ask, all are answered: with what there
+// is, or that there is nothing now.
 func TestStopMeanwhile(t *testing.T) {
 	underLoad(t)
 	rec := bottle.NewRecorder(bottle.RecorderOptions{Window: time.Second})

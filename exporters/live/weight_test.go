@@ -53,8 +53,8 @@ func main() {
 `
 )
 
-// mostWeight returns how many bytes the pages and the analyses add to a program at most, with debugging information and
-// without (-ldflags="-s -w"). Go 1.27 links more for the same source.
+// mostWeight returns how many bytes the pages and the analyses add to a program at most, with
+// debugging information and without (-ldflags="-s -w"). Go 1.27 links more for the same source.
 func mostWeight() (full, bare int64) {
 	if strings.HasPrefix(runtime.Version(), "go1.26") {
 		return 6_400_000, 4_550_000

@@ -67,7 +67,8 @@ func collect(t testing.TB, reader metric.Reader) map[string]float64 {
 	return out
 }
 
-// OpenTelemetry takes all metrics, they are the numbers of the analysis, and they end with Unregister.
+// OpenTelemetry takes all metrics, they are the numbers of the analysis, and they end with
+// Unregister.
 func TestRegister(t *testing.T) {
 	tasks := granularity.NewRecorder(granularity.RecorderOptions{})
 	for range 7 {

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// A reader of Perfetto's format, written from the field numbers of its proto files and sharing nothing with the writer.
+// A reader of Perfetto's format, written from the field numbers of its proto files and sharing
+// nothing with the writer.
 
 // field is one field of a protobuf message.
 type field struct {
@@ -283,7 +284,8 @@ func (d *decoder) note(e *event, data []byte) {
 	e.notes[name] = value
 }
 
-// slices pairs beginnings and ends on each track in the order of time, as Perfetto does, and returns the beginnings.
+// slices pairs beginnings and ends on each track in the order of time, as Perfetto does, and
+// returns the beginnings.
 func (d *decoded) slices(t *testing.T) (out []*event) {
 	t.Helper()
 	sorted := slices.Clone(d.events)

@@ -146,8 +146,8 @@ func TestGap(t *testing.T) {
 	}
 }
 
-// A region that is cut since its goroutine moves to a track of its group is not shown once more as a whole; and a thread that is not
-// known has no number.
+// A region that is cut since its goroutine moves to a track of its group is not shown once more as
+// a whole; and a thread that is not known has no number.
 func TestNamedWithinRegion(t *testing.T) {
 	var buf bytes.Buffer
 	w := perfetto.NewWriter(&buf, perfetto.Options{})

@@ -57,8 +57,8 @@ func convert(t testing.TB, name string, opt perfetto.Options) ([]byte, *bottle.G
 	return buf.Bytes(), graph.Graph()
 }
 
-// What is written says the same as a bottle graph of the trace: how long goroutines ran, were runnable and waited for what,
-// in slices that nest and flows that pair.
+// What is written says the same as a bottle graph of the trace: how long goroutines ran, were
+// runnable and waited for what, in slices that nest and flows that pair.
 func TestAgainstBottleGraphs(t *testing.T) {
 	for _, name := range traces(t) {
 		t.Run(filepath.Base(name), func(t *testing.T) {

@@ -77,7 +77,8 @@ func TestDiffForms(t *testing.T) {
 	}
 }
 
-// Of a run on one processor and one on several, each chart has the limit and the neck of its own run.
+// Of a run on one processor and one on several, each chart has the limit and the neck of its own
+// run.
 func TestDiffProcessors(t *testing.T) {
 	before := graph(1, 0, box("main.main", bottle.Application, 600*ms, 1), box("GC assist", bottle.GC, 100*ms, 1))
 	after := graph(2, 0, box("main.main", bottle.Application, 600*ms, 1), box("GC assist", bottle.GC, 10*ms, 2))

@@ -193,7 +193,8 @@ func TestFlowContent(t *testing.T) {
 	}
 }
 
-// TestFlowsOfATraceAreBlockedTime: what waiters were ready for afterwards is not in it, so the picture does not say "waited".
+// TestFlowsOfATraceAreBlockedTime: what waiters were ready for afterwards is not in it, so the
+// picture does not say "waited".
 func TestFlowsOfATraceAreBlockedTime(t *testing.T) {
 	p := threeGroups()
 	p.Source = contention.FromTrace

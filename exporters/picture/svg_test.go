@@ -199,7 +199,8 @@ func FuzzSVG(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string, share int64, parallelism float64, kind string, idle int64, procs int, width uint16, windows bool) {
 		const longest = 100 // bytes; longer names are shortened, which is slow: TestHostileNames has them
 		name, kind = name[:min(len(name), longest)], kind[:min(len(kind), longest)]
-		// A graph of more than three months, or 100,000 goroutines at once, is drawn, but its numbers need not fit.
+		// A graph of more than three months, or 100,000 goroutines at once, is drawn, but
+		// its numbers need not fit.
 		share, idle = share%(1<<53), idle%(1<<53)
 		if math.Abs(parallelism) > 1e5 {
 			parallelism = math.Mod(parallelism, 1e5)

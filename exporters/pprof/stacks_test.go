@@ -213,7 +213,8 @@ func spinOnce(n int) (x uint64) {
 	return x
 }
 
-// Of two functions, one does three times the work of the other. The trace has CPU samples, and they say so.
+// Of two functions, one does three times the work of the other. The trace has CPU samples, and they
+// say so.
 func TestCodeOfKnownSplit(t *testing.T) {
 	var recorded, cpu bytes.Buffer
 	if err := rpprof.StartCPUProfile(&cpu); err != nil {

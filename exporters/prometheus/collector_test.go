@@ -92,7 +92,8 @@ func TestCollector(t *testing.T) {
 	}
 }
 
-// A lean collector has 60 series at most, and one without a pair of groups and reasons has exemplars of what is blamed.
+// A lean collector has 60 series at most, and one without a pair of groups and reasons has
+// exemplars of what is blamed.
 func TestLeanAndExemplars(t *testing.T) {
 	src := made()
 	src.live.To = time.Unix(1000, 0)
@@ -158,7 +159,8 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// A real analysis of this process: two goroutines that compute run at a parallelism of their number, or of the processors', at most.
+// A real analysis of this process: two goroutines that compute run at a parallelism of their
+// number, or of the processors', at most.
 func TestContinuous(t *testing.T) {
 	c := bottleneck.NewContinuous(bottleneck.ContinuousOptions{Budget: 1})
 	if err := c.Start(); err != nil {

@@ -11,8 +11,8 @@ func groupQuery(name string) query.Query {
 	return query.Query{Filter: "group = \"" + name + "\""}
 }
 
-// unnamed lists what a reader of screens could not tell: controls without a name, pictures and tables without a label, ids that
-// come twice, focus that nobody could see.
+// unnamed lists what a reader of screens could not tell: controls without a name, pictures and
+// tables without a label, ids that come twice, focus that nobody could see.
 const unnamed = `(() => {
 	const out = [], text = e => (e.getAttribute("aria-label") || e.textContent || e.title || "").trim();
 	for (const e of document.querySelectorAll("button,a,summary")) if (!text(e)) out.push("no name: " + e.outerHTML.slice(0, 120));
@@ -26,7 +26,8 @@ const unnamed = `(() => {
 	return out.slice(0, 8).join("\n");
 })()`
 
-// Everything that can be used has a name, and the keyboard comes everywhere in the order of the page.
+// Everything that can be used has a name, and the keyboard comes everywhere in the order of the
+// page.
 func TestAccessible(t *testing.T) {
 	p := openFile(t, testData(5, 300), "group=main.main", wide)
 	p.answered(answer(t, testData(5, 300), groupQuery("main.main")).Count)

@@ -11,8 +11,8 @@ import (
 
 var wide = browser.Window{Width: 1280, Height: 900}
 
-// A click on a box selects its group everywhere: as a chip, in the table, behind the graph, in contention and counters; and in the
-// address. A click on the chip takes it away again.
+// A click on a box selects its group everywhere: as a chip, in the table, behind the graph, in
+// contention and counters; and in the address. A click on the chip takes it away again.
 func TestClickBox(t *testing.T) {
 	p := openFile(t, testData(5, 500), "", wide)
 	if n := p.count("svg.bottle g[role=option]"); n != 7 {
@@ -114,7 +114,8 @@ func TestAddress(t *testing.T) {
 	p.shows("#bar", "group", "main.main")
 }
 
-// The page begins with the verdict of the graph, in its words, also where names are hostile; without one it has no such section.
+// The page begins with the verdict of the graph, in its words, also where names are hostile;
+// without one it has no such section.
 func TestVerdictIsAtTheTop(t *testing.T) {
 	d := testData(5, 500)
 	if p := openFile(t, d, "", wide); p.count("#verdict") != 0 {

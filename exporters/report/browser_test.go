@@ -68,8 +68,8 @@ func openServed(t *testing.T, d *Data, fragment string, w browser.Window) *teste
 	return openURL(t, serve(t, d).URL+"#"+fragment, w)
 }
 
-// inBrowser runs scripts of the page, and then code of a test, in a browser. The code finds its input in V, and
-// its function trouble lists what is wrong.
+// inBrowser runs scripts of the page, and then code of a test, in a browser. The code finds its
+// input in V, and its function trouble lists what is wrong.
 func inBrowser(t *testing.T, scripts []string, input any, code string) {
 	t.Helper()
 	script, err := concatenate(scripts)

@@ -13,7 +13,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// The page's tree has the numbers of Profile.Aggregate, node by node, for random profiles and orders of all lengths.
+// The page's tree has the numbers of Profile.Aggregate, node by node, for random profiles and
+// orders of all lengths.
 func TestAggregateAsGo(t *testing.T) {
 	type want struct {
 		Profile int
@@ -125,7 +126,8 @@ func costing(p *contention.Profile) *contention.Profile {
 	return &out
 }
 
-// The lock table has the order and the numbers of the text's, and waits for work come last in it and in the tree.
+// The lock table has the order and the numbers of the text's, and waits for work come last in it
+// and in the tree.
 func TestWaitsForWorkComeLast(t *testing.T) {
 	d := testData(5, 50)
 	p := openFile(t, d, "by=kind", wide)
@@ -149,7 +151,8 @@ func TestWaitsForWorkComeLast(t *testing.T) {
 	p.shows("#contention-lead", fmt.Sprintf("%s (%s) of that is waits for workers", format.Duration(forWork), format.Percent(forWork, all)))
 }
 
-// Waits that went on have rows, those for locks first, with who holds the lock then or that it cannot be told; the selection filters them.
+// Waits that went on have rows, those for locks first, with who holds the lock then or that it
+// cannot be told; the selection filters them.
 func TestUnfinishedWaitsHaveRows(t *testing.T) {
 	p := openFile(t, testData(5, 50), "", wide)
 	const rows = `[...document.querySelectorAll("#unfinished-rows tbody tr")].map(r => [...r.cells].map(c => c.textContent).join(" | ")).join("\n")`

@@ -201,7 +201,8 @@ func TestLanes(t *testing.T) {
 	p.shows("#bar", "processor", "2")
 }
 
-// A lane is labeled as Go labels it: with the group of its goroutine, not with that of its first quantum.
+// A lane is labeled as Go labels it: with the group of its goroutine, not with that of its first
+// quantum.
 func TestLanesAreNotLabeledByTheirFirstQuantum(t *testing.T) {
 	d := testData(5, 200)
 	r := d.Counters

@@ -38,7 +38,8 @@ func unpack(c columnForm, buf []byte, rows int) []int64 {
 	return out
 }
 
-// Every column comes back as it was, whatever its range, with and without values that are not known.
+// Every column comes back as it was, whatever its range, with and without values that are not
+// known.
 func TestColumnsAreExact(t *testing.T) {
 	const no = counters.Unknown
 	for _, want := range []struct {

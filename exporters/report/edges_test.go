@@ -29,7 +29,8 @@ func steady(n int) *counters.Recording {
 	return r
 }
 
-// A column of one value may be beyond 32 bits: a single quantum that begins late, a large goal of the heap.
+// A column of one value may be beyond 32 bits: a single quantum that begins late, a large goal of
+// the heap.
 func TestConstantColumns(t *testing.T) {
 	p := openFile(t, &Data{Title: "one", Counters: steady(1)}, "y=heap_goal", wide)
 	p.answered(1)
@@ -120,7 +121,8 @@ func TestRootsInWindows(t *testing.T) {
 	p.wait(`!document.querySelector("#tree [data-before]")`)
 }
 
-// Who was chosen among the owners does not hide the waiters of a selection that they have nothing to do with.
+// Who was chosen among the owners does not hide the waiters of a selection that they have nothing
+// to do with.
 func TestChosenOwnerIsGone(t *testing.T) {
 	d := testData(5, 100)
 	p := openFile(t, d, "", wide)

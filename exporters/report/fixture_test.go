@@ -15,8 +15,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A recording that is made up, in which every number follows from few: four workers that search, a goroutine that merges,
-// and the collector.
+// A recording that is made up, in which every number follows from few: four workers that search, a
+// goroutine that merges, and the collector.
 
 const ms = time.Millisecond
 
@@ -187,7 +187,8 @@ func testSpeedup() []*speedup.Stack {
 	return []*speedup.Stack{two, s}
 }
 
-// testRecording has rows quanta: instructions per cycle fall towards each collection, as misses rise.
+// testRecording has rows quanta: instructions per cycle fall towards each collection, as misses
+// rise.
 func testRecording(names []string, rows int) *counters.Recording {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	r := &counters.Recording{Name: "search", GoVersion: "go1.26", Procs: 8, Wall: 3280 * ms, Funcs: []string{"", "runtime.mallocgc", "example.com/search/index.(*Reader).next"}}

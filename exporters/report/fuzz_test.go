@@ -27,7 +27,8 @@ func named(name string) *Data {
 	}
 }
 
-// tags yields where elements begin and end, and comments: <[!/]?[a-zA-Z-]*. The page is too long for a regular expression.
+// tags yields where elements begin and end, and comments: <[!/]?[a-zA-Z-]*. The page is too long
+// for a regular expression.
 func tags(page string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {

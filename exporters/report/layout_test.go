@@ -20,7 +20,8 @@ func decode64(t *testing.T, s string) string {
 	return string(b)
 }
 
-// wideThings lists what sticks out of the page, where it is not within something that scrolls by itself.
+// wideThings lists what sticks out of the page, where it is not within something that scrolls by
+// itself.
 const wideThings = `(() => {
 	const limit = document.documentElement.clientWidth, out = [];
 	if (document.documentElement.scrollWidth > limit) out.push("the page is " + document.documentElement.scrollWidth + " wide");
@@ -49,7 +50,8 @@ const smallText = `(() => {
 	return out.slice(0, 5).join("; ");
 })()`
 
-// Nothing sticks out and all labels can be read, from a telephone to a wall, with 3 and with 300 groups, light and dark; also with a selection.
+// Nothing sticks out and all labels can be read, from a telephone to a wall, with 3 and with 300
+// groups, light and dark; also with a selection.
 func TestLayout(t *testing.T) {
 	for _, groups := range []int{3, 300} {
 		p := openFile(t, testData(groups, 2500), "", browser.Window{Width: 1280, Height: 900})

@@ -41,8 +41,8 @@ func TestLook(t *testing.T) {
 	look("windows", windowedData(t), "time=23000000-44000000", big)
 }
 
-// TestReadmePictures takes the pictures of the README: with BOTTLENECK_PAGE=FILE, those of a page of examples/warmup are written
-// to the folder BOTTLENECK_LOOK. See docs/pictures.sh.
+// TestReadmePictures takes the pictures of the README: with BOTTLENECK_PAGE=FILE, those of a page
+// of examples/warmup are written to the folder BOTTLENECK_LOOK. See docs/pictures.sh.
 func TestReadmePictures(t *testing.T) {
 	folder, page := os.Getenv("BOTTLENECK_LOOK"), os.Getenv("BOTTLENECK_PAGE")
 	if folder == "" || page == "" {

@@ -14,7 +14,8 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// TestAMutexHasTheSameNumbersEverywhere: in text, CSV, JSON, pprof's profile and the data of the page, and in the bottle graph of the same trace.
+// TestAMutexHasTheSameNumbersEverywhere: in text, CSV, JSON, pprof's profile and the data of the
+// page, and in the bottle graph of the same trace.
 func TestAMutexHasTheSameNumbersEverywhere(t *testing.T) {
 	const trace, group = "../../testdata/real/stdlog-file.trace.zst", "main.worker"
 	p, err := contention.ReadTraceFile(t.Context(), trace, contention.TraceOptions{})

@@ -40,7 +40,8 @@ func TestEstimateIsLabelled(t *testing.T) {
 	p.shows("#what-if", "at most")
 }
 
-// Tasks: a class that is clicked is selected, its advice shown; a drag over the strip selects time everywhere.
+// Tasks: a class that is clicked is selected, its advice shown; a drag over the strip selects time
+// everywhere.
 func TestTasks(t *testing.T) {
 	p := openFile(t, testData(5, 500), "", wide)
 	p.shows("#tasks-lead", "2,308 tasks", "main.checkAll.func1", "fine")
@@ -58,7 +59,8 @@ func TestTasks(t *testing.T) {
 	p.wait(`+document.querySelector("#selected-count").innerText < 400`)
 }
 
-// Ticks of every axis of the page are where their values are: steps are alike, on logarithmic axes, too.
+// Ticks of every axis of the page are where their values are: steps are alike, on logarithmic axes,
+// too.
 func TestTicksAreEquidistantOnEveryAxis(t *testing.T) {
 	d := testData(5, 50)
 	d.Tasks.Classes[0].Cycles.Add(940) // no decade begins where the smallest task is
@@ -88,7 +90,8 @@ func TestTicksAreEquidistantOnEveryAxis(t *testing.T) {
 	}
 }
 
-// What was most waiters, and for how long a lock was held meanwhile, is known of some locks only. It is no 0 elsewhere.
+// What was most waiters, and for how long a lock was held meanwhile, is known of some locks only.
+// It is no 0 elsewhere.
 func TestUnknownOfLocks(t *testing.T) {
 	d := testData(3, 10)
 	for i, l := range d.Contention.Locks {

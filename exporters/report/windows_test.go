@@ -87,7 +87,8 @@ func touching[Part any](windows []Window[Part], from, to time.Duration) (out []P
 	return out
 }
 
-// A selection of time filters all sections: what the page then shows and exports is the sum of the windows that it touches.
+// A selection of time filters all sections: what the page then shows and exports is the sum of the
+// windows that it touches.
 func TestTimeFiltersAllSections(t *testing.T) {
 	d := windowedData(t)
 	wall := d.Bottle.Wall
@@ -244,7 +245,8 @@ func TestStretchIsTold(t *testing.T) {
 	}
 }
 
-// What is bold is the neck of the graph that is shown: worker is one of the whole recording, but not of each window.
+// What is bold is the neck of the graph that is shown: worker is one of the whole recording, but
+// not of each window.
 func TestNeckOfWindow(t *testing.T) {
 	d := windowedData(t)
 	seen := map[bool]bool{}

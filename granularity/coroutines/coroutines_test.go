@@ -1,5 +1,6 @@
-// Package coroutines tests what programs with coroutines ([iter.Pull]) do to the measurement of tasks. It is a program of
-// its own: that it contains coroutines changes how all of its tasks are measured.
+// Package coroutines tests what programs with coroutines ([iter.Pull]) do to the measurement of
+// tasks. It is a program of its own: that it contains coroutines changes how all of its tasks are
+// measured.
 package coroutines
 
 import (
@@ -23,8 +24,8 @@ func numbers(yield func(int) bool) {
 	}
 }
 
-// An iterator that is made outside of tasks, advanced in tasks that block, and stopped outside, is a correct program. It was a
-// fatal error while tasks were locked to their threads.
+// An iterator that is made outside of tasks, advanced in tasks that block, and stopped outside, is
+// a correct program. It was a fatal error while tasks were locked to their threads.
 func TestIteratorsGoThroughTasks(t *testing.T) {
 	rec := granularity.NewRecorder(granularity.RecorderOptions{Log: 100})
 	ctx := granularity.WithRecorder(context.Background(), rec)
@@ -61,7 +62,8 @@ func TestIteratorsGoThroughTasks(t *testing.T) {
 	}
 }
 
-// What an iterator executes belongs to the task that advances it; what others execute while it blocks does not.
+// What an iterator executes belongs to the task that advances it; what others execute while it
+// blocks does not.
 func TestOthersTimeIsNotCharged(t *testing.T) {
 	rec := granularity.NewRecorder(granularity.RecorderOptions{})
 	ctx := granularity.WithRecorder(context.Background(), rec)

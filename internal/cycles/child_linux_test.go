@@ -77,7 +77,8 @@ func childMain(child string) {
 		}
 		threads.Wait()
 	}
-	// The choice, and whether a measurement with it makes sense; not every one: others may have the processor for long.
+	// The choice, and whether a measurement with it makes sense; not every one: others may have
+	// the processor for long.
 	c := Default()
 	runtime.LockOSThread()
 	sound := false
@@ -220,8 +221,9 @@ func TestCgo(t *testing.T) {
 	}
 }
 
-// With BOTTLENECK_NO_THREAD_STATE, or by the option, no thread makes the system calls rseq and set_tid_address: a
-// process that is killed at the first one measures and lives. Without it the same process is killed.
+// With BOTTLENECK_NO_THREAD_STATE, or by the option, no thread makes the system calls rseq and
+// set_tid_address: a process that is killed at the first one measures and lives. Without it the
+// same process is killed.
 func TestNoThreadStateMakesNoSystemCallsForIt(t *testing.T) {
 	if libcThreads {
 		t.Skip("a C library makes these calls itself")

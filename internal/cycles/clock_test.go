@@ -53,8 +53,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// One sleep in which the hypervisor took the processor does not refuse a source for good, which another one would follow
-// that counts all sleeps.
+// One sleep in which the hypervisor took the processor does not refuse a source for good, which
+// another one would follow that counts all sleeps.
 func TestProbeSleepsAgain(t *testing.T) {
 	for _, tt := range []struct {
 		counts []float64

@@ -17,10 +17,10 @@ var Coroutines = sync.OnceValue(func() bool {
 	return !has("runtime.gopark") || !has("runtime.GC") || has("runtime.newcoro")
 })
 
-// functionNames returns the names of all functions of the program, each followed by a zero byte; nil
-// if they are not found. A *runtime.Func is the entry of the function in the runtime's table, whose
-// second word of 32 bits is the place of its name in the names; the header of the table, in front of
-// them, says how far the names are from itself, and then how far what follows them is.
+// functionNames returns the names of all functions of the program, each followed by a zero byte;
+// nil if they are not found. A *runtime.Func is the entry of the function in the runtime's table,
+// whose second word of 32 bits is the place of its name in the names; the header of the table, in
+// front of them, says how far the names are from itself, and then how far what follows them is.
 func functionNames() []byte {
 	f := runtime.FuncForPC(**(**uintptr)(unsafe.Pointer(&runtimeGC)))
 	if f == nil {

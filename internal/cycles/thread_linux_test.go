@@ -19,8 +19,8 @@ func TestThreadsExit(t *testing.T) {
 	if c.Info().Accuracy == UpperBound {
 		t.Skip("no thread clock")
 	}
-	// Where the thread was disturbed while it spun, a few may be wrong: the hypervisor may take the processor
-	// away between two readings.
+	// Where the thread was disturbed while it spun, a few may be wrong: the hypervisor may take
+	// the processor away between two readings.
 	wrong, disturbedWrong := 0, 0
 	for range 200 {
 		done := make(chan bool)
@@ -35,7 +35,8 @@ func TestThreadsExit(t *testing.T) {
 			tr.spin(20 * time.Microsecond)
 			time.Sleep(200 * time.Microsecond)
 			tr.spin(20 * time.Microsecond)
-			// The kernel takes what the hypervisor stole off the thread that runs when it notices.
+			// The kernel takes what the hypervisor stole off the thread that runs when
+			// it notices.
 			ran := c.base.FromNS(threadNS() - kernel)
 			executed := min(tr.lo, ran)
 			to := c.Stop(from.Thread)
@@ -50,7 +51,8 @@ func TestThreadsExit(t *testing.T) {
 				}
 				t.Logf("on a fresh thread: %d cycles of %d, ok %v, disturbed %v", cycles, executed, ok, disturbed)
 			}
-			// The scheduler may take part of the sleep to find out that there is nothing else to do for the thread.
+			// The scheduler may take part of the sleep to find out that there is
+			// nothing else to do for the thread.
 			if cycles > max(wall-c.base.FromNS(100_000), most+c.base.FromNS(20_000)) {
 				t.Errorf("a sleep of 200 µs counted: %d cycles in %d ticks, of which the system counts %d", cycles, wall, most)
 			}
@@ -246,7 +248,8 @@ func TestMarker(t *testing.T) {
 	}
 }
 
-// The probe must be able to fail: a marker that the kernel does not know of stands through every sleep.
+// The probe must be able to fail: a marker that the kernel does not know of stands through every
+// sleep.
 func TestProbeNoticesSleepsThatLeaveTheMarker(t *testing.T) {
 	if libcThreads {
 		t.Skip("the kernel knows of the C library's area")
@@ -260,7 +263,8 @@ func TestProbeNoticesSleepsThatLeaveTheMarker(t *testing.T) {
 	}
 }
 
-// Where the kernel does not zero the life of a thread that exits, a thread found dead counts as dead for all who kept it.
+// Where the kernel does not zero the life of a thread that exits, a thread found dead counts as
+// dead for all who kept it.
 func TestBuriedThreadIsDead(t *testing.T) {
 	const nobody = 1 << 30
 	tab := newTable()

@@ -17,8 +17,8 @@ import (
 // may not charge to the thread, or a stay off the processor, which it must not: up to 50 µs
 // it widens the bracket, beyond that by two interrupts, which begin and end the stay. Each
 // blocking operation of the work may cost 10 µs (switching threads, and what the scheduler does
-// on the thread), or what this very operation cost by the system's own thread clock, and 2 µs for reading that,
-// where that is more: on virtual machines waking a thread can take 25 µs.
+// on the thread), or what this very operation cost by the system's own thread clock, and 2 µs for
+// reading that, where that is more: on virtual machines waking a thread can take 25 µs.
 type truth struct {
 	base    *Timebase
 	lo, hi  int64
@@ -176,8 +176,9 @@ func (j job) trials(c *Clock, pinned bool) (t trial) {
 	return t
 }
 
-// flatBlock is what a blocking operation may cost, at the median. Where these very blocks cost more by the
-// system's thread clock, the clock may count blockSlack beyond that: the cost is the machine's, but what is added to it is the clock's.
+// flatBlock is what a blocking operation may cost, at the median. Where these very blocks cost more
+// by the system's thread clock, the clock may count blockSlack beyond that: the cost is the
+// machine's, but what is added to it is the clock's.
 const (
 	flatBlock  = 10 * time.Microsecond
 	blockSlack = 2 * time.Microsecond

@@ -16,8 +16,9 @@ package cycles
 // goroutine's last wait (g.waitreason) must be one of those that are known not to be a coroutine's.
 //
 // The count also grows when the stack of the goroutine does: the size of the stack tells. One turn
-// is a growth if the stack has grown. Of several, some may be others; they all count as growths only
-// if there are no more than the stack has doubled and the goroutine has never waited for anything.
+// is a growth if the stack has grown. Of several, some may be others; they all count as growths
+// only if there are no more than the stack has doubled and the goroutine has never waited for
+// anything.
 //
 // A goroutine that is locked to its thread at both readings stays as well; how often it blocks does
 // not matter. (That the program unlocks it between them and locks it again is not seen.)
@@ -26,8 +27,8 @@ package cycles
 // fails, no goroutine is known to have stayed.
 
 // Turn is the state of a goroutine's scheduling at an instant: the count, the reason of the last
-// wait in the byte above, the logarithm of the size of the stack in the next, and two bits. 0 is not
-// known.
+// wait in the byte above, the logarithm of the size of the stack in the next, and two bits. 0 is
+// not known.
 type Turn uint32
 
 const (
@@ -47,8 +48,8 @@ func (m *Mark) Stayed(start *Mark) bool {
 	return m.Turn&start.Turn&turnLocked != 0
 }
 
-// End is Stop at the end of what began at start, on the same goroutine. If that has left its thread, its
-// cycles are not known, and only the time and the turn are read.
+// End is Stop at the end of what began at start, on the same goroutine. If that has left its
+// thread, its cycles are not known, and only the time and the turn are read.
 func (c *Clock) End(start *Mark) Mark {
 	if p := here(); c.rseq && p.tick != 0 && p.turn != start.Turn && p.turn&start.Turn&turnLocked == 0 && !p.turn.grown(start.Turn) {
 		return Mark{Wall: p.tick, Thread: start.Thread, Turn: p.turn}

@@ -39,7 +39,8 @@ func findTurn() {
 	}
 }
 
-// stack returns the bounds of the goroutine's stack, which C code of the runtime, too, expects there.
+// stack returns the bounds of the goroutine's stack, which C code of the runtime, too, expects
+// there.
 func (s *structure) stack() (lo, hi uintptr) {
 	return *(*uintptr)(unsafe.Pointer(&s[0])), *(*uintptr)(unsafe.Pointer(&s[unsafe.Sizeof(lo)]))
 }

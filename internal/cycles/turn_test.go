@@ -21,7 +21,8 @@ func known(t *testing.T) {
 	}
 }
 
-// A goroutine that lets others have its thread, in any way, has not stayed; one that computes or calls the system has.
+// A goroutine that lets others have its thread, in any way, has not stayed; one that computes or
+// calls the system has.
 func TestStayed(t *testing.T) {
 	known(t)
 	c := Default()

@@ -82,8 +82,8 @@ func TestDefaultIsHalf(t *testing.T) {
 	}
 }
 
-// TestNextPassDoesNotCountTheOneBefore: what a pass held that has ended is not taken for what lived before the next one, although the
-// collector saw it live.
+// TestNextPassDoesNotCountTheOneBefore: what a pass held that has ended is not taken for what lived
+// before the next one, although the collector saw it live.
 func TestNextPassDoesNotCountTheOneBefore(t *testing.T) {
 	runtime.GC()
 	m := NewMeter(Least)

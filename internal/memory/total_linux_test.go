@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestTotal: the least of the machine's memory and the limits of the cgroups that the process is in.
+// TestTotal: the least of the machine's memory and the limits of the cgroups that the process is
+// in.
 func TestTotal(t *testing.T) {
 	const info = "proc/meminfo"
 	for _, tt := range []struct {

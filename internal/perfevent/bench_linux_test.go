@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkSwitch measures, in processor time of the process, a switch of threads: two threads that wait for each other, on one processor.
+// BenchmarkSwitch measures, in processor time of the process, a switch of threads: two threads that
+// wait for each other, on one processor.
 func BenchmarkSwitch(b *testing.B) {
 	minor, _ := Named("minor-faults")
 	major, _ := Named("major-faults")

@@ -47,7 +47,8 @@ func touch(t testing.TB, n int) {
 	unix.Munmap(b)
 }
 
-// TestSamplerHits: the faults of each thread, one by one, of threads that were there and of new ones.
+// TestSamplerHits: the faults of each thread, one by one, of threads that were there and of new
+// ones.
 func TestSamplerHits(t *testing.T) {
 	s := sampler(t, SamplerOptions{Hits: []Spec{mustName(t, "minor-faults")}})
 	if len(s.Hits()) != 1 {

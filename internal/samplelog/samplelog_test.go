@@ -51,7 +51,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestCutOff: what comes before the cut is there, and the cut is an error, unless it is between two records.
+// TestCutOff: what comes before the cut is there, and the cut is an error, unless it is between two
+// records.
 func TestCutOff(t *testing.T) {
 	ends := map[int]bool{0: true}
 	for i := range some {

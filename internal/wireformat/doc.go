@@ -56,6 +56,6 @@
 //
 // The first event of a generation that concerns a goroutine or processor is its status. The runtime
 // omits one: a coroutine (iter.Pull) whose first event is its end (GoSwitchDestroy, Go 1.23 to
-// 1.26) has let go of its goroutine by then. The decoder adds the status before that event, with the
-// goroutine that Options.Running has for the thread.
+// 1.26) has let go of its goroutine by then. The decoder adds the status before that event, with
+// the goroutine that Options.Running has for the thread.
 package wireformat

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestNumbersAreThoseOfEncodingBinary: numbers of any length, in the middle of other data, at its end, and cut off.
+// TestNumbersAreThoseOfEncodingBinary: numbers of any length, in the middle of other data, at its
+// end, and cut off.
 func TestNumbersAreThoseOfEncodingBinary(t *testing.T) {
 	values := []uint64{0, 1, 127, 128, 1<<14 - 1, 1 << 14, 1 << 21, 1 << 28, 1 << 35, 1 << 42, 1 << 49, 1<<56 - 1, 1 << 56, 1 << 63, math.MaxUint64}
 	for range 200 {
@@ -34,7 +35,8 @@ func TestNumbersAreThoseOfEncodingBinary(t *testing.T) {
 	}
 }
 
-// TestNumbers compares the hash table with a map, for keys that are dense, far apart, and the extremes.
+// TestNumbers compares the hash table with a map, for keys that are dense, far apart, and the
+// extremes.
 func TestNumbers(t *testing.T) {
 	var n Numbers
 	if n.Find(5) != -1 {

@@ -144,8 +144,8 @@ func contradicts(t *thread, why string) error {
 func (d *Decoder) put(t *thread) *Event {
 	ev := &d.out[d.n]
 	d.n++
-	// Field by field: a composite literal is made elsewhere and copied, which takes five times as
-	// long.
+	// Field by field: a composite literal is made elsewhere and copied, which takes five times
+	// as long.
 	ev.Type, ev.Thread, ev.Time = t.typ, t.index, t.time
 	ev.G, ev.Target, ev.Proc = t.g, -1, t.procID
 	ev.Stack, ev.Text = -1, -1

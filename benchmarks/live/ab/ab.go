@@ -1,7 +1,9 @@
-// Package ab compares what ways of watching a running program cost, on one workload in one process: it runs
-// the workload without a pause, switches from one way to the next every few seconds, back and forth, and pairs
-// neighbouring slices, so that a machine that drifts drifts for all of them. Each slice has two halves: in one the clients do
-// as much as they can, which gives the throughput; in the other they do what takes a third of the processors, at random times, which gives the latency.
+// Package ab compares what ways of watching a running program cost, on one workload in one process:
+// it runs the workload without a pause, switches from one way to the next every few seconds, back
+// and forth, and pairs neighbouring slices, so that a machine that drifts drifts for all of them.
+// Each slice has two halves: in one the clients do as much as they can, which gives the throughput;
+// in the other they do what takes a third of the processors, at random times, which gives the
+// latency.
 package ab
 
 import (
@@ -27,7 +29,8 @@ type Workload struct {
 	Clients int
 	// Start begins, and returns what client number i does once, and how to end.
 	Start func() (op func(client int) error, stop func(), err error)
-	// Full is set if there is no latency at a third of the load to be had: it is taken from the other half.
+	// Full is set if there is no latency at a third of the load to be had: it is taken from the
+	// other half.
 	Full bool
 }
 
@@ -37,12 +40,13 @@ type Options struct {
 	Slice time.Duration
 	// Rounds is how often each way gets its turn; 0 means 10.
 	Rounds int
-	// Ways are the names of the ways, separated by commas; "" means all, and "flight" must be among them: the
-	// others are compared to it.
+	// Ways are the names of the ways, separated by commas; "" means all, and "flight" must be
+	// among them: the others are compared to it.
 	Ways string
-	// Heap is how many bytes the program keeps besides what the workload does. What a program allocates costs it the
-	// more, the less it keeps: a workload that keeps next to nothing gains by the memory of a flight
-	// recorder, since the collector then runs less often, and that would hide what is measured.
+	// Heap is how many bytes the program keeps besides what the workload does. What a program
+	// allocates costs it the more, the less it keeps: a workload that keeps next to nothing
+	// gains by the memory of a flight recorder, since the collector then runs less often, and
+	// that would hide what is measured.
 	Heap int
 }
 
@@ -230,7 +234,8 @@ func progress(w io.Writer, round, rounds int, modes []Mode, results map[string][
 	fmt.Fprintln(w)
 }
 
-// beyond is how much more processor time the work took than it would have taken in ref, as a part of the machine.
+// beyond is how much more processor time the work took than it would have taken in ref, as a part
+// of the machine.
 func (s slice) beyond(ref slice) float64 {
 	return (s.cpu - ref.cpu) * s.rate / float64(runtime.GOMAXPROCS(0))
 }
@@ -266,8 +271,8 @@ func ratesOf(slices []slice) (rates []float64) {
 	return rates
 }
 
-// Main is the main function of a program for one workload: its arguments are Options as [Options.Args] gives them, and
-// what is measured.
+// Main is the main function of a program for one workload: its arguments are Options as
+// [Options.Args] gives them, and what is measured.
 func Main(load Workload) {
 	opt, err := parseArgs(os.Args[1:])
 	if err == nil {

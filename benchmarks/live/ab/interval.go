@@ -15,8 +15,9 @@ func mean(v []float64) float64 {
 	return s / float64(len(v))
 }
 
-// interval prints the mean of relative differences and its 95 % confidence interval by Student's t, and the
-// median with its own, which a few slices in which the machine did something else do not move.
+// interval prints the mean of relative differences and its 95 % confidence interval by Student's t,
+// and the median with its own, which a few slices in which the machine did something else do not
+// move.
 func interval(v []float64) string {
 	m := mean(v)
 	var ss float64

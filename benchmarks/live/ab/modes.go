@@ -22,8 +22,8 @@ type Mode struct {
 	Report func() string
 }
 
-// all returns all ways: nothing, a trace.FlightRecorder alone, a bottle.Recorder, one from which a snapshot is
-// taken every two seconds, continuous analysis, and that beside a FlightRecorder.
+// all returns all ways: nothing, a trace.FlightRecorder alone, a bottle.Recorder, one from which a
+// snapshot is taken every two seconds, continuous analysis, and that beside a FlightRecorder.
 func all() []Mode {
 	return []Mode{
 		{Name: "nothing", Start: func() (func(), error) { return func() {}, nil }},
@@ -93,8 +93,9 @@ func snapshots(name string, every time.Duration) Mode {
 	}}
 }
 
-// continuous runs a bottleneck.Continuous, beside something else. What its Stop reads at the end of a slice, without a rest, is not in the
-// budget, and a program that runs for long does not stop it every few seconds: it is reported apart.
+// continuous runs a bottleneck.Continuous, beside something else. What its Stop reads at the end of
+// a slice, without a rest, is not in the budget, and a program that runs for long does not stop it
+// every few seconds: it is reported apart.
 func continuous(name string, beside func() (func(), error)) Mode {
 	var cpu, elapsed, last time.Duration
 	var read, dropped, cut int64

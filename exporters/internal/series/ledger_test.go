@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// Totals of programs that groups come to and that fold small ones under changing names, start again and round, read at random times:
-// counters only grow, there are few of them, and their sum is what was counted, to the nanosecond.
+// Totals of programs that groups come to and that fold small ones under changing names, start again
+// and round, read at random times: counters only grow, there are few of them, and their sum is what
+// was counted, to the nanosecond.
 func TestLedgerIsTrue(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -43,7 +44,8 @@ func TestLedgerIsTrue(t *testing.T) {
 				seen[e.kind]++
 			}
 			for kind, want := range counted {
-				// Groups that come back from a fold may be counted late by name, never twice.
+				// Groups that come back from a fold may be counted late by name,
+				// never twice.
 				if sums[kind] < want || sums[kind] > want+lateness(&l, kind) {
 					t.Fatalf("seed %d: %s: the counters sum to %d, counted were %d (%+v)", seed, kind, sums[kind], want, l.entries())
 				}
@@ -55,7 +57,8 @@ func TestLedgerIsTrue(t *testing.T) {
 	}
 }
 
-// lateness is by how much the counters of a kind may be ahead: what the others' counter had grown to before a group came out of a fold.
+// lateness is by how much the counters of a kind may be ahead: what the others' counter had grown
+// to before a group came out of a fold.
 func lateness(l *ledger, kind string) (ahead int64) {
 	var mine int64
 	for c, v := range l.own {
@@ -67,7 +70,8 @@ func lateness(l *ledger, kind string) (ahead int64) {
 	return max(0, s.others-(s.total-mine))
 }
 
-// folded keeps the k largest totals and adds the others up, by kind, under a name that says how many.
+// folded keeps the k largest totals and adds the others up, by kind, under a name that says how
+// many.
 func folded(totals map[cell]int64, k int) map[cell]int64 {
 	var cells []cell
 	for c := range totals {
@@ -94,7 +98,8 @@ func folded(totals map[cell]int64, k int) map[cell]int64 {
 	return out
 }
 
-// Without folds the sum is exact at any time, and a name that gets a counter late begins with what it grows by from then on.
+// Without folds the sum is exact at any time, and a name that gets a counter late begins with what
+// it grows by from then on.
 func TestLedgerByHand(t *testing.T) {
 	n := &names{limit: 1}
 	var l ledger
