@@ -8,8 +8,6 @@ import (
 	"runtime"
 	"testing"
 	"time"
-
-	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
 // firstChild prints how long the first task of a process takes to be handed over.
@@ -24,9 +22,6 @@ func firstChild() {
 // The first task of a process waits for the clock to be chosen and calibrated: 1 ms on a quiet
 // machine, of which the bound leaves a lot. It took more than 10 ms to calibrate alone.
 func TestFirstTaskIsQuick(t *testing.T) {
-	if !cycles.Reused {
-		t.Skip("on this processor the goroutine is read from a text of the runtime's, and every clock takes a system call")
-	}
 	best := time.Hour
 	for range 20 { // the machine may be busy
 		cmd := exec.Command(os.Args[0])

@@ -567,9 +567,6 @@ func TestPauseLeavesOut(t *testing.T) {
 }
 
 func TestPauseAllocatesOnce(t *testing.T) {
-	if !cycles.Reused {
-		t.Skip("on this processor a goroutine is told from others by a text of the runtime's, which allocates and takes microseconds")
-	}
 	ctx := WithRecorder(context.Background(), recorder(RecorderOptions{}))
 	f := func(context.Context) error { Pause().Resume(); return nil }
 	if n := testing.AllocsPerRun(1000, func() { Do(ctx, "x", f) }); n > 1.01 {
@@ -578,9 +575,6 @@ func TestPauseAllocatesOnce(t *testing.T) {
 }
 
 func TestDoDoesNotAllocate(t *testing.T) {
-	if !cycles.Reused {
-		t.Skip("on this processor a goroutine is told from others by a text of the runtime's, which allocates and takes microseconds")
-	}
 	rec := recorder(RecorderOptions{})
 	ctx := WithRecorder(context.Background(), rec)
 	Do(ctx, "x", namedTask)

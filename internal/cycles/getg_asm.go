@@ -1,10 +1,10 @@
-//go:build amd64 || arm64
+//go:build amd64 || arm64 || 386
 
 package cycles
 
 // Goroutine returns the address of the calling goroutine's structure in the runtime, 2 ns. It
 // tells living goroutines apart; later ones get the same structure again. On processors other than
-// amd64 and arm64 it is the number of the goroutine.
+// amd64, arm64 and 386 it is the number of the goroutine.
 func Goroutine() uintptr { return getg() }
 
 // Reused tells that a later goroutine may get what Goroutine returns.

@@ -192,7 +192,8 @@ func standsStill(sleep func() (cyclesPerTick float64)) error {
 // Elapsed takes off, what a reading takes, and the source's resolution.
 func (c *Clock) measure(th *Thread) {
 	bias, step := int64(math.MaxInt64), int64(math.MaxInt64)
-	for range 200 {
+	until := ticks() + c.base.FromNS(int64(500*time.Microsecond))
+	for i := 0; i < 200 && (i < 20 || ticks() < until); i++ { // each may be two slow system calls
 		d := c.Start().CPU
 		d = c.Stop(th).CPU - d
 		bias = min(bias, max(d, 0))

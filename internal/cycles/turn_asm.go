@@ -1,4 +1,4 @@
-//go:build amd64 || arm64
+//go:build amd64 || arm64 || 386
 
 package cycles
 
@@ -21,7 +21,7 @@ var (
 
 // structureSize is what is looked at of a goroutine's structure, from after what precedes the count
 // in all releases.
-const structureFrom, structureTo = 136, 256
+const structureFrom, structureTo = 17 * int(unsafe.Sizeof(uintptr(0))), 256
 
 // structure is the runtime's structure of a goroutine.
 type structure [structureTo]byte
