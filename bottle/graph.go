@@ -29,49 +29,49 @@ const (
 // The heights of the boxes and the idle time sum to the wall time exactly:
 // Σ Share + Idle == Wall.
 type Graph struct {
-	// Start is where the graph begins, from the beginning of the trace.
-	Start time.Duration
 	// Wall is the time that the graph covers.
-	Wall time.Duration
+	Wall time.Duration `json:"wall_ns"`
 	// Idle is the time in which no goroutine ran: they waited, or were ready and the scheduler
 	// woke them up or switched between them.
-	Idle time.Duration
+	Idle time.Duration `json:"idle_ns"`
 	// Capacity is the integral of GOMAXPROCS over Wall, in ns·processors; 0 where the trace
 	// does not tell. What was not used of it is split exactly: Σ Lost + IdleLost == Capacity −
 	// Σ Running.
-	Capacity time.Duration
+	Capacity time.Duration `json:"capacity_ns"`
 	// IdleLost is what of the capacity fell into the idle time, in ns·processors.
-	IdleLost time.Duration
+	IdleLost time.Duration `json:"idle_lost_ns"`
+	// Procs is the largest GOMAXPROCS during the graph; 0 where the trace does not tell.
+	Procs int `json:"gomaxprocs"`
 	// CPUs is how many processors the machine and its control group gave the process: known for
 	// a process that records itself, or that the command has started, and from a recording of
 	// this module, which notes it; 0 where it is not known, as for a file of runtime/trace
 	// alone. See [Graph.Oversubscribed].
-	CPUs float64
-	// Procs is the largest GOMAXPROCS during the graph; 0 where the trace does not tell.
-	Procs int
+	CPUs float64 `json:"cpus,omitempty"`
 	// GoVersion is the version of the trace format, such as "go1.26".
-	GoVersion string
+	GoVersion string `json:"go_version"`
+	// Start is where the graph begins, from the beginning of the trace.
+	Start time.Duration `json:"start_ns"`
 	// Offered tells that runnable goroutines count as if they ran: shares and
 	// parallelism are then those that the program offers to a larger machine,
 	// not those that it had. The two must not be compared box by box.
-	Offered bool
+	Offered bool `json:"offered,omitempty"`
 	// GroupBy names the grouping, such as "function".
-	GroupBy string
-	// Boxes is sorted by parallelism, widest first: the order in which the
-	// boxes are stacked, from the bottom.
-	Boxes []Box
-	// Warnings says in full sentences what limits the trust in the numbers.
-	Warnings []string
-	// Verdict is what limits the program, if the graph was made together with a ledger, as
-	// bottleneck.Analyze does; nil else, as for what [Merge] has added up. It is about the time
-	// of the graph, whatever the grouping.
-	Verdict *verdict.Verdict
-	// Windows holds one graph for each window, in order, when windows were asked for.
-	Windows []*Graph
+	GroupBy string `json:"group_by"`
 	// Instances is the number of programs that the graph is about, if [Merge] has added
 	// several; 0 is one. Wall, Idle and all other times are then sums over them, Procs is that
 	// of the largest.
-	Instances int
+	Instances int `json:"instances,omitempty"`
+	// Warnings says in full sentences what limits the trust in the numbers.
+	Warnings []string `json:"warnings"`
+	// Boxes is sorted by parallelism, widest first: the order in which the
+	// boxes are stacked, from the bottom.
+	Boxes []Box `json:"boxes"`
+	// Verdict is what limits the program, if the graph was made together with a ledger, as
+	// bottleneck.Analyze does; nil else, as for what [Merge] has added up. It is about the time
+	// of the graph, whatever the grouping.
+	Verdict *verdict.Verdict `json:"verdict,omitempty"`
+	// Windows holds one graph for each window, in order, when windows were asked for.
+	Windows []*Graph `json:"-"`
 
 	merged merged // what Merge has to know besides
 }
@@ -79,51 +79,51 @@ type Graph struct {
 // Box is one goroutine or group of goroutines in a bottle graph.
 type Box struct {
 	// Group is the name of the goroutines, according to the grouping.
-	Group string
-	Kind  Kind
+	Group string `json:"group"`
+	Kind  Kind   `json:"kind"`
 	// Starts are the start functions of the application's goroutines, in the order of the
 	// alphabet, where they are not the name of the box: that of a goroutine is the function
 	// that it was started for (see timeline.Goroutine). At most 8 of a box are kept.
-	Starts []string
+	Starts []string `json:"starts,omitempty"`
 	// Goroutines is the number of goroutines that belonged to the box at any time.
-	Goroutines int
+	Goroutines int `json:"goroutines"`
 	// Share is the height: the box's share of the wall time (eq. 1), rounded to
 	// nanoseconds so that all shares and the idle time sum to the wall time.
-	Share time.Duration
+	Share time.Duration `json:"share_ns"`
 	// ShareError is half the width of the 95 % confidence interval of Share, where only a part
 	// of the time was seen, drawn at random; 0 where all of it was. It is at most Wall, which
 	// means that nothing is known. [Merge] does not keep it.
-	ShareError time.Duration
+	ShareError time.Duration `json:"share_error_ns,omitempty"`
 	// Running is the area: the time for which the members ran, summed (eq. 2).
 	// A member runs while it is in the state Running, in a system call that still holds its P,
 	// or in C code while there is a processor for it.
-	Running time.Duration
+	Running time.Duration `json:"running_ns"`
 	// Lost is what of the capacity was not used while the box ran, in ns·processors: Share ×
 	// GOMAXPROCS − Running, or Share × (GOMAXPROCS − Parallelism). It is negative if more ran
 	// than GOMAXPROCS, and 0 where GOMAXPROCS is not known.
-	Lost time.Duration
+	Lost time.Duration `json:"lost_ns"`
 	// Parallelism is the width, Running ÷ Share (eq. 2): how many goroutines ran, on
 	// (harmonic) average, while the box ran. 0 when the box never ran.
-	Parallelism float64
+	Parallelism float64 `json:"parallelism"`
 	// SelfParallelism is Running ÷ the time in which at least one member ran;
 	// NaN where it is not known, as for a box of folded groups.
-	SelfParallelism float64
+	SelfParallelism float64 `json:"self_parallelism"`
 	// Runnable is the time for which members were ready but had no processor, summed.
-	Runnable time.Duration
+	Runnable time.Duration `json:"runnable_ns"`
 	// Waiting is the time for which members were blocked, summed, by reason
 	// (the names of timeline.Wait, such as "mutex" or "chan-receive").
-	Waiting map[string]time.Duration
+	Waiting map[string]time.Duration `json:"waiting_ns"`
 	// InC is the time for which members were in C code, summed. It is part of Running, but for
 	// what is in Waiting under InCode: then no processor was free for them (see
 	// timeline.State).
-	InC time.Duration
+	InC time.Duration `json:"in_c_ns,omitempty"`
 	// Sites are the places where members waited, by reason as in Waiting, largest first. They
 	// sum to what Waiting holds; those of InCode to InC. Graphs of windows have none.
-	Sites map[string][]Site
+	Sites map[string][]Site `json:"waiting_sites,omitempty"`
 	// Stacks are the call chains of the members while they ran, largest share first, with
 	// [Options.Stacks]: they sum to Share and to Running. Graphs of windows have none, nor does
 	// JSON.
-	Stacks []Stack
+	Stacks []Stack `json:"-"`
 
 	exact share         // before rounding
 	room  area          // the integral of GOMAXPROCS / r

@@ -2,94 +2,76 @@ package bottle
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
-	"github.com/bottleneck-go/bottleneck/verdict"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// The JSON form of a graph: one object, all times in nanoseconds.
-//
-//	{"wall_ns":…, "idle_ns":…, "capacity_ns":…, "idle_lost_ns":…, "gomaxprocs":…, "cpus":…, "go_version":"go1.26", "start_ns":…,
-//	 "offered":true, "group_by":"function", "warnings":[…],
-//	 "boxes":[{"group":…, "kind":"application", "starts":["sync.(*WaitGroup).Go.func1"], "goroutines":…, "share_ns":…, "share_error_ns":…, "running_ns":…, "lost_ns":…,
-//	           "parallelism":…, "self_parallelism":…, "runnable_ns":…, "waiting_ns":{"mutex":…}, "in_c_ns":…,
-//	           "waiting_sites":{"mutex":[{"function":"main.work", "file":…, "line":…, "ns":…}]}}],
-//	 "verdict":{…}}
-//
-// With "instances", times are summed over so many programs.
-// Σ share_ns + idle_ns == wall_ns. capacity_ns, idle_lost_ns and lost_ns are ns·processors, the
-// integral of GOMAXPROCS over time, and Σ lost_ns + idle_lost_ns == capacity_ns − Σ running_ns;
-// capacity_ns is 0 where GOMAXPROCS is not known. Without these fields, as in older files, they
-// follow from gomaxprocs. A self-parallelism that is not known is null, "offered" is left out when
-// it is false, "instances" when it is one, "cpus" when it is not known, "starts" when they are the
-// name of the group, "verdict" when there is none, "in_c_ns" and "share_error_ns" when they are 0
-// and "waiting_sites" when there are none, as in windows; nothing else is ever null or left out.
-// The pointers tell, when reading, a field that is missing from one that is 0.
-type graphJSON struct {
-	Wall      *int64    `json:"wall_ns"`
-	Idle      *int64    `json:"idle_ns"`
-	Capacity  *int64    `json:"capacity_ns"`
-	IdleLost  *int64    `json:"idle_lost_ns"`
-	Procs     int       `json:"gomaxprocs"`
-	CPUs      float64   `json:"cpus,omitempty"`
-	GoVersion string    `json:"go_version"`
-	Start     int64     `json:"start_ns"`
-	Offered   bool      `json:"offered,omitempty"`
-	GroupBy   string    `json:"group_by"`
-	Instances int       `json:"instances,omitempty"` // only if there are several
-	Warnings  []string  `json:"warnings"`
-	Boxes     []boxJSON `json:"boxes"`
+// The JSON form of a graph is the exported fields of [Graph] and [Box], by their tags: one object,
+// all times in nanoseconds. A self-parallelism that is not known is null; warnings, boxes and
+// waiting_ns are never null. Without capacity_ns, as in older files, the capacity follows from
+// gomaxprocs.
 
-	Verdict *verdict.Verdict `json:"verdict,omitempty"`
-}
-
-type boxJSON struct {
-	Group           string           `json:"group"`
-	Kind            Kind             `json:"kind"`
-	Starts          []string         `json:"starts,omitempty"`
-	Goroutines      int              `json:"goroutines"`
-	Share           *int64           `json:"share_ns"`
-	ShareError      int64            `json:"share_error_ns,omitempty"`
-	Running         *int64           `json:"running_ns"`
-	Lost            *int64           `json:"lost_ns"`
-	Parallelism     *float64         `json:"parallelism"`
-	SelfParallelism *float64         `json:"self_parallelism"`
-	Runnable        int64            `json:"runnable_ns"`
-	Waiting         map[string]int64 `json:"waiting_ns"`
-	InC             int64            `json:"in_c_ns,omitempty"`
-	// Sites holds at most maxJSONSites places of each reason; the last one may stand for all
-	// others.
-	Sites map[string][]siteJSON `json:"waiting_sites,omitempty"`
-}
-
-type siteJSON struct {
-	Func string `json:"function"`
-	File string `json:"file,omitempty"`
-	Line int    `json:"line,omitempty"`
-	Time int64  `json:"ns"`
-}
-
-// maxJSONSites is how many places of a reason are written.
+// maxJSONSites is how many places of a reason are written. The last one may stand for all others.
 const maxJSONSites = 8
+
+// fields have the tags of their types, but no methods.
+type (
+	graphFields Graph
+	boxFields   Box
+)
 
 // MarshalJSON writes the graph as one JSON object without its windows, which
 // are graphs of their own: see [WriteJSON]. A SelfParallelism that is not a
 // number becomes null. It fails only where a parallelism is infinite or a
 // Parallelism is not a number, which no graph of this package holds.
 func (g Graph) MarshalJSON() ([]byte, error) { // not on *Graph, or a Graph by value would marshal in another form
-	form, err := g.form()
-	if err != nil {
-		return nil, err
+	out := graphFields(g)
+	out.Warnings = append([]string{}, g.Warnings...) // [] instead of null
+	out.Boxes = append([]Box{}, g.Boxes...)
+	if out.Instances <= 1 {
+		out.Instances = 0
 	}
+	return marshal(out)
+}
+
+// MarshalJSON writes the box as a JSON object, as [Graph.MarshalJSON] does.
+func (b Box) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(b.Parallelism) || math.IsInf(b.Parallelism, 0) || math.IsInf(b.SelfParallelism, 0) {
+		return nil, fmt.Errorf("bottle: box %q has a parallelism of %v and a self-parallelism of %v, which JSON cannot hold", b.Group, b.Parallelism, b.SelfParallelism)
+	}
+	out := struct {
+		boxFields
+		SelfParallelism *float64 `json:"self_parallelism"`
+	}{boxFields: boxFields(b)}
+	if !math.IsNaN(b.SelfParallelism) {
+		out.SelfParallelism = &b.SelfParallelism
+	}
+	if b.Waiting == nil {
+		out.Waiting = map[string]time.Duration{}
+	}
+	out.Sites = maps.Clone(b.Sites)
+	for reason, sites := range b.Sites {
+		out.Sites[reason] = fewSites(sites, maxJSONSites)
+	}
+	return marshal(out)
+}
+
+// marshal leaves "chan<-" readable. An encoder that wants it escaped escapes it again.
+func marshal(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false) // "chan<-" stays readable; an encoder that wants it escaped escapes it again
-	if err := enc.Encode(form); err != nil {
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
 		return nil, fmt.Errorf("bottle: writing JSON: %w", err)
 	}
 	return format.EscapeJSON(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))), nil
@@ -124,67 +106,275 @@ func WriteJSON(w io.Writer, g *Graph) error {
 	return err
 }
 
-// form copies a graph into its JSON form.
-func (g *Graph) form() (*graphJSON, error) {
-	form := &graphJSON{
-		Wall:      nanos(g.Wall),
-		Idle:      nanos(g.Idle),
-		Capacity:  nanos(g.Capacity),
-		IdleLost:  nanos(g.IdleLost),
-		Procs:     g.Procs,
-		CPUs:      g.CPUs,
-		GoVersion: g.GoVersion,
-		Start:     int64(g.Start),
-		Offered:   g.Offered,
-		GroupBy:   g.GroupBy,
-		Instances: several(g.Instances),
-		Warnings:  append([]string{}, g.Warnings...), // [] instead of null
-		Boxes:     make([]boxJSON, len(g.Boxes)),
-		Verdict:   g.Verdict,
+// ReadJSON reads what [WriteJSON] wrote: one object, or one for each window.
+// From windows it also adds up the graph of the whole, whose Windows they become;
+// a box of the whole then has as many goroutines as in its fullest window,
+// for nothing tells which goroutines lived on from one window into the next.
+//
+// What it accepts is valid: see [Graph.CheckValid]. The error for anything else says which object
+// and box is wrong. Fields it does not know are ignored.
+func ReadJSON(r io.Reader) (*Graph, error) {
+	dec := json.NewDecoder(r)
+	var graphs []*Graph
+	for {
+		var object json.RawMessage
+		at := dec.InputOffset()
+		err := dec.Decode(&object)
+		if err == io.EOF {
+			break
+		}
+		g := new(Graph)
+		if err == nil {
+			err = g.decode(object)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("bottle: reading JSON: object %d, from byte %d: %w", len(graphs)+1, at, format.ExplainJSON(err, "wall_ns, idle_ns and boxes"))
+		}
+		graphs = append(graphs, g)
 	}
+	switch len(graphs) {
+	case 0:
+		return nil, errors.New("bottle: reading JSON: the input is empty")
+	case 1:
+		return graphs[0], nil
+	}
+	g, err := joinWindows(graphs)
+	if err != nil {
+		return nil, fmt.Errorf("bottle: reading JSON: %w", err)
+	}
+	return g, nil
+}
+
+// UnmarshalJSON replaces the graph by the one in a JSON object such as
+// MarshalJSON writes, without windows. It accepts what [ReadJSON] accepts.
+func (g *Graph) UnmarshalJSON(data []byte) error {
+	if string(bytes.TrimSpace(data)) == "null" {
+		return nil // the convention of encoding/json
+	}
+	if err := g.decode(data); err != nil {
+		return fmt.Errorf("bottle: reading JSON: %w", format.ExplainJSON(err, "wall_ns, idle_ns and boxes"))
+	}
+	return nil
+}
+
+// missing is the value of a field that an object does not have.
+const missing = math.MinInt64
+
+// decode makes an object the graph's contents; g is unchanged after an error.
+func (g *Graph) decode(object []byte) error {
+	in := graphFields{Wall: missing, Idle: missing, Capacity: missing, IdleLost: missing}
+	if err := json.Unmarshal(object, &in); err != nil {
+		return err
+	}
+	if in.Wall == missing || in.Idle == missing || in.Boxes == nil {
+		return errors.New("this is no bottle graph: wall_ns, idle_ns or boxes is missing")
+	}
+	out := Graph(in)
+	older := out.Capacity == missing
+	if older {
+		out.Capacity, out.IdleLost = 0, 0
+		for i := range out.Boxes {
+			out.Boxes[i].Lost = 0
+		}
+	}
+	if err := out.CheckValid(); err != nil {
+		return err
+	}
+	order.Stable(out.Boxes, func(a, b Box) int { return cmp.Compare(b.Parallelism, a.Parallelism) })
+	if older {
+		out.SetProcs(out.Procs)
+	}
+	if out.Instances == 1 {
+		out.Instances = 0
+	}
+	*g = out
+	return nil
+}
+
+// UnmarshalJSON reads what [Box.MarshalJSON] wrote. Fields that are missing are not valid.
+func (b *Box) UnmarshalJSON(data []byte) error {
+	in := boxFields{Share: missing, Running: missing, Lost: missing, Parallelism: math.NaN(), SelfParallelism: math.NaN(), Waiting: map[string]time.Duration{}}
+	if err := json.Unmarshal(data, &in); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+			wrong.Field = "boxes." + wrong.Field
+		}
+		return err
+	}
+	if in.Waiting == nil {
+		in.Waiting = map[string]time.Duration{}
+	}
+	*b = Box(in)
+	starts := b.Starts
+	b.Starts = nil
+	b.addStarts(starts)
+	for reason, sites := range b.Sites {
+		b.Sites[reason] = joinSites(sites, nil)
+	}
+	return nil
+}
+
+// maxGoroutines bounds the number of goroutines of a box, so that sums over boxes do not overflow.
+const maxGoroutines = max(1<<30, math.MaxInt>>13)
+
+// CheckValid returns an error that says which promise of [Graph] does not hold: no time is
+// negative, shares and idle time sum to the wall time, the parts of the capacity to the capacity,
+// and no sum overflows. It does not look into windows.
+func (g *Graph) CheckValid() error {
+	switch {
+	case g.Instances < 0 || g.Instances > 1<<30:
+		return fmt.Errorf("instances is out of range: %d", g.Instances)
+	case g.Procs < 0:
+		return fmt.Errorf("gomaxprocs is negative: %d", g.Procs)
+	case !(g.CPUs >= 0) || g.CPUs > math.MaxInt32:
+		return fmt.Errorf("cpus is out of range: %v", g.CPUs)
+	}
+	for _, t := range []namedTime{{"wall_ns", g.Wall}, {"idle_ns", g.Idle}, {"capacity_ns", g.Capacity}} {
+		if err := t.checkValid(); err != nil {
+			return err
+		}
+	}
+	if g.Start < 0 || g.Start > math.MaxInt64-g.Wall {
+		return fmt.Errorf("start_ns is out of range: %d", g.Start)
+	}
+	if err := g.Verdict.CheckValid(); err != nil {
+		return err
+	}
+	sum, spent := g.Idle, time.Duration(0)
 	for i := range g.Boxes {
 		b := &g.Boxes[i]
-		if math.IsNaN(b.Parallelism) || math.IsInf(b.Parallelism, 0) || math.IsInf(b.SelfParallelism, 0) {
-			return nil, fmt.Errorf("bottle: box %q has a parallelism of %v and a self-parallelism of %v, which JSON cannot hold", b.Group, b.Parallelism, b.SelfParallelism)
+		if err := b.checkValid(&spent); err != nil {
+			return fmt.Errorf("box %d (%q): %w", i+1, b.Group, err)
 		}
-		form.Boxes[i] = boxJSON{
-			Group:       b.Group,
-			Kind:        b.Kind,
-			Starts:      b.Starts,
-			Goroutines:  b.Goroutines,
-			Share:       nanos(b.Share),
-			ShareError:  int64(b.ShareError),
-			Running:     nanos(b.Running),
-			Lost:        nanos(b.Lost),
-			Parallelism: &b.Parallelism,
-			Runnable:    int64(b.Runnable),
-			Waiting:     make(map[string]int64, len(b.Waiting)),
-			InC:         int64(b.InC),
+		if sum > g.Wall-b.Share {
+			return fmt.Errorf("the shares do not sum: with box %d (%q) they and idle_ns exceed wall_ns (%d)", i+1, b.Group, g.Wall)
 		}
-		if !math.IsNaN(b.SelfParallelism) {
-			form.Boxes[i].SelfParallelism = &b.SelfParallelism
-		}
-		for reason, d := range b.Waiting {
-			form.Boxes[i].Waiting[reason] = int64(d)
-		}
-		for reason, sites := range b.Sites {
-			if form.Boxes[i].Sites == nil {
-				form.Boxes[i].Sites = map[string][]siteJSON{}
-			}
-			for _, s := range fewSites(sites, maxJSONSites) {
-				form.Boxes[i].Sites[reason] = append(form.Boxes[i].Sites[reason], siteJSON{s.Func, s.File, s.Line, int64(s.Time)})
-			}
-		}
+		sum += b.Share
 	}
-	return form, nil
+	if sum != g.Wall {
+		return fmt.Errorf("the shares do not sum: they and idle_ns make %d, but wall_ns is %d", sum, g.Wall)
+	}
+	return g.checkLost()
 }
 
-// several returns n if it is more than one.
-func several(n int) int {
-	if n > 1 {
-		return n
+// checkLost checks that the lost capacity sums.
+func (g *Graph) checkLost() error {
+	switch {
+	case g.IdleLost == missing:
+		return errors.New("idle_lost_ns is missing")
+	case g.IdleLost < 0 || g.IdleLost > g.Capacity:
+		return fmt.Errorf("idle_lost_ns is out of range: %d", g.IdleLost)
 	}
-	return 0
+	left := g.Capacity - g.IdleLost
+	for i := range g.Boxes {
+		b := &g.Boxes[i]
+		room := b.Lost + b.Running
+		switch {
+		case b.Lost == missing:
+			return fmt.Errorf("box %d (%q): lost_ns is missing", i+1, b.Group)
+		case g.Capacity == 0 && b.Lost != 0:
+			return fmt.Errorf("box %d (%q): lost_ns is %d, but capacity_ns is 0", i+1, b.Group, b.Lost)
+		case b.Lost < -b.Running || b.Lost > math.MaxInt64-b.Running || g.Capacity > 0 && left < math.MinInt64+room:
+			return fmt.Errorf("box %d (%q): lost_ns is out of range: %d", i+1, b.Group, b.Lost)
+		case g.Capacity > 0:
+			left -= room
+		}
+	}
+	if left != 0 {
+		return fmt.Errorf("the lost capacity does not sum: capacity_ns is %d, which is %d more than running, lost and idle make", g.Capacity, left)
+	}
+	return nil
 }
 
-func nanos(d time.Duration) *int64 { return (*int64)(&d) }
+// namedTime is a time that must not be negative.
+type namedTime struct {
+	field string
+	time  time.Duration
+}
+
+func (t namedTime) checkValid() error {
+	switch {
+	case t.time == missing:
+		return fmt.Errorf("%s is missing", t.field)
+	case t.time < 0:
+		return fmt.Errorf("%s is negative: %d", t.field, t.time)
+	}
+	return nil
+}
+
+// checkValid adds the box's times to *spent, which must not overflow: sums over boxes are taken
+// everywhere.
+func (b *Box) checkValid(spent *time.Duration) error {
+	switch {
+	case math.IsNaN(b.Parallelism):
+		return errors.New("parallelism is missing")
+	case b.Parallelism < 0:
+		return fmt.Errorf("parallelism is negative: %v", b.Parallelism)
+	case b.SelfParallelism < 0:
+		return fmt.Errorf("self_parallelism is negative: %v", b.SelfParallelism)
+	case b.Goroutines < 0 || b.Goroutines > maxGoroutines:
+		return fmt.Errorf("goroutines is out of range: %d", b.Goroutines)
+	case !slices.Contains([]Kind{Application, GC, Runtime, Tracer}, b.Kind):
+		return fmt.Errorf("kind is %q, not application, gc, runtime or tracer", b.Kind)
+	}
+	times := []namedTime{{"running_ns", b.Running}, {"runnable_ns", b.Runnable}}
+	for _, reason := range slices.Sorted(maps.Keys(b.Waiting)) {
+		times = append(times, namedTime{fmt.Sprintf("waiting_ns %q", reason), b.Waiting[reason]})
+	}
+	for _, t := range append([]namedTime{{"share_ns", b.Share}, {"share_error_ns", b.ShareError}}, times...) {
+		if err := t.checkValid(); err != nil {
+			return err
+		}
+	}
+	for _, t := range times {
+		if *spent > math.MaxInt64-t.time {
+			return fmt.Errorf("%s is %d: with it the times of the boxes sum to more than 292 years", t.field, t.time)
+		}
+		*spent += t.time
+	}
+	if b.InC < 0 || b.InC < b.Waiting[InCode] || b.InC-b.Waiting[InCode] > b.Running {
+		return fmt.Errorf("in_c_ns is out of range: %d", b.InC)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(b.Sites)) {
+		left := b.Waiting[reason]
+		if reason == InCode {
+			left = b.InC
+		}
+		for _, s := range b.Sites[reason] {
+			if s.Time < 0 || s.Time > left {
+				return fmt.Errorf("waiting_sites %q: %d ns, but no more than %d are left", reason, s.Time, left)
+			}
+			left -= s.Time
+		}
+	}
+	return nil
+}
+
+// joinWindows adds up the graph of the whole from those of its windows.
+func joinWindows(windows []*Graph) (*Graph, error) {
+	var spent time.Duration // what the boxes' times sum to
+	fullest := map[boxKey]int{}
+	for i, w := range windows {
+		if i > 0 && w.Start < windows[i-1].Start+windows[i-1].Wall {
+			return nil, fmt.Errorf("object %d starts at %v, before object %d ends at %v: they are not windows of one graph in order",
+				i+1, w.Start, i, windows[i-1].Start+windows[i-1].Wall)
+		}
+		for j := range w.Boxes {
+			b := &w.Boxes[j]
+			if spent += b.Running + b.Runnable + b.Blocked(); spent < 0 {
+				return nil, fmt.Errorf("object %d: with it the times of the boxes sum to more than 292 years", i+1)
+			}
+			k := boxKey{b.Group, b.Kind}
+			fullest[k] = max(fullest[k], b.Goroutines)
+		}
+	}
+	whole, err := Merge(windows...)
+	if err != nil {
+		return nil, err
+	}
+	whole.Windows, whole.Instances = windows, 0
+	for i := range whole.Boxes {
+		b := &whole.Boxes[i]
+		b.Goroutines = fullest[boxKey{b.Group, b.Kind}]
+	}
+	return whole, nil
+}

@@ -15,10 +15,12 @@ import (
 // Site is a place in the program where members of a box waited, or were in C: the innermost call in
 // code that belongs neither to the standard library nor to cgo ([timeline.Stack.Site]).
 type Site struct {
-	Func string // full name; "(unknown)" where the trace has no call chain, "(others)" for all places that were too many
-	File string
-	Line int
-	Time time.Duration
+	// Func is the full name; "(unknown)" where the trace has no call chain, "(others)" for all
+	// places that were too many.
+	Func string        `json:"function"`
+	File string        `json:"file,omitempty"`
+	Line int           `json:"line,omitempty"`
+	Time time.Duration `json:"ns"`
 }
 
 // What stands for a place where there is none.
