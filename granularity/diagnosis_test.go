@@ -457,9 +457,9 @@ func TestJSON(t *testing.T) {
 		"start_ns", "run_ns", "gomaxprocs", "overhead_ns", "overhead_origin", "run", "samples", "gc_pauses")
 	c := got["classes"].([]any)[0].(map[string]any)
 	same("a class", keys(c), "class", "tasks", "cycles", "wall_ns", "blocked_ns", "diagnosis", "reasons", "created_at", "submitted_at",
-		"advice", "merge", "unmeasured", "nested", "aggregated", "active_share", "histograms", "series", "sites")
+		"advice", "merge", "unmeasured", "nested", "aggregated", "active_share", "series", "sites")
 	for _, h := range []string{"cycles", "wall_ns", "blocked_ns"} {
-		same(h, keys(c[h]), "p1", "p25", "p50", "p75", "p99", "mean", "sum")
+		same(h, keys(c[h]), "p1", "p25", "p50", "p75", "p99", "mean", "sum", "buckets")
 	}
 	if got["source"] != "test" || c["class"] != "work" || c["tasks"] != 1000. || c["diagnosis"] != "fine" {
 		t.Errorf("wrong values: %s", text)

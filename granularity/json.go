@@ -1,133 +1,26 @@
 package granularity
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"time"
+	"math"
+	"math/bits"
+	"slices"
 
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// The JSON of a profile has two layers. What a program needs to act on comes under short names:
-// source, accuracy, hz, warnings, and for each class its quantiles, diagnosis and call sites. What
-// is needed to rebuild the profile, its distributions, series and samples, follows under further
-// names.
+// The JSON form of a profile is its exported fields, by their tags. What follows from them and a
+// program needs to act on is written as well: quantiles, and the lines that create and submit tasks.
 
-// quantilesJSON is how a histogram is summed up: null where nothing was measured, as cycles in a
-// trace.
-type quantilesJSON struct {
-	P1   *float64 `json:"p1"`
-	P25  *float64 `json:"p25"`
-	P50  *float64 `json:"p50"`
-	P75  *float64 `json:"p75"`
-	P99  *float64 `json:"p99"`
-	Mean *float64 `json:"mean"`
-	Sum  *float64 `json:"sum"`
-}
-
-func quantiles(h *Histogram) (q quantilesJSON) {
-	if h.Count() == 0 {
-		return q
-	}
-	at := func(p float64) *float64 { return new(h.Quantile(p)) }
-	return quantilesJSON{P1: at(.01), P25: at(.25), P50: at(.5), P75: at(.75), P99: at(.99), Mean: new(h.Mean()), Sum: new(h.Sum())}
-}
-
-type classJSON struct {
-	Class       string         `json:"class"`
-	Tasks       uint64         `json:"tasks"`
-	Cycles      quantilesJSON  `json:"cycles"`
-	RunningNS   *quantilesJSON `json:"running_ns,omitempty"` // from a trace
-	WallNS      quantilesJSON  `json:"wall_ns"`
-	BlockedNS   quantilesJSON  `json:"blocked_ns"`
-	Diagnosis   Diagnosis      `json:"diagnosis"`
-	Reasons     []string       `json:"reasons"` // and then the advice
-	CreatedAt   []string       `json:"created_at"`
-	SubmittedAt []string       `json:"submitted_at"`
-
-	Advice      []string        `json:"advice"`
-	Merge       uint64          `json:"merge,omitempty"`
-	Split       uint64          `json:"split,omitempty"`
-	Workers     int             `json:"workers,omitempty"`
-	Unmeasured  uint64          `json:"unmeasured"`
-	Estimated   uint64          `json:"estimated,omitempty"`
-	Nested      uint64          `json:"nested"`
-	Aggregated  uint64          `json:"aggregated"`
-	ActiveShare float64         `json:"active_share"`
-	Histograms  *histogramsJSON `json:"histograms"`
-	Series      []binJSON       `json:"series"`
-	Sites       []siteJSON      `json:"sites"`
-}
-
-type histogramsJSON struct {
-	Cycles    *histogramJSON `json:"cycles,omitempty"`
-	RunningNS *histogramJSON `json:"running_ns,omitempty"`
-	WallNS    *histogramJSON `json:"wall_ns,omitempty"`
-	BlockedNS *histogramJSON `json:"blocked_ns,omitempty"`
-	ReadyNS   *histogramJSON `json:"ready_ns,omitempty"` // from a trace
-}
-
-// binJSON is an interval of the series: end on the clock of start_ns.
-type binJSON struct {
-	At     int64   `json:"at_ns"`
-	Ended  uint64  `json:"ended"`
-	Busy   int64   `json:"busy_ns"`
-	Active float64 `json:"active"`
-}
-
-type siteJSON struct {
-	Pool       string          `json:"pool,omitempty"`
-	Tasks      uint64          `json:"tasks"`
-	Created    []frameJSON     `json:"created,omitempty"` // leaf first
-	Submitted  []frameJSON     `json:"submitted,omitempty"`
-	Histograms *histogramsJSON `json:"histograms"`
-}
-
-type frameJSON struct {
-	Func string `json:"func"`
-	File string `json:"file,omitempty"`
-	Line int    `json:"line,omitempty"`
-}
-
-type sampleJSON struct {
-	At          int64   `json:"at_ns"`
-	Wall        int64   `json:"wall_ns"`
-	Paused      int64   `json:"paused_ns"`
-	CPU         int64   `json:"cpu_ns"`
-	Voluntary   uint64  `json:"voluntary"`
-	Involuntary uint64  `json:"involuntary"`
-	Ready       int64   `json:"ready_ns,omitempty"`
-	Delayed     int64   `json:"delayed_ns,omitempty"`
-	Utilisation float64 `json:"utilisation"`
-	Excluded    bool    `json:"excluded,omitempty"`
-}
-
-type pauseJSON struct {
-	At     int64 `json:"at_ns"`
-	Length int64 `json:"length_ns"`
-}
-
-type profileJSON struct {
-	Source   string      `json:"source"`
-	Accuracy string      `json:"accuracy"`
-	Hz       *float64    `json:"hz"` // null where it is not known
-	Warnings []string    `json:"warnings"`
-	Classes  []classJSON `json:"classes"`
-
-	HzOrigin       string       `json:"hz_origin,omitempty"`
-	HzPPM          float64      `json:"hz_ppm,omitempty"`
-	Time           *time.Time   `json:"time,omitempty"`
-	Start          int64        `json:"start_ns"`
-	Wall           int64        `json:"run_ns"`
-	Procs          int          `json:"gomaxprocs"`
-	Instances      int          `json:"instances,omitempty"` // only if there are several
-	Overhead       int64        `json:"overhead_ns"`
-	OverheadOrigin string       `json:"overhead_origin,omitempty"`
-	Run            *sampleJSON  `json:"run,omitempty"`
-	Samples        []sampleJSON `json:"samples"`
-	Pauses         []pauseJSON  `json:"gc_pauses"`
-}
+// fields have the tags of their types, but no methods.
+type (
+	profileFields Profile
+	classFields   Class
+)
 
 // WriteJSON writes the profile as one line, as [Profile.MarshalJSON] does. The error is that of w,
 // or says that a number in the profile is not finite.
@@ -147,41 +40,29 @@ func WriteJSON(w io.Writer, p *Profile) error {
 // the lines that create and submit its tasks, most cycles first:
 //
 //	source, accuracy, hz, warnings[], classes[]
-//	  class, tasks, cycles{p1,p25,p50,p75,p99,mean,sum}, wall_ns{…}, blocked_ns{…},
-//	  diagnosis (fine, coarse, blocked, ok, unknown), reasons[], created_at[], submitted_at[]
+//	  class, tasks, cycles{p1,p25,p50,p75,p99,mean,sum,…}, wall_ns{…}, blocked_ns{…},
+//	  diagnosis (fine, coarse, blocked, ok, unknown, …), reasons[], created_at[], submitted_at[]
 //
 // and running_ns{…} in a profile from a trace, whose cycles and hz are null: a trace does not tell
-// them. Then follows what [ReadJSON] needs to rebuild the profile: histograms, series, sites with
-// whole call chains, samples and pauses. The log is not written. Lists are never null.
-func (p *Profile) MarshalJSON() ([]byte, error) {
-	out := profileJSON{
-		Source: p.Source, Accuracy: p.Accuracy, Warnings: list(p.Warnings), Classes: []classJSON{},
-		HzOrigin: p.HzOrigin, HzPPM: p.HzPPM, Start: p.Start, Wall: int64(p.Wall), Procs: p.Procs,
-		Overhead: int64(p.Overhead), OverheadOrigin: p.OverheadOrigin,
-		Samples: []sampleJSON{}, Pauses: []pauseJSON{},
+// them. Further names hold what [ReadJSON] needs to rebuild the profile: the buckets of the
+// distributions, series, sites with whole call chains, samples and pauses. The log is not written.
+// Lists are never null.
+func (p Profile) MarshalJSON() ([]byte, error) {
+	out := struct {
+		Source   string   `json:"source"`
+		Accuracy string   `json:"accuracy"`
+		Hz       *float64 `json:"hz"`
+		Warnings []string `json:"warnings"`
+		Classes  []Class  `json:"classes"`
+		profileFields
+	}{p.Source, p.Accuracy, &p.Hz, list(p.Warnings), list(p.Classes), profileFields(p)}
+	if p.Hz == 0 {
+		out.Hz = nil
 	}
-	if p.Instances > 1 {
-		out.Instances = p.Instances
+	if p.Instances <= 1 {
+		out.Instances = 0
 	}
-	if p.Hz != 0 {
-		out.Hz = &p.Hz
-	}
-	if !p.Time.IsZero() {
-		out.Time = &p.Time
-	}
-	if p.Run != (Sample{}) {
-		run := p.Run.form()
-		out.Run = &run
-	}
-	for i := range p.Samples {
-		out.Samples = append(out.Samples, p.Samples[i].form())
-	}
-	for _, g := range p.Pauses {
-		out.Pauses = append(out.Pauses, pauseJSON{g.At, int64(g.Length)})
-	}
-	for i := range p.Classes {
-		out.Classes = append(out.Classes, p.Classes[i].form())
-	}
+	out.Samples, out.Pauses = list(p.Samples), list(p.Pauses)
 	text, err := json.Marshal(out)
 	if err != nil {
 		return nil, err
@@ -189,58 +70,28 @@ func (p *Profile) MarshalJSON() ([]byte, error) {
 	return format.EscapeJSON(text), nil
 }
 
-// form is the JSON of a class.
-func (c *Class) form() classJSON {
-	out := classJSON{
-		Class: c.Name, Tasks: c.Tasks,
-		Cycles: quantiles(&c.Cycles), WallNS: quantiles(&c.WallNS), BlockedNS: quantiles(&c.BlockedNS),
-		Diagnosis:   c.Diagnosis,
-		Reasons:     append(list(c.Reasons), c.Advice...),
-		CreatedAt:   c.places(func(s *Site) []Frame { return s.Created }),
-		SubmittedAt: c.places(func(s *Site) []Frame { return s.Submitted }),
-		Advice:      list(c.Advice),
-		Merge:       c.Merge, Split: c.Split,
-		Workers: c.Workers, Unmeasured: c.Unmeasured, Estimated: c.Estimated, Nested: c.Nested, Aggregated: c.Aggregated, ActiveShare: c.ActiveShare,
-		Histograms: histogramForms(&c.Cycles, &c.RunningNS, &c.WallNS, &c.BlockedNS, &c.ReadyNS),
-		Series:     []binJSON{}, Sites: []siteJSON{},
+// MarshalJSON writes the class as a JSON object, as [Profile.MarshalJSON] does. The reasons end with
+// the advice.
+func (c Class) MarshalJSON() ([]byte, error) {
+	out := struct {
+		classFields
+		CreatedAt   []string `json:"created_at"`
+		SubmittedAt []string `json:"submitted_at"`
+	}{
+		classFields(c),
+		c.places(func(s *Site) []Frame { return s.Created }),
+		c.places(func(s *Site) []Frame { return s.Submitted }),
 	}
-	if out.Diagnosis == "" {
+	if c.Diagnosis == "" {
 		out.Diagnosis = Unknown
 	}
-	if c.RunningNS.Count() > 0 {
-		q := quantiles(&c.RunningNS)
-		out.RunningNS = &q
-	}
-	for _, b := range c.Series {
-		out.Series = append(out.Series, binJSON{b.At, b.Ended, int64(b.Busy), b.Active})
-	}
-	for i := range c.Sites {
-		s := &c.Sites[i]
-		out.Sites = append(out.Sites, siteJSON{
-			Pool: s.Pool, Tasks: s.Tasks, Created: frameForms(s.Created), Submitted: frameForms(s.Submitted),
-			Histograms: histogramForms(&s.Cycles, &s.RunningNS, &s.WallNS, &s.BlockedNS, &Histogram{}),
-		})
-	}
-	return out
-}
-
-func histogramForms(cycles, running, wall, blocked, ready *Histogram) *histogramsJSON {
-	return &histogramsJSON{Cycles: cycles.form(), RunningNS: running.form(), WallNS: wall.form(), BlockedNS: blocked.form(), ReadyNS: ready.form()}
-}
-
-func frameForms(chain []Frame) (out []frameJSON) {
-	for _, f := range chain {
-		out = append(out, frameJSON(f))
-	}
-	return out
-}
-
-func (s *Sample) form() sampleJSON {
-	return sampleJSON{s.At, int64(s.Wall), int64(s.Paused), int64(s.CPU), s.Voluntary, s.Involuntary, int64(s.Ready), int64(s.Delayed), s.Utilisation, s.Excluded}
+	out.Reasons, out.Advice = append(list(c.Reasons), c.Advice...), list(c.Advice)
+	out.Series, out.Sites = list(c.Series), list(c.Sites)
+	return json.Marshal(out)
 }
 
 // list returns a copy that is not nil.
-func list(s []string) []string { return append([]string{}, s...) }
+func list[T any](s []T) []T { return append([]T{}, s...) }
 
 // places names the leaves of the sites' call chains, each once.
 func (c *Class) places(chain func(*Site) []Frame) []string {
@@ -254,3 +105,230 @@ func (c *Class) places(chain func(*Site) []Frame) []string {
 	}
 	return out
 }
+
+// ReadJSON reads a profile that [WriteJSON] or json.Marshal wrote. The diagnosis is that of the
+// machine that recorded it; [Profile.Diagnose] makes one anew.
+//
+// What it accepts is valid: see [Profile.CheckValid]. Names it does not know are ignored.
+func ReadJSON(r io.Reader) (*Profile, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("granularity: reading JSON: %w", err)
+	}
+	p := new(Profile)
+	if err := p.UnmarshalJSON(text); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// UnmarshalJSON replaces the profile by the one in a JSON object. It accepts what [ReadJSON]
+// accepts; the profile is unchanged after an error.
+func (p *Profile) UnmarshalJSON(text []byte) error {
+	if string(bytes.TrimSpace(text)) == "null" {
+		return nil // the convention of encoding/json
+	}
+	var in profileFields
+	err := json.Unmarshal(text, &in)
+	read := Profile(in)
+	switch {
+	case err != nil:
+	case read.Classes == nil:
+		err = errors.New("this is no profile of tasks: classes is missing")
+	default:
+		for i := range read.Classes {
+			c := &read.Classes[i]
+			if n := len(c.Reasons) - len(c.Advice); n >= 0 && slices.Equal(c.Reasons[n:], c.Advice) {
+				c.Reasons = c.Reasons[:n:n]
+			}
+		}
+		if read.Instances == 1 {
+			read.Instances = 0
+		}
+		err = read.CheckValid()
+	}
+	if err != nil {
+		return fmt.Errorf("granularity: reading JSON: %w", format.ExplainJSON(err, "source and classes"))
+	}
+	*p = read
+	return nil
+}
+
+// CheckValid returns an error that says which class and field is wrong: no time is negative, no
+// distribution counts more than there are tasks, no sum overflows.
+func (p *Profile) CheckValid() error {
+	switch {
+	case !(p.Hz >= 0 && p.Hz <= 1e15):
+		return fmt.Errorf("hz is out of range: %v", p.Hz)
+	case p.Procs < 0 || p.Procs > 1<<20:
+		return fmt.Errorf("gomaxprocs is out of range: %d", p.Procs)
+	case p.Instances < 0 || p.Instances > 1<<20:
+		return fmt.Errorf("instances is out of range: %d", p.Instances)
+	case p.Wall < 0 || p.Overhead < 0:
+		return errors.New("run_ns or overhead_ns is negative")
+	}
+	for i, s := range append([]Sample{p.Run}, p.Samples...) {
+		if s.Wall < 0 || s.Paused < 0 || s.CPU < 0 || s.Ready < 0 || s.Delayed < 0 || !(s.Utilisation >= 0 && s.Utilisation < math.MaxFloat32) {
+			return fmt.Errorf("sample %d (0 is the run): a time or the utilisation is negative or too large", i)
+		}
+	}
+	for i, g := range p.Pauses {
+		if g.Length < 0 {
+			return fmt.Errorf("gc_pause %d: length_ns is negative", i+1)
+		}
+	}
+	var tasks, executions uint64
+	for i := range p.Classes {
+		c := &p.Classes[i]
+		err := c.checkValid()
+		if err == nil {
+			err = addTo(&tasks, c.Tasks)
+		}
+		if err == nil {
+			err = addTo(&executions, c.Tasks, c.Unmeasured, c.Nested, c.Aggregated)
+		}
+		if err != nil {
+			return fmt.Errorf("class %d (%.100q): %w", i+1, c.Name, err)
+		}
+	}
+	return nil
+}
+
+func (c *Class) checkValid() error {
+	switch {
+	case c.Diagnosis != "" && c.Diagnosis.OrUnknown() != c.Diagnosis:
+		return fmt.Errorf("diagnosis is %.100q, which is none", c.Diagnosis)
+	case !(c.ActiveShare >= 0 && c.ActiveShare <= 1):
+		return fmt.Errorf("active_share is not between 0 and 1: %v", c.ActiveShare)
+	case c.Workers < 0 || c.Estimated > c.Tasks:
+		return errors.New("workers or estimated is out of range")
+	}
+	for i, b := range c.Series {
+		if b.Busy < 0 || !(b.Active >= 0 && b.Active <= 1) || i > 0 && b.At < c.Series[i-1].At {
+			return fmt.Errorf("bin %d of the series: busy_ns or active is out of range, or at_ns is before that of the bin before", i+1)
+		}
+	}
+	if err := checkCounts(c.Tasks, &c.Cycles, &c.RunningNS, &c.WallNS, &c.BlockedNS, &c.ReadyNS); err != nil {
+		return err
+	}
+	var tasks uint64
+	for i := range c.Sites {
+		s := &c.Sites[i]
+		err := addTo(&tasks, s.Tasks)
+		if err == nil {
+			err = checkCounts(s.Tasks, &s.Cycles, &s.RunningNS, &s.WallNS, &s.BlockedNS)
+		}
+		if err != nil {
+			return fmt.Errorf("site %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// checkCounts checks the histograms of a class or site of so many tasks.
+func checkCounts(tasks uint64, all ...*Histogram) error {
+	for _, h := range all {
+		if h.count > tasks {
+			return fmt.Errorf("a histogram counts %d values of %d tasks", h.count, tasks)
+		}
+	}
+	return nil
+}
+
+// addTo adds to a sum that must not overflow: such sums are taken everywhere.
+func addTo(sum *uint64, terms ...uint64) error {
+	const most = 1 << 62
+	for _, n := range terms {
+		if n > most-*sum {
+			return fmt.Errorf("%d tasks are more than can be added up", n)
+		}
+		*sum += n
+	}
+	return nil
+}
+
+// histogramJSON is a histogram as JSON: its quantiles, null where nothing was measured, and the
+// buckets in use as pairs of the least value that falls into one, and how many did.
+type histogramJSON struct {
+	P1      *float64    `json:"p1"`
+	P25     *float64    `json:"p25"`
+	P50     *float64    `json:"p50"`
+	P75     *float64    `json:"p75"`
+	P99     *float64    `json:"p99"`
+	Mean    *float64    `json:"mean"`
+	Sum     *uint64     `json:"sum"`
+	Min     uint64      `json:"min,omitempty"`
+	Max     uint64      `json:"max,omitempty"`
+	Buckets [][2]uint64 `json:"buckets,omitempty"`
+}
+
+// MarshalJSON writes the histogram as a JSON object, with its quantiles.
+func (h Histogram) MarshalJSON() ([]byte, error) {
+	if h.count == 0 {
+		return json.Marshal(histogramJSON{})
+	}
+	at := func(p float64) *float64 { return new(h.Quantile(p)) }
+	out := histogramJSON{P1: at(.01), P25: at(.25), P50: at(.5), P75: at(.75), P99: at(.99), Mean: new(h.Mean()), Sum: &h.sum, Min: h.min, Max: h.max}
+	h.each(func(lo, _, n uint64) bool {
+		out.Buckets = append(out.Buckets, [2]uint64{lo, n})
+		return true
+	})
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON rebuilds a histogram that [Histogram.MarshalJSON] wrote, if it is one of values that
+// exist.
+func (h *Histogram) UnmarshalJSON(text []byte) error {
+	var in histogramJSON
+	if err := json.Unmarshal(text, &in); err != nil {
+		return err
+	}
+	*h = Histogram{}
+	switch {
+	case in.Sum == nil:
+		return nil
+	case len(in.Buckets) == 0:
+		return errors.New("a histogram has no buckets: quantiles alone do not make a distribution")
+	}
+	var least, most wide // between which the sum must be
+	for i, b := range in.Buckets {
+		lo, n := b[0], b[1]
+		pageNo, slot := bucket(lo)
+		first, last := bounds(pageNo, slot)
+		switch {
+		case lo != first:
+			return fmt.Errorf("no bucket begins at %d", lo)
+		case i > 0 && lo <= in.Buckets[i-1][0]:
+			return fmt.Errorf("bucket %d is not above the one before", lo)
+		case n == 0:
+			return fmt.Errorf("bucket %d is empty", lo)
+		case h.count+n < n:
+			return errors.New("a histogram counts more than 2^64 values")
+		case i == 0 && (in.Min < first || in.Min > last):
+			return fmt.Errorf("min, %d, is not in the first bucket", in.Min)
+		case i == len(in.Buckets)-1 && (in.Max < first || in.Max > last || in.Max < in.Min):
+			return fmt.Errorf("max, %d, is not in the last bucket", in.Max)
+		}
+		least.add(max(first, in.Min), n)
+		most.add(min(last, in.Max), n)
+		h.count += n
+		h.page(pageNo)[slot] = n
+	}
+	if sum := (wide{lo: *in.Sum}); sum.less(least) || most.less(sum) {
+		return fmt.Errorf("sum, %d, does not follow from the buckets", *in.Sum)
+	}
+	h.min, h.max, h.sum = in.Min, in.Max, *in.Sum
+	return nil
+}
+
+// wide is a number of 128 bits: what 2^64 values of 2^64 sum to fits.
+type wide struct{ hi, lo uint64 }
+
+func (w *wide) add(v, n uint64) {
+	hi, lo := bits.Mul64(v, n)
+	var carry uint64
+	w.lo, carry = bits.Add64(w.lo, lo, 0)
+	w.hi, _ = bits.Add64(w.hi, hi, carry)
+}
+
+func (w wide) less(o wide) bool { return w.hi < o.hi || w.hi == o.hi && w.lo < o.lo }

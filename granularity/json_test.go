@@ -57,6 +57,19 @@ func TestJSONRoundTrip(t *testing.T) {
 	}
 }
 
+// Each diagnosis that is written can be read.
+func TestJSONDiagnoses(t *testing.T) {
+	for _, d := range []Diagnosis{Fine, Coarse, Blocked, OK, Unknown, Straggler, TooFewWorkers, TooManyWorkers} {
+		text, err := json.Marshal(&Profile{Classes: []Class{{Name: "x", Diagnosis: d}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, err := ReadJSON(bytes.NewReader(text)); err != nil || p.Classes[0].Diagnosis != d {
+			t.Errorf("%s: %v", d, err)
+		}
+	}
+}
+
 // What is wrong is named; nothing is changed by it.
 func TestJSONErrors(t *testing.T) {
 	p := run{procs: 2, tasks: 10, each: time.Millisecond, utilisation: 1}.profile()
@@ -82,7 +95,7 @@ func TestJSONErrors(t *testing.T) {
 		{change(`"gomaxprocs":2`, `"gomaxprocs":-2`), "gomaxprocs"},
 		{change(`"run_ns":`, `"run_ns":-`), "negative"},
 		{change(`"diagnosis":"unknown"`, `"diagnosis":"fat"`), `class 1 ("work"): diagnosis is "fat"`},
-		{change(`"histograms":`, `"histogram":`), "histograms is missing"},
+		{change(`"buckets":`, `"pails":`), "quantiles alone do not make a distribution"},
 		{change(`"buckets":[[1998848,10]]`, `"buckets":[[1998849,10]]`), "no bucket begins at 1998849"},
 		{change(`"buckets":[[1998848,10]]`, `"buckets":[[1998848,0]]`), "is empty"},
 		{change(`"buckets":[[1998848,10]]`, `"buckets":[]`), "no buckets"},

@@ -67,23 +67,26 @@ func finite(v float64) float64 {
 type Sample struct {
 	// At is the end of the interval on the clock of [Profile].Start: nanoseconds
 	// of CLOCK_MONOTONIC on Linux.
-	At int64
+	At int64 `json:"at_ns"`
 	// Wall is the length of the interval and Paused the part of it in which the
 	// garbage collector had stopped the world.
-	Wall, Paused time.Duration
+	Wall   time.Duration `json:"wall_ns"`
+	Paused time.Duration `json:"paused_ns"`
 	// CPU is the processor time that the process used, in all threads.
-	CPU time.Duration
+	CPU time.Duration `json:"cpu_ns"`
 	// Voluntary and Involuntary count the context switches of the process's threads.
-	Voluntary, Involuntary uint64
+	Voluntary   uint64 `json:"voluntary"`
+	Involuntary uint64 `json:"involuntary"`
 	// Ready is the time for which goroutines of the process were ready and waited for a
 	// processor, summed over all, an estimate from above by what the runtime samples; Delayed
 	// that for which its threads waited for other threads, its own or of other programs. Both
 	// are known only of the whole run ([Profile].Run); 0 is not known.
-	Ready, Delayed time.Duration
+	Ready   time.Duration `json:"ready_ns,omitempty"`
+	Delayed time.Duration `json:"delayed_ns,omitempty"`
 	// Utilisation is CPU ÷ (Wall × GOMAXPROCS), pauses left out of both.
-	Utilisation float64
+	Utilisation float64 `json:"utilisation"`
 	// Excluded tells that most of the interval was a pause: it says nothing about the tasks.
-	Excluded bool
+	Excluded bool `json:"excluded,omitempty"`
 }
 
 // GCPause is one interval in which the garbage collector had stopped the world.
@@ -91,9 +94,9 @@ type Sample struct {
 // they are shown as one, at the end.
 type GCPause struct {
 	// At is the end on the clock of [Profile].Start.
-	At int64
+	At int64 `json:"at_ns"`
 	// Length is the time for which the world stood still.
-	Length time.Duration
+	Length time.Duration `json:"length_ns"`
 }
 
 const (

@@ -14,49 +14,49 @@ import (
 type Profile struct {
 	// Source says what counted the cycles, such as "rseq-clock" or, from a
 	// trace, "trace-running"; the package documentation lists the sources.
-	Source string
+	Source string `json:"source"`
 	// Accuracy says how far the cycles can be trusted: "counted", "counted-user",
 	// "core-cycles", "thread-time" or "upper-bound".
-	Accuracy string
+	Accuracy string `json:"accuracy"`
 	// Hz is the frequency of the cycles, HzOrigin how it is known and HzPPM its
 	// uncertainty in parts per million. Hz is 0 when it varies.
-	Hz       float64
-	HzOrigin string
-	HzPPM    float64
+	Hz       float64 `json:"hz"`
+	HzOrigin string  `json:"hz_origin,omitempty"`
+	HzPPM    float64 `json:"hz_ppm,omitempty"`
 	// Warnings says in full sentences what limits the trust in the numbers.
-	Warnings []string
+	Warnings []string `json:"warnings"`
 
 	// Time and Start are the begin of the run: the time of day, and nanoseconds of
 	// CLOCK_MONOTONIC (on Linux), the clock of all times below.
-	Time  time.Time
-	Start int64
+	Time  time.Time `json:"time,omitzero"`
+	Start int64     `json:"start_ns"`
 	// Wall is the length of the run.
-	Wall time.Duration
+	Wall time.Duration `json:"run_ns"`
 	// Procs is GOMAXPROCS.
-	Procs int
+	Procs int `json:"gomaxprocs"`
 	// Run is what the process used from the begin of the run to its end; its
 	// Wall is 0 when that is not known.
-	Run Sample
+	Run Sample `json:"run,omitzero"`
 	// Samples is what the process used over time, if the machine was sampled and the system
 	// tells.
-	Samples []Sample
+	Samples []Sample `json:"samples"`
 	// Pauses are the collector's.
-	Pauses []GCPause
+	Pauses []GCPause `json:"gc_pauses"`
 
 	// Overhead is what a task costs besides itself, 0 if that is not known; OverheadOrigin
 	// says in words how it is known, or why not.
-	Overhead       time.Duration
-	OverheadOrigin string
+	Overhead       time.Duration `json:"overhead_ns"`
+	OverheadOrigin string        `json:"overhead_origin,omitempty"`
 
 	// Classes is sorted by the cycles (or running time) of all tasks, most first.
-	Classes []Class
+	Classes []Class `json:"classes"`
 	// Log holds a record of each task, in the order of their ends, if that was asked for.
-	Log []TaskRecord
+	Log []TaskRecord `json:"-"`
 	// LogDropped counts the tasks that did not fit into the log.
-	LogDropped uint64
+	LogDropped uint64 `json:"-"`
 	// Instances is the number of programs that the profile is about, if [Merge] has added
 	// several; 0 is one. Wall and Run are then sums over them, Procs is that of the largest.
-	Instances int
+	Instances int `json:"instances,omitempty"`
 
 	merged merged // what Merge has to know besides
 }
@@ -65,54 +65,56 @@ type Profile struct {
 // function, or that were given one name.
 type Class struct {
 	// Name is the name of the function, or the one given.
-	Name string
+	Name string `json:"class"`
 	// Tasks is the number of executions that were measured.
-	Tasks uint64
+	Tasks uint64 `json:"tasks"`
 	// Unmeasured counts executions that ended while paused, or that blocked and are like none
 	// that was measured: they are in no histogram.
-	Unmeasured uint64
+	Unmeasured uint64 `json:"unmeasured"`
 	// Estimated is how many of Tasks blocked and so are known by a sample of such tasks only.
 	// It is their cycles, and what follows from these, that are estimated, not their wall time.
-	Estimated uint64
+	Estimated uint64 `json:"estimated,omitempty"`
 	// Nested counts the tasks that executed inside of another one, Aggregated those
 	// that were counted to that other one instead ([RecorderOptions].AggregateNested).
-	Nested, Aggregated uint64
+	Nested     uint64 `json:"nested"`
+	Aggregated uint64 `json:"aggregated"`
 	// Cycles is the granularity: the reference cycles that each task executed,
 	// without those of tasks nested in it.
-	Cycles Histogram
+	Cycles Histogram `json:"cycles"`
 	// RunningNS is the granularity as running time, in nanoseconds: only from a trace, where
 	// Cycles is empty unless the frequency was told. See [Profile.Granularity].
-	RunningNS Histogram
+	RunningNS Histogram `json:"running_ns,omitzero"`
 	// WallNS is the time from the begin of each task to its end, in nanoseconds.
-	WallNS Histogram
+	WallNS Histogram `json:"wall_ns"`
 	// BlockedNS is the part of it in which the task was off the processor: blocked, or
 	// waiting for a processor, in nanoseconds; nested tasks' own such time left out. Where
 	// Accuracy is "upper-bound", but for a trace, only pauses are known, and it counts only the
 	// tasks that made one.
-	BlockedNS Histogram
+	BlockedNS Histogram `json:"blocked_ns"`
 	// ReadyNS is the part of BlockedNS in which the task was ready and waited for a processor,
 	// in nanoseconds: only from a trace.
-	ReadyNS Histogram
+	ReadyNS Histogram `json:"ready_ns,omitzero"`
 	// ActiveShare is the share of the run in which at least one task of the
 	// class was under way, estimated from bins of the series.
-	ActiveShare float64
+	ActiveShare float64 `json:"active_share"`
 	// Series is the class over time.
-	Series []Bin
+	Series []Bin `json:"series"`
 	// Sites are the places that the tasks come from, most cycles first.
-	Sites []Site
+	Sites []Site `json:"sites"`
 
 	// Workers is the number of workers of the pool, or the limit of the group, that the tasks
 	// were given to; the largest if there are several, and 0 if there is no limit or it is not
 	// known.
-	Workers int
+	Workers int `json:"workers,omitempty"`
 
 	// Diagnosis, Reasons and Advice are set by [Profile.Diagnose].
-	Diagnosis Diagnosis
-	Reasons   []string
-	Advice    []string
+	Diagnosis Diagnosis `json:"diagnosis"`
+	Reasons   []string  `json:"reasons"`
+	Advice    []string  `json:"advice"`
 	// Merge is how many tasks to merge into one, of a fine-grained class, and Split how many
 	// tasks there should be at least instead, of a coarse-grained one; 0 for others.
-	Merge, Split uint64
+	Merge uint64 `json:"merge,omitempty"`
+	Split uint64 `json:"split,omitempty"`
 }
 
 // Executions returns how often tasks of the class have executed, measured or not.
@@ -122,35 +124,36 @@ func (c *Class) Executions() uint64 { return c.Tasks + c.Unmeasured }
 type Bin struct {
 	// At is the end of the interval, on the clock of [Profile].Start; the length
 	// is that from the end of the bin before, or from Start.
-	At int64
+	At int64 `json:"at_ns"`
 	// Ended is the number of tasks that ended in the interval.
-	Ended uint64
+	Ended uint64 `json:"ended"`
 	// Busy is the time for which tasks were under way, summed over all.
-	Busy time.Duration
+	Busy time.Duration `json:"busy_ns"`
 	// Active is the part of the interval, 0 to 1, in which at least one was.
-	Active float64
+	Active float64 `json:"active"`
 }
 
 // Site is a place that tasks of a class come from.
 type Site struct {
 	// Pool is the name of the pool or group that the tasks were submitted to; empty
 	// for tasks that were executed inline, and for pools without a name.
-	Pool string
+	Pool string `json:"pool,omitempty"`
 	// Created and Submitted are the call chains, leaf first. Submitted is nil for tasks
 	// that were executed inline.
-	Created, Submitted []Frame
-	Tasks              uint64
-	Cycles             Histogram
-	RunningNS          Histogram // from a trace, as in [Class]
-	WallNS             Histogram
-	BlockedNS          Histogram
+	Created   []Frame   `json:"created,omitempty"`
+	Submitted []Frame   `json:"submitted,omitempty"`
+	Tasks     uint64    `json:"tasks"`
+	Cycles    Histogram `json:"cycles"`
+	RunningNS Histogram `json:"running_ns,omitzero"` // from a trace, as in [Class]
+	WallNS    Histogram `json:"wall_ns"`
+	BlockedNS Histogram `json:"blocked_ns"`
 }
 
 // Frame is one call in a call chain.
 type Frame struct {
-	Func string // with its package's path
-	File string
-	Line int
+	Func string `json:"func"` // with its package's path
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
 }
 
 // TaskRecord is one execution of a task in the log. Times are on the clock of

@@ -13,41 +13,31 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// The JSON form of a stack:
+// The JSON form of a stack is its exported fields, by their tags:
 //
-//	{"n":4, "speedup":2.9, "estimate":false, "components":{"sync-mutex":0.8, …}, "remainder":0.3,
-//	 "disturbed":false, "warnings":[…], "workers":{"selector":"main.work", "count":4}}
+//	{"n":4, "speedup":2.9, "estimate":false, "remainder":0.3, "disturbed":false, "warnings":[…],
+//	 "workers":{"selector":"main.work", "count":4}, "components":{"sync-mutex":0.8, …}}
 //
 // Components that are 0 are left out. speedup + Σ components + remainder == n, up to rounding.
-type stackJSON struct {
-	N          *int               `json:"n"`
-	Speedup    *float64           `json:"speedup"`
-	Estimate   bool               `json:"estimate"`
-	Components map[string]float64 `json:"components"`
-	Remainder  *float64           `json:"remainder"`
-	Disturbed  bool               `json:"disturbed"`
-	Warnings   []string           `json:"warnings"`
-	Workers    workersJSON        `json:"workers"`
-}
-
-type workersJSON struct {
-	Selector string `json:"selector"`
-	Count    int    `json:"count"`
-}
+type (
+	stackFields Stack
+	stackJSON   struct {
+		stackFields
+		Components map[string]float64 `json:"components"`
+	}
+)
 
 // MarshalJSON writes the stack as one JSON object, without the accounts. It fails for numbers that
 // JSON cannot hold.
 func (s Stack) MarshalJSON() ([]byte, error) {
-	form := stackJSON{
-		N: &s.N, Speedup: &s.Speedup, Estimate: s.Estimate, Components: map[string]float64{}, Remainder: &s.Remainder,
-		Disturbed: s.Disturbed, Warnings: append([]string{}, s.Warnings...), Workers: workersJSON(s.Workers),
-	}
+	out := stackJSON{stackFields(s), map[string]float64{}}
+	out.Warnings = append([]string{}, s.Warnings...)
 	for _, c := range Delimiters() {
 		if v := s.Components[c]; v != 0 {
-			form.Components[c.String()] = v
+			out.Components[c.String()] = v
 		}
 	}
-	b, err := json.Marshal(form)
+	b, err := json.Marshal(out)
 	if err != nil {
 		return nil, fmt.Errorf("speedup: writing JSON: %w", err)
 	}
@@ -59,48 +49,59 @@ func (s *Stack) UnmarshalJSON(data []byte) error {
 	if string(bytes.TrimSpace(data)) == "null" {
 		return nil
 	}
-	var form stackJSON
-	if err := json.Unmarshal(data, &form); err != nil {
+	if err := s.decode(data); err != nil {
 		return fmt.Errorf("speedup: reading JSON: %w", err)
 	}
-	out, err := form.stack()
-	if err != nil {
-		return fmt.Errorf("speedup: reading JSON: %w", err)
-	}
-	*s = *out
 	return nil
 }
 
-func (form *stackJSON) stack() (*Stack, error) {
-	switch {
-	case form.N == nil || form.Speedup == nil || form.Components == nil || form.Remainder == nil:
-		return nil, errors.New("this is no speedup stack: n, speedup, components or remainder is missing")
-	case *form.N < 1 || *form.N > 1<<30:
-		return nil, fmt.Errorf("n is out of range: %d", *form.N)
-	case form.Workers.Count < 0:
-		return nil, fmt.Errorf("workers.count is negative: %d", form.Workers.Count)
-	case *form.Speedup < 0:
-		return nil, fmt.Errorf("speedup is negative: %v", *form.Speedup)
+// decode makes an object the stack's contents; s is unchanged after an error.
+func (s *Stack) decode(object []byte) error {
+	missing := math.NaN()
+	in := stackJSON{stackFields: stackFields{Speedup: missing, Remainder: missing}}
+	if err := json.Unmarshal(object, &in); err != nil {
+		return format.ExplainJSON(err, "n, speedup and components")
 	}
-	s := &Stack{N: *form.N, Speedup: *form.Speedup, Estimate: form.Estimate, Remainder: *form.Remainder,
-		Disturbed: form.Disturbed, Warnings: form.Warnings, Workers: Workers(form.Workers)}
-	sum, size := s.Speedup+s.Remainder, math.Abs(s.Speedup)+math.Abs(s.Remainder)
-	for _, name := range slices.Sorted(maps.Keys(form.Components)) {
+	if math.IsNaN(in.Speedup) || math.IsNaN(in.Remainder) || in.Components == nil {
+		return errors.New("this is no speedup stack: n, speedup, components or remainder is missing")
+	}
+	out := Stack(in.stackFields)
+	for _, name := range slices.Sorted(maps.Keys(in.Components)) {
 		c, err := ParseComponent(name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if c == Run {
-			return nil, errors.New(`"run" is no component: it is the speed-up and the remainder`)
+			return errors.New(`"run" is no component: it is the speed-up and the remainder`)
 		}
-		s.Components[c] = form.Components[name]
-		sum += s.Components[c]
-		size += math.Abs(s.Components[c])
+		out.Components[c] = in.Components[name]
+	}
+	if err := out.CheckValid(); err != nil {
+		return err
+	}
+	*s = out
+	return nil
+}
+
+// CheckValid returns an error if a number is out of range, or the parts do not sum to N.
+func (s *Stack) CheckValid() error {
+	switch {
+	case s.N < 1 || s.N > 1<<30:
+		return fmt.Errorf("n is out of range: %d", s.N)
+	case s.Workers.Count < 0:
+		return fmt.Errorf("workers.count is negative: %d", s.Workers.Count)
+	case s.Speedup < 0:
+		return fmt.Errorf("speedup is negative: %v", s.Speedup)
+	}
+	sum, size := s.Speedup+s.Remainder, math.Abs(s.Speedup)+math.Abs(s.Remainder)
+	for _, v := range s.Components {
+		sum += v
+		size += math.Abs(v)
 	}
 	if !(math.Abs(sum-float64(s.N)) <= 1e-9*(size+float64(s.N))) {
-		return nil, fmt.Errorf("the parts do not sum: they make %v, but n is %d", sum, s.N)
+		return fmt.Errorf("the parts do not sum: they make %v, but n is %d", sum, s.N)
 	}
-	return s, nil
+	return nil
 }
 
 // WriteJSON writes stacks as JSON objects, one a line and in order; a single one is indented.
@@ -131,14 +132,14 @@ func ReadJSON(r io.Reader) ([]*Stack, error) {
 	dec := json.NewDecoder(r)
 	var out []*Stack
 	for {
-		var form stackJSON
-		err := dec.Decode(&form)
+		var object json.RawMessage
+		err := dec.Decode(&object)
 		if err == io.EOF {
 			break
 		}
-		var s *Stack
+		s := new(Stack)
 		if err == nil {
-			s, err = form.stack()
+			err = s.decode(object)
 		} else {
 			err = format.ExplainJSON(err, "n, speedup and components")
 		}

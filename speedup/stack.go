@@ -26,36 +26,36 @@ import (
 // Stack is a speedup stack: a bar of height N.
 type Stack struct {
 	// N is the number of workers that the stack asks a speed-up of N of.
-	N int
+	N int `json:"n"`
 	// Speedup is how many times faster the run with N workers is. In an estimate it is an upper
 	// bound, if a single worker does the same work at the same speed.
-	Speedup float64
+	Speedup float64 `json:"speedup"`
 	// Estimate tells that there was no single-threaded run: see [Estimate].
-	Estimate bool
+	Estimate bool `json:"estimate"`
 	// Components are the delimiters in units of the speed-up; Components[Run] is 0.
-	Components [NumComponents]float64
+	Components [NumComponents]float64 `json:"-"`
 	// Remainder is what the components do not explain: interference in the hardware, and work
 	// for being parallel.
-	Remainder float64
+	Remainder float64 `json:"remainder"`
 	// Disturbed tells that the operating system took processors away in one of the runs for so
 	// long that the stack is not a result: see [MaxDelay].
-	Disturbed bool
+	Disturbed bool `json:"disturbed"`
 	// Warnings says in full sentences what limits the trust in the numbers.
-	Warnings []string
+	Warnings []string `json:"warnings"`
 	// Workers tells whose lanes these are.
-	Workers Workers
+	Workers Workers `json:"workers"`
 
 	// Label names the stack among others, such as a number of processors; "" for N.
-	Label string
+	Label string `json:"-"`
 	// Single and Multi are the accounts that it was made of; nil when it was read from JSON.
 	// Single of an estimate is what it assumes.
-	Single, Multi *Account
+	Single, Multi *Account `json:"-"`
 }
 
 // Workers tells who the workers are.
 type Workers struct {
-	Selector string // as ParseSelector takes it
-	Count    int    // goroutines, in the run with N workers
+	Selector string `json:"selector"` // as ParseSelector takes it
+	Count    int    `json:"count"`    // goroutines, in the run with N workers
 }
 
 // String names the workers, such as "main.work, 4 goroutines".
