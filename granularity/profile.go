@@ -68,16 +68,6 @@ type Class struct {
 	Name string `json:"class"`
 	// Tasks is the number of executions that were measured.
 	Tasks uint64 `json:"tasks"`
-	// Unmeasured counts executions that ended while paused, or that blocked and are like none
-	// that was measured: they are in no histogram.
-	Unmeasured uint64 `json:"unmeasured"`
-	// Estimated is how many of Tasks blocked and so are known by a sample of such tasks only.
-	// It is their cycles, and what follows from these, that are estimated, not their wall time.
-	Estimated uint64 `json:"estimated,omitempty"`
-	// Nested counts the tasks that executed inside of another one, Aggregated those
-	// that were counted to that other one instead ([RecorderOptions].AggregateNested).
-	Nested     uint64 `json:"nested"`
-	Aggregated uint64 `json:"aggregated"`
 	// Cycles is the granularity: the reference cycles that each task executed,
 	// without those of tasks nested in it.
 	Cycles Histogram `json:"cycles"`
@@ -94,6 +84,26 @@ type Class struct {
 	// ReadyNS is the part of BlockedNS in which the task was ready and waited for a processor,
 	// in nanoseconds: only from a trace.
 	ReadyNS Histogram `json:"ready_ns,omitzero"`
+
+	// Diagnosis, Reasons and Advice are set by [Profile.Diagnose].
+	Diagnosis Diagnosis `json:"diagnosis"`
+	Reasons   []string  `json:"reasons"`
+	Advice    []string  `json:"advice"`
+	// Merge is how many tasks to merge into one, of a fine-grained class, and Split how many
+	// tasks there should be at least instead, of a coarse-grained one; 0 for others.
+	Merge uint64 `json:"merge,omitempty"`
+	Split uint64 `json:"split,omitempty"`
+
+	// Unmeasured counts executions that ended while paused, or that blocked and are like none
+	// that was measured: they are in no histogram.
+	Unmeasured uint64 `json:"unmeasured"`
+	// Estimated is how many of Tasks blocked and so are known by a sample of such tasks only.
+	// It is their cycles, and what follows from these, that are estimated, not their wall time.
+	Estimated uint64 `json:"estimated,omitempty"`
+	// Nested counts the tasks that executed inside of another one, Aggregated those
+	// that were counted to that other one instead ([RecorderOptions].AggregateNested).
+	Nested     uint64 `json:"nested"`
+	Aggregated uint64 `json:"aggregated"`
 	// ActiveShare is the share of the run in which at least one task of the
 	// class was under way, estimated from bins of the series.
 	ActiveShare float64 `json:"active_share"`
@@ -106,15 +116,6 @@ type Class struct {
 	// were given to; the largest if there are several, and 0 if there is no limit or it is not
 	// known.
 	Workers int `json:"workers,omitempty"`
-
-	// Diagnosis, Reasons and Advice are set by [Profile.Diagnose].
-	Diagnosis Diagnosis `json:"diagnosis"`
-	Reasons   []string  `json:"reasons"`
-	Advice    []string  `json:"advice"`
-	// Merge is how many tasks to merge into one, of a fine-grained class, and Split how many
-	// tasks there should be at least instead, of a coarse-grained one; 0 for others.
-	Merge uint64 `json:"merge,omitempty"`
-	Split uint64 `json:"split,omitempty"`
 }
 
 // Executions returns how often tasks of the class have executed, measured or not.
