@@ -50,6 +50,9 @@ func TestComponents(t *testing.T) {
 		{what: "the run never has as many workers as lanes: after its own peak", n: 4, run: "w 0 run; w 2 run; w 4 run 8 exit; end 10", procs: 4, want: "run 22, imbalance 8, spawn 10"},
 		{what: "a sequential part in the middle is neither", run: "w 0 run 3 exit; w 0 run 3 exit; m 3 run 5 waitgroup; w 5 run; w 5 run; end 10", want: "run 16, sequential 4"},
 
+		{what: "ready after a wait, and a processor is free: the wait's", run: "w 0 run; w 0 mutex 3 ready 6 run; end 10", want: "run 14, sync-mutex 6"},
+		{what: "ready after a wait, and others run", run: "w 0 run; w 0 mutex 2 ready 8 run; m 0 run 8 sleep; end 10", want: "run 12, sync-mutex 2, sched-application 6"},
+		{what: "ready after it was preempted", run: "w 0 run; w 0 run 3 ready 6 run; end 10", want: "run 17, sched-wakeup 3"},
 		{what: "ready, and a processor is free", run: "w 0 run; w 0 ready 3 run; end 10", want: "run 17, sched-wakeup 3"},
 		{what: "ready, but the collector has the processor", run: "g 0 run 3 gc; w 0 run; w 0 ready 3 run; end 10", want: "run 17, gc-workers 3"},
 		{what: "ready, but the tracer has the processor", run: "t 0 run 3 runtime; w 0 run; w 0 ready 3 run; end 10", want: "run 17, sched-runtime 3"},

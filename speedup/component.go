@@ -39,7 +39,7 @@ const (
 	SchedWorkers     // ready, but other workers have the processors: more lanes than processors
 	SchedApplication // ready, but other goroutines of the program have the processors
 	SchedRuntime     // ready, but the runtime or the tracer has the processors
-	SchedWakeup      // ready, and no goroutine has the processor: the time it takes to wake up, or to switch to it
+	SchedWakeup      // ready, not after a wait, and no goroutine has the processor: it takes that long to start
 	SchedC           // in C without a P, and no processor is free: it may wait for one, or in C
 
 	RuntimeStopTheWorld // the world is stopped for another reason, such as the beginning of a trace

@@ -36,7 +36,7 @@ func ExampleEstimate() {
 	worst, _ := s.Largest()
 	fmt.Printf("at most %.2f times faster; %v %.2f; without it %.2f\n", s.Speedup, worst, s.Components[worst], s.WhatIf(worst))
 	// Output:
-	// at most 1.22 times faster; sync-mutex 0.72; without it 1.91
+	// at most 1.22 times faster; sync-mutex 0.72; without it 1.92
 }
 
 func ExampleParseSelector() {

@@ -11,7 +11,7 @@ import (
 // Lane is what one worker did while it lived. Time by families sums to To − From exactly.
 //
 // A worker that is ready but has no processor is in the family scheduling here, whoever has the
-// processors.
+// processors; while there is one for each that is ready, in that of what it waited for.
 type Lane struct {
 	Goroutine int64         // its number, 0 for folded ones
 	Func      string        // start function
@@ -32,22 +32,27 @@ type lane struct {
 }
 
 // globe is the time until now in which all lanes were in the same component, whatever their workers
-// did.
+// did, and that in which there was a processor for each worker that was ready.
 type globe struct {
-	gc, runtime, sequential timeline.Time
+	gc, runtime, sequential, free timeline.Time
 }
 
-func (l *lane) settle(now timeline.Time, at globe, own Component) {
+// settle accounts for the time until now, in which the worker was in its own component; in the one
+// before if it is ready.
+func (l *lane) settle(now timeline.Time, at globe, own, before Component) {
 	dt := now - l.since
 	gc, rt, seq := at.gc-l.globe.gc, at.runtime-l.globe.runtime, at.sequential-l.globe.sequential
 	l.Time[GarbageCollection] += time.Duration(gc)
 	l.Time[RuntimeFamily] += time.Duration(rt)
 	l.Time[SequentialPart] += time.Duration(seq)
-	family := Scheduling
-	if own != ready {
-		family = own.Family()
+	dt -= gc + rt + seq
+	family := own.Family()
+	if own == ready {
+		free := at.free - l.globe.free
+		l.Time[before.Family()] += time.Duration(free)
+		family, dt = Scheduling, dt-free
 	}
-	l.Time[family] += time.Duration(dt - gc - rt - seq)
+	l.Time[family] += time.Duration(dt)
 	l.since, l.globe = now, at
 }
 

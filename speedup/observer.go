@@ -15,9 +15,12 @@ import (
 //  2. No worker lives; or none is running or ready while another goroutine of the application runs:
 //     all lanes, Sequential (eq. 5).
 //  3. Lanes with a worker: what the worker does (see ownComponent). A ready one whose processor another goroutine has is
-//     put to the account of that goroutine: first, each free processor makes one of them a late riser (SchedWakeup);
+//     put to the account of that goroutine: first, each free processor makes one of them a late riser;
 //     then each processor of the collector, of the runtime or tracer, and of another goroutine of
 //     the application keeps one worker from running; what is left is kept by other workers.
+//     If there is one for all of them, the time until they rise is that of what they waited for, as
+//     it would not be without the wait; and SchedWakeup for those that waited for nothing, or if
+//     processors are free for some only.
 //  4. Lanes without a worker: Imbalance after the peak, which is the first instant at which as many
 //     workers lived as ever, or N; Spawn before it (eq. 7).
 //
@@ -54,6 +57,7 @@ type Observer struct {
 	begin, now, next timeline.Time
 	members          []member
 	counts           [NumComponents + 1]int64 // workers by their own component; ready included
+	risers           [NumComponents]int64     // ready ones by what they waited for; SchedWakeup if for nothing
 	holders          [numHolders]int64        // other goroutines on processors
 	live             int64                    // workers
 	peak             int64
@@ -84,6 +88,7 @@ type member struct {
 	selected, worker bool
 	known            bool // it was counted as a worker
 	own              Component
+	before           Component // of a ready one: what it waited for
 	holder           holder
 	assist           bool
 	state            timeline.State
@@ -168,6 +173,9 @@ func (o *Observer) spendLanes(dt int64) {
 			busy += n
 		}
 	}
+	if o.free(busy) >= o.counts[ready] {
+		o.globe.free += timeline.Time(dt)
+	}
 	lanes := int64(o.cfg.N)
 	if lanesOn := min(lanes, busy); lanesOn > 0 {
 		o.purse.share(&o.on, dt, lanesOn, busy, on[:nOn])
@@ -223,6 +231,15 @@ func (o *Observer) others() int64 {
 	return o.holders[holdsGC] + o.holders[holdsRuntime] + o.holders[holdsTracer] + o.holders[holdsApplication]
 }
 
+// free returns how many processors no goroutine has, if so many workers have one.
+func (o *Observer) free(busy int64) int64 {
+	taken := busy + o.others()
+	if o.procs == 0 && taken == 0 { // GOMAXPROCS is not known, but at least one P is free
+		return o.counts[ready]
+	}
+	return max(0, o.procs-taken)
+}
+
 // carries are what divisions left over: see [purse.share].
 type carries struct{ kept, waiting int64 }
 
@@ -233,12 +250,8 @@ func (o *Observer) without(to *purse, carry *carries, dt, busy, lanes int64) int
 	}
 	parts, n := &o.scratch[1], 0
 	ready, kept := o.counts[ready], int64(0)
-	taken := busy + o.others()
-	free := max(0, o.procs-taken)
-	if o.procs == 0 && taken == 0 { // GOMAXPROCS is not known, but at least one P is free
-		free = ready
-	}
-	late := min(ready, free)
+	free := o.free(busy)
+	late, rising := min(ready, free), free >= ready
 	keep := func(c Component, most int64) {
 		if k := min(ready-late-kept, most); k > 0 {
 			parts[n] = part{c, k}
@@ -266,10 +279,15 @@ func (o *Observer) without(to *purse, carry *carries, dt, busy, lanes int64) int
 	} else { // more lanes than processors
 		each, late, ready = left, late*waiting, ready*left
 	}
-	parts[0], parts[1], n = part{SchedWakeup, late}, part{SchedWorkers, ready - late}, 2
+	var risers [NumComponents]int64
+	if n = 0; rising { // then each is 1
+		risers = o.risers
+	} else {
+		parts[0], parts[1], n = part{SchedWakeup, late}, part{SchedWorkers, ready - late}, 2
+	}
 	for c, count := range o.counts[:NumComponents] {
-		if count > 0 && !onProc(Component(c)) {
-			parts[n] = part{Component(c), count * each}
+		if count = count*each + risers[c]; count > 0 && !onProc(Component(c)) {
+			parts[n] = part{Component(c), count}
 			n++
 		}
 	}
@@ -306,8 +324,11 @@ func (o *Observer) leave(m *member) {
 		o.holders[m.holder]--
 		return
 	}
-	m.lane.settle(o.now, o.globe, m.own)
+	m.lane.settle(o.now, o.globe, m.own, m.before)
 	o.counts[m.own]--
+	if m.own == ready {
+		o.risers[m.before]--
+	}
 	o.live--
 }
 
@@ -335,7 +356,16 @@ func (o *Observer) enter(m *member) {
 			o.whole.Workers++
 		}
 	}
-	m.own = ownComponent(m.state, m.wait, m.assist)
+	own := ownComponent(m.state, m.wait, m.assist)
+	if own == ready {
+		if !was || onProc(m.own) {
+			m.before = SchedWakeup
+		} else if m.own != ready {
+			m.before = m.own
+		}
+		o.risers[m.before]++
+	}
+	m.own = own
 	o.counts[m.own]++
 	o.live++
 	if o.live > o.peak {

@@ -33,6 +33,20 @@ var oracleWaits = strings.NewReplacer("waitgroup", "sync-waitgroup", "mutex", "s
 	"semaphore", "sync-semaphore", "network", "io-network", "sleep", "io-sleep", "blocked", "io-syscall", "gc", "gc-wait", "runtime", "runtime-wait",
 	"coroutine", "sync-other", "forever", "sync-other", "other", "sync-other", "assist", "gc-assist")
 
+// waitedAt returns what a life that is ready waited for before; empty if for nothing.
+func (l life) waitedAt(at timeline.Time) (wait string) {
+	for _, a := range l.acts {
+		if a.at > at || a.what[0] == '(' || a.what == ")" || a.what == "ready" {
+			continue
+		}
+		wait = ""
+		if a.what != "run" && a.what != "assist" && a.what != "syscall" && a.what != "exit" {
+			wait = oracleWaits.Replace(a.what)
+		}
+	}
+	return wait
+}
+
 // instant says in which components the lanes are at an instant.
 func (w words) instant(at timeline.Time, n, procs int, peakAt timeline.Time) map[string]*big.Rat {
 	lanes := map[string]*big.Rat{}
@@ -42,7 +56,7 @@ func (w words) instant(at timeline.Time, n, procs int, peakAt timeline.Time) map
 		}
 		lanes[c].Add(lanes[c], big.NewRat(num, den))
 	}
-	var working, waiting []string
+	var working, waiting, risers []string
 	holders := map[byte]int{}
 	var ready, stopGC, stop int
 	for _, l := range w.lives {
@@ -61,6 +75,7 @@ func (w words) instant(at timeline.Time, n, procs int, peakAt timeline.Time) map
 			working = append(working, oracleWaits.Replace(s))
 		case s == "ready":
 			ready++
+			risers = append(risers, l.waitedAt(at))
 		default:
 			waiting = append(waiting, oracleWaits.Replace(s))
 		}
@@ -92,6 +107,16 @@ func (w words) instant(at timeline.Time, n, procs int, peakAt timeline.Time) map
 	}
 	rest := min(n-first, len(waiting)+ready)
 	free := procs - len(working) - len(keepers)
+	if free >= ready { // until they rise, they are in what they waited for
+		ready = 0
+		for _, s := range risers {
+			if s == "" {
+				ready++
+			} else {
+				waiting = append(waiting, s)
+			}
+		}
+	}
 	late := min(free, ready)
 	keepers = keepers[:min(len(keepers), ready-late)]
 	// Where no processor is free, a lane of a worker that is ready is kept from it.

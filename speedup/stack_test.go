@@ -57,6 +57,17 @@ func TestWhatIf(t *testing.T) {
 	}
 }
 
+// Without a lock, nobody has to be woken for it: what-if is what the same work takes without it.
+func TestWhatIfOfALock(t *testing.T) {
+	single := account(t, "w 0 run 40 exit; end 40", 2, Config{N: 1})
+	with := New(single, account(t, "w 0 run 10 mutex 14 ready 16 run; w 0 run 4 mutex 8 ready 10 run; end 26", 2, Config{N: 2}))
+	without := New(single, account(t, "w 0 run; w 0 run; end 20", 2, Config{N: 2}))
+	checkStack(t, with)
+	if got := with.WhatIf(SyncMutex); math.Abs(got-without.Speedup) > 1e-9 {
+		t.Errorf("without the lock %v times faster, where the program is %v times", got, without.Speedup)
+	}
+}
+
 // Without a worker in the single-threaded run, its sequential part is assumed.
 func TestSingleWithoutWorkers(t *testing.T) {
 	single := account(t, "m 0 run; end 120", 1, Config{N: 1})
