@@ -10,6 +10,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	limits "github.com/bottleneck-go/bottleneck/internal/memory"
@@ -79,7 +80,7 @@ type Options struct {
 	// Progress and MaxMemory are not used. Generations outside of Bottle.From and To, and of
 	// Bottle.Part, are not decoded, so no analysis sees them.
 	Bottle     bottle.Options
-	Contention contention.TraceOptions
+	Contention tracewaits.Options
 	Tasks      granularity.TraceOptions
 	Speedup    speedup.Options
 	// Observers see the same pass.
@@ -122,7 +123,7 @@ type Report struct {
 type analyses struct {
 	opt   *Options
 	graph *bottle.Observer
-	waits *contention.TraceObserver
+	waits *tracewaits.Observer
 	tasks *granularity.TraceObserver
 	// books and byFunction are for the verdict. The verdict is about groups by function, in
 	// which the ledger books: byFunction is graph, or another one if that has other boxes.
@@ -156,7 +157,7 @@ func (a *analyses) observers() (out []timeline.Observer) {
 		out = append(out, a.graph)
 	}
 	if opt.Want.has(WantContention) {
-		a.waits = contention.NewTraceObserver(opt.Contention)
+		a.waits = tracewaits.NewObserver(opt.Contention)
 		out = append(out, a.waits)
 	}
 	if opt.Want.has(WantTasks) {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -54,7 +54,7 @@ func TestAnalyze(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := contention.ReadTrace(ctx, bytes.NewReader(data), contention.TraceOptions{})
+	p, err := tracewaits.Read(ctx, bytes.NewReader(data), tracewaits.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

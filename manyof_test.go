@@ -14,7 +14,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 	"github.com/bottleneck-go/bottleneck/internal/bulk"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -139,7 +139,7 @@ func BenchmarkWaitersOfOneLock(b *testing.B) {
 				}
 				graph += time.Since(began)
 				began = time.Now()
-				if _, err := contention.ReadTrace(b.Context(), bytes.NewReader(data), contention.TraceOptions{}); err != nil {
+				if _, err := tracewaits.Read(b.Context(), bytes.NewReader(data), tracewaits.Options{}); err != nil {
 					b.Fatal(err)
 				}
 				locks += time.Since(began)

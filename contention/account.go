@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/contention/internal/waitlog"
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
@@ -12,10 +13,10 @@ import (
 type kindID uint8
 
 const (
-	kindMutex kindID = iota
-	kindWriter
-	kindReader
-	kindCond
+	kindMutex  kindID = waitlog.Mutex
+	kindWriter kindID = waitlog.Writer
+	kindReader kindID = waitlog.Reader
+	kindCond   kindID = kindReader + 1
 )
 
 var kinds = [...]Kind{kindMutex: MutexKind, kindWriter: RWMutexWriterKind, kindReader: RWMutexReaderKind, kindCond: CondKind}

@@ -37,7 +37,7 @@ func (a Activity) BlockedTotal() (d time.Duration) {
 // BlockedKinds returns the keys of Blocked, the longest first.
 func (a Activity) BlockedKinds() []Kind {
 	var kinds []Kind
-	for _, k := range activityKinds { // in a fixed order if they are equal
+	for _, k := range Kinds { // in a fixed order if they are equal
 		if a.Blocked[k] != 0 {
 			kinds = append(kinds, k)
 		}
@@ -82,59 +82,5 @@ func (a Activity) clone() (c Activity) {
 func (q *Pair) OwnerActivity() Activity {
 	a := q.Activity
 	a.Unknown += q.Blamed - a.Total()
-	return a
-}
-
-// doing is what a goroutine does, in a byte.
-type doing uint8
-
-// From blockedOn on, they are in the order of activityKinds.
-const (
-	doingUnknown doing = iota
-	doingRunning
-	doingRunnable
-	doingMutex
-	doingWriter
-	doingReader
-	doingCond
-	doingWaitGroup
-	doingOnce
-	doingChanSend
-	doingChanReceive
-	doingSelect
-	doingSemaphore
-	doingNetwork
-	doingSleep
-	doingGC
-	doingOther
-	doingSyscall
-	doings
-	blockedOn = doingMutex
-)
-
-// activityKinds are the keys of Activity.Blocked.
-var activityKinds = Kinds
-
-// kind returns what d waits for, "" if it does not.
-func (d doing) kind() Kind {
-	if d < blockedOn {
-		return ""
-	}
-	return activityKinds[d-blockedOn]
-}
-
-// activityOf returns the times by doing as an Activity.
-func activityOf(ns *[doings]int64) Activity {
-	a := Activity{
-		Running: time.Duration(ns[doingRunning]), Runnable: time.Duration(ns[doingRunnable]), Unknown: time.Duration(ns[doingUnknown]),
-	}
-	for d := blockedOn; d < doings; d++ {
-		if ns[d] != 0 {
-			if a.Blocked == nil {
-				a.Blocked = make(map[Kind]time.Duration)
-			}
-			a.Blocked[d.kind()] = time.Duration(ns[d])
-		}
-	}
 	return a
 }

@@ -4,7 +4,9 @@ package contention
 
 import (
 	"fmt"
+	"io"
 	"math"
+	rtrace "runtime/trace"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -203,4 +205,34 @@ func workPerNS() float64 {
 		best = min(best, timed(func() { work(n) }))
 	}
 	return n / float64(best)
+}
+
+// BenchmarkTraceLog is a wait behind one owner, all but the blocking: with collection, and with
+// what it tells the trace.
+func BenchmarkTraceLog(b *testing.B) {
+	run := func(b *testing.B) {
+		if err := Start(Options{Exact: true}); err != nil {
+			b.Fatal(err)
+		}
+		defer Stop()
+		var m Mutex
+		b.ReportAllocs()
+		for b.Loop() {
+			var w wait
+			m.arrive(&w, m.draw(), kindMutex, 0)
+			m.lockSlow(false, 0)
+			m.Unlock() // an exit, as w waits
+			m.mu.Lock()
+			m.acquired(&w)
+			m.Unlock()
+		}
+	}
+	b.Run("collected", run)
+	b.Run("collected-and-traced", func(b *testing.B) {
+		if err := rtrace.Start(io.Discard); err != nil {
+			b.Skip(err)
+		}
+		defer rtrace.Stop()
+		run(b)
+	})
 }

@@ -60,7 +60,7 @@ func (p *Profile) Since(earlier *Profile) *Profile {
 			q.StdErr = errorSince(q.StdErr, e.StdErr)
 			q.Activity = q.Activity.clone()
 			q.Activity.add(e.Activity, -1)
-			q.setRoots(k.rootsSince(&q, e))
+			q.SetRoots(k.rootsSince(&q, e))
 		}
 		if q.Contentions != 0 || q.Blamed != 0 {
 			d.Pairs = append(d.Pairs, q)
@@ -148,7 +148,7 @@ func (k *rowKeys) pairs(p *Profile) (r keyedRows[Pair]) {
 			}
 			same.Activity = same.Activity.clone()
 			same.add(&q)
-			same.setRoots(roots)
+			same.SetRoots(roots)
 		} else {
 			r.append(key, q)
 		}

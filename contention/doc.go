@@ -28,7 +28,7 @@
 //		}
 //	}
 //
-// [ReadTrace] makes a Profile of an execution trace of any program, for all kinds of waits.
+// Package tracewaits makes a Profile of an execution trace of any program, for all kinds of waits.
 //
 // The method is that of P. Hofer et al., ICPE 2016; see blame.go. A wait behind several owners is
 // split by the time for which each held the lock; time in which the lock was free is hand-off. The

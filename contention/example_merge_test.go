@@ -6,11 +6,12 @@ import (
 	"log"
 
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 )
 
 // Profiles of several instances of a service become one.
 func ExampleMerge() {
-	a, err := contention.ReadTraceFile(context.Background(), "../testdata/small/mutex-go1.26.8.trace", contention.TraceOptions{})
+	a, err := tracewaits.ReadFile(context.Background(), "../testdata/small/mutex-go1.26.8.trace", tracewaits.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -2,10 +2,11 @@ package contention
 
 import (
 	"cmp"
-	"github.com/bottleneck-go/bottleneck/internal/order"
 	"regexp"
 	"slices"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // Filter says what to keep of a profile. The zero value keeps everything.

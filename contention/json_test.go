@@ -2,11 +2,9 @@ package contention
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -97,13 +95,6 @@ func TestJSONRoundTrip(t *testing.T) {
 	collecting(t, Options{Exact: true, Goroutines: true})
 	everything()
 	profiles := map[string]*Profile{"nothing": {}, "by hand": complete(), "wrappers": Snapshot()}
-	for _, name := range []string{"mutex-go1.26.8.trace", "phases-go1.26.8.trace"} {
-		p, err := ReadTraceFile(context.Background(), filepath.Join("..", "testdata", "small", name), TraceOptions{Runtime: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		profiles[name] = p
-	}
 	for name, p := range profiles {
 		var b bytes.Buffer
 		if err := WriteJSON(&b, p); err != nil {
@@ -122,7 +113,7 @@ func TestJSONRoundTrip(t *testing.T) {
 		}
 		want := *p
 		want.Start = q.Start // times have more than one form
-		want.merged = merged{}
+		want.piece = Piece{}
 		if !reflect.DeepEqual(q, &want) {
 			t.Errorf("%s: read %+v, want %+v", name, q, p)
 		}

@@ -42,8 +42,8 @@ func (f *activityJSON) read(q *Pair) error {
 	a := Activity{Running: time.Duration(f.Running), Runnable: time.Duration(f.Runnable), Unknown: time.Duration(f.Unknown)}
 	for k, ns := range f.Blocked {
 		switch {
-		case !slices.Contains(activityKinds, k):
-			return fmt.Errorf("owner_activity: blocked_ns has the kind %q, not one of %v", k, activityKinds)
+		case !slices.Contains(Kinds, k):
+			return fmt.Errorf("owner_activity: blocked_ns has the kind %q, not one of %v", k, Kinds)
 		case !take(ns):
 			return fmt.Errorf("owner_activity: a part is negative, or they sum to more than wait_ns, %d", q.Blamed)
 		}

@@ -2,7 +2,6 @@ package contention
 
 import (
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -12,6 +11,10 @@ import (
 
 // OtherLocks is the name of the entry for all locks beyond Options.MaxLocks.
 const OtherLocks = "[other locks]"
+
+// SeveralLocks is the name of an entry of Profile.Locks that stands for several locks which
+// a trace cannot tell apart.
+const SeveralLocks = "[several locks]"
 
 // lockInfo is who a lock is. It outlives the lock in the accounts of a session.
 type lockInfo struct {
@@ -52,22 +55,7 @@ func className(created, first []Frame) string {
 		return created[0].Func + ":" + strconv.Itoa(created[0].Line)
 	}
 	if len(first) > 0 {
-		return receiver(first[0].Func)
+		return symbol.Receiver(first[0].Func)
 	}
 	return ""
-}
-
-// receiver returns the type of which a function is a method: "example.com/m/pkg.Cache"
-// for "example.com/m/pkg.(*Cache).Get.func1". It is the outermost function for others.
-func receiver(function string) string {
-	pkg := symbol.Package(function)
-	if pkg == "" {
-		return function
-	}
-	rest := strings.ReplaceAll(function[len(pkg)+1:], "[...]", "")
-	if typ, ok := strings.CutPrefix(rest, "(*"); ok {
-		rest, _, _ = strings.Cut(typ, ")")
-	}
-	rest, _, _ = strings.Cut(rest, ".")
-	return pkg + "." + rest
 }

@@ -2,8 +2,9 @@ package contention
 
 import (
 	"cmp"
-	"github.com/bottleneck-go/bottleneck/internal/order"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // LockRow is one lock's line in the table of locks.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/bottleneck-go/bottleneck/contention/internal/waitlog"
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
@@ -38,10 +39,10 @@ func (s *session) goid() uint64 {
 func (s *session) logExit(r *release) {
 	for i := range r.chunk.exits {
 		if &r.chunk.exits[i] == r.exit {
-			b := append(make([]byte, 0, 64), logVersion+" x"...)
+			b := append(make([]byte, 0, 64), waitlog.Version+" x"...)
 			lock, number := r.st.info.id, r.chunk.first+uint64(i)
-			b = appendLog(appendLog(appendLog(b, uint64(now())), lock), number)
-			rtrace.Log(context.Background(), LogCategory, string(b))
+			b = waitlog.AppendNumber(waitlog.AppendNumber(waitlog.AppendNumber(b, uint64(now())), lock), number)
+			rtrace.Log(context.Background(), waitlog.Category, string(b))
 			return
 		}
 	}
@@ -49,21 +50,21 @@ func (s *session) logExit(r *release) {
 
 // logWait prepares the messages about a wait that was split into parts. The caller holds a.mu.
 func (a *account) logWait(w *wait, parts []part, handOff, unattributed, contended int64) {
-	if w.kind == kindCond || w.g == 0 || len(parts) > maxLogParts || len(a.logClass) == 0 && !a.classify() {
+	if w.kind == kindCond || w.g == 0 || len(parts) > waitlog.MaxParts || len(a.logClass) == 0 && !a.classify() {
 		return
 	}
-	m := loggedWait{
-		lock: a.info.id, kind: w.kind, flags: w.flags, waiters: uint64(max(0, w.waiters)), goroutine: w.g, start: uint64(w.start),
-		waited: w.end - w.start, handOff: handOff, unattributed: unattributed, contended: contended, class: a.logClass,
+	m := waitlog.Wait{
+		Lock: a.info.id, Kind: uint8(w.kind), Reacquire: w.flags&Reacquire != 0, Waiters: uint64(max(0, w.waiters)), Goroutine: w.g, Start: uint64(w.start),
+		Waited: w.end - w.start, HandOff: handOff, Unattributed: unattributed, Contended: contended, Class: a.logClass,
 	}
 	if name := a.info.name.Load(); name != nil {
-		m.name = *name
+		m.Name = *name
 	}
 	for i := range parts {
 		p, h := &parts[i], &a.holders[parts[i].holder]
 		if h.chain != nil {
-			m.parts = append(m.parts, loggedPart{
-				number: h.number, goroutine: h.g, from: p.from - w.start, length: p.to - p.from, ns: p.ns, flags: p.flags | h.flags,
+			m.Parts = append(m.Parts, waitlog.Part{
+				Number: h.number, Goroutine: h.g, From: p.from - w.start, Length: p.to - p.from, NS: p.ns, Flags: logFlags(p.flags | h.flags),
 			})
 		}
 	}
@@ -71,9 +72,19 @@ func (a *account) logWait(w *wait, parts []part, handOff, unattributed, contende
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) < maxLogQueue {
-		q.waiting = append(q.waiting, m.messages())
+		q.waiting = append(q.waiting, m.Messages())
 		q.n.Store(int32(len(q.waiting)))
 	}
+}
+
+// logFlags returns the flags of an owner that a message has.
+func logFlags(f Flags) (out waitlog.Flags) {
+	for bit, flag := range [...]Flags{ReadOwner, PendingWriter, InWait} {
+		if f&flag != 0 {
+			out |= 1 << bit
+		}
+	}
+	return out
 }
 
 // classify finds out the class of the lock, once. It returns false if it is not known yet.
@@ -99,11 +110,11 @@ func (s *session) flushLogs() {
 	for _, messages := range waiting {
 		sent := strconv.FormatUint(uint64(now()), 36)
 		for i, m := range messages {
-			head := logVersion + " p"
+			head := waitlog.Version + " p"
 			if i == 0 {
-				head = logVersion + " w " + sent
+				head = waitlog.Version + " w " + sent
 			}
-			rtrace.Log(ctx, LogCategory, head+m)
+			rtrace.Log(ctx, waitlog.Category, head+m)
 		}
 	}
 }

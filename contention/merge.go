@@ -6,11 +6,22 @@ import (
 	"time"
 )
 
-// merged is what Merge has to know of a profile besides its numbers.
-type merged struct {
-	source      *int // of the pass that it is a piece of; nil if none
-	first, last int  // which pieces
-	sameIDs     bool // a lock has the same ID in all of them
+// Piece is the place of a profile among those that were made in one pass over a trace. The zero
+// value is that of a profile of its own.
+type Piece struct {
+	Pass        *int // the same for all of them; nil if there are no others
+	First, Last int  // which pieces
+	SameIDs     bool // windows of a pass: a lock has the same ID in all of them
+}
+
+// Finish completes a profile of which another package has filled in the rows: it sorts them, and
+// adds to Warnings what limits the trust in them.
+func (p *Profile) Finish(of Piece) {
+	p.piece = of
+	p.finish()
+	if p.Source == FromTrace && !of.SameIDs { // of windows it is said when they are merged
+		p.warnTrace()
+	}
 }
 
 // Merge adds profiles of several instances of a program, or of several windows of one, into one
@@ -22,10 +33,10 @@ type merged struct {
 // Locks are the same if they have the same name, class and place of creation; those without a name
 // also have to be waited for by the same call chain, and if a profile has several such locks, they
 // are put together with those of the others one by one, in order. Those of the
-// [TraceObserver.Windows] of one pass are told apart by their ID. Of several instances the ids of
+// windows of one pass are told apart by their ID. Of several instances the ids of
 // goroutines are left out, as they mean nothing together.
 //
-// Profiles that [TraceObserver.Cut] returned one after the other are one instance; any other
+// Profiles that [tracewaits.Observer.Cut] returned one after the other are one instance; any other
 // profile is an instance of its own, or as many as its Instances say. A nil profile is left out.
 // The accuracy is that of the least accurate. The profiles stay as they are; the result shares
 // their call chains.
@@ -85,12 +96,12 @@ type alikeLocks struct {
 
 // take returns the first lock that may be one of profile n, but has not been found by that yet, or
 // nil.
-func (a *alikeLocks) take(n int, of merged) *mergedLock {
+func (a *alikeLocks) take(n int, of Piece) *mergedLock {
 	if a.n != n {
 		a.n, a.free = n, 0
 	}
 	for ; a.free < len(a.list); a.free++ {
-		if e := a.list[a.free]; e.n != n && !(of.sameIDs && e.source == of.source) {
+		if e := a.list[a.free]; e.n != n && !(of.SameIDs && e.source == of.Pass) {
 			return e
 		}
 	}
@@ -128,15 +139,15 @@ type mergedKey struct {
 
 // count counts the instances.
 func (m *merger) count(p *Profile) {
-	switch s := p.merged.source; {
+	switch s := p.piece.Pass; {
 	case s == nil:
 		m.instances += max(1, p.Instances)
 		m.foreign = true
 	default:
-		if last, seen := m.sources[s]; !seen || p.merged.first <= last {
+		if last, seen := m.sources[s]; !seen || p.piece.First <= last {
 			m.instances++ // else it follows
 		}
-		m.sources[s] = p.merged.last
+		m.sources[s] = p.piece.Last
 	}
 }
 
@@ -179,22 +190,22 @@ func (m *merger) add(p *Profile) {
 func (m *merger) addHead(p *Profile) {
 	o := &m.out
 	if m.n == 1 {
-		o.Source, o.Accuracy, o.merged = p.Source, p.Accuracy, p.merged
+		o.Source, o.Accuracy, o.piece = p.Source, p.Accuracy, p.piece
 	} else {
 		if p.Source != o.Source {
 			o.warn("Some observations come from %s, others from %s: they do not see the same waits.", o.Source, p.Source)
 		}
 		o.Accuracy = worse(o.Accuracy, p.Accuracy)
 	}
-	follows := m.n > 1 && p.merged.source != nil && p.merged.source == o.merged.source
+	follows := m.n > 1 && p.piece.Pass != nil && p.piece.Pass == o.piece.Pass
 	if follows {
-		if p.merged.first > o.merged.last {
+		if p.piece.First > o.piece.Last {
 			o.InFlight, o.Unfinished = 0, nil // those that went on from one to the next
 		}
-		o.merged.first = min(o.merged.first, p.merged.first)
-		o.merged.last = max(o.merged.last, p.merged.last)
+		o.piece.First = min(o.piece.First, p.piece.First)
+		o.piece.Last = max(o.piece.Last, p.piece.Last)
 	} else if m.n > 1 {
-		o.merged = merged{}
+		o.piece = Piece{}
 	}
 	if !p.Start.IsZero() && (o.Start.IsZero() || p.Start.Before(o.Start)) {
 		o.Start = p.Start
@@ -202,14 +213,13 @@ func (m *merger) addHead(p *Profile) {
 	o.Duration += p.Duration
 	o.InFlight += p.InFlight
 	o.Unfinished = append(o.Unfinished, p.Unfinished...)
-	sortUnfinished(o.Unfinished)
 	o.Dropped.Chains += p.Dropped.Chains
 	o.Dropped.Locks += p.Dropped.Locks
 	o.Dropped.Pairs += p.Dropped.Pairs
 	o.Dropped.Exits += p.Dropped.Exits
 	o.Dropped.Events += p.Dropped.Events
 	into := &o.Warnings
-	if p.merged.source != nil {
+	if p.piece.Pass != nil {
 		into = &m.own // they follow from the numbers if all are of passes
 	}
 	for _, w := range p.Warnings {
@@ -267,7 +277,7 @@ func (m *merger) addRoots(q, b *Pair) {
 		r.Owner = m.party(r.Owner)
 		others = addRoot(others, r)
 	}
-	q.setRoots(others)
+	q.SetRoots(others)
 }
 
 // goroutine returns the id of a goroutine where it means something.
@@ -295,11 +305,11 @@ func (m *merger) matchLocks(p *Profile) map[*Lock]*mergedLock {
 	out := make(map[*Lock]*mergedLock, len(p.Locks))
 	match := func(l *Lock) {
 		if out[l] == nil && l != nil {
-			out[l] = m.match(l, p.merged, keys[l])
+			out[l] = m.match(l, p.piece, keys[l])
 		}
 	}
 	for _, l := range p.Locks {
-		if m.byID[lockID{p.merged.source, l.ID}] != nil {
+		if m.byID[lockID{p.piece.Pass, l.ID}] != nil {
 			match(l) // before another one that is alike takes its place
 		}
 	}
@@ -315,11 +325,11 @@ func (m *merger) matchLocks(p *Profile) map[*Lock]*mergedLock {
 	return out
 }
 
-func (m *merger) match(l *Lock, of merged, keys []lockKey) *mergedLock {
+func (m *merger) match(l *Lock, of Piece, keys []lockKey) *mergedLock {
 	if len(keys) == 0 {
 		keys = []lockKey{{name: l.Name, class: l.Class, created: m.stacks.of(l.Created)}}
 	}
-	id := lockID{of.source, l.ID}
+	id := lockID{of.Pass, l.ID}
 	e := m.byID[id]
 	for i := 0; e == nil && i < len(keys); i++ {
 		if a := m.byKey[keys[i]]; a != nil {
@@ -330,8 +340,8 @@ func (m *merger) match(l *Lock, of merged, keys []lockKey) *mergedLock {
 		e = &mergedLock{lock: &Lock{ID: l.ID, Name: l.Name, Class: l.Class, Created: m.stacks.same(l.Created)}}
 		m.locks = append(m.locks, e)
 	}
-	e.n, e.source = m.n, of.source
-	if of.source != nil {
+	e.n, e.source = m.n, of.Pass
+	if of.Pass != nil {
 		m.byID[id] = e
 	}
 	for _, k := range keys {

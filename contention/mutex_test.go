@@ -280,28 +280,6 @@ func TestNewRemembersItsCaller(t *testing.T) {
 	}
 }
 
-func TestReceiver(t *testing.T) {
-	for function, want := range map[string]string{
-		"example.com/m/pkg.(*Cache).Get":         "example.com/m/pkg.Cache",
-		"example.com/m/pkg.(*Cache).Get.func1.2": "example.com/m/pkg.Cache",
-		"example.com/m/pkg.Cache.Get":            "example.com/m/pkg.Cache",
-		"pkg.(*Map[...]).Load":                   "pkg.Map",
-		"gopkg.in/yaml.v3.(*Node).Decode":        "gopkg.in/yaml.v3.Node",
-		"main.main":                              "main.main",
-		"main.main.func1":                        "main.main",
-		"main.generic[...].func1":                "main.generic",
-		"example.com/m/pkg.(*Cache).Get-fm":      "example.com/m/pkg.Cache",
-		callstackDropped:                         callstackDropped,
-		"":                                       "",
-	} {
-		if got := receiver(function); got != want {
-			t.Errorf("receiver(%q) = %q, want %q", function, got, want)
-		}
-	}
-}
-
-const callstackDropped = "[call chains dropped]"
-
 // With room for hardly anything, all time is still accounted for.
 func TestBoundedMemory(t *testing.T) {
 	collecting(t, Options{Exact: true, MaxChains: 3, MaxLocks: 2, MaxPairs: 4})

@@ -41,7 +41,7 @@ type Profile struct {
 	// several; 0 is one. Duration is then the sum of theirs.
 	Instances int
 
-	merged merged // what Merge has to know besides
+	piece Piece // what Merge has to know besides
 }
 
 // TellsReady reports whether the profile tells the time for which goroutines were ready after their
@@ -105,7 +105,7 @@ const (
 	GCKind            Kind = "gc"
 	OtherKind         Kind = "other"
 	// SyscallKind is a system call that lost its processor. A profile of a trace has them if
-	// TraceOptions.Syscalls asks for them; an [Activity] always does.
+	// tracewaits.Options.Syscalls asks for them; an [Activity] always does.
 	SyscallKind Kind = "syscall"
 )
 
@@ -133,7 +133,7 @@ const (
 	InWait
 
 	// Logged belongs to the waiter, too: it marks waits of a trace that wrapped locks have told
-	// exactly, by messages of [LogCategory].
+	// exactly, by messages that they wrote into it.
 	Logged
 )
 

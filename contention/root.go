@@ -2,8 +2,9 @@ package contention
 
 import (
 	"cmp"
-	"github.com/bottleneck-go/bottleneck/internal/order"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // Chains of blame
@@ -52,9 +53,9 @@ func (q *Pair) RootOwners() []Root {
 	return []Root{{Owner: q.Owner, Contentions: q.Contentions, Blamed: q.Blamed}}
 }
 
-// setRoots completes the roots of q other than its owner by the owner itself, and sorts them. They
+// SetRoots completes the roots of q other than its owner by the owner itself, and sorts them. They
 // stay nil if there are none.
-func (q *Pair) setRoots(others []Root) {
+func (q *Pair) SetRoots(others []Root) {
 	q.Roots = nil
 	if len(others) == 0 {
 		return

@@ -79,17 +79,38 @@ func toldActivity(a Activity) string {
 	return b.String()
 }
 
-func TestActivityKinds(t *testing.T) {
-	for d, want := range map[doing]Kind{
-		doingUnknown: "", doingRunnable: "", doingMutex: MutexKind, doingWriter: RWMutexWriterKind, doingReader: RWMutexReaderKind, doingCond: CondKind,
-		doingWaitGroup: WaitGroupKind, doingOnce: OnceKind, doingChanSend: ChanSendKind, doingChanReceive: ChanReceiveKind, doingSelect: SelectKind,
-		doingSemaphore: SemaphoreKind, doingNetwork: NetworkKind, doingSleep: SleepKind, doingGC: GCKind, doingOther: OtherKind, doingSyscall: SyscallKind,
-	} {
-		if d.kind() != want {
-			t.Errorf("%d is %q, want %q", d, d.kind(), want)
+func bracketed(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " [" + s + "]"
+}
+
+func us(d interface{ Microseconds() int64 }) int64 { return d.Microseconds() }
+
+func party(p Party) string {
+	var b strings.Builder
+	if p.Goroutine != 0 {
+		fmt.Fprintf(&b, "g%d ", p.Goroutine)
+	}
+	if p.Stack == nil {
+		return b.String() + "?"
+	}
+	f := p.Stack.Frames[0]
+	b.WriteString(f.Func)
+	if f.Line != 0 {
+		fmt.Fprintf(&b, ":%d", f.Line)
+	}
+	return b.String()
+}
+
+// lines removes the indentation of a literal.
+func lines(text string) string {
+	var b strings.Builder
+	for _, l := range strings.Split(text, "\n") {
+		if l = strings.TrimPrefix(strings.TrimLeft(l, "\t"), "|"); strings.TrimSpace(l) != "" {
+			b.WriteString(l + "\n")
 		}
 	}
-	if int(doings-blockedOn) != len(activityKinds) {
-		t.Errorf("%d kinds, %d names", doings-blockedOn, len(activityKinds))
-	}
+	return b.String()
 }

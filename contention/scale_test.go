@@ -1,9 +1,12 @@
-package contention
+package contention_test
 
 import (
 	"bytes"
 	"os"
 	"testing"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 )
 
 // TestScale: a profile scaled by n is that of n programs that do the same, but for what was seen.
@@ -12,17 +15,17 @@ func TestScale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := ReadTrace(t.Context(), bytes.NewReader(data), TraceOptions{})
+	p, err := tracewaits.Read(t.Context(), bytes.NewReader(data), tracewaits.Options{})
 	if err != nil || len(p.Pairs) == 0 {
 		t.Fatalf("%d pairs, %v", len(p.Pairs), err)
 	}
 	const n = 37
-	copies := make([]*Profile, n)
+	copies := make([]*contention.Profile, n)
 	for i := range copies {
 		copies[i] = p
 	}
-	want, scaled := Merge(copies...), p.Scale(n)
-	got := Merge(scaled)
+	want, scaled := contention.Merge(copies...), p.Scale(n)
+	got := contention.Merge(scaled)
 	want.Instances, want.InFlight, want.Unfinished, want.Dropped = got.Instances, got.InFlight, got.Unfinished, got.Dropped
 	for i, l := range want.Locks {
 		l.ID = got.Locks[i].ID // of several instances they are numbered anew
@@ -30,9 +33,9 @@ func TestScale(t *testing.T) {
 	for i := range want.Waits {
 		want.Waits[i].Observed /= n
 	}
-	text := func(p *Profile) string {
+	text := func(p *contention.Profile) string {
 		var b bytes.Buffer
-		if err := WriteJSON(&b, p); err != nil {
+		if err := contention.WriteJSON(&b, p); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
@@ -40,7 +43,7 @@ func TestScale(t *testing.T) {
 	if a, b := text(got), text(want); a != b {
 		t.Errorf("scaled\n%s\nmerged\n%s", a[:min(len(a), 2000)], b[:min(len(b), 2000)])
 	}
-	if again, err := ReadJSON(bytes.NewReader([]byte(text(scaled)))); err != nil || text(again) != text(scaled) {
+	if again, err := contention.ReadJSON(bytes.NewReader([]byte(text(scaled)))); err != nil || text(again) != text(scaled) {
 		t.Errorf("through JSON: %v", err)
 	}
 }

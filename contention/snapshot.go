@@ -39,7 +39,6 @@ func (s *session) snapshot() *Profile {
 	if s.sampled.Load() {
 		p.Accuracy = Sampled
 	}
-	sortUnfinished(p.Unfinished)
 	p.finish()
 	return p
 }
@@ -174,6 +173,7 @@ func (p *Profile) finish() {
 	order.Stable(p.Pairs, func(a, b Pair) int {
 		return cmp.Or(cmp.Compare(b.Blamed, a.Blamed), cmp.Compare(a.Lock.ID, b.Lock.ID))
 	})
+	order.Stable(p.Unfinished, func(a, b Unfinished) int { return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Lock, b.Lock)) })
 	var waited time.Duration
 	sampled := map[*Lock]*sampledLock{}
 	for i := range p.Waits {

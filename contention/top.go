@@ -1,9 +1,11 @@
 package contention
 
 import (
-	"github.com/bottleneck-go/bottleneck/internal/order"
 	"slices"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // Top returns a copy of the profile that keeps the n rows of Waits with the longest Waited and the
@@ -55,7 +57,7 @@ type topFolder struct {
 // restChain returns the call chain that stands for those that are put together: that of an earlier
 // Top, if there is one.
 func (p *Profile) restChain() *Stack {
-	isRest := func(s *Stack) bool { return s != nil && len(s.Frames) == 1 && s.Frames[0].Func == droppedChain }
+	isRest := func(s *Stack) bool { return s != nil && len(s.Frames) == 1 && s.Frames[0].Func == callstack.Dropped }
 	for i := range p.Waits {
 		if s := p.Waits[i].Waiter.Stack; isRest(s) {
 			return s
@@ -66,7 +68,7 @@ func (p *Profile) restChain() *Stack {
 			return s
 		}
 	}
-	return &Stack{Frames: []Frame{{Func: droppedChain}}}
+	return &Stack{Frames: []Frame{{Func: callstack.Dropped}}}
 }
 
 func (f *topFolder) otherLock(p *Profile) {

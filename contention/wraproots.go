@@ -33,6 +33,8 @@ const (
 	// seenRoots.
 	mostApart = 16
 	seenRoots = 8
+	// maxCauses is how many roots of a pair are told apart.
+	maxCauses = 16
 )
 
 // waitedTable remembers waits by goroutine.
@@ -311,5 +313,5 @@ func (s *session) ownerRoots(q *Pair, r *pairRoots) {
 	order.Stable(others, func(a, b Root) int {
 		return cmp.Or(cmp.Compare(b.Blamed, a.Blamed), cmp.Compare(a.Via, b.Via), cmp.Compare(a.Owner.Stack.String(), b.Owner.Stack.String()))
 	})
-	q.setRoots(others)
+	q.SetRoots(others)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -49,7 +50,7 @@ func ExampleTraceObserver() {
 	}
 	trace.Stop()
 
-	tasks, waits := granularity.NewTraceObserver(granularity.TraceOptions{}), contention.NewTraceObserver(contention.TraceOptions{})
+	tasks, waits := granularity.NewTraceObserver(granularity.TraceOptions{}), tracewaits.NewObserver(tracewaits.Options{})
 	if _, err := timeline.Read(context.Background(), &recorded, timeline.Options{}, tasks, waits); err != nil {
 		log.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/speedup"
@@ -23,7 +23,7 @@ var analyses = []struct {
 }{
 	{"boxes", func() timeline.Observer { return bottle.NewObserver(bottle.Options{}) }},
 	{"ledger", func() timeline.Observer { return ledger.NewObserver(ledger.Options{}) }},
-	{"contention", func() timeline.Observer { return contention.NewTraceObserver(contention.TraceOptions{}) }},
+	{"contention", func() timeline.Observer { return tracewaits.NewObserver(tracewaits.Options{}) }},
 	{"tasks", func() timeline.Observer { return granularity.NewTraceObserver(granularity.TraceOptions{}) }},
 	{"survey", func() timeline.Observer { return speedup.NewSurvey(speedup.Selector{}) }},
 	{"account", func() timeline.Observer { return speedup.NewObserver(speedup.Config{N: 2}) }},

@@ -12,6 +12,7 @@ import (
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -226,7 +227,7 @@ func runContention(ctx context.Context, std stdio, args []string) error {
 		return err
 	}
 	read := func(ctx context.Context, std stdio, in *input) (*contention.Profile, error) {
-		p, err := readContention(ctx, std, in, contention.TraceOptions{Goroutines: f.draw.goroutines(), Syscalls: slices.Contains(f.filter.Kinds, contention.SyscallKind), Part: timeline.Part(f.part)})
+		p, err := readContention(ctx, std, in, tracewaits.Options{Goroutines: f.draw.goroutines(), Syscalls: slices.Contains(f.filter.Kinds, contention.SyscallKind), Part: timeline.Part(f.part)})
 		if p != nil {
 			p = f.keep(p)
 		}
@@ -253,7 +254,7 @@ var eventMagic = []byte("bnkevt")
 
 // readContention reads a trace, an event file or JSON, whatever it is. The profile may be there
 // even if there is an error: it is then that of what could be read.
-func readContention(ctx context.Context, std stdio, in *input, opt contention.TraceOptions) (*contention.Profile, error) {
+func readContention(ctx context.Context, std stdio, in *input, opt tracewaits.Options) (*contention.Profile, error) {
 	return resultFrom(ctx, std, in, bn.Options{Want: bn.WantContention, Contention: opt, Bottle: bottle.Options{Part: opt.Part}}, func(r *bn.Report) *contention.Profile { return r.Contention },
 		func(r io.Reader, head []byte) (*contention.Profile, error) {
 			switch {

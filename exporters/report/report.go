@@ -28,7 +28,7 @@ type Data struct {
 	Contention *contention.Profile
 	// ContentionWindows is the same for each stretch of time, in order; they sum to Contention.
 	// With them, a selection of time filters contention, too. See
-	// [contention.TraceObserver.Windows].
+	// [tracewaits.Observer.Windows].
 	ContentionWindows []Window[*contention.Profile]
 	// Tasks says how large the tasks were.
 	Tasks *granularity.Profile

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -18,7 +19,7 @@ import (
 // page, and in the bottle graph of the same trace.
 func TestAMutexHasTheSameNumbersEverywhere(t *testing.T) {
 	const trace, group = "../../testdata/real/stdlog-file.trace.zst", "main.worker"
-	p, err := contention.ReadTraceFile(t.Context(), trace, contention.TraceOptions{})
+	p, err := tracewaits.ReadFile(t.Context(), trace, tracewaits.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/speedup"
@@ -29,7 +30,7 @@ func windowedData(t *testing.T) *Data {
 		t.Fatal(err)
 	}
 	graph := bottle.NewObserver(bottle.Options{Window: width})
-	waits := contention.NewTraceObserver(contention.TraceOptions{Window: width})
+	waits := tracewaits.NewObserver(tracewaits.Options{Window: width})
 	if _, err := timeline.ReadFile(context.Background(), trace, timeline.Options{}, graph, waits); err != nil {
 		t.Fatal(err)
 	}

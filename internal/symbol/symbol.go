@@ -49,6 +49,21 @@ func Package(function string) string {
 	}
 }
 
+// Receiver returns the type of which a function is a method: "example.com/m/pkg.Cache"
+// for "example.com/m/pkg.(*Cache).Get.func1". It is the outermost function for others.
+func Receiver(function string) string {
+	pkg := Package(function)
+	if pkg == "" {
+		return function
+	}
+	rest := strings.ReplaceAll(function[len(pkg)+1:], "[...]", "")
+	if typ, ok := strings.CutPrefix(rest, "(*"); ok {
+		rest, _, _ = strings.Cut(typ, ")")
+	}
+	rest, _, _ = strings.Cut(rest, ".")
+	return pkg + "." + rest
+}
+
 func isVersion(s string) bool {
 	return len(s) > 1 && s[0] == 'v' && strings.Trim(s[1:], "0123456789") == ""
 }

@@ -82,3 +82,23 @@ func TestEnclosing(t *testing.T) {
 		}
 	}
 }
+
+func TestReceiver(t *testing.T) {
+	for function, want := range map[string]string{
+		"example.com/m/pkg.(*Cache).Get":         "example.com/m/pkg.Cache",
+		"example.com/m/pkg.(*Cache).Get.func1.2": "example.com/m/pkg.Cache",
+		"example.com/m/pkg.Cache.Get":            "example.com/m/pkg.Cache",
+		"pkg.(*Map[...]).Load":                   "pkg.Map",
+		"gopkg.in/yaml.v3.(*Node).Decode":        "gopkg.in/yaml.v3.Node",
+		"main.main":                              "main.main",
+		"main.main.func1":                        "main.main",
+		"main.generic[...].func1":                "main.generic",
+		"example.com/m/pkg.(*Cache).Get-fm":      "example.com/m/pkg.Cache",
+		"[call chains dropped]":                  "[call chains dropped]",
+		"":                                       "",
+	} {
+		if got := Receiver(function); got != want {
+			t.Errorf("Receiver(%q) = %q, want %q", function, got, want)
+		}
+	}
+}

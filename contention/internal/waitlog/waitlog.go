@@ -1,0 +1,244 @@
+// Package waitlog is the form in which wrapped locks write their waits into execution traces.
+package waitlog
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Log messages of wrapped locks, version 1
+//
+// While collection is on and the program is traced by runtime/trace, wrapped locks tell the trace
+// what a trace does not show: which lock was waited for, and who held it when. They do so once a
+// lock that was waited for has been released. The analysis of a trace replaces what it would have to
+// infer by that.
+//
+// The messages have the category [Category]. Their fields are separated by blanks; numbers are
+// in base 36, and times in nanoseconds. The first field is the version of the format.
+//
+//	1 x SENT LOCK NUMBER
+//	        an owner has let go of a lock that somebody waited for. Who that was, and where, is told by the goroutine and
+//	        the call chain of the message. SENT is when it was written, LOCK the lock's number in the process, and
+//	        NUMBER that of its exit
+//	1 w SENT LOCK KIND FLAGS WAITERS GOROUTINE START WAITED HANDOFF UNATTRIBUTED CONTENDED PARTS "NAME" "CLASS" PART…
+//	        a goroutine has waited since START, by the same clock as SENT. KIND is
+//	        0 for a mutex, 1 for an rwmutex to write, 2 to read; FLAGS is 1 after Cond.Wait. WAITERS are
+//	        the goroutines that waited when it got the lock. CONTENDED is by how much this wait makes the time longer in
+//	        which the lock was held while somebody waited. PARTS is how many parts the wait has
+//	1 p PART…
+//	        more parts of the latest wait from this goroutine, if there is no room for all in one message
+//
+//	PART = NUMBER,GOROUTINE,FROM,FOR,NS,FLAGS
+//	        the owner that left by that exit is to blame for NS of the time that begins FROM after START and
+//	        lasts FOR. FLAGS are 1: a reader; 2: a writer that was pending; 4: in Cond.Wait
+//
+// The NS of all parts, HANDOFF and UNATTRIBUTED sum to WAITED. A later version may begin with
+// another number; whoever does not know it leaves the message out, and counts it.
+
+// Category is the category of the log messages that wrapped locks write into execution traces.
+const Category = "bottleneck.lock"
+
+const (
+	// Version begins every message.
+	Version = "1"
+	// MaxParts is the most parts of a wait that is written.
+	MaxParts = 512
+	// maxMessage is the length at which parts go on in another message; the runtime cuts off
+	// at 1024.
+	maxMessage = 900
+	// maxName is the length of a name or class in bytes, before it is quoted.
+	maxName = 100
+)
+
+// The kinds of waits.
+const (
+	Mutex = iota
+	Writer
+	Reader
+	kinds
+)
+
+// Wait is a message about a wait. Times are in nanoseconds.
+type Wait struct {
+	Sent, Lock                               uint64
+	Kind                                     uint8
+	Reacquire                                bool // after Cond.Wait
+	Waiters, Goroutine, Start                uint64
+	Waited, HandOff, Unattributed, Contended int64
+	Name, Class                              string
+	Parts                                    []Part
+	expected                                 int64 // parts
+}
+
+// Part is the part of a wait for which an owner is to blame.
+type Part struct {
+	Number, Goroutine uint64
+	From, Length, NS  int64
+	Flags             Flags
+}
+
+// Flags are circumstances of an owner.
+type Flags uint8
+
+// The flags of an owner.
+const (
+	ReadOwner Flags = 1 << iota
+	PendingWriter
+	InWait
+	unknownFlag
+)
+
+// AppendNumber appends a field.
+func AppendNumber(b []byte, v uint64) []byte { return strconv.AppendUint(append(b, ' '), v, 36) }
+
+// Messages returns the wait as messages, without their beginning up to SENT.
+func (w *Wait) Messages() []string {
+	b := make([]byte, 0, 256)
+	again := uint64(0)
+	if w.Reacquire {
+		again = 1
+	}
+	for _, v := range []uint64{
+		w.Lock, uint64(w.Kind), again, w.Waiters, w.Goroutine, w.Start,
+		uint64(w.Waited), uint64(w.HandOff), uint64(w.Unattributed), uint64(w.Contended), uint64(len(w.Parts)),
+	} {
+		b = AppendNumber(b, v)
+	}
+	b = strconv.AppendQuote(append(b, ' '), clip(w.Name))
+	b = strconv.AppendQuote(append(b, ' '), clip(w.Class))
+	var out []string
+	for i := range w.Parts {
+		if len(b) > maxMessage {
+			out = append(out, string(b))
+			b = b[:0]
+		}
+		p := &w.Parts[i]
+		b = AppendNumber(b, p.Number)
+		for _, v := range []uint64{p.Goroutine, uint64(p.From), uint64(p.Length), uint64(p.NS)} {
+			b = strconv.AppendUint(append(b, ','), v, 36)
+		}
+		b = strconv.AppendUint(append(b, ','), uint64(p.Flags), 36)
+	}
+	return append(out, string(b))
+}
+
+// clip cuts a name so that it fits, quoted, into a message.
+func clip(s string) string {
+	if len(s) > maxName {
+		s = s[:maxName]
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// ErrMessage is the error of a message that does not have this form.
+var ErrMessage = errors.New("not a message about a lock")
+
+// fields takes a message apart.
+type fields struct {
+	rest string
+	bad  bool
+}
+
+func (f *fields) word() string {
+	word, rest, _ := strings.Cut(f.rest, " ")
+	f.rest = rest
+	return word
+}
+
+func (f *fields) number() uint64 {
+	v, err := strconv.ParseUint(f.word(), 36, 64)
+	f.bad = f.bad || err != nil
+	return v
+}
+
+// span reads a time that leaves room for sums of it.
+func (f *fields) span() int64 {
+	v := f.number()
+	if v > math.MaxInt64/4 {
+		f.bad = true
+		return 0
+	}
+	return int64(v)
+}
+
+func (f *fields) text() string {
+	quoted, err := strconv.QuotedPrefix(f.rest)
+	if err != nil {
+		f.bad = true
+		return ""
+	}
+	f.rest = strings.TrimPrefix(f.rest[len(quoted):], " ")
+	s, err := strconv.Unquote(quoted)
+	f.bad = f.bad || err != nil || len(s) > 4*maxName
+	return s
+}
+
+// ParseExit parses what follows "1 x ".
+func ParseExit(text string) (sent, lock, number uint64, err error) {
+	f := fields{rest: text}
+	sent, lock, number = f.number(), f.number(), f.number()
+	if f.bad || f.rest != "" || sent > math.MaxInt64/4 {
+		return 0, 0, 0, ErrMessage
+	}
+	return sent, lock, number, nil
+}
+
+// ParseWait parses what follows "1 w ". More parts may have to follow.
+func ParseWait(text string) (*Wait, error) {
+	f := fields{rest: text}
+	w := &Wait{Sent: f.number(), Lock: f.number()}
+	kind, flags := f.number(), f.number()
+	w.Waiters, w.Goroutine, w.Start = f.number(), f.number(), f.number()
+	w.Waited, w.HandOff, w.Unattributed, w.Contended, w.expected = f.span(), f.span(), f.span(), f.span(), f.span()
+	if f.bad {
+		return nil, ErrMessage
+	}
+	w.Name, w.Class = f.text(), f.text()
+	switch {
+	case f.bad || kind >= kinds || flags > 1 || w.expected > MaxParts || w.Waiters > math.MaxInt32:
+		return nil, ErrMessage
+	case w.Sent > math.MaxInt64/4 || w.Start > math.MaxInt64/4 || w.Goroutine > math.MaxInt64:
+		return nil, ErrMessage
+	}
+	w.Kind, w.Reacquire = uint8(kind), flags == 1
+	return w, w.AddParts(f.rest)
+}
+
+// AddParts parses parts.
+func (w *Wait) AddParts(text string) error {
+	for part := range strings.FieldsSeq(text) {
+		f := fields{rest: strings.ReplaceAll(part, ",", " ")}
+		p := Part{Number: f.number(), Goroutine: f.number(), From: f.span(), Length: f.span(), NS: f.span()}
+		flags := f.number()
+		if f.bad || f.rest != "" || flags >= uint64(unknownFlag) || p.Goroutine > math.MaxInt64 || int64(len(w.Parts)) >= w.expected {
+			return ErrMessage
+		}
+		p.Flags = Flags(flags)
+		w.Parts = append(w.Parts, p)
+	}
+	return nil
+}
+
+// Complete reports whether all parts are there.
+func (w *Wait) Complete() bool { return int64(len(w.Parts)) == w.expected }
+
+// Check says what contradicts itself in a wait that is complete.
+func (w *Wait) Check() error {
+	left := w.Waited
+	take := func(ns int64) bool {
+		left -= ns
+		return ns >= 0 && left >= 0
+	}
+	ok := take(w.HandOff) && take(w.Unattributed)
+	for i := range w.Parts {
+		p := &w.Parts[i]
+		ok = ok && take(p.NS) && p.NS <= p.Length && p.From <= w.Waited && p.Length <= w.Waited-p.From
+	}
+	if !ok || left != 0 || w.Contended > w.Waited {
+		return fmt.Errorf("%w: its parts do not sum to the time waited", ErrMessage)
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package tracewaits
+
+import (
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// A pass over a live trace never ends, so its profile is taken in pieces. A wait that goes on
+// while the pass is cut counts by time in the profiles before and after: what was waited before is
+// Unattributed there, since who is to blame shows only at the end of a wait. As a contention it
+// counts once, where it ended, and so does its length in Longest.
+
+// traceCuts is where a pass was cut.
+type traceCuts struct {
+	at      timeline.Time // the latest cut, or the beginning
+	missing timeline.Time // in gaps since then
+	source  *int          // tells the profiles of this pass from those of others
+	number  int           // of cuts
+}
+
+// since returns how much of the time from a to b is not in an earlier profile.
+func (c *traceCuts) since(a, b timeline.Time) timeline.Time {
+	return max(0, b-max(a, c.at))
+}
+
+// mark tells Merge where in the pass a profile comes from.
+func (c *traceCuts) mark() contention.Piece {
+	if c.source == nil {
+		c.source = new(int)
+	}
+	return contention.Piece{Pass: c.source, First: c.number, Last: c.number}
+}
+
+// presentState is the state of a goroutine as it was shown last. The goroutine itself may be in the
+// next one already: a pass may be cut between the two.
+type presentState struct {
+	state  timeline.State
+	wait   timeline.Wait
+	reason string
+	since  timeline.Time
+	stack  *timeline.Stack
+}
+
+func (p *presentState) set(t *timeline.Transition) {
+	p.state, p.wait, p.reason, p.since, p.stack = t.To, t.G.Wait(), t.G.Reason(), t.End, t.G.Stack()
+}
+
+// maxTraceSites is how many call chains a pass remembers from one piece to the next.
+const maxTraceSites = 1 << 14
+
+// Cut ends the profile at hand at the time t, which is not before what was shown last, returns it,
+// and begins the next one. [contention.Merge] puts profiles that follow each other together.
+//
+// Blame for the part of a wait before the cut is Unattributed: see above [Observer]. InFlight
+// counts the waits that go on; unlike those at the end of a trace, their time so far is in the
+// rows.
+//
+// It takes about a microsecond for each row and each goroutine that waits.
+func (o *Observer) Cut(t timeline.Time) *contention.Profile {
+	t = max(t, o.cuts.at)
+	o.windows = nil
+	inFlight := o.inFlight
+	for _, g := range o.goroutines {
+		if g != nil && o.cutWait(g, t) {
+			inFlight++
+		}
+	}
+	o.end = t
+	p := o.profile(inFlight)
+	for k := range o.rows.rows {
+		l := k.lock.root()
+		l.lockFacts = lockFacts{}
+	}
+	o.rows = newTraceRows(o.rows.max)
+	if !o.wall.IsZero() {
+		o.wall = o.wall.Add(time.Duration(t - o.begin))
+	}
+	o.begin, o.cuts.at, o.cuts.missing = t, t, 0
+	o.cuts.number++
+	o.inFlight, o.cutOff, o.lost, o.waiting, o.left = 0, 0, 0, nil, nil
+	o.places.uses, o.logs.bad = 0, 0
+	if o.places.count > maxTraceSites || len(o.places.byStack) > 4*maxTraceSites || len(o.fits) > 16*maxTraceSites {
+		o.forget()
+	}
+	return p
+}
+
+// cutWait books what a goroutine has waited until t, and reports whether it goes on waiting.
+func (o *Observer) cutWait(g *tracedGoroutine, t timeline.Time) bool {
+	w := &g.wait
+	p := timeline.Interval{State: g.present.state, Wait: g.present.wait, Reason: g.present.reason, Start: g.present.since}
+	o.bookContended(w)
+	switch {
+	case w.chosen:
+		o.readied(w, t)
+		o.rows.part(g, w, o.opt.Goroutines)
+		return true
+	case o.blocked(g.present.state) && (o.opt.Runtime || o.counts(g.g, &p)):
+		o.cutBlocked(g, waitOf(&p), t)
+		return true
+	case w.open && g.active && g.ran+t-g.since <= futile:
+		o.rows.part(g, w, o.opt.Goroutines) // it may have been woken in vain
+	default:
+		o.commit(g)
+	}
+	return false
+}
+
+// cutBlocked books what a goroutine that is blocked has waited until t.
+func (o *Observer) cutBlocked(g *tracedGoroutine, kind timeline.Wait, t timeline.Time) {
+	w, at := &g.wait, o.places.of(g.present.stack)
+	lock := lockWait(kind)
+	if w.open {
+		if lock && g.inVain(at.site) {
+			o.rows.part(g, w, o.opt.Goroutines) // woken in vain
+		} else {
+			o.commit(g)
+		}
+	}
+	d := o.cuts.since(g.present.since, t)
+	p := waiting{kind: kind, site: at.site, waited: d, unattributed: d}
+	if lock {
+		p.lock, p.flags = o.lockOf(at.site), at.flags&contention.Reacquire
+	} else {
+		p.lock = o.pseudoLock(kind, at.site)
+	}
+	o.rows.part(g, &p, o.opt.Goroutines)
+}
+
+// part books the time of a wait that goes on, which is not a contention yet, and takes it off the
+// wait.
+func (r *traceRows) part(g *tracedGoroutine, w *waiting, goroutines bool) {
+	k := traceRowKey{kind: w.kind, lock: w.lock.root(), waiter: w.site, group: g.group(), flags: w.flags}
+	if goroutines {
+		k.g = g.g.ID
+	}
+	row := r.row(k)
+	row.waited += int64(w.waited)
+	row.blamed += int64(w.blamed)
+	row.handOff += int64(w.handOff)
+	row.unattributed += int64(w.unattributed)
+	row.ready += int64(w.ready)
+	row.idle += int64(w.idle)
+	for _, p := range w.parts {
+		k := traceOwnerKey{p.owner.site, p.owner.group, 0, p.owner.flags}
+		if goroutines {
+			k.g = p.owner.g
+		}
+		pair := r.pair(row, k)
+		pair.blamed += int64(p.ns)
+		pair.addDid(&p.did, 0, goroutines)
+	}
+	w.earlier += w.waited
+	w.waited, w.blamed, w.handOff, w.unattributed, w.parts = 0, 0, 0, 0, w.parts[:0]
+	w.ready, w.idle = 0, 0
+}
+
+// forget begins anew with the call chains and what they have told of locks.
+func (o *Observer) forget() {
+	o.places = newPlaces(o.places.max)
+	o.pseudo = map[pseudoKey]*tracedLock{}
+	clear(o.fits)
+	o.sections = readSections{}
+	for _, g := range o.goroutines {
+		if g != nil {
+			g.held, g.last, g.usual, g.inside = nil, nil, nil, nil
+		}
+	}
+}
+
+// Gap implements [timeline.Observer]: nobody is blamed across a gap, and its time is not in
+// Duration. Waits that it cut off are InFlight.
+func (o *Observer) Gap(g *timeline.Gap) {
+	o.cuts.missing += g.To - g.From
+	o.windows.gap(g)
+	o.logs.forgetOwners()
+	for _, sites := range o.places.sites {
+		for _, s := range sites {
+			if s.lock != nil {
+				l := s.lock.root()
+				l.history, l.sums, l.readers, l.evicted = nil, nil, nil, false
+				l.woken, l.seen, l.unclaimed = nil, nil, 0
+			}
+		}
+	}
+}

@@ -1,0 +1,266 @@
+package tracewaits
+
+import (
+	"slices"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// ledger is a sum over what a goroutine did in a time, and over who was at the root while it was
+// blocked. What is in no cause has itself as its root. A copy is for reading only: see clone.
+type ledger struct {
+	did     [blockedOn]timeline.Time
+	blocked *[doings - blockedOn]timeline.Time // nil if it was not
+	causes  []ledgerCause
+}
+
+type ledgerCause struct {
+	causePart
+	via doing
+	n   int64 // waits
+}
+
+func (l *ledger) clone() (c ledger) {
+	c.did = l.did
+	if l.blocked != nil {
+		b := *l.blocked
+		c.blocked = &b
+	}
+	c.causes = slices.Clone(l.causes)
+	return c
+}
+
+// add adds a time in which the goroutine did one thing.
+func (l *ledger) add(did doing, ns timeline.Time) {
+	if did < blockedOn {
+		l.did[did] += ns
+		return
+	}
+	if l.blocked == nil {
+		l.blocked = new([doings - blockedOn]timeline.Time)
+	}
+	l.blocked[did-blockedOn] += ns
+}
+
+// times returns the time of each doing.
+func (l *ledger) times() (all [doings]timeline.Time) {
+	copy(all[:], l.did[:])
+	if l.blocked != nil {
+		copy(all[blockedOn:], l.blocked[:])
+	}
+	return all
+}
+
+func (l *ledger) total() (d timeline.Time) {
+	for _, ns := range l.did {
+		d += ns
+	}
+	if l.blocked != nil {
+		for _, ns := range l.blocked {
+			d += ns
+		}
+	}
+	return d
+}
+
+// itself returns for how much of the time the goroutine was the root.
+func (l *ledger) itself() timeline.Time {
+	d := l.total()
+	for i := range l.causes {
+		d -= l.causes[i].ns
+	}
+	return d
+}
+
+// addSegment adds d out of whole of a segment.
+func (l *ledger) addSegment(s *segment, whole, d timeline.Time) {
+	l.add(s.did, d)
+	switch {
+	case s.cause == nil:
+	case len(s.cause.parts) == 1:
+		c := &s.cause.parts[0]
+		for i := range l.causes { // the usual case, without copies
+			if k := &l.causes[i]; d > 0 && k.via == s.did && k.root == c.root {
+				k.ns += d
+				k.links = max(k.links, c.links)
+				return
+			}
+		}
+		l.addCause(ledgerCause{causePart: causePart{root: c.root, links: c.links, ns: d}, via: s.did})
+	case d == whole:
+		for _, c := range s.cause.parts {
+			l.addCause(ledgerCause{causePart: c, via: s.did})
+		}
+	default: // which of them it was is not known
+		l.addCause(ledgerCause{causePart: causePart{links: 1, ns: d}, via: s.did})
+	}
+}
+
+// addOfLock adds the time from a to b of a segment in which the goroutine waited for a lock.
+func (l *ledger) addOfLock(s *segment, a, b timeline.Time) {
+	roots := s.cause.lock.between(a, b)
+	l.add(s.did, b-a)
+	known := timeline.Time(0)
+	for i := range roots.causes {
+		c := roots.causes[i].causePart
+		known += c.ns
+		l.addCause(ledgerCause{causePart: c, via: s.did})
+	}
+	if unknown := min(roots.did[doingUnknown], b-a-known); unknown > 0 { // it was held, but it is not known by whom
+		l.addCause(ledgerCause{causePart: causePart{links: 1, ns: unknown}, via: s.did})
+	}
+}
+
+// addCause adds a cause. If there are too many, the shortest goes to the unknown root.
+func (l *ledger) addCause(c ledgerCause) {
+	if c.ns <= 0 {
+		return
+	}
+	shortest := -1
+	for i := range l.causes {
+		k := &l.causes[i]
+		if k.via == c.via && k.root == c.root {
+			k.ns += c.ns
+			k.n += c.n
+			k.links = max(k.links, c.links)
+			return
+		}
+		if k.root != (owner{}) && (shortest < 0 || k.ns < l.causes[shortest].ns) {
+			shortest = i
+		}
+	}
+	if len(l.causes) < mostRoots || c.root == (owner{}) {
+		l.causes = append(l.causes, c)
+		return
+	}
+	if shortest >= 0 && l.causes[shortest].ns < c.ns {
+		l.causes[shortest], c = c, l.causes[shortest]
+	}
+	c.root = owner{}
+	l.addCause(c)
+}
+
+func (l *ledger) merge(m *ledger) {
+	for i, ns := range m.did {
+		l.did[i] += ns
+	}
+	if m.blocked != nil {
+		if l.blocked == nil {
+			l.blocked = new([doings - blockedOn]timeline.Time)
+		}
+		for i, ns := range m.blocked {
+			l.blocked[i] += ns
+		}
+	}
+	for i := range m.causes {
+		l.addCause(m.causes[i])
+	}
+}
+
+// scale makes the ledger one of d, with its parts in proportion, as far as whole nanoseconds
+// can be. Readers that share the blame for a time have each a part of it.
+func (l *ledger) scale(d timeline.Time) {
+	whole := l.total()
+	if whole == d || whole <= 0 {
+		if whole <= 0 {
+			*l = ledger{}
+			l.did[doingUnknown] = d
+		}
+		return
+	}
+	portion := func(ns timeline.Time) timeline.Time {
+		return timeline.Time(float64(ns) / float64(whole) * float64(d))
+	}
+	rest, largest, most := d, 0, timeline.Time(-1)
+	left := l.times()
+	for i, ns := range left {
+		if ns > most {
+			largest, most = i, ns
+		}
+		left[i] = min(rest, portion(ns))
+		rest -= left[i]
+	}
+	left[largest] += rest
+	copy(l.did[:], left[:])
+	if l.blocked != nil {
+		copy(l.blocked[:], left[blockedOn:])
+	}
+	for i := range l.causes { // no more than what was done
+		c := &l.causes[i]
+		c.ns = min(left[c.via], portion(c.ns))
+		left[c.via] -= c.ns
+	}
+}
+
+// causeFor returns who is at the root for those whom the goroutine of the ledger, by, blocks.
+func (l *ledger) causeFor(by owner) *cause {
+	c := &cause{}
+	for _, k := range l.causes {
+		part := k.causePart
+		part.links++
+		i := slices.IndexFunc(c.parts, func(q causePart) bool { return q.root == part.root })
+		if i < 0 {
+			c.parts = append(c.parts, part)
+			continue
+		}
+		c.parts[i].ns += part.ns
+		c.parts[i].links = max(c.parts[i].links, part.links)
+	}
+	if itself := l.itself(); itself > 0 {
+		c.parts = append(c.parts, causePart{root: by, links: 1, ns: itself})
+	}
+	return c
+}
+
+// doing is what a goroutine does, in a byte.
+type doing uint8
+
+// From blockedOn on, they are in the order of Kinds.
+const (
+	doingUnknown doing = iota
+	doingRunning
+	doingRunnable
+	doingMutex
+	doingWriter
+	doingReader
+	doingCond
+	doingWaitGroup
+	doingOnce
+	doingChanSend
+	doingChanReceive
+	doingSelect
+	doingSemaphore
+	doingNetwork
+	doingSleep
+	doingGC
+	doingOther
+	doingSyscall
+	doings
+	blockedOn = doingMutex
+)
+
+// kind returns what d waits for, "" if it does not.
+func (d doing) kind() contention.Kind {
+	if d < blockedOn {
+		return ""
+	}
+	return contention.Kinds[d-blockedOn]
+}
+
+// activityOf returns the times by doing as an Activity.
+func activityOf(ns *[doings]int64) contention.Activity {
+	a := contention.Activity{
+		Running: time.Duration(ns[doingRunning]), Runnable: time.Duration(ns[doingRunnable]), Unknown: time.Duration(ns[doingUnknown]),
+	}
+	for d := blockedOn; d < doings; d++ {
+		if ns[d] != 0 {
+			if a.Blocked == nil {
+				a.Blocked = make(map[contention.Kind]time.Duration)
+			}
+			a.Blocked[d.kind()] = time.Duration(ns[d])
+		}
+	}
+	return a
+}

@@ -1,0 +1,377 @@
+package tracewaits
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/contention/internal/waitlog"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Waits that wrapped locks have told
+//
+// The messages of wrapped locks (package waitlog) come after the waits that they are about: the
+// owner's when it has let go of the lock, the waiter's when it has let go of it itself. So waits in
+// the methods of package contention's types are not booked at once, but kept for a while:
+//
+//  1. A message about a wait takes the place of all waits of that goroutine that fall into its time, which may be several
+//     for the trace. What they were inferred to be is forgotten.
+//  2. The wait is booked with the split that the message tells, flagged Logged. The call chains and the groups of the
+//     owners are those of their own messages.
+//  3. If there is no message in time, the wait is booked as it was inferred: collection was off, or the
+//     lock is hot and the wait was not drawn, or the pass was cut before the message (Observer.Cut). So is one that
+//     began before the trace, or before the latest cut: the message does not tell what of it was since.
+//
+// A message may come from another goroutine, before the trace shows that the waiter goes on after
+// its wait. It is kept until then.
+//
+// Waits that a message tells and the trace does not show, since the waiter got the lock while it
+// was spinning, are not in the profile: they are no waits of a goroutine as all others in it.
+//
+// The messages have times of a clock of their own. Since none is written before its time, the least
+// difference seen between the two clocks is nearly right, and it is only for finding waits: a
+// message can be off by logTolerance. On Windows, the two clocks differ in speed, by up to a
+// percent in a short trace. So the least difference is that of the latest messages, and long waits
+// can be off by more.
+//
+// Anybody can write log messages. One that does not sum up, or fits no wait, changes nothing.
+
+const (
+	maxLogged     = 1 << 12 // waits kept for a message
+	maxLoggedOf   = 64      // of one goroutine
+	maxLoggedExit = 1 << 15 // exits remembered
+	maxLoggedLock = 1 << 14 // locks
+	maxLogOpen    = 1 << 10 // goroutines in the midst of several messages
+
+	maxTied = 32 // messages whose clocks are compared, at least
+
+	logTolerance timeline.Time = 100_000
+)
+
+// traceLogs is what the messages have told.
+type traceLogs struct {
+	kept  map[int64][]*keptWait
+	order []*keptWait // the oldest first
+	exits map[loggedExit]loggedOwner
+	ring  []loggedExit // of exits, in the order in which they came
+	next  int
+	locks map[uint64]*tracedLock
+	open  map[int64]*waitlog.Wait // by goroutine: parts are missing
+	early map[int64]earlyWait     // by goroutine
+
+	offset timeline.Time // of the trace's clock against that of the messages, at most
+	latest timeline.Time // the same, of the last ties messages alone
+	ties   int
+
+	exact int64  // waits that were told
+	bad   uint64 // messages that are not understood
+}
+
+// keptWait is a wait that waits for its message.
+type keptWait struct {
+	g    *tracedGoroutine // as it was
+	w    waiting
+	gone bool
+}
+
+// earlyWait is a message from another goroutine, about a wait of one that has not been seen to go
+// on since. It came at a time.
+type earlyWait struct {
+	at   timeline.Time
+	wait *waitlog.Wait
+}
+
+type loggedExit struct{ lock, number uint64 }
+
+// loggedOwner is who has let go of a lock.
+type loggedOwner struct {
+	owner owner
+	past  *past
+}
+
+// keep keeps the wait of g, which is over, for its message. It returns false if there will be none.
+func (o *Observer) keep(g *tracedGoroutine, w *waiting) bool {
+	if !w.wrapped || w.earlier != 0 {
+		return false
+	}
+	l := &o.logs
+	if l.kept == nil {
+		l.kept = map[int64][]*keptWait{}
+	}
+	k := &keptWait{w: *w, g: &tracedGoroutine{g: &timeline.Goroutine{ID: g.g.ID, Func: g.g.Func}}}
+	k.w.parts, k.w.spans = slices.Clone(w.parts), slices.Clone(w.spans)
+	if of := l.kept[g.g.ID]; len(of) >= maxLoggedOf {
+		o.bookKept(of[0])
+	}
+	l.kept[g.g.ID] = append(l.kept[g.g.ID], k)
+	l.order = append(l.order, k)
+	if e, ok := l.early[g.g.ID]; ok {
+		delete(l.early, g.g.ID)
+		o.takeWait(e.at, e.wait)
+	}
+	for len(l.order) > 0 && (l.order[0].gone || len(l.order) > maxLogged) {
+		o.bookKept(l.order[0])
+		l.order = l.order[1:]
+	}
+	return true
+}
+
+// bookKept books a wait as it was inferred, unless a message has told it.
+func (o *Observer) bookKept(k *keptWait) {
+	if !k.gone {
+		o.logs.drop(k)
+		o.book(k.g, &k.w)
+	}
+}
+
+// bookAllKept books all waits that no message has told.
+func (o *Observer) bookAllKept() {
+	for _, k := range o.logs.order {
+		o.bookKept(k)
+	}
+	o.logs.order = nil
+}
+
+// drop takes a wait out of those that are kept.
+func (l *traceLogs) drop(k *keptWait) {
+	id := k.g.g.ID
+	k.gone = true
+	if of := slices.DeleteFunc(l.kept[id], func(x *keptWait) bool { return x == k }); len(of) > 0 {
+		l.kept[id] = of
+	} else {
+		delete(l.kept, id)
+	}
+}
+
+// forgetOwners forgets who let go of locks, and messages of which parts are missing: all waits that
+// they are about began before a gap.
+func (l *traceLogs) forgetOwners() {
+	clear(l.exits)
+	l.ring, l.next = l.ring[:0], 0
+	clear(l.open)
+	clear(l.early)
+}
+
+// Log implements [timeline.Observer]: it takes in what wrapped locks tell.
+func (o *Observer) Log(m *timeline.Log) {
+	if m.Category != waitlog.Category || m.G == nil {
+		return
+	}
+	version, text, _ := strings.Cut(m.Message, " ")
+	what, text, _ := strings.Cut(text, " ")
+	var err error
+	switch {
+	case version != waitlog.Version:
+		err = waitlog.ErrMessage
+	case what == "x":
+		err = o.logExit(m, text)
+	case what == "w":
+		var w *waitlog.Wait
+		if w, err = waitlog.ParseWait(text); err == nil {
+			err = o.logWait(m, w)
+		}
+	case what == "p":
+		w := o.logs.open[m.G.ID]
+		if w == nil {
+			return // its beginning was before the trace
+		}
+		delete(o.logs.open, m.G.ID)
+		if err = w.AddParts(text); err == nil {
+			err = o.logWait(m, w)
+		}
+	default:
+		err = waitlog.ErrMessage
+	}
+	if err != nil {
+		o.logs.bad++
+	}
+}
+
+// logExit remembers who let go of a lock.
+func (o *Observer) logExit(m *timeline.Log, text string) error {
+	sent, lock, number, err := waitlog.ParseExit(text)
+	if err != nil {
+		return err
+	}
+	l := &o.logs
+	l.tie(m, sent)
+	k := loggedExit{lock, number}
+	if l.exits == nil {
+		l.exits = map[loggedExit]loggedOwner{}
+	}
+	if _, again := l.exits[k]; !again {
+		if len(l.ring) < maxLoggedExit {
+			l.ring = append(l.ring, k)
+		} else {
+			delete(l.exits, l.ring[l.next])
+			l.ring[l.next] = k
+			l.next = (l.next + 1) % maxLoggedExit
+		}
+	}
+	g := o.goroutine(m.G)
+	g.shown = true
+	by := o.ownerAs(g, o.places.of(m.Stack).site, 0)
+	l.exits[k] = loggedOwner{by, g.past}
+	return nil
+}
+
+// logWait takes in a message about a wait, if it is complete.
+func (o *Observer) logWait(m *timeline.Log, w *waitlog.Wait) error {
+	l := &o.logs
+	l.tie(m, w.Sent)
+	if !w.Complete() {
+		if l.open == nil {
+			l.open = map[int64]*waitlog.Wait{}
+		}
+		if len(l.open) < maxLogOpen {
+			l.open[m.G.ID] = w
+		}
+		return nil
+	}
+	if err := w.Check(); err != nil {
+		return err
+	}
+	if m.G.ID == int64(w.Goroutine) {
+		if g := o.goroutine(m.G); !g.wait.chosen {
+			o.commit(g) // it is past that wait
+		}
+	}
+	if !o.takeWait(m.Time, w) && m.G.ID != int64(w.Goroutine) {
+		if l.early == nil || len(l.early) >= maxLogOpen { // of goroutines that never went on
+			l.early = map[int64]earlyWait{}
+		}
+		l.early[int64(w.Goroutine)] = earlyWait{m.Time, w}
+	}
+	return nil
+}
+
+// takeWait books the wait of a message that came at a time, in place of those that are kept. It
+// returns false if none of them is that wait.
+func (o *Observer) takeWait(at timeline.Time, w *waitlog.Wait) bool {
+	l := &o.logs
+	waited := timeline.Time(w.Waited)
+	start, tolerance := timeline.Time(w.Start)+l.offset, logTolerance+waited/64
+	end := start + waited
+	if start < o.cuts.at-tolerance || end > at+tolerance {
+		return true // a part of it is in another profile, or it is not over
+	}
+	var told waiting
+	var g *tracedGoroutine
+	for _, k := range slices.Clone(l.kept[int64(w.Goroutine)]) {
+		if k.w.began < start-tolerance || k.w.resumed > end+tolerance || min(k.w.resumed, end) <= max(k.w.began, start) {
+			continue
+		}
+		if g == nil {
+			g, told = k.g, waiting{site: k.w.site}
+		}
+		told.blocks += k.w.blocks
+		l.drop(k)
+	}
+	if g == nil {
+		return false // it did not block, or not in the trace
+	}
+	lock := l.lock(o, w)
+	if lock == nil {
+		lock = o.lockOf(told.site)
+	}
+	told.lock = lock
+	o.fill(&told, w, start, at)
+	lock.waiters = max(lock.waiters, int32(w.Waiters))
+	lock.contended += timeline.Time(w.Contended)
+	told.resumed = min(end, at)
+	o.windows.waiters(lock, told.resumed, int32(w.Waiters))
+	o.windows.contended(lock, min(start, told.resumed-1), told.resumed, timeline.Time(w.Contended))
+	l.exact++
+	o.book(g, &told)
+	return true
+}
+
+// tie compares the two clocks at a message, which may have been held up after it was sent.
+func (l *traceLogs) tie(m *timeline.Log, sent uint64) {
+	d := m.Time - timeline.Time(sent)
+	switch l.ties {
+	case 0:
+		l.offset, l.latest = d, d
+	case maxTied:
+		l.offset, l.latest, l.ties = l.latest, d, 0
+	}
+	l.offset, l.latest = min(l.offset, d), min(l.latest, d)
+	l.ties++
+}
+
+// fill sets what the message, which came now, tells of a wait that began at start.
+func (o *Observer) fill(told *waiting, w *waitlog.Wait, start, now timeline.Time) {
+	told.kind = [...]timeline.Wait{waitlog.Mutex: timeline.WaitMutex, waitlog.Writer: timeline.WaitRWMutexWriter, waitlog.Reader: timeline.WaitRWMutexReader}[w.Kind]
+	told.flags = contention.Logged
+	if w.Reacquire {
+		told.flags |= contention.Reacquire
+	}
+	told.waited, told.handOff, told.unattributed = timeline.Time(w.Waited), timeline.Time(w.HandOff), timeline.Time(w.Unattributed)
+	end := start + told.waited // when in the wait there was a hand-off, or nobody is known, the message does not tell
+	o.windows.noteLogged(told, waitSpan{from: start, to: end, ns: told.handOff, what: handOffSpan}, now)
+	o.windows.noteLogged(told, waitSpan{from: start, to: end, ns: told.unattributed, what: unattributedSpan}, now)
+	for i := range w.Parts {
+		p := &w.Parts[i]
+		by, known := o.logs.exits[loggedExit{w.Lock, p.Number}]
+		if !known {
+			by.owner = owner{site: o.places.unknown.site}
+		}
+		by.owner.flags = 0
+		for bit, flag := range [...]contention.Flags{contention.ReadOwner, contention.PendingWriter, contention.InWait} {
+			if p.Flags&(1<<bit) != 0 {
+				by.owner.flags |= flag
+			}
+		}
+		if p.Goroutine != 0 && o.opt.Goroutines { // else only its own message tells
+			by.owner.g = int64(p.Goroutine)
+		}
+		from := start + timeline.Time(p.From)
+		did := by.past.between(from, from+timeline.Time(p.Length))
+		did.scale(timeline.Time(p.NS))
+		told.blame(by.owner, timeline.Time(p.NS), &did)
+		o.windows.noteLogged(told, waitSpan{from: from, to: from + timeline.Time(p.Length), ns: timeline.Time(p.NS), what: blamedSpan, by: by.owner, past: by.past}, now)
+	}
+}
+
+// lock returns the lock of a message, or nil if there are too many.
+func (l *traceLogs) lock(o *Observer, w *waitlog.Wait) *tracedLock {
+	lock := l.locks[w.Lock]
+	if lock == nil {
+		if len(l.locks) >= maxLoggedLock {
+			return nil
+		}
+		if l.locks == nil {
+			l.locks = map[uint64]*tracedLock{}
+		}
+		o.locks++
+		lock = &tracedLock{id: o.locks}
+		l.locks[w.Lock] = lock
+	}
+	lock.name, lock.class = cmp.Or(w.Name, lock.name), cmp.Or(w.Class, lock.class)
+	return lock
+}
+
+// warnLogged says how much of the waiting the program's own locks have told.
+func (o *Observer) warnLogged(p *contention.Profile) {
+	var exact, all time.Duration
+	for i := range p.Waits {
+		switch w := &p.Waits[i]; w.Kind {
+		case contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind:
+			all += w.Waited
+			if w.Flags&contention.Logged != 0 {
+				exact += w.Waited
+			}
+		}
+	}
+	if exact > 0 {
+		p.Warnings = append(p.Warnings, format.Percent(exact, all)+" of the waiting for locks is exact, as the program's own locks told it; it is flagged logged. The rest is inferred.")
+	}
+	if o.logs.bad > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%d log messages of the category %s are not understood, and were left out.", o.logs.bad, waitlog.Category))
+	}
+}

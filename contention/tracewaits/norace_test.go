@@ -1,0 +1,5 @@
+//go:build !race
+
+package tracewaits
+
+const raceEnabled = false

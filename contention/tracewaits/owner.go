@@ -1,0 +1,333 @@
+package tracewaits
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Who held a lock until a release, and since when
+//
+// A release that woke a waiter has the goroutine and the call chain of the owner. If the
+// owner had itself waited for the lock, in the call of a function that it lets go of it in, and was
+// not seen outside of it since, it had the lock since it ran again after that wait. Else it got the
+// lock without waiting, unseen. It is known to have held it since
+//
+//   - the first goroutine blocked for the lock, if no waiter was woken before: with a waiter in the queue, the next Unlock wakes it;
+//   - a waiter that was woken found the lock taken and blocked again;
+//   - the latest goroutine blocked, if the waiter that was woken last got the lock and let go of it unseen.
+//
+// If that waiter got the lock while another one stayed in the queue, its Unlock is the next that is
+// in the trace. If that is another goroutine's, that one did not hold the lock, or it was another
+// lock: nobody is blamed.
+//
+// A goroutine that spins for the lock may get it unseen even so. Therefore a hold that seems to be
+// three times as long as is usual for the place is cut to that.
+//
+// Where holds are usually shorter than goroutines spin, most owners come and go unseen, and only
+// the end of a hold that woke a waiter is known: nobody is blamed there.
+//
+// Until a waiter that was woken runs, Unlock wakes no other: what happens then is not in the trace.
+// Of several locks of the same code, it is not known who blocked for which. There, a hold is no
+// longer than the third quartile of the known holds that ended at the same place, the owner's own
+// ones if there are a few, of which the time in which an owner was runnable does not count, since
+// that lengthens holds at random.
+
+// ownerOf returns who woke a goroutine, at a place.
+func (o *Observer) ownerOf(waker *tracedGoroutine, at *place) owner {
+	return o.ownerAs(waker, at.site, at.flags&(contention.ReadOwner|contention.InWait))
+}
+
+// ownerAs returns a goroutine as an owner that let go of a lock at a site.
+func (o *Observer) ownerAs(g *tracedGoroutine, site *callSite, flags contention.Flags) owner {
+	by := owner{group: g.group(), site: site, flags: flags}
+	if o.opt.Goroutines {
+		by.g = g.g.ID
+	}
+	return by
+}
+
+// release completes h, the hold that ended when t.Waker woke the waiter of w, adds it to the
+// history of the lock, and returns the lock.
+func (o *Observer) release(h *hold, t *timeline.Transition, at *place, w *waiting) *tracedLock {
+	r := o.places.of(t.WakerStack)
+	waker := o.goroutine(t.Waker)
+	waker.shown = true
+	h.owner, h.past, h.g, h.wokenG = o.ownerOf(waker, r), waker.past, t.Waker.ID, t.G.ID
+	lock, own := o.lockOfRelease(waker, at, r)
+	h.foreign = lock.heldByOther(h)
+	switch again := waker.last; {
+	case own >= 0:
+		r.site.paired++
+		held := waker.held[own]
+		waker.held = slices.Delete(waker.held, own, own+1)
+		h.from, h.pending, h.prev = held.at, held.pending, held.by
+		d := waker.heldFor(h.from, h.to)
+		if usual, n := waker.usually(r.site, lock); n >= manyHolds && d > farLonger*usual {
+			h.from = max(h.from, o.since(h, lock, waker, r.site))
+			h.pending = h.from
+		} else {
+			h.known = true
+		}
+		waker.learn(r.site, lock, d)
+		o.sections.learn(held.site, r.site, r.flags&contention.ReadOwner == 0)
+	case h.foreign:
+		r.site.foreign++
+		h.from, h.pending = h.to, h.to
+	case r.rw && again != nil && again.owner == h.owner && again.g == h.g && h.to-again.to <= futile:
+		// One Unlock of a RWMutex wakes all readers and the next writer.
+		h.from, h.pending, h.prev = again.from, again.pending, again.prev
+	default:
+		if h.prev = w.by; !h.requeued {
+			h.prev = nil
+		}
+		h.from = o.since(h, lock, waker, r.site)
+		h.pending = h.from
+	}
+	if usual, n := lock.holds.median(); n >= manyHolds && usual < spins && h.queue == exclusiveQueue && !lock.several() {
+		h.from, h.pending, h.known = h.to, h.to, false
+	}
+	if r.site.foreign > r.site.paired && !lock.doubtful() {
+		h.from, h.pending, h.known = h.to, h.to, false
+	}
+	if h.queue == writerQueue {
+		if inside := lock.insideSince(h, waker, r.site); inside > h.from {
+			h.from, h.pending, h.known = inside, inside, false
+		}
+		lock.readersBefore(h)
+	}
+	waker.last = h
+	h.handed = h.queue == exclusiveQueue && (h.requeued && t.Start-w.began > starving || lock.staysStarving(h))
+	o.endStretch(lock, h)
+	lock.add(h)
+	if h.queue == exclusiveQueue {
+		lock.woken, lock.firstPark, lock.lastPark = h, 0, 0
+	}
+	return lock
+}
+
+// lockOfRelease returns the lock of a release at r that woke somebody who waits at the place at,
+// and the index in waker.held of the waker's own wait for it, or −1.
+func (o *Observer) lockOfRelease(waker *tracedGoroutine, at, r *place) (lock *tracedLock, own int) {
+	if !o.places.tell(r) {
+		return o.lockOf(at.site), -1
+	}
+	lock = o.lockOf(r.site)
+	if o.places.tell(at) {
+		lock = unite(lock, o.lockOf(at.site))
+	}
+	for i := len(waker.held) - 1; i >= 0; i-- {
+		if o.fit(waker.held[i].site, r.site) && waker.held[i].mayEndAt(r.site) {
+			return unite(lock, o.lockOf(waker.held[i].site)), i
+		}
+	}
+	return lock, -1
+}
+
+// starving is how long a goroutine has waited for a sync.Mutex when it finds it taken, at least, so
+// that the lock goes into its starvation mode: from then on, Unlock gives it to the waiter at the
+// head of the queue, and nobody else can lock it.
+const starving timeline.Time = 1_000_000
+
+// staysStarving reports whether the lock was in its starvation mode when h ended: its owner was
+// given the lock, after it had waited for long, and was not the last in the queue.
+func (l *tracedLock) staysStarving(h *hold) bool {
+	x := l.woken
+	return x != nil && x.handed && x.wokenG == h.g && x.ran != 0 && x.to-x.asked > starving+overlap && h.asked < x.to && !l.doubtful()
+}
+
+// since bounds the beginning of a hold whose owner did not wait for the lock.
+func (o *Observer) since(h *hold, lock *tracedLock, waker *tracedGoroutine, r *callSite) timeline.Time {
+	from := h.asked // it was held when its waiter came
+	switch {
+	case h.queue != exclusiveQueue:
+		// The writer waits for readers that were there when it came, and a reader for the
+		// writer.
+		return from
+	case lock.doubtful():
+		if h.requeued { // and nobody else was woken for it since
+			return min(from, h.to)
+		}
+		if usual, n := waker.usually(r, lock); n > 0 {
+			from = max(from, waker.heldSince(h.to, usual))
+		}
+		if h.prev != nil {
+			from = max(from, waker.firstActive(h.prev.to))
+		}
+	case lock.woken != nil:
+		x := lock.woken
+		switch {
+		case x.ran == 0: // until it runs, locks are taken and let go of unseen
+			return h.to
+		case x.wokenG == h.g && h.asked <= x.ran: // with somebody in the queue all the time
+			return max(x.ran, from)
+		case x.again: // it found the lock taken
+			from = lock.firstPark
+		default:
+			from = lock.lastPark
+		}
+		if from == 0 {
+			return h.to
+		}
+		from = max(from, waker.firstActive(x.to))
+	case lock.firstPark != 0:
+		from = lock.firstPark
+	}
+	if usual, n := waker.usually(r, lock); n >= manyHolds { // or goroutines that spin have had it in between
+		from = max(from, waker.heldSince(h.to, farLonger*usual))
+	}
+	return min(from, h.to)
+}
+
+// heldByOther reports whether the lock was held by another goroutine than the one that let go of it
+// with h: the one that was woken before and got it, with somebody in the queue all the time, so
+// that the next Unlock is in the trace. A sync.Mutex may be let go of by any goroutine; who does so
+// is not to blame. Or there are several locks, and it is not known since when the one of h was
+// held.
+func (l *tracedLock) heldByOther(h *hold) bool {
+	x := l.woken
+	return h.queue == exclusiveQueue && x != nil && x.ran != 0 && !x.again && x.wokenG != h.g && h.asked <= x.ran && !l.doubtful()
+}
+
+// insideSince returns since when a reader that woke a writer with h has had the lock for certain.
+// No reader is let in while a writer waits, but for this: Unlock of a RWMutex leaves a token for
+// each reader that it wakes, and a reader that comes before those run takes one of their tokens
+// unseen. Until all have run, only how long the reader usually held the lock is a hint.
+func (l *tracedLock) insideSince(h *hold, reader *tracedGoroutine, r *callSite) timeline.Time {
+	if l.unclaimed == 0 {
+		return l.claimed
+	}
+	if usual, n := reader.usually(r, l); n > 0 {
+		return reader.heldSince(h.to, usual)
+	}
+	return h.to
+}
+
+// claim notes that a reader of w that was woken runs, or is gone.
+func (w *waiting) claim(t timeline.Time) {
+	if w.by == nil || w.queue != readerQueue || !lockWait(w.kind) {
+		return
+	}
+	l := w.lock.root()
+	l.unclaimed--
+	l.claimed = t
+}
+
+// parked notes that g has blocked: the lock was taken then, and with somebody in the queue, the
+// next Unlock is in the trace unless a goroutine is woken already.
+func (o *Observer) parked(g *tracedGoroutine, t *timeline.Transition) {
+	wait, stack := t.G.Wait(), t.G.Stack()
+	if o.nowOf != nil {
+		wait, stack = o.nowOf(t.G)
+	}
+	if !lockWait(wait) {
+		return
+	}
+	at := o.places.of(stack)
+	if !o.places.tell(at) {
+		return
+	}
+	l := o.lockOf(at.site)
+	if l.waits() == 0 {
+		l.waitingSince = t.End
+	}
+	l.waiting[at.queue]++
+	l.peak = max(l.peak, l.waits())
+	g.parkedAt, g.parkedIn = l, at.queue
+	l.proved = l.proved || l.waiting[writerQueue] > 1
+	if x := l.woken; at.queue == exclusiveQueue && (x == nil || x.ran != 0) {
+		if x != nil && x.wokenG == t.G.ID && !x.again {
+			x.again, l.firstPark = true, t.End
+		}
+		if l.firstPark == 0 {
+			l.firstPark = t.End
+		}
+		l.lastPark = t.End
+	}
+}
+
+// unparked notes that g waits no more.
+func (g *tracedGoroutine) unparked() {
+	if g.parkedAt == nil {
+		return
+	}
+	l := g.parkedAt.root()
+	l.waiting[g.parkedIn]--
+	if l.waits() == 0 {
+		l.waitingSince = 0
+	}
+	g.parkedAt = nil
+}
+
+// yields is how long after it gave the lock to a waiter a goroutine has yielded its processor, at
+// most.
+const yields timeline.Time = 50_000
+
+// handsOff notes that g, which is stopped now, gave the lock that it let go of just before to the
+// waiter: it yields its processor in Unlock.
+func (g *tracedGoroutine) handsOff(t *timeline.Transition) {
+	h := g.last
+	if h == nil || t.State != timeline.Running || t.To != timeline.Runnable || t.End-h.to > yields || h.queue != exclusiveQueue {
+		return
+	}
+	if s := t.G.Stack(); s != nil && slices.ContainsFunc(s.Frames[:min(4, len(s.Frames))], func(f *timeline.Frame) bool {
+		return strings.HasSuffix(f.Func, "sync.(*Mutex).Unlock") || strings.HasSuffix(f.Func, "sync.(*Mutex).unlockSlow")
+	}) {
+		h.handed = true
+	}
+}
+
+// usualHold is how long a goroutine usually held a lock that it let go of at a site.
+type usualHold struct {
+	site  *callSite
+	holds durations
+}
+
+// learn adds a known hold.
+func (g *tracedGoroutine) learn(r *callSite, lock *tracedLock, d timeline.Time) {
+	r.holds.add(d)
+	lock.holds.add(d)
+	i := slices.IndexFunc(g.usual, func(u usualHold) bool { return u.site == r })
+	if i < 0 {
+		if len(g.usual) == maxUsual {
+			g.usual = slices.Delete(g.usual, 0, 1)
+		}
+		i = len(g.usual)
+		g.usual = append(g.usual, usualHold{site: r})
+	}
+	g.usual[i].holds.add(d)
+}
+
+// maxUsual is for how many places a goroutine's own holds are remembered.
+const maxUsual = 8
+
+// usually returns the third quartile of the known holds of g that ended at r if there are a few;
+// else of the known holds of all; else of the known holds of the lock. It tells the number of them.
+func (g *tracedGoroutine) usually(r *callSite, lock *tracedLock) (timeline.Time, int) {
+	for i := range g.usual {
+		if u := &g.usual[i]; u.site == r && len(u.holds.recent) >= fewHolds {
+			return u.holds.upper()
+		}
+	}
+	if d, n := r.holds.upper(); n > 0 {
+		return d, n
+	}
+	return lock.holds.upper()
+}
+
+// fewHolds is how many holds of one goroutine tell more than those of all.
+const fewHolds = 3
+
+// A goroutine that waited for a lock may have let go of it unseen, and got it again: only when
+// nobody waits, but also when somebody spins, is a release not in the trace. A hold that is
+// farLonger than many known ones is taken for several, of which only the last one is known.
+const (
+	farLonger = 3
+	manyHolds = 8
+)
+
+// spins is about the longest time for which a goroutine spins for a sync.Mutex before it blocks:
+// four times 30 pauses of the processor, of up to 140 cycles each. It is an estimate, not measured.
+const spins timeline.Time = 8_000

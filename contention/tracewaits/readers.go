@@ -1,0 +1,321 @@
+package tracewaits
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/order"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Which readers a writer waits for
+//
+// Of the readers that a writer waits for, a trace shows the last one, whose RUnlock wakes the
+// writer. The others get the lock and let go of it unseen. But who blocks, is stopped, or wakes
+// somebody shows its call chain. If that goes through the function that asked for the lock, in the
+// same call, between the lines of its RLock and its RUnlock, then the goroutine has the lock: until
+// then at least, and since before the writer came, as no reader is let in after that. Thus
+//
+//   - the lines are learned from goroutines that waited for the lock, and later let go of it as the last reader;
+//   - until a writer is woken, the lock remembers who was seen between them, and when last;
+//   - the time from when the writer came until then is shared with these. What a reader does after it was seen last is not known,
+//     and the others are blamed for that. It cannot be known: if it only computes, the trace is the same whether it let go
+//     of the lock before the writer came or directly before the last one did.
+//
+// Lines do not tell all: there may be an early RUnlock between the two, or another lock of the same
+// code. Then, sooner or later, somebody is seen there while a writer gets the lock, and that part
+// of the code tells nothing any more.
+
+// readSection is the code between an RLock and an RUnlock that was reached through the same calls.
+type readSection struct {
+	first, last  int // the lines of the two
+	unlock       *callSite
+	exclusive    bool // of a Lock and an Unlock, whatever calls led there
+	right, wrong int  // how often a goroutine was there while it had the lock, as far as is known, and while another one had it
+}
+
+// sectionKey is a function and the calls that led to it.
+type sectionKey struct {
+	fn    string
+	calls uint64 // a hash
+}
+
+// readSections are those of a pass.
+type readSections struct {
+	in      map[sectionKey][]*readSection
+	recent  *[recentPlaces]recentSections // of the answers in at, most of which are found
+	at      map[*timeline.Stack]*sectionsAround
+	version int // grows when there is another one
+}
+
+const (
+	// maxSections is how many sections are known in one function, maxSeenReaders how many
+	// readers a lock remembers for one writer, and maxSharers how many of them share the blame
+	// with the last one.
+	maxSections    = 8
+	maxSeenReaders = 64
+	maxSharers     = 15
+)
+
+func (s *readSection) trusted() bool { return s.wrong*20 <= s.right }
+
+// learn takes in that a goroutine which asked for a lock at one site let go of it at another.
+func (s *readSections) learn(ask, unlock *callSite, exclusive bool) {
+	a, b := ask.frames, unlock.frames
+	n := 0 // calls in common
+	for n < len(a) && n < len(b) && sameFrame(a[len(a)-1-n], b[len(b)-1-n]) {
+		n++
+	}
+	if n == len(a) || n == len(b) {
+		return
+	}
+	x, y := a[len(a)-1-n], b[len(b)-1-n]
+	if x.Func != y.Func || x.Line >= y.Line {
+		return
+	}
+	k := sectionKey{x.Func, hashCalls(a[len(a)-n:])}
+	if exclusive {
+		k.calls = anyCalls
+	}
+	of := s.in[k]
+	if len(of) >= maxSections || slices.ContainsFunc(of, func(t *readSection) bool { return t.first == x.Line && t.last == y.Line }) {
+		return
+	}
+	if s.in == nil {
+		s.in = map[sectionKey][]*readSection{}
+	}
+	s.in[k] = append(of, &readSection{first: x.Line, last: y.Line, unlock: unlock, exclusive: exclusive})
+	s.version++
+}
+
+// anyCalls stands for whatever calls led to a function.
+const anyCalls = 1
+
+func hashCalls(frames []*timeline.Frame) (h uint64) {
+	for i := len(frames) - 1; i >= 0; i-- {
+		h = hashCall(h, frames[i])
+	}
+	return h
+}
+
+func hashCall(h uint64, f *timeline.Frame) uint64 {
+	h = (h ^ f.PC ^ uint64(f.Line)) * 0x9E3779B97F4A7C15
+	return h ^ h>>29
+}
+
+// around returns the sections that a call chain is inside of.
+func (s *readSections) around(frames []*timeline.Frame) (inside []*readSection) {
+	h := uint64(0)
+	for i := len(frames) - 1; i >= 0; i-- {
+		f := frames[i]
+		for _, calls := range [2]uint64{h, anyCalls} {
+			of := s.in[sectionKey{f.Func, calls}]
+			for _, x := range of {
+				left := func(y *readSection) bool { // or asked for again
+					return x.first < y.first && y.first <= f.Line || x.first < y.last && y.last <= f.Line
+				}
+				if x.first < f.Line && f.Line <= x.last && !slices.ContainsFunc(of, left) {
+					inside = append(inside, x)
+				}
+			}
+		}
+		h = hashCall(h, f)
+	}
+	return inside
+}
+
+// sectionsAt is around, remembered for each call chain.
+func (o *Observer) sectionsAt(s *timeline.Stack) []*readSection {
+	if s == nil || o.sections.version == 0 {
+		return nil
+	}
+	if o.sections.recent == nil {
+		o.sections.recent = new([recentPlaces]recentSections)
+	}
+	e := &o.sections.recent[slotOf(s, recentPlaces)]
+	if e.stack != s || e.asOf != o.sections.version {
+		at := o.sections.find(s)
+		if at.asOf != o.sections.version {
+			at.sections, at.asOf = o.sections.around(s.Frames), o.sections.version
+		}
+		e.stack, e.sectionsAround = s, *at
+	}
+	return e.sections
+}
+
+// find returns the kept answer for a call chain, which may be of an earlier version.
+func (s *readSections) find(stack *timeline.Stack) *sectionsAround {
+	at := s.at[stack]
+	if at == nil {
+		if s.at == nil || len(s.at) >= maxFits {
+			s.at = map[*timeline.Stack]*sectionsAround{}
+		}
+		at = &sectionsAround{}
+		s.at[stack] = at
+	}
+	return at
+}
+
+type recentSections struct {
+	stack *timeline.Stack
+	sectionsAround
+}
+
+// sectionsAround are those that a call chain is inside of, as of a version of readSections.
+type sectionsAround struct {
+	sections []*readSection
+	asOf     int
+}
+
+// readerSeen is when a goroutine was seen in a section.
+type readerSeen struct {
+	g        *tracedGoroutine
+	by       owner
+	section  *readSection
+	from, to timeline.Time
+}
+
+// noteSections notes whether g had locks in the state that it leaves, and whether the goroutine
+// that ended that had any for reading.
+func (o *Observer) noteSections(g *tracedGoroutine, t *timeline.Transition) {
+	if o.sections.version == 0 {
+		return
+	}
+	switch {
+	case t.Stack != nil:
+		g.inside = o.sectionsAt(t.Stack)
+	case t.State != timeline.Runnable || g.insideUntil != t.Start:
+		g.inside = nil
+	}
+	g.insideUntil = t.End
+	for _, s := range g.inside {
+		if s.exclusive {
+			o.seeHeld(s, g, t)
+		} else {
+			o.see(s, g, t.Start, t.End)
+		}
+	}
+	if t.Waker != nil {
+		for _, s := range o.sectionsAt(t.WakerStack) {
+			if !s.exclusive {
+				o.see(s, o.goroutine(t.Waker), t.End, t.End)
+			}
+		}
+	}
+}
+
+// see notes that g was in the section.
+func (o *Observer) see(s *readSection, g *tracedGoroutine, from, to timeline.Time) {
+	l := s.unlock.lock.root()
+	if from+overlap < l.readersLeft && l.readersLeft < to-overlap {
+		s.wrong++
+		return
+	}
+	for i := len(l.readers) - 1; i >= 0; i-- {
+		if r := &l.readers[i]; r.g == g {
+			r.section, r.to = s, to
+			return
+		}
+	}
+	if len(l.readers) >= maxSeenReaders {
+		l.readers = slices.Delete(l.readers, 0, 1)
+	}
+	g.shown = true
+	l.readers = append(l.readers, readerSeen{g, o.ownerAs(g, s.unlock, contention.ReadOwner), s, from, to})
+}
+
+// coOwner is one who held a lock together with the owner of a hold.
+type coOwner struct {
+	owner    owner
+	g        int64 // its goroutine
+	past     *past
+	from, to timeline.Time
+}
+
+// readersBefore has the readers that were seen since the writer asked that h woke share the hold.
+func (l *tracedLock) readersBefore(h *hold) {
+	l.readersLeft = h.to
+	if !l.several() {
+		for _, r := range l.readers {
+			if r.g.g.ID == h.g || r.to <= h.asked || !r.section.trusted() {
+				continue
+			}
+			r.section.right++
+			from := r.from
+			if l.unclaimed == 0 && l.claimed <= h.asked { // no other was let in since
+				from = min(from, h.asked)
+			}
+			h.with = append(h.with, coOwner{r.by, r.g.g.ID, r.g.past, from, min(r.to, h.to)})
+		}
+		order.Stable(h.with, func(a, b coOwner) int { return cmp.Compare(b.to, a.to) })
+		h.with = h.with[:min(len(h.with), maxSharers)]
+	}
+	clear(l.readers)
+	l.readers = l.readers[:0]
+}
+
+// Who holds a lock while it is not known
+//
+// In the same way, a goroutine that is in a system call, blocked or stopped between the lines of
+// Lock and Unlock has the lock, whatever calls led there: for as long as it is. That tells of a
+// time in which the trace shows neither who got the lock nor who let go of it. It is believed only
+// of code where it agrees with what is known otherwise: in the holds that are, nobody else is seen
+// there.
+
+// heldSeen is a time in which a goroutine was seen to hold a lock.
+type heldSeen struct {
+	from, to timeline.Time
+	holder   coOwner
+	section  *readSection
+	at       *timeline.Stack // where the holder was
+}
+
+// maxHeldSeen is how many are remembered between two releases.
+const maxHeldSeen = 64
+
+// seeHeld notes that g was in a section in the state that it leaves.
+func (o *Observer) seeHeld(s *readSection, g *tracedGoroutine, t *timeline.Transition) {
+	l := s.unlock.lock.root()
+	if t.State.OnProc() && t.State != timeline.Syscall || t.End <= t.Start || l.doubtful() || len(l.seen) >= maxHeldSeen {
+		return
+	}
+	g.shown = true
+	l.seen = append(l.seen, heldSeen{t.Start, t.End, coOwner{owner: o.ownerAs(g, s.unlock, 0), g: g.g.ID, past: g.past}, s, t.Stack})
+}
+
+// judgeSections compares who was seen to hold the lock with the known hold h.
+func (o *Observer) judgeSections(l *tracedLock, h *hold) {
+	if !h.known {
+		return
+	}
+	for i := range l.seen {
+		switch s := &l.seen[i]; {
+		case min(s.to, h.to)-max(s.from, h.start) <= 0:
+		case s.holder.g == h.g:
+			s.section.right++
+		case min(s.to, h.to)-max(s.from, h.start) > overlap:
+			s.section.wrong++
+		}
+	}
+}
+
+// seenBetween returns who was seen to hold the lock from a to b, one after another.
+func (l *tracedLock) seenBetween(a, b timeline.Time) []heldSeen {
+	var out []heldSeen
+	for _, s := range l.seen {
+		if s.from, s.to = max(s.from, a), min(s.to, b); s.from < s.to && s.section.right > 0 && s.section.trusted() {
+			out = append(out, s)
+		}
+	}
+	order.Stable(out, func(x, y heldSeen) int { return cmp.Compare(x.from, y.from) })
+	at, n := a, 0
+	for _, s := range out {
+		if s.from = max(s.from, at); s.from < s.to {
+			out[n] = s
+			n++
+			at = s.to
+		}
+	}
+	return out[:n]
+}

@@ -1,0 +1,661 @@
+package tracewaits
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// The time line of a lock
+//
+// Each release ends a stretch of its lock's time line, which began with the release before. A
+// stretch is made of spans: the lock was held by a known owner, or by several readers; it was given
+// to a goroutine that did not run yet, which is the hand-off; or it is not known who held it, or
+// whether it was held. A sync.Mutex in its normal mode is not given to the goroutine that Unlock
+// wakes: until that one runs, any other may lock it and unlock it again, and neither is in the
+// trace. So this time is a hand-off only where the lock cannot be taken in between: for the writer
+// of a RWMutex that the last reader woke, and for a Mutex in starvation mode, in which Unlock gives
+// it to a waiter. Otherwise, only goroutines that are seen in the midst of the code between Lock
+// and Unlock are known to hold it (readers.go).
+//
+// A wait is a stretch of the time line of its lock. So that many waiters behind many owners do not
+// take time for each of the pairs, the sums of 16, 256, 4096 and so on stretches are kept, and a
+// wait adds up the largest that fit.
+
+// overlap is by how much the trace may tell of two goroutines that queue up in the wrong
+// order: they are in the queue before they say so.
+const overlap timeline.Time = 5_000
+
+// heldSpan is a span of the time line of a lock.
+type heldSpan struct {
+	from, to timeline.Time
+	what     spanKind
+	only     doing     // what the holder did all the time, if it was alone and did is nil
+	holder   *coOwner  // if blamed
+	with     []coOwner // who shared it
+	did      *ledger   // what the holder did, if it was alone and did several things
+}
+
+// heldBy returns a span in which one goroutine alone held the lock.
+func heldBy(by *coOwner, from, to timeline.Time) heldSpan {
+	sp := heldSpan{from: from, to: to, what: blamedSpan, holder: by}
+	if only, ok := by.past.only(from, to); ok {
+		sp.only = only
+	} else {
+		did := by.past.between(from, to)
+		sp.did = &did
+	}
+	return sp
+}
+
+// ledger returns what the holder did in a part of the span.
+func (sp *heldSpan) ledger(from, to timeline.Time) (l ledger) {
+	switch {
+	case len(sp.with) > 0 || sp.did != nil && (from != sp.from || to != sp.to):
+		return sp.holder.past.between(from, to)
+	case sp.did != nil:
+		return *sp.did
+	}
+	l.add(sp.only, to-from)
+	return l
+}
+
+// endStretch makes the spans of the stretch that h ends, the latest in the history of its lock, and
+// adds them to what is known of the lock.
+func (o *Observer) endStretch(l *tracedLock, h *hold) {
+	var prev *hold
+	if n := len(l.history); n > 0 {
+		prev = l.history[n-1]
+	}
+	h.start = h.from
+	spans := o.cutRoom.spans[:0]
+	if prev != nil {
+		h.start = min(h.to, max(h.from, prev.to))
+		spans = o.settleGap(spans, l, h, prev)
+	}
+	o.judgeSections(l, h)
+	spans = o.settleHeld(spans, h, h.start)
+	h.spans, o.cutRoom.spans = slices.Clone(spans), spans
+	if !o.opt.Quick {
+		if l.past == nil {
+			l.past = &past{first: h.start, end: h.start, room: &o.room}
+			o.room.live++
+		}
+		for i := range h.spans {
+			l.past.addSpan(&h.spans[i], doingMutex)
+		}
+	}
+	l.seen = slices.DeleteFunc(l.seen, func(s heldSeen) bool { return s.to <= h.to })
+}
+
+// settleGap appends the spans between the release before and the hold h.
+func (o *Observer) settleGap(spans []heldSpan, l *tracedLock, h, prev *hold) []heldSpan {
+	at := prev.to
+	if handed := l.handedUntil(prev, h.start); handed > at {
+		spans = append(spans, heldSpan{from: at, to: handed, what: handOffSpan})
+		at = handed
+	}
+	seen := l.seenBetween(at, h.start)
+	for i := range seen {
+		s := &seen[i]
+		if s.from > at {
+			spans = append(spans, heldSpan{from: at, to: s.from})
+		}
+		spans = append(spans, heldBy(&s.holder, s.from, s.to))
+		at = s.to
+	}
+	if at < h.start {
+		spans = append(spans, heldSpan{from: at, to: h.start})
+	}
+	return spans
+}
+
+// handedUntil returns until when, before t, the lock was given to the goroutine that x woke, which
+// did not run yet.
+func (l *tracedLock) handedUntil(x *hold, t timeline.Time) timeline.Time {
+	if x.queue != writerQueue && !x.handed {
+		return x.to
+	}
+	if x.ran != 0 {
+		t = min(t, x.ran)
+	}
+	return max(x.to, t)
+}
+
+// settleHeld appends the spans of h from from on: of its owner and whoever shared the lock with it.
+func (o *Observer) settleHeld(spans []heldSpan, h *hold, from timeline.Time) []heldSpan {
+	if from >= h.to {
+		return spans
+	}
+	if len(h.with) == 0 {
+		return append(spans, heldBy(&h.coOwner, from, h.to))
+	}
+	edges := append(o.cutRoom.edges[:0], from, h.to)
+	for i := range h.with {
+		edges = append(edges, h.with[i].from, h.with[i].to)
+	}
+	slices.Sort(edges)
+	o.cutRoom.edges = edges
+	for i := 1; i < len(edges); i++ {
+		a, b := max(edges[i-1], from), min(edges[i], h.to)
+		if a >= b {
+			continue
+		}
+		sp := heldSpan{from: a, to: b, what: blamedSpan, holder: &h.coOwner}
+		for _, r := range h.with {
+			if r.from <= a && b <= r.to {
+				sp.with = append(sp.with, r)
+			}
+		}
+		if len(sp.with) == 0 {
+			sp = heldBy(&h.coOwner, a, b)
+		}
+		spans = append(spans, sp)
+	}
+	return spans
+}
+
+// contendedIn adds the part of the stretch that h ends in which its lock was held while others
+// waited.
+func (o *Observer) contendedIn(l *tracedLock, h *hold, w *waiting) {
+	for i := range h.spans {
+		sp := &h.spans[i]
+		from := max(sp.from, l.waitingSince)
+		if sp.what != blamedSpan || from >= sp.to || l.waitingSince == 0 {
+			continue
+		}
+		if w.wrapped {
+			w.contended = append(w.contended, stretch{from, sp.to})
+			continue
+		}
+		l.contended += sp.to - from
+		o.windows.contended(l, from, sp.to, sp.to-from)
+	}
+}
+
+// fanOut is how many sums are put together to one of the next level.
+const (
+	fanOut  = 1 << fanBits
+	fanBits = 2
+)
+
+// spanSum is the sum of the spans of some stretches that follow each other.
+type spanSum struct {
+	from, to              timeline.Time
+	handOff, unattributed timeline.Time
+	parts                 []blamedPart
+	asked                 [queues]timeline.Time // when the latest of their waiters asked, but for those that may be out of order; see inOrder
+}
+
+// none is a time before all others.
+const none timeline.Time = -1 << 62
+
+var noneAsked = [queues]timeline.Time{none, none, none}
+
+func (s *spanSum) blame(by owner, ns timeline.Time) *ledger {
+	for i := range s.parts {
+		if s.parts[i].owner == by {
+			s.parts[i].ns += ns
+			return &s.parts[i].did
+		}
+	}
+	s.parts = append(s.parts, blamedPart{owner: by, ns: ns})
+	return &s.parts[len(s.parts)-1].did
+}
+
+func (s *spanSum) add(t *spanSum) {
+	s.to = t.to
+	s.notLater(t)
+	s.handOff += t.handOff
+	s.unattributed += t.unattributed
+	for i := range t.parts {
+		s.blame(t.parts[i].owner, t.parts[i].ns).merge(&t.parts[i].did)
+	}
+}
+
+// notLater makes s.asked at least that of t.
+func (s *spanSum) notLater(t *spanSum) {
+	for q, asked := range t.asked {
+		s.asked[q] = max(s.asked[q], asked)
+	}
+}
+
+// addHold adds the stretch of h.
+func (s *spanSum) addHold(h *hold) {
+	s.to = h.to
+	s.asked[h.queue] = max(s.asked[h.queue], h.order())
+	for i := range h.spans {
+		switch sp := &h.spans[i]; sp.what {
+		case handOffSpan:
+			s.handOff += sp.to - sp.from
+		case unattributedSpan:
+			s.unattributed += sp.to - sp.from
+		default:
+			if len(sp.with) == 0 && sp.did == nil {
+				s.blame(sp.holder.owner, sp.to-sp.from).add(sp.only, sp.to-sp.from)
+				continue
+			}
+			sp.shares(sp.from, sp.to, func(by *coOwner, ns timeline.Time, did *ledger) { s.blame(by.owner, ns).merge(did) })
+		}
+	}
+}
+
+// order returns when the waiter that h woke had asked, if it is to come behind all that asked
+// before.
+func (h *hold) order() timeline.Time {
+	if h.requeued || h.place == anyPlace {
+		return none
+	}
+	return h.asked
+}
+
+// shares calls f for each who held the lock in the part of the span from a to b. They share it in
+// equal parts; the first, who is known best, has the odd nanoseconds.
+func (sp *heldSpan) shares(a, b timeline.Time, f func(by *coOwner, ns timeline.Time, did *ledger)) {
+	did := sp.ledger(a, b)
+	if len(sp.with) == 0 {
+		f(sp.holder, b-a, &did)
+		return
+	}
+	n := timeline.Time(len(sp.with) + 1)
+	each := (b - a) / n
+	did.scale(b - a - (n-1)*each)
+	f(sp.holder, b-a-(n-1)*each, &did)
+	for i := range sp.with {
+		did := sp.with[i].past.between(a, b)
+		did.scale(each)
+		f(&sp.with[i], each, &did)
+	}
+}
+
+// sumUp makes the sums that the latest stretch completes.
+func (l *tracedLock) sumUp() {
+	n := len(l.history)
+	for level, size := 0, fanOut; n%size == 0; level, size = level+1, size*fanOut {
+		if level == len(l.sums) {
+			l.sums = append(l.sums, nil)
+		}
+		l.sums[level] = append(l.sums[level], l.sumOf(level, n/size-1))
+	}
+}
+
+// sumOf makes the sum with the number i of a level.
+func (l *tracedLock) sumOf(level, i int) *spanSum {
+	s := &spanSum{asked: noneAsked}
+	if level > 0 {
+		below := l.sums[level-1][i*fanOut:][:fanOut]
+		s.from = below[0].from
+		for _, t := range below {
+			s.add(t)
+		}
+		return s
+	}
+	stretches := l.history[i*fanOut:][:fanOut]
+	if s.from = stretches[0].to; len(stretches[0].spans) > 0 {
+		s.from = stretches[0].spans[0].from
+	}
+	for _, h := range stretches {
+		s.addHold(h)
+	}
+	return s
+}
+
+// sumAgain makes all sums anew, of another history.
+func (l *tracedLock) sumAgain() {
+	l.sums = nil
+	for level, n := 0, len(l.history)/fanOut; n > 0; level, n = level+1, n/fanOut {
+		sums := make([]*spanSum, 0, n)
+		for i := range n {
+			sums = append(sums, l.sumOf(level, i))
+		}
+		l.sums = append(l.sums, sums)
+	}
+}
+
+// cut gives the wait of g up to the time at to the successive owners of its lock. h is the release
+// that ended it, or nil.
+func (o *Observer) cut(g *tracedGoroutine, h *hold) {
+	w := &g.wait
+	c := cutter{o: o, g: g, w: w, lock: w.lock, start: max(w.asked, o.cuts.at), at: h.to, end: h}
+	o.cutRoom.given = o.cutRoom.given[:0]
+	if c.lock.doubtful() || h.queue == readerQueue && h.pending < h.from {
+		c.placed = g.past != nil
+		c.overtaken()
+		c.byHold()
+		if c.placed {
+			g.past.addCut(o.cutRoom.given, doingOf(w.kind))
+		}
+	} else {
+		c.bySums()
+		if g.past != nil {
+			g.past.addOfLock(c.start, h.to, doingOf(w.kind), c.lock.past)
+		}
+	}
+	w.unattributed += max(0, c.at-c.start)
+	o.windows.noteNobody(w, unattributedSpan, c.start, c.at)
+	if c.lost {
+		o.lost++
+	}
+}
+
+// cutter is the state of a cut: the time from at on is accounted for.
+type cutter struct {
+	o         *Observer
+	g         *tracedGoroutine
+	w         *waiting
+	lock      *tracedLock
+	start, at timeline.Time
+	end       *hold // which ended the wait
+	lost      bool  // the wait is older than what is remembered, or too much is to be looked at
+	placed    bool  // the past of the goroutine gets each of the pieces
+	steps     int
+}
+
+// cutRoom is memory that cuts use one after another.
+type cutRoom struct {
+	given   []givenTime // the latest first
+	edges   []timeline.Time
+	spans   []heldSpan
+	chained []heldSpan // see cutter.chained
+	steps   int        // of cuts
+}
+
+// noSums has tests cut waits stretch by stretch.
+var noSums = false
+
+// givenTime is a time that was given to the owner of a lock, and what that one did then; or,
+// without an owner, to the hand-off, or to several.
+type givenTime struct {
+	from, to timeline.Time
+	by       *coOwner
+	did      ledger
+	shared   *cause // of several
+}
+
+// maxSteps bounds how much is looked at for one wait: far more than where its queue is in order.
+const maxSteps = 4096
+
+// bySums goes back over the time line of the lock, from sum to sum.
+func (c *cutter) bySums() {
+	i := len(c.lock.history) // what is before it is not accounted for
+	defer func() { c.o.cutRoom.steps += c.steps }()
+	for i > 0 && c.at > c.start {
+		if c.steps++; c.steps > maxSteps {
+			c.lost = true
+			return
+		}
+		if n := c.sum(i); n > 0 {
+			i -= n
+			continue
+		}
+		i--
+		x := c.lock.history[i]
+		if x.to <= c.start {
+			return
+		}
+		if x != c.end && x.queue == c.end.queue && !c.inOrder(x) {
+			continue // of another lock
+		}
+		if x.to < c.at { // that one was skipped
+			c.unknown(x.to, c.at)
+			c.at = x.to
+		}
+		c.stretch(x.spans)
+	}
+	c.lost = c.at > c.start && c.lock.evicted
+}
+
+// sum gives what the largest sum that ends before the stretch with the number i says, and returns
+// of how many stretches that is; 0 if there is none that is about this wait as a whole.
+func (c *cutter) sum(i int) int {
+	if i%fanOut != 0 || noSums || c.o.audit != nil || c.lock.history[i-1].to != c.at {
+		return 0
+	}
+	for level := min(bits.TrailingZeros(uint(i))/fanBits, len(c.lock.sums)) - 1; level >= 0; level-- {
+		size := 1 << ((level + 1) * fanBits)
+		s := c.lock.sums[level][i/size-1]
+		if s.from < c.start || !c.o.windows.oneHas(s.from, s.to) || !c.ordered(level, i/size-1) {
+			continue
+		}
+		c.w.handOff += s.handOff
+		c.w.unattributed += s.unattributed
+		for j := range s.parts {
+			p := &s.parts[j]
+			c.w.blame(p.owner, p.ns, &p.did)
+		}
+		if c.o.windows != nil {
+			c.noteSum(s)
+		}
+		c.at = s.from
+		return size
+	}
+	return 0
+}
+
+// noteSum adds a sum to the time line of the wait.
+func (c *cutter) noteSum(s *spanSum) {
+	c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: s.handOff, what: handOffSpan})
+	c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: s.unattributed, what: unattributedSpan})
+	for j := range s.parts {
+		p := &s.parts[j]
+		c.o.windows.note(c.w, waitSpan{from: s.from, to: s.to, ns: p.ns, what: blamedSpan, by: p.owner, did: &p.did})
+	}
+}
+
+// ordered reports whether all waiters in the sum with the number i of a level may have been before
+// that of c.end in one queue. Where a waiter that was woken asked later, it looks once at what
+// allowed that.
+func (c *cutter) ordered(level, i int) bool {
+	s, q := c.lock.sums[level][i], c.end.queue
+	if s.asked[q] <= c.end.asked+overlap {
+		return true
+	}
+	s.asked[q] = none
+	for j := i * fanOut; j < (i+1)*fanOut; j++ {
+		if c.steps++; level > 0 {
+			c.ordered(level-1, j)
+			s.asked[q] = max(s.asked[q], c.lock.sums[level-1][j].asked[q])
+		} else if x := c.lock.history[j]; x.queue == q {
+			c.inOrder(x)
+			s.asked[q] = max(s.asked[q], x.order())
+		}
+	}
+	return s.asked[q] <= c.end.asked+overlap
+}
+
+// stretch gives the spans of a stretch, as far as they are not before the wait.
+func (c *cutter) stretch(spans []heldSpan) {
+	for i := len(spans) - 1; i >= 0 && c.at > c.start; i-- {
+		sp := &spans[i]
+		if between := max(sp.to, c.start); between < c.at {
+			c.unknown(between, c.at)
+			c.at = between
+		}
+		from, to := max(sp.from, c.start), min(sp.to, c.at)
+		if from >= to {
+			continue
+		}
+		switch sp.what {
+		case handOffSpan:
+			c.w.handOff += to - from
+			c.o.windows.noteNobody(c.w, handOffSpan, from, to)
+			if c.placed {
+				c.give(givenTime{from: from, to: to})
+			}
+			if c.o.audit != nil {
+				c.o.audit(c.g.g, 0, owner{}, from, to, to-from)
+			}
+		case unattributedSpan:
+			c.unknown(from, to)
+		default:
+			c.held(sp, from, to)
+		}
+		c.at = from
+	}
+}
+
+// unknown accounts for a time in which it is not known who held the lock.
+func (c *cutter) unknown(from, to timeline.Time) {
+	c.w.unattributed += to - from
+	c.o.windows.noteNobody(c.w, unattributedSpan, from, to)
+}
+
+// held blames those who held the lock.
+func (c *cutter) held(sp *heldSpan, from, to timeline.Time) {
+	if len(sp.with) == 0 && !c.placed && c.o.windows == nil && c.o.audit == nil { // the usual case, without copies
+		switch {
+		case sp.did == nil:
+			c.w.blameOnly(sp.holder.owner, to-from, sp.only)
+		case from == sp.from && to == sp.to:
+			c.w.blame(sp.holder.owner, to-from, sp.did)
+		default:
+			did := sp.holder.past.between(from, to)
+			c.w.blame(sp.holder.owner, to-from, &did)
+		}
+		return
+	}
+	if len(sp.with) == 0 {
+		did, by := sp.ledger(from, to), sp.holder
+		c.w.blame(by.owner, to-from, &did)
+		c.o.windows.noteBlame(c.w, by.owner, from, to, to-from, by.past)
+		if c.o.audit != nil && by.owner.flags&contention.PendingWriter == 0 {
+			c.o.audit(c.g.g, by.g, by.owner, from, to, to-from)
+		}
+		c.give(givenTime{from: from, to: to, by: by, did: did})
+		return
+	}
+	var roots ledger
+	sp.shares(from, to, func(by *coOwner, ns timeline.Time, did *ledger) {
+		c.w.blame(by.owner, ns, did)
+		c.o.windows.noteBlame(c.w, by.owner, from, to, ns, by.past)
+		if c.o.audit != nil && by.owner.flags&contention.PendingWriter == 0 {
+			c.o.audit(c.g.g, by.g, by.owner, from, to, ns)
+		}
+		root := by.owner
+		root.flags = 0
+		for _, p := range did.causeFor(root).parts {
+			roots.addCause(ledgerCause{causePart: p})
+		}
+	})
+	shared := &cause{}
+	for i := range roots.causes {
+		shared.parts = append(shared.parts, roots.causes[i].causePart)
+	}
+	c.give(givenTime{from: from, to: to, shared: shared})
+}
+
+func (c *cutter) give(t givenTime) { c.o.cutRoom.given = append(c.o.cutRoom.given, t) }
+
+// overtaken looks at the order in which waiters came as bySums does, as long as there is doubt.
+func (c *cutter) overtaken() {
+	if c.lock.several() || c.end.queue == readerQueue {
+		return
+	}
+	l := c.lock.history
+	for _, x := range slices.Backward(l[max(0, len(l)-maxChained):]) {
+		if x.to <= c.start {
+			return
+		}
+		if x != c.end && x.queue == c.end.queue {
+			c.inOrder(x)
+		}
+	}
+}
+
+// maxChained is how many holds a wait is given to where that has to be done one by one.
+const maxChained = 128
+
+// byHold goes back from hold to hold: of a lock that is one of several, those that are linked one
+// by one; for a reader, which waits for the pending writer as well as for those before it, all.
+func (c *cutter) byHold() {
+	several := c.lock.doubtful()
+	next := len(c.lock.history) - 1
+	for x, n := c.end, 0; x != nil && c.at > c.start && x.to > c.start; n++ {
+		if n == maxChained {
+			c.lost = true
+			return
+		}
+		before, spans := x.prev, x.spans
+		if !several {
+			if before = nil; next > 0 {
+				next--
+				before = c.lock.history[next]
+			}
+			spans = c.pending(spans)
+		} else {
+			spans = c.chained(x, before)
+			c.lost = x.forgotten
+		}
+		if x.to < c.at {
+			c.unknown(x.to, c.at)
+			c.at = x.to
+		}
+		c.stretch(spans)
+		x = before
+	}
+}
+
+// chained makes the spans of the hold x, which is linked to the one before. They are valid up to
+// the next call.
+func (c *cutter) chained(x, before *hold) []heldSpan {
+	spans, start := c.o.cutRoom.chained[:0], x.from
+	if before != nil {
+		start = min(x.to, max(x.from, before.to))
+		if before.handed && before.ran != 0 {
+			spans = append(spans, heldSpan{from: before.to, to: min(start, before.ran), what: handOffSpan})
+		}
+	}
+	if n := len(x.spans); n > 0 && len(x.with) == 0 && x.spans[n-1].what == blamedSpan && x.spans[n-1].from == start && x.spans[n-1].holder == &x.coOwner {
+		spans = append(spans, x.spans[n-1]) // it was the same when x ended
+	} else {
+		spans = c.o.settleHeld(spans, x, start)
+	}
+	c.o.cutRoom.chained = spans
+	return spans
+}
+
+// pending adds the pending writer to those who held the lock while it held back the reader that
+// waits.
+func (c *cutter) pending(spans []heldSpan) []heldSpan {
+	e := c.end
+	by := e.coOwner
+	by.owner.flags |= contention.PendingWriter
+	var out []heldSpan
+	for _, sp := range spans {
+		a, b := max(sp.from, e.pending), min(sp.to, e.from)
+		if sp.what != blamedSpan || a >= b {
+			out = append(out, sp)
+			continue
+		}
+		for _, part := range [3][2]timeline.Time{{sp.from, a}, {a, b}, {b, sp.to}} {
+			if part[0] >= part[1] {
+				continue
+			}
+			p := heldSpan{from: part[0], to: part[1], what: blamedSpan, holder: sp.holder, with: sp.with}
+			if part[0] == a {
+				p.with = append(slices.Clip(p.with), by)
+			}
+			if len(p.with) == 0 {
+				p = heldBy(sp.holder, p.from, p.to)
+			}
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// inOrder reports whether the waiter that x woke may have been before that of c.end in one queue.
+// It counts for the lock, once for each x, what it sees.
+func (c *cutter) inOrder(x *hold) bool {
+	if x.requeued || x.asked <= c.end.asked+overlap {
+		return true
+	}
+	if x.place == unknownPlace {
+		if x.place = c.lock.placeAt(x); x.place == lastPlace {
+			c.lock.early++
+		}
+	}
+	return x.place == anyPlace
+}

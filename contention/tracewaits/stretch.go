@@ -1,0 +1,75 @@
+package tracewaits
+
+import "github.com/bottleneck-go/bottleneck/timeline"
+
+// stretch is a time in which a goroutine was in one state, or in one of several.
+type stretch struct{ start, end timeline.Time }
+
+// stretches remembers the latest of many stretches, in the order of time.
+type stretches struct {
+	ring []stretch // up to maxStretches
+	n    int       // of all there were
+}
+
+const maxStretches = 8
+
+func (s *stretches) add(x stretch) {
+	if len(s.ring) < maxStretches {
+		s.ring = append(s.ring, x)
+	} else {
+		s.ring[s.n%maxStretches] = x
+	}
+	s.n++
+}
+
+// back returns the i-th stretch from the end, which has the number 0, and whether it is remembered.
+func (s *stretches) back(i int) (stretch, bool) {
+	if i >= len(s.ring) {
+		return stretch{}, false
+	}
+	return s.ring[(s.n-1-i)%maxStretches], true
+}
+
+// firstActive returns the first instant from t on in which g, which is active now,
+// may have been active.
+func (g *tracedGoroutine) firstActive(t timeline.Time) timeline.Time {
+	first := g.since
+	for i := range g.runs.n {
+		s, ok := g.runs.back(i)
+		if !ok {
+			return t // too long ago to know
+		}
+		if s.end <= t {
+			break
+		}
+		first = s.start
+	}
+	return max(first, t)
+}
+
+// heldFor returns how much of the time from a to b, which is now, g was not merely runnable.
+func (g *tracedGoroutine) heldFor(a, b timeline.Time) timeline.Time {
+	d := b - a
+	for i := range g.gaps.n {
+		s, ok := g.gaps.back(i)
+		if !ok || s.end <= a {
+			break
+		}
+		d -= s.end - max(s.start, a)
+	}
+	return d
+}
+
+// heldSince returns the instant from which on g was not merely runnable for d before b, which is
+// now.
+func (g *tracedGoroutine) heldSince(b, d timeline.Time) timeline.Time {
+	for i := range g.gaps.n {
+		s, ok := g.gaps.back(i)
+		if !ok || b-s.end >= d {
+			break
+		}
+		d -= b - s.end
+		b = s.start
+	}
+	return b - d
+}

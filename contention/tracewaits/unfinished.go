@@ -1,0 +1,179 @@
+package tracewaits
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/order"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Who holds a lock when the trace ends is known of two goroutines:
+//
+//   - one that is in a system call, blocked or stopped between the lines of Lock and Unlock (readers.go);
+//   - the waiter that was woken last, if it went on after that Lock, in the same call of the function, while another one waited in the queue all
+//     the time: its Unlock would have woken that one.
+//
+// Everything else is not known: a lock that was taken without waiting and never let go of is not in
+// the trace.
+
+// unfinishedWait is a wait that goes on at the end of the trace.
+type unfinishedWait struct {
+	g        *timeline.Goroutine
+	kind     timeline.Wait
+	lock     *tracedLock
+	site     *callSite
+	queue    queue
+	from, to timeline.Time
+}
+
+// leftHolding is a goroutine that waited for locks, and was not seen to let go of them when the
+// trace ended.
+type leftHolding struct {
+	g     *tracedGoroutine
+	stack *timeline.Stack
+}
+
+// unfinished notes a wait that the trace did not see the end of.
+func (o *Observer) unfinished(t *timeline.Transition) {
+	o.inFlight++
+	kind := waitOf(&t.Interval)
+	if lockWait(kind) {
+		o.cutOff = max(o.cutOff, t.End-t.Start)
+	}
+	at := o.places.of(t.Stack)
+	u := unfinishedWait{g: t.G, kind: kind, site: at.site, queue: at.queue, from: t.Start, to: t.End}
+	if lockWait(kind) {
+		u.lock = o.lockOf(at.site)
+	} else {
+		u.lock = o.pseudoLock(kind, at.site)
+	}
+	o.waiting = append(o.waiting, u)
+}
+
+// leaves notes what a goroutine that has not exited when the trace ends may still hold.
+func (o *Observer) leaves(g *tracedGoroutine, t *timeline.Transition) {
+	if t.To != timeline.NotExist && t.State != timeline.Running && t.Stack != nil && len(g.held) > 0 {
+		g.shown = true
+		o.left = append(o.left, leftHolding{g, t.Stack})
+	}
+}
+
+// holderSeen returns who was seen to hold the lock of a wait that goes on, and is not known if it
+// has no group.
+func (o *Observer) holderSeen(u *unfinishedWait) contention.Party {
+	l := u.lock.root()
+	for _, s := range l.seen {
+		if at := o.places.of(s.at); s.to == u.to && s.section.right > 0 && s.section.trusted() && s.holder.g != u.g.ID && at.flags&contention.InWait == 0 {
+			return at.party(&s.holder.owner)
+		}
+	}
+	return contention.Party{}
+}
+
+// holderWoken returns the goroutine that was woken last for a lock, if it has kept some of those
+// who wait for it from getting it since.
+func (o *Observer) holderWoken(l *tracedLock, waits []unfinishedWait) contention.Party {
+	x := l.woken
+	if x == nil || x.ran == 0 || x.again ||
+		!slices.ContainsFunc(waits, func(u unfinishedWait) bool { return u.queue == exclusiveQueue && u.from < x.ran }) {
+		return contention.Party{}
+	}
+	for _, left := range o.left {
+		i := slices.IndexFunc(left.g.held, func(h heldLock) bool { return h.by == x })
+		if at := o.places.of(left.stack); i >= 0 && left.g.g.ID == x.wokenG && at.flags&contention.InWait == 0 &&
+			o.sections.stillIn(left.g.held[i].site.frames, left.stack) {
+			by := o.ownerAs(left.g, nil, 0)
+			return at.party(&by)
+		}
+	}
+	return contention.Party{}
+}
+
+// party returns an owner that is at a place.
+func (p *place) party(by *owner) contention.Party {
+	return contention.Party{Goroutine: uint64(by.g), Group: by.group.name(), Stack: p.site.stack}
+}
+
+// stillIn reports whether a call chain is behind a Lock, in the same call of the function, and not
+// behind the Unlock if that is known.
+func (s *readSections) stillIn(lock []*timeline.Frame, now *timeline.Stack) bool {
+	if now == nil || len(lock) == 0 || len(now.Frames) < len(lock) {
+		return false
+	}
+	calls := lock[1:]
+	if !slices.EqualFunc(now.Frames[len(now.Frames)-len(calls):], calls, sameFrame) {
+		return false
+	}
+	f := now.Frames[len(now.Frames)-len(lock)]
+	if f.Func != lock[0].Func || f.Line <= lock[0].Line {
+		return false
+	}
+	for _, h := range [2]uint64{hashCalls(calls), anyCalls} {
+		for _, x := range s.in[sectionKey{f.Func, h}] {
+			if x.first == lock[0].Line && x.last < f.Line {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// unfinishedRows puts the waits that go on at the end of the trace into rows.
+func (o *Observer) unfinishedRows() []contention.Unfinished {
+	type key struct {
+		kind   timeline.Wait
+		lock   *tracedLock
+		waiter contention.Party
+		holder contention.Party
+	}
+	byLock := map[*tracedLock][]unfinishedWait{}
+	for _, u := range o.waiting {
+		byLock[u.lock.root()] = append(byLock[u.lock.root()], u)
+	}
+	at := map[key]int{}
+	var rows []contention.Unfinished
+	woken := map[*tracedLock]contention.Party{}
+	for l, waits := range byLock {
+		if lockWait(waits[0].kind) && !l.several() {
+			woken[l] = o.holderWoken(l, waits)
+		}
+	}
+	for i := range o.waiting {
+		u := &o.waiting[i]
+		waited := time.Duration(o.cuts.since(u.from, u.to))
+		l := u.lock.root()
+		var holder contention.Party
+		if by, known := woken[l]; known {
+			if holder = o.holderSeen(u); holder.Group == "" && u.queue == exclusiveQueue {
+				holder = by
+			}
+		}
+		k := key{u.kind, l, contention.Party{Group: u.g.Func, Stack: u.site.stack}, holder}
+		if o.opt.Goroutines {
+			k.waiter.Goroutine = uint64(u.g.ID)
+		}
+		n, ok := at[k]
+		if !ok {
+			if len(rows) >= o.rows.max {
+				continue
+			}
+			name := contention.Lock{ID: l.id, Name: l.name, Class: l.class}
+			if l.several() {
+				name.Name = contention.SeveralLocks
+			}
+			n = len(rows)
+			at[k] = n
+			rows = append(rows, contention.Unfinished{Kind: traceKind(u.kind), Lock: name.String(), Waiter: k.waiter, Holder: holder})
+		}
+		rows[n].Count++
+		rows[n].Waited += waited
+		rows[n].Longest = max(rows[n].Longest, waited)
+	}
+	order.Stable(rows, func(a, b contention.Unfinished) int {
+		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Lock, b.Lock))
+	})
+	return rows
+}

@@ -1,0 +1,412 @@
+package tracewaits
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Windows of a pass
+//
+// Whom a wait is to be blamed on shows at its end, so a profile of a stretch of time cannot be had
+// by looking at the stretch alone. With Options.Window, each wait therefore keeps its time
+// line: the spans that were blamed on an owner, were hand-off, or are of nobody. When the wait is
+// booked, its spans are cut at the edges of the windows, and each piece goes to the window in which
+// it passed. So
+//
+//   - times of all windows sum to those of the profile, row by row, to the nanosecond;
+//   - a wait counts as a contention in the window in which it ended, and for an owner in the one in which that one was blamed last,
+//     so these sum, too; the longest wait of a window is that of those that ended in it;
+//   - what owners did, and the roots, are looked up for each piece. A root that the trace tells only for a wait as a whole is
+//     unknown in its pieces.
+//
+// The memory is bounded: where windows have too many rows together, two neighbours become one, and
+// so on.
+
+const (
+	// maxTraceWindows is how many windows are kept apart at most, and maxWindowCells how many
+	// rows and pairs they have together.
+	maxTraceWindows = 2048
+	maxWindowCells  = 1 << 16
+)
+
+// traceWindows keeps a profile for each stretch of time. A nil one keeps nothing.
+type traceWindows struct {
+	begin, width timeline.Time
+	list         []*traceWindow
+	cells, max   int       // of all
+	rest         *callSite // stands for call chains that there was no room for
+	latest       []latestBlame
+}
+
+// traceWindow is one of them.
+type traceWindow struct {
+	rows    traceRows
+	locks   map[*tracedLock]*lockFacts
+	missing timeline.Time // in gaps
+}
+
+// lockFacts is what is known of a lock besides its rows.
+type lockFacts struct {
+	waiters            int32
+	longest, contended timeline.Time
+}
+
+func (f *lockFacts) merge(g *lockFacts) {
+	f.waiters, f.longest = max(f.waiters, g.waiters), max(f.longest, g.longest)
+	f.contended += g.contended
+}
+
+// waitSpan is a stretch of a wait.
+type waitSpan struct {
+	from, to timeline.Time
+	ns       timeline.Time // that belongs to it: less than its length where several owners share it
+	what     spanKind
+	by       owner   // if blamed
+	past     *past   // of by
+	did      *ledger // what it did, if that is known for the whole span, which is in one window
+}
+
+type spanKind uint8
+
+const (
+	unattributedSpan spanKind = iota
+	handOffSpan
+	blamedSpan
+	readySpan // after the wait,
+	idleSpan  // and the part of that in which a processor was idle
+)
+
+// latestBlame is until when an owner was blamed in a wait, and how much of it.
+type latestBlame struct {
+	k  traceOwnerKey
+	to timeline.Time
+	ns int64
+}
+
+func newTraceWindows(begin timeline.Time, width time.Duration, rest *callSite, limit int) *traceWindows {
+	if width <= 0 {
+		return nil
+	}
+	return &traceWindows{begin: begin, width: timeline.Time(width), rest: rest, max: limit}
+}
+
+// note adds a span to the time line of a wait.
+func (s *traceWindows) note(w *waiting, sp waitSpan) {
+	if s == nil || sp.to <= sp.from || sp.ns == 0 {
+		return
+	}
+	if n := len(w.spans); n > 0 { // one goes on where the other ended; they are told forwards or backwards
+		last := &w.spans[n-1]
+		if last.what == sp.what && last.by == sp.by && last.past == sp.past && last.did == nil && sp.did == nil && last.whole() && sp.whole() {
+			switch {
+			case last.from == sp.to:
+				last.from, last.ns = sp.from, last.ns+sp.ns
+				return
+			case last.to == sp.from:
+				last.to, last.ns = sp.to, last.ns+sp.ns
+				return
+			}
+		}
+	}
+	w.spans = append(w.spans, sp)
+}
+
+func (sp *waitSpan) whole() bool { return sp.ns == sp.to-sp.from }
+
+// noteNobody adds a span that is nobody's.
+func (s *traceWindows) noteNobody(w *waiting, what spanKind, from, to timeline.Time) {
+	if s != nil {
+		s.note(w, waitSpan{from: from, to: to, ns: to - from, what: what})
+	}
+}
+
+// noteBlame adds a span of which ns are blamed on an owner.
+func (s *traceWindows) noteBlame(w *waiting, by owner, from, to, ns timeline.Time, p *past) {
+	if s != nil {
+		s.note(w, waitSpan{from: from, to: to, ns: ns, what: blamedSpan, by: by, past: p})
+	}
+}
+
+// noteLogged adds a span that a message of a wrapped lock has told now. Its clock is known only
+// nearly.
+func (s *traceWindows) noteLogged(w *waiting, sp waitSpan, now timeline.Time) {
+	if s == nil || sp.ns <= 0 {
+		return
+	}
+	sp.to = min(now, max(sp.to, s.begin+1))
+	sp.from = max(s.begin, min(sp.from, sp.to-1))
+	s.note(w, sp)
+}
+
+// index returns the number of the window that the instant t is in.
+func (s *traceWindows) index(t timeline.Time) int {
+	return int(min(max(0, t-s.begin)/s.width, maxTraceWindows))
+}
+
+// at returns the window that the instant t is in.
+func (s *traceWindows) at(t timeline.Time) *traceWindow {
+	i := s.index(t)
+	for i >= maxTraceWindows {
+		s.double()
+		i = s.index(t)
+	}
+	for i >= len(s.list) {
+		win := &traceWindow{rows: newTraceRows(s.max), locks: map[*tracedLock]*lockFacts{}}
+		win.rows.rest, win.rows.recent = s.rest, nil // there are many windows
+		s.list = append(s.list, win)
+	}
+	return s.list[i]
+}
+
+// oneHas reports whether one window has all of the time from a to b.
+func (s *traceWindows) oneHas(a, b timeline.Time) bool { return s == nil || s.index(a) == s.index(b-1) }
+
+// double makes one window of each two.
+func (s *traceWindows) double() {
+	s.width *= 2
+	s.cells = 0
+	for i := range (len(s.list) + 1) / 2 {
+		win := s.list[2*i]
+		if 2*i+1 < len(s.list) {
+			win.merge(s.list[2*i+1])
+		}
+		s.list[i] = win
+		s.cells += win.size()
+	}
+	s.list = s.list[:(len(s.list)+1)/2]
+}
+
+func (win *traceWindow) size() int { return win.rows.cells + len(win.locks) }
+
+func (win *traceWindow) merge(b *traceWindow) {
+	for k, row := range b.rows.rows {
+		win.rows.row(k).merge(row)
+	}
+	win.rows.cells = len(win.rows.rows)
+	for _, row := range win.rows.rows {
+		win.rows.cells += len(row.pairs)
+	}
+	for l, f := range b.locks {
+		win.facts(l).merge(f)
+	}
+	win.missing += b.missing
+}
+
+func (win *traceWindow) facts(l *tracedLock) *lockFacts {
+	f := win.locks[l]
+	if f == nil {
+		f = new(lockFacts)
+		win.locks[l] = f
+	}
+	return f
+}
+
+// each cuts the time from from to to, of which ns belong to somebody, at the edges of the windows.
+func (s *traceWindows) each(from, to, ns timeline.Time, f func(win *traceWindow, from, to, ns timeline.Time)) {
+	given := timeline.Time(0)
+	for a := from; a < to; {
+		win := s.at(a)
+		b := min(to, s.begin+timeline.Time(s.index(a)+1)*s.width)
+		part := portion(ns, b-from, to-from) - given
+		f(win, a, b, part)
+		given += part
+		a = b
+	}
+}
+
+// portion is ns × a / b, rounded down, without overflow, where a ≤ b.
+func portion(ns, a, b timeline.Time) timeline.Time {
+	hi, lo := bits.Mul64(uint64(max(0, ns)), uint64(a))
+	q, _ := bits.Div64(hi, lo, uint64(b))
+	return timeline.Time(q)
+}
+
+// book gives the spans of a wait that is over to the windows.
+func (s *traceWindows) book(g *tracedGoroutine, w *waiting, goroutines bool) {
+	if s == nil {
+		return
+	}
+	k := traceRowKey{kind: w.kind, lock: w.lock.root(), waiter: w.site, group: g.group(), flags: w.flags}
+	if goroutines {
+		k.g = g.g.ID
+	}
+	s.latest = s.latest[:0]
+	for i := range w.spans {
+		s.spend(&w.spans[i], k, goroutines)
+	}
+	for i := range s.latest {
+		l := &s.latest[i]
+		win := s.at(l.to - 1)
+		p := win.rows.pair(win.rows.row(k), l.k)
+		p.count++
+		p.longest = max(p.longest, l.ns)
+	}
+	end := s.at(max(s.begin+1, w.wake, w.resumed) - 1)
+	row := end.rows.row(k)
+	row.count++
+	row.observed++
+	row.blocks += w.blocks
+	row.longest = max(row.longest, int64(w.waited))
+	f := end.facts(w.lock)
+	f.longest = max(f.longest, w.waited)
+	s.fit()
+}
+
+// fit makes the windows fit into their memory.
+func (s *traceWindows) fit() {
+	if s.cells++; s.cells < s.max { // a wait adds one at least, so it is counted now and then
+		return
+	}
+	s.count()
+	for s.cells > s.max*3/4 && len(s.list) > 1 {
+		s.double()
+	}
+}
+
+func (s *traceWindows) count() {
+	s.cells = 0
+	for _, win := range s.list {
+		s.cells += win.size()
+	}
+}
+
+// spend gives a span to the rows of the windows that it is in.
+func (s *traceWindows) spend(sp *waitSpan, k traceRowKey, goroutines bool) {
+	owner := traceOwnerKey{sp.by.site, sp.by.group, 0, sp.by.flags}
+	if goroutines {
+		owner.g = sp.by.g
+	}
+	s.each(sp.from, sp.to, sp.ns, func(win *traceWindow, from, to, ns timeline.Time) {
+		row := win.rows.row(k)
+		switch sp.what {
+		case readySpan:
+			row.ready += int64(ns)
+			return
+		case idleSpan:
+			row.idle += int64(ns)
+			return
+		}
+		row.waited += int64(ns)
+		switch sp.what {
+		case handOffSpan:
+			row.handOff += int64(ns)
+		case unattributedSpan:
+			row.unattributed += int64(ns)
+		default:
+			row.blamed += int64(ns)
+			var did ledger
+			if sp.did != nil {
+				did = sp.did.clone()
+			} else {
+				did = sp.past.between(from, to)
+				did.scale(ns)
+			}
+			p := win.rows.pair(row, owner)
+			p.blamed += int64(ns)
+			p.addDid(&did, 1, goroutines)
+		}
+	})
+	if sp.what == blamedSpan {
+		s.blamed(owner, sp)
+	}
+}
+
+// blamed remembers for how long, and until when, an owner was blamed in the wait at hand.
+func (s *traceWindows) blamed(k traceOwnerKey, sp *waitSpan) {
+	for i := range s.latest {
+		if l := &s.latest[i]; l.k == k {
+			l.to, l.ns = max(l.to, sp.to), l.ns+int64(sp.ns)
+			return
+		}
+	}
+	s.latest = append(s.latest, latestBlame{k, sp.to, int64(sp.ns)})
+}
+
+// contended adds ns to the time in which a lock was held while somebody waited for it.
+func (s *traceWindows) contended(l *tracedLock, from, to, ns timeline.Time) {
+	if s == nil {
+		return
+	}
+	s.each(from, to, ns, func(win *traceWindow, _, _, ns timeline.Time) { win.facts(l).contended += ns })
+}
+
+// waiters tells how many waited for a lock when its owner let go of it.
+func (s *traceWindows) waiters(l *tracedLock, t timeline.Time, n int32) {
+	if s == nil {
+		return
+	}
+	f := s.at(max(s.begin+1, t) - 1).facts(l)
+	f.waiters = max(f.waiters, n)
+}
+
+// gap tells that a stretch of time is missing.
+func (s *traceWindows) gap(g *timeline.Gap) {
+	if s == nil {
+		return
+	}
+	s.each(g.From, g.To, g.To-g.From, func(win *traceWindow, _, _, ns timeline.Time) { win.missing += ns })
+}
+
+// WindowLength is how long each of the [Observer.Windows] is, but for the last; 0 if there are
+// none. The first begins with the trace.
+func (o *Observer) WindowLength() time.Duration {
+	if o.windows == nil {
+		return 0
+	}
+	return time.Duration(o.windows.width)
+}
+
+// Windows returns a profile of each stretch of Options.Window, in order, the last one up to
+// the end of the trace; all of them after the pass. It is nil without that option, and after a
+// [Observer.Cut].
+//
+// The times of the windows sum to those of [Observer.Profile], row by row, and so do
+// contentions: a wait is divided among the windows in which it went on, and counts as a contention
+// where it ended. [contention.Merge] adds windows up. What owners did and the root owners are those
+// of each piece; roots that are known only for a wait as a whole are unknown in pieces of it.
+// InFlight, Unfinished and Dropped, which do not say when, are in the last one.
+//
+// There are no more than 2,048 windows, and 65,536 rows and pairs in all of them; where there would
+// be, they are of twice the length, or four times, and so on: see WindowLength.
+func (o *Observer) Windows() []*contention.Profile {
+	s := o.windows
+	if s == nil || o.end <= o.begin {
+		return nil
+	}
+	inFlight := o.settle()
+	o.bookAllKept()
+	s.at(o.end - 1)
+	var out []*contention.Profile
+	pass := o.cuts.mark().Pass
+	for i, win := range s.list {
+		from := s.begin + timeline.Time(i)*s.width
+		p := &contention.Profile{Source: contention.FromTrace, Accuracy: contention.Inferred, Duration: time.Duration(min(o.end, from+s.width) - from - win.missing)}
+		if !o.wall.IsZero() {
+			p.Start = o.wall.Add(time.Duration(from - o.begin))
+		}
+		facts := make(map[*tracedLock]*lockFacts, len(win.locks))
+		for l, f := range win.locks {
+			if into := facts[l.root()]; into != nil {
+				into.merge(f)
+			} else {
+				c := *f
+				facts[l.root()] = &c
+			}
+		}
+		win.rows.copyTo(p, func(l *tracedLock) lockFacts {
+			if f := facts[l]; f != nil {
+				return *f
+			}
+			return lockFacts{}
+		})
+		p.Finish(contention.Piece{Pass: pass, First: i, Last: i, SameIDs: true})
+		out = append(out, p)
+	}
+	last := out[len(out)-1]
+	last.InFlight, last.Unfinished = inFlight, o.unfinishedRows()
+	last.Dropped = contention.Dropped{Chains: o.places.uses, Pairs: o.rows.crowded, Exits: o.lost}
+	return out
+}
