@@ -5,47 +5,41 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	bn "github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // analysis is what graph, contention and tasks have in common: each reads one input, makes a T of
 // it, writes that in the forms that were asked for, and checks the conditions of -fail.
 type analysis[T any] struct {
-	flags *flag.FlagSet // of the whole command, which adds its own
+	flags *pflag.FlagSet // of the whole command, which adds its own
 	to    destination
 	fail  conditions[*T]
-	part  generations
-	// counted is what -top counts; "" if there is no such flag.
-	counted string
+	part  timeline.Part
 }
 
-// set returns the flags that all of them have; -top counts what counted names.
-func (a *analysis[T]) set(name, counted string, can *writings, about measures[*T]) *flag.FlagSet {
-	a.flags = flag.NewFlagSet(name, flag.ContinueOnError)
-	a.to.define(a.flags, can)
-	if counted != "" {
-		a.to.defineTop(a.flags)
-	}
-	a.counted = counted
+// define adds the flags that all of them have.
+func (a *analysis[T]) define(c *cobra.Command, can *writings, about measures[*T]) {
+	a.flags = c.Flags()
+	a.to.define(c, can)
 	a.fail.about = about
-	a.flags.Func("fail", "", a.fail.add)
-	a.flags.Var(&a.part, "generations", "")
-	return a.flags
+	a.flags.Func("fail", "exit with status 1 if `CONDITION` holds, such as "+about.example+"; several are separated by commas", a.fail.add)
+	definePart(a.flags, &a.part)
+	c.Long = strings.TrimSpace(c.Long) + "\n\n" + about.help()
 }
 
-// parse reads all flags and returns the input. What names what is read.
-func (a *analysis[T]) parse(std stdio, args []string, what string) (source string, err error) {
-	rest, err := parseFlags(a.flags, args)
-	if err != nil {
+// input checks what all have in common and returns the input. What names what is read.
+func (a *analysis[T]) input(std stdio, args []string, what string) (source string, err error) {
+	if err := a.to.settle(std); err != nil {
 		return "", err
 	}
-	if err := a.to.settle(std, a.counted); err != nil {
-		return "", err
-	}
-	return oneInput(rest, what)
+	return oneInput(args, what)
 }
 
 // reader makes something of an input. What it returns may be there even if there is an error: it is

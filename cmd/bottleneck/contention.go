@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -17,99 +18,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-func init() {
-	register(&command{
-		name:    "contention",
-		rank:    3,
-		args:    "[flags] [FILE | URL | -]",
-		summary: "show who waited for locks and channels, and who is to blame",
-		help:    contentionHelp,
-		urls:    true,
-		reads:   true,
-		run:     runContention,
-	})
-}
-
-const contentionHelp = `Contention shows who waited, for what, and which owner is to blame: the goroutine that held
-the lock meanwhile, not the one that happened to let go of it last.
-
-It reads execution traces of any program (a FILE, a URL, or standard input), event files and
-JSON of package contention, whose wrapped locks know the owners exactly, and JSON that it wrote
-itself. What a trace does not tell is "unattributed": nobody is blamed on suspicion.
-
-What is shown:
-
-    -by ASPECTS      the levels of the tree, separated by commas, in any order:
-                       kind, class, lock, flags,
-                       waiter-func, waiter-stack, waiter-group, waiter-goroutine,
-                       owner-func, owner-stack, owner-group, owner-goroutine,
-                       root-func, root-stack, root-group, root-goroutine
-                     by default owner-func,lock,waiter-func, with waits for workers, for
-                     work and for the network after all others. A func is the function that
-                     locked or unlocked; a group is where goroutines began. The root is who
-                     blocked the owner, if that was itself blocked, and so on: the end of
-                     the chain of blame. Percentages behind a line tell what owners did
-                     meanwhile: run, be ready to run, or be blocked
-    -kind KINDS      only these kinds: mutex, rwmutex-writer, rwmutex-reader, waitgroup, cond,
-                     once, chan-send, chan-receive, select, semaphore, network, sleep, gc,
-                     other; "locks" are mutex, both of rwmutex, and once. Only if named:
-                     syscall, the system calls of a trace that lost their processor, by call
-                     chain
-    -focus REGEXP    only what is found in a lock or its class, or in a function of the waiter,
-                     the owner or the root
-    -generations A:B read the generations of a trace (about a second each) from A to B only, counted
-                     from 1; A: is to the end
-    -min DURATION    leave out what is shorter: lines of the tree, edges of the graph, rows.
-                     The totals in text and pictures stay those of all; those in JSON, CSV,
-                     pprof and folded stacks are what is left
-    -top N           show N lines below each line, N locks, N groups; 0 shows all
-
-Where it goes:
-
-    -o FILE          write a file; its form follows from the name: .svg or .png (a picture of
-                     who waits for whom), .pb.gz (for go tool pprof), .json, .csv, .txt, .dot (for
-                     Graphviz) or .folded (for flamegraph.pl). May be given several times
-    -pprof VIEW      the stacks of .pb.gz and .folded: owner (default of .pb.gz), waiter, root, or
-                     joined (default of .folded): the waiter's calls, the lock, the owner's calls
-    -format FORM     what goes to standard output: text, svg, png, pprof, json, csv, dot or
-                     folded; text if there is neither -format nor -o
-    -title TEXT      the title of pictures
-
-A check for continuous integration:
-
-    -fail CONDITION  exit with status 1 and one line that says why if the condition holds.
-                     Several are separated by commas; one is enough.
-
-    CONDITION = NAME ( < | <= | > | >= ) VALUE, where NAME is one of
-
-        waited           what all goroutines waited together, as a duration: waited>2s; in a
-                         trace, for how long they were blocked
-        ready            for how long they were ready after that, until they had a processor
-        ready-idle       the part of ready in which a processor was idle
-        longest          the longest wait, as a duration
-        contentions      the number of waits
-        parks            how often they blocked: a goroutine that is woken, loses the race for
-                         the lock and blocks again is one wait, but counts twice here, as in
-                         the runtime's block profile
-        waiting          how many goroutines waited at a time, on average
-        handoff-%        the part of the waiting in which the lock was on its way to its next
-                         owner
-        unattributed-%   the part for which it is not known who held the lock, or whether it
-                         was held
-        lock(LOCK).waited, lock(LOCK).ready, lock(LOCK).contentions, lock(LOCK).parks
-                         those of one lock, by its name or class
-
-Examples:
-
-    bottleneck contention trace.out
-    bottleneck contention -kind locks -by lock,waiter-func,owner-func trace.out
-    bottleneck contention -by root-func,owner-func,lock trace.out
-    bottleneck contention -o who.svg 'http://localhost:6060/debug/pprof/trace?seconds=5'
-    bottleneck contention -o joined.pb.gz -pprof joined locks.events && go tool pprof -http=: joined.pb.gz
-    bottleneck contention -format folded trace.out | flamegraph.pl > flame.svg
-    bottleneck contention -kind locks -fail 'waiting>1.5' trace.out
-`
-
 // contentionFlags are the choices of the user.
 type contentionFlags struct {
 	analysis[contention.Profile]
@@ -118,22 +26,65 @@ type contentionFlags struct {
 	draw                   contentionDrawing
 }
 
-func (f *contentionFlags) set() *flag.FlagSet {
-	fs := f.analysis.set("contention", "lines", contentionWritings, contentionMeasures)
-	fs.StringVar(&f.by, "by", "", "")
-	fs.StringVar(&f.kinds, "kind", "", "")
-	fs.StringVar(&f.focus, "focus", "", "")
-	fs.StringVar(&f.view, "pprof", "", "")
-	fs.DurationVar(&f.draw.least, "min", 0, "")
+func (a *app) contention() *cobra.Command {
+	f := &contentionFlags{}
+	c := a.command("contention [flags] [FILE | URL | -]", "show who waited for locks and channels, and who is to blame", `
+Contention shows who waited, for what, and which owner is to blame: the
+goroutine that held the lock meanwhile, not the one that happened to let go of
+it last.
+
+It reads execution traces of any program (a FILE, a URL, or standard input),
+event files and JSON of package contention, whose wrapped locks know the owners
+exactly, and JSON that it wrote itself. What a trace does not tell is
+"unattributed": nobody is blamed on suspicion.
+
+`+wrapped(0, "The ASPECTS of the tree are "+kindsOf(contention.Aspects, ", ")+`; by default
+owner-func,lock,waiter-func, with waits for workers, for work and for the network
+after all others. A func is the function that locked or unlocked; a group is
+where goroutines began. The root is who blocked the owner, if that was itself
+blocked, and so on: the end of the chain of blame. Percentages behind a line tell
+what owners did meanwhile: run, be ready to run, or be blocked.`)+`
+
+`+wrapped(0, "The KINDS of waits are "+kindsOf(contention.Kinds, ", ")+`; "locks" are
+mutex, both of rwmutex, and once. Only if named: syscall, the system calls of a
+trace that lost their processor, by call chain.`)+`
+
+Totals in text and pictures stay those of all whatever -min says; those in JSON,
+CSV, pprof and folded stacks are what is left. A picture shows who waits for
+whom, .dot is for Graphviz and .folded for flamegraph.pl.`, f.run)
+	f.define(c, contentionWritings, contentionMeasures)
+	f.to.defineTop("lines below each line, locks and groups", "as many as are useful")
+	fs := c.Flags()
+	fs.StringVar(&f.by, "by", "", "the levels of the tree: `ASPECTS`, separated by commas, in any order")
+	fs.StringVar(&f.kinds, "kind", "", "only these `KINDS`, separated by commas")
+	fs.StringVar(&f.focus, "focus", "", "only what `REGEXP` finds in a lock or its class, or in a function of the waiter, the owner or the root")
+	fs.StringVar(&f.view, "pprof", "", "the stacks of .pb.gz and .folded: `VIEW` is owner (default of .pb.gz), waiter, root, or joined (default of .folded): the waiter's calls, the lock, the owner's calls")
+	fs.DurationVar(&f.draw.least, "min", 0, "leave out lines, edges and rows that are shorter than `DURATION`")
 	f.to.only["pprof"] = []string{"pprof", "folded"}
 	f.to.only["top"] = []string{"text", "svg", "png"}
-	return fs
+	c.Example = `  bottleneck contention trace.out
+  bottleneck contention -kind locks -by lock,waiter-func,owner-func trace.out
+  bottleneck contention -by root-func,owner-func,lock trace.out
+  bottleneck contention -o joined.pb.gz -pprof joined locks.events
+  bottleneck contention -format folded trace.out | flamegraph.pl > flame.svg
+  bottleneck contention -kind locks -fail 'waiting>1.5' trace.out`
+	a.urls(c)
+	a.limited(c)
+	return c
+}
+
+// kindsOf joins names.
+func kindsOf[K ~string](kinds []K, by string) string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = string(k)
+	}
+	return strings.Join(names, by)
 }
 
 // parse reads the flags and rejects what cannot be right before anything is read.
 func (f *contentionFlags) parse(std stdio, args []string) (source string, err error) {
-	f.set()
-	if source, err = f.analysis.parse(std, args, "input"); err != nil {
+	if source, err = f.input(std, args, "input"); err != nil {
 		return "", err
 	}
 	if f.draw.by, err = parseAspects(f.by); err != nil {
@@ -220,14 +171,13 @@ func parseKinds(s string) (kinds []contention.Kind, err error) {
 	return kinds, nil
 }
 
-func runContention(ctx context.Context, std stdio, args []string) error {
-	f := &contentionFlags{}
+func (f *contentionFlags) run(ctx context.Context, std stdio, args []string) error {
 	source, err := f.parse(std, args)
 	if err != nil {
 		return err
 	}
 	read := func(ctx context.Context, std stdio, in *input) (*contention.Profile, error) {
-		p, err := readContention(ctx, std, in, tracewaits.Options{Goroutines: f.draw.goroutines(), Syscalls: slices.Contains(f.filter.Kinds, contention.SyscallKind), Part: timeline.Part(f.part)})
+		p, err := readContention(ctx, std, in, tracewaits.Options{Goroutines: f.draw.goroutines(), Syscalls: slices.Contains(f.filter.Kinds, contention.SyscallKind), Part: f.part})
 		if p != nil {
 			p = f.keep(p)
 		}
@@ -237,7 +187,7 @@ func runContention(ctx context.Context, std stdio, args []string) error {
 		f.draw.drawing = d
 		return contentionForms[form](w, p, f.draw)
 	}
-	return f.run(ctx, std, source, read, write)
+	return f.analysis.run(ctx, std, source, read, write)
 }
 
 // keep leaves out what -kind and -focus do not name, and says so if that is all.

@@ -336,7 +336,7 @@ func TestContentionBadInput(t *testing.T) {
 		}
 		r.want(t, tt.status, tt.out, tt.want)
 	}
-	bottleneck("contention", "-h").want(t, exitOK, "    bottleneck contention [flags] [FILE | URL | -]\n", "")
+	bottleneck("contention", "-h").want(t, exitOK, "  bottleneck contention [flags] [FILE | URL | -]\n", "")
 }
 
 // What is left of an event file that was cut off says so in all forms.

@@ -22,17 +22,18 @@ type contentionSum struct {
 var contentionMeasures = measures[*contention.Profile]{
 	example: "waited>2s",
 	whole: []measured[*contention.Profile]{
-		measuring("waited", result.Duration, ofSum(func(s *contentionSum) float64 { return float64(s.waited) })),
-		measuring("longest", result.Duration, ofSum(func(s *contentionSum) float64 { return float64(s.longest) })),
-		measuring("ready", result.Duration, ofSum(func(s *contentionSum) float64 { return float64(s.ready) })),
-		measuring("ready-idle", result.Duration, ofSum(func(s *contentionSum) float64 { return float64(s.readyIdle) })),
-		measuring("contentions", result.Number, ofSum(func(s *contentionSum) float64 { return float64(s.contentions) })),
-		measuring("parks", result.Number, ofSum(func(s *contentionSum) float64 { return float64(s.parks) })),
-		measuring("waiting", result.Number, ofSum(func(s *contentionSum) float64 { return percent(s.waited, s.duration) / 100 })),
-		measuring("handoff-%", result.Ratio, ofSum(func(s *contentionSum) float64 { return percent(s.handOff, s.waited) })),
-		measuring("unattributed-%", result.Ratio, ofSum(func(s *contentionSum) float64 { return percent(s.unattributed, s.waited) })),
+		measuring("waited", result.Duration, "what all goroutines waited together, as a duration: waited>2s", ofSum(func(s *contentionSum) float64 { return float64(s.waited) })),
+		measuring("longest", result.Duration, "the longest wait, as a duration", ofSum(func(s *contentionSum) float64 { return float64(s.longest) })),
+		measuring("ready", result.Duration, "for how long they were ready after that, until they had a processor", ofSum(func(s *contentionSum) float64 { return float64(s.ready) })),
+		measuring("ready-idle", result.Duration, "the part of ready in which a processor was idle", ofSum(func(s *contentionSum) float64 { return float64(s.readyIdle) })),
+		measuring("contentions", result.Number, "the number of waits", ofSum(func(s *contentionSum) float64 { return float64(s.contentions) })),
+		measuring("parks", result.Number, "how often they blocked: a goroutine that is woken, loses the race for the lock and blocks again is one wait, but counts twice here", ofSum(func(s *contentionSum) float64 { return float64(s.parks) })),
+		measuring("waiting", result.Number, "how many goroutines waited at a time, on average", ofSum(func(s *contentionSum) float64 { return percent(s.waited, s.duration) / 100 })),
+		measuring("handoff-%", result.Ratio, "the part of the waiting in which the lock was on its way to its next owner", ofSum(func(s *contentionSum) float64 { return percent(s.handOff, s.waited) })),
+		measuring("unattributed-%", result.Ratio, "the part for which it is not known who held the lock, or whether it was held", ofSum(func(s *contentionSum) float64 { return percent(s.unattributed, s.waited) })),
 	},
-	part: ofPart("lock", []measure{{name: "waited", unit: result.Duration}, {name: "ready", unit: result.Duration}, {name: "contentions", unit: result.Number}, {name: "parks", unit: result.Number}}, lockMeasure),
+	parts: "or waited, ready, contentions or parks of one lock, as lock(LOCK).waited, by its name or class.",
+	part:  ofPart("lock", []measure{{name: "waited", unit: result.Duration}, {name: "ready", unit: result.Duration}, {name: "contentions", unit: result.Number}, {name: "parks", unit: result.Number}}, lockMeasure),
 }
 
 func ofSum(of func(*contentionSum) float64) func(*contention.Profile) (float64, error) {

@@ -7,51 +7,21 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
-// credentialsHelp is what the help of each command that reads URLs says of them.
-const credentialsHelp = `
-Flags for URLs:
-
-    -header 'NAME: VALUE'   send a header with each request. May be given several times
-    -token-file FILE        send "Authorization: Bearer TOKEN" with the content of a file, for
-                            handlers of exporters/live that have a token
-
-Both go to every URL of the command, but not to other hosts that an answer redirects to.
-`
-
 // credentials are headers for each request of a command.
-type credentials struct{ header http.Header }
+type credentials struct {
+	header http.Header
+	token  string // the file with it
+}
 
-// takeCredentials takes the flags for URLs out of the arguments of a command.
-func takeCredentials(args []string) (c *credentials, rest []string, err error) {
-	c = &credentials{header: http.Header{}}
-	last := args[len(args):]
-	if i := slices.Index(args, "--"); i >= 0 {
-		args, last = args[:i], args[i:]
-	}
-	for i := 0; i < len(args); i++ {
-		name, value, inline := strings.Cut(args[i], "=")
-		add := c.add
-		switch name {
-		case "-header", "--header":
-		case "-token-file", "--token-file":
-			add = c.addToken
-		default:
-			rest = append(rest, args[i])
-			continue
-		}
-		if !inline {
-			if i++; i == len(args) {
-				return nil, nil, usagef("flag needs an argument: %s", name)
-			}
-			value = args[i]
-		}
-		if err := add(value); err != nil {
-			return nil, nil, err
-		}
-	}
-	return c, append(rest, last...), nil
+// urls adds the flags of a command that reads URLs.
+func (a *app) urls(c *cobra.Command) {
+	a.credentials.header = http.Header{}
+	c.Flags().Func("header", "send `'NAME: VALUE'` with each request, but not to hosts to which an answer redirects; may be given several times", a.credentials.add)
+	c.Flags().StringVar(&a.credentials.token, "token-file", "", "send \"Authorization: Bearer TOKEN\" with the content of `FILE`, for exporters/live with a token")
 }
 
 func (c *credentials) add(line string) error {
@@ -64,24 +34,22 @@ func (c *credentials) add(line string) error {
 	return nil
 }
 
-func (c *credentials) addToken(file string) error {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return fileError(file, err)
-	}
-	token := strings.TrimSpace(string(data))
-	if token == "" || strings.ContainsAny(token, "\r\n") {
-		return usagef("-token-file %s: want a token on one line", file)
-	}
-	c.header.Set("Authorization", "Bearer "+token)
-	return nil
-}
-
 type credentialsKey struct{}
 
-// withCredentials makes requests of a context carry them.
-func withCredentials(ctx context.Context, c *credentials) context.Context {
-	return context.WithValue(ctx, credentialsKey{}, c)
+// of returns a context whose requests carry them.
+func (c *credentials) of(ctx context.Context) (context.Context, error) {
+	if c.token != "" {
+		data, err := os.ReadFile(c.token)
+		if err != nil {
+			return nil, fileError(c.token, err)
+		}
+		token := strings.TrimSpace(string(data))
+		if token == "" || strings.ContainsAny(token, "\r\n") {
+			return nil, usagef("-token-file %s: want a token on one line", c.token)
+		}
+		c.header.Set("Authorization", "Bearer "+token)
+	}
+	return context.WithValue(ctx, credentialsKey{}, c), nil
 }
 
 // client asks with the credentials of a context. They stay with the host that they were meant for.

@@ -77,5 +77,5 @@ func TestWrongCredentials(t *testing.T) {
 	bottleneck("graph", "-header").want(t, exitUsage, "", "flag needs an argument: -header")
 	bottleneck("graph", "-token-file", empty).want(t, exitUsage, "", "want a token on one line")
 	bottleneck("graph", "-token-file", empty+"x").want(t, exitFailure, "", "no such file")
-	bottleneck("version", "-header", "A: b").want(t, exitUsage, "", "unexpected argument")
+	bottleneck("version", "-header", "A: b").want(t, exitUsage, "", "unknown flag -header")
 }

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/trace"
 	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -17,38 +19,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/internal/workload"
 )
-
-func init() {
-	register(&command{
-		name:    "demo",
-		rank:    2,
-		args:    "[flags]",
-		summary: "run a small program with a known neck, and say what limits it",
-		help:    demoHelp,
-		run:     runDemo,
-	})
-}
-
-const demoHelp = `Demo runs a small program inside this process, says what limits it, and draws its bottle
-graph: some workers process a queue of files, of which the last one is much larger than the
-rest. Its worker goes on alone when the others are done: the neck. It takes about two seconds.
-
-    -o FILE          where the picture goes (default bottleneck-demo.svg); .svg or .png, or
-                     any other form that "bottleneck graph -o" knows
-    -workers N       number of workers (default GOMAXPROCS, at least 4)
-    -files N         number of files, the large one included (default 40 for each processor)
-    -factor N        how many times larger the large file is (default 60)
-    -repair REPAIR   largest-first: begin with the large file; split: cut it into pieces
-    -time DURATION   about how long the run takes (default 2s)
-    -trace FILE      keep the execution trace, to try "bottleneck graph" on
-
-Examples:
-
-    bottleneck demo
-    bottleneck demo -trace demo.trace && bottleneck graph -group region -window 250ms demo.trace
-    bottleneck demo -repair split
-    GOMAXPROCS=4 bottleneck demo -workers 8 -factor 200
-`
 
 // repairs are the values of -repair.
 var repairs = map[string]workload.Repair{"": {}, "largest-first": {LargestFirst: true}, "split": {Split: true}}
@@ -61,25 +31,37 @@ type demo struct {
 	procs                  int
 }
 
-func (d *demo) set() *flag.FlagSet {
+// define adds the flags.
+func (d *demo) define(fs *pflag.FlagSet) {
 	d.procs = runtime.GOMAXPROCS(0)
-	fs := flag.NewFlagSet("demo", flag.ContinueOnError)
-	fs.StringVar(&d.out, "o", "bottleneck-demo.svg", "")
-	fs.IntVar(&d.workers, "workers", max(4, d.procs), "")
-	fs.IntVar(&d.files, "files", 40*d.procs+1, "")
-	fs.IntVar(&d.factor, "factor", 60, "")
-	fs.DurationVar(&d.time, "time", 2*time.Second, "")
-	fs.StringVar(&d.repair, "repair", "", "")
-	fs.StringVar(&d.trace, "trace", "", "")
-	return fs
+	fs.StringVarP(&d.out, "output", "o", "bottleneck-demo.svg", "write the picture to `FILE`, .svg or .png, or another form that \"bottleneck graph -o\" knows")
+	fs.IntVar(&d.workers, "workers", max(4, d.procs), "run `N` workers")
+	fs.IntVar(&d.files, "files", 40*d.procs+1, "process `N` files, the large one included")
+	fs.IntVar(&d.factor, "factor", 60, "make the large file `N` times larger than the others")
+	fs.DurationVar(&d.time, "time", 2*time.Second, "run for about `DURATION`")
+	fs.StringVar(&d.repair, "repair", "", "`REPAIR` is largest-first, begin with the large file, or split, cut it into pieces")
+	fs.StringVar(&d.trace, "trace", "", "keep the execution trace in `FILE`, to try \"bottleneck graph\" on")
 }
 
-func (d *demo) parse(args []string) error {
-	rest, err := parseFlags(d.set(), args)
+func (a *app) demo() *cobra.Command {
+	d := &demo{}
+	c := a.command("demo [flags]", "run a small program with a known neck, and say what limits it", `
+Demo runs a small program inside this process, says what limits it, and draws
+its bottle graph: some workers process a queue of files, of which the last one
+is much larger than the rest. Its worker goes on alone when the others are done:
+the neck. It takes about two seconds.`, d.run)
+	d.define(c.Flags())
+	c.Example = `  bottleneck demo
+  bottleneck demo -trace demo.trace &&
+          bottleneck graph -group region -window 250ms demo.trace
+  bottleneck demo -repair split
+  GOMAXPROCS=4 bottleneck demo -workers 8 -factor 200`
+	return c
+}
+
+func (d *demo) parse(rest []string) error {
 	_, known := repairs[d.repair]
 	switch {
-	case err != nil:
-		return err
 	case len(rest) > 0:
 		return usagef("unexpected argument %q: the demo brings its own program", rest[0])
 	case !known:
@@ -102,8 +84,7 @@ func (d *demo) parse(args []string) error {
 	return nil
 }
 
-func runDemo(ctx context.Context, std stdio, args []string) error {
-	d := &demo{}
+func (d *demo) run(ctx context.Context, std stdio, args []string) error {
 	if err := d.parse(args); err != nil {
 		return err
 	}

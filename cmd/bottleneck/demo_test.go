@@ -78,10 +78,7 @@ func TestDemoRepair(t *testing.T) {
 	}
 	setProcs(t, 2)
 	height := func(repair string) float64 {
-		d := &demo{}
-		if err := d.parse([]string{"-time", "700ms", "-workers", "2", "-files", "11", "-factor", "400", "-repair", repair}); err != nil {
-			t.Fatal(err)
-		}
+		d := &demo{time: 700 * time.Millisecond, workers: 2, files: 11, factor: 400, repair: repair, procs: 2}
 		run, err := d.record(t.Context(), stdio{err: new(strings.Builder)})
 		if err != nil {
 			t.Fatal(err)

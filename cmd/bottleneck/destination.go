@@ -2,10 +2,12 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // writings are the forms in which a command can write what it found.
@@ -29,24 +31,27 @@ type destination struct {
 	outputs outputs
 	format  string
 	can     *writings
-	flags   *flag.FlagSet
+	flags   *pflag.FlagSet
+	counted string              // what -top counts
 	only    map[string][]string // the flags that matter to some forms only, and to which
 }
 
 // define adds the flags, without -top.
-func (d *destination) define(fs *flag.FlagSet, can *writings) {
-	d.can, d.flags = can, fs
+func (d *destination) define(c *cobra.Command, can *writings) {
+	d.can, d.flags = can, c.Flags()
 	d.only = map[string][]string{"title": {"svg", "png"}}
-	fs.Func("o", "", d.add)
-	fs.StringVar(&d.format, "format", "", "")
+	d.flags.FuncP("output", "o", "write `FILE`, whose form follows from its name: "+can.endings+"; may be given several times", d.add)
+	d.flags.StringVar(&d.format, "format", "", "what goes to standard output: `FORM` is "+can.forms+"; text if there is neither -format nor -o")
+	d.flags.SetAnnotation("format", choices, strings.Fields(strings.NewReplacer(",", "", " or ", " ").Replace(can.forms)))
 	if can.has("svg") {
-		fs.StringVar(&d.draw.title, "title", "", "")
+		d.flags.StringVar(&d.draw.title, "title", "", "the `TITLE` of pictures")
 	}
 }
 
 // defineTop adds -top.
-func (d *destination) defineTop(fs *flag.FlagSet) {
-	fs.IntVar(&d.draw.top, "top", 0, "")
+func (d *destination) defineTop(counted, usual string) {
+	d.counted = counted
+	d.flags.IntVar(&d.draw.top, "top", 0, "show `N` "+counted+" and 0 all; if not given, "+usual)
 }
 
 // add is what -o does.
@@ -58,11 +63,10 @@ func (d *destination) add(name string) error {
 }
 
 // settle rejects what cannot be right before anything is read, and fills in what was left out.
-// What says what -top counts.
-func (d *destination) settle(std stdio, what string) error {
-	d.flags.Visit(func(f *flag.Flag) { d.draw.topSet = d.draw.topSet || f.Name == "top" })
+func (d *destination) settle(std stdio) error {
+	d.draw.topSet = d.flags.Changed("top")
 	if d.draw.top < 0 {
-		return usagef("-top %d: want a number of %s, or 0 for all", d.draw.top, what)
+		return usagef("-top %d: want a number of %s, or 0 for all", d.draw.top, d.counted)
 	}
 	for _, name := range d.outputs {
 		if !d.can.has(d.can.formOf(name)) {
@@ -87,7 +91,7 @@ func (d *destination) settle(std stdio, what string) error {
 // for.
 func (d *destination) effective() (err error) {
 	asked := d.asked()
-	d.flags.Visit(func(f *flag.Flag) {
+	d.flags.Visit(func(f *pflag.Flag) {
 		forms := d.only[f.Name]
 		in := func(form string) bool { return slices.Contains(forms, form) }
 		if err == nil && forms != nil && !slices.ContainsFunc(asked, in) {

@@ -3,74 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"io"
 	"path/filepath"
 	"slices"
 
+	"github.com/spf13/cobra"
+
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
-
-func init() {
-	register(&command{
-		name:    "diff",
-		rank:    7,
-		args:    "[flags] OLD NEW",
-		summary: "compare two runs: graphs, ledgers, stacks, waiting or tasks",
-		help:    diffHelp,
-		urls:    true,
-		reads:   true,
-		run:     runDiff,
-	})
-}
-
-const diffHelp = `Diff compares two runs, OLD and NEW, each a trace or what was saved as JSON, in a file, at a URL
-or in standard input (-): bottle graphs group by group, ledgers by what the capacity went to,
-speedup stacks component by component, contention profiles by lock, waiter and owner, and
-profiles of tasks class by class. Above graphs and ledgers stand the first sentences of the verdicts.
-
-    -kind KIND       what is compared: graph, ledger, stack (an estimate, of a trace), contention or
-                     tasks (the regions of a trace). By default, traces are compared as graphs with
-                     the categories of their ledgers, and JSON as what it holds
-    -group BY        which goroutines of traces share a box, as in "bottleneck graph"; of graphs only
-    -by COLUMNS      which rows of ledgers are added up, as in "bottleneck ledger"; by default
-                     -by category,wait,function,group. Of -kind ledger only
-    -o FILE          write a file; its form follows from the name: .svg or .png (both side by
-                     side on the same scale; graphs and stacks only), .csv or .html (ledgers only),
-                     .json or .txt. May be given several times
-    -format FORM     what goes to standard output: text, json, csv, html, svg or png; text if there
-                     is neither -format nor -o
-    -title TEXT      the title of pictures
-    -fail CONDITION  exit with status 1 and one line that says why if the condition holds.
-                     Several are separated by commas, or given one by one; one is enough.
-                     NAME ( < | <= | > | >= ) VALUE, where VALUE is
-
-                         1.1x      compared with what NAME is in NEW divided by what it is in OLD
-                         30, 2s    compared with what NAME is in NEW
-
-                     and NAME is
-
-                         of graphs       one of those of "bottleneck graph -fail"
-                         of ledgers      one of those of "bottleneck ledger -fail", such as
-                                         lost(mutex); of traces also without -kind
-                         of stacks       speedup, remainder or a component, such as sync-mutex
-                         of contention   one of those of "bottleneck contention -fail", such as
-                                         waited, ready or contentions; lock(LOCK).waited
-                                         or lock(LOCK).contentions, where LOCK is a name or class
-                         of tasks        one of those of "bottleneck tasks -fail", such as
-                                         fine-tasks-%; of a class tasks(CLASS).p50, or mean, p99,
-                                         count or blocked-%. p50, mean and p99 are in cycles or,
-                                         if they are not known, in nanoseconds
-
-Examples:
-
-    bottleneck diff before.trace after.trace
-    bottleneck diff -fail 'neck-% > 1.1x, wall > 1.2x' main.json branch.json
-    bottleneck diff -o diff.svg stack-main.json stack-branch.json
-    bottleneck diff -kind ledger -fail 'lost(mutex) > 1.1x' before.trace after.trace
-    bottleneck diff -kind contention -fail 'waited > 1.1x' before.trace after.trace
-    bottleneck diff -fail 'tasks(main.crunch).p50 > 1.2x' tasks-main.json tasks-branch.json
-`
 
 // diffFlags are the choices of the user.
 type diffFlags struct {
@@ -81,21 +21,47 @@ type diffFlags struct {
 	fail  changeConditions
 }
 
-func (f *diffFlags) set() *flag.FlagSet {
-	fs := flag.NewFlagSet("diff", flag.ContinueOnError)
-	fs.StringVar((*string)(&f.kind), "kind", "", "")
-	fs.StringVar(&f.group, "group", "", "")
-	f.to.define(fs, diffWritings)
-	fs.Func("by", "", f.to.draw.addColumns)
-	fs.Func("fail", "", f.fail.add)
-	return fs
+func (a *app) diff() *cobra.Command {
+	f := &diffFlags{}
+	c := a.command("diff [flags] OLD NEW", "compare two runs: graphs, ledgers, stacks, waiting or tasks", `
+Diff compares two runs, OLD and NEW, each a trace or what was saved as JSON, in
+a file, at a URL or in standard input (-): bottle graphs group by group, ledgers
+by what the capacity went to, speedup stacks component by component, contention
+profiles by lock, waiter and owner, and profiles of tasks class by class. Above
+graphs and ledgers stand the first sentences of the verdicts. Pictures show both
+graphs or stacks side by side on the same scale; .csv and .html are of ledgers.
+
+A CONDITION is NAME, one of < <= > >=, and a value:
+
+  1.1x     compared with what NAME is in NEW divided by what it is in OLD
+  30, 2s   compared with what NAME is in NEW
+
+NAME is, as in -fail of the command of what is compared, one
+
+  of graphs      such as neck-% or group(main.main).share-%
+  of ledgers     such as lost(mutex); of traces also without -kind
+  of stacks      speedup, remainder or a component, such as sync-mutex
+  of contention  such as waited, or lock(LOCK).contentions by a name or class
+  of tasks       such as fine-tasks-%, or tasks(CLASS).p50: p50, mean and p99
+                 are in cycles or, if they are not known, in nanoseconds`, f.run)
+	fs := c.Flags()
+	fs.StringVar((*string)(&f.kind), "kind", "", "compare as `KIND`: graph, ledger, stack (of traces, estimates), contention or tasks (of traces, regions); if not given, traces as graphs with the categories of their ledgers, and JSON as what it holds")
+	fs.StringVar(&f.group, "group", "", "of graphs of traces: "+groupHelp)
+	f.to.define(c, diffWritings)
+	f.to.defineBy("of -kind ledger: add up the rows that are the same in `COLUMNS`; category,wait,function,group if not given")
+	fs.Func("fail", "exit with status 1 if `CONDITION` holds, such as 'neck-% > 1.1x'; several are separated by commas", f.fail.add)
+	c.Example = `  bottleneck diff before.trace after.trace
+  bottleneck diff -fail 'neck-% > 1.1x, wall > 1.2x' main.json branch.json
+  bottleneck diff -o diff.svg stack-main.json stack-branch.json
+  bottleneck diff -kind ledger -fail 'lost(mutex) > 1.1x' old.trace new.trace
+  bottleneck diff -kind contention -fail 'waited > 1.1x' old.trace new.trace
+  bottleneck diff -fail 'tasks(main.crunch).p50 > 1.2x' main.json branch.json`
+	a.urls(c)
+	a.limited(c)
+	return c
 }
 
-func (f *diffFlags) parse(std stdio, args []string) (before, after string, err error) {
-	rest, err := parseFlags(f.set(), args)
-	if err != nil {
-		return "", "", err
-	}
+func (f *diffFlags) parse(std stdio, rest []string) (before, after string, err error) {
 	if f.group != "" {
 		if f.opt.Group, err = bottle.ParseGrouping(f.group); err != nil {
 			return "", "", usagef("%v", err)
@@ -111,11 +77,10 @@ func (f *diffFlags) parse(std stdio, args []string) (before, after string, err e
 	case rest[0] == "-" && rest[1] == "-":
 		return "", "", usagef("OLD and NEW cannot both come from standard input")
 	}
-	return rest[0], rest[1], f.to.settle(std, "")
+	return rest[0], rest[1], f.to.settle(std)
 }
 
-func runDiff(ctx context.Context, std stdio, args []string) error {
-	f := &diffFlags{}
+func (f *diffFlags) run(ctx context.Context, std stdio, args []string) error {
 	before, after, err := f.parse(std, args)
 	if err != nil {
 		return err

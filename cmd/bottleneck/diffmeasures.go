@@ -27,7 +27,7 @@ var diffMeasures = map[diffKind]measures[diffSide]{
 // ofSide makes measures of a run from those of what it holds.
 func ofSide[T any](ms measures[T], held func(diffSide) T) (out measures[diffSide]) {
 	lift := func(m measured[T]) measured[diffSide] {
-		out := measuring(m.name, m.unit, func(s diffSide) (float64, error) { return m.of(held(s)) })
+		out := measuring(m.name, m.unit, "", func(s diffSide) (float64, error) { return m.of(held(s)) })
 		if m.asPart != nil {
 			out.asPart = func(s diffSide) (float64, error) { return m.asPart(held(s)) }
 		}
@@ -46,15 +46,15 @@ func ofSide[T any](ms measures[T], held func(diffSide) T) (out measures[diffSide
 // stackMeasures has components as parts, by their bare names.
 var stackMeasures = measures[*speedup.Stack]{
 	whole: []measured[*speedup.Stack]{
-		measuring("speedup", result.Number, always(func(s *speedup.Stack) float64 { return s.Speedup })),
-		measuring("remainder", result.Number, always(func(s *speedup.Stack) float64 { return s.Remainder })),
+		measuring("speedup", result.Number, "", always(func(s *speedup.Stack) float64 { return s.Speedup })),
+		measuring("remainder", result.Number, "", always(func(s *speedup.Stack) float64 { return s.Remainder })),
 	},
 	part: func(name string) (m measured[*speedup.Stack], is bool, err error) {
 		part, err := speedup.ParseComponent(name)
 		if err != nil || part == speedup.Run { // which is named speedup
 			return m, false, nil
 		}
-		return measuring(name, result.Number, always(func(s *speedup.Stack) float64 { return s.Components[part] })), true, nil
+		return measuring(name, result.Number, "", always(func(s *speedup.Stack) float64 { return s.Components[part] })), true, nil
 	},
 }
 

@@ -3,57 +3,17 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
-	"github.com/bottleneck-go/bottleneck/timeline"
 )
-
-func init() {
-	register(&command{
-		name:    "explain",
-		rank:    1,
-		args:    "[flags] FINDING [FILE | URL | -]",
-		summary: "show what is behind a finding of the verdict",
-		help:    explainHelp,
-		urls:    true,
-		reads:   true,
-		run:     runExplain,
-	})
-}
-
-const explainHelp = `Explain shows what is behind a finding of the verdict: the rows of the ledger that it adds up,
-and the call chains that waited, or ran meanwhile.
-
-FINDING is the number of the finding, as the verdict counts them, or its kind, such as lock,
-serial or collector; of several of a kind, the first. The trace is a FILE, a URL, or standard
-input ("-", or nothing at all in a pipe); packed with gzip or zstd, or not. Of a ledger that was
-saved as JSON there are the rows but no call chains, of a graph or a verdict the finding alone.
-
-    -from DURATION   leave out what comes before, from the beginning of the trace
-    -to DURATION     leave out what comes after
-    -generations A:B read the generations of the trace (about a second each) from A to B only,
-                     counted from 1; A: is to the end. -from and -to then count from the
-                     beginning of A
-    -top N           show N rows, and N call chains of each sort; 0 shows all. Text shows 10 and 3
-                     if not told otherwise, JSON all
-    -o FILE          write a file; its form follows from the name: .txt or .json. May be given
-                     several times
-    -format FORM     what goes to standard output: text or json; text if there is neither
-                     -format nor -o
-
-Examples:
-
-    bottleneck explain 1 trace.out
-    bottleneck explain lock trace.out
-    bottleneck explain -format json collector trace.out
-`
 
 // explained is a finding with what is behind it.
 type explained struct{ *diagnose.Evidence }
@@ -82,28 +42,44 @@ func (d drawing) evidence() text.Options {
 
 var explainWritings = formsIn(explainForms, "text or json", ".txt or .json")
 
-func runExplain(ctx context.Context, std stdio, args []string) error {
-	var to destination
-	var part generations
-	opt := bn.Options{Want: bn.WantVerdict}
-	opt.Bottle.Stacks = true
-	fs := flag.NewFlagSet("explain", flag.ContinueOnError)
-	to.define(fs, explainWritings)
-	to.defineTop(fs)
-	fs.DurationVar(&opt.Bottle.From, "from", 0, "")
-	fs.DurationVar(&opt.Bottle.To, "to", 0, "")
-	fs.Var(&part, "generations", "")
-	rest, err := parseFlags(fs, args)
-	if err != nil {
+func (a *app) explain() *cobra.Command {
+	f := &explainFlags{}
+	c := a.command("explain [flags] FINDING [FILE | URL | -]", "show what is behind a finding of the verdict", `
+Explain shows what is behind a finding of the verdict: the rows of the ledger
+that it adds up, and the call chains that waited, or ran meanwhile.
+
+FINDING is the number of the finding, as the verdict counts them, or its kind,
+such as lock, serial or collector; of several of a kind, the first. The trace is
+a FILE, a URL, or standard input ("-", or nothing at all in a pipe); packed with
+gzip or zstd, or not. Of a ledger that was saved as JSON there are the rows but
+no call chains, of a graph or a verdict the finding alone.`, f.run)
+	f.to.define(c, explainWritings)
+	f.to.defineTop("rows, and call chains of each sort", "10 and 3 in text, all in JSON")
+	defineBounds(c.Flags(), &f.opt.Bottle)
+	definePart(c.Flags(), &f.opt.Bottle.Part)
+	c.Example = `  bottleneck explain 1 trace.out
+  bottleneck explain lock trace.out
+  bottleneck explain -format json collector trace.out`
+	a.urls(c)
+	a.limited(c)
+	return c
+}
+
+// explainFlags are the choices of the user.
+type explainFlags struct {
+	to  destination
+	opt bn.Options
+}
+
+func (f *explainFlags) run(ctx context.Context, std stdio, rest []string) error {
+	to, opt := &f.to, f.opt
+	opt.Want, opt.Bottle.Stacks = bn.WantVerdict, true
+	if err := to.settle(std); err != nil {
 		return err
 	}
-	if err := to.settle(std, "rows and call chains"); err != nil {
+	if err := checkBounds(to.flags, opt.Bottle); err != nil {
 		return err
 	}
-	if err := checkBounds(fs, opt.Bottle); err != nil {
-		return err
-	}
-	opt.Bottle.Part = timeline.Part(part)
 	if len(rest) == 0 || isInput(rest[0]) && findingNumber(rest[0]) == 0 {
 		return usagef("which finding? Its number or kind comes first, such as: bottleneck explain 1 %s", strings.Join(append(rest, "trace.out")[:1], ""))
 	}

@@ -5,19 +5,25 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// generations is the value of -generations: "3", "3:7", "3:" or ":7".
-type generations timeline.Part
+// definePart adds -generations.
+func definePart(fs *pflag.FlagSet, part *timeline.Part) {
+	fs.Func("generations", "read the generations (about a second each) `A:B` of a trace only, from 1; A: is to the end", func(s string) (err error) {
+		*part, err = parsePart(s)
+		return err
+	})
+}
 
-// Set implements [flag.Value].
-func (g *generations) Set(s string) error {
+// parsePart parses the value of -generations: "3", "3:7", "3:" or ":7".
+func parsePart(s string) (p timeline.Part, err error) {
 	first, last, isRange := strings.Cut(s, ":")
 	if !isRange {
 		last = first
 	}
-	var p generations
 	for _, bound := range []struct {
 		text string
 		n    *int
@@ -27,16 +33,12 @@ func (g *generations) Set(s string) error {
 		}
 		n, err := strconv.Atoi(bound.text)
 		if err != nil || n < 1 {
-			return errors.New("want a range such as 3:7, 3: or :7, from 1")
+			return p, errors.New("want a range such as 3:7, 3: or :7, from 1")
 		}
 		*bound.n = n
 	}
 	if p.Last > 0 && p.Last < p.First {
-		return errors.New("the last is before the first")
+		return p, errors.New("the last is before the first")
 	}
-	*g = p
-	return nil
+	return p, nil
 }
-
-// String implements [flag.Value].
-func (g *generations) String() string { return "" }

@@ -12,15 +12,16 @@ import (
 var graphMeasures = measures[*bottle.Graph]{
 	example: "parallelism<4",
 	whole: []measured[*bottle.Graph]{
-		measuring("parallelism", result.Number, always((*bottle.Graph).MeanParallelism)),
-		measuring("lost-%", result.Ratio, lostPercent),
-		measuring("neck-%", result.Ratio, neckPercent),
-		measuring("idle-%", result.Ratio, always(func(g *bottle.Graph) float64 { return percent(g.Idle, g.Wall) })),
-		measuring("gc-%", result.Ratio, always(gcPercent)),
-		measuring("in-c-%", result.Ratio, always(func(g *bottle.Graph) float64 { all, _ := g.InC(); return percent(all, g.Wall) })),
-		measuring("wall", result.Duration, always(func(g *bottle.Graph) float64 { return float64(g.Wall) })),
+		measuring("parallelism", result.Number, "mean number of goroutines that ran at once, idle time included", always((*bottle.Graph).MeanParallelism)),
+		measuring("lost-%", result.Ratio, "the part of the capacity, GOMAXPROCS × time, that was not used", lostPercent),
+		measuring("neck-%", result.Ratio, "the same without idle time: what was lost while something ran", neckPercent),
+		measuring("idle-%", result.Ratio, "the part of the time in which nothing ran", always(func(g *bottle.Graph) float64 { return percent(g.Idle, g.Wall) })),
+		measuring("gc-%", result.Ratio, "the garbage collector's part of the time", always(gcPercent)),
+		measuring("in-c-%", result.Ratio, "the time of all goroutines in C code, in parts of the whole time: 200 where two were there all the time", always(func(g *bottle.Graph) float64 { all, _ := g.InC(); return percent(all, g.Wall) })),
+		measuring("wall", result.Duration, "the whole time, as a duration: wall>2s", always(func(g *bottle.Graph) float64 { return float64(g.Wall) })),
 	},
-	part: ofPart("group", []measure{{name: "share-%", unit: result.Ratio}, {name: "lost-%", unit: result.Ratio}, {name: "in-c-%", unit: result.Ratio}, {name: "parallelism", unit: result.Number}}, groupMeasure),
+	parts: "or share-%, lost-%, in-c-% or parallelism of one group, as group(NAME).share-%, by the name in the graph, short or in full.",
+	part:  ofPart("group", []measure{{name: "share-%", unit: result.Ratio}, {name: "lost-%", unit: result.Ratio}, {name: "in-c-%", unit: result.Ratio}, {name: "parallelism", unit: result.Number}}, groupMeasure),
 }
 
 func neckPercent(g *bottle.Graph) (float64, error) { return ofCapacity(g, g.Lost()-g.IdleLost) }

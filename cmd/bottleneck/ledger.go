@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
@@ -17,85 +19,50 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-func init() {
-	register(&command{
-		name:    "ledger",
-		rank:    1,
-		args:    "[flags] [FILE | URL | -]",
-		summary: "list what the capacity of a program's processors went to",
-		help:    ledgerHelp(),
-		urls:    true,
-		reads:   true,
-		run:     runLedger,
-	})
+// ledgerFlags are the choices of the user.
+type ledgerFlags struct {
+	analysis[ledger.Ledger]
+	group string
+	opt   bottle.Options
 }
 
-// ledgerHelp lists the columns as well.
-func ledgerHelp() string {
-	var numbers, texts strings.Builder
+func (a *app) ledger() *cobra.Command {
+	f := &ledgerFlags{}
+	var texts strings.Builder
 	for _, c := range ledger.Columns {
-		b := &numbers
 		if c.Unit.IsText() {
-			b = &texts
+			fmt.Fprintf(&texts, "  %-17s %s\n", c.Name, wrapped(20, c.Help))
 		}
-		fmt.Fprintf(b, "        %-15s %s\n", c.Name, c.Help)
 	}
-	return `Ledger lists what the capacity of a program's processors, GOMAXPROCS × time, went to. Every
-nanosecond of it is in one row: the rows sum to the capacity exactly. While a processor has
-nothing to run, the time is in the row of what ended the gap: the goroutine that ran next, and
-what it had waited for.
+	c := a.command("ledger [flags] [FILE | URL | -]", "list what the capacity of a program's processors went to", `
+Ledger lists what the capacity of a program's processors, GOMAXPROCS × time,
+went to. Every nanosecond of it is in one row: the rows sum to the capacity
+exactly. While a processor has nothing to run, the time is in the row of what
+ended the gap: the goroutine that ran next, and what it had waited for.
 
-The trace is a FILE, a URL, or standard input ("-", or nothing at all in a pipe); packed
-with gzip or zstd, or not. A broken trace is read as far as possible. A ledger that was
-saved as JSON can be shown again.
+The trace is a FILE, a URL, or standard input ("-", or nothing at all in a
+pipe); packed with gzip or zstd, or not. A broken trace is read as far as
+possible. A ledger that was saved as JSON can be shown again.
 
-    -by COLUMNS      add up the rows that are the same in these columns, separated by commas:
-                     -by category, or -by category,function. Not for JSON
-    -group BY        which goroutines are one group: function, start, creator, goroutine, region,
-                     task or /regexp/, as in "bottleneck help graph"
-    -from DURATION   leave out what comes before, from the beginning of the trace
-    -to DURATION     leave out what comes after
-    -generations A:B read the generations of the trace (about a second each) from A to B only,
-                     counted from 1; A: is to the end. -from and -to then count from the
-                     beginning of A
-    -top N           show N rows and add up the others; 0 shows all. Text shows 20 if not told
-                     otherwise, other forms all. Not for JSON
+In .pb.gz, what was lost is by the call chain that waited and the one that
+ended the wait. The columns of texts, for -by, are
 
-Where it goes:
-
-    -o FILE          write a file; its form follows from the name: .json (read again by ledger,
-                     verdict and diff), .csv, .html, .txt or .pb.gz, for go tool pprof: what was
-                     lost by the call chain that waited and the one that ended the wait. May be
-                     given several times
-    -format FORM     what goes to standard output: text, json, csv, html or pprof; text if there
-                     is neither -format nor -o
-
-The columns of texts are
-
-` + texts.String() + `
-and those of numbers, of which all times are in nanoseconds in CSV and JSON:
-
-` + numbers.String() + `
-A check for continuous integration:
-
-    -fail CONDITION  exit with status 1 and one line that says why if the condition holds.
-                     Several are separated by commas, or given one by one; one is enough.
-
-    CONDITION = NAME ( < | <= | > | >= ) VALUE. NAME is a column of numbers, whose rows are
-    added up: all of them, or with NAME(FILTER) those that have FILTER in one of their
-    texts, such as lost(idle), lost(mutex) or time(main.worker). VALUE is a duration, for
-    time and lost also a part of the capacity: lost>30%, lost>2s, queue>1s, count(gc-stop)>100
-
-    Exit status: 0 success, 1 failure or a condition that holds, 2 wrong usage.
-
-Examples:
-
-    bottleneck ledger trace.out
-    bottleneck ledger -by category trace.out
-    bottleneck ledger -from 1s -to 2s -o ledger.csv trace.out
-    bottleneck ledger -fail 'lost>30%, lost(mutex)>10%' trace.out
-    bottleneck ledger -o lost.pb.gz trace.out && go tool pprof -http=: lost.pb.gz
-`
+`+texts.String(), f.run)
+	f.define(c, ledgerWritings, ledgerMeasures)
+	f.to.defineTop("rows", "20 in text, else all; the others are added up")
+	defineBounds(c.Flags(), &f.opt)
+	c.Flags().StringVar(&f.group, "group", "function", groupHelp)
+	f.to.defineBy("add up the rows that are the same in `COLUMNS`, separated by commas; not for JSON")
+	f.to.only["by"] = []string{"text", "csv", "html"}
+	f.to.only["top"] = f.to.only["by"]
+	c.Example = `  bottleneck ledger trace.out
+  bottleneck ledger -by category trace.out
+  bottleneck ledger -from 1s -to 2s -o ledger.csv trace.out
+  bottleneck ledger -fail 'lost>30%, lost(mutex)>10%' trace.out
+  bottleneck ledger -o lost.pb.gz trace.out && go tool pprof -http=: lost.pb.gz`
+	a.urls(c)
+	a.limited(c)
+	return c
 }
 
 // rows returns the rows of a ledger as they were asked for.
@@ -149,7 +116,7 @@ var ledgerForms = map[string]func(w io.Writer, l *ledger.Ledger, d drawing) erro
 var ledgerWritings = formsIn(ledgerForms, "text, json, csv, html or pprof", ".json, .csv, .html, .txt or .pb.gz")
 
 var ledgerMeasures = func() measures[*ledger.Ledger] {
-	ms := measures[*ledger.Ledger]{example: "lost>30%"}
+	ms := measures[*ledger.Ledger]{example: "lost>30%", parts: "with all rows added up, or with NAME(FILTER) those that have FILTER in one of their texts, such as lost(idle), lost(mutex) or time(main.worker). A value of time and lost may be a part of the capacity: lost>30%, lost>2s, queue>1s, count(gc-stop)>100."}
 	ms.whole, ms.part = ofTable(result.Heads(ledger.Columns), ledgerWords(), (*ledger.Ledger).Table)
 	return ms
 }()
@@ -167,39 +134,27 @@ func ledgerWords() (words []string) {
 	return slices.Compact(words)
 }
 
-// ledgerFlags are the choices of the user.
-type ledgerFlags struct {
-	analysis[ledger.Ledger]
-	group string
-	opt   bottle.Options
-}
-
 func (f *ledgerFlags) parse(std stdio, args []string) (source string, err error) {
-	fs := f.set("ledger", "rows", ledgerWritings, ledgerMeasures)
-	fs.DurationVar(&f.opt.From, "from", 0, "")
-	fs.DurationVar(&f.opt.To, "to", 0, "")
-	fs.StringVar(&f.group, "group", "function", "")
-	fs.Func("by", "", f.to.draw.addColumns)
-	f.to.only["by"] = []string{"text", "csv", "html"}
-	f.to.only["top"] = f.to.only["by"]
-	if source, err = f.analysis.parse(std, args, "trace"); err != nil {
+	if source, err = f.input(std, args, "trace"); err != nil {
 		return "", err
 	}
 	if f.opt.Group, err = bottle.ParseGrouping(f.group); err != nil {
 		return "", usagef("%v", err)
 	}
-	f.opt.Part = timeline.Part(f.part)
+	f.opt.Part = f.part
 	f.opt.Stacks = slices.Contains(f.to.asked(), "pprof")
-	return source, checkBounds(fs, f.opt)
+	return source, checkBounds(f.flags, f.opt)
 }
 
-// addColumns is what -by does.
-func (d *drawing) addColumns(s string) error {
-	for name := range strings.SplitSeq(s, ",") {
-		d.by = append(d.by, strings.TrimSpace(name))
-	}
-	_, err := d.rows(&ledger.Ledger{})
-	return err
+// defineBy adds -by.
+func (d *destination) defineBy(usage string) {
+	d.flags.Func("by", usage, func(s string) error {
+		for name := range strings.SplitSeq(s, ",") {
+			d.draw.by = append(d.draw.by, strings.TrimSpace(name))
+		}
+		_, err := d.draw.rows(&ledger.Ledger{})
+		return err
+	})
 }
 
 // regrouped reports whether goroutines are not grouped by function.
@@ -214,8 +169,7 @@ func (f *ledgerFlags) groupOf(g *timeline.Goroutine) string {
 	return group
 }
 
-func runLedger(ctx context.Context, std stdio, args []string) error {
-	f := &ledgerFlags{}
+func (f *ledgerFlags) run(ctx context.Context, std stdio, args []string) error {
 	source, err := f.parse(std, args)
 	if err != nil {
 		return err
@@ -237,5 +191,5 @@ func runLedger(ctx context.Context, std stdio, args []string) error {
 			})
 	}
 	write := func(w io.Writer, form string, l *ledger.Ledger, d drawing) error { return ledgerForms[form](w, l, d) }
-	return f.run(ctx, std, source, read, write)
+	return f.analysis.run(ctx, std, source, read, write)
 }

@@ -16,6 +16,7 @@ import (
 type measure struct {
 	name string
 	unit result.Unit // of a Ratio, the values are in percent
+	help string
 }
 
 // measured is a measure of a T. It is an error if the T cannot tell.
@@ -27,8 +28,8 @@ type measured[T any] struct {
 }
 
 // measuring returns the measure with a name.
-func measuring[T any](name string, unit result.Unit, of func(T) (float64, error)) measured[T] {
-	return measured[T]{measure: measure{name, unit}, of: of}
+func measuring[T any](name string, unit result.Unit, help string, of func(T) (float64, error)) measured[T] {
+	return measured[T]{measure: measure{name, unit, help}, of: of}
 }
 
 // against parses a value to compare the measure with, and returns the measure that can be compared
@@ -56,6 +57,18 @@ type measures[T any] struct {
 	// part returns what a name that is not of the whole means: word(NAME).measure, see
 	// [ofPart]. None is false if it means nothing. Nil where there are no parts.
 	part func(name string) (m measured[T], is bool, err error)
+	// parts says in the help what the names of parts are.
+	parts string
+}
+
+// help says what conditions are about.
+func (ms measures[T]) help() string {
+	var b strings.Builder
+	b.WriteString("A CONDITION is NAME, one of < <= > >=, and a value. NAME is\n\n")
+	for _, m := range ms.whole {
+		fmt.Fprintf(&b, "  %-17s %s\n", m.name, wrapped(20, m.help))
+	}
+	return b.String() + "\n" + wrapped(0, ms.parts)
 }
 
 // find returns the measure with a name; the error may be an [*result.UnknownName].
@@ -103,7 +116,7 @@ func ofPart[T any](word string, known []measure, of func(v T, name string, m mea
 			return none, true, fmt.Errorf("%s(NAME): %w", word, result.Unknown(last, names))
 		}
 		m := known[i]
-		return measuring(m.name, m.unit, func(v T) (float64, error) { return of(v, name, m) }), true, nil
+		return measuring(m.name, m.unit, "", func(v T) (float64, error) { return of(v, name, m) }), true, nil
 	}
 }
 
@@ -116,7 +129,7 @@ func ofTable[T any](columns []result.Head, words []string, table func(T) *result
 		if err != nil {
 			return measured[T]{}, err
 		}
-		out := measuring(name, m.Unit, func(v T) (float64, error) { return m.Of(table(v)) })
+		out := measuring(name, m.Unit, "", func(v T) (float64, error) { return m.Of(table(v)) })
 		if m.Part {
 			out.asPart = func(v T) (float64, error) { return m.Share(table(v)) }
 		}
@@ -128,6 +141,7 @@ func ofTable[T any](columns []result.Head, words []string, table func(T) *result
 			if err != nil {
 				panic(err) // the name is no name
 			}
+			m.help = c.Help
 			whole = append(whole, m)
 		}
 	}

@@ -6,49 +6,21 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"slices"
-	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
-// memoryHelp is what the help of each command that reads traces says of the limit.
-const memoryHelp = `
-Memory:
-
-    -memory SIZE     stop with an error before the command takes more memory than that, such
-                     as 2GB, 512MB or 1GiB; by default half of the memory of the machine, or
-                     of the cgroup
-`
-
-// takeMemory takes -memory out of the arguments of a command; the limit is 0 if it is not among
-// them.
-func takeMemory(args []string) (limit int64, rest []string, err error) {
-	last := args[len(args):]
-	if i := slices.Index(args, "--"); i >= 0 {
-		args, last = args[:i], args[i:]
-	}
-	for i := 0; i < len(args); i++ {
-		name, value, inline := strings.Cut(args[i], "=")
-		if name != "-memory" && name != "--memory" {
-			rest = append(rest, args[i])
-			continue
+// limited adds the flag of a command that reads traces or saved results.
+func (a *app) limited(c *cobra.Command) {
+	c.Flags().Func("memory", "stop with an error before more than `SIZE`, such as 2GB or 512MB, is taken; half of the machine's or the cgroup's memory if not given", func(s string) (err error) {
+		if a.memory, err = memory.Parse(s); err == nil && a.memory < memory.Least {
+			err = fmt.Errorf("want at least %s", memory.Text(memory.Least))
 		}
-		if !inline {
-			if i++; i == len(args) {
-				return 0, nil, usagef("flag needs an argument: -memory")
-			}
-			value = args[i]
-		}
-		if limit, err = memory.Parse(value); err != nil {
-			return 0, nil, usagef("-memory: %v", err)
-		}
-		if limit < memory.Least {
-			return 0, nil, usagef("-memory %s: want at least %s", value, memory.Text(memory.Least))
-		}
-	}
-	return limit, append(rest, last...), nil
+		return err
+	})
 }
 
 // savedInput reads a saved result, which takes some eight times its bytes in memory, up to the

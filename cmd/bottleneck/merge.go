@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/url"
@@ -12,69 +11,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
-
-func init() {
-	register(&command{
-		name:    "merge",
-		rank:    11,
-		args:    "[flags] FILE | URL...",
-		summary: "add the graphs or profiles of many instances up into one",
-		help:    mergeHelp,
-		urls:    true,
-		reads:   true,
-		run:     runMerge,
-	})
-}
-
-const mergeHelp = `Merge adds graphs or profiles of several instances of a program up into one, with one box or
-row for each group, and says how many instances it is about.
-
-It reads what the other commands and package exporters/live write: bottle graphs, ledgers,
-contention profiles and profiles of tasks as JSON, the same as .pb.gz, and execution
-traces. All have to be of the same kind. A URL that ends in a slash is where a service has mounted
-exporters/live: merge asks there for what -kind says.
-
-Times are sums over the instances, shares and idle time too: they sum to the sum of the wall times.
-So parts in percent, the parallelism and other means are those of an instance on average.
-The number of processors is that of the largest instance.
-
-Text also shows the spread: for each group, lock or class the smallest, the median and the largest
-number among the sources, each for itself, and the source that is farthest from the median.
-Medians are within 2 %.
-
-    -kind KIND       what to ask services for, and what to make of traces: graph (default),
-                     contention, tasks or, of traces only, ledger
-    -seconds N       how many seconds to ask services for, 5 by default
-    -files-from FILE read further names of files and URLs from FILE, one a line; "-" is standard
-                     input
-    -partial         leave out what cannot be read to its end, and name it on standard error and
-                     among the warnings of the result. Exit status 0 if something is left
-    -o FILE          write a file; its form follows from the name: .json, .svg, .png, .pb.gz (for go
-                     tool pprof), .csv, .txt; of contention also .dot and .folded,
-                     of ledgers .html.
-                     Profiles in .pb.gz can only be merged into .pb.gz. May be given several times
-    -spread FILE     write the spread of all groups, as CSV
-    -format FORM     what goes to standard output: text, json, csv, html, svg, png, pprof, dot or
-                     folded; text if there is neither -format nor -o
-    -top N           show the N largest groups, as in the command of the kind
-    -title TEXT      the title of pictures
-
-Without -partial, an instance that does not answer, or a file that cannot be read, is an error, and
-nothing is written: a sum that lacks some of its parts looks like one that has them all.
-
-Sources are read side by side, files as many as there are processors, services 32 at a time, and
-added up as they come: memory grows with the number of groups, not with that of sources.
-
-Examples:
-
-    bottleneck merge -o fleet.json -o fleet.svg a.json b.json c.json
-    bottleneck merge http://10.0.0.1:6060/debug/bottleneck/ http://10.0.0.2:6060/debug/bottleneck/
-    bottleneck merge -kind contention -o fleet.pb.gz one.trace two.trace
-    bottleneck merge -o day.pb.gz morning.pb.gz evening.pb.gz
-    find graphs -name '*.json' | bottleneck merge -partial -files-from - -o fleet.svg
-`
 
 // mergeFlags are the choices of the user.
 type mergeFlags struct {
@@ -102,50 +42,79 @@ var mergeWritings = &writings{
 	},
 }
 
-func (f *mergeFlags) set() *flag.FlagSet {
-	fs := flag.NewFlagSet("merge", flag.ContinueOnError)
-	fs.StringVar((*string)(&f.kind), "kind", "", "")
-	fs.Float64Var(&f.seconds, "seconds", 5, "")
-	fs.StringVar(&f.filesFrom, "files-from", "", "")
-	fs.BoolVar(&f.partial, "partial", false, "")
-	fs.Func("spread", "", f.spread.add)
-	f.to.define(fs, mergeWritings)
-	f.to.defineTop(fs)
-	return fs
+func (a *app) merge() *cobra.Command {
+	f := &mergeFlags{}
+	c := a.command("merge [flags] FILE | URL...", "add the graphs or profiles of many instances up into one", `
+Merge adds graphs or profiles of several instances of a program up into one,
+with one box or row for each group, and says how many instances it is about.
+
+It reads what the other commands and package exporters/live write: bottle
+graphs, ledgers, contention profiles and profiles of tasks as JSON, the same as
+.pb.gz, and execution traces. All have to be of the same kind; profiles in
+.pb.gz can only be merged into .pb.gz. A URL that ends in a slash is where a
+service has mounted exporters/live: merge asks there for what -kind says.
+
+Times are sums over the instances, shares and idle time too: they sum to the sum
+of the wall times. So parts in percent, the parallelism and other means are
+those of an instance on average. The number of processors is that of the largest
+instance.
+
+Text also shows the spread: for each group, lock or class the smallest, the
+median and the largest number among the sources, each for itself, and the source
+that is farthest from the median. Medians are within 2 %.
+
+Without -partial, an instance that does not answer, or a file that cannot be
+read, is an error, and nothing is written: a sum that lacks some of its parts
+looks like one that has them all. Sources are read side by side, files as many
+as there are processors, services 32 at a time, and added up as they come:
+memory grows with the number of groups, not with that of sources.`, f.run)
+	fs := c.Flags()
+	fs.StringVar((*string)(&f.kind), "kind", "", "ask services for `KIND`, and make it of traces: graph (if not given), contention, tasks or, of traces only, ledger")
+	fs.Float64Var(&f.seconds, "seconds", 5, "ask services for `N` seconds")
+	fs.StringVar(&f.filesFrom, "files-from", "", "read further names of files and URLs from `FILE`, one a line; \"-\" is standard input")
+	fs.BoolVar(&f.partial, "partial", false, "leave out what cannot be read to its end, and name it on standard error and among the warnings of the result; exit status 0 if something is left")
+	fs.Func("spread", "write the spread of all groups to `FILE`, as CSV", f.spread.add)
+	f.to.define(c, mergeWritings)
+	f.to.defineTop("groups", "as in the command of the kind")
+	c.Example = `  bottleneck merge -o fleet.json -o fleet.svg a.json b.json c.json
+  bottleneck merge http://10.0.0.1:6060/debug/bottleneck/ \
+          http://10.0.0.2:6060/debug/bottleneck/
+  bottleneck merge -kind contention -o fleet.pb.gz one.trace two.trace
+  bottleneck merge -o day.pb.gz morning.pb.gz evening.pb.gz
+  find . -name '*.json' | bottleneck merge -partial -files-from - -o fleet.svg`
+	a.urls(c)
+	a.limited(c)
+	return c
 }
 
-func (f *mergeFlags) parse(std stdio, args []string) (sources []string, err error) {
-	if sources, err = parseFlags(f.set(), args); err != nil {
-		return nil, err
-	}
+func (f *mergeFlags) parse(std stdio, sources []string) error {
 	switch {
 	case f.kind != "" && (f.kind == stackDiff || !slices.Contains(diffKinds, f.kind)):
-		return nil, usagef("-kind: want graph, ledger, contention or tasks, not %q", f.kind)
+		return usagef("-kind: want graph, ledger, contention or tasks, not %q", f.kind)
 	case !(f.seconds >= 0.001 && f.seconds <= mostSeconds):
-		return nil, usagef("-seconds %v: want from 0.001 to %d", f.seconds, mostSeconds)
+		return usagef("-seconds %v: want from 0.001 to %d", f.seconds, mostSeconds)
 	case f.filesFrom == "-" && slices.Contains(sources, "-"):
-		return nil, usagef("standard input is a source and the list of -files-from: it can be only one of them")
+		return usagef("standard input is a source and the list of -files-from: it can be only one of them")
 	case len(sources) == 0 && f.filesFrom == "":
-		return nil, usagef("nothing to merge: name files or URLs")
+		return usagef("nothing to merge: name files or URLs")
 	}
 	for _, name := range f.spread {
 		if !strings.HasSuffix(name, ".csv") {
-			return nil, usagef("-spread %s: want a file ending in .csv", name)
+			return usagef("-spread %s: want a file ending in .csv", name)
 		}
 		if slices.Contains(f.to.outputs, name) {
-			return nil, usagef("-spread %s: -o writes the same file", name)
+			return usagef("-spread %s: -o writes the same file", name)
 		}
 	}
-	return sources, f.to.settle(std, "groups")
+	return f.to.settle(std)
 }
 
-func runMerge(ctx context.Context, std stdio, args []string) error {
-	f := &mergeFlags{}
-	sources, err := f.parse(std, args)
-	if err != nil {
+func (f *mergeFlags) run(ctx context.Context, std stdio, args []string) error {
+	if err := f.parse(std, args); err != nil {
 		return err
 	}
-	if sources, err = f.listed(ctx, std, sources); err != nil {
+	sources, err := f.listed(ctx, std, args)
+	if err != nil {
 		return err
 	}
 	for _, o := range []outputs{f.to.outputs, f.spread} {

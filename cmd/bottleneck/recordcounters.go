@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,38 +17,11 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters"
 )
 
-// recordProgramHelp is the part of the help of record about programs.
-const recordProgramHelp = `
-Record runs a program as well, and counts what its threads do from the first instruction on:
-
-    bottleneck record -counters cycles,instructions,faults -o FILE -- PROGRAM [arguments]
-
-The file is an archive of the program's execution trace and of what was counted, for "bottleneck
-report". The program must take the trace: it calls counters.FromEnvironment at the beginning of
-its main, or serves it, see -trace-url.
-
-    -counters LIST   what to count, separated by commas; "default" is
-                     task-clock,context-switches,preemptions,migrations,faults,cycles,instructions.
-                     Others are the events of perf list, rNNN for a raw one, device/event such as
-                     msr/tsc. What the machine refuses is told, with the reason, and the rest
-                     is recorded
-    -trace-url URL   where the program serves its trace, such as
-                     http://localhost:6060/debug/pprof/trace?seconds=5; it is asked for as
-                     soon as it answers, and what is counted ends with it
-    -period D        how often counters are read on a thread that runs, 1ms by default
-
-The exit status is that of the program, if that is not 0. An interrupt is the program's business:
-what it wrote is kept.
-`
-
 // programFlags are the choices of the user for a program that is recorded.
 type programFlags struct {
 	counters string
-	traceURL string
+	serves   string // the URL of its trace
 	period   time.Duration
-	output   string
-	force    bool
-	command  []string
 }
 
 // programError is the failure of a program that was run: its exit status becomes ours.
@@ -61,33 +32,24 @@ func (e *programError) Error() string { return fmt.Sprintf("exit status %d", e.s
 // ourWait is set while a program runs that decides itself what an interrupt means.
 var ourWait atomic.Bool
 
-func (f *programFlags) set() *flag.FlagSet {
-	fs := flag.NewFlagSet("record", flag.ContinueOnError)
-	fs.StringVar(&f.counters, "counters", "default", "")
-	fs.StringVar(&f.traceURL, "trace-url", "", "")
-	fs.DurationVar(&f.period, "period", time.Millisecond, "")
-	fs.StringVar(&f.output, "o", "", "")
-	fs.BoolVar(&f.force, "force", false, "")
-	return fs
-}
-
-func (f *programFlags) parse(args []string) error {
-	i := slices.Index(args, "--")
-	f.command = args[i+1:]
-	rest, err := parseFlags(f.set(), args[:i])
-	switch {
-	case err != nil:
+// parseProgram checks the flags for a program.
+func (f *recordFlags) parseProgram(rest, command []string) error {
+	if err := f.without("a program", "seconds", "max-size"); err != nil {
 		return err
+	}
+	switch {
 	case len(rest) > 0:
 		return usagef("%q before --: it is a URL or a program that is recorded, not both", rest[0])
-	case len(f.command) == 0:
+	case len(command) == 0:
 		return usagef("no program after --")
-	case f.output == "":
+	case len(f.outputs) == 0:
 		return usagef("no file: say -o FILE")
+	case len(f.outputs) > 1:
+		return usagef("more than one -o: a program is recorded into one file")
 	case f.period < 10*time.Microsecond:
 		return usagef("-period %v: want 10µs or more", f.period)
-	case f.traceURL != "" && !isURL(f.traceURL):
-		return usagef("-trace-url %q is not a URL", f.traceURL)
+	case f.serves != "" && !isURL(f.serves):
+		return usagef("-trace-url %q is not a URL", f.serves)
 	}
 	if err := counters.CheckNames(f.names()); err != nil {
 		return usagef("-counters: %s", strings.TrimPrefix(err.Error(), "counters: "))
@@ -107,35 +69,35 @@ func (f *programFlags) names() (names []string) {
 	return names
 }
 
-// runRecordProgram records a program: what follows "--".
-func runRecordProgram(ctx context.Context, std stdio, args []string) error {
-	f := &programFlags{}
-	if err := f.parse(args); err != nil {
+// runProgram records a program: what follows "--".
+func (f *recordFlags) runProgram(ctx context.Context, std stdio, rest, command []string) error {
+	if err := f.parseProgram(rest, command); err != nil {
 		return err
 	}
-	if st, err := os.Stat(f.output); err == nil && st.Mode().IsRegular() && !f.force {
-		return fmt.Errorf("%s: there is such a file; -force replaces it", f.output)
+	output := f.outputs[0]
+	if st, err := os.Stat(output); err == nil && st.Mode().IsRegular() && !f.force {
+		return fmt.Errorf("%s: there is such a file; -force replaces it", output)
 	}
-	if err := checkFile(f.output); err != nil {
+	if err := checkFile(output); err != nil {
 		return err
 	}
 	ourWait.Store(true)
 	defer ourWait.Store(false)
-	cmd := exec.Command(f.command[0], f.command[1:]...)
+	cmd := exec.Command(command[0], command[1:]...)
 	std.err = shared(std.err)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
-	opt := counters.RunOptions{Counters: f.names(), Period: f.period, TraceURL: f.traceURL, Forward: forwarded(onTerminal(std.in))}
+	opt := counters.RunOptions{Counters: f.names(), Period: f.period, TraceURL: f.serves, Forward: forwarded(onTerminal(std.in))}
 	opt.Warning = func(s string) { fmt.Fprintf(std.err, "bottleneck: %s\n", oneLine(s)) }
 	opt.Threads = opt.Warning
 	var exit *exec.ExitError
 	var ran error
 	// An interrupt is the program's business, so ctx, which ends with one, is not handed on.
-	err := writeFile(f.output, func(w io.Writer) error {
+	err := writeFile(output, func(w io.Writer) error {
 		ran = withoutExit(counters.Run(context.WithoutCancel(ctx), cmd, w, opt), &exit)
 		return ran
 	})
 	if ran != nil && cmd.Process == nil {
-		return notRun(f.command[0], ran)
+		return notRun(command[0], ran)
 	}
 	if exit == nil {
 		return err
@@ -148,7 +110,7 @@ func runRecordProgram(ctx context.Context, std stdio, args []string) error {
 	if exit.ExitCode() > 0 {
 		return &programError{exit.ExitCode()}
 	}
-	return errors.Join(err, fmt.Errorf("%s: %v", f.command[0], exit))
+	return errors.Join(err, fmt.Errorf("%s: %v", command[0], exit))
 }
 
 // notRun says why a program did not even start. What else was wrong says so itself.

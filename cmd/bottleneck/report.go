@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -11,61 +10,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/counters/query"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 )
 
-func init() {
-	register(&command{
-		name:    "report",
-		rank:    8,
-		args:    "[flags] FILE...",
-		summary: "make or serve a page to explore a recording in a browser",
-		help:    reportHelp,
-		urls:    true,
-		reads:   true,
-		run:     runReport,
-	})
-}
-
-const reportHelp = `Report puts all that is known of a recording on one page: the bottle graph with a slider over
-time, who waited for whom, tasks, what keeps the program from scaling, and counters for each
-scheduling quantum. What is selected in one of them filters all others.
-
-Each FILE is an execution trace, an archive of "bottleneck record -counters", or what graph,
-contention, tasks or speedup have saved as JSON; also a URL, or "-" for standard input. Each
-fills the sections that it can; a saved profile takes the place of what a trace would tell.
-
-    -o FILE.html     write one file that needs no network. It is refused where it would have
-                     more than 1,000,000 quanta or 64 MiB: nothing is ever left out
-    -o FILE.perfetto-trace
-                     write the trace for https://ui.perfetto.dev instead: tracks for groups of
-                     goroutines, how many run, and arrows from who woke to whom
-    -http HOST:PORT  serve the page instead, for recordings of any size, and with conditions and
-                     arithmetic on counters, which a file does not have. HOST must be this
-                     machine (localhost, the default); port 0 takes a free one. The address is
-                     printed. Only requests from this machine are answered
-    -window DURATION the stretches of the slider; by default a hundredth of the recording
-    -group BY        which goroutines share a box: function, start, creator, region, task or /regexp/,
-                     as in "bottleneck help graph"
-    -from DURATION   leave out quanta, and the part of the graph, before that time
-    -to DURATION     or after that one. Waits and tasks are those of the windows (see -window)
-                     that this time touches, and the speed-up is always of the whole recording
-    -only FILTER     keep only the quanta for which a condition holds, such as
-                     'group =~ "worker" && duration > 10us'
-    -workers WHO     the workers of the speed-up, as in "bottleneck help speedup"
-    -title TEXT      what the page calls the recording
-
-Examples:
-
-    bottleneck report trace.out -o report.html
-    bottleneck report -http=localhost:0 trace.out
-    bottleneck report -o report.html trace.out tasks.json stacks.json
-`
-
 // reportFlags are the choices of the user.
 type reportFlags struct {
+	flags    *pflag.FlagSet
 	outputs  outputs
 	http     string
 	window   time.Duration
@@ -78,18 +33,43 @@ type reportFlags struct {
 	title    string
 }
 
-func (f *reportFlags) set() *flag.FlagSet {
-	fs := flag.NewFlagSet("report", flag.ContinueOnError)
-	fs.Func("o", "", f.add)
-	fs.StringVar(&f.http, "http", "", "")
-	fs.DurationVar(&f.window, "window", 0, "")
-	fs.DurationVar(&f.from, "from", 0, "")
-	fs.DurationVar(&f.to, "to", 0, "")
-	fs.StringVar(&f.group, "group", "function", "")
-	fs.StringVar(&f.only, "only", "", "")
-	fs.StringVar(&f.workers, "workers", "auto", "")
-	fs.StringVar(&f.title, "title", "", "")
-	return fs
+func (a *app) report() *cobra.Command {
+	f := &reportFlags{}
+	c := a.command("report [flags] FILE...", "make or serve a page to explore a recording in a browser", `
+Report puts all that is known of a recording on one page: the bottle graph with
+a slider over time, who waited for whom, tasks, what keeps the program from
+scaling, and counters for each scheduling quantum. What is selected in one of
+them filters all others.
+
+Each FILE is an execution trace, an archive of "bottleneck record -counters", or
+what graph, contention, tasks or speedup have saved as JSON; also a URL, or "-"
+for standard input. Each fills the sections that it can; a saved profile takes
+the place of what a trace would tell.
+
+A page in a file is refused where it would have more than 1,000,000 quanta or 64
+MiB: nothing is ever left out. The page that -http serves is for recordings of
+any size, and has conditions and arithmetic on counters. Waits and tasks of
+-from and -to are those of the windows that this time touches, and the speed-up
+is always of the whole recording. A .perfetto-trace is for
+https://ui.perfetto.dev: tracks for groups of goroutines, how many run, and
+arrows from who woke to whom.`, f.run)
+	fs := c.Flags()
+	f.flags = fs
+	fs.FuncP("output", "o", "write `FILE`: .html is a page that needs no network, .perfetto-trace the trace for another viewer", f.add)
+	fs.StringVar(&f.http, "http", "", "serve the page at `[HOST]:PORT` of this machine, to requests from this machine only; port 0 is a free one")
+	fs.DurationVar(&f.window, "window", 0, "the slider has stretches of `DURATION`; if not given, of a hundredth of the recording")
+	fs.DurationVar(&f.from, "from", 0, "leave out quanta, and the part of the graph, before `DURATION`")
+	fs.DurationVar(&f.to, "to", 0, "leave out quanta, and the part of the graph, after `DURATION`")
+	fs.StringVar(&f.group, "group", "function", groupHelp)
+	fs.StringVar(&f.only, "only", "", "keep only the quanta for which `CONDITION` holds, such as 'group =~ \"worker\" && duration > 10us'")
+	fs.StringVar(&f.workers, "workers", "auto", "`WHO` the workers of the speed-up are, see \"bottleneck help speedup\"")
+	fs.StringVar(&f.title, "title", "", "the page calls the recording `TITLE`")
+	c.Example = `  bottleneck report trace.out -o report.html
+  bottleneck report -http=localhost:0 trace.out
+  bottleneck report -o report.html trace.out tasks.json stacks.json`
+	a.urls(c)
+	a.limited(c)
+	return c
 }
 
 // add is what -o does.
@@ -100,46 +80,43 @@ func (f *reportFlags) add(name string) error {
 	return f.outputs.add(name)
 }
 
-func (f *reportFlags) parse(args []string) (files []string, err error) {
-	fs := f.set()
-	if files, err = parseFlags(fs, args); err != nil {
-		return nil, err
-	}
+func (f *reportFlags) parse(files []string) (err error) {
 	if f.grouping, err = bottle.ParseGrouping(f.group); err != nil {
-		return nil, usagef("%v", err)
+		return usagef("%v", err)
 	}
 	if f.filter, err = query.ParseFilter(f.only); err != nil {
-		return nil, usagef("-only: %v", err)
+		return usagef("-only: %v", err)
 	}
 	switch {
 	case len(files) == 0:
-		return nil, usagef("no recording: name a trace, an archive or a saved profile")
+		return usagef("no recording: name a trace, an archive or a saved profile")
 	case len(f.outputs) == 0 && f.http == "":
-		return nil, usagef("say where the page goes: -o FILE.html, or -http=localhost:0 to serve it")
+		return usagef("say where the page goes: -o FILE.html, or -http=localhost:0 to serve it")
 	case f.window < 0:
-		return nil, usagef("-window %v: want a positive duration, such as 100ms", f.window)
+		return usagef("-window %v: want a positive duration, such as 100ms", f.window)
 	case f.from < 0:
-		return nil, usagef("-from %v: want a time from the beginning of the recording", f.from)
+		return usagef("-from %v: want a time from the beginning of the recording", f.from)
 	case f.to != 0 && f.to <= f.from:
-		return nil, usagef("-to %v is not after -from %v", f.to, f.from)
+		return usagef("-to %v is not after -from %v", f.to, f.from)
 	case f.http != "":
-		if err := checkLoopback(f.http); err != nil {
-			return nil, err
-		}
+		return checkLoopback(f.http)
 	case !f.page():
-		fs.Visit(func(fl *flag.Flag) {
-			if err == nil && fl.Name != "o" {
+		f.flags.Visit(func(fl *pflag.Flag) {
+			if err == nil && f.isOwn(fl) {
 				err = usagef("-%s is for the page, and none is written: add -o FILE.html, or leave it out", fl.Name)
 			}
 		})
 	}
-	return files, err
+	return err
 }
 
-func runReport(ctx context.Context, std stdio, args []string) error {
-	f := &reportFlags{}
-	files, err := f.parse(args)
-	if err != nil {
+// isOwn reports whether a flag is for the page.
+func (f *reportFlags) isOwn(fl *pflag.Flag) bool {
+	return !slices.Contains([]string{"output", "header", "token-file", "memory"}, fl.Name)
+}
+
+func (f *reportFlags) run(ctx context.Context, std stdio, files []string) error {
+	if err := f.parse(files); err != nil {
 		return err
 	}
 	if err := f.outputs.check(); err != nil {

@@ -3,12 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
-	"flag"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
 // The traces of the tests.
@@ -63,78 +66,89 @@ func TestHelp(t *testing.T) {
 		args string
 		want string
 	}{
-		{"help", "bottleneck demo\n        See a neck"},
-		{"-h", "bottleneck demo\n        See a neck"},
-		{"--help", "bottleneck demo\n        See a neck"},
-		{"help graph", "    bottleneck graph [flags] [FILE | URL | -]\n"},
-		{"graph -h", "    bottleneck graph [flags] [FILE | URL | -]\n"},
-		{"graph --help", "    bottleneck graph [flags] [FILE | URL | -]\n"},
-		{"graph trace.out -h", "    bottleneck graph [flags] [FILE | URL | -]\n"},
-		{"help demo", "    bottleneck demo [flags]\n"},
-		{"demo -h", "    bottleneck demo [flags]\n"},
-		{"help help", "    bottleneck help [COMMAND]\n"},
-		{"help -h", "    bottleneck help [COMMAND]\n"},
-		{"version -h", "    bottleneck version\n"},
+		{"help", "  bottleneck demo\n      See a neck"},
+		{"-h", "  bottleneck demo\n      See a neck"},
+		{"--help", "  bottleneck demo\n      See a neck"},
+		{"help graph", "\nUsage:\n\n  bottleneck graph [flags] [FILE | URL | -]\n"},
+		{"graph -h", "\nUsage:\n\n  bottleneck graph [flags] [FILE | URL | -]\n"},
+		{"graph --help", "\nUsage:\n\n  bottleneck graph [flags] [FILE | URL | -]\n"},
+		{"graph trace.out -h", "\nUsage:\n\n  bottleneck graph [flags] [FILE | URL | -]\n"},
+		{"help demo", "\nUsage:\n\n  bottleneck demo [flags]\n"},
+		{"demo -h", "\nUsage:\n\n  bottleneck demo [flags]\n"},
+		{"help help", "\nUsage:\n\n  bottleneck help [COMMAND]\n"},
+		{"help -h", "\nUsage:\n\n  bottleneck help [COMMAND]\n"},
+		{"version -h", "\nUsage:\n\n  bottleneck version\n"},
 		{"version", "reads execution traces of Go 1.11 to 1."},
 	} {
-		r := bottleneck(strings.Fields(tt.args)...)
-		r.want(t, exitOK, tt.want, "")
-		for line := range strings.Lines(r.out) {
-			if n := len([]rune(line)); n > 101 {
-				t.Errorf("%s: a line of %d columns: %s", tt.args, n, line)
-			}
-		}
+		bottleneck(strings.Fields(tt.args)...).want(t, exitOK, tt.want, "")
 	}
 	// As go does it: no arguments are a mistake that the overview helps with.
-	bottleneck().want(t, exitUsage, "", "bottleneck demo\n        See a neck")
+	bottleneck().want(t, exitUsage, "", "  bottleneck demo\n      See a neck")
 }
 
-// Every command is in the overview, and every flag in the help of its command, and no other.
+// The help of each command names all its flags, each with what it does, on 80 columns.
 func TestHelpIsComplete(t *testing.T) {
 	overview := bottleneck("help").out
-	for _, c := range commands {
-		if !strings.Contains(overview, "    "+c.name) || !strings.Contains(overview, c.summary) {
-			t.Errorf("the overview misses %s", c.name)
+	root := new(app).root()
+	for _, c := range append(root.Commands(), root) {
+		help := bottleneck("help", c.Name()).out
+		if c == root {
+			help = overview
+		} else if !strings.Contains(overview, "  "+c.Name()+" ") || !strings.Contains(overview, c.Short) {
+			t.Errorf("the overview misses %s", c.Name())
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" || !strings.Contains(help, "--"+f.Name) {
+				t.Errorf("%s: -%s is not described", c.Name(), f.Name)
+			}
+		})
+		for line := range strings.Lines(help) {
+			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 80 {
+				t.Errorf("%s: a line of %d columns: %s", c.Name(), n, line)
+			}
 		}
 	}
-	for _, tt := range []struct {
-		set  *flag.FlagSet
-		help string
-	}{
-		{(&graphFlags{}).set(), graphHelp},
-		{(&demo{}).set(), demoHelp},
-		{(&speedupFlags{}).set(), speedupHelp},
-		{(&scaleFlags{}).set(), scaleHelp},
-		{(&contentionFlags{}).set(), contentionHelp},
-		{(&tasksFlags{}).set(), tasksHelp},
-		{(&diffFlags{}).set(), diffHelp},
-		{(&topFlags{}).set(), topHelp},
-		{(&recordFlags{}).set(), recordHelp},
-		{(&programFlags{}).set(), recordProgramHelp + "    -o \n    -force \n"}, // described before
-		{(&mergeFlags{}).set(), mergeHelp},
-		{(&reportFlags{}).set(), reportHelp},
-	} {
-		described := map[string]bool{}
-		for line := range strings.Lines(tt.help) {
-			if !strings.HasPrefix(line, "    -") { // such as "    -n N, -unit TYPE   what they do"
-				continue
-			}
-			flags, _, _ := strings.Cut(strings.TrimSpace(line), "  ")
-			for one := range strings.SplitSeq(flags, ", ") {
-				if name, is := strings.CutPrefix(one, "-"); is {
-					name, _, _ = strings.Cut(name, " ")
-					described[name] = true
-				}
-			}
+}
+
+// Scripts that complete what is typed, for the shells that cobra knows, and what they ask for.
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		bottleneck("completion", shell).want(t, exitOK, "bottleneck", "")
+	}
+	for args, want := range map[string]string{"gra": "graph\t", "graph --gr": "--group\t", "graph --format p": "png\npprof\n"} {
+		if r := bottleneck(append([]string{"__complete"}, strings.Fields(args)...)...); !strings.Contains(r.out, want) {
+			t.Errorf("%q: %s", args, r.out)
 		}
-		tt.set.VisitAll(func(f *flag.Flag) {
-			if !described[f.Name] {
-				t.Errorf("%s: -%s is not described", tt.set.Name(), f.Name)
-			}
-			delete(described, f.Name)
-		})
-		for name := range described {
-			t.Errorf("%s: -%s is described but does not exist", tt.set.Name(), name)
+	}
+}
+
+// Each command has a manual page.
+func TestManualPages(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "man1")
+	bottleneck("man", dir).want(t, exitOK, "", "")
+	for _, c := range new(app).root().Commands() {
+		if c.Name() == "help" {
+			continue
+		}
+		if page, err := os.ReadFile(filepath.Join(dir, "bottleneck-"+c.Name()+".1")); err != nil || !strings.Contains(string(page), ".SH NAME") {
+			t.Errorf("%s: %v", c.Name(), err)
+		}
+	}
+	bottleneck("man").want(t, exitUsage, "", "want the directory")
+}
+
+// Long flags take one dash or two; what follows a flag that takes a value is its value, be it what
+// it may.
+func TestDashes(t *testing.T) {
+	c := subcommand(new(app).root(), "graph")
+	for args, want := range map[string]string{
+		"-format json --top=3 x":             "--format json --top=3 x",
+		"-o -format --o x -offered -o= -top": "-o -format -o x --offered --output= --top",
+		"-from -1s -- -to 2s":                "--from -1s -- -to 2s",
+		"-ox - -1 --=3 ---top":               "--ox - -1 --=3 ---top",
+	} {
+		if got := doubleDashes(c, strings.Fields(args)); !slices.Equal(got, strings.Fields(want)) {
+			t.Errorf("%s: got %q, want %q", args, got, want)
 		}
 	}
 }

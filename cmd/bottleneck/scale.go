@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -21,52 +22,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
-
-func init() {
-	register(&command{
-		name:    "scale",
-		rank:    6,
-		args:    "[flags] -- COMMAND [arguments]",
-		summary: "run a benchmark or program on 1, 2, 4 processors and compare",
-		help:    scaleHelp,
-		reads:   true,
-		run:     runScale,
-	})
-}
-
-const scaleHelp = `Scale runs a command at several values of GOMAXPROCS under the execution tracer, several
-times each, takes for each value the run with the median time, and draws speedup stacks and
-bottle graphs of them.
-
-The command is one of
-
-    go test -run=^$ -bench=NAME [flags] PACKAGE
-                     one benchmark. It is first run without a trace to find out how often its
-                     loop runs, and then always with that number: the work must be the same
-    X.test [-test.…] a test binary, likewise
-    PROGRAM … {trace} …
-                     any other program that writes its execution trace to a file that an
-                     argument names; {trace} stands for that file, {cpu} for the width
-
-GOMAXPROCS is set in its environment, or by -cpu of the test. On Linux, threads that wait for
-a core are watched: a run for which other programs took processors away is marked as disturbed.
-
-    -cpu LIST        the widths (default 1,2,4,… up to the number of processors). The run on 1
-                     is what the others are compared with; without it, stacks are estimates
-    -count N         runs at each width (default 3)
-    -workers WHO, -n N, -unit TYPE
-                     as in "bottleneck speedup"
-    -dir DIR         write there stack.svg and stack.json, and for each width graph-N.svg and
-                     trace-N.out, of the run that was taken
-    -o FILE, -format FORM, -title TEXT
-                     as in "bottleneck speedup"; -format text prints bottle graphs as well
-    -v               show what the command prints
-
-Examples:
-
-    bottleneck scale -cpu 1,2,4 -- go test -run='^$' -bench=Sort ./pkg
-    bottleneck scale -dir scaling -count 5 -- ./render -trace={trace} scene.json
-`
 
 // scaleFlags are the choices of the user.
 type scaleFlags struct {
@@ -79,43 +34,61 @@ type scaleFlags struct {
 	command []string
 }
 
-func (f *scaleFlags) set() *flag.FlagSet {
-	fs := flag.NewFlagSet("scale", flag.ContinueOnError)
-	fs.StringVar(&f.cpu, "cpu", defaultWidths(), "")
-	fs.IntVar(&f.count, "count", 3, "")
-	fs.StringVar(&f.workers, "workers", "auto", "")
-	fs.IntVar(&f.opt.N, "n", 0, "")
-	fs.StringVar(&f.opt.Unit, "unit", "", "")
-	fs.StringVar(&f.dir, "dir", "", "")
-	f.out.define(fs, stackWritings)
-	fs.BoolVar(&f.verbose, "v", false, "")
-	return fs
+func (a *app) scale() *cobra.Command {
+	f := &scaleFlags{}
+	var c *cobra.Command
+	c = a.command("scale [flags] -- COMMAND [arguments]", "run a benchmark or program on 1, 2, 4 processors and compare", `
+Scale runs a command at several values of GOMAXPROCS under the execution tracer,
+several times each, takes for each value the run with the median time, and draws
+speedup stacks and bottle graphs of them; the graphs with -format text.
+
+The command is one of
+
+  go test -run=^$ -bench=NAME [flags] PACKAGE
+            one benchmark. It is first run without a trace to find out how often
+            its loop runs, and then always with that number: the work must be
+            the same
+  X.test [-test.…]
+            a test binary, likewise
+  PROGRAM … {trace} …
+            any other program that writes its execution trace to a file that an
+            argument names: {trace} stands for that file, {cpu} for the width
+
+GOMAXPROCS is set in its environment, or by -cpu of the test. On Linux, threads
+that wait for a core are watched: a run for which other programs took processors
+away is marked as disturbed.`, func(ctx context.Context, std stdio, args []string) error {
+		return f.run(ctx, std, args, c.ArgsLenAtDash())
+	})
+	f.define(c)
+	fs := c.Flags()
+	fs.StringVar(&f.cpu, "cpu", defaultWidths(), "the `WIDTHS`: the run on 1 is what the others are compared with; without it, stacks are estimates")
+	fs.IntVar(&f.count, "count", 3, "run `N` times at each width")
+	fs.StringVar(&f.dir, "dir", "", "write stack.svg and stack.json into `DIR`, and of the run that was taken for each width graph-N.svg and trace-N.out")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show what the command prints")
+	c.Example = `  bottleneck scale -cpu 1,2,4 -- go test -run='^$' -bench=Sort ./pkg
+  bottleneck scale -dir scaling -count 5 -- ./render -trace={trace} scene.json`
+	a.limited(c)
+	return c
 }
 
-// parse reads the flags up to "--"; what follows is the command.
-func (f *scaleFlags) parse(args []string) error {
-	if i := slices.Index(args, "--"); i >= 0 {
-		args, f.command = args[:i], args[i+1:]
-	}
-	rest, err := parseFlags(f.set(), args)
-	if err != nil {
-		return err
+// parse takes the command from what follows "--".
+func (f *scaleFlags) parse(args []string, dash int) (err error) {
+	if dash >= 0 {
+		args, f.command = args[:dash], args[dash:]
 	}
 	if f.widths, err = parseWidths(f.cpu); err != nil {
 		return err
 	}
-	if f.opt.Workers, err = speedup.ParseSelector(f.workers); err != nil {
-		return usagef("-%v", err)
+	if err := f.check(); err != nil {
+		return err
 	}
 	switch {
-	case len(rest) > 0:
-		return usagef("unexpected argument %q: the command follows after --", rest[0])
+	case len(args) > 0:
+		return usagef("unexpected argument %q: the command follows after --", args[0])
 	case len(f.command) == 0:
 		return usagef("no command: it follows after --, as in -- go test -run='^$' -bench=Sort .")
 	case f.count < 1 || f.count > 1000:
 		return usagef("-count %d: want from 1 to 1000 runs at each width", f.count)
-	case f.opt.N < 0 || f.opt.N > maxN:
-		return usagef("-n %d: want a number of workers, or 0 to find it", f.opt.N)
 	}
 	return nil
 }
@@ -136,9 +109,8 @@ func parseWidths(list string) (widths []int, err error) {
 	return widths, nil
 }
 
-func runScale(ctx context.Context, std stdio, args []string) (err error) {
-	f := &scaleFlags{}
-	if err := f.parse(args); err != nil {
+func (f *scaleFlags) run(ctx context.Context, std stdio, args []string, dash int) (err error) {
+	if err := f.parse(args, dash); err != nil {
 		return err
 	}
 	if f.dir != "" {

@@ -30,7 +30,7 @@ type stackOutput struct{ destination }
 
 // check rejects what cannot be written before anything is read.
 func (o *stackOutput) check(std stdio) error {
-	if err := o.settle(std, ""); err != nil {
+	if err := o.settle(std); err != nil {
 		return err
 	}
 	return o.outputs.check()

@@ -3,12 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -16,75 +17,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
-
-func init() {
-	register(&command{
-		name:    "tasks",
-		rank:    4,
-		args:    "[flags] [FILE | URL | -]",
-		summary: "show how large the tasks are: too small, too large, and where they come from",
-		help:    tasksHelp,
-		urls:    true,
-		reads:   true,
-		run:     runTasks,
-	})
-}
-
-const tasksHelp = `Tasks shows how much work the tasks of a program do each, whether they are too small (overheads
-eat the gain) or too large (processors idle), and which lines create them.
-
-It reads profiles recorded by package granularity (granularity.WriteJSON), in reference cycles, and
-execution traces of any program: there a task is a region of runtime/trace, and its size the time
-for which its goroutine ran. The input is a FILE, a URL, or standard input ("-", or nothing at
-all in a pipe).
-
-What is shown:
-
-    -class REGEXP    only classes in whose name it finds something
-    -site SITE       creation or submission: whose call chains are the stacks of .pb.gz (creation
-                     by default), and which lines text lists (both by default)
-    -strip           show tasks over time, with context switches and CPU utilization
-                     (replaces the distributions in pictures; adds a section to text)
-    -top N           show the N classes with the largest sums; 0 shows all (pictures: 12)
-    -title TEXT      the title of pictures
-
-Of a trace:
-
-    -user-tasks      tasks are those of trace.NewTask, not the regions of trace.StartRegion: what ran
-                     in their regions, on whatever goroutines
-    -aggregate       count regions inside of a region to that one
-    -generations A:B read the generations of a trace (about a second each) from A to B only, counted
-                     from 1; A: is to the end
-    -hz FREQUENCY    of reference cycles on the machine of the trace, such as 2.4e9, to
-                     have cycles
-
-Where it goes:
-
-    -o FILE          write a file; its form follows from the name: .svg, .png, .pb.gz (for go
-                     tool pprof), .json, .csv or .txt. May be given several times
-    -format FORM     what goes to standard output: text, json, csv, svg, png or pprof;
-                     text if there is neither -format nor -o
-
-    -fail CONDITION  exit with status 1 and one line that says why if the condition holds.
-                     CONDITION compares tasks, fine-tasks-%, coarse-tasks-%, blocked-tasks-%,
-                     unknown-tasks-% (the share of tasks in classes with that diagnosis), cycles/task,
-                     running/task or wall/task (means; the last two are durations such as 20us) by
-                     < <= > >= with a value; or, of one class, tasks(CLASS).p50, or mean, p99, count or blocked-%
-                     instead of p50. Several are separated by commas; -class selects first
-
-Diagnoses: "fine" is too small, "coarse" too large; "blocked" tasks are blocked for most of their
-time, so their size matters little; "ok" is none of these, "unknown" if the numbers do not tell.
-The text says why, and what to do.
-
-Examples:
-
-    go run ./examples/pmdtasks -json pmd.json && bottleneck tasks pmd.json
-    bottleneck tasks -o cdf.svg -o tasks.csv pmd.json
-    bottleneck tasks -strip -o strip.svg pmd.json
-    bottleneck tasks -o tasks.pb.gz pmd.json && go tool pprof -top -sample_index=tasks tasks.pb.gz
-    bottleneck tasks -fail 'fine-tasks-%>10,cycles/task<20000' pmd.json
-    bottleneck tasks 'http://localhost:6060/debug/pprof/trace?seconds=5'
-`
 
 // tasksFlags are the choices of the user.
 type tasksFlags struct {
@@ -95,23 +27,48 @@ type tasksFlags struct {
 	draw        tasksDrawing
 }
 
-func (f *tasksFlags) set() *flag.FlagSet {
-	fs := f.analysis.set("tasks", "classes", tasksWritings, tasksMeasures)
-	fs.StringVar(&f.class, "class", "", "")
-	fs.StringVar(&f.site, "site", "", "")
-	fs.BoolVar(&f.draw.strip, "strip", false, "")
-	fs.BoolVar(&f.trace.Tasks, "user-tasks", false, "")
-	fs.BoolVar(&f.trace.AggregateNested, "aggregate", false, "")
-	fs.Float64Var(&f.trace.Hz, "hz", 0, "")
+func (a *app) tasks() *cobra.Command {
+	f := &tasksFlags{}
+	c := a.command("tasks [flags] [FILE | URL | -]", "show how large the tasks are, and where they come from", `
+Tasks shows how much work the tasks of a program do each, whether they are too
+small (overheads eat the gain) or too large (processors idle), and which lines
+create them.
+
+It reads profiles recorded by package granularity (granularity.WriteJSON), in
+reference cycles, and execution traces of any program: there a task is a region
+of runtime/trace, and its size the time for which its goroutine ran. The input
+is a FILE, a URL, or standard input ("-", or nothing at all in a pipe).
+
+Diagnoses: "fine" is too small, "coarse" too large; "blocked" tasks are blocked
+for most of their time, so their size matters little; "ok" is none of these,
+"unknown" if the numbers do not tell. The text says why, and what to do.
+Conditions are about the classes of -class.`, f.run)
+	f.define(c, tasksWritings, tasksMeasures)
+	f.to.defineTop("classes with the largest sums", "12 in pictures, else all")
+	fs := c.Flags()
+	fs.StringVar(&f.class, "class", "", "only classes in whose name `REGEXP` finds something")
+	fs.StringVar(&f.site, "site", "", "`SITE` is creation or submission: whose call chains are the stacks of .pb.gz (creation if not given), and which lines text lists (both)")
+	fs.BoolVar(&f.draw.strip, "strip", false, "show tasks over time, with context switches and CPU utilization, in pictures in place of the distributions")
+	fs.BoolVar(&f.trace.Tasks, "user-tasks", false, "tasks of a trace are those of trace.NewTask, not the regions of trace.StartRegion: what ran in their regions")
+	fs.BoolVar(&f.trace.AggregateNested, "aggregate", false, "count regions of a trace inside of a region to that one")
+	fs.Float64Var(&f.trace.Hz, "hz", 0, "the `FREQUENCY` of reference cycles on the machine of the trace, such as 2.4e9, to have cycles")
 	f.to.only["strip"] = []string{"svg", "png", "text"}
 	f.to.only["site"] = []string{"pprof", "text"}
-	return fs
+	c.Example = `  go run ./examples/pmdtasks -json pmd.json && bottleneck tasks pmd.json
+  bottleneck tasks -o cdf.svg -o tasks.csv pmd.json
+  bottleneck tasks -strip -o strip.svg pmd.json
+  bottleneck tasks -o tasks.pb.gz pmd.json &&
+          go tool pprof -top -sample_index=tasks tasks.pb.gz
+  bottleneck tasks -fail 'fine-tasks-%>10,cycles/task<20000' pmd.json
+  bottleneck tasks 'http://localhost:6060/debug/pprof/trace?seconds=5'`
+	a.urls(c)
+	a.limited(c)
+	return c
 }
 
 // parse reads the flags and rejects what cannot be right before anything is read.
 func (f *tasksFlags) parse(std stdio, args []string) (source string, err error) {
-	f.set()
-	if source, err = f.analysis.parse(std, args, "input"); err != nil {
+	if source, err = f.input(std, args, "input"); err != nil {
 		return "", err
 	}
 	if f.class != "" {
@@ -129,8 +86,7 @@ func (f *tasksFlags) parse(std stdio, args []string) (source string, err error) 
 	return source, nil
 }
 
-func runTasks(ctx context.Context, std stdio, args []string) error {
-	f := &tasksFlags{}
+func (f *tasksFlags) run(ctx context.Context, std stdio, args []string) error {
 	source, err := f.parse(std, args)
 	if err != nil {
 		return err
@@ -149,7 +105,7 @@ func runTasks(ctx context.Context, std stdio, args []string) error {
 		f.draw.drawing = d
 		return tasksForms[form](w, p, f.draw)
 	}
-	return f.run(ctx, std, source, read, write)
+	return f.analysis.run(ctx, std, source, read, write)
 }
 
 // choose keeps the classes of -class.
@@ -178,11 +134,11 @@ func (f *tasksFlags) choose(p *granularity.Profile) error {
 // read reads a trace or a recorded profile, whatever it is. The profile may be there even if there
 // is an error: it is then that of what could be read.
 func (f *tasksFlags) read(ctx context.Context, std stdio, in *input) (*granularity.Profile, error) {
-	opt := bn.Options{Want: bn.WantTasks, Tasks: f.trace, Bottle: bottle.Options{Part: timeline.Part(f.part)}}
+	opt := bn.Options{Want: bn.WantTasks, Tasks: f.trace, Bottle: bottle.Options{Part: f.part}}
 	return resultFrom(ctx, std, in, opt, func(r *bn.Report) *granularity.Profile { return r.Tasks },
 		func(r io.Reader, _ []byte) (*granularity.Profile, error) {
 			p, err := readSaved(r, in.label, tasksDiff, granularity.ReadJSON)
-			if err == nil && (f.trace.Tasks || f.trace.AggregateNested || f.trace.Hz != 0 || f.part != generations{}) {
+			if err == nil && (f.trace.Tasks || f.trace.AggregateNested || f.trace.Hz != 0 || f.part != timeline.Part{}) {
 				return nil, usagef("-user-tasks, -aggregate, -generations and -hz are for traces; %s is a recorded profile", in.label)
 			}
 			return p, err

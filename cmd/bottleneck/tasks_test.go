@@ -143,6 +143,6 @@ func TestTasksErrors(t *testing.T) {
 	} {
 		bottleneck(append([]string{"tasks"}, strings.Fields(tt.args)...)...).want(t, tt.status, "", tt.err)
 	}
-	bottleneck("tasks", "-h").want(t, exitOK, "    bottleneck tasks [flags] [FILE | URL | -]\n", "")
-	bottleneck("help").want(t, exitOK, "    tasks      show how large the tasks are", "")
+	bottleneck("tasks", "-h").want(t, exitOK, "  bottleneck tasks [flags] [FILE | URL | -]\n", "")
+	bottleneck("help").want(t, exitOK, "  tasks       show how large the tasks are", "")
 }

@@ -11,16 +11,17 @@ import (
 var tasksMeasures = measures[*granularity.Profile]{
 	example: "fine-tasks-%>10",
 	whole: []measured[*granularity.Profile]{
-		measuring("tasks", result.Number, always(func(p *granularity.Profile) float64 { return countTasks(p, "") })),
-		measuring("fine-tasks-%", result.Ratio, diagnosedShare(granularity.Fine)),
-		measuring("coarse-tasks-%", result.Ratio, diagnosedShare(granularity.Coarse)),
-		measuring("blocked-tasks-%", result.Ratio, diagnosedShare(granularity.Blocked)),
-		measuring("unknown-tasks-%", result.Ratio, diagnosedShare(granularity.Unknown)),
-		measuring("cycles/task", result.Number, cyclesPerTask),
-		measuring("running/task", result.Duration, runningPerTask),
-		measuring("wall/task", result.Duration, wallPerTask),
+		measuring("tasks", result.Number, "the number of tasks", always(func(p *granularity.Profile) float64 { return countTasks(p, "") })),
+		measuring("fine-tasks-%", result.Ratio, "the share of tasks in classes that are too small", diagnosedShare(granularity.Fine)),
+		measuring("coarse-tasks-%", result.Ratio, "the share in classes that are too large", diagnosedShare(granularity.Coarse)),
+		measuring("blocked-tasks-%", result.Ratio, "the share in classes that are blocked for most of their time", diagnosedShare(granularity.Blocked)),
+		measuring("unknown-tasks-%", result.Ratio, "the share in classes of which the numbers do not tell", diagnosedShare(granularity.Unknown)),
+		measuring("cycles/task", result.Number, "mean cycles of a task", cyclesPerTask),
+		measuring("running/task", result.Duration, "mean running time of a task, as a duration such as 20us", runningPerTask),
+		measuring("wall/task", result.Duration, "mean time of a task from its begin to its end, as a duration", wallPerTask),
 	},
-	part: ofPart("tasks", []measure{{name: "p50", unit: result.Number}, {name: "mean", unit: result.Number}, {name: "p99", unit: result.Number}, {name: "count", unit: result.Number}, {name: "blocked-%", unit: result.Ratio}}, classMeasure),
+	parts: "or p50, mean, p99, count or blocked-% of one class, as tasks(CLASS).p50.",
+	part:  ofPart("tasks", []measure{{name: "p50", unit: result.Number}, {name: "mean", unit: result.Number}, {name: "p99", unit: result.Number}, {name: "count", unit: result.Number}, {name: "blocked-%", unit: result.Ratio}}, classMeasure),
 }
 
 var errNoTasks = errors.New("no task was measured")

@@ -2,74 +2,20 @@ package main
 
 import (
 	"context"
-	"flag"
 	"net/url"
 	"os"
 	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 )
 
-func init() {
-	register(&command{
-		name:    "top",
-		rank:    9,
-		args:    "[flags] URL | FILE.json",
-		summary: "watch the bottle graph of a running service",
-		help:    topHelp,
-		urls:    true,
-		reads:   true,
-		run:     runTop,
-	})
-}
-
-const topHelp = `Top shows which groups of goroutines limit a running service, again and again, in the
-manner of top.
-
-The URL is where the service has mounted package exporters/live, such as
-http://localhost:6060/debug/bottleneck/. Every second, top asks for the graph of the last
-seconds; a service that analyzes itself all the time (bottleneck.Continuous) has it at once,
-one that records only (bottle.Recorder) takes a snapshot each time.
-
-A service with nothing but net/http/pprof works too: give the URL of /debug/pprof/. Top then
-traces a second of every three, which costs the service more, and reads the traces itself.
-
-A FILE.json is a graph as "bottleneck graph -o FILE.json" writes it. It is read again
-whenever it changes; the windows of one with windows are shown one after the other.
-
-    -interval DURATION  time between refreshes: 1s by default, 3s for net/http/pprof
-    -seconds N          what each graph is about: the last N seconds, 2 by default; 1 for
-                        net/http/pprof
-    -group BY           of net/http/pprof: which goroutines share a box, as in graph
-    -sort BY            lost (capacity, default), share, parallelism, running, runnable,
-                     blocked or name
-    -top N              show N groups, 0 shows all; by default 15 in a pipe, and as many as
-                        fit on a terminal
-    -n N                print N frames and end, without keys: for pipes and files. So does
-                        top without -n when its output is not a terminal, until interrupted
-
-What is shown: the share of the time of each group, as a bar and in percent; how it has changed
-since the refresh before, in points of percent; the parallelism; how many of its goroutines
-were running, runnable (waiting for a processor) and blocked on average; and what blocked them
-most. Groups with a star lost at least 5% of the capacity.
-
-Keys: q quits, p pauses, a blank refreshes at once, s and S choose the next and the last order,
-1 to 7 an order, r reverses it, g chooses the next grouping (where top reads the traces
-itself), arrows and pages scroll, + and - change the interval, h shows the keys.
-
-When the service goes away, the last graph stays, with a line that says so, and top tries again
-at every refresh.
-
-Examples:
-
-    bottleneck top http://localhost:6060/debug/bottleneck/
-    bottleneck top http://localhost:6060/debug/pprof/
-    bottleneck top -n 3 -interval 10s http://localhost:6060/debug/bottleneck/ >> log
-`
-
 // topFlags are the choices of the user.
 type topFlags struct {
+	flags    *pflag.FlagSet
 	interval time.Duration
 	seconds  float64
 	group    string
@@ -79,15 +25,48 @@ type topFlags struct {
 	frames   int
 }
 
-func (f *topFlags) set() *flag.FlagSet {
-	fs := flag.NewFlagSet("top", flag.ContinueOnError)
-	fs.DurationVar(&f.interval, "interval", 0, "")
-	fs.Float64Var(&f.seconds, "seconds", 0, "")
-	fs.StringVar(&f.group, "group", "function", "")
-	fs.StringVar(&f.sort, "sort", "lost", "")
-	fs.IntVar(&f.top, "top", 0, "")
-	fs.IntVar(&f.frames, "n", 0, "")
-	return fs
+func (a *app) top() *cobra.Command {
+	f := &topFlags{}
+	c := a.command("top [flags] URL | FILE.json", "watch the bottle graph of a running service", `
+Top shows which groups of goroutines limit a running service, again and again,
+in the manner of top.
+
+The URL is where the service has mounted package exporters/live, such as
+http://localhost:6060/debug/bottleneck/. Every second, top asks for the graph of
+the last seconds; a service that analyzes itself all the time
+(bottleneck.Continuous) has it at once, one that records only (bottle.Recorder)
+takes a snapshot each time.
+
+A service with nothing but net/http/pprof works too: give the URL of
+/debug/pprof/. Top then traces a second of every three, which costs the service
+more, and reads the traces itself.
+
+A FILE.json is a graph as "bottleneck graph -o FILE.json" writes it. It is read
+again whenever it changes; the windows of one with windows are shown one after
+the other.
+
+What is shown: the share of the time of each group, as a bar and in percent; how
+it has changed since the refresh before, in points of percent; the parallelism;
+how many of its goroutines were running, runnable (waiting for a processor) and
+blocked on average; and what blocked them most. Groups with a star lost at least
+5% of the capacity. The key h shows the keys, q quits.
+
+When the service goes away, the last graph stays, with a line that says so, and
+top tries again at every refresh.`, f.run)
+	fs := c.Flags()
+	f.flags = fs
+	fs.DurationVar(&f.interval, "interval", 0, "refresh every `DURATION`; 1s if not given, 3s for net/http/pprof")
+	fs.Float64Var(&f.seconds, "seconds", 0, "each graph is about the last `N` seconds; 2 if not given, 1 for net/http/pprof")
+	fs.StringVar(&f.group, "group", "function", "of net/http/pprof: "+groupHelp)
+	fs.StringVar(&f.sort, "sort", "lost", "`ORDER` is "+kindsOf(text.TopSorts, ", "))
+	fs.IntVar(&f.top, "top", 0, "show `N` groups and 0 all; if not given, 15 in a pipe, and as many as fit on a terminal")
+	fs.IntVarP(&f.frames, "number", "n", 0, "print `N` frames and end, without keys, for pipes and files; if the output is no terminal, top prints frames until it is interrupted")
+	c.Example = `  bottleneck top http://localhost:6060/debug/bottleneck/
+  bottleneck top http://localhost:6060/debug/pprof/
+  bottleneck top -n 3 http://localhost:6060/debug/bottleneck/ >> log`
+	a.urls(c)
+	a.limited(c)
+	return c
 }
 
 // The shortest and the longest interval, and the longest time that a graph is about.
@@ -97,27 +76,15 @@ const (
 	mostSeconds   = 3600
 )
 
-func (f *topFlags) parse(args []string) (source string, err error) {
-	fs := f.set()
-	rest, err := parseFlags(fs, args)
-	if err != nil {
-		return "", err
-	}
-	fs.Visit(func(fl *flag.Flag) {
-		switch {
-		case fl.Name == "top":
-			f.topSet = true
-		case fl.Name == "interval" && (f.interval < leastInterval || f.interval > mostInterval):
-			err = usagef("-interval %v: want from %v to %v", f.interval, leastInterval, mostInterval)
-		case fl.Name == "seconds" && !(f.seconds >= 0.01 && f.seconds <= mostSeconds):
-			err = usagef("-seconds %v: want from 0.01 to %d", f.seconds, mostSeconds)
-		case fl.Name == "n" && f.frames < 1:
-			err = usagef("-n %d: want a number of frames", f.frames)
-		}
-	})
+func (f *topFlags) parse(rest []string) (source string, err error) {
+	f.topSet = f.flags.Changed("top")
 	switch {
-	case err != nil:
-		return "", err
+	case f.flags.Changed("interval") && (f.interval < leastInterval || f.interval > mostInterval):
+		return "", usagef("-interval %v: want from %v to %v", f.interval, leastInterval, mostInterval)
+	case f.flags.Changed("seconds") && !(f.seconds >= 0.01 && f.seconds <= mostSeconds):
+		return "", usagef("-seconds %v: want from 0.01 to %d", f.seconds, mostSeconds)
+	case f.flags.Changed("number") && f.frames < 1:
+		return "", usagef("-n %d: want a number of frames", f.frames)
 	case f.top < 0:
 		return "", usagef("-top %d: want a number of groups, or 0 for all", f.top)
 	case sortOf(f.sort) == "":
@@ -138,8 +105,7 @@ func sortOf(name string) text.TopSort {
 	return ""
 }
 
-func runTop(ctx context.Context, std stdio, args []string) error {
-	f := &topFlags{}
+func (f *topFlags) run(ctx context.Context, std stdio, args []string) error {
 	arg, err := f.parse(args)
 	if err != nil {
 		return err

@@ -3,11 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/diagnose"
@@ -18,79 +19,36 @@ import (
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-func init() {
-	register(&command{
-		name:    "verdict",
-		rank:    0,
-		args:    "[flags] [FILE | URL | -]",
-		summary: "say what limits a program, where in its code, and what to do",
-		help:    verdictHelp,
-		urls:    true,
-		reads:   true,
-		run:     runVerdict,
-	})
+func (a *app) verdict() *cobra.Command {
+	f := &verdictFlags{}
+	c := a.command("verdict [flags] [FILE | URL | -]", "say what limits a program, where in its code, and what to do", `
+Verdict says what limits a program: what the capacity of its processors went
+to, and up to five findings, the most costly first, each with the place in the
+code, what to do, and what it would gain at best. "bottleneck FILE" is short
+for it, and "bottleneck -format md FILE" is, too.
+
+The trace is a FILE, a URL, or standard input ("-", or nothing at all in a
+pipe); packed with gzip or zstd, or not. It may be a ledger, a graph or a
+verdict that was saved as JSON. The verdict on one group of a saved ledger does
+not say what the owners of locks did.`, f.run)
+	f.define(c, verdictWritings, verdictMeasures)
+	defineBounds(c.Flags(), &f.opt.Bottle)
+	c.Flags().StringVar(&f.focus, "focus", "", "the verdict on one `GROUP` by its name in the graph: what is lost because of it, or while it waits")
+	c.Flags().BoolVarP(&f.opt.Bottle.Stacks, "verbose", "v", false, "show the rows of the ledger and the call chains behind each finding")
+	c.Example = `  bottleneck trace.out
+  bottleneck 'http://localhost:6060/debug/pprof/trace?seconds=5'
+  bottleneck verdict -fail 'lost>30%, lost(lock)>10%' trace.out
+  bottleneck verdict -format md trace.out >> "$GITHUB_STEP_SUMMARY"`
+	a.urls(c)
+	a.limited(c)
+	return c
 }
 
-const verdictHelp = `Verdict says what limits a program: what the capacity of its processors went to, and up to
-five findings, the most costly first, each with the place in the code, what to do, and what it
-would gain at best. "bottleneck FILE" is short for it, and "bottleneck -format md FILE" is, too.
-
-The trace is a FILE, a URL, or standard input ("-", or nothing at all in a pipe); packed
-with gzip or zstd, or not. It may be a ledger, a graph or a verdict that was saved as JSON. The
-verdict on one group of a saved ledger does not say what the owners of locks did.
-
-    -from DURATION   leave out what comes before, from the beginning of the trace
-    -to DURATION     leave out what comes after
-    -generations A:B read the generations of the trace (about a second each) from A to B only
-    -focus GROUP     the verdict on one group of goroutines, by its name in the graph, short or in
-                     full: what of the capacity is lost because of it, or while it waits
-    -o FILE          write a file; its form follows from the name: .txt, .md or .json. May be
-                     given several times
-    -format FORM     what goes to standard output: text, md (for a comment on a pull request) or
-                     json; text if there is neither -format nor -o
-    -v               show the rows of the ledger and the call chains behind each finding, as
-                     "bottleneck explain" does for one
-
-A check for continuous integration:
-
-    -fail CONDITION  exit with status 1 and one line that says why if the condition holds.
-                     Several are separated by commas, or given one by one; one is enough.
-
-    CONDITION = NAME ( < | <= | > | >= ) VALUE, where NAME is one of
-
-        lost          the part of the capacity, GOMAXPROCS × time, that did not run the
-                      program's own code, C code or system calls
-        lost(KIND)    what the findings of a kind cost, such as lost(lock) or lost(collector)
-        lost(PLACE)   what the findings in a function cost, such as lost(main.worker); 0 if
-                      none is there. A word that is no KIND is an error
-        time(X), count(X), queue(X)
-                      the columns of the ledger, as in "bottleneck ledger -fail"
-        wall          the whole time, as a duration: wall>2s
-
-    Exit status: 0 success, 1 failure or a condition that holds, 2 wrong usage.
-
-Examples:
-
-    bottleneck trace.out
-    bottleneck 'http://localhost:6060/debug/pprof/trace?seconds=5'
-    bottleneck verdict -fail 'lost>30%, lost(lock)>10%' trace.out
-    bottleneck verdict -format md trace.out >> "$GITHUB_STEP_SUMMARY"
-`
-
-// isInput reports whether the first argument is not a command, but what the verdict is about: no
-// command has a dot or a slash in its name, so such a word is that of a file, be it there or not.
-func isInput(word string) bool {
-	if word == "-" || isURL(word) || !strings.HasPrefix(word, "-") && strings.ContainsAny(word, `./\`) {
-		return true
-	}
-	_, err := os.Stat(word)
-	return err == nil
-}
-
-// isVerdictFlag reports whether the first argument is a flag of the verdict, which follow it.
-func isVerdictFlag(word string) bool {
-	name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
-	return strings.HasPrefix(word, "-") && name != "" && strings.Contains(lookup("verdict").text(), "\n    -"+name+" ")
+// verdictFlags are the choices of the user.
+type verdictFlags struct {
+	analysis[diagnosis]
+	opt   bn.Options
+	focus string
 }
 
 var verdictForms = map[string]func(w io.Writer, v *diagnosis, d drawing) error{
@@ -142,7 +100,8 @@ var verdictMeasures = func() measures[*diagnosis] {
 	}
 	var ofLedger func(string) (measured[*diagnosis], bool, error)
 	ms.whole, ofLedger = ofTable(result.Heads(ledger.Columns), ledgerWords(), func(v *diagnosis) *result.Table { return v.report.Ledger.Table() })
-	ms.whole = append(ms.whole, measuring("wall", result.Duration, always(func(v *diagnosis) float64 { return float64(v.Wall) })))
+	ms.parts = "lost is also that of the findings of a kind, such as lost(lock) or lost(collector), or in a function, such as lost(main.worker), and 0 if none is there; other columns of the ledger take a word of its rows, such as time(X), see \"bottleneck help ledger\"."
+	ms.whole = append(ms.whole, measuring("wall", result.Duration, "the whole time, as a duration: wall>2s", always(func(v *diagnosis) float64 { return float64(v.Wall) })))
 	_, ofFindings := ofTable(result.Heads(verdict.Columns), kinds, func(v *diagnosis) *result.Table { return v.Table() })
 	ms.part = func(name string) (measured[*diagnosis], bool, error) {
 		if word, _, _ := strings.Cut(name, "("); word == "lost" {
@@ -170,8 +129,8 @@ func (v *diagnosis) explain(w io.Writer, d drawing) error {
 }
 
 // partFlags returns the flags that say which part of the trace the verdict is on.
-func partFlags(fs *flag.FlagSet) (flags []string) {
-	fs.Visit(func(f *flag.Flag) {
+func partFlags(fs *pflag.FlagSet) (flags []string) {
+	fs.Visit(func(f *pflag.Flag) {
 		switch f.Name {
 		case "from", "to":
 			flags = append(flags, "-"+f.Name, f.Value.String())
@@ -224,41 +183,33 @@ func focusOn(report *bn.Report, label, name string) error {
 	return nil
 }
 
-func runVerdict(ctx context.Context, std stdio, args []string) error {
-	var a analysis[diagnosis]
-	var opt bn.Options
-	fs := a.set("verdict", "", verdictWritings, verdictMeasures)
-	opt.Want = bn.WantVerdict
-	fs.DurationVar(&opt.Bottle.From, "from", 0, "")
-	fs.DurationVar(&opt.Bottle.To, "to", 0, "")
-	fs.BoolVar(&opt.Bottle.Stacks, "v", false, "")
-	focus := fs.String("focus", "", "")
-	source, err := a.parse(std, args, "trace")
+func (f *verdictFlags) run(ctx context.Context, std stdio, args []string) error {
+	source, err := f.input(std, args, "trace")
 	if err != nil {
 		return err
 	}
-	if err := checkBounds(fs, opt.Bottle); err != nil {
+	if err := checkBounds(f.flags, f.opt.Bottle); err != nil {
 		return err
 	}
+	f.opt.Want, f.opt.Bottle.Part = bn.WantVerdict, f.part
 	read := func(ctx context.Context, std stdio, in *input) (*diagnosis, error) {
-		opt.Bottle.Part = timeline.Part(a.part)
-		report, err := readJudged(ctx, std, in, opt)
+		report, err := readJudged(ctx, std, in, f.opt)
 		if report == nil {
 			return nil, err
 		}
-		if report.Ledger == nil && len(a.fail.list) > 0 {
+		if report.Ledger == nil && len(f.fail.list) > 0 {
 			return nil, usagef("-fail: %s has no ledger: conditions need the trace, or what \"bottleneck ledger -o ledger.json\" saves", in.label)
 		}
-		if *focus != "" {
-			if err := focusOn(report, in.label, *focus); err != nil {
+		if f.focus != "" {
+			if err := focusOn(report, in.label, f.focus); err != nil {
 				return nil, err
 			}
 		}
-		v := &diagnosis{Verdict: report.Verdict, report: report, verbose: opt.Bottle.Stacks, part: partFlags(fs)}
+		v := &diagnosis{Verdict: report.Verdict, report: report, verbose: f.opt.Bottle.Stacks, part: partFlags(f.flags)}
 		if report.Info != nil { // a trace
 			v.file = source
 		}
 		return v, err
 	}
-	return a.run(ctx, std, source, read, func(w io.Writer, form string, v *diagnosis, d drawing) error { return verdictForms[form](w, v, d) })
+	return f.analysis.run(ctx, std, source, read, func(w io.Writer, form string, v *diagnosis, d drawing) error { return verdictForms[form](w, v, d) })
 }

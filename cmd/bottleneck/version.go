@@ -7,24 +7,17 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-func init() {
-	register(&command{
-		name:    "version",
-		rank:    91,
-		summary: "print the version",
-		help:    "Version prints the version of the command and which traces it can read.\n",
-		run:     runVersion,
-	})
+func (a *app) version() *cobra.Command {
+	return a.command("version", "print the version", "Version prints the version of the command and which traces it can read.", printVersion)
 }
 
-func runVersion(ctx context.Context, std stdio, args []string) error {
+func printVersion(_ context.Context, std stdio, args []string) error {
 	if len(args) > 0 {
-		if args[0] == "-h" || args[0] == "--help" {
-			return runHelp(ctx, std, []string{"version"})
-		}
 		return usagef("unexpected argument %q", args[0])
 	}
 	info, _ := debug.ReadBuildInfo()
