@@ -158,7 +158,7 @@ func (a *analyses) observers() (out []timeline.Observer) {
 	}
 	if opt.Want.has(WantContention) {
 		a.waits = tracewaits.NewObserver(opt.Contention)
-		out = append(out, a.waits)
+		out = append(out, timeline.Beside(a.waits)) // it takes as long as the others together
 	}
 	if opt.Want.has(WantTasks) {
 		a.tasks = granularity.NewTraceObserver(opt.Tasks)

@@ -14,6 +14,7 @@
 //	                       what the other does not know
 //	replay.go, procs.go    replays the records in order through one state machine
 //	observer.go            what observers are shown
+//	beside.go              shows them the same on two goroutines
 //
 // Beside it, salvage.go reads what a generation that was cut off still tells, coroutine.go adds
 // what the runtime leaves out, c.go finds calls of C among system calls and says
@@ -60,8 +61,8 @@
 //		fmt.Println(time.Duration(w.mutex), "in", info.Duration())
 //	}
 //
-// An observer is called on one goroutine, in the order of time. What it is given is valid during
-// the call.
+// An observer is called on one goroutine at a time, in the order of time. What it is given is valid
+// during the call. [Beside] lets one that takes long be called on another goroutine than the others.
 //
 // # Live
 //

@@ -208,8 +208,9 @@ func open(ctx context.Context, r io.Reader, opt Options, unpack unpacker, observ
 	if s, ok := in.source.(*streamSource); ok {
 		s.meter = p.meter
 	}
-	p.replay = newReplay(in.version, p.stacks, observers)
+	p.replay = newReplay(in.version, p.stacks, nil)
 	p.replay.meter = p.meter
+	p.joinAt(Second{Observers: observers})
 	p.replay.info.Version, p.replay.info.Size = in.version, in.size
 	if err != nil {
 		p.replay.info = Info{Size: in.size}
@@ -229,7 +230,7 @@ func (p *pass) all() error {
 	if err == nil && !p.replay.begun {
 		err = &Error{Name: p.opt.Name, Compressed: p.in.compressed, Err: errors.New("the trace has a header but no events; a trace is complete only after trace.Stop")}
 	}
-	p.replay.end()
+	p.each((*replay).end)
 	return err
 }
 
@@ -240,7 +241,7 @@ type pass struct {
 	opt    Options
 	in     *input
 	stacks *stackTable
-	replay *replay
+	sides
 	meter  *memory.Meter
 	keep   func(*decoded) bool // takes a generation over that was replayed, if there is to be a second pass
 	orphan *generation         // was cut, but not put into the queue
@@ -313,11 +314,12 @@ func (p *pass) sideBySide(cut *selector) (left []*generation, err error) {
 	})
 	defer stop()
 	scarce := false
-	p.replay.relieve = func() {
+	relieve := sync.OnceFunc(func() {
 		scarce = true
 		stop()
-	}
-	defer func() { p.replay.relieve = nil }()
+	})
+	p.relieveBy(relieve)
+	defer p.relieveBy(nil)
 	for j := range jobs {
 		d := <-j.d
 		if err := p.ctx.Err(); err != nil {
@@ -420,8 +422,7 @@ func (p *pass) consume(g *generation, d *decoded) error {
 		}
 	}
 	p.replay.skip(g, d)
-	p.replay.generation(d)
-	if full := p.replay.full; full != nil {
+	if full := p.generation(d); full != nil {
 		full.read += g.off + g.size
 		return p.failure(g, full, g.off, true)
 	}

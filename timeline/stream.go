@@ -127,7 +127,8 @@ func NewStream(opt StreamOptions, observers ...Observer) *Stream {
 	if opt.MaxMemory == 0 {
 		opt.MaxMemory = memory.Default()
 	}
-	s := &Stream{opt: opt, observers: observers, closing: make(chan struct{}), done: make(chan struct{}), collect: newCollector()}
+	here, others := split(observers)
+	s := &Stream{opt: opt, observers: append(here, others...), closing: make(chan struct{}), done: make(chan struct{}), collect: newCollector()}
 	s.wake.L = &s.mu
 	s.pace.stream = s
 	s.split.stream = s

@@ -114,7 +114,7 @@ func ReadLast(ctx context.Context, trace *io.SectionReader, opt Options, d time.
 			if err != nil {
 				return &p.replay.info, err
 			}
-			p.replay.joinAt(Second{From: max(0, info.End-Time(d)), Observers: observers})
+			p.joinAt(Second{From: max(0, info.End-Time(d)), Observers: observers})
 			err = p.all()
 			return &p.replay.info, err
 		}

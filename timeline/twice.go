@@ -70,25 +70,25 @@ func readTwice(ctx context.Context, r io.Reader, opt Options, unpack unpacker, m
 		return info, err
 	}
 	plan := second(info)
-	again := newReplay(p.in.version, p.stacks, nil)
-	again.info.Version = p.in.version
+	again := sides{replay: newReplay(p.in.version, p.stacks, nil)}
+	again.replay.info.Version = p.in.version
 	plan.From = min(plan.From, info.End)
-	again.meter = p.meter
+	again.replay.meter = p.meter
 	again.joinAt(plan)
 	for _, d := range k.kept {
 		if cerr := ctx.Err(); cerr != nil {
 			err = context.Cause(ctx)
 			break
 		}
-		if again.generation(d); again.full != nil {
-			again.full.read = max(p.in.size, 0)
-			err = &Error{Name: opt.Name, Err: again.full, Generation: 1, Read: *info, Left: -1, Partial: true}
+		if full := again.generation(d); full != nil {
+			full.read = max(p.in.size, 0)
+			err = &Error{Name: opt.Name, Err: full, Generation: 1, Read: *info, Left: -1, Partial: true}
 			break
 		}
 	}
-	again.end()
+	again.each((*replay).end)
 	out := *info
-	out.Start = again.info.Start
+	out.Start = again.replay.info.Start
 	return &out, err
 }
 

@@ -1,0 +1,124 @@
+package timeline
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"runtime"
+	"testing"
+
+	"github.com/bottleneck-go/bottleneck/internal/bulk"
+)
+
+// atLeastTwo lets goroutines run at the same time.
+func atLeastTwo(t *testing.T) {
+	if before := runtime.GOMAXPROCS(0); before < 2 {
+		runtime.GOMAXPROCS(2)
+		t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+	}
+}
+
+// An observer beside others sees what they see, in whole traces and in parts, in one pass and in
+// two, and of traces that are cut off.
+func TestBeside(t *testing.T) {
+	atLeastTwo(t)
+	for _, c := range corpus(t) {
+		if len(c.data) > 3<<20 || raceEnabled && len(c.data) > 200_000 {
+			continue
+		}
+		for _, data := range [][]byte{c.data, c.data[:len(c.data)*2/3]} {
+			for _, opt := range []Options{{}, {Part: Part{From: 1, First: 2}}, {Part: Part{From: math.MaxInt32}}} {
+				want, here, others := &transcript{}, &transcript{}, &transcript{}
+				_, wantErr := Read(t.Context(), bytes.NewReader(data), opt, want)
+				_, err := Read(t.Context(), bytes.NewReader(data), opt, here, Beside(others))
+				if fmt.Sprint(err) != fmt.Sprint(wantErr) {
+					t.Errorf("%s: error %v, want %v", c.name, err, wantErr)
+				}
+				here.sameAs(t, c.name+" here", want)
+				others.sameAs(t, c.name+" beside", want)
+			}
+		}
+		twice := func(observers ...Observer) {
+			if _, err := ReadTwice(t.Context(), bytes.NewReader(c.data), Options{}, 0, nil, func(info *Info) Second {
+				return Second{From: info.Start + Time(info.Duration())/2, Observers: observers}
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, here, others := &transcript{}, &transcript{}, &transcript{}
+		twice(want)
+		twice(here, Beside(others))
+		here.sameAs(t, c.name+" again", want)
+		others.sameAs(t, c.name+" again, beside", want)
+	}
+}
+
+// rememberG notes a goroutine that it is shown.
+type rememberG struct {
+	Base
+	g *Goroutine
+}
+
+func (r *rememberG) Transition(t *Transition) { r.g = t.G }
+
+// An observer beside others has goroutines of its own, but not where there is nothing to be beside,
+// only one processor, or more goroutines than mostBeside.
+func TestBesideOnlyWhereItHelps(t *testing.T) {
+	small := smallTrace(t, "phases-go1.26.8.trace")
+	written := func(name string, n int) []byte {
+		var b bytes.Buffer
+		if err := bulk.Named(name).Write(&b, n); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	for _, c := range []struct {
+		name  string
+		data  []byte
+		procs int
+		apart bool
+	}{
+		{"two processors", small, 2, true},
+		{"one processor", small, 1, false},
+		{"many goroutines", written("goroutines at the same time", mostBeside+1), 2, false},
+		{"many, but few at a time", written("goroutines, one after the other", mostBeside+1), 2, true},
+	} {
+		before := runtime.GOMAXPROCS(c.procs)
+		here, others := &rememberG{}, &rememberG{}
+		_, err := Read(t.Context(), bytes.NewReader(c.data), Options{}, here, Beside(others))
+		runtime.GOMAXPROCS(before)
+		if err != nil || here.g == nil || others.g == nil || here.g.ID != others.g.ID {
+			t.Fatalf("%s: error %v, goroutines %v and %v", c.name, err, here.g, others.g)
+		}
+		if apart := here.g != others.g; apart != c.apart {
+			t.Errorf("%s: goroutines of its own: %v", c.name, apart)
+		}
+	}
+	alone := &rememberG{}
+	if p, err := open(t.Context(), bytes.NewReader(small), Options{}, unpack, []Observer{Beside(alone)}); err != nil || p.beside != nil {
+		t.Errorf("an observer beside none: error %v, replay %v", err, p.beside)
+	}
+}
+
+// A panic of an observer beside others is one of the pass, which begins no call of the others after
+// it.
+func TestBesidePanics(t *testing.T) {
+	atLeastTwo(t)
+	data := smallTrace(t, "phases-go1.26.8.trace")
+	never := &panics{n: math.MaxInt}
+	for _, observers := range [][]Observer{{never, Beside(&panics{n: 10})}, {&panics{n: 10}, Beside(never)}} {
+		func() {
+			defer func() {
+				if p := recover(); p != "observer's own fault" {
+					t.Errorf("panic %v", p)
+				}
+			}()
+			Read(t.Context(), bytes.NewReader(data), Options{}, observers...)
+		}()
+		left := never.n
+		runtime.Gosched()
+		if never.n != left {
+			t.Error("an observer was called after the pass")
+		}
+	}
+}
