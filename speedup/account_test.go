@@ -47,6 +47,8 @@ func TestComponents(t *testing.T) {
 		{what: "imbalance: a lane is done while the other goes on", run: "w 0 run 4 exit; w 0 run; end 10", want: "run 14, imbalance 6"},
 		{what: "spawn: a lane begins late", run: "w 0 run; w 3 run; end 10", want: "run 17, spawn 3"},
 		{what: "a worker between two generations of them: after the peak, it is imbalance", run: "w 0 run 4 exit; w 0 run; w 6 run; end 10", want: "run 18, imbalance 2"},
+		{what: "a goroutine an item: neither spawn nor imbalance", run: "w 0 run 4 exit; w 1 run 3 exit; w 4 run 8 exit; w 5 run 9 exit; w 9 run; end 10",
+			want: "run 15, no-worker 5"},
 		{what: "the run never has as many workers as lanes: after its own peak", n: 4, run: "w 0 run; w 2 run; w 4 run 8 exit; end 10", procs: 4, want: "run 22, imbalance 8, spawn 10"},
 		{what: "a sequential part in the middle is neither", run: "w 0 run 3 exit; w 0 run 3 exit; m 3 run 5 waitgroup; w 5 run; w 5 run; end 10", want: "run 16, sequential 4"},
 

@@ -35,6 +35,7 @@ const (
 
 	Imbalance // the lane has no worker any more
 	Spawn     // the lane has no worker yet
+	NoWorker  // the lane has no worker, and workers live shortly: neither of the two
 
 	SchedWorkers     // ready, but other workers have the processors: more lanes than processors
 	SchedApplication // ready, but other goroutines of the program have the processors
@@ -55,7 +56,7 @@ var componentNames = [NumComponents]string{
 	"sync-mutex", "sync-rwmutex", "sync-waitgroup", "sync-cond", "sync-once", "sync-chan-send", "sync-chan-receive",
 	"sync-select", "sync-semaphore", "sync-other",
 	"io-network", "io-sleep", "io-syscall", "syscall",
-	"imbalance", "spawn",
+	"imbalance", "spawn", "no-worker",
 	"sched-workers", "sched-application", "sched-runtime", "sched-wakeup", "sched-c",
 	"runtime-stop-the-world", "runtime-wait",
 }
@@ -74,7 +75,7 @@ var componentWords = [NumComponents]string{
 	"sequential",
 	"mutex", "RWMutex", "WaitGroup", "Cond", "Once", "channel send", "channel receive", "select", "semaphore", "other waits",
 	"network", "sleep", "blocking system call", "system call",
-	"imbalance", "spawn",
+	"imbalance", "spawn", "no worker",
 	"other workers run", "other goroutines run", "runtime or tracer runs", "wake-up latency", "in C, no processor free",
 	"stop-the-world (not GC)", "suspended by the runtime",
 }
@@ -120,6 +121,7 @@ const (
 	SystemCalls
 	ImbalanceFamily
 	SpawnFamily
+	NoWorkerFamily
 	Scheduling
 	RuntimeFamily
 
@@ -127,7 +129,7 @@ const (
 )
 
 var familyNames = [NumFamilies]string{
-	"running", "garbage collection", "sequential", "synchronisation", "I/O and network", "system calls", "imbalance", "spawn", "scheduling", "runtime",
+	"running", "garbage collection", "sequential", "synchronisation", "I/O and network", "system calls", "imbalance", "spawn", "no worker", "scheduling", "runtime",
 }
 
 // String returns the name, such as "synchronisation".
@@ -157,6 +159,8 @@ func (c Component) Family() Family {
 		return ImbalanceFamily
 	case c == Spawn:
 		return SpawnFamily
+	case c == NoWorker:
+		return NoWorkerFamily
 	case c <= SchedC:
 		return Scheduling
 	}

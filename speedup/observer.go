@@ -22,7 +22,8 @@ import (
 //     it would not be without the wait; and SchedWakeup for those that waited for nothing, or if
 //     processors are free for some only.
 //  4. Lanes without a worker: Imbalance after the peak, which is the first instant at which as many
-//     workers lived as ever, or N; Spawn before it (eq. 7).
+//     workers lived as ever, or N; Spawn before it (eq. 7). If there were twice as many workers as
+//     ever lived at once, or more, that instant is by chance, and both are NoWorker.
 //
 // While more than N workers live, those that have a processor get lanes first. Of the lanes that
 // are left, those for which no processor is free go to ready workers that the collector, the
@@ -475,6 +476,12 @@ func (o *Observer) Metric(m *timeline.Metric) {
 func (o *Observer) End(e *timeline.End) {
 	o.advance(e.Time)
 	o.turn()
+	if int64(o.whole.Workers) >= 2*o.peak {
+		for _, a := range append(o.whole.Windows, &o.whole) {
+			a.Time[NoWorker] = a.Time[Spawn] + a.Time[Imbalance]
+			a.Time[Spawn], a.Time[Imbalance] = 0, 0
+		}
+	}
 }
 
 // Account returns the account of the pass, once it has ended.

@@ -184,9 +184,18 @@ func (w words) peakAt(n int) (at timeline.Time, peak int) {
 
 func (w words) oracle(from, to timeline.Time, n, procs int) map[string]*big.Rat {
 	sum := map[string]*big.Rat{}
-	peakAt, _ := w.peakAt(n)
+	peakAt, peak := w.peakAt(n)
+	workers := 0
+	for _, l := range w.lives {
+		if l.kind == 'w' {
+			workers++
+		}
+	}
 	for at := from; at < to; at++ {
 		for c, x := range w.instant(at, n, procs, peakAt) {
+			if (c == "spawn" || c == "imbalance") && workers >= 2*peak { // workers live shortly
+				c = "no-worker"
+			}
 			if sum[c] == nil {
 				sum[c] = new(big.Rat)
 			}

@@ -41,6 +41,7 @@ var familyColors = [speedup.NumFamilies][]color.RGBA{
 	speedup.SystemCalls:     {hex(0x00695c)},
 	speedup.ImbalanceFamily: {hex(0xf0e442)},
 	speedup.SpawnFamily:     {hex(0xc9b400)},
+	speedup.NoWorkerFamily:  {hex(0xddcc4d)},
 	speedup.Scheduling:      {hex(0x7a8fd6), hex(0x2f5597), hex(0xb3c7ee), hex(0x9fd8f4)},
 	speedup.RuntimeFamily:   {hex(0x8c96a3), hex(0xc3c9d0)},
 }
