@@ -125,7 +125,7 @@ func different(single, multi *run) (out []string) {
 	seen := func(a, b *run) {
 		for _, f := range a.survey.functions() {
 			g := a.survey.groups[f]
-			if len(out) == 3 || b.survey.groups[f] != nil || g.running*10 < a.survey.all.running || a == multi && (f == multi.workers.name || g.peak > 1) {
+			if len(out) == 3 || b.survey.groups[f] != nil || g.running*10 < a.survey.all.running || a == multi && (slices.Contains(multi.workers.functions, f) || g.peak > 1) {
 				continue
 			}
 			out = append(out, format.Func(f))

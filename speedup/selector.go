@@ -15,19 +15,21 @@ import (
 // the application can be workers.
 //
 // The zero value chooses by itself: of the start functions with at least two goroutines that lived
-// at the same time, the one whose goroutines ran longest in the run with many workers; all
-// goroutines of the program if there is none.
+// at the same time, the one whose goroutines ran longest in the run with many workers. If there is
+// none, those that each ran for a twentieth of the time or more, if some lived at the same time: the
+// stages of a pipeline; otherwise all goroutines of the program.
 type Selector struct {
-	name  string
-	match func(*timeline.Goroutine) bool
-	stays bool // once a worker, a goroutine is one until it exits
+	name      string
+	functions []string // start functions that it names
+	match     func(*timeline.Goroutine) bool
+	stays     bool // once a worker, a goroutine is one until it exits
 }
 
 // ByFunction selects by the name of a goroutine (see [timeline.Goroutine]) or its start function,
 // in full or short ("main.work" for "example.com/cmd/main.work"). To include the feeder of a
 // pipeline, name it, too.
 func ByFunction(names ...string) Selector {
-	return Selector{name: strings.Join(names, ","), match: func(g *timeline.Goroutine) bool {
+	return Selector{name: strings.Join(names, ","), functions: names, match: func(g *timeline.Goroutine) bool {
 		return isOne(names, g.Func) || isOne(names, g.Start)
 	}}
 }
@@ -36,13 +38,13 @@ func isOne(names []string, fn string) bool {
 	return fn != "" && (slices.Contains(names, fn) || slices.Contains(names, format.Func(fn)))
 }
 
-// byExactFunction selects by the full name only: what the automatic choice found.
-func byExactFunction(name string) Selector {
-	return Selector{name: name, match: func(g *timeline.Goroutine) bool { return g.Func == name }}
+// byExactFunctions selects by full names only: what the automatic choice found.
+func byExactFunctions(names ...string) Selector {
+	return Selector{name: strings.Join(names, ","), functions: names, match: func(g *timeline.Goroutine) bool { return slices.Contains(names, g.Func) }}
 }
 
 // everyone is the name of the selector of every goroutine of the application: the choice where no
-// two of one start function live at the same time, as in a program that is serial.
+// two of them live at the same time, as in a program that is serial.
 const everyone = "all goroutines"
 
 var everyWorker = Selector{name: everyone, match: func(g *timeline.Goroutine) bool { return g.Func != "" }}

@@ -17,8 +17,8 @@ import (
 // workers are and how many lanes there are, and what tells whether two runs did the same work.
 //
 // The automatic choice is the start function with the largest area, that is running time summed
-// over goroutines, among those of which at least two goroutines lived at the same time. The number
-// of lanes is the largest number of workers that lived at the same time, but no more than
+// over goroutines, among those of which at least two goroutines lived at the same time. If there is
+// none, it is the stages of a pipeline: see stages. The number of lanes is the largest number of workers that lived at the same time, but no more than
 // GOMAXPROCS.
 type Survey struct {
 	timeline.Base
@@ -50,6 +50,7 @@ type surveyed struct {
 type surveyGroup struct {
 	goroutines, live, peak int
 	running                timeline.Time
+	first, last            timeline.Time // when the first goroutine came, and one went
 }
 
 // maxTypes bounds the types of regions and tasks that are compared between runs.
@@ -123,8 +124,12 @@ func (s *Survey) place(m *surveyed) {
 	if group != m.group {
 		if m.group != nil {
 			m.group.live--
+			m.group.last = s.now
 		}
 		if m.group = group; group != nil {
+			if group.goroutines == 0 {
+				group.first = s.now
+			}
 			group.enter(true)
 		}
 	}
@@ -217,13 +222,44 @@ func (s *Survey) Workers() (Selector, error) {
 			best = name
 		}
 	}
-	if best == "" {
-		if s.all.peak == 0 {
-			return Selector{}, errors.New("no goroutine of the program has a name: name the workers")
-		}
-		return everyWorker, nil
+	if best != "" {
+		return byExactFunctions(best), nil
 	}
-	return byExactFunction(best), nil
+	if s.all.peak == 0 {
+		return Selector{}, errors.New("no goroutine of the program has a name: name the workers")
+	}
+	if names := s.stages(); s.together(names) > 1 {
+		return byExactFunctions(names...), nil
+	}
+	return everyWorker, nil
+}
+
+// stages returns the start functions that ran for at least a twentieth of the program's running time:
+// those of a pipeline, if they have a goroutine each. Without it, the lane of main would wait
+// for them.
+func (s *Survey) stages() (names []string) {
+	for name, g := range s.groups {
+		if name != "" && g.running*20 >= s.all.running {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// together returns how many of the start functions, each with one goroutine at a time, had one at the
+// same time.
+func (s *Survey) together(names []string) (peak int) {
+	for _, at := range names {
+		n := 0
+		for _, name := range names {
+			if g, then := s.groups[name], s.groups[at]; g != nil && then != nil && g.first <= then.first && (g.live > 0 || g.last > then.first) {
+				n++
+			}
+		}
+		peak = max(peak, n)
+	}
+	return peak
 }
 
 // Peak returns how many of the workers lived at the same time, and their number.
@@ -234,11 +270,12 @@ func (s *Survey) Peak(workers Selector) (peak, goroutines int) {
 	if workers.name == everyone {
 		return s.all.peak, s.all.goroutines
 	}
-	g := s.groups[workers.name]
-	if g == nil {
-		return 0, 0
+	for _, name := range workers.functions {
+		if g := s.groups[name]; g != nil {
+			peak, goroutines = max(peak, g.peak), goroutines+g.goroutines
+		}
 	}
-	return g.peak, g.goroutines
+	return max(peak, s.together(workers.functions)), goroutines
 }
 
 // running returns for how long the workers ran, summed.
@@ -249,10 +286,13 @@ func (s *Survey) running(workers Selector) time.Duration {
 	if workers.name == everyone {
 		return time.Duration(s.all.running)
 	}
-	if g := s.groups[workers.name]; g != nil {
-		return time.Duration(g.running)
+	var sum timeline.Time
+	for _, name := range workers.functions {
+		if g := s.groups[name]; g != nil {
+			sum += g.running
+		}
 	}
-	return 0
+	return time.Duration(sum)
 }
 
 // Lanes returns the number of lanes for the workers: as many as lived at the same time, but no more

@@ -28,7 +28,10 @@ func TestChoice(t *testing.T) {
 		{"GOMAXPROCS is not known", "w 0 run; w 0 ready; w 0 ready; end 30", 0, "main.work", 3},
 		{"one after the other is no group", "w 0 run 10 exit; w 10 run 20 exit; end 30", 2, "all goroutines", 1},
 		{"what the collector does is none", "g 0 run; g 0 run; w 0 run; end 30", 2, "all goroutines", 1},
-		{"ping-pong of two functions", "m 0 run 10 chan-receive; w 0 chan-receive 10 run; end 20", 2, "all goroutines", 2},
+		{"ping-pong of two functions", "m 0 run 10 chan-receive; w 0 chan-receive 10 run; end 20", 2, "main.other,main.work", 2},
+		{"two stages", "m 0 run; w 0 run 10 chan-receive; end 20", 2, "main.other,main.work", 2},
+		{"one after the other is no pipeline", "m 0 run 10 exit; w 10 run; end 20", 2, "all goroutines", 1},
+		{"main waits for a single worker: no pipeline", "m 0 run 1 waitgroup; w 1 run; end 50", 2, "all goroutines", 2},
 		{"no goroutine of the program", "g 0 run; g 0 run; end 30", 2, "", 0},
 		{"the larger of two groups", "m 0 run; m 0 run 5 sleep; w 0 run 20 exit; w 0 run 10 exit; end 30", 2, "main.other", 2},
 	} {
