@@ -33,10 +33,13 @@ type diagnosis struct {
 	locks   map[ledger.Place]ledger.Place // union-find over places of locks
 	limits  map[string]ledger.Place       // by group: where it waits at a semaphore
 	limitAt map[ledger.Place]*limit
-	behalf  map[string]ledger.Place // by group of the standard library: see behalfOf
-	tiny    map[string]bool         // groups of many goroutines that hardly do anything
-	short   map[string]bool         // and that do so little that waiting for them may cost as much
-	tracers map[string]bool         // groups of the tracer
+	behalf  map[string]ledger.Place        // by group of the standard library: see behalfOf
+	tiny    map[string]bool                // groups of many goroutines that hardly do anything
+	short   map[string]bool                // and that do so little that waiting for them may cost as much
+	tracers map[string]bool                // groups of the tracer
+	stops   map[ledger.Place]time.Duration // that the program has the world stopped there, but for the collector
+	// asked is how often the program asked for a collection, by place.
+	asked map[ledger.Place]int64
 	// waitPlaces counts waits for channels by place: see blocksAt.
 	waitPlaces map[ledger.Place]int64
 	causes     []*cause
@@ -86,7 +89,7 @@ func (c *cause) callers(d *diagnosis) []ledger.Place {
 
 func (d *diagnosis) index() {
 	d.boxes, d.code, d.locks, d.limits, d.byKey = map[string]*bottle.Box{}, map[string][]int{}, map[ledger.Place]ledger.Place{}, map[string]ledger.Place{}, map[key]*cause{}
-	d.tiny, d.short, d.tracers = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	d.tiny, d.short, d.tracers, d.stops = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[ledger.Place]time.Duration{}
 	if d.Graph != nil {
 		for i := range d.Graph.Boxes {
 			if b := &d.Graph.Boxes[i]; b.Kind == bottle.Application {
@@ -103,6 +106,10 @@ func (d *diagnosis) index() {
 			d.code[r.Group] = append(d.code[r.Group], i)
 		case ledger.Tracer:
 			d.tracers[r.Group] = true
+		case ledger.Runtime:
+			if d.own(r.Site) {
+				d.stops[r.Site] += r.Time
+			}
 		}
 		switch {
 		case isLock(r.Wait):
@@ -152,6 +159,7 @@ func isTurn(wait string) bool {
 
 func (d *diagnosis) collect() {
 	d.findLimits()
+	d.findAsked()
 	for i := range d.l.Rows {
 		r := &d.l.Rows[i]
 		k, ok := d.keyOf(r)
@@ -294,6 +302,7 @@ func (d *diagnosis) waitsFor(c, other *cause) (sum time.Duration) {
 // mergeHeld adds to a lock what its owners waited for while others waited for the lock: where most
 // of the sleeps, say, of a sort of goroutines are such, they are the lock's.
 func (d *diagnosis) mergeHeld() {
+	d.mergeQueued()
 	for _, lock := range d.causes {
 		row := d.lockRow(lock.place)
 		if lock.kind != Lock || row == nil || row.Activity.Total() == 0 {
@@ -330,6 +339,74 @@ func (d *diagnosis) mergeHeld() {
 	d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 }
 
+// mergeQueued adds to a lock the processors that were idle until a sleep, a system call or the
+// network went on, if the lock's owners waited for such a thing for most of the time that others
+// waited for the lock, if that is most of the time, and if more goroutines waited for the lock than
+// for the thing. An owner that waits for the network may wait for a goroutine that sleeps.
+func (d *diagnosis) mergeQueued() {
+	if d.Contention == nil || d.windowed() {
+		return
+	}
+	for _, row := range d.Contention.LockTable() {
+		blocked := row.Activity.Blocked
+		outside := blocked[contention.SleepKind] + blocked[contention.NetworkKind] + blocked[contention.SyscallKind]
+		place, known := d.placeOfLock(row.Lock)
+		if !known || row.Contended < d.l.Wall/2 || outside < row.Activity.Total()/2 {
+			continue
+		}
+		into := d.causeOf(key{kind: Lock, place: d.find(place)})
+		for _, c := range d.causes {
+			if (c.kind == Sleep || c.kind == Blocking || c.kind == Network) && d.atATime(c) <= ratio(row.Waited, d.l.Wall) {
+				into.rows, into.lost = append(into.rows, c.rows...), into.lost+c.lost
+				c.rows, c.lost = nil, 0
+			}
+		}
+		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
+		return
+	}
+}
+
+// placeOfLock returns where goroutines waited most for a mutex or RWMutex.
+func (d *diagnosis) placeOfLock(l *contention.Lock) (p ledger.Place, known bool) {
+	var most time.Duration
+	for i := range d.Contention.Waits {
+		if w := &d.Contention.Waits[i]; w.Lock == l && isLock(string(w.Kind)) && w.Waiter.Stack != nil && w.Waited > most {
+			p, _ = d.placeIn(w.Waiter.Stack)
+			most = w.Waited
+		}
+	}
+	return p, p != (ledger.Place{})
+}
+
+// findAsked finds the places where the program asks for collections: there goroutines wait for the
+// collector, yield until it has swept, and do not assist it, as where memory is allocated.
+func (d *diagnosis) findAsked() {
+	d.asked = map[ledger.Place]int64{}
+	if d.Contention == nil {
+		return
+	}
+	yields := map[ledger.Place]bool{}
+	for i := range d.l.Rows {
+		if r := &d.l.Rows[i]; r.Wait == timeline.WaitYield.String() {
+			yields[r.Site] = true
+		}
+	}
+	for i := range d.l.Rows {
+		if r := &d.l.Rows[i]; r.Category == ledger.GCAssist {
+			delete(yields, r.Site)
+		}
+	}
+	for i := range d.Contention.Waits {
+		w := &d.Contention.Waits[i]
+		if w.Kind != contention.GCKind || w.Waiter.Stack == nil {
+			continue
+		}
+		if p, _ := d.placeIn(w.Waiter.Stack); yields[p] {
+			d.asked[p] += w.Contentions
+		}
+	}
+}
+
 // keyOf returns the cause of a row; false if it is the program's own work, or work on a processor
 // that had nothing else to do.
 func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
@@ -355,7 +432,9 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 	switch w := r.Wait; {
 	case isLock(w):
 		return key{kind: Lock, place: d.find(r.Site)}, true
-	case w == timeline.WaitGC.String():
+	case w == timeline.WaitGC.String() && d.stops[r.Site] > r.Time/4:
+		return key{kind: Runtime}, true
+	case w == timeline.WaitGC.String(), w == timeline.WaitYield.String() && d.asked[r.Site] > 0:
 		return key{kind: Collector}, true
 	case w == timeline.WaitSemaphore.String():
 		return key{kind: Limit, place: r.Site}, true

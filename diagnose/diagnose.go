@@ -216,8 +216,13 @@ func (d *diagnosis) findings() []Finding {
 	first, last := split(first, d.after(costly))
 	room := max(maxFindings-len(first)-len(last), 0)
 	costly = costly[:min(len(costly), room)]
-	if n := len(last); n > 0 && last[n-1].Kind == Saturated && (len(costly) == 0 || ranked[0].weight < d.l.Capacity/10) {
-		first, last = append(first, last[n-1]), last[:n-1]
+	// If little is lost, what ran matters more; but what waits for a lock may have spun for it.
+	if len(costly) == 0 || ranked[0].weight < d.l.Capacity/8 && !(costly[0].Kind == Lock && costly[0].Share >= 0.05) {
+		for _, kind := range []Kind{Tiny, Saturated} {
+			if i := slices.IndexFunc(last, func(f Finding) bool { return f.Kind == kind }); i >= 0 {
+				first, last = append(first, last[i]), slices.Delete(last, i, i+1)
+			}
+		}
 	}
 	return slices.Concat(first, costly, last)
 }

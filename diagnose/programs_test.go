@@ -196,5 +196,10 @@ var sentences = map[string]string{
 	"stages of one function":          "While causes.stage.func1 ran, and no others, the other processors had nothing to do: # of the capacity.",
 	"one computes, one looks":         "While diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do: # of the capacity.",
 	"some results that come too late": "Goroutines are started and do not end: at the end, # of # causes.deliver waited at causes.deliver waits.go:#.",
+	"readers that sleep":              "The lock causes.register kept # of the capacity idle (# waits, blocked for # in all).",
+	"one connection for all":          "The lock causes.peer kept # of the capacity idle (# waits, blocked for # in all).",
+	"the world stopped":               "The world was stopped, but not for the collector: that took # of the capacity, most at causes.measure waits.go:#.",
+	"collections asked for":           "The garbage collector took # of the capacity: workers #, assists #, world stopped #, waits for it #; at causes.collect waits.go:# the program asks for it.",
+	"tiny pieces of work":             "Tiny pieces of work: causes.parallel.func1 ran for # between one wait for others and the next, on average (# times, most at causes.exchange waits.go:#).",
 	"results that come too late":      "Goroutines are started and do not end: at the end, # of # causes.offer waited at causes.offer waits.go:#.",
 }

@@ -86,6 +86,9 @@ func (d *diagnosis) finding(c *cause) Finding {
 		f.Title = fmt.Sprintf("Waiting for system calls at %s left %s of the capacity idle (%s%s).", at, lost, format.Plural(c.count, "call", "calls"), d.atOnce(c))
 		f.Where = where
 		f.Advice = "Have more of them under way at a time, or fewer (fsync, small reads)."
+		if held := d.l.Sum(func(r *ledger.Row) bool { return r.Category == ledger.Syscall && r.Site == c.place }); ratio(held, d.l.Capacity) >= worthTelling {
+			without(&f, "the waits", "with fewer calls")
+		}
 	case Sleep:
 		at, where := d.named(c.place, c.callers(d))
 		f.Title = fmt.Sprintf("Sleeping at %s left %s of the capacity idle (%s%s).", at, lost, format.Plural(c.count, "time", "times"), d.atOnce(c))
@@ -111,7 +114,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 	case Tracing:
 		f.Title = fmt.Sprintf("Tracing itself took %s of the capacity: the other numbers are those of a program that is slower than usual.", lost)
 	case Runtime:
-		f.Title = fmt.Sprintf("The runtime took %s of the capacity besides the collector.", lost)
+		d.runtime(&f, c, lost)
 	case Switching:
 		if c.place != (ledger.Place{}) {
 			at, where := d.named(c.place, c.callers(d))
@@ -566,6 +569,19 @@ func (d *diagnosis) collector(f *Finding, c *cause, lost string) {
 	f.Title = fmt.Sprintf("The garbage collector took %s of the capacity: workers %s, assists %s, world stopped %s, waits for it %s.", lost, percent(workers), percent(assist), percent(stop), percent(wait))
 	without(f, "the collector", "if the program allocates less")
 	f.Advice = d.collectorAdvice()
+	var asked int64
+	var most ledger.Place
+	for p, n := range d.asked {
+		asked += n
+		if k := d.asked[most]; n > k || n == k && p.Compare(most) < 0 {
+			most = p
+		}
+	}
+	if h := d.l.Heap; h != nil && asked > 1 && asked*2 >= h.Collections {
+		f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; at %s the program asks for it.", short(most))
+		f.Where = d.places(most)
+		f.Advice = fmt.Sprintf("It ran %s, at least %s of them because of runtime.GC or debug.FreeOSMemory: leave that to the runtime, or do it less often.", format.Plural(h.Collections, "time", "times"), format.Count(min(asked, h.Collections)))
+	}
 }
 
 // collectorAdvice says how often the collector ran, on what heap, and what follows.
@@ -587,6 +603,27 @@ func (d *diagnosis) collectorAdvice() string {
 		return ran + fmt.Sprintf("GOGC=400 would take some %s more memory, and a quarter of the collections; or a%s.", memory.Text(3*h.Live), less)
 	}
 	return ran + "A" + less + ", or give it more memory (GOGC, GOMEMLIMIT)."
+}
+
+// runtime says where the program stops the world, if that is most of what the runtime took.
+func (d *diagnosis) runtime(f *Finding, c *cause, lost string) {
+	f.Title = fmt.Sprintf("The runtime took %s of the capacity besides the collector.", lost)
+	var at int
+	var stopped, most time.Duration
+	for _, i := range c.rows {
+		if r := &d.l.Rows[i]; d.stops[r.Site] > 0 {
+			if stopped += r.Time; r.Time > most {
+				at, most = i, r.Time
+			}
+		}
+	}
+	if stopped < c.lost/2 {
+		return
+	}
+	r := &d.l.Rows[at]
+	f.Title = fmt.Sprintf("The world was stopped, but not for the collector: that took %s of the capacity, most at %s.", lost, short(r.Site))
+	f.Where = d.from(r.Site, r.Callers)
+	f.Advice = "Stop all goroutines less often: runtime.ReadMemStats, goroutine profiles and changes of GOMAXPROCS do. Package runtime/metrics does not."
 }
 
 // smallHeap is up to what size of a heap four times as much is cheap.
@@ -620,6 +657,9 @@ func (d *diagnosis) used() time.Duration {
 func (d *diagnosis) after(costly []Finding) []Finding {
 	used := d.used()
 	var out []Finding
+	if f, ok := d.pieces(); ok {
+		out = append(out, f)
+	}
 	if d.l.Queue > d.l.Wall/4 && d.l.Queued > d.l.Wall/4 && d.l.Queue > time.Duration(d.l.Slices)*threadSwitch {
 		f := Finding{Kind: MoreProcs}
 		f.Title = fmt.Sprintf("All processors were in use for %s of the time while goroutines were ready: %s on average then.", format.Percent(d.l.Queued, d.l.Wall), mean(d.l.Queue, d.l.Queued))
@@ -664,10 +704,13 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 	}) {
 		little = 0
 	}
-	if used+little >= d.l.Capacity*9/10 && d.l.Of(ledger.Code) >= d.l.Capacity*7/10 {
+	if used+little >= d.l.Capacity*85/100 && d.l.Of(ledger.Code) >= d.l.Capacity*7/10 {
 		ran := d.l.Of(ledger.Code)
 		f := Finding{Kind: Saturated, Title: fmt.Sprintf("It uses its processors: the program's own code ran for %s of the capacity.", format.Percent(ran, d.l.Capacity))}
-		f.Advice = "Nothing to repair shows here. A trace cannot tell whether what runs makes progress: false sharing, atomics, spinning and memory bandwidth do not show. \"bottleneck scale\" measures it."
+		f.Advice = "A trace cannot tell whether what runs makes progress: false sharing, atomics, spinning and memory bandwidth do not show. \"bottleneck scale\" measures it."
+		if len(costly) == 0 && len(out) == 0 {
+			f.Advice = "Nothing to repair shows here. " + f.Advice
+		}
 		if group, place, share := d.hottest(); share > 0 {
 			f.Where = d.from(place, d.callersOf(group, place))
 			part := "most"
@@ -682,6 +725,51 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 		out = append(out, Finding{Kind: CannotTell, Title: fmt.Sprintf("No single cause cost %.0f%% of the capacity: the program's own code ran for %s of it.", 100*worthTelling, format.Percent(d.l.Of(ledger.Code), d.l.Capacity))})
 	}
 	return out
+}
+
+// tinyPiece bounds the mean running time of goroutines between two waits for each other that are too
+// short: the wait, the wake-up and the switch take a microsecond or so.
+const tinyPiece = 5 * time.Microsecond
+
+// pieces says that goroutines hand over so little at a time that this may be most of what they do;
+// false if they do not. It is about channels and conditions, as a lock is a matter of its own.
+func (d *diagnosis) pieces() (f Finding, found bool) {
+	if d.Contention == nil || d.windowed() {
+		return f, false
+	}
+	type sort struct {
+		waits int64
+		most  *contention.Wait
+	}
+	sorts := map[string]*sort{}
+	for i := range d.Contention.Waits {
+		w := &d.Contention.Waits[i]
+		switch w.Kind {
+		case contention.ChanSendKind, contention.ChanReceiveKind, contention.SelectKind, contention.CondKind:
+			s := sorts[w.Waiter.Group]
+			if s == nil {
+				s = &sort{most: w}
+				sorts[w.Waiter.Group] = s
+			}
+			if s.waits += w.Parks; w.Parks > s.most.Parks && w.Waiter.Stack != nil {
+				s.most = w
+			}
+		}
+	}
+	var most time.Duration
+	for _, group := range slices.Sorted(maps.Keys(sorts)) {
+		s, b := sorts[group], d.boxes[group]
+		if b == nil || s.most.Waiter.Stack == nil || s.waits < 1000 || b.Running <= most || b.Running < d.l.Capacity/4 || b.Running >= time.Duration(s.waits)*tinyPiece {
+			continue
+		}
+		p, _ := d.placeIn(s.most.Waiter.Stack)
+		most = b.Running
+		found = true
+		f = Finding{Kind: Tiny, Where: d.places(p), Rows: d.code[group], Basis: "cannot tell: a trace does not show what of the running is the switching"}
+		f.Title = fmt.Sprintf("Tiny pieces of work: %s ran for %s between one wait for others and the next, on average (%s times, most at %s).", format.Func(group), format.Duration(b.Running/time.Duration(s.waits)), format.Count(s.waits), short(p))
+		f.Advice = "To wait and be woken takes about as long: hand over several pieces at a time, or let each goroutine take a range of the work."
+	}
+	return f, found
 }
 
 // hottest returns the sort of goroutines that ran most.

@@ -69,8 +69,9 @@ type Observer struct {
 	xor      who     // of their numbers
 	stop     who     // the world is stopped, 0 if not
 	stopper  *timeline.Goroutine
-	ready    int64 // goroutines
-	running  int64 // with a slot
+	stopped  *timeline.Stack // where the program had the runtime stop the world last
+	ready    int64           // goroutines
+	running  int64           // with a slot
 	// queue is the queue's clock, in ns·goroutines. It advances only while all slots are
 	// occupied, so that each goroutine that runs gets a part 1/procs of it.
 	queue         uint64
@@ -567,6 +568,9 @@ func (o *Observer) Range(e *timeline.Range) {
 		o.stop, o.stopper = 0, nil
 		if e.Begin {
 			o.stop, o.stopper = stopOf(e.Name), e.G
+			if o.stop == stopRuntime {
+				o.stopped = e.Stack
+			}
 		}
 		o.look()
 	}

@@ -237,7 +237,11 @@ func (o *Observer) book(m *member, stack *timeline.Stack) {
 	if c == catGCAssist {
 		stack = m.assist
 	}
-	k := keyOf(c, m.group, stack.Site())
+	group := m.group
+	if c == catRuntime && o.stop == stopRuntime && o.stopper == m.g {
+		group, stack = 0, o.stopped
+	}
+	k := keyOf(c, group, stack.Site())
 	if o.opt.Stacks {
 		o.rows.chain(k, stack, nil, dt)
 	}
@@ -381,6 +385,9 @@ func (o *Observer) empties(k rowKey, c *cause, s spells, meanwhile bool) {
 		switch {
 		case sp.who < 0:
 			key = keyOf(stopCategory(sp.who), 0, nil)
+			if sp.who == stopRuntime {
+				key.site = o.stopped.Site()
+			}
 		case meanwhile:
 			key = k.whileRan(sp.who)
 		}
@@ -520,6 +527,9 @@ func (o *Observer) row(k rowKey) Row {
 		r.Meanwhile = o.groups.names[k.meanwhile()]
 		return r
 	case GCStop, Runtime:
+		if r.Group == "" {
+			r.Site = placeOf(k.site) // of a stop of the world
+		}
 		r.Group = ""
 		return r
 	case GCWorker, Tracer:

@@ -74,6 +74,11 @@ var Programs = []Program{
 	{"one computes, one looks", "serial", "beside", func(int) { beside() }, nil},
 	{"some results that come too late", "leak", "deliver", func(int) { partly() }, nil},
 	{"results that come too late", "leak", "offer", func(int) { abandoned() }, nil},
+	{"readers that sleep", "lock", "(*register)", func(int) { sleepers() }, nil},
+	{"one connection for all", "lock", "(*peer).ask", func(int) { oneConnection() }, nil},
+	{"the world stopped", "runtime", "measure", measured, nil},
+	{"collections asked for", "collector", "collect", collected, nil},
+	{"tiny pieces of work", "tiny", "exchange", func(p int) { exchanged(p, 30_000, 1) }, func(p int) { exchanged(p, 300, 100) }},
 }
 
 var sink atomic.Uint64

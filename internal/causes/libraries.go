@@ -161,3 +161,57 @@ func lookUp(group *singleflight.Group) {
 		return nil, nil
 	})
 }
+
+// peer is a connection on which one request is under way at a time.
+type peer struct {
+	mu   sync.Mutex
+	conn net.Conn
+}
+
+func (p *peer) ask() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := make([]byte, 8)
+	if _, err := p.conn.Write(b); err != nil {
+		return err
+	}
+	_, err := io.ReadFull(p.conn, b)
+	return err
+}
+
+// oneConnection has goroutines that share a connection to a server that takes its time.
+func oneConnection() {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return
+	}
+	defer listener.Close()
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		for b := make([]byte, 8); ; {
+			if _, err := io.ReadFull(conn, b); err != nil {
+				return
+			}
+			time.Sleep(time.Millisecond)
+			conn.Write(b)
+		}
+	}()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	p := &peer{conn: conn}
+	parallel(12, func(int) {
+		for range 20 {
+			if p.ask() != nil {
+				return
+			}
+			Spin(100_000)
+		}
+	})
+}

@@ -389,3 +389,83 @@ func partly() {
 		Spin(100_000)
 	}
 }
+
+// register is read by goroutines that sleep meanwhile, and now and then one changes it.
+type register struct {
+	mu sync.RWMutex
+	n  int
+}
+
+func sleepers() {
+	var r register
+	parallel(24, func(i int) {
+		for k := range 12 {
+			if (i+k)%8 == 0 {
+				r.change()
+			} else {
+				r.read()
+			}
+		}
+	})
+}
+
+func (r *register) change() {
+	r.mu.Lock()
+	r.n++
+	r.mu.Unlock()
+}
+
+func (r *register) read() {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	time.Sleep(3 * time.Millisecond)
+}
+
+// measured has goroutines that ask for the sizes of the heap all the time.
+func measured(procs int) {
+	parallel(procs, func(int) {
+		for range 3000 {
+			measure()
+		}
+	})
+}
+
+func measure() {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	Spin(1_000)
+}
+
+// collected has one goroutine that asks for collections, while others work.
+func collected(procs int) {
+	parallel(procs, func(i int) {
+		for range 150 {
+			Spin(50_000)
+			if i == 0 {
+				collect()
+			}
+		}
+	})
+}
+
+func collect() { runtime.GC() }
+
+// exchanged has pairs of goroutines that pass so many numbers, some steps of work apart.
+func exchanged(pairs, numbers, steps int) {
+	channels := make([]chan int, pairs)
+	for i := range channels {
+		channels[i] = make(chan int)
+	}
+	parallel(2*pairs, func(i int) { exchange(channels[i/2], i%2 == 0, numbers, steps) })
+}
+
+func exchange(c chan int, sends bool, numbers, steps int) {
+	for i := range numbers {
+		Spin(100 * steps)
+		if sends {
+			c <- i
+		} else {
+			<-c
+		}
+	}
+}
