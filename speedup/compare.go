@@ -25,6 +25,22 @@ func (s *Stack) judge(r *run, delay time.Duration) {
 	}
 }
 
+// MaxSpread is how many times the smallest speed-up of repeated runs the largest may be before the
+// stack counts as disturbed.
+const MaxSpread = 1.25
+
+// Repeat takes account of the speed-ups of repeated pairs of runs, in any order.
+func (s *Stack) Repeat(speedups []float64) {
+	if s.Runs = slices.Sorted(slices.Values(speedups)); len(s.Runs) == 0 {
+		return
+	}
+	if least, most := s.Runs[0], s.Runs[len(s.Runs)-1]; most > MaxSpread*least {
+		s.Disturbed = true
+		s.Warnings = append(s.Warnings, fmt.Sprintf("Disturbed: over %s the speed-up is from %s to %s. Repeat it on a quiet machine, or with more work in each run.",
+			format.Plural(len(s.Runs), "pair of runs", "pairs of runs"), format.Parallelism(least), format.Parallelism(most)))
+	}
+}
+
 // compare says why the two runs may not be a pair.
 func compare(single, multi *run) (w []string) {
 	peakOne, _ := single.survey.Peak(multi.workers)

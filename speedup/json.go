@@ -92,6 +92,8 @@ func (s *Stack) CheckValid() error {
 		return fmt.Errorf("workers.count is negative: %d", s.Workers.Count)
 	case s.Speedup < 0:
 		return fmt.Errorf("speedup is negative: %v", s.Speedup)
+	case !slices.IsSorted(s.Runs) || len(s.Runs) > 0 && !(s.Runs[0] >= 0):
+		return fmt.Errorf("runs are negative or not in order: %v", s.Runs)
 	}
 	sum, size := s.Speedup+s.Remainder, math.Abs(s.Speedup)+math.Abs(s.Remainder)
 	for _, v := range s.Components {

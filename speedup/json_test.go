@@ -12,7 +12,7 @@ import (
 )
 
 func exampleStack() *Stack {
-	s := &Stack{N: 4, Speedup: 2.5, Remainder: 0.25, Warnings: []string{"<careful>"}, Disturbed: true, Workers: Workers{"main.work", 4}}
+	s := &Stack{N: 4, Speedup: 2.5, Remainder: 0.25, Warnings: []string{"<careful>"}, Disturbed: true, Runs: []float64{2, 3.5}, Workers: Workers{"main.work", 4}}
 	s.Components[SyncMutex], s.Components[Sequential], s.Components[GCAssist] = 1, 0.5, -0.25
 	return s
 }
@@ -23,7 +23,7 @@ func TestJSON(t *testing.T) {
 	if err := WriteJSON(&buf, s); err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"n":4,"speedup":2.5,"estimate":false,"components":{"gc-assist":-0.25,"sequential":0.5,"sync-mutex":1},"remainder":0.25,"disturbed":true,"warnings":["<careful>"],"workers":{"selector":"main.work","count":4}}`
+	const want = `{"n":4,"speedup":2.5,"estimate":false,"components":{"gc-assist":-0.25,"sequential":0.5,"sync-mutex":1},"remainder":0.25,"runs":[2,3.5],"disturbed":true,"warnings":["<careful>"],"workers":{"selector":"main.work","count":4}}`
 	var a, b any
 	if json.Unmarshal(buf.Bytes(), &a); json.Unmarshal([]byte(want), &b) != nil || !reflect.DeepEqual(a, b) {
 		t.Errorf("%s, want %s", buf.Bytes(), want)

@@ -1,6 +1,7 @@
 package speedup
 
 import (
+	"fmt"
 	"math"
 	"strings"
 
@@ -19,6 +20,9 @@ func (s *Stack) Sentence() string {
 		times += " times faster"
 	}
 	times += " with " + format.Plural(s.N, "worker", "workers")
+	if n := len(s.Runs); n > 1 {
+		times += fmt.Sprintf(" (%s to %s in %d pairs of runs)", format.Parallelism(s.Runs[0]), format.Parallelism(s.Runs[n-1]), n)
+	}
 	switch {
 	case s.Estimate && s.N == 1:
 		times = "at most " + strings.TrimSuffix(times, " with 1 worker") + " than a single-threaded run that does the same work at the same speed (an estimate from one run)"

@@ -20,6 +20,11 @@ func TestSentence(t *testing.T) {
 		quarters.Components[c] = 0.3
 	}
 	quarters.Components[speedup.Sequential], quarters.Components[speedup.SyncMutex] = 0.5, 0.4
+	repeated := func(speedups ...float64) speedup.Stack {
+		s := stack(speedup.Stack{Speedup: 1.4})
+		s.Repeat(speedups)
+		return s
+	}
 	for want, s := range map[string]speedup.Stack{
 		"1.40 times faster with 2 workers; most is lost to sequential, 0.50; without it, 1.87 times":                                                                                                                                stack(speedup.Stack{Speedup: 1.4}),
 		"0.50 times as fast with 2 workers; most is lost to the remainder, 1.00":                                                                                                                                                    stack(speedup.Stack{Speedup: 0.5}),
@@ -30,6 +35,8 @@ func TestSentence(t *testing.T) {
 		"disturbed, not a result: at most 1.40 times faster with 2 workers than with one, if one does the same work at the same speed (an estimate from one run); most is lost to sequential, 0.50; without it, at most 1.87 times": stack(speedup.Stack{Speedup: 1.4, Disturbed: true, Estimate: true}),
 		"0.50 times as fast with 2 workers; most is lost to mutex, 2.20":                                                                                                                                                            more,
 		"1.50 times faster with 4 workers; most is lost to garbage collection, 1.20; without it, 2.14 times":                                                                                                                        quarters,
+		"1.40 times faster with 2 workers (1.30 to 1.50 in 3 pairs of runs); most is lost to sequential, 0.50; without it, 1.87 times":                                                                                              repeated(1.4, 1.5, 1.3),
+		"disturbed, not a result: 1.40 times faster with 2 workers (1.39 to 2.17 in 3 pairs of runs); most is lost to sequential, 0.50; without it, 1.87 times":                                                                     repeated(1.4, 2.17, 1.39),
 		"2.00 times faster with 2 workers; nothing is lost":                                                                                                                                                                         {N: 2, Speedup: 2},
 		"1.10 times faster with 1 worker; the single-threaded run took longer than it: it did more work, or did it slower":                                                                                                          {N: 1, Speedup: 1.1, Remainder: -.1},
 		"at most 3.04 times faster with 2 workers than with one, if one does the same work at the same speed (an estimate from one run); nothing is lost":                                                                           {N: 2, Speedup: 3.04, Remainder: -1.04, Estimate: true}, // others work, too

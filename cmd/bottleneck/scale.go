@@ -40,7 +40,9 @@ func (a *app) scale() *cobra.Command {
 	c = a.command("scale [flags] -- COMMAND [arguments]", "run a benchmark or program on 1, 2, 4 processors and compare", `
 Scale runs a command at several values of GOMAXPROCS under the execution tracer,
 several times each, takes for each value the run with the median time, and draws
-speedup stacks and bottle graphs of them; the graphs with -format text.
+speedup stacks and bottle graphs of them; the graphs with -format text. The
+interval of the speed-up over the runs is shown; if it is wide, the stack is
+marked as disturbed.
 
 The command is one of
 
@@ -201,6 +203,9 @@ func (f *scaleFlags) analyze(ctx context.Context, taken []*scaleRun) (graphs []*
 		}
 		graphs = append(graphs, report.Bottle)
 		if report.Speedup != nil {
+			if against != "" && i > 0 {
+				report.Speedup.Repeat(run.speedups(taken[0]))
+			}
 			stacks = append(stacks, report.Speedup)
 		}
 	}

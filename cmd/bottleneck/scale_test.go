@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
@@ -97,7 +98,7 @@ func TestScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	stacks, err := speedup.ReadJSON(bytes.NewReader(b))
-	if err != nil || len(stacks) != 1 || stacks[0].N != 2 || stacks[0].Estimate {
+	if err != nil || len(stacks) != 1 || stacks[0].N != 2 || stacks[0].Estimate || len(stacks[0].Runs) != 3 {
 		t.Errorf("%s: %v", b, err)
 	}
 
@@ -109,6 +110,15 @@ func TestScale(t *testing.T) {
 		t.Error(err)
 	}
 	bottleneck("scale", "-cpu", "1", "--", self, "-test.run=^$", "-test.bench=Nobody").want(t, exitFailure, "", "no benchmark has run")
+}
+
+// The speed-up of each round, whatever run was taken.
+func TestSpeedupsOfRounds(t *testing.T) {
+	one := &scaleRun{walls: []time.Duration{4 * time.Second, 6 * time.Second}}
+	two := &scaleRun{walls: []time.Duration{2 * time.Second, 4 * time.Second}}
+	if got := two.speedups(one); !slices.Equal(got, []float64{2, 1.5}) {
+		t.Errorf("%v, want 2 and 1.5", got)
+	}
 }
 
 // A program that is no test names its trace itself.

@@ -39,7 +39,17 @@ type scaleRun struct {
 	width int
 	trace string // file
 	wall  time.Duration
-	delay time.Duration // of threads that waited for a core; 0 where it is not known
+	delay time.Duration   // of threads that waited for a core; 0 where it is not known
+	walls []time.Duration // of all runs at this width, in order
+}
+
+// speedups returns how many times faster each of the runs was than the one on the other width in the
+// same round.
+func (r *scaleRun) speedups(single *scaleRun) (out []float64) {
+	for i, wall := range r.walls {
+		out = append(out, single.walls[i].Seconds()/wall.Seconds())
+	}
+	return out
 }
 
 // scaler runs a command at several widths.
@@ -80,8 +90,13 @@ func (r *scaler) measure(ctx context.Context) ([]*scaleRun, error) {
 	}
 	var taken []*scaleRun
 	for _, same := range runs {
+		var walls []time.Duration
+		for _, run := range same {
+			walls = append(walls, run.wall)
+		}
 		slices.SortStableFunc(same, func(a, b *scaleRun) int { return cmp.Compare(a.wall, b.wall) })
 		run := same[(len(same)-1)/2]
+		run.walls = walls
 		if f.dir != "" {
 			if err := keepTrace(run, f.dir); err != nil {
 				return nil, err
