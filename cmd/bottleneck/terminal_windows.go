@@ -15,3 +15,6 @@ func enableEscapes(f *os.File) bool {
 	}
 	return windows.SetConsoleMode(h, mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING) == nil
 }
+
+// canSuspend reports whether the process can be stopped for a while.
+func canSuspend() bool { return false }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"net/url"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -125,7 +124,7 @@ func (f *topFlags) run(ctx context.Context, std stdio, args []string) error {
 	if !terminal || t.dumb || f.frames > 0 {
 		return loop.batch(ctx, std.out, t, f.frames)
 	}
-	return loop.interact(ctx, std.in, std.out.(*os.File))
+	return loop.interact(ctx, std.in, std.out)
 }
 
 // open finds out what kind of source it is.

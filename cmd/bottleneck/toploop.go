@@ -8,12 +8,15 @@ import (
 	"strings"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 )
 
-// topLoop refreshes a view. Frames depend on the view only, and the view changes by keys, by
-// samples and by errors, which all come to one goroutine.
+// topLoop refreshes a view: frame by frame in batch, or as the model of a program of bubbletea.
+// Frames depend on the view only, and the view changes by keys, by samples and by errors, which all
+// come to one goroutine.
 type topLoop struct {
 	source   topSource
 	interval time.Duration
@@ -23,10 +26,14 @@ type topLoop struct {
 	failing  time.Time // since when there was no answer; zero if there is
 	failure  error
 	regroup  bool // the next question is about another grouping
+	ctx      context.Context
+	terminal terminal
+	height   int // of the terminal
+	ticks    topTick
 }
 
 func newTopLoop(source topSource, f *topFlags) *topLoop {
-	l := &topLoop{source: source, interval: f.interval, top: drawing{top: f.top, topSet: f.topSet}.exporterTop()}
+	l := &topLoop{source: source, interval: f.interval, height: 24, top: drawing{top: f.top, topSet: f.topSet}.exporterTop()}
 	l.view.Source, l.view.Sort = source.label(), sortOf(f.sort)
 	return l
 }
@@ -34,8 +41,7 @@ func newTopLoop(source topSource, f *topFlags) *topLoop {
 // topAnswer is what came of asking the source.
 type topAnswer struct {
 	topSample
-	err   error
-	panic any
+	err error
 }
 
 // accept puts an answer into the view.
@@ -105,7 +111,7 @@ func (l *topLoop) batch(ctx context.Context, w io.Writer, t terminal, frames int
 		if ctx.Err() != nil {
 			return nil
 		}
-		l.accept(topAnswer{topSample: sample, err: err}, time.Now())
+		l.accept(topAnswer{sample, err}, time.Now())
 		frame := l.frame(text.TopOptions{Options: t.textOptions()}, time.Now())
 		if n > 0 {
 			frame = "\n" + frame
@@ -120,92 +126,185 @@ func (l *topLoop) batch(ctx context.Context, w io.Writer, t terminal, frames int
 	return nil
 }
 
-// topScreen is where frames are shown.
-type topScreen interface {
-	options() text.TopOptions
-	show(frame string) error
-	suspend() // until the user wants to see it again
+// Init asks for the first graph.
+func (l *topLoop) Init() tea.Cmd { return tea.Batch(l.ask(), l.tick()) }
+
+// View is the frame for the screen.
+func (l *topLoop) View() tea.View {
+	opt := text.TopOptions{Options: l.terminal.textOptions(), Height: l.height}
+	v := tea.NewView(strings.TrimSuffix(l.frame(opt, time.Now()), "\n"))
+	v.AltScreen = true
+	return v
 }
 
-// run shows the view until the user quits or ctx is done. Keys are bytes as a terminal sends them;
-// wake asks for a frame, as when the screen has another size.
-func (l *topLoop) run(ctx context.Context, screen topScreen, keys <-chan []byte, wake, suspend <-chan struct{}) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	answers := make(chan topAnswer, 1)
-	tick := time.NewTicker(l.interval)
-	defer tick.Stop()
-	l.ask(ctx, answers)
-	for {
-		if err := screen.show(l.frame(screen.options(), time.Now())); err != nil {
-			return err
+// topTick is the end of an interval; older than the last one if the interval has changed.
+type topTick int
+
+// tick waits for the end of an interval.
+func (l *topLoop) tick() tea.Cmd {
+	l.ticks++
+	n := l.ticks
+	return tea.Tick(l.interval, func(time.Time) tea.Msg { return topTick(n) })
+}
+
+// Update changes the view as a key, an answer, the time or the size of the terminal wants it.
+func (l *topLoop) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		l.terminal.width, l.height = msg.Width, msg.Height
+	case topTick:
+		switch {
+		case msg != l.ticks:
+		case l.view.Paused:
+			return l, l.tick()
+		default:
+			return l, tea.Batch(l.ask(), l.tick())
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-wake:
-		case <-suspend:
-			screen.suspend()
-		case <-tick.C:
-			if !l.view.Paused {
-				l.ask(ctx, answers)
-			}
-		case a := <-answers:
-			l.asked = time.Time{}
-			if a.panic != nil {
-				panic(a.panic) // here, where the terminal is put back in order
-			}
-			if l.regroup { // nobody wants to see the old one any more
-				l.ask(ctx, answers)
-			} else {
-				l.accept(a, time.Now())
-			}
-		case typed, open := <-keys:
-			if !open {
-				keys = nil
-			}
-			interval := l.interval
-			for _, k := range parseKeys(typed) {
-				switch l.press(k, screen.options().Height) {
-				case topQuit:
-					return nil
-				case topSuspend:
-					screen.suspend()
-				case topAsk:
-					l.ask(ctx, answers)
-				}
-			}
-			if l.interval != interval {
-				tick.Reset(l.interval)
-			}
+	case topAnswer:
+		l.asked = time.Time{}
+		if l.regroup { // nobody wants to see the old one any more
+			return l, l.ask()
 		}
+		l.accept(msg, time.Now())
+	case tea.KeyPressMsg:
+		return l, l.press(msg.String())
 	}
+	return l, nil
 }
 
 // ask asks the source, unless it is being asked already.
-func (l *topLoop) ask(ctx context.Context, answers chan<- topAnswer) {
+func (l *topLoop) ask() tea.Cmd {
 	if !l.asked.IsZero() {
-		return
+		return nil
 	}
 	if l.regroup {
 		l.regroup = false
-		if name, err := l.source.regroup(); err != nil {
+		name, err := l.source.regroup()
+		if err != nil {
 			l.view.Note = "No other grouping: " + err.Error() + "."
-			return
-		} else {
-			l.view.Note = "Next: grouped by " + name + "."
+			return nil
 		}
+		l.view.Note = "Next: grouped by " + name + "."
 	}
 	l.asked = time.Now()
-	go func() {
-		var a topAnswer
-		defer func() {
-			a.panic = recover()
-			answers <- a
-		}()
-		a.topSample, a.err = l.source.next(ctx)
-		if a.err == nil && a.graph == nil {
-			a.graph, a.err = &bottle.Graph{}, errors.New("no graph")
+	return func() (msg tea.Msg) {
+		sample, err := l.source.next(l.ctx)
+		if err == nil && sample.graph == nil {
+			sample.graph, err = &bottle.Graph{}, errors.New("no graph")
 		}
-	}()
+		return topAnswer{sample, err}
+	}
+}
+
+// interact shows the view on a terminal until the user quits or ctx is done.
+func (l *topLoop) interact(ctx context.Context, in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l.ctx = ctx
+	l.terminal, _ = terminalOf(out)
+	if _, terminal := terminalOf(in); !terminal {
+		in = nil // there are no keys
+	}
+	_, err := tea.NewProgram(l, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
+	if ctx.Err() != nil {
+		return nil // that is how top ends
+	}
+	return err
+}
+
+// press changes the view as a key wants it.
+func (l *topLoop) press(key string) tea.Cmd {
+	v := &l.view
+	page := max(1, l.height-9) // without the lines above and below the groups
+	help := v.Help
+	v.Help = nil // any key ends the help
+	switch key {
+	case "q", "Q", "ctrl+c", "ctrl+d":
+		return tea.Quit
+	case "ctrl+z":
+		if canSuspend() {
+			return tea.Suspend
+		}
+	case "ctrl+l":
+		return tea.ClearScreen
+	case "space":
+		return l.ask()
+	case "p":
+		v.Paused = !v.Paused
+	case "h", "?":
+		if help == nil {
+			v.Help = topKeysHelp
+		}
+	case "s":
+		l.sort(1)
+	case "S":
+		l.sort(-1)
+	case "1", "2", "3", "4", "5", "6", "7":
+		v.Sort, v.Skip = text.TopSorts[key[0]-'1'], 0
+	case "r":
+		v.Reverse = !v.Reverse
+	case "g":
+		l.regroup = true
+		return l.ask()
+	case "up", "k":
+		l.scroll(-1, page)
+	case "down", "j":
+		l.scroll(1, page)
+	case "pgup", "b":
+		l.scroll(-page, page)
+	case "pgdown", "f":
+		l.scroll(page, page)
+	case "home":
+		v.Skip = 0
+	case "end":
+		l.scroll(1<<30, page)
+	case "+", "=":
+		l.interval = max(leastInterval, l.interval/2)
+		return l.tick()
+	case "-", "_":
+		l.interval = min(mostInterval, l.interval*2)
+		return l.tick()
+	}
+	return nil
+}
+
+func (l *topLoop) sort(step int) {
+	n := len(text.TopSorts)
+	for i, s := range text.TopSorts {
+		if s == l.view.Sort {
+			l.view.Sort = text.TopSorts[(i+step+n)%n]
+			break
+		}
+	}
+	l.view.Skip = 0
+}
+
+// scroll moves, but not beyond the last page.
+func (l *topLoop) scroll(by, page int) {
+	most := 0
+	if l.view.Graph != nil {
+		most = max(0, len(l.view.Graph.Boxes)-page)
+	}
+	l.view.Skip = max(0, min(l.view.Skip+by, most))
+}
+
+// topKeysHelp is what h shows.
+var topKeysHelp = []string{
+	"q, ctrl-C       quit                        p       pause, go on",
+	"up, down, k, j  scroll by a line            blank   refresh at once",
+	"page up, down   scroll by a page            + -     refresh more, less often",
+	"home, end       to the first, the last      r       reverse the order",
+	"s, S            next, previous order        g       next grouping, of pprof only",
+	"h, ?            this help                   ctrl-Z  suspend",
+	"1 to 7          order by lost, share, parallelism, running, runnable, blocked, name",
+	"",
+	"lost        part of the capacity (GOMAXPROCS × time) not used while the group ran",
+	"share       part of the time: while n goroutines run, each is given 1/n of it",
+	"trend       change of the share since the refresh before, in percent of the time",
+	"parallel    how many goroutines ran, of all groups, while the group ran",
+	"running, runnable, blocked",
+	"            how many of the group's goroutines did so, on average;",
+	"            runnable ones wait for a processor",
+	"blocked on  the largest reason, and its part of the time blocked",
+	"*           the neck: low parallelism, which more processors do not help",
 }

@@ -3,13 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
@@ -36,29 +37,6 @@ func (s *scripted) next(context.Context) (topSample, error) {
 	return s.answer(int(s.n.Add(1)))
 }
 
-// recorded is a screen that keeps its frames.
-type recorded struct {
-	mu        sync.Mutex
-	frames    []string
-	suspended int
-}
-
-func (r *recorded) options() text.TopOptions {
-	return text.TopOptions{Options: text.Options{Width: 100}, Height: 24}
-}
-func (r *recorded) suspend() { r.suspended++ }
-func (r *recorded) show(frame string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.frames = append(r.frames, frame)
-	return nil
-}
-func (r *recorded) last() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.frames[len(r.frames)-1]
-}
-
 // graphOf is a graph of one second, with the share of main.main in percent.
 func graphOf(percent int) *bottle.Graph {
 	share := time.Duration(percent) * time.Second / 100
@@ -73,34 +51,79 @@ func growing() *scripted {
 	return &scripted{answer: func(n int) (topSample, error) { return topSample{graph: graphOf(10 * n)}, nil }}
 }
 
-// session is a view in a bubble of time.
+// session is a view in a bubble of time. It does what a program of bubbletea does, one message
+// after the other.
 type session struct {
-	screen *recorded
-	keys   chan []byte
-	loop   *topLoop
-	ended  chan error
-	cancel context.CancelFunc
+	loop  *topLoop
+	msgs  chan tea.Msg
+	ended chan error
+	mu    sync.Mutex
+	frame string
 }
 
 func startTop(source topSource) *session {
-	ctx, cancel := context.WithCancel(context.Background())
-	s := &session{screen: &recorded{}, keys: make(chan []byte), ended: make(chan error, 1), cancel: cancel}
+	s := &session{msgs: make(chan tea.Msg), ended: make(chan error, 1)}
 	s.loop = newTopLoop(source, &topFlags{interval: time.Second, sort: "share"})
-	go func() { s.ended <- s.loop.run(ctx, s.screen, s.keys, nil, nil) }()
+	s.loop.terminal.width, s.loop.ctx = 100, context.Background()
+	go s.run()
 	return s
 }
 
-func (s *session) press(keys string) {
-	s.keys <- []byte(keys)
-	synctest.Wait()
+func (s *session) run() {
+	quit := make(chan struct{})
+	defer close(quit)
+	do := func(cmd tea.Cmd) {
+		if cmd != nil {
+			go func() {
+				select {
+				case s.msgs <- cmd():
+				case <-quit:
+				}
+			}()
+		}
+	}
+	do(s.loop.Init())
+	for {
+		s.mu.Lock()
+		s.frame = s.loop.View().Content
+		s.mu.Unlock()
+		switch msg := (<-s.msgs).(type) {
+		case tea.BatchMsg:
+			for _, cmd := range msg {
+				do(cmd)
+			}
+		case tea.QuitMsg:
+			s.ended <- nil
+			return
+		default:
+			_, cmd := s.loop.Update(msg)
+			do(cmd)
+		}
+	}
 }
+
+func (s *session) last() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.frame
+}
+
+func (s *session) press(keys string) {
+	for _, k := range keys {
+		s.msgs <- keyPress(k)
+		synctest.Wait()
+	}
+}
+
+// keyPress is a key with a letter.
+func keyPress(k rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: k, Text: string(k)} }
 
 func (s *session) has(t *testing.T, parts ...string) {
 	t.Helper()
 	synctest.Wait()
 	for _, p := range parts {
-		if !strings.Contains(s.screen.last(), p) {
-			t.Errorf("%q is missing in\n%s", p, s.screen.last())
+		if !strings.Contains(s.last(), p) {
+			t.Errorf("%q is missing in\n%s", p, s.last())
 		}
 	}
 }
@@ -111,7 +134,7 @@ func (s *session) end(t *testing.T) {
 	if err := <-s.ended; err != nil {
 		t.Error(err)
 	}
-	s.cancel()
+	time.Sleep(mostInterval) // of the last tick
 }
 
 // bubble runs a test with a clock of its own.
@@ -172,8 +195,8 @@ func TestTopLosesService(t *testing.T) {
 		s.has(t, " 20%", "No answer since "+time.Now().Add(-2*time.Second).Format("15:04:05"))
 		passed(1)
 		s.has(t, " 60%")
-		if strings.Contains(s.screen.last(), "No answer") {
-			t.Errorf("the message stays:\n%s", s.screen.last())
+		if strings.Contains(s.last(), "No answer") {
+			t.Errorf("the message stays:\n%s", s.last())
 		}
 		s.end(t)
 	})
@@ -224,8 +247,8 @@ func TestTopRegroups(t *testing.T) {
 		s := startTop(source)
 		synctest.Wait()
 		s.press("g")
-		if s.has(t, " 20%"); s.loop.view.Graph.GroupBy != "creator" || strings.Contains(s.screen.last(), "▲") {
-			t.Errorf("grouped by %s:\n%s", s.loop.view.Graph.GroupBy, s.screen.last())
+		if s.has(t, " 20%"); s.loop.view.Graph.GroupBy != "creator" || strings.Contains(s.last(), "▲") {
+			t.Errorf("grouped by %s:\n%s", s.loop.view.Graph.GroupBy, s.last())
 		}
 		source.groups = nil
 		s.press("g")
@@ -236,86 +259,52 @@ func TestTopRegroups(t *testing.T) {
 	})
 }
 
-// A panic of a source comes up where the terminal can be put in order.
-func TestTopPanics(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		source := &scripted{answer: func(int) (topSample, error) { panic("out of ink") }}
-		defer func() {
-			if p := recover(); p != "out of ink" {
-				t.Errorf("recovered %v", p)
-			}
-		}()
-		newTopLoop(source, &topFlags{interval: time.Second, sort: "share"}).run(context.Background(), &recorded{}, nil, nil, nil)
-		t.Error("no panic")
-	})
-}
-
-// It ends with its context, and suspends.
-func TestTopEnds(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := startTop(growing())
-		if s.press("\x1a"); s.screen.suspended != 1 {
-			t.Errorf("suspended %d times", s.screen.suspended)
-		}
-		s.cancel()
-		if err := <-s.ended; err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 func TestTopKeys(t *testing.T) {
-	for _, tt := range []struct {
-		typed string
-		want  []string
-	}{
-		{"q", []string{"q"}}, {"\x03", []string{"q"}}, {"sS1", []string{"s", "S", "1"}}, {"\x1b[A\x1b[B", []string{"up", "down"}},
-		{"\x1bOA", []string{"up"}}, {"\x1b[5~\x1b[6~", []string{"page up", "page down"}}, {"\x1b[1;5Cs", []string{"s"}}, {"\x1b", nil}, {"\x1b[", nil}, {"\x1bO", nil},
-		{"\x1bx", nil}, {"é世\x00", nil}, {"?", []string{"h"}}, {"\x1b[200~q", []string{"q"}},
-	} {
-		if got := parseKeys([]byte(tt.typed)); !slices.Equal(got, tt.want) {
-			t.Errorf("%q: %q, want %q", tt.typed, got, tt.want)
-		}
-	}
 	l := newTopLoop(&scripted{}, &topFlags{interval: time.Second, sort: "share"})
 	l.view.Graph = &bottle.Graph{Boxes: make([]bottle.Box, 40)}
 	for _, tt := range []struct {
-		key  string
+		key  tea.KeyPressMsg
 		skip int
 		sort text.TopSort
 	}{
-		{"down", 1, "share"}, {"page down", 16, "share"}, {"end", 25, "share"}, {"page down", 25, "share"}, {"page up", 10, "share"}, {"home", 0, "share"}, {"up", 0, "share"},
-		{"s", 0, "parallelism"}, {"S", 0, "share"}, {"S", 0, "lost"}, {"S", 0, "name"}, {"s", 0, "lost"}, {"6", 0, "blocked"}, {"x", 0, "blocked"},
+		{tea.KeyPressMsg{Code: tea.KeyDown}, 1, "share"}, {tea.KeyPressMsg{Code: tea.KeyPgDown}, 16, "share"}, {tea.KeyPressMsg{Code: tea.KeyEnd}, 25, "share"},
+		{keyPress('f'), 25, "share"}, {tea.KeyPressMsg{Code: tea.KeyPgUp}, 10, "share"}, {tea.KeyPressMsg{Code: tea.KeyHome}, 0, "share"}, {tea.KeyPressMsg{Code: tea.KeyUp}, 0, "share"},
+		{keyPress('j'), 1, "share"}, {keyPress('s'), 0, "parallelism"}, {keyPress('S'), 0, "share"}, {keyPress('S'), 0, "lost"}, {keyPress('S'), 0, "name"}, {keyPress('s'), 0, "lost"},
+		{keyPress('6'), 0, "blocked"}, {keyPress('x'), 0, "blocked"}, {keyPress('世'), 0, "blocked"},
 	} {
-		if l.press(tt.key, 24); l.view.Skip != tt.skip || l.view.Sort != tt.sort {
+		if l.Update(tt.key); l.view.Skip != tt.skip || l.view.Sort != tt.sort {
 			t.Errorf("%s: skips %d, sorted by %s", tt.key, l.view.Skip, l.view.Sort)
 		}
 	}
 	for range 20 {
-		l.press("+", 24)
+		l.press("+")
 	}
 	if l.interval != leastInterval {
 		t.Errorf("the interval went down to %v", l.interval)
+	}
+	for _, key := range []tea.KeyPressMsg{keyPress('q'), {Code: 'c', Mod: tea.ModCtrl}, {Code: 'd', Mod: tea.ModCtrl}} {
+		if _, cmd := l.Update(key); cmd == nil || cmd() != (tea.QuitMsg{}) {
+			t.Errorf("%s does not quit", key)
+		}
+	}
+	if l.press("h"); l.view.Help == nil {
+		t.Error("h shows no help")
+	}
+	if l.press("?"); l.view.Help != nil {
+		t.Error("a key does not end the help")
 	}
 }
 
 func FuzzTopKeys(f *testing.F) {
 	fuzzing.Brief(f)
-	f.Add([]byte("q\x1b[A\x1bO\x1b["))
-	f.Fuzz(func(t *testing.T, typed []byte) {
+	f.Add("q+-sSjk1g")
+	f.Fuzz(func(t *testing.T, typed string) {
 		l := newTopLoop(&scripted{}, &topFlags{interval: time.Second, sort: "share"})
-		for _, k := range parseKeys(typed) {
-			l.press(k, 24)
+		for _, k := range typed {
+			l.Update(keyPress(k))
 		}
 		if l.view.Skip < 0 || l.interval < leastInterval || l.interval > mostInterval {
 			t.Errorf("skips %d, interval %v", l.view.Skip, l.interval)
 		}
 	})
-}
-
-// What is sent to a terminal fills it without scrolling it.
-func TestOnScreen(t *testing.T) {
-	if got, want := onScreen("a\nb\n"), "\x1b[Ha\x1b[K\r\nb\x1b[K\x1b[J"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
 }
