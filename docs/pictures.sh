@@ -28,7 +28,7 @@ gallery() {
 page() {
 	go run ./examples/warmup -units 3000 -o "$scratch/warmup.zip"
 	"$scratch/bottleneck" report -title examples/warmup -window 10ms -o "$scratch/warmup.html" "$scratch/warmup.zip"
-	BOTTLENECK_LOOK=$PWD/docs BOTTLENECK_PAGE=$scratch/warmup.html go test -count=1 -run=TestReadmePictures ./exporters/report
+	BOTTLENECK_LOOK=$PWD/docs BOTTLENECK_PAGE=$scratch/warmup.html go test -count=1 -run=TestReadmePictures ./internal/browsertest
 }
 
 indexer() {

@@ -4,8 +4,6 @@ import (
 	"html"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/granularity"
-	"github.com/bottleneck-go/bottleneck/internal/browser"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
@@ -121,88 +118,5 @@ func TestIndexCommands(t *testing.T) {
 		if len(part) != 3 || strings.Contains(part[0]+part[2], "reboot") || !strings.HasPrefix(part[1], "http://localhost/debug/bottleneck/%27;reboot;$(reboot)/") {
 			t.Errorf("%s", c)
 		}
-	}
-}
-
-// Chromium shows the index page and the picture on it, without a violation of its policy, in light
-// and dark, on a large and a small screen. With the environment variable LIVE_LOOKS, the pictures
-// are kept there.
-func TestIndexInBrowser(t *testing.T) {
-	b := browser.Test(t)
-	defer b.Close()
-	h := newHandler(Options{Title: "shop"}, readTape(t, smallTrace), &made{live: report()})
-	base := serve(t, h, nil)
-	for name, w := range map[string]browser.Window{
-		"light": {Width: 1100, Height: 900}, "dark": {Width: 1100, Height: 900, Dark: true}, "phone": {Width: 360, Height: 800, Dark: true},
-	} {
-		p, err := b.Open(base, w)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var seen struct {
-			Pictures, Width, Wide int
-			Background            string
-		}
-		if err := p.Eval(`({Pictures: [...document.images].filter(i => i.complete && i.naturalWidth > 0).length, Width: document.documentElement.scrollWidth,
-			Wide: innerWidth, Background: getComputedStyle(document.body).backgroundColor})`, &seen); err != nil {
-			t.Fatal(err)
-		}
-		if seen.Pictures != 1 {
-			t.Errorf("%s: %d pictures are shown", name, seen.Pictures)
-		}
-		if seen.Width > seen.Wide {
-			t.Errorf("%s: the page is %d wide, the window %d", name, seen.Width, seen.Wide)
-		}
-		if dark := seen.Background == "rgb(13, 17, 23)"; dark != w.Dark {
-			t.Errorf("%s: the background is %s", name, seen.Background)
-		}
-		if err := p.Wait(`(async () => { const i = new Image; i.src = document.querySelector("link[rel=icon]").href; await i.decode(); return i.naturalWidth > 0 })()`); err != nil {
-			t.Errorf("%s: the icon cannot be shown: %v", name, err)
-		}
-		if errs := p.Errors(); len(errs) > 0 {
-			t.Errorf("%s: %q", name, errs)
-		}
-		keep(t, p, "index-"+name)
-		p.Close()
-	}
-}
-
-// A picture that is opened by itself keeps its styles under its strict policy.
-func TestPictureInBrowser(t *testing.T) {
-	b := browser.Test(t)
-	defer b.Close()
-	base := serve(t, newHandler(Options{}, nil, &made{live: report()}), nil)
-	for _, path := range []string{"graph", "contention", "tasks"} {
-		p, err := b.Open(base+path, browser.Window{Width: 1100, Height: 700, Dark: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var fill string
-		if err := p.Eval(`getComputedStyle(document.querySelector("svg .paper")).fill`, &fill); err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
-		if fill != "rgb(13, 17, 23)" {
-			t.Errorf("%s: the paper is %s: its style sheet is not in force", path, fill)
-		}
-		if errs := p.Errors(); len(errs) > 0 {
-			t.Errorf("%s: %q", path, errs)
-		}
-		keep(t, p, path)
-		p.Close()
-	}
-}
-
-func keep(t *testing.T, p *browser.Page, name string) {
-	t.Helper()
-	dir := os.Getenv("LIVE_LOOKS")
-	if dir == "" {
-		return
-	}
-	png, err := p.Screenshot(true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o666); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -79,12 +79,12 @@
 //
 // Scripts and styles are 260 kB, 50 of them uPlot. A quantum takes 10 to 25 bytes of the file, as
 // its columns are packed; 20,000 quanta of four counters make a page of 0.9 MB in 90 ms
-// (BenchmarkWrite). [Write] refuses more than [DefaultMaxRows] quanta or [DefaultMaxBytes], as a
-// browser would take too long over them; the advice of the error is to serve the page, or to take a
-// part.
+// (BenchmarkWrite of internal/browsertest). [Write] refuses more than [DefaultMaxRows] quanta or
+// [DefaultMaxBytes], as a browser would take too long over them; the advice of the error is to
+// serve the page, or to take a part.
 //
 // Served, with two million quanta, on two virtual cores: 225 ms from a new filter to the new
 // charts, of which drawing is 34 ms, the least of 8; 505 ms and 49 ms were measured while other
-// work used the machine at a load of 8 to 15 (BenchmarkServedPage, BenchmarkServer). Tables, which
-// take longer, follow.
+// work used the machine at a load of 8 to 15 (BenchmarkServedPage, BenchmarkServer there). Tables,
+// which take longer, follow.
 package report

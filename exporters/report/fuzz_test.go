@@ -52,6 +52,11 @@ func tags(page string) iter.Seq[string] {
 	}
 }
 
+// hostile are names that would like to be more than text.
+var hostile = []string{
+	`<script>window.hacked = 1</script>`, `</script><img src=x onerror="window.hacked=1">`, `"><svg onload=window.hacked=1>`, `'; window.hacked = 1; //`, "evil\u202Egnp.exe\u2066x", "a\x00b\x1b[31m", "{{policy}}", "<!--", "]]>", `\u003cscript\u003e`, "=HYPERLINK(\"x\")", strings.Repeat("long.", 2000), "", "\xff\xfe", "한국어.함수", "مرحبا.دالة",
+}
+
 // FuzzNames looks for a name that adds an element to the page.
 func FuzzNames(f *testing.F) {
 	fuzzing.Brief(f)

@@ -1,10 +1,11 @@
-package main
+package browsertest
 
 import (
 	"context"
 	"fmt"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,23 +15,17 @@ import (
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/counters/query"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
-	"github.com/bottleneck-go/bottleneck/internal/browser"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// TestReadme goes the way of the README on the page: the tall box, the saw of task_clock, and the statistics of the units before a
+// TestWarmupReadme goes the way of the README of examples/warmup on the page: the tall box, the saw of task_clock, and the statistics of the units before a
 // collection and of those after it. With BOTTLENECK_LOOK=FOLDER, pictures of the steps are written there.
-func TestReadme(t *testing.T) {
+func TestWarmupReadme(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
-	b := browser.Test(t)
-	defer b.Close()
 	address, metric, e := recordedPage(t)
-	p, err := b.Open(address, browser.Window{Width: 1280, Height: 900})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := open(t, address, window{Width: 1280, Height: 900})
 	step := 0
 	must := func(errs ...error) {
 		t.Helper()
@@ -73,7 +68,7 @@ func TestReadme(t *testing.T) {
 	must(p.Wait(`document.documentElement.dataset.ready == "true"`), of(e.Recording().Len()))
 	// 1. One tall box: the worker's is the tallest. A click selects its quanta.
 	tallest := `[...document.querySelectorAll("svg.bottle [role=option]")].sort((a, b) => b.querySelector("rect").height.baseVal.value - a.querySelector("rect").height.baseVal.value)[0]`
-	if got := text(tallest + `.getAttribute("aria-label")`); !strings.Contains(got, ".worker: ") { // main.worker, but for tests
+	if got := text(tallest + `.getAttribute("aria-label")`); !strings.HasPrefix(got, "main.worker: ") {
 		t.Errorf("the tallest box is %q", got)
 	}
 	look()
@@ -100,12 +95,12 @@ func TestReadme(t *testing.T) {
 // answers its questions.
 func recordedPage(t *testing.T) (address, metric string, e *query.Explorer) {
 	t.Helper()
-	o := &options{units: 3000, entries: 1 << 17, file: filepath.Join(t.TempDir(), "warmup.zip")}
-	if _, err := o.record(); err != nil {
-		t.Fatal(err)
+	file := filepath.Join(t.TempDir(), "warmup.zip")
+	if out, err := exec.CommandContext(t.Context(), "go", "run", "../../examples/warmup", "-o", file).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	graph := bottle.NewObserver(bottle.Options{Window: 10 * time.Millisecond})
-	r, err := counters.ReadArchive(context.Background(), o.file, counters.Options{}, graph)
+	r, err := counters.ReadArchive(context.Background(), file, counters.Options{}, graph)
 	if err != nil {
 		t.Fatal(err)
 	}

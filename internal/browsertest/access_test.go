@@ -1,4 +1,4 @@
-package report
+package browsertest
 
 import (
 	"strings"

@@ -1,15 +1,14 @@
-package report
+package browsertest
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/internal/browser"
 	"github.com/bottleneck-go/bottleneck/timeline"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
-var wide = browser.Window{Width: 1280, Height: 900}
+var wide = window{Width: 1280, Height: 900}
 
 // A click on a box selects its group everywhere: as a chip, in the table, behind the graph, in
 // contention and counters; and in the address. A click on the chip takes it away again.

@@ -1,4 +1,4 @@
-package report
+package browsertest
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/internal/browser"
+	"github.com/bottleneck-go/bottleneck/exporters/report"
 )
 
 // With BOTTLENECK_LOOK=FOLDER, pages are written there as pictures for people to look at.
@@ -16,7 +16,7 @@ func TestLook(t *testing.T) {
 	if folder == "" {
 		t.Skip("set BOTTLENECK_LOOK to a folder")
 	}
-	look := func(name string, d *Data, fragment string, w browser.Window) {
+	look := func(name string, d *report.Data, fragment string, w window) {
 		p := openFile(t, d, fragment, w)
 		p.settle()
 		png, err := p.Screenshot(true)
@@ -29,13 +29,13 @@ func TestLook(t *testing.T) {
 	}
 	for _, groups := range []int{3, 300} {
 		for _, dark := range []bool{false, true} {
-			for _, w := range []browser.Window{{Width: 360, Height: 800, Scale: 2}, {Width: 1280, Height: 900}, {Width: 3840, Height: 2160}} {
+			for _, w := range []window{{Width: 360, Height: 800, Scale: 2}, {Width: 1280, Height: 900}, {Width: 3840, Height: 2160}} {
 				w.Dark = dark
 				look(fmt.Sprintf("%d-%d-%s", w.Width, groups, map[bool]string{false: "light", true: "dark"}[dark]), testData(groups, 200*groups), "", w)
 			}
 		}
 	}
-	big := browser.Window{Width: 1600, Height: 1200}
+	big := window{Width: 1600, Height: 1200}
 	look("usual", testData(5, 20000), "", big)
 	look("selected", testData(5, 20000), "group=main.main&window=3&time=984000000-1312000000&color=duration&without=sync-mutex", big)
 	look("windows", windowedData(t), "time=23000000-44000000", big)
@@ -55,7 +55,7 @@ func TestReadmePictures(t *testing.T) {
 	address := (&url.URL{Scheme: "file", Path: page}).String()
 	const selected = "#x=heap_objects&y=task_clock&group=main.worker&ended=blocked"
 	for name, fragment := range map[string]string{"light": selected, "dark": selected + "&color=task_clock"} {
-		p := openURL(t, address+fragment, browser.Window{Width: 1400, Height: 1010, Dark: name == "dark"})
+		p := openURL(t, address+fragment, window{Width: 1400, Height: 1010, Dark: name == "dark"})
 		if name == "dark" { // below the bar with the selection, which stays
 			p.eval(`void scrollBy(0, document.querySelector("#counters-title").getBoundingClientRect().top - 70)`)
 		}

@@ -1,6 +1,7 @@
-package report
+package browsertest
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -9,7 +10,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/internal/browser"
+	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
@@ -21,12 +22,12 @@ func TestAggregateAsGo(t *testing.T) {
 		By      []contention.Aspect
 		Tree    *contention.Tree
 	}
-	var profiles []*contentionForm
+	var profiles []json.RawMessage
 	var wants []want
 	rnd := rand.New(rand.NewPCG(7, 8))
 	for i := range 4 {
 		p := testContention(searchNames(5), uint64(i))
-		profiles = append(profiles, newContentionForm(p, nil, newNamer()))
+		profiles = append(profiles, dataOf(t, &report.Data{Contention: p}, "contention"))
 		for n := range 6 {
 			by := append([]contention.Aspect(nil), contention.Aspects...)
 			rnd.Shuffle(len(by), func(i, j int) { by[i], by[j] = by[j], by[i] })
@@ -54,7 +55,7 @@ const trouble = () => V.wants.map(w => differs(aggregate(V.profiles[w.Profile], 
 }
 
 // order reads the aspects on the page.
-func (p *tester) order() string {
+func (p *page) order() string {
 	return p.eval(`[...document.querySelectorAll("#aspects-used button")].map(b => b.dataset.aspect).join()`)
 }
 
@@ -69,7 +70,7 @@ func TestAspects(t *testing.T) {
 	p.must(err)
 	to, err := p.Find(`#aspects-used [data-aspect="kind"]`)
 	p.must(err)
-	p.must(p.Drag(from, browser.Point{X: to.X - 30, Y: to.Y}))
+	p.must(p.Drag(from, point{X: to.X - 30, Y: to.Y}))
 	p.settle()
 	if got := p.order(); got != "owner-func,kind,lock,waiter-func" {
 		t.Errorf("after a drag to the front: %s", got)
@@ -95,7 +96,7 @@ func TestAspects(t *testing.T) {
 }
 
 // firstRow checks the first row of the tree against Go's.
-func (p *tester) firstRow(d *Data, by contention.Aspect) {
+func (p *page) firstRow(d *report.Data, by contention.Aspect) {
 	p.t.Helper()
 	tree, err := d.Contention.Aggregate(by)
 	p.must(err)

@@ -1,4 +1,4 @@
-package report
+package browsertest
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/internal/browser"
+	"github.com/bottleneck-go/bottleneck/exporters/report"
 )
 
 // BenchmarkWrite measures a page of 20,000 quanta with all sections.
@@ -20,7 +20,7 @@ func BenchmarkWrite(b *testing.B) {
 	var buf bytes.Buffer
 	for b.Loop() {
 		buf.Reset()
-		if err := Write(&buf, d, Options{}); err != nil {
+		if err := report.Write(&buf, d, report.Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -30,7 +30,7 @@ func BenchmarkWrite(b *testing.B) {
 // BenchmarkServer measures the answers that a page of two million quanta waits for: with each
 // filter a new one.
 func BenchmarkServer(b *testing.B) {
-	h, err := NewHandler(&Data{Counters: testRecording(searchNames(20), 2_000_000)}, HandlerOptions{})
+	h, err := report.NewHandler(&report.Data{Counters: testRecording(searchNames(20), 2_000_000)}, report.HandlerOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -65,18 +65,13 @@ func BenchmarkServedPage(b *testing.B) {
 	if testing.Short() {
 		b.Skip("takes half a minute")
 	}
-	h, err := NewHandler(&Data{Title: "two million", Counters: testRecording(searchNames(20), 2_000_000)}, HandlerOptions{})
+	h, err := report.NewHandler(&report.Data{Title: "two million", Counters: testRecording(searchNames(20), 2_000_000)}, report.HandlerOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	s := httptest.NewServer(h)
 	defer s.Close()
-	br := browser.Test(b)
-	defer br.Close()
-	p, err := br.Open(s.URL, browser.Window{Width: 1600, Height: 1000})
-	if err != nil {
-		b.Fatal(err)
-	}
+	p := open(b, s.URL, window{Width: 1600, Height: 1000})
 	if err := p.Wait(`document.documentElement.dataset.answered`); err != nil {
 		b.Fatal(err)
 	}

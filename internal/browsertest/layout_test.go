@@ -1,4 +1,4 @@
-package report
+package browsertest
 
 import (
 	"encoding/base64"
@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/counters"
-	"github.com/bottleneck-go/bottleneck/internal/browser"
 )
 
-func decode64(t *testing.T, s string) string {
+func decode64(t testing.TB, s string) string {
 	t.Helper()
 	b, err := base64.StdEncoding.DecodeString(s)
 	if err != nil {
@@ -54,10 +53,10 @@ const smallText = `(() => {
 // groups, light and dark; also with a selection.
 func TestLayout(t *testing.T) {
 	for _, groups := range []int{3, 300} {
-		p := openFile(t, testData(groups, 2500), "", browser.Window{Width: 1280, Height: 900})
+		p := openFile(t, testData(groups, 2500), "", window{Width: 1280, Height: 900})
 		p.answered(2500)
-		for _, w := range []browser.Window{{Width: 360, Height: 740}, {Width: 800, Height: 900}, {Width: 1280, Height: 900, Dark: true}, {Width: 3840, Height: 2160}} {
-			p.must(p.Resize(w))
+		for _, w := range []window{{Width: 360, Height: 740}, {Width: 800, Height: 900}, {Width: 1280, Height: 900, Dark: true}, {Width: 3840, Height: 2160}} {
+			p.resize(w)
 			p.must(p.Wait(`new Promise(f => setTimeout(() => f(true), 200))`)) // charts are drawn anew
 			p.settle()
 			where := fmt.Sprintf("%d groups, %d wide, dark %v", groups, w.Width, w.Dark)
@@ -128,8 +127,8 @@ func TestHostileNames(t *testing.T) {
 	r.Spans[0].Name = hostile[0]
 	d.Warnings, r.Warnings, d.Contention.Warnings = hostile, hostile, hostile
 	d.Speedup[1].Warnings, d.Speedup[1].Label = hostile, hostile[0]
-	for _, width := range []int{360, 1280} {
-		p := openFile(t, d, "", browser.Window{Width: width, Height: 900})
+	for _, width := range []int64{360, 1280} {
+		p := openFile(t, d, "", window{Width: width, Height: 900})
 		p.answered(400)
 		for i := range p.count("svg.bottle [role=option]") {
 			p.must(p.Eval(fmt.Sprintf(`document.querySelectorAll("svg.bottle [role=option]")[%d].dispatchEvent(new MouseEvent("click", {bubbles: true}))`, i), nil))

@@ -1,4 +1,4 @@
-package report
+package browsertest
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
@@ -117,19 +118,19 @@ func TestUnknownOfLocks(t *testing.T) {
 
 // What is not in a recording is said in a sentence, and the rest is there.
 func TestMissingSections(t *testing.T) {
-	d := &Data{Title: "only a graph", Bottle: testGraph(searchNames(3)), Missing: map[Section]string{SpeedupSection: "Only one goroutine worked."}}
+	d := &report.Data{Title: "only a graph", Bottle: testGraph(searchNames(3)), Missing: map[report.Section]string{report.SpeedupSection: "Only one goroutine worked."}}
 	d.Bottle.Windows = nil
 	p := openFile(t, d, "", wide)
 	p.shows("#speedup", "Only one goroutine worked.")
-	for _, s := range []Section{ContentionSection, TasksSection, CountersSection} {
-		p.shows("#"+string(s), strings.TrimSuffix(usualReasons[s], ".")[:20])
-	}
+	p.shows("#contention", "There is no contention profile: it comes from")
+	p.shows("#tasks", "There are no tasks: they come from")
+	p.shows("#counters", "There are no scheduling quanta: they come from")
 	if n := p.count("#window"); n != 0 {
 		t.Error("a graph without windows has a slider")
 	}
 	p.click(`svg.bottle g[aria-label^="main.main:"]`)
 	p.shows("#bar", "main.main")
-	p = openFile(t, &Data{Counters: testRecording(searchNames(3), 100)}, "", wide)
+	p = openFile(t, &report.Data{Counters: testRecording(searchNames(3), 100)}, "", wide)
 	p.answered(100)
 	p.shows("#record-rows", "index.(*Reader).next") // names of functions do not come from another section
 }

@@ -1,4 +1,4 @@
-package report
+package browsertest
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -234,9 +235,9 @@ func testRecording(names []string, rows int) *counters.Recording {
 }
 
 // testData is all of it.
-func testData(groups, rows int) *Data {
+func testData(groups, rows int) *report.Data {
 	names := searchNames(groups)
-	return &Data{
+	return &report.Data{
 		Title: "lusearch, 4 query goroutines", Source: "search.trace", Bottle: testGraph(names), Goroutines: testGoroutines(names), Contention: testContention(names, 1),
 		Tasks: testTasks(), Speedup: testSpeedup(), Counters: testRecording(names, rows),
 	}

@@ -1,4 +1,4 @@
-package report
+package browsertest
 
 import (
 	"encoding/json"
@@ -11,13 +11,13 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/counters/query"
-	"github.com/bottleneck-go/bottleneck/internal/browser"
+	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // answer asks Go what the page should show.
-func answer(t *testing.T, d *Data, q query.Query) *query.Answer {
+func answer(t *testing.T, d *report.Data, q query.Query) *query.Answer {
 	t.Helper()
 	e, err := query.NewExplorer(d.Counters)
 	if err != nil {
@@ -31,7 +31,7 @@ func answer(t *testing.T, d *Data, q query.Query) *query.Answer {
 }
 
 // answered waits until the tables show n quanta.
-func (p *tester) answered(n int) {
+func (p *page) answered(n int) {
 	p.t.Helper()
 	p.wait(fmt.Sprintf(`document.querySelector("#selected-count")?.innerText == %q && (document.querySelector("#record-rows")?.parentNode.nextSibling.innerText || "").includes(%q)`, format.Count(n), format.Count(n)))
 	p.settle()
@@ -82,7 +82,7 @@ func TestPickedAsServed(t *testing.T) {
 		"x=end&y=thread&table=proc&color=instructions+%2F+cycles", "goroutine=99999",
 	} {
 		file, served := openFile(t, d, fragment, wide), openURL(t, address+"#"+fragment, wide)
-		for _, p := range []*tester{file, served} {
+		for _, p := range []*page{file, served} {
 			p.wait(`document.documentElement.dataset.answered`)
 		}
 		for _, part := range []string{"#counter-figures", "#counters .lead", "#stats-rows", "#sums-rows", "#record-rows", "#lanes", "#bar .chips"} {
@@ -98,6 +98,20 @@ func TestPickedAsServed(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The served page selects by clicks and by conditions.
+func TestServedPage(t *testing.T) {
+	d := testData(5, 3000)
+	p := openURL(t, serve(t, d).URL, window{Width: 1280, Height: 900})
+	p.answered(3000)
+	p.click(`svg.bottle g[aria-label^="main.main:"]`)
+	p.must(p.Fill("#condition", "duration > 50us"))
+	a := answer(t, d, query.Query{Filter: `group = "main.main" && duration > 50us`, Stats: []string{"minor_faults"}})
+	p.answered(a.Count)
+	p.must(p.Fill("#y", "no_such"))
+	p.wait(`document.querySelector("#metric-trouble").innerText.includes("no counter")`)
+	p.wait(`document.querySelector("#y").getAttribute("aria-invalid") == "true"`)
 }
 
 // What is wrong is said where it is, and nothing else changes.
@@ -129,7 +143,7 @@ func TestDragCharts(t *testing.T) {
 		t.Helper()
 		at, err := p.Find(selector + " .u-over")
 		p.must(err)
-		p.must(p.Drag(at, browser.Point{X: at.X + dx, Y: at.Y + dy}))
+		p.must(p.Drag(at, point{X: at.X + dx, Y: at.Y + dy}))
 		p.settle()
 	}
 	drag("#overtime", 80, 0)
@@ -159,15 +173,15 @@ func TestDragCharts(t *testing.T) {
 func TestClickCharts(t *testing.T) {
 	p := openFile(t, testData(3, 40), "x=begin&y=duration", wide)
 	p.answered(40)
-	var at browser.Point
+	var at point
 	p.must(p.Eval(`(() => { const o = document.querySelector("#scatter .u-over"); o.scrollIntoView({block: "center"}); const r = o.getBoundingClientRect(); return {X: r.x, Y: r.y} })()`, &at))
 	found := false
 	for x := 0.02; x < 1 && !found; x += .04 {
 		for y := 0.1; y < 1 && !found; y += .15 {
-			p.must(p.Move(browser.Point{X: at.X + x*440, Y: at.Y + y*210}))
+			p.must(p.Move(point{X: at.X + x*440, Y: at.Y + y*210}))
 			if p.eval(`document.querySelector("#scatter .tip").hidden`) == "false" {
 				p.shows("#scatter .tip", "goroutine", "duration")
-				p.must(p.ClickAt(browser.Point{X: at.X + x*440, Y: at.Y + y*210}))
+				p.must(p.Drag(point{X: at.X + x*440, Y: at.Y + y*210}, point{X: at.X + x*440, Y: at.Y + y*210}))
 				found = true
 			}
 		}
@@ -223,7 +237,7 @@ func TestLanesAreNotLabeledByTheirFirstQuantum(t *testing.T) {
 }
 
 // exported clicks a button of the export menu and returns the file as text, or as base64.
-func (p *tester) exported(what string, binary bool) string {
+func (p *page) exported(what string, binary bool) string {
 	p.t.Helper()
 	p.must(p.Eval(`URL.createObjectURL = b => { window.blob = b; return "#" }; window.blob = null; HTMLAnchorElement.prototype.click = () => {}; document.querySelector("#export").open = true`, nil))
 	p.click(fmt.Sprintf(`[data-export=%q]`, what))
@@ -265,7 +279,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-func (p *tester) profile(what string) *profile.Profile {
+func (p *page) profile(what string) *profile.Profile {
 	p.t.Helper()
 	prof, err := profile.Parse(strings.NewReader(decode64(p.t, p.exported(what, true))))
 	p.must(err)

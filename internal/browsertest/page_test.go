@@ -1,59 +1,41 @@
-package report
+package browsertest
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/internal/browser"
+	"github.com/bottleneck-go/bottleneck/exporters/report"
 )
 
-var theBrowser browser.Shared
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	theBrowser.Close()
-	os.Exit(code)
-}
-
-// tester is a page with checks that end the test.
-type tester struct {
-	*browser.Page
-	t *testing.T
-}
-
 // openURL opens an address, and checks at the end of the test that nothing went wrong in the page.
-func openURL(t *testing.T, address string, w browser.Window) *tester {
+func openURL(t *testing.T, address string, w window) *page {
 	t.Helper()
-	p, err := theBrowser.Test(t).Open(address, w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := &tester{p, t}
+	p := open(t, address, w)
 	t.Cleanup(func() {
 		for _, e := range p.Errors() {
 			if !strings.Contains(e, "status of 422") { // the browser notes each refused query, which the page shows
 				t.Errorf("the page says: %s", e)
 			}
 		}
-		p.Close()
 	})
-	page.wait(`document.documentElement.dataset.ready == "true"`)
-	page.settle()
-	return page
+	p.wait(`document.documentElement.dataset.ready == "true"`)
+	p.settle()
+	return p
 }
 
 // openFile writes data to a file and opens it with a fragment.
-func openFile(t *testing.T, d *Data, fragment string, w browser.Window) *tester {
+func openFile(t *testing.T, d *report.Data, fragment string, w window) *page {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "report.html")
 	var buf bytes.Buffer
-	if err := Write(&buf, d, Options{}); err != nil {
+	if err := report.Write(&buf, d, report.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(name, buf.Bytes(), 0o600); err != nil {
@@ -63,7 +45,7 @@ func openFile(t *testing.T, d *Data, fragment string, w browser.Window) *tester 
 }
 
 // openServed serves data and opens the page with a fragment.
-func openServed(t *testing.T, d *Data, fragment string, w browser.Window) *tester {
+func openServed(t *testing.T, d *report.Data, fragment string, w window) *page {
 	t.Helper()
 	return openURL(t, serve(t, d).URL+"#"+fragment, w)
 }
@@ -72,9 +54,13 @@ func openServed(t *testing.T, d *Data, fragment string, w browser.Window) *teste
 // input in V, and its function trouble lists what is wrong.
 func inBrowser(t *testing.T, scripts []string, input any, code string) {
 	t.Helper()
-	script, err := concatenate(scripts)
-	if err != nil {
-		t.Fatal(err)
+	script := ""
+	for _, name := range scripts {
+		text, err := os.ReadFile("../../exporters/report/page/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		script += string(text) + "\n"
 	}
 	data, err := json.Marshal(input)
 	if err != nil {
@@ -86,7 +72,7 @@ document.documentElement.dataset.ready = "true";</script>`
 	if err := os.WriteFile(name, []byte(page), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := openURL(t, (&url.URL{Scheme: "file", Path: name}).String(), browser.Window{Width: 400, Height: 300})
+	p := openURL(t, (&url.URL{Scheme: "file", Path: name}).String(), window{Width: 400, Height: 300})
 	var trouble []string
 	p.must(p.Eval("trouble()", &trouble))
 	for _, s := range trouble {
@@ -94,25 +80,18 @@ document.documentElement.dataset.ready = "true";</script>`
 	}
 }
 
-func (p *tester) must(err error) {
-	p.t.Helper()
-	if err != nil {
-		p.t.Fatalf("%v\nerrors of the page: %s", err, strings.Join(p.Errors(), "\n"))
-	}
-}
+func (p *page) wait(condition string) { p.t.Helper(); p.must(p.Wait(condition)) }
 
-func (p *tester) wait(condition string) { p.t.Helper(); p.must(p.Wait(condition)) }
-
-func (p *tester) click(selector string) { p.t.Helper(); p.must(p.Click(selector)); p.settle() }
+func (p *page) click(selector string) { p.t.Helper(); p.must(p.Click(selector)); p.settle() }
 
 // choose takes a value of a list.
-func (p *tester) choose(selector, value string) {
+func (p *page) choose(selector, value string) {
 	p.t.Helper()
 	p.must(p.Eval(fmt.Sprintf(`(() => { const s = document.querySelector(%q); s.value = %q; s.dispatchEvent(new Event("change")) })()`, selector, value), nil))
 	p.settle()
 }
 
-func (p *tester) key(names ...string) {
+func (p *page) key(names ...string) {
 	p.t.Helper()
 	for _, name := range names {
 		p.must(p.Key(name))
@@ -121,20 +100,18 @@ func (p *tester) key(names ...string) {
 }
 
 // settle waits until two frames were drawn and no answer is awaited.
-func (p *tester) settle() {
+func (p *page) settle() {
 	p.t.Helper()
 	p.must(p.Eval(`new Promise(done => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => done(true))), 30))`, nil))
 }
 
-func (p *tester) text(selector string) string {
+func (p *page) text(selector string) string {
 	p.t.Helper()
-	s, err := p.Text(selector)
-	p.must(err)
-	return s
+	return p.eval("document.querySelector(%q).innerText", selector)
 }
 
 // eval returns the value of an expression as text.
-func (p *tester) eval(format string, args ...any) string {
+func (p *page) eval(format string, args ...any) string {
 	p.t.Helper()
 	var s string
 	p.must(p.Eval("String("+fmt.Sprintf(format, args...)+")", &s))
@@ -142,7 +119,7 @@ func (p *tester) eval(format string, args ...any) string {
 }
 
 // count is how many elements a selector finds.
-func (p *tester) count(selector string) int {
+func (p *page) count(selector string) int {
 	p.t.Helper()
 	var n int
 	p.must(p.Eval(fmt.Sprintf("document.querySelectorAll(%q).length", selector), &n))
@@ -150,7 +127,7 @@ func (p *tester) count(selector string) int {
 }
 
 // shows fails unless the text of an element has all of the parts.
-func (p *tester) shows(selector string, parts ...string) {
+func (p *page) shows(selector string, parts ...string) {
 	p.t.Helper()
 	s := p.text(selector)
 	for _, part := range parts {
@@ -158,4 +135,31 @@ func (p *tester) shows(selector string, parts ...string) {
 			p.t.Errorf("%s shows %q, without %q", selector, s, part)
 		}
 	}
+}
+
+// serve serves the page of data.
+func serve(t testing.TB, d *report.Data) *httptest.Server {
+	t.Helper()
+	h, err := report.NewHandler(d, report.HandlerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// dataOf is a part of the data in the page, as its scripts get it.
+func dataOf(t *testing.T, d *report.Data, part string) json.RawMessage {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := report.Write(&buf, d, report.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	_, text, ok := strings.Cut(buf.String(), `id="data">`)
+	var parts map[string]json.RawMessage
+	if err := json.NewDecoder(strings.NewReader(text)).Decode(&parts); err != nil || !ok || parts[part] == nil {
+		t.Fatalf("no %s in the page: %v", part, err)
+	}
+	return parts[part]
 }

@@ -1,4 +1,4 @@
-package report
+package browsertest
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
+	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/speedup"
@@ -21,7 +22,7 @@ import (
 )
 
 // windowedData is a real trace in windows of 10 ms.
-func windowedData(t *testing.T) *Data {
+func windowedData(t *testing.T) *report.Data {
 	t.Helper()
 	const trace = "../../testdata/small/mutex-go1.26.8.trace"
 	width := 10 * time.Millisecond
@@ -34,10 +35,10 @@ func windowedData(t *testing.T) *Data {
 	if _, err := timeline.ReadFile(context.Background(), trace, timeline.Options{}, graph, waits); err != nil {
 		t.Fatal(err)
 	}
-	d := &Data{Title: "mutex", Bottle: graph.Graph(), Contention: waits.Profile(), Speedup: []*speedup.Stack{s}, Tasks: testTasks()}
+	d := &report.Data{Title: "mutex", Bottle: graph.Graph(), Contention: waits.Profile(), Speedup: []*speedup.Stack{s}, Tasks: testTasks()}
 	for i, p := range waits.Windows() {
 		from := time.Duration(i) * width
-		d.ContentionWindows = append(d.ContentionWindows, Window[*contention.Profile]{from, from + p.Duration, p})
+		d.ContentionWindows = append(d.ContentionWindows, report.Window[*contention.Profile]{From: from, To: from + p.Duration, Part: p})
 	}
 	d.TaskWindows = splitTasks(d.Tasks, 7, 468*ms)
 	return d
@@ -53,14 +54,14 @@ func estimateFile(name string, width time.Duration) (*speedup.Stack, error) {
 }
 
 // splitTasks deals the tasks of a profile out to windows, each task whole.
-func splitTasks(p *granularity.Profile, n int, width time.Duration) (out []Window[*granularity.Profile]) {
+func splitTasks(p *granularity.Profile, n int, width time.Duration) (out []report.Window[*granularity.Profile]) {
 	rnd := rand.New(rand.NewPCG(9, 9))
 	for i := range n {
 		w := &granularity.Profile{Source: p.Source, Hz: p.Hz}
 		for _, c := range p.Classes {
 			w.Classes = append(w.Classes, granularity.Class{Name: c.Name})
 		}
-		out = append(out, Window[*granularity.Profile]{time.Duration(i) * width, time.Duration(i+1) * width, w})
+		out = append(out, report.Window[*granularity.Profile]{From: time.Duration(i) * width, To: time.Duration(i+1) * width, Part: w})
 	}
 	for j := range p.Classes {
 		c := &p.Classes[j]
@@ -79,7 +80,7 @@ func splitTasks(p *granularity.Profile, n int, width time.Duration) (out []Windo
 }
 
 // touching are the parts of the windows that a stretch touches.
-func touching[Part any](windows []Window[Part], from, to time.Duration) (out []Part) {
+func touching[Part any](windows []report.Window[Part], from, to time.Duration) (out []Part) {
 	for _, w := range windows {
 		if w.To > from && w.From < to {
 			out = append(out, w.Part)
@@ -133,7 +134,7 @@ func TestTimeFiltersAllSections(t *testing.T) {
 
 func count(n int64) string { return format.Count(int(n)) }
 
-func (p *tester) sameTasks(d *Data, from, to time.Duration) {
+func (p *page) sameTasks(d *report.Data, from, to time.Duration) {
 	p.t.Helper()
 	want := granularity.Merge(touching(d.TaskWindows, from, to)...)
 	var rows []map[string]any
@@ -173,7 +174,7 @@ func (p *tester) sameTasks(d *Data, from, to time.Duration) {
 	}
 }
 
-func (p *tester) sameGraph(d *Data, from, to time.Duration) {
+func (p *page) sameGraph(d *report.Data, from, to time.Duration) {
 	p.t.Helper()
 	share, running := map[string]time.Duration{}, map[string]time.Duration{}
 	for _, w := range d.Bottle.Windows {
@@ -201,7 +202,7 @@ func (p *tester) sameGraph(d *Data, from, to time.Duration) {
 	}
 }
 
-func (p *tester) sameStack(d *Data, from, to time.Duration) {
+func (p *page) sameStack(d *report.Data, from, to time.Duration) {
 	p.t.Helper()
 	s := d.Speedup[0]
 	var sum, wall float64
@@ -278,7 +279,7 @@ func TestNeckOfWindow(t *testing.T) {
 // The page adds histograms as Go does.
 func TestHistogramsAsGo(t *testing.T) {
 	type want struct {
-		Parts []taskWindow
+		Parts json.RawMessage
 		Q     [][2]float64
 		Curve [][2]float64
 	}
@@ -287,14 +288,23 @@ func TestHistogramsAsGo(t *testing.T) {
 	for i := range 40 {
 		var all granularity.Histogram
 		var w want
+		d := &report.Data{Tasks: &granularity.Profile{Classes: []granularity.Class{{Name: "class"}}}}
 		for j := range 1 + i%5 {
-			c := &granularity.Class{Tasks: 1}
+			c := granularity.Class{Name: "class", Tasks: 1}
 			for range rnd.IntN(40) {
 				c.Cycles.Add(uint64(math.Exp(rnd.Float64()*float64(2+i))) >> min(2, j))
 			}
 			all.Merge(&c.Cycles)
-			w.Parts = append(w.Parts, newTaskWindow(j, c, &c.Cycles))
+			part := &granularity.Profile{Hz: 1e9, Classes: []granularity.Class{c}}
+			d.TaskWindows = append(d.TaskWindows, report.Window[*granularity.Profile]{From: time.Duration(j), To: time.Duration(j + 1), Part: part})
 		}
+		var tasks struct {
+			Classes []struct{ Windows json.RawMessage }
+		}
+		if err := json.Unmarshal(dataOf(t, d, "tasks"), &tasks); err != nil {
+			t.Fatal(err)
+		}
+		w.Parts = tasks.Classes[0].Windows
 		for _, q := range []float64{0, .01, .25, .5, .75, .99, 1} {
 			w.Q = append(w.Q, [2]float64{q, all.Quantile(q)})
 		}

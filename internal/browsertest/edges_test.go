@@ -1,4 +1,4 @@
-package report
+package browsertest
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/counters/query"
+	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/granularity"
-	"github.com/bottleneck-go/bottleneck/internal/browser"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -32,7 +32,7 @@ func steady(n int) *counters.Recording {
 // A column of one value may be beyond 32 bits: a single quantum that begins late, a large goal of
 // the heap.
 func TestConstantColumns(t *testing.T) {
-	p := openFile(t, &Data{Title: "one", Counters: steady(1)}, "y=heap_goal", wide)
+	p := openFile(t, &report.Data{Title: "one", Counters: steady(1)}, "y=heap_goal", wide)
 	p.answered(1)
 	p.wait(`document.querySelector("#record-rows tbody tr")`)
 	p.shows("#record-rows", "5 s", "6 GB")
@@ -70,18 +70,18 @@ func TestFunctionNotKnown(t *testing.T) {
 
 // Values that differ by less than an axis can be divided into.
 func TestNearlyEqualValues(t *testing.T) {
-	p := openServed(t, &Data{Title: "equal", Counters: steady(300)}, "y=duration+*+0.1+/+duration", wide)
+	p := openServed(t, &report.Data{Title: "equal", Counters: steady(300)}, "y=duration+*+0.1+/+duration", wide)
 	p.answered(300)
 }
 
 // A drag over values that lie close together, far from 0, selects those that it covers.
 func TestDragFarFromZero(t *testing.T) {
-	d := &Data{Title: "far", Counters: steady(400)}
+	d := &report.Data{Title: "far", Counters: steady(400)}
 	p := openServed(t, d, "x=heap_objects&y=duration", wide)
 	p.answered(400)
 	at, err := p.Find("#scatter .u-over")
 	p.must(err)
-	p.must(p.Drag(at, browser.Point{X: at.X + 100, Y: at.Y}))
+	p.must(p.Drag(at, point{X: at.X + 100, Y: at.Y}))
 	p.settle()
 	where := p.eval(`new URLSearchParams(location.hash.slice(1)).get("where")`)
 	n := answer(t, d, query.Query{Filter: where}).Count
@@ -97,7 +97,7 @@ func TestMostLanes(t *testing.T) {
 	for i := range r.Goroutine {
 		r.Goroutine[i] = int64(i + 1)
 	}
-	p := openFile(t, &Data{Title: "many", Counters: r}, "", wide)
+	p := openFile(t, &report.Data{Title: "many", Counters: r}, "", wide)
 	p.answered(1100)
 	for _, n := range []int{120, 360, 1000} {
 		p.must(p.Eval(`document.querySelector("#lanes .fields button").click()`, nil))
@@ -169,7 +169,7 @@ func TestDragIsCancelled(t *testing.T) {
 
 // A page of what names no groups, such as saved tasks alone, is drawn, too.
 func TestWithoutGroups(t *testing.T) {
-	for _, d := range []*Data{{Title: "tasks", Tasks: testTasks()}, {Title: "stacks", Speedup: testSpeedup()}, {Title: "nothing"}} {
+	for _, d := range []*report.Data{{Title: "tasks", Tasks: testTasks()}, {Title: "stacks", Speedup: testSpeedup()}, {Title: "nothing"}} {
 		p := openFile(t, d, "", wide)
 		p.shows("#counters", "There are no scheduling quanta")
 		if len(d.Speedup) > 0 {
@@ -180,7 +180,7 @@ func TestWithoutGroups(t *testing.T) {
 
 // What part of their time tasks were blocked is not 0 where it is not known.
 func TestBlockedNotKnown(t *testing.T) {
-	d := &Data{Title: "tasks", Tasks: testTasks()}
+	d := &report.Data{Title: "tasks", Tasks: testTasks()}
 	for i := range d.Tasks.Classes {
 		d.Tasks.Classes[i].WallNS = granularity.Histogram{}
 	}
