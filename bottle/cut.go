@@ -3,6 +3,7 @@ package bottle
 import (
 	"slices"
 
+	"github.com/bottleneck-go/bottleneck/internal/byindex"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -15,9 +16,9 @@ type pieces struct {
 	source *int // tells the graphs of this pass from those of others
 	number int  // of the piece at hand
 	missed timeline.Time
-	// left and away are the boxes that goroutines without an exit had been in, by id: since the
-	// latest gap, and before it.
-	left, away map[int64][]visit
+	// away are the boxes that goroutines had been in which did not exit before the latest gap,
+	// by id.
+	away map[int64][]visit
 }
 
 // merged is where in a pass a graph comes from.
@@ -33,12 +34,15 @@ func (p *pieces) mark() merged {
 	return merged{source: p.source, first: p.number, last: p.number}
 }
 
-// remember keeps where a goroutine was that is lost sight of.
-func (p *pieces) remember(m *member) {
-	if p.left == nil {
-		p.left = map[int64][]visit{}
+// remember keeps where the goroutines were that are lost sight of.
+func (p *pieces) remember(members *byindex.Table[member]) {
+	p.away = map[int64][]visit{}
+	for m := range members.All() {
+		if m.left != 0 {
+			p.away[m.left] = m.visits
+			m.left, m.visits, m.many = 0, nil, nil
+		}
 	}
-	p.left[m.g.ID] = slices.Clone(m.visits)
 }
 
 // recall gives a goroutine that comes back after a gap its visits.
@@ -105,8 +109,8 @@ func (o *Observer) Cut(t timeline.Time) *Graph {
 // forget empties the boxes, and lets go of those that nobody needs any more.
 func (o *Observer) forget() {
 	used := make(map[*box]bool, len(o.boxes))
-	for i := range o.members {
-		if m := &o.members[i]; m.g != nil {
+	for m := range o.members.All() {
+		if m.g != nil {
 			used[m.box] = true
 		}
 	}
@@ -126,8 +130,7 @@ func (o *Observer) forget() {
 	o.chains = chainTable{}
 	pruned := len(boxes) < len(o.boxes)
 	o.boxes, o.exited = boxes, 0
-	for i := range o.members {
-		m := &o.members[i]
+	for m := range o.members.All() {
 		if m.g == nil {
 			continue
 		}
@@ -142,7 +145,7 @@ func (o *Observer) forget() {
 // Gap implements [timeline.Observer]: the time in a gap belongs to no graph.
 func (o *Observer) Gap(g *timeline.Gap) {
 	o.advance(g.From)
-	o.pieces.away, o.pieces.left = o.pieces.left, nil
+	o.pieces.remember(&o.members)
 	for !o.ended {
 		to := min(g.To, o.next)
 		if o.stretch.number >= 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/byindex"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -44,7 +45,7 @@ type Observer struct {
 	opt Options
 
 	clock   clock
-	members []member // by Goroutine.Index
+	members byindex.Table[member]
 	boxes   map[boxKey]*box
 	exited  int // boxes of exited goroutines, when grouping by goroutine
 
@@ -63,7 +64,7 @@ type Observer struct {
 	cpus            float64 // see [Graph.CPUs]
 	inC, inCOf      int     // goroutines that were in C; the number of the graph of which that is
 	chains          chainTable
-	open            []openCode // by Goroutine.Index, with Options.Stacks
+	open            byindex.Table[openCode] // with Options.Stacks
 }
 
 // member is a live goroutine.
@@ -78,6 +79,7 @@ type member struct {
 	site   *timeline.Frame // where it waits
 	world  string          // the stop-the-world range it is in
 	visits []visit
+	left   int64        // its id, if it was lost sight of and did not exit
 	inC    int          // the last graph in which it was in C: see Observer.inCOf
 	many   map[*box]int // the visits by box, if they are more than fewVisits; nil until it is needed
 }
@@ -203,8 +205,8 @@ func (a *account) add(b *account) {
 
 // settleAll accounts for the time of every live goroutine and running box up to now.
 func (o *Observer) settleAll() {
-	for i := range o.members {
-		if m := &o.members[i]; m.g != nil {
+	for m := range o.members.All() {
+		if m.g != nil {
 			o.settle(m)
 		}
 	}
@@ -278,13 +280,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	if o.ended {
 		return
 	}
-	for t.G.Index >= len(o.members) {
-		o.members = append(o.members, member{})
-		if o.opt.Stacks {
-			o.open = append(o.open, openCode{})
-		}
-	}
-	m := &o.members[t.G.Index]
+	m := o.members.At(t.G.Index)
 	if m.g != t.G {
 		*m = member{g: t.G, since: o.clock.now, visits: m.visits[:0]}
 		o.pieces.recall(m)
@@ -297,7 +293,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		}
 	}
 	if o.opt.Stacks {
-		o.open[t.G.Index].entered = t.G.Stack()
+		o.open.At(t.G.Index).entered = t.G.Stack()
 	}
 	m.state, m.wait, m.site = t.To, t.G.Wait(), t.G.Stack().Site()
 	if run := o.runs(t.To); run != m.active {
@@ -322,7 +318,7 @@ func (o *Observer) leave(m *member, exit bool) {
 		}
 	}
 	if !exit {
-		o.pieces.remember(m) // it may come back after a gap
+		m.left = m.g.ID // it may come back after a gap
 	}
 	m.g, m.box, m.world = nil, nil, ""
 	if o.exited > 2*o.opt.MaxSingle {
@@ -393,10 +389,10 @@ func withStart(starts []string, fn string) []string {
 // chain, nil if it is not known.
 func (o *Observer) relabel(g *timeline.Goroutine, t timeline.Time, calls *timeline.Stack) {
 	o.advance(t) // first: a box that is found before the graph begins may be gone when it has begun
-	if o.ended || g.Index >= len(o.members) || o.members[g.Index].g != g {
+	m := o.members.Known(g.Index)
+	if o.ended || m == nil || m.g != g {
 		return // not shown yet: its first transition finds the box
 	}
-	m := &o.members[g.Index]
 	if calls != nil && o.opt.Stacks && m.state == timeline.Running {
 		o.settle(m)
 		o.covered(m, calls)
@@ -407,7 +403,7 @@ func (o *Observer) relabel(g *timeline.Goroutine, t timeline.Time, calls *timeli
 	}
 	o.settle(m)
 	if o.opt.Stacks {
-		o.open[g.Index].moved(m.box)
+		o.open.At(g.Index).moved(m.box)
 	}
 	active := m.active
 	if active {
@@ -431,11 +427,11 @@ func (o *Observer) Region(e *timeline.RegionEvent) { o.relabel(e.G, e.Time, e.St
 
 // Range implements [timeline.Observer].
 func (o *Observer) Range(e *timeline.Range) {
-	if e.Scope != timeline.ScopeGoroutine || e.G == nil || e.G.Index >= len(o.members) {
+	if e.Scope != timeline.ScopeGoroutine || e.G == nil {
 		return
 	}
 	calls := e.Stack
-	if m := &o.members[e.G.Index]; m.g == e.G {
+	if m := o.members.Known(e.G.Index); m != nil && m.g == e.G {
 		if strings.HasPrefix(e.Name, worldRange) {
 			m.world = ""
 			if e.Begin {
@@ -443,7 +439,7 @@ func (o *Observer) Range(e *timeline.Range) {
 			}
 		}
 		if o.opt.Stacks {
-			calls = o.open[e.G.Index].rangeCalls(e)
+			calls = o.open.At(e.G.Index).rangeCalls(e)
 		}
 	}
 	o.relabel(e.G, e.Time, calls)
@@ -455,10 +451,7 @@ func (o *Observer) Sample(s *timeline.Sample) {
 		return
 	}
 	o.advance(s.Time)
-	if o.ended || s.G.Index >= len(o.members) {
-		return
-	}
-	if m := &o.members[s.G.Index]; m.g == s.G && m.active && m.state == timeline.Running {
+	if m := o.members.Known(s.G.Index); !o.ended && m != nil && m.g == s.G && m.active && m.state == timeline.Running {
 		o.chains.sample(m.box, s.Stack, o.clock.running)
 	}
 }

@@ -185,7 +185,7 @@ func (t *chainTable) fold(b, into *box) {
 
 // ran accounts for what a goroutine ran in its box and state.
 func (o *Observer) ran(m *member, r ran) {
-	open := &o.open[m.g.Index]
+	open := o.open.At(m.g.Index)
 	if m.state == timeline.Running {
 		open.here.add(r)
 		return
@@ -195,7 +195,7 @@ func (o *Observer) ran(m *member, r ran) {
 
 // covered gives what was open a call chain; nil is none.
 func (o *Observer) covered(m *member, calls *timeline.Stack) {
-	open, k := &o.open[m.g.Index], chainKey{calls, true}
+	open, k := o.open.At(m.g.Index), chainKey{calls, true}
 	for _, r := range open.elsewhere {
 		o.chains.at(r.box, k).add(r.ran)
 	}
@@ -241,8 +241,8 @@ func (o *Observer) uncovered() {
 	if !o.opt.Stacks {
 		return
 	}
-	for i := range o.members {
-		if m := &o.members[i]; m.g != nil {
+	for m := range o.members.All() {
+		if m.g != nil {
 			o.covered(m, nil)
 		}
 	}
@@ -250,8 +250,8 @@ func (o *Observer) uncovered() {
 
 // forgetOpen forgets what is open.
 func (o *Observer) forgetOpen() {
-	for i := range o.open {
-		o.open[i].here, o.open[i].elsewhere = ran{}, nil
+	for open := range o.open.All() {
+		open.here, open.elsewhere = ran{}, nil
 	}
 }
 

@@ -60,8 +60,7 @@ func (o *Observer) discard() {
 	o.inC, o.inCOf = 0, o.inCOf+1
 	o.chains = chainTable{}
 	o.forgetOpen()
-	for i := range o.members {
-		m := &o.members[i]
+	for m := range o.members.All() {
 		m.visits, m.many = m.visits[:0], nil
 		if m.g != nil {
 			o.boxes[m.box.key] = m.box
@@ -91,8 +90,8 @@ func (o *Observer) closeWindow() {
 		b.sum.goroutines = n // counted when they came
 		b.win = account{}
 	}
-	for i := range o.members {
-		if m := &o.members[i]; m.g != nil {
+	for m := range o.members.All() {
+		if m.g != nil {
 			m.visit(m.box, o.stretch.number+1, o.pieces.number)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/byindex"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -54,7 +55,7 @@ type Observer struct {
 	gaps            gaps
 	empty           int // slots that nothing occupies
 	unused          int // the first that may be fresh
-	members         []member
+	members         byindex.Table[member]
 	waiting         []*timeline.Goroutine // that run and found no slot
 	unbooked        timeline.Time         // of these
 
@@ -267,7 +268,7 @@ func (o *Observer) shorten() {
 	ready := h.ready
 	h.ready = ready[:0]
 	for _, r := range ready {
-		if o.members[r.member].ticket == r.ticket {
+		if o.members.At(int(r.member)).ticket == r.ticket {
 			h.ready = append(h.ready, r)
 		}
 	}
@@ -303,10 +304,7 @@ func (o *Observer) shorten() {
 }
 
 func (o *Observer) member(g *timeline.Goroutine) *member {
-	for g.Index >= len(o.members) {
-		o.members = append(o.members, member{})
-	}
-	m := &o.members[g.Index]
+	m := o.members.At(g.Index)
 	if m.g != g {
 		*m = member{g: g, group: o.groupOf(g), slot: noSlot}
 	}
@@ -331,10 +329,13 @@ func (o *Observer) groupOf(g *timeline.Goroutine) who {
 
 // known returns the goroutine if it was shown, else nil.
 func (o *Observer) known(g *timeline.Goroutine) *member {
-	if g == nil || g.Index >= len(o.members) || o.members[g.Index].g != g {
+	if g == nil {
 		return nil
 	}
-	return &o.members[g.Index]
+	if m := o.members.Known(g.Index); m != nil && m.g == g {
+		return m
+	}
+	return nil
 }
 
 // Transition implements [timeline.Observer].
@@ -729,8 +730,8 @@ func (o *Observer) End(e *timeline.End) {
 // ledger.
 func (o *Observer) Finish(t timeline.Time) *Ledger {
 	o.advance(t)
-	for i := range o.members {
-		if m := &o.members[i]; m.g != nil && m.on {
+	for m := range o.members.All() {
+		if m.g != nil && m.on {
 			o.book(m, m.stack)
 			o.leave(m)
 		}
