@@ -182,20 +182,6 @@ func (a *account) settleDeferred(final bool) {
 	clear(all[len(a.deferred):])
 }
 
-// exits calls f with number and record of each exit that may have ended a hold during the wait,
-// until it returns false.
-func (w *wait) exits(f func(k uint64, e *exit) bool) {
-	c := w.pinned
-	for k := w.first + 1; k <= w.last; k++ {
-		for k >= c.first+chunkExits {
-			c = c.next.Load()
-		}
-		if e := &c.exits[k-c.first]; e.released > w.start && !f(k, e) {
-			return
-		}
-	}
-}
-
 // gather lists the owners during w. It returns false if one of them has not told
 // its call chain yet, and sees to it that retry is called when it does; or, with
 // force, lists what there is.
@@ -242,9 +228,6 @@ func (a *account) settle(w *wait, force bool) bool {
 	}
 	if !a.gather(w, force) {
 		return false
-	}
-	if ev := a.session.events; ev != nil {
-		ev.wait(a, w)
 	}
 	a.book(w)
 	w.pinned.pins.Add(-1)

@@ -40,7 +40,7 @@ import (
 //     next owner. If an exit has no call chain yet, because its owner was preempted
 //     right after the release, the wait is put aside until it has (account.go).
 //
-// Nothing here runs in a goroutine of its own, but for the writing of an event file, so a deadlock
+// Nothing here runs in a goroutine of its own, so a deadlock
 // of the program's locks is still one in which all goroutines are asleep.
 
 // now is the time in nanoseconds by the monotonic clock; never 0.

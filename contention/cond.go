@@ -332,8 +332,5 @@ func (a *account) addCond(w *condWait) {
 	if w.signal.chain != nil {
 		a.holders = append(a.holders, w.signal)
 	}
-	if ev := a.session.events; ev != nil {
-		ev.cond(a, w)
-	}
 	a.book(&w.wait)
 }

@@ -22,7 +22,7 @@ import (
 //
 // The sums after the latest exits are in a ring. A wait that began before these starts the sums
 // anew. Waits behind few owners are split hold by hold, as are those whose holds have to be told
-// apart: for an execution trace, for an event file, with Options.Goroutines, and behind readers.
+// apart: for an execution trace, with Options.Goroutines, and behind readers.
 
 const (
 	// mostCauses bounds the sums of a lock. If there are more, they start anew.
@@ -104,7 +104,7 @@ func (a *account) bySums(w *wait) (settled, done bool) {
 // holdsApart reports whether the holds of a wait have to be told apart.
 func (a *account) holdsApart() bool {
 	s := a.session
-	return a.rw || s.goroutines || s.events != nil || s.tracing()
+	return a.rw || s.goroutines || s.tracing()
 }
 
 // reach adds the exits up to the last one of w. It returns the first one whose owner is not known

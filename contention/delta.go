@@ -26,7 +26,6 @@ func (p *Profile) Since(earlier *Profile) *Profile {
 			Locks:  p.Dropped.Locks - earlier.Dropped.Locks,
 			Pairs:  p.Dropped.Pairs - earlier.Dropped.Pairs,
 			Exits:  p.Dropped.Exits - earlier.Dropped.Exits,
-			Events: p.Dropped.Events - earlier.Dropped.Events,
 		},
 	}
 	if p.Accuracy == Sampled {

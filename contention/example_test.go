@@ -1,7 +1,6 @@
 package contention_test
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"strings"
@@ -149,27 +148,4 @@ func ExampleProfile_Aggregate() {
 	// Output:
 	// books 1 true
 	// audit
-}
-
-func ExampleReadEvents() {
-	var file bytes.Buffer
-	contention.Start(contention.Options{Events: &file})
-	a := new(account)
-	locked := make(chan bool)
-	go a.audit(locked)
-	<-locked
-	a.deposit(10)
-	if err := contention.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return
-	}
-
-	p, err := contention.ReadEvents(&file, contention.Options{Goroutines: true})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return
-	}
-	print(p)
-	// Output:
-	// mutex: deposit waited for audit
 }

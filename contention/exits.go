@@ -48,9 +48,6 @@ type exit struct {
 	// contended is the longest time for which a wait has blamed this exit.
 	contended atomic.Int64
 
-	// written is the account in whose session's event file the exit is.
-	written atomic.Pointer[account]
-
 	// forward is set by an owner that let go of the lock in Cond.Wait: it is the
 	// final Unlock which tells the chain to blame.
 	forward *forward
@@ -128,7 +125,6 @@ func (h *history) next() (*exit, *chunk) {
 	e.chain.Store(nil)
 	e.wanted.Store(nil)
 	e.pending, e.gaps, e.shared, e.forward = 0, 0, false, nil
-	e.written.Store(nil)
 	e.contended.Store(0)
 	e.doubt, e.unknown, e.unsure = 0, 0, 0
 	e.booked.Store(0)

@@ -76,7 +76,6 @@ type droppedJSON struct {
 	Locks  uint64 `json:"locks"`
 	Pairs  uint64 `json:"pairs"`
 	Exits  uint64 `json:"exits"`
-	Events uint64 `json:"events"`
 }
 
 type waiterJSON struct {

@@ -21,7 +21,7 @@ func complete() *Profile {
 	p.Source, p.Accuracy, p.InFlight = FromWrappers, Sampled, 3
 	p.Start = time.Date(2026, 2, 3, 4, 5, 6, 789, time.UTC)
 	p.Warnings = []string{"Take care."}
-	p.Dropped = Dropped{1, 2, 3, 4, 5}
+	p.Dropped = Dropped{1, 2, 3, 4}
 	get := p.Waits[0].Waiter.Stack
 	get.Truncated = true
 	get.Frames[0].PC = 1<<63 + 7

@@ -98,8 +98,8 @@ func (r *jsonReader) head() error {
 		return fmt.Errorf("instances is out of range: %d", f.Instances)
 	case f.InFlight < 0:
 		return fmt.Errorf("in_flight is negative: %d", f.InFlight)
-	case !slices.Contains([]Source{"", FromWrappers, FromEvents, FromTrace}, f.Source):
-		return fmt.Errorf("source is %q, not wrappers, events or trace", f.Source)
+	case !slices.Contains([]Source{"", FromWrappers, FromTrace}, f.Source):
+		return fmt.Errorf("source is %q, not wrappers or trace", f.Source)
 	case !slices.Contains([]Accuracy{"", Exact, Sampled, Inferred}, f.Accuracy):
 		return fmt.Errorf("accuracy is %q, not exact, sampled or inferred", f.Accuracy)
 	}

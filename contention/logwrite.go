@@ -24,7 +24,7 @@ type logQueue struct {
 const maxLogQueue = 256
 
 // tracing reports whether waits are to be written to an execution trace.
-func (s *session) tracing() bool { return s.live && rtrace.IsEnabled() }
+func (s *session) tracing() bool { return rtrace.IsEnabled() }
 
 // goid returns the id of the calling goroutine, which waits. Without it, its messages would tell
 // nothing; so it may take 5 to 15 µs where there is no assembly, if there is to be a message.

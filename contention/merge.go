@@ -217,7 +217,6 @@ func (m *merger) addHead(p *Profile) {
 	o.Dropped.Locks += p.Dropped.Locks
 	o.Dropped.Pairs += p.Dropped.Pairs
 	o.Dropped.Exits += p.Dropped.Exits
-	o.Dropped.Events += p.Dropped.Events
 	into := &o.Warnings
 	if p.piece.Pass != nil {
 		into = &m.own // they follow from the numbers if all are of passes

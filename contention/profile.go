@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Profile says who waited, who is to blame, and for how long. Wrapped locks, event
-// files and execution traces all give one.
+// Profile says who waited, who is to blame, and for how long. Wrapped locks and
+// execution traces both give one.
 //
 // In each row of Waits, Waited == Blamed + HandOff + Unattributed, exactly; and the
 // pairs with the same kind, lock, waiter and waiter's flags sum to its Blamed.
@@ -31,7 +31,7 @@ type Profile struct {
 	InFlight int64
 	// Unfinished has those of InFlight in which a goroutine was still blocked when the trace
 	// ended, longest Waited first; and of wrapped locks, those that have lasted for 10 ms by
-	// the time of the Snapshot. They are in no sum. Event files do not tell them.
+	// the time of the Snapshot. They are in no sum.
 	Unfinished []Unfinished
 	// Dropped counts what did not fit into bounded memory.
 	Dropped Dropped
@@ -71,7 +71,6 @@ type Source string
 // The sources of profiles.
 const (
 	FromWrappers Source = "wrappers" // Mutex, RWMutex and Cond of this package, live
-	FromEvents   Source = "events"   // the same, from an event file
 	FromTrace    Source = "trace"    // an execution trace
 )
 
@@ -283,6 +282,4 @@ type Dropped struct {
 	// Exits is the number of releases that were not kept while a wait went on: what
 	// they explain is unattributed.
 	Exits uint64
-	// Events is the number of records that are missing from the event file.
-	Events uint64
 }

@@ -47,22 +47,6 @@ func checkOwners(t testing.TB, p *Profile) {
 	}
 }
 
-// toldRoots puts into words who was blamed, what they did, and who was at the root.
-func toldRoots(p *Profile) string {
-	var b strings.Builder
-	for _, q := range p.Pairs {
-		fmt.Fprintf(&b, "%s %s for %s%s: %d =%s\n", q.Kind, party(q.Waiter), party(q.Owner), bracketed((q.Flags &^ WaiterFlags).String()), us(q.Blamed), toldActivity(q.Activity))
-		for _, r := range q.Roots {
-			fmt.Fprintf(&b, "  root %s: %d of %d", party(r.Owner), us(r.Blamed), r.Contentions)
-			if r.Via != "" {
-				fmt.Fprintf(&b, " via %s, %d links", r.Via, r.Links)
-			}
-			b.WriteByte('\n')
-		}
-	}
-	return b.String()
-}
-
 func toldActivity(a Activity) string {
 	var b strings.Builder
 	add := func(what string, d time.Duration) {
@@ -79,30 +63,7 @@ func toldActivity(a Activity) string {
 	return b.String()
 }
 
-func bracketed(s string) string {
-	if s == "" {
-		return ""
-	}
-	return " [" + s + "]"
-}
-
 func us(d interface{ Microseconds() int64 }) int64 { return d.Microseconds() }
-
-func party(p Party) string {
-	var b strings.Builder
-	if p.Goroutine != 0 {
-		fmt.Fprintf(&b, "g%d ", p.Goroutine)
-	}
-	if p.Stack == nil {
-		return b.String() + "?"
-	}
-	f := p.Stack.Frames[0]
-	b.WriteString(f.Func)
-	if f.Line != 0 {
-		fmt.Fprintf(&b, ":%d", f.Line)
-	}
-	return b.String()
-}
 
 // lines removes the indentation of a literal.
 func lines(text string) string {

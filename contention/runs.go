@@ -30,7 +30,7 @@ import (
 // were seen of this lock, or unattributed if they are less than fewLong. All of it may be the
 // owner's, or nobody's: the error of the row contains it.
 //
-// With Options.Exact, with an event file, or while an execution trace is being recorded, all holds
+// With Options.Exact, or while an execution trace is being recorded, all holds
 // are seen.
 
 const (
@@ -132,7 +132,7 @@ func (st *state) seen(e *exit, held, free int64) {
 		st.long.free += free
 		st.long.n++
 	}
-	if held+free > longCycle || held+free <= 0 || st.rw || s.exact || s.events != nil || s.tracing() {
+	if held+free > longCycle || held+free <= 0 || st.rw || s.exact || s.tracing() {
 		r.end()
 		return
 	}

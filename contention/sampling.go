@@ -173,9 +173,6 @@ func (a *account) settleTimed() {
 		case a.rw:
 			kind = kindWriter
 		}
-		if ev := a.session.events; ev != nil {
-			ev.timed(a, kind, count, ns)
-		}
 		a.bookTimed(kind, count, ns)
 	}
 }

@@ -2,7 +2,6 @@ package contention
 
 import (
 	"errors"
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,12 +18,6 @@ type Options struct {
 	// Exact records all waits and all holds of hot locks, too, which may take three quarters of
 	// their throughput, rather than a random part of them.
 	Exact bool
-	// Events, if set, receives every wait and every owner of it as a compact stream,
-	// which ReadEvents reads back; see events.go for the format. Writes are made by a
-	// goroutine of their own, which ends when it is done, about one for 64 kB of records. No
-	// lock waits for them: while 16 MB are still to be written, waits are left out, and counted
-	// in Dropped.Events. Stop writes the rest; it does not close Events.
-	Events io.Writer
 	// MaxChains, MaxLocks and MaxPairs bound the memory: the number of call chains
 	// (0: 65536), of locks (0: 16384), and of rows in the profile (0: 65536). What
 	// does not fit is put together and counted in Profile.Dropped. With full tables,
@@ -39,10 +32,8 @@ type session struct {
 	exact      bool
 	maxLocks   int
 	maxCells   int64
-	events     *eventWriter
 	start      time.Time
 
-	live    bool        // not read from a file
 	sampled atomic.Bool // some lock recorded only a part of its waits
 	waited  waitedTable
 	logs    logQueue
@@ -77,8 +68,7 @@ var (
 
 // Start begins to collect, for all locks of this package in the process. Until then
 // they record nothing. What an earlier collection has found is forgotten, once a Snapshot of it
-// that is being taken is done. It returns [ErrStarted] if collection is on, and an error if
-// Options.Events cannot be written.
+// that is being taken is done. It returns [ErrStarted] if collection is on.
 func Start(o Options) error {
 	control.Lock()
 	defer control.Unlock()
@@ -86,13 +76,6 @@ func Start(o Options) error {
 		return ErrStarted
 	}
 	s := newSession(o)
-	if o.Events != nil {
-		var err error
-		if s.events, err = newEventWriter(o.Events, s.start); err != nil {
-			return err
-		}
-	}
-	s.live = true
 	if latest != nil {
 		latest.forget()
 	}
@@ -130,8 +113,7 @@ func orDefault(n, def int) int {
 }
 
 // Stop ends the collection. Waits that have begun are still settled when they end,
-// and a later [Snapshot] has them; an event file has not. It returns [ErrNotStarted] if
-// collection is off, and the first error in writing Options.Events.
+// and a later [Snapshot] has them. It returns [ErrNotStarted] if collection is off.
 func Stop() error {
 	control.Lock()
 	defer control.Unlock()
@@ -144,9 +126,6 @@ func Stop() error {
 	s.stop = time.Now()
 	s.mu.Unlock()
 	s.flushLogs()
-	if s.events != nil {
-		return s.finishEvents()
-	}
 	return nil
 }
 

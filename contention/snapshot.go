@@ -33,9 +33,6 @@ func (s *session) snapshot() *Profile {
 	p.Dropped.Chains = s.chains().Dropped()
 	p.Dropped.Locks = left
 	p.Dropped.Pairs = s.crowded.Load()
-	if s.events != nil {
-		p.Dropped.Events = s.events.dropped.Load()
-	}
 	if s.sampled.Load() {
 		p.Accuracy = Sampled
 	}
@@ -206,7 +203,6 @@ func (p *Profile) finish() {
 	p.warnCount(d.Locks, "locks are put together as "+OtherLocks+" because there were too many; raise MaxLocks.")
 	p.warnCount(d.Pairs, "times a wait was put into a row without call chains because there were too many rows; raise MaxPairs.")
 	p.warnCount(d.Exits, "releases could not be kept during long waits; what they explain is unattributed.")
-	p.warnCount(d.Events, "records are missing from the event file because writing failed, had stopped, or was too slow.")
 }
 
 // sampledLock is what is estimated of a lock's waits, from how many, and what no recorded wait

@@ -66,8 +66,6 @@ func looksLike(b []byte) string {
 		return "it is a zip archive: unpack it first"
 	case bytes.HasPrefix(b, []byte("BZh")), bytes.HasPrefix(b, []byte("\xfd7zXZ")):
 		return "it is compressed in a form that cannot be read here: unpack it first"
-	case bytes.HasPrefix(b, []byte("bnkevt")):
-		return "it is an event file of package contention: \"bottleneck contention\" reads it, unpacked"
 	case isProfile(b):
 		return "it is a profile for go tool pprof; ask net/http/pprof for /debug/pprof/trace?seconds=5, and exporters/live for format=json or a trace"
 	}

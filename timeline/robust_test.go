@@ -68,7 +68,6 @@ func TestForeign(t *testing.T) {
 		{"a program", "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00", "a program"},
 		{"a zip", "PK\x03\x04aaaaaaaaaaaaaaaa", "zip"},
 		{"bzip2", "BZh91AY&SYaaaaaaaaaaaa", "compressed"},
-		{"an event file", "bnkevt\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00", `an event file of package contention: "bottleneck contention" reads it`},
 		{"a profile of heap", "\x5a\x04\x08\x01\x10\x02\x60\x80\x80\x20\x0a\x04\x08\x03\x10\x04", "a profile for go tool pprof"},
 		{"a processor profile", "\x48\x94\x95\xd8\xa1\xa0\xcf\x9e\xf5\x18\x0a\x04\x08\x01\x10\x02\x0a\x04", "a profile for go tool pprof"},
 		{"a packed profile", string(packed(t, []byte("\n\x04\x08\x01\x10\x02\n\x04\x08\x03\x10\x02\x12\x02"), "gzip")), "a profile for go tool pprof"},

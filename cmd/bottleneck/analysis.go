@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -79,10 +78,10 @@ func analyzeFile(ctx context.Context, name, single string, opt bn.Options) (*bn.
 
 // resultFrom makes a result of a trace, or reads one that was saved. The result may be there even
 // if there is an error: it is then what could be read.
-func resultFrom[T any](ctx context.Context, std stdio, in *input, opt bn.Options, of func(*bn.Report) *T, saved func(r io.Reader, head []byte) (*T, error)) (*T, error) {
+func resultFrom[T any](ctx context.Context, std stdio, in *input, opt bn.Options, of func(*bn.Report) *T, saved func(r io.Reader) (*T, error)) (*T, error) {
 	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*T, error) {
-		if holdsJSON(head) || opt.Want == bn.WantContention && bytes.HasPrefix(head, eventMagic) {
-			return saved(r, head)
+		if holdsJSON(head) {
+			return saved(r)
 		}
 		report, err := analyze(ctx, in, r, opt)
 		if report == nil {

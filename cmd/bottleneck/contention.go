@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"regexp"
 	"slices"
@@ -34,7 +33,7 @@ goroutine that held the lock meanwhile, not the one that happened to let go of
 it last.
 
 It reads execution traces of any program (a FILE, a URL, or standard input),
-event files and JSON of package contention, whose wrapped locks know the owners
+JSON of package contention, whose wrapped locks know the owners
 exactly, and JSON that it wrote itself. What a trace does not tell is
 "unattributed": nobody is blamed on suspicion.
 
@@ -65,7 +64,7 @@ whom, .dot is for Graphviz and .folded for flamegraph.pl.`, f.run)
 	c.Example = `  bottleneck contention trace.out
   bottleneck contention -kind locks -by lock,waiter-func,owner-func trace.out
   bottleneck contention -by root-func,owner-func,lock trace.out
-  bottleneck contention -o joined.pb.gz -pprof joined locks.events
+  bottleneck contention -o joined.pb.gz -pprof joined locks.json
   bottleneck contention -format folded trace.out | flamegraph.pl > flame.svg
   bottleneck contention -kind locks -fail 'waiting>1.5' trace.out`
 	a.urls(c)
@@ -199,34 +198,14 @@ func (f *contentionFlags) keep(p *contention.Profile) *contention.Profile {
 	return kept
 }
 
-// eventMagic is what event files of package contention begin with.
-var eventMagic = []byte("bnkevt")
-
-// readContention reads a trace, an event file or JSON, whatever it is. The profile may be there
-// even if there is an error: it is then that of what could be read.
+// readContention reads a trace or JSON. The profile may be there even if there is an error: it is
+// then that of what could be read.
 func readContention(ctx context.Context, std stdio, in *input, opt tracewaits.Options) (*contention.Profile, error) {
 	return resultFrom(ctx, std, in, bn.Options{Want: bn.WantContention, Contention: opt, Bottle: bottle.Options{Part: opt.Part}}, func(r *bn.Report) *contention.Profile { return r.Contention },
-		func(r io.Reader, head []byte) (*contention.Profile, error) {
-			switch {
-			case opt.Part != timeline.Part{}:
+		func(r io.Reader) (*contention.Profile, error) {
+			if opt.Part != (timeline.Part{}) {
 				return nil, usagef("-generations is for traces; %s is none", in.label)
-			case holdsJSON(head):
-				return readSaved(r, in.label, contentionDiff, contention.ReadJSON)
 			}
-			p, err := readEvents(r, contention.Options{Goroutines: opt.Goroutines})
-			if err != nil {
-				err = fmt.Errorf("%s: %w", in.label, err)
-			}
-			return p, err
+			return readSaved(r, in.label, contentionDiff, contention.ReadJSON)
 		})
-}
-
-// readEvents reads an event file. What could be read of one that is damaged or cut off says so in
-// all forms, as that of a trace does.
-func readEvents(r io.Reader, opt contention.Options) (*contention.Profile, error) {
-	p, err := contention.ReadEvents(r, opt)
-	if err != nil && p != nil {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("The event file could not be read to its end: %s.", strings.TrimPrefix(err.Error(), "contention: event file, ")))
-	}
-	return p, err
 }

@@ -132,12 +132,11 @@ func TestContentionForms(t *testing.T) {
 	}
 }
 
-// contended makes an event file, and the JSON of the same profile, of a program whose main
-// goroutine waits once for its own other one.
-func contended(t *testing.T) (events, object string) {
+// contended makes the JSON of a profile of a program whose main goroutine waits once for its own
+// other one.
+func contended(t *testing.T) (object string) {
 	t.Helper()
-	var b bytes.Buffer
-	if err := contention.Start(contention.Options{Events: &b}); err != nil {
+	if err := contention.Start(contention.Options{Goroutines: true}); err != nil {
 		t.Fatal(err)
 	}
 	mu := contention.NewMutex("the books")
@@ -156,11 +155,7 @@ func contended(t *testing.T) (events, object string) {
 	if err := contention.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	events, object = filepath.Join(dir, "run.events"), filepath.Join(dir, "run.json")
-	if err := os.WriteFile(events, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	object = filepath.Join(t.TempDir(), "run.json")
 	f, err := os.Create(object)
 	if err != nil {
 		t.Fatal(err)
@@ -169,35 +164,33 @@ func contended(t *testing.T) (events, object string) {
 	if err := contention.WriteJSON(f, contention.Snapshot()); err != nil {
 		t.Fatal(err)
 	}
-	return events, object
+	return object
 }
 
-// Traces, event files and JSON are all read, from files, pipes and servers.
+// JSON is read from files, pipes and servers.
 func TestContentionInputs(t *testing.T) {
-	events, object := contended(t)
+	object := contended(t)
+	content, err := os.ReadFile(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(content) }))
+	defer server.Close()
 	var sums []int64
-	for _, name := range []string{events, object} {
-		content, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(content) }))
-		for _, r := range []outcome{
-			bottleneck("contention", "-format", "json", name),
-			commandWith(bytes.NewReader(content), "contention", "-format=json"),
-			bottleneck("contention", "-format", "json", server.URL),
-		} {
-			r.want(t, exitOK, `"lock": "the books"`, "")
-			sums = append(sums, parseContention(t, r.out).Wait)
-		}
-		server.Close()
+	for _, r := range []outcome{
+		bottleneck("contention", "-format", "json", object),
+		commandWith(bytes.NewReader(content), "contention", "-format=json"),
+		bottleneck("contention", "-format", "json", server.URL),
+	} {
+		r.want(t, exitOK, `"lock": "the books"`, "")
+		sums = append(sums, parseContention(t, r.out).Wait)
 	}
 	for _, s := range sums {
 		if s != sums[0] || s <= 0 {
 			t.Errorf("the inputs differ: %v", sums)
 		}
 	}
-	bottleneck("contention", "-by", "lock,owner-goroutine", events).want(t, exitOK, "by lock > owner-goroutine\n", "")
+	bottleneck("contention", "-by", "lock,owner-goroutine", object).want(t, exitOK, "by lock > owner-goroutine\n", "")
 }
 
 // JSON that leaves out short rows says how much that is, and reads back; so does the root of all
@@ -279,7 +272,7 @@ func TestContentionFail(t *testing.T) {
 
 func TestContentionBadInput(t *testing.T) {
 	dir := t.TempDir()
-	events, object := contended(t)
+	object := contended(t)
 	cut := func(name string, drop int) string {
 		b, err := os.ReadFile(name)
 		if err != nil {
@@ -323,7 +316,6 @@ func TestContentionBadInput(t *testing.T) {
 		{[]string{dir}, exitFailure, "", "it is a directory"},
 		{[]string{foreign}, exitFailure, "", "foreign.json: contention: reading JSON: this is no contention profile"},
 		{[]string{cut(object, 20)}, exitFailure, "", "cut-run.json: contention: reading JSON: the input ends inside the object"},
-		{[]string{cut(events, 3)}, exitFailure, "No goroutine waited", "cut-run.events: contention: event file, offset "},
 		{[]string{"-o", filepath.Join(dir, "no", "a.svg"), mutexTrace}, exitFailure, "", "cannot write "},
 	} {
 		r := bottleneck(append([]string{"contention"}, tt.args...)...)
@@ -337,22 +329,4 @@ func TestContentionBadInput(t *testing.T) {
 		r.want(t, tt.status, tt.out, tt.want)
 	}
 	bottleneck("contention", "-h").want(t, exitOK, "  bottleneck contention [flags] [FILE | URL | -]\n", "")
-}
-
-// What is left of an event file that was cut off says so in all forms.
-func TestContentionCutEvents(t *testing.T) {
-	events, _ := contended(t)
-	all := read(t, events)
-	cut := filepath.Join(filepath.Dir(events), "cut.events")
-	if err := os.WriteFile(cut, all[:len(all)-1], 0o666); err != nil {
-		t.Fatal(err)
-	}
-	const warning = "The event file could not be read to its end: offset "
-	bottleneck("contention", cut).want(t, exitFailure, "Warning: "+warning, "event file, offset ")
-	bottleneck("contention", "-format", "json", cut).want(t, exitFailure, warning, "event file, offset ")
-	page := filepath.Join(filepath.Dir(events), "page.html")
-	bottleneck("report", "-o", page, cut).want(t, exitFailure, "", "event file, offset ")
-	if !bytes.Contains(read(t, page), []byte(warning)) {
-		t.Error("the page does not say so")
-	}
 }

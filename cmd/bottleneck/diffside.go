@@ -91,38 +91,25 @@ func readSide(ctx context.Context, std stdio, name string, want diffKind, opt bo
 
 // parseSide is readSide of an input that is open, and begins with head.
 func parseSide(ctx context.Context, in *input, r io.Reader, head []byte, want diffKind, opt bottle.Options) (diffSide, error) {
-	var data []byte
-	kind := contentionDiff
-	switch {
-	case holdsJSON(head):
-		var err error
-		if data, err = io.ReadAll(r); err != nil {
-			return diffSide{}, fileError(in.label, err)
-		}
-		if kind = kindOfJSON(data); kind == countersOnly || kind == verdictOnly {
-			return diffSide{}, errKind(in.label, kind)
-		}
-	case !bytes.HasPrefix(head, eventMagic):
+	if !holdsJSON(head) {
 		return readSideTrace(ctx, in, r, want, opt)
 	}
-	if want != "" && want != kind {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return diffSide{}, fileError(in.label, err)
+	}
+	kind := kindOfJSON(data)
+	switch {
+	case kind == countersOnly || kind == verdictOnly:
+		return diffSide{}, errKind(in.label, kind)
+	case want != "" && want != kind:
 		return diffSide{}, usagef("%s is a %s: that is no -kind %s", in.label, kind.what(), want)
 	}
-	side, err := readSideSaved(r, data, kind)
+	side, err := readSideJSON(data, kind)
 	if err != nil {
 		return diffSide{}, fmt.Errorf("%s: %w", in.label, err)
 	}
 	return side, nil
-}
-
-// readSideSaved reads JSON or, where there is none, an event file.
-func readSideSaved(r io.Reader, data []byte, kind diffKind) (s diffSide, err error) {
-	if data != nil {
-		return readSideJSON(data, kind)
-	}
-	s.kind = kind
-	s.contention, err = contention.ReadEvents(r, contention.Options{})
-	return s, err
 }
 
 // readSideTrace reads a trace; a graph and a ledger by default.

@@ -119,7 +119,7 @@ func (f *graphFlags) run(ctx context.Context, std stdio, args []string) error {
 // there is an error: it is then that of what could be read.
 func readGraph(ctx context.Context, std stdio, in *input, opt bottle.Options) (*bottle.Graph, error) {
 	return resultFrom(ctx, std, in, bn.Options{Want: bn.WantVerdict, Bottle: opt}, func(r *bn.Report) *bottle.Graph { return r.Bottle },
-		func(r io.Reader, _ []byte) (*bottle.Graph, error) {
+		func(r io.Reader) (*bottle.Graph, error) {
 			g, err := readSaved(r, in.label, graphDiff, bottle.ReadJSON)
 			group := opt.Group.String()
 			switch {

@@ -236,7 +236,6 @@ func TestWrongKind(t *testing.T) {
 	windows := temporary(t, "windows.json", []byte(bottleneck("graph", "-window", "100ms", "-format", "json", mutexTrace).out))
 	locks, tasks := contentionProfile(t, "c.json", 10, time.Second), taskProfile(t, "t.json", 10, 1000, granularity.OK)
 	counted := temporary(t, "counted.json", []byte(`{"counters":[],"groups":[]}`))
-	events := temporary(t, "locks.events", []byte("bnkevt\x00\x01 and so on, for some bytes"))
 	const ask = "not a Go execution trace: it is a profile for go tool pprof; ask net/http/pprof for /debug/pprof/trace?seconds=5, and exporters/live for format=json or a trace"
 	for _, tt := range []struct {
 		args   string
@@ -263,8 +262,6 @@ func TestWrongKind(t *testing.T) {
 		{"contention " + profile, exitFailure, "bottle.pb.gz: " + ask},
 		{"tasks " + profile, exitFailure, "bottle.pb.gz: " + ask},
 		{"graph " + server.URL + "/debug/pprof/heap", exitFailure, "/debug/pprof/heap: " + ask},
-		{"graph " + events, exitFailure, `locks.events: not a Go execution trace: it is an event file of package contention: "bottleneck contention" reads it`},
-		{"tasks " + events, exitFailure, `"bottleneck contention" reads it`},
 	} {
 		r := bottleneck(strings.Fields(tt.args)...)
 		if r.status != tt.status || !strings.Contains(r.err, tt.err) || r.out != "" {

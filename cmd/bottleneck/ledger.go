@@ -183,7 +183,7 @@ func (f *ledgerFlags) run(ctx context.Context, std stdio, args []string) error {
 			of = func(*bn.Report) *ledger.Ledger { return books.Ledger() }
 		}
 		return resultFrom(ctx, std, in, opt, of,
-			func(r io.Reader, _ []byte) (*ledger.Ledger, error) {
+			func(r io.Reader) (*ledger.Ledger, error) {
 				if f.regrouped() || f.opt.From != 0 || f.opt.To != 0 || f.opt.Part != (timeline.Part{}) {
 					return nil, usagef("-group, -from, -to and -generations are for traces; %s is saved JSON", in.label)
 				}

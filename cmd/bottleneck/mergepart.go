@@ -58,7 +58,7 @@ func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (part m
 			return mergePart{pprof: p, name: in.label}, err
 		}
 		want := f.kind
-		if want == graphDiff && !holdsJSON(head) && !bytes.HasPrefix(head, eventMagic) {
+		if want == graphDiff && !holdsJSON(head) {
 			want = "" // of a trace that is a graph with a ledger, of which the verdict follows
 		}
 		if !holdsJSON(head) {

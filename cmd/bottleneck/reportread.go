@@ -14,7 +14,6 @@ import (
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/exporters/perfetto"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
@@ -74,20 +73,12 @@ func (e *partialError) Error() string { return e.err.Error() }
 
 // file reads one file, whatever it is.
 func (r *reportReading) file(ctx context.Context, in *input, from io.Reader, head []byte) error {
-	switch {
-	case holdsJSON(head):
+	if holdsJSON(head) {
 		data, err := io.ReadAll(from)
 		if err != nil {
 			return fileError(in.label, err)
 		}
 		return r.json(in.label, data)
-	case bytes.HasPrefix(head, eventMagic):
-		p, err := readEvents(from, contention.Options{})
-		if p == nil {
-			return fmt.Errorf("%s: %w", in.label, err)
-		}
-		r.save(report.ContentionSection, in.label, func() { r.data.Contention, r.data.ContentionWindows = p, nil })
-		return partly(in.label, err)
 	}
 	again, size, err := seekable(from)
 	if err != nil {

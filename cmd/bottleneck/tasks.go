@@ -136,7 +136,7 @@ func (f *tasksFlags) choose(p *granularity.Profile) error {
 func (f *tasksFlags) read(ctx context.Context, std stdio, in *input) (*granularity.Profile, error) {
 	opt := bn.Options{Want: bn.WantTasks, Tasks: f.trace, Bottle: bottle.Options{Part: f.part}}
 	return resultFrom(ctx, std, in, opt, func(r *bn.Report) *granularity.Profile { return r.Tasks },
-		func(r io.Reader, _ []byte) (*granularity.Profile, error) {
+		func(r io.Reader) (*granularity.Profile, error) {
 			p, err := readSaved(r, in.label, tasksDiff, granularity.ReadJSON)
 			if err == nil && (f.trace.Tasks || f.trace.AggregateNested || f.trace.Hz != 0 || f.part != timeline.Part{}) {
 				return nil, usagef("-user-tasks, -aggregate, -generations and -hz are for traces; %s is a recorded profile", in.label)

@@ -142,7 +142,7 @@ func partFlags(fs *pflag.FlagSet) (flags []string) {
 // readJudged makes the verdict on a trace, or on a ledger that was saved, or reads that of a graph
 // that was saved.
 func readJudged(ctx context.Context, std stdio, in *input, opt bn.Options) (*bn.Report, error) {
-	return resultFrom(ctx, std, in, opt, func(r *bn.Report) *bn.Report { return r }, func(r io.Reader, _ []byte) (*bn.Report, error) {
+	return resultFrom(ctx, std, in, opt, func(r *bn.Report) *bn.Report { return r }, func(r io.Reader) (*bn.Report, error) {
 		if of := opt.Bottle; of.From != 0 || of.To != 0 || of.Part != (timeline.Part{}) {
 			return nil, usagef("-from, -to and -generations are for traces; %s is saved", in.label)
 		}

@@ -186,7 +186,7 @@ func ownRecords(fn string) bool {
 	if !ok {
 		return false
 	}
-	for _, typ := range []string{"account)", "release)", "session)", "state)", "eventWriter)", "waitedTable)", "tracker["} {
+	for _, typ := range []string{"account)", "release)", "session)", "state)", "waitedTable)", "tracker["} {
 		if strings.HasPrefix(method, typ) {
 			return true
 		}

@@ -6,7 +6,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -110,7 +109,7 @@ func TestHelpersAreNotTheApplicationInATrace(t *testing.T) {
 	if err != nil {
 		t.Log("no counters: ", err)
 	}
-	if err := contention.Start(contention.Options{Exact: true, Events: io.Discard}); err != nil {
+	if err := contention.Start(contention.Options{Exact: true}); err != nil {
 		t.Fatal(err)
 	}
 	continuous := bottleneck.NewContinuous(bottleneck.ContinuousOptions{})
