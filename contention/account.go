@@ -61,7 +61,7 @@ type account struct {
 
 const (
 	// maxDeferred bounds the waits put aside; beyond it, what is not known yet is unattributed.
-	maxDeferred = 256
+	maxDeferred = 1 << 14
 	// maxDeferredExits bounds the exits that they pin. An owner may be in Cond.Wait for hours,
 	// and the Unlock after it never come.
 	maxDeferredExits = chunkExits * maxChunks / 2
@@ -117,8 +117,15 @@ type pairCell struct {
 	roots                  *pairRoots // nil if the owner was never seen to be blocked
 }
 
-// add settles a wait that is over, now or as soon as all its owners are known.
+// add settles a wait that is over, now or as soon as all its owners are known. One that was not
+// drawn is only timed, unless it was long.
 func (a *account) add(w *wait) {
+	if took := w.took(); w.passed && took < longWait {
+		w.pinned.pins.Add(-1)
+		a.timed(w.kind, took)
+		a.begun.Add(-1)
+		return
+	}
 	a.mu.Lock()
 	a.represent(w)
 	if len(a.deferred) > 0 && w.last > a.oldest+maxDeferredExits {
@@ -304,13 +311,13 @@ func (a *account) book(w *wait) {
 func (a *account) close(w *wait, c *waitCell, blamed, handOff, unattributed int64) {
 	c.count += w.count
 	c.observed++
-	c.waited += (w.end - w.start) * w.weight
-	c.variance.add(a.settled, w.weight, w.end-w.start)
+	c.waited += w.took() * w.weight
+	c.variance.add(a.settled, w.weight, w.took())
 	c.blamed += blamed * w.weight
 	c.handOff += handOff * w.weight
-	c.unattributed += unattributed * w.weight
-	c.longest = max(c.longest, w.end-w.start)
-	a.longest = max(a.longest, w.end-w.start)
+	c.unattributed += (unattributed + w.early) * w.weight
+	c.longest = max(c.longest, w.took())
+	a.longest = max(a.longest, w.took())
 	a.waiters = max(a.waiters, w.waiters)
 }
 

@@ -98,7 +98,12 @@ type wait struct {
 	flight      *flight // its place while it goes on, if it has one
 	kind        kindID
 	flags       Flags
+	passed      bool  // not drawn: only timed, unless it is long
+	early       int64 // how long it tried before it registered, which is not in start
 }
+
+// took is how long the wait was.
+func (w *wait) took() int64 { return w.early + w.end - w.start }
 
 // state returns the lock's state, made at first use.
 func (t *tracker[L]) state() *state {
@@ -156,8 +161,7 @@ func (t *tracker[L]) draw() draw {
 	return always
 }
 
-// arrive registers the caller as a waiter, if its wait was drawn. It returns false if it was not,
-// or collection is off: then w has its start and its account, if it is to be timed.
+// arrive registers the caller as a waiter. It returns false if collection is off.
 func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
 	s := current.Load()
 	if s == nil {
@@ -166,10 +170,7 @@ func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
 	w.start = now()
 	st := t.state()
 	w.account = st.accountOf(s)
-	w.kind, w.flags = kind, flags
-	if d.passed() {
-		return false
-	}
+	w.kind, w.flags, w.passed = kind, flags, d.passed()
 	if d.rest != 0 {
 		s.markSampled()
 	}
@@ -210,24 +211,6 @@ func (t *tracker[L]) acquired(w *wait) {
 	st.own = *w
 	st.since = now()
 	st.own.end = st.since
-}
-
-// acquiredUnseen notes that the caller has got the lock exclusively after a wait that was only
-// timed, if at all.
-func (t *tracker[L]) acquiredUnseen(w *wait) {
-	registered := t.waiters.Load() != 0
-	if w.account == nil && !registered {
-		return
-	}
-	st, at := t.st.Load(), now()
-	if w.account != nil {
-		w.account.timed(st, w.kind, at-w.start, at)
-	}
-	if registered {
-		st.catchUp(at)
-		st.since = at
-		st.pending = w.start
-	}
 }
 
 // bargedIn notes that the caller has got the lock without waiting, while others wait.

@@ -82,7 +82,7 @@ type cumulative struct {
 func (a *account) bySums(w *wait) (settled, done bool) {
 	s := &a.cumulative
 	n := w.last - w.first
-	if n <= mostApart || n > maxDeferredExits || w.kind != kindMutex || w.weight > 1 || w.count > 1 || a.holdsApart() {
+	if n <= mostApart || w.kind != kindMutex || a.holdsApart() {
 		return false, false
 	}
 	if s.paused > 0 {
@@ -282,6 +282,9 @@ func (a *account) contend(e *exit, ns int64) {
 func (a *account) bookSums(w *wait) {
 	s := &a.cumulative
 	a.settled++
+	if w.weight > 1 || w.count > 1 {
+		w.flags |= Estimated
+	}
 	for i := range s.causes {
 		if s.lost[i].doubt != 0 {
 			w.flags |= Estimated
@@ -301,26 +304,27 @@ func (a *account) bookSums(w *wait) {
 		pair := a.pairOf(c, pairKey{waiter: k.chain, waiterG: k.g, owner: why.owner, kind: k.kind, flags: k.flags})
 		if pair.wait != a.settled {
 			pair.wait, pair.inWait = a.settled, 0
-			pair.count++
+			pair.count += w.count
 		}
 		pair.inWait += lost.held
-		pair.blamed += lost.held
+		pair.blamed += lost.held * w.weight
 		pair.longest = max(pair.longest, pair.inWait)
+		pair.variance.add(a.settled, w.weight, lost.held)
 		blamed += lost.held
 		if lost.doubt != 0 {
 			// If as many waits are behind those holds as there are waiters, which may
 			// all be of this row, the errors of all sum to no less than
 			// variance.addShared has.
-			pair.variance.sum += lost.doubt * float64(2*max(1, w.waiters)-1)
-			pair.unsure += lost.unsure
+			pair.variance.sum += lost.doubt * float64(w.weight) * float64(2*max(w.weight, int64(w.waiters))-1)
+			pair.unsure += lost.unsure * w.weight
 		}
 		if why.blocked {
 			if pair.roots == nil {
 				pair.roots = new(pairRoots)
 			}
-			pair.roots.blocked[why.via] += lost.held
+			pair.roots.blocked[why.via] += lost.held * w.weight
 			if why.links > 0 {
-				pair.roots.add(pairCause{chain: why.root, via: why.via, links: why.links, count: 1, ns: lost.held, wait: a.settled})
+				pair.roots.add(pairCause{chain: why.root, via: why.via, links: why.links, count: w.count, ns: lost.held * w.weight, wait: a.settled})
 			}
 		}
 		if w.g != 0 && lost.held > 0 {

@@ -54,6 +54,10 @@ func TestBlameByCumulativeSums(t *testing.T) {
 		var untold []*madeHold
 		begin := func(at int64) {
 			w := &wait{account: a, chain: chains[rng.IntN(2)], g: uint64(4000 + rng.IntN(64)), start: at, weight: 1, count: 1}
+			if seed%5 == 4 && rng.IntN(2) == 0 { // it stands for others, too
+				w.weight = 1 + rng.Int64N(4)
+				w.count = w.weight + rng.Int64N(2)
+			}
 			w.pinned, w.first = st.pin()
 			a.begun.Add(1)
 			active, all = append(active, w), append(all, w)
@@ -144,7 +148,7 @@ func TestBlameByCumulativeSums(t *testing.T) {
 		var waited, contended int64
 		n := 0
 		for _, w := range all {
-			waited += w.end - w.start
+			waited += (w.end - w.start) * w.weight
 			if w.last-w.first > mostApart {
 				n++
 			}
@@ -155,11 +159,11 @@ func TestBlameByCumulativeSums(t *testing.T) {
 					continue
 				}
 				pair := name(w.chain) + " " + name(chains[h.owner])
-				blamed[pair] += held
-				because[pair+" "+name(chains[h.root])] += blocked
+				blamed[pair] += held * w.weight
+				because[pair+" "+name(chains[h.root])] += blocked * w.weight
 				if !seen[pair] {
 					seen[pair] = true
-					counts[pair]++
+					counts[pair] += w.count
 				}
 				h.contended = max(h.contended, held)
 			}
@@ -176,34 +180,31 @@ func TestBlameByCumulativeSums(t *testing.T) {
 		if got, _, _, unattributed := totals(p); int64(got) != waited || unattributed != 0 || p.InFlight != 0 {
 			t.Errorf("seed %d: waited %d, want %d; %d unattributed, %d in flight", seed, got, waited, unattributed, p.InFlight)
 		}
-		if got := int64(p.Locks[0].Contended); got > contended || got < contended-contended/50 || seed%2 == 0 && got != contended {
+		if got := int64(p.Locks[0].Contended); seed%5 == 4 {
+			// Waits behind a few holds count these as often as themselves.
+		} else if got > contended || got < contended-contended/50 || seed%2 == 0 && got != contended {
 			t.Errorf("seed %d: contended for %d, want %d", seed, got, contended)
 		}
 		for _, q := range p.Pairs {
 			pair := q.Waiter.Stack.Frames[0].Func + " " + q.Owner.Stack.Frames[0].Func
-			if int64(q.Blamed) != blamed[pair] || q.Contentions != counts[pair] {
-				t.Errorf("seed %d: %s: %d waits lost %d, want %d and %d", seed, pair, q.Contentions, q.Blamed, counts[pair], blamed[pair])
-			}
-			delete(blamed, pair)
+			blamed[pair] -= int64(q.Blamed) // waits that stand for others have a row of their own
+			counts[pair] -= q.Contentions
 			for _, r := range q.Roots {
 				if r.Via == "" {
 					continue
 				}
 				key := pair + " " + r.Owner.Stack.Frames[0].Func
-				if int64(r.Blamed) != because[key] {
-					t.Errorf("seed %d: %s: %d because of the root, want %d", seed, key, r.Blamed, because[key])
-				}
-				delete(because, key)
+				because[key] -= int64(r.Blamed)
 			}
 		}
 		for pair, ns := range blamed {
-			if ns != 0 {
-				t.Errorf("seed %d: %s lost %d, which is in no row", seed, pair, ns)
+			if ns != 0 || counts[pair] != 0 {
+				t.Errorf("seed %d: %s: %d waits lost %d more than the rows have", seed, pair, counts[pair], ns)
 			}
 		}
 		for key, ns := range because {
 			if ns != 0 {
-				t.Errorf("seed %d: %s: %d because of that root are in no row", seed, key, ns)
+				t.Errorf("seed %d: %s: %d more because of that root than the rows have", seed, key, ns)
 			}
 		}
 	}

@@ -17,9 +17,9 @@ import (
 
 const (
 	chunkExits = 16
-	// maxChunks bounds the history of one lock, to about 2 MB. Exits beyond it are
+	// maxChunks bounds the history of one lock, to about 12 MB. Exits beyond it are
 	// lost: they are counted, and what they explain becomes unattributed.
-	maxChunks = 1 << 10
+	maxChunks = 1 << 12
 )
 
 // exit is one release of a lock that somebody waited for.

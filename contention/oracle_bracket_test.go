@@ -6,9 +6,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-	"unsafe"
-
-	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
 // The log of the oracle is written outside of the locks. Between its lines and the moments that
@@ -37,26 +34,20 @@ func (t *tracker[L]) lockProbed(o *op, kind kindID, try func() bool, lock func()
 		return
 	}
 	var w wait
-	drawn := t.arrive(&w, t.draw(), kind, 0)
-	if s := current.Load(); !drawn && s != nil {
-		// What a wait that is recorded does in the meantime makes it shorter, as the owner
-		// may have left by then. So that drawn waits stand for the others, these do the
-		// same.
-		s.chains().CaptureAbove(unsafe.Pointer(&w))
-		callstack.Goid()
-	}
+	seen := t.arrive(&w, t.draw(), kind, 0)
 	o.asked, o.waited = now(), true
 	lock()
 	o.in = now()
 	switch {
-	case drawn && kind == kindReader:
+	case seen && kind == kindReader:
 		t.readerAcquired(&w)
-	case drawn:
+	case seen:
 		t.acquired(&w)
-	case kind != kindReader:
-		t.acquiredUnseen(&w)
+	case t.waiters.Load() == 0:
+	case kind == kindReader:
+		t.readerIn()
 	default:
-		t.readerAcquiredUnseen(&w)
+		t.bargedIn()
 	}
 }
 

@@ -115,8 +115,9 @@ func TestSampledIntervalsHoldTheTruth(t *testing.T) {
 							truth[by] += float64(ns)
 						}
 					}
-					if (draw{rest: w - 1, random: rng.Uint32()}).passed() {
-						a.timed(st, kindMutex, r.took, wait.end)
+					wait.passed = draw{rest: w - 1, random: rng.Uint32()}.passed()
+					if wait.passed && r.took < longWait {
+						a.timed(kindMutex, r.took)
 						continue
 					}
 					a.holders = a.holders[:0]

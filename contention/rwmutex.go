@@ -168,8 +168,8 @@ func (rw *RWMutex) lockSlow(got bool, flags Flags) {
 	rw.mu.Lock()
 	if seen {
 		rw.acquired(&w)
-	} else {
-		rw.acquiredUnseen(&w)
+	} else if rw.waiters.Load() != 0 {
+		rw.bargedIn()
 	}
 }
 
@@ -195,8 +195,8 @@ func (rw *RWMutex) rlockWait(flags Flags, lock func()) {
 	lock()
 	if seen {
 		rw.readerAcquired(&w)
-	} else {
-		rw.readerAcquiredUnseen(&w)
+	} else if rw.waiters.Load() != 0 {
+		rw.readerIn()
 	}
 }
 
@@ -264,18 +264,6 @@ func (t *tracker[L]) readerAcquired(w *wait) {
 	st.sampling.over(w)
 	st.sampling.after.Add(min(mostAfter+mostForExit*int64(w.last-w.first), now()-w.end))
 	if t.waiters.Load() != 0 { // also if they came while the wait was settled
-		t.readerIn()
-	}
-}
-
-// readerAcquiredUnseen notes that the caller has got the lock for reading after a wait that was
-// only timed, if at all.
-func (t *tracker[L]) readerAcquiredUnseen(w *wait) {
-	if w.account != nil {
-		at := now()
-		w.account.timed(t.st.Load(), w.kind, at-w.start, at)
-	}
-	if t.waiters.Load() != 0 {
 		t.readerIn()
 	}
 }

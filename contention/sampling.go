@@ -24,13 +24,17 @@ import (
 // that happens during it (Poisson sampling; Särndal, Swensson and Wretman, Model Assisted Survey
 // Sampling, 1992, section 3.5).
 //
+// A wait of at least longWait is recorded, drawn or not, and stands for itself only. As it is not
+// known how long a wait will be, owners have to leave records from its beginning. So one that is
+// not drawn tries for less than a microsecond to get a Mutex without anybody taking notice, and
+// then registers like others. When it is over, it is recorded if it was long, and else only timed.
+//
 // Every wait is timed, whether it was drawn or not, so the number and the total of a lock's waits
 // are exact. Only who held the lock in the meantime is estimated. A drawn wait represents the waits
 // before it that were only timed and are about as long (within a factor of 4: stratification by
 // length), and counts k-fold if they are k - 1; but no more is counted than was timed. What was
 // timed, and is not counted when a snapshot is taken, has a row of its own, "[not sampled]", in
-// which all is unattributed. It is small, but where most of the time is in a few long waits, of
-// which hardly one was drawn.
+// which all is unattributed.
 //
 // The variance of a row is estimated by Σ k(k-1)·y² over its drawn waits, y being the time. That is
 // the variance of an estimate that does not use the total (Horvitz and Thompson, 1952), and more
@@ -46,6 +50,11 @@ const (
 	maxWeight = 1 << 20
 	// leastDrawn is how many waits a second are drawn at least, on average.
 	leastDrawn = 32
+	// longWait is from when on a wait is recorded in any case, in ns.
+	longWait = int64(time.Millisecond)
+	// A wait that was not drawn looks at the lock so often before it registers, with as many
+	// steps of a loop in between: that takes 0.3 to 0.8 µs.
+	looks, steps = 16, 100
 
 	minPeriod = int64(time.Millisecond)
 
@@ -67,10 +76,10 @@ type sampling struct {
 	// afterwards.
 	held, after atomic.Int64
 
-	changed  atomic.Int64 // when w was last changed
-	seen     atomic.Bool  // a wait that was drawn after that is over
-	arrivals uint32       // at that time
-	owed     float64      // ns that recording has taken beyond what was earned
+	alone   atomic.Bool  // there is one processor: waiting for another one is in vain
+	changed atomic.Int64 // when w was last changed
+	drawn   atomic.Int64 // how many waits that were drawn after that are over
+	owed    float64      // ns that recording has taken beyond what was earned
 }
 
 // draw is the decision about one wait: w - 1 as it is by then, and a random number. As w is a power
@@ -88,11 +97,11 @@ func (st *state) draw() draw {
 	return draw{rest, rand.Uint32()}
 }
 
-// passed reports whether the wait is only timed.
+// passed reports whether the wait is only timed, unless it is long.
 func (d draw) passed() bool { return d.random&d.rest != 0 }
 
-// lengths is the number of strata: waits of less than 1 µs, 4 µs, 16 µs, …
-const lengths = 12
+// lengths is the number of strata: waits of less than 1 µs, 4 µs, 16 µs, … longWait.
+const lengths = 6
 
 // stratum returns the number of the stratum of a wait that took so long.
 func stratum(ns int64) int {
@@ -110,8 +119,8 @@ const notSampled = "[not sampled]"
 // unsampled is the waiter of waits that were timed, but are represented by none.
 var unsampled = callstack.NewChain([]callstack.Frame{{Func: notSampled}}, false)
 
-// timed counts a wait that was not drawn, took so long, and ended at a moment.
-func (a *account) timed(st *state, kind kindID, took, at int64) {
+// timed counts a wait that was not drawn and took so long.
+func (a *account) timed(kind kindID, took int64) {
 	u := a.unrecorded.Load()
 	if u == nil {
 		a.unrecorded.CompareAndSwap(nil, new(timedWaits))
@@ -121,7 +130,6 @@ func (a *account) timed(st *state, kind kindID, took, at int64) {
 	c.ns.Add(took)
 	c.count[stratum(took)].Add(1)
 	a.session.markSampled()
-	st.reconsider(at)
 }
 
 // readers is the index in timedWaits.
@@ -136,10 +144,10 @@ func readers(k kindID) int {
 // caller holds a.mu.
 func (a *account) represent(w *wait) {
 	u := a.unrecorded.Load()
-	if u == nil || w.kind == kindCond {
+	took := w.took()
+	if u == nil || w.kind == kindCond || took >= longWait {
 		return
 	}
-	took := w.end - w.start
 	c := &u[readers(w.kind)]
 	n := c.count[stratum(took)].Swap(0)
 	w.count += n
@@ -193,8 +201,8 @@ func (a *account) bookTimed(kind kindID, count, ns int64) {
 
 // over notes that a wait that was drawn has been settled.
 func (s *sampling) over(w *wait) {
-	if w.start > s.changed.Load() && !s.seen.Load() {
-		s.seen.Store(true)
+	if !w.passed && w.start > s.changed.Load() {
+		s.drawn.Add(1)
 	}
 }
 
@@ -215,12 +223,11 @@ func (st *state) reconsider(at int64) {
 		s.changed.Store(at)
 		return
 	}
-	arrivals := st.arrivals.Load()
 	w := s.rest.Load() + 1
-	if next := s.choose(w, cost, at-began, int64(arrivals-s.arrivals), at-s.changed.Load()); next != w {
-		s.arrivals = arrivals
-		s.seen.Store(false)
+	if next := s.choose(w, cost, at-began, s.drawn.Load(), at-s.changed.Load()); next != w {
 		s.changed.Store(at)
+		s.drawn.Store(0)
+		s.alone.Store(runtime.GOMAXPROCS(0) == 1)
 		s.rest.Store(next - 1)
 	}
 }
@@ -233,13 +240,13 @@ func slowdown(held, after int64) int64 {
 	return max(held, (held+after)/int64(runtime.GOMAXPROCS(0)))
 }
 
-// choose returns the next w, given by how much a period was slowed down, and how many waits were
-// drawn since w was last changed. That has to show in what recording costs, before there is another
+// choose returns the next w, given by how much a period was slowed down, and how many waits that
+// were drawn since w was last changed are over. That has to show in what recording costs, before there is another
 // change for the same reason.
 func (s *sampling) choose(w uint32, cost, period, drawn, unchanged int64) uint32 {
 	s.owed += float64(cost) - budget*float64(period)
 	if s.owed > advance && w < maxWeight {
-		if w > 1 && (!s.seen.Load() || drawn*int64(time.Second) < 2*leastDrawn*unchanged) {
+		if w > 1 && drawn*int64(time.Second) < 2*leastDrawn*max(1, unchanged) {
 			s.owed = advance
 			return w
 		}

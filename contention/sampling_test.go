@@ -2,6 +2,8 @@ package contention
 
 import (
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 )
@@ -21,7 +23,6 @@ func TestWaitsAreSampledByCost(t *testing.T) {
 			spent += c
 			drawn += drawnAtW1 * (i%int64(last) + 1) / int64(last) / max(1, i%int64(last)) // about drawnAtW1/w
 			unchanged += ms
-			s.seen.Store(true)
 			next := s.choose(last, c, ms, drawn, unchanged)
 			if next != last {
 				drawn, unchanged = 0, 0
@@ -79,7 +80,7 @@ func TestWaitsAreSampledByCost(t *testing.T) {
 	}
 	s = new(sampling)
 	s.owed = 2 * advance
-	if w := s.choose(64, ms, ms, 1000, ms); w != 64 {
+	if w := s.choose(64, ms, ms, 0, ms); w != 64 {
 		t.Errorf("w = %d before a wait drawn with the last one was over", w)
 	}
 }
@@ -93,7 +94,8 @@ func TestSamplingEnds(t *testing.T) {
 	s.rest.Store(1<<10 - 1)
 	at := now()
 	s.began.Store(at - 2*int64(time.Second))
-	a.timed(st, kindMutex, 10, at)
+	a.timed(kindMutex, 10)
+	st.reconsider(at)
 	if w := s.rest.Load() + 1; w != 1 {
 		t.Errorf("w is %d", w)
 	}
@@ -106,7 +108,7 @@ func TestProfileSaysSampledThoughNoneWasDrawn(t *testing.T) {
 	st := new(Mutex).state()
 	a := st.accountOf(current.Load())
 	for i := range int64(100) {
-		a.timed(st, kindMutex, i*i*i, 1000)
+		a.timed(kindMutex, i*i*i)
 	}
 	p := Snapshot()
 	checkConservation(t, p)
@@ -127,21 +129,112 @@ func TestDrawnWaitStandsForThoseOfItsLength(t *testing.T) {
 	collecting(t, Options{})
 	st := new(Mutex).state()
 	a := st.accountOf(current.Load())
-	for _, took := range []int64{5000, 6000, 7000, 2_000_000} {
-		a.timed(st, kindMutex, took, 1)
+	for _, took := range []int64{5000, 6000, 7000, 500_000} {
+		a.timed(kindMutex, took)
 	}
 	w := wait{start: 1, end: 5001, weight: 1, count: 1}
 	a.represent(&w)
 	if w.count != 4 || w.weight != 4 { // 18000 are 3 times 5000, and 3000 are left
 		t.Errorf("stands for %d waits, and %d times its time", w.count, w.weight)
 	}
-	w = wait{start: 1, end: 3_000_001, weight: 1, count: 1}
+	w = wait{start: 1, end: 800_001, weight: 1, count: 1}
 	a.represent(&w)
-	if w.count != 2 || w.weight != 1 { // the 2 ms are left
+	if w.count != 2 || w.weight != 1 { // the 500 µs are left
 		t.Errorf("stands for %d waits, and %d times its time", w.count, w.weight)
 	}
 	p := Snapshot()
-	if len(p.Waits) != 1 || p.Waits[0].Contentions != 0 || p.Waits[0].Waited != 2_003_000 {
+	if len(p.Waits) != 1 || p.Waits[0].Contentions != 0 || p.Waits[0].Waited != 503_000 {
+		t.Errorf("%+v", p.Waits)
+	}
+}
+
+// A wait of a millisecond or more is recorded though nothing is drawn: who waited, for whom, and
+// for how long. It stands for itself only, whatever else was timed.
+func TestLongWaitsAreAlwaysRecorded(t *testing.T) {
+	const n, hold = 5, 2 * time.Millisecond
+	var m Mutex
+	var rw RWMutex
+	for _, c := range []struct {
+		kind       Kind
+		waited     sync.Locker
+		held       sync.Locker
+		registered func() int
+		st         *state
+	}{
+		{MutexKind, &m, &m, m.registered, m.state()},
+		{RWMutexWriterKind, &rw, rw.RLocker(), rw.registered, rw.state()},
+		{RWMutexReaderKind, rw.RLocker(), &rw, rw.registered, rw.state()},
+	} {
+		collecting(t, Options{})
+		c.st.drawn(maxWeight)
+		kind := kindID(slices.Index(kinds[:], c.kind))
+		for _, took := range []int64{50, 100_000, longWait - 1} {
+			c.st.accountOf(current.Load()).timed(kind, took)
+		}
+		for range n {
+			c.held.Lock()
+			done := make(chan bool)
+			go func() {
+				c.waited.Lock()
+				c.waited.Unlock() //lint:ignore SA2001 it waits
+				close(done)
+			}()
+			waitFor(t, "the waiter to register", func() bool { return c.registered() == 1 })
+			time.Sleep(hold)
+			c.held.Unlock()
+			<-done
+		}
+		Stop()
+		p := Snapshot()
+		checkConservation(t, p)
+		var long, blamed int64
+		for _, w := range p.Waits {
+			if w.Observed == 0 {
+				continue
+			}
+			long += w.Contentions
+			blamed += int64(w.Blamed)
+			if w.Contentions != w.Observed || w.Flags&Estimated != 0 || w.Kind != c.kind {
+				t.Errorf("%s: %+v", c.kind, w)
+			}
+		}
+		if long != n || blamed < int64(n*hold) || p.InFlight != 0 {
+			t.Errorf("%s: %d waits, for which %v are blamed, want %d and at least %v; %d in flight", c.kind, long, time.Duration(blamed), n, n*hold, p.InFlight)
+		}
+	}
+}
+
+// A wait that is not drawn tries to get a Mutex before it registers. If that does not help, the
+// time is in the wait, and blamed on nobody.
+func TestWaitThatIsNotDrawnTriesFirst(t *testing.T) {
+	collecting(t, Options{})
+	var m Mutex
+	m.state().drawn(maxWeight)
+	m.Lock()
+	var w wait
+	if m.getSoon(&w) || w.early <= 0 {
+		t.Fatalf("got a lock that is in use, or tried for %d ns", w.early)
+	}
+	m.arrive(&w, draw{rest: maxWeight - 1, random: 1}, kindMutex, 0)
+	time.Sleep(time.Millisecond)
+	m.Unlock()
+	m.mu.Lock() // as the waiter does
+	m.acquired(&w)
+	m.Unlock()
+	for !m.getSoon(new(wait)) { // it may lose its processor in the meantime
+	}
+	m.Unlock()
+	p := Snapshot()
+	checkConservation(t, p)
+	for _, row := range p.Waits {
+		if row.Observed == 0 && row.Contentions == 1 && row.Waited < time.Millisecond {
+			continue
+		}
+		if row.Contentions != 1 || row.Unattributed != time.Duration(w.early) || row.Blamed < time.Millisecond || row.Waited <= row.Blamed {
+			t.Errorf("tried for %d ns: %+v", w.early, row)
+		}
+	}
+	if len(p.Waits) != 2 {
 		t.Errorf("%+v", p.Waits)
 	}
 }

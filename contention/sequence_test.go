@@ -108,8 +108,8 @@ func (s *sequenced) cycle() {
 		hold.from = do(func() {
 			if seen {
 				t.acquired(&w)
-			} else {
-				t.acquiredUnseen(&w)
+			} else if t.waiters.Load() != 0 {
+				t.bargedIn()
 			}
 		})
 		if mine != nil {

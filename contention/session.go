@@ -16,7 +16,8 @@ type Options struct {
 	// Programs that start a goroutine for each request then have very many rows.
 	Goroutines bool
 	// Exact records all waits and all holds of hot locks, too, which may take three quarters of
-	// their throughput, rather than a random part of them.
+	// their throughput, rather than a random part of them. Waits of 1 ms or more are recorded
+	// in any case.
 	Exact bool
 	// MaxChains, MaxLocks and MaxPairs bound the memory: the number of call chains
 	// (0: 65536), of locks (0: 16384), and of rows in the profile (0: 65536). What
