@@ -110,7 +110,7 @@ func (m *Mutex) wait(d draw, flags Flags) {
 // timed.
 func (m *Mutex) getSoon(w *wait) bool {
 	st, s := m.st.Load(), current.Load()
-	if st.sampling.alone.Load() || s == nil || s.events != nil || s.tracing() {
+	if st.sampling.alone.Load() || s == nil || s.tracing() {
 		return false
 	}
 	began := now()
