@@ -2,7 +2,6 @@ package result
 
 import (
 	"fmt"
-	"slices"
 )
 
 // The texts of the column "row" of a [Diff].
@@ -15,51 +14,63 @@ const (
 // the columns of texts among those named, and pairs them. The columns are, for each column of
 // numbers among those named, its values before and after and the change, "time_before",
 // "time_after" and "time_change"; "row", which is [Added], [Gone] or, where a row is in both
-// tables, not known; and these texts. A sum that has no row is 0; a mean is not known. The rows
-// whose first number changed most come first.
+// tables, not known; and these texts, those that are notes before and after. A sum that has no row
+// is 0; a mean is not known. The rows whose first number changed most come first.
 func Diff(before, after *Table, columns ...string) (*Table, error) {
-	var texts, numbers []string
+	var texts []string
 	for _, name := range columns {
 		k, err := index(before.Columns, name)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case before.Columns[k].Unit.IsText():
+		}
+		if before.Columns[k].isKey() {
 			texts = append(texts, name)
-		default:
-			numbers = append(numbers, name)
 		}
 	}
-	a, err := before.By(texts...)
-	if err != nil {
-		return nil, err
+	var sides [2]*Table
+	for i, t := range []*Table{before, after} {
+		sums, err := t.By(texts...)
+		if err == nil {
+			sides[i], err = sums.Pick(columns...)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	b, err := after.By(texts...)
-	if err != nil {
-		return nil, err
-	}
-	if !slices.EqualFunc(a.Columns, b.Columns, func(g, h Head) bool { return g.Name == h.Name && g.Unit == h.Unit }) {
-		return nil, fmt.Errorf("the tables have other columns")
-	}
+	a, b := sides[0], sides[1]
 	out := &Table{Title: after.Title}
-	var keys, values []int // of a and b
-	var last []Head
+	var keys, values, noted []int // of a and b
+	var texted, notes []Head
 	for k, h := range a.Columns {
+		g, change := b.Columns[k], h
 		switch {
-		case h.Unit.IsText():
+		case g.Unit != h.Unit:
+			return nil, fmt.Errorf("the tables have other columns")
+		case h.isKey():
 			keys = append(keys, k)
-			last = append(last, h)
-		case slices.Contains(numbers, h.Name):
-			values = append(values, k)
-			g, change := b.Columns[k], h
-			change.Name, change.Title, change.Part, change.Whole, change.Signed = h.Name+"_change", "change", false, 0, true
-			h.Name, h.Title = h.Name+"_before", h.Title+" before"
-			g.Name, g.Title = g.Name+"_after", "after"
-			out.Columns = append(out.Columns, h, g, change)
+			texted = append(texted, h)
+			continue
 		}
+		h.Of, g.Of, change.Of = h.Name, h.Name, h.Name
+		h.Name, h.Title = h.Name+"_before", h.Title+" before"
+		g.Name, g.Title = g.Name+"_after", "after"
+		if h.Unit.IsText() {
+			noted = append(noted, k)
+			notes = append(notes, h, g)
+			continue
+		}
+		values = append(values, k)
+		change.Name, change.Title, change.Part, change.Whole, change.Signed = change.Name+"_change", "change", false, 0, true
+		if h.Quotient[0] != "" {
+			change.Quotient = Single
+			for i, name := range h.Quotient {
+				h.Quotient[i], g.Quotient[i] = name+"_before", name+"_after"
+			}
+		}
+		out.Columns = append(out.Columns, h, g, change)
 	}
 	out.Columns = append(out.Columns, Head{Name: "row", Note: true, Help: "whether it is only there after, or was only there before"})
-	out.Columns = append(out.Columns, last...)
+	out.Columns = append(append(out.Columns, texted...), notes...)
 	paired := map[string][2][]Cell{}
 	var order []string
 	for side, t := range []*Table{a, b} {
@@ -74,7 +85,7 @@ func Diff(before, after *Table, columns ...string) (*Table, error) {
 		}
 	}
 	for _, key := range order {
-		out.Rows = append(out.Rows, pairRow(a.Columns, paired[key], keys, values))
+		out.Rows = append(out.Rows, pairRow(a.Columns, paired[key], keys, values, noted))
 	}
 	if len(values) > 0 {
 		out.SortedBy = out.Columns[2].Name // the first change
@@ -84,7 +95,7 @@ func Diff(before, after *Table, columns ...string) (*Table, error) {
 }
 
 // pairRow returns a row of a diff.
-func pairRow(columns []Head, pair [2][]Cell, keys, values []int) (row []Cell) {
+func pairRow(columns []Head, pair [2][]Cell, keys, values, noted []int) (row []Cell) {
 	is, there := Cell{}, pair[0]
 	switch {
 	case pair[0] == nil:
@@ -107,5 +118,23 @@ func pairRow(columns []Head, pair [2][]Cell, keys, values []int) (row []Cell) {
 	for _, k := range keys {
 		row = append(row, there[k])
 	}
+	for _, k := range noted {
+		for _, side := range pair {
+			if side == nil {
+				row = append(row, Cell{})
+			} else {
+				row = append(row, side[k])
+			}
+		}
+	}
 	return row
+}
+
+// Changes is [Diff] of tables that have these columns.
+func Changes(before, after *Table, columns ...string) *Table {
+	t, err := Diff(before, after, columns...)
+	if err != nil {
+		panic(err)
+	}
+	return t
 }

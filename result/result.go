@@ -22,9 +22,8 @@
 //
 //	var columns = []result.Column[phase]{
 //		{Name: "time", Title: "time", Unit: result.Duration, Part: true, Help: "its part of the wall time",
-//			Value: func(p *phase) (result.Value, bool) { return result.Int(p.time), true }},
-//		{Name: "phase", Title: "phase", Help: "its name",
-//			Value: func(p *phase) (result.Value, bool) { return result.Str(p.name), p.name != "" }},
+//			Value: result.Ints(func(p *phase) time.Duration { return p.time })},
+//		{Name: "phase", Title: "phase", Help: "its name", Value: result.Texts(func(p *phase) string { return p.name })},
 //	}
 //
 //	func main() {
@@ -41,6 +40,8 @@
 // 14 MB.
 package result
 
+import "math"
+
 // Column is a column of the table of a result whose rows are of type Row.
 type Column[Row any] struct {
 	// Name is that in JSON, CSV and conditions: "share". It holds no parentheses, commas, "<"
@@ -54,8 +55,35 @@ type Column[Row any] struct {
 	// Part says that the values are parts of the whole of the table, such as the capacity: they
 	// have percentages.
 	Part bool
+	// Note says that the texts are about a row, and not what tells it apart.
+	Note bool
+	// Quotient names the columns of numbers that the value is the quotient of, such as
+	// "running_ns" and "share_ns": several rows together have that of the sums, and none if the
+	// table lacks one of these columns.
+	Quotient [2]string
 	// Value returns the value of a row, and whether it is known.
 	Value func(*Row) (v Value, known bool)
+}
+
+// Single is the [Column.Quotient] of a value that several rows together do not have.
+var Single = [2]string{"none", "none"}
+
+// Ints returns the [Column.Value] of whole numbers that are always known.
+func Ints[Row any, N ~int | ~int64](of func(*Row) N) func(*Row) (Value, bool) {
+	return func(r *Row) (Value, bool) { return Int(of(r)), true }
+}
+
+// Floats returns the [Column.Value] of other numbers, which are known if they are finite.
+func Floats[Row any](of func(*Row) float64) func(*Row) (Value, bool) {
+	return func(r *Row) (Value, bool) {
+		f := of(r)
+		return Float(f), !math.IsNaN(f) && !math.IsInf(f, 0)
+	}
+}
+
+// Texts returns the [Column.Value] of texts, which are known if they are not empty.
+func Texts[Row any, S ~string](of func(*Row) S) func(*Row) (Value, bool) {
+	return func(r *Row) (Value, bool) { s := string(of(r)); return Str(s), s != "" }
 }
 
 // Value is the value of a column in a row. The unit of the column says which field it is.
@@ -75,3 +103,14 @@ func Float(f float64) Value { return Value{Float: f} }
 
 // Str returns the value of a Text or a Func.
 func Str(s string) Value { return Value{Text: s} }
+
+// Lift returns the columns of what a row is, or has in it.
+func Lift[Row, Part any](columns []Column[Part], part func(*Row) *Part) []Column[Row] {
+	out := make([]Column[Row], len(columns))
+	for i := range columns {
+		c := &columns[i]
+		out[i] = Column[Row]{Name: c.Name, Title: c.Title, Unit: c.Unit, Help: c.Help, Part: c.Part, Note: c.Note, Quotient: c.Quotient,
+			Value: func(r *Row) (Value, bool) { return c.Value(part(r)) }}
+	}
+	return out
+}

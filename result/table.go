@@ -37,8 +37,11 @@ type Head struct {
 	Whole int64
 	// Signed says that the values are changes: those above 0 have a sign.
 	Signed bool
-	// Note says that the texts are about a row, and not what tells it apart.
-	Note bool
+	// Of is the name of the column that the values before and after, or the changes, are of.
+	Of string
+	// Note and Quotient are those of the [Column].
+	Note     bool
+	Quotient [2]string
 }
 
 // isKey reports whether the texts of the column tell rows apart.
@@ -99,7 +102,7 @@ func Heads[Row any](columns []Column[Row]) []Head {
 	heads := make([]Head, len(columns))
 	for i := range columns {
 		c := &columns[i]
-		heads[i] = Head{Name: c.Name, Title: c.Title, Unit: c.Unit, Help: c.Help, Part: c.Part}
+		heads[i] = Head{Name: c.Name, Title: c.Title, Unit: c.Unit, Help: c.Help, Part: c.Part, Note: c.Note, Quotient: c.Quotient}
 	}
 	return heads
 }
@@ -137,7 +140,7 @@ func total(columns []Head, rows [][]Cell) []Cell {
 	sums := make([]Cell, len(columns))
 	for k := range columns {
 		u := columns[k].Unit
-		if u.IsText() || !u.Whole() && len(rows) == 0 {
+		if u.IsText() || !u.Whole() && len(rows) == 0 || columns[k].Quotient[0] != "" {
 			continue
 		}
 		sum := Cell{Known: true}
@@ -154,7 +157,35 @@ func total(columns []Head, rows [][]Cell) []Cell {
 			sums[k] = sum
 		}
 	}
+	for k := range columns {
+		if columns[k].Quotient[0] != "" {
+			sums[k] = quotient(columns, sums, rows, k)
+		}
+	}
 	return sums
+}
+
+// quotient returns what the column k has of several rows; of a single one, its value.
+func quotient(columns []Head, sums []Cell, rows [][]Cell, k int) Cell {
+	if len(rows) == 1 {
+		return rows[0][k]
+	}
+	var of [2]float64
+	for i, name := range columns[k].Quotient {
+		at := slices.IndexFunc(columns, func(h Head) bool { return h.Name == name })
+		if at < 0 || !sums[at].Known {
+			return Cell{}
+		}
+		of[i] = columns[at].Unit.Number(sums[at].Value)
+	}
+	return Cell{Float(of[0] / of[1]), of[1] != 0}
+}
+
+// SetWhole sets what the values of a column are parts of.
+func (t *Table) SetWhole(column string, whole time.Duration) {
+	if k, err := index(t.Columns, column); err == nil {
+		t.Columns[k].Whole = int64(whole)
+	}
 }
 
 // By returns the table whose rows are told apart by the columns of texts with these names only. The
@@ -208,6 +239,22 @@ func (t *Table) By(names ...string) (*Table, error) {
 		out.Rows = append(out.Rows, row)
 	}
 	out.sort()
+	return out, nil
+}
+
+// Pick returns the table with the columns of these names only, in this order.
+func (t *Table) Pick(names ...string) (*Table, error) {
+	out := &Table{Title: t.Title, SortedBy: t.SortedBy, Rows: make([][]Cell, len(t.Rows))}
+	for _, name := range names {
+		k, err := index(t.Columns, name)
+		if err != nil {
+			return nil, err
+		}
+		out.Columns = append(out.Columns, t.Columns[k])
+		for i, row := range t.Rows {
+			out.Rows[i] = append(out.Rows[i], row[k])
+		}
+	}
 	return out, nil
 }
 

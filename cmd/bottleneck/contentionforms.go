@@ -40,7 +40,7 @@ var contentionForms = map[string]func(w io.Writer, p *contention.Profile, d cont
 		return contention.WriteJSON(w, d.rows(p))
 	},
 	"csv": func(w io.Writer, p *contention.Profile, d contentionDrawing) error {
-		return text.ContentionCSV(w, d.rows(p))
+		return text.TableCSV(w, d.rows(p).Table())
 	},
 	"dot": func(w io.Writer, p *contention.Profile, d contentionDrawing) error { return text.DOT(w, p, d.least) },
 	"folded": func(w io.Writer, p *contention.Profile, d contentionDrawing) error {

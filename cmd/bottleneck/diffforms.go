@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"time"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
@@ -103,30 +103,11 @@ func (p diffPair) stacks() []*speedup.Stack {
 	return []*speedup.Stack{&before, &after}
 }
 
-// changeJSON is a measure, group or component in a diff: times in nanoseconds, components in units
-// of the speed-up; null where it is not there.
-type changeJSON struct {
+// measureJSON is a measure of both runs: times in nanoseconds; null where a run cannot tell.
+type measureJSON struct {
 	Name   string   `json:"name"`
-	Kind   string   `json:"kind,omitempty"`
 	Before *float64 `json:"before"`
 	After  *float64 `json:"after"`
-}
-
-// contentionChangeJSON is a line of a contention diff; null where it is not there.
-type contentionChangeJSON struct {
-	Kind        contention.Kind `json:"kind"`
-	Lock        string          `json:"lock"`
-	Class       string          `json:"class"`
-	WaiterGroup string          `json:"waiter_group"`
-	OwnerGroup  string          `json:"owner_group"`
-	Before      *contendedJSON  `json:"before"`
-	After       *contendedJSON  `json:"after"`
-}
-
-type contendedJSON struct {
-	Contentions int64 `json:"contentions"`
-	Wait        int64 `json:"wait_ns"`
-	Ready       int64 `json:"ready_ns"`
 }
 
 // verdictsJSON are the verdicts on two runs.
@@ -135,59 +116,22 @@ type verdictsJSON struct {
 	After  *verdict.Verdict `json:"after"`
 }
 
-// taskChangeJSON is a class in a diff of tasks; null where it is not there.
-type taskChangeJSON struct {
-	Class  string         `json:"class"`
-	Before *taskClassJSON `json:"before"`
-	After  *taskClassJSON `json:"after"`
-}
-
-// taskClassJSON sums up a class: the median in cycles, or in nanoseconds where cycles are not
-// known.
-type taskClassJSON struct {
-	Tasks     uint64                `json:"tasks"`
-	Cycles    *float64              `json:"p50_cycles,omitempty"`
-	RunningNS *float64              `json:"p50_running_ns,omitempty"`
-	Blocked   float64               `json:"blocked_ns"` // of all tasks together
-	Diagnosis granularity.Diagnosis `json:"diagnosis"`
-}
-
 // writeDiffJSON writes one object: {"what":"bottle graph", "measures":[…], "changes":[…],
 // "capacity":[…], "verdicts":{"before":…, "after":…}}.
 func writeDiffJSON(w io.Writer, p diffPair, d drawing) error {
 	var out struct {
-		What     string       `json:"what"`
-		Measures []changeJSON `json:"measures"`
-		Changes  []any        `json:"changes"`
+		What     string        `json:"what"`
+		Measures []measureJSON `json:"measures"`
+		Changes  *result.Table `json:"changes"`
 		// Capacity is what the capacity went to.
 		Capacity *result.Table `json:"capacity,omitempty"`
 		// Verdicts are those of graphs and ledgers; null where there is none.
 		Verdicts *verdictsJSON `json:"verdicts,omitempty"`
 	}
 	out.What = p[0].kind.what()
-	out.Measures, out.Changes = p.measures(), []any{}
+	out.Measures, out.Changes = p.measures(), p.changes()
 	if p[0].verdict != nil || p[1].verdict != nil {
 		out.Verdicts = &verdictsJSON{p[0].verdict, p[1].verdict}
-	}
-	switch p[0].kind {
-	case graphDiff:
-		out.Changes = p.graphChanges()
-	case stackDiff:
-		for _, c := range speedup.Delimiters() {
-			if before, after := p[0].stack.Components[c], p[1].stack.Components[c]; before != 0 || after != 0 {
-				out.Changes = append(out.Changes, changeJSON{Name: c.String(), Before: &before, After: &after})
-			}
-		}
-	case contentionDiff:
-		for _, c := range text.ContentionChanges(p[0].contention, p[1].contention) {
-			out.Changes = append(out.Changes, contentionChangeJSON{
-				c.Kind, c.Lock, c.Class, c.Waiter, c.Owner, contendedForm(c.Before, c.InBefore), contendedForm(c.After, c.InAfter),
-			})
-		}
-	case tasksDiff:
-		for _, c := range text.TaskChanges(p[0].tasks, p[1].tasks) {
-			out.Changes = append(out.Changes, taskChangeJSON{c.Class, taskForm(p[0].tasks, c.Before), taskForm(p[1].tasks, c.After)})
-		}
 	}
 	if p.booked() {
 		by := d.by
@@ -207,9 +151,24 @@ func writeDiffJSON(w io.Writer, p diffPair, d drawing) error {
 	return err
 }
 
+// changes are what changed, row by row; none of ledgers, whose are the capacity.
+func (p diffPair) changes() *result.Table {
+	switch p[0].kind {
+	case graphDiff:
+		return bottle.Changes(p[0].graph, p[1].graph)
+	case stackDiff:
+		return speedup.Changes(p[0].stack, p[1].stack)
+	case contentionDiff:
+		return contention.Changes(p[0].contention, p[1].contention)
+	case tasksDiff:
+		return granularity.Changes(p[0].tasks, p[1].tasks)
+	}
+	return &result.Table{}
+}
+
 // measures are the measures of the whole that -fail knows, of both runs; null where a run cannot
 // tell.
-func (p diffPair) measures() (out []changeJSON) {
+func (p diffPair) measures() (out []measureJSON) {
 	for _, m := range diffMeasures[p[0].kind].whole {
 		value := func(s diffSide) *float64 {
 			v, err := m.of(s)
@@ -218,48 +177,7 @@ func (p diffPair) measures() (out []changeJSON) {
 			}
 			return &v
 		}
-		out = append(out, changeJSON{Name: m.name, Before: value(p[0]), After: value(p[1])})
-	}
-	return out
-}
-
-func (p diffPair) graphChanges() []any {
-	ns := func(d time.Duration, there bool) *float64 {
-		if !there {
-			return nil
-		}
-		f := float64(d)
-		return &f
-	}
-	out := []any{}
-	for _, c := range text.Changes(p[0].graph, p[1].graph) {
-		out = append(out, changeJSON{c.Group, string(c.Kind), ns(c.Before.Share, c.InBefore), ns(c.After.Share, c.InAfter)})
-	}
-	return out
-}
-
-func contendedForm(c text.Contended, there bool) *contendedJSON {
-	if !there {
-		return nil
-	}
-	return &contendedJSON{c.Contentions, int64(c.Waited), int64(c.Ready)}
-}
-
-func taskForm(p *granularity.Profile, c *granularity.Class) *taskClassJSON {
-	if c == nil {
-		return nil
-	}
-	out := &taskClassJSON{Tasks: c.Tasks, Blocked: c.BlockedNS.Sum(), Diagnosis: c.Diagnosis}
-	if out.Diagnosis == "" {
-		out.Diagnosis = granularity.Unknown
-	}
-	if h := p.Granularity(c); h.Count() > 0 {
-		median := h.Quantile(.5)
-		if p.ByTime() {
-			out.RunningNS = &median
-		} else {
-			out.Cycles = &median
-		}
+		out = append(out, measureJSON{Name: m.name, Before: value(p[0]), After: value(p[1])})
 	}
 	return out
 }

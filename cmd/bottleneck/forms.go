@@ -30,7 +30,7 @@ type form func(w io.Writer, g *bottle.Graph, d drawing) error
 var forms = map[string]form{
 	"text": writeText,
 	"json": func(w io.Writer, g *bottle.Graph, d drawing) error { return bottle.WriteJSON(w, d.fold(g)) },
-	"csv":  func(w io.Writer, g *bottle.Graph, d drawing) error { return text.CSV(w, d.fold(g)) },
+	"csv":  func(w io.Writer, g *bottle.Graph, d drawing) error { return text.TableCSV(w, d.fold(g).Table()) },
 	"svg":  func(w io.Writer, g *bottle.Graph, d drawing) error { return picture.SVG(w, g, d.picture()) },
 	"png":  func(w io.Writer, g *bottle.Graph, d drawing) error { return pixels(w)(picture.Draw(g, d.picture())) },
 	"pprof": func(w io.Writer, g *bottle.Graph, d drawing) error {

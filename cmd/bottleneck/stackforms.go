@@ -14,7 +14,7 @@ var stackForms = map[string]func(w io.Writer, stacks []*speedup.Stack, d drawing
 		return text.WriteStacks(w, s, d.terminal.textOptions())
 	},
 	"json": func(w io.Writer, s []*speedup.Stack, _ drawing) error { return speedup.WriteJSON(w, s...) },
-	"csv":  func(w io.Writer, s []*speedup.Stack, _ drawing) error { return text.StacksCSV(w, s) },
+	"csv":  func(w io.Writer, s []*speedup.Stack, _ drawing) error { return text.TableCSV(w, speedup.Table(s...)) },
 	"svg": func(w io.Writer, s []*speedup.Stack, d drawing) error {
 		return picture.StacksSVG(w, s, d.picture())
 	},

@@ -47,7 +47,7 @@ func tasksFile(t *testing.T) string {
 func TestTasks(t *testing.T) {
 	file := tasksFile(t)
 	for _, tt := range []struct{ args, out string }{
-		{"", "shop.price  1,000  700  700  700  700  700   700        –       fine"},
+		{"", "shop.price  1,000  700  700  700  700  700   700  fine"},
 		{"", "1,000 tasks created at main.create (main.go:3)"},
 		{"-site submission", "1,000 tasks submitted at main.submit (main.go:4)"},
 		{"-class ^stock$", "1,000 tasks of 1 class "},

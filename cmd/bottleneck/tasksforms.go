@@ -26,7 +26,7 @@ var tasksForms = map[string]func(w io.Writer, p *granularity.Profile, d tasksDra
 		return granularity.WriteJSON(w, d.largest(p))
 	},
 	"csv": func(w io.Writer, p *granularity.Profile, d tasksDrawing) error {
-		return text.TasksCSV(w, d.largest(p))
+		return text.TableCSV(w, d.largest(p).Table())
 	},
 	"pprof": func(w io.Writer, p *granularity.Profile, d tasksDrawing) error {
 		return pprof.WriteTasks(w, d.largest(p), pprof.TasksOptions{Submission: d.submission, File: d.source})

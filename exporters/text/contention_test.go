@@ -120,7 +120,7 @@ Warning: a ?[31mhostile warning
 			t.Errorf("no error for %v", by)
 		}
 	}
-	if WriteContention(io.Discard, nil, ContentionOptions{}) == nil || ContentionCSV(io.Discard, nil) == nil || DOT(io.Discard, nil, 0) == nil || FoldedStacks(io.Discard, nil, contention.OwnerView) == nil {
+	if WriteContention(io.Discard, nil, ContentionOptions{}) == nil || DOT(io.Discard, nil, 0) == nil || FoldedStacks(io.Discard, nil, contention.OwnerView) == nil {
 		t.Error("no error without a profile")
 	}
 }
@@ -129,7 +129,7 @@ func TestContentionCSV(t *testing.T) {
 	p := waits()
 	p.Locks[0].Name = "=cmd|'/c calc'!A1"
 	var b bytes.Buffer
-	if err := ContentionCSV(&b, p); err != nil {
+	if err := TableCSV(&b, p.Table()); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&b).ReadAll()
@@ -235,7 +235,7 @@ func FuzzContention(f *testing.F) {
 			return WriteContention(w, p, ContentionOptions{Options: Options{ASCII: true}})
 		},
 		func(w io.Writer, p *contention.Profile) error { return DOT(w, p, 0) },
-		ContentionCSV,
+		func(w io.Writer, p *contention.Profile) error { return TableCSV(w, p.Table()) },
 		func(w io.Writer, p *contention.Profile) error {
 			var stacks bytes.Buffer
 			if err := FoldedStacks(&stacks, p, contention.JoinedView); err != nil {
@@ -437,7 +437,7 @@ func TestUnfinishedWaitsHaveRowsInCSV(t *testing.T) {
 		{Kind: contention.SelectKind, Lock: "main.worker#3", Waiter: party("main.worker", "main.worker"), Count: 1, Waited: 9 * msec, Longest: 9 * msec},
 	}
 	var b bytes.Buffer
-	if err := ContentionCSV(&b, p); err != nil {
+	if err := TableCSV(&b, p.Table()); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&b).ReadAll()

@@ -69,7 +69,7 @@ Warning: a ?[31mhostile warning
 
 func TestOwnersActivityCSV(t *testing.T) {
 	var b bytes.Buffer
-	if err := ContentionCSV(&b, blockedWaits()); err != nil {
+	if err := TableCSV(&b, blockedWaits().Table()); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&b).ReadAll()

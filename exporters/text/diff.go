@@ -1,82 +1,139 @@
 package text
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
-	"github.com/bottleneck-go/bottleneck/internal/order"
+	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // WriteDiff writes what changed from one bottle graph to another: the whole, then a line for each
-// group with its share, what it lost of the capacity, and its parallelism in both, those whose
-// share changed most first. Groups that changed by less than a thousandth of the longer run are
-// only counted. The error is that of w.
+// group, those whose share changed most first. The error is that of w.
 func WriteDiff(w io.Writer, before, after *bottle.Graph, opt Options) error {
 	if before == nil || after == nil {
 		return errors.New("text: no graph")
 	}
+	var warnings []string
+	if before.GroupBy != after.GroupBy {
+		warnings = append(warnings, fmt.Sprintf("the graphs are grouped differently, by %s and by %s.", before.GroupBy, after.GroupBy))
+	}
+	return writeDiff(w, summaries(bottle.Summary, before, after), warnings, opt, bottle.Changes(before, after))
+}
+
+// WriteStackDiff writes what changed from one speedup stack to another, part by part. The error is
+// that of w.
+func WriteStackDiff(w io.Writer, before, after *speedup.Stack, opt Options) error {
+	if before == nil || after == nil {
+		return errors.New("text: no speedup stack")
+	}
+	return writeDiff(w, summaries(speedup.Summary, before, after), bothSides(before.Warnings, after.Warnings), opt, speedup.Changes(before, after))
+}
+
+// WriteContentionDiff writes what changed from one contention profile to another: the whole, then a
+// line for each kind, and one for each lock with its waiters and owners, those whose time changed
+// most first. The error is that of w.
+func WriteContentionDiff(w io.Writer, before, after *contention.Profile, opt Options) error {
+	if before == nil || after == nil {
+		return errNoContention
+	}
+	warnings := bothSides(before.Warnings, after.Warnings)
+	if before.Accuracy != after.Accuracy {
+		warnings = append([]string{fmt.Sprintf("the profiles differ in accuracy: %s and %s.", before.Accuracy, after.Accuracy)}, warnings...)
+	}
+	changes := contention.Changes(before, after)
+	kinds, err := changes.By("kind")
+	if err != nil {
+		return err
+	}
+	return writeDiff(w, summaries(contention.Summary, before, after), warnings, opt, kinds, changes)
+}
+
+// WriteTasksDiff writes what changed from one profile of tasks to another, class by class. The error
+// is that of w.
+func WriteTasksDiff(w io.Writer, before, after *granularity.Profile, opt Options) error {
+	if before == nil || after == nil {
+		return errors.New("text: no profile of tasks")
+	}
+	warnings := bothSides(before.Warnings, after.Warnings)
+	if before.Source != after.Source {
+		warnings = append([]string{fmt.Sprintf("the profiles are measured differently, by %s and by %s.", before.Source, after.Source)}, warnings...)
+	}
+	return writeDiff(w, summaries(granularity.Summary, before, after), warnings, opt, granularity.Changes(before, after))
+}
+
+// bothSides says of warnings which run they are about.
+func bothSides(before, after []string) (out []string) {
+	for i, warnings := range [][]string{before, after} {
+		for _, s := range warnings {
+			out = append(out, [2]string{"before: ", "after: "}[i]+s)
+		}
+	}
+	return out
+}
+
+// summaries are the tables of the whole of two runs, with one row each.
+func summaries[T any](columns []result.Column[T], before, after *T) (out [2]*result.Table) {
+	for i, of := range []*T{before, after} {
+		out[i] = result.New(columns, []T{*of}, 0)
+	}
+	return out
+}
+
+// writeDiff writes the numbers of the whole that are not 0 in both runs, and tables of changes.
+// Rows whose first number changed by less than a thousandth of the sum are only counted.
+func writeDiff(w io.Writer, whole [2]*result.Table, warnings []string, opt Options, tables ...*result.Table) error {
 	opt = opt.withDefaults()
 	st := style{colour: opt.Colour, ascii: opt.ASCII}
 	var b strings.Builder
 	t := &changeTable{style: st, head: []string{"", "before", "after", "change"}}
-	t.row("wall time", format.Duration(before.Wall), format.Duration(after.Wall), ratioOf(float64(before.Wall), float64(after.Wall)))
-	t.row("parallelism", format.Parallelism(before.MeanParallelism()), format.Parallelism(after.MeanParallelism()), ratioOf(before.MeanParallelism(), after.MeanParallelism()))
-	t.row("lost capacity", format.Percent(before.Lost(), before.Capacity), format.Percent(after.Lost(), after.Capacity), ratioOf(part(before.Lost(), before.Capacity), part(after.Lost(), after.Capacity)))
-	t.row("idle", format.Duration(before.Idle), format.Duration(after.Idle), ratioOf(float64(before.Idle), float64(after.Idle)))
-	if c, d := inC(before), inC(after); c+d > 0 {
-		t.row("in C code", format.Duration(c), format.Duration(d), ratioOf(float64(c), float64(d)))
+	for k := range whole[0].Columns {
+		h := &whole[0].Columns[k]
+		x, y := &whole[0].Rows[0][k], &whole[1].Rows[0][k]
+		if v, w := h.Unit.Number(x.Value), h.Unit.Number(y.Value); x.Known && y.Known && (v != 0 || w != 0) {
+			t.row(h.Title, h.Format(x), h.Format(y), ratioOf(v, w))
+		}
 	}
 	t.write(&b, opt.Width)
-	b.WriteByte('\n')
-
-	changes := Changes(before, after)
-	t = &changeTable{style: st, head: []string{"group", "share before", "after", "change", "lost", "after", "parallelism", "after"}}
-	least, same := max(before.Wall, after.Wall)/1000, 0
-	for _, c := range changes {
-		if (c.After.Share-c.Before.Share).Abs() < least && len(changes) > 1 {
-			same++
-			continue
+	for _, t := range tables {
+		t.Title = ""
+		u, all, least := t.Columns[0].Unit, t.Rows, 0.0
+		for _, row := range append(slices.Clip(all), t.Total()) {
+			least = max(least, math.Abs(u.Number(row[0].Value)), math.Abs(u.Number(row[1].Value)))
 		}
-		share := func(x bottle.Box, there bool) string {
-			if !there {
-				return format.Unknown
+		if least /= 1000; u.Whole() {
+			least = math.Floor(least)
+		}
+		t.Rows = nil
+		for i, row := range all {
+			if i == 0 || !row[0].Known || !row[1].Known || math.Abs(u.Number(row[2].Value)) >= least {
+				t.Rows = append(t.Rows, row)
 			}
-			return format.Duration(x.Share)
 		}
-		width := func(x bottle.Box, there bool) string {
-			if !there {
-				return format.Unknown
+		b.WriteByte('\n')
+		if err := WriteTable(&b, t, opt); err != nil {
+			return err
+		}
+		if same := len(all) - len(t.Rows); same > 0 {
+			small := strconv.FormatFloat(least, 'g', 2, 64)
+			if u.Whole() {
+				small = u.Format(result.Int(int64(least)))
 			}
-			return format.Parallelism(x.Parallelism)
+			b.WriteString(st.paintLines(dim, wrap(format.Plural(same, "row", "rows")+" changed by less than "+st.plain(small)+".", opt.Width, 0)) + "\n")
 		}
-		lost := func(g *bottle.Graph, x bottle.Box, there bool) string {
-			if !there {
-				return format.Unknown
-			}
-			return format.Percent(x.Lost, g.Capacity)
-		}
-		delta := format.Duration(c.After.Share - c.Before.Share)
-		if c.After.Share > c.Before.Share {
-			delta = "+" + delta
-		}
-		t.row(format.Func(st.clean(c.Group)), share(c.Before, c.InBefore), share(c.After, c.InAfter), delta, lost(before, c.Before, c.InBefore), lost(after, c.After, c.InAfter), width(c.Before, c.InBefore), width(c.After, c.InAfter))
 	}
-	t.write(&b, opt.Width)
-	if same > 0 {
-		b.WriteString(st.paintLines(dim, wrap(format.Plural(same, "group", "groups")+" changed by less than "+st.plain(format.Duration(least))+".", opt.Width, 0)) + "\n")
-	}
-	if before.GroupBy != after.GroupBy {
-		b.WriteString(st.paint(bold, "Warning:") + wrap(st.clean(fmt.Sprintf("the graphs are grouped differently, by %s and by %s.", before.GroupBy, after.GroupBy)), opt.Width, len("Warning:")) + "\n")
+	for _, s := range warnings {
+		b.WriteString(st.paint(bold, "Warning:") + wrap(st.clean(s), opt.Width, len("Warning:")) + "\n")
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("text: writing: %w", err)
@@ -108,59 +165,6 @@ func VerdictDiff(w io.Writer, before, after *verdict.Verdict, opt Options) error
 	return nil
 }
 
-func inC(g *bottle.Graph) time.Duration {
-	all, _ := g.InC()
-	return all
-}
-
-// Change is a group in two graphs.
-type Change struct {
-	Group string
-	Kind  bottle.Kind
-	// Before and After are the group's boxes; zero where it is not in the graph.
-	Before, After     bottle.Box
-	InBefore, InAfter bool
-}
-
-// Changes pairs the groups of two graphs, those whose share changed most first.
-func Changes(before, after *bottle.Graph) []Change {
-	type key struct {
-		group string
-		kind  bottle.Kind
-	}
-	at := map[key]int{}
-	var out []Change
-	find := func(b *bottle.Box) *Change {
-		k := key{b.Group, b.Kind}
-		i, ok := at[k]
-		if !ok {
-			i = len(out)
-			at[k] = i
-			out = append(out, Change{Group: b.Group, Kind: b.Kind})
-		}
-		return &out[i]
-	}
-	for i := range before.Boxes {
-		c := find(&before.Boxes[i])
-		c.Before, c.InBefore = before.Boxes[i], true
-	}
-	for i := range after.Boxes {
-		c := find(&after.Boxes[i])
-		c.After, c.InAfter = after.Boxes[i], true
-	}
-	order.Stable(out, func(a, b Change) int {
-		return cmp.Or(cmp.Compare((b.After.Share-b.Before.Share).Abs(), (a.After.Share-a.Before.Share).Abs()), strings.Compare(a.Group, b.Group))
-	})
-	return out
-}
-
-func part(d, whole time.Duration) float64 {
-	if whole <= 0 {
-		return 0
-	}
-	return float64(d) / float64(whole)
-}
-
 // ratioOf writes after ÷ before as "1.25x".
 func ratioOf(before, after float64) string {
 	switch {
@@ -170,38 +174,6 @@ func ratioOf(before, after float64) string {
 		return format.Unknown
 	}
 	return strconv.FormatFloat(after/before, 'f', 2, 64) + "x"
-}
-
-// WriteStackDiff writes two speedup stacks side by side with the difference of each part. The error
-// is that of w.
-func WriteStackDiff(w io.Writer, before, after *speedup.Stack, opt Options) error {
-	if before == nil || after == nil {
-		return errors.New("text: no speedup stack")
-	}
-	opt = opt.withDefaults()
-	st := style{colour: opt.Colour, ascii: opt.ASCII}
-	table := &stackTable{stacks: []*speedup.Stack{before, after}, style: st, width: opt.Width}
-	t := &changeTable{style: st, head: []string{"", "before", "after", "change"}}
-	for _, r := range table.rows() {
-		delta := number(r.values[1] - r.values[0])
-		if r.values[1] > r.values[0] {
-			delta = "+" + delta
-		}
-		t.row(r.name, number(r.values[0]), number(r.values[1]), delta)
-	}
-	t.row("workers", strconv.Itoa(before.N), strconv.Itoa(after.N), "")
-	var b strings.Builder
-	t.write(&b, opt.Width)
-	for i, s := range table.stacks {
-		for _, warning := range s.Warnings {
-			which := [2]string{"before: ", "after: "}[i]
-			b.WriteString(st.paint(bold, "Warning:") + wrap(st.clean(which+warning), opt.Width, len("Warning:")) + "\n")
-		}
-	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("text: writing: %w", err)
-	}
-	return nil
 }
 
 // changeTable is a table whose first column is of words and whose others are of numbers.

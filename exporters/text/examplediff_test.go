@@ -22,14 +22,16 @@ func ExampleWriteDiff() {
 	text.WriteDiff(os.Stdout, graph(900*time.Millisecond, 300*time.Millisecond), graph(700*time.Millisecond, 100*time.Millisecond), text.Options{})
 	// Output:
 	// before   after  change
-	// wall time      900 ms  700 ms   0.78x
-	// parallelism      3.00    3.57   1.19x
-	// lost capacity     25%     11%   0.43x
-	// idle              0 s     0 s       =
+	// parallelism       3.00    3.57   1.19x
+	// lost capacity    25.0%   10.7%   0.43x
+	// lost to groups   25.0%   10.7%   0.43x
+	// wall time       900 ms  700 ms   0.78x
 	//
-	// group       share before   after   change  lost  after  parallelism  after
-	// main.merge        300 ms  100 ms  -200 ms   25%    11%         1.00   1.00
-	// 1 group changed by less than 900 µs.
+	// share before   after   change  lost before   after   change  group
+	//       300 ms  100 ms  -200 ms       900 ms  300 ms  -600 ms  main.merge
+	//       300 ms  100 ms  -200 ms       900 ms  300 ms  -600 ms  all
+	// No room for: parallelism.
+	// 1 row changed by less than 900 µs.
 }
 
 func ExampleWriteStacks() {

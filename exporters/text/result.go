@@ -1,12 +1,14 @@
 package text
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
@@ -51,8 +53,8 @@ func writeRows(b *strings.Builder, t *result.Table, top, width int, st style) {
 	writeColumns(b, shown, st)
 	var names []string
 	for _, c := range hidden {
-		if !c.more {
-			names = append(names, c.name)
+		if name := cmp.Or(c.of, c.name); !c.more && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	if names != nil {
@@ -66,10 +68,12 @@ type rowsText []*columnText
 // columnText is a column. The first cell is the heading, and the last one the sum.
 type columnText struct {
 	name  string
+	of    string // see result.Head: columns of the same are shown together or not at all
 	cells []string
 	left  bool // aligned so, and may be shortened
 	key   bool // tells rows apart
 	more  bool // is shown only with the column before it
+	fits  bool // is shown
 	wish  int  // the width of the widest cell
 	width int
 }
@@ -78,27 +82,44 @@ type columnText struct {
 const minText = 18
 
 func newRows(t *result.Table, top int, st style) (r rowsText) {
-	shown := t.Top(top)
-	sums := t.Total()
+	rows := slices.Clone(t.Top(top).Rows)
+	sums, summed := t.Total(), false
+	for k := range sums {
+		summed = summed || sums[k].Known
+	}
+	if summed {
+		rows = append(rows, sums)
+	}
+	full := map[string]bool{} // columns that hold something
+	var of []string
 	for k := range t.Columns {
 		h := &t.Columns[k]
-		c := &columnText{name: h.Name, cells: []string{st.clean(h.Title)}, left: h.Unit.IsText(), key: h.Unit.IsText() && !h.Note}
-		percents := &columnText{more: true, cells: []string{"%"}}
-		empty := true
-		for _, row := range append(slices.Clip(shown.Rows), sums) {
+		if h.Of != "" && !h.Unit.IsText() && !slices.Contains(of, h.Of) {
+			of = append(of, h.Of)
+		}
+		for _, row := range rows {
+			if row[k].Known && (!h.Unit.Whole() || row[k].Int != 0) {
+				full[cmp.Or(h.Of, h.Name)] = true
+			}
+		}
+	}
+	for k := range t.Columns {
+		h := &t.Columns[k]
+		if k > 0 && !full[cmp.Or(h.Of, h.Name)] {
+			continue
+		}
+		c := &columnText{name: h.Name, of: h.Of, cells: []string{st.clean(h.Title)}, left: h.Unit.IsText(), key: h.Unit.IsText() && !h.Note}
+		percents := &columnText{of: h.Of, more: true, cells: []string{"%"}}
+		for _, row := range rows {
 			cell := &row[k]
-			empty = empty && (!cell.Known || h.Unit.Whole() && cell.Int == 0)
 			c.cells = append(c.cells, formatCell(h, cell, st))
 			percents.cells = append(percents.cells, st.plain(h.Percent(cell)))
 		}
-		if empty && k > 0 {
-			continue
-		}
-		if k == t.Label() {
+		if k == t.Label() && summed {
 			c.cells[len(c.cells)-1] = "all"
 		}
 		r = append(r, c)
-		if h.Whole > 0 {
+		if h.Whole > 0 && (h.Of == "" || slices.Equal(of, []string{h.Of})) { // there is no room for those of several
 			r = append(r, percents)
 		}
 	}
@@ -112,9 +133,11 @@ func formatCell(h *result.Head, c *result.Cell, st style) string {
 	return st.plain(h.Format(c))
 }
 
-// fit decides which columns are shown, and how wide they are.
+// fit decides which columns are shown, and how wide they are. The first one, that of the label and
+// short notes come before all others; of changes, what tells rows apart comes before further numbers.
 func (r rowsText) fit(width int) (shown, hidden []*columnText) {
-	used := 0
+	var parts [3][][]*columnText // columns that belong together, by how much they matter
+	labelled := false
 	for i, c := range r {
 		for _, s := range c.cells {
 			c.wish = max(c.wish, columns(s))
@@ -122,23 +145,44 @@ func (r rowsText) fit(width int) (shown, hidden []*columnText) {
 		if c.width = c.wish; c.left {
 			c.width = min(c.wish, minText)
 		}
-		gap := 2
-		if i == 0 {
-			gap = 0
-		}
-		fits := used+gap+c.width <= width
+		part := 1
 		switch {
-		case c.more: // goes with the column before it
-			fits = fits && !slices.Contains(hidden, r[i-1])
-		case c.key: // matters less than those before it
-			fits = fits && !slices.ContainsFunc(hidden, func(h *columnText) bool { return h.key })
+		case i == 0 || c.of != "" && c.of == r[0].of || c.key && !labelled || c.left && !c.key && c.wish <= minText:
+			part = 0
+		case c.of != "":
+			part = 2
 		}
-		if !fits && i > 0 {
+		labelled = labelled || c.key
+		if p := parts[part]; i > 0 && len(p) > 0 && (c.more || c.of != "" && c.of == r[i-1].of) {
+			p[len(p)-1] = append(p[len(p)-1], c)
+		} else {
+			parts[part] = append(p, []*columnText{c})
+		}
+	}
+	used, left := -2, false // whether a column that tells rows apart is left out
+	for i, part := range parts {
+		for _, together := range part {
+			need := 0
+			for _, c := range together {
+				need += 2 + c.width
+			}
+			// Of the columns that tell rows apart, the first ones matter most.
+			fits := i == 0 || used+need <= width && !(together[0].key && left)
+			left = left || together[0].key && !fits
+			for _, c := range together {
+				c.fits = fits
+			}
+			if fits {
+				used += need
+			}
+		}
+	}
+	for _, c := range r {
+		if c.fits {
+			shown = append(shown, c)
+		} else {
 			hidden = append(hidden, c)
-			continue
 		}
-		used += gap + c.width
-		shown = append(shown, c)
 	}
 	for grown := true; grown && used < width; {
 		grown = false
@@ -169,7 +213,7 @@ func writeColumns(b *strings.Builder, shown []*columnText, st style) {
 			}
 		}
 		attribute := ""
-		if i == 0 || i == n-1 {
+		if i == 0 || i == n-1 && slices.ContainsFunc(shown, func(c *columnText) bool { return c.cells[i] == "all" }) {
 			attribute = dim
 		}
 		b.WriteString(st.paint(attribute, strings.TrimRight(line.String(), " ")) + "\n")
@@ -178,8 +222,8 @@ func writeColumns(b *strings.Builder, shown []*columnText, st style) {
 
 // TableCSV writes the table of any result as comma-separated values (RFC 4180, lines end in LF): a
 // header with the names of the columns, and the rows. Numbers have all digits and no unit: times
-// are in nanoseconds. What is not known is empty. Texts are as harmless as those of [CSV]. The
-// error is that of w.
+// are in nanoseconds. What is not known is empty. Control characters in texts become U+FFFD, and texts that a
+// spreadsheet would take for a formula get an apostrophe in front. The error is that of w.
 func TableCSV(w io.Writer, t *result.Table) error {
 	out := csv.NewWriter(w)
 	record := make([]string, len(t.Columns))
@@ -204,4 +248,14 @@ func TableCSV(w io.Writer, t *result.Table) error {
 		return fmt.Errorf("text: writing CSV: %w", err)
 	}
 	return nil
+}
+
+// harmless is a text that neither a terminal nor a spreadsheet obeys: a spreadsheet takes
+// text for a formula when it begins with one of a few signs, of usual or full width.
+func harmless(name string) string {
+	name = format.Clean(name)
+	if strings.IndexFunc(strings.TrimLeft(name, " "), func(r rune) bool { return strings.ContainsRune("=+-@＝＋－＠", r) }) == 0 {
+		return "'" + name
+	}
+	return name
 }

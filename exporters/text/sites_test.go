@@ -69,7 +69,7 @@ func TestEveryOutputSaysThatCodeRanInC(t *testing.T) {
 		t.Errorf("idle, or in system calls:\n%s", text)
 	}
 	var b bytes.Buffer
-	if err := CSV(&b, g); err != nil {
+	if err := TableCSV(&b, g.Table()); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&b).ReadAll()

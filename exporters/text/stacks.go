@@ -1,7 +1,6 @@
 package text
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -195,34 +194,4 @@ func (t *stackTable) bar(r stackRow, used int) string {
 		colour = warmColours[0]
 	}
 	return "  " + t.style.paint(colour, mark)
-}
-
-// StacksCSV writes speedup stacks as comma-separated values: a header, and for each stack a row
-// for the speed-up, one for each component that is not 0, and one for the remainder. The columns
-// are label, n, estimate, disturbed, family, part, value, and without (the speed-up if the
-// component were zero; empty for the others). The error is that of w.
-func StacksCSV(w io.Writer, stacks []*speedup.Stack) error {
-	out := csv.NewWriter(w)
-	write := func(record ...string) { _ = out.Write(record) } // csv.Writer keeps the first error
-	write("label", "n", "estimate", "disturbed", "family", "part", "value", "without")
-	for _, s := range stacks {
-		if s == nil {
-			return errors.New("text: no speedup stack")
-		}
-		row := func(family, part string, v float64, without string) {
-			write(harmless(s.Label), strconv.Itoa(s.N), strconv.FormatBool(s.Estimate), strconv.FormatBool(s.Disturbed), family, part, float(v), without)
-		}
-		row("speedup", "speedup", s.Speedup, "")
-		for _, c := range speedup.Delimiters() {
-			if v := s.Components[c]; v != 0 {
-				row(c.Family().String(), c.String(), v, float(s.WhatIf(c)))
-			}
-		}
-		row("remainder", "remainder", s.Remainder, "")
-	}
-	out.Flush()
-	if err := out.Error(); err != nil {
-		return fmt.Errorf("text: writing CSV: %w", err)
-	}
-	return nil
 }

@@ -121,74 +121,13 @@ func (t *tasksText) table() {
 		s = "Granularity in running time."
 	}
 	s += " Blocked: off the processor."
-	rows := [][]string{{"class", "tasks", "p1", "p25", "p50", "p75", "p99", "mean", "blocked", "diagnosis"}}
-	for i, c := range t.classes {
-		g := t.p.Granularity(c)
-		row := []string{t.names[i], format.Count(c.Tasks)}
-		for _, q := range []float64{.01, .25, .5, .75, .99} {
-			row = append(row, t.amount(g.Quantile(q)))
-		}
-		row = append(row, t.amount(g.Mean()), t.style.plain(blockedOf(c)), string(c.Diagnosis.OrUnknown()))
-		rows = append(rows, row)
-	}
-	spare := []int{2, 7, 3, 8, 5, 6} // columns that are left out for want of width, in this order
-	for ; tableWidth(rows) > t.opt.Width-20 && len(spare) > 0; spare = spare[1:] {
-		for i := range rows {
-			rows[i][spare[0]] = ""
-		}
-	}
-	t.rows(rows)
+	table := t.p.ClassTable(t.p.ByTime())
+	table.Rows = table.Rows[:len(t.classes)]
+	writeRows(&t.b, table, 0, t.opt.Width, t.style)
 	if t.more > 0 {
 		s = format.Plural(t.more, "smaller class is", "smaller classes are") + " not shown. " + s
 	}
 	t.b.WriteString(t.style.paintLines(dim, wrap(s, t.opt.Width, 0)) + "\n")
-}
-
-// tableWidth is the width of the columns but for the names.
-func tableWidth(rows [][]string) (sum int) {
-	for j := range rows[0][1:] {
-		if w := columnWidth(rows, j+1); w > 0 {
-			sum += 2 + w
-		}
-	}
-	return sum
-}
-
-func columnWidth(rows [][]string, j int) (w int) {
-	for _, row := range rows {
-		w = max(w, columns(row[j]))
-	}
-	return w
-}
-
-// rows writes the table; empty columns are left out.
-func (t *tasksText) rows(rows [][]string) {
-	name := min(columnWidth(rows, 0), max(12, t.opt.Width-tableWidth(rows)))
-	for i, row := range rows {
-		line := left(t.style.fit(row[0], name), name)
-		for j := range row[1:] {
-			if w := columnWidth(rows, j+1); w > 0 {
-				line += "  " + right(row[j+1], w)
-			}
-		}
-		attribute := ""
-		switch d := row[len(row)-1]; {
-		case i == 0:
-			attribute = dim
-		case d != string(granularity.OK) && d != string(granularity.Unknown):
-			attribute = warmColours[0]
-		}
-		t.b.WriteString(t.style.paint(attribute, strings.TrimRight(line, " ")) + "\n")
-	}
-}
-
-// amount writes a granularity.
-func (t *tasksText) amount(v float64) string {
-	if t.p.ByTime() {
-		d, _ := t.p.Duration(v)
-		return t.style.plain(format.Duration(d))
-	}
-	return t.style.plain(format.Quantity(v))
 }
 
 // class writes why, what to do, and where.

@@ -1,6 +1,6 @@
 // Package text writes bottle graphs for terminals and files: a sentence that
 // says where the capacity went, a bottle of block characters and a table ([Write]), or
-// comma-separated values ([CSV]).
+// comma-separated values ([TableCSV]).
 //
 // A small program that shows a graph as JSON in the terminal:
 //

@@ -104,8 +104,8 @@ func ExampleWrite() {
 	// Warning: The trace ends early: the last 120 ms are missing.
 }
 
-func ExampleCSV() {
-	if err := text.CSV(os.Stdout, phases()); err != nil {
+func ExampleTableCSV() {
+	if err := text.TableCSV(os.Stdout, phases().Table()); err != nil {
 		panic(err)
 	}
 	// Output:
@@ -373,14 +373,11 @@ func TestOddGraphs(t *testing.T) {
 				t.Errorf("%s: %d lines", name, strings.Count(out, "\n"))
 			}
 		}
-		if err := text.CSV(io.Discard, g); err != nil {
+		if err := text.TableCSV(io.Discard, g.Table()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if err := text.Write(io.Discard, nil, text.Options{}); err == nil {
-		t.Error("want an error for no graph")
-	}
-	if err := text.CSV(io.Discard, nil); err == nil {
 		t.Error("want an error for no graph")
 	}
 }
@@ -395,7 +392,7 @@ func TestErrorsOfTheWriter(t *testing.T) {
 	if err := text.Write(brokenPipe{}, sorting(), text.Options{}); !errors.Is(err, errPipe) {
 		t.Errorf("Write: %v", err)
 	}
-	if err := text.CSV(brokenPipe{}, sorting()); !errors.Is(err, errPipe) {
+	if err := text.TableCSV(brokenPipe{}, sorting().Table()); !errors.Is(err, errPipe) {
 		t.Errorf("CSV: %v", err)
 	}
 }
@@ -415,7 +412,7 @@ func TestCSVIsHarmless(t *testing.T) {
 	} {
 		g := &bottle.Graph{Wall: 5, Boxes: []bottle.Box{{Group: name, Share: 5, Running: 5, Parallelism: 1}}}
 		var buf bytes.Buffer
-		if err := text.CSV(&buf, g); err != nil {
+		if err := text.TableCSV(&buf, g.Table()); err != nil {
 			t.Fatal(err)
 		}
 		if _, row, _ := strings.Cut(buf.String(), "\n"); !strings.HasPrefix(row, ",0,5,"+want+",") {
@@ -455,7 +452,7 @@ func FuzzWrite(f *testing.F) {
 			}
 		}
 		var buf bytes.Buffer
-		if err := text.CSV(&buf, g); err != nil {
+		if err := text.TableCSV(&buf, g.Table()); err != nil {
 			t.Fatal(err)
 		}
 		if i := strings.IndexFunc(buf.String(), func(r rune) bool { return r != '\n' && r != ' ' && r != utf8.RuneError && !unicode.IsPrint(r) }); i >= 0 {

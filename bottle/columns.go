@@ -1,0 +1,143 @@
+package bottle
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/result"
+)
+
+// Columns are the columns of [Graph.Boxes].
+var Columns = []result.Column[Box]{
+	{Name: "group", Title: "group", Unit: result.Func, Help: "the name of the goroutines", Value: result.Texts(func(b *Box) string { return b.Group })},
+	{Name: "kind", Title: "kind", Help: "whose goroutines they are", Value: result.Texts(func(b *Box) Kind { return b.Kind })},
+	{Name: "goroutines", Title: "goroutines", Unit: result.Count, Help: "how many there were", Value: result.Ints(func(b *Box) int { return b.Goroutines })},
+	{Name: "share_ns", Title: "share", Unit: result.Duration, Part: true, Help: "share of the wall time", Value: result.Ints(func(b *Box) time.Duration { return b.Share })},
+	{Name: "running_ns", Title: "running", Unit: result.Duration, Help: "time for which they ran, summed", Value: result.Ints(func(b *Box) time.Duration { return b.Running })},
+	{Name: "lost_ns", Title: "lost", Unit: result.Duration, Part: true, Help: "capacity that was not used meanwhile", Value: result.Ints(func(b *Box) time.Duration { return b.Lost })},
+	{Name: "parallelism", Title: "parallelism", Unit: result.Number, Quotient: [2]string{"running_ns", "share_ns"}, Help: "goroutines that ran while the group did, on average", Value: result.Floats(func(b *Box) float64 { return b.Parallelism })},
+	{Name: "self_parallelism", Title: "self", Unit: result.Number, Quotient: result.Single, Help: "goroutines of the group that ran while it did, on average", Value: result.Floats(func(b *Box) float64 { return b.SelfParallelism })},
+	{Name: "runnable_ns", Title: "runnable", Unit: result.Duration, Help: "time for which they were ready without a processor, summed", Value: result.Ints(func(b *Box) time.Duration { return b.Runnable })},
+	{Name: "blocked_ns", Title: "blocked", Unit: result.Duration, Help: "time for which they were blocked, summed", Value: result.Ints(func(b *Box) time.Duration { return b.Blocked() })},
+}
+
+// boxOf is a box with the graph that it is of.
+type boxOf struct {
+	Box
+	graph  *Graph
+	window string // its number; "" if the graph is not a window
+}
+
+var windowColumns = []result.Column[boxOf]{
+	{Name: "window", Title: "window", Help: "the number of the window", Value: result.Texts(func(b *boxOf) string { return b.window })},
+	{Name: "start_ns", Title: "start", Unit: result.Duration, Quotient: result.Single, Help: "where the window or graph begins in the trace", Value: result.Ints(func(b *boxOf) time.Duration { return b.graph.Start })},
+	{Name: "wall_ns", Title: "wall time", Unit: result.Duration, Quotient: result.Single, Help: "the length of the window or graph", Value: result.Ints(func(b *boxOf) time.Duration { return b.graph.Wall })},
+}
+
+// Table returns the boxes from the bottom of the stack up, and "[idle]" where there was idle time:
+// share_ns sums to the wall time, and lost_ns to what was not used of the capacity. Of a graph with
+// windows, these are the boxes of each window in order, and none of the whole. Beside [Columns], it
+// has columns for the window, and those that hold anything of
+//
+//	waiting_…_ns  time for which they waited, by reason
+//	in_c_ns       time in C code: part of running_ns, but for waiting_in-c_ns
+//	site_…        the place of each reason at which most of the time was spent, with file and line
+func (g *Graph) Table() *result.Table {
+	graphs := slices.DeleteFunc(slices.Clone(g.Windows), func(w *Graph) bool { return w == nil })
+	windows := len(graphs) > 0
+	if !windows {
+		graphs = []*Graph{g}
+	}
+	var rows []boxOf
+	for i, g := range graphs {
+		r := boxOf{graph: g}
+		if windows {
+			r.window = strconv.Itoa(i)
+		}
+		for _, r.Box = range g.Boxes {
+			rows = append(rows, r)
+		}
+		if g.Idle > 0 {
+			r.Box = Box{Group: "[idle]", Kind: "idle", Share: g.Idle, Lost: g.IdleLost, SelfParallelism: math.NaN()}
+			rows = append(rows, r)
+		}
+	}
+	columns := append(slices.Clip(windowColumns), result.Lift(Columns, func(b *boxOf) *Box { return &b.Box })...)
+	t := result.New(append(columns, reasonColumns(rows)...), rows, g.Wall)
+	t.Title, t.SortedBy = "Bottle graph of "+format.Duration(g.Wall), "share_ns"
+	t.SetWhole("lost_ns", g.Capacity)
+	return t
+}
+
+// reasonColumns are the columns that depend on what the boxes waited for.
+func reasonColumns(rows []boxOf) (columns []result.Column[boxOf]) {
+	waits, sites, inC := map[string]bool{}, map[string]bool{}, false
+	for i := range rows {
+		for reason := range rows[i].Waiting {
+			waits[reason] = true
+		}
+		for reason := range rows[i].Sites {
+			sites[reason] = true
+		}
+		inC = inC || rows[i].InC > 0
+	}
+	for _, reason := range slices.Sorted(maps.Keys(waits)) {
+		columns = append(columns, result.Column[boxOf]{Name: "waiting_" + format.Clean(reason) + "_ns", Title: reason, Unit: result.Duration, Help: "time for which they waited for " + reason,
+			Value: result.Ints(func(b *boxOf) time.Duration { return b.Waiting[reason] })})
+	}
+	if inC {
+		columns = append(columns, result.Column[boxOf]{Name: "in_c_ns", Title: "in C", Unit: result.Duration, Help: "time for which they were in C code",
+			Value: result.Ints(func(b *boxOf) time.Duration { return b.InC })})
+	}
+	for _, reason := range slices.Sorted(maps.Keys(sites)) {
+		columns = append(columns, result.Column[boxOf]{Name: "site_" + format.Clean(reason), Title: reason + " at", Note: true, Help: "where they waited longest for " + reason,
+			Value: result.Texts(func(b *boxOf) string {
+				if s := b.TopSite(reason); s != nil {
+					return s.String()
+				}
+				return ""
+			})})
+	}
+	return columns
+}
+
+// Summary are the columns of a graph as a whole. Their names are those of conditions and benchmarks.
+var Summary = []result.Column[Graph]{
+	{Name: "parallelism", Title: "parallelism", Unit: result.Number, Help: "goroutines that ran, on average", Value: result.Floats((*Graph).MeanParallelism)},
+	{Name: "lost-%", Title: "lost capacity", Unit: result.Ratio, Help: "part of the capacity that was not used", Value: func(g *Graph) (result.Value, bool) { return g.ofCapacity(g.Lost()) }},
+	{Name: "neck-%", Title: "lost to groups", Unit: result.Ratio, Help: "part of the capacity that was not used while some group ran", Value: func(g *Graph) (result.Value, bool) { return g.ofCapacity(g.Lost() - g.IdleLost) }},
+	{Name: "idle-%", Title: "idle", Unit: result.Ratio, Help: "part of the wall time in which no goroutine ran", Value: result.Floats(func(g *Graph) float64 { return ratio(g.Idle, g.Wall) })},
+	{Name: "gc-%", Title: "garbage collector", Unit: result.Ratio, Help: "share of the wall time that the garbage collector has", Value: result.Floats(func(g *Graph) float64 { return ratio(g.shareOf(GC), g.Wall) })},
+	{Name: "in-c-%", Title: "in C code", Unit: result.Ratio, Help: "time in C code, in parts of the wall time", Value: result.Floats(func(g *Graph) float64 { all, _ := g.InC(); return ratio(all, g.Wall) })},
+	{Name: "wall", Title: "wall time", Unit: result.Duration, Help: "the time that the graph covers", Value: result.Ints(func(g *Graph) time.Duration { return g.Wall })},
+}
+
+// ofCapacity returns a part of the capacity, where that is known.
+func (g *Graph) ofCapacity(d time.Duration) (result.Value, bool) {
+	return result.Float(ratio(d, g.Capacity)), g.Capacity > 0 || g.Wall <= 0
+}
+
+func (g *Graph) shareOf(kind Kind) (d time.Duration) {
+	for i := range g.Boxes {
+		if g.Boxes[i].Kind == kind {
+			d += g.Boxes[i].Share
+		}
+	}
+	return d
+}
+
+// Changes returns what changed from one graph to another, group by group: see [result.Diff].
+func Changes(before, after *Graph) *result.Table {
+	return result.Changes(before.whole().Table(), after.whole().Table(), "share_ns", "lost_ns", "parallelism", "group", "kind")
+}
+
+// whole returns the graph without windows.
+func (g *Graph) whole() *Graph {
+	out := *g
+	out.Windows = nil
+	return &out
+}

@@ -1,0 +1,277 @@
+package contention
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/result"
+)
+
+// line is a row of the table of a profile.
+type line struct {
+	kind          Kind
+	lock, group   string // its name, and the one that it has in another run, too
+	class         string
+	waiter, owner *Party
+	flags         Flags
+	contentions   int64
+	wait          time.Duration
+	pair          *Pair       // nil where there is no owner
+	ready         *Wait       // nil but in rows of "[ready]"
+	unfinished    *Unfinished // nil but in rows of waits that go on
+}
+
+func leafFunc(p *Party) string {
+	if p.Stack == nil || len(p.Stack.Frames) == 0 {
+		return UnknownKey
+	}
+	return p.Stack.Frames[0].Func
+}
+
+// partyColumns returns columns for who waited, or who is to blame.
+func partyColumns(name, title string, of func(*line) *Party) []result.Column[line] {
+	return []result.Column[line]{
+		{Name: name + "_group", Title: title, Unit: result.Func, Help: "the goroutines of the " + title, Value: result.Texts(func(l *line) string { return of(l).Group })},
+		{Name: name + "_func", Title: title + " in", Unit: result.Func, Help: "the function of the " + title, Value: result.Texts(func(l *line) string { return leafFunc(of(l)) })},
+		{Name: name + "_stack", Title: title + " stack", Help: "the call chain of the " + title + ", leaf first", Value: result.Texts(func(l *line) string { return of(l).Stack.String() })},
+	}
+}
+
+// times returns a column of times that are known of some rows only.
+func times(name, title, help string, of func(*line) (time.Duration, bool)) result.Column[line] {
+	return result.Column[line]{Name: name, Title: title, Unit: result.Duration, Help: help,
+		Value: func(l *line) (result.Value, bool) { d, known := of(l); return result.Int(d), known }}
+}
+
+// did is a time of an activity of the owner.
+func did(of func(Activity) time.Duration) func(*line) (time.Duration, bool) {
+	return func(l *line) (time.Duration, bool) {
+		if l.pair == nil {
+			return 0, false
+		}
+		return of(l.pair.OwnerActivity()), true
+	}
+}
+
+func ofReady(of func(*Wait) int64) func(*line) (time.Duration, bool) {
+	return func(l *line) (time.Duration, bool) {
+		if l.ready == nil {
+			return 0, false
+		}
+		return time.Duration(of(l.ready)), true
+	}
+}
+
+func ofUnfinished(of func(*Unfinished) int64) func(*line) (time.Duration, bool) {
+	return func(l *line) (time.Duration, bool) {
+		if l.unfinished == nil {
+			return 0, false
+		}
+		return time.Duration(of(l.unfinished)), true
+	}
+}
+
+// asCount makes a column of times one of numbers.
+func asCount(c result.Column[line]) result.Column[line] {
+	c.Unit = result.Count
+	return c
+}
+
+// root is who was at the end of the chain of blame for the longest part.
+func (l *line) root() *Party {
+	if l.pair == nil {
+		return nil
+	}
+	return &l.pair.RootOwners()[0].Owner
+}
+
+func ofRoot(of func(*Party) string) func(*line) (result.Value, bool) {
+	return func(l *line) (result.Value, bool) {
+		if l.pair == nil {
+			return result.Value{}, false
+		}
+		return result.Str(of(l.root())), true
+	}
+}
+
+var lineColumns = func() []result.Column[line] {
+	c := []result.Column[line]{
+		{Name: "kind", Title: "kind", Help: "what was waited for", Value: result.Texts(func(l *line) Kind { return l.kind })},
+		{Name: "lock", Title: "lock", Unit: result.Func, Help: "the lock", Value: result.Texts(func(l *line) string { return l.lock })},
+		{Name: "class", Title: "class", Unit: result.Func, Help: "where locks of its sort are made", Value: result.Texts(func(l *line) string { return l.class })},
+	}
+	c = append(c, partyColumns("waiter", "waiter", func(l *line) *Party { return l.waiter })...)
+	c = append(c, partyColumns("owner", "owner", func(l *line) *Party { return l.owner })...)
+	return append(c, []result.Column[line]{
+		{Name: "flags", Title: "flags", Note: true, Help: "what is not exact", Value: result.Texts(func(l *line) string { return l.flags.String() })},
+		{Name: "contentions", Title: "waits", Unit: result.Count, Help: "waits that the owner delayed; 0 where there is no owner", Value: result.Ints(func(l *line) int64 { return l.contentions })},
+		{Name: "wait_ns", Title: "waited", Unit: result.Duration, Help: "for how long", Value: result.Ints(func(l *line) time.Duration { return l.wait })},
+		times("running_ns", "ran", "the part in which the owner ran", did(func(a Activity) time.Duration { return a.Running })),
+		times("runnable_ns", "ready", "the part in which the owner was ready to run", did(func(a Activity) time.Duration { return a.Runnable })),
+		times("blocked_ns", "blocked", "the part in which the owner was itself blocked", did(func(a Activity) time.Duration { return a.BlockedTotal() })),
+		times("unknown_ns", "unknown", "the part in which it is not known what the owner did", did(func(a Activity) time.Duration { return a.Unknown })),
+		{Name: "blocked_on", Title: "blocked on", Note: true, Help: "what the owner was blocked on", Value: result.Texts((*line).blockedOn)},
+		{Name: "root_group", Title: "root", Unit: result.Func, Help: "the goroutines at the end of the chain of blame", Value: ofRoot(func(p *Party) string { return p.Group })},
+		{Name: "root_func", Title: "root in", Unit: result.Func, Help: "their function", Value: ofRoot(leafFunc)},
+		{Name: "root_stack", Title: "root stack", Help: "their call chain, leaf first", Value: ofRoot(func(p *Party) string { return p.Stack.String() })},
+		times("root_ns", "by root", "for how long they were at the end", func(l *line) (time.Duration, bool) {
+			if l.pair == nil {
+				return 0, false
+			}
+			return l.pair.RootOwners()[0].Blamed, true
+		}),
+		times("ready_ns", "then ready", "for how long they were ready after the waits", ofReady(func(w *Wait) int64 { return int64(w.Ready) })),
+		times("ready_idle_ns", "beside an idle processor", "the part in which a processor was idle", ofReady(func(w *Wait) int64 { return int64(w.ReadyIdle) })),
+		asCount(times("parks", "parks", "how often they blocked", ofReady(func(w *Wait) int64 { return w.Parks }))),
+		asCount(times("unfinished", "still waiting", "goroutines that waited when the trace ended", ofUnfinished(func(u *Unfinished) int64 { return int64(u.Count) }))),
+		times("unfinished_ns", "for", "for how long they had waited", ofUnfinished(func(u *Unfinished) int64 { return int64(u.Waited) })),
+		times("unfinished_longest_ns", "longest", "for how long the first of them had", ofUnfinished(func(u *Unfinished) int64 { return int64(u.Longest) })),
+	}...)
+}()
+
+// blockedOn lists what the owner was blocked on, such as "mutex=1200 chan-receive=300".
+func (l *line) blockedOn() string {
+	if l.pair == nil {
+		return ""
+	}
+	a := l.pair.OwnerActivity()
+	var on []string
+	for _, k := range a.BlockedKinds() {
+		on = append(on, string(k)+"="+strconv.FormatInt(int64(a.Blocked[k]), 10))
+	}
+	return strings.Join(on, " ")
+}
+
+// CannotTellKey is in the place of who holds a lock where the trace does not show it.
+const CannotTellKey = "[cannot tell]"
+
+// lines returns a row for each pair of waiter and owner, and rows each for the hand-off, the
+// unattributed time and the time after each wait.
+func (p *Profile) lines() (rows []line) {
+	add := func(kind Kind, l *Lock, waiter, owner *Party, flags Flags, contentions int64, d time.Duration) *line {
+		group := cmp.Or(l.Class, UnknownKey)
+		if l.Name != "" && l.Name != SeveralLocks {
+			group = l.Name
+		}
+		rows = append(rows, line{kind: kind, lock: l.String(), group: group, class: l.Class, waiter: waiter, owner: owner, flags: flags, contentions: contentions, wait: d})
+		return &rows[len(rows)-1]
+	}
+	for i := range p.Pairs {
+		q := &p.Pairs[i]
+		add(q.Kind, q.Lock, &q.Waiter, &q.Owner, q.Flags, q.Contentions, q.Blamed).pair = q
+	}
+	handOff, unattributed, ready := nobody(HandOffKey), nobody(UnattributedKey), nobody(ReadyKey)
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		if w.HandOff > 0 {
+			add(w.Kind, w.Lock, &w.Waiter, handOff, w.Flags, 0, w.HandOff)
+		}
+		if w.Unattributed > 0 {
+			add(w.Kind, w.Lock, &w.Waiter, unattributed, w.Flags, 0, w.Unattributed)
+		}
+		if w.Parks > 0 {
+			add(w.Kind, w.Lock, &w.Waiter, ready, w.Flags, w.Contentions, 0).ready = w
+		}
+	}
+	return rows
+}
+
+func nobody(key string) *Party {
+	return &Party{Group: key, Stack: &Stack{Frames: []Frame{{Func: key}}}}
+}
+
+// Table returns a row for each pair of waiter and owner, and a row each for the hand-off and the
+// unattributed time of each wait, whose owner is "[hand-off]" or "[unattributed]": wait_ns sums to
+// what was waited. A row with the owner "[ready]" follows for waits of a trace: for how long the
+// goroutines were ready after the waits, until they had a processor, and how often they blocked.
+// Rows for the waits that went on when a trace ended come last: their owner is who held the lock
+// then, "[cannot tell]" if the trace does not show it, and empty for waits that are not for a lock.
+func (p *Profile) Table() *result.Table {
+	rows := p.lines()
+	for i := range p.Unfinished {
+		u := &p.Unfinished[i]
+		holder := &u.Holder
+		switch {
+		case !u.OfLock():
+			holder = nobody("")
+		case holder.Group == "":
+			holder = nobody(CannotTellKey)
+		}
+		rows = append(rows, line{kind: u.Kind, lock: u.Lock, waiter: &u.Waiter, owner: holder, unfinished: u})
+	}
+	t := result.New(lineColumns, rows, 0)
+	t.Title, t.SortedBy = "Who waited for whom", "wait_ns"
+	return t
+}
+
+// Changes returns what changed from one profile to another, by lock, waiter and owner: see
+// [result.Diff]. Locks are paired by name or, without one, by class: their numbers differ from run
+// to run. The time is that of waits and, with the owner "[ready]", that after them.
+func Changes(before, after *Profile) *result.Table {
+	table := func(p *Profile) *result.Table {
+		columns := []result.Column[line]{
+			{Name: "time_ns", Title: "time", Unit: result.Duration, Help: "for how long they waited, or were ready after that", Value: result.Ints(func(l *line) time.Duration {
+				if l.ready != nil {
+					return l.ready.Ready
+				}
+				return l.wait
+			})},
+			{Name: "contentions", Title: "waits", Unit: result.Count, Help: "waits that the owner delayed", Value: result.Ints(func(l *line) int64 {
+				if l.ready != nil {
+					return 0
+				}
+				return l.contentions
+			})},
+			{Name: "kind", Title: "kind", Help: "what was waited for", Value: result.Texts(func(l *line) Kind { return l.kind })},
+			{Name: "lock", Title: "lock", Unit: result.Func, Help: "the lock or, without a name, its class", Value: result.Texts(func(l *line) string { return l.group })},
+			{Name: "waiter_group", Title: "waiter", Unit: result.Func, Help: "the goroutines that waited", Value: result.Texts(func(l *line) string { return l.waiter.Group })},
+			{Name: "owner_group", Title: "owner", Unit: result.Func, Help: "the goroutines to blame", Value: result.Texts(func(l *line) string { return l.owner.Group })},
+		}
+		return result.New(columns, p.lines(), 0)
+	}
+	t := result.Changes(table(before), table(after), "time_ns", "contentions", "kind", "lock", "waiter_group", "owner_group")
+	t.Title = "Who waited for whom"
+	return t
+}
+
+// Summary are the columns of a profile as a whole. Their names are those of conditions.
+var Summary = []result.Column[Profile]{
+	{Name: "waited", Title: "waited", Unit: result.Duration, Help: "what all waiters lost together", Value: summed(func(w *Wait) time.Duration { return w.Waited })},
+	{Name: "longest", Title: "longest wait", Unit: result.Duration, Help: "the longest wait", Value: result.Ints(func(p *Profile) (longest time.Duration) {
+		for i := range p.Waits {
+			longest = max(longest, p.Waits[i].Longest)
+		}
+		return longest
+	})},
+	{Name: "ready", Title: "then ready", Unit: result.Duration, Help: "for how long they were ready after the waits", Value: summed(func(w *Wait) time.Duration { return w.Ready })},
+	{Name: "ready-idle", Title: "beside an idle processor", Unit: result.Duration, Help: "the part of it in which a processor was idle", Value: summed(func(w *Wait) time.Duration { return w.ReadyIdle })},
+	{Name: "contentions", Title: "contentions", Unit: result.Count, Help: "how often goroutines waited", Value: summed(func(w *Wait) int64 { return w.Contentions })},
+	{Name: "parks", Title: "parks", Unit: result.Count, Help: "how often they blocked", Value: summed(func(w *Wait) int64 { return w.Parks })},
+	{Name: "waiting", Title: "waiting at a time", Unit: result.Number, Help: "goroutines that waited, on average", Value: result.Floats(func(p *Profile) float64 { return p.part(func(w *Wait) time.Duration { return w.Waited }, p.Duration) })},
+	{Name: "handoff-%", Title: "hand-off", Unit: result.Ratio, Help: "part of the waits in which the lock was on its way", Value: result.Floats(func(p *Profile) float64 { return p.part(func(w *Wait) time.Duration { return w.HandOff }, p.waited()) })},
+	{Name: "unattributed-%", Title: "unattributed", Unit: result.Ratio, Help: "part of the waits that is blamed on nobody", Value: result.Floats(func(p *Profile) float64 {
+		return p.part(func(w *Wait) time.Duration { return w.Unattributed }, p.waited())
+	})},
+	{Name: "wall", Title: "wall time", Unit: result.Duration, Help: "the time of the profile", Value: result.Ints(func(p *Profile) time.Duration { return p.Duration })},
+}
+
+func sum[N ~int64](p *Profile, of func(*Wait) N) (sum N) {
+	for i := range p.Waits {
+		sum += of(&p.Waits[i])
+	}
+	return sum
+}
+
+func summed[N ~int64](of func(*Wait) N) func(*Profile) (result.Value, bool) {
+	return result.Ints(func(p *Profile) N { return sum(p, of) })
+}
+
+func (p *Profile) waited() time.Duration {
+	return sum(p, func(w *Wait) time.Duration { return w.Waited })
+}
+
+func (p *Profile) part(of func(*Wait) time.Duration, whole time.Duration) float64 {
+	return float64(sum(p, of)) / float64(max(whole, 1))
+}
