@@ -11,18 +11,20 @@ import (
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// Columns are the columns of [Graph.Boxes].
-var Columns = []result.Column[Box]{
-	{Name: "group", Title: "group", Unit: result.Func, Help: "the name of the goroutines", Value: result.Texts(func(b *Box) string { return b.Group })},
-	{Name: "kind", Title: "kind", Help: "whose goroutines they are", Value: result.Texts(func(b *Box) Kind { return b.Kind })},
-	{Name: "goroutines", Title: "goroutines", Unit: result.Count, Help: "how many there were", Value: result.Ints(func(b *Box) int { return b.Goroutines })},
-	{Name: "share_ns", Title: "share", Unit: result.Duration, Part: true, Help: "share of the wall time", Value: result.Ints(func(b *Box) time.Duration { return b.Share })},
-	{Name: "running_ns", Title: "running", Unit: result.Duration, Help: "time for which they ran, summed", Value: result.Ints(func(b *Box) time.Duration { return b.Running })},
-	{Name: "lost_ns", Title: "lost", Unit: result.Duration, Part: true, Help: "capacity that was not used meanwhile", Value: result.Ints(func(b *Box) time.Duration { return b.Lost })},
-	{Name: "parallelism", Title: "parallelism", Unit: result.Number, Quotient: [2]string{"running_ns", "share_ns"}, Help: "goroutines that ran while the group did, on average", Value: result.Floats(func(b *Box) float64 { return b.Parallelism })},
-	{Name: "self_parallelism", Title: "self", Unit: result.Number, Quotient: result.Single, Help: "goroutines of the group that ran while it did, on average", Value: result.Floats(func(b *Box) float64 { return b.SelfParallelism })},
-	{Name: "runnable_ns", Title: "runnable", Unit: result.Duration, Help: "time for which they were ready without a processor, summed", Value: result.Ints(func(b *Box) time.Duration { return b.Runnable })},
-	{Name: "blocked_ns", Title: "blocked", Unit: result.Duration, Help: "time for which they were blocked, summed", Value: result.Ints(func(b *Box) time.Duration { return b.Blocked() })},
+// Columns returns the columns of [Graph.Boxes].
+func Columns() []result.Column[Box] {
+	return []result.Column[Box]{
+		{Name: "group", Title: "group", Unit: result.Func, Help: "the name of the goroutines", Value: result.Texts(func(b *Box) string { return b.Group })},
+		{Name: "kind", Title: "kind", Help: "whose goroutines they are", Value: result.Texts(func(b *Box) Kind { return b.Kind })},
+		{Name: "goroutines", Title: "goroutines", Unit: result.Count, Help: "how many there were", Value: result.Ints(func(b *Box) int { return b.Goroutines })},
+		{Name: "share_ns", Title: "share", Unit: result.Duration, Part: true, Help: "share of the wall time", Value: result.Ints(func(b *Box) time.Duration { return b.Share })},
+		{Name: "running_ns", Title: "running", Unit: result.Duration, Help: "time for which they ran, summed", Value: result.Ints(func(b *Box) time.Duration { return b.Running })},
+		{Name: "lost_ns", Title: "lost", Unit: result.Duration, Part: true, Help: "capacity that was not used meanwhile", Value: result.Ints(func(b *Box) time.Duration { return b.Lost })},
+		{Name: "parallelism", Title: "parallelism", Unit: result.Number, Quotient: [2]string{"running_ns", "share_ns"}, Help: "goroutines that ran while the group did, on average", Value: result.Floats(func(b *Box) float64 { return b.Parallelism })},
+		{Name: "self_parallelism", Title: "self", Unit: result.Number, Quotient: result.Single, Help: "goroutines of the group that ran while it did, on average", Value: result.Floats(func(b *Box) float64 { return b.SelfParallelism })},
+		{Name: "runnable_ns", Title: "runnable", Unit: result.Duration, Help: "time for which they were ready without a processor, summed", Value: result.Ints(func(b *Box) time.Duration { return b.Runnable })},
+		{Name: "blocked_ns", Title: "blocked", Unit: result.Duration, Help: "time for which they were blocked, summed", Value: result.Ints(func(b *Box) time.Duration { return b.Blocked() })},
+	}
 }
 
 // boxOf is a box with the graph that it is of.
@@ -32,10 +34,12 @@ type boxOf struct {
 	window string // its number; "" if the graph is not a window
 }
 
-var windowColumns = []result.Column[boxOf]{
-	{Name: "window", Title: "window", Help: "the number of the window", Value: result.Texts(func(b *boxOf) string { return b.window })},
-	{Name: "start_ns", Title: "start", Unit: result.Duration, Quotient: result.Single, Help: "where the window or graph begins in the trace", Value: result.Ints(func(b *boxOf) time.Duration { return b.graph.Start })},
-	{Name: "wall_ns", Title: "wall time", Unit: result.Duration, Quotient: result.Single, Help: "the length of the window or graph", Value: result.Ints(func(b *boxOf) time.Duration { return b.graph.Wall })},
+func windowColumns() []result.Column[boxOf] {
+	return []result.Column[boxOf]{
+		{Name: "window", Title: "window", Help: "the number of the window", Value: result.Texts(func(b *boxOf) string { return b.window })},
+		{Name: "start_ns", Title: "start", Unit: result.Duration, Quotient: result.Single, Help: "where the window or graph begins in the trace", Value: result.Ints(func(b *boxOf) time.Duration { return b.graph.Start })},
+		{Name: "wall_ns", Title: "wall time", Unit: result.Duration, Quotient: result.Single, Help: "the length of the window or graph", Value: result.Ints(func(b *boxOf) time.Duration { return b.graph.Wall })},
+	}
 }
 
 // Table returns the boxes from the bottom of the stack up, and "[idle]" where there was idle time:
@@ -66,7 +70,7 @@ func (g *Graph) Table() *result.Table {
 			rows = append(rows, r)
 		}
 	}
-	columns := append(slices.Clip(windowColumns), result.Lift(Columns, func(b *boxOf) *Box { return &b.Box })...)
+	columns := append(windowColumns(), result.Lift(Columns(), func(b *boxOf) *Box { return &b.Box })...)
 	t := result.New(append(columns, reasonColumns(rows)...), rows, g.Wall)
 	t.Title, t.SortedBy = "Bottle graph of "+format.Duration(g.Wall), "share_ns"
 	t.SetWhole("lost_ns", g.Capacity)
@@ -105,15 +109,17 @@ func reasonColumns(rows []boxOf) (columns []result.Column[boxOf]) {
 	return columns
 }
 
-// Summary are the columns of a graph as a whole. Their names are those of conditions and benchmarks.
-var Summary = []result.Column[Graph]{
-	{Name: "parallelism", Title: "parallelism", Unit: result.Number, Help: "goroutines that ran, on average", Value: result.Floats((*Graph).MeanParallelism)},
-	{Name: "lost-%", Title: "lost capacity", Unit: result.Ratio, Help: "part of the capacity that was not used", Value: func(g *Graph) (result.Value, bool) { return g.ofCapacity(g.Lost()) }},
-	{Name: "neck-%", Title: "lost to groups", Unit: result.Ratio, Help: "part of the capacity that was not used while some group ran", Value: func(g *Graph) (result.Value, bool) { return g.ofCapacity(g.Lost() - g.IdleLost) }},
-	{Name: "idle-%", Title: "idle", Unit: result.Ratio, Help: "part of the wall time in which no goroutine ran", Value: result.Floats(func(g *Graph) float64 { return ratio(g.Idle, g.Wall) })},
-	{Name: "gc-%", Title: "garbage collector", Unit: result.Ratio, Help: "share of the wall time that the garbage collector has", Value: result.Floats(func(g *Graph) float64 { return ratio(g.shareOf(GC), g.Wall) })},
-	{Name: "in-c-%", Title: "in C code", Unit: result.Ratio, Help: "time in C code, in parts of the wall time", Value: result.Floats(func(g *Graph) float64 { all, _ := g.InC(); return ratio(all, g.Wall) })},
-	{Name: "wall", Title: "wall time", Unit: result.Duration, Help: "the time that the graph covers", Value: result.Ints(func(g *Graph) time.Duration { return g.Wall })},
+// Summary returns the columns of a graph as a whole. Their names are those of conditions and benchmarks.
+func Summary() []result.Column[Graph] {
+	return []result.Column[Graph]{
+		{Name: "parallelism", Title: "parallelism", Unit: result.Number, Help: "goroutines that ran, on average", Value: result.Floats((*Graph).MeanParallelism)},
+		{Name: "lost-%", Title: "lost capacity", Unit: result.Ratio, Help: "part of the capacity that was not used", Value: func(g *Graph) (result.Value, bool) { return g.ofCapacity(g.Lost()) }},
+		{Name: "neck-%", Title: "lost to groups", Unit: result.Ratio, Help: "part of the capacity that was not used while some group ran", Value: func(g *Graph) (result.Value, bool) { return g.ofCapacity(g.Lost() - g.IdleLost) }},
+		{Name: "idle-%", Title: "idle", Unit: result.Ratio, Help: "part of the wall time in which no goroutine ran", Value: result.Floats(func(g *Graph) float64 { return ratio(g.Idle, g.Wall) })},
+		{Name: "gc-%", Title: "garbage collector", Unit: result.Ratio, Help: "share of the wall time that the garbage collector has", Value: result.Floats(func(g *Graph) float64 { return ratio(g.shareOf(GC), g.Wall) })},
+		{Name: "in-c-%", Title: "in C code", Unit: result.Ratio, Help: "time in C code, in parts of the wall time", Value: result.Floats(func(g *Graph) float64 { all, _ := g.InC(); return ratio(all, g.Wall) })},
+		{Name: "wall", Title: "wall time", Unit: result.Duration, Help: "the time that the graph covers", Value: result.Ints(func(g *Graph) time.Duration { return g.Wall })},
+	}
 }
 
 // ofCapacity returns a part of the capacity, where that is known.

@@ -73,7 +73,7 @@ func TestChanges(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	table := result.New(bottle.Summary, []bottle.Graph{*twoBoxes()}, 0)
+	table := result.New(bottle.Summary(), []bottle.Graph{*twoBoxes()}, 0)
 	for name, want := range map[string]float64{"parallelism": 2.7, "lost-%": 13. / 40, "neck-%": 9. / 40, "idle-%": .1, "gc-%": 0} {
 		if c := cell(t, table, table.Rows[0], name); !c.Known || math.Abs(c.Float-want) > 1e-12 {
 			t.Errorf("%s is %v, want %v", name, c, want)
@@ -81,7 +81,7 @@ func TestSummary(t *testing.T) {
 	}
 	unknown := twoBoxes()
 	unknown.SetProcs(0)
-	table = result.New(bottle.Summary, []bottle.Graph{*unknown}, 0)
+	table = result.New(bottle.Summary(), []bottle.Graph{*unknown}, 0)
 	if c := cell(t, table, table.Rows[0], "lost-%"); c.Known {
 		t.Errorf("lost capacity is %v without GOMAXPROCS", c)
 	}

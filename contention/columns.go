@@ -96,7 +96,7 @@ func ofRoot(of func(*Party) string) func(*line) (result.Value, bool) {
 	}
 }
 
-var lineColumns = func() []result.Column[line] {
+func lineColumns() []result.Column[line] {
 	c := []result.Column[line]{
 		{Name: "kind", Title: "kind", Help: "what was waited for", Value: result.Texts(func(l *line) Kind { return l.kind })},
 		{Name: "lock", Title: "lock", Unit: result.Func, Help: "the lock", Value: result.Texts(func(l *line) string { return l.lock })},
@@ -129,7 +129,7 @@ var lineColumns = func() []result.Column[line] {
 		times("unfinished_ns", "for", "for how long they had waited", ofUnfinished(func(u *Unfinished) int64 { return int64(u.Waited) })),
 		times("unfinished_longest_ns", "longest", "for how long the first of them had", ofUnfinished(func(u *Unfinished) int64 { return int64(u.Longest) })),
 	}...)
-}()
+}
 
 // blockedOn lists what the owner was blocked on, such as "mutex=1200 chan-receive=300".
 func (l *line) blockedOn() string {
@@ -201,7 +201,7 @@ func (p *Profile) Table() *result.Table {
 		}
 		rows = append(rows, line{kind: u.Kind, lock: u.Lock, waiter: &u.Waiter, owner: holder, unfinished: u})
 	}
-	t := result.New(lineColumns, rows, 0)
+	t := result.New(lineColumns(), rows, 0)
 	t.Title, t.SortedBy = "Who waited for whom", "wait_ns"
 	return t
 }
@@ -236,25 +236,27 @@ func Changes(before, after *Profile) *result.Table {
 	return t
 }
 
-// Summary are the columns of a profile as a whole. Their names are those of conditions.
-var Summary = []result.Column[Profile]{
-	{Name: "waited", Title: "waited", Unit: result.Duration, Help: "what all waiters lost together", Value: summed(func(w *Wait) time.Duration { return w.Waited })},
-	{Name: "longest", Title: "longest wait", Unit: result.Duration, Help: "the longest wait", Value: result.Ints(func(p *Profile) (longest time.Duration) {
-		for i := range p.Waits {
-			longest = max(longest, p.Waits[i].Longest)
-		}
-		return longest
-	})},
-	{Name: "ready", Title: "then ready", Unit: result.Duration, Help: "for how long they were ready after the waits", Value: summed(func(w *Wait) time.Duration { return w.Ready })},
-	{Name: "ready-idle", Title: "beside an idle processor", Unit: result.Duration, Help: "the part of it in which a processor was idle", Value: summed(func(w *Wait) time.Duration { return w.ReadyIdle })},
-	{Name: "contentions", Title: "contentions", Unit: result.Count, Help: "how often goroutines waited", Value: summed(func(w *Wait) int64 { return w.Contentions })},
-	{Name: "parks", Title: "parks", Unit: result.Count, Help: "how often they blocked", Value: summed(func(w *Wait) int64 { return w.Parks })},
-	{Name: "waiting", Title: "waiting at a time", Unit: result.Number, Help: "goroutines that waited, on average", Value: result.Floats(func(p *Profile) float64 { return p.part(func(w *Wait) time.Duration { return w.Waited }, p.Duration) })},
-	{Name: "handoff-%", Title: "hand-off", Unit: result.Ratio, Help: "part of the waits in which the lock was on its way", Value: result.Floats(func(p *Profile) float64 { return p.part(func(w *Wait) time.Duration { return w.HandOff }, p.waited()) })},
-	{Name: "unattributed-%", Title: "unattributed", Unit: result.Ratio, Help: "part of the waits that is blamed on nobody", Value: result.Floats(func(p *Profile) float64 {
-		return p.part(func(w *Wait) time.Duration { return w.Unattributed }, p.waited())
-	})},
-	{Name: "wall", Title: "wall time", Unit: result.Duration, Help: "the time of the profile", Value: result.Ints(func(p *Profile) time.Duration { return p.Duration })},
+// Summary returns the columns of a profile as a whole. Their names are those of conditions.
+func Summary() []result.Column[Profile] {
+	return []result.Column[Profile]{
+		{Name: "waited", Title: "waited", Unit: result.Duration, Help: "what all waiters lost together", Value: summed(func(w *Wait) time.Duration { return w.Waited })},
+		{Name: "longest", Title: "longest wait", Unit: result.Duration, Help: "the longest wait", Value: result.Ints(func(p *Profile) (longest time.Duration) {
+			for i := range p.Waits {
+				longest = max(longest, p.Waits[i].Longest)
+			}
+			return longest
+		})},
+		{Name: "ready", Title: "then ready", Unit: result.Duration, Help: "for how long they were ready after the waits", Value: summed(func(w *Wait) time.Duration { return w.Ready })},
+		{Name: "ready-idle", Title: "beside an idle processor", Unit: result.Duration, Help: "the part of it in which a processor was idle", Value: summed(func(w *Wait) time.Duration { return w.ReadyIdle })},
+		{Name: "contentions", Title: "contentions", Unit: result.Count, Help: "how often goroutines waited", Value: summed(func(w *Wait) int64 { return w.Contentions })},
+		{Name: "parks", Title: "parks", Unit: result.Count, Help: "how often they blocked", Value: summed(func(w *Wait) int64 { return w.Parks })},
+		{Name: "waiting", Title: "waiting at a time", Unit: result.Number, Help: "goroutines that waited, on average", Value: result.Floats(func(p *Profile) float64 { return p.part(func(w *Wait) time.Duration { return w.Waited }, p.Duration) })},
+		{Name: "handoff-%", Title: "hand-off", Unit: result.Ratio, Help: "part of the waits in which the lock was on its way", Value: result.Floats(func(p *Profile) float64 { return p.part(func(w *Wait) time.Duration { return w.HandOff }, p.waited()) })},
+		{Name: "unattributed-%", Title: "unattributed", Unit: result.Ratio, Help: "part of the waits that is blamed on nobody", Value: result.Floats(func(p *Profile) float64 {
+			return p.part(func(w *Wait) time.Duration { return w.Unattributed }, p.waited())
+		})},
+		{Name: "wall", Title: "wall time", Unit: result.Duration, Help: "the time of the profile", Value: result.Ints(func(p *Profile) time.Duration { return p.Duration })},
+	}
 }
 
 func sum[N ~int64](p *Profile, of func(*Wait) N) (sum N) {

@@ -122,27 +122,29 @@ func (p *Profile) Table() *result.Table {
 	return t
 }
 
-// Summary are the columns of a profile as a whole. Their names are those of conditions and
+// Summary returns the columns of a profile as a whole. Their names are those of conditions and
 // benchmarks.
-var Summary = []result.Column[Profile]{
-	{Name: "tasks", Title: "tasks", Unit: result.Count, Help: "how many were measured", Value: result.Ints(func(p *Profile) int64 { return int64(p.countTasks("")) })},
-	{Name: "fine-tasks-%", Title: "too small", Unit: result.Ratio, Help: "part of the tasks that are too small", Value: diagnosed(Fine)},
-	{Name: "coarse-tasks-%", Title: "too large", Unit: result.Ratio, Help: "part of the tasks that are too large", Value: diagnosed(Coarse)},
-	{Name: "blocked-tasks-%", Title: "mostly blocked", Unit: result.Ratio, Help: "part of the tasks that are mostly blocked", Value: diagnosed(Blocked)},
-	{Name: "unknown-tasks-%", Title: "unknown", Unit: result.Ratio, Help: "part of the tasks of which the numbers do not tell", Value: diagnosed(Unknown)},
-	{Name: "cycles/task", Title: "cycles a task", Unit: result.Number, Help: "mean cycles of a task", Value: func(p *Profile) (result.Value, bool) {
-		v, known := p.meanOf(func(c *Class) *Histogram { return &c.Cycles })
-		return result.Float(v), known && !p.ByTime()
-	}},
-	{Name: "running/task", Title: "running time a task", Unit: result.Duration, Help: "mean running time of a task", Value: func(p *Profile) (result.Value, bool) {
-		v, known := p.meanOf(p.Granularity)
-		d, timed := p.Duration(v)
-		return result.Int(d), known && timed
-	}},
-	{Name: "wall/task", Title: "time a task", Unit: result.Duration, Help: "mean time from the begin of a task to its end", Value: func(p *Profile) (result.Value, bool) {
-		v, known := p.meanOf(func(c *Class) *Histogram { return &c.WallNS })
-		return result.Int(time.Duration(v)), known
-	}},
+func Summary() []result.Column[Profile] {
+	return []result.Column[Profile]{
+		{Name: "tasks", Title: "tasks", Unit: result.Count, Help: "how many were measured", Value: result.Ints(func(p *Profile) int64 { return int64(p.countTasks("")) })},
+		{Name: "fine-tasks-%", Title: "too small", Unit: result.Ratio, Help: "part of the tasks that are too small", Value: diagnosed(Fine)},
+		{Name: "coarse-tasks-%", Title: "too large", Unit: result.Ratio, Help: "part of the tasks that are too large", Value: diagnosed(Coarse)},
+		{Name: "blocked-tasks-%", Title: "mostly blocked", Unit: result.Ratio, Help: "part of the tasks that are mostly blocked", Value: diagnosed(Blocked)},
+		{Name: "unknown-tasks-%", Title: "unknown", Unit: result.Ratio, Help: "part of the tasks of which the numbers do not tell", Value: diagnosed(Unknown)},
+		{Name: "cycles/task", Title: "cycles a task", Unit: result.Number, Help: "mean cycles of a task", Value: func(p *Profile) (result.Value, bool) {
+			v, known := p.meanOf(func(c *Class) *Histogram { return &c.Cycles })
+			return result.Float(v), known && !p.ByTime()
+		}},
+		{Name: "running/task", Title: "running time a task", Unit: result.Duration, Help: "mean running time of a task", Value: func(p *Profile) (result.Value, bool) {
+			v, known := p.meanOf(p.Granularity)
+			d, timed := p.Duration(v)
+			return result.Int(d), known && timed
+		}},
+		{Name: "wall/task", Title: "time a task", Unit: result.Duration, Help: "mean time from the begin of a task to its end", Value: func(p *Profile) (result.Value, bool) {
+			v, known := p.meanOf(func(c *Class) *Histogram { return &c.WallNS })
+			return result.Int(time.Duration(v)), known
+		}},
+	}
 }
 
 // countTasks counts the tasks of all classes with a diagnosis, of all if it is "".

@@ -14,16 +14,18 @@ type stackPart struct {
 	component      bool
 }
 
-var columns = []result.Column[stackPart]{
-	{Name: "label", Title: "stack", Help: "the name of the stack among others", Value: result.Texts(func(p *stackPart) string { return p.stack.Label })},
-	{Name: "n", Title: "N", Unit: result.Count, Quotient: result.Single, Help: "workers", Value: result.Ints(func(p *stackPart) int { return p.stack.N })},
-	{Name: "estimate", Title: "estimate", Note: true, Help: "whether there was no single-threaded run", Value: result.Texts(func(p *stackPart) string { return strconv.FormatBool(p.stack.Estimate) })},
-	{Name: "disturbed", Title: "disturbed", Note: true, Help: "whether other programs took processors away", Value: result.Texts(func(p *stackPart) string { return strconv.FormatBool(p.stack.Disturbed) })},
-	{Name: "family", Title: "family", Help: "what is repaired in the same way", Value: result.Texts(func(p *stackPart) string { return p.family })},
-	{Name: "part", Title: "component", Help: "the component", Value: result.Texts(func(p *stackPart) string { return p.name })},
-	{Name: "value", Title: "part of N", Unit: result.Number, Quotient: result.Single, Help: "in units of the speed-up: the parts sum to N", Value: result.Floats(func(p *stackPart) float64 { return p.value })},
-	{Name: "without", Title: "without it", Unit: result.Number, Quotient: result.Single, Help: "the speed-up if the component were zero",
-		Value: func(p *stackPart) (result.Value, bool) { return result.Float(p.without), p.component }},
+func columns() []result.Column[stackPart] {
+	return []result.Column[stackPart]{
+		{Name: "label", Title: "stack", Help: "the name of the stack among others", Value: result.Texts(func(p *stackPart) string { return p.stack.Label })},
+		{Name: "n", Title: "N", Unit: result.Count, Quotient: result.Single, Help: "workers", Value: result.Ints(func(p *stackPart) int { return p.stack.N })},
+		{Name: "estimate", Title: "estimate", Note: true, Help: "whether there was no single-threaded run", Value: result.Texts(func(p *stackPart) string { return strconv.FormatBool(p.stack.Estimate) })},
+		{Name: "disturbed", Title: "disturbed", Note: true, Help: "whether other programs took processors away", Value: result.Texts(func(p *stackPart) string { return strconv.FormatBool(p.stack.Disturbed) })},
+		{Name: "family", Title: "family", Help: "what is repaired in the same way", Value: result.Texts(func(p *stackPart) string { return p.family })},
+		{Name: "part", Title: "component", Help: "the component", Value: result.Texts(func(p *stackPart) string { return p.name })},
+		{Name: "value", Title: "part of N", Unit: result.Number, Quotient: result.Single, Help: "in units of the speed-up: the parts sum to N", Value: result.Floats(func(p *stackPart) float64 { return p.value })},
+		{Name: "without", Title: "without it", Unit: result.Number, Quotient: result.Single, Help: "the speed-up if the component were zero",
+			Value: func(p *stackPart) (result.Value, bool) { return result.Float(p.without), p.component }},
+	}
 }
 
 // Table returns the parts of stacks: of each the speed-up, the components that are not 0 and the
@@ -39,16 +41,18 @@ func Table(stacks ...*Stack) *result.Table {
 		}
 		rows = append(rows, stackPart{stack: s, family: "remainder", name: "remainder", value: s.Remainder})
 	}
-	t := result.New(columns, rows, 0)
+	t := result.New(columns(), rows, 0)
 	t.Title, t.SortedBy = "Parts of the speed-up", "value"
 	return t
 }
 
-// Summary are the columns of a stack as a whole.
-var Summary = []result.Column[Stack]{
-	{Name: "speedup", Title: "speed-up", Unit: result.Number, Help: "how many times faster the run with N workers is", Value: result.Floats(func(s *Stack) float64 { return s.Speedup })},
-	{Name: "remainder", Title: "remainder", Unit: result.Number, Help: "what the components do not explain", Value: result.Floats(func(s *Stack) float64 { return s.Remainder })},
-	{Name: "workers", Title: "workers", Unit: result.Count, Help: "N", Value: result.Ints(func(s *Stack) int { return s.N })},
+// Summary returns the columns of a stack as a whole.
+func Summary() []result.Column[Stack] {
+	return []result.Column[Stack]{
+		{Name: "speedup", Title: "speed-up", Unit: result.Number, Help: "how many times faster the run with N workers is", Value: result.Floats(func(s *Stack) float64 { return s.Speedup })},
+		{Name: "remainder", Title: "remainder", Unit: result.Number, Help: "what the components do not explain", Value: result.Floats(func(s *Stack) float64 { return s.Remainder })},
+		{Name: "workers", Title: "workers", Unit: result.Count, Help: "N", Value: result.Ints(func(s *Stack) int { return s.N })},
+	}
 }
 
 // Changes returns what changed from one stack to another, part by part: see [result.Diff].

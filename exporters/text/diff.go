@@ -28,7 +28,7 @@ func WriteDiff(w io.Writer, before, after *bottle.Graph, opt Options) error {
 	if before.GroupBy != after.GroupBy {
 		warnings = append(warnings, fmt.Sprintf("the graphs are grouped differently, by %s and by %s.", before.GroupBy, after.GroupBy))
 	}
-	return writeDiff(w, summaries(bottle.Summary, before, after), warnings, opt, bottle.Changes(before, after))
+	return writeDiff(w, summaries(bottle.Summary(), before, after), warnings, opt, bottle.Changes(before, after))
 }
 
 // WriteStackDiff writes what changed from one speedup stack to another, part by part. The error is
@@ -37,7 +37,7 @@ func WriteStackDiff(w io.Writer, before, after *speedup.Stack, opt Options) erro
 	if before == nil || after == nil {
 		return errors.New("text: no speedup stack")
 	}
-	return writeDiff(w, summaries(speedup.Summary, before, after), bothSides(before.Warnings, after.Warnings), opt, speedup.Changes(before, after))
+	return writeDiff(w, summaries(speedup.Summary(), before, after), bothSides(before.Warnings, after.Warnings), opt, speedup.Changes(before, after))
 }
 
 // WriteContentionDiff writes what changed from one contention profile to another: the whole, then a
@@ -56,7 +56,7 @@ func WriteContentionDiff(w io.Writer, before, after *contention.Profile, opt Opt
 	if err != nil {
 		return err
 	}
-	return writeDiff(w, summaries(contention.Summary, before, after), warnings, opt, kinds, changes)
+	return writeDiff(w, summaries(contention.Summary(), before, after), warnings, opt, kinds, changes)
 }
 
 // WriteTasksDiff writes what changed from one profile of tasks to another, class by class. The error
@@ -69,7 +69,7 @@ func WriteTasksDiff(w io.Writer, before, after *granularity.Profile, opt Options
 	if before.Source != after.Source {
 		warnings = append([]string{fmt.Sprintf("the profiles are measured differently, by %s and by %s.", before.Source, after.Source)}, warnings...)
 	}
-	return writeDiff(w, summaries(granularity.Summary, before, after), warnings, opt, granularity.Changes(before, after))
+	return writeDiff(w, summaries(granularity.Summary(), before, after), warnings, opt, granularity.Changes(before, after))
 }
 
 // bothSides says of warnings which run they are about.
