@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -13,6 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	limits "github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/speedup"
@@ -129,6 +131,7 @@ type analyses struct {
 	// which the ledger books: byFunction is graph, or another one if that has other boxes.
 	books      *ledger.Observer
 	byFunction *bottle.Observer
+	windows    *ledger.Windows // nil if no windows are wanted
 	// bursts stands for both in the continuous analysis.
 	bursts burstLedger
 	// estimator needs two passes. Why it has none is noEstimate.
@@ -157,7 +160,11 @@ func (a *analyses) observers() (out []timeline.Observer) {
 		out = append(out, a.graph)
 	}
 	if opt.Want.has(WantContention) {
-		a.waits = tracewaits.NewObserver(opt.Contention)
+		of := opt.Contention
+		if opt.Want.has(WantVerdict) {
+			of.Window = cmp.Or(of.Window, opt.Bottle.Window)
+		}
+		a.waits = tracewaits.NewObserver(of)
 		out = append(out, timeline.Beside(a.waits)) // it takes as long as the others together
 	}
 	if opt.Want.has(WantTasks) {
@@ -169,8 +176,12 @@ func (a *analyses) observers() (out []timeline.Observer) {
 		out = append(out, a.books)
 		a.byFunction = a.graph
 		if opt.Bottle.Offered || opt.Bottle.Group.String() != bottle.ByFunction.String() {
-			a.byFunction = bottle.NewObserver(bottle.Options{From: opt.Bottle.From, To: opt.Bottle.To, Part: opt.Bottle.Part})
+			a.byFunction = bottle.NewObserver(bottle.Options{From: opt.Bottle.From, To: opt.Bottle.To, Window: opt.Bottle.Window, Part: opt.Bottle.Part})
 			out = append(out, a.byFunction)
+		}
+		if opt.Bottle.Window > 0 {
+			a.windows = ledger.NewWindows(ledger.Options{From: opt.Bottle.From, To: opt.Bottle.To}, opt.Bottle.Window)
+			out = append(out, a.windows)
 		}
 	}
 	return append(out, opt.Observers...)
@@ -237,6 +248,32 @@ func (a *analyses) conclude(r *Report) {
 	}
 	r.Verdict = diagnose.New(diagnose.Results{Ledger: r.Ledger, Graph: graph, Contention: r.Contention})
 	r.Bottle.Verdict, r.Ledger.Verdict = r.Verdict, r.Verdict
+	a.concludeWindows(r, graph.Windows)
+}
+
+// concludeWindows adds the verdicts on windows. What they say of waits is that of the window where
+// contention has the same windows.
+func (a *analyses) concludeWindows(r *Report, graphs []*bottle.Graph) {
+	if a.windows == nil {
+		return
+	}
+	books := a.windows.Ledgers()
+	same := a.opt.Bottle.From <= 0 && r.ContentionWindow == a.opt.Bottle.Window
+	for i, w := range r.Bottle.Windows {
+		at := slices.IndexFunc(books, func(l *ledger.Ledger) bool { return l.Start == w.Start })
+		if at < 0 || i >= len(graphs) {
+			continue
+		}
+		graphs[i].CPUs = w.CPUs
+		of := diagnose.Results{Ledger: books[at], Graph: graphs[i], Contention: r.Contention, Window: true}
+		if same && at < len(r.ContentionWindows) {
+			of.Contention = r.ContentionWindows[at]
+		}
+		w.Verdict = diagnose.New(of)
+	}
+	if n := len(r.Bottle.Windows); n > len(books) {
+		r.Bottle.Warnings = append(r.Bottle.Warnings, fmt.Sprintf("There are verdicts on the first %s of %s windows.", format.Count(len(books)), format.Count(n)))
+	}
 }
 
 // speedup adds the speedup stack that stack returns, or why there is none.

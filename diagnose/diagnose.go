@@ -50,6 +50,9 @@ type Results struct {
 	// Focus, if it is not "", is a group of goroutines, as named in the ledger: the verdict is
 	// then on what of the capacity is lost in rows that the group is part of. See [Group].
 	Focus string
+	// Window: the results are those of a window of a trace. What goes on at its end does not
+	// end there, and the verdict refers to no rows, as ledgers of windows are not kept.
+	Window bool
 }
 
 // What a verdict consists of.
@@ -102,7 +105,7 @@ func Kinds() []Kind {
 // New makes the verdict.
 func New(r Results) *Verdict {
 	d := &diagnosis{Results: r, l: r.Ledger}
-	v := &Verdict{Wall: d.l.Wall, Procs: d.l.Procs, Capacity: d.l.Capacity, Warnings: slices.Clone(d.l.Warnings)}
+	v := &Verdict{Start: d.l.Start, Wall: d.l.Wall, Procs: d.l.Procs, Capacity: d.l.Capacity, Warnings: slices.Clone(d.l.Warnings)}
 	if r.Graph != nil {
 		for i := range r.Graph.Boxes {
 			if b := &r.Graph.Boxes[i]; b.Kind == bottle.Application {
@@ -121,6 +124,11 @@ func New(r Results) *Verdict {
 	d.index()
 	d.collect()
 	v.Findings = d.findings()
+	for i := range v.Findings {
+		if r.Window {
+			v.Findings[i].Rows = nil
+		}
+	}
 	return v
 }
 

@@ -27,7 +27,7 @@ const manyLeft = 100
 
 // leaks says which goroutines do not end; false if there are none.
 func (d *diagnosis) leaks() (Finding, bool) {
-	if d.Contention == nil || d.windowed() {
+	if d.Contention == nil || d.Window || d.windowed() {
 		return Finding{}, false
 	}
 	type key struct {

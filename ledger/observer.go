@@ -346,7 +346,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 		o.births.add(o.now)
 		m.born = true
 	}
-	if t.To == timeline.NotExist && m.born {
+	if t.To == timeline.NotExist && m.born && o.now < o.length {
 		o.births.ended++
 	}
 	runs := t.To.Runs()

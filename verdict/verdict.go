@@ -72,6 +72,8 @@ type Part struct {
 
 // Verdict is what limits a program.
 type Verdict struct {
+	// Start is where the time begins that the verdict is on, from the beginning of the trace.
+	Start      time.Duration `json:"start,omitempty"`
 	Wall       time.Duration `json:"wall"`
 	Procs      int           `json:"procs"`
 	Capacity   time.Duration `json:"capacity"`
@@ -112,7 +114,7 @@ func (v *Verdict) CheckValid() error {
 		return nil
 	}
 	switch {
-	case v.Wall < 0 || v.Capacity < 0 || v.Procs < 0 || v.Goroutines < 0:
+	case v.Start < 0 || v.Wall < 0 || v.Capacity < 0 || v.Procs < 0 || v.Goroutines < 0:
 		return errors.New("verdict: a total is negative")
 	case len(v.Findings) > maxRead || len(v.Parts) > maxRead:
 		return errors.New("verdict: too many findings or parts")

@@ -334,7 +334,7 @@ func TestVerdictOnLedger(t *testing.T) {
 	bottleneck(saved).want(t, exitOK, "kept 35% of the capacity idle", "")
 	bottleneck("verdict", "-v", saved).want(t, exitOK, "Behind finding 1:", "")
 	bottleneck("verdict", "-fail", "lost(lock)>10%, lost>40%", saved).want(t, exitFailure, "kept 35%", "-fail: lost(lock)>10%: got 35.00%")
-	bottleneck("verdict", "-from", "1s", saved).want(t, exitUsage, "", "-from, -to and -generations are for traces")
+	bottleneck("verdict", "-from", "1s", saved).want(t, exitUsage, "", "-window and -generations are for traces")
 }
 
 // -group names goroutines as the graph does: a region ran for as long in both.

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	bn "github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/ledger"
@@ -33,6 +35,7 @@ verdict that was saved as JSON. The verdict on one group of a saved ledger does
 not say what the owners of locks did.`, f.run)
 	f.define(c, verdictWritings, verdictMeasures)
 	defineBounds(c.Flags(), &f.opt.Bottle)
+	c.Flags().DurationVar(&f.opt.Bottle.Window, "window", 0, "the verdicts on stretches of `DURATION` as well; JSON is then one object a line")
 	c.Flags().StringVar(&f.focus, "focus", "", "the verdict on one `GROUP` by its name in the graph: what is lost because of it, or while it waits")
 	c.Flags().BoolVarP(&f.opt.Bottle.Stacks, "verbose", "v", false, "show the rows of the ledger and the call chains behind each finding")
 	c.Example = `  bottleneck trace.out
@@ -56,15 +59,34 @@ var verdictForms = map[string]func(w io.Writer, v *diagnosis, d drawing) error{
 		if err := text.Verdict(w, v.Verdict, d.terminal.textOptions()); err != nil {
 			return err
 		}
+		if v.windows() != nil {
+			fmt.Fprintln(w)
+			if err := text.Phases(w, v.report.Bottle, d.terminal.textOptions()); err != nil {
+				return err
+			}
+		}
 		if v.verbose {
 			return v.explain(w, d)
 		}
 		_, err := fmt.Fprintf(w, "\n%s\n", text.VerdictNext(v.Verdict, v.file, v.part...))
 		return err
 	},
-	"md": func(w io.Writer, v *diagnosis, _ drawing) error { return text.VerdictMarkdown(w, v.Verdict) },
+	"md": func(w io.Writer, v *diagnosis, _ drawing) error {
+		if err := text.VerdictMarkdown(w, v.Verdict); err != nil || v.windows() == nil {
+			return err
+		}
+		return text.PhasesMarkdown(w, v.report.Bottle)
+	},
 	"json": func(w io.Writer, v *diagnosis, _ drawing) error {
 		e := json.NewEncoder(w)
+		if windows := v.windows(); windows != nil {
+			for _, g := range windows {
+				if err := e.Encode(g.Verdict); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
 		e.SetIndent("", "  ")
 		return e.Encode(v.Verdict)
 	},
@@ -112,6 +134,15 @@ var verdictMeasures = func() measures[*diagnosis] {
 	return ms
 }()
 
+// windows returns the graphs of the windows, which have the verdicts on them; none if there are no
+// windows.
+func (v *diagnosis) windows() []*bottle.Graph {
+	if v.report == nil || v.report.Bottle == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(v.report.Bottle.Windows), func(g *bottle.Graph) bool { return g == nil || g.Verdict == nil })
+}
+
 // explain shows what is behind each finding.
 func (v *diagnosis) explain(w io.Writer, d drawing) error {
 	for i := range v.Findings {
@@ -143,8 +174,8 @@ func partFlags(fs *pflag.FlagSet) (flags []string) {
 // that was saved.
 func readJudged(ctx context.Context, std stdio, in *input, opt bn.Options) (*bn.Report, error) {
 	return resultFrom(ctx, std, in, opt, func(r *bn.Report) *bn.Report { return r }, func(r io.Reader) (*bn.Report, error) {
-		if of := opt.Bottle; of.From != 0 || of.To != 0 || of.Part != (timeline.Part{}) {
-			return nil, usagef("-from, -to and -generations are for traces; %s is saved", in.label)
+		if of := opt.Bottle; of.From != 0 || of.To != 0 || of.Window != 0 || of.Part != (timeline.Part{}) {
+			return nil, usagef("-from, -to, -window and -generations are for traces; %s is saved", in.label)
 		}
 		data, err := io.ReadAll(r)
 		if err != nil {
@@ -190,6 +221,12 @@ func (f *verdictFlags) run(ctx context.Context, std stdio, args []string) error 
 	}
 	if err := checkBounds(f.flags, f.opt.Bottle); err != nil {
 		return err
+	}
+	switch window := f.opt.Bottle.Window; {
+	case window < 0 || f.flags.Changed("window") && window == 0:
+		return usagef("-window %v: want a positive duration, such as 500ms", window)
+	case window > 0 && f.focus != "":
+		return usagef("-window and -focus exclude each other")
 	}
 	f.opt.Want, f.opt.Bottle.Part = bn.WantVerdict, f.part
 	read := func(ctx context.Context, std stdio, in *input) (*diagnosis, error) {

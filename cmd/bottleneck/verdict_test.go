@@ -282,7 +282,7 @@ func TestSavedVerdict(t *testing.T) {
 	if got, want := of("-focus", "main.worker", file("ledger.json")), of("-focus", "main.worker", lockTrace); got.Findings[0].Kind != want.Findings[0].Kind || got.Findings[0].Lost > want.Findings[0].Lost || got.Findings[0].Lost < want.Findings[0].Lost*9/10 {
 		t.Errorf("the verdict on main.worker is %+v, of the trace %+v", got, want)
 	}
-	bottleneck("verdict", "-from", "1ms", file("graph.json")).want(t, exitUsage, "", "-from, -to and -generations are for traces")
+	bottleneck("verdict", "-from", "1ms", file("graph.json")).want(t, exitUsage, "", "-window and -generations are for traces")
 	bottleneck("explain", "1", file("waits.json")).want(t, exitUsage, "", `is a contention profile: "bottleneck contention" reads it`)
 	bottleneck("graph", file("verdict.json")).want(t, exitUsage, "", `is a verdict: "bottleneck verdict" reads it`)
 	bottleneck("diff", file("verdict.json"), file("verdict.json")).want(t, exitUsage, "", `is a verdict: "bottleneck verdict" reads it`)
@@ -391,4 +391,58 @@ func TestFlagsBeforeTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	bottleneck(other).want(t, exitFailure, "", "it is JSON, but not a ledger, a graph or a verdict that this program saved")
+}
+
+// A window has the verdict that its time has, in all commands.
+func TestVerdictOnWindows(t *testing.T) {
+	file := filepath.Join("..", "..", "testdata", "small", "phases-go1.26.8.trace")
+	const width = 20 * time.Millisecond
+	read := func(args ...string) (list []diagnose.Verdict) {
+		r := bottleneck(append(args, "-format", "json", file)...)
+		if r.status != 0 {
+			t.Fatalf("%q: %s", args, r.err)
+		}
+		for d := json.NewDecoder(strings.NewReader(r.out)); d.More(); {
+			var one struct {
+				diagnose.Verdict
+				OfGraph *diagnose.Verdict `json:"verdict"`
+			}
+			if err := d.Decode(&one); err != nil {
+				t.Fatal(err)
+			}
+			if one.OfGraph != nil {
+				one.Verdict = *one.OfGraph
+			}
+			list = append(list, one.Verdict)
+		}
+		return list
+	}
+	windows := read("verdict", "-window", width.String())
+	if len(windows) < 3 {
+		t.Fatalf("%d windows", len(windows))
+	}
+	if ofGraph := read("graph", "-window", width.String()); !reflect.DeepEqual(ofGraph, windows) {
+		t.Errorf("graph has other verdicts than verdict:\n%+v\n%+v", ofGraph, windows)
+	}
+	kinds := map[diagnose.Kind]bool{}
+	for i, got := range windows {
+		from := time.Duration(i) * width
+		want := read("verdict", "-from", from.String(), "-to", (from + width).String())[0]
+		if got.Start != from || !reflect.DeepEqual(got.Parts, want.Parts) || got.Findings[0].Kind != want.Findings[0].Kind || got.Findings[0].Lost != want.Findings[0].Lost {
+			t.Errorf("window %d:\n%+v\nwith -from and -to:\n%+v", i, got, want)
+		}
+		kinds[got.Findings[0].Kind] = true
+	}
+	if len(kinds) < 2 {
+		t.Errorf("all windows have the same kind of finding: %v", kinds)
+	}
+	for _, tt := range []struct{ command, form, want string }{
+		{"verdict", "text", "By time:\n0 s to "}, {"graph", "text", "By time:\n0 s to "}, {"verdict", "md", "| time | what limits it | where |\n|---|---|---|\n| 0 s to "},
+	} {
+		if r := bottleneck(tt.command, "-window", width.String(), "-format", tt.form, file); r.status != 0 || !strings.Contains(r.out, tt.want) {
+			t.Errorf("%s -format %s: %s%s", tt.command, tt.form, r.out, r.err)
+		}
+	}
+	bottleneck("verdict", "-window", "0s", file).want(t, exitUsage, "", "want a positive duration")
+	bottleneck("verdict", "-window", "1s", "-focus", "main.main", file).want(t, exitUsage, "", "exclude each other")
 }

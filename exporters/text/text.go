@@ -76,6 +76,7 @@ func Write(w io.Writer, g *bottle.Graph, opt Options) error {
 		table(m, opt.Width),
 		sites(m, opt.Width),
 		windows(m, opt.Width),
+		phasesText(g, st, opt.Width),
 		warnings(m, opt.Width),
 	} {
 		if s != "" {

@@ -1,0 +1,180 @@
+package ledger
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// A gap is booked when it ends, and the running of a goroutine when it stops, which may be after the
+// window in which they began. So a window gets an observer of its own, which begins in the state of
+// that of the window before, and sees events until all that began in the window has ended: its
+// ledger is that which Options.From and To give. No more than maxOpen observers go on at a time: what
+// lasts longer than so many windows has no cause in the first of them.
+
+const (
+	maxOpen = 4
+	// maxWindows bounds the ledgers, and maxWindowRows their rows: if there are more, each
+	// ledger keeps fewer.
+	maxWindows    = 2048
+	maxWindowRows = 1 << 17
+	keptRows      = 1024
+	checkEvery    = 256 // transitions
+)
+
+// Windows is an observer that makes a ledger of each stretch of time of some length.
+type Windows struct {
+	timeline.Base
+	width timeline.Time
+	now   *Observer   // of the window under way; nil after the last
+	open  []*Observer // of those before, oldest first
+	list  []*Ledger
+	rows  int
+	keep  int // rows of a ledger
+	seen  int
+	to    timeline.Time
+}
+
+// NewWindows returns an observer for one pass, of windows of a length that must be positive.
+func NewWindows(opt Options, width time.Duration) *Windows {
+	opt.Stacks = false
+	w := &Windows{width: timeline.Time(width), keep: keptRows, to: math.MaxInt64}
+	if opt.To > 0 {
+		w.to = timeline.Time(opt.To)
+	}
+	opt.From = max(opt.From, 0)
+	opt.To = opt.From + width
+	w.now = NewObserver(opt)
+	return w
+}
+
+// Ledgers returns the ledgers of the windows, in order, once the pass has ended: at most 2,048, of
+// which each has its largest rows. The last window may be shorter.
+func (w *Windows) Ledgers() []*Ledger { return w.list }
+
+// each has all windows see an event that begins at a time.
+func (w *Windows) each(t timeline.Time, see func(*Observer)) {
+	w.until(t)
+	for _, o := range w.open {
+		see(o)
+	}
+	if w.now != nil {
+		see(w.now)
+	}
+}
+
+// until begins the windows that begin up to a time.
+func (w *Windows) until(t timeline.Time) {
+	for w.now != nil && t-w.now.offset >= w.now.length {
+		o := w.now
+		end := o.offset + o.length
+		o.advance(end)
+		w.open = append(w.open, o)
+		if w.now = nil; len(w.list)+len(w.open) < maxWindows && timeline.Time(o.opt.To) < w.to {
+			w.now = o.fork(end, min(w.width, w.to-timeline.Time(o.opt.To)))
+		}
+		if len(w.open) > maxOpen {
+			w.finish(w.open[0].Finish(end))
+		}
+	}
+	if w.seen++; w.seen%checkEvery == 0 {
+		for len(w.open) > 0 && w.open[0].done() {
+			w.finish(w.open[0].Finish(t))
+		}
+	}
+}
+
+// finish takes the ledger of the oldest open window.
+func (w *Windows) finish(l *Ledger) {
+	l = l.Top(w.keep)
+	w.open = slices.Delete(w.open, 0, 1)
+	w.list = append(w.list, l)
+	for w.rows += len(l.Rows); w.rows > maxWindowRows; {
+		w.keep /= 2
+		w.rows = 0
+		for i, l := range w.list {
+			w.list[i] = l.Top(w.keep)
+			w.rows += len(w.list[i].Rows)
+		}
+	}
+}
+
+// done reports whether all that began before the end has ended.
+func (o *Observer) done() bool {
+	if o.nobody > 0 || o.who == nobody && o.whoSince < o.length {
+		return false
+	}
+	for i := range o.slots {
+		s := &o.slots[i]
+		if m := o.known(s.g); !s.occupied && (s.start < o.length || len(s.pending) > 0) || s.occupied && m != nil && m.since < o.length {
+			return false
+		}
+	}
+	return len(o.waiting) == 0
+}
+
+// fork returns an observer in the state of o whose ledger begins at a time and has a length. Times
+// before are 0 to it, as to one whose Options.From is that time.
+func (o *Observer) fork(at, length timeline.Time) *Observer {
+	n := NewObserver(o.opt)
+	n.opt.From = o.opt.To
+	n.opt.To = n.opt.From + time.Duration(length)
+	n.version, n.offset, n.length = o.version, at, length
+	if o.procs > 0 {
+		n.setProcs(o.procs)
+	}
+	n.slots, n.gaps, n.empty, n.unused, n.running, n.ready = slices.Clone(o.slots), o.gaps, o.empty, o.unused, o.running, o.ready
+	for i := range n.slots {
+		n.slots[i].start, n.slots[i].pending = 0, nil
+	}
+	n.groups.of, n.groups.names = maps.Clone(o.groups.of), slices.Clone(o.groups.names)
+	n.active, n.distinct, n.xor, n.who = slices.Clone(o.active), o.distinct, o.xor, o.who
+	n.stop, n.stopper, n.stopped = o.stop, o.stopper, o.stopped
+	n.sweeping = sweeping{slices.Clone(o.sweeping.bits), o.sweeping.n}
+	n.heap.size, n.heap.before = o.heap.size, o.heap.before
+	n.history.begin(0, n.who)
+	n.members, n.waiting = slices.Clone(o.members), slices.Clone(o.waiting)
+	for i := range n.members {
+		m := &n.members[i]
+		m.since, m.queue, m.readyAt, m.born = 0, 0, 0, false
+		if m.ticket != 0 {
+			m.ticket = n.history.becomes(0, int32(i))
+		}
+	}
+	return n
+}
+
+// Begin implements [timeline.Observer], as do the methods below.
+func (w *Windows) Begin(b *timeline.Begin) { w.now.Begin(b) }
+
+func (w *Windows) Transition(t *timeline.Transition) {
+	w.each(t.End, func(o *Observer) { o.Transition(t) })
+}
+
+func (w *Windows) Named(g *timeline.Goroutine, t timeline.Time) {
+	w.each(t, func(o *Observer) { o.Named(g, t) })
+}
+
+func (w *Windows) Label(g *timeline.Goroutine, t timeline.Time) {
+	w.each(t, func(o *Observer) { o.Label(g, t) })
+}
+
+func (w *Windows) Region(e *timeline.RegionEvent) { w.each(e.Time, func(o *Observer) { o.Region(e) }) }
+func (w *Windows) Range(e *timeline.Range)        { w.each(e.Time, func(o *Observer) { o.Range(e) }) }
+func (w *Windows) Metric(e *timeline.Metric)      { w.each(e.Time, func(o *Observer) { o.Metric(e) }) }
+func (w *Windows) Sample(e *timeline.Sample)      { w.each(e.Time, func(o *Observer) { o.Sample(e) }) }
+
+func (w *Windows) End(e *timeline.End) {
+	w.until(e.Time)
+	if w.now != nil && w.now.offset < e.Time {
+		w.open = append(w.open, w.now)
+	}
+	w.now = nil
+	for len(w.open) > 0 {
+		w.open[0].End(e)
+		w.finish(w.open[0].Ledger())
+	}
+}
