@@ -136,13 +136,18 @@ func (o *Observer) fork(at, length timeline.Time) *Observer {
 	n.sweeping = sweeping{slices.Clone(o.sweeping.bits), o.sweeping.n}
 	n.heap.size, n.heap.before = o.heap.size, o.heap.before
 	n.history.begin(0, n.who)
-	n.members, n.waiting = slices.Clone(o.members), slices.Clone(o.waiting)
-	for i := range n.members {
-		m := &n.members[i]
-		m.since, m.queue, m.readyAt, m.born = 0, 0, 0, false
-		if m.ticket != 0 {
-			m.ticket = n.history.becomes(0, int32(i))
+	n.waiting = slices.Clone(o.waiting)
+	i := 0
+	for from := range o.members.All() {
+		if from.g != nil {
+			m := n.members.At(i)
+			*m = *from
+			m.since, m.queue, m.readyAt, m.born = 0, 0, 0, false
+			if m.ticket != 0 {
+				m.ticket = n.history.becomes(0, int32(i))
+			}
 		}
+		i++
 	}
 	return n
 }
