@@ -161,6 +161,7 @@ func TestAdviceIsNearTheOptimum(t *testing.T) {
 		{"every hundredth is large", program{2, 2, repeat(20_000, func(i int) time.Duration { return time.Duration(50 + 20_000*(1-min(1, i%100))) })}, Fine},
 		{"1 × 50 ms and 19 × 1 ms", program{2, 2, append(repeat(19, equal(ms)), 50*ms)}, Straggler},
 		{"a large one among many", program{8, 8, append(repeat(1000, equal(20*us)), 30*ms)}, Straggler},
+		{"a large one that comes last", program{2, 2, append(repeat(1000, equal(20*us)), 20*ms)}, Straggler},
 		{"two uneven ones", program{2, 2, []time.Duration{90 * ms, 10 * ms}}, Coarse},
 		{"nine on eight processors", program{8, 8, repeat(9, equal(10*ms))}, Coarse},
 		{"one worker", program{4, 1, repeat(500, equal(ms))}, TooFewWorkers},
@@ -183,6 +184,23 @@ func TestAdviceIsNearTheOptimum(t *testing.T) {
 			t.Errorf("%s: as advised it takes %v, after %v; the best of all is %v: %q", tt.name, took, before, best, c.Advice)
 		}
 		t.Logf("%s: %s: %v before, %v as advised, %v at best", tt.name, got, before, took, best)
+	}
+}
+
+// A large task is preempted, and then only known by how long it took. It has executed for as long
+// if the process used that much besides the others.
+func TestPreemptedStraggler(t *testing.T) {
+	const ms = time.Millisecond
+	for besides, want := range map[time.Duration]Diagnosis{49 * ms: Straggler, 2 * ms: OK} { // blocked
+		prof := program{2, 2, repeat(19, func(int) time.Duration { return ms })}.profile()
+		c := &prof.Classes[0]
+		c.Unmeasured, c.Longest = 1, 50*ms
+		prof.Wall += 50 * ms
+		prof.Run.Wall, prof.Run.CPU = prof.Wall, 19*ms+besides
+		prof.Run.Utilisation = float64(prof.Run.CPU) / float64(prof.Wall) / 2
+		if prof.Diagnose(); c.Diagnosis != want {
+			t.Errorf("%v besides: %s, want %s: %q", besides, c.Diagnosis, want, c.Reasons)
+		}
 	}
 }
 

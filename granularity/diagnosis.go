@@ -30,7 +30,9 @@ import (
 //	           100 times the overhead of a task, and the processors were used to less than
 //	           80 % while they were under way;
 //	straggler  if under such use the largest task alone takes longer than all would on all
-//	           processors;
+//	           processors, or at least half as long, and if it came last that would be
+//	           why processors idled. One that was preempted, so that it was not measured, executed for
+//	           as long as it took, or for all that the process used besides its tasks;
 //	unknown    if a rule cannot be decided;
 //	ok         otherwise.
 //
@@ -83,6 +85,7 @@ const (
 	busyWorkers     = 0.8                   // of their time: tasks wait for them
 	crowded         = 1.5                   // tasks under way for each processor
 	dominant        = 1.1                   // times what all would take on all processors
+	explained       = 0.6                   // of the time for which processors idled
 	wakeUp          = 20                    // overheads: what waking up a thread costs
 	noOverhead      = 50 * time.Microsecond // no empty task costs more on any machine
 	leastBlocked    = time.Microsecond      // of a task on average: less is how exact clocks are
@@ -96,6 +99,7 @@ type verdict struct {
 	overhead    time.Duration // 0: not known
 	most        time.Duration // that the overhead can be
 	besides     time.Duration // what the process used for each task besides
+	rest        time.Duration // what it used besides all tasks
 	mean        float64       // ns that a task executes
 	p25, p75    float64
 	utilisation float64 // NaN: not known
@@ -108,9 +112,9 @@ func (p *Profile) Diagnose() {
 	if p.Overhead == 0 && p.OverheadOrigin == "" {
 		p.Overhead, p.OverheadOrigin = typicalOverhead, "typical of Go programs, not measured"
 	}
-	besides := p.besides()
+	besides, rest := p.besides()
 	for i := range p.Classes {
-		v := verdict{p: p, c: &p.Classes[i], overhead: p.Overhead, most: p.Overhead, besides: besides}
+		v := verdict{p: p, c: &p.Classes[i], overhead: p.Overhead, most: p.Overhead, besides: besides, rest: rest}
 		if v.overhead == 0 {
 			v.most = noOverhead
 		} else {
@@ -126,9 +130,9 @@ func (p *Profile) Diagnose() {
 // costs on most machines: for profiles that come without a measurement, such as those of traces.
 const typicalOverhead = 300 * time.Nanosecond
 
-// besides is the processor time that the process used outside of its tasks, for each task; 0
-// where it is not known.
-func (p *Profile) besides() time.Duration {
+// besides is the processor time that the process used outside of its tasks, for each task and in
+// all; 0 where it is not known.
+func (p *Profile) besides() (each, all time.Duration) {
 	tasks, executed := uint64(0), 0.0
 	for i := range p.Classes {
 		c := &p.Classes[i]
@@ -143,9 +147,10 @@ func (p *Profile) besides() time.Duration {
 		}
 	}
 	if p.Run.Wall == 0 || tasks == 0 {
-		return 0
+		return 0, 0
 	}
-	return time.Duration(max(0, float64(p.Run.CPU)-executed) / float64(tasks))
+	rest := max(0, float64(p.Run.CPU)-executed)
+	return time.Duration(rest / float64(tasks)), time.Duration(rest)
 }
 
 // switchesPerTask is the number of context switches of the process for each task, in tasks and
@@ -374,19 +379,38 @@ func (v *verdict) straggler() bool {
 	c, procs := v.c, v.p.allProcs()
 	g := v.p.Granularity(c)
 	total, largest := v.mean*float64(c.Tasks), v.ns(float64(g.Max()))
+	unmeasured := ""
+	if preempted := float64(min(c.Longest, v.rest)); preempted > largest {
+		total, largest, unmeasured = total+preempted, preempted, ", by what the process used besides those that were measured"
+	}
+	if cpu := float64(v.p.Run.CPU); cpu > 0 {
+		total = min(total, cpu) // estimated tasks may seem to have executed more
+	}
 	if procs == 1 || c.Workers == 1 || c.Tasks < 2 || !(v.utilisation > 0) || v.utilisation >= fullUtilisation || v.instances() > 1 ||
-		largest < coarseOverheads*float64(v.most) || largest < dominant*total/float64(procs) ||
+		largest < coarseOverheads*float64(v.most) || !(largest >= dominant*total/float64(procs) || v.late(largest, total)) ||
 		c.offShare() > mostlyBlocked && v.p.blockedKnown() || len(c.Reasons) > 0 {
 		return false
 	}
 	pieces := uint64(math.Ceil(largest / (total / float64(fewPerProc*procs))))
 	c.Diagnosis, c.Split = Straggler, pieces
-	v.because("the largest of %s executes %s, %s of all: on %s they cannot end before it does, and would take %s if it were not for that",
-		tasks(c.Tasks), duration(largest), percent(largest/total), processors(procs), duration(total/float64(procs)))
+	consequence := "they cannot end before it does, and"
+	if largest < dominant*total/float64(procs) {
+		consequence = "if it comes late, others idle until it ends, and all"
+	}
+	v.because("the largest of %s executes %s%s, %s of all: on %s %s would take %s if it were not for that",
+		tasks(c.Executions()), duration(largest), unmeasured, percent(largest/total), processors(procs), consequence, duration(total/float64(procs)))
 	v.because("the processors were used to %.0f %% while they were under way", 100*v.utilisation)
 	v.advise("split the largest tasks into pieces of about %s, the largest one into %d, and begin with the largest", duration(largest/float64(pieces)), pieces)
 	v.where()
 	return true
+}
+
+// late reports whether processors idled for about as long as they would if the largest task came last,
+// and that matters.
+func (v *verdict) late(largest, total float64) bool {
+	procs := float64(v.p.allProcs())
+	idle := v.c.ActiveShare * float64(v.p.Wall) * procs * (1 - v.utilisation)
+	return largest >= total/procs/2 && largest*(procs-1) >= explained*idle
 }
 
 // instances is the number of programs that the profile is about.

@@ -162,6 +162,7 @@ func (m *merger) class(c *Class, p *Profile) {
 	sum.Tasks += c.Tasks
 	sum.Unmeasured += c.Unmeasured
 	sum.Estimated += c.Estimated
+	sum.Longest = max(sum.Longest, c.Longest)
 	sum.Workers = max(sum.Workers, c.Workers)
 	sum.Nested += c.Nested
 	sum.Aggregated += c.Aggregated

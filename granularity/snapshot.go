@@ -107,6 +107,7 @@ func (s *snapshot) add(from *site) {
 		s.classes[from.class] = into
 	}
 	into.Unmeasured += unmeasured
+	into.Longest = max(into.Longest, time.Duration(gone.wall.Max()))
 	into.Nested += nested
 	into.Aggregated += aggregated
 	if !gone.estimate(&place, s.nsPerCycle()) {

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// However the tasks are cut, the work stays the same.
+func TestWorkStaysTheSame(t *testing.T) {
+	p := program{tasks: plain(10, func(i int) time.Duration { return time.Duration(i) * time.Millisecond })}
+	if m := p.merged(4); len(m.tasks) != 3 || m.total() != p.total() || sum(m.tasks[0]) != 6*time.Millisecond {
+		t.Errorf("merged: %v", m.tasks)
+	}
+	s := p.split(2 * time.Millisecond)
+	if p.total()-s.total() > time.Microsecond || s.largest() > 2*time.Millisecond || !slices.IsSortedFunc(s.tasks, func(a, b []time.Duration) int { return int(b[0] - a[0]) }) {
+		t.Errorf("split: %v", s.tasks)
+	}
+}
+
+// Each program does its work in all sizes, with any number of workers.
+func TestAllSizes(t *testing.T) {
+	for _, p := range programs() {
+		for _, c := range p.all() {
+			if d := p.total() - c.total(); d < 0 || d > p.total()/1000 { // pieces are rounded
+				t.Errorf("%s: %v of work is missing with %d tasks", p.name, d, len(c.tasks))
+			}
+		}
+	}
+	small := program{workers: 2, tasks: plain(8, func(int) time.Duration { return time.Microsecond })}
+	if _, profile := small.run(); profile.Classes[0].Executions() != 8 {
+		t.Errorf("%d executions", profile.Classes[0].Executions())
+	}
+}
