@@ -35,18 +35,20 @@ func (p *cdfPlot) py(fraction float64) float64 { return p.y + p.h*(1-fraction) }
 func layoutTasks(profile *granularity.Profile, opt Options) *scene {
 	m := newTasksModel(profile, opt)
 	const left = margin + axisRoom
-	s := &scene{width: opt.Width, title: m.title("Task granularity"), desc: m.describe("Task granularity: for each class the part of its tasks that is at most so large.")}
-	shapes, y := m.head(m.title("Task granularity"), left)
+	desc := m.describe("Task granularity: for each class the part of its tasks that is at most so large.")
+	s, y := newPage(opt, "Task granularity", m.sentence(), desc, left, opt.Width)
 	p := cdfPlot{x: left, y: y + 16, w: opt.Width - left - margin - 24, h: cdfHeight}
 	p.lo, p.hi = m.decades()
-	s.shapes = append(shapes, m.cdf(&p)...)
+	s.add(m.cdf(&p)...)
 	y = p.y + p.h + 88
-	table, y := m.table(left, y)
-	s.shapes = append(s.shapes, table...)
-	foot, y := footnotes(m.notes(), left, y, opt.Width)
-	s.shapes = append(s.shapes, foot...)
-	s.height = y + margin
-	return s
+	if len(m.classes) > 0 {
+		table, bottom := m.table(opt.Width-left-margin).draw(left, y+4.8)
+		s.add(table...)
+		y = bottom - 5
+	} else {
+		y -= 8
+	}
+	return s.finish(m.notes(), left, y)
 }
 
 // decades is the range of the axis: what the tasks take, and the end of the shaded area if that is

@@ -3,6 +3,7 @@ package picture
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -39,23 +40,19 @@ func layoutDiff(before, after *bottle.Graph, opt Options) (*scene, error) {
 	m := newDiffModel(before, after, opt)
 	const left, gap = margin + axisRoom, 36.0
 	l := m.diffLegend()
-	width := left + 2*diffChart + diffGap + gap + l.width + margin
-	s := &scene{width: width, title: m.title(), desc: "Two bottle graphs, before and after a change. " + m.changeSentence()}
-	head, y := heading(m.title(), []string{m.changeSentence(), format.Clean(m.opt.Subtitle)}, left, width)
-	s.shapes = head
+	width := left + 2*diffChart + diffGap + gap + l.width() + margin
+	s, y := newPage(opt, m.title(), m.changeSentence(), "Two bottle graphs, before and after a change. "+m.changeSentence(), left, width)
 	y += 20
 	xmax, ymax, procs := scales(m.windows...)
 	for i, w := range m.windows {
-		p := plot{x: left + float64(i)*(diffChart+diffGap), y: y, w: diffChart, h: max(plotHeight, l.height-axisFoot), xmax: headroom * xmax, ymax: 1.045 * ymax}
-		s.shapes = append(s.shapes, m.diffChart(p, i, w, ymax, min(procs, w.Procs))...)
+		p := plot{x: left + float64(i)*(diffChart+diffGap), y: y, w: diffChart, h: max(plotHeight, l.height()-axisFoot), xmax: headroom * xmax, ymax: 1.045 * ymax}
+		s.add(m.diffChart(p, i, w, ymax, min(procs, w.Procs))...)
 		s.height = p.bottom()
 	}
-	s.shapes = append(s.shapes, text{x: left + diffChart + diffGap/2, y: s.height + 46, s: m.axisTitle(), size: labelSize, anchor: middle, fill: themed(ink)})
-	s.shapes = append(s.shapes, l.draw(m, width-margin-l.width, y-14)...)
-	notes, bottom := footnotes(m.notes(), left, max(s.height+axisFoot, y-14+l.height), width)
-	s.shapes = append(s.shapes, notes...)
-	s.height = bottom + margin
-	return s, nil
+	s.add(text{x: left + diffChart + diffGap/2, y: s.height + 46, s: m.axisTitle(), size: labelSize, anchor: middle, fill: themed(ink)})
+	legend, _ := l.draw(width-margin-l.width(), y-14+0.7*l.rowHeight)
+	s.add(legend...)
+	return s.finish(m.notes(), left, max(s.height+axisFoot, y-14+l.height())), nil
 }
 
 // newDiffModel is the model of a graph whose two windows are the graphs: it folds and colours
@@ -91,20 +88,51 @@ func (m *model) diffChart(p plot, i int, w *bottle.Graph, ymax float64, procs in
 	}
 	out = append(out, p.grid(ymax, p.x, axisSize, procs)...)
 	out = append(out, text{x: p.x + p.w/2, y: p.y - 6, s: [2]string{"before", "after"}[i] + ", " + format.Duration(w.Wall), size: labelSize, bold: true, anchor: middle, fill: themed(ink)})
-	boxes, idle := m.place(p, w)
+	own := *m // the neck of this graph, which need not be that of the other
+	own.byKey = map[key]*entry{}
 	necks := neckOf(w)
-	for _, b := range boxes {
-		e := *b.entry
-		e.neck = necks[keyOf(b.box)]
-		b.entry = &e
-		g := b.draw(w)
-		if t, ok := b.inside(panelLabel); ok {
-			g.shapes = append(g.shapes, t)
+	for k, e := range m.byKey {
+		one := *e
+		one.neck = necks[k]
+		own.byKey[k] = &one
+	}
+	return append(out, own.boxes(p, w, panelLabel, 5)...)
+}
+
+// diffLegend is the table of two graphs: a row for each group with its shares in both and the
+// difference.
+func (m *model) diffLegend() *table {
+	t := &table{header: cellsOf(false, "group", "before", "after", "change"), wide: true, gap: 14, rowHeight: 24}
+	add := func(r row, before, after time.Duration) {
+		change := format.Duration(after - before)
+		if after > before {
+			change = "+" + change
 		}
-		out = append(out, g)
+		r.fill, r.cells = ink, cellsOf(r.bold, format.Duration(before), format.Duration(after), change)
+		t.rows = append(t.rows, r)
 	}
-	if w.Idle > 0 {
-		out = append(out, drawIdle(idle, w, 5))
+	for i := len(m.entries) - 1; i >= 0; i-- {
+		e := m.entries[i]
+		add(row{swatch: e.bordered, name: shorten(e.label, tableSize, e.neck, 240), bold: e.neck}, m.shareOf(0, e), m.shareOf(1, e))
 	}
-	return out
+	add(row{name: "idle"}, m.windows[0].Idle, m.windows[1].Idle)
+	add(row{name: "all"}, m.windows[0].Wall, m.windows[1].Wall)
+	t.measure()
+	return t
+}
+
+func (e *entry) bordered(x, baseline float64) []shape {
+	r := swatchRect(x, baseline)
+	r.border = true
+	return e.swatch(r)
+}
+
+// shareOf is the share of a group in one of the two graphs.
+func (m *model) shareOf(i int, e *entry) time.Duration {
+	for j := range m.windows[i].Boxes {
+		if b := &m.windows[i].Boxes[j]; keyOf(b) == keyOf(&e.box) {
+			return b.Share
+		}
+	}
+	return 0
 }

@@ -1,13 +1,17 @@
 package picture
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"image/color"
 	"io"
-	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // ContentionOptions says how a picture of contention looks. The zero value is right for most.
@@ -45,18 +49,475 @@ func DrawContention(p *contention.Profile, opt ContentionOptions) (*Drawing, err
 }
 
 func layoutFlows(p *contention.Profile, opt ContentionOptions) (*scene, error) {
-	switch {
-	case p == nil:
+	if p == nil {
 		return nil, errNoContention
-	case math.IsNaN(opt.Width) || opt.Width < 0:
-		return nil, fmt.Errorf("picture: width %v is not a number of units", opt.Width)
 	}
-	if opt.Width > 0 {
-		opt.Width = min(maxWidth, max(minWidth, opt.Width))
+	if err := opt.checkWidth(); err != nil {
+		return nil, err
 	}
 	m, err := newFlowModel(p, opt)
 	if err != nil {
 		return nil, fmt.Errorf("picture: %w", err)
 	}
 	return m.layout(), nil
+}
+
+// flowModel is what a picture of contention shows, before anything has a place.
+type flowModel struct {
+	opt     ContentionOptions
+	p       *contention.Profile
+	whole   time.Duration // what was waited
+	short   time.Duration // of that, what flows that are too short to be drawn have
+	waiters []*flowNode   // from the top
+	owners  []*flowNode
+	flows   []*flow
+}
+
+// flowNode is a group of goroutines on one side.
+type flowNode struct {
+	name, full string
+	time       time.Duration
+	fill       color.RGBA
+	last       bool // stays at the bottom: it is no group, or several
+	hatched    bool
+	y, h       float64
+	next       float64 // where the next flow begins, while they are laid
+}
+
+// flow is what one group waited for another.
+type flow struct {
+	from, to    *flowNode
+	time        time.Duration
+	contentions int64
+	did         contention.Activity // of the owners meanwhile
+}
+
+// mostGroups is how many groups stand on either side unless somebody asks for more.
+const mostGroups = 15
+
+func newFlowModel(p *contention.Profile, opt ContentionOptions) (*flowModel, error) {
+	byWaiter, err := p.Aggregate(contention.ByWaiterGroup, contention.ByOwnerGroup)
+	if err != nil {
+		return nil, err
+	}
+	byOwner, err := p.Aggregate(contention.ByOwnerGroup)
+	if err != nil {
+		return nil, err
+	}
+	m := &flowModel{opt: opt, p: p, whole: byWaiter.Waited}
+	names := shortGroups(byWaiter, byOwner)
+	left := m.fold(byWaiter, names)
+	right := m.fold(byOwner, names)
+	flows := map[[2]*flowNode]*flow{}
+	for _, w := range byWaiter.Children {
+		for _, o := range w.Children {
+			if o.Waited == 0 {
+				continue
+			}
+			k := [2]*flowNode{left[w.Key], right[o.Key]}
+			f := flows[k]
+			if f == nil {
+				f = &flow{from: k[0], to: k[1]}
+				flows[k] = f
+				m.flows = append(m.flows, f)
+			}
+			f.time += o.Waited
+			f.contentions += o.Contentions
+			f.did = f.did.Plus(o.Activity)
+		}
+	}
+	m.flows = slices.DeleteFunc(m.flows, func(f *flow) bool {
+		if f.time > 0 && f.time >= opt.Min {
+			return false
+		}
+		m.short += f.time
+		return true
+	})
+	for _, f := range m.flows {
+		f.from.time += f.time
+		f.to.time += f.time
+	}
+	m.waiters, m.owners = present(byWaiter, left), present(byOwner, right)
+	for i, n := range m.waiters {
+		if !n.last {
+			n.fill = coolColors[i%len(coolColors)]
+		}
+	}
+	for i, n := range m.owners {
+		if !n.last {
+			n.fill = warmColors[i%len(warmColors)]
+		}
+	}
+	m.order()
+	return m, nil
+}
+
+// shortGroups shortens the names of groups as far as they can be told apart.
+func shortGroups(trees ...*contention.Tree) map[string]string {
+	short := map[string]string{}
+	var names []string
+	for _, t := range trees {
+		for _, c := range t.Children {
+			if _, ok := short[c.Key]; !ok {
+				short[c.Key] = ""
+				names = append(names, c.Key)
+			}
+		}
+	}
+	for i, s := range format.Funcs(names) {
+		if s = strings.TrimSpace(format.Clean(s)); s == "" {
+			s = "(no name)"
+		}
+		short[names[i]] = s
+	}
+	return short
+}
+
+// fold gives each group of a side its node: one of its own, or that of the others.
+func (m *flowModel) fold(t *contention.Tree, names map[string]string) map[string]*flowNode {
+	nodes := map[string]*flowNode{}
+	top, least := m.opt.Top, time.Duration(0)
+	switch {
+	case top < 0:
+		top = len(t.Children)
+	case top == 0:
+		top, least = mostGroups, m.whole/100
+	}
+	var folded []string
+	single := 0
+	for _, c := range t.Children {
+		switch {
+		case c.Waited == 0: // ready for a processor, after a wait
+		case c.Key == contention.HandOffKey || c.Key == contention.UnattributedKey:
+			fill := runtimeColors[0]
+			if c.Key == contention.UnattributedKey {
+				fill = tracerColors[0]
+			}
+			nodes[c.Key] = &flowNode{name: strings.Trim(c.Key, "[]"), full: c.Key, last: true, hatched: true, fill: fill}
+		case single < top && c.Waited >= least:
+			single++
+			nodes[c.Key] = &flowNode{name: names[c.Key], full: format.Clean(c.Key)}
+		default:
+			folded = append(folded, c.Key)
+		}
+	}
+	others := &flowNode{name: format.Plural(len(folded), "other", "others"), last: true, fill: othersColor}
+	others.full = others.name
+	if len(folded) == 1 { // takes no more room
+		others = &flowNode{name: names[folded[0]], full: format.Clean(folded[0])}
+	}
+	for _, key := range folded {
+		nodes[key] = others
+	}
+	return nodes
+}
+
+// present lists the nodes that flows begin or end at, by size; those that are no single group come
+// last.
+func present(t *contention.Tree, nodes map[string]*flowNode) (out []*flowNode) {
+	for _, c := range t.Children {
+		if n := nodes[c.Key]; n != nil && n.time > 0 && !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *flowNode) int {
+		return cmp.Or(compareBool(a.last, b.last), cmp.Compare(b.time, a.time))
+	})
+	return out
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// sentence says how much was waited, and for whom most of it.
+func (m *flowModel) sentence() string {
+	if m.whole == 0 {
+		return "no goroutine waited"
+	}
+	s := format.Duration(m.whole) + " " + m.waited()
+	if d := m.p.Duration; d > 0 {
+		s += " in " + format.Duration(d)
+	}
+	var most *flowNode
+	for _, n := range m.owners {
+		if !n.last && (most == nil || n.time > most.time) {
+			most = n
+		}
+	}
+	if most != nil {
+		s += fmt.Sprintf("; most for %s: %s (%s)", clipName(most.name), format.Duration(most.time), format.Percent(most.time, m.whole))
+	}
+	return s
+}
+
+// waited is what the time is in which groups waited: in a trace, that in which they were blocked.
+func (m *flowModel) waited() string {
+	if m.p.TellsReady() {
+		return "blocked"
+	}
+	return "waited"
+}
+
+// notes are what the picture leaves out, and the warnings of the profile.
+func (m *flowModel) notes() (out []string) {
+	if m.short > 0 {
+		out = append(out, fmt.Sprintf("Not drawn: %s in flows that are shorter than %s.", format.Duration(m.short), format.Duration(m.opt.Min)))
+	}
+	return append(out, warningNotes(m.p.Warnings)...)
+}
+
+// say tells a flow in words.
+func (m *flowModel) say(f *flow) string {
+	verb := "waited"
+	if m.p.TellsReady() {
+		verb = "was blocked"
+	}
+	s := fmt.Sprintf("%s %s %s (%s) for %s", f.from.full, verb, format.Duration(f.time), format.Percent(f.time, m.whole), f.to.full)
+	if f.contentions > 0 {
+		s += ", in " + format.Plural(f.contentions, "contention", "contentions")
+	}
+	if of := f.did.Total(); f.did.Unknown < of {
+		s += fmt.Sprintf("; meanwhile it ran %s, was ready to run %s, was itself blocked %s",
+			format.Percent(f.did.Running, of), format.Percent(f.did.Runnable, of), format.Percent(f.did.BlockedTotal(), of))
+	}
+	return s
+}
+
+// describe tells the picture in words.
+func (m *flowModel) describe() string {
+	var b strings.Builder
+	b.WriteString("Groups of goroutines that waited, on the left, and those that are to blame for it, on the right, as tall as the time. " + m.sentence() + ".")
+	flows := slices.Clone(m.flows)
+	slices.SortStableFunc(flows, func(a, b *flow) int { return cmp.Compare(b.time, a.time) })
+	for _, f := range flows[:min(len(flows), 20)] {
+		b.WriteString(" " + clipName(f.from.name) + " for " + clipName(f.to.name) + ": " + format.Duration(f.time) + ".")
+	}
+	return b.String()
+}
+
+// The layout has two layers, waiters and owners. A node is as tall as its time, but has
+// at least a line of room. Groups stand in the order of their time, the largest at the top, unless
+// another order has less crossing: then each is put where its flows come from, on average
+// (barycentres).
+
+// Lengths of a picture of flows.
+const (
+	flowHeight = 380.0 // of the whole time
+	flowBar    = 16.0
+	flowLine   = 21.0 // the least room of a node
+	flowGap    = 7.0
+	flowSpan   = 330.0 // between the bars
+	leastSpan  = 80.0
+	flowName   = 300.0 // most room of a name
+	flowPad    = 8.0
+	leastFlow  = 0.6 // thinner could not be seen
+)
+
+// order reduces crossings.
+func (m *flowModel) order() {
+	const most = 3000 // flows for which it is worth the time
+	if len(m.flows) > most {
+		return
+	}
+	best, waiters, owners := m.crossings(), slices.Clone(m.waiters), slices.Clone(m.owners)
+	for range 4 {
+		m.sweep(m.owners, m.waiters, func(f *flow) (*flowNode, *flowNode) { return f.to, f.from })
+		m.sweep(m.waiters, m.owners, func(f *flow) (*flowNode, *flowNode) { return f.from, f.to })
+		// Sorted by time is easier to read: a little less crossing is not worth it.
+		if c := m.crossings(); c < 0.7*best {
+			best, waiters, owners = c, slices.Clone(m.waiters), slices.Clone(m.owners)
+		}
+	}
+	m.waiters, m.owners = waiters, owners
+}
+
+// sweep sorts the nodes of a side by the mean place of those at the other ends of their flows.
+func (m *flowModel) sweep(side, other []*flowNode, ends func(*flow) (here, there *flowNode)) {
+	place := map[*flowNode]float64{}
+	for i, n := range other {
+		place[n] = float64(i)
+	}
+	sum, weight := map[*flowNode]float64{}, map[*flowNode]float64{}
+	for _, f := range m.flows {
+		here, there := ends(f)
+		sum[here] += place[there] * float64(f.time)
+		weight[here] += float64(f.time)
+	}
+	slices.SortStableFunc(side, func(a, b *flowNode) int {
+		return cmp.Or(compareBool(a.last, b.last), cmp.Compare(sum[a]/weight[a], sum[b]/weight[b]))
+	})
+}
+
+// crossings sums, over all pairs of flows that cross, the time of the smaller one.
+func (m *flowModel) crossings() (sum float64) {
+	place := map[*flowNode]int{}
+	for i, n := range m.waiters {
+		place[n] = i
+	}
+	for i, n := range m.owners {
+		place[n] = i
+	}
+	type ends struct{ from, to int }
+	at := make([]ends, len(m.flows))
+	for i, f := range m.flows {
+		at[i] = ends{place[f.from], place[f.to]}
+	}
+	for i, a := range at {
+		for j, b := range at[:i] {
+			if (a.from-b.from)*(a.to-b.to) < 0 {
+				sum += float64(min(m.flows[i].time, m.flows[j].time))
+			}
+		}
+	}
+	return sum
+}
+
+// flowColumn is how wide the texts of a side are.
+type flowColumn struct{ name, time, part float64 }
+
+func (c flowColumn) width() float64 { return c.name + c.time + c.part + 3*flowPad }
+
+func (m *flowModel) column(nodes []*flowNode, heading string) flowColumn {
+	c := flowColumn{name: room(heading, tableSize, false)}
+	for _, n := range nodes {
+		c.name = max(c.name, room(n.name, tableSize, true))
+		c.time = max(c.time, room(format.Duration(n.time), tableSize, false))
+		c.part = max(c.part, room(format.Percent(n.time, m.whole), tableSize, false))
+	}
+	c.name = min(c.name, flowName)
+	return c
+}
+
+// ownersHeading stands above the right side; above the left one stands what the waiters did.
+const ownersHeading = "to blame"
+
+// layout places everything.
+func (m *flowModel) layout() *scene {
+	left, right := m.column(m.waiters, m.waited()), m.column(m.owners, ownersHeading)
+	fixed := func() float64 { return 2*margin + left.width() + right.width() + 2*flowBar }
+	width := m.opt.Width
+	if width == 0 {
+		width = max(640, fixed()+flowSpan)
+	}
+	if fixed()+leastSpan > width { // the parts can be seen, and are in the tooltips
+		left.part, right.part = -flowPad, -flowPad
+	}
+	if over := fixed() + leastSpan - width; over > 0 { // names give way
+		left.name = max(30, left.name-over/2)
+		right.name = max(30, right.name-over/2)
+	}
+	span := max(40, width-fixed())
+	s, y := newPage(m.opt.Options, "Who waited for whom", m.sentence(), m.describe(), margin, width)
+	y += 28
+	x1 := margin + left.width()
+	x2 := x1 + flowBar + span
+	if len(m.flows) > 0 {
+		s.add(text{x: x1 + flowBar, y: y - 8, s: m.waited(), size: axisSize, anchor: end, fill: themed(muted)},
+			text{x: x2, y: y - 8, s: ownersHeading, size: axisSize, fill: themed(muted)})
+		y = m.place(y)
+		s.add(m.ribbons(x1+flowBar, x2)...)
+		for _, n := range m.waiters {
+			s.add(m.node(n, x1, x1-flowPad, end, left))
+		}
+		for _, n := range m.owners {
+			s.add(m.node(n, x2, x2+flowBar+flowPad, start, right))
+		}
+	}
+	return s.finish(m.notes(), margin, y)
+}
+
+// place stacks the nodes of both sides from the top y down and returns where the taller one
+// ends. The other is spread over the same height, or flows would all lead upwards.
+func (m *flowModel) place(y float64) float64 {
+	sides := [][]*flowNode{m.waiters, m.owners}
+	var heights [2]float64
+	for i, side := range sides {
+		for _, n := range side {
+			n.h = max(1.5, flowHeight*float64(n.time)/float64(m.whole))
+			heights[i] += max(n.h, flowLine) + flowGap
+		}
+	}
+	tallest := max(heights[0], heights[1])
+	for i, side := range sides {
+		spread := (tallest - heights[i]) / float64(len(side)+1)
+		at := y + spread
+		for _, n := range side {
+			slot := max(n.h, flowLine)
+			n.y = at + (slot-n.h)/2
+			n.next = n.y
+			at += slot + flowGap + spread
+		}
+	}
+	return y + tallest
+}
+
+// ribbons lays the flows. On each side they leave a node in the order of where they go, so that
+// those of one node do not cross.
+func (m *flowModel) ribbons(x1, x2 float64) (out []shape) {
+	flows := slices.Clone(m.flows)
+	from := map[*flow]float64{}
+	slices.SortStableFunc(flows, func(a, b *flow) int { return cmp.Compare(a.to.y, b.to.y) })
+	for _, f := range flows {
+		from[f] = f.from.next
+		f.from.next += m.thickness(f)
+	}
+	slices.SortStableFunc(flows, func(a, b *flow) int { return cmp.Compare(a.from.y, b.from.y) })
+	to := map[*flow]float64{}
+	for _, f := range flows {
+		to[f] = f.to.next
+		f.to.next += m.thickness(f)
+	}
+	slices.SortStableFunc(flows, func(a, b *flow) int { return cmp.Compare(b.time, a.time) }) // small ones stay on top
+	for _, f := range flows {
+		r := ribbon{x1: x1, top1: from[f], x2: x2, top2: to[f], h: max(leastFlow, m.thickness(f)), fill: f.to.fill}
+		out = append(out, &group{title: m.say(f), shapes: []shape{r}})
+	}
+	return out
+}
+
+func (m *flowModel) thickness(f *flow) float64 {
+	return flowHeight * float64(f.time) / float64(m.whole)
+}
+
+// node draws a group: its bar, and its texts on the outside, the numbers next to the bar.
+func (m *flowModel) node(n *flowNode, bar, x float64, a anchor, c flowColumn) shape {
+	box := rect{x: bar, y: n.y, w: flowBar, h: n.h, fill: rgb(n.fill)}
+	g := &group{title: n.full + ": " + format.Duration(n.time) + " (" + format.Percent(n.time, m.whole) + ")", shapes: []shape{box}}
+	if n.hatched && n.h > 3 {
+		g.shapes = append(g.shapes, hatch(box, -1, rgb(hatchColor(n.fill))))
+	}
+	y := n.y + n.h/2 + 0.35*tableSize
+	dir := 1.0
+	if a == end {
+		dir = -1
+	}
+	// Numbers are aligned at their right ends on both sides.
+	percentAt, timeAt := x, x-c.part-flowPad
+	nameAt := timeAt - c.time - flowPad
+	if dir > 0 {
+		timeAt = x + c.time
+		percentAt = timeAt + flowPad + c.part
+		nameAt = percentAt + flowPad
+	}
+	g.shapes = append(g.shapes, text{x: timeAt, y: y, s: format.Duration(n.time), size: tableSize, anchor: end, fill: themed(ink)})
+	if c.part > 0 {
+		g.shapes = append(g.shapes, text{x: percentAt, y: y, s: format.Percent(n.time, m.whole), size: tableSize, anchor: end, fill: themed(muted)})
+	}
+	look := text{x: nameAt, y: y, size: tableSize, anchor: a, fill: themed(ink)}
+	if n.last {
+		look.fill = themed(muted)
+	} else if float64(n.time) >= 0.1*float64(m.whole) {
+		look.bold = true
+	}
+	if look.s = shorten(n.name, tableSize, look.bold, c.name); look.s != "" {
+		g.shapes = append(g.shapes, look)
+	}
+	return g
 }

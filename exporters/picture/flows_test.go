@@ -203,7 +203,7 @@ func TestFlowsOfATraceAreBlockedTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := m.layout()
-	words := strings.TrimPrefix(strings.Join(textsOf(s), "\n"), m.title()) + m.say(m.flows[0])
+	words := strings.TrimPrefix(strings.Join(textsOf(s), "\n"), s.title) + m.say(m.flows[0])
 	if strings.Contains(words, "waited") || !strings.Contains(words, "1.09 s blocked in 1 s; most for ") || !strings.Contains(words, " was blocked ") {
 		t.Errorf("%q", words)
 	}

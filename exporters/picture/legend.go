@@ -1,41 +1,59 @@
 package picture
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// The legend is a table: a row for each group in the order of the boxes, from the top.
+// A legend is a table: a row for each part of a picture with its color, its name and its numbers.
 
 const (
 	tableSize  = 13.0
 	noteSize   = 12.0
 	noteLine   = 16.5
 	swatchSide = 13.0
-	columnGap  = 16.0
 )
 
-// row is a row of the table. A row without an entry is the idle time, or the sum.
+// row is a row of a table.
 type row struct {
-	entry *entry
-	name  string
-	cells []string
-	bold  bool
+	title  string                            // a tooltip
+	swatch func(x, baseline float64) []shape // nil for none
+	name   string
+	bold   bool
+	cells  []cell
+	fill   role
+	rule   role    // the color of a line above, 0 for none
+	space  float64 // above
 }
 
-// table is the legend with the widths of its columns.
+type cell struct {
+	s    string
+	bold bool
+}
+
+// cellsOf makes cells of one look.
+func cellsOf(bold bool, texts ...string) (out []cell) {
+	for _, s := range texts {
+		out = append(out, cell{s, bold})
+	}
+	return out
+}
+
+// table is a legend with the widths of its columns.
 type table struct {
-	header []string // the first is that of the names
+	header []cell // the first is that of the names
 	rows   []row
-	sum    row
 	notes  []note
 	// nameWidth is the room for names, widths those of the other columns. The last
 	// one, if it is of words, is aligned to the left.
 	nameWidth float64
 	widths    []float64
 	words     bool
+	wide      bool // all columns have room for bold texts
+	gap       float64
 	rowHeight float64
 }
 
@@ -62,50 +80,41 @@ const (
 	allCells         // and what the groups wait for
 )
 
-// newTable makes the legend.
+// newTable makes the legend of a bottle graph.
 func (m *model) newTable(d detail) *table {
-	blocked := d == allCells
 	g := m.whole
-	t := &table{header: []string{"group", "share", "", "lost", "parallelism", runningHeader(g)}, rowHeight: 23}
-	if blocked {
-		blocked = false
-		for _, e := range m.entries {
-			blocked = blocked || len(waits(&e.box)) > 0
-		}
-	}
-	if blocked {
-		t.header = append(t.header, "blocked on")
-		t.words = true
+	t := &table{header: cellsOf(false, "group", "share", "", "lost", "parallelism", runningHeader(g)), gap: 16, rowHeight: 23}
+	t.words = d == allCells && slices.ContainsFunc(m.entries, func(e *entry) bool { return len(waits(&e.box)) > 0 })
+	if t.words {
+		t.header = append(t.header, cell{s: "blocked on"})
 	}
 	if g.Idle > 0 {
-		t.rows = append(t.rows, row{name: "idle", bold: m.necks[key{}], cells: []string{format.Duration(g.Idle), format.Percent(g.Idle, g.Wall), format.Percent(g.IdleLost, g.Capacity), "", ""}})
+		t.rows = append(t.rows, row{title: "idle: no goroutine ran", swatch: idleSwatch, name: "idle", bold: m.necks[key{}], fill: ink,
+			cells: cellsOf(false, format.Duration(g.Idle), format.Percent(g.Idle, g.Wall), format.Percent(g.IdleLost, g.Capacity), "", "")})
 	}
 	var running time.Duration
 	for i := len(m.entries) - 1; i >= 0; i-- {
 		e := m.entries[i]
 		b := &e.box
 		running += b.Running
-		r := row{entry: e, name: e.label, bold: e.neck, cells: []string{
-			format.Duration(b.Share), format.Percent(b.Share, g.Wall), format.Percent(b.Lost, g.Capacity), format.Parallelism(b.Parallelism), format.Duration(b.Running),
-		}}
-		if blocked {
-			r.cells = append(r.cells, blockedBy(b))
+		r := row{title: tooltip(b, g, e.neck), swatch: e.swatchAt, name: e.label, bold: e.neck, fill: ink,
+			cells: cellsOf(false, format.Duration(b.Share), format.Percent(b.Share, g.Wall), format.Percent(b.Lost, g.Capacity), format.Parallelism(b.Parallelism), format.Duration(b.Running))}
+		if t.words {
+			r.cells = append(r.cells, cell{s: blockedBy(b)})
 		}
 		t.rows = append(t.rows, r)
 	}
-	t.sum = row{name: "all", cells: []string{format.Duration(g.Wall), format.Percent(g.Wall, g.Wall), format.Percent(g.Lost(), g.Capacity), format.Parallelism(g.MeanParallelism()), format.Duration(running)}}
 	if len(t.rows) > 18 {
 		t.rowHeight = 20
 	}
-	if d == fewCells {
-		t.header = t.header[:len(t.header)-1]
-		for i := range t.rows {
-			t.rows[i].cells = t.rows[i].cells[:len(t.rows[i].cells)-1]
-		}
-		t.sum.cells = t.sum.cells[:len(t.sum.cells)-1]
-	}
+	t.rows = append(t.rows, row{name: "all", fill: muted, rule: grid, space: 5,
+		cells: cellsOf(false, format.Duration(g.Wall), format.Percent(g.Wall, g.Wall), format.Percent(g.Lost(), g.Capacity), format.Parallelism(g.MeanParallelism()), format.Duration(running))})
 	t.notes = m.legendNotes()
 	t.measure()
+	t.nameWidth = min(t.nameWidth, 300)
+	if d == fewCells {
+		t.drop(len(t.widths) - 1)
+	}
 	return t
 }
 
@@ -146,69 +155,78 @@ func (m *model) legendNotes() (out []note) {
 // measure finds the widths of the columns.
 func (t *table) measure() {
 	t.widths = make([]float64, len(t.header)-1)
-	t.nameWidth = room(t.header[0], tableSize, false)
-	see := func(r row, bold bool) {
-		t.nameWidth = max(t.nameWidth, room(r.name, tableSize, bold))
+	for _, r := range append([]row{{name: t.header[0].s, cells: t.header[1:]}}, t.rows...) {
+		t.nameWidth = max(t.nameWidth, room(r.name, tableSize, r.bold || t.wide))
 		for i, c := range r.cells {
-			t.widths[i] = max(t.widths[i], room(c, tableSize, false))
+			t.widths[i] = max(t.widths[i], room(c.s, tableSize, c.bold || t.wide))
 		}
 	}
-	for i, h := range t.header[1:] {
-		t.widths[i] = room(h, tableSize, false)
+}
+
+// drop leaves out a column of numbers.
+func (t *table) drop(i int) {
+	t.header = slices.Delete(t.header, i+1, i+2)
+	t.widths = slices.Delete(t.widths, i, i+1)
+	for j := range t.rows {
+		if r := &t.rows[j]; i < len(r.cells) {
+			r.cells = slices.Delete(r.cells, i, i+1)
+		}
 	}
-	for _, r := range t.rows {
-		see(r, r.bold)
-	}
-	see(t.sum, false)
-	t.nameWidth = min(t.nameWidth, 300)
 }
 
 // width is that of the whole table.
 func (t *table) width() float64 {
 	w := swatchSide + 8 + t.nameWidth
 	for _, c := range t.widths {
-		w += columnGap + c
+		w += t.gap + c
 	}
 	return w
 }
+
+// height is that of a table without notes.
+func (t *table) height() float64 { return t.rowHeight*float64(len(t.rows)+1) + 6 }
 
 // squeeze makes the table narrower by shortening names, down to a limit.
 func (t *table) squeeze(width, least float64) {
 	t.nameWidth = max(min(t.nameWidth, least), min(t.nameWidth, t.nameWidth-(t.width()-width)))
 }
 
-// draw places the table and returns where it ends.
-func (t *table) draw(m *model, x, y float64) (out []shape, bottom float64) {
-	baseline := y + tableSize
-	out = append(out, t.cells(x, baseline, row{name: t.header[0], cells: t.header[1:]}, muted, muted)...)
+// draw places the table, with the header at a baseline, and returns where it ends.
+func (t *table) draw(x, baseline float64) (out []shape, bottom float64) {
+	out = t.cells(x, baseline, row{name: t.header[0].s, cells: t.header[1:], fill: muted})
 	for _, r := range t.rows {
-		baseline += t.rowHeight
-		out = append(out, t.row(m, x, baseline, r))
+		if r.rule != 0 {
+			out = append(out, lines{segments: []segment{{x, baseline + 8, x + t.width(), baseline + 8}}, stroke: themed(r.rule), width: 1})
+		}
+		baseline += t.rowHeight + r.space
+		var shapes []shape
+		if r.swatch != nil {
+			shapes = r.swatch(x, baseline)
+		}
+		shapes = append(shapes, t.cells(x, baseline, r)...)
+		if r.title != "" {
+			shapes = []shape{&group{title: r.title, shapes: shapes}}
+		}
+		out = append(out, shapes...)
 	}
-	rule := baseline + 8
-	baseline += t.rowHeight + 5
-	out = append(out, lines{segments: []segment{{x, rule, x + t.width(), rule}}, stroke: themed(grid), width: 1})
-	out = append(out, t.cells(x, baseline, t.sum, muted, muted)...)
 	notes, bottom := t.drawNotes(x, baseline+12)
 	return append(out, notes...), bottom
 }
 
-// row draws a row, with a tooltip.
-func (t *table) row(m *model, x, baseline float64, r row) *group {
-	out := &group{}
-	sw := rect{x: x, y: baseline - swatchSide + 2, w: swatchSide, h: swatchSide}
-	if r.entry == nil {
-		mid := x + swatchSide/2
-		out.shapes = append(out.shapes, lines{segments: []segment{{mid, sw.y + sw.h, mid, sw.y}}, stroke: themed(muted), width: 1.6, dash: 3},
-			lines{segments: []segment{{mid - 4, sw.y, mid + 4, sw.y}}, stroke: themed(muted), width: 1.6})
-		out.title = "idle: no goroutine ran"
-	} else {
-		out.title = tooltip(&r.entry.box, m.whole, r.entry.neck)
-		out.shapes = append(out.shapes, r.entry.swatch(sw)...)
-	}
-	out.shapes = append(out.shapes, t.cells(x, baseline, r, ink, ink)...)
-	return out
+// swatchRect is the place of a swatch beside a line of text.
+func swatchRect(x, baseline float64) rect {
+	return rect{x: x, y: baseline - swatchSide + 2, w: swatchSide, h: swatchSide}
 }
+
+// idleSwatch is a small box of width 0.
+func idleSwatch(x, baseline float64) []shape {
+	sw := swatchRect(x, baseline)
+	mid := x + swatchSide/2
+	return []shape{lines{segments: []segment{{mid, sw.y + sw.h, mid, sw.y}}, stroke: themed(muted), width: 1.6, dash: 3},
+		lines{segments: []segment{{mid - 4, sw.y, mid + 4, sw.y}}, stroke: themed(muted), width: 1.6}}
+}
+
+func (e *entry) swatchAt(x, baseline float64) []shape { return e.swatch(swatchRect(x, baseline)) }
 
 // swatch fills a small rectangle like the boxes of a group.
 func (e *entry) swatch(r rect) []shape {
@@ -220,25 +238,24 @@ func (e *entry) swatch(r rect) []shape {
 	return out
 }
 
-// cells draws the texts of a row.
-func (t *table) cells(x, baseline float64, r row, name, cell role) (out []shape) {
-	bold := r.bold
+// cells places the texts of a row.
+func (t *table) cells(x, baseline float64, r row) (out []shape) {
 	x += swatchSide + 8
-	add := func(s string, x float64, a anchor, bold bool, role role) {
+	add := func(s string, x float64, a anchor, bold bool, fill role) {
 		if s != "" {
-			out = append(out, text{x: x, y: baseline, s: s, size: tableSize, anchor: a, bold: bold, fill: themed(role)})
+			out = append(out, text{x: x, y: baseline, s: s, size: tableSize, anchor: a, bold: bold, fill: themed(fill)})
 		}
 	}
-	add(shorten(r.name, tableSize, bold, t.nameWidth), x, start, bold, name)
+	add(shorten(r.name, tableSize, r.bold, t.nameWidth), x, start, r.bold, r.fill)
 	x += t.nameWidth
 	for i, c := range r.cells {
-		x += columnGap
+		x += t.gap
 		if t.words && i == len(t.widths)-1 {
-			add(c, x, start, false, muted)
+			add(c.s, x, start, c.bold, muted)
 			break
 		}
 		x += t.widths[i]
-		add(c, x, end, false, cell)
+		add(c.s, x, end, c.bold, r.fill)
 	}
 	return out
 }

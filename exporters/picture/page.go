@@ -15,30 +15,39 @@ const (
 	maxNotes     = 6
 )
 
-// heading draws a title and what it is about below, and returns where they end.
-func heading(title string, below []string, x, width float64) (out []shape, bottom float64) {
+// newPage begins a picture with its title, the usual one unless the options have another, and what
+// it is about below: a sentence, and the caller's own line. It returns where these end.
+func newPage(opt Options, usual, sentence, desc string, x, width float64) (s *scene, bottom float64) {
+	title := strings.TrimSpace(format.Clean(opt.Title))
+	if title == "" {
+		title = usual
+	}
+	s = &scene{width: width, title: title, desc: desc}
 	y := margin + 16
-	out = append(out, text{x: x, y: y, s: shorten(title, titleSize, true, width-x-margin), size: titleSize, bold: true, fill: themed(ink)})
+	s.add(text{x: x, y: y, s: shorten(title, titleSize, true, width-x-margin), size: titleSize, bold: true, fill: themed(ink)})
 	y += 2
-	for _, s := range below {
-		for _, line := range wrap(strings.TrimSpace(s), subtitleSize, width-x-margin, 4) {
+	for _, below := range []string{sentence, format.Clean(opt.Subtitle)} {
+		for _, line := range wrap(strings.TrimSpace(below), subtitleSize, width-x-margin, 4) {
 			y += 21
-			out = append(out, text{x: x, y: y, s: line, size: subtitleSize, fill: themed(muted)})
+			s.add(text{x: x, y: y, s: line, size: subtitleSize, fill: themed(muted)})
 		}
 	}
-	return out, y + 6
+	return s, y + 6
 }
 
-// footnotes draws what limits the trust in the picture, and returns where they end.
-func footnotes(list []string, x, y, width float64) (out []shape, bottom float64) {
-	for _, n := range list {
+func (s *scene) add(shapes ...shape) { s.shapes = append(s.shapes, shapes...) }
+
+// finish ends a picture with what limits the trust in it.
+func (s *scene) finish(notes []string, x, y float64) *scene {
+	for _, n := range notes {
 		y += 4
-		for _, line := range wrap(n, noteSize, width-x-margin, 4) {
+		for _, line := range wrap(n, noteSize, s.width-x-margin, 4) {
 			y += noteLine
-			out = append(out, text{x: x, y: y, s: line, size: noteSize, fill: themed(muted)})
+			s.add(text{x: x, y: y, s: line, size: noteSize, fill: themed(muted)})
 		}
 	}
-	return out, y
+	s.height = y + margin
+	return s
 }
 
 // warningNotes are notes of warnings, of the first if there are many.

@@ -73,11 +73,8 @@ func layout(g *bottle.Graph, opt Options) (*scene, error) {
 	if g == nil {
 		return nil, errNoGraph
 	}
-	if math.IsNaN(opt.Width) || opt.Width < 0 {
-		return nil, fmt.Errorf("picture: width %v is not a number of units", opt.Width)
-	}
-	if opt.Width > 0 {
-		opt.Width = min(maxWidth, max(minWidth, opt.Width))
+	if err := opt.checkWidth(); err != nil {
+		return nil, err
 	}
 	if opt.Panels <= 0 {
 		opt.Panels = mostPanels(opt.Width)
@@ -87,4 +84,15 @@ func layout(g *bottle.Graph, opt Options) (*scene, error) {
 		return layoutWindows(m, opt), nil
 	}
 	return layoutSingle(m, opt), nil
+}
+
+// checkWidth keeps the width in its limits; 0 stays.
+func (o *Options) checkWidth() error {
+	if math.IsNaN(o.Width) || o.Width < 0 {
+		return fmt.Errorf("picture: width %v is not a number of units", o.Width)
+	}
+	if o.Width > 0 {
+		o.Width = min(maxWidth, max(minWidth, o.Width))
+	}
+	return nil
 }

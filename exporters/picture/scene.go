@@ -17,6 +17,7 @@ type scene struct {
 type shape interface{ isShape() }
 
 func (rect) isShape()   {}
+func (ribbon) isShape() {}
 func (lines) isShape()  {}
 func (text) isShape()   {}
 func (*group) isShape() {}
@@ -34,6 +35,20 @@ type rect struct {
 	fill       paint
 	border     bool
 }
+
+// ribbon is a band between two vertical sides that leaves both at right angles, as flows
+// are drawn. Where bands cross, both can be seen: they are translucent.
+type ribbon struct {
+	x1, top1, x2, top2 float64
+	h                  float64 // the same on both sides
+	fill               color.RGBA
+}
+
+// opacity is how much of what is below ribbons they hide.
+const opacity = 0.5
+
+// bend is where the control points of a ribbon's curves are: in the middle.
+func (r ribbon) bend() float64 { return (r.x1 + r.x2) / 2 }
 
 // lines are straight strokes of one look.
 type lines struct {

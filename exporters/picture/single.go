@@ -23,34 +23,26 @@ func layoutSingle(m *model, opt Options) *scene {
 	const left = margin + axisRoom
 	const gap = 36.0
 	width, t, below := m.columns(opt.Width, left+gap+margin)
-	s := &scene{width: width, title: m.title(), desc: m.describe()}
-
-	head, y := m.heading(left, width)
+	s, y := newPage(opt, m.title(), m.sentence(), m.describe(), left, width)
 	y += 20 // the name of the limit
 	p := plot{x: left, y: y, w: width - left - margin - gap - t.width(), h: plotHeight}
 	if below {
 		p.w = width - left - margin
 	} else {
 		// A long legend makes the chart taller, up to a point.
-		_, bottom := t.draw(m, 0, 0)
+		_, bottom := t.draw(0, tableSize)
 		p.h = min(tallest, max(plotHeight, bottom-axisFoot))
 	}
-	s.shapes = append(head, m.chart(p)...)
+	s.add(m.chart(p)...)
 	foot := p.bottom() + axisFoot
 
+	legendX, legendY := width-margin-t.width(), y-14
 	if below {
-		shapes, bottom := t.draw(m, min(left, width-margin-t.width()), foot+10)
-		s.shapes = append(s.shapes, shapes...)
-		foot = bottom
-	} else {
-		shapes, bottom := t.draw(m, width-margin-t.width(), y-14)
-		s.shapes = append(s.shapes, shapes...)
-		foot = max(foot, bottom)
+		legendX, legendY = min(left, legendX), foot+10
 	}
-	notes, bottom := footnotes(m.notes(), left, foot, width)
-	s.shapes = append(s.shapes, notes...)
-	s.height = bottom + margin
-	return s
+	legend, bottom := t.draw(legendX, legendY+tableSize)
+	s.add(legend...)
+	return s.finish(m.notes(), left, max(foot, bottom))
 }
 
 // columns shares the width of the picture among chart and legend. fixedWidth is what is left
@@ -95,17 +87,7 @@ func (m *model) chart(p plot) (out []shape) {
 	if procs > 0 {
 		out = append(out, limitLabel(p, procs))
 	}
-	boxes, idle := m.place(p, m.whole)
-	for _, b := range boxes {
-		g := b.draw(m.whole)
-		if t, ok := b.inside(labelSize); ok {
-			g.shapes = append(g.shapes, t)
-		}
-		out = append(out, g)
-	}
-	if m.whole.Idle > 0 {
-		out = append(out, drawIdle(idle, m.whole, 6))
-	}
+	out = append(out, m.boxes(p, m.whole, labelSize, 6)...)
 	out = append(out, drawOutside(settle(labels, p.y-2), right)...)
 	return append(out, text{x: p.x + p.w/2, y: p.bottom() + 46, s: shorten(m.axisTitle(), labelSize, false, p.w+30), size: labelSize, anchor: middle, fill: themed(ink)})
 }

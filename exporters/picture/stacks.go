@@ -3,9 +3,14 @@ package picture
 import (
 	"errors"
 	"fmt"
+	"image/color"
 	"io"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 
+	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
@@ -43,16 +48,387 @@ func layoutStacks(stacks []*speedup.Stack, opt Options) (*scene, error) {
 		return nil, errNoStack
 	case len(stacks) > maxStacks:
 		return nil, fmt.Errorf("picture: %d stacks are too many to draw side by side; at most %d are possible", len(stacks), maxStacks)
-	case math.IsNaN(opt.Width) || opt.Width < 0:
-		return nil, fmt.Errorf("picture: width %v is not a number of units", opt.Width)
+	case slices.Contains(stacks, nil):
+		return nil, errNoStack
 	}
-	for _, s := range stacks {
-		if s == nil {
-			return nil, errNoStack
-		}
-	}
-	if opt.Width > 0 {
-		opt.Width = min(maxWidth, max(minWidth, opt.Width))
+	if err := opt.checkWidth(); err != nil {
+		return nil, err
 	}
 	return newStackModel(stacks, opt).layout(), nil
+}
+
+// stackModel is what a picture of speedup stacks shows, before anything has a place: the parts
+// that can be seen, each with one colour in all bars.
+type stackModel struct {
+	opt    Options
+	stacks []*speedup.Stack
+	parts  []stackPart // from the bottom: the speed-up first
+}
+
+// stackPart is one part of all bars.
+type stackPart struct {
+	name   string
+	values []float64 // by stack
+	fill   color.RGBA
+	bold   bool
+	// what is the component, for a what-if; −1 for the speed-up, the remainder and what was put
+	// together
+	what int
+}
+
+// The colours of families: those of the boxes of a bottle graph, warm ones for waiting.
+var familyColors = [speedup.NumFamilies][]color.RGBA{
+	speedup.Running:           {hex(0x0072b2)},
+	speedup.GarbageCollection: gcColors,
+	speedup.SequentialPart:    {hex(0x009e73)},
+	speedup.Synchronisation: {hex(0xd55e00), hex(0xe69f00), hex(0xf08c5a), hex(0xa84a00), hex(0xf7c46c),
+		hex(0x8a5a00), hex(0xf2b8a0), hex(0xb8860b), hex(0xe8b98a), hex(0xe8d27a)},
+	speedup.InputOutput:     {hex(0x8cd17d), hex(0x5fc8a8), hex(0xbfe3b4)},
+	speedup.SystemCalls:     {hex(0x00695c)},
+	speedup.ImbalanceFamily: {hex(0xf0e442)},
+	speedup.SpawnFamily:     {hex(0xc9b400)},
+	speedup.NoWorkerFamily:  {hex(0xddcc4d)},
+	speedup.Scheduling:      {hex(0x7a8fd6), hex(0x2f5597), hex(0xb3c7ee), hex(0x9fd8f4)},
+	speedup.RuntimeFamily:   {hex(0x8c96a3), hex(0xc3c9d0)},
+}
+
+// Colours of what is no component.
+var (
+	remainderColor = hex(0x56b4e9)
+	smallColor     = othersColor
+)
+
+// seen is the part of a bar's height below which a component is put together with others.
+const seen = 0.01
+
+func newStackModel(stacks []*speedup.Stack, opt Options) *stackModel {
+	m := &stackModel{opt: opt, stacks: stacks}
+	m.parts = append(m.parts, m.part("speed-up", hex(0x0072b2), func(s *speedup.Stack) float64 { return s.Speedup }))
+	m.parts[0].bold = true
+	if slices.ContainsFunc(stacks, func(s *speedup.Stack) bool { return s.Estimate }) {
+		m.parts[0].name = "speed-up (at most)"
+	}
+	used := map[speedup.Family]int{}
+	var small []stackPart
+	for _, c := range speedup.Delimiters() {
+		list := familyColors[c.Family()]
+		p := m.part(c.Words(), list[used[c.Family()]%len(list)], func(s *speedup.Stack) float64 { return s.Components[c] })
+		p.what = int(c)
+		switch {
+		case m.visible(p):
+			used[c.Family()]++
+			m.parts = append(m.parts, p)
+		case p.any():
+			small = append(small, p)
+		}
+	}
+	m.parts = append(m.parts, together(small)...)
+	if rest := m.part("remainder", remainderColor, func(s *speedup.Stack) float64 { return s.Remainder }); rest.any() {
+		m.parts = append(m.parts, rest)
+	}
+	return m
+}
+
+// together puts parts into one, unless it is alone.
+func together(small []stackPart) []stackPart {
+	if len(small) < 2 {
+		return small
+	}
+	sum := stackPart{name: format.Count(len(small)) + " small components", values: make([]float64, len(small[0].values)), fill: smallColor, what: -1}
+	for _, p := range small {
+		for i, v := range p.values {
+			sum.values[i] += v
+		}
+	}
+	return []stackPart{sum}
+}
+
+func (m *stackModel) part(name string, fill color.RGBA, of func(*speedup.Stack) float64) stackPart {
+	p := stackPart{name: name, fill: fill, what: -1}
+	for _, s := range m.stacks {
+		v := of(s)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			v = 0
+		}
+		p.values = append(p.values, v)
+	}
+	return p
+}
+
+func (p *stackPart) any() bool {
+	return slices.ContainsFunc(p.values, func(v float64) bool { return v != 0 })
+}
+
+func (m *stackModel) visible(p stackPart) bool {
+	for i, v := range p.values {
+		if math.Abs(v) >= seen*float64(max(1, m.stacks[i].N)) {
+			return true
+		}
+	}
+	return false
+}
+
+// span is how far the bars reach from zero, up and down.
+func (m *stackModel) span() (up, down float64) {
+	for i, s := range m.stacks {
+		u, d := 0.0, 0.0
+		for _, p := range m.parts {
+			u += max(0, p.values[i])
+			d += max(0, -p.values[i])
+		}
+		up, down = max(up, u, float64(s.N)), max(down, d)
+	}
+	return max(up, 1), down
+}
+
+// barLabel is what stands below a bar.
+func barLabel(s *speedup.Stack) string {
+	if l := strings.TrimSpace(format.Clean(s.Label)); l != "" {
+		return l
+	}
+	return strconv.Itoa(s.N)
+}
+
+func (m *stackModel) title() string {
+	if len(m.stacks) == 1 {
+		return "Speedup stack"
+	}
+	return "Speedup stacks"
+}
+
+// sentence tells the result of the bar that asks most.
+func (m *stackModel) sentence() string {
+	s := m.stacks[0]
+	for _, o := range m.stacks {
+		if o.N > s.N {
+			s = o
+		}
+	}
+	return s.Sentence()
+}
+
+// warnings are those of all stacks, each once.
+func (m *stackModel) warnings() (out []string) {
+	for _, s := range m.stacks {
+		for _, w := range s.Warnings {
+			if !slices.Contains(out, w) {
+				out = append(out, w)
+			}
+		}
+	}
+	return out
+}
+
+// describe tells the picture in words.
+func (m *stackModel) describe() string {
+	var b strings.Builder
+	b.WriteString("Speedup stacks: each bar is as high as the number of workers; the part at its bottom is the speed-up, the others are what keeps it from being higher. " + m.sentence() + ".")
+	for i, s := range m.stacks {
+		b.WriteString(" " + barLabel(s) + ":")
+		for _, p := range m.parts {
+			if v := p.values[i]; v != 0 {
+				b.WriteString(" " + p.name + " " + format.Parallelism(v) + ",")
+			}
+		}
+	}
+	return strings.TrimSuffix(b.String(), ",") + "."
+}
+
+// Lengths of a picture of stacks.
+const (
+	stackHeight = 420.0
+	stackBar    = 84.0 // a bar, as wide as it should be
+	stackGap    = 56.0 // between two
+	leastBar    = 8.0
+	stackFoot   = 52.0 // labels and title of the axis
+)
+
+// layout places title, bars, legend and notes.
+func (m *stackModel) layout() *scene {
+	const left, gap = margin + axisRoom, 40.0
+	legend := m.legend()
+	n := float64(len(m.stacks))
+	plotWidth := max(260, n*(stackBar+stackGap))
+	width := m.opt.Width
+	if width == 0 {
+		width = min(1240, max(640, left+plotWidth+gap+legend.width()+margin))
+		if line := left + room(m.sentence(), subtitleSize, false) + margin; line < 900 {
+			width = max(width, line) // no last word on a line of its own
+		}
+	}
+	below := width-left-margin-gap-legend.width() < max(200, n*(leastBar+4))
+	space := width - left - margin
+	if !below {
+		space -= gap + legend.width()
+	}
+	s, y := newPage(m.opt, m.title(), m.sentence(), m.describe(), left, width)
+	y += 14
+	p := stackPlot{x: left, y: y, w: min(plotWidth, space), h: stackHeight}
+	if !below {
+		p.h = max(stackHeight, legend.height()-stackFoot)
+	}
+	s.add(m.chart(&p)...)
+	foot := p.y + p.h + stackFoot
+	legendX, legendY := p.x+p.w+gap, y-4
+	if below {
+		legendX, legendY = left, foot+8
+	}
+	table, _ := legend.draw(legendX, legendY+0.7*legend.rowHeight)
+	s.add(table...)
+	return s.finish(warningNotes(m.warnings()), left, max(foot, legendY+legend.height()))
+}
+
+// stackPlot is the area of the bars.
+type stackPlot struct {
+	x, y, w, h float64
+	up, down   float64 // of the axis, from zero
+}
+
+func (p *stackPlot) py(v float64) float64 { return p.y + p.h*(p.up-v)/(p.up+p.down) }
+
+// chart draws the axis and the bars.
+func (m *stackModel) chart(p *stackPlot) (out []shape) {
+	up, down := m.span()
+	p.up, p.down = headroom*up, headroom*down
+	rules := lines{stroke: themed(grid), width: 1}
+	step := niceStep(up+down, max(3, int(p.h/60)))
+	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
+	for i := -int(math.Floor(down/step + 1e-9)); float64(i)*step <= up*(1+1e-9); i++ {
+		v := float64(i) * step
+		y := p.py(v)
+		if i != 0 {
+			rules.segments = append(rules.segments, segment{p.x - tickLength, y, p.x + p.w, y})
+		}
+		out = append(out, tickLabel(p.x, y, trimZeros(strconv.FormatFloat(v, 'f', decimals, 64))))
+	}
+	out = append([]shape{rules}, out...)
+	each := p.w / float64(len(m.stacks))
+	bar := min(stackBar, max(leastBar, each*0.6))
+	for i, s := range m.stacks {
+		x := p.x + (float64(i)+0.5)*each
+		out = append(out, m.bar(p, i, x-bar/2, bar))
+		if l := shorten(barLabel(s), axisSize, false, each); l != "" {
+			out = append(out, text{x: x, y: p.y + p.h + 19, s: l, size: axisSize, anchor: middle, fill: themed(muted)})
+		}
+	}
+	zero := lines{segments: []segment{{p.x - tickLength, p.py(0), p.x + p.w, p.py(0)}}, stroke: themed(axis), width: 1}
+	return append(out, zero,
+		text{x: p.x - 50, y: p.y + p.h/2, s: "speed-up", size: labelSize, anchor: middle, fill: themed(ink), upright: true},
+		text{x: p.x + p.w/2, y: p.y + p.h + 42, s: "workers", size: labelSize, anchor: middle, fill: themed(ink)})
+}
+
+// bar draws one stack: what is positive from zero up, what is negative from zero down.
+func (m *stackModel) bar(p *stackPlot, i int, x, w float64) *group {
+	s := m.stacks[i]
+	out := &group{title: barLabel(s) + ": " + s.Sentence()}
+	up, down := 0.0, 0.0
+	for _, part := range m.parts {
+		v := part.values[i]
+		if v == 0 {
+			continue
+		}
+		from, to := up, up+v
+		if v < 0 {
+			from, to = -down+v, -down
+			down -= v
+		} else {
+			up += v
+		}
+		r := rect{x: x, y: p.py(to), w: w, h: p.py(from) - p.py(to), fill: rgb(part.fill), border: true}
+		g := &group{title: part.name + ": " + format.Parallelism(v) + whatIf(s, part), shapes: []shape{r}}
+		stroke := part.fill
+		if v < 0 {
+			stroke = hatchColor(part.fill)
+			g.shapes = append(g.shapes, hatch(r, 1, rgb(stroke)))
+		}
+		size := labelSize
+		if t := valueText(v); r.h >= 15 && room(t, size, part.bold) <= w {
+			g.shapes = append(g.shapes, text{x: x + w/2, y: r.y + r.h/2 + 0.35*size, s: t, size: size, bold: part.bold, anchor: middle, fill: rgb(labelColor(part.fill, stroke))})
+		}
+		out.shapes = append(out.shapes, g)
+	}
+	y := p.py(float64(s.N))
+	out.shapes = append(out.shapes, lines{segments: []segment{{x - 12, y, x - 1, y}, {x + w + 1, y, x + w + 12, y}}, stroke: themed(axis), width: 1.4})
+	return out
+}
+
+func valueText(v float64) string {
+	if math.Abs(v) >= 9.95 {
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+// whatIf says what the speed-up would be without a component.
+func whatIf(s *speedup.Stack, part stackPart) string {
+	if part.what < 0 {
+		return ""
+	}
+	v := s.WhatIf(speedup.Component(part.what))
+	if math.IsInf(v, 0) {
+		return ""
+	}
+	return "; without it, " + format.Parallelism(v) + " times faster"
+}
+
+// mostColumns bounds the columns of numbers of the legend; more bars have none.
+const mostColumns = 6
+
+// legend is the table beside the bars: a row for each part in the order of the bars, from the top,
+// with its values, and for a single bar what the speed-up would be without it.
+func (m *stackModel) legend() *table {
+	t := &table{header: cellsOf(false, ""), wide: true, gap: 14, rowHeight: 24}
+	single := len(m.stacks) == 1
+	shown := m.stacks
+	if len(shown) > mostColumns {
+		shown = nil
+	}
+	sum := row{name: "N", fill: ink, rule: axis}
+	for _, s := range shown {
+		head := shorten(barLabel(s), tableSize, false, 90)
+		if single {
+			head = "part"
+		}
+		t.header = append(t.header, cell{s: head})
+		sum.cells = append(sum.cells, cell{s: format.Count(s.N)})
+	}
+	if single {
+		t.header = append(t.header, cell{s: "without it"})
+	}
+	for i := len(m.parts) - 1; i >= 0; i-- {
+		p := m.parts[i]
+		r := row{swatch: p.swatch, name: shorten(p.name, tableSize, p.bold, 220), bold: p.bold, fill: ink}
+		for j := range shown {
+			r.cells = append(r.cells, cell{valueText(p.values[j]), p.bold})
+		}
+		if single {
+			r.cells = append(r.cells, cell{m.without(p), p.bold})
+		}
+		t.rows = append(t.rows, r)
+	}
+	if len(shown) > 0 {
+		t.rows = append(t.rows, sum)
+	}
+	t.measure()
+	return t
+}
+
+func (p stackPart) swatch(x, baseline float64) []shape {
+	r := swatchRect(x, baseline)
+	r.fill, r.border = rgb(p.fill), true
+	if slices.ContainsFunc(p.values, func(v float64) bool { return v < 0 }) {
+		return []shape{r, hatch(r, 1, rgb(hatchColor(p.fill)))}
+	}
+	return []shape{r}
+}
+
+// without is the speed-up of the single bar if a part were zero.
+func (m *stackModel) without(p stackPart) string {
+	if p.what < 0 || p.values[0] <= 0 {
+		return ""
+	}
+	if v := m.stacks[0].WhatIf(speedup.Component(p.what)); !math.IsInf(v, 0) {
+		return valueText(v)
+	}
+	return ""
 }

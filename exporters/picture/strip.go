@@ -34,35 +34,31 @@ func (s *strip) px(at int64) float64 {
 func layoutStrip(profile *granularity.Profile, opt Options) *scene {
 	m := newTasksModel(profile, opt)
 	const left = margin + axisRoom
-	title := m.title("Tasks over time")
-	s := &scene{width: opt.Width, title: title, desc: m.describe("Tasks over time: for each class how many of its tasks were under way; then context switches a second, and how far the processors were used.")}
-	shapes, y := m.head(title, left)
+	desc := m.describe("Tasks over time: for each class how many of its tasks were under way; then context switches a second, and how far the processors were used.")
+	s, y := newPage(opt, "Tasks over time", m.sentence(), desc, left, opt.Width)
 	st := &strip{x: left, w: opt.Width - left - margin - 24, begin: profile.Start, end: ended(profile)}
 	y += 10
 	for i := range m.classes {
 		row, below := m.row(st, &m.classes[i], y)
-		shapes = append(shapes, row)
+		s.add(row)
 		y = below
 	}
 	var notes []string
 	if len(profile.Samples) > 0 {
 		more, below := m.switches(st, y)
-		shapes, y = append(shapes, more...), below
-		more, below = m.utilisation(st, y)
-		shapes, y = append(shapes, more...), below
+		s.add(more...)
+		more, y = m.utilisation(st, below)
+		s.add(more...)
 	} else {
 		notes = append(notes, "The machine was not sampled, so context switches and utilisation are not known: Recorder.Start samples it.")
 	}
 	if n := len(profile.Pauses); n > 0 {
-		shapes = append(shapes, st.pauses(profile.Pauses))
+		s.add(st.pauses(profile.Pauses))
 		notes = append(notes, "Vertical lines: "+format.Plural(n, "pause", "pauses")+" of the garbage collector.")
 	}
 	axes, y := st.axis(y)
-	shapes = append(shapes, axes...)
-	foot, y := footnotes(append(notes, warningNotes(m.p.Warnings)...), left, y+10, opt.Width)
-	s.shapes = append(shapes, foot...)
-	s.height = y + margin
-	return s
+	s.add(axes...)
+	return s.finish(append(notes, warningNotes(m.p.Warnings)...), left, y+10)
 }
 
 // row draws how many tasks of a class were under way, on average in each interval.
@@ -158,7 +154,7 @@ func (st *strip) panel(title string, ticks []tick, y float64) (out []shape, base
 	for _, t := range ticks {
 		at := base - panel*t.at
 		rules.segments = append(rules.segments, segment{st.x - tickLength, at, st.x + st.w, at})
-		out = append(out, text{x: st.x - tickLength - 6, y: at + 0.35*axisSize, s: t.label, size: axisSize, anchor: end, fill: themed(muted)})
+		out = append(out, tickLabel(st.x, at, t.label))
 	}
 	return append(out, rules, text{x: st.x, y: y + panelAbove - 12, s: shorten(title, tableSize, false, st.w), size: tableSize, fill: themed(ink)}), base
 }

@@ -97,6 +97,14 @@ func (o *svgWriter) rect(r rect) {
 	o.print("/>\n")
 }
 
+func (o *svgWriter) ribbon(r ribbon) {
+	m := num(r.bend())
+	o.print(`<path fill="`, hexOf(r.fill), `" fill-opacity="`, num(opacity), `" d="M`, num(r.x1), " ", num(r.top1),
+		"C", m, " ", num(r.top1), " ", m, " ", num(r.top2), " ", num(r.x2), " ", num(r.top2),
+		"V", num(r.top2+r.h),
+		"C", m, " ", num(r.top2+r.h), " ", m, " ", num(r.top1+r.h), " ", num(r.x1), " ", num(r.top1+r.h), "Z\"/>\n")
+}
+
 func (o *svgWriter) lines(l lines) {
 	if len(l.segments) == 0 {
 		return

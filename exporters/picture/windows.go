@@ -66,21 +66,19 @@ func layoutWindows(m *model, opt Options) *scene {
 		width = windowsWidth
 	}
 	space := width - left - margin
-	s := &scene{width: width, title: m.title(), desc: m.describe()}
-	head, y := m.heading(left, width)
-	s.shapes = head
+	s, y := newPage(opt, m.title(), m.sentence(), m.describe(), left, width)
 	y += 20
 
 	most, _, _ := scales(m.windows...)
 	a := arrange(len(m.windows), space, most)
 	charts, bottom := m.charts(a, left, y, space)
-	s.shapes = append(s.shapes, charts...)
+	s.add(charts...)
 
 	t := m.newTable(allCells)
 	var legend []shape
 	if a.span()+gap+t.width() <= space {
 		var end float64
-		legend, end = t.draw(m, left+a.span()+gap, y-14)
+		legend, end = t.draw(left+a.span()+gap, y-14+tableSize)
 		bottom = max(bottom, end)
 	} else {
 		if t.width() > space {
@@ -91,13 +89,10 @@ func layoutWindows(m *model, opt Options) *scene {
 		}
 		t.squeeze(width-2*margin, leastName/2)
 		t.squeeze(width-2*margin, tinyName)
-		legend, bottom = t.draw(m, min(left, width-margin-t.width()), bottom+26)
+		legend, bottom = t.draw(min(left, width-margin-t.width()), bottom+26+tableSize)
 	}
-	s.shapes = append(s.shapes, legend...)
-	notes, bottom := footnotes(m.notes(), left, bottom+4, width)
-	s.shapes = append(s.shapes, notes...)
-	s.height = bottom + margin
-	return s
+	s.add(legend...)
+	return s.finish(m.notes(), left, bottom+4)
 }
 
 // charts draws all windows and the axes they share.
@@ -136,24 +131,10 @@ func (m *model) charts(a panels, left, top, space float64) (out []shape, bottom 
 
 // panel draws one window.
 func (m *model) panel(p plot, w *bottle.Graph, wall float64, procs int, c clock) *group {
-	out := &group{title: "window from " + c.at(w.Start) + ", " + format.Duration(w.Wall) + " long, mean parallelism " + format.Parallelism(w.MeanParallelism())}
-	add := func(s ...shape) { out.shapes = append(out.shapes, s...) }
-
-	add(p.grid(wall, p.x, panelLabel, procs)...)
-	add(text{x: p.x + p.w/2, y: p.bottom() + panelFoot - 8, s: c.at(w.Start), size: axisSize, anchor: middle, fill: themed(ink)})
-
-	boxes, idle := m.place(p, w)
-	for _, b := range boxes {
-		g := b.draw(w)
-		if t, ok := b.inside(panelLabel); ok {
-			g.shapes = append(g.shapes, t)
-		}
-		add(g)
-	}
-	if w.Idle > 0 {
-		add(drawIdle(idle, w, 4))
-	}
-	return out
+	shapes := p.grid(wall, p.x, panelLabel, procs)
+	shapes = append(shapes, text{x: p.x + p.w/2, y: p.bottom() + panelFoot - 8, s: c.at(w.Start), size: axisSize, anchor: middle, fill: themed(ink)})
+	return &group{title: "window from " + c.at(w.Start) + ", " + format.Duration(w.Wall) + " long, mean parallelism " + format.Parallelism(w.MeanParallelism()),
+		shapes: append(shapes, m.boxes(p, w, panelLabel, 4)...)}
 }
 
 // clock writes the starts of windows in one unit.
