@@ -50,8 +50,8 @@ type account struct {
 	cumulative cumulative
 	splitter   splitter
 	holders    []holder
-	found      []waitedPiece // this and the next two: scratch memory of follow and remember
-	pieces     []waitedPiece
+	found      pieces // this and the next two: scratch memory of follow and remember
+	pieces     pieces
 	whole      []waitedPiece
 	merging    bool   // the pieces of the present wait are put together by root
 	logClass   string // see logwrite.go

@@ -2,6 +2,7 @@ package contention
 
 import (
 	"slices"
+	"sort"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
@@ -208,6 +209,7 @@ func (s *cumulative) spread(a *account, e *exit, from int64, sums []loss) bool {
 	e.holder(&h)
 	held := max(0, h.released-from-h.gaps)
 	a.found = a.session.waited.of(h.g, from, h.released, a.found[:0])
+	sort.Stable(&a.found)
 	itself := s.of(ownerCause{owner: h.chain, root: h.chain})
 	for i := range a.found {
 		if s.of(rootCause(h.chain, &a.found[i])) < 0 {

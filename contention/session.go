@@ -33,7 +33,8 @@ type session struct {
 	exact      bool
 	maxLocks   int
 	maxCells   int64
-	start      time.Time
+	wall       int64 // when it began, in nanoseconds since 1970: a time.Time brings time zones along
+	start      int64 // the same, as now tells it
 
 	sampled atomic.Bool // some lock recorded only a part of its waits
 	waited  waitedTable
@@ -47,7 +48,7 @@ type session struct {
 	accounts  map[*lockInfo]*account
 	others    *account // of locks beyond the limit
 	left      uint64   // how many those are
-	stop      time.Time
+	stop      int64    // 0 until then
 	stacks    map[*callstack.Chain]*Stack
 	forgotten bool
 }
@@ -91,7 +92,8 @@ func newSession(o Options) *session {
 		exact:      o.Exact,
 		maxLocks:   orDefault(o.MaxLocks, 1<<14),
 		maxCells:   int64(orDefault(o.MaxPairs, 1<<16)),
-		start:      time.Now(),
+		wall:       time.Now().UnixNano(),
+		start:      now(),
 		accounts:   make(map[*lockInfo]*account),
 		stacks:     make(map[*callstack.Chain]*Stack),
 	}
@@ -124,7 +126,7 @@ func Stop() error {
 	}
 	current.Store(nil)
 	s.mu.Lock()
-	s.stop = time.Now()
+	s.stop = now()
 	s.mu.Unlock()
 	s.flushLogs()
 	return nil

@@ -3,7 +3,6 @@ package contention
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
@@ -19,12 +18,12 @@ func (s *session) snapshot() *Profile {
 	end := s.stop
 	left := s.left
 	s.mu.Unlock()
-	if end.IsZero() {
-		end = time.Now()
+	if end == 0 {
+		end = now()
 	}
 
-	p := &Profile{Source: FromWrappers, Accuracy: Exact, Start: s.start, Duration: end.Sub(s.start)}
-	slices.SortFunc(accounts, func(a, b *account) int { return cmp.Compare(a.info.id, b.info.id) })
+	p := &Profile{Source: FromWrappers, Accuracy: Exact, Start: time.Unix(0, s.wall), Duration: time.Duration(end - s.start)}
+	order.Stable(accounts, func(a, b *account) int { return cmp.Compare(a.info.id, b.info.id) })
 	settleAll(accounts)
 	s.flushLogs()
 	for _, a := range accounts {

@@ -1,8 +1,7 @@
 package contention
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 	"sync/atomic"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
@@ -63,7 +62,7 @@ func (h *holder) extend(ns int64) int64 {
 
 // splitter holds the scratch memory of split.
 type splitter struct {
-	edges []edge
+	edges edges
 	parts []part
 }
 
@@ -82,6 +81,12 @@ type edge struct {
 	role  role
 	leave bool
 }
+
+type edges []edge
+
+func (e *edges) Len() int           { return len(*e) }
+func (e *edges) Less(i, j int) bool { return (*e)[i].at < (*e)[j].at }
+func (e *edges) Swap(i, j int)      { (*e)[i], (*e)[j] = (*e)[j], (*e)[i] }
 
 type role uint8
 
@@ -177,7 +182,7 @@ func (c *clock) run(d int64) {
 }
 
 func (s *splitter) sweep(start, end int64) (parts []part, handOff int64) {
-	slices.SortFunc(s.edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
+	sort.Sort(&s.edges)      // package slices would be compiled anew for edges
 	var owner, readers clock // readers.n counts pending writers too
 	var sharers int64
 	at := start

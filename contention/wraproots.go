@@ -3,6 +3,7 @@ package contention
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,8 +62,16 @@ type waitedPiece struct {
 	g        uint64
 }
 
-// of appends the pieces of a goroutine between two instants to buf, in the order of time.
-func (t *waitedTable) of(g uint64, from, to int64, buf []waitedPiece) []waitedPiece {
+// pieces are sorted by time in place, which package order cannot.
+type pieces []waitedPiece
+
+func (p *pieces) Len() int           { return len(*p) }
+func (p *pieces) Less(i, j int) bool { return (*p)[i].from < (*p)[j].from }
+func (p *pieces) Swap(i, j int)      { (*p)[i], (*p)[j] = (*p)[j], (*p)[i] }
+
+// of appends the pieces of a goroutine between two instants to buf, in the order in which the waits
+// were settled.
+func (t *waitedTable) of(g uint64, from, to int64, buf pieces) pieces {
 	slots := t.slots.Load()
 	if slots == nil || g == 0 || from >= to {
 		return buf
@@ -74,16 +83,12 @@ func (t *waitedTable) of(g uint64, from, to int64, buf []waitedPiece) []waitedPi
 	s.mu.Lock()
 	if s.g.Load() == g {
 		for i := range min(s.n, waitedPieces) {
-			// Not in the order of time: a wait is settled when its lock is let go of.
 			if p := &s.pieces[i]; p.from < to && p.to > from {
 				buf = append(buf, *p)
 			}
 		}
 	}
 	s.mu.Unlock()
-	if len(buf) > 1 {
-		slices.SortFunc(buf, func(a, b waitedPiece) int { return cmp.Compare(a.from, b.from) })
-	}
 	return buf
 }
 
@@ -178,6 +183,7 @@ func (r *pairRoots) clone() *pairRoots {
 // both in the cell of the pair and for those whom the waiter blocks.
 func (a *account) follow(c *pairCell, h *holder, p *part, w *wait) {
 	a.found = a.session.waited.of(h.g, p.from, p.to, a.found[:0])
+	sort.Stable(&a.found) // a wait is settled when its lock is let go of
 	if len(a.found) == 0 && p.ns == p.to-p.from {
 		a.piece(w, h.chain, h.g, 1, p.from, p.to, 1)
 		return
@@ -253,10 +259,7 @@ func (a *account) remember(w *wait, free int64, unknown bool) {
 		a.pieces = a.pieces[:0]
 		return
 	}
-	inTime := func(x, y waitedPiece) int { return cmp.Compare(x.from, y.from) }
-	if !slices.IsSortedFunc(a.pieces, inTime) { // readers that held the lock together
-		slices.SortStableFunc(a.pieces, inTime) // package order allocates
-	}
+	sort.Stable(&a.pieces) // readers that held the lock together
 	gap := waitedPiece{kind: w.kind, from: w.start}
 	if unknown {
 		gap.links = 1

@@ -2,7 +2,10 @@
 // such as "github.com/nats-io/nats%2ego.(*Conn).readLoop-fm".
 package symbol
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // Unescape returns the name with what the linker escapes in import paths, such as the dot in
 // "gopkg.in/yaml%2ev3.Unmarshal", as it is in the source. A name without escapes costs one scan.
@@ -31,10 +34,8 @@ func digit(c byte) int { return strings.IndexByte("0123456789abcdef", c) }
 // last element of a path may have dots, as in "gopkg.in/yaml.v3" and "github.com/nats-io/nats.go":
 // versions and "go", which no function is called, belong to the path.
 func Package(function string) string {
-	name := function
-	if i := strings.IndexAny(name, "[("); i >= 0 {
-		name = name[:i] // type parameters and receivers may have paths
-	}
+	name, _, _ := strings.Cut(function, "[") // type parameters and receivers may have paths
+	name, _, _ = strings.Cut(name, "(")
 	end := strings.LastIndexByte(name, '/') + 1
 	dot := strings.IndexByte(name[end:], '.')
 	if dot < 0 {
@@ -56,7 +57,7 @@ func Receiver(function string) string {
 	if pkg == "" {
 		return function
 	}
-	rest := strings.ReplaceAll(function[len(pkg)+1:], "[...]", "")
+	rest, _, _ := strings.Cut(function[len(pkg)+1:], "[") // type parameters
 	if typ, ok := strings.CutPrefix(rest, "(*"); ok {
 		rest, _, _ = strings.Cut(typ, ")")
 	}
@@ -70,7 +71,7 @@ func isVersion(s string) bool {
 
 // standard are the first elements of the import paths of the standard library. An import path
 // without a dot is not enough: modules may have such names, too, and "cmd" has programs.
-var standard = func() map[string]bool {
+var standard = sync.OnceValue(func() map[string]bool {
 	m := map[string]bool{}
 	for _, s := range strings.Fields(`archive arena bufio builtin bytes cmp compress container context crypto database debug embed
 		encoding errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin reflect
@@ -78,13 +79,13 @@ var standard = func() map[string]bool {
 		m[s] = true
 	}
 	return m
-}()
+})
 
 // IsStandard reports whether an import path is one of the standard library, its internal and
 // vendored packages included.
 func IsStandard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
-	return standard[first]
+	return standard()[first]
 }
 
 // IsProgram reports whether a function is one outside the standard library, or of the tests of a

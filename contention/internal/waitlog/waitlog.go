@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Log messages of wrapped locks, version 1
@@ -127,10 +128,14 @@ func (w *Wait) Messages() []string {
 
 // clip cuts a name so that it fits, quoted, into a message.
 func clip(s string) string {
-	if len(s) > maxName {
-		s = s[:maxName]
+	if len(s) <= maxName {
+		return s
 	}
-	return strings.ToValidUTF8(s, "\uFFFD")
+	n := maxName
+	for n > maxName-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }
 
 // ErrMessage is the error of a message that does not have this form.
