@@ -117,9 +117,22 @@ var ledgerWritings = formsIn(ledgerForms, "text, json, csv, html or pprof", ".js
 
 var ledgerMeasures = func() measures[*ledger.Ledger] {
 	ms := measures[*ledger.Ledger]{example: "lost>30%", parts: "with all rows added up, or with NAME(FILTER) those that have FILTER in one of their texts, such as lost(idle), lost(mutex) or time(main.worker). A value of time and lost may be a part of the capacity: lost>30%, lost>2s, queue>1s, count(gc-stop)>100."}
-	ms.whole, ms.part = ofTable(result.Heads(ledger.Columns), ledgerWords(), (*ledger.Ledger).Table)
+	ms.whole, ms.part = ofTable(result.Heads(ledger.Columns), ledgerWords(), (*ledger.Ledger).Table, namesOf)
 	return ms
 }()
+
+// namesOf returns the functions that a ledger names.
+func namesOf(l *ledger.Ledger) (names []string) {
+	for i := range l.Rows {
+		r := &l.Rows[i]
+		names = append(names, r.Group, r.Waker, r.Meanwhile)
+		for _, p := range append([]ledger.Place{r.Site, r.WakerSite}, r.Callers...) {
+			names = append(names, p.Func)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
 
 // ledgerWords are the plain words that stand in a ledger.
 func ledgerWords() (words []string) {

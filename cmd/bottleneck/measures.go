@@ -122,8 +122,9 @@ func ofPart[T any](word string, known []measure, of func(v T, name string, m mea
 
 // ofTable returns what the columns of a table say about a T, all rows together or those of
 // NAME(FILTER). A FILTER that is a plain word is one of words: only functions and lines, which have
-// a dot, may be missing in one table and be in the next.
-func ofTable[T any](columns []result.Head, words []string, table func(T) *result.Table) (whole []measured[T], part func(string) (measured[T], bool, error)) {
+// a dot, may be missing in one table and be in the next. But one that is mistyped, as names tells of
+// a T, is an error, unless a question mark after it says that it may be missing.
+func ofTable[T any](columns []result.Head, words []string, table func(T) *result.Table, names func(T) []string) (whole []measured[T], part func(string) (measured[T], bool, error)) {
 	find := func(name string) (measured[T], error) {
 		m, err := result.Find(columns, name)
 		if err != nil {
@@ -150,10 +151,42 @@ func ofTable[T any](columns []result.Head, words []string, table func(T) *result
 		if err == nil && !filtered {
 			return m, false, nil
 		}
-		if m, err = find(name); err == nil && isPlainWord(filter) && !slices.Contains(words, filter) {
+		maybe := strings.HasSuffix(filter, "?")
+		if maybe {
+			filter = strings.TrimSuffix(filter, "?")
+			name = column + "(" + filter + ")"
+		}
+		if m, err = find(name); err == nil && !maybe && !isPlainWord(filter) {
+			for _, of := range []*func(T) (float64, error){&m.of, &m.asPart} {
+				if *of != nil {
+					*of = unlessMistyped(*of, filter, names)
+				}
+			}
+		}
+		if err == nil && isPlainWord(filter) && !slices.Contains(words, filter) {
 			err = fmt.Errorf("%s(%s): %w, or a function such as main.main", column, filter, result.Unknown(filter, words))
 		}
 		return m, true, err
+	}
+}
+
+// unlessMistyped returns a measure that is an error where it is 0 and the filter is none of the names
+// of a T, but nearly one.
+func unlessMistyped[T any](of func(T) (float64, error), filter string, names func(T) []string) func(T) (float64, error) {
+	return func(v T) (float64, error) {
+		is, err := of(v)
+		if is != 0 || err != nil {
+			return is, err
+		}
+		all := names(v)
+		all = append(all, format.Funcs(all)...)
+		if slices.ContainsFunc(all, func(name string) bool { return name == filter || strings.HasSuffix(name, "/"+filter) }) {
+			return is, nil
+		}
+		if near := spelling.Slip(filter, all); near != "" {
+			return 0, fmt.Errorf("nothing in the trace is called %s; did you mean %s? (%s? if it may be missing)", filter, near, filter)
+		}
+		return is, nil
 	}
 }
 

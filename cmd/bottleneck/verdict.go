@@ -117,14 +117,15 @@ type diagnosis struct {
 var verdictMeasures = func() measures[*diagnosis] {
 	ms := measures[*diagnosis]{example: "lost>30%"}
 	var kinds []string
+	names := func(v *diagnosis) []string { return namesOf(v.report.Ledger) }
 	for _, k := range diagnose.Kinds() {
 		kinds = append(kinds, string(k))
 	}
 	var ofLedger func(string) (measured[*diagnosis], bool, error)
-	ms.whole, ofLedger = ofTable(result.Heads(ledger.Columns), ledgerWords(), func(v *diagnosis) *result.Table { return v.report.Ledger.Table() })
-	ms.parts = "lost is also that of the findings of a kind, such as lost(lock) or lost(collector), or in a function, such as lost(main.worker), and 0 if none is there; other columns of the ledger take a word of its rows, such as time(X), see \"bottleneck help ledger\"."
+	ms.whole, ofLedger = ofTable(result.Heads(ledger.Columns), ledgerWords(), func(v *diagnosis) *result.Table { return v.report.Ledger.Table() }, names)
+	ms.parts = "lost is also that of the findings of a kind, such as lost(lock) or lost(collector), or in a function, such as lost(main.worker), and 0 if none is there (a name that is one letter off a function of the trace is an error, unless a ? follows it); other columns of the ledger take a word of its rows, such as time(X), see \"bottleneck help ledger\"."
 	ms.whole = append(ms.whole, measuring("wall", result.Duration, "the whole time, as a duration: wall>2s", always(func(v *diagnosis) float64 { return float64(v.Wall) })))
-	_, ofFindings := ofTable(result.Heads(verdict.Columns), kinds, func(v *diagnosis) *result.Table { return v.Table() })
+	_, ofFindings := ofTable(result.Heads(verdict.Columns), kinds, func(v *diagnosis) *result.Table { return v.Table() }, names)
 	ms.part = func(name string) (measured[*diagnosis], bool, error) {
 		if word, _, _ := strings.Cut(name, "("); word == "lost" {
 			return ofFindings(name)

@@ -446,3 +446,27 @@ func TestVerdictOnWindows(t *testing.T) {
 	bottleneck("verdict", "-window", "0s", file).want(t, exitUsage, "", "want a positive duration")
 	bottleneck("verdict", "-window", "1s", "-focus", "main.main", file).want(t, exitUsage, "", "exclude each other")
 }
+
+// A function that the trace nearly has is mistyped; one that it does not have has lost nothing.
+func TestFailOnMistypedFunction(t *testing.T) {
+	for condition, want := range map[string]string{
+		"lost(main.wroker)>5%":       "lost(main.wroker)>5%: nothing in the trace is called main.wroker; did you mean main.worker?",
+		"lost(main.Worker)>5%":       "did you mean main.worker?",
+		"lost(main.wroker?)>5%":      "",
+		"lost(main.unheardOf)>5%":    "",
+		"lost(main.work)>5%":         "",
+		"time(main.workr)>5%":        "did you mean main.worker?",
+		"lost(elsewhere.go:108)>5%":  "",
+		"lost(log.(*Logger).out)>1s": "",
+	} {
+		code := exitOK
+		if want != "" {
+			code = exitFailure
+		}
+		for _, command := range []string{"verdict", "ledger"} {
+			if r := bottleneck(command, "-fail", condition, lockTrace); r.status != code || !strings.Contains(r.err, want) {
+				t.Errorf("%s -fail %q: exit status %d, %q", command, condition, r.status, r.err)
+			}
+		}
+	}
+}
