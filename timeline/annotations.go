@@ -88,15 +88,16 @@ func (r *replay) showRange(e *Range) {
 
 // turnRange opens or closes a range of the goroutine; false if it is open already.
 func (g *Goroutine) turnRange(e *Range, traceStart Time) bool {
-	i := slices.IndexFunc(g.ranges, func(o openRange) bool { return o.name == e.Name })
+	r := g.others()
+	i := slices.IndexFunc(r.ranges, func(o openRange) bool { return o.name == e.Name })
 	switch {
 	case e.Begin && i >= 0:
 		return false
 	case e.Begin:
-		g.ranges = append(g.ranges, openRange{e.Name, e.Time})
+		r.ranges = append(r.ranges, openRange{e.Name, e.Time})
 	case i >= 0:
-		e.Start = g.ranges[i].start
-		g.ranges = slices.Delete(g.ranges, i, i+1)
+		e.Start = r.ranges[i].start
+		r.ranges = slices.Delete(r.ranges, i, i+1)
 	default:
 		e.Start = traceStart
 	}

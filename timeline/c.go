@@ -87,9 +87,9 @@ type detached struct {
 
 // add appends a goroutine.
 func (l *detached) add(g *Goroutine, counts bool) {
-	g.older = l.newest
+	g.others().older = l.newest
 	if l.newest != nil {
-		l.newest.newer = g
+		l.newest.rare.newer = g
 	}
 	l.newest = g
 	l.n++
@@ -105,18 +105,19 @@ func (l *detached) remove(g *Goroutine) {
 	if g.cur.state == InCDetached {
 		l.counted--
 		if l.first == g {
-			l.first = g.newer
+			l.first = g.rare.newer
 		}
 	}
-	if g.older != nil {
-		g.older.newer = g.newer
+	older, newer := g.rare.older, g.rare.newer
+	if older != nil {
+		older.rare.newer = newer
 	}
-	if g.newer != nil {
-		g.newer.older = g.older
+	if newer != nil {
+		newer.rare.older = older
 	} else {
-		l.newest = g.older
+		l.newest = older
 	}
-	g.older, g.newer = nil, nil
+	g.rare.older, g.rare.newer = nil, nil
 	l.n--
 }
 
@@ -141,7 +142,7 @@ func (r *replay) balance(t Time) {
 	want := max(0, min(r.free(), l.n))
 	for ; l.counted > want; l.counted-- {
 		g := l.first
-		l.first = g.newer
+		l.first = g.rare.newer
 		r.recount(g, InCUncounted, t)
 	}
 	if l.counted == 0 {
@@ -151,7 +152,7 @@ func (r *replay) balance(t Time) {
 		if l.first == nil {
 			l.first = l.newest
 		} else {
-			l.first = l.first.older
+			l.first = l.first.rare.older
 		}
 		r.recount(l.first, InCDetached, t)
 	}

@@ -59,7 +59,10 @@ func (r *replay) recall(g *Goroutine) {
 	}
 	r.info.Goroutines-- // it was counted already
 	g.Func, g.Start, g.Kind = k.Func, k.Start, k.Kind
-	g.start, g.root, g.site, g.launcher, g.named, g.varies = k.start, k.root, k.site, k.launcher, k.named, k.varies
+	g.start, g.root, g.site, g.named, g.varies = k.start, k.root, k.site, k.named, k.varies
+	if k.rare != nil {
+		g.others().launcher = k.rare.launcher
+	}
 	g.CreatorID, g.CreatorFunc, g.CreatorStack, g.Task = k.CreatorID, k.CreatorFunc, k.CreatorStack, k.Task
 }
 

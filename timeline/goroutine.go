@@ -66,6 +66,11 @@ type Goroutine struct {
 	Start string
 	// Kind follows from Start.
 	Kind Kind
+
+	ofC, wasInC bool // ofC: a thread of C that called Go
+	named       bool // by a call chain of its own
+	varies      bool // in what it does
+
 	// CreatorID is the goroutine that started this one, 0 when it is not known
 	// or there is none (timers, callbacks from C).
 	CreatorID int64
@@ -82,31 +87,37 @@ type Goroutine struct {
 	// of the innermost region of its creator. "" when there is none.
 	Task string
 
-	cur    interval
-	ranges []openRange
-	// ofC: a thread of C that called Go. older and newer are its neighbors in the list of inC.
-	ofC          bool
-	wasInC       bool
-	older, newer *Goroutine
+	cur   interval
+	start *start // nil while Start is not known
+	root  string // the root of its call chains: Start, or what a compiler's wrapper calls
+	site  *Frame // where it was started, if that matters
+	rare  *rare  // nil if there is none of it
+}
 
-	start    *start // nil while Start is not known
-	root     string // the root of its call chains: Start, or what a compiler's wrapper calls
-	site     *Frame // where it was started, if that matters
-	reading  string // the name of a server's while it reads
-	launcher string // the launcher that it is in while it does nothing else
-	named    bool   // by a call chain of its own
-	varies   bool   // in what it does
+// rare is what few goroutines have, as there may be millions.
+type rare struct {
+	ranges       []openRange
+	older, newer *Goroutine // neighbors in the list of those in C without a P
+	launcher     string     // that the goroutine is in while it does nothing else
+}
+
+// others returns what few goroutines have.
+func (g *Goroutine) others() *rare {
+	if g.rare == nil {
+		g.rare = &rare{}
+	}
+	return g.rare
 }
 
 // interval is the state a goroutine is in, as a transition will show it.
 type interval struct {
 	state  State
 	wait   Wait
+	proc   int32
 	since  Time
 	reason string
 	stack  *Stack
 	thread int64
-	proc   int32
 }
 
 // Region is an open user region.
@@ -160,12 +171,7 @@ func (g *Goroutine) UserTask() string {
 
 // InRange reports whether a range of the given name is open on the goroutine.
 func (g *Goroutine) InRange(name string) bool {
-	for i := range g.ranges {
-		if g.ranges[i].name == name {
-			return true
-		}
-	}
-	return false
+	return g.rare != nil && slices.ContainsFunc(g.rare.ranges, func(r openRange) bool { return r.name == name })
 }
 
 func (g *Goroutine) setStart(s *start) { g.start, g.Start, g.Kind = s, s.name, s.kind }

@@ -334,6 +334,15 @@ type start struct {
 	server    *server // nil but for one
 	class     startClass
 	number    int // of the generation that the class is of
+	reading   string
+}
+
+// whileReading is the name of the goroutine of a server while it reads.
+func (s *start) whileReading() string {
+	if s.reading == "" {
+		s.reading = s.name + reading
+	}
+	return s.reading
 }
 
 type callees struct {
@@ -709,7 +718,9 @@ func (r *replay) baptise(g *Goroutine, l *localG) bool {
 	}
 	name, first, launcher := r.shownBy(g.root, l)
 	if launcher != "" {
-		g.launcher = launcher
+		g.others().launcher = launcher
+	} else if g.rare != nil {
+		launcher = g.rare.launcher
 	}
 	switch {
 	case class == serving:
@@ -720,16 +731,16 @@ func (r *replay) baptise(g *Goroutine, l *localG) bool {
 		case g.start.server == nil:
 			return g.rename(g.Start)
 		}
-		return g.rename(g.Start + reading)
+		return g.rename(g.start.whileReading())
 	case g.varies, name == several, name != "" && g.named && name != g.Func:
 		g.varies, g.named = true, true
 		switch {
 		case g.Start == callback:
 			return g.rename(cThread)
-		case g.site != nil && r.ofLibrary(cmp.Or(g.launcher, g.Start)):
+		case g.site != nil && r.ofLibrary(cmp.Or(launcher, g.Start)):
 			return g.rename(r.place(g.site, g.start))
-		case g.launcher != "":
-			return g.rename(g.launcher)
+		case launcher != "":
+			return g.rename(launcher)
 		case !symbol.IsStandard(g.start.frame.pkg()):
 			return g.rename(g.Start)
 		case g.Func == "":
@@ -930,10 +941,7 @@ func (r *replay) does(g *Goroutine, stack int32) bool {
 			v.served, v.reads = true, g.start.server.reads(r.d.stacks[stack])
 		}
 		if name = g.Start; v.reads {
-			if g.reading == "" {
-				g.reading = g.Start + reading
-			}
-			name = g.reading
+			name = g.start.whileReading()
 		}
 	}
 	return g.rename(name)

@@ -304,7 +304,7 @@ func (r *replay) appear(i int32, t Time) *Goroutine {
 		r.placeSyscall(g, &cur)
 	}
 	if l.assist {
-		g.ranges = append(g.ranges, openRange{assistRange, t})
+		g.others().ranges = []openRange{{assistRange, t}}
 	}
 	r.change(g, &cur, nil, nil)
 	if l.assist {

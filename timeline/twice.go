@@ -144,9 +144,12 @@ func (r *replay) join(now Time) {
 		for i := range g.Regions {
 			g.Regions[i].Start = 0 // as of one that began before the trace
 		}
-		for i := range g.ranges {
-			g.ranges[i].start = t
-			r.showRange(&Range{Time: t, Start: t, Name: g.ranges[i].name, Begin: true, Scope: ScopeGoroutine, G: g, Proc: -1})
+		if g.rare == nil {
+			continue
+		}
+		for i := range g.rare.ranges {
+			g.rare.ranges[i].start = t
+			r.showRange(&Range{Time: t, Start: t, Name: g.rare.ranges[i].name, Begin: true, Scope: ScopeGoroutine, G: g, Proc: -1})
 		}
 	}
 	open := slices.Collect(maps.Keys(r.open))

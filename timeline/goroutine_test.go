@@ -1,0 +1,14 @@
+package timeline
+
+import (
+	"strconv"
+	"testing"
+	"unsafe"
+)
+
+// A program may have millions of goroutines: what few of them have is in rare.
+func TestSizeOfGoroutine(t *testing.T) {
+	if size := unsafe.Sizeof(Goroutine{}); strconv.IntSize == 64 && size > 240 {
+		t.Errorf("a Goroutine has %d bytes, more than the class of 240 of the allocator", size)
+	}
+}
