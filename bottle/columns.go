@@ -77,6 +77,19 @@ func (g *Graph) Table() *result.Table {
 	return t
 }
 
+// Groups returns the [Columns] of [Graph.Table], of the whole graph.
+func (g *Graph) Groups() *result.Table {
+	var names []string
+	for _, h := range result.Heads(Columns()) {
+		names = append(names, h.Name)
+	}
+	t, err := g.whole().Table().Pick(names...)
+	if err != nil {
+		panic(err) // the table has them
+	}
+	return t
+}
+
 // reasonColumns are the columns that depend on what the boxes waited for.
 func reasonColumns(rows []boxOf) (columns []result.Column[boxOf]) {
 	waits, sites, inC := map[string]bool{}, map[string]bool{}, false
@@ -138,7 +151,7 @@ func (g *Graph) shareOf(kind Kind) (d time.Duration) {
 
 // Changes returns what changed from one graph to another, group by group: see [result.Diff].
 func Changes(before, after *Graph) *result.Table {
-	return result.Changes(before.whole().Table(), after.whole().Table(), "share_ns", "lost_ns", "parallelism", "group", "kind")
+	return result.Changes(before.Groups(), after.Groups(), "share_ns", "lost_ns", "parallelism", "group", "kind")
 }
 
 // whole returns the graph without windows.

@@ -92,6 +92,11 @@ var contentionChecks = map[string]func(t *testing.T, content string){
 			t.Errorf("%v", p)
 		}
 	},
+	"md": func(t *testing.T, content string) {
+		if !strings.Contains(content, "\n| kind | lock | class | waiter |") || !strings.Contains(content, "work.mutexWorker |") {
+			t.Errorf("md:\n%s", content)
+		}
+	},
 	"dot": func(t *testing.T, content string) {
 		if !strings.HasPrefix(content, "digraph contention {\n") || !strings.HasSuffix(content, "}\n") || !strings.Contains(content, "mutexWorker") {
 			t.Errorf("dot:\n%s", content)
@@ -107,7 +112,7 @@ var contentionChecks = map[string]func(t *testing.T, content string){
 func TestContentionForms(t *testing.T) {
 	args := []string{"contention"}
 	dir := t.TempDir()
-	files := map[string]string{"svg": "a.svg", "png": "a.png", "pprof": "a.pb.gz", "json": "a.json", "csv": "a.csv", "text": "a.TXT", "dot": "a.dot", "folded": "a.folded"}
+	files := map[string]string{"svg": "a.svg", "png": "a.png", "pprof": "a.pb.gz", "json": "a.json", "csv": "a.csv", "md": "a.md", "text": "a.TXT", "dot": "a.dot", "folded": "a.folded"}
 	for name, check := range contentionChecks {
 		r := bottleneck("contention", "-format", name, mutexTrace)
 		if r.status != exitOK || r.err != "" {

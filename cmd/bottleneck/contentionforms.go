@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/exporters/markdown"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
@@ -42,6 +43,9 @@ var contentionForms = map[string]func(w io.Writer, p *contention.Profile, d cont
 	"csv": func(w io.Writer, p *contention.Profile, d contentionDrawing) error {
 		return text.TableCSV(w, d.rows(p).Table())
 	},
+	"md": func(w io.Writer, p *contention.Profile, d contentionDrawing) error {
+		return markdown.Write(w, d.rows(p).Table())
+	},
 	"dot": func(w io.Writer, p *contention.Profile, d contentionDrawing) error { return text.DOT(w, p, d.least) },
 	"folded": func(w io.Writer, p *contention.Profile, d contentionDrawing) error {
 		if d.view == "" {
@@ -65,7 +69,7 @@ func (d contentionDrawing) flows() picture.ContentionOptions {
 }
 
 var contentionWritings = func() *writings {
-	w := formsIn(contentionForms, "text, svg, png, pprof, json, csv, dot or folded", ".svg, .png, .pb.gz, .json, .csv, .txt, .dot or .folded")
+	w := formsIn(contentionForms, "text, svg, png, pprof, json, csv, md, dot or folded", ".svg, .png, .pb.gz, .json, .csv, .md, .txt, .dot or .folded")
 	w.formOf = contentionFormOf
 	return w
 }()

@@ -29,7 +29,7 @@ a file, at a URL or in standard input (-): bottle graphs group by group, ledgers
 by what the capacity went to, speedup stacks component by component, contention
 profiles by lock, waiter and owner, and profiles of tasks class by class. Above
 graphs and ledgers stand the first sentences of the verdicts. Pictures show both
-graphs or stacks side by side on the same scale; .csv and .html are of ledgers.
+graphs or stacks side by side on the same scale.
 
 A CONDITION is NAME, one of < <= > >=, and a value:
 
@@ -102,12 +102,8 @@ func (f *diffFlags) run(ctx context.Context, std stdio, args []string) error {
 		return usagef("-group is for graphs: a %s has no boxes", pair[0].kind.what())
 	}
 	for _, form := range f.to.asked() {
-		kind := pair[0].kind
-		switch {
-		case (form == "svg" || form == "png") && !kind.drawn():
+		if kind := pair[0].kind; (form == "svg" || form == "png") && !kind.drawn() {
 			return usagef("there are no pictures that compare a %s with another: want text or json", kind.what())
-		case (form == "csv" || form == "html") && kind != ledgerDiff:
-			return usagef("there is no %s that compares a %s with another: want text or json, or -kind ledger", form, kind.what())
 		}
 	}
 	if f.to.draw.by != nil && pair[0].kind != ledgerDiff {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/exporters/markdown"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
@@ -51,6 +52,7 @@ var diffForms = map[string]func(w io.Writer, p diffPair, d drawing) error{
 		return text.WriteTable(w, t, opt)
 	},
 	"json": writeDiffJSON,
+	"md":   func(w io.Writer, p diffPair, d drawing) error { return p.table(w, d, markdown.Write) },
 	"csv":  func(w io.Writer, p diffPair, d drawing) error { return p.table(w, d, text.TableCSV) },
 	"html": func(w io.Writer, p diffPair, d drawing) error { return p.table(w, d, report.WriteTable) },
 	"svg": func(w io.Writer, p diffPair, d drawing) error {
@@ -67,7 +69,7 @@ var diffForms = map[string]func(w io.Writer, p diffPair, d drawing) error{
 	},
 }
 
-var diffWritings = formsIn(diffForms, "text, json, csv, html, svg or png", ".svg, .png, .json, .csv, .html or .txt")
+var diffWritings = formsIn(diffForms, "text, json, csv, md, html, svg or png", ".svg, .png, .json, .csv, .md, .html or .txt")
 
 // booked reports whether there are ledgers of both runs.
 func (p diffPair) booked() bool { return p[0].ledger != nil && p[1].ledger != nil }
@@ -87,8 +89,11 @@ func (p diffPair) ledgers(by []string) (*result.Table, error) {
 	return t, nil
 }
 
-// table writes what the ledgers became with a writer of tables.
+// table writes what changed with a writer of tables.
 func (p diffPair) table(w io.Writer, d drawing, write func(io.Writer, *result.Table) error) error {
+	if p[0].kind != ledgerDiff {
+		return write(w, p.changes())
+	}
 	t, err := p.ledgers(d.by)
 	if err != nil {
 		return err

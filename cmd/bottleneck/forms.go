@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/markdown"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/picture/png"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
@@ -31,6 +32,7 @@ var forms = map[string]form{
 	"text": writeText,
 	"json": func(w io.Writer, g *bottle.Graph, d drawing) error { return bottle.WriteJSON(w, d.fold(g)) },
 	"csv":  func(w io.Writer, g *bottle.Graph, d drawing) error { return text.TableCSV(w, d.fold(g).Table()) },
+	"md":   func(w io.Writer, g *bottle.Graph, d drawing) error { return markdown.Write(w, d.fold(g).Groups()) },
 	"svg":  func(w io.Writer, g *bottle.Graph, d drawing) error { return picture.SVG(w, g, d.picture()) },
 	"png":  func(w io.Writer, g *bottle.Graph, d drawing) error { return pixels(w)(picture.Draw(g, d.picture())) },
 	"pprof": func(w io.Writer, g *bottle.Graph, d drawing) error {
@@ -39,8 +41,8 @@ var forms = map[string]form{
 }
 
 const (
-	formNames    = "text, json, csv, svg, png or pprof"
-	usualEndings = ".svg, .png, .pb.gz, .json, .csv or .txt"
+	formNames    = "text, json, csv, md, svg, png or pprof"
+	usualEndings = ".svg, .png, .pb.gz, .json, .csv, .md or .txt"
 )
 
 var graphWritings = formsIn(forms, formNames, usualEndings)
@@ -53,6 +55,7 @@ var extensions = map[string]string{
 	".json":  "json",
 	".csv":   "csv",
 	".html":  "html",
+	".md":    "md",
 	".txt":   "text",
 }
 

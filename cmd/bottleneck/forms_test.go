@@ -75,6 +75,11 @@ var checks = map[string]func(t *testing.T, content string){
 			t.Errorf("%d rows, error %v", len(rows), err)
 		}
 	},
+	"md": func(t *testing.T, content string) {
+		if !strings.Contains(content, "\n| group | kind | goroutines | share |") || !strings.Contains(content, "\n| **all** |") {
+			t.Errorf("md:\n%s", content)
+		}
+	},
 	"svg": func(t *testing.T, content string) {
 		d := xml.NewDecoder(strings.NewReader(content))
 		elements := 0

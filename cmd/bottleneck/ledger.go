@@ -11,6 +11,7 @@ import (
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/markdown"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
@@ -53,7 +54,7 @@ ended the wait. The columns of texts, for -by, are
 	defineBounds(c.Flags(), &f.opt)
 	c.Flags().StringVar(&f.group, "group", "function", groupHelp)
 	f.to.defineBy("add up the rows that are the same in `COLUMNS`, separated by commas; not for JSON")
-	f.to.only["by"] = []string{"text", "csv", "html"}
+	f.to.only["by"] = []string{"text", "csv", "md", "html"}
 	f.to.only["top"] = f.to.only["by"]
 	c.Example = `  bottleneck ledger trace.out
   bottleneck ledger -by category trace.out
@@ -101,6 +102,13 @@ var ledgerForms = map[string]func(w io.Writer, l *ledger.Ledger, d drawing) erro
 		}
 		return text.TableCSV(w, t.Top(d.top))
 	},
+	"md": func(w io.Writer, l *ledger.Ledger, d drawing) error {
+		t, err := d.rows(l)
+		if err != nil {
+			return err
+		}
+		return markdown.Write(w, t.Top(d.top))
+	},
 	"html": func(w io.Writer, l *ledger.Ledger, d drawing) error {
 		t, err := d.rows(l)
 		if err != nil {
@@ -113,7 +121,7 @@ var ledgerForms = map[string]func(w io.Writer, l *ledger.Ledger, d drawing) erro
 	},
 }
 
-var ledgerWritings = formsIn(ledgerForms, "text, json, csv, html or pprof", ".json, .csv, .html, .txt or .pb.gz")
+var ledgerWritings = formsIn(ledgerForms, "text, json, csv, md, html or pprof", ".json, .csv, .md, .html, .txt or .pb.gz")
 
 var ledgerMeasures = func() measures[*ledger.Ledger] {
 	ms := measures[*ledger.Ledger]{example: "lost>30%", parts: "with all rows added up, or with NAME(FILTER) those that have FILTER in one of their texts, such as lost(idle), lost(mutex) or time(main.worker). A value of time and lost may be a part of the capacity: lost>30%, lost>2s, queue>1s, count(gc-stop)>100."}

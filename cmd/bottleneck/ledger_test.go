@@ -184,10 +184,10 @@ func TestLedgerUsage(t *testing.T) {
 		{[]string{"-by", "functoin"}, "did you mean function?"},
 		{[]string{"-by", "time"}, "rows cannot be told apart by time"},
 		{[]string{"-top", "-1"}, "-top -1: want a number of rows, or 0 for all"},
-		{[]string{"-top", "3", "-format", "json"}, "-top is for text or csv or html, and none is written"},
+		{[]string{"-top", "3", "-format", "json"}, "-top is for text or csv or md or html, and none is written"},
 		{[]string{"-from", "2s", "-to", "1s"}, "-to 1s is not after -from 2s"},
-		{[]string{"-format", "svg"}, `unknown form "svg": want text, json, csv, html or pprof`},
-		{[]string{"-o", "x.svg"}, "want a file ending in .json, .csv, .html, .txt or .pb.gz"},
+		{[]string{"-format", "svg"}, `unknown form "svg": want text, json, csv, md, html or pprof`},
+		{[]string{"-o", "x.svg"}, "want a file ending in .json, .csv, .md, .html, .txt or .pb.gz"},
 		{[]string{"-generations", "3:1"}, "the last is before the first"},
 	} {
 		bottleneck(append([]string{"ledger", lockTrace}, tt.args...)...).want(t, exitUsage, "", tt.err)
@@ -300,7 +300,8 @@ func TestTracesAreComparedWithTheirLedgers(t *testing.T) {
 	if r := bottleneck("diff", "-kind", "graph", computeTrace, mutexTrace); strings.Contains(r.out, "went to") || r.status != exitOK {
 		t.Errorf("-kind graph: exit status %d\n%s", r.status, r.out)
 	}
-	bottleneck("diff", "-format", "csv", computeTrace, mutexTrace).want(t, exitUsage, "", "there is no csv that compares a bottle graph with another: want text or json, or -kind ledger")
+	bottleneck("diff", "-format", "csv", computeTrace, mutexTrace).want(t, exitOK, "share_ns_before,share_ns_after,share_ns_change,", "")
+	bottleneck("diff", "-format", "md", computeTrace, mutexTrace).want(t, exitOK, "| share before | after | change |", "")
 	bottleneck("diff", "-by", "category", computeTrace, mutexTrace).want(t, exitUsage, "", "-by is for ledgers: want -kind ledger")
 }
 

@@ -29,8 +29,8 @@ type mergeFlags struct {
 // mergeWritings are the forms of any kind; those of the kind at hand are known when it has been
 // read.
 var mergeWritings = &writings{
-	forms:   "text, json, csv, html, svg, png, pprof, dot or folded",
-	endings: ".svg, .png, .pb.gz, .json, .csv, .html, .txt, .dot or .folded",
+	forms:   "text, json, csv, md, html, svg, png, pprof, dot or folded",
+	endings: ".svg, .png, .pb.gz, .json, .csv, .md, .html, .txt, .dot or .folded",
 	has: func(form string) bool {
 		return forms[form] != nil || contentionForms[form] != nil || ledgerForms[form] != nil
 	},

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 
+	"github.com/bottleneck-go/bottleneck/exporters/markdown"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/speedup"
@@ -15,6 +16,7 @@ var stackForms = map[string]func(w io.Writer, stacks []*speedup.Stack, d drawing
 	},
 	"json": func(w io.Writer, s []*speedup.Stack, _ drawing) error { return speedup.WriteJSON(w, s...) },
 	"csv":  func(w io.Writer, s []*speedup.Stack, _ drawing) error { return text.TableCSV(w, speedup.Table(s...)) },
+	"md":   func(w io.Writer, s []*speedup.Stack, _ drawing) error { return markdown.Write(w, speedup.Table(s...)) },
 	"svg": func(w io.Writer, s []*speedup.Stack, d drawing) error {
 		return picture.StacksSVG(w, s, d.picture())
 	},
@@ -23,7 +25,7 @@ var stackForms = map[string]func(w io.Writer, stacks []*speedup.Stack, d drawing
 	},
 }
 
-var stackWritings = formsIn(stackForms, "text, json, csv, svg or png", ".svg, .png, .json, .csv or .txt")
+var stackWritings = formsIn(stackForms, "text, json, csv, md, svg or png", ".svg, .png, .json, .csv, .md or .txt")
 
 // stackOutput says where stacks go.
 type stackOutput struct{ destination }

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 
+	"github.com/bottleneck-go/bottleneck/exporters/markdown"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
@@ -27,6 +28,9 @@ var tasksForms = map[string]func(w io.Writer, p *granularity.Profile, d tasksDra
 	},
 	"csv": func(w io.Writer, p *granularity.Profile, d tasksDrawing) error {
 		return text.TableCSV(w, d.largest(p).Table())
+	},
+	"md": func(w io.Writer, p *granularity.Profile, d tasksDrawing) error {
+		return markdown.Write(w, d.largest(p).ClassTable(p.ByTime()))
 	},
 	"pprof": func(w io.Writer, p *granularity.Profile, d tasksDrawing) error {
 		return pprof.WriteTasks(w, d.largest(p), pprof.TasksOptions{Submission: d.submission, File: d.source})

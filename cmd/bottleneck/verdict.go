@@ -92,17 +92,7 @@ var verdictForms = map[string]func(w io.Writer, v *diagnosis, d drawing) error{
 	},
 }
 
-var verdictWritings = &writings{
-	forms:   "text, md or json",
-	endings: ".txt, .md or .json",
-	has:     func(form string) bool { return verdictForms[form] != nil },
-	formOf: func(name string) string {
-		if strings.HasSuffix(strings.ToLower(name), ".md") {
-			return "md"
-		}
-		return formOf(name)
-	},
-}
+var verdictWritings = formsIn(verdictForms, "text, md or json", ".txt, .md or .json")
 
 // diagnosis is what the command found.
 type diagnosis struct {
