@@ -7,7 +7,7 @@ import (
 
 // manyChains is how many call chains the tests of bounded memory make.
 func manyChains() int {
-	if raceEnabled {
+	if raceDetector {
 		return 1 << 17
 	}
 	return 1 << 20

@@ -151,7 +151,7 @@ func TestGoDistributionsTests(t *testing.T) {
 	}
 	run("", "-bench=.", "-benchtime=1000x", "./locks")
 	run("1", "-bench=.", "-benchtime=1000x", "./locks")
-	if raceEnabled {
+	if raceDetector {
 		run("1", "-race", "./locks")
 	}
 }

@@ -12,10 +12,7 @@ import (
 
 // What ends the process is tried in a child process, with a wait going on, so that the
 // slow paths are taken. The message must be that of package sync or of the runtime.
-var fatal = map[string]struct {
-	do   func()
-	says string
-}{
+var fatal = map[string]fatalCase{
 	"Unlock of unlocked": {func() {
 		var m Mutex
 		m.Unlock()
@@ -75,6 +72,11 @@ var fatal = map[string]struct {
 	}, "fatal error: all goroutines are asleep - deadlock!"},
 }
 
+type fatalCase struct {
+	do   func()
+	says string
+}
+
 func TestMain(m *testing.M) {
 	if c, ok := fatal[os.Getenv("CONTENTION_FATAL")]; ok {
 		if err := Start(Options{}); err != nil {
@@ -94,7 +96,7 @@ func TestFatal(t *testing.T) {
 		t.Skip("cannot run itself: ", err)
 	}
 	for name, c := range fatal {
-		if raceEnabled && strings.Contains(c.says, "deadlock") {
+		if raceDetector && strings.Contains(c.says, "deadlock") {
 			continue // the race detector uses cgo, with which the runtime does not look for deadlocks
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

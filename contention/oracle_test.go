@@ -457,7 +457,7 @@ func TestOracle(t *testing.T) {
 			// The race detector's own work is part of what the log takes for a hold.
 			// Conservation is checked always.
 			tries, enough := 8, limit(wl.hold)/4
-			if raceEnabled {
+			if raceDetector {
 				tries = 2
 			}
 			for try := 0; try < tries && best > enough; try++ {
@@ -471,7 +471,7 @@ func TestOracle(t *testing.T) {
 			switch {
 			case math.IsInf(best, 1):
 				t.Skip("nobody waited")
-			case best > limit(wl.hold) && !raceEnabled:
+			case best > limit(wl.hold) && !raceDetector:
 				t.Errorf("error %.1f %%, want less than %.1f", 100*best, 100*limit(wl.hold))
 			default:
 				t.Logf("error %.2f %%", 100*best)

@@ -2,4 +2,50 @@
 
 package contention
 
-const raceEnabled = true
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+// Under the race detector, the code that is shipped runs: RLock and RUnlock are one instruction,
+// too. But readers are in no order for it.
+func init() {
+	fatal["two readers write"] = fatalCase{func() {
+		var rw RWMutex
+		x := 0
+		read := func() { rw.RLock(); x++; rw.RUnlock() }
+		go read()
+		time.Sleep(50 * time.Millisecond)
+		read()
+	}, "WARNING: DATA RACE"}
+}
+
+// Writers and readers, and writers among themselves, are in an order: else this test fails.
+func TestRaceDetectorSeesTheShippedPathInOrder(t *testing.T) {
+	collecting(t, Options{})
+	var rw RWMutex
+	x := 0
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for j := range 500 {
+				if j%4 == i {
+					rw.Lock()
+					x++
+					rw.Unlock()
+				} else {
+					rw.RLock()
+					if x < 0 {
+						t.Error("x is negative")
+					}
+					rw.RUnlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if w := rw.mu.word.Load(); x != 4*125 || w != 0 {
+		t.Errorf("counted %d, the word is %d", x, w)
+	}
+}

@@ -2,6 +2,7 @@ package contention
 
 import (
 	"sync"
+	"unsafe"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
@@ -36,8 +37,9 @@ func (rw *RWMutex) SetName(name string) { rw.setName(name) }
 // Lock locks rw for writing. If the lock is already locked for reading or writing,
 // Lock blocks until it is available, and the wait is recorded if collection is on.
 func (rw *RWMutex) Lock() {
-	if !raceDetector && rw.mu.writers.TryLock() {
-		if rw.mu.word.CompareAndSwap(0, -oneWriter) {
+	if rw.mu.writers.TryLock() {
+		if rw.mu.replace(0, -oneWriter) {
+			rw.mu.raceWriterIn()
 			return
 		}
 		rw.mu.writers.Unlock()
@@ -57,7 +59,8 @@ func (rw *RWMutex) lockMore() {
 // Unlock unlocks rw for writing. It is a fatal error if rw is not locked for
 // writing. The blame goes to the call chain of the Unlock.
 func (rw *RWMutex) Unlock() {
-	if !raceDetector && rw.mu.word.CompareAndSwap(-oneWriter, 0) {
+	raceRelease(unsafe.Pointer(&rw.mu.word))
+	if rw.mu.replace(-oneWriter, 0) {
 		rw.mu.writers.Unlock()
 		return
 	}
@@ -77,10 +80,19 @@ func (rw *RWMutex) unlockMore() {
 // blocks, and the wait is recorded if collection is on. As with sync.RWMutex, it
 // must not be used for recursive read locking.
 func (rw *RWMutex) RLock() {
+	// Calls that do nothing count when the compiler decides whether to inline this one.
 	if raceDetector {
-		rw.rlockRaced()
-	} else if c := rw.mu.word.Add(1); c < 0 {
+		raceDisable()
+	}
+	c := rw.mu.word.Add(1)
+	if raceDetector {
+		raceEnable()
+	}
+	if c < 0 {
 		rw.rlockMore(c)
+	}
+	if raceDetector {
+		raceAcquire(unsafe.Pointer(&rw.mu.word))
 	}
 }
 
@@ -95,21 +107,19 @@ func (rw *RWMutex) rlockMore(c int64) {
 
 func (rw *RWMutex) enter() { rw.mu.blocking().enter() }
 
-// rlockRaced is RLock under the race detector.
-func (rw *RWMutex) rlockRaced() {
-	got := rw.mu.TryRLock()
-	if !got || rw.waiters.Load() != 0 {
-		rw.rlockSlow(got, 0)
-	}
-}
-
 // RUnlock undoes a single RLock call; it does not affect other readers. It is a
 // fatal error if rw is not locked for reading. The blame goes to the call chain of
 // the RUnlock.
 func (rw *RWMutex) RUnlock() {
 	if raceDetector {
-		rw.runlockRaced()
-	} else if c := rw.mu.word.Add(-1); c < 0 {
+		raceReleaseMerge(unsafe.Pointer(&rw.mu.gates))
+		raceDisable()
+	}
+	c := rw.mu.word.Add(-1)
+	if raceDetector {
+		raceEnable()
+	}
+	if c < 0 {
 		rw.runlockMore(c)
 	}
 }
@@ -120,11 +130,16 @@ func (rw *RWMutex) RUnlock() {
 //
 //go:noinline
 func (rw *RWMutex) runlockMore(c int64) {
-	rw.runlockSlow(func() { rw.mu.left(c) })
+	var r release
+	waiters := rw.waiters.Load() != 0
+	if waiters {
+		rw.readerLeave(&r)
+	}
+	rw.mu.left(c)
+	if waiters {
+		r.finish()
+	}
 }
-
-// runlockRaced is RUnlock under the race detector.
-func (rw *RWMutex) runlockRaced() { rw.runlockSlow(rw.mu.RUnlock) }
 
 // TryLock tries to lock rw for writing and reports whether it succeeded. A failure
 // is no wait and is not recorded.
@@ -197,19 +212,6 @@ func (rw *RWMutex) rlockWait(flags Flags, lock func()) {
 		rw.readerAcquired(&w)
 	} else if rw.waiters.Load() != 0 {
 		rw.readerIn()
-	}
-}
-
-// runlockSlow calls unlock, and notes who left if there are waiters.
-func (rw *RWMutex) runlockSlow(unlock func()) {
-	var r release
-	waiters := rw.waiters.Load() != 0
-	if waiters {
-		rw.readerLeave(&r)
-	}
-	unlock()
-	if waiters {
-		r.finish()
 	}
 }
 

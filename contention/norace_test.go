@@ -1,5 +1,0 @@
-//go:build !race
-
-package contention
-
-const raceEnabled = false
