@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
 // What ends the process is tried in a child process, with a wait going on, so that the
@@ -65,6 +67,9 @@ var fatal = map[string]fatalCase{
 		step <- true
 		a.Lock()
 	}, "fatal error: all goroutines are asleep - deadlock!"},
+	"the runtime's layout is checked by Start": {func() {
+		panic(fmt.Sprint("checked: ", callstack.GoidChecked()))
+	}, "panic: checked: true"},
 	"Cond without anybody": {func() {
 		c := NewCond(new(Mutex))
 		c.L.Lock()

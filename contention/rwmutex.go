@@ -14,7 +14,8 @@ import (
 //
 // All readers that keep a writer out share the blame for it equally while they hold
 // the lock together. A reader that waits although only readers hold the lock blames
-// them and the writer that is pending, each the same.
+// them and the writer that is pending, each the same. An Unlock lets in all readers that wait,
+// before the next writer: that one blames them from then on.
 //
 // It is 40 bytes on 64-bit machines. RLock and RUnlock cost as much as those of
 // sync.RWMutex, also when many readers run in parallel, whether collection is on or off.

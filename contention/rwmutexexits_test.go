@@ -113,3 +113,51 @@ func TestReadersUnlockedByOthers(t *testing.T) {
 	}
 	rw.Unlock()
 }
+
+// Readers that waited for a writer are let in before the next one, which blames them from then on,
+// and the first writer until then.
+func TestReadersLetInAreBlamedFromThen(t *testing.T) {
+	const hold = 3 * time.Millisecond
+	collecting(t, Options{})
+	var rw RWMutex
+	var wg sync.WaitGroup
+	rw.Lock()
+	wg.Go(func() { nextWriter(&rw) })
+	waitFor(t, "the next writer", func() bool { return rw.registered() == 1 })
+	wg.Go(func() { readFor(&rw, hold) })
+	waitFor(t, "the reader", func() bool { return rw.registered() == 2 })
+	time.Sleep(hold)
+	rw.Unlock()
+	wg.Wait()
+	p := Snapshot()
+	checkConservation(t, p)
+	blamed := map[string]time.Duration{}
+	for _, q := range p.Pairs {
+		if q.Kind == RWMutexWriterKind {
+			blamed[q.Owner.Stack.Frames[0].Func] += q.Blamed
+		}
+	}
+	reader, writer := blamed[pkgPath+"readFor"], blamed[pkgPath+"TestReadersLetInAreBlamedFromThen"]
+	var waited time.Duration
+	for _, w := range p.Waits {
+		if w.Kind == RWMutexWriterKind {
+			waited = w.Waited
+		}
+	}
+	if reader < hold || writer < hold || reader+writer > waited {
+		t.Errorf("of %v, the reader is blamed for %v, and the first writer for %v", waited, reader, writer)
+	}
+}
+
+//go:noinline
+func nextWriter(rw *RWMutex) {
+	rw.Lock()
+	rw.Unlock() //lint:ignore SA2001 it waits
+}
+
+//go:noinline
+func readFor(rw *RWMutex, d time.Duration) {
+	rw.RLock()
+	time.Sleep(d)
+	rw.RUnlock()
+}

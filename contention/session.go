@@ -78,6 +78,7 @@ func Start(o Options) error {
 		return ErrStarted
 	}
 	s := newSession(o)
+	callstack.Goid() // it looks for the ids at its first call, which had better not be under a lock
 	if latest != nil {
 		latest.forget()
 	}

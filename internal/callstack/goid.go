@@ -41,6 +41,9 @@ func Goid() uint64 {
 	return goidSlow(off)
 }
 
+// GoidChecked reports whether the place of the ids has been looked for, where there is one.
+func GoidChecked() bool { return !haveG || goidOffset.Load() != goidUntried }
+
 func goidSlow(off int64) uint64 {
 	if off == goidUnknown || !haveG {
 		return 0
