@@ -94,25 +94,21 @@ func (l *lexer) wantNumber(n *node) *node {
 func (l *lexer) filter() *node { return l.wantSet(l.or()) }
 func (l *lexer) metric() *node { return l.wantNumber(l.or()) }
 
-func (l *lexer) or() *node {
-	n := l.and()
-	for {
-		pos := l.pos()
-		if !l.take("||") {
-			return n
-		}
-		n = l.operation(opOr, pos, l.wantSet(n), l.wantSet(l.and()))
-	}
-}
+func (l *lexer) or() *node      { return l.binary(l.and, l.wantSet, opOr) }
+func (l *lexer) and() *node     { return l.binary(l.not, l.wantSet, opAnd) }
+func (l *lexer) sum() *node     { return l.binary(l.product, l.wantNumber, opAdd, opSub) }
+func (l *lexer) product() *node { return l.binary(l.unary, l.wantNumber, opMul, opDiv) }
 
-func (l *lexer) and() *node {
-	n := l.not()
+// binary parses operations of one precedence between operands of one sort.
+func (l *lexer) binary(operand func() *node, want func(*node) *node, ops ...nodeOp) *node {
+	n := operand()
 	for {
 		pos := l.pos()
-		if !l.take("&&") {
+		i := slices.IndexFunc(ops, func(op nodeOp) bool { return l.take(strings.TrimSpace(infix[op])) })
+		if i < 0 {
 			return n
 		}
-		n = l.operation(opAnd, pos, l.wantSet(n), l.wantSet(l.not()))
+		n = l.operation(ops[i], pos, want(n), want(operand()))
 	}
 }
 
@@ -173,8 +169,7 @@ func (l *lexer) textTest(field string, pos int) *node {
 		n := l.operation(opTextIn, pos)
 		n.field = field
 		l.must("(")
-		n.texts = append(n.texts, l.value(field, ""))
-		for l.take(",") {
+		for more := true; more; more = l.take(",") {
 			n.texts = append(n.texts, l.value(field, ""))
 		}
 		l.must(")")
@@ -256,34 +251,6 @@ func (l *lexer) signed() *node {
 		return &node{op: opNeg, pos: pos, kids: []*node{n}}
 	}
 	return n
-}
-
-func (l *lexer) sum() *node {
-	n := l.product()
-	for {
-		pos := l.pos()
-		op := opAdd
-		if !l.take("+") {
-			if op = opSub; !l.take("-") {
-				return n
-			}
-		}
-		n = l.operation(op, pos, l.wantNumber(n), l.wantNumber(l.product()))
-	}
-}
-
-func (l *lexer) product() *node {
-	n := l.unary()
-	for {
-		pos := l.pos()
-		op := opMul
-		if !l.take("*") {
-			if op = opDiv; !l.take("/") {
-				return n
-			}
-		}
-		n = l.operation(op, pos, l.wantNumber(n), l.wantNumber(l.unary()))
-	}
 }
 
 func (l *lexer) unary() *node {
@@ -369,9 +336,9 @@ func (l *lexer) call(op nodeOp, pos int) *node {
 		l.ranked(n)
 	case opDuring:
 		if n.span = l.maybeSpan(); n.span == "" {
-			n.kids = append(n.kids, l.wantNumber(l.nested(l.sum)))
+			n.kids = append(n.kids, l.argument())
 			l.must(",")
-			n.kids = append(n.kids, l.wantNumber(l.nested(l.sum)))
+			n.kids = append(n.kids, l.argument())
 			for _, kid := range n.kids {
 				l.wantConstant(kid)
 			}
@@ -382,20 +349,20 @@ func (l *lexer) call(op nodeOp, pos int) *node {
 		if field := l.peekName(); isField(field) {
 			n.field = l.name()
 		} else {
-			n.kids = append(n.kids, l.wantNumber(l.nested(l.or)))
-		}
-	case opMin, opMax:
-		n.kids = append(n.kids, l.wantNumber(l.nested(l.or)))
-		for l.take(",") {
-			l.item()
-			n.kids = append(n.kids, l.wantNumber(l.nested(l.or)))
+			n.kids = append(n.kids, l.argument())
 		}
 	default:
-		n.kids = append(n.kids, l.wantNumber(l.nested(l.or)))
+		n.kids = append(n.kids, l.argument())
+		for (op == opMin || op == opMax) && l.take(",") {
+			l.item()
+			n.kids = append(n.kids, l.argument())
+		}
 	}
 	l.must(")")
 	return n
 }
+
+func (l *lexer) argument() *node { return l.wantNumber(l.nested(l.or)) }
 
 // ranked parses "20, gc, goroutine".
 func (l *lexer) ranked(n *node) {
