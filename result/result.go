@@ -104,6 +104,16 @@ func Float(f float64) Value { return Value{Float: f} }
 // Str returns the value of a Text or a Func.
 func Str(s string) Value { return Value{Text: s} }
 
+// Lists returns the [Column.Value] of several texts, which are known if there are any.
+func Lists[Row any](of func(*Row) []string) func(*Row) (Value, bool) {
+	return func(r *Row) (v Value, known bool) {
+		if all := of(r); len(all) > 0 {
+			return Value{Text: all[0], More: all[1:]}, true
+		}
+		return v, false
+	}
+}
+
 // Lift returns the columns of what a row is, or has in it.
 func Lift[Row, Part any](columns []Column[Part], part func(*Row) *Part) []Column[Row] {
 	out := make([]Column[Row], len(columns))

@@ -9,16 +9,12 @@ var Columns = []result.Column[Finding]{
 	{Name: "kind", Title: "kind", Help: "the sort of the finding",
 		Value: func(f *Finding) (result.Value, bool) { return result.Str(string(f.Kind)), true }},
 	{Name: "function", Title: "function", Unit: result.Func, Help: "where in the program's own code",
-		Value: func(f *Finding) (v result.Value, known bool) {
-			for i, p := range f.Where {
-				if i == 0 {
-					v.Text = p.Func
-				} else {
-					v.More = append(v.More, p.Func)
-				}
+		Value: result.Lists(func(f *Finding) (functions []string) {
+			for _, p := range f.Where {
+				functions = append(functions, p.Func)
 			}
-			return v, len(f.Where) > 0
-		}},
+			return functions
+		})},
 	{Name: "gain", Title: "gain", Unit: result.Number, Help: "how many times as fast the program would be at best without it",
 		Value: func(f *Finding) (result.Value, bool) { return result.Float(f.Gain), f.Gain > 0 }},
 	{Name: "title", Title: "finding", Help: "the finding, as a sentence",
