@@ -24,6 +24,7 @@ func Columns() []result.Column[Box] {
 		{Name: "self_parallelism", Title: "self", Unit: result.Number, Quotient: result.Single, Help: "goroutines of the group that ran while it did, on average", Value: result.Floats(func(b *Box) float64 { return b.SelfParallelism })},
 		{Name: "runnable_ns", Title: "runnable", Unit: result.Duration, Help: "time for which they were ready without a processor, summed", Value: result.Ints(func(b *Box) time.Duration { return b.Runnable })},
 		{Name: "blocked_ns", Title: "blocked", Unit: result.Duration, Help: "time for which they were blocked, summed", Value: result.Ints(func(b *Box) time.Duration { return b.Blocked() })},
+		{Name: "starts", Title: "started as", Unit: result.Func, Note: true, Help: "the functions that they were started as, where these are not the group", Value: result.Lists(func(b *Box) []string { return b.Starts })},
 	}
 }
 
