@@ -30,8 +30,8 @@ const (
 	WantContention
 	WantTasks
 	WantSpeedup
-	// WantVerdict asks for the ledger and the verdict, and for the bottle graph and the
-	// contention, from which the verdict is made as well.
+	// WantVerdict asks for the ledger and the verdict, and for the bottle graph, the contention
+	// and the tasks, from which the verdict is made as well.
 	WantVerdict
 	// WantInfo asks for no result: the report has Info alone, and Options.Observers see the
 	// pass.
@@ -41,7 +41,7 @@ const (
 // has reports whether a result is wanted.
 func (w Want) has(result Want) bool {
 	if w&WantVerdict != 0 {
-		w |= WantBottle | WantContention
+		w |= WantBottle | WantContention | WantTasks
 	}
 	return w == 0 || w&result != 0
 }
@@ -246,7 +246,7 @@ func (a *analyses) conclude(r *Report) {
 		graph = a.byFunction.Graph()
 		graph.CPUs = r.Bottle.CPUs
 	}
-	r.Verdict = diagnose.New(diagnose.Results{Ledger: r.Ledger, Graph: graph, Contention: r.Contention})
+	r.Verdict = diagnose.New(diagnose.Results{Ledger: r.Ledger, Graph: graph, Contention: r.Contention, Tasks: r.Tasks})
 	r.Bottle.Verdict, r.Ledger.Verdict = r.Verdict, r.Verdict
 	a.concludeWindows(r, graph.Windows)
 }

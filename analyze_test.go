@@ -115,7 +115,7 @@ func TestWant(t *testing.T) {
 		{bottleneck.WantContention, false, true, false, false, false},
 		{bottleneck.WantTasks, false, false, true, false, false},
 		{bottleneck.WantSpeedup, false, false, false, true, false},
-		{bottleneck.WantVerdict, true, true, false, false, true},
+		{bottleneck.WantVerdict, true, true, true, false, true},
 		{bottleneck.WantTasks | bottleneck.WantSpeedup, false, false, true, true, false},
 	} {
 		r, err := bottleneck.Analyze(t.Context(), bytes.NewReader(data), bottleneck.Options{Want: tt.want})

@@ -37,6 +37,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/order"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/verdict"
@@ -47,6 +48,7 @@ type Results struct {
 	Ledger     *ledger.Ledger
 	Graph      *bottle.Graph
 	Contention *contention.Profile
+	Tasks      *granularity.Profile
 	// Focus, if it is not "", is a group of goroutines, as named in the ledger: the verdict is
 	// then on what of the capacity is lost in rows that the group is part of. See [Group].
 	Focus string

@@ -3,12 +3,14 @@ package diagnose_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"regexp"
 	"runtime"
 	"runtime/trace"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,6 +42,15 @@ func verdict(t *testing.T, recorded []byte) *diagnose.Verdict {
 	}
 	if err := r.Ledger.CheckValid(); err != nil {
 		t.Error(err)
+	}
+	// The estimate of the speed-up is an upper bound, so what is missing to a full one is no
+	// less than what any finding promises. It is never below 1, which then says nothing.
+	if s := r.Speedup; s != nil && s.Speedup > 1.05 {
+		for _, f := range r.Verdict.Findings {
+			if most := float64(r.Ledger.Procs) / s.Speedup; f.Gain > most*1.02 {
+				t.Errorf("%s\ngains %.2f, but a speed-up of %.2f leaves %.2f", f.Title, f.Gain, s.Speedup, most)
+			}
+		}
 	}
 	return r.Verdict
 }
@@ -91,6 +102,35 @@ func TestFirstFindingNamesTheCause(t *testing.T) {
 			}
 			t.Logf("a %s in %s was among the findings %d times, and never the first; else other programs took the processors away", p.Kind, p.Func, among)
 		})
+	}
+}
+
+// Tasks that are user regions say how many there are, and how large, beside what the ledger says.
+func TestLargestTask(t *testing.T) {
+	procs := runtime.GOMAXPROCS(0)
+	if procs < 2 || raceEnabled {
+		t.Skip("needs two processors that compute")
+	}
+	v := verdict(t, record(t, func() {
+		var wg sync.WaitGroup
+		for i := range procs {
+			wg.Go(func() {
+				for k := range 20 {
+					steps := 1_000_000
+					if i == 0 && k == 19 {
+						steps = 100_000_000
+					}
+					trace.WithRegion(context.Background(), "piece", func() { causes.Spin(steps) })
+				}
+			})
+		}
+		wg.Wait()
+	}))
+	want := fmt.Sprintf("and the %d of them for", 20*procs)
+	if !slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool {
+		return f.Kind == diagnose.Imbalance && strings.Contains(f.Title, `The largest task of "piece" ran for`) && strings.Contains(f.Title, want)
+	}) {
+		t.Errorf("no finding says what the largest task is: %+v", v.Findings)
 	}
 }
 
@@ -200,6 +240,7 @@ var sentences = map[string]string{
 	"one connection for all":          "The lock causes.peer kept # of the capacity idle (# waits, blocked for # in all).",
 	"the world stopped":               "The world was stopped, but not for the collector: that took # of the capacity, most at causes.measure waits.go:#.",
 	"collections asked for":           "The garbage collector took # of the capacity: workers #, assists #, world stopped #, waits for it #; at causes.collect waits.go:# the program asks for it.",
+	"tiny tasks":                      "Tiny tasks: # of \"small\" ran for # each, on average.",
 	"tiny pieces of work":             "Tiny pieces of work: causes.parallel.func1 ran for # between one wait for others and the next, on average (# times, most at causes.exchange waits.go:#).",
 	"results that come too late":      "Goroutines are started and do not end: at the end, # of # causes.offer waited at causes.offer waits.go:#.",
 }

@@ -660,8 +660,8 @@ func (d *diagnosis) used() time.Duration {
 // after are findings that cost nothing.
 func (d *diagnosis) after(costly []Finding) []Finding {
 	used := d.used()
-	var out []Finding
-	if f, ok := d.pieces(); ok {
+	out := d.tasks(costly)
+	if f, ok := d.pieces(); ok && len(out) == 0 {
 		out = append(out, f)
 	}
 	if d.l.Queue > d.l.Wall/4 && d.l.Queued > d.l.Wall/4 && d.l.Queue > time.Duration(d.l.Slices)*threadSwitch {

@@ -110,7 +110,7 @@ func (f *explainFlags) run(ctx context.Context, std stdio, rest []string) error 
 }
 
 func resultsOf(r *bn.Report) diagnose.Results {
-	return diagnose.Results{Ledger: r.Ledger, Graph: r.Bottle, Contention: r.Contention}
+	return diagnose.Results{Ledger: r.Ledger, Graph: r.Bottle, Contention: r.Contention, Tasks: r.Tasks}
 }
 
 // findingNumber returns the number in a word, 0 if it is none.

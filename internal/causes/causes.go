@@ -78,6 +78,7 @@ var Programs = []Program{
 	{"one connection for all", "lock", "(*peer).ask", func(int) { oneConnection() }, nil},
 	{"the world stopped", "runtime", "measure", measured, nil},
 	{"collections asked for", "collector", "collect", collected, nil},
+	{"tiny tasks", "tiny", "", func(p int) { small(p, 20_000, 1) }, func(p int) { small(p, 200, 100) }},
 	{"tiny pieces of work", "tiny", "exchange", func(p int) { exchanged(p, 30_000, 1) }, func(p int) { exchanged(p, 300, 100) }},
 }
 

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"io"
 	"runtime"
+	"runtime/trace"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -468,4 +469,13 @@ func exchange(c chan int, sends bool, numbers, steps int) {
 			<-c
 		}
 	}
+}
+
+// small has goroutines work through tasks, which are user regions, of so many steps of work.
+func small(procs, tasks, steps int) {
+	parallel(procs, func(int) {
+		for range tasks {
+			trace.WithRegion(context.Background(), "small", func() { Spin(1000 * steps) })
+		}
+	})
 }

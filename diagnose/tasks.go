@@ -1,0 +1,69 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/ledger"
+)
+
+// The ledger shows that goroutines run, not that they work through tasks: user regions and the tasks
+// of measured pools do. What their sizes say costs nothing that can be told apart from the rest, so
+// it is said beside what the ledger says.
+
+// tasks says which tasks are too small, too large or too few.
+func (d *diagnosis) tasks(costly []Finding) (out []Finding) {
+	if d.Tasks == nil || d.Window || d.windowed() {
+		return nil
+	}
+	profile := *d.Tasks
+	profile.Classes = slices.Clone(profile.Classes)
+	profile.Diagnose()
+	told := func(kind Kind) bool {
+		return slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == kind })
+	}
+	for i := range profile.Classes {
+		c := &profile.Classes[i]
+		ran := c.RunningNS.Sum()
+		if c.Tasks == 0 || ran < float64(d.l.Capacity)/10 {
+			continue
+		}
+		mean := format.Duration(time.Duration(ran / float64(c.Tasks)))
+		f := Finding{Where: d.placesOfTasks(c), Basis: "cannot tell: it depends on how the tasks are divided"}
+		switch name, count := format.Clean(c.Name), format.Count(c.Tasks); c.Diagnosis {
+		case granularity.Fine:
+			f.Kind = Tiny
+			f.Title = fmt.Sprintf("Tiny tasks: %s of %q ran for %s each, on average.", count, name, mean)
+			f.Advice = fmt.Sprintf("To hand a task over costs some %s: make one of about %s.", format.Duration(profile.Overhead), format.Count(c.Merge))
+		case granularity.Coarse:
+			f.Kind = Starved
+			f.Title = fmt.Sprintf("Too few tasks: %s of %q, of %s each, are the work for %s.", count, name, mean, format.Plural(d.l.Procs, "processor", "processors"))
+			f.Advice = fmt.Sprintf("Split them into %s or more, and begin with the largest.", format.Count(c.Split))
+		case granularity.Straggler:
+			f.Kind = Imbalance
+			f.Title = fmt.Sprintf("The largest task of %q ran for %s, and the %s of them for %s each, on average: the others are done before it.", name, format.Duration(time.Duration(c.RunningNS.Max())), count, mean)
+			f.Advice = fmt.Sprintf("Split it into %s or so, and begin with the largest.", format.Count(c.Split))
+		default:
+			continue
+		}
+		if f.Kind != Tiny || !told(Tiny) {
+			out = append(out, f)
+		}
+	}
+	return out[:min(len(out), 2)]
+}
+
+// placesOfTasks returns where tasks come from.
+func (d *diagnosis) placesOfTasks(c *granularity.Class) []ledger.Place {
+	for _, s := range c.Sites {
+		for _, f := range slices.Concat(s.Submitted, s.Created) {
+			if p := (ledger.Place{Func: f.Func, File: f.File, Line: f.Line}); d.own(p) {
+				return d.places(p)
+			}
+		}
+	}
+	return nil
+}
