@@ -1,16 +1,12 @@
 package timeline
 
-import (
-	"runtime"
-
-	"github.com/bottleneck-go/bottleneck/internal/background"
-)
+import "github.com/bottleneck-go/bottleneck/internal/background"
 
 // Observers cannot be shown a pass while the replay goes on: what they ask of a goroutine changes.
 // But the records of a generation do not change, so two replays can go over them side by side, each
 // with goroutines of its own. The second one costs the state machine once more, and memory for the
 // goroutines that live. So it is only for observers that take much more time than that, and not for
-// traces of many goroutines.
+// traces of many goroutines, nor where Options.Workers asks for one thread.
 
 // Beside returns an observer that may be called on another goroutine than the other observers of
 // the pass, at the same time as they are. It is given other *Goroutine values, with equal content,
@@ -35,12 +31,15 @@ func split(observers []Observer) (here, others []Observer) {
 const mostBeside = 1 << 14
 
 // sides is the replay of a pass, and the one beside it, nil if there is none.
-type sides struct{ replay, beside *replay }
+type sides struct {
+	replay, beside *replay
+	single         bool // all observers share one
+}
 
 // joinAt lets observers see the pass from some time on.
 func (s *sides) joinAt(second Second) {
 	here, others := split(second.Observers)
-	if len(here) == 0 || runtime.GOMAXPROCS(0) == 1 {
+	if len(here) == 0 || s.single {
 		here, others = append(here, others...), nil
 	}
 	s.replay.joinAt(Second{From: second.From, Observers: here})

@@ -75,24 +75,35 @@ func TestBesideOnlyWhereItHelps(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		data  []byte
+		opt   Options
 		procs int
 		apart bool
 	}{
-		{"two processors", small, 2, true},
-		{"one processor", small, 1, false},
-		{"many goroutines", written("goroutines at the same time", mostBeside+1), 2, false},
-		{"many, but few at a time", written("goroutines, one after the other", mostBeside+1), 2, true},
+		{"two processors", small, Options{}, 2, true},
+		{"one processor", small, Options{}, 1, false},
+		{"one worker", small, Options{Workers: 1}, 2, false},
+		{"many goroutines", written("goroutines at the same time", mostBeside+1), Options{}, 2, false},
+		{"many, but few at a time", written("goroutines, one after the other", mostBeside+1), Options{}, 2, true},
 	} {
 		before := runtime.GOMAXPROCS(c.procs)
-		here, others := &rememberG{}, &rememberG{}
-		_, err := Read(t.Context(), bytes.NewReader(c.data), Options{}, here, Beside(others))
+		for _, read := range []func(observers ...Observer) (*Info, error){
+			func(observers ...Observer) (*Info, error) {
+				return Read(t.Context(), bytes.NewReader(c.data), c.opt, observers...)
+			},
+			func(observers ...Observer) (*Info, error) {
+				return ReadTwice(t.Context(), bytes.NewReader(c.data), c.opt, 0, nil, func(*Info) Second { return Second{Observers: observers} })
+			},
+		} {
+			here, others := &rememberG{}, &rememberG{}
+			_, err := read(here, Beside(others))
+			if err != nil || here.g == nil || others.g == nil || here.g.ID != others.g.ID {
+				t.Fatalf("%s: error %v, goroutines %v and %v", c.name, err, here.g, others.g)
+			}
+			if apart := here.g != others.g; apart != c.apart {
+				t.Errorf("%s: goroutines of its own: %v", c.name, apart)
+			}
+		}
 		runtime.GOMAXPROCS(before)
-		if err != nil || here.g == nil || others.g == nil || here.g.ID != others.g.ID {
-			t.Fatalf("%s: error %v, goroutines %v and %v", c.name, err, here.g, others.g)
-		}
-		if apart := here.g != others.g; apart != c.apart {
-			t.Errorf("%s: goroutines of its own: %v", c.name, apart)
-		}
 	}
 	alone := &rememberG{}
 	if p, err := open(t.Context(), bytes.NewReader(small), Options{}, unpack, []Observer{Beside(alone)}); err != nil || p.beside != nil {

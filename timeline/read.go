@@ -25,6 +25,7 @@ type Options struct {
 	Name string
 	// Workers is how many generations are decoded side by side, and so, with
 	// the size of a generation, how much memory a pass takes. 0 means GOMAXPROCS, at most 8.
+	// With 1, observers of [Beside] are not called on another goroutine either.
 	Workers int
 	// Progress is told after each generation how many bytes of how many (−1 = not known) are
 	// done.
@@ -210,6 +211,7 @@ func open(ctx context.Context, r io.Reader, opt Options, unpack unpacker, observ
 	}
 	p.replay = newReplay(in.version, p.stacks, nil)
 	p.replay.meter = p.meter
+	p.single = p.workers() == 1
 	p.joinAt(Second{Observers: observers})
 	p.replay.info.Version, p.replay.info.Size = in.version, in.size
 	if err != nil {

@@ -70,7 +70,7 @@ func readTwice(ctx context.Context, r io.Reader, opt Options, unpack unpacker, m
 		return info, err
 	}
 	plan := second(info)
-	again := sides{replay: newReplay(p.in.version, p.stacks, nil)}
+	again := sides{replay: newReplay(p.in.version, p.stacks, nil), single: p.single}
 	again.replay.info.Version = p.in.version
 	plan.From = min(plan.From, info.End)
 	again.replay.meter = p.meter
