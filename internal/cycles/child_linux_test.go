@@ -182,11 +182,7 @@ func TestLabelsUnprivileged(t *testing.T) {
 	if err := os.WriteFile(program, data, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for dir := filepath.Dir(program); strings.Contains(dir, t.Name()); dir = filepath.Dir(dir) {
-		os.Chmod(dir, 0o755)
-	}
-	const nobody = 65534
-	got := openInChild(t, program, "open", &syscall.Credential{Uid: nobody, Gid: nobody}).Info
+	got := openInChild(t, program, "open", nobody(t, program)).Info
 	want := map[Source]Accuracy{RefCyclesRDPMC: CountedUser, RefCyclesRead: CountedUser, CPUCycles: CoreCycles, RseqClock: ThreadTime, ThreadClock: ThreadTime}
 	if got.Accuracy != want[got.Source] && got.Accuracy != Counted {
 		t.Errorf("%s is labelled %q; want %q", got.Source, got.Accuracy, want[got.Source])
@@ -194,6 +190,16 @@ func TestLabelsUnprivileged(t *testing.T) {
 	if own := Default().Info(); own.Source == RseqClock && got.Source != RseqClock {
 		t.Errorf("root has the rseq clock, nobody has %s: %q", got.Source, got.Refused)
 	}
+}
+
+// nobody returns the credentials of somebody without privileges, who can then execute the program
+// in a directory of the test.
+func nobody(t *testing.T, program string) *syscall.Credential {
+	for dir := filepath.Dir(program); strings.Contains(dir, t.Name()); dir = filepath.Dir(dir) {
+		os.Chmod(dir, 0o755)
+	}
+	const number = 65534
+	return &syscall.Credential{Uid: number, Gid: number}
 }
 
 // With a C library that registers its threads' areas itself, the rseq clock uses those; where the
@@ -211,8 +217,14 @@ func TestCgo(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Skipf("no cgo here: %v\n%s", err, out)
 	}
-	if own := openInChild(t, program, "open", nil).Info; glibcRegisters() && Default().Info().Source == RseqClock && own.Source != RseqClock {
-		t.Errorf("source %s; refused %q; want rseq-clock", own.Source, own.Refused)
+	who := map[string]*syscall.Credential{"as it is": nil}
+	if os.Getuid() == 0 {
+		who["unprivileged"] = nobody(t, program)
+	}
+	for name, credential := range who {
+		if own := openInChild(t, program, "open", credential).Info; glibcRegisters() && Default().Info().Source == RseqClock && own.Source != RseqClock {
+			t.Errorf("%s: source %s; refused %q; want rseq-clock", name, own.Source, own.Refused)
+		}
 	}
 	// The whole truth, threads that exit and others that get their memory.
 	truth := exec.Command(program, "-test.run=^(TestTruth/rseq-clock|TestThreadsExit)")
