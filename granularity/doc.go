@@ -103,44 +103,31 @@
 //
 // # What it costs
 //
-// Go 1.26, 2 virtual cores of an AMD EPYC of the Zen 4 kind (reading the TSC takes 10 ns there),
-// rseq clock, on a quiet machine. The same tasks bare and measured, by turns in one process, 25
-// rounds each (BenchmarkOverhead, run three times): what measuring adds to the processor time of a
-// task, over all threads, and by how much the wall time of the whole run grows; from the least of
-// all rounds to the medians, of all runs. Bare is a channel with workers for Pool, errgroup for
-// Group, and the plain call for Do.
+// Go 1.26, 2 virtual cores of an AMD EPYC at 2.6 GHz, rseq clock, tasks that do not block and so are
+// not locked to their threads. The same tasks bare and measured, in turns in one process, 25 rounds
+// each (BenchmarkOverhead, run three times while other programs used both processors): what measuring
+// adds to the processor time of a task, over all threads, by the least of all rounds, and by the
+// medians. Bare is a channel with workers for Pool, errgroup for Group, and the plain call for Do.
 //
-//	task      Pool                      Group                      Do
-//	empty     +61–93 ns (bare 52)       +80–177 ns (bare 300)      +68–73 ns
-//	1 µs      +8–85 ns, 1.03–1.08×      +83–148 ns, 1.08–1.14×     +74–113 ns, 1.07–1.12×
-//	10 µs     +15–227 ns, 0.99–1.05×    +20–178 ns, 1.01–1.03×     +74–139 ns, 1.00–1.01×
-//	100 µs    1.000–1.008×              1.000–1.007×               1.000–1.005×
+//	task    bare                    Pool                  Group                 Do
+//	empty   53 ns, 300 ns, 1.4 ns   +85–96 (89–118) ns    +134–147 (150–176)    +94–95 (96–101)
+//	1 µs                            +114–129 (119–133)    +174–185 (179–195)    +110–127 (127–145)
+//	10 µs                           +75–166 (179–218)     +93–193 (198–288)     +72–129 (131–170)
 //
-// In five further runs of the tasks of 1 µs alone, the medians in a Group are 1.08 to 1.10. In five
-// of those of 10 µs, the least of all rounds gives 0.99 to 1.00 in a Pool and 1.01 to 1.03 in a
-// Group; the medians of wall times vary by more there, from 0.98 to 1.08. The cycles below tell
-// more exactly.
-//
-// The tables were measured with each task locked to its thread. Not locked, on the same machine
-// while it was busy, tasks of 1 µs cost +94–135 ns in a Pool and +153–165 ns in a Group, also in a
-// program with a C library, and tasks that block take 1.02–1.11 times as long as in an errgroup for
-// http.Get and 1.28–1.30 times for a lock and a channel round trip of 0.6 µs (BenchmarkBlocking).
+// So a task of 1 µs costs 1.1 times as much in a Pool and with Do, and nearly 1.2 times in a Group.
+// With 100 µs, what is added is lost in how much the rounds differ. Wall times say nothing on a busy
+// machine, and are left out.
 //
 // The cycles of a whole run, over all threads, grow by this much (BenchmarkPerturbation, 120 rounds
-// by turns; the medians of six measurements with tasks of 10 µs, and of one with 100 µs, and the
-// outer ends of their intervals of 95 %):
+// in turns; the median, and its interval of 95 %):
 //
-//	task      Pool                        Group                       Do                     an errgroup against itself
-//	10 µs     1.005–1.010 (1.003–1.015)   1.015–1.019 (1.008–1.025)   1.008 (1.005–1.009)    0.999 (0.997–1.002)
-//	100 µs    1.003 (1.001–1.004)         1.002 (1.001–1.003)         1.004 (1.002–1.006)    1.000 (0.999–1.001)
+//	task      Pool                  Group                 Do                    an errgroup against itself
+//	10 µs     1.015 (1.012–1.017)   1.020 (1.018–1.022)   1.013 (1.012–1.015)   0.999 (0.995–1.002)
+//	100 µs    1.004 (1.003–1.005)   1.006 (1.005–1.007)   1.004 (1.002–1.005)   0.999 (0.994–1.001)
 //
-// It depends on the machine. On two older ones of the same size, a Pool comes to 1.007 to 1.016
-// with tasks of 10 µs, but a Group to 1.028 and 1.033, and to 1.041 and 1.049. On the last one, at
-// 2.45 GHz, reading the thread clock takes 0.9 µs instead of 0.3 (a task needs that whose thread
-// was off the processor since the last one), and an empty task costs +102 ns in a Pool and +233 ns
-// in a Group. Each of the parts that a Group cannot do without, alone over an errgroup, comes to
-// about 1.01 there: the pooled task, without which there would be an allocation more, the call
-// chain, and the two readings with all that they lead to.
+// Tasks that block take 1.0 times as long as in an errgroup for http.Get, and 1.3 times for a lock
+// and a channel round trip of 0.5 µs (BenchmarkBlocking, the least of 25 rounds). It depends on the
+// machine: on older ones a task of 10 µs in a Group came to 1.03 and 1.05.
 //
 // Measuring allocates nothing: +0.000 allocations a task for Pool, Group and Do. A task in the log
 // needs one. A pause costs 0.15 µs. While a trace
