@@ -14,6 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	limits "github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/ledger"
@@ -83,7 +84,7 @@ type Options struct {
 	// Bottle.Part, are not decoded, so no analysis sees them.
 	Bottle     bottle.Options
 	Contention tracewaits.Options
-	Tasks      granularity.TraceOptions
+	Tasks      tracetasks.Options
 	Speedup    speedup.Options
 	// Observers see the same pass.
 	Observers []timeline.Observer
@@ -126,7 +127,7 @@ type analyses struct {
 	opt   *Options
 	graph *bottle.Observer
 	waits *tracewaits.Observer
-	tasks *granularity.TraceObserver
+	tasks *tracetasks.Observer
 	// books and byFunction are for the verdict. The verdict is about groups by function, in
 	// which the ledger books: byFunction is graph, or another one if that has other boxes.
 	books      *ledger.Observer
@@ -168,7 +169,7 @@ func (a *analyses) observers() (out []timeline.Observer) {
 		out = append(out, timeline.Beside(a.waits)) // it takes as long as the others together
 	}
 	if opt.Want.has(WantTasks) {
-		a.tasks = granularity.NewTraceObserver(opt.Tasks)
+		a.tasks = tracetasks.NewObserver(opt.Tasks)
 		out = append(out, a.tasks)
 	}
 	if opt.Want.has(WantVerdict) {

@@ -17,7 +17,7 @@ import (
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
-	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -65,7 +65,7 @@ func TestAnalyze(t *testing.T) {
 	if got, want := asJSON(t, report.Bottle), asJSON(t, g); got != want {
 		t.Errorf("graph of the report:\n%s\nby itself:\n%s", got, want)
 	}
-	tasks, err := granularity.ReadTrace(ctx, bytes.NewReader(data), granularity.TraceOptions{})
+	tasks, err := tracetasks.Read(ctx, bytes.NewReader(data), tracetasks.Options{})
 	if err != nil || len(report.Tasks.Classes) != len(tasks.Classes) || report.Tasks.Wall != tasks.Wall {
 		t.Errorf("%d classes of tasks in %v, by themselves %d in %v, %v", len(report.Tasks.Classes), report.Tasks.Wall, len(tasks.Classes), tasks.Wall, err)
 	}

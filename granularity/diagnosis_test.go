@@ -391,7 +391,7 @@ func TestFirstBin(t *testing.T) {
 	if got := c.activeTime(start, start, start+2100); got != 2100 {
 		t.Errorf("active for %g of 2100", got)
 	}
-	folded := foldBins(start, []Bin{{At: start + 990}, {At: start + 1000, Active: 1}}, 1)
+	folded := FoldBins(start, []Bin{{At: start + 990}, {At: start + 1000, Active: 1}}, 1)
 	if len(folded) != 1 || folded[0].Active != 0.01 {
 		t.Errorf("idle for 990, active for 10: %+v", folded)
 	}

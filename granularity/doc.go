@@ -68,8 +68,8 @@
 // One thing escapes: a task that blocks exactly 256 times, or a multiple of that, and ends on the
 // thread where it began, is charged with what other goroutines executed there.
 //
-// [ReadTrace] finds the tasks of any program in an execution trace, by its regions. [WriteJSON] and
-// [ReadJSON] keep a profile in a file, which "bottleneck tasks FILE" shows.
+// Package tracetasks finds the tasks of any program in an execution trace, by its regions.
+// [WriteJSON] and [ReadJSON] keep a profile in a file, which "bottleneck tasks FILE" shows.
 //
 // # What counts, and how well
 //
@@ -82,7 +82,7 @@
 //	rseq-clock         thread-time    the thread's CPU time, kept current by the TSC (Linux 4.18 to 6.18; with a C library glibc 2.35, amd64)
 //	msr/tsc            thread-time    TSC ticks while the thread is on a processor; needs privileges
 //	thread-clock       thread-time    the thread's CPU clock × TSC frequency; elsewhere than Linux 1 µs and coarser
-//	trace-running      upper-bound    from a trace ([ReadTrace]): running time of the goroutine
+//	trace-running      upper-bound    from a trace (tracetasks): running time of the goroutine
 //	wall-tsc           upper-bound    elapsed time × TSC frequency
 //
 // On Linux the first task on a thread gives the kernel two addresses, by the system calls rseq and
@@ -98,8 +98,8 @@
 // than a quarter of the cases (TestTruthHasTeeth). Time that a hypervisor steals counts as
 // executed.
 //
-// Profiles of several instances of a program, or of windows of one ([TraceObserver.Cut]), become
-// one by [Merge].
+// Profiles of several instances of a program, or of windows of one (tracetasks.Observer.Cut),
+// become one by [Merge].
 //
 // # What it costs
 //

@@ -2,7 +2,7 @@ package granularity
 
 import "time"
 
-// SourceTrace is the [Profile].Source of [ReadTrace]: the time for which a goroutine held a
+// SourceTrace is the [Profile].Source of a trace: the time for which a goroutine held a
 // processor of the Go scheduler.
 const SourceTrace = "trace-running"
 

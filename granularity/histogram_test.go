@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/bottleneck-go/bottleneck/granularity/internal/series"
 )
 
 // Quantiles are within 1 % of those of the sorted values, from whatever
@@ -113,45 +115,45 @@ func TestHistogramMemory(t *testing.T) {
 // Bins conserve tasks and time however often they are folded.
 func TestSeries(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	s := &series{shift: seriesShift}
+	s := &series.Series{Shift: seriesShift}
 	var busy int64
 	for range 3000 {
 		start := rng.Int64N(1 << 36)
 		length := int64(math.Exp(rng.Float64() * 22))
-		s.add(start, start+length)
+		s.Add(start, start+length)
 		busy += length
 	}
 	var ended uint64
 	var sum int64
-	for i, b := range s.bins {
-		ended += b.ended
-		sum += b.busy
-		if active := s.active(i); active < 0 || active > 1 {
+	for i, b := range s.Bins {
+		ended += b.Ended
+		sum += b.Busy
+		if active := s.Active(i); active < 0 || active > 1 {
 			t.Errorf("bin %d is active for %g of its time", i, active)
 		}
 	}
 	if ended != 3000 || sum != busy {
 		t.Errorf("%d tasks, %d ticks in the bins; want 3000, %d", ended, sum, busy)
 	}
-	if s.shift <= seriesShift {
+	if s.Shift <= seriesShift {
 		t.Error("a long run did not widen the bins")
 	}
 }
 
 func TestSeriesActive(t *testing.T) {
 	const bin = int64(1) << seriesShift
-	s := &series{shift: seriesShift}
-	s.add(0, 2*bin)                 // two whole bins
-	s.add(3*bin, 3*bin+bin/2)       // half a bin …
-	s.add(3*bin+bin/4, 3*bin+bin/2) // … and a quarter, which overlap, but that is not seen
-	s.add(4*bin, 5*bin-1)
-	s.add(4*bin, 5*bin-1)
+	s := &series.Series{Shift: seriesShift}
+	s.Add(0, 2*bin)                 // two whole bins
+	s.Add(3*bin, 3*bin+bin/2)       // half a bin …
+	s.Add(3*bin+bin/4, 3*bin+bin/2) // … and a quarter, which overlap, but that is not seen
+	s.Add(4*bin, 5*bin-1)
+	s.Add(4*bin, 5*bin-1)
 	for i, want := range []float64{1, 1, 0, 0.75, 1} {
-		if math.Abs(s.active(i)-want) > 1e-6 {
-			t.Errorf("bin %d is active for %g of its time; want %g", i, s.active(i), want)
+		if math.Abs(s.Active(i)-want) > 1e-6 {
+			t.Errorf("bin %d is active for %g of its time; want %g", i, s.Active(i), want)
 		}
 	}
-	if s.bins[3].ended != 2 || s.bins[2].ended != 1 {
-		t.Errorf("tasks ended in bins 2 and 3: %d, %d; want 1, 2", s.bins[2].ended, s.bins[3].ended)
+	if s.Bins[3].Ended != 2 || s.Bins[2].Ended != 1 {
+		t.Errorf("tasks ended in bins 2 and 3: %d, %d; want 1, 2", s.Bins[2].Ended, s.Bins[3].Ended)
 	}
 }

@@ -7,9 +7,24 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bottleneck-go/bottleneck/granularity/internal/series"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
+
+// Piece is the place of a profile among those that were made in one pass over a trace. The zero
+// value is that of a profile of its own.
+type Piece struct {
+	Pass        *int // the same for all of them; nil if there are no others
+	First, Last int  // which pieces
+}
+
+// Finish completes a profile of a trace of which another package has filled in the rest: it adds to
+// Warnings what limits the trust in it, as far as the profile shows that.
+func (p *Profile) Finish(of Piece) {
+	p.piece = of
+	p.warnTrace()
+}
 
 // Merge adds profiles of several instances of a program, or of several windows of one, into one
 // profile, and diagnoses it.
@@ -18,7 +33,7 @@ import (
 // Wall and what the processes used are summed, so that utilisation stays that of an instance on
 // average; Procs is the largest, and the diagnosis counts tasks by processor of all instances.
 // ActiveShare is the mean, weighted by Wall. Samples, pauses and series are kept only of profiles
-// that [TraceObserver.Cut] returned one after the other: they are one instance. Any other profile
+// that tracetasks.Observer.Cut returned one after the other: they are one instance. Any other profile
 // is an instance of its own, or as many as its Instances say. Logs are not merged: what was in them
 // is counted as LogDropped. A nil profile is left out.
 //
@@ -59,29 +74,29 @@ func (p *Profile) allProcs() uint64 {
 func (m *merger) add(p *Profile) {
 	o := &m.out
 	m.n++
-	s := p.merged.source
+	s := p.piece.Pass
 	switch {
 	case s == nil:
 		m.instances += max(1, p.Instances)
 		m.foreign = true
 	default:
-		if last, seen := m.sources[s]; !seen || p.merged.first <= last {
+		if last, seen := m.sources[s]; !seen || p.piece.First <= last {
 			m.instances++ // else it follows
 		}
-		m.sources[s] = p.merged.last
+		m.sources[s] = p.piece.Last
 	}
 	if m.n == 1 {
 		m.first(p)
 	} else {
-		m.chain = m.chain && s != nil && s == o.merged.source && p.merged.first > o.merged.last
+		m.chain = m.chain && s != nil && s == o.piece.Pass && p.piece.First > o.piece.Last
 		m.differences(p)
 	}
 	if m.chain {
-		o.merged.last = p.merged.last
+		o.piece.Last = p.piece.Last
 		o.Samples = append(o.Samples, p.Samples...)
 		o.Pauses = append(o.Pauses, p.Pauses...)
 	} else if m.n > 1 {
-		o.merged, o.Samples, o.Pauses = merged{}, nil, nil
+		o.piece, o.Samples, o.Pauses = Piece{}, nil, nil
 	}
 	if !p.Time.IsZero() && (o.Time.IsZero() || p.Time.Before(o.Time)) {
 		o.Time = p.Time
@@ -106,8 +121,8 @@ func (m *merger) first(p *Profile) {
 	o := &m.out
 	o.Source, o.Accuracy, o.Hz, o.HzOrigin, o.HzPPM = p.Source, p.Accuracy, p.Hz, p.HzOrigin, p.HzPPM
 	o.Overhead, o.OverheadOrigin = p.Overhead, p.OverheadOrigin
-	o.Start, o.Time, o.merged = p.Start, p.Time, p.merged
-	m.chain = p.merged.source != nil
+	o.Start, o.Time, o.piece = p.Start, p.Time, p.piece
+	m.chain = p.piece.Pass != nil
 }
 
 // differences notes in what a profile differs from those before.
@@ -173,7 +188,7 @@ func (m *merger) class(c *Class, p *Profile) {
 	sum.ReadyNS.Merge(&c.ReadyNS)
 	m.active[at] += c.ActiveShare * float64(p.Wall)
 	if m.chain {
-		sum.Series = foldBins(m.out.Start, append(sum.Series, c.Series...), 2*seriesBins)
+		sum.Series = FoldBins(m.out.Start, append(sum.Series, c.Series...), 2*series.Bins)
 	}
 	for i := range c.Sites {
 		m.site(sum, &c.Sites[i])
@@ -216,14 +231,14 @@ func (m *merger) padSeries(p *Profile) {
 	for i := range m.out.Classes {
 		c := &m.out.Classes[i]
 		if n := len(c.Series); n > 0 && c.Series[n-1].At < end {
-			c.Series = foldBins(m.out.Start, append(c.Series, Bin{At: end}), 2*seriesBins)
+			c.Series = FoldBins(m.out.Start, append(c.Series, Bin{At: end}), 2*series.Bins)
 		}
 	}
 }
 
-// foldBins puts neighbours together until there are no more than most bins. The first one begins at
+// FoldBins puts neighbours together until there are no more than most bins. The first one begins at
 // start, with the run.
-func foldBins(start int64, bins []Bin, most int) []Bin {
+func FoldBins(start int64, bins []Bin, most int) []Bin {
 	for len(bins) > most {
 		bins = foldPairs(start, bins)
 	}
@@ -334,4 +349,11 @@ func (p *Profile) warnTrace() {
 		add("%s not measured: %s before the trace, or had not ended with it, or had no regions.",
 			format.Plural(unmeasured, "task was", "tasks were"), one(unmeasured, "it began", "they began"))
 	}
+}
+
+func pointers(samples []Sample) (out []*Sample) {
+	for i := range samples {
+		out = append(out, &samples[i])
+	}
+	return out
 }

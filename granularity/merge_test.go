@@ -2,80 +2,11 @@ package granularity
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/bottleneck-go/bottleneck/timeline"
 )
-
-// pieced is a TraceObserver that is cut again and again.
-type pieced struct {
-	*TraceObserver
-	every, next timeline.Time
-	cuts        []*Profile
-}
-
-func (p *pieced) Begin(b *timeline.Begin) {
-	p.next = b.Time + p.every
-	p.TraceObserver.Begin(b)
-}
-
-func (p *pieced) Region(e *timeline.RegionEvent) {
-	for e.Time >= p.next {
-		p.cuts = append(p.cuts, p.Cut(p.next))
-		p.next += p.every
-	}
-	p.TraceObserver.Region(e)
-}
-
-// TestCutsSum: wherever a pass is cut, the tasks of all pieces are those of the whole.
-func TestCutsSum(t *testing.T) {
-	text := traced(t, regions)
-	for _, opt := range []TraceOptions{{}, {Tasks: true}, {AggregateNested: true}} {
-		whole := readTrace(t, text, opt)
-		for _, every := range []time.Duration{300 * time.Microsecond, 7 * time.Millisecond, time.Hour} {
-			o := &pieced{TraceObserver: NewTraceObserver(opt), every: timeline.Time(every)}
-			if _, err := timeline.Read(context.Background(), bytes.NewReader(text), timeline.Options{}, o); err != nil {
-				t.Fatal(err)
-			}
-			m := Merge(append(o.cuts, o.Profile())...)
-			if m.Wall != whole.Wall || m.Instances != 0 || m.Run.CPU != whole.Run.CPU || m.Run.Wall != whole.Run.Wall || m.Run.Voluntary != whole.Run.Voluntary {
-				t.Errorf("%+v, every %v: wall %v, run %+v; the whole %v, %+v", opt, every, m.Wall, m.Run, whole.Wall, whole.Run)
-			}
-			if len(m.Classes) != len(whole.Classes) || len(whole.Classes) == 0 {
-				t.Fatalf("%+v, every %v: %d classes, the whole has %d", opt, every, len(m.Classes), len(whole.Classes))
-			}
-			for i := range whole.Classes {
-				w := &whole.Classes[i]
-				c := classNamed(t, m, w.Name)
-				if c.Tasks != w.Tasks || c.Unmeasured != w.Unmeasured || c.Nested != w.Nested || c.Aggregated != w.Aggregated ||
-					c.RunningNS.Sum() != w.RunningNS.Sum() || c.WallNS.Max() != w.WallNS.Max() || c.BlockedNS.Sum() != w.BlockedNS.Sum() || len(c.Sites) != len(w.Sites) {
-					t.Errorf("%+v, every %v, %s: %+v, the whole %+v", opt, every, w.Name, c, w)
-				}
-				if d := c.ActiveShare - w.ActiveShare; d > 0.1 || d < -0.1 {
-					t.Errorf("%+v, every %v, %s: active for %.3f of the time, by the whole %.3f", opt, every, w.Name, c.ActiveShare, w.ActiveShare)
-				}
-				var ended uint64
-				for j, b := range c.Series {
-					ended += b.Ended
-					if j > 0 && b.At <= c.Series[j-1].At || b.Active < 0 || b.Active > 1 {
-						t.Errorf("%s: bin %d: %+v after %+v", w.Name, j, b, c.Series[j-1])
-					}
-				}
-				if ended != w.Tasks {
-					t.Errorf("%s: %d tasks in the series, %d in all", w.Name, ended, w.Tasks)
-				}
-			}
-			if len(m.Warnings) != len(whole.Warnings) {
-				t.Errorf("warnings %q, the whole %q", m.Warnings, whole.Warnings)
-			}
-		}
-	}
-}
 
 // taskProfile is a profile of so many tasks of 1 µs each on two processors.
 func taskProfile(class string, tasks int) *Profile {
@@ -164,22 +95,5 @@ func TestTop(t *testing.T) {
 	}
 	if want := uint64(60*10 + 59*30); tasks != want || inSites != want || len(total.Classes) != 6 || others != 1 {
 		t.Errorf("%d tasks, %d in sites, want %d; %d classes, %d of them others", tasks, inSites, want, len(total.Classes), others)
-	}
-}
-
-// TestTraceGap: tasks that a gap cuts are unmeasured, and its time is not in the profile.
-func TestTraceGap(t *testing.T) {
-	o := NewTraceObserver(TraceOptions{})
-	o.Begin(&timeline.Begin{Time: 100})
-	g := &timeline.Goroutine{ID: 1}
-	o.Region(&timeline.RegionEvent{Time: 200, G: g, Begin: true, Region: timeline.Region{Type: "r", Start: 200}})
-	o.Transition(&timeline.Transition{Interval: timeline.Interval{G: g, End: 300}, To: timeline.Unknown})
-	o.Gap(&timeline.Gap{From: 300, To: 1000, Generations: 1})
-	o.Region(&timeline.RegionEvent{Time: 1100, G: g, Begin: true, Region: timeline.Region{Type: "r", Start: 1100}})
-	o.Region(&timeline.RegionEvent{Time: 1200, G: g, Region: timeline.Region{Type: "r", Start: 1100}})
-	p := o.Cut(1300)
-	c := classNamed(t, p, "r")
-	if p.Wall != 500 || c.Tasks != 1 || c.Unmeasured != 1 || c.WallNS.Sum() != 100 || !strings.Contains(strings.Join(p.Warnings, " "), "1 task was not measured: it began") {
-		t.Errorf("wall %v, %d tasks, %d unmeasured, %v; %q", p.Wall, c.Tasks, c.Unmeasured, c.WallNS.Sum(), p.Warnings)
 	}
 }

@@ -5,7 +5,7 @@ import (
 )
 
 // Profile is what is known of the tasks of a run. [Recorder.Profile] makes one
-// from measurements, [ReadTrace] from an execution trace, with a Source that
+// from measurements, package tracetasks from an execution trace, with a Source that
 // says so, and [ReadJSON] reads a recorded one.
 //
 // Its memory is bounded: for each site three histograms of about 2 kB
@@ -58,7 +58,7 @@ type Profile struct {
 	// several; 0 is one. Wall and Run are then sums over them, Procs is that of the largest.
 	Instances int `json:"instances,omitempty"`
 
-	merged merged // what Merge has to know besides
+	piece Piece // what Merge has to know besides
 }
 
 // Class is what is known of one class of tasks: those that execute one

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/bottleneck-go/bottleneck/granularity/internal/series"
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
@@ -48,13 +49,13 @@ type class struct {
 	name string
 
 	mu     sync.Mutex
-	series series
+	series series.Series
 }
 
 // addToSeries counts a task that ran from start to end, in ticks since the recorder began.
 func (c *class) addToSeries(start, end int64) {
 	c.mu.Lock()
-	c.series.add(start, end)
+	c.series.Add(start, end)
 	c.mu.Unlock()
 }
 
@@ -131,7 +132,7 @@ func (r *Recorder) addSite(key siteKey) *site {
 	}
 	c := r.classes[name]
 	if c == nil {
-		c = &class{name: name, series: series{shift: seriesShift}}
+		c = &class{name: name, series: series.Series{Shift: seriesShift}}
 		r.classes[name] = c
 	}
 	s := &site{rec: r, class: c, created: key.created, submitted: key.submitted, pool: key.pool, key: key}
@@ -178,3 +179,6 @@ func functionName(pc uintptr) string {
 	}
 	return symbol.Unescape(strings.TrimSuffix(f.Name(), "-fm")) // method values
 }
+
+// seriesShift is the first width of a bin: 2^22 ticks are 2 ms at 2 GHz.
+const seriesShift = 22

@@ -220,23 +220,23 @@ func (s *snapshot) finishSite(site *site, place *Site) {
 // finishSeries turns ticks into times. The last bin ends now.
 func (s *snapshot) finishSeries(c *Class, from *class) {
 	from.mu.Lock()
-	series := from.series
+	over := from.series
 	from.mu.Unlock()
-	width := int64(1) << series.shift
+	width := int64(1) << over.Shift
 	length := s.now.tick - s.r.began.tick
 	var activeTicks float64
-	for i, b := range series.bins {
+	for i, b := range over.Bins {
 		start := int64(i) * width
 		if start >= length {
 			break
 		}
 		end := min(start+width, length)
-		part := min(1, series.active(i)*float64(width)/float64(end-start))
+		part := min(1, over.Active(i)*float64(width)/float64(end-start))
 		activeTicks += part * float64(end-start)
 		c.Series = append(c.Series, Bin{
 			At:     s.base.Monotonic(s.r.began.tick + end),
-			Ended:  b.ended,
-			Busy:   time.Duration(s.base.NS(b.busy)),
+			Ended:  b.Ended,
+			Busy:   time.Duration(s.base.NS(b.Busy)),
 			Active: part,
 		})
 	}

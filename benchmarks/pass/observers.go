@@ -10,7 +10,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
-	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/speedup"
 	"github.com/bottleneck-go/bottleneck/timeline"
@@ -24,7 +24,7 @@ var analyses = []struct {
 	{"boxes", func() timeline.Observer { return bottle.NewObserver(bottle.Options{}) }},
 	{"ledger", func() timeline.Observer { return ledger.NewObserver(ledger.Options{}) }},
 	{"contention", func() timeline.Observer { return tracewaits.NewObserver(tracewaits.Options{}) }},
-	{"tasks", func() timeline.Observer { return granularity.NewTraceObserver(granularity.TraceOptions{}) }},
+	{"tasks", func() timeline.Observer { return tracetasks.NewObserver(tracetasks.Options{}) }},
 	{"survey", func() timeline.Observer { return speedup.NewSurvey(speedup.Selector{}) }},
 	{"account", func() timeline.Observer { return speedup.NewObserver(speedup.Config{N: 2}) }},
 }

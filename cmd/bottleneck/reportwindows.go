@@ -9,6 +9,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -29,7 +30,7 @@ func contentionWindows(r *bn.Report) (out []report.Window[*contention.Profile]) 
 
 // taskWindows cuts a profile of tasks at the edges of windows.
 type taskWindows struct {
-	*granularity.TraceObserver
+	*tracetasks.Observer
 	width       timeline.Time
 	begin, next timeline.Time
 	ended       bool
@@ -45,26 +46,26 @@ const (
 )
 
 func newTaskWindows(width time.Duration) *taskWindows {
-	return &taskWindows{TraceObserver: granularity.NewTraceObserver(granularity.TraceOptions{}), width: timeline.Time(max(1, width))}
+	return &taskWindows{Observer: tracetasks.NewObserver(tracetasks.Options{}), width: timeline.Time(max(1, width))}
 }
 
 // Begin implements [timeline.Observer], as do the methods below: what they are shown belongs to a
 // window.
 func (w *taskWindows) Begin(b *timeline.Begin) {
 	w.begin, w.next = b.Time, b.Time+w.width
-	w.TraceObserver.Begin(b)
+	w.Observer.Begin(b)
 }
 
 func (w *taskWindows) Transition(t *timeline.Transition) {
 	w.until(t.End)
-	w.TraceObserver.Transition(t)
+	w.Observer.Transition(t)
 }
-func (w *taskWindows) Region(e *timeline.RegionEvent) { w.until(e.Time); w.TraceObserver.Region(e) }
-func (w *taskWindows) Task(e *timeline.Task)          { w.until(e.Time); w.TraceObserver.Task(e) }
+func (w *taskWindows) Region(e *timeline.RegionEvent) { w.until(e.Time); w.Observer.Region(e) }
+func (w *taskWindows) Task(e *timeline.Task)          { w.until(e.Time); w.Observer.Task(e) }
 
 func (w *taskWindows) End(e *timeline.End) {
 	w.until(e.Time)
-	w.TraceObserver.End(e)
+	w.Observer.End(e)
 	if from := w.next - w.width; !w.ended && e.Time > from {
 		w.ended = true
 		w.cut(from, e.Time)

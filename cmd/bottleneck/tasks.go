@@ -9,13 +9,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/spf13/cobra"
 )
 
 // tasksFlags are the choices of the user.
@@ -23,7 +23,7 @@ type tasksFlags struct {
 	analysis[granularity.Profile]
 	class, site string
 	only        *regexp.Regexp // what class means; nil: all
-	trace       granularity.TraceOptions
+	trace       tracetasks.Options
 	draw        tasksDrawing
 }
 

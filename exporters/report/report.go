@@ -33,7 +33,7 @@ type Data struct {
 	// Tasks says how large the tasks were.
 	Tasks *granularity.Profile
 	// TaskWindows is the same for the tasks that ended in each stretch of time, in order. See
-	// [granularity.TraceObserver.Cut].
+	// [tracetasks.Observer.Cut].
 	TaskWindows []Window[*granularity.Profile]
 	// Speedup are stacks, shown side by side. If an account has Windows, a selection of time
 	// filters it, too.

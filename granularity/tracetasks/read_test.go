@@ -1,4 +1,4 @@
-package granularity
+package tracetasks
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -30,9 +31,9 @@ func traced(t *testing.T, f func()) []byte {
 	return recorded.Bytes()
 }
 
-func readTrace(t *testing.T, text []byte, opt TraceOptions) *Profile {
+func readTrace(t *testing.T, text []byte, opt Options) *granularity.Profile {
 	t.Helper()
-	p, err := ReadTrace(context.Background(), bytes.NewReader(text), opt)
+	p, err := Read(context.Background(), bytes.NewReader(text), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func regions() {
 // exactly; and whether nested regions are tasks or not, they sum to the same.
 func TestTraceRunningTimes(t *testing.T) {
 	text := traced(t, regions)
-	p, whole := readTrace(t, text, TraceOptions{}), readTrace(t, text, TraceOptions{AggregateNested: true})
+	p, whole := readTrace(t, text, Options{}), readTrace(t, text, Options{AggregateNested: true})
 	graph, err := bottle.ReadTrace(context.Background(), bytes.NewReader(text), bottle.Options{Group: bottle.ByRegion})
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +100,7 @@ func TestTraceRunningTimes(t *testing.T) {
 
 // Cycles follow from a frequency that somebody knows.
 func TestTraceHz(t *testing.T) {
-	p := readTrace(t, traced(t, regions), TraceOptions{Hz: 2e9})
+	p := readTrace(t, traced(t, regions), Options{Hz: 2e9})
 	c := classNamed(t, p, "outer")
 	if p.ByTime() || c.Cycles.Count() != 20 || c.Cycles.Sum() != 2*c.RunningNS.Sum() {
 		t.Errorf("%d tasks of %g cycles and %g ns", c.Cycles.Count(), c.Cycles.Sum(), c.RunningNS.Sum())
@@ -114,14 +115,14 @@ func TestTraceSites(t *testing.T) {
 		go func() { trace.WithRegion(context.Background(), "alone", func() {}); close(done) }()
 		<-done
 	})
-	p := readTrace(t, text, TraceOptions{})
+	p := readTrace(t, text, Options{})
 	for _, tt := range []struct{ class, created, submitted string }{
-		{"outer", "granularity.regions.func1 ", "granularity.regions.func1 "}, // by StartRegion, by NewTask
-		{"inner", "granularity.regions.func1.1 ", ""},
-		{"alone", "granularity.TestTraceSites.func1.1 ", "granularity.TestTraceSites.func1 "}, // by the go statement
+		{"outer", "tracetasks.regions.func1 ", "tracetasks.regions.func1 "}, // by StartRegion, by NewTask
+		{"inner", "tracetasks.regions.func1.1 ", ""},
+		{"alone", "tracetasks.TestTraceSites.func1.1 ", "tracetasks.TestTraceSites.func1 "}, // by the go statement
 	} {
 		s := &classNamed(t, p, tt.class).Sites[0]
-		if created, submitted := at(s.Created), at(s.Submitted); !strings.Contains(created, tt.created) || !strings.Contains(submitted, tt.submitted) || tt.submitted == "" && submitted != "" {
+		if created, submitted := leaf(s.Created), leaf(s.Submitted); !strings.Contains(created, tt.created) || !strings.Contains(submitted, tt.submitted) || tt.submitted == "" && submitted != "" {
 			t.Errorf("%s is created at %q, submitted at %q", tt.class, created, submitted)
 		}
 		if tt.class == "outer" && s.Pool != "request" {
@@ -137,7 +138,7 @@ func TestTraceTasks(t *testing.T) {
 		_, task := trace.NewTask(context.Background(), "no region")
 		task.End()
 	})
-	byRegion, p := readTrace(t, text, TraceOptions{}), readTrace(t, text, TraceOptions{Tasks: true})
+	byRegion, p := readTrace(t, text, Options{}), readTrace(t, text, Options{Tasks: true})
 	var sum float64
 	for i := range byRegion.Classes {
 		sum += byRegion.Classes[i].RunningNS.Sum()
@@ -153,12 +154,12 @@ func TestTraceTasks(t *testing.T) {
 // What runs in a region for no task in particular, such as a Do, is work of the task around it;
 // what runs for another task is not.
 func TestTraceTasksWithForeignRegions(t *testing.T) {
-	rec := recorder(RecorderOptions{})
+	rec := recorder(granularity.RecorderOptions{})
 	text := traced(t, func() {
 		ctx, task := trace.NewTask(context.Background(), "request")
 		other, another := trace.NewTask(context.Background(), "log")
 		trace.WithRegion(ctx, "handle", func() {
-			Do(WithRecorder(context.Background(), rec), "inner", func(context.Context) error {
+			granularity.Do(granularity.WithRecorder(context.Background(), rec), "inner", func(context.Context) error {
 				busy(2 * time.Millisecond)
 				trace.WithRegion(other, "write", func() { busy(time.Millisecond) })
 				return nil
@@ -167,8 +168,8 @@ func TestTraceTasksWithForeignRegions(t *testing.T) {
 		another.End()
 		task.End()
 	})
-	byRegion, p := readTrace(t, text, TraceOptions{}), readTrace(t, text, TraceOptions{Tasks: true})
-	ran := func(p *Profile, class string) float64 { return classNamed(t, p, class).RunningNS.Sum() }
+	byRegion, p := readTrace(t, text, Options{}), readTrace(t, text, Options{Tasks: true})
+	ran := func(p *granularity.Profile, class string) float64 { return classNamed(t, p, class).RunningNS.Sum() }
 	if got, want := ran(p, "request"), ran(byRegion, "handle")+ran(byRegion, "inner"); got != want {
 		t.Errorf("the request ran for %g ns; want %g", got, want)
 	}
@@ -179,19 +180,19 @@ func TestTraceTasksWithForeignRegions(t *testing.T) {
 
 // A trace of measured tasks has as many, and they ran for no less than they executed.
 func TestTraceOfMeasuredTasks(t *testing.T) {
-	rec := recorder(RecorderOptions{})
+	rec := recorder(granularity.RecorderOptions{})
 	text := traced(t, func() {
-		p := NewPool(PoolOptions{Name: "crunch", Workers: 2, Recorder: rec})
+		p := granularity.NewPool(granularity.PoolOptions{Name: "crunch", Workers: 2, Recorder: rec})
 		for range 200 {
 			p.Submit(traceable)
 		}
 		p.Close()
 	})
-	c := classNamed(t, readTrace(t, text, TraceOptions{}), "github.com/bottleneck-go/bottleneck/granularity.traceable")
+	c := classNamed(t, readTrace(t, text, Options{}), "github.com/bottleneck-go/bottleneck/granularity/tracetasks.traceable")
 	measured := rec.Profile()
-	m := classNamed(t, measured, "github.com/bottleneck-go/bottleneck/granularity.traceable")
-	if c.Tasks != 200 || c.Sites[0].Pool != "crunch" || !strings.Contains(at(c.Sites[0].Created), "TestTraceOfMeasuredTasks") {
-		t.Errorf("%d tasks of the pool %q at %q", c.Tasks, c.Sites[0].Pool, at(c.Sites[0].Created))
+	m := classNamed(t, measured, "github.com/bottleneck-go/bottleneck/granularity/tracetasks.traceable")
+	if c.Tasks != 200 || c.Sites[0].Pool != "crunch" || !strings.Contains(leaf(c.Sites[0].Created), "TestTraceOfMeasuredTasks") {
+		t.Errorf("%d tasks of the pool %q at %q", c.Tasks, c.Sites[0].Pool, leaf(c.Sites[0].Created))
 	}
 	if executed := m.Cycles.Sum() / measured.Hz * 1e9; measured.Hz > 0 && measured.Accuracy == "thread-time" && c.RunningNS.Sum() < 0.98*executed {
 		t.Errorf("they ran for %g ns but executed for %g", c.RunningNS.Sum(), executed)
@@ -200,7 +201,7 @@ func TestTraceOfMeasuredTasks(t *testing.T) {
 
 // Whatever is in the recorded traces, the numbers are consistent.
 func TestTraceCorpus(t *testing.T) {
-	names, err := filepath.Glob("../testdata/small/*.trace")
+	names, err := filepath.Glob("../../testdata/small/*.trace")
 	if err != nil || len(names) == 0 {
 		t.Skip("no traces")
 	}
@@ -209,29 +210,29 @@ func TestTraceCorpus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, opt := range []TraceOptions{{}, {Tasks: true}, {MaxSites: 1}} {
-			p, err := ReadTrace(context.Background(), bytes.NewReader(text), opt)
+		for _, opt := range []Options{{}, {Tasks: true}, {MaxSites: 1}} {
+			p, err := Read(context.Background(), bytes.NewReader(text), opt)
 			if err != nil {
 				t.Fatal(name, err)
 			}
 			var written bytes.Buffer
-			if err := WriteJSON(&written, p); err != nil {
+			if err := granularity.WriteJSON(&written, p); err != nil {
 				t.Error(name, err)
 			}
-			if _, err := ReadJSON(&written); err != nil {
+			if _, err := granularity.ReadJSON(&written); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			if u := p.Run.Utilisation; u < 0 || u > 1.001 || len(p.Warnings) == 0 {
 				t.Errorf("%s: used to %g, warnings %q", name, u, p.Warnings)
 			}
 		}
-		p, err := ReadTrace(context.Background(), bytes.NewReader(text[:len(text)*2/3]), TraceOptions{Name: "half"})
+		p, err := Read(context.Background(), bytes.NewReader(text[:len(text)*2/3]), Options{Name: "half"})
 		var broken *timeline.Error
 		if err == nil || !errors.As(err, &broken) || p != nil && !strings.Contains(strings.Join(p.Warnings, " "), "could not be read to its end") {
 			t.Errorf("%s: half of it gives %v", name, err)
 		}
 	}
-	if p, err := ReadTrace(context.Background(), strings.NewReader("no trace"), TraceOptions{}); p != nil || err == nil {
+	if p, err := Read(context.Background(), strings.NewReader("no trace"), Options{}); p != nil || err == nil {
 		t.Error("something that is no trace was read")
 	}
 }
@@ -243,7 +244,7 @@ func TestTraceMachineIsBounded(t *testing.T) {
 	m.running = 2
 	m.advance(1 << 61)
 	m.finish(1 << 61)
-	if len(m.samples) > maxSamples || m.run.Wall != 1<<61 || m.run.CPU != 1<<62 {
+	if len(m.samples) > mostSamples || m.run.Wall != 1<<61 || m.run.CPU != 1<<62 {
 		t.Errorf("%d samples, %v, %v", len(m.samples), m.run.Wall, m.run.CPU)
 	}
 }

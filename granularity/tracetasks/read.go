@@ -1,14 +1,29 @@
-package granularity
+// Package tracetasks finds the tasks of a program in an execution trace: its regions, or its user
+// tasks.
+//
+// The result is a [granularity.Profile]:
+//
+//	p, err := tracetasks.Read(ctx, trace, tracetasks.Options{})
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	for _, c := range p.Classes {
+//		fmt.Println(c.Name, c.Tasks, time.Duration(c.RunningNS.Quantile(.5)))
+//	}
+//
+// benchmarks/pass measures what it adds to reading the trace.
+package tracetasks
 
 import (
 	"context"
 	"io"
 
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// TraceOptions are the choices of [ReadTrace]. The zero value is a good one.
-type TraceOptions struct {
+// Options are the choices of [Read]. The zero value is a good one.
+type Options struct {
 	// Tasks makes the tasks of runtime/trace (trace.NewTask) the tasks of the profile, instead
 	// of its regions (trace.StartRegion): class is the task's type, and the granularity of a
 	// task what ran in its regions, on whatever goroutines.
@@ -19,8 +34,8 @@ type TraceOptions struct {
 	// Hz is the frequency of reference cycles on the machine of the trace, if it is known: the
 	// profile then has cycles, too.
 	Hz float64
-	// MaxSites limits the places that tasks come from, as [RecorderOptions].MaxSites does; 2048
-	// if 0.
+	// MaxSites limits the places that tasks come from, as that of [granularity.RecorderOptions]
+	// does; 2048 if 0.
 	MaxSites int
 	// Name is what errors call the trace.
 	Name string
@@ -33,14 +48,15 @@ type TraceOptions struct {
 	Part timeline.Part
 }
 
-// ReadTrace returns the tasks of the execution trace in r: a file, a stream, packed with gzip or
+// Read returns the tasks of the execution trace in r: a file, a stream, packed with gzip or
 // zstd or not.
 //
 // Each user region is a task, its type the class. Its granularity is the time for which its
 // goroutine ran (or was in a system call that kept its processor), without regions inside of it: an
 // upper bound of processor time, since a trace does not show when the system took the thread off
 // its core. Source and Accuracy of the profile say so, and there are no cycles unless the options
-// tell their frequency. Regions of [Pool], [Group] and [Do] are found, too, with pools' names.
+// tell their frequency. Regions of package granularity's pools, groups and Do are found, too, with
+// pools' names.
 //
 // Created is the call chain of StartRegion; for our own pools, which start the regions themselves,
 // that of the go statement. Submitted is where the region's user task began or, without one, where
@@ -48,13 +64,13 @@ type TraceOptions struct {
 // started. It is nil for nested regions.
 //
 // Samples and pauses are those of the trace; the samples count goroutine switches in the place of
-// context switches, see [Profile.SwitchesName]. Regions that began before the trace, or end after
-// it, are unmeasured.
+// context switches, see [granularity.Profile.SwitchesName]. Regions that began before the trace,
+// or end after it, are unmeasured.
 //
 // A trace that is cut off or broken gives the profile of what could be read, with a warning, and
 // an error (a *[timeline.Error]). The profile is nil only if nothing could be read.
-func ReadTrace(ctx context.Context, r io.Reader, opt TraceOptions) (*Profile, error) {
-	o := NewTraceObserver(opt)
+func Read(ctx context.Context, r io.Reader, opt Options) (*granularity.Profile, error) {
+	o := NewObserver(opt)
 	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Part: opt.Part}, o)
 	if info.Generations == 0 {
 		return nil, err

@@ -1,9 +1,10 @@
-package granularity
+package tracetasks
 
 import (
 	"slices"
 	"strings"
 
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -17,11 +18,11 @@ import (
 // and the selves of a region and of all that is nested in it sum to the outermost total, as in the
 // shadow stack of measured tasks.
 
-// TraceObserver folds a pass over a trace into a profile of its tasks: the way to get it in one
-// pass together with other analyses. [ReadTrace] is simpler if the profile is all you need.
-type TraceObserver struct {
+// Observer folds a pass over a trace into a profile of its tasks: the way to get it in one
+// pass together with other analyses. [Read] is simpler if the profile is all you need.
+type Observer struct {
 	timeline.Base
-	opt TraceOptions
+	opt Options
 
 	goroutines []goroutineTasks // by Goroutine.Index
 	open       map[uint64]*openTask
@@ -68,24 +69,24 @@ type openTask struct {
 	site *traceSite
 }
 
-// NewTraceObserver returns an observer for one pass.
-func NewTraceObserver(opt TraceOptions) *TraceObserver {
+// NewObserver returns an observer for one pass.
+func NewObserver(opt Options) *Observer {
 	if opt.MaxSites <= 0 {
 		opt.MaxSites = 2048
 	}
-	return &TraceObserver{
+	return &Observer{
 		opt: opt, open: map[uint64]*openTask{}, classes: map[string]*traceClass{}, sites: map[traceSiteKey]*traceSite{},
 	}
 }
 
 // Begin implements [timeline.Observer].
-func (o *TraceObserver) Begin(b *timeline.Begin) {
+func (o *Observer) Begin(b *timeline.Begin) {
 	o.begin, o.end = b.Time, b.Time
 	o.machine.begin(b.Time)
 }
 
 // Transition implements [timeline.Observer].
-func (o *TraceObserver) Transition(t *timeline.Transition) {
+func (o *Observer) Transition(t *timeline.Transition) {
 	o.machine.transition(t)
 	if !o.regions {
 		return // only the time between the beginning and the end of a region matters
@@ -105,7 +106,7 @@ func (o *TraceObserver) Transition(t *timeline.Transition) {
 	}
 }
 
-func (o *TraceObserver) goroutine(g *timeline.Goroutine) *goroutineTasks {
+func (o *Observer) goroutine(g *timeline.Goroutine) *goroutineTasks {
 	for len(o.goroutines) <= g.Index {
 		o.goroutines = append(o.goroutines, goroutineTasks{})
 	}
@@ -129,7 +130,7 @@ func (g *goroutineTasks) readyAt(of *timeline.Goroutine, now timeline.Time) time
 }
 
 // Region implements [timeline.Observer].
-func (o *TraceObserver) Region(e *timeline.RegionEvent) {
+func (o *Observer) Region(e *timeline.RegionEvent) {
 	o.regions = true
 	g := o.goroutine(e.G)
 	switch {
@@ -150,7 +151,7 @@ func (o *TraceObserver) Region(e *timeline.RegionEvent) {
 }
 
 // ended records a region that ends, and takes it off the one around it.
-func (o *TraceObserver) ended(g *goroutineTasks, r *openRegion, e *timeline.RegionEvent) {
+func (o *Observer) ended(g *goroutineTasks, r *openRegion, e *timeline.RegionEvent) {
 	total := g.runningAt(e.G, e.Time) - r.running
 	wall := e.Time - r.start
 	totalOff, ready := max(wall-total, 0), g.readyAt(e.G, e.Time)-r.ready
@@ -194,7 +195,7 @@ func (o *TraceObserver) ended(g *goroutineTasks, r *openRegion, e *timeline.Regi
 
 // lost counts a region or task that is not known as a whole; at is when the trace ends for it, or
 // −1 if it had not been shown to begin. A region that is no task of the profile has no site.
-func (o *TraceObserver) lost(s *traceSite, at timeline.Time) {
+func (o *Observer) lost(s *traceSite, at timeline.Time) {
 	if s == nil {
 		return
 	}
@@ -205,7 +206,7 @@ func (o *TraceObserver) lost(s *traceSite, at timeline.Time) {
 }
 
 // Task implements [timeline.Observer].
-func (o *TraceObserver) Task(e *timeline.Task) {
+func (o *Observer) Task(e *timeline.Task) {
 	if e.Begin {
 		t := &openTask{kind: e.Type, start: e.Time, created: e.Stack}
 		if o.opt.Tasks {
@@ -235,24 +236,24 @@ func (o *TraceObserver) Task(e *timeline.Task) {
 }
 
 // Range implements [timeline.Observer].
-func (o *TraceObserver) Range(e *timeline.Range) { o.machine.stopped(e) }
+func (o *Observer) Range(e *timeline.Range) { o.machine.stopped(e) }
 
 // Metric implements [timeline.Observer].
-func (o *TraceObserver) Metric(m *timeline.Metric) {
+func (o *Observer) Metric(m *timeline.Metric) {
 	if m.Name == "/sched/gomaxprocs:threads" && m.Value > 0 && m.Value < 1<<20 {
 		o.procs = max(o.procs, int(m.Value))
 	}
 }
 
 // Clock implements [timeline.Observer].
-func (o *TraceObserver) Clock(c *timeline.Clock) {
+func (o *Observer) Clock(c *timeline.Clock) {
 	if o.clock.Wall.IsZero() {
 		o.clock = *c
 	}
 }
 
 // End implements [timeline.Observer].
-func (o *TraceObserver) End(e *timeline.End) {
+func (o *Observer) End(e *timeline.End) {
 	o.end = e.Time
 	for id, t := range o.open {
 		if t.site != nil {
@@ -264,7 +265,7 @@ func (o *TraceObserver) End(e *timeline.End) {
 }
 
 // regionSite finds the place that a region comes from.
-func (o *TraceObserver) regionSite(e *timeline.RegionEvent, nested bool) *traceSite {
+func (o *Observer) regionSite(e *timeline.RegionEvent, nested bool) *traceSite {
 	key := traceSiteKey{class: e.Region.Type, pool: e.Region.Task, created: e.Stack}
 	if !nested {
 		key.submitted = e.G.CreatorStack
@@ -285,7 +286,7 @@ func ours(s *timeline.Stack) bool { return s != nil && len(traceFrames(s)) == 0 
 const ownPackage = "github.com/bottleneck-go/bottleneck/granularity."
 
 // traceFrames returns the calls of a stack without the tracer's and our own at the leaf.
-func traceFrames(s *timeline.Stack) []Frame {
+func traceFrames(s *timeline.Stack) []granularity.Frame {
 	if s == nil {
 		return nil
 	}
@@ -299,9 +300,9 @@ func traceFrames(s *timeline.Stack) []Frame {
 	} else {
 		return nil
 	}
-	out := make([]Frame, len(calls))
+	out := make([]granularity.Frame, len(calls))
 	for i, f := range calls {
-		out[i] = Frame{Func: f.Func, File: f.File, Line: f.Line}
+		out[i] = granularity.Frame{Func: f.Func, File: f.File, Line: f.Line}
 	}
 	return out
 }

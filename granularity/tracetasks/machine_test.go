@@ -1,10 +1,11 @@
-package granularity
+package tracetasks
 
 import (
 	"math/rand/v2"
 	"testing"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -20,7 +21,7 @@ func TestTraceMachineSamples(t *testing.T) {
 	since := make([]timeline.Time, 4) // of those that run, by goroutine; 0 for the others
 	paused, now := timeline.Time(0), timeline.Time(begin)
 	for range 5000 {
-		now += timeline.Time(r.IntN(int(SampleEvery) / 20))
+		now += timeline.Time(r.IntN(int(granularity.SampleEvery) / 20))
 		if r.IntN(10) == 0 {
 			m.stopped(&timeline.Range{Name: "stop-the-world (GC mark termination)", Time: now, Begin: paused == 0})
 			if paused == 0 {

@@ -1,8 +1,9 @@
-package granularity
+package tracetasks
 
 import (
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -17,42 +18,36 @@ type tracePieces struct {
 	missed timeline.Time // in gaps
 }
 
-// merged is where in a pass a profile comes from.
-type merged struct {
-	source      *int
-	first, last int // pieces
-}
-
-func (p *tracePieces) mark() merged {
+func (p *tracePieces) mark() granularity.Piece {
 	if p.source == nil {
 		p.source = new(int)
 	}
-	return merged{source: p.source, first: p.number, last: p.number}
+	return granularity.Piece{Pass: p.source, First: p.number, Last: p.number}
 }
 
 // Cut ends the profile at hand at the time t, which is not before what was shown last, returns it,
-// and begins the next one. A task counts where it ended. [Merge] puts profiles that follow each
-// other together.
+// and begins the next one. A task counts where it ended. [granularity.Merge] puts profiles that
+// follow each other together.
 //
 // It takes some 20 µs and 40 kB for each class.
-func (o *TraceObserver) Cut(t timeline.Time) *Profile {
+func (o *Observer) Cut(t timeline.Time) *granularity.Profile {
 	o.end = max(t, o.machine.now)
 	o.machine.finish(o.end)
 	for _, c := range o.classes {
 		if c.underWay > 0 {
-			c.active.add(int64(c.since-o.begin), int64(o.end-o.begin))
+			c.active.Add(int64(c.since-o.begin), int64(o.end-o.begin))
 			c.since = o.end
 		}
 	}
 	p := o.Profile()
 	for i := range p.Classes {
-		p.Classes[i].Series = foldBins(p.Start, p.Classes[i].Series, pieceBins)
+		p.Classes[i].Series = granularity.FoldBins(p.Start, p.Classes[i].Series, pieceBins)
 	}
 	o.begin = o.end
 	o.pieces.number++
 	o.pieces.missed = 0
 	m := &o.machine
-	o.machine = traceMachine{now: m.now, width: SampleEvery, running: m.running, mostRunning: m.running, stops: m.stops, stoppedAt: m.stoppedAt}
+	o.machine = traceMachine{now: m.now, width: granularity.SampleEvery, running: m.running, mostRunning: m.running, stops: m.stops, stoppedAt: m.stoppedAt}
 	o.sites, o.classes, o.overflow, o.regions = map[traceSiteKey]*traceSite{}, map[string]*traceClass{}, 0, false
 	for i := range o.goroutines {
 		g := &o.goroutines[i]
@@ -77,7 +72,7 @@ const pieceBins = 64
 const maxOpenTasks = 1 << 16
 
 // goOn takes what is under way at a site into the next piece.
-func (o *TraceObserver) goOn(s **traceSite) {
+func (o *Observer) goOn(s **traceSite) {
 	if *s != nil {
 		*s = o.site((*s).key)
 		(*s).class.enter(o.begin)
@@ -86,7 +81,7 @@ func (o *TraceObserver) goOn(s **traceSite) {
 
 // Gap implements [timeline.Observer]: the time in a gap is not in Wall, and tasks that were under
 // way are unmeasured.
-func (o *TraceObserver) Gap(g *timeline.Gap) {
+func (o *Observer) Gap(g *timeline.Gap) {
 	o.machine.advance(g.From)
 	for id, t := range o.open {
 		o.lost(t.site, g.From)
@@ -105,6 +100,6 @@ func (m *traceMachine) gap(t timeline.Time) {
 }
 
 // covered is how much of the time the profile is about.
-func (o *TraceObserver) covered() time.Duration {
+func (o *Observer) covered() time.Duration {
 	return time.Duration(o.end - o.begin - o.pieces.missed)
 }

@@ -1,6 +1,8 @@
-package granularity
+package tracetasks
 
 import (
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/granularity/internal/series"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -9,8 +11,8 @@ type traceClass struct {
 	name                           string
 	unmeasured, nested, aggregated uint64
 
-	series   series // in ns since the begin of the trace
-	active   series // the times in which at least one task was under way
+	series   series.Series // in ns since the begin of the trace
+	active   series.Series // the times in which at least one task was under way
 	underWay int
 	since    timeline.Time
 }
@@ -19,11 +21,11 @@ type traceClass struct {
 type traceSite struct {
 	class   *traceClass
 	key     traceSiteKey
-	running Histogram
-	cycles  Histogram
-	wall    Histogram
-	blocked Histogram
-	ready   Histogram
+	running granularity.Histogram
+	cycles  granularity.Histogram
+	wall    granularity.Histogram
+	blocked granularity.Histogram
+	ready   granularity.Histogram
 }
 
 type traceSiteKey struct {
@@ -39,7 +41,7 @@ type traceTask struct {
 }
 
 // site returns the place; beyond the limit, one of a class "(other)".
-func (o *TraceObserver) site(key traceSiteKey) *traceSite {
+func (o *Observer) site(key traceSiteKey) *traceSite {
 	if s := o.sites[key]; s != nil {
 		return s
 	}
@@ -52,7 +54,7 @@ func (o *TraceObserver) site(key traceSiteKey) *traceSite {
 	}
 	c := o.classes[key.class]
 	if c == nil {
-		c = &traceClass{name: key.class, series: series{shift: traceShift}, active: series{shift: traceShift}}
+		c = &traceClass{name: key.class, series: series.Series{Shift: traceShift}, active: series.Series{Shift: traceShift}}
 		o.classes[key.class] = c
 	}
 	s := &traceSite{class: c, key: key}
@@ -72,7 +74,7 @@ func (c *traceClass) enter(now timeline.Time) {
 
 func (c *traceClass) leave(now, begin timeline.Time) {
 	if c.underWay--; c.underWay == 0 {
-		c.active.add(int64(c.since-begin), int64(now-begin))
+		c.active.Add(int64(c.since-begin), int64(now-begin))
 	}
 }
 
@@ -85,5 +87,5 @@ func (s *traceSite) record(x *traceTask, begin timeline.Time, hz float64) {
 	s.wall.Add(uint64(x.wall))
 	s.blocked.Add(uint64(x.off))
 	s.ready.Add(uint64(min(x.ready, x.off)))
-	s.class.series.add(int64(x.start-begin), int64(x.end-begin))
+	s.class.series.Add(int64(x.start-begin), int64(x.end-begin))
 }

@@ -1,4 +1,4 @@
-package granularity_test
+package tracetasks_test
 
 import (
 	"bytes"
@@ -10,12 +10,12 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/contention/tracewaits"
-	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // A program that knows nothing of this package, but marks its work by regions.
-func ExampleReadTrace() {
+func ExampleRead() {
 	var recorded bytes.Buffer
 	if err := trace.Start(&recorded); err != nil {
 		log.Fatal(err)
@@ -25,7 +25,7 @@ func ExampleReadTrace() {
 	}
 	trace.Stop()
 
-	p, err := granularity.ReadTrace(context.Background(), &recorded, granularity.TraceOptions{})
+	p, err := tracetasks.Read(context.Background(), &recorded, tracetasks.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func ExampleReadTrace() {
 }
 
 // One pass over a trace for two analyses.
-func ExampleTraceObserver() {
+func ExampleObserver() {
 	var recorded bytes.Buffer
 	if err := trace.Start(&recorded); err != nil {
 		log.Fatal(err)
@@ -50,7 +50,7 @@ func ExampleTraceObserver() {
 	}
 	trace.Stop()
 
-	tasks, waits := granularity.NewTraceObserver(granularity.TraceOptions{}), tracewaits.NewObserver(tracewaits.Options{})
+	tasks, waits := tracetasks.NewObserver(tracetasks.Options{}), tracewaits.NewObserver(tracewaits.Options{})
 	if _, err := timeline.Read(context.Background(), &recorded, timeline.Options{}, tasks, waits); err != nil {
 		log.Fatal(err)
 	}
@@ -66,23 +66,4 @@ func ExampleTraceObserver() {
 	// Output:
 	// index a file 3 tasks
 	// slept 3 times
-}
-
-// A profile that is recorded now and looked at later.
-func ExampleWriteJSON() {
-	rec := granularity.NewRecorder(granularity.RecorderOptions{})
-	ctx := granularity.WithRecorder(context.Background(), rec)
-	for range 3 {
-		granularity.Do(ctx, "index a file", func(context.Context) error { return nil })
-	}
-	var file bytes.Buffer
-	if err := granularity.WriteJSON(&file, rec.Profile()); err != nil {
-		log.Fatal(err)
-	}
-	p, err := granularity.ReadJSON(&file)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(p.Classes[0].Name, p.Classes[0].Tasks, p.Classes[0].Cycles.Count())
-	// Output: index a file 3 3
 }

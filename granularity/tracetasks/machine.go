@@ -1,11 +1,15 @@
-package granularity
+package tracetasks
 
 import (
 	"strings"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
+
+// mostSamples is how many samples there are at most: then neighbors are merged.
+const mostSamples = 4096
 
 // traceMachine makes the samples of a trace: what goroutines used in each interval of
 // 100 ms, or longer ones where these would be too many.
@@ -14,16 +18,16 @@ type traceMachine struct {
 	running     int // goroutines on a processor
 	mostRunning int
 	width       time.Duration // of a sample
-	sample      Sample
-	samples     []Sample
-	pauses      []GCPause
-	run         Sample
+	sample      granularity.Sample
+	samples     []granularity.Sample
+	pauses      []granularity.GCPause
+	run         granularity.Sample
 	stops       int // the world is stopped
 	stoppedAt   timeline.Time
 }
 
 func (m *traceMachine) begin(t timeline.Time) {
-	m.now, m.width = t, SampleEvery
+	m.now, m.width = t, granularity.SampleEvery
 }
 
 // advance accounts for the time up to t, sample by sample.
@@ -59,11 +63,11 @@ func (m *traceMachine) closeSample() {
 	m.run.Involuntary += s.Involuntary
 	m.run.At = s.At
 	m.samples = append(m.samples, s)
-	m.sample = Sample{}
-	if len(m.samples) < maxSamples {
+	m.sample = granularity.Sample{}
+	if len(m.samples) < mostSamples {
 		return
 	}
-	for i := range maxSamples / 2 { // a long trace: neighbours become one
+	for i := range mostSamples / 2 { // a long trace: neighbours become one
 		a, b := m.samples[2*i], m.samples[2*i+1]
 		b.Wall += a.Wall
 		b.Paused += a.Paused
@@ -72,7 +76,7 @@ func (m *traceMachine) closeSample() {
 		b.Involuntary += a.Involuntary
 		m.samples[i] = b
 	}
-	m.samples = m.samples[:maxSamples/2]
+	m.samples = m.samples[:mostSamples/2]
 	m.width *= 2
 }
 
@@ -112,7 +116,7 @@ func (m *traceMachine) stopped(e *timeline.Range) {
 		}
 	case m.stops > 0:
 		if m.stops--; m.stops == 0 {
-			m.pauses = append(m.pauses, GCPause{At: int64(e.Time), Length: time.Duration(e.Time - m.stoppedAt)})
+			m.pauses = append(m.pauses, granularity.GCPause{At: int64(e.Time), Length: time.Duration(e.Time - m.stoppedAt)})
 		}
 	}
 }
@@ -126,19 +130,16 @@ func (m *traceMachine) finish(t timeline.Time) {
 
 // utilisation computes what follows from GOMAXPROCS, and the sample of the whole run. Processor
 // time within pauses was not counted.
-func (m *traceMachine) utilisation(p *Profile) {
+func (m *traceMachine) utilisation(p *granularity.Profile) {
 	p.Run = m.run
-	for _, s := range append([]*Sample{&p.Run}, pointers(p.Samples)...) {
+	complete := func(s *granularity.Sample) {
 		s.Excluded = 2*s.Paused > s.Wall
 		if open := s.Wall - s.Paused; open > 0 && p.Procs > 0 {
 			s.Utilisation = float64(s.CPU) / float64(open) / float64(p.Procs)
 		}
 	}
-}
-
-func pointers(samples []Sample) (out []*Sample) {
-	for i := range samples {
-		out = append(out, &samples[i])
+	complete(&p.Run)
+	for i := range p.Samples {
+		complete(&p.Samples[i])
 	}
-	return out
 }

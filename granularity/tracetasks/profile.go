@@ -1,4 +1,4 @@
-package granularity
+package tracetasks
 
 import (
 	"cmp"
@@ -6,17 +6,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // Profile returns the profile of the pass, diagnosed. Call it after End.
-func (o *TraceObserver) Profile() *Profile {
-	p := &Profile{
-		Source: SourceTrace, Accuracy: "upper-bound",
+func (o *Observer) Profile() *granularity.Profile {
+	p := &granularity.Profile{
+		Source: granularity.SourceTrace, Accuracy: "upper-bound",
 		Start: int64(o.begin), Wall: o.covered(), Procs: o.procs,
 		Samples: o.machine.samples, Pauses: o.machine.pauses,
-		merged: o.pieces.mark(),
 	}
 	if o.opt.Hz > 0 {
 		p.Hz, p.HzOrigin = o.opt.Hz, "told"
@@ -36,18 +36,18 @@ func (o *TraceObserver) Profile() *Profile {
 }
 
 // build makes the classes from their sites.
-func (o *TraceObserver) build(p *Profile) {
-	classes := map[*traceClass]*Class{}
+func (o *Observer) build(p *granularity.Profile) {
+	classes := map[*traceClass]*granularity.Class{}
 	for _, s := range o.sites {
 		c := classes[s.class]
 		if c == nil {
-			c = &Class{Name: s.class.name, Unmeasured: s.class.unmeasured, Nested: s.class.nested, Aggregated: s.class.aggregated}
+			c = &granularity.Class{Name: s.class.name, Unmeasured: s.class.unmeasured, Nested: s.class.nested, Aggregated: s.class.aggregated}
 			classes[s.class] = c
 		}
 		if s.wall.Count() == 0 {
 			continue
 		}
-		site := Site{
+		site := granularity.Site{
 			Pool: s.key.pool, Created: traceFrames(s.key.created), Submitted: traceFrames(s.key.submitted),
 			Tasks: s.wall.Count(), Cycles: s.cycles, RunningNS: s.running, WallNS: s.wall, BlockedNS: s.blocked,
 		}
@@ -60,38 +60,46 @@ func (o *TraceObserver) build(p *Profile) {
 		c.Sites = append(c.Sites, site)
 	}
 	for from, c := range classes {
-		order.Stable(c.Sites, func(a, b Site) int {
+		order.Stable(c.Sites, func(a, b granularity.Site) int {
 			return cmp.Or(cmp.Compare(b.RunningNS.Sum(), a.RunningNS.Sum()), cmp.Compare(b.Tasks, a.Tasks),
-				strings.Compare(at(a.Created), at(b.Created)), strings.Compare(at(a.Submitted), at(b.Submitted)))
+				strings.Compare(leaf(a.Created), leaf(b.Created)), strings.Compare(leaf(a.Submitted), leaf(b.Submitted)))
 		})
 		o.finishSeries(c, from)
 		p.Classes = append(p.Classes, *c)
 	}
-	order.Stable(p.Classes, func(a, b Class) int {
+	order.Stable(p.Classes, func(a, b granularity.Class) int {
 		return cmp.Or(cmp.Compare(b.RunningNS.Sum(), a.RunningNS.Sum()), strings.Compare(a.Name, b.Name))
 	})
 }
 
+// leaf names the innermost call of a chain.
+func leaf(chain []granularity.Frame) string {
+	if len(chain) == 0 {
+		return ""
+	}
+	return chain[0].String()
+}
+
 // finishSeries makes the bins of the class. The last one ends with the trace.
-func (o *TraceObserver) finishSeries(c *Class, from *traceClass) {
-	for from.series.shift < from.active.shift {
-		from.series.fold()
+func (o *Observer) finishSeries(c *granularity.Class, from *traceClass) {
+	for from.series.Shift < from.active.Shift {
+		from.series.Fold()
 	}
-	for from.active.shift < from.series.shift {
-		from.active.fold()
+	for from.active.Shift < from.series.Shift {
+		from.active.Fold()
 	}
-	width, length := int64(1)<<from.series.shift, int64(o.end-o.begin)
+	width, length := int64(1)<<from.series.Shift, int64(o.end-o.begin)
 	var active int64
-	for i, b := range from.series.bins {
+	for i, b := range from.series.Bins {
 		start := int64(i) * width
 		if start >= length {
 			break
 		}
 		end := min(start+width, length)
-		active += from.active.bins[i].busy
-		c.Series = append(c.Series, Bin{
-			At: int64(o.begin) + end, Ended: b.ended, Busy: time.Duration(b.busy),
-			Active: min(1, float64(from.active.bins[i].busy)/float64(end-start)),
+		active += from.active.Bins[i].Busy
+		c.Series = append(c.Series, granularity.Bin{
+			At: int64(o.begin) + end, Ended: b.Ended, Busy: time.Duration(b.Busy),
+			Active: min(1, float64(from.active.Bins[i].Busy)/float64(end-start)),
 		})
 	}
 	if length = int64(o.covered()); length > 0 {
@@ -100,12 +108,12 @@ func (o *TraceObserver) finishSeries(c *Class, from *traceClass) {
 }
 
 // warn says what limits the trust.
-func (o *TraceObserver) warn(p *Profile) {
-	p.warnTrace()
+func (o *Observer) warn(p *granularity.Profile) {
+	p.Finish(o.pieces.mark())
 	if len(p.Classes) == 0 && o.opt.Tasks && !o.opt.AggregateNested && o.regions {
 		p.Warnings[len(p.Warnings)-1] = "There is no user task (runtime/trace.NewTask) in the trace, but there are regions."
 	}
 	if o.overflow > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("More than %s tasks: %s of further places are in the class (other).", format.Plural(o.opt.MaxSites, "place begins", "places begin"), tasks(o.overflow)))
+		p.Warnings = append(p.Warnings, fmt.Sprintf("More than %s tasks: %s of further places are in the class (other).", format.Plural(o.opt.MaxSites, "place begins", "places begin"), format.Plural(o.overflow, "task", "tasks")))
 	}
 }

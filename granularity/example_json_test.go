@@ -1,0 +1,29 @@
+package granularity_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+// A profile that is recorded now and looked at later.
+func ExampleWriteJSON() {
+	rec := granularity.NewRecorder(granularity.RecorderOptions{})
+	ctx := granularity.WithRecorder(context.Background(), rec)
+	for range 3 {
+		granularity.Do(ctx, "index a file", func(context.Context) error { return nil })
+	}
+	var file bytes.Buffer
+	if err := granularity.WriteJSON(&file, rec.Profile()); err != nil {
+		log.Fatal(err)
+	}
+	p, err := granularity.ReadJSON(&file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(p.Classes[0].Name, p.Classes[0].Tasks, p.Classes[0].Cycles.Count())
+	// Output: index a file 3 3
+}

@@ -1,0 +1,60 @@
+// Package series counts tasks over time in bounded memory.
+//
+// The run is cut into bins of equal width, a power of two of
+// ticks; each bin counts the tasks that ended in it and the time for which
+// tasks were under way. When the run outgrows the bins, pairs of them are folded and the
+// width doubles: the memory stays the same however long the run is.
+package series
+
+// Bins is how many bins there are.
+const Bins = 512
+
+// Series counts the tasks of one class.
+type Series struct {
+	Shift uint // the width of a bin is 2 to the power of it
+	Bins  [Bins]Bin
+}
+
+// Bin is a stretch of the run.
+type Bin struct {
+	Ended uint64
+	Busy  int64 // ticks
+}
+
+// Add counts a task that ran from start to end, in ticks since the recorder began.
+func (s *Series) Add(start, end int64) {
+	if bin := uint64(end) >> s.Shift; bin < Bins && uint64(start)>>s.Shift == bin && start <= end {
+		s.Bins[bin].Ended++ // as most do
+		s.Bins[bin].Busy += end - start
+		return
+	}
+	start = max(start, 0)
+	end = max(end, start)
+	for end>>s.Shift >= Bins {
+		s.Fold()
+	}
+	last := end >> s.Shift
+	s.Bins[last].Ended++
+	for bin := start >> s.Shift; bin < last; bin++ {
+		edge := (bin + 1) << s.Shift
+		s.Bins[bin].Busy += edge - start
+		start = edge
+	}
+	s.Bins[last].Busy += end - start
+}
+
+// Fold doubles the width of the bins.
+func (s *Series) Fold() {
+	for i := range Bins / 2 {
+		a, b := s.Bins[2*i], s.Bins[2*i+1]
+		s.Bins[i] = Bin{a.Ended + b.Ended, a.Busy + b.Busy}
+	}
+	clear(s.Bins[Bins/2:])
+	s.Shift++
+}
+
+// Active returns the part of the bin in which at least one task was under way, at most: tasks at
+// the same time count as one after the other.
+func (s *Series) Active(bin int) float64 {
+	return min(1, float64(s.Bins[bin].Busy)/float64(int64(1)<<s.Shift))
+}
