@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -131,14 +132,7 @@ func tooltip(b *bottle.Box, g *bottle.Graph, neck bool) string {
 }
 
 // fullName is a name as long as a tooltip can take.
-func fullName(name string) string {
-	const longest = 1000
-	name = label(name)
-	if r := []rune(name); len(r) > longest {
-		name = string(r[:longest]) + "…"
-	}
-	return name
-}
+func fullName(name string) string { return clip(label(name), 1000) }
 
 // wait is a reason to be blocked and its time.
 type wait struct {
@@ -154,15 +148,7 @@ func waits(b *bottle.Box) []wait {
 			out = append(out, wait{reason, d})
 		}
 	}
-	order.Stable(out, func(a, b wait) int {
-		switch {
-		case a.time > b.time:
-			return -1
-		case a.time < b.time:
-			return 1
-		}
-		return 0
-	})
+	order.Stable(out, func(a, b wait) int { return cmp.Compare(b.time, a.time) })
 	return out
 }
 

@@ -174,13 +174,7 @@ func withBoxes(w *bottle.Graph, boxes []bottle.Box) *bottle.Graph {
 	out := *w
 	out.Boxes, _ = ran(boxes)
 	order.Stable(out.Boxes, func(a, b bottle.Box) int {
-		switch {
-		case a.Parallelism > b.Parallelism:
-			return -1
-		case a.Parallelism < b.Parallelism:
-			return 1
-		}
-		return strings.Compare(a.Group, b.Group)
+		return cmp.Or(cmp.Compare(b.Parallelism, a.Parallelism), strings.Compare(a.Group, b.Group))
 	})
 	return &out
 }
@@ -414,10 +408,13 @@ func (m *model) describe() string {
 	return s.String()
 }
 
-// clipName keeps a name that is read aloud short.
-func clipName(name string) string {
-	if r := []rune(name); len(r) > 80 {
-		return string(r[:80]) + "…"
+// clip cuts a text after n characters.
+func clip(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n]) + "…"
 	}
-	return name
+	return s
 }
+
+// clipName keeps a name that is read aloud short.
+func clipName(name string) string { return clip(name, 80) }

@@ -134,8 +134,8 @@ func (p plot) limit(procs int) []shape {
 	return []shape{l}
 }
 
-// clip keeps the part of a segment with x between x0 and x1 and y between y0 and y1.
-func clip(s segment, x0, y0, x1, y1 float64) (segment, bool) {
+// cut keeps the part of a segment with x between x0 and x1 and y between y0 and y1.
+func cut(s segment, x0, y0, x1, y1 float64) (segment, bool) {
 	t0, t1 := 0.0, 1.0
 	dx, dy := s.x2-s.x1, s.y2-s.y1
 	for _, e := range [...]struct{ d, q float64 }{{-dx, s.x1 - x0}, {dx, x1 - s.x1}, {-dy, s.y1 - y0}, {dy, y1 - s.y1}} {
@@ -169,7 +169,7 @@ func hatch(r rect, slope int, stroke paint) lines {
 		if slope > 0 {
 			s = segment{c - y0, y0, c - y1, y1}
 		}
-		if s, ok := clip(s, r.x, r.y, r.x+r.w, r.y+r.h); ok {
+		if s, ok := cut(s, r.x, r.y, r.x+r.w, r.y+r.h); ok {
 			l.segments = append(l.segments, s)
 		}
 	}

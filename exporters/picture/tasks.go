@@ -179,17 +179,10 @@ func (m *tasksModel) add(c granularity.Class, label string, fill color.RGBA) {
 	const most = 8
 	for i, s := range slices.Concat(c.Reasons, c.Advice) {
 		if i < most {
-			t.title += "\n" + clipText(format.Clean(s), 300)
+			t.title += "\n" + clip(format.Clean(s), 300)
 		}
 	}
 	m.classes = append(m.classes, t)
-}
-
-func clipText(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
 }
 
 func tasksOf(n uint64) string {
