@@ -118,7 +118,7 @@ type pairCell struct {
 }
 
 // add settles a wait that is over, now or as soon as all its owners are known. One that was not
-// drawn is only timed, unless it was long.
+// drawn, for a Mutex, is only timed, unless it was long.
 func (a *account) add(w *wait) {
 	if took := w.took(); w.passed && took < longWait {
 		w.pinned.pins.Add(-1)

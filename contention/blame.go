@@ -161,7 +161,8 @@ func (t *tracker[L]) draw() draw {
 	return always
 }
 
-// arrive registers the caller as a waiter. It returns false if collection is off.
+// arrive registers the caller as a waiter. It returns false if collection is off, or the wait is
+// one for an RWMutex that was not drawn: then w has its start and its account.
 func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
 	s := current.Load()
 	if s == nil {
@@ -171,6 +172,9 @@ func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
 	st := t.state()
 	w.account = st.accountOf(s)
 	w.kind, w.flags, w.passed = kind, flags, d.passed()
+	if w.passed && st.rw {
+		return false
+	}
 	if d.rest != 0 {
 		s.markSampled()
 	}

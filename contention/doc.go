@@ -32,9 +32,10 @@
 //
 // The method is that of P. Hofer et al., ICPE 2016; see blame.go. A wait behind several owners is
 // split by the time for which each held the lock; time in which the lock was free is hand-off. The
-// number and the total of waits are exact, and each wait of 1 ms or more is recorded. So is the
-// blame, unless recording all waits of a lock takes more than 2 % of the time: then those of less
-// than 1 ms are drawn at random, their rows are flagged [Estimated] with a standard error
+// number and the total of waits are exact, and each wait of 1 ms or more for a Mutex is recorded.
+// So is the blame, unless recording all waits of a lock takes more than 2 % of the time: then those
+// of less than 1 ms, and all for an RWMutex, are drawn at random, their rows are flagged
+// [Estimated] with a standard error
 // ([Pair.StdErr]), and what no drawn wait represents is "[not sampled]". Of an owner that took a
 // [Mutex] again and again for less than 4 µs, some holds are seen, and the blame is Estimated, too.
 //

@@ -43,11 +43,10 @@ func (t *tracker[L]) lockProbed(o *op, kind kindID, try func() bool, lock func()
 		t.readerAcquired(&w)
 	case seen:
 		t.acquired(&w)
-	case t.waiters.Load() == 0:
 	case kind == kindReader:
-		t.readerIn()
+		t.readerAcquiredUnseen(&w)
 	default:
-		t.bargedIn()
+		t.acquiredUnseen(&w)
 	}
 }
 

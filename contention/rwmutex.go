@@ -184,8 +184,8 @@ func (rw *RWMutex) lockSlow(got bool, flags Flags) {
 	rw.mu.Lock()
 	if seen {
 		rw.acquired(&w)
-	} else if rw.waiters.Load() != 0 {
-		rw.bargedIn()
+	} else {
+		rw.acquiredUnseen(&w)
 	}
 }
 
@@ -211,8 +211,8 @@ func (rw *RWMutex) rlockWait(flags Flags, lock func()) {
 	lock()
 	if seen {
 		rw.readerAcquired(&w)
-	} else if rw.waiters.Load() != 0 {
-		rw.readerIn()
+	} else {
+		rw.readerAcquiredUnseen(&w)
 	}
 }
 
@@ -267,6 +267,33 @@ func (t *tracker[L]) readerAcquired(w *wait) {
 	st.sampling.over(w)
 	st.sampling.after.Add(min(mostAfter+mostForExit*int64(w.last-w.first), now()-w.end))
 	if t.waiters.Load() != 0 { // also if they came while the wait was settled
+		t.readerIn()
+	}
+}
+
+// timed counts a wait that was not drawn, and is over.
+func (t *tracker[L]) timed(w *wait) {
+	if w.account != nil {
+		at := now()
+		w.account.timed(w.kind, at-w.start)
+		t.st.Load().reconsider(at)
+	}
+}
+
+// acquiredUnseen notes that the caller has got the lock exclusively after a wait that was only
+// timed, if at all.
+func (t *tracker[L]) acquiredUnseen(w *wait) {
+	t.timed(w)
+	if t.waiters.Load() != 0 {
+		t.bargedIn()
+		t.st.Load().pending = w.start
+	}
+}
+
+// readerAcquiredUnseen is acquiredUnseen for a reader.
+func (t *tracker[L]) readerAcquiredUnseen(w *wait) {
+	t.timed(w)
+	if t.waiters.Load() != 0 {
 		t.readerIn()
 	}
 }

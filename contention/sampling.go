@@ -24,10 +24,12 @@ import (
 // that happens during it (Poisson sampling; Särndal, Swensson and Wretman, Model Assisted Survey
 // Sampling, 1992, section 3.5).
 //
-// A wait of at least longWait is recorded, drawn or not, and stands for itself only. As it is not
+// A wait for a Mutex of at least longWait is recorded, drawn or not, and stands for itself only. As it is not
 // known how long a wait will be, owners have to leave records from its beginning. So one that is
 // not drawn tries for less than a microsecond to get a Mutex without anybody taking notice, and
 // then registers like others. When it is over, it is recorded if it was long, and else only timed.
+// Waits for an RWMutex are settled hold by hold, which behind hundreds of readers takes longer than
+// the holds do. There, long waits are drawn like short ones.
 //
 // Every wait is timed, whether it was drawn or not, so the number and the total of a lock's waits
 // are exact. Only who held the lock in the meantime is estimated. A drawn wait represents the waits
@@ -50,7 +52,7 @@ const (
 	maxWeight = 1 << 20
 	// leastDrawn is how many waits a second are drawn at least, on average.
 	leastDrawn = 32
-	// longWait is from when on a wait is recorded in any case, in ns.
+	// longWait is from when on a wait for a Mutex is recorded in any case, in ns.
 	longWait = int64(time.Millisecond)
 	// A wait that was not drawn looks at the lock so often before it registers, with as many
 	// steps of a loop in between: that takes 0.3 to 0.8 µs.
@@ -100,8 +102,8 @@ func (st *state) draw() draw {
 // passed reports whether the wait is only timed, unless it is long.
 func (d draw) passed() bool { return d.random&d.rest != 0 }
 
-// lengths is the number of strata: waits of less than 1 µs, 4 µs, 16 µs, … longWait.
-const lengths = 6
+// lengths is the number of strata: waits of less than 1 µs, 4 µs, 16 µs, …
+const lengths = 12
 
 // stratum returns the number of the stratum of a wait that took so long.
 func stratum(ns int64) int {
@@ -145,7 +147,7 @@ func readers(k kindID) int {
 func (a *account) represent(w *wait) {
 	u := a.unrecorded.Load()
 	took := w.took()
-	if u == nil || w.kind == kindCond || took >= longWait {
+	if u == nil || w.kind == kindCond || took >= longWait && !a.rw {
 		return
 	}
 	c := &u[readers(w.kind)]

@@ -2,8 +2,6 @@ package contention
 
 import (
 	"math/rand/v2"
-	"slices"
-	"sync"
 	"testing"
 	"time"
 )
@@ -148,59 +146,45 @@ func TestDrawnWaitStandsForThoseOfItsLength(t *testing.T) {
 	}
 }
 
-// A wait of a millisecond or more is recorded though nothing is drawn: who waited, for whom, and
+// A wait of a millisecond or more for a Mutex is recorded though nothing is drawn: who waited, for whom, and
 // for how long. It stands for itself only, whatever else was timed.
 func TestLongWaitsAreAlwaysRecorded(t *testing.T) {
 	const n, hold = 5, 2 * time.Millisecond
 	var m Mutex
-	var rw RWMutex
-	for _, c := range []struct {
-		kind       Kind
-		waited     sync.Locker
-		held       sync.Locker
-		registered func() int
-		st         *state
-	}{
-		{MutexKind, &m, &m, m.registered, m.state()},
-		{RWMutexWriterKind, &rw, rw.RLocker(), rw.registered, rw.state()},
-		{RWMutexReaderKind, rw.RLocker(), &rw, rw.registered, rw.state()},
-	} {
-		collecting(t, Options{})
-		c.st.drawn(maxWeight)
-		kind := kindID(slices.Index(kinds[:], c.kind))
-		for _, took := range []int64{50, 100_000, longWait - 1} {
-			c.st.accountOf(current.Load()).timed(kind, took)
+	collecting(t, Options{})
+	st := m.state()
+	st.drawn(maxWeight)
+	for _, took := range []int64{50, 100_000, longWait - 1} {
+		st.accountOf(current.Load()).timed(kindMutex, took)
+	}
+	for range n {
+		m.Lock()
+		done := make(chan bool)
+		go func() {
+			m.Lock()
+			m.Unlock() //lint:ignore SA2001 it waits
+			close(done)
+		}()
+		waitFor(t, "the waiter to register", func() bool { return m.registered() == 1 })
+		time.Sleep(hold)
+		m.Unlock()
+		<-done
+	}
+	p := Snapshot()
+	checkConservation(t, p)
+	var long, blamed int64
+	for _, w := range p.Waits {
+		if w.Observed == 0 {
+			continue
 		}
-		for range n {
-			c.held.Lock()
-			done := make(chan bool)
-			go func() {
-				c.waited.Lock()
-				c.waited.Unlock() //lint:ignore SA2001 it waits
-				close(done)
-			}()
-			waitFor(t, "the waiter to register", func() bool { return c.registered() == 1 })
-			time.Sleep(hold)
-			c.held.Unlock()
-			<-done
+		long += w.Contentions
+		blamed += int64(w.Blamed)
+		if w.Contentions != w.Observed || w.Flags&Estimated != 0 {
+			t.Errorf("%+v", w)
 		}
-		Stop()
-		p := Snapshot()
-		checkConservation(t, p)
-		var long, blamed int64
-		for _, w := range p.Waits {
-			if w.Observed == 0 {
-				continue
-			}
-			long += w.Contentions
-			blamed += int64(w.Blamed)
-			if w.Contentions != w.Observed || w.Flags&Estimated != 0 || w.Kind != c.kind {
-				t.Errorf("%s: %+v", c.kind, w)
-			}
-		}
-		if long != n || blamed < int64(n*hold) || p.InFlight != 0 {
-			t.Errorf("%s: %d waits, for which %v are blamed, want %d and at least %v; %d in flight", c.kind, long, time.Duration(blamed), n, n*hold, p.InFlight)
-		}
+	}
+	if long != n || blamed < int64(n*hold) || p.InFlight != 0 {
+		t.Errorf("%d waits, for which %v are blamed, want %d and at least %v; %d in flight", long, time.Duration(blamed), n, n*hold, p.InFlight)
 	}
 }
 
