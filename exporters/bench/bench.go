@@ -3,11 +3,13 @@ package bench
 import (
 	"runtime"
 	"runtime/trace"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/host"
+	"github.com/bottleneck-go/bottleneck/result"
 )
 
 // Option is something that [Start] does beside what it always does.
@@ -128,12 +130,25 @@ type metric struct {
 
 // graphMetrics are what a graph tells of a benchmark.
 func graphMetrics(g *bottle.Graph) []metric {
-	list := []metric{
-		{"parallelism", g.MeanParallelism()},
-		{"neck-%", max(leastPercent, 100*float64(g.Lost()-g.IdleLost)/float64(max(1, g.Capacity)))},
-	}
+	names := []string{"parallelism", "neck-%"}
 	if c, _ := g.InC(); c > 0 {
-		list = append(list, metric{"in-c-%", 100 * float64(c) / float64(g.Wall)})
+		names = append(names, "in-c-%")
+	}
+	return metricsOf(bottle.Summary(), g, names...)
+}
+
+// metricsOf returns the columns with these names that are known of a result as a whole.
+func metricsOf[T any](columns []result.Column[T], whole *T, names ...string) (list []metric) {
+	for _, c := range columns {
+		v, known := c.Value(whole)
+		if !known || !slices.Contains(names, c.Name) {
+			continue
+		}
+		value := c.Unit.Number(v)
+		if c.Unit == result.Ratio {
+			value = max(leastPercent, 100*value)
+		}
+		list = append(list, metric{c.Name, value})
 	}
 	return list
 }

@@ -33,28 +33,6 @@ func (p *profiles) stop() {
 	}
 }
 
-// taskTotals sums up tasks.
-type taskTotals struct {
-	tasks, fine, coarse float64 // measured; of them, in classes that are diagnosed as too small or too large
-	cycles              float64
-}
-
-func totalsOf(p *granularity.Profile) (t taskTotals) {
-	for i := range p.Classes {
-		c := &p.Classes[i]
-		n := float64(c.Cycles.Count())
-		t.tasks += n
-		t.cycles += c.Cycles.Sum()
-		switch c.Diagnosis {
-		case granularity.Fine:
-			t.fine += n
-		case granularity.Coarse:
-			t.coarse += n
-		}
-	}
-	return t
-}
-
 // leastPerOp stands for what is less: package testing writes seven decimals, and so would write 0,
 // which a geometric mean cannot hold.
 const leastPerOp = 1e-7
@@ -62,10 +40,10 @@ const leastPerOp = 1e-7
 // report reports what there is.
 func (p *profiles) report(s *session) {
 	profile := granularity.Default().Profile().Since(p.before)
-	if t := totalsOf(profile); t.tasks > 0 {
-		s.b.ReportMetric(t.cycles/t.tasks, "cycles/task")
-		s.b.ReportMetric(max(leastPercent, 100*t.fine/t.tasks), "fine-tasks-%")
-		s.b.ReportMetric(max(leastPercent, 100*t.coarse/t.tasks), "coarse-tasks-%")
+	if measured := metricsOf(granularity.Summary(), profile, "cycles/task", "fine-tasks-%", "coarse-tasks-%"); len(measured) == 3 {
+		for _, m := range measured {
+			s.b.ReportMetric(m.value, m.unit)
+		}
 		s.write(*tasksOut, ".tasks.json", func(w file) error { return writeTasks(w, profile) })
 	}
 	if p.waits == nil {
