@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -119,4 +120,51 @@ func dotQuote(s string) string {
 		lines = append(lines, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(line))
 	}
 	return `"` + strings.Join(lines, `\n`) + `"`
+}
+
+// FoldedStacks writes a contention profile as the folded stacks that flamegraph.pl and many viewers
+// read: a line for each stack, its frames from the root separated by semicolons, and the
+// nanoseconds behind a blank. Equal stacks are put together, in the order of their first row. The
+// error is that of w, or of a view that there is not.
+//
+//	bottleneck contention -format folded trace.out | flamegraph.pl --countname ns > contention.svg
+//
+// Semicolons in names become colons, and control characters U+FFFD.
+func FoldedStacks(w io.Writer, p *contention.Profile, view contention.View) error {
+	if p == nil {
+		return errNoContention
+	}
+	if _, err := contention.ParseView(string(view)); err != nil {
+		return fmt.Errorf("text: %w", err)
+	}
+	sums := map[string]time.Duration{}
+	var order []string
+	for s := range p.Samples(view) {
+		var b strings.Builder
+		for i, f := range s.Stack {
+			if i > 0 {
+				b.WriteByte(';')
+			}
+			name := strings.TrimSpace(strings.ReplaceAll(format.Clean(f.Func), ";", ":"))
+			if name == "" {
+				name = contention.UnknownKey
+			}
+			b.WriteString(name)
+		}
+		stack := b.String()
+		if _, ok := sums[stack]; !ok {
+			order = append(order, stack)
+		}
+		sums[stack] += s.Delay
+	}
+	var b strings.Builder
+	for _, stack := range order {
+		if sums[stack] > 0 {
+			b.WriteString(stack + " " + strconv.FormatInt(int64(sums[stack]), 10) + "\n")
+		}
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("text: writing: %w", err)
+	}
+	return nil
 }

@@ -108,3 +108,128 @@ func (st style) clean(s string) string {
 
 // fit shortens cleaned text to at most width columns.
 func (st style) fit(s string, width int) string { return truncate(s, width, st.or("…", "~")) }
+
+// Terminals give most characters one column, East Asian ones and most emoji two,
+// and marks that combine with the character before none.
+
+// wide holds what takes two columns: the East Asian Width classes W and F of Unicode 16,
+// with unassigned code points between them.
+var wide = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{0x1100, 0x115f, 1}, {0x231a, 0x231b, 1}, {0x2329, 0x232a, 1}, {0x23e9, 0x23ec, 1}, {0x23f0, 0x23f3, 3},
+		{0x25fd, 0x25fe, 1}, {0x2614, 0x2615, 1}, {0x2630, 0x2637, 1}, {0x2648, 0x2653, 1}, {0x267f, 0x267f, 1},
+		{0x268a, 0x268f, 1}, {0x2693, 0x2693, 1}, {0x26a1, 0x26a1, 1}, {0x26aa, 0x26ab, 1}, {0x26bd, 0x26be, 1},
+		{0x26c4, 0x26c5, 1}, {0x26ce, 0x26d4, 6}, {0x26ea, 0x26ea, 1}, {0x26f2, 0x26f3, 1}, {0x26f5, 0x26fa, 5},
+		{0x26fd, 0x26fd, 1}, {0x2705, 0x2705, 1}, {0x270a, 0x270b, 1}, {0x2728, 0x2728, 1}, {0x274c, 0x274e, 2},
+		{0x2753, 0x2755, 1}, {0x2757, 0x2757, 1}, {0x2795, 0x2797, 1}, {0x27b0, 0x27bf, 15}, {0x2b1b, 0x2b1c, 1},
+		{0x2b50, 0x2b55, 5}, {0x2e80, 0x303e, 1}, {0x3041, 0x3247, 1}, {0x3250, 0xa4cf, 1}, {0xa960, 0xa97c, 1},
+		{0xac00, 0xd7a3, 1}, {0xf900, 0xfaff, 1}, {0xfe10, 0xfe19, 1}, {0xfe30, 0xfe6f, 1}, {0xff01, 0xff60, 1}, {0xffe0, 0xffe6, 1},
+	},
+	R32: []unicode.Range32{
+		{0x16fe0, 0x18dff, 1}, {0x1aff0, 0x1b2ff, 1}, {0x1d300, 0x1d376, 1}, {0x1f004, 0x1f004, 1}, {0x1f0cf, 0x1f0cf, 1},
+		{0x1f18e, 0x1f18e, 1}, {0x1f191, 0x1f19a, 1}, {0x1f200, 0x1f320, 1}, {0x1f32d, 0x1f335, 1}, {0x1f337, 0x1f37c, 1},
+		{0x1f37e, 0x1f393, 1}, {0x1f3a0, 0x1f3ca, 1}, {0x1f3cf, 0x1f3d3, 1}, {0x1f3e0, 0x1f3f0, 1}, {0x1f3f4, 0x1f3f4, 1},
+		{0x1f3f8, 0x1f43e, 1}, {0x1f440, 0x1f440, 1}, {0x1f442, 0x1f4fc, 1}, {0x1f4ff, 0x1f53d, 1}, {0x1f54b, 0x1f54e, 1},
+		{0x1f550, 0x1f567, 1}, {0x1f57a, 0x1f57a, 1}, {0x1f595, 0x1f596, 1}, {0x1f5a4, 0x1f5a4, 1}, {0x1f5fb, 0x1f64f, 1},
+		{0x1f680, 0x1f6c5, 1}, {0x1f6cc, 0x1f6cc, 1}, {0x1f6d0, 0x1f6d2, 1}, {0x1f6d5, 0x1f6d7, 1}, {0x1f6dc, 0x1f6df, 1},
+		{0x1f6eb, 0x1f6ec, 1}, {0x1f6f4, 0x1f6fc, 1}, {0x1f7e0, 0x1f7eb, 1}, {0x1f7f0, 0x1f7f0, 1}, {0x1f90c, 0x1f93a, 1},
+		{0x1f93c, 0x1f945, 1}, {0x1f947, 0x1f9ff, 1}, {0x1fa70, 0x1faff, 1}, {0x20000, 0x3fffd, 1},
+	},
+}
+
+// columnsOf is the number of columns of a character.
+func columnsOf(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me), r >= 0x1160 && r <= 0x11ff: // marks; Korean vowels and finals join the initial
+		return 0
+	case unicode.Is(wide, r):
+		return 2
+	}
+	return 1
+}
+
+// columns is the number of columns of cleaned text without escape sequences.
+func columns(s string) (n int) {
+	for _, r := range s {
+		n += columnsOf(r)
+	}
+	return n
+}
+
+// truncate cuts s in the middle, where function names differ least, so that it takes
+// at most width columns with the ellipsis in the place of what was cut.
+func truncate(s string, width int, ellipsis string) string {
+	if columns(s) <= width {
+		return s
+	}
+	room := width - columns(ellipsis)
+	if room < 2 {
+		return head(s, max(0, width))
+	}
+	front := head(s, (room+1)/2)
+	return front + ellipsis + tail(s, room-columns(front))
+}
+
+// head returns the longest beginning of s of at most width columns.
+func head(s string, width int) string {
+	for i, r := range s {
+		if width -= columnsOf(r); width < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// tail returns the longest end of s of at most width columns that does not begin with a mark.
+func tail(s string, width int) string {
+	runes := []rune(s)
+	from := len(runes)
+	for i := len(runes) - 1; i >= 0; i-- {
+		n := columnsOf(runes[i])
+		if width -= n; width < 0 {
+			break
+		}
+		if n > 0 {
+			from = i
+		}
+	}
+	return string(runes[from:])
+}
+
+// left and right pad s to width columns.
+func left(s string, width int) string  { return s + spaces(width-columns(s)) }
+func right(s string, width int) string { return spaces(width-columns(s)) + s }
+
+func spaces(n int) string { return strings.Repeat(" ", max(0, n)) }
+
+// wrap breaks cleaned text at blanks into lines of at most width columns, the first of
+// which is already used up to a column. Further lines are indented by two.
+func wrap(s string, width, used int) string {
+	var b strings.Builder
+	fresh := used == 0 // nothing stands on the line yet
+	newline := func() {
+		b.WriteString("\n  ")
+		used, fresh = 2, true
+	}
+	for word := range strings.FieldsSeq(s) {
+		if !fresh && used+1+columns(word) > width {
+			newline()
+		}
+		if !fresh {
+			b.WriteByte(' ')
+			used++
+		}
+		part := head(word, width-used)
+		for ; len(part) < len(word); part = head(word, width-used) { // longer than a line
+			b.WriteString(part)
+			word = word[len(part):]
+			newline()
+		}
+		b.WriteString(part)
+		used += columns(part)
+		fresh = false
+	}
+	return b.String()
+}
