@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/cycles"
 )
 
 // firstChild prints how long the first task of a process takes to be handed over.
@@ -36,7 +38,8 @@ func TestFirstTaskIsQuick(t *testing.T) {
 			break
 		}
 	}
-	if t.Logf("at best %v", best); best > 5*time.Millisecond {
+	limit := 5*time.Millisecond + 500*cycles.Default().Info().Costs // where each reading of the clock is slow
+	if t.Logf("at best %v", best); best > limit {
 		t.Errorf("the first Group.Go takes %v at best", best)
 	}
 }
