@@ -2,6 +2,7 @@ package contention
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -406,4 +407,113 @@ func (p *Profile) warnTrace() {
 	if several > 0 {
 		p.warn("%d entries stand for several locks each, which the trace cannot tell apart: they are locked by the same code.", several)
 	}
+}
+
+// stackNumbers numbers call chains by what is in them; 0 is none.
+type stackNumbers struct {
+	byStack map[*Stack]int
+	byHash  map[uint64][]int
+	first   []*Stack // by number
+}
+
+func (s *stackNumbers) of(st *Stack) int {
+	if len(s.first) == 0 {
+		s.first = append(s.first, nil)
+	}
+	if st == nil {
+		return 0
+	}
+	if n, ok := s.byStack[st]; ok {
+		return n
+	}
+	h := st.hash()
+	for _, n := range s.byHash[h] {
+		if sameCalls(s.first[n], st) {
+			s.byStack[st] = n
+			return n
+		}
+	}
+	n := len(s.first)
+	s.first = append(s.first, st)
+	s.byHash[h] = append(s.byHash[h], n)
+	s.byStack[st] = n
+	return n
+}
+
+// same returns the first call chain that is the same.
+func (s *stackNumbers) same(st *Stack) *Stack {
+	n := s.of(st)
+	return s.first[n]
+}
+
+func (s *Stack) hash() uint64 {
+	const prime = 1099511628211
+	h := uint64(14695981039346656037)
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		for j := range len(f.Func) {
+			h = (h ^ uint64(f.Func[j])) * prime
+		}
+		h = (h ^ uint64(f.Line)) * prime
+	}
+	return h
+}
+
+func sameCalls(a, b *Stack) bool {
+	return a.Truncated == b.Truncated && slices.EqualFunc(a.Frames, b.Frames, func(x, y Frame) bool {
+		return x.Line == y.Line && x.Func == y.Func && x.File == y.File
+	})
+}
+
+// Scale returns a copy of the profile in which every time, and every number of contentions, is n
+// times as large: the estimate of a time of which the profile shows the n-th part, drawn at random.
+// As n is a whole number, nothing is rounded, and what sums in the profile sums in the copy. What
+// was seen stays as it is: Wait.Observed, the longest waits, Lock.Waiters, what is in flight, and
+// what was dropped. n must be positive.
+func (p *Profile) Scale(n int) *Profile {
+	out := *p
+	k, count := time.Duration(n), int64(n)
+	out.Duration *= k
+	locks := make(map[*Lock]*Lock, len(p.Locks))
+	lock := func(l *Lock) *Lock {
+		if l != nil && locks[l] == nil {
+			scaled := *l
+			scaled.Contended *= k
+			locks[l] = &scaled
+		}
+		return locks[l]
+	}
+	out.Locks = slices.Clone(p.Locks)
+	for i, l := range out.Locks {
+		out.Locks[i] = lock(l)
+	}
+	out.Waits = slices.Clone(p.Waits)
+	for i := range out.Waits {
+		w := &out.Waits[i]
+		w.Lock = lock(w.Lock)
+		w.Contentions *= count
+		w.Parks *= count
+		for _, d := range []*time.Duration{&w.Waited, &w.Ready, &w.ReadyIdle, &w.StdErr, &w.Blamed, &w.HandOff, &w.Unattributed} {
+			*d *= k
+		}
+	}
+	out.Pairs = slices.Clone(p.Pairs)
+	for i := range out.Pairs {
+		q := &out.Pairs[i]
+		q.Lock = lock(q.Lock)
+		q.Contentions *= count
+		for _, d := range []*time.Duration{&q.Blamed, &q.StdErr, &q.Activity.Running, &q.Activity.Runnable, &q.Activity.Unknown} {
+			*d *= k
+		}
+		q.Activity.Blocked = maps.Clone(q.Activity.Blocked)
+		for kind := range q.Activity.Blocked {
+			q.Activity.Blocked[kind] *= k
+		}
+		q.Roots = slices.Clone(q.Roots)
+		for j := range q.Roots {
+			q.Roots[j].Contentions *= count
+			q.Roots[j].Blamed *= k
+		}
+	}
+	return &out
 }

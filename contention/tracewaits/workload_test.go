@@ -29,8 +29,7 @@ type op struct {
 	write              bool
 	request, got, left int64
 	gone               int64 // after the unlock; see settle
-	asked, in, out     int64 // see oracle_bracket_test.go
-	waited             bool  // likewise: it was not granted at once
+
 }
 
 // anyLock is a Mutex, or an RWMutex for reading or writing.
