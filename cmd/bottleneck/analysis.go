@@ -24,9 +24,9 @@ type analysis[T any] struct {
 }
 
 // define adds the flags that all of them have.
-func (a *analysis[T]) define(c *cobra.Command, can *writings, about measures[*T]) {
+func (a *analysis[T]) define(c *cobra.Command, forms formsOf[*T], about measures[*T]) {
 	a.flags = c.Flags()
-	a.to.define(c, can)
+	a.to.define(c, formsIn(forms.has))
 	a.fail.about = about
 	a.flags.Func("fail", "exit with status 1 if `CONDITION` holds, such as "+about.example+"; several are separated by commas", a.fail.add)
 	definePart(a.flags, &a.part)
@@ -92,7 +92,7 @@ func resultFrom[T any](ctx context.Context, std stdio, in *input, opt bn.Options
 }
 
 // run does what the flags say.
-func (a *analysis[T]) run(ctx context.Context, std stdio, source string, read reader[T], write func(w io.Writer, form string, v *T, d drawing) error) error {
+func (a *analysis[T]) run(ctx context.Context, std stdio, source string, read reader[T], forms formsOf[*T]) error {
 	in, err := findInput(std, source)
 	if err != nil {
 		return err
@@ -105,6 +105,6 @@ func (a *analysis[T]) run(ctx context.Context, std stdio, source string, read re
 		return err
 	}
 	a.to.draw.source = shownSource(in.label)
-	written := a.to.write(std, func(w io.Writer, form string, d drawing) error { return write(w, form, v, d) })
+	written := a.to.write(std, func(w io.Writer, form string, d drawing) error { return forms[form](w, v, d) })
 	return errors.Join(err, written, a.fail.check(v))
 }

@@ -308,7 +308,7 @@ func TestContentionBadInput(t *testing.T) {
 		{[]string{"-pprof", "up", "-format", "folded", mutexTrace}, exitUsage, "", `-pprof: unknown view "up": want owner, waiter, joined or root`},
 		{[]string{"-min", "-1s", mutexTrace}, exitUsage, "", "-min -1s: want a positive duration"},
 		{[]string{"-top", "-1", mutexTrace}, exitUsage, "", "-top -1: want a number"},
-		{[]string{"-format", "gif", mutexTrace}, exitUsage, "", `unknown form "gif": want text, svg, png, pprof`},
+		{[]string{"-format", "gif", mutexTrace}, exitUsage, "", `unknown form "gif": want svg, png, pprof, json, csv, md, text, dot or folded`},
 		{[]string{"-o", "a.gif", mutexTrace}, exitUsage, "", "want a file ending in .svg, .png, .pb.gz"},
 		{[]string{"-o", "a.svg", "-o", "./a.svg", mutexTrace}, exitUsage, "", "given twice"},
 		{[]string{"-fail", "waited", mutexTrace}, exitUsage, "", `"waited" is not a condition`},

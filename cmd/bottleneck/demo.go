@@ -66,7 +66,7 @@ func (d *demo) parse(rest []string) error {
 		return usagef("unexpected argument %q: the demo brings its own program", rest[0])
 	case !known:
 		return usagef("-repair %q: want largest-first or split", d.repair)
-	case formOf(d.out) == "":
+	case formsIn(graphForms.has).formOf(d.out) == "":
 		return usagef("-o %q: want a file ending in .svg, .png, .pb.gz, .json, .csv or .txt", d.out)
 	case d.workers < 2 || d.workers > 10_000:
 		return usagef("-workers %d: want at least 2 of them, or none could run alone, and at most 10000", d.workers)
@@ -179,7 +179,7 @@ func (d *demo) show(std stdio, r *demoRun) error {
 		return err
 	}
 	wrote := d.out
-	if err := writeFile(d.out, func(w io.Writer) error { return forms[formOf(d.out)](w, r.graph, draw) }); err != nil {
+	if err := writeFile(d.out, func(w io.Writer) error { return graphForms[formsIn(graphForms.has).formOf(d.out)](w, r.graph, draw) }); err != nil {
 		return err
 	}
 	if d.trace != "" {

@@ -10,39 +10,25 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// writings are the forms in which a command can write what it found.
-type writings struct {
-	forms   string // their names, for errors
-	endings string // of the files of -o, for errors
-	has     func(form string) bool
-	formOf  func(name string) string // of a file by its name, or ""
-}
-
-// formsIn is the usual kind of writings: those of a table, in files named as usual.
-func formsIn[F any](table map[string]F, names, endings string) *writings {
-	has := func(form string) bool { _, ok := table[form]; return ok }
-	return &writings{forms: names, endings: endings, has: has, formOf: formOf}
-}
-
 // destination is where goes what a command found, and how it is drawn: the flags
 // -o, -format, -title and, where there is much to show, -top.
 type destination struct {
 	draw    drawing
 	outputs outputs
 	format  string
-	can     *writings
+	can     writings
 	flags   *pflag.FlagSet
 	counted string              // what -top counts
 	only    map[string][]string // the flags that matter to some forms only, and to which
 }
 
 // define adds the flags, without -top.
-func (d *destination) define(c *cobra.Command, can *writings) {
+func (d *destination) define(c *cobra.Command, can writings) {
 	d.can, d.flags = can, c.Flags()
 	d.only = map[string][]string{"title": {"svg", "png"}}
-	d.flags.FuncP("output", "o", "write `FILE`, whose form follows from its name: "+can.endings+"; may be given several times", d.add)
-	d.flags.StringVar(&d.format, "format", "", "what goes to standard output: `FORM` is "+can.forms+"; text if there is neither -format nor -o")
-	d.flags.SetAnnotation("format", choices, strings.Fields(strings.NewReplacer(",", "", " or ", " ").Replace(can.forms)))
+	d.flags.FuncP("output", "o", "write `FILE`, whose form follows from its name: "+can.endings()+"; may be given several times", d.add)
+	d.flags.StringVar(&d.format, "format", "", "what goes to standard output: `FORM` is "+can.String()+"; text if there is neither -format nor -o")
+	d.flags.SetAnnotation("format", choices, can)
 	if can.has("svg") {
 		d.flags.StringVar(&d.draw.title, "title", "", "the `TITLE` of pictures")
 	}
@@ -57,7 +43,7 @@ func (d *destination) defineTop(counted, usual string) {
 // add is what -o does.
 func (d *destination) add(name string) error {
 	if d.can.formOf(name) == "" {
-		return errors.New("its form follows from its name: want a file ending in " + d.can.endings)
+		return errors.New("its form follows from its name: want a file ending in " + d.can.endings())
 	}
 	return d.outputs.add(name)
 }
@@ -68,16 +54,11 @@ func (d *destination) settle(std stdio) error {
 	if d.draw.top < 0 {
 		return usagef("-top %d: want a number of %s, or 0 for all", d.draw.top, d.counted)
 	}
-	for _, name := range d.outputs {
-		if !d.can.has(d.can.formOf(name)) {
-			return usagef("-o %s: want a file ending in %s", name, d.can.endings)
-		}
-	}
 	if d.format == "" && len(d.outputs) == 0 {
 		d.format = "text"
 	}
 	if d.format != "" && !d.can.has(d.format) {
-		return usagef("unknown form %q: want %s", d.format, d.can.forms)
+		return usagef("unknown form %q: want %s", d.format, d.can)
 	}
 	if d.format == "png" || d.format == "pprof" {
 		if _, terminal := terminalOf(std.out); terminal {

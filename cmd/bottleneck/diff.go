@@ -2,19 +2,29 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/markdown"
+	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/exporters/report"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/result"
+	"github.com/bottleneck-go/bottleneck/speedup"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // diffFlags are the choices of the user.
 type diffFlags struct {
-	kind  diffKind // empty: not given
+	name  string // of the kind; empty: not given
+	kind  kind
 	group string
 	opt   bottle.Options
 	to    destination
@@ -45,9 +55,9 @@ NAME is, as in -fail of the command of what is compared, one
   of tasks       such as fine-tasks-%, or tasks(CLASS).p50: p50, mean and p99
                  are in cycles or, if they are not known, in nanoseconds`, f.run)
 	fs := c.Flags()
-	fs.StringVar((*string)(&f.kind), "kind", "", "compare as `KIND`: graph, ledger, stack (of traces, estimates), contention or tasks (of traces, regions); if not given, traces as graphs with the categories of their ledgers, and JSON as what it holds")
+	fs.StringVar(&f.name, "kind", "", "compare as `KIND`: graph, ledger, stack (of traces, estimates), contention or tasks (of traces, regions); if not given, traces as graphs with the categories of their ledgers, and JSON as what it holds")
 	fs.StringVar(&f.group, "group", "", "of graphs of traces: "+groupHelp)
-	f.to.define(c, diffWritings)
+	f.to.define(c, formsIn(diffForms.has))
 	f.to.defineBy("of -kind ledger: add up the rows that are the same in `COLUMNS`; category,wait,function,group if not given")
 	fs.Func("fail", "exit with status 1 if `CONDITION` holds, such as 'neck-% > 1.1x'; several are separated by commas", f.fail.add)
 	c.Example = `  bottleneck diff before.trace after.trace
@@ -67,11 +77,12 @@ func (f *diffFlags) parse(std stdio, rest []string) (before, after string, err e
 			return "", "", usagef("%v", err)
 		}
 	}
+	f.kind = kindNamed(f.name)
 	switch {
-	case f.kind != "" && !slices.Contains(diffKinds, f.kind):
-		return "", "", usagef("-kind: want graph, ledger, stack, contention or tasks, not %q", f.kind)
-	case f.group != "" && f.kind != "" && f.kind != graphDiff:
-		return "", "", usagef("-group is for graphs: -kind %s has no boxes", f.kind)
+	case f.name != "" && f.kind == nil:
+		return "", "", usagef("-kind: want graph, ledger, stack, contention or tasks, not %q", f.name)
+	case f.group != "" && f.name != "" && f.kind != graphKind:
+		return "", "", usagef("-group is for graphs: -kind %s has no boxes", f.name)
 	case len(rest) != 2:
 		return "", "", usagef("want two runs to compare, OLD and NEW; there are %d", len(rest))
 	case rest[0] == "-" && rest[1] == "-":
@@ -90,23 +101,24 @@ func (f *diffFlags) run(ctx context.Context, std stdio, args []string) error {
 	}
 	var pair diffPair
 	for i, name := range []string{before, after} {
-		if pair[i], err = readSide(ctx, std, name, f.kind, f.opt); err != nil {
+		if pair[i], err = f.load(ctx, std, name); err != nil {
 			return err
 		}
 	}
+	k := pair[0].kind.about()
 	if pair[0].kind != pair[1].kind {
 		return usagef("%s is a %s, %s a %s: they cannot be compared; -kind says what to make of a trace",
-			before, pair[0].kind.what(), after, pair[1].kind.what())
+			before, k.what, after, pair[1].what())
 	}
-	if f.group != "" && pair[0].kind != graphDiff {
-		return usagef("-group is for graphs: a %s has no boxes", pair[0].kind.what())
+	if f.group != "" && pair[0].kind != graphKind {
+		return usagef("-group is for graphs: a %s has no boxes", k.what)
 	}
 	for _, form := range f.to.asked() {
-		if kind := pair[0].kind; (form == "svg" || form == "png") && !kind.drawn() {
-			return usagef("there are no pictures that compare a %s with another: want text or json", kind.what())
+		if (form == "svg" || form == "png") && k.draw == nil {
+			return usagef("there are no pictures that compare a %s with another: want text or json", k.what)
 		}
 	}
-	if f.to.draw.by != nil && pair[0].kind != ledgerDiff {
+	if f.to.draw.by != nil && pair[0].kind != ledgerKind {
 		return usagef("-by is for ledgers: want -kind ledger")
 	}
 	if err := f.fail.know(pair); err != nil {
@@ -115,4 +127,158 @@ func (f *diffFlags) run(ctx context.Context, std stdio, args []string) error {
 	f.to.draw.source = filepath.Base(before) + " and " + filepath.Base(after)
 	written := f.to.write(std, func(w io.Writer, form string, d drawing) error { return diffForms[form](w, pair, d) })
 	return errors.Join(written, f.fail.check(pair))
+}
+
+// load reads one of the runs.
+func (f *diffFlags) load(ctx context.Context, std stdio, name string) (a artifact, err error) {
+	in, err := findInput(std, name)
+	if err != nil {
+		return a, err
+	}
+	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (artifact, error) {
+		return loadArtifact(ctx, in, r, head, f.kind, f.opt)
+	})
+}
+
+// diffPair are the two runs.
+type diffPair [2]artifact
+
+// diffForms write a pair; pictures, of kinds that are drawn only.
+var diffForms = drawn(formsOf[diffPair]{
+	"text": func(w io.Writer, p diffPair, d drawing) error {
+		if err := text.VerdictDiff(w, p[0].verdict, p[1].verdict, d.terminal.textOptions()); err != nil {
+			return err
+		}
+		return p[0].kind.about().compare(w, p, d)
+	},
+	"json": writeDiffJSON,
+	"md":   func(w io.Writer, p diffPair, d drawing) error { return p.table(w, d, markdown.Write) },
+	"csv":  func(w io.Writer, p diffPair, d drawing) error { return p.table(w, d, text.TableCSV) },
+	"html": func(w io.Writer, p diffPair, d drawing) error { return p.table(w, d, report.WriteTable) },
+}, func(p diffPair, d drawing) (*picture.Drawing, error) { return p[0].kind.about().draw(p, d) })
+
+func compareLedgers(w io.Writer, p diffPair, d drawing) error {
+	return p.table(w, d, func(w io.Writer, t *result.Table) error { return text.WriteTable(w, t, d.textOfRows()) })
+}
+
+// compareGraphs also tells what the capacity went to, where that is known of both.
+func compareGraphs(w io.Writer, p diffPair, d drawing) error {
+	if err := comparing(text.WriteDiff)(w, p, d); err != nil || !p.booked() {
+		return err
+	}
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	t, err := p.ledgers([]string{"category"})
+	if err != nil {
+		return err
+	}
+	return text.WriteTable(w, t, d.terminal.textOptions())
+}
+
+// drawPair draws two runs side by side.
+type drawPair func(p diffPair, d drawing) (*picture.Drawing, error)
+
+func drawGraphs(p diffPair, d drawing) (*picture.Drawing, error) {
+	return picture.DrawDiff(p[0].value.(*bottle.Graph), p[1].value.(*bottle.Graph), d.picture())
+}
+
+func drawStacks(p diffPair, d drawing) (*picture.Drawing, error) {
+	before, after := *p[0].value.(*speedup.Stack), *p[1].value.(*speedup.Stack)
+	before.Label, after.Label = "before", "after"
+	return picture.DrawStacks([]*speedup.Stack{&before, &after}, d.picture())
+}
+
+// booked reports whether there are ledgers of both runs.
+func (p diffPair) booked() bool { return p[0].ledger != nil && p[1].ledger != nil }
+
+// ledgers compares the ledgers, whose rows some columns tell apart; by default without the lines,
+// which each edit of a file moves.
+func (p diffPair) ledgers(by []string) (*result.Table, error) {
+	if by == nil {
+		by = []string{"category", "wait", "function", "group"}
+	}
+	before, after := p[0].ledger, p[1].ledger
+	t, err := result.Diff(before.Table(), after.Table(), append([]string{"time"}, by...)...)
+	if err != nil {
+		return nil, err
+	}
+	t.Title = fmt.Sprintf("What the capacity went to: %s before, %s after", before.Extent(), after.Extent())
+	return t, nil
+}
+
+// table writes what changed with a writer of tables.
+func (p diffPair) table(w io.Writer, d drawing, write func(io.Writer, *result.Table) error) error {
+	if changes := p[0].kind.about().changes; changes != nil { // of ledgers, the rows themselves
+		return write(w, changes(p))
+	}
+	t, err := p.ledgers(d.by)
+	if err != nil {
+		return err
+	}
+	return write(w, t)
+}
+
+// measureJSON is a measure of both runs: times in nanoseconds; null where a run cannot tell.
+type measureJSON struct {
+	Name   string   `json:"name"`
+	Before *float64 `json:"before"`
+	After  *float64 `json:"after"`
+}
+
+// verdictsJSON are the verdicts on two runs.
+type verdictsJSON struct {
+	Before *verdict.Verdict `json:"before"`
+	After  *verdict.Verdict `json:"after"`
+}
+
+// writeDiffJSON writes one object: {"what":"bottle graph", "measures":[…], "changes":[…],
+// "capacity":[…], "verdicts":{"before":…, "after":…}}.
+func writeDiffJSON(w io.Writer, p diffPair, d drawing) error {
+	out := struct {
+		What     string        `json:"what"`
+		Measures []measureJSON `json:"measures"`
+		Changes  *result.Table `json:"changes"` // row by row; none of ledgers, whose are the capacity
+		// Capacity is what the capacity went to.
+		Capacity *result.Table `json:"capacity,omitempty"`
+		// Verdicts are those of graphs and ledgers; null where there is none.
+		Verdicts *verdictsJSON `json:"verdicts,omitempty"`
+	}{What: p[0].what(), Measures: p.measures(), Changes: &result.Table{}}
+	if changes := p[0].kind.about().changes; changes != nil {
+		out.Changes = changes(p)
+	}
+	if p[0].verdict != nil || p[1].verdict != nil {
+		out.Verdicts = &verdictsJSON{p[0].verdict, p[1].verdict}
+	}
+	if p.booked() {
+		by := d.by
+		if p[0].kind != ledgerKind {
+			by = []string{"category"}
+		}
+		var err error
+		if out.Capacity, err = p.ledgers(by); err != nil {
+			return err
+		}
+	}
+	b, err := json.MarshalIndent(out, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(format.EscapeJSON(b), '\n'))
+	return err
+}
+
+// measures are the measures of the whole that -fail knows, of both runs.
+func (p diffPair) measures() (out []measureJSON) {
+	for _, m := range p[0].kind.measures().whole {
+		value := func(a artifact) *float64 {
+			v, err := m.of(a)
+			if err != nil {
+				return nil
+			}
+			return &v
+		}
+		out = append(out, measureJSON{Name: m.name, Before: value(p[0]), After: value(p[1])})
+	}
+	return out
 }

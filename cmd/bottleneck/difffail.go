@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
@@ -14,11 +17,11 @@ import (
 type changeCondition struct {
 	result.Comparison
 	quotient bool
-	in       map[diffKind]changeMeasure // what the name means, in the kinds of runs that know it
+	in       map[kind]changeMeasure // what the name means, in the kinds of runs that know it
 }
 
 type changeMeasure struct {
-	measured[diffSide]
+	measured[artifact]
 	limit float64
 }
 
@@ -42,7 +45,7 @@ func (c *changeConditions) add(s string) error {
 }
 
 func newChange(one result.Comparison) (c changeCondition, err error) {
-	c = changeCondition{Comparison: one, in: map[diffKind]changeMeasure{}}
+	c = changeCondition{Comparison: one, in: map[kind]changeMeasure{}}
 	number, quotient := strings.CutSuffix(one.Value, "x")
 	var limit float64
 	if c.quotient = quotient; quotient {
@@ -55,7 +58,7 @@ func newChange(one result.Comparison) (c changeCondition, err error) {
 	if err != nil {
 		return c, err
 	}
-	for kind, m := range found {
+	for k, m := range found {
 		if !quotient {
 			var wrong error
 			if m, limit, wrong = m.against(one.Value); wrong != nil {
@@ -63,7 +66,7 @@ func newChange(one result.Comparison) (c changeCondition, err error) {
 				continue
 			}
 		}
-		c.in[kind] = changeMeasure{m, limit}
+		c.in[k] = changeMeasure{m, limit}
 	}
 	if len(c.in) > 0 {
 		return c, nil
@@ -75,7 +78,7 @@ func newChange(one result.Comparison) (c changeCondition, err error) {
 func (c *changeCondition) of(p diffPair) (changeMeasure, bool) {
 	m, ok := c.in[p[0].kind]
 	if !ok && p[0].ledger != nil && p[1].ledger != nil {
-		m, ok = c.in[ledgerDiff]
+		m, ok = c.in[ledgerKind]
 	}
 	return m, ok
 }
@@ -85,7 +88,7 @@ func (c changeConditions) know(p diffPair) error {
 	for _, one := range c {
 		m, ok := one.of(p)
 		if !ok {
-			return usagef("-fail %s: a %s has no %s", one.Text, p[0].kind.what(), one.Name)
+			return usagef("-fail %s: a %s has no %s", one.Text, p[0].what(), one.Name)
 		}
 		if err := p.comparable(m.measure); err != nil && one.quotient {
 			return fmt.Errorf("-fail %s: %w", one.Text, err)
@@ -120,4 +123,60 @@ func (c changeConditions) check(p diffPair) error {
 		}
 	}
 	return failed(held)
+}
+
+// findMeasures returns what a name means in the kinds of runs that know it, at least one.
+func findMeasures(name string) (map[kind]measured[artifact], error) {
+	found := map[kind]measured[artifact]{}
+	var wrong error // in the one kind to which the name belongs
+	var known []string
+	for _, k := range kinds {
+		about := k.measures()
+		m, err := about.find(name)
+		var unknown *result.UnknownName
+		switch {
+		case err == nil:
+			found[k] = m
+		case !errors.As(err, &unknown) || unknown != err:
+			wrong = err
+		}
+		known = append(known, about.names()...)
+	}
+	switch {
+	case len(found) > 0:
+		return found, nil
+	case wrong != nil:
+		return nil, wrong
+	}
+	return nil, result.Unknown(name, known)
+}
+
+// comparable reports an error if granularity is in cycles in one run and in time in the other.
+func (p diffPair) comparable(m measure) error {
+	before, tasks := p[0].value.(*granularity.Profile)
+	if !tasks {
+		return nil
+	}
+	after := p[1].value.(*granularity.Profile)
+	if slices.Contains([]string{"p50", "mean", "p99"}, m.name) && before.ByTime() != after.ByTime() {
+		unit := func(p *granularity.Profile) string {
+			if p.ByTime() {
+				return "nanoseconds"
+			}
+			return "cycles"
+		}
+		return fmt.Errorf("it is in %s, but was in %s", unit(after), unit(before))
+	}
+	return nil
+}
+
+// quotient is after ÷ before; what was not there and is now grew without bound.
+func quotient(before, after float64) float64 {
+	switch {
+	case before == after:
+		return 1
+	case before == 0:
+		return math.Inf(int(math.Copysign(1, after)))
+	}
+	return after / before
 }

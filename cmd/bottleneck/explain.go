@@ -18,9 +18,9 @@ import (
 // explained is a finding with what is behind it.
 type explained struct{ *diagnose.Evidence }
 
-var explainForms = map[string]func(w io.Writer, e *explained, d drawing) error{
+var explainForms = formsOf[*explained]{
 	"text": func(w io.Writer, e *explained, d drawing) error {
-		return text.Explanation(w, e.Evidence, d.evidence())
+		return text.Explanation(w, e.Evidence, d.text())
 	},
 	"json": func(w io.Writer, e *explained, d drawing) error {
 		enc := json.NewEncoder(w)
@@ -34,14 +34,6 @@ var explainForms = map[string]func(w io.Writer, e *explained, d drawing) error{
 	},
 }
 
-func (d drawing) evidence() text.Options {
-	opt := d.terminal.textOptions()
-	opt.Top = d.exporterTop()
-	return opt
-}
-
-var explainWritings = formsIn(explainForms, "text or json", ".txt or .json")
-
 func (a *app) explain() *cobra.Command {
 	f := &explainFlags{}
 	c := a.command("explain [flags] FINDING [FILE | URL | -]", "show what is behind a finding of the verdict", `
@@ -53,7 +45,7 @@ such as lock, serial or collector; of several of a kind, the first. The trace is
 a FILE, a URL, or standard input ("-", or nothing at all in a pipe); packed with
 gzip or zstd, or not. Of a ledger that was saved as JSON there are the rows but
 no call chains, of a graph or a verdict the finding alone.`, f.run)
-	f.to.define(c, explainWritings)
+	f.to.define(c, formsIn(explainForms.has))
 	f.to.defineTop("rows, and call chains of each sort", "10 and 3 in text, all in JSON")
 	defineBounds(c.Flags(), &f.opt.Bottle)
 	definePart(c.Flags(), &f.opt.Bottle.Part)

@@ -2,19 +2,17 @@ package main
 
 import (
 	"io"
-	"maps"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/exporters/markdown"
+	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/picture/png"
-	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 )
 
-// drawing says how a graph is drawn, in any form.
+// drawing says how a result is written, in any form.
 type drawing struct {
 	title    string
 	source   string   // the name of the trace
@@ -22,64 +20,94 @@ type drawing struct {
 	topSet   bool     // else every form has its own
 	by       []string // columns that tell the rows of a ledger apart; nil: all
 	terminal terminal
+
+	// Of contention.
+	aspects []contention.Aspect
+	kinds   []contention.Kind // that the profile is cut down to
+	view    contention.View   // empty: each form has its own
+	least   time.Duration
+	// Of tasks.
+	creation, submission, strip bool
 }
 
-// form writes a graph.
-type form func(w io.Writer, g *bottle.Graph, d drawing) error
+// formsOf are the forms in which a result can be written, by the names of -format.
+type formsOf[T any] map[string]func(w io.Writer, v T, d drawing) error
 
-// forms are what -format and the ends of -o's names choose from.
-var forms = map[string]form{
-	"text": writeText,
-	"json": func(w io.Writer, g *bottle.Graph, d drawing) error { return bottle.WriteJSON(w, d.fold(g)) },
-	"csv":  func(w io.Writer, g *bottle.Graph, d drawing) error { return text.TableCSV(w, d.fold(g).Table()) },
-	"md":   func(w io.Writer, g *bottle.Graph, d drawing) error { return markdown.Write(w, d.fold(g).Groups()) },
-	"svg":  func(w io.Writer, g *bottle.Graph, d drawing) error { return picture.SVG(w, g, d.picture()) },
-	"png":  func(w io.Writer, g *bottle.Graph, d drawing) error { return pixels(w)(picture.Draw(g, d.picture())) },
-	"pprof": func(w io.Writer, g *bottle.Graph, d drawing) error {
-		return pprof.Write(w, d.fold(g), pprof.Options{File: d.source})
-	},
+// drawn adds the forms of pictures.
+func drawn[T any](forms formsOf[T], draw func(v T, d drawing) (*picture.Drawing, error)) formsOf[T] {
+	in := func(write func(*picture.Drawing, io.Writer) error) func(io.Writer, T, drawing) error {
+		return func(w io.Writer, v T, d drawing) error {
+			p, err := draw(v, d)
+			if err != nil {
+				return err
+			}
+			return write(p, w)
+		}
+	}
+	forms["svg"] = in((*picture.Drawing).SVG)
+	forms["png"] = in(func(p *picture.Drawing, w io.Writer) error { return png.Write(w, p) })
+	return forms
 }
 
-const (
-	formNames    = "text, json, csv, md, svg, png or pprof"
-	usualEndings = ".svg, .png, .pb.gz, .json, .csv, .md or .txt"
-)
+// fileForms are all forms with the ends of the names of their files, in the order of messages.
+var fileForms = []struct{ form, ending string }{
+	{"svg", ".svg"}, {"png", ".png"}, {"pprof", ".pb.gz"}, {"json", ".json"}, {"csv", ".csv"}, {"md", ".md"},
+	{"html", ".html"}, {"text", ".txt"}, {"dot", ".dot"}, {"folded", ".folded"},
+}
 
-var graphWritings = formsIn(forms, formNames, usualEndings)
+// writings are the forms in which a command can write what it found.
+type writings []string
 
-// extensions are the ends of file names, with the form that they stand for.
-var extensions = map[string]string{
-	".svg":   "svg",
-	".png":   "png",
-	".pb.gz": "pprof",
-	".json":  "json",
-	".csv":   "csv",
-	".html":  "html",
-	".md":    "md",
-	".txt":   "text",
+// formsIn are the forms that one of some tables has.
+func formsIn(has ...func(form string) bool) (w writings) {
+	for _, f := range fileForms {
+		if slices.ContainsFunc(has, func(has func(string) bool) bool { return has(f.form) }) {
+			w = append(w, f.form)
+		}
+	}
+	return w
+}
+
+// has reports whether there is a form.
+func (forms formsOf[T]) has(form string) bool { return forms[form] != nil }
+
+func (w writings) has(form string) bool { return slices.Contains(w, form) }
+
+// String lists the forms for messages, and endings the ends of names.
+func (w writings) String() string { return either(w) }
+
+func (w writings) endings() string {
+	var list []string
+	for _, form := range w {
+		list = append(list, extensionOf(form))
+	}
+	return either(list)
+}
+
+// either joins words.
+func either(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // formOf returns the form of a file by its name, or "".
-func formOf(name string) string {
-	for ext, form := range extensions {
-		if strings.HasSuffix(strings.ToLower(name), ext) {
-			return form
+func (w writings) formOf(name string) string {
+	for _, f := range fileForms {
+		if strings.HasSuffix(strings.ToLower(name), f.ending) && w.has(f.form) {
+			return f.form
 		}
 	}
 	return ""
 }
 
 func extensionOf(form string) string {
-	for _, ext := range slices.Sorted(maps.Keys(extensions)) {
-		if extensions[ext] == form {
-			return ext
+	for _, f := range fileForms {
+		if f.form == form {
+			return f.ending
 		}
 	}
 	return ""
 }
-
-// fold keeps the largest groups, for the forms that do not do it themselves.
-func (d drawing) fold(g *bottle.Graph) *bottle.Graph { return g.Top(d.top) }
 
 // exporterTop is the number of groups as exporters want it: 0 is theirs to choose, negative is all.
 func (d drawing) exporterTop() int {
@@ -89,22 +117,13 @@ func (d drawing) exporterTop() int {
 	return d.top
 }
 
-func (d drawing) picture() picture.Options {
-	return picture.Options{Title: d.title, Subtitle: d.source, Top: d.exporterTop()}
-}
-
-// pixels writes a drawing as PNG.
-func pixels(w io.Writer) func(*picture.Drawing, error) error {
-	return func(d *picture.Drawing, err error) error {
-		if err != nil {
-			return err
-		}
-		return png.Write(w, d)
-	}
-}
-
-func writeText(w io.Writer, g *bottle.Graph, d drawing) error {
+// text returns the options of text.
+func (d drawing) text() text.Options {
 	opt := d.terminal.textOptions()
 	opt.Top = d.exporterTop()
-	return text.Write(w, g, opt)
+	return opt
+}
+
+func (d drawing) picture() picture.Options {
+	return picture.Options{Title: d.title, Subtitle: d.source, Top: d.exporterTop()}
 }

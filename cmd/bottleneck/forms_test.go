@@ -7,7 +7,6 @@ import (
 	"encoding/xml"
 	"image/png"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -132,8 +131,10 @@ func TestFormats(t *testing.T) {
 func TestOutputFiles(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"graph", computeTrace}
-	extensions := maps.Clone(extensions)
-	maps.DeleteFunc(extensions, func(_, form string) bool { return forms[form] == nil }) // those of other commands
+	extensions := map[string]string{}
+	for _, form := range formsIn(graphForms.has) {
+		extensions[extensionOf(form)] = form
+	}
 	for ext := range extensions {
 		args = append(args, "-o", filepath.Join(dir, "graph"+ext))
 	}
@@ -150,9 +151,9 @@ func TestOutputFiles(t *testing.T) {
 
 func TestFormOf(t *testing.T) {
 	for name, want := range map[string]string{
-		"a.svg": "svg", "A.SVG": "svg", "dir.svg/a": "", "a.pb.gz": "pprof", "a.gz": "", "a.csv.txt": "text", "": "", "svg": "",
+		"a.svg": "svg", "A.SVG": "svg", "dir.svg/a": "", "a.pb.gz": "pprof", "a.gz": "", "a.csv.txt": "text", "a.dot": "", "a.html": "", "": "", "svg": "",
 	} {
-		if got := formOf(name); got != want {
+		if got := formsIn(graphForms.has).formOf(name); got != want {
 			t.Errorf("formOf(%q) = %q, want %q", name, got, want)
 		}
 	}

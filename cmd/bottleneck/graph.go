@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,11 @@ import (
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/markdown"
+	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/exporters/pprof"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -52,7 +58,7 @@ Goroutines share a box that have the same
 Generations of the trace that -from and -to leave out are not decoded.
 Goroutines that began in them are named by what they do later; for -group
 creator, region or task, what is before -from is decoded.`, f.run)
-	f.define(c, graphWritings, graphMeasures)
+	f.define(c, graphForms, graphMeasures)
 	f.to.defineTop("groups", "15 in text and pictures, else all")
 	fs := c.Flags()
 	fs.StringVar(&f.group, "group", "function", groupHelp)
@@ -111,8 +117,7 @@ func (f *graphFlags) run(ctx context.Context, std stdio, args []string) error {
 	read := func(ctx context.Context, std stdio, in *input) (*bottle.Graph, error) {
 		return readGraph(ctx, std, in, f.opt)
 	}
-	write := func(w io.Writer, form string, g *bottle.Graph, d drawing) error { return forms[form](w, g, d) }
-	return f.analysis.run(ctx, std, source, read, write)
+	return f.analysis.run(ctx, std, source, read, graphForms)
 }
 
 // readGraph reads a trace, with progress on a terminal. The graph may be there even if
@@ -120,7 +125,7 @@ func (f *graphFlags) run(ctx context.Context, std stdio, args []string) error {
 func readGraph(ctx context.Context, std stdio, in *input, opt bottle.Options) (*bottle.Graph, error) {
 	return resultFrom(ctx, std, in, bn.Options{Want: bn.WantVerdict, Bottle: opt}, func(r *bn.Report) *bottle.Graph { return r.Bottle },
 		func(r io.Reader) (*bottle.Graph, error) {
-			g, err := readSaved(r, in.label, graphDiff, bottle.ReadJSON)
+			g, err := readSaved(r, in.label, graphKind)
 			group := opt.Group.String()
 			switch {
 			case err != nil:
@@ -142,4 +147,71 @@ func shownSource(label string) string {
 		return label
 	}
 	return filepath.Base(label)
+}
+
+// graphForms are the forms of graphs.
+var graphForms = drawn(formsOf[*bottle.Graph]{
+	"text": func(w io.Writer, g *bottle.Graph, d drawing) error { return text.Write(w, g, d.text()) },
+	"json": func(w io.Writer, g *bottle.Graph, d drawing) error { return bottle.WriteJSON(w, g.Top(d.top)) },
+	"csv":  func(w io.Writer, g *bottle.Graph, d drawing) error { return text.TableCSV(w, g.Top(d.top).Table()) },
+	"md":   func(w io.Writer, g *bottle.Graph, d drawing) error { return markdown.Write(w, g.Top(d.top).Groups()) },
+	"pprof": func(w io.Writer, g *bottle.Graph, d drawing) error {
+		return pprof.Write(w, g.Top(d.top), pprof.Options{File: d.source})
+	},
+}, func(g *bottle.Graph, d drawing) (*picture.Drawing, error) { return picture.Draw(g, d.picture()) })
+
+var graphMeasures = measures[*bottle.Graph]{
+	example: "parallelism<4",
+	whole: []measured[*bottle.Graph]{
+		measuring("parallelism", result.Number, "mean number of goroutines that ran at once, idle time included", always((*bottle.Graph).MeanParallelism)),
+		measuring("lost-%", result.Ratio, "the part of the capacity, GOMAXPROCS × time, that was not used", lostPercent),
+		measuring("neck-%", result.Ratio, "the same without idle time: what was lost while something ran", neckPercent),
+		measuring("idle-%", result.Ratio, "the part of the time in which nothing ran", always(func(g *bottle.Graph) float64 { return percent(g.Idle, g.Wall) })),
+		measuring("gc-%", result.Ratio, "the garbage collector's part of the time", always(gcPercent)),
+		measuring("in-c-%", result.Ratio, "the time of all goroutines in C code, in parts of the whole time: 200 where two were there all the time", always(func(g *bottle.Graph) float64 { all, _ := g.InC(); return percent(all, g.Wall) })),
+		measuring("wall", result.Duration, "the whole time, as a duration: wall>2s", always(func(g *bottle.Graph) float64 { return float64(g.Wall) })),
+	},
+	parts: "or share-%, lost-%, in-c-% or parallelism of one group, as group(NAME).share-%, by the name in the graph, short or in full.",
+	part:  ofPart("group", []measure{{name: "share-%", unit: result.Ratio}, {name: "lost-%", unit: result.Ratio}, {name: "in-c-%", unit: result.Ratio}, {name: "parallelism", unit: result.Number}}, groupMeasure),
+}
+
+func neckPercent(g *bottle.Graph) (float64, error) { return ofCapacity(g, g.Lost()-g.IdleLost) }
+
+func lostPercent(g *bottle.Graph) (float64, error) { return ofCapacity(g, g.Lost()) }
+
+// ofCapacity is a part of the capacity in percent.
+func ofCapacity(g *bottle.Graph, d time.Duration) (float64, error) {
+	if g.Capacity == 0 && g.Wall > 0 {
+		return 0, errors.New("lost capacity is not known, as GOMAXPROCS is not")
+	}
+	return percent(d, g.Capacity), nil
+}
+
+func gcPercent(g *bottle.Graph) float64 {
+	var d time.Duration
+	for i := range g.Boxes {
+		if g.Boxes[i].Kind == bottle.GC {
+			d += g.Boxes[i].Share
+		}
+	}
+	return percent(d, g.Wall)
+}
+
+func groupMeasure(g *bottle.Graph, group string, m measure) (float64, error) {
+	nameOf := func(b *bottle.Box) string { return b.Group }
+	b, err := findNamed(g.Boxes, nameOf, "the graph has no group", group)
+	if reason, short := strings.CutPrefix(group, "STW ("); err != nil && short { // so the table calls it
+		b, err = findNamed(g.Boxes, nameOf, "the graph has no group", "stop-the-world ("+reason)
+	}
+	switch {
+	case err != nil:
+		return 0, err
+	case m.name == "lost-%":
+		return ofCapacity(g, b.Lost)
+	case m.name == "in-c-%":
+		return percent(b.InC, g.Wall), nil
+	case m.unit == result.Ratio:
+		return percent(b.Share, g.Wall), nil
+	}
+	return b.Parallelism, nil
 }

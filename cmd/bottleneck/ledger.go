@@ -49,7 +49,7 @@ In .pb.gz, what was lost is by the call chain that waited and the one that
 ended the wait. The columns of texts, for -by, are
 
 `+texts.String(), f.run)
-	f.define(c, ledgerWritings, ledgerMeasures)
+	f.define(c, ledgerForms, ledgerMeasures)
 	f.to.defineTop("rows", "20 in text, else all; the others are added up")
 	defineBounds(c.Flags(), &f.opt)
 	c.Flags().StringVar(&f.group, "group", "function", groupHelp)
@@ -86,42 +86,33 @@ func (d drawing) textOfRows() text.Options {
 // ledgerTop is how many rows text shows.
 const ledgerTop = 20
 
-var ledgerForms = map[string]func(w io.Writer, l *ledger.Ledger, d drawing) error{
+// written makes a form of one of tables.
+func (d drawing) written(w io.Writer, l *ledger.Ledger, write func(io.Writer, *result.Table) error) error {
+	t, err := d.rows(l)
+	if err != nil {
+		return err
+	}
+	return write(w, t)
+}
+
+var ledgerForms = formsOf[*ledger.Ledger]{
 	"text": func(w io.Writer, l *ledger.Ledger, d drawing) error {
-		t, err := d.rows(l)
-		if err != nil {
-			return err
-		}
-		return text.WriteTable(w, t, d.textOfRows())
+		return d.written(w, l, func(w io.Writer, t *result.Table) error { return text.WriteTable(w, t, d.textOfRows()) })
 	},
 	"json": func(w io.Writer, l *ledger.Ledger, _ drawing) error { return ledger.WriteJSON(w, l) },
 	"csv": func(w io.Writer, l *ledger.Ledger, d drawing) error {
-		t, err := d.rows(l)
-		if err != nil {
-			return err
-		}
-		return text.TableCSV(w, t.Top(d.top))
+		return d.written(w, l, func(w io.Writer, t *result.Table) error { return text.TableCSV(w, t.Top(d.top)) })
 	},
 	"md": func(w io.Writer, l *ledger.Ledger, d drawing) error {
-		t, err := d.rows(l)
-		if err != nil {
-			return err
-		}
-		return markdown.Write(w, t.Top(d.top))
+		return d.written(w, l, func(w io.Writer, t *result.Table) error { return markdown.Write(w, t.Top(d.top)) })
 	},
 	"html": func(w io.Writer, l *ledger.Ledger, d drawing) error {
-		t, err := d.rows(l)
-		if err != nil {
-			return err
-		}
-		return report.WriteTable(w, t.Top(d.top))
+		return d.written(w, l, func(w io.Writer, t *result.Table) error { return report.WriteTable(w, t.Top(d.top)) })
 	},
 	"pprof": func(w io.Writer, l *ledger.Ledger, d drawing) error {
 		return pprof.WriteLedger(w, l, pprof.LedgerOptions{File: d.source})
 	},
 }
-
-var ledgerWritings = formsIn(ledgerForms, "text, json, csv, md, html or pprof", ".json, .csv, .md, .html, .txt or .pb.gz")
 
 var ledgerMeasures = func() measures[*ledger.Ledger] {
 	ms := measures[*ledger.Ledger]{example: "lost>30%", parts: "with all rows added up, or with NAME(FILTER) those that have FILTER in one of their texts, such as lost(idle), lost(mutex) or time(main.worker). A value of time and lost may be a part of the capacity: lost>30%, lost>2s, queue>1s, count(gc-stop)>100."}
@@ -208,9 +199,8 @@ func (f *ledgerFlags) run(ctx context.Context, std stdio, args []string) error {
 				if f.regrouped() || f.opt.From != 0 || f.opt.To != 0 || f.opt.Part != (timeline.Part{}) {
 					return nil, usagef("-group, -from, -to and -generations are for traces; %s is saved JSON", in.label)
 				}
-				return readSaved(r, in.label, ledgerDiff, ledger.ReadJSON)
+				return readSaved(r, in.label, ledgerKind)
 			})
 	}
-	write := func(w io.Writer, form string, l *ledger.Ledger, d drawing) error { return ledgerForms[form](w, l, d) }
-	return f.analysis.run(ctx, std, source, read, write)
+	return f.analysis.run(ctx, std, source, read, ledgerForms)
 }

@@ -186,8 +186,8 @@ func TestLedgerUsage(t *testing.T) {
 		{[]string{"-top", "-1"}, "-top -1: want a number of rows, or 0 for all"},
 		{[]string{"-top", "3", "-format", "json"}, "-top is for text or csv or md or html, and none is written"},
 		{[]string{"-from", "2s", "-to", "1s"}, "-to 1s is not after -from 2s"},
-		{[]string{"-format", "svg"}, `unknown form "svg": want text, json, csv, md, html or pprof`},
-		{[]string{"-o", "x.svg"}, "want a file ending in .json, .csv, .md, .html, .txt or .pb.gz"},
+		{[]string{"-format", "svg"}, `unknown form "svg": want pprof, json, csv, md, html or text`},
+		{[]string{"-o", "x.svg"}, "want a file ending in .pb.gz, .json, .csv, .md, .html or .txt"},
 		{[]string{"-generations", "3:1"}, "the last is before the first"},
 	} {
 		bottleneck(append([]string{"ledger", lockTrace}, tt.args...)...).want(t, exitUsage, "", tt.err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,28 +19,13 @@ import (
 
 // mergeFlags are the choices of the user.
 type mergeFlags struct {
-	kind      diffKind
+	name      string // of the kind
+	kind      kind   // nil: not given
 	seconds   float64
 	filesFrom string
 	partial   bool
 	spread    outputs
 	to        destination
-}
-
-// mergeWritings are the forms of any kind; those of the kind at hand are known when it has been
-// read.
-var mergeWritings = &writings{
-	forms:   "text, json, csv, md, html, svg, png, pprof, dot or folded",
-	endings: ".svg, .png, .pb.gz, .json, .csv, .md, .html, .txt, .dot or .folded",
-	has: func(form string) bool {
-		return forms[form] != nil || contentionForms[form] != nil || ledgerForms[form] != nil
-	},
-	formOf: func(name string) string {
-		if form := formOf(name); form != "" {
-			return form
-		}
-		return contentionFormOf(name)
-	},
 }
 
 func (a *app) merge() *cobra.Command {
@@ -69,12 +55,12 @@ looks like one that has them all. Sources are read side by side, files as many
 as there are processors, services 32 at a time, and added up as they come:
 memory grows with the number of groups, not with that of sources.`, f.run)
 	fs := c.Flags()
-	fs.StringVar((*string)(&f.kind), "kind", "", "ask services for `KIND`, and make it of traces: graph (if not given), contention, tasks or, of traces only, ledger")
+	fs.StringVar(&f.name, "kind", "", "ask services for `KIND`, and make it of traces: graph (if not given), contention, tasks or, of traces only, ledger")
 	fs.Float64Var(&f.seconds, "seconds", 5, "ask services for `N` seconds")
 	fs.StringVar(&f.filesFrom, "files-from", "", "read further names of files and URLs from `FILE`, one a line; \"-\" is standard input")
 	fs.BoolVar(&f.partial, "partial", false, "leave out what cannot be read to its end, and name it on standard error and among the warnings of the result; exit status 0 if something is left")
 	fs.Func("spread", "write the spread of all groups to `FILE`, as CSV", f.spread.add)
-	f.to.define(c, mergeWritings)
+	f.to.define(c, formsIn(graphForms.has, contentionForms.has, ledgerForms.has))
 	f.to.defineTop("groups", "as in the command of the kind")
 	c.Example = `  bottleneck merge -o fleet.json -o fleet.svg a.json b.json c.json
   bottleneck merge http://10.0.0.1:6060/debug/bottleneck/ \
@@ -88,9 +74,10 @@ memory grows with the number of groups, not with that of sources.`, f.run)
 }
 
 func (f *mergeFlags) parse(std stdio, sources []string) error {
+	f.kind = kindNamed(f.name)
 	switch {
-	case f.kind != "" && (f.kind == stackDiff || !slices.Contains(diffKinds, f.kind)):
-		return usagef("-kind: want graph, ledger, contention or tasks, not %q", f.kind)
+	case f.name != "" && (f.kind == nil || !f.kind.about().merged):
+		return usagef("-kind: want graph, ledger, contention or tasks, not %q", f.name)
 	case !(f.seconds >= 0.001 && f.seconds <= mostSeconds):
 		return usagef("-seconds %v: want from 0.001 to %d", f.seconds, mostSeconds)
 	case f.filesFrom == "-" && slices.Contains(sources, "-"):
@@ -139,33 +126,28 @@ func (f *mergeFlags) address(source string) string {
 	if !isURL(source) || err != nil {
 		return source
 	}
-	kind := path.Base(u.Path)
 	switch q := u.Query(); {
 	case strings.HasSuffix(u.Path, "/") || u.Path == "":
-		kind = string(graphDiff)
-		if f.kind != "" {
-			kind = string(f.kind)
-		}
-		return below(u, kind, "format", "json", "seconds", strconv.FormatFloat(f.seconds, 'f', -1, 64)).String()
-	case slices.Contains(diffKinds, diffKind(kind)) && !q.Has("format") && !q.Has("debug"):
+		return below(u, cmp.Or(f.name, "graph"), "format", "json", "seconds", strconv.FormatFloat(f.seconds, 'f', -1, 64)).String()
+	case kindNamed(path.Base(u.Path)) != nil && !q.Has("format") && !q.Has("debug"):
 		return below(u, "", "format", "json").String()
 	}
 	return source
 }
 
 // write writes the sum in the forms that were asked for.
-func (f *mergeFlags) write(std stdio, m mergePart, sum *mergeSum) error {
+func (f *mergeFlags) write(std stdio, m artifact, sum *mergeSum) error {
 	defaulted := f.to.format == "text" && len(f.to.outputs) == 0
 	for _, form := range f.to.asked() {
 		switch {
-		case m.writes(form):
+		case m.kind.forms().has(form):
 		case defaulted:
 			return usagef("profiles of pprof can only be merged into a file of that kind: say -o FILE.pb.gz")
 		default:
 			return usagef("there is no %s of a merged %s", form, m.what())
 		}
 	}
-	n, read := m.instances(), sum.sources-len(sum.missing)
+	n, read := m.kind.instances(m.value), sum.sources-len(sum.missing)
 	f.to.draw.source = format.Plural(n, "instance", "instances")
 	if read != n {
 		f.to.draw.source += " from " + format.Plural(read, "source", "sources")
@@ -181,18 +163,15 @@ func (f *mergeFlags) write(std stdio, m mergePart, sum *mergeSum) error {
 	}
 	errs = append(errs, f.to.write(std, func(w io.Writer, form string, d drawing) error {
 		if form != "text" {
-			return m.write(w, form, d)
+			return m.kind.write(w, form, m.value, d)
 		}
 		if _, err := fmt.Fprintf(w, "Merged: %s. Times are sums over them.\n\n", f.to.draw.source); err != nil {
 			return err
 		}
-		if err := m.write(w, form, d); err != nil {
+		if err := m.kind.write(w, form, m.value, d); err != nil {
 			return err
 		}
 		return sum.spread.writeText(w, d)
 	}))
 	return errors.Join(errs...)
 }
-
-// errNothing cannot happen unless a kind is added and not handled.
-var errNothing = errors.New("there is nothing to merge")

@@ -10,8 +10,11 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
 // spread is how a number of each group differs among the sources of a merge: which of them is odd.
@@ -23,6 +26,7 @@ type spread struct {
 	mean    bool   // a source that lacks a group has no number for it, rather than 0
 	write   func(float64) string
 	sources int
+	source  string // whose numbers are added
 	first   string // the name of the first source
 	rows    map[string]*spreadRow
 	more    bool // there were too many groups
@@ -44,55 +48,68 @@ type spreadRow struct {
 	lowAt, highAt string
 }
 
-// add takes the numbers of a source in.
-func (s *spread) add(p *mergePart) {
-	values := map[string]float64{}
-	switch {
-	case p.graph != nil:
-		s.what, s.unit = "share of the time", "ratio"
-		s.write = func(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + "%" }
-		wall := float64(max(1, p.graph.Wall))
-		for i := range p.graph.Boxes {
-			b := &p.graph.Boxes[i]
-			values[b.Group] += float64(b.Share) / wall
-		}
-		values["(idle)"] = float64(p.graph.Idle) / wall
-	case p.ledger != nil:
-		s.what, s.unit = "part of the capacity", "ratio"
-		s.write = func(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + "%" }
-		for i := range p.ledger.Rows {
-			r := &p.ledger.Rows[i]
-			values[string(r.Category)] += float64(r.Time) / float64(max(1, p.ledger.Capacity))
-		}
-	case p.contention != nil:
-		s.what, s.unit = "goroutines that wait, on average", "goroutines"
-		s.write = func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
-		wall := float64(max(1, p.contention.Duration))
-		for i := range p.contention.Waits {
-			w := &p.contention.Waits[i]
-			name := string(w.Kind)
-			if w.Lock != nil {
-				name += " " + w.Lock.Title()
-			}
-			values[name] += float64(w.Waited) / wall
-		}
-	case p.tasks != nil:
-		s.what, s.unit, s.mean = "mean cycles of a task", "cycles", true
-		s.write = func(v float64) string { return format.Count(int64(math.Round(v))) }
-		if p.tasks.ByTime() {
-			s.what, s.unit = "mean running time of a task, in ns", "nanoseconds"
-		}
-		for i := range p.tasks.Classes {
-			c := &p.tasks.Classes[i]
-			if h := p.tasks.Granularity(c); h.Count() > 0 {
-				values[c.Name] = h.Mean()
-			}
-		}
-	default:
-		return // a profile of pprof
+// of returns the spread, to which the next numbers are those of a source with that name.
+func (s *spread) of(source string) *spread {
+	s.source = source
+	return s
+}
+
+// percentOf writes a part of a whole.
+func percentOf(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + "%" }
+
+func graphNumbers(s *spread, g *bottle.Graph) map[string]float64 {
+	s.what, s.unit, s.write = "share of the time", "ratio", percentOf
+	wall := float64(max(1, g.Wall))
+	values := map[string]float64{"(idle)": float64(g.Idle) / wall}
+	for i := range g.Boxes {
+		values[g.Boxes[i].Group] += float64(g.Boxes[i].Share) / wall
 	}
+	return values
+}
+
+func ledgerNumbers(s *spread, l *ledger.Ledger) map[string]float64 {
+	s.what, s.unit, s.write = "part of the capacity", "ratio", percentOf
+	values := map[string]float64{}
+	for i := range l.Rows {
+		values[string(l.Rows[i].Category)] += float64(l.Rows[i].Time) / float64(max(1, l.Capacity))
+	}
+	return values
+}
+
+func contentionNumbers(s *spread, p *contention.Profile) map[string]float64 {
+	s.what, s.unit = "goroutines that wait, on average", "goroutines"
+	s.write = func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
+	values := map[string]float64{}
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		name := string(w.Kind)
+		if w.Lock != nil {
+			name += " " + w.Lock.Title()
+		}
+		values[name] += float64(w.Waited) / float64(max(1, p.Duration))
+	}
+	return values
+}
+
+func taskNumbers(s *spread, p *granularity.Profile) map[string]float64 {
+	s.what, s.unit, s.mean = "mean cycles of a task", "cycles", true
+	s.write = func(v float64) string { return format.Count(int64(math.Round(v))) }
+	if p.ByTime() {
+		s.what, s.unit = "mean running time of a task, in ns", "nanoseconds"
+	}
+	values := map[string]float64{}
+	for i := range p.Classes {
+		if h := p.Granularity(&p.Classes[i]); h.Count() > 0 {
+			values[p.Classes[i].Name] = h.Mean()
+		}
+	}
+	return values
+}
+
+// add takes the numbers of a source in.
+func (s *spread) add(values map[string]float64) {
 	if s.rows == nil {
-		s.rows, s.first = map[string]*spreadRow{}, p.name
+		s.rows, s.first = map[string]*spreadRow{}, s.source
 	}
 	s.sources++
 	for name, v := range values {
@@ -117,10 +134,10 @@ func (s *spread) add(p *mergePart) {
 			continue
 		}
 		if v < r.low {
-			r.low, r.lowAt = v, p.name
+			r.low, r.lowAt = v, s.source
 		}
 		if v > r.high || r.highAt == "" {
-			r.high, r.highAt = v, p.name
+			r.high, r.highAt = v, s.source
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/diagnose"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
@@ -28,14 +29,14 @@ const (
 type mergeSum struct {
 	sources int // of the command, missing ones too
 	missing []string
-	sum     mergePart
-	pending []mergePart
+	sum     artifact
+	pending []artifact
 	spread  spread
 	done    atomic.Int64 // sources that were read, or could not be
 }
 
 // add takes the next part, if it is of the same kind as the ones before.
-func (s *mergeSum) add(p mergePart) error {
+func (s *mergeSum) add(p artifact) error {
 	first := &s.sum
 	if first.name == "" && len(s.pending) > 0 {
 		first = &s.pending[0]
@@ -43,7 +44,7 @@ func (s *mergeSum) add(p mergePart) error {
 	if err := p.fits(first); err != nil {
 		return err
 	}
-	s.spread.add(&p)
+	p.kind.spread(s.spread.of(p.name), p.value)
 	s.pending = append(s.pending, p)
 	if len(s.pending) == mergeBatch {
 		return s.flush()
@@ -55,10 +56,7 @@ func (s *mergeSum) add(p mergePart) error {
 func (s *mergeSum) flush() (err error) {
 	all := s.pending
 	if s.sum.name != "" {
-		all = append([]mergePart{s.sum}, all...)
-	}
-	if len(all) == 0 {
-		return errNothing
+		all = append([]artifact{s.sum}, all...)
 	}
 	s.sum, err = mergeParts(all)
 	s.sum.name = all[0].name // of the first source, for messages
@@ -113,7 +111,7 @@ func (f *mergeFlags) listed(ctx context.Context, std stdio, sources []string) ([
 // readAll reads all sources, and adds them to the sum in order.
 func (f *mergeFlags) readAll(ctx context.Context, std stdio, sources []string, sum *mergeSum) error {
 	type read struct {
-		part mergePart
+		part artifact
 		err  error
 	}
 	readers := min(8, runtime.GOMAXPROCS(0))
@@ -182,12 +180,12 @@ func (f *mergeFlags) readAll(ctx context.Context, std stdio, sources []string, s
 }
 
 // result is the sum of all parts, with a warning if some are missing.
-func (s *mergeSum) result() (mergePart, error) {
+func (s *mergeSum) result() (artifact, error) {
 	if err := s.flush(); err != nil {
-		return mergePart{}, err
+		return artifact{}, err
 	}
-	if p := &s.sum; p.graph != nil && p.ledger != nil { // of traces alone
-		p.graph.Verdict = diagnose.New(diagnose.Results{Ledger: p.ledger, Graph: p.graph, Contention: p.contention})
+	if g, ok := s.sum.value.(*bottle.Graph); ok && s.sum.ledger != nil { // of traces alone
+		g.Verdict = diagnose.New(diagnose.Results{Ledger: s.sum.ledger, Graph: g, Contention: s.sum.contention})
 	}
 	if len(s.missing) > 0 {
 		const named = 20
@@ -195,7 +193,7 @@ func (s *mergeSum) result() (mergePart, error) {
 		if more := len(s.missing) - named; more > 0 {
 			names += fmt.Sprintf(" and %d more", more)
 		}
-		s.sum.warn(fmt.Sprintf("%d of %s could not be read to the end and are in no number: %s.", len(s.missing), format.Plural(s.sources, "source", "sources"), names))
+		s.sum.kind.warn(s.sum.value, fmt.Sprintf("%d of %s could not be read to the end and are in no number: %s.", len(s.missing), format.Plural(s.sources, "source", "sources"), names))
 	}
 	return s.sum, nil
 }

@@ -62,7 +62,7 @@ An interrupt is the program's business: what it wrote is kept.`, func(ctx contex
 	})
 	fs := c.Flags()
 	f.flags = fs
-	fs.FuncP("output", "o", "write `FILE`: the trace or archive as it is, or the bottle graph of it if the name ends in "+usualEndings+"; of a service, may be given several times", f.outputs.add)
+	fs.FuncP("output", "o", "write `FILE`: the trace or archive as it is, or the bottle graph of it if the name ends in "+formsIn(graphForms.has).endings()+"; of a service, may be given several times", f.outputs.add)
 	fs.BoolVar(&f.force, "force", false, "replace files that are there already")
 	fs.Float64Var(&f.seconds, "seconds", 5, "of a service: take `N` seconds of trace")
 	fs.Func("max-size", "of a service: end the recording when the trace is longer than `SIZE`, such as 500MB or 10GB; 4GB if not given", func(s string) (err error) {

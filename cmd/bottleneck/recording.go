@@ -22,10 +22,10 @@ type recording struct {
 }
 
 func newRecording(f *recordFlags) *recording {
-	r := &recording{flags: f, graph: destination{can: graphWritings}}
+	r := &recording{flags: f, graph: destination{can: formsIn(graphForms.has)}}
 	r.graph.draw.source = f.source.Redacted()
 	for _, name := range f.outputs {
-		if formOf(name) == "" {
+		if r.graph.can.formOf(name) == "" {
 			r.traces = append(r.traces, name)
 		} else {
 			r.graph.outputs = append(r.graph.outputs, name)
@@ -161,7 +161,7 @@ func copyFile(name, from string) error {
 
 // draw writes the forms of the graph.
 func (r *recording) draw(std stdio, g *bottle.Graph) error {
-	return r.graph.write(std, func(w io.Writer, form string, d drawing) error { return forms[form](w, g, d) })
+	return r.graph.write(std, func(w io.Writer, form string, d drawing) error { return graphForms[form](w, g, d) })
 }
 
 // fetchGraph asks a service that sends no traces for its graph.

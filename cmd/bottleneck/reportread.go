@@ -14,6 +14,7 @@ import (
 
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
 	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/exporters/perfetto"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
@@ -303,37 +304,38 @@ func niceWindow(wall time.Duration) time.Duration {
 // json reads what a command has saved.
 func (r *reportReading) json(name string, data []byte) error {
 	wrap := func(err error) error { return fmt.Errorf("%s: %w", name, err) }
-	kind := kindOfJSON(data)
-	if kind == ledgerDiff {
-		return errKind(name, kind)
-	}
-	if kind == countersOnly {
+	k := kindOfJSON(data)
+	switch k {
+	case ledgerKind, verdictKind:
+		return errKind(name, k)
+	case countersKind:
 		rec, err := counters.ReadJSON(bytes.NewReader(data))
 		if err != nil {
 			return wrap(err)
 		}
 		r.save(report.CountersSection, name, func() { r.data.Counters = rec })
 		return nil
-	}
-	if kind == stackDiff {
+	case stackKind: // of several widths, all
 		stacks, err := speedup.ReadJSON(bytes.NewReader(data))
 		if err != nil {
 			return wrap(err)
 		}
 		r.save(report.SpeedupSection, name, func() { r.data.Speedup = stacks })
 		return nil
+	case nil:
+		k = graphKind // which tells what is wrong
 	}
-	s, err := readSideJSON(data, kind)
+	a, err := readArtifact(data, k)
 	if err != nil {
 		return wrap(err)
 	}
-	switch kind {
-	case contentionDiff:
-		r.save(report.ContentionSection, name, func() { r.data.Contention, r.data.ContentionWindows = s.contention, nil })
-	case tasksDiff:
-		r.save(report.TasksSection, name, func() { r.data.Tasks, r.data.TaskWindows = s.tasks, nil })
-	default:
-		r.save(report.BottleSection, name, func() { r.data.Bottle, r.data.Goroutines = s.graph, nil })
+	switch v := a.value.(type) {
+	case *contention.Profile:
+		r.save(report.ContentionSection, name, func() { r.data.Contention, r.data.ContentionWindows = v, nil })
+	case *granularity.Profile:
+		r.save(report.TasksSection, name, func() { r.data.Tasks, r.data.TaskWindows = v, nil })
+	case *bottle.Graph:
+		r.save(report.BottleSection, name, func() { r.data.Bottle, r.data.Goroutines = v, nil })
 	}
 	return nil
 }

@@ -162,7 +162,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"grpah"}, `unknown command "grpah"; did you mean "graph"?`},
 		{[]string{"dem"}, `did you mean "demo"?`},
 		{[]string{"zzzzzz"}, `"bottleneck help" lists the commands`},
-		{[]string{"-window", "1s"}, `flags follow the command`},
+		{[]string{"-kind", "locks"}, `flags follow the command`},
 		{[]string{"help", "grahp"}, `did you mean "graph"?`},
 		{[]string{"help", "graph", "demo"}, `more than one command`},
 		{[]string{"version", "1"}, `unexpected argument "1"`},

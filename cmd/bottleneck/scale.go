@@ -154,7 +154,7 @@ func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*scaleRun) err
 	var errs []error
 	if f.dir != "" {
 		for _, name := range []string{"stack.svg", "stack.json"} {
-			errs = append(errs, writeFile(filepath.Join(f.dir, name), func(w io.Writer) error { return stackForms[formOf(name)](w, stacks, f.out.draw) }))
+			errs = append(errs, writeFile(filepath.Join(f.dir, name), func(w io.Writer) error { return stackForms[f.out.can.formOf(name)](w, stacks, f.out.draw) }))
 		}
 	}
 	for i, run := range taken {

@@ -3,12 +3,17 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	bn "github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/exporters/markdown"
+	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
 
@@ -26,7 +31,7 @@ func (f *speedupFlags) define(c *cobra.Command) {
 	fs.StringVar(&f.workers, "workers", "auto", "`WHO` the workers are, see \"bottleneck help speedup\"")
 	fs.IntVarP(&f.opt.N, "number", "n", 0, "compare with `N` workers; if not given, with as many as live at the same time, but no more than GOMAXPROCS")
 	fs.StringVar(&f.opt.Unit, "unit", "", "a `TYPE` of regions each of which is the same amount of work: the estimate then knows the remainder, and two runs are checked for doing the same")
-	f.out.define(c, stackWritings)
+	f.out.define(c, formsIn(stackForms.has))
 }
 
 // check rejects what cannot be right.
@@ -131,4 +136,47 @@ func (f *speedupFlags) read(ctx context.Context, std stdio, traces []string) (st
 		stacks = append(stacks, report.Speedup)
 	}
 	return stacks, nil
+}
+
+// stackForms are the forms of speedup stacks.
+var stackForms = drawn(formsOf[[]*speedup.Stack]{
+	"text": func(w io.Writer, s []*speedup.Stack, d drawing) error {
+		return text.WriteStacks(w, s, d.terminal.textOptions())
+	},
+	"json": func(w io.Writer, s []*speedup.Stack, _ drawing) error { return speedup.WriteJSON(w, s...) },
+	"csv":  func(w io.Writer, s []*speedup.Stack, _ drawing) error { return text.TableCSV(w, speedup.Table(s...)) },
+	"md":   func(w io.Writer, s []*speedup.Stack, _ drawing) error { return markdown.Write(w, speedup.Table(s...)) },
+}, func(s []*speedup.Stack, d drawing) (*picture.Drawing, error) {
+	return picture.DrawStacks(s, d.picture())
+})
+
+// stackOutput says where stacks go.
+type stackOutput struct{ destination }
+
+// check rejects what cannot be written before anything is read.
+func (o *stackOutput) check(std stdio) error {
+	if err := o.settle(std); err != nil {
+		return err
+	}
+	return o.outputs.check()
+}
+
+// write writes the stacks in all the forms that were asked for.
+func (o *stackOutput) write(std stdio, stacks []*speedup.Stack) error {
+	return o.destination.write(std, func(w io.Writer, form string, d drawing) error { return stackForms[form](w, stacks, d) })
+}
+
+// stackMeasures has components as parts, by their bare names.
+var stackMeasures = measures[*speedup.Stack]{
+	whole: []measured[*speedup.Stack]{
+		measuring("speedup", result.Number, "", always(func(s *speedup.Stack) float64 { return s.Speedup })),
+		measuring("remainder", result.Number, "", always(func(s *speedup.Stack) float64 { return s.Remainder })),
+	},
+	part: func(name string) (m measured[*speedup.Stack], is bool, err error) {
+		part, err := speedup.ParseComponent(name)
+		if err != nil || part == speedup.Run { // which is named speedup
+			return m, false, nil
+		}
+		return measuring(name, result.Number, "", always(func(s *speedup.Stack) float64 { return s.Components[part] })), true, nil
+	},
 }

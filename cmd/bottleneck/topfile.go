@@ -51,7 +51,7 @@ func (s *topFile) refresh() error {
 	if !holdsJSON(data[:min(len(data), headLength)]) {
 		return fmt.Errorf("%s: top wants a URL or the JSON of a graph; for a trace, run \"bottleneck graph\"", s.name)
 	}
-	g, err := readSaved(bytes.NewReader(data), s.name, graphDiff, bottle.ReadJSON)
+	g, err := readSaved(bytes.NewReader(data), s.name, graphKind)
 	if err != nil {
 		return err
 	}

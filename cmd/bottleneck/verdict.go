@@ -33,7 +33,7 @@ The trace is a FILE, a URL, or standard input ("-", or nothing at all in a
 pipe); packed with gzip or zstd, or not. It may be a ledger, a graph or a
 verdict that was saved as JSON. The verdict on one group of a saved ledger does
 not say what the owners of locks did.`, f.run)
-	f.define(c, verdictWritings, verdictMeasures)
+	f.define(c, verdictForms, verdictMeasures)
 	defineBounds(c.Flags(), &f.opt.Bottle)
 	c.Flags().DurationVar(&f.opt.Bottle.Window, "window", 0, "the verdicts on stretches of `DURATION` as well; JSON is then one object a line")
 	c.Flags().StringVar(&f.focus, "focus", "", "the verdict on one `GROUP` by its name in the graph: what is lost because of it, or while it waits")
@@ -54,7 +54,7 @@ type verdictFlags struct {
 	focus string
 }
 
-var verdictForms = map[string]func(w io.Writer, v *diagnosis, d drawing) error{
+var verdictForms = formsOf[*diagnosis]{
 	"text": func(w io.Writer, v *diagnosis, d drawing) error {
 		if err := text.Verdict(w, v.Verdict, d.terminal.textOptions()); err != nil {
 			return err
@@ -91,8 +91,6 @@ var verdictForms = map[string]func(w io.Writer, v *diagnosis, d drawing) error{
 		return e.Encode(v.Verdict)
 	},
 }
-
-var verdictWritings = formsIn(verdictForms, "text, md or json", ".txt, .md or .json")
 
 // diagnosis is what the command found.
 type diagnosis struct {
@@ -143,7 +141,7 @@ func (v *diagnosis) explain(w io.Writer, d drawing) error {
 		if _, err := fmt.Fprintf(w, "\nBehind finding %d:\n\n", i+1); err != nil {
 			return err
 		}
-		if err := text.Evidence(w, diagnose.Explain(resultsOf(v.report), v.Verdict, i+1), d.evidence()); err != nil {
+		if err := text.Evidence(w, diagnose.Explain(resultsOf(v.report), v.Verdict, i+1), d.text()); err != nil {
 			return err
 		}
 	}
@@ -172,21 +170,22 @@ func readJudged(ctx context.Context, std stdio, in *input, opt bn.Options) (*bn.
 		if err != nil {
 			return nil, fileError(in.label, err)
 		}
-		kind := knownKind(data)
-		if kind == "" {
+		k := kindOfJSON(data)
+		if k == nil {
 			return nil, fmt.Errorf("%s: it is JSON, but not a ledger, a graph or a verdict that this program saved", in.label)
 		}
-		if kind != ledgerDiff && kind != graphDiff && kind != verdictOnly {
-			return nil, errKind(in.label, kind)
+		if k != ledgerKind && k != graphKind && k != verdictKind {
+			return nil, errKind(in.label, k)
 		}
-		saved, err := readSideJSON(data, kind)
+		saved, err := readArtifact(data, k)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", in.label, err)
 		case saved.verdict == nil:
 			return nil, fmt.Errorf("%s: the graph has no verdict: it is a sum of several recordings, or was not made of a trace by this program", in.label)
 		}
-		return &bn.Report{Bottle: saved.graph, Ledger: saved.ledger, Verdict: saved.verdict}, nil
+		graph, _ := saved.value.(*bottle.Graph)
+		return &bn.Report{Bottle: graph, Ledger: saved.ledger, Verdict: saved.verdict}, nil
 	})
 }
 
@@ -239,5 +238,5 @@ func (f *verdictFlags) run(ctx context.Context, std stdio, args []string) error 
 		}
 		return v, err
 	}
-	return f.analysis.run(ctx, std, source, read, func(w io.Writer, form string, v *diagnosis, d drawing) error { return verdictForms[form](w, v, d) })
+	return f.analysis.run(ctx, std, source, read, verdictForms)
 }

@@ -382,7 +382,6 @@ func TestFlagsBeforeTrace(t *testing.T) {
 	dir := t.TempDir()
 	bottleneck("-o", filepath.Join(dir, "v.json"), mutexTrace).want(t, exitOK, "", "")
 	bottleneck("-fail", "lost>1%", mutexTrace).want(t, exitFailure, "1. ", "-fail: lost>1%: got ")
-	bottleneck("-window", "1s", mutexTrace).want(t, exitUsage, "", "flags follow the command")
 	bottleneck("-from", "10ms", "-to", "5ms", mutexTrace).want(t, exitUsage, "", "-to 5ms is not after -from 10ms")
 	bottleneck(dir).want(t, exitFailure, "", "it is a directory, not a trace")
 	bottleneck("-title", "x", mutexTrace).want(t, exitUsage, "", "flags follow the command")

@@ -1,0 +1,324 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/google/pprof/profile"
+
+	bn "github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/diagnose"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/result"
+	"github.com/bottleneck-go/bottleneck/speedup"
+	"github.com/bottleneck-go/bottleneck/verdict"
+)
+
+// artifact is one thing that commands load, compare, add up and write.
+type artifact struct {
+	kind  kind
+	value any    // of the type of the kind
+	name  string // of its file, for messages
+	// A graph of a trace has these beside it, a ledger is in both.
+	ledger     *ledger.Ledger
+	contention *contention.Profile
+	verdict    *verdict.Verdict // on a graph or a ledger; nil if there is none
+}
+
+// kind is a row of the table of artifacts, a *row of the type of its values.
+type kind interface {
+	about() *kindInfo
+	take(r *bn.Report) any             // from what was made of a trace
+	read(r io.Reader) (any, error)     // saved JSON
+	measures() measures[artifact]      // what -fail of diff knows
+	sum(parts []artifact) (any, error) // of merge
+	spread(s *spread, v any)           // numbers of each group, for merge
+	forms() writings                   // in which it is written
+	write(w io.Writer, form string, v any, d drawing) error
+	instances(v any) int
+	warn(v any, warning string)
+}
+
+// kindInfo is what is known of a kind besides its values.
+type kindInfo struct {
+	name   string  // of -kind, and of the command that reads it as JSON if there is no other
+	what   string  // in messages
+	reader string  // the command that reads it as JSON, if it has another name
+	key    string  // of its JSON; no other kind has it
+	want   bn.Want // makes it of a trace
+	merged bool    // there is a sum of several
+	// compare writes what changed between two in words, changes lists it for JSON, and draw, if
+	// not nil, draws it. A kind without compare is not compared.
+	compare func(w io.Writer, p diffPair, d drawing) error
+	changes func(p diffPair) *result.Table
+	draw    drawPair
+}
+
+type row[T any] struct {
+	kindInfo
+	of       func(r *bn.Report) T
+	load     func(r io.Reader) (T, error)
+	fails    measures[T]
+	add      func(parts ...T) (T, error)
+	numbers  func(s *spread, v T) map[string]float64
+	table    formsOf[T]
+	counted  func(v T) int // instances
+	warnings func(v T) *[]string
+}
+
+func (k *row[T]) about() *kindInfo                  { return &k.kindInfo }
+func (k *row[T]) take(r *bn.Report) any             { return k.of(r) }
+func (k *row[T]) read(r io.Reader) (any, error)     { return k.load(r) }
+func (k *row[T]) measures() measures[artifact]      { return lifted(k.fails) }
+func (k *row[T]) forms() writings                   { return formsIn(k.table.has) }
+func (k *row[T]) instances(v any) int               { return max(1, k.counted(v.(T))) }
+func (k *row[T]) warn(v any, warning string)        { w := k.warnings(v.(T)); *w = append(*w, warning) }
+func (k *row[T]) sum(parts []artifact) (any, error) { return k.add(valuesOf[T](parts)...) }
+func (k *row[T]) write(w io.Writer, form string, v any, d drawing) error {
+	return k.table[form](w, v.(T), d)
+}
+func (k *row[T]) spread(s *spread, v any) {
+	if k.numbers != nil {
+		s.add(k.numbers(s, v.(T)))
+	}
+}
+
+func valuesOf[T any](parts []artifact) (values []T) {
+	for _, p := range parts {
+		values = append(values, p.value.(T))
+	}
+	return values
+}
+
+// lifted makes measures of an artifact from those of its value.
+func lifted[T any](ms measures[T]) (out measures[artifact]) {
+	lift := func(m measured[T]) measured[artifact] {
+		out := measured[artifact]{measure: m.measure, of: func(a artifact) (float64, error) { return m.of(valueOf[T](a)) }}
+		if m.asPart != nil {
+			out.asPart = func(a artifact) (float64, error) { return m.asPart(valueOf[T](a)) }
+		}
+		return out
+	}
+	for _, m := range ms.whole {
+		out.whole = append(out.whole, lift(m))
+	}
+	out.part = func(name string) (measured[artifact], bool, error) {
+		m, is, err := ms.part(name)
+		return lift(m), is, err
+	}
+	return out
+}
+
+// valueOf returns the value of an artifact; of a graph, its ledger if that is what is wanted.
+func valueOf[T any](a artifact) T {
+	if v, ok := a.value.(T); ok {
+		return v
+	}
+	return any(a.ledger).(T)
+}
+
+// The table of artifacts. The first ones are those of -kind.
+var (
+	graphKind = &row[*bottle.Graph]{
+		kindInfo: kindInfo{name: "graph", what: "bottle graph", key: "boxes", want: bn.WantVerdict, merged: true, compare: compareGraphs, changes: changing(bottle.Changes), draw: drawGraphs},
+		of:       func(r *bn.Report) *bottle.Graph { return r.Bottle }, load: bottle.ReadJSON, fails: graphMeasures, add: bottle.Merge, numbers: graphNumbers, table: graphForms,
+		counted: func(g *bottle.Graph) int { return g.Instances }, warnings: func(g *bottle.Graph) *[]string { return &g.Warnings },
+	}
+	ledgerKind = &row[*ledger.Ledger]{
+		kindInfo: kindInfo{name: "ledger", what: "ledger", key: "rows", want: bn.WantVerdict, merged: true, compare: compareLedgers},
+		of:       func(r *bn.Report) *ledger.Ledger { return r.Ledger }, load: ledger.ReadJSON, fails: ledgerMeasures, add: ledger.Merge, numbers: ledgerNumbers, table: ledgerForms,
+		counted: func(l *ledger.Ledger) int { return l.Instances }, warnings: func(l *ledger.Ledger) *[]string { return &l.Warnings },
+	}
+	stackKind = &row[*speedup.Stack]{
+		kindInfo: kindInfo{name: "stack", what: "speedup stack", reader: "report", key: "components", want: bn.WantSpeedup, compare: comparing(text.WriteStackDiff), changes: changing(speedup.Changes), draw: drawStacks},
+		of:       func(r *bn.Report) *speedup.Stack { return r.Speedup }, load: lastStack, fails: stackMeasures,
+	}
+	contentionKind = &row[*contention.Profile]{
+		kindInfo: kindInfo{name: "contention", what: "contention profile", key: "waits", want: bn.WantContention, merged: true, compare: comparing(text.WriteContentionDiff), changes: changing(contention.Changes)},
+		of:       func(r *bn.Report) *contention.Profile { return r.Contention }, load: contention.ReadJSON, fails: contentionMeasures, add: adding(contention.Merge), numbers: contentionNumbers, table: contentionForms,
+		counted: func(p *contention.Profile) int { return p.Instances }, warnings: func(p *contention.Profile) *[]string { return &p.Warnings },
+	}
+	tasksKind = &row[*granularity.Profile]{
+		kindInfo: kindInfo{name: "tasks", what: "profile of tasks", key: "classes", want: bn.WantTasks, merged: true, compare: comparing(text.WriteTasksDiff), changes: changing(granularity.Changes)},
+		of:       diagnosedTasks, load: granularity.ReadJSON, fails: tasksMeasures, add: adding(granularity.Merge), numbers: taskNumbers, table: tasksForms,
+		counted: func(p *granularity.Profile) int { return p.Instances }, warnings: func(p *granularity.Profile) *[]string { return &p.Warnings },
+	}
+	countersKind = &row[any]{kindInfo: kindInfo{name: "counters", what: "recording of hardware counters", reader: "report", key: "counters"}}
+	verdictKind  = &row[*verdict.Verdict]{kindInfo: kindInfo{name: "verdict", what: "verdict", key: "findings"}, load: readVerdict}
+	pprofKind    = &row[*profile.Profile]{
+		kindInfo: kindInfo{what: "profile of pprof", merged: true}, add: mergeProfiles,
+		table:   formsOf[*profile.Profile]{"pprof": func(w io.Writer, p *profile.Profile, _ drawing) error { return p.Write(w) }},
+		counted: profileInstances, warnings: func(p *profile.Profile) *[]string { return &p.Comments },
+	}
+	kinds = []kind{graphKind, ledgerKind, stackKind, contentionKind, tasksKind}
+	// sniffed are the kinds of JSON in the order in which their keys are looked for: a graph may have
+	// findings.
+	sniffed = []kind{countersKind, stackKind, contentionKind, tasksKind, ledgerKind, graphKind, verdictKind}
+)
+
+// kindNamed returns a kind by its name, or nil.
+func kindNamed(name string) kind {
+	if i := slices.IndexFunc(kinds, func(k kind) bool { return k.about().name == name }); i >= 0 {
+		return kinds[i]
+	}
+	return nil
+}
+
+func diagnosedTasks(r *bn.Report) *granularity.Profile {
+	r.Tasks.Diagnose()
+	return r.Tasks
+}
+
+// adding makes a sum that cannot fail one that may.
+func adding[T any](merge func(...T) T) func(...T) (T, error) {
+	return func(parts ...T) (T, error) { return merge(parts...), nil }
+}
+
+// comparing compares the values of a pair.
+func comparing[T any](compare func(w io.Writer, before, after T, opt text.Options) error) func(io.Writer, diffPair, drawing) error {
+	return func(w io.Writer, p diffPair, d drawing) error {
+		return compare(w, p[0].value.(T), p[1].value.(T), d.terminal.textOptions())
+	}
+}
+
+// changing lists what changed between the values of a pair.
+func changing[T any](changes func(before, after T) *result.Table) func(diffPair) *result.Table {
+	return func(p diffPair) *result.Table { return changes(p[0].value.(T), p[1].value.(T)) }
+}
+
+// lastStack reads the stack of the largest width.
+func lastStack(r io.Reader) (*speedup.Stack, error) {
+	stacks, err := speedup.ReadJSON(r)
+	if err != nil {
+		return nil, err
+	}
+	return stacks[len(stacks)-1], nil
+}
+
+func readVerdict(r io.Reader) (v *verdict.Verdict, err error) {
+	if err = json.NewDecoder(r).Decode(&v); err == nil {
+		err = v.CheckValid()
+	}
+	return v, err
+}
+
+// what names an artifact in messages. Profiles of pprof with other sample types are of other kinds.
+func (a artifact) what() string {
+	if p, ok := a.value.(*profile.Profile); ok {
+		return "profile of pprof, of " + strings.Join(sampleTypes(p), " and ")
+	}
+	return a.kind.about().what
+}
+
+// loadArtifact reads an input that begins with head: a trace as what is wanted, or what was saved,
+// which must be what is wanted if anything is.
+func loadArtifact(ctx context.Context, in *input, r io.Reader, head []byte, want kind, opt bottle.Options) (a artifact, err error) {
+	if !holdsJSON(head) {
+		return artifactOfTrace(ctx, in, r, want, opt)
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return a, fileError(in.label, err)
+	}
+	k := kindOfJSON(data)
+	switch {
+	case k == nil:
+		k = graphKind // which tells what is wrong
+	case k.about().compare == nil:
+		return a, errKind(in.label, k)
+	}
+	if want != nil && want != k {
+		return a, usagef("%s is a %s: that is no -kind %s", in.label, k.about().what, want.about().name)
+	}
+	if a, err = readArtifact(data, k); err != nil {
+		return artifact{}, fmt.Errorf("%s: %w", in.label, err)
+	}
+	a.name = in.label
+	return a, nil
+}
+
+// artifactOfTrace reads a trace; a graph with a ledger beside it by default.
+func artifactOfTrace(ctx context.Context, in *input, r io.Reader, want kind, opt bottle.Options) (a artifact, err error) {
+	a.kind, a.name = graphKind, in.label
+	if want != nil {
+		a.kind = want
+	}
+	report, err := analyze(ctx, in, r, bn.Options{Want: a.kind.about().want, Bottle: opt, Speedup: speedup.Options{MultiName: in.label}})
+	if report == nil {
+		return a, err
+	}
+	if a.value = a.kind.take(report); a.kind == stackKind && err == nil {
+		err = report.SpeedupErr
+	}
+	a.verdict = report.Verdict
+	switch {
+	case want == nil:
+		a.ledger, a.contention = report.Ledger, report.Contention
+	case want == ledgerKind:
+		a.ledger = report.Ledger
+	}
+	return a, err
+}
+
+// readArtifact reads saved JSON of a kind.
+func readArtifact(data []byte, k kind) (a artifact, err error) {
+	a.kind = k
+	if a.value, err = k.read(bytes.NewReader(data)); err != nil {
+		return a, err
+	}
+	switch v := a.value.(type) {
+	case *bottle.Graph:
+		a.verdict = v.Verdict
+	case *ledger.Ledger:
+		if a.ledger, a.verdict = v, v.Verdict; a.verdict == nil {
+			a.verdict = diagnose.New(diagnose.Results{Ledger: v})
+		}
+	case *verdict.Verdict:
+		a.verdict = v
+	}
+	return a, nil
+}
+
+// kindOfJSON recognises saved JSON by a key that only its kind has; nil if it is of none.
+func kindOfJSON(data []byte) kind {
+	var keys map[string]json.RawMessage
+	if json.NewDecoder(bytes.NewReader(data)).Decode(&keys) != nil {
+		return nil
+	}
+	for _, k := range sniffed {
+		if keys[k.about().key] != nil {
+			return k
+		}
+	}
+	return nil
+}
+
+// readSaved reads JSON that was saved, and should be of a certain kind.
+func readSaved[P any](r io.Reader, label string, want *row[P]) (p P, err error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return p, fileError(label, err)
+	}
+	if p, err = want.load(bytes.NewReader(data)); err == nil {
+		return p, nil
+	}
+	if k := kindOfJSON(data); k != nil && k != kind(want) {
+		return p, errKind(label, k)
+	}
+	return p, fmt.Errorf("%s: %w", label, err)
+}
+
+// errKind tells somebody who gave one kind to the command for another.
+func errKind(label string, k kind) error {
+	return usagef("%s is a %s: \"bottleneck %s\" reads it", label, k.about().what, cmp.Or(k.about().reader, k.about().name))
+}
