@@ -181,7 +181,11 @@ func setCalls(g *timeline.Goroutine, calls *timeline.Stack) {
 }
 
 func openRanges(g *timeline.Goroutine) (names []string) {
-	rs := reflect.ValueOf(g).Elem().FieldByName("ranges")
+	rare := reflect.ValueOf(g).Elem().FieldByName("rare")
+	if rare.IsNil() {
+		return nil
+	}
+	rs := rare.Elem().FieldByName("ranges")
 	for i := range rs.Len() {
 		names = append(names, rs.Index(i).FieldByName("name").String())
 	}
@@ -189,7 +193,12 @@ func openRanges(g *timeline.Goroutine) (names []string) {
 }
 
 func setRanges(g *timeline.Goroutine, names []string) {
-	f := reflect.ValueOf(g).Elem().FieldByName("ranges")
+	f := reflect.ValueOf(g).Elem().FieldByName("rare")
+	rare := reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
+	if rare.IsNil() {
+		rare.Set(reflect.New(f.Type().Elem()))
+	}
+	f = rare.Elem().FieldByName("ranges")
 	rs := reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
 	rs.Set(reflect.MakeSlice(f.Type(), len(names), len(names)))
 	for i, n := range names {

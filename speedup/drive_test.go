@@ -212,7 +212,12 @@ func setState(g *timeline.Goroutine, s timeline.State, w timeline.Wait) {
 }
 
 func setAssist(g *timeline.Goroutine, on bool) {
-	f := reflect.ValueOf(g).Elem().FieldByName("ranges")
+	f := reflect.ValueOf(g).Elem().FieldByName("rare")
+	rare := reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
+	if rare.IsNil() {
+		rare.Set(reflect.New(f.Type().Elem()))
+	}
+	f = rare.Elem().FieldByName("ranges")
 	rs := reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
 	n := 0
 	if on {

@@ -2,12 +2,24 @@
 //
 // The result is a [contention.Profile], of any program that runtime/trace has recorded:
 //
-//	p, err := tracewaits.ReadFile(ctx, "app.trace", tracewaits.Options{})
-//	if err != nil {
-//		log.Fatal(err)
-//	}
-//	for _, q := range p.Pairs {
-//		fmt.Println(q.Kind, q.Waiter.Stack, "lost", q.Blamed, "to", q.Owner.Stack)
+//	package main
+//
+//	import (
+//		"context"
+//		"fmt"
+//		"log"
+//
+//		"github.com/bottleneck-go/bottleneck/contention/tracewaits"
+//	)
+//
+//	func main() {
+//		p, err := tracewaits.ReadFile(context.Background(), "app.trace", tracewaits.Options{})
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		for _, q := range p.Pairs {
+//			fmt.Println(q.Kind, q.Waiter.Stack, "lost", q.Blamed, "to", q.Owner.Stack)
+//		}
 //	}
 //
 // It takes about a microsecond for each wait more than reading the trace does.

@@ -3,12 +3,26 @@
 //
 // The result is a [granularity.Profile]:
 //
-//	p, err := tracetasks.Read(ctx, trace, tracetasks.Options{})
-//	if err != nil {
-//		log.Fatal(err)
-//	}
-//	for _, c := range p.Classes {
-//		fmt.Println(c.Name, c.Tasks, time.Duration(c.RunningNS.Quantile(.5)))
+//	package main
+//
+//	import (
+//		"context"
+//		"fmt"
+//		"log"
+//		"os"
+//		"time"
+//
+//		"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
+//	)
+//
+//	func main() {
+//		p, err := tracetasks.Read(context.Background(), os.Stdin, tracetasks.Options{})
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		for _, c := range p.Classes {
+//			fmt.Println(c.Name, c.Tasks, time.Duration(c.RunningNS.Quantile(.5)))
+//		}
 //	}
 //
 // benchmarks/pass measures what it adds to reading the trace.
