@@ -527,7 +527,8 @@ func ownOnly(d *diagnosis, p ledger.Place) ledger.Place {
 // hot returns the place where a sort of goroutines ran most, as far as the trace shows it. The call
 // chain of a worker of a library's pool that has run until it waits for the next task tells
 // nothing of the task: a place in the program's own module comes first if they ran at least half
-// as long before it.
+// as long before it, or if it is in the function that gives them their name and the pool was not
+// called from the program.
 func (d *diagnosis) hot(group string) (ledger.Place, bool) {
 	most := time.Duration(0)
 	for _, i := range d.code[group] {
@@ -537,10 +538,16 @@ func (d *diagnosis) hot(group string) (ledger.Place, bool) {
 			return r.Site, true
 		}
 	}
-	for _, is := range []func(ledger.Place) bool{d.own, func(p ledger.Place) bool { return p.Func != "" }} {
+	fromOwn := func(r *ledger.Row) bool {
+		return r.Time == most && d.own(r.Site) && slices.ContainsFunc(r.Callers, d.ownModule)
+	}
+	named := func(r *ledger.Row) bool { return r.Site.Func == group && d.ownModule(r.Site) }
+	own := func(r *ledger.Row) bool { return d.own(r.Site) }
+	anywhere := func(r *ledger.Row) bool { return r.Site.Func != "" }
+	for _, is := range []func(*ledger.Row) bool{fromOwn, named, own, anywhere} {
 		for _, i := range d.code[group] {
-			if p := d.l.Rows[i].Site; is(p) {
-				return p, true
+			if r := &d.l.Rows[i]; is(r) {
+				return r.Site, true
 			}
 		}
 	}

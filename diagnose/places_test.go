@@ -67,6 +67,7 @@ func TestSerialPartOfManyPlacesIsWhatCalledThem(t *testing.T) {
 func TestPlaceOfATaskIsNotThatOfItsPool(t *testing.T) {
 	pool := ledger.Place{Func: "github.com/panjf2000/ants/v2.(*goWorker).run.func1", File: "/go/pkg/mod/github.com/panjf2000/ants/v2@v2.12.1/worker.go", Line: 68}
 	task := ledger.Place{Func: "main.resize", File: "/src/main.go", Line: 28}
+	name := ledger.Place{Func: "main.main.func1", File: "/src/main.go", Line: 20}
 	launcher := ledger.Place{Func: "github.com/sourcegraph/conc/pool.(*Pool).worker", File: "/go/pkg/mod/github.com/sourcegraph/conc@v0.3.0/pool/pool.go", Line: 154}
 	for _, c := range []struct {
 		name  string
@@ -75,10 +76,11 @@ func TestPlaceOfATaskIsNotThatOfItsPool(t *testing.T) {
 	}{
 		{"half as long as the pool", map[ledger.Place]time.Duration{pool: 60, task: 40}, task},
 		{"hardly ever", map[ledger.Place]time.Duration{pool: 90, task: 10}, pool},
+		{"hardly ever, but in the function of the name", map[ledger.Place]time.Duration{pool: 85, task: 10, name: 5}, name},
 		{"a launcher", map[ledger.Place]time.Duration{launcher: 90, task: 10}, task},
 	} {
 		l := &ledger.Ledger{Wall: 100, Procs: 1, Capacity: 100}
-		for _, p := range []ledger.Place{pool, launcher, task} {
+		for _, p := range []ledger.Place{pool, launcher, task, name} {
 			if d := c.times[p]; d > 0 {
 				l.Rows = append(l.Rows, ledger.Row{Category: ledger.Code, Group: "main.main.func1", Site: p, Time: d, Count: 1})
 			}
