@@ -138,7 +138,7 @@ func (c *Clock) probeEvent(spec perfevent.Spec, accuracy Accuracy, th *Thread) (
 // probe shows that the source counts while the thread spins and does not while
 // it sleeps. Other threads may take the processor from the spinning one, and an interrupt may
 // come between the readings of the source and of the ticks, so the best of several short spins
-// decides.
+// decides: of many only where none is good, as on a machine that is very busy.
 func (c *Clock) probe(th *Thread) (*Clock, error) {
 	const spin, sleep = 100 * time.Microsecond, 100 * time.Microsecond
 	least, most := 0.5, 1.1
@@ -146,7 +146,7 @@ func (c *Clock) probe(th *Thread) (*Clock, error) {
 		least, most = 0.1, 4
 	}
 	best, last := 0.0, 0.0
-	for range 20 {
+	for range 100 {
 		from := c.Start()
 		spinUntil(ticks() + c.base.FromNS(int64(spin)))
 		to := c.Stop(th)
