@@ -56,8 +56,9 @@ func TestTasksAreRegions(t *testing.T) {
 			t.Errorf("by task: %s ran for %v; want 2 ms or so of %v", name, pools[name], pools)
 		}
 	}
-	if n := classNamed(t, rec.Profile(), "by hand").Tasks; n != 20 {
-		t.Errorf("%d tasks by hand were measured during the trace; want 20", n)
+	// One that was preempted, and came to another thread, may be like none of those measured.
+	if c := classNamed(t, rec.Profile(), "by hand"); c.Executions() != 20 || c.Tasks < 10 {
+		t.Errorf("%d of %d tasks by hand were measured during the trace; want 20 of 20", c.Tasks, c.Executions())
 	}
 }
 
