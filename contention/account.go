@@ -117,15 +117,8 @@ type pairCell struct {
 	roots                  *pairRoots // nil if the owner was never seen to be blocked
 }
 
-// add settles a wait that is over, now or as soon as all its owners are known. One that was not
-// drawn, for a Mutex, is only timed, unless it was long.
+// add settles a wait that is over, now or as soon as all its owners are known.
 func (a *account) add(w *wait) {
-	if took := w.took(); w.passed && took < longWait {
-		w.pinned.pins.Add(-1)
-		a.timed(w.kind, took)
-		a.begun.Add(-1)
-		return
-	}
 	a.mu.Lock()
 	a.represent(w)
 	if len(a.deferred) > 0 && w.last > a.oldest+maxDeferredExits {
@@ -315,7 +308,7 @@ func (a *account) close(w *wait, c *waitCell, blamed, handOff, unattributed int6
 	c.variance.add(a.settled, w.weight, w.took())
 	c.blamed += blamed * w.weight
 	c.handOff += handOff * w.weight
-	c.unattributed += (unattributed + w.early) * w.weight
+	c.unattributed += unattributed * w.weight
 	c.longest = max(c.longest, w.took())
 	a.longest = max(a.longest, w.took())
 	a.waiters = max(a.waiters, w.waiters)

@@ -98,12 +98,10 @@ type wait struct {
 	flight      *flight // its place while it goes on, if it has one
 	kind        kindID
 	flags       Flags
-	passed      bool  // not drawn: only timed, unless it is long
-	early       int64 // how long it tried before it registered, which is not in start
 }
 
 // took is how long the wait was.
-func (w *wait) took() int64 { return w.early + w.end - w.start }
+func (w *wait) took() int64 { return w.end - w.start }
 
 // state returns the lock's state, made at first use.
 func (t *tracker[L]) state() *state {
@@ -161,8 +159,8 @@ func (t *tracker[L]) draw() draw {
 	return always
 }
 
-// arrive registers the caller as a waiter. It returns false if collection is off, or the wait is
-// one for an RWMutex that was not drawn: then w has its start and its account.
+// arrive registers the caller as a waiter. It returns false if collection is off, or the wait was
+// not drawn: then w has its start and its account.
 func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
 	s := current.Load()
 	if s == nil {
@@ -171,8 +169,8 @@ func (t *tracker[L]) arrive(w *wait, d draw, kind kindID, flags Flags) bool {
 	w.start = now()
 	st := t.state()
 	w.account = st.accountOf(s)
-	w.kind, w.flags, w.passed = kind, flags, d.passed()
-	if w.passed && st.rw {
+	w.kind, w.flags = kind, flags
+	if d.passed() {
 		return false
 	}
 	if d.rest != 0 {

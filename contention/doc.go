@@ -32,7 +32,7 @@
 //
 // The method is that of P. Hofer et al., ICPE 2016; see blame.go. A wait behind several owners is
 // split by the time for which each held the lock; time in which the lock was free is hand-off. The
-// number and the total of waits are exact, and each wait of 1 ms or more for a Mutex is recorded.
+// number and the total of waits are exact, but waits are drawn at random, long ones as well, where recording all would cost too much.
 // So is the blame, unless recording all waits of a lock takes more than 2 % of the time: then those
 // of less than 1 ms, and all for an RWMutex, are drawn at random, their rows are flagged
 // [Estimated] with a standard error

@@ -94,43 +94,13 @@ func (m *Mutex) lockSlow(got bool, flags Flags) {
 // wait locks m, which is not free, and records that.
 func (m *Mutex) wait(d draw, flags Flags) {
 	var w wait
-	if d.passed() && m.getSoon(&w) {
-		return
-	}
 	seen := m.arrive(&w, d, kindMutex, flags)
 	m.mu.Lock()
 	if seen {
 		m.acquired(&w)
-	} else if m.waiters.Load() != 0 {
-		m.bargedIn()
+	} else {
+		m.acquiredUnseen(&w)
 	}
-}
-
-// getSoon tries for less than a microsecond to lock m. If it does, that was a short wait, which is
-// timed.
-func (m *Mutex) getSoon(w *wait) bool {
-	st, s := m.st.Load(), current.Load()
-	if st.sampling.alone.Load() || s == nil || s.tracing() {
-		return false
-	}
-	began := now()
-	for range looks {
-		for range steps { // so that the owner has its cache line for itself
-		}
-		if !m.TryLock() {
-			continue
-		}
-		at := now()
-		if at-began >= longWait { // it had no processor
-			m.Unlock()
-			break
-		}
-		st.accountOf(s).timed(kindMutex, at-began)
-		st.reconsider(at)
-		return true
-	}
-	w.early = now() - began
-	return false
 }
 
 // unlockSlow unlocks m when there are registered waiters.

@@ -115,8 +115,7 @@ func TestSampledIntervalsHoldTheTruth(t *testing.T) {
 							truth[by] += float64(ns)
 						}
 					}
-					wait.passed = draw{rest: w - 1, random: rng.Uint32()}.passed()
-					if wait.passed && r.took < longWait {
+					if (draw{rest: w - 1, random: rng.Uint32()}).passed() {
 						a.timed(kindMutex, r.took)
 						continue
 					}

@@ -25,13 +25,6 @@ import (
 // that happens during it (Poisson sampling; Särndal, Swensson and Wretman, Model Assisted Survey
 // Sampling, 1992, section 3.5).
 //
-// A wait for a Mutex of at least longWait is recorded, drawn or not, and stands for itself only. As it is not
-// known how long a wait will be, owners have to leave records from its beginning. So one that is
-// not drawn tries for less than a microsecond to get a Mutex without anybody taking notice, and
-// then registers like others. When it is over, it is recorded if it was long, and else only timed.
-// Waits for an RWMutex are settled hold by hold, which behind hundreds of readers takes longer than
-// the holds do. There, long waits are drawn like short ones.
-//
 // Every wait is timed, whether it was drawn or not, so the number and the total of a lock's waits
 // are exact. Only who held the lock in the meantime is estimated. A drawn wait represents the waits
 // before it that were only timed and are about as long (within a factor of 4: stratification by
@@ -53,11 +46,6 @@ const (
 	maxWeight = 1 << 20
 	// leastDrawn is how many waits a second are drawn at least, on average.
 	leastDrawn = 32
-	// longWait is from when on a wait for a Mutex is recorded in any case, in ns.
-	longWait = int64(time.Millisecond)
-	// A wait that was not drawn looks at the lock so often before it registers, with as many
-	// steps of a loop in between: that takes 0.3 to 0.8 µs.
-	looks, steps = 16, 100
 
 	minPeriod = int64(time.Millisecond)
 
@@ -79,7 +67,6 @@ type sampling struct {
 	// afterwards.
 	held, after atomic.Int64
 
-	alone   atomic.Bool  // there is one processor: waiting for another one is in vain
 	changed atomic.Int64 // when w was last changed
 	drawn   atomic.Int64 // how many waits that were drawn after that are over
 	owed    float64      // ns that recording has taken beyond what was earned
@@ -100,7 +87,7 @@ func (st *state) draw() draw {
 	return draw{rest, rand.Uint32()}
 }
 
-// passed reports whether the wait is only timed, unless it is long.
+// passed reports whether the wait is only timed.
 func (d draw) passed() bool { return d.random&d.rest != 0 }
 
 // lengths is the number of strata: waits of less than 1 µs, 4 µs, 16 µs, …
@@ -148,7 +135,7 @@ func readers(k kindID) int {
 func (a *account) represent(w *wait) {
 	u := a.unrecorded.Load()
 	took := w.took()
-	if u == nil || w.kind == kindCond || took >= longWait && !a.rw {
+	if u == nil || w.kind == kindCond {
 		return
 	}
 	c := &u[readers(w.kind)]
@@ -204,7 +191,7 @@ func (a *account) bookTimed(kind kindID, count, ns int64) {
 
 // over notes that a wait that was drawn has been settled.
 func (s *sampling) over(w *wait) {
-	if !w.passed && w.start > s.changed.Load() {
+	if w.start > s.changed.Load() {
 		s.drawn.Add(1)
 	}
 }
@@ -230,7 +217,6 @@ func (st *state) reconsider(at int64) {
 	if next := s.choose(w, cost, at-began, s.drawn.Load(), at-s.changed.Load()); next != w {
 		s.changed.Store(at)
 		s.drawn.Store(0)
-		s.alone.Store(runtime.GOMAXPROCS(0) == 1)
 		s.rest.Store(next - 1)
 	}
 }
