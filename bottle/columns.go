@@ -123,7 +123,8 @@ func reasonColumns(rows []boxOf) (columns []result.Column[boxOf]) {
 	return columns
 }
 
-// Summary returns the columns of a graph as a whole. Their names are those of conditions and benchmarks.
+// Summary returns the columns of a graph as a whole. Their names are those of conditions and
+// benchmarks.
 func Summary() []result.Column[Graph] {
 	return []result.Column[Graph]{
 		{Name: "parallelism", Title: "parallelism", Unit: result.Number, Help: "goroutines that ran, on average", Value: result.Floats((*Graph).MeanParallelism)},

@@ -34,7 +34,8 @@ func (s *schedule) play(opt Options) (*Graph, *Observer) {
 	return g, d.o
 }
 
-// wantGroups says again, in other words than the groupings do, which group a goroutine of the application belongs to.
+// wantGroups says again, in other words than the groupings do, which group a goroutine of the
+// application belongs to.
 var wantGroups = map[string]func(a *actor) string{
 	"function": func(a *actor) string { return a.fn },
 	"creator": func(a *actor) string {
@@ -203,7 +204,8 @@ func (g *generator) callChain() int {
 	return g.events * 7 % 11 % 6
 }
 
-// close ends what the actor did until now, at an event with a call chain. left says that its state ends, too.
+// close ends what the actor did until now, at an event with a call chain. left says that its state
+// ends, too.
 func (g *generator) close(a *actor, ended int, left bool) {
 	s := a.open
 	s.end, s.ended, s.left = g.now, ended, left

@@ -33,10 +33,10 @@
 // The method is that of P. Hofer et al., ICPE 2016; see blame.go. A wait behind several owners is
 // split by the time for which each held the lock; time in which the lock was free is hand-off. The
 // number and the total of waits are exact. So is the blame, unless recording all waits of a lock
-// takes more than 2 % of the time: then waits are drawn at random, long ones as well, their rows are
-// flagged [Estimated] with a standard error ([Pair.StdErr]), and what no drawn wait represents is
-// "[not sampled]". Of an owner that took a [Mutex] again and again for less than 4 µs, some holds
-// are seen, and the blame is Estimated, too.
+// takes more than 2 % of the time: then waits are drawn at random, long ones as well, their rows
+// are flagged [Estimated] with a standard error ([Pair.StdErr]), and what no drawn wait represents
+// is "[not sampled]". Of an owner that took a [Mutex] again and again for less than 4 µs, some
+// holds are seen, and the blame is Estimated, too.
 //
 // Lock, Unlock, RLock and RUnlock of a lock that is not in use take 0.9 to 1.0 of the time that
 // they take in package sync (BenchmarkUncontended). A wait that is recorded takes 1 to 3 µs, mostly

@@ -230,8 +230,8 @@ func slowdown(held, after int64) int64 {
 }
 
 // choose returns the next w, given by how much a period was slowed down, and how many waits that
-// were drawn since w was last changed are over. That has to show in what recording costs, before there is another
-// change for the same reason.
+// were drawn since w was last changed are over. That has to show in what recording costs, before
+// there is another change for the same reason.
 func (s *sampling) choose(w uint32, cost, period, drawn, unchanged int64) uint32 {
 	s.owed += float64(cost) - budget*float64(period)
 	if s.owed > advance && w < maxWeight {

@@ -16,8 +16,9 @@ type Options struct {
 	// Programs that start a goroutine for each request then have very many rows.
 	Goroutines bool
 	// Exact records all waits and all holds of hot locks, too, which may take three quarters of
-	// their throughput, rather than a random part of them. By default, some holds of less than 4 µs
-	// pass unseen: to look at the clock at both ends of each takes as long as to hold a lock for 50 ns.
+	// their throughput, rather than a random part of them. By default, some holds of less than
+	// 4 µs pass unseen: to look at the clock at both ends of each takes as long as to hold a
+	// lock for 50 ns.
 	Exact bool
 	// MaxChains, MaxLocks and MaxPairs bound the memory: the number of call chains
 	// (0: 65536), of locks (0: 16384), and of rows in the profile (0: 65536). What

@@ -10,9 +10,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
-// The ledger shows that goroutines run, not that they work through tasks: user regions and the tasks
-// of measured pools do. What their sizes say costs nothing that can be told apart from the rest, so
-// it is said beside what the ledger says.
+// The ledger shows that goroutines run, not that they work through tasks: user regions and the
+// tasks of measured pools do. What their sizes say costs nothing that can be told apart from the
+// rest, so it is said beside what the ledger says.
 
 // tasks says which tasks are too small, too large or too few.
 func (d *diagnosis) tasks(costly []Finding) (out []Finding) {

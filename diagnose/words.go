@@ -731,8 +731,8 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 	return out
 }
 
-// tinyPiece bounds the mean running time of goroutines between two waits for each other that are too
-// short: the wait, the wake-up and the switch take a microsecond or so.
+// tinyPiece bounds the mean running time of goroutines between two waits for each other that are
+// too short: the wait, the wake-up and the switch take a microsecond or so.
 const tinyPiece = 5 * time.Microsecond
 
 // pieces says that goroutines hand over so little at a time that this may be most of what they do;

@@ -48,8 +48,8 @@ var blockers = map[string]func() (task func() error, end func()){
 
 // A task that blocks is not slowed down: the wall time of a group of them is that of an errgroup.
 // Locked to their threads, such tasks took 3 to 30 times as long, which is what the bound is for;
-// BenchmarkBlocking shows how little it is. Where each reading of the clock takes system calls, those
-// come on top.
+// BenchmarkBlocking shows how little it is. Where each reading of the clock takes system calls,
+// those come on top.
 func TestBlockingCostsLittle(t *testing.T) {
 	if cycles.Default(); !cycles.TurnsKnown() { // known once a clock is open
 		t.Skip("on this processor it is not known which tasks have left their threads, and all are locked")

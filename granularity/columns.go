@@ -74,8 +74,8 @@ type siteOf struct {
 	class *Class
 }
 
-// Table returns the places that the tasks of each class come from, with quantiles of the cycles, and
-// of the running, wall and blocked time of each task. A class without known places has one row.
+// Table returns the places that the tasks of each class come from, with quantiles of the cycles,
+// and of the running, wall and blocked time of each task. A class without known places has one row.
 func (p *Profile) Table() *result.Table {
 	columns := []result.Column[siteOf]{
 		{Name: "class", Title: "class", Unit: result.Func, Help: "the function that the tasks execute, or the name that they were given", Value: result.Texts(func(s *siteOf) string { return s.class.Name })},

@@ -405,8 +405,8 @@ func (v *verdict) straggler() bool {
 	return true
 }
 
-// late reports whether processors idled for about as long as they would if the largest task came last,
-// and that matters.
+// late reports whether processors idled for about as long as they would if the largest task came
+// last, and that matters.
 func (v *verdict) late(largest, total float64) bool {
 	procs := float64(v.p.allProcs())
 	idle := v.c.ActiveShare * float64(v.p.Wall) * procs * (1 - v.utilisation)

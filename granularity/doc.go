@@ -103,11 +103,12 @@
 //
 // # What it costs
 //
-// Go 1.26, 2 virtual cores of an AMD EPYC at 2.6 GHz, rseq clock, tasks that do not block and so are
-// not locked to their threads. The same tasks bare and measured, in turns in one process, 25 rounds
-// each (BenchmarkOverhead, run three times while other programs used both processors): what measuring
-// adds to the processor time of a task, over all threads, by the least of all rounds, and by the
-// medians. Bare is a channel with workers for Pool, errgroup for Group, and the plain call for Do.
+// Go 1.26, 2 virtual cores of an AMD EPYC at 2.6 GHz, rseq clock, tasks that do not block and so
+// are not locked to their threads. The same tasks bare and measured, in turns in one process, 25
+// rounds each (BenchmarkOverhead, run three times while other programs used both processors): what
+// measuring adds to the processor time of a task, over all threads, by the least of all rounds, and
+// by the medians. Bare is a channel with workers for Pool, errgroup for Group, and the plain call
+// for Do.
 //
 //	task    bare                    Pool                  Group                 Do
 //	empty   53 ns, 300 ns, 1.4 ns   +85–96 (89–118) ns    +134–147 (150–176)    +94–95 (96–101)
@@ -115,8 +116,8 @@
 //	10 µs                           +75–166 (179–218)     +93–193 (198–288)     +72–129 (131–170)
 //
 // So a task of 1 µs costs 1.1 times as much in a Pool and with Do, and nearly 1.2 times in a Group.
-// With 100 µs, what is added is lost in how much the rounds differ. Wall times say nothing on a busy
-// machine, and are left out.
+// With 100 µs, what is added is lost in how much the rounds differ. Wall times say nothing on a
+// busy machine, and are left out.
 //
 // The cycles of a whole run, over all threads, grow by this much (BenchmarkPerturbation, 120 rounds
 // in turns; the median, and its interval of 95 %):

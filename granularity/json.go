@@ -14,7 +14,8 @@ import (
 )
 
 // The JSON form of a profile is its exported fields, by their tags. What follows from them and a
-// program needs to act on is written as well: quantiles, and the lines that create and submit tasks.
+// program needs to act on is written as well: quantiles, and the lines that create and submit
+// tasks.
 
 // fields have the tags of their types, but no methods.
 type (
@@ -70,8 +71,8 @@ func (p Profile) MarshalJSON() ([]byte, error) {
 	return format.EscapeJSON(text), nil
 }
 
-// MarshalJSON writes the class as a JSON object, as [Profile.MarshalJSON] does. The reasons end with
-// the advice.
+// MarshalJSON writes the class as a JSON object, as [Profile.MarshalJSON] does. The reasons end
+// with the advice.
 func (c Class) MarshalJSON() ([]byte, error) {
 	out := struct {
 		classFields
@@ -276,8 +277,8 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON rebuilds a histogram that [Histogram.MarshalJSON] wrote, if it is one of values that
-// exist.
+// UnmarshalJSON rebuilds a histogram that [Histogram.MarshalJSON] wrote, if it is one of values
+// that exist.
 func (h *Histogram) UnmarshalJSON(text []byte) error {
 	var in histogramJSON
 	if err := json.Unmarshal(text, &in); err != nil {

@@ -34,9 +34,9 @@ func (p *Profile) Finish(of Piece) {
 // Wall and what the processes used are summed, so that utilisation stays that of an instance on
 // average; Procs is the largest, and the diagnosis counts tasks by processor of all instances.
 // ActiveShare is the mean, weighted by Wall. Samples, pauses and series are kept only of profiles
-// that tracetasks.Observer.Cut returned one after the other: they are one instance. Any other profile
-// is an instance of its own, or as many as its Instances say. Logs are not merged: what was in them
-// is counted as LogDropped. A nil profile is left out.
+// that tracetasks.Observer.Cut returned one after the other: they are one instance. Any other
+// profile is an instance of its own, or as many as its Instances say. Logs are not merged: what was
+// in them is counted as LogDropped. A nil profile is left out.
 //
 // Where the profiles' sources differ, or the frequency of the cycles does, the warnings say so.
 //

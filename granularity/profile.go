@@ -100,8 +100,8 @@ type Class struct {
 	// Estimated is how many of Tasks blocked and so are known by a sample of such tasks only.
 	// It is their cycles, and what follows from these, that are estimated, not their wall time.
 	Estimated uint64 `json:"estimated,omitempty"`
-	// Longest is what the longest one took of those executions whose cycles are estimated or not
-	// measured because they blocked or were preempted.
+	// Longest is what the longest one took of those executions whose cycles are estimated or
+	// not measured because they blocked or were preempted.
 	Longest time.Duration `json:"longest,omitempty"`
 	// Nested counts the tasks that executed inside of another one, Aggregated those
 	// that were counted to that other one instead ([RecorderOptions].AggregateNested).

@@ -9,11 +9,11 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// A gap is booked when it ends, and the running of a goroutine when it stops, which may be after the
-// window in which they began. So a window gets an observer of its own, which begins in the state of
-// that of the window before, and sees events until all that began in the window has ended: its
-// ledger is that which Options.From and To give. No more than maxOpen observers go on at a time: what
-// lasts longer than so many windows has no cause in the first of them.
+// A gap is booked when it ends, and the running of a goroutine when it stops, which may be after
+// the window in which they began. So a window gets an observer of its own, which begins in the
+// state of that of the window before, and sees events until all that began in the window has ended:
+// its ledger is that which Options.From and To give. No more than maxOpen observers go on at a
+// time: what lasts longer than so many windows has no cause in the first of them.
 
 const (
 	maxOpen = 4

@@ -45,12 +45,12 @@
 // # Who the workers are
 //
 // The start function with the largest area, that is running time of all its goroutines, of those
-// that have at least two goroutines at the same time. If there is none, they are the start functions
-// with some of the running time each, the stages of a pipeline; all goroutines of the program if
-// those did not live at the same time, as in a program that is serial. A [Selector] says otherwise:
-// the feeder of a pool should be included, a benchmark's own goroutine not. N is the number of workers that live at the same time,
-// but no more than GOMAXPROCS. While more than N live, those that run come first, and the others
-// share the lanes that are left.
+// that have at least two goroutines at the same time. If there is none, they are the start
+// functions with some of the running time each, the stages of a pipeline; all goroutines of the
+// program if those did not live at the same time, as in a program that is serial. A [Selector] says
+// otherwise: the feeder of a pool should be included, a benchmark's own goroutine not. N is the
+// number of workers that live at the same time, but no more than GOMAXPROCS. While more than N
+// live, those that run come first, and the others share the lanes that are left.
 //
 // # One trace only
 //

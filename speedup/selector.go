@@ -16,8 +16,8 @@ import (
 //
 // The zero value chooses by itself: of the start functions with at least two goroutines that lived
 // at the same time, the one whose goroutines ran longest in the run with many workers. If there is
-// none, those that each ran for a twentieth of the time or more, if some lived at the same time: the
-// stages of a pipeline; otherwise all goroutines of the program.
+// none, those that each ran for a twentieth of the time or more, if some lived at the same time:
+// the stages of a pipeline; otherwise all goroutines of the program.
 type Selector struct {
 	name      string
 	functions []string // start functions that it names

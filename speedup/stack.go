@@ -37,8 +37,8 @@ type Stack struct {
 	// Remainder is what the components do not explain: interference in the hardware, and work
 	// for being parallel.
 	Remainder float64 `json:"remainder"`
-	// Runs has the speed-ups of repeated pairs of runs, if there were any, of which this is one: see
-	// [Stack.Repeat].
+	// Runs has the speed-ups of repeated pairs of runs, if there were any, of which this is
+	// one: see [Stack.Repeat].
 	Runs []float64 `json:"runs,omitempty"`
 	// Disturbed tells that the operating system took processors away in one of the runs for so
 	// long that the stack is not a result, or that repeated runs disagree: see [MaxDelay] and

@@ -18,8 +18,8 @@ import (
 //
 // The automatic choice is the start function with the largest area, that is running time summed
 // over goroutines, among those of which at least two goroutines lived at the same time. If there is
-// none, it is the stages of a pipeline: see stages. The number of lanes is the largest number of workers that lived at the same time, but no more than
-// GOMAXPROCS.
+// none, it is the stages of a pipeline: see stages. The number of lanes is the largest number of
+// workers that lived at the same time, but no more than GOMAXPROCS.
 type Survey struct {
 	timeline.Base
 	workers Selector
@@ -234,8 +234,8 @@ func (s *Survey) Workers() (Selector, error) {
 	return everyWorker, nil
 }
 
-// stages returns the start functions that ran for at least a twentieth of the program's running time:
-// those of a pipeline, if they have a goroutine each. Without it, the lane of main would wait
+// stages returns the start functions that ran for at least a twentieth of the program's running
+// time: those of a pipeline, if they have a goroutine each. Without it, the lane of main would wait
 // for them.
 func (s *Survey) stages() (names []string) {
 	for name, g := range s.groups {
@@ -247,8 +247,8 @@ func (s *Survey) stages() (names []string) {
 	return names
 }
 
-// together returns how many of the start functions, each with one goroutine at a time, had one at the
-// same time.
+// together returns how many of the start functions, each with one goroutine at a time, had one at
+// the same time.
 func (s *Survey) together(names []string) (peak int) {
 	for _, at := range names {
 		n := 0

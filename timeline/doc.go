@@ -62,7 +62,8 @@
 //	}
 //
 // An observer is called on one goroutine at a time, in the order of time. What it is given is valid
-// during the call. [Beside] lets one that takes long be called on another goroutine than the others.
+// during the call. [Beside] lets one that takes long be called on another goroutine than the
+// others.
 //
 // # Live
 //

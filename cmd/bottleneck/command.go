@@ -174,8 +174,8 @@ func flagOf(c *cobra.Command, arg string) *pflag.Flag {
 	return c.Flags().Lookup(name)
 }
 
-// doubleDashes writes flags as package pflag reads them: -format is --format, and --o is -o. Package
-// flag, by whose rules the documentation writes them, takes one dash or two.
+// doubleDashes writes flags as package pflag reads them: -format is --format, and --o is -o.
+// Package flag, by whose rules the documentation writes them, takes one dash or two.
 func doubleDashes(c *cobra.Command, args []string) []string {
 	out := slices.Clone(args)
 	for i := 0; i < len(out) && out[i] != "--"; i++ {

@@ -161,8 +161,8 @@ var (
 		counted: profileInstances, warnings: func(p *profile.Profile) *[]string { return &p.Comments },
 	}
 	kinds = []kind{graphKind, ledgerKind, stackKind, contentionKind, tasksKind}
-	// sniffed are the kinds of JSON in the order in which their keys are looked for: a graph may have
-	// findings.
+	// sniffed are the kinds of JSON in the order in which their keys are looked for: a graph
+	// may have findings.
 	sniffed = []kind{countersKind, stackKind, contentionKind, tasksKind, ledgerKind, graphKind, verdictKind}
 )
 

@@ -122,8 +122,8 @@ func ofPart[T any](word string, known []measure, of func(v T, name string, m mea
 
 // ofTable returns what the columns of a table say about a T, all rows together or those of
 // NAME(FILTER). A FILTER that is a plain word is one of words: only functions and lines, which have
-// a dot, may be missing in one table and be in the next. But one that is mistyped, as names tells of
-// a T, is an error, unless a question mark after it says that it may be missing.
+// a dot, may be missing in one table and be in the next. But one that is mistyped, as names tells
+// of a T, is an error, unless a question mark after it says that it may be missing.
 func ofTable[T any](columns []result.Head, words []string, table func(T) *result.Table, names func(T) []string) (whole []measured[T], part func(string) (measured[T], bool, error)) {
 	find := func(name string) (measured[T], error) {
 		m, err := result.Find(columns, name)
@@ -170,8 +170,8 @@ func ofTable[T any](columns []result.Head, words []string, table func(T) *result
 	}
 }
 
-// unlessMistyped returns a measure that is an error where it is 0 and the filter is none of the names
-// of a T, but nearly one.
+// unlessMistyped returns a measure that is an error where it is 0 and the filter is none of the
+// names of a T, but nearly one.
 func unlessMistyped[T any](of func(T) (float64, error), filter string, names func(T) []string) func(T) (float64, error) {
 	return func(v T) (float64, error) {
 		is, err := of(v)

@@ -43,8 +43,8 @@ type scaleRun struct {
 	walls []time.Duration // of all runs at this width, in order
 }
 
-// speedups returns how many times faster each of the runs was than the one on the other width in the
-// same round.
+// speedups returns how many times faster each of the runs was than the one on the other width in
+// the same round.
 func (r *scaleRun) speedups(single *scaleRun) (out []float64) {
 	for i, wall := range r.walls {
 		out = append(out, single.walls[i].Seconds()/wall.Seconds())

@@ -82,8 +82,9 @@ func memoryChild() {
 	if err := rec.Start(); err != nil {
 		panic(err)
 	}
-	// From here on the snapshot is always the same, from a file. What goes on is counted, not timed:
-	// on a busy machine a recorder keeps much more than its limit, as a generation ends late.
+	// From here on the snapshot is always the same, from a file. What goes on is counted, not
+	// timed: on a busy machine a recorder keeps much more than its limit, as a generation ends
+	// late.
 	f, err := os.CreateTemp("", "snapshot")
 	if err != nil {
 		panic(err)

@@ -42,7 +42,8 @@ func (m *model) place(p plot, g *bottle.Graph) (boxes []placedBox, idle rect) {
 	return boxes, rect{x: p.px(0), y: p.py(top), h: p.py(sum) - p.py(top)}
 }
 
-// boxes draws the boxes of a graph, with labels of a size in those that have room, and its idle time.
+// boxes draws the boxes of a graph, with labels of a size in those that have room, and its idle
+// time.
 func (m *model) boxes(p plot, g *bottle.Graph, label, capWidth float64) (out []shape) {
 	boxes, idle := m.place(p, g)
 	for _, b := range boxes {

@@ -59,8 +59,8 @@ func WriteContentionDiff(w io.Writer, before, after *contention.Profile, opt Opt
 	return writeDiff(w, summaries(contention.Summary(), before, after), warnings, opt, kinds, changes)
 }
 
-// WriteTasksDiff writes what changed from one profile of tasks to another, class by class. The error
-// is that of w.
+// WriteTasksDiff writes what changed from one profile of tasks to another, class by class. The
+// error is that of w.
 func WriteTasksDiff(w io.Writer, before, after *granularity.Profile, opt Options) error {
 	if before == nil || after == nil {
 		return errors.New("text: no profile of tasks")

@@ -134,7 +134,8 @@ func formatCell(h *result.Head, c *result.Cell, st style) string {
 }
 
 // fit decides which columns are shown, and how wide they are. The first one, that of the label and
-// short notes come before all others; of changes, what tells rows apart comes before further numbers.
+// short notes come before all others; of changes, what tells rows apart comes before further
+// numbers.
 func (r rowsText) fit(width int) (shown, hidden []*columnText) {
 	var parts [3][][]*columnText // columns that belong together, by how much they matter
 	labelled := false
@@ -222,8 +223,9 @@ func writeColumns(b *strings.Builder, shown []*columnText, st style) {
 
 // TableCSV writes the table of any result as comma-separated values (RFC 4180, lines end in LF): a
 // header with the names of the columns, and the rows. Numbers have all digits and no unit: times
-// are in nanoseconds. What is not known is empty. Control characters in texts become U+FFFD, and texts that a
-// spreadsheet would take for a formula get an apostrophe in front. The error is that of w.
+// are in nanoseconds. What is not known is empty. Control characters in texts become U+FFFD, and
+// texts that a spreadsheet would take for a formula get an apostrophe in front. The error is that
+// of w.
 func TableCSV(w io.Writer, t *result.Table) error {
 	out := csv.NewWriter(w)
 	record := make([]string, len(t.Columns))

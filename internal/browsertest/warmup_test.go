@@ -18,8 +18,9 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
-// TestWarmupReadme goes the way of the README of examples/warmup on the page: the tall box, the saw of task_clock, and the statistics of the units before a
-// collection and of those after it. With BOTTLENECK_LOOK=FOLDER, pictures of the steps are written there.
+// TestWarmupReadme goes the way of the README of examples/warmup on the page: the tall box, the saw
+// of task_clock, and the statistics of the units before a collection and of those after it. With
+// BOTTLENECK_LOOK=FOLDER, pictures of the steps are written there.
 func TestWarmupReadme(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
@@ -91,8 +92,8 @@ func TestWarmupReadme(t *testing.T) {
 	}
 }
 
-// recordedPage records the program, and returns the address of the page, what the units are measured by on this machine, and what
-// answers its questions.
+// recordedPage records the program, and returns the address of the page, what the units are
+// measured by on this machine, and what answers its questions.
 func recordedPage(t *testing.T) (address, metric string, e *query.Explorer) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "warmup.zip")

@@ -14,8 +14,8 @@ import (
 //
 // While collection is on and the program is traced by runtime/trace, wrapped locks tell the trace
 // what a trace does not show: which lock was waited for, and who held it when. They do so once a
-// lock that was waited for has been released. The analysis of a trace replaces what it would have to
-// infer by that.
+// lock that was waited for has been released. The analysis of a trace replaces what it would have
+// to infer by that.
 //
 // The messages have the category [Category]. Their fields are separated by blanks; numbers are
 // in base 36, and times in nanoseconds. The first field is the version of the format.
