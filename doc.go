@@ -14,20 +14,27 @@
 //     generations, decodes them side by side, and replays them in order through one
 //     state machine to any number of observers, in memory that follows
 //     the largest generation, not the length of the trace. Every analysis is such an observer.
-//   - [github.com/bottleneck-go/bottleneck/ledger] and [github.com/bottleneck-go/bottleneck/diagnose]: where
-//     every nanosecond of the processors' capacity went, and what limits the program.
-//   - [github.com/bottleneck-go/bottleneck/speedup]: speedup stacks, why N workers are not N times faster.
-//   - [github.com/bottleneck-go/bottleneck/contention]: locks that tell who waited and which owner is to
-//     blame; the same, as far as it can be known, from a trace.
-//   - [github.com/bottleneck-go/bottleneck/granularity]: worker pools that measure the reference cycles of
-//     every task, and say whether tasks are too small or too large.
-//   - [github.com/bottleneck-go/bottleneck/counters]: what is counted in each scheduling quantum of a goroutine.
-//   - [github.com/bottleneck-go/bottleneck/exporters/text], [github.com/bottleneck-go/bottleneck/exporters/picture],
-//     [github.com/bottleneck-go/bottleneck/exporters/pprof] and [github.com/bottleneck-go/bottleneck/exporters/bench]:
-//     all of it in the terminal, as SVG and PNG, for go tool pprof, and as metrics of go test -bench.
-//   - [github.com/bottleneck-go/bottleneck/exporters/report] and [github.com/bottleneck-go/bottleneck/exporters/perfetto]:
-//     one page to explore a recording, and traces for Perfetto.
-//   - [github.com/bottleneck-go/bottleneck/exporters/live]: all of it over HTTP, to mount in a service.
+//   - [github.com/bottleneck-go/bottleneck/ledger] and
+//     [github.com/bottleneck-go/bottleneck/diagnose]: where every nanosecond of the processors'
+//     capacity went, and what limits the program.
+//   - [github.com/bottleneck-go/bottleneck/speedup]: speedup stacks, why N workers are not N times
+//     faster.
+//   - [github.com/bottleneck-go/bottleneck/contention]: locks that tell who waited and which owner
+//     is to blame; the same, as far as it can be known, from a trace.
+//   - [github.com/bottleneck-go/bottleneck/granularity]: worker pools that measure the reference
+//     cycles of every task, and say whether tasks are too small or too large.
+//   - [github.com/bottleneck-go/bottleneck/counters]: what is counted in each scheduling quantum of
+//     a goroutine.
+//   - [github.com/bottleneck-go/bottleneck/exporters/text],
+//     [github.com/bottleneck-go/bottleneck/exporters/picture],
+//     [github.com/bottleneck-go/bottleneck/exporters/pprof] and
+//     [github.com/bottleneck-go/bottleneck/exporters/bench]: all of it in the terminal, as SVG and
+//     PNG, for go tool pprof, and as metrics of go test -bench.
+//   - [github.com/bottleneck-go/bottleneck/exporters/report] and
+//     [github.com/bottleneck-go/bottleneck/exporters/perfetto]: one page to explore a recording,
+//     and traces for Perfetto.
+//   - [github.com/bottleneck-go/bottleneck/exporters/live]: all of it over HTTP, to mount in a
+//     service.
 //   - cmd/bottleneck: the command.
 //
 // A program that draws its own graph:

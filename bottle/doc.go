@@ -13,14 +13,16 @@
 //     is responsible for half of the time that the program took.
 //  2. A wide box shares its time with others and gets less high on a machine with more processors;
 //     a box of width 1 runs alone and stays as high as it is.
-//  3. What is tall and narrow is the neck of the bottle: while it ran, the other processors were not used.
-//     [Box.Lost] is how much of their time that is, share × (GOMAXPROCS − width), and [Graph.IdleLost] what was lost
-//     while nothing ran; together they are what was not used, exactly. Start with the largest ([Graph.Losses]):
-//     split that work, or let it run beside something else.
+//  3. What is tall and narrow is the neck of the bottle: while it ran, the other processors were
+//     not used. [Box.Lost] is how much of their time that is, share × (GOMAXPROCS − width), and
+//     [Graph.IdleLost] what was lost while nothing ran; together they are what was not used,
+//     exactly. Start with the largest ([Graph.Losses]): split that work, or let it run beside
+//     something else.
 //  4. The area of a box, height × width, is the time for which its goroutines ran; what they
 //     waited for meanwhile, and for how long, tells why a box is narrow.
 //  5. Which code it is, the call chains of a box say ([Box.Stacks], with [Options.Stacks]).
-//  6. At the top is the time in which nothing ran ([Graph.Idle]): there the program waited for the world outside.
+//  6. At the top is the time in which nothing ran ([Graph.Idle]): there the program waited for the
+//     world outside.
 //
 // # A program
 //

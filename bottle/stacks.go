@@ -15,12 +15,15 @@ import (
 // A box says who; a call chain says which code. With [Options.Stacks], each nanosecond of a box's
 // share and running time belongs to one call chain:
 //
-//   - A system call, C code, or waiting for a processor ([Options.Offered]) has the call chain with which it began.
-//   - Go code has no call chain of its own: an event that ends it has one, which stands for all the time since the one before.
-//     Such events are blocking, preemption, system calls, and the beginning or end of a range or region. What ends otherwise, as
-//     with the exit of the goroutine or the end of the trace, is [NotSampled].
-//   - Where a CPU profile ran as well, its samples divide the time in Go code of a box instead, if there are enough: each counts once for
-//     the running time and, for the share, 1/r while r goroutines run.
+//   - A system call, C code, or waiting for a processor ([Options.Offered]) has the call chain with
+//     which it began.
+//   - Go code has no call chain of its own: an event that ends it has one, which stands for all the
+//     time since the one before. Such events are blocking, preemption, system calls, and the
+//     beginning or end of a range or region. What ends otherwise, as with the exit of the goroutine
+//     or the end of the trace, is [NotSampled].
+//   - Where a CPU profile ran as well, its samples divide the time in Go code of a box instead, if
+//     there are enough: each counts once for the running time and, for the share, 1/r while r
+//     goroutines run.
 //
 // What a goroutine ran Go code for is open until the event comes; meanwhile the goroutine may have
 // gone to another box. The sums are exact: in 2^-16 ns during the pass, in nanoseconds in the

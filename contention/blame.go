@@ -28,13 +28,12 @@ import (
 //     overtaken them. One that did not note it got the lock before any waiter came, so
 //     the beginning of the wait is the right time for it. (An owner may slip in within
 //     the 50 ns that it takes to register; it then gets the blame for these, too.)
-//  4. An owner that leaves while waiters remain takes the next exit number and writes
-//     down when it came and when it left. After the lock is free again, it adds its
-//     call chain, and settles its own wait.
-//     An owner that took the lock again before any waiter woke up, and was waited for
-//     by the same waiters and leaves by the same call chain as the last time, adds to
-//     its last exit instead: between two wake-ups there can be thousands of those. Of many short ones, it looks at the clock
-//     in some only (runs.go).
+//  4. An owner that leaves while waiters remain takes the next exit number and writes down when it
+//     came and when it left. After the lock is free again, it adds its call chain, and settles its
+//     own wait. An owner that took the lock again before any waiter woke up, and was waited for by
+//     the same waiters and leaves by the same call chain as the last time, adds to its last exit
+//     instead: between two wake-ups there can be thousands of those. Of many short ones, it looks
+//     at the clock in some only (runs.go).
 //  5. A wait is settled by cutting it at the exits that happened during it (split.go).
 //     What no owner covers is the hand-off: the time the scheduler took to run the
 //     next owner. If an exit has no call chain yet, because its owner was preempted

@@ -17,8 +17,8 @@ import (
 // The chain ends
 //
 //   - with a goroutine that runs, is runnable, or does what is not known;
-//   - with one that waits for what nobody is blamed for: a timer, the network, a system call, or a lock
-//     that was given to a goroutine that does not run yet;
+//   - with one that waits for what nobody is blamed for: a timer, the network, a system call, or a
+//     lock that was given to a goroutine that does not run yet;
 //   - with nobody that is known, if a goroutine waits for a lock whose owner is not known.
 //
 // Each goroutine's past is written with the roots of its waits as soon as they are over. Owners

@@ -17,13 +17,14 @@ import (
 // waited for decides, and where the wait was for another goroutine to get that far, who ran
 // meanwhile:
 //
-//   - a lock: all rows whose goroutine waited for it. Places that acquire and places that release a lock
-//     belong together where one woke the other.
-//   - a limit: goroutines that waited at a semaphore, and those that were created after such a wait.
+//   - a lock: all rows whose goroutine waited for it. Places that acquire and places that release a
+//     lock belong together where one woke the other.
+//   - a limit: goroutines that waited at a semaphore, and those that were created after such a
+//     wait.
 //   - outside: sleeps, timers, the network, system calls that blocked.
 //   - the collector, the tracer, the runtime.
-//   - anything else: if one sort of goroutines ran meanwhile, that is the cause. If several did, there was too
-//     little work for all processors; if none did, it is the handing over.
+//   - anything else: if one sort of goroutines ran meanwhile, that is the cause. If several did,
+//     there was too little work for all processors; if none did, it is the handing over.
 
 type diagnosis struct {
 	Results

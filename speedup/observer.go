@@ -14,13 +14,13 @@ import (
 //  1. The world is stopped: all lanes, GCStopTheWorld or RuntimeStopTheWorld.
 //  2. No worker lives; or none is running or ready while another goroutine of the application runs:
 //     all lanes, Sequential (eq. 5).
-//  3. Lanes with a worker: what the worker does (see ownComponent). A ready one whose processor another goroutine has is
-//     put to the account of that goroutine: first, each free processor makes one of them a late riser;
-//     then each processor of the collector, of the runtime or tracer, and of another goroutine of
-//     the application keeps one worker from running; what is left is kept by other workers.
-//     If there is one for all of them, the time until they rise is that of what they waited for, as
-//     it would not be without the wait; and SchedWakeup for those that waited for nothing, or if
-//     processors are free for some only.
+//  3. Lanes with a worker: what the worker does (see ownComponent). A ready one whose processor
+//     another goroutine has is put to the account of that goroutine: first, each free processor
+//     makes one of them a late riser; then each processor of the collector, of the runtime or
+//     tracer, and of another goroutine of the application keeps one worker from running; what is
+//     left is kept by other workers. If there is one for all of them, the time until they rise is
+//     that of what they waited for, as it would not be without the wait; and SchedWakeup for those
+//     that waited for nothing, or if processors are free for some only.
 //  4. Lanes without a worker: Imbalance after the peak, which is the first instant at which as many
 //     workers lived as ever, or N; Spawn before it (eq. 7). If there were twice as many workers as
 //     ever lived at once, or more, that instant is by chance, and both are NoWorker.

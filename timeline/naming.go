@@ -23,9 +23,10 @@ import (
 // these:
 //
 //   - a wrapper that the compiler made,
-//   - a function of the standard library, or of a library that is known to start goroutines for others,
-//   - a function of another module, if one of the program's own comes after it: no module can import the program,
-//     so it was called by a function value, as by the worker of a pool,
+//   - a function of the standard library, or of a library that is known to start goroutines for
+//     others,
+//   - a function of another module, if one of the program's own comes after it: no module can
+//     import the program, so it was called by a function value, as by the worker of a pool,
 //   - a launcher: a function that calls several other functions by function values.
 //
 // Where its call chains have no such function, a goroutine is called what the others are called
@@ -248,7 +249,8 @@ func isTransparent(f *Frame) bool { return f.its().Transparent }
 //
 //   - By a handler while that runs.
 //   - "net/http.(*conn).serve (reading)" while it reads a request or waits for one.
-//   - "net/http.(*conn).serve" in stretches that end elsewhere: a handler may have run, but no call chain shows which.
+//   - "net/http.(*conn).serve" in stretches that end elsewhere: a handler may have run, but no call
+//     chain shows which.
 //
 // Those of other libraries are found by their call chains (calls.reads); what they have in common
 // is that they read from a file or the network. They have no server.

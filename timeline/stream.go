@@ -22,11 +22,13 @@ import (
 //
 //  1. Write copies what comes and cuts it into generations (splitter.go). It never waits for the
 //     worker: the tracer's buffers would pile up behind it, and they have no bound.
-//  2. A generation that is complete goes into the queue. If more bytes than MaxPending wait, it is dropped: whole,
-//     since half of one is worth nothing.
-//  3. The worker takes generations in order. It books its processor time while it spends it, every few dozen microseconds, and rests
-//     when it has used what the budget allows so far (streambudget.go).
-//  4. After a drop, and between two traces, the replay starts again as at the beginning of a trace (gap.go), and observers are told.
+//  2. A generation that is complete goes into the queue. If more bytes than MaxPending wait, it is
+//     dropped: whole, since half of one is worth nothing.
+//  3. The worker takes generations in order. It books its processor time while it spends it, every
+//     few dozen microseconds, and rests when it has used what the budget allows so far
+//     (streambudget.go).
+//  4. After a drop, and between two traces, the replay starts again as at the beginning of a trace
+//     (gap.go), and observers are told.
 //
 // What is read does not depend on what it costs: reading takes longer then. Everything that was
 // written is counted: as read, as dropped, or as pending.

@@ -173,7 +173,8 @@ func endsInside(part []byte) bool {
 // that is known:
 //
 //   - no goroutine or processor has the number 2⁶⁴−1, which the Reader takes for none;
-//   - a table that lacks the last number of an entry, which the Reader takes for the end of the trace;
+//   - a table that lacks the last number of an entry, which the Reader takes for the end of the
+//     trace;
 //   - experiments that the Reader does not know, whose data it refuses.
 func differByDesign(want, got *decoded) bool {
 	if got.err != nil {

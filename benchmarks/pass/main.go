@@ -8,10 +8,12 @@
 // ratios:
 //
 //   - speed: `bottleneck graph` against one bare Reader, and two bare Readers side by side;
-//   - verdict: `bottleneck graph`, which runs all analyses, against the boxes of the bottle graph alone;
+//   - verdict: `bottleneck graph`, which runs all analyses, against the boxes of the bottle graph
+//     alone;
 //   - observers: what each analysis adds to the replay of a trace that is decoded already;
 //   - weight: against `go tool trace -pprof=sync`;
-//   - bound: the memory for a trace in which two million goroutines are born and gone against one a tenth as long.
+//   - bound: the memory for a trace in which two million goroutines are born and gone against one a
+//     tenth as long.
 //
 // Quote ratios, not seconds: they hold when the machine is busy or slow.
 package main

@@ -20,11 +20,13 @@ import (
 // That is one lock too few where the same code locks several: shards, or a lock in each of many
 // objects. Three things tell:
 //
-//   - The order. The queue of a sync.Mutex is first in, first out, but for a waiter that was woken in vain,
-//     which goes to its head. If a release wakes a waiter although one that had come earlier stays
-//     blocked, the latter waits for another lock, and the release is no part of its wait.
+//   - The order. The queue of a sync.Mutex is first in, first out, but for a waiter that was woken
+//     in vain, which goes to its head. If a release wakes a waiter although one that had come
+//     earlier stays blocked, the latter waits for another lock, and the release is no part of its
+//     wait.
 //   - Two goroutines that are known to have held the lock at the same time.
-//   - Two writers that wait for readers at the same time: of one sync.RWMutex, the second waits for the first. Once is enough.
+//   - Two writers that wait for readers at the same time: of one sync.RWMutex, the second waits for
+//     the first. Once is enough.
 //
 // Once one of these happens more than now and then, the lock is taken for several, and a wait is
 // cut only at those releases that are linked to it one by one: the owner before was the one that

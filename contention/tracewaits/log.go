@@ -19,13 +19,14 @@ import (
 // owner's when it has let go of the lock, the waiter's when it has let go of it itself. So waits in
 // the methods of package contention's types are not booked at once, but kept for a while:
 //
-//  1. A message about a wait takes the place of all waits of that goroutine that fall into its time, which may be several
-//     for the trace. What they were inferred to be is forgotten.
-//  2. The wait is booked with the split that the message tells, flagged Logged. The call chains and the groups of the
-//     owners are those of their own messages.
-//  3. If there is no message in time, the wait is booked as it was inferred: collection was off, or the
-//     lock is hot and the wait was not drawn, or the pass was cut before the message (Observer.Cut). So is one that
-//     began before the trace, or before the latest cut: the message does not tell what of it was since.
+//  1. A message about a wait takes the place of all waits of that goroutine that fall into its
+//     time, which may be several for the trace. What they were inferred to be is forgotten.
+//  2. The wait is booked with the split that the message tells, flagged Logged. The call chains and
+//     the groups of the owners are those of their own messages.
+//  3. If there is no message in time, the wait is booked as it was inferred: collection was off, or
+//     the lock is hot and the wait was not drawn, or the pass was cut before the message
+//     (Observer.Cut). So is one that began before the trace, or before the latest cut: the message
+//     does not tell what of it was since.
 //
 // A message may come from another goroutine, before the trace shows that the waiter goes on after
 // its wait. It is kept until then.

@@ -44,8 +44,9 @@ import (
 // profile joined with the mutex profile would, is wrong by up to 450 %: the waker is only
 // the last of the owners. So:
 //
-//  1. Every interval in the state Waiting is a wait of a kind (timeline/wait.go). From the wake on, the goroutine is
-//     Ready until it runs: that is the lock's doing only where a processor was idle.
+//  1. Every interval in the state Waiting is a wait of a kind (timeline/wait.go). From the wake on,
+//     the goroutine is Ready until it runs: that is the lock's doing only where a processor was
+//     idle.
 //  2. A goroutine that was woken for a lock but found it taken blocks again at
 //     once. Such futile wakes make one wait together (wait.go).
 //  3. Call chains are the names of locks: a release and the waiter that it woke concern
@@ -53,13 +54,16 @@ import (
 //     function. Union-find puts the call chains together (lock.go). Several locks of
 //     the same code would become one; but a lock wakes its waiters in order, so
 //     whoever was overtaken waits for another lock.
-//  4. A release tells who held the lock until then. Since when follows from the owner's own
-//     wait, or from when others found the lock taken (owner.go). While a waiter was woken but did not run yet, others may
-//     lock and unlock a Mutex and leave no event. Only call chains in the midst of the code between Lock and Unlock
-//     tell of that, and of the readers that a writer waits for (readers.go).
-//  5. The releases cut the time line of a lock into stretches, each held by a known owner, handed over, or Unattributed: no
-//     owner is blamed on suspicion. A wait is a part of that time line (split.go).
-//  6. Locks of package contention tell in the log what is exact, and take the place of all that (log.go).
+//  4. A release tells who held the lock until then. Since when follows from the owner's own wait,
+//     or from when others found the lock taken (owner.go). While a waiter was woken but did not run
+//     yet, others may lock and unlock a Mutex and leave no event. Only call chains in the midst of
+//     the code between Lock and Unlock tell of that, and of the readers that a writer waits for
+//     (readers.go).
+//  5. The releases cut the time line of a lock into stretches, each held by a known owner, handed
+//     over, or Unattributed: no owner is blamed on suspicion. A wait is a part of that time line
+//     (split.go).
+//  6. Locks of package contention tell in the log what is exact, and take the place of all that
+//     (log.go).
 //  7. The other kinds have no owner, but somebody who ended the wait: the sender, the last
 //     Done, the Signal. They are blamed for it up to the wake. Sleep, timers and the network
 //     have nobody: Unattributed.
@@ -159,13 +163,14 @@ type Options struct {
 //
 //   - Waited is the time that the goroutine was blocked. A goroutine that was woken for a lock
 //     but found it taken, and blocked again, goes on with the same wait; Parks counts each block.
-//   - Ready is the time from the wake-up until the goroutine ran, which is not in Waited, and ReadyIdle the part of it in which
-//     a processor was idle.
-//   - Blamed is the part of Waited for which the owner of the lock is known; for channels, a WaitGroup, a Cond and so
-//     on, the time until somebody, the owner of the pair, ended the wait.
+//   - Ready is the time from the wake-up until the goroutine ran, which is not in Waited, and
+//     ReadyIdle the part of it in which a processor was idle.
+//   - Blamed is the part of Waited for which the owner of the lock is known; for channels, a
+//     WaitGroup, a Cond and so on, the time until somebody, the owner of the pair, ended the wait.
 //   - HandOff is the part in which the lock was given to another goroutine that did not run yet.
-//   - Unattributed is the rest: the trace does not tell who held the lock, or whether it was held; or there is no owner, as for
-//     timers and the network. While a goroutine that Unlock woke does not run yet, others may lock a Mutex unseen.
+//   - Unattributed is the rest: the trace does not tell who held the lock, or whether it was held;
+//     or there is no owner, as for timers and the network. While a goroutine that Unlock woke does
+//     not run yet, others may lock a Mutex unseen.
 //
 // A goroutine may unlock a sync.Mutex that another one has locked. Where the trace shows that, the
 // time is Unattributed; else who let go of a lock is taken for who held it.

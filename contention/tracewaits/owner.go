@@ -15,9 +15,11 @@ import (
 // not seen outside of it since, it had the lock since it ran again after that wait. Else it got the
 // lock without waiting, unseen. It is known to have held it since
 //
-//   - the first goroutine blocked for the lock, if no waiter was woken before: with a waiter in the queue, the next Unlock wakes it;
+//   - the first goroutine blocked for the lock, if no waiter was woken before: with a waiter in the
+//     queue, the next Unlock wakes it;
 //   - a waiter that was woken found the lock taken and blocked again;
-//   - the latest goroutine blocked, if the waiter that was woken last got the lock and let go of it unseen.
+//   - the latest goroutine blocked, if the waiter that was woken last got the lock and let go of it
+//     unseen.
 //
 // If that waiter got the lock while another one stayed in the queue, its Unlock is the next that is
 // in the trace. If that is another goroutine's, that one did not hold the lock, or it was another

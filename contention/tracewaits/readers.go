@@ -17,11 +17,13 @@ import (
 // same call, between the lines of its RLock and its RUnlock, then the goroutine has the lock: until
 // then at least, and since before the writer came, as no reader is let in after that. Thus
 //
-//   - the lines are learned from goroutines that waited for the lock, and later let go of it as the last reader;
+//   - the lines are learned from goroutines that waited for the lock, and later let go of it as the
+//     last reader;
 //   - until a writer is woken, the lock remembers who was seen between them, and when last;
-//   - the time from when the writer came until then is shared with these. What a reader does after it was seen last is not known,
-//     and the others are blamed for that. It cannot be known: if it only computes, the trace is the same whether it let go
-//     of the lock before the writer came or directly before the last one did.
+//   - the time from when the writer came until then is shared with these. What a reader does after
+//     it was seen last is not known, and the others are blamed for that. It cannot be known: if it
+//     only computes, the trace is the same whether it let go of the lock before the writer came or
+//     directly before the last one did.
 //
 // Lines do not tell all: there may be an early RUnlock between the two, or another lock of the same
 // code. Then, sooner or later, somebody is seen there while a writer gets the lock, and that part

@@ -12,9 +12,11 @@ import (
 
 // Who holds a lock when the trace ends is known of two goroutines:
 //
-//   - one that is in a system call, blocked or stopped between the lines of Lock and Unlock (readers.go);
-//   - the waiter that was woken last, if it went on after that Lock, in the same call of the function, while another one waited in the queue all
-//     the time: its Unlock would have woken that one.
+//   - one that is in a system call, blocked or stopped between the lines of Lock and Unlock
+//     (readers.go);
+//   - the waiter that was woken last, if it went on after that Lock, in the same call of the
+//     function, while another one waited in the queue all the time: its Unlock would have woken
+//     that one.
 //
 // Everything else is not known: a lock that was taken without waiting and never let go of is not in
 // the trace.

@@ -17,10 +17,11 @@ import (
 // it passed. So
 //
 //   - times of all windows sum to those of the profile, row by row, to the nanosecond;
-//   - a wait counts as a contention in the window in which it ended, and for an owner in the one in which that one was blamed last,
-//     so these sum, too; the longest wait of a window is that of those that ended in it;
-//   - what owners did, and the roots, are looked up for each piece. A root that the trace tells only for a wait as a whole is
-//     unknown in its pieces.
+//   - a wait counts as a contention in the window in which it ended, and for an owner in the one in
+//     which that one was blamed last, so these sum, too; the longest wait of a window is that of
+//     those that ended in it;
+//   - what owners did, and the roots, are looked up for each piece. A root that the trace tells
+//     only for a wait as a whole is unknown in its pieces.
 //
 // The memory is bounded: where windows have too many rows together, two neighbours become one, and
 // so on.

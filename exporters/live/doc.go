@@ -80,8 +80,9 @@
 // all requests look as if they came from this machine, and many proxies add no header. So it
 // answers nobody (403) until one of these is set:
 //
-//   - Options.Token or TokenFile, or BOTTLENECK_TOKEN or BOTTLENECK_TOKEN_FILE in the environment: requests carry the token as "Authorization: Bearer TOKEN" or,
-//     for browsers and go tool pprof, as the parameter token=TOKEN (401 otherwise). Tokens are compared in constant time.
+//   - Options.Token or TokenFile, or BOTTLENECK_TOKEN or BOTTLENECK_TOKEN_FILE in the environment:
+//     requests carry the token as "Authorization: Bearer TOKEN" or, for browsers and go tool pprof,
+//     as the parameter token=TOKEN (401 otherwise). Tokens are compared in constant time.
 //   - Options.Authorize, which decides alone, or Options.AllowRemote, which admits every request.
 //
 // [ListenAndServe] needs none of them: it serves the pages on a loopback address, or a Unix socket,

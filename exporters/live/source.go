@@ -21,7 +21,8 @@ import (
 //
 //   - While the continuous analysis is enabled, they are the windows of the last seconds, added up.
 //     That takes milliseconds, and the windows are about a second long.
-//   - Else a snapshot of the recorder is analyzed: the end of it, of so many seconds. An estimate of the speedup always needs one.
+//   - Else a snapshot of the recorder is analyzed: the end of it, of so many seconds. An estimate
+//     of the speedup always needs one.
 //
 // Where less is known than was asked for, or not of just now, the answer is about what is known,
 // and its warnings say so.

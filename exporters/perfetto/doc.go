@@ -27,16 +27,20 @@
 //
 // # What is in it
 //
-//   - The program: counters of the goroutines that run (the parallelism of a bottle graph, at each instant) and that are runnable, of the heap
-//     and of every other metric in the trace; phases of the garbage collector; stop-the-world pauses; user tasks, which overlap and so
-//     share as many tracks as are open at a time.
+//   - The program: counters of the goroutines that run (the parallelism of a bottle graph, at each
+//     instant) and that are runnable, of the heap and of every other metric in the trace; phases of
+//     the garbage collector; stop-the-world pauses; user tasks, which overlap and so share as many
+//     tracks as are open at a time.
 //   - The processors (P): the goroutine that each of them runs, and the sweeping that it does.
-//   - Each group of goroutines is a process, by default those started with the same function, and each goroutine one of its threads. Its slices
-//     are its states: running, syscall, runnable, "blocked: mutex" and so on. A slice tells when it is selected why the
-//     goroutine blocked, at which call chain, who woke it and at which call chain; and for one that ran, on which processor and thread.
-//     User regions and the runtime's own ranges, such as mark assists, are on a track beneath. Messages of runtime/trace.Log are instants.
-//   - Flows: an arrow from the instant at which a goroutine wakes another, by an unlock, a send, a close, to the one that it wakes. Only
-//     wakes that the trace shows have one: those by timers and the network have no waker.
+//   - Each group of goroutines is a process, by default those started with the same function, and
+//     each goroutine one of its threads. Its slices are its states: running, syscall, runnable,
+//     "blocked: mutex" and so on. A slice tells when it is selected why the goroutine blocked, at
+//     which call chain, who woke it and at which call chain; and for one that ran, on which
+//     processor and thread. User regions and the runtime's own ranges, such as mark assists, are on
+//     a track beneath. Messages of runtime/trace.Log are instants.
+//   - Flows: an arrow from the instant at which a goroutine wakes another, by an unlock, a send, a
+//     close, to the one that it wakes. Only wakes that the trace shows have one: those by timers
+//     and the network have no waker.
 //
 // The slices of running goroutines, of processors, and the counter of parallelism sum to the same
 // time, that of a bottle graph, to the nanosecond; so do those of each kind of waiting. Times are

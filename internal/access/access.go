@@ -27,7 +27,8 @@ var (
 
 // Local reports why a request does not count as one from this machine; it returns nil if it does.
 //
-//   - The address that the connection comes from must be a loopback address, or the connection a Unix socket.
+//   - The address that the connection comes from must be a loopback address, or the connection a
+//     Unix socket.
 //   - The host that the client asked for must be one, too: a page in a browser can have its own
 //     name resolve to 127.0.0.1, and would then be a client on this machine (DNS rebinding).
 //   - The request must carry no header that proxies add. Many add none: a handler that a

@@ -22,8 +22,9 @@ import (
 // stands exactly as long as the thread has not been off the processor. Hence:
 //
 //  1. set the marker, then read the TSC, the thread's CPU clock, and the TSC again;
-//  2. if the marker went, the three do not belong together: repeat; also, a few times, if the two TSCs are much
-//     farther apart than they need be: an interrupt or the hypervisor came between, which no marker tells;
+//  2. if the marker went, the three do not belong together: repeat; also, a few times, if the two
+//     TSCs are much farther apart than they need be: an interrupt or the hypervisor came between,
+//     which no marker tells;
 //  3. keep offset = CPU time − TSC (midway between the two);
 //  4. from now on read the TSC; if the marker stands *after* that, thread CPU
 //     time = offset + TSC, else start over at 1.

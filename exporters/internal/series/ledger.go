@@ -14,11 +14,11 @@ import (
 //
 // Three rules keep the counters true:
 //
-//  1. A name that gets a counter of its own keeps it, and the counter begins with what the name grows by from then
-//     on: what it had before stays with the others. So nothing is counted twice.
-//  2. What the others have is the difference of the sum of all cells and the counters with names. So it
-//     does not matter under which names the source itself adds up what is small ("12 others" today, "13 others" tomorrow): sums of
-//     counters are sums of totals.
+//  1. A name that gets a counter of its own keeps it, and the counter begins with what the name
+//     grows by from then on: what it had before stays with the others. So nothing is counted twice.
+//  2. What the others have is the difference of the sum of all cells and the counters with names.
+//     So it does not matter under which names the source itself adds up what is small ("12 others"
+//     today, "13 others" tomorrow): sums of counters are sums of totals.
 //  3. Nothing shrinks. A total that is a nanosecond less than before, because shares are rounded
 //     so that they sum to the wall time, leaves its counter as it is.
 type ledger struct {
