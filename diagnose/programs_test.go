@@ -43,12 +43,12 @@ func verdict(t *testing.T, recorded []byte) *diagnose.Verdict {
 	if err := r.Ledger.CheckValid(); err != nil {
 		t.Error(err)
 	}
-	// The estimate of the speed-up is an upper bound, so what is missing to a full one is no
-	// less than what any finding promises. It is never below 1, which then says nothing. Of the
-	// scheduler's time it counts some as running.
+	// What is missing to a full speed-up is about what the largest finding promises, or more. The
+	// estimate is never below 1, which then says nothing, and counts some of the gaps between slices
+	// as progress, which the ledger books as lost: a tenth where goroutines take turns.
 	if s := r.Speedup; s != nil && s.Speedup > 1.05 {
 		for _, f := range r.Verdict.Findings {
-			if most := float64(r.Ledger.Procs) / s.Speedup; f.Kind != diagnose.Switching && f.Gain > most*1.02 {
+			if most := float64(r.Ledger.Procs) / s.Speedup; f.Gain > most*1.15 {
 				t.Errorf("%s\ngains %.2f, but a speed-up of %.2f leaves %.2f", f.Title, f.Gain, s.Speedup, most)
 			}
 		}
