@@ -205,7 +205,10 @@ func (l *topLoop) interact(ctx context.Context, in io.Reader, out io.Writer) err
 	if _, terminal := terminalOf(in); !terminal {
 		in = nil // there are no keys
 	}
-	_, err := tea.NewProgram(l, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
+	p := tea.NewProgram(l, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler())
+	// A program that ends with its context does not wait for its reader of keys, which then stays.
+	defer context.AfterFunc(ctx, p.Quit)()
+	_, err := p.Run()
 	if ctx.Err() != nil {
 		return nil // that is how top ends
 	}

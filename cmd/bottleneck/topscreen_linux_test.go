@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,9 @@ func TestTopTerminal(t *testing.T) {
 			t.Fatalf("%s: it does not end", how)
 		}
 		cancel()
+		if stacks := make([]byte, 1<<20); strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "cancelreader") {
+			t.Errorf("%s: who reads the keys goes on", how)
+		}
 		if after := termios(t, term); after != before {
 			t.Errorf("%s: the terminal is set to %+v, it was %+v", how, after, before)
 		}
