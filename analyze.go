@@ -134,7 +134,8 @@ type analyses struct {
 	byFunction *bottle.Observer
 	windows    *ledger.Windows // nil if no windows are wanted
 	// bursts stands for both in the continuous analysis.
-	bursts burstLedger
+	bursts  burstLedger
+	missing []string // what limits the trust in the pass
 	// estimator needs two passes. Why it has none is noEstimate.
 	estimator  *speedup.Estimator
 	noEstimate error
@@ -213,6 +214,7 @@ func (a *analyses) estimate() (out []timeline.Observer) {
 func (a *analyses) report(info *timeline.Info, err error) (*Report, error) {
 	r := &Report{Info: info}
 	missing := info.Warnings(err)
+	a.missing = slices.DeleteFunc(slices.Clone(missing), func(w string) bool { return w == info.NoteC() }) // the ledger has a row of it
 	if info.Generations == 0 {
 		return nil, err
 	}
@@ -242,6 +244,7 @@ func (a *analyses) conclude(r *Report) {
 		return
 	}
 	r.Ledger = a.books.Ledger()
+	r.Ledger.Warnings = append(r.Ledger.Warnings, a.missing...)
 	graph := r.Bottle
 	if a.byFunction != a.graph {
 		graph = a.byFunction.Graph()

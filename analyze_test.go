@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
@@ -85,6 +86,65 @@ func asJSON(t *testing.T, g *bottle.Graph) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// TestDuringOfAllResults: a part of the time and the rest of it add up to all of it in every
+// result, and each says what it is about.
+func TestDuringOfAllResults(t *testing.T) {
+	data, err := os.ReadFile("testdata/small/phases-go1.26.8.trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	analyze := func(d timeline.During) *bottleneck.Report {
+		r, err := bottleneck.Analyze(t.Context(), bytes.NewReader(data), bottleneck.Options{Bottle: bottle.Options{Part: timeline.Part{During: d}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	all := analyze(timeline.During{})
+	if all.Tasks == nil || len(all.Tasks.Classes) == 0 {
+		t.Fatal("no regions to look at")
+	}
+	d, err := timeline.ParseDuring("region:" + all.Tasks.Classes[0].Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	within, outside := analyze(d), analyze(d.Outside())
+	var rows int64
+	for i := range within.Ledger.Rows {
+		rows += int64(within.Ledger.Rows[i].Time)
+	}
+	switch in, out := within, outside; {
+	case in.Bottle.Wall <= 0 || out.Bottle.Wall <= 0:
+		t.Errorf("%v and %v outside", in.Bottle.Wall, out.Bottle.Wall)
+	case in.Bottle.Wall+out.Bottle.Wall != all.Bottle.Wall:
+		t.Errorf("graphs of %v and %v outside, of %v", in.Bottle.Wall, out.Bottle.Wall, all.Bottle.Wall)
+	case in.Ledger.Capacity+out.Ledger.Capacity != all.Ledger.Capacity:
+		t.Errorf("ledgers of %v and %v outside, of %v", in.Ledger.Capacity, out.Ledger.Capacity, all.Ledger.Capacity)
+	case rows != int64(in.Ledger.Capacity):
+		t.Errorf("the rows sum to %d of %d", rows, in.Ledger.Capacity)
+	}
+	waited := func(r *bottleneck.Report) (n int64, sum time.Duration) {
+		for i := range r.Contention.Waits {
+			n += r.Contention.Waits[i].Contentions
+			sum += r.Contention.Waits[i].Waited
+		}
+		return n, sum
+	}
+	n, sum := waited(within)
+	more, rest := waited(outside)
+	if most, whole := waited(all); sum+rest != whole || max(n, more) > most || n+more < most {
+		t.Errorf("%d waits of %v, and %d of %v outside, but %d of %v at all", n, sum, more, rest, most, whole)
+	}
+	for name, warnings := range map[string][]string{
+		"graph": within.Bottle.Warnings, "ledger": within.Ledger.Warnings, "verdict": within.Verdict.Warnings,
+		"contention": within.Contention.Warnings, "tasks": within.Tasks.Warnings,
+	} {
+		if !slices.ContainsFunc(warnings, func(s string) bool { return strings.Contains(s, d.String()) }) {
+			t.Errorf("the %s does not say that it is about the time %s: %q", name, d, warnings)
+		}
+	}
 }
 
 func TestAnalyzeBroken(t *testing.T) {

@@ -59,11 +59,11 @@ func (o *Observer) Result(info *timeline.Info, err error) (*Graph, error) {
 // Reads returns what of the trace has to be decoded. Where the grouping depends on more than names,
 // what came before From counts, too.
 func (opt *Options) Reads() timeline.Part {
-	p := timeline.Part{From: opt.From, To: opt.To, First: opt.Part.First, Last: opt.Part.Last}
-	if p.First > 1 || opt.Group.group != nil && !opt.Group.byName {
+	p := timeline.Part{From: opt.From, To: opt.To, First: opt.Part.First, Last: opt.Part.Last, During: opt.Part.During}
+	if p.During.All() && (p.First > 1 || opt.Group.group != nil && !opt.Group.byName) {
 		p.From = 0 // and times are from the beginning of generation First
 	}
-	if p.First > 1 {
+	if p.During.All() && p.First > 1 {
 		p.To = 0
 	}
 	return p

@@ -546,7 +546,7 @@ func (o *Observer) regroup(g *timeline.Goroutine, t timeline.Time) {
 func (o *Observer) Range(e *timeline.Range) {
 	o.advance(e.Time)
 	if e.Name == markRange && !e.Begin {
-		o.heap.marked(o.within(e.Time))
+		o.heap.marked(o.within(e.Time) && !e.Stopped)
 	}
 	switch {
 	case e.Name == assistRange:
@@ -586,7 +586,7 @@ func (o *Observer) bookIfOn(m *member, stack *timeline.Stack) {
 // Metric implements [timeline.Observer].
 func (o *Observer) Metric(e *timeline.Metric) {
 	if e.Name == heapMetric {
-		o.heap.metric(e, o.within(e.Time))
+		o.heap.metric(e, o.within(e.Time) && !e.Stopped)
 		return
 	}
 	if e.Name != procsMetric {

@@ -16,7 +16,7 @@ func (r *replay) aux(a *aux, t Time) {
 		return
 	}
 	if a.kind == auxSample {
-		t = max(r.now, min(t, r.d.lastReal)) // samples may lie outside of the trace proper
+		t = max(r.now, min(t, r.d.lastReal)-r.skipped) // samples may lie outside of the trace proper
 	} else {
 		t = r.tick(t)
 	}
@@ -35,6 +35,7 @@ func (r *replay) aux(a *aux, t Time) {
 		for _, o := range r.observers {
 			o.Log(l)
 		}
+		r.gate.log(l)
 	case auxSample:
 		s := &Sample{Time: t, G: g, Thread: r.threadAt(a.thread), Proc: a.proc, Stack: r.stackAt(a.stack)}
 		for _, o := range r.observers {
@@ -45,7 +46,7 @@ func (r *replay) aux(a *aux, t Time) {
 
 func (r *replay) metric(rec *record, t Time) {
 	m := &r.shownMetric
-	*m = Metric{Time: t, Name: r.d.names[rec.g], Value: uint64(uint32(rec.x)) | uint64(rec.y)<<32}
+	*m = Metric{Time: t, Name: r.d.names[rec.g], Value: uint64(uint32(rec.x)) | uint64(rec.y)<<32, Stopped: r.gate.stopped()}
 	if m.Name == "/sched/gomaxprocs:threads" {
 		r.gomaxprocs = m.Value
 	}
@@ -80,9 +81,16 @@ func (r *replay) rangeEvent(rec *record, begin bool, t Time) {
 }
 
 func (r *replay) showRange(e *Range) {
+	if e.Begin {
+		r.gate.phase(e)
+	}
+	e.Stopped = r.gate.stopped()
 	r.shownRange = *e
 	for _, o := range r.observers {
 		o.Range(&r.shownRange)
+	}
+	if !e.Begin {
+		r.gate.phase(e)
 	}
 }
 
@@ -135,6 +143,7 @@ func (r *replay) task(a *aux, g *Goroutine, t Time) {
 	for _, o := range r.observers {
 		o.Task(&e)
 	}
+	r.gate.task(&e)
 }
 
 func (r *replay) region(a *aux, g *Goroutine, t Time) {
@@ -157,6 +166,7 @@ func (r *replay) region(a *aux, g *Goroutine, t Time) {
 	for _, o := range r.observers {
 		o.Region(&e)
 	}
+	r.gate.region(&e)
 }
 
 func sortByID(gs []*Goroutine) {

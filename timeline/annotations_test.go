@@ -178,8 +178,8 @@ func TestMetricsAndClocks(t *testing.T) {
 	}
 	fs := w.tell(t)
 	want := []Metric{
-		{1010, "/sched/gomaxprocs:threads", 2}, {1020, "/memory/classes/heap/objects:bytes", 4096},
-		{2010, "/sched/gomaxprocs:threads", 8}, {2020, "/memory/classes/heap/objects:bytes", 4096},
+		{Time: 1010, Name: "/sched/gomaxprocs:threads", Value: 2}, {Time: 1020, Name: "/memory/classes/heap/objects:bytes", Value: 4096},
+		{Time: 2010, Name: "/sched/gomaxprocs:threads", Value: 8}, {Time: 2020, Name: "/memory/classes/heap/objects:bytes", Value: 4096},
 	}
 	if !slices.Equal(fs.metrics, want) {
 		t.Errorf("got %v, want %v", fs.metrics, want)

@@ -46,6 +46,9 @@ func (s *sides) joinAt(second Second) {
 	if len(others) > 0 {
 		s.beside = newReplay(s.replay.version, s.replay.stacks, nil)
 		s.beside.meter = s.replay.meter
+		if s.replay.gate != nil {
+			s.beside.gate = newGate(s.replay.gate.During)
+		}
 		s.beside.joinAt(Second{From: second.From, Observers: others})
 	}
 }

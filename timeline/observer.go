@@ -160,6 +160,8 @@ type Range struct {
 	G     *Goroutine // the goroutine of a ScopeGoroutine range, else the one that was executing, or nil
 	Proc  int32      // the P of a ScopeProc range, else −1
 	Stack *Stack     // where a ScopeGoroutine range began; nil when the trace does not tell
+	// Stopped: the clock stands still meanwhile. See [During].
+	Stopped bool
 }
 
 // RegionEvent is the beginning or the end of a user region.
@@ -197,6 +199,8 @@ type Metric struct {
 	Time  Time
 	Name  string
 	Value uint64
+	// Stopped: the clock stands still meanwhile. See [During].
+	Stopped bool
 }
 
 // Sample is a sample of the CPU profiler. It may slightly contradict the

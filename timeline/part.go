@@ -27,6 +27,9 @@ type Part struct {
 	// First and Last bound it by number, from 1; 0 for Last is the last one. Observers see a
 	// trace that begins with the First.
 	First, Last int
+	// During is what to look at of the generations of the part, if not all of their time. It
+	// cannot be combined with From and To.
+	During During
 }
 
 // selector gives a pass the generations of a part.

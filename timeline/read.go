@@ -205,11 +205,15 @@ func Read(ctx context.Context, r io.Reader, opt Options, observers ...Observer) 
 // open begins a pass.
 func open(ctx context.Context, r io.Reader, opt Options, unpack unpacker, observers []Observer) (*pass, error) {
 	in, err := openInput(r, unpack)
+	if part := opt.Part; err == nil && !part.During.All() && (part.From > 0 || part.To > 0) {
+		err = fmt.Errorf("a part of the time by the clock and one %s cannot be combined", part.During)
+	}
 	p := &pass{ctx: ctx, opt: opt, in: in, stacks: newStackTable(), meter: memory.ForPass(ctx, opt.MaxMemory)}
 	if s, ok := in.source.(*streamSource); ok {
 		s.meter = p.meter
 	}
 	p.replay = newReplay(in.version, p.stacks, nil)
+	p.replay.gate = newGate(opt.Part.During)
 	p.replay.meter = p.meter
 	p.single = p.workers() == 1
 	p.joinAt(Second{Observers: observers})
@@ -232,7 +236,12 @@ func (p *pass) all() error {
 	if err == nil && !p.replay.begun {
 		err = &Error{Name: p.opt.Name, Compressed: p.in.compressed, Err: errors.New("the trace has a header but no events; a trace is complete only after trace.Stop")}
 	}
-	p.each((*replay).end)
+	if p.each((*replay).end); err == nil {
+		if err = p.replay.gate.missing(); err != nil {
+			p.replay.info = Info{Version: p.in.version, Size: p.in.size} // nothing was seen
+			err = &Error{Name: p.opt.Name, Compressed: p.in.compressed, Err: err}
+		}
+	}
 	return err
 }
 

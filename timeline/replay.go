@@ -64,6 +64,8 @@ type replay struct {
 
 	info Info
 
+	gate    *gate  // stops the clock; nil if there is no such
+	skipped Time   // for which it stood still
 	until   Time   // what happened later is left out, if it is not 0
 	breathe func() // is called again and again, if it is not nil
 
@@ -148,7 +150,7 @@ func (r *replay) generation(d *decoded) {
 		r.note(fmt.Sprintf("The fast decoder could not read a part of the trace (%v). The one of golang.org/x/exp/trace read it: the results are those of that, reading takes longer.", d.instead))
 	}
 	if d.hasReal {
-		r.now = max(start, r.now)
+		r.advance(start)
 	}
 	if r.now >= r.from {
 		r.join(r.now)
@@ -200,7 +202,7 @@ replaying:
 		if r.until != 0 && (d.past || d.lastReal > r.until) {
 			d.lastReal = r.until
 		}
-		r.now = max(r.now, d.lastReal) // a P may have come or gone last
+		r.advance(d.lastReal) // a P may have come or gone last
 		r.info.End = max(r.info.End, r.now)
 	}
 	r.d = nil
@@ -218,12 +220,24 @@ func (r *replay) note(s string) {
 // wrote the last event of a generation can be milliseconds late, and what the others did meanwhile
 // belongs to the next one.
 func (r *replay) tick(t Time) Time {
-	if t < r.now {
+	if t-r.skipped < r.now {
 		r.info.Reordered++
 		return r.now
 	}
-	r.now = t
-	return t
+	return r.advance(t)
+}
+
+// advance moves the clock to t, unless it is later already. The time for which it stands still is
+// left out.
+func (r *replay) advance(t Time) Time {
+	if t -= r.skipped; t > r.now {
+		if r.gate.stopped() {
+			r.skipped += t - r.now
+		} else {
+			r.now = t
+		}
+	}
+	return r.now
 }
 
 func (r *replay) begin(t Time) {
@@ -520,6 +534,7 @@ func (r *replay) birth(rec *record, t Time, created bool) *Goroutine {
 }
 
 func (r *replay) exit(local int32, g *Goroutine) {
+	r.gate.exits(g)
 	delete(r.gs, g.ID)
 	r.local[local] = nil
 	r.indexes = append(r.indexes, g.Index)
@@ -569,6 +584,9 @@ func (r *replay) end() {
 	}
 	if note := r.noteUnplaced(); note != "" {
 		r.info.Notes = append(r.info.Notes, note)
+	}
+	if r.gate != nil {
+		r.info.Notes = append(r.info.Notes, r.gate.note(r.now-r.info.Start, r.skipped))
 	}
 	if note := r.renamed.note(r.info.Start); note != "" {
 		r.info.Notes = append(r.info.Notes, note)

@@ -71,6 +71,7 @@ func readTwice(ctx context.Context, r io.Reader, opt Options, unpack unpacker, m
 	}
 	plan := second(info)
 	again := sides{replay: newReplay(p.in.version, p.stacks, nil), single: p.single}
+	again.replay.gate = newGate(opt.Part.During)
 	again.replay.info.Version = p.in.version
 	plan.From = min(plan.From, info.End)
 	again.replay.meter = p.meter

@@ -208,7 +208,7 @@ func readContention(ctx context.Context, std stdio, in *input, opt tracewaits.Op
 	return resultFrom(ctx, std, in, bn.Options{Want: bn.WantContention, Contention: opt, Bottle: bottle.Options{Part: opt.Part}}, func(r *bn.Report) *contention.Profile { return r.Contention },
 		func(r io.Reader) (*contention.Profile, error) {
 			if opt.Part != (timeline.Part{}) {
-				return nil, usagef("-generations is for traces; %s is none", in.label)
+				return nil, usagef("-generations, -during and -outside are for traces; %s is none", in.label)
 			}
 			return readSaved(r, in.label, contentionKind)
 		})

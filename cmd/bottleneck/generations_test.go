@@ -38,7 +38,7 @@ func TestGenerations(t *testing.T) {
 	_, saved, _ := parts(t, "graph", ".json")
 	bottleneck("graph", "-generations", "2", saved).want(t, exitUsage, "", "are for traces; "+saved+" is a graph already")
 	_, saved, _ = parts(t, "contention", ".json")
-	bottleneck("contention", "-generations", "2", saved).want(t, exitUsage, "", "-generations is for traces; "+saved+" is none")
+	bottleneck("contention", "-generations", "2", saved).want(t, exitUsage, "", "-generations, -during and -outside are for traces; "+saved+" is none")
 	saved = filepath.ToSlash(tasksFile(t))
-	bottleneck("tasks", "-generations", "2", saved).want(t, exitUsage, "", "-generations and -hz are for traces")
+	bottleneck("tasks", "-generations", "2", saved).want(t, exitUsage, "", "-generations, -during, -outside and -hz are for traces")
 }

@@ -131,7 +131,7 @@ func readGraph(ctx context.Context, std stdio, in *input, opt bottle.Options) (*
 			case err != nil:
 				return nil, err
 			case opt.Window != 0 || opt.From != 0 || opt.To != 0 || opt.Offered || opt.Part != timeline.Part{} || group != bottle.ByFunction.String() && group != g.GroupBy:
-				return nil, usagef("-group, -window, -from, -to, -generations and -offered are for traces; %s is a graph already", in.label)
+				return nil, usagef("-group, -window, -from, -to, -generations, -during, -outside and -offered are for traces; %s is a graph already", in.label)
 			}
 			return g, nil
 		})

@@ -197,7 +197,7 @@ func (f *ledgerFlags) run(ctx context.Context, std stdio, args []string) error {
 		return resultFrom(ctx, std, in, opt, of,
 			func(r io.Reader) (*ledger.Ledger, error) {
 				if f.regrouped() || f.opt.From != 0 || f.opt.To != 0 || f.opt.Part != (timeline.Part{}) {
-					return nil, usagef("-group, -from, -to and -generations are for traces; %s is saved JSON", in.label)
+					return nil, usagef("-group, -from, -to, -generations, -during and -outside are for traces; %s is saved JSON", in.label)
 				}
 				return readSaved(r, in.label, ledgerKind)
 			})

@@ -39,7 +39,7 @@ func TestLedgerRoundTrip(t *testing.T) {
 		}
 	}
 	bottleneck("graph", saved).want(t, exitUsage, "", `ledger.json is a ledger: "bottleneck ledger" reads it`)
-	bottleneck("ledger", "-from", "1s", saved).want(t, exitUsage, "", "-from, -to and -generations are for traces")
+	bottleneck("ledger", "-from", "1s", saved).want(t, exitUsage, "", "-from, -to, -generations, -during and -outside are for traces")
 }
 
 // The profile for pprof sums to what was lost, with call chains of a trace and places of what was
@@ -335,7 +335,7 @@ func TestVerdictOnLedger(t *testing.T) {
 	bottleneck(saved).want(t, exitOK, "kept 35% of the capacity idle", "")
 	bottleneck("verdict", "-v", saved).want(t, exitOK, "Behind finding 1:", "")
 	bottleneck("verdict", "-fail", "lost(lock)>10%, lost>40%", saved).want(t, exitFailure, "kept 35%", "-fail: lost(lock)>10%: got 35.00%")
-	bottleneck("verdict", "-from", "1s", saved).want(t, exitUsage, "", "-window and -generations are for traces")
+	bottleneck("verdict", "-from", "1s", saved).want(t, exitUsage, "", "-window, -generations, -during and -outside are for traces")
 }
 
 // -group names goroutines as the graph does: a region ran for as long in both.
@@ -369,6 +369,6 @@ func TestLedgerGroup(t *testing.T) {
 	}
 	saved := filepath.Join(t.TempDir(), "l.json")
 	bottleneck("ledger", "-o", saved, trace).want(t, exitOK, "", "")
-	bottleneck("ledger", "-group", "region", saved).want(t, exitUsage, "", "-group, -from, -to and -generations are for traces")
+	bottleneck("ledger", "-group", "region", saved).want(t, exitUsage, "", "-group, -from, -to, -generations, -during and -outside are for traces")
 	bottleneck("ledger", "-group", "nonsense", trace).want(t, exitUsage, "", "unknown grouping")
 }

@@ -10,11 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	bn "github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/exporters/markdown"
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/speedup"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // speedupFlags are the choices of the user.
@@ -22,6 +24,7 @@ type speedupFlags struct {
 	opt      speedup.Options
 	workers  string
 	estimate bool
+	part     timeline.Part
 	out      stackOutput
 }
 
@@ -66,6 +69,7 @@ of a run of the same work with several: their bars stand side by side.
   /regexp/     names or start functions that match`, f.run)
 	f.define(c)
 	c.Flags().BoolVar(&f.estimate, "estimate", false, "there is no SINGLE: suppose that one worker does the same work at the same speed, which bounds the speed-up from above; not for programs that mostly wait for timers, the network or a disk")
+	definePart(c.Flags(), &f.part)
 	c.Flags().DurationVar(&f.opt.Window, "window", 0, "show how the last MULTI changes over time, in stretches of `DURATION`: estimates, since SINGLE has no such stretches")
 	c.Example = `  bottleneck speedup one.trace two.trace four.trace
   bottleneck speedup -workers main.work,main.feed -o s.svg one.trace four.trace
@@ -88,6 +92,9 @@ func (f *speedupFlags) parse(traces []string) error {
 		return usagef("no traces: name that of a run with one worker, and those of runs with several")
 	case len(traces) == 1 && !f.estimate:
 		return usagef("only one trace: a speed-up takes that of a run with one worker, too; with -estimate, it is guessed")
+	}
+	if !f.estimate && f.part != (timeline.Part{}) {
+		return usagef("-generations, -during and -outside are for estimates of one run (-estimate): of two runs, the parts need not be the same work")
 	}
 	for _, name := range traces {
 		if isURL(name) || name == "-" {
@@ -129,7 +136,7 @@ func (f *speedupFlags) read(ctx context.Context, std stdio, traces []string) (st
 	p := startProgress(std.err, func(time.Duration) string { return "reading traces" + m.String() })
 	defer p.stop()
 	for _, multi := range multis {
-		report, err := analyzeFile(ctx, multi, single, bn.Options{Want: bn.WantSpeedup, Speedup: f.opt, Progress: m.decoded})
+		report, err := analyzeFile(ctx, multi, single, bn.Options{Want: bn.WantSpeedup, Speedup: f.opt, Progress: m.decoded, Bottle: bottle.Options{Part: f.part}})
 		if err != nil {
 			return nil, err
 		}

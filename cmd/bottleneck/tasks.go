@@ -139,7 +139,7 @@ func (f *tasksFlags) read(ctx context.Context, std stdio, in *input) (*granulari
 		func(r io.Reader) (*granularity.Profile, error) {
 			p, err := readSaved(r, in.label, tasksKind)
 			if err == nil && (f.trace.Tasks || f.trace.AggregateNested || f.trace.Hz != 0 || f.part != timeline.Part{}) {
-				return nil, usagef("-user-tasks, -aggregate, -generations and -hz are for traces; %s is a recorded profile", in.label)
+				return nil, usagef("-user-tasks, -aggregate, -generations, -during, -outside and -hz are for traces; %s is a recorded profile", in.label)
 			}
 			return p, err
 		})

@@ -152,7 +152,7 @@ func (v *diagnosis) explain(w io.Writer, d drawing) error {
 func partFlags(fs *pflag.FlagSet) (flags []string) {
 	fs.Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "from", "to":
+		case "from", "to", "generations", "during", "outside":
 			flags = append(flags, "-"+f.Name, f.Value.String())
 		}
 	})
@@ -164,7 +164,7 @@ func partFlags(fs *pflag.FlagSet) (flags []string) {
 func readJudged(ctx context.Context, std stdio, in *input, opt bn.Options) (*bn.Report, error) {
 	return resultFrom(ctx, std, in, opt, func(r *bn.Report) *bn.Report { return r }, func(r io.Reader) (*bn.Report, error) {
 		if of := opt.Bottle; of.From != 0 || of.To != 0 || of.Window != 0 || of.Part != (timeline.Part{}) {
-			return nil, usagef("-from, -to, -window and -generations are for traces; %s is saved", in.label)
+			return nil, usagef("-from, -to, -window, -generations, -during and -outside are for traces; %s is saved", in.label)
 		}
 		data, err := io.ReadAll(r)
 		if err != nil {

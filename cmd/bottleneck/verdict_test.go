@@ -282,7 +282,7 @@ func TestSavedVerdict(t *testing.T) {
 	if got, want := of("-focus", "main.worker", file("ledger.json")), of("-focus", "main.worker", lockTrace); got.Findings[0].Kind != want.Findings[0].Kind || got.Findings[0].Lost > want.Findings[0].Lost || got.Findings[0].Lost < want.Findings[0].Lost*9/10 {
 		t.Errorf("the verdict on main.worker is %+v, of the trace %+v", got, want)
 	}
-	bottleneck("verdict", "-from", "1ms", file("graph.json")).want(t, exitUsage, "", "-window and -generations are for traces")
+	bottleneck("verdict", "-from", "1ms", file("graph.json")).want(t, exitUsage, "", "-window, -generations, -during and -outside are for traces")
 	bottleneck("explain", "1", file("waits.json")).want(t, exitUsage, "", `is a contention profile: "bottleneck contention" reads it`)
 	bottleneck("graph", file("verdict.json")).want(t, exitUsage, "", `is a verdict: "bottleneck verdict" reads it`)
 	bottleneck("diff", file("verdict.json"), file("verdict.json")).want(t, exitUsage, "", `is a verdict: "bottleneck verdict" reads it`)

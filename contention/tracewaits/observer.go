@@ -315,7 +315,8 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	g.handsOff(t)
 	switch {
 	case o.blocked(t.State):
-		if !o.opt.Runtime && !o.counts(t.G, &t.Interval) {
+		// A wait that took no time was outside of what is looked at: see timeline.During.
+		if !o.opt.Runtime && !o.counts(t.G, &t.Interval) || t.Start == t.End && t.To.Alive() {
 			g.finish(t)
 			break
 		}

@@ -435,3 +435,19 @@ func TestTraceGoroutinesComeAndGo(t *testing.T) {
 		}
 	}
 }
+
+// TestWaitsThatTakeNoTimeAreNotCounted: the clock stands still outside of what is looked at, so
+// waits there take no time.
+func TestWaitsThatTakeNoTimeAreNotCounted(t *testing.T) {
+	p := play(t, Options{}, `
+		100 2 blocks mutex in sync.(*Mutex).Lock < main.f:10
+		100 1 wakes 2 in sync.(*Mutex).Unlock < main.f:12
+		100 2 runs
+		200 2 blocks mutex in sync.(*Mutex).Lock < main.f:10
+		300 1 wakes 2 in sync.(*Mutex).Unlock < main.f:12
+		310 2 runs
+		400 ends`)
+	if len(p.Waits) != 1 || p.Waits[0].Contentions != 1 || p.Waits[0].Waited != 100*time.Microsecond {
+		t.Errorf("%+v, want one wait of 100µs", p.Waits)
+	}
+}

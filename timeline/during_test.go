@@ -1,0 +1,208 @@
+package timeline
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// spent adds up what goroutines did, by goroutine and state, and notes intervals, regions and mark
+// phases with their times.
+type spent struct {
+	Base
+	sums      map[[2]int64]Time
+	intervals []Interval
+	open      map[string]int
+	opened    map[string]Time
+	stretches map[string][][2]Time
+	end       Time
+}
+
+func newSpent() *spent {
+	return &spent{sums: map[[2]int64]Time{}, open: map[string]int{}, opened: map[string]Time{}, stretches: map[string][][2]Time{}}
+}
+
+func (s *spent) Transition(t *Transition) {
+	if t.State.Alive() && t.End > t.Start {
+		s.sums[[2]int64{t.G.ID, int64(t.State)}] += t.End - t.Start
+		s.intervals = append(s.intervals, t.Interval)
+	}
+}
+
+func (s *spent) turn(what string, begin bool, at Time) {
+	if begin {
+		if s.open[what]++; s.open[what] == 1 {
+			s.opened[what] = at
+		}
+	} else if s.open[what]--; s.open[what] == 0 {
+		s.stretches[what] = append(s.stretches[what], [2]Time{s.opened[what], at})
+	}
+}
+
+func (s *spent) Region(e *RegionEvent) {
+	if e.Begin || e.Region.Start != 0 {
+		s.turn("region:"+e.Region.Type, e.Begin, e.Time)
+	}
+}
+
+func (s *spent) Task(e *Task) {
+	if e.Begin || e.Start != 0 {
+		s.turn("task:"+e.Type, e.Begin, e.Time)
+	}
+}
+
+func (s *spent) Range(e *Range) {
+	if e.Name == "GC concurrent mark phase" && (e.Begin || s.open["gc"] > 0) {
+		s.turn("gc", e.Begin, e.Time)
+	}
+}
+
+func (s *spent) End(e *End) {
+	s.end = e.Time
+	for what, n := range s.open {
+		if n > 0 {
+			s.stretches[what] = append(s.stretches[what], [2]Time{s.opened[what], e.Time})
+		}
+	}
+}
+
+// TestDuringIsTheOverlap: what goroutines do during a part of the time is what all of their
+// intervals have in common with it, to the nanosecond, and the rest is outside.
+func TestDuringIsTheOverlap(t *testing.T) {
+	parts := 0
+	for _, c := range corpus(t) {
+		all := newSpent()
+		info := mustRead(t, c.data, Options{}, all)
+		exits := goroutinesThatEndInRegions(t, c.data)
+		for what, stretches := range all.stretches {
+			if region, is := strings.CutPrefix(what, "region:"); is && exits[region] {
+				continue // they end with the goroutine, which this count does not know
+			}
+			parts++
+			want := map[[2]int64]Time{}
+			for i := range all.intervals {
+				in := &all.intervals[i]
+				first, _ := slices.BinarySearchFunc(stretches, in.Start, func(s [2]Time, t Time) int { return cmp.Compare(s[1], t) })
+				for _, s := range stretches[first:] {
+					if s[0] >= in.End {
+						break
+					}
+					if d := min(s[1], in.End) - max(s[0], in.Start); d > 0 {
+						want[[2]int64{in.G.ID, int64(in.State)}] += d
+					}
+				}
+			}
+			d, err := ParseDuring(what)
+			if err != nil {
+				t.Fatal(err)
+			}
+			within, outside := newSpent(), newSpent()
+			part := mustRead(t, c.data, Options{Part: Part{During: d}}, within)
+			rest := mustRead(t, c.data, Options{Part: Part{During: d.Outside()}}, outside)
+			if !maps.Equal(within.sums, want) {
+				t.Errorf("%s, %v: %v, want %v", c.name, d, within.sums, want)
+			}
+			for key, sum := range all.sums {
+				if within.sums[key]+outside.sums[key] != sum {
+					t.Errorf("%s, %v: goroutine %d was in state %v for %v + %v outside, but %v of all", c.name, d, key[0], State(key[1]), within.sums[key], outside.sums[key], sum)
+				}
+			}
+			if part.Duration()+rest.Duration() != info.Duration() {
+				t.Errorf("%s, %v: %v + %v outside, but %v of all", c.name, d, part.Duration(), rest.Duration(), info.Duration())
+			}
+			if !slices.ContainsFunc(part.Notes, func(s string) bool { return strings.Contains(s, d.String()) }) {
+				t.Errorf("%s: no note says %q: %q", c.name, d, part.Notes)
+			}
+		}
+	}
+	if t.Logf("%d parts", parts); parts < 5 {
+		t.Errorf("%d parts were tried", parts)
+	}
+}
+
+// goroutinesThatEndInRegions returns the types of regions in which a goroutine ended.
+func goroutinesThatEndInRegions(t *testing.T, data []byte) map[string]bool {
+	var o endsInRegion
+	o.types = map[string]bool{}
+	mustRead(t, data, Options{}, &o)
+	return o.types
+}
+
+type endsInRegion struct {
+	Base
+	types map[string]bool
+}
+
+func (o *endsInRegion) Transition(t *Transition) {
+	if !t.To.Alive() {
+		for _, r := range t.G.Regions {
+			o.types[r.Type] = true
+		}
+	}
+}
+
+// TestDuringMarkers: from a message to the next other one, each time, of a trace with known times.
+func TestDuringMarkers(t *testing.T) {
+	w := newWire(26)
+	f := stk("main.f")
+	w.generation(1, 1000).thread(1).runs(1001, 0, 1).
+		ev(1100, wLog, 0, "", "begin", f).ev(1150, wLog, 0, "", "begin", f).ev(1200, wLog, 0, "", "end", f).
+		ev(1250, wLog, 0, "", "end", f).ev(1300, wLog, 0, "", "begin", f).ev(1600, wHeapAlloc, 1)
+	for part, want := range map[string]Time{
+		"marker:begin..end": 100 + 300, "marker:begin": 500, "marker:begin..": 500, "marker:end..begin": 100,
+	} {
+		d, err := ParseDuring(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info := mustRead(t, w.bytes(), Options{Part: Part{During: d}}, Base{}); Time(info.Duration()) != want {
+			t.Errorf("%s: %d ns, want %d", part, info.Duration(), want)
+		}
+	}
+}
+
+// TestDuringEndsWithTheGoroutine: a goroutine that ends in a region ends the region.
+func TestDuringEndsWithTheGoroutine(t *testing.T) {
+	w := newWire(26)
+	f := stk("main.f")
+	w.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1100, wRegionBegin, 0, "r", f).ev(1200, wGoDestroy).ev(1600, wHeapAlloc, 1)
+	d, _ := ParseDuring("region:r")
+	if info := mustRead(t, w.bytes(), Options{Part: Part{During: d}}, Base{}); info.Duration() != 100 {
+		t.Errorf("%d ns, want 100", info.Duration())
+	}
+}
+
+// TestDuringOfNothing: what the trace does not have is an error that says what it has, and no result.
+func TestDuringOfNothing(t *testing.T) {
+	w := newWire(26)
+	f := stk("main.f")
+	w.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1020, wRegionBegin, 0, "checkout", f).ev(1100, wRegionEnd, 0, "checkout", f)
+	for part, want := range map[string]string{
+		"region:check": `the trace has no region "check"; its regions are "checkout"`,
+		"task:x":       `the trace has no task "x", and no other tasks`,
+		"marker:x":     `the trace has no message "x", and no other messages of trace.Log`,
+		"gc":           "the collector does not mark in the trace",
+	} {
+		d, err := ParseDuring(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := Read(context.Background(), bytes.NewReader(w.bytes()), Options{Part: Part{During: d}}, Base{})
+		if err == nil || !strings.Contains(err.Error(), want) || info.Generations != 0 {
+			t.Errorf("%s: %v, with %d generations, want %s", part, err, info.Generations, want)
+		}
+	}
+	for _, bad := range []string{"", "gcx", "gc:0", "gc:x", "region:", "region", "task:", "marker:", "marker:..b", "checkout"} {
+		if d, err := ParseDuring(bad); err == nil {
+			t.Errorf("%q is %v", bad, d)
+		}
+	}
+	d, _ := ParseDuring("gc")
+	if _, err := Read(context.Background(), bytes.NewReader(w.bytes()), Options{Part: Part{From: 1, During: d}}, Base{}); err == nil || !strings.Contains(err.Error(), "cannot be combined") {
+		t.Errorf("both at the same time: %v", err)
+	}
+}
