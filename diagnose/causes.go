@@ -43,6 +43,7 @@ type diagnosis struct {
 	asked map[ledger.Place]int64
 	// waitPlaces counts waits for channels by place: see blocksAt.
 	waitPlaces map[ledger.Place]int64
+	handed     map[string]*handOvers // by group
 	causes     []*cause
 	byKey      map[key]*cause
 }
@@ -161,6 +162,7 @@ func isTurn(wait string) bool {
 func (d *diagnosis) collect() {
 	d.findLimits()
 	d.findAsked()
+	d.countHandOvers()
 	for i := range d.l.Rows {
 		r := &d.l.Rows[i]
 		k, ok := d.keyOf(r)

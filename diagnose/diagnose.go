@@ -182,13 +182,13 @@ func (d *diagnosis) weight(f *Finding, c *cause) time.Duration {
 }
 
 // split moves what costs nothing, but is certain, to the front: goroutines that never end, and a
-// single processor for which others wait.
-func split(first, last []Finding) (before, after []Finding) {
+// single processor for which others wait, unless more than half of it is lost.
+func split(costly, first, last []Finding) (before, after []Finding) {
 	for _, f := range last {
-		switch f.Kind {
-		case Leak:
+		switch {
+		case f.Kind == Leak:
 			first = slices.Insert(first, 0, f)
-		case OneProc:
+		case f.Kind == OneProc && (len(costly) == 0 || costly[0].Share <= 0.5):
 			first = append(first, f)
 		default:
 			after = append(after, f)
@@ -209,6 +209,7 @@ func (d *diagnosis) findings() []Finding {
 	var ranked []weighed
 	for _, c := range d.causes {
 		f := d.finding(c)
+		f.Where = d.ownFirst(&f)
 		if f.Share >= worthTelling && (f.Kind != Tracing || f.Share >= 0.05) || c.queue {
 			ranked = append(ranked, weighed{f, d.weight(&f, c)})
 		}
@@ -223,7 +224,7 @@ func (d *diagnosis) findings() []Finding {
 	if d.Focus != "" {
 		return d.focused(costly)
 	}
-	first, last := split(first, d.after(costly))
+	first, last := split(costly, first, d.after(costly))
 	room := max(maxFindings-len(first)-len(last), 0)
 	costly = costly[:min(len(costly), room)]
 	// If little is lost, what ran matters more; but what waits for a lock may have spun for it.

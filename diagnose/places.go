@@ -170,3 +170,22 @@ func (d *diagnosis) behalfOf(r *ledger.Row) ledger.Place {
 
 // ownOrBehalf is behalfOf, and no place if that is not the program's own.
 func (d *diagnosis) ownOrBehalf(r *ledger.Row) ledger.Place { return ownOnly(d, d.behalfOf(r)) }
+
+// ownFirst returns the places of a finding, those of the program first. If all are in the standard
+// library, the first one is that for which goroutines did there what they did.
+func (d *diagnosis) ownFirst(f *Finding) []ledger.Place {
+	var own, others []ledger.Place
+	for _, p := range f.Where {
+		if d.own(p) {
+			own = append(own, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	for i := 0; len(own) == 0 && len(others) > 0 && i < len(f.Rows); i++ {
+		if p := d.behalfOf(&d.l.Rows[f.Rows[i]]); d.own(p) {
+			own = append(own, p)
+		}
+	}
+	return append(own, others...)
+}

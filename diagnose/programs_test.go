@@ -221,7 +221,7 @@ var sentences = map[string]string{
 	"a barrier after each step":       "Uneven work: # of the capacity was idle while the last of the # causes.steps.func1 ran.",
 	"yielding":                        "Yielding at causes.yielding.func1 waits.go:# took # of the capacity, from one goroutine to the next (# times).",
 	"polling":                         "Waiting for a timer at causes.polling waits.go:# left # of the capacity idle (# times).",
-	"deadlines":                       "Waiting for a timer at causes.answer waits.go:# left # of the capacity idle (# times).",
+	"deadlines":                       "Waiting for a timer at causes.answer waits.go:# left # of the capacity idle.",
 	"one goroutine owns the data":     "While causes.own ran alone, the other processors had nothing to do: # of the capacity.",
 	"too few goroutines":              "Too few goroutines: while the # of causes.few.func1 ran, # at a time, other processors had nothing to do: # of the capacity.",
 	"one processor":                   "GOMAXPROCS is #, and it was in use for # of the time while goroutines were ready: # on average then.",

@@ -83,7 +83,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 		without(&f, "the calls", "without the code around them")
 	case Blocking:
 		at, where := d.named(c.place, c.callers(d))
-		f.Title = fmt.Sprintf("Waiting for system calls at %s left %s of the capacity idle (%s%s).", at, lost, format.Plural(c.count, "call", "calls"), d.atOnce(c))
+		f.Title = fmt.Sprintf("Waiting for system calls at %s left %s of the capacity idle%s.", at, lost, d.times(c, "call", "calls"))
 		f.Where = where
 		f.Advice = "Have more of them under way at a time, or fewer (fsync, small reads)."
 		if held := d.l.Sum(func(r *ledger.Row) bool { return r.Category == ledger.Syscall && r.Site == c.place }); ratio(held, d.l.Capacity) >= worthTelling {
@@ -91,12 +91,12 @@ func (d *diagnosis) finding(c *cause) Finding {
 		}
 	case Sleep:
 		at, where := d.named(c.place, c.callers(d))
-		f.Title = fmt.Sprintf("Sleeping at %s left %s of the capacity idle (%s%s).", at, lost, format.Plural(c.count, "time", "times"), d.atOnce(c))
+		f.Title = fmt.Sprintf("Sleeping at %s left %s of the capacity idle%s.", at, lost, d.times(c, "time", "times"))
 		f.Where = where
 		f.Advice = "Wait for what is expected instead of sleeping, if the program has work to do."
 	case Timer:
 		at, where := d.named(c.place, c.callers(d))
-		f.Title = fmt.Sprintf("Waiting for a timer at %s left %s of the capacity idle (%s%s).", at, lost, format.Plural(c.count, "time", "times"), d.atOnce(c))
+		f.Title = fmt.Sprintf("Waiting for a timer at %s left %s of the capacity idle%s.", at, lost, d.times(c, "time", "times"))
 		f.Where = where
 		f.Advice = "A ticker, a timer or a rate limiter sets the pace there, not the processors."
 	case Network:
@@ -128,7 +128,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 		f.Advice = "Have goroutines do more before they wait."
 	case Tiny:
 		d.tinyGoroutines(&f, c.name, fmt.Sprintf("; %s of the capacity went to starting them and waiting for them", lost))
-		f.Where = d.places(top.Site)
+		f.Where = d.from(top.Site, top.Callers)
 	case NoWork:
 		f.Title = fmt.Sprintf("Nothing ran for %s of the capacity, to the end of the trace.", lost)
 		f.Advice = "The program had no work, or all of its goroutines wait for ever."
@@ -184,36 +184,86 @@ func (d *diagnosis) most(c *cause, n int, nameOf func(*ledger.Row) string) (list
 	return strings.Join(out, " and "), rows
 }
 
-// atOnce says how many goroutines waited at a time, if it was more than one.
-func (d *diagnosis) atOnce(c *cause) string {
-	if n := d.atATime(c); n >= 1.5 {
-		return ", " + format.Parallelism(n) + " at a time"
+// times says, in brackets, how often goroutines waited for a cause and how many did at a time, if it
+// was more than one; "" if neither is known. A wait may leave several processors idle, or none.
+func (d *diagnosis) times(c *cause, one, many string) string {
+	var said []string
+	if n := d.waits(c); n > 0 {
+		said = append(said, format.Plural(n, one, many))
 	}
-	return ""
+	if n := d.atATime(c); n >= 1.5 {
+		said = append(said, format.Parallelism(n)+" at a time")
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(said, ", ") + ")"
+}
+
+// waits returns how often goroutines waited for a cause, of system calls how many there were at its
+// places; 0 if that is not known, as where goroutines end some of the waits and timers others.
+func (d *diagnosis) waits(c *cause) (n int64) {
+	type at struct {
+		group, wait string
+		place       ledger.Place
+	}
+	call := timeline.WaitSyscall.String()
+	behind := map[at]bool{}
+	for _, i := range c.rows {
+		r := &d.l.Rows[i]
+		behind[at{r.Group, cmp.Or(r.Wait, call), r.Site}] = true
+	}
+	if c.kind == Blocking {
+		for i := range d.l.Rows {
+			if r := &d.l.Rows[i]; r.Category == ledger.Syscall && behind[at{r.Group, call, r.Site}] {
+				n += r.Count
+			}
+		}
+		return n
+	}
+	if d.Contention == nil || d.windowed() {
+		return 0
+	}
+	is := func(p *contention.Party, kind contention.Kind) bool {
+		return p.Stack != nil && slices.ContainsFunc(p.Stack.Frames, func(f contention.Frame) bool {
+			return behind[at{p.Group, string(kind), ledger.Place{Func: f.Func, File: f.File, Line: f.Line}}]
+		})
+	}
+	for i := range d.Contention.Pairs {
+		if p := &d.Contention.Pairs[i]; p.Owner.Stack != nil && is(&p.Waiter, p.Kind) {
+			return 0
+		}
+	}
+	for i := range d.Contention.Waits {
+		if w := &d.Contention.Waits[i]; is(&w.Waiter, w.Kind) {
+			n += w.Contentions
+		}
+	}
+	return n
 }
 
 // network says which connection is waited for.
 func (d *diagnosis) network(f *Finding, c *cause, lost string) {
-	times := format.Plural(c.count, "time", "times") + d.atOnce(c)
+	times := d.times(c, "time", "times")
 	f.Advice = "Others set the pace: have more requests under way at a time, or look at the other side."
 	switch {
 	case d.forRequests(c):
 		f.Kind = NoWork
-		f.Title = fmt.Sprintf("Nothing to do for %s of the capacity: all waited until requests came from the network (%s).", lost, times)
+		f.Title = fmt.Sprintf("Nothing to do for %s of the capacity: all waited until requests came from the network%s.", lost, times)
 		f.Advice, f.Gain, f.Basis = "", 0, ""
 		if d.own(c.place) {
 			f.Where = d.from(c.place, c.callers(d))
 		}
 	case c.name == severalPlaces:
-		f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle (%s), most at %s.", lost, times, d.mostPlaces(f, c))
+		f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle%s, most at %s.", lost, times, d.mostPlaces(f, c))
 	case c.place == ledger.Place{}:
-		f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle (%s).", lost, times)
+		f.Title = fmt.Sprintf("Waiting for the network left %s of the capacity idle%s.", lost, times)
 	default:
 		at, where := d.named(c.place, c.callers(d))
 		f.Where = where
-		f.Title = fmt.Sprintf("Waiting for the network at %s left %s of the capacity idle (%s).", at, lost, times)
+		f.Title = fmt.Sprintf("Waiting for the network at %s left %s of the capacity idle%s.", at, lost, times)
 		if d.throughFile(c) {
-			f.Title = fmt.Sprintf("Waiting for a pipe or a device at %s left %s of the capacity idle (%s).", at, lost, times)
+			f.Title = fmt.Sprintf("Waiting for a pipe or a device at %s left %s of the capacity idle%s.", at, lost, times)
 			f.Advice = "The other end sets the pace."
 		}
 	}
@@ -361,6 +411,10 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 	}
 	f.Title = fmt.Sprintf("While %s %s, the other processors had nothing to do: %s of the capacity.", name, what, lost)
 	f.Advice = "Divide its work among goroutines, let the others begin before it is done, or make it faster."
+	longest := &d.l.Rows[c.rows[0]]
+	if piece, tiny := d.tinyPiece(c.name); tiny && longest.Time < time.Duration(longest.Count)*shortRunning {
+		f.Advice = fmt.Sprintf("It ran for %s between one wait for others and the next, on average, and to wait and be woken takes about as long: hand over several pieces at a time.", format.Duration(piece))
+	}
 }
 
 // inC returns the row of a sort of goroutines that ran most in C.
@@ -731,49 +785,67 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 	return out
 }
 
-// tinyPiece bounds the mean running time of goroutines between two waits for each other that are
+// shortPiece bounds the mean running time of goroutines between two waits for each other that are
 // too short: the wait, the wake-up and the switch take a microsecond or so.
-const tinyPiece = 5 * time.Microsecond
+const shortPiece = 5 * time.Microsecond
 
 // pieces says that goroutines hand over so little at a time that this may be most of what they do;
-// false if they do not. It is about channels and conditions, as a lock is a matter of its own.
+// false if they do not.
 func (d *diagnosis) pieces() (f Finding, found bool) {
+	var most time.Duration
+	for _, group := range slices.Sorted(maps.Keys(d.handed)) {
+		h := d.handed[group]
+		piece, tiny := d.tinyPiece(group)
+		if !tiny || d.boxes[group].Running <= most || d.boxes[group].Running < d.l.Capacity/4 {
+			continue
+		}
+		p, _ := d.placeIn(h.most.Waiter.Stack)
+		most = d.boxes[group].Running
+		found = true
+		f = Finding{Kind: Tiny, Where: d.places(p), Rows: d.code[group], Basis: "cannot tell: a trace does not show what of the running is the switching"}
+		f.Title = fmt.Sprintf("Tiny pieces of work: %s ran for %s between one wait for others and the next, on average (%s times, most at %s).", format.Func(group), format.Duration(piece), format.Count(h.waits), short(p))
+		f.Advice = "To wait and be woken takes about as long: hand over several pieces at a time, or let each goroutine take a range of the work."
+	}
+	return f, found
+}
+
+// handOvers are the waits of a sort of goroutines for others, and where there were most. They are
+// about channels and conditions, as a lock is a matter of its own.
+type handOvers struct {
+	waits int64
+	most  *contention.Wait
+}
+
+func (d *diagnosis) countHandOvers() {
+	d.handed = map[string]*handOvers{}
 	if d.Contention == nil || d.windowed() {
-		return f, false
+		return
 	}
-	type sort struct {
-		waits int64
-		most  *contention.Wait
-	}
-	sorts := map[string]*sort{}
 	for i := range d.Contention.Waits {
 		w := &d.Contention.Waits[i]
 		switch w.Kind {
 		case contention.ChanSendKind, contention.ChanReceiveKind, contention.SelectKind, contention.CondKind:
-			s := sorts[w.Waiter.Group]
-			if s == nil {
-				s = &sort{most: w}
-				sorts[w.Waiter.Group] = s
+			h := d.handed[w.Waiter.Group]
+			if h == nil {
+				h = &handOvers{most: w}
+				d.handed[w.Waiter.Group] = h
 			}
-			if s.waits += w.Parks; w.Parks > s.most.Parks && w.Waiter.Stack != nil {
-				s.most = w
+			if h.waits += w.Parks; w.Parks > h.most.Parks && w.Waiter.Stack != nil {
+				h.most = w
 			}
 		}
 	}
-	var most time.Duration
-	for _, group := range slices.Sorted(maps.Keys(sorts)) {
-		s, b := sorts[group], d.boxes[group]
-		if b == nil || s.most.Waiter.Stack == nil || s.waits < 1000 || b.Running <= most || b.Running < d.l.Capacity/4 || b.Running >= time.Duration(s.waits)*tinyPiece {
-			continue
-		}
-		p, _ := d.placeIn(s.most.Waiter.Stack)
-		most = b.Running
-		found = true
-		f = Finding{Kind: Tiny, Where: d.places(p), Rows: d.code[group], Basis: "cannot tell: a trace does not show what of the running is the switching"}
-		f.Title = fmt.Sprintf("Tiny pieces of work: %s ran for %s between one wait for others and the next, on average (%s times, most at %s).", format.Func(group), format.Duration(b.Running/time.Duration(s.waits)), format.Count(s.waits), short(p))
-		f.Advice = "To wait and be woken takes about as long: hand over several pieces at a time, or let each goroutine take a range of the work."
+}
+
+// tinyPiece returns for how long goroutines ran between one wait for others and the next, if that is
+// too short.
+func (d *diagnosis) tinyPiece(group string) (time.Duration, bool) {
+	h, b := d.handed[group], d.boxes[group]
+	if h == nil || b == nil || h.most.Waiter.Stack == nil || h.waits < 1000 {
+		return 0, false
 	}
-	return f, found
+	piece := b.Running / time.Duration(h.waits)
+	return piece, piece < shortPiece
 }
 
 // hottest returns the sort of goroutines that ran most.

@@ -1,0 +1,116 @@
+package diagnose_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/diagnose"
+	"github.com/bottleneck-go/bottleneck/ledger"
+)
+
+// A wait leaves several processors idle: what a sentence counts are the waits, not the gaps.
+func TestSentencesCountWaits(t *testing.T) {
+	at := ledger.Place{Func: "main.poll", File: "/src/main.go", Line: 7}
+	stack := &contention.Stack{Frames: []contention.Frame{{Func: "runtime.park"}, {Func: at.Func, File: at.File, Line: at.Line}}}
+	party := contention.Party{Group: "main.poll", Stack: stack}
+	owned := contention.Pair{Kind: contention.SelectKind, Waiter: party, Owner: contention.Party{Group: "main.main", Stack: stack}, Contentions: 3}
+	for _, tt := range []struct {
+		name, wait string
+		category   ledger.Category
+		waits      []contention.Wait
+		pairs      []contention.Pair
+		want       string
+	}{
+		{"sleeps", "sleep", ledger.Outside, []contention.Wait{{Kind: contention.SleepKind, Waiter: party, Contentions: 60}}, nil,
+			"Sleeping at main.poll main.go:7 left 90% of the capacity idle (60 times)."},
+		{"a ticker", "select", ledger.Outside, []contention.Wait{{Kind: contention.SelectKind, Waiter: party, Contentions: 60}}, nil,
+			"Waiting for a timer at main.poll main.go:7 left 90% of the capacity idle (60 times)."},
+		{"a timer, or another goroutine", "select", ledger.Outside, []contention.Wait{{Kind: contention.SelectKind, Waiter: party, Contentions: 60}}, []contention.Pair{owned},
+			"Waiting for a timer at main.poll main.go:7 left 90% of the capacity idle."},
+		{"another kind of wait", "sleep", ledger.Outside, []contention.Wait{{Kind: contention.SelectKind, Waiter: party, Contentions: 60}}, nil,
+			"Sleeping at main.poll main.go:7 left 90% of the capacity idle."},
+		{"the network", "network", ledger.Outside, []contention.Wait{{Kind: contention.NetworkKind, Waiter: party, Contentions: 1}}, nil,
+			"Waiting for the network at main.poll main.go:7 left 90% of the capacity idle (1 time)."},
+		{"calls", "syscall", ledger.Outside, nil, nil,
+			"Waiting for system calls at main.poll main.go:7 left 90% of the capacity idle (40 calls)."},
+	} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+			{Category: tt.category, Group: "main.poll", Site: at, Wait: tt.wait, Meanwhile: ledger.Nobody, Time: 1800 * time.Millisecond, Count: 120},
+			{Category: ledger.Code, Group: "main.poll", Site: at, Time: 199 * time.Millisecond, Count: 60},
+			{Category: ledger.Syscall, Group: "main.poll", Site: at, Time: time.Millisecond, Count: 40},
+		}}
+		f := diagnose.New(diagnose.Results{Ledger: l, Contention: &contention.Profile{Duration: time.Second, Waits: tt.waits, Pairs: tt.pairs}}).Findings[0]
+		if f.Title != tt.want {
+			t.Errorf("%s:\n got  %s\n want %s", tt.name, f.Title, tt.want)
+		}
+	}
+}
+
+// A single processor that is lost to one cause for most of the time does not come before it.
+func TestOneProcessorIsNotFirstIfMostOfItIsLost(t *testing.T) {
+	at := ledger.Place{Func: "main.save", File: "/src/main.go", Line: 7}
+	for _, tt := range []struct {
+		calls time.Duration
+		first diagnose.Kind
+	}{{600 * time.Millisecond, diagnose.Syscalls}, {400 * time.Millisecond, diagnose.OneProc}} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 1, Capacity: time.Second, Queue: 2 * time.Second, Queued: time.Second, Rows: []ledger.Row{
+			{Category: ledger.Syscall, Group: "main.save", Site: at, Time: tt.calls, Count: 10_000},
+			{Category: ledger.Code, Group: "main.save", Site: at, Time: time.Second - tt.calls, Count: 10_000},
+		}}
+		v := diagnose.New(diagnose.Results{Ledger: l})
+		if len(v.Findings) < 2 || v.Findings[0].Kind != tt.first {
+			t.Errorf("%v in calls: %+v", tt.calls, v.Findings)
+		}
+	}
+}
+
+// Places of the program come before those of the standard library, and where there are only these,
+// that for which the goroutines work comes first.
+func TestPlacesOfTheProgramAreFirst(t *testing.T) {
+	library := ledger.Place{Func: "net/http.(*persistConn).writeLoop", File: "/go/src/net/http/transport.go", Line: 9}
+	asks := contention.Frame{Func: "main.ask", File: "/src/main.go", Line: 7}
+	waiter := contention.Party{Group: "main.main", Stack: &contention.Stack{Frames: []contention.Frame{asks}}}
+	owner := contention.Party{Group: library.Func, Stack: &contention.Stack{Frames: []contention.Frame{{Func: library.Func}}}}
+	l := &ledger.Ledger{Wall: time.Second, Procs: 1, Capacity: time.Second, Rows: []ledger.Row{
+		{Category: ledger.Syscall, Group: library.Func, Site: library, Time: 600 * time.Millisecond, Count: 30_000},
+		{Category: ledger.Code, Group: library.Func, Site: library, Time: 400 * time.Millisecond, Count: 1},
+	}}
+	f := diagnose.New(diagnose.Results{Ledger: l, Contention: &contention.Profile{Duration: time.Second, Pairs: []contention.Pair{
+		{Kind: contention.SelectKind, Waiter: waiter, Owner: owner, Contentions: 1, Blamed: time.Millisecond},
+	}}}).Findings[0]
+	if len(f.Where) != 2 || f.Where[0].Func != asks.Func || f.Where[1] != library {
+		t.Errorf("%s %v", f.Title, f.Where)
+	}
+}
+
+// To divide pieces among goroutines that take as long as handing them over gains nothing.
+func TestTinyPiecesAreNotDivided(t *testing.T) {
+	at := ledger.Place{Func: "main.stage", File: "/src/main.go", Line: 7}
+	stack := &contention.Stack{Frames: []contention.Frame{{Func: at.Func, File: at.File, Line: at.Line}}}
+	for _, tt := range []struct {
+		name  string
+		parks int64
+		gaps  int64
+		want  string
+	}{
+		{"pieces of 1 µs", 1_000_000, 1_000_000, "hand over several pieces at a time"},
+		{"pieces of 100 µs", 10_000, 10_000, "Divide its work"},
+		{"a long part beside them", 1_000_000, 1, "Divide its work"},
+	} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: "main.stage", Site: at, Time: time.Second, Count: tt.parks},
+			{Category: ledger.Idle, Group: "main.main", Wait: "chan-receive", Meanwhile: "main.stage", Time: time.Second, Count: tt.gaps},
+		}}
+		f := diagnose.New(diagnose.Results{
+			Ledger:     l,
+			Graph:      &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.stage", Goroutines: 1, Running: time.Second}}},
+			Contention: &contention.Profile{Duration: time.Second, Waits: []contention.Wait{{Kind: contention.ChanSendKind, Waiter: contention.Party{Group: "main.stage", Stack: stack}, Contentions: tt.parks, Parks: tt.parks}}},
+		}).Findings[0]
+		if f.Kind != diagnose.Serial || !strings.Contains(f.Advice, tt.want) {
+			t.Errorf("%s: %s %s", tt.name, f.Title, f.Advice)
+		}
+	}
+}
