@@ -109,8 +109,40 @@ func TestTinyPiecesAreNotDivided(t *testing.T) {
 			Graph:      &bottle.Graph{Wall: time.Second, Boxes: []bottle.Box{{Kind: bottle.Application, Group: "main.stage", Goroutines: 1, Running: time.Second}}},
 			Contention: &contention.Profile{Duration: time.Second, Waits: []contention.Wait{{Kind: contention.ChanSendKind, Waiter: contention.Party{Group: "main.stage", Stack: stack}, Contentions: tt.parks, Parks: tt.parks}}},
 		}).Findings[0]
-		if f.Kind != diagnose.Serial || !strings.Contains(f.Advice, tt.want) {
-			t.Errorf("%s: %s %s", tt.name, f.Title, f.Advice)
+		if f.Kind != diagnose.Serial || !strings.Contains(f.Advice, tt.want) || (f.Gain == 0) != strings.HasPrefix(tt.want, "hand over") {
+			t.Errorf("%s: %s %s %v", tt.name, f.Title, f.Advice, f.Gain)
+		}
+	}
+}
+
+// Of a lock whose owners are hardly known, goroutines may get hold by spinning: then the gain is no
+// bound, and what the owners did is said to be of a part of the time only.
+func TestOwnersThatAreHardlyKnown(t *testing.T) {
+	at := ledger.Place{Func: "main.add", File: "/src/main.go", Line: 7}
+	party := contention.Party{Group: "main.add", Stack: &contention.Stack{Frames: []contention.Frame{{Func: at.Func, File: at.File, Line: at.Line}}}}
+	const all = 4 * time.Second
+	for _, tt := range []struct {
+		known time.Duration
+		part  string
+		bound bool
+	}{
+		{all, "", true},
+		{all * 4 / 10, ", as far as they are known (40%)", true},
+		{all * 2 / 10, ", as far as they are known (20%)", false},
+	} {
+		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
+			{Category: ledger.Code, Group: "main.add", Site: at, Time: 1600 * time.Millisecond, Count: 10},
+			{Category: ledger.Idle, Group: "main.add", Site: at, Wait: "mutex", Waker: "main.add", WakerSite: at, Meanwhile: "main.add", Time: 400 * time.Millisecond, Count: 10},
+		}}
+		lock := &contention.Lock{ID: 1, Hold: 100 * time.Microsecond}
+		f := diagnose.New(diagnose.Results{Ledger: l, Contention: &contention.Profile{
+			Duration: time.Second, Locks: []*contention.Lock{lock},
+			Waits: []contention.Wait{{Kind: contention.MutexKind, Lock: lock, Waiter: party, Contentions: 10, Parks: 10, Waited: all, Blamed: tt.known, Unattributed: all - tt.known}},
+			Pairs: []contention.Pair{{Kind: contention.MutexKind, Lock: lock, Waiter: party, Owner: party, Contentions: 10, Blamed: tt.known, Activity: contention.Activity{Running: tt.known}}},
+		}}).Findings[0]
+		want := "While others waited, its owners were running for 100%" + tt.part + ". "
+		if f.Kind != diagnose.Lock || !strings.HasPrefix(f.Advice, want) || (f.Gain > 0) != tt.bound {
+			t.Errorf("%v known: %s %s, a gain of %v", tt.known, f.Title, f.Advice, f.Gain)
 		}
 	}
 }

@@ -137,6 +137,9 @@ func (d *diagnosis) finding(c *cause) Finding {
 			f.Advice = "What the program waited for shows in a larger window."
 		}
 	}
+	if _, tiny := d.inTinyPieces(c); tiny && (c.kind == Serial || c.kind == HandOver || c.kind == Switching) {
+		without(&f, "these gaps", "with fewer, larger pieces")
+	}
 	return f
 }
 
@@ -411,9 +414,8 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 	}
 	f.Title = fmt.Sprintf("While %s %s, the other processors had nothing to do: %s of the capacity.", name, what, lost)
 	f.Advice = "Divide its work among goroutines, let the others begin before it is done, or make it faster."
-	longest := &d.l.Rows[c.rows[0]]
-	if piece, tiny := d.tinyPiece(c.name); tiny && longest.Time < time.Duration(longest.Count)*shortRunning {
-		f.Advice = fmt.Sprintf("It ran for %s between one wait for others and the next, on average, and to wait and be woken takes about as long: hand over several pieces at a time.", format.Duration(piece))
+	if piece, tiny := d.inTinyPieces(c); tiny {
+		f.Advice = fmt.Sprintf("%s ran for %s between one wait for others and the next, on average, and to wait and be woken takes about as long: hand over several pieces at a time.", name, format.Duration(piece))
 	}
 }
 
@@ -472,7 +474,11 @@ func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 		return
 	}
 	if did := owners(row); did != "" {
-		f.Advice = "While others waited, its owners " + did + ". " + f.Advice
+		known := ""
+		if row.Blamed*2 < row.Waited {
+			known = ", as far as they are known (" + format.Percent(row.Blamed, row.Waited) + ")"
+		}
+		f.Advice = "While others waited, its owners " + did + known + ". " + f.Advice
 	}
 	if d.windowed() {
 		return
@@ -511,9 +517,9 @@ func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 
 // spunFor reports whether goroutines may get a lock by spinning for it, which leaves no event: it
 // is held for so short that it can be had before a goroutine blocks, or taken again by others
-// before one that was woken runs.
+// before one that was woken runs. Of most of the waiting it is then not known who had the lock.
 func spunFor(row *contention.LockRow) bool {
-	return row.Hold > 0 && row.Hold < 2*maxSpin || row.Parks >= 2*row.Contentions
+	return row.Hold > 0 && row.Hold < 2*maxSpin || row.Parks >= 2*row.Contentions || row.Blamed*4 < row.Waited
 }
 
 // queues reports whether what goroutines queue for is a lock, not the processors, although these
@@ -835,6 +841,15 @@ func (d *diagnosis) countHandOvers() {
 			}
 		}
 	}
+}
+
+// inTinyPieces is tinyPiece of the goroutines of a cause, if it consists of as short gaps. A repair
+// also saves what it takes to wait and be woken, which is in no gap.
+func (d *diagnosis) inTinyPieces(c *cause) (time.Duration, bool) {
+	if r := &d.l.Rows[c.rows[0]]; r.Time < time.Duration(r.Count)*shortRunning {
+		return d.tinyPiece(cmp.Or(c.name, r.Group))
+	}
+	return 0, false
 }
 
 // tinyPiece returns for how long goroutines ran between one wait for others and the next, if that is
