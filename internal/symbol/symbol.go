@@ -89,9 +89,23 @@ func IsStandard(path string) bool {
 }
 
 // IsProgram reports whether a function is one outside the standard library, or of the tests of a
-// package of it: these are the program that is traced.
+// package of it: these are the program that is traced. A function literal of the library that was
+// inlined has the name of the program's function, as in "main.load.OnceFunc.func1", and the file of
+// the library.
 func IsProgram(function, file string) bool {
-	return !IsStandard(Package(function)) || strings.HasSuffix(file, "_test.go")
+	pkg := Package(function)
+	if IsStandard(pkg) {
+		return strings.HasSuffix(file, "_test.go")
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(Enclosing(function), pkg), "[")
+	if strings.Count(name[strings.LastIndexByte(name, ')')+1:], ".") < 2 {
+		return true
+	}
+	_, dir, found := strings.Cut(file, "/src/")
+	if !found {
+		dir = file // as -trimpath has it
+	}
+	return !strings.Contains(dir, "/") || !IsStandard(dir)
 }
 
 // IsWrapper reports whether the compiler made the function: for the arguments of a go or defer

@@ -58,6 +58,27 @@ func TestStandard(t *testing.T) {
 	}
 }
 
+func TestIsProgram(t *testing.T) {
+	for _, tt := range []struct {
+		function, file string
+		want           bool
+	}{
+		{"main.load", "/src/main.go", true},
+		{"sync.(*Once).Do", "/usr/local/go/src/sync/once.go", false},
+		{"net/http_test.get", "/usr/local/go/src/net/http/serve_test.go", true},
+		{"main.init.OnceValue[...].func3.1", "/usr/local/go/src/sync/oncefunc.go", false},
+		{"main.(*T).load.OnceFunc.func1", "sync/oncefunc.go", false},
+		{"main.load.each.func1", "/home/me/src/example.com/m/main.go", true},
+		{"main.load.each.func1", "/home/me/m/main.go", true},
+		{"main.load.each.func1", "main.go", true},
+		{"main.load.func1", "/home/me/src/sync/main.go", true},
+	} {
+		if got := IsProgram(tt.function, tt.file); got != tt.want {
+			t.Errorf("%s in %s: got %v", tt.function, tt.file, got)
+		}
+	}
+}
+
 func TestIsWrapper(t *testing.T) {
 	for in, want := range map[string]bool{
 		"main.f.gowrap1": true, "main.f.func1.gowrap12": true, "main.f.deferwrap2": true, "main.(*T).f-fm": true, "main.worker[...].gowrap1": true,
