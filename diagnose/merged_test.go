@@ -46,6 +46,11 @@ func TestRowsOfOneCauseAreOneFinding(t *testing.T) {
 		{"a server without requests", []ledger.Row{
 			{Category: ledger.Outside, Group: "net/http.(*conn).serve", Wait: "network", Site: ledger.Place{Func: "net/http.(*connReader).Read", File: "server.go", Line: 1}, Meanwhile: ledger.Nobody, Time: 150, Count: 9},
 		}, nil, "Nothing to do for 75% of the capacity: all waited until requests came from the network.", 150},
+		{"a server that is not all that waits", []ledger.Row{
+			{Category: ledger.Outside, Group: "net/http.(*conn).serve", Wait: "network", Site: ledger.Place{Func: "net/http.(*connReader).Read", File: "server.go", Line: 1}, Meanwhile: ledger.Nobody, Time: 60, Count: 9},
+			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 9), Meanwhile: ledger.Nobody, Time: 50, Count: 9},
+			{Category: ledger.Outside, Group: worker, Wait: "sleep", Site: at(worker, 19), Meanwhile: ledger.Nobody, Time: 40, Count: 9},
+		}, nil, "Waiting for the network left 30% of the capacity idle.", 60},
 	} {
 		l := &ledger.Ledger{Wall: 100, Procs: 2, Capacity: 200}
 		rest := l.Capacity

@@ -272,10 +272,10 @@ func (d *diagnosis) network(f *Finding, c *cause, lost string) {
 	}
 }
 
-// forRequests reports whether most of a cause was a server's waiting for clients, and the server
-// did little else.
+// forRequests reports whether most of a cause was a server's waiting for clients, and the program
+// did and waited for little else: a client may be part of it.
 func (d *diagnosis) forRequests(c *cause) bool {
-	if d.used() > d.l.Capacity/2 {
+	if used := d.used(); used > d.l.Capacity/2 || c.lost < (d.l.Capacity-used)/2 {
 		return false
 	}
 	var waited time.Duration
