@@ -204,8 +204,12 @@ func (d *diagnosis) times(c *cause, one, many string) string {
 }
 
 // waits returns how often goroutines waited for a cause, of system calls how many there were at its
-// places; 0 if that is not known, as where goroutines end some of the waits and timers others.
+// places; 0 if that is not known, as where goroutines end some of the waits and timers others, or if
+// the cause costs too little to be told: this looks at all waits, and there may be many causes.
 func (d *diagnosis) waits(c *cause) (n int64) {
+	if ratio(c.lost, d.l.Capacity) < worthTelling {
+		return 0
+	}
 	type at struct {
 		group, wait string
 		place       ledger.Place

@@ -28,11 +28,8 @@ type heap struct {
 	Heap                // Live and Peak are sums
 }
 
-// Names of the runtime.
-const (
-	heapMetric = "/memory/classes/heap/objects:bytes"
-	markRange  = "GC concurrent mark phase"
-)
+// heapMetric is the name of the runtime for the size of the heap.
+const heapMetric = "/memory/classes/heap/objects:bytes"
 
 func (h *heap) metric(e *timeline.Metric, inside bool) {
 	h.size, h.before, h.grown = e.Value, h.size, 0

@@ -545,7 +545,7 @@ func (o *Observer) regroup(g *timeline.Goroutine, t timeline.Time) {
 // Range implements [timeline.Observer].
 func (o *Observer) Range(e *timeline.Range) {
 	o.advance(e.Time)
-	if e.Name == markRange && !e.Begin {
+	if e.Name == timeline.MarkPhase && !e.Begin {
 		o.heap.marked(o.within(e.Time) && !e.Stopped)
 	}
 	switch {

@@ -35,8 +35,6 @@ const (
 	duringMarkers
 )
 
-const markPhase = "GC concurrent mark phase"
-
 // ParseDuring reads
 //
 //	region:NAME   while a region of that type is open, of any goroutine
@@ -146,9 +144,9 @@ func (g *gate) turn(on bool) {
 // mostSeen bounds the names that an error lists.
 const mostSeen = 8
 
-// sees notes a name of the kind that is asked for.
+// sees notes a name of the kind that is asked for; "" is that of a task that began before the trace.
 func (g *gate) sees(name string) {
-	if len(g.seen) <= mostSeen && !g.seenBefore[name] {
+	if name != "" && len(g.seen) <= mostSeen && !g.seenBefore[name] {
 		g.seenBefore[name] = true
 		g.seen = append(g.seen, name)
 	}
@@ -195,7 +193,7 @@ func (g *gate) task(e *Task) {
 }
 
 func (g *gate) phase(e *Range) {
-	if g == nil || g.kind != duringMark || e.Name != markPhase {
+	if g == nil || g.kind != duringMark || e.Name != MarkPhase {
 		return
 	}
 	if e.Begin {
@@ -236,6 +234,9 @@ func (g *gate) missing() error {
 			return fmt.Errorf("the trace has no cycle %d of the collector, but %s", g.cycle, format.Plural(g.cycles, "cycle", "cycles"))
 		}
 		return errors.New("the collector does not mark in the trace")
+	}
+	if g.unknown > 0 {
+		return fmt.Errorf("the trace has only the end of %s, so it is not known when it began", what)
 	}
 	if len(g.seen) == 0 {
 		return fmt.Errorf("the trace has no %s, and no other %s", what, all)

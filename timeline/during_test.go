@@ -196,6 +196,17 @@ func TestDuringOfNothing(t *testing.T) {
 			t.Errorf("%s: %v, with %d generations, want %s", part, err, info.Generations, want)
 		}
 	}
+	late := newWire(26)
+	late.generation(1, 1000).thread(1).runs(1001, 0, 1).ev(1100, wRegionEnd, 0, "checkout", f).ev(1110, wTaskEnd, 8, f)
+	for part, want := range map[string]string{
+		"region:checkout": `the trace has only the end of region "checkout"`,
+		"task:request":    `the trace has no task "request", and no other tasks`,
+	} {
+		d, _ := ParseDuring(part)
+		if _, err := Read(context.Background(), bytes.NewReader(late.bytes()), Options{Part: Part{During: d}}, Base{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", part, err, want)
+		}
+	}
 	for _, bad := range []string{"", "gcx", "gc:0", "gc:x", "region:", "region", "task:", "marker:", "marker:..b", "checkout"} {
 		if d, err := ParseDuring(bad); err == nil {
 			t.Errorf("%q is %v", bad, d)

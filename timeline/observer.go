@@ -150,6 +150,9 @@ const (
 	ScopeProc
 )
 
+// MarkPhase is the name of the range between the two pauses of a collection.
+const MarkPhase = "GC concurrent mark phase"
+
 // Range is the beginning or the end of a range of the runtime.
 type Range struct {
 	Time  Time

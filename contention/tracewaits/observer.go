@@ -385,7 +385,7 @@ func (o *Observer) counts(g *timeline.Goroutine, i *timeline.Interval) bool {
 // Range implements [timeline.Observer].
 func (o *Observer) Range(r *timeline.Range) {
 	switch {
-	case r.Name == "GC concurrent mark phase":
+	case r.Name == timeline.MarkPhase:
 		o.marking = r.Begin
 		o.marked = max(o.marked, r.Time)
 	case strings.HasPrefix(r.Name, "stop-the-world"):
