@@ -308,8 +308,8 @@ func (opt *Options) maxKept(ctx context.Context) int64 {
 
 // Analyze reads an execution trace once and makes the results that are wanted. The cost is mostly
 // that of reading the trace. The estimate of the speedup, and Options.Plan, need the events a
-// second time; they are kept meanwhile, up to 256 MB. A larger trace is decoded twice if r can
-// seek; else there is no estimate, and it is an error if there is a Plan.
+// second time; they are kept during that time, up to 256 MB. A larger trace is decoded twice if r
+// can seek; else there is no estimate, and it is an error if there is a Plan.
 //
 // A trace that is cut off or broken gives the report of what could be read and an error
 // (a *[timeline.Error]) that says what is missing; the report is nil only if nothing could be read.

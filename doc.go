@@ -2,7 +2,7 @@
 //
 // Take an execution trace (runtime/trace) of any Go program and look at its
 // bottle graph: a box for each group of goroutines, as tall as the group's share of the
-// time, as wide as the number of goroutines that ran meanwhile. Tall and narrow is the neck.
+// time, as wide as the number of goroutines that ran during that time. Tall and narrow is the neck.
 //
 //	go run github.com/bottleneck-go/bottleneck/cmd/bottleneck@latest demo
 //	go test -bench . -trace trace.out && bottleneck trace.out && bottleneck graph trace.out

@@ -123,8 +123,8 @@ func (s *simulation) estimate() (share, err float64) {
 	return share, all.error(groupKey{group, bottle.Application}, share)
 }
 
-// alternating is a program that hands over 37,000, 170,000 and 1.7 million times a second by turns,
-// at 1.2 µs each of tracing and reading, as measured; the group's share goes with it.
+// alternating is a program that hands over 37,000, 170,000 and 1.7 million times a second in
+// alternation, at 1.2 µs each of tracing and reading, as measured; the group's share goes with it.
 func alternating(rng *rand.Rand) (phases []phase) {
 	for range 60 {
 		for _, rate := range []float64{37e3, 170e3, 1.7e6} {

@@ -68,7 +68,7 @@ func (a *account) visitedAgain(directly bool) {
 // cost nothing but memory, and keep goroutines from being counted twice that come back.
 const keptBoxes = 1024
 
-// Cut ends the graph at hand at the time t, which is not before what was shown last, returns it,
+// Cut ends the current graph at the time t, which is not before what was shown last, returns it,
 // and begins the next one. The graphs of all cuts, and that of the rest after the pass, sum to that
 // of the whole, bit for bit: see [Merge]. Windows are those since the cut before.
 //

@@ -19,7 +19,7 @@
 //     exactly. Start with the largest ([Graph.Losses]): split that work, or let it run beside
 //     something else.
 //  4. The area of a box, height × width, is the time for which its goroutines ran; what they
-//     waited for meanwhile, and for how long, tells why a box is narrow.
+//     waited for during that time, and for how long, tells why a box is narrow.
 //  5. Which code it is, the call chains of a box say ([Box.Stacks], with [Options.Stacks]).
 //  6. At the top is the time in which nothing ran ([Graph.Idle]): there the program waited for the
 //     world outside.

@@ -150,8 +150,8 @@ func (g *Graph) running() (d time.Duration) {
 
 // Loss is a part of the capacity that was not used.
 type Loss struct {
-	// Boxes are the boxes that ran meanwhile: one, or all of the garbage collector. There is
-	// none if nothing ran.
+	// Boxes are the boxes that ran during that time: one, or all of the garbage collector.
+	// There is none if nothing ran.
 	Boxes []*Box
 	// Lost is in ns·processors.
 	Lost time.Duration

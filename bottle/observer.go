@@ -115,7 +115,7 @@ type visit struct {
 	window, piece int
 }
 
-// box accumulates one box, of the window at hand and of the whole graph.
+// box accumulates one box, of the current window and of the whole graph.
 type box struct {
 	key      boxKey
 	starts   []string // of its goroutines: see [Box.Starts]

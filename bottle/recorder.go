@@ -65,7 +65,7 @@ type Recorder struct {
 
 // The errors of a [Recorder].
 var (
-	// ErrRecorderStopped: the Recorder was not started, or was stopped meanwhile.
+	// ErrRecorderStopped: the Recorder was not started, or was stopped during that time.
 	ErrRecorderStopped = errors.New("bottle: the recorder is not running")
 	// ErrBusy: another FlightRecorder runs in this program, which may have one only (give it to
 	// RecorderOptions.Source); or a snapshot is under way, since there is one at a time.

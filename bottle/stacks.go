@@ -25,9 +25,9 @@ import (
 //     there are enough: each counts once for the running time and, for the share, 1/r while r
 //     goroutines run.
 //
-// What a goroutine ran Go code for is open until the event comes; meanwhile the goroutine may have
-// gone to another box. The sums are exact: in 2^-16 ns during the pass, in nanoseconds in the
-// graph.
+// What a goroutine ran Go code for is open until the event comes; during that time the goroutine
+// may have gone to another box. The sums are exact: in 2^-16 ns during the pass, in nanoseconds in
+// the graph.
 
 // Stack is the part of a box that belongs to one call chain.
 type Stack struct {

@@ -8,7 +8,7 @@ import "github.com/bottleneck-go/bottleneck/timeline"
 // maxWindows bounds what a window that is far too small can cost.
 const maxWindows = 100_000
 
-// stretch is what belongs to the window at hand but to no box.
+// stretch is what belongs to the current window but to no box.
 type stretch struct {
 	number int
 	start  timeline.Time
@@ -21,7 +21,7 @@ type stretch struct {
 	counted, idleCounted   timeline.Time
 }
 
-// turn ends the window at hand, which ends now, and begins the next.
+// turn ends the current window, which ends now, and begins the next.
 func (o *Observer) turn() {
 	if o.stretch.number >= 0 {
 		o.closeWindow()
@@ -69,7 +69,7 @@ func (o *Observer) discard() {
 	}
 }
 
-// closeWindow ends the window at hand: its boxes go into the sums.
+// closeWindow ends the current window: its boxes go into the sums.
 func (o *Observer) closeWindow() {
 	o.settleAll()
 	o.charge()

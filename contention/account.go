@@ -41,7 +41,7 @@ type account struct {
 	lost    uint64 // exits that happened during waits and were not recorded
 	waiters int32  // most at once
 	longest int64
-	// contended is for how long the lock was held while somebody waited.
+	// contended is for how long the lock was held while a goroutine waited.
 	contended int64
 
 	// deferred are waits behind an owner whose call chain is yet to come.

@@ -12,7 +12,7 @@ import (
 // no waits but those for wrapped locks and Conds: all else is Unknown there.
 type Activity struct {
 	// Running is the time in which they executed code, or a system call that kept its
-	// processor. The operating system may have taken the thread off its core meanwhile.
+	// processor. The operating system may have taken the thread off its core during that time.
 	Running time.Duration
 	// Runnable is the time in which they were ready but had no processor.
 	Runnable time.Duration

@@ -81,8 +81,8 @@ func contendedAllocations(t *testing.T, m *Mutex, rw *RWMutex) {
 			t.Errorf("nobody waited for a %s", k)
 		}
 	}
-	// The snapshots, the goroutines, and a longer history where somebody waits for longer than
-	// before.
+	// The snapshots, the goroutines, and a longer history where a goroutine waits for longer
+	// than before.
 	if n := end.Mallocs - begin.Mallocs; n > 1000+all/4 {
 		t.Errorf("%d allocations in %d operations and the waits %v", n, 2*goroutines*rounds, waits)
 	}

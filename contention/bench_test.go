@@ -59,8 +59,8 @@ func hammer(l sync.Locker, goroutines, n int, d time.Duration) float64 {
 	})
 }
 
-// A contest is rounds of a plain and a wrapped lock by turns, who goes first by turns as well.
-// Rounds are short, so that what disturbs one does not disturb many.
+// A contest is rounds of a plain and a wrapped lock in alternation, who goes first in alternation
+// as well. Rounds are short, so that what disturbs one does not disturb many.
 type contest struct{ plain, wrapped []float64 }
 
 func (c *contest) run(rounds int, plain, wrapped func() float64) {

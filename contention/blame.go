@@ -14,12 +14,12 @@ import (
 // After P. Hofer, D. Gnedt, A. Schörgenhumer, H. Mössenböck, "Efficient Tracing and
 // Versatile Analysis of Lock Contention in Java Applications on the Virtual Machine
 // Level", ICPE 2016: for each contention record the waiter, and whoever owned the
-// lock meanwhile, both with their call chains; record nothing for a lock that nobody
+// lock during that time, both with their call chains; record nothing for a lock that nobody
 // waits for; and do the work after the lock has been released.
 //
 //  1. A lock counts its registered waiters. Lock tries to take the lock; if it gets
 //     it and the count is zero, that is all. Unlock looks at the count; if it is zero,
-//     that is all. So an owner that nobody waits for leaves no trace.
+//     that is all. So an owner that no goroutine waits for leaves no trace.
 //  2. A waiter notes the time and the number of the last exit (exits.go), registers by
 //     raising the count, then notes its call chain, and blocks. When it has the lock it
 //     notes the time and the number of the last exit again. It stays registered until
@@ -45,7 +45,7 @@ import (
 // now is the time in nanoseconds by the monotonic clock; never 0.
 func now() int64 { return monotime.Now() | 1 }
 
-// tracker is a lock and what a wrapper adds to it, of which nothing is read unless there is
+// tracker is a lock and what a wrapper adds to it, about which nothing is read unless there is
 // contention.
 type tracker[L any] struct {
 	mu      L
@@ -76,7 +76,7 @@ type state struct {
 	run     run
 	long    longCycles
 
-	// Readers of an RWMutex that got the lock while somebody waited.
+	// Readers of an RWMutex that got the lock while a goroutine waited.
 	mu      sync.Mutex
 	readers []reader
 }
@@ -306,7 +306,7 @@ func (st *state) exit(r *release) {
 
 // extend adds to the last exit, if it was the same owner's and nothing has happened
 // since that would make a difference to any waiter. Nobody else reads or writes that
-// exit meanwhile: whoever has had the lock in between has left an exit of its own.
+// exit during that time: whoever has had the lock in between has left an exit of its own.
 // The call chain has to be taken under the lock here, which costs 10 to 70 ns.
 func (st *state) extend(r *release) bool {
 	e := st.last()
@@ -333,7 +333,7 @@ func (r *release) caller() *callstack.Chain {
 }
 
 // finish tells who left, and settles the wait that the owner had itself. The lock
-// is free meanwhile.
+// is free during that time.
 func (r *release) finish() {
 	if r.st == nil {
 		return

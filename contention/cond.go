@@ -10,7 +10,7 @@ import (
 
 // Conditional waiting
 //
-// A wait on a Cond is not contention for a lock, but has somebody to thank for its end:
+// A wait on a Cond is not contention for a lock, but has a goroutine to thank for its end:
 // it is recorded with kind cond, and the time until the Signal or Broadcast is put
 // down to the call chain of that, flagged Signaller; the time from there until the
 // waiter ran is hand-off.
@@ -34,7 +34,7 @@ import (
 // model of sync.Cond, which does the waiting.
 //
 // Wait takes about 20 ns more than that of sync.Cond when collection is off, and
-// 0.5 µs more when it is on; Signal and Broadcast 1 ns and, if somebody waits, 0.1 µs.
+// 0.5 µs more when it is on; Signal and Broadcast 1 ns and, if a goroutine waits, 0.1 µs.
 type Cond struct {
 	// L is held while observing or changing the condition.
 	L sync.Locker

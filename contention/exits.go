@@ -7,7 +7,7 @@ import (
 )
 
 // The history of a lock is the numbered sequence of its exits: one record each
-// time an owner leaves while somebody waits. A waiter that notes the number of the
+// time an owner leaves while a goroutine waits. A waiter that notes the number of the
 // last exit before and after its wait has named every owner it waited for.
 //
 // Exits live in chunks, linked in order. A waiter pins the chunk that is the last
@@ -22,7 +22,7 @@ const (
 	maxChunks = 1 << 12
 )
 
-// exit is one release of a lock that somebody waited for.
+// exit is one release of a lock that a goroutine waited for.
 type exit struct {
 	acquired int64 // when this owner got the lock; 0: before any present waiter came
 	released int64

@@ -76,7 +76,7 @@ type filtered struct {
 	limit []Wait // as they were
 }
 
-// add keeps of a wait what nobody is blamed for. The blame follows with the pairs.
+// add keeps of a wait what no goroutine is blamed for. The blame follows with the pairs.
 func (t *filtered) add(w *Wait, whole bool, least time.Duration) {
 	k := waiterKey{w.Kind, w.Lock, w.Waiter, w.Flags}
 	at, again := t.at[k]

@@ -158,7 +158,7 @@ func sampleOf(v View, k Kind, l *Lock, waiter Party) Sample {
 	return s
 }
 
-// withoutOwner yields the part of a row that nobody is blamed for, if there is one.
+// withoutOwner yields the part of a row that no goroutine is blamed for, if there is one.
 func (w *Wait) withoutOwner(v View, key string, d time.Duration, yield func(Sample) bool) bool {
 	if d == 0 {
 		return true

@@ -23,7 +23,7 @@ type LockRow struct {
 	// Activity is what the owners did while they were waited for: its parts sum to Blamed.
 	Activity Activity
 	// ContendedShare is the part of the profile's duration in which the lock was held
-	// while somebody waited for it: near 1, the lock is all that the program does.
+	// while a goroutine waited for it: near 1, the lock is all that the program does.
 	ContendedShare float64
 }
 

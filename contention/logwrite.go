@@ -11,7 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
 
-// logQueue holds messages for the execution trace until no lock is held any more that somebody
+// logQueue holds messages for the execution trace until no lock is held any more that a goroutine
 // waits for.
 type logQueue struct {
 	n       atomic.Int32

@@ -1,7 +1,7 @@
 package contention
 
 // Mutex is a [sync.Mutex] that knows, while collection is on, who waited for it
-// and which owners held it meanwhile. Its zero value is an unlocked mutex; it must
+// and which owners held it during that time. Its zero value is an unlocked mutex; it must
 // not be copied after first use, which go vet checks. It has the methods, the fatal
 // errors and the memory model of sync.Mutex, in which goroutines wait.
 //

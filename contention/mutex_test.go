@@ -81,7 +81,7 @@ func TestOffRecordsNothing(t *testing.T) {
 }
 
 // contend makes one goroutine wait for m until another one unlocks it, and calls
-// meanwhile, if not nil, when it does.
+// during that time, if not nil, when it does.
 func contend(t *testing.T, m *Mutex, meanwhile func()) {
 	t.Helper()
 	m.Lock()

@@ -198,7 +198,7 @@ type Lock struct {
 	Waiters int
 	// Longest is the longest single wait.
 	Longest time.Duration
-	// Contended is for how long the lock was held while somebody waited for it.
+	// Contended is for how long the lock was held while a goroutine waited for it.
 	Contended time.Duration
 	// Hold is the median of the latest holds that a trace shows from beginning to end; 0 if
 	// there are too few. Of several recordings, it is the longest.
@@ -262,7 +262,8 @@ type Pair struct {
 	StdErr time.Duration
 	// Longest is the most that a single wait lost to the owner.
 	Longest time.Duration
-	// Activity is what the owner did meanwhile; its parts sum to Blamed. See OwnerActivity.
+	// Activity is what the owner did during that time; its parts sum to Blamed. See
+	// OwnerActivity.
 	Activity Activity
 	// Roots is who was at the end of the chains of blame that begin with the owner, if that was
 	// itself blocked by others: they sum to Blamed. nil means the owner itself. See RootOwners.

@@ -17,9 +17,9 @@ import (
 // The chain ends
 //
 //   - with a goroutine that runs, is runnable, or does what is not known;
-//   - with one that waits for what nobody is blamed for: a timer, the network, a system call, or a
+//   - with one that waits for what no goroutine is blamed for: a timer, the network, a system call, or a
 //     lock that was given to a goroutine that does not run yet;
-//   - with nobody that is known, if a goroutine waits for a lock whose owner is not known.
+//   - with no goroutine that is known, if a goroutine waits for a lock whose owner is not known.
 //
 // Each goroutine's past is written with the roots of its waits as soon as they are over. Owners
 // that delayed a wait have ended their own waits before, so the roots are there when they are
@@ -31,8 +31,8 @@ type Root struct {
 	// Owner is who is at the end of the chain, with the call chain by which it ended
 	// the wait of the one before: the Unlock, the send. It is zero if that is not known.
 	Owner Party
-	// Via is what the owner of the pair was blocked on meanwhile. It is empty if it was not
-	// blocked on anybody: the root is then the owner of the pair itself.
+	// Via is what the owner of the pair was blocked on during that time. It is empty if it was
+	// not blocked on anybody: the root is then the owner of the pair itself.
 	Via Kind
 	// Links is how many goroutines of the chain were blocked, from the owner of the pair on;
 	// the most if there were several chains. It is 0 if the root is the owner of the pair

@@ -8,7 +8,7 @@ import (
 )
 
 // RWMutex is a [sync.RWMutex] that knows, while collection is on, who waited for it
-// and which writers and readers held it meanwhile. Its zero value is an unlocked
+// and which writers and readers held it during that time. Its zero value is an unlocked
 // mutex; it must not be copied after first use, which go vet checks. It has the
 // methods, the fatal errors and the memory model of sync.RWMutex.
 //
@@ -216,8 +216,8 @@ func (rw *RWMutex) rlockWait(flags Flags, lock func()) {
 	}
 }
 
-// reader is a holder that got the lock while somebody waited, and when. Readers that
-// came while nobody waited are not known; like such an owner of a Mutex, they held
+// reader is a holder that got the lock while a goroutine waited, and when. Readers that
+// came while no goroutine waited are not known; like such an owner of a Mutex, they held
 // the lock before any present waiter came.
 //
 // The lock does not say which reader an RUnlock belongs to, so it is taken to be one
@@ -231,7 +231,7 @@ type reader struct {
 
 // registerBesideReaders raises the number of waiters. If it is the first one, all
 // readers came before it, and what is known of them is void: they may have left
-// while nobody waited.
+// while no goroutine waited.
 func (t *tracker[L]) registerBesideReaders(st *state) {
 	st.mu.Lock()
 	if t.waiters.Load() == 0 {
@@ -241,7 +241,7 @@ func (t *tracker[L]) registerBesideReaders(st *state) {
 	st.mu.Unlock()
 }
 
-// readerIn notes that the caller has got the lock for reading while somebody waits.
+// readerIn notes that the caller has got the lock for reading while a goroutine waits.
 func (t *tracker[L]) readerIn() {
 	st := t.st.Load()
 	g := callstack.Goid()

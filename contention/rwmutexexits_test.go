@@ -42,8 +42,8 @@ func TestWriterLeavesBesideReader(t *testing.T) {
 	rw.deregister(st) // nobody really waits
 }
 
-// A reader settles its wait while it has the lock. A writer that comes meanwhile does not blame it
-// for that.
+// A reader settles its wait while it has the lock. A writer that comes during that time does not
+// blame it for that.
 func TestSettlingReaderIsNotBlamed(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var rw RWMutex
@@ -82,7 +82,7 @@ func TestSettlingReaderIsNotBlamed(t *testing.T) {
 	}
 }
 
-// Readers that other goroutines unlock are not remembered for as long as somebody waits.
+// Readers that other goroutines unlock are not remembered for as long as a goroutine waits.
 func TestReadersUnlockedByOthers(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	var rw RWMutex

@@ -106,7 +106,7 @@ func newSession(o Options) *session {
 // chains are the call chains of the session.
 func (s *session) chains() *callstack.Table { return s.table.Load() }
 
-// leftover are the call chains of those who leave a lock that nobody has waited for since its
+// leftover are the call chains of those who leave a lock that no goroutine has waited for since its
 // session was forgotten.
 var leftover lazyTable
 
@@ -135,7 +135,7 @@ func Stop() error {
 }
 
 // Snapshot returns what has been found since Start, or between the last Start and
-// Stop. It may be called at any time, by any goroutine; recording goes on meanwhile.
+// Stop. It may be called at any time, by any goroutine; recording goes on during that time.
 // For what happened between two snapshots, see [Profile.Since]. It takes about 1 µs
 // a row, and some µs for each call chain that was not in an earlier snapshot; and up to
 // 40 ms if an owner was preempted right after it unlocked, to learn who that was.

@@ -20,7 +20,8 @@ func found(t *testing.T) weak.Pointer[Stack] {
 	return weak.Make(p.Waits[0].Waiter.Stack)
 }
 
-// A lock that nobody waits for any more does not keep all that an earlier collection has found.
+// A lock that no goroutine waits for any more does not keep all that an earlier collection has
+// found.
 func TestStartForgets(t *testing.T) {
 	collecting(t, Options{Exact: true})
 	m := new(Mutex)

@@ -151,7 +151,7 @@ func TestDeferredUntilOwnerIsKnown(t *testing.T) {
 	}
 }
 
-// Where no owner was seen, or exits were lost, nobody is blamed.
+// Where no owner was seen, or exits were lost, no goroutine is blamed.
 func TestUnattributed(t *testing.T) {
 	_, st, a := underTest(t)
 	w := wait{account: a, chain: a.chainHere(), weight: 1, count: 1, start: 1000, end: 1700}

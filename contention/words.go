@@ -17,8 +17,8 @@ import (
 // and which does not have the expected value if there is more to do. Whatever has to wait does so
 // in a lock of package sync. There is nothing here but the public methods of that.
 //
-// A wordMutex is a word as long as nobody waits for it, and is a sync.Mutex from when a goroutine
-// has to wait until none does:
+// A wordMutex is a word as long as no goroutine waits for it, and is a sync.Mutex from when a
+// goroutine has to wait until none does:
 //
 //	0                               free
 //	wordLocked                      locked

@@ -134,8 +134,8 @@ func TestWordsInEveryOrder(t *testing.T) {
 	}
 }
 
-// A lock goes back to the form that is fast when nobody waits any more, however its waiters came
-// and went.
+// A lock goes back to the form that is fast when no goroutine waits any more, however its waiters
+// came and went.
 func TestWordsComeBack(t *testing.T) {
 	for _, o := range []*Options{nil, {}, {Exact: true}} {
 		if o != nil {

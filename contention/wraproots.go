@@ -240,9 +240,9 @@ func (a *account) piece(w *wait, chain *callstack.Chain, g uint64, links int32, 
 	a.pieces = append(a.pieces, waitedPiece{from: from, to: to, ns: ns, kind: w.kind, links: links, chain: chain, g: g})
 }
 
-// remember keeps the pieces of w for those whom its goroutine delays. What nobody is blamed for is
-// hand-off, with the waiter itself as its root; or, if somebody unknown held the lock, has an
-// unknown root. That is free.
+// remember keeps the pieces of w for those whom its goroutine delays. What no goroutine is blamed
+// for is hand-off, with the waiter itself as its root; or, if an unknown goroutine held the lock,
+// has an unknown root. That is free.
 func (a *account) remember(w *wait, free int64, unknown bool) {
 	if w.g == 0 {
 		return

@@ -270,7 +270,8 @@ func threads(n int) {
 // on the same threads, beside one that fights with them for the processors. The pieces are long
 // against being woken, which is in the counts but not in what is known (some 6 µs each on a busy
 // machine). Each has its part of the sum, within 2 %: by switches, and by dividing readings. A
-// machine whose processors are taken away meanwhile may do worse: one recording of five must do.
+// machine whose processors are taken away during that time may do worse: one recording of five must
+// do.
 func TestUniformCounters(t *testing.T) {
 	wrong := ""
 	for range 5 {

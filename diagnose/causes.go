@@ -15,7 +15,7 @@ import (
 
 // Each row of the ledger that is not the program's own work belongs to one cause. What a processor
 // waited for decides, and where the wait was for another goroutine to get that far, who ran
-// meanwhile:
+// during that time:
 //
 //   - a lock: all rows whose goroutine waited for it. Places that acquire and places that release a
 //     lock belong together where one woke the other.
@@ -23,7 +23,7 @@ import (
 //     wait.
 //   - outside: sleeps, timers, the network, system calls that blocked.
 //   - the collector, the tracer, the runtime.
-//   - anything else: if one sort of goroutines ran meanwhile, that is the cause. If several did,
+//   - anything else: if one sort of goroutines ran during that time, that is the cause. If several did,
 //     there was too little work for all processors; if none did, it is the handing over.
 
 type diagnosis struct {

@@ -27,7 +27,8 @@
 //
 // A finding's gain is a bound: without what the cause cost, and with all else as it was, the
 // program would have taken at least (capacity − lost) ÷ GOMAXPROCS. There is none where a repair
-// also saves some of the running. Nothing is said of causes that cost less than 3 % of the capacity.
+// also saves some of the running. Nothing is said of causes that cost less than 3 % of the
+// capacity.
 //
 // The speed-up stack is not used: it estimates, and counts gaps between slices as progress, while
 // the ledger books each nanosecond once. Tests compare the two.

@@ -44,9 +44,10 @@ func verdict(t *testing.T, recorded []byte) (v *diagnose.Verdict, tooMuch string
 	if err := r.Ledger.CheckValid(); err != nil {
 		t.Error(err)
 	}
-	// What is missing to a full speed-up is about what the largest finding promises, or more. The
-	// estimate is never below 1, which then says nothing, and counts some of the gaps between slices
-	// as progress, which the ledger books as lost: a tenth where goroutines take turns.
+	// What is missing to a full speed-up is about what the largest finding promises, or more.
+	// The estimate is never below 1, which then says nothing, and counts some of the gaps
+	// between slices as progress, which the ledger books as lost: a tenth where goroutines take
+	// turns.
 	if s := r.Speedup; s != nil && s.Speedup > 1.05 {
 		for _, f := range r.Verdict.Findings {
 			if most := float64(r.Ledger.Procs) / s.Speedup; f.Gain > most*1.15 {

@@ -187,8 +187,8 @@ func (d *diagnosis) most(c *cause, n int, nameOf func(*ledger.Row) string) (list
 	return strings.Join(out, " and "), rows
 }
 
-// times says, in brackets, how often goroutines waited for a cause and how many did at a time, if it
-// was more than one; "" if neither is known. A wait may leave several processors idle, or none.
+// times says, in brackets, how often goroutines waited for a cause and how many did at a time, if
+// it was more than one; "" if neither is known. A wait may leave several processors idle, or none.
 func (d *diagnosis) times(c *cause, one, many string) string {
 	var said []string
 	if n := d.waits(c); n > 0 {
@@ -204,8 +204,8 @@ func (d *diagnosis) times(c *cause, one, many string) string {
 }
 
 // waits returns how often goroutines waited for a cause, of system calls how many there were at its
-// places; 0 if that is not known, as where goroutines end some of the waits and timers others, or if
-// the cause costs too little to be told: this looks at all waits, and there may be many causes.
+// places; 0 if that is not known, as where goroutines end some of the waits and timers others, or
+// if the cause costs too little to be told: this looks at all waits, and there may be many causes.
 func (d *diagnosis) waits(c *cause) (n int64) {
 	if ratio(c.lost, d.l.Capacity) < worthTelling {
 		return 0
@@ -856,8 +856,8 @@ func (d *diagnosis) inTinyPieces(c *cause) (time.Duration, bool) {
 	return 0, false
 }
 
-// tinyPiece returns for how long goroutines ran between one wait for others and the next, if that is
-// too short.
+// tinyPiece returns for how long goroutines ran between one wait for others and the next, if that
+// is too short.
 func (d *diagnosis) tinyPiece(group string) (time.Duration, bool) {
 	h, b := d.handed[group], d.boxes[group]
 	if h == nil || b == nil || h.most.Waiter.Stack == nil || h.waits < 1000 {

@@ -78,7 +78,7 @@ func compute(steps int) {
 	sink.Store(x)
 }
 
-// A contest runs the same tasks bare and measured, by turns in one process so that
+// A contest runs the same tasks bare and measured, in alternation in one process so that
 // both see the same machine.
 type contest struct {
 	name           string
@@ -205,8 +205,8 @@ func BenchmarkOverhead(b *testing.B) {
 }
 
 // BenchmarkPerturbation prints by how much measuring grows the reference cycles of the whole run,
-// over all threads: by turns, so many rounds that the interval of 95 % about the ratio, which it
-// prints too, is narrow. What the benchmark itself is off by is seen in the rows "none", of an
+// over all threads: in alternation, so many rounds that the interval of 95 % about the ratio, which
+// it prints too, is narrow. What the benchmark itself is off by is seen in the rows "none", of an
 // errgroup against itself.
 func BenchmarkPerturbation(b *testing.B) {
 	Default()

@@ -5,7 +5,7 @@
 // The granularity of a task is the number of reference cycles that it
 // executes, after A. Rosà, E. Rosales, W. Binder, "Analysis and Optimization of
 // Task Granularity on the Java Virtual Machine" (TOPLAS 2019). Reference cycles elapse
-// at the processor's nominal frequency, whatever its clock does meanwhile.
+// at the processor's nominal frequency, whatever its clock does during that time.
 //
 // Use [Pool] for a worker pool, [Group] instead of an errgroup.Group, and [Do]
 // around the work in a pool of your own:

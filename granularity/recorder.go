@@ -241,7 +241,7 @@ func (r *Recorder) enter(f *frame, mark *cycles.Mark, m *measurement) {
 	r.log = append(r.log, e)
 }
 
-// lose counts an execution of which nothing is known.
+// lose counts an execution about which nothing is known.
 func (c *cell) lose() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 )
 
 // Profile returns what was recorded so far, diagnosed. Tasks under way are not
-// in it. Recording goes on meanwhile. It takes some 0.1 ms a
+// in it. Recording goes on during that time. It takes some 0.1 ms a
 // site and 10 µs a thread.
 func (r *Recorder) Profile() *Profile {
 	countNotes()

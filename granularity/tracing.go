@@ -21,7 +21,7 @@ type poolTrace struct {
 }
 
 // retask is how often a pool begins a new task in the trace. A trace that began
-// meanwhile, or a flight recorder that forgot its past, would otherwise not know the name.
+// during that time, or a flight recorder that forgot its past, would otherwise not know the name.
 const retask = 250 * time.Millisecond
 
 // context returns the context of the pool's task in the trace.

@@ -134,8 +134,8 @@ type Row struct {
 	Time time.Duration `json:"time"`
 	// Count is the number of slices of running, or of empty processors.
 	Count int64 `json:"count"`
-	// Queue is the time that other goroutines were ready meanwhile and had no processor, as all
-	// were in use: in ns·goroutines, of each slice its part of them.
+	// Queue is the time that other goroutines were ready during that time and had no processor,
+	// as all were in use: in ns·goroutines, of each slice its part of them.
 	Queue time.Duration `json:"queue,omitempty"`
 	// Sampled: the time of the group was divided among sites by samples of the CPU profiler.
 	// Else each slice counts for the place where it ended.

@@ -370,8 +370,8 @@ func outside(c *cause) bool {
 	return false
 }
 
-// empties books the time of an empty slot, by who ran meanwhile if that matters. c is its cause,
-// nil if there is none.
+// empties books the time of an empty slot, by who ran during that time if that matters. c is its
+// cause, nil if there is none.
 func (o *Observer) empties(k rowKey, c *cause, s spells, meanwhile bool) {
 	var stack *timeline.Stack
 	if c != nil {

@@ -13,7 +13,7 @@ import (
 
 // play shows an observer a random schedule on some processors, and integrates in steps of the
 // schedule, without slots and marks, what the ledger has to say: for how long processors were
-// empty, by who ran meanwhile.
+// empty, by who ran during that time.
 func play(seed uint64, opt Options) (l *Ledger, empty map[string]time.Duration, ran map[string]time.Duration, queue time.Duration) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	procs := 1 + r.IntN(6)
@@ -152,7 +152,7 @@ func field[T any](v reflect.Value, name string) *T {
 }
 
 // Whatever the schedule, the ledger has the capacity, what ran, the queue, and the empty processors
-// by who ran meanwhile, to the nanosecond.
+// by who ran during that time, to the nanosecond.
 func TestRandomSchedules(t *testing.T) {
 	for seed := range uint64(2000) {
 		opt := Options{}

@@ -11,7 +11,8 @@ import (
 
 // Stack is a part of the capacity that was lost.
 type Stack struct {
-	// Row is that of which it is a part. Its Time is that of the stack; Count and Queue are 0.
+	// Row is the row that it is a part of. Its Time is that of the stack; Count and Queue are
+	// 0.
 	Row
 	// Calls is the call chain of Site, and WakerCalls that of WakerSite; nil where they are not
 	// known.

@@ -32,7 +32,7 @@ type Account struct {
 	Tracer time.Duration
 	// Company is the time in which more than one goroutine of the program had a processor.
 	Company time.Duration
-	// Procs is the largest GOMAXPROCS meanwhile; 0 where the trace does not tell.
+	// Procs is the largest GOMAXPROCS during that time; 0 where the trace does not tell.
 	Procs int
 	// Peak is the largest number of workers that lived at the same time.
 	Peak int

@@ -296,7 +296,7 @@ func (o *Observer) without(to *purse, carry *carries, dt, busy, lanes int64) int
 	return lanes
 }
 
-// turn closes the window at hand.
+// turn closes the current window.
 func (o *Observer) turn() {
 	w := &Account{N: o.cfg.N, Start: time.Duration(o.windowFrom - o.begin), Wall: time.Duration(o.now - o.windowFrom), Procs: int(o.procs), Peak: int(o.peak)}
 	o.purse.empty(&w.Time, int64(w.Wall)*int64(w.N))

@@ -75,7 +75,7 @@
 //	gap.go                    begins anew after a drop, and tells observers of the [Gap]
 //
 // Observers need nothing for that, unless they hold what would grow for ever. Those of bottle,
-// contention and granularity can be cut: their Cut methods end the result at hand and begin the
+// contention and granularity can be cut: their Cut methods end the current result and begin the
 // next.
 //
 // [ReadTwice] shows a trace that fits into memory twice, the second time knowing what the first

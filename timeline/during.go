@@ -144,7 +144,8 @@ func (g *gate) turn(on bool) {
 // mostSeen bounds the names that an error lists.
 const mostSeen = 8
 
-// sees notes a name of the kind that is asked for; "" is that of a task that began before the trace.
+// sees notes a name of the kind that is asked for; "" is that of a task that began before the
+// trace.
 func (g *gate) sees(name string) {
 	if name != "" && len(g.seen) <= mostSeen && !g.seenBefore[name] {
 		g.seenBefore[name] = true

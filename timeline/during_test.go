@@ -176,7 +176,8 @@ func TestDuringEndsWithTheGoroutine(t *testing.T) {
 	}
 }
 
-// TestDuringOfNothing: what the trace does not have is an error that says what it has, and no result.
+// TestDuringOfNothing: what the trace does not have is an error that says what it has, and no
+// result.
 func TestDuringOfNothing(t *testing.T) {
 	w := newWire(26)
 	f := stk("main.f")

@@ -221,7 +221,7 @@ func (s *fileSource) cut(off, size int64) func() io.Reader {
 	return func() io.Reader { return io.NewSectionReader(s.r, off, size) }
 }
 
-// streamSource reads a trace from a stream and keeps the bytes of the generation at hand.
+// streamSource reads a trace from a stream and keeps the bytes of the current generation.
 type streamSource struct {
 	r     *bufio.Reader
 	raw   rawGeneration

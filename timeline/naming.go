@@ -308,7 +308,7 @@ type naming struct {
 
 	started map[string]*start // by name
 
-	// Of the generation at hand:
+	// Of the current generation:
 	number  int             // it is the first, the second, …
 	byName  []*start        // by local number of the start function's name
 	tracked []int32         // by local number of the goroutine, for those of servers: see lookAhead; nil if there are none
@@ -503,7 +503,7 @@ func (r *replay) startAt(name int32) *start {
 	return r.byName[name]
 }
 
-// classOf returns the class of a start function by what is known up to the generation at hand.
+// classOf returns the class of a start function by what is known up to the current generation.
 func (n *naming) classOf(s *start) startClass {
 	if s.number != n.number || s.class == unclassed {
 		s.number = n.number
@@ -775,8 +775,8 @@ type renamed struct {
 	counted    map[int64]bool
 }
 
-// maxRenamed bounds the goroutines of which it is known that they were counted: more than one new
-// name is rare.
+// maxRenamed bounds the goroutines about which it is known that they were counted: more than one
+// new name is rare.
 const maxRenamed = 1 << 16
 
 func (n *renamed) add(g *Goroutine, before string, t Time) {

@@ -97,7 +97,7 @@ type End struct {
 	Time Time
 }
 
-// Gap is a stretch of a live trace of which nothing is known, since whole generations were
+// Gap is a stretch of a live trace about which nothing is known, since whole generations were
 // dropped, or since there was no trace for a while. Before it, every live goroutine was shown by a
 // Transition to Unknown at From; after it, those that are still there are shown by one from Unknown
 // at To, as at the beginning of a trace: with new values of Index and another *Goroutine, but with
@@ -163,7 +163,7 @@ type Range struct {
 	G     *Goroutine // the goroutine of a ScopeGoroutine range, else the one that was executing, or nil
 	Proc  int32      // the P of a ScopeProc range, else −1
 	Stack *Stack     // where a ScopeGoroutine range began; nil when the trace does not tell
-	// Stopped: the clock stands still meanwhile. See [During].
+	// Stopped: the clock stands still during that time. See [During].
 	Stopped bool
 }
 
@@ -202,7 +202,7 @@ type Metric struct {
 	Time  Time
 	Name  string
 	Value uint64
-	// Stopped: the clock stands still meanwhile. See [During].
+	// Stopped: the clock stands still during that time. See [During].
 	Stopped bool
 }
 

@@ -217,8 +217,8 @@ func (r *replay) note(s string) {
 
 // tick moves the clock of the pass to t. Generations hardly overlap, as their real events are
 // behind barriers in the runtime; but a thread that the operating system took off its core while it
-// wrote the last event of a generation can be milliseconds late, and what the others did meanwhile
-// belongs to the next one.
+// wrote the last event of a generation can be milliseconds late, and what the others did during
+// that time belongs to the next one.
 func (r *replay) tick(t Time) Time {
 	if t-r.skipped < r.now {
 		r.info.Reordered++

@@ -58,7 +58,7 @@ const items = 240
 
 var sink atomic.Uint64
 
-// each runs work for all items on the workers, by turns.
+// each runs work for all items on the workers, in alternation.
 func each(workers int, work func(i int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup

@@ -1,5 +1,5 @@
 // Counters measures what recording counters costs a service: the same requests without a recording,
-// with an execution trace alone, and with the default counters beside it, by turns.
+// with an execution trace alone, and with the default counters beside it, in alternation.
 //
 //	go run ./benchmarks/counters
 //	go run ./benchmarks/counters -counters task-clock,faults -rounds 20

@@ -14,7 +14,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/bottle"
 )
 
-// The phases of a program that is busy and quiet by turns: two goroutines hand a value over,
+// The phases of a program that is busy and quiet in alternation: two goroutines hand a value over,
 // 37,000, 170,000 and some 1.7 million times a second.
 
 func quiet(from, to chan bool, end func()) { handOver(from, to, end, 27*time.Microsecond) }

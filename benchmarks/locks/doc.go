@@ -1,7 +1,7 @@
 // Locks measures what the locks of package contention cost real programs while collection
 // is on: it takes public libraries whose types have a sync.Mutex or sync.RWMutex, replaces
 // those by the wrappers in a copy made for the purpose, and runs the libraries' own
-// benchmarks, of the original and of the copy by turns. It does the same with the workloads
+// benchmarks, of the original and of the copy in alternation. It does the same with the workloads
 // of two of the examples.
 //
 //	go run ./benchmarks/locks                      # all, 192 rounds, of lru 576: 10 minutes

@@ -30,7 +30,7 @@ var workloads = []struct {
 	{"printlock", printLock},
 }
 
-// sharedMap has goroutines update maps with a lock each, and compute for 2 µs meanwhile.
+// sharedMap has goroutines update maps with a lock each, and compute for 2 µs during that time.
 func sharedMap(shards int) workload {
 	return func(newLock func() sync.Locker) func(g, n int) {
 		maps := make([]map[int]uint32, shards)

@@ -4,7 +4,7 @@
 //
 //	go run ./benchmarks/verdict
 //
-// Measured ÷ predicted is at most 1, but for what the machine's other programs do meanwhile.
+// Measured ÷ predicted is at most 1, but for what the machine's other programs do during that time.
 package main
 
 import (

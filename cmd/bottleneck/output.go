@@ -58,7 +58,7 @@ func checkFile(name string) error {
 	return nil
 }
 
-// writeFile writes a file as a whole or not at all: whoever reads it meanwhile sees the
+// writeFile writes a file as a whole or not at all: whoever reads it during that time sees the
 // old one or the new one, and a failure leaves the old one.
 func writeFile(name string, write func(io.Writer) error) error {
 	t, err := createTemp(name)

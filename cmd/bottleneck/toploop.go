@@ -206,7 +206,8 @@ func (l *topLoop) interact(ctx context.Context, in io.Reader, out io.Writer) err
 		in = nil // there are no keys
 	}
 	p := tea.NewProgram(l, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler())
-	// A program that ends with its context does not wait for its reader of keys, which then stays.
+	// A program that ends with its context does not wait for its reader of keys, which then
+	// stays.
 	defer context.AfterFunc(ctx, p.Quit)()
 	_, err := p.Run()
 	if ctx.Err() != nil {

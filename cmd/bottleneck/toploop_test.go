@@ -202,8 +202,8 @@ func TestTopLosesService(t *testing.T) {
 	})
 }
 
-// A service that hangs is not asked twice at a time, keys work meanwhile, and the view says what it
-// waits for.
+// A service that hangs is not asked twice at a time, keys work during that time, and the view says
+// what it waits for.
 func TestTopWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		release := make(chan struct{})

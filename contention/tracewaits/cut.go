@@ -50,7 +50,7 @@ func (p *presentState) set(t *timeline.Transition) {
 // maxTraceSites is how many call chains a pass remembers from one piece to the next.
 const maxTraceSites = 1 << 14
 
-// Cut ends the profile at hand at the time t, which is not before what was shown last, returns it,
+// Cut ends the current profile at the time t, which is not before what was shown last, returns it,
 // and begins the next one. [contention.Merge] puts profiles that follow each other together.
 //
 // Blame for the part of a wait before the cut is Unattributed: see above [Observer]. InFlight
@@ -170,7 +170,7 @@ func (o *Observer) forget() {
 	}
 }
 
-// Gap implements [timeline.Observer]: nobody is blamed across a gap, and its time is not in
+// Gap implements [timeline.Observer]: no goroutine is blamed across a gap, and its time is not in
 // Duration. Waits that it cut off are InFlight.
 func (o *Observer) Gap(g *timeline.Gap) {
 	o.cuts.missing += g.To - g.From

@@ -72,7 +72,7 @@ const maxHistory = 1024
 // evictable is of how many releases the oldest are forgotten at once: those of a sum.
 const evictable = fanOut * fanOut * fanOut * fanOut
 
-// hold is a time in which somebody held a lock, known by the release that ended it.
+// hold is a time in which a goroutine held a lock, known by the release that ended it.
 type hold struct {
 	from, to  timeline.Time
 	coOwner                 // the owner
@@ -108,7 +108,7 @@ const (
 
 // placeAt returns where the waiter that x woke had come in its queue. A release leaves a
 // token for the waiter that it wakes. Whoever comes before that one runs takes the
-// token, tries the lock, and blocks at the head of the queue if somebody else was faster.
+// token, tries the lock, and blocks at the head of the queue if another goroutine was faster.
 func (l *tracedLock) placeAt(x *hold) queuePlace {
 	after := sort.Search(len(l.history), func(i int) bool { return l.history[i].to > x.asked+overlap })
 	for i := after - 1; i >= 0; i-- {
@@ -188,7 +188,7 @@ func (l *tracedLock) add(h *hold) {
 	}
 }
 
-// compareHolds counts whether h overlaps the latest known hold of somebody else.
+// compareHolds counts whether h overlaps the latest known hold of another goroutine.
 func (l *tracedLock) compareHolds(h *hold) {
 	if !h.known || h.owner.flags&contention.ReadOwner != 0 {
 		return

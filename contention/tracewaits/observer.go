@@ -64,7 +64,7 @@ import (
 //     (split.go).
 //  6. Locks of package contention tell in the log what is exact, and take the place of all that
 //     (log.go).
-//  7. The other kinds have no owner, but somebody who ended the wait: the sender, the last
+//  7. The other kinds have no owner, but a goroutine that ended the wait: the sender, the last
 //     Done, the Signal. They are blamed for it up to the wake. Sleep, timers and the network
 //     have nobody: Unattributed.
 //
@@ -137,9 +137,9 @@ type Options struct {
 	// together as one, so that for locks that are waited for there the owner is not known, and
 	// are counted in Profile.Dropped.
 	MaxChains int
-	// Quick leaves out what owners did meanwhile, and who is at the root of chains of blame:
-	// Pair.Activity is then unknown. It saves about a third of the time that the analysis takes
-	// besides reading the trace.
+	// Quick leaves out what owners did during that time, and who is at the root of chains of
+	// blame: Pair.Activity is then unknown. It saves about a third of the time that the
+	// analysis takes besides reading the trace.
 	Quick bool
 	// Window, if positive, asks [Observer] for a profile of each stretch of that length as
 	// well: see [Observer.Windows].
@@ -166,7 +166,7 @@ type Options struct {
 //   - Ready is the time from the wake-up until the goroutine ran, which is not in Waited, and
 //     ReadyIdle the part of it in which a processor was idle.
 //   - Blamed is the part of Waited for which the owner of the lock is known; for channels, a
-//     WaitGroup, a Cond and so on, the time until somebody, the owner of the pair, ended the wait.
+//     WaitGroup, a Cond and so on, the time until a goroutine, the owner of the pair, ended the wait.
 //   - HandOff is the part in which the lock was given to another goroutine that did not run yet.
 //   - Unattributed is the rest: the trace does not tell who held the lock, or whether it was held;
 //     or there is no owner, as for timers and the network. While a goroutine that Unlock woke does
@@ -177,7 +177,7 @@ type Options struct {
 //
 // A trace does not tell locks apart. Those of the same code are one [contention.Lock], named
 // [contention.SeveralLocks] if it shows that they are several. Of the readers that a writer waits
-// for, the last one is known, and those that block, are stopped or wake somebody while they have
+// for, the last one is known, and those that block, are stopped or wake a goroutine while they have
 // the lock; readers that only compute are not, and the last one has their share. Waits that the
 // trace does not see the end of are InFlight, and those for which the goroutine was not woken
 // either are in Profile.Unfinished, with who holds the lock at the end where that is known.

@@ -23,13 +23,13 @@ import (
 //
 // If that waiter got the lock while another one stayed in the queue, its Unlock is the next that is
 // in the trace. If that is another goroutine's, that one did not hold the lock, or it was another
-// lock: nobody is blamed.
+// lock: no goroutine is blamed.
 //
 // A goroutine that spins for the lock may get it unseen even so. Therefore a hold that seems to be
 // three times as long as is usual for the place is cut to that.
 //
 // Where holds are usually shorter than goroutines spin, most owners come and go unseen, and only
-// the end of a hold that woke a waiter is known: nobody is blamed there.
+// the end of a hold that woke a waiter is known: no goroutine is blamed there.
 //
 // Until a waiter that was woken runs, Unlock wakes no other: what happens then is not in the trace.
 // Of several locks of the same code, it is not known who blocked for which. There, a hold is no
@@ -110,8 +110,8 @@ func (o *Observer) release(h *hold, t *timeline.Transition, at *place, w *waitin
 	return lock
 }
 
-// lockOfRelease returns the lock of a release at r that woke somebody who waits at the place at,
-// and the index in waker.held of the waker's own wait for it, or −1.
+// lockOfRelease returns the lock of a release at r that woke a goroutine that waits at the place
+// at, and the index in waker.held of the waker's own wait for it, or −1.
 func (o *Observer) lockOfRelease(waker *tracedGoroutine, at, r *place) (lock *tracedLock, own int) {
 	if !o.places.tell(r) {
 		return o.lockOf(at.site), -1
@@ -130,7 +130,7 @@ func (o *Observer) lockOfRelease(waker *tracedGoroutine, at, r *place) (lock *tr
 
 // starving is how long a goroutine has waited for a sync.Mutex when it finds it taken, at least, so
 // that the lock goes into its starvation mode: from then on, Unlock gives it to the waiter at the
-// head of the queue, and nobody else can lock it.
+// head of the queue, and no other goroutine can lock it.
 const starving timeline.Time = 1_000_000
 
 // staysStarving reports whether the lock was in its starvation mode when h ended: its owner was
@@ -184,7 +184,7 @@ func (o *Observer) since(h *hold, lock *tracedLock, waker *tracedGoroutine, r *c
 }
 
 // heldByOther reports whether the lock was held by another goroutine than the one that let go of it
-// with h: the one that was woken before and got it, with somebody in the queue all the time, so
+// with h: the one that was woken before and got it, with a goroutine in the queue all the time, so
 // that the next Unlock is in the trace. A sync.Mutex may be let go of by any goroutine; who does so
 // is not to blame. Or there are several locks, and it is not known since when the one of h was
 // held.
@@ -217,7 +217,7 @@ func (w *waiting) claim(t timeline.Time) {
 	l.claimed = t
 }
 
-// parked notes that g has blocked: the lock was taken then, and with somebody in the queue, the
+// parked notes that g has blocked: the lock was taken then, and with a goroutine in the queue, the
 // next Unlock is in the trace unless a goroutine is woken already.
 func (o *Observer) parked(g *tracedGoroutine, t *timeline.Transition) {
 	wait, stack := t.G.Wait(), t.G.Stack()
@@ -323,8 +323,8 @@ func (g *tracedGoroutine) usually(r *callSite, lock *tracedLock) (timeline.Time,
 const fewHolds = 3
 
 // A goroutine that waited for a lock may have let go of it unseen, and got it again: only when
-// nobody waits, but also when somebody spins, is a release not in the trace. A hold that is
-// farLonger than many known ones is taken for several, of which only the last one is known.
+// no goroutine waits, but also when a goroutine spins, is a release not in the trace. A hold that
+// is farLonger than many known ones is taken for several, of which only the last one is known.
 const (
 	farLonger = 3
 	manyHolds = 8

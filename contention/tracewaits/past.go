@@ -32,7 +32,7 @@ type past struct {
 // pastRoom is the memory that all live goroutines share.
 type pastRoom struct{ live, used int }
 
-// reset makes p the past of a goroutine of which nothing is known, and keeps memory if it is
+// reset makes p the past of a goroutine about which nothing is known, and keeps memory if it is
 // little.
 func (p *past) reset() {
 	segs := p.segs
@@ -256,7 +256,7 @@ func (p *past) addBetween(l *ledger, from, to timeline.Time) {
 }
 
 // only returns what the goroutine did all the time between two instants, if that is one thing that
-// nobody else was at the root of, and is found at once.
+// no other goroutine was at the root of, and is found at once.
 func (p *past) only(from, to timeline.Time) (doing, bool) {
 	switch n := 0; {
 	case p == nil:
@@ -358,7 +358,7 @@ func (p *past) addOfLock(from, to timeline.Time, on doing, q *past) {
 }
 
 // addBlamed appends a time in which the goroutine was blocked by an owner with the past q, who did
-// then what is in the ledger, which is nil if nobody else was at the root.
+// then what is in the ledger, which is nil if no other goroutine was at the root.
 func (p *past) addBlamed(from, to timeline.Time, on doing, by owner, q *past, did *ledger) {
 	by.flags = 0
 	if did != nil && len(did.causes) > 0 && (q.lost > from || !p.addPlaced(from, to, on, by, q)) {
@@ -462,7 +462,7 @@ func (p *past) addLedger(to timeline.Time, on doing, by owner, did *ledger) {
 }
 
 // addWaiting appends a time up to the given one in which the goroutine was blocked by nobody that
-// is known. For a lock, somebody is to blame.
+// is known. For a lock, a goroutine is to blame.
 func (p *past) addWaiting(to timeline.Time, on doing, lock bool) {
 	if to <= p.end {
 		return

@@ -13,9 +13,9 @@ import (
 //
 // Of the readers that a writer waits for, a trace shows the last one, whose RUnlock wakes the
 // writer. The others get the lock and let go of it unseen. But who blocks, is stopped, or wakes
-// somebody shows its call chain. If that goes through the function that asked for the lock, in the
-// same call, between the lines of its RLock and its RUnlock, then the goroutine has the lock: until
-// then at least, and since before the writer came, as no reader is let in after that. Thus
+// a goroutine shows its call chain. If that goes through the function that asked for the lock, in
+// the same call, between the lines of its RLock and its RUnlock, then the goroutine has the lock:
+// until then at least, and since before the writer came, as no reader is let in after that. Thus
 //
 //   - the lines are learned from goroutines that waited for the lock, and later let go of it as the
 //     last reader;
@@ -26,8 +26,8 @@ import (
 //     directly before the last one did.
 //
 // Lines do not tell all: there may be an early RUnlock between the two, or another lock of the same
-// code. Then, sooner or later, somebody is seen there while a writer gets the lock, and that part
-// of the code tells nothing any more.
+// code. Then, sooner or later, a goroutine is seen there while a writer gets the lock, and that
+// part of the code tells nothing any more.
 
 // readSection is the code between an RLock and an RUnlock that was reached through the same calls.
 type readSection struct {
@@ -262,8 +262,8 @@ func (l *tracedLock) readersBefore(h *hold) {
 // In the same way, a goroutine that is in a system call, blocked or stopped between the lines of
 // Lock and Unlock has the lock, whatever calls led there: for as long as it is. That tells of a
 // time in which the trace shows neither who got the lock nor who let go of it. It is believed only
-// of code where it agrees with what is known otherwise: in the holds that are, nobody else is seen
-// there.
+// of code where it agrees with what is known otherwise: in the holds that are, no other goroutine
+// is seen there.
 
 // heldSeen is a time in which a goroutine was seen to hold a lock.
 type heldSeen struct {

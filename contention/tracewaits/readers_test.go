@@ -126,8 +126,8 @@ func TestTraceReaders(t *testing.T) {
 			|rwmutex-writer #1 g2 main.w:10: 2 waited 110 = blamed 110 + hand-off 0 + unattributed 0; ready 0
 			|  g5 main.r:30: 110 of 2 [read-owner]`},
 
-		// From 50 on, nobody waited for 6; it is not blamed for the time until 100, and had
-		// left by then, or not.
+		// From 50 on, no goroutine waited for 6; it is not blamed for the time until 100,
+		// and had left by then, or not.
 		{"who was seen before the writer came is not to blame", `
 			50 6 blocks sleep in time.Sleep < main.r:25
 			90 0 wakes 6

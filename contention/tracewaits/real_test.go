@@ -151,7 +151,7 @@ func TestTraceConvoy(t *testing.T) {
 		t.Errorf("%d locks, %+v", len(ls), *ls[0])
 	}
 	// It is held for less time than goroutines spin for it, so most owners come and go unseen:
-	// nobody is blamed once that is known.
+	// no goroutine is blamed once that is known.
 	if s.Blamed == 0 || s.Blamed > s.Waited/100 {
 		t.Errorf("%v of %v is blamed", s.Blamed, s.Waited)
 	}

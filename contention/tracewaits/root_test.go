@@ -86,7 +86,8 @@ func TestTraceRoots(t *testing.T) {
 			|  root main.take:5: 20 of 1 via chan-send, 1 links
 			|chan-send main.hold:1 for main.take:5: 20 = running 20`},
 
-		// Nobody is seen to wake 1 out of its wait for a lock: somebody unknown held it.
+		// Nobody is seen to wake 1 out of its wait for a lock: an unknown goroutine held
+		// it.
 		{"an unknown root is not the owner", `
 			100 2 blocks mutex in L:f:10
 			120 1 blocks mutex in L:g:10

@@ -49,7 +49,7 @@ func (g *tracedGoroutine) group() group {
 	return g.of
 }
 
-// reset makes g one of which nothing is known, and keeps memory.
+// reset makes g one about which nothing is known, and keeps memory.
 func (g *tracedGoroutine) reset() {
 	clear(g.held)
 	clear(g.usual)
@@ -92,7 +92,7 @@ type waiting struct {
 	spans                                 []waitSpan // only if there are windows
 }
 
-// blamedPart is a part of a wait, who is to blame for it, and what that one did meanwhile.
+// blamedPart is a part of a wait, who is to blame for it, and what that one did during that time.
 type blamedPart struct {
 	owner owner
 	ns    timeline.Time
@@ -411,7 +411,8 @@ func (g *tracedGoroutine) waitedAt(s *callSite) int {
 	return slices.IndexFunc(g.held, func(h heldLock) bool { return h.site == s })
 }
 
-// blame adds a part to the wait. The owner did meanwhile what is in the ledger, which is as long.
+// blame adds a part to the wait. The owner did during that time what is in the ledger, which is as
+// long.
 func (w *waiting) blame(by owner, ns timeline.Time, did *ledger) {
 	if ns <= 0 {
 		return
@@ -456,8 +457,8 @@ func (o *Observer) commit(g *tracedGoroutine) {
 	*w = waiting{parts: w.parts[:0], spans: w.spans[:0]}
 }
 
-// bookContended adds what w has made longer in the time in which its lock was held while somebody
-// waited.
+// bookContended adds what w has made longer in the time in which its lock was held while a
+// goroutine waited.
 func (o *Observer) bookContended(w *waiting) {
 	for _, s := range w.contended {
 		w.lock.root().contended += s.end - s.start

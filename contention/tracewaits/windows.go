@@ -205,7 +205,8 @@ func (win *traceWindow) facts(l *tracedLock) *lockFacts {
 	return f
 }
 
-// each cuts the time from from to to, of which ns belong to somebody, at the edges of the windows.
+// each cuts the time from from to to, of which ns belong to a goroutine, at the edges of the
+// windows.
 func (s *traceWindows) each(from, to, ns timeline.Time, f func(win *traceWindow, from, to, ns timeline.Time)) {
 	given := timeline.Time(0)
 	for a := from; a < to; {
@@ -315,7 +316,7 @@ func (s *traceWindows) spend(sp *waitSpan, k traceRowKey, goroutines bool) {
 	}
 }
 
-// blamed remembers for how long, and until when, an owner was blamed in the wait at hand.
+// blamed remembers for how long, and until when, an owner was blamed in the current wait.
 func (s *traceWindows) blamed(k traceOwnerKey, sp *waitSpan) {
 	for i := range s.latest {
 		if l := &s.latest[i]; l.k == k {
@@ -326,7 +327,7 @@ func (s *traceWindows) blamed(k traceOwnerKey, sp *waitSpan) {
 	s.latest = append(s.latest, latestBlame{k, sp.to, int64(sp.ns)})
 }
 
-// contended adds ns to the time in which a lock was held while somebody waited for it.
+// contended adds ns to the time in which a lock was held while a goroutine waited for it.
 func (s *traceWindows) contended(l *tracedLock, from, to, ns timeline.Time) {
 	if s == nil {
 		return

@@ -371,8 +371,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// BenchmarkCost shows what is left in the measured loop, by turns. The bare tracer, whose trace
-// goes nowhere, is what Trace is to be compared with.
+// BenchmarkCost shows what is left in the measured loop, in alternation. The bare tracer, whose
+// trace goes nowhere, is what Trace is to be compared with.
 //
 //	go test -run=- -bench=Cost -benchtime=300ms -count=12 ./exporters/bench >cost.txt && go tool benchstat -col /way cost.txt
 func BenchmarkCost(b *testing.B) {

@@ -60,12 +60,12 @@
 //
 // In the measured loop, Start alone leaves what the wrappers cost. Trace adds what the tracer costs
 // and, as the trace stays in memory, a little more. By BenchmarkCost on two processors, the same
-// loop by turns: computing takes 0.98 to 1.02 times as long with either; handing a value to another
-// goroutine and back, of 0.55 µs, takes 0.9 to 1.0 times as long with Start, 2.5 to 2.7 times with
-// the bare tracer, and 2.8 to 2.9 times with Trace. How often a loop that allocates is collected
-// depends on what else is in the heap, and so on the trace: there, 0.7 to 1.5 times was seen for
-// the bare tracer and for Trace, and 0.8 to 1.2 times for Start alone, in several runs of one and
-// the same loop. Compare times of benchmarks without Trace, and parallelism with it.
+// loop in alternation: computing takes 0.98 to 1.02 times as long with either; handing a value to
+// another goroutine and back, of 0.55 µs, takes 0.9 to 1.0 times as long with Start, 2.5 to 2.7
+// times with the bare tracer, and 2.8 to 2.9 times with Trace. How often a loop that allocates is
+// collected depends on what else is in the heap, and so on the trace: there, 0.7 to 1.5 times was
+// seen for the bare tracer and for Trace, and 0.8 to 1.2 times for Start alone, in several runs of
+// one and the same loop. Compare times of benchmarks without Trace, and parallelism with it.
 //
 // # Flags
 //

@@ -161,7 +161,7 @@ type answer struct {
 	body string
 }
 
-// get asks as curl does, or with the headers given, name and value by turns.
+// get asks as curl does, or with the headers given, name and value in alternation.
 func get(t testing.TB, url string, headers ...string) answer {
 	t.Helper()
 	return do(t, http.MethodGet, url, headers...)

@@ -343,8 +343,8 @@ func (w *onceWriter) Write(p []byte) (int, error) {
 // Unwrap is for [http.ResponseController].
 func (w *onceWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// gate lets one collection of each kind go on at a time. Who comes meanwhile is told when to come
-// again instead of being queued: a queue would only make the service slower when it is slow
+// gate lets one collection of each kind go on at a time. Who comes during that time is told when to
+// come again instead of being queued: a queue would only make the service slower when it is slow
 // already.
 type gate struct {
 	mu   sync.Mutex

@@ -116,7 +116,8 @@ func (h *handler) taskDelta(ctx context.Context, q query) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// difference subtracts profiles. A class's diagnosis may have changed meanwhile, so it is left out.
+// difference subtracts profiles. A class's diagnosis may have changed during that time, so it is
+// left out.
 func difference(before, after *profile.Profile) (*profile.Profile, error) {
 	for _, p := range []*profile.Profile{before, after} {
 		for _, s := range p.Sample {

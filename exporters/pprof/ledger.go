@@ -41,7 +41,7 @@ type LedgerOptions struct {
 //
 // Samples carry the labels part, the category; kind, what was waited for; group, the goroutines
 // that ran or that ended the gap; and, where they are known, waker, the goroutines that woke them,
-// and meanwhile, those that ran on other processors.
+// and during that time, those that ran on other processors.
 //
 // Like [Write], it keeps under 16,000 samples and 4 MB: the smallest are added up under "[others]",
 // and the profile's comments say so.

@@ -96,7 +96,7 @@ type pairColumns struct {
 	OwnerGoroutine []uint64 `json:"oid"`
 	OwnerStack     []int    `json:"os"`
 	Blamed         []int64  `json:"blamed"`
-	// What the owner did meanwhile: Blocked has pairs of a kind's number and a time.
+	// What the owner did during that time: Blocked has pairs of a kind's number and a time.
 	Running  []int64      `json:"running"`
 	Runnable []int64      `json:"runnable"`
 	Unknown  []int64      `json:"unknown"`

@@ -18,7 +18,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// testData has n quanta of a program, one a microsecond, by turns on eight processors.
+// testData has n quanta of a program, one a microsecond, in alternation on eight processors.
 func testData(n int) *Data {
 	r := &counters.Recording{Wall: time.Second, Funcs: []string{""}, Groups: []counters.Group{{Name: "main.work", Kind: timeline.Application}}}
 	cycles := counters.Counter{Name: "cycles", Accuracy: counters.Exact}

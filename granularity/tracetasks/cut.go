@@ -25,7 +25,7 @@ func (p *tracePieces) mark() granularity.Piece {
 	return granularity.Piece{Pass: p.source, First: p.number, Last: p.number}
 }
 
-// Cut ends the profile at hand at the time t, which is not before what was shown last, returns it,
+// Cut ends the current profile at the time t, which is not before what was shown last, returns it,
 // and begins the next one. A task counts where it ended. [granularity.Merge] puts profiles that
 // follow each other together.
 //

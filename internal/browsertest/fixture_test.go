@@ -64,7 +64,7 @@ func graphOf(names []string, start, wall time.Duration, turn int) *bottle.Graph 
 	return g
 }
 
-// testGraph has ten windows of which it is the sum.
+// testGraph is the sum of its ten windows.
 func testGraph(names []string) *bottle.Graph {
 	whole := graphOf(names, 0, 3280*ms, 0)
 	for i := range 10 {

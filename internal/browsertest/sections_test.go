@@ -91,8 +91,8 @@ func TestTicksAreEquidistantOnEveryAxis(t *testing.T) {
 	}
 }
 
-// What was most waiters, and for how long a lock was held meanwhile, is known of some locks only.
-// It is no 0 elsewhere.
+// What was most waiters, and for how long a lock was held during that time, is known of some locks
+// only. It is no 0 elsewhere.
 func TestUnknownOfLocks(t *testing.T) {
 	d := testData(3, 10)
 	for i, l := range d.Contention.Locks {

@@ -87,7 +87,7 @@ func (t *Table) callers(hash uint64) *Chain {
 	return t.insert(hash, buf[:n])
 }
 
-// insert adds a chain, unless another goroutine did so meanwhile.
+// insert adds a chain, unless another goroutine did so during that time.
 func (t *Table) insert(hash uint64, pcs []uintptr) *Chain {
 	t.mu.Lock()
 	defer t.mu.Unlock()

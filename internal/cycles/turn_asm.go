@@ -27,7 +27,7 @@ const structureFrom, structureTo = 17 * int(unsafe.Sizeof(uintptr(0))), 256
 type structure [structureTo]byte
 
 // findTurn finds the count and the reason, on a new goroutine, which has not waited yet. Others
-// may preempt it meanwhile, which counts as well: it tries again then.
+// may preempt it during that time, which counts as well: it tries again then.
 func findTurn() {
 	for range 10 {
 		found := make(chan bool)

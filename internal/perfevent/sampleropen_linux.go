@@ -44,8 +44,8 @@ func (s *Sampler) hitAttr(spec Spec) unix.PerfEventAttr {
 	return a
 }
 
-// openAll opens the events of every thread that there is. A thread that is made meanwhile inherits
-// them if its maker had them already, as a record in a ring tells; else it is opened, too.
+// openAll opens the events of every thread that there is. A thread that is made during that time
+// inherits them if its maker had them already, as a record in a ring tells; else it is opened, too.
 func (s *Sampler) openAll() error {
 	for range 100 {
 		tids, err := threadsOf(s.pid)

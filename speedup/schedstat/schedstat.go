@@ -50,8 +50,8 @@ import (
 type Times struct {
 	Running time.Duration // on a core
 	Delay   time.Duration // ready, but waiting for a core
-	// Others is the processor time of everything else on the machine meanwhile, steps of 10 ms
-	// at best; with what a hypervisor stole. −1 where the kernel does not tell.
+	// Others is the processor time of everything else on the machine during that time, steps of
+	// 10 ms at best; with what a hypervisor stole. −1 where the kernel does not tell.
 	Others time.Duration
 }
 

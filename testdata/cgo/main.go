@@ -32,7 +32,7 @@ static void nap(int ms) {
 	nanosleep(&t, 0);
 }
 
-// calls computes and calls Go, by turns.
+// calls computes and calls Go, in alternation.
 static void *calls(void *unused) {
 	for (int i = 0; i < 5; i++) {
 		compute(20);

@@ -21,14 +21,14 @@ import (
 // in base 36, and times in nanoseconds. The first field is the version of the format.
 //
 //	1 x SENT LOCK NUMBER
-//	        an owner has let go of a lock that somebody waited for. Who that was, and where, is told by the goroutine and
+//	        an owner has let go of a lock that a goroutine waited for. Who that was, and where, is told by the goroutine and
 //	        the call chain of the message. SENT is when it was written, LOCK the lock's number in the process, and
 //	        NUMBER that of its exit
 //	1 w SENT LOCK KIND FLAGS WAITERS GOROUTINE START WAITED HANDOFF UNATTRIBUTED CONTENDED PARTS "NAME" "CLASS" PART…
 //	        a goroutine has waited since START, by the same clock as SENT. KIND is
 //	        0 for a mutex, 1 for an rwmutex to write, 2 to read; FLAGS is 1 after Cond.Wait. WAITERS are
 //	        the goroutines that waited when it got the lock. CONTENDED is by how much this wait makes the time longer in
-//	        which the lock was held while somebody waited. PARTS is how many parts the wait has
+//	        which the lock was held while a goroutine waited. PARTS is how many parts the wait has
 //	1 p PART…
 //	        more parts of the latest wait from this goroutine, if there is no room for all in one message
 //
