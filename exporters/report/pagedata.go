@@ -10,6 +10,8 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/speedup"
+	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
 // pageData is what the scripts get, as JSON. All times are in nanoseconds. Numbers in it are those
@@ -248,4 +250,84 @@ func splitNumber(s string) (name string, id int64) {
 		}
 	}
 	return s, 0
+}
+
+// stackForm is a speedup stack, with its components in the order in which they are stacked.
+type stackForm struct {
+	N          int        `json:"n"`
+	Label      string     `json:"label"`
+	Speedup    float64    `json:"speedup"`
+	Estimate   bool       `json:"estimate"`
+	Disturbed  bool       `json:"disturbed"`
+	Remainder  float64    `json:"remainder"`
+	Components []partForm `json:"components"`
+	Workers    string     `json:"workers"`
+	Count      int        `json:"count"`
+	Sentence   string     `json:"sentence"`
+	Warnings   []string   `json:"warnings"`
+	// Windows are stacks of stretches of time, whose components are numbered as Parts are.
+	Windows []stackWindow `json:"windows"`
+	Parts   []partForm    `json:"parts"`
+}
+
+type partForm struct {
+	Name   string  `json:"name"`
+	Words  string  `json:"words"`
+	Family string  `json:"family"`
+	Value  float64 `json:"value"`
+}
+
+func newStackForm(s *speedup.Stack) stackForm {
+	f := stackForm{
+		N: s.N, Label: s.Label, Speedup: finite(s.Speedup), Estimate: s.Estimate, Disturbed: s.Disturbed, Remainder: finite(s.Remainder),
+		Components: []partForm{}, Workers: format.Clean(s.Workers.Selector), Count: s.Workers.Count, Sentence: s.Sentence(), Warnings: append([]string{}, s.Warnings...),
+		Windows: newStackWindows(s), Parts: []partForm{},
+	}
+	for _, c := range speedup.Delimiters() {
+		f.Parts = append(f.Parts, partForm{Name: c.String(), Words: c.Words(), Family: c.Family().String()})
+		if v := finite(s.Components[c]); v != 0 {
+			f.Components = append(f.Components, partForm{c.String(), c.Words(), c.Family().String(), v})
+		}
+	}
+	return f
+}
+
+// verdictForm is the verdict in words: the page shows them as they are.
+type verdictForm struct {
+	Head     string        `json:"head"`
+	Parts    []partOfAll   `json:"parts"`
+	Findings []findingForm `json:"findings"`
+	Warnings []string      `json:"warnings"`
+}
+
+type partOfAll struct {
+	Name  string  `json:"name"`
+	Share float64 `json:"share"`
+	Text  string  `json:"text"` // of the share
+}
+
+type findingForm struct {
+	Title  string   `json:"title"`
+	Where  []string `json:"where"`
+	Advice string   `json:"advice,omitempty"`
+	Gain   string   `json:"gain,omitempty"`
+}
+
+func newVerdictForm(v *verdict.Verdict) *verdictForm {
+	if v == nil {
+		return nil
+	}
+	out := &verdictForm{Head: v.Head(), Parts: []partOfAll{}, Findings: []findingForm{}, Warnings: append([]string{}, v.Warnings...)}
+	for _, p := range v.Parts {
+		out.Parts = append(out.Parts, partOfAll{format.Clean(p.Name), p.Share, format.Percent(p.Time, v.Capacity)})
+	}
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		form := findingForm{Title: f.Title, Where: []string{}, Advice: f.Advice, Gain: f.Bound()}
+		for _, p := range f.Where {
+			form.Where = append(form.Where, p.String())
+		}
+		out.Findings = append(out.Findings, form)
+	}
+	return out
 }
