@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 
 	"golang.org/x/exp/trace"
@@ -192,7 +191,7 @@ func (c *wireCursor) g(i int32) int32 {
 	for int(i) >= len(c.d.gs) {
 		c.newG(c.dec.Goroutine(int32(len(c.d.gs))))
 		if len(c.recent) == cap(c.recent) {
-			c.recent = slices.Grow(c.recent, len(c.recent))
+			c.recent = append(make([][2]int32, 0, 2*len(c.recent)+64), c.recent...)
 		}
 		c.recent = append(c.recent, nothingRecent)
 	}
