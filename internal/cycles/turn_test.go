@@ -64,6 +64,8 @@ func TestStayed(t *testing.T) {
 	if lockedStays(c, func() { runtime.UnlockOSThread(); time.Sleep(time.Microsecond) }) {
 		t.Error("a goroutine that has unlocked itself has stayed")
 	}
+	// With one processor, the goroutine that ends a wait runs only after the wait has begun.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for name, f := range map[string]func(){
 		"Gosched":   runtime.Gosched,
 		"a sleep":   func() { time.Sleep(time.Microsecond) },
