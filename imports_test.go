@@ -14,9 +14,9 @@ func TestWrappersReadNoTraces(t *testing.T) {
 		t.Skip(err)
 	}
 	const module = "github.com/bottleneck-go/bottleneck/"
-	light := []string{"contention", "granularity", "result", "speedup/schedstat"}
-	readers := []string{"internal/wireformat", "internal/memory", "internal/samplelog"}
-	for _, pkg := range []string{"contention", "granularity"} {
+	light := []string{"contention", "counters", "granularity", "result", "speedup/schedstat"}
+	readers := []string{"internal/wireformat", "internal/memory"}
+	for _, pkg := range []string{"contention", "granularity", "counters"} {
 		out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", module+pkg).Output()
 		if err != nil {
 			t.Skip("go list:", err)

@@ -6,16 +6,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/counters/internal/archive"
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
-	"github.com/bottleneck-go/bottleneck/internal/samplelog"
 )
 
 // collector takes what the kernel records of a process, until it is stopped.
 type collector struct {
 	plan    plan
 	sampler *perfevent.Sampler // nil if there is nothing to sample, or nothing could be
-	meta    meta
-	enc     samplelog.Encoder
+	meta    archive.Meta
+	enc     archive.Encoder
 	buf     []byte
 	n       int64 // bytes, all in all
 	max     int64
@@ -32,7 +32,7 @@ const (
 
 // open begins to count. Whatever is refused ends up in meta.Warnings.
 func (c *collector) open(pid int, period time.Duration) {
-	c.meta.Format = archiveFormat
+	c.meta.Format = archive.Format
 	if period <= 0 {
 		period = time.Millisecond
 	}
@@ -170,20 +170,28 @@ func (c *collector) close() error {
 
 func (c *collector) totals(clock perfevent.Count, hits, groups []perfevent.Count) {
 	for i := range c.meta.Hits {
-		c.meta.Hits[i].Total = clampInt(hits[i].Value)
+		c.meta.Hits[i].Total = archive.Clamp(hits[i].Value)
 	}
-	c.meta.Clock = &eventMeta{Name: taskClock, Total: clampInt(clock.Value)}
+	c.meta.Clock = &archive.Event{Name: archive.TaskClock, Total: archive.Clamp(clock.Value)}
 	for _, g := range c.meta.Groups {
 		for i := range g {
-			g[i].Total, groups = clampInt(groups[0].Value), groups[1:]
+			g[i].Total, groups = archive.Clamp(groups[0].Value), groups[1:]
 		}
 	}
 }
 
-func groupNames(groups [][]eventMeta) string {
-	var all []eventMeta
+func groupNames(groups [][]archive.Event) string {
+	var all []archive.Event
 	for _, g := range groups {
 		all = append(all, g...)
 	}
-	return namesOf(all)
+	return archive.Names(all)
+}
+
+func eventsOf(specs []perfevent.Spec) []archive.Event {
+	out := make([]archive.Event, len(specs))
+	for i, s := range specs {
+		out[i] = archive.Event{Name: s.Name, User: s.ExcludeKernel}
+	}
+	return out
 }

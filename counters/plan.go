@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bottleneck-go/bottleneck/counters/internal/archive"
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
 )
 
@@ -38,18 +39,10 @@ type plan struct {
 	metrics  []string         // runtime/metrics
 }
 
-// The counters that follow from the records of switches.
-const (
-	taskClock   = "task-clock"
-	ctxSwitches = "context-switches"
-	preemptions = "preemptions"
-	migrations  = "migrations"
-)
-
 var aliases = map[string][]string{
 	"faults":         {"minor-faults", "major-faults"},
-	"switches":       {ctxSwitches, preemptions},
-	"cpu-migrations": {migrations},
+	"switches":       {archive.CtxSwitches, archive.Preemptions},
+	"cpu-migrations": {archive.Migrations},
 	"tsc":            {"msr/tsc"},
 }
 
@@ -67,11 +60,11 @@ func newPlan(names []string) (p plan, warnings []string, err error) {
 			}
 			seen[name] = true
 			switch name {
-			case taskClock, ctxSwitches, preemptions, migrations:
+			case archive.TaskClock, archive.CtxSwitches, archive.Preemptions, archive.Migrations:
 				p.switched = append(p.switched, name)
 				continue
 			}
-			if _, ok := metricOf[name]; ok {
+			if _, ok := archive.Metrics[name]; ok {
 				p.metrics = append(p.metrics, name)
 				continue
 			}

@@ -15,8 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
+	"github.com/bottleneck-go/bottleneck/counters/internal/archive"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 )
 
@@ -47,7 +46,8 @@ type RunOptions struct {
 var ErrNoTrace = errors.New("counters: the program wrote no execution trace: call counters.FromEnvironment at the beginning of its main, or give the URL of its trace")
 
 // Run starts a command, counts what its threads do from its first instruction on, and writes that
-// and the program's execution trace as an archive: see [ReadArchive]. It returns when the command
+// and the program's execution trace as an archive, which package
+// counters/quanta reads. It returns when the command
 // has ended.
 //
 // The error is, or contains, an *exec.ExitError when the command failed; the archive is written
@@ -65,7 +65,7 @@ func Run(ctx context.Context, cmd *exec.Cmd, w io.Writer, opt RunOptions) error 
 		return fmt.Errorf("counters: a directory for the trace: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	r := &outside{opt: opt, cmd: cmd, trace: filepath.Join(dir, "trace"), samples: filepath.Join(dir, "samples.zst")}
+	r := &outside{opt: opt, cmd: cmd, trace: filepath.Join(dir, "trace"), samples: filepath.Join(dir, "samples")}
 	r.c = &collector{plan: p, max: opt.MaxBytes}
 	if r.c.max <= 0 {
 		r.c.max = 16 << 30
@@ -76,7 +76,7 @@ func Run(ctx context.Context, cmd *exec.Cmd, w io.Writer, opt RunOptions) error 
 	if err != nil {
 		return errors.Join(runErr, err)
 	}
-	return errors.Join(runErr, r.archive(w))
+	return errors.Join(runErr, r.pack(w))
 }
 
 // outside is a run under way.
@@ -85,7 +85,6 @@ type outside struct {
 	cmd            *exec.Cmd
 	c              *collector
 	trace, samples string // files
-	packer         *zstd.Encoder
 	file           *os.File
 	told           int // warnings
 }
@@ -102,7 +101,7 @@ func (r *outside) run(ctx context.Context) (runErr, err error) {
 		r.cmd.Env = append(r.cmd.Env, TraceVariable+"="+r.trace)
 	}
 	if err := startStopped(r.cmd, func(pid int) { r.c.open(pid, r.opt.Period); r.tell() }); err != nil {
-		return nil, errors.Join(fmt.Errorf("counters: start %s: %w", r.cmd.Path, err), r.unspool())
+		return nil, errors.Join(fmt.Errorf("counters: start %s: %w", r.cmd.Path, err), r.file.Close())
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- r.cmd.Wait() }()
@@ -116,7 +115,7 @@ func (r *outside) run(ctx context.Context) (runErr, err error) {
 			err = errors.Join(err, r.c.close())
 			r.c.flush()
 			r.tell()
-			err = errors.Join(err, r.unspool())
+			err = errors.Join(err, r.file.Close())
 		}
 	}
 	for {
@@ -156,15 +155,10 @@ func (r *outside) tell() {
 
 // spool makes the collector write its records into a file.
 func (r *outside) spool() (err error) {
-	if r.file, err = os.Create(r.samples); err != nil {
-		return err
-	}
-	r.packer, err = zstd.NewWriter(r.file, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
-	r.c.write = func(b []byte) error { _, err := r.packer.Write(b); return err }
+	r.file, err = os.Create(r.samples)
+	r.c.write = func(b []byte) error { _, err := r.file.Write(b); return err }
 	return err
 }
-
-func (r *outside) unspool() error { return errors.Join(r.packer.Close(), r.file.Close()) }
 
 // forward hands signals on to the program until the returned function is called.
 func (r *outside) forward() (stop func()) {
@@ -234,8 +228,8 @@ func fetchTrace(ctx context.Context, url, name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// archive puts everything together.
-func (r *outside) archive(w io.Writer) error {
+// pack puts everything together.
+func (r *outside) pack(w io.Writer) error {
 	t, err := os.Open(r.trace)
 	if err != nil {
 		return r.noTrace()
@@ -244,16 +238,15 @@ func (r *outside) archive(w io.Writer) error {
 	if st, err := t.Stat(); err != nil || st.Size() == 0 {
 		return r.noTrace()
 	}
-	a := &archive{meta: &r.c.meta, trace: t}
-	if r.c.meta.Begin != 0 {
-		s, err := os.Open(r.samples)
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		a.packedSamples = s
+	if r.c.meta.Begin == 0 {
+		return archive.Write(w, &r.c.meta, nil, t)
 	}
-	return a.write(w)
+	s, err := os.Open(r.samples)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return archive.Write(w, &r.c.meta, s, t)
 }
 
 // noTrace reports what was counted for each thread. There is nothing else.
@@ -266,12 +259,7 @@ func (r *outside) noTrace() error {
 		return errors.Join(ErrNoTrace, err)
 	}
 	defer f.Close()
-	d, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
-	if err != nil {
-		return errors.Join(ErrNoTrace, err)
-	}
-	defer d.Close()
-	totals, err := threadTotals(d, &r.c.meta)
+	totals, err := archive.ThreadTotals(f, &r.c.meta)
 	for _, t := range totals {
 		r.opt.Threads(t)
 	}

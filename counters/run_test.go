@@ -18,6 +18,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/counters/internal/archive"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
 // childVariable makes the test binary behave as a program that is recorded from outside.
@@ -102,9 +105,9 @@ func runTo(ctx context.Context, t *testing.T, cmd *exec.Cmd, name string, opt Ru
 	return err
 }
 
-func readArchive(t *testing.T, name string) *Recording {
+func readArchive(t *testing.T, name string) *quanta.Recording {
 	t.Helper()
-	r, err := ReadArchive(t.Context(), name, Options{})
+	r, err := quanta.ReadArchive(t.Context(), name, quanta.Options{})
 	if r == nil {
 		t.Fatal(err)
 	}
@@ -146,7 +149,7 @@ func TestRun(t *testing.T) {
 	}
 	var inQuanta int64
 	for i, v := range c.Values {
-		if v == Unknown {
+		if v == quanta.Unknown {
 			t.Fatalf("row %d of %d has no value", i, r.Len())
 		}
 		inQuanta += v
@@ -225,7 +228,7 @@ func TestRunURL(t *testing.T) {
 	}
 }
 
-// TestStopTo: the archive of a session gives the same as its Stop, from the same records.
+// TestStopTo: the archive of a session gives all counters, from the same records.
 func TestStopTo(t *testing.T) {
 	s, err := Start(StartOptions{})
 	if err != nil {
@@ -280,17 +283,17 @@ func TestBrokenArchives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !IsArchive(good) || IsArchive([]byte("go 1.26 trace\x00\x00\x00")) {
+	if !quanta.IsArchive(good) || quanta.IsArchive([]byte("go 1.26 trace\x00\x00\x00")) {
 		t.Error("IsArchive")
 	}
 	for i := range 60 {
 		n := len(good) * i / 60
-		if r, err := ReadArchiveAt(t.Context(), bytes.NewReader(good[:n]), int64(n), Options{Name: "cut"}); err == nil || r != nil || !strings.Contains(err.Error(), "cut: ") {
+		if r, err := quanta.ReadArchiveAt(t.Context(), bytes.NewReader(good[:n]), int64(n), quanta.Options{Name: "cut"}); err == nil || r != nil || !strings.Contains(err.Error(), "cut: ") {
 			t.Fatalf("cut at %d: %v", n, err)
 		}
 		bad := slices.Clone(good)
 		bad[n] ^= 0x41
-		ReadArchiveAt(t.Context(), bytes.NewReader(bad), int64(len(bad)), Options{})
+		quanta.ReadArchiveAt(t.Context(), bytes.NewReader(bad), int64(len(bad)), quanta.Options{})
 	}
 	for meta, want := range map[string]string{
 		`{`:                                    "meta.json",
@@ -299,15 +302,15 @@ func TestBrokenArchives(t *testing.T) {
 		`{"format": 1, "begin": -5}`:           "counted from",
 		`{"format": 1, "metric_names": ["x"]}`: "no metric",
 		`{"format": 1, "metric_names": ["goroutines"], "metrics": [{"t":1,"v":[]}]}`: "metrics",
-		`{"format": 1}`:                       memberTrace,
-		`{"format": 1, "begin": 1, "end": 2}`: memberTrace,
+		`{"format": 1}`:                       archive.TraceMember,
+		`{"format": 1, "begin": 1, "end": 2}`: archive.TraceMember,
 	} {
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
-		w, _ := z.Create(memberMeta)
+		w, _ := z.Create(archive.MetaMember)
 		w.Write([]byte(meta))
 		z.Close()
-		if _, err := ReadArchiveAt(t.Context(), bytes.NewReader(b.Bytes()), int64(b.Len()), Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := quanta.ReadArchiveAt(t.Context(), bytes.NewReader(b.Bytes()), int64(b.Len()), quanta.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", strconv.Quote(meta), err, want)
 		}
 	}

@@ -3,6 +3,7 @@ package counters
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"runtime"
 	"runtime/trace"
@@ -10,6 +11,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
 // TestStart: a session of a program that allocates has levels and allocations of the runtime.
@@ -24,12 +27,12 @@ func TestStart(t *testing.T) {
 		time.Sleep(100 * time.Microsecond)
 	}
 	runtime.KeepAlive(keep)
-	r, err := s.Stop()
+	r, err := quanta.Stop(t.Context(), s, quanta.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkTable(t, r)
-	if c := r.Counter("heap-allocs"); c == nil || c.Total < 40_000_000 || c.Total > 400_000_000 || c.Accuracy != Interpolated {
+	if c := r.Counter("heap-allocs"); c == nil || c.Total < 40_000_000 || c.Total > 400_000_000 || c.Accuracy != quanta.Interpolated {
 		t.Errorf("heap-allocs: %+v", c)
 	}
 	if c := r.Counter("goroutines"); c == nil || !c.Level {
@@ -40,10 +43,18 @@ func TestStart(t *testing.T) {
 			t.Errorf("%s is missing without a warning: %q", name, r.Warnings)
 		}
 	}
-	if _, err := s.Stop(); err != ErrStopped {
+	if err := s.StopTo(io.Discard); err != ErrStopped {
 		t.Errorf("a second Stop: %v", err)
 	}
 }
+
+// withTrace is a session whose program takes the trace.
+type withTrace struct {
+	*Session
+	trace io.Reader
+}
+
+func (s withTrace) StopTo(w io.Writer) error { return s.StopWith(s.trace, w) }
 
 // TestStartRefuses what makes no sense, and says what would.
 func TestStartRefuses(t *testing.T) {
@@ -66,11 +77,11 @@ func TestStartRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Stop(); err == nil {
+	if err := s.StopTo(io.Discard); err == nil {
 		t.Error("Stop without the trace")
 	}
 	trace.Stop()
-	r, err := s.StopWith(t.Context(), &buf)
+	r, err := quanta.Stop(t.Context(), withTrace{s, &buf}, quanta.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +89,7 @@ func TestStartRefuses(t *testing.T) {
 	if r.Counter("heap-allocs") == nil {
 		t.Error("no heap-allocs")
 	}
-	if _, err := s.StopWith(t.Context(), &buf); err != ErrStopped {
+	if err := s.StopWith(&buf, io.Discard); err != ErrStopped {
 		t.Errorf("a second time: %v", err)
 	}
 }
@@ -89,7 +100,7 @@ func TestUnknownDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := s.Stop()
+	r, err := quanta.Stop(t.Context(), s, quanta.Options{})
 	if err != nil || !strings.Contains(strings.Join(r.Warnings, "\n"), "nosuchdevice/event is not counted") {
 		t.Errorf("%v, %q", err, r.Warnings)
 	}
@@ -103,13 +114,13 @@ func TestTooManyRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.c.sampler == nil {
-		s.Stop()
+		s.StopTo(io.Discard)
 		t.Skip(s.c.meta.Warnings)
 	}
 	for range 50 {
 		time.Sleep(time.Millisecond)
 	}
-	r, err := s.Stop()
+	r, err := quanta.Stop(t.Context(), s, quanta.Options{})
 	if err == nil || !strings.Contains(err.Error(), "100 bytes") || errors.Is(err, ErrStopped) {
 		t.Errorf("%v", err)
 	}

@@ -2,6 +2,7 @@ package counters
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
 )
 
@@ -24,15 +26,15 @@ func start(t testing.TB, opt StartOptions) *Session {
 		t.Fatal(err)
 	}
 	if s.c.sampler == nil && len(s.c.plan.names()) > 0 {
-		s.Stop()
+		s.StopTo(io.Discard)
 		lacking(t, fmt.Sprint(s.c.meta.Warnings))
 	}
 	return s
 }
 
-func finish(t testing.TB, s *Session) *Recording {
+func finish(t testing.TB, s *Session) *quanta.Recording {
 	t.Helper()
-	r, err := s.Stop()
+	r, err := quanta.Stop(t.Context(), s, quanta.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +153,7 @@ func alternate(t *testing.T) float64 {
 
 // attributed counts how many of the faults are in a quantum of the goroutine that had them, and how
 // many more these quanta have.
-func attributed(t *testing.T, r *Recording, c *Counter, cs []*toucher, pages []int, ids []int64) (right, extra, all int64) {
+func attributed(t *testing.T, r *quanta.Recording, c *quanta.Counter, cs []*toucher, pages []int, ids []int64) (right, extra, all int64) {
 	t.Helper()
 	if len(ids) != len(cs) {
 		t.Fatalf("%d goroutines: %v", len(ids), ids)
@@ -165,7 +167,7 @@ func attributed(t *testing.T, r *Recording, c *Counter, cs []*toucher, pages []i
 			if r.Goroutine[row] != id {
 				continue
 			}
-			if c.Values[row] == Unknown {
+			if c.Values[row] == quanta.Unknown {
 				t.Fatalf("row %d has no value", row)
 			}
 			// A turn has so many faults for its pages, and now and then one of the
@@ -186,7 +188,7 @@ func attributed(t *testing.T, r *Recording, c *Counter, cs []*toucher, pages []i
 
 // goroutinesOf returns the goroutines whose group has the name in its own, in the order of their
 // ids.
-func goroutinesOf(r *Recording, name string) (ids []int64) {
+func goroutinesOf(r *quanta.Recording, name string) (ids []int64) {
 	seen := map[int64]bool{}
 	for i := range r.Len() {
 		if strings.Contains(r.Groups[r.Group[i]].Name, name) && !seen[r.Goroutine[i]] {
@@ -207,12 +209,12 @@ func sortInts(ids []int64) {
 }
 
 // countedFor sums a counter over the quanta of a goroutine.
-func countedFor(r *Recording, c *Counter, goroutine int64) (sum int64, unknown int) {
+func countedFor(r *quanta.Recording, c *quanta.Counter, goroutine int64) (sum int64, unknown int) {
 	for i := range r.Len() {
 		if r.Goroutine[i] != goroutine {
 			continue
 		}
-		if c.Values[i] == Unknown {
+		if c.Values[i] == quanta.Unknown {
 			unknown++
 			continue
 		}
@@ -297,7 +299,7 @@ func uniform(t *testing.T) (wrong string) {
 		t.Fatal(err)
 	}
 	if s.c.sampler == nil {
-		s.Stop()
+		s.StopTo(io.Discard)
 		lacking(t, fmt.Sprint(s.c.meta.Warnings))
 	}
 	const n, pieces = 4, 120

@@ -17,6 +17,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"log"
@@ -29,6 +30,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/benchmarks/internal/median"
 	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
 func main() {
@@ -70,7 +72,7 @@ type way struct {
 	record    bool
 	opt       counters.StartOptions
 	wall, cpu []time.Duration
-	quanta    int
+	rows      int
 	warnings  []string
 }
 
@@ -90,11 +92,11 @@ func (w *way) run(s *service, requests int, measured bool) error {
 	}
 	wall, used := time.Since(begin), processTime()-cpu
 	if session != nil {
-		r, err := session.Stop()
+		r, err := quanta.Stop(context.Background(), session, quanta.Options{})
 		if err != nil {
 			return err
 		}
-		w.quanta, w.warnings = r.Len(), r.Warnings
+		w.rows, w.warnings = r.Len(), r.Warnings
 	}
 	if measured {
 		w.wall, w.cpu = append(w.wall, wall), append(w.cpu, used)
@@ -110,7 +112,7 @@ func report(ways []*way, requests int) {
 	for _, w := range ways {
 		fmt.Fprintf(t, "%s\t%v\t%.3f\t%s\t%v\t%.3f\t%s\t%d\t\n", w.name,
 			slices.Min(w.wall).Round(time.Millisecond), ratio(slices.Min(w.wall), slices.Min(base.wall)), medianRatio(w.wall, base.wall),
-			slices.Min(w.cpu).Round(time.Millisecond), ratio(slices.Min(w.cpu), slices.Min(base.cpu)), medianRatio(w.cpu, base.cpu), w.quanta)
+			slices.Min(w.cpu).Round(time.Millisecond), ratio(slices.Min(w.cpu), slices.Min(base.cpu)), medianRatio(w.cpu, base.cpu), w.rows)
 	}
 	t.Flush()
 	fmt.Printf("\n%d requests, %d rounds.\n", requests, len(base.wall))

@@ -52,7 +52,7 @@ func TestRecordingsKnowTheProcessorsOfTheirMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer z.Close()
-	f, err := z.Open("trace.zst")
+	f, err := z.Open("trace.gz")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
 // TestRecordedProgram is not a test but a program that tests record.
@@ -39,7 +40,7 @@ func TestRecordProgram(t *testing.T) {
 	if r.status != exitOK {
 		t.Fatalf("status %d: %s", r.status, r.err)
 	}
-	rec, err := counters.ReadArchive(t.Context(), name, counters.Options{})
+	rec, err := quanta.ReadArchive(t.Context(), name, quanta.Options{})
 	if err != nil || rec.Len() == 0 {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func TestRecordProgram(t *testing.T) {
 	if r := bottleneck(args...); r.status != 5 {
 		t.Errorf("status %d: %s", r.status, r.err)
 	}
-	if rec, err := counters.ReadArchive(t.Context(), args[4], counters.Options{}); err != nil || rec.Len() == 0 {
+	if rec, err := quanta.ReadArchive(t.Context(), args[4], quanta.Options{}); err != nil || rec.Len() == 0 {
 		t.Error(err)
 	}
 	t.Setenv("BOTTLENECK_TEST_RECORDED", "silent")

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
 // pageData is what a page holds.
@@ -73,9 +73,9 @@ func TestReport(t *testing.T) {
 	}
 }
 
-func want(t *testing.T, trace string) *counters.Recording {
+func want(t *testing.T, trace string) *quanta.Recording {
 	t.Helper()
-	rec, err := counters.ReadFile(t.Context(), trace, counters.Options{})
+	rec, err := quanta.ReadFile(t.Context(), trace, quanta.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
@@ -15,7 +14,7 @@ import (
 	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/exporters/perfetto"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/granularity"
@@ -89,7 +88,7 @@ func (r *reportReading) file(ctx context.Context, in *input, from io.Reader, hea
 		return usagef("two recordings, %s and %s: a page is about one", r.trace, in.label)
 	}
 	r.trace = in.label
-	if counters.IsArchive(head) {
+	if quanta.IsArchive(head) {
 		return r.archive(ctx, in, again, size)
 	}
 	return r.readTrace(ctx, in, again, true)
@@ -121,14 +120,14 @@ func seekable(from io.Reader) (seeker, int64, error) {
 
 // archive reads what "bottleneck record -counters" wrote: a trace with samples beside it.
 func (r *reportReading) archive(ctx context.Context, in *input, from io.ReaderAt, size int64) error {
-	rec, err := counters.ReadArchiveAt(ctx, from, size, counters.Options{Group: r.flags.grouping, Name: in.label, Progress: in.decoded})
+	rec, err := quanta.ReadArchiveAt(ctx, from, size, quanta.Options{Group: r.flags.grouping, Name: in.label, Progress: in.decoded})
 	if rec == nil {
 		return err
 	}
 	rec.Name = shownSource(in.label)
 	r.data.Counters, r.from[report.CountersSection] = rec, in.label
 	broken := partly(in.label, err)
-	trace, err := traceIn(from, size)
+	trace, err := quanta.TraceIn(from, size)
 	if err != nil {
 		return errors.Join(broken, fmt.Errorf("%s: %w", in.label, err))
 	}
@@ -138,31 +137,16 @@ func (r *reportReading) archive(ctx context.Context, in *input, from io.ReaderAt
 	return broken
 }
 
-// traceIn returns the trace in an archive, which is stored there as it is.
-func traceIn(from io.ReaderAt, size int64) (io.ReadSeeker, error) {
-	z, err := zip.NewReader(from, size)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range z.File {
-		if f.Name == "trace.zst" && f.Method == zip.Store {
-			at, err := f.DataOffset()
-			return io.NewSectionReader(from, at, int64(f.CompressedSize64)), err
-		}
-	}
-	return nil, errors.New("the archive has no trace")
-}
-
 // readTrace makes all results of a trace in one pass. Where -from and -to ask for a part, the
 // graph, the verdict and the goroutines are of that, and another pass makes them.
-func (r *reportReading) readTrace(ctx context.Context, in *input, from io.ReadSeeker, quanta bool) error {
+func (r *reportReading) readTrace(ctx context.Context, in *input, from io.ReadSeeker, counted bool) error {
 	f, d := r.flags, r.data
 	opt := bn.Options{Want: bn.WantInfo}
 	part := bn.Options{Want: bn.WantVerdict, Bottle: bottle.Options{Group: f.grouping, From: f.from, To: f.to}}
 	single := bottle.NewObserver(bottle.Options{Group: bottle.ByGoroutine, From: f.from, To: f.to})
 	narrowed := f.from > 0 || f.to > 0
 	var inWindows *taskWindows
-	var rows *counters.Observer
+	var rows *quanta.Observer
 	if f.page() {
 		opt.Want = bn.WantContention | bn.WantTasks
 		workers, err := speedup.ParseSelector(f.workers)
@@ -187,8 +171,8 @@ func (r *reportReading) readTrace(ctx context.Context, in *input, from io.ReadSe
 			if !narrowed {
 				opt.Observers = append(opt.Observers, single)
 			}
-			if quanta {
-				rows = counters.NewObserver(counters.Options{Group: f.grouping, Name: shownSource(in.label)})
+			if counted {
+				rows = quanta.NewObserver(quanta.Options{Group: f.grouping, Name: shownSource(in.label)})
 				opt.Observers = append(opt.Observers, rows)
 			}
 		}
@@ -309,7 +293,7 @@ func (r *reportReading) json(name string, data []byte) error {
 	case ledgerKind, verdictKind:
 		return errKind(name, k)
 	case countersKind:
-		rec, err := counters.ReadJSON(bytes.NewReader(data))
+		rec, err := quanta.ReadJSON(bytes.NewReader(data))
 		if err != nil {
 			return wrap(err)
 		}

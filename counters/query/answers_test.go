@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -25,7 +25,7 @@ func TestTableSums(t *testing.T) {
 	const filter = "duration > 30us || ended = blocked"
 	metrics := []string{"minor_faults", "cycles", "instructions / cycles"}
 	a := answer(t, e, Query{Filter: filter, Stats: metrics})
-	for _, by := range []string{"group", "kind", "goroutine", "func", "proc", "thread", "ended", "wait"} {
+	for _, by := range []string{"group", "kind", "goroutine", "func", "caller", "proc", "thread", "ended", "wait"} {
 		for _, limit := range []int{1, 2, 100} {
 			table := answer(t, e, Query{Filter: filter, Table: &TableQuery{By: by, Metrics: metrics, Limit: limit}}).Table
 			rows := table.Rows
@@ -180,7 +180,7 @@ func TestDensity(t *testing.T) {
 // A lane is labeled with the group that its goroutine belongs to, not with that of its first
 // quantum.
 func TestLanesAreNotLabeledByTheirFirstQuantum(t *testing.T) {
-	rec := &counters.Recording{Name: "made", Procs: 1, Wall: 1000, Groups: []counters.Group{{Name: "stop-the-world", Kind: timeline.GC}, {Name: "main.BenchmarkX", Kind: timeline.Application}, {Name: "GC workers", Kind: timeline.GC}, {Name: "main.other", Kind: timeline.Application}}, Funcs: []string{""}}
+	rec := &quanta.Recording{Name: "made", Procs: 1, Wall: 1000, Groups: []quanta.Group{{Name: "stop-the-world", Kind: timeline.GC}, {Name: "main.BenchmarkX", Kind: timeline.Application}, {Name: "GC workers", Kind: timeline.GC}, {Name: "main.other", Kind: timeline.Application}}, Funcs: []string{""}}
 	for i, q := range []struct {
 		goroutine int64
 		group     int32
@@ -188,7 +188,7 @@ func TestLanesAreNotLabeledByTheirFirstQuantum(t *testing.T) {
 	}{{27, 0, 500}, {27, 1, 20}, {27, 3, 10}, {27, 1, 20}, {5, 2, 10}, {5, 0, 1}} {
 		rec.Goroutine, rec.Group, rec.Duration = append(rec.Goroutine, q.goroutine), append(rec.Group, q.group), append(rec.Duration, q.duration)
 		rec.Thread, rec.Proc, rec.Begin = append(rec.Thread, 1), append(rec.Proc, 0), append(rec.Begin, int64(i))
-		rec.Ending, rec.Wait, rec.Func = append(rec.Ending, counters.Blocked), append(rec.Wait, 0), append(rec.Func, 0)
+		rec.Ending, rec.Wait, rec.Func = append(rec.Ending, quanta.Blocked), append(rec.Wait, 0), append(rec.Func, 0)
 	}
 	got := map[string]string{}
 	for _, lane := range answer(t, explorer(t, rec), Query{Lanes: &LanesQuery{By: "goroutine"}}).Lanes.Lanes {
@@ -225,7 +225,7 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-func checkLane(t *testing.T, rec *counters.Recording, e *Explorer, by string, lane Lane, from, to int64, width int) {
+func checkLane(t *testing.T, rec *quanta.Recording, e *Explorer, by string, lane Lane, from, to int64, width int) {
 	t.Helper()
 	keys, _ := e.by(by)
 	busy := make([]float64, width)

@@ -5,15 +5,15 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
 // withColumns makes a recording of counters a, b, c, …
-func withColumns(columns ...[]int64) *counters.Recording {
+func withColumns(columns ...[]int64) *quanta.Recording {
 	rec := columnOf("", columns[0]...)
 	rec.Counters = nil
 	for i, values := range columns {
-		rec.Counters = append(rec.Counters, counters.Counter{Name: string(rune('a' + i)), Values: values})
+		rec.Counters = append(rec.Counters, quanta.Counter{Name: string(rune('a' + i)), Values: values})
 	}
 	return rec
 }
@@ -25,7 +25,7 @@ func TestCorrelation(t *testing.T) {
 		[]int64{-1, -8, -27, -64, -125}, // falls with a, not linearly
 		[]int64{2, 1, 0, 1, 2},          // symmetric: not correlated with a
 		[]int64{7, 7, 7, 7, 7},
-		[]int64{4, counters.Unknown, 3, 9, counters.Unknown},
+		[]int64{4, quanta.Unknown, 3, 9, quanta.Unknown},
 	)
 	c := answer(t, explorer(t, rec), Query{Correlate: &CorrelateQuery{Metrics: []string{"a", "b", "c", "d", "e", "f"}, Ranks: true}}).Correlation
 	near := func(v Value, want float64) bool { return math.Abs(float64(v)-want) < 1e-15 }
@@ -115,7 +115,7 @@ func TestSearch(t *testing.T) {
 	after := chosen(t, explorer(t, rec), "first(100, gc)")
 	faults := rec.Counter("minor-faults")
 	for row := range after.Rows() {
-		if faults.Values[row] != counters.Unknown {
+		if faults.Values[row] != quanta.Unknown {
 			faults.Values[row] += 3
 		}
 	}

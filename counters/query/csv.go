@@ -9,14 +9,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // WriteCSV writes the rows of a set (nil means all) as comma-separated values (RFC 4180, lines end
 // in LF), with a header. The columns are
 //
-//	begin_ns, duration_ns, goroutine, group, kind, thread, proc, ended, wait, func
+//	begin_ns, duration_ns, goroutine, group, kind, thread, proc, ended, wait, func, caller
 //
 // then every counter of the recording by its name, then the given metrics in their canonical form.
 // What is not known is empty. Names are safe to show in a terminal and to open in a spreadsheet:
@@ -27,10 +27,11 @@ func (e *Explorer) WriteCSV(ctx context.Context, w io.Writer, set *Set, metrics 
 	if set == nil {
 		set = AllRows(rec.Len())
 	}
-	header := []string{"begin_ns", "duration_ns", "goroutine", "group", "kind", "thread", "proc", "ended", "wait", "func"}
+	header := []string{"begin_ns", "duration_ns", "goroutine", "group", "kind", "thread", "proc", "ended", "wait", "func", "caller"}
 	for i := range rec.Counters {
 		header = append(header, harmless(rec.Counters[i].Name))
 	}
+	callers := e.funcs("caller")
 	var columns []column
 	for _, m := range metrics {
 		c, err := e.compileMetric(m)
@@ -45,16 +46,18 @@ func (e *Explorer) WriteCSV(ctx context.Context, w io.Writer, set *Set, metrics 
 	record := make([]string, 0, len(header))
 	err := visit(ctx, set, columns, func(row int, values []float64) {
 		group := &rec.Groups[rec.Group[row]]
-		fn := ""
-		if rec.Func[row] > 0 {
-			fn = harmless(rec.Funcs[rec.Func[row]])
+		name := func(i int32) string {
+			if i == 0 {
+				return ""
+			}
+			return harmless(rec.Funcs[i])
 		}
 		record = append(record[:0], strconv.FormatInt(rec.Begin[row], 10), strconv.FormatInt(rec.Duration[row], 10),
 			strconv.FormatInt(rec.Goroutine[row], 10), harmless(group.Name), group.Kind.String(),
-			idText(rec.Thread[row]), idText(int64(rec.Proc[row])), rec.Ending[row].String(), rec.Wait[row].String(), fn)
+			idText(rec.Thread[row]), idText(int64(rec.Proc[row])), rec.Ending[row].String(), rec.Wait[row].String(), name(rec.Func[row]), name(callers[row]))
 		for i := range rec.Counters {
 			v := rec.Counters[i].Values[row]
-			if v == counters.Unknown {
+			if v == quanta.Unknown {
 				record = append(record, "")
 			} else {
 				record = append(record, strconv.FormatInt(v, 10))

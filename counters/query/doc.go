@@ -10,12 +10,12 @@
 //		"log"
 //		"os"
 //
-//		"github.com/bottleneck-go/bottleneck/counters"
+//		"github.com/bottleneck-go/bottleneck/counters/quanta"
 //		"github.com/bottleneck-go/bottleneck/counters/query"
 //	)
 //
 //	func main() {
-//		rec, err := counters.ReadFile(context.Background(), "indexer.zip", counters.Options{})
+//		rec, err := quanta.ReadFile(context.Background(), "indexer.zip", quanta.Options{})
 //		if err != nil {
 //			log.Fatal(err)
 //		}
@@ -54,7 +54,7 @@
 //	during(gc)                          during(10ms, 20ms)                  between("start", "end")
 //
 // make filters, and !, &&, || and parentheses combine them. group, kind, func (on top when the
-// quantum ended), ended and wait (what it blocked on) are text. first(n, span) are the first n
+// quantum ended), caller (of that function), ended and wait (what it blocked on) are text. first(n, span) are the first n
 // quanta that begin after the end of each such span (and before the next one begins), and last(n,
 // span) the last n that end before its beginning (and begin after the end of the one before), in
 // the whole program or, with a third argument, of each goroutine, group, proc or thread; gc is the

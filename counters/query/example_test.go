@@ -7,25 +7,25 @@ import (
 	"os"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/counters/query"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // sixQuanta is a recording of two goroutines around a collection.
-func sixQuanta() *counters.Recording {
-	return &counters.Recording{
+func sixQuanta() *quanta.Recording {
+	return &quanta.Recording{
 		Name: "six quanta", Wall: 700 * time.Microsecond,
-		Groups:    []counters.Group{{Name: "main.reader"}, {Name: "main.worker"}},
+		Groups:    []quanta.Group{{Name: "main.reader"}, {Name: "main.worker"}},
 		Funcs:     []string{"", "main.work"},
 		Goroutine: []int64{7, 8, 7, 8, 7, 8}, Group: []int32{0, 1, 0, 1, 0, 1}, Thread: []int64{1, 2, 1, 2, 1, 2}, Proc: []int32{0, 1, 0, 1, 0, 1},
 		Begin: []int64{0, 100_000, 200_000, 400_000, 500_000, 600_000}, Duration: []int64{50_000, 80_000, 90_000, 20_000, 60_000, 10_000},
-		Ending: make([]counters.Ending, 6), Wait: make([]timeline.Wait, 6), Func: []int32{1, 1, 1, 0, 1, 1},
-		Counters: []counters.Counter{
+		Ending: make([]quanta.Ending, 6), Wait: make([]timeline.Wait, 6), Func: []int32{1, 1, 1, 0, 1, 1},
+		Counters: []quanta.Counter{
 			{Name: "cycles", Values: []int64{100, 160, 180, 40, 120, 20}, Total: 620},
-			{Name: "minor-faults", Values: []int64{1, 0, 2, 9, counters.Unknown, 7}, Total: 19},
+			{Name: "minor-faults", Values: []int64{1, 0, 2, 9, quanta.Unknown, 7}, Total: 19},
 		},
-		Spans: []counters.Span{{Name: "GC concurrent mark phase", Begin: 300_000, End: 380_000}},
+		Spans: []quanta.Span{{Name: "GC concurrent mark phase", Begin: 300_000, End: 380_000}},
 	}
 }
 
@@ -102,6 +102,6 @@ func ExampleSet() {
 	}
 	// Output:
 	// 4 3 6 1 3
-	// begin_ns,duration_ns,goroutine,group,kind,thread,proc,ended,wait,func,cycles,minor-faults
-	// 200000,90000,7,main.reader,application,1,0,other,none,main.work,180,2
+	// begin_ns,duration_ns,goroutine,group,kind,thread,proc,ended,wait,func,caller,cycles,minor-faults
+	// 200000,90000,7,main.reader,application,1,0,other,none,main.work,,180,2
 }

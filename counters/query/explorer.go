@@ -7,13 +7,14 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
 // Explorer answers questions about a [Recording]: see [Explorer.Answer]. It may be used by many
 // goroutines at a time; the recording must not change.
 type Explorer struct {
-	rec *counters.Recording
+	rec     *quanta.Recording
+	callers []int32 // of the rows; all 0 if none is known
 
 	once   sync.Once // guards what follows
 	prev   []int32   // the row before of the same goroutine, −1 if there is none
@@ -24,18 +25,30 @@ type Explorer struct {
 
 // NewExplorer returns an Explorer of a recording. It fails when the recording is not a table:
 // columns of different lengths, names that do not exist, rows out of order, negative durations.
-func NewExplorer(rec *counters.Recording) (*Explorer, error) {
+func NewExplorer(rec *quanta.Recording) (*Explorer, error) {
 	if rec == nil {
 		return nil, errors.New("query: no recording")
 	}
 	if err := rec.CheckValid(); err != nil {
 		return nil, fmt.Errorf("query: broken recording: %w", err)
 	}
-	return &Explorer{rec: rec}, nil
+	e := &Explorer{rec: rec, callers: rec.Caller}
+	if len(e.callers) == 0 {
+		e.callers = make([]int32, rec.Len())
+	}
+	return e, nil
+}
+
+// funcs is the column of the functions on top, or of their callers.
+func (e *Explorer) funcs(field string) []int32 {
+	if field == "caller" {
+		return e.callers
+	}
+	return e.rec.Func
 }
 
 // Recording returns the recording, which must not be changed.
-func (e *Explorer) Recording() *counters.Recording { return e.rec }
+func (e *Explorer) Recording() *quanta.Recording { return e.rec }
 
 // index links the rows of each goroutine, once.
 func (e *Explorer) index() {
@@ -91,13 +104,13 @@ func numberer(ids []int64) func(int64) int32 {
 
 // Name is something that a metric can be made of.
 type Name struct {
-	Name     string            `json:"name"`  // as it is written in the language
-	Title    string            `json:"title"` // the counter's own name, or what a built-in name means
-	Unit     string            `json:"unit"`
-	Builtin  bool              `json:"builtin,omitempty"`
-	Level    bool              `json:"level,omitempty"`
-	Source   string            `json:"source,omitempty"`
-	Accuracy counters.Accuracy `json:"accuracy,omitempty"`
+	Name     string          `json:"name"`  // as it is written in the language
+	Title    string          `json:"title"` // the counter's own name, or what a built-in name means
+	Unit     string          `json:"unit"`
+	Builtin  bool            `json:"builtin,omitempty"`
+	Level    bool            `json:"level,omitempty"`
+	Source   string          `json:"source,omitempty"`
+	Accuracy quanta.Accuracy `json:"accuracy,omitempty"`
 }
 
 // builtins are the names that every recording has.
@@ -145,9 +158,9 @@ func (e *Explorer) counter(word string) int {
 	if i := e.exactly(word); i >= 0 {
 		return i
 	}
-	return slices.IndexFunc(e.rec.Counters, func(c counters.Counter) bool { return strings.ReplaceAll(c.Name, "-", "_") == word })
+	return slices.IndexFunc(e.rec.Counters, func(c quanta.Counter) bool { return strings.ReplaceAll(c.Name, "-", "_") == word })
 }
 
 func (e *Explorer) exactly(name string) int {
-	return slices.IndexFunc(e.rec.Counters, func(c counters.Counter) bool { return c.Name == name })
+	return slices.IndexFunc(e.rec.Counters, func(c quanta.Counter) bool { return c.Name == name })
 }

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
-func explorer(t testing.TB, rec *counters.Recording) *Explorer {
+func explorer(t testing.TB, rec *quanta.Recording) *Explorer {
 	t.Helper()
 	e, err := NewExplorer(rec)
 	if err != nil {
@@ -56,16 +56,16 @@ func syntaxOf(t testing.TB, err error) *SyntaxError {
 }
 
 func TestBrokenRecordings(t *testing.T) {
-	for name, spoil := range map[string]func(*counters.Recording){
-		"a short column":       func(r *counters.Recording) { r.Proc = r.Proc[1:] },
-		"a short counter":      func(r *counters.Recording) { r.Counters[1].Values = nil },
-		"no such group":        func(r *counters.Recording) { r.Group[3] = 99 },
-		"a negative group":     func(r *counters.Recording) { r.Group[3] = -1 },
-		"no such function":     func(r *counters.Recording) { r.Func[3] = 99 },
-		"a negative duration":  func(r *counters.Recording) { r.Duration[3] = -1 },
-		"an endless duration":  func(r *counters.Recording) { r.Duration[99] = math.MaxInt64 },
-		"rows out of order":    func(r *counters.Recording) { r.Begin[50] = 0 },
-		"a negative wall time": func(r *counters.Recording) { r.Wall = -1 },
+	for name, spoil := range map[string]func(*quanta.Recording){
+		"a short column":       func(r *quanta.Recording) { r.Proc = r.Proc[1:] },
+		"a short counter":      func(r *quanta.Recording) { r.Counters[1].Values = nil },
+		"no such group":        func(r *quanta.Recording) { r.Group[3] = 99 },
+		"a negative group":     func(r *quanta.Recording) { r.Group[3] = -1 },
+		"no such function":     func(r *quanta.Recording) { r.Func[3] = 99 },
+		"a negative duration":  func(r *quanta.Recording) { r.Duration[3] = -1 },
+		"an endless duration":  func(r *quanta.Recording) { r.Duration[99] = math.MaxInt64 },
+		"rows out of order":    func(r *quanta.Recording) { r.Begin[50] = 0 },
+		"a negative wall time": func(r *quanta.Recording) { r.Wall = -1 },
 	} {
 		rec := made(1, 100)
 		if _, err := NewExplorer(rec); err != nil {
@@ -79,7 +79,7 @@ func TestBrokenRecordings(t *testing.T) {
 	if _, err := NewExplorer(nil); err == nil {
 		t.Error("nil: no error")
 	}
-	if _, err := NewExplorer(&counters.Recording{}); err != nil {
+	if _, err := NewExplorer(&quanta.Recording{}); err != nil {
 		t.Errorf("empty: %v", err)
 	}
 }
@@ -87,7 +87,7 @@ func TestBrokenRecordings(t *testing.T) {
 func TestNames(t *testing.T) {
 	rec := made(1, 10)
 	for _, name := range []string{"duration", "in", "a-b", "a_b", "2x", "=1+1", `"quoted"`, "<b>", "", "group", "first"} {
-		rec.Counters = append(rec.Counters, counters.Counter{Name: name, Values: slices.Clone(rec.Duration)})
+		rec.Counters = append(rec.Counters, quanta.Counter{Name: name, Values: slices.Clone(rec.Duration)})
 	}
 	e := explorer(t, rec)
 	seen := map[string]bool{}
@@ -108,7 +108,7 @@ func TestNames(t *testing.T) {
 		}
 		if c := rec.Counter(name.Title); c != nil && !name.Builtin {
 			for row := range v {
-				if want := float64(c.Values[row]); v[row] != want && c.Values[row] != counters.Unknown {
+				if want := float64(c.Values[row]); v[row] != want && c.Values[row] != quanta.Unknown {
 					t.Errorf("%s: row %d is %v, not %v", name.Name, row, v[row], want)
 				}
 			}

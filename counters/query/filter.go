@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -262,10 +262,10 @@ func (s *selector) text(n *node) *Set {
 		return byIndex(rec.Group, len(rec.Groups), func(i int) bool { return match(rec.Groups[i].Name) })
 	case "kind":
 		return byIndex(rec.Group, len(rec.Groups), func(i int) bool { return match(rec.Groups[i].Kind.String()) })
-	case "func":
-		return byIndex(rec.Func, len(rec.Funcs), func(i int) bool { return i > 0 && match(rec.Funcs[i]) })
+	case "func", "caller":
+		return byIndex(s.e.funcs(n.field), len(rec.Funcs), func(i int) bool { return i > 0 && match(rec.Funcs[i]) })
 	case "ended":
-		return byIndex(rec.Ending, 256, func(i int) bool { return match(counters.Ending(i).String()) })
+		return byIndex(rec.Ending, 256, func(i int) bool { return match(quanta.Ending(i).String()) })
 	default:
 		return byIndex(rec.Wait, 256, func(i int) bool { return match(timeline.Wait(i).String()) })
 	}
@@ -297,8 +297,8 @@ func (s *selector) known(n *node) *Set {
 		return s.where(c, func(values []float64, words []uint64) {
 			bitsOf(values, words, func(v float64) bool { return v == v })
 		})
-	case "func":
-		return byIndex(s.e.rec.Func, len(s.e.rec.Funcs), func(i int) bool { return i > 0 })
+	case "func", "caller":
+		return byIndex(s.e.funcs(n.field), len(s.e.rec.Funcs), func(i int) bool { return i > 0 })
 	}
 	return AllRows(s.e.rec.Len())
 }
@@ -308,7 +308,7 @@ func (s *selector) known(n *node) *Set {
 
 // spans returns those of a name, in the order of their beginnings. An unknown name is an error,
 // except for a program that never collected.
-func (s *selector) spans(n *node) (out []counters.Span) {
+func (s *selector) spans(n *node) (out []quanta.Span) {
 	var names []string
 	for _, span := range s.e.rec.Spans {
 		if span.Name == n.span {
@@ -324,7 +324,7 @@ func (s *selector) spans(n *node) (out []counters.Span) {
 		}
 		s.fail(n, "this recording has no span "+quote(n.span), near)
 	}
-	slices.SortStableFunc(out, func(a, b counters.Span) int { return cmp.Compare(a.Begin, b.Begin) })
+	slices.SortStableFunc(out, func(a, b quanta.Span) int { return cmp.Compare(a.Begin, b.Begin) })
 	return out
 }
 
@@ -441,9 +441,9 @@ func (s *selector) constant(n *node) (float64, unit) {
 func (s *selector) between(n *node) *Set {
 	rec := s.e.rec
 	markers := slices.Clone(rec.Markers)
-	slices.SortStableFunc(markers, func(a, b counters.Marker) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortStableFunc(markers, func(a, b quanta.Marker) int { return cmp.Compare(a.Time, b.Time) })
 	for _, text := range n.texts {
-		if !slices.ContainsFunc(markers, func(m counters.Marker) bool { return m.Text == text }) {
+		if !slices.ContainsFunc(markers, func(m quanta.Marker) bool { return m.Text == text }) {
 			s.fail(n, "this recording has no marker "+quote(text), s.nearMarker(text))
 		}
 	}

@@ -7,20 +7,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // slowRow gives the tests what filters are about, computed the slow way.
 type slowRow struct {
-	rec *counters.Recording
+	rec *quanta.Recording
 	i   int
 }
 
-func (q slowRow) group() counters.Group   { return q.rec.Groups[q.rec.Group[q.i]] }
-func (q slowRow) begin() int64            { return q.rec.Begin[q.i] }
-func (q slowRow) end() int64              { return q.rec.Begin[q.i] + q.rec.Duration[q.i] }
-func (q slowRow) ending() counters.Ending { return q.rec.Ending[q.i] }
+func (q slowRow) group() quanta.Group   { return q.rec.Groups[q.rec.Group[q.i]] }
+func (q slowRow) begin() int64          { return q.rec.Begin[q.i] }
+func (q slowRow) end() int64            { return q.rec.Begin[q.i] + q.rec.Duration[q.i] }
+func (q slowRow) ending() quanta.Ending { return q.rec.Ending[q.i] }
 func (q slowRow) duration() int64 {
 	return q.rec.Duration[q.i]
 }
@@ -28,7 +28,7 @@ func (q slowRow) duration() int64 {
 // counter is a counter's value; ok if it is known.
 func (q slowRow) counter(name string) (float64, bool) {
 	v := q.rec.Counter(name).Values[q.i]
-	return float64(v), v != counters.Unknown
+	return float64(v), v != quanta.Unknown
 }
 
 // before is the goroutine's quantum before.
@@ -45,7 +45,7 @@ func (q slowRow) before() (slowRow, bool) {
 // of rows, of those that same accepts, and before the next collection begins; −1 if q is not after
 // a collection.
 func (q slowRow) rankAfter(span string, same func(slowRow) bool) int {
-	var spans []counters.Span
+	var spans []quanta.Span
 	for _, s := range q.rec.Spans {
 		if s.Name == span {
 			spans = append(spans, s)
@@ -196,9 +196,9 @@ var filterCases = []struct {
 	{`func =~ ""`, func(q slowRow) bool { return q.rec.Func[q.i] != 0 }},
 	{`!known(func)`, func(q slowRow) bool { return q.rec.Func[q.i] == 0 }},
 	{`known(group)`, func(q slowRow) bool { return true }},
-	{"ended = preempted", func(q slowRow) bool { return q.ending() == counters.Preempted }},
-	{"ended in (exited, cut)", func(q slowRow) bool { return q.ending() == counters.Exited || q.ending() == counters.Cut }},
-	{"ended != blocked", func(q slowRow) bool { return q.ending() != counters.Blocked }},
+	{"ended = preempted", func(q slowRow) bool { return q.ending() == quanta.Preempted }},
+	{"ended in (exited, cut)", func(q slowRow) bool { return q.ending() == quanta.Exited || q.ending() == quanta.Cut }},
+	{"ended != blocked", func(q slowRow) bool { return q.ending() != quanta.Blocked }},
 	{"wait = chan-receive", func(q slowRow) bool { return q.rec.Wait[q.i] == timeline.WaitChanReceive }},
 	{`wait =~ "^chan"`, func(q slowRow) bool { return q.rec.Wait[q.i] == timeline.WaitChanReceive }},
 	{"first(3, gc)", func(q slowRow) bool { r := q.rankAfter(gcSpan, any_); return r >= 0 && r < 3 }},
@@ -220,10 +220,10 @@ var filterCases = []struct {
 		return q.rankBefore(gcSpan, func(o slowRow) bool { return o.rec.Thread[o.i] == q.rec.Thread[q.i] }) == 0
 	}},
 	{"during(gc)", func(q slowRow) bool {
-		return slices.ContainsFunc(q.rec.Spans, func(s counters.Span) bool { return s.Name == gcSpan && q.during(s.Begin, s.End) })
+		return slices.ContainsFunc(q.rec.Spans, func(s quanta.Span) bool { return s.Name == gcSpan && q.during(s.Begin, s.End) })
 	}},
 	{`during("within")`, func(q slowRow) bool {
-		return slices.ContainsFunc(q.rec.Spans, func(s counters.Span) bool { return s.Name == "within" && q.during(s.Begin, s.End) })
+		return slices.ContainsFunc(q.rec.Spans, func(s quanta.Span) bool { return s.Name == "within" && q.during(s.Begin, s.End) })
 	}},
 	{`between("start", "end")`, func(q slowRow) bool { return q.between(false) }},
 	{`between("start", "end", goroutine)`, func(q slowRow) bool { return q.between(true) }},
@@ -234,7 +234,7 @@ var filterCases = []struct {
 	}},
 	{"(goroutine = 1 || goroutine = 2) && !(duration > 50us || ended = cut)", func(q slowRow) bool {
 		g := q.rec.Goroutine[q.i]
-		return (g == 1 || g == 2) && q.duration() <= 50_000 && q.ending() != counters.Cut
+		return (g == 1 || g == 2) && q.duration() <= 50_000 && q.ending() != quanta.Cut
 	}},
 	{"!duration > 50us", func(q slowRow) bool { return q.duration() <= 50_000 }},
 	{"!!all", func(slowRow) bool { return true }},

@@ -11,17 +11,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
-func written(t testing.TB, rec *counters.Recording, set *Set) []byte {
+func written(t testing.TB, rec *quanta.Recording, set *Set) []byte {
 	t.Helper()
 	var buf bytes.Buffer
 	if set != nil {
 		rec = rec.Only(set.Rows())
 	}
-	if err := counters.WriteJSON(&buf, rec); err != nil {
+	if err := quanta.WriteJSON(&buf, rec); err != nil {
 		t.Fatal(err)
 	}
 	return buf.Bytes()
@@ -30,7 +30,7 @@ func written(t testing.TB, rec *counters.Recording, set *Set) []byte {
 func TestRecordingJSON(t *testing.T) {
 	for _, n := range []int{0, 1, 400} {
 		rec := made(uint64(n), n)
-		got, err := counters.ReadJSON(bytes.NewReader(written(t, rec, nil)))
+		got, err := quanta.ReadJSON(bytes.NewReader(written(t, rec, nil)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestSetJSON(t *testing.T) {
 	rec := made(5, 500)
 	e := explorer(t, rec)
 	set := chosen(t, e, "duration > 50us")
-	got, err := counters.ReadJSON(bytes.NewReader(written(t, rec, set)))
+	got, err := quanta.ReadJSON(bytes.NewReader(written(t, rec, set)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestSetJSON(t *testing.T) {
 		}
 		sum := c.Remainder
 		for _, v := range c.Values {
-			if v != counters.Unknown {
+			if v != quanta.Unknown {
 				sum += v
 			}
 		}
@@ -91,12 +91,12 @@ func TestBrokenJSON(t *testing.T) {
 		"a bad date":       strings.Replace(good, "2026-01", "2026-13", 1),
 		"a bad kind type":  strings.Replace(good, `"kind":"gc"`, `"kind":5`, 1),
 	} {
-		if _, err := counters.ReadJSON(strings.NewReader(text)); err == nil {
+		if _, err := quanta.ReadJSON(strings.NewReader(text)); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
 	// Names that a later version may write are others.
-	rec, err := counters.ReadJSON(strings.NewReader(strings.ReplaceAll(good, `"mutex"`, `"futex"`)))
+	rec, err := quanta.ReadJSON(strings.NewReader(strings.ReplaceAll(good, `"mutex"`, `"futex"`)))
 	if err != nil || rec.Len() != 3 {
 		t.Error(err)
 	}
@@ -107,7 +107,7 @@ func FuzzReadJSON(f *testing.F) {
 	f.Add(written(f, made(1, 5), nil))
 	f.Add([]byte(`{"begin":[1],"duration":[9223372036854775807]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		rec, err := counters.ReadJSON(bytes.NewReader(data))
+		rec, err := quanta.ReadJSON(bytes.NewReader(data))
 		if err != nil {
 			return
 		}
@@ -123,7 +123,7 @@ func FuzzReadJSON(f *testing.F) {
 			}
 			jsonOf(t, a)
 		}
-		again, err := counters.ReadJSON(bytes.NewReader(written(t, rec, nil)))
+		again, err := quanta.ReadJSON(bytes.NewReader(written(t, rec, nil)))
 		if err != nil || !bytes.Equal(written(t, again, nil), written(t, rec, nil)) {
 			t.Fatalf("not the same again: %v", err)
 		}
@@ -144,7 +144,7 @@ func TestCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	header := strings.Join(records[0], " ")
-	if want := "begin_ns duration_ns goroutine group kind thread proc ended wait func cycles instructions minor-faults task-clock heap msr/tsc instructions / cycles"; header != want {
+	if want := "begin_ns duration_ns goroutine group kind thread proc ended wait func caller cycles instructions minor-faults task-clock heap msr/tsc instructions / cycles"; header != want {
 		t.Errorf("header %s", header)
 	}
 	if len(records) != set.Count()+1 {
@@ -159,11 +159,11 @@ func TestCSV(t *testing.T) {
 		}
 		c, n := rec.Counters[0].Values[row], rec.Counters[1].Values[row]
 		want := ""
-		if n != counters.Unknown && c != 0 {
+		if n != quanta.Unknown && c != 0 {
 			want = strconv.FormatFloat(float64(n)/float64(c), 'g', -1, 64)
 		}
-		if r[16] != want || (r[11] == "") != (n == counters.Unknown) {
-			t.Errorf("row %d: quotient %s, want %s", row, r[16], want)
+		if r[17] != want || (r[12] == "") != (n == quanta.Unknown) {
+			t.Errorf("row %d: quotient %s, want %s", row, r[17], want)
 		}
 		if f := r[9]; strings.HasPrefix(f, "=") {
 			t.Errorf("a formula: %s", f)
@@ -177,14 +177,14 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 func TestWritersFail(t *testing.T) {
 	rec := made(2, 3000)
-	if err := counters.WriteJSON(full{}, rec); err == nil || !strings.Contains(err.Error(), "full") {
+	if err := quanta.WriteJSON(full{}, rec); err == nil || !strings.Contains(err.Error(), "full") {
 		t.Error(err)
 	}
 	if err := explorer(t, rec).WriteCSV(t.Context(), full{}, nil); err == nil || !strings.Contains(err.Error(), "full") {
 		t.Error(err)
 	}
 	rec.Proc = nil
-	if err := counters.WriteJSON(full{}, rec); err == nil || !strings.Contains(err.Error(), "Proc") {
+	if err := quanta.WriteJSON(full{}, rec); err == nil || !strings.Contains(err.Error(), "Proc") {
 		t.Error(err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 )
 
@@ -218,7 +218,7 @@ func (r *resolver) named(n *node) (column, unit) {
 		}
 		r.fail(n, "this recording has no counter "+quote(n.word), spelling.Nearest(n.word, known))
 	}
-	return integers(rec.Counters[i].Values, counters.Unknown+1), parseUnit(rec.Counters[i].Unit)
+	return integers(rec.Counters[i].Values, quanta.Unknown+1), parseUnit(rec.Counters[i].Unit)
 }
 
 // integers is the column of a table's column. What is less than least is not known.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
 // Metrics against the same arithmetic in Go, row by row.
@@ -14,7 +14,7 @@ func TestMetrics(t *testing.T) {
 	get := func(name string) func(i int) float64 {
 		return func(i int) float64 {
 			v := rec.Counter(name).Values[i]
-			if v == counters.Unknown {
+			if v == quanta.Unknown {
 				return math.NaN()
 			}
 			return float64(v)

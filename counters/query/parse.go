@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -148,7 +148,7 @@ func (l *lexer) test() *node {
 	at := l.pos()
 	switch r := l.relation(); {
 	case r == "=~" || r == "!~":
-		l.failAt(at, "a regular expression needs text on its left: group, kind, func, ended or wait", "")
+		l.failAt(at, "a regular expression needs text on its left: group, kind, func, caller, ended or wait", "")
 	case r != "":
 		c := l.operation(opCompare, pos, n, l.wantNumber(l.sum()))
 		c.word = r
@@ -288,13 +288,13 @@ func (l *lexer) unary() *node {
 	return &node{op: opName, pos: pos, word: name}
 }
 
-var fields = []string{"group", "kind", "func", "ended", "wait"}
+var fields = []string{"group", "kind", "func", "caller", "ended", "wait"}
 
 func isField(name string) bool { return slices.Contains(fields, name) }
 
 var (
 	waitValues  = names(timeline.Waits())
-	endingNames = names(counters.Endings())
+	endingNames = names(quanta.Endings())
 	kindValues  = names([]timeline.Kind{timeline.Application, timeline.GC, timeline.Runtime, timeline.Tracer})
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
@@ -152,7 +152,7 @@ func TestFiltersOfTheComment(t *testing.T) {
 		t.Fatal(err)
 	}
 	rec := made(1, 300)
-	rec.Spans = append(rec.Spans, counters.Span{Name: "stop-the-world (GC mark termination)", Begin: 5, End: 6})
+	rec.Spans = append(rec.Spans, quanta.Span{Name: "stop-the-world (GC mark termination)", Begin: 5, End: 6})
 	e := explorer(t, rec)
 	_, block, _ := strings.Cut(string(doc), "goes with everything.\n//\n")
 	block, _, _ = strings.Cut(block, "//\n// make filters")

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
 var update = flag.Bool("update", false, "write testdata/queries.json anew")
@@ -46,7 +46,7 @@ func vectorQueries() (out []Query) {
 	for _, filter := range []string{"", "ended = blocked", "none", "goroutine = 3"} {
 		out = append(out, Query{Filter: filter, Stats: metrics})
 	}
-	for _, by := range []string{"group", "kind", "goroutine", "func", "proc", "thread", "ended", "wait"} {
+	for _, by := range []string{"group", "kind", "goroutine", "func", "caller", "proc", "thread", "ended", "wait"} {
 		out = append(out, Query{Filter: "duration > 20us", Table: &TableQuery{By: by, Metrics: []string{"minor_faults", "instructions / cycles"}, Limit: 3}})
 	}
 	out = append(out,
@@ -94,9 +94,9 @@ func jsonOf(t testing.TB, v any) json.RawMessage {
 func makeVectors(t *testing.T) *vectors {
 	v := &vectors{Recordings: map[string]json.RawMessage{}}
 	explorers := map[string]*Explorer{}
-	for name, rec := range map[string]*counters.Recording{"small": made(42, 70), "empty": made(1, 0)} {
+	for name, rec := range map[string]*quanta.Recording{"small": made(42, 70), "empty": made(1, 0)} {
 		var buf bytes.Buffer
-		if err := counters.WriteJSON(&buf, rec); err != nil {
+		if err := quanta.WriteJSON(&buf, rec); err != nil {
 			t.Fatal(err)
 		}
 		v.Recordings[name] = bytes.TrimSpace(buf.Bytes())

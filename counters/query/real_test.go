@@ -5,14 +5,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
 // Recordings of real traces are tables that can be asked everything.
 func TestRealTraces(t *testing.T) {
 	for _, name := range []string{"small/phases-go1.26.8.trace", "small/mutex-go1.26.8.trace", "small/compute-go1.22.12.trace", "real/json-gogc5.trace.zst"} {
 		t.Run(name, func(t *testing.T) {
-			rec, err := counters.ReadFile(t.Context(), filepath.Join("..", "..", "testdata", name), counters.Options{})
+			rec, err := quanta.ReadFile(t.Context(), filepath.Join("..", "..", "testdata", name), quanta.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

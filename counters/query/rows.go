@@ -37,7 +37,8 @@ type Row struct {
 	Duration  int64   `json:"duration"`
 	Ended     string  `json:"ended"`
 	Wait      string  `json:"wait"`
-	Func      string  `json:"func"` // "" if not known
+	Func      string  `json:"func"`             // "" if not known
+	Caller    string  `json:"caller,omitempty"` // likewise
 	Values    []Value `json:"values"`
 }
 
@@ -76,6 +77,9 @@ func (e *Explorer) row(m *metricSet, i int) Row {
 	}
 	if r.Func[i] > 0 {
 		out.Func = r.Funcs[r.Func[i]]
+	}
+	if caller := e.funcs("caller")[i]; caller > 0 {
+		out.Caller = r.Funcs[caller]
 	}
 	if r.Thread[i] >= 0 {
 		out.Thread = &r.Thread[i]

@@ -61,3 +61,32 @@ func TestSetOperations(t *testing.T) {
 		t.Error("sets of different lengths are equal")
 	}
 }
+
+// Quanta are selected and grouped by what called the function on top.
+func TestCallers(t *testing.T) {
+	rec := made(3, 200)
+	rec.Funcs = append(rec.Funcs, "main.caller")
+	index := int32(len(rec.Funcs) - 1)
+	rec.Caller = make([]int32, rec.Len())
+	for row := 0; row < rec.Len(); row += 4 {
+		rec.Caller[row] = index
+	}
+	e := explorer(t, rec)
+	want := RowsWhere(rec.Len(), func(row int) bool { return row%4 == 0 })
+	for _, filter := range []string{"caller = main.caller", `caller =~ "caller$"`, "known(caller)"} {
+		if got := chosen(t, e, filter); !got.Equal(want) {
+			t.Errorf("%s: %d rows, want %d", filter, got.Count(), want.Count())
+		}
+	}
+	table := answer(t, e, Query{Table: &TableQuery{By: "caller"}}).Table
+	counts := map[string]int{}
+	for _, row := range table.Rows {
+		counts[row.Key] = row.Count
+	}
+	if len(counts) != 2 || counts["main.caller"] != 50 || counts["(not known)"] != 150 {
+		t.Errorf("by caller: %v", counts)
+	}
+	if only := rec.Only(want.Rows()); only.CheckValid() != nil || only.Caller[0] != index || len(only.Caller) != 50 {
+		t.Errorf("of a part: %v, %d callers", only.CheckValid(), len(only.Caller))
+	}
+}

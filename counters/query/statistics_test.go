@@ -7,16 +7,16 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
 // column makes a recording with one goroutine and one counter, "v".
-func columnOf(unit string, values ...int64) *counters.Recording {
-	rec := &counters.Recording{Groups: []counters.Group{{Name: "main.main"}}, Funcs: []string{""}, Counters: []counters.Counter{{Name: "v", Unit: unit, Values: values}}}
+func columnOf(unit string, values ...int64) *quanta.Recording {
+	rec := &quanta.Recording{Groups: []quanta.Group{{Name: "main.main"}}, Funcs: []string{""}, Counters: []quanta.Counter{{Name: "v", Unit: unit, Values: values}}}
 	for row := range values {
 		rec.Goroutine, rec.Group, rec.Thread, rec.Proc = append(rec.Goroutine, 1), append(rec.Group, 0), append(rec.Thread, 1), append(rec.Proc, 0)
 		rec.Begin, rec.Duration = append(rec.Begin, int64(row)*100), append(rec.Duration, 50)
-		rec.Ending, rec.Wait, rec.Func = append(rec.Ending, counters.Preempted), append(rec.Wait, 0), append(rec.Func, 0)
+		rec.Ending, rec.Wait, rec.Func = append(rec.Ending, quanta.Preempted), append(rec.Wait, 0), append(rec.Func, 0)
 	}
 	return rec
 }
@@ -151,7 +151,7 @@ func TestSelectWithoutBudget(t *testing.T) {
 }
 
 func TestStatisticsOfUnknown(t *testing.T) {
-	e := explorer(t, columnOf("", counters.Unknown, 4, counters.Unknown, 6, 10))
+	e := explorer(t, columnOf("", quanta.Unknown, 4, quanta.Unknown, 6, 10))
 	s := statsOf(t, e, "v", "")
 	if s.Count != 5 || s.Known != 3 || s.Sum != 20 || s.Min != 4 || s.Changes != 1 || s.MeanChange != 4 {
 		t.Errorf("%+v", s)
@@ -168,8 +168,8 @@ func TestStatisticsOfUnknown(t *testing.T) {
 
 // A quotient has two means: of the quotients, and of the whole.
 func TestRatioOfSums(t *testing.T) {
-	rec := columnOf("", 10, 20, counters.Unknown, 90)
-	rec.Counters = append(rec.Counters, counters.Counter{Name: "w", Values: []int64{10, 10, 10, 0}})
+	rec := columnOf("", 10, 20, quanta.Unknown, 90)
+	rec.Counters = append(rec.Counters, quanta.Counter{Name: "w", Values: []int64{10, 10, 10, 0}})
 	s := statsOf(t, explorer(t, rec), "v / w", "")
 	if s.Known != 2 || s.Mean != 1.5 || s.RatioRows != 3 || s.RatioOfSums != 6 {
 		t.Errorf("%+v", s)

@@ -8,14 +8,14 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // TableQuery asks for sums and means of the quanta of a set that have something in common.
 type TableQuery struct {
-	// By is what they have in common: group, kind, goroutine, func, proc, thread, ended or
-	// wait.
+	// By is what they have in common: group, kind, goroutine, func, caller, proc, thread,
+	// ended or wait.
 	By string `json:"by"`
 	// Metrics are at most 8.
 	Metrics []string `json:"metrics,omitempty"`
@@ -172,7 +172,7 @@ func (m *metricSet) row(t *tallies) TableRow {
 func (e *Explorer) Table(ctx context.Context, q TableQuery, set *Set) (*Table, error) {
 	keys, ok := e.by(q.By)
 	if !ok {
-		return nil, &PartError{"table", fmt.Errorf("cannot group by %s: there are group, kind, goroutine, func, proc, thread, ended and wait", quote(q.By))}
+		return nil, &PartError{"table", fmt.Errorf("cannot group by %s: there are group, kind, goroutine, func, caller, proc, thread, ended and wait", quote(q.By))}
 	}
 	m, err := e.compileAll("table", q.Metrics, 8)
 	if err != nil {
@@ -286,8 +286,9 @@ func (e *Explorer) by(name string) (keys, bool) {
 	case "kind":
 		k.n, k.of = 256, func(row int) int32 { return int32(rec.Groups[rec.Group[row]].Kind) }
 		k.label = func(key int32) string { return timeline.Kind(key).String() }
-	case "func":
-		k.n, k.of = max(len(rec.Funcs), 1), func(row int) int32 { return rec.Func[row] }
+	case "func", "caller":
+		column := e.funcs(name)
+		k.n, k.of = max(len(rec.Funcs), 1), func(row int) int32 { return column[row] }
 		k.label = func(key int32) string {
 			if key == 0 {
 				return "(not known)"
@@ -296,7 +297,7 @@ func (e *Explorer) by(name string) (keys, bool) {
 		}
 	case "ended":
 		k.n, k.of = 256, func(row int) int32 { return int32(rec.Ending[row]) }
-		k.label = func(key int32) string { return counters.Ending(key).String() }
+		k.label = func(key int32) string { return quanta.Ending(key).String() }
 	case "wait":
 		k.n, k.of = 256, func(row int) int32 { return int32(rec.Wait[row]) }
 		k.label = func(key int32) string { return timeline.Wait(key).String() }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"math"
 	"testing"
 	"time"
@@ -72,8 +73,7 @@ func rated(l *load, recording bool) (rate float64, err error) {
 			return 0, err
 		}
 		defer func() {
-			_, ended := session.Stop()
-			err = errors.Join(err, ended)
+			err = errors.Join(err, session.StopTo(io.Discard))
 		}()
 	}
 	time.Sleep(200 * time.Millisecond)

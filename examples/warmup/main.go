@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/counters/query"
 )
 
@@ -56,7 +57,7 @@ type options struct {
 }
 
 // record runs the units while counters are recorded.
-func (o *options) record() (*counters.Recording, error) {
+func (o *options) record() (*quanta.Recording, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	o.cache = newCache(o.entries)
 	s, err := counters.Start(counters.StartOptions{})
@@ -74,17 +75,16 @@ func (o *options) record() (*counters.Recording, error) {
 	}
 	close(requests)
 	if o.file == "" {
-		return s.Stop()
+		return quanta.Stop(context.Background(), s, quanta.Options{})
 	}
 	f, err := os.Create(o.file)
 	if err != nil {
-		_, serr := s.Stop()
-		return nil, errors.Join(err, serr)
+		return nil, errors.Join(err, s.StopTo(io.Discard))
 	}
 	if err := errors.Join(s.StopTo(f), f.Close()); err != nil {
 		return nil, err
 	}
-	return counters.ReadArchive(context.Background(), o.file, counters.Options{})
+	return quanta.ReadArchive(context.Background(), o.file, quanta.Options{})
 }
 
 // worker does a unit of work for each request. It waits between them, so each unit is a quantum.
@@ -104,7 +104,7 @@ func compactor(c *cache) {
 const workers = `group =~ "[.]worker$" && ended = blocked`
 
 // tell prints how long units take between collections.
-func (o *options) tell(w io.Writer, r *counters.Recording) error {
+func (o *options) tell(w io.Writer, r *quanta.Recording) error {
 	metric := "task_clock"
 	if r.Counter("task-clock") == nil {
 		metric = "duration" // what the operating system took away is in it, too
@@ -162,8 +162,8 @@ func ends(e *query.Explorer, metric string) (first, last float64, err error) {
 }
 
 // tenthsOf returns the mean of a metric in each tenth of the time between two collections.
-func tenthsOf(r *counters.Recording, e *query.Explorer, metric string) (tenths [10]float64, collections int, err error) {
-	var marks []counters.Span
+func tenthsOf(r *quanta.Recording, e *query.Explorer, metric string) (tenths [10]float64, collections int, err error) {
+	var marks []quanta.Span
 	for _, s := range r.Spans {
 		if s.Name == "GC concurrent mark phase" {
 			marks = append(marks, s)

@@ -9,7 +9,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/counters/query"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -25,12 +25,12 @@ type countersForm struct {
 	Goroutines []int64               `json:"goroutines"` // the column goroutine has indexes of these
 	Threads    []string              `json:"threads"`    // likewise; "" is not known
 	Funcs      []string              `json:"funcs"`
-	Endings    []counters.Ending     `json:"endings"`
+	Endings    []quanta.Ending       `json:"endings"`
 	Waits      []timeline.Wait       `json:"waits"`
 	Names      []query.Name          `json:"names"`    // what metrics are made of: the counters last, in their order
-	Counters   []counters.Counter    `json:"counters"` // without values: they are columns
-	Markers    []counters.Marker     `json:"markers"`
-	Spans      []counters.Span       `json:"spans"`
+	Counters   []quanta.Counter      `json:"counters"` // without values: they are columns
+	Markers    []quanta.Marker       `json:"markers"`
+	Spans      []quanta.Span         `json:"spans"`
 	Warnings   []string              `json:"warnings"`
 	Columns    map[string]columnForm `json:"columns,omitempty"`
 	Packed     string                `json:"packed,omitempty"`
@@ -47,10 +47,10 @@ type columnForm struct {
 }
 
 // newCountersForm copies what describes a recording; pack adds the columns.
-func newCountersForm(r *counters.Recording, n *namer) (*countersForm, error) {
+func newCountersForm(r *quanta.Recording, n *namer) (*countersForm, error) {
 	f := &countersForm{
 		Name: r.Name, Rows: r.Len(), Wall: int64(r.Wall), Funcs: append([]string{}, r.Funcs...), Warnings: append([]string{}, r.Warnings...),
-		Groups: []int{}, Goroutines: []int64{}, Threads: []string{}, Endings: counters.Endings(), Waits: timeline.Waits(), Counters: []counters.Counter{}, Markers: append([]counters.Marker{}, r.Markers...), Spans: append([]counters.Span{}, r.Spans...),
+		Groups: []int{}, Goroutines: []int64{}, Threads: []string{}, Endings: quanta.Endings(), Waits: timeline.Waits(), Counters: []quanta.Counter{}, Markers: append([]quanta.Marker{}, r.Markers...), Spans: append([]quanta.Span{}, r.Spans...),
 	}
 	e, err := query.NewExplorer(r)
 	if err != nil {
@@ -74,7 +74,7 @@ type packer struct {
 }
 
 // pack adds the columns of the recording.
-func (f *countersForm) pack(r *counters.Recording) error {
+func (f *countersForm) pack(r *quanta.Recording) error {
 	p := &packer{columns: map[string]columnForm{}}
 	goroutine, thread := f.number(r)
 	p.add("goroutine", goroutine)
@@ -101,7 +101,7 @@ func (f *countersForm) pack(r *counters.Recording) error {
 }
 
 // number gives goroutines and threads small numbers, in the order in which they come.
-func (f *countersForm) number(r *counters.Recording) (goroutine, thread []int64) {
+func (f *countersForm) number(r *quanta.Recording) (goroutine, thread []int64) {
 	ids, threads := map[int64]int64{}, map[int64]int64{}
 	goroutine, thread = make([]int64, r.Len()), make([]int64, r.Len())
 	for i := range goroutine {
@@ -141,7 +141,7 @@ func widen[T ~uint8 | ~int32](in []T) []int64 {
 func (p *packer) add(name string, values []int64) {
 	lo, hi, unknown := int64(math.MaxInt64), int64(math.MinInt64), false
 	for _, v := range values {
-		if v == counters.Unknown {
+		if v == quanta.Unknown {
 			unknown = true
 			continue
 		}
@@ -177,7 +177,7 @@ func (p *packer) add(name string, values []int64) {
 func (p *packer) write(c columnForm, values []int64) {
 	var b []byte
 	for _, v := range values {
-		none := v == counters.Unknown
+		none := v == quanta.Unknown
 		switch c.Type {
 		case "u8":
 			b = append(b, narrow[uint8](v-c.Base, none))

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
 // unpack reads a column as data.js does.
@@ -27,12 +27,12 @@ func unpack(c columnForm, buf []byte, rows int) []int64 {
 		case "f64":
 			f := math.Float64frombits(binary.LittleEndian.Uint64(buf[c.Offset+8*i:]))
 			if out[i] = int64(f); math.IsNaN(f) {
-				out[i] = counters.Unknown
+				out[i] = quanta.Unknown
 			}
 			continue
 		}
 		if out[i] = int64(v) + c.Base; c.Unknown && v == none {
-			out[i] = counters.Unknown
+			out[i] = quanta.Unknown
 		}
 	}
 	return out
@@ -41,7 +41,7 @@ func unpack(c columnForm, buf []byte, rows int) []int64 {
 // Every column comes back as it was, whatever its range, with and without values that are not
 // known.
 func TestColumnsAreExact(t *testing.T) {
-	const no = counters.Unknown
+	const no = quanta.Unknown
 	for _, want := range []struct {
 		kind   string
 		values []int64

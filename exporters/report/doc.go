@@ -11,7 +11,7 @@
 //		"time"
 //
 //		"github.com/bottleneck-go/bottleneck/bottle"
-//		"github.com/bottleneck-go/bottleneck/counters"
+//		"github.com/bottleneck-go/bottleneck/counters/quanta"
 //		"github.com/bottleneck-go/bottleneck/exporters/report"
 //	)
 //
@@ -21,7 +21,7 @@
 //		if err != nil {
 //			log.Fatal(err)
 //		}
-//		rec, err := counters.ReadFile(ctx, "trace.out", counters.Options{})
+//		rec, err := quanta.ReadFile(ctx, "trace.out", quanta.Options{})
 //		if err != nil {
 //			log.Fatal(err)
 //		}

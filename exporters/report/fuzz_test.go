@@ -9,7 +9,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -22,8 +22,8 @@ func named(name string) *Data {
 		Title: name, Source: name, Warnings: []string{name}, Missing: map[Section]string{TasksSection: name},
 		Bottle:     &bottle.Graph{Wall: time.Second, GoVersion: name, Warnings: []string{name}, Boxes: []bottle.Box{{Group: name, Share: time.Second, Running: time.Second, Parallelism: 1, Waiting: map[string]time.Duration{name: 1}}}},
 		Contention: &contention.Profile{Locks: []*contention.Lock{lock}, Waits: []contention.Wait{{Lock: lock, Waiter: who, Waited: 1, Unattributed: 1}}},
-		Counters: &counters.Recording{Name: name, Groups: []counters.Group{{Name: name}}, Funcs: []string{"", name}, Goroutine: []int64{1}, Group: []int32{0}, Thread: []int64{1}, Proc: []int32{0}, Begin: []int64{0}, Duration: []int64{1},
-			Ending: []counters.Ending{counters.Exited}, Wait: make([]timeline.Wait, 1), Func: []int32{1}, Counters: []counters.Counter{{Name: name, Values: []int64{1}}}, Markers: []counters.Marker{{Text: name}}, Spans: []counters.Span{{Name: name}}},
+		Counters: &quanta.Recording{Name: name, Groups: []quanta.Group{{Name: name}}, Funcs: []string{"", name}, Goroutine: []int64{1}, Group: []int32{0}, Thread: []int64{1}, Proc: []int32{0}, Begin: []int64{0}, Duration: []int64{1},
+			Ending: []quanta.Ending{quanta.Exited}, Wait: make([]timeline.Wait, 1), Func: []int32{1}, Counters: []quanta.Counter{{Name: name, Values: []int64{1}}}, Markers: []quanta.Marker{{Text: name}}, Spans: []quanta.Span{{Name: name}}},
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"math"
 	"net/http"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/counters/query"
 )
 
@@ -122,7 +122,7 @@ func (s *server) serveExport(w http.ResponseWriter, r *http.Request) {
 		err = s.explorer.WriteCSV(r.Context(), w, set)
 	case "json":
 		w.Header().Set("Content-Type", "application/json")
-		err = counters.WriteJSON(w, s.explorer.Recording().Only(set.Rows()))
+		err = quanta.WriteJSON(w, s.explorer.Recording().Only(set.Rows()))
 	case "pprof":
 		w.Header().Set("Content-Type", "application/octet-stream")
 		err = writeProfile(w, s.explorer.Recording(), set)

@@ -6,13 +6,13 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/counters/query"
 )
 
 // writeProfile writes the quanta of a set as a profile: a sample for each group and function on
 // top, with the number of quanta and the time for which they ran.
-func writeProfile(w io.Writer, rec *counters.Recording, set *query.Set) error {
+func writeProfile(w io.Writer, rec *quanta.Recording, set *query.Set) error {
 	p := &profile.Profile{
 		SampleType: []*profile.ValueType{{Type: "quanta", Unit: "count"}, {Type: "running", Unit: "nanoseconds"}}, DefaultSampleType: "running",
 		DurationNanos: int64(max(0, rec.Wall)), PeriodType: &profile.ValueType{Type: "wall", Unit: "nanoseconds"}, Period: 1,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/speedup"
 )
@@ -39,7 +39,7 @@ type Data struct {
 	// filters it, too.
 	Speedup []*speedup.Stack
 	// Counters is the table of scheduling quanta.
-	Counters *counters.Recording
+	Counters *quanta.Recording
 	// Missing says in a sentence why a part is missing.
 	Missing map[Section]string
 	// Warnings says in full sentences what limits the trust in all of it.

@@ -14,21 +14,21 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // testData has n quanta of a program, one a microsecond, in alternation on eight processors.
 func testData(n int) *Data {
-	r := &counters.Recording{Wall: time.Second, Funcs: []string{""}, Groups: []counters.Group{{Name: "main.work", Kind: timeline.Application}}}
-	cycles := counters.Counter{Name: "cycles", Accuracy: counters.Exact}
+	r := &quanta.Recording{Wall: time.Second, Funcs: []string{""}, Groups: []quanta.Group{{Name: "main.work", Kind: timeline.Application}}}
+	cycles := quanta.Counter{Name: "cycles", Accuracy: quanta.Exact}
 	for i := range n {
 		r.Goroutine, r.Group, r.Thread, r.Proc = append(r.Goroutine, 7), append(r.Group, 0), append(r.Thread, 4000), append(r.Proc, int32(i%8))
 		r.Begin, r.Duration = append(r.Begin, int64(i)*1000), append(r.Duration, int64(700+i))
-		r.Ending, r.Wait, r.Func = append(r.Ending, counters.Blocked), append(r.Wait, timeline.WaitMutex), append(r.Func, 0)
+		r.Ending, r.Wait, r.Func = append(r.Ending, quanta.Blocked), append(r.Wait, timeline.WaitMutex), append(r.Func, 0)
 		cycles.Values = append(cycles.Values, int64(2000+i))
 	}
-	r.Counters = []counters.Counter{cycles}
+	r.Counters = []quanta.Counter{cycles}
 	return &Data{Title: "made up", Counters: r}
 }
 
@@ -172,7 +172,7 @@ func TestServerExport(t *testing.T) {
 		t.Errorf("%d lines of CSV, want %d", strings.Count(csv, "\n"), n+1)
 	}
 	_, text := request(t, s, "POST", "/api/export", `{"filter":"proc = 3","form":"json"}`, nil)
-	if rec, err := counters.ReadJSON(strings.NewReader(text)); err != nil || rec.Len() != n {
+	if rec, err := quanta.ReadJSON(strings.NewReader(text)); err != nil || rec.Len() != n {
 		t.Errorf("JSON: %v", err)
 	}
 	_, prof := request(t, s, "POST", "/api/export", `{"filter":"proc = 3","form":"pprof"}`, nil)

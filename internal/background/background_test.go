@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -135,7 +136,7 @@ func TestHelpersAreNotTheApplicationInATrace(t *testing.T) {
 	continuous.Stop()
 	contention.Stop()
 	if session != nil {
-		session.StopWith(context.Background(), strings.NewReader(""))
+		session.StopWith(strings.NewReader(""), io.Discard)
 	}
 	meter.Stop()
 	tasks.Stop()

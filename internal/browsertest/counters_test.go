@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/counters/query"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -220,7 +220,7 @@ func TestLanes(t *testing.T) {
 func TestLanesAreNotLabeledByTheirFirstQuantum(t *testing.T) {
 	d := testData(5, 200)
 	r := d.Counters
-	r.Groups = append(r.Groups, counters.Group{Name: "stop-the-world", Kind: timeline.GC})
+	r.Groups = append(r.Groups, quanta.Group{Name: "stop-the-world", Kind: timeline.GC})
 	seen := map[int64]bool{}
 	for row, g := range r.Goroutine {
 		if !seen[g] {

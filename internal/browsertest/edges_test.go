@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/counters/query"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/granularity"
@@ -15,17 +15,17 @@ import (
 )
 
 // steady is a recording of n quanta, one a millisecond, the first after five seconds.
-func steady(n int) *counters.Recording {
-	r := &counters.Recording{Name: "steady", Wall: 7 * time.Second, Funcs: []string{""}, Groups: []counters.Group{{Name: "main.work", Kind: timeline.Application}}}
-	goal := counters.Counter{Name: "heap-goal", Unit: "bytes", Level: true, Accuracy: counters.Observed}
-	level := counters.Counter{Name: "heap-objects", Unit: "bytes", Level: true, Accuracy: counters.Observed}
+func steady(n int) *quanta.Recording {
+	r := &quanta.Recording{Name: "steady", Wall: 7 * time.Second, Funcs: []string{""}, Groups: []quanta.Group{{Name: "main.work", Kind: timeline.Application}}}
+	goal := quanta.Counter{Name: "heap-goal", Unit: "bytes", Level: true, Accuracy: quanta.Observed}
+	level := quanta.Counter{Name: "heap-objects", Unit: "bytes", Level: true, Accuracy: quanta.Observed}
 	for i := range n {
 		r.Goroutine, r.Group, r.Thread, r.Proc = append(r.Goroutine, 7), append(r.Group, 0), append(r.Thread, 4000), append(r.Proc, 0)
 		r.Begin, r.Duration = append(r.Begin, int64(5*time.Second)+int64(i)*int64(ms)), append(r.Duration, int64(700*time.Microsecond)+int64(37*i))
-		r.Ending, r.Wait, r.Func = append(r.Ending, counters.Blocked), append(r.Wait, timeline.WaitMutex), append(r.Func, 0)
+		r.Ending, r.Wait, r.Func = append(r.Ending, quanta.Blocked), append(r.Wait, timeline.WaitMutex), append(r.Func, 0)
 		goal.Values, level.Values = append(goal.Values, 6_000_000_000), append(level.Values, 4_000_000_000+int64(i))
 	}
-	r.Counters = []counters.Counter{goal, level}
+	r.Counters = []quanta.Counter{goal, level}
 	return r
 }
 

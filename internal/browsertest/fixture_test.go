@@ -9,7 +9,7 @@ import (
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/contention"
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/speedup"
@@ -190,16 +190,16 @@ func testSpeedup() []*speedup.Stack {
 
 // testRecording has rows quanta: instructions per cycle fall towards each collection, as misses
 // rise.
-func testRecording(names []string, rows int) *counters.Recording {
+func testRecording(names []string, rows int) *quanta.Recording {
 	rnd := rand.New(rand.NewPCG(5, 6))
-	r := &counters.Recording{Name: "search", GoVersion: "go1.26", Procs: 8, Wall: 3280 * ms, Funcs: []string{"", "runtime.mallocgc", "example.com/search/index.(*Reader).next"}}
+	r := &quanta.Recording{Name: "search", GoVersion: "go1.26", Procs: 8, Wall: 3280 * ms, Funcs: []string{"", "runtime.mallocgc", "example.com/search/index.(*Reader).next"}}
 	for _, name := range names {
-		r.Groups = append(r.Groups, counters.Group{Name: name, Kind: timeline.Application})
+		r.Groups = append(r.Groups, quanta.Group{Name: name, Kind: timeline.Application})
 	}
-	cycles := counters.Counter{Name: "cycles", Source: "perf group read", Accuracy: counters.Interpolated, Values: make([]int64, rows)}
-	instr := counters.Counter{Name: "instructions", Source: "perf group read", Accuracy: counters.Interpolated, Values: make([]int64, rows)}
-	faults := counters.Counter{Name: "minor-faults", Source: "perf samples", Accuracy: counters.Exact, Values: make([]int64, rows)}
-	heap := counters.Counter{Name: "heap-objects", Unit: "bytes", Level: true, Source: "execution trace", Accuracy: counters.Observed, Values: make([]int64, rows)}
+	cycles := quanta.Counter{Name: "cycles", Source: "perf group read", Accuracy: quanta.Interpolated, Values: make([]int64, rows)}
+	instr := quanta.Counter{Name: "instructions", Source: "perf group read", Accuracy: quanta.Interpolated, Values: make([]int64, rows)}
+	faults := quanta.Counter{Name: "minor-faults", Source: "perf samples", Accuracy: quanta.Exact, Values: make([]int64, rows)}
+	heap := quanta.Counter{Name: "heap-objects", Unit: "bytes", Level: true, Source: "execution trace", Accuracy: quanta.Observed, Values: make([]int64, rows)}
 	wall := float64(r.Wall)
 	for i := range rows {
 		t := float64(i) / float64(rows) * wall
@@ -212,7 +212,7 @@ func testRecording(names []string, rows int) *counters.Recording {
 		r.Proc = append(r.Proc, int32(rnd.IntN(8)))
 		r.Begin = append(r.Begin, int64(t))
 		r.Duration = append(r.Duration, d)
-		r.Ending = append(r.Ending, []counters.Ending{counters.Blocked, counters.Preempted, counters.Yielded}[rnd.IntN(3)])
+		r.Ending = append(r.Ending, []quanta.Ending{quanta.Blocked, quanta.Preempted, quanta.Yielded}[rnd.IntN(3)])
 		r.Wait = append(r.Wait, timeline.WaitMutex)
 		r.Func = append(r.Func, int32(rnd.IntN(3)))
 		c := int64(float64(d) * 2.3)
@@ -222,15 +222,15 @@ func testRecording(names []string, rows int) *counters.Recording {
 		faults.Values[i] = max(0, int64(miss))
 		heap.Values[i] = int64(1e6 + phase*5e6)
 		if i%97 == 5 {
-			cycles.Values[i], instr.Values[i] = counters.Unknown, counters.Unknown
+			cycles.Values[i], instr.Values[i] = quanta.Unknown, quanta.Unknown
 		}
 	}
-	r.Counters = []counters.Counter{cycles, instr, faults, heap}
+	r.Counters = []quanta.Counter{cycles, instr, faults, heap}
 	for i := range 3 {
 		at := int64(wall) / 4 * int64(i+1)
-		r.Spans = append(r.Spans, counters.Span{Name: "GC concurrent mark phase", Begin: at - int64(60*ms), End: at})
+		r.Spans = append(r.Spans, quanta.Span{Name: "GC concurrent mark phase", Begin: at - int64(60*ms), End: at})
 	}
-	r.Markers = []counters.Marker{{Time: int64(200 * ms), Text: "warm"}, {Time: int64(2800 * ms), Text: "drain"}}
+	r.Markers = []quanta.Marker{{Time: int64(200 * ms), Text: "warm"}, {Time: int64(2800 * ms), Text: "drain"}}
 	return r
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
 func decode64(t testing.TB, s string) string {
@@ -108,7 +108,7 @@ func TestHostileNames(t *testing.T) {
 	r := d.Counters
 	r.Groups = nil
 	for i := range hostile {
-		r.Groups = append(r.Groups, counters.Group{Name: rename(i)})
+		r.Groups = append(r.Groups, quanta.Group{Name: rename(i)})
 	}
 	for i := range r.Group {
 		r.Group[i] = int32(i % len(hostile))
@@ -122,7 +122,7 @@ func TestHostileNames(t *testing.T) {
 	}
 	r.Markers = nil
 	for i, name := range hostile {
-		r.Markers = append(r.Markers, counters.Marker{Time: int64(i) * 1e7, Text: name})
+		r.Markers = append(r.Markers, quanta.Marker{Time: int64(i) * 1e7, Text: name})
 	}
 	r.Spans[0].Name = hostile[0]
 	d.Warnings, r.Warnings, d.Contention.Warnings = hostile, hostile, hostile

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
-	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/counters/query"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/internal/format"
@@ -101,7 +101,7 @@ func recordedPage(t *testing.T) (address, metric string, e *query.Explorer) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	graph := bottle.NewObserver(bottle.Options{Window: 10 * time.Millisecond})
-	r, err := counters.ReadArchive(context.Background(), file, counters.Options{}, graph)
+	r, err := quanta.ReadArchive(context.Background(), file, quanta.Options{}, graph)
 	if err != nil {
 		t.Fatal(err)
 	}

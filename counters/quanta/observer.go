@@ -1,4 +1,4 @@
-package counters
+package quanta
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/counters/internal/archive"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -41,7 +42,7 @@ type Options struct {
 	// 10 million.
 	MaxRows int
 	// Categories are those of runtime/trace.Log whose messages become markers, beside those of
-	// [Mark].
+	// counters.Mark.
 	Categories []string
 	// Name is what errors and pages call the recording.
 	Name string
@@ -70,10 +71,10 @@ type Observer struct {
 
 	groups   map[Group]int32
 	funcs    map[string]int32
-	leaves   map[*timeline.Stack]int32 // index of the function on top
-	open     map[string]timeline.Time  // global ranges
-	sweeps   map[int32]sweep           // by P: the sweep under way
-	mono     int64                     // the system's monotonic clock at the beginning, if anchored
+	leaves   map[*timeline.Stack][2]int32 // the function on top and its caller
+	open     map[string]timeline.Time     // global ranges
+	sweeps   map[int32]sweep              // by P: the sweep under way
+	mono     int64                        // the system's monotonic clock at the beginning, if anchored
 	anchored bool
 	err      error
 }
@@ -83,7 +84,7 @@ func NewObserver(opt Options) *Observer {
 	if opt.MaxRows <= 0 {
 		opt.MaxRows = defaultMaxRows
 	}
-	o := &Observer{opt: opt, groups: map[Group]int32{}, funcs: map[string]int32{"": 0}, leaves: map[*timeline.Stack]int32{nil: 0}, open: map[string]timeline.Time{}, sweeps: map[int32]sweep{}}
+	o := &Observer{opt: opt, groups: map[Group]int32{}, funcs: map[string]int32{"": 0}, leaves: map[*timeline.Stack][2]int32{nil: {}}, open: map[string]timeline.Time{}, sweeps: map[int32]sweep{}}
 	o.rec = &Recording{Name: opt.Name, Funcs: []string{""}}
 	o.addColumns()
 	return o
@@ -183,6 +184,7 @@ func (o *Observer) start(q *quantum, t *timeline.Transition) {
 	r.Ending = append(r.Ending, Cut)
 	r.Wait = append(r.Wait, timeline.WaitNone)
 	r.Func = append(r.Func, 0)
+	r.Caller = append(r.Caller, 0)
 	for i := range o.cols {
 		o.cols[i].Values = append(o.cols[i].Values, Unknown)
 	}
@@ -250,27 +252,28 @@ func endingOf(t *timeline.Transition) (Ending, timeline.Wait) {
 // explain fills in how a quantum ended, from the interval after it.
 func (o *Observer) explain(row int, t *timeline.Transition) {
 	r := o.rec
-	r.Func[row] = o.leaf(t.Stack)
+	top := o.leaf(t.Stack)
+	r.Func[row], r.Caller[row] = top[0], top[1]
 	if t.State == timeline.Waiting && t.Reason == "preempted" { // suspended, not blocked
 		r.Ending[row], r.Wait[row] = Preempted, timeline.WaitNone
 	}
 }
 
-// leaf returns the function on top of a call chain: the innermost one that is not the runtime's.
-func (o *Observer) leaf(s *timeline.Stack) int32 {
-	if i, ok := o.leaves[s]; ok {
-		return i
+// leaf returns the function on top of a call chain, the innermost one that is not the runtime's, and
+// its caller.
+func (o *Observer) leaf(s *timeline.Stack) [2]int32 {
+	top, ok := o.leaves[s]
+	if ok {
+		return top
 	}
-	name := s.Leaf().Func
-	for _, f := range s.Frames {
-		if !runtimeFrame(f.Func) {
-			name = f.Func
-			break
+	i := max(0, slices.IndexFunc(s.Frames, func(f *timeline.Frame) bool { return !runtimeFrame(f.Func) }))
+	for k := range top {
+		if i+k < len(s.Frames) {
+			top[k] = o.function(s.Frames[i+k].Func)
 		}
 	}
-	i := o.function(name)
-	o.leaves[s] = i
-	return i
+	o.leaves[s] = top
+	return top
 }
 
 // runtimeFrame reports whether a function is the runtime's, or an entry into it that other packages
@@ -564,7 +567,7 @@ func (o *Observer) endSpans(t timeline.Time) {
 
 // Log implements [timeline.Observer].
 func (o *Observer) Log(l *timeline.Log) {
-	if l.Category != markCategory && !slices.Contains(o.opt.Categories, l.Category) {
+	if l.Category != archive.MarkCategory && !slices.Contains(o.opt.Categories, l.Category) {
 		return
 	}
 	m := Marker{Time: int64(l.Time - o.begin), Text: l.Message}
@@ -582,5 +585,5 @@ func (o *Observer) Clock(c *timeline.Clock) {
 	o.anchored = true
 	since := c.Trace - o.begin
 	o.mono = int64(c.Mono) - int64(since)
-	o.rec.Start = c.Wall.Add(-duration(since))
+	o.rec.Start = c.Wall.Add(-time.Duration(since))
 }

@@ -1,4 +1,4 @@
-package samplelog
+package archive
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package counters
+package quanta
 
 import (
 	"context"
@@ -17,7 +17,7 @@ func corpus(t testing.TB) []string {
 	t.Helper()
 	var files []string
 	for _, pattern := range []string{"small/*.trace*", "real/*.trace.zst"} {
-		fs, err := filepath.Glob(filepath.Join("..", "testdata", pattern))
+		fs, err := filepath.Glob(filepath.Join("..", "..", "testdata", pattern))
 		if err != nil || len(fs) < 6 {
 			t.Fatalf("%s: %d traces, %v", pattern, len(fs), err)
 		}
@@ -236,7 +236,7 @@ func TestNobodyRunsTwiceAtOnce(t *testing.T) {
 }
 
 func TestTooManyQuanta(t *testing.T) {
-	file := filepath.Join("..", "testdata", "small", "mutex-go1.26.8.trace")
+	file := filepath.Join("..", "..", "testdata", "small", "mutex-go1.26.8.trace")
 	if r, err := ReadFile(context.Background(), file, Options{MaxRows: 5}); err == nil || r != nil || !strings.Contains(err.Error(), "more than 5 quanta") {
 		t.Errorf("%v, %v", r, err)
 	}
@@ -244,7 +244,7 @@ func TestTooManyQuanta(t *testing.T) {
 
 // BenchmarkObserver measures the fold and the reading together, and the reading alone.
 func BenchmarkObserver(b *testing.B) {
-	file := filepath.Join("..", "testdata", "real", "nethttp-parallel4.trace.zst")
+	file := filepath.Join("..", "..", "testdata", "real", "nethttp-parallel4.trace.zst")
 	for name, with := range map[string]bool{"read": false, "read and fold": true} {
 		b.Run(name, func(b *testing.B) {
 			rows := 0

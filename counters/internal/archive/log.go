@@ -1,4 +1,4 @@
-package samplelog
+package archive
 
 import (
 	"bufio"
@@ -12,7 +12,20 @@ import (
 // MaxValues bounds the values of a reading: no processor has so many counters.
 const MaxValues = 256
 
-// Encoder packs records. The zero value is ready.
+// The log of samples
+//
+// Records of package perfevent become a stream of about six bytes each, which reads the same on
+// every machine. A record is its kind in a byte; then the processor plus one, the thread and the
+// time, both as the difference to the record before; then, by kind, what else there is:
+//
+//	Hit      the number of the event
+//	Reading  the number of the group; Enabled; Running; how many values; the values
+//	Lost     how many
+//
+// Numbers are varints as in encoding/binary, differences signed ones. Packing a record takes about
+// 15 ns (BenchmarkAppend), unpacking 40 ns.
+
+// Encoder packs records. The zero value is ready to use.
 type Encoder struct {
 	thread int64
 	time   int64

@@ -8,7 +8,7 @@ import (
 	"os/exec"
 
 	"github.com/bottleneck-go/bottleneck/counters"
-	"github.com/bottleneck-go/bottleneck/timeline"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
 func ExampleStart() {
@@ -20,7 +20,7 @@ func ExampleStart() {
 	done := make(chan bool)
 	go func() { done <- true }()
 	<-done
-	rec, err := s.Stop()
+	rec, err := quanta.Stop(context.Background(), s, quanta.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func ExampleStart() {
 	for _, c := range rec.Counters {
 		var sum int64
 		for _, v := range c.Values {
-			if v != counters.Unknown {
+			if v != quanta.Unknown {
 				sum += v
 			}
 		}
@@ -37,21 +37,6 @@ func ExampleStart() {
 		}
 	}
 	// Output: true begin
-}
-
-func ExampleReadFile() {
-	rec, err := counters.ReadFile(context.Background(), "../testdata/small/mutex-go1.26.8.trace", counters.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	blocked := 0
-	for i := range rec.Len() {
-		if rec.Ending[i] == counters.Blocked && rec.Wait[i] == timeline.WaitMutex {
-			blocked++
-		}
-	}
-	fmt.Println("quanta that ended at a mutex:", blocked > 0)
-	// Output: quanta that ended at a mutex: true
 }
 
 // A command is recorded from outside, and its archive is read.
@@ -65,23 +50,9 @@ func ExampleRun() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	rec, err := counters.ReadArchiveAt(context.Background(), bytes.NewReader(archive.Bytes()), int64(archive.Len()), counters.Options{})
+	rec, err := quanta.ReadArchiveAt(context.Background(), bytes.NewReader(archive.Bytes()), int64(archive.Len()), quanta.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(rec.Len(), "quanta")
-}
-
-// Counters and another analysis in one pass over a trace.
-func ExampleObserver() {
-	o := counters.NewObserver(counters.Options{})
-	if _, err := timeline.ReadFile(context.Background(), "../testdata/small/compute-go1.26.8.trace", timeline.Options{}, o); err != nil {
-		log.Fatal(err)
-	}
-	rec, err := o.Recording()
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(rec.GoVersion, len(rec.Counters))
-	// Output: go1.26 7
 }

@@ -1,4 +1,4 @@
-package counters
+package quanta
 
 import (
 	"cmp"
@@ -7,6 +7,9 @@ import (
 	"math/bits"
 	"slices"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/counters/internal/archive"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // Joining samples with quanta
@@ -25,12 +28,12 @@ import (
 type joiner struct {
 	rec    *Recording
 	zero   int64 // the monotonic clock at the beginning of the recording
-	meta   *meta
+	meta   *archive.Meta
 	rows   map[int64][]int32 // by thread: its rows in the order of time
 	within []bool            // by row: whether it was counted all the time
 }
 
-func newJoiner(r *Recording, zero int64, m *meta) *joiner {
+func newJoiner(r *Recording, zero int64, m *archive.Meta) *joiner {
 	j := &joiner{rec: r, zero: zero, meta: m, rows: map[int64][]int32{}, within: make([]bool, r.Len())}
 	for i := range r.Len() {
 		if th := r.Thread[i]; th >= 0 {
@@ -72,44 +75,35 @@ func (c *Counter) settle() {
 }
 
 // join adds all counters of the samples.
-func (j *joiner) join(s *samples) {
+func (j *joiner) join(s *archive.Samples) {
 	for _, name := range j.meta.Switched {
 		switch name {
-		case taskClock:
+		case archive.TaskClock:
 			j.taskClock(s)
-		case ctxSwitches:
-			j.moments(s, ctxSwitches, "switches of threads", func(t *thread) []int64 { return leavings(t, false) })
-		case preemptions:
-			j.moments(s, preemptions, "switches of threads", func(t *thread) []int64 { return leavings(t, true) })
-		case migrations:
-			j.moments(s, migrations, "switches of threads", func(t *thread) []int64 { return t.moved })
+		case archive.CtxSwitches:
+			j.moments(s, archive.CtxSwitches, "switches of threads", func(t *archive.Thread) []int64 { return t.Leavings(false) })
+		case archive.Preemptions:
+			j.moments(s, archive.Preemptions, "switches of threads", func(t *archive.Thread) []int64 { return t.Leavings(true) })
+		case archive.Migrations:
+			j.moments(s, archive.Migrations, "switches of threads", func(t *archive.Thread) []int64 { return t.Moved })
 		}
 	}
 	for n, e := range j.meta.Hits {
-		c := j.moments(s, e.Name, e.source("every single event"), func(t *thread) []int64 { return t.hits[n] })
+		c := j.moments(s, e.Name, e.From("every single event"), func(t *archive.Thread) []int64 { return t.Hits[n] })
 		c.Total = e.Total // as the kernel counted, with what was lost
 		c.settle()
 	}
 	for n, events := range j.meta.Groups {
 		j.uniform(s, n, events)
 	}
-	j.rec.Warnings = append(j.rec.Warnings, s.warnings()...)
-}
-
-func leavings(t *thread, preempted bool) (times []int64) {
-	for _, l := range t.left {
-		if l.preempted || !preempted {
-			times = append(times, l.time)
-		}
-	}
-	return times
+	j.rec.Warnings = append(j.rec.Warnings, s.Warnings()...)
 }
 
 // moments adds a counter of single moments of threads. Each belongs to the quantum that it falls
 // into.
-func (j *joiner) moments(s *samples, name, source string, of func(*thread) []int64) *Counter {
+func (j *joiner) moments(s *archive.Samples, name, source string, of func(*archive.Thread) []int64) *Counter {
 	c := j.column(Counter{Name: name, Source: source, Accuracy: Exact})
-	for id, t := range s.threads {
+	for id, t := range s.Threads {
 		times := of(t)
 		c.Total += int64(len(times))
 		rows := j.rows[id]
@@ -133,17 +127,17 @@ func (j *joiner) moments(s *samples, name, source string, of func(*thread) []int
 	return &j.rec.Counters[len(j.rec.Counters)-1]
 }
 
-// taskClock adds the time for which a quantum really had a processor.
-func (j *joiner) taskClock(s *samples) {
-	c := j.column(Counter{Name: taskClock, Unit: "ns", Source: "switches of threads", Accuracy: Exact})
+// archive.TaskClock adds the time for which a quantum really had a processor.
+func (j *joiner) taskClock(s *archive.Samples) {
+	c := j.column(Counter{Name: archive.TaskClock, Unit: "ns", Source: "switches of threads", Accuracy: Exact})
 	for id, rows := range j.rows {
-		on := j.on(s.threads[id])
+		on := j.on(s.Threads[id])
 		for _, row := range rows {
 			if c.Values[row] == Unknown {
 				continue
 			}
 			from, to := j.span(row)
-			for len(on) > 0 && on[0].to <= from {
+			for len(on) > 0 && on[0].To <= from {
 				on = on[1:]
 			}
 			c.Values[row] = overlap(on, from, to)
@@ -152,9 +146,9 @@ func (j *joiner) taskClock(s *samples) {
 	if j.meta.Clock != nil {
 		c.Total = j.meta.Clock.Total
 	} else {
-		for _, t := range s.threads {
-			for _, o := range t.on {
-				c.Total += o.to - o.from
+		for _, t := range s.Threads {
+			for _, o := range t.On {
+				c.Total += o.To - o.From
 			}
 		}
 	}
@@ -164,28 +158,28 @@ func (j *joiner) taskClock(s *samples) {
 
 // on returns when a thread that executed quanta had a processor. One that was never switched had it
 // all the time.
-func (j *joiner) on(t *thread) []stretch {
-	if t == nil || t.still {
-		return []stretch{{j.meta.Begin, j.meta.End}}
+func (j *joiner) on(t *archive.Thread) []archive.Stretch {
+	if t == nil || t.Still {
+		return []archive.Stretch{{From: j.meta.Begin, To: j.meta.End}}
 	}
-	return t.on
+	return t.On
 }
 
 // overlap returns how much of a time is in stretches, which are in order.
-func overlap(on []stretch, from, to int64) (sum int64) {
+func overlap(on []archive.Stretch, from, to int64) (sum int64) {
 	for _, o := range on {
-		if o.from >= to {
+		if o.From >= to {
 			break
 		}
-		sum += max(0, min(o.to, to)-max(o.from, from))
+		sum += max(0, min(o.To, to)-max(o.From, from))
 	}
 	return sum
 }
 
 // later finds the first stretch that ends after a time.
-func later(on []stretch, t int64) []stretch {
-	i, _ := slices.BinarySearchFunc(on, t, func(o stretch, t int64) int {
-		if o.to <= t {
+func later(on []archive.Stretch, t int64) []archive.Stretch {
+	i, _ := slices.BinarySearchFunc(on, t, func(o archive.Stretch, t int64) int {
+		if o.To <= t {
 			return -1
 		}
 		return cmp.Compare(1, 0)
@@ -204,12 +198,12 @@ func later(on []stretch, t int64) []stretch {
 // from one is carried to the next, so that they add up to what was read.
 
 // uniform adds the counters of a group.
-func (j *joiner) uniform(s *samples, group int, events []eventMeta) {
+func (j *joiner) uniform(s *archive.Samples, group int, events []archive.Event) {
 	cols := make([]*Counter, len(events))
-	how := j.meta.readings()
+	how := readings(j.meta)
 	for i, e := range events {
-		c := Counter{Name: e.Name, Source: e.source(how), Accuracy: Interpolated}
-		if e.Name == taskClock {
+		c := Counter{Name: e.Name, Source: e.From(how), Accuracy: Interpolated}
+		if e.Name == archive.TaskClock {
 			c.Unit = "ns"
 		}
 		c.Values = make([]int64, j.rec.Len())
@@ -219,7 +213,7 @@ func (j *joiner) uniform(s *samples, group int, events []eventMeta) {
 		cols[i] = &c
 	}
 	scaled := 1.0
-	for id, t := range s.threads {
+	for id, t := range s.Threads {
 		scaled = min(scaled, j.divide(cols, t, group, j.rows[id]))
 	}
 	for i, c := range cols {
@@ -230,12 +224,12 @@ func (j *joiner) uniform(s *samples, group int, events []eventMeta) {
 		j.add(c)
 	}
 	if scaled < 0.99 {
-		j.rec.Warnings = append(j.rec.Warnings, fmt.Sprintf("%s shared the hardware with other counters and counted for as little as %.0f %% of the time: they are scaled up, as if the rest had been the same.", namesOf(events), 100*scaled))
+		j.rec.Warnings = append(j.rec.Warnings, fmt.Sprintf("%s shared the hardware with other counters and counted for as little as %.0f %% of the time: they are scaled up, as if the rest had been the same.", archive.Names(events), 100*scaled))
 	}
 }
 
 // readings says when groups were read.
-func (m *meta) readings() string {
+func readings(m *archive.Meta) string {
 	how := "readings of the thread's counter"
 	if m.AtSwitches {
 		how += " at switches"
@@ -243,25 +237,15 @@ func (m *meta) readings() string {
 	return how + " and every " + time.Duration(m.Period).String()
 }
 
-func namesOf(events []eventMeta) (s string) {
-	for i, e := range events {
-		if i > 0 {
-			s += ", "
-		}
-		s += e.Name
-	}
-	return s
-}
-
 // divide divides what one thread's readings say. It returns the smallest part of the time for which
 // the events really counted, 1 if always.
-func (j *joiner) divide(cols []*Counter, t *thread, group int, rows []int32) (scaled float64) {
-	rs := t.readings[group]
+func (j *joiner) divide(cols []*Counter, t *archive.Thread, group int, rows []int32) (scaled float64) {
+	rs := t.Readings[group]
 	scaled = 1
 	if len(rs) < 2 {
 		return scaled
 	}
-	first, last := rs[0].time, rs[len(rs)-1].time
+	first, last := rs[0].Time, rs[len(rs)-1].Time
 	for _, row := range rows {
 		if from, to := j.span(row); from >= first && to <= last {
 			for _, c := range cols {
@@ -273,18 +257,18 @@ func (j *joiner) divide(cols []*Counter, t *thread, group int, rows []int32) (sc
 	for k := 1; k < len(rs); k++ {
 		a, b := &rs[k-1], &rs[k]
 		for len(rows) > 0 {
-			if _, to := j.span(rows[0]); to > a.time {
+			if _, to := j.span(rows[0]); to > a.Time {
 				break
 			}
 			rows = rows[1:]
 		}
-		enabled, running := b.enabled-a.enabled, b.running-a.running
-		if b.enabled > a.enabled && running < enabled {
+		enabled, running := b.Enabled-a.Enabled, b.Running-a.Running
+		if b.Enabled > a.Enabled && running < enabled {
 			scaled = min(scaled, float64(running)/float64(enabled))
 		}
-		parts, all := j.parts(t, a.time, b.time, rows)
+		parts, all := j.parts(t, a.Time, b.Time, rows)
 		for i, c := range cols {
-			d := delta(a.values[i], b.values[i], enabled, running)
+			d := delta(a.Values[i], b.Values[i], enabled, running)
 			c.Total += d
 			roundings[i].share(c, d, parts, all)
 		}
@@ -300,7 +284,7 @@ type partOf struct {
 
 // parts returns how the time between two readings, as far as the thread had a processor, is divided
 // among rows.
-func (j *joiner) parts(t *thread, from, to int64, rows []int32) (parts []partOf, all int64) {
+func (j *joiner) parts(t *archive.Thread, from, to int64, rows []int32) (parts []partOf, all int64) {
 	on := later(j.on(t), from)
 	all = overlap(on, from, to)
 	for _, row := range rows {
@@ -365,4 +349,87 @@ func delta(a, b, enabled, running uint64) int64 {
 		d = uint64(float64(d) * float64(enabled) / float64(running))
 	}
 	return int64(min(d, math.MaxInt64/2))
+}
+
+// Counters of the runtime
+//
+// They are read every few milliseconds, for the whole process. A level is that of the last reading
+// before the end of the quantum. What was allocated between two readings is divided among all the
+// quanta of the program that ran between them, by overlap: interpolated, and coarse, since a trace
+// does not tell who allocated.
+
+// addMetrics adds the counters of a session's readings.
+func addMetrics(r *Recording, names []string, samples []archive.MetricSample) {
+	if len(samples) == 0 || r.Start.IsZero() {
+		return
+	}
+	zero := r.Start.UnixNano()
+	for i, name := range names {
+		m := archive.Metrics[name]
+		c := Counter{Name: name, Unit: m.Unit, Level: m.Level, Source: "runtime/metrics", Values: make([]int64, r.Len())}
+		if m.Level {
+			c.Accuracy = Observed
+			levelOfMetric(r, &c, i, zero, samples)
+		} else {
+			c.Accuracy = Interpolated
+			divideMetric(r, &c, i, zero, samples)
+		}
+		r.Counters = append(r.Counters, c)
+	}
+}
+
+func levelOfMetric(r *Recording, c *Counter, i int, zero int64, samples []archive.MetricSample) {
+	ends := rowsByEnd(r)
+	k := -1
+	for _, row := range ends {
+		for k+1 < len(samples) && samples[k+1].Wall-zero <= r.Begin[row]+r.Duration[row] {
+			k++
+		}
+		c.Values[row] = Unknown
+		if k >= 0 {
+			c.Values[row] = archive.Clamp(samples[k].Values[i])
+		}
+	}
+}
+
+// divideMetric divides what was counted between two readings among the quanta between them.
+func divideMetric(r *Recording, c *Counter, i int, zero int64, samples []archive.MetricSample) {
+	first, last := samples[0].Wall-zero, samples[len(samples)-1].Wall-zero
+	for row := range c.Values {
+		if r.Begin[row] < first || r.Begin[row]+r.Duration[row] > last {
+			c.Values[row] = Unknown
+		}
+	}
+	next, active := 0, []int32(nil)
+	var divide rounding
+	for k := 1; k < len(samples); k++ {
+		from, to := samples[k-1].Wall-zero, samples[k].Wall-zero
+		for next < r.Len() && r.Begin[next] < to {
+			if r.Groups[r.Group[next]].Kind != timeline.GC { // the collector does not allocate from the heap
+				active = append(active, int32(next))
+			}
+			next++
+		}
+		var parts []partOf
+		var all int64
+		left := active[:0]
+		for _, row := range active {
+			end := r.Begin[row] + r.Duration[row]
+			if w := min(end, to) - max(r.Begin[row], from); w > 0 {
+				parts = append(parts, partOf{row, w})
+				all += w
+			}
+			if end > to {
+				left = append(left, row)
+			}
+		}
+		active = left
+		d := int64(0)
+		if a, b := samples[k-1].Values[i], samples[k].Values[i]; b > a {
+			d = archive.Clamp(b - a)
+		}
+		c.Total += d
+		divide.share(c, d, parts, all)
+	}
+	c.settle()
 }

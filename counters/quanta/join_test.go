@@ -1,4 +1,4 @@
-package counters
+package quanta
 
 import (
 	"bytes"
@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/counters/internal/archive"
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
-	"github.com/bottleneck-go/bottleneck/internal/samplelog"
 )
 
 // TestShare: shares are off by less than one, sum to no more than what is divided, and small shares
@@ -65,10 +65,10 @@ func TestJoin(t *testing.T) {
 		Goroutine: []int64{1, 2, 3}, Group: []int32{0, 0, 0}, Thread: []int64{7, 7, -1}, Proc: []int32{0, 0, 0},
 		Begin: []int64{100, 300, 400}, Duration: []int64{100, 200, 10}}
 	const zero = 5000
-	m := &meta{Format: 1, Begin: zero, End: zero + 1000, Switched: []string{taskClock, ctxSwitches, preemptions, migrations},
-		Clock: &eventMeta{Name: taskClock, Total: 460}, Hits: []eventMeta{{Name: "faults", Total: 9}},
-		Extra: 1, Groups: [][]eventMeta{{{Name: "cycles", Total: 1000}}}, Period: int64(time.Millisecond)}
-	var e samplelog.Encoder
+	m := &archive.Meta{Format: 1, Begin: zero, End: zero + 1000, Switched: []string{archive.TaskClock, archive.CtxSwitches, archive.Preemptions, archive.Migrations},
+		Clock: &archive.Event{Name: archive.TaskClock, Total: 460}, Hits: []archive.Event{{Name: "faults", Total: 9}},
+		Extra: 1, Groups: [][]archive.Event{{{Name: "cycles", Total: 1000}}}, Period: int64(time.Millisecond)}
+	var e archive.Encoder
 	var log []byte
 	for _, rec := range []perfevent.Record{
 		{Kind: perfevent.SwitchIn, Time: 50, CPU: 0},
@@ -88,7 +88,7 @@ func TestJoin(t *testing.T) {
 		rec.Time += zero
 		log = e.Append(log, &rec)
 	}
-	s, err := readSamples(bytes.NewReader(log), m)
+	s, err := archive.ReadSamples(bytes.NewReader(log), m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,12 +97,12 @@ func TestJoin(t *testing.T) {
 		values           []int64
 		total, remainder int64
 	}{
-		taskClock:   {[]int64{50, 200, Unknown}, 460, 210},
-		ctxSwitches: {[]int64{1, 0, Unknown}, 2, 1},
-		preemptions: {[]int64{1, 0, Unknown}, 1, 0},
-		migrations:  {[]int64{0, 0, Unknown}, 1, 1},
-		"faults":    {[]int64{2, 1, Unknown}, 9, 6},
-		"cycles":    {[]int64{100, 400, Unknown}, 1000, 500},
+		archive.TaskClock:   {[]int64{50, 200, Unknown}, 460, 210},
+		archive.CtxSwitches: {[]int64{1, 0, Unknown}, 2, 1},
+		archive.Preemptions: {[]int64{1, 0, Unknown}, 1, 0},
+		archive.Migrations:  {[]int64{0, 0, Unknown}, 1, 1},
+		"faults":            {[]int64{2, 1, Unknown}, 9, 6},
+		"cycles":            {[]int64{100, 400, Unknown}, 1000, 500},
 	} {
 		c := r.Counter(name)
 		if c == nil || !slices.Equal(c.Values, want.values) || c.Total != want.total || c.Remainder != want.remainder {

@@ -1,15 +1,13 @@
-package counters
+package quanta
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"math"
-	"runtime/trace"
 	"slices"
 	"strconv"
 	"time"
@@ -44,8 +42,9 @@ type Recording struct {
 	Begin     []int64         `json:"begin,omitempty"`    // ns from the beginning of the recording
 	Duration  []int64         `json:"duration,omitempty"` // ns
 	Ending    []Ending        `json:"ended,omitempty"`
-	Wait      []timeline.Wait `json:"wait,omitempty"` // what it blocked on, when Ending is Blocked, SyscallBlocked or InC
-	Func      []int32         `json:"func,omitempty"` // index into Funcs: the function on top when the quantum ended; 0 when not known
+	Wait      []timeline.Wait `json:"wait,omitempty"`   // what it blocked on, when Ending is Blocked, SyscallBlocked or InC
+	Func      []int32         `json:"func,omitempty"`   // index into Funcs: the function on top when the quantum ended; 0 when not known
+	Caller    []int32         `json:"caller,omitempty"` // index into Funcs: what called Func; 0 when not known, and empty when no caller is
 
 	// Groups and Funcs are the names that columns refer to. Funcs[0] is "".
 	Groups []Group  `json:"groups,omitempty"`
@@ -98,6 +97,9 @@ func (r *Recording) CheckValid() error {
 			return fmt.Errorf("column %s has %d rows, column Begin %d", column.name, column.n, n)
 		}
 	}
+	if len(r.Caller) > 0 && len(r.Caller) != n {
+		return fmt.Errorf("column Caller has %d rows, column Begin %d", len(r.Caller), n)
+	}
 	if r.Wall < 0 {
 		return errors.New("the wall time is negative")
 	}
@@ -107,6 +109,8 @@ func (r *Recording) CheckValid() error {
 			return fmt.Errorf("row %d: there is no group %d", row, r.Group[row])
 		case int(r.Func[row]) < 0 || int(r.Func[row]) >= len(r.Funcs) && r.Func[row] != 0:
 			return fmt.Errorf("row %d: there is no function %d", row, r.Func[row])
+		case len(r.Caller) > 0 && (r.Caller[row] < 0 || int(r.Caller[row]) >= len(r.Funcs) && r.Caller[row] != 0):
+			return fmt.Errorf("row %d: there is no function %d", row, r.Caller[row])
 		case r.Duration[row] < 0 || r.Begin[row] > math.MaxInt64-r.Duration[row]:
 			return fmt.Errorf("row %d: impossible duration %d", row, r.Duration[row])
 		case row > 0 && r.Begin[row] < r.Begin[row-1]:
@@ -123,6 +127,9 @@ func (r *Recording) Only(rows iter.Seq[int]) *Recording {
 	keep := slices.Collect(rows)
 	out.Goroutine, out.Group, out.Thread, out.Proc = at(r.Goroutine, keep), at(r.Group, keep), at(r.Thread, keep), at(r.Proc, keep)
 	out.Begin, out.Duration, out.Ending, out.Wait, out.Func = at(r.Begin, keep), at(r.Duration, keep), at(r.Ending, keep), at(r.Wait, keep), at(r.Func, keep)
+	if len(r.Caller) > 0 {
+		out.Caller = at(r.Caller, keep)
+	}
 	out.Counters = slices.Clone(r.Counters)
 	for i := range out.Counters {
 		c := &out.Counters[i]
@@ -183,7 +190,7 @@ func WriteJSON(w io.Writer, r *Recording) error {
 		err = json.NewEncoder(w).Encode(r)
 	}
 	if err != nil {
-		return fmt.Errorf("counters: writing JSON: %w", err)
+		return fmt.Errorf("quanta: writing JSON: %w", err)
 	}
 	return nil
 }
@@ -202,7 +209,7 @@ func ReadJSON(r io.Reader) (*Recording, error) {
 		err = rec.CheckValid()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("counters: reading JSON: %w", err)
+		return nil, fmt.Errorf("quanta: reading JSON: %w", err)
 	}
 	return rec, nil
 }
@@ -298,7 +305,7 @@ func Endings() []Ending {
 	return all
 }
 
-// Marker is a point in time that the program named: see [Mark].
+// Marker is a point in time that the program named: see counters.Mark.
 type Marker struct {
 	Time      int64  `json:"time"`      // ns from the beginning of the recording
 	Goroutine int64  `json:"goroutine"` // 0 if not known
@@ -312,22 +319,6 @@ type Span struct {
 	End   int64  `json:"end"`   // likewise
 }
 
-// markCategory is the category of runtime/trace.Log for markers.
-const markCategory = "bottleneck.mark"
-
-// Mark puts a named point in time into the recording, or into any execution trace that is being
-// taken, from which a recording is made later. Filters of an analysis then select what ran between
-// two markers.
-//
-// Without a trace Mark does nothing and takes 2 ns, so calls may stay in a program; with one it
-// takes about half a microsecond. The context only says which user task (runtime/trace.NewTask) the
-// marker belongs to.
-func Mark(ctx context.Context, text string) {
-	if trace.IsEnabled() {
-		trace.Log(ctx, markCategory, text)
-	}
-}
-
 // rowsByEnd returns the rows in the order of their ends.
 func rowsByEnd(r *Recording) []int32 {
 	rows := make([]int32, r.Len())
@@ -337,5 +328,3 @@ func rowsByEnd(r *Recording) []int32 {
 	slices.SortStableFunc(rows, func(a, b int32) int { return cmp.Compare(r.Begin[a]+r.Duration[a], r.Begin[b]+r.Duration[b]) })
 	return rows
 }
-
-func clampInt(v uint64) int64 { return int64(min(v, math.MaxInt64)) }

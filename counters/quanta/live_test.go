@@ -1,4 +1,4 @@
-package counters
+package quanta
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bottleneck-go/bottleneck/internal/require"
+	"github.com/bottleneck-go/bottleneck/counters"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -47,8 +47,12 @@ func endings(r *Recording, group string) (out []string) {
 			if r.Wait[i] != timeline.WaitNone {
 				s += " " + r.Wait[i].String()
 			}
-			fn := r.Funcs[r.Func[i]]
-			out = append(out, s+" in "+fn[strings.LastIndexByte(fn, '.')+1:])
+			short := func(fn string) string { return fn[strings.LastIndexByte(fn, '.')+1:] }
+			s += " in " + short(r.Funcs[r.Func[i]])
+			if r.Caller[i] > 0 {
+				s += " of " + short(r.Funcs[r.Caller[i]])
+			}
+			out = append(out, s)
 		}
 	}
 	return out
@@ -75,7 +79,7 @@ func TestEndings(t *testing.T) {
 	})
 	got := endings(r, ".endsThrice")
 	// A busy machine may preempt somewhere, so most goroutines decide.
-	for _, want := range []string{"blocked chan-receive in receives", "yielded in yields", "exited in endsThrice"} {
+	for _, want := range []string{"blocked chan-receive in receives of endsThrice", "yielded in yields of endsThrice", "exited in endsThrice"} {
 		n := 0
 		for _, g := range got {
 			if g == want {
@@ -94,12 +98,12 @@ func TestEndings(t *testing.T) {
 // TestMarkers: those of Mark, and of categories that were asked for, in order.
 func TestMarkers(t *testing.T) {
 	ctx := context.Background()
-	Mark(ctx, "nobody listens") // no trace: nothing happens
+	counters.Mark(ctx, "nobody listens") // no trace: nothing happens
 	run := func() {
-		Mark(ctx, "one")
+		counters.Mark(ctx, "one")
 		trace.Log(ctx, "other", "two")
 		trace.Log(ctx, "mine", "three")
-		Mark(ctx, "<script>")
+		counters.Mark(ctx, "<script>")
 	}
 	r := record(t, Options{Categories: []string{"mine"}}, run)
 	var got []string
@@ -137,30 +141,4 @@ func TestSpans(t *testing.T) {
 	if heap := r.Counter("heap-goal"); slices.Max(heap.Values) < 1<<20 {
 		t.Errorf("the heap's goal never exceeds %d bytes", slices.Max(heap.Values))
 	}
-}
-
-func BenchmarkMarkWithoutTrace(b *testing.B) {
-	ctx := context.Background()
-	for b.Loop() {
-		Mark(ctx, "nobody listens")
-	}
-}
-
-// needs skips the test if the recording lacks the counter.
-func needs(t testing.TB, r *Recording, name string) *Counter {
-	t.Helper()
-	c := r.Counter(name)
-	if c == nil {
-		lacking(t, name+" is not counted here: "+strings.Join(r.Warnings, " "))
-	}
-	return c
-}
-
-// lacking skips a test for what this machine lacks, unless everything is required.
-func lacking(t testing.TB, why string) {
-	t.Helper()
-	if runtime.GOOS != "linux" {
-		t.Skip(why)
-	}
-	require.Missing(t, why)
 }

@@ -1,4 +1,4 @@
-package counters
+package archive
 
 import (
 	"cmp"
@@ -10,32 +10,42 @@ import (
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
-	"github.com/bottleneck-go/bottleneck/internal/samplelog"
 )
 
-// samples are the records of a sampler, by thread.
-type samples struct {
-	threads map[int64]*thread
+// Samples are the records of a sampler, by thread.
+type Samples struct {
+	Threads map[int64]*Thread
 	lost    uint64
 	broken  bool
 	n       int
 }
 
-// thread is what is known of an operating system's thread. All is in the order of time.
-type thread struct {
-	on       []stretch // when it had a processor
-	left     []leaving // when it left it
-	moved    []int64   // when it came onto another processor than before
-	hits     [][]int64 // by event
-	readings [][]reading
-	begun    bool // its beginning was seen
-	still    bool // it was never switched: it slept, or ran, all the time
+// Thread is what is known of an operating system's thread. All is in the order of time.
+type Thread struct {
+	On       []Stretch // when it had a processor
+	Left     []leaving // when it left it
+	Moved    []int64   // when it came onto another processor than before
+	Hits     [][]int64 // by event
+	Readings [][]Reading
+	Still    bool // it was never switched: it slept, or ran, all the time
+
+	begun bool // its beginning was seen
 
 	switches []switching // as they came
 }
 
-// stretch is a time for which a thread had a processor.
-type stretch struct{ from, to int64 }
+// Stretch is a time for which a thread had a processor.
+type Stretch struct{ From, To int64 }
+
+// Leavings returns when the thread left its processor; with preempted, only when it had to.
+func (t *Thread) Leavings(preempted bool) (times []int64) {
+	for _, l := range t.Left {
+		if l.preempted || !preempted {
+			times = append(times, l.time)
+		}
+	}
+	return times
+}
 
 type leaving struct {
 	time      int64
@@ -48,16 +58,17 @@ type switching struct {
 	kind perfevent.Kind
 }
 
-type reading struct {
-	time             int64
-	enabled, running uint64
-	values           []uint64
+// Reading is what a group of counters had counted at a time.
+type Reading struct {
+	Time             int64
+	Enabled, Running uint64
+	Values           []uint64
 }
 
-// readSamples unpacks records. What comes before an error is returned with it.
-func readSamples(r io.Reader, m *meta) (*samples, error) {
-	s := &samples{threads: map[int64]*thread{}}
-	d := samplelog.NewDecoder(r)
+// ReadSamples unpacks records. What comes before an error is returned with it.
+func ReadSamples(r io.Reader, m *Meta) (*Samples, error) {
+	s := &Samples{Threads: map[int64]*Thread{}}
+	d := NewDecoder(r)
 	var rec perfevent.Record
 	var err error
 	for {
@@ -69,22 +80,22 @@ func readSamples(r io.Reader, m *meta) (*samples, error) {
 	if err == io.EOF {
 		err = nil
 	}
-	for _, t := range s.threads {
+	for _, t := range s.Threads {
 		t.order(m)
 	}
 	return s, err
 }
 
-func (s *samples) thread(id int64, m *meta) *thread {
-	t := s.threads[id]
+func (s *Samples) thread(id int64, m *Meta) *Thread {
+	t := s.Threads[id]
 	if t == nil {
-		t = &thread{hits: make([][]int64, len(m.Hits)), readings: make([][]reading, len(m.Groups))}
-		s.threads[id] = t
+		t = &Thread{Hits: make([][]int64, len(m.Hits)), Readings: make([][]Reading, len(m.Groups))}
+		s.Threads[id] = t
 	}
 	return t
 }
 
-func (s *samples) add(r *perfevent.Record, m *meta) {
+func (s *Samples) add(r *perfevent.Record, m *Meta) {
 	s.n++
 	switch r.Kind {
 	case perfevent.Lost:
@@ -99,27 +110,27 @@ func (s *samples) add(r *perfevent.Record, m *meta) {
 	case perfevent.Hit:
 		if r.Event < len(m.Hits) {
 			t := s.thread(int64(r.Thread), m)
-			t.hits[r.Event] = append(t.hits[r.Event], r.Time)
+			t.Hits[r.Event] = append(t.Hits[r.Event], r.Time)
 		}
 	case perfevent.Reading:
 		if r.Event < len(m.Groups) && len(r.Values) == m.Extra+len(m.Groups[r.Event]) {
 			t := s.thread(int64(r.Thread), m)
-			t.readings[r.Event] = append(t.readings[r.Event], reading{r.Time, r.Enabled, r.Running, slices.Clone(r.Values[m.Extra:])})
+			t.Readings[r.Event] = append(t.Readings[r.Event], Reading{r.Time, r.Enabled, r.Running, slices.Clone(r.Values[m.Extra:])})
 		}
 	}
 }
 
 // order sorts what came from several processors, and makes stretches of switches.
-func (t *thread) order(m *meta) {
+func (t *Thread) order(m *Meta) {
 	slices.SortStableFunc(t.switches, func(a, b switching) int { return cmp.Compare(a.time, b.time) })
-	for _, h := range t.hits {
+	for _, h := range t.Hits {
 		slices.Sort(h)
 	}
-	for _, r := range t.readings {
-		slices.SortStableFunc(r, func(a, b reading) int { return cmp.Compare(a.time, b.time) })
+	for _, r := range t.Readings {
+		slices.SortStableFunc(r, func(a, b Reading) int { return cmp.Compare(a.Time, b.Time) })
 	}
 	if len(t.switches) == 0 {
-		t.still = true
+		t.Still = true
 		return
 	}
 	const none = -1
@@ -131,28 +142,28 @@ func (t *thread) order(m *meta) {
 		if s.kind == perfevent.SwitchIn {
 			in = s.time // after another one, a record was lost: when it left is not known
 			if cpu >= 0 && s.cpu != cpu {
-				t.moved = append(t.moved, s.time)
+				t.Moved = append(t.Moved, s.time)
 			}
 			cpu = s.cpu
 			continue
 		}
 		if in != none && in < s.time {
-			t.on = append(t.on, stretch{in, s.time})
+			t.On = append(t.On, Stretch{in, s.time})
 		}
 		in = none
 		if s.kind != perfevent.ThreadEnd {
-			t.left = append(t.left, leaving{s.time, s.kind == perfevent.Preempted})
+			t.Left = append(t.Left, leaving{s.time, s.kind == perfevent.Preempted})
 		}
 		cpu = s.cpu
 	}
 	if in != none && in < m.End {
-		t.on = append(t.on, stretch{in, m.End})
+		t.On = append(t.On, Stretch{in, m.End})
 	}
 	t.switches = nil
 }
 
-// warnings says what limits the trust in the samples.
-func (s *samples) warnings() (out []string) {
+// Warnings says what limits the trust in the samples.
+func (s *Samples) Warnings() (out []string) {
 	if s.lost > 0 {
 		out = append(out, fmt.Sprintf("%d of %d records of events were lost, because the program made them faster than they could be taken away: what they counted is in no quantum.", s.lost, s.lost+uint64(s.n)))
 	}
@@ -162,44 +173,44 @@ func (s *samples) warnings() (out []string) {
 	return out
 }
 
-// threadTotals says what each thread of a program did, for a program that took no trace: then there
+// ThreadTotals says what each thread of a program did, for a program that took no trace: then there
 // are no quanta, but what was counted need not be lost. Threads with most processor time come
 // first.
-func threadTotals(r io.Reader, m *meta) ([]string, error) {
-	s, err := readSamples(r, m)
+func ThreadTotals(r io.Reader, m *Meta) ([]string, error) {
+	s, err := ReadSamples(r, m)
 	type total struct {
 		id   int64
 		time int64
 		text string
 	}
 	var totals []total
-	for _, id := range slices.Sorted(maps.Keys(s.threads)) {
-		t := s.threads[id]
+	for _, id := range slices.Sorted(maps.Keys(s.Threads)) {
+		t := s.Threads[id]
 		var parts []string
 		add := func(name string, n int64) { parts = append(parts, fmt.Sprintf("%s %d", name, n)) }
 		var on int64
-		for _, o := range t.on {
-			on += o.to - o.from
+		for _, o := range t.On {
+			on += o.To - o.From
 		}
 		for _, name := range m.Switched {
 			switch name {
-			case taskClock:
+			case TaskClock:
 				parts = append(parts, fmt.Sprintf("%s %v", name, time.Duration(on)))
-			case ctxSwitches:
-				add(name, int64(len(t.left)))
-			case preemptions:
-				add(name, int64(len(leavings(t, true))))
-			case migrations:
-				add(name, int64(len(t.moved)))
+			case CtxSwitches:
+				add(name, int64(len(t.Left)))
+			case Preemptions:
+				add(name, int64(len(t.Leavings(true))))
+			case Migrations:
+				add(name, int64(len(t.Moved)))
 			}
 		}
 		for i, e := range m.Hits {
-			add(e.Name, int64(len(t.hits[i])))
+			add(e.Name, int64(len(t.Hits[i])))
 		}
 		for g, events := range m.Groups {
-			if n := len(t.readings[g]); n > 0 {
+			if n := len(t.Readings[g]); n > 0 {
 				for i, e := range events {
-					add(e.Name, clampInt(t.readings[g][n-1].values[i]))
+					add(e.Name, Clamp(t.Readings[g][n-1].Values[i]))
 				}
 			}
 		}

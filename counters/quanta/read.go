@@ -1,0 +1,195 @@
+package quanta
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/bottleneck-go/bottleneck/counters/internal/archive"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Read returns the recording of the execution trace in r: a file, a stream, the bytes of a flight
+// recorder, packed with gzip or zstd or not. It has the counters of the trace itself: see
+// [Observer].
+//
+// A trace that is cut off or broken gives the recording of what could be read, with a warning, and
+// an error (a *[timeline.Error]). The recording is nil only if nothing could be read, or if it has
+// too many quanta.
+func Read(ctx context.Context, r io.Reader, opt Options) (*Recording, error) {
+	o := NewObserver(opt)
+	info, err := timeline.Read(ctx, r, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)
+	return o.result(info, err)
+}
+
+// ReadFile returns the recording of the execution trace in a file. See [Read].
+func ReadFile(ctx context.Context, name string, opt Options) (*Recording, error) {
+	if opt.Name == "" {
+		opt.Name = name
+	}
+	o := NewObserver(opt)
+	info, err := timeline.ReadFile(ctx, name, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, o)
+	return o.result(info, err)
+}
+
+func (o *Observer) result(info *timeline.Info, err error) (*Recording, error) {
+	if info.Generations == 0 {
+		return nil, err
+	}
+	r, tooMany := o.Recording()
+	if tooMany != nil {
+		return nil, tooMany
+	}
+	r.Warnings = append(r.Warnings, info.Warnings(err)...)
+	return r, err
+}
+
+// readJoined makes a recording of a trace and samples.
+func readJoined(ctx context.Context, traceReader, sampleReader io.Reader, m *archive.Meta, opt Options, observers ...timeline.Observer) (*Recording, error) {
+	o := NewObserver(opt)
+	info, err := timeline.Read(ctx, traceReader, timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory}, append(observers, o)...)
+	r, err := o.result(info, err)
+	if r == nil {
+		return nil, err
+	}
+	if r.Start.IsZero() {
+		r.Start = m.Start
+	}
+	addMetrics(r, m.MetricNames, m.Metrics)
+	r.Warnings = append(r.Warnings, m.Warnings...)
+	if m.Begin == 0 {
+		return r, err
+	}
+	s, serr := archive.ReadSamples(sampleReader, m)
+	if serr != nil {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("The records of events could not be read to their end: %v.", serr))
+		err = errors.Join(err, serr)
+	}
+	newJoiner(r, o.zero(), m).join(s)
+	return r, err
+}
+
+// zero returns the monotonic clock at the beginning of the trace. Traces before Go 1.25 do not tell
+// it, but their own clock is the same one on Linux.
+func (o *Observer) zero() int64 {
+	if o.anchored {
+		return o.mono
+	}
+	return int64(o.begin)
+}
+
+// maxSamples bounds what is unpacked: no recording is so large, but a file may be made to unpack to
+// more.
+const maxSamples = 64 << 30
+
+// IsArchive reports whether a file that begins so may be an archive.
+func IsArchive(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
+
+// Stop stops a session, such as a *counters.Session, and returns its recording. If something went
+// wrong, the error says what is missing in it.
+func Stop(ctx context.Context, session interface{ StopTo(io.Writer) error }, opt Options) (*Recording, error) {
+	var b bytes.Buffer
+	err := session.StopTo(&b)
+	if b.Len() == 0 {
+		return nil, err
+	}
+	rec, rerr := ReadArchiveAt(ctx, bytes.NewReader(b.Bytes()), int64(b.Len()), opt)
+	return rec, errors.Join(err, rerr)
+}
+
+// ReadArchive returns the recording in the archive that "bottleneck record -counters" or
+// counters.Session wrote.
+//
+// As with [Read], a trace or samples that cannot be read to their end give what could be read, and
+// an error. The observers see its execution trace in the same pass.
+func ReadArchive(ctx context.Context, name string, opt Options, observers ...timeline.Observer) (*Recording, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if opt.Name == "" {
+		opt.Name = name
+	}
+	return ReadArchiveAt(ctx, f, st.Size(), opt, observers...)
+}
+
+// ReadArchiveAt is [ReadArchive] of an archive that is open already, of the given size.
+func ReadArchiveAt(ctx context.Context, r io.ReaderAt, size int64, opt Options, observers ...timeline.Observer) (*Recording, error) {
+	fail := func(err error) (*Recording, error) {
+		if opt.Name != "" {
+			return nil, fmt.Errorf("%s: %w", opt.Name, err)
+		}
+		return nil, err
+	}
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return fail(fmt.Errorf("not an archive of counters: %w", err))
+	}
+	m, err := archive.ReadMeta(z)
+	if err != nil {
+		return fail(err)
+	}
+	t, err := traceOf(z, r)
+	if err != nil {
+		return fail(err)
+	}
+	if m.Begin == 0 {
+		return readJoined(ctx, t, bytes.NewReader(nil), m, opt, observers...)
+	}
+	s, err := samplesOf(z, m)
+	if err != nil {
+		return fail(err)
+	}
+	defer s.Close()
+	return readJoined(ctx, t, io.LimitReader(s, maxSamples), m, opt, observers...)
+}
+
+// TraceIn returns the execution trace in an archive, packed as it is there.
+func TraceIn(r io.ReaderAt, size int64) (*io.SectionReader, error) {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("not an archive of counters: %w", err)
+	}
+	return traceOf(z, r)
+}
+
+func traceOf(z *zip.Reader, r io.ReaderAt) (*io.SectionReader, error) {
+	for _, f := range z.File {
+		if (f.Name == archive.TraceMember || f.Name == "trace.zst") && f.Method == zip.Store {
+			at, err := f.DataOffset()
+			return io.NewSectionReader(r, at, int64(f.CompressedSize64)), err
+		}
+	}
+	return nil, fmt.Errorf("not a whole archive of counters: it has no %s", archive.TraceMember)
+}
+
+// samplesOf opens the samples of an archive.
+func samplesOf(z *zip.Reader, m *archive.Meta) (io.ReadCloser, error) {
+	name := archive.SamplesMember
+	if m.Format == 1 {
+		name += ".zst"
+	}
+	f, err := z.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("not a whole archive of counters: %w", err)
+	}
+	if m.Format > 1 {
+		return f, nil
+	}
+	d, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, errors.Join(err, f.Close()))
+	}
+	return d.IOReadCloser(), nil
+}
