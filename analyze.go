@@ -86,13 +86,21 @@ type Options struct {
 	Contention tracewaits.Options
 	Tasks      tracetasks.Options
 	Speedup    speedup.Options
+	// Whole reads the whole trace even if Bottle.From and To leave out some of it: Contention,
+	// Tasks and Speedup are then of all, while Bottle, Ledger and Verdict are of the part. The
+	// Verdict uses the ContentionWindows that the part touches, if there are any.
+	Whole bool
 	// Observers see the same pass.
 	Observers []timeline.Observer
 }
 
 // pass returns the options of the pass.
 func (opt *Options) pass() timeline.Options {
-	return timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Workers: opt.Workers, Part: opt.Bottle.Reads()}
+	part := opt.Bottle.Reads()
+	if opt.Whole {
+		part.From, part.To = 0, 0
+	}
+	return timeline.Options{Name: opt.Name, Progress: opt.Progress, MaxMemory: opt.MaxMemory, Workers: opt.Workers, Part: part}
 }
 
 var errNoSpeedup = errors.New("no estimate of the speedup: Options.Want does not ask for it")
@@ -250,9 +258,23 @@ func (a *analyses) conclude(r *Report) {
 		graph = a.byFunction.Graph()
 		graph.CPUs = r.Bottle.CPUs
 	}
-	r.Verdict = diagnose.New(diagnose.Results{Ledger: r.Ledger, Graph: graph, Contention: r.Contention, Tasks: r.Tasks})
+	r.Verdict = diagnose.New(diagnose.Results{Ledger: r.Ledger, Graph: graph, Contention: a.contentionOfPart(r), Tasks: r.Tasks})
 	r.Bottle.Verdict, r.Ledger.Verdict = r.Verdict, r.Verdict
 	a.concludeWindows(r, graph.Windows)
+}
+
+// contentionOfPart returns the contention of the part that the ledger is of, to whole windows.
+func (a *analyses) contentionOfPart(r *Report) *contention.Profile {
+	from, to := a.opt.Bottle.From, a.opt.Bottle.To
+	if !a.opt.Whole || from <= 0 && to <= 0 || len(r.ContentionWindows) == 0 {
+		return r.Contention
+	}
+	first := min(int(from/r.ContentionWindow), len(r.ContentionWindows)-1)
+	last := len(r.ContentionWindows)
+	if to > 0 {
+		last = min(last, int((to+r.ContentionWindow-1)/r.ContentionWindow))
+	}
+	return contention.Merge(r.ContentionWindows[first:last]...)
 }
 
 // concludeWindows adds the verdicts on windows. What they say of waits is that of the window where

@@ -123,6 +123,14 @@ func (u Unit) ParseLimit(name, s string) (float64, error) {
 	return f, nil
 }
 
+// Limit returns a value as [Unit.ParseLimit] returns what it is compared with.
+func (u Unit) Limit(v Value) float64 {
+	if u == Ratio {
+		return math.Round(1e14*v.Float) / 1e12 // 100 × 0.07 is 7
+	}
+	return u.Number(v)
+}
+
 // FormatLimit writes a value that was compared with a limit, with as many digits as it takes to see
 // that it is not the limit.
 func (u Unit) FormatLimit(v, limit float64) string {
@@ -180,10 +188,7 @@ func Find(columns []Head, name string) (Measure, error) {
 // of a Ratio. The sum of no rows is 0.
 func (m Measure) Of(t *Table) (float64, error) {
 	c, err := m.cell(t)
-	if m.Unit == Ratio {
-		return 100 * c.Float, err
-	}
-	return m.Unit.Number(c.Value), err
+	return m.Unit.Limit(c.Value), err
 }
 
 // Share returns the measure in percent of the whole of the table, if it is a part of that.

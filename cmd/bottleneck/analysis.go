@@ -4,13 +4,19 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"runtime/debug"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	bn "github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -19,16 +25,16 @@ import (
 type analysis[T any] struct {
 	flags *pflag.FlagSet // of the whole command, which adds its own
 	to    destination
-	fail  conditions[*T]
+	fail  conditions
 	part  timeline.Part
 }
 
 // define adds the flags that all of them have.
-func (a *analysis[T]) define(c *cobra.Command, forms formsOf[*T], about measures[*T]) {
+func (a *analysis[T]) define(c *cobra.Command, forms formsOf[*T], about *measures) {
 	a.flags = c.Flags()
 	a.to.define(c, formsIn(forms.has))
-	a.fail.about = about
-	a.flags.Func("fail", "exit with status 1 if `CONDITION` holds, such as "+about.example+"; several are separated by commas", a.fail.add)
+	a.fail.about = []*measures{about}
+	a.flags.Func("fail", "exit with status 1 if `CONDITION` holds, such as "+about.example+"; separate several by commas", a.fail.add)
 	definePart(a.flags, &a.part)
 	c.Long = strings.TrimSpace(c.Long) + "\n\n" + about.help()
 }
@@ -106,5 +112,125 @@ func (a *analysis[T]) run(ctx context.Context, std stdio, source string, read re
 	}
 	a.to.draw.source = shownSource(in.label)
 	written := a.to.write(std, func(w io.Writer, form string, d drawing) error { return forms[form](w, v, d) })
-	return errors.Join(err, written, a.fail.check(v))
+	return errors.Join(err, written, a.fail.checkOne(v))
+}
+
+// definePart adds -generations, -during and -outside.
+func definePart(fs *pflag.FlagSet, part *timeline.Part) {
+	fs.Var(&partFlag{set: func(s string) error {
+		p, err := parsePart(s)
+		part.First, part.Last = p.First, p.Last
+		return err
+	}}, "generations", "read only the generations `A:B` of a trace, about a second each, counted from 1; A: is to the end")
+	during := func(outside bool) func(string) error {
+		return func(s string) error {
+			d, err := timeline.ParseDuring(s)
+			if !part.During.All() && err == nil {
+				return errors.New("one -during or -outside at a time")
+			}
+			if part.During = d; outside {
+				part.During = d.Outside()
+			}
+			return err
+		}
+	}
+	const parts = "region:NAME, task:TYPE, gc, gc:N or marker:A..B (messages of trace.Log)"
+	fs.Var(&partFlag{set: during(false)}, "during", "analyze only a `PART` of the time, such as region:checkout: "+parts)
+	fs.Var(&partFlag{set: during(true)}, "outside", "analyze all but a `PART` of the time: "+parts)
+}
+
+// partFlag is a flag that sets a part of a trace, and knows its text for the commands that a
+// verdict proposes.
+type partFlag struct {
+	set  func(string) error
+	text string
+}
+
+func (f *partFlag) Set(s string) error {
+	f.text = s
+	return f.set(s)
+}
+
+func (f *partFlag) String() string { return f.text }
+
+func (f *partFlag) Type() string { return "string" }
+
+// parsePart parses the value of -generations: "3", "3:7", "3:" or ":7".
+func parsePart(s string) (p timeline.Part, err error) {
+	first, last, isRange := strings.Cut(s, ":")
+	if !isRange {
+		last = first
+	}
+	for _, bound := range []struct {
+		text string
+		n    *int
+	}{{first, &p.First}, {last, &p.Last}} {
+		if bound.text == "" && isRange && s != ":" {
+			continue
+		}
+		n, err := strconv.Atoi(bound.text)
+		if err != nil || n < 1 {
+			return p, errors.New("want a range such as 3:7, 3: or :7, from 1")
+		}
+		*bound.n = n
+	}
+	if p.Last > 0 && p.Last < p.First {
+		return p, errors.New("the last is before the first")
+	}
+	return p, nil
+}
+
+// limited adds the flag of a command that reads traces or saved results.
+func (a *app) limited(c *cobra.Command) {
+	c.Flags().Func("memory", "stop with an error before memory exceeds `SIZE`, such as 2GB or 512MB; default half of the memory of the machine or cgroup", func(s string) (err error) {
+		if a.memory, err = memory.Parse(s); err == nil && a.memory < memory.Least {
+			err = fmt.Errorf("want at least %s", memory.Text(memory.Least))
+		}
+		return err
+	})
+}
+
+// savedInput reads a saved result, which takes some eight times its bytes in memory, up to the
+// limit.
+func savedInput(ctx context.Context, r io.Reader) io.Reader {
+	limit := memory.Limit(ctx, 0)
+	return &savedReader{r: r, left: limit / 8, err: fmt.Errorf("%w: it is longer than %s, and the limit is %s; raise it with -memory",
+		memory.ErrLimit, memory.Text(limit/8), memory.Text(limit))}
+}
+
+type savedReader struct {
+	r    io.Reader
+	left int64
+	err  error
+}
+
+func (s *savedReader) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if s.left -= int64(n); s.left < 0 {
+		return 0, s.err
+	}
+	return n, err
+}
+
+// guard is called with the limit of a command; main sets it. Tests share a process, which has no
+// limit.
+var guard = func(limit int64) {}
+
+// guardProcess ends the process before it takes more memory than the limit. Passes over traces
+// watch it themselves and say what was read; this is for all else: saved results, and what is made
+// of a trace after it was read.
+func guardProcess(limit int64) {
+	debug.SetMemoryLimit(limit / 10 * 9)
+	go func() {
+		for ; ; time.Sleep(10 * time.Millisecond) {
+			if memory.Resident() < limit/100*95 {
+				continue
+			}
+			debug.FreeOSMemory()
+			if memory.Resident() >= limit/100*92 {
+				fmt.Fprintf(os.Stderr, "bottleneck: memory limit %s exceeded; raise it with -memory\n", memory.Text(limit))
+				os.Exit(exitFailure)
+			}
+		}
+	}()
 }

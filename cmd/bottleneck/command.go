@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // The exit statuses.
@@ -58,7 +61,7 @@ func (a *app) root() *cobra.Command {
 	root.SetHelpCommand(a.help(root))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	subcommand(root, "completion").Short = "print a script with which a shell completes what is typed"
+	subcommand(root, "completion").Short = "print a completion script for bash, zsh, fish or PowerShell"
 	return root
 }
 
@@ -304,22 +307,23 @@ func oneLine(s string) string { return format.Clean(s) }
 
 const overview = `Bottleneck shows which goroutines limit the scaling of a Go program.
 
-It reads an execution trace and draws a bottle graph: a box for each group of
-goroutines, as tall as the group's share of the time, as wide as the number of
-goroutines that ran meanwhile. Tall and narrow is the neck: look there first.
-"bottleneck FILE" says in words what limits the program that wrote a trace.`
+"bottleneck FILE" reads an execution trace and prints what limits the program,
+where in its code, and what to do. "bottleneck graph" draws a bottle graph, with
+a box for each group of goroutines. The height of a box is the group's share of
+the time, its width the mean number of goroutines that ran during that time. A
+tall and narrow box is the neck: look there first.`
 
 const overviewExamples = `  bottleneck demo
-      See a neck within two seconds, without a trace of your own.
+      See a neck in two seconds, without a trace of your own.
   go test -bench Sort -trace trace.out && bottleneck graph trace.out
-      The graph of a benchmark, in the terminal.
+      Draw the graph of a benchmark in the terminal.
   bottleneck graph -o graph.svg \
           'http://localhost:6060/debug/pprof/trace?seconds=5'
-      A picture of five seconds of a service that has net/http/pprof mounted.
+      Draw five seconds of a service that has net/http/pprof mounted.
   bottleneck top http://localhost:6060/debug/bottleneck/
-      What limits a running service, every second.
+      Show what limits a running service, every second.
 
-"bottleneck help COMMAND" tells more. Flags take one dash or two.`
+"bottleneck help COMMAND" describes a command. Flags take one dash or two.`
 
 // helpWidth is the number of columns of a help text.
 const helpWidth = 80
@@ -365,7 +369,7 @@ func wrapped(indent int, words string) string {
 }
 
 func (a *app) help(root *cobra.Command) *cobra.Command {
-	return a.command("help [COMMAND]", "describe a command", "Help describes a command, or gives an overview of all of them.", func(_ context.Context, _ stdio, args []string) error {
+	return a.command("help [COMMAND]", "describe a command", "Help describes a command, or lists all of them.", func(_ context.Context, _ stdio, args []string) error {
 		c := root
 		switch {
 		case len(args) > 1:
@@ -381,7 +385,7 @@ func (a *app) help(root *cobra.Command) *cobra.Command {
 }
 
 func (a *app) man(root *cobra.Command) *cobra.Command {
-	return a.command("man DIR", "write a manual page for each command", "Man writes manual pages for man(1) into a directory: bottleneck.1,\nbottleneck-graph.1 and so on.", func(_ context.Context, _ stdio, args []string) error {
+	return a.command("man DIR", "write a manual page for each command", "Man writes manual pages for man(1) to a directory: bottleneck.1,\nbottleneck-graph.1 and so on.", func(_ context.Context, _ stdio, args []string) error {
 		if len(args) != 1 {
 			return usagef("want the directory of the pages")
 		}
@@ -393,4 +397,44 @@ func (a *app) man(root *cobra.Command) *cobra.Command {
 		}
 		return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "bottleneck", Manual: "bottleneck"}, args[0])
 	})
+}
+
+func (a *app) version() *cobra.Command {
+	return a.command("version", "print the version", "Version prints the version of the command and of the traces that it reads.", printVersion)
+}
+
+func printVersion(_ context.Context, std stdio, args []string) error {
+	if len(args) > 0 {
+		return usagef("unexpected argument %q", args[0])
+	}
+	info, _ := debug.ReadBuildInfo()
+	_, err := fmt.Fprintf(std.out, "bottleneck %s\nreads execution traces of Go 1.%d to 1.%d, and of Go 1.27, which writes the format of Go 1.26\n",
+		version(info), timeline.FirstVersion, timeline.LastVersion)
+	return err
+}
+
+// version describes a build: the module's version, or the commit it was built from.
+func version(info *debug.BuildInfo) string {
+	platform := fmt.Sprintf("(%s, %s/%s)", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if info == nil {
+		return "(version not known) " + platform
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	v := info.Main.Version
+	commit := settings["vcs.revision"]
+	if commit = commit[:min(12, len(commit))]; v == "" || v == "(devel)" {
+		v = "devel"
+		if commit != "" {
+			v += " " + commit
+		}
+	} else if commit != "" && !strings.Contains(v, commit) {
+		v += " " + commit
+	}
+	if settings["vcs.modified"] == "true" && !strings.Contains(v, "dirty") {
+		v += " with changes"
+	}
+	return v + " " + platform
 }

@@ -35,37 +35,36 @@ type contentionFlags struct {
 
 func (a *app) contention() *cobra.Command {
 	f := &contentionFlags{}
-	c := a.command("contention [flags] [FILE | URL | -]", "show who waited for locks and channels, and who is to blame", `
-Contention shows who waited, for what, and which owner is to blame: the
-goroutine that held the lock meanwhile, not the one that happened to let go of
-it last.
+	c := a.command("contention [flags] [FILE | URL | -]", "show waits for locks and channels, and who is to blame", `
+Contention shows which goroutines waited, for what, and which owner is to blame:
+the goroutine that held the lock during the wait, not the one that unlocked it
+last.
 
-It reads execution traces of any program (a FILE, a URL, or standard input),
-JSON of package contention, whose wrapped locks know the owners exactly, and
-JSON that it wrote itself. What a trace does not tell is "unattributed": nobody
-is blamed on suspicion.
+It reads execution traces (a FILE, a URL, or standard input), JSON of package
+contention, whose wrapped locks record their owners, and JSON that it wrote
+itself. Time that a trace does not attribute to an owner is "unattributed".
 
-`+wrapped(0, "The ASPECTS of the tree are "+kindsOf(contention.Aspects, ", ")+`; by default
+`+wrapped(0, "ASPECTS, the levels of the tree, are "+kindsOf(contention.Aspects, ", ")+`; the default is
 owner-func,lock,waiter-func, with waits for workers, for work and for the network
-after all others. A func is the function that locked or unlocked; a group is
-where goroutines began. The root is who blocked the owner, if that was itself
-blocked, and so on: the end of the chain of blame. Percentages behind a line tell
-what owners did meanwhile: run, be ready to run, or be blocked.`)+`
+last. A func is the function that locked or unlocked; a group is the name of the
+goroutines. The root is the last owner in a chain of owners that wait for each other.
+Percentages after a line are what owners did during the wait: run, be runnable, or be
+blocked.`)+`
 
-`+wrapped(0, "The KINDS of waits are "+kindsOf(contention.Kinds, ", ")+`; "locks" are
-mutex, both of rwmutex, and once. Only if named: syscall, the system calls of a
-trace that lost their processor, by call chain.`)+`
+`+wrapped(0, "KINDS of waits are "+kindsOf(contention.Kinds, ", ")+`; "locks" stands
+for mutex, both of rwmutex, and once. syscall is included only if named: system calls
+of a trace that lost their processor, by call chain.`)+`
 
-Totals in text and pictures stay those of all whatever -min says; those in JSON,
-CSV, pprof and folded stacks are what is left. A picture shows who waits for
-whom, .dot is for Graphviz and .folded for flamegraph.pl.`, f.run)
-	f.define(c, contentionForms, contentionMeasures)
-	f.to.defineTop("lines below each line, locks and groups", "as many as are useful")
+The totals of text and pictures do not depend on -min; those of JSON, CSV, pprof
+and folded stacks are of what is left. A picture shows which groups wait for
+which; .dot is for Graphviz and .folded for flamegraph.pl.`, f.run)
+	f.define(c, contentionForms, &contentionMeasures)
+	f.to.defineTop("lines below each line, locks and groups", "those above half a percent")
 	fs := c.Flags()
-	fs.StringVar(&f.by, "by", "", "the levels of the tree: `ASPECTS`, separated by commas, in any order")
-	fs.StringVar(&f.kinds, "kind", "", "only these `KINDS`, separated by commas")
-	fs.StringVar(&f.focus, "focus", "", "only what `REGEXP` finds in a lock or its class, or in a function of the waiter, the owner or the root")
-	fs.StringVar(&f.view, "pprof", "", "the stacks of .pb.gz and .folded: `VIEW` is owner (default of .pb.gz), waiter, root, or joined (default of .folded): the waiter's calls, the lock, the owner's calls")
+	fs.StringVar(&f.by, "by", "", "the levels of the tree: `ASPECTS`, separated by commas")
+	fs.StringVar(&f.kinds, "kind", "", "show only these `KINDS` of waits, separated by commas")
+	fs.StringVar(&f.focus, "focus", "", "show only waits with a match of `REGEXP` in the lock or its class, or in a function of the waiter, the owner or the root")
+	fs.StringVar(&f.view, "pprof", "", "the stacks of .pb.gz and .folded: `VIEW` is owner (default of .pb.gz), waiter, root, or joined (default of .folded), which is the waiter's calls, the lock, and the owner's calls")
 	fs.DurationVar(&f.to.draw.least, "min", 0, "leave out lines, edges and rows that are shorter than `DURATION`")
 	f.to.only["pprof"] = []string{"pprof", "folded"}
 	f.to.only["top"] = []string{"text", "svg", "png"}
@@ -248,7 +247,7 @@ func (d drawing) waits(p *contention.Profile) *contention.Profile {
 		return p
 	}
 	out := p.Filter(contention.Filter{Min: d.least})
-	whole, left := sumContention(p).waited, sumContention(out).waited
+	whole, left := sumOf(p, waited), sumOf(out, waited)
 	if whole > left {
 		out.Warnings = append(slices.Clip(out.Warnings), fmt.Sprintf(
 			"What is shorter than %v is left out, as -min says: %v of the %v that were waited. The totals are those of what is left.",
@@ -257,75 +256,47 @@ func (d drawing) waits(p *contention.Profile) *contention.Profile {
 	return out
 }
 
-// contentionSum is what the measures are made from.
-type contentionSum struct {
-	waited, handOff, unattributed, longest, duration time.Duration
-	ready, readyIdle                                 time.Duration
-	contentions, parks                               int64
-}
-
-var contentionMeasures = measures[*contention.Profile]{
+var contentionMeasures = measures{
 	example: "waited>2s",
-	whole: []measured[*contention.Profile]{
-		measuring("waited", result.Duration, "what all goroutines waited together, as a duration: waited>2s", ofSum(func(s *contentionSum) float64 { return float64(s.waited) })),
-		measuring("longest", result.Duration, "the longest wait, as a duration", ofSum(func(s *contentionSum) float64 { return float64(s.longest) })),
-		measuring("ready", result.Duration, "for how long they were ready after that, until they had a processor", ofSum(func(s *contentionSum) float64 { return float64(s.ready) })),
-		measuring("ready-idle", result.Duration, "the part of ready in which a processor was idle", ofSum(func(s *contentionSum) float64 { return float64(s.readyIdle) })),
-		measuring("contentions", result.Number, "the number of waits", ofSum(func(s *contentionSum) float64 { return float64(s.contentions) })),
-		measuring("parks", result.Number, "how often they blocked: a goroutine that is woken, loses the race for the lock and blocks again is one wait, but counts twice here", ofSum(func(s *contentionSum) float64 { return float64(s.parks) })),
-		measuring("waiting", result.Number, "how many goroutines waited at a time, on average", ofSum(func(s *contentionSum) float64 { return percent(s.waited, s.duration) / 100 })),
-		measuring("handoff-%", result.Ratio, "the part of the waiting in which the lock was on its way to its next owner", ofSum(func(s *contentionSum) float64 { return percent(s.handOff, s.waited) })),
-		measuring("unattributed-%", result.Ratio, "the part for which it is not known who held the lock, or whether it was held", ofSum(func(s *contentionSum) float64 { return percent(s.unattributed, s.waited) })),
-	},
-	parts: "or waited, ready, contentions or parks of one lock, as lock(LOCK).waited, by its name or class.",
-	part:  ofPart("lock", []measure{{name: "waited", unit: result.Duration}, {name: "ready", unit: result.Duration}, {name: "contentions", unit: result.Number}, {name: "parks", unit: result.Number}}, lockMeasure),
+	whole:   summary(contention.Summary(), certain),
+	parts:   "or waited, ready, contentions or parks of one lock, as lock(LOCK).waited, by its name or class.",
+	part: ofPart("lock", []result.Column[contention.Wait]{
+		{Name: "waited", Unit: result.Duration, Value: result.Ints(waited)},
+		{Name: "ready", Unit: result.Duration, Value: result.Ints(func(w *contention.Wait) time.Duration { return w.Ready })},
+		{Name: "contentions", Unit: result.Count, Value: result.Ints(contentions)},
+		{Name: "parks", Unit: result.Count, Value: result.Ints(func(w *contention.Wait) int64 { return w.Parks })},
+	}, findLock),
 }
 
-func ofSum(of func(*contentionSum) float64) func(*contention.Profile) (float64, error) {
-	return always(func(p *contention.Profile) float64 { return of(sumContention(p)) })
-}
-
-func sumContention(p *contention.Profile) *contentionSum {
-	sum := &contentionSum{duration: p.Duration}
+func sumOf[N ~int64](p *contention.Profile, of func(*contention.Wait) N) (sum N) {
 	for i := range p.Waits {
-		w := &p.Waits[i]
-		sum.waited += w.Waited
-		sum.handOff += w.HandOff
-		sum.unattributed += w.Unattributed
-		sum.longest = max(sum.longest, w.Longest)
-		sum.ready += w.Ready
-		sum.readyIdle += w.ReadyIdle
-		sum.contentions += w.Contentions
-		sum.parks += w.Parks
+		sum += of(&p.Waits[i])
 	}
 	return sum
 }
 
-// lockMeasure is one of the locks of a name or class. A lock that is not in the profile is 0: that
-// nobody waits for it is what one hopes for. But it is an error if there is one with nearly that
-// name.
-func lockMeasure(p *contention.Profile, lock string, m measure) (sum float64, _ error) {
+func waited(w *contention.Wait) time.Duration { return w.Waited }
+func contentions(w *contention.Wait) int64    { return w.Contentions }
+
+// findLock returns the sums of the locks of a name or class. Those of a lock that is not in the
+// profile are 0, as no goroutine waited for it. But it is an error if there is a lock with nearly
+// that name.
+func findLock(p *contention.Profile, lock string) (*contention.Wait, error) {
+	var sum contention.Wait
 	found := false
 	for i := range p.Waits {
-		w := &p.Waits[i]
-		is := isLock(w.Lock, lock)
-		found = found || is
-		switch {
-		case !is:
-		case m.name == "ready":
-			sum += float64(w.Ready)
-		case m.name == "parks":
-			sum += float64(w.Parks)
-		case m.unit == result.Duration:
-			sum += float64(w.Waited)
-		default:
-			sum += float64(w.Contentions)
+		if w := &p.Waits[i]; slices.Contains(lockNames(w.Lock), lock) {
+			found = true
+			sum.Waited += w.Waited
+			sum.Ready += w.Ready
+			sum.Contentions += w.Contentions
+			sum.Parks += w.Parks
 		}
 	}
 	if near := mistyped(p, lock); !found && near != "" {
-		return 0, fmt.Errorf("no goroutine waited for a lock %q; did you mean %q?", lock, near)
+		return nil, fmt.Errorf("no goroutine waited for a lock %q; did you mean %q?", lock, near)
 	}
-	return sum, nil
+	return &sum, nil
 }
 
 // mistyped returns the lock that a name which is not in the profile may be meant to be, or "".
@@ -342,11 +313,6 @@ func mistyped(p *contention.Profile, lock string) string {
 		}
 	}
 	return spelling.Nearest(word, names)
-}
-
-// isLock reports whether a lock has that name or class, in full or short.
-func isLock(l *contention.Lock, name string) bool {
-	return slices.Contains(lockNames(l), name)
 }
 
 // lockNames are what a lock may be called.

@@ -34,22 +34,22 @@ type demo struct {
 // define adds the flags.
 func (d *demo) define(fs *pflag.FlagSet) {
 	d.procs = runtime.GOMAXPROCS(0)
-	fs.StringVarP(&d.out, "output", "o", "bottleneck-demo.svg", "write the picture to `FILE`, .svg or .png, or another form that \"bottleneck graph -o\" knows")
+	fs.StringVarP(&d.out, "output", "o", "bottleneck-demo.svg", "write the picture to `FILE`, in a form of \"bottleneck graph -o\"")
 	fs.IntVar(&d.workers, "workers", max(4, d.procs), "run `N` workers")
-	fs.IntVar(&d.files, "files", 40*d.procs+1, "process `N` files, the large one included")
-	fs.IntVar(&d.factor, "factor", 60, "make the large file `N` times larger than the others")
+	fs.IntVar(&d.files, "files", 40*d.procs+1, "process `N` files, including the large one")
+	fs.IntVar(&d.factor, "factor", 60, "make the large file `N` times as large as the others")
 	fs.DurationVar(&d.time, "time", 2*time.Second, "run for about `DURATION`")
-	fs.StringVar(&d.repair, "repair", "", "`REPAIR` is largest-first, begin with the large file, or split, cut it into pieces")
-	fs.StringVar(&d.trace, "trace", "", "keep the execution trace in `FILE`, to try \"bottleneck graph\" on")
+	fs.StringVar(&d.repair, "repair", "", "repair the program: `REPAIR` is largest-first, to begin with the large file, or split, to cut it into pieces")
+	fs.StringVar(&d.trace, "trace", "", "write the execution trace to `FILE`, for the other commands")
 }
 
 func (a *app) demo() *cobra.Command {
 	d := &demo{}
-	c := a.command("demo [flags]", "run a small program with a known neck, and say what limits it", `
-Demo runs a small program inside this process, says what limits it, and draws
-its bottle graph: some workers process a queue of files, of which the last one
-is much larger than the rest. Its worker goes on alone when the others are done:
-the neck. It takes about two seconds.`, d.run)
+	c := a.command("demo [flags]", "run a small program with a known neck, and print what limits it", `
+Demo runs a small program inside this process, prints what limits it, and draws
+its bottle graph: some workers process a queue of files, the last of which is
+much larger than the others. Its worker runs alone after the others are done:
+that is the neck. It takes about two seconds.`, d.run)
 	d.define(c.Flags())
 	c.Example = `  bottleneck demo
   bottleneck demo -trace demo.trace &&

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/picture"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/result"
 	"github.com/bottleneck-go/bottleneck/speedup"
@@ -28,38 +30,41 @@ type diffFlags struct {
 	group string
 	opt   bottle.Options
 	to    destination
-	fail  changeConditions
+	fail  conditions
 }
 
 func (a *app) diff() *cobra.Command {
 	f := &diffFlags{}
-	c := a.command("diff [flags] OLD NEW", "compare two runs: graphs, ledgers, stacks, waiting or tasks", `
-Diff compares two runs, OLD and NEW, each a trace or what was saved as JSON, in
-a file, at a URL or in standard input (-): bottle graphs group by group, ledgers
-by what the capacity went to, speedup stacks component by component, contention
-profiles by lock, waiter and owner, and profiles of tasks class by class. Above
-graphs and ledgers stand the first sentences of the verdicts. Pictures show both
-graphs or stacks side by side on the same scale.
+	c := a.command("diff [flags] OLD NEW", "compare two runs: graphs, ledgers, stacks, waits or tasks", `
+Diff compares two runs, OLD and NEW. Each is a trace or saved JSON, as a file, a
+URL or standard input (-). It compares bottle graphs by group, ledgers by row,
+speedup stacks by component, contention profiles by lock, waiter and owner, and
+profiles of tasks by class. The first findings of both verdicts come first where
+there are verdicts. Pictures show both graphs or stacks on the same scale.
 
 A CONDITION is NAME, one of < <= > >=, and a value:
 
-  1.1x     compared with what NAME is in NEW divided by what it is in OLD
-  30, 2s   compared with what NAME is in NEW
+  1.1x     compared with NAME in NEW divided by NAME in OLD
+  30, 2s   compared with NAME in NEW
 
-NAME is, as in -fail of the command of what is compared, one
+NAME is that of -fail of the command that shows the result:
 
   of graphs      such as neck-% or group(main.main).share-%
   of ledgers     such as lost(mutex); of traces also without -kind
   of stacks      speedup, remainder or a component, such as sync-mutex
   of contention  such as waited, or lock(LOCK).contentions by a name or class
   of tasks       such as fine-tasks-%, or tasks(CLASS).p50: p50, mean and p99
-                 are in cycles or, if they are not known, in nanoseconds`, f.run)
+                 are in cycles or, if these are not known, in nanoseconds`, f.run)
 	fs := c.Flags()
-	fs.StringVar(&f.name, "kind", "", "compare as `KIND`: graph, ledger, stack (of traces, estimates), contention or tasks (of traces, regions); if not given, traces as graphs with the categories of their ledgers, and JSON as what it holds")
+	fs.StringVar(&f.name, "kind", "", "compare as `KIND`: graph, ledger, stack (of traces, estimates), contention or tasks (of traces, regions); default graphs with the categories of the ledgers for traces, and the kind of the file for JSON")
 	fs.StringVar(&f.group, "group", "", "of graphs of traces: "+groupHelp)
 	f.to.define(c, formsIn(diffForms.has))
-	f.to.defineBy("of -kind ledger: add up the rows that are the same in `COLUMNS`; category,wait,function,group if not given")
-	fs.Func("fail", "exit with status 1 if `CONDITION` holds, such as 'neck-% > 1.1x'; several are separated by commas", f.fail.add)
+	f.to.defineBy("of -kind ledger: sum the rows that are equal in `COLUMNS`; default category,wait,function,group")
+	f.fail.pairs = true
+	for _, k := range kinds {
+		f.fail.about = append(f.fail.about, k.measures())
+	}
+	fs.Func("fail", "exit with status 1 if `CONDITION` holds, such as 'neck-% > 1.1x'; separate several by commas", f.fail.add)
 	c.Example = `  bottleneck diff before.trace after.trace
   bottleneck diff -fail 'neck-% > 1.1x, wall > 1.2x' main.json branch.json
   bottleneck diff -o diff.svg stack-main.json stack-branch.json
@@ -121,12 +126,12 @@ func (f *diffFlags) run(ctx context.Context, std stdio, args []string) error {
 	if f.to.draw.by != nil && pair[0].kind != ledgerKind {
 		return usagef("-by is for ledgers: want -kind ledger")
 	}
-	if err := f.fail.know(pair); err != nil {
+	if err := pair.have(&f.fail); err != nil {
 		return err
 	}
 	f.to.draw.source = filepath.Base(before) + " and " + filepath.Base(after)
 	written := f.to.write(std, func(w io.Writer, form string, d drawing) error { return diffForms[form](w, pair, d) })
-	return errors.Join(written, f.fail.check(pair))
+	return errors.Join(written, f.fail.check(pair.values))
 }
 
 // load reads one of the runs.
@@ -142,6 +147,42 @@ func (f *diffFlags) load(ctx context.Context, std stdio, name string) (a artifac
 
 // diffPair are the two runs.
 type diffPair [2]artifact
+
+// values returns the values of the runs of which measures are; of traces, their ledgers, too.
+func (p diffPair) values(about *measures) []any {
+	switch {
+	case about == p[0].kind.measures():
+		return []any{p[0].value, p[1].value}
+	case about == &ledgerMeasures && p.booked():
+		return []any{p[0].ledger, p[1].ledger}
+	}
+	return nil
+}
+
+// have rejects conditions on what the runs do not have, and quotients of what cannot be compared.
+func (p diffPair) have(c *conditions) error {
+	for i := range c.list {
+		one := &c.list[i]
+		m, runs := one.of(c.about, p.values)
+		if runs == nil {
+			return usagef("-fail %s: a %s has no %s", one.Text, p[0].what(), one.Name)
+		}
+		before, tasks := runs[0].(*granularity.Profile)
+		if !tasks || !one.quotient || !slices.Contains([]string{"p50", "mean", "p99"}, m.name) {
+			continue
+		}
+		unit := func(p *granularity.Profile) string {
+			if p.ByTime() {
+				return "nanoseconds"
+			}
+			return "cycles"
+		}
+		if after := runs[1].(*granularity.Profile); after.ByTime() != before.ByTime() {
+			return fmt.Errorf("-fail %s: it is in %s, but was in %s", one.Text, unit(after), unit(before))
+		}
+	}
+	return nil
+}
 
 // diffForms write a pair; pictures, of kinds that are drawn only.
 var diffForms = drawn(formsOf[diffPair]{
@@ -272,7 +313,7 @@ func writeDiffJSON(w io.Writer, p diffPair, d drawing) error {
 func (p diffPair) measures() (out []measureJSON) {
 	for _, m := range p[0].kind.measures().whole {
 		value := func(a artifact) *float64 {
-			v, err := m.of(a)
+			v, err := m.of(a.value)
 			if err != nil {
 				return nil
 			}

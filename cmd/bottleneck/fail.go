@@ -3,65 +3,349 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/spelling"
 	"github.com/bottleneck-go/bottleneck/result"
 )
 
-// conditions is the value of -fail, about a T, in the grammar of result.ParseComparisons. A name is
-// a measure of the whole, such as parallelism, or one of a part: word "(" NAME ")." measure, such
-// as group(main.main).share-%, or a column of a table, with a filter or without: see result.Find.
-type conditions[T any] struct {
-	about measures[T]
-	list  []condition[T]
+// A condition of -fail compares a measure with a limit, in the grammar of result.ParseComparisons.
+// A measure is one of
+//
+//	NAME              a column of the summary of a result, such as parallelism
+//	WORD(NAME).NAME   a column of one part of a result, such as group(main.main).share-%
+//	NAME(FILTER)      a column of the table of a result, of the rows that FILTER finds: result.Find
+
+// measure is a number of a result. Its functions take a pointer to the result.
+type measure struct {
+	name string
+	unit result.Unit // of a Ratio, the values are in percent
+	help string
+	of   func(v any) (float64, error)
+	// asPart, if not nil, returns the value in percent of a whole.
+	asPart func(v any) (float64, error)
 }
 
-type condition[T any] struct {
+// measures are the measures of one type of result.
+type measures struct {
+	example string    // of a condition
+	whole   []measure // in the order in which help and errors list them
+	// part returns the measure of a name that is not in whole. ok is false if the name does not
+	// have the form of one. part is nil if the result has no parts.
+	part  func(name string) (m measure, ok bool, err error)
+	parts string // describes these names in the help
+}
+
+// help returns the section of a help text on conditions.
+func (ms *measures) help() string {
+	var b strings.Builder
+	b.WriteString("A CONDITION is NAME, one of < <= > >=, and a value. NAME is\n\n")
+	for _, m := range ms.whole {
+		fmt.Fprintf(&b, "  %-17s %s\n", m.name, wrapped(20, m.help))
+	}
+	return b.String() + "\n" + wrapped(0, ms.parts)
+}
+
+func (ms *measures) names() (names []string) {
+	for _, m := range ms.whole {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+// find returns the measure with a name; the error may be an [*result.UnknownName].
+func (ms *measures) find(name string) (measure, error) {
+	if i := slices.Index(ms.names(), name); i >= 0 {
+		return ms.whole[i], nil
+	}
+	if ms.part != nil {
+		if m, ok, err := ms.part(name); ok {
+			return m, err
+		}
+	}
+	return measure{}, result.Unknown(name, ms.names())
+}
+
+// against parses a limit of the measure, and returns the measure that can be compared with it.
+func (m measure) against(value string) (measure, float64, error) {
+	if m.asPart != nil && strings.HasSuffix(value, "%") {
+		m.of, m.unit = m.asPart, result.Ratio
+	}
+	limit, err := m.unit.ParseLimit(m.name, value)
+	if err != nil && m.asPart != nil {
+		err = fmt.Errorf("%w, or a part such as 10%%", err)
+	}
+	return m, limit, err
+}
+
+// summary returns the measures of the columns of a whole result. why returns the reason for which
+// the value of a column is not known, or "".
+func summary[T any](columns []result.Column[T], why func(v *T, name string) string) (out []measure) {
+	for _, c := range columns {
+		out = append(out, measure{name: c.Name, unit: c.Unit, help: c.Help, of: func(v any) (float64, error) {
+			value, known := c.Value(v.(*T))
+			if known {
+				return c.Unit.Limit(value), nil
+			}
+			if reason := why(v.(*T), c.Name); reason != "" {
+				return 0, errors.New(reason)
+			}
+			return 0, fmt.Errorf("%s is not known", c.Name)
+		}})
+	}
+	return out
+}
+
+// certain is the why of summaries that are always known.
+func certain[T any](*T, string) string { return "" }
+
+// ofPart returns the measures word(NAME).measure of the part that find returns.
+func ofPart[T, Part any](word string, columns []result.Column[Part], find func(v *T, name string) (*Part, error)) func(string) (measure, bool, error) {
+	known := measures{whole: summary(columns, certain)}
+	return func(s string) (none measure, ok bool, err error) {
+		first, name, rest, filtered, err := result.CutFilter(s)
+		if first != word || !filtered && err == nil {
+			return none, false, nil
+		}
+		if err != nil {
+			return none, true, err
+		}
+		last, dot := strings.CutPrefix(rest, ".")
+		if name == "" || !dot {
+			return none, true, fmt.Errorf("%q: want %s(NAME).%s", s, word, strings.Join(known.names(), fmt.Sprintf(" or %s(NAME).", word)))
+		}
+		m, err := known.find(strings.TrimSpace(last))
+		if err != nil {
+			return none, true, fmt.Errorf("%s(NAME): %w", word, err)
+		}
+		of := m.of
+		m.of = func(v any) (float64, error) {
+			part, err := find(v.(*T), name)
+			if err != nil {
+				return 0, err
+			}
+			return of(part)
+		}
+		return m, true, nil
+	}
+}
+
+// ofTable returns the measures of the columns of a table: of all rows, and of those of
+// NAME(FILTER). A FILTER that is a plain word must be one of words. Any other, such as a function,
+// must be one of the names of the result, unless a question mark follows it.
+func ofTable[T any](columns []result.Head, words []string, table func(*T) *result.Table, names func(*T) []string) (whole []measure, part func(string) (measure, bool, error)) {
+	find := func(name string) (measure, error) {
+		m, err := result.Find(columns, name)
+		out := measure{name: name, unit: m.Unit, of: func(v any) (float64, error) { return m.Of(table(v.(*T))) }}
+		if m.Part {
+			out.asPart = func(v any) (float64, error) { return m.Share(table(v.(*T))) }
+		}
+		return out, err
+	}
+	for _, c := range columns {
+		if !c.Unit.IsText() {
+			m, _ := find(c.Name)
+			m.help = c.Help
+			whole = append(whole, m)
+		}
+	}
+	return whole, func(name string) (m measure, ok bool, err error) {
+		column, filter, rest, filtered, err := result.CutFilter(name)
+		if err == nil && !filtered {
+			return m, false, nil
+		}
+		filter, maybe := strings.CutSuffix(filter, "?")
+		if maybe {
+			name = column + "(" + filter + ")" + rest
+		}
+		m, err = find(name)
+		switch plain := !strings.ContainsFunc(filter, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) }); {
+		case err != nil:
+		case plain && !slices.Contains(words, filter):
+			err = fmt.Errorf("%s(%s): %w, or a function such as main.main", column, filter, result.Unknown(filter, words))
+		case !plain && !maybe:
+			for _, of := range []*func(any) (float64, error){&m.of, &m.asPart} {
+				if *of != nil {
+					*of = onlyKnown(*of, filter, names)
+				}
+			}
+		}
+		return m, true, err
+	}
+}
+
+// onlyKnown returns a measure that is an error where no row has the filter, and it is none of the
+// names of the result.
+func onlyKnown[T any](of func(any) (float64, error), filter string, names func(*T) []string) func(any) (float64, error) {
+	return func(v any) (float64, error) {
+		is, err := of(v)
+		if is != 0 || err != nil {
+			return is, err
+		}
+		all := names(v.(*T))
+		all = append(all, format.Funcs(all)...)
+		if slices.ContainsFunc(all, func(name string) bool { return name == filter || strings.HasSuffix(name, "/"+filter) }) {
+			return is, nil
+		}
+		guess := ""
+		if near := spelling.Nearest(filter, all); near != "" {
+			guess = "; did you mean " + near + "?"
+		}
+		return 0, fmt.Errorf("unknown name %q%s (%s? counts as 0 where it is unknown)", filter, guess, filter)
+	}
+}
+
+// findNamed finds a part by its name, in full or as text and pictures shorten it. missing begins
+// the error if there is none.
+func findNamed[Part any](parts []Part, nameOf func(*Part) string, missing, name string) (*Part, error) {
+	names := make([]string, len(parts))
+	for i := range parts {
+		names[i] = nameOf(&parts[i])
+	}
+	short := format.Funcs(names)
+	for _, known := range [][]string{names, short} {
+		if i := slices.Index(known, name); i >= 0 {
+			return &parts[i], nil
+		}
+	}
+	if near := spelling.Nearest(name, slices.Concat(names, short)); near != "" {
+		return nil, fmt.Errorf("%s %q; did you mean %q?", missing, name, near)
+	}
+	return nil, fmt.Errorf("%s %q", missing, name)
+}
+
+// conditions is the value of -fail.
+type conditions struct {
+	about []*measures // of the kinds of results that there may be
+	pairs bool        // a limit such as 1.1x is of the quotient of two runs
+	list  []condition
+}
+
+type condition struct {
 	result.Comparison
-	measured[T]
+	quotient bool
+	in       map[*measures]limited // what the name means, in the kinds of results that have it
+}
+
+// limited is a measure with the limit that it is compared with.
+type limited struct {
+	measure
 	limit float64
 }
 
 // add is what -fail does: it adds conditions.
-func (c *conditions[T]) add(s string) error {
-	list, err := result.ParseComparisons(s, c.about.example)
+func (c *conditions) add(s string) error {
+	list, err := result.ParseComparisons(s, c.about[0].example)
 	if err != nil {
 		return err
 	}
 	for _, one := range list {
-		m, err := c.about.find(one.Name)
+		next, err := c.parse(one)
 		if err != nil {
 			return err
 		}
-		m, limit, err := m.against(one.Value)
-		if err != nil {
-			return err
-		}
-		c.list = append(c.list, condition[T]{one, m, limit})
+		c.list = append(c.list, next)
 	}
 	return nil
 }
 
-// check returns an error of one line that tells all conditions that hold, with
-// their values, or nil when none does.
-func (c *conditions[T]) check(v T) error {
+func (c *conditions) parse(one result.Comparison) (next condition, err error) {
+	next = condition{Comparison: one, in: map[*measures]limited{}}
+	number, quotient := strings.CutSuffix(one.Value, "x")
+	var limit float64
+	if next.quotient = quotient && c.pairs; next.quotient {
+		limit, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || math.IsNaN(limit) || math.IsInf(limit, 0) || limit < 0 {
+			return next, fmt.Errorf("%q: want a quotient such as 1.1x, not %q", one.Text, one.Value)
+		}
+	}
+	var known []string
+	var wrong error // the name has the form of a measure, or the value is not one of it
+	var unknown *result.UnknownName
+	for _, about := range c.about {
+		m, err := about.find(one.Name)
+		if err == nil && !next.quotient {
+			m, limit, err = m.against(one.Value)
+		}
+		if err == nil {
+			next.in[about] = limited{m, limit}
+		} else if !errors.As(err, &unknown) || unknown != err {
+			wrong = err
+		}
+		known = append(known, about.names()...)
+	}
+	switch {
+	case len(next.in) > 0:
+		return next, nil
+	case wrong != nil:
+		return next, wrong
+	case len(c.about) == 1:
+		return next, unknown
+	}
+	return next, result.Unknown(one.Name, known)
+}
+
+// of returns what the name means in results, and these: values returns those of a kind, or none.
+func (c *condition) of(about []*measures, values func(*measures) []any) (m limited, runs []any) {
+	for _, a := range about {
+		if m, ok := c.in[a]; ok {
+			if runs = values(a); runs != nil {
+				return m, runs
+			}
+		}
+	}
+	return m, nil
+}
+
+// check returns an error of one line that lists all conditions that hold, with their values in the
+// last of the runs, or nil if none does.
+func (c *conditions) check(values func(*measures) []any) error {
 	var held []string
-	for _, one := range c.list {
-		is, err := one.of(v)
+	for i := range c.list {
+		one := &c.list[i]
+		m, runs := one.of(c.about, values)
+		v, err := m.of(runs[len(runs)-1])
 		if err != nil {
 			return fmt.Errorf("-fail %s: %w", one.Text, err)
 		}
-		if one.Holds(is, one.limit) {
-			held = append(held, fmt.Sprintf("%s: got %s", one.Text, one.unit.FormatLimit(is, one.limit)))
+		is := m.unit.FormatLimit(v, m.limit)
+		if one.quotient {
+			before, err := m.of(runs[0])
+			if err != nil {
+				return fmt.Errorf("-fail %s: in the old run: %w", one.Text, err)
+			}
+			is += ", was " + m.unit.FormatLimit(before, m.limit)
+			if v = quotient(before, v); !math.IsInf(v, 0) {
+				is += fmt.Sprintf(": %.2fx", v)
+			}
+		}
+		if one.Holds(v, m.limit) {
+			held = append(held, fmt.Sprintf("%s: got %s", one.Text, is))
 		}
 	}
-	return failed(held)
-}
-
-// failed is the error of the conditions that hold, nil if none does.
-func failed(held []string) error {
 	if held == nil {
 		return nil
 	}
 	return errors.New("-fail: " + strings.Join(held, "; "))
+}
+
+// checkOne is check of a single result.
+func (c *conditions) checkOne(v any) error {
+	return c.check(func(*measures) []any { return []any{v} })
+}
+
+// quotient returns after ÷ before, which is infinite if only before is 0.
+func quotient(before, after float64) float64 {
+	switch {
+	case before == after:
+		return 1
+	case before == 0:
+		return math.Inf(int(math.Copysign(1, after)))
+	}
+	return after / before
 }

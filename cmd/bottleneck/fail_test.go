@@ -63,13 +63,13 @@ func TestConditions(t *testing.T) {
 		{"parallelism<1,neck-%>39", "-fail: neck-%>39: got 40.00%"},
 		{"parallelism<2,idle-%>50,neck-%>39", "-fail: parallelism<2: got 1.60; neck-%>39: got 40.00%"},
 	} {
-		c := conditions[*bottle.Graph]{about: graphMeasures}
+		c := conditions{about: []*measures{&graphMeasures}}
 		if err := c.add(tt.expr); err != nil {
 			t.Errorf("%s: %v", tt.expr, err)
 			continue
 		}
 		got := ""
-		if err := c.check(sample()); err != nil {
+		if err := c.checkOne(sample()); err != nil {
 			got = err.Error()
 		}
 		if !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
@@ -101,7 +101,7 @@ func TestConditionSyntax(t *testing.T) {
 		"group(main.main)>3":        "want group(NAME).share-% or group(NAME).lost-% or group(NAME).in-c-% or group(NAME).parallelism",
 		"group(main.main).neck-%>3": "want one of share-%, lost-%, in-c-%, parallelism",
 	} {
-		c := conditions[*bottle.Graph]{about: graphMeasures}
+		c := conditions{about: []*measures{&graphMeasures}}
 		if err := c.add(expr); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", expr, err, want)
 		}
@@ -115,11 +115,11 @@ func TestFailShortName(t *testing.T) {
 	g := sample()
 	g.Boxes[0].Group = "stop-the-world (GC mark termination)"
 	for _, name := range []string{"stop-the-world (GC mark termination)", "STW (GC mark termination)"} {
-		c := conditions[*bottle.Graph]{about: graphMeasures}
+		c := conditions{about: []*measures{&graphMeasures}}
 		if err := c.add("group(" + name + ").share-%>5"); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.check(g); err == nil || !strings.Contains(err.Error(), ": got 10.00%") {
+		if err := c.checkOne(g); err == nil || !strings.Contains(err.Error(), ": got 10.00%") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -161,11 +161,11 @@ func TestConditionDigits(t *testing.T) {
 
 // An empty graph has no percentages.
 func TestConditionsOfNothing(t *testing.T) {
-	c := conditions[*bottle.Graph]{about: graphMeasures}
+	c := conditions{about: []*measures{&graphMeasures}}
 	if err := c.add("neck-%>0,idle-%>0,gc-%>0,in-c-%>0,parallelism>0,wall>0s"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.check(&bottle.Graph{}); err != nil {
+	if err := c.checkOne(&bottle.Graph{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -174,11 +174,11 @@ func TestConditionsOfNothing(t *testing.T) {
 func TestLostCapacityThatIsNotKnownFails(t *testing.T) {
 	g := sample()
 	g.SetProcs(0)
-	c := conditions[*bottle.Graph]{about: graphMeasures}
+	c := conditions{about: []*measures{&graphMeasures}}
 	if err := c.add("lost-%>1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.check(g); err == nil || !strings.Contains(err.Error(), "lost capacity is not known") {
+	if err := c.checkOne(g); err == nil || !strings.Contains(err.Error(), "lost capacity is not known") {
 		t.Errorf("%v", err)
 	}
 }

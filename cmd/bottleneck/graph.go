@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"path/filepath"
 	"slices"
@@ -30,40 +29,40 @@ type graphFlags struct {
 }
 
 // groupHelp is what -group means.
-const groupHelp = "group goroutines `BY` function, start, creator, goroutine, region, task or /regexp/, see \"bottleneck help graph\""
+const groupHelp = "group goroutines `BY` function, start, creator, goroutine, region, task or /regexp/; see \"bottleneck help graph\""
 
 func (a *app) graph() *cobra.Command {
 	f := &graphFlags{}
 	c := a.command("graph [flags] [FILE | URL | -]", "draw the bottle graph of an execution trace", `
-Graph draws the bottle graph of an execution trace: text in the terminal, or a
-picture, a profile or data with -o.
+Graph draws the bottle graph of an execution trace: as text in the terminal or,
+with -o, as a picture, a profile or data.
 
-The trace is a FILE, a URL, or standard input ("-", or nothing at all in a
-pipe); packed with gzip or zstd, or not. A broken trace is drawn as far as it
-can be read. A graph that was saved as JSON can be drawn again.
+The trace is a FILE, a URL, or standard input: "-", or no argument in a pipe. It
+may be packed with gzip or zstd. A broken trace is drawn up to where it can be
+read. A graph that was saved as JSON can be drawn again.
 
-Goroutines share a box that have the same
+BY says which goroutines share a box: those with the same
 
-  function   function that they were started for: the outermost that is neither
-             the compiler's, nor the standard library's, nor calls several
-             others by function values
+  function   function that they run: the outermost one that is not in the
+             runtime or the standard library, and does not call several others
+             by function values
   start      function of the go statement
   creator    name of the goroutine that started them
-  goroutine  number: each has its own box
-  region     innermost open runtime/trace region
-  task       runtime/trace task
-  /regexp/   match in the name by function: the first parenthesised part, or
+  goroutine  number: each goroutine has its own box
+  region     innermost open region of runtime/trace
+  task       task of runtime/trace
+  /regexp/   match in the name by function: the first parenthesized group, or
              the whole match
 
-Generations of the trace that -from and -to leave out are not decoded.
-Goroutines that began in them are named by what they do later; for -group
-creator, region or task, what is before -from is decoded.`, f.run)
-	f.define(c, graphForms, graphMeasures)
-	f.to.defineTop("groups", "15 in text and pictures, else all")
+Generations of the trace outside of -from and -to are not decoded. Goroutines
+that started in one of them are named by what they do later. For -group creator,
+region or task, everything before -from is decoded.`, f.run)
+	f.define(c, graphForms, &graphMeasures)
+	f.to.defineTop("groups", "15 in text and pictures, all in other forms")
 	fs := c.Flags()
 	fs.StringVar(&f.group, "group", "function", groupHelp)
-	fs.DurationVar(&f.opt.Window, "window", 0, "one graph for each stretch of `DURATION`, such as 500ms")
-	fs.BoolVar(&f.opt.Offered, "offered", false, "count goroutines that are ready as running: what the program offers to a larger machine")
+	fs.DurationVar(&f.opt.Window, "window", 0, "draw one graph for each `DURATION`, such as 500ms")
+	fs.BoolVar(&f.opt.Offered, "offered", false, "count runnable goroutines as running: the parallelism that the program offers a larger machine")
 	defineBounds(fs, &f.opt)
 	c.Example = `  go test -bench Sort -trace trace.out && bottleneck graph trace.out
   curl -s http://localhost:6060/debug/pprof/trace?seconds=5 | bottleneck graph
@@ -93,8 +92,8 @@ func (f *graphFlags) parse(std stdio, args []string) (source string, err error) 
 
 // defineBounds adds -from and -to.
 func defineBounds(fs *pflag.FlagSet, opt *bottle.Options) {
-	fs.DurationVar(&opt.From, "from", 0, "leave out what comes before `DURATION` from the beginning of the trace, or of -generations")
-	fs.DurationVar(&opt.To, "to", 0, "leave out what comes after `DURATION`")
+	fs.DurationVar(&opt.From, "from", 0, "begin `DURATION` after the start of the trace, or of -generations")
+	fs.DurationVar(&opt.To, "to", 0, "end `DURATION` after the start of the trace, or of -generations")
 }
 
 // checkBounds rejects -from and -to that bound nothing.
@@ -160,58 +159,37 @@ var graphForms = drawn(formsOf[*bottle.Graph]{
 	},
 }, func(g *bottle.Graph, d drawing) (*picture.Drawing, error) { return picture.Draw(g, d.picture()) })
 
-var graphMeasures = measures[*bottle.Graph]{
+var graphMeasures = measures{
 	example: "parallelism<4",
-	whole: []measured[*bottle.Graph]{
-		measuring("parallelism", result.Number, "mean number of goroutines that ran at once, idle time included", always((*bottle.Graph).MeanParallelism)),
-		measuring("lost-%", result.Ratio, "the part of the capacity, GOMAXPROCS × time, that was not used", lostPercent),
-		measuring("neck-%", result.Ratio, "the same without idle time: what was lost while something ran", neckPercent),
-		measuring("idle-%", result.Ratio, "the part of the time in which nothing ran", always(func(g *bottle.Graph) float64 { return percent(g.Idle, g.Wall) })),
-		measuring("gc-%", result.Ratio, "the garbage collector's part of the time", always(gcPercent)),
-		measuring("in-c-%", result.Ratio, "the time of all goroutines in C code, in parts of the whole time: 200 where two were there all the time", always(func(g *bottle.Graph) float64 { all, _ := g.InC(); return percent(all, g.Wall) })),
-		measuring("wall", result.Duration, "the whole time, as a duration: wall>2s", always(func(g *bottle.Graph) float64 { return float64(g.Wall) })),
-	},
-	parts: "or share-%, lost-%, in-c-% or parallelism of one group, as group(NAME).share-%, by the name in the graph, short or in full.",
-	part:  ofPart("group", []measure{{name: "share-%", unit: result.Ratio}, {name: "lost-%", unit: result.Ratio}, {name: "in-c-%", unit: result.Ratio}, {name: "parallelism", unit: result.Number}}, groupMeasure),
+	whole:   summary(bottle.Summary(), lacksCapacity),
+	parts:   "or share-%, lost-%, in-c-% or parallelism of one group, as group(NAME).share-%, by the name in the graph, short or in full.",
+	part: ofPart("group", []result.Column[groupOf]{
+		{Name: "share-%", Unit: result.Ratio, Value: result.Floats(func(b *groupOf) float64 { return ratio(b.Share, b.graph.Wall) })},
+		{Name: "lost-%", Unit: result.Ratio, Value: func(b *groupOf) (result.Value, bool) {
+			return result.Float(ratio(b.Lost, b.graph.Capacity)), b.graph.Capacity > 0 || b.graph.Wall <= 0
+		}},
+		{Name: "in-c-%", Unit: result.Ratio, Value: result.Floats(func(b *groupOf) float64 { return ratio(b.InC, b.graph.Wall) })},
+		{Name: "parallelism", Unit: result.Number, Value: result.Floats(func(b *groupOf) float64 { return b.Parallelism })},
+	}, findGroup),
 }
 
-func neckPercent(g *bottle.Graph) (float64, error) { return ofCapacity(g, g.Lost()-g.IdleLost) }
-
-func lostPercent(g *bottle.Graph) (float64, error) { return ofCapacity(g, g.Lost()) }
-
-// ofCapacity is a part of the capacity in percent.
-func ofCapacity(g *bottle.Graph, d time.Duration) (float64, error) {
-	if g.Capacity == 0 && g.Wall > 0 {
-		return 0, errors.New("lost capacity is not known, as GOMAXPROCS is not")
-	}
-	return percent(d, g.Capacity), nil
+func lacksCapacity(*bottle.Graph, string) string {
+	return "lost capacity is not known, as GOMAXPROCS is not"
 }
 
-func gcPercent(g *bottle.Graph) float64 {
-	var d time.Duration
-	for i := range g.Boxes {
-		if g.Boxes[i].Kind == bottle.GC {
-			d += g.Boxes[i].Share
-		}
-	}
-	return percent(d, g.Wall)
+// groupOf is a box of a graph.
+type groupOf struct {
+	*bottle.Box
+	graph *bottle.Graph
 }
 
-func groupMeasure(g *bottle.Graph, group string, m measure) (float64, error) {
+func ratio(d, whole time.Duration) float64 { return float64(d) / float64(max(1, whole)) }
+
+func findGroup(g *bottle.Graph, group string) (*groupOf, error) {
 	nameOf := func(b *bottle.Box) string { return b.Group }
 	b, err := findNamed(g.Boxes, nameOf, "the graph has no group", group)
 	if reason, short := strings.CutPrefix(group, "STW ("); err != nil && short { // so the table calls it
 		b, err = findNamed(g.Boxes, nameOf, "the graph has no group", "stop-the-world ("+reason)
 	}
-	switch {
-	case err != nil:
-		return 0, err
-	case m.name == "lost-%":
-		return ofCapacity(g, b.Lost)
-	case m.name == "in-c-%":
-		return percent(b.InC, g.Wall), nil
-	case m.unit == result.Ratio:
-		return percent(b.Share, g.Wall), nil
-	}
-	return b.Parallelism, nil
+	return &groupOf{b, g}, err
 }

@@ -3,17 +3,23 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
 
@@ -252,4 +258,266 @@ func bytesOf(n int64) string {
 		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 	}
 	return fmt.Sprintf("%.0f kB", float64(n)/1e3)
+}
+
+// unpackJSON unpacks what a command has saved and gzip or zstd has packed; its head is then that of
+// the JSON. All else stays packed: traces are unpacked by their reader, profiles for pprof by
+// theirs.
+func unpackJSON(from io.Reader, head []byte) (io.Reader, []byte) {
+	unpack := unpackerOf(head)
+	if unpack == nil {
+		return from, head
+	}
+	const enough = 1 << 16 // to unpack the beginning
+	begin := head
+	switch r := from.(type) {
+	case *os.File:
+		begin = make([]byte, enough)
+		n, _ := r.ReadAt(begin, 0)
+		begin = begin[:n]
+	case *bufio.Reader:
+		begin, _ = r.Peek(enough)
+	}
+	z, err := unpack(bytes.NewReader(begin))
+	if err != nil {
+		return from, head
+	}
+	unpacked := make([]byte, headLength)
+	n, _ := io.ReadFull(z, unpacked)
+	if unpacked = unpacked[:n]; !holdsJSON(unpacked) {
+		return from, head
+	}
+	if z, err = unpack(from); err != nil {
+		return from, head
+	}
+	return z, unpacked
+}
+
+// unpackerOf returns what unpacks an input that begins so; nil if it is not packed.
+func unpackerOf(head []byte) func(io.Reader) (io.Reader, error) {
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }
+	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
+		return func(r io.Reader) (io.Reader, error) {
+			return zstd.NewReader(r, zstd.WithDecoderMaxWindow(128<<20), zstd.WithDecoderConcurrency(1))
+		}
+	}
+	return nil
+}
+
+// patienceURL is how long a server may send nothing, beyond the seconds that it was
+// asked to trace.
+var patienceURL = time.Minute
+
+// urlInput is a trace that a server sends, such as net/http/pprof's
+// /debug/pprof/trace?seconds=5. It is read as it arrives.
+func urlInput(u *url.URL) *input {
+	in := &input{label: u.Redacted()}
+	seconds := secondsOf(u)
+	in.open = func(ctx context.Context, cancel context.CancelCauseFunc) (io.ReadCloser, error) {
+		limit := seconds + patienceURL
+		idle := time.AfterFunc(limit, func() {
+			cancel(fmt.Errorf("%s: the server has sent nothing for %v", in.label, limit.Round(time.Second)))
+		})
+		resp, err := fetch(ctx, u)
+		if err != nil {
+			idle.Stop()
+			return nil, urlError(ctx, in.label, err)
+		}
+		if in.answered != nil {
+			in.answered(resp.Header)
+		}
+		return &download{body: resp.Body, meter: &in.meter, idle: idle, limit: limit}, nil
+	}
+	in.progress = func(since time.Duration) string {
+		s := "fetching " + in.label
+		if seconds > 0 && since < seconds+time.Second {
+			s += fmt.Sprintf(": tracing, %.0f of %.0f s", min(since, seconds).Seconds(), seconds.Seconds())
+		}
+		if n := in.meter.done.Load(); n > 0 {
+			s += ", " + bytesOf(n)
+		}
+		return s
+	}
+	return in
+}
+
+// secondsOf is how long the server traces before it is done.
+func secondsOf(u *url.URL) time.Duration {
+	s, err := strconv.ParseFloat(u.Query().Get("seconds"), 64)
+	if err != nil || !(s > 0 && s < 1e6) {
+		return 0
+	}
+	return time.Duration(s * float64(time.Second))
+}
+
+// get is fetch without the headers.
+func get(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
+	resp, err := fetch(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+// fetch asks for a trace and refuses answers that cannot be one.
+func fetch(ctx context.Context, u *url.URL) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := client(req).Do(req)
+	if err != nil {
+		return nil, err
+	}
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case resp.StatusCode != http.StatusOK:
+		err = &statusError{resp.StatusCode, "the server answers " + resp.Status + explanation(resp.Body, media)}
+		if resp.StatusCode == http.StatusUnauthorized && resp.Header.Get("WWW-Authenticate") == `Bearer realm="bottleneck"` {
+			err = &statusError{resp.StatusCode, "the server answers " + resp.Status + ": a token is needed, or another one; use -token-file FILE"}
+		}
+	case media == "text/html":
+		err = errors.New("the server answers with an HTML page, not a trace" + hint(u))
+	default:
+		return resp, nil
+	}
+	resp.Body.Close()
+	return nil, err
+}
+
+// statusError is an answer that is none.
+type statusError struct {
+	status int
+	text   string
+}
+
+func (e *statusError) Error() string { return e.text }
+
+// explanation is the first line of an error's body, when it is plain text:
+// net/http/pprof says there what is wrong.
+func explanation(body io.Reader, media string) string {
+	if media != "text/plain" {
+		return ""
+	}
+	line, _ := bufio.NewReader(io.LimitReader(body, 300)).ReadString('\n')
+	if line = strings.TrimSpace(line); line == "" {
+		return ""
+	}
+	return ": " + line
+}
+
+// hint tells somebody who gave the address of the service only where its trace is.
+func hint(u *url.URL) string {
+	if strings.Contains(u.Path, "trace") {
+		return ""
+	}
+	return "; net/http/pprof serves traces at /debug/pprof/trace?seconds=5"
+}
+
+// urlError puts the URL once, and without its password, before what went wrong.
+func urlError(ctx context.Context, label string, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err
+	}
+	return fmt.Errorf("%s: %w", label, err)
+}
+
+var errBrokeOff = errors.New("the connection broke off")
+
+// download is the body of an answer, counted and watched.
+type download struct {
+	body  io.ReadCloser
+	meter *meter
+	idle  *time.Timer
+	limit time.Duration
+}
+
+func (d *download) Read(p []byte) (int, error) {
+	n, err := d.body.Read(p)
+	d.meter.done.Add(int64(n))
+	if n > 0 {
+		d.idle.Reset(d.limit)
+	}
+	if err == io.ErrUnexpectedEOF {
+		err = errBrokeOff // "unexpected EOF" says that to few people
+	}
+	return n, err
+}
+
+func (d *download) Close() error {
+	d.idle.Stop()
+	return d.body.Close()
+}
+
+// credentials are headers for each request of a command.
+type credentials struct {
+	header http.Header
+	token  string // the file with it
+}
+
+// urls adds the flags of a command that reads URLs.
+func (a *app) urls(c *cobra.Command) {
+	a.credentials.header = http.Header{}
+	c.Flags().Func("header", "send the header `'NAME: VALUE'` with each request, except to other hosts after a redirect; may be repeated", a.credentials.add)
+	c.Flags().StringVar(&a.credentials.token, "token-file", "", "send \"Authorization: Bearer TOKEN\" with the token in `FILE`, for exporters/live with a token")
+}
+
+func (c *credentials) add(line string) error {
+	name, value, ok := strings.Cut(line, ":")
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	if !ok || name == "" || strings.ContainsAny(line, "\r\n") || strings.ContainsAny(name, " \t\"(),/;<=>?@[\\]{}") {
+		return usagef("-header: want 'NAME: VALUE'") // the value may be a secret
+	}
+	c.header.Add(name, value)
+	return nil
+}
+
+type credentialsKey struct{}
+
+// of returns a context whose requests carry them.
+func (c *credentials) of(ctx context.Context) (context.Context, error) {
+	if c.token != "" {
+		data, err := os.ReadFile(c.token)
+		if err != nil {
+			return nil, fileError(c.token, err)
+		}
+		token := strings.TrimSpace(string(data))
+		if token == "" || strings.ContainsAny(token, "\r\n") {
+			return nil, usagef("-token-file %s: want a token on one line", c.token)
+		}
+		c.header.Set("Authorization", "Bearer "+token)
+	}
+	return context.WithValue(ctx, credentialsKey{}, c), nil
+}
+
+// client asks with the credentials of a context. They stay with the host that they were meant for.
+func client(req *http.Request) *http.Client {
+	c, _ := req.Context().Value(credentialsKey{}).(*credentials)
+	if c == nil || len(c.header) == 0 {
+		return http.DefaultClient
+	}
+	for name, values := range c.header {
+		req.Header[name] = slices.Clone(values)
+	}
+	if host := c.header.Get("Host"); host != "" {
+		req.Host = host
+	}
+	host := req.URL.Host
+	return &http.Client{CheckRedirect: func(next *http.Request, via []*http.Request) error {
+		if next.URL.Host != host {
+			for name := range c.header {
+				next.Header.Del(name)
+			}
+		}
+		if len(via) >= 10 {
+			return errors.New("stopped after 10 redirects")
+		}
+		return nil
+	}}
 }

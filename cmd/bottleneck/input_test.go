@@ -4,14 +4,18 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime/pprof"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -285,4 +289,276 @@ func TestCommandsReadWithAnalyze(t *testing.T) {
 			t.Errorf("%s: %s…)", file, found)
 		}
 	}
+}
+
+// service answers like a service, a broken one, and other things that URLs lead to.
+func service(t *testing.T, trace []byte) *httptest.Server {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/trace", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Write(trace)
+	})
+	mux.HandleFunc("/packed", func(w http.ResponseWriter, r *http.Request) { w.Write(packed(t, trace)) })
+	mux.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/debug/pprof/trace", http.StatusFound)
+	})
+	mux.HandleFunc("/page", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "<!DOCTYPE html><title>Hello</title>") })
+	mux.HandleFunc("/hidden-page", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		fmt.Fprint(w, "<html><body>Log in first, please</body></html>")
+	})
+	mux.HandleFunc("/busy", func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "Could not enable tracing: tracing is\x1b[31m already enabled\nmore", http.StatusInternalServerError)
+	})
+	mux.HandleFunc("/empty", func(w http.ResponseWriter, r *http.Request) {})
+	mux.HandleFunc("/broken", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", fmt.Sprint(len(trace)))
+		w.Write(trace[:len(trace)*3/4])
+		panic(http.ErrAbortHandler)
+	})
+	mux.HandleFunc("/chunks", func(w http.ResponseWriter, r *http.Request) {
+		for part := range slices.Chunk(trace, 1000) {
+			w.Write(part)
+			w.(http.Flusher).Flush()
+		}
+	})
+	mux.HandleFunc("/silent", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	mux.HandleFunc("/stalled", func(w http.ResponseWriter, r *http.Request) {
+		w.Write(trace[:len(trace)/2])
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestURL(t *testing.T) {
+	s := service(t, read(t, mutexTrace))
+	want := bottleneck("graph", "-format", "csv", mutexTrace)
+	for _, path := range []string{"/debug/pprof/trace?seconds=5", "/packed", "/moved", "/chunks"} {
+		if r := bottleneck("graph", "-format", "csv", s.URL+path); r != want {
+			t.Errorf("%s: status %d, stderr %q, output\n%s", path, r.status, r.err, r.out)
+		}
+	}
+}
+
+func TestURLErrors(t *testing.T) {
+	s := service(t, read(t, phasesTrace))
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for _, tt := range []struct{ url, want string }{
+		{s.URL + "/nowhere", "the server answers 404 Not Found: 404 page not found\n"},
+		{s.URL + "/page", "an HTML page, not a trace; net/http/pprof serves traces at /debug/pprof/trace?seconds=5\n"},
+		{s.URL + "/hidden-page", "it is an HTML or XML page\n"},
+		{s.URL + "/busy", "500 Internal Server Error: Could not enable tracing: tracing is\uFFFD[31m already enabled\n"},
+		{s.URL + "/empty", "it is empty"},
+		{gone.URL + "/", "connection refused"},
+		{"http://name.invalid/", "name.invalid"},
+	} {
+		r := bottleneck("graph", tt.url)
+		r.want(t, exitFailure, "", tt.want)
+		if strings.Count(r.err, "\n") != 1 || strings.Count(r.err, tt.url) != 1 {
+			t.Errorf("stderr %q: want one line with the URL once", r.err)
+		}
+	}
+}
+
+// A body that breaks off is a trace that is cut off.
+func TestURLBreaksOff(t *testing.T) {
+	s := service(t, read(t, phasesTrace))
+	r := bottleneck("graph", s.URL+"/broken")
+	r.want(t, exitFailure, "Warning: ", s.URL+"/broken: offset ")
+	if !strings.Contains(r.err, "broke off") || strings.Count(r.err, "\n") != 1 {
+		t.Errorf("stderr %q", r.err)
+	}
+}
+
+// A password in a URL is shown to nobody.
+func TestURLPassword(t *testing.T) {
+	s := service(t, nil)
+	r := bottleneck("graph", strings.Replace(s.URL, "http://", "http://me:secret@", 1)+"/nowhere")
+	r.want(t, exitFailure, "", "me:xxxxx@")
+	if strings.Contains(r.err, "secret") {
+		t.Errorf("stderr %q", r.err)
+	}
+}
+
+// A server that sends nothing, or nothing more, is given up.
+func TestURLSilence(t *testing.T) {
+	defer func(d time.Duration) { patienceURL = d }(patienceURL)
+	patienceURL = 100 * time.Millisecond
+	s := service(t, read(t, phasesTrace))
+	bottleneck("graph", s.URL+"/silent").want(t, exitFailure, "", "/silent: the server has sent nothing for ")
+	r := bottleneck("graph", s.URL+"/stalled")
+	if r.status != exitFailure || !strings.Contains(r.err, "/stalled: the server has sent nothing for ") {
+		t.Errorf("status %d, stderr %q", r.status, r.err)
+	}
+}
+
+// An interrupt ends the wait for a server.
+func TestURLInterrupt(t *testing.T) {
+	s := service(t, read(t, phasesTrace))
+	for _, path := range []string{"/silent", "/stalled"} {
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(50*time.Millisecond, cancel)
+		var out, errs bytes.Buffer
+		status := run(ctx, []string{"graph", s.URL + path}, nil, &out, &errs)
+		outcome{status, out.String(), errs.String()}.want(t, exitFailure, "", "bottleneck: interrupted\n")
+	}
+}
+
+// The progress tells how long the server will be tracing.
+func TestURLProgress(t *testing.T) {
+	for _, tt := range []struct {
+		url   string
+		since time.Duration
+		bytes int64
+		want  string
+	}{
+		{"http://h/debug/pprof/trace?seconds=5", 2 * time.Second, 0, "fetching http://h/debug/pprof/trace?seconds=5: tracing, 2 of 5 s"},
+		{"http://h/debug/pprof/trace?seconds=5", 2 * time.Second, 1_250_000, "fetching http://h/debug/pprof/trace?seconds=5: tracing, 2 of 5 s, 1.2 MB"},
+		{"http://h/debug/pprof/trace?seconds=5", 7 * time.Second, 3e9, "fetching http://h/debug/pprof/trace?seconds=5, 3.0 GB"},
+		{"http://h/trace", time.Second, 2000, "fetching http://h/trace, 2 kB"},
+		{"http://h/trace?seconds=x", time.Second, 0, "fetching http://h/trace?seconds=x"},
+	} {
+		u, err := url.Parse(tt.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := urlInput(u)
+		in.meter.done.Store(tt.bytes)
+		if got := in.progress(tt.since); got != tt.want {
+			t.Errorf("progress %q, want %q", got, tt.want)
+		}
+	}
+}
+
+// What was saved is read packed, too: from files, from standard input, and by all commands that
+// read it.
+func TestPackedJSON(t *testing.T) {
+	dir, graph, other := parts(t, "graph", ".json")
+	_, waits, _ := parts(t, "contention", ".json")
+	pack := func(name, how string) string {
+		var buf bytes.Buffer
+		var z io.WriteCloser = gzip.NewWriter(&buf)
+		if how == ".zst" {
+			z, _ = zstd.NewWriter(&buf)
+		}
+		z.Write(read(t, name))
+		z.Close()
+		packed := filepath.Join(dir, filepath.Base(filepath.Dir(name))+filepath.Base(name)+how)
+		if err := os.WriteFile(packed, buf.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return packed
+	}
+	for _, how := range []string{".gz", ".zst"} {
+		g, c := pack(graph, how), pack(waits, how)
+		for _, tt := range []struct {
+			packed string
+			args   []string
+		}{
+			{g, []string{"graph", "-format", "csv", graph}},
+			{c, []string{"contention", "-format", "csv", waits}},
+			{g, []string{"merge", "-format", "csv", graph, other}},
+			{g, []string{"diff", "-format", "json", graph, other}},
+		} {
+			want := bottleneck(tt.args...)
+			for i, arg := range tt.args {
+				if arg == graph || arg == waits {
+					tt.args[i] = tt.packed
+				}
+			}
+			if got := bottleneck(tt.args...); got.status != exitOK || strings.ReplaceAll(got.out, how, "") != want.out && tt.args[0] != "diff" {
+				t.Errorf("%v: status %d, %s%.300s\nwant\n%.300s", tt.args, got.status, got.err, got.out, want.out)
+			}
+			for i, arg := range tt.args {
+				if arg == tt.packed {
+					tt.args[i] = "-"
+				}
+			}
+			if got := commandWith(bytes.NewReader(read(t, tt.packed)), tt.args...); got.status != exitOK {
+				t.Errorf("%v of %s: status %d, %s", tt.args, tt.packed, got.status, got.err)
+			}
+		}
+		bottleneck("report", "-o", filepath.Join(dir, "r.html"), g).want(t, exitOK, "", "")
+		bottleneck("graph", c).want(t, exitUsage, "", c+" is a contention profile: \"bottleneck contention\" reads it")
+		cut := filepath.Join(dir, "cut"+how)
+		if err := os.WriteFile(cut, read(t, g)[:len(read(t, g))-20], 0o666); err != nil {
+			t.Fatal(err)
+		}
+		bottleneck("graph", cut).want(t, exitFailure, "", "cut"+how+": ")
+	}
+}
+
+// Each command that reads URLs sends the headers it is given, to the hosts that it is given.
+func TestCredentialsReachTheServiceAndNoOther(t *testing.T) {
+	data := read(t, mutexTrace)
+	var mu sync.Mutex
+	var leaked []string
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Header.Get("Authorization")+r.Header.Get("X-Tenant") != "" {
+			leaked = append(leaked, r.URL.Path)
+		}
+		w.Write(data)
+	}))
+	defer other.Close()
+	asked := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked++
+		switch {
+		case r.Header.Get("Authorization") != "Bearer a secret" || r.Header.Get("X-Tenant") != "a=b" || r.Host != "shop.example":
+			http.Error(w, "not allowed", http.StatusUnauthorized)
+		case strings.HasSuffix(r.URL.Path, "/elsewhere"):
+			http.Redirect(w, r, other.URL+"/trace", http.StatusFound)
+		default:
+			w.Write(data)
+		}
+	}))
+	defer s.Close()
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("a secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	given := []string{"-token-file", file, "--header=X-Tenant: a=b", "-header", "Host: shop.example"}
+	for _, args := range [][]string{
+		{"graph", s.URL + "/trace"},
+		{"graph", s.URL + "/elsewhere"},
+		{"contention", s.URL + "/trace"},
+		{"tasks", s.URL + "/trace"},
+		{"diff", s.URL + "/trace", mutexTrace},
+		{"report", "-o", filepath.Join(t.TempDir(), "x.html"), s.URL + "/trace"},
+		{"merge", s.URL + "/a", s.URL + "/b"},
+		{"record", "-seconds", "0.1", "-o", filepath.Join(t.TempDir(), "x.trace"), s.URL + "/debug/pprof/"},
+		{"top", "-n", "1", "-seconds", "0.1", s.URL + "/debug/pprof/"},
+	} {
+		asked = 0
+		if r := bottleneck(args...); r.status != exitFailure || !strings.Contains(r.out+r.err, "not allowed") {
+			t.Errorf("%s without credentials: status %d, %s", args[0], r.status, r.out+r.err)
+		}
+		if r := bottleneck(append(args, given...)...); r.status != exitOK || asked < 2 {
+			t.Errorf("%s with credentials: status %d after %d requests, %s", args[0], r.status, asked, r.err)
+		}
+	}
+	if leaked != nil {
+		t.Errorf("credentials went to another host: %q", leaked)
+	}
+}
+
+func TestWrongCredentials(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bottleneck("graph", "-header", "secret", "http://localhost:1").want(t, exitUsage, "", "-header: want 'NAME: VALUE'")
+	bottleneck("graph", "-header").want(t, exitUsage, "", "flag needs an argument: -header")
+	bottleneck("graph", "-token-file", empty).want(t, exitUsage, "", "want a token on one line")
+	bottleneck("graph", "-token-file", empty+"x").want(t, exitFailure, "", "no such file")
+	bottleneck("version", "-header", "A: b").want(t, exitUsage, "", "unknown flag -header")
 }

@@ -35,25 +35,25 @@ func (a *app) ledger() *cobra.Command {
 			fmt.Fprintf(&texts, "  %-17s %s\n", c.Name, wrapped(20, c.Help))
 		}
 	}
-	c := a.command("ledger [flags] [FILE | URL | -]", "list what the capacity of a program's processors went to", `
-Ledger lists what the capacity of a program's processors, GOMAXPROCS × time,
-went to. Every nanosecond of it is in one row: the rows sum to the capacity
-exactly. While a processor has nothing to run, the time is in the row of what
-ended the gap: the goroutine that ran next, and what it had waited for.
+	c := a.command("ledger [flags] [FILE | URL | -]", "list how the capacity of the processors was used", `
+Ledger lists how the capacity of a program's processors, GOMAXPROCS × time, was
+used. Every nanosecond is in exactly one row, so the rows sum to the capacity.
+Time in which a processor had nothing to run is in the row of the goroutine that
+ended the gap, and of what that goroutine had waited for.
 
-The trace is a FILE, a URL, or standard input ("-", or nothing at all in a
-pipe); packed with gzip or zstd, or not. A broken trace is read as far as
-possible. A ledger that was saved as JSON can be shown again.
+The trace is a FILE, a URL, or standard input: "-", or no argument in a pipe. It
+may be packed with gzip or zstd. A broken trace is read as far as possible. A
+ledger that was saved as JSON can be shown again.
 
-In .pb.gz, what was lost is by the call chain that waited and the one that
-ended the wait. The columns of texts, for -by, are
+The stacks of .pb.gz are those of the lost capacity: the call chain that waited
+and the one that ended the wait. Columns of text, for -by, are
 
 `+texts.String(), f.run)
-	f.define(c, ledgerForms, ledgerMeasures)
-	f.to.defineTop("rows", "20 in text, else all; the others are added up")
+	f.define(c, ledgerForms, &ledgerMeasures)
+	f.to.defineTop("rows", "20 in text, all in other forms; the other rows are summed")
 	defineBounds(c.Flags(), &f.opt)
 	c.Flags().StringVar(&f.group, "group", "function", groupHelp)
-	f.to.defineBy("add up the rows that are the same in `COLUMNS`, separated by commas; not for JSON")
+	f.to.defineBy("sum the rows that are equal in `COLUMNS`, separated by commas; not for JSON")
 	f.to.only["by"] = []string{"text", "csv", "md", "html"}
 	f.to.only["top"] = f.to.only["by"]
 	c.Example = `  bottleneck ledger trace.out
@@ -114,19 +114,19 @@ var ledgerForms = formsOf[*ledger.Ledger]{
 	},
 }
 
-var ledgerMeasures = func() measures[*ledger.Ledger] {
-	ms := measures[*ledger.Ledger]{example: "lost>30%", parts: "with all rows added up, or with NAME(FILTER) those that have FILTER in one of their texts, such as lost(idle), lost(mutex) or time(main.worker). A value of time and lost may be a part of the capacity: lost>30%, lost>2s, queue>1s, count(gc-stop)>100."}
+var ledgerMeasures = func() measures {
+	ms := measures{example: "lost>30%", parts: "of all rows, or as NAME(FILTER) of those that have FILTER in a column of text, such as lost(idle), lost(mutex) or time(main.worker). A FILTER that is in no row is an error, unless a ? follows it. Values of time and lost may be parts of the capacity: lost>30%, lost>2s, queue>1s, count(gc-stop)>100."}
 	ms.whole, ms.part = ofTable(result.Heads(ledger.Columns), ledgerWords(), (*ledger.Ledger).Table, namesOf)
 	return ms
 }()
 
-// namesOf returns the functions that a ledger names.
+// namesOf returns the functions, lines and goroutines that a ledger names.
 func namesOf(l *ledger.Ledger) (names []string) {
 	for i := range l.Rows {
 		r := &l.Rows[i]
 		names = append(names, r.Group, r.Waker, r.Meanwhile)
 		for _, p := range append([]ledger.Place{r.Site, r.WakerSite}, r.Callers...) {
-			names = append(names, p.Func)
+			names = append(names, p.Func, p.Source())
 		}
 	}
 	slices.Sort(names)

@@ -1,10 +1,14 @@
-// Bottleneck shows which goroutines limit the scaling of a Go program: it
-// reads execution traces and draws bottle graphs and speedup stacks, tells who
-// waited for whom, and how large tasks are.
+// Bottleneck shows which goroutines limit the scaling of a Go program. It reads
+// execution traces and prints what limits the program, draws bottle graphs and
+// speedup stacks, and shows contention and the sizes of tasks.
 //
 // Usage:
 //
+//	bottleneck [flags of verdict] FILE | URL | -
+//	bottleneck verdict [flags] [FILE | URL | -]
+//	bottleneck explain [flags] FINDING [FILE | URL | -]
 //	bottleneck graph [flags] [FILE | URL | -]
+//	bottleneck ledger [flags] [FILE | URL | -]
 //	bottleneck contention [flags] [FILE | URL | -]
 //	bottleneck tasks [flags] [FILE | URL | -]
 //	bottleneck demo [flags]
@@ -16,11 +20,12 @@
 //	bottleneck record [flags] URL
 //	bottleneck record -counters LIST -o FILE -- COMMAND [arguments]
 //	bottleneck merge [flags] FILE | URL...
+//	bottleneck completion bash | zsh | fish | powershell
+//	bottleneck man DIR
 //	bottleneck help [command]
 //	bottleneck version
 //
-// The shortest way to see what it does, in two seconds and without a trace of
-// your own:
+// A first look, in two seconds and without a trace of your own:
 //
 //	bottleneck demo
 //
@@ -31,8 +36,8 @@
 //	go test -bench Sort -trace trace.out && bottleneck graph trace.out
 //	bottleneck graph -o graph.svg -o graph.json trace.out
 //
-// A check for continuous integration, which fails when the program runs less
-// than three goroutines at once on average:
+// A check for continuous integration, which fails if the mean parallelism is
+// below three:
 //
 //	bottleneck graph -fail 'parallelism<3' trace.out
 //
@@ -41,8 +46,8 @@
 //	bottleneck scale -cpu 1,2 -- go test -run='^$' -bench=Sort ./pkg
 //	bottleneck diff -fail 'neck-% > 1.1x' before.trace after.trace
 //
-// A service that has mounted package exporters/live, watched as top watches processes; its last
-// seconds in a file; and the sum of all its instances:
+// A live view of a service that has mounted package exporters/live, its last
+// seconds in a file, and the sum of its instances:
 //
 //	bottleneck top http://localhost:6060/debug/bottleneck/
 //	bottleneck record -o service.trace http://localhost:6060/debug/bottleneck/
@@ -50,7 +55,7 @@
 //
 // The exit status is 0 for success, 1 for a failure (a trace that cannot be read to its
 // end, a file that cannot be written, a condition of -fail that holds) and 2 for wrong usage.
-// "bottleneck help graph" describes the flags of graph, and so on.
+// "bottleneck help COMMAND" describes the flags of a command.
 package main
 
 import (

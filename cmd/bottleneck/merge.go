@@ -1,20 +1,36 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/url"
 	"path"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
 
+	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/diagnose"
+	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/ledger"
 )
 
 // mergeFlags are the choices of the user.
@@ -30,36 +46,35 @@ type mergeFlags struct {
 
 func (a *app) merge() *cobra.Command {
 	f := &mergeFlags{}
-	c := a.command("merge [flags] FILE | URL...", "add the graphs or profiles of many instances up into one", `
-Merge adds graphs or profiles of several instances of a program up into one,
-with one box or row for each group, and says how many instances it is about.
+	c := a.command("merge [flags] FILE | URL...", "sum the graphs or profiles of many instances", `
+Merge sums graphs or profiles of several instances of a program into one, with
+one box or row for each group, and the number of instances.
 
 It reads what the other commands and package exporters/live write: bottle
 graphs, ledgers, contention profiles and profiles of tasks as JSON, the same as
-.pb.gz, and execution traces. All have to be of the same kind; profiles in
-.pb.gz can only be merged into .pb.gz. A URL that ends in a slash is where a
-service has mounted exporters/live: merge asks there for what -kind says.
+.pb.gz, and execution traces. All must be of one kind; profiles in .pb.gz can
+only be merged into .pb.gz. A URL that ends in a slash is the place where a
+service has mounted exporters/live: merge requests the -kind from there.
 
-Times are sums over the instances, shares and idle time too: they sum to the sum
-of the wall times. So parts in percent, the parallelism and other means are
+Times are sums over the instances, including shares and idle time, which sum to
+the total wall time. Percentages, the parallelism and other means are therefore
 those of an instance on average. The number of processors is that of the largest
 instance.
 
-Text also shows the spread: for each group, lock or class the smallest, the
-median and the largest number among the sources, each for itself, and the source
-that is farthest from the median. Medians are within 2 %.
+Text also shows the spread: for each group, lock or class the minimum, median
+and maximum over the sources, and the source farthest from the median. Medians
+are within 2 %.
 
-Without -partial, an instance that does not answer, or a file that cannot be
-read, is an error, and nothing is written: a sum that lacks some of its parts
-looks like one that has them all. Sources are read side by side, files as many
-as there are processors, services 32 at a time, and added up as they come:
-memory grows with the number of groups, not with that of sources.`, f.run)
+Without -partial, a source that cannot be read is an error, and nothing is
+written: an incomplete sum looks like a complete one. Sources are read
+concurrently: as many files as there are processors, 32 services. Memory grows
+with the number of groups, not with that of sources.`, f.run)
 	fs := c.Flags()
-	fs.StringVar(&f.name, "kind", "", "ask services for `KIND`, and make it of traces: graph (if not given), contention, tasks or, of traces only, ledger")
-	fs.Float64Var(&f.seconds, "seconds", 5, "ask services for `N` seconds")
-	fs.StringVar(&f.filesFrom, "files-from", "", "read further names of files and URLs from `FILE`, one a line; \"-\" is standard input")
-	fs.BoolVar(&f.partial, "partial", false, "leave out what cannot be read to its end, and name it on standard error and among the warnings of the result; exit status 0 if something is left")
-	fs.Func("spread", "write the spread of all groups to `FILE`, as CSV", f.spread.add)
+	fs.StringVar(&f.name, "kind", "", "request `KIND` from services, and make it of traces: graph (default), contention, tasks or, of traces only, ledger")
+	fs.Float64Var(&f.seconds, "seconds", 5, "request `N` seconds from services")
+	fs.StringVar(&f.filesFrom, "files-from", "", "read more files and URLs from `FILE`, one a line; \"-\" is standard input")
+	fs.BoolVar(&f.partial, "partial", false, "leave out sources that cannot be read to the end, and list them on standard error and in the warnings of the result")
+	fs.Func("spread", "write the spread of all groups to `FILE` as CSV", f.spread.add)
 	f.to.define(c, formsIn(graphForms.has, contentionForms.has, ledgerForms.has))
 	f.to.defineTop("groups", "as in the command of the kind")
 	c.Example = `  bottleneck merge -o fleet.json -o fleet.svg a.json b.json c.json
@@ -174,4 +189,541 @@ func (f *mergeFlags) write(std stdio, m artifact, sum *mergeSum) error {
 		return sum.spread.writeText(w, d)
 	}))
 	return errors.Join(errs...)
+}
+
+func sampleTypes(p *profile.Profile) (types []string) {
+	for _, t := range p.SampleType {
+		types = append(types, t.Type+"/"+t.Unit)
+	}
+	return types
+}
+
+// traces is held while a trace is read.
+var traces sync.Mutex
+
+// read reads a file or a URL, whatever it is.
+func (f *mergeFlags) read(ctx context.Context, std stdio, source string) (part artifact, err error) {
+	in, err := findInput(std, source)
+	if err != nil {
+		return part, err
+	}
+	part, err = readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (artifact, error) {
+		if isProfile(head) {
+			p, err := readProfile(r, in.label)
+			return artifact{kind: pprofKind, value: p, name: in.label}, err
+		}
+		want := f.kind
+		if want == graphKind && !holdsJSON(head) {
+			want = nil // of a trace that is a graph with a ledger, of which the verdict follows
+		}
+		if !holdsJSON(head) {
+			traces.Lock() // a pass has its own concurrency, and the limit of memory is that of one
+			defer traces.Unlock()
+		}
+		return loadArtifact(ctx, in, r, head, want, bottle.Options{Stacks: slices.Contains(f.to.asked(), "pprof")})
+	})
+	if err == nil && !part.kind.about().merged {
+		err = usagef("%s is a %s: there is no sum of them", in.label, part.what())
+	}
+	return part, err
+}
+
+// fits reports whether a part can be added to what begins with first, or is the first itself.
+func (a artifact) fits(first *artifact) error {
+	if first.name == "" {
+		return nil
+	}
+	if a.what() != first.what() {
+		return usagef("%s is a %s, %s a %s: they cannot be merged; -kind says what to make of a trace", first.name, first.what(), a.name, a.what())
+	}
+	if g, ok := a.value.(*bottle.Graph); ok {
+		switch f := first.value.(*bottle.Graph); {
+		case g.GroupBy != f.GroupBy:
+			return fmt.Errorf("%s is grouped by %s, %s by %s: they cannot be merged", first.name, f.GroupBy, a.name, g.GroupBy)
+		case g.Offered != f.Offered:
+			return fmt.Errorf("one of %s and %s is of offered parallelism, the other is not: they cannot be merged", first.name, a.name)
+		}
+	}
+	return nil
+}
+
+// isProfile tells a packed profile from a packed trace.
+func isProfile(head []byte) bool {
+	if !bytes.HasPrefix(head, []byte{0x1f, 0x8b}) {
+		return false
+	}
+	z, err := gzip.NewReader(bytes.NewReader(head))
+	if err != nil {
+		return false
+	}
+	begin := make([]byte, len("go 1."))
+	n, _ := io.ReadFull(z, begin)
+	return n > 0 && !strings.HasPrefix("go 1.", string(begin[:n])) && string(begin[:n]) != "go 1."
+}
+
+// mostProfile is more than any profile for pprof that this command writes, in bytes.
+const mostProfile = 1 << 30
+
+// readProfile reads a profile for pprof. Those that others made may mean anything by their values.
+func readProfile(r io.Reader, label string) (*profile.Profile, error) {
+	data, err := io.ReadAll(io.LimitReader(bufio.NewReader(r), mostProfile))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", label, err)
+	}
+	p, err := profile.ParseData(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: it is no profile of pprof: %w", label, err)
+	}
+	if !strings.HasPrefix(p.DocURL, "https://pkg.go.dev/github.com/bottleneck-go/bottleneck/") {
+		return nil, usagef("%s is a profile of pprof that this program has not made; \"go tool pprof -proto\" merges those", label)
+	}
+	return p, nil
+}
+
+// instancesComment tells in a merged profile of how many instances it is.
+const instancesComment = "instances: "
+
+// profileInstances is how many instances a profile is about.
+func profileInstances(p *profile.Profile) int {
+	for _, c := range p.Comments {
+		if s, ok := strings.CutPrefix(c, instancesComment); ok {
+			if n, err := strconv.Atoi(s); err == nil && n > 0 {
+				return n
+			}
+		}
+	}
+	return 1
+}
+
+// mergeParts adds up parts of the same kind.
+func mergeParts(parts []artifact) (sum artifact, err error) {
+	sum.kind = parts[0].kind
+	if sum.value, err = sum.kind.sum(parts); err != nil || sum.kind != graphKind {
+		return sum, err
+	}
+	var ledgers []*ledger.Ledger
+	var waits []*contention.Profile
+	for _, p := range parts {
+		if p.ledger == nil {
+			return sum, nil
+		}
+		ledgers, waits = append(ledgers, p.ledger), append(waits, p.contention)
+	}
+	sum.ledger, err = ledger.Merge(ledgers...)
+	sum.contention = contention.Merge(waits...)
+	return sum, err
+}
+
+func mergeProfiles(profiles ...*profile.Profile) (*profile.Profile, error) {
+	n := 0
+	for _, p := range profiles {
+		n += profileInstances(p)
+		p.Comments = slices.DeleteFunc(p.Comments, func(c string) bool { return strings.HasPrefix(c, instancesComment) })
+	}
+	sum, err := profile.Merge(profiles)
+	if err != nil {
+		return nil, fmt.Errorf("merging: %w", err)
+	}
+	sum.Comments = append(sum.Comments, instancesComment+strconv.Itoa(n))
+	return sum, nil
+}
+
+// Sources are read side by side and added up in their order, so that the result does not depend on
+// which one is read first. What is read but not added up yet is bounded: one part for each reader,
+// and one batch.
+
+const (
+	mergeServices = 32 // asked at a time: they mostly wait
+	mergeBatch    = 16 // parts added at a time, as each addition copies the sum
+)
+
+// mergeSum is the sum of the parts so far.
+type mergeSum struct {
+	sources int // of the command, missing ones too
+	missing []string
+	sum     artifact
+	pending []artifact
+	spread  spread
+	done    atomic.Int64 // sources that were read, or could not be
+}
+
+// add takes the next part, if it is of the same kind as the ones before.
+func (s *mergeSum) add(p artifact) error {
+	first := &s.sum
+	if first.name == "" && len(s.pending) > 0 {
+		first = &s.pending[0]
+	}
+	if err := p.fits(first); err != nil {
+		return err
+	}
+	p.kind.spread(s.spread.of(p.name), p.value)
+	s.pending = append(s.pending, p)
+	if len(s.pending) == mergeBatch {
+		return s.flush()
+	}
+	return nil
+}
+
+// flush adds up what is pending.
+func (s *mergeSum) flush() (err error) {
+	all := s.pending
+	if s.sum.name != "" {
+		all = append([]artifact{s.sum}, all...)
+	}
+	s.sum, err = mergeParts(all)
+	s.sum.name = all[0].name // of the first source, for messages
+	clear(s.pending)
+	s.pending = s.pending[:0]
+	return err
+}
+
+// listed returns the sources with those of -files-from.
+func (f *mergeFlags) listed(ctx context.Context, std stdio, sources []string) ([]string, error) {
+	if f.filesFrom != "" {
+		in, err := findInput(std, f.filesFrom)
+		if err != nil {
+			return nil, err
+		}
+		if isURL(f.filesFrom) {
+			in = fileInput(f.filesFrom)
+		}
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		r, err := in.open(ctx, cancel)
+		if err != nil {
+			return nil, fmt.Errorf("-files-from: %w", err)
+		}
+		defer r.Close()
+		lines := bufio.NewScanner(r)
+		for lines.Scan() {
+			if name := strings.TrimSuffix(lines.Text(), "\r"); name != "" {
+				sources = append(sources, name)
+			}
+		}
+		if err := lines.Err(); err != nil {
+			return nil, fmt.Errorf("-files-from: %w", fileError(in.label, err))
+		}
+		if len(sources) == 0 {
+			return nil, fmt.Errorf("-files-from: %s names no file or URL", in.label)
+		}
+	}
+	seen := make(map[string]bool, len(sources))
+	for _, s := range sources {
+		if seen[s] {
+			return nil, usagef("%q is given twice", s)
+		}
+		seen[s] = true
+	}
+	if f.filesFrom == "-" && seen["-"] {
+		return nil, usagef("standard input is a source and the list of -files-from: it can be only one of them")
+	}
+	return sources, nil
+}
+
+// readAll reads all sources, and adds them to the sum in order.
+func (f *mergeFlags) readAll(ctx context.Context, std stdio, sources []string, sum *mergeSum) error {
+	type read struct {
+		part artifact
+		err  error
+	}
+	readers := min(8, runtime.GOMAXPROCS(0))
+	for _, s := range sources {
+		if isURL(s) {
+			readers = mergeServices
+			break
+		}
+	}
+	progress := startProgress(std.err, func(time.Duration) string {
+		return fmt.Sprintf("merging: %d of %d", sum.done.Load(), len(sources))
+	})
+	defer progress.stop()
+	quiet := std
+	if len(sources) > 1 {
+		quiet.err = io.Discard // each would show its own progress
+	}
+	reading, cancel := context.WithCancel(ctx)
+	defer cancel()
+	queue := make(chan chan read, readers-1)
+	stopped := make(chan struct{})
+	defer func() { cancel(); <-stopped }()
+	go func() {
+		defer close(stopped)
+		defer close(queue)
+		for _, source := range sources {
+			slot := make(chan read, 1)
+			select {
+			case queue <- slot:
+			case <-reading.Done():
+				return
+			}
+			go func() {
+				part, err := f.read(reading, quiet, f.address(source))
+				slot <- read{part, err}
+			}()
+		}
+	}()
+	i := 0
+	for slot := range queue {
+		r := <-slot
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if r.err == nil {
+			r.err = sum.add(r.part)
+		}
+		sum.done.Add(1)
+		if r.err == nil || f.partial {
+			if r.err != nil {
+				sum.missing = append(sum.missing, sources[i])
+				fmt.Fprintf(std.err, "bottleneck: left out: %s\n", oneLine(r.err.Error()))
+			}
+			i++
+			continue
+		}
+		return r.err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if len(sum.missing) == len(sources) {
+		return errors.New("none of the sources could be read")
+	}
+	return nil
+}
+
+// result is the sum of all parts, with a warning if some are missing.
+func (s *mergeSum) result() (artifact, error) {
+	if err := s.flush(); err != nil {
+		return artifact{}, err
+	}
+	if g, ok := s.sum.value.(*bottle.Graph); ok && s.sum.ledger != nil { // of traces alone
+		g.Verdict = diagnose.New(diagnose.Results{Ledger: s.sum.ledger, Graph: g, Contention: s.sum.contention})
+	}
+	if len(s.missing) > 0 {
+		const named = 20
+		names := strings.Join(s.missing[:min(named, len(s.missing))], ", ")
+		if more := len(s.missing) - named; more > 0 {
+			names += fmt.Sprintf(" and %d more", more)
+		}
+		s.sum.kind.warn(s.sum.value, fmt.Sprintf("%d of %s could not be read to the end and are in no number: %s.", len(s.missing), format.Plural(s.sources, "source", "sources"), names))
+	}
+	return s.sum, nil
+}
+
+// spread is how a number of each group differs among the sources of a merge: which of them is odd.
+// Its size does not depend on the number of sources: of each group there are the extremes and a
+// histogram.
+type spread struct {
+	what    string // the number, for the head of the table
+	unit    string // in CSV
+	mean    bool   // a source that lacks a group has no number for it, rather than 0
+	write   func(float64) string
+	sources int
+	source  string // whose numbers are added
+	first   string // the name of the first source
+	rows    map[string]*spreadRow
+	more    bool // there were too many groups
+}
+
+// maxSpread bounds the groups, first come, first kept: with a histogram of some 10 kB each, at most
+// 20 MB.
+const maxSpread = 2000
+
+// spreadScale makes whole numbers of values for the histogram, which has them to 1.6 %.
+const spreadScale = 1e6
+
+// spreadRow is a group.
+type spreadRow struct {
+	name          string
+	sources       int // that have a value, 0 for the others
+	values        granularity.Histogram
+	low, high     float64
+	lowAt, highAt string
+}
+
+// of returns the spread, to which the next numbers are those of a source with that name.
+func (s *spread) of(source string) *spread {
+	s.source = source
+	return s
+}
+
+// percentOf writes a part of a whole.
+func percentOf(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + "%" }
+
+func graphNumbers(s *spread, g *bottle.Graph) map[string]float64 {
+	s.what, s.unit, s.write = "share of the time", "ratio", percentOf
+	wall := float64(max(1, g.Wall))
+	values := map[string]float64{"(idle)": float64(g.Idle) / wall}
+	for i := range g.Boxes {
+		values[g.Boxes[i].Group] += float64(g.Boxes[i].Share) / wall
+	}
+	return values
+}
+
+func ledgerNumbers(s *spread, l *ledger.Ledger) map[string]float64 {
+	s.what, s.unit, s.write = "part of the capacity", "ratio", percentOf
+	values := map[string]float64{}
+	for i := range l.Rows {
+		values[string(l.Rows[i].Category)] += float64(l.Rows[i].Time) / float64(max(1, l.Capacity))
+	}
+	return values
+}
+
+func contentionNumbers(s *spread, p *contention.Profile) map[string]float64 {
+	s.what, s.unit = "goroutines that wait, on average", "goroutines"
+	s.write = func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
+	values := map[string]float64{}
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		name := string(w.Kind)
+		if w.Lock != nil {
+			name += " " + w.Lock.Title()
+		}
+		values[name] += float64(w.Waited) / float64(max(1, p.Duration))
+	}
+	return values
+}
+
+func taskNumbers(s *spread, p *granularity.Profile) map[string]float64 {
+	s.what, s.unit, s.mean = "mean cycles of a task", "cycles", true
+	s.write = func(v float64) string { return format.Count(int64(math.Round(v))) }
+	if p.ByTime() {
+		s.what, s.unit = "mean running time of a task, in ns", "nanoseconds"
+	}
+	values := map[string]float64{}
+	for i := range p.Classes {
+		if h := p.Granularity(&p.Classes[i]); h.Count() > 0 {
+			values[p.Classes[i].Name] = h.Mean()
+		}
+	}
+	return values
+}
+
+// add takes the numbers of a source in.
+func (s *spread) add(values map[string]float64) {
+	if s.rows == nil {
+		s.rows, s.first = map[string]*spreadRow{}, s.source
+	}
+	s.sources++
+	for name, v := range values {
+		r := s.rows[name]
+		if r == nil {
+			if len(s.rows) == maxSpread {
+				s.more = true
+				continue
+			}
+			r = &spreadRow{name: name, low: math.Inf(1)}
+			if s.sources > 1 && !s.mean {
+				r.low, r.lowAt, r.highAt = 0, s.first, s.first
+			}
+			s.rows[name] = r
+		}
+		r.sources++
+		r.values.Add(uint64(math.Round(v * spreadScale)))
+	}
+	for name, r := range s.rows {
+		v, there := values[name]
+		if !there && s.mean {
+			continue
+		}
+		if v < r.low {
+			r.low, r.lowAt = v, s.source
+		}
+		if v > r.high || r.highAt == "" {
+			r.high, r.highAt = v, s.source
+		}
+	}
+}
+
+// median is that of all sources.
+func (s *spread) median(r *spreadRow) float64 {
+	lacking := s.sources - r.sources
+	if s.mean {
+		lacking = 0
+	}
+	at := float64(lacking+r.sources)/2 - float64(lacking) // of the values, in order
+	if at <= 0 {
+		return 0
+	}
+	return min(max(r.values.Quantile(at/float64(r.sources))/spreadScale, r.low), r.high)
+}
+
+// oddity is a row with what is made of it.
+type oddity struct {
+	*spreadRow
+	median, value, distance float64
+	at                      string // the source that is farthest from the median, with that value
+}
+
+// oddest are the rows, that with the source that is farthest from the median first; means by how
+// many times.
+func (s *spread) oddest() (out []oddity) {
+	for _, r := range s.rows {
+		o := oddity{spreadRow: r, median: s.median(r), at: r.highAt, value: r.high}
+		if o.median-r.low > r.high-o.median {
+			o.at, o.value = r.lowAt, r.low
+		}
+		o.distance = math.Abs(o.value - o.median)
+		if s.mean && o.median > 0 {
+			o.distance /= o.median
+		}
+		out = append(out, o)
+	}
+	slices.SortFunc(out, func(a, b oddity) int {
+		return cmp.Or(cmp.Compare(b.distance, a.distance), cmp.Compare(a.name, b.name))
+	})
+	return out
+}
+
+// spreadTop is how many rows text shows unless -top says otherwise.
+const spreadTop = 10
+
+// writeText writes the table below that of the sum.
+func (s *spread) writeText(w io.Writer, d drawing) error {
+	if s.sources < 3 {
+		return nil // none of two is the odd one
+	}
+	same := func(r oddity) bool { return s.write(r.value) == s.write(r.median) }
+	rows, limit := slices.DeleteFunc(s.oddest(), same), spreadTop
+	if d.topSet {
+		limit = d.top
+	}
+	if limit > 0 {
+		rows = rows[:min(limit, len(rows))]
+	}
+	if _, err := fmt.Fprintf(w, "\nSpread over %s, each for itself: %s. The oddest first.\n\n", format.Plural(s.sources, "source", "sources"), s.what); err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		_, err := io.WriteString(w, "All are alike.\n")
+		return err
+	}
+	table := [][5]string{{"min", "median", "max", "group", "farthest from the median"}}
+	var width [5]int
+	for _, r := range rows {
+		table = append(table, [5]string{s.write(r.low), s.write(r.median), s.write(r.high), format.Func(format.Clean(r.name)), s.write(r.value) + " in " + oneLine(r.at)})
+	}
+	for _, line := range table {
+		for i, cell := range line {
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, line := range table {
+		if _, err := fmt.Fprintf(w, "%*s  %*s  %*s  %-*s  %s\n", width[0], line[0], width[1], line[1], width[2], line[2], width[3], line[3], line[4]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeCSV writes all rows.
+func (s *spread) writeCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	out.Write([]string{"group", "unit", "sources", "min", "median", "max", "min_source", "max_source"})
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+	for _, r := range s.oddest() {
+		out.Write([]string{r.name, s.unit, strconv.Itoa(r.sources), number(r.low), number(r.median), number(r.high), r.lowAt, r.highAt})
+	}
+	out.Flush()
+	return out.Error()
 }

@@ -10,6 +10,16 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/exporters/picture/png"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
 )
 
 // outputs are the files of -o.
@@ -155,4 +165,230 @@ func writeError(name string, err error) error {
 		err = pe.Err
 	}
 	return fmt.Errorf("cannot write %s: %w", name, err)
+}
+
+// destination is where goes what a command found, and how it is drawn: the flags
+// -o, -format, -title and, where there is much to show, -top.
+type destination struct {
+	draw    drawing
+	outputs outputs
+	format  string
+	can     writings
+	flags   *pflag.FlagSet
+	counted string              // what -top counts
+	only    map[string][]string // the flags that matter to some forms only, and to which
+}
+
+// define adds the flags, without -top.
+func (d *destination) define(c *cobra.Command, can writings) {
+	d.can, d.flags = can, c.Flags()
+	d.only = map[string][]string{"title": {"svg", "png"}}
+	d.flags.FuncP("output", "o", "write `FILE` in the form of its extension: "+can.endings()+"; may be repeated", d.add)
+	d.flags.StringVar(&d.format, "format", "", "write `FORM` to standard output: "+can.String()+"; default text without -o")
+	d.flags.SetAnnotation("format", choices, can)
+	if can.has("svg") {
+		d.flags.StringVar(&d.draw.title, "title", "", "the `TITLE` of pictures")
+	}
+}
+
+// defineTop adds -top.
+func (d *destination) defineTop(counted, usual string) {
+	d.counted = counted
+	d.flags.IntVar(&d.draw.top, "top", 0, "show `N` "+counted+", or all if 0; default "+usual)
+}
+
+// add is what -o does.
+func (d *destination) add(name string) error {
+	if d.can.formOf(name) == "" {
+		return errors.New("unknown extension: want a file ending in " + d.can.endings())
+	}
+	return d.outputs.add(name)
+}
+
+// settle rejects what cannot be right before anything is read, and fills in what was left out.
+func (d *destination) settle(std stdio) error {
+	d.draw.topSet = d.flags.Changed("top")
+	if d.draw.top < 0 {
+		return usagef("-top %d: want a number of %s, or 0 for all", d.draw.top, d.counted)
+	}
+	if d.format == "" && len(d.outputs) == 0 {
+		d.format = "text"
+	}
+	if d.format != "" && !d.can.has(d.format) {
+		return usagef("unknown form %q: want %s", d.format, d.can)
+	}
+	if d.format == "png" || d.format == "pprof" {
+		if _, terminal := terminalOf(std.out); terminal {
+			return usagef("-format %s is not for terminals: write it with -o FILE%s, or into a pipe", d.format, extensionOf(d.format))
+		}
+	}
+	return d.effective()
+}
+
+// effective rejects flags that would do nothing, as nothing is written in the forms that they are
+// for.
+func (d *destination) effective() (err error) {
+	asked := d.asked()
+	d.flags.Visit(func(f *pflag.Flag) {
+		forms := d.only[f.Name]
+		in := func(form string) bool { return slices.Contains(forms, form) }
+		if err == nil && forms != nil && !slices.ContainsFunc(asked, in) {
+			err = usagef("-%s is for %s, and none is written: add -o FILE%s, or leave it out", f.Name, strings.Join(forms, " or "), extensionOf(forms[0]))
+		}
+	})
+	return err
+}
+
+// asked are the forms of all that is to be written.
+func (d *destination) asked() (forms []string) {
+	for _, name := range d.outputs {
+		forms = append(forms, d.can.formOf(name))
+	}
+	if d.format != "" {
+		forms = append(forms, d.format)
+	}
+	return forms
+}
+
+// write writes in all the forms that were asked for: files first, standard output last.
+func (d *destination) write(std stdio, write func(w io.Writer, form string, draw drawing) error) error {
+	var errs []error
+	for _, name := range d.outputs {
+		err := writeFile(name, func(w io.Writer) error { return write(w, d.can.formOf(name), d.draw) })
+		tellWritten(std, name, err)
+		errs = append(errs, err)
+	}
+	if d.format != "" {
+		draw := d.draw
+		draw.terminal, _ = terminalOf(std.out)
+		errs = append(errs, write(std.out, d.format, draw))
+	}
+	return errors.Join(errs...)
+}
+
+// oneInput is the argument of a command that reads one thing, or "" when there is none.
+func oneInput(args []string, what string) (string, error) {
+	switch len(args) {
+	case 0:
+		return "", nil
+	case 1:
+		return args[0], nil
+	}
+	return "", usagef("more than one %s: %q and %q", what, args[0], args[1])
+}
+
+// drawing says how a result is written, in any form.
+type drawing struct {
+	title    string
+	source   string   // the name of the trace
+	top      int      // 0 = all
+	topSet   bool     // else every form has its own
+	by       []string // columns that tell the rows of a ledger apart; nil: all
+	terminal terminal
+
+	// Of contention.
+	aspects []contention.Aspect
+	kinds   []contention.Kind // that the profile is cut down to
+	view    contention.View   // empty: each form has its own
+	least   time.Duration
+	// Of tasks.
+	creation, submission, strip bool
+}
+
+// formsOf are the forms in which a result can be written, by the names of -format.
+type formsOf[T any] map[string]func(w io.Writer, v T, d drawing) error
+
+// drawn adds the forms of pictures.
+func drawn[T any](forms formsOf[T], draw func(v T, d drawing) (*picture.Drawing, error)) formsOf[T] {
+	in := func(write func(*picture.Drawing, io.Writer) error) func(io.Writer, T, drawing) error {
+		return func(w io.Writer, v T, d drawing) error {
+			p, err := draw(v, d)
+			if err != nil {
+				return err
+			}
+			return write(p, w)
+		}
+	}
+	forms["svg"] = in((*picture.Drawing).SVG)
+	forms["png"] = in(func(p *picture.Drawing, w io.Writer) error { return png.Write(w, p) })
+	return forms
+}
+
+// fileForms are all forms with the ends of the names of their files, in the order of messages.
+var fileForms = []struct{ form, ending string }{
+	{"svg", ".svg"}, {"png", ".png"}, {"pprof", ".pb.gz"}, {"json", ".json"}, {"csv", ".csv"}, {"md", ".md"},
+	{"html", ".html"}, {"text", ".txt"}, {"dot", ".dot"}, {"folded", ".folded"},
+}
+
+// writings are the forms in which a command can write what it found.
+type writings []string
+
+// formsIn are the forms that one of some tables has.
+func formsIn(has ...func(form string) bool) (w writings) {
+	for _, f := range fileForms {
+		if slices.ContainsFunc(has, func(has func(string) bool) bool { return has(f.form) }) {
+			w = append(w, f.form)
+		}
+	}
+	return w
+}
+
+// has reports whether there is a form.
+func (forms formsOf[T]) has(form string) bool { return forms[form] != nil }
+
+func (w writings) has(form string) bool { return slices.Contains(w, form) }
+
+// String lists the forms for messages, and endings the ends of names.
+func (w writings) String() string { return either(w) }
+
+func (w writings) endings() string {
+	var list []string
+	for _, form := range w {
+		list = append(list, extensionOf(form))
+	}
+	return either(list)
+}
+
+// either joins words.
+func either(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// formOf returns the form of a file by its name, or "".
+func (w writings) formOf(name string) string {
+	for _, f := range fileForms {
+		if strings.HasSuffix(strings.ToLower(name), f.ending) && w.has(f.form) {
+			return f.form
+		}
+	}
+	return ""
+}
+
+func extensionOf(form string) string {
+	for _, f := range fileForms {
+		if f.form == form {
+			return f.ending
+		}
+	}
+	return ""
+}
+
+// exporterTop is the number of groups as exporters want it: 0 is theirs to choose, negative is all.
+func (d drawing) exporterTop() int {
+	if d.topSet && d.top == 0 {
+		return -1
+	}
+	return d.top
+}
+
+// text returns the options of text.
+func (d drawing) text() text.Options {
+	opt := d.terminal.textOptions()
+	opt.Top = d.exporterTop()
+	return opt
+}
+
+func (d drawing) picture() picture.Options {
+	return picture.Options{Title: d.title, Subtitle: d.source, Top: d.exporterTop()}
 }

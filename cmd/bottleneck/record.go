@@ -3,14 +3,21 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/counters"
@@ -31,30 +38,30 @@ type recordFlags struct {
 func (a *app) record() *cobra.Command {
 	f := &recordFlags{maxSize: 4e9}
 	var c *cobra.Command
-	c = a.command("record [flags] URL | [flags] -o FILE -- PROGRAM [arguments]", "keep the trace of a service, or counters of a program, in a file", `
-Record stores the execution trace of a running service in a file, for graph,
-contention, tasks and go tool trace; and, if wanted, its bottle graph beside it.
+	c = a.command("record [flags] URL | [flags] -o FILE -- PROGRAM [arguments]", "store the trace of a service or the counters of a program", `
+Record stores the execution trace of a running service in a file, for the other
+commands and "go tool trace", and optionally its bottle graph beside it.
 
-The URL is where the service has mounted package exporters/live, such as
-http://localhost:6060/debug/bottleneck/, or net/http/pprof's
+The URL is the place where the service has mounted package exporters/live, such
+as http://localhost:6060/debug/bottleneck/, or net/http/pprof, such as
 http://localhost:6060/debug/pprof/. The former records all the time and sends
-the last seconds, at once; the latter traces the seconds to come. A service that
-has no trace to send, as it only has the continuous analysis, sends its graph
-for .svg and the others.
+the last seconds at once; the latter traces the next seconds. A service that has
+only the continuous analysis sends its graph, for .svg and the other forms of
+graphs.
 
-A recording cannot be made a second time, so files that are there already are
-not replaced, unless -force says so. Files are written as a whole or not at all.
-But when a recording ends early, by an interrupt or because the connection
-breaks off, the trace is kept as far as it came, and the exit status is 1; graph
-and the others read such traces to where they end.
+Existing files are not replaced without -force, as a recording cannot be
+repeated. Files are written completely or not at all, with one exception: the
+trace of a recording that ends early, by an interrupt or a broken connection, is
+kept up to there. The exit status is then 1, and the other commands read such
+traces.
 
-Record runs a program as well, and counts what its threads do from the first
+Record also runs a program and counts events on its threads from the first
 instruction on. The file is then an archive of the program's execution trace and
-of what was counted, for "bottleneck report". The program must take the trace:
-it calls counters.FromEnvironment at the beginning of its main, or serves it,
-see -trace-url. What the machine refuses to count is told, with the reason, and
-the rest is recorded. The exit status is that of the program, if that is not 0.
-An interrupt is the program's business: what it wrote is kept.`, func(ctx context.Context, std stdio, args []string) error {
+the counters, for "bottleneck report". The program must record the trace: it
+calls counters.FromEnvironment at the beginning of main, or serves the trace,
+see -trace-url. Events that the machine cannot count are listed with the reason.
+The exit status is that of the program if it is not 0. An interrupt goes to the
+program, and its recording is kept.`, func(ctx context.Context, std stdio, args []string) error {
 		if dash := c.ArgsLenAtDash(); dash >= 0 {
 			return f.runProgram(ctx, std, args[:dash], args[dash:])
 		}
@@ -62,16 +69,16 @@ An interrupt is the program's business: what it wrote is kept.`, func(ctx contex
 	})
 	fs := c.Flags()
 	f.flags = fs
-	fs.FuncP("output", "o", "write `FILE`: the trace or archive as it is, or the bottle graph of it if the name ends in "+formsIn(graphForms.has).endings()+"; of a service, may be given several times", f.outputs.add)
-	fs.BoolVar(&f.force, "force", false, "replace files that are there already")
-	fs.Float64Var(&f.seconds, "seconds", 5, "of a service: take `N` seconds of trace")
-	fs.Func("max-size", "of a service: end the recording when the trace is longer than `SIZE`, such as 500MB or 10GB; 4GB if not given", func(s string) (err error) {
+	fs.FuncP("output", "o", "write `FILE`: the trace or archive, or its bottle graph if the name ends in "+formsIn(graphForms.has).endings()+"; may be repeated for a service", f.outputs.add)
+	fs.BoolVar(&f.force, "force", false, "replace existing files")
+	fs.Float64Var(&f.seconds, "seconds", 5, "of a service: record `N` seconds")
+	fs.Func("max-size", "of a service: stop when the trace is longer than `SIZE`, such as 500MB or 10GB; default 4GB", func(s string) (err error) {
 		f.maxSize, err = memory.Parse(s)
 		return err
 	})
-	fs.StringVar(&f.counters, "counters", "default", "of a program: count `LIST`, separated by commas: events of perf list, rNNN for a raw one, device/event such as msr/tsc; default is "+strings.Join(counters.DefaultCounters(), ", "))
-	fs.StringVar(&f.serves, "trace-url", "", "of a program: it serves its trace at `URL`, which is asked for as soon as it answers, and what is counted ends with it")
-	fs.DurationVar(&f.period, "period", time.Millisecond, "of a program: read counters on a thread that runs every `DURATION`")
+	fs.StringVar(&f.counters, "counters", "default", "of a program: count the events of `LIST`, separated by commas: names of perf list, rNNN for a raw event, device/event such as msr/tsc; default is "+strings.Join(counters.DefaultCounters(), ", "))
+	fs.StringVar(&f.serves, "trace-url", "", "of a program: read the trace from `URL`, where the program serves it; counting ends with the trace")
+	fs.DurationVar(&f.period, "period", time.Millisecond, "of a program: read the counters of running threads every `DURATION`")
 	c.Example = `  bottleneck record -o service.trace http://localhost:6060/debug/bottleneck/
   bottleneck record -seconds 10 -o slow.trace -o slow.svg \
           http://localhost:6060/debug/pprof/
@@ -147,4 +154,311 @@ func (f *recordFlags) mount() *url.URL {
 		return withPath(f.source, before+"/debug/pprof/")
 	}
 	return withPath(f.source, strings.TrimSuffix(at, "/trace")+"/")
+}
+
+// recording is a trace on its way from a service into files.
+type recording struct {
+	flags  *recordFlags
+	traces []string      // files for the trace
+	graph  destination   // files for its graph
+	keeps  time.Duration // the time that the service's recorder keeps; 0 if it is not known
+}
+
+func newRecording(f *recordFlags) *recording {
+	r := &recording{flags: f, graph: destination{can: formsIn(graphForms.has)}}
+	r.graph.draw.source = f.source.Redacted()
+	for _, name := range f.outputs {
+		if r.graph.can.formOf(name) == "" {
+			r.traces = append(r.traces, name)
+		} else {
+			r.graph.outputs = append(r.graph.outputs, name)
+		}
+	}
+	return r
+}
+
+// check finds out before anything is recorded whether the files can be written.
+func (r *recording) check() error {
+	for _, name := range r.flags.outputs {
+		st, err := os.Stat(name)
+		switch {
+		case err == nil && st.Mode().IsRegular() && !r.flags.force:
+			return fmt.Errorf("%s: there is such a file; -force replaces it", name)
+		case err == nil && !st.Mode().IsRegular() && len(r.flags.outputs) > 1 && len(r.traces) > 0 && name == r.traces[0]:
+			return usagef("-o %s: it is no regular file, so it can be the only one", name)
+		}
+		if err := checkFile(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// store writes the trace as it comes, and then what is made of it. What has come is worth keeping
+// even when the rest does not come: nothing can be recorded a second time.
+func (r *recording) store(ctx context.Context, std stdio) error {
+	t, err := createTemp(r.traces[0])
+	if err != nil {
+		return err
+	}
+	defer t.discard()
+	in := urlInput(r.flags.traceURL())
+	in.answered = func(h http.Header) { r.keeps, _ = time.ParseDuration(h.Get("Bottleneck-Window")) }
+	n, broken := readInput(ctx, std, in, func(_ context.Context, from io.Reader, head []byte) (int64, error) {
+		if !mayBeTrace(head) {
+			return 0, fmt.Errorf("%s: the answer is not an execution trace", in.label)
+		}
+		return copyTrace(t, from, in.label, r.flags.maxSize)
+	})
+	if n == 0 && broken == nil {
+		broken = fmt.Errorf("%s: the server sends nothing", in.label)
+	}
+	if n == 0 {
+		return hinted(broken)
+	}
+	if err := t.commit(); err != nil {
+		return errors.Join(broken, err)
+	}
+	if broken != nil {
+		broken = fmt.Errorf("%w; what had come is kept: %s in %s", broken, bytesOf(n), r.traces[0])
+		if ctx.Err() != nil {
+			fmt.Fprintf(std.err, "bottleneck: kept %s of the trace in %s\n", bytesOf(n), oneLine(r.traces[0]))
+			return broken
+		}
+	} else if _, terminal := terminalOf(std.err); terminal {
+		fmt.Fprintf(std.err, "Wrote %s, %s.\n", oneLine(r.traces[0]), bytesOf(n))
+	}
+	if asked := seconds(r.flags.seconds); r.keeps > 0 && r.keeps < asked {
+		fmt.Fprintf(std.err, "bottleneck: the service keeps the last %v only: %v are not in %s\n", r.keeps, asked-r.keeps, oneLine(r.traces[0]))
+	}
+	return errors.Join(broken, r.use(ctx, std))
+}
+
+// hinted tells somebody who gave another path of the service what is wanted.
+func hinted(err error) error {
+	var status *statusError
+	if errors.As(err, &status) && status.status == http.StatusNotFound {
+		return fmt.Errorf("%w; give the URL where the service has mounted exporters/live, or that of /debug/pprof/", err)
+	}
+	return err
+}
+
+// mayBeTrace reports whether an answer begins like a trace, packed or not; so does an empty one, or
+// one that breaks off at once.
+func mayBeTrace(head []byte) bool {
+	for _, magic := range []string{"go 1.", "\x1f\x8b", "\x28\xb5\x2f\xfd"} {
+		if n := min(len(head), len(magic)); string(head[:n]) == magic[:n] {
+			return true
+		}
+	}
+	return false
+}
+
+// copyTrace copies what comes. Errors of the two sides are told apart.
+func copyTrace(t *temp, from io.Reader, label string, most int64) (n int64, err error) {
+	buf := make([]byte, 1<<16)
+	for {
+		m, readErr := from.Read(buf)
+		if n+int64(m) > most {
+			return n, fmt.Errorf("%s: the trace is longer than %s; raise the limit with -max-size", label, memory.Text(most))
+		}
+		if m > 0 {
+			if _, err := t.file.Write(buf[:m]); err != nil {
+				return n, writeError(t.name, err)
+			}
+			n += int64(m)
+		}
+		switch {
+		case readErr == io.EOF:
+			return n, nil
+		case readErr != nil:
+			return n, fmt.Errorf("%s: %w", label, readErr)
+		}
+	}
+}
+
+// use makes the other files from the first one.
+func (r *recording) use(ctx context.Context, std stdio) error {
+	var errs []error
+	for _, name := range r.traces[1:] {
+		errs = append(errs, copyFile(name, r.traces[0]))
+	}
+	if len(r.graph.outputs) == 0 {
+		return errors.Join(errs...)
+	}
+	g, err := readGraph(ctx, std, fileInput(r.traces[0]), bottle.Options{})
+	if errs = append(errs, err); g != nil {
+		errs = append(errs, r.draw(std, g))
+	}
+	return errors.Join(errs...)
+}
+
+func copyFile(name, from string) error {
+	f, err := os.Open(from)
+	if err != nil {
+		return fileError(from, err)
+	}
+	defer f.Close()
+	return writeFile(name, func(w io.Writer) error { _, err := io.Copy(w, f); return err })
+}
+
+// draw writes the forms of the graph.
+func (r *recording) draw(std stdio, g *bottle.Graph) error {
+	return r.graph.write(std, func(w io.Writer, form string, d drawing) error { return graphForms[form](w, g, d) })
+}
+
+// fetchGraph asks a service that sends no traces for its graph.
+func (r *recording) fetchGraph(ctx context.Context, std stdio) (*bottle.Graph, error) {
+	p := startProgress(std.err, func(time.Duration) string { return "asking " + r.flags.source.Redacted() })
+	defer p.stop()
+	g, err := newTopLive(r.flags.mount(), r.flags.seconds).graph(ctx)
+	if err != nil {
+		return nil, urlError(ctx, r.flags.source.Redacted(), err)
+	}
+	return g, nil
+}
+
+// programFlags are the choices of the user for a program that is recorded.
+type programFlags struct {
+	counters string
+	serves   string // the URL of its trace
+	period   time.Duration
+}
+
+// programError is the failure of a program that was run: its exit status becomes ours.
+type programError struct{ status int }
+
+func (e *programError) Error() string { return fmt.Sprintf("exit status %d", e.status) }
+
+// ourWait is set while a program runs that decides itself what an interrupt means.
+var ourWait atomic.Bool
+
+// parseProgram checks the flags for a program.
+func (f *recordFlags) parseProgram(rest, command []string) error {
+	if err := f.without("a program", "seconds", "max-size"); err != nil {
+		return err
+	}
+	switch {
+	case len(rest) > 0:
+		return usagef("%q before --: it is a URL or a program that is recorded, not both", rest[0])
+	case len(command) == 0:
+		return usagef("no program after --")
+	case len(f.outputs) == 0:
+		return usagef("no file: say -o FILE")
+	case len(f.outputs) > 1:
+		return usagef("more than one -o: a program is recorded into one file")
+	case f.period < 10*time.Microsecond:
+		return usagef("-period %v: want 10µs or more", f.period)
+	case f.serves != "" && !isURL(f.serves):
+		return usagef("-trace-url %q is not a URL", f.serves)
+	}
+	if err := counters.CheckNames(f.names()); err != nil {
+		return usagef("-counters: %s", strings.TrimPrefix(err.Error(), "counters: "))
+	}
+	return nil
+}
+
+// names are the counters that were asked for; nil for the default.
+func (f *programFlags) names() (names []string) {
+	for name := range strings.SplitSeq(f.counters, ",") {
+		if name = strings.TrimSpace(name); name == "default" {
+			names = append(names, counters.DefaultCounters()...)
+		} else {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// runProgram records a program: what follows "--".
+func (f *recordFlags) runProgram(ctx context.Context, std stdio, rest, command []string) error {
+	if err := f.parseProgram(rest, command); err != nil {
+		return err
+	}
+	output := f.outputs[0]
+	if st, err := os.Stat(output); err == nil && st.Mode().IsRegular() && !f.force {
+		return fmt.Errorf("%s: there is such a file; -force replaces it", output)
+	}
+	if err := checkFile(output); err != nil {
+		return err
+	}
+	ourWait.Store(true)
+	defer ourWait.Store(false)
+	cmd := exec.Command(command[0], command[1:]...)
+	std.err = shared(std.err)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
+	opt := counters.RunOptions{Counters: f.names(), Period: f.period, TraceURL: f.serves, Forward: forwarded(onTerminal(std.in))}
+	opt.Warning = func(s string) { fmt.Fprintf(std.err, "bottleneck: %s\n", oneLine(s)) }
+	opt.Threads = opt.Warning
+	var exit *exec.ExitError
+	var ran error
+	// An interrupt is the program's business, so ctx, which ends with one, is not handed on.
+	err := writeFile(output, func(w io.Writer) error {
+		ran = withoutExit(counters.Run(context.WithoutCancel(ctx), cmd, w, opt), &exit)
+		return ran
+	})
+	if ran != nil && cmd.Process == nil {
+		return notRun(command[0], ran)
+	}
+	if exit == nil {
+		return err
+	}
+	for _, e := range flatten(err) {
+		if e != nil {
+			fmt.Fprintf(std.err, "bottleneck: %s\n", oneLine(e.Error()))
+		}
+	}
+	if exit.ExitCode() > 0 {
+		return &programError{exit.ExitCode()}
+	}
+	return errors.Join(err, fmt.Errorf("%s: %v", command[0], exit))
+}
+
+// notRun says why a program did not even start. What else was wrong says so itself.
+func notRun(name string, err error) error {
+	var search *exec.Error
+	var start *os.PathError
+	switch {
+	case errors.As(err, &search):
+		return fmt.Errorf("cannot run %s: %w", name, search.Err)
+	case errors.As(err, &start) && start.Op == "fork/exec":
+		return fmt.Errorf("cannot run %s: %w", name, start.Err)
+	}
+	return err
+}
+
+// withoutExit takes the program's own failure out of an error.
+func withoutExit(err error, exit **exec.ExitError) error {
+	var rest []error
+	for _, e := range flatten(err) {
+		if e != nil && !errors.As(e, exit) {
+			rest = append(rest, e)
+		}
+	}
+	return errors.Join(rest...)
+}
+
+// sharedWriter takes lines of the program and ours, one after the other.
+type sharedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (s *sharedWriter) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(b)
+}
+
+// shared makes a writer safe for the program and us. A file is, and the program gets it as it is.
+func shared(w io.Writer) io.Writer {
+	if _, ok := w.(*os.File); ok {
+		return w
+	}
+	return &sharedWriter{w: w}
+}
+
+func onTerminal(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -1,10 +1,17 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,9 +20,18 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	bn "github.com/bottleneck-go/bottleneck"
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 	"github.com/bottleneck-go/bottleneck/counters/query"
+	"github.com/bottleneck-go/bottleneck/exporters/perfetto"
 	"github.com/bottleneck-go/bottleneck/exporters/report"
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
+	"github.com/bottleneck-go/bottleneck/internal/access"
+	"github.com/bottleneck-go/bottleneck/speedup"
+	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // reportFlags are the choices of the user.
@@ -35,35 +51,34 @@ type reportFlags struct {
 
 func (a *app) report() *cobra.Command {
 	f := &reportFlags{}
-	c := a.command("report [flags] FILE...", "make or serve a page to explore a recording in a browser", `
-Report puts all that is known of a recording on one page: the bottle graph with
-a slider over time, who waited for whom, tasks, what keeps the program from
-scaling, and counters for each scheduling quantum. What is selected in one of
-them filters all others.
+	c := a.command("report [flags] FILE...", "write or serve a page to explore a recording in a browser", `
+Report writes one page with all results of a recording: the bottle graph with a
+slider over time, contention, tasks, the speedup, and counters for each
+scheduling quantum. A selection in one section filters all others.
 
 Each FILE is an execution trace, an archive of "bottleneck record -counters", or
-what graph, contention, tasks or speedup have saved as JSON; also a URL, or "-"
-for standard input. Each fills the sections that it can; a saved profile takes
-the place of what a trace would tell.
+JSON of graph, contention, tasks or speedup; or a URL, or "-" for standard
+input. Each fills the sections that it can. A saved profile replaces that of the
+trace.
 
-A page in a file is refused where it would have more than 1,000,000 quanta or 64
-MiB: nothing is ever left out. The page that -http serves is for recordings of
-any size, and has conditions and arithmetic on counters. Waits and tasks of
--from and -to are those of the windows that this time touches, and the speed-up
-is always of the whole recording. A .perfetto-trace is for
-https://ui.perfetto.dev: tracks for groups of goroutines, how many run, and
-arrows from who woke to whom.`, f.run)
+A page with more than 1,000,000 quanta or 64 MiB is an error: quanta are never
+left out. The page that -http serves has no such limit, and has conditions and
+arithmetic on counters. With -from and -to, waits and tasks are those of the
+windows that this time touches, and the speedup is that of the whole recording.
+A .perfetto-trace is for https://ui.perfetto.dev: tracks for groups of
+goroutines, the number of running goroutines, and arrows from wakers to woken
+goroutines.`, f.run)
 	fs := c.Flags()
 	f.flags = fs
-	fs.FuncP("output", "o", "write `FILE`: .html is a page that needs no network, .perfetto-trace the trace for another viewer", f.add)
-	fs.StringVar(&f.http, "http", "", "serve the page at `[HOST]:PORT` of this machine, to requests from this machine only; port 0 is a free one")
-	fs.DurationVar(&f.window, "window", 0, "the slider has stretches of `DURATION`; if not given, of a hundredth of the recording")
-	fs.DurationVar(&f.from, "from", 0, "leave out quanta, and the part of the graph, before `DURATION`")
-	fs.DurationVar(&f.to, "to", 0, "leave out quanta, and the part of the graph, after `DURATION`")
+	fs.FuncP("output", "o", "write `FILE`: .html is a page that needs no network, .perfetto-trace a trace for Perfetto", f.add)
+	fs.StringVar(&f.http, "http", "", "serve the page at `[HOST]:PORT`, to this machine only; port 0 means a free port")
+	fs.DurationVar(&f.window, "window", 0, "the step of the slider is `DURATION`; default a hundredth of the recording")
+	fs.DurationVar(&f.from, "from", 0, "begin quanta and graph `DURATION` after the start of the recording")
+	fs.DurationVar(&f.to, "to", 0, "end quanta and graph `DURATION` after the start of the recording")
 	fs.StringVar(&f.group, "group", "function", groupHelp)
 	fs.StringVar(&f.only, "only", "", "keep only the quanta for which `CONDITION` holds, such as 'group =~ \"worker\" && duration > 10us'")
-	fs.StringVar(&f.workers, "workers", "auto", "`WHO` the workers of the speed-up are, see \"bottleneck help speedup\"")
-	fs.StringVar(&f.title, "title", "", "the page calls the recording `TITLE`")
+	fs.StringVar(&f.workers, "workers", "auto", "`WHO` the workers of the speedup are; see \"bottleneck help speedup\"")
+	fs.StringVar(&f.title, "title", "", "the `TITLE` of the page")
 	c.Example = `  bottleneck report trace.out -o report.html
   bottleneck report -http=localhost:0 trace.out
   bottleneck report -o report.html trace.out tasks.json stacks.json`
@@ -75,7 +90,7 @@ arrows from who woke to whom.`, f.run)
 // add is what -o does.
 func (f *reportFlags) add(name string) error {
 	if reportFormOf(name) == "" {
-		return errors.New("its form follows from its name: want a file ending in " + reportEndings)
+		return errors.New("unknown extension: want a file ending in " + reportEndings)
 	}
 	return f.outputs.add(name)
 }
@@ -186,4 +201,512 @@ func reportFormOf(name string) string {
 		return ""
 	}
 	return form
+}
+
+// reportReading fills the sections of a page from files.
+type reportReading struct {
+	flags *reportFlags
+	data  *report.Data
+	from  map[report.Section]string // which file has filled a section
+	trace string                    // the file with a trace
+	saved []func() error            // saved profiles come after the trace, whose parts they replace
+}
+
+// read reads all files. The data may be there even if there is an error: it is then what could be
+// read.
+func (f *reportFlags) read(ctx context.Context, std stdio, files []string) (*report.Data, error) {
+	r := &reportReading{flags: f, data: &report.Data{Missing: map[report.Section]string{}}, from: map[report.Section]string{}}
+	var broken []error
+	for _, name := range files {
+		in, err := findInput(std, name)
+		if err != nil {
+			return nil, err
+		}
+		_, err = readInput(ctx, std, in, func(ctx context.Context, from io.Reader, head []byte) (struct{}, error) {
+			return struct{}{}, r.file(ctx, in, from, head)
+		})
+		var partial *partialError
+		switch {
+		case errors.As(err, &partial):
+			broken = append(broken, partial.err)
+		case err != nil:
+			return nil, err
+		}
+	}
+	if r.trace == "" && len(f.perfetto()) > 0 {
+		return nil, usagef("there is no trace among the files: -o FILE.perfetto-trace takes one")
+	}
+	for _, apply := range r.saved {
+		if err := apply(); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.narrow(ctx); err != nil {
+		return nil, err
+	}
+	return r.data, errors.Join(broken...)
+}
+
+// partialError tells that something was read, but not all.
+type partialError struct{ err error }
+
+func (e *partialError) Error() string { return e.err.Error() }
+
+// file reads one file, whatever it is.
+func (r *reportReading) file(ctx context.Context, in *input, from io.Reader, head []byte) error {
+	if holdsJSON(head) {
+		data, err := io.ReadAll(from)
+		if err != nil {
+			return fileError(in.label, err)
+		}
+		return r.json(in.label, data)
+	}
+	again, size, err := seekable(from)
+	if err != nil {
+		return fileError(in.label, err)
+	}
+	if r.trace != "" {
+		return usagef("two recordings, %s and %s: a page is about one", r.trace, in.label)
+	}
+	r.trace = in.label
+	if quanta.IsArchive(head) {
+		return r.archive(ctx, in, again, size)
+	}
+	return r.readTrace(ctx, in, again, true)
+}
+
+func partly(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &partialError{fmt.Errorf("%s: %w", name, err)}
+}
+
+type seeker interface {
+	io.ReadSeeker
+	io.ReaderAt
+}
+
+// seekable returns a reader that can be read several times: the file itself, or all of it in
+// memory.
+func seekable(from io.Reader) (seeker, int64, error) {
+	if f, ok := from.(*os.File); ok {
+		if st, err := f.Stat(); err == nil && st.Mode().IsRegular() {
+			return f, st.Size(), nil
+		}
+	}
+	data, err := io.ReadAll(from)
+	return bytes.NewReader(data), int64(len(data)), err
+}
+
+// archive reads what "bottleneck record -counters" wrote: a trace with samples beside it.
+func (r *reportReading) archive(ctx context.Context, in *input, from io.ReaderAt, size int64) error {
+	rec, err := quanta.ReadArchiveAt(ctx, from, size, quanta.Options{Group: r.flags.grouping, Name: in.label, Progress: in.decoded})
+	if rec == nil {
+		return err
+	}
+	rec.Name = shownSource(in.label)
+	r.data.Counters, r.from[report.CountersSection] = rec, in.label
+	broken := partly(in.label, err)
+	trace, err := quanta.TraceIn(from, size)
+	if err != nil {
+		return errors.Join(broken, fmt.Errorf("%s: %w", in.label, err))
+	}
+	if err := r.readTrace(ctx, in, trace, false); err != nil {
+		return err
+	}
+	return broken
+}
+
+// readTrace makes all results of a trace in one pass. The graph, the verdict and the goroutines are
+// of the part that -from and -to ask for.
+func (r *reportReading) readTrace(ctx context.Context, in *input, from io.Reader, counted bool) error {
+	f, d := r.flags, r.data
+	opt := bn.Options{Want: bn.WantInfo, Whole: true}
+	single := bottle.NewObserver(bottle.Options{Group: bottle.ByGoroutine, From: f.from, To: f.to})
+	var inWindows *taskWindows
+	var rows *quanta.Observer
+	if f.page() {
+		opt.Want = bn.WantVerdict
+		opt.Bottle = bottle.Options{Group: f.grouping, From: f.from, To: f.to}
+		workers, err := speedup.ParseSelector(f.workers)
+		if err == nil {
+			opt.Want |= bn.WantSpeedup
+			opt.Speedup = speedup.Options{Workers: workers, MultiName: shownSource(in.label)}
+		} else {
+			r.noSpeedup(err)
+		}
+		opt.Plan = func(opt *bn.Options, info *timeline.Info) {
+			window := f.window
+			if window == 0 {
+				window = niceWindow(info.Duration())
+			}
+			opt.Bottle.Window, opt.Contention.Window, opt.Speedup.Window = window, window, window
+			inWindows = newTaskWindows(window)
+			opt.Observers = append(opt.Observers, inWindows, single)
+			if counted {
+				rows = quanta.NewObserver(quanta.Options{Group: f.grouping, Name: shownSource(in.label)})
+				opt.Observers = append(opt.Observers, rows)
+			}
+		}
+	}
+	all, err := r.pass(ctx, in, from, opt, f.perfetto())
+	if all == nil || ctx.Err() != nil {
+		return err
+	}
+	if f.page() {
+		d.Bottle, d.Goroutines, d.Contention = all.Bottle, single.Graph(), all.Contention
+		d.ContentionWindows = contentionWindows(all)
+		if r.tasks(all.Tasks) {
+			d.TaskWindows = inWindows.list
+		}
+		if all.Speedup != nil {
+			d.Speedup = []*speedup.Stack{all.Speedup}
+		} else if opt.Want&bn.WantSpeedup != 0 {
+			r.noSpeedup(all.SpeedupErr)
+		}
+		if rows != nil {
+			rec, tooMany := rows.Recording()
+			if tooMany != nil {
+				d.Missing[report.CountersSection] = "There are too many scheduling quanta: " + tooMany.Error() + "."
+			} else {
+				d.Counters = rec
+			}
+		}
+		r.warn(all.Info.Warnings(err))
+	}
+	if err != nil {
+		return &partialError{err}
+	}
+	return nil
+}
+
+// pass reads a trace for the page, and writes it as Perfetto reads it to files at the same time.
+func (r *reportReading) pass(ctx context.Context, in *input, from io.Reader, opt bn.Options, files []string) (report *bn.Report, err error) {
+	if len(files) == 0 {
+		return analyze(ctx, in, from, opt)
+	}
+	var missing error
+	err = writeFile(files[0], func(w io.Writer) error {
+		p := perfetto.NewWriter(w, perfetto.Options{Name: shownSource(in.label)})
+		opt.Observers = append(opt.Observers, p.Observer())
+		if report, missing = r.pass(ctx, in, from, opt, files[1:]); report == nil || ctx.Err() != nil {
+			return errors.Join(missing, p.Close())
+		}
+		return p.Close()
+	})
+	switch {
+	case report == nil:
+		return nil, missing // not the fault of the file that was to be written
+	case err != nil:
+		return nil, err
+	}
+	return report, missing
+}
+
+// noSpeedup says why there is no stack.
+func (r *reportReading) noSpeedup(err error) {
+	r.data.Missing[report.SpeedupSection] = "There is no speedup stack: " + err.Error() + "."
+}
+
+// tasks keeps the tasks of a trace, and reports whether it has some.
+func (r *reportReading) tasks(p *granularity.Profile) bool {
+	if len(p.Classes) == 0 {
+		r.data.Missing[report.TasksSection] = "The trace has no regions (runtime/trace.StartRegion), which are what is a task there. Package granularity measures the tasks of pools and errgroups."
+		return false
+	}
+	p.Diagnose()
+	r.data.Tasks = p
+	return true
+}
+
+// warn puts warnings that are about all of the page above it, and takes them out of its sections.
+func (r *reportReading) warn(general []string) {
+	d := r.data
+	d.Warnings = append(d.Warnings, general...)
+	of := []*[]string{&d.Bottle.Warnings, &d.Contention.Warnings}
+	if d.Tasks != nil {
+		of = append(of, &d.Tasks.Warnings)
+	}
+	for _, w := range of {
+		*w = slices.DeleteFunc(*w, func(s string) bool { return slices.Contains(general, s) })
+	}
+}
+
+// niceWindow is about a hundredth of a time, in a round number; 100 ms if the time is not known.
+func niceWindow(wall time.Duration) time.Duration {
+	if wall <= 0 {
+		return 100 * time.Millisecond
+	}
+	ten := time.Duration(math.Pow(10, math.Floor(math.Log10(float64(max(1000, wall/100))))))
+	for _, n := range []time.Duration{1, 2, 5} {
+		if n*ten >= wall/100 {
+			return n * ten
+		}
+	}
+	return 10 * ten
+}
+
+// json reads what a command has saved.
+func (r *reportReading) json(name string, data []byte) error {
+	wrap := func(err error) error { return fmt.Errorf("%s: %w", name, err) }
+	k := kindOfJSON(data)
+	switch k {
+	case ledgerKind, verdictKind:
+		return errKind(name, k)
+	case countersKind:
+		rec, err := quanta.ReadJSON(bytes.NewReader(data))
+		if err != nil {
+			return wrap(err)
+		}
+		r.save(report.CountersSection, name, func() { r.data.Counters = rec })
+		return nil
+	case stackKind: // of several widths, all
+		stacks, err := speedup.ReadJSON(bytes.NewReader(data))
+		if err != nil {
+			return wrap(err)
+		}
+		r.save(report.SpeedupSection, name, func() { r.data.Speedup = stacks })
+		return nil
+	case nil:
+		k = graphKind // which tells what is wrong
+	}
+	a, err := readArtifact(data, k)
+	if err != nil {
+		return wrap(err)
+	}
+	switch v := a.value.(type) {
+	case *contention.Profile:
+		r.save(report.ContentionSection, name, func() { r.data.Contention, r.data.ContentionWindows = v, nil })
+	case *granularity.Profile:
+		r.save(report.TasksSection, name, func() { r.data.Tasks, r.data.TaskWindows = v, nil })
+	case *bottle.Graph:
+		r.save(report.BottleSection, name, func() { r.data.Bottle, r.data.Goroutines = v, nil })
+	}
+	return nil
+}
+
+// save keeps what fills a section until the trace was read.
+func (r *reportReading) save(s report.Section, name string, apply func()) {
+	r.saved = append(r.saved, func() error {
+		if other := r.from[s]; other != "" && other != r.trace {
+			return usagef("%s and %s are both for the section %s", other, name, s)
+		}
+		r.from[s] = name
+		delete(r.data.Missing, s)
+		apply()
+		return nil
+	})
+}
+
+// narrow takes the quanta that -from, -to and -only ask for, and says so in a warning.
+func (r *reportReading) narrow(ctx context.Context) error {
+	f, rec := r.flags, r.data.Counters
+	if f.from > 0 || f.to > 0 {
+		r.data.Warnings = append(r.data.Warnings, fmt.Sprintf("Graph and quanta are those %s; the speed-up is of the whole recording, and so is what was saved before.", stretch(f.from, f.to)))
+		r.narrowWindows()
+	}
+	if rec == nil || f.only == "" && f.from == 0 && f.to == 0 {
+		return nil
+	}
+	e, err := query.NewExplorer(rec)
+	if err != nil {
+		return err
+	}
+	set, err := e.Select(ctx, f.filter)
+	if err != nil {
+		return usagef("-only: %v", err)
+	}
+	to := int64(f.to)
+	inside := query.RowsWhere(rec.Len(), func(row int) bool {
+		return rec.Begin[row] >= int64(f.from) && (to == 0 || rec.Begin[row] < to)
+	})
+	kept := set.Intersect(inside)
+	r.data.Counters = rec.Only(kept.Rows())
+	if f.only != "" {
+		r.data.Warnings = append(r.data.Warnings, fmt.Sprintf("Only the quanta with %s were kept: %d of %d.", f.filter, kept.Count(), rec.Len()))
+	}
+	return nil
+}
+
+func stretch(from, to time.Duration) string {
+	if to == 0 {
+		return "from " + from.String() + " on"
+	}
+	return "from " + from.String() + " to " + to.String()
+}
+
+// What a page knows by time: besides the bottle graph, which has windows of its own, contention,
+// tasks and the speed-up are recorded for each window of the slider, so that a selection of time
+// filters them, too.
+
+// contentionWindows are the profiles of the windows of contention.
+func contentionWindows(r *bn.Report) (out []report.Window[*contention.Profile]) {
+	at := time.Duration(0)
+	for _, p := range r.ContentionWindows {
+		length := min(r.ContentionWindow, max(0, r.Contention.Duration-at))
+		out = append(out, report.Window[*contention.Profile]{From: at, To: at + cmp.Or(length, p.Duration), Part: p})
+		at += r.ContentionWindow
+	}
+	return out
+}
+
+// taskWindows cuts a profile of tasks at the edges of windows.
+type taskWindows struct {
+	*tracetasks.Observer
+	width       timeline.Time
+	begin, next timeline.Time
+	ended       bool
+	list        []report.Window[*granularity.Profile]
+	classes     int // of all
+}
+
+// The memory of a window's classes is some 20 kB each. Where there would be more, two windows
+// become one.
+const (
+	maxTaskWindows = 2048
+	maxTaskClasses = 4096
+)
+
+func newTaskWindows(width time.Duration) *taskWindows {
+	return &taskWindows{Observer: tracetasks.NewObserver(tracetasks.Options{}), width: timeline.Time(max(1, width))}
+}
+
+// Begin implements [timeline.Observer], as do the methods below: what they are shown belongs to a
+// window.
+func (w *taskWindows) Begin(b *timeline.Begin) {
+	w.begin, w.next = b.Time, b.Time+w.width
+	w.Observer.Begin(b)
+}
+
+func (w *taskWindows) Transition(t *timeline.Transition) {
+	w.until(t.End)
+	w.Observer.Transition(t)
+}
+func (w *taskWindows) Region(e *timeline.RegionEvent) { w.until(e.Time); w.Observer.Region(e) }
+func (w *taskWindows) Task(e *timeline.Task)          { w.until(e.Time); w.Observer.Task(e) }
+
+func (w *taskWindows) End(e *timeline.End) {
+	w.until(e.Time)
+	w.Observer.End(e)
+	if from := w.next - w.width; !w.ended && e.Time > from {
+		w.ended = true
+		w.cut(from, e.Time)
+	}
+}
+
+// until ends the windows that end before t.
+func (w *taskWindows) until(t timeline.Time) {
+	for t >= w.next && !w.ended {
+		w.cut(w.next-w.width, w.next)
+		w.next += w.width
+	}
+}
+
+func (w *taskWindows) cut(from, to timeline.Time) {
+	p := w.Cut(to)
+	w.classes += len(p.Classes)
+	w.list = append(w.list, report.Window[*granularity.Profile]{From: time.Duration(from - w.begin), To: time.Duration(to - w.begin), Part: p})
+	for len(w.list) > 1 && (len(w.list) >= maxTaskWindows || w.classes > maxTaskClasses) {
+		if len(w.list)%2 != 0 {
+			return // with the next one there will be pairs
+		}
+		w.double()
+	}
+}
+
+// double makes one window of each two.
+func (w *taskWindows) double() {
+	w.classes = 0
+	half := w.list[:0]
+	for i := 0; i < len(w.list); i += 2 {
+		a, b := w.list[i], w.list[i+1]
+		a.To, a.Part = b.To, granularity.Merge(a.Part, b.Part)
+		w.classes += len(a.Part.Classes)
+		half = append(half, a)
+	}
+	w.list = half
+	w.width *= 2
+}
+
+// narrowWindows takes the windows of contention and tasks that -from and -to ask for, widened to
+// their edges, and says so.
+func (r *reportReading) narrowWindows() {
+	f, d := r.flags, r.data
+	if f.from == 0 && f.to == 0 {
+		return
+	}
+	edges := func(from, to time.Duration, what string) {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: those from %v to %v, the windows that the time asked for touches.", what, from, to))
+	}
+	if some := touched(d.ContentionWindows, f.from, f.to); len(some) > 0 {
+		d.ContentionWindows, d.Contention = some, contention.Merge(partsOf(some)...)
+		edges(some[0].From, some[len(some)-1].To, "Waits")
+	}
+	if some := touched(d.TaskWindows, f.from, f.to); len(some) > 0 && d.Tasks != nil {
+		d.TaskWindows, d.Tasks = some, granularity.Merge(partsOf(some)...)
+		edges(some[0].From, some[len(some)-1].To, "Tasks")
+	}
+}
+
+// touched are the windows that a stretch of time touches; to 0 is the end.
+func touched[Part any](windows []report.Window[Part], from, to time.Duration) (out []report.Window[Part]) {
+	for _, w := range windows {
+		if w.To > from && (to == 0 || w.From < to) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+func partsOf[Part any](windows []report.Window[Part]) (out []Part) {
+	for _, w := range windows {
+		out = append(out, w.Part)
+	}
+	return out
+}
+
+// checkLoopback refuses addresses that others could reach.
+func checkLoopback(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return usagef("-http %s: want [HOST]:PORT, such as localhost:8080, or :0 for a free port", address)
+	}
+	if addr, err := netip.ParseAddr(host); host != "" && host != "localhost" && !(err == nil && addr.IsLoopback()) {
+		return usagef("-http %s: the page is served to this machine only; want localhost, 127.0.0.1 or [::1]", address)
+	}
+	return nil
+}
+
+// serveReport serves the page until the command is interrupted.
+func serveReport(ctx context.Context, std stdio, address string, d *report.Data) error {
+	token, err := access.RandomToken().Value()
+	if err != nil {
+		return err
+	}
+	handler, err := report.NewHandler(d, report.HandlerOptions{Token: token})
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(address, ":") {
+		address = "localhost" + address
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("-http: %w", err)
+	}
+	host, _, _ := net.SplitHostPort(address)
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	fmt.Fprintf(std.out, "http://%s/?token=%s\n", net.JoinHostPort(host, port), token)
+	if _, terminal := terminalOf(std.err); terminal {
+		fmt.Fprintln(std.err, "Serving the page to browsers that open this URL; interrupt (ctrl-C) to end.")
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
+	stop := context.AfterFunc(ctx, func() { server.Close() })
+	defer stop()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("-http: %w", err)
+	}
+	return nil // an interrupt is how serving ends
 }

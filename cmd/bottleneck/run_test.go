@@ -1,17 +1,25 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"io"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
+	"runtime/trace"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/live"
+	"github.com/bottleneck-go/bottleneck/internal/host"
 )
 
 // The traces of the tests.
@@ -177,7 +185,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"graph", "-window", "often", "x"}, `-window often: want a duration, such as 500ms`},
 		{[]string{"graph", "-top", "a few", "x"}, `-top "a few": want a whole number`},
 		{[]string{"graph", "-offered=7", "x"}, `-offered 7: want true or false, or nothing`},
-		{[]string{"graph", "-o", "x.doc", "x"}, `-o x.doc: its form follows from its name: want a file ending in .svg`},
+		{[]string{"graph", "-o", "x.doc", "x"}, `-o x.doc: unknown extension: want a file ending in .svg`},
 		{[]string{"tasks", "-hz", "", "x"}, `-hz "": want a number`},
 		{[]string{"speedup", "-estimate", "http://localhost/trace"}, `traces are read twice, so they have to be files`},
 		{[]string{"graph", "-top", "-1", "x"}, "-top -1"},
@@ -255,4 +263,87 @@ func TestVersion(t *testing.T) {
 func TestNothingIsSuggestedForALetter(t *testing.T) {
 	r := bottleneck("graph", "-x", mutexTrace)
 	r.want(t, exitUsage, "", "bottleneck: graph: unknown flag -x (see")
+}
+
+// What the documentation shows of a trace in testdata is what the command prints.
+func TestDocumentationShowsOutput(t *testing.T) {
+	const command = "go run ./cmd/bottleneck contention -by root-func,owner-func -top 4 testdata/"
+	top := filepath.Join("..", "..")
+	page, err := os.ReadFile(filepath.Join(top, "docs", "contention.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(strings.ReplaceAll(string(page), "\r\n", "\n"), command)
+	if !found {
+		t.Fatalf("docs/contention.md has no command %s…", command)
+	}
+	trace, rest, _ := strings.Cut(rest, "\n")
+	_, rest, _ = strings.Cut(rest, "```\n\n```\n")
+	shown, _, found := strings.Cut(rest, "```\n")
+	if !found {
+		t.Fatal("docs/contention.md shows no output of it")
+	}
+	got := bottleneck("contention", "-by", "root-func,owner-func", "-top", "4", filepath.Join(top, "testdata", filepath.FromSlash(trace))).out
+	for line := range strings.Lines(shown) {
+		if !strings.Contains(got, line) {
+			t.Errorf("docs/contention.md shows\n%s\n which is not in\n%s", line, got)
+		}
+	}
+}
+
+// What this module records notes the processors of its machine, so that a reader elsewhere can say
+// that GOMAXPROCS is higher. Of a trace of runtime/trace alone nothing is said.
+func TestRecordingsKnowTheProcessorsOfTheirMachine(t *testing.T) {
+	if trace.IsEnabled() {
+		t.Skip("the tests are being traced themselves")
+	}
+	setProcs(t, 4*runtime.NumCPU())
+	const said = "but the machine or its control group gives the process"
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+
+	bottleneck("demo", "-o", at("demo.svg"), "-trace", at("demo.trace"), "-time", "100ms", "-workers", "3", "-files", "9").want(t, exitOK, "Wrote", "")
+	bottleneck("graph", at("demo.trace")).want(t, exitOK, said, "")
+	bottleneck("speedup", "-estimate", "-n", "8", at("demo.trace")).want(t, exitOK, said, "")
+
+	var rec bottle.Recorder
+	if err := rec.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Stop()
+	s := httptest.NewServer(live.Handler(live.Options{Recorder: &rec, AllowRemote: true}))
+	defer s.Close()
+	bottleneck("record", "-seconds", "0.1", "-o", at("live.trace"), s.URL).want(t, exitOK, "", "")
+	bottleneck("graph", at("live.trace")).want(t, exitOK, said, "")
+	rec.Stop()
+
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("BOTTLENECK_TEST_RECORDED", "well")
+	bottleneck("record", "-counters", "task-clock", "-o", at("a.zip"), "--", self, "-test.run=^TestRecordedProgram$").want(t, exitOK, "PASS", "")
+	z, err := zip.OpenReader(at("a.zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	f, err := z.Open("trace.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if g, err := bottle.ReadTrace(t.Context(), f, bottle.Options{}); err != nil || g.CPUs != host.Processors() {
+		t.Errorf("an archive: %v processors, want %v; %v", g.CPUs, host.Processors(), err)
+	}
+
+	var plain bytes.Buffer
+	if err := trace.Start(&plain); err != nil {
+		t.Fatal(err)
+	}
+	trace.Log(t.Context(), "bottleneck", "1 of 1 processors")
+	trace.Stop()
+	if g, err := bottle.ReadTrace(t.Context(), &plain, bottle.Options{}); err != nil || g.CPUs != 0 || g.Oversubscribed() != "" {
+		t.Errorf("a trace of runtime/trace: %v processors, %q; %v", g.CPUs, g.Oversubscribed(), err)
+	}
 }

@@ -1,16 +1,21 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +26,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/speedup"
+	"github.com/bottleneck-go/bottleneck/speedup/schedstat"
 )
 
 // scaleFlags are the choices of the user.
@@ -39,34 +45,32 @@ func (a *app) scale() *cobra.Command {
 	var c *cobra.Command
 	c = a.command("scale [flags] -- COMMAND [arguments]", "run a benchmark or program on 1, 2, 4 processors and compare", `
 Scale runs a command at several values of GOMAXPROCS under the execution tracer,
-several times each, takes for each value the run with the median time, and draws
-speedup stacks and bottle graphs of them; the graphs with -format text. The
-interval of the speed-up over the runs is shown; if it is wide, the stack is
-marked as disturbed.
+several times each, takes the run with the median time for each value, and draws
+speedup stacks and, with -format text, bottle graphs of them. It shows the
+interval of the speedup over the runs; a stack with a wide interval is marked as
+disturbed.
 
 The command is one of
 
   go test -run=^$ -bench=NAME [flags] PACKAGE
-            one benchmark. It is first run without a trace to find out how often
-            its loop runs, and then always with that number: the work must be
-            the same
+            one benchmark. A first run without a trace finds the number of
+            iterations, which all other runs use: the work must be the same
   X.test [-test.…]
             a test binary, likewise
   PROGRAM … {trace} …
             any other program that writes its execution trace to a file that an
             argument names: {trace} stands for that file, {cpu} for the width
 
-GOMAXPROCS is set in its environment, or by -cpu of the test. On Linux, threads
-that wait for a core are watched: a run for which other programs took processors
-away is marked as disturbed.`, func(ctx context.Context, std stdio, args []string) error {
+GOMAXPROCS is set in the environment, or by -cpu of the test. On Linux, a run in
+which other programs took processors away is marked as disturbed.`, func(ctx context.Context, std stdio, args []string) error {
 		return f.run(ctx, std, args, c.ArgsLenAtDash())
 	})
 	f.define(c)
 	fs := c.Flags()
-	fs.StringVar(&f.cpu, "cpu", defaultWidths(), "the `WIDTHS`: the run on 1 is what the others are compared with; without it, stacks are estimates")
+	fs.StringVar(&f.cpu, "cpu", defaultWidths(), "run at these `WIDTHS`; the run at 1 is the base of the others: without it, stacks are estimates")
 	fs.IntVar(&f.count, "count", 3, "run `N` times at each width")
-	fs.StringVar(&f.dir, "dir", "", "write stack.svg and stack.json into `DIR`, and of the run that was taken for each width graph-N.svg and trace-N.out")
-	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show what the command prints")
+	fs.StringVar(&f.dir, "dir", "", "write stack.svg, stack.json and, for the median run at each width, graph-N.svg and trace-N.out into `DIR`")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the output of the command")
 	c.Example = `  bottleneck scale -cpu 1,2,4 -- go test -run='^$' -bench=Sort ./pkg
   bottleneck scale -dir scaling -count 5 -- ./render -trace={trace} scene.json`
 	a.limited(c)
@@ -210,4 +214,300 @@ func (f *scaleFlags) analyze(ctx context.Context, taken []*scaleRun) (graphs []*
 		}
 	}
 	return graphs, stacks, nil
+}
+
+// target is a command that can be run at several widths, each time with a trace.
+type target struct {
+	command []string
+	kind    targetKind
+	fixed   string // the flag that fixes a benchmark's work, such as -benchtime=123x
+}
+
+type targetKind int
+
+const (
+	program    targetKind = iota // {trace} and GOMAXPROCS
+	goTest                       // go test
+	testBinary                   // -test.trace and -test.cpu
+)
+
+// newTarget finds out what a command is. A flag of its own that this command sets is an error.
+func newTarget(command []string) (*target, error) {
+	t := &target{command: command}
+	base := strings.TrimSuffix(filepath.Base(command[0]), ".exe")
+	switch {
+	case base == "go" && len(command) > 1 && command[1] == "test":
+		t.kind = goTest
+	case strings.HasSuffix(base, ".test"):
+		t.kind = testBinary
+	case !slices.ContainsFunc(command, func(a string) bool { return strings.Contains(a, "{trace}") }):
+		return nil, usagef("%s is neither go test nor a test binary: tell it by an argument with {trace} where to write its execution trace", command[0])
+	}
+	if t.kind == program {
+		return t, nil
+	}
+	for _, own := range []string{"cpu", "trace", "o"} {
+		if t.has(own) {
+			instead := ""
+			if own == "cpu" {
+				instead = ", and say -cpu before --"
+			}
+			return nil, usagef("the command's -%s is set by \"bottleneck scale\": leave it out%s", own, instead)
+		}
+	}
+	if t.has("count") {
+		return nil, usagef("the command has a -count of its own: say it before --, so that every run has its own trace")
+	}
+	return t, nil
+}
+
+// find returns where the command gives a flag of the test, [from, to), and its value; from is −1 if
+// it does not.
+func (t *target) find(name string) (from, to int, value string) {
+	for i, a := range t.command {
+		if a == "-args" || a == "--args" {
+			break
+		}
+		got, value, joined := strings.Cut(strings.TrimLeft(a, "-"), "=")
+		if i == 0 || !strings.HasPrefix(a, "-") || strings.TrimPrefix(got, "test.") != name {
+			continue
+		}
+		if joined || i+1 == len(t.command) {
+			return i, i + 1, value
+		}
+		return i, i + 2, t.command[i+1]
+	}
+	return -1, -1, ""
+}
+
+// has reports whether the command gives a flag of the test.
+func (t *target) has(name string) bool {
+	from, _, _ := t.find(name)
+	return from >= 0
+}
+
+// with puts flags of the test into the command, before others.
+func (t *target) with(flags ...string) []string {
+	at := 1
+	if t.kind == goTest {
+		at = 2
+	} else {
+		for i, f := range flags {
+			flags[i] = "-test." + strings.TrimPrefix(f, "-")
+		}
+	}
+	return slices.Concat(t.command[:at], flags, t.command[at:])
+}
+
+// args is the command at a width, with a trace.
+func (t *target) args(width int, trace, temp string) []string {
+	if t.kind == program {
+		replace := strings.NewReplacer("{trace}", trace, "{cpu}", strconv.Itoa(width))
+		var args []string
+		for _, a := range t.command {
+			args = append(args, replace.Replace(a))
+		}
+		return args
+	}
+	flags := []string{"-cpu=" + strconv.Itoa(width), "-trace=" + trace, "-count=1"}
+	if t.fixed != "" {
+		flags = append(flags, t.fixed)
+	}
+	return t.with(t.own(flags, temp)...)
+}
+
+// own adds what only go test has: a place for the binary, which it would leave in the working
+// directory.
+func (t *target) own(flags []string, temp string) []string {
+	if t.kind == goTest {
+		flags = append(flags, "-o="+filepath.Join(temp, "scaled.test"))
+	}
+	return flags
+}
+
+// resultLine is a benchmark's result: name and number of iterations.
+var resultLine = regexp.MustCompile(`(?m)^(Benchmark\S*)\s+(\d+)\s`)
+
+// fixWork finds out how often the loop of a benchmark runs, so that all runs do the same: it is
+// otherwise chosen by time, and so different for each width.
+func (t *target) fixWork(run func(args []string) (string, error), width int, temp string) error {
+	from, to, given := t.find("benchtime")
+	if t.kind == program || !t.has("bench") || strings.HasSuffix(given, "x") {
+		return nil
+	}
+	out, err := run(t.with(t.own([]string{"-cpu=" + strconv.Itoa(width), "-count=1"}, temp)...))
+	if err != nil {
+		return err
+	}
+	found := resultLine.FindAllStringSubmatch(out, -1)
+	switch {
+	case len(found) == 0:
+		return fmt.Errorf("%s: no benchmark has run%s", strings.Join(t.command, " "), itSays(out))
+	case len(found) > 1:
+		var names []string
+		for _, f := range found {
+			names = append(names, f[1])
+		}
+		return fmt.Errorf("%d benchmarks match (%s): a stack is of one; name it with -bench", len(found), strings.Join(names, ", "))
+	}
+	t.fixed = "-benchtime=" + found[0][2] + "x"
+	if from >= 0 {
+		t.command = slices.Delete(slices.Clone(t.command), from, to)
+	}
+	return nil
+}
+
+// defaultWidths are the powers of two up to the number of processors, and that number.
+func defaultWidths() string {
+	most := runtime.NumCPU()
+	list := "1"
+	for n := 2; n < most; n *= 2 {
+		list += "," + strconv.Itoa(n)
+	}
+	if most > 1 {
+		list += "," + strconv.Itoa(most)
+	}
+	return list
+}
+
+// scaleRun is a run that was recorded.
+type scaleRun struct {
+	width int
+	trace string // file
+	wall  time.Duration
+	delay time.Duration   // of threads that waited for a core; 0 where it is not known
+	walls []time.Duration // of all runs at this width, in order
+}
+
+// speedups returns how many times faster each of the runs was than the one on the other width in
+// the same round.
+func (r *scaleRun) speedups(single *scaleRun) (out []float64) {
+	for i, wall := range r.walls {
+		out = append(out, single.walls[i].Seconds()/wall.Seconds())
+	}
+	return out
+}
+
+// scaler runs a command at several widths.
+type scaler struct {
+	flags  *scaleFlags
+	std    stdio
+	target *target
+	temp   string
+}
+
+// measure runs the command count times at each width and returns the median run of each.
+// The widths take turns, so that a disturbance that lasts does not hit all runs of one.
+func (r *scaler) measure(ctx context.Context) ([]*scaleRun, error) {
+	f := r.flags
+	if err := r.target.fixWork(func(args []string) (string, error) {
+		return r.run(ctx, args, f.widths[len(f.widths)-1], nil)
+	}, f.widths[len(f.widths)-1], r.temp); err != nil {
+		return nil, err
+	}
+	runs := make([][]*scaleRun, len(f.widths))
+	for round := range f.count {
+		for i, width := range f.widths {
+			run := &scaleRun{width: width, trace: filepath.Join(r.temp, fmt.Sprintf("trace-%d-%d.out", width, round))}
+			args := r.target.args(width, run.trace, r.temp)
+			if _, err := r.run(ctx, args, width, run); err != nil {
+				return nil, err
+			}
+			report, err := analyzeFile(ctx, run.trace, "", bn.Options{Want: bn.WantInfo})
+			if errors.Is(err, os.ErrNotExist) {
+				return nil, fmt.Errorf("%s has written no trace to %s", args[0], run.trace)
+			}
+			if err != nil {
+				return nil, err
+			}
+			run.wall = report.Info.Duration()
+			runs[i] = append(runs[i], run)
+		}
+	}
+	var taken []*scaleRun
+	for _, same := range runs {
+		var walls []time.Duration
+		for _, run := range same {
+			walls = append(walls, run.wall)
+		}
+		slices.SortStableFunc(same, func(a, b *scaleRun) int { return cmp.Compare(a.wall, b.wall) })
+		run := same[(len(same)-1)/2]
+		run.walls = walls
+		if f.dir != "" {
+			if err := keepTrace(run, f.dir); err != nil {
+				return nil, err
+			}
+		}
+		taken = append(taken, run)
+	}
+	return taken, nil
+}
+
+// keepTrace copies a run's trace to where the user wants it.
+func keepTrace(run *scaleRun, dir string) error {
+	in, err := os.Open(run.trace)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	name := filepath.Join(dir, fmt.Sprintf("trace-%d.out", run.width))
+	return writeFile(name, func(w io.Writer) error { _, err := io.Copy(w, in); return err })
+}
+
+// tools are the commands that build a test, which are not watched. The kernel keeps 15 bytes of a
+// name.
+var tools = []string{"go", "compile", "link", "asm", "cgo", "vet", "buildid", "pack", "covdata", "gcc", "cc1", "as", "ld", "collect2"}
+
+// run executes a command and returns what it printed. into is told what its threads waited for; it
+// may be nil.
+func (r *scaler) run(ctx context.Context, args []string, width int, into *scaleRun) (string, error) {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.WaitDelay = patience
+	cmd.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(width))
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if r.flags.verbose {
+		cmd.Stdout = io.MultiWriter(&out, r.std.err)
+		cmd.Stderr = cmd.Stdout
+	}
+	p := startProgress(r.std.err, func(since time.Duration) string {
+		return fmt.Sprintf("running on %s: %s, %.0f s", format.Plural(width, "processor", "processors"), strings.Join(r.flags.command, " "), since.Seconds())
+	})
+	defer p.stop()
+	if err := cmd.Start(); err != nil {
+		return "", notRun(args[0], err)
+	}
+	meter := schedstat.WatchTree(cmd.Process.Pid, func(command string) bool { return !slices.Contains(tools, command) })
+	err := cmd.Wait()
+	times, _ := meter.Stop()
+	if into != nil {
+		into.delay = times.Lost()
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		return "", fmt.Errorf("%s with GOMAXPROCS=%d: %w%s", strings.Join(r.flags.command, " "), width, err, itSays(out.String()))
+	}
+	return out.String(), nil
+}
+
+// itSays is what a command said, for the end of an error; empty if it said nothing.
+func itSays(out string) string {
+	if out = lastLines(out); out == "" {
+		return ""
+	}
+	return "; it says: " + out
+}
+
+// lastLines is the end of what a command said, in one line; of a panic, its beginning.
+func lastLines(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	const most = 5
+	if i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "panic: ") }); i >= 0 {
+		lines = lines[i:min(len(lines), i+1)]
+	} else if len(lines) > most {
+		lines = append([]string{"…"}, lines[len(lines)-most:]...)
+	}
+	return strings.Join(lines, " | ")
 }

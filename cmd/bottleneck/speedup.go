@@ -31,9 +31,9 @@ type speedupFlags struct {
 // define adds the flags that scale has, too.
 func (f *speedupFlags) define(c *cobra.Command) {
 	fs := c.Flags()
-	fs.StringVar(&f.workers, "workers", "auto", "`WHO` the workers are, see \"bottleneck help speedup\"")
-	fs.IntVarP(&f.opt.N, "number", "n", 0, "compare with `N` workers; if not given, with as many as live at the same time, but no more than GOMAXPROCS")
-	fs.StringVar(&f.opt.Unit, "unit", "", "a `TYPE` of regions each of which is the same amount of work: the estimate then knows the remainder, and two runs are checked for doing the same")
+	fs.StringVar(&f.workers, "workers", "auto", "`WHO` the workers are; see \"bottleneck help speedup\"")
+	fs.IntVarP(&f.opt.N, "number", "n", 0, "compare with `N` workers; default the most that exist at once, up to GOMAXPROCS")
+	fs.StringVar(&f.opt.Unit, "unit", "", "regions of `TYPE` are equal amounts of work: with them the estimate has a remainder, and two runs are checked for the same amount of work")
 	f.out.define(c, formsIn(stackForms.has))
 }
 
@@ -50,27 +50,28 @@ func (f *speedupFlags) check() (err error) {
 
 func (a *app) speedup() *cobra.Command {
 	f := &speedupFlags{}
-	c := a.command("speedup [flags] SINGLE MULTI...", "say why N workers are not N times faster", `
-Speedup draws speedup stacks: bars of height N, cut into the measured speed-up
-and what keeps it from being N: locks and channels, imbalance, sequential parts,
-the garbage collector, I/O, scheduling; and a remainder, which is interference
-in the hardware and work for being parallel. The parts sum to N exactly.
+	c := a.command("speedup [flags] SINGLE MULTI...", "show why N workers are not N times as fast as one", `
+Speedup draws speedup stacks: bars of height N, divided into the measured
+speedup and the reasons why it is not N: locks and channels, imbalance,
+sequential parts, the garbage collector, I/O, scheduling; and a remainder, which
+is interference in the hardware and work that the single-threaded run does not
+do. The parts sum to N exactly.
 
 SINGLE is the trace of a run with one worker (or GOMAXPROCS=1), each MULTI that
-of a run of the same work with several: their bars stand side by side.
+of a run of the same work with several. Their bars are drawn side by side.
 "bottleneck scale" makes such runs. WHO is
 
-  auto         the name with the largest area among those with at least two
-               goroutines at the same time, or all goroutines of the program
+  auto         the name with the largest area among those of at least two
+               concurrent goroutines, or else all goroutines of the program
   all          all goroutines of the program
   NAME[,NAME]  names or start functions, in full or short
   pool:NAME    goroutines of a pool
-  region:TYPE  goroutines in a runtime/trace region
+  region:TYPE  goroutines in a region of runtime/trace
   /regexp/     names or start functions that match`, f.run)
 	f.define(c)
-	c.Flags().BoolVar(&f.estimate, "estimate", false, "there is no SINGLE: suppose that one worker does the same work at the same speed, which bounds the speed-up from above; not for programs that mostly wait for timers, the network or a disk")
+	c.Flags().BoolVar(&f.estimate, "estimate", false, "estimate an upper bound of the speedup without SINGLE, as if one worker did the same work at the same speed; not for programs that mostly wait for timers, the network or a disk")
 	definePart(c.Flags(), &f.part)
-	c.Flags().DurationVar(&f.opt.Window, "window", 0, "show how the last MULTI changes over time, in stretches of `DURATION`: estimates, since SINGLE has no such stretches")
+	c.Flags().DurationVar(&f.opt.Window, "window", 0, "estimate a stack for each `DURATION` of the last MULTI")
 	c.Example = `  bottleneck speedup one.trace two.trace four.trace
   bottleneck speedup -workers main.work,main.feed -o s.svg one.trace four.trace
   bottleneck speedup -estimate trace.out`
@@ -174,16 +175,14 @@ func (o *stackOutput) write(std stdio, stacks []*speedup.Stack) error {
 }
 
 // stackMeasures has components as parts, by their bare names.
-var stackMeasures = measures[*speedup.Stack]{
-	whole: []measured[*speedup.Stack]{
-		measuring("speedup", result.Number, "", always(func(s *speedup.Stack) float64 { return s.Speedup })),
-		measuring("remainder", result.Number, "", always(func(s *speedup.Stack) float64 { return s.Remainder })),
-	},
-	part: func(name string) (m measured[*speedup.Stack], is bool, err error) {
+var stackMeasures = measures{
+	example: "speedup<3",
+	whole:   summary(speedup.Summary(), certain),
+	part: func(name string) (m measure, ok bool, err error) {
 		part, err := speedup.ParseComponent(name)
 		if err != nil || part == speedup.Run { // which is named speedup
 			return m, false, nil
 		}
-		return measuring(name, result.Number, "", always(func(s *speedup.Stack) float64 { return s.Components[part] })), true, nil
+		return measure{name: name, unit: result.Number, of: func(v any) (float64, error) { return v.(*speedup.Stack).Components[part], nil }}, true, nil
 	},
 }

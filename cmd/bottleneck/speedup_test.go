@@ -52,7 +52,7 @@ func TestSpeedupErrors(t *testing.T) {
 		{"-n -1 a b", exitUsage, "-n -1"},
 		{"-window -1s a b", exitUsage, "-window -1s"},
 		{"-workers pool: a b", exitUsage, `-workers "pool:": a name is missing`},
-		{"-o x.pb.gz a b", exitUsage, "-o x.pb.gz: its form follows from its name: want a file ending in .svg"},
+		{"-o x.pb.gz a b", exitUsage, "-o x.pb.gz: unknown extension: want a file ending in .svg"},
 		{"-format pprof a b", exitUsage, `unknown form "pprof"`},
 		{"-o /nowhere/x.svg a b", exitFailure, "cannot write /nowhere/x.svg"},
 		{"nowhere.trace " + mutexTrace, exitFailure, "nowhere.trace: no such file"},

@@ -34,28 +34,29 @@ type tasksFlags struct {
 func (a *app) tasks() *cobra.Command {
 	f := &tasksFlags{}
 	c := a.command("tasks [flags] [FILE | URL | -]", "show how large the tasks are, and where they come from", `
-Tasks shows how much work the tasks of a program do each, whether they are too
-small (overheads eat the gain) or too large (processors idle), and which lines
-create them.
+Tasks shows how large the tasks of a program are, whether they are too small
+(the overhead costs more than the parallelism gains) or too large (processors
+are idle), and which lines create them.
 
 It reads profiles recorded by package granularity (granularity.WriteJSON), in
-reference cycles, and execution traces of any program: there a task is a region
-of runtime/trace, and its size the time for which its goroutine ran. The input
-is a FILE, a URL, or standard input ("-", or nothing at all in a pipe).
+reference cycles, and execution traces of any program. A task of a trace is a
+region of runtime/trace, and its size the time for which its goroutine ran. The
+input is a FILE, a URL, or standard input: "-", or no argument in a pipe.
 
-Diagnoses: "fine" is too small, "coarse" too large; "blocked" tasks are blocked
-for most of their time, so their size matters little; "ok" is none of these,
-"unknown" if the numbers do not tell. The text says why, and what to do.
-Conditions are about the classes of -class.`, f.run)
-	f.define(c, tasksForms, tasksMeasures)
-	f.to.defineTop("classes with the largest sums", "12 in pictures, else all")
+The diagnosis of a class of tasks is "fine" if they are too small, "coarse" if
+they are too large, "blocked" if they are blocked for most of their time, so
+that their size matters little, and "ok" otherwise; "unknown" if the numbers are
+not sufficient. The text gives the reason and the repair. Conditions are about
+the classes of -class.`, f.run)
+	f.define(c, tasksForms, &tasksMeasures)
+	f.to.defineTop("classes with the largest sums", "12 in pictures, all in other forms")
 	fs := c.Flags()
-	fs.StringVar(&f.class, "class", "", "only classes in whose name `REGEXP` finds something")
-	fs.StringVar(&f.site, "site", "", "`SITE` is creation or submission: whose call chains are the stacks of .pb.gz (creation if not given), and which lines text lists (both)")
-	fs.BoolVar(&f.to.draw.strip, "strip", false, "show tasks over time, with context switches and CPU utilization, in pictures in place of the distributions")
-	fs.BoolVar(&f.trace.Tasks, "user-tasks", false, "tasks of a trace are those of trace.NewTask, not the regions of trace.StartRegion: what ran in their regions")
-	fs.BoolVar(&f.trace.AggregateNested, "aggregate", false, "count regions of a trace inside of a region to that one")
-	fs.Float64Var(&f.trace.Hz, "hz", 0, "the `FREQUENCY` of reference cycles on the machine of the trace, such as 2.4e9, to have cycles")
+	fs.StringVar(&f.class, "class", "", "show only classes whose name matches `REGEXP`")
+	fs.StringVar(&f.site, "site", "", "the stacks of .pb.gz, and the lines in text, are those of the `SITE` creation or submission; default creation in .pb.gz, both in text")
+	fs.BoolVar(&f.to.draw.strip, "strip", false, "draw tasks over time, with context switches and CPU utilization, instead of the distributions")
+	fs.BoolVar(&f.trace.Tasks, "user-tasks", false, "the tasks of a trace are those of trace.NewTask, with what ran in their regions, instead of the regions of trace.StartRegion")
+	fs.BoolVar(&f.trace.AggregateNested, "aggregate", false, "count regions inside a region of a trace as part of it")
+	fs.Float64Var(&f.trace.Hz, "hz", 0, "convert the times of a trace to reference cycles of `FREQUENCY`, such as 2.4e9")
 	f.to.only["strip"] = []string{"svg", "png", "text"}
 	f.to.only["site"] = []string{"pprof", "text"}
 	c.Example = `  go run ./examples/pmdtasks -json pmd.json && bottleneck tasks pmd.json
@@ -179,101 +180,45 @@ func (d drawing) largest(p *granularity.Profile) *granularity.Profile {
 	return &out
 }
 
-var tasksMeasures = measures[*granularity.Profile]{
+var tasksMeasures = measures{
 	example: "fine-tasks-%>10",
-	whole: []measured[*granularity.Profile]{
-		measuring("tasks", result.Number, "the number of tasks", always(func(p *granularity.Profile) float64 { return countTasks(p, "") })),
-		measuring("fine-tasks-%", result.Ratio, "the share of tasks in classes that are too small", diagnosedShare(granularity.Fine)),
-		measuring("coarse-tasks-%", result.Ratio, "the share in classes that are too large", diagnosedShare(granularity.Coarse)),
-		measuring("blocked-tasks-%", result.Ratio, "the share in classes that are blocked for most of their time", diagnosedShare(granularity.Blocked)),
-		measuring("unknown-tasks-%", result.Ratio, "the share in classes of which the numbers do not tell", diagnosedShare(granularity.Unknown)),
-		measuring("cycles/task", result.Number, "mean cycles of a task", cyclesPerTask),
-		measuring("running/task", result.Duration, "mean running time of a task, as a duration such as 20us", runningPerTask),
-		measuring("wall/task", result.Duration, "mean time of a task from its begin to its end, as a duration", wallPerTask),
-	},
-	parts: "or p50, mean, p99, count or blocked-% of one class, as tasks(CLASS).p50.",
-	part:  ofPart("tasks", []measure{{name: "p50", unit: result.Number}, {name: "mean", unit: result.Number}, {name: "p99", unit: result.Number}, {name: "count", unit: result.Number}, {name: "blocked-%", unit: result.Ratio}}, classMeasure),
+	whole:   summary(granularity.Summary(), lacksTasks),
+	parts:   "or p50, mean, p99, count or blocked-% of one class, as tasks(CLASS).p50.",
+	part: ofPart("tasks", []result.Column[classOf]{
+		{Name: "p50", Unit: result.Number, Value: ofGranularity(func(h *granularity.Histogram) float64 { return h.Quantile(.5) })},
+		{Name: "mean", Unit: result.Number, Value: ofGranularity((*granularity.Histogram).Mean)},
+		{Name: "p99", Unit: result.Number, Value: ofGranularity(func(h *granularity.Histogram) float64 { return h.Quantile(.99) })},
+		{Name: "count", Unit: result.Number, Value: result.Floats(func(c *classOf) float64 { return float64(c.Tasks) })},
+		{Name: "blocked-%", Unit: result.Ratio, Value: result.Floats(func(c *classOf) float64 { return c.BlockedNS.Sum() / max(1, c.WallNS.Sum()) })},
+	}, func(p *granularity.Profile, class string) (*classOf, error) {
+		c, err := findNamed(p.Classes, func(c *granularity.Class) string { return c.Name }, "there are no tasks of class", class)
+		return &classOf{c, p}, err
+	}),
 }
 
-var errNoTasks = errors.New("no task was measured")
-
-// countTasks counts the tasks of all classes with a diagnosis, of all if it is "".
-func countTasks(p *granularity.Profile, d granularity.Diagnosis) (n float64) {
-	for i := range p.Classes {
-		if d == "" || p.Classes[i].Diagnosis == d {
-			n += float64(p.Classes[i].Tasks)
-		}
-	}
-	return n
+// classOf is a class of a profile.
+type classOf struct {
+	*granularity.Class
+	profile *granularity.Profile
 }
 
-// diagnosedShare returns the share of tasks that are in classes with the diagnosis. Where
-// there are no tasks, none are.
-func diagnosedShare(d granularity.Diagnosis) func(*granularity.Profile) (float64, error) {
-	return func(p *granularity.Profile) (float64, error) {
-		all := countTasks(p, "")
-		if all == 0 {
-			return 0, nil
-		}
-		return 100 * countTasks(p, d) / all, nil
+// ofGranularity returns values in cycles or, if these are not known, in nanoseconds.
+func ofGranularity(of func(*granularity.Histogram) float64) func(*classOf) (result.Value, bool) {
+	return func(c *classOf) (result.Value, bool) {
+		h := c.profile.Granularity(c.Class)
+		return result.Float(of(h)), h.Count() > 0
 	}
 }
 
-// meanOfTasks returns the mean over all tasks of all classes.
-func meanOfTasks(p *granularity.Profile, of func(*granularity.Class) *granularity.Histogram) (float64, error) {
-	var sum, count float64
-	for i := range p.Classes {
-		h := of(&p.Classes[i])
-		sum += h.Sum()
-		count += float64(h.Count())
-	}
-	if count == 0 {
-		return 0, errNoTasks
-	}
-	return sum / count, nil
-}
-
-func cyclesPerTask(p *granularity.Profile) (float64, error) {
-	if p.ByTime() {
-		return 0, errors.New("a trace does not tell cycles; give -hz, or compare running/task")
-	}
-	return meanOfTasks(p, func(c *granularity.Class) *granularity.Histogram { return &c.Cycles })
-}
-
-func runningPerTask(p *granularity.Profile) (float64, error) {
-	granules, err := meanOfTasks(p, p.Granularity)
-	if err != nil {
-		return 0, err
-	}
-	d, ok := p.Duration(granules)
-	if !ok {
-		return 0, errors.New("the length of a cycle is not known; compare cycles/task")
-	}
-	return float64(d), nil
-}
-
-func wallPerTask(p *granularity.Profile) (float64, error) {
-	return meanOfTasks(p, func(c *granularity.Class) *granularity.Histogram { return &c.WallNS })
-}
-
-// classMeasure is one of a class: granularity in cycles or, if they are not known, in nanoseconds.
-func classMeasure(p *granularity.Profile, class string, m measure) (float64, error) {
-	c, err := findNamed(p.Classes, func(c *granularity.Class) string { return c.Name }, "there are no tasks of class", class)
-	if err != nil {
-		return 0, err
-	}
-	h := p.Granularity(c)
+func lacksTasks(p *granularity.Profile, name string) string {
+	measured := func(c granularity.Class) bool { return c.WallNS.Count() > 0 || p.Granularity(&c).Count() > 0 }
 	switch {
-	case m.name == "count":
-		return float64(c.Tasks), nil
-	case m.name == "blocked-%":
-		return 100 * c.BlockedNS.Sum() / max(1, c.WallNS.Sum()), nil
-	case h.Count() == 0:
-		return 0, fmt.Errorf("the granularity of %q is not known", c.Name)
-	case m.name == "mean":
-		return h.Mean(), nil
-	case m.name == "p99":
-		return h.Quantile(.99), nil
+	case !slices.ContainsFunc(p.Classes, measured):
+		return "no task was measured"
+	case name == "cycles/task":
+		return "a trace has no cycles: give -hz, or compare running/task"
+	case name == "running/task":
+		return "the length of a cycle is not known: compare cycles/task"
 	}
-	return h.Quantile(.5), nil
+	return ""
 }

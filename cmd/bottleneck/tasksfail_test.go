@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/bottleneck-go/bottleneck/granularity"
@@ -40,7 +41,7 @@ func TestTasksFailErrors(t *testing.T) {
 		{[]string{"-fail", "fine-task-%>1", file}, exitUsage, `unknown name "fine-task-%"; did you mean fine-tasks-%?`},
 		{[]string{"-fail", "wall/task>1", file}, exitUsage, "wall/task wants a duration"},
 		{[]string{"-fail", "tasks>1.x", file}, exitUsage, "tasks wants a number"},
-		{[]string{"-fail", "cycles/task>1", phasesTrace}, exitFailure, "a trace does not tell cycles; give -hz"},
+		{[]string{"-fail", "cycles/task>1", phasesTrace}, exitFailure, "a trace has no cycles: give -hz"},
 		{[]string{"-fail", "running/task>1ns", phasesTrace}, exitFailure, "-fail: running/task>1ns"},
 		{[]string{"-fail", "tasks(stok).p50>1", file}, exitFailure, `there are no tasks of class "stok"; did you mean "stock"?`},
 		{[]string{"-fail", "tasks(stock).p51>1", file}, exitUsage, `unknown name "p51"; did you mean p50?`},
@@ -52,12 +53,16 @@ func TestTasksFailErrors(t *testing.T) {
 		}
 		bottleneck(append([]string{"tasks", "-format", "csv"}, tt.args...)...).want(t, tt.status, out, tt.err)
 	}
-	if _, err := runningPerTask(&granularity.Profile{Classes: []granularity.Class{{}}}); err != errNoTasks {
+	running, err := tasksMeasures.find("running/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := running.of(&granularity.Profile{Classes: []granularity.Class{{}}}); err == nil || err.Error() != "no task was measured" {
 		t.Errorf("%v", err)
 	}
 	one := granularity.Class{}
 	one.Cycles.Add(100)
-	if _, err := runningPerTask(&granularity.Profile{Classes: []granularity.Class{one}}); err == nil {
-		t.Error("a duration of cycles of no known length")
+	if _, err := running.of(&granularity.Profile{Classes: []granularity.Class{one}}); err == nil || !strings.Contains(err.Error(), "length of a cycle") {
+		t.Errorf("a duration of cycles of no known length: %v", err)
 	}
 }

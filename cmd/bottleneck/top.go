@@ -2,9 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"net/url"
+	"strings"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -27,39 +32,38 @@ type topFlags struct {
 func (a *app) top() *cobra.Command {
 	f := &topFlags{}
 	c := a.command("top [flags] URL | FILE.json", "watch the bottle graph of a running service", `
-Top shows which groups of goroutines limit a running service, again and again,
-in the manner of top.
+Top shows which groups of goroutines limit a running service, refreshed like
+top.
 
-The URL is where the service has mounted package exporters/live, such as
-http://localhost:6060/debug/bottleneck/. Every second, top asks for the graph of
-the last seconds; a service that analyzes itself all the time
-(bottleneck.Continuous) has it at once, one that records only (bottle.Recorder)
+The URL is the place where the service has mounted package exporters/live, such
+as http://localhost:6060/debug/bottleneck/. Top requests the graph of the last
+seconds every second. A service that analyzes itself all the time
+(bottleneck.Continuous) answers at once; one that only records (bottle.Recorder)
 takes a snapshot each time.
 
-A service with nothing but net/http/pprof works too: give the URL of
-/debug/pprof/. Top then traces a second of every three, which costs the service
-more, and reads the traces itself.
+A service with only net/http/pprof works as well: give the URL of /debug/pprof/.
+Top then traces one second in three, which costs the service more, and analyzes
+the traces itself.
 
 A FILE.json is a graph as "bottleneck graph -o FILE.json" writes it. It is read
-again whenever it changes; the windows of one with windows are shown one after
-the other.
+again when it changes. Windows are shown one after the other.
 
-What is shown: the share of the time of each group, as a bar and in percent; how
-it has changed since the refresh before, in points of percent; the parallelism;
-how many of its goroutines were running, runnable (waiting for a processor) and
-blocked on average; and what blocked them most. Groups with a star lost at least
-5% of the capacity. The key h shows the keys, q quits.
+Columns are the share of the time of each group, as a bar and in percent; its
+change since the last refresh, in percentage points; the parallelism; the mean
+number of its goroutines that were running, runnable (waiting for a processor)
+and blocked; and the main reason for being blocked. A star marks groups that
+lost at least 5% of the capacity. Press h for the keys, q to quit.
 
-When the service goes away, the last graph stays, with a line that says so, and
-top tries again at every refresh.`, f.run)
+If the service becomes unreachable, top shows the last graph with a message, and
+tries again at every refresh.`, f.run)
 	fs := c.Flags()
 	f.flags = fs
-	fs.DurationVar(&f.interval, "interval", 0, "refresh every `DURATION`; 1s if not given, 3s for net/http/pprof")
-	fs.Float64Var(&f.seconds, "seconds", 0, "each graph is about the last `N` seconds; 2 if not given, 1 for net/http/pprof")
+	fs.DurationVar(&f.interval, "interval", 0, "refresh every `DURATION`; default 1s, 3s for net/http/pprof")
+	fs.Float64Var(&f.seconds, "seconds", 0, "request the last `N` seconds; default 2, 1 for net/http/pprof")
 	fs.StringVar(&f.group, "group", "function", "of net/http/pprof: "+groupHelp)
-	fs.StringVar(&f.sort, "sort", "lost", "`ORDER` is "+kindsOf(text.TopSorts, ", "))
-	fs.IntVar(&f.top, "top", 0, "show `N` groups and 0 all; if not given, 15 in a pipe, and as many as fit on a terminal")
-	fs.IntVarP(&f.frames, "number", "n", 0, "print `N` frames and end, without keys, for pipes and files; if the output is no terminal, top prints frames until it is interrupted")
+	fs.StringVar(&f.sort, "sort", "lost", "sort by `ORDER`: "+kindsOf(text.TopSorts, ", "))
+	fs.IntVar(&f.top, "top", 0, "show `N` groups, or all if 0; default 15, or as many as fit on a terminal")
+	fs.IntVarP(&f.frames, "number", "n", 0, "print `N` frames and exit; without -n, output that is not a terminal gets frames until top is interrupted")
 	c.Example = `  bottleneck top http://localhost:6060/debug/bottleneck/
   bottleneck top http://localhost:6060/debug/pprof/
   bottleneck top -n 3 http://localhost:6060/debug/bottleneck/ >> log`
@@ -156,4 +160,303 @@ func (f *topFlags) open(ctx context.Context, std stdio, arg string) (topSource, 
 		return nil, usagef("-group is for net/http/pprof, whose traces top reads itself: this service groups as it likes")
 	}
 	return source, nil
+}
+
+// topLoop refreshes a view: frame by frame in batch, or as the model of a program of bubbletea.
+// Frames depend on the view only, and the view changes by keys, by samples and by errors, which all
+// come to one goroutine.
+type topLoop struct {
+	source   topSource
+	interval time.Duration
+	view     text.TopView
+	top      int // groups in frames without a height, as exporters want it
+	asked    time.Time
+	failing  time.Time // since when there was no answer; zero if there is
+	failure  error
+	regroup  bool // the next question is about another grouping
+	ctx      context.Context
+	terminal terminal
+	height   int // of the terminal
+	ticks    topTick
+}
+
+func newTopLoop(source topSource, f *topFlags) *topLoop {
+	l := &topLoop{source: source, interval: f.interval, height: 24, top: drawing{top: f.top, topSet: f.topSet}.exporterTop()}
+	l.view.Source, l.view.Sort = source.label(), sortOf(f.sort)
+	return l
+}
+
+// topAnswer is what came of asking the source.
+type topAnswer struct {
+	topSample
+	err error
+}
+
+// accept puts an answer into the view.
+func (l *topLoop) accept(a topAnswer, now time.Time) {
+	if a.err != nil {
+		if l.failure == nil {
+			l.failing = now
+		}
+		l.failure = a.err
+		return
+	}
+	l.failure = nil
+	l.view.Before = l.view.Graph
+	if l.view.Before != nil && l.view.Before.GroupBy != a.graph.GroupBy {
+		l.view.Before = nil // boxes of other groupings have nothing to do with each other
+	}
+	if !l.view.Taken.IsZero() && a.graph == l.view.Graph {
+		l.view.Before = nil // it is the same: nothing has changed, and nothing is known of it
+	}
+	l.view.Graph, l.view.Rates, l.view.Note, l.view.Taken = a.graph, a.rates, a.note, now
+}
+
+// frame draws the view.
+func (l *topLoop) frame(opt text.TopOptions, now time.Time) string {
+	v := l.view
+	v.Interval = l.interval
+	v.Problem = l.problem(now)
+	if v.Problem == "" && v.Graph == nil {
+		v.Note = "waiting for the first graph"
+	}
+	if opt.Top == 0 {
+		opt.Top = l.top
+	}
+	var b strings.Builder
+	text.WriteTop(&b, &v, opt) // a Builder takes everything
+	return b.String()
+}
+
+// problem says what is wrong, if something is.
+func (l *topLoop) problem(now time.Time) string {
+	const late = 3 // refreshes without an answer
+	switch {
+	case l.failure != nil && l.view.Graph == nil:
+		return fmt.Sprintf("No graph yet: %v. Trying again.", l.failure)
+	case l.failure != nil:
+		return fmt.Sprintf("No answer since %s: %v. This is the last graph; trying again.", l.failing.Format("15:04:05"), l.failure)
+	case !l.asked.IsZero() && now.Sub(l.asked) > late*max(l.interval, l.source.pace()):
+		return fmt.Sprintf("Waiting for an answer since %s.", l.asked.Format("15:04:05"))
+	}
+	return ""
+}
+
+// batch prints frames one below the other; without a number, until there is an error or ctx is
+// done.
+func (l *topLoop) batch(ctx context.Context, w io.Writer, t terminal, frames int) error {
+	tick := time.NewTicker(l.interval)
+	defer tick.Stop()
+	for n := 0; frames == 0 || n < frames; n++ {
+		if n > 0 {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		sample, err := l.source.next(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		l.accept(topAnswer{sample, err}, time.Now())
+		frame := l.frame(text.TopOptions{Options: t.textOptions()}, time.Now())
+		if n > 0 {
+			frame = "\n" + frame
+		}
+		if _, err := io.WriteString(w, frame); err != nil {
+			return err
+		}
+	}
+	if l.view.Graph == nil {
+		return fmt.Errorf("%s: no graph in %d refreshes: %w", l.source.label(), frames, l.failure)
+	}
+	return nil
+}
+
+// Init asks for the first graph.
+func (l *topLoop) Init() tea.Cmd { return tea.Batch(l.ask(), l.tick()) }
+
+// View is the frame for the screen.
+func (l *topLoop) View() tea.View {
+	opt := text.TopOptions{Options: l.terminal.textOptions(), Height: l.height}
+	v := tea.NewView(strings.TrimSuffix(l.frame(opt, time.Now()), "\n"))
+	v.AltScreen = true
+	return v
+}
+
+// topTick is the end of an interval; older than the last one if the interval has changed.
+type topTick int
+
+// tick waits for the end of an interval.
+func (l *topLoop) tick() tea.Cmd {
+	l.ticks++
+	n := l.ticks
+	return tea.Tick(l.interval, func(time.Time) tea.Msg { return topTick(n) })
+}
+
+// Update changes the view as a key, an answer, the time or the size of the terminal wants it.
+func (l *topLoop) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		l.terminal.width, l.height = msg.Width, msg.Height
+	case topTick:
+		switch {
+		case msg != l.ticks:
+		case l.view.Paused:
+			return l, l.tick()
+		default:
+			return l, tea.Batch(l.ask(), l.tick())
+		}
+	case topAnswer:
+		l.asked = time.Time{}
+		if l.regroup { // nobody wants to see the old one any more
+			return l, l.ask()
+		}
+		l.accept(msg, time.Now())
+	case tea.KeyPressMsg:
+		return l, l.press(msg.String())
+	}
+	return l, nil
+}
+
+// ask asks the source, unless it is being asked already.
+func (l *topLoop) ask() tea.Cmd {
+	if !l.asked.IsZero() {
+		return nil
+	}
+	if l.regroup {
+		l.regroup = false
+		name, err := l.source.regroup()
+		if err != nil {
+			l.view.Note = "No other grouping: " + err.Error() + "."
+			return nil
+		}
+		l.view.Note = "Next: grouped by " + name + "."
+	}
+	l.asked = time.Now()
+	return func() (msg tea.Msg) {
+		sample, err := l.source.next(l.ctx)
+		if err == nil && sample.graph == nil {
+			sample.graph, err = &bottle.Graph{}, errors.New("no graph")
+		}
+		return topAnswer{sample, err}
+	}
+}
+
+// interact shows the view on a terminal until the user quits or ctx is done.
+func (l *topLoop) interact(ctx context.Context, in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l.ctx = ctx
+	l.terminal, _ = terminalOf(out)
+	if _, terminal := terminalOf(in); !terminal {
+		in = nil // there are no keys
+	}
+	p := tea.NewProgram(l, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler())
+	// A program that ends with its context does not wait for its reader of keys, which then
+	// stays.
+	defer context.AfterFunc(ctx, p.Quit)()
+	_, err := p.Run()
+	if ctx.Err() != nil {
+		return nil // that is how top ends
+	}
+	return err
+}
+
+// press changes the view as a key wants it.
+func (l *topLoop) press(key string) tea.Cmd {
+	v := &l.view
+	page := max(1, l.height-9) // without the lines above and below the groups
+	help := v.Help
+	v.Help = nil // any key ends the help
+	switch key {
+	case "q", "Q", "ctrl+c", "ctrl+d":
+		return tea.Quit
+	case "ctrl+z":
+		if canSuspend() {
+			return tea.Suspend
+		}
+	case "ctrl+l":
+		return tea.ClearScreen
+	case "space":
+		return l.ask()
+	case "p":
+		v.Paused = !v.Paused
+	case "h", "?":
+		if help == nil {
+			v.Help = topKeysHelp
+		}
+	case "s":
+		l.sort(1)
+	case "S":
+		l.sort(-1)
+	case "1", "2", "3", "4", "5", "6", "7":
+		v.Sort, v.Skip = text.TopSorts[key[0]-'1'], 0
+	case "r":
+		v.Reverse = !v.Reverse
+	case "g":
+		l.regroup = true
+		return l.ask()
+	case "up", "k":
+		l.scroll(-1, page)
+	case "down", "j":
+		l.scroll(1, page)
+	case "pgup", "b":
+		l.scroll(-page, page)
+	case "pgdown", "f":
+		l.scroll(page, page)
+	case "home":
+		v.Skip = 0
+	case "end":
+		l.scroll(1<<30, page)
+	case "+", "=":
+		l.interval = max(leastInterval, l.interval/2)
+		return l.tick()
+	case "-", "_":
+		l.interval = min(mostInterval, l.interval*2)
+		return l.tick()
+	}
+	return nil
+}
+
+func (l *topLoop) sort(step int) {
+	n := len(text.TopSorts)
+	for i, s := range text.TopSorts {
+		if s == l.view.Sort {
+			l.view.Sort = text.TopSorts[(i+step+n)%n]
+			break
+		}
+	}
+	l.view.Skip = 0
+}
+
+// scroll moves, but not beyond the last page.
+func (l *topLoop) scroll(by, page int) {
+	most := 0
+	if l.view.Graph != nil {
+		most = max(0, len(l.view.Graph.Boxes)-page)
+	}
+	l.view.Skip = max(0, min(l.view.Skip+by, most))
+}
+
+// topKeysHelp is what h shows.
+var topKeysHelp = []string{
+	"q, ctrl-C       quit                        p       pause, go on",
+	"up, down, k, j  scroll by a line            blank   refresh at once",
+	"page up, down   scroll by a page            + -     refresh more, less often",
+	"home, end       to the first, the last      r       reverse the order",
+	"s, S            next, previous order        g       next grouping, of pprof only",
+	"h, ?            this help                   ctrl-Z  suspend",
+	"1 to 7          order by lost, share, parallelism, running, runnable, blocked, name",
+	"",
+	"lost        part of the capacity (GOMAXPROCS × time) not used while the group ran",
+	"share       part of the time: while n goroutines run, each is given 1/n of it",
+	"trend       change of the share since the refresh before, in percent of the time",
+	"parallel    how many goroutines ran, of all groups, while the group ran",
+	"running, runnable, blocked",
+	"            how many of the group's goroutines did so, on average;",
+	"            runnable ones wait for a processor",
+	"blocked on  the largest reason, and its part of the time blocked",
+	"*           the neck: low parallelism, which more processors do not help",
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,10 +10,18 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/exporters/live"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/fuzzing"
 )
 
 // liveService serves graphs as exporters/live does.
@@ -180,4 +189,344 @@ func TestTopReadsFilesThatChange(t *testing.T) {
 	if _, err := os.Stat("/dev/zero"); err == nil {
 		bottleneck("top", "/dev/zero").want(t, exitFailure, "", "/dev/zero: top wants a URL or the JSON of a graph in a regular file")
 	}
+}
+
+// scripted is a source that answers what a test wants.
+type scripted struct {
+	answer func(n int) (topSample, error)
+	n      atomic.Int64
+	groups []string
+}
+
+func (s *scripted) label() string       { return "the service" }
+func (s *scripted) pace() time.Duration { return time.Second }
+func (s *scripted) regroup() (string, error) {
+	if len(s.groups) == 0 {
+		return "", errors.New("there is one")
+	}
+	s.groups = append(s.groups[1:], s.groups[0])
+	return s.groups[0], nil
+}
+func (s *scripted) next(context.Context) (topSample, error) {
+	return s.answer(int(s.n.Add(1)))
+}
+
+// graphOf is a graph of one second, with the share of main.main in percent.
+func graphOf(percent int) *bottle.Graph {
+	share := time.Duration(percent) * time.Second / 100
+	g := &bottle.Graph{Wall: time.Second, Idle: time.Second - share, Procs: 4, GroupBy: "function",
+		Boxes: []bottle.Box{{Group: "main.main", Kind: bottle.Application, Goroutines: 1, Share: share, Running: share, Parallelism: 1, SelfParallelism: 1}}}
+	g.SetProcs(4)
+	return g
+}
+
+// growing answers graphs in which main.main has 10 %, 20 % and so on.
+func growing() *scripted {
+	return &scripted{answer: func(n int) (topSample, error) { return topSample{graph: graphOf(10 * n)}, nil }}
+}
+
+// session is a view in a bubble of time. It does what a program of bubbletea does, one message
+// after the other.
+type session struct {
+	loop  *topLoop
+	msgs  chan tea.Msg
+	ended chan error
+	mu    sync.Mutex
+	frame string
+}
+
+func startTop(source topSource) *session {
+	s := &session{msgs: make(chan tea.Msg), ended: make(chan error, 1)}
+	s.loop = newTopLoop(source, &topFlags{interval: time.Second, sort: "share"})
+	s.loop.terminal.width, s.loop.ctx = 100, context.Background()
+	go s.run()
+	return s
+}
+
+func (s *session) run() {
+	quit := make(chan struct{})
+	defer close(quit)
+	do := func(cmd tea.Cmd) {
+		if cmd != nil {
+			go func() {
+				select {
+				case s.msgs <- cmd():
+				case <-quit:
+				}
+			}()
+		}
+	}
+	do(s.loop.Init())
+	for {
+		s.mu.Lock()
+		s.frame = s.loop.View().Content
+		s.mu.Unlock()
+		switch msg := (<-s.msgs).(type) {
+		case tea.BatchMsg:
+			for _, cmd := range msg {
+				do(cmd)
+			}
+		case tea.QuitMsg:
+			s.ended <- nil
+			return
+		default:
+			_, cmd := s.loop.Update(msg)
+			do(cmd)
+		}
+	}
+}
+
+func (s *session) last() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.frame
+}
+
+func (s *session) press(keys string) {
+	for _, k := range keys {
+		s.msgs <- keyPress(k)
+		synctest.Wait()
+	}
+}
+
+// keyPress is a key with a letter.
+func keyPress(k rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: k, Text: string(k)} }
+
+func (s *session) has(t *testing.T, parts ...string) {
+	t.Helper()
+	synctest.Wait()
+	for _, p := range parts {
+		if !strings.Contains(s.last(), p) {
+			t.Errorf("%q is missing in\n%s", p, s.last())
+		}
+	}
+}
+
+func (s *session) end(t *testing.T) {
+	t.Helper()
+	s.press("q")
+	if err := <-s.ended; err != nil {
+		t.Error(err)
+	}
+	time.Sleep(mostInterval) // of the last tick
+}
+
+// bubble runs a test with a clock of its own.
+func bubble(t *testing.T, f func(t *testing.T)) { synctest.Test(t, f) }
+
+// passed lets some seconds pass, and what happens at their end.
+func passed(seconds float64) {
+	time.Sleep(time.Duration(seconds*float64(time.Second)) + time.Millisecond)
+	synctest.Wait()
+}
+
+// The view is refreshed once an interval, shows trends, pauses and goes on, and ends with q.
+func TestTopLoop(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		source := growing()
+		s := startTop(source)
+		s.has(t, "bottleneck top: the service", "main.main", " 10%", "every 1 s", "q quit")
+		passed(3)
+		s.has(t, " 40%", "▲10.0")
+		if source.n.Load() != 4 {
+			t.Errorf("asked %d times in 3 s", source.n.Load())
+		}
+		s.press("p")
+		s.has(t, "PAUSED")
+		if passed(5); source.n.Load() != 4 {
+			t.Errorf("asked %d times, though it paused", source.n.Load())
+		}
+		s.press(" ")
+		s.has(t, " 50%", "PAUSED")
+		s.press("p")
+		passed(1)
+		s.has(t, " 60%")
+		s.press("-")
+		s.has(t, "every 2 s")
+		asked := source.n.Load()
+		if passed(4); source.n.Load() != asked+2 {
+			t.Errorf("asked %d times in two intervals", source.n.Load()-asked)
+		}
+		s.end(t)
+	})
+}
+
+// A service that goes away leaves its last graph, with a message, and is asked again.
+func TestTopLosesService(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		source := growing()
+		answer := source.answer
+		source.answer = func(n int) (topSample, error) {
+			if n > 2 && n < 6 {
+				return topSample{}, errors.New("connection refused")
+			}
+			return answer(n)
+		}
+		s := startTop(source)
+		passed(2)
+		s.has(t, " 20%", "No answer since "+time.Now().Format("15:04:05")+": connection refused. This is the last graph; trying again.")
+		passed(2)
+		s.has(t, " 20%", "No answer since "+time.Now().Add(-2*time.Second).Format("15:04:05"))
+		passed(1)
+		s.has(t, " 60%")
+		if strings.Contains(s.last(), "No answer") {
+			t.Errorf("the message stays:\n%s", s.last())
+		}
+		s.end(t)
+	})
+}
+
+// A service that hangs is not asked twice at a time, keys work during that time, and the view says
+// what it waits for.
+func TestTopWaits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		release := make(chan struct{})
+		source := growing()
+		answer := source.answer
+		source.answer = func(n int) (topSample, error) {
+			if n == 2 {
+				<-release
+			}
+			return answer(n)
+		}
+		s := startTop(source)
+		passed(6)
+		s.has(t, " 10%", "Waiting for an answer since "+time.Now().Add(-5*time.Second).Format("15:04:05"))
+		s.press("h")
+		s.has(t, "refresh at once")
+		s.press("h")
+		s.has(t, "main.main")
+		if source.n.Load() != 2 {
+			t.Errorf("asked %d times", source.n.Load())
+		}
+		close(release)
+		s.has(t, " 20%")
+		s.end(t)
+	})
+}
+
+// The grouping changes with g, and graphs of different groupings are not compared.
+func TestTopRegroups(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		source := growing()
+		source.groups = []string{"function", "creator"}
+		answer := source.answer
+		source.answer = func(n int) (topSample, error) {
+			sample, err := answer(n)
+			if len(source.groups) > 0 {
+				sample.graph.GroupBy = source.groups[0]
+			}
+			return sample, err
+		}
+		s := startTop(source)
+		synctest.Wait()
+		s.press("g")
+		if s.has(t, " 20%"); s.loop.view.Graph.GroupBy != "creator" || strings.Contains(s.last(), "▲") {
+			t.Errorf("grouped by %s:\n%s", s.loop.view.Graph.GroupBy, s.last())
+		}
+		source.groups = nil
+		s.press("g")
+		s.has(t, "No other grouping: there is one.", "main.main")
+		passed(1)
+		s.has(t, " 30%")
+		s.end(t)
+	})
+}
+
+func TestTopKeys(t *testing.T) {
+	l := newTopLoop(&scripted{}, &topFlags{interval: time.Second, sort: "share"})
+	l.view.Graph = &bottle.Graph{Boxes: make([]bottle.Box, 40)}
+	for _, tt := range []struct {
+		key  tea.KeyPressMsg
+		skip int
+		sort text.TopSort
+	}{
+		{tea.KeyPressMsg{Code: tea.KeyDown}, 1, "share"}, {tea.KeyPressMsg{Code: tea.KeyPgDown}, 16, "share"}, {tea.KeyPressMsg{Code: tea.KeyEnd}, 25, "share"},
+		{keyPress('f'), 25, "share"}, {tea.KeyPressMsg{Code: tea.KeyPgUp}, 10, "share"}, {tea.KeyPressMsg{Code: tea.KeyHome}, 0, "share"}, {tea.KeyPressMsg{Code: tea.KeyUp}, 0, "share"},
+		{keyPress('j'), 1, "share"}, {keyPress('s'), 0, "parallelism"}, {keyPress('S'), 0, "share"}, {keyPress('S'), 0, "lost"}, {keyPress('S'), 0, "name"}, {keyPress('s'), 0, "lost"},
+		{keyPress('6'), 0, "blocked"}, {keyPress('x'), 0, "blocked"}, {keyPress('世'), 0, "blocked"},
+	} {
+		if l.Update(tt.key); l.view.Skip != tt.skip || l.view.Sort != tt.sort {
+			t.Errorf("%s: skips %d, sorted by %s", tt.key, l.view.Skip, l.view.Sort)
+		}
+	}
+	for range 20 {
+		l.press("+")
+	}
+	if l.interval != leastInterval {
+		t.Errorf("the interval went down to %v", l.interval)
+	}
+	for _, key := range []tea.KeyPressMsg{keyPress('q'), {Code: 'c', Mod: tea.ModCtrl}, {Code: 'd', Mod: tea.ModCtrl}} {
+		if _, cmd := l.Update(key); cmd == nil || cmd() != (tea.QuitMsg{}) {
+			t.Errorf("%s does not quit", key)
+		}
+	}
+	if l.press("h"); l.view.Help == nil {
+		t.Error("h shows no help")
+	}
+	if l.press("?"); l.view.Help != nil {
+		t.Error("a key does not end the help")
+	}
+}
+
+func FuzzTopKeys(f *testing.F) {
+	fuzzing.Brief(f)
+	f.Add("q+-sSjk1g")
+	f.Fuzz(func(t *testing.T, typed string) {
+		l := newTopLoop(&scripted{}, &topFlags{interval: time.Second, sort: "share"})
+		for _, k := range typed {
+			l.Update(keyPress(k))
+		}
+		if l.view.Skip < 0 || l.interval < leastInterval || l.interval > mostInterval {
+			t.Errorf("skips %d, interval %v", l.view.Skip, l.interval)
+		}
+	})
+}
+
+// waitsForEachOther is a service: two goroutines, one lock.
+func waitsForEachOther(t *testing.T) {
+	var mu sync.Mutex
+	quit := make(chan struct{})
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			for {
+				select {
+				case <-quit:
+					return
+				default:
+				}
+				mu.Lock()
+				time.Sleep(time.Millisecond)
+				mu.Unlock()
+			}
+		})
+	}
+	t.Cleanup(func() { close(quit); both.Wait() })
+}
+
+// The commands for running services, with the handlers of exporters/live.
+func TestLive(t *testing.T) {
+	var rec bottle.Recorder
+	if err := rec.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Stop()
+	waitsForEachOther(t)
+	s := httptest.NewServer(live.Handler(live.Options{Recorder: &rec, AllowRemote: true}))
+	defer s.Close()
+	time.Sleep(100 * time.Millisecond) // some of it in the recording; it does not matter how much
+
+	r := bottleneck("top", "-n", "2", "-top", "0", "-interval", "100ms", s.URL)
+	r.want(t, exitOK, "waiting for locks: ", "")
+	if strings.Count(r.out, "Other.func1") < 2 || strings.Contains(r.out, "waiting for locks: 0 ") {
+		t.Errorf("two frames with waiting goroutines are not in\n%s", r.out)
+	}
+	dir := t.TempDir()
+	trace, graph := filepath.Join(dir, "service.trace"), filepath.Join(dir, "service.json")
+	bottleneck("record", "-seconds", "1", "-o", trace, "-o", graph, s.URL).want(t, exitOK, "", "")
+	parseGraph(t, string(read(t, graph)))
+	bottleneck("contention", trace).want(t, exitOK, "waitsForEachOther", "")
+	bottleneck("merge", s.URL+"/", graph).want(t, exitOK, "Merged: 2 instances", "")
+	bottleneck("merge", "-kind", "contention", s.URL+"/").want(t, exitOK, "waitsForEachOther", "")
 }

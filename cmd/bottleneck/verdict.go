@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -23,21 +25,21 @@ import (
 
 func (a *app) verdict() *cobra.Command {
 	f := &verdictFlags{}
-	c := a.command("verdict [flags] [FILE | URL | -]", "say what limits a program, where in its code, and what to do", `
-Verdict says what limits a program: what the capacity of its processors went
-to, and up to five findings, the most costly first, each with the place in the
-code, what to do, and what it would gain at best. "bottleneck FILE" is short
-for it, and "bottleneck -format md FILE" is, too.
+	c := a.command("verdict [flags] [FILE | URL | -]", "print what limits a program, where, and what to do", `
+Verdict prints what limits a program: how the capacity of its processors was
+used, and up to five findings, the most costly first. Each has the place in the
+code, advice, and an upper bound of the gain. "bottleneck FILE" and "bottleneck
+-format md FILE" are short for it.
 
-The trace is a FILE, a URL, or standard input ("-", or nothing at all in a
-pipe); packed with gzip or zstd, or not. It may be a ledger, a graph or a
-verdict that was saved as JSON. The verdict on one group of a saved ledger does
-not say what the owners of locks did.`, f.run)
-	f.define(c, verdictForms, verdictMeasures)
+The trace is a FILE, a URL, or standard input: "-", or no argument in a pipe. It
+may be packed with gzip or zstd. A ledger, a graph or a verdict that was saved
+as JSON is read as well. The verdict on one group of a saved ledger does not
+include what the owners of locks did.`, f.run)
+	f.define(c, verdictForms, &verdictMeasures)
 	defineBounds(c.Flags(), &f.opt.Bottle)
-	c.Flags().DurationVar(&f.opt.Bottle.Window, "window", 0, "the verdicts on stretches of `DURATION` as well; JSON is then one object a line")
-	c.Flags().StringVar(&f.focus, "focus", "", "the verdict on one `GROUP` by its name in the graph: what is lost because of it, or while it waits")
-	c.Flags().BoolVarP(&f.opt.Bottle.Stacks, "verbose", "v", false, "show the rows of the ledger and the call chains behind each finding")
+	c.Flags().DurationVar(&f.opt.Bottle.Window, "window", 0, "print the verdict on each `DURATION` as well; JSON is then one object a line")
+	c.Flags().StringVar(&f.focus, "focus", "", "print the verdict on the goroutines of one `GROUP`, by its name in the graph: what is lost because of it, or while it waits")
+	c.Flags().BoolVarP(&f.opt.Bottle.Stacks, "verbose", "v", false, "show the rows of the ledger and the call chains of each finding")
 	c.Example = `  bottleneck trace.out
   bottleneck 'http://localhost:6060/debug/pprof/trace?seconds=5'
   bottleneck verdict -fail 'lost>30%, lost(lock)>10%' trace.out
@@ -102,19 +104,20 @@ type diagnosis struct {
 }
 
 // verdictMeasures are those of the ledger, but for lost(FILTER): that is of the findings.
-var verdictMeasures = func() measures[*diagnosis] {
-	ms := measures[*diagnosis]{example: "lost>30%"}
+var verdictMeasures = func() measures {
+	ms := measures{example: "lost>30%"}
 	var kinds []string
 	names := func(v *diagnosis) []string { return namesOf(v.report.Ledger) }
 	for _, k := range diagnose.Kinds() {
 		kinds = append(kinds, string(k))
 	}
-	var ofLedger func(string) (measured[*diagnosis], bool, error)
+	var ofLedger func(string) (measure, bool, error)
 	ms.whole, ofLedger = ofTable(result.Heads(ledger.Columns), ledgerWords(), func(v *diagnosis) *result.Table { return v.report.Ledger.Table() }, names)
-	ms.parts = "lost is also that of the findings of a kind, such as lost(lock) or lost(collector), or in a function, such as lost(main.worker), and 0 if none is there (a name that is one letter off a function of the trace is an error, unless a ? follows it); other columns of the ledger take a word of its rows, such as time(X), see \"bottleneck help ledger\"."
-	ms.whole = append(ms.whole, measuring("wall", result.Duration, "the whole time, as a duration: wall>2s", always(func(v *diagnosis) float64 { return float64(v.Wall) })))
+	ms.parts = "or lost(KIND) of the findings of a kind, such as lost(lock) or lost(collector), or lost(FUNCTION) of those in a function, such as lost(main.worker); 0 if there is none. A function that the trace does not have is an error, unless a ? follows it: lost(main.worker?). Other columns of the ledger take a FILTER, such as time(mutex); see \"bottleneck help ledger\"."
+	ms.whole = append(ms.whole, summary([]result.Column[diagnosis]{{Name: "wall", Unit: result.Duration, Help: "the wall time, as a duration: wall>2s",
+		Value: result.Ints(func(v *diagnosis) time.Duration { return v.Wall })}}, certain)...)
 	_, ofFindings := ofTable(result.Heads(verdict.Columns), kinds, func(v *diagnosis) *result.Table { return v.Table() }, names)
-	ms.part = func(name string) (measured[*diagnosis], bool, error) {
+	ms.part = func(name string) (measure, bool, error) {
 		if word, _, _ := strings.Cut(name, "("); word == "lost" {
 			return ofFindings(name)
 		}
@@ -239,4 +242,121 @@ func (f *verdictFlags) run(ctx context.Context, std stdio, args []string) error 
 		return v, err
 	}
 	return f.analysis.run(ctx, std, source, read, verdictForms)
+}
+
+// explained is a finding with what is behind it.
+type explained struct{ *diagnose.Evidence }
+
+var explainForms = formsOf[*explained]{
+	"text": func(w io.Writer, e *explained, d drawing) error {
+		return text.Explanation(w, e.Evidence, d.text())
+	},
+	"json": func(w io.Writer, e *explained, d drawing) error {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		out := *e.Evidence
+		if d.topSet && d.top > 0 {
+			out.Rows, out.Blocked, out.Ran = out.Rows[:min(d.top, len(out.Rows))], out.Blocked[:min(d.top, len(out.Blocked))], out.Ran[:min(d.top, len(out.Ran))]
+		}
+		return enc.Encode(out)
+	},
+}
+
+func (a *app) explain() *cobra.Command {
+	f := &explainFlags{}
+	c := a.command("explain [flags] FINDING [FILE | URL | -]", "show the evidence of a finding of the verdict", `
+Explain shows the evidence of a finding of the verdict: the rows of the ledger
+that it sums, and the call chains that waited, or ran during the wait.
+
+FINDING is the number of the finding in the verdict, or its kind, such as lock,
+serial or collector, which means the first of that kind. The trace is a FILE, a
+URL, or standard input: "-", or no argument in a pipe. It may be packed with
+gzip or zstd. A ledger that was saved as JSON has rows but no call chains; a
+saved graph or verdict has only the finding.`, f.run)
+	f.to.define(c, formsIn(explainForms.has))
+	f.to.defineTop("rows, and call chains of each sort", "10 rows and 3 call chains in text, all in JSON")
+	defineBounds(c.Flags(), &f.opt.Bottle)
+	definePart(c.Flags(), &f.opt.Bottle.Part)
+	c.Example = `  bottleneck explain 1 trace.out
+  bottleneck explain lock trace.out
+  bottleneck explain -format json collector trace.out`
+	a.urls(c)
+	a.limited(c)
+	return c
+}
+
+// explainFlags are the choices of the user.
+type explainFlags struct {
+	to  destination
+	opt bn.Options
+}
+
+func (f *explainFlags) run(ctx context.Context, std stdio, rest []string) error {
+	to, opt := &f.to, f.opt
+	opt.Want, opt.Bottle.Stacks = bn.WantVerdict, true
+	if err := to.settle(std); err != nil {
+		return err
+	}
+	if err := checkBounds(to.flags, opt.Bottle); err != nil {
+		return err
+	}
+	if len(rest) == 0 || isInput(rest[0]) && findingNumber(rest[0]) == 0 {
+		return usagef("which finding? Its number or kind comes first, such as: bottleneck explain 1 %s", strings.Join(append(rest, "trace.out")[:1], ""))
+	}
+	source, err := oneInput(rest[1:], "trace")
+	if err != nil {
+		return err
+	}
+	in, err := findInput(std, source)
+	if err != nil {
+		return err
+	}
+	if err := to.outputs.check(); err != nil {
+		return err
+	}
+	report, broken := readJudged(ctx, std, in, opt)
+	if report == nil || ctx.Err() != nil {
+		return broken
+	}
+	n, err := findFinding(report.Verdict, rest[0])
+	if err != nil {
+		return err
+	}
+	e := &explained{diagnose.Explain(resultsOf(report), report.Verdict, n)}
+	if err := to.write(std, func(w io.Writer, form string, d drawing) error { return explainForms[form](w, e, d) }); err != nil {
+		return err
+	}
+	return broken
+}
+
+func resultsOf(r *bn.Report) diagnose.Results {
+	return diagnose.Results{Ledger: r.Ledger, Graph: r.Bottle, Contention: r.Contention, Tasks: r.Tasks}
+}
+
+// findingNumber returns the number in a word, 0 if it is none.
+func findingNumber(word string) int {
+	n, err := strconv.Atoi(word)
+	if err != nil || n < 1 {
+		return 0
+	}
+	return n
+}
+
+// findFinding returns the number of the finding that a word means.
+func findFinding(v *diagnose.Verdict, word string) (int, error) {
+	if n := findingNumber(word); n > 0 && n <= len(v.Findings) {
+		return n, nil
+	}
+	var known []string
+	for i := range v.Findings {
+		if string(v.Findings[i].Kind) == word {
+			return i + 1, nil
+		}
+		known = append(known, fmt.Sprintf("%d (%s)", i+1, v.Findings[i].Kind))
+	}
+	if len(known) == 0 {
+		return 0, usagef("the verdict has no findings")
+	}
+	return 0, usagef("there is no finding %q; there are %s", word, strings.Join(known, ", "))
 }

@@ -59,7 +59,7 @@ func TestVerdictFail(t *testing.T) {
 	}{
 		{"lost>30%", 1}, {"lost>99%", 0}, {"lost(lock)>10%", 1}, {"lost(lock)>60%", 0}, {"lost(main.worker)>5%", 1},
 		{"lost(collector)>50%", 0}, {"wall<1h", 1}, {"lost(", 2}, {"lost(lock).x>1", 2}, {"found>1", 2},
-		{"lost(lokc)>1%", 2}, {"lost(worker)>1%", 2}, {"lost(main.absent)>1%", 0}, {"lost(no-work)>50%", 0}, {"time(mutx)>1s", 2}, {"time(network)>1h", 0},
+		{"lost(lokc)>1%", 2}, {"lost(worker)>1%", 2}, {"lost(main.absent?)>1%", 0}, {"lost(no-work)>50%", 0}, {"time(mutx)>1s", 2}, {"time(network)>1h", 0},
 	} {
 		r := bottleneck("verdict", "-fail", tt.condition, lockTrace)
 		code, errs := r.status, r.err
@@ -446,17 +446,20 @@ func TestVerdictOnWindows(t *testing.T) {
 	bottleneck("verdict", "-window", "1s", "-focus", "main.main", file).want(t, exitUsage, "", "exclude each other")
 }
 
-// A function that the trace nearly has is mistyped; one that it does not have has lost nothing.
-func TestFailOnMistypedFunction(t *testing.T) {
+// A name that the trace does not have is an error unless a question mark follows it: a condition
+// that can never hold is worse than none.
+func TestFailOnUnknownName(t *testing.T) {
 	for condition, want := range map[string]string{
-		"lost(main.wroker)>5%":       "lost(main.wroker)>5%: nothing in the trace is called main.wroker; did you mean main.worker?",
+		"lost(main.wroker)>5%":       `lost(main.wroker)>5%: unknown name "main.wroker"; did you mean main.worker? (main.wroker? counts as 0 where it is unknown)`,
 		"lost(main.Worker)>5%":       "did you mean main.worker?",
 		"lost(main.wroker?)>5%":      "",
-		"lost(main.unheardOf)>5%":    "",
-		"lost(main.work)>5%":         "",
+		"lost(main.unheardOf)>5%":    `unknown name "main.unheardOf"`,
+		"lost(main.unheardOf?)>5%":   "",
+		"lost(nobody.has(it))>5%":    `unknown name "nobody.has(it)"`,
 		"time(main.workr)>5%":        "did you mean main.worker?",
-		"lost(elsewhere.go:108)>5%":  "",
-		"lost(log.(*Logger).out)>1s": "",
+		"lost(elsewhere.go:108)>5%":  `unknown name "elsewhere.go:108"`,
+		"lost(log.(*Logger).out)>1s": `unknown name "log.(*Logger).out"`,
+		"lost(main.main)>99%":        "", // it is known, and did not lose as much
 	} {
 		code := exitOK
 		if want != "" {

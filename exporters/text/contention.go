@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,7 +51,7 @@ func WriteContention(w io.Writer, p *contention.Profile, opt ContentionOptions) 
 	if err != nil {
 		return fmt.Errorf("text: %w", err)
 	}
-	m := &contentionModel{p: p, costs: costs, tree: tree, opt: opt, ready: p.TellsReady(), style: style{colour: opt.Colour, ascii: opt.ASCII}}
+	m := &contentionModel{p: p, costs: costs, tree: tree, opt: opt, ready: p.TellsReady(), style: opt.style()}
 	sections := []string{m.headline()}
 	if tree.Waited > 0 || tree.Ready > 0 {
 		sections = append(sections, m.trees(idle), m.locks())
@@ -58,13 +59,10 @@ func WriteContention(w io.Writer, p *contention.Profile, opt ContentionOptions) 
 	if s := m.unfinished(); s != "" {
 		sections = append(sections, s)
 	}
-	if s := m.warnings(); s != "" {
+	if s := m.style.warnings(p.Warnings, opt.Width); s != "" {
 		sections = append(sections, s)
 	}
-	if _, err := io.WriteString(w, strings.Join(sections, "\n")); err != nil {
-		return fmt.Errorf("text: writing: %w", err)
-	}
-	return nil
+	return emit(w, strings.Join(sections, "\n"))
 }
 
 // contentionModel is a profile on its way to text.
@@ -165,10 +163,603 @@ func (m *contentionModel) kinds() string {
 	return m.paragraph("", "By kind: "+strings.Join(parts, ", ")+".")
 }
 
-func (m *contentionModel) warnings() string {
+// treeLine is a node of the tree, or what is left out below one.
+type treeLine struct {
+	numbers   []string // blocked or waited, part of the whole, ready, contentions, and what owners did
+	name      string
+	attribute string
+	depth     int
+	stack     bool // it matters less, the farther to the right
+}
+
+// cells keeps the numbers of a line that the profile can tell: not ready if it does not, nor what
+// owners did if that is not known.
+func (m *contentionModel) cells(waited, percent, ready, count string, did [3]string) []string {
+	cells := []string{waited, percent}
+	if m.ready {
+		cells = append(cells, ready)
+	}
+	cells = append(cells, count)
+	if m.showsDid() {
+		cells = append(cells, did[:]...)
+	}
+	return cells
+}
+
+// showsDid reports whether the tree has the columns of what owners did. Where they would leave
+// names no room, they are in the table of locks only, unless the tree is about roots, which they
+// explain.
+func (m *contentionModel) showsDid() bool {
+	return m.known() && (m.opt.Width >= 100 || slices.ContainsFunc(m.opt.By, func(a contention.Aspect) bool { return strings.HasPrefix(string(a), "root-") }))
+}
+
+// split takes the waits apart that need not cost anything; see [contention.Wait.ForWork]. idle is
+// nil if there are none of one sort. Rows of both are those of p.
+func split(p *contention.Profile) (costs, idle *contention.Profile) {
+	first, second := *p, *p
+	first.Waits, first.Pairs, second.Waits, second.Pairs = nil, nil, nil, nil
+	for _, w := range p.Waits {
+		if w.ForWork() {
+			second.Waits = append(second.Waits, w)
+		} else {
+			first.Waits = append(first.Waits, w)
+		}
+	}
+	for _, q := range p.Pairs {
+		if q.ForWork() {
+			second.Pairs = append(second.Pairs, q)
+		} else {
+			first.Pairs = append(first.Pairs, q)
+		}
+	}
+	if len(first.Waits) == 0 || len(second.Waits) == 0 {
+		return p, nil
+	}
+	return &first, &second
+}
+
+// trees writes the tree; in two parts, if waits that are idle come second.
+func (m *contentionModel) trees(idle *contention.Profile) string {
+	s := ""
+	if idle == nil {
+		s = m.treeText(m.tree)
+	} else {
+		first, _ := m.costs.Aggregate(m.opt.By...) // the whole was aggregated by the same
+		second, _ := idle.Aggregate(m.opt.By...)
+		s = m.treeText(first) + m.paragraph(bold, fmt.Sprintf("Waiting for workers, for work or for the network (%s), which need not cost anything:", format.Percent(second.Waited, m.tree.Waited))) + m.treeText(second)
+	}
+	if m.showsDid() {
+		s += m.style.paintLines(dim, wrap(didLegend, m.opt.Width, 0)) + "\n"
+	}
+	if countsTwice(m.tree) {
+		s += m.style.paintLines(dim, wrap("contentions: "+severalLegend, m.opt.Width, 0)) + "\n"
+	}
+	return s
+}
+
+// treeText writes a tree, a line for each node, below the names of the aspects.
+func (m *contentionModel) treeText(tree *contention.Tree) string {
+	short := shortNames(m.tree)
+	var lines []treeLine
+	m.addLines(&lines, tree, 0, short, m.least(tree.Waited))
+	headings := m.cells(m.heading(), "%", "ready", "contentions", didHeadings)
+	width := make([]int, len(headings))
+	for i := range width {
+		width[i] = columns(headings[i])
+		for _, l := range lines {
+			width[i] = max(width[i], columns(l.numbers[i]))
+		}
+	}
 	var b strings.Builder
-	for _, w := range m.p.Warnings {
-		b.WriteString(m.style.paint(bold, "Warning:") + wrap(m.style.clean(w), m.opt.Width, len("Warning:")) + "\n")
+	row := func(attribute string, numbers []string, name string, stack bool) {
+		s, used := "", 0
+		for i, n := range numbers {
+			s += right(n, width[i]) + "  "
+			used += width[i] + 2
+		}
+		room := max(minName, m.opt.Width-used)
+		if stack && columns(name) > room {
+			name = head(name, room-1) + m.style.or("…", "~")
+		}
+		name = m.style.fit(name, room)
+		b.WriteString(strings.TrimRight(s+m.style.paint(attribute, name), " ") + "\n")
+	}
+	var aspects []string
+	for _, a := range m.opt.By {
+		aspects = append(aspects, string(a))
+	}
+	by, used := "by "+strings.Join(aspects, " > "), 0
+	for _, w := range width {
+		used += w + 2
+	}
+	if columns(by) > m.opt.Width-used {
+		b.WriteString(m.style.paintLines(dim, wrap(by+":", m.opt.Width, 0)) + "\n")
+		by = ""
+	}
+	row(dim, headings, by, false)
+	for _, l := range lines {
+		row(l.attribute, l.numbers, spaces(2*l.depth)+l.name, l.stack)
 	}
 	return b.String()
+}
+
+// severalLegend explains why numbers of waits sum to more than there were.
+const severalLegend = "a wait behind several owners counts for each of them."
+
+// countsTwice reports whether a wait is counted for several owners, or roots, somewhere in a tree.
+func countsTwice(t *contention.Tree) bool {
+	var sum int64
+	for _, c := range t.Children {
+		if countsTwice(c) {
+			return true
+		}
+		sum += c.Contentions
+	}
+	return sum > t.Contentions
+}
+
+func (m *contentionModel) addLines(out *[]treeLine, t *contention.Tree, depth int, short map[string]string, least time.Duration) {
+	shown, left := m.worthShowing(t, least)
+	for _, c := range shown {
+		l := m.line(c, depth)
+		name := c.Key
+		if l.stack = isStack(c.Aspect); l.stack {
+			name = shortStack(name, short)
+		} else if s, ok := short[name]; ok {
+			name = s
+		}
+		if l.name = m.style.clean(name); strings.TrimSpace(l.name) == "" {
+			l.name = "(none)"
+		}
+		if depth == 0 {
+			l.attribute = bold
+		}
+		*out = append(*out, l)
+		m.addLines(out, c, depth+1, short, least)
+	}
+	var rest contention.Tree
+	for _, c := range left {
+		rest.Waited += c.Waited
+		rest.Ready += c.Ready
+		rest.Contentions += c.Contentions
+		rest.Blamed += c.Blamed
+		rest.Activity = rest.Activity.Plus(c.Activity)
+	}
+	if len(left) > 0 {
+		l := m.line(&rest, depth)
+		l.name, l.attribute = fmt.Sprintf("(%s more)", format.Count(len(left))), dim
+		*out = append(*out, l)
+	}
+}
+
+func (m *contentionModel) line(t *contention.Tree, depth int) treeLine {
+	count := ""
+	if t.Contentions > 0 { // else there is no owner
+		count = format.Count(t.Contentions)
+	}
+	waited, percent, ready := m.duration(t.Waited), m.percent(t.Waited), ""
+	if t.Ready > 0 {
+		if ready = m.duration(t.Ready); t.Waited == 0 {
+			waited, percent = "", ""
+		}
+	}
+	return treeLine{numbers: m.cells(waited, percent, ready, count, m.did(t.Activity, t.Blamed)), depth: depth}
+}
+
+// least is for how long something is waited that has a line among what is waited for the given time
+// in all.
+func (m *contentionModel) least(waited time.Duration) time.Duration {
+	return max(waited/200, m.tree.Waited/2000)
+}
+
+// limits are how many lines are shown, all if negative, and for how long something is waited that
+// has one: at least for the given time, if the options do not say.
+func (m *contentionModel) limits(least time.Duration) (int, time.Duration) {
+	switch {
+	case m.opt.Top != 0:
+		return m.opt.Top, m.opt.Min
+	case m.opt.Min > 0:
+		return 12, m.opt.Min
+	}
+	return 12, least
+}
+
+// worthShowing takes the children of a node that have lines of their own from those that are left:
+// least is for how long they waited, if the options do not say.
+func (m *contentionModel) worthShowing(t *contention.Tree, least time.Duration) (shown, left []*contention.Tree) {
+	top, least := m.limits(least)
+	if top < 0 {
+		top = len(t.Children)
+	}
+	for _, c := range t.Children {
+		if len(shown) < top && max(c.Waited, c.Ready) >= least {
+			shown = append(shown, c)
+		} else {
+			left = append(left, c)
+		}
+	}
+	if m.opt.Min > 0 || len(t.Children) == 0 {
+		return shown, left
+	}
+	if len(shown) == 0 {
+		shown, left = t.Children[:1], t.Children[1:]
+	}
+	if len(left) == 1 { // "(1 more)" would be no shorter
+		return t.Children, nil
+	}
+	return shown, left
+}
+
+// shortNames shortens the functions in a tree as far as they can be told apart.
+func shortNames(t *contention.Tree) map[string]string {
+	var names []string
+	seen := map[string]string{}
+	add := func(name string) {
+		if _, ok := seen[name]; !ok {
+			seen[name] = ""
+			names = append(names, name)
+		}
+	}
+	var walk func(t *contention.Tree)
+	walk = func(t *contention.Tree) {
+		switch t.Aspect {
+		case contention.ByOwnerFunc, contention.ByWaiterFunc, contention.ByRootFunc, contention.ByOwnerGroup, contention.ByWaiterGroup, contention.ByRootGroup, contention.ByClass:
+			add(t.Key)
+		case contention.ByLock:
+			if strings.Contains(t.Key, "#") { // names that people gave stay as they are
+				add(t.Key)
+			}
+		}
+		if isStack(t.Aspect) {
+			for frame := range strings.SplitSeq(t.Key, frameSeparator) {
+				name, _ := cutFrame(frame)
+				add(name)
+			}
+		}
+		for _, c := range t.Children {
+			walk(c)
+		}
+	}
+	walk(t)
+	for i, s := range format.Funcs(names) {
+		seen[names[i]] = s
+	}
+	return seen
+}
+
+func isStack(a contention.Aspect) bool {
+	return a == contention.ByOwnerStack || a == contention.ByWaiterStack || a == contention.ByRootStack
+}
+
+// frameSeparator is what [contention.Stack.String] puts between the frames "func file:line" of a
+// call chain.
+const frameSeparator = " < "
+
+// shortStack shortens the functions and files of a call chain: where the chains part should fit
+// into the line.
+func shortStack(key string, short map[string]string) string {
+	frames := strings.Split(key, frameSeparator)
+	for i, frame := range frames {
+		name, place := cutFrame(frame)
+		if s, ok := short[name]; ok {
+			name = s
+		}
+		if place != "" {
+			name += " " + place[strings.LastIndexAny(place, `/\`)+1:]
+		}
+		frames[i] = name
+	}
+	return strings.Join(frames, frameSeparator)
+}
+
+// cutFrame cuts a frame into its function and its place, "" if there is none. Blanks in brackets
+// belong to type parameters.
+func cutFrame(frame string) (function, place string) {
+	depth := 0
+	for i, r := range frame {
+		switch r {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		case ' ':
+			if depth == 0 {
+				return frame[:i], frame[i+1:]
+			}
+		}
+	}
+	return frame, ""
+}
+
+// lockCells are the cells of a line of the table, but for the name of the lock.
+func (m *contentionModel) lockCells(waited, percent, ready, idle, count, parks, longest, waiters, held string, did [3]string) []string {
+	cells := []string{waited, percent}
+	if m.ready {
+		cells = append(cells, ready, idle)
+	}
+	cells = append(cells, count)
+	if m.ready {
+		cells = append(cells, parks)
+	}
+	cells = append(cells, longest, waiters, held)
+	if m.known() {
+		cells = append(cells, did[:]...)
+	}
+	return cells
+}
+
+// lockLine are the cells of a lock, or of several.
+func (m *contentionModel) lockLine(r *contention.LockRow, longest time.Duration, waiters, held string) []string {
+	ready, idle := m.style.plain(format.Unknown), m.style.plain(format.Unknown)
+	if r.Parks > 0 { // else it is of wrapped locks
+		ready, idle = m.duration(r.Ready), m.style.plain(format.Percent(r.ReadyIdle, r.Ready))
+		if r.Ready == 0 {
+			idle = ""
+		}
+	}
+	return m.lockCells(m.duration(r.Waited), m.percent(r.Waited), ready, idle, format.Count(r.Contentions), format.Count(r.Parks), m.duration(longest),
+		waiters, held, m.did(r.Activity, r.Blamed))
+}
+
+// locks writes the table of the locks that cost most.
+func (m *contentionModel) locks() string {
+	rows := m.p.LockTable()
+	var waited, forWork time.Duration
+	for _, r := range rows {
+		waited, forWork = waited+r.Waited, forWork+r.ForWork
+	}
+	top, least := m.limits(m.least(waited - forWork))
+	_, leastForWork := m.limits(m.least(waited))
+	var worth, more []contention.LockRow
+	for _, r := range rows {
+		costs := max(r.Waited-r.ForWork, r.Ready)
+		if (top < 0 || len(worth) < top) && (costs > 0 && costs >= least || r.Waited > 0 && r.Waited >= leastForWork) {
+			worth = append(worth, r)
+		} else {
+			more = append(more, r)
+		}
+	}
+	if len(more) == 1 && m.opt.Min == 0 { // "(1 more lock)" would be no shorter
+		worth, more = rows, nil
+	}
+	shown := len(worth)
+	if shown == 0 {
+		return ""
+	}
+	rows = append(worth, more...)
+	names := lockNames(rows)[:shown]
+	lines := [][]string{m.lockCells(m.heading(), "%", "ready", "idle%", "contentions", "parks", "longest", "at once", "held%", didHeadings)}
+	for i := range rows[:shown] {
+		r := &rows[i]
+		held := format.Unknown
+		if r.ContendedShare > 0 {
+			held = format.Percent(r.Contended, m.p.Duration)
+		}
+		waiters := format.Unknown
+		if r.Waiters > 0 {
+			waiters = strconv.Itoa(r.Waiters)
+		}
+		lines = append(lines, m.lockLine(r, r.Longest, m.style.plain(waiters), m.style.plain(held)))
+	}
+	if shown < len(rows) {
+		var rest contention.LockRow
+		var longest time.Duration
+		for _, r := range rows[shown:] {
+			rest.Waited += r.Waited
+			rest.Ready += r.Ready
+			rest.ReadyIdle += r.ReadyIdle
+			rest.Contentions += r.Contentions
+			rest.Parks += r.Parks
+			longest = max(longest, r.Longest)
+			rest.Blamed += r.Blamed
+			rest.Activity = rest.Activity.Plus(r.Activity)
+		}
+		lines = append(lines, m.lockLine(&rest, longest, "", ""))
+		names = append(names, "("+format.Plural(len(rows)-shown, "more lock", "more locks")+")")
+	}
+	return m.lockLines(lines, names)
+}
+
+// lockNames names locks as the tree does, but tells those of one name apart.
+func lockNames(rows []contention.LockRow) []string {
+	times := map[string]int{}
+	for _, r := range rows {
+		times[r.Lock.String()]++
+	}
+	names := make([]string, len(rows))
+	for i, r := range rows {
+		names[i] = r.Lock.String()
+		switch {
+		case r.Name == "":
+			names[i] = format.Func(names[i])
+		case times[names[i]] > 1:
+			names[i] = fmt.Sprintf("%s#%d", names[i], r.ID)
+		}
+	}
+	return names
+}
+
+// leastLockName is the width of the names that the columns beside them leave.
+const leastLockName = 24
+
+// lockLines lays the table out, numbers first as in the tree. Columns that have no room beside the
+// names follow in a second table of the same locks.
+func (m *contentionModel) lockLines(lines [][]string, names []string) string {
+	var b strings.Builder
+	table := newColumns(lines[0]...)
+	table[0].left = false
+	for _, l := range lines[1:] {
+		for i, cell := range l {
+			table[i].add(cell)
+		}
+	}
+	for from, to := 0, 0; from < len(table); from = to {
+		used := 0
+		for ; to < len(table) && (to == from || used+table[to].width+2+leastLockName <= m.opt.Width); to++ {
+			used += table[to].width + 2
+		}
+		lock := newColumns("lock")[0]
+		for _, name := range names {
+			lock.add(m.style.clean(name))
+		}
+		lock.width = max(minName, m.opt.Width-used)
+		writeColumns(&b, append(slices.Clone(table[from:to]), lock), m.style)
+	}
+	legend := "at once: most goroutines that waited at the same time; held%: part of the time in which the lock is known to have been held while others waited."
+	if m.ready {
+		legend = "ready: after the wait, until they had a processor; idle%: part of that in which a processor was idle; " +
+			"parks: how often they blocked, as the runtime's profiles count; " + legend
+	}
+	if m.known() && !m.showsDid() {
+		legend += " " + didLegend
+	}
+	b.WriteString(m.style.paintLines(dim, wrap(legend, m.opt.Width, 0)) + "\n")
+	return b.String()
+}
+
+// didHeadings are the columns of what owners did while they were waited for. They are there only if
+// something of it is known.
+var didHeadings = [3]string{"run%", "ready%", "block%"}
+
+const didLegend = "run%, ready%, block%: part of the blamed time in which the owner ran, was ready to run, was itself blocked."
+
+// did are the columns for owners that are blamed for the given time.
+func (m *contentionModel) did(a contention.Activity, blamed time.Duration) [3]string {
+	var out [3]string
+	if blamed <= 0 {
+		return out
+	}
+	if a.Unknown >= blamed {
+		unknown := m.style.plain(format.Unknown)
+		return [3]string{unknown, unknown, unknown}
+	}
+	for i, d := range []time.Duration{a.Running, a.Runnable, a.BlockedTotal()} {
+		out[i] = m.style.plain(format.Percent(d, blamed))
+	}
+	return out
+}
+
+// known reports whether anything is known of what owners did.
+func (m *contentionModel) known() bool { return m.tree.Activity.Unknown < m.tree.Blamed }
+
+// owners says what owners did while they were waited for, and who was at the end of the chains of
+// blame.
+func (m *contentionModel) owners() string {
+	s := ""
+	if m.known() {
+		a, of := m.tree.Activity, m.tree.Blamed
+		var on []string
+		for _, k := range a.BlockedKinds() {
+			if a.Blocked[k] >= of/200 {
+				on = append(on, string(k)+" "+format.Percent(a.Blocked[k], of))
+			}
+		}
+		s = fmt.Sprintf("Meanwhile the owners ran for %s of the blamed time, were ready to run for %s, and were themselves blocked for %s",
+			format.Percent(a.Running, of), format.Percent(a.Runnable, of), format.Percent(a.BlockedTotal(), of))
+		if len(on) > 0 {
+			s += " (" + strings.Join(on, ", ") + ")"
+		}
+		if a.Unknown > 0 {
+			s += "; what they did for " + format.Percent(a.Unknown, of) + " is not known"
+		}
+		s += "."
+	}
+	if who, d := m.mostAtRoot(); d > 0 { // of the same waits as the sentence before
+		s += fmt.Sprintf(" At the end of the chains of blame, most is due to %s: %s (%s).", who, format.Duration(d), format.Percent(d, m.tree.Waited))
+	}
+	if s == "" {
+		return ""
+	}
+	return m.paragraph("", strings.TrimSpace(s))
+}
+
+// mostAtRoot is the function of the root owners that most is due to, if any owner was blocked by
+// another.
+func (m *contentionModel) mostAtRoot() (string, time.Duration) {
+	for i := range m.p.Pairs {
+		if m.p.Pairs[i].Roots != nil {
+			return m.most(contention.ByRootFunc)
+		}
+	}
+	return "", 0
+}
+
+// unfinished says what goroutines still waited for when the trace ended, or the snapshot was taken,
+// and who held the locks then.
+func (m *contentionModel) unfinished() string {
+	var rows []*contention.Unfinished
+	for i := range m.p.Unfinished {
+		if u := &m.p.Unfinished[i]; u.Waited >= m.opt.Min && m.tellsUnfinished(u) {
+			rows = append(rows, u)
+		}
+	}
+	if len(rows) == 0 {
+		return ""
+	}
+	shown := m.opt.Top
+	if shown == 0 {
+		shown = 12
+	}
+	if shown < 0 || shown > len(rows) {
+		shown = len(rows)
+	}
+	when := "when the trace ended"
+	if m.p.Source == contention.FromWrappers {
+		when = "at the end"
+	}
+	s := m.paragraph(bold, "Still waiting "+when+" (in none of the sums):")
+	for _, u := range rows[:shown] {
+		s += m.paragraph("", m.unfinishedSentence(u))
+	}
+	if n := len(rows) - shown; n > 0 {
+		s += m.paragraph("", "("+format.Plural(n, "more row", "more rows")+")")
+	}
+	return s
+}
+
+// tellsUnfinished reports whether a wait that goes on is worth a line: of goroutines that wait for
+// something to do, only if they were asked for.
+func (m *contentionModel) tellsUnfinished(u *contention.Unfinished) bool {
+	switch u.Kind {
+	case contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind, contention.WaitGroupKind, contention.SemaphoreKind:
+		return true
+	case contention.CondKind:
+		return slices.Contains(m.opt.Kinds, u.Kind) || !u.ForWork()
+	}
+	return slices.Contains(m.opt.Kinds, u.Kind)
+}
+
+func (m *contentionModel) unfinishedSentence(u *contention.Unfinished) string {
+	where := contention.UnknownKey
+	if u.Waiter.Stack != nil && len(u.Waiter.Stack.Frames) > 0 {
+		where = format.Func(u.Waiter.Stack.Frames[0].Func)
+	}
+	lock := u.Lock
+	if !strings.HasPrefix(lock, "[") {
+		lock = format.Func(lock)
+	}
+	s := fmt.Sprintf("%s in %s: %s of %s", format.Plural(u.Count, "goroutine", "goroutines"), where, u.Kind, lock)
+	if u.Count == 1 {
+		s += ", for " + format.Duration(u.Waited)
+	} else {
+		s += fmt.Sprintf(", for up to %s, %s in all", format.Duration(u.Longest), format.Duration(u.Waited))
+	}
+	if !u.OfLock() {
+		return s + "."
+	}
+	switch {
+	case u.Holder.Group != "":
+	case m.p.Source == contention.FromWrappers:
+		return s + "; cannot tell who holds it, because that goroutine did not wait for it."
+	default:
+		return s + "; cannot tell who holds it, because no event of the trace shows it."
+	}
+	s += "; " + format.Func(u.Holder.Group) + " holds it"
+	if h := u.Holder.Stack; h != nil && len(h.Frames) > 0 {
+		s += ", at " + format.Func(h.Frames[0].Func)
+		if len(h.Frames) > 1 {
+			s += " in " + format.Func(h.Frames[1].Func)
+		}
+	}
+	return s + "."
 }

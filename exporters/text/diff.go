@@ -94,17 +94,19 @@ func summaries[T any](columns []result.Column[T], before, after *T) (out [2]*res
 // Rows whose first number changed by less than a thousandth of the sum are only counted.
 func writeDiff(w io.Writer, whole [2]*result.Table, warnings []string, opt Options, tables ...*result.Table) error {
 	opt = opt.withDefaults()
-	st := style{colour: opt.Colour, ascii: opt.ASCII}
+	st := opt.style()
 	var b strings.Builder
-	t := &changeTable{style: st, head: []string{"", "before", "after", "change"}}
+	t := newColumns("", "before", "after", "change")
 	for k := range whole[0].Columns {
 		h := &whole[0].Columns[k]
 		x, y := &whole[0].Rows[0][k], &whole[1].Rows[0][k]
 		if v, w := h.Unit.Number(x.Value), h.Unit.Number(y.Value); x.Known && y.Known && (v != 0 || w != 0) {
-			t.row(h.Title, h.Format(x), h.Format(y), ratioOf(v, w))
+			for i, cell := range []string{h.Title, h.Format(x), h.Format(y), ratioOf(v, w)} {
+				t[i].add(st.plain(cell))
+			}
 		}
 	}
-	t.write(&b, opt.Width)
+	writeColumns(&b, t, st)
 	for _, t := range tables {
 		t.Title = ""
 		u, all, least := t.Columns[0].Unit, t.Rows, 0.0
@@ -132,13 +134,7 @@ func writeDiff(w io.Writer, whole [2]*result.Table, warnings []string, opt Optio
 			b.WriteString(st.paintLines(dim, wrap(format.Plural(same, "row", "rows")+" changed by less than "+st.plain(small)+".", opt.Width, 0)) + "\n")
 		}
 	}
-	for _, s := range warnings {
-		b.WriteString(st.paint(bold, "Warning:") + wrap(st.clean(s), opt.Width, len("Warning:")) + "\n")
-	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("text: writing: %w", err)
-	}
-	return nil
+	return emit(w, b.String()+st.warnings(warnings, opt.Width))
 }
 
 // VerdictDiff writes the first sentence of the verdicts on two runs, with a line between them and
@@ -148,7 +144,7 @@ func VerdictDiff(w io.Writer, before, after *verdict.Verdict, opt Options) error
 		return nil
 	}
 	opt = opt.withDefaults()
-	st := style{colour: opt.Colour, ascii: opt.ASCII}
+	st := opt.style()
 	const column = len("before: ")
 	var b strings.Builder
 	for i, v := range []*verdict.Verdict{before, after} {
@@ -159,10 +155,7 @@ func VerdictDiff(w io.Writer, before, after *verdict.Verdict, opt Options) error
 		name := [2]string{"before: ", "after:  "}[i]
 		b.WriteString(st.paintLines(bold, name+indent(wrap(s, opt.Width-column, 0), column-2)) + "\n")
 	}
-	if _, err := io.WriteString(w, b.String()+"\n"); err != nil {
-		return fmt.Errorf("text: writing: %w", err)
-	}
-	return nil
+	return emit(w, b.String()+"\n")
 }
 
 // ratioOf writes after ÷ before as "1.25x".
@@ -174,53 +167,4 @@ func ratioOf(before, after float64) string {
 		return format.Unknown
 	}
 	return strconv.FormatFloat(after/before, 'f', 2, 64) + "x"
-}
-
-// changeTable is a table whose first column is of words and whose others are of numbers.
-type changeTable struct {
-	style style
-	head  []string
-	rows  [][]string
-}
-
-func (t *changeTable) row(cells ...string) {
-	for i := range cells[1:] {
-		cells[i+1] = t.style.plain(cells[i+1])
-	}
-	t.rows = append(t.rows, cells)
-}
-
-func (t *changeTable) write(b *strings.Builder, width int) {
-	widths := make([]int, len(t.head))
-	for _, row := range append(t.rows, t.head) {
-		for i, cell := range row {
-			widths[i] = max(widths[i], columns(cell))
-		}
-	}
-	rest := 0
-	for _, w := range widths[1:] {
-		rest += 2 + w
-	}
-	widths[0] = min(widths[0], max(12, width-rest))
-	line := func(name string, cells []string) string {
-		s := left(name, widths[0])
-		for i, cell := range cells {
-			s += "  " + right(cell, widths[i+1])
-		}
-		return strings.TrimRight(s, " ")
-	}
-	head := t.head[0]
-	if columns(head) > widths[0] {
-		b.WriteString(t.style.paint(dim, t.style.fit(head+":", width)) + "\n")
-		head = ""
-	}
-	b.WriteString(t.style.paint(dim, line(head, t.head[1:])) + "\n")
-	for _, row := range t.rows {
-		name := row[0]
-		if columns(name) > widths[0] { // it has a line of its own
-			b.WriteString(t.style.fit(name, width) + "\n")
-			name = ""
-		}
-		b.WriteString(line(name, row[1:]) + "\n")
-	}
 }

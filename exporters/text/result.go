@@ -17,7 +17,7 @@ import (
 // there is no room; rows that look the same without these are added up. The error is that of w.
 func WriteTable(w io.Writer, t *result.Table, opt Options) error {
 	opt = opt.withDefaults()
-	st := style{colour: opt.Colour, ascii: opt.ASCII}
+	st := opt.style()
 	var b strings.Builder
 	if t.Title != "" {
 		b.WriteString(st.paint(bold, st.fit(st.clean(t.Title), opt.Width)) + "\n\n")
@@ -27,10 +27,7 @@ func WriteTable(w io.Writer, t *result.Table, opt Options) error {
 	} else {
 		writeRows(&b, t, opt.Top, opt.Width, st)
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("text: writing: %w", err)
-	}
-	return nil
+	return emit(w, b.String())
 }
 
 func writeRows(b *strings.Builder, t *result.Table, top, width int, st style) {
@@ -76,6 +73,22 @@ type columnText struct {
 	fits  bool // is shown
 	wish  int  // the width of the widest cell
 	width int
+}
+
+// newColumns returns columns with these headings, all but the first aligned right. They are as wide
+// as their cells.
+func newColumns(headings ...string) (columns []*columnText) {
+	for i, h := range headings {
+		c := &columnText{left: i == 0}
+		c.add(h)
+		columns = append(columns, c)
+	}
+	return columns
+}
+
+func (c *columnText) add(cell string) {
+	c.cells = append(c.cells, cell)
+	c.width = max(c.width, columns(cell))
 }
 
 // minText is the width that a column of texts is worth having with.

@@ -2,9 +2,9 @@ package text
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,7 +26,7 @@ func WriteStacks(w io.Writer, stacks []*speedup.Stack, opt Options) error {
 		}
 	}
 	opt = opt.withDefaults()
-	t := &stackTable{stacks: stacks, style: style{colour: opt.Colour, ascii: opt.ASCII}, width: opt.Width}
+	t := &stackTable{stacks: stacks, style: opt.style(), width: opt.Width}
 	var b strings.Builder
 	most := stacks[0]
 	for _, s := range stacks {
@@ -39,19 +39,15 @@ func WriteStacks(w io.Writer, stacks []*speedup.Stack, opt Options) error {
 	if stacks[0].Workers.Selector != "" {
 		b.WriteString("\n" + t.style.paintLines(dim, wrap(t.style.clean(workersLine(most)), opt.Width, 0)) + "\n")
 	}
-	seen := map[string]bool{}
+	var warnings []string
 	for _, s := range stacks {
 		for _, warning := range s.Warnings {
-			if !seen[warning] {
-				seen[warning] = true
-				b.WriteString(t.style.paint(bold, "Warning:") + wrap(t.style.clean(warning), opt.Width, len("Warning:")) + "\n")
+			if !slices.Contains(warnings, warning) {
+				warnings = append(warnings, warning)
 			}
 		}
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("text: writing: %w", err)
-	}
-	return nil
+	return emit(w, b.String()+t.style.warnings(warnings, opt.Width))
 }
 
 func workersLine(s *speedup.Stack) string {

@@ -56,6 +56,15 @@ func (p palette) pick(kind bottle.Kind, neck bool) string {
 	return list[n%len(list)]
 }
 
+// warnings writes each warning as a paragraph of its own.
+func (st style) warnings(list []string, width int) string {
+	var b strings.Builder
+	for _, w := range list {
+		b.WriteString(st.paint(bold, "Warning:") + wrap(st.clean(w), width, len("Warning:")) + "\n")
+	}
+	return b.String()
+}
+
 // or returns u, or its substitute on a terminal without Unicode.
 func (st style) or(u, ascii string) string {
 	if st.ascii {

@@ -27,18 +27,6 @@ func Nearest(word string, names []string) string {
 	return best
 }
 
-// Slip returns the name that a mistyped word is all but certainly meant to be: one that takes a
-// single change, or another case, and is not so short that it may well be another word; "" if there
-// is none.
-func Slip(word string, names []string) string {
-	near := Nearest(word, names)
-	last := word[strings.LastIndexAny(word, "./")+1:]
-	if len(last) < 5 || distance([]rune(strings.ToLower(word)), []rune(strings.ToLower(near))) > 1 {
-		return ""
-	}
-	return near
-}
-
 // distance is the number of letters to insert, delete, replace or swap with
 // their neighbour that turns a into b (optimal string alignment).
 func distance(a, b []rune) int {

@@ -18,3 +18,6 @@ func enableEscapes(f *os.File) bool {
 
 // canSuspend reports whether the process can be stopped for a while.
 func canSuspend() bool { return false }
+
+// forwarded are the signals that a recorded program is handed: none on this system.
+func forwarded(bool) []os.Signal { return nil }

@@ -40,7 +40,7 @@ type kind interface {
 	about() *kindInfo
 	take(r *bn.Report) any             // from what was made of a trace
 	read(r io.Reader) (any, error)     // saved JSON
-	measures() measures[artifact]      // what -fail of diff knows
+	measures() *measures               // of -fail
 	sum(parts []artifact) (any, error) // of merge
 	spread(s *spread, v any)           // numbers of each group, for merge
 	forms() writings                   // in which it is written
@@ -68,7 +68,7 @@ type row[T any] struct {
 	kindInfo
 	of       func(r *bn.Report) T
 	load     func(r io.Reader) (T, error)
-	fails    measures[T]
+	fails    *measures
 	add      func(parts ...T) (T, error)
 	numbers  func(s *spread, v T) map[string]float64
 	table    formsOf[T]
@@ -79,7 +79,7 @@ type row[T any] struct {
 func (k *row[T]) about() *kindInfo                  { return &k.kindInfo }
 func (k *row[T]) take(r *bn.Report) any             { return k.of(r) }
 func (k *row[T]) read(r io.Reader) (any, error)     { return k.load(r) }
-func (k *row[T]) measures() measures[artifact]      { return lifted(k.fails) }
+func (k *row[T]) measures() *measures               { return k.fails }
 func (k *row[T]) forms() writings                   { return formsIn(k.table.has) }
 func (k *row[T]) instances(v any) int               { return max(1, k.counted(v.(T))) }
 func (k *row[T]) warn(v any, warning string)        { w := k.warnings(v.(T)); *w = append(*w, warning) }
@@ -100,57 +100,30 @@ func valuesOf[T any](parts []artifact) (values []T) {
 	return values
 }
 
-// lifted makes measures of an artifact from those of its value.
-func lifted[T any](ms measures[T]) (out measures[artifact]) {
-	lift := func(m measured[T]) measured[artifact] {
-		out := measured[artifact]{measure: m.measure, of: func(a artifact) (float64, error) { return m.of(valueOf[T](a)) }}
-		if m.asPart != nil {
-			out.asPart = func(a artifact) (float64, error) { return m.asPart(valueOf[T](a)) }
-		}
-		return out
-	}
-	for _, m := range ms.whole {
-		out.whole = append(out.whole, lift(m))
-	}
-	out.part = func(name string) (measured[artifact], bool, error) {
-		m, is, err := ms.part(name)
-		return lift(m), is, err
-	}
-	return out
-}
-
-// valueOf returns the value of an artifact; of a graph, its ledger if that is what is wanted.
-func valueOf[T any](a artifact) T {
-	if v, ok := a.value.(T); ok {
-		return v
-	}
-	return any(a.ledger).(T)
-}
-
 // The table of artifacts. The first ones are those of -kind.
 var (
 	graphKind = &row[*bottle.Graph]{
 		kindInfo: kindInfo{name: "graph", what: "bottle graph", key: "boxes", want: bn.WantVerdict, merged: true, compare: compareGraphs, changes: changing(bottle.Changes), draw: drawGraphs},
-		of:       func(r *bn.Report) *bottle.Graph { return r.Bottle }, load: bottle.ReadJSON, fails: graphMeasures, add: bottle.Merge, numbers: graphNumbers, table: graphForms,
+		of:       func(r *bn.Report) *bottle.Graph { return r.Bottle }, load: bottle.ReadJSON, fails: &graphMeasures, add: bottle.Merge, numbers: graphNumbers, table: graphForms,
 		counted: func(g *bottle.Graph) int { return g.Instances }, warnings: func(g *bottle.Graph) *[]string { return &g.Warnings },
 	}
 	ledgerKind = &row[*ledger.Ledger]{
 		kindInfo: kindInfo{name: "ledger", what: "ledger", key: "rows", want: bn.WantVerdict, merged: true, compare: compareLedgers},
-		of:       func(r *bn.Report) *ledger.Ledger { return r.Ledger }, load: ledger.ReadJSON, fails: ledgerMeasures, add: ledger.Merge, numbers: ledgerNumbers, table: ledgerForms,
+		of:       func(r *bn.Report) *ledger.Ledger { return r.Ledger }, load: ledger.ReadJSON, fails: &ledgerMeasures, add: ledger.Merge, numbers: ledgerNumbers, table: ledgerForms,
 		counted: func(l *ledger.Ledger) int { return l.Instances }, warnings: func(l *ledger.Ledger) *[]string { return &l.Warnings },
 	}
 	stackKind = &row[*speedup.Stack]{
 		kindInfo: kindInfo{name: "stack", what: "speedup stack", reader: "report", key: "components", want: bn.WantSpeedup, compare: comparing(text.WriteStackDiff), changes: changing(speedup.Changes), draw: drawStacks},
-		of:       func(r *bn.Report) *speedup.Stack { return r.Speedup }, load: lastStack, fails: stackMeasures,
+		of:       func(r *bn.Report) *speedup.Stack { return r.Speedup }, load: lastStack, fails: &stackMeasures,
 	}
 	contentionKind = &row[*contention.Profile]{
 		kindInfo: kindInfo{name: "contention", what: "contention profile", key: "waits", want: bn.WantContention, merged: true, compare: comparing(text.WriteContentionDiff), changes: changing(contention.Changes)},
-		of:       func(r *bn.Report) *contention.Profile { return r.Contention }, load: contention.ReadJSON, fails: contentionMeasures, add: adding(contention.Merge), numbers: contentionNumbers, table: contentionForms,
+		of:       func(r *bn.Report) *contention.Profile { return r.Contention }, load: contention.ReadJSON, fails: &contentionMeasures, add: adding(contention.Merge), numbers: contentionNumbers, table: contentionForms,
 		counted: func(p *contention.Profile) int { return p.Instances }, warnings: func(p *contention.Profile) *[]string { return &p.Warnings },
 	}
 	tasksKind = &row[*granularity.Profile]{
 		kindInfo: kindInfo{name: "tasks", what: "profile of tasks", key: "classes", want: bn.WantTasks, merged: true, compare: comparing(text.WriteTasksDiff), changes: changing(granularity.Changes)},
-		of:       diagnosedTasks, load: granularity.ReadJSON, fails: tasksMeasures, add: adding(granularity.Merge), numbers: taskNumbers, table: tasksForms,
+		of:       diagnosedTasks, load: granularity.ReadJSON, fails: &tasksMeasures, add: adding(granularity.Merge), numbers: taskNumbers, table: tasksForms,
 		counted: func(p *granularity.Profile) int { return p.Instances }, warnings: func(p *granularity.Profile) *[]string { return &p.Warnings },
 	}
 	countersKind = &row[any]{kindInfo: kindInfo{name: "counters", what: "recording of hardware counters", reader: "report", key: "counters"}}

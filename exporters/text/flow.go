@@ -36,10 +36,7 @@ func DOT(w io.Writer, p *contention.Profile, least time.Duration) error {
 			}
 		}
 	}
-	if _, err := io.WriteString(w, g.write(t.Waited)); err != nil {
-		return fmt.Errorf("text: writing: %w", err)
-	}
-	return nil
+	return emit(w, g.write(t.Waited))
 }
 
 type dotGraph struct {
@@ -163,8 +160,5 @@ func FoldedStacks(w io.Writer, p *contention.Profile, view contention.View) erro
 			b.WriteString(stack + " " + strconv.FormatInt(int64(sums[stack]), 10) + "\n")
 		}
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("text: writing: %w", err)
-	}
-	return nil
+	return emit(w, b.String())
 }

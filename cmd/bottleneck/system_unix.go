@@ -1,9 +1,10 @@
-//go:build !windows
+//go:build unix
 
 package main
 
 import (
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,4 +18,14 @@ func enableEscapes(*os.File) bool { return true }
 func canSuspend() bool {
 	session, err := unix.Getsid(0)
 	return err == nil && session != unix.Getpgrp()
+}
+
+// forwarded are the signals that a recorded program is handed. Those that a terminal sends by key
+// it sends to the program itself.
+func forwarded(terminal bool) []os.Signal {
+	signals := []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2}
+	if !terminal {
+		signals = append(signals, os.Interrupt, syscall.SIGQUIT)
+	}
+	return signals
 }
