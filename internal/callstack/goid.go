@@ -3,7 +3,6 @@ package callstack
 import (
 	"bytes"
 	"runtime"
-	"strconv"
 	"sync/atomic"
 
 	"github.com/bottleneck-go/bottleneck/internal/background"
@@ -108,10 +107,12 @@ func stackGoid() uint64 {
 	if !ok {
 		return 0
 	}
-	digits, _, _ := bytes.Cut(text, []byte(" "))
-	id, err := strconv.ParseUint(string(digits), 10, 64)
-	if err != nil {
-		return 0
+	var id uint64
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			break
+		}
+		id = 10*id + uint64(c-'0')
 	}
 	return id
 }

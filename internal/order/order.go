@@ -27,3 +27,33 @@ func indexes(n int, compare func(a, b int) int) []int {
 	slices.SortStableFunc(all, compare)
 	return all
 }
+
+// InPlace sorts n elements by heap sort, unless they are in order: package sort takes 5 kB more.
+func InPlace(n int, less func(i, j int) bool, swap func(i, j int)) {
+	sorted := true
+	for i := 1; i < n && sorted; i++ {
+		sorted = !less(i, i-1)
+	}
+	if sorted {
+		return
+	}
+	sift := func(root, n int) {
+		for child := 2*root + 1; child < n; child = 2*root + 1 {
+			if child+1 < n && less(child, child+1) {
+				child++
+			}
+			if !less(root, child) {
+				return
+			}
+			swap(root, child)
+			root = child
+		}
+	}
+	for i := n/2 - 1; i >= 0; i-- {
+		sift(i, n)
+	}
+	for i := n - 1; i > 0; i-- {
+		swap(0, i)
+		sift(0, i)
+	}
+}
