@@ -1,12 +1,14 @@
 package contention
 
 import (
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/contention/internal/waitlog"
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/symbol"
 )
 
 // kindID is a Kind in a word that is cheap to copy and compare.
@@ -50,8 +52,8 @@ type account struct {
 	cumulative cumulative
 	splitter   splitter
 	holders    []holder
-	found      pieces // this and the next two: scratch memory of follow and remember
-	pieces     pieces
+	found      []waitedPiece // this and the next two: scratch memory of follow and remember
+	pieces     []waitedPiece
 	whole      []waitedPiece
 	merging    bool   // the pieces of the present wait are put together by root
 	logClass   string // see logwrite.go
@@ -359,4 +361,64 @@ func (a *account) pairOf(c *waitCell, k pairKey) *pairCell {
 		a.pairs[k] = latest.pair
 	}
 	return latest.pair
+}
+
+// OtherLocks is the name of the entry for all locks beyond Options.MaxLocks.
+const OtherLocks = "[other locks]"
+
+// otherLocksID comes after the IDs of locks, and is a whole number in JavaScript, too.
+const otherLocksID = 1<<53 - 1
+
+// SeveralLocks is the name of an entry of Profile.Locks that stands for several locks which
+// a trace cannot tell apart.
+const SeveralLocks = "[several locks]"
+
+// lockInfo is who a lock is. It outlives the lock in the accounts of a session.
+type lockInfo struct {
+	_ incomparable
+
+	id      uint64
+	name    atomic.Pointer[string]
+	created atomic.Pointer[callstack.Chain]
+	first   atomic.Pointer[callstack.Chain] // the first waiter's
+}
+
+var lockIDs atomic.Uint64
+
+func newLockInfo() *lockInfo { return &lockInfo{id: lockIDs.Add(1)} }
+
+// creation holds the call chains of the New functions, which may be called before Start.
+var creation lazyTable
+
+type lazyTable struct {
+	once sync.Once
+	t    *callstack.Table
+}
+
+func (l *lazyTable) table() *callstack.Table {
+	l.once.Do(func() { l.t = callstack.NewTable(1 << 12) })
+	return l.t
+}
+
+// firstSeen remembers the call chain of the lock's first waiter.
+func (a *account) firstSeen(chain *callstack.Chain) {
+	if a.info.first.Load() == nil {
+		a.info.first.CompareAndSwap(nil, chain)
+	}
+}
+
+// class returns where the lock was made, if that was by a New function; else the type whose method
+// was the first to wait for it, or the function if it is not a method.
+func (i *lockInfo) class() string {
+	if c := i.created.Load(); c != nil {
+		if f := c.Frames(); len(f) > 0 {
+			return f[0].Func + ":" + strconv.Itoa(f[0].Line)
+		}
+	}
+	if c := i.first.Load(); c != nil && i.id != otherLocksID {
+		if f := c.Frames(); len(f) > 0 {
+			return symbol.Receiver(f[0].Func)
+		}
+	}
+	return ""
 }

@@ -37,8 +37,14 @@ func TestNoAllocationsSampled(t *testing.T) {
 
 func contendedAllocations(t *testing.T, m *Mutex, rw *RWMutex) {
 	const goroutines, rounds = 4, 5000
-	contend := func() (waits map[Kind]int64) {
-		before := Snapshot()
+	observed := func(sign int64, waits map[Kind]int64) {
+		for _, w := range Snapshot().Waits {
+			waits[w.Kind] += sign * w.Observed
+		}
+	}
+	contend := func() map[Kind]int64 {
+		waits := map[Kind]int64{}
+		observed(-1, waits)
 		var wg sync.WaitGroup
 		for range goroutines {
 			wg.Go(func() {
@@ -64,10 +70,7 @@ func contendedAllocations(t *testing.T, m *Mutex, rw *RWMutex) {
 			})
 		}
 		wg.Wait()
-		waits = map[Kind]int64{}
-		for _, w := range Snapshot().Since(before).Waits {
-			waits[w.Kind] += w.Observed
-		}
+		observed(1, waits)
 		return waits
 	}
 	contend() // makes the rows

@@ -33,7 +33,7 @@ import (
 //     own wait. An owner that took the lock again before any waiter woke up, and was waited for by
 //     the same waiters and leaves by the same call chain as the last time, adds to its last exit
 //     instead: between two wake-ups there can be thousands of those. Of many short ones, it looks
-//     at the clock in some only (runs.go).
+//     at the clock in some only (sampling.go).
 //  5. A wait is settled by cutting it at the exits that happened during it (split.go).
 //     What no owner covers is the hand-off: the time the scheduler took to run the
 //     next owner. If an exit has no call chain yet, because its owner was preempted

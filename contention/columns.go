@@ -144,8 +144,8 @@ func (l *line) blockedOn() string {
 	return strings.Join(on, " ")
 }
 
-// CannotTellKey is in the place of who holds a lock where the trace does not show it.
-const CannotTellKey = "[cannot tell]"
+// cannotTellKey is in the place of who holds a lock where the trace does not show it.
+const cannotTellKey = "[cannot tell]"
 
 // lines returns a row for each pair of waiter and owner, and rows each for the hand-off, the
 // unattributed time and the time after each wait.
@@ -197,7 +197,7 @@ func (p *Profile) Table() *result.Table {
 		case !u.OfLock():
 			holder = nobody("")
 		case holder.Group == "":
-			holder = nobody(CannotTellKey)
+			holder = nobody(cannotTellKey)
 		}
 		rows = append(rows, line{kind: u.Kind, lock: u.Lock, waiter: &u.Waiter, owner: holder, unfinished: u})
 	}

@@ -2,7 +2,6 @@ package contention
 
 import (
 	"slices"
-	"sort"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
 )
@@ -18,7 +17,7 @@ import (
 // The first hold of a wait may have begun before the wait. Only the part of it since then counts,
 // and is found in the exit itself, as in split.go.
 //
-// Owners may themselves have waited while they held the lock (root.go). What they lost to each root
+// Owners may themselves have waited while they held the lock (profile.go). What they lost to each root
 // has a sum of its own: a sum is for a cause, which is an owner and its root.
 //
 // The sums after the latest exits are in a ring. A wait that began before these starts the sums
@@ -209,7 +208,7 @@ func (s *cumulative) spread(a *account, e *exit, from int64, sums []loss) bool {
 	e.holder(&h)
 	held := max(0, h.released-from-h.gaps)
 	a.found = a.session.waited.of(h.g, from, h.released, a.found[:0])
-	sort.Stable(&a.found)
+	sortPieces(a.found)
 	itself := s.of(ownerCause{owner: h.chain, root: h.chain})
 	for i := range a.found {
 		if s.of(rootCause(h.chain, &a.found[i])) < 0 {

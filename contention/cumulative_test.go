@@ -35,7 +35,7 @@ func (h *madeHold) lost(w *wait) (held, because int64) {
 func TestBlameByCumulativeSums(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		s := newSession(Options{})
+		s := newSession(Options{}, now())
 		info := newLockInfo()
 		st := &state{info: info}
 		a := s.open(info, false)
@@ -217,7 +217,7 @@ func name(c *callstack.Chain) string { return c.Frames()[0].Func }
 func BenchmarkSettle(b *testing.B) {
 	for _, owners := range []uint64{1, 8, 63, 500} {
 		b.Run(fmt.Sprint(owners), func(b *testing.B) {
-			s := newSession(Options{})
+			s := newSession(Options{}, now())
 			st := &state{info: newLockInfo()}
 			a := s.open(st.info, false)
 			var chains []*callstack.Chain

@@ -24,6 +24,8 @@ const (
 
 // exit is one release of a lock that a goroutine waited for.
 type exit struct {
+	_ incomparable
+
 	acquired int64 // when this owner got the lock; 0: before any present waiter came
 	released int64
 	pending  int64 // writers of an RWMutex: since when readers were held back; 0 if at once
@@ -32,7 +34,7 @@ type exit struct {
 	gaps     int64
 	arrivals uint32 // state.arrivals when this exit was published
 	// doubt is the variance of how long the owner held the lock, in ns², and booked how often
-	// that counts in profiles so far; see runs.go. unknown is the part of gaps in which it is
+	// that counts in profiles so far; see sampling.go. unknown is the part of gaps in which it is
 	// not known whether the lock was held, and unsure that and what is likely.
 	doubt           float64
 	booked          atomic.Int64
@@ -52,6 +54,9 @@ type exit struct {
 	// final Unlock which tells the chain to blame.
 	forward *forward
 }
+
+// incomparable makes the compiler leave out the functions that compare a struct.
+type incomparable [0]func()
 
 // forward stands for the call chain of an Unlock that is yet to come. It is the same for all Waits
 // before it.

@@ -28,6 +28,8 @@ const (
 
 // flight is a wait that goes on.
 type flight struct {
+	_ incomparable
+
 	since atomic.Int64 // 0: the place is free; -1: it is being filled
 	chain atomic.Pointer[callstack.Chain]
 	g     atomic.Uint64

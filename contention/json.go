@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,163 +18,125 @@ import (
 
 // The JSON form of a profile: one object, all times in nanoseconds.
 //
-//	{"wait_ns":…, "handoff_ns":…, "unattributed_ns":…, "contentions":…, "warnings":[…],
-//	 "ready_ns":…, "ready_idle_ns":…, "parks":…,
-//	 "kinds":{"mutex":{"contentions":…, "wait_ns":…, "ready_ns":…}},
+//	{"wait_ns":…, "handoff_ns":…, "unattributed_ns":…, "ready_ns":…, "ready_idle_ns":…,
+//	 "contentions":…, "parks":…, "kinds":{"mutex":{"contentions":…, "wait_ns":…, "ready_ns":…}},
 //	 "pairs":[{"kind":"mutex", "lock":"cache", "class":"example.com/lru.Cache",
 //	           "waiter_group":"main.worker", "waiter_stack":["main.get /src/main.go:12", …],
 //	           "owner_group":"main.janitor", "owner_stack":["main.sweep /src/main.go:40", …],
-//	           "contentions":…, "wait_ns":…,
-//	           "owner_activity":{"running_ns":…, "runnable_ns":…, "blocked_ns":{"chan-receive":…}, "unknown_ns":…},
-//	           "roots":[{"root_group":"main.fetch", "root_stack":[…], "via":"chan-receive", "links":1,
-//	                     "contentions":…, "wait_ns":…, …}], …}], …}
+//	           "contentions":…, "wait_ns":…, "owner_activity":{"running_ns":…, …},
+//	           "roots":[{"root_group":"main.fetch", "root_stack":[…], "via":"chan-receive", …}]}],
+//	 "waits":[…], "locks":[…], "stacks":[…], "unfinished":[…], "warnings":[…], …}
 //
-// Stacks begin with the leaf; a frame is "func file:line", or "func" if the file is not
-// known. What a pair has as wait_ns is Blamed. The sum of wait_ns over the pairs, and
-// handoff_ns and unattributed_ns, is wait_ns. The parts of owner_activity sum to the pair's
-// wait_ns, and so do those of the roots; roots is empty if the owner itself is the root of all of
-// it. The via of a root is empty if it is the owner. ready_ns is for how long goroutines were ready
-// after their waits, and waited for a processor; it is not in wait_ns. In ready_idle_ns of it, a
-// processor was idle. parks is how often they blocked; contentions counts those who were woken in
-// vain once. unfinished has what goroutines waited for when the trace ended, in none of these sums:
-// as in pairs, but for count, how many they are, and holder_group and holder_stack, which are empty
-// if it is not known who holds the lock. Pairs and waits that are estimated have the standard error
-// of their wait_ns as stderr_ns.
-//
-// What else is in the object is there to read it back: "locks", "stacks" (whose
-// frames are objects, for names may hold blanks) and "waits" are the tables of the profile, and
-// lock_id, waiter_id and owner_id refer to them; stacks are numbered from 1, and 0 is none. Nothing
-// is ever null.
+// The rows are those of the tables of [Profile], with the tags of their types. The sums at the top
+// are those of waits; a pair's wait_ns is its Blamed. Stacks begin with the leaf; a frame is
+// "func file:line", or "func" if the file is not known. So that a profile can be read back, "stacks"
+// has the frames as objects, and waiter_id, owner_id, root_id, holder_id and created_id are their
+// numbers in it, from 1; 0 is none. Nothing is ever null.
 type profileJSON struct {
-	Wait         *int64              `json:"wait_ns"`
-	HandOff      int64               `json:"handoff_ns"`
-	Unattributed int64               `json:"unattributed_ns"`
-	Ready        int64               `json:"ready_ns"`
-	ReadyIdle    int64               `json:"ready_idle_ns"`
-	Contentions  int64               `json:"contentions"`
-	Parks        int64               `json:"parks"`
-	Warnings     []string            `json:"warnings"`
-	Kinds        map[string]kindJSON `json:"kinds"`
-	Source       Source              `json:"source"`
-	Accuracy     Accuracy            `json:"accuracy"`
-	Start        string              `json:"start"` // RFC 3339, or empty
-	Duration     int64               `json:"duration_ns"`
-	InFlight     int64               `json:"in_flight"`
-	Unfinished   []unfinishedJSON    `json:"unfinished"`
-	Instances    int                 `json:"instances,omitempty"` // only if there are several
-	Dropped      droppedJSON         `json:"dropped"`
-	Pairs        []pairJSON          `json:"pairs"`
-	Waits        []waitJSON          `json:"waits"`
-	Locks        []lockJSON          `json:"locks"`
-	Stacks       []stackJSON         `json:"stacks"`
+	sumsJSON
+	Kinds map[Kind]kindJSON `json:"kinds"`
+	profileFields
+	Start      string           `json:"start"` // RFC 3339, or empty
+	Pairs      []pairJSON       `json:"pairs"`
+	Waits      []waitJSON       `json:"waits"`
+	Locks      []lockJSON       `json:"locks"`
+	Stacks     []*Stack         `json:"stacks"`
+	Unfinished []unfinishedJSON `json:"unfinished"`
+}
+
+// profileFields are those of a Profile without its methods.
+type profileFields Profile
+
+// sumsJSON is what the waits sum to.
+type sumsJSON struct {
+	Wait         *time.Duration `json:"wait_ns"`
+	HandOff      time.Duration  `json:"handoff_ns"`
+	Unattributed time.Duration  `json:"unattributed_ns"`
+	Ready        time.Duration  `json:"ready_ns"`
+	ReadyIdle    time.Duration  `json:"ready_idle_ns"`
+	Contentions  int64          `json:"contentions"`
+	Parks        int64          `json:"parks"`
 }
 
 type kindJSON struct {
-	Contentions int64 `json:"contentions"`
-	Wait        int64 `json:"wait_ns"`
-	Ready       int64 `json:"ready_ns"`
+	Contentions int64         `json:"contentions"`
+	Wait        time.Duration `json:"wait_ns"`
+	Ready       time.Duration `json:"ready_ns"`
 }
 
-type droppedJSON struct {
-	Chains uint64 `json:"chains"`
-	Locks  uint64 `json:"locks"`
-	Pairs  uint64 `json:"pairs"`
-	Exits  uint64 `json:"exits"`
-}
-
-type waiterJSON struct {
-	Kind            Kind     `json:"kind"`
-	Lock            string   `json:"lock"`
-	Class           string   `json:"class"`
-	WaiterGroup     string   `json:"waiter_group"`
-	WaiterStack     []string `json:"waiter_stack"`
-	LockID          uint64   `json:"lock_id"`
-	WaiterID        int      `json:"waiter_id"`
-	WaiterGoroutine uint64   `json:"waiter_goroutine"`
-	Flags           []string `json:"flags"`
-	Contentions     int64    `json:"contentions"`
-	Wait            int64    `json:"wait_ns"`
-	Longest         int64    `json:"longest_ns"`
-	StdErr          int64    `json:"stderr_ns,omitempty"` // of wait_ns, if estimated
-}
-
-type pairJSON struct {
+// rowJSON is what waits and pairs begin with.
+type rowJSON struct {
+	Kind   Kind     `json:"kind"`
+	Lock   string   `json:"lock"`
+	Class  string   `json:"class"`
+	LockID uint64   `json:"lock_id"`
+	Flags  []string `json:"flags"`
 	waiterJSON
-	OwnerGroup     string   `json:"owner_group"`
-	OwnerStack     []string `json:"owner_stack"`
-	OwnerID        int      `json:"owner_id"`
-	OwnerGoroutine uint64   `json:"owner_goroutine"`
-
-	Activity *activityJSON `json:"owner_activity"`
-	Roots    []rootJSON    `json:"roots"`
-}
-
-type activityJSON struct {
-	Running  int64          `json:"running_ns"`
-	Runnable int64          `json:"runnable_ns"`
-	Blocked  map[Kind]int64 `json:"blocked_ns"`
-	Unknown  int64          `json:"unknown_ns"`
-}
-
-type rootJSON struct {
-	RootGroup     string   `json:"root_group"`
-	RootStack     []string `json:"root_stack"`
-	RootID        int      `json:"root_id"`
-	RootGoroutine uint64   `json:"root_goroutine"`
-	Via           Kind     `json:"via"`
-	Links         int      `json:"links"`
-	Contentions   int64    `json:"contentions"`
-	Wait          int64    `json:"wait_ns"`
 }
 
 type waitJSON struct {
-	waiterJSON
-	Observed     int64 `json:"observed"`
-	Parks        int64 `json:"parks"`
-	Ready        int64 `json:"ready_ns"`
-	ReadyIdle    int64 `json:"ready_idle_ns"`
-	Blamed       int64 `json:"blamed_ns"`
-	HandOff      int64 `json:"handoff_ns"`
-	Unattributed int64 `json:"unattributed_ns"`
+	rowJSON
+	Wait
+}
+
+type pairJSON struct {
+	rowJSON
+	Pair
+	ownerJSON
+	Activity Activity   `json:"owner_activity"`
+	Roots    []rootJSON `json:"roots"`
+}
+
+type rootJSON struct {
+	rootOwnerJSON
+	Root
 }
 
 type lockJSON struct {
-	ID        uint64 `json:"id"`
-	Name      string `json:"name"`
-	Class     string `json:"class"`
-	CreatedID int    `json:"created_id"`
-	Waiters   int    `json:"waiters"`
-	Longest   int64  `json:"longest_ns"`
-	Contended int64  `json:"contended_ns"`
-	Hold      int64  `json:"hold_ns,omitempty"`
+	Lock
+	CreatedID int `json:"created_id"`
 }
 
 type unfinishedJSON struct {
-	Kind            Kind     `json:"kind"`
-	Lock            string   `json:"lock"`
-	WaiterGroup     string   `json:"waiter_group"`
-	WaiterStack     []string `json:"waiter_stack"`
-	WaiterID        int      `json:"waiter_id"`
-	WaiterGoroutine uint64   `json:"waiter_goroutine"`
-	HolderGroup     string   `json:"holder_group"`
-	HolderStack     []string `json:"holder_stack"`
-	HolderID        int      `json:"holder_id"`
-	HolderGoroutine uint64   `json:"holder_goroutine"`
-	Count           int64    `json:"count"`
-	Wait            int64    `json:"wait_ns"`
-	Longest         int64    `json:"longest_ns"`
+	Unfinished
+	waiterJSON
+	holderJSON
 }
 
-type stackJSON struct {
-	Truncated bool        `json:"truncated"`
-	Frames    []frameJSON `json:"frames"`
+// partyJSON is a Party. The other four are the same with the names in rows.
+type partyJSON struct {
+	Group     string
+	Stack     []string
+	ID        int
+	Goroutine uint64
 }
 
-type frameJSON struct {
-	Func string `json:"func"`
-	File string `json:"file"`
-	Line int    `json:"line"`
-	PC   uint64 `json:"pc"`
+type waiterJSON struct {
+	Group     string   `json:"waiter_group"`
+	Stack     []string `json:"waiter_stack"`
+	ID        int      `json:"waiter_id"`
+	Goroutine uint64   `json:"waiter_goroutine"`
+}
+
+type ownerJSON struct {
+	Group     string   `json:"owner_group"`
+	Stack     []string `json:"owner_stack"`
+	ID        int      `json:"owner_id"`
+	Goroutine uint64   `json:"owner_goroutine"`
+}
+
+type rootOwnerJSON struct {
+	Group     string   `json:"root_group"`
+	Stack     []string `json:"root_stack"`
+	ID        int      `json:"root_id"`
+	Goroutine uint64   `json:"root_goroutine"`
+}
+
+type holderJSON struct {
+	Group     string   `json:"holder_group"`
+	Stack     []string `json:"holder_stack"`
+	ID        int      `json:"holder_id"`
+	Goroutine uint64   `json:"holder_goroutine"`
 }
 
 // MarshalJSON writes the profile as one JSON object, of which [Profile.UnmarshalJSON]
@@ -208,7 +172,7 @@ func WriteJSON(w io.Writer, p *Profile) error {
 	return err
 }
 
-// jsonTables number what rows refer to.
+// jsonTables numbers what rows refer to.
 type jsonTables struct {
 	form   *profileJSON
 	locks  map[*Lock]bool
@@ -216,110 +180,93 @@ type jsonTables struct {
 	texts  [][]string // of the stacks
 }
 
-// form copies a profile into its JSON form.
+// form copies a profile into its JSON form, with [] instead of null.
 func (p *Profile) form() (*profileJSON, error) {
 	f := &profileJSON{
-		Warnings: append([]string{}, p.Warnings...), // [] instead of null
-		Source:   p.Source, Accuracy: p.Accuracy, Duration: int64(p.Duration), InFlight: p.InFlight, Instances: severalInstances(p.Instances),
-		Dropped: droppedJSON(p.Dropped),
-		Pairs:   make([]pairJSON, len(p.Pairs)), Waits: make([]waitJSON, len(p.Waits)), Locks: make([]lockJSON, len(p.Locks)),
-		Stacks: []stackJSON{}, Unfinished: make([]unfinishedJSON, len(p.Unfinished)),
+		profileFields: profileFields(*p), sumsJSON: p.sums(), Kinds: p.kinds(),
+		Pairs: make([]pairJSON, len(p.Pairs)), Waits: make([]waitJSON, len(p.Waits)), Locks: make([]lockJSON, len(p.Locks)),
+		Stacks: []*Stack{}, Unfinished: make([]unfinishedJSON, len(p.Unfinished)),
 	}
+	f.Warnings, f.Instances = append([]string{}, p.Warnings...), severalInstances(p.Instances)
 	if !p.Start.IsZero() {
 		f.Start = p.Start.UTC().Format(time.RFC3339Nano)
 	}
 	t := &jsonTables{form: f, locks: map[*Lock]bool{}, stacks: map[*Stack]int{}}
 	for i, l := range p.Locks {
 		t.locks[l] = true
-		f.Locks[i] = lockJSON{l.ID, l.Name, l.Class, t.stack(l.Created), l.Waiters, int64(l.Longest), int64(l.Contended), int64(l.Hold)}
+		f.Locks[i] = lockJSON{*l, t.stack(l.Created)}
 	}
 	for i := range p.Pairs {
 		q := &p.Pairs[i]
 		if !t.locks[q.Lock] {
 			return nil, fmt.Errorf("contention: writing JSON: pair %d is of a lock that is not in Locks", i)
 		}
-		owner := t.stack(q.Owner.Stack)
-		f.Pairs[i] = pairJSON{
-			waiterJSON: t.waiter(q.Kind, q.Lock, &q.Waiter, q.Flags, q.Contentions, q.Blamed, q.Longest),
-			OwnerGroup: q.Owner.Group, OwnerStack: t.text(owner), OwnerID: owner, OwnerGoroutine: q.Owner.Goroutine,
-			Activity: activityForm(q.OwnerActivity()), Roots: t.roots(q.Roots),
+		row := pairJSON{
+			rowJSON: t.row(q.Kind, q.Lock, &q.Waiter, q.Flags), Pair: *q, ownerJSON: ownerJSON(t.party(&q.Owner)),
+			Activity: q.OwnerActivity(), Roots: make([]rootJSON, len(q.Roots)),
 		}
+		if row.Activity.Blocked == nil {
+			row.Activity.Blocked = map[Kind]time.Duration{}
+		}
+		for j, r := range q.Roots {
+			row.Roots[j] = rootJSON{rootOwnerJSON(t.party(&r.Owner)), r}
+		}
+		f.Pairs[i] = row
 	}
 	for i := range p.Waits {
 		w := &p.Waits[i]
 		if !t.locks[w.Lock] {
 			return nil, fmt.Errorf("contention: writing JSON: wait %d is for a lock that is not in Locks", i)
 		}
-		f.Waits[i] = waitJSON{
-			waiterJSON: t.waiter(w.Kind, w.Lock, &w.Waiter, w.Flags, w.Contentions, w.Waited, w.Longest),
-			Observed:   w.Observed, Parks: w.Parks, Ready: int64(w.Ready), ReadyIdle: int64(w.ReadyIdle), Blamed: int64(w.Blamed), HandOff: int64(w.HandOff), Unattributed: int64(w.Unattributed),
-		}
+		f.Waits[i] = waitJSON{t.row(w.Kind, w.Lock, &w.Waiter, w.Flags), *w}
 	}
-	for i := range p.Unfinished {
-		u := &p.Unfinished[i]
-		waiter, holder := t.stack(u.Waiter.Stack), t.stack(u.Holder.Stack)
-		f.Unfinished[i] = unfinishedJSON{
-			u.Kind, u.Lock, u.Waiter.Group, t.text(waiter), waiter, u.Waiter.Goroutine,
-			u.Holder.Group, t.text(holder), holder, u.Holder.Goroutine, u.Count, int64(u.Waited), int64(u.Longest),
-		}
+	for i, u := range p.Unfinished {
+		f.Unfinished[i] = unfinishedJSON{u, waiterJSON(t.party(&u.Waiter)), holderJSON(t.party(&u.Holder))}
 	}
-	for i := range p.Pairs {
-		f.Pairs[i].StdErr = int64(p.Pairs[i].StdErr)
-	}
-	for i := range p.Waits {
-		f.Waits[i].StdErr = int64(p.Waits[i].StdErr)
-	}
-	f.sum()
 	return f, nil
 }
 
-func activityForm(a Activity) *activityJSON {
-	f := &activityJSON{int64(a.Running), int64(a.Runnable), map[Kind]int64{}, int64(a.Unknown)}
-	for k, d := range a.Blocked {
-		f.Blocked[k] = int64(d)
+func (p *Profile) sums() sumsJSON {
+	waited := p.waited()
+	return sumsJSON{
+		Wait:         &waited,
+		HandOff:      sum(p, func(w *Wait) time.Duration { return w.HandOff }),
+		Unattributed: sum(p, func(w *Wait) time.Duration { return w.Unattributed }),
+		Ready:        sum(p, func(w *Wait) time.Duration { return w.Ready }),
+		ReadyIdle:    sum(p, func(w *Wait) time.Duration { return w.ReadyIdle }),
+		Contentions:  sum(p, func(w *Wait) int64 { return w.Contentions }),
+		Parks:        sum(p, func(w *Wait) int64 { return w.Parks }),
 	}
-	return f
 }
 
-func (t *jsonTables) roots(roots []Root) []rootJSON {
-	out := make([]rootJSON, len(roots)) // [] instead of null
-	for i := range roots {
-		r := &roots[i]
-		id := t.stack(r.Owner.Stack)
-		out[i] = rootJSON{r.Owner.Group, t.text(id), id, r.Owner.Goroutine, r.Via, r.Links, r.Contentions, int64(r.Blamed)}
-	}
-	return out
-}
-
-// sum fills in the totals.
-func (f *profileJSON) sum() {
-	f.Wait, f.HandOff, f.Unattributed, f.Contentions = new(int64), 0, 0, 0
-	f.Ready, f.ReadyIdle, f.Parks = 0, 0, 0
-	f.Kinds = map[string]kindJSON{}
-	for i := range f.Waits {
-		w := &f.Waits[i]
-		*f.Wait += w.Wait
-		f.HandOff += w.HandOff
-		f.Unattributed += w.Unattributed
-		f.Contentions += w.Contentions
-		f.Parks += w.Parks
-		f.Ready += w.Ready
-		f.ReadyIdle += w.ReadyIdle
-		k := f.Kinds[string(w.Kind)]
+func (p *Profile) kinds() map[Kind]kindJSON {
+	kinds := map[Kind]kindJSON{}
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		k := kinds[w.Kind]
 		k.Contentions += w.Contentions
-		k.Wait += w.Wait
+		k.Wait += w.Waited
 		k.Ready += w.Ready
-		f.Kinds[string(w.Kind)] = k
+		kinds[w.Kind] = k
 	}
+	return kinds
 }
 
-func (t *jsonTables) waiter(k Kind, l *Lock, who *Party, flags Flags, contentions int64, wait, longest time.Duration) waiterJSON {
-	id := t.stack(who.Stack)
-	return waiterJSON{
-		Kind: k, Lock: l.String(), Class: l.Class, WaiterGroup: who.Group, WaiterStack: t.text(id),
-		LockID: l.ID, WaiterID: id, WaiterGoroutine: who.Goroutine, Flags: flags.names(),
-		Contentions: contentions, Wait: int64(wait), Longest: int64(longest),
+func (t *jsonTables) row(k Kind, l *Lock, waiter *Party, flags Flags) rowJSON {
+	row := rowJSON{Kind: k, Lock: l.String(), Class: l.Class, LockID: l.ID, Flags: []string{}, waiterJSON: waiterJSON(t.party(waiter))}
+	if flags != 0 {
+		row.Flags = strings.Split(flags.String(), ",")
 	}
+	return row
+}
+
+func (t *jsonTables) party(p *Party) partyJSON {
+	n := t.stack(p.Stack)
+	text := []string{}
+	if n > 0 {
+		text = t.texts[n-1]
+	}
+	return partyJSON{p.Group, text, n, p.Goroutine}
 }
 
 // stack returns the number of a stack, which it gets when it is first seen; 0 for none.
@@ -327,25 +274,23 @@ func (t *jsonTables) stack(s *Stack) int {
 	if s == nil {
 		return 0
 	}
-	if n := t.stacks[s]; n > 0 {
-		return n
+	n := t.stacks[s]
+	if n == 0 {
+		t.form.Stacks = append(t.form.Stacks, &Stack{append([]Frame{}, s.Frames...), s.Truncated})
+		t.texts = append(t.texts, s.texts())
+		n = len(t.texts)
+		t.stacks[s] = n
 	}
-	form, text := stackJSON{s.Truncated, make([]frameJSON, len(s.Frames))}, make([]string, len(s.Frames))
-	for i, f := range s.Frames {
-		form.Frames[i] = frameJSON(f)
-		text[i] = f.String()
-	}
-	t.form.Stacks, t.texts = append(t.form.Stacks, form), append(t.texts, text)
-	n := len(t.texts)
-	t.stacks[s] = n
 	return n
 }
 
-func (t *jsonTables) text(n int) []string {
-	if n == 0 {
-		return []string{}
+// texts returns the frames as they are in rows.
+func (s *Stack) texts() []string {
+	texts := make([]string, len(s.Frames))
+	for i, f := range s.Frames {
+		texts[i] = f.String()
 	}
-	return t.texts[n-1]
+	return texts
 }
 
 // String returns "func file:line", or "func" if the file is not known.
@@ -356,21 +301,314 @@ func (f Frame) String() string {
 	return f.Func + " " + f.File + ":" + strconv.Itoa(f.Line)
 }
 
-// names returns the names of the flags that are set.
-func (f Flags) names() []string {
-	if f == 0 {
-		return []string{}
+// ReadJSON reads what [WriteJSON] wrote. What it accepts is valid; see [Profile.CheckValid]. Fields
+// that it does not know are ignored.
+func ReadJSON(r io.Reader) (*Profile, error) {
+	dec := json.NewDecoder(r)
+	p, err := decodeProfile(dec)
+	if err == nil {
+		if _, more := dec.Token(); more != io.EOF {
+			err = fmt.Errorf("unexpected data after top-level value at offset %d", dec.InputOffset())
+		}
 	}
-	return strings.Split(f.String(), ",")
+	if err != nil {
+		return nil, fmt.Errorf("contention: reading JSON: %w", err)
+	}
+	return p, nil
 }
 
-// readOwners reads what the owners of all pairs did, and because of whom.
-func (r *jsonReader) readOwners() error {
-	for i := range r.p.Pairs {
-		f, q := &r.form.Pairs[i], &r.p.Pairs[i]
-		err := f.Activity.read(q)
+// UnmarshalJSON replaces the profile by the one in a JSON object such as MarshalJSON
+// writes. It accepts what [ReadJSON] accepts; after an error, p is unchanged.
+func (p *Profile) UnmarshalJSON(data []byte) error {
+	if string(bytes.TrimSpace(data)) == "null" {
+		return nil // the convention of encoding/json
+	}
+	q, err := decodeProfile(json.NewDecoder(bytes.NewReader(data)))
+	if err != nil {
+		return fmt.Errorf("contention: reading JSON: %w", err)
+	}
+	*p = *q
+	return nil
+}
+
+func decodeProfile(dec *json.Decoder) (*Profile, error) {
+	f := new(profileJSON)
+	if err := dec.Decode(f); err != nil {
+		return nil, format.ExplainJSON(err, "wait_ns, pairs and waits")
+	}
+	if f.Wait == nil || f.Pairs == nil || f.Waits == nil || f.Locks == nil || f.Stacks == nil {
+		return nil, errors.New("this is no contention profile: wait_ns, pairs, waits, locks or stacks is missing")
+	}
+	r := &jsonReader{form: f, locks: map[uint64]*Lock{}, p: (*Profile)(&f.profileFields)}
+	for _, step := range []func() error{r.head, r.readStacks, r.readLocks, r.readWaits, r.readPairs, r.readUnfinished, r.p.CheckValid, r.sums} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return r.p, nil
+}
+
+// jsonReader turns the form back into a profile.
+type jsonReader struct {
+	form  *profileJSON
+	p     *Profile
+	locks map[uint64]*Lock
+	texts [][]string
+}
+
+func (r *jsonReader) head() (err error) {
+	if len(r.p.Warnings) == 0 {
+		r.p.Warnings = nil
+	}
+	if r.p.Instances == 1 {
+		r.p.Instances = 0
+	}
+	if s := r.form.Start; s != "" {
+		if r.p.Start, err = time.Parse(time.RFC3339Nano, s); err != nil {
+			return fmt.Errorf("start is %q, not a time such as 2006-01-02T15:04:05Z", s)
+		}
+	}
+	return nil
+}
+
+func (r *jsonReader) readStacks() error {
+	for i, s := range r.form.Stacks {
+		if s == nil {
+			return fmt.Errorf("stacks, number %d: it is null", i+1)
+		}
+		if len(s.Frames) == 0 {
+			s.Frames = nil
+		}
+		for j, f := range s.Frames {
+			if f.Line < 0 {
+				return fmt.Errorf("stacks, number %d: frame %d has the line %d", i+1, j, f.Line)
+			}
+		}
+		r.texts = append(r.texts, s.texts())
+	}
+	return nil
+}
+
+// stack returns the stack of a number, which has to have the given text if that is not nil.
+func (r *jsonReader) stack(field string, id int, text []string) (*Stack, error) {
+	switch {
+	case id < 0 || id > len(r.texts):
+		return nil, fmt.Errorf("%s is %d, but there are %d stacks", field, id, len(r.texts))
+	case id == 0 && len(text) > 0, id > 0 && text != nil && !slices.Equal(text, r.texts[id-1]):
+		return nil, fmt.Errorf("the frames are not those of the stack with the number %s, %d", field, id)
+	case id == 0:
+		return nil, nil
+	}
+	return r.form.Stacks[id-1], nil
+}
+
+func (r *jsonReader) party(who string, f partyJSON) (Party, error) {
+	s, err := r.stack(who+"_id", f.ID, f.Stack)
+	return Party{f.Goroutine, f.Group, s}, err
+}
+
+func (r *jsonReader) readLocks() error {
+	for i := range r.form.Locks {
+		l := &r.form.Locks[i].Lock
+		var err error
+		if l.Created, err = r.stack("created_id", r.form.Locks[i].CreatedID, nil); err != nil {
+			return fmt.Errorf("lock %d (%q): %w", l.ID, l.Name, err)
+		}
+		r.locks[l.ID] = l
+		r.p.Locks = append(r.p.Locks, l)
+	}
+	return r.p.checkLocks() // rows find their locks by ID
+}
+
+// row returns what waits and pairs have in common.
+func (r *jsonReader) row(f *rowJSON) (l *Lock, waiter Party, flags Flags, err error) {
+	l = r.locks[f.LockID]
+	switch {
+	case l == nil:
+		err = fmt.Errorf("lock_id is %d, which is not in locks", f.LockID)
+	case l.String() != f.Lock || l.Class != f.Class:
+		err = fmt.Errorf("lock and class are not those of lock %d", f.LockID)
+	default:
+		waiter, err = r.party("waiter", partyJSON(f.waiterJSON))
+	}
+	for _, name := range f.Flags {
+		i := slices.Index(flagNames, name)
+		if i < 0 {
+			return nil, waiter, 0, fmt.Errorf("flag %q cannot stand here", name)
+		}
+		flags |= 1 << i
+	}
+	return l, waiter, flags, err
+}
+
+func (r *jsonReader) readWaits() (err error) {
+	for i := range r.form.Waits {
+		f := &r.form.Waits[i]
+		w := f.Wait
+		w.Kind = f.rowJSON.Kind
+		if w.Lock, w.Waiter, w.Flags, err = r.row(&f.rowJSON); err != nil {
+			return fmt.Errorf("wait %d: %w", i, err)
+		}
+		r.p.Waits = append(r.p.Waits, w)
+	}
+	return nil
+}
+
+func (r *jsonReader) readPairs() (err error) {
+	for i := range r.form.Pairs {
+		f := &r.form.Pairs[i]
+		q := f.Pair
+		q.Kind, q.Activity = f.rowJSON.Kind, f.Activity.clone()
+		if q.Lock, q.Waiter, q.Flags, err = r.row(&f.rowJSON); err == nil {
+			q.Owner, err = r.party("owner", partyJSON(f.ownerJSON))
+		}
+		for j := 0; err == nil && j < len(f.Roots); j++ {
+			root := f.Roots[j].Root
+			if root.Owner, err = r.party("root", partyJSON(f.Roots[j].rootOwnerJSON)); err != nil {
+				err = fmt.Errorf("root %d: %w", j, err)
+			}
+			q.Roots = append(q.Roots, root)
+		}
+		if err != nil {
+			return fmt.Errorf("pair %d: %w", i, err)
+		}
+		r.p.Pairs = append(r.p.Pairs, q)
+	}
+	return nil
+}
+
+func (r *jsonReader) readUnfinished() (err error) {
+	for i := range r.form.Unfinished {
+		f := &r.form.Unfinished[i]
+		u := f.Unfinished
+		if u.Waiter, err = r.party("waiter", partyJSON(f.waiterJSON)); err == nil {
+			u.Holder, err = r.party("holder", partyJSON(f.holderJSON))
+		}
+		if err != nil {
+			return fmt.Errorf("unfinished %d: %w", i, err)
+		}
+		r.p.Unfinished = append(r.p.Unfinished, u)
+	}
+	return nil
+}
+
+// sums checks what the head of the object says about its rows.
+func (r *jsonReader) sums() error {
+	got, want := r.form.sumsJSON, r.p.sums()
+	for _, s := range []struct {
+		field     string
+		got, want int64
+	}{
+		{"wait_ns", int64(*got.Wait), int64(*want.Wait)}, {"handoff_ns", int64(got.HandOff), int64(want.HandOff)},
+		{"unattributed_ns", int64(got.Unattributed), int64(want.Unattributed)}, {"contentions", got.Contentions, want.Contentions},
+		{"ready_ns", int64(got.Ready), int64(want.Ready)}, {"ready_idle_ns", int64(got.ReadyIdle), int64(want.ReadyIdle)}, {"parks", got.Parks, want.Parks},
+	} {
+		if s.got != s.want {
+			return fmt.Errorf("%s is %d, but the waits sum to %d", s.field, s.got, s.want)
+		}
+	}
+	if !maps.Equal(r.form.Kinds, r.p.kinds()) {
+		return errors.New("kinds is not what the waits sum to")
+	}
+	return nil
+}
+
+// CheckValid returns an error that says which row breaks which promise of [Profile]: no number is
+// negative, each wait's parts sum to it, and pairs to what their waits blame on owners. Fields have
+// their names in JSON.
+func (p *Profile) CheckValid() error {
+	switch {
+	case p.Duration < 0:
+		return fmt.Errorf("duration_ns is negative: %d", p.Duration)
+	case p.Instances < 0 || p.Instances > 1<<30:
+		return fmt.Errorf("instances is out of range: %d", p.Instances)
+	case p.InFlight < 0:
+		return fmt.Errorf("in_flight is negative: %d", p.InFlight)
+	case !slices.Contains([]Source{"", FromWrappers, FromTrace}, p.Source):
+		return fmt.Errorf("source is %q, not wrappers or trace", p.Source)
+	case !slices.Contains([]Accuracy{"", Exact, Sampled, Inferred}, p.Accuracy):
+		return fmt.Errorf("accuracy is %q, not exact, sampled or inferred", p.Accuracy)
+	}
+	for _, check := range []func() error{p.checkLocks, p.checkWaits, p.checkPairs, p.checkBlamed, p.checkOwners, p.checkUnfinished} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Profile) checkLocks() error {
+	seen := map[uint64]bool{}
+	for _, l := range p.Locks {
+		if seen[l.ID] {
+			return fmt.Errorf("lock %d (%q): the id comes twice", l.ID, l.Name)
+		}
+		seen[l.ID] = true
+		if l.Waiters < 0 || l.Longest < 0 || l.Contended < 0 || l.Hold < 0 {
+			return fmt.Errorf("lock %d (%q): waiters, longest_ns, contended_ns or hold_ns is negative", l.ID, l.Name)
+		}
+	}
+	return nil
+}
+
+// checkRow checks what waits and pairs have in common.
+func checkRow(kind Kind, contentions int64, waited, longest, stdErr time.Duration, flags, allowed Flags) error {
+	switch {
+	case !slices.Contains(Kinds, kind):
+		return fmt.Errorf("kind is %q, not one of %v", kind, Kinds)
+	case contentions < 0:
+		return fmt.Errorf("contentions is negative: %d", contentions)
+	case waited < 0:
+		return fmt.Errorf("wait_ns is negative: %d", waited)
+	case longest < 0 || stdErr < 0:
+		return errors.New("longest_ns or stderr_ns is negative")
+	case flags&^allowed != 0:
+		return fmt.Errorf("flag %q cannot stand here", flags&^allowed)
+	}
+	return nil
+}
+
+// addAll adds to sums that must not overflow: such sums are taken everywhere.
+func addAll(sums []int64, terms ...int64) error {
+	for i, n := range terms {
+		if sums[i] > math.MaxInt64-n {
+			return errors.New("with it, the sum is too large: more than 292 years, or more waits than a number can hold")
+		}
+		sums[i] += n
+	}
+	return nil
+}
+
+func (p *Profile) checkWaits() error {
+	sums := make([]int64, 5)
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		err := checkRow(w.Kind, w.Contentions, w.Waited, w.Longest, w.StdErr, w.Flags, WaiterFlags)
+		switch {
+		case err != nil:
+		case w.Observed < 0 || w.Blamed < 0 || w.HandOff < 0 || w.Unattributed < 0:
+			err = errors.New("observed, blamed_ns, handoff_ns or unattributed_ns is negative")
+		case w.Parks < 0 || w.Ready < 0 || w.ReadyIdle < 0 || w.ReadyIdle > w.Ready:
+			err = errors.New("parks, ready_ns or ready_idle_ns is negative, or ready_idle_ns is more than ready_ns")
+		case w.Blamed > w.Waited || w.HandOff > w.Waited-w.Blamed || w.Unattributed != w.Waited-w.Blamed-w.HandOff:
+			err = fmt.Errorf("blamed_ns, handoff_ns and unattributed_ns do not sum to wait_ns, %d", w.Waited)
+		default:
+			err = addAll(sums, int64(w.Waited), int64(w.Ready), w.Contentions, w.Observed, w.Parks)
+		}
+		if err != nil {
+			return fmt.Errorf("wait %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (p *Profile) checkPairs() error {
+	sums := make([]int64, 2)
+	for i := range p.Pairs {
+		q := &p.Pairs[i]
+		err := checkRow(q.Kind, q.Contentions, q.Blamed, q.Longest, q.StdErr, q.Flags, 1<<len(flagNames)-1)
 		if err == nil {
-			err = r.roots(f.Roots, q)
+			err = addAll(sums, int64(q.Blamed), q.Contentions)
 		}
 		if err != nil {
 			return fmt.Errorf("pair %d: %w", i, err)
@@ -379,78 +617,108 @@ func (r *jsonReader) readOwners() error {
 	return nil
 }
 
-// read sets what the owner of q did. A profile that was written before this was known has none.
-func (f *activityJSON) read(q *Pair) error {
-	if f == nil {
-		q.Activity = Activity{Unknown: q.Blamed}
-		return nil
+// checkBlamed checks that the pairs of each waiter sum to what it blames on owners.
+func (p *Profile) checkBlamed() error {
+	rest := map[rowKey]time.Duration{}
+	for i := range p.Waits {
+		rest[p.Waits[i].key()] += p.Waits[i].Blamed
 	}
-	left := int64(q.Blamed)
-	take := func(ns int64) bool {
-		if ns < 0 || ns > left {
-			return false
+	for i := range p.Pairs {
+		rest[p.Pairs[i].waiterKey()] -= p.Pairs[i].Blamed
+	}
+	for i := range p.Waits {
+		k := p.Waits[i].key()
+		if rest[k] != 0 {
+			return fmt.Errorf("wait %d: the pairs of its waiter differ by %v from its blamed_ns", i, -rest[k])
 		}
-		left -= ns
-		return true
+		delete(rest, k)
 	}
-	if !take(f.Running) || !take(f.Runnable) || !take(f.Unknown) {
-		return fmt.Errorf("owner_activity: a part is negative, or they sum to more than wait_ns, %d", q.Blamed)
-	}
-	a := Activity{Running: time.Duration(f.Running), Runnable: time.Duration(f.Runnable), Unknown: time.Duration(f.Unknown)}
-	for k, ns := range f.Blocked {
-		switch {
-		case !slices.Contains(Kinds, k):
-			return fmt.Errorf("owner_activity: blocked_ns has the kind %q, not one of %v", k, Kinds)
-		case !take(ns):
-			return fmt.Errorf("owner_activity: a part is negative, or they sum to more than wait_ns, %d", q.Blamed)
+	for k, d := range rest {
+		if d != 0 {
+			return fmt.Errorf("there are pairs of a waiter for %q without a wait", k.lock)
 		}
-		a.add(Activity{Blocked: map[Kind]time.Duration{k: time.Duration(ns)}}, 1)
 	}
-	if left != 0 {
-		return fmt.Errorf("owner_activity: the parts sum to %d, not to wait_ns, %d", int64(q.Blamed)-left, q.Blamed)
-	}
-	q.Activity = a
 	return nil
 }
 
-// roots reads the root owners of q.
-func (r *jsonReader) roots(forms []rootJSON, q *Pair) error {
-	if len(forms) == 0 {
-		return nil
+// checkOwners checks what the owners of all pairs did, and because of whom.
+func (p *Profile) checkOwners() error {
+	for i := range p.Pairs {
+		q := &p.Pairs[i]
+		err := q.checkActivity()
+		if err == nil {
+			err = q.checkRoots()
+		}
+		if err != nil {
+			return fmt.Errorf("pair %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// checkActivity checks that the parts sum to what is blamed, unless nothing is known.
+func (q *Pair) checkActivity() error {
+	parts := map[Kind]time.Duration{"running": q.Activity.Running, "runnable": q.Activity.Runnable, "unknown": q.Activity.Unknown}
+	for k, d := range q.Activity.Blocked {
+		if !slices.Contains(Kinds, k) {
+			return fmt.Errorf("owner_activity: blocked_ns has the kind %q, not one of %v", k, Kinds)
+		}
+		parts[k] = d
 	}
 	left := q.Blamed
-	blocked := q.Activity.clone()
-	itself := false
-	for i := range forms {
-		f := &forms[i]
-		d := time.Duration(f.Wait)
-		root := Root{
-			Owner: Party{Goroutine: f.RootGoroutine, Group: f.RootGroup}, Via: f.Via, Links: f.Links,
-			Contentions: f.Contentions, Blamed: d,
+	for _, d := range parts {
+		if d < 0 || d > left {
+			return fmt.Errorf("owner_activity: a part is negative, or they sum to more than wait_ns, %d", q.Blamed)
 		}
+		left -= d
+	}
+	if left != 0 && left != q.Blamed {
+		return fmt.Errorf("owner_activity: the parts sum to %d, not to wait_ns, %d", q.Blamed-left, q.Blamed)
+	}
+	return nil
+}
+
+func (q *Pair) checkRoots() error {
+	left := q.Blamed
+	blocked := map[Kind]time.Duration{}
+	itself := false
+	for i := range q.Roots {
+		r := &q.Roots[i]
 		var err error
-		switch root.Owner.Stack, err = r.stack("root_id", f.RootID, f.RootStack); {
-		case err != nil:
-		case f.Links < 0 || f.Contentions < 0:
+		switch {
+		case r.Links < 0 || r.Contentions < 0:
 			err = errors.New("links or contentions is negative")
-		case d < 0 || d > left:
+		case r.Blamed < 0 || r.Blamed > left:
 			err = fmt.Errorf("a wait_ns is negative, or they sum to more than that of the pair, %d", q.Blamed)
-		case f.Via == "" && (itself || root.Owner != q.Owner):
+		case r.Via == "" && (itself || r.Owner != q.Owner):
 			err = errors.New("a root with an empty via must be the owner, and unique")
-		case f.Via != "" && blocked.Blocked[f.Via] < d:
-			err = fmt.Errorf("the owner was not blocked on %q for so long", f.Via)
+		case r.Via != "" && q.Activity.Blocked[r.Via]-blocked[r.Via] < r.Blamed:
+			err = fmt.Errorf("the owner was not blocked on %q for so long", r.Via)
 		}
 		if err != nil {
 			return fmt.Errorf("root %d: %w", i, err)
 		}
-		if itself = itself || f.Via == ""; f.Via != "" {
-			blocked.add(Activity{Blocked: map[Kind]time.Duration{f.Via: d}}, -1)
-		}
-		left -= d
-		q.Roots = append(q.Roots, root)
+		itself = itself || r.Via == ""
+		blocked[r.Via] += r.Blamed
+		left -= r.Blamed
 	}
-	if left != 0 {
+	if len(q.Roots) > 0 && left != 0 {
 		return fmt.Errorf("roots: they sum to %d, not to wait_ns, %d", q.Blamed-left, q.Blamed)
+	}
+	return nil
+}
+
+func (p *Profile) checkUnfinished() error {
+	for i := range p.Unfinished {
+		u := &p.Unfinished[i]
+		switch {
+		case !slices.Contains(Kinds, u.Kind):
+			return fmt.Errorf("unfinished %d: kind is %q, not one of %v", i, u.Kind, Kinds)
+		case u.Count <= 0:
+			return fmt.Errorf("unfinished %d: count is %d, not positive", i, u.Count)
+		case u.Longest < 0 || u.Waited < u.Longest:
+			return fmt.Errorf("unfinished %d: wait_ns is %d, longest_ns %d", i, u.Waited, u.Longest)
+		}
 	}
 	return nil
 }

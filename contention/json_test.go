@@ -217,15 +217,15 @@ func FuzzReadJSON(f *testing.F) {
 // checkSums checks what the documentation of Profile promises.
 func checkSums(t *testing.T, p *Profile) {
 	t.Helper()
-	blamed := map[waiterKey]time.Duration{}
+	blamed := map[rowKey]time.Duration{}
 	for _, w := range p.Waits {
 		if w.Waited != w.Blamed+w.HandOff+w.Unattributed {
 			t.Fatalf("%+v does not sum", w)
 		}
-		blamed[waiterKey{w.Kind, w.Lock, w.Waiter, w.Flags}] += w.Blamed
+		blamed[w.key()] += w.Blamed
 	}
 	for _, q := range p.Pairs {
-		blamed[waiterKey{q.Kind, q.Lock, q.Waiter, q.Flags & WaiterFlags}] -= q.Blamed
+		blamed[q.waiterKey()] -= q.Blamed
 	}
 	for k, d := range blamed {
 		if d != 0 {

@@ -89,10 +89,8 @@ func logFlags(f Flags) (out waitlog.Flags) {
 
 // classify finds out the class of the lock, once. It returns false if it is not known yet.
 func (a *account) classify() bool {
-	var l Lock
-	a.describe(&l)
-	a.logClass = l.Class
-	return l.Class != "" // locks that are put together have none
+	a.logClass = a.info.class()
+	return a.logClass != "" // locks that are put together have none
 }
 
 // flushLogs writes the messages that wait.

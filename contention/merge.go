@@ -200,7 +200,7 @@ func (m *merger) addHead(p *Profile) {
 	}
 	follows := m.n > 1 && p.piece.Pass != nil && p.piece.Pass == o.piece.Pass
 	if follows {
-		if p.piece.First > o.piece.Last {
+		if p.piece.First > o.piece.Last && p.Source == FromTrace {
 			o.InFlight, o.Unfinished = 0, nil // those that went on from one to the next
 		}
 		o.piece.First = min(o.piece.First, p.piece.First)

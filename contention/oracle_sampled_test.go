@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -102,7 +103,7 @@ func TestSampledIntervalsHoldTheTruth(t *testing.T) {
 			var truth [owners]float64
 			for run := range runs {
 				st := new(Mutex).state()
-				a := newSession(Options{}).newAccount(st.info, false)
+				a := newSession(Options{}, now()).newAccount(st.info, false)
 				st.account.Store(a)
 				st.sampling.began.Store(now() + int64(time.Hour)) // the period never ends
 				var total int64
@@ -238,8 +239,8 @@ func TestSampledTotalsAreExact(t *testing.T) {
 	}
 }
 
-// TestSampledConservation: the sums of estimates are exact, too: in the profile, its growth, what
-// is put together.
+// TestSampledConservation: the sums of estimates are exact, too: in the profile, that of a second
+// Collector, what is put together.
 func TestSampledConservation(t *testing.T) {
 	if err := Start(Options{}); err != nil {
 		t.Fatal(err)
@@ -286,17 +287,20 @@ func TestSampledConservation(t *testing.T) {
 		busy()
 	}
 	first := Snapshot()
+	var second Collector
+	if err := second.Start(Options{}); err != nil {
+		t.Fatal(err)
+	}
 	for range 100 {
 		busy()
-		if estimates(Snapshot().Since(first)) > 0 {
+		if estimates(second.Snapshot()) > 0 {
 			break
 		}
 	}
-	if err := Stop(); err != nil {
+	if err := errors.Join(second.Stop(), Stop()); err != nil {
 		t.Fatal(err)
 	}
-	all := Snapshot()
-	since := all.Since(first)
+	all, since := Snapshot(), second.Snapshot()
 	for name, p := range map[string]*Profile{
 		"first": first, "all": all, "since": since, "merged": Merge(first, since), "top": all.Top(3),
 	} {

@@ -10,12 +10,12 @@ import (
 // checkOwners checks that what owners did, and who was at the root, sums to what is blamed on them.
 func checkOwners(t testing.TB, p *Profile) {
 	t.Helper()
-	waits := map[waiterKey]int64{}
+	waits := map[rowKey]int64{}
 	for _, w := range p.Waits {
-		waits[waiterKey{w.Kind, w.Lock, w.Waiter, w.Flags}] += w.Contentions
+		waits[w.key()] += w.Contentions
 	}
 	for _, q := range p.Pairs {
-		if n := waits[waiterKey{q.Kind, q.Lock, q.Waiter, q.Flags & WaiterFlags}]; q.Contentions > n {
+		if n := waits[q.waiterKey()]; q.Contentions > n {
 			t.Errorf("an owner held the lock in %d of %d waits", q.Contentions, n)
 		}
 		a := q.Activity

@@ -273,11 +273,15 @@ func (t *tracker[L]) readerAcquired(w *wait) {
 
 // timed counts a wait that was not drawn, and is over.
 func (t *tracker[L]) timed(w *wait) {
-	if w.account != nil {
-		at := now()
-		w.account.timed(w.kind, at-w.start)
-		t.st.Load().reconsider(at)
+	if w.account == nil {
+		return
 	}
+	at, st := now(), t.st.Load()
+	if s := current.Load(); s != nil && w.account.session.addedUp.Load() {
+		w.account = st.accountOf(s) // a Collector that is on would miss it
+	}
+	w.account.timed(w.kind, at-w.start)
+	st.reconsider(at)
 }
 
 // acquiredUnseen notes that the caller has got the lock exclusively after a wait that was only

@@ -1,33 +1,19 @@
 package contention
 
 import (
-	"errors"
+	"cmp"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/internal/order"
+	"github.com/bottleneck-go/bottleneck/internal/starter"
 )
 
-// Options says what to collect. The zero value is a good choice for a process that
-// runs for long.
-type Options struct {
-	// Goroutines keeps rows of the profile apart by the ids of waiter and owner.
-	// Programs that start a goroutine for each request then have very many rows.
-	Goroutines bool
-	// Exact records all waits and all holds of hot locks, too, which may take three quarters of
-	// their throughput, rather than a random part of them. By default, some holds of less than
-	// 4 µs pass unseen: to look at the clock at both ends of each takes as long as to hold a
-	// lock for 50 ns.
-	Exact bool
-	// MaxChains, MaxLocks and MaxPairs bound the memory: the number of call chains
-	// (0: 65536), of locks (0: 16384), and of rows in the profile (0: 65536). What
-	// does not fit is put together and counted in Profile.Dropped. With full tables,
-	// a session takes about 60 MB.
-	MaxChains, MaxLocks, MaxPairs int
-}
-
-// session is one collection, from Start to Stop.
+// session is what is recorded from one Start or Stop of a Collector to the next.
 type session struct {
 	table      atomic.Pointer[callstack.Table]
 	goroutines bool
@@ -37,70 +23,51 @@ type session struct {
 	wall       int64 // when it began, in nanoseconds since 1970: a time.Time brings time zones along
 	start      int64 // the same, as now tells it
 
+	droppedBefore uint64 // call chains that the table had dropped when the session began
+
 	sampled atomic.Bool // some lock recorded only a part of its waits
 	waited  waitedTable
 	logs    logQueue
 	cells   atomic.Int64  // rows in all accounts
 	crowded atomic.Uint64 // times there was no room for another row
 
-	kept sync.RWMutex // held by Snapshot against forget
+	kept    sync.RWMutex // held by Snapshot against forget
+	users   int          // Collectors that need it, guarded by control
+	addedUp atomic.Bool  // a Collector has added its rows to others
 
 	mu        sync.Mutex
 	accounts  map[*lockInfo]*account
 	others    *account // of locks beyond the limit
 	left      uint64   // how many those are
 	stop      int64    // 0 until then
-	stacks    map[*callstack.Chain]*Stack
+	stacks    any      // map[*callstack.Chain]*Stack; not linked into programs that take no Snapshot
 	forgotten bool
 }
 
-var (
-	// current is the running session. This is the load that it takes to find that
-	// collection is off.
-	current atomic.Pointer[session]
-
-	control sync.Mutex
-	latest  *session // guarded by control
+const (
+	defaultLocks = 1 << 14
+	defaultPairs = 1 << 16
 )
 
-// The errors of Start and Stop.
-var (
-	ErrStarted    = errors.New("contention: collection is already on")
-	ErrNotStarted = errors.New("contention: Stop without Start")
-)
-
-// Start begins to collect, for all locks of this package in the process. Until then
-// they record nothing. What an earlier collection has found is forgotten, once a Snapshot of it
-// that is being taken is done. It returns [ErrStarted] if collection is on.
-func Start(o Options) error {
-	control.Lock()
-	defer control.Unlock()
-	if current.Load() != nil {
-		return ErrStarted
-	}
-	s := newSession(o)
-	callstack.Goid() // it looks for the ids at its first call, which had better not be under a lock
-	if latest != nil {
-		latest.forget()
-	}
-	latest = s
-	current.Store(s)
-	return nil
-}
-
-func newSession(o Options) *session {
+func newSession(o Options, start int64) *session {
 	s := &session{
 		goroutines: o.Goroutines,
 		exact:      o.Exact,
-		maxLocks:   orDefault(o.MaxLocks, 1<<14),
-		maxCells:   int64(orDefault(o.MaxPairs, 1<<16)),
+		maxLocks:   orDefault(o.MaxLocks, defaultLocks),
+		maxCells:   int64(orDefault(o.MaxPairs, defaultPairs)),
 		wall:       time.Now().UnixNano(),
-		start:      now(),
+		start:      start,
 		accounts:   make(map[*lockInfo]*account),
-		stacks:     make(map[*callstack.Chain]*Stack),
 	}
 	s.table.Store(callstack.NewTable(o.MaxChains))
 	return s
+}
+
+// shareChains makes the session, which has not begun, use the call chains of an earlier one.
+func (s *session) shareChains(of *session) {
+	table := of.chains()
+	s.table.Store(table)
+	s.droppedBefore = table.Dropped()
 }
 
 // chains are the call chains of the session.
@@ -117,44 +84,32 @@ func orDefault(n, def int) int {
 	return n
 }
 
-// Stop ends the collection. Waits that have begun are still settled when they end,
-// and a later [Snapshot] has them. It returns [ErrNotStarted] if collection is off.
-func Stop() error {
-	control.Lock()
-	defer control.Unlock()
-	s := current.Load()
-	if s == nil {
-		return ErrNotStarted
-	}
-	current.Store(nil)
+// end notes when the session ended. Waits that have begun in it are still booked in it.
+func (s *session) end(at int64) {
 	s.mu.Lock()
-	s.stop = now()
+	s.stop = at
 	s.mu.Unlock()
 	s.flushLogs()
-	return nil
 }
 
-// Snapshot returns what has been found since Start, or between the last Start and
-// Stop. It may be called at any time, by any goroutine; recording goes on during that time.
-// For what happened between two snapshots, see [Profile.Since]. It takes about 1 µs
-// a row, and some µs for each call chain that was not in an earlier snapshot; and up to
-// 40 ms if an owner was preempted right after it unlocked, to learn who that was.
-func Snapshot() *Profile {
-	control.Lock()
-	s := latest
-	if s != nil {
-		s.kept.RLock()
-		defer s.kept.RUnlock()
+// inFlight returns how many recorded waits have begun and are not settled.
+func (s *session) inFlight() (n int64) {
+	s.mu.Lock()
+	accounts := s.allAccounts()
+	s.mu.Unlock()
+	for _, a := range accounts {
+		a.mu.Lock()
+		n += a.begun.Load() - a.settled
+		a.mu.Unlock()
 	}
-	control.Unlock()
-	if s == nil {
-		return &Profile{
-			Source:   FromWrappers,
-			Accuracy: Exact,
-			Warnings: []string{"Collection has not been started; see contention.Start."},
-		}
+	return n
+}
+
+// release notes that a Collector does not need the session any more. The caller holds control.
+func (s *session) release() {
+	if s.users--; s.users == 0 {
+		s.forget()
 	}
-	return s.snapshot()
 }
 
 // forget lets go of what the session has found. Locks that were waited for in it point to it until
@@ -166,7 +121,7 @@ func (s *session) forget() {
 	accounts := s.allAccounts()
 	s.forgotten = true
 	s.accounts, s.others = make(map[*lockInfo]*account), nil
-	s.stacks = make(map[*callstack.Chain]*Stack)
+	s.stacks = nil
 	s.mu.Unlock()
 	for _, a := range accounts {
 		a.forget()
@@ -227,7 +182,7 @@ func (s *session) open(info *lockInfo, rw bool) *account {
 	}
 	s.left++
 	if s.others == nil {
-		info := newLockInfo()
+		info := &lockInfo{id: otherLocksID}
 		name := OtherLocks
 		info.name.Store(&name)
 		s.others = s.newAccount(info, rw)
@@ -253,4 +208,250 @@ func (s *session) exited(r *release, chain *callstack.Chain) {
 	}
 	r.exit.complete(r.chunk, chain)
 	s.flushLogs()
+}
+
+// snapshot copies the accounts of a session into a profile.
+func (s *session) snapshot() *Profile {
+	s.mu.Lock()
+	accounts := s.allAccounts()
+	end := s.stop
+	left := s.left
+	s.mu.Unlock()
+	if end == 0 {
+		end = now()
+	}
+
+	p := &Profile{Source: FromWrappers, Accuracy: Exact, Start: time.Unix(0, s.wall), Duration: time.Duration(end - s.start)}
+	order.Stable(accounts, func(a, b *account) int { return cmp.Compare(a.info.id, b.info.id) })
+	settleAll(accounts)
+	s.flushLogs()
+	for _, a := range accounts {
+		a.copyTo(p)
+	}
+	p.Dropped.Chains = s.chains().Dropped() - s.droppedBefore
+	p.Dropped.Locks = left
+	p.Dropped.Pairs = s.crowded.Load()
+	if s.sampled.Load() {
+		p.Accuracy = Sampled
+	}
+	p.finish()
+	return p
+}
+
+// settleAll settles what was put aside. An owner that was preempted right after the
+// release, before it told its call chain, gets a moment to do so.
+func settleAll(accounts []*account) {
+	for wait := 10 * time.Microsecond; ; wait *= 2 {
+		left := 0
+		for _, a := range accounts {
+			left += a.retryDeferred(true)
+		}
+		if left == 0 || wait > 20*time.Millisecond {
+			return
+		}
+		time.Sleep(wait)
+	}
+}
+
+// copyTo adds the account's rows to the profile. Names are looked up after the
+// account is free again.
+func (a *account) copyTo(p *Profile) {
+	s := a.session
+	a.mu.Lock()
+	a.settleTimed()
+	p.InFlight += a.begun.Load() - a.settled
+	p.Dropped.Exits += a.lost
+	waits := make(map[waitKey]waitCell, len(a.waits))
+	for k, c := range a.waits {
+		waits[k] = *c
+	}
+	pairs := make(map[pairKey]pairCell, len(a.pairs))
+	for k, c := range a.pairs {
+		cell := *c
+		cell.roots = c.roots.clone()
+		pairs[k] = cell
+	}
+	var missing [len(kinds)]time.Duration // what no row has, of waits of that kind
+	for k, c := range waits {
+		if k.chain == unsampled {
+			missing[k.kind] += time.Duration(c.waited)
+		}
+	}
+	lock := &Lock{ID: a.info.id, Waiters: int(a.waiters), Longest: time.Duration(a.longest), Contended: time.Duration(a.contended)}
+	a.mu.Unlock()
+
+	a.describe(lock)
+	a.unfinished(p, lock)
+	if len(waits) == 0 {
+		return
+	}
+	p.Locks = append(p.Locks, lock)
+	for k, c := range waits {
+		p.Waits = append(p.Waits, Wait{
+			Kind: kinds[k.kind], Lock: lock, Waiter: s.party(k.chain, k.g), Flags: k.flags,
+			Contentions: c.count, Observed: c.observed,
+			Waited: time.Duration(c.waited), Blamed: time.Duration(c.blamed),
+			HandOff: time.Duration(c.handOff), Unattributed: time.Duration(c.unattributed),
+			Longest: time.Duration(c.longest), StdErr: c.stdErr(k, missing[k.kind]),
+		})
+	}
+	for k, c := range pairs {
+		q := Pair{
+			Kind: kinds[k.kind], Lock: lock, Flags: k.flags,
+			Waiter: s.party(k.waiter, k.waiterG), Owner: s.party(k.owner, k.ownerG),
+			Contentions: c.count, Blamed: time.Duration(c.blamed), Longest: time.Duration(c.longest),
+			StdErr: rowError(k.flags, c.variance, missing[k.kind]+time.Duration(c.unsure)),
+		}
+		s.ownerRoots(&q, c.roots)
+		p.Pairs = append(p.Pairs, q)
+	}
+}
+
+// describe fills in which lock the account is about.
+func (a *account) describe(l *Lock) {
+	if name := a.info.name.Load(); name != nil {
+		l.Name = *name
+	}
+	if c := a.info.created.Load(); c != nil {
+		l.Created = a.session.stack(c)
+	}
+	l.Class = a.info.class()
+}
+
+// stack symbolises a chain, once a session, so that stacks can be compared by address.
+func (s *session) stack(c *callstack.Chain) *Stack {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stacks, _ := s.stacks.(map[*callstack.Chain]*Stack)
+	if stacks == nil {
+		stacks = map[*callstack.Chain]*Stack{}
+		s.stacks = stacks
+	}
+	if st := stacks[c]; st != nil {
+		return st
+	}
+	frames := c.Frames()
+	st := &Stack{Frames: make([]Frame, len(frames)), Truncated: c.Truncated()}
+	for i, f := range frames {
+		st.Frames[i] = Frame{Func: f.Func, File: f.File, Line: f.Line, PC: uint64(f.PC)}
+	}
+	stacks[c] = st
+	return st
+}
+
+func (s *session) party(c *callstack.Chain, g uint64) Party {
+	return newParty(s.stack(c), g)
+}
+
+// newParty puts a goroutine into the group of the function that it was started for, as far as the
+// call chain shows: the graph of a trace names it by the same rules.
+func newParty(st *Stack, g uint64) Party {
+	p := Party{Goroutine: g, Stack: st}
+	if n := len(st.Frames); n > 0 && !st.Truncated {
+		p.Group = st.Frames[starter.Name(n, func(i int) (string, string) { return st.Frames[i].Func, st.Frames[i].File })].Func
+	}
+	return p
+}
+
+// finish sorts the rows and says what limits the trust in them.
+func (p *Profile) finish() {
+	order.Stable(p.Waits, func(a, b Wait) int {
+		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Lock.ID, b.Lock.ID))
+	})
+	order.Stable(p.Pairs, func(a, b Pair) int {
+		return cmp.Or(cmp.Compare(b.Blamed, a.Blamed), cmp.Compare(a.Lock.ID, b.Lock.ID))
+	})
+	order.Stable(p.Unfinished, func(a, b Unfinished) int { return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Lock, b.Lock)) })
+	var waited time.Duration
+	sampled := map[*Lock]*sampledLock{}
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		waited += w.Waited
+		if w.Flags&Estimated == 0 {
+			continue
+		}
+		l := sampled[w.Lock]
+		if l == nil {
+			l = new(sampledLock)
+			sampled[w.Lock] = l
+		}
+		if w.Observed == w.Contentions {
+			l.behindRuns += w.Waited
+		} else {
+			l.estimated += w.Waited
+		}
+		l.observed += w.Observed
+		if w.Observed == 0 {
+			l.missing += w.Waited
+		}
+	}
+	if len(sampled) > 0 && p.Accuracy == Exact {
+		p.Accuracy = Sampled
+	}
+	p.warnSampled(sampled, waited)
+	d := p.Dropped
+	p.warnCount(d.Chains, "call chains were not kept because there were too many; raise MaxChains.")
+	p.warnCount(d.Locks, "locks are put together as "+OtherLocks+" because there were too many; raise MaxLocks.")
+	p.warnCount(d.Pairs, "times a wait was put into a row without call chains because there were too many rows; raise MaxPairs.")
+	p.warnCount(d.Exits, "releases could not be kept during long waits; what they explain is unattributed.")
+}
+
+// sampledLock is what is estimated of a lock's waits, from how many, and what no recorded wait
+// represents. behindRuns is the waiting that is not estimated, but may be behind holds that were
+// not all seen.
+type sampledLock struct {
+	estimated, missing, behindRuns time.Duration
+	observed                       int64
+}
+
+// warnSampled tells how well it is known which callers locks that were sampled delayed.
+func (p *Profile) warnSampled(locks map[*Lock]*sampledLock, waited time.Duration) {
+	var known, unknown sampledLock
+	few, drawn := 0, 0
+	var behindRuns time.Duration
+	for _, l := range locks {
+		behindRuns += l.behindRuns
+		if l.estimated == 0 {
+			continue
+		}
+		drawn++
+		sum := &known
+		if l.observed < fewDrawn {
+			sum = &unknown
+			few++
+		}
+		sum.estimated += l.estimated
+		sum.missing += l.missing
+		sum.observed += l.observed
+	}
+	if known.estimated > 0 {
+		p.warn("How %s of the waiting, at %s, divides among callers is estimated from %d waits drawn at random; see StdErr of each row. None of them represents %s of the waiting, which is %s. All waits were timed: their number and total are exact.",
+			format.Percent(known.estimated, waited), format.Plural(drawn-few, "lock", "locks"), known.observed, format.Percent(known.missing, waited), notSampled)
+	}
+	p.warnRuns(behindRuns, waited)
+	if unknown.estimated > 0 {
+		p.warn("How %s of the waiting, at %s, divides among callers is unknown: of the waits, which were all timed, only %d were recorded. Collect for longer, or with Options.Exact.",
+			format.Percent(unknown.estimated, waited), format.Plural(few, "lock", "locks"), unknown.observed)
+	}
+}
+
+// warnRuns tells of waits whose owners held the lock so often that not every hold was seen.
+func (p *Profile) warnRuns(waited, all time.Duration) {
+	if waited > 0 {
+		p.warn("In %s of the waiting, an owner took the lock again and again, for less than 4 µs each time: how long it had the lock is estimated from some of these holds; see StdErr of each pair. Options.Exact records all of them.",
+			format.Percent(waited, all))
+	}
+}
+
+// fewDrawn is the number of drawn waits below which even the standard error is a guess.
+const fewDrawn = 30
+
+func (p *Profile) warn(text string, args ...any) {
+	p.Warnings = append(p.Warnings, fmt.Sprintf(text, args...))
+}
+
+func (p *Profile) warnCount(n uint64, what string) {
+	if n > 0 {
+		p.warn("%d %s", n, what)
+	}
 }

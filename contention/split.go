@@ -1,10 +1,10 @@
 package contention
 
 import (
-	"sort"
 	"sync/atomic"
 
 	"github.com/bottleneck-go/bottleneck/internal/callstack"
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // Splitting a wait among the owners
@@ -62,7 +62,7 @@ func (h *holder) extend(ns int64) int64 {
 
 // splitter holds the scratch memory of split.
 type splitter struct {
-	edges edges
+	edges []edge
 	parts []part
 }
 
@@ -81,12 +81,6 @@ type edge struct {
 	role  role
 	leave bool
 }
-
-type edges []edge
-
-func (e *edges) Len() int           { return len(*e) }
-func (e *edges) Less(i, j int) bool { return (*e)[i].at < (*e)[j].at }
-func (e *edges) Swap(i, j int)      { (*e)[i], (*e)[j] = (*e)[j], (*e)[i] }
 
 type role uint8
 
@@ -182,7 +176,8 @@ func (c *clock) run(d int64) {
 }
 
 func (s *splitter) sweep(start, end int64) (parts []part, handOff int64) {
-	sort.Sort(&s.edges)      // package slices would be compiled anew for edges
+	e := s.edges
+	order.InPlace(len(e), func(i, j int) bool { return e[i].at < e[j].at }, func(i, j int) { e[i], e[j] = e[j], e[i] })
 	var owner, readers clock // readers.n counts pending writers too
 	var sharers int64
 	at := start

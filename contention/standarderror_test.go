@@ -21,10 +21,4 @@ func TestVariance(t *testing.T) {
 	if got := bothErrors(30, 40); got != 50 {
 		t.Errorf("together ±%v", got)
 	}
-	if got := errorSince(50, 40); got != 30 {
-		t.Errorf("since then ±%v", got)
-	}
-	if got := errorSince(40, 50); got != 0 {
-		t.Errorf("an error that shrank: ±%v", got)
-	}
 }

@@ -3,7 +3,6 @@ package contention
 import (
 	"cmp"
 	"slices"
-	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,7 +11,7 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
-// Chains of blame of wrapped locks, as far as their own waits tell. See root.go.
+// Chains of blame of wrapped locks, as far as their own waits tell. See profile.go.
 //
 // A session remembers the latest waits of each goroutine, in pieces: because of whom at the root it
 // waited, from when to when. When a wait is settled, each of its owners is looked up: a piece that
@@ -40,11 +39,15 @@ const (
 
 // waitedTable remembers waits by goroutine.
 type waitedTable struct {
+	_ incomparable
+
 	slots atomic.Pointer[[waitedSlots]atomic.Pointer[waitedSlot]]
 }
 
 // waitedSlot has the latest waits of one goroutine.
 type waitedSlot struct {
+	_ incomparable
+
 	g      atomic.Uint64
 	latest atomic.Int64 // when the last of the pieces ended
 	mu     sync.Mutex
@@ -62,16 +65,16 @@ type waitedPiece struct {
 	g        uint64
 }
 
-// pieces are sorted by time in place, which package order cannot.
-type pieces []waitedPiece
-
-func (p *pieces) Len() int           { return len(*p) }
-func (p *pieces) Less(i, j int) bool { return (*p)[i].from < (*p)[j].from }
-func (p *pieces) Swap(i, j int)      { (*p)[i], (*p)[j] = (*p)[j], (*p)[i] }
+// sortPieces sorts by time.
+func sortPieces(p []waitedPiece) {
+	order.InPlace(len(p), func(i, j int) bool {
+		return p[i].from < p[j].from || p[i].from == p[j].from && p[i].to < p[j].to
+	}, func(i, j int) { p[i], p[j] = p[j], p[i] })
+}
 
 // of appends the pieces of a goroutine between two instants to buf, in the order in which the waits
 // were settled.
-func (t *waitedTable) of(g uint64, from, to int64, buf pieces) pieces {
+func (t *waitedTable) of(g uint64, from, to int64, buf []waitedPiece) []waitedPiece {
 	slots := t.slots.Load()
 	if slots == nil || g == 0 || from >= to {
 		return buf
@@ -183,7 +186,7 @@ func (r *pairRoots) clone() *pairRoots {
 // both in the cell of the pair and for those whom the waiter blocks.
 func (a *account) follow(c *pairCell, h *holder, p *part, w *wait) {
 	a.found = a.session.waited.of(h.g, p.from, p.to, a.found[:0])
-	sort.Stable(&a.found) // a wait is settled when its lock is let go of
+	sortPieces(a.found) // a wait is settled when its lock is let go of
 	if len(a.found) == 0 && p.ns == p.to-p.from {
 		a.piece(w, h.chain, h.g, 1, p.from, p.to, 1)
 		return
@@ -259,7 +262,7 @@ func (a *account) remember(w *wait, free int64, unknown bool) {
 		a.pieces = a.pieces[:0]
 		return
 	}
-	sort.Stable(&a.pieces) // readers that held the lock together
+	sortPieces(a.pieces) // readers that held the lock together
 	gap := waitedPiece{kind: w.kind, from: w.start}
 	if unknown {
 		gap.links = 1

@@ -90,7 +90,7 @@ func TestWrapperRoots(t *testing.T) {
 // Pieces of waits, by hand: goroutine 1 waits for 2 from 10 to 20 and for nobody up to 25; 3 waits
 // for 1, 4 for 3.
 func TestFollow(t *testing.T) {
-	s := newSession(Options{Goroutines: true})
+	s := newSession(Options{Goroutines: true}, now())
 	var chains []*callstack.Chain
 	for _, f := range []string{"f1", "f2", "f3", "f4"} {
 		chains = append(chains, callstack.NewChain([]callstack.Frame{{Func: f}}, false))
@@ -133,7 +133,7 @@ f4 for f2: 8ns, blocked 0s
 // pieces as there are roots.
 func TestManyOwnersAreRememberedByRoot(t *testing.T) {
 	const n = 200 // owners by turns, held for 10 and 20, and free for 1 after each
-	s := newSession(Options{})
+	s := newSession(Options{}, now())
 	var chains []*callstack.Chain
 	for _, f := range []string{"waiter", "ten", "twenty", "last"} {
 		chains = append(chains, callstack.NewChain([]callstack.Frame{{Func: f}}, false))
@@ -171,7 +171,7 @@ func TestManyOwnersAreRememberedByRoot(t *testing.T) {
 
 // TestFollowOverlapping: what is remembered of an owner contradicts itself. The sums stay right.
 func TestFollowOverlapping(t *testing.T) {
-	s := newSession(Options{})
+	s := newSession(Options{}, now())
 	c := callstack.NewChain([]callstack.Frame{{Func: "f"}}, false)
 	other := callstack.NewChain([]callstack.Frame{{Func: "g"}}, false)
 	s.waited.add(1, []waitedPiece{
