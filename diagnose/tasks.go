@@ -12,11 +12,12 @@ import (
 
 // The ledger shows that goroutines run, not that they work through tasks: user regions and the
 // tasks of measured pools do. What their sizes say costs nothing that can be told apart from the
-// rest, so it is said beside what the ledger says.
+// rest, so it is said beside what the ledger says. Goroutines as tasks add nothing: the ledger and
+// the graph are about them.
 
 // tasks says which tasks are too small, too large or too few.
 func (d *diagnosis) tasks(costly []Finding) (out []Finding) {
-	if d.Tasks == nil || d.Window || d.windowed() {
+	if d.Tasks == nil || d.Tasks.Of == granularity.OfGoroutines || d.Window || d.windowed() {
 		return nil
 	}
 	profile := *d.Tasks

@@ -6,6 +6,13 @@ import "time"
 // processor of the Go scheduler.
 const SourceTrace = "trace-running"
 
+// What a task is in a profile from a trace: see [Profile].Of.
+const (
+	OfGoroutines = "goroutines" // and the requests that they serve: the trace has no regions
+	OfRegions    = "regions"
+	OfUserTasks  = "user-tasks"
+)
+
 // ByTime tells that granularity is given as running time in nanoseconds, because cycles are not
 // known: the profile is from a trace and nobody told the frequency.
 func (p *Profile) ByTime() bool { return p.Source == SourceTrace && p.Hz == 0 }

@@ -100,7 +100,7 @@ type GCPause struct {
 }
 
 const (
-	maxSamples = 4096 // then neighbours are merged: 7 minutes of 100 ms, 14 of 200 ms, …
+	maxSamples = 4096 // then neighbors are merged: 7 minutes of 100 ms, 14 of 200 ms, …
 	maxPauses  = 4096 // the latest are kept
 )
 
@@ -181,18 +181,8 @@ func newSample(from, to *moment, at int64) Sample {
 		Involuntary: to.usage.involuntary - from.usage.involuntary,
 	}
 	s.Paused = min(to.paused-from.paused, s.Wall)
-	s.finish()
+	s.Judge(runtime.GOMAXPROCS(0), false)
 	return s
-}
-
-// finish computes what follows from the rest. While the world stands still
-// one thread works: the pause's own processor time is its length.
-func (s *Sample) finish() {
-	s.Excluded = 2*s.Paused > s.Wall
-	if open := s.Wall - s.Paused; open > 0 {
-		cpu := max(s.CPU-s.Paused, 0)
-		s.Utilisation = float64(cpu) / float64(open) / float64(runtime.GOMAXPROCS(0))
-	}
 }
 
 // add appends a sample; when there are too many it merges neighbours.
@@ -201,17 +191,10 @@ func (m *machine) add(s Sample) {
 	if len(m.samples) < maxSamples {
 		return
 	}
-	for i := range len(m.samples) / 2 {
-		a, b := m.samples[2*i], m.samples[2*i+1]
-		b.Wall += a.Wall
-		b.Paused += a.Paused
-		b.CPU += a.CPU
-		b.Voluntary += a.Voluntary
-		b.Involuntary += a.Involuntary
-		b.finish()
-		m.samples[i] = b
+	m.samples = FoldSamples(m.samples)
+	for i := range m.samples {
+		m.samples[i].Judge(runtime.GOMAXPROCS(0), false)
 	}
-	m.samples = m.samples[:len(m.samples)/2]
 }
 
 // collect notes the collector's pauses between two moments, of which the runtime

@@ -20,11 +20,27 @@ type Piece struct {
 	First, Last int  // which pieces
 }
 
-// Finish completes a profile of a trace of which another package has filled in the rest: it adds to
-// Warnings what limits the trust in it, as far as the profile shows that.
+// Finish completes a profile of a trace of which another package has filled in the rest: it sorts
+// the classes, and adds to Warnings what limits the trust in them, as far as the profile shows that.
 func (p *Profile) Finish(of Piece) {
 	p.piece = of
+	p.sort()
 	p.warnTrace()
+}
+
+// sort puts the classes with the largest sums first, and the sites of each class.
+func (p *Profile) sort() {
+	order.Stable(p.Classes, func(a, b Class) int {
+		return cmp.Or(cmp.Compare(p.Granularity(&b).Sum(), p.Granularity(&a).Sum()), strings.Compare(a.Name, b.Name))
+	})
+	for i := range p.Classes {
+		order.Stable(p.Classes[i].Sites, func(a, b Site) int {
+			if d := cmp.Or(cmp.Compare(p.SiteGranularity(&b).Sum(), p.SiteGranularity(&a).Sum()), cmp.Compare(b.Tasks, a.Tasks)); d != 0 {
+				return d
+			}
+			return strings.Compare(chainKey(a.Created)+chainKey(a.Submitted), chainKey(b.Created)+chainKey(b.Submitted))
+		})
+	}
 }
 
 // Merge adds profiles of several instances of a program, or of several windows of one, into one
@@ -90,6 +106,7 @@ func (m *merger) add(p *Profile) {
 		m.first(p)
 	} else {
 		m.chain = m.chain && s != nil && s == o.piece.Pass && p.piece.First > o.piece.Last
+		m.agree(p)
 		m.differences(p)
 	}
 	if m.chain {
@@ -104,7 +121,7 @@ func (m *merger) add(p *Profile) {
 	}
 	o.Procs = max(o.Procs, p.Procs)
 	o.LogDropped += p.LogDropped + uint64(len(p.Log))
-	o.Run.add(&p.Run)
+	o.Run.Add(&p.Run)
 	if s == nil {
 		m.warnings(p.Warnings)
 	}
@@ -120,10 +137,25 @@ func (m *merger) add(p *Profile) {
 // first takes over what profiles are expected to agree in.
 func (m *merger) first(p *Profile) {
 	o := &m.out
-	o.Source, o.Accuracy, o.Hz, o.HzOrigin, o.HzPPM = p.Source, p.Accuracy, p.Hz, p.HzOrigin, p.HzPPM
+	o.Source, o.Accuracy, o.Of, o.Hz, o.HzOrigin, o.HzPPM = p.Source, p.Accuracy, p.Of, p.Hz, p.HzOrigin, p.HzPPM
 	o.Overhead, o.OverheadOrigin = p.Overhead, p.OverheadOrigin
 	o.Start, o.Time, o.piece = p.Start, p.Time, p.piece
 	m.chain = p.piece.Pass != nil
+}
+
+// agree sees to it that the pieces of a pass are of the same tasks: goroutines are tasks only until
+// the trace shows a region.
+func (m *merger) agree(p *Profile) {
+	o := &m.out
+	switch {
+	case o.Of == p.Of:
+	case m.chain && o.Of == OfGoroutines && p.Of == OfRegions:
+		o.Of, o.Classes, m.active = p.Of, nil, nil
+		clear(m.classes)
+		clear(m.sites)
+	default:
+		o.Of = ""
+	}
 }
 
 // differences notes in what a profile differs from those before.
@@ -151,8 +183,8 @@ func (m *merger) warnings(ws []string) {
 	}
 }
 
-// add sums what processes used.
-func (s *Sample) add(b *Sample) {
+// Add adds what another sample counted: of the time after, or of another process.
+func (s *Sample) Add(b *Sample) {
 	s.At = max(s.At, b.At)
 	s.Wall += b.Wall
 	s.Paused += b.Paused
@@ -175,18 +207,7 @@ func (m *merger) class(c *Class, p *Profile) {
 		}
 	}
 	sum := &m.out.Classes[at]
-	sum.Tasks += c.Tasks
-	sum.Unmeasured += c.Unmeasured
-	sum.Estimated += c.Estimated
-	sum.Longest = max(sum.Longest, c.Longest)
-	sum.Workers = max(sum.Workers, c.Workers)
-	sum.Nested += c.Nested
-	sum.Aggregated += c.Aggregated
-	sum.Cycles.Merge(&c.Cycles)
-	sum.RunningNS.Merge(&c.RunningNS)
-	sum.WallNS.Merge(&c.WallNS)
-	sum.BlockedNS.Merge(&c.BlockedNS)
-	sum.ReadyNS.Merge(&c.ReadyNS)
+	sum.Add(c)
 	m.active[at] += c.ActiveShare * float64(p.Wall)
 	if m.chain {
 		sum.Series = FoldBins(m.out.Start, append(sum.Series, c.Series...), 2*series.Bins)
@@ -194,6 +215,22 @@ func (m *merger) class(c *Class, p *Profile) {
 	for i := range c.Sites {
 		m.site(sum, &c.Sites[i])
 	}
+}
+
+// Add adds the tasks of another class, but for its sites and what it was over time.
+func (c *Class) Add(o *Class) {
+	c.Tasks += o.Tasks
+	c.Unmeasured += o.Unmeasured
+	c.Estimated += o.Estimated
+	c.Longest = max(c.Longest, o.Longest)
+	c.Workers = max(c.Workers, o.Workers)
+	c.Nested += o.Nested
+	c.Aggregated += o.Aggregated
+	c.Cycles.Merge(&o.Cycles)
+	c.RunningNS.Merge(&o.RunningNS)
+	c.WallNS.Merge(&o.WallNS)
+	c.BlockedNS.Merge(&o.BlockedNS)
+	c.ReadyNS.Merge(&o.ReadyNS)
 }
 
 func (m *merger) site(c *Class, s *Site) {
@@ -273,7 +310,7 @@ func (m *merger) result() *Profile {
 		p.Instances = m.instances
 	}
 	for len(p.Samples) > maxSamples {
-		p.Samples = foldSamples(p.Samples)
+		p.Samples = FoldSamples(p.Samples)
 	}
 	if n := len(p.Pauses) - maxPauses; n > 0 {
 		p.Pauses = slices.Clone(p.Pauses[n:])
@@ -286,15 +323,10 @@ func (m *merger) result() *Profile {
 		if !m.chain {
 			c.Series = nil
 		}
-		order.Stable(c.Sites, func(a, b Site) int {
-			return cmp.Or(cmp.Compare(p.SiteGranularity(&b).Sum(), p.SiteGranularity(&a).Sum()), cmp.Compare(b.Tasks, a.Tasks))
-		})
 	}
-	order.Stable(p.Classes, func(a, b Class) int {
-		return cmp.Or(cmp.Compare(p.Granularity(&b).Sum(), p.Granularity(&a).Sum()), strings.Compare(a.Name, b.Name))
-	})
+	p.sort()
 	for _, s := range append([]*Sample{&p.Run}, pointers(p.Samples)...) {
-		s.judge(p.Procs, p.Source == SourceTrace)
+		s.Judge(p.Procs, p.Source == SourceTrace)
 	}
 	if !m.foreign && m.n > 0 {
 		p.Warnings = nil
@@ -306,11 +338,12 @@ func (m *merger) result() *Profile {
 	return p
 }
 
-func foldSamples(samples []Sample) []Sample {
+// FoldSamples makes one sample of each two neighbors, in place. [Sample.Judge] completes them.
+func FoldSamples(samples []Sample) []Sample {
 	n := len(samples) / 2
 	for i := range n {
 		s := samples[2*i+1]
-		s.add(&samples[2*i])
+		s.Add(&samples[2*i])
 		samples[i] = s
 	}
 	if len(samples)%2 == 1 {
@@ -320,9 +353,9 @@ func foldSamples(samples []Sample) []Sample {
 	return samples[:n]
 }
 
-// judge computes what follows from GOMAXPROCS, as [Sample.finish] does. In a trace, processor time
-// within pauses was not counted.
-func (s *Sample) judge(procs int, trace bool) {
+// Judge computes what follows from the rest. While the world stands still one thread works: the
+// pause's own processor time is its length, and a trace does not count it.
+func (s *Sample) Judge(procs int, trace bool) {
 	s.Excluded = 2*s.Paused > s.Wall
 	s.Utilisation = 0
 	cpu := s.CPU
@@ -339,8 +372,16 @@ func (p *Profile) warnTrace() {
 	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
 	if len(p.Classes) > 0 {
 		add("Granularity is running time from an execution trace, an upper bound of processor time: the trace does not show when the system took a thread off its core.")
-	} else {
-		add("There is no user region (runtime/trace.StartRegion) in the trace: nothing tells what its tasks are. Tasks of this module's Pool, Group and Do are regions.")
+	}
+	switch {
+	case p.Of == OfUserTasks && len(p.Classes) == 0:
+		add("There is no user task (runtime/trace.NewTask) in the trace.")
+	case p.Of == OfGoroutines:
+		what := "each goroutine that began in it is a task, and so is each request whose handler the call chains show"
+		if len(p.Classes) == 0 {
+			what = "and no goroutine of the program began or ended in it: nothing shows what its tasks are"
+		}
+		add("There is no user region (runtime/trace.StartRegion) in the trace: %s.", what)
 	}
 	var unmeasured uint64
 	for i := range p.Classes {

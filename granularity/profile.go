@@ -18,6 +18,8 @@ type Profile struct {
 	// Accuracy says how far the cycles can be trusted: "counted", "counted-user",
 	// "core-cycles", "thread-time" or "upper-bound".
 	Accuracy string `json:"accuracy"`
+	// Of is what a task is in a profile from a trace; "" in a measured one.
+	Of string `json:"of,omitempty"`
 	// Hz is the frequency of the cycles, HzOrigin how it is known and HzPPM its
 	// uncertainty in parts per million. Hz is 0 when it varies.
 	Hz       float64 `json:"hz"`

@@ -2,6 +2,7 @@ package granularity
 
 import (
 	"math"
+	"runtime"
 	"slices"
 )
 
@@ -20,7 +21,7 @@ func (p *Profile) Since(earlier *Profile) *Profile {
 	r.Ready -= min(r.Ready, e.Ready)
 	r.Delayed -= min(r.Delayed, e.Delayed)
 	if r.Wall > 0 {
-		r.finish()
+		r.Judge(runtime.GOMAXPROCS(0), false)
 	}
 	out.Samples = slices.DeleteFunc(slices.Clone(p.Samples), func(s Sample) bool { return s.At <= begin })
 	out.Pauses = slices.DeleteFunc(slices.Clone(p.Pauses), func(g GCPause) bool { return g.At <= begin })

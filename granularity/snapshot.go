@@ -187,16 +187,11 @@ func (l *left) estimate(place *Site, nsPerCycle float64) bool {
 // build makes the classes and the log.
 func (s *snapshot) build() {
 	for from, c := range s.classes {
-		order.Stable(c.Sites, func(a, b Site) int {
-			return cmp.Or(cmp.Compare(b.Cycles.Sum(), a.Cycles.Sum()), cmp.Compare(b.Tasks, a.Tasks), strings.Compare(at(a.Submitted), at(b.Submitted)))
-		})
 		s.finishSeries(c, from)
 		c.Workers = max(c.Workers, 0)
 		s.p.Classes = append(s.p.Classes, *c)
 	}
-	order.Stable(s.p.Classes, func(a, b Class) int {
-		return cmp.Or(cmp.Compare(b.Cycles.Sum(), a.Cycles.Sum()), strings.Compare(a.Name, b.Name))
-	})
+	s.p.sort()
 	order.Stable(s.entries, func(a, b entry) int { return cmp.Compare(a.end, b.end) })
 	for i := range s.entries {
 		s.p.Log = append(s.p.Log, s.record(&s.entries[i]))

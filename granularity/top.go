@@ -49,19 +49,11 @@ func foldClasses(rest []Class) Class {
 	sum := Class{Name: otherClass}
 	for i := range rest {
 		c := &rest[i]
-		sum.Tasks += c.Tasks
-		sum.Unmeasured += c.Unmeasured
-		sum.Estimated += c.Estimated
-		sum.Nested += c.Nested
-		sum.Aggregated += c.Aggregated
-		sum.Cycles.Merge(&c.Cycles)
-		sum.RunningNS.Merge(&c.RunningNS)
-		sum.WallNS.Merge(&c.WallNS)
-		sum.BlockedNS.Merge(&c.BlockedNS)
-		sum.ReadyNS.Merge(&c.ReadyNS)
+		sum.Add(c)
 		sum.ActiveShare = max(sum.ActiveShare, c.ActiveShare) // at least
 		sum.Sites = append(sum.Sites, c.Sites...)
 	}
+	sum.Workers, sum.Longest = 0, 0 // they differ
 	return sum
 }
 

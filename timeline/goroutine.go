@@ -157,6 +157,15 @@ func (g *Goroutine) Name() string {
 	return g.Func
 }
 
+// Serves reports whether the goroutine serves requests one after the other, as that of a connection
+// of net/http does: Func is the handler while that runs.
+func (g *Goroutine) Serves() bool { return g.start != nil && g.start.class == serving }
+
+// Reading reports whether a goroutine that serves requests reads one, or waits for one.
+func (g *Goroutine) Reading() bool {
+	return g.start != nil && g.start.reading != "" && g.Func == g.start.reading
+}
+
 // Proc returns the P that the goroutine occupies, −1 when there is none or it is not known.
 func (g *Goroutine) Proc() int32 { return g.cur.proc }
 

@@ -226,8 +226,8 @@ func TestDiffTasks(t *testing.T) {
 			t.Errorf("no %q in\n%s%s", want, out.out, out.err)
 		}
 	}
-	// A trace without regions has no tasks.
-	bottleneck("diff", "-kind=tasks", mutexTrace, computeTrace).want(t, exitOK, "No rows", "")
+	// The tasks of traces without regions are their goroutines.
+	bottleneck("diff", "-kind=tasks", mutexTrace, computeTrace).want(t, exitOK, "2  added  work.computeWorker", "")
 	bottleneck("diff", before, asJSON(t, "none.json", &granularity.Profile{})).want(t, exitOK, "measured differently", "")
 
 	var got struct {

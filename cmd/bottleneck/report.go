@@ -583,6 +583,10 @@ func (w *taskWindows) Transition(t *timeline.Transition) {
 	w.until(t.End)
 	w.Observer.Transition(t)
 }
+func (w *taskWindows) Named(g *timeline.Goroutine, t timeline.Time) {
+	w.until(t)
+	w.Observer.Named(g, t)
+}
 func (w *taskWindows) Region(e *timeline.RegionEvent) { w.until(e.Time); w.Observer.Region(e) }
 func (w *taskWindows) Task(e *timeline.Task)          { w.until(e.Time); w.Observer.Task(e) }
 

@@ -211,7 +211,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"contention", "-by", "lock", "-format", "svg", "x"}, "-by is for text"},
 		{[]string{"contention", "-by", "lock", "-format", "json", "x"}, "-by is for text"},
 		{[]string{"contention", "-by", "owner-goroutine", "-o", "x.svg", "x"}, "-by is for text, and for single goroutines in JSON"},
-		{[]string{"tasks", "-strip", "-format", "json", "x"}, "-strip is for svg or png or text"},
+		{[]string{"tasks", "-strip", "-format", "json", "x"}, "-strip is for svg or png"},
 		{[]string{"tasks", "-site", "creation", "-o", "x.svg", "x"}, "-site is for pprof or text"},
 		{[]string{"report", "-window", "1s", "-o", "x.perfetto-trace", "x"}, "-window is for the page, and none is written: add -o FILE.html"},
 	} {

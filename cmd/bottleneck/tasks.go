@@ -40,7 +40,8 @@ are idle), and which lines create them.
 
 It reads profiles recorded by package granularity (granularity.WriteJSON), in
 reference cycles, and execution traces of any program. A task of a trace is a
-region of runtime/trace, and its size the time for which its goroutine ran. The
+region of runtime/trace or, without regions, a goroutine, or an HTTP request
+whose handler the call chains show; its size is the time for which it ran. The
 input is a FILE, a URL, or standard input: "-", or no argument in a pipe.
 
 The diagnosis of a class of tasks is "fine" if they are too small, "coarse" if
@@ -55,9 +56,9 @@ the classes of -class.`, f.run)
 	fs.StringVar(&f.site, "site", "", "the stacks of .pb.gz, and the lines in text, are those of the `SITE` creation or submission; default creation in .pb.gz, both in text")
 	fs.BoolVar(&f.to.draw.strip, "strip", false, "draw tasks over time, with context switches and CPU utilization, instead of the distributions")
 	fs.BoolVar(&f.trace.Tasks, "user-tasks", false, "the tasks of a trace are those of trace.NewTask, with what ran in their regions, instead of the regions of trace.StartRegion")
-	fs.BoolVar(&f.trace.AggregateNested, "aggregate", false, "count regions inside a region of a trace as part of it")
+	fs.BoolVar(&f.trace.AggregateNested, "aggregate", false, "count regions inside a region of a trace as part of it, and goroutines as part of those that started them and ended later")
 	fs.Float64Var(&f.trace.Hz, "hz", 0, "convert the times of a trace to reference cycles of `FREQUENCY`, such as 2.4e9")
-	f.to.only["strip"] = []string{"svg", "png", "text"}
+	f.to.only["strip"] = []string{"svg", "png"}
 	f.to.only["site"] = []string{"pprof", "text"}
 	c.Example = `  go run ./examples/pmdtasks -json pmd.json && bottleneck tasks pmd.json
   bottleneck tasks -o cdf.svg -o tasks.csv pmd.json
@@ -149,7 +150,7 @@ func (f *tasksFlags) read(ctx context.Context, std stdio, in *input) (*granulari
 // tasksForms are the forms of profiles of tasks.
 var tasksForms = drawn(formsOf[*granularity.Profile]{
 	"text": func(w io.Writer, p *granularity.Profile, d drawing) error {
-		return text.WriteTasks(w, p, text.TasksOptions{Options: d.text(), Creation: d.creation, Submission: d.submission, Strip: d.strip})
+		return text.WriteTasks(w, p, text.TasksOptions{Options: d.text(), Creation: d.creation, Submission: d.submission})
 	},
 	"json": func(w io.Writer, p *granularity.Profile, d drawing) error {
 		return granularity.WriteJSON(w, d.largest(p))

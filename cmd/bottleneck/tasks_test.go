@@ -51,7 +51,6 @@ func TestTasks(t *testing.T) {
 		{"", "1,000 tasks created at main.create (main.go:3)"},
 		{"-site submission", "1,000 tasks submitted at main.submit (main.go:4)"},
 		{"-class ^stock$", "1,000 tasks of 1 class "},
-		{"-strip", "context switches"},
 		{"-format csv", "example.com/shop.price,fine,shop,main.create (main.go:3),main.submit (main.go:4),1000,700,"},
 		{"-format json -top 1", `{"source":"rseq-clock","accuracy":"thread-time","hz":2000000000,"warnings":[],"classes":[{"class":"example.com/shop.price","tasks":1000,"cycles":{"p1":700,`},
 		{"-format svg -title Shopping", "<title>Shopping</title>"},
@@ -107,6 +106,12 @@ func TestTasksOfTraces(t *testing.T) {
 		bottleneck(append(append([]string{"tasks"}, strings.Fields(tt.args)...), phasesTrace)...).want(t, exitOK, tt.out, "")
 	}
 	bottleneck("tasks", computeTrace).want(t, exitOK, "There is no user region (runtime/trace.StartRegion) in the trace", "")
+	bottleneck("tasks", "-fail", "tasks>1", computeTrace).want(t, exitFailure, "2 tasks created at ", "-fail: tasks>1: got 2")
+	for format, want := range map[string]string{
+		"csv": "work.computeWorker,ok,", "md": "work.computeWorker", "json": `"of":"goroutines"`, "svg": "work.computeWorker", "svg -strip": "goroutine switches", "pprof": "\x1f\x8b",
+	} {
+		bottleneck(append(append([]string{"tasks", "-format"}, strings.Fields(format)...), computeTrace)...).want(t, exitOK, want, "")
+	}
 	text, err := os.ReadFile(phasesTrace)
 	if err != nil {
 		t.Fatal(err)

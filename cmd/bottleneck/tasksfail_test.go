@@ -45,7 +45,7 @@ func TestTasksFailErrors(t *testing.T) {
 		{[]string{"-fail", "running/task>1ns", phasesTrace}, exitFailure, "-fail: running/task>1ns"},
 		{[]string{"-fail", "tasks(stok).p50>1", file}, exitFailure, `there are no tasks of class "stok"; did you mean "stock"?`},
 		{[]string{"-fail", "tasks(stock).p51>1", file}, exitUsage, `unknown name "p51"; did you mean p50?`},
-		{[]string{"-fail", "wall/task>1ns", computeTrace}, exitFailure, "no task was measured"},
+		{[]string{"-fail", "wall/task>1ns", "-user-tasks", computeTrace}, exitFailure, "no task was measured"},
 	} {
 		out := ""
 		if tt.status == exitFailure { // what was asked for is written nevertheless

@@ -53,7 +53,7 @@ func checks() *granularity.Profile {
 }
 
 func ExampleWriteTasks() {
-	opt := text.TasksOptions{Options: text.Options{Width: 110}, Strip: true}
+	opt := text.TasksOptions{Options: text.Options{Width: 110}}
 	if err := text.WriteTasks(os.Stdout, checks(), opt); err != nil {
 		panic(err)
 	}
@@ -66,11 +66,6 @@ func ExampleWriteTasks() {
 	// pmd.checkFile    570    2k    2k    2k    2k    2k    2k     0.0%  fine
 	// all              571
 	// Granularity in cycles (k, M, G: 10^3, 10^6, 10^9). Blocked: off the processor.
-	//
-	// report            ██████████████████████████████████████████████
-	// pmd.checkFile              ▁▁▁▁▁▁▁▁▁▁▂▂▂▂▂▂▂▂▂▃▃▃▃▃▃▃▃▃▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▅▅▅▅▅▅▅▅▅▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▇▇█████████
-	// context switches  ████████████████████████████████████████████████████████████████████████████████████████████
-	// utilisation       ▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄
 	//
 	// report: ok
 	//   - 1 task
@@ -102,7 +97,7 @@ func TestWriteTasksIsHarmless(t *testing.T) {
 	for _, p := range []*granularity.Profile{wild, byTime, checks(), {}, {Wall: math.MaxInt64, Start: math.MaxInt64}} {
 		for _, opt := range []text.Options{{Width: 48}, {Width: 80, ASCII: true}, {}, {Width: 240, Top: -1}, {Top: 1, Colour: true}} {
 			var b bytes.Buffer
-			if err := text.WriteTasks(&b, p, text.TasksOptions{Options: opt, Strip: true}); err != nil {
+			if err := text.WriteTasks(&b, p, text.TasksOptions{Options: opt}); err != nil {
 				t.Fatal(err)
 			}
 			width := map[int]int{0: 100, 48: 48}[opt.Width]

@@ -48,12 +48,10 @@ func (o *Observer) Cut(t timeline.Time) *granularity.Profile {
 	o.pieces.missed = 0
 	m := &o.machine
 	o.machine = traceMachine{now: m.now, width: granularity.SampleEvery, running: m.running, mostRunning: m.running, stops: m.stops, stoppedAt: m.stoppedAt}
-	o.sites, o.classes, o.overflow, o.regions = map[traceSiteKey]*traceSite{}, map[string]*traceClass{}, 0, false
-	for i := range o.goroutines {
-		g := &o.goroutines[i]
+	o.forget()
+	for g := range o.goroutines.All() {
 		for j := range g.stack {
 			o.goOn(&g.stack[j].site)
-			o.regions = true
 		}
 	}
 	if len(o.open) > maxOpenTasks {

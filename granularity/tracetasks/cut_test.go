@@ -99,6 +99,14 @@ func recorder(opts granularity.RecorderOptions) *granularity.Recorder {
 	return granularity.NewRecorder(opts)
 }
 
+// leaf names the innermost call of a chain.
+func leaf(chain []granularity.Frame) string {
+	if len(chain) == 0 {
+		return ""
+	}
+	return chain[0].String()
+}
+
 // classNamed returns the profile's class of the name.
 func classNamed(t *testing.T, p *granularity.Profile, name string) *granularity.Class {
 	t.Helper()

@@ -56,27 +56,13 @@ func (m *traceMachine) advance(t timeline.Time) {
 func (m *traceMachine) closeSample() {
 	s := m.sample
 	s.At = int64(m.now)
-	m.run.Wall += s.Wall
-	m.run.Paused += s.Paused
-	m.run.CPU += s.CPU
-	m.run.Voluntary += s.Voluntary
-	m.run.Involuntary += s.Involuntary
-	m.run.At = s.At
+	m.run.Add(&s)
 	m.samples = append(m.samples, s)
 	m.sample = granularity.Sample{}
 	if len(m.samples) < mostSamples {
 		return
 	}
-	for i := range mostSamples / 2 { // a long trace: neighbours become one
-		a, b := m.samples[2*i], m.samples[2*i+1]
-		b.Wall += a.Wall
-		b.Paused += a.Paused
-		b.CPU += a.CPU
-		b.Voluntary += a.Voluntary
-		b.Involuntary += a.Involuntary
-		m.samples[i] = b
-	}
-	m.samples = m.samples[:mostSamples/2]
+	m.samples = granularity.FoldSamples(m.samples)
 	m.width *= 2
 }
 
@@ -128,18 +114,11 @@ func (m *traceMachine) finish(t timeline.Time) {
 	}
 }
 
-// utilisation computes what follows from GOMAXPROCS, and the sample of the whole run. Processor
-// time within pauses was not counted.
+// utilisation computes what follows from GOMAXPROCS, and the sample of the whole run.
 func (m *traceMachine) utilisation(p *granularity.Profile) {
 	p.Run = m.run
-	complete := func(s *granularity.Sample) {
-		s.Excluded = 2*s.Paused > s.Wall
-		if open := s.Wall - s.Paused; open > 0 && p.Procs > 0 {
-			s.Utilisation = float64(s.CPU) / float64(open) / float64(p.Procs)
-		}
-	}
-	complete(&p.Run)
+	p.Run.Judge(p.Procs, true)
 	for i := range p.Samples {
-		complete(&p.Samples[i])
+		p.Samples[i].Judge(p.Procs, true)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/byindex"
+	"github.com/bottleneck-go/bottleneck/internal/starter"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -16,7 +18,8 @@ import (
 //	self              = total − Σ total of the regions directly nested in it
 //
 // and the selves of a region and of all that is nested in it sum to the outermost total, as in the
-// shadow stack of measured tasks.
+// shadow stack of measured tasks. In a trace without regions, the whole life of a goroutine is a
+// region, and a request that it serves is one nested in it: see goroutines.go.
 
 // Observer folds a pass over a trace into a profile of its tasks: the way to get it in one
 // pass together with other analyses. [Read] is simpler if the profile is all you need.
@@ -24,13 +27,17 @@ type Observer struct {
 	timeline.Base
 	opt Options
 
-	goroutines []goroutineTasks // by Goroutine.Index
+	goroutines byindex.Table[goroutineTasks] // by Goroutine.Index
 	open       map[uint64]*openTask
 	classes    map[string]*traceClass
 	sites      map[traceSiteKey]*traceSite
 	overflow   uint64
-	regions    bool // there were some
+	regions    bool                       // the trace has some
+	lives      map[lifeKey]*traceSite     // sites of goroutines and requests
+	statements map[string]*timeline.Frame // by name of goroutines: the go statement whose class has that name
+	living     map[int64]int              // the indexes of goroutines that are tasks, by id; only if they are aggregated
 
+	first      timeline.Time // of the trace
 	begin, end timeline.Time
 	procs      int
 	machine    traceMachine
@@ -38,24 +45,32 @@ type Observer struct {
 	pieces     tracePieces
 }
 
-// goroutineTasks is what is known of a live goroutine.
+// goroutineTasks is the state of a live goroutine.
 type goroutineTasks struct {
+	id      int64
 	running timeline.Time // before the present state
 	ready   timeline.Time // likewise, ready and waiting for a processor
+	older   bool          // than the trace
+	born    bool          // in the trace: the outermost open region is its life
+	serving bool          // the innermost open region is a request
 	stack   []openRegion
 }
 
 // openRegion is a region under way.
 type openRegion struct {
-	site      *traceSite
-	start     timeline.Time
+	site      *traceSite    // nil: not known yet, or no task of the profile
+	start     timeline.Time // never, if that was before the trace
 	running   timeline.Time // of the goroutine, at the start
 	ready     timeline.Time // likewise
 	nested    timeline.Time // totals of regions directly nested in it
 	nestOff   timeline.Time // the time off the processor in them
 	nestReady timeline.Time
 	task      uint64
+	inner     bool // executes inside of another task
 }
+
+// never is the start of what began before the trace.
+const never timeline.Time = -1
 
 // openTask is a user task under way.
 type openTask struct {
@@ -74,43 +89,51 @@ func NewObserver(opt Options) *Observer {
 	if opt.MaxSites <= 0 {
 		opt.MaxSites = 2048
 	}
-	return &Observer{
-		opt: opt, open: map[uint64]*openTask{}, classes: map[string]*traceClass{}, sites: map[traceSiteKey]*traceSite{},
+	o := &Observer{opt: opt, open: map[uint64]*openTask{}, statements: map[string]*timeline.Frame{}}
+	o.forget()
+	if opt.AggregateNested {
+		o.living = map[int64]int{}
 	}
+	return o
+}
+
+// forget forgets all tasks that have ended.
+func (o *Observer) forget() {
+	o.classes, o.sites, o.lives, o.overflow = map[string]*traceClass{}, map[traceSiteKey]*traceSite{}, map[lifeKey]*traceSite{}, 0
 }
 
 // Begin implements [timeline.Observer].
 func (o *Observer) Begin(b *timeline.Begin) {
-	o.begin, o.end = b.Time, b.Time
+	o.first, o.begin, o.end = b.Time, b.Time, b.Time
 	o.machine.begin(b.Time)
 }
 
 // Transition implements [timeline.Observer].
 func (o *Observer) Transition(t *timeline.Transition) {
 	o.machine.transition(t)
-	if !o.regions {
+	whole := o.wholeLives()
+	if !o.regions && !whole {
 		return // only the time between the beginning and the end of a region matters
 	}
-	g := o.goroutine(t.G)
+	g := o.goroutines.At(t.G.Index)
 	switch {
-	case t.State.Runs():
+	case t.State.Runs(), whole && t.State == timeline.InCUncounted:
 		g.running += t.End - t.Start
 	case t.State == timeline.Runnable:
 		g.ready += t.End - t.Start
+	case whole && !t.State.Alive():
+		o.appears(g, t)
 	}
-	if t.To == timeline.NotExist || t.To == timeline.Unknown {
-		for i := range g.stack {
-			o.lost(g.stack[i].site, t.End)
-		}
-		*g = goroutineTasks{stack: g.stack[:0]}
+	if t.To.Alive() {
+		return
 	}
-}
-
-func (o *Observer) goroutine(g *timeline.Goroutine) *goroutineTasks {
-	for len(o.goroutines) <= g.Index {
-		o.goroutines = append(o.goroutines, goroutineTasks{})
+	if whole {
+		o.disappears(g, t)
 	}
-	return &o.goroutines[g.Index]
+	for i := range g.stack {
+		o.lost(g.stack[i].site, t.End)
+	}
+	*g = goroutineTasks{stack: g.stack[:0]}
 }
 
 // runningAt is the time for which the goroutine ran up to now.
@@ -129,44 +152,59 @@ func (g *goroutineTasks) readyAt(of *timeline.Goroutine, now timeline.Time) time
 	return g.ready
 }
 
+// push begins a region.
+func (g *goroutineTasks) push(of *timeline.Goroutine, now timeline.Time, r openRegion) *openRegion {
+	r.start, r.running, r.ready = now, g.runningAt(of, now), g.readyAt(of, now)
+	g.stack = append(g.stack, r)
+	return &g.stack[len(g.stack)-1]
+}
+
+// pop takes the innermost region off the stack.
+func (g *goroutineTasks) pop() openRegion {
+	r := g.stack[len(g.stack)-1]
+	g.stack = g.stack[:len(g.stack)-1]
+	return r
+}
+
 // Region implements [timeline.Observer].
 func (o *Observer) Region(e *timeline.RegionEvent) {
-	o.regions = true
-	g := o.goroutine(e.G)
+	o.tasksAreRegions()
+	g := o.goroutines.At(e.G.Index)
 	switch {
 	case e.Begin:
-		r := openRegion{start: e.Time, running: g.runningAt(e.G, e.Time), ready: g.readyAt(e.G, e.Time), task: e.Region.TaskID}
+		r := openRegion{task: e.Region.TaskID, inner: len(g.stack) > 0}
 		if !o.opt.Tasks {
-			r.site = o.regionSite(e, len(g.stack) > 0)
+			r.site = o.regionSite(e, r.inner)
 			r.site.class.enter(e.Time)
 		}
-		g.stack = append(g.stack, r)
+		g.push(e.G, e.Time, r)
 	case len(g.stack) > 0 && e.Region.Start != 0:
-		r := g.stack[len(g.stack)-1]
-		g.stack = g.stack[:len(g.stack)-1]
-		o.ended(g, &r, e)
+		r := g.pop()
+		o.ended(g, &r, e.G, e.Time)
 	case !o.opt.Tasks: // it began before the trace
 		o.lost(o.site(traceSiteKey{class: e.Region.Type}), -1)
 	}
 }
 
 // ended records a region that ends, and takes it off the one around it.
-func (o *Observer) ended(g *goroutineTasks, r *openRegion, e *timeline.RegionEvent) {
-	total := g.runningAt(e.G, e.Time) - r.running
-	wall := e.Time - r.start
-	totalOff, ready := max(wall-total, 0), g.readyAt(e.G, e.Time)-r.ready
-	x := traceTask{self: max(total-r.nested, 0), wall: wall, off: max(totalOff-r.nestOff, 0), ready: max(ready-r.nestReady, 0), start: r.start, end: e.Time}
+func (o *Observer) ended(g *goroutineTasks, r *openRegion, of *timeline.Goroutine, now timeline.Time) {
+	total := g.runningAt(of, now) - r.running
+	wall := now - r.start
+	totalOff, ready := max(wall-total, 0), g.readyAt(of, now)-r.ready
+	x := traceTask{self: max(total-r.nested, 0), wall: wall, off: max(totalOff-r.nestOff, 0), ready: max(ready-r.nestReady, 0), start: r.start, end: now}
 	if t := o.open[r.task]; t != nil && o.opt.Tasks {
 		t.running += x.self
 		t.ready += x.ready
 		t.regions++
 	}
-	nested := len(g.stack) > 0
-	aggregated := nested && o.opt.AggregateNested
-	if o.opt.Tasks { // a region of no task is part of what its goroutine does for the task around it
-		aggregated = nested && r.task == 0
+	aggregated := r.inner && o.opt.AggregateNested
+	switch {
+	case o.opt.Tasks: // a region of no task is part of what its goroutine does for the task around it
+		aggregated = r.inner && r.task == 0
+	case r.site == nil: // no call chain shows what it was for
+		aggregated = true
 	}
-	if nested {
+	if len(g.stack) > 0 {
 		outer := &g.stack[len(g.stack)-1]
 		if aggregated {
 			outer.nested += r.nested
@@ -177,17 +215,19 @@ func (o *Observer) ended(g *goroutineTasks, r *openRegion, e *timeline.RegionEve
 			outer.nestOff += totalOff
 			outer.nestReady += ready
 		}
+	} else if aggregated && len(o.living) > 0 {
+		aggregated = o.aggregate(of, total)
 	}
-	if o.opt.Tasks {
+	if r.site == nil {
 		return
 	}
 	c := r.site.class
-	c.leave(e.Time, o.begin)
+	c.leave(now, o.begin)
 	if aggregated {
 		c.aggregated++
 		return
 	}
-	if nested {
+	if r.inner {
 		c.nested++
 	}
 	r.site.record(&x, o.begin, o.opt.Hz)
@@ -283,7 +323,12 @@ func (o *Observer) regionSite(e *timeline.RegionEvent, nested bool) *traceSite {
 // its tasks itself.
 func ours(s *timeline.Stack) bool { return s != nil && len(traceFrames(s)) == 0 }
 
-const ownPackage = "github.com/bottleneck-go/bottleneck/granularity."
+// isOurs reports whether a call is the tracer's, our own, or a library's that starts goroutines for
+// others, at the leaf of a call chain.
+func isOurs(f *timeline.Frame) bool {
+	return strings.HasPrefix(f.Func, "runtime/trace.") || strings.HasPrefix(f.Func, "runtime.") ||
+		starter.Is(f.Func) && !strings.HasSuffix(f.File, "_test.go")
+}
 
 // traceFrames returns the calls of a stack without the tracer's and our own at the leaf.
 func traceFrames(s *timeline.Stack) []granularity.Frame {
@@ -291,11 +336,7 @@ func traceFrames(s *timeline.Stack) []granularity.Frame {
 		return nil
 	}
 	calls := s.Frames
-	own := func(f *timeline.Frame) bool {
-		return strings.HasPrefix(f.Func, "runtime/trace.") || strings.HasPrefix(f.Func, "runtime.") ||
-			strings.HasPrefix(f.Func, ownPackage) && !strings.HasSuffix(f.File, "_test.go")
-	}
-	if i := slices.IndexFunc(calls, func(f *timeline.Frame) bool { return !own(f) }); i >= 0 {
+	if i := slices.IndexFunc(calls, func(f *timeline.Frame) bool { return !isOurs(f) }); i >= 0 {
 		calls = calls[i:]
 	} else {
 		return nil

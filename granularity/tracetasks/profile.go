@@ -1,22 +1,25 @@
 package tracetasks
 
 import (
-	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/bottleneck-go/bottleneck/granularity"
 	"github.com/bottleneck-go/bottleneck/internal/format"
-	"github.com/bottleneck-go/bottleneck/internal/order"
 )
 
 // Profile returns the profile of the pass, diagnosed. Call it after End.
 func (o *Observer) Profile() *granularity.Profile {
 	p := &granularity.Profile{
-		Source: granularity.SourceTrace, Accuracy: "upper-bound",
+		Source: granularity.SourceTrace, Accuracy: "upper-bound", Of: granularity.OfRegions,
 		Start: int64(o.begin), Wall: o.covered(), Procs: o.procs,
 		Samples: o.machine.samples, Pauses: o.machine.pauses,
+	}
+	switch {
+	case o.opt.Tasks:
+		p.Of = granularity.OfUserTasks
+	case o.wholeLives():
+		p.Of = granularity.OfGoroutines
 	}
 	if o.opt.Hz > 0 {
 		p.Hz, p.HzOrigin = o.opt.Hz, "told"
@@ -51,33 +54,13 @@ func (o *Observer) build(p *granularity.Profile) {
 			Pool: s.key.pool, Created: traceFrames(s.key.created), Submitted: traceFrames(s.key.submitted),
 			Tasks: s.wall.Count(), Cycles: s.cycles, RunningNS: s.running, WallNS: s.wall, BlockedNS: s.blocked,
 		}
-		c.Tasks += site.Tasks
-		c.Cycles.Merge(&site.Cycles)
-		c.RunningNS.Merge(&site.RunningNS)
-		c.WallNS.Merge(&site.WallNS)
-		c.BlockedNS.Merge(&site.BlockedNS)
-		c.ReadyNS.Merge(&s.ready)
+		c.Add(&granularity.Class{Tasks: site.Tasks, Cycles: s.cycles, RunningNS: s.running, WallNS: s.wall, BlockedNS: s.blocked, ReadyNS: s.ready})
 		c.Sites = append(c.Sites, site)
 	}
 	for from, c := range classes {
-		order.Stable(c.Sites, func(a, b granularity.Site) int {
-			return cmp.Or(cmp.Compare(b.RunningNS.Sum(), a.RunningNS.Sum()), cmp.Compare(b.Tasks, a.Tasks),
-				strings.Compare(leaf(a.Created), leaf(b.Created)), strings.Compare(leaf(a.Submitted), leaf(b.Submitted)))
-		})
 		o.finishSeries(c, from)
 		p.Classes = append(p.Classes, *c)
 	}
-	order.Stable(p.Classes, func(a, b granularity.Class) int {
-		return cmp.Or(cmp.Compare(b.RunningNS.Sum(), a.RunningNS.Sum()), strings.Compare(a.Name, b.Name))
-	})
-}
-
-// leaf names the innermost call of a chain.
-func leaf(chain []granularity.Frame) string {
-	if len(chain) == 0 {
-		return ""
-	}
-	return chain[0].String()
 }
 
 // finishSeries makes the bins of the class. The last one ends with the trace.
@@ -110,9 +93,6 @@ func (o *Observer) finishSeries(c *granularity.Class, from *traceClass) {
 // warn says what limits the trust.
 func (o *Observer) warn(p *granularity.Profile) {
 	p.Finish(o.pieces.mark())
-	if len(p.Classes) == 0 && o.opt.Tasks && !o.opt.AggregateNested && o.regions {
-		p.Warnings[len(p.Warnings)-1] = "There is no user task (runtime/trace.NewTask) in the trace, but there are regions."
-	}
 	if o.overflow > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("More than %s tasks: %s of further places are in the class (other).", format.Plural(o.opt.MaxSites, "place begins", "places begin"), format.Plural(o.overflow, "task", "tasks")))
 	}

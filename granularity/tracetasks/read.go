@@ -1,5 +1,5 @@
-// Package tracetasks finds the tasks of a program in an execution trace: its regions, or its user
-// tasks.
+// Package tracetasks finds the tasks of a program in an execution trace: its regions, its user
+// tasks, or its goroutines and the requests that they serve.
 //
 // The result is a [granularity.Profile]:
 //
@@ -36,14 +36,14 @@ import (
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
-// Options are the choices of [Read]. The zero value is a good one.
+// Options configures [Read]. The zero value is ready to use.
 type Options struct {
 	// Tasks makes the tasks of runtime/trace (trace.NewTask) the tasks of the profile, instead
 	// of its regions (trace.StartRegion): class is the task's type, and the granularity of a
 	// task what ran in its regions, on whatever goroutines.
 	Tasks bool
-	// AggregateNested counts regions inside of a region to that one, instead of as tasks of
-	// their own.
+	// AggregateNested counts regions inside of a region to that one, and goroutines that end
+	// before the one that started them to that one, instead of as tasks of their own.
 	AggregateNested bool
 	// Hz is the frequency of reference cycles on the machine of the trace, if it is known: the
 	// profile then has cycles, too.
@@ -65,12 +65,15 @@ type Options struct {
 // Read returns the tasks of the execution trace in r: a file, a stream, packed with gzip or
 // zstd or not.
 //
-// Each user region is a task, its type the class. Its granularity is the time for which its
-// goroutine ran (or was in a system call that kept its processor), without regions inside of it: an
-// upper bound of processor time, since a trace does not show when the system took the thread off
-// its core. Source and Accuracy of the profile say so, and there are no cycles unless the options
-// tell their frequency. Regions of package granularity's pools, groups and Do are found, too, with
-// pools' names.
+// Each user region is a task, its type the class. In a trace without regions, each goroutine is a
+// task, and each request on a connection of net/http whose handler the call chains show: see
+// goroutines.go. [granularity.Profile].Of says which they are.
+//
+// The granularity of a region is the time for which its goroutine ran (or was in a system call that
+// kept its processor), without regions inside of it: an upper bound of processor time, since a
+// trace does not show when the system took the thread off its core. Source and Accuracy of the
+// profile say so, and there are no cycles unless Options.Hz is set. Regions of package
+// granularity's pools, groups and Do are found, too, with pools' names.
 //
 // Created is the call chain of StartRegion; for our own pools, which start the regions themselves,
 // that of the go statement. Submitted is where the region's user task began or, without one, where

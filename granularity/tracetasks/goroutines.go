@@ -1,0 +1,195 @@
+package tracetasks
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// Goroutines as tasks. The paper counts every thread as a task; in a trace without regions, every
+// goroutine of the program is one, from its birth to its exit. Its class is its name, the place
+// that creates it the go statement. Where several go statements start goroutines of one name, the
+// first one's class has the name, and those of the others have the line of the statement as well.
+//
+// Its granularity is its running time, that in C included. It is a nested task if another goroutine
+// than main started it. One that ends before the goroutine that started it is part of that one if
+// nested tasks are aggregated.
+//
+// A goroutine that serves requests, as that of a connection of net/http does, is named after the
+// handler while one runs (see naming.go in package timeline). A request is a task nested in it:
+// from the end of the reading before to the beginning of the reading after. Its class is the
+// handler, its pool the function of the connection. If no call chain shows the handler, what ran is
+// the connection's.
+//
+// Goroutines that began before the trace, or were alive at its end, are unmeasured; those that did
+// both are not tasks of the trace.
+
+// wholeLives reports whether goroutines are the tasks, as far as is known by now.
+func (o *Observer) wholeLives() bool { return !o.regions && !o.opt.Tasks }
+
+// tasksAreRegions forgets the goroutines: the trace has regions.
+func (o *Observer) tasksAreRegions() {
+	if o.wholeLives() {
+		for g := range o.goroutines.All() {
+			g.stack, g.born, g.older, g.serving = nil, false, false, false
+		}
+		o.forget()
+		clear(o.statements)
+		clear(o.living)
+	}
+	o.regions = true
+}
+
+// appears begins the life of a goroutine.
+func (o *Observer) appears(g *goroutineTasks, t *timeline.Transition) {
+	if t.G.Kind != timeline.Application {
+		return
+	}
+	if g.id = t.G.ID; t.State == timeline.NotExist {
+		g.born = true
+		site := o.lifeSite(t.G)
+		site.class.enter(t.End)
+		g.push(t.G, t.End, openRegion{site: site, inner: t.G.CreatorID > mainID})
+		if o.living != nil {
+			o.living[g.id] = t.G.Index
+		}
+	} else {
+		g.older = t.End == o.first
+	}
+	o.serve(g, t.G, t.End)
+	if g.serving && !g.born {
+		g.stack[len(g.stack)-1].start = never
+	}
+}
+
+// mainID is the id of the main goroutine.
+const mainID = 1
+
+// disappears ends the life of a goroutine, at its exit or at the end of what is known of it.
+func (o *Observer) disappears(g *goroutineTasks, t *timeline.Transition) {
+	exits := t.To == timeline.NotExist
+	if g.serving && exits {
+		o.requestEnds(g, t.G, t.End)
+	}
+	switch {
+	case g.born && exits:
+		life := g.pop()
+		o.ended(g, &life, t.G, t.End)
+	case g.older && exits && t.G.Kind == timeline.Application:
+		o.lost(o.lifeSite(t.G), -1)
+	}
+	if g.born {
+		delete(o.living, g.id)
+	}
+}
+
+// aggregate adds the running time of a goroutine to the one that started it, if that is a task that
+// is under way.
+func (o *Observer) aggregate(of *timeline.Goroutine, total timeline.Time) bool {
+	index, alive := o.living[of.CreatorID]
+	if alive {
+		o.goroutines.At(index).running += total
+	}
+	return alive
+}
+
+// Named implements [timeline.Observer].
+func (o *Observer) Named(g *timeline.Goroutine, now timeline.Time) {
+	if !o.wholeLives() {
+		return
+	}
+	k := o.goroutines.At(g.Index)
+	o.serve(k, g, now)
+	if !k.born || g.Serves() {
+		return
+	}
+	life := &k.stack[0]
+	if site := o.lifeSite(g); site != life.site {
+		life.site.class.leave(now, o.begin)
+		life.site = site
+		life.site.class.enter(now)
+	}
+}
+
+// serve follows a goroutine that serves requests: its name is that of the handler, or shows that it
+// reads, or else is that of its start function.
+func (o *Observer) serve(k *goroutineTasks, g *timeline.Goroutine, now timeline.Time) {
+	if !g.Serves() {
+		return
+	}
+	reads := g.Reading()
+	switch {
+	case reads && k.serving:
+		o.requestEnds(k, g, now)
+	case !reads && !k.serving && g.Func != "":
+		k.serving = true
+		k.push(g, now, openRegion{inner: true})
+	}
+	if !k.serving || g.Func == g.Start {
+		return
+	}
+	if r := &k.stack[len(k.stack)-1]; r.site == nil && r.start != never {
+		r.site = o.siteOfLife(lifeKey{g.Func, g.Start, g.CreatorStack})
+		r.site.class.enter(now)
+	}
+}
+
+// requestEnds ends the request under way.
+func (o *Observer) requestEnds(k *goroutineTasks, g *timeline.Goroutine, now timeline.Time) {
+	k.serving = false
+	if r := k.pop(); r.start != never {
+		o.ended(k, &r, g, now)
+	}
+}
+
+// lifeKey is what finds the place of a goroutine, or of a request, again.
+type lifeKey struct {
+	name, pool string
+	created    *timeline.Stack
+}
+
+// lifeSite finds the place that a goroutine comes from.
+func (o *Observer) lifeSite(g *timeline.Goroutine) *traceSite {
+	k := lifeKey{name: g.Func, created: g.CreatorStack}
+	if g.Serves() || k.name == "" {
+		k.name = g.Start
+	}
+	return o.siteOfLife(k)
+}
+
+func (o *Observer) siteOfLife(k lifeKey) *traceSite {
+	s := o.lives[k]
+	if s == nil {
+		s = o.site(traceSiteKey{class: o.className(cmp.Or(k.name, "(unnamed)"), k.created), pool: k.pool, created: k.created})
+		o.lives[k] = s
+	}
+	return s
+}
+
+// className returns the class of the goroutines of a name that a go statement starts.
+func (o *Observer) className(name string, created *timeline.Stack) string {
+	at := statement(created)
+	first, known := o.statements[name]
+	if !known || first == nil {
+		o.statements[name], first = at, at
+	}
+	if at == nil || at.Func == first.Func && at.Line == first.Line {
+		return name
+	}
+	return fmt.Sprintf("%s (%s:%d)", name, at.File[strings.LastIndexByte(at.File, '/')+1:], at.Line)
+}
+
+// statement returns the innermost call of a chain in traceFrames; nil if there is none.
+func statement(s *timeline.Stack) *timeline.Frame {
+	if s == nil {
+		return nil
+	}
+	for _, f := range s.Frames {
+		if !isOurs(f) {
+			return f
+		}
+	}
+	return nil
+}

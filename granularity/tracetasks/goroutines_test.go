@@ -1,0 +1,383 @@
+package tracetasks
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/granularity"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// written returns a trace, of one generation of Go 1.26, that is told in words: a line for each
+// event, with its time in ns, the thread, what happens, and the call chain after "in", leaf first.
+//
+//	1001 1 has 0 1              thread 1 runs goroutine 1 on P 0, since before the trace
+//	1010 1 creates 7 main.f in main.spawn@12 < main.main
+//	1020 1 blocks sync in sync.(*Mutex).Lock < main.main
+//	1030 1 runs 7 1             it runs goroutine 7, for the first time
+//	1040 1 calls 1 in syscall.read < main.f      (the first system call on this P)
+//	1050 1 returns
+//	1060 1 wakes 1 1 in main.f
+//	1070 1 stops preempted
+//	1080 1 exits
+//	1090 1 begins REGION in main.f
+//	1095 1 ends REGION in main.f
+//	1099 1 allocates
+func written(t *testing.T, text string) []byte {
+	t.Helper()
+	w := &writer{strings: map[string]uint64{}, stacks: map[string]uint64{}}
+	batches, last, begun := map[string][]byte{}, map[string]uint64{}, map[string]uint64{}
+	var threads []string
+	for line := range strings.Lines(text) {
+		line, chain, _ := strings.Cut(strings.TrimSpace(line), " in ")
+		f := strings.Fields(line)
+		if len(f) == 0 {
+			continue
+		}
+		at, m, args := number(t, f[0]), f[1], append(f[3:], "", "")
+		if _, known := last[m]; !known {
+			threads, begun[m], last[m] = append(threads, m), at, at
+		}
+		event := func(typ byte, values ...uint64) {
+			batches[m] = binary.AppendUvarint(append(batches[m], typ), at-last[m])
+			last[m] = at
+			batches[m] = numbers(batches[m], values...)
+		}
+		stack := w.stack(chain)
+		switch f[2] {
+		case "has":
+			event(13, number(t, args[0]), 1)
+			event(25, number(t, args[1]), number(t, m), 2)
+		case "creates":
+			event(14, number(t, args[0]), w.stack(args[1]), stack)
+		case "runs":
+			event(16, number(t, args[0]), number(t, args[1]))
+		case "exits":
+			event(17)
+		case "stops":
+			event(19, w.text(args[0]), stack)
+		case "blocks":
+			event(20, w.text(args[0]), stack)
+		case "wakes":
+			event(21, number(t, args[0]), number(t, args[1]), stack)
+		case "calls":
+			event(22, number(t, args[0]), stack)
+		case "returns":
+			event(23)
+		case "begins":
+			event(42, 0, w.text(args[0]), stack)
+		case "ends":
+			event(43, 0, w.text(args[0]), stack)
+		case "allocates":
+			event(37, 1)
+		default:
+			t.Fatalf("no event %q", f[2])
+		}
+	}
+	out := []byte("go 1.26 trace\x00\x00\x00")
+	batch := func(m, at uint64, data []byte) {
+		out = append(numbers(append(out, 1), 1, m, at, uint64(len(data))), data...)
+	}
+	const noThread = ^uint64(0)
+	batch(noThread, 1000, numbers(append(binary.AppendUvarint([]byte{50, 8}, 1e9), 51), 0, 0, 0, 0))
+	for _, m := range threads {
+		batch(number(t, m), begun[m], batches[m])
+	}
+	batch(noThread, 1000, append([]byte{2}, w.chains...))
+	batch(noThread, 1000, append([]byte{4}, w.texts...))
+	return append(out, 52)
+}
+
+// writer numbers the strings and call chains of a trace.
+type writer struct {
+	strings, stacks map[string]uint64
+	texts, chains   []byte
+	pcs             uint64
+}
+
+func (w *writer) text(s string) uint64 {
+	if w.strings[s] == 0 {
+		w.strings[s] = uint64(len(w.strings) + 1)
+		w.texts = append(numbers(append(w.texts, 5), w.strings[s], uint64(len(s))), s...)
+	}
+	return w.strings[s]
+}
+
+func (w *writer) stack(chain string) uint64 {
+	if chain == "" {
+		return 0
+	}
+	if w.stacks[chain] == 0 {
+		w.stacks[chain] = uint64(len(w.stacks) + 1)
+		frames := strings.Split(chain, " < ")
+		var data []byte
+		for _, frame := range frames {
+			name, line, _ := strings.Cut(frame, "@")
+			n, _ := strconv.ParseUint(line, 10, 64)
+			w.pcs++
+			data = numbers(data, 0x400000+w.pcs, w.text(name), w.text("/src/x.go"), n)
+		}
+		w.chains = append(numbers(append(w.chains, 3), w.stacks[chain], uint64(len(frames))), data...)
+	}
+	return w.stacks[chain]
+}
+
+func numbers(data []byte, values ...uint64) []byte {
+	for _, v := range values {
+		data = binary.AppendUvarint(data, v)
+	}
+	return data
+}
+
+func number(t *testing.T, s string) uint64 {
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// told puts a profile into words, a line for each class.
+func told(p *granularity.Profile) string {
+	var b strings.Builder
+	for i := range p.Classes {
+		c := &p.Classes[i]
+		fmt.Fprintf(&b, "%s: %d, ran %.0f, took %.0f, off %.0f, ready %.0f", c.Name, c.Tasks, c.RunningNS.Sum(), c.WallNS.Sum(), c.BlockedNS.Sum(), c.ReadyNS.Sum())
+		for _, n := range []struct {
+			what string
+			n    uint64
+		}{{"nested", c.Nested}, {"aggregated", c.Aggregated}, {"unmeasured", c.Unmeasured}} {
+			if n.n > 0 {
+				fmt.Fprintf(&b, ", %d %s", n.n, n.what)
+			}
+		}
+		for j := range c.Sites {
+			s := &c.Sites[j]
+			fmt.Fprintf(&b, "; %d at %s", s.Tasks, leaf(s.Created))
+			if s.Pool != "" {
+				b.WriteString(" of " + s.Pool)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+const (
+	reads    = "syscall.read < internal/poll.(*FD).Read < net/http.(*connReader).Read < net/http.(*conn).serve@5"
+	handles  = "runtime.chanrecv1 < main.checkout@20 < net/http.HandlerFunc.ServeHTTP < net/http.serverHandler.ServeHTTP < net/http.(*conn).serve@7"
+	writes   = "syscall.write < internal/poll.(*FD).Write < net/http.(*response).finishRequest < net/http.(*conn).serve@9"
+	theServe = "net/http.(*Server).Serve@3"
+)
+
+// What goroutines did in hand-made traces, and how large they are as tasks.
+func TestGoroutinesAreTasks(t *testing.T) {
+	for _, tt := range []struct {
+		what, trace, want string
+		opt               Options
+	}{
+		{"a goroutine runs, waits, and runs again", `
+			1001 1 has 0 1
+			1010 1 creates 7 main.f in main.spawn@12 < main.main@4
+			1020 1 blocks chan-receive in main.main@5
+			1050 1 runs 7 1
+			1150 1 calls 1 in syscall.read < main.f@30
+			1190 1 returns
+			1200 1 stops preempted in main.f@31
+			1300 1 runs 7 2
+			1310 1 wakes 1 1 in main.f@32
+			1320 1 exits
+			1330 1 runs 1 2
+			1400 1 allocates`,
+			"main.f: 1, ran 170, took 310, off 140, ready 140; 1 at main.spawn (x.go:12)\n", Options{}},
+		{"two go statements start one function, and one line of a third", `
+			1001 1 has 0 1
+			1010 1 creates 7 main.f in main.spawn@12 < main.main@4
+			1011 1 creates 8 main.f in main.spawn@13 < main.main@4
+			1012 1 creates 9 main.f in main.spawn@12 < main.main@5
+			1013 1 creates 10 main.g in sync.(*WaitGroup).Go@2 < main.spawn@14 < main.main@5
+			1020 1 blocks chan-receive in main.main@5
+			1030 1 runs 7 1
+			1040 1 exits
+			1050 1 runs 8 1
+			1070 1 exits
+			1080 1 runs 9 1
+			1110 1 exits
+			1120 1 runs 10 1
+			1130 1 exits
+			1131 1 allocates`,
+			"main.f: 2, ran 40, took 128, off 88, ready 88; 1 at main.spawn (x.go:12); 1 at main.spawn (x.go:12)\n" +
+				"main.f (x.go:13): 1, ran 20, took 59, off 39, ready 39; 1 at main.spawn (x.go:13)\n" +
+				"main.g: 1, ran 10, took 117, off 107, ready 107; 1 at main.spawn (x.go:14)\n", Options{}},
+		{"one that began before the trace, one that does not end, one that neither", `
+			1001 1 has 0 1
+			1003 2 has 1 5
+			1010 1 creates 7 main.f in main.spawn@12
+			1020 1 blocks chan-receive in main.main@5
+			1030 2 exits
+			1040 1 runs 7 1
+			1100 1 allocates`,
+			"(unnamed): 0, ran 0, took 0, off 0, ready 0, 1 unmeasured\nmain.f: 0, ran 0, took 0, off 0, ready 0, 1 unmeasured\n", Options{}},
+		{"a goroutine starts another one, which ends before it", nested,
+			"main.f: 1, ran 50, took 160, off 110, ready 70; 1 at main.main (x.go:1)\nmain.g: 1, ran 40, took 60, off 20, ready 20, 1 nested; 1 at main.f (x.go:2)\n", Options{}},
+		{"it is part of the other one", nested,
+			"main.f: 1, ran 90, took 160, off 70, ready 70; 1 at main.main (x.go:1)\nmain.g: 0, ran 0, took 0, off 0, ready 0, 1 aggregated\n", Options{AggregateNested: true}},
+		{"requests on a connection", requests,
+			"net/http.(*conn).serve: 1, ran 90, took 210, off 10, ready 10; 1 at net/http.(*Server).Serve (x.go:3)\n" +
+				"main.checkout: 2, ran 65, took 110, off 45, ready 15, 2 nested; 2 at net/http.(*Server).Serve (x.go:3) of net/http.(*conn).serve\n", Options{}},
+		{"they are part of it", requests,
+			"net/http.(*conn).serve: 1, ran 155, took 210, off 55, ready 25; 1 at net/http.(*Server).Serve (x.go:3)\n" +
+				"main.checkout: 0, ran 0, took 0, off 0, ready 0, 2 aggregated\n", Options{AggregateNested: true}},
+		{"a trace with a region has no other tasks", strings.Replace(requests, "1400 1 allocates", `
+			1400 1 begins r in main.main@8
+			1420 1 ends r in main.main@9
+			1500 1 allocates`, 1),
+			"r: 1, ran 20, took 20, off 0, ready 0; 1 at main.main (x.go:8)\n", Options{}},
+		{"user tasks were asked for", requests, "", Options{Tasks: true}},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			p := readTrace(t, written(t, tt.trace), tt.opt)
+			if got := told(p); got != tt.want {
+				t.Errorf("got\n%swant\n%s", got, tt.want)
+			}
+			if err := p.CheckValid(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+const nested = `
+	1001 1 has 0 1
+	1010 1 creates 7 main.f in main.main@1
+	1020 1 blocks chan-receive in main.main@5
+	1040 1 runs 7 1
+	1060 1 creates 8 main.g in main.f@2
+	1070 1 blocks chan-receive in main.f@3
+	1080 1 runs 8 1
+	1110 1 wakes 7 2 in main.g@4
+	1120 1 exits
+	1150 1 runs 7 3
+	1160 1 wakes 1 1 in main.f@6
+	1170 1 exits
+	1180 1 runs 1 2
+	1200 1 allocates`
+
+// A request of 60 ns, for 25 of which it waits, and one of 50.
+const requests = `
+	1001 1 has 0 1
+	1010 1 creates 7 net/http.(*conn).serve in ` + theServe + `
+	1015 1 blocks chan-receive in main.main@5
+	1020 1 runs 7 1
+	1030 1 calls 1 in ` + reads + `
+	1050 1 returns
+	1060 1 blocks chan-receive in ` + handles + `
+	1080 1 wakes 7 2
+	1085 1 runs 7 3
+	1100 1 calls 2 in ` + writes + `
+	1110 1 returns
+	1120 1 calls 3 in ` + reads + `
+	1140 1 returns
+	1150 1 blocks chan-receive in ` + handles + `
+	1160 1 wakes 7 4
+	1170 1 runs 7 5
+	1180 1 calls 4 in ` + writes + `
+	1190 1 returns
+	1200 1 calls 5 in ` + reads + `
+	1210 1 returns
+	1220 1 exits
+	1230 1 wakes 1 1
+	1240 1 runs 1 2
+	1400 1 allocates`
+
+// What goroutines of real programs came to is known from other tools.
+func TestGoroutinesOfRealTraces(t *testing.T) {
+	for _, tt := range []struct {
+		trace, class string
+		tasks        uint64
+		median       float64 // ns
+	}{
+		{"nethttp-parallel4", "net/http.(*connReader).backgroundRead", 5001, 384},
+		{"gocompile-c2", "cmd/compile/internal/gc.compileFunctions.func3.1", 1371, 333e3},
+		{"pgzip", "github.com/klauspost/pgzip.(*Writer).compressBlock", 1122, 1.81e6},
+	} {
+		t.Run(tt.trace, func(t *testing.T) {
+			text, err := os.ReadFile("../../testdata/real/" + tt.trace + ".trace.zst")
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := readTrace(t, text, Options{})
+			c := classNamed(t, p, tt.class)
+			if m := c.RunningNS.Quantile(.5); c.Tasks != tt.tasks || m < 0.99*tt.median || m > 1.01*tt.median || p.Of != granularity.OfGoroutines {
+				t.Errorf("%d tasks of %.0f ns in the middle, of %s; want %d of %.0f", c.Tasks, m, p.Of, tt.tasks, tt.median)
+			}
+			g, err := bottle.ReadTrace(context.Background(), bytes.NewReader(text), bottle.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range g.Boxes { // in the graph, what they do for the collector is the collector's
+				if ran := time.Duration(c.RunningNS.Sum()); b.Group == tt.class && (ran < b.Running || ran > b.Running+2*time.Millisecond+b.Running/100) {
+					t.Errorf("they ran for %v; in the graph for %v", ran, b.Running)
+				}
+			}
+			golden := filepath.Join("testdata", tt.trace+".txt")
+			if *update {
+				if err := os.WriteFile(golden, []byte(told(p)), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want, err := os.ReadFile(golden); err != nil || told(p) != string(want) {
+				t.Errorf("%v; got\n%swant\n%s", err, told(p), want)
+			}
+		})
+	}
+}
+
+func slow(w http.ResponseWriter, r *http.Request) { time.Sleep(time.Millisecond) }
+
+func slower(w http.ResponseWriter, r *http.Request) { time.Sleep(3 * time.Millisecond) }
+
+// Requests that wait are tasks of their handlers, however many there are on a connection.
+func TestRequestsAreTasks(t *testing.T) {
+	text := traced(t, func() {
+		mux := http.NewServeMux()
+		mux.HandleFunc("/slow", slow)
+		mux.HandleFunc("/slower", slower)
+		server := httptest.NewServer(mux)
+		for i := range 30 {
+			answer, err := server.Client().Get(server.URL + []string{"/slow", "/slower", "/slow"}[i%3])
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+		}
+		server.Close()
+	})
+	p := readTrace(t, text, Options{})
+	const own = "github.com/bottleneck-go/bottleneck/granularity/tracetasks."
+	for name, want := range map[string]struct {
+		tasks uint64
+		least float64
+	}{own + "slow": {20, 1e6}, own + "slower": {10, 3e6}} {
+		c := classNamed(t, p, name)
+		if c.Executions() != want.tasks || c.WallNS.Quantile(0) < want.least || c.Nested != c.Tasks || c.Sites[0].Pool != "net/http.(*conn).serve" {
+			t.Errorf("%s: %d requests, %d nested, the shortest took %g ns, of %q", name, c.Executions(), c.Nested, c.WallNS.Quantile(0), c.Sites[0].Pool)
+		}
+	}
+	if c := classNamed(t, p, "net/http.(*conn).serve"); c.WallNS.Max() < 50e6 {
+		t.Errorf("the connection took %d ns", c.WallNS.Max())
+	}
+}
