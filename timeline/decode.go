@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"context"
 	"io"
 	"strings"
 	"unsafe"
@@ -8,14 +9,19 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 )
 
-// decoder is what stands between the bytes of a generation and the replay. wireDecoder decodes
-// traces since Go 1.22, readerDecoder older ones and what the other does not know.
-type decoder interface {
-	// decode reads one generation from what open returns, a header and the generation. It
-	// always returns what it could read; decoded.err tells why it stopped early. It may open
-	// the generation twice.
-	decode(open func() io.Reader) *decoded
+// decoding is what decoding a generation takes besides its bytes. wireDecoder decodes traces since
+// Go 1.22, decodeByReader older ones and what the other does not know.
+type decoding struct {
+	ctx    context.Context
+	stacks *stackTable
+	limit  Time // events later than this are left out; 0 = none
+	meter  *memory.Meter
+	size   int64 // of the generation, 0 if it is not known
 }
+
+// decodeFunc decodes one generation from what open returns, a header and the generation. It always
+// returns what it could read; decoded.err tells why it stopped early.
+type decodeFunc func(d decoding, open func() io.Reader) *decoded
 
 // cursor is the state of decoding one generation that all decoders have.
 type cursor struct {

@@ -28,12 +28,20 @@ type sized interface {
 	Size() int64
 }
 
-// unpacker reads what is packed by gzip or zstd. Readers of snapshots, which are not packed, have
-// none: so programs that only read those do not carry the decoders.
-type unpacker func(r io.Reader, how string) (io.Reader, func(), error)
+// formats is what reading a file takes, but reading a snapshot of a running program does not: it is
+// not packed, and its version is that of the program. A program that reads only its own trace does
+// not link what anyFormat names.
+type formats struct {
+	unpack func(r io.Reader, how string) (io.Reader, func(), error)
+	other  decodeFunc // decodes what wireDecoder does not know
+}
+
+func anyFormat() formats { return formats{unpack: unpack, other: decodeByReader} }
+
+var errOldSnapshot = errors.New("a snapshot needs a trace of Go 1.22 or later")
 
 // openInput looks at the beginning of r and finds out what it is and how to read it.
-func openInput(r io.Reader, unpack unpacker) (*input, error) {
+func openInput(r io.Reader, formats formats) (*input, error) {
 	in := &input{size: -1, close: func() {}}
 	at, size := randomAccess(r)
 	if at != nil {
@@ -48,29 +56,32 @@ func openInput(r io.Reader, unpack unpacker) (*input, error) {
 				return in, err
 			}
 			in.header = head
-			if in.version < firstGenerational {
-				in.whole = io.NewSectionReader(at, headerSize, size-headerSize)
-			} else {
+			switch {
+			case in.version >= firstGenerational:
 				in.source = &fileSource{r: at, size: size}
+			case formats.other == nil:
+				return in, errOldSnapshot
+			default:
+				in.whole = io.NewSectionReader(at, headerSize, size-headerSize)
 			}
 			return in, nil
 		}
 		r = io.NewSectionReader(at, 0, size)
 	}
-	return in, in.openStream(r, unpack)
+	return in, in.openStream(r, formats)
 }
 
-func (in *input) openStream(r io.Reader, unpack unpacker) error {
+func (in *input) openStream(r io.Reader, formats formats) error {
 	br := bufio.NewReaderSize(r, 1<<16)
 	head, err := br.Peek(headerSize)
 	if err != nil && err != io.EOF {
 		return inputError(err)
 	}
 	if in.compressed = compression(head); in.compressed != "" {
-		if unpack == nil {
+		if formats.unpack == nil {
 			return errors.New("a snapshot is not packed, and this is")
 		}
-		plain, done, err := unpack(br, in.compressed)
+		plain, done, err := formats.unpack(br, in.compressed)
 		if err != nil {
 			return err
 		}
@@ -85,10 +96,13 @@ func (in *input) openStream(r io.Reader, unpack unpacker) error {
 	}
 	in.header = append([]byte(nil), head...)
 	br.Discard(headerSize)
-	if in.version < firstGenerational {
-		in.whole = br
-	} else {
+	switch {
+	case in.version >= firstGenerational:
 		in.source = &streamSource{r: br}
+	case formats.other == nil:
+		return errOldSnapshot
+	default:
+		in.whole = br
 	}
 	return nil
 }

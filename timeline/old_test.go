@@ -2,6 +2,8 @@ package timeline
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -45,6 +47,9 @@ func TestOld(t *testing.T) {
 			stream.verify(t, info2)
 			if stream.transitions != check.transitions || info2.Goroutines != info.Goroutines {
 				t.Errorf("as a stream: %d transitions, %d goroutines; as a file: %d, %d", stream.transitions, info2.Goroutines, check.transitions, info.Goroutines)
+			}
+			if _, err := ReadSnapshot(t.Context(), io.NewSectionReader(bytes.NewReader(o.data), 0, int64(len(o.data))), Options{}, nil, func(*Info) Second { return Second{} }); !errors.Is(err, errOldSnapshot) {
+				t.Errorf("as a snapshot: %v", err)
 			}
 			// And it may be cut off, which its parser does not forgive.
 			for _, n := range []int{len(o.data) / 2, len(o.data) - 1} {

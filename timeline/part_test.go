@@ -18,7 +18,7 @@ import (
 // When a generation begins follows from the heads of its batches, and is what decoding it gives.
 func TestBeginsOfGenerations(t *testing.T) {
 	for _, c := range corpus(t) {
-		in, err := openInput(bytes.NewReader(c.data), unpack)
+		in, err := openInput(bytes.NewReader(c.data), anyFormat())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +28,7 @@ func TestBeginsOfGenerations(t *testing.T) {
 			if err != nil {
 				break
 			}
-			d := (&wireDecoder{readerDecoder: readerDecoder{ctx: t.Context(), stacks: newStackTable()}}).decode(func() io.Reader { return io.MultiReader(bytes.NewReader(in.header), g.open()) })
+			d := (&wireDecoder{decoding: decoding{ctx: t.Context(), stacks: newStackTable()}}).decode(func() io.Reader { return io.MultiReader(bytes.NewReader(in.header), g.open()) })
 			if at, ok := g.begin(); !ok || at != d.firstReal {
 				t.Errorf("%s, generation %d: %d, %v; decoded %d", c.name, g.index, at, ok, d.firstReal)
 			}

@@ -191,7 +191,7 @@ func ReadFile(ctx context.Context, name string, opt Options, observers ...Observ
 // the error is an *[Error] that says where and what is missing. If nothing could be
 // read, no method of an observer was called.
 func Read(ctx context.Context, r io.Reader, opt Options, observers ...Observer) (*Info, error) {
-	p, err := open(ctx, r, opt, unpack, observers)
+	p, err := open(ctx, r, opt, anyFormat(), observers)
 	if p.in != nil {
 		defer p.in.close()
 	}
@@ -203,12 +203,12 @@ func Read(ctx context.Context, r io.Reader, opt Options, observers ...Observer) 
 }
 
 // open begins a pass.
-func open(ctx context.Context, r io.Reader, opt Options, unpack unpacker, observers []Observer) (*pass, error) {
-	in, err := openInput(r, unpack)
+func open(ctx context.Context, r io.Reader, opt Options, formats formats, observers []Observer) (*pass, error) {
+	in, err := openInput(r, formats)
 	if part := opt.Part; err == nil && !part.During.All() && (part.From > 0 || part.To > 0) {
 		err = fmt.Errorf("a part of the time by the clock and one %s cannot be combined", part.During)
 	}
-	p := &pass{ctx: ctx, opt: opt, in: in, stacks: newStackTable(), meter: memory.ForPass(ctx, opt.MaxMemory)}
+	p := &pass{ctx: ctx, opt: opt, in: in, other: formats.other, stacks: newStackTable(), meter: memory.ForPass(ctx, opt.MaxMemory)}
 	if s, ok := in.source.(*streamSource); ok {
 		s.meter = p.meter
 	}
@@ -256,6 +256,7 @@ type pass struct {
 	meter  *memory.Meter
 	keep   func(*decoded) bool // takes a generation over that was replayed, if there is to be a second pass
 	orphan *generation         // was cut, but not put into the queue
+	other  decodeFunc          // see formats
 	sel    *selector
 }
 
@@ -381,7 +382,7 @@ func (p *pass) produce(ctx context.Context, cut *selector, jobs chan<- job, toke
 
 // decoder returns a decoder of a generation.
 func (p *pass) decoder(ctx context.Context, g *generation) *wireDecoder {
-	return &wireDecoder{readerDecoder: readerDecoder{ctx: ctx, stacks: p.stacks, meter: p.meter, size: g.size}}
+	return &wireDecoder{decoding: decoding{ctx: ctx, stacks: p.stacks, meter: p.meter, size: g.size}, other: p.other}
 }
 
 // opener returns what a decoder opens.
@@ -464,8 +465,7 @@ func (p *pass) runWhole() error {
 	if n := p.opt.Part.First; n > 1 {
 		return &Error{Name: p.opt.Name, Compressed: p.in.compressed, Err: fmt.Errorf("there is no generation %d: traces of %s have none", n, p.replay.info.GoVersion())}
 	}
-	dec := &readerDecoder{ctx: p.ctx, stacks: p.stacks, meter: p.meter}
-	d := dec.decode(func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), p.in.rest()) })
+	d := p.other(decoding{ctx: p.ctx, stacks: p.stacks, meter: p.meter}, func() io.Reader { return io.MultiReader(bytes.NewReader(p.in.header), p.in.rest()) })
 	if err := p.ctx.Err(); err != nil {
 		return context.Cause(p.ctx)
 	}

@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,18 +13,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/internal/wireformat"
 )
-
-// readerDecoder decodes with the Reader of x/exp/trace. Every generation gets a
-// Reader of its own: one Reader over a whole trace moves real events, since the
-// statuses of a generation are written late, overlap the next one, and the Reader forces time to
-// increase.
-type readerDecoder struct {
-	ctx    context.Context
-	stacks *stackTable
-	limit  Time // events later than this are left out; 0 = none
-	meter  *memory.Meter
-	size   int64 // of the generation, 0 if it is not known
-}
 
 // readerCursor is the state of decoding one generation with the Reader. Records name goroutines,
 // call chains, reasons and threads by small numbers, which are those of one generation: the order
@@ -39,7 +26,10 @@ type readerCursor struct {
 	threadID   int32
 }
 
-func (rd *readerDecoder) decode(open func() io.Reader) (d *decoded) {
+// decodeByReader decodes with the Reader of x/exp/trace. Every generation gets a Reader of its own:
+// one Reader over a whole trace moves real events, since the statuses of a generation are written
+// late, overlap the next one, and the Reader forces time to increase.
+func decodeByReader(rd decoding, open func() io.Reader) (d *decoded) {
 	d = &decoded{}
 	defer func() {
 		// The Reader validates, but its accessors panic on what validation missed.

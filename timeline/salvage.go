@@ -79,7 +79,7 @@ func (p *pass) salvage(g *generation) *decoded {
 	if !ok {
 		return nil
 	}
-	dec := &wireDecoder{readerDecoder: readerDecoder{ctx: p.ctx, stacks: p.stacks}}
+	dec := &wireDecoder{decoding: decoding{ctx: p.ctx, stacks: p.stacks}}
 	opt := wireformat.Options{Version: s.version, Cut: true, Frequency: s.frequency, Running: p.replay.runners()}
 	d := dec.decodeSafely(raw, opt)
 	if broken := (*wireformat.Error)(nil); errors.As(d.err, &broken) && broken.Stuck {

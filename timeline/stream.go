@@ -366,7 +366,7 @@ func (s *Stream) read(raw *rawGeneration) {
 	s.meter = s.meter.Next()
 	defer s.meter.End()
 	s.replay.meter = s.meter
-	dec := &wireDecoder{readerDecoder: readerDecoder{ctx: s.pace.context(), stacks: s.replay.stacks, meter: s.meter, limit: s.until, size: raw.size}}
+	dec := &wireDecoder{decoding: decoding{ctx: s.pace.context(), stacks: s.replay.stacks, meter: s.meter, limit: s.until, size: raw.size}}
 	open := func() io.Reader { return io.MultiReader(bytes.NewReader(raw.header), raw.open()) }
 	d := dec.decode(open)
 	if len(d.lost) > 0 && s.missing.Generations == 0 && !s.cut { // nothing is known of it after a gap

@@ -42,7 +42,7 @@ type sizedReader interface {
 // tailOf returns where the last generations begin that cover the time d, and where the very last
 // one does. Both are headerSize where they are not known.
 func tailOf(trace sizedReader, d time.Duration) (keep, last int64) {
-	in, err := openInput(trace, nil)
+	in, err := openInput(trace, formats{})
 	defer in.close()
 	if err != nil || in.source == nil || in.compressed != "" {
 		return headerSize, headerSize
@@ -98,16 +98,16 @@ func latestBatch(src source, off int64) (latest uint64) {
 // ReadLast replays the last d of a trace to observers, who see a trace that begins then, with every
 // goroutine in the state that it really was in. Unlike [ReadTwice] it keeps no events: it decodes
 // the last generation first, to find the end, and then the generations that cover d. The memory is
-// that of one generation for each of Options.Workers. Of a trace that has no generations, or one
-// that is broken, events are kept all the same. A packed one is an error.
+// that of one generation for each of Options.Workers. Of a trace that is broken, events are kept
+// all the same. A packed one, or one of before Go 1.22, is an error.
 func ReadLast(ctx context.Context, trace *io.SectionReader, opt Options, d time.Duration, observers []Observer) (*Info, error) {
 	keep, last := tailOf(trace, d)
 	if last > headerSize {
 		end := opt
 		end.Progress = nil
-		info, err := readTwice(ctx, without(trace, last), end, nil, 0, nil, nil)
+		info, err := readTwice(ctx, without(trace, last), end, formats{}, 0, nil, nil)
 		if err == nil && info.Generations > 0 {
-			p, err := open(ctx, without(trace, keep), opt, nil, nil)
+			p, err := open(ctx, without(trace, keep), opt, formats{}, nil)
 			if p.in != nil {
 				defer p.in.close()
 			}

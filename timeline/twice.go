@@ -34,18 +34,18 @@ var ErrTooLarge = errors.New("the trace is too large to be kept in memory for a 
 // there is no second pass, and an error that is [ErrTooLarge] unless the first pass had one. Else
 // it does what [Read] does. The Info is that of the second pass, if there was one.
 func ReadTwice(ctx context.Context, r io.Reader, opt Options, maxKept int64, first []Observer, second func(*Info) Second) (*Info, error) {
-	return readTwice(ctx, r, opt, unpack, maxKept, first, second)
+	return readTwice(ctx, r, opt, anyFormat(), maxKept, first, second)
 }
 
-// ReadSnapshot is [ReadTwice] of a trace that is in memory, and not packed, without a bound of what
-// is kept.
+// ReadSnapshot is [ReadTwice] of a trace that is in memory, not packed, and of Go 1.22 or later. It
+// has no bound of what is kept.
 func ReadSnapshot(ctx context.Context, trace *io.SectionReader, opt Options, first []Observer, second func(*Info) Second) (*Info, error) {
-	return readTwice(ctx, io.NewSectionReader(trace, 0, trace.Size()), opt, nil, 0, first, second)
+	return readTwice(ctx, io.NewSectionReader(trace, 0, trace.Size()), opt, formats{}, 0, first, second)
 }
 
 // readTwice reads once if there is no second pass.
-func readTwice(ctx context.Context, r io.Reader, opt Options, unpack unpacker, maxKept int64, first []Observer, second func(*Info) Second) (*Info, error) {
-	p, err := open(ctx, r, opt, unpack, first)
+func readTwice(ctx context.Context, r io.Reader, opt Options, formats formats, maxKept int64, first []Observer, second func(*Info) Second) (*Info, error) {
+	p, err := open(ctx, r, opt, formats, first)
 	if p.in != nil {
 		defer p.in.close()
 	}

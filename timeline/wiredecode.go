@@ -15,8 +15,9 @@ import (
 // version that it does not know, and the Reader of x/exp/trace gets further, the result is the
 // Reader's, and a note of the pass says so.
 type wireDecoder struct {
-	readerDecoder
+	decoding
 	running map[int64]int64 // by thread: who ran when the generation before ended
+	other   decodeFunc      // see formats
 }
 
 func (wd *wireDecoder) decode(open func() io.Reader) *decoded {
@@ -52,7 +53,10 @@ func (wd *wireDecoder) overMemory(d *decoded, read int64) *decoded {
 
 // instead decodes with the Reader, and returns what is more: d, or that.
 func (wd *wireDecoder) instead(d *decoded, open func() io.Reader) *decoded {
-	other := wd.readerDecoder.decode(open)
+	if wd.other == nil {
+		return d
+	}
+	other := wd.other(wd.decoding, open)
 	if other.err != nil && other.events <= d.events {
 		other.release()
 		return d

@@ -31,10 +31,10 @@ func BenchmarkDecode(b *testing.B) {
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(events), "ns/event")
 	}
-	rd := readerDecoder{ctx: context.Background(), stacks: newStackTable()}
-	whole := func(d decoder) func(data []byte) int {
+	rd := decoding{ctx: context.Background(), stacks: newStackTable()}
+	whole := func(decode func(open func() io.Reader) *decoded) func(data []byte) int {
 		return func(data []byte) int {
-			got := d.decode(func() io.Reader { return bytes.NewReader(data) })
+			got := decode(func() io.Reader { return bytes.NewReader(data) })
 			if got.err != nil {
 				b.Fatal(got.err)
 			}
@@ -42,7 +42,7 @@ func BenchmarkDecode(b *testing.B) {
 			return got.events
 		}
 	}
-	b.Run("records", func(b *testing.B) { each(b, whole(&wireDecoder{readerDecoder: rd})) })
+	b.Run("records", func(b *testing.B) { each(b, whole((&wireDecoder{decoding: rd}).decode)) })
 	b.Run("events", func(b *testing.B) {
 		each(b, func(data []byte) int {
 			version, _ := parseHeader(data)
@@ -57,7 +57,9 @@ func BenchmarkDecode(b *testing.B) {
 			}
 		})
 	})
-	b.Run("Reader records", func(b *testing.B) { each(b, whole(&rd)) })
+	b.Run("Reader records", func(b *testing.B) {
+		each(b, whole(func(open func() io.Reader) *decoded { return decodeByReader(rd, open) }))
+	})
 	b.Run("Reader events", func(b *testing.B) {
 		each(b, func(data []byte) int {
 			tr, err := trace.NewReader(bytes.NewReader(data))

@@ -28,13 +28,13 @@ import (
 func bothDecode(t testing.TB, data []byte) (want, got *decoded) {
 	t.Helper()
 	table := newStackTable()
-	rd := readerDecoder{ctx: context.Background(), stacks: table}
-	want = rd.decode(func() io.Reader { return bytes.NewReader(data) })
+	rd := decoding{ctx: context.Background(), stacks: table}
+	want = decodeByReader(rd, func() io.Reader { return bytes.NewReader(data) })
 	version, err := parseHeader(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got = (&wireDecoder{readerDecoder: rd}).decodeBytes(data[headerSize:], wireformat.Options{Version: version})
+	got = (&wireDecoder{decoding: rd}).decodeBytes(data[headerSize:], wireformat.Options{Version: version})
 	return want, got
 }
 
@@ -332,7 +332,7 @@ func TestErrorIsAtTheEvent(t *testing.T) {
 // of the generation.
 func TestDecoderThatPanics(t *testing.T) {
 	data := generations(t, handMade(26))[0]
-	d := (&wireDecoder{readerDecoder: readerDecoder{ctx: t.Context()}}).decode(func() io.Reader { return bytes.NewReader(data) })
+	d := (&wireDecoder{decoding: decoding{ctx: t.Context()}, other: decodeByReader}).decode(func() io.Reader { return bytes.NewReader(data) })
 	if d.err == nil || !strings.Contains(d.err.Error(), "failed: ") {
 		t.Errorf("error %v", d.err)
 	}

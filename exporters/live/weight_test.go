@@ -57,9 +57,9 @@ func main() {
 // debugging information and without (-ldflags="-s -w"). Go 1.27 links more for the same source.
 func mostWeight() (full, bare int64) {
 	if strings.HasPrefix(runtime.Version(), "go1.26") {
-		return 6_650_000, 4_700_000
+		return 6_250_000, 4_420_000
 	}
-	return 7_650_000, 5_350_000
+	return 7_200_000, 5_000_000
 }
 
 func TestWeight(t *testing.T) {
@@ -85,6 +85,15 @@ func TestWeight(t *testing.T) {
 		return info.Size()
 	}
 	full := build("live", liveService) - build("plain", plainService)
+	symbols, err := exec.Command(goTool, "tool", "nm", filepath.Join(dir, "live")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, unused := range []string{"golang.org/x/exp/trace.(*Reader)", "compress/zstd.(*Decoder)", "html/template", "image/png"} {
+		if strings.Contains(string(symbols), unused) {
+			t.Errorf("the pages need no %s, but link it", unused)
+		}
+	}
 	bare := build("live", liveService, "-ldflags=-s -w") - build("plain", plainService, "-ldflags=-s -w")
 	t.Logf("%.2f MB, %.2f MB without debugging information", float64(full)/1e6, float64(bare)/1e6)
 	if most, mostBare := mostWeight(); full > most || bare > mostBare {
