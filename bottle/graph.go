@@ -1,10 +1,6 @@
 package bottle
 
 import (
-	"github.com/bottleneck-go/bottleneck/internal/order"
-	"math"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -155,93 +151,6 @@ func (b *Box) Blocked() time.Duration {
 // Folded reports whether the box stands for several groups, since [Graph.Top] has put them
 // together.
 func (b *Box) Folded() bool { return b.others }
-
-// Top returns a copy of the graph, and of its windows, that keeps the k boxes
-// with the largest shares and folds the others into one box for each kind, named like "12 others".
-// The folded boxes' SelfParallelism is NaN: it cannot be known from their parts.
-// k <= 0 keeps all.
-func (g *Graph) Top(k int) *Graph {
-	out := *g
-	out.Windows = nil
-	for _, w := range g.Windows {
-		out.Windows = append(out.Windows, w.Top(k))
-	}
-	if k <= 0 || len(g.Boxes) <= k {
-		return &out
-	}
-	bySize := slices.Clone(g.Boxes)
-	order.Stable(bySize, func(a, b Box) int {
-		if a.others != b.others { // of an earlier Top: they are not kept single
-			if a.others {
-				return 1
-			}
-			return -1
-		}
-		return compareSize(a, b)
-	})
-	out.Boxes = bySize[:k:k]
-	rest := bySize[k:]
-	for _, kind := range []Kind{Application, GC, Runtime, Tracer} {
-		if b, n := fold(rest, kind); n > 0 {
-			out.Boxes = append(out.Boxes, b)
-		}
-	}
-	order.Stable(out.Boxes, compareStack)
-	return &out
-}
-
-// fold adds up the boxes of one kind.
-func fold(boxes []Box, kind Kind) (sum Box, n int) {
-	sum = Box{Kind: kind, SelfParallelism: math.NaN(), Waiting: map[string]time.Duration{}}
-	again := false
-	for i := range boxes {
-		b := &boxes[i]
-		if b.Kind != kind {
-			continue
-		}
-		n++
-		if n == 1 {
-			sum.SelfParallelism = b.SelfParallelism
-			sum.Group = b.Group
-			sum.busy, sum.others = b.busy, b.others
-		} else {
-			sum.SelfParallelism, sum.busy, sum.others = math.NaN(), -1, true
-		}
-		again = again || b.others
-		sum.addStacks(b)
-		sum.Goroutines += b.Goroutines
-		sum.known += b.known
-		sum.carried += b.carried
-		sum.Share += b.Share
-		sum.ShareError += b.ShareError // at most
-		sum.exact += b.exact
-		sum.room.plus(b.room)
-		sum.Lost += b.Lost
-		sum.Running += b.Running
-		sum.Runnable += b.Runnable
-		sum.InC += b.InC
-		sum.addSites(b)
-		for reason, d := range b.Waiting {
-			sum.Waiting[reason] += d
-		}
-	}
-	if n > 1 {
-		sum.Group = strconv.Itoa(n) + " others"
-		if again {
-			sum.Group = manyOthers // of how many groups is not known
-		}
-		if kind != Application {
-			sum.Group += " (" + string(kind) + ")"
-		}
-	}
-	sum.Stacks = joinStacks(sum.Stacks)
-	sum.sortStacks()
-	sum.Parallelism = sum.width()
-	return sum, n
-}
-
-// manyOthers names a box of several groups, some of which were put together before.
-const manyOthers = "many others"
 
 // width is eq. 2, with the share as it was before rounding where that is nothing.
 func (b *Box) width() float64 {

@@ -3,12 +3,17 @@ package bottle
 import (
 	"errors"
 	"fmt"
-	"github.com/bottleneck-go/bottleneck/internal/order"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bottleneck-go/bottleneck/internal/order"
 )
+
+// Graphs are added up by [Merge], their boxes by [Graph.Top], and one that is about a part of the
+// time is multiplied by [Graph.Scale].
 
 // Merge adds graphs of several instances of a program, or of several windows of one, into one
 // graph, with one box for each group.
@@ -190,30 +195,35 @@ func (m *merger) box(b *Box, how joint) {
 		}
 	}
 	sum.addStarts(b.Starts)
-	sum.addStacks(b)
-	sum.Goroutines += b.Goroutines
+	sum.add(b)
 	switch how {
 	case follows:
 		sum.Goroutines -= b.carried
 	case continues:
 		sum.Goroutines -= b.known
 	}
-	sum.exact += b.exactShare()
-	sum.room.plus(b.exactRoom())
-	sum.Lost += b.Lost
-	sum.Share += b.Share
-	sum.Running += b.Running
-	sum.Runnable += b.Runnable
-	sum.InC += b.InC
-	sum.addSites(b)
-	for reason, d := range b.Waiting {
-		sum.Waiting[reason] += d
-	}
 	if busy := b.busyTime(); busy < 0 || sum.busy < 0 {
 		sum.busy = -1
 	} else {
 		sum.busy += busy
 	}
+}
+
+// add adds what sums over boxes. Waiting is not nil.
+func (b *Box) add(o *Box) {
+	b.addStacks(o) // which looks at the sums so far
+	b.Goroutines += o.Goroutines
+	b.Share += o.Share
+	b.exact += o.exactShare()
+	b.room.plus(o.exactRoom())
+	b.Lost += o.Lost
+	b.Running += o.Running
+	b.Runnable += o.Runnable
+	b.InC += o.InC
+	for reason, d := range o.Waiting {
+		b.Waiting[reason] += d
+	}
+	b.addSites(o)
 }
 
 // exactShare returns the share as it was before rounding, as far as it is known.
@@ -269,4 +279,140 @@ func (m *merger) result() *Graph {
 	}
 	g.Warnings = append(append(g.Warnings, g.unnamedWarning()...), g.cWarning(0)...)
 	return g
+}
+
+// Top returns a copy of the graph, and of its windows, that keeps the k boxes
+// with the largest shares and folds the others into one box for each kind, named like "12 others".
+// The folded boxes' SelfParallelism is NaN: it cannot be known from their parts.
+// k <= 0 keeps all.
+func (g *Graph) Top(k int) *Graph {
+	out := *g
+	out.Windows = nil
+	for _, w := range g.Windows {
+		out.Windows = append(out.Windows, w.Top(k))
+	}
+	if k <= 0 || len(g.Boxes) <= k {
+		return &out
+	}
+	bySize := slices.Clone(g.Boxes)
+	order.Stable(bySize, func(a, b Box) int {
+		if a.others != b.others { // of an earlier Top: they are not kept single
+			if a.others {
+				return 1
+			}
+			return -1
+		}
+		return compareSize(a, b)
+	})
+	out.Boxes = bySize[:k:k]
+	rest := bySize[k:]
+	for _, kind := range []Kind{Application, GC, Runtime, Tracer} {
+		if b, n := fold(rest, kind); n > 0 {
+			out.Boxes = append(out.Boxes, b)
+		}
+	}
+	order.Stable(out.Boxes, compareStack)
+	return &out
+}
+
+// fold adds up the boxes of one kind.
+func fold(boxes []Box, kind Kind) (sum Box, n int) {
+	sum = Box{Kind: kind, SelfParallelism: math.NaN(), Waiting: map[string]time.Duration{}}
+	again := false
+	for i := range boxes {
+		b := &boxes[i]
+		if b.Kind != kind {
+			continue
+		}
+		n++
+		if n == 1 {
+			sum.SelfParallelism = b.SelfParallelism
+			sum.Group = b.Group
+			sum.busy, sum.others = b.busy, b.others
+		} else {
+			sum.SelfParallelism, sum.busy, sum.others = math.NaN(), -1, true
+		}
+		again = again || b.others
+		sum.known += b.known
+		sum.carried += b.carried
+		sum.ShareError += b.ShareError // at most
+		sum.add(b)
+	}
+	if n > 1 {
+		sum.Group = strconv.Itoa(n) + " others"
+		if again {
+			sum.Group = manyOthers // of how many groups is not known
+		}
+		if kind != Application {
+			sum.Group += " (" + string(kind) + ")"
+		}
+	}
+	sum.Stacks = joinStacks(sum.Stacks)
+	sum.sortStacks()
+	sum.Parallelism = sum.width()
+	return sum, n
+}
+
+// manyOthers names a box of several groups, some of which were put together before.
+const manyOthers = "many others"
+
+// Scale returns a copy of the graph in which every time is n times as long: the estimate of a time
+// of which the graph shows the n-th part, drawn at random. As n is a whole number, nothing is
+// rounded, and what sums in the graph sums in the copy. Parallelisms, GOMAXPROCS and the numbers of
+// goroutines, which are of those that were seen, stay as they are. Windows are left out. n must be
+// positive.
+//
+// [Merge] adds up graphs that were scaled, of pieces of one pass, too.
+func (g *Graph) Scale(n int) *Graph {
+	out := *g
+	k := time.Duration(n)
+	out.Windows, out.Verdict = nil, nil
+	out.Wall *= k
+	out.Idle *= k
+	out.Capacity *= k
+	out.IdleLost *= k
+	out.Boxes = slices.Clone(g.Boxes)
+	for i := range out.Boxes {
+		out.Boxes[i].scale(k)
+	}
+	return &out
+}
+
+func (b *Box) scale(k time.Duration) {
+	b.Share *= k
+	b.ShareError *= k
+	b.Running *= k
+	b.Lost *= k
+	b.Runnable *= k
+	b.InC *= k
+	b.exact *= share(k)
+	frac := b.room.frac * share(k)
+	b.room = area{ns: b.room.ns*int64(k) + int64(frac>>fracBits), frac: frac & (1<<fracBits - 1)}
+	if b.busy > 0 { // else it is not known
+		b.busy *= k
+	}
+	waiting := make(map[string]time.Duration, len(b.Waiting))
+	for reason, d := range b.Waiting {
+		waiting[reason] = k * d
+	}
+	b.Waiting = waiting
+	b.Stacks = slices.Clone(b.Stacks)
+	for i := range b.Stacks {
+		s := &b.Stacks[i]
+		s.Share *= k
+		s.Running *= k
+		s.exact *= share(k)
+	}
+	if b.Sites == nil {
+		return
+	}
+	all := make(map[string][]Site, len(b.Sites))
+	for reason, sites := range b.Sites {
+		sites = slices.Clone(sites)
+		for i := range sites {
+			sites[i].Time *= k
+		}
+		all[reason] = sites
+	}
+	b.Sites = all
 }
