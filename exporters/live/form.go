@@ -1,6 +1,7 @@
 package live
 
 import (
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -48,7 +49,8 @@ var asked = map[form][]string{
 // A client that sends no such header is a program, such as go tool pprof or a scraper of profiles,
 // and gets a profile if there is one. A client that takes anything, such as curl, gets text.
 func choose(header http.Header, forms []form) (form, bool) {
-	ranges := acceptRanges(header.Values("Accept"))
+	ranges := qualities(header.Values("Accept"))
+	maps.DeleteFunc(ranges, func(media string, _ float64) bool { return !strings.Contains(media, "/") })
 	if len(ranges) == 0 {
 		return preferred(forms, formPprof, formText), true
 	}
@@ -84,34 +86,26 @@ func orderFor(forms []form) []form {
 	return out
 }
 
-// acceptRange is a media range of an Accept header, such as "image/*;q=0.8".
-type acceptRange struct {
-	media   string
-	quality float64
-}
-
-// acceptRanges reads Accept headers. What it cannot read, it leaves out.
-func acceptRanges(headers []string) (out []acceptRange) {
+// qualities reads headers such as "image/*;q=0.8, text/html": the weights of what a client accepts.
+// A weight that cannot be read is 0.
+func qualities(headers []string) map[string]float64 {
+	out := map[string]float64{}
 	for _, header := range headers {
 		for part := range strings.SplitSeq(header, ",") {
-			media, parameters, _ := strings.Cut(part, ";")
-			media = strings.ToLower(strings.TrimSpace(media))
-			if !strings.Contains(media, "/") {
-				continue
-			}
-			r := acceptRange{media, 1}
+			name, parameters, _ := strings.Cut(part, ";")
+			q := 1.0
 			for p := range strings.SplitSeq(parameters, ";") {
-				name, value, _ := strings.Cut(p, "=")
-				if !strings.EqualFold(strings.TrimSpace(name), "q") {
+				key, value, _ := strings.Cut(p, "=")
+				if !strings.EqualFold(strings.TrimSpace(key), "q") {
 					continue
 				}
-				q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-				if err != nil || !(q >= 0 && q <= 1) {
+				var err error
+				if q, err = strconv.ParseFloat(strings.TrimSpace(value), 64); err != nil || !(q >= 0 && q <= 1) {
 					q = 0
 				}
-				r.quality = q
 			}
-			out = append(out, r)
+			name = strings.ToLower(strings.TrimSpace(name))
+			out[name] = max(out[name], q)
 		}
 	}
 	return out
@@ -129,25 +123,17 @@ func (r rank) less(o rank) bool {
 
 // rankOf is the rank of a form among others: that of its best media type, for which the most exact
 // range counts.
-func rankOf(f form, forms []form, ranges []acceptRange) (best rank) {
+func rankOf(f form, forms []form, ranges map[string]float64) (best rank) {
 	media := asked[f]
 	if f == formText && preferred(forms, formSVG) != formSVG {
 		media = append([]string{"text/html"}, media...) // there is no picture for a browser
 	}
 	for _, m := range media {
 		var r rank
-		for _, a := range ranges {
-			e := 0
-			switch {
-			case a.media == m:
-				e = 3
-			case strings.HasSuffix(a.media, "/*") && strings.HasPrefix(m, strings.TrimSuffix(a.media, "*")):
-				e = 2
-			case a.media == "*/*":
-				e = 1
-			}
-			if e > r.exactness {
-				r = rank{a.quality, e}
+		family, _, _ := strings.Cut(m, "/")
+		for e, media := range []string{"*/*", family + "/*", m} {
+			if quality, named := ranges[media]; named {
+				r = rank{quality, e + 1}
 			}
 		}
 		if best.less(r) {

@@ -139,26 +139,6 @@ type handler struct {
 	judged     atomic.Pointer[bottleneck.Live] // the latest snapshot that was analyzed, without all but its verdict
 }
 
-// endpoint is one of the paths below the mount point.
-type endpoint struct {
-	name string
-	// title and about are what the index page says of it.
-	title, about string
-	forms        []form
-	parameters   []string
-	// takes is how long a collection of so many seconds takes until it begins to answer, about.
-	takes func(h *handler, seconds time.Duration) time.Duration
-	// missing says what it needs that is not there; "" if nothing.
-	missing func(h *handler) string
-	collect func(h *handler, ctx context.Context, q query) ([]byte, error)
-}
-
-// usual are the parameters of most paths.
-var usual = []string{"seconds", "debug", "format"}
-
-// endpoints are all paths, in the order of the index page.
-var endpoints = []*endpoint{&graphEndpoint, &contentionEndpoint, &tasksEndpoint, &speedupEndpoint, &wallEndpoint, &traceEndpoint, &metricsEndpoint}
-
 // ServeHTTP answers a request. The last element of the path says for what: so it does not matter
 // where the handler is mounted.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -279,7 +259,10 @@ func (h *handler) describe(w http.ResponseWriter, e *endpoint, f form) {
 // collectOne collects, unless another request does, and not for longer than a request may take.
 // There is room for what it returns.
 func (h *handler) collectOne(w http.ResponseWriter, r *http.Request, e *endpoint, q query) (content, error) {
-	takes := e.takes(h, q.orDefault())
+	takes := time.Duration(0)
+	if e.takes != nil {
+		takes = e.takes(h, q.orDefault())
+	}
 	leave, wait := h.gate.enter(e.name, takes)
 	if leave == nil {
 		return content{}, &problem{status: http.StatusServiceUnavailable, retry: wait, text: fmt.Sprintf("another %s collection is in progress", e.name)}
@@ -302,7 +285,11 @@ func (h *handler) contentOf(ctx context.Context, e *endpoint, q query) (content,
 		trace, err := h.trace(ctx, q)
 		return content{trace: trace}, err
 	}
-	data, err := e.collect(h, ctx, q)
+	s, err := e.collect(h, ctx, q)
+	if err != nil {
+		return content{}, err
+	}
+	data, err := s.in(h, q.form)
 	if err == nil {
 		err = h.room.take(int64(len(data)))
 	}

@@ -18,12 +18,10 @@ const (
 )
 
 var metricsEndpoint = endpoint{
-	name:       "metrics",
-	title:      "Metrics",
-	about:      "Counters for Prometheus, of all that the continuous analysis has seen so far. rate(bottleneck_running_seconds_total) / rate(bottleneck_share_seconds_total) is a group's parallelism.",
-	forms:      []form{formText},
-	parameters: nil,
-	takes:      atOnce,
+	name:  "metrics",
+	title: "Metrics",
+	about: "Counters for Prometheus, of all that the continuous analysis has seen so far. rate(bottleneck_running_seconds_total) / rate(bottleneck_share_seconds_total) is a group's parallelism.",
+	forms: []form{formText},
 	missing: func(h *handler) string {
 		if h.continuous == nil && h.tasks == nil {
 			return "there is nothing to count: neither live.Options.Continuous nor live.Options.Tasks is set"
@@ -66,33 +64,17 @@ func (h *handler) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 // prefersOpenMetrics reports whether the Accept header names OpenMetrics, and text with no higher
 // quality.
 func prefersOpenMetrics(header http.Header) bool {
-	best := map[string]float64{}
-	for _, a := range acceptRanges(header.Values("Accept")) {
-		best[a.media] = max(best[a.media], a.quality)
-	}
+	best := qualities(header.Values("Accept"))
 	return best[openMetrics] > 0 && best[openMetrics] >= best["text/plain"]
 }
 
 // acceptsGzip reports whether the client takes answers packed with gzip.
 func acceptsGzip(header http.Header) bool {
-	quality := map[string]float64{}
-	for _, line := range header.Values("Accept-Encoding") {
-		for part := range strings.SplitSeq(line, ",") {
-			coding, parameter, weighed := strings.Cut(part, ";")
-			q := 1.0
-			if value, ok := strings.CutPrefix(strings.ReplaceAll(parameter, " ", ""), "q="); weighed && ok {
-				var err error
-				if q, err = strconv.ParseFloat(value, 64); err != nil {
-					q = 0
-				}
-			}
-			quality[strings.ToLower(strings.TrimSpace(coding))] = q
-		}
-	}
-	if q, named := quality["gzip"]; named {
+	best := qualities(header.Values("Accept-Encoding"))
+	if q, named := best["gzip"]; named {
 		return q > 0
 	}
-	return quality["*"] > 0
+	return best["*"] > 0
 }
 
 // writeMetrics writes counters in Prometheus' text format, or in OpenMetrics.

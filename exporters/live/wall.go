@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -89,7 +90,7 @@ func groupOf(s *profile.Sample) string {
 }
 
 // wallText says of each group how many goroutines it had on average, and what they did.
-func wallText(p *profile.Profile) []byte {
+func wallText(w io.Writer, p *profile.Profile) error {
 	type group struct {
 		name  string
 		nanos int64
@@ -126,7 +127,8 @@ func wallText(p *profile.Profile) []byte {
 			line(g.at[place], "    ", place)
 		}
 	}
-	return b.Bytes()
+	_, err := w.Write(b.Bytes())
+	return err
 }
 
 // whereabouts is the innermost call of a sample that is not the runtime's.
@@ -151,25 +153,18 @@ var wallEndpoint = endpoint{
 	parameters: usual,
 	takes:      func(_ *handler, seconds time.Duration) time.Duration { return seconds },
 	missing:    func(*handler) string { return "" },
-	collect:    (*handler).wall,
+	collect: func(_ *handler, ctx context.Context, q query) (*shown, error) {
+		d := q.orDefault()
+		if d < minWall || d > maxWall {
+			return nil, &problem{status: http.StatusBadRequest, text: fmt.Sprintf("seconds=%g: a wall-clock profile takes %g to %g", d.Seconds(), minWall.Seconds(), maxWall.Seconds())}
+		}
+		p, err := wallProfile(ctx, d)
+		return &shown{
+			text:    func(w io.Writer) error { return wallText(w, p) },
+			profile: func() (*profile.Profile, error) { return p, nil },
+		}, err
+	},
 }
 
 // maxWall bounds the wall-clock profile, as its stacks are in memory.
 const maxWall = 5 * time.Minute
-
-func (h *handler) wall(ctx context.Context, q query) ([]byte, error) {
-	d := q.orDefault()
-	if d < minWall || d > maxWall {
-		return nil, &problem{status: http.StatusBadRequest, text: fmt.Sprintf("seconds=%g: a wall-clock profile takes %g to %g", d.Seconds(), minWall.Seconds(), maxWall.Seconds())}
-	}
-	p, err := wallProfile(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	if q.form == formText {
-		return wallText(p), nil
-	}
-	var buf bytes.Buffer
-	err = h.writeProfile(&buf, p)
-	return buf.Bytes(), err
-}

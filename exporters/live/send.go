@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
+	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/internal/snapshot"
 )
 
 // A server's WriteTimeout bounds the time from the end of a request's header to the end of the
-// answer. It is chosen for answers that are at hand; a collection takes longer, so the deadline is
-// moved.
+// answer. It is chosen for short answers; a collection takes longer, so it moves the deadline.
 
 // An answer has writeTime and what it takes at leastRate bytes a second: for a trace of 50 MB four
 // minutes. A client that reads more slowly loses it.
@@ -87,4 +88,48 @@ func timeoutError(seconds, timeout time.Duration) *problem {
 	return &problem{status: http.StatusBadRequest, text: fmt.Sprintf(
 		"collecting for %v takes longer than the server's WriteTimeout of %v, and the deadline cannot be moved: a ResponseWriter that wraps another one needs a method Unwrap for that (see http.ResponseController)",
 		seconds, timeout)}
+}
+
+// A client that reads slowly keeps its answer in memory. So all answers that are collected or sent
+// share a limit of bytes, and each has a limit of time. A request for which there is no room gets
+// 503 with Retry-After.
+
+// room is the memory for snapshots and answers.
+type room struct {
+	limit int64
+	mu    sync.Mutex
+	used  int64
+}
+
+// defaultMemory is the limit where Options have none.
+const defaultMemory = 256 << 20
+
+func (opt *Options) memory() int64 {
+	switch {
+	case opt.MaxMemory > 0:
+		return max(opt.MaxMemory, memory.Least)
+	case opt.MaxMemory < 0:
+		return 1 << 62
+	}
+	return min(defaultMemory, memory.Default()/2)
+}
+
+// take takes n bytes, or returns why it cannot.
+func (r *room) take(n int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n > r.limit && r.limit > 0 {
+		return &problem{status: http.StatusServiceUnavailable, retry: time.Minute, text: fmt.Sprintf("the answer takes %s of memory, more than the limit of %s (live.Options.MaxMemory): ask for fewer seconds, or let the recorder keep less", memory.Text(n), memory.Text(r.limit))}
+	}
+	if r.used > 0 && r.used+n > r.limit {
+		return &problem{status: http.StatusServiceUnavailable, retry: 5 * time.Second, text: fmt.Sprintf("answers that are being sent hold %s, and the limit is %s (live.Options.MaxMemory)", memory.Text(r.used), memory.Text(r.limit))}
+	}
+	r.used += n
+	return nil
+}
+
+func (r *room) give(n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.used -= n
 }
