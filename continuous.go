@@ -327,8 +327,11 @@ func (c *Continuous) live(w *window) *Live {
 	if all := info.End - info.Start; all > 0 {
 		l.Sampling.Coverage = float64(l.Covered) / float64(all)
 	}
+	if t := w.throttling; t.Periods > 0 {
+		l.Throttled = float64(t.Throttled) / float64(t.Periods)
+	}
 	l.Sampling.IdleError, l.Sampling.Widest = w.sample.errors(&graph)
-	for _, text := range []string{l.estimate(&w.sample), l.missing()} {
+	for _, text := range []string{l.estimate(&w.sample), l.missing(), l.throttled()} {
 		if text != "" {
 			graph.Warnings = append(slices.Clip(graph.Warnings), text)
 			waits.Warnings = append(slices.Clip(waits.Warnings), text)

@@ -36,6 +36,10 @@ type Live struct {
 	Covered time.Duration
 	// Windows is the number of windows, one a burst, in the report.
 	Windows int
+	// Throttled is in which part of its periods the control group of the process had used up
+	// its quota of processor time, which stops all threads until the next period; 0 where there
+	// is no quota. It is measured all the time, not estimated from bursts.
+	Throttled float64
 	// Sampling tells how well the shares are known.
 	Sampling Sampling
 	// Stream tells what the reading has cost and dropped since Start.
@@ -106,11 +110,19 @@ func (l *Live) missing() string {
 	return "Not all of the program had the same chance to be seen: " + strings.Join(parts, ", ") + "."
 }
 
-// AnalyzeRecorder takes a snapshot of a running program and runs all analyses on it, of the same
-// time. rec is a
-// *bottle.Recorder, a *trace.FlightRecorder, or anything that writes an execution trace. The snapshot is decoded once, in
-// memory: 16 bytes for each event, if the speedup is wanted, and the call chains. It takes
-// some 0.4 µs of processor time for an event.
+// throttled warns if the kernel took the processors away for some time, of which a trace shows
+// nothing; "" if not.
+func (l *Live) throttled() string {
+	if l.Throttled < 0.01 {
+		return ""
+	}
+	return fmt.Sprintf("The control group of the process was throttled in %.2g%% of its periods: until the next period, goroutines that count as running did not run.", 100*l.Throttled)
+}
+
+// AnalyzeRecorder takes a snapshot of a running program and runs all analyses on it. rec is a
+// *bottle.Recorder, a *trace.FlightRecorder, or anything that writes an execution trace of Go 1.22
+// or later, not packed. The snapshot is decoded once, in memory: the call chains and, if the
+// speedup is wanted, 16 bytes for each event. An event takes some 0.4 µs of processor time.
 //
 // Errors are those of rec, such as bottle.ErrBusy, and of [Analyze]; if ctx ends, its cause.
 func AnalyzeRecorder(ctx context.Context, rec io.WriterTo, opt Options) (report *Report, err error) {

@@ -8,6 +8,7 @@ import (
 	"weak"
 
 	"github.com/bottleneck-go/bottleneck/internal/background"
+	"github.com/bottleneck-go/bottleneck/internal/host"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
@@ -32,10 +33,12 @@ type session struct {
 	sampler sampler
 	budget  float64       // share of the machine
 	cpu     time.Duration // that the stream had used when the burst before was read
+
+	throttling host.Throttling // when the burst before ended
 }
 
 func newSession(c *Continuous) *session {
-	s := &session{c: c, analyses: newAnalyses(&c.opt.Options), quit: make(chan struct{}), done: make(chan struct{}), budget: c.opt.budget(nil)}
+	s := &session{c: c, analyses: newAnalyses(&c.opt.Options), quit: make(chan struct{}), done: make(chan struct{}), budget: c.opt.budget(nil), throttling: host.Throttled()}
 	s.stream = timeline.NewStream(timeline.StreamOptions{Budget: s.budget, MaxPending: c.opt.MaxPending, MaxMemory: c.opt.MaxMemory, Panicked: c.panicked},
 		append([]timeline.Observer{&s.clock, &s.analyses.bursts}, s.analyses.observers()...)...)
 	return s
@@ -102,20 +105,24 @@ func (s *session) trace(b burst) (*tap, error) {
 
 // traced does what is to be done after a burst.
 func (s *session) traced(b burst, t *tap) {
-	bytes := t.close()
+	bytes, now := t.close(), host.Throttled()
+	throttling := now.Since(s.throttling)
+	s.throttling = now
 	s.mu.Lock()
 	s.sampler.traced(b.length, bytes)
 	s.mu.Unlock()
-	s.stream.EndTrace(func(t *timeline.Traced) { s.took(b, t) })
+	s.stream.EndTrace(func(t *timeline.Traced) { s.took(b, t, throttling) })
 }
 
-// took takes a burst that was analyzed. It is called on the goroutine of the stream.
-func (s *session) took(b burst, t *timeline.Traced) {
+// took takes a burst that was analyzed, and the throttling since the burst before. It is called on
+// the goroutine of the stream.
+func (s *session) took(b burst, t *timeline.Traced, throttling host.Throttling) {
 	w := s.analyses.window(b, t, &s.clock, s.c.opt.MaxGroups)
 	if w == nil {
 		s.c.count(func(f *found) { f.lost++ })
 		return
 	}
+	w.throttling = throttling
 	budget := s.c.opt.budget(w.graph)
 	s.stream.SetBudget(budget)
 	cpu := s.stream.Stats().CPU

@@ -21,6 +21,8 @@ type window struct {
 	sample   sample
 	from, to time.Time
 	info     timeline.Info
+
+	throttling host.Throttling
 }
 
 // window cuts all analyses at the end of a burst. No more than n groups of each are kept apart. It
@@ -137,6 +139,8 @@ func mergeWindows(ws []*window, n int) *window {
 	for i, w := range ws {
 		graphs[i], waits[i], tasks[i], books[i] = w.graph, w.waits, w.tasks, w.ledger
 		out.sample.add(&w.sample)
+		out.throttling.Periods += w.throttling.Periods
+		out.throttling.Throttled += w.throttling.Throttled
 		if i > 0 {
 			out.info.End = w.info.End
 			out.info.Generations += w.info.Generations

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,44 +29,44 @@ var Processors = sync.OnceValue(func() float64 {
 // version; infinity if there is none.
 func quota(root fs.FS) float64 {
 	least := math.Inf(1)
-	groups, err := root.Open("proc/self/cgroup")
-	if err != nil {
-		return least
-	}
-	defer groups.Close()
-	for lines := bufio.NewScanner(groups); lines.Scan(); {
-		// hierarchy-ID:controller-list:cgroup-path, where version 2 is "0::path".
-		id, rest, _ := strings.Cut(lines.Text(), ":")
-		controllers, group, ok := strings.Cut(rest, ":")
-		switch {
-		case !ok:
-		case id == "0" && controllers == "":
-			least = min(least, upwards(group, func(dir string) float64 { return cpuMax(root, dir) }, "sys/fs/cgroup"))
-		default:
-			for c := range strings.SplitSeq(controllers, ",") {
-				if c == "cpu" {
-					least = min(least, upwards(group, func(dir string) float64 { return cfsQuota(root, dir) }, "sys/fs/cgroup/"+controllers, "sys/fs/cgroup/cpu"))
-				}
-			}
-		}
+	for _, dir := range groups(root) {
+		least = min(least, cpuMax(root, dir), cfsQuota(root, dir))
 	}
 	return least
 }
 
-// upwards returns the least that of returns for a group and the groups around it. In a container
-// the path may be that of the host while the mount shows the container's group at its root, which
-// is asked in any case.
-func upwards(group string, of func(dir string) float64, mounts ...string) float64 {
-	least := math.Inf(1)
-	for _, mount := range mounts {
-		for g := path.Clean("/" + group); ; g = path.Dir(g) {
-			least = min(least, of(path.Join(mount, g)))
-			if g == "/" {
-				break
+// groups returns the directories of the control groups that limit the processors of this process,
+// of either version: its own and the ones around it. In a container the path may be that of the
+// host, with the container's group at the root of the mount, which is there in any case. Not all of
+// the directories exist.
+func groups(root fs.FS) (dirs []string) {
+	list, err := root.Open("proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	defer list.Close()
+	for lines := bufio.NewScanner(list); lines.Scan(); {
+		// hierarchy-ID:controller-list:cgroup-path, where version 2 is "0::path".
+		id, rest, _ := strings.Cut(lines.Text(), ":")
+		controllers, group, ok := strings.Cut(rest, ":")
+		var mounts []string
+		switch {
+		case !ok:
+		case id == "0" && controllers == "":
+			mounts = []string{"sys/fs/cgroup"}
+		case slices.Contains(strings.Split(controllers, ","), "cpu"):
+			mounts = []string{"sys/fs/cgroup/" + controllers, "sys/fs/cgroup/cpu"}
+		}
+		for _, mount := range mounts {
+			for g := path.Clean("/" + group); ; g = path.Dir(g) {
+				dirs = append(dirs, path.Join(mount, g))
+				if g == "/" {
+					break
+				}
 			}
 		}
 	}
-	return least
+	return dirs
 }
 
 // cpuMax reads "$MAX $PERIOD" of version 2, where $MAX may be "max".
@@ -98,4 +99,49 @@ func divide(limit, period string) float64 {
 		return math.Inf(1)
 	}
 	return l / p
+}
+
+// Throttling is how often the control groups of a process have used up their quota. The kernel
+// then takes all processors from them until the next period begins, of which a trace shows nothing.
+type Throttling struct {
+	Periods   int64 // in which there was something to run
+	Throttled int64 // of these
+}
+
+// Since returns what has come since an earlier reading.
+func (t Throttling) Since(before Throttling) Throttling {
+	return Throttling{max(0, t.Periods-before.Periods), max(0, t.Throttled-before.Throttled)}
+}
+
+// Throttled returns the throttling so far of the control group that was throttled most; zero where
+// there is no quota. It reads a few small files.
+func Throttled() Throttling {
+	if runtime.GOOS != "linux" {
+		return Throttling{}
+	}
+	return throttled(os.DirFS("/"))
+}
+
+func throttled(root fs.FS) (most Throttling) {
+	for _, dir := range groups(root) {
+		text, err := fs.ReadFile(root, path.Join(dir, "cpu.stat"))
+		if err != nil {
+			continue
+		}
+		var t Throttling
+		for line := range strings.Lines(string(text)) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+			n, _ := strconv.ParseInt(value, 10, 64)
+			switch name {
+			case "nr_periods":
+				t.Periods = n
+			case "nr_throttled":
+				t.Throttled = n
+			}
+		}
+		if t.Throttled > most.Throttled {
+			most = t
+		}
+	}
+	return most
 }

@@ -1,0 +1,128 @@
+package bottleneck
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/contention"
+	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/host"
+	"github.com/bottleneck-go/bottleneck/ledger"
+	"github.com/bottleneck-go/bottleneck/timeline"
+)
+
+// The wall clock is set back by an hour between the second and the third of four windows of a
+// second each.
+func TestLastGoesByTheTimeOfTheTrace(t *testing.T) {
+	c := NewContinuous(ContinuousOptions{})
+	noon := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	for i := range 4 {
+		at := noon.Add(time.Duration(i) * time.Second)
+		if i >= 2 {
+			at = at.Add(-time.Hour)
+		}
+		c.add(&window{
+			graph: &bottle.Graph{Wall: time.Second}, waits: &contention.Profile{}, tasks: &granularity.Profile{},
+			sample: sample{bursts: 1, seen: time.Second},
+			from:   at.Add(-time.Second), to: at,
+			info: timeline.Info{Start: timeline.Time(i) * 1e9, End: timeline.Time(i+1) * 1e9, Generations: 1},
+		})
+	}
+	for d, want := range map[time.Duration]int{0: 1, time.Second: 1, 2 * time.Second: 2, 3 * time.Second: 3, time.Hour: 4} {
+		if got := c.Last(d).Windows; got != want {
+			t.Errorf("Last(%v) holds %d windows, want %d", d, got, want)
+		}
+	}
+}
+
+// TestThrottlingIsInTheWarnings: what the kernel took away of the time of some windows is in the
+// reports of these, as a part of their periods.
+func TestThrottlingIsInTheWarnings(t *testing.T) {
+	c := NewContinuous(ContinuousOptions{})
+	for i, throttled := range []int64{0, 5, 0, 1} {
+		c.add(&window{
+			graph: &bottle.Graph{Wall: time.Second, Idle: time.Second}, waits: &contention.Profile{}, tasks: &granularity.Profile{},
+			ledger: &ledger.Ledger{Wall: time.Second},
+			sample: sample{bursts: 1, seen: time.Second},
+			info:   timeline.Info{Start: timeline.Time(i) * 1e9, End: timeline.Time(i+1) * 1e9, Generations: 1},
+
+			throttling: host.Throttling{Periods: 10, Throttled: throttled},
+		})
+	}
+	for _, w := range []struct {
+		name string
+		live *Live
+		want string
+	}{
+		{"all", c.Read(), "throttled in 15% of its periods"},
+		{"the last two", c.Last(2 * time.Second), "throttled in 5% of its periods"},
+		{"the second", c.Windows()[1], "throttled in 50% of its periods"},
+		{"the third", c.Windows()[2], ""},
+	} {
+		for what, warnings := range map[string][]string{"graph": w.live.Bottle.Warnings, "verdict": w.live.Verdict.Warnings} {
+			got := strings.Join(warnings, " ")
+			if w.want == "" && strings.Contains(got, "throttled") || !strings.Contains(got, w.want) {
+				t.Errorf("%s, %s: want %q in %q", w.name, what, w.want, got)
+			}
+		}
+	}
+}
+
+// TestContinuousBudget: half of the budget while the program needs the machine, or nothing is
+// known.
+func TestContinuousBudget(t *testing.T) {
+	graph := func(procs int, running ...time.Duration) *bottle.Graph {
+		g := &bottle.Graph{Procs: procs, Wall: time.Second}
+		for _, r := range running {
+			g.Boxes = append(g.Boxes, bottle.Box{Running: r})
+		}
+		return g
+	}
+	for _, c := range []struct {
+		name   string
+		budget float64
+		graph  *bottle.Graph
+		want   float64
+	}{
+		{"nothing known", 0, nil, 0.01},
+		{"idle", 0, graph(4), 0.02},
+		{"three of four processors", 0, graph(4, 2*time.Second, time.Second), 0.02},
+		{"more", 0, graph(4, 2*time.Second, 1001*time.Millisecond), 0.01},
+		{"all", 0.1, graph(2, 2*time.Second), 0.05},
+		{"number of processors not known", 0, graph(0, time.Millisecond), 0.01},
+	} {
+		if got := (&ContinuousOptions{Budget: c.budget}).budget(c.graph); got != c.want {
+			t.Errorf("%s: %g, want %g", c.name, got, c.want)
+		}
+	}
+	if got := (&ContinuousOptions{Budget: -1}).budget(nil); got >= 0 {
+		t.Errorf("without a limit: %g", got)
+	}
+}
+
+type alwaysPanicking struct{ timeline.Base }
+
+func (alwaysPanicking) Begin(*timeline.Begin) { panic("always") }
+
+func TestAnalysisEndsAfterTenPanics(t *testing.T) {
+	before := afterPanic
+	afterPanic = time.Nanosecond
+	defer func() { afterPanic = before }()
+	c := Hurry(NewContinuous(ContinuousOptions{Options: Options{Observers: []timeline.Observer{alwaysPanicking{}}}, Budget: -1}), time.Millisecond)
+	if err := c.Start(); err != nil {
+		t.Skip(err)
+	}
+	defer c.Stop()
+	for deadline := time.Now().Add(time.Minute); c.Read().Panics < maxPanics || c.Enabled(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d panics", c.Read().Panics)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(5 * time.Millisecond)
+	if n := c.Read().Panics; n != maxPanics || c.Enabled() {
+		t.Errorf("%d panics, enabled %v", n, c.Enabled())
+	}
+}
