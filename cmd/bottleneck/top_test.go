@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -529,4 +531,50 @@ func TestLive(t *testing.T) {
 	bottleneck("contention", trace).want(t, exitOK, "waitsForEachOther", "")
 	bottleneck("merge", s.URL+"/", graph).want(t, exitOK, "Merged: 2 instances", "")
 	bottleneck("merge", "-kind", "contention", s.URL+"/").want(t, exitOK, "waitsForEachOther", "")
+}
+
+// recorded is a source of snapshots that are all the same trace.
+type recorded []byte
+
+func (r recorded) WriteTo(w io.Writer) (int64, error) { return bytes.NewReader(r).WriteTo(w) }
+
+// TestOneVerdict: the index of a service, its graph in each form, top and the verdict of the raw
+// trace give one recording the same first sentence.
+func TestOneVerdict(t *testing.T) {
+	for _, file := range []string{mutexTrace, phasesTrace} {
+		rec := bottle.NewRecorder(bottle.RecorderOptions{Source: recorded(read(t, file)), Window: time.Minute})
+		s := httptest.NewServer(live.Handler(live.Options{Recorder: rec, AllowRemote: true}))
+		defer s.Close()
+		page := func(path string) string {
+			resp, err := http.Get(s.URL + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			body, err := io.ReadAll(resp.Body)
+			if err != nil || resp.StatusCode != http.StatusOK {
+				t.Fatalf("%s: %s, %v: %s", path, resp.Status, err, body)
+			}
+			return string(body)
+		}
+		json := page("/graph?format=json&seconds=60")
+		g, err := bottle.ReadJSON(strings.NewReader(json))
+		if err != nil || g.Verdict == nil || len(g.Verdict.Findings) == 0 {
+			t.Fatalf("no verdict (%v) in %s", err, json)
+		}
+		want := g.Verdict.Findings[0].Title
+		raw := filepath.Join(t.TempDir(), "raw.trace")
+		bottleneck("record", "-o", raw, s.URL).want(t, exitOK, "", "")
+		for what, text := range map[string]string{
+			"text":    page("/graph?format=text&seconds=60"),
+			"svg":     html.UnescapeString(page("/graph?format=svg&seconds=60")),
+			"index":   html.UnescapeString(page("/")),
+			"top":     bottleneck("top", "-n", "1", "-seconds", "60", s.URL).out,
+			"verdict": bottleneck("verdict", raw).out,
+		} {
+			if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+				t.Errorf("%s of %s does not have %q:\n%.3000s", what, file, want, text)
+			}
+		}
+	}
 }
