@@ -64,6 +64,23 @@ func ExampleMutex() {
 	// contention_test.account
 }
 
+// A library collects by itself, whether its host does or not.
+func ExampleCollector() {
+	var mine contention.Collector
+	if err := mine.Start(contention.Options{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	a := new(account)
+	locked := make(chan bool)
+	go a.audit(locked)
+	<-locked
+	a.deposit(10)
+	mine.Stop()
+	print(mine.Snapshot())
+	// Output: mutex: deposit waited for audit
+}
+
 func ExampleRWMutex() {
 	contention.Start(contention.Options{})
 	var rw contention.RWMutex
