@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	bn "github.com/bottleneck-go/bottleneck"
+	"github.com/bottleneck-go/bottleneck/bottle"
 	"github.com/bottleneck-go/bottleneck/internal/memory"
 	"github.com/bottleneck-go/bottleneck/timeline"
 )
@@ -63,42 +65,77 @@ func analyzeFile(ctx context.Context, name, single string, opt bn.Options) (*bn.
 	if single != "" {
 		r, err := fileInput(single).open(ctx, nil)
 		if err != nil {
-			return nil, err
+			return nil, reading(err)
 		}
 		defer r.Close()
 		opt.Single, opt.Speedup.SingleName = r, cmp.Or(opt.Speedup.SingleName, single)
 	}
 	r, err := fileInput(name).open(ctx, nil)
 	if err != nil {
-		return nil, err
+		return nil, reading(err)
 	}
 	defer r.Close()
 	opt.Speedup.MultiName = cmp.Or(opt.Speedup.MultiName, opt.Name, name)
 	opt.Name = opt.Speedup.MultiName
 	report, err := bn.Analyze(ctx, r, opt)
+	err = reading(err)
 	if err == nil && opt.Want&bn.WantSpeedup != 0 {
 		err = report.SpeedupErr
 	}
 	return report, err
 }
 
-// resultFrom makes a result of a trace, or reads one that was saved. The result may be there even
-// if there is an error: it is then what could be read.
-func resultFrom[T any](ctx context.Context, std stdio, in *input, opt bn.Options, of func(*bn.Report) *T, saved func(r io.Reader) (*T, error)) (*T, error) {
+// readResult makes a result of a trace, or reads a saved one that check accepts. The result may be
+// there even if there is an error: it is then what could be read.
+func readResult[T any](ctx context.Context, std stdio, in *input, k *row[*T], opt bn.Options, check func(*T) error) (*T, error) {
 	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*T, error) {
 		if holdsJSON(head) {
-			return saved(r)
+			v, err := readSaved(r, in.label, k)
+			if err == nil {
+				err = check(v)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return v, nil
 		}
+		opt.Want = k.want
 		report, err := analyze(ctx, in, r, opt)
 		if report == nil {
 			return nil, err
 		}
-		return of(report), err
+		return k.of(report), err
 	})
 }
 
+// reader returns the reader of a kind of result.
+func (a *analysis[T]) reader(k *row[*T], opt bn.Options) reader[T] {
+	return func(ctx context.Context, std stdio, in *input) (*T, error) {
+		return readResult(ctx, std, in, k, opt, func(v *T) error {
+			if g, ok := any(v).(*bottle.Graph); ok {
+				return rejectTraceFlags(a.flags, in.label, g.GroupBy)
+			}
+			return rejectTraceFlags(a.flags, in.label, "")
+		})
+	}
+}
+
+// traceFlags choose what is made of a trace.
+var traceFlags = []string{"group", "window", "from", "to", "offered", "generations", "during", "outside", "user-tasks", "aggregate", "hz"}
+
+// rejectTraceFlags rejects flags that do nothing for a saved result, which is grouped so.
+func rejectTraceFlags(flags *pflag.FlagSet, label, group string) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		value := f.Value.String()
+		if err == nil && slices.Contains(traceFlags, f.Name) && value != f.DefValue && !(f.Name == "group" && value == group) {
+			err = usagef("-%s is for traces; %s is a saved result", f.Name, label)
+		}
+	})
+	return err
+}
+
 // run does what the flags say.
-func (a *analysis[T]) run(ctx context.Context, std stdio, source string, read reader[T], forms formsOf[*T]) error {
+func (a *analysis[T]) run(ctx context.Context, std stdio, source string, forms formsOf[*T], read reader[T]) error {
 	in, err := findInput(std, source)
 	if err != nil {
 		return err

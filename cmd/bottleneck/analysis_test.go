@@ -41,11 +41,11 @@ func TestGenerations(t *testing.T) {
 		t.Errorf("%d, %d", one.Wall, first.Wall)
 	}
 	_, saved, _ := parts(t, "graph", ".json")
-	bottleneck("graph", "-generations", "2", saved).want(t, exitUsage, "", "are for traces; "+saved+" is a graph already")
+	bottleneck("graph", "-generations", "2", saved).want(t, exitUsage, "", "-generations is for traces; "+saved+" is a saved result")
 	_, saved, _ = parts(t, "contention", ".json")
-	bottleneck("contention", "-generations", "2", saved).want(t, exitUsage, "", "-generations, -during and -outside are for traces; "+saved+" is none")
+	bottleneck("contention", "-generations", "2", saved).want(t, exitUsage, "", "-generations is for traces; "+saved+" is a saved result")
 	saved = filepath.ToSlash(tasksFile(t))
-	bottleneck("tasks", "-generations", "2", saved).want(t, exitUsage, "", "-generations, -during, -outside and -hz are for traces")
+	bottleneck("tasks", "-generations", "2", saved).want(t, exitUsage, "", "-generations is for traces")
 }
 
 // TestCommandsStopBeforeTheMemoryLimit: every command on inputs that need more than -memory allows

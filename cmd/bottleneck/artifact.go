@@ -123,7 +123,7 @@ var (
 	}
 	tasksKind = &row[*granularity.Profile]{
 		kindInfo: kindInfo{name: "tasks", what: "profile of tasks", key: "classes", want: bn.WantTasks, merged: true, compare: comparing(text.WriteTasksDiff), changes: changing(granularity.Changes)},
-		of:       diagnosedTasks, load: granularity.ReadJSON, fails: &tasksMeasures, add: adding(granularity.Merge), numbers: taskNumbers, table: tasksForms,
+		of:       func(r *bn.Report) *granularity.Profile { return r.Tasks }, load: granularity.ReadJSON, fails: &tasksMeasures, add: adding(granularity.Merge), numbers: taskNumbers, table: tasksForms,
 		counted: func(p *granularity.Profile) int { return p.Instances }, warnings: func(p *granularity.Profile) *[]string { return &p.Warnings },
 	}
 	countersKind = &row[any]{kindInfo: kindInfo{name: "counters", what: "recording of hardware counters", reader: "report", key: "counters"}}
@@ -145,11 +145,6 @@ func kindNamed(name string) kind {
 		return kinds[i]
 	}
 	return nil
-}
-
-func diagnosedTasks(r *bn.Report) *granularity.Profile {
-	r.Tasks.Diagnose()
-	return r.Tasks
 }
 
 // adding makes a sum that cannot fail one that may.
@@ -285,7 +280,7 @@ func readSaved[P any](r io.Reader, label string, want *row[P]) (p P, err error) 
 	if p, err = want.load(bytes.NewReader(data)); err == nil {
 		return p, nil
 	}
-	if k := kindOfJSON(data); k != nil && k != kind(want) {
+	if k := kindOfJSON(data); k != nil && k.about().key != want.key {
 		return p, errKind(label, k)
 	}
 	return p, fmt.Errorf("%s: %w", label, err)

@@ -61,7 +61,18 @@ func (a *app) root() *cobra.Command {
 	root.SetHelpCommand(a.help(root))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	subcommand(root, "completion").Short = "print a completion script for bash, zsh, fish or PowerShell"
+	completion := subcommand(root, "completion")
+	completion.Short = "print a completion script for bash, zsh, fish or PowerShell"
+	completion.Args = cobra.ArbitraryArgs
+	completion.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usagef("want bash, zsh, fish or powershell, not %q", args[0])
+		}
+		return c.Help()
+	}
+	root.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveDefault // a file is short for its verdict
+	}
 	return root
 }
 
@@ -113,14 +124,17 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if verdict := subcommand(root, "verdict"); c == nil && (isInput(args[0]) || flagOf(verdict, args[0]) != nil) {
 		c, args = verdict, append([]string{"verdict"}, args...)
 	}
-	switch {
-	case c != nil:
-		args = append([]string{args[0]}, doubleDashes(c, args[1:])...)
-	case strings.HasPrefix(args[0], "-"):
-		return a.status(ctx, root, unknownCommand(root, args[0]))
-	}
-	if args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd {
+	switch completion := args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd; {
+	case completion:
 		completeChoices(root)
+		if c := subcommand(root, args[min(1, len(args)-1)]); c != nil && len(args) > 2 {
+			last := len(args) - 1 // the word that is completed
+			args = slices.Concat(args[:2], doubleDashes(c, args[2:last]), args[last:])
+		}
+	case c == nil:
+		return a.status(ctx, root, unknownCommand(root, args[0]))
+	default:
+		args = append([]string{args[0]}, doubleDashes(c, args[1:])...)
 	}
 	root.SetArgs(args)
 	c, err := root.ExecuteContextC(ctx)
@@ -225,7 +239,7 @@ func (a *app) status(ctx context.Context, c *cobra.Command, err error) int {
 		return exitFailure
 	}
 	for _, e := range flatten(err) {
-		fmt.Fprintf(a.err, "bottleneck: %s\n", oneLine(e.Error()))
+		fmt.Fprintf(a.err, "bottleneck: %s: %s\n", c.Name(), oneLine(e.Error()))
 	}
 	return exitFailure
 }
@@ -289,7 +303,7 @@ func flagError(c *cobra.Command, err error) error {
 func unknownCommand(root *cobra.Command, word string) error {
 	msg := fmt.Sprintf("unknown command %q", format.Clean(word))
 	if strings.HasPrefix(word, "-") {
-		return usagef(`%s: flags follow the command, as in "bottleneck graph -h"`, msg)
+		return usagef(`unknown flag %s: flags of a command follow it, as in "bottleneck graph -h"`, format.Clean(word))
 	}
 	var names []string
 	for _, c := range root.Commands() {
@@ -387,13 +401,14 @@ func (a *app) help(root *cobra.Command) *cobra.Command {
 func (a *app) man(root *cobra.Command) *cobra.Command {
 	return a.command("man DIR", "write a manual page for each command", "Man writes manual pages for man(1) to a directory: bottleneck.1,\nbottleneck-graph.1 and so on.", func(_ context.Context, _ stdio, args []string) error {
 		if len(args) != 1 {
-			return usagef("want the directory of the pages")
+			return usagef("want DIR, the directory of the pages")
 		}
 		if err := os.MkdirAll(args[0], 0o777); err != nil {
 			return writeError(args[0], err)
 		}
 		for _, c := range root.Commands() {
 			c.Long = strings.ReplaceAll(c.Long, "\n  ", "\n      ") // Markdown keeps the lines of what is so far in
+			c.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "<", `\<`) })
 		}
 		return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "bottleneck", Manual: "bottleneck"}, args[0])
 	})

@@ -23,7 +23,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/internal/spelling"
 	"github.com/bottleneck-go/bottleneck/result"
-	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // contentionFlags are the choices of the user.
@@ -125,56 +124,52 @@ func (f *contentionFlags) parse(std stdio, args []string) (source string, err er
 
 // parseAspects parses the levels of the tree; none are the usual ones.
 func parseAspects(s string) (by []contention.Aspect, err error) {
-	if s == "" {
-		return nil, nil
-	}
-	var names []string
-	for _, a := range contention.Aspects {
-		names = append(names, string(a))
-	}
-	for name := range strings.SplitSeq(s, ",") {
-		name = strings.TrimSpace(name)
-		a := contention.Aspect(name)
-		switch {
-		case !slices.Contains(names, name):
-			if near := spelling.Nearest(name, names); near != "" {
-				return nil, usagef("-by: unknown aspect %q; did you mean %s?", name, near)
-			}
-			return nil, usagef("-by: unknown aspect %q: want some of %s", name, strings.Join(names, ", "))
-		case slices.Contains(by, a):
-			return nil, usagef("-by: %s comes twice", name)
+	err = parseList("-by", "aspect", s, contention.Aspects, func(a contention.Aspect) error {
+		if slices.Contains(by, a) {
+			return usagef("-by: %s is given twice", a)
 		}
 		by = append(by, a)
+		return nil
+	})
+	return by, err
+}
+
+// parseList calls add for each of the words in a list of a flag, separated by commas.
+func parseList[Word ~string](name, what, list string, known []Word, add func(Word) error) error {
+	if list == "" {
+		return nil
 	}
-	return by, nil
+	for word := range strings.SplitSeq(list, ",") {
+		word = strings.TrimSpace(word)
+		if !slices.Contains(known, Word(word)) {
+			var names []string
+			for _, k := range known {
+				names = append(names, string(k))
+			}
+			if near := spelling.Nearest(word, names); near != "" {
+				return usagef("%s: unknown %s %q; did you mean %s?", name, what, word, near)
+			}
+			return usagef("%s: unknown %s %q: want some of %s", name, what, word, strings.Join(names, ", "))
+		}
+		if err := add(Word(word)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var lockKinds = []contention.Kind{contention.MutexKind, contention.RWMutexWriterKind, contention.RWMutexReaderKind, contention.OnceKind}
 
 // parseKinds parses the kinds to keep; none means all.
 func parseKinds(s string) (kinds []contention.Kind, err error) {
-	if s == "" {
-		return nil, nil
-	}
-	names := []string{"locks"}
-	for _, k := range contention.Kinds {
-		names = append(names, string(k))
-	}
-	for name := range strings.SplitSeq(s, ",") {
-		name = strings.TrimSpace(name)
-		switch {
-		case name == "locks":
-			kinds = append(kinds, lockKinds...)
-		case slices.Contains(names, name):
-			kinds = append(kinds, contention.Kind(name))
-		default:
-			if near := spelling.Nearest(name, names); near != "" {
-				return nil, usagef("-kind: unknown kind %q; did you mean %s?", name, near)
-			}
-			return nil, usagef("-kind: unknown kind %q: want some of %s", name, strings.Join(names, ", "))
+	const locks = contention.Kind("locks")
+	err = parseList("-kind", "kind", s, append([]contention.Kind{locks}, contention.Kinds...), func(k contention.Kind) error {
+		if kinds = append(kinds, k); k == locks {
+			kinds = append(kinds[:len(kinds)-1], lockKinds...)
 		}
-	}
-	return kinds, nil
+		return nil
+	})
+	return kinds, err
 }
 
 func (f *contentionFlags) run(ctx context.Context, std stdio, args []string) error {
@@ -182,14 +177,15 @@ func (f *contentionFlags) run(ctx context.Context, std stdio, args []string) err
 	if err != nil {
 		return err
 	}
-	read := func(ctx context.Context, std stdio, in *input) (*contention.Profile, error) {
-		p, err := readContention(ctx, std, in, tracewaits.Options{Goroutines: f.to.draw.goroutines(), Syscalls: slices.Contains(f.filter.Kinds, contention.SyscallKind), Part: f.part})
+	read := f.reader(contentionKind, bn.Options{Bottle: bottle.Options{Part: f.part},
+		Contention: tracewaits.Options{Goroutines: f.to.draw.goroutines(), Syscalls: slices.Contains(f.filter.Kinds, contention.SyscallKind), Part: f.part}})
+	return f.analysis.run(ctx, std, source, contentionForms, func(ctx context.Context, std stdio, in *input) (*contention.Profile, error) {
+		p, err := read(ctx, std, in)
 		if p != nil {
 			p = f.keep(p)
 		}
 		return p, err
-	}
-	return f.analysis.run(ctx, std, source, read, contentionForms)
+	})
 }
 
 // keep leaves out what -kind and -focus do not name, and says so if that is all.
@@ -199,18 +195,6 @@ func (f *contentionFlags) keep(p *contention.Profile) *contention.Profile {
 		kept.Warnings = append(slices.Clone(kept.Warnings), "Goroutines did wait, but for nothing that -kind and -focus keep.")
 	}
 	return kept
-}
-
-// readContention reads a trace or JSON. The profile may be there even if there is an error: it is
-// then that of what could be read.
-func readContention(ctx context.Context, std stdio, in *input, opt tracewaits.Options) (*contention.Profile, error) {
-	return resultFrom(ctx, std, in, bn.Options{Want: bn.WantContention, Contention: opt, Bottle: bottle.Options{Part: opt.Part}}, func(r *bn.Report) *contention.Profile { return r.Contention },
-		func(r io.Reader) (*contention.Profile, error) {
-			if opt.Part != (timeline.Part{}) {
-				return nil, usagef("-generations, -during and -outside are for traces; %s is none", in.label)
-			}
-			return readSaved(r, in.label, contentionKind)
-		})
 }
 
 // goroutines tells that goroutines have to be told apart.

@@ -301,14 +301,14 @@ func TestContentionBadInput(t *testing.T) {
 	}{
 		{[]string{"-by", "owner-fnc", mutexTrace}, exitUsage, "", `-by: unknown aspect "owner-fnc"; did you mean owner-func?`},
 		{[]string{"-by", "owner,lock", mutexTrace}, exitUsage, "", `-by: unknown aspect "owner"; did you mean owner-func?`},
-		{[]string{"-by", "lock,lock", mutexTrace}, exitUsage, "", "-by: lock comes twice"},
+		{[]string{"-by", "lock,lock", mutexTrace}, exitUsage, "", "-by: lock is given twice"},
 		{[]string{"-kind", "mutx", mutexTrace}, exitUsage, "", `-kind: unknown kind "mutx"; did you mean mutex?`},
 		{[]string{"-kind", "nonsense", mutexTrace}, exitUsage, "", `want some of locks, mutex, `},
 		{[]string{"-focus", "(", mutexTrace}, exitUsage, "", "-focus: error parsing regexp"},
 		{[]string{"-pprof", "up", "-format", "folded", mutexTrace}, exitUsage, "", `-pprof: unknown view "up": want owner, waiter, joined or root`},
 		{[]string{"-min", "-1s", mutexTrace}, exitUsage, "", "-min -1s: want a positive duration"},
 		{[]string{"-top", "-1", mutexTrace}, exitUsage, "", "-top -1: want a number"},
-		{[]string{"-format", "gif", mutexTrace}, exitUsage, "", `unknown form "gif": want svg, png, pprof, json, csv, md, text, dot or folded`},
+		{[]string{"-format", "gif", mutexTrace}, exitUsage, "", `-format gif: want svg, png, pprof, json, csv, md, text, dot or folded`},
 		{[]string{"-o", "a.gif", mutexTrace}, exitUsage, "", "want a file ending in .svg, .png, .pb.gz"},
 		{[]string{"-o", "a.svg", "-o", "./a.svg", mutexTrace}, exitUsage, "", "given twice"},
 		{[]string{"-fail", "waited", mutexTrace}, exitUsage, "", `"waited" is not a condition`},
@@ -316,12 +316,12 @@ func TestContentionBadInput(t *testing.T) {
 		{[]string{"-fail", "waited>1", mutexTrace}, exitUsage, "", "waited wants a duration"},
 		{[]string{"-focs", "x", mutexTrace}, exitUsage, "", "unknown flag -focs; did you mean -focus?"},
 		{[]string{mutexTrace, mutexTrace}, exitUsage, "", "more than one input"},
-		{[]string{}, exitUsage, "", "no trace: name a FILE or a URL"},
+		{[]string{}, exitUsage, "", "no input: want a FILE, a URL"},
 		{[]string{filepath.Join(dir, "missing")}, exitFailure, "", "missing: no such file"},
-		{[]string{dir}, exitFailure, "", "it is a directory"},
+		{[]string{dir}, exitFailure, "", "is a directory"},
 		{[]string{foreign}, exitFailure, "", "foreign.json: contention: reading JSON: this is no contention profile"},
 		{[]string{cut(object, 20)}, exitFailure, "", "cut-run.json: contention: reading JSON: the input ends inside the object"},
-		{[]string{"-o", filepath.Join(dir, "no", "a.svg"), mutexTrace}, exitFailure, "", "cannot write "},
+		{[]string{"-o", filepath.Join(dir, "no", "a.svg"), mutexTrace}, exitFailure, "", "writing "},
 	} {
 		r := bottleneck(append([]string{"contention"}, tt.args...)...)
 		if tt.out != "" && r.out == "" {

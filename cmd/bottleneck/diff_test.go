@@ -113,7 +113,7 @@ func TestDiffErrors(t *testing.T) {
 	}{
 		{"", exitUsage, "want two runs"},
 		{"a", exitUsage, "want two runs to compare, OLD and NEW; there are 1"},
-		{"-format dot a b", exitUsage, `unknown form "dot"`},
+		{"-format dot a b", exitUsage, `-format dot: want`},
 		{"-o x.dot a b", exitUsage, "-o x.dot"},
 		{"-group nonsense a b", exitUsage, "unknown grouping"},
 		{"-group creator -kind tasks a b", exitUsage, "-group is for graphs"},
@@ -129,7 +129,7 @@ func TestDiffErrors(t *testing.T) {
 		{"-fail speedup<1x " + computeTrace + " " + computeTrace, exitUsage, "a bottle graph has no speedup"},
 		{"-fail parallelism<1x " + stack + " " + stack, exitUsage, "a speedup stack has no parallelism"},
 		{computeTrace + " run_test.go", exitFailure, "run_test.go: not a Go execution trace"},
-		{"-o /nowhere/x.svg " + computeTrace + " " + computeTrace, exitFailure, "cannot write /nowhere/x.svg"},
+		{"-o /nowhere/x.svg " + computeTrace + " " + computeTrace, exitFailure, "writing /nowhere/x.svg"},
 	} {
 		bottleneck(append([]string{"diff"}, strings.Fields(tt.args)...)...).want(t, tt.status, "", tt.err)
 	}

@@ -132,7 +132,7 @@ func TestFailFlag(t *testing.T) {
 		status int
 		err    string
 	}{
-		{[]string{"-fail", "parallelism>0"}, exitFailure, "bottleneck: -fail: parallelism>0: got "},
+		{[]string{"-fail", "parallelism>0"}, exitFailure, "bottleneck: graph: -fail: parallelism>0: got "},
 		{[]string{"-fail", "parallelism>1000"}, exitOK, ""},
 		{[]string{"-fail", "parallelism>1000,wall>1h"}, exitOK, ""},
 		{[]string{"-fail", "parallelism>1000", "-fail", "wall>1ns"}, exitFailure, "-fail: wall>1ns: got "},

@@ -18,7 +18,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/pprof"
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/result"
-	"github.com/bottleneck-go/bottleneck/timeline"
 )
 
 // graphFlags are the choices of the user.
@@ -113,27 +112,12 @@ func (f *graphFlags) run(ctx context.Context, std stdio, args []string) error {
 		return err
 	}
 	f.opt.Stacks = slices.Contains(f.to.asked(), "pprof")
-	read := func(ctx context.Context, std stdio, in *input) (*bottle.Graph, error) {
-		return readGraph(ctx, std, in, f.opt)
-	}
-	return f.analysis.run(ctx, std, source, read, graphForms)
+	return f.analysis.run(ctx, std, source, graphForms, f.reader(graphKind, bn.Options{Bottle: f.opt}))
 }
 
-// readGraph reads a trace, with progress on a terminal. The graph may be there even if
-// there is an error: it is then that of what could be read.
-func readGraph(ctx context.Context, std stdio, in *input, opt bottle.Options) (*bottle.Graph, error) {
-	return resultFrom(ctx, std, in, bn.Options{Want: bn.WantVerdict, Bottle: opt}, func(r *bn.Report) *bottle.Graph { return r.Bottle },
-		func(r io.Reader) (*bottle.Graph, error) {
-			g, err := readSaved(r, in.label, graphKind)
-			group := opt.Group.String()
-			switch {
-			case err != nil:
-				return nil, err
-			case opt.Window != 0 || opt.From != 0 || opt.To != 0 || opt.Offered || opt.Part != timeline.Part{} || group != bottle.ByFunction.String() && group != g.GroupBy:
-				return nil, usagef("-group, -window, -from, -to, -generations, -during, -outside and -offered are for traces; %s is a graph already", in.label)
-			}
-			return g, nil
-		})
+// readGraph reads a trace, or a graph that was saved.
+func readGraph(ctx context.Context, std stdio, in *input) (*bottle.Graph, error) {
+	return readResult(ctx, std, in, graphKind, bn.Options{}, func(*bottle.Graph) error { return nil })
 }
 
 // progressDelay is how long a command runs before it says what it is doing.

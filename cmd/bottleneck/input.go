@@ -41,25 +41,38 @@ type input struct {
 // of what it reads. What it returns may be there even if there is an error: it is then what could
 // be read.
 func readInput[P any](ctx context.Context, std stdio, in *input, read func(ctx context.Context, r io.Reader, head []byte) (P, error)) (P, error) {
-	reading, cancel := context.WithCancelCause(ctx)
+	opened, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	progress := startProgress(std.err, in.progress)
 	defer progress.stop()
-	r, err := in.open(reading, cancel)
+	r, err := in.open(opened, cancel)
 	if err != nil {
 		var none P
-		return none, err
+		return none, reading(err)
 	}
 	defer r.Close()
 	from, head := unpackJSON(peek(r))
 	if holdsJSON(head) {
 		from = savedInput(ctx, from)
 	}
-	p, err := read(reading, from, head)
-	if err != nil && reading.Err() != nil && ctx.Err() == nil {
-		err = context.Cause(reading) // a silent server, say, of which the reader knows nothing
+	p, err := read(opened, from, head)
+	if err != nil && opened.Err() != nil && ctx.Err() == nil {
+		err = context.Cause(opened) // such as a server that sends nothing, which read does not see
 	}
-	return p, err
+	return p, reading(err)
+}
+
+// reading returns an error with "reading " before each line, unless the usage is wrong.
+func reading(err error) error {
+	var usage *usageError
+	if err == nil || errors.As(err, &usage) {
+		return err
+	}
+	parts := flatten(err)
+	for i := range parts {
+		parts[i] = fmt.Errorf("reading %w", parts[i])
+	}
+	return errors.Join(parts...)
 }
 
 // headLength is enough to tell what an input is.
@@ -99,7 +112,7 @@ func findInput(std stdio, arg string) (*input, error) {
 		return stdinInput(std.in), nil
 	case arg == "":
 		if f, ok := std.in.(*os.File); std.in == nil || ok && !feeds(f) {
-			return nil, usagef("no trace: name a FILE or a URL, or feed one into standard input")
+			return nil, usagef("no input: want a FILE, a URL, or data on standard input")
 		}
 		return stdinInput(std.in), nil
 	case isURL(arg):
@@ -171,7 +184,7 @@ func stdinInput(r io.Reader) *input {
 }
 
 func errDirectory(name string) error {
-	return fmt.Errorf("%s: it is a directory, not a trace", name)
+	return fmt.Errorf("%s: is a directory", name)
 }
 
 // fileError says in one line what is wrong with a file: its name comes first, the system call not
@@ -192,10 +205,11 @@ type interruptible struct {
 	close   func() error
 	buf     []byte // of the reading goroutine, while there is one
 	rest    []byte // read but not yet delivered
-	results chan readResult
+	results chan chunk
 }
 
-type readResult struct {
+// chunk is what a Read returned.
+type chunk struct {
 	n   int
 	err error
 }
@@ -207,12 +221,12 @@ func (i *interruptible) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	if i.results == nil {
-		i.results = make(chan readResult, 1)
+		i.results = make(chan chunk, 1)
 		i.buf = make([]byte, 1<<16)
 	}
 	go func() {
 		n, err := i.r.Read(i.buf)
-		i.results <- readResult{n, err}
+		i.results <- chunk{n, err}
 	}()
 	select {
 	case res := <-i.results:
@@ -485,7 +499,7 @@ func (c *credentials) of(ctx context.Context) (context.Context, error) {
 	if c.token != "" {
 		data, err := os.ReadFile(c.token)
 		if err != nil {
-			return nil, fileError(c.token, err)
+			return nil, fmt.Errorf("-token-file: %w", fileError(c.token, err))
 		}
 		token := strings.TrimSpace(string(data))
 		if token == "" || strings.ContainsAny(token, "\r\n") {

@@ -116,7 +116,7 @@ func TestInputErrors(t *testing.T) {
 		want string
 	}{
 		{filepath.Join(dir, "missing"), "missing: no such file"},
-		{dir, "it is a directory"},
+		{dir, "is a directory"},
 		{temporary(t, "empty", nil), "empty: it is empty"},
 		{temporary(t, "text", []byte("hello\nworld and more")), `not a Go execution trace: it begins with "hello`},
 		{temporary(t, "page.html", []byte("<!DOCTYPE html><p>")), "it is an HTML or XML page"},
@@ -144,7 +144,7 @@ func TestNoInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	commandWith(null, "graph").want(t, exitUsage, "", "no trace: name a FILE")
+	commandWith(null, "graph").want(t, exitUsage, "", "no input: want a FILE")
 	commandWith(null, "graph", "-").want(t, exitFailure, "", "standard input: it is empty")
 }
 

@@ -169,9 +169,6 @@ func (d *destination) defineBy(usage string) {
 	})
 }
 
-// regrouped reports whether goroutines are not grouped by function.
-func (f *ledgerFlags) regrouped() bool { return f.opt.Group.String() != bottle.ByFunction.String() }
-
 // groupOf returns the group of a goroutine of the program.
 func (f *ledgerFlags) groupOf(g *timeline.Goroutine) string {
 	group, kind := f.opt.Group.BoxOf(g, "")
@@ -186,21 +183,11 @@ func (f *ledgerFlags) run(ctx context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	read := func(ctx context.Context, std stdio, in *input) (*ledger.Ledger, error) {
-		opt := bn.Options{Want: bn.WantVerdict, Bottle: f.opt}
-		of := func(r *bn.Report) *ledger.Ledger { return r.Ledger }
-		if f.regrouped() {
-			books := ledger.NewObserver(ledger.Options{From: f.opt.From, To: f.opt.To, Stacks: f.opt.Stacks, Group: f.groupOf})
-			opt.Observers = []timeline.Observer{books}
-			of = func(*bn.Report) *ledger.Ledger { return books.Ledger() }
-		}
-		return resultFrom(ctx, std, in, opt, of,
-			func(r io.Reader) (*ledger.Ledger, error) {
-				if f.regrouped() || f.opt.From != 0 || f.opt.To != 0 || f.opt.Part != (timeline.Part{}) {
-					return nil, usagef("-group, -from, -to, -generations, -during and -outside are for traces; %s is saved JSON", in.label)
-				}
-				return readSaved(r, in.label, ledgerKind)
-			})
+	k, opt := *ledgerKind, bn.Options{Bottle: f.opt}
+	if f.opt.Group.String() != bottle.ByFunction.String() {
+		books := ledger.NewObserver(ledger.Options{From: f.opt.From, To: f.opt.To, Stacks: f.opt.Stacks, Group: f.groupOf})
+		opt.Observers = []timeline.Observer{books}
+		k.of = func(*bn.Report) *ledger.Ledger { return books.Ledger() }
 	}
-	return f.analysis.run(ctx, std, source, read, ledgerForms)
+	return f.analysis.run(ctx, std, source, ledgerForms, f.reader(&k, opt))
 }

@@ -475,7 +475,7 @@ func (f *mergeFlags) readAll(ctx context.Context, std stdio, sources []string, s
 		if r.err == nil || f.partial {
 			if r.err != nil {
 				sum.missing = append(sum.missing, sources[i])
-				fmt.Fprintf(std.err, "bottleneck: left out: %s\n", oneLine(r.err.Error()))
+				fmt.Fprintf(std.err, "bottleneck: merge: left out: %s\n", oneLine(r.err.Error()))
 			}
 			i++
 			continue

@@ -302,8 +302,8 @@ func TestMergePartial(t *testing.T) {
 	if r.status != exitOK || !strings.HasPrefix(r.out, "Merged: 2 instances, without 3 sources that could not be read. ") {
 		t.Errorf("status %d, %.200s", r.status, r.out)
 	}
-	for _, want := range []string{"left out: " + missing + ": no such file", "left out: " + a + " is a bottle graph, " + waits + " a contention profile", "left out: " + cut + ": "} {
-		if !strings.Contains(r.err, "bottleneck: "+want) {
+	for _, want := range []string{"left out: reading " + missing + ": no such file", "left out: " + a + " is a bottle graph, " + waits + " a contention profile", "left out: reading " + cut + ": "} {
+		if !strings.Contains(r.err, "bottleneck: merge: "+want) {
 			t.Errorf("stderr lacks %q:\n%s", want, r.err)
 		}
 	}
@@ -495,6 +495,6 @@ func TestGraphOfJSON(t *testing.T) {
 		t.Errorf("%s%s, want %s", got.err, got.out, want.out)
 	}
 	for _, args := range []string{"-window 1s", "-offered", "-from 1ms", "-group creator"} {
-		bottleneck(append([]string{"graph", a}, strings.Fields(args)...)...).want(t, exitUsage, "", "is a graph already")
+		bottleneck(append([]string{"graph", a}, strings.Fields(args)...)...).want(t, exitUsage, "", "is a saved result")
 	}
 }

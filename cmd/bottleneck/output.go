@@ -105,7 +105,7 @@ func createTemp(name string) (*temp, error) {
 	if st, err := os.Stat(target); err == nil {
 		switch {
 		case st.IsDir():
-			return nil, fmt.Errorf("cannot write %s: it is a directory", name)
+			return nil, fmt.Errorf("writing %s: is a directory", name)
 		case !st.Mode().IsRegular():
 			f, err := os.OpenFile(target, os.O_WRONLY, 0)
 			if err != nil {
@@ -164,7 +164,7 @@ func writeError(name string, err error) error {
 	if errors.As(err, &pe) {
 		err = pe.Err
 	}
-	return fmt.Errorf("cannot write %s: %w", name, err)
+	return fmt.Errorf("writing %s: %w", name, err)
 }
 
 // destination is where goes what a command found, and how it is drawn: the flags
@@ -215,7 +215,7 @@ func (d *destination) settle(std stdio) error {
 		d.format = "text"
 	}
 	if d.format != "" && !d.can.has(d.format) {
-		return usagef("unknown form %q: want %s", d.format, d.can)
+		return usagef("-format %s: want %s", d.format, d.can)
 	}
 	if d.format == "png" || d.format == "pprof" {
 		if _, terminal := terminalOf(std.out); terminal {

@@ -34,7 +34,7 @@ func TestUnwritable(t *testing.T) {
 		name, want string
 	}{
 		{filepath.Join(dir, "missing", "x.svg"), "x.svg: no such file or directory"},
-		{filepath.Join(dir, "folder.svg"), "folder.svg: it is a directory"},
+		{filepath.Join(dir, "folder.svg"), "folder.svg: is a directory"},
 		{filepath.Join(locked, "x.svg"), "x.svg: permission denied"},
 	} {
 		if strings.Contains(tt.want, "permission") && (os.Getuid() <= 0 || runtime.GOOS == "windows") {
@@ -43,7 +43,7 @@ func TestUnwritable(t *testing.T) {
 		// Found before the trace is looked for, let alone read.
 		for _, args := range [][]string{{"graph", "missing.trace", "-o", tt.name}, {"demo", "-o", tt.name}} {
 			r := bottleneck(args...)
-			r.want(t, exitFailure, "", "bottleneck: cannot write ")
+			r.want(t, exitFailure, "", ": writing ")
 			if !strings.Contains(r.err, tt.want) || strings.Count(r.err, "\n") != 1 {
 				t.Errorf("%v: stderr %q, want %q", args, r.err, tt.want)
 			}
@@ -66,7 +66,7 @@ func TestWriteFile(t *testing.T) {
 	if err := write("first", nil); err != nil || content() != "first" {
 		t.Errorf("%q, %v", content(), err)
 	}
-	if err := write("half", errors.New("out of ink")); err == nil || err.Error() != "cannot write "+name+": out of ink" || content() != "first" {
+	if err := write("half", errors.New("out of ink")); err == nil || err.Error() != "writing "+name+": out of ink" || content() != "first" {
 		t.Errorf("%q, %v", content(), err)
 	}
 	if err := os.Chmod(name, 0o600); err != nil {

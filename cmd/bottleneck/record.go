@@ -131,7 +131,7 @@ func (f *recordFlags) run(ctx context.Context, std stdio, args []string) error {
 	if len(r.traces) > 0 {
 		return r.store(ctx, std)
 	}
-	g, err := readGraph(ctx, std, urlInput(f.traceURL()), bottle.Options{})
+	g, err := readGraph(ctx, std, urlInput(f.traceURL()))
 	var status *statusError
 	if errors.As(err, &status) && status.status == http.StatusNotImplemented {
 		g, err = r.fetchGraph(ctx, std) // it sends no traces
@@ -286,7 +286,7 @@ func (r *recording) use(ctx context.Context, std stdio) error {
 	if len(r.graph.outputs) == 0 {
 		return errors.Join(errs...)
 	}
-	g, err := readGraph(ctx, std, fileInput(r.traces[0]), bottle.Options{})
+	g, err := readGraph(ctx, std, fileInput(r.traces[0]))
 	if errs = append(errs, err); g != nil {
 		errs = append(errs, r.draw(std, g))
 	}

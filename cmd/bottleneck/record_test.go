@@ -203,7 +203,7 @@ func TestRecordMistakes(t *testing.T) {
 		{"-o x -seconds 0 " + s.URL, exitUsage, "-seconds 0: want"},
 		{"-o x -seconds NaN " + s.URL, exitUsage, "-seconds NaN: want"},
 		{"-o " + dir + "/x " + s.URL, exitFailure, "404 Not Found: 404 page not found; give the URL"},
-		{"-o " + dir + "/no/x " + s.URL, exitFailure, "cannot write "},
+		{"-o " + dir + "/no/x " + s.URL, exitFailure, "writing "},
 		{"-o " + dir + "/x http://127.0.0.1:1/", exitFailure, "http://127.0.0.1:1/trace?seconds=5: dial tcp"},
 	} {
 		bottleneck(append([]string{"record"}, strings.Fields(tt.args)...)...).want(t, tt.status, "", tt.err)
@@ -290,7 +290,7 @@ func TestRecordProgramUsage(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
 	for _, program := range []string{"/no/such/program", "no-such-program", "./record_test.go"} { // the last is no program
 		r := bottleneck("record", "-o", name, "--", program)
-		r.want(t, exitFailure, "", "bottleneck: cannot run "+program+": ")
+		r.want(t, exitFailure, "", "bottleneck: record: cannot run "+program+": ")
 		if strings.Contains(r.err, "cannot write") || strings.Count(r.err, program) != 1 {
 			t.Errorf("%s", r.err)
 		}

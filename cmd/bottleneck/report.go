@@ -415,7 +415,6 @@ func (r *reportReading) tasks(p *granularity.Profile) bool {
 		r.data.Missing[report.TasksSection] = "The trace has no regions (runtime/trace.StartRegion), which are what is a task there. Package granularity measures the tasks of pools and errgroups."
 		return false
 	}
-	p.Diagnose()
 	r.data.Tasks = p
 	return true
 }

@@ -123,7 +123,7 @@ func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		bottleneck("completion", shell).want(t, exitOK, "bottleneck", "")
 	}
-	for args, want := range map[string]string{"gra": "graph\t", "graph --gr": "--group\t", "graph --format p": "png\npprof\n"} {
+	for args, want := range map[string]string{"gra": "graph\t", "graph --gr": "--group\t", "graph --format p": "png\npprof\n", "graph -format p": "png\npprof\n", "graph -top 3 -format p": "png\npprof\n", "tra": ":0\n"} {
 		if r := bottleneck(append([]string{"__complete"}, strings.Fields(args)...)...); !strings.Contains(r.out, want) {
 			t.Errorf("%q: %s", args, r.out)
 		}
@@ -142,7 +142,10 @@ func TestManualPages(t *testing.T) {
 			t.Errorf("%s: %v", c.Name(), err)
 		}
 	}
-	bottleneck("man").want(t, exitUsage, "", "want the directory")
+	if page := string(read(t, filepath.Join(dir, "bottleneck-graph.1"))); !strings.Contains(page, "such as parallelism<4;") {
+		t.Error("the example of a condition is not in the page")
+	}
+	bottleneck("man").want(t, exitUsage, "", "want DIR")
 }
 
 // Long flags take one dash or two; what follows a flag that takes a value is its value, be it what
@@ -170,11 +173,13 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"grpah"}, `unknown command "grpah"; did you mean "graph"?`},
 		{[]string{"dem"}, `did you mean "demo"?`},
 		{[]string{"zzzzzz"}, `"bottleneck help" lists the commands`},
-		{[]string{"-kind", "locks"}, `flags follow the command`},
+		{[]string{"zzzzzz", "-format", "json"}, `unknown command "zzzzzz"`},
+		{[]string{"completion", "tcsh"}, `want bash, zsh, fish or powershell, not "tcsh"`},
+		{[]string{"-kind", "locks"}, `flags of a command follow it`},
 		{[]string{"help", "grahp"}, `did you mean "graph"?`},
 		{[]string{"help", "graph", "demo"}, `more than one command`},
 		{[]string{"version", "1"}, `unexpected argument "1"`},
-		{[]string{"graph"}, "no trace: name a FILE or a URL"},
+		{[]string{"graph"}, "no input: want a FILE, a URL"},
 		{[]string{"graph", "-grop", "task", "x"}, "unknown flag -grop; did you mean -group?"},
 		{[]string{"graph", "-quux", "x"}, "unknown flag -quux (see"},
 		{[]string{"graph", "x", "y"}, `more than one trace: "x" and "y"`},
@@ -192,7 +197,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"graph", "-from", "-1s", "x"}, "from the beginning"},
 		{[]string{"graph", "-from", "2s", "-to", "1s", "x"}, "-to 1s is not after -from 2s"},
 		{[]string{"graph", "-to", "0s", "x"}, "-to 0s is not after"},
-		{[]string{"graph", "-format", "gif", "x"}, `unknown form "gif"`},
+		{[]string{"graph", "-format", "gif", "x"}, `-format gif: want`},
 		{[]string{"graph", "-o", "x.gif", "x"}, "want a file ending in .svg"},
 		{[]string{"graph", "-o", "x.svg", "-o", "./x.svg", "x"}, "given twice"},
 		{[]string{"graph", "-fail", "paralelism<4", "x"}, "did you mean parallelism?"},

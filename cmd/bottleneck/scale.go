@@ -120,9 +120,9 @@ func (f *scaleFlags) run(ctx context.Context, std stdio, args []string, dash int
 		return err
 	}
 	if f.dir != "" {
-		delete(f.out.only, "title") // stack.svg has one
+		delete(f.to.only, "title") // stack.svg has one
 	}
-	if err := f.out.check(std); err != nil {
+	if err := f.ready(std); err != nil {
 		return err
 	}
 	target, err := newTarget(f.command)
@@ -154,23 +154,23 @@ func (f *scaleFlags) show(ctx context.Context, std stdio, taken []*scaleRun) err
 	if err != nil {
 		return err
 	}
-	f.out.draw.source = strings.Join(f.command, " ")
+	f.to.draw.source = strings.Join(f.command, " ")
 	var errs []error
 	if f.dir != "" {
 		for _, name := range []string{"stack.svg", "stack.json"} {
-			errs = append(errs, writeFile(filepath.Join(f.dir, name), func(w io.Writer) error { return stackForms[f.out.can.formOf(name)](w, stacks, f.out.draw) }))
+			errs = append(errs, writeFile(filepath.Join(f.dir, name), func(w io.Writer) error { return stackForms[f.to.can.formOf(name)](w, stacks, f.to.draw) }))
 		}
 	}
 	for i, run := range taken {
 		if f.dir != "" {
 			name := filepath.Join(f.dir, fmt.Sprintf("graph-%d.svg", run.width))
 			errs = append(errs, writeFile(name, func(w io.Writer) error {
-				return picture.SVG(w, graphs[i], picture.Options{Title: run.title(), Subtitle: f.out.draw.source})
+				return picture.SVG(w, graphs[i], picture.Options{Title: run.title(), Subtitle: f.to.draw.source})
 			}))
 		}
 	}
-	errs = append(errs, f.out.write(std, stacks))
-	if f.out.format == "text" {
+	errs = append(errs, f.write(std, stacks))
+	if f.to.format == "text" {
 		t, _ := terminalOf(std.out)
 		opt := t.textOptions()
 		opt.Top = 6

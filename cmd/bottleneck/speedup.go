@@ -25,7 +25,7 @@ type speedupFlags struct {
 	workers  string
 	estimate bool
 	part     timeline.Part
-	out      stackOutput
+	to       destination
 }
 
 // define adds the flags that scale has, too.
@@ -34,7 +34,7 @@ func (f *speedupFlags) define(c *cobra.Command) {
 	fs.StringVar(&f.workers, "workers", "auto", "`WHO` the workers are; see \"bottleneck help speedup\"")
 	fs.IntVarP(&f.opt.N, "number", "n", 0, "compare with `N` workers; default the most that exist at once, up to GOMAXPROCS")
 	fs.StringVar(&f.opt.Unit, "unit", "", "regions of `TYPE` are equal amounts of work: with them the estimate has a remainder, and two runs are checked for the same amount of work")
-	f.out.define(c, formsIn(stackForms.has))
+	f.to.define(c, formsIn(stackForms.has))
 }
 
 // check rejects what cannot be right.
@@ -109,7 +109,7 @@ func (f *speedupFlags) run(ctx context.Context, std stdio, traces []string) erro
 	if err := f.parse(traces); err != nil {
 		return err
 	}
-	if err := f.out.check(std); err != nil {
+	if err := f.ready(std); err != nil {
 		return err
 	}
 	stacks, err := f.read(ctx, std, traces)
@@ -123,8 +123,20 @@ func (f *speedupFlags) run(ctx context.Context, std stdio, traces []string) erro
 		}
 		stacks[0].Warnings = last.Warnings
 	}
-	f.out.draw.source = filepath.Base(traces[len(traces)-1])
-	return f.out.write(std, stacks)
+	f.to.draw.source = filepath.Base(traces[len(traces)-1])
+	return f.write(std, stacks)
+}
+
+// ready rejects what cannot be written before anything is read.
+func (f *speedupFlags) ready(std stdio) error {
+	if err := f.to.settle(std); err != nil {
+		return err
+	}
+	return f.to.outputs.check()
+}
+
+func (f *speedupFlags) write(std stdio, stacks []*speedup.Stack) error {
+	return f.to.write(std, func(w io.Writer, form string, d drawing) error { return stackForms[form](w, stacks, d) })
 }
 
 // read makes a stack of each run with several workers.
@@ -157,22 +169,6 @@ var stackForms = drawn(formsOf[[]*speedup.Stack]{
 }, func(s []*speedup.Stack, d drawing) (*picture.Drawing, error) {
 	return picture.DrawStacks(s, d.picture())
 })
-
-// stackOutput says where stacks go.
-type stackOutput struct{ destination }
-
-// check rejects what cannot be written before anything is read.
-func (o *stackOutput) check(std stdio) error {
-	if err := o.settle(std); err != nil {
-		return err
-	}
-	return o.outputs.check()
-}
-
-// write writes the stacks in all the forms that were asked for.
-func (o *stackOutput) write(std stdio, stacks []*speedup.Stack) error {
-	return o.destination.write(std, func(w io.Writer, form string, d drawing) error { return stackForms[form](w, stacks, d) })
-}
 
 // stackMeasures has components as parts, by their bare names.
 var stackMeasures = measures{

@@ -19,7 +19,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/granularity/tracetasks"
 	"github.com/bottleneck-go/bottleneck/internal/format"
 	"github.com/bottleneck-go/bottleneck/result"
-	"github.com/bottleneck-go/bottleneck/timeline"
 	"github.com/spf13/cobra"
 )
 
@@ -97,8 +96,9 @@ func (f *tasksFlags) run(ctx context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	read := func(ctx context.Context, std stdio, in *input) (*granularity.Profile, error) {
-		p, err := f.read(ctx, std, in)
+	read := f.reader(tasksKind, bn.Options{Tasks: f.trace, Bottle: bottle.Options{Part: f.part}})
+	return f.analysis.run(ctx, std, source, tasksForms, func(ctx context.Context, std stdio, in *input) (*granularity.Profile, error) {
+		p, err := read(ctx, std, in)
 		if p == nil {
 			return nil, err
 		}
@@ -106,8 +106,7 @@ func (f *tasksFlags) run(ctx context.Context, std stdio, args []string) error {
 			return nil, errors.Join(err, none)
 		}
 		return p, err
-	}
-	return f.analysis.run(ctx, std, source, read, tasksForms)
+	})
 }
 
 // choose keeps the classes of -class.
@@ -131,20 +130,6 @@ func (f *tasksFlags) choose(p *granularity.Profile) error {
 		names = append(names[:most], fmt.Sprintf("%d others", n-most))
 	}
 	return fmt.Errorf("no class matches %q; there are %s", f.class, strings.Join(names, ", "))
-}
-
-// read reads a trace or a recorded profile, whatever it is. The profile may be there even if there
-// is an error: it is then that of what could be read.
-func (f *tasksFlags) read(ctx context.Context, std stdio, in *input) (*granularity.Profile, error) {
-	opt := bn.Options{Want: bn.WantTasks, Tasks: f.trace, Bottle: bottle.Options{Part: f.part}}
-	return resultFrom(ctx, std, in, opt, func(r *bn.Report) *granularity.Profile { return r.Tasks },
-		func(r io.Reader) (*granularity.Profile, error) {
-			p, err := readSaved(r, in.label, tasksKind)
-			if err == nil && (f.trace.Tasks || f.trace.AggregateNested || f.trace.Hz != 0 || f.part != timeline.Part{}) {
-				return nil, usagef("-user-tasks, -aggregate, -generations, -during, -outside and -hz are for traces; %s is a recorded profile", in.label)
-			}
-			return p, err
-		})
 }
 
 // tasksForms are the forms of profiles of tasks.

@@ -138,7 +138,7 @@ func TestBinaryOnTerminal(t *testing.T) {
 // A terminal is not a trace, so it is not waited for.
 func TestTerminalAsInput(t *testing.T) {
 	term, output := openTerminal(t, 80)
-	commandWith(term, "graph").want(t, exitUsage, "", "no trace: name a FILE")
+	commandWith(term, "graph").want(t, exitUsage, "", "no input: want a FILE")
 	output()
 }
 

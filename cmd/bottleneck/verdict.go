@@ -19,7 +19,6 @@ import (
 	"github.com/bottleneck-go/bottleneck/exporters/text"
 	"github.com/bottleneck-go/bottleneck/ledger"
 	"github.com/bottleneck-go/bottleneck/result"
-	"github.com/bottleneck-go/bottleneck/timeline"
 	"github.com/bottleneck-go/bottleneck/verdict"
 )
 
@@ -164,10 +163,13 @@ func partFlags(fs *pflag.FlagSet) (flags []string) {
 
 // readJudged makes the verdict on a trace, or on a ledger that was saved, or reads that of a graph
 // that was saved.
-func readJudged(ctx context.Context, std stdio, in *input, opt bn.Options) (*bn.Report, error) {
-	return resultFrom(ctx, std, in, opt, func(r *bn.Report) *bn.Report { return r }, func(r io.Reader) (*bn.Report, error) {
-		if of := opt.Bottle; of.From != 0 || of.To != 0 || of.Window != 0 || of.Part != (timeline.Part{}) {
-			return nil, usagef("-from, -to, -window, -generations, -during and -outside are for traces; %s is saved", in.label)
+func readJudged(ctx context.Context, std stdio, in *input, flags *pflag.FlagSet, opt bn.Options) (*bn.Report, error) {
+	return readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*bn.Report, error) {
+		if !holdsJSON(head) {
+			return analyze(ctx, in, r, opt)
+		}
+		if err := rejectTraceFlags(flags, in.label, ""); err != nil {
+			return nil, err
 		}
 		data, err := io.ReadAll(r)
 		if err != nil {
@@ -223,7 +225,7 @@ func (f *verdictFlags) run(ctx context.Context, std stdio, args []string) error 
 	}
 	f.opt.Want, f.opt.Bottle.Part = bn.WantVerdict, f.part
 	read := func(ctx context.Context, std stdio, in *input) (*diagnosis, error) {
-		report, err := readJudged(ctx, std, in, f.opt)
+		report, err := readJudged(ctx, std, in, f.flags, f.opt)
 		if report == nil {
 			return nil, err
 		}
@@ -241,7 +243,7 @@ func (f *verdictFlags) run(ctx context.Context, std stdio, args []string) error 
 		}
 		return v, err
 	}
-	return f.analysis.run(ctx, std, source, read, verdictForms)
+	return f.analysis.run(ctx, std, source, verdictForms, read)
 }
 
 // explained is a finding with what is behind it.
@@ -315,7 +317,7 @@ func (f *explainFlags) run(ctx context.Context, std stdio, rest []string) error 
 	if err := to.outputs.check(); err != nil {
 		return err
 	}
-	report, broken := readJudged(ctx, std, in, opt)
+	report, broken := readJudged(ctx, std, in, to.flags, opt)
 	if report == nil || ctx.Err() != nil {
 		return broken
 	}
@@ -358,5 +360,5 @@ func findFinding(v *diagnose.Verdict, word string) (int, error) {
 	if len(known) == 0 {
 		return 0, usagef("the verdict has no findings")
 	}
-	return 0, usagef("there is no finding %q; there are %s", word, strings.Join(known, ", "))
+	return 0, usagef("there is no finding %q: want %s", word, strings.Join(known, ", "))
 }

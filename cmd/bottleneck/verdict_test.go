@@ -151,8 +151,8 @@ func TestExplain(t *testing.T) {
 			t.Errorf("finding %d:\n%s", i+1, text)
 		}
 	}
-	bottleneck("explain", "9", lockTrace).want(t, exitUsage, "", `there is no finding "9"; there are 1 (lock), 2 (syscall), 3 (collector)`)
-	bottleneck("explain", "locks", lockTrace).want(t, exitUsage, "", "there are 1 (lock)")
+	bottleneck("explain", "9", lockTrace).want(t, exitUsage, "", `there is no finding "9": want 1 (lock), 2 (syscall), 3 (collector)`)
+	bottleneck("explain", "locks", lockTrace).want(t, exitUsage, "", "want 1 (lock)")
 	bottleneck("explain", lockTrace).want(t, exitUsage, "", "which finding?")
 	bottleneck("explain").want(t, exitUsage, "", "which finding?")
 	bottleneck("explain", "-h").want(t, exitOK, "bottleneck explain [flags] FINDING [FILE | URL | -]", "")
@@ -282,7 +282,7 @@ func TestSavedVerdict(t *testing.T) {
 	if got, want := of("-focus", "main.worker", file("ledger.json")), of("-focus", "main.worker", lockTrace); got.Findings[0].Kind != want.Findings[0].Kind || got.Findings[0].Lost > want.Findings[0].Lost || got.Findings[0].Lost < want.Findings[0].Lost*9/10 {
 		t.Errorf("the verdict on main.worker is %+v, of the trace %+v", got, want)
 	}
-	bottleneck("verdict", "-from", "1ms", file("graph.json")).want(t, exitUsage, "", "-window, -generations, -during and -outside are for traces")
+	bottleneck("verdict", "-from", "1ms", file("graph.json")).want(t, exitUsage, "", "-from is for traces")
 	bottleneck("explain", "1", file("waits.json")).want(t, exitUsage, "", `is a contention profile: "bottleneck contention" reads it`)
 	bottleneck("graph", file("verdict.json")).want(t, exitUsage, "", `is a verdict: "bottleneck verdict" reads it`)
 	bottleneck("diff", file("verdict.json"), file("verdict.json")).want(t, exitUsage, "", `is a verdict: "bottleneck verdict" reads it`)
@@ -383,8 +383,8 @@ func TestFlagsBeforeTrace(t *testing.T) {
 	bottleneck("-o", filepath.Join(dir, "v.json"), mutexTrace).want(t, exitOK, "", "")
 	bottleneck("-fail", "lost>1%", mutexTrace).want(t, exitFailure, "1. ", "-fail: lost>1%: got ")
 	bottleneck("-from", "10ms", "-to", "5ms", mutexTrace).want(t, exitUsage, "", "-to 5ms is not after -from 10ms")
-	bottleneck(dir).want(t, exitFailure, "", "it is a directory, not a trace")
-	bottleneck("-title", "x", mutexTrace).want(t, exitUsage, "", "flags follow the command")
+	bottleneck(dir).want(t, exitFailure, "", "is a directory")
+	bottleneck("-title", "x", mutexTrace).want(t, exitUsage, "", "flags of a command follow it")
 	other := filepath.Join(dir, "other.json")
 	if err := os.WriteFile(other, []byte(`{"a":1}`), 0o600); err != nil {
 		t.Fatal(err)
