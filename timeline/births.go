@@ -113,7 +113,7 @@ func (s *birthScan) events(m uint64, data []byte) {
 
 // status notes the goroutine that a thread had when the generation began.
 func (s *birthScan) status(m uint64, args [5]uint64) {
-	if args[2] == m && (args[3] == wireformat.GoRunning || args[3] == wireformat.GoSyscall) {
+	if status := uint8(args[3]); args[2] == m && (status == wireformat.GoRunning || status == wireformat.GoSyscall) {
 		s.running[m] = args[1]
 	}
 }

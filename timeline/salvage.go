@@ -162,9 +162,10 @@ func (s *salvage) proc(typ wireformat.Type, t *salvagedThread, args []uint64) {
 	case wireformat.GoSyscallEndBlock:
 		s.taken(t)
 	case wireformat.ProcStatus:
-		running := args[1] == 1 || args[1] == 3 // ProcRunning, ProcSyscall
+		status := uint8(args[1])
+		running := status == wireformat.ProcRunning || status == wireformat.ProcSyscall
 		if running {
-			t.p, t.seq, t.inCall = args[0], 0, args[1] == 3
+			t.p, t.seq, t.inCall = args[0], 0, status == wireformat.ProcSyscall
 		}
 		s.tenure(args[0], 0, tenure{m: t.m, time: t.last, idle: !running})
 	case wireformat.ProcSteal:

@@ -239,6 +239,16 @@ func TestSameOnRules(t *testing.T) {
 			g.thread(1).ev(1001, wProcStatus, 0, pSyscall).ev(1002, wGoStatus, 1, 1, sSyscall).ev(1040, wSyscallEndBlocked)
 			g.thread(2).runs(1003, 1, 2).ev(1010, wProcStatus, 0, 4).ev(1011, wProcSteal, 0, 1, 1).ev(1020, wHeapAlloc, 1)
 		}},
+		{"a status is a number of two bytes", "", func(g *wireGen) { // of which the lower one counts
+			g.thread(1).ev(1001, wProcStatus, 0, pSyscall).ev(1002, wGoStatus, 1, 1, 256+sSyscall).ev(1040, wSyscallEndBlocked)
+			g.thread(2).runs(1003, 1, 2).ev(1010, wProcStatus, 0, 256+4).ev(1011, wProcSteal, 0, 1, 1).ev(1020, wHeapAlloc, 1)
+		}},
+		{"numbers are padded", "", func(g *wireGen) {
+			t := g.thread(1).ev(1001, wProcStatus, 0)
+			t.data = append(t.data, 0x80|pRunning, 0)
+			t.data = append(t.data, wGoStatus, 0x81, 0, 0x81, 0, 0x81, 0x80, 0, 0x80|sRunning, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0)
+			t.ev(1010, wHeapAlloc, 1)
+		}},
 		{"a goroutine is stopped where it later blocks", "", func(g *wireGen) {
 			x, y := stk("main.a", "main.x"), stk("main.b", "main.y")
 			g.thread(1).runs(1001, 0, 1).ev(1010, wGoBlock, "select", y).ev(1020, wGoUnblock, 1, 1, f).ev(1030, wGoStart, 1, 2).

@@ -617,7 +617,7 @@ func (d *Decoder) takeProc(t *thread) (bool, error) {
 var seenAs = [...]uint8{0, ProcRunning, ProcIdle, ProcRunning, ProcIdle}
 
 func (d *Decoder) takeProcStatus(t *thread) (bool, error) {
-	id, status := t.args[0], t.args[1]
+	id, status := t.args[0], uint8(t.args[1]) // a byte, as in takeStatus, however long its number is
 	if status > ProcSyscallAbandoned {
 		return false, contradicts(t, badStatus)
 	}
@@ -628,7 +628,7 @@ func (d *Decoder) takeProcStatus(t *thread) (bool, error) {
 	ev.From, ev.To, ev.Value = 0, seenAs[status], id
 	i := d.findProc(id)
 	if i < 0 {
-		i = d.addProc(id, uint8(status))
+		i = d.addProc(id, status)
 	} else {
 		p := &d.procs[i]
 		ev.From = seenAs[status]
@@ -646,7 +646,7 @@ func (d *Decoder) takeProcStatus(t *thread) (bool, error) {
 				return false, contradicts(t, "no thread has the processor")
 			}
 			ev.Thread, ev.Proc, ev.G = int32(owner), int64(id), d.threads[owner].g
-		case p.status != uint8(status):
+		case p.status != status:
 			return false, contradicts(t, otherThan)
 		}
 		p.seq = 0
