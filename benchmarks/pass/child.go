@@ -42,7 +42,7 @@ func child(args []string) {
 }
 
 // recordWorkload records a workload until the trace has size megabytes, or for
-// churn until so many thousands of goroutines were started.
+// churn and crowd until so many thousands of goroutines were started.
 func recordWorkload(name, size, file string) error {
 	n, err := strconv.ParseInt(size, 10, 64)
 	if err != nil {
@@ -59,7 +59,7 @@ func recordWorkload(name, size, file string) error {
 	deadline := time.Now().Add(5 * time.Minute)
 	var asked atomic.Int64
 	workloads[name](func() bool {
-		if name == "churn" {
+		if name == "churn" || name == "crowd" {
 			return asked.Add(1) <= n
 		}
 		return out.n.Load() < n*1e6 && time.Now().Before(deadline)

@@ -8,7 +8,7 @@ import (
 
 // workloads are what the traces are recorded from. They end when more
 // reports false, which it may be asked often.
-var workloads = map[string]func(more func() bool){"mixed": mixed, "churn": churn}
+var workloads = map[string]func(more func() bool){"mixed": mixed, "churn": churn, "crowd": crowd, "queues": queues}
 
 // spin computes for a time that is proportional to n.
 func spin(n int) {
@@ -84,4 +84,36 @@ func churn(more func() bool) {
 		w.Wait()
 		time.Sleep(10*time.Millisecond - time.Since(begin))
 	}
+}
+
+// crowd starts a thousand goroutines each time that it asks for more. All of them live until the
+// end.
+func crowd(more func() bool) {
+	var wg sync.WaitGroup
+	end := make(chan struct{})
+	for more() {
+		for range 1000 {
+			wg.Go(func() { <-end })
+		}
+	}
+	close(end)
+	wg.Wait()
+}
+
+// queues has a thousand goroutines wait for eight locks.
+func queues(more func() bool) {
+	var wg sync.WaitGroup
+	var locks [8]sync.Mutex
+	for i := range 1000 {
+		wg.Go(func() {
+			for more() {
+				mu := &locks[i%len(locks)]
+				mu.Lock()
+				spin(2_000)
+				runtime.Gosched() // else a goroutine seldom finds a lock taken
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
 }

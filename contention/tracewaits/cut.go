@@ -132,23 +132,16 @@ func (o *Observer) cutBlocked(g *tracedGoroutine, kind timeline.Wait, t timeline
 // part books the time of a wait that goes on, which is not a contention yet, and takes it off the
 // wait.
 func (r *traceRows) part(g *tracedGoroutine, w *waiting, goroutines bool) {
-	k := traceRowKey{kind: w.kind, lock: w.lock.root(), waiter: w.site, group: g.group(), flags: w.flags}
-	if goroutines {
-		k.g = g.g.ID
-	}
-	row := r.row(k)
+	row := r.rowOf(g, w, goroutines)
 	row.waited += int64(w.waited)
 	row.blamed += int64(w.blamed)
 	row.handOff += int64(w.handOff)
 	row.unattributed += int64(w.unattributed)
 	row.ready += int64(w.ready)
 	row.idle += int64(w.idle)
-	for _, p := range w.parts {
-		k := traceOwnerKey{p.owner.site, p.owner.group, 0, p.owner.flags}
-		if goroutines {
-			k.g = p.owner.g
-		}
-		pair := r.pair(row, k)
+	for i := range w.parts {
+		p := &w.parts[i]
+		pair := r.pairOf(row, &p.owner, goroutines)
 		pair.blamed += int64(p.ns)
 		pair.addDid(&p.did, 0, goroutines)
 	}

@@ -74,11 +74,10 @@ func (l *ledger) itself() timeline.Time {
 	return d
 }
 
-// addSegment adds d out of whole of a segment.
+// addSegment adds d out of whole of a segment that has a cause.
 func (l *ledger) addSegment(s *segment, whole, d timeline.Time) {
 	l.add(s.did, d)
 	switch {
-	case s.cause == nil:
 	case len(s.cause.parts) == 1:
 		c := &s.cause.parts[0]
 		for i := range l.causes { // the usual case, without copies

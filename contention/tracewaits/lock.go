@@ -83,6 +83,7 @@ type hold struct {
 	forgotten bool          // there was a prev, but it is too long ago
 	start     timeline.Time // from, but not before the release before
 	spans     []heldSpan    // since the release before
+	whole     heldSpan      // of the owner, since start or the hold before; see cutter.chained
 
 	// The waiter that the release woke:
 	queue    queue

@@ -252,7 +252,6 @@ type Observer struct {
 	room       pastRoom
 	logs       traceLogs
 	cutRoom    cutRoom
-	did        ledger // of a waker, while it is blamed
 	cuts       traceCuts
 	windows    *traceWindows // nil if there are none
 	idle       idleTime
@@ -310,9 +309,15 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	g := o.goroutine(t.G)
 	o.idle.transition(t)
 	g.track(t)
-	o.noteSections(g, t)
-	o.seenAt(g, t.Stack)
-	g.handsOff(t)
+	if o.sections.version != 0 {
+		o.noteSections(g, t)
+	}
+	if len(g.held) > 0 && t.Stack != nil {
+		o.seenAt(g, t.Stack)
+	}
+	if g.last != nil && t.State == timeline.Running && t.To == timeline.Runnable {
+		g.handsOff(t)
+	}
 	switch {
 	case o.blocked(t.State):
 		// A wait that took no time was outside of what is looked at: see timeline.During.
@@ -336,7 +341,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 			o.inFlight++
 			g.wait.claim(t.End)
 			o.bookContended(&g.wait)
-			g.wait = waiting{parts: g.wait.parts[:0], spans: g.wait.spans[:0]}
+			g.wait.reset()
 		}
 	}
 	if !t.To.Alive() {
@@ -347,7 +352,7 @@ func (o *Observer) Transition(t *timeline.Transition) {
 	if t.To == timeline.Waiting && (o.opt.Runtime || t.G.Kind == timeline.Application) {
 		o.parked(g, t)
 	}
-	if t.State == timeline.Waiting {
+	if t.State == timeline.Waiting && g.parkedAt != nil {
 		g.unparked() // the wait was of its lock until now
 	}
 	if !t.To.Alive() {

@@ -250,11 +250,8 @@ func (o *Observer) parked(g *tracedGoroutine, t *timeline.Transition) {
 	}
 }
 
-// unparked notes that g waits no more.
+// unparked notes that g waits no more for the lock that it parked at.
 func (g *tracedGoroutine) unparked() {
-	if g.parkedAt == nil {
-		return
-	}
 	l := g.parkedAt.root()
 	l.waiting[g.parkedIn]--
 	if l.waits() == 0 {
@@ -267,11 +264,11 @@ func (g *tracedGoroutine) unparked() {
 // most.
 const yields timeline.Time = 50_000
 
-// handsOff notes that g, which is stopped now, gave the lock that it let go of just before to the
+// handsOff notes whether g, which is stopped now, gave the lock that it let go of last to the
 // waiter: it yields its processor in Unlock.
 func (g *tracedGoroutine) handsOff(t *timeline.Transition) {
 	h := g.last
-	if h == nil || t.State != timeline.Running || t.To != timeline.Runnable || t.End-h.to > yields || h.queue != exclusiveQueue {
+	if t.End-h.to > yields || h.queue != exclusiveQueue {
 		return
 	}
 	if s := t.G.Stack(); s != nil && slices.ContainsFunc(s.Frames[:min(4, len(s.Frames))], func(f *timeline.Frame) bool {

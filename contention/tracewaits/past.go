@@ -191,12 +191,14 @@ func (p *past) sumTo(l *ledger, i, j int, from, to timeline.Time) {
 		if i+1 < len(p.segs) {
 			end = p.segs[i+1].start
 		}
-		a, b := max(s.start, from), min(end, to)
-		if s.cause != nil && s.cause.lock != nil {
+		switch a, b := max(s.start, from), min(end, to); {
+		case s.cause == nil:
+			l.add(s.did, b-a)
+		case s.cause.lock != nil:
 			l.addOfLock(s, a, b)
-			continue
+		default:
+			l.addSegment(s, end-s.start, b-a)
 		}
-		l.addSegment(s, end-s.start, b-a)
 	}
 }
 

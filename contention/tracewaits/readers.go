@@ -181,9 +181,6 @@ type readerSeen struct {
 // noteSections notes whether g had locks in the state that it leaves, and whether the goroutine
 // that ended that had any for reading.
 func (o *Observer) noteSections(g *tracedGoroutine, t *timeline.Transition) {
-	if o.sections.version == 0 {
-		return
-	}
 	switch {
 	case t.Stack != nil:
 		g.inside = o.sectionsAt(t.Stack)

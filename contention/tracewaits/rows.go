@@ -61,10 +61,10 @@ type recentRow struct {
 
 const recentRows = 1 << 7
 
-// slot returns where the row of a key is among the recent ones.
-func (k *traceRowKey) slot() uintptr {
-	h := uintptr(unsafe.Pointer(k.waiter)) ^ uintptr(unsafe.Pointer(k.lock))<<5 ^ *(*uintptr)(unsafe.Pointer(&k.group))<<3
-	return (h>>4 ^ h>>11 ^ uintptr(k.g)) % recentRows
+// slot returns where a row is among the recent ones.
+func slot(waiter *callSite, lock *tracedLock, of group, g int64) uintptr {
+	h := uintptr(unsafe.Pointer(waiter)) ^ uintptr(unsafe.Pointer(lock))<<5 ^ *(*uintptr)(unsafe.Pointer(&of))<<3
+	return (h>>4 ^ h>>11 ^ uintptr(g)) % recentRows
 }
 
 type tracePair struct {
@@ -81,11 +81,7 @@ func newTraceRows(limit int) traceRows {
 
 // add books a wait that is over.
 func (r *traceRows) add(g *tracedGoroutine, w *waiting, goroutines bool) {
-	k := traceRowKey{kind: w.kind, lock: w.lock.root(), waiter: w.site, group: g.group(), flags: w.flags}
-	if goroutines {
-		k.g = g.g.ID
-	}
-	row := r.row(k)
+	row := r.rowOf(g, w, goroutines)
 	row.count++
 	row.observed++
 	row.blocks += w.blocks
@@ -99,34 +95,45 @@ func (r *traceRows) add(g *tracedGoroutine, w *waiting, goroutines bool) {
 	r.serial++
 	for i := range w.parts {
 		p := &w.parts[i]
-		k := traceOwnerKey{p.owner.site, p.owner.group, 0, p.owner.flags}
-		if goroutines {
-			k.g = p.owner.g
-		}
-		r.pair(row, k).add(p, r.serial, goroutines)
+		r.pairOf(row, &p.owner, goroutines).add(p, r.serial, goroutines)
 	}
 }
 
-// row returns the row of a key, or that of the dropped if there is no room for another one.
-func (r *traceRows) row(k traceRowKey) *traceRow {
-	if r.recent == nil {
-		return r.find(k)
+// rowOf returns the row of a wait.
+func (r *traceRows) rowOf(g *tracedGoroutine, w *waiting, goroutines bool) *traceRow {
+	lock, of, id := w.lock.root(), g.group(), int64(0)
+	if goroutines {
+		id = g.g.ID
 	}
-	e := &r.recent[k.slot()]
-	if e.row == nil || e.key != k {
-		row := r.find(k)
-		if r.rows[k] != row {
-			return row // that of the dropped
+	var e *recentRow
+	if r.recent != nil {
+		// Compared field by field: a key that is made for that is written and read again.
+		e = &r.recent[slot(w.site, lock, of, id)]
+		if k := &e.key; e.row != nil && k.waiter == w.site && k.lock == lock && k.group == of && k.kind == w.kind && k.flags == w.flags && k.g == id {
+			return e.row
 		}
-		e.key, e.row = k, row
 	}
-	return e.row
+	return r.row(traceRowKey{kind: w.kind, lock: lock, waiter: w.site, group: of, flags: w.flags, g: id}, e)
 }
 
-// find is row without the recent ones.
-func (r *traceRows) find(k traceRowKey) *traceRow {
+// pairOf returns the pair of an owner.
+func (r *traceRows) pairOf(row *traceRow, by *owner, goroutines bool) *tracePair {
+	id := int64(0)
+	if goroutines {
+		id = by.g
+	}
+	if k := &row.last; row.pair != nil && k.site == by.site && k.group == by.group && k.flags == by.flags && k.g == id {
+		return row.pair
+	}
+	return r.pair(row, traceOwnerKey{by.site, by.group, id, by.flags})
+}
+
+// row returns the row of a key, or that of the dropped if there is no room for another one. It
+// keeps it in e, unless that is nil.
+func (r *traceRows) row(k traceRowKey, e *recentRow) *traceRow {
 	row := r.rows[k]
-	if row == nil && r.cells >= r.max {
+	dropped := row == nil && r.cells >= r.max
+	if dropped {
 		r.crowded++
 		k.waiter, k.group, k.g = r.rest, group{}, 0
 		row = r.rows[k]
@@ -135,6 +142,9 @@ func (r *traceRows) find(k traceRowKey) *traceRow {
 		row = &traceRow{pairs: map[traceOwnerKey]*tracePair{}}
 		r.rows[k] = row
 		r.cells++
+	}
+	if e != nil && !dropped {
+		e.key, e.row = k, row
 	}
 	return row
 }

@@ -607,10 +607,17 @@ func (c *cutter) chained(x, before *hold) []heldSpan {
 			spans = append(spans, heldSpan{from: before.to, to: min(start, before.ran), what: handOffSpan})
 		}
 	}
-	if n := len(x.spans); n > 0 && len(x.with) == 0 && x.spans[n-1].what == blamedSpan && x.spans[n-1].from == start && x.spans[n-1].holder == &x.coOwner {
-		spans = append(spans, x.spans[n-1]) // it was the same when x ended
-	} else {
+	switch n := len(x.spans); {
+	case len(x.with) > 0:
 		spans = c.o.settleHeld(spans, x, start)
+	case start >= x.to:
+	case n > 0 && x.spans[n-1].what == blamedSpan && x.spans[n-1].from == start && x.spans[n-1].holder == &x.coOwner:
+		spans = append(spans, x.spans[n-1]) // it was the same when x ended
+	default: // all who wait behind x ask for it
+		if x.whole.holder == nil || x.whole.from != start {
+			x.whole = heldBy(&x.coOwner, start, x.to)
+		}
+		spans = append(spans, x.whole)
 	}
 	c.o.cutRoom.chained = spans
 	return spans

@@ -64,6 +64,13 @@ func (g *tracedGoroutine) reset() {
 	}
 }
 
+// reset makes w one of which nothing is known, and keeps memory.
+func (w *waiting) reset() {
+	parts, spans := w.parts[:0], w.spans[:0]
+	*w = waiting{}
+	w.parts, w.spans = parts, spans
+}
+
 // waiting is a wait that goes on; or that may go on: whether a wake was futile is known
 // only when the goroutine blocks again, or does something else.
 type waiting struct {
@@ -112,9 +119,6 @@ type heldLock struct {
 
 // seenAt notes that the goroutine is at a stack: locks of calls that have returned are let go of.
 func (o *Observer) seenAt(g *tracedGoroutine, s *timeline.Stack) {
-	if s == nil || len(g.held) == 0 {
-		return
-	}
 	n := 0
 	for i := range g.held {
 		h := &g.held[i]
@@ -303,16 +307,19 @@ func (g *tracedGoroutine) inVain(at *callSite) bool {
 // unless there was a cut.
 func (o *Observer) blameWaker(g, waker *tracedGoroutine, t *timeline.Transition, by owner, waited timeline.Time) {
 	waker.shown = waker.shown || o.windows != nil
-	p := waker.past
-	did := &o.did
-	*did = ledger{causes: did.causes[:0]}
-	p.addBetween(did, t.End-waited, t.End)
-	g.wait.blame(by, waited, did)
-	o.windows.noteBlame(&g.wait, by, t.Start, t.End, t.End-t.Start, p)
+	p, w := waker.past, &g.wait
+	var did *ledger
+	if waited > 0 {
+		part := w.newPart(by)
+		part.ns, did = waited, &part.did
+		p.addBetween(did, t.End-waited, t.End)
+		w.blamed += waited
+	}
+	o.windows.noteBlame(w, by, t.Start, t.End, t.End-t.Start, p)
 	if g.past == nil {
 		return
 	}
-	on := doingOf(waitOf(&t.Interval))
+	on := doingOf(w.kind)
 	g.past.addWaiting(t.End-waited, on, false)
 	g.past.addBlamed(t.End-waited, t.End, on, by, p, did)
 }
@@ -441,8 +448,22 @@ func (w *waiting) part(by owner) *blamedPart {
 			return &w.parts[i]
 		}
 	}
-	w.parts = append(w.parts, blamedPart{owner: by})
-	return &w.parts[len(w.parts)-1]
+	return w.newPart(by)
+}
+
+// newPart returns the part of an owner that has none yet.
+func (w *waiting) newPart(by owner) *blamedPart {
+	n := len(w.parts)
+	if n == cap(w.parts) {
+		w.parts = append(w.parts, blamedPart{})
+	} else {
+		w.parts = w.parts[:n+1]
+	}
+	p := &w.parts[n] // field by field, as the copy of a whole part waits for its fields
+	p.owner.g, p.owner.group, p.owner.site, p.owner.flags = by.g, by.group, by.site, by.flags
+	p.ns = 0
+	p.did.did, p.did.blocked, p.did.causes = [blockedOn]timeline.Time{}, nil, nil
+	return p
 }
 
 // commit books the wait of g, if it has one and it is over.
@@ -454,7 +475,7 @@ func (o *Observer) commit(g *tracedGoroutine) {
 	if !o.keep(g, w) {
 		o.book(g, w)
 	}
-	*w = waiting{parts: w.parts[:0], spans: w.spans[:0]}
+	w.reset()
 }
 
 // bookContended adds what w has made longer in the time in which its lock was held while a

@@ -184,7 +184,7 @@ func (win *traceWindow) size() int { return win.rows.cells + len(win.locks) }
 
 func (win *traceWindow) merge(b *traceWindow) {
 	for k, row := range b.rows.rows {
-		win.rows.row(k).merge(row)
+		win.rows.row(k, nil).merge(row)
 	}
 	win.rows.cells = len(win.rows.rows)
 	for _, row := range win.rows.rows {
@@ -242,12 +242,12 @@ func (s *traceWindows) book(g *tracedGoroutine, w *waiting, goroutines bool) {
 	for i := range s.latest {
 		l := &s.latest[i]
 		win := s.at(l.to - 1)
-		p := win.rows.pair(win.rows.row(k), l.k)
+		p := win.rows.pair(win.rows.row(k, nil), l.k)
 		p.count++
 		p.longest = max(p.longest, l.ns)
 	}
 	end := s.at(max(s.begin+1, w.wake, w.resumed) - 1)
-	row := end.rows.row(k)
+	row := end.rows.row(k, nil)
 	row.count++
 	row.observed++
 	row.blocks += w.blocks
@@ -282,7 +282,7 @@ func (s *traceWindows) spend(sp *waitSpan, k traceRowKey, goroutines bool) {
 		owner.g = sp.by.g
 	}
 	s.each(sp.from, sp.to, sp.ns, func(win *traceWindow, from, to, ns timeline.Time) {
-		row := win.rows.row(k)
+		row := win.rows.row(k, nil)
 		switch sp.what {
 		case readySpan:
 			row.ready += int64(ns)
