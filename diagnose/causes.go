@@ -46,6 +46,7 @@ type diagnosis struct {
 	handed     map[string]*handOvers // by group
 	causes     []*cause
 	byKey      map[key]*cause
+	lockTable  []contention.LockRow
 }
 
 // key identifies a cause.
@@ -79,6 +80,12 @@ func (d *diagnosis) causeOf(k key) *cause {
 	return c
 }
 
+// take moves all rows of another cause to c.
+func (c *cause) take(from *cause) {
+	c.rows, c.lost, c.count, c.alone = append(c.rows, from.rows...), c.lost+from.lost, c.count+from.count, c.alone+from.alone
+	from.rows, from.lost, from.count, from.alone = nil, 0, 0, 0
+}
+
 // callers returns the callers of the place of a cause.
 func (c *cause) callers(d *diagnosis) []ledger.Place {
 	for _, i := range c.rows {
@@ -100,6 +107,9 @@ func (d *diagnosis) index() {
 				d.tiny[b.Group] = d.l.Born >= 1000 && b.Goroutines >= 1000 && b.Running < time.Duration(b.Goroutines)*tinyRunning
 			}
 		}
+	}
+	if d.Contention != nil {
+		d.lockTable = d.Contention.LockTable()
 	}
 	for i := range d.l.Rows {
 		r := &d.l.Rows[i]
@@ -174,11 +184,10 @@ func (d *diagnosis) collect() {
 		c.lost += r.Time
 		c.count += r.Count
 	}
-	d.mergeSteps()
-	d.mergeCalls()
-	d.mergeHeld()
-	d.mergeLimited()
-	d.mergeTurns()
+	for _, merge := range []func(){d.mergeSteps, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeLimited, d.mergeTurns} {
+		merge()
+		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
+	}
 	d.mergeSites(Syscalls)
 	d.mergeSites(Network)
 	for _, c := range d.causes {
@@ -210,7 +219,6 @@ func (d *diagnosis) mergeSteps() {
 			return next
 		})
 	}
-	d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 }
 
 // mergeCalls adds to system calls, or to C code, the processors that were idle while who makes them
@@ -247,11 +255,9 @@ func (d *diagnosis) mergeCalls() {
 		if into == nil || calls == 0 && into.kind != Cgo || into.lost < calls/2 {
 			continue
 		}
-		into.name, into.alone = alone.name, into.alone+alone.lost
-		into.rows, into.lost = append(into.rows, alone.rows...), into.lost+alone.lost
-		alone.rows, alone.lost = nil, 0
+		into.name, into.alone, alone.count = alone.name, into.alone+alone.lost, 0 // a gap is no call
+		into.take(alone)
 	}
-	d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 }
 
 // mergeTurns makes one cause of two sorts of goroutines that take turns: each waits for the other,
@@ -263,28 +269,30 @@ func (d *diagnosis) mergeTurns() {
 				continue
 			}
 			c := d.causeOf(key{kind: HandOver})
-			for _, x := range []*cause{a, b} {
-				c.rows, c.lost, c.count = append(c.rows, x.rows...), c.lost+x.lost, c.count+x.count
-				x.rows, x.lost, x.kind = nil, 0, ""
-			}
+			c.take(a)
+			c.take(b)
+			a.kind, b.kind = "", ""
 		}
 	}
-	d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 }
 
 // mergeSites makes one cause of those of a kind at several places if none of them has two thirds:
 // what costs is the sum.
 func (d *diagnosis) mergeSites(kind Kind) {
-	all := &cause{key: key{kind: kind, name: severalPlaces}}
-	var largest time.Duration
+	var sum, largest time.Duration
 	for _, c := range d.causes {
 		if c.kind == kind {
-			all.rows, all.lost, all.count, all.alone = append(all.rows, c.rows...), all.lost+c.lost, all.count+c.count, all.alone+c.alone
-			largest = max(largest, c.lost)
+			sum, largest = sum+c.lost, max(largest, c.lost)
 		}
 	}
-	if largest*3 >= all.lost*2 {
+	if largest*3 >= sum*2 {
 		return
+	}
+	all := &cause{key: key{kind: kind, name: severalPlaces}}
+	for _, c := range d.causes {
+		if c.kind == kind {
+			all.take(c)
+		}
 	}
 	d.causes = append(slices.DeleteFunc(d.causes, func(c *cause) bool { return c.kind == kind }), all)
 }
@@ -305,7 +313,6 @@ func (d *diagnosis) waitsFor(c, other *cause) (sum time.Duration) {
 // mergeHeld adds to a lock what its owners waited for while others waited for the lock: where most
 // of the sleeps, say, of a sort of goroutines are such, they are the lock's.
 func (d *diagnosis) mergeHeld() {
-	d.mergeQueued()
 	for _, lock := range d.causes {
 		row := d.lockRow(lock.place)
 		if lock.kind != Lock || row == nil || row.Activity.Total() == 0 {
@@ -333,13 +340,10 @@ func (d *diagnosis) mergeHeld() {
 				}
 			}
 			if all > 0 && held(wait) > all/2 {
-				lock.rows = append(lock.rows, c.rows...)
-				lock.lost += c.lost
-				c.rows, c.lost = nil, 0
+				lock.take(c)
 			}
 		}
 	}
-	d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 }
 
 // mergeQueued adds to a lock the processors that were idle until a sleep, a system call or the
@@ -350,7 +354,7 @@ func (d *diagnosis) mergeQueued() {
 	if d.Contention == nil || d.windowed() {
 		return
 	}
-	for _, row := range d.Contention.LockTable() {
+	for _, row := range d.lockTable {
 		blocked := row.Activity.Blocked
 		outside := blocked[contention.SleepKind] + blocked[contention.NetworkKind] + blocked[contention.SyscallKind]
 		place, known := d.placeOfLock(row.Lock)
@@ -360,11 +364,9 @@ func (d *diagnosis) mergeQueued() {
 		into := d.causeOf(key{kind: Lock, place: d.find(place)})
 		for _, c := range d.causes {
 			if (c.kind == Sleep || c.kind == Blocking || c.kind == Network) && d.atATime(c) <= ratio(row.Waited, d.l.Wall) {
-				into.rows, into.lost = append(into.rows, c.rows...), into.lost+c.lost
-				c.rows, c.lost = nil, 0
+				into.take(c)
 			}
 		}
-		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 		return
 	}
 }

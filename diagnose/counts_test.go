@@ -127,8 +127,8 @@ func TestOwnersThatAreHardlyKnown(t *testing.T) {
 		bound bool
 	}{
 		{all, "", true},
-		{all * 4 / 10, ", as far as they are known (40%)", true},
-		{all * 2 / 10, ", as far as they are known (20%)", false},
+		{all * 4 / 10, " of the 40% in which they are known", true},
+		{all * 2 / 10, " of the 20% in which they are known", false},
 	} {
 		l := &ledger.Ledger{Wall: time.Second, Procs: 2, Capacity: 2 * time.Second, Rows: []ledger.Row{
 			{Category: ledger.Code, Group: "main.add", Site: at, Time: 1600 * time.Millisecond, Count: 10},

@@ -194,12 +194,10 @@ func (d *diagnosis) mergeLimited() {
 			}
 			into := d.causeOf(key{kind: Limit, place: l.place})
 			into.inside = append(into.inside, inside{c.kind, c.place, d.atATime(c)})
-			into.rows, into.lost, into.count = append(into.rows, c.rows...), into.lost+c.lost, into.count+c.count
-			c.rows, c.lost = nil, 0
+			into.take(c)
 			break
 		}
 	}
-	d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 }
 
 // inside is what goroutines did that were past a limit.

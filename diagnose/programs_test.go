@@ -34,8 +34,12 @@ func record(t *testing.T, f func()) []byte {
 	return b.Bytes()
 }
 
-// verdict returns the verdict, and what a finding promises that the speed-up does not leave.
-func verdict(t *testing.T, recorded []byte) (v *diagnose.Verdict, tooMuch string) {
+// verdict returns the verdict. The bottle graph counts by itself for how long goroutines ran: the
+// findings share out no more empty processors than it leaves, and a gain is what that allows. The
+// estimate of the speed-up is no truth for this: where nothing ran until a goroutine that was ready
+// began to, it has the latency of the wake-up, which grows with the load of the machine, in the
+// time of a single worker; without the wait there is none.
+func verdict(t *testing.T, recorded []byte) *diagnose.Verdict {
 	t.Helper()
 	r, err := bottleneck.Analyze(context.Background(), bytes.NewReader(recorded), bottleneck.Options{})
 	if err != nil {
@@ -44,18 +48,30 @@ func verdict(t *testing.T, recorded []byte) (v *diagnose.Verdict, tooMuch string
 	if err := r.Ledger.CheckValid(); err != nil {
 		t.Error(err)
 	}
-	// What is missing to a full speed-up is about what the largest finding promises, or more.
-	// The estimate is never below 1, which then says nothing, and counts some of the gaps
-	// between slices as progress, which the ledger books as lost: a tenth where goroutines take
-	// turns.
-	if s := r.Speedup; s != nil && s.Speedup > 1.05 {
-		for _, f := range r.Verdict.Findings {
-			if most := float64(r.Ledger.Procs) / s.Speedup; f.Gain > most*1.15 {
-				tooMuch += fmt.Sprintf("%s\ngains %.2f, but a speed-up of %.2f leaves %.2f\n", f.Title, f.Gain, s.Speedup, most)
+	left := r.Ledger.Capacity
+	for _, b := range r.Bottle.Boxes {
+		left -= b.Running
+	}
+	for _, f := range r.Verdict.Findings {
+		used := r.Ledger.Capacity
+		for _, i := range f.Rows {
+			switch row := &r.Ledger.Rows[i]; {
+			case f.Kind == diagnose.Saturated: // its rows are what ran
+			case row.Category.Empty():
+				left -= row.Time
+				fallthrough
+			default:
+				used -= row.Time
 			}
 		}
+		if bound := float64(r.Ledger.Capacity) / float64(used); f.Gain > bound*(1+1e-9) {
+			t.Errorf("%s\ngains %.3f, and what it lost allows %.3f", f.Title, f.Gain, bound)
+		}
 	}
-	return r.Verdict, tooMuch
+	if left < 0 {
+		t.Errorf("the findings promise %v more of empty processors than there are", -left)
+	}
+	return r.Verdict
 }
 
 // The first finding names the cause, and the function where it is.
@@ -80,10 +96,7 @@ func TestFirstFindingNamesTheCause(t *testing.T) {
 				before, begin := delayed(), time.Now()
 				recorded := record(t, func() { p.Run(procs) })
 				disturbed := delayed()-before > time.Since(begin)*time.Duration(procs)/10
-				last, tooMuch := verdict(t, recorded)
-				if tooMuch != "" && !disturbed {
-					t.Error(tooMuch)
-				}
+				last := verdict(t, recorded)
 				at := found(last, p)
 				if at >= 0 {
 					title := masked(naming(last, p).Title)
@@ -117,7 +130,7 @@ func TestLargestTask(t *testing.T) {
 	if procs < 2 || raceEnabled {
 		t.Skip("needs two processors that compute")
 	}
-	v, tooMuch := verdict(t, record(t, func() {
+	v := verdict(t, record(t, func() {
 		var wg sync.WaitGroup
 		for i := range procs {
 			wg.Go(func() {
@@ -132,9 +145,6 @@ func TestLargestTask(t *testing.T) {
 		}
 		wg.Wait()
 	}))
-	if tooMuch != "" {
-		t.Error(tooMuch)
-	}
 	want := fmt.Sprintf("and the %d of them for", 20*procs)
 	if !slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool {
 		return f.Kind == diagnose.Imbalance && strings.Contains(f.Title, `The largest task of "piece" ran for`) && strings.Contains(f.Title, want)
@@ -215,33 +225,33 @@ var sentences = map[string]string{
 	"sleep":                           "Sleeping at causes.sleeper causes.go:# left # of the capacity idle (# times).",
 	"ticker":                          "Waiting for a timer at causes.ticking causes.go:# left # of the capacity idle (# times).",
 	"network":                         "Waiting for the network at causes.listen causes.go:# left # of the capacity idle (# times).",
-	"ping-pong":                       "Handing over: until goroutines that others had woken went on, processors were idle for # of the capacity (# times), most for causes.pingPong.func1 (#) and causes.pingPong.func2 (#).\nHanding over: until goroutines that others had woken went on, processors were idle for # of the capacity (# times), most for causes.pingPong.func2 (#) and causes.pingPong.func1 (#).",
-	"ping-pong of threads":            "Handing over: until goroutines that others had woken went on, processors were idle for # of the capacity (# times), most for causes.pingPong.func1 (#) and causes.pingPong.func2 (#); causes.pingPong.func1 always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake.\nHanding over: until goroutines that others had woken went on, processors were idle for # of the capacity (# times), most for causes.pingPong.func2 (#) and causes.pingPong.func1 (#); causes.pingPong.func1 always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake.",
+	"ping-pong":                       "Handing over: processors were idle for # of the capacity until goroutines ran that others had woken (# times), most for causes.pingPong.func1 (#) and causes.pingPong.func2 (#).\nHanding over: processors were idle for # of the capacity until goroutines ran that others had woken (# times), most for causes.pingPong.func2 (#) and causes.pingPong.func1 (#).",
+	"ping-pong of threads":            "Handing over: processors were idle for # of the capacity until goroutines ran that others had woken (# times), most for causes.pingPong.func1 (#) and causes.pingPong.func2 (#); causes.pingPong.func1 always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake.\nHanding over: processors were idle for # of the capacity until goroutines ran that others had woken (# times), most for causes.pingPong.func2 (#) and causes.pingPong.func1 (#); causes.pingPong.func1 always ran on a thread of its own (runtime.LockOSThread), which each hand-over has to wake.",
 	"goroutines that never end":       "Goroutines are started and do not end: at the end, # of # causes.forget.func1 waited at causes.forget.func1 causes.go:#.",
 	"it scales":                       "It uses its processors: the program's own code ran for # of the capacity, most of it in causes.parallel.func1 (#).",
-	"more goroutines than processors": "All processors were in use for # of the time while goroutines were ready: # on average then.",
+	"more goroutines than processors": "For # of the time all processors were in use and other goroutines were ready: # on average.",
 	"connections to a database":       "The limit of the connections to a database, waited for at causes.load waits.go:#, kept # of the capacity idle: # waited on average while # slept at causes.statement.Query waits.go:#.",
 	"a channel as a semaphore":        "A limit at causes.admit waits.go:# kept # of the capacity idle: # waited on average while # slept at causes.work waits.go:#.",
 	"a token that goroutines pass":    "Goroutines of causes.parallel.func1 wait for one another at causes.pass waits.go:#, which kept # of the capacity idle: # waited on average.",
 	"a pool of workers":               "The limit of how many causes.pool.func1 work at a time, waited for at causes.pool waits.go:#, kept # of the capacity idle: # waited on average while # slept at causes.work waits.go:#.",
 	"a queue with a condition":        "While diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do: # of the capacity.",
-	"done once":                       "Done once: while one of causes.parallel.func1 did at causes.need waits.go:# what others waited for, the other processors had nothing to do: # of the capacity.",
+	"done once":                       "Done once: processors had nothing to do for # of the capacity, while one of causes.parallel.func1 did at causes.need waits.go:# what the others waited for.",
 	"a barrier after each step":       "Uneven work: # of the capacity was idle while the last of the # causes.steps.func1 ran.",
 	"yielding":                        "Yielding at causes.yielding.func1 waits.go:# took # of the capacity, from one goroutine to the next (# times).",
 	"polling":                         "Waiting for a timer at causes.polling waits.go:# left # of the capacity idle (# times).",
 	"deadlines":                       "Waiting for a timer at causes.answer waits.go:# left # of the capacity idle.",
 	"one goroutine owns the data":     "While causes.own ran alone, the other processors had nothing to do: # of the capacity.",
 	"too few goroutines":              "Too few goroutines: while the # of causes.few.func1 ran, # at a time, other processors had nothing to do: # of the capacity.",
-	"one processor":                   "GOMAXPROCS is #, and it was in use for # of the time while goroutines were ready: # on average then.",
+	"one processor":                   "GOMAXPROCS is #: for # of the time the processor was in use and other goroutines were ready: # on average.",
 	"connections to a host":           "The limit of the connections to a host, waited for at causes.get libraries.go:#, kept # of the capacity idle: # waited on average while others slept at causes.requests.func1 libraries.go:#.\nThe limit of the connections to a host, waited for at causes.get libraries.go:#, kept # of the capacity idle: # waited on average while # slept at causes.requests.func1 libraries.go:#.",
 	"an idle server":                  "Nothing to do for # of the capacity: all waited until requests came from the network (# times).",
 	"a journal":                       "Waiting for system calls at causes.enter libraries.go:# left # of the capacity idle (# calls).\nSystem calls at causes.enter libraries.go:# held processors for # of the capacity (# calls of #).\nSystem calls at causes.enter libraries.go:# held processors for # of the capacity (# calls of #); while diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do for #.",
 	"a library's lock":                "The lock log.Logger kept # of the capacity idle (# waits, blocked for # in all).",
 	"a rate":                          "Waiting for a timer at causes.(*bucket).wait libraries.go:# left # of the capacity idle (# times, # at a time).",
 	"a writer among readers":          "The lock causes.read kept # of the capacity idle (# waits, blocked for # in all).\nThe lock causes.refresh kept # of the capacity idle (# waits, blocked for # in all).",
-	"a short lock":                    "The lock causes.counter kept # of the capacity idle (# waits, blocked for # in all).\nThe lock causes.counter has a queue that the processors do not have: # goroutines waited for it on average, and # for a processor (# waits, blocked for # in all).",
+	"a short lock":                    "The lock causes.counter kept # of the capacity idle (# waits, blocked for # in all).\nThe lock causes.counter limits, not the number of processors: # goroutines waited for it on average, and # for a processor (# waits, blocked for # in all).",
 	"pulling from an iterator":        "Taking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is # of the capacity (# turns), most for diagnose_test.TestFirstFindingNamesTheCause.func1 (#) and causes.pulledValues (#).\nTaking turns: an iterator of iter.Pull and the goroutine that pulls never run at the same time, and the processor that this leaves idle is # of the capacity (# turns), most for causes.pulledValues (#) and diagnose_test.TestFirstFindingNamesTheCause.func1 (#).",
-	"the same asked at once":          "Done once: while one of causes.parallel.func1 did at causes.lookUp libraries.go:# what others waited for, the other processors had nothing to do: # of the capacity.",
+	"the same asked at once":          "Done once: processors had nothing to do for # of the capacity, while one of causes.parallel.func1 did at causes.lookUp libraries.go:# what the others waited for.",
 	"stages of one function":          "While causes.stage.func1 ran, and no others, the other processors had nothing to do: # of the capacity.",
 	"one computes, one looks":         "While diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do: # of the capacity.",
 	"some results that come too late": "Goroutines are started and do not end: at the end, # of # causes.deliver waited at causes.deliver waits.go:#.",

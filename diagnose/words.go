@@ -34,7 +34,7 @@ func (d *diagnosis) finding(c *cause) Finding {
 	case once:
 		at, where := d.named(c.place, c.callers(d))
 		f.Kind = Serial
-		f.Title = fmt.Sprintf("Done once: while one of %s did at %s what others waited for, the other processors had nothing to do: %s of the capacity.", format.Func(c.name), at, lost)
+		f.Title = fmt.Sprintf("Done once: processors had nothing to do for %s of the capacity, while one of %s did at %s what the others waited for.", lost, format.Func(c.name), at)
 		f.Where = where
 		if hot, ok := d.hot(c.name); ok {
 			f.Where = append(f.Where, d.from(hot, d.callersOf(c.name, hot))...)
@@ -313,7 +313,7 @@ func (d *diagnosis) waitsIn(p ledger.Place, kind contention.Kind, fn string) boo
 
 // handOver says between whom work was handed over while nothing ran.
 func (d *diagnosis) handOver(f *Finding, c *cause, lost string) {
-	f.Title = fmt.Sprintf("Handing over: until goroutines that others had woken went on, processors were idle for %s of the capacity (%s), most for %s.", lost, format.Plural(c.count, "time", "times"), d.mostGroups(c, 2))
+	f.Title = fmt.Sprintf("Handing over: processors were idle for %s of the capacity until goroutines ran that others had woken (%s), most for %s.", lost, format.Plural(c.count, "time", "times"), d.mostGroups(c, 2))
 	var pulled, ofAll time.Duration // by iter.Pull
 	var groups []string
 	for _, i := range c.rows {
@@ -480,7 +480,7 @@ func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 	if did := owners(row); did != "" {
 		known := ""
 		if row.Blamed*2 < row.Waited {
-			known = ", as far as they are known (" + format.Percent(row.Blamed, row.Waited) + ")"
+			known = " of the " + format.Percent(row.Blamed, row.Waited) + " in which they are known"
 		}
 		f.Advice = "While others waited, its owners " + did + known + ". " + f.Advice
 	}
@@ -499,7 +499,7 @@ func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 		ready := mean(d.l.Queue, d.l.Wall)
 		f.Advice = fmt.Sprintf("%s goroutines waited for it on average, and %s for a processor: it is the lock that limits. ", mean(row.Waited, d.l.Wall), ready) + f.Advice
 		if f.Share < worthTelling {
-			f.Title = fmt.Sprintf("%s has a queue that the processors do not have: %s goroutines waited for it on average, and %s for a processor %s.", name, mean(row.Waited, d.l.Wall), ready, waits)
+			f.Title = fmt.Sprintf("%s limits, not the number of processors: %s goroutines waited for it on average, and %s for a processor %s.", name, mean(row.Waited, d.l.Wall), ready, waits)
 		}
 	}
 	// A slice that ends in a wait for the lock may have been spinning for it.
@@ -513,9 +513,9 @@ func (d *diagnosis) lock(f *Finding, c *cause, lost string) {
 	}
 	switch {
 	case spunFor(row):
-		without(f, "the waits", "if goroutines spin for the lock, which looks as if they worked")
+		without(f, "the waits", "if part of the running is spinning for the lock")
 	case spinning > d.l.Capacity/20:
-		without(f, "the waits", "if goroutines spin for the lock, which may be up to "+format.Percent(spinning, d.l.Capacity)+" of the capacity")
+		without(f, "the waits", "if part of the running is spinning for the lock (up to "+format.Percent(spinning, d.l.Capacity)+" of the capacity)")
 	}
 }
 
@@ -581,12 +581,7 @@ func (d *diagnosis) lockRow(p ledger.Place) *contention.LockRow {
 	if best == nil {
 		return nil
 	}
-	for _, r := range d.Contention.LockTable() {
-		if r.Lock == best {
-			return &r
-		}
-	}
-	return nil
+	return &d.lockTable[slices.IndexFunc(d.lockTable, func(r contention.LockRow) bool { return r.Lock == best })]
 }
 
 // owners says what the owners of a lock did for most of the time that is blamed on them.
@@ -730,13 +725,12 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 	}
 	if d.l.Queue > d.l.Wall/4 && d.l.Queued > d.l.Wall/4 && d.l.Queue > time.Duration(d.l.Slices)*threadSwitch {
 		f := Finding{Kind: MoreProcs}
-		f.Title = fmt.Sprintf("All processors were in use for %s of the time while goroutines were ready: %s on average then.", format.Percent(d.l.Queued, d.l.Wall), mean(d.l.Queue, d.l.Queued))
+		f.Title = fmt.Sprintf("For %s of the time all processors were in use and other goroutines were ready: %s on average.", format.Percent(d.l.Queued, d.l.Wall), mean(d.l.Queue, d.l.Queued))
 		if d.l.Capacity < d.l.Wall+d.l.Wall/20 {
 			f.Kind = OneProc
-			f.Title = "GOMAXPROCS is 1, and " + strings.ToLower(f.Title[:1]) + f.Title[1:]
-			f.Title = strings.Replace(f.Title, "all processors were", "it was", 1)
+			f.Title = "GOMAXPROCS is 1: " + strings.Replace(strings.ToLower(f.Title[:1])+f.Title[1:], "all processors were", "the processor was", 1)
 		}
-		f.Advice = fmt.Sprintf("More processors would help, up to %d, as far as goroutines do not wait for each other then.", d.enough())
+		f.Advice = fmt.Sprintf("Up to %d processors would help, unless goroutines then wait for each other.", d.enough())
 		if !slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Lock }) && used > d.l.Capacity*7/10 {
 			out = append(out, f)
 		}
