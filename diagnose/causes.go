@@ -66,7 +66,9 @@ type cause struct {
 	// alone is what of lost is processors that were idle while who makes the system calls ran
 	// alone.
 	alone time.Duration
-	queue bool // of a lock: see queues
+	// blocked is what of lost is processors that were idle during some of short system calls.
+	blocked time.Duration
+	queue   bool // of a lock: see queues
 }
 
 // causeOf returns the cause of a key, which is made if there is none.
@@ -82,8 +84,9 @@ func (d *diagnosis) causeOf(k key) *cause {
 
 // take moves all rows of another cause to c.
 func (c *cause) take(from *cause) {
-	c.rows, c.lost, c.count, c.alone = append(c.rows, from.rows...), c.lost+from.lost, c.count+from.count, c.alone+from.alone
-	from.rows, from.lost, from.count, from.alone = nil, 0, 0, 0
+	c.rows, c.lost, c.count = append(c.rows, from.rows...), c.lost+from.lost, c.count+from.count
+	c.alone, c.blocked = c.alone+from.alone, c.blocked+from.blocked
+	from.rows, from.lost, from.count, from.alone, from.blocked = nil, 0, 0, 0, 0
 }
 
 // callers returns the callers of the place of a cause.
@@ -184,7 +187,7 @@ func (d *diagnosis) collect() {
 		c.lost += r.Time
 		c.count += r.Count
 	}
-	for _, merge := range []func(){d.mergeSteps, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeLimited, d.mergeTurns} {
+	for _, merge := range []func(){d.mergeSteps, d.mergeShort, d.mergeCalls, d.mergeQueued, d.mergeHeld, d.mergeLimited, d.mergeTurns, d.mergeLate} {
 		merge()
 		d.causes = slices.DeleteFunc(d.causes, func(c *cause) bool { return len(c.rows) == 0 })
 	}
@@ -221,6 +224,19 @@ func (d *diagnosis) mergeSteps() {
 	}
 }
 
+// mergeShort adds to short system calls the processors that were idle during those that took long:
+// the operating system took the thread away, or some of the calls block.
+func (d *diagnosis) mergeShort() {
+	for _, c := range d.causes {
+		blocking := d.byKey[key{kind: Blocking, place: c.place}]
+		if c.kind != Syscalls || blocking == nil || c.lost+blocking.lost > time.Duration(c.count)*longCall {
+			continue
+		}
+		c.blocked, blocking.count = c.blocked+blocking.lost, 0 // a gap is no call
+		c.take(blocking)
+	}
+}
+
 // mergeCalls adds to system calls, or to C code, the processors that were idle while who makes them
 // ran alone, if the calls took at least half of what it ran.
 func (d *diagnosis) mergeCalls() {
@@ -248,7 +264,7 @@ func (d *diagnosis) mergeCalls() {
 			calls, into = 0, d.causeOf(key{kind: Cgo})
 		}
 		for _, c := range d.causes {
-			if calls > 0 && c.kind == Syscalls && d.l.Rows[c.rows[0]].Group == alone.name && (into == nil || c.lost > into.lost) {
+			if calls > 0 && (c.kind == Syscalls || c.kind == Blocking) && d.l.Rows[c.rows[0]].Group == alone.name && (into == nil || c.lost > into.lost) {
 				into = c
 			}
 		}
@@ -272,6 +288,40 @@ func (d *diagnosis) mergeTurns() {
 			c.take(a)
 			c.take(b)
 			a.kind, b.kind = "", ""
+		}
+	}
+}
+
+// mergeLate corrects what seems to be too little work. If processors were empty mostly although
+// goroutines were ready, and what ran during that time did not run all of the time, handing over is
+// what costs. A goroutine that yields is ready again at once, so others do not run alone between.
+func (d *diagnosis) mergeLate() {
+	yields := map[string]time.Duration{}
+	for i := range d.l.Rows {
+		if r := &d.l.Rows[i]; r.Category.Empty() && r.Wait == timeline.WaitYield.String() {
+			yields[r.Group] += r.Time
+		}
+	}
+	for _, c := range d.causes {
+		if c.kind != Serial && c.kind != Starved || c.kind == Serial && d.busy(c.name) && len(yields) == 0 {
+			continue
+		}
+		var late, yielding time.Duration
+		for _, i := range c.rows {
+			if r := &d.l.Rows[i]; r.Category == ledger.WakeUp {
+				late += r.Time
+			}
+		}
+		for group, t := range yields {
+			if group != c.name {
+				yielding += t
+			}
+		}
+		switch {
+		case c.kind == Serial && yielding*time.Duration(d.l.Procs-1) >= c.lost:
+			d.causeOf(key{kind: Starved}).take(c)
+		case late > c.lost/2 && !d.busy(c.name):
+			d.causeOf(key{kind: HandOver}).take(c)
 		}
 	}
 }
@@ -445,8 +495,8 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Limit, place: r.Site}, true
 	case d.limitAt[r.Site] != nil && d.limitAt[r.Site].sort != workers && isTurn(w):
 		return key{kind: Limit, place: r.Site}, true
-	case r.Category == ledger.Outside && r.Meanwhile != r.Group && d.busy(r.Meanwhile):
-		return key{kind: Serial, name: r.Meanwhile}, true
+	case r.Category == ledger.Outside && r.Meanwhile != r.Group && (d.busy(r.Meanwhile) || d.spare(r)):
+		// What ran during that time set the pace.
 	case w == timeline.WaitSleep.String():
 		return key{kind: Sleep, place: r.Site}, true
 	case w == timeline.WaitNetwork.String():
@@ -468,11 +518,14 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 			return key{kind: Limit, place: site}, true
 		}
 	}
+	nothing := r.Meanwhile == ledger.Nobody || strings.HasPrefix(r.Meanwhile, "GC (") // of the program ran
 	switch {
-	case r.Meanwhile == ledger.Nobody && r.Category != ledger.NoWork:
-		return key{kind: HandOver}, true
-	case r.Meanwhile == ledger.Nobody:
+	case nothing && (strings.HasPrefix(r.Waker, "GC (") || strings.HasPrefix(r.Waker, "runtime.gc")):
+		return key{kind: Collector}, true
+	case nothing && r.Category == ledger.NoWork:
 		return key{kind: NoWork}, true
+	case nothing:
+		return key{kind: HandOver}, true
 	case r.Meanwhile == ledger.Several:
 		return key{kind: Starved}, true
 	case d.tracers[r.Meanwhile]:
@@ -483,8 +536,6 @@ func (d *diagnosis) keyOf(r *ledger.Row) (key, bool) {
 		return key{kind: Tiny, name: r.Meanwhile}, true
 	case r.Wait == timeline.WaitWaitGroup.String() && d.isGroup(r.Meanwhile) && d.boxes[r.Meanwhile].Goroutines >= d.l.Procs:
 		return key{kind: Imbalance, place: r.Site, name: r.Meanwhile}, true
-	case strings.HasPrefix(r.Meanwhile, "GC ("):
-		return key{kind: Collector}, true
 	}
 	return key{kind: Serial, name: r.Meanwhile}, true
 }
@@ -509,6 +560,12 @@ const idleWorkers = "GC (idle)"
 func (d *diagnosis) busy(name string) bool {
 	b := d.boxes[name]
 	return b != nil && b.SelfParallelism >= 1 && float64(b.Running)/b.SelfParallelism >= 0.9*float64(d.Graph.Wall)
+}
+
+// spare reports whether a row is of processors that stayed empty for long while others ran, until
+// some goroutine used one of them, such as one that waits for connections or stops the program.
+func (d *diagnosis) spare(r *ledger.Row) bool {
+	return r.Meanwhile != ledger.Nobody && r.Time > time.Duration(r.Count)*(d.l.Wall/5)
 }
 
 // isGroup reports whether a name is that of several goroutines.

@@ -128,6 +128,10 @@ func New(r Results) *Verdict {
 		return v
 	}
 	d.index()
+	if d.nameless() {
+		v.Findings = append(d.before(), Finding{Kind: CannotTell, Title: "The trace does not show which functions ran, as one that is cut off: what limits the program cannot be told."})
+		return v
+	}
 	d.collect()
 	v.Findings = d.findings()
 	for i := range v.Findings {
@@ -136,6 +140,15 @@ func New(r Results) *Verdict {
 		}
 	}
 	return v
+}
+
+// nameless reports whether neither names nor places are known of most of what ran. Goroutines of all
+// sorts are then one group.
+func (d *diagnosis) nameless() bool {
+	unknown := d.l.Sum(func(r *ledger.Row) bool {
+		return r.Category == ledger.Code && r.Group == unnamed && r.Site == ledger.Place{}
+	})
+	return unknown > d.l.Of(ledger.Code)/2
 }
 
 // parts sums the ledger up for the bar.
@@ -174,13 +187,18 @@ func ratio(a, b time.Duration) float64 {
 
 // weight is what findings are ranked by. Goroutines that are too short make work for the collector,
 // the scheduler and those that wait for them, which shows as other findings, so they come before
-// these. A lock for which goroutines queue costs more than the processors that it kept idle.
+// these. So do those that yield again and again: what they run is no work either. A lock for which
+// goroutines queue costs more than the processors that it kept idle.
 func (d *diagnosis) weight(f *Finding, c *cause) time.Duration {
 	switch {
 	case f.Kind == Tiny && f.Share >= 0.1:
 		return 1 << 62
 	case c.queue:
 		return f.Lost + d.l.Capacity/5
+	case f.Kind == Switching && c.place != ledger.Place{}:
+		if f.Lost+d.l.Sum(func(r *ledger.Row) bool { return r.Category == ledger.Code && r.Site == c.place }) >= d.l.Capacity/8 {
+			return 1 << 61
+		}
 	}
 	return f.Lost
 }

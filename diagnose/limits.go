@@ -258,16 +258,22 @@ func (d *diagnosis) waitedAt(l *limit) float64 {
 		return float64(l.waited) / float64(max(d.Contention.Duration, 1))
 	}
 	var sum time.Duration
+	for _, wait := range []timeline.Wait{timeline.WaitSemaphore, timeline.WaitSelect, timeline.WaitChanSend, timeline.WaitChanReceive, timeline.WaitCond} {
+		sum += d.blockedAt(l.place, wait.String())
+	}
+	return float64(sum) / float64(d.Graph.Wall)
+}
+
+// blockedAt returns for how long goroutines waited for something at a place.
+func (d *diagnosis) blockedAt(p ledger.Place, wait string) (sum time.Duration) {
 	for _, b := range d.boxes {
-		for _, wait := range []timeline.Wait{timeline.WaitSemaphore, timeline.WaitSelect, timeline.WaitChanSend, timeline.WaitChanReceive, timeline.WaitCond} {
-			for _, at := range b.Sites[wait.String()] {
-				if at.Func == l.place.Func && at.Line == l.place.Line {
-					sum += at.Time
-				}
+		for _, at := range b.Sites[wait] {
+			if at.Func == p.Func && at.Line == p.Line {
+				sum += at.Time
 			}
 		}
 	}
-	return float64(sum) / float64(d.Graph.Wall)
+	return sum
 }
 
 // atATime returns how many goroutines waited for a cause on average.
@@ -276,22 +282,17 @@ func (d *diagnosis) atATime(c *cause) float64 {
 		return 0
 	}
 	type seen struct {
-		group, wait string
-		site        ledger.Place
+		wait string
+		site ledger.Place
 	}
 	var sum time.Duration
 	done := map[seen]bool{}
 	for _, i := range c.rows {
 		r := &d.l.Rows[i]
-		wait := cmp.Or(r.Wait, timeline.WaitSyscall.String())
-		s := seen{r.Group, wait, r.Site}
-		if b := d.boxes[r.Group]; b != nil && !done[s] {
+		s := seen{cmp.Or(r.Wait, timeline.WaitSyscall.String()), r.Site}
+		if !done[s] {
 			done[s] = true
-			for _, at := range b.Sites[wait] {
-				if at.Func == r.Site.Func && at.Line == r.Site.Line {
-					sum += at.Time
-				}
-			}
+			sum += d.blockedAt(s.site, s.wait)
 		}
 	}
 	return float64(sum) / float64(d.Graph.Wall)

@@ -193,11 +193,12 @@ func at(f *diagnose.Finding, fn string) bool {
 	return fn == "" || strings.Contains(f.Title, "."+fn+" ")
 }
 
-// masked returns a sentence with # for its numbers, their units and what depends on them.
+// masked returns a sentence with # for its numbers, their units and what depends on them. Whether
+// some of short calls take long depends on the machine's load.
 func masked(title string) string {
 	title = literals.ReplaceAllString(writes.ReplaceAllString(title, "causes.write "), "causes.func")
 	title = numbers.ReplaceAllString(title, "#")
-	return strings.NewReplacer("# time)", "# times)", "# call)", "# calls)", "# wait,", "# waits,").Replace(title)
+	return strings.NewReplacer(", and left # idle", "", "# time)", "# times)", "# call)", "# calls)", "# wait,", "# waits,").Replace(title)
 }
 
 // The names of function literals, and of what calls them, depend on what the compiler inlines.
@@ -245,7 +246,7 @@ var sentences = map[string]string{
 	"one processor":                   "GOMAXPROCS is #: for # of the time the processor was in use and other goroutines were ready: # on average.",
 	"connections to a host":           "The limit of the connections to a host, waited for at causes.get libraries.go:#, kept # of the capacity idle: # waited on average while others slept at causes.requests.func1 libraries.go:#.\nThe limit of the connections to a host, waited for at causes.get libraries.go:#, kept # of the capacity idle: # waited on average while # slept at causes.requests.func1 libraries.go:#.",
 	"an idle server":                  "Nothing to do for # of the capacity: all waited until requests came from the network (# times).",
-	"a journal":                       "Waiting for system calls at causes.enter libraries.go:# left # of the capacity idle (# calls).\nSystem calls at causes.enter libraries.go:# held processors for # of the capacity (# calls of #).\nSystem calls at causes.enter libraries.go:# held processors for # of the capacity (# calls of #); while diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do for #.",
+	"a journal":                       "Waiting for system calls at causes.enter libraries.go:# left # of the capacity idle (# calls).\nWaiting for system calls at causes.enter libraries.go:# left # of the capacity idle (# calls); while diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do for #.\nSystem calls at causes.enter libraries.go:# held processors for # of the capacity (# calls of #).\nSystem calls at causes.enter libraries.go:# held processors for # of the capacity (# calls of #); while diagnose_test.TestFirstFindingNamesTheCause.func1 ran alone, the other processors had nothing to do for #.",
 	"a library's lock":                "The lock log.Logger kept # of the capacity idle (# waits, blocked for # in all).",
 	"a rate":                          "Waiting for a timer at causes.(*bucket).wait libraries.go:# left # of the capacity idle (# times, # at a time).",
 	"a writer among readers":          "The lock causes.read kept # of the capacity idle (# waits, blocked for # in all).\nThe lock causes.refresh kept # of the capacity idle (# waits, blocked for # in all).",

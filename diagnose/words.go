@@ -61,31 +61,28 @@ func (d *diagnosis) finding(c *cause) Finding {
 	case Collector:
 		d.collector(&f, c, lost)
 	case Syscalls:
-		inCalls := c.lost - c.alone
-		held := format.Percent(inCalls, d.l.Capacity)
-		calls := fmt.Sprintf("(%s of %s)", format.Plural(c.count, "call", "calls"), format.Duration(inCalls/time.Duration(max(c.count, 1))))
-		f.Title = fmt.Sprintf("System calls at %s held processors for %s of the capacity %s.", short(c.place), held, calls)
+		held := format.Percent(c.lost-c.alone-c.blocked, d.l.Capacity) + " of the capacity"
+		if ratio(c.blocked, d.l.Capacity) >= 0.01 {
+			held += ", and left " + format.Percent(c.blocked, d.l.Capacity) + " idle"
+		}
+		held += fmt.Sprintf(" (%s of %s)", format.Plural(c.count, "call", "calls"), format.Duration((c.lost-c.alone-c.blocked)/time.Duration(max(c.count, 1))))
+		f.Title = fmt.Sprintf("System calls at %s held processors for %s.", short(c.place), held)
 		f.Where = d.places(c.place)
 		if c.name == severalPlaces {
-			f.Title = fmt.Sprintf("System calls held processors for %s of the capacity %s, most at %s.", held, calls, d.mostPlaces(&f, c))
+			f.Title = fmt.Sprintf("System calls held processors for %s, most at %s.", held, d.mostPlaces(&f, c))
 		} else if c.place == (ledger.Place{}) {
-			f.Title = fmt.Sprintf("System calls in the standard library held processors for %s of the capacity %s, most in %s.", held, calls, d.mostGroups(c, 2))
+			f.Title = fmt.Sprintf("System calls in the standard library held processors for %s, most in %s.", held, d.mostGroups(c, 2))
 			f.Where = d.places(top.Site)
 		}
 		f.Advice = "Make fewer, larger calls: buffer writes and reads."
-		if c.alone > 0 {
-			who := "goroutines that make them"
-			if c.name != severalPlaces {
-				who = format.Func(c.name)
-			}
-			f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; while %s ran alone, the other processors had nothing to do for %s.", who, format.Percent(c.alone, d.l.Capacity))
-		}
+		d.andAlone(&f, c)
 		without(&f, "the calls", "without the code around them")
 	case Blocking:
 		at, where := d.named(c.place, c.callers(d))
-		f.Title = fmt.Sprintf("Waiting for system calls at %s left %s of the capacity idle%s.", at, lost, d.times(c, "call", "calls"))
+		f.Title = fmt.Sprintf("Waiting for system calls at %s left %s of the capacity idle%s.", at, format.Percent(c.lost-c.alone, d.l.Capacity), d.times(c, "call", "calls"))
 		f.Where = where
 		f.Advice = "Have more of them under way at a time, or fewer (fsync, small reads)."
+		d.andAlone(&f, c)
 		if held := d.l.Sum(func(r *ledger.Row) bool { return r.Category == ledger.Syscall && r.Site == c.place }); ratio(held, d.l.Capacity) >= worthTelling {
 			without(&f, "the waits", "with fewer calls")
 		}
@@ -137,11 +134,26 @@ func (d *diagnosis) finding(c *cause) Finding {
 			f.Advice = "What the program waited for shows in a larger window."
 		}
 	}
-	if _, tiny := d.inTinyPieces(c); tiny && (c.kind == Serial || c.kind == HandOver || c.kind == Switching) {
-		without(&f, "these gaps", "with fewer, larger pieces")
+	if waking := time.Duration(c.count) * wakeCost; d.l.Rows[c.rows[0]].Category.Empty() && waking > max(c.lost, d.l.Capacity-c.lost)/20 {
+		without(&f, "these waits", "because waiting and waking take running time, too")
 	}
 	return f
 }
+
+// andAlone says of system calls that processors were idle while who makes them ran alone.
+func (d *diagnosis) andAlone(f *Finding, c *cause) {
+	if c.alone == 0 {
+		return
+	}
+	who := "goroutines that make them"
+	if c.name != severalPlaces {
+		who = format.Func(c.name)
+	}
+	f.Title = strings.TrimSuffix(f.Title, ".") + fmt.Sprintf("; while %s ran alone, the other processors had nothing to do for %s.", who, format.Percent(c.alone, d.l.Capacity))
+}
+
+// wakeCost is about what blocking and being woken take of the running of two goroutines.
+const wakeCost = 5 * time.Microsecond
 
 // firstPlaces returns the first place that a row of a cause has, with its callers; if none has,
 // that where the program ran most.
@@ -175,6 +187,9 @@ func (d *diagnosis) most(c *cause, n int, nameOf func(*ledger.Row) string) (list
 	sums, row := map[string]time.Duration{}, map[string]int{}
 	for _, i := range c.rows {
 		name := nameOf(&d.l.Rows[i])
+		if name == "" {
+			continue
+		}
 		sums[name] += d.l.Rows[i].Time
 		row[name] = i
 	}
@@ -211,18 +226,18 @@ func (d *diagnosis) waits(c *cause) (n int64) {
 		return 0
 	}
 	type at struct {
-		group, wait string
-		place       ledger.Place
+		wait  string
+		place ledger.Place
 	}
 	call := timeline.WaitSyscall.String()
-	behind := map[at]bool{}
+	behind := map[at]bool{} // whatever the goroutines are called: handlers give them names for a time
 	for _, i := range c.rows {
 		r := &d.l.Rows[i]
-		behind[at{r.Group, cmp.Or(r.Wait, call), r.Site}] = true
+		behind[at{cmp.Or(r.Wait, call), r.Site}] = true
 	}
 	if c.kind == Blocking {
 		for i := range d.l.Rows {
-			if r := &d.l.Rows[i]; r.Category == ledger.Syscall && behind[at{r.Group, call, r.Site}] {
+			if r := &d.l.Rows[i]; r.Category == ledger.Syscall && behind[at{call, r.Site}] {
 				n += r.Count
 			}
 		}
@@ -233,7 +248,7 @@ func (d *diagnosis) waits(c *cause) (n int64) {
 	}
 	is := func(p *contention.Party, kind contention.Kind) bool {
 		return p.Stack != nil && slices.ContainsFunc(p.Stack.Frames, func(f contention.Frame) bool {
-			return behind[at{p.Group, string(kind), ledger.Place{Func: f.Func, File: f.File, Line: f.Line}}]
+			return behind[at{string(kind), ledger.Place{Func: f.Func, File: f.File, Line: f.Line}}]
 		})
 	}
 	for i := range d.Contention.Pairs {
@@ -418,7 +433,8 @@ func (d *diagnosis) serial(f *Finding, c *cause, lost string) {
 	}
 	f.Title = fmt.Sprintf("While %s %s, the other processors had nothing to do: %s of the capacity.", name, what, lost)
 	f.Advice = "Divide its work among goroutines, let the others begin before it is done, or make it faster."
-	if piece, tiny := d.inTinyPieces(c); tiny {
+	top := &d.l.Rows[c.rows[0]]
+	if piece, tiny := d.tinyPiece(c.name); tiny && top.Time < time.Duration(top.Count)*shortRunning {
 		f.Advice = fmt.Sprintf("%s ran for %s between one wait for others and the next, on average, and to wait and be woken takes about as long: hand over several pieces at a time.", name, format.Duration(piece))
 	}
 }
@@ -731,7 +747,7 @@ func (d *diagnosis) after(costly []Finding) []Finding {
 			f.Title = "GOMAXPROCS is 1: " + strings.Replace(strings.ToLower(f.Title[:1])+f.Title[1:], "all processors were", "the processor was", 1)
 		}
 		f.Advice = fmt.Sprintf("Up to %d processors would help, unless goroutines then wait for each other.", d.enough())
-		if !slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Lock }) && used > d.l.Capacity*7/10 {
+		if !slices.ContainsFunc(costly, func(f Finding) bool { return f.Kind == Lock }) && used > d.l.Capacity*7/10 && d.longest() < d.l.Wall*85/100 {
 			out = append(out, f)
 		}
 	}
@@ -841,15 +857,6 @@ func (d *diagnosis) countHandOvers() {
 	}
 }
 
-// inTinyPieces is tinyPiece of the goroutines of a cause, if it consists of as short gaps. A repair
-// also saves what it takes to wait and be woken, which is in no gap.
-func (d *diagnosis) inTinyPieces(c *cause) (time.Duration, bool) {
-	if r := &d.l.Rows[c.rows[0]]; r.Time < time.Duration(r.Count)*shortRunning {
-		return d.tinyPiece(cmp.Or(c.name, r.Group))
-	}
-	return 0, false
-}
-
 // tinyPiece returns for how long goroutines ran between one wait for others and the next, if that
 // is too short.
 func (d *diagnosis) tinyPiece(group string) (time.Duration, bool) {
@@ -859,6 +866,17 @@ func (d *diagnosis) tinyPiece(group string) (time.Duration, bool) {
 	}
 	piece := b.Running / time.Duration(h.waits)
 	return piece, piece < shortPiece
+}
+
+// longest returns the largest running time of a goroutine that is alone of its sort. With any number
+// of processors, the program takes as long.
+func (d *diagnosis) longest() (most time.Duration) {
+	for _, b := range d.boxes {
+		if b.Goroutines == 1 {
+			most = max(most, b.Running)
+		}
+	}
+	return most
 }
 
 // hottest returns the sort of goroutines that ran most.

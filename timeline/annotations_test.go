@@ -224,11 +224,13 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestLabels: the collector's workers say what they do, until they park.
+// TestLabels: the collector's workers say what they do, until they park. The runtime gives the label
+// also to a goroutine of the program that runs on the processor of a worker that was stopped.
 func TestLabels(t *testing.T) {
 	w := newWire(26)
 	g := w.generation(1, 1000)
-	g.thread(1).runs(1001, 0, 1).ev(1010, wGoLabel, "GC (dedicated)").ev(1100, wGoBlock, "system goroutine wait", stk("runtime.gcBgMarkWorker")).ev(1200, wHeapAlloc, 1)
+	a := g.thread(1).runs(1001, 0, 1).ev(1010, wGoLabel, "GC (dedicated)").ev(1050, wGoCreate, 9, stk("main.worker"), stk("runtime.gcBgMarkWorker"))
+	a.ev(1100, wGoBlock, "system goroutine wait", stk("runtime.gcBgMarkWorker")).ev(1110, wGoStart, 9, 1).ev(1120, wGoLabel, "GC (dedicated)").ev(1200, wHeapAlloc, 1)
 	want := []string{`1 "GC (dedicated)" at 1010`, `1 "" at 1100`}
 	if fs := w.tell(t); !slices.Equal(fs.labels, want) {
 		t.Errorf("got %v, want %v", fs.labels, want)

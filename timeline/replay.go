@@ -540,7 +540,12 @@ func (r *replay) exit(local int32, g *Goroutine) {
 	r.indexes = append(r.indexes, g.Index)
 }
 
+// label sets the label of a goroutine. The runtime labels what runs next on the processor of a mark
+// worker that was stopped, too, which may be a goroutine of the program.
 func (r *replay) label(g *Goroutine, label string, t Time) {
+	if label != "" && g.start != nil && g.Kind != GC {
+		return
+	}
 	g.Label = label
 	for _, o := range r.observers {
 		o.Label(g, t)
