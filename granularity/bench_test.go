@@ -178,7 +178,7 @@ func median(v []float64) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// BenchmarkOverhead prints the table of the package's documentation: the least of all rounds, and
+// BenchmarkOverhead prints the table of docs/measurements.md: the least of all rounds, and
 // ratios of the medians besides.
 func BenchmarkOverhead(b *testing.B) {
 	Default()

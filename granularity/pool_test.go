@@ -50,9 +50,8 @@ func noLeak(t *testing.T) {
 
 var poolKinds = map[string]PoolOptions{
 	"fixed":      {Workers: 3},
-	"on demand":  {Workers: 3, OnDemand: true},
 	"unbuffered": {Workers: 2, Queue: -1},
-	"lone":       {Workers: 1, Queue: 1, OnDemand: true},
+	"lone":       {Workers: 1, Queue: 1},
 }
 
 func TestPoolExecutesEverything(t *testing.T) {
@@ -377,8 +376,8 @@ func TestSubmitContext(t *testing.T) {
 	}
 }
 
-// Every way to submit starts the workers that a pool starts on demand.
-func TestSubmitOnDemand(t *testing.T) {
+// A task that is accepted runs, however it was submitted.
+func TestEveryWayToSubmit(t *testing.T) {
 	for name, opts := range poolKinds {
 		for way, submit := range map[string]func(p *Pool, f func()) error{
 			"Submit":        (*Pool).Submit,
@@ -402,26 +401,5 @@ func TestSubmitOnDemand(t *testing.T) {
 			}
 			p.Close()
 		}
-	}
-}
-
-// A worker that is started on demand is not started beside Close, which waits for all: the race
-// detector tells.
-func TestOnDemandCloseRace(t *testing.T) {
-	noLeak(t)
-	rec := recorder(RecorderOptions{})
-	for range 500 {
-		p := NewPool(PoolOptions{Workers: 4, Queue: 4, OnDemand: true, Recorder: rec})
-		var wg sync.WaitGroup
-		for range 3 {
-			wg.Go(func() {
-				for range 10 {
-					p.Submit(func() {})
-				}
-			})
-		}
-		runtime.Gosched()
-		p.Close()
-		wg.Wait()
 	}
 }

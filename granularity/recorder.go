@@ -1,6 +1,7 @@
 package granularity
 
 import (
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -246,4 +247,166 @@ func (c *cell) lose() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.unmeasured++
+}
+
+// pending is what the log knows of a task before it executes.
+type pending struct {
+	id        uint64
+	outer     uint64 // the task in which it executes
+	created   int64  // ticks
+	submitted int64  // 0: never
+	creator   uint64 // goroutine
+	submitter uint64
+}
+
+// entry is a finished task in the log.
+type entry struct {
+	pending
+	site       *site
+	start, end int64
+	m          measurement
+	goid       uint64
+	tid        int
+}
+
+// logging reserves a place in the log for a task that is created now by the
+// goroutine; nil when there is no log, or it is full.
+func (r *Recorder) logging(goid func() uint64) *pending {
+	if r.opts.Log == 0 {
+		return nil
+	}
+	full := r.logged.Load() >= int64(r.opts.Log)
+	if !full && r.logged.Add(1) > int64(r.opts.Log) {
+		r.logged.Add(-1)
+		full = true
+	}
+	if full {
+		r.unlogged.Add(1)
+		return nil
+	}
+	return &pending{id: r.logIDs.Add(1), created: cycles.Ticks(), creator: goid()}
+}
+
+// unlog gives back what logging returned for a task that will not be in the log although there may
+// be room: it does not execute, or not as a task of its own, or is not measured.
+func (r *Recorder) unlog(p *pending) {
+	switch {
+	case r.opts.Log == 0:
+	case p == nil:
+		r.unlogged.Add(-1)
+	default:
+		r.logged.Add(-1)
+	}
+}
+
+// submit notes the submission.
+func (p *pending) submit(goid func() uint64) {
+	if p != nil {
+		p.submitted, p.submitter = cycles.Ticks(), goid()
+	}
+}
+
+// What a task came to is first noted, and counted when there are many notes or somebody asks: a
+// note touches one or two cache lines, where counting touches a dozen, in statistics that the tasks
+// themselves may have driven from the cache. There are several places for notes, so that threads
+// hardly ever want the same one at the same time.
+
+// note is what one execution came to.
+type note struct {
+	site  *site
+	first int64 // tick at the start of the execution
+	wall  int64 // ticks
+	self  int64 // cycles
+	off   int64 // ticks off the processor
+	kind  noteKind
+	turns uint8 // how often it let others run, if it has left its thread
+}
+
+// noteKind has a bit for each of what follows.
+type noteKind uint8
+
+const (
+	noteNested     noteKind = 1 << iota // in another task
+	noteAggregated                      // into that other task
+	noteLeft                            // it has left its thread: self and off are not known
+	noteSample                          // it has not, because it was locked, which has cost it time
+	noteTypical                         // it has not, because it was locked, at hardly any cost
+)
+
+const notesSize = 32
+
+// notes belong to whoever has made them busy.
+type notes struct {
+	busy uint32
+	n    int
+	list [notesSize]note
+	_    [64]byte // keeps the next one's words off this one's cache line
+}
+
+var allNotes [64]notes
+
+// notesOf returns notes, preferably those last used on the thread. They must be released soon.
+//
+//go:norace
+func notesOf(th *cycles.Thread, g uintptr) *notes {
+	i := th.Index
+	if th.TID == 0 { // all threads are the same one
+		i = int(uint64(g) * 0x9e3779b97f4a7c15 >> 58)
+	}
+	for ; ; i++ {
+		if n := &allNotes[i%len(allNotes)]; atomic.CompareAndSwapUint32(&n.busy, 0, 1) {
+			return n
+		}
+	}
+}
+
+func (n *notes) release() { publish(&n.busy, 0) }
+
+// next returns a new note.
+func (n *notes) next() *note {
+	if n.n == len(n.list) {
+		n.count()
+	}
+	n.n++
+	return &n.list[n.n-1]
+}
+
+// learn counts at once if the site has to learn that its tasks may leave their threads.
+func (n *notes) learn(s *site) {
+	if s.mode.Load() == 0 {
+		n.count()
+	}
+}
+
+// count counts what was noted so far.
+func (n *notes) count() {
+	var in *cell
+	for i := range n.list[:n.n] {
+		note := &n.list[i]
+		if c := &note.site.cell; c != in {
+			if in != nil {
+				in.mu.Unlock()
+			}
+			in = c
+			in.mu.Lock()
+		}
+		in.add(note)
+		note.site = nil // nor does it keep a recorder alive
+	}
+	if in != nil {
+		in.mu.Unlock()
+	}
+	n.n = 0
+}
+
+// countNotes counts what all have noted so far.
+func countNotes() {
+	for i := range allNotes {
+		n := &allNotes[i]
+		for !atomic.CompareAndSwapUint32(&n.busy, 0, 1) {
+			runtime.Gosched()
+		}
+		n.count()
+		n.release()
+	}
 }

@@ -1,13 +1,20 @@
 package pprof
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/google/pprof/profile"
 
 	"github.com/bottleneck-go/bottleneck/granularity"
+	"github.com/bottleneck-go/bottleneck/internal/format"
 )
 
 // TasksOptions says what a profile of task granularity shows. The zero value is ready to use.
@@ -60,4 +67,179 @@ func WriteTasks(w io.Writer, p *granularity.Profile, opt TasksOptions) error {
 		return fmt.Errorf("pprof: writing the profile: %w", err)
 	}
 	return nil
+}
+
+// A profile of tasks becomes samples in four steps:
+//
+//  1. The tasks of each site are told apart by the decade of their granularity.
+//  2. Samples are sorted, the longest time first.
+//  3. Those that fit are taken, by an estimate of their bytes from above.
+//  4. The others are added up, a sample for each decade.
+
+// taskSample is a sample before it has locations. Of the labels, kind is the decade, lock
+// the diagnosis, owner the pool.
+type taskSample struct {
+	blame
+	tasks, cycles, time float64
+}
+
+func buildTasks(p *granularity.Profile, opt TasksOptions) *profile.Profile {
+	b := newBuilder(&profile.Profile{
+		SampleType:        []*profile.ValueType{{Type: "tasks", Unit: "count"}, {Type: "cycles", Unit: "count"}, {Type: "time", Unit: "nanoseconds"}},
+		DefaultSampleType: "time",
+		PeriodType:        &profile.ValueType{Type: "wall", Unit: "nanoseconds"},
+		Period:            1,
+		DurationNanos:     int64(p.Wall),
+		DocURL:            docURL,
+		Comments:          tasksComments(p, opt),
+	}, opt.File, opt.BuildID)
+	b.samples = foldedKinds
+	if !p.Time.IsZero() {
+		b.p.TimeNanos = p.Time.UnixNano()
+	}
+	rest, dropped := map[string]*taskSample{}, 0
+	for _, s := range taskSamples(p, opt) {
+		if b.fitsBlame(&s.blame) {
+			b.addTasks(s)
+			continue
+		}
+		dropped++
+		r := rest[s.labels.kind]
+		if r == nil {
+			r = &taskSample{blame: *folded(blameLabels{kind: s.labels.kind})}
+			r.labels.lock = "[others]"
+			rest[s.labels.kind] = r
+		}
+		r.tasks += s.tasks
+		r.cycles += s.cycles
+		r.time += s.time
+	}
+	for _, kind := range slices.Sorted(maps.Keys(rest)) {
+		b.addTasks(rest[kind])
+	}
+	if dropped > 0 {
+		b.p.Comments = append(b.p.Comments, fmt.Sprintf("folded: %s with the shortest times are added up under [others]", format.Plural(dropped, "sample", "samples")))
+	}
+	if len(b.p.Sample) == 0 { // a profile without samples is an error to some
+		none := &taskSample{blame: blame{stack: []frame{{name: "[no tasks]", aspect: "none"}}}}
+		none.labels = blameLabels{kind: "none", class: "[none]", lock: "unknown"}
+		b.addTasks(none)
+	}
+	return b.p
+}
+
+// taskSamples are those of all sites and decades, the longest time first. A class whose sites are
+// not known has itself for one.
+func taskSamples(p *granularity.Profile, opt TasksOptions) (out []*taskSample) {
+	for i := range p.Classes {
+		c := &p.Classes[i]
+		perCycle := nsPerCycle(p, c)
+		sites := c.Sites
+		if !slices.ContainsFunc(sites, func(s granularity.Site) bool { return p.SiteGranularity(&s).Count() > 0 }) {
+			sites = []granularity.Site{{Tasks: c.Tasks, Cycles: c.Cycles, RunningNS: c.RunningNS}}
+		}
+		for j := range sites {
+			s := &sites[j]
+			chain := s.Created
+			if opt.Submission {
+				chain = s.Submitted
+			}
+			like := taskSample{blame: blame{stack: taskStack(chain, c.Name), labels: blameLabels{
+				class: orNone(cleanName(c.Name)), lock: string(c.Diagnosis.OrUnknown()), owner: cleanName(s.Pool),
+			}}}
+			out = append(out, decades(p, s, like, perCycle)...)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *taskSample) int {
+		return cmp.Or(cmp.Compare(b.time, a.time), cmp.Compare(b.tasks, a.tasks))
+	})
+	return out
+}
+
+// taskStack is the stack of a class's tasks, root first.
+func taskStack(chain []granularity.Frame, class string) (stack []frame) {
+	for _, f := range slices.Backward(chain) {
+		stack = append(stack, frame{name: cleanName(f.Func), file: cleanName(f.File), line: f.Line})
+	}
+	return append(stack, frame{name: "[class] " + orNone(cleanName(class)), aspect: "class"})
+}
+
+// nsPerCycle is the length of a cycle: by its frequency, or by the time on the processor of the
+// class.
+func nsPerCycle(p *granularity.Profile, c *granularity.Class) float64 {
+	switch {
+	case p.Hz > 0:
+		return 1e9 / p.Hz
+	case c.Cycles.Sum() > 0:
+		return max(0, c.WallNS.Sum()-c.BlockedNS.Sum()) / c.Cycles.Sum()
+	}
+	return 0
+}
+
+// decades tells the tasks of a site apart by size. The distribution gives how many there are in
+// each bucket.
+func decades(p *granularity.Profile, s *granularity.Site, like taskSample, perCycle float64) (out []*taskSample) {
+	h := p.SiteGranularity(s)
+	byDecade := map[int]*taskSample{}
+	sum := 0.0
+	for bucket := range h.Buckets() {
+		n := float64(bucket.Count)
+		v := float64(bucket.Low) + float64(bucket.High-bucket.Low)/2
+		d := int(math.Floor(math.Log10(max(v, 1)) + 1e-12))
+		x := byDecade[d]
+		if x == nil {
+			copied := like
+			x = &copied
+			x.labels.kind = decadeName(p, d)
+			byDecade[d] = x
+			out = append(out, x)
+		}
+		x.tasks += n
+		x.cycles += n * v
+		sum += n * v
+	}
+	for _, x := range out {
+		if sum > 0 {
+			x.cycles *= h.Sum() / sum // the buckets are not exact, the sum is
+		}
+		x.time = x.cycles * perCycle
+		if p.ByTime() {
+			x.time, x.cycles = x.cycles, 0
+		}
+	}
+	return out
+}
+
+// decadeName labels the granularities from 10^d to 10^(d+1).
+func decadeName(p *granularity.Profile, d int) string {
+	if p.ByTime() && d < 18 {
+		return power(d) + "-" + power(d+1)
+	}
+	return "1e" + strconv.Itoa(d) + "-1e" + strconv.Itoa(d+1) + " cycles"
+}
+
+// power writes 10^d nanoseconds.
+func power(d int) string {
+	return "1" + strings.Repeat("0", d%3) + [...]string{"ns", "µs", "ms", "s", "ks", "Ms", "Gs"}[d/3]
+}
+
+func (b *builder) addTasks(s *taskSample) {
+	l := s.labels
+	b.add([]int64{whole(s.tasks), whole(s.cycles), whole(s.time)}, s.stack,
+		[2]string{"granularity", l.kind}, [2]string{"class", l.class}, [2]string{"diagnosis", l.lock}, [2]string{"pool", l.owner})
+}
+
+// whole rounds to an integer that sums of few do not overflow.
+func whole(v float64) int64 { return int64(math.Round(min(v, 1<<62))) }
+
+// tasksComments tells what the profile shows, and its own warnings.
+func tasksComments(p *granularity.Profile, opt TasksOptions) []string {
+	what := "task granularity by creation"
+	if opt.Submission {
+		what = "task granularity by submission"
+	}
+	if p.Source != "" {
+		what += ", from " + cleanName(p.Source) + ", " + cleanName(p.Accuracy)
+	}
+	return append([]string{what}, warningComments(p.Warnings)...)
 }

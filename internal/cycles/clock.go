@@ -1,6 +1,8 @@
 package cycles
 
 import (
+	"runtime"
+
 	"github.com/bottleneck-go/bottleneck/internal/perfevent"
 )
 
@@ -27,7 +29,7 @@ type Mark struct {
 	Turn Turn
 }
 
-// Start and Stop are in rseq_linux.go and rseq_other.go.
+// Start and Stop are in rseq_linux.go and other.go.
 
 // Info describes the clock.
 func (c *Clock) Info() Info { return c.info }
@@ -100,4 +102,22 @@ func (c *Clock) openOn(th *Thread) *perfevent.Event {
 		old.Close()
 	}
 	return e
+}
+
+// place is where a goroutine is at an instant.
+type place struct {
+	thread uintptr // identity; 0: not known without a system call
+	turn   Turn
+	tick   int64  // of the time-stamp counter; 0 where thread is
+	marker uint64 // the word rseq_cs of the C library's area; 0 without one
+}
+
+// lockHere locks the calling goroutine to its thread for a reading and returns where it is, in the
+// turn that it had before.
+func lockHere() (p place, unlock func()) {
+	locked := here().turn & turnLocked
+	runtime.LockOSThread()
+	p = here()
+	p.turn = p.turn&^turnLocked | locked
+	return p, runtime.UnlockOSThread
 }

@@ -48,7 +48,7 @@ func TestLabels(t *testing.T) {
 			t.Errorf("%s without a counter to know its frequency by: %v", s, err)
 		}
 	}
-	if _, err := Open(TraceRunning); err == nil {
+	if _, err := Open("trace-running"); err == nil {
 		t.Error("a source that only traces have was opened")
 	}
 }

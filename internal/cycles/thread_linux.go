@@ -72,3 +72,23 @@ func sleepThread(d time.Duration) {
 func (a *area) exists(tid int) bool {
 	return a.kept == 1 || unix.Tgkill(os.Getpid(), tid, 0) == nil
 }
+
+// threadTime returns the thread's CPU time in ticks.
+func (c *Clock) threadTime(th *Thread) int64 { return c.base.FromNS(th.area.threadClock()) }
+
+const threadClockName = "CLOCK_THREAD_CPUTIME_ID"
+
+// monotonic returns CLOCK_MONOTONIC at t, to within a system call.
+func monotonic(t time.Time) int64 {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) != nil {
+		return int64(t.Sub(start))
+	}
+	return ts.Nano() - int64(time.Since(t))
+}
+
+// What the counter is calibrated against, and by how many seconds it steps.
+const (
+	monotonicName = "CLOCK_MONOTONIC"
+	monotonicStep = 1e-9
+)
