@@ -102,3 +102,48 @@ func (p plan) names() []string {
 	}
 	return names
 }
+
+// Available is something that can be counted.
+type Available struct {
+	Name   string // as [StartOptions].Counters has it
+	Source string // how it is counted
+	Reason string // why this machine does not count it; "" if it does
+}
+
+// List tries on the calling process what can be counted, and returns it in the order of the names.
+func List() []Available {
+	var out []Available
+	for name, m := range archive.Metrics {
+		out = append(out, Available{Name: name, Source: "runtime/metrics " + m.Name})
+	}
+	p, _, err := newPlan(KnownCounters())
+	if err != nil {
+		return out // no name is unknown
+	}
+	refused := map[string]string{}
+	s, some, err := perfevent.NewSampler(perfevent.SamplerOptions{Hits: p.hits, Group: p.group})
+	if err == nil {
+		s.Close()
+	}
+	for _, r := range some {
+		refused[r.Spec.Name] = perfevent.Reason(r.Spec, r.Err)
+	}
+	add := func(spec perfevent.Spec, source string) {
+		a := Available{Name: spec.Name, Source: source, Reason: refused[spec.Name]}
+		if err != nil {
+			a.Reason = perfevent.Reason(spec, err)
+		}
+		out = append(out, a)
+	}
+	for _, name := range p.switched {
+		add(perfevent.Spec{Name: name}, "switches of threads")
+	}
+	for _, spec := range p.hits {
+		add(spec, "every single event")
+	}
+	for _, spec := range p.group {
+		add(spec, "readings of threads' counters")
+	}
+	slices.SortFunc(out, func(a, b Available) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}

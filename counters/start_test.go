@@ -170,3 +170,33 @@ func BenchmarkMetrics(b *testing.B) {
 		r.samples = r.samples[:0]
 	}
 }
+
+// What is listed as counted is counted, and the rest has a reason.
+func TestList(t *testing.T) {
+	list := List()
+	var names []string
+	for _, a := range list {
+		if a.Reason == "" {
+			names = append(names, a.Name)
+		}
+		if a.Source == "" {
+			t.Errorf("%+v", a)
+		}
+	}
+	if len(list) < 20 || len(names) < 3 {
+		t.Fatalf("%d can be counted, of %d", len(names), len(list))
+	}
+	s, err := Start(StartOptions{Counters: names})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := quanta.Stop(t.Context(), s, quanta.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if r.Counter(name) == nil {
+			t.Errorf("%s is listed as counted, but was not: %q", name, r.Warnings)
+		}
+	}
+}

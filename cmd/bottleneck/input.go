@@ -21,6 +21,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
 )
 
 // input is where a trace comes from: a file, a URL or standard input.
@@ -31,6 +33,8 @@ type input struct {
 	// itself.
 	decoded func(done, size int64)
 	open    func(ctx context.Context, cancel context.CancelCauseFunc) (io.ReadCloser, error)
+	// archives says that open gives an archive of counters as it is, not the trace in it.
+	archives bool
 	// answered, if not nil, gets the headers of a server's answer.
 	answered func(http.Header)
 	// progress says in a few words how far reading has come, given the time since it began.
@@ -160,7 +164,19 @@ func fileInput(name string) *input {
 			return nil, errDirectory(name)
 		}
 		if st.Mode().IsRegular() {
-			return f, nil
+			head := make([]byte, 4)
+			if _, err := f.ReadAt(head, 0); in.archives || err != nil || !quanta.IsArchive(head) {
+				return f, nil
+			}
+			trace, err := quanta.TraceIn(f, st.Size())
+			if err != nil {
+				f.Close()
+				return nil, fileError(name, err)
+			}
+			return struct {
+				io.Reader
+				io.Closer
+			}{trace, f}, nil
 		}
 		return &interruptible{ctx: ctx, r: f, close: f.Close}, nil
 	}

@@ -19,6 +19,7 @@
 //	bottleneck top [flags] URL | FILE.json
 //	bottleneck record [flags] URL
 //	bottleneck record -counters LIST -o FILE -- COMMAND [arguments]
+//	bottleneck counters [flags] [FILE | URL | -]
 //	bottleneck merge [flags] FILE | URL...
 //	bottleneck completion bash | zsh | fish | powershell
 //	bottleneck man DIR

@@ -222,6 +222,7 @@ func (f *reportFlags) read(ctx context.Context, std stdio, files []string) (*rep
 		if err != nil {
 			return nil, err
 		}
+		in.archives = true
 		_, err = readInput(ctx, std, in, func(ctx context.Context, from io.Reader, head []byte) (struct{}, error) {
 			return struct{}{}, r.file(ctx, in, from, head)
 		})

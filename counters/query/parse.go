@@ -677,3 +677,29 @@ func compileRegexp(text string) (*regexp.Regexp, error) {
 	}
 	return re, nil
 }
+
+// CutConditions cuts "A,B" at the comma that is in no parentheses and no string.
+func CutConditions(text string) (a, b string, err error) {
+	depth, quoted, at := 0, false, -1
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == ',' && depth == 0 && at >= 0:
+			return "", "", errors.New("more than two conditions")
+		case c == ',' && depth == 0:
+			at = i
+		}
+	}
+	if at < 0 {
+		return "", "", errors.New("want two conditions, with a comma between them")
+	}
+	return text[:at], text[at+1:], nil
+}

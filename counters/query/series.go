@@ -84,3 +84,41 @@ func (e *Explorer) window(from, to int64) (int64, int64, error) {
 	}
 	return from, to, nil
 }
+
+// PartSeries is a metric over time, of the quanta of one part.
+type PartSeries struct {
+	Part string
+	Series
+}
+
+// SummarySeries answers a [SummaryQuery] over time, in as many bins: a series for each metric and
+// part.
+func (e *Explorer) SummarySeries(ctx context.Context, q SummaryQuery, bins int) (out []PartSeries, err error) {
+	rows, _, err := e.Summary(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	set, _, err := e.selectText(ctx, "filter", q.Filter)
+	if err != nil {
+		return nil, err
+	}
+	parts, of, err := e.parts(q, set)
+	if err != nil {
+		return nil, err
+	}
+	sets := make([]*Set, len(parts))
+	for i := range sets {
+		sets[i] = NoRows(set.Len())
+	}
+	for row := range set.Rows() {
+		sets[of(row)].add(row)
+	}
+	for i, row := range rows { // those of a metric are those of the parts, in their order
+		s, err := e.Series(ctx, SeriesQuery{Metric: row.Metric, Bins: bins}, sets[i%len(sets)])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, PartSeries{row.Part, *s})
+	}
+	return out, nil
+}

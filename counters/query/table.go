@@ -172,7 +172,7 @@ func (m *metricSet) row(t *tallies) TableRow {
 func (e *Explorer) Table(ctx context.Context, q TableQuery, set *Set) (*Table, error) {
 	keys, ok := e.by(q.By)
 	if !ok {
-		return nil, &PartError{"table", fmt.Errorf("cannot group by %s: there are group, kind, goroutine, func, caller, proc, thread, ended and wait", quote(q.By))}
+		return nil, &PartError{"table", errBy(q.By)}
 	}
 	m, err := e.compileAll("table", q.Metrics, 8)
 	if err != nil {
@@ -270,6 +270,10 @@ type keys struct {
 	label  func(key int32) string             // what people call it
 	number func(key int32) (v int64, is bool) // for what is a number: a goroutine, a thread, a P
 	group  func(key int32) int32              // its group, for goroutines; −1 otherwise
+}
+
+func errBy(name string) error {
+	return fmt.Errorf("cannot group by %s: there are group, kind, goroutine, func, caller, proc, thread, ended and wait", quote(name))
 }
 
 // by returns the keys of a name, or false.

@@ -125,7 +125,7 @@ func (s *server) serveExport(w http.ResponseWriter, r *http.Request) {
 		err = quanta.WriteJSON(w, s.explorer.Recording().Only(set.Rows()))
 	case "pprof":
 		w.Header().Set("Content-Type", "application/octet-stream")
-		err = writeProfile(w, s.explorer.Recording(), set)
+		err = s.explorer.WriteProfile(w, set)
 	default:
 		refuse(w, http.StatusBadRequest, fmt.Sprintf("unknown form %q: want csv, json or pprof", q.Form))
 		return

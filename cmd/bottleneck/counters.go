@@ -1,0 +1,308 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bottleneck-go/bottleneck/bottle"
+	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
+	"github.com/bottleneck-go/bottleneck/counters/query"
+	"github.com/bottleneck-go/bottleneck/exporters/markdown"
+	"github.com/bottleneck-go/bottleneck/exporters/picture"
+	"github.com/bottleneck-go/bottleneck/exporters/report"
+	"github.com/bottleneck-go/bottleneck/exporters/text"
+	"github.com/bottleneck-go/bottleneck/internal/format"
+	"github.com/bottleneck-go/bottleneck/result"
+)
+
+// countersFlags are the choices of the user.
+type countersFlags struct {
+	to      destination
+	group   string
+	options quanta.Options
+	list    bool
+	stats   string
+	compare string
+	sides   [2]string // of -compare
+	query   query.SummaryQuery
+}
+
+func (a *app) counters() *cobra.Command {
+	f := &countersFlags{}
+	c := a.command("counters [flags] [FILE | URL | -]", "statistics of what was counted in each scheduling quantum", `
+Counters sums up what was counted in the scheduling quanta of a program, the
+stretches for which a goroutine ran without a break.
+
+It reads an archive of "bottleneck record -counters", or any execution trace,
+which has the scheduling delay, system calls, the collector and the heap. The
+input is a FILE, a URL, or standard input ("-", or nothing at all in a pipe).
+
+A condition such as 'group =~ "worker" && duration > 100us' selects quanta, and
+arithmetic such as '1000 * minor_faults / duration' is a metric. The page
+https://pkg.go.dev/github.com/bottleneck-go/bottleneck/counters/query describes
+both. What is not known of a quantum is left out, and counted.`, f.run)
+	f.to.define(c, formsIn(countersForms.has))
+	f.to.defineTop("parts", "10 in text, 4 in pictures, else all; the others are one part")
+	fs := c.Flags()
+	fs.StringVar(&f.query.Filter, "where", "", "only quanta for which `CONDITION` holds")
+	fs.StringVar(&f.query.By, "by", "", "a row for each `KEY`: group, func, caller, proc, how-ended, goroutine, kind, thread or wait")
+	fs.StringArrayVar(&f.query.Metrics, "metric", nil, "statistics of `METRIC`, a counter or arithmetic; may be given several times; if not, of the duration and all counters")
+	fs.StringVar(&f.stats, "stat", "mean,p50,p99", "`STATISTICS`: mean, sum, min, max, deviation, ratio (of the sums of a quotient), or quantiles such as p99.9")
+	fs.StringVar(&f.compare, "compare", "", "what tells the quanta of two conditions apart: `A,B`")
+	fs.StringVar(&f.group, "group", "function", groupHelp)
+	fs.BoolVar(&f.list, "list", false, "list what this machine can count, and why not the rest")
+	f.to.only["top"] = []string{"text", "csv", "json", "md", "html", "svg", "png"}
+	c.Example = `  bottleneck record -counters default -o a.zip -- ./program
+  bottleneck counters a.zip
+  bottleneck counters -by group -metric duration -stat mean,p99 a.zip
+  bottleneck counters -where 'first(5, gc)' -metric gc_assist -by proc a.zip
+  bottleneck counters -compare 'first(20, gc, goroutine),all' a.zip
+  bottleneck counters -o quanta.pb.gz a.zip && go tool pprof -top quanta.pb.gz
+  bottleneck counters -list`
+	a.urls(c)
+	a.limited(c)
+	return c
+}
+
+// parse rejects what cannot be right before anything is read.
+func (f *countersFlags) parse(std stdio, args []string) (source string, err error) {
+	if err := f.to.settle(std); err != nil {
+		return "", err
+	}
+	if f.query.By == "how-ended" {
+		f.query.By = "ended"
+	}
+	if f.query.Stats = strings.Split(f.stats, ","); query.CheckStats(f.query.Stats) != nil {
+		return "", usagef("-stat: %v", query.CheckStats(f.query.Stats))
+	}
+	if f.compare != "" {
+		if f.sides[0], f.sides[1], err = query.CutConditions(f.compare); err != nil {
+			return "", usagef("-compare: %v", err)
+		}
+		if f.query.By != "" {
+			return "", usagef("-compare and -by: a comparison has no parts")
+		}
+	}
+	for _, condition := range []string{f.query.Filter, f.sides[0], f.sides[1]} {
+		if _, err := query.ParseFilter(condition); err != nil {
+			return "", usagef("%s: %v", condition, err)
+		}
+	}
+	if f.options.Group, err = bottle.ParseGrouping(f.group); err != nil {
+		return "", usagef("-group: %v", err)
+	}
+	return oneInput(args, "recording")
+}
+
+func (f *countersFlags) run(ctx context.Context, std stdio, args []string) error {
+	if f.list {
+		return listCounters(std, args)
+	}
+	source, err := f.parse(std, args)
+	if err != nil {
+		return err
+	}
+	in, err := findInput(std, source)
+	if err != nil {
+		return err
+	}
+	in.archives = true
+	if err := f.to.outputs.check(); err != nil {
+		return err
+	}
+	rec, broken := readInput(ctx, std, in, func(ctx context.Context, r io.Reader, head []byte) (*quanta.Recording, error) {
+		f.options.Name, f.options.Progress = in.label, in.decoded
+		switch {
+		case holdsJSON(head):
+			return quanta.ReadJSON(r)
+		case !quanta.IsArchive(head):
+			return quanta.Read(ctx, r, f.options)
+		}
+		from, size, err := seekable(r)
+		if err != nil {
+			return nil, fileError(in.label, err)
+		}
+		return quanta.ReadArchiveAt(ctx, from, size, f.options)
+	})
+	if rec == nil || ctx.Err() != nil {
+		return broken
+	}
+	e, err := query.NewExplorer(rec)
+	if err != nil {
+		return err
+	}
+	f.to.draw.source = shownSource(in.label)
+	written := f.to.write(std, func(w io.Writer, form string, d drawing) error {
+		return countersForms[form](w, &counted{ctx, f, e}, d)
+	})
+	var part *query.PartError
+	if errors.As(written, &part) {
+		written = usagef("%v", part)
+	}
+	return errors.Join(broken, written)
+}
+
+// counted is a recording with what is asked about it.
+type counted struct {
+	ctx context.Context
+	*countersFlags
+	e *query.Explorer
+}
+
+// tables are the tables for people, or one for programs.
+func (c *counted) tables(top int, people bool) ([]*result.Table, error) {
+	if c.compare != "" {
+		and := func(condition string) string {
+			if c.query.Filter == "" {
+				return condition
+			}
+			return "(" + c.query.Filter + ") && (" + condition + ")"
+		}
+		a, err := c.e.Answer(c.ctx, query.Query{Filter: and(c.sides[0]), Against: and(c.sides[1]), Compare: &query.CompareQuery{Metrics: c.query.Metrics, Limit: top}})
+		if err != nil {
+			return nil, err
+		}
+		tables := []*result.Table{a.Comparison.Table()}
+		if people {
+			tables = a.Comparison.Tables()
+		}
+		for _, t := range tables {
+			t.Title += "A is " + a.Filter + ", B is " + a.Against
+		}
+		return tables, nil
+	}
+	q := c.query
+	q.Top = top
+	rows, stats, err := c.e.Summary(c.ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if people {
+		return query.SummaryTables(q.By, rows, stats), nil
+	}
+	return []*result.Table{query.SummaryTable(rows, stats)}, nil
+}
+
+// countersTable makes a form of one of tables for programs.
+func countersTable(write func(io.Writer, *result.Table) error) func(io.Writer, *counted, drawing) error {
+	return func(w io.Writer, c *counted, d drawing) error {
+		t, err := c.tables(d.top, false)
+		if err != nil {
+			return err
+		}
+		return write(w, t[0])
+	}
+}
+
+var countersForms = drawn(formsOf[*counted]{
+	"text": writeCountersText,
+	"json": countersTable(func(w io.Writer, t *result.Table) error {
+		b, err := t.MarshalJSON()
+		if err == nil {
+			_, err = w.Write(append(b, '\n'))
+		}
+		return err
+	}),
+	"csv":  countersTable(text.TableCSV),
+	"md":   countersTable(markdown.Write),
+	"html": countersTable(report.WriteTable),
+	"pprof": func(w io.Writer, c *counted, _ drawing) error {
+		filter, err := query.ParseFilter(c.query.Filter)
+		if err != nil {
+			return err
+		}
+		set, err := c.e.Select(c.ctx, filter)
+		if err != nil {
+			return err
+		}
+		return c.e.WriteProfile(w, set)
+	},
+}, func(c *counted, d drawing) (*picture.Drawing, error) {
+	const parts, bins = 4, 240
+	q := c.query
+	if q.Top = d.top; !d.topSet {
+		q.Top = parts
+	}
+	found, err := c.e.SummarySeries(c.ctx, q, bins)
+	if err != nil {
+		return nil, err
+	}
+	var list []picture.Series
+	for _, s := range found {
+		l := picture.Series{Name: s.Metric, Scale: s.Metric, Unit: query.UnitOf(s.Unit), Begin: s.From, End: s.To}
+		if q.By != "" {
+			l.Name += " of " + s.Part
+		}
+		for _, b := range s.Bins {
+			l.Values = append(l.Values, float64(b.Mean))
+		}
+		list = append(list, l)
+	}
+	sentence := "All quanta of " + d.source
+	if q.Filter != "" {
+		sentence = "Quanta of " + d.source + " with " + q.Filter
+	}
+	return picture.DrawSeries(list, sentence, picture.Options{Title: d.title})
+})
+
+func writeCountersText(w io.Writer, c *counted, d drawing) error {
+	const parts = 10
+	top := d.top
+	if !d.topSet {
+		top = parts
+	}
+	tables, err := c.tables(top, true)
+	if err != nil {
+		return err
+	}
+	opt := d.terminal.textOptions()
+	for i, t := range tables {
+		if i > 0 {
+			io.WriteString(w, "\n")
+		}
+		if err := text.WriteTable(w, t, opt); err != nil {
+			return err
+		}
+	}
+	var b bytes.Buffer
+	for _, warning := range c.e.Recording().Warnings {
+		b.WriteString("\nWarning: " + format.Clean(warning))
+	}
+	if b.Len() > 0 {
+		b.WriteByte('\n')
+	}
+	_, err = w.Write(b.Bytes())
+	return err
+}
+
+// listCounters lists what can be counted.
+func listCounters(std stdio, args []string) error {
+	if len(args) > 0 {
+		return usagef("-list is about this machine: leave %s out", args[0])
+	}
+	all := counters.List()
+	own, err := quanta.NewObserver(quanta.Options{}).Recording()
+	if err != nil {
+		return err
+	}
+	for _, c := range own.Counters {
+		all = append(all, counters.Available{Name: c.Name, Source: c.Source + ", always"})
+	}
+	slices.SortStableFunc(all, func(a, b counters.Available) int { return strings.Compare(a.Reason, b.Reason) })
+	t := result.New([]result.Column[counters.Available]{
+		{Name: "counter", Title: "counter", Help: "as -counters of record has it", Value: result.Texts(func(a *counters.Available) string { return a.Name })},
+		{Name: "how", Title: "how", Help: "how it is counted", Note: true, Value: result.Texts(func(a *counters.Available) string { return a.Source })},
+		{Name: "reason", Title: "not counted here, because", Help: "why this machine does not count it", Note: true, Value: result.Texts(func(a *counters.Available) string { return a.Reason })},
+	}, all, 0)
+	terminal, _ := terminalOf(std.out)
+	opt := terminal.textOptions()
+	opt.Width = max(opt.Width, 240) // a reason is a sentence
+	return text.WriteTable(std.out, t, opt)
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/bottleneck-go/bottleneck/counters"
+	"github.com/bottleneck-go/bottleneck/counters/quanta"
+)
+
+// counterArchive records a few goroutines that take naps of a millisecond, into a file.
+func counterArchive(t *testing.T) string {
+	t.Helper()
+	s, err := counters.Start(counters.StartOptions{Counters: []string{"heap-allocs", "goroutines", "minor-faults"}})
+	if err != nil {
+		t.Skip(err)
+	}
+	done := make(chan bool)
+	for range 4 {
+		go napping(done)
+	}
+	for range 4 {
+		<-done
+	}
+	name := filepath.Join(t.TempDir(), "a.zip")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.StopTo(f); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func napping(done chan bool) {
+	for range 20 {
+		time.Sleep(time.Millisecond)
+	}
+	done <- true
+}
+
+// Every form of the counters of an archive agrees with the recording in it.
+func TestCounters(t *testing.T) {
+	archive := counterArchive(t)
+	rec, err := quanta.ReadArchive(t.Context(), archive, quanta.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocked, ran := 0, int64(0)
+	for row := range rec.Len() {
+		if rec.Ending[row] == quanta.Blocked {
+			blocked++
+			ran += rec.Duration[row]
+		}
+	}
+	out := func(name string) string { return filepath.Join(t.TempDir(), name) }
+	table, object, samples, picture := out("a.csv"), out("a.json"), out("a.pb.gz"), out("a.svg")
+	bottleneck("counters", "-by", "how-ended", "-metric", "duration", "-stat", "sum,p50", "-o", table, "-o", object, "-o", samples, "-o", picture, archive).want(t, exitOK, "", "")
+	f, err := os.Open(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	records, err := csv.NewReader(f).ReadAll()
+	if err != nil || strings.Join(records[0], " ") != "metric part unit sum p50 quanta known running" {
+		t.Fatalf("%q, %v", records[0], err)
+	}
+	found := false
+	for _, r := range records[1:] {
+		if r[1] == "blocked" {
+			found = r[3] == strconv.FormatInt(ran, 10) && r[5] == strconv.Itoa(blocked) && r[7] == r[3]
+		}
+	}
+	if !found {
+		t.Errorf("%d quanta were blocked and ran for %d ns: %q", blocked, ran, records)
+	}
+	var rows []map[string]any
+	data, err := os.ReadFile(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &rows); err != nil || len(rows) != len(records)-1 || rows[0]["metric"] != "duration" {
+		t.Errorf("%v, %s", err, data)
+	}
+	if data, err = os.ReadFile(samples); err != nil {
+		t.Fatal(err)
+	}
+	p, err := profile.ParseData(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quanta, running := int64(0), int64(0)
+	for _, s := range p.Sample {
+		quanta += s.Value[0]
+		running += s.Value[1]
+	}
+	all := int64(0)
+	for _, d := range rec.Duration {
+		all += d
+	}
+	if quanta != int64(rec.Len()) || running != all {
+		t.Errorf("the profile has %d quanta of %d, %d ns of %d", quanta, rec.Len(), running, all)
+	}
+	if data, err = os.ReadFile(picture); err != nil || !strings.Contains(string(data), "duration of blocked") {
+		t.Errorf("the picture: %v", err)
+	}
+}
+
+// What is asked in words is answered in words, and what makes no sense is a usage error.
+func TestCountersAnswers(t *testing.T) {
+	archive := counterArchive(t)
+	bottleneck("counters", archive).want(t, exitOK, "heap_allocs", "")
+	bottleneck("counters", "-where", `group =~ "napping"`, "-by", "caller", archive).want(t, exitOK, "bottleneck.napping", "")
+	bottleneck("counters", "-compare", `group =~ "napping",all`, archive).want(t, exitOK, `A is group =~ "napping", B is all`, "")
+	bottleneck("counters", "-metric", "gc_assist / duration", archive).want(t, exitOK, "Quotients", "")
+	bottleneck("counters", "-list").want(t, exitOK, "sched-delay", "")
+	for want, args := range map[string][]string{
+		"no statistic is called":      {"-stat", "median", archive},
+		"cannot group by":             {"-by", "colour", archive},
+		"did you mean duration?":      {"-where", "duratoin > 5", archive},
+		"want two conditions":         {"-compare", "all", archive},
+		"-compare and -by":            {"-compare", "all,none", "-by", "group", archive},
+		"-list is about this machine": {"-list", archive},
+	} {
+		bottleneck(append([]string{"counters"}, args...)...).want(t, exitUsage, "", want)
+	}
+}
+
+// Every command that reads a trace reads the one in an archive.
+func TestArchivesAreTraces(t *testing.T) {
+	archive := counterArchive(t)
+	for _, command := range [][]string{{"graph"}, {"ledger"}, {"contention"}, {"tasks"}, {}} {
+		if r := bottleneck(append(command, archive)...); r.status != exitOK || r.out == "" {
+			t.Errorf("%q: status %d, %s", command, r.status, r.err)
+		}
+	}
+	other := filepath.Join(t.TempDir(), "other.zip")
+	if err := os.WriteFile(other, []byte("PK\x03\x04 and so on"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	bottleneck("graph", other).want(t, exitFailure, "", "not an archive of counters")
+}
